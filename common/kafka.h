@@ -1,0 +1,89 @@
+/*
+ * kafka.h -- librdkafka handles as riffle uses them, and the few questions asked of a broker.
+ *
+ * One place sets every property that correctness rests on (isolation.level=read_committed,
+ * auto.offset.reset=error, no auto-commit, idempotence), after the user's own properties, so that
+ * they cannot be overridden by mistake; what merely tunes is set before them, so that users win.
+ * Errors reported by librdkafka's threads are logged, rate-limited, once a broker and kind.
+ *
+ * Thread: a handle belongs to the thread that opened it, unless librdkafka says otherwise.
+ */
+#ifndef COMMON_KAFKA_H
+#define COMMON_KAFKA_H
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config.h"
+#include "common/failure.h"
+
+enum kafka_role {
+	KAFKA_READER, /* assign() at explicit offsets, read_committed, partition EOF events */
+	KAFKA_WRITER, /* idempotent, acks=all */
+	KAFKA_TRANSACTIONAL, /* needs transactional_id */
+	KAFKA_ADMIN,         /* topics, watermarks, group offsets; produces and reads nothing */
+};
+
+struct kafka_options {
+	enum kafka_role role;
+	const struct config_properties *properties; /* the user's; borrowed during kafka_open() */
+	const char *client;                         /* client.id is "riffle-<client>" */
+	const char *group;                  /* KAFKA_READER: group for commits; NULL: none */
+	const char *transactional_id;       /* KAFKA_TRANSACTIONAL */
+	size_t message_bytes_max;           /* largest record it writes; 0: librdkafka's preset */
+	const struct config_property *tune; /* more presets, which the user's properties override */
+	size_t tune_n;
+	/* Delivery reports of writers; called from rd_kafka_poll() on the owner's thread. */
+	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
+	void *opaque;
+};
+
+/* Gives *out, to be ended with kafka_close(). Connects lazily: an unreachable broker shows later.
+ */
+enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f);
+
+/* Ends a handle; purges what was not delivered. Waits at most a few seconds. NULL is accepted. */
+void kafka_close(rd_kafka_t *rk);
+
+/*
+ * Waits until the broker answers a metadata request. FAIL_BROKER names bootstrap.servers and the
+ * usual cause. Every command asks this first, so that one clear sentence says "no broker".
+ */
+enum fail_code kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f);
+
+/* Number of partitions; 0: the topic does not exist. */
+enum fail_code kafka_partitions(
+    rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f);
+
+/* First offset kept, and the end (one past the last; read_committed sees no further than the LSO).
+ */
+enum fail_code kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low,
+    int64_t *high, int timeout_ms, struct failure *f);
+
+/* The same for many partitions of one topic in one round trip to each broker. */
+enum fail_code kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitions,
+    size_t n, int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
+
+/*
+ * Gives the last visible record of a partition, to be ended with rd_kafka_message_destroy();
+ * *out = NULL: the partition holds none. `rk` is a KAFKA_READER with nothing assigned, and has
+ * nothing assigned afterwards. Steps back over control and aborted records.
+ */
+enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition,
+    rd_kafka_message_t **out, int timeout_ms, struct failure *f);
+
+/*
+ * Committed offsets and metadata of any group, without joining it: fills offset_next[i] (-1: none)
+ * and metadata[i] (given, free(); NULL: none) for partitions 0..n-1 of `topic`.
+ */
+enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *group, const char *topic, size_t n,
+    int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f);
+
+/* librdkafka's own error as ours, with what was attempted in front. Takes (destroys) `error`. */
+enum fail_code kafka_fail(struct failure *f, rd_kafka_error_t *error, const char *attempted);
+
+/* A hint a person can act on for an error code, or "" ("is the broker running at ...?"). */
+const char *kafka_hint(rd_kafka_resp_err_t err);
+
+#endif

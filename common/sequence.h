@@ -1,0 +1,108 @@
+/*
+ * sequence.h -- the records of a domain topic: Sequence and End, and the Payload inside both a
+ * Sequence and a Batch.
+ *
+ * These are the hot records: read and written by hand over common/wire.h, bounds checked, no
+ * allocation on decode. A decoded struct borrows from the bytes it was decoded from.
+ */
+#ifndef COMMON_SEQUENCE_H
+#define COMMON_SEQUENCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/failure.h"
+#include "common/wire.h"
+
+struct text_view { /* not NUL-terminated */
+	const char *bytes;
+	size_t n;
+};
+
+struct sequence_span {
+	uint32_t start;    /* index in the sequence of its first token */
+	uint32_t source;   /* index in sources */
+	uint64_t document; /* index in the reading order of its input */
+	uint64_t offset;   /* index of that token in the document's tokens */
+	const uint8_t *keep;
+	size_t keep_n;
+};
+
+struct sequence_range {
+	uint32_t start, end;
+};
+
+/* What an encoder hands over; all pointers are borrowed. */
+struct payload {
+	uint32_t count; /* S + 1 */
+	uint32_t width; /* 2 or 3 */
+	uint32_t used;
+	uint64_t frame_hash;
+	const struct text_view *sources;
+	size_t sources_n;
+	const struct sequence_span *spans;
+	size_t spans_n;
+	const struct sequence_range *no_loss;
+	size_t no_loss_n;
+	const uint8_t *frame;
+	size_t frame_n;
+};
+
+/* What a decoder finds without allocating: `raw` is the encoded payload, to be copied as it is. */
+struct payload_view {
+	uint32_t count, width, used;
+	uint64_t frame_hash;
+	size_t sources_n, spans_n, no_loss_n; /* counted while skipping over them */
+	const uint8_t *raw;
+	size_t raw_n;
+	const uint8_t *sources, *spans, *no_loss; /* inside raw; read them with payload_lists() */
+	const uint8_t *frame;
+	size_t frame_n;
+};
+
+struct sequence_position {
+	uint64_t document;
+	struct text_view file;
+	uint64_t byte, line, offset, documents, rejects;
+};
+
+struct sequence_view {
+	uint64_t ordinal;
+	uint64_t tokenizer;
+	struct sequence_position position;
+	struct payload_view payload;
+};
+
+struct end_record {
+	uint64_t sequences, tokens, dropped, documents, rejects;
+	uint32_t sequence_length;
+	uint64_t tokenizer;
+	uint64_t record_bytes, record_bytes_max;
+};
+
+/* Appends a whole record (envelope and body) to `w`. */
+enum fail_code sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
+    const struct sequence_position *position, const struct payload *p, struct failure *f);
+enum fail_code end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f);
+
+/*
+ * Decode a whole record. FAIL_DATA says what is wrong and at which byte: truncated, a negative or
+ * too large length, a value out of range (width other than 2 and 3, used > count, spans not
+ * ascending from 0, source out of sources), trailing bytes. Does not look inside the frame.
+ */
+enum fail_code sequence_decode(
+    struct sequence_view *out, const uint8_t *bytes, size_t n, struct failure *f);
+enum fail_code end_decode(
+    struct end_record *out, const uint8_t *bytes, size_t n, struct failure *f);
+
+/* Reads one Payload at the reader's place and checks it as above. */
+enum fail_code payload_read(struct payload_view *out, struct wire_reader *r, struct failure *f);
+
+/* Fills the caller's arrays, which have room for sources_n, spans_n and no_loss_n entries. */
+void payload_lists(const struct payload_view *p, struct text_view *sources,
+    struct sequence_span *spans, struct sequence_range *no_loss);
+
+/* FAIL_DATA where the frame's bytes do not have the record's hash. */
+enum fail_code payload_check_hash(const struct payload_view *p, struct failure *f);
+
+#endif

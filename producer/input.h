@@ -1,0 +1,87 @@
+/*
+ * input.h -- the records of one input, in order: lines of JSONL files, whole .txt files, or what an
+ * exec program prints.
+ *
+ * An input is a list of files (brace ranges and globs expanded, sorted by bytes, duplicates
+ * removed; lane k of n takes every n-th, beginning with the k-th) or one program. A reader thread
+ * opens, decompresses (.gz with all its members, .zst with all its frames; by content, not by name)
+ * and cuts into chunks of whole records, so that reading overlaps with the work on them. The record
+ * index counts every record of the input from 0, the rejected ones too; blank lines are none.
+ *
+ * What cannot be a record is passed on as a reject with its place and reason, not as a failure: a
+ * line over max_document_bytes, the stump of a truncated or damaged compressed file, a program that
+ * fails. A file that cannot be opened at all is a failure.
+ *
+ * Thread: all functions from one thread; the reader thread inside is input.c's own affair.
+ */
+#ifndef PRODUCER_INPUT_H
+#define PRODUCER_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/config.h"
+#include "common/failure.h"
+
+enum {
+	INPUT_CHUNK_BYTES = 1 << 20, /* a chunk ends with the record that reaches this */
+	INPUT_CHUNKS_AHEAD = 8,      /* read ahead at most so many */
+};
+
+enum input_form { INPUT_JSON_LINES, INPUT_WHOLE_FILE }; /* .txt is INPUT_WHOLE_FILE */
+
+struct input_options {
+	const struct config_list *patterns; /* or exec; borrowed while opening */
+	const char *folder;                 /* patterns and exec are relative to it */
+	const char *exec;
+	uint32_t lane, lanes;
+	uint64_t max_document_bytes;
+	uint64_t chunk_bytes; /* 0: INPUT_CHUNK_BYTES */
+};
+
+/* Where to start: after a resume, the record that held the last published token. */
+struct input_position {
+	uint64_t document; /* index of the record */
+	const char *file;  /* as in input_chunk.file; NULL: the first */
+	uint64_t byte;     /* where it starts in the file, after decompression */
+	uint64_t line;
+	uint64_t rejects; /* rejected before it */
+};
+
+struct input_record {
+	uint64_t document; /* index in the input */
+	uint64_t byte;     /* in the file, after decompression */
+	uint64_t line;     /* from 1 */
+	const char *bytes; /* inside the chunk; a line without its end */
+	size_t n;
+	const char
+	    *reject; /* NULL: a record; else why it is none, and bytes[n] what was there (cut) */
+};
+
+/* Records of one file; owns its memory. */
+struct input_chunk {
+	const char *file; /* path as expanded, or the exec command; lives as long as the input */
+	enum input_form form;
+	struct input_record *record;
+	size_t n;
+	uint64_t input_bytes; /* of the file as stored (compressed) that this chunk used up */
+	char *bytes;
+};
+
+struct input;
+
+/* Gives *out, to be ended with input_close(). FAIL_CONFIG: a pattern that matches nothing. */
+enum fail_code input_open(struct input **out, const struct input_options *o,
+    const struct input_position *from, struct failure *f);
+void input_close(struct input *in); /* stops the thread and the program */
+
+/* Gives the next chunk, to be ended with input_chunk_close(); *out = NULL: the input is over. */
+enum fail_code input_next(struct input *in, struct input_chunk **out, struct failure *f);
+void input_chunk_close(struct input_chunk *c);
+
+/* Bytes of all files of the lane as stored; 0: not known (exec). For progress. */
+uint64_t input_bytes_total(const struct input *in);
+size_t input_files(const struct input *in);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * tokenizer.h -- byte-level BPE: text to token ids, exactly as the model's own tokenizer.
+ *
+ * A `struct tokenizer` is the compiled table: immutable after tokenizer_open(), shared by threads
+ * without locks. A `struct encoder` is one thread's scratch memory and piece cache over a table.
+ * Text is what a document holds; special tokens inside it are ordinary text (as tiktoken's
+ * encode_ordinary). No BOS or EOS is added: the packer puts eos between documents.
+ */
+#ifndef PRODUCER_TOKENIZER_TOKENIZER_H
+#define PRODUCER_TOKENIZER_TOKENIZER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/failure.h"
+
+struct tokenizer;
+struct encoder;
+
+struct tokenizer_options {
+	const char *file;    /* .tiktoken; a later format is told apart by its content */
+	const char *pattern; /* "gpt2", "cl100k"; NULL: FAIL_CONFIG that lists the known ones */
+	const char *eos; /* text of the end-of-document token; NULL: tokenizer_eos() is not used */
+};
+
+/* Growing array of ids; zero-initialise, end with token_buffer_close(). */
+struct token_buffer {
+	uint32_t *id;
+	size_t n;
+	size_t room;
+};
+
+/* Gives *out, to be ended with tokenizer_close(). FAIL_CONFIG or FAIL_DATA names file and line. */
+enum fail_code tokenizer_open(
+    struct tokenizer **out, const struct tokenizer_options *o, struct failure *f);
+void tokenizer_close(struct tokenizer *t);
+
+/* XXH64 of the canonical compiled table: vocabulary bytes, ranks, pattern, specials, class table.
+ */
+uint64_t tokenizer_fingerprint(const struct tokenizer *t);
+uint32_t tokenizer_entries(const struct tokenizer *t); /* largest id, specials included, + 1 */
+uint32_t tokenizer_eos(const struct tokenizer *t);
+
+/* Borrows the bytes of one id for the table's life; NULL: no such id. */
+const uint8_t *tokenizer_bytes(const struct tokenizer *t, uint32_t id, size_t *n);
+
+/* Gives *out, to be ended with encoder_close() before the table; borrows `t` until then. */
+enum fail_code encoder_open(struct encoder **out, const struct tokenizer *t, struct failure *f);
+void encoder_close(struct encoder *e);
+
+/*
+ * Appends the ids of text[n] to `out`. Invalid UTF-8 is read as U+FFFD for each maximal invalid
+ * part, as Python's errors="replace" does. Linear or n log n on any input. FAIL_MEMORY only.
+ */
+enum fail_code encoder_encode(
+    struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f);
+
+/* Makes room for `more` further ids. */
+enum fail_code token_buffer_reserve(struct token_buffer *b, size_t more, struct failure *f);
+void token_buffer_close(struct token_buffer *b);
+
+#endif
