@@ -59,6 +59,8 @@ enum riffle_start {
 	RIFFLE_START_STEP = 1, /* `step` */
 };
 
+struct riffle; /* a reader */
+
 struct riffle_property {
 	const char *name, *value;
 };
