@@ -1,0 +1,38 @@
+/*
+ * weights.h -- from the weights a person writes to the integers that are drawn with.
+ *
+ * Weights are tempered (p_i proportional to w_i^(1/T)), normalised and quantised to sum WEIGHT_ONE
+ * exactly, by largest remainder with ties to the lowest index; a positive weight gets at least 1,
+ * taken from the largest. Example, of 10: .55 .25 .20 -> 6 2 2 (floors 5 2 2; of the two equal
+ * fractions the lower index gets what is left).
+ *
+ * The result is computed once, goes to the ledger, and is never computed again: pow() may differ
+ * between machines, a logged integer does not.
+ */
+#ifndef COMMON_WEIGHTS_H
+#define COMMON_WEIGHTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/failure.h"
+
+#define WEIGHT_ONE (UINT64_C(1) << 32)
+
+enum { WEIGHTS_MAX = 4096 };
+
+/*
+ * Fills out[n], which sums to WEIGHT_ONE. FAIL_CONFIG: a weight is negative or not finite, all are
+ * zero, or temperature is not positive. `n` is at most WEIGHTS_MAX; each raw weight belongs to
+ * name[i].
+ */
+enum fail_code weights_quantise(uint64_t *out, const double *raw, const char *const *name, size_t n,
+    double temperature, struct failure *f);
+
+/*
+ * Cuts `total` into shares[n] by weight, largest remainder, ties to the lowest index. Exact for
+ * total and weights below 2^63; at least one weight is positive.
+ */
+void weights_apportion(uint64_t *shares, uint64_t total, const uint64_t *weight, size_t n);
+
+#endif
