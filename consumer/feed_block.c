@@ -1,0 +1,86 @@
+#include "consumer/feed_block.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct feed_block *
+feed_block_open(uint32_t domain, uint32_t partition, uint64_t first, uint32_t count)
+{
+	struct feed_block *b = calloc(1, sizeof(*b) + count * sizeof(b->record[0]));
+
+	assert(count >= 1);
+	if (b == NULL)
+		return NULL;
+	b->domain = domain;
+	b->partition = partition;
+	b->first = first;
+	b->count = count;
+	return b;
+}
+
+void
+feed_block_close(struct feed_block *b)
+{
+	if (b == NULL)
+		return;
+	while (b->chunk != NULL) {
+		struct feed_chunk *next = b->chunk->next;
+
+		free(b->chunk);
+		b->chunk = next;
+	}
+	free(b);
+}
+
+/* Copies bytes into the block's chunks; NULL: no memory. */
+static const uint8_t *
+keep(struct feed_block *b, const void *bytes, size_t n)
+{
+	struct feed_chunk *c = b->chunk;
+
+	if (c == NULL || c->room - c->n < n) {
+		size_t room = n > FEED_CHUNK_BYTES ? n : FEED_CHUNK_BYTES;
+
+		c = malloc(sizeof(*c) + room);
+		if (c == NULL)
+			return NULL;
+		c->n = 0;
+		c->room = room;
+		c->next = b->chunk;
+		b->chunk = c;
+		b->bytes += room;
+	}
+	memcpy(c->bytes + c->n, bytes, n);
+	c->n += n;
+	return c->bytes + c->n - n;
+}
+
+bool
+feed_block_put(struct feed_block *b, const uint8_t *payload, size_t n, int64_t offset)
+{
+	struct feed_record *r = &b->record[b->filled];
+
+	assert(b->filled < b->count && n > 0);
+	r->payload = keep(b, payload, n);
+	r->n = n;
+	r->offset = offset;
+	b->filled += r->payload != NULL;
+	return r->payload != NULL;
+}
+
+bool
+feed_block_put_bad(
+    struct feed_block *b, const char *reason, const uint8_t *bytes, size_t n, int64_t offset)
+{
+	struct feed_record *r = &b->record[b->filled];
+	size_t kept = n < FEED_BAD_BYTES_MAX ? n : FEED_BAD_BYTES_MAX;
+
+	assert(b->filled < b->count);
+	r->reason = (const char *)keep(b, reason, strlen(reason) + 1);
+	r->bytes = kept > 0 ? keep(b, bytes, kept) : NULL;
+	r->bytes_n = r->bytes != NULL ? kept : 0;
+	r->offset = offset;
+	b->filled += r->reason != NULL;
+	return r->reason != NULL;
+}
