@@ -35,7 +35,10 @@ struct batch_drawn {
 	uint64_t ordinal, epoch;
 };
 
-/* `sequences_n` and `domains_n` are what will follow; domains ascend by index. */
+/*
+ * `domains_n` is what will follow; so is `sequences_n`: global_batch / lanes, 0 for the last
+ * record. Domains ascend by index. An encoder fails with FAIL_MEMORY only.
+ */
 enum fail_code batch_begin(struct wire_writer *w, const struct batch_head *h,
     const struct batch_domain *domains, size_t domains_n, size_t sequences_n, struct failure *f);
 enum fail_code batch_add(struct wire_writer *w, const struct batch_drawn *d,
@@ -49,14 +52,22 @@ struct batch_view {
 	const uint8_t *domains;  /* read with batch_domains() */
 	struct wire_reader rest; /* stands at the next sequence */
 	size_t sequences_left;
+	size_t block_left; /* of them, in the Avro block that `rest` stands in */
 };
 
-/* Decodes and checks the whole head; sequences are checked as batch_next() meets them. */
+/*
+ * Decodes and checks the whole head; sequences are checked as batch_next() meets them. sequences_n
+ * is global_batch / lanes, or 0 where head.last. Whether a drawn domain is among the domains is for
+ * the caller to find out, who looks it up.
+ */
 enum fail_code batch_decode(
     struct batch_view *out, const uint8_t *bytes, size_t n, struct failure *f);
 /* Fills out[domains_n]. */
 void batch_domains(const struct batch_view *b, struct batch_domain *out);
-/* Next sequence; call it sequences_n times, the last call also checks that nothing trails. */
+/*
+ * Next sequence; call it sequences_n times, the last call also checks that nothing trails. After a
+ * failure `b` cannot go on.
+ */
 enum fail_code batch_next(struct batch_view *b, struct batch_drawn *drawn,
     struct payload_view *payload, struct failure *f);
 

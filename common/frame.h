@@ -15,6 +15,8 @@
 
 #include "common/failure.h"
 
+enum { FRAME_TOKENS_MAX = (1 << 20) + 1 }; /* S + 1 for the largest S */
+
 struct frame_codec;
 
 enum fail_code frame_codec_open(struct frame_codec **out, struct failure *f);
@@ -26,7 +28,10 @@ unsigned frame_width(uint32_t entries);
 /* Room that frame_encode() may need for `count` tokens. */
 size_t frame_bound(size_t count, unsigned width);
 
-/* Encodes tokens[count] (each < 1 << 8*width) into out[room]; *size_bytes is what it took. */
+/*
+ * Encodes tokens[count] into out[room], room >= frame_bound(); *size_bytes is what it took.
+ * FAIL_DATA: a token is not below 1 << 8 * width.
+ */
 enum fail_code frame_encode(struct frame_codec *c, const uint32_t *tokens, size_t count,
     unsigned width, uint8_t *out, size_t room, size_t *size_bytes, struct failure *f);
 

@@ -14,6 +14,8 @@
 #include "common/failure.h"
 #include "common/wire.h"
 
+enum { SEQUENCE_TOKENS_MAX = (1 << 20) + 1 }; /* S + 1 for the largest S */
+
 struct text_view { /* not NUL-terminated */
 	const char *bytes;
 	size_t n;
@@ -32,7 +34,12 @@ struct sequence_range {
 	uint32_t start, end;
 };
 
-/* What an encoder hands over; all pointers are borrowed. */
+/*
+ * What an encoder hands over; all pointers are borrowed. Whoever fills it in establishes: used <=
+ * count <= SEQUENCE_TOKENS_MAX; sources_n <= count; spans start at 0, ascend strictly and end below
+ * used; no_loss ranges are not empty, ascend, do not overlap and end by count. `file` and sources
+ * are UTF-8.
+ */
 struct payload {
 	uint32_t count; /* S + 1 */
 	uint32_t width; /* 2 or 3 */
@@ -88,7 +95,9 @@ enum fail_code end_encode(struct wire_writer *w, const struct end_record *e, str
 /*
  * Decode a whole record. FAIL_DATA says what is wrong and at which byte: truncated, a negative or
  * too large length, a value out of range (width other than 2 and 3, used > count, spans not
- * ascending from 0, source out of sources), trailing bytes. Does not look inside the frame.
+ * strictly ascending from 0 or not below used, source out of sources, more sources than tokens,
+ * ranges of no_loss that are empty, overlap or go beyond count), trailing bytes. *out is then as it
+ * was. Does not look inside the frame.
  */
 enum fail_code sequence_decode(
     struct sequence_view *out, const uint8_t *bytes, size_t n, struct failure *f);
@@ -98,7 +107,10 @@ enum fail_code end_decode(
 /* Reads one Payload at the reader's place and checks it as above. */
 enum fail_code payload_read(struct payload_view *out, struct wire_reader *r, struct failure *f);
 
-/* Fills the caller's arrays, which have room for sources_n, spans_n and no_loss_n entries. */
+/*
+ * Fills the caller's arrays, which have room for sources_n, spans_n and no_loss_n entries; `p` is
+ * as payload_read() left it.
+ */
 void payload_lists(const struct payload_view *p, struct text_view *sources,
     struct sequence_span *spans, struct sequence_range *no_loss);
 

@@ -2,9 +2,10 @@
  * wire.h -- Avro binary encoding, by hand and bounded: what the hot records are written with.
  *
  * A writer appends to memory that it owns and grows. A reader walks borrowed bytes; the first thing
- * that does not fit sets `bad` (a static sentence) and every later read returns 0, so that callers
- * check once at the end of a stretch. Avro specification 1.11, "Binary Encoding": zig-zag varints,
- * length-prefixed bytes and strings, arrays as blocks (a negative count carries a byte size).
+ * that does not fit sets `bad` (a static sentence), leaves the reader without a byte, and every
+ * later read returns 0, so that callers check once at the end of a stretch. Avro
+ * specification 1.11, "Binary Encoding": zig-zag varints, length-prefixed bytes and strings, arrays
+ * as blocks (a negative count carries a byte size).
  */
 #ifndef COMMON_WIRE_H
 #define COMMON_WIRE_H
@@ -15,10 +16,13 @@
 
 #include "common/failure.h"
 
+enum { WIRE_WRITER_MAX_BYTES = 1 << 30 }; /* a writer that would grow beyond it fails */
+
+/* A zeroed one is valid and empty. */
 struct wire_writer {
 	uint8_t *bytes; /* owned; wire_writer_take() gives it away */
 	size_t n, room;
-	bool failed; /* an allocation failed; later writes do nothing */
+	bool failed; /* memory was refused; later writes do nothing */
 };
 
 void wire_writer_close(struct wire_writer *w);
