@@ -43,12 +43,16 @@ struct kafka_options {
  */
 enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f);
 
-/* Ends a handle; purges what was not delivered. Waits at most a few seconds. NULL is accepted. */
+/*
+ * Ends a handle; purges what was not delivered, which `delivered` still hears of. Waits at most a
+ * few seconds. NULL is accepted.
+ */
 void kafka_close(rd_kafka_t *rk);
 
 /*
  * Waits until the broker answers a metadata request. FAIL_BROKER names bootstrap.servers and the
- * usual cause. Every command asks this first, so that one clear sentence says "no broker".
+ * usual cause. Every command asks this first, of a KAFKA_ADMIN handle (which connects no sooner),
+ * so that one clear sentence says "no broker"; failing connections are not logged meanwhile.
  */
 enum fail_code kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f);
 
@@ -82,6 +86,10 @@ enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *group, const char
 
 /* librdkafka's own error as ours, with what was attempted in front. Takes (destroys) `error`. */
 enum fail_code kafka_fail(struct failure *f, rd_kafka_error_t *error, const char *attempted);
+
+/* The same for an error code; `text` says more than the code does, or is NULL. */
+enum fail_code kafka_fail_code(
+    struct failure *f, rd_kafka_resp_err_t err, const char *text, const char *attempted);
 
 /* A hint a person can act on for an error code, or "" ("is the broker running at ...?"). */
 const char *kafka_hint(rd_kafka_resp_err_t err);
