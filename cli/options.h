@@ -1,0 +1,120 @@
+/*
+ * options.h -- a command's options: one table that parses, checks ranges and writes the help.
+ *
+ * A command describes its options in rows; options_parse() fills its own struct from argv, and
+ * `riffle NAME --help` is printed from the same rows, so that no option can lack help. Presets are
+ * what the command put into the struct before the call.
+ *
+ *     struct arguments { uint32_t rank, world; enum format format; };
+ *     #define AT(field) offsetof(struct arguments, field)
+ *     static const char *const formats[] = {"steps", "jsonl", "tokens", "none", NULL};
+ *     static const struct option_row rows[] = {
+ *         {"rank", 'r', OPTION_COUNT32, AT(rank), 0, 4095, NULL, "R", "rank of this process"},
+ *         {.name = "format", .kind = OPTION_CHOICE, .at = AT(format), .choice = formats,
+ *             .value = "FORM", .help = "what to print"},
+ *     };
+ *
+ *     struct arguments a = {.world = 1};
+ *     struct options o;
+ *     struct config *c = NULL;
+ *     if (options_parse(&o, &cmd_read, argc, argv, &a, f) != FAIL_NONE ||
+ *         options_config(&c, &o, f) != FAIL_NONE)
+ *             return f->code;
+ *
+ * Nothing is allocated: texts are borrowed from argv. Errors are FAIL_USAGE and one sentence:
+ * "--rank: out of range: 9 (0 to 7)", "unknown option --ranks; did you mean --rank?".
+ */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/config.h"
+#include "common/failure.h"
+
+enum {
+	OPTIONS_MAX = 48,       /* rows of one command, the common ones included */
+	OPTIONS_LIST_MAX = 256, /* times that one option may be given */
+};
+
+enum option_kind {      /* and the type of its destination */
+	OPTION_FLAG,    /* bool; takes no value */
+	OPTION_TEXT,    /* const char *, not empty */
+	OPTION_COUNT32, /* uint32_t, min to max */
+	OPTION_COUNT,   /* uint64_t, min to max */
+	OPTION_SIZE,    /* uint64_t, bytes, min to max: "512MB" (10^6), "16MiB" (2^20), "4096" */
+	OPTION_NUMBER,  /* double, finite; min and max apply where max is not 0 */
+	OPTION_CHOICE,  /* int or an enum: index in `choice` */
+	OPTION_RANGE,   /* struct option_range: "a..b", half open, a <= b */
+	OPTION_LANE,    /* struct option_lane: "k/n", k from 0, k < n <= 4096 */
+	OPTION_LIST,    /* struct option_list; may be given more than once */
+};
+
+struct option_range {
+	uint64_t first, end;
+};
+
+struct option_lane {
+	uint32_t lane, lanes;
+};
+
+struct option_list {
+	size_t n;
+	const char *text[OPTIONS_LIST_MAX];
+};
+
+struct option_row {
+	const char *name; /* without the dashes */
+	char letter;      /* 0: no short form */
+	enum option_kind kind;
+	size_t at;                 /* offset in the command's struct */
+	uint64_t min, max;         /* counts and sizes; max 0: the type's largest */
+	const char *const *choice; /* OPTION_CHOICE: ends with NULL */
+	const char *value;         /* how the help names the value; NULL for flags */
+	const char *help;
+};
+
+/* Options that many commands share. */
+enum options_common {
+	OPTIONS_CONFIG = 1,     /* -c, --config FILE */
+	OPTIONS_PROPERTIES = 2, /* -X name=value */
+};
+
+/* What options_parse() found beside the command's own struct; borrows argv. */
+struct options {
+	const char *config;            /* -c; NULL: not given */
+	struct option_list properties; /* -X, each with a "=" after the first byte */
+	bool verbose, quiet;
+	char **argument; /* [arguments_n]: the words that are no options, in order */
+	size_t arguments_n;
+	uint64_t given; /* bit i: row i of the command was given */
+};
+
+struct command;
+
+/*
+ * Fills *o and `values`, the command's struct. Options and arguments may be mixed; "--" ends the
+ * options. Sets the log level by -v and -q. May reorder argv. One call at a time.
+ */
+enum fail_code options_parse(struct options *o, const struct command *c, int argc, char **argv,
+    void *values, struct failure *f);
+
+/* Whether the option of that name was on the command line: tells a preset from a given value. */
+bool options_given(const struct options *o, const struct command *c, const char *name);
+
+/*
+ * Gives *out, to be ended with config_close(): the configuration of -c with the properties of -X.
+ * FAIL_USAGE: there is no -c.
+ */
+enum fail_code options_config(struct config **out, const struct options *o, struct failure *f);
+
+/* Whether argv asks for --help, whatever else is right or wrong in it. */
+bool options_help_wanted(const struct command *c, int argc, char **argv);
+
+/* The whole text of `riffle NAME --help`. */
+void options_print_help(const struct command *c, FILE *to);
+
+#endif
