@@ -1,0 +1,161 @@
+#include "consumer/lead.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/kafka.h"
+#include "common/names.h"
+#include "consumer/commits.h"
+
+enum { LEAD_TIMEOUT_MS = 10000 };
+
+struct run {
+	const char *name;
+	char group[TOPIC_MAX_BYTES + 1];
+	bool any; /* the broker knows a commit */
+	uint64_t step;
+};
+
+struct lead {
+	rd_kafka_t *admin;
+	uint32_t max_lead_steps;
+	size_t lanes;
+	char topic[TOPIC_MAX_BYTES + 1];
+	struct run *run;
+	size_t runs_n;
+	int64_t *offset_next; /* [lanes] */
+	char **metadata;
+	uint64_t *step;
+};
+
+enum fail_code
+lead_open(struct lead **out, rd_kafka_t *admin, const struct config *c, struct failure *f)
+{
+	struct lead *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return fail_memory(f);
+	l->admin = admin;
+	l->max_lead_steps = c->mix.max_lead_steps;
+	l->lanes = c->mix.lanes;
+	names_topic(l->topic, c->mix.name, "batches");
+	l->runs_n = c->mix.runs.n;
+	l->run = calloc(l->runs_n + 1, sizeof(*l->run));
+	l->offset_next = calloc(l->lanes, sizeof(*l->offset_next));
+	l->metadata = calloc(l->lanes, sizeof(*l->metadata));
+	l->step = calloc(l->lanes, sizeof(*l->step));
+	if (l->run == NULL || l->offset_next == NULL || l->metadata == NULL || l->step == NULL) {
+		lead_close(l);
+		return fail_memory(f);
+	}
+	for (size_t i = 0; i < l->runs_n; i++) {
+		l->run[i].name = c->mix.runs.text[i];
+		names_topic(l->run[i].group, c->mix.name, l->run[i].name);
+	}
+	*out = l;
+	return FAIL_NONE;
+}
+
+void
+lead_close(struct lead *l)
+{
+	if (l == NULL)
+		return;
+	free(l->run);
+	free(l->offset_next);
+	free(l->metadata);
+	free(l->step);
+	free(l);
+}
+
+static enum fail_code
+ask_run(struct lead *l, struct run *r, struct failure *f)
+{
+	struct commits_position at;
+	enum fail_code code;
+
+	if (kafka_group_offsets(l->admin, r->group, l->topic, l->lanes, l->offset_next, l->metadata,
+		LEAD_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	code = commits_lowest(&at, l->step, l->offset_next, l->metadata, l->lanes, f);
+	for (size_t i = 0; i < l->lanes; i++) {
+		free(l->metadata[i]);
+		l->metadata[i] = NULL;
+	}
+	if (code != FAIL_NONE)
+		return fail_within(f, "group %s", r->group);
+	r->any = at.any;
+	r->step = at.step;
+	return FAIL_NONE;
+}
+
+enum fail_code
+lead_ask(struct lead *l, struct failure *f)
+{
+	for (size_t i = 0; i < l->runs_n; i++)
+		if (ask_run(l, &l->run[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+const char *
+lead_slowest(const struct lead *l, uint64_t *step)
+{
+	const struct run *slowest = &l->run[0];
+
+	for (size_t i = 1; i < l->runs_n; i++)
+		if (l->run[i].step < slowest->step)
+			slowest = &l->run[i];
+	*step = l->runs_n == 0 ? 0 : slowest->step;
+	return l->runs_n == 0 ? "" : slowest->name;
+}
+
+uint64_t
+lead_limit(const struct lead *l)
+{
+	uint64_t step;
+
+	if (l->max_lead_steps == 0 || l->runs_n == 0)
+		return UINT64_MAX;
+	lead_slowest(l, &step);
+	return step + l->max_lead_steps;
+}
+
+enum fail_code
+lead_check(const struct lead *l, const struct ledger *last, struct failure *f)
+{
+	for (size_t i = 0; i < l->runs_n; i++)
+		for (size_t k = 0; k < last->runs_n; k++)
+			if (strcmp(l->run[i].name, last->run[k].name) == 0 &&
+			    last->run[k].step > 0 && !l->run[i].any)
+				return fail(f, FAIL_CONFIG,
+				    "run %s stood at step %" PRId64
+				    " by the ledger, and the broker knows no "
+				    "commit of group %s any more: its offsets have expired (the "
+				    "broker's "
+				    "offsets.retention.minutes). Let a trainer commit again "
+				    "(riffle read "
+				    "--from-step %" PRId64
+				    " --commit-every 1), or take the run out of mix.runs",
+				    l->run[i].name, last->run[k].step, l->run[i].group,
+				    last->run[k].step);
+	return FAIL_NONE;
+}
+
+enum fail_code
+lead_save(const struct lead *l, struct ledger *to, struct failure *f)
+{
+	to->run = calloc(l->runs_n + 1, sizeof(*to->run));
+	if (to->run == NULL)
+		return fail_memory(f);
+	for (; to->runs_n < l->runs_n; to->runs_n++) {
+		struct ledger_run *r = &to->run[to->runs_n];
+
+		r->name = strdup(l->run[to->runs_n].name);
+		r->step = (int64_t)l->run[to->runs_n].step;
+		if (r->name == NULL)
+			return fail_memory(f);
+	}
+	return FAIL_NONE;
+}
