@@ -2,15 +2,22 @@
  * input.h -- the records of one input, in order: lines of JSONL files, whole .txt files, or what an
  * exec program prints.
  *
- * An input is a list of files (brace ranges and globs expanded, sorted by bytes, duplicates
- * removed; lane k of n takes every n-th, beginning with the k-th) or one program. A reader thread
- * opens, decompresses (.gz with all its members, .zst with all its frames; by content, not by name)
- * and cuts into chunks of whole records, so that reading overlaps with the work on them. The record
- * index counts every record of the input from 0, the rejected ones too; blank lines are none.
+ * An input is a list of files (file_list.h says how patterns become one; lane k of n takes every
+ * n-th, beginning with the k-th) or one program. A reader thread opens, decompresses (stream.h) and
+ * cuts (record_cutter.h) into chunks of whole records, so that reading overlaps with the work on
+ * them. The record index counts every record of the input from 0, the rejected ones too; blank
+ * lines are none, nor are files without a byte. Files named *.txt, *.txt.gz and *.txt.zst are one
+ * record each, all others are JSON lines.
  *
  * What cannot be a record is passed on as a reject with its place and reason, not as a failure: a
  * line over max_document_bytes, the stump of a truncated or damaged compressed file, a program that
- * fails. A file that cannot be opened at all is a failure.
+ * fails. A file that cannot be opened or read, or that shrank or was replaced meanwhile, is a
+ * failure; so is what is not a regular file, since it could not be read again after a crash.
+ *
+ * A resume starts at a record that was there before: plain files are read from its byte, compressed
+ * ones from their start. A program is run again, with RIFFLE_RESUME=<document> in its environment,
+ * and must print again what it printed: the records before are skipped. Where no record starts at
+ * the place given, the data are not those of the run before, which is FAIL_DATA.
  *
  * Thread: all functions from one thread; the reader thread inside is input.c's own affair.
  */
@@ -25,8 +32,10 @@
 #include "common/failure.h"
 
 enum {
-	INPUT_CHUNK_BYTES = 1 << 20, /* a chunk ends with the record that reaches this */
-	INPUT_CHUNKS_AHEAD = 8,      /* read ahead at most so many */
+	INPUT_CHUNK_BYTES = 1 << 20,  /* a chunk ends with the record that reaches this */
+	INPUT_CHUNKS_AHEAD = 8,       /* read ahead at most so many, */
+	INPUT_AHEAD_BYTES = 64 << 20, /* and one only while what is ahead is under this */
+	INPUT_FLUSH_MS = 200, /* what a slow program has printed is passed on after so long */
 };
 
 enum input_form { INPUT_JSON_LINES, INPUT_WHOLE_FILE }; /* .txt is INPUT_WHOLE_FILE */
@@ -46,7 +55,7 @@ struct input_position {
 	const char *file;  /* as in input_chunk.file; NULL: the first */
 	uint64_t byte;     /* where it starts in the file, after decompression */
 	uint64_t line;
-	uint64_t rejects; /* rejected before it */
+	uint64_t rejects; /* rejected before it; input.c does not use it */
 };
 
 struct input_record {
@@ -61,7 +70,8 @@ struct input_record {
 
 /* Records of one file; owns its memory. */
 struct input_chunk {
-	const char *file; /* path as expanded, or the exec command; lives as long as the input */
+	const char *file; /* as expanded, relative as the pattern is; or the exec command. Lives as
+			     long as the input */
 	enum input_form form;
 	struct input_record *record;
 	size_t n;
@@ -71,17 +81,25 @@ struct input_chunk {
 
 struct input;
 
-/* Gives *out, to be ended with input_close(). FAIL_CONFIG: a pattern that matches nothing. */
+/*
+ * Gives *out, to be ended with input_close(); `from` may be NULL: the start. FAIL_CONFIG: a pattern
+ * that matches nothing, a directory, a program on more than one lane.
+ */
 enum fail_code input_open(struct input **out, const struct input_options *o,
     const struct input_position *from, struct failure *f);
 void input_close(struct input *in); /* stops the thread and the program */
 
 /* Gives the next chunk, to be ended with input_chunk_close(); *out = NULL: the input is over. */
 enum fail_code input_next(struct input *in, struct input_chunk **out, struct failure *f);
+/* The same, with FAIL_TIMEOUT where none came within timeout_ms (a slow program); ask again. */
+enum fail_code input_next_within(
+    struct input *in, int timeout_ms, struct input_chunk **out, struct failure *f);
 void input_chunk_close(struct input_chunk *c);
 
 /* Bytes of all files of the lane as stored; 0: not known (exec). For progress. */
 uint64_t input_bytes_total(const struct input *in);
+/* Of these, what a resume has left out: where a progress bar starts. */
+uint64_t input_bytes_skipped(const struct input *in);
 size_t input_files(const struct input *in);
 
 #endif

@@ -4,16 +4,16 @@
  * A router serves the domains that share one input. A domain without `where` takes every record and
  * is then the only one; the others each name a field and the value that makes a record theirs:
  *
- *     wiki: where {field: meta.source, equals: wiki}     {"meta":{"source":"wiki"},"text":"A"} ->
- * wiki code: where {field: meta.source, equals: code}     {"meta":{"source":"blog"},"text":"B"} ->
- *                                                        nobody's (ROUTER_UNMATCHED)
+ *     domain wiki: where {field: meta.source, equals: wiki}; domain code: the same, equals: code
+ *     {"meta": {"source": "wiki"}, "text": "A"}  ->  wiki, A
+ *     {"meta": {"source": "blog"}, "text": "B"}  ->  nobody's: ROUTER_UNMATCHED
  *
  * Strings are compared with `equals` after their escapes are decoded, other values by their JSON
  * text as it stands ("true", "3"). Where several domains match, which takes different fields, the
  * first in the order given takes the record. A record is a reject if it is not a valid JSON object,
  * if the text field of its domain is missing or not a string, or, under utf8: strict, if the text
- * is not UTF-8; only the first of these can be said of a record that is nobody's. A whole file
- * is text as it is, to which `where` cannot apply: for a domain with `where` it is a reject.
+ * is not UTF-8; of a record that is nobody's only the first can be said. A whole file is text as it
+ * is, to which `where` cannot apply: for a domain with `where` it is a reject.
  *
  * Thread: a router is immutable and shared; a scratch belongs to one thread.
  */
