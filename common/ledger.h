@@ -15,7 +15,17 @@
 
 #include "common/failure.h"
 
-enum { LEDGER_SKIPS_MAX = 4096, LEDGER_QUARANTINED_MAX = 4096, LEDGER_REQUEST_IDS_MAX = 4096 };
+/* Longer lists are refused, written and read alike. */
+enum {
+	LEDGER_SKIPS_MAX = 4096,
+	LEDGER_QUARANTINED_MAX = 4096,
+	LEDGER_REQUEST_IDS_MAX = 4096,
+	LEDGER_DOMAINS_MAX = 4096,
+	LEDGER_PARTITIONS_MAX = 4096,
+	LEDGER_PENDING_MAX = 4096,
+	LEDGER_ANSWERS_MAX = 4096,
+	LEDGER_RUNS_MAX = 4096,
+};
 
 enum ledger_kind { LEDGER_START, LEDGER_STEPS, LEDGER_END };
 enum ledger_reason { LEDGER_BY_CONFIG, LEDGER_BY_PHASE, LEDGER_BY_REQUEST };
@@ -112,10 +122,17 @@ struct ledger {
  */
 void ledger_clear(struct ledger *l);
 
-/* Gives *bytes (free) with envelope and body. */
+/*
+ * Gives *bytes (free) with envelope and body. FAIL_MEMORY, or FAIL_DATA where a list is too long.
+ * Doubles are finite, counts and positions not negative: the caller establishes it.
+ */
 enum fail_code ledger_encode(const struct ledger *l, uint8_t **bytes, size_t *n, struct failure *f);
 
 /* Fills *out, which the caller ends with ledger_clear(). FAIL_DATA; *out is then empty. */
 enum fail_code ledger_decode(struct ledger *out, const uint8_t *bytes, size_t n, struct failure *f);
+
+/* The same for a body without envelope, written with `schema`, the text of an earlier .avsc. */
+enum fail_code ledger_decode_with(
+    const char *schema, struct ledger *out, const uint8_t *body, size_t n, struct failure *f);
 
 #endif
