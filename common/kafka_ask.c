@@ -13,8 +13,8 @@ enum {
 	LAST_STEP_FIRST = 2, /* the last record of a transaction and its marker */
 };
 
-static int
-left_ms(int64_t deadline_ms)
+int
+kafka_left_ms(int64_t deadline_ms)
 {
 	int64_t left = deadline_ms - kafka_clock_ms();
 
@@ -24,7 +24,7 @@ left_ms(int64_t deadline_ms)
 int
 kafka_slice_ms(int64_t deadline_ms)
 {
-	int left = left_ms(deadline_ms);
+	int left = kafka_left_ms(deadline_ms);
 
 	return left < SLICE_MS ? left : SLICE_MS;
 }
@@ -60,7 +60,7 @@ passing(rd_kafka_resp_err_t err)
 bool
 kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms)
 {
-	int left = left_ms(deadline_ms), ms = left < PAUSE_MS ? left : PAUSE_MS;
+	int left = kafka_left_ms(deadline_ms), ms = left < PAUSE_MS ? left : PAUSE_MS;
 
 	if (left == 0 || !passing(err))
 		return false;
@@ -253,7 +253,7 @@ last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from,
 	while (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, kafka_slice_ms(deadline_ms));
 
-		if (m == NULL && left_ms(deadline_ms) == 0)
+		if (m == NULL && kafka_left_ms(deadline_ms) == 0)
 			err = passed != 0 ? passed : RD_KAFKA_RESP_ERR__TIMED_OUT;
 		if (m == NULL)
 			continue;
@@ -311,11 +311,12 @@ kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka
 
 	*out = NULL;
 	do { /* again where the records were deleted while we looked */
-		code = kafka_watermarks(rk, topic, partition, &low, &high, left_ms(deadline_ms), f);
+		code = kafka_watermarks(
+		    rk, topic, partition, &low, &high, kafka_left_ms(deadline_ms), f);
 		if (code != FAIL_NONE)
 			return code;
 		err = last_before(rk, topic, partition, low, high, out, deadline_ms);
-	} while (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET && left_ms(deadline_ms) > 0);
+	} while (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET && kafka_left_ms(deadline_ms) > 0);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	kafka_fail_asking(rk, err, "looking for its last record", f);

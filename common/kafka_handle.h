@@ -18,6 +18,22 @@ struct kafka_handle {
 	void *opaque; /* the caller's, for `delivered` */
 };
 
+/* One request of librdkafka's admin interface and its answer; all zero: nothing acquired. */
+struct kafka_admin {
+	rd_kafka_AdminOptions_t *options;
+	rd_kafka_queue_t *queue;
+	rd_kafka_event_t *event; /* the answer; NULL: none yet */
+};
+
+void kafka_admin_open(
+    struct kafka_admin *a, rd_kafka_t *rk, rd_kafka_admin_op_t operation, int timeout_ms);
+void kafka_admin_close(struct kafka_admin *a);
+/* Waits for the answer to what was sent with a->options and a->queue; its error as a whole. */
+rd_kafka_resp_err_t kafka_admin_wait(struct kafka_admin *a, int timeout_ms);
+
+/* Milliseconds until `deadline_ms` (monotonic clock); 0: it has passed. */
+int kafka_left_ms(int64_t deadline_ms);
+
 /* Time for one attempt of a question that must be answered by `deadline_ms` (monotonic clock). */
 int kafka_slice_ms(int64_t deadline_ms);
 

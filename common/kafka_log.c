@@ -99,7 +99,7 @@ passes(struct kafka_log *l, uint64_t key, int64_t now_ms, uint64_t *held_back)
 static void
 keep_cause(struct kafka_log *l, const char *text)
 {
-	size_t n = strcspn(text, "("), broker = strcspn(text, " ");
+	size_t n = strlen(text), broker = strcspn(text, " ");
 	const char *end = strstr(text, " (after "), *name_end = strstr(text, "/bootstrap: ");
 
 	if (end != NULL)

@@ -7,10 +7,18 @@
 #ifndef COMMON_TOPICS_H
 #define COMMON_TOPICS_H
 
+#include <librdkafka/rdkafka.h>
+
 #include "common/config.h"
 #include "common/failure.h"
 #include "common/names.h"
-#include <librdkafka/rdkafka.h>
+
+enum {
+	TOPICS_RECORD_SLACK = 64 << 10,      /* what names, document spans and framing may add */
+	TOPICS_MESSAGE_BYTES_MIN = 1 << 20,  /* below it, batches of small records would suffer */
+	TOPICS_MESSAGE_BYTES_MAX = 80 << 20, /* CONFIG_RECORD_MAX and what may surround it */
+	TOPICS_OFFSETS_RETENTION_MINUTES = 30 * 24 * 60, /* less deserves a warning */
+};
 
 enum topics_kind {
 	TOPIC_DOMAIN,
@@ -27,7 +35,7 @@ struct topic_plan {
 	int domain; /* index in the configuration; -1 for the others */
 	enum names_set set;
 	int partitions;
-	size_t message_bytes_max; /* max.message.bytes */
+	size_t message_bytes_max; /* max.message.bytes: more than any record, framing included */
 };
 
 struct topics_plan {
@@ -35,9 +43,12 @@ struct topics_plan {
 	struct topic_plan *topic;
 };
 
-/* Largest batch record of one lane in bytes: ((S+1) * width + 64) * B/L, plus its header. */
+/*
+ * Bytes of one lane's batch record: ((S+1) * width + 64) * B/L. Names and the spans of many short
+ * documents may come on top; message_bytes_max leaves room for them.
+ */
 size_t topics_lane_bytes(const struct config *c, unsigned token_width);
-/* Largest record of a domain topic. */
+/* Bytes of a record of a domain topic, in the same way. */
 size_t topics_sequence_bytes(const struct config *c, unsigned token_width);
 
 /* Gives *out (topics_plan_close). Domain topics always; the mix's where there is a mix section. */
@@ -45,18 +56,35 @@ enum fail_code topics_plan_open(
     struct topics_plan **out, const struct config *c, struct failure *f);
 void topics_plan_close(struct topics_plan *p);
 
+/* A topic's setting: what it is created with, and what is right where it exists. */
+enum { TOPICS_SETTINGS = 8, TOPICS_VALUE_MAX = 24 };
+
+struct topics_setting {
+	const char *name;
+	char value[TOPICS_VALUE_MAX];
+	uint64_t least; /* any number from here on is right; 0: only `value` is */
+};
+
+/* Fills the settings of one topic of the plan. */
+void topics_settings(struct topics_setting out[static TOPICS_SETTINGS], const struct config *c,
+    const struct topic_plan *t);
+
 struct topics_report {
 	bool exists;
 	int partitions;
 	char problem[256]; /* "" where all is as planned; else what differs and what to do */
 };
 
-/* Asks the broker about every topic of the plan; report[p->n] is the caller's. */
-enum fail_code topics_ask(rd_kafka_t *rk, const struct topics_plan *p, struct topics_report *report,
-    int timeout_ms, struct failure *f);
-/* Makes those that do not exist. */
+/*
+ * Asks the broker about every topic of the plan; report[p->n] is the caller's. A problem of a
+ * topic that does not exist is "missing". Settings that the user may not see are not compared.
+ */
+enum fail_code topics_ask(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
+    struct topics_report *report, int timeout_ms, struct failure *f);
+/* Makes those that do not exist and waits until every partition has a leader. */
 enum fail_code topics_create(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
     const struct topics_report *report, int timeout_ms, struct failure *f);
+/* Deletes those that exist, with all records, and waits until they are gone. */
 enum fail_code topics_delete(rd_kafka_t *rk, const struct topics_plan *p,
     const struct topics_report *report, int timeout_ms, struct failure *f);
 
@@ -67,5 +95,12 @@ enum fail_code topics_delete(rd_kafka_t *rk, const struct topics_plan *p,
  */
 enum fail_code topics_check(
     rd_kafka_t *rk, const struct config *c, unsigned kinds, int timeout_ms, struct failure *f);
+
+/*
+ * How long the broker keeps the committed offsets of a group without members, in minutes; -1: it
+ * does not say. Trainers that pause for longer lose their position there.
+ */
+enum fail_code topics_offsets_retention(
+    rd_kafka_t *rk, int64_t *minutes, int timeout_ms, struct failure *f);
 
 #endif

@@ -4,6 +4,47 @@
 
 #include "common/kafka_handle.h"
 
+enum { ADMIN_MS_MIN = 100, ADMIN_SLACK_MS = 200 };
+
+void
+kafka_admin_open(
+    struct kafka_admin *a, rd_kafka_t *rk, rd_kafka_admin_op_t operation, int timeout_ms)
+{
+	/* Refused where the operation has no such option, or the time is out of range: presets do.
+	 */
+	int ms = timeout_ms < ADMIN_MS_MIN ? ADMIN_MS_MIN : timeout_ms;
+	bool changes = operation == RD_KAFKA_ADMIN_OP_CREATETOPICS ||
+		       operation == RD_KAFKA_ADMIN_OP_DELETETOPICS;
+
+	a->options = rd_kafka_AdminOptions_new(rk, operation);
+	a->queue = rd_kafka_queue_new(rk);
+	a->event = NULL;
+	rd_kafka_AdminOptions_set_request_timeout(a->options, ms, NULL, 0);
+	if (changes)
+		rd_kafka_AdminOptions_set_operation_timeout(a->options, ms, NULL, 0);
+}
+
+void
+kafka_admin_close(struct kafka_admin *a)
+{
+	if (a->event != NULL)
+		rd_kafka_event_destroy(a->event);
+	if (a->queue != NULL)
+		rd_kafka_queue_destroy(a->queue);
+	if (a->options != NULL)
+		rd_kafka_AdminOptions_destroy(a->options);
+	*a = (struct kafka_admin){0};
+}
+
+rd_kafka_resp_err_t
+kafka_admin_wait(struct kafka_admin *a, int timeout_ms)
+{
+	assert(a->event == NULL);
+	/* librdkafka ends the request by itself at its timeout; the slack lets that be heard. */
+	a->event = rd_kafka_queue_poll(a->queue, timeout_ms + ADMIN_SLACK_MS);
+	return a->event == NULL ? RD_KAFKA_RESP_ERR__TIMED_OUT : rd_kafka_event_error(a->event);
+}
+
 /* Copies the answer for partitions 0..n-1 into the caller's arrays; what is not there stays. */
 static rd_kafka_resp_err_t
 take_offsets(
@@ -33,10 +74,6 @@ take_event(rd_kafka_event_t *event, size_t n, int64_t *offset_next, char **metad
 	const rd_kafka_group_result_t **group;
 	size_t groups_n;
 
-	if (event == NULL)
-		return RD_KAFKA_RESP_ERR__TIMED_OUT;
-	if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return rd_kafka_event_error(event);
 	result = rd_kafka_event_ListConsumerGroupOffsets_result(event);
 	if (result == NULL)
 		return RD_KAFKA_RESP_ERR__BAD_MSG;
@@ -63,24 +100,19 @@ static rd_kafka_resp_err_t
 ask_once(rd_kafka_t *rk, const char *group, const rd_kafka_topic_partition_list_t *list,
     int64_t *offset_next, char **metadata, int timeout_ms)
 {
-	rd_kafka_AdminOptions_t *options =
-	    rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
 	rd_kafka_ListConsumerGroupOffsets_t *request =
 	    rd_kafka_ListConsumerGroupOffsets_new(group, list);
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-	rd_kafka_event_t *event;
+	struct kafka_admin admin;
 	rd_kafka_resp_err_t err;
 
 	forget((size_t)list->cnt, offset_next, metadata);
-	rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, NULL, 0);
-	rd_kafka_ListConsumerGroupOffsets(rk, &request, 1, options, queue);
-	event = rd_kafka_queue_poll(queue, timeout_ms);
-	err = take_event(event, (size_t)list->cnt, offset_next, metadata);
-	if (event != NULL)
-		rd_kafka_event_destroy(event);
-	rd_kafka_queue_destroy(queue);
+	kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, timeout_ms);
+	rd_kafka_ListConsumerGroupOffsets(rk, &request, 1, admin.options, admin.queue);
+	err = kafka_admin_wait(&admin, timeout_ms);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		err = take_event(admin.event, (size_t)list->cnt, offset_next, metadata);
+	kafka_admin_close(&admin);
 	rd_kafka_ListConsumerGroupOffsets_destroy(request);
-	rd_kafka_AdminOptions_destroy(options);
 	return err;
 }
 
