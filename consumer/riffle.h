@@ -75,6 +75,14 @@ struct riffle_options {
 	uint32_t token_bytes; /* element size of tokens: 2 (uint16) or 4 (uint32) */
 	const struct riffle_property *properties; /* further librdkafka properties */
 	size_t properties_n;
+	/*
+	 * k > 0: riffle_next() commits by itself, before it looks for the next step, once k steps
+	 * were read since the last commit, or a quarter of the mix's lead where that is less: a run
+	 * that never commits holds the mixer up. At the mix's end it commits the end. 0: only
+	 * riffle_commit().
+	 */
+	uint64_t commit_every;
+	int open_timeout_ms; /* riffle_open() waits this long for the broker; 0: 10,000 */
 };
 
 /* A stretch of one document inside a sequence; it ends where the next begins, the last at `used`.
@@ -84,6 +92,11 @@ struct riffle_span {
 	const char *source; /* file or program it came from */
 	uint64_t document;  /* index in its input */
 	uint64_t offset;    /* index of that token in the document */
+};
+
+/* Tokens [start, end) of a sequence. */
+struct riffle_range {
+	uint32_t start, end;
 };
 
 struct riffle_sequence {
@@ -96,6 +109,8 @@ struct riffle_sequence {
 	uint32_t used;                   /* tokens before padding */
 	const struct riffle_span *spans; /* [spans_n], ascending by start */
 	size_t spans_n;
+	const struct riffle_range *no_loss; /* [no_loss_n]: tokens that are no targets */
+	size_t no_loss_n;
 };
 
 struct riffle_step {

@@ -136,6 +136,13 @@ step_check_record(struct step_check *c, uint32_t partition, const struct batch_h
 }
 
 void
+step_check_restart(struct step_check *c)
+{
+	c->lanes_there = 0;
+	c->last = false;
+}
+
+void
 step_check_advance(struct step_check *c)
 {
 	assert(c->lanes_there == c->lanes_mine);

@@ -61,6 +61,9 @@ enum fail_code step_check_constants(struct step_check *c, uint32_t partition,
 enum fail_code step_check_record(struct step_check *c, uint32_t partition,
     const struct batch_head *h, size_t sequences_n, struct failure *f);
 
+/* The lanes of the step that is due will be read anew. */
+void step_check_restart(struct step_check *c);
+
 /* All lanes of the step are there and it has been used: the next one is due. */
 void step_check_advance(struct step_check *c);
 

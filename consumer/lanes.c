@@ -1,0 +1,429 @@
+#include "consumer/lanes.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/kafka.h"
+#include "common/names.h"
+
+enum {
+	LANES_EXPECTED = 8, /* a rank with more lanes opens its handle a second time */
+	GROUP_MAX_BYTES = 2 * NAME_MAX_BYTES + 2,
+	SERVE_EVERY = 64, /* records between two looks at the handle's own queue */
+	NUMBER_MAX_BYTES = 24,
+};
+
+struct lane {
+	rd_kafka_queue_t *queue;
+	rd_kafka_message_t *held; /* NULL: none */
+};
+
+struct lanes {
+	rd_kafka_t *rk;
+	char topic[TOPIC_MAX_BYTES + 1];
+	char group[GROUP_MAX_BYTES];
+	uint32_t total, first, count;
+	struct lane *lane; /* [count] */
+	unsigned since_served;
+};
+
+static size_t
+share(size_t all, size_t lanes, size_t least, size_t most)
+{
+	size_t each = all / lanes;
+
+	return each < least ? least : each > most ? most : each;
+}
+
+static enum fail_code
+open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, struct failure *f)
+{
+	char kbytes[NUMBER_MAX_BYTES], records[NUMBER_MAX_BYTES],
+	    wait[] = "fetch.wait.max.ms", wait_ms[] = "50",
+	    name_kbytes[] = "queued.max.messages.kbytes", name_records[] = "queued.min.messages";
+	const struct config_property tune[] = {
+	    {name_kbytes, kbytes}, {name_records, records}, {wait, wait_ms}};
+	struct kafka_options k = {
+	    .role = KAFKA_READER,
+	    .properties = o->properties,
+	    .client = "read",
+	    .group = l->group,
+	    .tune = tune,
+	    .tune_n = sizeof(tune) / sizeof(tune[0]),
+	};
+
+	snprintf(kbytes, sizeof(kbytes), "%zu",
+	    share(LANES_AHEAD_BYTES, lanes, LANES_AHEAD_LANE_BYTES_MIN, LANES_AHEAD_LANE_BYTES) >>
+		10);
+	snprintf(records, sizeof(records), "%zu",
+	    share(LANES_AHEAD_RECORDS, lanes, 1, LANES_AHEAD_LANE_RECORDS));
+	return kafka_open(&l->rk, &k, f);
+}
+
+static enum fail_code
+check_lanes(int partitions, const struct lanes_options *o, const char *topic, struct failure *f)
+{
+	if (partitions == 0)
+		return fail(f, FAIL_CONFIG,
+		    "topic %s does not exist (is the mix called %s? `riffle topics --create` makes "
+		    "its topics)",
+		    topic, o->mix);
+	if (partitions > CONFIG_LANES_MAX)
+		return fail(f, FAIL_CONFIG,
+		    "topic %s has %d partitions; a mix has at most %d lanes", topic, partitions,
+		    CONFIG_LANES_MAX);
+	if ((uint32_t)partitions % o->world != 0)
+		return fail(f, FAIL_CONFIG,
+		    "a world of %" PRIu32 " ranks does not divide the %d lanes of topic %s: take a "
+		    "divisor of %d",
+		    o->world, partitions, topic, partitions);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+find_lanes(struct lanes *l, const struct lanes_options *o, struct failure *f)
+{
+	int partitions;
+
+	if (kafka_partitions(l->rk, l->topic, &partitions, o->timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (check_lanes(partitions, o, l->topic, f) != FAIL_NONE)
+		return f->code;
+	l->total = (uint32_t)partitions;
+	l->count = l->total / o->world;
+	l->first = l->count * o->rank;
+	return FAIL_NONE;
+}
+
+/* A queue of its own for each lane; librdkafka would else put all records into one. */
+static enum fail_code
+open_queues(struct lanes *l, struct failure *f)
+{
+	l->lane = calloc(l->count, sizeof(*l->lane));
+	if (l->lane == NULL)
+		return fail_memory(f);
+	for (uint32_t i = 0; i < l->count; i++) {
+		l->lane[i].queue =
+		    rd_kafka_queue_get_partition(l->rk, l->topic, (int32_t)(l->first + i));
+		if (l->lane[i].queue == NULL)
+			return fail_memory(f);
+		rd_kafka_queue_forward(l->lane[i].queue, NULL);
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f)
+{
+	struct lanes *l = calloc(1, sizeof(*l));
+
+	assert(o->world > 0 && o->rank < o->world);
+	if (l == NULL)
+		return fail_memory(f);
+	names_topic(l->topic, o->mix, "batches");
+	snprintf(l->group, sizeof(l->group), "%s", o->group);
+	if (open_handle(l, o, LANES_EXPECTED, f) != FAIL_NONE ||
+	    kafka_wait_broker(l->rk, o->timeout_ms, f) != FAIL_NONE ||
+	    find_lanes(l, o, f) != FAIL_NONE)
+		goto failed;
+	if (l->count > LANES_EXPECTED) { /* how far to read ahead is fixed when a handle is made */
+		kafka_close(l->rk);
+		l->rk = NULL;
+		if (open_handle(l, o, l->count, f) != FAIL_NONE || find_lanes(l, o, f) != FAIL_NONE)
+			goto failed;
+	}
+	if (open_queues(l, f) != FAIL_NONE)
+		goto failed;
+	*out = l;
+	return FAIL_NONE;
+failed:
+	lanes_close(l);
+	return f->code;
+}
+
+void
+lanes_close(struct lanes *l)
+{
+	if (l == NULL)
+		return;
+	for (uint32_t i = 0; l->lane != NULL && i < l->count; i++) {
+		lanes_release(l, i);
+		if (l->lane[i].queue != NULL)
+			rd_kafka_queue_destroy(l->lane[i].queue);
+	}
+	kafka_close(l->rk);
+	free(l->lane);
+	free(l);
+}
+
+const char *
+lanes_topic(const struct lanes *l)
+{
+	return l->topic;
+}
+
+uint32_t
+lanes_total(const struct lanes *l)
+{
+	return l->total;
+}
+
+uint32_t
+lanes_count(const struct lanes *l)
+{
+	return l->count;
+}
+
+uint32_t
+lanes_first(const struct lanes *l)
+{
+	return l->first;
+}
+
+enum fail_code
+lanes_watermarks(struct lanes *l, int64_t *low, int64_t *high, int timeout_ms, struct failure *f)
+{
+	int32_t *partition = malloc(l->count * sizeof(*partition));
+	enum fail_code code;
+
+	if (partition == NULL)
+		return fail_memory(f);
+	for (uint32_t i = 0; i < l->count; i++)
+		partition[i] = (int32_t)(l->first + i);
+	code =
+	    kafka_watermarks_many(l->rk, l->topic, partition, l->count, low, high, timeout_ms, f);
+	free(partition);
+	return code;
+}
+
+/* The rank's lanes as librdkafka wants them, each with its offset. */
+static rd_kafka_topic_partition_list_t *
+list_of(const struct lanes *l, const int64_t *offset_next)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)l->count);
+
+	for (uint32_t i = 0; list != NULL && i < l->count; i++)
+		rd_kafka_topic_partition_list_add(list, l->topic, (int32_t)(l->first + i))->offset =
+		    offset_next[i];
+	return list;
+}
+
+enum fail_code
+lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list = list_of(l, offset_next);
+	rd_kafka_resp_err_t err;
+
+	if (list == NULL)
+		return fail_memory(f);
+	for (uint32_t i = 0; i < l->count; i++)
+		lanes_release(l, i);
+	err = rd_kafka_assign(l->rk, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	kafka_fail_code(f, err, NULL, "assigning its lanes");
+	return fail_within(f, "topic %s", l->topic);
+}
+
+/* Errors that librdkafka mends by itself: a reader only waits. */
+static bool
+mends(rd_kafka_resp_err_t err)
+{
+	static const rd_kafka_resp_err_t errors[] = {
+	    RD_KAFKA_RESP_ERR__TRANSPORT,
+	    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
+	    RD_KAFKA_RESP_ERR__TIMED_OUT,
+	    RD_KAFKA_RESP_ERR__RESOLVE,
+	    RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+	    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+	    RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+	    RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION,
+	    RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
+	};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i] == err)
+			return true;
+	return false;
+}
+
+static enum fail_code
+fail_message(const struct lanes *l, const rd_kafka_message_t *m, struct failure *f)
+{
+	const char *text = rd_kafka_message_errstr(m);
+
+	if (m->err == RD_KAFKA_RESP_ERR__BAD_MSG || m->err == RD_KAFKA_RESP_ERR__BAD_COMPRESSION) {
+		fail(f, FAIL_DATA, "reading: %s", text);
+		return fail_within(f, "topic %s, lane %d, offset %" PRId64, l->topic,
+		    (int)m->partition, m->offset);
+	}
+	kafka_fail_code(f, m->err, text, "reading");
+	return fail_within(f, "topic %s", l->topic);
+}
+
+/* The handle's own queue: errors that belong to no lane, and librdkafka's callbacks. */
+static enum fail_code
+serve(struct lanes *l, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+	rd_kafka_message_t *m;
+
+	l->since_served = 0;
+	while (code == FAIL_NONE && (m = rd_kafka_consumer_poll(l->rk, 0)) != NULL) {
+		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err))
+			code = fail_message(l, m, f);
+		rd_kafka_message_destroy(m);
+	}
+	return code;
+}
+
+static bool
+is_lost(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+	       err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
+}
+
+static void
+give_held(const struct lane *lane, enum lanes_event *event, struct lanes_record *out)
+{
+	*event = LANES_RECORD;
+	out->bytes = lane->held->payload;
+	out->n = lane->held->len;
+	out->offset = lane->held->offset;
+}
+
+/* What librdkafka's message means. *again: nothing that concerns the reader. Takes `m`. */
+static enum fail_code
+take(struct lanes *l, struct lane *lane, rd_kafka_message_t *m, enum lanes_event *event,
+    bool *again, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+
+	*again = false;
+	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		lane->held = m;
+		return FAIL_NONE;
+	}
+	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+		*event = LANES_AT_END;
+	else if (is_lost(m->err))
+		*event = LANES_LOST;
+	else if (mends(m->err))
+		*again = true;
+	else
+		code = fail_message(l, m, f);
+	rd_kafka_message_destroy(m);
+	return code;
+}
+
+enum fail_code
+lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *event,
+    struct lanes_record *out, struct failure *f)
+{
+	struct lane *lane = &l->lane[i];
+	bool again = lane->held == NULL;
+
+	assert(i < l->count);
+	if (again && ++l->since_served >= SERVE_EVERY && serve(l, f) != FAIL_NONE)
+		return f->code;
+	while (again) {
+		int64_t left = deadline_ms - clock_ms();
+		rd_kafka_message_t *m =
+		    rd_kafka_consume_queue(lane->queue, left < 0 ? 0 : (int)left);
+
+		if (m == NULL && serve(l, f) != FAIL_NONE)
+			return f->code;
+		if (m == NULL)
+			return fail(f, FAIL_TIMEOUT, "topic %s, lane %" PRIu32 ": nothing came",
+			    l->topic, l->first + i);
+		if (take(l, lane, m, event, &again, f) != FAIL_NONE)
+			return f->code;
+	}
+	if (lane->held != NULL)
+		give_held(lane, event, out);
+	return FAIL_NONE;
+}
+
+void
+lanes_release(struct lanes *l, uint32_t i)
+{
+	assert(i < l->count);
+	if (l->lane[i].held != NULL)
+		rd_kafka_message_destroy(l->lane[i].held);
+	l->lane[i].held = NULL;
+}
+
+enum fail_code
+lanes_committed(
+    struct lanes *l, int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f)
+{
+	return kafka_group_offsets(
+	    l->rk, l->group, l->topic, l->total, offset_next, metadata, timeout_ms, f);
+}
+
+static enum fail_code
+wait_answer(rd_kafka_queue_t *answers, int timeout_ms, struct failure *f)
+{
+	rd_kafka_event_t *event = rd_kafka_queue_poll(answers, timeout_ms);
+	rd_kafka_topic_partition_list_t *list;
+	rd_kafka_resp_err_t err;
+
+	if (event == NULL)
+		return fail(f, FAIL_BROKER, "no answer within %d ms", timeout_ms);
+	err = rd_kafka_event_error(event);
+	list = rd_kafka_event_topic_partition_list(event);
+	for (int i = 0; list != NULL && err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+		err = list->elems[i].err;
+	rd_kafka_event_destroy(event);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	return kafka_fail_code(f, err, NULL, "no commit");
+}
+
+static enum fail_code
+add_metadata(rd_kafka_topic_partition_list_t *list, const char *metadata, struct failure *f)
+{
+	for (int i = 0; i < list->cnt; i++) {
+		list->elems[i].metadata = strdup(metadata); /* the list owns it */
+		list->elems[i].metadata_size = strlen(metadata);
+		if (list->elems[i].metadata == NULL)
+			return fail_memory(f);
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+lanes_commit(struct lanes *l, const int64_t *offset_next, const char *metadata, int timeout_ms,
+    struct failure *f)
+{
+	/* A queue for this answer alone: one that comes too late must not answer a later commit. */
+	rd_kafka_queue_t *answers = rd_kafka_queue_new(l->rk);
+	rd_kafka_topic_partition_list_t *list = list_of(l, offset_next);
+	enum fail_code code;
+	rd_kafka_resp_err_t err;
+
+	code = list == NULL || answers == NULL ? fail_memory(f) : add_metadata(list, metadata, f);
+	if (code != FAIL_NONE)
+		goto failed;
+	err = rd_kafka_commit_queue(l->rk, list, answers, NULL, NULL);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		code = wait_answer(answers, timeout_ms, f);
+	else
+		code = kafka_fail_code(f, err, NULL, "no commit");
+failed:
+	if (list != NULL)
+		rd_kafka_topic_partition_list_destroy(list);
+	if (answers != NULL)
+		rd_kafka_queue_destroy(answers);
+	if (code != FAIL_NONE)
+		fail_within(f, "group %s, topic %s", l->group, l->topic);
+	return code;
+}

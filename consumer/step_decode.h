@@ -1,0 +1,43 @@
+/*
+ * step_decode.h -- the records of a rank's lanes as one step in memory.
+ *
+ * Tokens are decoded straight from the record into their place in one array; domain names, sources
+ * and document boundaries are copied, so that the records can be let go at once. What a step points
+ * to stays valid until the next step_decode_begin(). Memory: the tokens, and at most a small
+ * multiple of the records' bytes; kept from step to step.
+ *
+ * Thread: one.
+ */
+#ifndef CONSUMER_STEP_DECODE_H
+#define CONSUMER_STEP_DECODE_H
+
+#include <stdint.h>
+
+#include "common/batch.h"
+#include "common/failure.h"
+#include "consumer/riffle.h"
+
+/* Most bytes of tokens that a rank's step may have; beyond it more ranks are needed. */
+#define STEP_DECODE_BYTES_MAX (UINT64_C(1) << 34)
+
+struct step_decode;
+
+/* token_bytes is 2 or 4. Gives *out, to be ended with step_decode_close(). */
+enum fail_code step_decode_open(struct step_decode **out, uint32_t token_bytes, struct failure *f);
+void step_decode_close(struct step_decode *d); /* NULL is accepted */
+
+/* Starts a step of `lanes` lanes with `sequences_each` sequences a lane. */
+enum fail_code step_decode_begin(
+    struct step_decode *d, size_t lanes, size_t sequences_each, struct failure *f);
+
+/*
+ * Decodes the next lane: `b` as batch_decode() left it. FAIL_DATA names domain, partition and
+ * ordinal of the sequence that is wrong, and for wrong tokens what to run. All sequences of a
+ * reader must have the same number of tokens.
+ */
+enum fail_code step_decode_lane(struct step_decode *d, struct batch_view *b, struct failure *f);
+
+/* Fills tokens, sequence, sequences, tokens_each of *out; all lanes of the step are decoded. */
+void step_decode_end(struct step_decode *d, struct riffle_step *out);
+
+#endif
