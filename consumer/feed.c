@@ -292,6 +292,12 @@ feed_release(struct feed *d, const struct mixer_draw *draw)
 	b->last_use = d->tick++;
 }
 
+size_t
+feed_domains(const struct feed *d)
+{
+	return d->domains_n;
+}
+
 uint64_t
 feed_bytes(const struct feed *d)
 {

@@ -85,6 +85,8 @@ void feed_release(struct feed *d, const struct mixer_draw *draw);
 /* Reads on; waits at most timeout_ms for the first record. */
 enum fail_code feed_poll(struct feed *d, int timeout_ms, struct failure *f);
 
+size_t feed_domains(const struct feed *d);
+
 /* Bytes held by blocks. */
 uint64_t feed_bytes(const struct feed *d);
 

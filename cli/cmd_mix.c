@@ -1,0 +1,67 @@
+/* riffle mix: runs the mixer. */
+#include <stddef.h>
+
+#include "cli/command.h"
+#include "cli/stop.h"
+#include "consumer/mix.h"
+
+struct arguments {
+	uint64_t until_step;
+	bool accept_config;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct option_row rows[] = {
+    {.name = "until-step",
+	.kind = OPTION_COUNT,
+	.at = AT(until_step),
+	.value = "N",
+	.help = "publish the steps below N, then pause: exit 0, and the mix does not end"},
+    {.name = "accept-config",
+	.kind = OPTION_FLAG,
+	.at = AT(accept_config),
+	.help =
+	    "take weights, temperature, domains, on_end, runs and max_lead_steps that differ from "
+	    "the ledger's, as a new version from the next step on"},
+};
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	struct arguments a = {.until_step = UINT64_MAX};
+	struct config *c = NULL;
+	struct options o;
+	struct mix_options mix = {.stop = stop_on_signals()};
+	enum fail_code code;
+
+	if (options_parse(&o, &cmd_mix, argc, argv, &a, f) != FAIL_NONE ||
+	    options_config(&c, &o, f) != FAIL_NONE)
+		return f->code;
+	mix.config = c;
+	mix.until_step = a.until_step;
+	mix.accept_config = a.accept_config;
+	code = config_need_mix(c, f);
+	if (code == FAIL_NONE)
+		code = mix_run(&mix, f);
+	config_close(c);
+	return code;
+}
+
+const struct command cmd_mix = {
+    .name = "mix",
+    .summary = "draw from the domains by weight and publish steps",
+    .usage = "-c FILE [--until-step N] [--accept-config]",
+    .help = "Waits until every domain of the configuration is sealed, then publishes steps to\n"
+	    "<mix>.batches, each in one transaction with the record in <mix>.ledger that a later "
+	    "start\n"
+	    "resumes from. Runs at most mix.max_lead_steps ahead of the slowest run in mix.runs.\n"
+	    "SIGTERM or SIGINT commits what is open and ends with 0; run it again to go on. A "
+	    "second mixer\n"
+	    "of the same mix takes over: the older one ends with 3.",
+    .example = "riffle mix -c run.yml\nriffle mix -c run.yml --until-step 1000",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .run = run,
+};

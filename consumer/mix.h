@@ -1,0 +1,39 @@
+/*
+ * mix.h -- runs a mix: reads domain topics, publishes steps and ledger, until told to stop.
+ *
+ *              ledger read, START written
+ *     ATTACHED ---------------------------> MIXING --stop, --until-step--> done
+ *        ^                                   |  |
+ *        |  outcome of a transaction unknown |  +--a domain ends the mix--> END published, done
+ *        +-----------------------------------+
+ *                                            +--fenced, and the ledger names another mixer--> exit
+ * 3
+ *
+ * Whatever happens, the only truth is the last committed ledger record: after any doubt the
+ * publisher is replaced, the ledger read again, and the steps after it drawn again, the same.
+ */
+#ifndef CONSUMER_MIX_H
+#define CONSUMER_MIX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config.h"
+#include "common/failure.h"
+
+enum {
+	MIX_RECOVER_MS = 300000, /* gives up when no transaction has succeeded for so long */
+	MIX_LOG_MS = 10000,      /* between two lines on progress, and before a wait is explained */
+};
+
+struct mix_options {
+	const struct config *config; /* with a mix section */
+	uint64_t until_step;         /* publishes steps below it, then pauses; UINT64_MAX: all */
+	bool accept_config;
+	const volatile bool *stop; /* set by a signal handler */
+};
+
+/* FAIL_NONE: ended, paused or stopped. FAIL_FENCED: another mixer has taken over. */
+enum fail_code mix_run(const struct mix_options *o, struct failure *f);
+
+#endif

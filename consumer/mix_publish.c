@@ -1,0 +1,226 @@
+/* Writes steps, ledger records and the end of a mix into transactions. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "consumer/lane_record.h"
+#include "consumer/mix_state.h"
+
+static void
+clear_dead_letters(struct mix *m)
+{
+	for (size_t i = 0; i < m->letters_n; i++) {
+		free(m->letter[i].reason);
+		free(m->letter[i].bytes);
+	}
+	free(m->letter);
+	m->letter = NULL;
+	m->letters_n = 0;
+}
+
+/* A letter that finds no memory is only logged: the ledger has the ordinal in any case. */
+void
+mix_keep_dead_letter(void *mix, const struct mixer_draw *draw, const struct feed_record *record)
+{
+	struct mix *m = mix;
+	const char *name = mixer_domain_name(assembler_mixer(m->assembler), draw->domain);
+	struct dead_letter *grown, *l;
+
+	log_warning("mix: MIX-QUARANTINE domain=%s partition=%" PRIu32 " ordinal=%" PRIu64 ": %s",
+	    name, draw->partition, draw->ordinal, record->reason);
+	grown = realloc(m->letter, (m->letters_n + 1) * sizeof(*grown));
+	if (grown == NULL)
+		return;
+	m->letter = grown;
+	l = &grown[m->letters_n];
+	*l = (struct dead_letter){.draw = *draw, .offset = record->offset, .n = record->bytes_n};
+	l->reason = strdup(record->reason);
+	l->bytes = malloc(record->bytes_n + 1);
+	if (l->reason == NULL || l->bytes == NULL) {
+		free(l->reason);
+		free(l->bytes);
+		return;
+	}
+	if (record->bytes_n > 0)
+		memcpy(l->bytes, record->bytes, record->bytes_n);
+	m->letters_n++;
+}
+
+static enum fail_code
+put_dead_letters(struct mix *m, struct failure *f)
+{
+	for (size_t i = 0; i < m->letters_n; i++) {
+		const struct dead_letter *l = &m->letter[i];
+		const char *domain =
+		    mixer_domain_name(assembler_mixer(m->assembler), l->draw.domain);
+		char topic[TOPIC_MAX_BYTES + 1];
+		struct publisher_reject r = {
+		    .topic = topic,
+		    .partition = (int32_t)l->draw.partition,
+		    .offset = l->offset,
+		    .ordinal = l->draw.ordinal,
+		    .domain = domain,
+		    .reason = l->reason,
+		    .bytes = l->bytes,
+		    .n = l->n,
+		};
+
+		names_domain_topic(topic, m->config->corpus, domain, SET_TRAIN);
+		if (publisher_put_reject(m->publisher, &r, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+begin(struct mix *m, uint64_t step, struct failure *f)
+{
+	if (m->open)
+		return FAIL_NONE;
+	if (publisher_begin(m->publisher, f) != FAIL_NONE)
+		return f->code;
+	m->open = true;
+	m->open_bytes = 0;
+	m->open_ms = clock_ms();
+	m->step_first = step;
+	return FAIL_NONE;
+}
+
+static struct batch_head
+head_of(const struct mix *m, uint64_t step, bool last)
+{
+	const struct config_mix *c = &m->config->mix;
+
+	return (struct batch_head){
+	    .mix = {c->name, strlen(c->name)},
+	    .schedule = m->schedule,
+	    .step = step,
+	    .lanes = c->lanes,
+	    .global_batch = c->global_batch,
+	    .version = mixer_version(assembler_mixer(m->assembler)),
+	    .phase = {"", 0},
+	    .lr_scale = 1,
+	    .lead = c->max_lead_steps,
+	    .tokenizer = m->domains->tokenizer,
+	    .last = last,
+	};
+}
+
+enum fail_code
+mix_publish_step(struct mix *m, const struct assembled *step, struct failure *f)
+{
+	const struct mixer *mixer = assembler_mixer(m->assembler);
+	struct batch_head head = head_of(m, mixer_step_next(mixer) - 1, false);
+	size_t each = head.global_batch / head.lanes;
+
+	if (begin(m, head.step, f) != FAIL_NONE)
+		return f->code;
+	for (head.lane = 0; head.lane < head.lanes; head.lane++) {
+		size_t first = head.lane * each, n;
+		uint8_t *bytes;
+
+		if (lane_record_encode(&bytes, &n, &head, mixer, step->draw + first,
+			step->record + first, each, f) != FAIL_NONE)
+			return f->code;
+		m->open_bytes += n;
+		if (publisher_put(m->publisher, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+put_ledger(struct mix *m, enum ledger_kind kind, struct failure *f)
+{
+	struct ledger l = {.kind = kind,
+	    .mixer = m->mixer_id,
+	    .schedule = m->schedule,
+	    .tokenizer = m->domains->tokenizer,
+	    .step_first = (int64_t)m->step_first};
+	uint8_t *bytes = NULL;
+	size_t n = 0;
+	enum fail_code code;
+
+	l.mix = strdup(m->config->mix.name);
+	l.config = strdup(m->config_text);
+	if (l.mix == NULL || l.config == NULL)
+		code = fail_memory(f);
+	else
+		code = mixer_save(assembler_mixer(m->assembler), &l, f);
+	if (code == FAIL_NONE)
+		code = lead_save(m->lead, &l, f);
+	if (code == FAIL_NONE)
+		code = ledger_encode(&l, &bytes, &n, f);
+	ledger_clear(&l);
+	return code == FAIL_NONE ? publisher_put_ledger(m->publisher, bytes, n, f) : code;
+}
+
+/* Sequences taken of every partition in its epoch. Gives *out (free). */
+static enum fail_code
+offsets(const struct mix *m, struct publisher_offset **out, size_t *n, struct failure *f)
+{
+	const struct mixer *mixer = assembler_mixer(m->assembler);
+	size_t room = 0;
+
+	for (size_t i = 0; i < m->domains->n; i++)
+		room += m->domains->facts[i].partitions_n;
+	*out = calloc(room + 1, sizeof(**out));
+	*n = 0;
+	if (*out == NULL)
+		return fail_memory(f);
+	for (uint32_t d = 0; d < mixer_domains(mixer); d++) {
+		int i = config_domain_index(m->config, mixer_domain_name(mixer, d));
+
+		for (uint32_t p = 0; i >= 0 && p < mixer_partitions(mixer, d); p++)
+			(*out)[(*n)++] = (struct publisher_offset){
+			    .topic = m->domains->facts[i].topic,
+			    .partition = (int32_t)p,
+			    .taken = (int64_t)mixer_partition_taken(mixer, d, p),
+			};
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+mix_commit(struct mix *m, enum ledger_kind kind, struct failure *f)
+{
+	uint64_t step_next = mixer_step_next(assembler_mixer(m->assembler));
+	struct publisher_offset *offset;
+	size_t offsets_n;
+	enum fail_code code;
+
+	if (begin(m, step_next, f) != FAIL_NONE || put_dead_letters(m, f) != FAIL_NONE ||
+	    put_ledger(m, kind, f) != FAIL_NONE || offsets(m, &offset, &offsets_n, f) != FAIL_NONE)
+		return f->code;
+	code = publisher_commit(m->publisher, offset, offsets_n, f);
+	free(offset);
+	if (code != FAIL_NONE)
+		return code;
+	m->open = false;
+	m->bytes_total += m->open_bytes;
+	m->steps_total += step_next - m->step_first;
+	clear_dead_letters(m);
+	return FAIL_NONE;
+}
+
+enum fail_code
+mix_publish_end(struct mix *m, struct failure *f)
+{
+	const struct mixer *mixer = assembler_mixer(m->assembler);
+	struct batch_head head = head_of(m, mixer_step_next(mixer), true);
+
+	if (begin(m, head.step, f) != FAIL_NONE)
+		return f->code;
+	for (head.lane = 0; head.lane < head.lanes; head.lane++) {
+		uint8_t *bytes;
+		size_t n;
+
+		if (lane_record_encode(&bytes, &n, &head, mixer, NULL, NULL, 0, f) != FAIL_NONE ||
+		    publisher_put(m->publisher, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
+			return f->code;
+	}
+	return mix_commit(m, LEDGER_END, f);
+}
