@@ -193,6 +193,8 @@ set_sizes(rd_kafka_conf_t *conf, const struct kafka_options *o, struct failure *
 	size_t batch_max = o->message_bytes_max;
 	enum fail_code code;
 
+	if (o->message_bytes_max == 0)
+		return FAIL_NONE;
 	if (o->message_bytes_max > MESSAGE_MAX - RECORD_OVERHEAD)
 		return fail(f, FAIL_CONFIG,
 		    "a record of %zu bytes is more than librdkafka sends (%d)",
@@ -266,6 +268,7 @@ handle_new(const struct kafka_options *o)
 		return NULL;
 	kafka_log_init(&h->log);
 	h->role = o->role;
+	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN); /* its questions tell the cause */
 	h->delivered = o->delivered;
 	h->opaque = o->opaque;
 	snprintf(h->client, sizeof(h->client), "riffle-%s", o->client);

@@ -131,7 +131,7 @@ kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f)
 
 	kafka_log_set_quiet(&h->log, true);
 	code = wait_broker(rk, kafka_clock_ms() + timeout_ms, f);
-	kafka_log_set_quiet(&h->log, false);
+	kafka_log_set_quiet(&h->log, h->role == KAFKA_ADMIN);
 	return code;
 }
 
