@@ -1,0 +1,263 @@
+"""The values behind tests/vectors/*.hex, as the Avro library for Python takes them.
+
+The unit tests of the C side hold the same values (tests/unit/test_sequence.c and its neighbours)
+and compare both directions with the same files. `python golden_values.py` writes the files anew.
+"""
+
+import io
+import pathlib
+
+import avro.io
+import avro.schema
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VECTORS = ROOT / "tests" / "vectors"
+
+NAMES = ["Sequence", "End", "Batch", "Ledger", "Control", "Feedback"]
+
+
+def schema_text(name):
+    return (ROOT / "schemas" / f"{name}.avsc").read_text()
+
+
+def fingerprints():
+    """Name -> CRC-64-AVRO, as Avro for Java computed it."""
+    lines = (VECTORS / "fingerprints.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {name: int(digits, 16) for name, digits in rows}
+
+
+def envelope(name):
+    return b"\xc3\x01" + fingerprints()[name].to_bytes(8, "little")
+
+
+def encode(name, value):
+    out = io.BytesIO()
+    schema = avro.schema.parse(schema_text(name))
+    avro.io.DatumWriter(schema).write(value, avro.io.BinaryEncoder(out))
+    return envelope(name) + out.getvalue()
+
+
+def decode(name, record):
+    if record[:10] != envelope(name):
+        raise ValueError(f"not a {name}: starts with {record[:10].hex()}")
+    body = io.BytesIO(record[10:])
+    schema = avro.schema.parse(schema_text(name))
+    value = avro.io.DatumReader(schema).read(avro.io.BinaryDecoder(body))
+    if body.read(1):
+        raise ValueError(f"{name}: trailing bytes")
+    return value
+
+
+def hash_bytes(number):
+    return number.to_bytes(8, "little")
+
+
+PAYLOAD = {
+    "count": 9,
+    "width": 2,
+    "used": 8,
+    "frame_hash": hash_bytes(0x0123456789ABCDEF),
+    "sources": ["data/a.jsonl", "b.txt"],
+    "documents": [
+        {"start": 0, "source": 0, "document": 41, "offset": 130, "keep": b""},
+        {"start": 3, "source": 0, "document": 42, "offset": 0, "keep": b"{}"},
+        {"start": 7, "source": 1, "document": 2**40, "offset": 0, "keep": b""},
+    ],
+    "no_loss": [{"start": 1, "end": 2}, {"start": 8, "end": 9}],
+    "frame": bytes(range(200, 220)),
+}
+
+PLAIN_PAYLOAD = {
+    "count": 1,
+    "width": 3,
+    "used": 0,
+    "frame_hash": hash_bytes(0),
+    "sources": [],
+    "documents": [],
+    "no_loss": [],
+    "frame": b"",
+}
+
+SEQUENCE = {
+    "ordinal": 300,
+    "tokenizer": hash_bytes(0xFEDCBA9876543210),
+    "position": {
+        "document": 2**40,
+        "file": "b.txt",
+        "byte": 2**63 - 1,
+        "line": 1,
+        "offset": 0,
+        "documents": 43,
+        "rejects": 5,
+    },
+    "payload": PAYLOAD,
+}
+
+END = {
+    "sequences": 301,
+    "tokens": 2408,
+    "dropped": 7,
+    "documents": 43,
+    "rejects": 5,
+    "sequence_length": 8,
+    "tokenizer": hash_bytes(0xFEDCBA9876543210),
+    "record_bytes": 40000,
+    "record_bytes_max": 170,
+}
+
+BATCH = {
+    "mix": "pretrain",
+    "schedule": hash_bytes(0x1122334455667788),
+    "step": 100000,
+    "lane": 3,
+    "lanes": 4,
+    "global_batch": 8,
+    "version": 2,
+    "phase": "anneal",
+    "lr_scale": 0.25,
+    "lead": 64,
+    "tokenizer": hash_bytes(0xFEDCBA9876543210),
+    "last": False,
+    "domains": [{"index": 0, "name": "code"}, {"index": 200, "name": "web"}],
+    "sequences": [
+        {"domain": 200, "partition": 1, "ordinal": 300, "epoch": 0, "payload": PAYLOAD},
+        {"domain": 0, "partition": 0, "ordinal": 2**40, "epoch": 3, "payload": PLAIN_PAYLOAD},
+    ],
+}
+
+BATCH_LAST = dict(BATCH, step=100001, phase="", lr_scale=1.0, last=True, domains=[], sequences=[])
+
+LEDGER = {
+    "kind": "STEPS",
+    "mix": "pretrain",
+    "mixer": hash_bytes(0xA1A2A3A4A5A6A7A8),
+    "schedule": hash_bytes(0x1122334455667788),
+    "config": '{"fixed": {}, "changeable": {}}',
+    "tokenizer": hash_bytes(0xFEDCBA9876543210),
+    "step_first": 96,
+    "step_next": 100,
+    "draws": 6400,
+    "choices": hash_bytes(0x5566),
+    "version": 2,
+    "version_step": 50,
+    "reason": "REQUEST",
+    "reason_id": "r-1",
+    "phase": "warm",
+    "lr_scale": 0.5,
+    "temperature": 2.0,
+    "greedy_draws": 11,
+    "round": 12,
+    "round_draws": 13,
+    "domains": [
+        {
+            "name": "code",
+            "index": 0,
+            "state": "ACTIVE",
+            "weight": 2**32 - 1,
+            "raw_weight": 0.3,
+            "credit": -(2**32),
+            "greedy_count": 1,
+            "taken": 3000,
+            "tokens": 24000,
+            "epoch": 9,
+            "position": 14,
+            "owed": -3,
+            "partitions": [
+                {"sequences": 301, "sequences_next": 302, "taken": 7},
+                {"sequences": -1, "sequences_next": -1, "taken": 8},
+            ],
+        },
+        {
+            "name": "web",
+            "index": 5,
+            "state": "LEFT",
+            "weight": -(2**63),
+            "raw_weight": 0.7,
+            "credit": 2**32,
+            "greedy_count": 0,
+            "taken": 3400,
+            "tokens": 27200,
+            "epoch": 0,
+            "position": 3400,
+            "owed": 2,
+            "partitions": [],
+        },
+    ],
+    "pending": [
+        {
+            "id": "r-2",
+            "step": 164,
+            "kind": "LEAVE",
+            "weights": [{"domain": "code", "weight": 0.25}],
+            "temperature": 1.5,
+            "lr_scale": 0.125,
+            "domain": "web",
+            "partition": 2,
+            "first": 17,
+            "end": 19,
+            "who": "user@host",
+        }
+    ],
+    "skips": [{"domain": 5, "partition": 1, "first": 10, "end": 20}],
+    "quarantined": [{"domain": 0, "partition": 0, "ordinal": 77, "reason": "bad hash"}],
+    "control_next": 4,
+    "request_ids": ["r-1", "r-2"],
+    "answers": [
+        {"id": "r-2", "accepted": True, "step": 164, "text": "web leaves"},
+        {"id": "r-3", "accepted": False, "step": -1, "text": "no such domain: \u00e9"},
+    ],
+    "runs": [{"name": "trainers", "step": 36}],
+}
+
+CONTROL = {
+    "id": "r-9",
+    "kind": "SKIP",
+    "at_step": -1,
+    "weights": [{"domain": "code", "weight": 0.25}, {"domain": "web", "weight": 0.75}],
+    "temperature": 1.5,
+    "lr_scale": 0.5,
+    "domain": "web",
+    "partition": 1,
+    "first": 100,
+    "end": 200,
+    "who": "user@host",
+}
+
+FEEDBACK = {
+    "mix": "pretrain",
+    "run": "trainers",
+    "step": 99,
+    "rank": 1,
+    "world": 2,
+    "losses": [
+        {"domain": "code", "loss_sum": 12.5, "excess_sum": 0.5, "tokens": 16},
+        {"domain": "web", "loss_sum": 25.0, "excess_sum": 0.0, "tokens": 8},
+    ],
+}
+
+# File name without .hex -> (schema, value).
+GOLDEN = {
+    "sequence": ("Sequence", SEQUENCE),
+    "end": ("End", END),
+    "batch": ("Batch", BATCH),
+    "batch_last": ("Batch", BATCH_LAST),
+    "ledger": ("Ledger", LEDGER),
+    "control": ("Control", CONTROL),
+    "feedback": ("Feedback", FEEDBACK),
+}
+
+
+def read_hex(stem):
+    return bytes.fromhex((VECTORS / f"{stem}.hex").read_text())
+
+
+def write_all():
+    for stem, (name, value) in GOLDEN.items():
+        digits = encode(name, value).hex()
+        lines = [digits[i : i + 96] for i in range(0, len(digits), 96)]
+        (VECTORS / f"{stem}.hex").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    write_all()
