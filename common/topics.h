@@ -72,7 +72,7 @@ void topics_settings(struct topics_setting out[static TOPICS_SETTINGS], const st
 struct topics_report {
 	bool exists;
 	int partitions;
-	char problem[256]; /* "" where all is as planned; else what differs and what to do */
+	char problem[512]; /* "" where all is as planned; else what differs and what to do */
 };
 
 /*
