@@ -1,12 +1,13 @@
 # riffle. Everything that is built goes under $B; `make help` lists the targets.
-B        ?= build
-prefix   ?= /usr/local
-bindir   ?= $(prefix)/bin
-libdir   ?= $(prefix)/lib
+B          ?= build
+prefix     ?= /usr/local
+bindir     ?= $(prefix)/bin
+libdir     ?= $(prefix)/lib
 includedir ?= $(prefix)/include
-VERSION  := 0.1.0
-CFLAGS   ?= -O2 -g
-PACKAGES := rdkafka avro-c yaml-0.1 libzstd zlib jansson libxxhash
+VERSION    := 0.1.0
+KAFKA      ?= 3.9
+CFLAGS     ?= -O2 -g
+PACKAGES   := rdkafka avro-c yaml-0.1 libzstd zlib jansson libxxhash
 
 OURS    := -std=c11 -D_GNU_SOURCE -DRIFFLE_VERSION='"$(VERSION)"' -I. -fPIC -pthread -fvisibility=hidden \
 	-ffp-contract=off -Wall -Wextra -Wshadow -Wconversion -Wswitch-enum -Wvla -Wstrict-prototypes \
@@ -16,17 +17,30 @@ LIBS     = $(shell pkg-config --libs $(PACKAGES)) -lm
 LINK     = $(CC) -pthread $(CFLAGS) $(LDFLAGS)
 
 objects  = $(patsubst %.c,$B/%.o,$(wildcard $(addsuffix /*.c,$1)))
+programs = $(patsubst %.c,$B/%,$(wildcard $1))
 CORE    := $(call objects,common producer producer/tokenizer consumer) $B/gen/schema_text.o
-TESTS   := $(patsubst %.c,$B/%,$(wildcard tests/unit/test_*.c))
+TESTS   := $(call programs,tests/unit/test_*.c)
+OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
+SOURCES  = $(wildcard */*.[ch] */*/*.[ch])
 
-build: $B/riffle  ## compile the program and the library
+build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
+
+deps:  ## install what building and testing need (Debian packages)
+	@scripts/deps
 
 $B/riffle: $(call objects,cli) $B/core.a
 	$(LINK) -o $@ $^ $(LIBS)
 
-$B/core.a: $(CORE)
+$B/core.a $B/libriffle.a: $(CORE)
 	@rm -f $@
 	$(AR) rcs $@ $^
+
+# The library is whatever riffle.o needs of the rest; only RIFFLE_API symbols are visible.
+$B/libriffle.so.0: $B/consumer/riffle.o $B/core.a
+	$(LINK) -shared -Wl,-soname,libriffle.so.0 -Wl,--no-undefined -o $@ $^ $(LIBS)
+
+$B/libriffle.so: $B/libriffle.so.0
+	ln -sf libriffle.so.0 $@
 
 $B/gen/schema_text.c: $(wildcard schemas/*.avsc) scripts/embed-schemas
 	@mkdir -p $(@D)
@@ -39,15 +53,48 @@ $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(COMPILE) -MMD -MP -c -o $@ $<
 
-$B/tests/unit/%: $B/tests/unit/%.o $B/core.a
+$(TESTS): $B/%: $B/%.o $B/core.a
 	$(LINK) -o $@ $^ $(LIBS) -lcmocka
+
+$(OTHERS): $B/%: $B/%.o $B/core.a
+	$(LINK) -o $@ $^ $(LIBS)
 
 unit: $(TESTS)  ## run every unit test; needs no broker
 	@scripts/run-tests $^
 
+asan:  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' unit
+
+test: deps  ## everything: unit, Python, and a real Kafka that it starts itself (KAFKA=4.1: the newer)
+	@$(MAKE) --no-print-directory build $(TESTS)
+	@B=$B KAFKA=$(KAFKA) scripts/test $(TESTS)
+
+demo: deps  ## the whole pipeline on real text: produce, mix, train, kill, resume
+	@$(MAKE) --no-print-directory build
+	@B=$B scripts/demo
+
+bench: deps  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
+	@$(MAKE) --no-print-directory build
+	@B=$B scripts/bench
+
+check: layers format-check  ## layers, format, generated documents, warnings, static analysis
+	@B=$B scripts/check
+
+layers:  ## fail if an include crosses a module boundary
+	@! grep -nE '^#include "(producer|consumer|cli|tests)/' common/*.[ch]
+	@! grep -nE '^#include "(consumer|cli|tests)/' producer/*.[ch] producer/*/*.[ch]
+	@! grep -nE '^#include "(producer|cli|tests)/' consumer/*.[ch]
+
+format-check:  ## fail where clang-format would change a file
+	@clang-format --dry-run -Werror $(SOURCES)
+
+install: build  ## program, library, header and pkg-config file under $(DESTDIR)$(prefix)
+	@DESTDIR=$(DESTDIR) bindir=$(bindir) libdir=$(libdir) includedir=$(includedir) prefix=$(prefix) \
+	    scripts/install $B $(VERSION)
+
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build unit help
+.PHONY: build deps unit asan test demo bench check layers format-check install help
 .SECONDARY:
 -include $(shell find $B -name '*.d' 2>/dev/null)

@@ -1,0 +1,116 @@
+"""Fixtures of all Python tests: the built program, its tools, configurations, a real broker.
+
+$B is the build folder (default build). The broker is $RIFFLE_TEST_BOOTSTRAP or, where that is not
+set, what `scripts/kafka up` gives.
+"""
+
+import json
+import os
+import pathlib
+import secrets
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = (ROOT / os.environ.get("B", "build")).resolve()
+
+
+@pytest.fixture(scope="session")
+def build():
+    """The build folder."""
+    return BUILD
+
+
+@pytest.fixture(scope="session")
+def tools():
+    """Folder of the tests' own programs."""
+    return BUILD / "tests" / "tools"
+
+
+@pytest.fixture(scope="session")
+def vocab():
+    """Folder of r50k_base.tiktoken, cl100k_base.tiktoken and o200k_base.tiktoken."""
+    subprocess.run([ROOT / "scripts/vocab"], check=True)
+    return ROOT / "build/vocab"
+
+
+@pytest.fixture(scope="session")
+def bootstrap():
+    """host:port of the one broker of the run."""
+    given = os.environ.get("RIFFLE_TEST_BOOTSTRAP")
+    if given:
+        return given
+    up = subprocess.run([ROOT / "scripts/kafka", "up"], check=True, capture_output=True, text=True)
+    return up.stdout.strip()
+
+
+@pytest.fixture
+def unique():
+    """A fresh prefix for names of corpora and mixes."""
+    return "t" + secrets.token_hex(5)
+
+
+class Riffle:
+    """Runs the built program: riffle("mix", "-c", path) -> CompletedProcess with text."""
+
+    def __init__(self):
+        self.path = os.environ.get("RIFFLE_BIN", str(BUILD / "riffle"))
+        self.running = []
+
+    def __call__(self, *arguments, env=None, timeout=120, check=True, input=None, cwd=None):
+        done = subprocess.run(
+            [self.path, *map(str, arguments)],
+            env={**os.environ, **(env or {})},
+            timeout=timeout,
+            input=input,
+            capture_output=True,
+            text=True,
+            cwd=cwd,
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(
+                f"riffle {' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr}"
+            )
+        return done
+
+    def popen(self, *arguments, env=None, **more):
+        """Starts it in the background, stdout and stderr as text pipes; ended with the test."""
+        more.setdefault("stdout", subprocess.PIPE)
+        more.setdefault("stderr", subprocess.PIPE)
+        process = subprocess.Popen(
+            [self.path, *map(str, arguments)],
+            env={**os.environ, **(env or {})},
+            text=True,
+            **more,
+        )
+        self.running.append(process)
+        return process
+
+    def close(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            for stream in (process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+
+
+@pytest.fixture
+def riffle():
+    runner = Riffle()
+    yield runner
+    runner.close()
+
+
+@pytest.fixture
+def write_config(tmp_path):
+    """write_config(text or dict, name="run.yml") -> path; a dict is written as JSON, which is YAML."""
+
+    def write(content, name="run.yml"):
+        path = tmp_path / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
+        return path
+
+    return write
