@@ -134,27 +134,26 @@ wire_reader_init(struct wire_reader *r, const void *bytes, size_t n)
 	*r = (struct wire_reader){.start = start, .at = start, .end = start + n};
 }
 
-/* The first thing that is wrong stays; nothing is left to read after it. */
-static void
-spoil(struct wire_reader *r, const uint8_t *item, const char *bad)
+int64_t
+wire_spoil(struct wire_reader *r, const uint8_t *item, const char *bad)
 {
-	if (r->bad == NULL)
-		r->bad = bad;
+	if (r->bad != NULL)
+		return 0;
+	r->bad = bad;
 	r->at = item;
 	r->end = item;
+	return 0;
 }
 
 int64_t
-wire_long(struct wire_reader *r)
+wire_long_slow(struct wire_reader *r)
 {
 	const uint8_t *at = r->at;
 	uint64_t value = 0, byte;
 
 	for (unsigned shift = 0; shift < 7 * VARINT_BYTES_MAX; shift += 7) {
-		if (at == r->end) {
-			spoil(r, r->at, "the record ends in the middle of a number");
-			return 0;
-		}
+		if (at == r->end)
+			return wire_spoil(r, r->at, "the record ends in the middle of a number");
 		byte = *at++;
 		value |= (byte & 0x7f) << shift;
 		if (byte < 0x80) {
@@ -164,23 +163,7 @@ wire_long(struct wire_reader *r)
 			return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 		}
 	}
-	spoil(r, r->at, "a number of more than 64 bits");
-	return 0;
-}
-
-int64_t
-wire_ranged(struct wire_reader *r, int64_t min, int64_t max)
-{
-	const uint8_t *item = r->at;
-	int64_t value = wire_long(r);
-
-	if (r->bad != NULL)
-		return 0;
-	if (value < min || value > max) {
-		spoil(r, item, "a number out of range");
-		return 0;
-	}
-	return value;
+	return wire_spoil(r, r->at, "a number of more than 64 bits");
 }
 
 double
@@ -197,11 +180,11 @@ bool
 wire_boolean(struct wire_reader *r)
 {
 	if (r->at == r->end) {
-		spoil(r, r->at, "the record ends before a boolean");
+		wire_spoil(r, r->at, "the record ends before a boolean");
 		return false;
 	}
 	if (*r->at > 1) {
-		spoil(r, r->at, "a boolean that is neither 0 nor 1");
+		wire_spoil(r, r->at, "a boolean that is neither 0 nor 1");
 		return false;
 	}
 	return *r->at++ == 1;
@@ -213,7 +196,7 @@ wire_hash(struct wire_reader *r)
 	uint64_t value = 0;
 
 	if (r->end - r->at < HASH_BYTES) {
-		spoil(r, r->at, "the record ends in the middle of eight bytes");
+		wire_spoil(r, r->at, "the record ends in the middle of eight bytes");
 		return 0;
 	}
 	for (unsigned i = 0; i < HASH_BYTES; i++)
@@ -232,11 +215,11 @@ wire_bytes(struct wire_reader *r, size_t *n)
 	if (r->bad != NULL)
 		return NULL;
 	if (length < 0) {
-		spoil(r, item, "a negative length");
+		wire_spoil(r, item, "a negative length");
 		return NULL;
 	}
 	if (length > r->end - r->at) {
-		spoil(r, item, "a length beyond the end of the record");
+		wire_spoil(r, item, "a length beyond the end of the record");
 		return NULL;
 	}
 	bytes = r->at;
@@ -253,18 +236,18 @@ wire_block(struct wire_reader *r)
 
 	if (r->bad == NULL && count < 0) {
 		if (count == INT64_MIN) {
-			spoil(r, item, "a block of more than 63 bits");
+			wire_spoil(r, item, "a block of more than 63 bits");
 			return 0;
 		}
 		count = -count;
 		size_bytes = wire_long(r);
 		if (r->bad == NULL && (size_bytes < 0 || size_bytes > r->end - r->at))
-			spoil(r, item, "a block whose size goes beyond the end of the record");
+			wire_spoil(r, item, "a block whose size goes beyond the end of the record");
 	}
 	if (r->bad != NULL)
 		return 0;
 	if (count > r->end - r->at) {
-		spoil(r, item, "a block of more items than there are bytes left");
+		wire_spoil(r, item, "a block of more items than there are bytes left");
 		return 0;
 	}
 	return (size_t)count;

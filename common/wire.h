@@ -45,9 +45,37 @@ struct wire_reader {
 };
 
 void wire_reader_init(struct wire_reader *r, const void *bytes, size_t n);
-int64_t wire_long(struct wire_reader *r);
+
+/* Sets `bad` at `item`, where nothing was bad before; returns 0. */
+int64_t wire_spoil(struct wire_reader *r, const uint8_t *item, const char *bad);
+
+/* wire_long() of more than one byte. */
+int64_t wire_long_slow(struct wire_reader *r);
+
+/* Inline, as most numbers of a record are of one byte. */
+static inline int64_t
+wire_long(struct wire_reader *r)
+{
+	if (r->at < r->end && *r->at < 0x80) {
+		unsigned byte = *r->at++;
+
+		return (int64_t)(byte >> 1) ^ -(int64_t)(byte & 1);
+	}
+	return wire_long_slow(r);
+}
+
 /* A long that must lie in [min, max]; sets bad otherwise. */
-int64_t wire_ranged(struct wire_reader *r, int64_t min, int64_t max);
+static inline int64_t
+wire_ranged(struct wire_reader *r, int64_t min, int64_t max)
+{
+	const uint8_t *item = r->at;
+	int64_t value = wire_long(r);
+
+	if (value < min || value > max)
+		return wire_spoil(r, item, "a number out of range");
+	return r->bad == NULL ? value : 0;
+}
+
 double wire_double(struct wire_reader *r);
 bool wire_boolean(struct wire_reader *r);
 uint64_t wire_hash(struct wire_reader *r);
