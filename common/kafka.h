@@ -69,6 +69,11 @@ enum fail_code kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t parti
 enum fail_code kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitions,
     size_t n, int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
 
+/* The same for any list of existing partitions, of several topics; overwrites the list's offsets.
+ */
+enum fail_code kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list,
+    int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
+
 /*
  * Gives the last visible record of a partition, to be ended with rd_kafka_message_destroy();
  * *out = NULL: the partition holds none. `rk` is a KAFKA_READER with nothing assigned, and has
@@ -83,6 +88,10 @@ enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t part
  */
 enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *group, const char *topic, size_t n,
     int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f);
+
+/* The same for any list of partitions: sets each one's offset (-1: none) and metadata. */
+enum fail_code kafka_group_commits(rd_kafka_t *rk, const char *group,
+    rd_kafka_topic_partition_list_t *list, int timeout_ms, struct failure *f);
 
 /* librdkafka's own error as ours, with what was attempted in front. Takes (destroys) `error`. */
 enum fail_code kafka_fail(struct failure *f, rd_kafka_error_t *error, const char *attempted);

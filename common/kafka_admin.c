@@ -45,30 +45,42 @@ kafka_admin_wait(struct kafka_admin *a, int timeout_ms)
 	return a->event == NULL ? RD_KAFKA_RESP_ERR__TIMED_OUT : rd_kafka_event_error(a->event);
 }
 
-/* Copies the answer for partitions 0..n-1 into the caller's arrays; what is not there stays. */
-static rd_kafka_resp_err_t
-take_offsets(
-    const rd_kafka_topic_partition_list_t *list, size_t n, int64_t *offset_next, char **metadata)
+/* The entry of `list` that answers `p`; as a rule it is the one at the same place. */
+static rd_kafka_topic_partition_t *
+entry_of(rd_kafka_topic_partition_list_t *list, int i, const rd_kafka_topic_partition_t *p)
 {
-	for (int i = 0; list != NULL && i < list->cnt; i++) {
-		const rd_kafka_topic_partition_t *p = &list->elems[i];
+	rd_kafka_topic_partition_t *same = i < list->cnt ? &list->elems[i] : NULL;
+
+	if (same != NULL && same->partition == p->partition && strcmp(same->topic, p->topic) == 0)
+		return same;
+	return rd_kafka_topic_partition_list_find(list, p->topic, p->partition);
+}
+
+/* Copies offsets and metadata of the answer into `list`; what is not there stays. */
+static rd_kafka_resp_err_t
+take_offsets(const rd_kafka_topic_partition_list_t *answer, rd_kafka_topic_partition_list_t *list)
+{
+	for (int i = 0; answer != NULL && i < answer->cnt; i++) {
+		const rd_kafka_topic_partition_t *p = &answer->elems[i];
+		rd_kafka_topic_partition_t *to = entry_of(list, i, p);
 
 		if (p->err != RD_KAFKA_RESP_ERR_NO_ERROR)
 			return p->err;
-		if (p->partition < 0 || (size_t)p->partition >= n || p->offset < 0)
+		if (to == NULL || p->offset < 0)
 			continue;
-		offset_next[p->partition] = p->offset;
-		if (p->metadata == NULL || metadata[p->partition] != NULL)
+		to->offset = p->offset;
+		if (p->metadata == NULL || to->metadata != NULL)
 			continue;
-		metadata[p->partition] = strndup(p->metadata, p->metadata_size);
-		if (metadata[p->partition] == NULL)
+		to->metadata = strndup(p->metadata, p->metadata_size);
+		if (to->metadata == NULL)
 			return RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE;
+		to->metadata_size = strlen(to->metadata);
 	}
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 static rd_kafka_resp_err_t
-take_event(rd_kafka_event_t *event, size_t n, int64_t *offset_next, char **metadata)
+take_event(rd_kafka_event_t *event, rd_kafka_topic_partition_list_t *list)
 {
 	const rd_kafka_ListConsumerGroupOffsets_result_t *result;
 	const rd_kafka_group_result_t **group;
@@ -82,63 +94,81 @@ take_event(rd_kafka_event_t *event, size_t n, int64_t *offset_next, char **metad
 		return RD_KAFKA_RESP_ERR__BAD_MSG;
 	if (rd_kafka_group_result_error(group[0]) != NULL)
 		return rd_kafka_error_code(rd_kafka_group_result_error(group[0]));
-	return take_offsets(rd_kafka_group_result_partitions(group[0]), n, offset_next, metadata);
+	return take_offsets(rd_kafka_group_result_partitions(group[0]), list);
 }
 
 static void
-forget(size_t n, int64_t *offset_next, char **metadata)
+forget(rd_kafka_topic_partition_list_t *list)
 {
-	for (size_t i = 0; i < n; i++) {
-		offset_next[i] = -1;
-		free(metadata[i]);
-		metadata[i] = NULL;
+	for (int i = 0; i < list->cnt; i++) {
+		list->elems[i].offset = -1;
+		free(list->elems[i].metadata);
+		list->elems[i].metadata = NULL;
+		list->elems[i].metadata_size = 0;
 	}
 }
 
 /* One request to the group's coordinator, which is asked about all partitions at once. */
 static rd_kafka_resp_err_t
-ask_once(rd_kafka_t *rk, const char *group, const rd_kafka_topic_partition_list_t *list,
-    int64_t *offset_next, char **metadata, int timeout_ms)
+ask_once(rd_kafka_t *rk, const char *group, rd_kafka_topic_partition_list_t *list, int timeout_ms)
 {
-	rd_kafka_ListConsumerGroupOffsets_t *request =
-	    rd_kafka_ListConsumerGroupOffsets_new(group, list);
+	rd_kafka_ListConsumerGroupOffsets_t *request;
 	struct kafka_admin admin;
 	rd_kafka_resp_err_t err;
 
-	forget((size_t)list->cnt, offset_next, metadata);
+	forget(list);
+	request = rd_kafka_ListConsumerGroupOffsets_new(group, list);
 	kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, timeout_ms);
 	rd_kafka_ListConsumerGroupOffsets(rk, &request, 1, admin.options, admin.queue);
 	err = kafka_admin_wait(&admin, timeout_ms);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		err = take_event(admin.event, (size_t)list->cnt, offset_next, metadata);
+		err = take_event(admin.event, list);
 	kafka_admin_close(&admin);
 	rd_kafka_ListConsumerGroupOffsets_destroy(request);
 	return err;
 }
 
 enum fail_code
-kafka_group_offsets(rd_kafka_t *rk, const char *group, const char *topic, size_t n,
-    int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f)
+kafka_group_commits(rd_kafka_t *rk, const char *group, rd_kafka_topic_partition_list_t *list,
+    int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = kafka_clock_ms() + timeout_ms;
-	rd_kafka_topic_partition_list_t *list;
 	rd_kafka_resp_err_t err;
 
-	assert(n > 0 && n <= INT32_MAX);
-	list = rd_kafka_topic_partition_list_new((int)n);
-	for (size_t i = 0; i < n; i++) {
-		rd_kafka_topic_partition_list_add(list, topic, (int32_t)i);
-		metadata[i] = NULL;
-	}
+	if (list->cnt == 0)
+		return FAIL_NONE;
 	do {
-		err = ask_once(rk, group, list, offset_next, metadata, kafka_slice_ms(deadline_ms));
+		err = ask_once(rk, group, list, kafka_slice_ms(deadline_ms));
 	} while (kafka_again(err, deadline_ms));
-	rd_kafka_topic_partition_list_destroy(list);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
-	forget(n, offset_next, metadata);
+	forget(list);
 	if (err == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE)
 		return fail_memory(f);
 	kafka_fail_asking(rk, err, "asking for its committed offsets", f);
-	return fail_within(f, "group %s, topic %s", group, topic);
+	return fail_within(f, "group %s, topic %s", group, list->elems[0].topic);
+}
+
+enum fail_code
+kafka_group_offsets(rd_kafka_t *rk, const char *group, const char *topic, size_t n,
+    int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list;
+	enum fail_code code;
+
+	assert(n > 0 && n <= INT32_MAX);
+	list = rd_kafka_topic_partition_list_new((int)n);
+	for (size_t i = 0; i < n; i++)
+		rd_kafka_topic_partition_list_add(list, topic, (int32_t)i);
+	code = kafka_group_commits(rk, group, list, timeout_ms, f);
+	for (size_t i = 0; i < n; i++) {
+		rd_kafka_topic_partition_t *p = &list->elems[i];
+
+		offset_next[i] = code == FAIL_NONE ? p->offset : -1;
+		metadata[i] = p->metadata;
+		p->metadata = NULL; /* the caller owns it from here on */
+		p->metadata_size = 0;
+	}
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
 }

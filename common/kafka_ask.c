@@ -194,19 +194,14 @@ list_offsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t whic
 }
 
 enum fail_code
-kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitions, size_t n,
-    int64_t *low, int64_t *high, int timeout_ms, struct failure *f)
+kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *low,
+    int64_t *high, int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = kafka_clock_ms() + timeout_ms;
-	rd_kafka_topic_partition_list_t *list;
 	rd_kafka_resp_err_t err;
 
-	if (n == 0)
+	if (list->cnt == 0)
 		return FAIL_NONE;
-	assert(n <= INT32_MAX);
-	list = rd_kafka_topic_partition_list_new((int)n);
-	for (size_t i = 0; i < n; i++)
-		rd_kafka_topic_partition_list_add(list, topic, partitions[i]);
 	do {
 		err = list_offsets(
 		    rk, list, RD_KAFKA_OFFSET_BEGINNING, low, kafka_slice_ms(deadline_ms));
@@ -214,11 +209,28 @@ kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitio
 			err = list_offsets(
 			    rk, list, RD_KAFKA_OFFSET_END, high, kafka_slice_ms(deadline_ms));
 	} while (kafka_again(err, deadline_ms));
-	rd_kafka_topic_partition_list_destroy(list);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	kafka_fail_asking(rk, err, "asking for its first and last offsets", f);
-	return fail_within(f, "topic %s", topic);
+	return fail_within(f, "topic %s%s", list->elems[0].topic,
+	    strcmp(list->elems[0].topic, list->elems[list->cnt - 1].topic) == 0 ? ""
+										: " and others");
+}
+
+enum fail_code
+kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitions, size_t n,
+    int64_t *low, int64_t *high, int timeout_ms, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list;
+	enum fail_code code;
+
+	assert(n <= INT32_MAX);
+	list = rd_kafka_topic_partition_list_new((int)n);
+	for (size_t i = 0; i < n; i++)
+		rd_kafka_topic_partition_list_add(list, topic, partitions[i]);
+	code = kafka_watermarks_list(rk, list, low, high, timeout_ms, f);
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
 }
 
 enum fail_code
