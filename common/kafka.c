@@ -68,7 +68,7 @@ on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 	struct kafka_handle *h = rk == NULL ? NULL : rd_kafka_opaque(rk);
 
 	if (h != NULL) /* NULL: while a configuration is read; its errors come back as text */
-		kafka_log_put(&h->log, h->client, level, facility, text, kafka_clock_ms());
+		kafka_log_put(&h->log, h->client, level, facility, text, clock_ms());
 }
 
 /*
@@ -89,8 +89,8 @@ on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 		rd_kafka_fatal_error(rk, text, sizeof(text));
 		reason = text;
 	}
-	kafka_log_put(&h->log, h->client, 4, rd_kafka_err2name((rd_kafka_resp_err_t)err), reason,
-	    kafka_clock_ms());
+	kafka_log_put(
+	    &h->log, h->client, 4, rd_kafka_err2name((rd_kafka_resp_err_t)err), reason, clock_ms());
 }
 
 static void

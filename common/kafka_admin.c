@@ -132,7 +132,7 @@ enum fail_code
 kafka_group_commits(rd_kafka_t *rk, const char *group, rd_kafka_topic_partition_list_t *list,
     int timeout_ms, struct failure *f)
 {
-	int64_t deadline_ms = kafka_clock_ms() + timeout_ms;
+	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_resp_err_t err;
 
 	if (list->cnt == 0)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "common/kafka_handle.h"
 
@@ -16,7 +15,7 @@ enum {
 int
 kafka_left_ms(int64_t deadline_ms)
 {
-	int64_t left = deadline_ms - kafka_clock_ms();
+	int64_t left = deadline_ms - clock_ms();
 
 	return left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left;
 }
@@ -64,7 +63,7 @@ kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms)
 
 	if (left == 0 || !passing(err))
 		return false;
-	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL); /* a signal may cut it */
+	clock_pause_ms(ms);
 	return true;
 }
 
@@ -130,7 +129,7 @@ kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f)
 	enum fail_code code;
 
 	kafka_log_set_quiet(&h->log, true);
-	code = wait_broker(rk, kafka_clock_ms() + timeout_ms, f);
+	code = wait_broker(rk, clock_ms() + timeout_ms, f);
 	kafka_log_set_quiet(&h->log, h->role == KAFKA_ADMIN);
 	return code;
 }
@@ -155,7 +154,7 @@ enum fail_code
 kafka_partitions(
     rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f)
 {
-	int64_t deadline_ms = kafka_clock_ms() + timeout_ms;
+	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_topic_t *handle = rd_kafka_topic_new(rk, topic, NULL);
 	rd_kafka_resp_err_t err;
 
@@ -197,7 +196,7 @@ enum fail_code
 kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *low,
     int64_t *high, int timeout_ms, struct failure *f)
 {
-	int64_t deadline_ms = kafka_clock_ms() + timeout_ms;
+	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_resp_err_t err;
 
 	if (list->cnt == 0)
@@ -317,7 +316,7 @@ enum fail_code
 kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka_message_t **out,
     int timeout_ms, struct failure *f)
 {
-	int64_t deadline_ms = kafka_clock_ms() + timeout_ms, low, high;
+	int64_t deadline_ms = clock_ms() + timeout_ms, low, high;
 	rd_kafka_resp_err_t err;
 	enum fail_code code;
 

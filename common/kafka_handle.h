@@ -6,6 +6,7 @@
 #ifndef COMMON_KAFKA_HANDLE_H
 #define COMMON_KAFKA_HANDLE_H
 
+#include "common/clock.h"
 #include "common/kafka.h"
 #include "common/kafka_log.h"
 

@@ -6,22 +6,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 
 #include "common/log.h"
 
 /* Levels of syslog(3), which librdkafka uses. */
 enum { SYSLOG_WARNING = 4, SYSLOG_DEBUG = 7 };
-
-int64_t
-kafka_clock_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void
 kafka_log_init(struct kafka_log *l)

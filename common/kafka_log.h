@@ -51,7 +51,4 @@ void kafka_log_set_quiet(struct kafka_log *l, bool quiet);
 /* Copies the last connection failure ("localhost:9092: connection refused"); "": there is none. */
 void kafka_log_cause(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX]);
 
-/* Milliseconds of the monotonic clock. */
-int64_t kafka_clock_ms(void);
-
 #endif

@@ -259,7 +259,7 @@ enum fail_code
 topics_ask(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
     struct topics_report *report, int timeout_ms, struct failure *f)
 {
-	int64_t deadline_ms = kafka_clock_ms() + timeout_ms;
+	int64_t deadline_ms = clock_ms() + timeout_ms;
 	enum fail_code code = ask_metadata(rk, c, p, report, deadline_ms, f);
 
 	for (size_t i = 0; code == FAIL_NONE && i < p->n; i += CHUNK)
@@ -337,7 +337,7 @@ take_retention(rd_kafka_event_t *event)
 enum fail_code
 topics_offsets_retention(rd_kafka_t *rk, int64_t *minutes, int timeout_ms, struct failure *f)
 {
-	int64_t deadline_ms = kafka_clock_ms() + timeout_ms;
+	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_ConfigResource_t *resource;
 	struct kafka_admin admin = {0};
 	rd_kafka_resp_err_t err;

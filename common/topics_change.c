@@ -152,7 +152,7 @@ enum fail_code
 topics_create(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
     const struct topics_report *report, int timeout_ms, struct failure *f)
 {
-	int64_t deadline_ms = kafka_clock_ms() + timeout_ms;
+	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_NewTopic_t *topic[CHUNK];
 	enum fail_code code = FAIL_NONE;
 	size_t n = 0;
@@ -177,7 +177,7 @@ enum fail_code
 topics_delete(rd_kafka_t *rk, const struct topics_plan *p, const struct topics_report *report,
     int timeout_ms, struct failure *f)
 {
-	int64_t deadline_ms = kafka_clock_ms() + timeout_ms;
+	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_DeleteTopic_t *topic[CHUNK];
 	enum fail_code code = FAIL_NONE;
 	size_t n = 0;

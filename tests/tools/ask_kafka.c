@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/kafka.h"
-#include "common/kafka_log.h"
 
 enum { WAIT_MS = 20000, PARTITIONS_MAX = 1024 };
 
@@ -119,11 +119,11 @@ main(int argc, char **argv)
 	code = argc < 2 ? fail(&f, FAIL_USAGE, "ask what?") : kafka_open(&rk, &o, &f);
 	if (code == FAIL_NONE)
 		code = kafka_wait_broker(rk, WAIT_MS, &f);
-	begin_ms = kafka_clock_ms();
+	begin_ms = clock_ms();
 	if (code == FAIL_NONE)
 		code = ask(rk, argc, argv);
 	if (code == FAIL_NONE)
-		fprintf(stderr, "%" PRId64 "\n", kafka_clock_ms() - begin_ms);
+		fprintf(stderr, "%" PRId64 "\n", clock_ms() - begin_ms);
 	else
 		fprintf(stderr, "ask_kafka: %s\n", f.text);
 	kafka_close(rk);

@@ -5,6 +5,7 @@
 #include <librdkafka/rdkafka_mock.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/kafka.h"
 #include "common/kafka_log.h"
 #include "common/log.h"
@@ -276,13 +277,13 @@ test_no_broker_is_one_sentence_within_the_deadline(void **state)
 	rd_kafka_t *rk;
 
 	(void)state;
-	begin_ms = kafka_clock_ms();
+	begin_ms = clock_ms();
 	capture_begin(&c);
 	assert_int_equal(try_open(&rk, KAFKA_ADMIN, refused), FAIL_NONE);
 	assert_int_equal(kafka_wait_broker(rk, 500, &f), FAIL_BROKER);
 	kafka_close(rk);
 	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 0);
-	assert_true(kafka_clock_ms() - begin_ms < 5000);
+	assert_true(clock_ms() - begin_ms < 5000);
 	assert_non_null(strstr(f.text, "no broker answers at 127.0.0.1:1 (bootstrap.servers): "));
 	assert_non_null(strstr(f.text, "Connection refused"));
 	assert_null(strstr(f.text, "after"));
@@ -370,9 +371,9 @@ test_an_error_that_passes_is_waited_out_and_one_that_stays_is_told(void **state)
 
 	for (int i = 0; i < 3; i++)
 		rd_kafka_mock_broker_set_down(mock, i + 1);
-	begin_ms = kafka_clock_ms();
+	begin_ms = clock_ms();
 	assert_int_not_equal(kafka_watermarks(rk, "m.ledger", 0, &low, &high, 1500, &f), FAIL_NONE);
-	assert_true(kafka_clock_ms() - begin_ms < 6000);
+	assert_true(clock_ms() - begin_ms < 6000);
 	assert_non_null(strstr(f.text, "topic m.ledger: asking for its first and last offsets: "));
 	kafka_close(rk);
 }
@@ -477,7 +478,7 @@ test_closing_a_writer_reports_what_was_not_delivered(void **state)
 	    .properties = user_of(&u, pair),
 	    .delivered = count_lost,
 	    .opaque = &lost};
-	int64_t begin_ms = kafka_clock_ms();
+	int64_t begin_ms = clock_ms();
 	rd_kafka_t *rk;
 
 	(void)state;
@@ -489,7 +490,7 @@ test_closing_a_writer_reports_what_was_not_delivered(void **state)
 		    RD_KAFKA_RESP_ERR_NO_ERROR);
 	kafka_close(rk);
 	assert_int_equal(lost, 5);
-	assert_true(kafka_clock_ms() - begin_ms < 8000);
+	assert_true(clock_ms() - begin_ms < 8000);
 	kafka_close(NULL);
 }
 
