@@ -369,6 +369,31 @@ lanes_committed(
 	    l->rk, l->group, l->topic, l->total, offset_next, metadata, timeout_ms, f);
 }
 
+enum fail_code
+lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n, int timeout_ms,
+    struct failure *f)
+{
+	rd_kafka_message_t *m = NULL;
+	int partitions;
+
+	*bytes = NULL;
+	*n = 0;
+	if (kafka_partitions(l->rk, topic, &partitions, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (partitions == 0)
+		return FAIL_NONE;
+	if (kafka_last_record(l->rk, topic, 0, &m, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (m == NULL)
+		return FAIL_NONE;
+	*bytes = malloc(m->len + 1);
+	if (*bytes != NULL && m->len > 0)
+		memcpy(*bytes, m->payload, m->len);
+	*n = m->len;
+	rd_kafka_message_destroy(m);
+	return *bytes == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
 static enum fail_code
 wait_answer(rd_kafka_queue_t *answers, int timeout_ms, struct failure *f)
 {

@@ -87,6 +87,13 @@ void lanes_release(struct lanes *l, uint32_t i);
 enum fail_code lanes_committed(
     struct lanes *l, int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f);
 
+/*
+ * Gives a copy (free) of the last record of a topic with one partition; NULL: there is none, or no
+ * such topic. Only while nothing is assigned.
+ */
+enum fail_code lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n,
+    int timeout_ms, struct failure *f);
+
 /* Commits offset_next[count] with `metadata` for this rank's lanes, and waits for the answer. */
 enum fail_code lanes_commit(struct lanes *l, const int64_t *offset_next, const char *metadata,
     int timeout_ms, struct failure *f);

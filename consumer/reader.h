@@ -39,6 +39,7 @@ struct riffle {
 	bool ended;
 	bool sought;  /* searched again since the last whole step */
 	bool expired; /* the failure is RIFFLE_ERROR_EXPIRED */
+	bool lost;    /* the failure is RIFFLE_ERROR_LOST */
 	uint64_t commit_every, committed, lead;
 };
 

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/ledger.h"
 #include "common/log.h"
+#include "common/names.h"
 #include "consumer/commits.h"
 #include "consumer/lane_seek.h"
 #include "consumer/reader.h"
@@ -202,6 +204,50 @@ reader_seek(struct riffle *r, struct failure *f)
 	return code;
 }
 
+static uint64_t
+step_of_run(const struct ledger *l, const char *run)
+{
+	for (size_t i = 0; i < l->runs_n; i++)
+		if (l->run[i].name != NULL && strcmp(l->run[i].name, run) == 0)
+			return (uint64_t)l->run[i].step;
+	return 0;
+}
+
+/*
+ * A run without commits may be new, or its commits may have expired. The mixer has copied every
+ * run's position into the ledger: one that is known there must not silently begin again.
+ */
+static enum fail_code
+check_ledger(struct riffle *r, struct failure *f)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+	struct ledger ledger = {0};
+	enum fail_code code;
+	uint8_t *bytes;
+	uint64_t step;
+	size_t n;
+
+	names_topic(topic, r->mix, "ledger");
+	if (lanes_last_record(r->lanes, topic, &bytes, &n, r->open_timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (bytes == NULL)
+		return FAIL_NONE;
+	code = ledger_decode(&ledger, bytes, n, f);
+	free(bytes);
+	if (code != FAIL_NONE)
+		return fail_within(f, "topic %s, last record", topic);
+	step = step_of_run(&ledger, r->run);
+	ledger_clear(&ledger);
+	if (step == 0)
+		return FAIL_NONE;
+	r->lost = true;
+	return fail(f, FAIL_DATA,
+	    "run %s of mix %s stood at step %" PRIu64
+	    ", as the ledger says, but the broker has no commit of group %s.%s for every lane (did "
+	    "they expire?): name the step to start from, or another run",
+	    r->run, r->mix, step, r->mix, r->run);
+}
+
 /* The run's commits decide the step, the lowest over all lanes of the mix. */
 static enum fail_code
 read_commits(struct riffle *r, struct search *s, struct failure *f)
@@ -214,6 +260,8 @@ read_commits(struct riffle *r, struct search *s, struct failure *f)
 	if (commits_lowest(&at, s->committed, s->offset_next, s->metadata, s->total, f) !=
 	    FAIL_NONE)
 		return fail_within(f, "group %s.%s", r->mix, r->run);
+	if (!at.all && check_ledger(r, f) != FAIL_NONE)
+		return f->code;
 	s->hints = true;
 	r->check.step = at.step;
 	if (!at.any)

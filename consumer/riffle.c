@@ -1,6 +1,5 @@
 #include "consumer/riffle.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +45,8 @@ give_failure(const struct riffle *r, struct riffle_error *e, const struct failur
 
 	if (r != NULL && r->expired)
 		code = RIFFLE_ERROR_EXPIRED;
+	if (r != NULL && r->lost)
+		code = RIFFLE_ERROR_LOST;
 	return give(e, code, f->text);
 }
 

@@ -46,6 +46,7 @@ enum {
 	RIFFLE_ERROR_BROKER = 5,  /* Kafka could not be reached, or refused */
 	RIFFLE_ERROR_DATA = 6,    /* a record, a hash or the order of steps is wrong */
 	RIFFLE_ERROR_EXPIRED = 7, /* the step is below the earliest that is retained */
+	RIFFLE_ERROR_LOST = 8, /* the run's commits are gone, and the mix knows that it had some */
 };
 
 struct riffle_error {

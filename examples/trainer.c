@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <riffle.h>
+#include "consumer/riffle.h" /* where the library is installed: <riffle.h> */
 
 enum { STEP_TIMEOUT_MS = 1000, COMMIT_EVERY = 10 };
 
