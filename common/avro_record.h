@@ -11,7 +11,9 @@
  *     };
  *     static const struct avro_table run_table = AVRO_TABLE(run_fields, struct run);
  *
- * Thread: any; avro-c is entered by one at a time (its builds differ in what they protect).
+ * Thread: any; avro-c is entered by one at a time (its builds differ in what they protect). A
+ * failed allocation of ours is FAIL_MEMORY; avro-c 1.11 itself does not survive each of its own,
+ * one reason more why the hot records, all that a trainer needs, do without it.
  */
 #ifndef COMMON_AVRO_RECORD_H
 #define COMMON_AVRO_RECORD_H
