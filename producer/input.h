@@ -75,8 +75,8 @@ struct input_chunk {
 	enum input_form form;
 	struct input_record *record;
 	size_t n;
-	uint64_t input_bytes; /* of the file as stored (compressed) that this chunk used up */
-	char *bytes;
+	uint64_t input_bytes;  /* of the file as stored (compressed) that this chunk used up */
+	char *bytes, *reasons; /* what the records point into */
 };
 
 struct input;

@@ -1,0 +1,405 @@
+#include "producer/json_text.h"
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Which containers are open, for one who does not recurse. */
+struct nest {
+	size_t level;
+	uint64_t is_object[JSON_DEPTH_MAX / 64];
+};
+
+bool
+json_text_bad(struct json_text *t, const char *what)
+{
+	t->bad = t->at == t->end ? "the text ends too early" : what;
+	return false;
+}
+
+void
+json_text_space(struct json_text *t)
+{
+	while (
+	    t->at < t->end && (*t->at == ' ' || *t->at == '\n' || *t->at == '\r' || *t->at == '\t'))
+		t->at++;
+}
+
+bool
+json_text_take(struct json_text *t, char wanted)
+{
+	if (t->at == t->end || *t->at != wanted)
+		return false;
+	t->at++;
+	return true;
+}
+
+static uint64_t
+load_word(const char *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return le64toh(word);
+}
+
+/*
+ * The high bit of each byte of the word that is a quote, a backslash or a control; bits above the
+ * first one may be set wrongly. After Mycroft's test for a zero byte (x - 1) & ~x & 0x80 of 1987:
+ * x is the word xor the byte wanted, and for "less than 32" the subtrahend is 32.
+ */
+static uint64_t
+find_special(uint64_t word)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t quote = (word ^ ones * '"') - ones, slash = (word ^ ones * '\\') - ones;
+
+	return (quote | slash | (word - ones * 0x20)) & ~word & ones * 0x80;
+}
+
+static bool
+is_special(char c)
+{
+	return c == '"' || c == '\\' || (unsigned char)c < 0x20;
+}
+
+/* Goes to the first quote, backslash or control, or to the end. */
+static void
+scan_string(struct json_text *t)
+{
+	const char *p = t->at;
+
+	for (; t->end - p >= 8; p += 8) {
+		uint64_t found = find_special(load_word(p));
+
+		if (found != 0) {
+			t->at = p + __builtin_ctzll(found) / 8;
+			return;
+		}
+	}
+	while (p < t->end && !is_special(*p))
+		p++;
+	t->at = p;
+}
+
+/* The same, and copies what it passes. Gives the end of the copy; may write a word beyond it. */
+static char *
+copy_string(struct json_text *t, char *out)
+{
+	const char *p = t->at;
+
+	for (; t->end - p >= 8; p += 8, out += 8) {
+		uint64_t found = find_special(load_word(p));
+
+		memcpy(out, p, 8);
+		if (found != 0) {
+			int n = __builtin_ctzll(found) / 8;
+
+			t->at = p + n;
+			return out + n;
+		}
+	}
+	while (p < t->end && !is_special(*p))
+		*out++ = *p++;
+	t->at = p;
+	return out;
+}
+
+static int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Reads the four digits after \u. */
+static bool
+read_unit(struct json_text *t, uint32_t *unit)
+{
+	*unit = 0;
+	for (int i = 0; i < 4; i++) {
+		int digit = t->at < t->end ? hex_digit(*t->at) : -1;
+
+		if (digit < 0)
+			return json_text_bad(t, "\\u takes four hexadecimal digits");
+		*unit = *unit << 4 | (uint32_t)digit;
+		t->at++;
+	}
+	return true;
+}
+
+static char *
+put_utf8(char *out, uint32_t point)
+{
+	if (point < 0x80) {
+		*out++ = (char)point;
+		return out;
+	}
+	if (point < 0x800) {
+		*out++ = (char)(0xc0 | point >> 6);
+	} else if (point < 0x10000) {
+		*out++ = (char)(0xe0 | point >> 12);
+		*out++ = (char)(0x80 | (point >> 6 & 0x3f));
+	} else {
+		*out++ = (char)(0xf0 | point >> 18);
+		*out++ = (char)(0x80 | (point >> 12 & 0x3f));
+		*out++ = (char)(0x80 | (point >> 6 & 0x3f));
+	}
+	*out++ = (char)(0x80 | (point & 0x3f));
+	return out;
+}
+
+/* Decodes what follows \u, and a second \u where both are one character. */
+static bool
+decode_unicode(struct json_text *t, char **out)
+{
+	uint32_t unit, low;
+
+	if (!read_unit(t, &unit))
+		return false;
+	if (unit >= 0xd800 && unit < 0xdc00 && t->end - t->at >= 6 && t->at[0] == '\\' &&
+	    t->at[1] == 'u') {
+		const char *second = t->at;
+
+		t->at += 2;
+		if (!read_unit(t, &low))
+			return false;
+		if (low >= 0xdc00 && low < 0xe000)
+			unit = 0x10000 + ((unit - 0xd800) << 10 | (low - 0xdc00));
+		else
+			t->at = second; /* the first is alone; this one is decoded by itself */
+	}
+	*out = put_utf8(*out, unit >= 0xd800 && unit < 0xe000 ? 0xfffd : unit);
+	return true;
+}
+
+/* Decodes the escape at the backslash; out is moved on. Takes no more room than it has in JSON. */
+static bool
+decode_escape(struct json_text *t, char **out)
+{
+	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+	const char *found;
+
+	t->at++;
+	if (json_text_take(t, 'u'))
+		return decode_unicode(t, out);
+	found = t->at < t->end ? memchr(letters, *t->at, sizeof(letters) - 1) : NULL;
+	if (found == NULL)
+		return json_text_bad(t, "no such escape");
+	*(*out)++ = meant[found - letters];
+	t->at++;
+	return true;
+}
+
+/* What stands where a scan has ended, if it is not a backslash: the end of the string, or worse. */
+static bool
+end_string(struct json_text *t)
+{
+	if (json_text_take(t, '"'))
+		return true;
+	return json_text_bad(t, "a control character in a string must be escaped");
+}
+
+/* Passes the rest of a string, after its quote. */
+static bool
+skip_string(struct json_text *t)
+{
+	char unused[4], *out;
+
+	for (;;) {
+		scan_string(t);
+		if (t->at == t->end || *t->at != '\\')
+			return end_string(t);
+		out = unused;
+		if (!decode_escape(t, &out))
+			return false;
+	}
+}
+
+/*
+ * Gives the rest of a string, after its quote: in the text where it has no escapes, else decoded in
+ * the scratch, where there is room since the whole text would fit.
+ */
+bool
+json_text_string(struct json_text *t, char *room, const char **bytes, size_t *n)
+{
+	const char *start = t->at;
+	char *out = room;
+
+	scan_string(t);
+	if (t->at == t->end || *t->at != '\\') {
+		*bytes = start;
+		*n = (size_t)(t->at - start);
+		return end_string(t);
+	}
+	memcpy(out, start, (size_t)(t->at - start));
+	out += t->at - start;
+	while (t->at < t->end && *t->at == '\\') {
+		if (!decode_escape(t, &out))
+			return false;
+		out = copy_string(t, out);
+	}
+	*bytes = room;
+	*n = (size_t)(out - room);
+	return end_string(t);
+}
+
+static bool
+skip_digits(struct json_text *t)
+{
+	const char *before = t->at;
+
+	while (t->at < t->end && *t->at >= '0' && *t->at <= '9')
+		t->at++;
+	return t->at > before || json_text_bad(t, "a digit is missing");
+}
+
+static bool
+skip_number(struct json_text *t)
+{
+	json_text_take(t, '-');
+	if (!json_text_take(t, '0') && !skip_digits(t))
+		return false;
+	if (json_text_take(t, '.') && !skip_digits(t))
+		return false;
+	if (json_text_take(t, 'e') || json_text_take(t, 'E')) {
+		if (!json_text_take(t, '+'))
+			json_text_take(t, '-');
+		return skip_digits(t);
+	}
+	return true;
+}
+
+static bool
+skip_word(struct json_text *t, const char *word)
+{
+	for (; *word != '\0'; word++)
+		if (!json_text_take(t, *word))
+			return json_text_bad(t, "no such value; a string wants quotes");
+	return true;
+}
+
+/* Passes a string, number, true, false or null. */
+static bool
+skip_scalar(struct json_text *t)
+{
+	if (t->at == t->end)
+		return json_text_bad(t, "");
+	switch (*t->at) {
+	case '"': t->at++; return skip_string(t);
+	case 't': return skip_word(t, "true");
+	case 'f': return skip_word(t, "false");
+	case 'n': return skip_word(t, "null");
+	default: break;
+	}
+	if (*t->at == '-' || (*t->at >= '0' && *t->at <= '9'))
+		return skip_number(t);
+	return json_text_bad(t, "a value is missing");
+}
+
+bool
+json_text_colon(struct json_text *t)
+{
+	json_text_space(t);
+	if (!json_text_take(t, ':'))
+		return json_text_bad(t, "a colon is missing after the key");
+	json_text_space(t);
+	return true;
+}
+
+bool
+json_text_key(struct json_text *t)
+{
+	json_text_space(t);
+	return json_text_take(t, '"') || json_text_bad(t, "a key in quotes is missing");
+}
+
+static bool
+skip_key(struct json_text *t)
+{
+	return json_text_key(t) && skip_string(t) && json_text_colon(t);
+}
+
+bool
+json_text_check_depth(struct json_text *t, size_t level)
+{
+	if (level < JSON_DEPTH_MAX)
+		return true;
+	t->bad = "nested more than 512 deep";
+	return false;
+}
+
+static bool
+in_object(const struct nest *n)
+{
+	return n->is_object[(n->level - 1) / 64] >> ((n->level - 1) % 64) & 1;
+}
+
+/* Passes one value, or opens it: then *whole is false and the first value inside comes next. */
+static bool
+start_value(struct json_text *t, struct nest *n, bool *whole)
+{
+	bool object = t->at < t->end && *t->at == '{';
+	uint64_t bit = UINT64_C(1) << n->level % 64;
+
+	*whole = true;
+	if (!object && (t->at == t->end || *t->at != '['))
+		return skip_scalar(t);
+	if (!json_text_check_depth(t, n->level))
+		return false;
+	t->at++;
+	json_text_space(t);
+	if (json_text_take(t, object ? '}' : ']'))
+		return true;
+	if (object)
+		n->is_object[n->level / 64] |= bit;
+	else
+		n->is_object[n->level / 64] &= ~bit;
+	n->level++;
+	*whole = false;
+	return !object || skip_key(t);
+}
+
+/* After a value: closes what ends here; *whole is false where another value comes next. */
+static bool
+finish_values(struct json_text *t, struct nest *n, size_t level, bool *whole)
+{
+	while (n->level > level) {
+		bool object = in_object(n);
+
+		json_text_space(t);
+		if (json_text_take(t, ',')) {
+			*whole = false;
+			json_text_space(t);
+			return !object || skip_key(t);
+		}
+		if (!json_text_take(t, object ? '}' : ']'))
+			return json_text_bad(
+			    t, object ? "a comma or } is missing" : "a comma or ] is missing");
+		n->level--;
+	}
+	*whole = true;
+	return true;
+}
+
+/* Passes any value; `level` containers are open around it. */
+bool
+json_text_skip(struct json_text *t, size_t level)
+{
+	struct nest n;
+	bool whole;
+
+	n.level = level;
+	do {
+		if (!start_value(t, &n, &whole))
+			return false;
+		if (whole && !finish_values(t, &n, level, &whole))
+			return false;
+	} while (!whole);
+	return true;
+}
