@@ -48,7 +48,7 @@ append(struct search *s, const char *name, uint64_t size_bytes, struct failure *
 	if (l->n == FILE_LIST_FILES_MAX)
 		return fail(f, FAIL_CONFIG, "pattern %s: more than %d files", s->pattern,
 		    FILE_LIST_FILES_MAX);
-	if (utf8_valid_length(name, strlen(name)) < strlen(name))
+	if (!utf8_valid(name, strlen(name)))
 		return fail(f, FAIL_CONFIG,
 		    "pattern %s: the name of file %s is not UTF-8; rename it", s->pattern, name);
 	if (l->n == s->room) {

@@ -269,7 +269,7 @@ static enum fail_code
 give_text(const struct router *r, struct router_scratch *s, size_t domain, const char *text,
     size_t n, struct router_result *out, struct failure *f)
 {
-	size_t valid = utf8_valid_length(text, n);
+	size_t valid = utf8_valid_bytes(text, n);
 
 	if (valid < n && r->utf8 == CONFIG_UTF8_STRICT) {
 		snprintf(
@@ -278,13 +278,13 @@ give_text(const struct router *r, struct router_scratch *s, size_t domain, const
 		return FAIL_NONE;
 	}
 	if (valid < n) {
-		if (s->room < 3 * n) {
+		if (s->room < UTF8_REPLACED_FACTOR * n) {
 			free(s->text);
 			s->room = 0;
-			s->text = malloc(3 * n);
+			s->text = malloc(UTF8_REPLACED_FACTOR * n);
 			if (s->text == NULL)
 				return fail_memory(f);
-			s->room = 3 * n;
+			s->room = UTF8_REPLACED_FACTOR * n;
 		}
 		n = utf8_replace(s->text, text, n);
 		text = s->text;
