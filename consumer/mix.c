@@ -20,6 +20,7 @@ struct loop {
 	int64_t blocked_ms; /* since when the lead is used up; 0: it is not */
 	int64_t warned_ms;
 	int64_t logged_ms, committed_ms;
+	int64_t began_ms; /* the first step; 0: none yet */
 	uint64_t logged_steps, logged_bytes;
 };
 
@@ -124,9 +125,21 @@ take_step(struct mix *m, struct loop *l, bool *ended, struct failure *f)
 		return commit_open(m, l, f);
 	if (code != FAIL_NONE || *ended)
 		return code;
+	if (l->began_ms == 0)
+		l->began_ms = clock_ms();
 	code = mix_publish_step(m, &step, f);
 	assembler_release(m->assembler);
 	return code;
+}
+
+static void
+log_end(const struct mix *m, const struct loop *l, const char *how)
+{
+	double seconds = l->began_ms == 0 ? 0 : (double)(clock_ms() - l->began_ms) / 1000;
+
+	log_info("mix: mix=%s %s before step=%" PRIu64 " steps=%" PRIu64 " mb=%.1f seconds=%.3f",
+	    m->config->mix.name, how, step_next(m), m->steps_total, (double)m->bytes_total / 1e6,
+	    seconds);
 }
 
 /* Runs until done (*done), a failure, or a stop. */
@@ -152,11 +165,7 @@ run(struct mix *m, struct loop *l, bool *done, struct failure *f)
 	if (ended ? mix_publish_end(m, f) != FAIL_NONE : commit_open(m, l, f) != FAIL_NONE)
 		return f->code;
 	*done = true;
-	log_info("mix: mix=%s %s before step=%" PRIu64, m->config->mix.name,
-	    ended         ? "ended"
-	    : *m->o->stop ? "stopped"
-			  : "paused",
-	    step_next(m));
+	log_end(m, l, ended ? "ended" : *m->o->stop ? "stopped" : "paused");
 	return FAIL_NONE;
 }
 
