@@ -33,10 +33,14 @@ known(bool is_known, int64_t value)
 	return is_known ? json_integer(value) : json_null();
 }
 
+/* Texts from the broker (a commit's metadata, a reason) may hold any bytes; JSON takes UTF-8 only.
+ */
 static json_t *
 text(const char *t)
 {
-	return json_string(t == NULL ? "" : t);
+	json_t *s = json_string(t == NULL ? "" : t);
+
+	return s != NULL ? s : json_string("(not UTF-8)");
 }
 
 static json_t *
@@ -158,7 +162,7 @@ problems(const struct status *st)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < st->problems_n; i++)
-		json_array_append_new(list, json_string(st->problem[i]));
+		json_array_append_new(list, text(st->problem[i]));
 	return list;
 }
 
