@@ -1,0 +1,641 @@
+/*
+ * fill -- writes synthetic domain topics on a real broker, as the producer would have left them.
+ *
+ *     fill --bootstrap localhost:9092 --corpus demo --domain code,web --sequences 100000 \
+ *         --length 2048 --partitions 2
+ *
+ * The tokens of a partition are a stream of documents, each closed by eos, cut into sequences of
+ * S + 1 with one token of overlap. The stream goes round in a pool of `distinct` frames made from
+ * the seed (a partition's place in it comes from its domain's number and its own), so that writing
+ * costs no compressing; ordinals, documents, offsets and sources go on all the same. Equal
+ * arguments give equal topics. Topics that are missing are created; those that hold records are
+ * refused.
+ */
+#include <assert.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config.h"
+#include "common/frame.h"
+#include "common/kafka.h"
+#include "common/names.h"
+#include "common/sequence.h"
+
+enum {
+	DOMAINS_MAX = 1024,
+	TIMEOUT_MS = 30000,
+	ZIPF_ROOM = 1 << 16,        /* entries of the table that tokens are drawn from */
+	FILE_DOCUMENTS = 1000,      /* a made-up file has so many documents, */
+	DOCUMENT_BYTES = 4000,      /* each of so many bytes */
+	RECORD_BYTES_EXTRA = 65536, /* of a record beyond its tokens, at most */
+};
+
+struct arguments {
+	const char *bootstrap, *corpus;
+	const char *domain[DOMAINS_MAX];
+	uint32_t domains_n, partitions, length, width, vocabulary, distinct;
+	uint64_t sequences, seed, tokenizer;
+	bool live;
+};
+
+struct pool_frame {
+	uint8_t *bytes;
+	size_t n;
+	uint64_t hash;
+	uint64_t documents_before; /* begun in the pool before its first token */
+	uint64_t lead;             /* index of its first token in its document */
+	uint32_t *start;           /* indices of later first tokens of documents */
+	size_t starts_n;
+};
+
+struct fill {
+	struct arguments a;
+	uint32_t *token; /* distinct * length, and the first one again */
+	struct pool_frame *frame;
+	uint64_t documents; /* of the pool */
+	struct sequence_span *spans;
+	rd_kafka_t *rk;
+	uint64_t delivered_wrong;
+	char first_wrong[256];
+};
+
+/* The stream of one partition. */
+struct lane {
+	const char *domain;
+	uint32_t partition, first_frame;
+	uint64_t sequences, documents, dropped, record_bytes, record_bytes_max;
+};
+
+static void __attribute__((noreturn)) end_with(const char *what)
+{
+	fprintf(stderr, "fill: %s\n", what);
+	exit(1);
+}
+
+static void
+must(enum fail_code code, const struct failure *f)
+{
+	if (code != FAIL_NONE)
+		end_with(f->text);
+}
+
+static void *
+memory(size_t n, size_t each)
+{
+	void *at = calloc(n + 1, each);
+
+	if (at == NULL)
+		end_with("out of memory");
+	return at;
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t
+random_next(uint64_t *state)
+{
+	uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+/* ---- the pool ---- */
+
+/* Ids by frequency, as in a BPE vocabulary: id r has a share near 1 / (r + 3). */
+static uint32_t *
+zipf_table(uint32_t vocabulary)
+{
+	uint32_t *table = memory(ZIPF_ROOM, sizeof(*table));
+	double top = log(((double)vocabulary + 2) / 3);
+
+	for (uint32_t i = 0; i < ZIPF_ROOM; i++) {
+		uint32_t id = (uint32_t)(3 * exp(top * i / ZIPF_ROOM)) - 3;
+
+		table[i] = id < vocabulary - 1 ? id : vocabulary - 2;
+	}
+	return table;
+}
+
+/*
+ * One document at [at, at + n), its last token eos. Half of the text repeats what stood before it
+ * within a few thousand tokens, in runs; that brings zstd to about what it does with prose.
+ */
+static void
+make_document(struct fill *fill, const uint32_t *zipf, uint64_t *state, size_t at, size_t n)
+{
+	size_t i = at, end = at + n - 1;
+
+	while (i < end) {
+		uint64_t x = random_next(state);
+		size_t run = 1 + (x >> 8) % 8, back = 1 + (x >> 20) % 1500;
+
+		if ((x & 7) < 3 && back <= i) {
+			for (; run > 0 && i < end; run--, i++)
+				fill->token[i] = fill->token[i - back];
+		} else {
+			fill->token[i++] = zipf[(x >> 40) % ZIPF_ROOM];
+		}
+	}
+	fill->token[end] = fill->a.vocabulary - 1;
+}
+
+/* Documents of 16 to 4,095 tokens, short ones more often; the last one ends with the pool. */
+static void
+make_tokens(struct fill *fill)
+{
+	size_t n = (size_t)fill->a.distinct * fill->a.length, document;
+	uint64_t state = fill->a.seed;
+	uint32_t *zipf = zipf_table(fill->a.vocabulary);
+
+	fill->token = memory(n, sizeof(*fill->token));
+	for (size_t at = 0; at < n; at += document) {
+		uint64_t x = random_next(&state);
+		size_t least = (size_t)16 << (x % 8);
+
+		document = least + (x >> 8) % least;
+		if (document > n - at)
+			document = n - at;
+		make_document(fill, zipf, &state, at, document);
+	}
+	fill->token[n] = fill->token[0];
+	free(zipf);
+}
+
+static void
+encode_frame(struct fill *fill, struct frame_codec *codec, uint32_t index)
+{
+	struct pool_frame *frame = &fill->frame[index];
+	size_t count = fill->a.length + 1, room = frame_bound(count, fill->a.width);
+	uint8_t *bytes = memory(room, 1);
+	struct failure f;
+
+	must(frame_encode(codec, fill->token + (size_t)index * fill->a.length, count, fill->a.width,
+		 bytes, room, &frame->n, &f),
+	    &f);
+	frame->bytes = realloc(bytes, frame->n);
+	if (frame->bytes == NULL)
+		end_with("out of memory");
+	frame->hash = frame_hash(frame->bytes, frame->n);
+}
+
+/* Where documents begin in a frame, from the eos before each. */
+static void
+find_documents(struct fill *fill, uint32_t index, uint64_t *documents, uint64_t *lead)
+{
+	struct pool_frame *frame = &fill->frame[index];
+	const uint32_t *token = fill->token + (size_t)index * fill->a.length;
+	uint32_t eos = fill->a.vocabulary - 1;
+
+	frame->documents_before = *documents;
+	frame->lead = *lead;
+	frame->start = memory(fill->a.length, sizeof(*frame->start));
+	for (uint32_t i = 0; i < fill->a.length; i++) {
+		++*lead;
+		if (token[i] != eos)
+			continue;
+		frame->start[frame->starts_n++] = i + 1;
+		++*documents;
+		*lead = 0;
+	}
+}
+
+static void
+make_pool(struct fill *fill)
+{
+	struct frame_codec *codec;
+	uint64_t lead = 0;
+	struct failure f;
+
+	make_tokens(fill);
+	fill->frame = memory(fill->a.distinct, sizeof(*fill->frame));
+	fill->spans = memory(fill->a.length + 1, sizeof(*fill->spans));
+	must(frame_codec_open(&codec, &f), &f);
+	for (uint32_t i = 0; i < fill->a.distinct; i++) {
+		encode_frame(fill, codec, i);
+		find_documents(fill, i, &fill->documents, &lead);
+	}
+	assert(lead == 0); /* the pool ends with an eos */
+	frame_codec_close(codec);
+}
+
+/* ---- records ---- */
+
+/* Files that the documents first..last come from, at most that many names. */
+static size_t
+name_sources(const struct lane *lane, uint64_t first, uint64_t last, struct text_view *sources,
+    char (*names)[NAME_MAX_BYTES + 64])
+{
+	size_t n = 0;
+
+	for (uint64_t file = first / FILE_DOCUMENTS; file <= last / FILE_DOCUMENTS; file++, n++) {
+		int length = snprintf(names[n], sizeof(names[n]), "%s/%u/%06" PRIu64 ".jsonl",
+		    lane->domain, (unsigned)lane->partition, file);
+
+		sources[n] = (struct text_view){names[n], (size_t)length};
+	}
+	return n;
+}
+
+/*
+ * The spans of one sequence. A lane may begin inside a document of the pool: for it the document
+ * begins there.
+ */
+static size_t
+set_spans(struct fill *fill, const struct lane *lane, uint64_t ordinal)
+{
+	uint64_t place = lane->first_frame + ordinal, distinct = fill->a.distinct;
+	const struct pool_frame *frame = &fill->frame[place % distinct];
+	uint64_t document = place / distinct * fill->documents + frame->documents_before -
+			    fill->frame[lane->first_frame].documents_before;
+	uint64_t begun = ordinal * fill->a.length;
+	size_t n = 0;
+
+	fill->spans[n++] = (struct sequence_span){
+	    .document = document, .offset = frame->lead < begun ? frame->lead : begun};
+	for (size_t i = 0; i < frame->starts_n; i++, n++)
+		fill->spans[n] =
+		    (struct sequence_span){.start = frame->start[i], .document = document + i + 1};
+	for (size_t i = 0; i < n; i++)
+		fill->spans[i].source = (uint32_t)(fill->spans[i].document / FILE_DOCUMENTS -
+						   document / FILE_DOCUMENTS);
+	return n;
+}
+
+static void
+encode_sequence(struct fill *fill, struct lane *lane, uint64_t ordinal, struct wire_writer *w)
+{
+	enum { NAMES_MAX = 8 };
+	const struct pool_frame *frame =
+	    &fill->frame[(lane->first_frame + ordinal) % fill->a.distinct];
+	char names[NAMES_MAX][NAME_MAX_BYTES + 64];
+	struct text_view sources[NAMES_MAX];
+	size_t n = set_spans(fill, lane, ordinal), sources_n;
+	const struct sequence_span *last = &fill->spans[n - 1];
+	struct payload p = {.count = fill->a.length + 1,
+	    .width = fill->a.width,
+	    .used = fill->a.length + 1,
+	    .frame_hash = frame->hash,
+	    .spans = fill->spans,
+	    .spans_n = n,
+	    .frame = frame->bytes,
+	    .frame_n = frame->n};
+	struct sequence_position position = {.document = last->document,
+	    .byte = last->document % FILE_DOCUMENTS * DOCUMENT_BYTES,
+	    .line = last->document % FILE_DOCUMENTS + 1,
+	    .offset = last->offset + fill->a.length - last->start,
+	    .documents = last->document + 1};
+	struct failure f;
+
+	if (last->source >= NAMES_MAX)
+		end_with("--length: a sequence would span more than 8 made-up files");
+	sources_n = name_sources(lane, fill->spans[0].document, last->document, sources, names);
+	p.sources = sources;
+	p.sources_n = sources_n;
+	position.file = sources[sources_n - 1];
+	must(sequence_encode(w, ordinal, fill->a.tokenizer, &position, &p, &f), &f);
+	lane->documents = position.documents;
+}
+
+/* ---- the broker ---- */
+
+static void
+on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
+{
+	struct fill *fill = opaque;
+	int64_t wanted = (int64_t)(intptr_t)m->_private;
+
+	(void)rk;
+	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset == wanted)
+		return;
+	if (fill->delivered_wrong++ == 0)
+		snprintf(fill->first_wrong, sizeof(fill->first_wrong),
+		    "%s: record %" PRId64 " of partition %" PRId32 ": %s (offset %" PRId64 ")",
+		    rd_kafka_topic_name(m->rkt), wanted, m->partition, rd_kafka_err2str(m->err),
+		    m->offset);
+}
+
+static void
+open_writer(struct fill *fill)
+{
+	struct config_property property = {(char[]){"bootstrap.servers"}, NULL};
+	struct config_properties properties = {1, &property};
+	const struct config_property tune = {(char[]){"batch.size"}, (char[]){"1000000"}};
+	struct kafka_options o = {
+	    .role = KAFKA_WRITER,
+	    .properties = &properties,
+	    .client = "fill",
+	    .message_bytes_max = (size_t)fill->a.length * 4 + RECORD_BYTES_EXTRA + 1000000,
+	    .tune = &tune,
+	    .tune_n = 1,
+	    .delivered = on_delivered,
+	    .opaque = fill,
+	};
+	struct failure f;
+
+	property.value = strdup(fill->a.bootstrap);
+	must(kafka_open(&fill->rk, &o, &f), &f);
+	free(property.value);
+	must(kafka_wait_broker(fill->rk, TIMEOUT_MS, &f), &f);
+}
+
+static void
+create_topic(struct fill *fill, const char *name)
+{
+	char why[512], bytes[32];
+	rd_kafka_NewTopic_t *topic =
+	    rd_kafka_NewTopic_new(name, (int)fill->a.partitions, 1, why, sizeof(why));
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(fill->rk);
+	const rd_kafka_topic_result_t **result;
+	rd_kafka_event_t *event;
+	size_t n = 0;
+
+	if (topic == NULL)
+		end_with(why);
+	snprintf(bytes, sizeof(bytes), "%" PRIu64,
+	    (uint64_t)fill->a.length * 4 + RECORD_BYTES_EXTRA + 1000000);
+	rd_kafka_NewTopic_set_config(topic, "retention.ms", "-1");
+	rd_kafka_NewTopic_set_config(topic, "max.message.bytes", bytes);
+	rd_kafka_CreateTopics(fill->rk, &topic, 1, NULL, queue);
+	event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+	if (event == NULL)
+		end_with("creating a topic: no answer within 30 s");
+	result = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &n);
+	if (rd_kafka_event_error(event) != 0 || n != 1 ||
+	    rd_kafka_topic_result_error(result[0]) != 0) {
+		snprintf(why, sizeof(why), "creating topic %s: %s", name,
+		    n == 1 ? rd_kafka_topic_result_error_string(result[0])
+			   : rd_kafka_event_error_string(event));
+		end_with(why);
+	}
+	rd_kafka_event_destroy(event);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_NewTopic_destroy(topic);
+}
+
+/* The topic is there, has its partitions, and they are empty. */
+static void
+prepare_topic(struct fill *fill, const char *name)
+{
+	char why[TOPIC_MAX_BYTES + 128];
+	int partitions = 0;
+	int64_t low, high;
+	struct failure f;
+
+	must(kafka_partitions(fill->rk, name, &partitions, TIMEOUT_MS, &f), &f);
+	if (partitions == 0) {
+		create_topic(fill, name);
+		return;
+	}
+	if ((uint32_t)partitions != fill->a.partitions) {
+		snprintf(why, sizeof(why), "topic %s has %d partitions, not %u", name, partitions,
+		    (unsigned)fill->a.partitions);
+		end_with(why);
+	}
+	for (int32_t k = 0; k < partitions; k++) {
+		must(kafka_watermarks(fill->rk, name, k, &low, &high, TIMEOUT_MS, &f), &f);
+		if (high != 0) {
+			snprintf(why, sizeof(why), "topic %s holds records: delete it first", name);
+			end_with(why);
+		}
+	}
+}
+
+static void
+produce(struct fill *fill, rd_kafka_topic_t *topic, uint32_t partition, uint64_t ordinal,
+    const struct wire_writer *w)
+{
+	while (rd_kafka_produce(topic, (int32_t)partition, RD_KAFKA_MSG_F_COPY, w->bytes, w->n,
+		   NULL, 0, (void *)(intptr_t)ordinal) != 0) {
+		if (rd_kafka_last_error() != RD_KAFKA_RESP_ERR__QUEUE_FULL)
+			end_with(rd_kafka_err2str(rd_kafka_last_error()));
+		rd_kafka_poll(fill->rk, 10);
+		if (fill->delivered_wrong > 0)
+			end_with(fill->first_wrong);
+	}
+}
+
+static void
+write_sequence(struct fill *fill, rd_kafka_topic_t *topic, struct lane *lane, uint64_t ordinal,
+    struct wire_writer *w)
+{
+	w->n = 0;
+	encode_sequence(fill, lane, ordinal, w);
+	produce(fill, topic, lane->partition, ordinal, w);
+	lane->record_bytes += w->n;
+	if (w->n > lane->record_bytes_max)
+		lane->record_bytes_max = w->n;
+}
+
+/* The rest of the last document did not fill a sequence. */
+static uint64_t
+tokens_dropped(const struct fill *fill, const struct lane *lane)
+{
+	size_t n = (size_t)fill->a.distinct * fill->a.length, dropped = 0;
+	size_t at =
+	    (size_t)((lane->first_frame + lane->sequences) % fill->a.distinct) * fill->a.length;
+
+	if (lane->sequences == 0)
+		return 0;
+	for (; fill->token[at] != fill->a.vocabulary - 1; dropped++)
+		at = at + 1 == n ? 0 : at + 1;
+	return dropped;
+}
+
+static void
+write_end(
+    struct fill *fill, rd_kafka_topic_t *topic, const struct lane *lane, struct wire_writer *w)
+{
+	struct end_record e = {.sequences = lane->sequences,
+	    .tokens = lane->sequences == 0 ? 0 : lane->sequences * fill->a.length + 1,
+	    .dropped = tokens_dropped(fill, lane),
+	    .documents = lane->documents,
+	    .sequence_length = fill->a.length,
+	    .tokenizer = fill->a.tokenizer,
+	    .record_bytes = lane->record_bytes,
+	    .record_bytes_max = lane->record_bytes_max};
+	struct failure f;
+
+	w->n = 0;
+	must(end_encode(w, &e, &f), &f);
+	produce(fill, topic, lane->partition, lane->sequences, w);
+}
+
+static void
+flush(struct fill *fill)
+{
+	rd_kafka_resp_err_t err = rd_kafka_flush(fill->rk, 10 * TIMEOUT_MS);
+
+	if (fill->delivered_wrong > 0)
+		end_with(fill->first_wrong);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		end_with("not all records were delivered within 5 minutes");
+}
+
+static void
+fill_domain(struct fill *fill, uint32_t domain)
+{
+	uint32_t partitions = fill->a.partitions;
+	struct lane *lane = memory(partitions, sizeof(*lane));
+	struct wire_writer w = {0};
+	char name[TOPIC_MAX_BYTES + 1];
+	rd_kafka_topic_t *topic;
+	uint64_t bytes = 0;
+
+	names_domain_topic(name, fill->a.corpus, fill->a.domain[domain], SET_TRAIN);
+	prepare_topic(fill, name);
+	topic = rd_kafka_topic_new(fill->rk, name, NULL);
+	for (uint32_t k = 0; k < partitions; k++)
+		lane[k] = (struct lane){.domain = fill->a.domain[domain],
+		    .partition = k,
+		    .first_frame = (uint32_t)(((uint64_t)domain * partitions + k) * 2654435761 %
+					      fill->a.distinct),
+		    .sequences =
+			fill->a.sequences / partitions + (k < fill->a.sequences % partitions)};
+	for (uint64_t ordinal = 0; ordinal < lane[0].sequences; ordinal++) {
+		for (uint32_t k = 0; k < partitions && ordinal < lane[k].sequences; k++)
+			write_sequence(fill, topic, &lane[k], ordinal, &w);
+		if (ordinal % 64 == 0)
+			rd_kafka_poll(fill->rk, 0);
+	}
+	for (uint32_t k = 0; k < partitions; k++) {
+		if (!fill->a.live)
+			write_end(fill, topic, &lane[k], &w);
+		bytes += lane[k].record_bytes;
+	}
+	flush(fill);
+	fprintf(stderr, "fill: %s: %" PRIu64 " sequences, %.2f bytes a token\n", name,
+	    fill->a.sequences,
+	    fill->a.sequences == 0
+		? 0.0
+		: (double)bytes / (double)fill->a.sequences / (double)(fill->a.length + 1));
+	rd_kafka_topic_destroy(topic);
+	wire_writer_close(&w);
+	free(lane);
+}
+
+/* ---- the command line ---- */
+
+static void __attribute__((noreturn)) usage(const char *why)
+{
+	fprintf(stderr,
+	    "fill: %s\n"
+	    "usage: fill --bootstrap A --corpus C --domain D[,D...] --sequences N --length S\n"
+	    "            [--partitions P] [--width 2|3] [--seed N] [--vocabulary N] [--distinct "
+	    "N]\n"
+	    "            [--tokenizer-fingerprint HEX] [--live]\n"
+	    "N sequences a domain, dealt to its partitions. --live writes no End records.\n",
+	    why);
+	exit(2);
+}
+
+static uint64_t
+number(const char *text, const char *option, int base, uint64_t min, uint64_t max)
+{
+	char *end, why[128];
+	uint64_t value = strtoull(text, &end, base);
+
+	if (*text == '\0' || *text == '-' || *end != '\0' || value < min || value > max) {
+		snprintf(why, sizeof(why), "--%s: %s: out of range (%" PRIu64 " to %" PRIu64 ")",
+		    option, text, min, max);
+		usage(why);
+	}
+	return value;
+}
+
+static void
+split_domains(struct arguments *a, char *text)
+{
+	char *rest = text, *name;
+
+	while ((name = strsep(&rest, ",")) != NULL) {
+		if (!names_valid(name))
+			usage("--domain: a name is not valid");
+		if (a->domains_n == DOMAINS_MAX)
+			usage("--domain: too many");
+		a->domain[a->domains_n++] = name;
+	}
+}
+
+static void
+set_option(struct arguments *a, char option, char *text)
+{
+	switch (option) {
+	case 'b': a->bootstrap = text; break;
+	case 'c': a->corpus = text; break;
+	case 'd': split_domains(a, text); break;
+	case 'n': a->sequences = number(text, "sequences", 10, 0, 1ull << 40); break;
+	case 'l': a->length = (uint32_t)number(text, "length", 10, 1, CONFIG_SEQUENCE_MAX); break;
+	case 'p': a->partitions = (uint32_t)number(text, "partitions", 10, 1, 4096); break;
+	case 'w': a->width = (uint32_t)number(text, "width", 10, 2, 3); break;
+	case 's': a->seed = number(text, "seed", 10, 0, UINT64_MAX); break;
+	case 'v': a->vocabulary = (uint32_t)number(text, "vocabulary", 10, 2, 1 << 24); break;
+	case 't': a->tokenizer = number(text, "tokenizer-fingerprint", 16, 0, UINT64_MAX); break;
+	case 'x': a->distinct = (uint32_t)number(text, "distinct", 10, 1, 1 << 20); break;
+	case 'L': a->live = true; break;
+	default: usage("no such option");
+	}
+}
+
+static void
+read_arguments(struct arguments *a, int argc, char **argv)
+{
+	static const struct option options[] = {
+	    {"bootstrap", required_argument, NULL, 'b'},
+	    {"corpus", required_argument, NULL, 'c'},
+	    {"domain", required_argument, NULL, 'd'},
+	    {"sequences", required_argument, NULL, 'n'},
+	    {"length", required_argument, NULL, 'l'},
+	    {"partitions", required_argument, NULL, 'p'},
+	    {"width", required_argument, NULL, 'w'},
+	    {"seed", required_argument, NULL, 's'},
+	    {"vocabulary", required_argument, NULL, 'v'},
+	    {"tokenizer-fingerprint", required_argument, NULL, 't'},
+	    {"distinct", required_argument, NULL, 'x'},
+	    {"live", no_argument, NULL, 'L'},
+	    {NULL, 0, NULL, 0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		set_option(a, (char)option, optarg);
+	if (optind != argc)
+		usage("arguments that are no options");
+	if (a->bootstrap == NULL || a->corpus == NULL || a->domains_n == 0 || a->length == 0)
+		usage("--bootstrap, --corpus, --domain and --length are needed");
+	if (!names_valid(a->corpus))
+		usage("--corpus: the name is not valid");
+	if (a->vocabulary == 0)
+		a->vocabulary = a->width == 3 ? 100277 : 50257;
+	if (a->width == 0)
+		a->width = frame_width(a->vocabulary);
+	if (a->width < frame_width(a->vocabulary))
+		usage("--width 2: the vocabulary has more than 65,536 entries");
+}
+
+int
+main(int argc, char **argv)
+{
+	struct fill fill = {
+	    .a = {.partitions = 1, .distinct = 4096, .seed = 1, .tokenizer = UINT64_C(0x66696c6c)}};
+
+	read_arguments(&fill.a, argc, argv);
+	open_writer(&fill);
+	make_pool(&fill);
+	for (uint32_t i = 0; i < fill.a.domains_n; i++)
+		fill_domain(&fill, i);
+	kafka_close(fill.rk);
+	for (uint32_t i = 0; i < fill.a.distinct; i++) {
+		free(fill.frame[i].bytes);
+		free(fill.frame[i].start);
+	}
+	free(fill.frame);
+	free(fill.spans);
+	free(fill.token);
+	return 0;
+}
