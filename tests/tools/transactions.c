@@ -77,25 +77,41 @@ check(rd_kafka_error_t *error, const char *attempted)
 }
 
 static bool
-produce(rd_kafka_t *rk, const char *topic, uint64_t n)
+produce_one(rd_kafka_t *rk, rd_kafka_topic_t *topic)
 {
-	for (uint64_t i = 0; i < n; i++) {
-		char value[24];
-		int length = snprintf(value, sizeof(value), "%" PRIu64, written++);
-		rd_kafka_resp_err_t err;
+	char value[24];
+	int length = snprintf(value, sizeof(value), "%" PRIu64, written);
 
-		while ((err = rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic),
-			    RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE(value, (size_t)length),
-			    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END)) ==
-		       RD_KAFKA_RESP_ERR__QUEUE_FULL)
-			rd_kafka_poll(rk, 10);
-		if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-			kafka_fail_code(&f, err, NULL, "producing");
+	while (rd_kafka_produce(
+		   topic, 0, RD_KAFKA_MSG_F_COPY, value, (size_t)length, NULL, 0, NULL) != 0) {
+		if (rd_kafka_last_error() != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+			kafka_fail_code(&f, rd_kafka_last_error(), NULL, "producing");
 			return false;
 		}
+		rd_kafka_poll(rk, 10);
 	}
-	if (rd_kafka_flush(rk, WAIT_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return true;
+	written++;
+	return true;
+}
+
+/* A handle that was asked about the topic produces at once; else it waits up to a second. */
+static bool
+produce(rd_kafka_t *rk, const char *name, uint64_t n)
+{
+	rd_kafka_topic_t *topic;
+	int partitions;
+	bool well;
+
+	if (kafka_partitions(rk, name, &partitions, WAIT_MS, &f) != FAIL_NONE)
+		return false;
+	topic = rd_kafka_topic_new(rk, name, NULL);
+	well = topic != NULL;
+	for (uint64_t i = 0; well && i < n; i++)
+		well = produce_one(rk, topic);
+	if (topic != NULL)
+		rd_kafka_topic_destroy(topic);
+	if (!well || rd_kafka_flush(rk, WAIT_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return well;
 	fail(&f, FAIL_TIMEOUT, "flushing %" PRIu64 " records took more than %d ms", n, WAIT_MS);
 	return false;
 }
