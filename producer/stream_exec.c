@@ -218,6 +218,7 @@ wait_exit(struct stream *s, struct failure *f)
 {
 	struct program *p = s->state;
 	int status = 0, waited_ms = 0;
+	struct failure why;
 
 	if (p->pid == 0)
 		return FAIL_NONE;
@@ -228,8 +229,10 @@ wait_exit(struct stream *s, struct failure *f)
 			return fail_errno(f, FAIL_IO, "exec %s: its end is not known", s->name);
 		if (pid > 0)
 			break;
-		if (wait_readable(s, -1, EXIT_POLL_MS, f) == FAIL_STOPPED)
+		if (wait_readable(s, -1, EXIT_POLL_MS, &why) == FAIL_STOPPED) {
+			*f = why;
 			return f->code;
+		}
 		waited_ms += EXIT_POLL_MS;
 		if (waited_ms == EXIT_WARN_MS)
 			log_warning(
