@@ -43,7 +43,7 @@ def test_the_last_visible_record_is_found_whatever_stands_behind_it(tool, unique
     topic = f"{unique}.log"
     for words in runs:
         tool("transactions", topic, *words)
-    answer = tool("ask_kafka", "last", topic, 0).strip()
+    answer = tool("broker", "last", topic, 0).strip()
     if value is None:
         assert answer == "none"
     else:
@@ -53,12 +53,12 @@ def test_the_last_visible_record_is_found_whatever_stands_behind_it(tool, unique
 def test_the_end_of_a_partition_is_where_an_open_transaction_begins(tool, unique):
     topic = f"{unique}.log"
     tool("transactions", topic, "commit:4", "open:9")  # 4 records and the commit's marker
-    assert tool("ask_kafka", "watermarks", topic, 1) == "0 5\n"
+    assert tool("broker", "watermarks", topic, 1) == "0 5\n"
 
 
 def test_commits_come_back_with_their_text(tool, unique):
     topic, group = f"{unique}.log", f"{unique}.trainers"
     tool("transactions", topic, "plain:1")
-    assert tool("ask_kafka", "group", group, topic, 1) == "-1 -\n"
-    tool("ask_kafka", "commit", group, topic, 0, 41, "step=20")
-    assert tool("ask_kafka", "group", group, topic, 1) == "41 step=20\n"
+    assert tool("broker", "group", group, topic, 1) == "-1 -\n"
+    tool("broker", "commit", group, topic, 0, 41, "step=20")
+    assert tool("broker", "group", group, topic, 1) == "41 step=20\n"
