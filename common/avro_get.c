@@ -33,7 +33,7 @@ get_text(const avro_value_t *from, void *at, struct failure *f)
 	copy = strdup(text);
 	if (copy == NULL)
 		return fail_memory(f);
-	memcpy(at, &copy, sizeof(copy));
+	*(char **)at = copy;
 	return FAIL_NONE;
 }
 

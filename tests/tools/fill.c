@@ -11,25 +11,22 @@
  * arguments give equal topics. Topics that are missing are created; those that hold records are
  * refused.
  */
-#include <assert.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/config.h"
-#include "common/frame.h"
 #include "common/kafka.h"
 #include "common/names.h"
 #include "common/sequence.h"
+#include "tests/tools/fill_pool.h"
 
 enum {
 	DOMAINS_MAX = 1024,
 	TIMEOUT_MS = 30000,
-	ZIPF_ROOM = 1 << 16,        /* entries of the table that tokens are drawn from */
 	FILE_DOCUMENTS = 1000,      /* a made-up file has so many documents, */
 	DOCUMENT_BYTES = 4000,      /* each of so many bytes */
 	RECORD_BYTES_EXTRA = 65536, /* of a record beyond its tokens, at most */
@@ -38,26 +35,14 @@ enum {
 struct arguments {
 	const char *bootstrap, *corpus;
 	const char *domain[DOMAINS_MAX];
-	uint32_t domains_n, partitions, length, width, vocabulary, distinct;
-	uint64_t sequences, seed, tokenizer;
+	uint32_t domains_n, partitions;
+	uint64_t sequences, tokenizer;
 	bool live;
-};
-
-struct pool_frame {
-	uint8_t *bytes;
-	size_t n;
-	uint64_t hash;
-	uint64_t documents_before; /* begun in the pool before its first token */
-	uint64_t lead;             /* index of its first token in its document */
-	uint32_t *start;           /* indices of later first tokens of documents */
-	size_t starts_n;
 };
 
 struct fill {
 	struct arguments a;
-	uint32_t *token; /* distinct * length, and the first one again */
-	struct pool_frame *frame;
-	uint64_t documents; /* of the pool */
+	struct fill_pool pool;
 	struct sequence_span *spans;
 	rd_kafka_t *rk;
 	uint64_t delivered_wrong;
@@ -68,161 +53,8 @@ struct fill {
 struct lane {
 	const char *domain;
 	uint32_t partition, first_frame;
-	uint64_t sequences, documents, dropped, record_bytes, record_bytes_max;
+	uint64_t sequences, documents, record_bytes, record_bytes_max;
 };
-
-static void __attribute__((noreturn)) end_with(const char *what)
-{
-	fprintf(stderr, "fill: %s\n", what);
-	exit(1);
-}
-
-static void
-must(enum fail_code code, const struct failure *f)
-{
-	if (code != FAIL_NONE)
-		end_with(f->text);
-}
-
-static void *
-memory(size_t n, size_t each)
-{
-	void *at = calloc(n + 1, each);
-
-	if (at == NULL)
-		end_with("out of memory");
-	return at;
-}
-
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t
-random_next(uint64_t *state)
-{
-	uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
-}
-
-/* ---- the pool ---- */
-
-/* Ids by frequency, as in a BPE vocabulary: id r has a share near 1 / (r + 3). */
-static uint32_t *
-zipf_table(uint32_t vocabulary)
-{
-	uint32_t *table = memory(ZIPF_ROOM, sizeof(*table));
-	double top = log(((double)vocabulary + 2) / 3);
-
-	for (uint32_t i = 0; i < ZIPF_ROOM; i++) {
-		uint32_t id = (uint32_t)(3 * exp(top * i / ZIPF_ROOM)) - 3;
-
-		table[i] = id < vocabulary - 1 ? id : vocabulary - 2;
-	}
-	return table;
-}
-
-/*
- * One document at [at, at + n), its last token eos. Half of the text repeats what stood before it
- * within a few thousand tokens, in runs; that brings zstd to about what it does with prose.
- */
-static void
-make_document(struct fill *fill, const uint32_t *zipf, uint64_t *state, size_t at, size_t n)
-{
-	size_t i = at, end = at + n - 1;
-
-	while (i < end) {
-		uint64_t x = random_next(state);
-		size_t run = 1 + (x >> 8) % 8, back = 1 + (x >> 20) % 1500;
-
-		if ((x & 7) < 3 && back <= i) {
-			for (; run > 0 && i < end; run--, i++)
-				fill->token[i] = fill->token[i - back];
-		} else {
-			fill->token[i++] = zipf[(x >> 40) % ZIPF_ROOM];
-		}
-	}
-	fill->token[end] = fill->a.vocabulary - 1;
-}
-
-/* Documents of 16 to 4,095 tokens, short ones more often; the last one ends with the pool. */
-static void
-make_tokens(struct fill *fill)
-{
-	size_t n = (size_t)fill->a.distinct * fill->a.length, document;
-	uint64_t state = fill->a.seed;
-	uint32_t *zipf = zipf_table(fill->a.vocabulary);
-
-	fill->token = memory(n, sizeof(*fill->token));
-	for (size_t at = 0; at < n; at += document) {
-		uint64_t x = random_next(&state);
-		size_t least = (size_t)16 << (x % 8);
-
-		document = least + (x >> 8) % least;
-		if (document > n - at)
-			document = n - at;
-		make_document(fill, zipf, &state, at, document);
-	}
-	fill->token[n] = fill->token[0];
-	free(zipf);
-}
-
-static void
-encode_frame(struct fill *fill, struct frame_codec *codec, uint32_t index)
-{
-	struct pool_frame *frame = &fill->frame[index];
-	size_t count = fill->a.length + 1, room = frame_bound(count, fill->a.width);
-	uint8_t *bytes = memory(room, 1);
-	struct failure f;
-
-	must(frame_encode(codec, fill->token + (size_t)index * fill->a.length, count, fill->a.width,
-		 bytes, room, &frame->n, &f),
-	    &f);
-	frame->bytes = realloc(bytes, frame->n);
-	if (frame->bytes == NULL)
-		end_with("out of memory");
-	frame->hash = frame_hash(frame->bytes, frame->n);
-}
-
-/* Where documents begin in a frame, from the eos before each. */
-static void
-find_documents(struct fill *fill, uint32_t index, uint64_t *documents, uint64_t *lead)
-{
-	struct pool_frame *frame = &fill->frame[index];
-	const uint32_t *token = fill->token + (size_t)index * fill->a.length;
-	uint32_t eos = fill->a.vocabulary - 1;
-
-	frame->documents_before = *documents;
-	frame->lead = *lead;
-	frame->start = memory(fill->a.length, sizeof(*frame->start));
-	for (uint32_t i = 0; i < fill->a.length; i++) {
-		++*lead;
-		if (token[i] != eos)
-			continue;
-		frame->start[frame->starts_n++] = i + 1;
-		++*documents;
-		*lead = 0;
-	}
-}
-
-static void
-make_pool(struct fill *fill)
-{
-	struct frame_codec *codec;
-	uint64_t lead = 0;
-	struct failure f;
-
-	make_tokens(fill);
-	fill->frame = memory(fill->a.distinct, sizeof(*fill->frame));
-	fill->spans = memory(fill->a.length + 1, sizeof(*fill->spans));
-	must(frame_codec_open(&codec, &f), &f);
-	for (uint32_t i = 0; i < fill->a.distinct; i++) {
-		encode_frame(fill, codec, i);
-		find_documents(fill, i, &fill->documents, &lead);
-	}
-	assert(lead == 0); /* the pool ends with an eos */
-	frame_codec_close(codec);
-}
 
 /* ---- records ---- */
 
@@ -249,11 +81,11 @@ name_sources(const struct lane *lane, uint64_t first, uint64_t last, struct text
 static size_t
 set_spans(struct fill *fill, const struct lane *lane, uint64_t ordinal)
 {
-	uint64_t place = lane->first_frame + ordinal, distinct = fill->a.distinct;
-	const struct pool_frame *frame = &fill->frame[place % distinct];
-	uint64_t document = place / distinct * fill->documents + frame->documents_before -
-			    fill->frame[lane->first_frame].documents_before;
-	uint64_t begun = ordinal * fill->a.length;
+	uint64_t place = lane->first_frame + ordinal, distinct = fill->pool.distinct;
+	const struct pool_frame *frame = &fill->pool.frame[place % distinct];
+	uint64_t document = place / distinct * fill->pool.documents + frame->documents_before -
+			    fill->pool.frame[lane->first_frame].documents_before;
+	uint64_t begun = ordinal * fill->pool.length;
 	size_t n = 0;
 
 	fill->spans[n++] = (struct sequence_span){
@@ -272,14 +104,14 @@ encode_sequence(struct fill *fill, struct lane *lane, uint64_t ordinal, struct w
 {
 	enum { NAMES_MAX = 8 };
 	const struct pool_frame *frame =
-	    &fill->frame[(lane->first_frame + ordinal) % fill->a.distinct];
+	    &fill->pool.frame[(lane->first_frame + ordinal) % fill->pool.distinct];
 	char names[NAMES_MAX][NAME_MAX_BYTES + 64];
 	struct text_view sources[NAMES_MAX];
 	size_t n = set_spans(fill, lane, ordinal), sources_n;
 	const struct sequence_span *last = &fill->spans[n - 1];
-	struct payload p = {.count = fill->a.length + 1,
-	    .width = fill->a.width,
-	    .used = fill->a.length + 1,
+	struct payload p = {.count = fill->pool.length + 1,
+	    .width = fill->pool.width,
+	    .used = fill->pool.length + 1,
 	    .frame_hash = frame->hash,
 	    .spans = fill->spans,
 	    .spans_n = n,
@@ -288,7 +120,7 @@ encode_sequence(struct fill *fill, struct lane *lane, uint64_t ordinal, struct w
 	struct sequence_position position = {.document = last->document,
 	    .byte = last->document % FILE_DOCUMENTS * DOCUMENT_BYTES,
 	    .line = last->document % FILE_DOCUMENTS + 1,
-	    .offset = last->offset + fill->a.length - last->start,
+	    .offset = last->offset + fill->pool.length - last->start,
 	    .documents = last->document + 1};
 	struct failure f;
 
@@ -330,7 +162,7 @@ open_writer(struct fill *fill)
 	    .role = KAFKA_WRITER,
 	    .properties = &properties,
 	    .client = "fill",
-	    .message_bytes_max = (size_t)fill->a.length * 4 + RECORD_BYTES_EXTRA + 1000000,
+	    .message_bytes_max = (size_t)fill->pool.length * 4 + RECORD_BYTES_EXTRA + 1000000,
 	    .tune = &tune,
 	    .tune_n = 1,
 	    .delivered = on_delivered,
@@ -358,7 +190,7 @@ create_topic(struct fill *fill, const char *name)
 	if (topic == NULL)
 		end_with(why);
 	snprintf(bytes, sizeof(bytes), "%" PRIu64,
-	    (uint64_t)fill->a.length * 4 + RECORD_BYTES_EXTRA + 1000000);
+	    (uint64_t)fill->pool.length * 4 + RECORD_BYTES_EXTRA + 1000000);
 	rd_kafka_NewTopic_set_config(topic, "retention.ms", "-1");
 	rd_kafka_NewTopic_set_config(topic, "max.message.bytes", bytes);
 	rd_kafka_CreateTopics(fill->rk, &topic, 1, NULL, queue);
@@ -436,13 +268,13 @@ write_sequence(struct fill *fill, rd_kafka_topic_t *topic, struct lane *lane, ui
 static uint64_t
 tokens_dropped(const struct fill *fill, const struct lane *lane)
 {
-	size_t n = (size_t)fill->a.distinct * fill->a.length, dropped = 0;
-	size_t at =
-	    (size_t)((lane->first_frame + lane->sequences) % fill->a.distinct) * fill->a.length;
+	size_t n = (size_t)fill->pool.distinct * fill->pool.length, dropped = 0;
+	size_t at = (size_t)((lane->first_frame + lane->sequences) % fill->pool.distinct) *
+		    fill->pool.length;
 
 	if (lane->sequences == 0)
 		return 0;
-	for (; fill->token[at] != fill->a.vocabulary - 1; dropped++)
+	for (; fill->pool.token[at] != fill->pool.vocabulary - 1; dropped++)
 		at = at + 1 == n ? 0 : at + 1;
 	return dropped;
 }
@@ -452,10 +284,10 @@ write_end(
     struct fill *fill, rd_kafka_topic_t *topic, const struct lane *lane, struct wire_writer *w)
 {
 	struct end_record e = {.sequences = lane->sequences,
-	    .tokens = lane->sequences == 0 ? 0 : lane->sequences * fill->a.length + 1,
+	    .tokens = lane->sequences == 0 ? 0 : lane->sequences * fill->pool.length + 1,
 	    .dropped = tokens_dropped(fill, lane),
 	    .documents = lane->documents,
-	    .sequence_length = fill->a.length,
+	    .sequence_length = fill->pool.length,
 	    .tokenizer = fill->a.tokenizer,
 	    .record_bytes = lane->record_bytes,
 	    .record_bytes_max = lane->record_bytes_max};
@@ -494,7 +326,7 @@ fill_domain(struct fill *fill, uint32_t domain)
 		lane[k] = (struct lane){.domain = fill->a.domain[domain],
 		    .partition = k,
 		    .first_frame = (uint32_t)(((uint64_t)domain * partitions + k) * 2654435761 %
-					      fill->a.distinct),
+					      fill->pool.distinct),
 		    .sequences =
 			fill->a.sequences / partitions + (k < fill->a.sequences % partitions)};
 	for (uint64_t ordinal = 0; ordinal < lane[0].sequences; ordinal++) {
@@ -513,7 +345,7 @@ fill_domain(struct fill *fill, uint32_t domain)
 	    fill->a.sequences,
 	    fill->a.sequences == 0
 		? 0.0
-		: (double)bytes / (double)fill->a.sequences / (double)(fill->a.length + 1));
+		: (double)bytes / (double)fill->a.sequences / (double)(fill->pool.length + 1));
 	rd_kafka_topic_destroy(topic);
 	wire_writer_close(&w);
 	free(lane);
@@ -563,28 +395,35 @@ split_domains(struct arguments *a, char *text)
 }
 
 static void
-set_option(struct arguments *a, char option, char *text)
+set_option(struct fill *fill, char option, char *text)
 {
+	struct arguments *a = &fill->a;
+	struct fill_pool *pool = &fill->pool;
+
 	switch (option) {
 	case 'b': a->bootstrap = text; break;
 	case 'c': a->corpus = text; break;
 	case 'd': split_domains(a, text); break;
 	case 'n': a->sequences = number(text, "sequences", 10, 0, 1ull << 40); break;
-	case 'l': a->length = (uint32_t)number(text, "length", 10, 1, CONFIG_SEQUENCE_MAX); break;
+	case 'l':
+		pool->length = (uint32_t)number(text, "length", 10, 1, CONFIG_SEQUENCE_MAX);
+		break;
 	case 'p': a->partitions = (uint32_t)number(text, "partitions", 10, 1, 4096); break;
-	case 'w': a->width = (uint32_t)number(text, "width", 10, 2, 3); break;
-	case 's': a->seed = number(text, "seed", 10, 0, UINT64_MAX); break;
-	case 'v': a->vocabulary = (uint32_t)number(text, "vocabulary", 10, 2, 1 << 24); break;
+	case 'w': pool->width = (uint32_t)number(text, "width", 10, 2, 3); break;
+	case 's': pool->seed = number(text, "seed", 10, 0, UINT64_MAX); break;
+	case 'v': pool->vocabulary = (uint32_t)number(text, "vocabulary", 10, 2, 1 << 24); break;
 	case 't': a->tokenizer = number(text, "tokenizer-fingerprint", 16, 0, UINT64_MAX); break;
-	case 'x': a->distinct = (uint32_t)number(text, "distinct", 10, 1, 1 << 20); break;
+	case 'x': pool->distinct = (uint32_t)number(text, "distinct", 10, 1, 1 << 20); break;
 	case 'L': a->live = true; break;
 	default: usage("no such option");
 	}
 }
 
 static void
-read_arguments(struct arguments *a, int argc, char **argv)
+read_arguments(struct fill *fill, int argc, char **argv)
 {
+	struct arguments *a = &fill->a;
+	struct fill_pool *pool = &fill->pool;
 	static const struct option options[] = {
 	    {"bootstrap", required_argument, NULL, 'b'},
 	    {"corpus", required_argument, NULL, 'c'},
@@ -603,18 +442,18 @@ read_arguments(struct arguments *a, int argc, char **argv)
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-		set_option(a, (char)option, optarg);
+		set_option(fill, (char)option, optarg);
 	if (optind != argc)
 		usage("arguments that are no options");
-	if (a->bootstrap == NULL || a->corpus == NULL || a->domains_n == 0 || a->length == 0)
+	if (a->bootstrap == NULL || a->corpus == NULL || a->domains_n == 0 || pool->length == 0)
 		usage("--bootstrap, --corpus, --domain and --length are needed");
 	if (!names_valid(a->corpus))
 		usage("--corpus: the name is not valid");
-	if (a->vocabulary == 0)
-		a->vocabulary = a->width == 3 ? 100277 : 50257;
-	if (a->width == 0)
-		a->width = frame_width(a->vocabulary);
-	if (a->width < frame_width(a->vocabulary))
+	if (pool->vocabulary == 0)
+		pool->vocabulary = pool->width == 3 ? 100277 : 50257;
+	if (pool->width == 0)
+		pool->width = frame_width(pool->vocabulary);
+	if (pool->width < frame_width(pool->vocabulary))
 		usage("--width 2: the vocabulary has more than 65,536 entries");
 }
 
@@ -622,20 +461,18 @@ int
 main(int argc, char **argv)
 {
 	struct fill fill = {
-	    .a = {.partitions = 1, .distinct = 4096, .seed = 1, .tokenizer = UINT64_C(0x66696c6c)}};
+	    .a = {.partitions = 1, .tokenizer = UINT64_C(0x66696c6c)},
+	    .pool = {.distinct = 4096, .seed = 1},
+	};
 
-	read_arguments(&fill.a, argc, argv);
+	read_arguments(&fill, argc, argv);
 	open_writer(&fill);
-	make_pool(&fill);
+	fill_pool_make(&fill.pool);
+	fill.spans = memory(fill.pool.length + 1, sizeof(*fill.spans));
 	for (uint32_t i = 0; i < fill.a.domains_n; i++)
 		fill_domain(&fill, i);
 	kafka_close(fill.rk);
-	for (uint32_t i = 0; i < fill.a.distinct; i++) {
-		free(fill.frame[i].bytes);
-		free(fill.frame[i].start);
-	}
-	free(fill.frame);
+	fill_pool_close(&fill.pool);
 	free(fill.spans);
-	free(fill.token);
 	return 0;
 }
