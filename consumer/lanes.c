@@ -16,6 +16,8 @@ enum {
 	GROUP_MAX_BYTES = 2 * NAME_MAX_BYTES + 2,
 	SERVE_EVERY = 64, /* records between two looks at the handle's own queue */
 	NUMBER_MAX_BYTES = 24,
+	FETCH_WAIT_MS = 50,      /* how long an idle fetch waits at the broker */
+	FETCH_BYTES = 256 << 10, /* of a lane in one fetch */
 };
 
 struct lane {
@@ -40,14 +42,20 @@ share(size_t all, size_t lanes, size_t least, size_t most)
 	return each < least ? least : each > most ? most : each;
 }
 
+/*
+ * Small fetches: a lane of tiny steps is parsed to the end of a response before its first record is
+ * handed out. A record or batch that is larger still comes, alone. Measured on loopback, 8 lanes of
+ * 200-byte records: first batch at step 50,000 after 70 ms with librdkafka's 1 MiB, 37 ms with
+ * this; the rate of large records is the same.
+ */
 static enum fail_code
 open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, struct failure *f)
 {
-	char kbytes[NUMBER_MAX_BYTES], records[NUMBER_MAX_BYTES],
-	    wait[] = "fetch.wait.max.ms", wait_ms[] = "50",
-	    name_kbytes[] = "queued.max.messages.kbytes", name_records[] = "queued.min.messages";
+	static char name[][32] = {"queued.max.messages.kbytes", "queued.min.messages",
+	    "fetch.wait.max.ms", "fetch.message.max.bytes"};
+	char value[sizeof(name) / sizeof(name[0])][NUMBER_MAX_BYTES];
 	const struct config_property tune[] = {
-	    {name_kbytes, kbytes}, {name_records, records}, {wait, wait_ms}};
+	    {name[0], value[0]}, {name[1], value[1]}, {name[2], value[2]}, {name[3], value[3]}};
 	struct kafka_options k = {
 	    .role = KAFKA_READER,
 	    .properties = o->properties,
@@ -56,12 +64,14 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, stru
 	    .tune = tune,
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
 	};
+	size_t bytes =
+	    share(LANES_AHEAD_BYTES, lanes, LANES_AHEAD_LANE_BYTES_MIN, LANES_AHEAD_LANE_BYTES);
 
-	snprintf(kbytes, sizeof(kbytes), "%zu",
-	    share(LANES_AHEAD_BYTES, lanes, LANES_AHEAD_LANE_BYTES_MIN, LANES_AHEAD_LANE_BYTES) >>
-		10);
-	snprintf(records, sizeof(records), "%zu",
+	snprintf(value[0], NUMBER_MAX_BYTES, "%zu", bytes >> 10);
+	snprintf(value[1], NUMBER_MAX_BYTES, "%zu",
 	    share(LANES_AHEAD_RECORDS, lanes, 1, LANES_AHEAD_LANE_RECORDS));
+	snprintf(value[2], NUMBER_MAX_BYTES, "%d", FETCH_WAIT_MS);
+	snprintf(value[3], NUMBER_MAX_BYTES, "%d", FETCH_BYTES);
 	return kafka_open(&l->rk, &k, f);
 }
 

@@ -49,7 +49,8 @@ take_record(struct riffle *r, uint32_t i, const struct lanes_record *record, str
 {
 	struct reader_lane *lane = &r->lane[i];
 
-	if (batch_decode(&lane->view, record->bytes, record->n, f) != FAIL_NONE)
+	if (batch_decode(&lane->view, record->bytes, record->n, f) != FAIL_NONE ||
+	    step_check_claim(lane->view.sequences_n, record->n, f) != FAIL_NONE)
 		return fail_at(r, i, record->offset, f);
 	if (lane->skipping && lane->view.head.step != r->check.step)
 		return skip_record(r, i, record, f);

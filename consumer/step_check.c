@@ -50,6 +50,15 @@ check_place(const struct step_check *c, uint32_t partition, const struct batch_h
 }
 
 enum fail_code
+step_check_claim(size_t sequences_n, size_t bytes, struct failure *f)
+{
+	if (sequences_n <= bytes / STEP_SEQUENCE_BYTES_MIN)
+		return FAIL_NONE;
+	return fail(
+	    f, FAIL_DATA, "claims %zu sequences in a record of %zu bytes", sequences_n, bytes);
+}
+
+enum fail_code
 step_check_constants(struct step_check *c, uint32_t partition, const struct batch_head *h,
     size_t sequences_n, struct failure *f)
 {

@@ -21,7 +21,12 @@
 #include "common/batch.h"
 #include "common/failure.h"
 
-enum { STEP_PHASE_MAX = 256 }; /* bytes of a phase's name */
+enum {
+	STEP_PHASE_MAX = 256, /* bytes of a phase's name */
+	/* A sequence's least bytes in a record: ten numbers and lengths, a hash, a frame of none.
+	 */
+	STEP_SEQUENCE_BYTES_MIN = 19,
+};
 
 struct step_check {
 	const char *mix;
@@ -44,6 +49,12 @@ struct step_check {
 
 void step_check_init(
     struct step_check *c, const char *mix, uint32_t lanes, uint32_t lanes_mine, uint64_t step);
+
+/*
+ * FAIL_DATA where a record of `bytes` bytes cannot hold the number of sequences that it claims:
+ * memory is laid out by that number.
+ */
+enum fail_code step_check_claim(size_t sequences_n, size_t bytes, struct failure *f);
 
 /*
  * What holds for every record of the lane, whichever step it is of: mix, lane, lanes, batch,

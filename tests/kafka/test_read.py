@@ -355,6 +355,11 @@ def test_a_wrong_sequence_is_named(mix, read, kind):
                    for d in ("code", "prose", "web") for p in (0, 1))
 
 
+def test_memory_is_not_laid_out_by_what_a_record_claims(mix, read):
+    mix("--steps", 3, "--bad", "claim", "--bad-step", 0, "--bad-lane", 0, "--end")
+    assert "lane 0, offset 0: claims 4194304 sequences in a record of" in read(code=1).stderr
+
+
 def test_a_missing_topic_is_a_configuration_error(read, unique):
     done = read(mix=f"{unique}-none", code=2)
     assert f"topic {unique}-none.batches does not exist" in done.stderr

@@ -213,6 +213,8 @@ spoil_head(const struct fill *fill, struct batch_head *h)
 		h->step--;
 	if (is_bad(fill, step, lane, "gap"))
 		h->step++;
+	if (is_bad(fill, step, lane, "claim"))
+		h->global_batch = h->lanes << 22;
 }
 
 /* What is wrong in the bytes of a record, by kind. */
@@ -279,7 +281,9 @@ produce(struct fill *fill, uint64_t step, uint32_t lane, bool last)
 	spoil_head(fill, &h);
 	for (uint32_t i = 0; i < DOMAINS; i++)
 		domains[i] = (struct batch_domain){i, {domain_name[i], strlen(domain_name[i])}};
-	must(batch_begin(&w, &h, domains, last ? 0 : DOMAINS, last ? 0 : fill->a.each, &f), &f);
+	must(batch_begin(
+		 &w, &h, domains, last ? 0 : DOMAINS, last ? 0 : h.global_batch / h.lanes, &f),
+	    &f);
 	for (uint32_t k = 0; k < fill->a.each && !last; k++)
 		add_sequence(fill, &w, step, lane, k);
 	must(batch_end(&w, &f), &f);

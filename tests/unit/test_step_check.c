@@ -233,6 +233,18 @@ test_lanes_of_one_step_must_agree(void **unused)
 }
 
 static void
+test_a_claim_is_bounded_by_the_bytes(void **unused)
+{
+	struct failure f = {0};
+
+	(void)unused;
+	assert_int_equal(step_check_claim(0, 0, &f), FAIL_NONE);
+	assert_int_equal(step_check_claim(4, 4 * STEP_SEQUENCE_BYTES_MIN, &f), FAIL_NONE);
+	assert_int_equal(step_check_claim(4, 4 * STEP_SEQUENCE_BYTES_MIN - 1, &f), FAIL_DATA);
+	assert_non_null(strstr(f.text, "claims 4 sequences"));
+}
+
+static void
 test_while_seeking_only_what_is_constant_is_checked(void **unused)
 {
 	struct step_check c = check_of(5);
@@ -256,6 +268,7 @@ main(void)
 	    cmocka_unit_test(test_too_many_or_too_few_sequences_are_refused),
 	    cmocka_unit_test(test_what_is_constant_over_a_mix_must_not_change),
 	    cmocka_unit_test(test_lanes_of_one_step_must_agree),
+	    cmocka_unit_test(test_a_claim_is_bounded_by_the_bytes),
 	    cmocka_unit_test(test_while_seeking_only_what_is_constant_is_checked),
 	};
 
