@@ -381,12 +381,14 @@ static enum fail_code
 hand_over(struct record_cutter *c, char **bytes, struct failure *f)
 {
 	size_t rest = c->n - c->start;
-	bool small = c->start < c->room / 2;
+	bool small = c->start <= c->room / 2;
 	char *fresh = malloc(small ? c->start + 1 : c->room);
 
 	if (fresh == NULL)
 		return fail_memory(f);
-	if (small) {
+	if (small && c->buffer == NULL) {
+		*bytes = fresh; /* a reject of a file that could not be read at all */
+	} else if (small) {
 		memcpy(fresh, c->buffer, c->start);
 		memmove(c->buffer, c->buffer + c->start, rest);
 		*bytes = fresh;
