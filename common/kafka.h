@@ -6,6 +6,11 @@
  * they cannot be overridden by mistake; what merely tunes is set before them, so that users win.
  * Errors reported by librdkafka's threads are logged, rate-limited, once a broker and kind.
  *
+ * Before rd_kafka_assign() or the first rd_kafka_produce() on a topic that a handle has not met,
+ * ask that very handle about it (kafka_partitions, kafka_watermarks_many): then it knows the
+ * leaders. Else librdkafka 2.0.2 finds them at its next look, up to a second later (measured: 1.0 s
+ * against 5 ms).
+ *
  * Thread: a handle belongs to the thread that opened it, unless librdkafka says otherwise.
  */
 #ifndef COMMON_KAFKA_H

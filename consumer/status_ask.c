@@ -175,7 +175,7 @@ read_ledger(struct status_source *s, struct status *st, const char *topic, struc
 	st->sample = calloc(SAMPLES_MAX, sizeof(*st->sample));
 	if (st->sample == NULL)
 		return fail_memory(f);
-	if (kafka_watermarks(s->admin, topic, 0, &low, &high, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (kafka_watermarks(s->reader, topic, 0, &low, &high, STATUS_ASK_MS, f) != FAIL_NONE)
 		return f->code;
 	samples = samples < 2 ? 2 : samples > SAMPLES_MAX ? SAMPLES_MAX : samples;
 	from = offset - 2 * (samples - 1);
@@ -201,7 +201,7 @@ read_first_batch(struct status_source *s, struct status *st, const char *topic, 
 {
 	int64_t low, high;
 
-	if (kafka_watermarks(s->admin, topic, 0, &low, &high, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (kafka_watermarks(s->reader, topic, 0, &low, &high, STATUS_ASK_MS, f) != FAIL_NONE)
 		return f->code;
 	if (high <= low)
 		return FAIL_NONE;
@@ -238,7 +238,7 @@ ask_rejects(struct status_source *s, struct status *st, struct failure *f)
 
 	if (status_topic(st, TOPIC_REJECTS, -1, &topic) == NULL)
 		return FAIL_NONE;
-	if (kafka_watermarks(s->admin, topic, 0, &low, &high, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (kafka_watermarks(s->reader, topic, 0, &low, &high, STATUS_ASK_MS, f) != FAIL_NONE)
 		return f->code;
 	st->rejects = high - low;
 	return FAIL_NONE;

@@ -109,7 +109,7 @@ ask_watermarks(struct status_source *s, rd_kafka_topic_partition_list_t *list, s
 	if (low == NULL || high == NULL)
 		code = fail_memory(f);
 	else
-		code = kafka_watermarks_list(s->admin, list, low, high, STATUS_ASK_MS, f);
+		code = kafka_watermarks_list(s->reader, list, low, high, STATUS_ASK_MS, f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
 		struct status_partition *p = list->elems[i].opaque;
 

@@ -15,7 +15,8 @@ enum {
 
 struct status_source {
 	const struct config *config;
-	rd_kafka_t *admin, *reader;
+	rd_kafka_t *admin;
+	rd_kafka_t *reader;             /* is asked for watermarks too: then it knows the leaders */
 	struct status_partition **seen; /* [config->domains_n]: as it was at the last question */
 	size_t *seen_n;
 	bool kept_known; /* the first batch was read, when lane 0 began at kept_low */
