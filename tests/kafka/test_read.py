@@ -257,10 +257,20 @@ def test_a_lane_without_a_commit_stands_at_step_0(mix, read):
     assert "has no commit of lane 4: it starts at step 0" in done.stderr
 
 
+def test_a_run_whose_commits_are_gone_does_not_begin_again(mix, read):
+    expected = mix("--steps", 10, "--ledger-step", 7, "--end")
+    done = read(code=1)
+    assert f"run trainers of mix {mix.name} stood at step 7, as the ledger says" in done.stderr
+    assert lines(read("--from-step", 7, "--steps", 1, "--commit-every", 1)) == \
+        expected[7 * LANES:8 * LANES]
+    assert steps(read()) == [8, 9]  # it has commits again
+    assert steps(read("--run", "new", "--steps", 1)) == [0]  # the ledger does not know it
+
+
 def test_a_commit_by_hand_is_no_position(mix, read, tool):
     mix("--steps", 10, "--end")
     for lane in range(LANES):
-        tool("ask_kafka", "commit", f"{mix.name}.trainers", f"{mix.name}.batches", lane, 5, "hand")
+        tool("broker", "commit", f"{mix.name}.trainers", f"{mix.name}.batches", lane, 5, "hand")
     done = read(code=1)
     assert "lane 0: the commit's metadata is \"hand\", not step=N" in done.stderr
     assert steps(read("--from-step", 9)) == [9]  # a checkpoint wins
@@ -270,7 +280,7 @@ def test_a_commit_by_hand_is_no_position(mix, read, tool):
 def test_a_commit_whose_offset_is_not_its_step_is_searched_for(mix, read, tool, offset):
     expected = mix("--steps", 10, "--steps-per-transaction", 1, "--end")
     for lane in range(LANES):
-        tool("ask_kafka", "commit", f"{mix.name}.trainers", f"{mix.name}.batches", lane, offset,
+        tool("broker", "commit", f"{mix.name}.trainers", f"{mix.name}.batches", lane, offset,
              "step=5")
     assert lines(read()) == expected[5 * LANES:]
 

@@ -19,6 +19,7 @@
 #include "common/batch.h"
 #include "common/frame.h"
 #include "common/kafka.h"
+#include "common/ledger.h"
 #include "common/names.h"
 
 enum {
@@ -35,6 +36,7 @@ struct arguments {
 	const char *mix, *bad;
 	uint32_t lanes, each, length, width;
 	uint64_t first, steps, abort_every, together, seed, bad_step, bad_lane, lead;
+	uint64_t ledger_step;  /* > 0: a ledger says that the run "trainers" stood there */
 	bool end, print, keep; /* keep: the topic is there already */
 };
 
@@ -376,11 +378,11 @@ fill_topic(struct fill *fill)
 }
 
 static void
-create_topic(struct fill *fill)
+create_topic(struct fill *fill, const char *name, uint32_t partitions)
 {
 	char why[256];
 	rd_kafka_NewTopic_t *topic =
-	    rd_kafka_NewTopic_new(fill->name, (int)fill->a.lanes, 1, why, sizeof(why));
+	    rd_kafka_NewTopic_new(name, (int)partitions, 1, why, sizeof(why));
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(fill->rk);
 	const rd_kafka_topic_result_t **result;
 	rd_kafka_event_t *event;
@@ -391,18 +393,44 @@ create_topic(struct fill *fill)
 	rd_kafka_CreateTopics(fill->rk, &topic, 1, NULL, queue);
 	event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
 	if (event == NULL || rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		fprintf(stderr, "fill_batches: no answer about topic %s\n", fill->name);
+		fprintf(stderr, "fill_batches: no answer about topic %s\n", name);
 		exit(1);
 	}
 	result = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &n);
 	if (n != 1 || rd_kafka_topic_result_error(result[0]) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		fprintf(stderr, "fill_batches: topic %s: %s\n", fill->name,
+		fprintf(stderr, "fill_batches: topic %s: %s\n", name,
 		    n == 1 ? rd_kafka_topic_result_error_string(result[0]) : "no result");
 		exit(1);
 	}
 	rd_kafka_event_destroy(event);
 	rd_kafka_queue_destroy(queue);
 	rd_kafka_NewTopic_destroy(topic);
+}
+
+/* A ledger whose last record knows where the run "trainers" stood. */
+static void
+write_ledger(struct fill *fill)
+{
+	static char trainers[] = "trainers";
+	struct ledger_run run = {trainers, (int64_t)fill->a.ledger_step};
+	struct ledger ledger = {
+	    .kind = LEDGER_STEPS, .lr_scale = 1.0, .temperature = 1.0, .run = &run, .runs_n = 1};
+	char name[TOPIC_MAX_BYTES + 1];
+	rd_kafka_topic_t *topic;
+	struct failure f;
+	uint8_t *bytes;
+	size_t n;
+
+	names_topic(name, fill->a.mix, "ledger");
+	create_topic(fill, name, 1);
+	topic = rd_kafka_topic_new(fill->rk, name, NULL);
+	must(ledger_encode(&ledger, &bytes, &n, &f), &f);
+	must_error(rd_kafka_begin_transaction(fill->rk), "beginning a transaction");
+	if (topic == NULL ||
+	    rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_FREE, bytes, n, NULL, 0, NULL) != 0)
+		exit(1);
+	must_error(rd_kafka_commit_transaction(fill->rk, -1), "committing");
+	rd_kafka_topic_destroy(topic);
 }
 
 static void
@@ -431,7 +459,7 @@ open_writer(struct fill *fill)
 	must(kafka_open(&fill->rk, &o, &f), &f);
 	must(kafka_wait_broker(fill->rk, TIMEOUT_MS, &f), &f);
 	if (!fill->a.keep)
-		create_topic(fill);
+		create_topic(fill, fill->name, fill->a.lanes);
 	must_error(rd_kafka_init_transactions(fill->rk, TIMEOUT_MS), "starting transactions");
 	fill->topic = rd_kafka_topic_new(fill->rk, fill->name, NULL);
 	if (fill->topic == NULL)
@@ -475,6 +503,7 @@ parse(struct arguments *a, int argc, char **argv)
 	    {"steps-per-transaction", NULL, &a->together, NULL, NULL},
 	    {"seed", NULL, &a->seed, NULL, NULL},
 	    {"lead", NULL, &a->lead, NULL, NULL},
+	    {"ledger-step", NULL, &a->ledger_step, NULL, NULL},
 	    {"bad", NULL, NULL, &a->bad, NULL},
 	    {"bad-step", NULL, &a->bad_step, NULL, NULL},
 	    {"bad-lane", NULL, &a->bad_lane, NULL, NULL},
@@ -521,6 +550,8 @@ main(int argc, char **argv)
 	make_samples(&fill);
 	open_writer(&fill);
 	fill_topic(&fill);
+	if (fill.a.ledger_step > 0)
+		write_ledger(&fill);
 	rd_kafka_topic_destroy(fill.topic);
 	kafka_close(fill.rk);
 	frame_codec_close(fill.codec);
