@@ -1,0 +1,221 @@
+/*
+ * tokenizer_bench -- one core's rate of the tokenizer, document by document.
+ *
+ *     tokenizer_bench TOKENIZER PATTERN FILE.jsonl [RUNS]
+ *
+ * The field "text" of each line is a document; all are taken out of the JSON before the clock runs.
+ * Each run has a fresh encoder: `cold` is its first pass over the documents, `warm` the second,
+ * over the same ones, and `split` the cutting into pieces alone. MB are 10^6 bytes of text. The
+ * last line holds the number of tokens and the XXH64 of all ids as little-endian u32, for
+ * comparisons.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+#include "producer/json_field.h"
+#include "producer/tokenizer/split.h"
+#include "producer/tokenizer/tokenizer.h"
+
+enum { RUNS_PRESET = 5, RUNS_MAX = 99, PIECES = 1024 };
+
+struct documents {
+	char *bytes; /* all texts, one after the other */
+	size_t *end; /* [n]: where each ends */
+	size_t n, room;
+};
+
+static struct failure failure;
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void
+need(bool well, const char *what)
+{
+	if (well)
+		return;
+	fprintf(stderr, "tokenizer_bench: %s: %s\n", what, failure.text);
+	exit(1);
+}
+
+static size_t
+read_lines(const char *path, char **lines)
+{
+	FILE *in = fopen(path, "rb");
+	size_t room = 1 << 28, n;
+
+	need(in != NULL, path);
+	*lines = malloc(room);
+	need(*lines != NULL, "out of memory");
+	n = fread(*lines, 1, room, in);
+	need(n < room, "the file is too large");
+	fclose(in);
+	return n;
+}
+
+static void
+add(struct documents *d, const char *text, size_t n)
+{
+	size_t before = d->n == 0 ? 0 : d->end[d->n - 1];
+
+	if (d->n == d->room) {
+		d->room = d->room * 2 + 1024;
+		d->end = realloc(d->end, d->room * sizeof(*d->end));
+		need(d->end != NULL, "out of memory");
+	}
+	memcpy(d->bytes + before, text, n);
+	d->end[d->n++] = before + n;
+}
+
+static void
+load(struct documents *d, const char *path)
+{
+	const char *names[] = {"text"};
+	struct json_scratch *scratch = NULL;
+	struct json_paths *paths = NULL;
+	char *lines = NULL;
+	size_t n = read_lines(path, &lines);
+
+	d->bytes = malloc(n + 64);
+	need(d->bytes != NULL, "out of memory");
+	need(json_paths_open(&paths, names, 1, &failure) == FAIL_NONE, "json");
+	need(json_scratch_open(&scratch, &failure) == FAIL_NONE, "json");
+	for (char *p = lines; p < lines + n;) {
+		char *newline = memchr(p, '\n', (size_t)(lines + n - p));
+		size_t line = (size_t)((newline == NULL ? lines + n : newline) - p);
+		struct json_value value;
+
+		need(json_fields(paths, scratch, p, line, &value, &failure) == FAIL_NONE &&
+			 value.found == JSON_STRING,
+		    path);
+		add(d, value.bytes, value.n);
+		p += line + 1;
+	}
+	json_paths_close(paths);
+	json_scratch_close(scratch);
+	free(lines);
+}
+
+/* Seconds of one pass; with a hash the ids go into it. */
+static double
+pass(struct encoder *e, const struct documents *d, XXH64_state_t *h, uint64_t *tokens)
+{
+	struct token_buffer ids = {NULL, 0, 0};
+	double seconds = 0;
+
+	*tokens = 0;
+	for (size_t i = 0, at = 0; i < d->n; at = d->end[i++]) {
+		double begun = now();
+
+		ids.n = 0;
+		need(encoder_encode(e, d->bytes + at, d->end[i] - at, &ids, &failure) == FAIL_NONE,
+		    "encoding");
+		seconds += now() - begun;
+		*tokens += ids.n;
+		if (h != NULL)
+			XXH64_update(h, ids.id, ids.n * sizeof(*ids.id));
+	}
+	token_buffer_close(&ids);
+	return seconds;
+}
+
+static double
+split_pass(enum split_pattern pattern, const struct documents *d, uint64_t *pieces)
+{
+	static uint32_t end[PIECES];
+	double begun = now();
+
+	*pieces = 0;
+	for (size_t i = 0, at = 0; i < d->n; i++)
+		while (at < d->end[i]) {
+			size_t n = split_pieces(
+			    pattern, (const uint8_t *)d->bytes + at, d->end[i] - at, end, PIECES);
+
+			*pieces += n;
+			at += end[n - 1];
+		}
+	return now() - begun;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+print(const char *what, double *seconds, size_t runs, size_t bytes)
+{
+	double mb = (double)bytes / 1e6;
+
+	qsort(seconds, runs, sizeof(*seconds), by_value);
+	printf("%s MB/s: minimum %.1f, median %.1f, maximum %.1f\n", what, mb / seconds[runs - 1],
+	    mb / seconds[runs / 2], mb / seconds[0]);
+}
+
+static enum split_pattern
+pattern_of(const char *text)
+{
+	for (int i = 0; i < SPLIT_PATTERNS; i++)
+		if (strcmp(text, split_pattern_text[i]) == 0)
+			return (enum split_pattern)i;
+	need(false, "unknown pattern");
+	return SPLIT_PATTERNS;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct tokenizer_options o = {
+	    .file = argc > 1 ? argv[1] : NULL, .pattern = argc > 2 ? argv[2] : NULL};
+	long runs = argc > 4 ? strtol(argv[4], NULL, 10) : RUNS_PRESET;
+	double cold[RUNS_MAX], warm[RUNS_MAX], split[RUNS_MAX], begun = now();
+	struct documents d = {NULL, NULL, 0, 0};
+	XXH64_state_t *h = XXH64_createState();
+	struct tokenizer *t = NULL;
+	uint64_t tokens, pieces;
+
+	if (argc < 4 || runs < 1 || runs > RUNS_MAX) {
+		fprintf(stderr, "usage: tokenizer_bench TOKENIZER PATTERN FILE.jsonl [RUNS]\n");
+		return 2;
+	}
+	need(tokenizer_open(&t, &o, &failure) == FAIL_NONE, "opening");
+	printf("open: %.0f ms\n", (now() - begun) * 1e3);
+	load(&d, argv[3]);
+	need(h != NULL && d.n > 0, "no documents");
+	XXH64_reset(h, 0);
+	for (long i = 0; i < runs; i++) {
+		struct encoder *e = NULL;
+
+		need(encoder_open(&e, t, &failure) == FAIL_NONE, "opening");
+		cold[i] = pass(e, &d, i == 0 ? h : NULL, &tokens);
+		warm[i] = pass(e, &d, NULL, &tokens);
+		split[i] = split_pass(pattern_of(argv[2]), &d, &pieces);
+		encoder_close(e);
+	}
+	print("cold", cold, (size_t)runs, d.end[d.n - 1]);
+	print("warm", warm, (size_t)runs, d.end[d.n - 1]);
+	print("split", split, (size_t)runs, d.end[d.n - 1]);
+	printf("documents=%zu bytes=%zu pieces=%" PRIu64 " tokens=%" PRIu64 " xxh64=%016" PRIx64
+	       "\n",
+	    d.n, d.end[d.n - 1], pieces, tokens, (uint64_t)XXH64_digest(h));
+	XXH64_freeState(h);
+	tokenizer_close(t);
+	free(d.bytes);
+	free(d.end);
+	return 0;
+}

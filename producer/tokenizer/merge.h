@@ -1,0 +1,39 @@
+/*
+ * merge.h -- byte-pair encoding of one piece, in rank semantics.
+ *
+ * The pair with the lowest rank merges first, the leftmost of several, until no neighbours are a
+ * token together. Example with ranks ab 256, bc 257, abc 258: "abc" -> ab c -> abc.
+ *
+ * Short pieces live in small arrays that are searched through. For long ones the pairs that wait
+ * are kept in a bucket a rank, ordered by place, and a heap of the ranks in use: a million equal
+ * letters are swept a few times from left to right, with no search.
+ *
+ * Thread: a scratch belongs to one thread.
+ */
+#ifndef PRODUCER_TOKENIZER_MERGE_H
+#define PRODUCER_TOKENIZER_MERGE_H
+
+#include "producer/tokenizer/pair_table.h"
+
+enum {
+	MERGE_SHORT_MAX = 64,     /* bytes of a piece that small arrays are used for */
+	MERGE_KEPT_MAX = 1 << 20, /* scratch for longer pieces is given back after each */
+};
+
+struct merge_scratch;
+
+/* `ids` is one more than the highest rank. Gives *out, to be ended with merge_scratch_close(). */
+enum fail_code merge_scratch_open(struct merge_scratch **out, uint32_t ids, struct failure *f);
+void merge_scratch_close(struct merge_scratch *s); /* NULL is accepted */
+
+/*
+ * Writes the ids of piece[n], n > 0, to out[n] and how many there are to *count. FAIL_MEMORY only,
+ * and only for pieces over MERGE_SHORT_MAX.
+ */
+enum fail_code merge_piece(const struct pair_table *t, struct merge_scratch *s,
+    const uint8_t *piece, size_t n, uint32_t *out, size_t *count, struct failure *f);
+
+/* Pairs taken out of buckets since the scratch was opened: the work done, for tests. */
+uint64_t merge_scratch_steps(const struct merge_scratch *s);
+
+#endif

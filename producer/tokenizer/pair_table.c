@@ -1,0 +1,118 @@
+#include "producer/tokenizer/pair_table.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+_Static_assert(VOCABULARY_IDS_MAX == 1 << 21, "an id has 21 bits");
+
+/* Pairs as they are found; their number is known at the end only. */
+struct pairs {
+	uint64_t *slot;
+	size_t n, room;
+};
+
+static enum fail_code
+push(struct pairs *p, uint32_t left, uint32_t right, uint32_t id, struct failure *f)
+{
+	if (p->n == p->room) {
+		size_t room = p->room == 0 ? 1 << 18 : p->room * 2;
+		uint64_t *more = realloc(p->slot, room * sizeof(*more));
+
+		if (more == NULL)
+			return fail_memory(f);
+		p->slot = more;
+		p->room = room;
+	}
+	p->slot[p->n++] = (uint64_t)left << 43 | (uint64_t)right << 22 | (uint64_t)id << 1 | 1;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+cut(struct pairs *p, const struct vocabulary *v, uint32_t id, struct failure *f)
+{
+	size_t n;
+	const uint8_t *token = vocabulary_token(v, id, &n);
+
+	for (size_t left_n = 1; left_n < n; left_n++) {
+		uint32_t left = vocabulary_find(v, token, left_n), right;
+
+		if (left == VOCABULARY_NONE)
+			continue;
+		right = vocabulary_find(v, token + left_n, n - left_n);
+		if (right != VOCABULARY_NONE && push(p, left, right, id, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* The table is read at random places: large pages keep their translations at hand. */
+static uint64_t *
+allocate(size_t bytes)
+{
+	size_t page = bytes >= (size_t)2 << 20 ? (size_t)2 << 20 : 64;
+	uint64_t *memory = aligned_alloc(page, bytes);
+
+	if (memory == NULL)
+		return NULL;
+	if (page > 64)
+		madvise(memory, bytes, MADV_HUGEPAGE); /* a wish; slower without */
+	memset(memory, 0, bytes);
+	return memory;
+}
+
+static enum fail_code
+place(struct pair_table *t, const struct pairs *p, struct failure *f)
+{
+	unsigned bits = 4;
+	uint64_t mask;
+
+	while ((uint64_t)1 << bits < p->n * 2)
+		bits++;
+	t->shift = 64 - bits;
+	mask = (UINT64_C(1) << bits) - 1;
+	t->slot = allocate(sizeof(*t->slot) << bits);
+	if (t->slot == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < p->n; i++) {
+		uint64_t at = pair_table_place(t, p->slot[i] >> 22);
+
+		while (t->slot[at] != 0)
+			at = (at + 1) & mask;
+		t->slot[at] = p->slot[i];
+	}
+	return FAIL_NONE;
+}
+
+static void
+fill_bytes(struct pair_table *t, const struct vocabulary *v)
+{
+	for (unsigned i = 0; i < 256; i++) {
+		t->byte[i] = vocabulary_find(v, &(uint8_t){(uint8_t)i}, 1);
+		assert(t->byte[i] != VOCABULARY_NONE);
+	}
+	for (unsigned i = 0; i < 256 * 256; i++)
+		t->bytes[i] = vocabulary_find(v, (uint8_t[]){(uint8_t)(i >> 8), (uint8_t)i}, 2);
+}
+
+enum fail_code
+pair_table_open(struct pair_table *t, const struct vocabulary *v, struct failure *f)
+{
+	struct pairs p = {NULL, 0, 0};
+	enum fail_code code = FAIL_NONE;
+
+	assert(t->slot == NULL);
+	fill_bytes(t, v);
+	for (uint32_t id = 0; id < v->ids && code == FAIL_NONE; id++)
+		code = cut(&p, v, id, f);
+	if (code == FAIL_NONE)
+		code = place(t, &p, f);
+	free(p.slot);
+	return code;
+}
+
+void
+pair_table_close(struct pair_table *t)
+{
+	free(t->slot);
+	t->slot = NULL;
+}

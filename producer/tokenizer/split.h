@@ -1,0 +1,53 @@
+/*
+ * split.h -- cuts text into the pieces that BPE works on, as a pattern's regular expression would.
+ *
+ * One rule a pattern, written by hand over unicode_class.h; at position p the first that applies:
+ *
+ *   gpt2     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+ *   cl100k   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
+ *            ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+ *   o200k [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|...)?|
+ *            [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|...)?|
+ *            \p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+ *
+ * None looks behind: what follows a piece is split as if the text began there. Both ways below rest
+ * on that.
+ *
+ * split_piece() is the reference: scalar, one piece a call. split_pieces() gives the same pieces;
+ * on machines with AVX2 it looks at 64 bytes at once (split_block.h).
+ *
+ * The text is valid UTF-8 in all functions here. Thread: pure functions.
+ */
+#ifndef PRODUCER_TOKENIZER_SPLIT_H
+#define PRODUCER_TOKENIZER_SPLIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum split_pattern { SPLIT_GPT2, SPLIT_CL100K, SPLIT_O200K, SPLIT_PATTERNS };
+
+extern const char *const split_pattern_text[SPLIT_PATTERNS]; /* "gpt2", ... */
+
+enum {
+	SPLIT_TEXT_MAX = INT32_MAX, /* bytes of one text, so that 32 bits hold a place */
+	SPLIT_SLACK = 64,           /* room beyond what split_pieces() returns at least */
+};
+
+/* Bytes of the first piece of text[n]; n > 0. */
+size_t split_piece(enum split_pattern pattern, const uint8_t *text, size_t n);
+
+/*
+ * Writes where pieces of text[n] end to end[room], in order, from the start; returns how many, and
+ * stops early only where fewer than SPLIT_SLACK are left of `room`. 0 < n <= SPLIT_TEXT_MAX and
+ * room > SPLIT_SLACK.
+ */
+size_t split_pieces(
+    enum split_pattern pattern, const uint8_t *text, size_t n, uint32_t *end, size_t room);
+
+/* The scalar way of each pattern, for split.c. */
+size_t split_gpt2(const uint8_t *p, const uint8_t *end);
+size_t split_cl100k(const uint8_t *p, const uint8_t *end);
+size_t split_o200k(const uint8_t *p, const uint8_t *end);
+
+#endif

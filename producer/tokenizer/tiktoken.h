@@ -1,0 +1,24 @@
+/*
+ * tiktoken.h -- reads a .tiktoken file: a line a token, its bytes in base64, a space, its rank.
+ *
+ *     IQ== 0
+ *     IGE= 258
+ *
+ * The rank is the id, and the order in which pairs merge. The file is checked strictly: canonical
+ * base64 (RFC 4648, section 4), decimal ranks, no rank and no token twice. Empty lines are left
+ * out, lines may end with CRLF, their order is free.
+ */
+#ifndef PRODUCER_TOKENIZER_TIKTOKEN_H
+#define PRODUCER_TOKENIZER_TIKTOKEN_H
+
+#include "producer/tokenizer/vocabulary.h"
+
+enum { TIKTOKEN_FILE_MAX = 256 << 20 /* bytes */ };
+
+/*
+ * Fills the zeroed *v, index included, to be ended with vocabulary_close() in any case. Ranks that
+ * the file leaves out are holes. FAIL_IO: cannot be read. FAIL_DATA: "FILE: line 7: ...".
+ */
+enum fail_code tiktoken_load(struct vocabulary *v, const char *file, struct failure *f);
+
+#endif
