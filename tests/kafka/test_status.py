@@ -1,0 +1,213 @@
+"""riffle status on a real broker: at every stage of a corpus and a mix, as a table and as JSON."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+LENGTH, BATCH, LANES, LEAD = 64, 16, 4, 64
+WEIGHTS = {"books": 0.2, "code": 0.5, "web": 0.3}
+
+
+@pytest.fixture
+def tool(tools, bootstrap):
+    def run(name, *words):
+        subprocess.run([os.path.join(tools, name), *map(str, words)], check=True, timeout=60,
+                       env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap})
+    return run
+
+
+@pytest.fixture
+def fill(tool, bootstrap, unique):
+    def run(*domains, sequences=300, more=()):
+        tool("fill", "--bootstrap", bootstrap, "--corpus", f"{unique}c", "--domain",
+             ",".join(domains), "--sequences", sequences, "--length", LENGTH, "--distinct", 20,
+             *more)
+    return run
+
+
+@pytest.fixture
+def config(unique, bootstrap, write_config):
+    return write_config({
+        "corpus": f"{unique}c",
+        "tokenizer": {"file": "unused.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
+        "sequence_length": LENGTH,
+        "split": "1,0,0",
+        "domains": {d: {"train": ["unused.jsonl"]} for d in WEIGHTS},
+        "mix": {"name": f"{unique}m", "seed": 1, "global_batch": BATCH, "lanes": LANES,
+                "max_lead_steps": LEAD, "weights": WEIGHTS},
+        "kafka": {"bootstrap.servers": bootstrap},
+    })
+
+
+@pytest.fixture
+def status(riffle, config):
+    def ask():
+        return json.loads(riffle("status", "-c", config, "--json").stdout)
+    return ask
+
+
+@pytest.fixture
+def mixed(riffle, config, fill):
+    """Topics, domains, and so many steps of a mix."""
+    def run(steps):
+        riffle("topics", "-c", config, "--create")
+        fill(*WEIGHTS)
+        riffle("mix", "-c", config, "--until-step", steps)
+    return run
+
+
+@pytest.fixture
+def commit(tool, unique):
+    def run(steps, run="trainers"):
+        """Commits a step for each lane, as a trainer does."""
+        for lane, step in enumerate(steps):
+            if step is not None:
+                tool("broker", "commit", f"{unique}m.{run}", f"{unique}m.batches", lane, step,
+                     step if isinstance(step, str) else f"step={step}")
+    return run
+
+
+def domains(answer):
+    return {d["name"]: d for d in answer["domains"]}
+
+
+def test_before_anything_exists_it_says_what_to_do(status, unique):
+    answer = status()
+    assert answer["mix"]["state"] == "not started"
+    assert answer["mix"]["step_next"] == 0
+    assert answer["mix"]["rates"] is None and answer["mix"]["weights"] is None
+    assert {t["exists"] for t in answer["topics"]} == {False}
+    assert [d["partitions"] for d in answer["domains"]] == [0, 0, 0]
+    assert "8 of 8 topics are missing" in answer["problems"][0]
+    assert "riffle topics" in answer["problems"][0]
+
+
+def test_empty_topics_need_a_producer(status, riffle, config):
+    riffle("topics", "-c", config, "--create")
+    answer = status()
+    assert {t["problem"] for t in answer["topics"]} == {""}
+    assert [p for p in answer["problems"] if "has no sequences yet: run `riffle produce" in p] == \
+        answer["problems"][:3]
+
+
+def test_a_domain_without_its_end_is_not_sealed(status, riffle, config, fill):
+    riffle("topics", "-c", config, "--create")
+    fill("books", "code", sequences=120)
+    fill("web", sequences=70, more=["--live"])
+    of = domains(status())
+    assert [of[d]["sealed_length"] for d in WEIGHTS] == [120, 120, None]
+    assert [of[d]["sequences"] for d in WEIGHTS] == [120, 120, 70]
+    problems = status()["problems"]
+    assert any(p.startswith("domain web is not sealed (0 of 1 partitions are): run `riffle "
+                            "produce web") for p in problems)
+    assert not any("has not started" in p for p in problems)
+
+
+def test_sealed_domains_and_no_mix_yet(status, riffle, config, fill):
+    riffle("topics", "-c", config, "--create")
+    fill(*WEIGHTS)
+    answer = status()
+    assert any(p.startswith("the mix has not started: `riffle mix") for p in answer["problems"])
+    for name, d in domains(answer).items():
+        assert d["intended"] == pytest.approx(WEIGHTS[name], abs=1e-9)
+        assert d["realised"] == 0 and d["mixed"] is False and d["mixer_commit"] is None
+
+
+def test_a_mix_shows_steps_shares_and_positions(status, mixed):
+    mixed(40)  # 640 draws: code (500) and its epoch of 300 sequences wrap once
+    answer = status()
+    mix = answer["mix"]
+    assert (mix["state"], mix["step_next"], mix["draws"]) == ("running", 40, 40 * BATCH)
+    assert mix["step_kept"] == 0 and mix["step_limit"] == LEAD
+    assert mix["weights"]["version"] == 1 and mix["weights"]["reason"] == "config"
+    assert mix["age_ms"] >= 0
+    of = domains(answer)
+    assert sum(d["taken"] for d in of.values()) == 40 * BATCH
+    for name, d in of.items():
+        assert abs(d["taken"] - WEIGHTS[name] * 40 * BATCH) < 2
+        assert d["realised"] == pytest.approx(d["taken"] / (40 * BATCH))
+        assert d["taken"] == d["epoch"] * 300 + d["position"]
+        assert d["mixer_commit"] == d["position"]
+    assert of["code"]["epoch"] == 1
+    assert answer["problems"] == [
+        "run trainers has committed nothing: the mixer will wait at step 64"]
+
+
+def test_a_run_stands_at_its_lowest_lane(status, mixed, commit):
+    mixed(40)
+    commit([20, 30, 25, 22])
+    run, = status()["mix"]["runs"]
+    assert run["committed"] and run["bounds_lead"]
+    assert (run["step"], run["lane"], run["step_ahead"], run["lag_steps"]) == (20, 0, 30, 20)
+    assert status()["mix"]["step_limit"] == 20 + LEAD
+    assert status()["problems"] == []
+
+
+def test_a_lane_without_a_commit_is_at_step_0(status, mixed, commit):
+    mixed(10)
+    commit([5, None, 5, 5])
+    run, = status()["mix"]["runs"]
+    assert (run["committed"], run["step"], run["lane"], run["lag_steps"]) == (True, 0, 1, 10)
+
+
+def test_a_commit_that_is_no_step_is_told(status, mixed, commit):
+    mixed(10)
+    commit([5, 5, 5, "9"])
+    problem, = status()["problems"]
+    assert problem.startswith("run trainers: lane 3: ")
+    assert '"9"' in problem
+
+
+def test_a_mixer_at_its_lead_is_told_whom_it_waits_for(status, riffle, config, mixed):
+    mixed(LEAD)
+    assert status()["problems"] == [
+        f"run trainers has committed nothing: the mixer waits at step {LEAD}"]
+
+
+def test_without_a_mix_only_the_corpus_is_shown(riffle, config, fill, write_config):
+    text = json.loads(config.read_text())
+    del text["mix"]
+    alone = write_config(text, "alone.yml")
+    riffle("topics", "-c", alone, "--create")
+    fill(*WEIGHTS, sequences=50)
+    answer = json.loads(riffle("status", "-c", alone, "--json").stdout)
+    assert answer["mix"] is None
+    assert answer["problems"] == []
+    assert {d["sealed_length"] for d in answer["domains"]} == {50}
+    assert "mix " not in riffle("status", "-c", alone).stdout
+
+
+def test_the_table_shows_the_same(riffle, config, mixed, commit, unique):
+    mixed(40)
+    commit([20, 20, 20, 20])
+    done = riffle("status", "-c", config)
+    lines = done.stdout.splitlines()
+    assert f"mix      {unique}m, running" in lines
+    assert "next     step 40, may go to step 84" in lines
+    assert any(line.split() == ["trainers", "20", "20", "64"] for line in lines)
+    row, = [line.split() for line in lines if line.startswith("code ")]
+    assert row[:4] == ["code", "300", "yes", "0.5"]
+    assert row[4] == "50.000000%" and row[6:] == ["320", "1", "20"]
+    assert done.stderr == ""
+
+
+def test_watching_shows_changes_until_it_is_told_to_stop(riffle, config, mixed, commit):
+    mixed(10)
+    process = riffle.popen("status", "-c", config, "--watch", "--json")
+    assert json.loads(process.stdout.readline())["mix"]["runs"][0]["step"] == 0
+    commit([7] * LANES)
+    for line in process.stdout:  # ends by the test's own deadline where nothing changes
+        if json.loads(line)["mix"]["runs"][0]["step"] == 7:
+            break
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=10) == 0
+
+
+def test_no_broker_is_one_sentence(riffle, config):
+    done = riffle("status", "-c", config, "-X", "bootstrap.servers=127.0.0.1:1", check=False)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "no broker answers at 127.0.0.1:1" in done.stderr
