@@ -22,7 +22,8 @@
  *             return f->code;
  *
  * Nothing is allocated: texts are borrowed from argv. Errors are FAIL_USAGE and one sentence:
- * "--rank: out of range: 9 (0 to 7)", "unknown option --ranks; did you mean --rank?".
+ * "--rank: out of range: 9 (0 to 7)", "unknown option --ranks; did you mean --rank?". Names are not
+ * abbreviated, so that a new option never changes what a script means.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -80,14 +81,14 @@ struct option_row {
 /* Options that many commands share. */
 enum options_common {
 	OPTIONS_CONFIG = 1,     /* -c, --config FILE */
-	OPTIONS_PROPERTIES = 2, /* -X name=value */
+	OPTIONS_PROPERTIES = 2, /* -X, --property NAME=VALUE */
 };
 
 /* What options_parse() found beside the command's own struct; borrows argv. */
 struct options {
 	const char *config;            /* -c; NULL: not given */
 	struct option_list properties; /* -X, each with a "=" after the first byte */
-	bool verbose, quiet;
+	bool verbose, quiet, help;
 	char **argument; /* [arguments_n]: the words that are no options, in order */
 	size_t arguments_n;
 	uint64_t given; /* bit i: row i of the command was given */
@@ -113,6 +114,12 @@ enum fail_code options_config(struct config **out, const struct options *o, stru
 
 /* Whether argv asks for --help, whatever else is right or wrong in it. */
 bool options_help_wanted(const struct command *c, int argc, char **argv);
+
+/*
+ * The rows of a command, its own first, then the common ones that it has; returns their number.
+ * Destinations of the common ones are in struct options.
+ */
+size_t options_rows(const struct command *c, const struct option_row *rows[static OPTIONS_MAX]);
 
 /* The whole text of `riffle NAME --help`. */
 void options_print_help(const struct command *c, FILE *to);

@@ -1,0 +1,137 @@
+/* riffle: picks the command, prints what failed, ends with the right code. */
+#include <errno.h>
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "common/log.h"
+#include "common/nearest.h"
+
+/* Weak: a program linked without one of the commands does without it. */
+#define COMMAND_WEAK(name) extern const struct command cmd_##name __attribute__((weak));
+COMMANDS(COMMAND_WEAK)
+
+#define COMMAND_ROW(name) &cmd_##name,
+static const struct command *const commands[] = {COMMANDS(COMMAND_ROW)};
+enum { COMMANDS_N = sizeof(commands) / sizeof(commands[0]) };
+
+static const char after_commands[] =
+    "\n"
+    "`riffle COMMAND --help` shows the options of a command, with an example.\n"
+    "`riffle --version` shows the version, and that of librdkafka.\n"
+    "\n"
+    "RIFFLE_BOOTSTRAP, where set, replaces bootstrap.servers of the configuration.\n"
+    "Exit codes: 0 done, 1 a file, record or broker failed, 2 the command line or the\n"
+    "configuration is wrong, 3 a newer instance has taken over.\n";
+
+static void
+print_help(FILE *to)
+{
+	fputs("usage: riffle COMMAND [OPTION...]\n\n"
+	      "Mixes tokenised training data from many sources, by weight, over Kafka.\n\n"
+	      "commands:\n",
+	    to);
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (commands[i] != NULL)
+			fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	fputs(after_commands, to);
+}
+
+static void
+print_version(void)
+{
+	char features[1024] = "unknown";
+	size_t n = sizeof(features);
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+
+	rd_kafka_conf_get(conf, "builtin.features", features, &n);
+	rd_kafka_conf_destroy(conf);
+	printf("riffle %s\nlibrdkafka %s, builtin.features %s\n", RIFFLE_VERSION,
+	    rd_kafka_version_str(), features);
+}
+
+static const struct command *
+find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (commands[i] != NULL && strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+static enum fail_code
+fail_unknown(const char *name, struct failure *f)
+{
+	struct nearest near;
+
+	if (*name == '-')
+		return fail(f, FAIL_USAGE, "unknown option %s; see riffle --help", name);
+	nearest_init(&near, name);
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (commands[i] != NULL)
+			nearest_offer(&near, commands[i]->name);
+	if (near.best != NULL)
+		return fail(f, FAIL_USAGE, "unknown command %s; did you mean %s? see riffle --help",
+		    name, near.best);
+	return fail(f, FAIL_USAGE, "unknown command %s; see riffle --help", name);
+}
+
+static enum fail_code
+run_command(const struct command *c, int argc, char **argv, struct failure *f)
+{
+	if (options_help_wanted(c, argc, argv)) {
+		options_print_help(c, stdout);
+		return FAIL_NONE;
+	}
+	return c->run(argc, argv, f);
+}
+
+/* A full disk or a closed pipe behind stdout must not pass for success. */
+static enum fail_code
+flush_output(enum fail_code code, struct failure *f)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	if (code != FAIL_NONE && code != FAIL_STOPPED)
+		return code;
+	return errno != 0 ? fail_errno(f, FAIL_IO, "writing to standard output")
+			  : fail(f, FAIL_IO, "writing to standard output failed");
+}
+
+static int
+finish(const struct command *c, enum fail_code code, const struct failure *f)
+{
+	const char *name = c == NULL ? "" : c->name, *space = c == NULL ? "" : " ";
+
+	if (code == FAIL_STOPPED)
+		log_info("%s: %s", name, f->text);
+	else if (code == FAIL_USAGE && c != NULL)
+		fprintf(stderr, "riffle %s: %s; see riffle %s --help\n", name, f->text, name);
+	else if (code != FAIL_NONE)
+		fprintf(stderr, "riffle%s%s: %s\n", space, name, f->text);
+	return fail_exit(code);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct failure f = {0};
+	const struct command *c = NULL;
+	enum fail_code code = FAIL_NONE;
+
+	if (argc < 2) {
+		print_help(stderr);
+		return fail_exit(FAIL_USAGE);
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		print_help(stdout);
+	else if (strcmp(argv[1], "--version") == 0)
+		print_version();
+	else if ((c = find(argv[1])) == NULL)
+		code = fail_unknown(argv[1], &f);
+	else
+		code = run_command(c, argc - 1, argv + 1, &f);
+	return finish(c, flush_output(code, &f), &f);
+}
