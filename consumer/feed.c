@@ -12,7 +12,11 @@
 #include "common/sequence.h"
 #include "consumer/feed_block.h"
 
-enum { FEED_MESSAGES_MAX = 256 /* taken from librdkafka at once */ };
+enum {
+	FEED_MESSAGES_MAX = 2048, /* taken from librdkafka at once */
+	FETCH_BYTES_MAX = 8 << 20,
+	FETCH_MORE_BYTES = 256 << 10, /* beyond a block: fetches begin and end with whole batches */
+};
 
 struct partition {
 	struct feed_block *block; /* all of this partition, queued ones too */
@@ -56,15 +60,15 @@ struct feed {
 
 /* ---- opening and closing ---- */
 
-/* One fetch should bring a whole block; once a block's worth is queued nothing more is fetched. */
+/* One fetch should bring a whole block, and no second one follow it: see poll_load(). */
 static enum fail_code
 open_reader(struct feed *d, const struct feed_options *o, struct failure *f)
 {
-	char fetch_bytes[32], queued_messages[32];
-	uint64_t bytes = o->block_bytes + o->block_bytes / 4;
+	char fetch_bytes[32];
+	uint64_t bytes = o->block_bytes + o->block_bytes / 16 + FETCH_MORE_BYTES;
 	struct config_property tune[] = {
 	    {(char[]){"fetch.message.max.bytes"}, fetch_bytes},
-	    {(char[]){"queued.min.messages"}, queued_messages},
+	    {(char[]){"queued.min.messages"}, (char[]){"64"}},
 	    {(char[]){"fetch.wait.max.ms"}, (char[]){"10"}},
 	    {(char[]){"fetch.error.backoff.ms"}, (char[]){"50"}},
 	};
@@ -77,9 +81,8 @@ open_reader(struct feed *d, const struct feed_options *o, struct failure *f)
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
 	};
 
-	bytes = bytes < (256 << 10) ? 256 << 10 : bytes > (8 << 20) ? 8 << 20 : bytes;
+	bytes = bytes > FETCH_BYTES_MAX ? FETCH_BYTES_MAX : bytes;
 	snprintf(fetch_bytes, sizeof(fetch_bytes), "%" PRIu64, bytes);
-	snprintf(queued_messages, sizeof(queued_messages), "%" PRIu32, o->block_sequences);
 	return kafka_open(&d->rk, &k, f);
 }
 
@@ -488,14 +491,12 @@ keep_sequence(struct feed *d, struct load *l, const rd_kafka_message_t *msg,
 	return kept ? FAIL_NONE : fail_memory(f);
 }
 
-/* The load began too far in front: goes on where the block must be. */
 static enum fail_code
-restart_further(struct feed *d, struct load *l, int64_t offset, struct failure *f)
+restart(struct feed *d, struct load *l, int64_t offset, struct failure *f)
 {
 	struct feed_block *b = l->block;
 
 	rd_kafka_consume_stop(d->domain[b->domain].topic, (int32_t)b->partition);
-	l->undecodable = 0;
 	return start_at(d, b, offset, f);
 }
 
@@ -514,8 +515,8 @@ take_sequence(struct feed *d, struct load *l, const rd_kafka_message_t *msg, boo
 		l->undecodable = 0;
 		if (b->filled > 0 || want - s.ordinal <= FEED_SKIP_MAX)
 			return FAIL_NONE;
-		*restarted = true;
-		return restart_further(d, l, msg->offset + (int64_t)(want - s.ordinal), f);
+		*restarted = true; /* goes on where the block must be */
+		return restart(d, l, msg->offset + (int64_t)(want - s.ordinal), f);
 	}
 	if (s.ordinal > want && fill_gap(d, l, s.ordinal < end ? s.ordinal : end, f) != FAIL_NONE)
 		return f->code;
@@ -551,25 +552,52 @@ take_message(struct feed *d, struct load *l, const rd_kafka_message_t *msg, bool
 	return take_sequence(d, l, msg, restarted, f);
 }
 
+/* What librdkafka has for the load, waiting at most timeout_ms for the first; returns how many. */
+static size_t
+take_messages(const struct domain *m, int32_t partition, int timeout_ms, rd_kafka_message_t **msg,
+    size_t room)
+{
+	ssize_t n = rd_kafka_consume_batch(m->topic, partition, 0, msg, room);
+
+	if (n > 0 || timeout_ms == 0)
+		return n < 0 ? 0 : (size_t)n;
+	msg[0] = rd_kafka_consume(m->topic, partition, timeout_ms);
+	if (msg[0] == NULL)
+		return 0;
+	n = rd_kafka_consume_batch(m->topic, partition, 0, msg + 1, room - 1);
+	return n < 0 ? 1 : (size_t)n + 1;
+}
+
+/*
+ * Takes all that one fetch has brought. While anything is queued librdkafka fetches no more of the
+ * partition (queued.min.messages is 1), so that a block that came whole costs one fetch; for the
+ * rest of one that did not, the load starts again behind the last record, which fetches at once.
+ */
 static enum fail_code
 poll_load(struct feed *d, struct load *l, int timeout_ms, bool *progress, struct failure *f)
 {
 	rd_kafka_message_t *msg[FEED_MESSAGES_MAX];
 	struct feed_block *b = l->block;
-	ssize_t n = rd_kafka_consume_batch(
-	    d->domain[b->domain].topic, (int32_t)b->partition, timeout_ms, msg, FEED_MESSAGES_MAX);
+	const struct domain *m = &d->domain[b->domain];
+	size_t n = take_messages(m, (int32_t)b->partition, timeout_ms, msg, FEED_MESSAGES_MAX);
+	int64_t offset_next = 0;
 	bool restarted = false;
 	enum fail_code code = FAIL_NONE;
 
-	for (ssize_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (code == FAIL_NONE && !restarted && b->filled < b->count)
 			code = take_message(d, l, msg[i], &restarted, f);
+		offset_next = msg[i]->offset + 1;
 		rd_kafka_message_destroy(msg[i]);
 	}
 	*progress = *progress || n > 0;
-	if (code == FAIL_NONE && b->filled == b->count)
+	if (code != FAIL_NONE || n == 0)
+		return code;
+	if (b->filled == b->count)
 		end_load(d, l);
-	return code;
+	else if (!restarted && n < FEED_MESSAGES_MAX)
+		return restart(d, l, offset_next, f);
+	return FAIL_NONE;
 }
 
 enum fail_code

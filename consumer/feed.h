@@ -40,11 +40,10 @@ struct feed;
 
 struct feed_options {
 	const struct config_properties *properties;
-	const char *group;        /* of the handle; commits nothing */
-	uint64_t memory_bytes;    /* budget of the blocks */
-	uint64_t tokenizer;       /* fingerprint that every sequence must have */
-	uint64_t block_bytes;     /* of a typical block: sizes the fetches */
-	uint32_t block_sequences; /* of a whole block */
+	const char *group;     /* of the handle; commits nothing */
+	uint64_t memory_bytes; /* budget of the blocks */
+	uint64_t tokenizer;    /* fingerprint that every sequence must have */
+	uint64_t block_bytes;  /* of a typical block: sizes the fetches */
 };
 
 /* A sequence in a block; borrowed until its draw is released. */

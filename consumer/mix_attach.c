@@ -111,7 +111,6 @@ open_feed(struct mix *m, uint64_t blocks_bytes, struct failure *f)
 	    .properties = &m->config->kafka,
 	    .memory_bytes = blocks_bytes,
 	    .tokenizer = m->domains->tokenizer,
-	    .block_sequences = m->plan.block,
 	};
 
 	for (size_t i = 0; i < m->domains->n; i++) {

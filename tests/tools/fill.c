@@ -157,7 +157,7 @@ open_writer(struct fill *fill)
 {
 	struct config_property property = {(char[]){"bootstrap.servers"}, NULL};
 	struct config_properties properties = {1, &property};
-	const struct config_property tune = {(char[]){"batch.size"}, (char[]){"1000000"}};
+	const struct config_property tune = {(char[]){"batch.size"}, (char[]){"131072"}};
 	struct kafka_options o = {
 	    .role = KAFKA_WRITER,
 	    .properties = &properties,
