@@ -41,7 +41,11 @@ def bootstrap():
     given = os.environ.get("RIFFLE_TEST_BOOTSTRAP")
     if given:
         return given
-    up = subprocess.run([ROOT / "scripts/kafka", "up"], check=True, capture_output=True, text=True)
+    up = subprocess.run(
+        [ROOT / "scripts/kafka", "up", "--version", os.environ.get("KAFKA", "3.9")],
+        stdout=subprocess.PIPE, text=True)
+    if up.returncode != 0:
+        pytest.exit("scripts/kafka up failed: no broker, no tests", returncode=1)
     return up.stdout.strip()
 
 

@@ -1,0 +1,136 @@
+"""scripts/kafka: starts, finds, ends a broker; a crash; a pid that is another's by now.
+
+The broker is one of these tests' own, in a folder of its own; the run's shared one is left alone.
+"""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+VERSION = os.environ.get("KAFKA", "3.9")
+
+
+class Cluster:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, command, *words, code=0, version=VERSION, **env):
+        clean = {k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}
+        done = subprocess.run(
+            [ROOT / "scripts/kafka", command, "--version", version, *words],
+            env={**clean, "RIFFLE_KAFKA_DIR": str(self.folder), **env},
+            capture_output=True, text=True, timeout=180)
+        assert done.returncode == code, done.stderr
+        return done
+
+    def pid_file(self):
+        return next(self.folder.glob("*/broker1.pid"), None)
+
+    def pid(self):
+        return int(self.pid_file().read_text())
+
+
+@pytest.fixture
+def cluster(build, unique):
+    c = Cluster(build / f"kafka-{unique}")
+    yield c
+    c("down")
+    shutil.rmtree(c.folder)
+
+
+def records(address, topic):
+    read = subprocess.run(["kcat", "-b", address, "-C", "-t", topic, "-e", "-q", "-f", "%s\n"],
+                          capture_output=True, text=True, timeout=60)
+    assert read.returncode == 0, read.stderr
+    return read.stdout.split()
+
+
+def is_gone(pid):
+    # A zombie that nobody waits for is gone too.
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def wait_gone(pid):
+    end = time.monotonic() + 10
+    while not is_gone(pid):
+        assert time.monotonic() < end, f"process {pid} is still there"
+        time.sleep(0.02)
+
+
+def test_status_of_nothing_is_exit_1_and_a_sentence(cluster):
+    done = cluster("status", code=1)
+    assert done.stdout == ""
+    assert "is not running" in done.stderr
+
+
+def test_a_broker_lives_crashes_comes_back_and_ends(cluster, tools):
+    address = cluster("up").stdout.strip()
+    first = cluster.pid()
+    assert cluster("status").stdout.strip() == address
+    assert cluster("up").stdout.strip() == address, "up is idempotent"
+    assert cluster.pid() == first, "up is idempotent"
+
+    subprocess.run([tools / "transactions", "crash.log", "commit:3"], check=True, timeout=60,
+                   env={**os.environ, "RIFFLE_BOOTSTRAP": address})
+    assert records(address, "crash.log") == ["0", "1", "2"]
+
+    os.kill(first, signal.SIGKILL)
+    wait_gone(first)
+    assert "is not running" in cluster("status", code=1).stderr
+    done = cluster("up")
+    assert done.stdout.strip() == address, "it comes back where its clients look for it"
+    assert cluster.pid() != first
+    assert records(address, "crash.log") == ["0", "1", "2"], "it comes back with its data"
+
+    second = cluster.pid()
+    folder = cluster.pid_file().parent
+    cluster("down")
+    wait_gone(second)
+    assert not folder.exists()
+    cluster("status", code=1)
+    cluster("down")  # once more is no error
+
+
+def test_a_recorded_pid_that_is_another_program_by_now_is_left_alone(cluster):
+    other = subprocess.Popen(["sleep", "600"])
+    try:
+        folder = cluster.folder / "3.9.1-1"
+        folder.mkdir(parents=True)
+        (folder / "broker1.properties").write_text("")
+        (folder / "broker1.pid").write_text(str(other.pid))
+        (folder / "bootstrap").write_text("127.0.0.1:1\n")
+        cluster("status", version="3.9.1", code=1)
+        cluster("down", version="3.9.1")
+        assert other.poll() is None, "down has killed a stranger"
+        assert not folder.exists()
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_a_bootstrap_of_ones_own_is_used_and_nothing_is_started(cluster):
+    for command in ("up", "status"):
+        assert cluster(command, RIFFLE_BOOTSTRAP="kafka.example:9092").stdout == "kafka.example:9092\n"
+    cluster("down", RIFFLE_BOOTSTRAP="kafka.example:9092")
+    assert cluster.pid_file() is None
+
+
+@pytest.mark.parametrize("words, said", [
+    (("up", "--brokers", "0"), "--brokers: 0"),
+    (("up", "--brokers", "10"), "--brokers: 10"),
+    (("up", "--brokers"), "--brokers needs a value"),
+    (("up", "--version", "nine"), "--version: nine"),
+    (("up", "--loud"), "unknown option --loud"),
+    (("sideways",), "up|down|status|logs"),
+])
+def test_a_wrong_word_is_exit_2_and_says_which(cluster, words, said):
+    assert said in cluster(*words, code=2).stderr
