@@ -254,7 +254,8 @@ json_fields(const struct json_paths *p, struct json_scratch *scratch, const char
 	json_text_space(t);
 	object = json_text_take(t, '{');
 	good = object ? read_object(&s, &p->root, 1) : json_text_skip(t, 0);
-	json_text_space(t);
+	if (good)
+		json_text_space(t);
 	if (good && t->at < t->end)
 		good = json_text_bad(t, "something follows the value");
 	if (!good)
