@@ -28,7 +28,12 @@ struct role_property {
 	const char *name, *value; /* NULL: librdkafka's own preset */
 };
 
-/* Tuning: set before the user's properties, which win. Figures: docs/DESIGN.md, "Kafka". */
+/*
+ * Tuning: set before the user's properties, which win. A broker has one fetch at a time in flight,
+ * and an idle partition holds it for fetch.wait.max.ms; Nagle's algorithm waits for more to send;
+ * linger fills batches (librdkafka's INTRODUCTION.md: "at least 50 ms" for throughput); an open
+ * transaction hides all behind it, so that its timeout is how long a crash stalls the readers.
+ */
 static const struct role_property presets[] = {
     {EVERY, "bootstrap.servers", "localhost:9092"},
     {EVERY, "socket.nagle.disable", "true"},
