@@ -56,6 +56,7 @@ struct feed {
 	size_t queued_n;
 	uint64_t bytes, bytes_loading; /* bytes_loading: expected of the loads under way */
 	uint64_t tick;
+	struct feed_pool pool;
 };
 
 /* ---- opening and closing ---- */
@@ -105,13 +106,13 @@ feed_open(struct feed **out, const struct feed_options *o, struct failure *f)
 }
 
 static void
-close_domain(struct domain *m)
+close_domain(struct domain *m, struct feed_pool *pool)
 {
 	for (size_t p = 0; p < m->partitions_n; p++) {
 		while (m->partition[p].block != NULL) {
 			struct feed_block *next = m->partition[p].block->next_in_partition;
 
-			feed_block_close(m->partition[p].block);
+			feed_block_close(m->partition[p].block, pool);
 			m->partition[p].block = next;
 		}
 	}
@@ -134,7 +135,8 @@ feed_close(struct feed *d)
 		free(d->load[i].bytes);
 	}
 	for (size_t i = 0; i < d->domains_n; i++)
-		close_domain(&d->domain[i]);
+		close_domain(&d->domain[i], &d->pool);
+	feed_pool_close(&d->pool);
 	free(d->domain);
 	kafka_close(d->rk);
 	free(d);
@@ -156,7 +158,7 @@ feed_add_domain(struct feed *d, const char *topic, size_t partitions_n, uint64_t
 	m->name = strdup(topic);
 	m->topic = m->name == NULL ? NULL : rd_kafka_topic_new(d->rk, topic, NULL);
 	if (m->partition == NULL || m->topic == NULL) {
-		close_domain(m);
+		close_domain(m, &d->pool);
 		return fail_memory(f);
 	}
 	m->partitions_n = partitions_n;
@@ -192,7 +194,7 @@ drop_block(struct feed *d, struct feed_block *b)
 		at = &(*at)->next_in_partition;
 	*at = b->next_in_partition;
 	d->bytes -= b->bytes;
-	feed_block_close(b);
+	feed_block_close(b, &d->pool);
 }
 
 static void
@@ -460,7 +462,7 @@ fill_gap(struct feed *d, struct load *l, uint64_t until, struct failure *f)
 		return fail_at(d, b, FAIL_DATA, what, f);
 	}
 	for (; want < until; want++)
-		if (!feed_block_put_bad(b, l->reason, l->bytes, l->bytes_n, l->offset))
+		if (!feed_block_put_bad(b, &d->pool, l->reason, l->bytes, l->bytes_n, l->offset))
 			return fail_memory(f);
 	return FAIL_NONE;
 }
@@ -485,9 +487,10 @@ keep_sequence(struct feed *d, struct load *l, const rd_kafka_message_t *msg,
 		p->pushed_from = s->ordinal;
 	}
 	if (payload_check_hash(&s->payload, &why) != FAIL_NONE)
-		kept = feed_block_put_bad(b, why.text, msg->payload, msg->len, msg->offset);
+		kept =
+		    feed_block_put_bad(b, &d->pool, why.text, msg->payload, msg->len, msg->offset);
 	else
-		kept = feed_block_put(b, s->payload.raw, s->payload.raw_n, msg->offset);
+		kept = feed_block_put(b, &d->pool, s->payload.raw, s->payload.raw_n, msg->offset);
 	return kept ? FAIL_NONE : fail_memory(f);
 }
 

@@ -20,36 +20,71 @@ feed_block_open(uint32_t domain, uint32_t partition, uint64_t first, uint32_t co
 }
 
 void
-feed_block_close(struct feed_block *b)
+feed_pool_close(struct feed_pool *pool)
 {
+	while (pool->chunk != NULL) {
+		struct feed_chunk *next = pool->chunk->next;
+
+		free(pool->chunk);
+		pool->chunk = next;
+	}
+	pool->n = 0;
+}
+
+void
+feed_block_close(struct feed_block *b, struct feed_pool *pool)
+{
+	struct feed_chunk *c, *next;
+
 	if (b == NULL)
 		return;
-	while (b->chunk != NULL) {
-		struct feed_chunk *next = b->chunk->next;
-
-		free(b->chunk);
-		b->chunk = next;
+	for (c = b->chunk; c != NULL; c = next) {
+		next = c->next;
+		if (c->room != FEED_CHUNK_BYTES || pool->n == FEED_POOL_MAX) {
+			free(c);
+			continue;
+		}
+		c->next = pool->chunk;
+		pool->chunk = c;
+		pool->n++;
 	}
 	free(b);
 }
 
-/* Copies bytes into the block's chunks; NULL: no memory. */
-static const uint8_t *
-keep(struct feed_block *b, const void *bytes, size_t n)
+/* An empty chunk with room for n bytes; NULL: no memory. */
+static struct feed_chunk *
+new_chunk(struct feed_pool *pool, size_t n)
 {
-	struct feed_chunk *c = b->chunk;
+	struct feed_chunk *c = pool->chunk;
 
-	if (c == NULL || c->room - c->n < n) {
+	if (n <= FEED_CHUNK_BYTES && c != NULL) {
+		pool->chunk = c->next;
+		pool->n--;
+	} else {
 		size_t room = n > FEED_CHUNK_BYTES ? n : FEED_CHUNK_BYTES;
 
 		c = malloc(sizeof(*c) + room);
 		if (c == NULL)
 			return NULL;
-		c->n = 0;
 		c->room = room;
+	}
+	c->n = 0;
+	return c;
+}
+
+/* Copies bytes into the block's chunks; NULL: no memory. */
+static const uint8_t *
+keep(struct feed_block *b, struct feed_pool *pool, const void *bytes, size_t n)
+{
+	struct feed_chunk *c = b->chunk;
+
+	if (c == NULL || c->room - c->n < n) {
+		c = new_chunk(pool, n);
+		if (c == NULL)
+			return NULL;
 		c->next = b->chunk;
 		b->chunk = c;
-		b->bytes += room;
+		b->bytes += c->room;
 	}
 	memcpy(c->bytes + c->n, bytes, n);
 	c->n += n;
@@ -57,12 +92,13 @@ keep(struct feed_block *b, const void *bytes, size_t n)
 }
 
 bool
-feed_block_put(struct feed_block *b, const uint8_t *payload, size_t n, int64_t offset)
+feed_block_put(
+    struct feed_block *b, struct feed_pool *pool, const uint8_t *payload, size_t n, int64_t offset)
 {
 	struct feed_record *r = &b->record[b->filled];
 
 	assert(b->filled < b->count && n > 0);
-	r->payload = keep(b, payload, n);
+	r->payload = keep(b, pool, payload, n);
 	r->n = n;
 	r->offset = offset;
 	b->filled += r->payload != NULL;
@@ -70,15 +106,15 @@ feed_block_put(struct feed_block *b, const uint8_t *payload, size_t n, int64_t o
 }
 
 bool
-feed_block_put_bad(
-    struct feed_block *b, const char *reason, const uint8_t *bytes, size_t n, int64_t offset)
+feed_block_put_bad(struct feed_block *b, struct feed_pool *pool, const char *reason,
+    const uint8_t *bytes, size_t n, int64_t offset)
 {
 	struct feed_record *r = &b->record[b->filled];
 	size_t kept = n < FEED_BAD_BYTES_MAX ? n : FEED_BAD_BYTES_MAX;
 
 	assert(b->filled < b->count);
-	r->reason = (const char *)keep(b, reason, strlen(reason) + 1);
-	r->bytes = kept > 0 ? keep(b, bytes, kept) : NULL;
+	r->reason = (const char *)keep(b, pool, reason, strlen(reason) + 1);
+	r->bytes = kept > 0 ? keep(b, pool, bytes, kept) : NULL;
 	r->bytes_n = r->bytes != NULL ? kept : 0;
 	r->offset = offset;
 	b->filled += r->reason != NULL;

@@ -10,12 +10,22 @@
 
 enum feed_state { FEED_QUEUED, FEED_LOADING, FEED_READY };
 
-enum { FEED_CHUNK_BYTES = 256 << 10 };
+enum {
+	FEED_CHUNK_BYTES = 256 << 10,
+	FEED_POOL_MAX =
+	    64, /* chunks kept for the next block: fresh memory costs more than the copy */
+};
 
 struct feed_chunk {
 	struct feed_chunk *next;
 	size_t n, room;
 	uint8_t bytes[];
+};
+
+/* Chunks of FEED_CHUNK_BYTES that no block uses at the moment; a zeroed pool is empty. */
+struct feed_pool {
+	struct feed_chunk *chunk;
+	size_t n;
 };
 
 struct feed_block {
@@ -34,14 +44,18 @@ struct feed_block {
 	struct feed_record record[]; /* [count] */
 };
 
+void feed_pool_close(struct feed_pool *pool);
+
 /* NULL: no memory. */
 struct feed_block *feed_block_open(
     uint32_t domain, uint32_t partition, uint64_t first, uint32_t count);
-void feed_block_close(struct feed_block *b);
+/* Gives its chunks to the pool. NULL is accepted. */
+void feed_block_close(struct feed_block *b, struct feed_pool *pool);
 
 /* Appends the next ordinal's payload (copied), or its reason and bytes. False: no memory. */
-bool feed_block_put(struct feed_block *b, const uint8_t *payload, size_t n, int64_t offset);
-bool feed_block_put_bad(
-    struct feed_block *b, const char *reason, const uint8_t *bytes, size_t n, int64_t offset);
+bool feed_block_put(
+    struct feed_block *b, struct feed_pool *pool, const uint8_t *payload, size_t n, int64_t offset);
+bool feed_block_put_bad(struct feed_block *b, struct feed_pool *pool, const char *reason,
+    const uint8_t *bytes, size_t n, int64_t offset);
 
 #endif
