@@ -56,7 +56,7 @@ skip_trailer(struct stream *s, struct gz *g, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Goes to the next member, or sets done. */
+/* Goes to the next member, or sets done. The first byte of a mark alone is a member cut off. */
 static enum fail_code
 next_member(struct stream *s, struct gz *g, struct failure *f)
 {
@@ -67,10 +67,6 @@ next_member(struct stream *s, struct gz *g, struct failure *f)
 	left = s->n - s->at;
 	if (left == 0 || s->stored[s->at] != 0x1f || (left > 1 && s->stored[s->at + 1] != 0x8b))
 		return skip_trailer(s, g, f);
-	if (left == 1) {
-		s->at++;
-		return fail_truncated(s, f);
-	}
 	if (inflateReset(&g->z) != Z_OK)
 		return fail_memory(f);
 	g->between = false;

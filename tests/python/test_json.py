@@ -113,7 +113,7 @@ STRINGS = in_text(
     b'"\\u0041"', b'"\\U0041"', b'"\\u004"', b'"\\u004g"', b'"\\u00 41"', b'"\\u+041"', b'"\\u"',
     b'"\\u0000"', b'"\\uFFFF"', b'"\\ufffe"', b'"\\uD83D\\uDE00"', b'"\\ud83d\\ude00"',
     b'"\\ud83d"', b'"\\ude00"', b'"\\ude00\\ud83d"', b'"\\ud83d\\ud83d\\ude00"', b'"\\ud83dx"',
-    b'"\\ud83d\\n"', b'"\\ud83d\\u0041"', b'"\\ud83d\\u"', b'"\\ud83d\\ude0"', b'"\\ud83d\\"',
+    b'"\\ud83d\\n"', b'"\\ud83d\\u0041"', b'"\\ud83d\\ue000"', b'"\\ud83d\\u"', b'"\\ud83d\\ude0"', b'"\\ud83d\\"',
     b'"\\ud83d\\ude00\\ude00"', b'"\\udbff\\udfff"', b'"\\ud800\\udc00"', b'"\\ud7ff\\ue000"',
     *[b'"a' + bytes([c]) + b'b"' for c in range(0x20)], b'"\x7f"', b'"\xc2\x80"', b'"\xe2\x80\xa8"',
     *[b'"' + b"x" * n + bytes([c]) + b"y" * m + b'"' for n in range(9) for m in (0, 9) for c in b'\n\x1f "\\\xff'],

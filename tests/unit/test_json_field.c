@@ -98,6 +98,7 @@ test_escapes_are_decoded(void **unused)
 	    {"\\ud83d\\n", "\xef\xbf\xbd\n"},
 	    {"\\ud83d\\u0041", "\xef\xbf\xbd"
 			       "A"},
+	    {"\\ud83d\\ue000", "\xef\xbf\xbd\xee\x80\x80"},
 	    {"\\ud83d\\ud83d\\ude00", "\xef\xbf\xbd\xf0\x9f\x98\x80"},
 	    {"\\ude00\\ud83d", "\xef\xbf\xbd\xef\xbf\xbd"},
 	    {"\\ud7ff\\ue000", "\xed\x9f\xbf\xee\x80\x80"},
@@ -159,6 +160,8 @@ test_what_is_wrong_is_told_with_its_byte(void **unused)
 	    {"{\"a\":\"\\ud800\\u12\"}", "byte 16: \\u takes four hexadecimal digits"},
 	    {"{\"a\":\"b\nc\"}", "byte 7: a control character in a string must be escaped"},
 	    {"{\"b\":\"b\tc\"}", "byte 7: a control character in a string must be escaped"},
+	    {"{\"b\":\"0123456789\x1f 0123456789\"}",
+		"byte 16: a control character in a string must be escaped"},
 	    {"{\"a\tb\":1}", "byte 3: a control character in a string must be escaped"},
 	    {"\xef\xbb\xbf{}", "byte 0: a value is missing"},
 	    {"[1]", "byte 0: an object is wanted"},
