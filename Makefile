@@ -14,16 +14,22 @@ OURS    := -std=c11 -D_GNU_SOURCE -DRIFFLE_VERSION='"$(VERSION)"' -I. -fPIC -pth
 	$(if $(CI),-Werror)
 COMPILE  = $(CC) $(OURS) $(shell pkg-config --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
 LIBS     = $(shell pkg-config --libs $(PACKAGES)) -lm
-LINK     = $(CC) -pthread $(CFLAGS) $(LDFLAGS)
+LINK     = $(CC) -pthread $(CFLAGS) $(LDFLAGS) -Wl,--as-needed
+PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 objects  = $(patsubst %.c,$B/%.o,$(wildcard $(addsuffix /*.c,$1)))
 programs = $(patsubst %.c,$B/%,$(wildcard $1))
 CORE    := $(call objects,common producer producer/tokenizer consumer) $B/gen/schema_text.o
 TESTS   := $(call programs,tests/unit/test_*.c)
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
+# What decides does no I/O and reads no clock.
+DECISIONS = $(wildcard common/schedule.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] \
+	consumer/mixer*.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch])
 SOURCES  = $(wildcard */*.[ch] */*/*.[ch])
 
 build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
+
+all-programs: build $(TESTS)
 
 deps:  ## install what building and testing need (Debian packages)
 	@scripts/deps
@@ -31,11 +37,17 @@ deps:  ## install what building and testing need (Debian packages)
 $B/riffle: $(call objects,cli) $B/core.a
 	$(LINK) -o $@ $^ $(LIBS)
 
-$B/core.a $B/libriffle.a: $(CORE)
+$B/core.a: $(CORE)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
 # The library is whatever riffle.o needs of the rest; only RIFFLE_API symbols are visible.
+$B/libriffle.a: $B/consumer/riffle.o $B/core.a
+	$(CC) -r -nostdlib -o $B/libriffle.o $^
+	objcopy --localize-hidden $B/libriffle.o
+	@rm -f $@
+	$(AR) rcs $@ $B/libriffle.o
+
 $B/libriffle.so.0: $B/consumer/riffle.o $B/core.a
 	$(LINK) -shared -Wl,-soname,libriffle.so.0 -Wl,--no-undefined -o $@ $^ $(LIBS)
 
@@ -63,18 +75,18 @@ unit: $(TESTS)  ## run every unit test; needs no broker
 	@scripts/run-tests $^
 
 asan:  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(MAKE) --no-print-directory B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' unit
+	@$(PARALLEL) B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' unit
 
 test: deps  ## everything: unit, Python, and a real Kafka that it starts itself (KAFKA=4.1: the newer)
-	@$(MAKE) --no-print-directory build $(TESTS)
+	@$(PARALLEL) all-programs
 	@B=$B KAFKA=$(KAFKA) scripts/test $(TESTS)
 
 demo: deps  ## the whole pipeline on real text: produce, mix, train, kill, resume
-	@$(MAKE) --no-print-directory build
+	@$(PARALLEL) build
 	@B=$B scripts/demo
 
 bench: deps  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
-	@$(MAKE) --no-print-directory build
+	@$(PARALLEL) build
 	@B=$B scripts/bench
 
 check: layers format-check  ## layers, format, generated documents, warnings, static analysis
@@ -84,6 +96,7 @@ layers:  ## fail if an include crosses a module boundary
 	@! grep -nE '^#include "(producer|consumer|cli|tests)/' common/*.[ch]
 	@! grep -nE '^#include "(consumer|cli|tests)/' producer/*.[ch] producer/*/*.[ch]
 	@! grep -nE '^#include "(producer|cli|tests)/' consumer/*.[ch]
+	@! grep -nE '^#include <(librdkafka/|yaml|stdio|time|unistd|sys/)' $(DECISIONS)
 
 format-check:  ## fail where clang-format would change a file
 	@clang-format --dry-run -Werror $(SOURCES)
@@ -95,6 +108,6 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build deps unit asan test demo bench check layers format-check install help
+.PHONY: build all-programs deps unit asan test demo bench check layers format-check install help
 .SECONDARY:
--include $(shell find $B -name '*.d' 2>/dev/null)
+-include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

@@ -1,4 +1,4 @@
-/* test.h -- cmocka with what it needs before it; its macro `fail` gives way to failure.h's function. */
+/* test.h -- cmocka and what it needs; its macro `fail` gives way to failure.h's function. */
 #ifndef TESTS_UNIT_TEST_H
 #define TESTS_UNIT_TEST_H
 
