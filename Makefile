@@ -25,7 +25,7 @@ OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 # What decides does no I/O and reads no clock.
 DECISIONS = $(wildcard common/schedule.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] \
 	consumer/mixer*.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch])
-SOURCES  = $(wildcard */*.[ch] */*/*.[ch])
+SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch]))
 
 build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
 
