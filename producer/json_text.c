@@ -182,16 +182,23 @@ decode_unicode(struct json_text *t, char **out)
 static bool
 decode_escape(struct json_text *t, char **out)
 {
-	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
-	const char *found;
+	static const char meant[128] = {['"'] = '"',
+	    ['\\'] = '\\',
+	    ['/'] = '/',
+	    ['b'] = '\b',
+	    ['f'] = '\f',
+	    ['n'] = '\n',
+	    ['r'] = '\r',
+	    ['t'] = '\t'};
+	unsigned char letter;
 
 	t->at++;
 	if (json_text_take(t, 'u'))
 		return decode_unicode(t, out);
-	found = t->at < t->end ? memchr(letters, *t->at, sizeof(letters) - 1) : NULL;
-	if (found == NULL)
+	letter = t->at < t->end ? (unsigned char)*t->at : 0;
+	if (letter >= sizeof(meant) || meant[letter] == 0)
 		return json_text_bad(t, "no such escape");
-	*(*out)++ = meant[found - letters];
+	*(*out)++ = meant[letter];
 	t->at++;
 	return true;
 }
