@@ -180,19 +180,25 @@ lane_seek_init(struct lane_seek *s, uint64_t wanted, int64_t low, int64_t high)
 	decide(s);
 }
 
-/* A first record at or after `asked`, which itself is at `offset`. */
+/* A first record at or after `asked`, which itself is at `offset`. What has been read wins over a
+ * commit that it contradicts. */
 static void
 learn(struct lane_seek *s, int64_t asked, int64_t offset, uint64_t step)
 {
 	if (step > s->wanted) {
-		if (!s->above.known || asked < s->above.offset)
+		if (!s->above.known || asked < s->above.offset ||
+		    s->above.offset <= s->below.offset)
 			s->above = (struct lane_seek_point){true, asked, step};
+		if (s->below.known && s->below.offset >= asked)
+			s->below = s->first = (struct lane_seek_point){s->low == 0, 0, 0};
 		return;
 	}
 	if (!s->first.known)
 		s->first = (struct lane_seek_point){true, offset, step};
 	if (!s->below.known || offset >= s->below.offset)
 		s->below = (struct lane_seek_point){true, offset, step};
+	if (s->above.known && s->above.offset <= s->below.offset)
+		s->above.known = false;
 }
 
 void
@@ -200,8 +206,9 @@ lane_seek_hint(struct lane_seek *s, int64_t offset, uint64_t step)
 {
 	assert(s->rounds == 0);
 
-	if (offset < s->low || offset > s->end || step >= LANE_SEEK_STEP_MAX)
-		return;
+	if (offset < s->low || offset > s->end || step >= LANE_SEEK_STEP_MAX ||
+	    (s->low == 0 && (uint64_t)offset < step))
+		return; /* a step has as many offsets below it at least as there are steps */
 	learn(s, offset, offset, step);
 	decide(s);
 }

@@ -73,7 +73,8 @@ void lane_seek_init(struct lane_seek *s, uint64_t wanted, int64_t low, int64_t h
 
 /*
  * Tells what is known without asking: that the first visible record at or after `offset` has
- * `step` (a commit). Only before the first report. A hint outside the watermarks is ignored.
+ * `step` (a commit). Only before the first report. A hint outside the watermarks is ignored; one
+ * that is wrong costs rounds, and can lead too high, which the reader must notice.
  */
 void lane_seek_hint(struct lane_seek *s, int64_t offset, uint64_t step);
 

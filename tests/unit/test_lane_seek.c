@@ -304,6 +304,27 @@ test_a_hint_outside_the_watermarks_is_ignored(void **unused)
 	assert_int_equal(s.offset, 1000);
 }
 
+/* An offset below the step's record leads to it; any other is noticed by the reader. */
+static void
+test_a_wrong_commit_of_a_step_above_does_not_overshoot(void **unused)
+{
+	struct log l = {0};
+
+	(void)unused;
+	fill(&l, &shapes[4]);
+	for (int i = 0; i < 2000; i++) {
+		struct lane_seek s;
+		uint64_t wanted = (uint64_t)random_in(0, l.steps - 2);
+		uint64_t committed = (uint64_t)random_in((int64_t)wanted + 1, l.steps - 1);
+
+		lane_seek_init(&s, wanted, l.low, l.high);
+		lane_seek_hint(&s, random_in(0, l.high), committed);
+		search(&s, &l, 200);
+		read_in_vain(&s, &l);
+	}
+	free(l.entry);
+}
+
 static void
 test_the_largest_step_and_offsets_do_not_overflow(void **unused)
 {
@@ -330,6 +351,7 @@ main(void)
 	    cmocka_unit_test(test_a_commit_ahead_or_behind_bounds_the_search),
 	    cmocka_unit_test(test_step_0_and_an_empty_lane_ask_nothing),
 	    cmocka_unit_test(test_a_hint_outside_the_watermarks_is_ignored),
+	    cmocka_unit_test(test_a_wrong_commit_of_a_step_above_does_not_overshoot),
 	    cmocka_unit_test(test_the_largest_step_and_offsets_do_not_overflow),
 	};
 	const char *seed = getenv("RIFFLE_TEST_SEED");
