@@ -19,7 +19,7 @@
 #include <xxhash.h>
 
 #include "producer/json_field.h"
-#include "producer/tokenizer/split.h"
+#include "producer/tokenizer/splitter.h"
 #include "producer/tokenizer/tokenizer.h"
 
 enum { RUNS_PRESET = 5, RUNS_MAX = 99, PIECES = 1024 };
@@ -132,7 +132,7 @@ pass(struct encoder *e, const struct documents *d, XXH64_state_t *h, uint64_t *t
 }
 
 static double
-split_pass(enum split_pattern pattern, const struct documents *d, uint64_t *pieces)
+split_pass(enum splitter_pattern pattern, const struct documents *d, uint64_t *pieces)
 {
 	static uint32_t end[PIECES];
 	double begun = now();
@@ -140,7 +140,7 @@ split_pass(enum split_pattern pattern, const struct documents *d, uint64_t *piec
 	*pieces = 0;
 	for (size_t i = 0, at = 0; i < d->n; i++)
 		while (at < d->end[i]) {
-			size_t n = split_pieces(
+			size_t n = splitter_pieces(
 			    pattern, (const uint8_t *)d->bytes + at, d->end[i] - at, end, PIECES);
 
 			*pieces += n;
@@ -167,14 +167,14 @@ print(const char *what, double *seconds, size_t runs, size_t bytes)
 	    mb / seconds[runs / 2], mb / seconds[0]);
 }
 
-static enum split_pattern
+static enum splitter_pattern
 pattern_of(const char *text)
 {
-	for (int i = 0; i < SPLIT_PATTERNS; i++)
-		if (strcmp(text, split_pattern_text[i]) == 0)
-			return (enum split_pattern)i;
+	for (int i = 0; i < SPLITTER_PATTERNS; i++)
+		if (strcmp(text, splitter_pattern_text[i]) == 0)
+			return (enum splitter_pattern)i;
 	need(false, "unknown pattern");
-	return SPLIT_PATTERNS;
+	return SPLITTER_PATTERNS;
 }
 
 int

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/tokenizer/long_cache.h"
 #include "producer/tokenizer/merge.h"
 #include "producer/tokenizer/piece_cache.h"
 #include "producer/tokenizer/tokenizer_table.h"
 #include "producer/utf8.h"
 
 enum {
-	BATCH_PIECES = 256 + SPLIT_SLACK, /* looked up together, so that their lines arrive */
-	SHORT_IDS_MAX = PIECE_CACHE_KEY_MAX,
+	BATCH_PIECES = 256 + SPLITTER_SLACK, /* looked up together, so that their lines arrive */
 };
 
 _Static_assert(VOCABULARY_IDS_MAX <= 1 << 24, "an id in the cache has 24 bits");
@@ -24,6 +24,7 @@ struct lookup {
 struct encoder {
 	const struct tokenizer *t;
 	struct piece_cache cache;
+	struct long_cache long_cache;
 	struct merge_scratch *merge;
 	char *replaced; /* the text with U+FFFD where it was not UTF-8; [replaced_room] */
 	size_t replaced_room;
@@ -67,6 +68,7 @@ encoder_open(struct encoder **out, const struct tokenizer *t, struct failure *f)
 		return fail_memory(f);
 	e->t = t;
 	if (piece_cache_open(&e->cache, f) != FAIL_NONE ||
+	    long_cache_open(&e->long_cache, f) != FAIL_NONE ||
 	    merge_scratch_open(&e->merge, t->vocabulary.ids, f) != FAIL_NONE) {
 		encoder_close(e);
 		return f->code;
@@ -81,6 +83,7 @@ encoder_close(struct encoder *e)
 	if (e == NULL)
 		return;
 	merge_scratch_close(e->merge);
+	long_cache_close(&e->long_cache);
 	piece_cache_close(&e->cache);
 	free(e->replaced);
 	free(e);
@@ -106,17 +109,35 @@ merge(
 	return FAIL_NONE;
 }
 
-/* A piece that the cache does not have: merges it, and puts it there if it fits. */
+/* A piece that the first cache does not have: appends its ids, and remembers them. */
 static enum fail_code
-encode_new(struct encoder *e, const struct lookup *l, const uint8_t *piece, size_t n,
+encode_rare(struct encoder *e, const struct lookup *l, const uint8_t *piece, size_t n,
     struct token_buffer *out, struct failure *f)
 {
-	size_t before = out->n;
+	const struct long_entry *known;
+	size_t before = out->n, count;
 
+	if (l->key.high != 0 &&
+	    piece_cache_get_aside(&e->cache, l->line, l->key, out->id + out->n, &count)) {
+		out->n += count;
+		return FAIL_NONE;
+	}
+	/* A piece has no more ids than bytes, so the shortest are never there. */
+	known = n > PIECE_CACHE_IDS_MAX ? long_cache_get(&e->long_cache, piece, n) : NULL;
+	if (known != NULL) {
+		if (token_buffer_reserve(out, LONG_CACHE_IDS_MAX, f) != FAIL_NONE)
+			return f->code;
+		memcpy(out->id + out->n, known->id, sizeof(known->id));
+		out->n += known->ids_n;
+		return FAIL_NONE;
+	}
 	if (merge(e, piece, n, out, f) != FAIL_NONE)
 		return f->code;
-	if (l->key.high != 0 && out->n - before <= PIECE_CACHE_IDS_MAX)
-		piece_cache_put(&e->cache, l->key, out->id + before, out->n - before);
+	count = out->n - before;
+	if (l->key.high != 0 && count <= PIECE_CACHE_IDS_MAX)
+		piece_cache_put(&e->cache, l->key, out->id + before, count);
+	else
+		long_cache_put(&e->long_cache, piece, n, out->id + before, count);
 	return FAIL_NONE;
 }
 
@@ -163,7 +184,7 @@ encode_batch(struct encoder *e, const uint8_t *text, size_t n, size_t count,
 			out->n += ids;
 			continue;
 		}
-		if (encode_new(e, l, text + at, e->end[i] - at, out, f) != FAIL_NONE ||
+		if (encode_rare(e, l, text + at, e->end[i] - at, out, f) != FAIL_NONE ||
 		    token_buffer_reserve(out, (count - i) * PIECE_CACHE_IDS_MAX, f) != FAIL_NONE)
 			return f->code;
 	}
@@ -194,15 +215,15 @@ enum fail_code
 encoder_encode(
     struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f)
 {
-	if (n > SPLIT_TEXT_MAX / UTF8_REPLACED_FACTOR)
+	if (n > SPLITTER_TEXT_MAX / UTF8_REPLACED_FACTOR)
 		return fail(f, FAIL_MEMORY, "a text of %zu bytes: at most %d can be tokenised", n,
-		    SPLIT_TEXT_MAX / UTF8_REPLACED_FACTOR);
+		    SPLITTER_TEXT_MAX / UTF8_REPLACED_FACTOR);
 	if (!utf8_valid(text, n) && replace(e, &text, &n, f) != FAIL_NONE)
 		return f->code;
 	for (size_t at = 0, count; at < n; at += e->end[count - 1]) {
 		const uint8_t *from = (const uint8_t *)text + at;
 
-		count = split_pieces(e->t->pattern, from, n - at, e->end, BATCH_PIECES);
+		count = splitter_pieces(e->t->pattern, from, n - at, e->end, BATCH_PIECES);
 		if (encode_batch(e, from, n - at, count, out, f) != FAIL_NONE)
 			return f->code;
 	}

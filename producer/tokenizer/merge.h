@@ -16,7 +16,7 @@
 #include "producer/tokenizer/pair_table.h"
 
 enum {
-	MERGE_SHORT_MAX = 64,     /* bytes of a piece that small arrays are used for */
+	MERGE_SHORT_MAX = 128,    /* bytes of a piece that small arrays are used for */
 	MERGE_KEPT_MAX = 1 << 20, /* scratch for longer pieces is given back after each */
 };
 

@@ -57,13 +57,26 @@ piece_cache_close(struct piece_cache *c)
 	c->entry = NULL;
 }
 
-/* The new piece goes first, the one that was first goes second, the second is forgotten. */
+/*
+ * A free entry of either line is taken. Without one the new piece goes first, the one that was
+ * first goes second, and the second is forgotten.
+ */
 static void
 insert(struct piece_cache *c, const struct piece_entry *new)
 {
-	struct piece_entry *e = &c->entry[piece_cache_line(c, new->key)];
+	size_t line = piece_cache_line(c, new->key);
+	struct piece_entry *e = &c->entry[line], *aside = &c->entry[line ^ 2];
+	struct piece_entry *free_one = e[0].key.high == 0       ? &e[0]
+				       : e[1].key.high == 0     ? &e[1]
+				       : aside[1].key.high == 0 ? &aside[1]
+				       : aside[0].key.high == 0 ? &aside[0]
+								: NULL;
 
-	c->used += e[1].key.high == 0;
+	if (free_one != NULL) {
+		*free_one = *new;
+		c->used++;
+		return;
+	}
 	e[1] = e[0];
 	e[0] = *new;
 }
@@ -93,7 +106,7 @@ piece_cache_grow(struct piece_cache *c)
 	larger.entry = allocate(entries(&larger));
 	if (larger.entry == NULL)
 		return; /* the old one goes on, and forgets more */
-	for (size_t i = entries(c); i-- > 0;)
+	for (size_t i = 0; i < entries(c); i++)
 		if (c->entry[i].key.high != 0)
 			insert(&larger, &c->entry[i]);
 	free(c->entry);

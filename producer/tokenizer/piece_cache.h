@@ -2,10 +2,10 @@
  * piece_cache.h -- the ids of pieces that came before: one thread's own, no locks.
  *
  * A piece of up to 15 bytes is its own key: two words that hold its bytes and its length. An entry
- * holds up to four ids beside the key in 32 bytes; two entries, the ways, share a cache line, and a
- * piece can be in one line only. So a look-up is one line, which can be fetched ahead for a whole
- * batch of pieces, and a full line gives up its older piece. The table doubles as it fills, up to
- * PIECE_CACHE_ENTRIES_MAX; after that it only forgets.
+ * holds up to four ids beside the key in 32 bytes; two entries share a cache line. A piece has its
+ * line, which can be fetched ahead for a whole batch of pieces, and a second one, the neighbour of
+ * the first, where it goes if the first is full. Where both are, the line gives up its older piece.
+ * The table doubles as it fills, up to PIECE_CACHE_ENTRIES_MAX; after that it only forgets.
  *
  * What is in it never changes what comes out: entries hold what merge_piece() gave.
  */
@@ -50,7 +50,7 @@ struct piece_cache {
 enum fail_code piece_cache_open(struct piece_cache *c, struct failure *f);
 void piece_cache_close(struct piece_cache *c);
 
-/* Remembers id[n], 0 < n <= PIECE_CACHE_IDS_MAX, for a key that is not there. */
+/* Remembers id[n], 0 < n <= PIECE_CACHE_IDS_MAX, for a key that is in neither line. */
 void piece_cache_put(struct piece_cache *c, struct piece_key key, const uint32_t *id, size_t n);
 
 /*
@@ -112,6 +112,14 @@ piece_cache_get(
 	out[2] = (uint32_t)ids[1];
 	out[3] = (uint32_t)(ids[1] >> 32);
 	return first == 0 || second == 0;
+}
+
+/* The same in the neighbour of the line, for a piece that is not in it. */
+static inline bool
+piece_cache_get_aside(
+    const struct piece_cache *c, size_t line, struct piece_key key, uint32_t *out, size_t *n)
+{
+	return piece_cache_get(c, line ^ 2, key, out, n);
 }
 
 #endif

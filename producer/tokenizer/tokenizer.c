@@ -21,17 +21,17 @@ enum { SPECIALS_MAX = 5, SPECIALS_TEXT_MAX = 512 };
  * (openai_public.py). A file of another size has none.
  */
 static const struct encoding {
-	enum split_pattern pattern;
+	enum splitter_pattern pattern;
 	uint32_t ids; /* the highest rank + 1 */
 	size_t specials_n;
 	struct special special[SPECIALS_MAX];
 } encodings[] = {
-    {SPLIT_GPT2, 50256, 1, {{"<|endoftext|>", 50256}}}, /* gpt2, r50k_base */
-    {SPLIT_GPT2, 50281, 1, {{"<|endoftext|>", 50256}}}, /* p50k_base: a hole at 50256 */
-    {SPLIT_CL100K, 100256, 5,
+    {SPLITTER_GPT2, 50256, 1, {{"<|endoftext|>", 50256}}}, /* gpt2, r50k_base */
+    {SPLITTER_GPT2, 50281, 1, {{"<|endoftext|>", 50256}}}, /* p50k_base: a hole at 50256 */
+    {SPLITTER_CL100K, 100256, 5,
 	{{"<|endoftext|>", 100257}, {"<|fim_prefix|>", 100258}, {"<|fim_middle|>", 100259},
 	    {"<|fim_suffix|>", 100260}, {"<|endofprompt|>", 100276}}},
-    {SPLIT_O200K, 199998, 2, {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}},
+    {SPLITTER_O200K, 199998, 2, {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}},
 };
 
 static enum fail_code
@@ -40,13 +40,13 @@ find_pattern(struct tokenizer *t, const struct tokenizer_options *o, struct fail
 	char known[64] = "";
 	size_t used = 0;
 
-	for (size_t i = 0; i < SPLIT_PATTERNS; i++) {
-		if (o->pattern != NULL && strcmp(o->pattern, split_pattern_text[i]) == 0) {
-			t->pattern = (enum split_pattern)i;
+	for (size_t i = 0; i < SPLITTER_PATTERNS; i++) {
+		if (o->pattern != NULL && strcmp(o->pattern, splitter_pattern_text[i]) == 0) {
+			t->pattern = (enum splitter_pattern)i;
 			return FAIL_NONE;
 		}
 		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
-		    i == 0 ? "" : ", ", split_pattern_text[i]);
+		    i == 0 ? "" : ", ", splitter_pattern_text[i]);
 		assert(used < sizeof(known));
 	}
 	if (o->pattern == NULL)
@@ -117,7 +117,7 @@ fail_eos(const struct tokenizer *t, const struct tokenizer_options *o, struct fa
 		    "tokenizer %s: eos \"%s\" is not a token; with %" PRIu32
 		    " ranks and pattern %s no special tokens are known, so name a token of the "
 		    "file",
-		    o->file, o->eos, t->vocabulary.ids, split_pattern_text[t->pattern]);
+		    o->file, o->eos, t->vocabulary.ids, splitter_pattern_text[t->pattern]);
 	return fail(f, FAIL_CONFIG,
 	    "tokenizer %s: eos \"%s\" is not a token; the special tokens are %s", o->file, o->eos,
 	    list);
@@ -161,7 +161,7 @@ make_fingerprint(struct tokenizer *t, struct failure *f)
 		return fail_memory(f);
 	XXH64_reset(h, 0);
 	hash_text(h, kind, strlen(kind));
-	hash_text(h, split_pattern_text[t->pattern], strlen(split_pattern_text[t->pattern]));
+	hash_text(h, splitter_pattern_text[t->pattern], strlen(splitter_pattern_text[t->pattern]));
 	hash_text(h, UNICODE_CLASS_VERSION, strlen(UNICODE_CLASS_VERSION));
 	number = htole32(t->vocabulary.ids);
 	XXH64_update(h, &number, sizeof(number));

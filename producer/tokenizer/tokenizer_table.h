@@ -5,7 +5,7 @@
 #define PRODUCER_TOKENIZER_TOKENIZER_TABLE_H
 
 #include "producer/tokenizer/pair_table.h"
-#include "producer/tokenizer/split.h"
+#include "producer/tokenizer/splitter.h"
 #include "producer/tokenizer/tokenizer.h"
 #include "producer/tokenizer/vocabulary.h"
 
@@ -16,7 +16,7 @@ struct special {
 };
 
 struct tokenizer {
-	enum split_pattern pattern;
+	enum splitter_pattern pattern;
 	struct vocabulary vocabulary;
 	struct pair_table pairs;
 	const struct special *special; /* [specials_n], static, by id */

@@ -2,9 +2,7 @@
 
 #include <stdlib.h>
 
-/* Odd numbers of 64 random bits (digits of pi, as in Blowfish's subkeys). */
-#define MIX_A UINT64_C(0x243F6A8885A308D3)
-#define MIX_B UINT64_C(0x13198A2E03707345)
+#include "producer/tokenizer/bytes_hash.h"
 
 void
 vocabulary_close(struct vocabulary *v)
@@ -15,36 +13,10 @@ vocabulary_close(struct vocabulary *v)
 	memset(v, 0, sizeof(*v));
 }
 
-static uint64_t
-mix(uint64_t h, uint64_t word)
-{
-	h = (h ^ word) * MIX_A;
-	return h ^ h >> 32;
-}
-
-/* Tokens are short: eight bytes a step, the last step overlaps. */
-static uint64_t
-hash(const uint8_t *p, size_t n)
-{
-	uint64_t h = MIX_B ^ n, word = 0;
-
-	if (n < 8) {
-		for (size_t i = 0; i < n; i++)
-			word |= (uint64_t)p[i] << 8 * i;
-		return mix(h, word) * MIX_B;
-	}
-	for (size_t at = 0; at + 8 < n; at += 8) {
-		memcpy(&word, p + at, 8);
-		h = mix(h, word);
-	}
-	memcpy(&word, p + n - 8, 8);
-	return mix(h, word) * MIX_B;
-}
-
 static uint64_t *
 find_slot(const struct vocabulary *v, const uint8_t *token, size_t n)
 {
-	uint64_t h = hash(token, n), tag = h >> 32 << 32;
+	uint64_t h = bytes_hash(token, n), tag = h >> 32 << 32;
 
 	for (uint64_t at = h >> 20;; at++) {
 		uint64_t *slot = &v->slot[at & v->slot_mask];
@@ -64,7 +36,7 @@ find_slot(const struct vocabulary *v, const uint8_t *token, size_t n)
 static void
 take(struct vocabulary *v, uint32_t id, uint64_t *slot, const uint8_t *token, size_t n)
 {
-	*slot = hash(token, n) >> 32 << 32 | (id + 1);
+	*slot = bytes_hash(token, n) >> 32 << 32 | (id + 1);
 	if (n > v->longest)
 		v->longest = (uint32_t)n;
 }

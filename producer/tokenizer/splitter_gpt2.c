@@ -1,6 +1,6 @@
-/* The pattern of gpt2 and r50k; see split.h. */
-#include "producer/tokenizer/split.h"
-#include "producer/tokenizer/split_rule.h"
+/* The pattern of gpt2 and r50k; see splitter.h. */
+#include "producer/tokenizer/splitter.h"
+#include "producer/tokenizer/splitter_rule.h"
 
 static const unsigned run_set[] = {
     [CLASS_OTHER] = SET_OTHER,
@@ -13,18 +13,18 @@ static const unsigned run_set[] = {
 };
 
 size_t
-split_gpt2(const uint8_t *p, const uint8_t *end)
+splitter_gpt2(const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *first = p;
 	enum unicode_class class;
-	size_t n = split_contraction(p, end, false);
+	size_t n = splitter_contraction(p, end, false);
 
 	if (n > 0)
 		return n;
 	if (*p == ' ' && end - p > 1)
 		first++;
-	n = split_look(first, &class);
+	n = splitter_look(first, &class);
 	if (class == CLASS_SPACE)
-		return (size_t)(split_space(p, end) - p);
-	return (size_t)(split_run(first + n, end, run_set[class]) - p);
+		return (size_t)(splitter_space(p, end) - p);
+	return (size_t)(splitter_run(first + n, end, run_set[class]) - p);
 }

@@ -1,9 +1,9 @@
 /*
- * split_rule.h -- what the scalar splitters share: looking at a character, runs, contractions,
- * white space. For split_*.c only; the text is valid UTF-8 in [p, end).
+ * splitter_rule.h -- what the scalar splitters share: looking at a character, runs, contractions,
+ * white space. For splitter_*.c only; the text is valid UTF-8 in [p, end).
  */
-#ifndef PRODUCER_TOKENIZER_SPLIT_RULE_H
-#define PRODUCER_TOKENIZER_SPLIT_RULE_H
+#ifndef PRODUCER_TOKENIZER_SPLITTER_RULE_H
+#define PRODUCER_TOKENIZER_SPLITTER_RULE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 /* Sets of classes. */
 #define SET(class) (1u << (class))
 
-enum split_set {
+enum splitter_set {
 	SET_SPACE = SET(CLASS_SPACE),
 	SET_NUMBER = SET(CLASS_NUMBER),
 	SET_LETTER = SET(CLASS_UPPER) | SET(CLASS_LOWER) | SET(CLASS_LETTER),
@@ -23,7 +23,7 @@ enum split_set {
 
 /* Bytes of the character that begins at p, and its class. */
 static inline size_t
-split_look(const uint8_t *p, enum unicode_class *class)
+splitter_look(const uint8_t *p, enum unicode_class *class)
 {
 	uint32_t lead = p[0];
 
@@ -46,32 +46,32 @@ split_look(const uint8_t *p, enum unicode_class *class)
 }
 
 static inline bool
-split_is_newline(uint8_t byte)
+splitter_is_newline(uint8_t byte)
 {
 	return byte == '\n' || byte == '\r';
 }
 
 /* Bytes of the character at p if its class is in `set`, else 0; 0 at the end. */
 static inline size_t
-split_one(const uint8_t *p, const uint8_t *end, unsigned set)
+splitter_one(const uint8_t *p, const uint8_t *end, unsigned set)
 {
 	enum unicode_class class;
 	size_t n;
 
 	if (p == end)
 		return 0;
-	n = split_look(p, &class);
+	n = splitter_look(p, &class);
 	return (set & SET(class)) != 0 ? n : 0;
 }
 
 /* Behind the last of the characters of `set` that begin at p. */
 static inline const uint8_t *
-split_run(const uint8_t *p, const uint8_t *end, unsigned set)
+splitter_run(const uint8_t *p, const uint8_t *end, unsigned set)
 {
 	enum unicode_class class;
 
 	while (p < end) {
-		size_t n = split_look(p, &class);
+		size_t n = splitter_look(p, &class);
 
 		if ((set & SET(class)) == 0)
 			break;
@@ -82,9 +82,9 @@ split_run(const uint8_t *p, const uint8_t *end, unsigned set)
 
 /* Behind the first of up to `most` characters of `set`. */
 static inline const uint8_t *
-split_run_of(const uint8_t *p, const uint8_t *end, unsigned set, unsigned most)
+splitter_run_of(const uint8_t *p, const uint8_t *end, unsigned set, unsigned most)
 {
-	for (size_t n; most > 0 && (n = split_one(p, end, set)) > 0; most--)
+	for (size_t n; most > 0 && (n = splitter_one(p, end, set)) > 0; most--)
 		p += n;
 	return p;
 }
@@ -94,7 +94,7 @@ split_run_of(const uint8_t *p, const uint8_t *end, unsigned set, unsigned most)
  * U+017F, the long s (C5 BF), whose upper case is S.
  */
 static inline size_t
-split_contraction(const uint8_t *p, const uint8_t *end, bool fold)
+splitter_contraction(const uint8_t *p, const uint8_t *end, bool fold)
 {
 	uint8_t a, b, bit = fold ? 0x20 : 0;
 
@@ -116,9 +116,9 @@ split_contraction(const uint8_t *p, const uint8_t *end, bool fold)
  * last character, unless it is the only one.
  */
 static inline const uint8_t *
-split_space(const uint8_t *p, const uint8_t *end)
+splitter_space(const uint8_t *p, const uint8_t *end)
 {
-	const uint8_t *after = split_run(p, end, SET_SPACE), *last = after;
+	const uint8_t *after = splitter_run(p, end, SET_SPACE), *last = after;
 
 	if (after == end)
 		return after;
@@ -130,14 +130,14 @@ split_space(const uint8_t *p, const uint8_t *end)
 
 /* The same behind \s*[\r\n]+: with a newline in it, up to the last one. */
 static inline const uint8_t *
-split_space_lines(const uint8_t *p, const uint8_t *end)
+splitter_space_lines(const uint8_t *p, const uint8_t *end)
 {
-	const uint8_t *after = split_run(p, end, SET_SPACE);
+	const uint8_t *after = splitter_run(p, end, SET_SPACE);
 
 	for (const uint8_t *q = after; q > p; q--)
-		if (split_is_newline(q[-1]))
+		if (splitter_is_newline(q[-1]))
 			return q;
-	return split_space(p, end);
+	return splitter_space(p, end);
 }
 
 #endif

@@ -1,6 +1,6 @@
-/* The pattern of o200k; see split.h. */
-#include "producer/tokenizer/split.h"
-#include "producer/tokenizer/split_rule.h"
+/* The pattern of o200k; see splitter.h. */
+#include "producer/tokenizer/splitter.h"
+#include "producer/tokenizer/splitter_rule.h"
 
 enum {
 	NUMBERS_MAX = 3,
@@ -12,7 +12,7 @@ enum {
 static const uint8_t *
 line_ends(const uint8_t *p, const uint8_t *end)
 {
-	while (p < end && (split_is_newline(*p) || *p == '/'))
+	while (p < end && (splitter_is_newline(*p) || *p == '/'))
 		p++;
 	return p;
 }
@@ -28,7 +28,7 @@ heads_and_body(const uint8_t *p, const uint8_t *end)
 	enum unicode_class class;
 
 	while (p < end) {
-		size_t n = split_look(p, &class);
+		size_t n = splitter_look(p, &class);
 
 		if ((SET(class) & SET_HEAD) == 0)
 			break;
@@ -36,8 +36,8 @@ heads_and_body(const uint8_t *p, const uint8_t *end)
 		if ((SET(class) & SET_BODY) != 0)
 			body_end = p;
 	}
-	if (split_one(p, end, SET_BODY) > 0)
-		return split_run(p, end, SET_BODY);
+	if (splitter_one(p, end, SET_BODY) > 0)
+		return splitter_run(p, end, SET_BODY);
 	return body_end;
 }
 
@@ -45,9 +45,9 @@ heads_and_body(const uint8_t *p, const uint8_t *end)
 static const uint8_t *
 heads(const uint8_t *p, const uint8_t *end)
 {
-	const uint8_t *after = split_run(p, end, SET_HEAD);
+	const uint8_t *after = splitter_run(p, end, SET_HEAD);
 
-	return after == p ? NULL : split_run(after, end, SET_BODY);
+	return after == p ? NULL : splitter_run(after, end, SET_BODY);
 }
 
 /* Both alternatives for words, each with the character before the word and without; NULL: none. */
@@ -55,9 +55,9 @@ static const uint8_t *
 word(const uint8_t *p, const uint8_t *end)
 {
 	enum unicode_class class;
-	size_t n = split_look(p, &class);
-	bool prefix =
-	    (SET(class) & (SET_LETTER | SET_NUMBER)) == 0 && !split_is_newline(*p) && p + n < end;
+	size_t n = splitter_look(p, &class);
+	bool prefix = (SET(class) & (SET_LETTER | SET_NUMBER)) == 0 && !splitter_is_newline(*p) &&
+		      p + n < end;
 	const uint8_t *after = prefix ? heads_and_body(p + n, end) : NULL;
 
 	if (after == NULL)
@@ -66,23 +66,23 @@ word(const uint8_t *p, const uint8_t *end)
 		after = heads(p + n, end);
 	if (after == NULL)
 		after = heads(p, end);
-	return after == NULL ? NULL : after + split_contraction(after, end, true);
+	return after == NULL ? NULL : after + splitter_contraction(after, end, true);
 }
 
 size_t
-split_o200k(const uint8_t *p, const uint8_t *end)
+splitter_o200k(const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *after = word(p, end), *other = p;
 
 	if (after == NULL)
-		after = split_run_of(p, end, SET_NUMBER, NUMBERS_MAX);
+		after = splitter_run_of(p, end, SET_NUMBER, NUMBERS_MAX);
 	if (after > p)
 		return (size_t)(after - p);
 	if (*p == ' ')
 		other++;
-	if (split_one(other, end, SET_OTHER) > 0)
-		after = line_ends(split_run(other, end, SET_OTHER), end);
+	if (splitter_one(other, end, SET_OTHER) > 0)
+		after = line_ends(splitter_run(other, end, SET_OTHER), end);
 	else
-		after = split_space_lines(p, end);
+		after = splitter_space_lines(p, end);
 	return (size_t)(after - p);
 }

@@ -1,0 +1,42 @@
+/* The pattern of cl100k; see splitter.h. */
+#include "producer/tokenizer/splitter.h"
+#include "producer/tokenizer/splitter_rule.h"
+
+enum { NUMBERS_MAX = 3 };
+
+static const uint8_t *
+newlines(const uint8_t *p, const uint8_t *end)
+{
+	while (p < end && splitter_is_newline(*p))
+		p++;
+	return p;
+}
+
+static const uint8_t *
+piece(const uint8_t *p, const uint8_t *end)
+{
+	enum unicode_class class;
+	size_t n = splitter_contraction(p, end, true);
+	const uint8_t *other = p;
+
+	if (n > 0)
+		return p + n;
+	n = splitter_look(p, &class);
+	if ((SET(class) & SET_LETTER) != 0)
+		return splitter_run(p + n, end, SET_LETTER);
+	if (class == CLASS_NUMBER)
+		return splitter_run_of(p + n, end, SET_NUMBER, NUMBERS_MAX - 1);
+	if (!splitter_is_newline(*p) && splitter_one(p + n, end, SET_LETTER) > 0)
+		return splitter_run(p + n, end, SET_LETTER);
+	if (*p == ' ')
+		other++;
+	if (splitter_one(other, end, SET_OTHER) > 0)
+		return newlines(splitter_run(other, end, SET_OTHER), end);
+	return splitter_space_lines(p, end);
+}
+
+size_t
+splitter_cl100k(const uint8_t *p, const uint8_t *end)
+{
+	return (size_t)(piece(p, end) - p);
+}
