@@ -61,7 +61,7 @@ compare_metadata(const struct config *c, const struct topic_plan *t,
 	compare_partitions(c, t, m->partition_cnt, r);
 	if (replicas > 0 && replicas < (int)c->replication)
 		problem(r,
-		    "has %d replica%s, the configuration wants %u: "
+		    "has %d replica%s, the configuration wants %u (topics.replication): "
 		    "kafka-reassign-partitions.sh adds some",
 		    replicas, plural(replicas), (unsigned)c->replication);
 	for (int i = 0; i < m->partition_cnt; i++)

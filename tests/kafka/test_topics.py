@@ -155,7 +155,7 @@ def test_greater_limits_than_planned_are_right(riffle, config, unique, broker):
 
 def test_more_replicas_than_brokers_is_told(riffle, config):
     def change(c):
-        c["replication"] = 9
+        c["topics"] = {"replication": 9}
     done = riffle("topics", "-c", config(change), "--create", check=False)
     assert done.returncode == 1
     assert "replication factor" in done.stderr.lower()
