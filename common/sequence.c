@@ -115,6 +115,8 @@ sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
 	put_count(w, position->offset);
 	put_count(w, position->documents);
 	put_count(w, position->rejects);
+	put_count(w, position->record_bytes);
+	put_count(w, position->record_bytes_max);
 	put_payload(w, p);
 	return w->failed ? fail_memory(f) : FAIL_NONE;
 }
@@ -290,6 +292,8 @@ sequence_decode(struct sequence_view *out, const uint8_t *bytes, size_t n, struc
 	s.position.offset = count_of(&r);
 	s.position.documents = count_of(&r);
 	s.position.rejects = count_of(&r);
+	s.position.record_bytes = count_of(&r);
+	s.position.record_bytes_max = count_of(&r);
 	code = wire_reader_check(&r, false, "ordinal to position", f);
 	if (code == FAIL_NONE)
 		code = payload_read(&s.payload, &r, f);

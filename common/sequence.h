@@ -71,6 +71,7 @@ struct sequence_position {
 	uint64_t document;
 	struct text_view file;
 	uint64_t byte, line, offset, documents, rejects;
+	uint64_t record_bytes, record_bytes_max; /* of the partition before this record */
 };
 
 struct sequence_view {

@@ -90,6 +90,8 @@ SEQUENCE = {
         "offset": 0,
         "documents": 43,
         "rejects": 5,
+        "record_bytes": 39000,
+        "record_bytes_max": 170,
     },
     "payload": PAYLOAD,
 }

@@ -121,7 +121,9 @@ encode_sequence(struct fill *fill, struct lane *lane, uint64_t ordinal, struct w
 	    .byte = last->document % FILE_DOCUMENTS * DOCUMENT_BYTES,
 	    .line = last->document % FILE_DOCUMENTS + 1,
 	    .offset = last->offset + fill->pool.length - last->start,
-	    .documents = last->document + 1};
+	    .documents = last->document + 1,
+	    .record_bytes = lane->record_bytes,
+	    .record_bytes_max = lane->record_bytes_max};
 	struct failure f;
 
 	if (last->source >= NAMES_MAX)

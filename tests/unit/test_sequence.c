@@ -14,6 +14,8 @@ static const struct sequence_position sample_position = {
     .offset = 0,
     .documents = 43,
     .rejects = 5,
+    .record_bytes = 39000,
+    .record_bytes_max = 170,
 };
 
 static const struct end_record sample_end = {
@@ -88,6 +90,8 @@ test_the_golden_sequence_has_its_values(void **unused)
 	assert_true(view.position.byte == INT64_MAX && view.position.line == 1);
 	assert_true(view.position.offset == 0 && view.position.documents == 43);
 	assert_true(view.position.rejects == 5);
+	assert_true(view.position.record_bytes == 39000);
+	assert_true(view.position.record_bytes_max == 170);
 	assert_payload_equal(&view.payload, &sample_payload);
 	assert_ptr_equal(view.payload.raw + view.payload.raw_n, golden.bytes + golden.n);
 	free(golden.bytes);

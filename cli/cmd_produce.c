@@ -1,0 +1,76 @@
+/* riffle produce: tokenises the sources and publishes them as domains. */
+#include <stddef.h>
+
+#include "cli/command.h"
+#include "cli/stop.h"
+#include "producer/produce.h"
+
+struct arguments {
+	struct option_lane lane;
+	uint32_t workers;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct option_row rows[] = {
+    {.name = "lane",
+	.kind = OPTION_LANE,
+	.at = AT(lane),
+	.value = "K/N",
+	.help = "only partition K (from 0) of N: every N-th file, beginning with the K-th; N must "
+		"equal the domain's partitions. Without it all partitions, one after the other"},
+    {.name = "workers",
+	.kind = OPTION_COUNT32,
+	.at = AT(workers),
+	.min = 1,
+	.max = PRODUCE_WORKERS_MAX,
+	.value = "N",
+	.help = "threads that tokenise and compress; without it one for each processor. What is "
+		"published does not depend on it"},
+};
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	struct arguments a = {0};
+	struct config *c = NULL;
+	struct options o;
+	struct produce_options p = {.stop = stop_on_signals()};
+	enum fail_code code;
+
+	if (options_parse(&o, &cmd_produce, argc, argv, &a, f) != FAIL_NONE ||
+	    options_config(&c, &o, f) != FAIL_NONE)
+		return f->code;
+	p.config = c;
+	p.domain = o.argument;
+	p.domains_n = o.arguments_n;
+	p.one_lane = options_given(&o, &cmd_produce, "lane");
+	p.lane = a.lane.lane;
+	p.lanes = a.lane.lanes;
+	p.workers = a.workers;
+	code = produce_run(&p, f);
+	config_close(c);
+	return code;
+}
+
+const struct command cmd_produce = {
+    .name = "produce",
+    .summary = "tokenise sources and publish them, a topic a domain",
+    .usage = "-c FILE [DOMAIN...] [--lane K/N] [--workers N]",
+    .help =
+	"Reads the files or runs the program of each domain (all, or those named), tokenises, "
+	"packs\n"
+	"into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, and "
+	"closes\n"
+	"each partition with an End record. Resumes by itself from the last record of each "
+	"partition,\n"
+	"however it was ended. Records that cannot be used go to <corpus>.rejects, or end the run "
+	"with\n"
+	"on_reject: stop. SIGTERM or SIGINT ends it with 0 after what is on its way is delivered.",
+    .example = "riffle produce -c run.yml\nriffle produce -c run.yml code --lane 0/4 --workers 8",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .arguments_max = CONFIG_DOMAINS_MAX,
+    .run = run,
+};

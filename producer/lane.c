@@ -1,0 +1,573 @@
+#include "producer/lane.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fault.h"
+#include "common/frame.h"
+#include "common/kafka.h"
+#include "common/log.h"
+#include "common/topics.h"
+#include "producer/progress.h"
+#include "producer/publish.h"
+#include "producer/resume.h"
+#include "producer/worker.h"
+
+enum {
+	WAIT_MS = 50,
+	STREAM_FLUSH_MS = 60000,
+	REJECTS_LOGGED = 5, /* the first few are said one by one */
+};
+
+struct stream {
+	char topic[TOPIC_MAX_BYTES + 1];
+	bool open;   /* it has no End yet */
+	bool behind; /* waits for the document that its last record ended in */
+	struct publish_writer *writer;
+	struct pack *pack;
+	struct frame_job *filling; /* NULL: none */
+	uint64_t sequences, documents;
+	uint64_t record_bytes, record_bytes_max;
+};
+
+struct lane {
+	const struct lane_options *o;
+	const struct config *config;
+	struct stream
+	    *stream; /* [domains_n][SETS_COUNT]; topic "" where the set is not of this input */
+	struct resume *resume; /* the same */
+	struct worker_context context;
+	struct router *router;
+	struct input *input;
+	struct pool *pool;
+	struct publish *publish;
+	struct progress progress;
+	char label[256]; /* of the domains, for rejects */
+	uint64_t rejects, unmatched;
+};
+
+static size_t
+streams(const struct lane *l)
+{
+	return l->o->domains_n * SETS_COUNT;
+}
+
+/* ---- sequences to Kafka ---- */
+
+static enum fail_code
+publish_sequence(struct lane *l, struct stream *s, const struct frame_item *item, struct failure *f)
+{
+	const struct pack_sequence *q = item->sequence;
+	struct sequence_position position = {
+	    .document = q->place.document,
+	    .file = {q->place.file, strlen(q->place.file)},
+	    .byte = q->place.byte,
+	    .line = q->place.line,
+	    .offset = q->offset,
+	    .documents = q->place.documents,
+	    .rejects = q->place.rejects,
+	    .record_bytes = s->record_bytes,
+	    .record_bytes_max = s->record_bytes_max,
+	};
+	struct payload payload = {
+	    .count = l->config->sequence_length + 1,
+	    .width = l->context.width,
+	    .used = l->config->sequence_length + 1,
+	    .frame_hash = item->hash,
+	    .sources = q->source,
+	    .sources_n = q->sources_n,
+	    .spans = q->span,
+	    .spans_n = q->spans_n,
+	    .frame = item->frame,
+	    .frame_n = item->frame_n,
+	};
+	struct wire_writer w = {0};
+	uint8_t *bytes;
+	size_t n;
+
+	wire_reserve(&w, item->frame_n + q->spans_n * 24 + 512);
+	if (sequence_encode(&w, s->sequences, tokenizer_fingerprint(l->o->tokenizer), &position,
+		&payload, f) != FAIL_NONE ||
+	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
+		wire_writer_close(&w);
+		return f->code;
+	}
+	s->sequences++;
+	s->record_bytes += n;
+	s->record_bytes_max = n > s->record_bytes_max ? n : s->record_bytes_max;
+	l->progress.sequences++;
+	l->progress.tokens += l->config->sequence_length;
+	fault_point("produce.before_publish");
+	if (publish_put(s->writer, bytes, n, f) != FAIL_NONE)
+		return f->code;
+	fault_point("produce.after_publish");
+	return FAIL_NONE;
+}
+
+/* Publishes the oldest frame job if it is done (or, with `wait`, when it is). *any: there was one.
+ */
+static enum fail_code
+take_frames(struct lane *l, bool wait, bool *any, struct failure *f)
+{
+	void *job;
+	enum fail_code code = pool_take(l->pool, POOL_FRAMES, wait, &job, f);
+	struct frame_job *j = job;
+
+	*any = j != NULL;
+	for (size_t i = 0; code == FAIL_NONE && j != NULL && i < j->n; i++)
+		code = publish_sequence(l, j->stream, &j->item[i], f);
+	frame_job_close(j);
+	return code;
+}
+
+static enum fail_code
+submit_frames(struct lane *l, struct stream *s, struct failure *f)
+{
+	bool any;
+
+	while (pool_full(l->pool, POOL_FRAMES))
+		if (take_frames(l, true, &any, f) != FAIL_NONE)
+			return f->code;
+	pool_submit(l->pool, POOL_FRAMES, s->filling, frame_job_run);
+	s->filling = NULL;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+cut_sequences(struct lane *l, struct stream *s, struct failure *f)
+{
+	for (;;) {
+		struct pack_sequence *sequence;
+		bool there;
+
+		if (pack_next(s->pack, &sequence, &there, f) != FAIL_NONE || !there)
+			return there ? f->code : FAIL_NONE;
+		if (s->filling == NULL)
+			s->filling = frame_job_open(&l->context, s);
+		if (s->filling == NULL) {
+			pack_sequence_close(sequence);
+			return fail_memory(f);
+		}
+		s->filling->item[s->filling->n++].sequence = sequence;
+		if (s->filling->n == WORKER_FRAMES && submit_frames(l, s, f) != FAIL_NONE)
+			return f->code;
+	}
+}
+
+/* ---- documents to streams ---- */
+
+static enum fail_code
+add_document(
+    struct lane *l, const struct text_job *j, const struct worker_document *d, struct failure *f)
+{
+	size_t at = d->domain * SETS_COUNT + d->set;
+	struct stream *s = &l->stream[at];
+	const struct resume *r = &l->resume[at];
+	const struct input_record *record = &j->chunk->record[d->record];
+	struct pack_place place = {
+	    .document = record->document,
+	    .file = j->chunk->file,
+	    .byte = record->byte,
+	    .line = record->line,
+	    .rejects = l->rejects,
+	};
+	size_t first = 0;
+
+	if (!s->open || (s->behind && record->document < r->document))
+		return FAIL_NONE;
+	if (s->behind && (record->document > r->document || r->offset >= d->n))
+		return fail(f, FAIL_DATA,
+		    "topic %s: the last sequence ended in document %" PRIu64
+		    " of %s at token %" PRIu64 ", which the input does not have any more: it has "
+					       "changed since. Produce it under "
+		    "another corpus name",
+		    s->topic, r->document, r->file, r->offset);
+	if (s->behind) {
+		s->behind = false;
+		first = r->offset;
+	} else {
+		s->documents++;
+	}
+	place.documents = s->documents;
+	l->progress.documents++;
+	if (pack_add(s->pack, &place, j->tokens.id + d->first, d->n, first, f) != FAIL_NONE)
+		return f->code;
+	return cut_sequences(l, s, f);
+}
+
+static enum fail_code
+reject(struct lane *l, const struct text_job *j, const struct worker_document *d, struct failure *f)
+{
+	const struct input_record *record = &j->chunk->record[d->record];
+	struct publish_reject r = {
+	    .domain = l->label,
+	    .file = j->chunk->file,
+	    .line = record->line,
+	    .byte = record->byte,
+	    .count = l->rejects + 1,
+	    .reason = d->reason,
+	    .bytes = record->bytes,
+	    .n = record->n,
+	};
+
+	if (l->config->on_reject == CONFIG_REJECT_STOP)
+		return fail(f, FAIL_DATA,
+		    "%s:%" PRIu64 ": %s (record at byte %" PRIu64
+		    "); on_reject is stop: mend the record, or set on_reject: quarantine",
+		    r.file, r.line, r.reason, r.byte);
+	if (l->rejects < REJECTS_LOGGED)
+		log_warning("produce: PRODUCE-REJECT file=%s line=%" PRIu64 " byte=%" PRIu64 ": %s",
+		    r.file, r.line, r.byte, r.reason);
+	l->rejects++;
+	l->progress.rejects++;
+	return publish_put_reject(l->publish, &r, f);
+}
+
+/* Packs the oldest text job if it is done. *any: there was one. */
+static enum fail_code
+take_texts(struct lane *l, bool *any, struct failure *f)
+{
+	void *job;
+	enum fail_code code = pool_take(l->pool, POOL_TEXTS, false, &job, f);
+	struct text_job *j = job;
+
+	*any = j != NULL;
+	for (size_t i = 0; code == FAIL_NONE && j != NULL && i < j->chunk->n; i++) {
+		const struct worker_document *d = &j->document[i];
+
+		switch (d->verdict) {
+		case WORKER_DOCUMENT: code = add_document(l, j, d, f); break;
+		case WORKER_UNMATCHED: l->unmatched++; break;
+		case WORKER_REJECT: code = reject(l, j, d, f); break;
+		}
+	}
+	if (j != NULL)
+		l->progress.bytes += j->chunk->input_bytes;
+	text_job_close(j);
+	return code;
+}
+
+/* ---- the loop ---- */
+
+/* Reads a chunk if there is room for it. *over: the input has no more. */
+static enum fail_code
+read_chunk(struct lane *l, bool *any, bool *over, struct failure *f)
+{
+	bool idle = pool_empty(l->pool, POOL_TEXTS) && pool_empty(l->pool, POOL_FRAMES);
+	struct input_chunk *chunk;
+	struct text_job *job;
+	enum fail_code code;
+
+	*any = false;
+	if (*over || pool_full(l->pool, POOL_TEXTS))
+		return FAIL_NONE;
+	code = input_next_within(l->input, idle ? WAIT_MS : 0, &chunk, f);
+	if (code == FAIL_TIMEOUT)
+		return FAIL_NONE;
+	if (code != FAIL_NONE)
+		return code;
+	*over = chunk == NULL;
+	if (*over)
+		return FAIL_NONE;
+	job = text_job_open(&l->context, chunk);
+	if (job == NULL)
+		return fail_memory(f);
+	pool_submit(l->pool, POOL_TEXTS, job, text_job_run);
+	*any = true;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+run_input(struct lane *l, struct failure *f)
+{
+	bool over = false, read, packed, published;
+
+	while (!over || !pool_empty(l->pool, POOL_TEXTS)) {
+		if (*l->o->stop)
+			return fail(f, FAIL_STOPPED, "stopped");
+		if (read_chunk(l, &read, &over, f) != FAIL_NONE ||
+		    take_texts(l, &packed, f) != FAIL_NONE ||
+		    take_frames(l, false, &published, f) != FAIL_NONE ||
+		    publish_poll(l->publish, f) != FAIL_NONE)
+			return f->code;
+		progress_show(&l->progress);
+		if (!read && !packed && !published && !over)
+			pool_wait(l->pool, pool_empty(l->pool, POOL_TEXTS) ? 0 : WAIT_MS);
+		else if (!read && !packed && !published)
+			pool_wait(l->pool, WAIT_MS);
+	}
+	for (size_t i = 0; i < streams(l); i++)
+		if (l->stream[i].filling != NULL && submit_frames(l, &l->stream[i], f) != FAIL_NONE)
+			return f->code;
+	while (!pool_empty(l->pool, POOL_FRAMES))
+		if (take_frames(l, true, &published, f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+publish_end(struct lane *l, struct stream *s, struct failure *f)
+{
+	uint64_t length = l->config->sequence_length;
+	struct end_record end = {
+	    .sequences = s->sequences,
+	    .tokens = s->sequences == 0 ? 0 : s->sequences * length + 1,
+	    .dropped = pack_left(s->pack, s->sequences > 0),
+	    .documents = s->documents,
+	    .rejects = l->rejects,
+	    .sequence_length = (uint32_t)length,
+	    .tokenizer = tokenizer_fingerprint(l->o->tokenizer),
+	    .record_bytes = s->record_bytes,
+	    .record_bytes_max = s->record_bytes_max,
+	};
+	struct wire_writer w = {0};
+	uint8_t *bytes;
+	size_t n;
+
+	if (end_encode(&w, &end, f) != FAIL_NONE ||
+	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
+		wire_writer_close(&w);
+		return f->code;
+	}
+	log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64 " tokens=%" PRIu64
+		 " documents=%" PRIu64 " dropped_tokens=%" PRIu64 " rejects=%" PRIu64,
+	    s->topic, l->o->lane, end.sequences, end.tokens, end.documents, end.dropped,
+	    end.rejects);
+	return publish_put(s->writer, bytes, n, f);
+}
+
+static enum fail_code
+publish_ends(struct lane *l, struct failure *f)
+{
+	/* An End is a promise about what stands before it: that is delivered first. */
+	if (publish_flush(l->publish, STREAM_FLUSH_MS, f) != FAIL_NONE)
+		return f->code;
+	fault_point("produce.before_end");
+	for (size_t i = 0; i < streams(l); i++) {
+		struct stream *s = &l->stream[i];
+
+		if (!s->open)
+			continue;
+		if (s->behind)
+			return fail(f, FAIL_DATA,
+			    "topic %s: the input ends before document %" PRIu64
+			    ", where its last sequence ended: it has changed since",
+			    s->topic, l->resume[i].document);
+		if (publish_end(l, s, f) != FAIL_NONE)
+			return f->code;
+	}
+	if (publish_flush(l->publish, STREAM_FLUSH_MS, f) != FAIL_NONE)
+		return f->code;
+	fault_point("produce.after_end");
+	if (l->unmatched > 0)
+		log_warning("produce: PRODUCE-UNMATCHED %s: %" PRIu64
+			    " records belong to no domain by `where` and were left out",
+		    l->label, l->unmatched);
+	if (l->rejects > 0)
+		log_warning(
+		    "produce: PRODUCE-REJECTS %s: %" PRIu64
+		    " records were rejected; they are in %s.rejects with file, line and reason",
+		    l->label, l->rejects, l->config->corpus);
+	return FAIL_NONE;
+}
+
+/* ---- opening and closing ---- */
+
+static bool
+set_is_ours(const struct lane *l, const struct config_domain *d, enum names_set set)
+{
+	if (l->o->held_out)
+		return set == SET_VALID;
+	return set != SET_VALID || d->valid.n == 0;
+}
+
+static enum fail_code
+ask_streams(struct lane *l, struct failure *f)
+{
+	struct resume_expected expected = {
+	    tokenizer_fingerprint(l->o->tokenizer), l->config->sequence_length};
+
+	for (size_t i = 0; i < streams(l); i++) {
+		const struct config_domain *d = &l->config->domains[l->o->domain[i / SETS_COUNT]];
+		enum names_set set = (enum names_set)(i % SETS_COUNT);
+		struct stream *s = &l->stream[i];
+
+		l->resume[i].state = RESUME_ENDED; /* what is not ours needs nothing */
+		if (!l->o->wanted[i / SETS_COUNT] || !set_is_ours(l, d, set))
+			continue;
+		names_domain_topic(s->topic, l->config->corpus, d->name, set);
+		if (resume_ask(&l->resume[i], l->o->reader, s->topic, (int32_t)l->o->lane,
+			&expected, f) != FAIL_NONE)
+			return f->code;
+		s->open = l->resume[i].state != RESUME_ENDED;
+		s->behind = l->resume[i].state == RESUME_PARTIAL;
+		s->sequences = l->resume[i].sequences;
+		s->documents = l->resume[i].documents;
+		s->record_bytes = l->resume[i].record_bytes;
+		s->record_bytes_max = l->resume[i].record_bytes_max;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_streams(struct lane *l, struct failure *f)
+{
+	for (size_t i = 0; i < streams(l); i++) {
+		struct stream *s = &l->stream[i];
+
+		if (!s->open)
+			continue;
+		if (pack_open(&s->pack, l->config->sequence_length, f) != FAIL_NONE ||
+		    publish_writer_open(&s->writer, l->publish, s->topic, (int32_t)l->o->lane,
+			l->resume[i].offset_next, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_input(struct lane *l, const struct input_position *from, bool from_start, struct failure *f)
+{
+	const struct config_domain *d = &l->config->domains[l->o->domain[0]];
+	char *folder = NULL;
+	struct input_options o = {
+	    .patterns = l->o->held_out ? &d->valid : &d->train,
+	    .exec = l->o->held_out ? NULL : d->exec,
+	    .lane = l->o->lane,
+	    .lanes = l->o->lanes,
+	    .max_document_bytes = l->config->max_document_bytes,
+	};
+	enum fail_code code;
+
+	if (config_resolve(&folder, l->config, ".", f) != FAIL_NONE)
+		return f->code;
+	o.folder = folder;
+	code = input_open(&l->input, &o, from_start ? NULL : from, f);
+	free(folder);
+	return code;
+}
+
+static enum fail_code
+open_workers(struct lane *l, struct failure *f)
+{
+	const struct config_domain *domain[CONFIG_DOMAINS_MAX];
+	struct pool_memory memory = worker_memory(&l->context);
+	size_t depth = 2 * (size_t)l->o->workers + 2;
+	bool split = !l->o->held_out && l->config->domains[l->o->domain[0]].valid.n == 0;
+
+	for (size_t i = 0; i < l->o->domains_n; i++)
+		domain[i] = &l->config->domains[l->o->domain[i]];
+	if (router_open(&l->router, domain, l->o->domains_n, l->config->utf8, f) != FAIL_NONE)
+		return f->code;
+	l->context.tokenizer = l->o->tokenizer;
+	l->context.router = l->router;
+	l->context.width = frame_width(tokenizer_entries(l->o->tokenizer));
+	l->context.sequence_length = l->config->sequence_length;
+	if (split)
+		memcpy(l->context.split, l->config->split, sizeof(l->context.split));
+	else
+		l->context.split[l->o->held_out ? SET_VALID : SET_TRAIN] = 1;
+	return pool_open(
+	    &l->pool, l->o->workers, depth < POOL_LINE_MAX ? depth : POOL_LINE_MAX, &memory, f);
+}
+
+static void
+name_domains(struct lane *l)
+{
+	for (size_t i = 0; i < l->o->domains_n; i++) {
+		size_t used = strlen(l->label);
+
+		snprintf(l->label + used, sizeof(l->label) - used, "%s%s", i == 0 ? "" : ",",
+		    l->config->domains[l->o->domain[i]].name);
+	}
+}
+
+static enum fail_code
+open_lane(struct lane *l, const struct input_position *from, bool from_start, struct failure *f)
+{
+	char rejects[TOPIC_MAX_BYTES + 1];
+
+	names_topic(rejects, l->config->corpus, "rejects");
+	l->rejects = from_start ? 0 : from->rejects;
+	if (publish_open(&l->publish, &l->config->kafka, topics_sequence_bytes(l->config, 3),
+		rejects, f) != FAIL_NONE ||
+	    open_streams(l, f) != FAIL_NONE || open_workers(l, f) != FAIL_NONE)
+		return f->code;
+	if (!from_start)
+		log_info("produce: %s goes on at document=%" PRIu64 " file=%s byte=%" PRIu64,
+		    l->o->label, from->document, from->file, from->byte);
+	if (open_input(l, from, from_start, f) != FAIL_NONE)
+		return f->code;
+	progress_begin(
+	    &l->progress, l->o->label, input_bytes_total(l->input), input_bytes_skipped(l->input));
+	return FAIL_NONE;
+}
+
+static void
+close_lane(struct lane *l)
+{
+	pool_close(l->pool, worker_drop);
+	for (size_t i = 0; i < streams(l); i++) {
+		frame_job_close(l->stream[i].filling);
+		pack_close(l->stream[i].pack);
+		resume_close(&l->resume[i]);
+	}
+	input_close(l->input);
+	router_close(l->router);
+	publish_close(l->publish);
+	free(l->stream);
+	free(l->resume);
+}
+
+static enum fail_code
+run(struct lane *l, struct failure *f)
+{
+	struct input_position from;
+	bool from_start, needed;
+	enum fail_code code;
+
+	if (ask_streams(l, f) != FAIL_NONE)
+		return f->code;
+	resume_start(l->resume, streams(l), &from, &from_start, &needed);
+	if (!needed) {
+		log_info("produce: %s is complete: nothing to do", l->o->label);
+		return FAIL_NONE;
+	}
+	if (open_lane(l, &from, from_start, f) != FAIL_NONE)
+		return f->code;
+	code = run_input(l, f);
+	progress_end(&l->progress);
+	if (code == FAIL_STOPPED) {
+		struct failure late;
+
+		if (publish_flush(l->publish, LANE_FLUSH_MS, &late) != FAIL_NONE)
+			log_warning("produce: %s", late.text);
+		log_info("produce: %s stopped after %" PRIu64
+			 " documents; run it again to go on from the last record",
+		    l->o->label, l->progress.documents);
+		return code;
+	}
+	return code == FAIL_NONE ? publish_ends(l, f) : code;
+}
+
+enum fail_code
+lane_run(const struct lane_options *o, struct failure *f)
+{
+	struct lane l = {.o = o, .config = o->config};
+	enum fail_code code;
+
+	l.stream = calloc(streams(&l), sizeof(*l.stream));
+	l.resume = calloc(streams(&l), sizeof(*l.resume));
+	name_domains(&l);
+	if (l.stream == NULL || l.resume == NULL) {
+		free(l.stream);
+		free(l.resume);
+		return fail_memory(f);
+	}
+	code = run(&l, f);
+	close_lane(&l);
+	return code;
+}

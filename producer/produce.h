@@ -1,0 +1,34 @@
+/*
+ * produce.h -- publishes the domains of a corpus: every input once, every lane of it, to its Ends.
+ *
+ * Domains with equal train (or exec), text and partitions that differ in `where` share one input
+ * and are read together. A domain with `valid` files has a second input, for that set alone. Inputs
+ * are done one after the other, in the order of the configuration.
+ */
+#ifndef PRODUCER_PRODUCE_H
+#define PRODUCER_PRODUCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/config.h"
+#include "common/failure.h"
+
+enum { PRODUCE_WORKERS_MAX = 256, PRODUCE_ATTEMPTS_MAX = 5 };
+
+struct produce_options {
+	const struct config *config;
+	char *const *domain; /* names; domains_n 0: all */
+	size_t domains_n;
+	bool one_lane; /* only lane `lane` of `lanes` */
+	uint32_t lane, lanes;
+	uint32_t workers; /* 0: as many as the machine has processors */
+	const volatile bool *stop;
+};
+
+/* FAIL_NONE: done, or stopped as asked. FAIL_USAGE: a domain that is not there, a lane that is not.
+ */
+enum fail_code produce_run(const struct produce_options *o, struct failure *f);
+
+#endif

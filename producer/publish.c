@@ -1,0 +1,215 @@
+#include "producer/publish.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/kafka.h"
+
+struct publish_writer {
+	struct publish *p;
+	struct publish_writer *next;
+	rd_kafka_topic_t *topic;
+	int32_t partition;
+	int64_t offset_next; /* of the next record that is put */
+};
+
+struct publish {
+	rd_kafka_t *rk;
+	rd_kafka_topic_t *rejects;
+	struct publish_writer *writers;
+	struct failure failure; /* of the first record that failed; code FAIL_NONE: none has */
+};
+
+/* _private of a record is its expected offset + 1; 0: any will do. */
+static void
+delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
+{
+	struct publish *p = opaque;
+	int64_t expected = (int64_t)(intptr_t)msg->_private - 1;
+
+	(void)rk;
+	if (p->failure.code != FAIL_NONE)
+		return;
+	if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		char attempted[320];
+
+		snprintf(attempted, sizeof(attempted), "publishing to topic %s partition %" PRId32,
+		    rd_kafka_topic_name(msg->rkt), msg->partition);
+		kafka_fail_code(&p->failure, msg->err, NULL, attempted);
+	} else if (expected >= 0 && msg->offset != expected) {
+		fail(&p->failure, FAIL_DATA,
+		    "topic %s partition %" PRId32 ": a record landed at offset %" PRId64
+		    " and not at %" PRId64 ": another producer writes here. End it; then `riffle "
+		    "produce` again goes on, and "
+		    "readers drop what is there twice",
+		    rd_kafka_topic_name(msg->rkt), msg->partition, msg->offset, expected);
+	}
+}
+
+enum fail_code
+publish_open(struct publish **out, const struct config_properties *properties,
+    size_t record_bytes_max, const char *rejects_topic, struct failure *f)
+{
+	/* A fetch begins with a whole batch: small ones suit mixers, which read blocks. */
+	const struct config_property tune[] = {{(char[]){"batch.size"}, (char[]){"131072"}}};
+	struct publish *p = calloc(1, sizeof(*p));
+	struct kafka_options o = {
+	    .role = KAFKA_WRITER,
+	    .properties = properties,
+	    .client = "produce",
+	    .message_bytes_max = record_bytes_max,
+	    .tune = tune,
+	    .tune_n = 1,
+	    .delivered = delivered,
+	    .opaque = p,
+	};
+
+	if (p == NULL)
+		return fail_memory(f);
+	if (kafka_open(&p->rk, &o, f) != FAIL_NONE) {
+		free(p);
+		return f->code;
+	}
+	p->rejects = rd_kafka_topic_new(p->rk, rejects_topic, NULL);
+	if (p->rejects == NULL) {
+		publish_close(p);
+		return fail_memory(f);
+	}
+	*out = p;
+	return FAIL_NONE;
+}
+
+void
+publish_close(struct publish *p)
+{
+	if (p == NULL)
+		return;
+	while (p->writers != NULL) {
+		struct publish_writer *next = p->writers->next;
+
+		rd_kafka_topic_destroy(p->writers->topic);
+		free(p->writers);
+		p->writers = next;
+	}
+	if (p->rejects != NULL)
+		rd_kafka_topic_destroy(p->rejects);
+	kafka_close(p->rk);
+	free(p);
+}
+
+enum fail_code
+publish_writer_open(struct publish_writer **out, struct publish *p, const char *topic,
+    int32_t partition, int64_t offset_next, struct failure *f)
+{
+	struct publish_writer *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		return fail_memory(f);
+	w->p = p;
+	w->partition = partition;
+	w->offset_next = offset_next;
+	w->topic = rd_kafka_topic_new(p->rk, topic, NULL);
+	if (w->topic == NULL) {
+		free(w);
+		return fail_memory(f);
+	}
+	w->next = p->writers;
+	p->writers = w;
+	*out = w;
+	return FAIL_NONE;
+}
+
+enum fail_code
+publish_poll(struct publish *p, struct failure *f)
+{
+	rd_kafka_poll(p->rk, 0);
+	if (p->failure.code == FAIL_NONE)
+		return FAIL_NONE;
+	*f = p->failure;
+	return f->code;
+}
+
+enum fail_code
+publish_put(struct publish_writer *w, uint8_t *bytes, size_t n, struct failure *f)
+{
+	while (rd_kafka_produce(w->topic, w->partition, RD_KAFKA_MSG_F_FREE, bytes, n, NULL, 0,
+		   (void *)(intptr_t)(w->offset_next + 1)) != 0) {
+		rd_kafka_resp_err_t err = rd_kafka_last_error();
+
+		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || w->p->failure.code != FAIL_NONE) {
+			free(bytes);
+			if (publish_poll(w->p, f) != FAIL_NONE)
+				return f->code;
+			return kafka_fail_code(f, err, NULL, "publishing a sequence");
+		}
+		rd_kafka_poll(w->p->rk, 10);
+	}
+	w->offset_next++;
+	return publish_poll(w->p, f);
+}
+
+static rd_kafka_headers_t *
+reject_headers(const struct publish_reject *r)
+{
+	char line[32], byte[32], count[32];
+	const struct {
+		const char *name, *value;
+	} header[] = {
+	    {"riffle.error.stage", "produce"},
+	    {"riffle.error.domain", r->domain},
+	    {"riffle.error.file", r->file},
+	    {"riffle.error.line", line},
+	    {"riffle.error.byte", byte},
+	    {"riffle.error.count", count},
+	    {"riffle.error.reason", r->reason},
+	};
+	size_t n = sizeof(header) / sizeof(header[0]);
+	rd_kafka_headers_t *h = rd_kafka_headers_new(n);
+
+	snprintf(line, sizeof(line), "%" PRIu64, r->line);
+	snprintf(byte, sizeof(byte), "%" PRIu64, r->byte);
+	snprintf(count, sizeof(count), "%" PRIu64, r->count);
+	for (size_t i = 0; h != NULL && i < n; i++)
+		rd_kafka_header_add(h, header[i].name, -1, header[i].value, -1);
+	return h;
+}
+
+enum fail_code
+publish_put_reject(struct publish *p, const struct publish_reject *r, struct failure *f)
+{
+	size_t n = r->n < PUBLISH_REJECT_BYTES_MAX ? r->n : PUBLISH_REJECT_BYTES_MAX;
+	rd_kafka_headers_t *headers = reject_headers(r);
+
+	if (headers == NULL)
+		return fail_memory(f);
+	for (;;) {
+		rd_kafka_resp_err_t err = rd_kafka_producev(p->rk, RD_KAFKA_V_RKT(p->rejects),
+		    RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+		    RD_KAFKA_V_VALUE((void *)(uintptr_t)r->bytes, n), RD_KAFKA_V_HEADERS(headers),
+		    RD_KAFKA_V_END);
+
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			return publish_poll(p, f);
+		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || p->failure.code != FAIL_NONE) {
+			rd_kafka_headers_destroy(headers);
+			if (publish_poll(p, f) != FAIL_NONE)
+				return f->code;
+			return kafka_fail_code(f, err, NULL, "publishing a reject");
+		}
+		rd_kafka_poll(p->rk, 10);
+	}
+}
+
+enum fail_code
+publish_flush(struct publish *p, int timeout_ms, struct failure *f)
+{
+	rd_kafka_resp_err_t err = rd_kafka_flush(p->rk, timeout_ms);
+
+	if (publish_poll(p, f) != FAIL_NONE)
+		return f->code;
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return kafka_fail_code(f, err, NULL, "waiting for the delivery of sequences");
+	return FAIL_NONE;
+}

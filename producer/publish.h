@@ -1,0 +1,56 @@
+/*
+ * publish.h -- the producer's end of Kafka: one idempotent handle, one writer a partition.
+ *
+ * Every delivery report must give the offset that follows from the partition's end at the start;
+ * another one means that somebody else writes there. Bytes in flight are bounded by librdkafka's
+ * queue: a full one is waited for. Rejects go through the same handle, without that check.
+ *
+ * Thread: one.
+ */
+#ifndef PRODUCER_PUBLISH_H
+#define PRODUCER_PUBLISH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/config.h"
+#include "common/failure.h"
+
+struct publish;
+struct publish_writer;
+
+/* Gives *out, to be ended with publish_close(). `record_bytes_max` is the largest record. */
+enum fail_code publish_open(struct publish **out, const struct config_properties *properties,
+    size_t record_bytes_max, const char *rejects_topic, struct failure *f);
+void publish_close(struct publish *p); /* its writers too; NULL is accepted */
+
+/* Gives *out, which ends with the handle: a partition whose next record stands at `offset_next`. */
+enum fail_code publish_writer_open(struct publish_writer **out, struct publish *p,
+    const char *topic, int32_t partition, int64_t offset_next, struct failure *f);
+
+/* Takes `bytes` (malloc), also on failure. */
+enum fail_code publish_put(struct publish_writer *w, uint8_t *bytes, size_t n, struct failure *f);
+
+/* A record that could not become a document. Texts are borrowed during the call, bytes copied. */
+struct publish_reject {
+	const char *domain; /* or several, with "," between them */
+	const char *file;
+	uint64_t line, byte;
+	uint64_t count; /* rejects of the input so far, this one included */
+	const char *reason;
+	const char *bytes;
+	size_t n;
+};
+
+enum { PUBLISH_REJECT_BYTES_MAX = 65536 /* kept of a rejected record */ };
+
+enum fail_code publish_put_reject(
+    struct publish *p, const struct publish_reject *r, struct failure *f);
+
+/* Serves delivery reports; the failure of any record so far. */
+enum fail_code publish_poll(struct publish *p, struct failure *f);
+
+/* Waits until everything is delivered. */
+enum fail_code publish_flush(struct publish *p, int timeout_ms, struct failure *f);
+
+#endif

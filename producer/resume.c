@@ -1,0 +1,128 @@
+#include "producer/resume.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/kafka.h"
+#include "common/schema.h"
+#include "common/sequence.h"
+
+enum { ASK_TIMEOUT_MS = 30000 };
+
+static enum fail_code
+check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_length,
+    struct failure *f)
+{
+	if (tokenizer != e->tokenizer)
+		return fail(f, FAIL_CONFIG,
+		    "it was begun with tokenizer %016" PRIx64 ", the configuration has %016" PRIx64
+		    ": produce under another corpus name, or delete the topic",
+		    tokenizer, e->tokenizer);
+	if (sequence_length != e->sequence_length)
+		return fail(f, FAIL_CONFIG,
+		    "it was begun with sequence_length %" PRIu32 ", the configuration has %" PRIu32
+		    ": produce under another corpus name, or delete the topic",
+		    sequence_length, e->sequence_length);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+take_sequence(struct resume *out, const uint8_t *bytes, size_t n, const struct resume_expected *e,
+    struct failure *f)
+{
+	struct sequence_view s;
+
+	if (sequence_decode(&s, bytes, n, f) != FAIL_NONE ||
+	    check(e, s.tokenizer, s.payload.count - 1, f) != FAIL_NONE)
+		return f->code;
+	out->file = strndup(s.position.file.bytes, s.position.file.n);
+	if (out->file == NULL)
+		return fail_memory(f);
+	out->state = RESUME_PARTIAL;
+	out->sequences = s.ordinal + 1;
+	out->document = s.position.document;
+	out->byte = s.position.byte;
+	out->line = s.position.line;
+	out->offset = s.position.offset;
+	out->documents = s.position.documents;
+	out->rejects = s.position.rejects;
+	out->record_bytes = s.position.record_bytes + n;
+	out->record_bytes_max = s.position.record_bytes_max > n ? s.position.record_bytes_max : n;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct resume_expected *e,
+    struct failure *f)
+{
+	enum schema_record which;
+	struct end_record end;
+
+	if (schema_which(&which, bytes, n, f) != FAIL_NONE)
+		return f->code;
+	if (which == SCHEMA_SEQUENCE)
+		return take_sequence(out, bytes, n, e, f);
+	if (which != SCHEMA_END)
+		return fail(
+		    f, FAIL_DATA, "a %s record stands where sequences do", schema_name[which]);
+	if (end_decode(&end, bytes, n, f) != FAIL_NONE ||
+	    check(e, end.tokenizer, end.sequence_length, f) != FAIL_NONE)
+		return f->code;
+	out->state = RESUME_ENDED;
+	out->sequences = end.sequences;
+	return FAIL_NONE;
+}
+
+enum fail_code
+resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t partition,
+    const struct resume_expected *expected, struct failure *f)
+{
+	rd_kafka_message_t *msg;
+	enum fail_code code;
+
+	memset(out, 0, sizeof(*out));
+	if (kafka_last_record(reader, topic, partition, &msg, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	if (msg == NULL)
+		return FAIL_NONE;
+	code = take_record(out, msg->payload, msg->len, expected, f);
+	out->offset_next = msg->offset + 1;
+	if (code != FAIL_NONE)
+		fail_within(f, "topic %s partition %" PRId32 " offset %" PRId64, topic, partition,
+		    msg->offset);
+	rd_kafka_message_destroy(msg);
+	return code;
+}
+
+void
+resume_close(struct resume *r)
+{
+	free(r->file);
+	r->file = NULL;
+}
+
+void
+resume_start(
+    const struct resume *r, size_t n, struct input_position *from, bool *from_start, bool *needed)
+{
+	const struct resume *earliest = NULL;
+
+	*needed = *from_start = false;
+	for (size_t i = 0; i < n; i++) {
+		*needed = *needed || r[i].state != RESUME_ENDED;
+		*from_start = *from_start || r[i].state == RESUME_FRESH;
+		if (r[i].state == RESUME_PARTIAL &&
+		    (earliest == NULL || r[i].document < earliest->document))
+			earliest = &r[i];
+	}
+	if (*from_start || earliest == NULL)
+		return;
+	*from = (struct input_position){
+	    .document = earliest->document,
+	    .file = earliest->file,
+	    .byte = earliest->byte,
+	    .line = earliest->line,
+	    .rejects = earliest->rejects,
+	};
+}

@@ -1,0 +1,56 @@
+/*
+ * resume.h -- where a producer goes on, by the last record of each of its partitions.
+ *
+ * A lane of an input feeds several partitions (domains times train, valid, test). Each may be at
+ * another place: reading begins at the earliest, and each partition drops what it has.
+ *
+ *     no record          needs the input from its start
+ *     Sequence           needs its last token's document, from that token on
+ *     End                needs nothing
+ *
+ * resume_ask() asks the broker; resume_start() decides, with plain values.
+ */
+#ifndef PRODUCER_RESUME_H
+#define PRODUCER_RESUME_H
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/failure.h"
+#include "producer/input.h"
+
+enum resume_state { RESUME_FRESH, RESUME_PARTIAL, RESUME_ENDED };
+
+struct resume {
+	enum resume_state state;
+	int64_t offset_next; /* end of the partition */
+	uint64_t sequences;  /* RESUME_PARTIAL: ordinal of the next */
+	/* RESUME_PARTIAL, of the last record: see Position in schemas/Sequence.avsc. */
+	char *file; /* owned */
+	uint64_t document, byte, line, offset, documents, rejects;
+	uint64_t record_bytes, record_bytes_max; /* that record included */
+};
+
+/* What the configuration says; the log must say the same. */
+struct resume_expected {
+	uint64_t tokenizer;
+	uint32_t sequence_length;
+};
+
+/*
+ * Fills *out, to be ended with resume_close(). FAIL_CONFIG: another tokenizer or sequence_length;
+ * FAIL_DATA: the last record is not a producer's. `reader` is a KAFKA_READER with nothing assigned.
+ */
+enum fail_code resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic,
+    int32_t partition, const struct resume_expected *expected, struct failure *f);
+void resume_close(struct resume *r);
+
+/*
+ * The earliest place that some partition needs, in *from (which borrows from `r`); *from_start: the
+ * input from its start; *needed: false where all have ended.
+ */
+void resume_start(
+    const struct resume *r, size_t n, struct input_position *from, bool *from_start, bool *needed);
+
+#endif

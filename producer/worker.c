@@ -1,0 +1,185 @@
+#include "producer/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/frame.h"
+
+struct memory {
+	struct encoder *encoder;
+	struct router_scratch *scratch;
+	struct frame_codec *codec;
+};
+
+static void
+close_memory(void *memory)
+{
+	struct memory *m = memory;
+
+	if (m == NULL)
+		return;
+	encoder_close(m->encoder);
+	router_scratch_close(m->scratch);
+	frame_codec_close(m->codec);
+	free(m);
+}
+
+static enum fail_code
+open_memory(void **out, void *context, struct failure *f)
+{
+	const struct worker_context *c = context;
+	struct memory *m = calloc(1, sizeof(*m));
+
+	if (m == NULL)
+		return fail_memory(f);
+	if (encoder_open(&m->encoder, c->tokenizer, f) != FAIL_NONE ||
+	    router_scratch_open(&m->scratch, f) != FAIL_NONE ||
+	    frame_codec_open(&m->codec, f) != FAIL_NONE) {
+		close_memory(m);
+		return f->code;
+	}
+	*out = m;
+	return FAIL_NONE;
+}
+
+struct pool_memory
+worker_memory(struct worker_context *context)
+{
+	return (struct pool_memory){.open = open_memory, .close = close_memory, .context = context};
+}
+
+/* ---- records to tokens ---- */
+
+struct text_job *
+text_job_open(const struct worker_context *c, struct input_chunk *chunk)
+{
+	struct text_job *j = calloc(1, sizeof(*j));
+
+	if (j != NULL)
+		j->document = calloc(chunk->n + 1, sizeof(*j->document));
+	if (j == NULL || j->document == NULL) {
+		free(j);
+		input_chunk_close(chunk);
+		return NULL;
+	}
+	j->context = c;
+	j->chunk = chunk;
+	return j;
+}
+
+void
+text_job_close(struct text_job *j)
+{
+	if (j == NULL)
+		return;
+	for (size_t i = 0; i < j->chunk->n; i++)
+		free(j->document[i].reason);
+	free(j->document);
+	input_chunk_close(j->chunk);
+	token_buffer_close(&j->tokens);
+	free(j);
+}
+
+static enum fail_code
+tokenise(struct text_job *j, struct memory *m, const struct router_result *r,
+    struct worker_document *d, struct failure *f)
+{
+	d->verdict = WORKER_DOCUMENT;
+	d->domain = r->domain;
+	d->set = split_set(r->text, r->n, j->context->split);
+	d->first = j->tokens.n;
+	if (encoder_encode(m->encoder, r->text, r->n, &j->tokens, f) != FAIL_NONE ||
+	    token_buffer_reserve(&j->tokens, 1, f) != FAIL_NONE)
+		return f->code;
+	j->tokens.id[j->tokens.n++] = tokenizer_eos(j->context->tokenizer);
+	d->n = j->tokens.n - d->first;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+run_record(struct text_job *j, struct memory *m, size_t i, struct failure *f)
+{
+	struct worker_document *d = &j->document[i];
+	struct router_result r;
+
+	d->record = i;
+	if (router_route(j->context->router, m->scratch, j->chunk->form, &j->chunk->record[i], &r,
+		f) != FAIL_NONE)
+		return f->code;
+	switch (r.verdict) {
+	case ROUTER_DOCUMENT: return tokenise(j, m, &r, d, f);
+	case ROUTER_UNMATCHED: d->verdict = WORKER_UNMATCHED; return FAIL_NONE;
+	case ROUTER_REJECT: break;
+	}
+	d->verdict = WORKER_REJECT;
+	d->reason = strdup(r.reason);
+	return d->reason == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
+enum fail_code
+text_job_run(void *job, void *memory, struct failure *f)
+{
+	struct text_job *j = job;
+
+	for (size_t i = 0; i < j->chunk->n; i++)
+		if (run_record(j, memory, i, f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/* ---- sequences to frames ---- */
+
+struct frame_job *
+frame_job_open(const struct worker_context *c, void *stream)
+{
+	struct frame_job *j = calloc(1, sizeof(*j));
+
+	if (j != NULL) {
+		j->context = c;
+		j->stream = stream;
+	}
+	return j;
+}
+
+void
+frame_job_close(struct frame_job *j)
+{
+	if (j == NULL)
+		return;
+	for (size_t i = 0; i < j->n; i++) {
+		pack_sequence_close(j->item[i].sequence);
+		free(j->item[i].frame);
+	}
+	free(j);
+}
+
+enum fail_code
+frame_job_run(void *job, void *memory, struct failure *f)
+{
+	struct frame_job *j = job;
+	struct memory *m = memory;
+	size_t count = j->context->sequence_length + 1;
+	size_t room = frame_bound(count, j->context->width);
+
+	for (size_t i = 0; i < j->n; i++) {
+		struct frame_item *item = &j->item[i];
+
+		item->frame = malloc(room);
+		if (item->frame == NULL)
+			return fail_memory(f);
+		if (frame_encode(m->codec, item->sequence->token, count, j->context->width,
+			item->frame, room, &item->frame_n, f) != FAIL_NONE)
+			return f->code;
+		item->hash = frame_hash(item->frame, item->frame_n);
+	}
+	return FAIL_NONE;
+}
+
+void
+worker_drop(enum pool_line line, void *job)
+{
+	switch (line) {
+	case POOL_TEXTS: text_job_close(job); return;
+	case POOL_FRAMES: frame_job_close(job); return;
+	}
+}

@@ -1,0 +1,78 @@
+/*
+ * worker.h -- what a producer's worker threads do: records to tokens, sequences to frames.
+ *
+ * A text job holds one chunk of an input and, when done, its documents in order, each with its
+ * domain, set and tokens (eos included) or the reason why it is none. A frame job holds sequences
+ * of one stream and, when done, their frames. Jobs own their memory and touch nothing shared but
+ * constant tables.
+ */
+#ifndef PRODUCER_WORKER_H
+#define PRODUCER_WORKER_H
+
+#include "common/config.h"
+#include "producer/input.h"
+#include "producer/pack.h"
+#include "producer/pool.h"
+#include "producer/router.h"
+#include "producer/split.h"
+#include "producer/tokenizer/tokenizer.h"
+
+enum { WORKER_FRAMES = 16 /* sequences of one frame job */ };
+
+/* Constant while a lane runs. */
+struct worker_context {
+	const struct tokenizer *tokenizer;
+	const struct router *router;
+	uint32_t split[SETS_COUNT]; /* of these inputs: one part is enough for explicit sets */
+	unsigned width;             /* of a token in a frame */
+	uint32_t sequence_length;
+};
+
+enum worker_verdict { WORKER_DOCUMENT, WORKER_UNMATCHED, WORKER_REJECT };
+
+struct worker_document {
+	enum worker_verdict verdict;
+	size_t record; /* index in the chunk */
+	size_t domain; /* index among the router's domains */
+	enum names_set set;
+	size_t first, n; /* its tokens in the job's buffer */
+	char *reason;    /* WORKER_REJECT; owned */
+};
+
+struct text_job {
+	const struct worker_context *context;
+	struct input_chunk *chunk;        /* owned */
+	struct worker_document *document; /* [chunk->n] */
+	struct token_buffer tokens;
+};
+
+struct frame_item {
+	struct pack_sequence *sequence; /* owned */
+	uint8_t *frame;                 /* owned */
+	size_t frame_n;
+	uint64_t hash;
+};
+
+struct frame_job {
+	const struct worker_context *context;
+	void *stream; /* whose sequences they are */
+	struct frame_item item[WORKER_FRAMES];
+	size_t n;
+};
+
+/* Memory of one worker for pool_open(); its context is a struct worker_context. */
+struct pool_memory worker_memory(struct worker_context *context);
+
+/* Takes the chunk; NULL: no memory, the chunk is ended. */
+struct text_job *text_job_open(const struct worker_context *c, struct input_chunk *chunk);
+void text_job_close(struct text_job *j);
+pool_work text_job_run;
+
+struct frame_job *frame_job_open(const struct worker_context *c, void *stream);
+void frame_job_close(struct frame_job *j);
+pool_work frame_job_run;
+
+/* For pool_close(). */
+void worker_drop(enum pool_line line, void *job);
+
+#endif
