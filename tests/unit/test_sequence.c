@@ -255,7 +255,7 @@ test_a_failed_decode_says_where_and_leaves_the_callers_view(void **unused)
 	(void)unused;
 	assert_int_equal(sequence_decode(&view, golden.bytes, golden.n - 1, &f), FAIL_DATA);
 	assert_string_equal(f.text,
-	    "record of kind Sequence: frame: a length beyond the end of the record at byte 109");
+	    "record of kind Sequence: frame: a length beyond the end of the record at byte 114");
 	assert_int_equal(view.ordinal, 77);
 	assert_int_equal(sequence_decode(&view, golden.bytes, 12, &f), FAIL_DATA);
 	assert_string_equal(f.text,
