@@ -37,9 +37,8 @@ message_bytes_max(size_t bytes)
 	return most < TOPICS_MESSAGE_BYTES_MAX ? most : TOPICS_MESSAGE_BYTES_MAX;
 }
 
-/* Whether documents can reach the set: own files, or a part of the split. */
-static bool
-has_set(const struct config *c, const struct config_domain *d, enum names_set set)
+bool
+topics_has_set(const struct config *c, const struct config_domain *d, enum names_set set)
 {
 	if (set == SET_TRAIN)
 		return true;
@@ -67,7 +66,7 @@ add_domains(struct topics_plan *p, const struct config *c)
 			const struct config_domain *d = &c->domains[i];
 			struct topic_plan *t = &p->topic[p->n];
 
-			if (!has_set(c, d, (enum names_set)set))
+			if (!topics_has_set(c, d, (enum names_set)set))
 				continue;
 			add(p, TOPIC_DOMAIN, (int)d->partitions,
 			    topics_sequence_bytes(c, WIDTH_MAX));

@@ -51,6 +51,9 @@ size_t topics_lane_bytes(const struct config *c, unsigned token_width);
 /* Bytes of a record of a domain topic, in the same way. */
 size_t topics_sequence_bytes(const struct config *c, unsigned token_width);
 
+/* Whether documents can reach the set of a domain: own files, or a part of the split. */
+bool topics_has_set(const struct config *c, const struct config_domain *d, enum names_set set);
+
 /* Gives *out (topics_plan_close). Domain topics always; the mix's where there is a mix section. */
 enum fail_code topics_plan_open(
     struct topics_plan **out, const struct config *c, struct failure *f);

@@ -182,7 +182,7 @@ add_document(
 		return fail(f, FAIL_DATA,
 		    "topic %s: the last sequence ended in document %" PRIu64
 		    " of %s at token %" PRIu64 ", which the input does not have any more: it has "
-					       "changed since. Produce it under "
+		    "changed since. Produce it under "
 		    "another corpus name",
 		    s->topic, r->document, r->file, r->offset);
 	if (s->behind) {
@@ -376,12 +376,13 @@ publish_ends(struct lane *l, struct failure *f)
 
 /* ---- opening and closing ---- */
 
+/* Whether this input feeds the set: topics.h says which sets have a topic at all. */
 static bool
 set_is_ours(const struct lane *l, const struct config_domain *d, enum names_set set)
 {
 	if (l->o->held_out)
 		return set == SET_VALID;
-	return set != SET_VALID || d->valid.n == 0;
+	return topics_has_set(l->config, d, set) && (set != SET_VALID || d->valid.n == 0);
 }
 
 static enum fail_code
