@@ -163,8 +163,8 @@ test_a_line_too_long_is_a_reject_and_is_passed(void **unused)
 				static const char *const begins[] = {"0:0:1:a;",
 				    "1:2:2:123456789012345678901", "2:24:3:b;",
 				    "3:26:4:123456789012345678901", "4:57:6:c;",
-				    "5:59:7:123456789012345678901!longer than max_document_bytes, "
-				    "20;"};
+				    ("5:59:7:123456789012345678901!longer than max_document_bytes, "
+				     "20;")};
 
 				assert_memory_equal(at, begins[k], strlen(begins[k]));
 				at = strchr(at, ';') + 1;
