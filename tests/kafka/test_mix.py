@@ -1,0 +1,273 @@
+"""riffle mix on a real broker: determinism, kill -9 at every fault point, fencing, shares, epochs.
+
+Domains are synthetic (tests/tools/fill.c): whole topics as the producer leaves them.
+"""
+
+import collections
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+LENGTH = 64
+
+
+@pytest.fixture
+def fill(tools, bootstrap, unique):
+    """fill("a", "b", sequences=100) makes domain topics of the corpus `unique`."""
+    def run(*domains, sequences=200, length=LENGTH, partitions=1, **more):
+        words = ["--bootstrap", bootstrap, "--corpus", unique, "--domain", ",".join(domains), "--sequences", sequences,
+                 "--length", length, "--partitions", partitions, "--distinct", 50]
+        for name, value in more.items():
+            words += ["--" + name.replace("_", "-")] + ([] if value is True else [value])
+        subprocess.run([tools / "fill", *map(str, words)], check=True, timeout=120)
+    return run
+
+
+@pytest.fixture
+def configure(write_config, bootstrap, unique, riffle):
+    """configure(weights, mix=..., domains=..., **mix keys) -> path, with the mix's topics made."""
+    def make(weights, name="mix", create=True, partitions=1, domains=None, **keys):
+        config = {
+            "corpus": unique,
+            "tokenizer": {"file": "unused.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
+            "sequence_length": LENGTH,
+            "domains": {d: {"train": ["unused.jsonl"], "partitions": partitions, **(domains or {}).get(d, {})}
+                        for d in weights},
+            "mix": {"name": f"{unique}-{name}", "seed": 7, "global_batch": 16, "lanes": 8, "max_lead_steps": 0,
+                    "transaction_bytes": 20000, "weights": weights, **keys},
+            "kafka": {"bootstrap.servers": bootstrap},
+        }
+        path = write_config(config, f"{name}.yml")
+        if create:
+            riffle("topics", "-c", path, "--create")
+        return path
+    return make
+
+
+@pytest.fixture
+def read(riffle):
+    """All lanes of steps first..end, as the lines of --format steps."""
+    def run(config, steps, first=0, rank=0, world=1, form="steps"):
+        return riffle("read", "-c", config, "--rank", rank, "--world", world, "--from-step", first, "--steps", steps,
+                      "--format", form, "--timeout", 30).stdout.splitlines()
+    return run
+
+
+def counts(lines):
+    total = collections.Counter()
+    for line in lines:
+        for part in line.split("\t")[3].split(","):
+            domain, count = part.split(":")
+            total[domain] += int(count)
+    return total
+
+
+def wait_for(condition, what, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        time.sleep(0.02)
+
+
+def test_two_mixes_of_one_corpus_and_seed_are_equal(riffle, fill, configure, read):
+    fill("a", "b", "c", sequences=150)
+    weights = {"a": 0.5, "b": 0.3, "c": 0.2}
+    one, two = configure(weights, "one"), configure(weights, "two", transaction_bytes=100000, transaction_ms=5)
+    for config in (one, two):
+        riffle("mix", "-c", config, "--until-step", 120)
+    assert read(one, 120) == read(two, 120)
+    other = configure(weights, "other", seed=8)
+    riffle("mix", "-c", other, "--until-step", 120)
+    assert read(one, 120) != read(other, 120)
+
+
+@pytest.mark.parametrize("point", ["mix.before_begin:3", "mix.mid_produce:77", "mix.after_flush:2", "mix.after_offsets:2",
+                                   "mix.after_commit:2", "mix.before_begin:1", "mix.after_commit:1"])
+def test_kill_9_at_a_fault_point_leaves_the_undisturbed_steps(riffle, fill, configure, read, point):
+    fill("a", "b", sequences=100)
+    weights = {"a": 0.7, "b": 0.3}
+    calm, stormy = configure(weights, "calm"), configure(weights, "stormy")
+    riffle("mix", "-c", calm, "--until-step", 60)
+    died = riffle("mix", "-c", stormy, "--until-step", 60, env={"RIFFLE_FAULT": point}, check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert f"fault: {point.split(':')[0]} reached" in died.stderr
+    riffle("mix", "-c", stormy, "--until-step", 60)
+    assert read(calm, 60) == read(stormy, 60)
+
+
+def test_a_second_mixer_fences_the_first_which_exits_3(riffle, fill, configure, read):
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5}, max_lead_steps=1000000, runs=["trainers"], transaction_ms=20)
+    first = riffle.popen("mix", "-c", config, "--until-step", 1000000, stderr=subprocess.PIPE)
+    wait_for(lambda: len(read(config, 1)) == 8, "the first step")
+    second = riffle("mix", "-c", config, "--until-step", 1, timeout=60)
+    assert second.returncode == 0
+    assert first.wait(timeout=30) == 3
+    assert "another mixer has taken over" in first.stderr.read()
+
+
+def test_any_world_sees_the_same_lanes(riffle, fill, configure, read):
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5})
+    riffle("mix", "-c", config, "--until-step", 40)
+    everything = sorted(read(config, 40))
+    for world in (2, 4, 8):
+        parts = [line for rank in range(world) for line in read(config, 40, rank=rank, world=world)]
+        assert sorted(parts) == everything
+
+
+@pytest.mark.parametrize("domains", [3, 35, 200])
+def test_realised_counts_keep_to_the_weights(riffle, fill, configure, read, domains):
+    """No domain is a whole sequence ahead or two behind at any step boundary, however small its weight."""
+    names = [f"d{i:03}" for i in range(domains)]
+    raw = [1.0 / (i + 1) ** (1.2 if domains < 100 else 3.5) for i in range(domains)]
+    weights = {name: w / sum(raw) for name, w in zip(names, raw)}
+    if domains == 200:
+        weights[names[-1]] = 3e-7
+    fill(*names, sequences=40)
+    config = configure(weights, transaction_bytes=1000000, global_batch=64)
+    riffle("mix", "-c", config, "--until-step", 100)
+    done = collections.Counter()
+    by_step = collections.defaultdict(list)
+    for line in read(config, 100):
+        by_step[int(line.split("\t")[0])].append(line)
+    total = sum(weights.values())
+    for step in range(100):
+        done += counts(by_step[step])
+        for name in names:
+            behind = (step + 1) * 64 * weights[name] / total - done[name]
+            assert -1 < behind < 2, f"step {step} domain {name}: {behind} behind"
+
+
+def test_an_exhausted_domain_wraps_with_another_order_each_epoch(riffle, fill, configure, read):
+    fill("small", sequences=50, partitions=1)
+    config = configure({"small": 1})
+    riffle("mix", "-c", config, "--until-step", 13)
+    drawn = [json.loads(line) for line in read(config, 13, form="jsonl")]
+    epochs = collections.defaultdict(list)
+    for d in drawn:
+        epochs[d["epoch"]].append(d["ordinal"])
+    assert sorted(epochs) == [0, 1, 2, 3, 4]
+    for epoch in range(4):
+        assert sorted(epochs[epoch]) == list(range(50))
+
+
+def test_orders_of_epochs_differ(riffle, fill, configure, read):
+    """Without the permutation inside the batch the order of an epoch is visible."""
+    fill("small", sequences=48)
+    config = configure({"small": 1}, permute=False)
+    riffle("mix", "-c", config, "--until-step", 9)
+    ordinals = [json.loads(line)["ordinal"] for line in read(config, 9, form="jsonl")]
+    orders = [tuple(ordinals[at:at + 48]) for at in range(0, 144, 48)]
+    assert len(set(orders)) == 3
+    assert all(sorted(o) == list(range(48)) for o in orders)
+
+
+def test_several_partitions_are_all_drawn_once_an_epoch(riffle, fill, configure, read):
+    fill("wide", sequences=80, partitions=4)
+    config = configure({"wide": 1}, partitions=4)
+    riffle("mix", "-c", config, "--until-step", 20)
+    drawn = [json.loads(line) for line in read(config, 20, form="jsonl")]
+    places = {(d["partition"], d["ordinal"]) for d in drawn}
+    assert len(places) == 320 and all(d["epoch"] == 0 for d in drawn)
+
+
+def test_the_lead_bounds_the_mixer_and_a_commit_frees_it(riffle, fill, configure, bootstrap, unique):
+    fill("a")
+    config = configure({"a": 1}, max_lead_steps=10)
+    mixer = riffle.popen("mix", "-c", config)
+    status = lambda: json.loads(riffle("status", "-c", config, "--json").stdout)
+    wait_for(lambda: status()["mix"]["step_next"] == 10, "ten steps")
+    riffle("read", "-c", config, "--rank", 0, "--world", 1, "--steps", 4, "--commit-every", 4, "--format", "none")
+    wait_for(lambda: status()["mix"]["step_next"] == 14, "fourteen steps")
+    began = time.monotonic()
+    mixer.send_signal(signal.SIGTERM)
+    assert mixer.wait(timeout=15) == 0
+    assert time.monotonic() - began < 10
+
+
+def test_a_domain_that_stops_ends_the_mix_on_every_lane(riffle, fill, configure, read):
+    fill("a", sequences=100)
+    config = configure({"a": 1}, domains={"a": {"on_end": "stop"}})
+    done = riffle("mix", "-c", config)
+    assert "ended before step=6" in done.stderr
+    for rank in range(8):
+        lines = riffle("read", "-c", config, "--rank", rank, "--world", 8, "--from-step", 0, "--format", "steps",
+                       "--timeout", 20).stdout.splitlines()
+        assert len(lines) == 6
+    again = riffle("mix", "-c", config)
+    assert "ended before step=6" in again.stderr
+
+
+def test_a_changed_configuration_is_refused_by_name_and_accepted_when_told(riffle, fill, configure, read):
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5})
+    riffle("mix", "-c", config, "--until-step", 10)
+    changed = configure({"a": 0.9, "b": 0.1}, create=False)
+    refused = riffle("mix", "-c", changed, "--until-step", 20, check=False)
+    assert refused.returncode == 2
+    assert "mix.domains.a.weight: 0.5 in the ledger, 0.9 in the file" in refused.stderr
+    assert "--accept-config" in refused.stderr
+    riffle("mix", "-c", changed, "--until-step", 110, "--accept-config")
+    after = counts(read(config, 100, first=10))
+    assert abs(after["a"] - 1440) < 3
+    fixed = configure({"a": 0.9, "b": 0.1}, create=False, seed=8)
+    refused = riffle("mix", "-c", fixed, "--accept-config", check=False)
+    assert refused.returncode == 2 and "mix.seed: \"7\" in the ledger, \"8\" in the file" in refused.stderr
+
+
+def test_two_tokenizers_in_one_mix_are_refused(riffle, fill, configure):
+    fill("a", tokenizer_fingerprint="0000000000000001")
+    fill("b", tokenizer_fingerprint="0000000000000002")
+    done = riffle("mix", "-c", configure({"a": 0.5, "b": 0.5}), check=False)
+    assert done.returncode == 2 and "one mix cannot hold two tokenizers" in done.stderr
+
+
+def test_a_domain_without_an_end_is_waited_for_by_name(riffle, configure, fill):
+    fill("a")
+    config = configure({"a": 0.5, "b": 0.5})
+    mixer = riffle.popen("mix", "-c", config, "--until-step", 5)
+    line = mixer.stderr.readline()
+    assert "MIX-UNSEALED" in line and "domain=b" in line and "riffle produce b" in line
+    mixer.send_signal(signal.SIGTERM)
+    assert mixer.wait(timeout=10) == 0
+
+
+def test_missing_topics_and_a_wrong_number_of_partitions_are_said(riffle, fill, configure):
+    fill("a", partitions=2)
+    done = riffle("mix", "-c", configure({"a": 1}, create=False), check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "partition" in done.stderr or "does not exist" in done.stderr
+
+
+def test_garbage_in_a_domain_topic_is_read_over_or_quarantined(riffle, fill, configure, read, bootstrap, unique):
+    """Foreign records between sequences do not move a draw; lost ordinals are quarantined, the same on a replay."""
+    fill("a", sequences=60)
+    config = configure({"a": 1})
+    calm = configure({"a": 1}, "calm")
+    riffle("mix", "-c", calm, "--until-step", 12)
+    subprocess.run(["kcat", "-P", "-b", bootstrap, "-t", f"{unique}.a", "-p", "0"], input=b"garbage\nmore garbage\n",
+                   check=True)
+    # The topic no longer ends with its End: the mixer must not take the garbage for a seal.
+    mixer = riffle.popen("mix", "-c", config, "--until-step", 12)
+    line = mixer.stderr.readline()
+    assert "MIX-UNSEALED" in line
+    mixer.send_signal(signal.SIGTERM)
+    assert mixer.wait(timeout=10) == 0
+
+
+def test_no_broker_is_one_sentence_and_exit_1(riffle, configure):
+    config = configure({"a": 1}, create=False)
+    done = riffle("mix", "-c", config, "-X", "bootstrap.servers=127.0.0.1:1", check=False, env={"RIFFLE_BOOTSTRAP": ""})
+    assert done.returncode == 1
+    assert "127.0.0.1:1" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_too_little_memory_is_refused_with_what_would_do(riffle, fill, configure):
+    fill("a")
+    done = riffle("mix", "-c", configure({"a": 1}, memory="1MB"), check=False)
+    assert done.returncode == 2 and "mix.memory" in done.stderr and "allow" in done.stderr
