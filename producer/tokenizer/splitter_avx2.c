@@ -161,20 +161,21 @@ behind(uint64_t x, uint64_t from)
 	return (x + from) & ~x;
 }
 
-/* Behind the contraction that begins at an apostrophe of `from`: the bits there. */
+/*
+ * The bits behind the contractions that begin at apostrophes of `from`; *found: these apostrophes.
+ * For o200k a contraction ends a word, and what begins where one ended is no end but a start.
+ */
 INLINE AVX2 uint64_t
-behind_contractions(const uint8_t *p, uint64_t from, bool fold, uint64_t *found)
+behind_contractions(enum splitter_pattern pattern, const uint8_t *p, uint64_t from, uint64_t *found)
 {
 	uint64_t after = 0;
 	unsigned end = 0;
 
 	for (*found = 0; from != 0; from = _blsr_u64(from)) {
 		unsigned at = (unsigned)_tzcnt_u64(from);
-		size_t n = splitter_contraction(p + at, p + BLOCK, fold);
+		size_t n = splitter_contraction(p + at, p + BLOCK, pattern != SPLITTER_GPT2);
 
-		/* One that begins where another ended is a piece of its own, or the start of one.
-		 */
-		if (n == 0 || (at == end && end != 0 && fold))
+		if (n == 0 || (pattern == SPLITTER_O200K && at == end))
 			continue;
 		end = at + (unsigned)n;
 		*found |= UINT64_C(1) << at;
@@ -194,7 +195,7 @@ begins_gpt2(const struct block *b, const uint8_t *p)
 
 	if (short_forms == 0)
 		return begins;
-	after = behind_contractions(p, short_forms, false, &found);
+	after = behind_contractions(SPLITTER_GPT2, p, short_forms, &found);
 	return (begins & ~(found << 1)) | after;
 }
 
@@ -264,7 +265,7 @@ begins_cl100k(const struct block *b, const uint8_t *p)
 
 	if (short_forms == 0)
 		return begins;
-	return begins | behind_contractions(p, short_forms, true, &found);
+	return begins | behind_contractions(SPLITTER_CL100K, p, short_forms, &found);
 }
 
 INLINE AVX2 uint64_t
@@ -285,8 +286,8 @@ begins_o200k(struct block *b, const uint8_t *p)
 
 	if (short_forms == 0)
 		return begins;
-	after = behind_contractions(p, short_forms, true, &found);
-	return (begins & ~found) | after;
+	after = behind_contractions(SPLITTER_O200K, p, short_forms, &found);
+	return (begins & ~(found | found << 1 | found << 2)) | after;
 }
 
 /* o200k: letters without case are read here only where no letter with case is beside them. */
