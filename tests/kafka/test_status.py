@@ -35,7 +35,7 @@ def config(unique, bootstrap, write_config):
         "tokenizer": {"file": "unused.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
         "sequence_length": LENGTH,
         "split": "1,0,0",
-        "domains": {d: {"train": ["unused.jsonl"]} for d in WEIGHTS},
+        "domains": {d: {"train": [f"{d}.jsonl"]} for d in WEIGHTS},
         "mix": {"name": f"{unique}m", "seed": 1, "global_batch": BATCH, "lanes": LANES,
                 "max_lead_steps": LEAD, "weights": WEIGHTS},
         "kafka": {"bootstrap.servers": bootstrap},
