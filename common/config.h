@@ -24,6 +24,9 @@ enum {
 	CONFIG_DOMAINS_MAX = 4096,
 	CONFIG_LANES_MAX = 4096,
 	CONFIG_SEQUENCE_MAX = 1 << 20,
+	CONFIG_BATCH_MAX = 1 << 20,
+	CONFIG_LIST_MAX = 1 << 16, /* paths of one list */
+	CONFIG_RUNS_MAX = 64,
 	CONFIG_RECORD_MAX = 64 << 20, /* bytes of one lane's batch record */
 };
 

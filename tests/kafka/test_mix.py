@@ -35,7 +35,7 @@ def configure(write_config, bootstrap, unique, riffle):
             "corpus": unique,
             "tokenizer": {"file": "unused.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
             "sequence_length": LENGTH,
-            "domains": {d: {"train": ["unused.jsonl"], "partitions": partitions, **(domains or {}).get(d, {})}
+            "domains": {d: {"train": [f"unused.{d}.jsonl"], "partitions": partitions, **(domains or {}).get(d, {})}
                         for d in weights},
             "mix": {"name": f"{unique}-{name}", "seed": 7, "global_batch": 16, "lanes": 8, "max_lead_steps": 0,
                     "transaction_bytes": 20000, "weights": weights, **keys},
@@ -168,7 +168,7 @@ def test_orders_of_epochs_differ(riffle, fill, configure, read):
 
 
 def test_several_partitions_are_all_drawn_once_an_epoch(riffle, fill, configure, read):
-    fill("wide", sequences=80, partitions=4)
+    fill("wide", sequences=320, partitions=4)
     config = configure({"wide": 1}, partitions=4)
     riffle("mix", "-c", config, "--until-step", 20)
     drawn = [json.loads(line) for line in read(config, 20, form="jsonl")]

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/config.h"
 #include "common/kafka.h"
 #include "common/names.h"
@@ -223,8 +224,12 @@ prepare_topic(struct fill *fill, const char *name)
 
 	must(kafka_partitions(fill->rk, name, &partitions, TIMEOUT_MS, &f), &f);
 	if (partitions == 0) {
+		int64_t deadline = clock_ms() + TIMEOUT_MS;
+
 		create_topic(fill, name);
-		return;
+		/* A handle that has not met a topic loses a second at its first record. */
+		while (partitions == 0 && clock_ms() < deadline)
+			must(kafka_partitions(fill->rk, name, &partitions, TIMEOUT_MS, &f), &f);
 	}
 	if ((uint32_t)partitions != fill->a.partitions) {
 		snprintf(why, sizeof(why), "topic %s has %d partitions, not %u", name, partitions,
