@@ -15,7 +15,7 @@ OURS    := -std=c11 -D_GNU_SOURCE -DRIFFLE_VERSION='"$(VERSION)"' -I. -fPIC -pth
 COMPILE  = $(CC) $(OURS) $(shell pkg-config --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
 LIBS     = $(shell pkg-config --libs $(PACKAGES)) -lm
 LINK     = $(CC) -pthread $(CFLAGS) $(LDFLAGS) -Wl,--as-needed
-PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+PARALLEL = $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 objects  = $(patsubst %.c,$B/%.o,$(wildcard $(addsuffix /*.c,$1)))
 programs = $(patsubst %.c,$B/%,$(wildcard $1))
