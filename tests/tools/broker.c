@@ -25,6 +25,14 @@ enum { WAIT_MS = 20000, PARTITIONS_MAX = 1024 };
 
 static struct failure f;
 
+static size_t
+count(const char *text)
+{
+	size_t n = strtoul(text, NULL, 10);
+
+	return n < PARTITIONS_MAX ? n : PARTITIONS_MAX;
+}
+
 static enum fail_code
 ask_last(rd_kafka_t *rk, const char *topic, int32_t partition)
 {
@@ -74,7 +82,7 @@ commit(rd_kafka_t *rk, char **word)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_topic_partition_t *p =
-	    rd_kafka_topic_partition_list_add(list, word[1], atoi(word[2]));
+	    rd_kafka_topic_partition_list_add(list, word[1], (int)count(word[2]));
 	rd_kafka_resp_err_t err;
 
 	p->offset = strtoll(word[3], NULL, 10);
@@ -159,19 +167,11 @@ describe(rd_kafka_t *rk, const char *name)
 	return FAIL_NONE;
 }
 
-static size_t
-count(const char *text)
-{
-	size_t n = strtoul(text, NULL, 10);
-
-	return n < PARTITIONS_MAX ? n : PARTITIONS_MAX;
-}
-
 static enum fail_code
 ask(rd_kafka_t *rk, int argc, char **argv)
 {
 	if (strcmp(argv[1], "last") == 0 && argc == 4)
-		return ask_last(rk, argv[2], atoi(argv[3]));
+		return ask_last(rk, argv[2], (int)count(argv[3]));
 	if (strcmp(argv[1], "watermarks") == 0 && argc == 4)
 		return ask_watermarks(rk, argv[2], count(argv[3]));
 	if (strcmp(argv[1], "group") == 0 && argc == 5)
@@ -179,7 +179,7 @@ ask(rd_kafka_t *rk, int argc, char **argv)
 	if (strcmp(argv[1], "commit") == 0 && argc == 7)
 		return commit(rk, argv + 2);
 	if (strcmp(argv[1], "make") == 0 && argc >= 4)
-		return make(rk, argv[2], atoi(argv[3]), argc - 4, argv + 4);
+		return make(rk, argv[2], (int)count(argv[3]), argc - 4, argv + 4);
 	if (strcmp(argv[1], "describe") == 0 && argc == 3)
 		return describe(rk, argv[2]);
 	return fail(&f, FAIL_USAGE, "%s is no question, or has other arguments", argv[1]);
