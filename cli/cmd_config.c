@@ -1,0 +1,67 @@
+/* riffle config: the table of keys, and the check of a file. Opens nothing. */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+
+struct arguments {
+	bool keys, check;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct option_row rows[] = {
+    {.name = "keys",
+	.kind = OPTION_FLAG,
+	.at = AT(keys),
+	.help = "print every key with its type, range, preset and meaning, as docs/CONFIG.md"},
+    {.name = "check",
+	.kind = OPTION_FLAG,
+	.at = AT(check),
+	.help = "read and check the file of -c, and open nothing else: no source, broker or "
+		"tokenizer"},
+};
+
+static void
+print_summary(const struct config *c)
+{
+	printf("%s: ok: corpus %s, %zu domain%s", c->path, c->corpus, c->domains_n,
+	    c->domains_n == 1 ? "" : "s");
+	if (c->mix.name != NULL)
+		printf(", mix %s: %u x %u tokens a step on %u lanes", c->mix.name,
+		    c->mix.global_batch, c->sequence_length, c->mix.lanes);
+	printf("\n");
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	struct arguments a = {0};
+	struct config *c = NULL;
+	struct options o;
+
+	if (options_parse(&o, &cmd_config, argc, argv, &a, f) != FAIL_NONE)
+		return f->code;
+	if (a.keys == a.check)
+		return fail(f, FAIL_USAGE, "give one of --keys and --check");
+	if (a.keys) {
+		config_print_keys(stdout);
+		return FAIL_NONE;
+	}
+	if (options_config(&c, &o, f) != FAIL_NONE)
+		return f->code;
+	print_summary(c);
+	config_close(c);
+	return FAIL_NONE;
+}
+
+const struct command cmd_config = {
+    .name = "config",
+    .summary = "list the keys of the configuration, or check a file",
+    .usage = "--keys | --check -c FILE",
+    .example = "riffle config --check -c run.yml\nriffle config --keys",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .run = run,
+};
