@@ -79,7 +79,8 @@ const struct config_key config_keys[] = {
 	.help = "partitions of the domain's topics, one for each producer lane; 1 with `exec`"},
     {CONFIG_DOMAIN_PREFIX "live", CONFIG_BOOL, AT_DOMAIN(live), .preset = "false",
 	.help =
-	    "the data keep arriving: mixed in the order of arrival, without waiting for the end"},
+	    "the data keep arriving: `riffle produce` does not close the domain; this version of"
+	    " `riffle mix` refuses such a domain"},
     {CONFIG_DOMAIN_PREFIX "on_end", CONFIG_CHOICE, AT_DOMAIN(on_end), .choice = on_end_names,
 	.preset = "repeat",
 	.help =

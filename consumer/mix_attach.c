@@ -122,6 +122,20 @@ open_feed(struct mix *m, uint64_t blocks_bytes, struct failure *f)
 	return feed_open(&m->feed, &o, f);
 }
 
+/* The order of an epoch needs lengths, and a live domain has none. */
+static enum fail_code
+check_sealable(const struct config *c, struct failure *f)
+{
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].live)
+			return fail(f, FAIL_CONFIG,
+			    "%s:%d: domains.%s.live: this version of riffle mixes only domains "
+			    "that end; "
+			    "take the key out, and `riffle produce %s` closes the domain",
+			    c->path, c->domains[i].line, c->domains[i].name, c->domains[i].name);
+	return FAIL_NONE;
+}
+
 enum fail_code
 mix_open(struct mix *m, const struct mix_options *o, struct failure *f)
 {
@@ -134,7 +148,7 @@ mix_open(struct mix *m, const struct mix_options *o, struct failure *f)
 	names_topic(m->rejects_topic, m->config->corpus, "rejects");
 	if (getrandom(&m->mixer_id, sizeof(m->mixer_id), 0) != sizeof(m->mixer_id))
 		return fail_errno(f, FAIL_IO, "cannot draw a random number for this mixer's id");
-	if (open_handles(m, f) != FAIL_NONE ||
+	if (check_sealable(m->config, f) != FAIL_NONE || open_handles(m, f) != FAIL_NONE ||
 	    domains_open(&m->domains, m->reader, m->config, o->stop, f) != FAIL_NONE ||
 	    mix_config_text(&m->config_text, m->config, m->domains->tokenizer, f) != FAIL_NONE ||
 	    mix_config_schedule(&m->schedule, m->config_text, f) != FAIL_NONE ||
