@@ -18,7 +18,6 @@
 
 enum {
 	WAIT_MS = 50,
-	STREAM_FLUSH_MS = 60000,
 	REJECTS_LOGGED = 5, /* the first few are said one by one */
 };
 
@@ -45,7 +44,8 @@ struct lane {
 	struct pool *pool;
 	struct publish *publish;
 	struct progress progress;
-	char label[256]; /* of the domains, for rejects */
+	char label[256];               /* of the domains, for rejects */
+	uint32_t (*split)[SETS_COUNT]; /* [domains_n] */
 	uint64_t rejects, unmatched;
 };
 
@@ -178,12 +178,13 @@ add_document(
 
 	if (!s->open || (s->behind && record->document < r->document))
 		return FAIL_NONE;
-	if (s->behind && (record->document > r->document || r->offset >= d->n))
+	if (s->behind &&
+	    (record->document > r->document || !resume_fits(r, j->tokens.id + d->first, d->n)))
 		return fail(f, FAIL_DATA,
 		    "topic %s: the last sequence ended in document %" PRIu64
-		    " of %s at token %" PRIu64 ", which the input does not have any more: it has "
-		    "changed since. Produce it under "
-		    "another corpus name",
+		    " of %s at token %" PRIu64
+		    ", which the input does not have there any more: it has changed since. Put the "
+		    "data back, or produce them under another corpus name",
 		    s->topic, r->document, r->file, r->offset);
 	if (s->behind) {
 		s->behind = false;
@@ -218,9 +219,11 @@ reject(struct lane *l, const struct text_job *j, const struct worker_document *d
 		    "%s:%" PRIu64 ": %s (record at byte %" PRIu64
 		    "); on_reject is stop: mend the record, or set on_reject: quarantine",
 		    r.file, r.line, r.reason, r.byte);
-	if (l->rejects < REJECTS_LOGGED)
+	if (l->rejects < REJECTS_LOGGED) {
+		progress_end(&l->progress);
 		log_warning("produce: PRODUCE-REJECT file=%s line=%" PRIu64 " byte=%" PRIu64 ": %s",
 		    r.file, r.line, r.byte, r.reason);
+	}
 	l->rejects++;
 	l->progress.rejects++;
 	return publish_put_reject(l->publish, &r, f);
@@ -280,6 +283,16 @@ read_chunk(struct lane *l, bool *any, bool *over, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Hands in the frame jobs that are not full: for the end, and for when the input pauses. */
+static enum fail_code
+submit_rest(struct lane *l, struct failure *f)
+{
+	for (size_t i = 0; i < streams(l); i++)
+		if (l->stream[i].filling != NULL && submit_frames(l, &l->stream[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
 static enum fail_code
 run_input(struct lane *l, struct failure *f)
 {
@@ -294,18 +307,35 @@ run_input(struct lane *l, struct failure *f)
 		    publish_poll(l->publish, f) != FAIL_NONE)
 			return f->code;
 		progress_show(&l->progress);
-		if (!read && !packed && !published && !over)
-			pool_wait(l->pool, pool_empty(l->pool, POOL_TEXTS) ? 0 : WAIT_MS);
-		else if (!read && !packed && !published)
+		if (read || packed || published)
+			continue;
+		/* With both lines empty, read_chunk() has waited for the input in vain. */
+		if (!pool_empty(l->pool, POOL_TEXTS) || !pool_empty(l->pool, POOL_FRAMES))
 			pool_wait(l->pool, WAIT_MS);
-	}
-	for (size_t i = 0; i < streams(l); i++)
-		if (l->stream[i].filling != NULL && submit_frames(l, &l->stream[i], f) != FAIL_NONE)
+		else if (submit_rest(l, f) != FAIL_NONE)
 			return f->code;
+	}
+	if (submit_rest(l, f) != FAIL_NONE)
+		return f->code;
 	while (!pool_empty(l->pool, POOL_FRAMES))
 		if (take_frames(l, true, &published, f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
+}
+
+/* Waits until all is delivered. A record that is not within message.timeout.ms is a failure. */
+static enum fail_code
+deliver(struct lane *l, struct failure *f)
+{
+	enum fail_code code;
+
+	do {
+		if (*l->o->stop)
+			return fail(f, FAIL_STOPPED, "stopped");
+		code = publish_flush(l->publish, WAIT_MS, f);
+		progress_show(&l->progress);
+	} while (code == FAIL_TIMEOUT);
+	return code;
 }
 
 static enum fail_code
@@ -343,8 +373,9 @@ static enum fail_code
 publish_ends(struct lane *l, struct failure *f)
 {
 	/* An End is a promise about what stands before it: that is delivered first. */
-	if (publish_flush(l->publish, STREAM_FLUSH_MS, f) != FAIL_NONE)
+	if (deliver(l, f) != FAIL_NONE)
 		return f->code;
+	progress_end(&l->progress);
 	fault_point("produce.before_end");
 	for (size_t i = 0; i < streams(l); i++) {
 		struct stream *s = &l->stream[i];
@@ -354,12 +385,17 @@ publish_ends(struct lane *l, struct failure *f)
 		if (s->behind)
 			return fail(f, FAIL_DATA,
 			    "topic %s: the input ends before document %" PRIu64
-			    ", where its last sequence ended: it has changed since",
+			    ", where its last sequence ended: it has changed since. Put the data "
+			    "back, or produce them under another corpus name",
 			    s->topic, l->resume[i].document);
-		if (publish_end(l, s, f) != FAIL_NONE)
+		if (l->config->domains[l->o->domain[i / SETS_COUNT]].live)
+			log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64
+				 " live: no End, a later run goes on here",
+			    s->topic, l->o->lane, s->sequences);
+		else if (publish_end(l, s, f) != FAIL_NONE)
 			return f->code;
 	}
-	if (publish_flush(l->publish, STREAM_FLUSH_MS, f) != FAIL_NONE)
+	if (deliver(l, f) != FAIL_NONE)
 		return f->code;
 	fault_point("produce.after_end");
 	if (l->unmatched > 0)
@@ -457,20 +493,23 @@ open_workers(struct lane *l, struct failure *f)
 	const struct config_domain *domain[CONFIG_DOMAINS_MAX];
 	struct pool_memory memory = worker_memory(&l->context);
 	size_t depth = 2 * (size_t)l->o->workers + 2;
-	bool split = !l->o->held_out && l->config->domains[l->o->domain[0]].valid.n == 0;
 
-	for (size_t i = 0; i < l->o->domains_n; i++)
+	for (size_t i = 0; i < l->o->domains_n; i++) {
 		domain[i] = &l->config->domains[l->o->domain[i]];
+		if (l->o->held_out)
+			l->split[i][SET_VALID] = 1;
+		else if (domain[i]->valid.n > 0)
+			l->split[i][SET_TRAIN] = 1;
+		else
+			memcpy(l->split[i], l->config->split, sizeof(l->split[i]));
+	}
 	if (router_open(&l->router, domain, l->o->domains_n, l->config->utf8, f) != FAIL_NONE)
 		return f->code;
 	l->context.tokenizer = l->o->tokenizer;
 	l->context.router = l->router;
 	l->context.width = frame_width(tokenizer_entries(l->o->tokenizer));
 	l->context.sequence_length = l->config->sequence_length;
-	if (split)
-		memcpy(l->context.split, l->config->split, sizeof(l->context.split));
-	else
-		l->context.split[l->o->held_out ? SET_VALID : SET_TRAIN] = 1;
+	l->context.split = (const uint32_t(*)[SETS_COUNT])l->split;
 	return pool_open(
 	    &l->pool, l->o->workers, depth < POOL_LINE_MAX ? depth : POOL_LINE_MAX, &memory, f);
 }
@@ -494,7 +533,7 @@ open_lane(struct lane *l, const struct input_position *from, bool from_start, st
 	names_topic(rejects, l->config->corpus, "rejects");
 	l->rejects = from_start ? 0 : from->rejects;
 	if (publish_open(&l->publish, &l->config->kafka, topics_sequence_bytes(l->config, 3),
-		rejects, f) != FAIL_NONE ||
+		rejects, l->o->stop, f) != FAIL_NONE ||
 	    open_streams(l, f) != FAIL_NONE || open_workers(l, f) != FAIL_NONE)
 		return f->code;
 	if (!from_start)
@@ -521,6 +560,7 @@ close_lane(struct lane *l)
 	publish_close(l->publish);
 	free(l->stream);
 	free(l->resume);
+	free(l->split);
 }
 
 static enum fail_code
@@ -540,6 +580,8 @@ run(struct lane *l, struct failure *f)
 	if (open_lane(l, &from, from_start, f) != FAIL_NONE)
 		return f->code;
 	code = run_input(l, f);
+	if (code == FAIL_NONE)
+		code = publish_ends(l, f);
 	progress_end(&l->progress);
 	if (code == FAIL_STOPPED) {
 		struct failure late;
@@ -551,7 +593,7 @@ run(struct lane *l, struct failure *f)
 		    l->o->label, l->progress.documents);
 		return code;
 	}
-	return code == FAIL_NONE ? publish_ends(l, f) : code;
+	return code;
 }
 
 enum fail_code
@@ -562,10 +604,12 @@ lane_run(const struct lane_options *o, struct failure *f)
 
 	l.stream = calloc(streams(&l), sizeof(*l.stream));
 	l.resume = calloc(streams(&l), sizeof(*l.resume));
+	l.split = calloc(o->domains_n, sizeof(*l.split));
 	name_domains(&l);
-	if (l.stream == NULL || l.resume == NULL) {
+	if (l.stream == NULL || l.resume == NULL || l.split == NULL) {
 		free(l.stream);
 		free(l.resume);
+		free(l.split);
 		return fail_memory(f);
 	}
 	code = run(&l, f);

@@ -104,15 +104,19 @@ pack_add(struct pack *p, const struct pack_place *place, const uint32_t *id, siz
 	return FAIL_NONE;
 }
 
-/* Index of `file` among the sources, which it joins where it is new. Files repeat in a row. */
+/* Index of `file` among the sources, which it joins where it is new: an input reads its files one
+ * after the other, so that only the last can be the same. */
 static uint32_t
 source_index(struct pack_sequence *s, const char *file)
 {
 	size_t n = strlen(file);
 
-	for (size_t i = s->sources_n; i-- > 0;)
-		if (s->source[i].n == n && memcmp(s->source[i].bytes, file, n) == 0)
-			return (uint32_t)i;
+	if (s->sources_n > 0) {
+		const struct text_view *last = &s->source[s->sources_n - 1];
+
+		if (last->n == n && memcmp(last->bytes, file, n) == 0)
+			return (uint32_t)(s->sources_n - 1);
+	}
 	s->source[s->sources_n] = (struct text_view){file, n};
 	return (uint32_t)s->sources_n++;
 }

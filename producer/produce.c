@@ -12,7 +12,12 @@
 #include "common/topics.h"
 #include "producer/lane.h"
 
-enum { FIRST_ANSWER_MS = 10000, ASK_TIMEOUT_MS = 30000, AGAIN_MS = 1000 };
+enum {
+	FIRST_ANSWER_MS = 10000,
+	ASK_TIMEOUT_MS = 30000,
+	AGAIN_MS = 1000,
+	ATTEMPT_GOOD_MS = 60000, /* one that lasted so long does not count */
+};
 
 struct produce {
 	const struct produce_options *o;
@@ -112,9 +117,14 @@ static enum fail_code
 run_lane(const struct lane_options *o, struct failure *f)
 {
 	for (int attempt = 1;; attempt++) {
+		int64_t began_ms = clock_ms();
+
 		if (lane_run(o, f) == FAIL_NONE)
 			return FAIL_NONE;
-		if (f->code != FAIL_BROKER || attempt == PRODUCE_ATTEMPTS_MAX || *o->stop)
+		if (clock_ms() - began_ms > ATTEMPT_GOOD_MS)
+			attempt = 1;
+		if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
+		    attempt == PRODUCE_ATTEMPTS_MAX || *o->stop)
 			return fail_within(f, "%s", o->label);
 		log_warning("produce: PRODUCE-RETRY attempt=%d of=%d %s: %s", attempt,
 		    PRODUCE_ATTEMPTS_MAX, o->label, f->text);

@@ -7,6 +7,8 @@
 
 #include "common/kafka.h"
 
+enum { QUEUE_FULL_POLL_MS = 10 };
+
 struct publish_writer {
 	struct publish *p;
 	struct publish_writer *next;
@@ -19,10 +21,14 @@ struct publish {
 	rd_kafka_t *rk;
 	rd_kafka_topic_t *rejects;
 	struct publish_writer *writers;
+	const volatile bool *stop;
 	struct failure failure; /* of the first record that failed; code FAIL_NONE: none has */
 };
 
-/* _private of a record is its expected offset + 1; 0: any will do. */
+/*
+ * _private of a record is its expected offset + 1; 0: any will do. A broker that recognises a
+ * repeated request may not say its offset: the next report does.
+ */
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 {
@@ -38,7 +44,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 		snprintf(attempted, sizeof(attempted), "publishing to topic %s partition %" PRId32,
 		    rd_kafka_topic_name(msg->rkt), msg->partition);
 		kafka_fail_code(&p->failure, msg->err, NULL, attempted);
-	} else if (expected >= 0 && msg->offset != expected) {
+	} else if (expected >= 0 && msg->offset >= 0 && msg->offset != expected) {
+
 		fail(&p->failure, FAIL_DATA,
 		    "topic %s partition %" PRId32 ": a record landed at offset %" PRId64
 		    " and not at %" PRId64 ": another producer writes here. End it; then `riffle "
@@ -50,7 +57,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 
 enum fail_code
 publish_open(struct publish **out, const struct config_properties *properties,
-    size_t record_bytes_max, const char *rejects_topic, struct failure *f)
+    size_t record_bytes_max, const char *rejects_topic, const volatile bool *stop,
+    struct failure *f)
 {
 	/* A fetch begins with a whole batch: small ones suit mixers, which read blocks. */
 	const struct config_property tune[] = {{(char[]){"batch.size"}, (char[]){"131072"}}};
@@ -68,6 +76,7 @@ publish_open(struct publish **out, const struct config_properties *properties,
 
 	if (p == NULL)
 		return fail_memory(f);
+	p->stop = stop;
 	if (kafka_open(&p->rk, &o, f) != FAIL_NONE) {
 		free(p);
 		return f->code;
@@ -144,7 +153,11 @@ publish_put(struct publish_writer *w, uint8_t *bytes, size_t n, struct failure *
 				return f->code;
 			return kafka_fail_code(f, err, NULL, "publishing a sequence");
 		}
-		rd_kafka_poll(w->p->rk, 10);
+		if (*w->p->stop) {
+			free(bytes);
+			return fail(f, FAIL_STOPPED, "stopped");
+		}
+		rd_kafka_poll(w->p->rk, QUEUE_FULL_POLL_MS);
 	}
 	w->offset_next++;
 	return publish_poll(w->p, f);
@@ -198,7 +211,11 @@ publish_put_reject(struct publish *p, const struct publish_reject *r, struct fai
 				return f->code;
 			return kafka_fail_code(f, err, NULL, "publishing a reject");
 		}
-		rd_kafka_poll(p->rk, 10);
+		if (*p->stop) {
+			rd_kafka_headers_destroy(headers);
+			return fail(f, FAIL_STOPPED, "stopped");
+		}
+		rd_kafka_poll(p->rk, QUEUE_FULL_POLL_MS);
 	}
 }
 

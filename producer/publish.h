@@ -3,13 +3,15 @@
  *
  * Every delivery report must give the offset that follows from the partition's end at the start;
  * another one means that somebody else writes there. Bytes in flight are bounded by librdkafka's
- * queue: a full one is waited for. Rejects go through the same handle, without that check.
+ * queue: a full one is waited for, until a record is older than message.timeout.ms or `stop` is
+ * set. Rejects go through the same handle, without that check.
  *
  * Thread: one.
  */
 #ifndef PRODUCER_PUBLISH_H
 #define PRODUCER_PUBLISH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,16 +21,18 @@
 struct publish;
 struct publish_writer;
 
-/* Gives *out, to be ended with publish_close(). `record_bytes_max` is the largest record. */
+/* Gives *out, to be ended with publish_close(). `record_bytes_max` is the largest record; `stop` is
+ * borrowed for as long as the handle lives. */
 enum fail_code publish_open(struct publish **out, const struct config_properties *properties,
-    size_t record_bytes_max, const char *rejects_topic, struct failure *f);
+    size_t record_bytes_max, const char *rejects_topic, const volatile bool *stop,
+    struct failure *f);
 void publish_close(struct publish *p); /* its writers too; NULL is accepted */
 
 /* Gives *out, which ends with the handle: a partition whose next record stands at `offset_next`. */
 enum fail_code publish_writer_open(struct publish_writer **out, struct publish *p,
     const char *topic, int32_t partition, int64_t offset_next, struct failure *f);
 
-/* Takes `bytes` (malloc), also on failure. */
+/* Takes `bytes` (malloc), also on failure. FAIL_STOPPED: the queue is full, and `stop` set. */
 enum fail_code publish_put(struct publish_writer *w, uint8_t *bytes, size_t n, struct failure *f);
 
 /* A record that could not become a document. Texts are borrowed during the call, bytes copied. */
@@ -50,7 +54,7 @@ enum fail_code publish_put_reject(
 /* Serves delivery reports; the failure of any record so far. */
 enum fail_code publish_poll(struct publish *p, struct failure *f);
 
-/* Waits until everything is delivered. */
+/* Waits until everything is delivered; FAIL_TIMEOUT where that takes longer. */
 enum fail_code publish_flush(struct publish *p, int timeout_ms, struct failure *f);
 
 #endif

@@ -1,9 +1,11 @@
 #include "producer/resume.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/frame.h"
 #include "common/kafka.h"
 #include "common/schema.h"
 #include "common/sequence.h"
@@ -25,6 +27,59 @@ check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_len
 		    ": produce under another corpus name, or delete the topic",
 		    sequence_length, e->sequence_length);
 	return FAIL_NONE;
+}
+
+/* The last span of the sequence is the document that the producer goes on with. */
+static enum fail_code
+take_tail(struct resume *out, const struct sequence_view *s, const struct sequence_span *last,
+    const uint32_t *token, struct failure *f)
+{
+	size_t n = s->payload.used - last->start;
+
+	if (last->document != out->document || last->offset + n - 1 != out->offset)
+		return fail(f, FAIL_DATA,
+		    "its position (document %" PRIu64 " token %" PRIu64
+		    ") is not where its last document ends",
+		    out->document, out->offset);
+	out->tail = malloc(n * sizeof(*out->tail));
+	if (out->tail == NULL)
+		return fail_memory(f);
+	memcpy(out->tail, token + last->start, n * sizeof(*out->tail));
+	out->tail_n = n;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+decode_tail(struct resume *out, const struct sequence_view *s, struct failure *f)
+{
+	const struct payload_view *p = &s->payload;
+	struct text_view *source = calloc(p->sources_n + 1, sizeof(*source));
+	struct sequence_span *span = calloc(p->spans_n + 1, sizeof(*span));
+	struct sequence_range *no_loss = calloc(p->no_loss_n + 1, sizeof(*no_loss));
+	uint32_t *token = malloc(p->count * sizeof(*token));
+	struct frame_codec *codec = NULL;
+	enum fail_code code;
+
+	if (source == NULL || span == NULL || no_loss == NULL || token == NULL)
+		code = fail_memory(f);
+	else
+		code = payload_check_hash(p, f);
+	if (code == FAIL_NONE)
+		code = frame_codec_open(&codec, f);
+	if (code == FAIL_NONE)
+		code = frame_decode(
+		    codec, p->frame, p->frame_n, p->count, p->width, token, sizeof(*token), f);
+	if (code == FAIL_NONE) {
+		payload_lists(p, source, span, no_loss);
+		code = p->spans_n == 0 ? fail(f, FAIL_DATA, "it names no document")
+				       : take_tail(out, s, &span[p->spans_n - 1], token, f);
+	}
+	frame_codec_close(codec);
+	free(source);
+	free(span);
+	free(no_loss);
+	free(token);
+	return code;
 }
 
 static enum fail_code
@@ -49,7 +104,7 @@ take_sequence(struct resume *out, const uint8_t *bytes, size_t n, const struct r
 	out->rejects = s.position.rejects;
 	out->record_bytes = s.position.record_bytes + n;
 	out->record_bytes_max = s.position.record_bytes_max > n ? s.position.record_bytes_max : n;
-	return FAIL_NONE;
+	return decode_tail(out, &s, f);
 }
 
 static enum fail_code
@@ -74,6 +129,23 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
 	return FAIL_NONE;
 }
 
+/* A partition without a record begins at offset 0, or something has cut it. */
+static enum fail_code
+check_empty(rd_kafka_t *reader, const char *topic, int32_t partition, struct failure *f)
+{
+	int64_t low, high;
+
+	if (kafka_watermarks(reader, topic, partition, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	if (high == 0)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "topic %s partition %" PRId32 ": all %" PRId64
+	    " records were deleted, so that it cannot be told where to go on: delete the topic and "
+	    "produce it anew",
+	    topic, partition, high);
+}
+
 enum fail_code
 resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t partition,
     const struct resume_expected *expected, struct failure *f)
@@ -85,7 +157,7 @@ resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t pa
 	if (kafka_last_record(reader, topic, partition, &msg, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	if (msg == NULL)
-		return FAIL_NONE;
+		return check_empty(reader, topic, partition, f);
 	code = take_record(out, msg->payload, msg->len, expected, f);
 	out->offset_next = msg->offset + 1;
 	if (code != FAIL_NONE)
@@ -99,7 +171,17 @@ void
 resume_close(struct resume *r)
 {
 	free(r->file);
+	free(r->tail);
 	r->file = NULL;
+	r->tail = NULL;
+}
+
+bool
+resume_fits(const struct resume *r, const uint32_t *id, size_t n)
+{
+	assert(r->state == RESUME_PARTIAL && r->tail_n >= 1 && r->offset + 1 >= r->tail_n);
+	return r->offset < n &&
+	       memcmp(id + (r->offset + 1 - r->tail_n), r->tail, r->tail_n * sizeof(*id)) == 0;
 }
 
 void

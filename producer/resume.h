@@ -30,6 +30,8 @@ struct resume {
 	char *file; /* owned */
 	uint64_t document, byte, line, offset, documents, rejects;
 	uint64_t record_bytes, record_bytes_max; /* that record included */
+	uint32_t *tail; /* owned: its tokens of that document, which end with number `offset` */
+	size_t tail_n;  /* at least 1 */
 };
 
 /* What the configuration says; the log must say the same. */
@@ -40,11 +42,15 @@ struct resume_expected {
 
 /*
  * Fills *out, to be ended with resume_close(). FAIL_CONFIG: another tokenizer or sequence_length;
- * FAIL_DATA: the last record is not a producer's. `reader` is a KAFKA_READER with nothing assigned.
+ * FAIL_DATA: the last record is not a producer's, or records were deleted. `reader` is a
+ * KAFKA_READER with nothing assigned.
  */
 enum fail_code resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic,
     int32_t partition, const struct resume_expected *expected, struct failure *f);
 void resume_close(struct resume *r);
+
+/* Whether a document with the tokens id[n] can be the one that the last record ended in. */
+bool resume_fits(const struct resume *r, const uint32_t *id, size_t n);
 
 /*
  * The earliest place that some partition needs, in *from (which borrows from `r`); *from_start: the

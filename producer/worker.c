@@ -86,7 +86,7 @@ tokenise(struct text_job *j, struct memory *m, const struct router_result *r,
 {
 	d->verdict = WORKER_DOCUMENT;
 	d->domain = r->domain;
-	d->set = split_set(r->text, r->n, j->context->split);
+	d->set = split_set(r->text, r->n, j->context->split[r->domain]);
 	d->first = j->tokens.n;
 	if (encoder_encode(m->encoder, r->text, r->n, &j->tokens, f) != FAIL_NONE ||
 	    token_buffer_reserve(&j->tokens, 1, f) != FAIL_NONE)

@@ -23,8 +23,8 @@ enum { WORKER_FRAMES = 16 /* sequences of one frame job */ };
 struct worker_context {
 	const struct tokenizer *tokenizer;
 	const struct router *router;
-	uint32_t split[SETS_COUNT]; /* of these inputs: one part is enough for explicit sets */
-	unsigned width;             /* of a token in a frame */
+	const uint32_t (*split)[SETS_COUNT]; /* of each domain; one part where a set is given */
+	unsigned width;                      /* of a token in a frame */
 	uint32_t sequence_length;
 };
 
