@@ -27,6 +27,7 @@ enum {
 	CONFIG_BATCH_MAX = 1 << 20,
 	CONFIG_LIST_MAX = 1 << 16, /* paths of one list */
 	CONFIG_RUNS_MAX = 64,
+	CONFIG_PROPERTIES_MAX = 1024, /* under kafka */
 	CONFIG_RECORD_MAX = 64 << 20, /* bytes of one lane's batch record */
 };
 

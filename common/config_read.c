@@ -42,7 +42,7 @@ find_row(const char *path, bool *section)
 	return NULL;
 }
 
-/* The key of the same section that comes next to it, or one of that very name elsewhere. */
+/* Suggests the key of that very name in another section, or the nearest of this one. */
 static enum fail_code
 fail_unknown(const struct config *c, const struct yaml_node *node, const struct scope *scope,
     const char *key, struct failure *f)
@@ -61,14 +61,11 @@ fail_unknown(const struct config *c, const struct yaml_node *node, const struct 
 			snprintf(known[i], sizeof(known[i]), "%.*s", (int)strcspn(rest, "."), rest);
 			nearest_offer(&near, known[i]);
 		}
-		if (last != NULL && strcmp(last + 1, node->key) == 0)
-			elsewhere = path;
-		if (last == NULL && strcmp(path, node->key) == 0)
+		if (strcmp(last == NULL ? path : last + 1, node->key) == 0)
 			elsewhere = path;
 	}
-	if (near.best != NULL)
-		return config_fail(
-		    c, node->line, key, f, "unknown key; did you mean %s?", near.best);
+	if (elsewhere == NULL)
+		elsewhere = near.best;
 	if (elsewhere != NULL)
 		return config_fail(
 		    c, node->line, key, f, "unknown key; did you mean %s?", elsewhere);
@@ -114,6 +111,9 @@ read_properties(struct config *c, const struct yaml_node *map, struct failure *f
 
 	if (need_map(c, map, "kafka", f) != FAIL_NONE)
 		return f->code;
+	if (map->children_n > CONFIG_PROPERTIES_MAX)
+		return config_fail(c, map->line, "kafka", f, "has %zu properties (at most %d)",
+		    map->children_n, CONFIG_PROPERTIES_MAX);
 	for (size_t i = 0; i < map->children_n; i++) {
 		const struct yaml_node *node = &map->child[i];
 
