@@ -347,7 +347,6 @@ fill_domain(struct fill *fill, uint32_t domain)
 			write_end(fill, topic, &lane[k], &w);
 		bytes += lane[k].record_bytes;
 	}
-	flush(fill);
 	fprintf(stderr, "fill: %s: %" PRIu64 " sequences, %.2f bytes a token\n", name,
 	    fill->a.sequences,
 	    fill->a.sequences == 0
@@ -478,6 +477,8 @@ main(int argc, char **argv)
 	fill.spans = memory(fill.pool.length + 1, sizeof(*fill.spans));
 	for (uint32_t i = 0; i < fill.a.domains_n; i++)
 		fill_domain(&fill, i);
+	/* Once, as librdkafka 2.0.2 waits up to a second before the first record of a topic. */
+	flush(&fill);
 	kafka_close(fill.rk);
 	fill_pool_close(&fill.pool);
 	free(fill.spans);
