@@ -6,7 +6,7 @@
 
 #include "tests/unit/test.h"
 
-static char tiktoken_path[] = "/tmp/riffle-tiktoken-XXXXXX";
+static char tiktoken_path[] = P_tmpdir "/riffle-tiktoken-XXXXXX";
 
 /* For cmocka: a file to write to, removed at the end. */
 static inline int
