@@ -1,161 +1,16 @@
 #include "producer/lane.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/fault.h"
 #include "common/frame.h"
 #include "common/kafka.h"
 #include "common/log.h"
-#include "common/topics.h"
-#include "producer/progress.h"
-#include "producer/publish.h"
-#include "producer/resume.h"
-#include "producer/worker.h"
+#include "producer/lane_output.h"
 
-enum {
-	WAIT_MS = 50,
-	REJECTS_LOGGED = 5, /* the first few are said one by one */
-};
-
-struct stream {
-	char topic[TOPIC_MAX_BYTES + 1];
-	bool open;   /* it has no End yet */
-	bool behind; /* waits for the document that its last record ended in */
-	struct publish_writer *writer;
-	struct pack *pack;
-	struct frame_job *filling; /* NULL: none */
-	uint64_t sequences, documents;
-	uint64_t record_bytes, record_bytes_max;
-};
-
-struct lane {
-	const struct lane_options *o;
-	const struct config *config;
-	struct stream
-	    *stream; /* [domains_n][SETS_COUNT]; topic "" where the set is not of this input */
-	struct resume *resume; /* the same */
-	struct worker_context context;
-	struct router *router;
-	struct input *input;
-	struct pool *pool;
-	struct publish *publish;
-	struct progress progress;
-	char label[256];               /* of the domains, for rejects */
-	uint32_t (*split)[SETS_COUNT]; /* [domains_n] */
-	uint64_t rejects, unmatched;
-};
-
-static size_t
-streams(const struct lane *l)
-{
-	return l->o->domains_n * SETS_COUNT;
-}
-
-/* ---- sequences to Kafka ---- */
-
-static enum fail_code
-publish_sequence(struct lane *l, struct stream *s, const struct frame_item *item, struct failure *f)
-{
-	const struct pack_sequence *q = item->sequence;
-	struct sequence_position position = {
-	    .document = q->place.document,
-	    .file = {q->place.file, strlen(q->place.file)},
-	    .byte = q->place.byte,
-	    .line = q->place.line,
-	    .offset = q->offset,
-	    .documents = q->place.documents,
-	    .rejects = q->place.rejects,
-	    .record_bytes = s->record_bytes,
-	    .record_bytes_max = s->record_bytes_max,
-	};
-	struct payload payload = {
-	    .count = l->config->sequence_length + 1,
-	    .width = l->context.width,
-	    .used = l->config->sequence_length + 1,
-	    .frame_hash = item->hash,
-	    .sources = q->source,
-	    .sources_n = q->sources_n,
-	    .spans = q->span,
-	    .spans_n = q->spans_n,
-	    .frame = item->frame,
-	    .frame_n = item->frame_n,
-	};
-	struct wire_writer w = {0};
-	uint8_t *bytes;
-	size_t n;
-
-	wire_reserve(&w, item->frame_n + q->spans_n * 24 + 512);
-	if (sequence_encode(&w, s->sequences, tokenizer_fingerprint(l->o->tokenizer), &position,
-		&payload, f) != FAIL_NONE ||
-	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
-		wire_writer_close(&w);
-		return f->code;
-	}
-	s->sequences++;
-	s->record_bytes += n;
-	s->record_bytes_max = n > s->record_bytes_max ? n : s->record_bytes_max;
-	l->progress.sequences++;
-	l->progress.tokens += l->config->sequence_length;
-	fault_point("produce.before_publish");
-	if (publish_put(s->writer, bytes, n, f) != FAIL_NONE)
-		return f->code;
-	fault_point("produce.after_publish");
-	return FAIL_NONE;
-}
-
-/* Publishes the oldest frame job if it is done (or, with `wait`, when it is). *any: there was one.
- */
-static enum fail_code
-take_frames(struct lane *l, bool wait, bool *any, struct failure *f)
-{
-	void *job;
-	enum fail_code code = pool_take(l->pool, POOL_FRAMES, wait, &job, f);
-	struct frame_job *j = job;
-
-	*any = j != NULL;
-	for (size_t i = 0; code == FAIL_NONE && j != NULL && i < j->n; i++)
-		code = publish_sequence(l, j->stream, &j->item[i], f);
-	frame_job_close(j);
-	return code;
-}
-
-static enum fail_code
-submit_frames(struct lane *l, struct stream *s, struct failure *f)
-{
-	bool any;
-
-	while (pool_full(l->pool, POOL_FRAMES))
-		if (take_frames(l, true, &any, f) != FAIL_NONE)
-			return f->code;
-	pool_submit(l->pool, POOL_FRAMES, s->filling, frame_job_run);
-	s->filling = NULL;
-	return FAIL_NONE;
-}
-
-static enum fail_code
-cut_sequences(struct lane *l, struct stream *s, struct failure *f)
-{
-	for (;;) {
-		struct pack_sequence *sequence;
-		bool there;
-
-		if (pack_next(s->pack, &sequence, &there, f) != FAIL_NONE || !there)
-			return there ? f->code : FAIL_NONE;
-		if (s->filling == NULL)
-			s->filling = frame_job_open(&l->context, s);
-		if (s->filling == NULL) {
-			pack_sequence_close(sequence);
-			return fail_memory(f);
-		}
-		s->filling->item[s->filling->n++].sequence = sequence;
-		if (s->filling->n == WORKER_FRAMES && submit_frames(l, s, f) != FAIL_NONE)
-			return f->code;
-	}
-}
+enum { REJECTS_LOGGED = 5 /* the first few are said one by one */ };
 
 /* ---- documents to streams ---- */
 
@@ -164,7 +19,7 @@ add_document(
     struct lane *l, const struct text_job *j, const struct worker_document *d, struct failure *f)
 {
 	size_t at = d->domain * SETS_COUNT + d->set;
-	struct stream *s = &l->stream[at];
+	struct lane_stream *s = &l->stream[at];
 	const struct resume *r = &l->resume[at];
 	const struct input_record *record = &j->chunk->record[d->record];
 	struct pack_place place = {
@@ -196,7 +51,7 @@ add_document(
 	l->progress.documents++;
 	if (pack_add(s->pack, &place, j->tokens.id + d->first, d->n, first, f) != FAIL_NONE)
 		return f->code;
-	return cut_sequences(l, s, f);
+	return lane_output_cut(l, s, f);
 }
 
 static enum fail_code
@@ -267,7 +122,7 @@ read_chunk(struct lane *l, bool *any, bool *over, struct failure *f)
 	*any = false;
 	if (*over || pool_full(l->pool, POOL_TEXTS))
 		return FAIL_NONE;
-	code = input_next_within(l->input, idle ? WAIT_MS : 0, &chunk, f);
+	code = input_next_within(l->input, idle ? LANE_WAIT_MS : 0, &chunk, f);
 	if (code == FAIL_TIMEOUT)
 		return FAIL_NONE;
 	if (code != FAIL_NONE)
@@ -283,16 +138,6 @@ read_chunk(struct lane *l, bool *any, bool *over, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Hands in the frame jobs that are not full: for the end, and for when the input pauses. */
-static enum fail_code
-submit_rest(struct lane *l, struct failure *f)
-{
-	for (size_t i = 0; i < streams(l); i++)
-		if (l->stream[i].filling != NULL && submit_frames(l, &l->stream[i], f) != FAIL_NONE)
-			return f->code;
-	return FAIL_NONE;
-}
-
 static enum fail_code
 run_input(struct lane *l, struct failure *f)
 {
@@ -303,7 +148,7 @@ run_input(struct lane *l, struct failure *f)
 			return fail(f, FAIL_STOPPED, "stopped");
 		if (read_chunk(l, &read, &over, f) != FAIL_NONE ||
 		    take_texts(l, &packed, f) != FAIL_NONE ||
-		    take_frames(l, false, &published, f) != FAIL_NONE ||
+		    lane_output_take(l, false, &published, f) != FAIL_NONE ||
 		    publish_poll(l->publish, f) != FAIL_NONE)
 			return f->code;
 		progress_show(&l->progress);
@@ -311,93 +156,22 @@ run_input(struct lane *l, struct failure *f)
 			continue;
 		/* With both lines empty, read_chunk() has waited for the input in vain. */
 		if (!pool_empty(l->pool, POOL_TEXTS) || !pool_empty(l->pool, POOL_FRAMES))
-			pool_wait(l->pool, WAIT_MS);
-		else if (submit_rest(l, f) != FAIL_NONE)
+			pool_wait(l->pool, LANE_WAIT_MS);
+		else if (lane_output_submit(l, f) != FAIL_NONE)
 			return f->code;
 	}
-	if (submit_rest(l, f) != FAIL_NONE)
+	if (lane_output_submit(l, f) != FAIL_NONE)
 		return f->code;
 	while (!pool_empty(l->pool, POOL_FRAMES))
-		if (take_frames(l, true, &published, f) != FAIL_NONE)
+		if (lane_output_take(l, true, &published, f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
 }
 
-/* Waits until all is delivered. A record that is not within message.timeout.ms is a failure. */
-static enum fail_code
-deliver(struct lane *l, struct failure *f)
+/* What the user should know about what was left out. */
+static void
+say_left_out(const struct lane *l)
 {
-	enum fail_code code;
-
-	do {
-		if (*l->o->stop)
-			return fail(f, FAIL_STOPPED, "stopped");
-		code = publish_flush(l->publish, WAIT_MS, f);
-		progress_show(&l->progress);
-	} while (code == FAIL_TIMEOUT);
-	return code;
-}
-
-static enum fail_code
-publish_end(struct lane *l, struct stream *s, struct failure *f)
-{
-	uint64_t length = l->config->sequence_length;
-	struct end_record end = {
-	    .sequences = s->sequences,
-	    .tokens = s->sequences == 0 ? 0 : s->sequences * length + 1,
-	    .dropped = pack_left(s->pack, s->sequences > 0),
-	    .documents = s->documents,
-	    .rejects = l->rejects,
-	    .sequence_length = (uint32_t)length,
-	    .tokenizer = tokenizer_fingerprint(l->o->tokenizer),
-	    .record_bytes = s->record_bytes,
-	    .record_bytes_max = s->record_bytes_max,
-	};
-	struct wire_writer w = {0};
-	uint8_t *bytes;
-	size_t n;
-
-	if (end_encode(&w, &end, f) != FAIL_NONE ||
-	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
-		wire_writer_close(&w);
-		return f->code;
-	}
-	log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64 " tokens=%" PRIu64
-		 " documents=%" PRIu64 " dropped_tokens=%" PRIu64 " rejects=%" PRIu64,
-	    s->topic, l->o->lane, end.sequences, end.tokens, end.documents, end.dropped,
-	    end.rejects);
-	return publish_put(s->writer, bytes, n, f);
-}
-
-static enum fail_code
-publish_ends(struct lane *l, struct failure *f)
-{
-	/* An End is a promise about what stands before it: that is delivered first. */
-	if (deliver(l, f) != FAIL_NONE)
-		return f->code;
-	progress_end(&l->progress);
-	fault_point("produce.before_end");
-	for (size_t i = 0; i < streams(l); i++) {
-		struct stream *s = &l->stream[i];
-
-		if (!s->open)
-			continue;
-		if (s->behind)
-			return fail(f, FAIL_DATA,
-			    "topic %s: the input ends before document %" PRIu64
-			    ", where its last sequence ended: it has changed since. Put the data "
-			    "back, or produce them under another corpus name",
-			    s->topic, l->resume[i].document);
-		if (l->config->domains[l->o->domain[i / SETS_COUNT]].live)
-			log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64
-				 " live: no End, a later run goes on here",
-			    s->topic, l->o->lane, s->sequences);
-		else if (publish_end(l, s, f) != FAIL_NONE)
-			return f->code;
-	}
-	if (deliver(l, f) != FAIL_NONE)
-		return f->code;
-	fault_point("produce.after_end");
 	if (l->unmatched > 0)
 		log_warning("produce: PRODUCE-UNMATCHED %s: %" PRIu64
 			    " records belong to no domain by `where` and were left out",
@@ -407,7 +181,6 @@ publish_ends(struct lane *l, struct failure *f)
 		    "produce: PRODUCE-REJECTS %s: %" PRIu64
 		    " records were rejected; they are in %s.rejects with file, line and reason",
 		    l->label, l->rejects, l->config->corpus);
-	return FAIL_NONE;
 }
 
 /* ---- opening and closing ---- */
@@ -427,10 +200,10 @@ ask_streams(struct lane *l, struct failure *f)
 	struct resume_expected expected = {
 	    tokenizer_fingerprint(l->o->tokenizer), l->config->sequence_length};
 
-	for (size_t i = 0; i < streams(l); i++) {
+	for (size_t i = 0; i < l->streams_n; i++) {
 		const struct config_domain *d = &l->config->domains[l->o->domain[i / SETS_COUNT]];
 		enum names_set set = (enum names_set)(i % SETS_COUNT);
-		struct stream *s = &l->stream[i];
+		struct lane_stream *s = &l->stream[i];
 
 		l->resume[i].state = RESUME_ENDED; /* what is not ours needs nothing */
 		if (!l->o->wanted[i / SETS_COUNT] || !set_is_ours(l, d, set))
@@ -452,8 +225,8 @@ ask_streams(struct lane *l, struct failure *f)
 static enum fail_code
 open_streams(struct lane *l, struct failure *f)
 {
-	for (size_t i = 0; i < streams(l); i++) {
-		struct stream *s = &l->stream[i];
+	for (size_t i = 0; i < l->streams_n; i++) {
+		struct lane_stream *s = &l->stream[i];
 
 		if (!s->open)
 			continue;
@@ -550,7 +323,7 @@ static void
 close_lane(struct lane *l)
 {
 	pool_close(l->pool, worker_drop);
-	for (size_t i = 0; i < streams(l); i++) {
+	for (size_t i = 0; i < l->streams_n; i++) {
 		frame_job_close(l->stream[i].filling);
 		pack_close(l->stream[i].pack);
 		resume_close(&l->resume[i]);
@@ -572,7 +345,7 @@ run(struct lane *l, struct failure *f)
 
 	if (ask_streams(l, f) != FAIL_NONE)
 		return f->code;
-	resume_start(l->resume, streams(l), &from, &from_start, &needed);
+	resume_start(l->resume, l->streams_n, &from, &from_start, &needed);
 	if (!needed) {
 		log_info("produce: %s is complete: nothing to do", l->o->label);
 		return FAIL_NONE;
@@ -581,8 +354,10 @@ run(struct lane *l, struct failure *f)
 		return f->code;
 	code = run_input(l, f);
 	if (code == FAIL_NONE)
-		code = publish_ends(l, f);
+		code = lane_output_end(l, f);
 	progress_end(&l->progress);
+	if (code == FAIL_NONE)
+		say_left_out(l);
 	if (code == FAIL_STOPPED) {
 		struct failure late;
 
@@ -602,8 +377,9 @@ lane_run(const struct lane_options *o, struct failure *f)
 	struct lane l = {.o = o, .config = o->config};
 	enum fail_code code;
 
-	l.stream = calloc(streams(&l), sizeof(*l.stream));
-	l.resume = calloc(streams(&l), sizeof(*l.resume));
+	l.streams_n = o->domains_n * SETS_COUNT;
+	l.stream = calloc(l.streams_n, sizeof(*l.stream));
+	l.resume = calloc(l.streams_n, sizeof(*l.resume));
 	l.split = calloc(o->domains_n, sizeof(*l.split));
 	name_domains(&l);
 	if (l.stream == NULL || l.resume == NULL || l.split == NULL) {

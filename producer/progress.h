@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROGRESS_LOG_MS = 10000, PROGRESS_BAR_MS = 200, PROGRESS_LINE_MAX = 160 };
+enum { PROGRESS_LOG_MS = 10000, PROGRESS_BAR_MS = 200, PROGRESS_LINE_MAX = 256 };
 
 struct progress {
 	const char *what;       /* borrowed: the domains, or the domain and lane */
@@ -24,11 +24,15 @@ void progress_begin(
 
 /* Shows the present state if it is time. */
 void progress_show(struct progress *p);
-/* Clears the bar, so that a log line stands by itself. */
+/* Clears the bar, so that a log line stands by itself; progress_show() draws it again. */
 void progress_end(struct progress *p);
 
-/* The bar's text at `now_ms`: "code  [####----]  50%  12.3 MB/s  3.4 M tokens/s  1234 documents ETA
- * 0:12". */
+/*
+ * The bar's text at `now_ms`:
+ *     code  [############------------]   50%  ETA 0:12  12.3 of 24.6 MB  3.41 M tokens/s  1234 docs
+ * or, where the size of the input is not known (a program):
+ *     code  12.3 MB  3.41 M tokens/s  1234 docs
+ */
 void progress_format(const struct progress *p, int64_t now_ms, char out[static PROGRESS_LINE_MAX]);
 
 #endif

@@ -603,6 +603,22 @@ def test_an_input_that_has_changed_is_refused(interrupted, name, change):
     assert before == [interrupted.values(d) for d in ("a", "b")]
 
 
+def test_no_set_is_closed_where_the_data_of_another_have_changed(corpus):
+    documents = texts(400, 3)
+    (corpus.folder / "a.jsonl").write_text(lines(documents))
+    corpus.config["split"] = "1,1,0"
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    corpus.create().produce(check=False, env={"RIFFLE_FAULT": "produce.before_end"})
+    before = [corpus.values(s) for s in ("a", "a.valid")]
+    (corpus.folder / "a.jsonl").write_text(lines(documents[:max(decode(v[-1])["position"]["document"] for v in before)]))
+    refused = corpus.produce(check=False)
+    assert refused.returncode == 1 and "has changed since" in refused.stderr
+    assert all(corpus.log(s)[1] is None for s in ("a", "a.valid"))
+    (corpus.folder / "a.jsonl").write_text(lines(documents))
+    corpus.finish()
+    assert sum(corpus.read(s)[1]["documents"] for s in ("a", "a.valid")) == 400
+
+
 def test_an_input_that_is_gone_is_refused(interrupted):
     (interrupted.folder / "a.jsonl").rename(interrupted.folder / "z.jsonl")
     interrupted.config["domains"]["a"]["train"] = ["z.jsonl"]

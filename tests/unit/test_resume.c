@@ -1,6 +1,8 @@
 /* resume.h: where a lane goes on, decided from the states of its partitions. */
 #include "tests/unit/test.h"
 
+#include <string.h>
+
 #include "producer/resume.h"
 
 #define FRESH                                                                                      \
@@ -55,11 +57,50 @@ test_a_lane_goes_on_at_the_earliest_place_that_a_partition_needs(void **state)
 	}
 }
 
+static const struct {
+	const char *claim;
+	uint64_t offset; /* of the last token in its document */
+	uint32_t tail[4];
+	size_t tail_n;
+	uint32_t document[6];
+	size_t n;
+	bool fits;
+} fits[] = {
+    {"the same document", 3, {3, 4}, 2, {1, 2, 3, 4, 5}, 5, true},
+    {"its whole beginning", 1, {1, 2}, 2, {1, 2, 3}, 3, true},
+    {"it ends with the tail", 2, {2, 3}, 2, {1, 2, 3}, 3, true},
+    {"one token", 0, {1}, 1, {1}, 1, true},
+    {"one token too short", 3, {3, 4}, 2, {1, 2, 3}, 3, false},
+    {"empty but for its eos", 3, {3, 4}, 2, {0}, 1, false},
+    {"another first token of the tail", 3, {9, 4}, 2, {1, 2, 3, 4, 5}, 5, false},
+    {"another last token of the tail", 3, {3, 9}, 2, {1, 2, 3, 4, 5}, 5, false},
+    {"moved by one token", 3, {3, 4}, 2, {0, 1, 2, 3, 4, 5}, 6, false},
+};
+
+static void
+test_a_document_fits_if_it_has_the_tokens_of_the_last_record_in_their_place(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(fits) / sizeof(fits[0]); i++) {
+		uint32_t tail[4];
+		struct resume r = {.state = RESUME_PARTIAL,
+		    .offset = fits[i].offset,
+		    .tail = tail,
+		    .tail_n = fits[i].tail_n};
+
+		memcpy(tail, fits[i].tail, sizeof(tail));
+		print_message("%s\n", fits[i].claim);
+		assert_int_equal(resume_fits(&r, fits[i].document, fits[i].n), fits[i].fits);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_lane_goes_on_at_the_earliest_place_that_a_partition_needs),
+	    cmocka_unit_test(
+		test_a_document_fits_if_it_has_the_tokens_of_the_last_record_in_their_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

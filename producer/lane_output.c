@@ -1,0 +1,208 @@
+#include "producer/lane_output.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/fault.h"
+#include "common/log.h"
+
+static enum fail_code
+publish_sequence(
+    struct lane *l, struct lane_stream *s, const struct frame_item *item, struct failure *f)
+{
+	const struct pack_sequence *q = item->sequence;
+	struct sequence_position position = {
+	    .document = q->place.document,
+	    .file = {q->place.file, strlen(q->place.file)},
+	    .byte = q->place.byte,
+	    .line = q->place.line,
+	    .offset = q->offset,
+	    .documents = q->place.documents,
+	    .rejects = q->place.rejects,
+	    .record_bytes = s->record_bytes,
+	    .record_bytes_max = s->record_bytes_max,
+	};
+	struct payload payload = {
+	    .count = l->config->sequence_length + 1,
+	    .width = l->context.width,
+	    .used = l->config->sequence_length + 1,
+	    .frame_hash = item->hash,
+	    .sources = q->source,
+	    .sources_n = q->sources_n,
+	    .spans = q->span,
+	    .spans_n = q->spans_n,
+	    .frame = item->frame,
+	    .frame_n = item->frame_n,
+	};
+	struct wire_writer w = {0};
+	uint8_t *bytes;
+	size_t n;
+
+	wire_reserve(&w, item->frame_n + q->spans_n * 24 + 512);
+	if (sequence_encode(&w, s->sequences, tokenizer_fingerprint(l->o->tokenizer), &position,
+		&payload, f) != FAIL_NONE ||
+	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
+		wire_writer_close(&w);
+		return f->code;
+	}
+	s->sequences++;
+	s->record_bytes += n;
+	s->record_bytes_max = n > s->record_bytes_max ? n : s->record_bytes_max;
+	l->progress.sequences++;
+	l->progress.tokens += l->config->sequence_length;
+	fault_point("produce.before_publish");
+	if (publish_put(s->writer, bytes, n, f) != FAIL_NONE)
+		return f->code;
+	fault_point("produce.after_publish");
+	return FAIL_NONE;
+}
+
+enum fail_code
+lane_output_take(struct lane *l, bool wait, bool *any, struct failure *f)
+{
+	void *job;
+	enum fail_code code = pool_take(l->pool, POOL_FRAMES, wait, &job, f);
+	struct frame_job *j = job;
+
+	*any = j != NULL;
+	for (size_t i = 0; code == FAIL_NONE && j != NULL && i < j->n; i++)
+		code = publish_sequence(l, j->stream, &j->item[i], f);
+	frame_job_close(j);
+	return code;
+}
+
+static enum fail_code
+submit_frames(struct lane *l, struct lane_stream *s, struct failure *f)
+{
+	bool any;
+
+	while (pool_full(l->pool, POOL_FRAMES))
+		if (lane_output_take(l, true, &any, f) != FAIL_NONE)
+			return f->code;
+	pool_submit(l->pool, POOL_FRAMES, s->filling, frame_job_run);
+	s->filling = NULL;
+	return FAIL_NONE;
+}
+
+enum fail_code
+lane_output_cut(struct lane *l, struct lane_stream *s, struct failure *f)
+{
+	for (;;) {
+		struct pack_sequence *sequence;
+		bool there;
+
+		if (pack_next(s->pack, &sequence, &there, f) != FAIL_NONE || !there)
+			return there ? f->code : FAIL_NONE;
+		if (s->filling == NULL)
+			s->filling = frame_job_open(&l->context, s);
+		if (s->filling == NULL) {
+			pack_sequence_close(sequence);
+			return fail_memory(f);
+		}
+		s->filling->item[s->filling->n++].sequence = sequence;
+		if (s->filling->n == WORKER_FRAMES && submit_frames(l, s, f) != FAIL_NONE)
+			return f->code;
+	}
+}
+
+enum fail_code
+lane_output_submit(struct lane *l, struct failure *f)
+{
+	for (size_t i = 0; i < l->streams_n; i++)
+		if (l->stream[i].filling != NULL && submit_frames(l, &l->stream[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/* Waits until all is delivered. A record that is not within message.timeout.ms is a failure. */
+static enum fail_code
+deliver(struct lane *l, struct failure *f)
+{
+	enum fail_code code;
+
+	do {
+		if (*l->o->stop)
+			return fail(f, FAIL_STOPPED, "stopped");
+		code = publish_flush(l->publish, LANE_WAIT_MS, f);
+		progress_show(&l->progress);
+	} while (code == FAIL_TIMEOUT);
+	return code;
+}
+
+static enum fail_code
+publish_end(struct lane *l, struct lane_stream *s, struct failure *f)
+{
+	uint64_t length = l->config->sequence_length;
+	struct end_record end = {
+	    .sequences = s->sequences,
+	    .tokens = s->sequences == 0 ? 0 : s->sequences * length + 1,
+	    .dropped = pack_left(s->pack, s->sequences > 0),
+	    .documents = s->documents,
+	    .rejects = l->rejects,
+	    .sequence_length = (uint32_t)length,
+	    .tokenizer = tokenizer_fingerprint(l->o->tokenizer),
+	    .record_bytes = s->record_bytes,
+	    .record_bytes_max = s->record_bytes_max,
+	};
+	struct wire_writer w = {0};
+	uint8_t *bytes;
+	size_t n;
+
+	if (end_encode(&w, &end, f) != FAIL_NONE ||
+	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
+		wire_writer_close(&w);
+		return f->code;
+	}
+	log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64 " tokens=%" PRIu64
+		 " documents=%" PRIu64 " dropped_tokens=%" PRIu64 " rejects=%" PRIu64,
+	    s->topic, l->o->lane, end.sequences, end.tokens, end.documents, end.dropped,
+	    end.rejects);
+	return publish_put(s->writer, bytes, n, f);
+}
+
+static enum fail_code
+publish_ends(struct lane *l, struct failure *f)
+{
+	for (size_t i = 0; i < l->streams_n; i++) {
+		struct lane_stream *s = &l->stream[i];
+		enum fail_code code = FAIL_NONE;
+
+		if (s->open && l->config->domains[l->o->domain[i / SETS_COUNT]].live)
+			log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64
+				 " live: no End, a later run goes on here",
+			    s->topic, l->o->lane, s->sequences);
+		else if (s->open)
+			code = publish_end(l, s, f);
+		if (code != FAIL_NONE)
+			return code;
+	}
+	return FAIL_NONE;
+}
+
+/* No partition is closed where the data of one have changed. */
+static enum fail_code
+check_none_behind(const struct lane *l, struct failure *f)
+{
+	for (size_t i = 0; i < l->streams_n; i++)
+		if (l->stream[i].open && l->stream[i].behind)
+			return fail(f, FAIL_DATA,
+			    "topic %s: the input ends before document %" PRIu64
+			    ", where its last sequence ended: it has changed since. Put the data "
+			    "back, or produce them under another corpus name",
+			    l->stream[i].topic, l->resume[i].document);
+	return FAIL_NONE;
+}
+
+enum fail_code
+lane_output_end(struct lane *l, struct failure *f)
+{
+	/* An End is a promise about what stands before it: that is delivered first. */
+	if (check_none_behind(l, f) != FAIL_NONE || deliver(l, f) != FAIL_NONE)
+		return f->code;
+	progress_end(&l->progress);
+	fault_point("produce.before_end");
+	if (publish_ends(l, f) != FAIL_NONE || deliver(l, f) != FAIL_NONE)
+		return f->code;
+	fault_point("produce.after_end");
+	return FAIL_NONE;
+}

@@ -1,0 +1,44 @@
+/*
+ * lane_state.h -- what lane.c and lane_output.c share: a lane at work and its streams.
+ */
+#ifndef PRODUCER_LANE_STATE_H
+#define PRODUCER_LANE_STATE_H
+
+#include "common/topics.h"
+#include "producer/lane.h"
+#include "producer/progress.h"
+#include "producer/publish.h"
+#include "producer/resume.h"
+#include "producer/worker.h"
+
+enum { LANE_WAIT_MS = 50 /* for work, input or delivery, before looking at `stop` again */ };
+
+struct lane_stream {
+	char topic[TOPIC_MAX_BYTES + 1];
+	bool open;   /* it has no End yet */
+	bool behind; /* waits for the document that its last record ended in */
+	struct publish_writer *writer;
+	struct pack *pack;
+	struct frame_job *filling; /* NULL: none */
+	uint64_t sequences, documents;
+	uint64_t record_bytes, record_bytes_max;
+};
+
+struct lane {
+	const struct lane_options *o;
+	const struct config *config;
+	struct lane_stream *stream; /* [streams_n]: domains times sets; only those open are used */
+	struct resume *resume;      /* the same */
+	size_t streams_n;
+	struct worker_context context;
+	struct router *router;
+	struct input *input;
+	struct pool *pool;
+	struct publish *publish;
+	struct progress progress;
+	char label[256];               /* of the domains, for rejects */
+	uint32_t (*split)[SETS_COUNT]; /* [domains_n] */
+	uint64_t rejects, unmatched;
+};
+
+#endif
