@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/tokenizer/long_cache.h"
-#include "producer/tokenizer/merge.h"
 #include "producer/tokenizer/piece_cache.h"
+#include "producer/tokenizer/rare_pieces.h"
 #include "producer/tokenizer/tokenizer_table.h"
 #include "producer/utf8.h"
 
@@ -13,6 +12,7 @@ enum {
 	BATCH_PIECES = 256 + SPLITTER_SLACK, /* looked up together, so that their lines arrive */
 };
 
+_Static_assert((int)BATCH_PIECES <= (int)RARE_PIECES_MAX, "all pieces of a batch can be rare");
 _Static_assert(VOCABULARY_IDS_MAX <= 1 << 24, "an id in the cache has 24 bits");
 
 /* A piece on its way through a batch. */
@@ -24,8 +24,7 @@ struct lookup {
 struct encoder {
 	const struct tokenizer *t;
 	struct piece_cache cache;
-	struct long_cache long_cache;
-	struct merge_scratch *merge;
+	struct rare_pieces rare;
 	char *replaced; /* the text with U+FFFD where it was not UTF-8; [replaced_room] */
 	size_t replaced_room;
 	uint32_t end[BATCH_PIECES];
@@ -68,8 +67,7 @@ encoder_open(struct encoder **out, const struct tokenizer *t, struct failure *f)
 		return fail_memory(f);
 	e->t = t;
 	if (piece_cache_open(&e->cache, f) != FAIL_NONE ||
-	    long_cache_open(&e->long_cache, f) != FAIL_NONE ||
-	    merge_scratch_open(&e->merge, t->vocabulary.ids, f) != FAIL_NONE) {
+	    rare_pieces_open(&e->rare, t, &e->cache, f) != FAIL_NONE) {
 		encoder_close(e);
 		return f->code;
 	}
@@ -82,63 +80,10 @@ encoder_close(struct encoder *e)
 {
 	if (e == NULL)
 		return;
-	merge_scratch_close(e->merge);
-	long_cache_close(&e->long_cache);
+	rare_pieces_close(&e->rare);
 	piece_cache_close(&e->cache);
 	free(e->replaced);
 	free(e);
-}
-
-/* Rank semantics look for the whole piece first; only then it is merged. Appends to `out`. */
-static enum fail_code
-merge(
-    struct encoder *e, const uint8_t *piece, size_t n, struct token_buffer *out, struct failure *f)
-{
-	uint32_t whole = vocabulary_find(&e->t->vocabulary, piece, n);
-	size_t count = 0;
-
-	if (token_buffer_reserve(out, n, f) != FAIL_NONE)
-		return f->code;
-	if (whole != VOCABULARY_NONE) {
-		out->id[out->n++] = whole;
-		return FAIL_NONE;
-	}
-	if (merge_piece(&e->t->pairs, e->merge, piece, n, out->id + out->n, &count, f) != FAIL_NONE)
-		return f->code;
-	out->n += count;
-	return FAIL_NONE;
-}
-
-/* A piece that the first cache does not have: appends its ids, and remembers them. */
-static enum fail_code
-encode_rare(struct encoder *e, const struct lookup *l, const uint8_t *piece, size_t n,
-    struct token_buffer *out, struct failure *f)
-{
-	const struct long_entry *known;
-	size_t before = out->n, count;
-
-	if (l->key.high != 0 &&
-	    piece_cache_get_aside(&e->cache, l->line, l->key, out->id + out->n, &count)) {
-		out->n += count;
-		return FAIL_NONE;
-	}
-	/* A piece has no more ids than bytes, so the shortest are never there. */
-	known = n > PIECE_CACHE_IDS_MAX ? long_cache_get(&e->long_cache, piece, n) : NULL;
-	if (known != NULL) {
-		if (token_buffer_reserve(out, LONG_CACHE_IDS_MAX, f) != FAIL_NONE)
-			return f->code;
-		memcpy(out->id + out->n, known->id, sizeof(known->id));
-		out->n += known->ids_n;
-		return FAIL_NONE;
-	}
-	if (merge(e, piece, n, out, f) != FAIL_NONE)
-		return f->code;
-	count = out->n - before;
-	if (l->key.high != 0 && count <= PIECE_CACHE_IDS_MAX)
-		piece_cache_put(&e->cache, l->key, out->id + before, count);
-	else
-		long_cache_put(&e->long_cache, piece, n, out->id + before, count);
-	return FAIL_NONE;
 }
 
 /* Keys and lines of the pieces that end at e->end[count], and the lines on their way here. */
@@ -180,14 +125,14 @@ encode_batch(struct encoder *e, const uint8_t *text, size_t n, size_t count,
 		size_t ids;
 
 		if (l->key.high != 0 &&
-		    piece_cache_get(&e->cache, l->line, l->key, out->id + out->n, &ids)) {
+		    piece_cache_get(&e->cache, l->line, l->key, out->id + out->n, &ids))
 			out->n += ids;
-			continue;
-		}
-		if (encode_rare(e, l, text + at, e->end[i] - at, out, f) != FAIL_NONE ||
-		    token_buffer_reserve(out, (count - i) * PIECE_CACHE_IDS_MAX, f) != FAIL_NONE)
-			return f->code;
+		else
+			rare_pieces_add(
+			    &e->rare, l->key, l->line, text + at, e->end[i] - at, out->n);
 	}
+	if (e->rare.n > 0 && rare_pieces_finish(&e->rare, out, f) != FAIL_NONE)
+		return f->code;
 	piece_cache_grow(&e->cache);
 	return FAIL_NONE;
 }

@@ -45,20 +45,29 @@ long_cache_close(struct long_cache *c)
 }
 
 static struct long_entry *
-set_of(const struct long_cache *c, const uint8_t *piece, size_t n)
+set_of(const struct long_cache *c, uint64_t hash)
 {
-	return &c->entry[(bytes_hash(piece, n) >> c->shift) * LONG_CACHE_SET];
+	return &c->entry[(hash >> c->shift) * LONG_CACHE_SET];
+}
+
+void
+long_cache_prefetch(const struct long_cache *c, uint64_t hash)
+{
+	const struct long_entry *e = set_of(c, hash);
+
+	for (size_t i = 0; i < LONG_CACHE_SET; i++)
+		__builtin_prefetch(&e[i]);
 }
 
 const struct long_entry *
-long_cache_get(const struct long_cache *c, const uint8_t *piece, size_t n)
+long_cache_get(const struct long_cache *c, uint64_t hash, const uint8_t *piece, size_t n)
 {
 	const struct long_entry *e;
 
 	assert(n > 0);
 	if (n > LONG_CACHE_PIECE_MAX)
 		return NULL;
-	e = set_of(c, piece, n);
+	e = set_of(c, hash);
 	for (size_t i = 0; i < LONG_CACHE_SET; i++)
 		if (e[i].n == n && memcmp(e[i].piece, piece, n) == 0)
 			return &e[i];
@@ -69,7 +78,7 @@ long_cache_get(const struct long_cache *c, const uint8_t *piece, size_t n)
 static void
 insert(struct long_cache *c, const struct long_entry *new)
 {
-	struct long_entry *e = set_of(c, new->piece, new->n);
+	struct long_entry *e = set_of(c, bytes_hash(new->piece, new->n));
 
 	c->used += e[LONG_CACHE_SET - 1].n == 0;
 	memmove(e + 1, e, (LONG_CACHE_SET - 1) * sizeof(*e));

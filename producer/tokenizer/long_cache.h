@@ -39,9 +39,15 @@ struct long_cache {
 enum fail_code long_cache_open(struct long_cache *c, struct failure *f);
 void long_cache_close(struct long_cache *c);
 
-/* The entry of piece[n], until the next put, or NULL. 0 < n; longer ones than the limit are none.
+/* Sends for the memory that long_cache_get() reads first. */
+void long_cache_prefetch(const struct long_cache *c, uint64_t hash);
+
+/*
+ * The entry of piece[n], until the next put, or NULL; `hash` is its bytes_hash(). 0 < n; longer
+ * ones than the limit are none.
  */
-const struct long_entry *long_cache_get(const struct long_cache *c, const uint8_t *piece, size_t n);
+const struct long_entry *long_cache_get(
+    const struct long_cache *c, uint64_t hash, const uint8_t *piece, size_t n);
 
 /* Remembers id[ids_n] of a piece that is not there; beyond the limits it does nothing. */
 void long_cache_put(

@@ -30,6 +30,12 @@ pair_table_place(const struct pair_table *p, uint64_t pair)
 	return pair * UINT64_C(0x9E3779B97F4A7C15) >> p->shift;
 }
 
+static inline void
+pair_table_prefetch(const struct pair_table *p, uint32_t left, uint32_t right)
+{
+	__builtin_prefetch(&p->slot[pair_table_place(p, (uint64_t)left << 21 | right)]);
+}
+
 /* The id of left and right together, which is the rank of that merge too, or VOCABULARY_NONE. */
 static inline uint32_t
 pair_table_find(const struct pair_table *p, uint32_t left, uint32_t right)

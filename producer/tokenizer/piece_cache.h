@@ -7,7 +7,7 @@
  * the first, where it goes if the first is full. Where both are, the line gives up its older piece.
  * The table doubles as it fills, up to PIECE_CACHE_ENTRIES_MAX; after that it only forgets.
  *
- * What is in it never changes what comes out: entries hold what merge_piece() gave.
+ * What is in it never changes what comes out: entries hold what merge_items() gave.
  */
 #ifndef PRODUCER_TOKENIZER_PIECE_CACHE_H
 #define PRODUCER_TOKENIZER_PIECE_CACHE_H

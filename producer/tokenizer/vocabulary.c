@@ -13,32 +13,29 @@ vocabulary_close(struct vocabulary *v)
 	memset(v, 0, sizeof(*v));
 }
 
-static uint64_t *
-find_slot(const struct vocabulary *v, const uint8_t *token, size_t n)
+static struct vocabulary_slot *
+slot_of(const struct vocabulary *v, uint64_t at)
 {
-	uint64_t h = bytes_hash(token, n), tag = h >> 32 << 32;
-
-	for (uint64_t at = h >> 20;; at++) {
-		uint64_t *slot = &v->slot[at & v->slot_mask];
-		const uint8_t *there;
-		size_t there_n;
-
-		if (*slot == 0)
-			return slot;
-		if ((*slot ^ tag) >> 32 != 0)
-			continue;
-		there = vocabulary_token(v, (uint32_t)*slot - 1, &there_n);
-		if (there_n == n && memcmp(there, token, n) == 0)
-			return slot;
-	}
+	return &v->slot[at & v->slot_mask];
 }
 
-static void
-take(struct vocabulary *v, uint32_t id, uint64_t *slot, const uint8_t *token, size_t n)
+/* Where the search for a hash begins; the tag takes the bits above. */
+static uint64_t
+place_of(uint64_t hash)
 {
-	*slot = bytes_hash(token, n) >> 32 << 32 | (id + 1);
-	if (n > v->longest)
-		v->longest = (uint32_t)n;
+	return hash >> 10;
+}
+
+static struct vocabulary_slot *
+find_slot(const struct vocabulary *v, uint64_t hash, const uint8_t *token, size_t n)
+{
+	for (uint64_t at = place_of(hash);; at++) {
+		struct vocabulary_slot *s = slot_of(v, at);
+
+		if (s->id == 0 || (s->tag == hash >> 32 && s->n == n &&
+				      memcmp(v->bytes + s->start, token, n) == 0))
+			return s;
+	}
 }
 
 enum fail_code
@@ -56,19 +53,30 @@ vocabulary_index(struct vocabulary *v, uint32_t *first, uint32_t *second, struct
 	for (uint32_t id = 0; id < v->ids; id++) {
 		size_t n;
 		const uint8_t *token = vocabulary_token(v, id, &n);
-		uint64_t *slot;
+		struct vocabulary_slot *s;
+		uint64_t hash;
 
 		if (n == 0)
 			continue;
-		slot = find_slot(v, token, n);
-		if (*slot != 0) {
-			*first = (uint32_t)*slot - 1;
+		hash = bytes_hash(token, n);
+		s = find_slot(v, hash, token, n);
+		if (s->id != 0) {
+			*first = s->id - 1;
 			*second = id;
 			return fail(f, FAIL_DATA, "two ids of equal bytes");
 		}
-		take(v, id, slot, token, n);
+		*s = (struct vocabulary_slot){
+		    (uint32_t)(hash >> 32), id + 1, v->start[id], (uint32_t)n};
+		if (n > v->longest)
+			v->longest = (uint32_t)n;
 	}
 	return FAIL_NONE;
+}
+
+uint32_t
+vocabulary_find_hashed(const struct vocabulary *v, uint64_t hash, const uint8_t *token, size_t n)
+{
+	return find_slot(v, hash, token, n)->id - 1; /* a free slot has 0, and 0 - 1 is NONE */
 }
 
 uint32_t
@@ -77,5 +85,26 @@ vocabulary_find(const struct vocabulary *v, const uint8_t *token, size_t n)
 	assert(n > 0);
 	if (n > v->longest)
 		return VOCABULARY_NONE;
-	return (uint32_t)*find_slot(v, token, n) - 1; /* a free slot is 0, and 0 - 1 is NONE */
+	return vocabulary_find_hashed(v, bytes_hash(token, n), token, n);
+}
+
+void
+vocabulary_prefetch(const struct vocabulary *v, uint64_t hash)
+{
+	__builtin_prefetch(slot_of(v, place_of(hash)));
+}
+
+bool
+vocabulary_prefetch_bytes(const struct vocabulary *v, uint64_t hash, size_t n)
+{
+	for (uint64_t at = place_of(hash);; at++) {
+		const struct vocabulary_slot *s = slot_of(v, at);
+
+		if (s->id == 0)
+			return false;
+		if (s->tag != hash >> 32 || s->n != n)
+			continue;
+		__builtin_prefetch(v->bytes + s->start);
+		return true;
+	}
 }

@@ -7,6 +7,7 @@
 #define PRODUCER_TOKENIZER_VOCABULARY_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,14 +22,20 @@ enum {
 
 #define VOCABULARY_NONE UINT32_MAX
 
+struct vocabulary_slot {
+	uint32_t tag; /* upper half of bytes_hash() */
+	uint32_t id;  /* + 1; 0: free */
+	uint32_t start, n;
+};
+
 /* A zeroed one is valid and empty. */
 struct vocabulary {
 	uint8_t *bytes; /* owned; the tokens in the order of their ids */
 	uint32_t
 	    *start; /* [ids + 1], owned: token i is bytes[start[i]] up to bytes[start[i + 1]] */
 	uint32_t ids;
-	uint32_t longest; /* bytes of the longest token */
-	uint64_t *slot;   /* [slot_mask + 1], owned: tag << 32 | id + 1; 0 is free */
+	uint32_t longest;             /* bytes of the longest token */
+	struct vocabulary_slot *slot; /* [slot_mask + 1], owned */
 	uint64_t slot_mask;
 };
 
@@ -43,6 +50,15 @@ enum fail_code vocabulary_index(
 
 /* The id of token[n], n > 0, or VOCABULARY_NONE. */
 uint32_t vocabulary_find(const struct vocabulary *v, const uint8_t *token, size_t n);
+
+/*
+ * The same in three steps, for many tokens at once: each step sends for the memory that the next
+ * one reads. `hash` is bytes_hash(token, n); after false from the second step it is NONE.
+ */
+void vocabulary_prefetch(const struct vocabulary *v, uint64_t hash);
+bool vocabulary_prefetch_bytes(const struct vocabulary *v, uint64_t hash, size_t n);
+uint32_t vocabulary_find_hashed(
+    const struct vocabulary *v, uint64_t hash, const uint8_t *token, size_t n);
 
 static inline const uint8_t *
 vocabulary_token(const struct vocabulary *v, uint32_t id, size_t *n)

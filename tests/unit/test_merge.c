@@ -70,14 +70,22 @@ merge_slowly(const uint8_t *piece, size_t n, uint32_t *id)
 	return parts;
 }
 
+static size_t
+merge(const uint8_t *piece, size_t n, uint32_t *id)
+{
+	struct merge_item item = {.piece = piece, .id = id, .n = (uint32_t)n};
+	struct failure f;
+
+	assert_int_equal(merge_items(&pairs, scratch, &item, 1, &f), FAIL_NONE);
+	return item.count;
+}
+
 static void
 check(const uint8_t *piece, size_t n)
 {
 	static uint32_t slowly[4096], fast[4096];
-	size_t expected = merge_slowly(piece, n, slowly), count = 0;
-	struct failure f;
+	size_t expected = merge_slowly(piece, n, slowly), count = merge(piece, n, fast);
 
-	assert_int_equal(merge_piece(&pairs, scratch, piece, n, fast, &count, &f), FAIL_NONE);
 	assert_int_equal(count, expected);
 	assert_memory_equal(fast, slowly, expected * sizeof(*fast));
 }
@@ -135,6 +143,29 @@ test_long_pieces_merge_by_definition(void **unused)
 	}
 }
 
+/* More items than are worked on at once, short and long, in one call. */
+static void
+test_many_pieces_at_once(void **unused)
+{
+	enum { ITEMS = 100, BYTES = 200 };
+	static uint8_t piece[ITEMS][BYTES];
+	static uint32_t id[ITEMS][BYTES], slowly[BYTES];
+	struct merge_item item[ITEMS];
+	struct failure f;
+
+	(void)unused;
+	for (uint32_t i = 0; i < ITEMS; i++) {
+		item[i] =
+		    (struct merge_item){.piece = piece[i], .id = id[i], .n = 1 + i * 61 % BYTES};
+		fill(piece[i], item[i].n, i + 1);
+	}
+	assert_int_equal(merge_items(&pairs, scratch, item, ITEMS, &f), FAIL_NONE);
+	for (size_t i = 0; i < ITEMS; i++) {
+		assert_int_equal(item[i].count, merge_slowly(piece[i], item[i].n, slowly));
+		assert_memory_equal(id[i], slowly, item[i].count * sizeof(uint32_t));
+	}
+}
+
 /* Long pieces of few kinds: the work grows with the length, not with its square. */
 static void
 test_work_on_a_million_bytes_is_linear(void **unused)
@@ -148,13 +179,11 @@ test_work_on_a_million_bytes_is_linear(void **unused)
 	assert_non_null(ids);
 	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
 		uint64_t before = merge_scratch_steps(scratch);
-		size_t unit = strlen(units[u]), n = LONG / unit * unit, count = 0, bytes = 0;
-		struct failure f;
+		size_t unit = strlen(units[u]), n = LONG / unit * unit, count, bytes = 0;
 
 		for (size_t i = 0; i < n; i++)
 			piece[i] = (uint8_t)units[u][i % unit];
-		assert_int_equal(
-		    merge_piece(&pairs, scratch, piece, n, ids, &count, &f), FAIL_NONE);
+		count = merge(piece, n, ids);
 		for (size_t i = 0; i < count; i++)
 			bytes += vocabulary.start[ids[i] + 1] - vocabulary.start[ids[i]];
 		assert_int_equal(bytes, n);
@@ -168,20 +197,14 @@ static void
 test_the_lowest_rank_goes_first(void **unused)
 {
 	uint32_t ids[8];
-	size_t count = 0;
-	struct failure f;
 
 	(void)unused;
 	/* "xxxxx": xx xx x, the leftmost of equals first; then xx xxx, as xxx goes before xxxx. */
-	assert_int_equal(
-	    merge_piece(&pairs, scratch, (const uint8_t *)"xxxxx", 5, ids, &count, &f), FAIL_NONE);
-	assert_int_equal(count, 2);
+	assert_int_equal(merge((const uint8_t *)"xxxxx", 5, ids), 2);
 	assert_int_equal(ids[0], 256 + 5);
 	assert_int_equal(ids[1], 256 + 6);
 	/* "abcab": bc goes before ab; a bc ab, then abc ab. */
-	assert_int_equal(
-	    merge_piece(&pairs, scratch, (const uint8_t *)"abcab", 5, ids, &count, &f), FAIL_NONE);
-	assert_int_equal(count, 2);
+	assert_int_equal(merge((const uint8_t *)"abcab", 5, ids), 2);
 	assert_int_equal(ids[0], 256 + 11);
 	assert_int_equal(ids[1], 256 + 1);
 }
@@ -194,6 +217,7 @@ main(void)
 	    cmocka_unit_test(test_short_pieces_merge_by_definition),
 	    cmocka_unit_test(test_both_sides_of_the_short_limit),
 	    cmocka_unit_test(test_long_pieces_merge_by_definition),
+	    cmocka_unit_test(test_many_pieces_at_once),
 	    cmocka_unit_test(test_work_on_a_million_bytes_is_linear),
 	};
 

@@ -1,5 +1,6 @@
 #include "producer/tokenizer/piece_cache.h"
 
+#include "producer/tokenizer/bytes_hash.h"
 #include "producer/tokenizer/long_cache.h"
 #include "tests/unit/test.h"
 
@@ -136,6 +137,12 @@ long_piece(uint32_t i, uint8_t *piece)
 	return n;
 }
 
+static const struct long_entry *
+get_long(const struct long_cache *c, const uint8_t *piece, size_t n)
+{
+	return long_cache_get(c, bytes_hash(piece, n), piece, n);
+}
+
 static void
 test_long_pieces_too(void **unused)
 {
@@ -153,11 +160,11 @@ test_long_pieces_too(void **unused)
 
 		for (size_t k = 0; k < LONG_CACHE_IDS_MAX; k++)
 			id[k] = i + (uint32_t)k;
-		assert_null(long_cache_get(&c, piece, n));
+		assert_null(get_long(&c, piece, n));
 		long_cache_put(&c, piece, n, id, 1 + i % LONG_CACHE_IDS_MAX);
 	}
 	for (uint32_t i = 0; i < LONG_PIECES; i++) {
-		e = long_cache_get(&c, piece, long_piece(i, piece));
+		e = get_long(&c, piece, long_piece(i, piece));
 		if (e == NULL)
 			continue;
 		found++;
@@ -168,11 +175,11 @@ test_long_pieces_too(void **unused)
 	assert_true(found > LONG_CACHE_ENTRIES_MAX * 9 / 10);
 	memset(piece, 'y', sizeof(piece));
 	long_cache_put(&c, piece, LONG_CACHE_PIECE_MAX + 1, id, 1);
-	assert_null(long_cache_get(&c, piece, LONG_CACHE_PIECE_MAX + 1));
+	assert_null(get_long(&c, piece, LONG_CACHE_PIECE_MAX + 1));
 	long_cache_put(&c, piece, LONG_CACHE_PIECE_MAX, id, LONG_CACHE_IDS_MAX + 1);
-	assert_null(long_cache_get(&c, piece, LONG_CACHE_PIECE_MAX));
+	assert_null(get_long(&c, piece, LONG_CACHE_PIECE_MAX));
 	long_cache_put(&c, piece, LONG_CACHE_PIECE_MAX, id, LONG_CACHE_IDS_MAX);
-	assert_non_null(long_cache_get(&c, piece, LONG_CACHE_PIECE_MAX));
+	assert_non_null(get_long(&c, piece, LONG_CACHE_PIECE_MAX));
 	long_cache_close(&c);
 }
 

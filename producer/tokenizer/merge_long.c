@@ -1,3 +1,4 @@
+/* Long pieces: pairs that wait in buckets, see merge.h. */
 #include "producer/tokenizer/merge.h"
 
 #include <stdbool.h>
@@ -72,110 +73,6 @@ uint64_t
 merge_scratch_steps(const struct merge_scratch *s)
 {
 	return s->steps;
-}
-
-/*
- * Short pieces: a place each byte has, and a key each place: rank << 8 | place, of the pair that
- * begins there. So the lowest key tells the lowest rank and the leftmost place of it, and keys are
- * compared four at once.
- */
-typedef int32_t four __attribute__((vector_size(16)));
-
-enum {
-	PLACE_BITS = 8,
-	PLACE_END = MERGE_SHORT_MAX, /* behind the last token */
-	NO_KEY = INT32_MAX,
-};
-
-_Static_assert(MERGE_SHORT_MAX < 1 << PLACE_BITS, "a place has its bits in a key");
-_Static_assert((uint64_t)VOCABULARY_IDS_MAX << PLACE_BITS <= INT32_MAX, "and a rank the others");
-
-struct short_piece {
-	union {
-		four four[MERGE_SHORT_MAX / 4];
-		int32_t key[MERGE_SHORT_MAX];
-	} keys;
-	uint32_t id[MERGE_SHORT_MAX + 1];
-	uint8_t previous[MERGE_SHORT_MAX + 1], next[MERGE_SHORT_MAX + 1];
-};
-
-static inline four
-lower(four a, four b)
-{
-	four is = a < b;
-
-	return (a & is) | (b & ~is);
-}
-
-static inline int32_t
-lowest_key(const struct short_piece *s, size_t fours)
-{
-	four low = s->keys.four[0], other = s->keys.four[1];
-	int32_t a, b;
-
-	for (size_t i = 2; i < fours; i += 2) {
-		low = lower(low, s->keys.four[i]);
-		other = lower(other, s->keys.four[i + 1]);
-	}
-	low = lower(low, other);
-	a = low[0] < low[1] ? low[0] : low[1];
-	b = low[2] < low[3] ? low[2] : low[3];
-	return a < b ? a : b;
-}
-
-static inline int32_t
-key_of(uint32_t rank, size_t place)
-{
-	return rank == NONE ? NO_KEY : (int32_t)(rank << PLACE_BITS | (uint32_t)place);
-}
-
-static inline void
-lay_out_short(
-    struct short_piece *s, const struct pair_table *t, const uint8_t *piece, size_t n, size_t fours)
-{
-	for (size_t i = n - 1; i < fours * 4; i++)
-		s->keys.key[i] = NO_KEY;
-	for (size_t i = 0; i < n; i++) {
-		s->id[i] = t->byte[piece[i]];
-		s->previous[i] = (uint8_t)(i - 1);
-		s->next[i] = (uint8_t)(i + 1);
-	}
-	for (size_t i = 0; i + 1 < n; i++)
-		s->keys.key[i] = key_of(t->bytes[(size_t)piece[i] << 8 | piece[i + 1]], i);
-	s->next[n - 1] = PLACE_END;
-}
-
-static size_t
-merge_short(const struct pair_table *t, const uint8_t *piece, size_t n, uint32_t *out)
-{
-	size_t fours = (n + 7) / 8 * 2, count = 0;
-	struct short_piece s;
-	int32_t key;
-
-	assert(n > 0 && n <= MERGE_SHORT_MAX);
-	lay_out_short(&s, t, piece, n, fours);
-	while ((key = lowest_key(&s, fours)) != NO_KEY) {
-		size_t at = (size_t)key & ((1 << PLACE_BITS) - 1), gone = s.next[at];
-		size_t next = s.next[gone];
-
-		s.id[at] = (uint32_t)key >> PLACE_BITS;
-		s.keys.key[gone] = NO_KEY;
-		s.next[at] = (uint8_t)next;
-		s.keys.key[at] = NO_KEY;
-		if (next != PLACE_END) {
-			s.previous[next] = (uint8_t)at;
-			s.keys.key[at] = key_of(pair_table_find(t, s.id[at], s.id[next]), at);
-		}
-		if (at > 0) {
-			size_t before = s.previous[at];
-
-			s.keys.key[before] =
-			    key_of(pair_table_find(t, s.id[before], s.id[at]), before);
-		}
-	}
-	for (size_t at = 0; at != PLACE_END; at = s.next[at])
-		out[count++] = s.id[at];
-	return count;
 }
 
 static void
@@ -414,12 +311,15 @@ lay_out(struct merge_scratch *s, const struct pair_table *t, const uint8_t *piec
 	return FAIL_NONE;
 }
 
-static enum fail_code
-merge_long(const struct pair_table *t, struct merge_scratch *s, const uint8_t *piece, uint32_t n,
-    uint32_t *out, size_t *count, struct failure *f)
+enum fail_code
+merge_long(
+    const struct pair_table *t, struct merge_scratch *s, struct merge_item *item, struct failure *f)
 {
-	enum fail_code code = lay_out(s, t, piece, n, f);
+	enum fail_code code = reserve(s, item->n, f);
 
+	assert(item->n > MERGE_SHORT_MAX && item->n < NONE);
+	if (code == FAIL_NONE)
+		code = lay_out(s, t, item->piece, item->n, f);
 	while (code == FAIL_NONE && s->heap_n > 0) {
 		uint32_t rank = s->heap[0];
 
@@ -431,29 +331,22 @@ merge_long(const struct pair_table *t, struct merge_scratch *s, const uint8_t *p
 		}
 	}
 	forget(s);
-	if (code != FAIL_NONE)
-		return code;
-	*count = 0;
-	for (uint32_t at = 0; at != NONE; at = s->node[at].next)
-		out[(*count)++] = s->node[at].id;
-	return FAIL_NONE;
-}
-
-enum fail_code
-merge_piece(const struct pair_table *t, struct merge_scratch *s, const uint8_t *piece, size_t n,
-    uint32_t *out, size_t *count, struct failure *f)
-{
-	enum fail_code code;
-
-	assert(n > 0 && n < NONE);
-	if (n <= MERGE_SHORT_MAX) {
-		*count = merge_short(t, piece, n, out);
-		return FAIL_NONE;
-	}
-	code = reserve(s, n, f);
+	item->count = 0;
 	if (code == FAIL_NONE)
-		code = merge_long(t, s, piece, (uint32_t)n, out, count, f);
+		for (uint32_t at = 0; at != NONE; at = s->node[at].next)
+			item->id[item->count++] = s->node[at].id;
 	if (s->node_room > MERGE_KEPT_MAX)
 		give_back(s);
 	return code;
+}
+
+enum fail_code
+merge_items(const struct pair_table *t, struct merge_scratch *s, struct merge_item *item,
+    size_t items_n, struct failure *f)
+{
+	merge_short(t, item, items_n);
+	for (size_t i = 0; i < items_n; i++)
+		if (item[i].n > MERGE_SHORT_MAX && merge_long(t, s, &item[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
 }
