@@ -5,6 +5,10 @@
  * without locks. A `struct encoder` is one thread's scratch memory and piece cache over a table.
  * Text is what a document holds; special tokens inside it are ordinary text (as tiktoken's
  * encode_ordinary). No BOS or EOS is added: the packer puts eos between documents.
+ *
+ * Of a .tiktoken file the rank is the id and the order of merges. It holds no special tokens: those
+ * of gpt2, r50k_base, p50k_base, cl100k_base and o200k_base are known by pattern and number of
+ * ranks.
  */
 #ifndef PRODUCER_TOKENIZER_TOKENIZER_H
 #define PRODUCER_TOKENIZER_TOKENIZER_H
@@ -19,8 +23,8 @@ struct encoder;
 
 struct tokenizer_options {
 	const char *file;    /* .tiktoken; a later format is told apart by its content */
-	const char *pattern; /* "gpt2", "cl100k"; NULL: FAIL_CONFIG that lists the known ones */
-	const char *eos; /* text of the end-of-document token; NULL: tokenizer_eos() is not used */
+	const char *pattern; /* "gpt2", "cl100k", "o200k"; else FAIL_CONFIG that lists them */
+	const char *eos; /* special token, or one of the file; NULL: tokenizer_eos() is not used */
 };
 
 /* Growing array of ids; zero-initialise, end with token_buffer_close(). */
@@ -50,7 +54,8 @@ void encoder_close(struct encoder *e);
 
 /*
  * Appends the ids of text[n] to `out`. Invalid UTF-8 is read as U+FFFD for each maximal invalid
- * part, as Python's errors="replace" does. Linear or n log n on any input. FAIL_MEMORY only.
+ * part, as Python's errors="replace" does. Linear or n log n on any input. FAIL_MEMORY only, to
+ * which a text of over 715,827,882 bytes belongs.
  */
 enum fail_code encoder_encode(
     struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f);
