@@ -304,7 +304,7 @@ open_lane(struct lane *l, const struct input_position *from, bool from_start, st
 	char rejects[TOPIC_MAX_BYTES + 1];
 
 	names_topic(rejects, l->config->corpus, "rejects");
-	l->rejects = from_start ? 0 : from->rejects;
+	l->rejects = l->rejects_settled = from_start ? 0 : from->rejects;
 	if (publish_open(&l->publish, &l->config->kafka, topics_sequence_bytes(l->config, 3),
 		rejects, l->o->stop, f) != FAIL_NONE ||
 	    open_streams(l, f) != FAIL_NONE || open_workers(l, f) != FAIL_NONE)
@@ -336,6 +336,18 @@ close_lane(struct lane *l)
 	free(l->split);
 }
 
+static void
+end_stopped(struct lane *l)
+{
+	struct failure late;
+
+	if (publish_flush(l->publish, LANE_FLUSH_MS, &late) != FAIL_NONE)
+		log_warning("produce: %s", late.text);
+	log_info("produce: %s stopped after %" PRIu64
+		 " documents; run it again to go on from the last record",
+	    l->o->label, l->progress.documents);
+}
+
 static enum fail_code
 run(struct lane *l, struct failure *f)
 {
@@ -358,16 +370,8 @@ run(struct lane *l, struct failure *f)
 	progress_end(&l->progress);
 	if (code == FAIL_NONE)
 		say_left_out(l);
-	if (code == FAIL_STOPPED) {
-		struct failure late;
-
-		if (publish_flush(l->publish, LANE_FLUSH_MS, &late) != FAIL_NONE)
-			log_warning("produce: %s", late.text);
-		log_info("produce: %s stopped after %" PRIu64
-			 " documents; run it again to go on from the last record",
-		    l->o->label, l->progress.documents);
-		return code;
-	}
+	if (code == FAIL_STOPPED)
+		end_stopped(l);
 	return code;
 }
 

@@ -6,9 +6,13 @@
 #include "common/fault.h"
 #include "common/log.h"
 
+/* What a record is likely to take beside its frame: a guess that saves growing. */
+enum { SPAN_BYTES = 24, RECORD_BYTES = 512 };
+
+/* Gives *bytes (free). */
 static enum fail_code
-publish_sequence(
-    struct lane *l, struct lane_stream *s, const struct frame_item *item, struct failure *f)
+encode_sequence(const struct lane *l, const struct lane_stream *s, const struct frame_item *item,
+    uint8_t **bytes, size_t *n, struct failure *f)
 {
 	const struct pack_sequence *q = item->sequence;
 	struct sequence_position position = {
@@ -35,16 +39,39 @@ publish_sequence(
 	    .frame_n = item->frame_n,
 	};
 	struct wire_writer w = {0};
-	uint8_t *bytes;
-	size_t n;
 
-	wire_reserve(&w, item->frame_n + q->spans_n * 24 + 512);
+	wire_reserve(&w, item->frame_n + q->spans_n * SPAN_BYTES + RECORD_BYTES);
 	if (sequence_encode(&w, s->sequences, tokenizer_fingerprint(l->o->tokenizer), &position,
 		&payload, f) != FAIL_NONE ||
-	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
+	    wire_writer_take(&w, bytes, n, f) != FAIL_NONE) {
 		wire_writer_close(&w);
 		return f->code;
 	}
+	return FAIL_NONE;
+}
+
+/* The rejects that the record counts must be in the log before it: no resume repeats them. */
+static enum fail_code
+settle_rejects(struct lane *l, uint64_t rejects, struct failure *f)
+{
+	if (rejects <= l->rejects_settled)
+		return FAIL_NONE;
+	if (publish_settle_rejects(l->publish, f) != FAIL_NONE)
+		return f->code;
+	l->rejects_settled = l->rejects;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+publish_sequence(
+    struct lane *l, struct lane_stream *s, const struct frame_item *item, struct failure *f)
+{
+	uint8_t *bytes;
+	size_t n;
+
+	if (settle_rejects(l, item->sequence->place.rejects, f) != FAIL_NONE ||
+	    encode_sequence(l, s, item, &bytes, &n, f) != FAIL_NONE)
+		return f->code;
 	s->sequences++;
 	s->record_bytes += n;
 	s->record_bytes_max = n > s->record_bytes_max ? n : s->record_bytes_max;

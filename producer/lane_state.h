@@ -39,6 +39,7 @@ struct lane {
 	char label[256];               /* of the domains, for rejects */
 	uint32_t (*split)[SETS_COUNT]; /* [domains_n] */
 	uint64_t rejects, unmatched;
+	uint64_t rejects_settled; /* of `rejects`, those that are in the log for certain */
 };
 
 #endif

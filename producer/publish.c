@@ -7,7 +7,7 @@
 
 #include "common/kafka.h"
 
-enum { QUEUE_FULL_POLL_MS = 10 };
+enum { QUEUE_FULL_POLL_MS = 10, SETTLE_SLICE_MS = 10 };
 
 struct publish_writer {
 	struct publish *p;
@@ -22,12 +22,13 @@ struct publish {
 	rd_kafka_topic_t *rejects;
 	struct publish_writer *writers;
 	const volatile bool *stop;
-	struct failure failure; /* of the first record that failed; code FAIL_NONE: none has */
+	uint64_t rejects_waiting; /* put, and not delivered */
+	struct failure failure;   /* of the first record that failed; code FAIL_NONE: none has */
 };
 
 /*
- * _private of a record is its expected offset + 1; 0: any will do. A broker that recognises a
- * repeated request may not say its offset: the next report does.
+ * _private of a sequence is its expected offset + 1, that of a reject is 0. A broker that
+ * recognises a repeated request may not say its offset: the next report does.
  */
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
@@ -36,6 +37,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 	int64_t expected = (int64_t)(intptr_t)msg->_private - 1;
 
 	(void)rk;
+	if (expected < 0)
+		p->rejects_waiting--;
 	if (p->failure.code != FAIL_NONE)
 		return;
 	if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -45,12 +48,10 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 		    rd_kafka_topic_name(msg->rkt), msg->partition);
 		kafka_fail_code(&p->failure, msg->err, NULL, attempted);
 	} else if (expected >= 0 && msg->offset >= 0 && msg->offset != expected) {
-
 		fail(&p->failure, FAIL_DATA,
 		    "topic %s partition %" PRId32 ": a record landed at offset %" PRId64
 		    " and not at %" PRId64 ": another producer writes here. End it; then `riffle "
-		    "produce` again goes on, and "
-		    "readers drop what is there twice",
+		    "produce` goes on, and readers drop what is there twice",
 		    rd_kafka_topic_name(msg->rkt), msg->partition, msg->offset, expected);
 	}
 }
@@ -203,8 +204,10 @@ publish_put_reject(struct publish *p, const struct publish_reject *r, struct fai
 		    RD_KAFKA_V_VALUE((void *)(uintptr_t)r->bytes, n), RD_KAFKA_V_HEADERS(headers),
 		    RD_KAFKA_V_END);
 
-		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+			p->rejects_waiting++;
 			return publish_poll(p, f);
+		}
 		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || p->failure.code != FAIL_NONE) {
 			rd_kafka_headers_destroy(headers);
 			if (publish_poll(p, f) != FAIL_NONE)
@@ -217,6 +220,19 @@ publish_put_reject(struct publish *p, const struct publish_reject *r, struct fai
 		}
 		rd_kafka_poll(p->rk, QUEUE_FULL_POLL_MS);
 	}
+}
+
+enum fail_code
+publish_settle_rejects(struct publish *p, struct failure *f)
+{
+	while (p->rejects_waiting > 0) {
+		rd_kafka_flush(p->rk, SETTLE_SLICE_MS); /* does not linger, as a poll would */
+		if (publish_poll(p, f) != FAIL_NONE)
+			return f->code;
+		if (*p->stop && p->rejects_waiting > 0)
+			return fail(f, FAIL_STOPPED, "stopped");
+	}
+	return FAIL_NONE;
 }
 
 enum fail_code

@@ -51,6 +51,12 @@ enum { PUBLISH_REJECT_BYTES_MAX = 65536 /* kept of a rejected record */ };
 enum fail_code publish_put_reject(
     struct publish *p, const struct publish_reject *r, struct failure *f);
 
+/*
+ * Waits until every reject is delivered. A sequence says how many rejects came before it, and a
+ * resume after it does not repeat them: they must be in the log when it is put.
+ */
+enum fail_code publish_settle_rejects(struct publish *p, struct failure *f);
+
 /* Serves delivery reports; the failure of any record so far. */
 enum fail_code publish_poll(struct publish *p, struct failure *f);
 

@@ -690,6 +690,22 @@ def test_rejects_are_counted_on(corpus):
     assert corpus.read("a")[1]["rejects"] == 9
 
 
+def test_a_reject_is_in_the_log_before_a_sequence_that_counts_it(corpus):
+    """Else a crash between the two would lose it: the resume begins behind it."""
+    documents = texts(20000, 5)
+    (corpus.folder / "a.jsonl").write_text("".join(
+        lines([t]) + ("bad\n" if i % 1000 == 7 else "") for i, t in enumerate(documents)))
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    corpus.config["kafka"]["linger.ms"] = 20000  # only full batches go out by themselves: a reject makes none
+    corpus.create().produce(check=False, env={"RIFFLE_FAULT": "produce.after_publish:7000"})
+    counted = decode(corpus.log("a")[0][-1])["position"]["rejects"]
+    assert counted > 1
+    assert [r["count"] for r in corpus.rejects()][:counted] == [str(i + 1) for i in range(counted)]
+    corpus.finish()
+    assert {r["line"] for r in corpus.rejects()} == {str(9 + i * 1001) for i in range(20)}
+    assert corpus.read("a")[1]["rejects"] == 20
+
+
 def test_on_reject_stop_ends_with_1_and_names_file_and_line(corpus):
     (corpus.folder / "a.jsonl").write_text(lines(["one"]) + "bad\n")
     corpus.config.update(on_reject="stop", domains={"a": {"train": ["a.jsonl"]}})
