@@ -1,0 +1,488 @@
+/* The commands are no part of the library that tests are linked with: their parser is included. */
+#include "cli/options.c"
+#include "cli/options_help.c"
+#include "cli/options_value.c"
+
+#include "tests/unit/folder.h"
+
+enum form { FORM_STEPS, FORM_JSONL };
+static const char *const forms[] = {[FORM_STEPS] = "steps", [FORM_JSONL] = "jsonl", NULL};
+
+struct values {
+	bool flag;
+	const char *text;
+	uint32_t rank;
+	uint64_t steps, memory;
+	double share;
+	enum form form;
+	struct option_range range;
+	struct option_lane lane;
+	struct option_list names;
+};
+
+#undef AT
+#define AT(field) offsetof(struct values, field)
+
+static const struct option_row rows[] = {
+    {.name = "flag", .letter = 'f', .kind = OPTION_FLAG, .at = AT(flag), .help = "a flag"},
+    {.name = "text",
+	.letter = 't',
+	.kind = OPTION_TEXT,
+	.at = AT(text),
+	.value = "T",
+	.help = "a text that is explained at a length which does not fit one line of the help at "
+		"all"},
+    {.name = "rank",
+	.kind = OPTION_COUNT32,
+	.at = AT(rank),
+	.min = 1,
+	.max = 7,
+	.value = "R",
+	.help = "a rank"},
+    {.name = "steps", .kind = OPTION_COUNT, .at = AT(steps), .value = "N", .help = "a count"},
+    {.name = "memory",
+	.kind = OPTION_SIZE,
+	.at = AT(memory),
+	.min = 1024,
+	.max = 1 << 20,
+	.value = "SIZE",
+	.help = "a size"},
+    {.name = "share",
+	.kind = OPTION_NUMBER,
+	.at = AT(share),
+	.max = 1,
+	.value = "X",
+	.help = "a number"},
+    {.name = "format",
+	.kind = OPTION_CHOICE,
+	.at = AT(form),
+	.choice = forms,
+	.value = "FORM",
+	.help = "a choice"},
+    {.name = "range", .kind = OPTION_RANGE, .at = AT(range), .value = "a..b", .help = "a range"},
+    {.name = "lane", .kind = OPTION_LANE, .at = AT(lane), .value = "k/n", .help = "a lane"},
+    {.name = "name", .kind = OPTION_LIST, .at = AT(names), .value = "NAME", .help = "names"},
+};
+
+static const struct command command = {
+    .name = "try",
+    .summary = "tries options",
+    .usage = "[OPTION...] [WORD...]",
+    .help = "A paragraph.",
+    .example = "riffle try --flag\nriffle try --rank 1",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .arguments_max = 2,
+};
+
+static const struct command bare = {.name = "bare",
+    .summary = "has no options",
+    .usage = "FILE",
+    .example = "riffle bare x",
+    .arguments_min = 1,
+    .arguments_max = 1};
+
+enum { WORDS_MAX = 600 };
+
+/* A command line with blanks between the words; "_" is an empty word. */
+struct line {
+	char text[WORDS_MAX * 8];
+	char *argv[WORDS_MAX + 1];
+	int argc;
+};
+
+static void
+line_init(struct line *l, const char *text)
+{
+	char *at = l->text;
+
+	l->argc = 0;
+	snprintf(l->text, sizeof(l->text), "try %s", text);
+	for (;;) {
+		char *end = at + strcspn(at, " ");
+		bool last = *end == '\0';
+
+		*end = '\0';
+		assert_true(l->argc < WORDS_MAX);
+		if (*at != '\0')
+			l->argv[l->argc++] = strcmp(at, "_") == 0 ? at + 1 : at;
+		if (last)
+			break;
+		at = end + 1;
+	}
+	l->argv[l->argc] = NULL;
+}
+
+static enum fail_code
+parse(const struct command *c, const char *text, struct options *o, struct values *v,
+    struct failure *f)
+{
+	static struct line l; /* argv is borrowed beyond the call */
+
+	line_init(&l, text);
+	*v = (struct values){.rank = 5, .text = "preset"};
+	return options_parse(o, c, l.argc, l.argv, v, f);
+}
+
+static void
+test_each_kind_reaches_its_destination(void **unused)
+{
+	struct options o;
+	struct values v;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(parse(&command,
+			     "-f --text hello --rank=7 --steps 18446744073709551615 --memory 4KiB "
+			     "--share 0.5 --format jsonl --range 3..9 --lane 1/4 --name a --name b",
+			     &o, &v, &f),
+	    FAIL_NONE);
+	assert_true(v.flag);
+	assert_string_equal(v.text, "hello");
+	assert_int_equal(v.rank, 7);
+	assert_true(v.steps == UINT64_MAX);
+	assert_int_equal(v.memory, 4096);
+	assert_true(v.share == 0.5);
+	assert_int_equal(v.form, FORM_JSONL);
+	assert_int_equal(v.range.first, 3);
+	assert_int_equal(v.range.end, 9);
+	assert_int_equal(v.lane.lane, 1);
+	assert_int_equal(v.lane.lanes, 4);
+	assert_int_equal(v.names.n, 2);
+	assert_string_equal(v.names.text[1], "b");
+}
+
+static void
+test_what_is_not_given_keeps_its_preset(void **unused)
+{
+	struct options o;
+	struct values v;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(parse(&command, "--steps 0", &o, &v, &f), FAIL_NONE);
+	assert_int_equal(v.rank, 5);
+	assert_string_equal(v.text, "preset");
+	assert_false(v.flag);
+	assert_false(options_given(&o, &command, "rank"));
+	assert_true(options_given(&o, &command, "steps"));
+	assert_null(o.config);
+	assert_int_equal(o.properties.n, 0);
+}
+
+static void
+test_common_options_go_to_the_common_struct(void **unused)
+{
+	struct options o;
+	struct values v;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(
+	    parse(&command, "-c a.yml -Xa=b -v -X c= --property d=e=f", &o, &v, &f), FAIL_NONE);
+	assert_string_equal(o.config, "a.yml");
+	assert_int_equal(o.properties.n, 3);
+	assert_string_equal(o.properties.text[0], "a=b");
+	assert_string_equal(o.properties.text[1], "c=");
+	assert_string_equal(o.properties.text[2], "d=e=f");
+	assert_true(o.verbose);
+	assert_int_equal(parse(&command, "-q", &o, &v, &f), FAIL_NONE);
+	assert_true(o.quiet);
+	log_set_level(LOG_INFO);
+}
+
+static void
+test_words_and_options_mix_until_two_dashes(void **unused)
+{
+	struct options o;
+	struct values v;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(parse(&command, "one -f two", &o, &v, &f), FAIL_NONE);
+	assert_true(v.flag);
+	assert_int_equal(o.arguments_n, 2);
+	assert_string_equal(o.argument[0], "one");
+	assert_string_equal(o.argument[1], "two");
+	assert_int_equal(parse(&command, "one -- -f", &o, &v, &f), FAIL_NONE);
+	assert_false(v.flag);
+	assert_int_equal(o.arguments_n, 2);
+	assert_string_equal(o.argument[1], "-f");
+	assert_int_equal(parse(&command, "-", &o, &v, &f), FAIL_NONE);
+	assert_string_equal(o.argument[0], "-");
+}
+
+static void
+test_every_mistake_has_one_sentence(void **unused)
+{
+	static const struct {
+		const char *text, *expected;
+	} cases[] = {
+	    {"--ranks 1", "unknown option --ranks; did you mean --rank?"},
+	    {"--ran 1", "unknown option --ran; did you mean --rank?"},
+	    {"--fl", "unknown option --fl; did you mean --flag?"},
+	    {"--conf=x", "unknown option --conf; did you mean --config?"},
+	    {"--r 1", "unknown option --r"},
+	    {"--xyzzy=3", "unknown option --xyzzy"},
+	    {"--xyzzy 3", "unknown option --xyzzy"},
+	    {"-z", "unknown option -z"},
+	    {"-fz", "unknown option -z"},
+	    {"--rank", "--rank: needs a value: R"},
+	    {"-t", "--text: needs a value: T"},
+	    {"-c", "--config: needs a value: FILE"},
+	    {"--flag=1", "--flag: takes no value, but has one: --flag=1"},
+	    {"--fla=1", "unknown option --fla; did you mean --flag?"},
+	    {"--text _", "--text: is empty: needs a value: T"},
+	    {"--text=", "--text: is empty: needs a value: T"},
+	    {"--rank 0", "--rank: out of range: 0 (1 to 7)"},
+	    {"--rank 8", "--rank: out of range: 8 (1 to 7)"},
+	    {"--rank x", "--rank: not a whole number: x (1 to 7)"},
+	    {"--rank -1", "--rank: not a whole number: -1 (1 to 7)"},
+	    {"--steps 18446744073709551616",
+		"--steps: out of range: 18446744073709551616 (0 to 18446744073709551615)"},
+	    {"--memory 1023",
+		"--memory: out of range: 1023 (1KiB to 1MiB, as 4096, 16MiB or 512MB)"},
+	    {"--memory 2MiB",
+		"--memory: out of range: 2MiB (1KiB to 1MiB, as 4096, 16MiB or 512MB)"},
+	    {"--memory 1m", "--memory: not a size: 1m (1KiB to 1MiB, as 4096, 16MiB or 512MB)"},
+	    {"--share 1.5", "--share: out of range: 1.5 (0 to 1)"},
+	    {"--share -0.1", "--share: out of range: -0.1 (0 to 1)"},
+	    {"--share nan", "--share: not a finite number: nan"},
+	    {"--format json", "--format: unknown: json (one of steps, jsonl)"},
+	    {"--range 3", "--range: not a range: 3 (a..b: a up to, but without, b)"},
+	    {"--range 4..3", "--range: not a range: 4..3 (a..b: a up to, but without, b)"},
+	    {"--range 1..x", "--range: not a range: 1..x (a..b: a up to, but without, b)"},
+	    {"--range ..3", "--range: not a range: ..3 (a..b: a up to, but without, b)"},
+	    {"--lane 4/4", "--lane: not a lane: 4/4 (k/n: lane k, from 0 to n-1, of n)"},
+	    {"--lane 0/0", "--lane: not a lane: 0/0 (k/n: lane k, from 0 to n-1, of n)"},
+	    {"--lane 1/4097", "--lane: not a lane: 1/4097 (k/n: lane k, from 0 to n-1, of n)"},
+	    {"--lane 1", "--lane: not a lane: 1 (k/n: lane k, from 0 to n-1, of n)"},
+	    {"--name _", "--name: is empty: needs a value: NAME"},
+	    {"-X a", "-X: not a property: a (NAME=VALUE)"},
+	    {"-X =a", "-X: not a property: =a (NAME=VALUE)"},
+	    {"-v -q", "--verbose and --quiet exclude each other"},
+	    {"a b c", "unexpected argument: c (usage: riffle try [OPTION...] [WORD...])"},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct options o;
+		struct values v;
+		struct failure f = {0};
+
+		assert_int_equal(parse(&command, cases[i].text, &o, &v, &f), FAIL_USAGE);
+		assert_string_equal(f.text, cases[i].expected);
+	}
+}
+
+static void
+test_both_ends_of_a_range_are_taken(void **unused)
+{
+	static const char *const right[] = {"--rank 1", "--rank 7", "--memory 1024",
+	    "--memory 1MiB", "--share 0", "--share 1", "--range 0..0", "--range 5..5", "--lane 0/1",
+	    "--lane 4095/4096", "--steps 0"};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+		struct options o;
+		struct values v;
+		struct failure f;
+
+		assert_int_equal(parse(&command, right[i], &o, &v, &f), FAIL_NONE);
+	}
+}
+
+static void
+test_a_command_without_options_has_the_common_ones_only(void **unused)
+{
+	static const struct {
+		const char *text, *expected;
+	} cases[] = {
+	    {"-c x y", "unknown option -c"},
+	    {"--config x y", "unknown option --config"},
+	    {"-X a=b y", "unknown option -X"},
+	    {"", "an argument is missing (usage: riffle bare FILE)"},
+	    {"y z", "unexpected argument: z (usage: riffle bare FILE)"},
+	};
+	struct options o;
+	struct values v;
+	struct failure f;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(parse(&bare, cases[i].text, &o, &v, &f), FAIL_USAGE);
+		assert_string_equal(f.text, cases[i].expected);
+	}
+	assert_int_equal(parse(&bare, "x", &o, &v, &f), FAIL_NONE);
+}
+
+static void
+test_a_list_is_bounded(void **unused)
+{
+	char text[WORDS_MAX * 8] = "";
+	struct options o;
+	struct values v;
+	struct failure f;
+
+	(void)unused;
+	for (int i = 0; i < OPTIONS_LIST_MAX; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "--name=x ");
+	assert_int_equal(parse(&command, text, &o, &v, &f), FAIL_NONE);
+	assert_int_equal(v.names.n, OPTIONS_LIST_MAX);
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), "--name=x ");
+	assert_int_equal(parse(&command, text, &o, &v, &f), FAIL_USAGE);
+	assert_string_equal(f.text, "--name: given more than 256 times");
+}
+
+static void
+test_help_is_wanted_as_an_option_not_as_a_value(void **unused)
+{
+	static const struct {
+		const char *text;
+		bool wanted;
+	} cases[] = {
+	    {"--help", true},
+	    {"-h", true},
+	    {"-fh", true},
+	    {"word --help", true},
+	    {"--nonsense --rank x --help", true},
+	    {"--text --help", false},
+	    {"--text=--help", false},
+	    {"-- --help", false},
+	    {"--hel", false},
+	    {"--helpless", false},
+	    {"help", false},
+	    {"", false},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		static struct line l;
+
+		line_init(&l, cases[i].text);
+		assert_int_equal(options_help_wanted(&command, l.argc, l.argv), cases[i].wanted);
+	}
+}
+
+static void
+test_a_look_for_help_changes_nothing_for_the_parse_after_it(void **unused)
+{
+	static struct line l;
+	struct options o;
+	struct values v = {0};
+	struct failure f;
+
+	(void)unused;
+	line_init(&l, "one -f two --rank 3 -- ");
+	assert_false(options_help_wanted(&command, l.argc, l.argv));
+	assert_int_equal(options_parse(&o, &command, l.argc, l.argv, &v, &f), FAIL_NONE);
+	assert_int_equal(v.rank, 3);
+	assert_int_equal(o.arguments_n, 2);
+	assert_string_equal(o.argument[1], "two");
+}
+
+static void
+test_the_help_is_the_table(void **unused)
+{
+	static const char expected[] =
+	    "usage: riffle try [OPTION...] [WORD...]\n"
+	    "\n"
+	    "tries options\n"
+	    "\n"
+	    "A paragraph.\n"
+	    "\n"
+	    "options:\n"
+	    "  -f, --flag              a flag\n"
+	    "  -t, --text T            a text that is explained at a length which does not fit "
+	    "one\n"
+	    "                          line of the help at all\n"
+	    "      --rank R            a rank (1 to 7)\n"
+	    "      --steps N           a count\n"
+	    "      --memory SIZE       a size (1KiB to 1MiB)\n"
+	    "      --share X           a number (0 to 1)\n"
+	    "      --format steps|jsonl\n"
+	    "                          a choice\n"
+	    "      --range a..b        a range\n"
+	    "      --lane k/n          a lane\n"
+	    "      --name NAME         names\n"
+	    "  -c, --config FILE       the configuration (YAML)\n"
+	    "  -X, --property NAME=VALUE\n"
+	    "                          set a librdkafka property; may be repeated; wins over the\n"
+	    "                          configuration's kafka section\n"
+	    "  -v, --verbose           log more, to stderr\n"
+	    "  -q, --quiet             log warnings and errors only\n"
+	    "  -h, --help              print this text\n"
+	    "\n"
+	    "example:\n"
+	    "  riffle try --flag\n"
+	    "  riffle try --rank 1\n";
+	char *text;
+	size_t n;
+	FILE *to = open_memstream(&text, &n);
+
+	(void)unused;
+	options_print_help(&command, to);
+	fclose(to);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void
+test_the_configuration_gets_the_properties(void **unused)
+{
+	char text[1024], name[300];
+	struct config *c;
+	struct options o;
+	struct values v;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(parse(&command, "", &o, &v, &f), FAIL_NONE);
+	assert_int_equal(options_config(&c, &o, &f), FAIL_USAGE);
+	assert_string_equal(f.text, "no configuration is named: add -c FILE");
+	assert_null(c);
+
+	folder_text("run.yml", "corpus: a\ntokenizer: {file: v}\nsequence_length: 8\n"
+			       "domains: {d: {train: x}}\nkafka: {p: file}\n");
+	snprintf(text, sizeof(text), "-c %s -X q=1 -X p=line=2", folder_path("run.yml"));
+	assert_int_equal(parse(&command, text, &o, &v, &f), FAIL_NONE);
+	assert_int_equal(options_config(&c, &o, &f), FAIL_NONE);
+	assert_int_equal(c->kafka.n, 2);
+	assert_string_equal(c->kafka.item[1].name, "p");
+	assert_string_equal(c->kafka.item[1].value, "line=2");
+	config_close(c);
+
+	memset(name, 'n', sizeof(name));
+	name[255] = '\0';
+	for (int i = 0; i < 2; i++) {
+		snprintf(text, sizeof(text), "-c %s -X %s=1", folder_path("run.yml"), name);
+		assert_int_equal(parse(&command, text, &o, &v, &f), FAIL_NONE);
+		assert_int_equal(options_config(&c, &o, &f), i == 0 ? FAIL_NONE : FAIL_USAGE);
+		config_close(c);
+		name[255] = 'n';
+		name[256] = '\0';
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_each_kind_reaches_its_destination),
+	    cmocka_unit_test(test_what_is_not_given_keeps_its_preset),
+	    cmocka_unit_test(test_common_options_go_to_the_common_struct),
+	    cmocka_unit_test(test_words_and_options_mix_until_two_dashes),
+	    cmocka_unit_test(test_every_mistake_has_one_sentence),
+	    cmocka_unit_test(test_both_ends_of_a_range_are_taken),
+	    cmocka_unit_test(test_a_command_without_options_has_the_common_ones_only),
+	    cmocka_unit_test(test_a_list_is_bounded),
+	    cmocka_unit_test(test_help_is_wanted_as_an_option_not_as_a_value),
+	    cmocka_unit_test(test_a_look_for_help_changes_nothing_for_the_parse_after_it),
+	    cmocka_unit_test(test_the_help_is_the_table),
+	    cmocka_unit_test_setup_teardown(
+		test_the_configuration_gets_the_properties, folder_open, folder_close),
+	};
+
+	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}
