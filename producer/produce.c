@@ -15,7 +15,8 @@
 enum {
 	FIRST_ANSWER_MS = 10000,
 	ASK_TIMEOUT_MS = 30000,
-	AGAIN_MS = 1000,
+	AGAIN_MS = 1000, /* after the first failure; twice as long after each further one */
+	PAUSE_SLICE_MS = 50,
 	ATTEMPT_GOOD_MS = 60000, /* one that lasted so long does not count */
 };
 
@@ -90,6 +91,15 @@ open_tokenizer(struct produce *p, struct failure *f)
 }
 
 static enum fail_code
+open_reader(struct produce *p, struct failure *f)
+{
+	struct kafka_options o = {
+	    .role = KAFKA_READER, .properties = &p->config->kafka, .client = "produce-resume"};
+
+	return kafka_open(&p->reader, &o, f);
+}
+
+static enum fail_code
 open_kafka(struct produce *p, struct failure *f)
 {
 	struct kafka_options o = {
@@ -100,25 +110,34 @@ open_kafka(struct produce *p, struct failure *f)
 		return f->code;
 	if (kafka_wait_broker(admin, FIRST_ANSWER_MS, f) == FAIL_NONE &&
 	    topics_check(admin, p->config, 1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS, ASK_TIMEOUT_MS,
-		f) == FAIL_NONE) {
-		o.role = KAFKA_READER;
-		o.client = "produce-resume";
-		kafka_open(&p->reader, &o, f);
-	}
+		f) == FAIL_NONE)
+		open_reader(p, f);
 	kafka_close(admin);
 	return p->reader == NULL ? f->code : FAIL_NONE;
 }
 
+/* A pause that a stop cuts short. */
+static void
+pause_ms(int ms, const volatile bool *stop)
+{
+	int64_t end_ms = clock_ms() + ms;
+
+	while (!*stop && clock_ms() < end_ms)
+		clock_pause_ms(PAUSE_SLICE_MS);
+}
+
 /*
  * Runs one lane to its end. The idempotent producer of librdkafka 2.0.2 can fail for good after a
- * broker restart: the lane is then resumed with a new one, as after a crash.
+ * broker restart: the lane is then resumed with a new one, as after a crash. The reader is new,
+ * too: one that met a broker without leaders can go on answering "unknown partition" from memory.
  */
 static enum fail_code
-run_lane(const struct lane_options *o, struct failure *f)
+run_lane(struct produce *p, struct lane_options *o, struct failure *f)
 {
 	for (int attempt = 1;; attempt++) {
 		int64_t began_ms = clock_ms();
 
+		o->reader = p->reader;
 		if (lane_run(o, f) == FAIL_NONE)
 			return FAIL_NONE;
 		if (clock_ms() - began_ms > ATTEMPT_GOOD_MS)
@@ -128,7 +147,13 @@ run_lane(const struct lane_options *o, struct failure *f)
 			return fail_within(f, "%s", o->label);
 		log_warning("produce: PRODUCE-RETRY attempt=%d of=%d %s: %s", attempt,
 		    PRODUCE_ATTEMPTS_MAX, o->label, f->text);
-		clock_pause_ms(AGAIN_MS * attempt);
+		pause_ms(AGAIN_MS << (attempt - 1), o->stop);
+		if (*o->stop)
+			return fail(f, FAIL_STOPPED, "stopped");
+		kafka_close(p->reader);
+		p->reader = NULL;
+		if (open_reader(p, f) != FAIL_NONE)
+			return f->code;
 	}
 }
 
@@ -142,7 +167,6 @@ run_input(struct produce *p, size_t members, bool held_out, struct failure *f)
 	struct lane_options o = {
 	    .config = p->config,
 	    .tokenizer = p->tokenizer,
-	    .reader = p->reader,
 	    .domain = p->member,
 	    .wanted = p->member_wanted,
 	    .domains_n = members,
@@ -163,7 +187,7 @@ run_input(struct produce *p, size_t members, bool held_out, struct failure *f)
 		if (d->partitions > 1)
 			snprintf(label + used, sizeof(label) - (size_t)used,
 			    " lane %" PRIu32 "/%" PRIu32, o.lane, d->partitions);
-		if (run_lane(&o, f) != FAIL_NONE)
+		if (run_lane(p, &o, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;
