@@ -1,0 +1,222 @@
+"""The command line without a broker: help, mistakes, exit codes, the check of a configuration."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+COMMANDS = ["config", "topics", "produce", "mix", "read", "status", "plan", "tokenize"]
+MIXING = ["topics", "produce", "mix", "read", "status", "plan"]  # commands that load a configuration
+
+GOOD = """\
+corpus: demo
+tokenizer: {file: v.tiktoken, pattern: gpt2}
+sequence_length: 128
+domains:
+  code: {train: [a.jsonl]}
+  web: {exec: cat b}
+mix:
+  name: pretrain
+  global_batch: 16
+  lanes: 4
+  weights: {code: 0.3, web: 0.7}
+"""
+
+
+@pytest.fixture
+def fails(riffle):
+    """fails(code, sentence, *words): exit code, nothing on stdout, that one line on stderr."""
+    def run(code, sentence, *words, **more):
+        done = riffle(*words, check=False, timeout=30, **more)
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", sentence + "\n")
+    return run
+
+
+# --- help
+
+
+def options_of(text):
+    """The options of a help text: in the left column, not in the words beside it."""
+    return re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)", text.split("\noptions:\n")[1], re.M)
+
+
+def test_help_lists_every_command_on_stdout(riffle):
+    for word in ("--help", "-h"):
+        done = riffle(word)
+        assert re.findall(r"^  (\w+) +\S", done.stdout, re.M) == COMMANDS
+        assert done.stderr == ""
+
+
+def test_no_command_is_a_usage_error_with_the_help_on_stderr(riffle):
+    done = riffle(check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", riffle("--help").stdout)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_has_usage_options_and_an_example_on_stdout(riffle, command):
+    done = riffle(command, "--help")
+    assert done.stderr == ""
+    text = done.stdout
+    assert text.startswith(f"usage: riffle {command} ")
+    assert "\noptions:\n" in text
+    assert f"\nexample:\n  riffle {command}" in text
+    assert "  -h, --help " in text
+    example = text.split("\nexample:\n")[1]
+    assert set(re.findall(r"--[\w-]+", example)) <= set(options_of(text))
+    # Examples can be long command lines; all else fits a terminal.
+    assert max(len(line) for line in text.split("\nexample:\n")[0].splitlines()) <= 100
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_in_the_usage_line_is_in_the_table(riffle, command):
+    text = riffle(command, "--help").stdout
+    known = options_of(text)
+    assert len(known) == len(set(known))
+    assert set(re.findall(r"--[\w-]+", text.splitlines()[0])) <= set(known)
+
+
+def test_help_wins_over_what_is_wrong_beside_it(riffle):
+    assert riffle("read", "--nonsense", "--help").stdout == riffle("read", "-h").stdout
+
+
+def test_version_names_librdkafka_and_its_features(riffle):
+    lines = riffle("--version").stdout.splitlines()
+    assert re.fullmatch(r"riffle \d+\.\d+\.\d+", lines[0])
+    assert re.fullmatch(r"librdkafka \d+\.\d+\.\d+, builtin\.features \S*gzip\S*", lines[1])
+    assert len(lines) == 2
+
+
+# --- mistakes on the command line
+
+
+@pytest.mark.parametrize("word, sentence", [
+    ("reed", "riffle: unknown command reed; did you mean read? see riffle --help"),
+    ("prodcue", "riffle: unknown command prodcue; did you mean produce? see riffle --help"),
+    ("xyzzy", "riffle: unknown command xyzzy; see riffle --help"),
+    ("", "riffle: unknown command ; see riffle --help"),
+    ("--verison", "riffle: unknown option --verison; see riffle --help"),
+])
+def test_an_unknown_command_suggests_the_nearest(fails, word, sentence):
+    fails(2, sentence, word)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_wrong_option_is_one_sentence_and_exit_2(fails, command):
+    see = f"; see riffle {command} --help"
+    fails(2, f"riffle {command}: unknown option --hlep; did you mean --help?{see}", command, "--hlep")
+    fails(2, f"riffle {command}: unknown option -Z{see}", command, "-Z")
+
+
+@pytest.mark.parametrize("command", MIXING)
+def test_wrong_values_of_common_options(fails, command):
+    see = f"; see riffle {command} --help"
+    fails(2, f"riffle {command}: --config: needs a value: FILE{see}", command, "-c")
+    if command != "plan":  # it asks no broker
+        fails(2, f"riffle {command}: -X: not a property: x (NAME=VALUE){see}", command, "-X", "x", "-c", "y")
+    fails(2, f"riffle {command}: --quiet: takes no value, but has one: --quiet=1{see}", command, "--quiet=1")
+
+
+@pytest.mark.parametrize("command", [c for c in MIXING if c != "read"])
+def test_a_command_without_its_configuration_says_so(fails, command):
+    fails(2, f"riffle {command}: no configuration is named: add -c FILE; see riffle {command} --help", command)
+
+
+def test_config_wants_one_of_its_two_options(fails):
+    for words in ((), ("--keys", "--check")):
+        fails(2, "riffle config: give one of --keys and --check; see riffle config --help", "config", *words)
+
+
+# --- the configuration
+
+
+@pytest.mark.parametrize("command", MIXING)
+def test_a_wrong_key_is_one_sentence_and_exit_2_for_every_command(fails, write_config, command):
+    path = write_config(GOOD.replace("lanes:", "lanse:"))
+    fails(2, f"riffle {command}: {path}:10: mix.lanse: unknown key; did you mean lanes?", command, "-c", path)
+
+
+def test_check_opens_nothing_and_says_ok(riffle, write_config):
+    path = write_config(GOOD)
+    done = riffle("config", "--check", "-c", path, env={"RIFFLE_BOOTSTRAP": "nowhere.invalid:1"}, timeout=10)
+    assert done.stdout.startswith(f"{path}: ok")
+    assert done.stdout.count("\n") == 1
+    assert "corpus demo, 2 domains" in done.stdout and "mix pretrain" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("change, sentence", [
+    (("lanes: 4", "lanes: 0"), "10: mix.lanes: out of range: 0 (1 to 4096)"),
+    (("lanes: 4", "lanes: 3"), "10: mix.lanes: does not divide mix.global_batch: 3 (a divisor of 16)"),
+    (("  code:", "\tcode:"), "5: a tab cannot indent in YAML: use blanks"),
+    (("web: 0.7", "wbe: 0.7"), "11: mix.weights.wbe: a weight without a domain: `domains` has no wbe; did you mean web?"),
+    (("{exec: cat b}", "{}"), "6: domains.web: has no source: give train (files) or exec (a program)"),
+])
+def test_check_names_file_line_and_key(fails, write_config, change, sentence):
+    path = write_config(GOOD.replace(*change))
+    fails(2, f"riffle config: {path}:{sentence}", "config", "--check", "-c", path)
+
+
+def test_a_configuration_that_cannot_be_read(fails, tmp_path):
+    fails(2, f"riffle config: opening the configuration {tmp_path}/none.yml: No such file or directory",
+          "config", "--check", "-c", tmp_path / "none.yml")
+    fails(2, f"riffle config: reading the configuration {tmp_path}: Is a directory", "config", "--check", "-c", tmp_path)
+
+
+def test_a_configuration_comes_through_a_pipe(riffle):
+    done = riffle("config", "--check", "-c", "/dev/stdin", input=GOOD)
+    assert done.stdout.startswith("/dev/stdin: ok")
+
+
+def test_keys_are_the_document(riffle):
+    assert riffle("config", "--keys").stdout == (ROOT / "docs/CONFIG.md").read_text()
+
+
+def keys():
+    return re.findall(r"^\| `([\w.]+)` \|", (ROOT / "docs/CONFIG.md").read_text(), re.M)
+
+
+def test_the_example_passes_the_check_with_and_without_its_presets(riffle, write_config):
+    path = ROOT / "config/example.yml"
+    assert riffle("config", "--check", "-c", path).stdout.startswith(f"{path}: ok")
+    # "  # window: 1   # comment" -> "  window: 1   # comment"
+    whole, n = re.subn(r"^( *)# (?=[a-z_.]+: \S)", r"\1", path.read_text(), flags=re.M)
+    assert n > 10
+    bare = riffle("config", "--check", "-c", write_config(whole)).stdout
+    assert ": ok" in bare
+
+
+def test_the_example_has_every_key():
+    text = (ROOT / "config/example.yml").read_text()
+    missing = [k for k in keys() if not re.search(rf"^\W*(.*[{{ ])?{k.split('.')[-1]}:", text, re.M)]
+    assert len(keys()) > 30
+    assert missing == []
+
+
+def test_the_example_s_presets_are_the_table_s(riffle):
+    table = dict(re.findall(r"^\| `([\w.]+)` \| [^|]+\| `([^`]+)` \|", (ROOT / "docs/CONFIG.md").read_text(), re.M))
+    presets = {k.split(".")[-1]: v for k, v in table.items()}
+    commented = re.findall(r"^ *# (\w+): (\S+)", (ROOT / "config/example.yml").read_text(), re.M)
+    shown = {k: v.strip("[]") for k, v in commented if k in presets}
+    assert len(shown) > 10
+    assert shown == {k: presets[k] for k in shown}
+
+
+# --- output
+
+
+def test_a_full_disk_behind_stdout_is_exit_1(riffle):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([riffle.path, "config", "--keys"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+    assert done.returncode == 1
+    assert done.stderr == "riffle config: writing to standard output: No space left on device\n"
+
+
+def test_help_survives_a_closed_reader(riffle):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([riffle.path, "--help"], stdout=write, stderr=subprocess.PIPE, timeout=30)
+    os.close(write)
+    assert done.returncode != 0
