@@ -127,7 +127,16 @@ def sequence(rng):
             "file": text(rng),
             **{
                 name: count(rng)
-                for name in ("document", "byte", "line", "offset", "documents", "rejects")
+                for name in (
+                    "document",
+                    "byte",
+                    "line",
+                    "offset",
+                    "documents",
+                    "rejects",
+                    "record_bytes",
+                    "record_bytes_max",
+                )
             },
         },
         "payload": payload(rng),
