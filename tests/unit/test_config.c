@@ -146,44 +146,45 @@ test_a_mix_fills_the_struct_and_presets_the_rest(void **unused)
 	config_close(c);
 }
 
+static const char all_keys[] =
+    "corpus: demo\n"
+    "tokenizer: {file: v.tiktoken, eos: <end>}\n"
+    "sequence_length: 1048576\n"
+    "split: [949, 50, 1]\n"
+    "utf8: strict\n"
+    "on_reject: stop\n"
+    "max_document_bytes: 1KB\n"
+    "topics: {replication: 3, min_insync_replicas: 2}\n"
+    "domains:\n"
+    "  a: {train: x.jsonl, valid: [v.jsonl], text: doc.body, partitions: 4, live: true,\n"
+    "      on_end: drop, where: {field: meta.source, equals: A}}\n"
+    "  b: {train: x.jsonl, partitions: 4, live: true, on_end: stop,\n"
+    "      where: {equals: \"true\", field: web}}\n"
+    "mix:\n"
+    "  name: m\n"
+    "  seed: 18446744073709551615\n"
+    "  global_batch: 64\n"
+    "  lanes: 64\n"
+    "  max_lead_steps: 0\n"
+    "  runs: [one, two]\n"
+    "  weights: uniform\n"
+    "  temperature: 0.5\n"
+    "  window: 4\n"
+    "  permute: false\n"
+    "  lane_order: strided\n"
+    "  memory: 2GiB\n"
+    "  transaction_bytes: 1MB\n"
+    "  transaction_ms: 50\n"
+    "kafka: {a.b: 1, ssl: true, empty: \"\"}\n";
+
 static void
 test_every_key_can_be_given(void **unused)
 {
-	static const char text[] =
-	    "corpus: demo\n"
-	    "tokenizer: {file: v.tiktoken, eos: <end>}\n"
-	    "sequence_length: 1048576\n"
-	    "split: [949, 50, 1]\n"
-	    "utf8: strict\n"
-	    "on_reject: stop\n"
-	    "max_document_bytes: 1KB\n"
-	    "topics: {replication: 3, min_insync_replicas: 2}\n"
-	    "domains:\n"
-	    "  a: {train: x.jsonl, valid: [v.jsonl], text: doc.body, partitions: 4, live: true,\n"
-	    "      on_end: drop, where: {field: meta.source, equals: A}}\n"
-	    "  b: {train: x.jsonl, partitions: 4, live: true, on_end: stop,\n"
-	    "      where: {equals: \"true\", field: web}}\n"
-	    "mix:\n"
-	    "  name: m\n"
-	    "  seed: 18446744073709551615\n"
-	    "  global_batch: 64\n"
-	    "  lanes: 64\n"
-	    "  max_lead_steps: 0\n"
-	    "  runs: [one, two]\n"
-	    "  weights: uniform\n"
-	    "  temperature: 0.5\n"
-	    "  window: 4\n"
-	    "  permute: false\n"
-	    "  lane_order: strided\n"
-	    "  memory: 2GiB\n"
-	    "  transaction_bytes: 1MB\n"
-	    "  transaction_ms: 50\n"
-	    "kafka: {a.b: 1, ssl: true, empty: \"\"}\n";
 	struct config *c;
 	struct failure f;
 
 	(void)unused;
-	folder_text("all.yml", text);
+	folder_text("all.yml", all_keys);
 	assert_int_equal(config_open(&c, folder_path("all.yml"), &f), FAIL_NONE);
 	assert_null(c->tokenizer.pattern);
 	assert_string_equal(c->tokenizer.eos, "<end>");
@@ -948,6 +949,52 @@ test_errors_of_the_file_itself_come_through(void **unused)
 	config_close(NULL);
 }
 
+enum { DAMAGE_ROUNDS = 2000, DAMAGE_MOST = 4 };
+
+/* Replaces, removes or doubles a few bytes; returns the new length. */
+static size_t
+damage(char *text, size_t n, unsigned *seed)
+{
+	static const char odd[] = "\n\t :,-[]{}&*!|>'\"%@`#?\\0a.\xff\x01";
+
+	for (int i = 1 + rand_r(seed) % DAMAGE_MOST; i > 0; i--) {
+		size_t at = (size_t)rand_r(seed) % n;
+
+		switch (rand_r(seed) % 3) {
+		case 0: text[at] = odd[(size_t)rand_r(seed) % (sizeof(odd) - 1)]; break;
+		case 1: memmove(text + at, text + at + 1, --n - at); break;
+		default:
+			memmove(text + at + 1, text + at, n++ - at);
+			text[at] = odd[(size_t)rand_r(seed) % (sizeof(odd) - 1)];
+		}
+	}
+	return n;
+}
+
+static void
+test_a_damaged_file_opens_or_is_told_about(void **unused)
+{
+	unsigned seed = (unsigned)getpid(), first = seed;
+
+	(void)unused;
+	print_message("seed %u\n", first);
+	for (int i = 0; i < DAMAGE_ROUNDS; i++) {
+		char text[sizeof(all_keys) + DAMAGE_MOST];
+		struct config *c;
+		struct failure f = {0};
+
+		memcpy(text, all_keys, sizeof(all_keys));
+		folder_write("hurt.yml", text, damage(text, sizeof(all_keys) - 1, &seed));
+		if (config_open(&c, folder_path("hurt.yml"), &f) == FAIL_NONE) {
+			config_close(c);
+			continue;
+		}
+		assert_int_equal(f.code, FAIL_CONFIG);
+		assert_non_null(strstr(f.text, "hurt.yml:"));
+		assert_null(strchr(f.text, '\n'));
+	}
+}
+
 int
 main(void)
 {
@@ -978,6 +1025,7 @@ main(void)
 	    cmocka_unit_test(test_paths_are_relative_to_the_folder_of_the_file),
 	    cmocka_unit_test(test_the_table_of_keys_has_every_row_with_help),
 	    cmocka_unit_test(test_errors_of_the_file_itself_come_through),
+	    cmocka_unit_test(test_a_damaged_file_opens_or_is_told_about),
 	};
 
 	return cmocka_run_group_tests_name("config", tests, folder_open, folder_close);

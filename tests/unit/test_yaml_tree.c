@@ -152,6 +152,28 @@ test_the_depth_is_bounded(void **unused)
 	free(text);
 }
 
+/* `a` holds lists inside each other; `b` holds the same in one list more, and the root is a map. */
+static void
+test_the_depth_counts_through_aliases(void **unused)
+{
+	char text[512];
+
+	(void)unused;
+	for (int over = 0; over < 2; over++) {
+		char *lists = nested((size_t)(YAML_DEPTH_MAX - 2 + over), '[', ']');
+		struct yaml_tree *t;
+		struct failure f;
+
+		snprintf(text, sizeof(text), "a: &x %s\nb: [*x]\n", lists);
+		free(lists);
+		assert_int_equal(decode_n(&t, text, strlen(text), &f), over ? FAIL_CONFIG : 0);
+		yaml_tree_close(t);
+		if (over)
+			assert_string_equal(f.text,
+			    "run.yml:1: aliases put more than 64 maps and lists inside each other");
+	}
+}
+
 /* A list of n - 1 values: n nodes. */
 static char *
 flat(size_t n)
@@ -302,6 +324,7 @@ main(void)
 	    cmocka_unit_test(test_an_alias_is_the_node_it_names),
 	    cmocka_unit_test(test_every_error_names_file_and_line),
 	    cmocka_unit_test(test_the_depth_is_bounded),
+	    cmocka_unit_test(test_the_depth_counts_through_aliases),
 	    cmocka_unit_test(test_the_number_of_values_is_bounded),
 	    cmocka_unit_test(test_a_bomb_of_aliases_is_refused_before_it_grows),
 	    cmocka_unit_test(test_hostile_files_end_soon),
