@@ -45,7 +45,7 @@ struct command {
 
 /*
  * Every command, in the order of `riffle --help`: the only place that lists them. A cmd_x.c defines
- * `const struct command cmd_x`; main.c leaves out what is not linked in.
+ * `const struct command cmd_x`; one that is missing does not link.
  */
 #define COMMANDS(ROW)                                                                              \
 	ROW(config)                                                                                \

@@ -8,10 +8,6 @@
 #include "common/log.h"
 #include "common/nearest.h"
 
-/* Weak: a program linked without one of the commands does without it. */
-#define COMMAND_WEAK(name) extern const struct command cmd_##name __attribute__((weak));
-COMMANDS(COMMAND_WEAK)
-
 #define COMMAND_ROW(name) &cmd_##name,
 static const struct command *const commands[] = {COMMANDS(COMMAND_ROW)};
 enum { COMMANDS_N = sizeof(commands) / sizeof(commands[0]) };
@@ -33,8 +29,7 @@ print_help(FILE *to)
 	      "commands:\n",
 	    to);
 	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (commands[i] != NULL)
-			fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	fputs(after_commands, to);
 }
 
@@ -55,7 +50,7 @@ static const struct command *
 find(const char *name)
 {
 	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (commands[i] != NULL && strcmp(commands[i]->name, name) == 0)
+		if (strcmp(commands[i]->name, name) == 0)
 			return commands[i];
 	return NULL;
 }
@@ -69,8 +64,7 @@ fail_unknown(const char *name, struct failure *f)
 		return fail(f, FAIL_USAGE, "unknown option %s; see riffle --help", name);
 	nearest_init(&near, name);
 	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (commands[i] != NULL)
-			nearest_offer(&near, commands[i]->name);
+		nearest_offer(&near, commands[i]->name);
 	if (near.best != NULL)
 		return fail(f, FAIL_USAGE, "unknown command %s; did you mean %s? see riffle --help",
 		    name, near.best);
