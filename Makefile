@@ -78,6 +78,7 @@ asan:  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(PARALLEL) B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' unit
 
 test: deps  ## everything: unit, Python, and a real Kafka that it starts itself (KAFKA=4.1: the newer)
+	@echo == compiling
 	@$(PARALLEL) all-programs
 	@B=$B KAFKA=$(KAFKA) scripts/test $(TESTS)
 

@@ -24,7 +24,7 @@ class Cluster:
         clean = {k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}
         done = subprocess.run(
             [ROOT / "scripts/kafka", command, "--version", version, *words],
-            env={**clean, "RIFFLE_KAFKA_DIR": str(self.folder), **env},
+            env={**clean, "RIFFLE_KAFKA_DIR": str(self.folder), "RIFFLE_KAFKA_JVM": "1", **env},
             capture_output=True, text=True, timeout=180)
         assert done.returncode == code, done.stderr
         return done
