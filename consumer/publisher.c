@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/fault.h"
 #include "common/kafka.h"
 #include "common/names.h"
@@ -215,12 +216,17 @@ publisher_put_reject(struct publisher *p, const struct publisher_reject *r, stru
 
 	if (headers == NULL)
 		return fail_memory(f);
-	err = rd_kafka_producev(p->rk, RD_KAFKA_V_RKT(p->rejects), RD_KAFKA_V_PARTITION(0),
-	    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY | RD_KAFKA_MSG_F_BLOCK),
-	    RD_KAFKA_V_VALUE((void *)(uintptr_t)r->bytes, r->n), RD_KAFKA_V_HEADERS(headers),
-	    RD_KAFKA_V_END);
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return FAIL_NONE;
+	for (;;) { /* RD_KAFKA_MSG_F_BLOCK would wait for ever: only polling makes room */
+		err = rd_kafka_producev(p->rk, RD_KAFKA_V_RKT(p->rejects), RD_KAFKA_V_PARTITION(0),
+		    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+		    RD_KAFKA_V_VALUE((void *)(uintptr_t)r->bytes, r->n),
+		    RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			return FAIL_NONE;
+		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || p->failed != 0)
+			break;
+		rd_kafka_poll(p->rk, 10);
+	}
 	rd_kafka_headers_destroy(headers);
 	return not_delivered(p, err, f);
 }
@@ -231,6 +237,7 @@ send_offsets(
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n);
 	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata_new(p->group);
+	int64_t deadline_ms = clock_ms() + PUBLISHER_TIMEOUT_MS;
 	rd_kafka_error_t *error;
 
 	for (size_t i = 0; i < n; i++)
@@ -239,7 +246,7 @@ send_offsets(
 	do
 		error =
 		    rd_kafka_send_offsets_to_transaction(p->rk, list, group, PUBLISHER_TIMEOUT_MS);
-	while (error != NULL && rd_kafka_error_is_retriable(error) &&
+	while (error != NULL && rd_kafka_error_is_retriable(error) && clock_ms() < deadline_ms &&
 	       (rd_kafka_error_destroy(error), 1));
 	rd_kafka_consumer_group_metadata_destroy(group);
 	rd_kafka_topic_partition_list_destroy(list);
