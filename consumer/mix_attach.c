@@ -248,7 +248,33 @@ tell_feed(struct mix *m, const struct mixer *mixer, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* The mixer as the ledger has it; a new one where the ledger is empty. Gives *out. */
+/* Each START is committed before any batch: batches without a ledger had one that was deleted. */
+static enum fail_code
+check_no_batches(struct mix *m, struct failure *f)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+
+	names_topic(topic, m->config->mix.name, "batches");
+	for (uint32_t lane = 0; lane < m->config->mix.lanes; lane++) {
+		int64_t low, high;
+
+		if (kafka_watermarks(m->reader, topic, (int32_t)lane, &low, &high, ASK_TIMEOUT_MS,
+			f) != FAIL_NONE)
+			return f->code;
+		if (high > 0)
+			return fail(f, FAIL_DATA,
+			    "topic %s is empty and topic %s is not: the ledger was deleted, and "
+			    "steps would come a second time; delete both topics, or start a mix "
+			    "of another name",
+			    m->ledger_topic, topic);
+	}
+	return FAIL_NONE;
+}
+
+/*
+ * The mixer as the ledger has it; a new one where the ledger is empty. Gives *out, also on failure
+ * where it is not NULL.
+ */
 static enum fail_code
 take_state(
     struct mix *m, struct mixer **out, const struct ledger *last, bool found, struct failure *f)
@@ -256,7 +282,7 @@ take_state(
 	bool changed;
 
 	if (!found)
-		return mixer_open(out, &m->plan, f);
+		return check_no_batches(m, f) == FAIL_NONE ? mixer_open(out, &m->plan, f) : f->code;
 	if (mix_config_compare(last->config, m->config_text, m->o->accept_config || m->started,
 		&changed, f) != FAIL_NONE ||
 	    check_lengths(m, last, f) != FAIL_NONE || lead_check(m->lead, last, f) != FAIL_NONE ||
@@ -265,10 +291,8 @@ take_state(
 	m->over = last->kind == LEDGER_END;
 	if (!changed || m->over)
 		return FAIL_NONE;
-	if (mixer_accept(*out, &m->plan, f) != FAIL_NONE) {
-		mixer_close(*out);
+	if (mixer_accept(*out, &m->plan, f) != FAIL_NONE)
 		return f->code;
-	}
 	log_info("mix: the changed configuration is version %" PRIu64 " from step %" PRIu64 " on",
 	    mixer_version(*out), mixer_step_next(*out));
 	return FAIL_NONE;
@@ -359,4 +383,5 @@ mix_detach(struct mix *m)
 	m->publisher = NULL;
 	assembler_close(m->assembler);
 	m->assembler = NULL;
+	mix_clear_dead_letters(m);
 }

@@ -9,8 +9,8 @@
 #include "consumer/lane_record.h"
 #include "consumer/mix_state.h"
 
-static void
-clear_dead_letters(struct mix *m)
+void
+mix_clear_dead_letters(struct mix *m)
 {
 	for (size_t i = 0; i < m->letters_n; i++) {
 		free(m->letter[i].reason);
@@ -202,7 +202,7 @@ mix_commit(struct mix *m, enum ledger_kind kind, struct failure *f)
 	m->open = false;
 	m->bytes_total += m->open_bytes;
 	m->steps_total += step_next - m->step_first;
-	clear_dead_letters(m);
+	mix_clear_dead_letters(m);
 	return FAIL_NONE;
 }
 

@@ -71,5 +71,7 @@ enum fail_code mix_publish_end(struct mix *m, struct failure *f);
 /* assembler_quarantined */
 void mix_keep_dead_letter(
     void *mix, const struct mixer_draw *draw, const struct feed_record *record);
+/* Drawing again after a failed transaction finds the same bad sequences again. */
+void mix_clear_dead_letters(struct mix *m);
 
 #endif
