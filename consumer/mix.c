@@ -19,8 +19,9 @@ struct loop {
 	int64_t asked_ms;   /* last question for the lead */
 	int64_t blocked_ms; /* since when the lead is used up; 0: it is not */
 	int64_t warned_ms;
-	int64_t logged_ms, committed_ms;
-	int64_t began_ms; /* the first step; 0: none yet */
+	int64_t logged_ms;
+	int64_t failing_ms; /* since when failures follow each other without a commit; 0: none */
+	int64_t began_ms;   /* the first step; 0: none yet */
 	uint64_t logged_steps, logged_bytes;
 };
 
@@ -57,7 +58,7 @@ commit_open(struct mix *m, struct loop *l, struct failure *f)
 		return FAIL_NONE;
 	if (mix_commit(m, LEDGER_STEPS, f) != FAIL_NONE)
 		return f->code;
-	l->committed_ms = clock_ms();
+	l->failing_ms = 0;
 	return FAIL_NONE;
 }
 
@@ -99,7 +100,7 @@ wait_for_trainers(struct mix *m, struct loop *l, struct failure *f)
 
 	if (commit_open(m, l, f) != FAIL_NONE)
 		return f->code;
-	l->committed_ms = now; /* waiting is no failure to recover from */
+	l->failing_ms = 0; /* waiting is no failure to recover from */
 	if (l->blocked_ms == 0)
 		l->blocked_ms = l->warned_ms = now;
 	if (now - l->warned_ms >= MIX_LOG_MS) {
@@ -185,6 +186,10 @@ recover(struct mix *m, struct loop *l, struct failure *f)
 {
 	int64_t resume_ms = clock_ms() + (f->code == FAIL_FENCED ? FENCED_WAIT_MS : 0);
 
+	if (l->failing_ms == 0)
+		l->failing_ms = clock_ms();
+	if (clock_ms() - l->failing_ms >= MIX_RECOVER_MS)
+		return f->code;
 	log_warning("mix: MIX-RECOVER %s", f->text);
 	mix_detach(m);
 	while (!*m->o->stop) {
@@ -199,7 +204,7 @@ recover(struct mix *m, struct loop *l, struct failure *f)
 		mix_detach(m);
 		if (!recoverable(f->code) ||
 		    (f->code == FAIL_FENCED && mix_still_ours(m, f) == FAIL_FENCED) ||
-		    clock_ms() - l->committed_ms >= MIX_RECOVER_MS)
+		    clock_ms() - l->failing_ms >= MIX_RECOVER_MS)
 			return f->code;
 		log_warning("mix: MIX-RECOVER %s", f->text);
 	}
@@ -210,7 +215,7 @@ enum fail_code
 mix_run(const struct mix_options *o, struct failure *f)
 {
 	struct mix m;
-	struct loop l = {.logged_ms = clock_ms(), .committed_ms = clock_ms()};
+	struct loop l = {.logged_ms = clock_ms()};
 	bool done = false;
 	enum fail_code code = mix_open(&m, o, f);
 

@@ -22,7 +22,7 @@
 #include "common/failure.h"
 
 enum {
-	MIX_RECOVER_MS = 300000, /* gives up when no transaction has succeeded for so long */
+	MIX_RECOVER_MS = 300000, /* gives up when failures go on for so long without a commit */
 	MIX_LOG_MS = 10000,      /* between two lines on progress, and before a wait is explained */
 };
 
