@@ -540,11 +540,14 @@ take_message(struct feed *d, struct load *l, const rd_kafka_message_t *msg, bool
 	if (msg->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
 		return fill_gap(d, l, b->first + b->count, f);
 	if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		/* Records that are gone do not come back: trying again would not end. */
+		bool missing = msg->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+			       msg->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
 		char what[512];
 
 		snprintf(what, sizeof(what), "cannot read ordinal %" PRIu64 ": %s%s",
 		    b->first + b->filled, rd_kafka_message_errstr(msg), kafka_hint(msg->err));
-		return fail_at(d, b, FAIL_BROKER, what, f);
+		return fail_at(d, b, missing ? FAIL_DATA : FAIL_BROKER, what, f);
 	}
 	if (schema_which(&which, msg->payload, msg->len, &why) != FAIL_NONE)
 		return note_undecodable(l, msg, why.text, f);
