@@ -44,13 +44,19 @@ static json_t *
 changeable_part(const struct config *c)
 {
 	json_t *domains = json_object(), *runs = json_array();
+	int lost = 0; /* of what finds no memory */
 
 	for (size_t i = 0; i < c->domains_n; i++)
-		json_object_set_new(domains, c->domains[i].name,
+		lost |= json_object_set_new(domains, c->domains[i].name,
 		    json_pack("{s:f, s:s}", "weight", c->mix.weight[i], "on_end",
 			on_end_text[c->domains[i].on_end]));
 	for (size_t i = 0; i < c->mix.runs.n; i++)
-		json_array_append_new(runs, json_string(c->mix.runs.text[i]));
+		lost |= json_array_append_new(runs, json_string(c->mix.runs.text[i]));
+	if (lost != 0) {
+		json_decref(domains);
+		json_decref(runs);
+		return NULL;
+	}
 	return json_pack("{s:o, s:o, s:f, s:i}", "domains", domains, "runs", runs, "temperature",
 	    c->mix.temperature, "max_lead_steps", (int)c->mix.max_lead_steps);
 }
