@@ -43,6 +43,19 @@ resume_domain(struct mixer *m, const struct mixer_plan *p, const struct ledger_d
 	return FAIL_NONE;
 }
 
+/* Credits keep within a draw a domain, and a domain that cannot be drawn has no claim. */
+static bool
+can_be_scheduled(const struct mixer *m, size_t i, uint64_t weight, int64_t credit)
+{
+	int64_t most = (int64_t)(WEIGHT_ONE * WEIGHTS_MAX);
+
+	if (weight > WEIGHT_ONE || credit > most || credit < -most)
+		return false;
+	if (weight == 0)
+		return credit <= 0;
+	return m->now.cursor[i].state == LEDGER_ACTIVE && order_length(m->domain[i].order) > 0;
+}
+
 /* Weights must sum to WEIGHT_ONE and credits to 0, or drawing would go wrong later. */
 static enum fail_code
 resume_schedule(struct mixer *m, const struct ledger *l, const uint64_t *weight, struct failure *f)
@@ -51,6 +64,11 @@ resume_schedule(struct mixer *m, const struct ledger *l, const uint64_t *weight,
 	int64_t credits = 0;
 
 	for (size_t i = 0; i < l->domains_n; i++) {
+		if (!can_be_scheduled(m, i, weight[i], l->domain[i].credit))
+			return fail(f, FAIL_DATA,
+			    "ledger: domain %s cannot have weight %llu and credit %lld",
+			    l->domain[i].name, (unsigned long long)weight[i],
+			    (long long)l->domain[i].credit);
 		weights += weight[i];
 		credits += l->domain[i].credit;
 	}

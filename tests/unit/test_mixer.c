@@ -400,7 +400,7 @@ test_ledgers_that_contradict_themselves_are_refused(void **state)
 	struct failure f;
 
 	(void)state;
-	for (int kind = 0; kind < 6; kind++) {
+	for (int kind = 0; kind < 10; kind++) {
 		save(m, &l);
 		switch (kind) {
 		case 0: l.domain[1].weight++; break;
@@ -408,6 +408,19 @@ test_ledgers_that_contradict_themselves_are_refused(void **state)
 		case 2: l.domain[2].position = 10; break;
 		case 3: l.domain[0].index = 1; break;
 		case 4: l.domain[0].partition[1].sequences = -1; break;
+		case 5: l.domain[2].partition[0].sequences = 0; break; /* with a weight */
+		case 6: l.domain[1].state = LEDGER_DROPPED; break;
+		case 7: /* a credit that could never be drawn */
+			l.domain[1].weight += l.domain[0].weight;
+			l.domain[0].weight = 0;
+			l.domain[0].credit += 1;
+			l.domain[1].credit -= 1;
+			break;
+		case 8: /* the sum is 0 modulo 2^64 */
+			l.domain[0].credit = INT64_MAX;
+			l.domain[1].credit = INT64_MAX;
+			l.domain[2].credit = 2;
+			break;
 		default: l.step_next = -1;
 		}
 		assert_int_equal(mixer_resume(&again, &p, &l, &f), FAIL_DATA);
