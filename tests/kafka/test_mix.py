@@ -271,3 +271,88 @@ def test_too_little_memory_is_refused_with_what_would_do(riffle, fill, configure
     fill("a")
     done = riffle("mix", "-c", configure({"a": 1}, memory="1MB"), check=False)
     assert done.returncode == 2 and "mix.memory" in done.stderr and "allow" in done.stderr
+
+
+def test_an_accepted_domain_without_sequences_is_refused_and_the_mix_goes_on(riffle, fill, configure, read):
+    fill("a")
+    fill("none", sequences=0)
+    riffle("mix", "-c", configure({"a": 1}), "--until-step", 5)
+    refused = riffle("mix", "-c", configure({"a": 1, "none": 1}), "--accept-config", check=False)
+    assert refused.returncode == 2 and "domain none has weight 1 and not one sequence" in refused.stderr
+    riffle("mix", "-c", configure({"a": 1}), "--until-step", 10)
+    assert len(read(configure({"a": 1}), 10)) == 80
+
+
+def records_of(bootstrap, topic):
+    """The raw records of partition 0."""
+    read = lambda form: subprocess.run(["kcat", "-C", "-b", bootstrap, "-t", topic, "-p", "0", "-e", "-q", "-f", form],
+                                       stdout=subprocess.PIPE, check=True, timeout=60).stdout
+    values, at, out = read("%s"), 0, []
+    for size in map(int, read("%S\n").split()):
+        out.append(values[at:at + size])
+        at += size
+    return out
+
+
+def put_records(bootstrap, topic, records, folder):
+    """kcat makes a record of each file."""
+    files = [folder / f"record{i}" for i in range(len(records))]
+    for file, record in zip(files, records):
+        file.write_bytes(record)
+    subprocess.run(["kcat", "-P", "-b", bootstrap, "-t", topic, "-p", "0", *map(str, files)], check=True, timeout=60)
+
+
+def test_damage_inside_a_domain_is_quarantined_with_dead_letters_the_same_twice(
+        riffle, fill, configure, read, bootstrap, unique, tmp_path):
+    fill("whole", sequences=64)
+    whole = records_of(bootstrap, f"{unique}.whole")
+    assert len(whole) == 65
+    torn = whole[10][:-4] + bytes(b ^ 0xff for b in whole[10][-4:])
+    damaged = (whole[:10] + [torn] + whole[11:20] + [b"garbage"] + whole[21:31] + [b"foreign"] + whole[31:45]
+               + whole[40:45] + whole[45:])
+    one, two = configure({"hurt": 1}, "one"), configure({"hurt": 1}, "two", transaction_ms=5)
+    put_records(bootstrap, f"{unique}.hurt", damaged, tmp_path)
+    for config in (one, two):
+        riffle("mix", "-c", config, "--until-step", 8)
+    assert read(one, 8) == read(two, 8)
+    drawn = [json.loads(line) for line in read(one, 8, form="jsonl")]
+    first = sorted(d["ordinal"] for d in drawn if d["epoch"] == 0)
+    assert first == [i for i in range(64) if i not in (10, 20)]
+    letters = subprocess.run(["kcat", "-C", "-b", bootstrap, "-t", f"{unique}.rejects", "-e", "-q", "-f", "%h %S\n",
+                              "-X", "isolation.level=read_committed"], capture_output=True, text=True, check=True)
+    lines = letters.stdout.splitlines()
+    assert len(lines) == 4
+    for ordinal, size in ((10, len(torn)), (20, len(b"garbage"))):
+        assert sum(f"riffle.error.ordinal={ordinal}," in line and line.endswith(f" {size}") for line in lines) == 2
+
+
+def trim(tools, bootstrap, topic, offset):
+    subprocess.run([tools / "trim", topic, "0", str(offset)], env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap},
+                   check=True, timeout=60)
+
+
+def test_a_ledger_that_was_deleted_does_not_begin_the_mix_again(riffle, fill, configure, tools, bootstrap, unique):
+    fill("a")
+    config = configure({"a": 1})
+    riffle("mix", "-c", config, "--until-step", 5)
+    trim(tools, bootstrap, f"{unique}-mix.ledger", -1)
+    refused = riffle("mix", "-c", config, check=False)
+    assert refused.returncode == 1 and "the ledger was deleted" in refused.stderr
+
+
+def test_a_domain_that_was_cut_ends_the_mixer_with_the_topic_and_ordinal(
+        riffle, fill, configure, tools, bootstrap, unique):
+    fill("a", sequences=2000)
+    trim(tools, bootstrap, f"{unique}.a", 1500)
+    failed = riffle("mix", "-c", configure({"a": 1}), "--until-step", 100, check=False, timeout=60)
+    assert failed.returncode == 1
+    assert f"topic {unique}.a partition 0" in failed.stderr and "MIX-RECOVER" not in failed.stderr
+
+
+def test_a_foreign_record_at_the_end_of_the_ledger_is_named(riffle, fill, configure, bootstrap, unique):
+    fill("a")
+    config = configure({"a": 1})
+    riffle("mix", "-c", config, "--until-step", 5)
+    subprocess.run(["kcat", "-P", "-b", bootstrap, "-t", f"{unique}-mix.ledger", "-p", "0"], input=b"hello", check=True)
+    failed = riffle("mix", "-c", config, check=False)
+    assert failed.returncode == 1 and f"topic {unique}-mix.ledger offset " in failed.stderr
