@@ -572,7 +572,7 @@ test_the_reader_stays_a_few_chunks_ahead(void **unused)
 	assert_int_equal(input_next(in, &k, &f), FAIL_NONE);
 	input_chunk_close(k);
 	/* Until it has come to rest: the queue, one read of the cutter and the pipe are full. */
-	for (int still = 0; still < 10 && now < 2000; still = now == before ? still + 1 : 0) {
+	for (int still = 0, looks = 0; still < 10 && now < 2000 && looks < 1500; looks++) {
 		FILE *file = fopen(folder_path("printed"), "r");
 
 		before = now;
@@ -580,6 +580,7 @@ test_the_reader_stays_a_few_chunks_ahead(void **unused)
 			now = before;
 		if (file != NULL)
 			fclose(file);
+		still = now > 0 && now == before ? still + 1 : 0;
 		nanosleep(&pause, NULL);
 	}
 	assert_in_range(now, 1, 1 + INPUT_CHUNKS_AHEAD + 2 * (256 << 10) / 1000 + 2);
