@@ -356,3 +356,35 @@ def test_a_foreign_record_at_the_end_of_the_ledger_is_named(riffle, fill, config
     subprocess.run(["kcat", "-P", "-b", bootstrap, "-t", f"{unique}-mix.ledger", "-p", "0"], input=b"hello", check=True)
     failed = riffle("mix", "-c", config, check=False)
     assert failed.returncode == 1 and f"topic {unique}-mix.ledger offset " in failed.stderr
+
+
+@pytest.mark.parametrize("second", [False, True], ids=["past the time-out", "while another took over"])
+def test_a_mixer_that_was_stopped(riffle, fill, configure, read, second):
+    """Alone it takes its place again; where another has taken it, it exits 3. The steps are those of a calm mix."""
+    fill("a", "b")
+    weights = {"a": 0.7, "b": 0.3}
+    keys = {"max_lead_steps": 1000000, "transaction_ms": 1000, "transaction_bytes": 1 << 20}
+    calm, held = configure(weights, "calm", **keys), configure(weights, "held", **keys)
+    limits = [word for name in ("transaction", "message", "socket") for word in ("-X", f"{name}.timeout.ms=2000")]
+    mixer = riffle.popen("mix", "-c", held, "--until-step", 20000, *limits)
+    status = lambda: json.loads(riffle("status", "-c", held, "--json").stdout)["mix"]["step_next"]
+    wait_for(lambda: status() > 0, "the first step")
+    mixer.send_signal(signal.SIGSTOP)
+    stopped_at = status()
+    if second:
+        riffle("mix", "-c", held, "--until-step", stopped_at + 50)
+    else:
+        began = time.monotonic()  # the broker looks for timed-out transactions every ten seconds
+        wait_for(lambda: time.monotonic() - began > 14, "the transaction's time-out")
+    mixer.send_signal(signal.SIGCONT)
+    if second:
+        assert mixer.wait(timeout=40) == 3
+        steps = stopped_at + 50
+    else:
+        wait_for(lambda: status() > stopped_at, "a step after the time-out")
+        mixer.send_signal(signal.SIGTERM)
+        assert mixer.wait(timeout=15) == 0
+        assert "MIX-RECOVER" in mixer.stderr.read()
+        steps = status()
+    riffle("mix", "-c", calm, "--until-step", steps)
+    assert read(calm, steps) == read(held, steps)
