@@ -3,16 +3,35 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/frame.h"
-#include "common/kafka.h"
 #include "common/log.h"
+#include "producer/lane_open.h"
 #include "producer/lane_output.h"
 
-enum { REJECTS_LOGGED = 5 /* the first few are said one by one */ };
+enum {
+	REJECTS_LOGGED = 5,          /* the first few are said one by one */
+	PART_TOKENS = 64 * 1024,     /* of a document that are packed before they are cut */
+	TEXT_BYTES_MIN = 32 << 20,   /* of records at work at once: this, or */
+	TEXT_WORKER_BYTES = 2 << 20, /* so many a worker; and the chunk that passes it */
+};
 
 /* ---- documents to streams ---- */
+
+/* In parts, so that a packer stays small however long the documents are. */
+static enum fail_code
+pack_document(struct lane *l, struct lane_stream *s, const struct pack_place *place,
+    const uint32_t *id, size_t n, size_t first, struct failure *f)
+{
+	while (first < n) {
+		size_t end = n - first > PART_TOKENS ? first + PART_TOKENS : n;
+
+		if (pack_add(s->pack, place, id, end, first, f) != FAIL_NONE ||
+		    lane_output_cut(l, s, f) != FAIL_NONE)
+			return f->code;
+		first = end;
+	}
+	return FAIL_NONE;
+}
 
 static enum fail_code
 add_document(
@@ -49,9 +68,7 @@ add_document(
 	}
 	place.documents = s->documents;
 	l->progress.documents++;
-	if (pack_add(s->pack, &place, j->tokens.id + d->first, d->n, first, f) != FAIL_NONE)
-		return f->code;
-	return lane_output_cut(l, s, f);
+	return pack_document(l, s, &place, j->tokens.id + d->first, d->n, first, f);
 }
 
 static enum fail_code
@@ -81,6 +98,7 @@ reject(struct lane *l, const struct text_job *j, const struct worker_document *d
 	}
 	l->rejects++;
 	l->progress.rejects++;
+	rejects_add(&l->reasons, r.reason);
 	return publish_put_reject(l->publish, &r, f);
 }
 
@@ -96,19 +114,32 @@ take_texts(struct lane *l, bool *any, struct failure *f)
 	for (size_t i = 0; code == FAIL_NONE && j != NULL && i < j->chunk->n; i++) {
 		const struct worker_document *d = &j->document[i];
 
+		l->last_file = j->chunk->file;
+		l->last_line = j->chunk->record[d->record].line;
 		switch (d->verdict) {
 		case WORKER_DOCUMENT: code = add_document(l, j, d, f); break;
 		case WORKER_UNMATCHED: l->unmatched++; break;
 		case WORKER_REJECT: code = reject(l, j, d, f); break;
 		}
 	}
-	if (j != NULL)
+	if (j != NULL) {
 		l->progress.bytes += j->chunk->input_bytes;
+		l->text_bytes -= j->bytes;
+	}
 	text_job_close(j);
 	return code;
 }
 
 /* ---- the loop ---- */
+
+static bool
+has_room(const struct lane *l)
+{
+	size_t most = (size_t)l->o->workers * TEXT_WORKER_BYTES;
+
+	return !pool_full(l->pool, POOL_TEXTS) &&
+	       l->text_bytes < (most > TEXT_BYTES_MIN ? most : TEXT_BYTES_MIN);
+}
 
 /* Reads a chunk if there is room for it. *over: the input has no more. */
 static enum fail_code
@@ -120,7 +151,7 @@ read_chunk(struct lane *l, bool *any, bool *over, struct failure *f)
 	enum fail_code code;
 
 	*any = false;
-	if (*over || pool_full(l->pool, POOL_TEXTS))
+	if (*over || !has_room(l))
 		return FAIL_NONE;
 	code = input_next_within(l->input, idle ? LANE_WAIT_MS : 0, &chunk, f);
 	if (code == FAIL_TIMEOUT)
@@ -133,6 +164,7 @@ read_chunk(struct lane *l, bool *any, bool *over, struct failure *f)
 	job = text_job_open(&l->context, chunk);
 	if (job == NULL)
 		return fail_memory(f);
+	l->text_bytes += job->bytes;
 	pool_submit(l->pool, POOL_TEXTS, job, text_job_run);
 	*any = true;
 	return FAIL_NONE;
@@ -172,169 +204,25 @@ run_input(struct lane *l, struct failure *f)
 static void
 say_left_out(const struct lane *l)
 {
+	char reasons[REJECTS_TEXT_BYTES], since[64] = "";
+
 	if (l->unmatched > 0)
 		log_warning("produce: PRODUCE-UNMATCHED %s: %" PRIu64
 			    " records belong to no domain by `where` and were left out",
 		    l->label, l->unmatched);
-	if (l->rejects > 0)
-		log_warning(
-		    "produce: PRODUCE-REJECTS %s: %" PRIu64
-		    " records were rejected; they are in %s.rejects with file, line and reason",
-		    l->label, l->rejects, l->config->corpus);
+	if (l->rejects == 0)
+		return;
+	rejects_format(&l->reasons, reasons);
+	if (l->reasons.total < l->rejects)
+		snprintf(since, sizeof(since), "%" PRIu64 " since the last resume%s",
+		    l->reasons.total, l->reasons.total > 0 ? ": " : "");
+	log_warning("produce: PRODUCE-REJECTS %s: %" PRIu64
+		    " records were rejected (%s%s); they are in %s.rejects with file, line and "
+		    "reason",
+	    l->label, l->rejects, since, reasons, l->config->corpus);
 }
 
-/* ---- opening and closing ---- */
-
-/* Whether this input feeds the set: topics.h says which sets have a topic at all. */
-static bool
-set_is_ours(const struct lane *l, const struct config_domain *d, enum names_set set)
-{
-	if (l->o->held_out)
-		return set == SET_VALID;
-	return topics_has_set(l->config, d, set) && (set != SET_VALID || d->valid.n == 0);
-}
-
-static enum fail_code
-ask_streams(struct lane *l, struct failure *f)
-{
-	struct resume_expected expected = {
-	    tokenizer_fingerprint(l->o->tokenizer), l->config->sequence_length};
-
-	for (size_t i = 0; i < l->streams_n; i++) {
-		const struct config_domain *d = &l->config->domains[l->o->domain[i / SETS_COUNT]];
-		enum names_set set = (enum names_set)(i % SETS_COUNT);
-		struct lane_stream *s = &l->stream[i];
-
-		l->resume[i].state = RESUME_ENDED; /* what is not ours needs nothing */
-		if (!l->o->wanted[i / SETS_COUNT] || !set_is_ours(l, d, set))
-			continue;
-		names_domain_topic(s->topic, l->config->corpus, d->name, set);
-		if (resume_ask(&l->resume[i], l->o->reader, s->topic, (int32_t)l->o->lane,
-			&expected, f) != FAIL_NONE)
-			return f->code;
-		s->open = l->resume[i].state != RESUME_ENDED;
-		s->behind = l->resume[i].state == RESUME_PARTIAL;
-		s->sequences = l->resume[i].sequences;
-		s->documents = l->resume[i].documents;
-		s->record_bytes = l->resume[i].record_bytes;
-		s->record_bytes_max = l->resume[i].record_bytes_max;
-	}
-	return FAIL_NONE;
-}
-
-static enum fail_code
-open_streams(struct lane *l, struct failure *f)
-{
-	for (size_t i = 0; i < l->streams_n; i++) {
-		struct lane_stream *s = &l->stream[i];
-
-		if (!s->open)
-			continue;
-		if (pack_open(&s->pack, l->config->sequence_length, f) != FAIL_NONE ||
-		    publish_writer_open(&s->writer, l->publish, s->topic, (int32_t)l->o->lane,
-			l->resume[i].offset_next, f) != FAIL_NONE)
-			return f->code;
-	}
-	return FAIL_NONE;
-}
-
-static enum fail_code
-open_input(struct lane *l, const struct input_position *from, bool from_start, struct failure *f)
-{
-	const struct config_domain *d = &l->config->domains[l->o->domain[0]];
-	char *folder = NULL;
-	struct input_options o = {
-	    .patterns = l->o->held_out ? &d->valid : &d->train,
-	    .exec = l->o->held_out ? NULL : d->exec,
-	    .lane = l->o->lane,
-	    .lanes = l->o->lanes,
-	    .max_document_bytes = l->config->max_document_bytes,
-	};
-	enum fail_code code;
-
-	if (config_resolve(&folder, l->config, ".", f) != FAIL_NONE)
-		return f->code;
-	o.folder = folder;
-	code = input_open(&l->input, &o, from_start ? NULL : from, f);
-	free(folder);
-	return code;
-}
-
-static enum fail_code
-open_workers(struct lane *l, struct failure *f)
-{
-	const struct config_domain *domain[CONFIG_DOMAINS_MAX];
-	struct pool_memory memory = worker_memory(&l->context);
-	size_t depth = 2 * (size_t)l->o->workers + 2;
-
-	for (size_t i = 0; i < l->o->domains_n; i++) {
-		domain[i] = &l->config->domains[l->o->domain[i]];
-		if (l->o->held_out)
-			l->split[i][SET_VALID] = 1;
-		else if (domain[i]->valid.n > 0)
-			l->split[i][SET_TRAIN] = 1;
-		else
-			memcpy(l->split[i], l->config->split, sizeof(l->split[i]));
-	}
-	if (router_open(&l->router, domain, l->o->domains_n, l->config->utf8, f) != FAIL_NONE)
-		return f->code;
-	l->context.tokenizer = l->o->tokenizer;
-	l->context.router = l->router;
-	l->context.width = frame_width(tokenizer_entries(l->o->tokenizer));
-	l->context.sequence_length = l->config->sequence_length;
-	l->context.split = (const uint32_t(*)[SETS_COUNT])l->split;
-	return pool_open(
-	    &l->pool, l->o->workers, depth < POOL_LINE_MAX ? depth : POOL_LINE_MAX, &memory, f);
-}
-
-static void
-name_domains(struct lane *l)
-{
-	for (size_t i = 0; i < l->o->domains_n; i++) {
-		size_t used = strlen(l->label);
-
-		snprintf(l->label + used, sizeof(l->label) - used, "%s%s", i == 0 ? "" : ",",
-		    l->config->domains[l->o->domain[i]].name);
-	}
-}
-
-static enum fail_code
-open_lane(struct lane *l, const struct input_position *from, bool from_start, struct failure *f)
-{
-	char rejects[TOPIC_MAX_BYTES + 1];
-
-	names_topic(rejects, l->config->corpus, "rejects");
-	l->rejects = l->rejects_settled = from_start ? 0 : from->rejects;
-	if (publish_open(&l->publish, &l->config->kafka, topics_sequence_bytes(l->config, 3),
-		rejects, l->o->stop, f) != FAIL_NONE ||
-	    open_streams(l, f) != FAIL_NONE || open_workers(l, f) != FAIL_NONE)
-		return f->code;
-	if (!from_start)
-		log_info("produce: %s goes on at document=%" PRIu64 " file=%s byte=%" PRIu64,
-		    l->o->label, from->document, from->file, from->byte);
-	if (open_input(l, from, from_start, f) != FAIL_NONE)
-		return f->code;
-	progress_begin(
-	    &l->progress, l->o->label, input_bytes_total(l->input), input_bytes_skipped(l->input));
-	return FAIL_NONE;
-}
-
-static void
-close_lane(struct lane *l)
-{
-	pool_close(l->pool, worker_drop);
-	for (size_t i = 0; i < l->streams_n; i++) {
-		frame_job_close(l->stream[i].filling);
-		pack_close(l->stream[i].pack);
-		resume_close(&l->resume[i]);
-	}
-	input_close(l->input);
-	router_close(l->router);
-	publish_close(l->publish);
-	free(l->stream);
-	free(l->resume);
-	free(l->split);
-}
+/* ---- from start to end ---- */
 
 static void
 end_stopped(struct lane *l)
@@ -343,9 +231,10 @@ end_stopped(struct lane *l)
 
 	if (publish_flush(l->publish, LANE_FLUSH_MS, &late) != FAIL_NONE)
 		log_warning("produce: %s", late.text);
-	log_info("produce: %s stopped after %" PRIu64
-		 " documents; run it again to go on from the last record",
-	    l->o->label, l->progress.documents);
+	log_info("produce: %s stopped after %" PRIu64 " documents, at %s line %" PRIu64
+		 "; run it again to go on from the last record",
+	    l->o->label, l->progress.documents, l->last_file == NULL ? "the start" : l->last_file,
+	    l->last_line);
 }
 
 static enum fail_code
@@ -355,14 +244,14 @@ run(struct lane *l, struct failure *f)
 	bool from_start, needed;
 	enum fail_code code;
 
-	if (ask_streams(l, f) != FAIL_NONE)
+	if (lane_open_ask(l, f) != FAIL_NONE)
 		return f->code;
 	resume_start(l->resume, l->streams_n, &from, &from_start, &needed);
 	if (!needed) {
 		log_info("produce: %s is complete: nothing to do", l->o->label);
 		return FAIL_NONE;
 	}
-	if (open_lane(l, &from, from_start, f) != FAIL_NONE)
+	if (lane_open(l, &from, from_start, f) != FAIL_NONE)
 		return f->code;
 	code = run_input(l, f);
 	if (code == FAIL_NONE)
@@ -385,7 +274,6 @@ lane_run(const struct lane_options *o, struct failure *f)
 	l.stream = calloc(l.streams_n, sizeof(*l.stream));
 	l.resume = calloc(l.streams_n, sizeof(*l.resume));
 	l.split = calloc(o->domains_n, sizeof(*l.split));
-	name_domains(&l);
 	if (l.stream == NULL || l.resume == NULL || l.split == NULL) {
 		free(l.stream);
 		free(l.resume);
@@ -393,6 +281,6 @@ lane_run(const struct lane_options *o, struct failure *f)
 		return fail_memory(f);
 	}
 	code = run(&l, f);
-	close_lane(&l);
+	lane_open_close(&l);
 	return code;
 }

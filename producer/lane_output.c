@@ -9,6 +9,9 @@
 /* What a record is likely to take beside its frame: a guess that saves growing. */
 enum { SPAN_BYTES = 24, RECORD_BYTES = 512 };
 
+/* Tokens in jobs that are not full, of all streams: 64 MiB. With many streams they add up. */
+enum { FILLING_TOKENS_MAX = 16 << 20 };
+
 /* Gives *bytes (free). */
 static enum fail_code
 encode_sequence(const struct lane *l, const struct lane_stream *s, const struct frame_item *item,
@@ -106,6 +109,7 @@ submit_frames(struct lane *l, struct lane_stream *s, struct failure *f)
 	while (pool_full(l->pool, POOL_FRAMES))
 		if (lane_output_take(l, true, &any, f) != FAIL_NONE)
 			return f->code;
+	l->filling_tokens -= s->filling->n * (l->context.sequence_length + 1);
 	pool_submit(l->pool, POOL_FRAMES, s->filling, frame_job_run);
 	s->filling = NULL;
 	return FAIL_NONE;
@@ -127,7 +131,10 @@ lane_output_cut(struct lane *l, struct lane_stream *s, struct failure *f)
 			return fail_memory(f);
 		}
 		s->filling->item[s->filling->n++].sequence = sequence;
-		if (s->filling->n == WORKER_FRAMES && submit_frames(l, s, f) != FAIL_NONE)
+		l->filling_tokens += l->context.sequence_length + 1;
+		if (frame_job_full(s->filling) && submit_frames(l, s, f) != FAIL_NONE)
+			return f->code;
+		if (l->filling_tokens > FILLING_TOKENS_MAX && lane_output_submit(l, f) != FAIL_NONE)
 			return f->code;
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * lane_state.h -- what lane.c and lane_output.c share: a lane at work and its streams.
+ * lane_state.h -- what lane.c, lane_open.c and lane_output.c share: a lane at work and its streams.
  */
 #ifndef PRODUCER_LANE_STATE_H
 #define PRODUCER_LANE_STATE_H
@@ -8,6 +8,7 @@
 #include "producer/lane.h"
 #include "producer/progress.h"
 #include "producer/publish.h"
+#include "producer/rejects.h"
 #include "producer/resume.h"
 #include "producer/worker.h"
 
@@ -38,6 +39,11 @@ struct lane {
 	struct progress progress;
 	char label[256];               /* of the domains, for rejects */
 	uint32_t (*split)[SETS_COUNT]; /* [domains_n] */
+	size_t text_bytes;             /* of the records at work */
+	size_t filling_tokens;         /* of all streams' `filling` */
+	struct rejects reasons;
+	const char *last_file; /* of the last record that was packed; NULL: none was */
+	uint64_t last_line;
 	uint64_t rejects, unmatched;
 	uint64_t rejects_settled; /* of `rejects`, those that are in the log for certain */
 };

@@ -90,6 +90,19 @@ make_room(struct pack *p, size_t more, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Whether token `first` of the document follows the last one that is there. */
+static bool
+goes_on(const struct pack *p, const struct pack_place *place, size_t first)
+{
+	const struct stretch *last;
+
+	if (p->stretches_n == 0 || first == 0)
+		return false;
+	last = &p->stretch[p->stretches_n - 1];
+	return last->place.document == place->document &&
+	       last->offset + (p->n - last->start) == first;
+}
+
 enum fail_code
 pack_add(struct pack *p, const struct pack_place *place, const uint32_t *id, size_t n, size_t first,
     struct failure *f)
@@ -97,8 +110,9 @@ pack_add(struct pack *p, const struct pack_place *place, const uint32_t *id, siz
 	assert(first < n);
 	if (make_room(p, n - first, f) != FAIL_NONE)
 		return f->code;
-	p->stretch[p->stretches_n++] =
-	    (struct stretch){.start = p->n, .offset = first, .place = *place};
+	if (!goes_on(p, place, first))
+		p->stretch[p->stretches_n++] =
+		    (struct stretch){.start = p->n, .offset = first, .place = *place};
 	memcpy(p->token + p->n, id + first, (n - first) * sizeof(*id));
 	p->n += n - first;
 	return FAIL_NONE;

@@ -46,7 +46,10 @@ struct pack_sequence {
 enum fail_code pack_open(struct pack **out, uint32_t sequence_length, struct failure *f);
 void pack_close(struct pack *p); /* NULL is accepted */
 
-/* Appends the tokens id[first..n) of a document, eos included; first > 0 only after a resume. */
+/*
+ * Appends the tokens id[first..n) of a document, eos included. A long one may come in parts: what
+ * begins where the tokens before it ended is one document. Else first > 0 only after a resume.
+ */
 enum fail_code pack_add(struct pack *p, const struct pack_place *place, const uint32_t *id,
     size_t n, size_t first, struct failure *f);
 

@@ -17,7 +17,7 @@
 #include "common/failure.h"
 
 enum pool_line { POOL_TEXTS, POOL_FRAMES };
-enum { POOL_LINES = 2, POOL_WORKERS_MAX = 256, POOL_LINE_MAX = 64 };
+enum { POOL_LINES = 2, POOL_WORKERS_MAX = 256, POOL_LINE_MAX = 2 * POOL_WORKERS_MAX + 2 };
 
 struct pool;
 

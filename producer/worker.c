@@ -64,6 +64,8 @@ text_job_open(const struct worker_context *c, struct input_chunk *chunk)
 	}
 	j->context = c;
 	j->chunk = chunk;
+	for (size_t i = 0; i < chunk->n; i++)
+		j->bytes += chunk->record[i].n;
 	return j;
 }
 
@@ -151,6 +153,13 @@ frame_job_close(struct frame_job *j)
 		free(j->item[i].frame);
 	}
 	free(j);
+}
+
+bool
+frame_job_full(const struct frame_job *j)
+{
+	return j->n == WORKER_FRAMES ||
+	       (j->n + 1) * (j->context->sequence_length + 1) > WORKER_FRAMES_TOKENS;
 }
 
 enum fail_code

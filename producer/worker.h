@@ -17,7 +17,10 @@
 #include "producer/split.h"
 #include "producer/tokenizer/tokenizer.h"
 
-enum { WORKER_FRAMES = 16 /* sequences of one frame job */ };
+enum {
+	WORKER_FRAMES = 16,                /* sequences of one frame job, at most */
+	WORKER_FRAMES_TOKENS = 256 * 1024, /* and tokens, unless it is one sequence */
+};
 
 /* Constant while a lane runs. */
 struct worker_context {
@@ -42,6 +45,7 @@ struct worker_document {
 struct text_job {
 	const struct worker_context *context;
 	struct input_chunk *chunk;        /* owned */
+	size_t bytes;                     /* of its records */
 	struct worker_document *document; /* [chunk->n] */
 	struct token_buffer tokens;
 };
@@ -70,6 +74,7 @@ pool_work text_job_run;
 
 struct frame_job *frame_job_open(const struct worker_context *c, void *stream);
 void frame_job_close(struct frame_job *j);
+bool frame_job_full(const struct frame_job *j);
 pool_work frame_job_run;
 
 /* For pool_close(). */

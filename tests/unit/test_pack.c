@@ -53,8 +53,9 @@ file_of(size_t document)
 	return file[document * 3 / DOCUMENTS];
 }
 
+/* Adds tokens [first, end) of document d. */
 static void
-add(struct pack *p, const struct corpus *c, size_t d, size_t first)
+add(struct pack *p, const struct corpus *c, size_t d, size_t first, size_t end)
 {
 	struct pack_place place = {.document = d * 10,
 	    .file = file_of(d),
@@ -63,8 +64,7 @@ add(struct pack *p, const struct corpus *c, size_t d, size_t first)
 	    .documents = d + 1};
 	struct failure f;
 
-	assert_int_equal(
-	    pack_add(p, &place, c->document[d].token, c->document[d].n, first, &f), FAIL_NONE);
+	assert_int_equal(pack_add(p, &place, c->document[d].token, end, first, &f), FAIL_NONE);
 }
 
 /* Sequence j as the definition has it. */
@@ -91,7 +91,27 @@ check_sequence(const struct pack_sequence *s, const struct corpus *c, size_t j, 
 	assert_int_equal(s->spans_n, c->document_of[last] - c->document_of[start] + 1);
 }
 
-/* Packs documents [from, DOCUMENTS), the first from `first` on; checks sequences from j on. */
+/* Takes and checks all sequences that are there, the next of which is number *j. */
+static void
+take(struct pack *p, const struct corpus *c, size_t length, size_t *j)
+{
+	struct pack_sequence *s;
+	struct failure f;
+	bool there;
+
+	for (;;) {
+		assert_int_equal(pack_next(p, &s, &there, &f), FAIL_NONE);
+		if (!there)
+			return;
+		check_sequence(s, c, (*j)++, length);
+		pack_sequence_close(s);
+	}
+}
+
+/*
+ * Packs documents [from, DOCUMENTS), the first from `first` on, each in parts of random length, and
+ * now and then takes the sequences; checks them from j on.
+ */
 static size_t
 pack_from(const struct corpus *c, size_t length, size_t from, size_t first, size_t j)
 {
@@ -99,19 +119,17 @@ pack_from(const struct corpus *c, size_t length, size_t from, size_t first, size
 	struct failure f;
 
 	assert_int_equal(pack_open(&p, (uint32_t)length, &f), FAIL_NONE);
-	for (size_t d = from; d < DOCUMENTS; d++) {
-		struct pack_sequence *s;
-		bool there;
+	for (size_t d = from; d < DOCUMENTS; d++, first = 0) {
+		while (first < c->document[d].n) {
+			size_t end = first + 1 + random_below(c->document[d].n - first);
 
-		add(p, c, d, d == from ? first : 0);
-		for (;;) {
-			assert_int_equal(pack_next(p, &s, &there, &f), FAIL_NONE);
-			if (!there)
-				break;
-			check_sequence(s, c, j++, length);
-			pack_sequence_close(s);
+			add(p, c, d, first, end);
+			first = end;
+			if (random_below(3) > 0)
+				take(p, c, length, &j);
 		}
 	}
+	take(p, c, length, &j);
 	assert_int_equal(pack_left(p, j > 0), c->n - j * length - (j > 0));
 	pack_close(p);
 	return j;

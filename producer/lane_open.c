@@ -1,0 +1,159 @@
+#include "producer/lane_open.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/frame.h"
+#include "common/log.h"
+
+/* Whether this input feeds the set: topics.h says which sets have a topic at all. */
+static bool
+set_is_ours(const struct lane *l, const struct config_domain *d, enum names_set set)
+{
+	if (l->o->held_out)
+		return set == SET_VALID;
+	return topics_has_set(l->config, d, set) && (set != SET_VALID || d->valid.n == 0);
+}
+
+enum fail_code
+lane_open_ask(struct lane *l, struct failure *f)
+{
+	struct resume_expected expected = {
+	    tokenizer_fingerprint(l->o->tokenizer), l->config->sequence_length};
+
+	for (size_t i = 0; i < l->streams_n; i++) {
+		const struct config_domain *d = &l->config->domains[l->o->domain[i / SETS_COUNT]];
+		enum names_set set = (enum names_set)(i % SETS_COUNT);
+		struct lane_stream *s = &l->stream[i];
+
+		l->resume[i].state = RESUME_ENDED; /* what is not ours needs nothing */
+		if (!l->o->wanted[i / SETS_COUNT] || !set_is_ours(l, d, set))
+			continue;
+		names_domain_topic(s->topic, l->config->corpus, d->name, set);
+		if (resume_ask(&l->resume[i], l->o->reader, s->topic, (int32_t)l->o->lane,
+			&expected, f) != FAIL_NONE)
+			return f->code;
+		s->open = l->resume[i].state != RESUME_ENDED;
+		s->behind = l->resume[i].state == RESUME_PARTIAL;
+		s->sequences = l->resume[i].sequences;
+		s->documents = l->resume[i].documents;
+		s->record_bytes = l->resume[i].record_bytes;
+		s->record_bytes_max = l->resume[i].record_bytes_max;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_streams(struct lane *l, struct failure *f)
+{
+	for (size_t i = 0; i < l->streams_n; i++) {
+		struct lane_stream *s = &l->stream[i];
+
+		if (!s->open)
+			continue;
+		if (pack_open(&s->pack, l->config->sequence_length, f) != FAIL_NONE ||
+		    publish_writer_open(&s->writer, l->publish, s->topic, (int32_t)l->o->lane,
+			l->resume[i].offset_next, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_input(struct lane *l, const struct input_position *from, bool from_start, struct failure *f)
+{
+	const struct config_domain *d = &l->config->domains[l->o->domain[0]];
+	char *folder = NULL;
+	struct input_options o = {
+	    .patterns = l->o->held_out ? &d->valid : &d->train,
+	    .exec = l->o->held_out ? NULL : d->exec,
+	    .lane = l->o->lane,
+	    .lanes = l->o->lanes,
+	    .max_document_bytes = l->config->max_document_bytes,
+	};
+	enum fail_code code;
+
+	if (config_resolve(&folder, l->config, ".", f) != FAIL_NONE)
+		return f->code;
+	o.folder = folder;
+	code = input_open(&l->input, &o, from_start ? NULL : from, f);
+	free(folder);
+	return code;
+}
+
+static enum fail_code
+open_workers(struct lane *l, struct failure *f)
+{
+	const struct config_domain *domain[CONFIG_DOMAINS_MAX];
+	struct pool_memory memory = worker_memory(&l->context);
+
+	for (size_t i = 0; i < l->o->domains_n; i++) {
+		domain[i] = &l->config->domains[l->o->domain[i]];
+		if (l->o->held_out)
+			l->split[i][SET_VALID] = 1;
+		else if (domain[i]->valid.n > 0)
+			l->split[i][SET_TRAIN] = 1;
+		else
+			memcpy(l->split[i], l->config->split, sizeof(l->split[i]));
+	}
+	if (router_open(&l->router, domain, l->o->domains_n, l->config->utf8, f) != FAIL_NONE)
+		return f->code;
+	l->context.tokenizer = l->o->tokenizer;
+	l->context.router = l->router;
+	l->context.width = frame_width(tokenizer_entries(l->o->tokenizer));
+	l->context.sequence_length = l->config->sequence_length;
+	l->context.split = (const uint32_t(*)[SETS_COUNT])l->split;
+	return pool_open(&l->pool, l->o->workers, 2 * (size_t)l->o->workers + 2, &memory, f);
+}
+
+static void
+name_domains(struct lane *l)
+{
+	for (size_t i = 0; i < l->o->domains_n; i++) {
+		size_t used = strlen(l->label);
+
+		snprintf(l->label + used, sizeof(l->label) - used, "%s%s", i == 0 ? "" : ",",
+		    l->config->domains[l->o->domain[i]].name);
+	}
+}
+
+enum fail_code
+lane_open(struct lane *l, const struct input_position *from, bool from_start, struct failure *f)
+{
+	char rejects[TOPIC_MAX_BYTES + 1];
+
+	name_domains(l);
+	names_topic(rejects, l->config->corpus, "rejects");
+	l->rejects = l->rejects_settled = from_start ? 0 : from->rejects;
+	if (publish_open(&l->publish, &l->config->kafka, topics_sequence_bytes(l->config, 3),
+		rejects, l->o->stop, f) != FAIL_NONE ||
+	    open_streams(l, f) != FAIL_NONE || open_workers(l, f) != FAIL_NONE)
+		return f->code;
+	if (!from_start)
+		log_info("produce: %s goes on at document=%" PRIu64 " file=%s byte=%" PRIu64,
+		    l->o->label, from->document, from->file, from->byte);
+	if (open_input(l, from, from_start, f) != FAIL_NONE)
+		return f->code;
+	progress_begin(
+	    &l->progress, l->o->label, input_bytes_total(l->input), input_bytes_skipped(l->input));
+	return FAIL_NONE;
+}
+
+void
+lane_open_close(struct lane *l)
+{
+	pool_close(l->pool, worker_drop);
+	for (size_t i = 0; i < l->streams_n; i++) {
+		frame_job_close(l->stream[i].filling);
+		pack_close(l->stream[i].pack);
+		resume_close(&l->resume[i]);
+	}
+	input_close(l->input);
+	router_close(l->router);
+	publish_close(l->publish);
+	free(l->stream);
+	free(l->resume);
+	free(l->split);
+}
