@@ -90,6 +90,9 @@ enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t part
 /*
  * Committed offsets and metadata of any group, without joining it: fills offset_next[i] (-1: none)
  * and metadata[i] (given, free(); NULL: none) for partitions 0..n-1 of `topic`.
+ *
+ * `rk` is a KAFKA_READER, although nothing is read: when the coordinator of the group has moved or
+ * is starting, librdkafka (2.0.2; 2.4.0 by its users) crashes on a handle without a group.
  */
 enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *group, const char *topic, size_t n,
     int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f);

@@ -135,6 +135,7 @@ kafka_group_commits(rd_kafka_t *rk, const char *group, rd_kafka_topic_partition_
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_resp_err_t err;
 
+	assert(rd_kafka_type(rk) == RD_KAFKA_CONSUMER);
 	if (list->cnt == 0)
 		return FAIL_NONE;
 	do {

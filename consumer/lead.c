@@ -18,7 +18,7 @@ struct run {
 };
 
 struct lead {
-	rd_kafka_t *admin;
+	rd_kafka_t *reader;
 	uint32_t max_lead_steps;
 	size_t lanes;
 	char topic[TOPIC_MAX_BYTES + 1];
@@ -30,13 +30,13 @@ struct lead {
 };
 
 enum fail_code
-lead_open(struct lead **out, rd_kafka_t *admin, const struct config *c, struct failure *f)
+lead_open(struct lead **out, rd_kafka_t *reader, const struct config *c, struct failure *f)
 {
 	struct lead *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
 		return fail_memory(f);
-	l->admin = admin;
+	l->reader = reader;
 	l->max_lead_steps = c->mix.max_lead_steps;
 	l->lanes = c->mix.lanes;
 	names_topic(l->topic, c->mix.name, "batches");
@@ -75,8 +75,8 @@ ask_run(struct lead *l, struct run *r, struct failure *f)
 	struct commits_position at;
 	enum fail_code code;
 
-	if (kafka_group_offsets(l->admin, r->group, l->topic, l->lanes, l->offset_next, l->metadata,
-		LEAD_TIMEOUT_MS, f) != FAIL_NONE)
+	if (kafka_group_offsets(l->reader, r->group, l->topic, l->lanes, l->offset_next,
+		l->metadata, LEAD_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	code = commits_lowest(&at, l->step, l->offset_next, l->metadata, l->lanes, f);
 	for (size_t i = 0; i < l->lanes; i++) {

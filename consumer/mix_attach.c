@@ -154,7 +154,7 @@ mix_open(struct mix *m, const struct mix_options *o, struct failure *f)
 	    mix_config_schedule(&m->schedule, m->config_text, f) != FAIL_NONE ||
 	    make_plan(m, f) != FAIL_NONE || check_memory(m, &blocks_bytes, f) != FAIL_NONE ||
 	    open_feed(m, blocks_bytes, f) != FAIL_NONE ||
-	    lead_open(&m->lead, m->admin, m->config, f) != FAIL_NONE)
+	    lead_open(&m->lead, m->reader, m->config, f) != FAIL_NONE)
 		return f->code;
 	return lead_ask(m->lead, f);
 }

@@ -28,7 +28,7 @@ struct mix {
 	const struct mix_options *o;
 	const struct config *config;
 	char rejects_topic[TOPIC_MAX_BYTES + 1], ledger_topic[TOPIC_MAX_BYTES + 1];
-	rd_kafka_t *admin, *reader; /* reader: ledger and the ends of domain topics */
+	rd_kafka_t *admin, *reader; /* reader: ledger, ends of domain topics, commits */
 	struct domains *domains;
 	struct mixer_source *source; /* [domains->n], for the plan */
 	struct mixer_plan plan;

@@ -288,7 +288,7 @@ ask_run(struct status_source *s, struct status *st, struct status_run *r, const 
 		code = fail_memory(f);
 	else
 		code = kafka_group_offsets(
-		    s->admin, group, topic, lanes, next, text, STATUS_ASK_MS, f);
+		    s->reader, group, topic, lanes, next, text, STATUS_ASK_MS, f);
 	if (code == FAIL_NONE && commits_lowest(&at, step, next, text, lanes, &bad) == FAIL_NONE) {
 		r->committed = at.any;
 		r->step = at.step;

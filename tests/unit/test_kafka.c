@@ -435,7 +435,7 @@ test_a_groups_offsets_come_with_their_metadata(void **state)
 	(void)state;
 	rd_kafka_mock_topic_create(mock, "m.batches", 3, 1);
 	assert_int_equal(
-	    kafka_group_offsets(rk, "m.nobody", "m.batches", 3, next, text, WAIT_MS, &f),
+	    kafka_group_offsets(reader, "m.nobody", "m.batches", 3, next, text, WAIT_MS, &f),
 	    FAIL_NONE);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(next[i], -1);
@@ -446,7 +446,7 @@ test_a_groups_offsets_come_with_their_metadata(void **state)
 	rd_kafka_mock_push_request_errors(
 	    mock, API_OFFSET_FETCH, 1, RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
 	assert_int_equal(
-	    kafka_group_offsets(rk, "m.trainers", "m.batches", 3, next, text, WAIT_MS, &f),
+	    kafka_group_offsets(reader, "m.trainers", "m.batches", 3, next, text, WAIT_MS, &f),
 	    FAIL_NONE);
 	assert_int_equal(next[0], 7);
 	assert_string_equal(text[0], "step=3");
@@ -456,6 +456,29 @@ test_a_groups_offsets_come_with_their_metadata(void **state)
 	assert_string_equal(text[2], "step=20");
 	free(text[0]);
 	free(text[2]);
+	kafka_close(reader);
+	kafka_close(rk);
+}
+
+/* As after a broker's start: on a handle without a group librdkafka crashed here. */
+static void
+test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets(void **state)
+{
+	rd_kafka_t *rk = open_mock(KAFKA_ADMIN);
+	rd_kafka_mock_cluster_t *mock = rd_kafka_handle_mock_cluster(rk);
+	rd_kafka_t *reader = open_beside(rk, KAFKA_READER);
+	char *text[1];
+	int64_t next[1];
+
+	(void)state;
+	rd_kafka_mock_topic_create(mock, "m.batches", 1, 1);
+	rd_kafka_mock_push_request_errors(mock, API_OFFSET_FETCH, 2,
+	    RD_KAFKA_RESP_ERR_NOT_COORDINATOR, RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE);
+	assert_int_equal(
+	    kafka_group_offsets(reader, "m.nobody", "m.batches", 1, next, text, WAIT_MS, &f),
+	    FAIL_NONE);
+	assert_int_equal(next[0], -1);
+	assert_null(text[0]);
 	kafka_close(reader);
 	kafka_close(rk);
 }
@@ -612,6 +635,7 @@ main(void)
 	    cmocka_unit_test(test_an_error_that_passes_is_waited_out_and_one_that_stays_is_told),
 	    cmocka_unit_test(test_the_last_record_of_a_partition_is_found),
 	    cmocka_unit_test(test_a_groups_offsets_come_with_their_metadata),
+	    cmocka_unit_test(test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets),
 	    cmocka_unit_test(test_closing_a_writer_reports_what_was_not_delivered),
 	    cmocka_unit_test(test_librdkafkas_errors_become_ours),
 	    cmocka_unit_test(test_one_line_a_broker_and_kind_passes_every_ten_seconds),
