@@ -124,6 +124,12 @@ ledger_clear(struct ledger *l)
 	avro_record_clear(&ledger_table, l);
 }
 
+void
+ledger_answer_clear(struct ledger_answer *a)
+{
+	avro_record_clear(&answer_table, a);
+}
+
 enum fail_code
 ledger_encode(const struct ledger *l, uint8_t **bytes, size_t *n, struct failure *f)
 {

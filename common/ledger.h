@@ -122,6 +122,9 @@ struct ledger {
  */
 void ledger_clear(struct ledger *l);
 
+/* The same for one answer. */
+void ledger_answer_clear(struct ledger_answer *a);
+
 /*
  * Gives *bytes (free) with envelope and body. FAIL_MEMORY, or FAIL_DATA where a list is too long.
  * Doubles are finite, counts and positions not negative: the caller establishes it.

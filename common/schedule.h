@@ -20,6 +20,8 @@
 
 #include "common/weights.h"
 
+enum schedule_kind { SCHEDULE_DEFICIT, SCHEDULE_GREEDY, SCHEDULE_RANDOM };
+
 struct schedule {
 	size_t n; /* domains; their numbers are 0..n-1 */
 	uint64_t weight[WEIGHTS_MAX];

@@ -70,8 +70,11 @@ assembler_mixer(const struct assembler *a)
 static enum fail_code
 announce_step(struct assembler *a, struct failure *f)
 {
-	if (mixer_step(a->ahead, a->ahead_draw, &a->ahead_ended, f) != FAIL_NONE)
+	enum mixer_result result;
+
+	if (mixer_step(a->ahead, a->ahead_draw, &result, f) != FAIL_NONE)
 		return f->code;
+	a->ahead_ended = result != MIXER_DRAWN;
 	for (uint32_t i = 0; !a->ahead_ended && i < a->global_batch; i++)
 		if (feed_want(a->feed, &a->ahead_draw[i], f) != FAIL_NONE)
 			return f->code;
@@ -149,12 +152,14 @@ enum fail_code
 assembler_next(
     struct assembler *a, int timeout_ms, struct assembled *out, bool *ended, struct failure *f)
 {
+	enum mixer_result result;
 	bool again = true;
 
 	while (again) {
 		if (announce(a, f) != FAIL_NONE ||
-		    mixer_step(a->now, a->draw, ended, f) != FAIL_NONE)
+		    mixer_step(a->now, a->draw, &result, f) != FAIL_NONE)
 			return f->code;
+		*ended = result == MIXER_ENDED;
 		if (*ended)
 			return FAIL_NONE;
 		if (gather(a, timeout_ms, f) != FAIL_NONE) {

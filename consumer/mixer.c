@@ -398,23 +398,25 @@ slot_of(const struct mixer *m, uint64_t k)
 }
 
 enum fail_code
-mixer_step(struct mixer *m, struct mixer_draw *draws, bool *ended, struct failure *f)
+mixer_step(struct mixer *m, struct mixer_draw *draws, enum mixer_result *result, struct failure *f)
 {
+	bool ended = false;
 	struct permutation batch;
 
-	*ended = false;
+	*result = MIXER_ENDED;
 	progress_copy(&m->before, &m->now, m->domains_n, m->partitions_n);
 	m->undoable = true;
 	permutation_init(&batch, m->global_batch, permutation_subkey(m->seed, m->now.step_next), 0);
 	for (uint64_t j = 0; j < m->global_batch; j++) {
 		uint64_t k = m->permute ? permutation_at(&batch, j) : j;
 
-		if (draw_one(m, &draws[slot_of(m, k)], ended, f) != FAIL_NONE || *ended) {
+		if (draw_one(m, &draws[slot_of(m, k)], &ended, f) != FAIL_NONE || ended) {
 			mixer_undo(m);
-			return *ended ? FAIL_NONE : f->code;
+			return ended ? FAIL_NONE : f->code;
 		}
 	}
 	m->now.step_next++;
+	*result = MIXER_DRAWN;
 	return FAIL_NONE;
 }
 
