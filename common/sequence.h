@@ -72,6 +72,7 @@ struct sequence_position {
 	struct text_view file;
 	uint64_t byte, line, offset, documents, rejects;
 	uint64_t record_bytes, record_bytes_max; /* of the partition before this record */
+	uint64_t tokens, dropped;                /* of the partition, this record included */
 };
 
 struct sequence_view {
@@ -81,11 +82,20 @@ struct sequence_view {
 	struct payload_view payload;
 };
 
+/* Where a lane's input ended; see Input in schemas/End.avsc. */
+struct end_input {
+	uint64_t records, files, names;
+	struct text_view file;
+	uint64_t byte, line;
+};
+
+/* A decoded one borrows the name of the file from its bytes. */
 struct end_record {
 	uint64_t sequences, tokens, dropped, documents, rejects;
 	uint32_t sequence_length;
 	uint64_t tokenizer;
 	uint64_t record_bytes, record_bytes_max;
+	struct end_input input;
 };
 
 /* Appends a whole record (envelope and body) to `w`. */

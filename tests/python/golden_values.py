@@ -13,7 +13,7 @@ import avro.schema
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
 
-NAMES = ["Sequence", "End", "Batch", "Ledger", "Control", "Feedback"]
+NAMES = ["Sequence", "End", "Batch", "Ledger", "Control", "Feedback", "Arrivals"]
 
 
 def schema_text(name):
@@ -92,6 +92,8 @@ SEQUENCE = {
         "rejects": 5,
         "record_bytes": 39000,
         "record_bytes_max": 170,
+        "tokens": 2400,
+        "dropped": 3,
     },
     "payload": PAYLOAD,
 }
@@ -106,6 +108,14 @@ END = {
     "tokenizer": hash_bytes(0xFEDCBA9876543210),
     "record_bytes": 40000,
     "record_bytes_max": 170,
+    "input": {
+        "records": 50,
+        "files": 2,
+        "names": hash_bytes(0x0F1E2D3C4B5A6978),
+        "file": "b.txt",
+        "byte": 2**40,
+        "line": 7,
+    },
 }
 
 BATCH = {
@@ -238,6 +248,17 @@ FEEDBACK = {
     ],
 }
 
+ARRIVALS = {
+    "input": "news.valid/1/4",
+    "writer": hash_bytes(0xA1A2A3A4A5A6A7A8),
+    "takes_over": True,
+    "first": 300,
+    "portions": [
+        {"file": "a.jsonl", "whole": False, "byte": 2**40, "end": 2**40 + 70, "line": 9, "hash": hash_bytes(0x0123)},
+        {"file": "\u00e9/b.txt.gz", "whole": True, "byte": 0, "end": 0, "line": 1, "hash": hash_bytes(2**64 - 1)},
+    ],
+}
+
 # File name without .hex -> (schema, value).
 GOLDEN = {
     "sequence": ("Sequence", SEQUENCE),
@@ -247,6 +268,7 @@ GOLDEN = {
     "ledger": ("Ledger", LEDGER),
     "control": ("Control", CONTROL),
     "feedback": ("Feedback", FEEDBACK),
+    "arrivals": ("Arrivals", ARRIVALS),
 }
 
 

@@ -136,6 +136,8 @@ def sequence(rng):
                     "rejects",
                     "record_bytes",
                     "record_bytes_max",
+                    "tokens",
+                    "dropped",
                 )
             },
         },
@@ -159,6 +161,11 @@ def end(rng):
         },
         "sequence_length": rng.randrange(1, 2**20 + 1),
         "tokenizer": eight(rng),
+        "input": {
+            "names": eight(rng),
+            "file": text(rng),
+            **{name: count(rng) for name in ("records", "files", "byte", "line")},
+        },
     }
 
 
@@ -300,6 +307,28 @@ def feedback(rng):
     }
 
 
+def portion(rng):
+    byte = count(rng)
+    return {
+        "file": text(rng),
+        "whole": rng.random() < 0.5,
+        "byte": byte,
+        "end": rng.choice([byte, 2**63 - 1]),
+        "line": count(rng),
+        "hash": eight(rng),
+    }
+
+
+def arrivals(rng):
+    return {
+        "input": text(rng),
+        "writer": eight(rng),
+        "takes_over": rng.random() < 0.5,
+        "first": count(rng),
+        "portions": some(rng, lambda: portion(rng), 100),
+    }
+
+
 MAKERS = {
     "Sequence": sequence,
     "End": end,
@@ -307,6 +336,7 @@ MAKERS = {
     "Ledger": ledger,
     "Control": control,
     "Feedback": feedback,
+    "Arrivals": arrivals,
 }
 
 
