@@ -55,6 +55,8 @@ struct command {
 	ROW(read)                                                                                  \
 	ROW(status)                                                                                \
 	ROW(plan)                                                                                  \
+	ROW(inspect)                                                                               \
+	ROW(retain)                                                                                \
 	ROW(tokenize)
 
 #define COMMAND_DECLARE(name) extern const struct command cmd_##name;

@@ -64,8 +64,8 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, stru
 	    .tune = tune,
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
 	};
-	size_t bytes =
-	    share(LANES_AHEAD_BYTES, lanes, LANES_AHEAD_LANE_BYTES_MIN, LANES_AHEAD_LANE_BYTES);
+	size_t bytes = share(o->ahead_bytes == 0 ? LANES_AHEAD_BYTES : o->ahead_bytes, lanes,
+	    LANES_AHEAD_LANE_BYTES_MIN, LANES_AHEAD_LANE_BYTES);
 
 	snprintf(value[0], NUMBER_MAX_BYTES, "%zu", bytes >> 10);
 	snprintf(value[1], NUMBER_MAX_BYTES, "%zu",
