@@ -7,6 +7,7 @@
 
 struct arguments {
 	struct option_lane lane;
+	bool append;
 	uint32_t workers;
 };
 
@@ -19,6 +20,10 @@ static const struct option_row rows[] = {
 	.value = "K/N",
 	.help = "only partition K (from 0) of N: every N-th file, beginning with the K-th; N must "
 		"equal the domain's partitions. Without it all partitions, one after the other"},
+    {.name = "append",
+	.kind = OPTION_FLAG,
+	.at = AT(append),
+	.help = "what has come since goes behind the End of a sealed domain, then a new End"},
     {.name = "workers",
 	.kind = OPTION_COUNT32,
 	.at = AT(workers),
@@ -47,6 +52,7 @@ run(int argc, char **argv, struct failure *f)
 	p.one_lane = options_given(&o, &cmd_produce, "lane");
 	p.lane = a.lane.lane;
 	p.lanes = a.lane.lanes;
+	p.append = a.append;
 	p.workers = a.workers;
 	code = produce_run(&p, f);
 	config_close(c);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include "producer/brace.h"
 #include "producer/utf8.h"
@@ -323,6 +324,17 @@ file_list_open(struct file_list **out, const struct config_list *patterns, const
 	deal(s.list, lane, lanes);
 	*out = s.list;
 	return FAIL_NONE;
+}
+
+uint64_t
+file_list_names(const struct file_list *l, size_t n)
+{
+	uint64_t hash = 0;
+
+	assert(n <= l->n);
+	for (size_t i = 0; i < n; i++)
+		hash = XXH64(l->file[i].name, strlen(l->file[i].name), hash);
+	return hash;
 }
 
 void

@@ -44,6 +44,12 @@ enum fail_code file_list_open(struct file_list **out, const struct config_list *
     const char *folder, uint32_t lane, uint32_t lanes, struct failure *f);
 void file_list_close(struct file_list *l); /* NULL is accepted */
 
+/*
+ * A rolling XXH64 over the names of the first n files; 0 for none. By it an appended run knows that
+ * its list begins with the list of the run before.
+ */
+uint64_t file_list_names(const struct file_list *l, size_t n);
+
 /* The path of `name` for open(), seen from here. Gives *out (free). */
 enum fail_code file_list_path(char **out, const char *folder, const char *name, struct failure *f);
 

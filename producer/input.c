@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "producer/chunk_queue.h"
 #include "producer/file_list.h"
@@ -31,6 +32,7 @@ struct input {
 	struct failure refused; /* why it could not be opened, where that is a reject */
 	size_t file_at;
 	uint64_t used, passed_on; /* bytes as stored, of the input so far; counted in chunks */
+	struct input_end end;     /* complete when the reader has ended */
 };
 
 static bool
@@ -178,6 +180,7 @@ reader(void *argument)
 
 	if (read_all(in, &f) == FAIL_NONE)
 		f.code = FAIL_NONE;
+	record_cutter_place(in->cutter, &in->end.byte, &in->end.line, &in->end.records);
 	chunk_queue_finish(in->queue, &f);
 	return NULL;
 }
@@ -201,12 +204,29 @@ start_thread(struct input *in, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* An appended run reads what comes behind the list of the run before. */
+static enum fail_code
+check_list(const struct input *in, const struct input_position *from, struct failure *f)
+{
+	const struct file_list *l = in->files;
+
+	if (from->files <= l->n && file_list_names(l, from->files) == from->names)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "the %" PRIu64 " files of the run before are not the first of the list now (names are "
+	    "sorted by their bytes; the last one was %s): put back those that are gone, name new "
+	    "files so that they sort behind it, or make the new files a domain of their own",
+	    from->files, from->file == NULL ? "none" : from->file);
+}
+
 /* Finds the file where a resume starts, and counts those before it. */
 static enum fail_code
 find_file(struct input *in, const struct input_position *from, struct failure *f)
 {
 	const struct file_list *l = in->files;
 
+	if (from->files > 0 && check_list(in, from, f) != FAIL_NONE)
+		return f->code;
 	if (from->file == NULL)
 		return FAIL_NONE;
 	while (in->file_at < l->n && strcmp(l->file[in->file_at].name, from->file) != 0)
@@ -237,6 +257,8 @@ resume_file(struct input *in, const struct input_position *from, struct failure 
 		return fail_within(f, "a run cannot be resumed at byte %" PRIu64, from->byte);
 	if (at > 0 && stream_read(in->stream, &before, 1, &got, f) != FAIL_NONE)
 		return f->code;
+	if (from->ended && in->files->file[in->file_at].size_bytes == from->byte)
+		before = '\n'; /* the last line need have no end while nothing follows it */
 	if (at > 0 && (got == 0 || before != '\n'))
 		return fail(f, FAIL_DATA,
 		    "file %s: no line starts at byte %" PRIu64
@@ -245,6 +267,8 @@ resume_file(struct input *in, const struct input_position *from, struct failure 
 	if (at > 0)
 		record_cutter_start(in->cutter, name, form_of(name), from->byte, from->line);
 	record_cutter_skip(in->cutter, from->byte, from->document, false);
+	if (from->ended)
+		record_cutter_may_end(in->cutter);
 	if (at > 0)
 		in->bytes_skipped += stream_used(in->stream);
 	return FAIL_NONE;
@@ -258,13 +282,17 @@ open_files(struct input *in, const struct input_options *o, const struct input_p
 		return f->code;
 	for (size_t i = 0; i < in->files->n; i++)
 		in->bytes_total += in->files->file[i].size_bytes;
+	in->end.files = in->files->n;
+	in->end.names = file_list_names(in->files, in->files->n);
+	if (in->files->n > 0)
+		in->end.file = in->files->file[in->files->n - 1].name;
 	if (from != NULL && find_file(in, from, f) != FAIL_NONE)
 		return f->code;
 	if (in->file_at == in->files->n)
 		return FAIL_NONE;
 	if (open_file(in, f) != FAIL_NONE)
 		return f->code;
-	if (from != NULL && resume_file(in, from, f) != FAIL_NONE)
+	if (from != NULL && from->file != NULL && resume_file(in, from, f) != FAIL_NONE)
 		return f->code;
 	in->used = in->passed_on = in->bytes_skipped;
 	return FAIL_NONE;
@@ -290,6 +318,8 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	in->command = strdup(o->exec);
 	if (in->command == NULL)
 		return fail_memory(f);
+	in->end.file = in->command;
+	in->end.names = XXH64(in->command, strlen(in->command), 0);
 	if (from != NULL && from->file != NULL && strcmp(from->file, o->exec) != 0)
 		return fail(f, FAIL_CONFIG,
 		    "exec %s: the last run read \"%s\"; put it back, or start a new corpus",
@@ -299,6 +329,8 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	record_cutter_start(in->cutter, in->command, INPUT_JSON_LINES, 0, 1);
 	if (from != NULL)
 		record_cutter_skip(in->cutter, from->byte, from->document, true);
+	if (from != NULL && from->ended)
+		record_cutter_may_end(in->cutter);
 	return FAIL_NONE;
 }
 
@@ -312,6 +344,7 @@ input_open(struct input **out, const struct input_options *o, const struct input
 
 	if (in == NULL)
 		return fail_memory(f);
+	in->end.file = "";
 	in->folder = strdup(o->folder == NULL || *o->folder == '\0' ? "." : o->folder);
 	in->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	code = in->folder == NULL ? fail_memory(f) : FAIL_NONE;
@@ -387,6 +420,12 @@ uint64_t
 input_bytes_skipped(const struct input *in)
 {
 	return in->bytes_skipped;
+}
+
+const struct input_end *
+input_end(const struct input *in)
+{
+	return &in->end;
 }
 
 size_t

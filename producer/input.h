@@ -15,9 +15,12 @@
  * failure; so is what is not a regular file, since it could not be read again after a crash.
  *
  * A resume starts at a record that was there before: plain files are read from its byte, compressed
- * ones from their start. A program is run again, with RIFFLE_RESUME=<document> in its environment,
- * and must print again what it printed: the records before are skipped. Where no record starts at
- * the place given, the data are not those of the run before, which is FAIL_DATA.
+ * ones from their start. A program is run again and must print again what it printed: the records
+ * before are skipped. Where no record starts at the place given, the data are not those of the run
+ * before, which is FAIL_DATA.
+ *
+ * An appended run goes on where the input ended before: its files, now, must begin with those of
+ * the run before, in the same order, and the last of them may have grown by whole lines.
  *
  * Thread: all functions from one thread; the reader thread inside is input.c's own affair.
  */
@@ -56,6 +59,16 @@ struct input_position {
 	uint64_t byte;     /* where it starts in the file, after decompression */
 	uint64_t line;
 	uint64_t rejects; /* rejected before it; input.c does not use it */
+	bool ended;       /* the input ended there then: there need be no record */
+	/* What a run that ended has read: the files now must begin with these. 0: not known. */
+	uint64_t files, names;
+};
+
+/* Where an input ended, once input_next() has given NULL; see Input in schemas/End.avsc. */
+struct input_end {
+	uint64_t records, files, names;
+	const char *file; /* lives as long as the input; "" for none */
+	uint64_t byte, line;
 };
 
 struct input_record {
@@ -101,5 +114,8 @@ uint64_t input_bytes_total(const struct input *in);
 /* Of these, what a resume has left out: where a progress bar starts. */
 uint64_t input_bytes_skipped(const struct input *in);
 size_t input_files(const struct input *in);
+
+/* Only after the end of the input. */
+const struct input_end *input_end(const struct input *in);
 
 #endif

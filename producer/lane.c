@@ -50,7 +50,7 @@ add_document(
 	};
 	size_t first = 0;
 
-	if (!s->open || (s->behind && record->document < r->document))
+	if (!s->open || record->document < s->first_document)
 		return FAIL_NONE;
 	if (s->behind &&
 	    (record->document > r->document || !resume_fits(r, j->tokens.id + d->first, d->n)))

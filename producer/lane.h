@@ -30,6 +30,7 @@ struct lane_options {
 	const bool *wanted;
 	size_t domains_n;
 	bool held_out; /* the input is the domain's `valid` files: all go to that set */
+	bool append;   /* partitions that have ended go on behind their End */
 	uint32_t lane, lanes;
 	uint32_t workers;
 	const char *label; /* for progress: "code", or "code lane 2/4" */

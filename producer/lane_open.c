@@ -35,12 +35,17 @@ lane_open_ask(struct lane *l, struct failure *f)
 		if (resume_ask(&l->resume[i], l->o->reader, s->topic, (int32_t)l->o->lane,
 			&expected, f) != FAIL_NONE)
 			return f->code;
+		if (l->o->append)
+			resume_append(&l->resume[i]);
 		s->open = l->resume[i].state != RESUME_ENDED;
-		s->behind = l->resume[i].state == RESUME_PARTIAL;
+		s->behind = s->shares = l->resume[i].state == RESUME_PARTIAL;
 		s->sequences = l->resume[i].sequences;
 		s->documents = l->resume[i].documents;
+		s->first_document = l->resume[i].document;
 		s->record_bytes = l->resume[i].record_bytes;
 		s->record_bytes_max = l->resume[i].record_bytes_max;
+		s->tokens = l->resume[i].tokens;
+		s->dropped = l->resume[i].dropped;
 	}
 	return FAIL_NONE;
 }
@@ -133,7 +138,7 @@ lane_open(struct lane *l, const struct input_position *from, bool from_start, st
 		return f->code;
 	if (!from_start)
 		log_info("produce: %s goes on at document=%" PRIu64 " file=%s byte=%" PRIu64,
-		    l->o->label, from->document, from->file, from->byte);
+		    l->o->label, from->document, from->file == NULL ? "" : from->file, from->byte);
 	if (open_input(l, from, from_start, f) != FAIL_NONE)
 		return f->code;
 	progress_begin(

@@ -28,6 +28,8 @@ encode_sequence(const struct lane *l, const struct lane_stream *s, const struct 
 	    .rejects = q->place.rejects,
 	    .record_bytes = s->record_bytes,
 	    .record_bytes_max = s->record_bytes_max,
+	    .tokens = s->tokens,
+	    .dropped = s->dropped,
 	};
 	struct payload payload = {
 	    .count = l->config->sequence_length + 1,
@@ -72,6 +74,8 @@ publish_sequence(
 	uint8_t *bytes;
 	size_t n;
 
+	s->tokens += l->config->sequence_length + !s->shares;
+	s->shares = true;
 	if (settle_rejects(l, item->sequence->place.rejects, f) != FAIL_NONE ||
 	    encode_sequence(l, s, item, &bytes, &n, f) != FAIL_NONE)
 		return f->code;
@@ -163,25 +167,43 @@ deliver(struct lane *l, struct failure *f)
 	return code;
 }
 
+/* Whether an End would say what the End before it says: nothing has come to be appended. */
+static bool
+is_as_before(const struct resume *r, const struct end_record *end)
+{
+	return r->state == RESUME_APPEND && r->sequences == end->sequences &&
+	       r->documents == end->documents && r->document == end->input.records &&
+	       r->files == end->input.files && r->names == end->input.names &&
+	       r->byte == end->input.byte;
+}
+
 static enum fail_code
 publish_end(struct lane *l, struct lane_stream *s, struct failure *f)
 {
-	uint64_t length = l->config->sequence_length;
+	const struct input_end *input = input_end(l->input);
 	struct end_record end = {
 	    .sequences = s->sequences,
-	    .tokens = s->sequences == 0 ? 0 : s->sequences * length + 1,
-	    .dropped = pack_left(s->pack, s->sequences > 0),
+	    .tokens = s->tokens,
+	    .dropped = s->dropped + pack_left(s->pack, s->shares),
 	    .documents = s->documents,
 	    .rejects = l->rejects,
-	    .sequence_length = (uint32_t)length,
+	    .sequence_length = l->config->sequence_length,
 	    .tokenizer = tokenizer_fingerprint(l->o->tokenizer),
 	    .record_bytes = s->record_bytes,
 	    .record_bytes_max = s->record_bytes_max,
+	    .input = {.records = input->records,
+		.files = input->files,
+		.names = input->names,
+		.file = {input->file, strlen(input->file)},
+		.byte = input->byte,
+		.line = input->line},
 	};
 	struct wire_writer w = {0};
 	uint8_t *bytes;
 	size_t n;
 
+	if (is_as_before(&l->resume[s - l->stream], &end))
+		return FAIL_NONE;
 	if (end_encode(&w, &end, f) != FAIL_NONE ||
 	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
 		wire_writer_close(&w);

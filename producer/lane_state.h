@@ -21,8 +21,11 @@ struct lane_stream {
 	struct publish_writer *writer;
 	struct pack *pack;
 	struct frame_job *filling; /* NULL: none */
+	bool shares; /* its next sequence shares its first token with the one before */
 	uint64_t sequences, documents;
+	uint64_t first_document; /* those of the input before it are in the log, or dropped */
 	uint64_t record_bytes, record_bytes_max;
+	uint64_t tokens, dropped;
 };
 
 struct lane {

@@ -171,6 +171,7 @@ run_input(struct produce *p, size_t members, bool held_out, struct failure *f)
 	    .wanted = p->member_wanted,
 	    .domains_n = members,
 	    .held_out = held_out,
+	    .append = p->o->append,
 	    .lanes = d->partitions,
 	    .workers = p->o->workers,
 	    .label = label,

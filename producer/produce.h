@@ -23,6 +23,7 @@ struct produce_options {
 	size_t domains_n;
 	bool one_lane; /* only lane `lane` of `lanes` */
 	uint32_t lane, lanes;
+	bool append;      /* sealed partitions go on behind their End */
 	uint32_t workers; /* 0: as many as the machine has processors */
 	const volatile bool *stop;
 };

@@ -104,7 +104,31 @@ take_sequence(struct resume *out, const uint8_t *bytes, size_t n, const struct r
 	out->rejects = s.position.rejects;
 	out->record_bytes = s.position.record_bytes + n;
 	out->record_bytes_max = s.position.record_bytes_max > n ? s.position.record_bytes_max : n;
+	out->tokens = s.position.tokens;
+	out->dropped = s.position.dropped;
 	return decode_tail(out, &s, f);
+}
+
+static enum fail_code
+take_end(struct resume *out, const struct end_record *end, struct failure *f)
+{
+	out->file = strndup(end->input.file.bytes, end->input.file.n);
+	if (out->file == NULL)
+		return fail_memory(f);
+	out->state = RESUME_ENDED;
+	out->sequences = end->sequences;
+	out->document = end->input.records;
+	out->byte = end->input.byte;
+	out->line = end->input.line;
+	out->documents = end->documents;
+	out->rejects = end->rejects;
+	out->record_bytes = end->record_bytes;
+	out->record_bytes_max = end->record_bytes_max;
+	out->tokens = end->tokens;
+	out->dropped = end->dropped;
+	out->files = end->input.files;
+	out->names = end->input.names;
+	return FAIL_NONE;
 }
 
 static enum fail_code
@@ -124,9 +148,7 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
 	if (end_decode(&end, bytes, n, f) != FAIL_NONE ||
 	    check(e, end.tokenizer, end.sequence_length, f) != FAIL_NONE)
 		return f->code;
-	out->state = RESUME_ENDED;
-	out->sequences = end.sequences;
-	return FAIL_NONE;
+	return take_end(out, &end, f);
 }
 
 /* A partition without a record begins at offset 0, or something has cut it. */
@@ -176,6 +198,13 @@ resume_close(struct resume *r)
 	r->tail = NULL;
 }
 
+void
+resume_append(struct resume *r)
+{
+	if (r->state == RESUME_ENDED)
+		r->state = RESUME_APPEND;
+}
+
 bool
 resume_fits(const struct resume *r, const uint32_t *id, size_t n)
 {
@@ -184,27 +213,42 @@ resume_fits(const struct resume *r, const uint32_t *id, size_t n)
 	       memcmp(id + (r->offset + 1 - r->tail_n), r->tail, r->tail_n * sizeof(*id)) == 0;
 }
 
+/* Whether `a` is to be read from before `b`; at one document a record says more than an End. */
+static bool
+is_earlier(const struct resume *a, const struct resume *b)
+{
+	if (b == NULL || a->document != b->document)
+		return b == NULL || a->document < b->document;
+	return a->state == RESUME_PARTIAL && b->state == RESUME_APPEND;
+}
+
 void
 resume_start(
     const struct resume *r, size_t n, struct input_position *from, bool *from_start, bool *needed)
 {
-	const struct resume *earliest = NULL;
+	const struct resume *earliest = NULL, *listed = NULL;
 
 	*needed = *from_start = false;
 	for (size_t i = 0; i < n; i++) {
+		bool goes_on = r[i].state == RESUME_PARTIAL || r[i].state == RESUME_APPEND;
+
 		*needed = *needed || r[i].state != RESUME_ENDED;
 		*from_start = *from_start || r[i].state == RESUME_FRESH;
-		if (r[i].state == RESUME_PARTIAL &&
-		    (earliest == NULL || r[i].document < earliest->document))
+		if (goes_on && is_earlier(&r[i], earliest))
 			earliest = &r[i];
+		if (r[i].state == RESUME_APPEND && (listed == NULL || r[i].files > listed->files))
+			listed = &r[i];
 	}
 	if (*from_start || earliest == NULL)
 		return;
 	*from = (struct input_position){
 	    .document = earliest->document,
-	    .file = earliest->file,
+	    .file = earliest->file[0] == '\0' ? NULL : earliest->file,
 	    .byte = earliest->byte,
 	    .line = earliest->line,
 	    .rejects = earliest->rejects,
+	    .ended = earliest->state == RESUME_APPEND,
+	    .files = listed == NULL ? 0 : listed->files,
+	    .names = listed == NULL ? 0 : listed->names,
 	};
 }

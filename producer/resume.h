@@ -6,7 +6,7 @@
  *
  *     no record          needs the input from its start
  *     Sequence           needs its last token's document, from that token on
- *     End                needs nothing
+ *     End                needs nothing; or, to be appended to, what comes behind the input then
  *
  * resume_ask() asks the broker; resume_start() decides, with plain values.
  */
@@ -20,16 +20,21 @@
 #include "common/failure.h"
 #include "producer/input.h"
 
-enum resume_state { RESUME_FRESH, RESUME_PARTIAL, RESUME_ENDED };
+enum resume_state { RESUME_FRESH, RESUME_PARTIAL, RESUME_ENDED, RESUME_APPEND };
 
 struct resume {
 	enum resume_state state;
 	int64_t offset_next; /* end of the partition */
-	uint64_t sequences;  /* RESUME_PARTIAL: ordinal of the next */
-	/* RESUME_PARTIAL, of the last record: see Position in schemas/Sequence.avsc. */
+	uint64_t sequences;  /* ordinal of the next */
+	/*
+	 * RESUME_PARTIAL, of the last record: see Position in schemas/Sequence.avsc. RESUME_ENDED
+	 * and RESUME_APPEND, of the End: `document` is the first that its input did not have.
+	 */
 	char *file; /* owned */
 	uint64_t document, byte, line, offset, documents, rejects;
 	uint64_t record_bytes, record_bytes_max; /* that record included */
+	uint64_t tokens, dropped;
+	uint64_t files, names; /* of the End: see Input in schemas/End.avsc */
 	uint32_t *tail; /* owned: its tokens of that document, which end with number `offset` */
 	size_t tail_n;  /* at least 1 */
 };
@@ -48,6 +53,9 @@ struct resume_expected {
 enum fail_code resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic,
     int32_t partition, const struct resume_expected *expected, struct failure *f);
 void resume_close(struct resume *r);
+
+/* An ended partition is to be appended to; others stay as they are. */
+void resume_append(struct resume *r);
 
 /* Whether a document with the tokens id[n] can be the one that the last record ended in. */
 bool resume_fits(const struct resume *r, const uint32_t *id, size_t n);
