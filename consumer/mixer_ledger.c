@@ -148,6 +148,7 @@ save_domain(const struct mixer *m, size_t i, struct ledger_domain *l, struct fai
 	l->partitions_n = d->partitions_n;
 	for (size_t k = 0; k < d->partitions_n; k++) {
 		l->partition[k].sequences = (int64_t)d->sequences[k];
+		l->partition[k].sealed = true;
 		l->partition[k].sequences_next = (int64_t)d->sequences[k];
 		l->partition[k].taken = (int64_t)m->now.taken_in_epoch[d->partition_first + k];
 	}

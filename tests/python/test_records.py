@@ -222,17 +222,32 @@ def ledger_domain(rng):
     return {
         "name": text(rng),
         "index": int32(rng),
-        "state": rng.choice(["ACTIVE", "DROPPED", "LEFT"]),
+        "state": rng.choice(["ACTIVE", "DROPPED", "LEFT", "JOINING"]),
         "weight": signed(rng),
         "raw_weight": real(rng),
         "credit": signed(rng),
-        "owed": signed(rng),
-        **{name: count(rng) for name in ("greedy_count", "taken", "tokens", "epoch", "position")},
+        "base_weight": real(rng),
+        "joined": rng.random() < 0.5,
+        "live": rng.random() < 0.5,
+        **{
+            name: count(rng)
+            for name in (
+                "round_weight",
+                "greedy_count",
+                "taken",
+                "tokens",
+                "epoch",
+                "position",
+                "owed",
+                "repay",
+            )
+        },
         "partitions": some(
             rng,
             lambda: {
-                "sequences": rng.choice([-1, count(rng)]),
-                "sequences_next": rng.choice([-1, count(rng)]),
+                "sequences": count(rng),
+                "sealed": rng.random() < 0.5,
+                "sequences_next": count(rng),
                 "taken": count(rng),
             },
         ),
@@ -246,7 +261,7 @@ def ledger(rng):
         "reason": rng.choice(["CONFIG", "PHASE", "REQUEST"]),
         **{name: text(rng) for name in ("mix", "reason_id", "phase")},
         "config": text(rng, 3000),
-        **{name: eight(rng) for name in ("mixer", "schedule", "tokenizer", "choices")},
+        **{name: eight(rng) for name in ("mixer", "schedule", "tokenizer", "choices", "base")},
         **{
             name: count(rng)
             for name in (
@@ -256,6 +271,7 @@ def ledger(rng):
                 "version",
                 "version_step",
                 "greedy_draws",
+                "epoch_size",
                 "round",
                 "round_draws",
                 "control_next",
