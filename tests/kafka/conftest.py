@@ -1,9 +1,17 @@
 """Fixtures for mixes over synthetic domains (tests/tools/fill.c: topics as the producer leaves them)."""
 
+import importlib.util
+import pathlib
 import subprocess
 import time
 
 import pytest
+
+# `from conftest import ROOT, Riffle` in a test of this folder means this file; they are made one folder up.
+_spec = importlib.util.spec_from_file_location("conftest_above", pathlib.Path(__file__).parents[1] / "conftest.py")
+_above = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_above)
+ROOT, Riffle = _above.ROOT, _above.Riffle
 
 LENGTH = 64
 
