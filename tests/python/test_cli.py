@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-COMMANDS = ["config", "topics", "produce", "mix", "read", "status", "plan", "tokenize"]
+COMMANDS = ["config", "topics", "produce", "mix", "read", "status", "plan", "inspect", "retain", "tokenize"]
 MIXING = ["topics", "produce", "mix", "read", "status", "plan"]  # commands that load a configuration
 
 GOOD = """\
