@@ -119,6 +119,8 @@ sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
 	put_count(w, position->record_bytes_max);
 	put_count(w, position->tokens);
 	put_count(w, position->dropped);
+	assert(position->sealed >= -1);
+	wire_put_long(w, position->sealed);
 	put_payload(w, p);
 	return w->failed ? fail_memory(f) : FAIL_NONE;
 }
@@ -304,6 +306,7 @@ sequence_decode(struct sequence_view *out, const uint8_t *bytes, size_t n, struc
 	s.position.record_bytes_max = count_of(&r);
 	s.position.tokens = count_of(&r);
 	s.position.dropped = count_of(&r);
+	s.position.sealed = wire_ranged(&r, -1, INT64_MAX);
 	code = wire_reader_check(&r, false, "ordinal to position", f);
 	if (code == FAIL_NONE)
 		code = payload_read(&s.payload, &r, f);

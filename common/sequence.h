@@ -73,6 +73,7 @@ struct sequence_position {
 	uint64_t byte, line, offset, documents, rejects;
 	uint64_t record_bytes, record_bytes_max; /* of the partition before this record */
 	uint64_t tokens, dropped;                /* of the partition, this record included */
+	int64_t sealed; /* length of the partition by its last End before; -1: none */
 };
 
 struct sequence_view {

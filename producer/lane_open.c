@@ -46,6 +46,7 @@ lane_open_ask(struct lane *l, struct failure *f)
 		s->record_bytes_max = l->resume[i].record_bytes_max;
 		s->tokens = l->resume[i].tokens;
 		s->dropped = l->resume[i].dropped;
+		s->sealed = l->resume[i].sealed;
 	}
 	return FAIL_NONE;
 }

@@ -30,6 +30,7 @@ encode_sequence(const struct lane *l, const struct lane_stream *s, const struct 
 	    .record_bytes_max = s->record_bytes_max,
 	    .tokens = s->tokens,
 	    .dropped = s->dropped,
+	    .sealed = s->sealed,
 	};
 	struct payload payload = {
 	    .count = l->config->sequence_length + 1,

@@ -26,6 +26,7 @@ struct lane_stream {
 	uint64_t first_document; /* those of the input before it are in the log, or dropped */
 	uint64_t record_bytes, record_bytes_max;
 	uint64_t tokens, dropped;
+	int64_t sealed; /* its length by the last End; -1: none */
 };
 
 struct lane {

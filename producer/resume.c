@@ -106,6 +106,7 @@ take_sequence(struct resume *out, const uint8_t *bytes, size_t n, const struct r
 	out->record_bytes_max = s.position.record_bytes_max > n ? s.position.record_bytes_max : n;
 	out->tokens = s.position.tokens;
 	out->dropped = s.position.dropped;
+	out->sealed = s.position.sealed;
 	return decode_tail(out, &s, f);
 }
 
@@ -126,6 +127,7 @@ take_end(struct resume *out, const struct end_record *end, struct failure *f)
 	out->record_bytes_max = end->record_bytes_max;
 	out->tokens = end->tokens;
 	out->dropped = end->dropped;
+	out->sealed = (int64_t)end->sequences;
 	out->files = end->input.files;
 	out->names = end->input.names;
 	return FAIL_NONE;
@@ -176,6 +178,7 @@ resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t pa
 	enum fail_code code;
 
 	memset(out, 0, sizeof(*out));
+	out->sealed = -1;
 	if (kafka_last_record(reader, topic, partition, &msg, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	if (msg == NULL)

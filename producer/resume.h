@@ -34,6 +34,7 @@ struct resume {
 	uint64_t document, byte, line, offset, documents, rejects;
 	uint64_t record_bytes, record_bytes_max; /* that record included */
 	uint64_t tokens, dropped;
+	int64_t sealed;        /* length by the last End; -1: there is none */
 	uint64_t files, names; /* of the End: see Input in schemas/End.avsc */
 	uint32_t *tail; /* owned: its tokens of that document, which end with number `offset` */
 	size_t tail_n;  /* at least 1 */

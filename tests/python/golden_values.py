@@ -94,6 +94,7 @@ SEQUENCE = {
         "record_bytes_max": 170,
         "tokens": 2400,
         "dropped": 3,
+        "sealed": -1,
     },
     "payload": PAYLOAD,
 }

@@ -125,6 +125,7 @@ def sequence(rng):
         "tokenizer": eight(rng),
         "position": {
             "file": text(rng),
+            "sealed": rng.choice([-1, count(rng)]),
             **{
                 name: count(rng)
                 for name in (

@@ -18,6 +18,7 @@ static const struct sequence_position sample_position = {
     .record_bytes_max = 170,
     .tokens = 2400,
     .dropped = 3,
+    .sealed = -1,
 };
 
 static const struct end_record sample_end = {
@@ -101,6 +102,7 @@ test_the_golden_sequence_has_its_values(void **unused)
 	assert_true(view.position.record_bytes == 39000);
 	assert_true(view.position.record_bytes_max == 170);
 	assert_true(view.position.tokens == 2400 && view.position.dropped == 3);
+	assert_true(view.position.sealed == -1);
 	assert_payload_equal(&view.payload, &sample_payload);
 	assert_ptr_equal(view.payload.raw + view.payload.raw_n, golden.bytes + golden.n);
 	free(golden.bytes);
@@ -268,7 +270,7 @@ test_a_failed_decode_says_where_and_leaves_the_callers_view(void **unused)
 	(void)unused;
 	assert_int_equal(sequence_decode(&view, golden.bytes, golden.n - 1, &f), FAIL_DATA);
 	assert_string_equal(f.text,
-	    "record of kind Sequence: frame: a length beyond the end of the record at byte 117");
+	    "record of kind Sequence: frame: a length beyond the end of the record at byte 118");
 	assert_int_equal(view.ordinal, 77);
 	assert_int_equal(sequence_decode(&view, golden.bytes, 12, &f), FAIL_DATA);
 	assert_string_equal(f.text,
