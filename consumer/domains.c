@@ -7,8 +7,7 @@
 #include "common/clock.h"
 #include "common/kafka.h"
 #include "common/log.h"
-#include "common/schema.h"
-#include "common/sequence.h"
+#include "consumer/partition_tail.h"
 
 enum {
 	ASK_TIMEOUT_MS = 30000,
@@ -21,24 +20,20 @@ struct wait {
 	int64_t logged_ms;
 };
 
-/* *sealed: the partition's last record is an End, now in *end. */
+/* end->sealed: the partition has an End. */
 static enum fail_code
-ask_end(rd_kafka_t *reader, const char *topic, int32_t partition, struct end_record *end,
-    bool *sealed, struct failure *f)
+ask_end(rd_kafka_t *reader, const char *topic, int32_t partition, struct partition_tail *end,
+    struct failure *f)
 {
-	enum fail_code code = FAIL_NONE;
+	enum fail_code code;
 	rd_kafka_message_t *msg;
-	enum schema_record which;
 
-	*sealed = false;
+	*end = (struct partition_tail){0};
 	if (kafka_last_record(reader, topic, partition, &msg, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	if (msg == NULL)
 		return FAIL_NONE;
-	if (schema_which(&which, msg->payload, msg->len, f) == FAIL_NONE && which == SCHEMA_END) {
-		*sealed = true;
-		code = end_decode(end, msg->payload, msg->len, f);
-	}
+	code = partition_tail_decode(end, msg->payload, msg->len, f);
 	rd_kafka_message_destroy(msg);
 	return code == FAIL_NONE ? code
 				 : fail_within(f, "topic %s partition %" PRId32, topic, partition);
@@ -46,14 +41,12 @@ ask_end(rd_kafka_t *reader, const char *topic, int32_t partition, struct end_rec
 
 static enum fail_code
 wait_end(rd_kafka_t *reader, const struct config_domain *c, const char *topic, int32_t partition,
-    struct wait *w, struct end_record *end, struct failure *f)
+    struct wait *w, struct partition_tail *end, struct failure *f)
 {
-	bool sealed;
-
 	for (;;) {
-		if (ask_end(reader, topic, partition, end, &sealed, f) != FAIL_NONE)
+		if (ask_end(reader, topic, partition, end, f) != FAIL_NONE)
 			return f->code;
-		if (sealed)
+		if (end->sealed)
 			return FAIL_NONE;
 		if (*w->stop)
 			return fail(
@@ -69,7 +62,7 @@ wait_end(rd_kafka_t *reader, const struct config_domain *c, const char *topic, i
 }
 
 static enum fail_code
-check_end(struct domains *d, const struct config *c, size_t i, const struct end_record *end,
+check_end(struct domains *d, const struct config *c, size_t i, const struct partition_tail *end,
     struct failure *f)
 {
 	if (end->sequence_length != c->sequence_length)
@@ -99,14 +92,14 @@ ask_domain(struct domains *d, size_t i, rd_kafka_t *reader, const struct config 
 	if (facts->sequences == NULL)
 		return fail_memory(f);
 	for (size_t p = 0; p < facts->partitions_n; p++) {
-		struct end_record end;
+		struct partition_tail end;
 
 		if (wait_end(reader, &c->domains[i], facts->topic, (int32_t)p, w, &end, f) !=
 			FAIL_NONE ||
 		    check_end(d, c, i, &end, f) != FAIL_NONE)
 			return f->code;
-		facts->sequences[p] = end.sequences;
-		facts->sequences_total += end.sequences;
+		facts->sequences[p] = end.sealed_sequences;
+		facts->sequences_total += end.sealed_sequences;
 		bytes += end.record_bytes;
 		if (end.record_bytes_max > facts->record_bytes_max)
 			facts->record_bytes_max = end.record_bytes_max;

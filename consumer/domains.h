@@ -2,8 +2,8 @@
  * domains.h -- what the broker knows of a configuration's sealed domains: lengths, sizes,
  * tokenizer.
  *
- * A partition is sealed when its last record is an End. The mixer waits for that: without the
- * length there is no order of an epoch.
+ * A partition is sealed once it has an End. The mixer waits for that: without the length there is
+ * no order of an epoch. The last End counts; sequences behind it belong to the next one.
  */
 #ifndef CONSUMER_DOMAINS_H
 #define CONSUMER_DOMAINS_H

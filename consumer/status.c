@@ -198,6 +198,11 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle produce %s "
 		    "-c %s`",
 		    d->name, d->partitions_sealed, d->partitions_n, d->name, path);
+	else if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
+		problem(st,
+		    "domain %s has %" PRId64 " sequences behind its End, which do not count yet: "
+		    "`riffle produce %s --append -c %s` completes them",
+		    d->name, d->sequences - d->sealed_length, d->name, path);
 	else if (d->sequences == 0 && d->intended > 0)
 		problem(st,
 		    "domain %s is sealed and empty: its sources hold less than one sequence",

@@ -35,8 +35,9 @@ enum {
 struct status_partition {
 	int64_t low, high; /* first offset kept, and the end */
 	bool known;        /* its last record was read, at offset high - 1 */
-	bool sealed;       /* that record is an End */
+	bool sealed;       /* it has an End */
 	uint64_t sequences;
+	uint64_t sealed_sequences; /* of its last End; more may stand behind that */
 };
 
 struct status_domain {
@@ -49,7 +50,7 @@ struct status_domain {
 	double realised; /* of all draws so far; 0 before the first */
 	int64_t taken, tokens, epoch;
 	int64_t position;      /* places of this epoch's order that are used up */
-	int64_t sealed_length; /* sequences of an epoch; -1: not sealed */
+	int64_t sealed_length; /* sequences of an epoch, by the last Ends; -1: not sealed */
 	int64_t sequences;     /* in its topic */
 	int64_t mixer_commit;  /* sequences of this epoch that group <mix>.mixer says; -1: none */
 	struct status_partition *partition; /* [partitions_n]; those that exist */
