@@ -138,6 +138,13 @@ ledger_answer_clear(struct ledger_answer *a)
 	avro_record_clear(&answer_table, a);
 }
 
+bool
+ledger_compare(const struct ledger *a, const struct ledger *b, const char *const *except,
+    struct avro_difference *out)
+{
+	return avro_compare(&ledger_table, a, b, except, out);
+}
+
 enum fail_code
 ledger_encode(const struct ledger *l, uint8_t **bytes, size_t *n, struct failure *f)
 {

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/avro_compare.h"
 #include "common/failure.h"
 
 /* Longer lists are refused, written and read alike. */
@@ -127,7 +128,14 @@ struct ledger {
  */
 void ledger_clear(struct ledger *l);
 
-/* The same for one answer. */
+/*
+ * False: the two are equal but for the fields that `except` names (ends with NULL); else *out is
+ * the first that differs.
+ */
+bool ledger_compare(const struct ledger *a, const struct ledger *b, const char *const *except,
+    struct avro_difference *out);
+
+/* Frees what one answer owns and zeroes it. */
 void ledger_answer_clear(struct ledger_answer *a);
 
 /*
