@@ -121,6 +121,8 @@ sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
 	put_count(w, position->dropped);
 	assert(position->sealed >= -1);
 	wire_put_long(w, position->sealed);
+	put_count(w, position->packing);
+	put_count(w, position->window);
 	put_payload(w, p);
 	return w->failed ? fail_memory(f) : FAIL_NONE;
 }
@@ -140,6 +142,7 @@ end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f)
 	wire_put_hash(w, e->tokenizer);
 	put_count(w, e->record_bytes);
 	put_count(w, e->record_bytes_max);
+	put_count(w, e->packing);
 	put_count(w, e->input.records);
 	put_count(w, e->input.files);
 	wire_put_hash(w, e->input.names);
@@ -307,6 +310,8 @@ sequence_decode(struct sequence_view *out, const uint8_t *bytes, size_t n, struc
 	s.position.tokens = count_of(&r);
 	s.position.dropped = count_of(&r);
 	s.position.sealed = wire_ranged(&r, -1, INT64_MAX);
+	s.position.packing = (uint32_t)wire_ranged(&r, 0, SEQUENCE_PACKINGS - 1);
+	s.position.window = count_of(&r);
 	code = wire_reader_check(&r, false, "ordinal to position", f);
 	if (code == FAIL_NONE)
 		code = payload_read(&s.payload, &r, f);
@@ -336,6 +341,7 @@ end_decode(struct end_record *out, const uint8_t *bytes, size_t n, struct failur
 	e.tokenizer = wire_hash(&r);
 	e.record_bytes = count_of(&r);
 	e.record_bytes_max = count_of(&r);
+	e.packing = (uint32_t)wire_ranged(&r, 0, SEQUENCE_PACKINGS - 1);
 	e.input.records = count_of(&r);
 	e.input.files = count_of(&r);
 	e.input.names = wire_hash(&r);

@@ -67,13 +67,18 @@ struct payload_view {
 	size_t frame_n;
 };
 
+/* How a partition is packed, as its records say it; in the order of the choices of the key. */
+enum sequence_packing { SEQUENCE_CONCAT, SEQUENCE_NONE, SEQUENCE_BEST_FIT, SEQUENCE_PACKINGS };
+
 struct sequence_position {
 	uint64_t document;
 	struct text_view file;
 	uint64_t byte, line, offset, documents, rejects;
 	uint64_t record_bytes, record_bytes_max; /* of the partition before this record */
 	uint64_t tokens, dropped;                /* of the partition, this record included */
-	int64_t sealed; /* length of the partition by its last End before; -1: none */
+	int64_t sealed;   /* length of the partition by its last End before; -1: none */
+	uint32_t packing; /* enum sequence_packing */
+	uint64_t window;  /* 0: packing has no windows */
 };
 
 struct sequence_view {
@@ -96,6 +101,7 @@ struct end_record {
 	uint32_t sequence_length;
 	uint64_t tokenizer;
 	uint64_t record_bytes, record_bytes_max;
+	uint32_t packing; /* enum sequence_packing */
 	struct end_input input;
 };
 

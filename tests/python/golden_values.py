@@ -95,6 +95,8 @@ SEQUENCE = {
         "tokens": 2400,
         "dropped": 3,
         "sealed": -1,
+        "packing": 2,
+        "window": 70,
     },
     "payload": PAYLOAD,
 }
@@ -109,6 +111,7 @@ END = {
     "tokenizer": hash_bytes(0xFEDCBA9876543210),
     "record_bytes": 40000,
     "record_bytes_max": 170,
+    "packing": 1,
     "input": {
         "records": 50,
         "files": 2,
