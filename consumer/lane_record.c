@@ -8,6 +8,24 @@ enum {
 	SEQUENCE_BYTES = 48, /* a sequence's place, before its payload */
 };
 
+struct batch_head
+lane_record_head(const struct lane_mix *mix, const struct mixer *m, uint64_t step, bool last)
+{
+	return (struct batch_head){
+	    .mix = {mix->name, strlen(mix->name)},
+	    .schedule = mix->schedule,
+	    .step = step,
+	    .lanes = mix->lanes,
+	    .global_batch = mix->global_batch,
+	    .version = mixer_version(m),
+	    .phase = {"", 0},
+	    .lr_scale = 1,
+	    .lead = mix->lead,
+	    .tokenizer = mix->tokenizer,
+	    .last = last,
+	};
+}
+
 static int
 by_index(const void *a, const void *b)
 {

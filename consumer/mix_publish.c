@@ -93,20 +93,16 @@ static struct batch_head
 head_of(const struct mix *m, uint64_t step, bool last)
 {
 	const struct config_mix *c = &m->config->mix;
-
-	return (struct batch_head){
-	    .mix = {c->name, strlen(c->name)},
+	struct lane_mix mix = {
+	    .name = c->name,
 	    .schedule = m->schedule,
-	    .step = step,
+	    .tokenizer = m->domains->tokenizer,
 	    .lanes = c->lanes,
 	    .global_batch = c->global_batch,
-	    .version = mixer_version(assembler_mixer(m->assembler)),
-	    .phase = {"", 0},
-	    .lr_scale = 1,
 	    .lead = c->max_lead_steps,
-	    .tokenizer = m->domains->tokenizer,
-	    .last = last,
 	};
+
+	return lane_record_head(&mix, assembler_mixer(m->assembler), step, last);
 }
 
 enum fail_code
