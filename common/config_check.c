@@ -201,7 +201,17 @@ canonise(struct use *u)
 		u->canon[i] = u->name[i] == '_' ? '.' : u->name[i];
 }
 
-/* Fills use[SETS_COUNT * domains_n + 1 + MIX_TOPICS] with all topics of the file. */
+/* Whether some domain's files keep arriving: their order is in a topic of its own. */
+static bool
+any_live_files(const struct config *c)
+{
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].live && c->domains[i].train.n > 0)
+			return true;
+	return false;
+}
+
+/* Fills use[SETS_COUNT * domains_n + 2 + MIX_TOPICS] with all topics of the file. */
 static size_t
 list_uses(const struct config *c, struct use *use)
 {
@@ -215,6 +225,8 @@ list_uses(const struct config *c, struct use *use)
 			    use[n++].name, c->corpus, c->domains[i].name, (enum names_set)set);
 		}
 	names_topic(use[n++].name, c->corpus, "rejects");
+	if (any_live_files(c))
+		names_topic(use[n++].name, c->corpus, "arrivals");
 	for (size_t i = 0; c->mix.name != NULL && i < MIX_TOPICS; i++)
 		names_topic(use[n++].name, c->mix.name, of_mix[i]);
 	for (size_t i = 0; i < n; i++)
@@ -240,6 +252,9 @@ fail_collision(const struct config *c, const struct yaml_node *root, const struc
 	if (strncmp(b->name, c->corpus, strlen(c->corpus)) == 0 &&
 	    strcmp(b->name + strlen(c->corpus), ".rejects") == 0)
 		snprintf(owner, sizeof(owner), "the topic of rejects");
+	if (strncmp(b->name, c->corpus, strlen(c->corpus)) == 0 &&
+	    strcmp(b->name + strlen(c->corpus), ".arrivals") == 0)
+		snprintf(owner, sizeof(owner), "the topic of the live domains' files");
 	if (equal)
 		return config_fail(
 		    c, line, key, f, "its topic %s would be %s too: rename one", a->name, owner);
@@ -251,7 +266,7 @@ fail_collision(const struct config *c, const struct yaml_node *root, const struc
 static enum fail_code
 check_topics(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
-	struct use *use = calloc(c->domains_n * SETS_COUNT + 1 + MIX_TOPICS, sizeof(*use));
+	struct use *use = calloc(c->domains_n * SETS_COUNT + 2 + MIX_TOPICS, sizeof(*use));
 	enum fail_code code = FAIL_NONE;
 	size_t n;
 

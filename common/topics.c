@@ -84,10 +84,19 @@ add_named(struct topics_plan *p, enum topics_kind kind, const char *owner, const
 	add(p, kind, partitions, bytes);
 }
 
+static bool
+has_arrivals(const struct config *c)
+{
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].live && c->domains[i].train.n > 0)
+			return true;
+	return false;
+}
+
 enum fail_code
 topics_plan_open(struct topics_plan **out, const struct config *c, struct failure *f)
 {
-	size_t n_max = c->domains_n * SETS_COUNT + 5;
+	size_t n_max = c->domains_n * SETS_COUNT + 6;
 	struct topics_plan *p = calloc(1, sizeof(*p));
 
 	if (p != NULL)
@@ -98,6 +107,8 @@ topics_plan_open(struct topics_plan **out, const struct config *c, struct failur
 	}
 	add_domains(p, c);
 	add_named(p, TOPIC_REJECTS, c->corpus, "rejects", 1, 0);
+	if (has_arrivals(c))
+		add_named(p, TOPIC_ARRIVALS, c->corpus, "arrivals", 1, 0);
 	if (c->mix.name != NULL) {
 		add_named(p, TOPIC_BATCHES, c->mix.name, "batches", (int)c->mix.lanes,
 		    topics_lane_bytes(c, WIDTH_MAX));

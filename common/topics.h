@@ -26,7 +26,8 @@ enum topics_kind {
 	TOPIC_BATCHES,
 	TOPIC_LEDGER,
 	TOPIC_CONTROL,
-	TOPIC_FEEDBACK
+	TOPIC_FEEDBACK,
+	TOPIC_ARRIVALS, /* where files of a live domain keep arriving */
 };
 
 struct topic_plan {
