@@ -27,8 +27,9 @@ enum {
 	CONFIG_BATCH_MAX = 1 << 20,
 	CONFIG_LIST_MAX = 1 << 16, /* paths of one list */
 	CONFIG_RUNS_MAX = 64,
-	CONFIG_PROPERTIES_MAX = 1024, /* under kafka */
-	CONFIG_RECORD_MAX = 64 << 20, /* bytes of one lane's batch record */
+	CONFIG_PROPERTIES_MAX = 1024,     /* under kafka */
+	CONFIG_RECORD_MAX = 64 << 20,     /* bytes of one lane's batch record */
+	CONFIG_KEEP_BYTES_MAX = 64 << 10, /* of one document, by `keep` */
 };
 
 struct config_list {
@@ -50,8 +51,20 @@ struct config_properties {
 enum config_utf8 { CONFIG_UTF8_REPLACE, CONFIG_UTF8_STRICT };
 enum config_on_reject { CONFIG_REJECT_QUARANTINE, CONFIG_REJECT_STOP };
 enum config_on_end { CONFIG_END_REPEAT, CONFIG_END_STOP, CONFIG_END_DROP };
+/* In the order of enum sequence_packing. */
+enum config_packing { CONFIG_PACKING_CONCAT, CONFIG_PACKING_NONE, CONFIG_PACKING_BEST_FIT };
+enum config_over_long {
+	CONFIG_OVER_LONG_SPLIT,
+	CONFIG_OVER_LONG_TRUNCATE,
+	CONFIG_OVER_LONG_REJECT
+};
 enum config_lane_order { CONFIG_LANES_CONTIGUOUS, CONFIG_LANES_STRIDED };
-enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM };
+enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM, CONFIG_WEIGHTS_SIZE };
+enum config_schedule { CONFIG_SCHEDULE_DEFICIT, CONFIG_SCHEDULE_GREEDY, CONFIG_SCHEDULE_RANDOM };
+enum config_unit { CONFIG_UNIT_SEQUENCES, CONFIG_UNIT_TOKENS };
+enum config_dry { CONFIG_DRY_WAIT, CONFIG_DRY_LEND };
+enum config_packing { CONFIG_PACK_CONCAT, CONFIG_PACK_NONE, CONFIG_PACK_BEST_FIT };
+enum config_long { CONFIG_LONG_SPLIT, CONFIG_LONG_TRUNCATE, CONFIG_LONG_REJECT };
 
 struct config_tokenizer {
 	char *file;    /* relative to the configuration's folder */
@@ -67,10 +80,32 @@ struct config_domain {
 	char *text;               /* dotted path of the field that holds the text */
 	char *where_field; /* dotted path; NULL: every document of the input is this domain's */
 	char *where_equals;
+	enum config_packing packing;
+	enum config_over_long over_long; /* not concat: what becomes of more than S + 1 tokens */
+	char *prompt; /* dotted paths: the text is the prompt, then the response; NULL: `text` is it
+		       */
+	char *response;          /* may be NULL where there is a prompt */
+	struct config_list keep; /* dotted paths of what goes to the trainer beside the tokens */
 	uint32_t partitions;
 	bool live;
 	enum config_on_end on_end;
-	int line; /* where the domain stands in the file */
+	uint64_t max_epochs;    /* 0: no bound of its own */
+	enum config_dry on_dry; /* a live domain that has nothing at the moment */
+	double catch_up;        /* >= 1: at most so many times its share while it is paid back */
+	enum config_packing packing; /* what a sequence is made of */
+	enum config_long over_long;  /* packing none: a document of more than S + 1 tokens */
+	char *prompt, *response;     /* packing none: dotted paths; NULL: `text` is the document */
+	struct config_list keep;     /* packing none: dotted paths of fields that go along */
+	int line;                    /* where the domain stands in the file */
+};
+
+struct config_phase {
+	char *name;
+	uint64_t start_step;
+	double *weight;     /* [domains_n]; NAN: not named, the base weight holds */
+	double temperature; /* 0: the mix's */
+	double lr_scale;    /* > 0 */
+	int line;           /* where the phase stands in the file */
 };
 
 struct config_mix {
@@ -80,9 +115,16 @@ struct config_mix {
 	uint32_t lanes;          /* L */
 	uint32_t max_lead_steps; /* 0: no bound */
 	struct config_list runs;
+	enum config_schedule schedule;
+	enum config_unit weights_unit;
+	uint64_t epoch_size; /* draws of a round; 0: none, or epoch_largest */
+	bool epoch_largest;  /* as many as the largest domain has sequences */
 	enum config_weights weights_kind;
-	double *weight; /* [domains_n]; as written: neither normalised nor tempered */
+	double
+	    *weight; /* [domains_n]; as written: neither normalised nor tempered; SIZE: all NAN */
 	double temperature;
+	struct config_phase *phases; /* start_step increases strictly */
+	size_t phases_n;
 	uint32_t window; /* blocks that are shuffled together */
 	bool permute;    /* order inside the global batch */
 	enum config_lane_order lane_order;
