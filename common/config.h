@@ -94,9 +94,11 @@ struct config_domain {
 	double catch_up;        /* >= 1: at most so many times its share while it is paid back */
 	enum config_packing packing; /* what a sequence is made of */
 	enum config_long over_long;  /* packing none: a document of more than S + 1 tokens */
-	char *prompt, *response;     /* packing none: dotted paths; NULL: `text` is the document */
-	struct config_list keep;     /* packing none: dotted paths of fields that go along */
-	int line;                    /* where the domain stands in the file */
+	/* Packing none, both or neither: dotted paths of what has no loss and what has, instead of
+	 * `text`. */
+	char *prompt, *response;
+	struct config_list keep; /* packing none: dotted paths of fields whose bytes go along */
+	int line;                /* where the domain stands in the file */
 };
 
 struct config_phase {
@@ -120,8 +122,9 @@ struct config_mix {
 	uint64_t epoch_size; /* draws of a round; 0: none, or epoch_largest */
 	bool epoch_largest;  /* as many as the largest domain has sequences */
 	enum config_weights weights_kind;
-	double
-	    *weight; /* [domains_n]; as written: neither normalised nor tempered; SIZE: all NAN */
+	/* [domains_n]; as written: neither normalised nor tempered. SIZE: all NAN, until whoever
+	 * knows the lengths puts each domain's part of all sequences in its place. */
+	double *weight;
 	double temperature;
 	struct config_phase *phases; /* start_step increases strictly */
 	size_t phases_n;
