@@ -51,18 +51,12 @@ struct config_properties {
 enum config_utf8 { CONFIG_UTF8_REPLACE, CONFIG_UTF8_STRICT };
 enum config_on_reject { CONFIG_REJECT_QUARANTINE, CONFIG_REJECT_STOP };
 enum config_on_end { CONFIG_END_REPEAT, CONFIG_END_STOP, CONFIG_END_DROP };
-/* In the order of enum sequence_packing. */
-enum config_packing { CONFIG_PACKING_CONCAT, CONFIG_PACKING_NONE, CONFIG_PACKING_BEST_FIT };
-enum config_over_long {
-	CONFIG_OVER_LONG_SPLIT,
-	CONFIG_OVER_LONG_TRUNCATE,
-	CONFIG_OVER_LONG_REJECT
-};
 enum config_lane_order { CONFIG_LANES_CONTIGUOUS, CONFIG_LANES_STRIDED };
 enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM, CONFIG_WEIGHTS_SIZE };
 enum config_schedule { CONFIG_SCHEDULE_DEFICIT, CONFIG_SCHEDULE_GREEDY, CONFIG_SCHEDULE_RANDOM };
 enum config_unit { CONFIG_UNIT_SEQUENCES, CONFIG_UNIT_TOKENS };
 enum config_dry { CONFIG_DRY_WAIT, CONFIG_DRY_LEND };
+/* In the order of enum sequence_packing. */
 enum config_packing { CONFIG_PACK_CONCAT, CONFIG_PACK_NONE, CONFIG_PACK_BEST_FIT };
 enum config_long { CONFIG_LONG_SPLIT, CONFIG_LONG_TRUNCATE, CONFIG_LONG_REJECT };
 
@@ -80,12 +74,6 @@ struct config_domain {
 	char *text;               /* dotted path of the field that holds the text */
 	char *where_field; /* dotted path; NULL: every document of the input is this domain's */
 	char *where_equals;
-	enum config_packing packing;
-	enum config_over_long over_long; /* not concat: what becomes of more than S + 1 tokens */
-	char *prompt; /* dotted paths: the text is the prompt, then the response; NULL: `text` is it
-		       */
-	char *response;          /* may be NULL where there is a prompt */
-	struct config_list keep; /* dotted paths of what goes to the trainer beside the tokens */
 	uint32_t partitions;
 	bool live;
 	enum config_on_end on_end;
