@@ -258,10 +258,38 @@ read_on(struct ledger_log *l, uint64_t step, int64_t *low, struct failure *f)
 	return FAIL_NONE;
 }
 
-enum fail_code
-ledger_log_seek(struct ledger_log *l, uint64_t step, struct failure *f)
+/* *at becomes the offset of the record before it; stays where there is none. */
+static enum fail_code
+step_back(struct ledger_log *l, int64_t low, int64_t *at, struct failure *f)
 {
-	int64_t low, high, found = 0;
+	int64_t before = *at, end = *at;
+
+	for (int64_t distance = 4; before == end && end > low; distance *= 2) {
+		int64_t from = end - low > distance ? end - distance : low, offset = from;
+
+		if (assign(l, from, f) != FAIL_NONE)
+			return f->code;
+		while (offset < end) {
+			struct ledger record = {0};
+			enum fail_code code = ledger_log_next(l, 0, &record, &offset, f);
+
+			ledger_clear(&record);
+			if (code != FAIL_NONE)
+				return code;
+			if (offset < end)
+				before = offset;
+		}
+		if (from == low)
+			break;
+	}
+	*at = before;
+	return FAIL_NONE;
+}
+
+enum fail_code
+ledger_log_seek(struct ledger_log *l, uint64_t step, bool one_before, struct failure *f)
+{
+	int64_t low, high, found = 0, at;
 	bool before = false;
 
 	if (kafka_watermarks(l->rk, l->topic, 0, &low, &high, l->timeout_ms, f) != FAIL_NONE)
@@ -273,8 +301,9 @@ ledger_log_seek(struct ledger_log *l, uint64_t step, struct failure *f)
 		    "topic %s has no record of the state before step %" PRIu64
 		    ": it is empty, or its beginning was deleted",
 		    l->topic, step);
-	low = found;
-	if (halve(l, step, &low, high, f) != FAIL_NONE || read_on(l, step, &low, f) != FAIL_NONE)
+	at = found;
+	if (halve(l, step, &at, high, f) != FAIL_NONE || read_on(l, step, &at, f) != FAIL_NONE ||
+	    (one_before && step_back(l, low, &at, f) != FAIL_NONE))
 		return f->code;
-	return assign(l, low, f);
+	return assign(l, at, f);
 }

@@ -44,10 +44,11 @@ enum fail_code ledger_log_first(
     struct ledger_log *l, struct ledger *out, bool *any, struct failure *f);
 
 /*
- * ledger_log_next() will give the last record with step_next <= step: what was true when that step
- * was drawn. FAIL_DATA: the ledger has none.
+ * ledger_log_next() will give the last record with step_next <= step, what was true when that step
+ * was drawn; or, where there is one, the record before it. FAIL_DATA: the ledger has none.
  */
-enum fail_code ledger_log_seek(struct ledger_log *l, uint64_t step, struct failure *f);
+enum fail_code ledger_log_seek(
+    struct ledger_log *l, uint64_t step, bool one_before, struct failure *f);
 
 /*
  * The next record, into a zeroed *out, and its offset. FAIL_TIMEOUT: there is none, at once or,
