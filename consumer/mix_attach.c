@@ -7,7 +7,6 @@
 
 #include "common/kafka.h"
 #include "common/log.h"
-#include "common/order.h"
 #include "common/topics.h"
 #include "consumer/mix_config.h"
 #include "consumer/mix_state.h"
@@ -37,33 +36,21 @@ open_handles(struct mix *m, struct failure *f)
 static enum fail_code
 make_plan(struct mix *m, struct failure *f)
 {
-	const struct config *c = m->config;
+	size_t n = m->config->domains_n;
+	struct mix_plan_length *length = calloc(n, sizeof(*length));
+	enum fail_code code;
 
-	m->source = calloc(c->domains_n, sizeof(*m->source));
-	if (m->source == NULL)
+	if (length == NULL)
 		return fail_memory(f);
-	for (size_t i = 0; i < c->domains_n; i++)
-		m->source[i] = (struct mixer_source){
-		    .name = c->domains[i].name,
-		    .weight = c->mix.weight[i],
-		    .on_end = c->domains[i].on_end,
+	for (size_t i = 0; i < n; i++)
+		length[i] = (struct mix_plan_length){
 		    .partitions_n = m->domains->facts[i].partitions_n,
 		    .sequences = m->domains->facts[i].sequences,
 		};
-	m->plan = (struct mixer_plan){
-	    .seed = c->mix.seed,
-	    .sequence_length = c->sequence_length,
-	    .global_batch = c->mix.global_batch,
-	    .lanes = c->mix.lanes,
-	    .block = order_block_sequences(c->sequence_length),
-	    .window = c->mix.window,
-	    .permute = c->mix.permute,
-	    .lane_order = c->mix.lane_order,
-	    .temperature = c->mix.temperature,
-	    .source = m->source,
-	    .sources_n = c->domains_n,
-	};
-	return FAIL_NONE;
+	code = mix_plan_open(&m->by_config, m->config, length, f);
+	free(length);
+	m->plan = m->by_config.plan;
+	return code;
 }
 
 /*
@@ -168,7 +155,7 @@ mix_close(struct mix *m)
 	domains_close(m->domains);
 	kafka_close(m->reader);
 	kafka_close(m->admin);
-	free(m->source);
+	mix_plan_close(&m->by_config);
 	free(m->config_text);
 }
 

@@ -13,6 +13,7 @@
 #include "consumer/domains.h"
 #include "consumer/lead.h"
 #include "consumer/mix.h"
+#include "consumer/mix_plan.h"
 #include "consumer/publisher.h"
 
 /* A quarantined sequence whose dead letter goes into the next transaction. */
@@ -30,7 +31,7 @@ struct mix {
 	char rejects_topic[TOPIC_MAX_BYTES + 1], ledger_topic[TOPIC_MAX_BYTES + 1];
 	rd_kafka_t *admin, *reader; /* reader: ledger, ends of domain topics, commits */
 	struct domains *domains;
-	struct mixer_source *source; /* [domains->n], for the plan */
+	struct mix_plan by_config; /* owns what the plan points to */
 	struct mixer_plan plan;
 	uint64_t schedule; /* hash */
 	char *config_text;
