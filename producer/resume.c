@@ -14,8 +14,10 @@ enum { ASK_TIMEOUT_MS = 30000 };
 
 static enum fail_code
 check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_length,
-    struct failure *f)
+    uint32_t packing, struct failure *f)
 {
+	static const char *const name[SEQUENCE_PACKINGS] = {"concat", "none", "best_fit"};
+
 	if (tokenizer != e->tokenizer)
 		return fail(f, FAIL_CONFIG,
 		    "it was begun with tokenizer %016" PRIx64 ", the configuration has %016" PRIx64
@@ -26,17 +28,29 @@ check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_len
 		    "it was begun with sequence_length %" PRIu32 ", the configuration has %" PRIu32
 		    ": produce under another corpus name, or delete the topic",
 		    sequence_length, e->sequence_length);
+	if (packing != e->packing)
+		return fail(f, FAIL_CONFIG,
+		    "it was begun with packing %s, the configuration has %s: produce under another "
+		    "corpus name, or delete the topic",
+		    name[packing], name[e->packing]);
 	return FAIL_NONE;
 }
 
-/* The last span of the sequence is the document that the producer goes on with. */
+/* The last span of the sequence is the document that the producer goes on with; where windows are
+ * packed, it must make all of the sequence again. */
 static enum fail_code
 take_tail(struct resume *out, const struct sequence_view *s, const struct sequence_span *last,
     const uint32_t *token, struct failure *f)
 {
-	size_t n = s->payload.used - last->start;
+	bool whole = s->position.window > 0;
+	size_t start = whole ? 0 : last->start;
+	size_t n = (whole ? s->payload.count : s->payload.used) - start;
 
-	if (last->document != out->document || last->offset + n - 1 != out->offset)
+	if (whole != (s->position.packing == SEQUENCE_BEST_FIT))
+		return fail(f, FAIL_DATA,
+		    "its position says window %" PRIu64 ", which does not go with how it is packed",
+		    s->position.window);
+	if (!whole && (last->document != out->document || last->offset + n - 1 != out->offset))
 		return fail(f, FAIL_DATA,
 		    "its position (document %" PRIu64 " token %" PRIu64
 		    ") is not where its last document ends",
@@ -44,7 +58,7 @@ take_tail(struct resume *out, const struct sequence_view *s, const struct sequen
 	out->tail = malloc(n * sizeof(*out->tail));
 	if (out->tail == NULL)
 		return fail_memory(f);
-	memcpy(out->tail, token + last->start, n * sizeof(*out->tail));
+	memcpy(out->tail, token + start, n * sizeof(*out->tail));
 	out->tail_n = n;
 	return FAIL_NONE;
 }
@@ -89,7 +103,7 @@ take_sequence(struct resume *out, const uint8_t *bytes, size_t n, const struct r
 	struct sequence_view s;
 
 	if (sequence_decode(&s, bytes, n, f) != FAIL_NONE ||
-	    check(e, s.tokenizer, s.payload.count - 1, f) != FAIL_NONE)
+	    check(e, s.tokenizer, s.payload.count - 1, s.position.packing, f) != FAIL_NONE)
 		return f->code;
 	out->file = strndup(s.position.file.bytes, s.position.file.n);
 	if (out->file == NULL)
@@ -106,6 +120,7 @@ take_sequence(struct resume *out, const uint8_t *bytes, size_t n, const struct r
 	out->record_bytes_max = s.position.record_bytes_max > n ? s.position.record_bytes_max : n;
 	out->tokens = s.position.tokens;
 	out->dropped = s.position.dropped;
+	out->window = s.position.window;
 	out->sealed = s.position.sealed;
 	return decode_tail(out, &s, f);
 }
@@ -148,7 +163,7 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
 		return fail(
 		    f, FAIL_DATA, "a %s record stands where sequences do", schema_name[which]);
 	if (end_decode(&end, bytes, n, f) != FAIL_NONE ||
-	    check(e, end.tokenizer, end.sequence_length, f) != FAIL_NONE)
+	    check(e, end.tokenizer, end.sequence_length, end.packing, f) != FAIL_NONE)
 		return f->code;
 	return take_end(out, &end, f);
 }
@@ -214,6 +229,13 @@ resume_fits(const struct resume *r, const uint32_t *id, size_t n)
 	assert(r->state == RESUME_PARTIAL && r->tail_n >= 1 && r->offset + 1 >= r->tail_n);
 	return r->offset < n &&
 	       memcmp(id + (r->offset + 1 - r->tail_n), r->tail, r->tail_n * sizeof(*id)) == 0;
+}
+
+bool
+resume_is_last(const struct resume *r, const uint32_t *token, size_t n)
+{
+	assert(r->state == RESUME_PARTIAL && r->window > 0);
+	return r->tail_n == n && memcmp(token, r->tail, n * sizeof(*token)) == 0;
 }
 
 /* Whether `a` is to be read from before `b`; at one document a record says more than an End. */

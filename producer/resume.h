@@ -5,7 +5,8 @@
  * another place: reading begins at the earliest, and each partition drops what it has.
  *
  *     no record          needs the input from its start
- *     Sequence           needs its last token's document, from that token on
+ *     Sequence           needs its last token's document, from that token on; packed in windows,
+ *                        the first document of its window
  *     End                needs nothing; or, to be appended to, what comes behind the input then
  *
  * resume_ask() asks the broker; resume_start() decides, with plain values.
@@ -18,6 +19,7 @@
 #include <stdint.h>
 
 #include "common/failure.h"
+#include "common/sequence.h"
 #include "producer/input.h"
 
 enum resume_state { RESUME_FRESH, RESUME_PARTIAL, RESUME_ENDED, RESUME_APPEND };
@@ -33,22 +35,25 @@ struct resume {
 	char *file; /* owned */
 	uint64_t document, byte, line, offset, documents, rejects;
 	uint64_t record_bytes, record_bytes_max; /* that record included */
-	uint64_t tokens, dropped;
+	uint64_t tokens, dropped, window;
 	int64_t sealed;        /* length by the last End; -1: there is none */
 	uint64_t files, names; /* of the End: see Input in schemas/End.avsc */
-	uint32_t *tail; /* owned: its tokens of that document, which end with number `offset` */
-	size_t tail_n;  /* at least 1 */
+	/* Owned: its tokens of that document, which end with number `offset`; where there is a
+	 * window, all its tokens. At least one. */
+	uint32_t *tail;
+	size_t tail_n;
 };
 
 /* What the configuration says; the log must say the same. */
 struct resume_expected {
 	uint64_t tokenizer;
 	uint32_t sequence_length;
+	enum sequence_packing packing;
 };
 
 /*
- * Fills *out, to be ended with resume_close(). FAIL_CONFIG: another tokenizer or sequence_length;
- * FAIL_DATA: the last record is not a producer's, or records were deleted. `reader` is a
+ * Fills *out, to be ended with resume_close(). FAIL_CONFIG: another tokenizer, sequence_length or
+ * packing; FAIL_DATA: the last record is not a producer's, or records were deleted. `reader` is a
  * KAFKA_READER with nothing assigned.
  */
 enum fail_code resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic,
@@ -60,6 +65,9 @@ void resume_append(struct resume *r);
 
 /* Whether a document with the tokens id[n] can be the one that the last record ended in. */
 bool resume_fits(const struct resume *r, const uint32_t *id, size_t n);
+
+/* Where there is a window: whether its last sequence out has the tokens token[n]. */
+bool resume_is_last(const struct resume *r, const uint32_t *token, size_t n);
 
 /*
  * The earliest place that some partition needs, in *from (which borrows from `r`); *from_start: the
