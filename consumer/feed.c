@@ -193,7 +193,8 @@ drop_block(struct feed *d, struct feed_block *b)
 	while (*at != b)
 		at = &(*at)->next_in_partition;
 	*at = b->next_in_partition;
-	d->bytes -= b->bytes;
+	if (b->state != FEED_LOADING)
+		d->bytes -= b->bytes;
 	feed_block_close(b, &d->pool);
 }
 
@@ -219,22 +220,54 @@ dequeue(struct feed *d, struct feed_block *b)
 	d->queued_n--;
 }
 
+static uint64_t
+expected_bytes(const struct feed *d, const struct feed_block *b)
+{
+	uint64_t bytes = d->domain[b->domain].record_bytes * b->count;
+
+	return bytes + FEED_CHUNK_BYTES - bytes % FEED_CHUNK_BYTES;
+}
+
+/* More sequences stand in the block's partition than when it was announced before. */
+static enum fail_code
+grow(struct feed *d, struct feed_block *b, uint32_t count, struct failure *f)
+{
+	if (!feed_block_grow(b, count))
+		return fail_memory(f);
+	if (b->state == FEED_READY) {
+		b->state = FEED_QUEUED;
+		b->urgent = false;
+		enqueue(d, b);
+	} else if (b->state == FEED_LOADING) {
+		d->bytes_loading += expected_bytes(d, b) - b->expected;
+		b->expected = expected_bytes(d, b);
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+new_block(struct feed *d, const struct mixer_draw *draw, struct feed_block **out, struct failure *f)
+{
+	struct partition *p = partition_of(d, draw->domain, draw->partition);
+
+	*out = feed_block_open(draw->domain, draw->partition, draw->block_first, draw->block_count);
+	if (*out == NULL)
+		return fail_memory(f);
+	(*out)->next_in_partition = p->block;
+	p->block = *out;
+	enqueue(d, *out);
+	return FAIL_NONE;
+}
+
 enum fail_code
 feed_want(struct feed *d, const struct mixer_draw *draw, struct failure *f)
 {
 	struct feed_block *b = find_block(d, draw);
 
-	if (b == NULL) {
-		struct partition *p = partition_of(d, draw->domain, draw->partition);
-
-		b = feed_block_open(
-		    draw->domain, draw->partition, draw->block_first, draw->block_count);
-		if (b == NULL)
-			return fail_memory(f);
-		b->next_in_partition = p->block;
-		p->block = b;
-		enqueue(d, b);
-	}
+	if (b == NULL && new_block(d, draw, &b, f) != FAIL_NONE)
+		return f->code;
+	if (draw->block_count > b->count && grow(d, b, draw->block_count, f) != FAIL_NONE)
+		return f->code;
 	b->uses++;
 	return FAIL_NONE;
 }
@@ -252,7 +285,10 @@ feed_forget(struct feed *d)
 		struct feed_block *b = d->queue;
 
 		dequeue(d, b);
-		drop_block(d, b);
+		b->state = FEED_READY;
+		b->count = b->filled; /* of one that was to grow, what it had stays */
+		if (b->filled == 0)
+			drop_block(d, b);
 	}
 	for (size_t i = 0; i < d->domains_n; i++)
 		for (size_t p = 0; p < d->domain[i].partitions_n; p++)
@@ -283,8 +319,9 @@ feed_find(struct feed *d, const struct mixer_draw *draw)
 {
 	struct feed_block *b = find_block(d, draw);
 
-	assert(b != NULL && draw->ordinal - b->first < b->count);
-	return b->state == FEED_READY ? &b->record[draw->ordinal - b->first] : NULL;
+	if (b == NULL || draw->ordinal - b->first >= b->filled)
+		return NULL;
+	return &b->record[draw->ordinal - b->first];
 }
 
 void
@@ -309,15 +346,13 @@ feed_bytes(const struct feed *d)
 	return d->bytes;
 }
 
-/* ---- loading ---- */
-
-static uint64_t
-expected_bytes(const struct feed *d, const struct feed_block *b)
+bool
+feed_over(const struct feed *d)
 {
-	uint64_t bytes = d->domain[b->domain].record_bytes * b->count;
-
-	return bytes + FEED_CHUNK_BYTES - bytes % FEED_CHUNK_BYTES;
+	return d->bytes + d->bytes_loading > d->memory_bytes;
 }
+
+/* ---- loading ---- */
 
 /* The loaded block whose last use is longest ago and that no announced draw needs. */
 static struct feed_block *
@@ -363,21 +398,24 @@ static enum fail_code
 start_load(struct feed *d, struct feed_block *b, struct failure *f)
 {
 	struct partition *p = partition_of(d, b->domain, b->partition);
+	uint64_t first = b->first + b->filled;
 	struct load *l = d->load;
 
 	while (l->block != NULL)
 		l++;
 	assert(l < d->load + FEED_LOADS_MAX);
-	if (start_at(d, b, (int64_t)b->first + (b->first >= p->pushed_from ? p->push : 0), f) !=
+	if (start_at(d, b, (int64_t)first + (first >= p->pushed_from ? p->push : 0), f) !=
 	    FAIL_NONE)
 		return f->code;
 	dequeue(d, b);
 	b->state = FEED_LOADING;
+	b->expected = expected_bytes(d, b);
+	d->bytes -= b->bytes;
 	p->loading = true;
 	l->block = b;
 	l->undecodable = 0;
 	d->loads_n++;
-	d->bytes_loading += expected_bytes(d, b);
+	d->bytes_loading += b->expected;
 	return FAIL_NONE;
 }
 
@@ -408,7 +446,7 @@ end_load(struct feed *d, struct load *l)
 	partition_of(d, b->domain, b->partition)->loading = false;
 	b->state = FEED_READY;
 	b->last_use = d->tick++;
-	d->bytes_loading -= expected_bytes(d, b);
+	d->bytes_loading -= b->expected;
 	d->bytes += b->bytes;
 	d->loads_n--;
 	l->block = NULL;
@@ -490,7 +528,8 @@ keep_sequence(struct feed *d, struct load *l, const rd_kafka_message_t *msg,
 		kept =
 		    feed_block_put_bad(b, &d->pool, why.text, msg->payload, msg->len, msg->offset);
 	else
-		kept = feed_block_put(b, &d->pool, s->payload.raw, s->payload.raw_n, msg->offset);
+		kept = feed_block_put(b, &d->pool, s->payload.raw, s->payload.raw_n,
+		    s->payload.used, s->payload.count - s->payload.used, msg->offset);
 	return kept ? FAIL_NONE : fail_memory(f);
 }
 
