@@ -16,7 +16,12 @@ enum {
 size_t
 topics_sequence_bytes(const struct config *c, unsigned token_width)
 {
-	return ((size_t)c->sequence_length + 1) * token_width + SEQUENCE_EXTRA;
+	size_t keep = 0;
+
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].keep.n > 0)
+			keep = CONFIG_KEEP_BYTES_MAX;
+	return ((size_t)c->sequence_length + 1) * token_width + SEQUENCE_EXTRA + keep;
 }
 
 size_t

@@ -45,7 +45,8 @@ struct topics_plan {
 };
 
 /*
- * Bytes of one lane's batch record: ((S+1) * width + 64) * B/L. Names and the spans of many short
+ * Bytes of one lane's batch record: ((S+1) * width + 64) * B/L, and where some domain keeps fields
+ * of its documents, CONFIG_KEEP_BYTES_MAX more a sequence. Names and the spans of many short
  * documents may come on top; message_bytes_max leaves room for them.
  */
 size_t topics_lane_bytes(const struct config *c, unsigned token_width);

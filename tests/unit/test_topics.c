@@ -154,6 +154,21 @@ test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence(void **state)
 	}
 }
 
+static void
+test_what_is_kept_has_room_in_a_record(void **state)
+{
+	struct config_domain two[2] = {{.name = plain.domains[0].name}, {.keep.n = 1}};
+	struct config c = plain;
+
+	(void)state;
+	c.domains = two;
+	c.domains_n = 1;
+	assert_int_equal(topics_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64);
+	c.domains_n = 2;
+	assert_int_equal(
+	    topics_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64 + 65536);
+}
+
 static size_t
 batches_message_bytes(uint32_t length, uint32_t batch)
 {
@@ -224,6 +239,7 @@ main(void)
 	    cmocka_unit_test(test_own_validation_files_replace_the_split),
 	    cmocka_unit_test(test_names_as_long_as_allowed_fit_kafkas_limit),
 	    cmocka_unit_test(test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence),
+	    cmocka_unit_test(test_what_is_kept_has_room_in_a_record),
 	    cmocka_unit_test(test_max_message_bytes_has_room_and_both_ends_are_cut),
 	    cmocka_unit_test(test_settings_keep_all_records_and_take_the_largest),
 	};
