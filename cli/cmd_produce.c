@@ -7,7 +7,7 @@
 
 struct arguments {
 	struct option_lane lane;
-	bool append;
+	bool follow, seal, append;
 	uint32_t workers;
 };
 
@@ -20,6 +20,16 @@ static const struct option_row rows[] = {
 	.value = "K/N",
 	.help = "only partition K (from 0) of N: every N-th file, beginning with the K-th; N must "
 		"equal the domain's partitions. Without it all partitions, one after the other"},
+    {.name = "follow",
+	.kind = OPTION_FLAG,
+	.at = AT(follow),
+	.help =
+	    "live domains: goes on with what arrives, until SIGTERM or SIGINT; never seals them. "
+	    "A program has RIFFLE_RESUME=DOCUMENT in its environment and begins there"},
+    {.name = "seal",
+	.kind = OPTION_FLAG,
+	.at = AT(seal),
+	.help = "live domains end with what is there: they get their End"},
     {.name = "append",
 	.kind = OPTION_FLAG,
 	.at = AT(append),
@@ -52,6 +62,8 @@ run(int argc, char **argv, struct failure *f)
 	p.one_lane = options_given(&o, &cmd_produce, "lane");
 	p.lane = a.lane.lane;
 	p.lanes = a.lane.lanes;
+	p.follow = a.follow;
+	p.seal = a.seal;
 	p.append = a.append;
 	p.workers = a.workers;
 	code = produce_run(&p, f);
@@ -62,7 +74,7 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_produce = {
     .name = "produce",
     .summary = "tokenise sources and publish them, a topic a domain",
-    .usage = "-c FILE [DOMAIN...] [--lane K/N] [--workers N]",
+    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--lane K/N] [--workers N]",
     .help =
 	"Reads the files or runs the program of each domain (all, or those named), tokenises, "
 	"packs\n"
@@ -70,10 +82,15 @@ const struct command cmd_produce = {
 	"closes\n"
 	"each partition with an End record. Resumes by itself from the last record of each "
 	"partition,\n"
-	"however it was ended. Records that cannot be used go to <corpus>.rejects, or end the run "
+	"however it was ended. A domain with live: true stays open: its files are read as they "
+	"arrive\n"
+	"and grow, by whole lines, and it gets its End when it is told to. Records that cannot be "
+	"used go to <corpus>.rejects, or end the run "
 	"with\n"
 	"on_reject: stop. SIGTERM or SIGINT ends it with 0 after what is on its way is delivered.",
-    .example = "riffle produce -c run.yml\nriffle produce -c run.yml code --lane 0/4 --workers 8",
+    .example =
+	"riffle produce -c run.yml\nriffle produce -c run.yml code --lane 0/4 --workers 8\nriffle "
+	"produce -c run.yml news --follow\nriffle produce -c run.yml code --append",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),

@@ -43,7 +43,7 @@ file_list_path(char **out, const char *folder, const char *name, struct failure 
 }
 
 static enum fail_code
-append(struct search *s, const char *name, uint64_t size_bytes, struct failure *f)
+append(struct search *s, const char *name, const struct stat *st, struct failure *f)
 {
 	struct file_list *l = s->list;
 
@@ -65,7 +65,9 @@ append(struct search *s, const char *name, uint64_t size_bytes, struct failure *
 	l->file[l->n].name = strdup(name);
 	if (l->file[l->n].name == NULL)
 		return fail_memory(f);
-	l->file[l->n++].size_bytes = size_bytes;
+	l->file[l->n].size_bytes = (uint64_t)st->st_size;
+	l->file[l->n].inode = st->st_ino;
+	l->file[l->n++].device = st->st_dev;
 	return FAIL_NONE;
 }
 
@@ -99,7 +101,7 @@ take(struct search *s, const char *name, bool wild, struct failure *f)
 		    "after a "
 		    "crash; use exec: for programs",
 		    s->pattern, name);
-	return append(s, name, (uint64_t)st.st_size, f);
+	return append(s, name, &st, f);
 }
 
 static bool

@@ -28,6 +28,7 @@ enum {
 struct file_list_entry {
 	char *name; /* relative to the folder, UTF-8 */
 	uint64_t size_bytes;
+	uint64_t inode, device;
 };
 
 struct file_list {

@@ -11,44 +11,13 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "producer/chunk_queue.h"
-#include "producer/file_list.h"
-#include "producer/record_cutter.h"
-#include "producer/stream.h"
-
-struct input {
-	char *folder;
-	char *command;           /* NULL: files */
-	struct file_list *files; /* NULL: a command */
-	uint64_t bytes_total, bytes_skipped;
-	struct chunk_queue *queue;
-	int stop_fd; /* readable once the thread is to stop */
-	pthread_t thread;
-	bool running;
-
-	/* The reader's, as soon as it runs. */
-	struct record_cutter *cutter;
-	struct stream *stream;  /* of file_at, or the command; NULL: not open */
-	struct failure refused; /* why it could not be opened, where that is a reject */
-	size_t file_at;
-	uint64_t used, passed_on; /* bytes as stored, of the input so far; counted in chunks */
-	struct input_end end;     /* complete when the reader has ended */
-};
-
-static bool
-named(const char *name, const char *end)
-{
-	size_t n = strlen(name), end_n = strlen(end);
-
-	return n >= end_n && strcmp(name + n - end_n, end) == 0;
-}
+#include "producer/input_live.h"
+#include "producer/input_state.h"
 
 static enum input_form
 form_of(const char *name)
 {
-	return named(name, ".txt") || named(name, ".txt.gz") || named(name, ".txt.zst")
-		   ? INPUT_WHOLE_FILE
-		   : INPUT_JSON_LINES;
+	return live_scan_is_text(name) ? INPUT_WHOLE_FILE : INPUT_JSON_LINES;
 }
 
 /* Opens file_at; what is wrong with its bytes is kept in `refused`, to become a reject. */
@@ -73,9 +42,8 @@ open_file(struct input *in, struct failure *f)
 	return code;
 }
 
-/* Gives the records cut so far to the queue. */
-static enum fail_code
-pass_on(struct input *in, struct failure *f)
+enum fail_code
+input_pass_on(struct input *in, struct failure *f)
 {
 	struct input_chunk *c;
 
@@ -87,15 +55,15 @@ pass_on(struct input *in, struct failure *f)
 	return chunk_queue_put(in->queue, c, f);
 }
 
-static enum fail_code
-cut_all(struct input *in, struct failure *f)
+enum fail_code
+input_cut_all(struct input *in, struct failure *f)
 {
 	bool full;
 
 	do {
 		if (record_cutter_cut(in->cutter, &full, f) != FAIL_NONE)
 			return f->code;
-		if (full && pass_on(in, f) != FAIL_NONE)
+		if (full && input_pass_on(in, f) != FAIL_NONE)
 			return f->code;
 	} while (full);
 	return FAIL_NONE;
@@ -122,20 +90,19 @@ read_stream(struct input *in, struct failure *f)
 		if (code != FAIL_NONE && code != FAIL_TIMEOUT)
 			return code;
 		in->used = used_before + stream_used(in->stream);
-		if (code == FAIL_TIMEOUT && pass_on(in, f) != FAIL_NONE)
+		if (code == FAIL_TIMEOUT && input_pass_on(in, f) != FAIL_NONE)
 			return f->code;
 		if (code == FAIL_NONE && got == 0)
 			break;
 		record_cutter_feed(in->cutter, got);
-		if (cut_all(in, f) != FAIL_NONE)
+		if (input_cut_all(in, f) != FAIL_NONE)
 			return f->code;
 	}
 	return record_cutter_end(in->cutter, NULL, f);
 }
 
-/* Reads the file or program that is open, and closes it. */
-static enum fail_code
-read_one(struct input *in, uint64_t used_after, struct failure *f)
+enum fail_code
+input_read_one(struct input *in, uint64_t used_after, struct failure *f)
 {
 	enum fail_code code;
 
@@ -149,7 +116,7 @@ read_one(struct input *in, uint64_t used_after, struct failure *f)
 		return code;
 	if (in->used < used_after)
 		in->used = used_after;
-	return pass_on(in, f);
+	return input_pass_on(in, f);
 }
 
 static enum fail_code
@@ -158,12 +125,12 @@ read_all(struct input *in, struct failure *f)
 	uint64_t used_after = 0;
 
 	if (in->command != NULL)
-		return read_one(in, 0, f);
+		return input_read_one(in, 0, f);
 	for (size_t i = 0; i < in->file_at; i++)
 		used_after += in->files->file[i].size_bytes;
 	while (in->file_at < in->files->n) {
 		used_after += in->files->file[in->file_at].size_bytes;
-		if (read_one(in, used_after, f) != FAIL_NONE)
+		if (input_read_one(in, used_after, f) != FAIL_NONE)
 			return f->code;
 		in->file_at++;
 		if (in->file_at < in->files->n && open_file(in, f) != FAIL_NONE)
@@ -178,9 +145,10 @@ reader(void *argument)
 	struct input *in = argument;
 	struct failure f = {0};
 
-	if (read_all(in, &f) == FAIL_NONE)
+	if ((in->live != NULL ? input_live_read(in, &f) : read_all(in, &f)) == FAIL_NONE)
 		f.code = FAIL_NONE;
-	record_cutter_place(in->cutter, &in->end.byte, &in->end.line, &in->end.records);
+	if (in->live == NULL)
+		record_cutter_place(in->cutter, &in->end.byte, &in->end.line, &in->end.records);
 	chunk_queue_finish(in->queue, &f);
 	return NULL;
 }
@@ -306,6 +274,7 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	    .command = o->exec,
 	    .folder = in->folder,
 	    .resume = from == NULL ? 0 : from->document,
+	    .says_resume = o->follow,
 	    .stop_fd = in->stop_fd,
 	    .idle_ms = INPUT_FLUSH_MS,
 	};
@@ -327,6 +296,12 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	if (stream_open_program(&in->stream, &p, f) != FAIL_NONE)
 		return f->code;
 	record_cutter_start(in->cutter, in->command, INPUT_JSON_LINES, 0, 1);
+	if (from != NULL && o->follow && !o->repeats) {
+		record_cutter_start(
+		    in->cutter, in->command, INPUT_JSON_LINES, from->byte, from->line);
+		record_cutter_number(in->cutter, from->document);
+		return FAIL_NONE;
+	}
 	if (from != NULL)
 		record_cutter_skip(in->cutter, from->byte, from->document, true);
 	if (from != NULL && from->ended)
@@ -355,7 +330,9 @@ input_open(struct input **out, const struct input_options *o, const struct input
 	if (code == FAIL_NONE)
 		code = record_cutter_open(&in->cutter, o->max_document_bytes, chunk_bytes, f);
 	if (code == FAIL_NONE)
-		code = o->exec != NULL ? open_command(in, o, from, f) : open_files(in, o, from, f);
+		code = o->exec != NULL   ? open_command(in, o, from, f)
+		       : o->live != NULL ? input_live_open(in, o, from, f)
+					 : open_files(in, o, from, f);
 	if (code == FAIL_NONE)
 		code = start_thread(in, f);
 	if (code != FAIL_NONE) {
@@ -377,6 +354,7 @@ input_close(struct input *in)
 		pthread_join(in->thread, NULL);
 	}
 	stream_close(in->stream);
+	input_live_close(in->live);
 	record_cutter_close(in->cutter);
 	chunk_queue_close(in->queue);
 	file_list_close(in->files);

@@ -19,6 +19,9 @@
  * before are skipped. Where no record starts at the place given, the data are not those of the run
  * before, which is FAIL_DATA.
  *
+ * A program that is followed has RIFFLE_RESUME=<document> in its environment, and begins there: its
+ * first record is that document, counted from 0 over all runs.
+ *
  * An appended run goes on where the input ended before: its files, now, must begin with those of
  * the run before, in the same order, and the last of them may have grown by whole lines.
  *
@@ -43,13 +46,29 @@ enum {
 
 enum input_form { INPUT_JSON_LINES, INPUT_WHOLE_FILE }; /* .txt is INPUT_WHOLE_FILE */
 
+struct arrivals_portion;
+struct reading;
+
+/* Of an input whose files keep arriving: reading.h and live_scan.h say how they are read. */
+struct input_live_options {
+	struct reading *reading; /* what was read so far; the reader's until input_close() */
+	/* Makes portions durable; called by the reader thread before it reads them. */
+	enum fail_code (*keep)(
+	    void *opaque, const struct arrivals_portion *p, size_t n, struct failure *f);
+	void *opaque;
+	bool last; /* the input ends with what is there: a last line without its end is one, too */
+};
+
 struct input_options {
 	const struct config_list *patterns; /* or exec; borrowed while opening */
 	const char *folder;                 /* patterns and exec are relative to it */
 	const char *exec;
 	uint32_t lane, lanes;
 	uint64_t max_document_bytes;
-	uint64_t chunk_bytes; /* 0: INPUT_CHUNK_BYTES */
+	uint64_t chunk_bytes;                  /* 0: INPUT_CHUNK_BYTES */
+	const struct input_live_options *live; /* NULL: the files that are there are all */
+	bool follow;  /* waits for files; a program is told where to begin (RIFFLE_RESUME) */
+	bool repeats; /* with follow: the program begins with its first record all the same */
 };
 
 /* Where to start: after a resume, the record that held the last published token. */

@@ -1,6 +1,10 @@
 #include "producer/produce.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,16 +24,28 @@ enum {
 	ATTEMPT_GOOD_MS = 60000, /* one that lasted so long does not count */
 };
 
+/* One lane of one input. */
+struct job {
+	struct produce *p;
+	size_t *member; /* owned: domains that share the input, by index in the configuration */
+	bool *wanted;   /* owned: which of them to write */
+	size_t members_n;
+	bool held_out, live;
+	uint32_t lane;
+	char label[NAME_MAX_BYTES + 64];
+	rd_kafka_t *reader; /* while it runs */
+};
+
 struct produce {
 	const struct produce_options *o;
 	const struct config *config;
 	struct tokenizer *tokenizer;
-	rd_kafka_t *reader;
 	bool *wanted; /* [domains_n of the configuration] */
-	bool *done;   /* the same: its train input is */
-	/* The domains of the input at hand. */
-	size_t *member;
-	bool *member_wanted;
+	bool *done;   /* the same: its train input is listed */
+	struct job *job;
+	size_t jobs_n, jobs_room;
+	uint32_t workers;   /* of each job */
+	volatile bool stop; /* of all jobs */
 };
 
 static bool
@@ -91,29 +107,31 @@ open_tokenizer(struct produce *p, struct failure *f)
 }
 
 static enum fail_code
-open_reader(struct produce *p, struct failure *f)
+open_reader(struct job *job, struct failure *f)
 {
 	struct kafka_options o = {
-	    .role = KAFKA_READER, .properties = &p->config->kafka, .client = "produce-resume"};
+	    .role = KAFKA_READER, .properties = &job->p->config->kafka, .client = "produce-resume"};
 
-	return kafka_open(&p->reader, &o, f);
+	return kafka_open(&job->reader, &o, f);
 }
 
 static enum fail_code
-open_kafka(struct produce *p, struct failure *f)
+check_topics(const struct produce *p, struct failure *f)
 {
 	struct kafka_options o = {
 	    .role = KAFKA_ADMIN, .properties = &p->config->kafka, .client = "produce-admin"};
 	rd_kafka_t *admin;
+	enum fail_code code;
 
 	if (kafka_open(&admin, &o, f) != FAIL_NONE)
 		return f->code;
-	if (kafka_wait_broker(admin, FIRST_ANSWER_MS, f) == FAIL_NONE &&
-	    topics_check(admin, p->config, 1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS, ASK_TIMEOUT_MS,
-		f) == FAIL_NONE)
-		open_reader(p, f);
+	code = kafka_wait_broker(admin, FIRST_ANSWER_MS, f);
+	if (code == FAIL_NONE)
+		code = topics_check(admin, p->config,
+		    1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS | 1U << TOPIC_ARRIVALS, ASK_TIMEOUT_MS,
+		    f);
 	kafka_close(admin);
-	return p->reader == NULL ? f->code : FAIL_NONE;
+	return code;
 }
 
 /* A pause that a stop cuts short. */
@@ -126,96 +144,312 @@ pause_ms(int ms, const volatile bool *stop)
 		clock_pause_ms(PAUSE_SLICE_MS);
 }
 
+/* Whether a lane that failed may be run again, after a pause and with a new reader. */
+static bool
+is_worth_again(struct job *job, const struct lane_options *o, int attempt, struct failure *f)
+{
+	if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
+	    attempt == PRODUCE_ATTEMPTS_MAX || *o->stop)
+		return false;
+	log_warning("produce: PRODUCE-RETRY attempt=%d of=%d %s: %s", attempt, PRODUCE_ATTEMPTS_MAX,
+	    o->label, f->text);
+	pause_ms(AGAIN_MS << (attempt - 1), o->stop);
+	if (*o->stop) {
+		fail(f, FAIL_STOPPED, "stopped");
+		return false;
+	}
+	kafka_close(job->reader);
+	job->reader = NULL;
+	return true;
+}
+
 /*
  * Runs one lane to its end. The idempotent producer of librdkafka 2.0.2 can fail for good after a
  * broker restart: the lane is then resumed with a new one, as after a crash. The reader is new,
  * too: one that met a broker without leaders can go on answering "unknown partition" from memory.
  */
 static enum fail_code
-run_lane(struct produce *p, struct lane_options *o, struct failure *f)
+run_lane(struct job *job, struct lane_options *o, struct failure *f)
 {
 	for (int attempt = 1;; attempt++) {
 		int64_t began_ms = clock_ms();
 
-		o->reader = p->reader;
+		if (job->reader == NULL && open_reader(job, f) != FAIL_NONE)
+			return f->code;
+		o->reader = job->reader;
 		if (lane_run(o, f) == FAIL_NONE)
 			return FAIL_NONE;
+		if (*o->mismatch && o->follow && !o->repeats &&
+		    job->p->config->domains[o->domain[0]].exec != NULL) {
+			log_info("produce: %s: the program did not begin at document "
+				 "RIFFLE_RESUME; taking it for one that prints all again",
+			    o->label);
+			o->repeats = true;
+			continue;
+		}
 		if (clock_ms() - began_ms > ATTEMPT_GOOD_MS)
 			attempt = 1;
-		if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
-		    attempt == PRODUCE_ATTEMPTS_MAX || *o->stop)
-			return fail_within(f, "%s", o->label);
-		log_warning("produce: PRODUCE-RETRY attempt=%d of=%d %s: %s", attempt,
-		    PRODUCE_ATTEMPTS_MAX, o->label, f->text);
-		pause_ms(AGAIN_MS << (attempt - 1), o->stop);
-		if (*o->stop)
-			return fail(f, FAIL_STOPPED, "stopped");
-		kafka_close(p->reader);
-		p->reader = NULL;
-		if (open_reader(p, f) != FAIL_NONE)
-			return f->code;
+		if (!is_worth_again(job, o, attempt, f))
+			return f->code == FAIL_STOPPED ? f->code : fail_within(f, "%s", o->label);
 	}
 }
 
 static enum fail_code
-run_input(struct produce *p, size_t members, bool held_out, struct failure *f)
+run_job(struct job *job, struct failure *f)
 {
-	const struct config_domain *d = &p->config->domains[p->member[0]];
-	uint32_t first = p->o->one_lane ? p->o->lane : 0;
-	uint32_t end = p->o->one_lane ? p->o->lane + 1 : d->partitions;
-	char label[NAME_MAX_BYTES + 64];
+	const struct produce *p = job->p;
+	bool mismatch = false;
 	struct lane_options o = {
 	    .config = p->config,
 	    .tokenizer = p->tokenizer,
-	    .domain = p->member,
-	    .wanted = p->member_wanted,
-	    .domains_n = members,
-	    .held_out = held_out,
+	    .domain = job->member,
+	    .wanted = job->wanted,
+	    .domains_n = job->members_n,
+	    .held_out = job->held_out,
 	    .append = p->o->append,
-	    .lanes = d->partitions,
-	    .workers = p->o->workers,
-	    .label = label,
-	    .stop = p->o->stop,
+	    .follow = p->o->follow && job->live,
+	    .seal = p->o->seal,
+	    .mismatch = &mismatch,
+	    .lane = job->lane,
+	    .lanes = p->config->domains[job->member[0]].partitions,
+	    .workers = p->workers,
+	    .label = job->label,
+	    .stop = &p->stop,
 	};
+	enum fail_code code = run_lane(job, &o, f);
 
-	for (o.lane = first; o.lane < end; o.lane++) {
-		int used =
-		    snprintf(label, sizeof(label), "%s%s", d->name, held_out ? ".valid" : "");
+	kafka_close(job->reader);
+	job->reader = NULL;
+	return code;
+}
 
-		if (members > 1)
-			used += snprintf(
-			    label + used, sizeof(label) - (size_t)used, "+%zu", members - 1);
-		if (d->partitions > 1)
-			snprintf(label + used, sizeof(label) - (size_t)used,
-			    " lane %" PRIu32 "/%" PRIu32, o.lane, d->partitions);
-		if (run_lane(p, &o, f) != FAIL_NONE)
-			return f->code;
+/* ---- what there is to do ---- */
+
+static void
+name_job(struct job *job)
+{
+	const struct config_domain *d = &job->p->config->domains[job->member[0]];
+	size_t room = sizeof(job->label), used;
+
+	used = (size_t)snprintf(job->label, room, "%s%s", d->name, job->held_out ? ".valid" : "");
+	if (job->members_n > 1)
+		used +=
+		    (size_t)snprintf(job->label + used, room - used, "+%zu", job->members_n - 1);
+	if (d->partitions > 1)
+		snprintf(job->label + used, room - used, " lane %" PRIu32 "/%" PRIu32, job->lane,
+		    d->partitions);
+}
+
+static enum fail_code
+add_job(struct produce *p, const size_t *member, size_t n, bool held_out, uint32_t lane,
+    struct failure *f)
+{
+	struct job *job;
+
+	if (p->jobs_n == p->jobs_room) {
+		size_t room = 2 * p->jobs_room + 16;
+		struct job *grown = realloc(p->job, room * sizeof(*grown));
+
+		if (grown == NULL)
+			return fail_memory(f);
+		p->job = grown;
+		p->jobs_room = room;
 	}
+	job = &p->job[p->jobs_n++];
+	*job = (struct job){.p = p, .members_n = n, .held_out = held_out, .lane = lane};
+	job->member = calloc(n, sizeof(*job->member));
+	job->wanted = calloc(n, sizeof(*job->wanted));
+	if (job->member == NULL || job->wanted == NULL)
+		return fail_memory(f);
+	for (size_t k = 0; k < n; k++) {
+		job->member[k] = member[k];
+		job->wanted[k] = held_out || p->wanted[member[k]];
+	}
+	job->live = p->config->domains[member[0]].live;
+	name_job(job);
 	return FAIL_NONE;
 }
 
-/* The input of domain i with all that share it, unless that is done; then its held-out files. */
 static enum fail_code
-run_domain(struct produce *p, size_t i, struct failure *f)
+add_input(struct produce *p, const size_t *member, size_t n, bool held_out, struct failure *f)
+{
+	uint32_t first = p->o->one_lane ? p->o->lane : 0;
+	uint32_t end = p->o->one_lane ? p->o->lane + 1 : p->config->domains[member[0]].partitions;
+
+	for (uint32_t lane = first; lane < end; lane++)
+		if (add_job(p, member, n, held_out, lane, f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/* The input of domain i with all that share it, unless that is listed; then its held-out files. */
+static enum fail_code
+add_domain(struct produce *p, size_t i, size_t *member, struct failure *f)
 {
 	const struct config_domain *d = &p->config->domains[i];
 	size_t members = 0;
 
-	for (size_t k = 0; !p->done[i] && k < p->config->domains_n; k++) {
-		if (k != i && !same_input(d, &p->config->domains[k]))
-			continue;
-		p->member[members] = k;
-		p->member_wanted[members++] = p->wanted[k];
-	}
+	for (size_t k = 0; !p->done[i] && k < p->config->domains_n; k++)
+		if (k == i || same_input(d, &p->config->domains[k]))
+			member[members++] = k;
 	for (size_t k = 0; k < members; k++)
-		p->done[p->member[k]] = true;
-	if (members > 0 && run_input(p, members, false, f) != FAIL_NONE)
+		p->done[member[k]] = true;
+	if (members > 0 && add_input(p, member, members, false, f) != FAIL_NONE)
 		return f->code;
-	if (d->valid.n == 0)
+	return d->valid.n == 0 ? FAIL_NONE : add_input(p, &i, 1, true, f);
+}
+
+static enum fail_code
+list_jobs(struct produce *p, struct failure *f)
+{
+	size_t n = p->config->domains_n;
+	size_t *member = calloc(n, sizeof(*member));
+	enum fail_code code = member == NULL ? fail_memory(f) : FAIL_NONE;
+
+	for (size_t i = 0; i < n && code == FAIL_NONE; i++)
+		if (p->wanted[i])
+			code = add_domain(p, i, member, f);
+	free(member);
+	return code;
+}
+
+/* ---- running ---- */
+
+/* A thread: one job that follows, or all that do not, one after the other. */
+struct runner {
+	struct produce *p;
+	struct job *job; /* NULL: all that do not follow */
+	pthread_t thread;
+	atomic_bool over;
+	struct failure f;
+};
+
+static enum fail_code
+run_jobs(struct produce *p, struct job *only, struct failure *f)
+{
+	if (only != NULL)
+		return run_job(only, f);
+	for (size_t i = 0; i < p->jobs_n; i++)
+		if (!(p->o->follow && p->job[i].live) && run_job(&p->job[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+static void *
+runner_main(void *argument)
+{
+	struct runner *r = argument;
+
+	r->f.code = run_jobs(r->p, r->job, &r->f);
+	r->over = true;
+	return NULL;
+}
+
+/* The signals of the program are for its main thread. */
+static enum fail_code
+start_runner(struct runner *r, struct failure *f)
+{
+	sigset_t all, before;
+	int refused;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	refused = pthread_create(&r->thread, NULL, runner_main, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (refused == 0)
 		return FAIL_NONE;
-	p->member[0] = i;
-	p->member_wanted[0] = true;
-	return run_input(p, 1, true, f);
+	errno = refused;
+	return fail_errno(f, FAIL_IO, "produce: a thread cannot be started");
+}
+
+/* Waits for all; the first that fails stops the others, and its failure is that of all. */
+static enum fail_code
+watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+	bool over;
+
+	do {
+		over = true;
+		if (*p->o->stop)
+			p->stop = true;
+		for (size_t i = 0; i < n; i++) {
+			over = over && r[i].over;
+			if (!r[i].over || r[i].f.code == FAIL_NONE || r[i].f.code == FAIL_STOPPED ||
+			    code != FAIL_NONE)
+				continue;
+			*f = r[i].f;
+			code = f->code;
+			p->stop = true;
+		}
+		if (!over)
+			clock_pause_ms(PAUSE_SLICE_MS);
+	} while (!over);
+	return code;
+}
+
+static enum fail_code
+run_all(struct produce *p, struct failure *f)
+{
+	struct runner *r = calloc(p->jobs_n + 1, sizeof(*r));
+	enum fail_code code = FAIL_NONE;
+	size_t n = 1, started = 0;
+
+	if (r == NULL)
+		return fail_memory(f);
+	r[0].p = p; /* those that do not follow */
+	for (size_t i = 0; i < p->jobs_n; i++)
+		if (p->o->follow && p->job[i].live) {
+			r[n].p = p;
+			r[n++].job = &p->job[i];
+		}
+	p->workers = p->o->workers / (uint32_t)n;
+	p->workers = p->workers == 0 ? 1 : p->workers;
+	if (n > PRODUCE_FOLLOW_MAX)
+		code = fail(f, FAIL_CONFIG, "--follow: %zu lanes are more than %d: name domains",
+		    n - 1, PRODUCE_FOLLOW_MAX - 1);
+	while (code == FAIL_NONE && started < n) {
+		code = start_runner(&r[started], f);
+		started += code == FAIL_NONE;
+	}
+	if (code != FAIL_NONE)
+		p->stop = true;
+	if (started > 0) {
+		struct failure late;
+
+		if (watch_runners(p, r, started, &late) != FAIL_NONE && code == FAIL_NONE) {
+			*f = late;
+			code = late.code;
+		}
+	}
+	for (size_t i = 0; i < started; i++)
+		pthread_join(r[i].thread, NULL);
+	free(r);
+	return code;
+}
+
+static enum fail_code
+check_follow(const struct produce *p, struct failure *f)
+{
+	const struct config *c = p->config;
+	bool any = false;
+
+	if (!p->o->follow)
+		return FAIL_NONE;
+	if (p->o->seal)
+		return fail(f, FAIL_USAGE,
+		    "--follow and --seal exclude each other: end what follows, then seal");
+	for (size_t i = 0; i < c->domains_n; i++) {
+		any = any || (p->wanted[i] && c->domains[i].live);
+		if (p->o->domains_n > 0 && p->wanted[i] && !c->domains[i].live)
+			return fail(f, FAIL_USAGE,
+			    "--follow: domain %s is not live; set domains.%s.live: true, or leave "
+			    "it out",
+			    c->domains[i].name, c->domains[i].name);
+	}
+	if (!any)
+		return fail(f, FAIL_USAGE, "--follow: no domain of %s has live: true", c->path);
+	return FAIL_NONE;
 }
 
 static enum fail_code
@@ -225,17 +459,13 @@ run(struct produce *p, struct failure *f)
 
 	p->wanted = calloc(n, sizeof(*p->wanted));
 	p->done = calloc(n, sizeof(*p->done));
-	p->member = calloc(n, sizeof(*p->member));
-	p->member_wanted = calloc(n, sizeof(*p->member_wanted));
-	if (p->wanted == NULL || p->done == NULL || p->member == NULL || p->member_wanted == NULL)
+	if (p->wanted == NULL || p->done == NULL)
 		return fail_memory(f);
-	if (choose_domains(p, f) != FAIL_NONE || open_tokenizer(p, f) != FAIL_NONE ||
-	    open_kafka(p, f) != FAIL_NONE)
+	if (choose_domains(p, f) != FAIL_NONE || check_follow(p, f) != FAIL_NONE ||
+	    list_jobs(p, f) != FAIL_NONE || open_tokenizer(p, f) != FAIL_NONE ||
+	    check_topics(p, f) != FAIL_NONE)
 		return f->code;
-	for (size_t i = 0; i < n; i++)
-		if (p->wanted[i] && run_domain(p, i, f) != FAIL_NONE)
-			return f->code;
-	return FAIL_NONE;
+	return run_all(p, f);
 }
 
 enum fail_code
@@ -251,11 +481,13 @@ produce_run(const struct produce_options *given, struct failure *f)
 			    : processors > PRODUCE_WORKERS_MAX ? PRODUCE_WORKERS_MAX
 							       : (uint32_t)processors;
 	code = run(&p, f);
-	kafka_close(p.reader);
 	tokenizer_close(p.tokenizer);
+	for (size_t i = 0; i < p.jobs_n; i++) {
+		free(p.job[i].member);
+		free(p.job[i].wanted);
+	}
+	free(p.job);
 	free(p.wanted);
 	free(p.done);
-	free(p.member);
-	free(p.member_wanted);
 	return code == FAIL_STOPPED ? FAIL_NONE : code;
 }

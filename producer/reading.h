@@ -36,8 +36,12 @@ struct reading_portion {
 struct reading_file {
 	char *name;
 	size_t last; /* portion that was read of it last; READING_NONE */
-	/* For the producer that runs, who fills them in; 0 where nothing is known yet. */
-	uint64_t inode, device, scanned, line_next;
+	/* Of the process that runs, filled in by live_scan.c; 0 where nothing is known yet. */
+	uint64_t inode, device;
+	uint64_t scanned;     /* no line ends between the last portion and this byte */
+	uint64_t line_next;   /* the line that begins behind the last portion */
+	uint64_t quiet_bytes; /* a whole file that was so large */
+	int64_t quiet_ms;     /* at this time, and has not changed since */
 };
 
 #define READING_NONE SIZE_MAX
