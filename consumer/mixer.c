@@ -114,6 +114,13 @@ set_first_lengths(
 	return mixer_reorder(m, d, f);
 }
 
+struct mixer_source
+mixer_joined_rules(void)
+{
+	return (struct mixer_source){
+	    .on_end = CONFIG_END_REPEAT, .on_dry = MIXER_DRY_WAIT, .short_ones = true};
+}
+
 void
 mixer_set_rules(struct mixer *m, struct domain *d, const struct mixer_source *s)
 {

@@ -132,7 +132,7 @@ enum fail_code mixer_open(struct mixer **out, const struct mixer_plan *p, struct
 /*
  * The same from the last ledger record. Domains, lengths, weights, positions, the epoch size and
  * pending changes are the ledger's; phases, on_end, max_epochs, on_dry, catch_up and short_ones are
- * the plan's (a domain that joined by request and is not in the plan: repeat, wait, full ones).
+ * the plan's (a domain that joined by request and is not in the plan: repeat, wait, short ones).
  * FAIL_DATA: the ledger contradicts itself. FAIL_CONFIG as above.
  */
 enum fail_code mixer_resume(

@@ -351,8 +351,9 @@ static enum fail_code
 add_joining(
     struct mixer *m, const struct control *c, const struct mixer_source *s, struct failure *f)
 {
-	const struct mixer_plan rules = {
+	const struct mixer_plan plan = {
 	    .schedule = m->schedule, .weights_unit = m->weights_unit, .epoch_size = m->epoch_size};
+	struct mixer_source source;
 	struct domain *d;
 	int known = mixer_domain_named(m, c->domain);
 
@@ -370,8 +371,14 @@ add_joining(
 		return fail(f, FAIL_DATA,
 		    "%llu draws a round are too few for a domain more: each is drawn at least once",
 		    (unsigned long long)m->epoch_size);
-	if (mixer_check_source(&rules, s, f) != FAIL_NONE ||
-	    mixer_add_domain(m, s, &d, f) != FAIL_NONE)
+	source = mixer_joined_rules();
+	source.name = s->name;
+	source.live = s->live;
+	source.partitions_n = s->partitions_n;
+	source.sequences = s->sequences;
+	source.sealed = s->sealed;
+	if (mixer_check_source(&plan, &source, f) != FAIL_NONE ||
+	    mixer_add_domain(m, &source, &d, f) != FAIL_NONE)
 		return f->code;
 	d->joined = true;
 	m->now.cursor[m->domains_n - 1].state = LEDGER_JOINING;

@@ -41,13 +41,13 @@ check_domain(const struct ledger_domain *l, size_t i, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Rules of a domain that joined by request and is not in the plan: the presets. */
+/* What the ledger says of a domain, and its rules. */
 static struct mixer_source
 source_of(
     const struct mixer_plan *p, const struct ledger_domain *l, uint64_t *sequences, bool *sealed)
 {
 	const struct mixer_source *planned = mixer_source_named(p, l->name);
-	struct mixer_source s = {.on_end = CONFIG_END_REPEAT};
+	struct mixer_source s = mixer_joined_rules();
 
 	if (planned != NULL)
 		s = *planned;

@@ -138,6 +138,9 @@ enum fail_code mixer_add_domain(
 /* The plan's domain of that name; NULL: it has none. */
 const struct mixer_source *mixer_source_named(const struct mixer_plan *p, const char *name);
 
+/* The rules of a domain that no plan names: no configuration says more of it than its topic. */
+struct mixer_source mixer_joined_rules(void);
+
 /* Takes what a plan says about the end and the drought of a domain. */
 void mixer_set_rules(struct mixer *m, struct domain *d, const struct mixer_source *s);
 
