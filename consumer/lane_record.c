@@ -11,6 +11,8 @@ enum {
 struct batch_head
 lane_record_head(const struct lane_mix *mix, const struct mixer *m, uint64_t step, bool last)
 {
+	const char *phase = mixer_phase_name(m);
+
 	return (struct batch_head){
 	    .mix = {mix->name, strlen(mix->name)},
 	    .schedule = mix->schedule,
@@ -18,8 +20,8 @@ lane_record_head(const struct lane_mix *mix, const struct mixer *m, uint64_t ste
 	    .lanes = mix->lanes,
 	    .global_batch = mix->global_batch,
 	    .version = mixer_version(m),
-	    .phase = {"", 0},
-	    .lr_scale = 1,
+	    .phase = {phase, strlen(phase)},
+	    .lr_scale = mixer_lr_scale(m),
 	    .lead = mix->lead,
 	    .tokenizer = mix->tokenizer,
 	    .last = last,

@@ -150,14 +150,14 @@ void
 mixer_correct_tokens(struct mixer *m, uint32_t domain, uint32_t tokens)
 {
 	assert(domain < m->domains_n && tokens <= m->sequence_length + 1);
-	assert(m->weights_unit == MIXER_BY_SEQUENCES);
-	m->now.cursor[domain].tokens -= m->sequence_length + 1 - tokens;
+	if (m->weights_unit == MIXER_BY_SEQUENCES) /* else they were asked for, or decided by */
+		m->now.cursor[domain].tokens -= m->sequence_length + 1 - tokens;
 }
 
 void
 mixer_set_control_next(struct mixer *m, int64_t offset)
 {
-	assert(offset >= m->control_next);
+	assert(offset >= 0); /* back, where the topic was made anew */
 	m->control_next = offset;
 }
 
