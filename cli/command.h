@@ -56,6 +56,7 @@ struct command {
 	ROW(status)                                                                                \
 	ROW(plan)                                                                                  \
 	ROW(inspect)                                                                               \
+	ROW(replay)                                                                                \
 	ROW(retain)                                                                                \
 	ROW(tokenize)
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-COMMANDS = ["config", "topics", "produce", "mix", "read", "status", "plan", "inspect", "retain", "tokenize"]
+COMMANDS = ["config", "topics", "produce", "mix", "read", "status", "plan", "inspect", "replay", "retain", "tokenize"]
 MIXING = ["topics", "produce", "mix", "read", "status", "plan"]  # commands that load a configuration
 
 GOOD = """\
@@ -114,8 +114,7 @@ def test_a_wrong_option_is_one_sentence_and_exit_2(fails, command):
 def test_wrong_values_of_common_options(fails, command):
     see = f"; see riffle {command} --help"
     fails(2, f"riffle {command}: --config: needs a value: FILE{see}", command, "-c")
-    if command != "plan":  # it asks no broker
-        fails(2, f"riffle {command}: -X: not a property: x (NAME=VALUE){see}", command, "-X", "x", "-c", "y")
+    fails(2, f"riffle {command}: -X: not a property: x (NAME=VALUE){see}", command, "-X", "x", "-c", "y")
     fails(2, f"riffle {command}: --quiet: takes no value, but has one: --quiet=1{see}", command, "--quiet=1")
 
 
