@@ -18,8 +18,8 @@ static const struct option_row rows[] = {
     {.name = "check",
 	.kind = OPTION_FLAG,
 	.at = AT(check),
-	.help = "read and check the file of -c, and open nothing else: no source, broker or "
-		"tokenizer"},
+	.help = "read and check the file of -c, with the weights and folders that it names, and "
+		"open nothing else: no source, broker or tokenizer"},
 };
 
 static void

@@ -1,14 +1,17 @@
 /*
  * config.h -- the one YAML file that describes a corpus and a mix, read once, then constant.
  *
- * A table in config.c has a row for every key: path, type, destination, range, preset, help. The
- * table is the parser, the range check, the unknown-key error, `riffle config --keys` and
+ * A table in config_rows.c has a row for every key: path, type, destination, range, preset, help.
+ * The table is the parser, the range check, the unknown-key error, `riffle config --keys` and
  * docs/CONFIG.md. Messages read "run.yml:4: mix.lanes: out of range: 0 (1 to 4096)".
  *
  * Invariants, established by config_open():
  *   domains are sorted by the bytes of their names and names are distinct and valid;
  *   mix.weight has one entry a domain, in the same order, finite, >= 0, not all zero;
- *   lanes divides global_batch; no two topics have one name; one lane's record fits 64 MiB.
+ *   phases' start_step increases strictly, their names are distinct, and under each of them some
+ *   domain has a weight;
+ *   lanes divides global_batch; no two topics have one name; one lane's record fits 64 MiB;
+ *   no key is without effect: keys that need another one (keep: packing none) have it.
  */
 #ifndef COMMON_CONFIG_H
 #define COMMON_CONFIG_H
@@ -30,6 +33,9 @@ enum {
 	CONFIG_PROPERTIES_MAX = 1024,     /* under kafka */
 	CONFIG_RECORD_MAX = 64 << 20,     /* bytes of one lane's batch record */
 	CONFIG_KEEP_BYTES_MAX = 64 << 10, /* of one document, by `keep` */
+	CONFIG_FIELDS_MAX = 64,           /* of `keep` */
+	CONFIG_PHASES_MAX = 1024,
+	CONFIG_WEIGHTS_BYTES_MAX = 16 << 20, /* of a file of weights */
 };
 
 struct config_list {
@@ -82,8 +88,8 @@ struct config_domain {
 	double catch_up;        /* >= 1: at most so many times its share while it is paid back */
 	enum config_packing packing; /* what a sequence is made of */
 	enum config_long over_long;  /* packing none: a document of more than S + 1 tokens */
-	/* Packing none, both or neither: dotted paths of what has no loss and what has, instead of
-	 * `text`. */
+	/* Packing none: dotted paths of what has no loss and what has, instead of `text`. Both
+	 * NULL, or response alone: then all is prompt. */
 	char *prompt, *response;
 	struct config_list keep; /* packing none: dotted paths of fields whose bytes go along */
 	int line;                /* where the domain stands in the file */
@@ -135,6 +141,8 @@ struct config {
 	uint64_t max_document_bytes;
 	uint32_t replication;
 	uint32_t min_insync_replicas;
+	char *domains_from; /* a folder, relative as above; NULL: none. Its domains are in `domains`
+			     */
 	size_t domains_n;
 	struct config_domain *domains;
 	struct config_mix mix;
@@ -142,7 +150,8 @@ struct config {
 };
 
 /*
- * Gives *out, to be ended with config_close(). Reads and checks the whole file; opens nothing else.
+ * Gives *out, to be ended with config_close(). Reads and checks the whole file, and where it names
+ * them a file of weights and a folder of domains; opens nothing else.
  * RIFFLE_BOOTSTRAP, where set, replaces bootstrap.servers. FAIL_CONFIG names file, line and key.
  */
 enum fail_code config_open(struct config **out, const char *path, struct failure *f);

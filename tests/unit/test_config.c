@@ -297,8 +297,10 @@ test_missing_keys_say_what_they_are_for(void **unused)
 		"9: mix.lanes: is missing (partitions of the batch topic, L: the largest number "
 		"of ranks; divides `global_batch`, and the record of a lane is at most 64 MiB)"},
 	    {13, "",
-		"9: mix.weights: is missing (a map from each domain to its share, or `uniform`; "
-		"at least 0, one above 0; normalised, so they need not sum to 1)"},
+		"9: mix.weights: is missing (a map from each domain to its share, at least 0, one "
+		"above 0, normalised, so that they need not sum to 1; `FILE.json` with such a map, "
+		"relative to the folder of this file; `uniform`; or `size`: shares as in all "
+		"sequences end to end)"},
 	};
 	struct config *c;
 	struct failure f;
@@ -310,6 +312,9 @@ test_missing_keys_say_what_they_are_for(void **unused)
 	assert_non_null(strstr(f.text,
 	    "none.yml:1: domains: is missing (a map from the name of a domain to its keys"));
 }
+
+#define WEIGHTS_ARE                                                                                \
+	"must be a map from domain to number, FILE.json with such a map, uniform, or size"
 
 static void
 test_a_value_of_the_wrong_shape_is_refused(void **unused)
@@ -333,12 +338,9 @@ test_a_value_of_the_wrong_shape_is_refused(void **unused)
 	    {14, "kafka: {a: }",
 		"14: kafka.a: has no value (a librdkafka property; \"\" is an empty one)"},
 	    {14, "kafka: {\"\": a}", "14: kafka: a property has no name"},
-	    {13, "  weights: flat",
-		"13: mix.weights: is flat (must be a map from domain to number, or uniform)"},
-	    {13, "  weights: [1, 2]",
-		"13: mix.weights: is a list (must be a map from domain to number, or uniform)"},
-	    {13, "  weights:",
-		"13: mix.weights: is empty (must be a map from domain to number, or uniform)"},
+	    {13, "  weights: flat", "13: mix.weights: is flat (" WEIGHTS_ARE ")"},
+	    {13, "  weights: [1, 2]", "13: mix.weights: is a list (" WEIGHTS_ARE ")"},
+	    {13, "  weights:", "13: mix.weights: is empty (" WEIGHTS_ARE ")"},
 	    {13, "  weights: {code: [1], web: 1}",
 		"13: mix.weights.code: is a map or a list (must be a number, at least 0)"},
 	    {11, "  global_batch:",
