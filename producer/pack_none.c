@@ -60,10 +60,12 @@ none_add(struct pack *p, const struct pack_document *d, const uint32_t *id, uint
 	assert(goes_on || n->head == n->tokens.n); /* the document before is out */
 	if (!goes_on && begin_document(n, d, first, f) != FAIL_NONE)
 		return f->code;
-	memmove(n->tokens.token, n->tokens.token + n->head,
-	    (n->tokens.n - n->head) * sizeof(*n->tokens.token));
-	n->tokens.n -= n->head;
-	n->head = 0;
+	if (n->head > 0) {
+		n->tokens.n -= n->head;
+		memmove(n->tokens.token, n->tokens.token + n->head,
+		    n->tokens.n * sizeof(*n->tokens.token));
+		n->head = 0;
+	}
 	return pack_tokens_add(&n->tokens, id + first, end - first, f);
 }
 
