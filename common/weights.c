@@ -29,7 +29,6 @@ check(const double *raw, const char *const *name, size_t n, double temperature, 
 	return FAIL_NONE;
 }
 
-/* Largest raw weight first: dividing by it keeps pow() and the sum within a double's range. */
 static double
 largest(const double *raw, size_t n)
 {
@@ -62,16 +61,21 @@ index_of_heaviest(const uint64_t *weight, size_t n)
 	return best;
 }
 
-/* Each weight over the largest one, tempered. */
+/*
+ * Weights within 0 to 1 in proportion: scaled by a power of two, which is exact, so that sums stay
+ * within a double's range; tempered, over the largest one.
+ */
 static void
 temper(double *share, const double *raw, size_t n, double temperature)
 {
 	double max = largest(raw, n);
+	int exponent;
 
+	frexp(max, &exponent);
 	for (size_t i = 0; i < n; i++) {
-		share[i] = raw[i] / max;
-		if (temperature != 1.0 && share[i] > 0)
-			share[i] = power_of(share[i], 1 / temperature);
+		share[i] = ldexp(raw[i], -exponent);
+		if (temperature != 1.0 && raw[i] / max > 0)
+			share[i] = power_of(raw[i] / max, 1 / temperature);
 	}
 }
 
@@ -85,7 +89,7 @@ round_shares(uint64_t *out, double *share, const double *raw, size_t n, uint64_t
 	for (size_t i = 0; i < n; i++)
 		sum += share[i];
 	for (size_t i = 0; i < n; i++) {
-		double exact = share[i] / sum * (double)total;
+		double exact = share[i] * (double)total / sum;
 
 		out[i] = (uint64_t)exact;
 		share[i] = exact - (double)out[i];
@@ -195,6 +199,8 @@ weights_share(uint64_t *out, const double *raw, const char *const *name, size_t 
 		temper(share, raw, n, temperature);
 		sum = pairwise_sum(share, n);
 	}
+	if (temperature == 1.0 && fabs(sum - 1) <= WEIGHTS_SUM_SLACK)
+		sum = 1;
 	for (size_t i = 0; i < n; i++)
 		out[i] = weights_bits(share[i] / sum);
 	return FAIL_NONE;

@@ -21,6 +21,8 @@
 
 enum { WEIGHTS_MAX = 4096 };
 
+#define WEIGHTS_SUM_SLACK 1e-9
+
 /*
  * Fills out[n], which sums to `total`, up to 2^40. FAIL_CONFIG: a weight is negative or not finite,
  * all are zero, temperature is not positive, or more weights are positive than `total` has draws.
@@ -35,7 +37,9 @@ enum fail_code weights_quantise(uint64_t *out, const double *raw, const char *co
 
 /*
  * For the schedule `greedy`: out[i] has the bits of the double w_i / sum, the sum being that of
- * NumPy's float64 arrays (eight running sums, halves from 128 on), as Megatron-LM normalises.
+ * NumPy's float64 arrays (eight running sums, halves from 128 on). Weights that sum to 1 but for
+ * WEIGHTS_SUM_SLACK are taken as they were written: dividing them by 0.9999999999999999 would
+ * change the index at ties.
  */
 enum fail_code weights_share(uint64_t *out, const double *raw, const char *const *name, size_t n,
     double temperature, struct failure *f);
