@@ -167,6 +167,12 @@ enum fail_code config_need_mix(const struct config *c, struct failure *f);
 /* Index of a domain by name; -1: there is none. */
 int config_domain_index(const struct config *c, const char *name);
 
+/*
+ * Sum of the weights as written, of a phase or (NULL) of the mix, which is then normalised. NAN:
+ * they are by size.
+ */
+double config_weights_sum(const struct config *c, const struct config_phase *phase);
+
 /* Path relative to the configuration's folder -> path for open(). Gives *out (free). */
 enum fail_code config_resolve(
     char **out, const struct config *c, const char *path, struct failure *f);

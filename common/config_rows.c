@@ -77,10 +77,9 @@ const struct config_key config_keys[] = {
 	.help =
 	    "a folder, each of whose sub-folders (but hidden ones) is a domain of that name; its"
 	    " `train` is the `.jsonl`, `.json` and `.txt` files in it, plain, gzip or zstd, at"
-	    " least one where the domain is not live. Other keys of such a domain, and a `train` "
-	    "or `exec` instead of its files, stand under"
-	    " `domains`, where there can be more domains, too. Relative to the folder of this"
-	    " file"},
+	    " least one where the domain is not live. Other keys of such a domain, and a `train` or"
+	    " `exec` instead of its files, stand under `domains`, where there can be more domains,"
+	    " too. Relative to the folder of this file"},
     {CONFIG_DOMAIN_PREFIX "train", CONFIG_LIST, AT_DOMAIN(train),
 	.help =
 	    "its files, as a path or a list of paths with brace ranges and globs:"

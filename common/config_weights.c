@@ -29,6 +29,17 @@ config_no_weights(const struct config *c)
 	return weight;
 }
 
+double
+config_weights_sum(const struct config *c, const struct config_phase *phase)
+{
+	double sum = 0;
+
+	for (size_t d = 0; d < c->domains_n; d++)
+		sum +=
+		    phase == NULL || isnan(phase->weight[d]) ? c->mix.weight[d] : phase->weight[d];
+	return sum;
+}
+
 /* "run.yml:4: mix.weights.web: WHAT", or "run.yml:4: mix.weights: w.json: web: WHAT". */
 static enum fail_code
 fail_weight(const struct weights *w, int line, const char *name, const char *what)
