@@ -5,16 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "common/kafka.h"
 #include "common/log.h"
 #include "common/names.h"
 
-enum { ASK_TIMEOUT_MS = 30000, EVENTS_MAX = 16 };
+enum { ASK_TIMEOUT_MS = 30000, SLICE_MS = 100, EVENTS_MAX = 16 };
 
 struct control_feed {
 	rd_kafka_t *rk;
 	char topic[TOPIC_MAX_BYTES + 1];
 	int64_t offset_next;
+	bool at_end;                 /* was met since the last seek */
 	rd_kafka_message_t *waiting; /* NULL: none */
 	rd_kafka_message_t *taken;   /* what the last record borrows from */
 	struct control control;
@@ -81,6 +83,7 @@ control_feed_seek(struct control_feed *c, int64_t offset_next, struct failure *f
 	int64_t low, high;
 
 	forget(c);
+	c->at_end = false;
 	if (kafka_watermarks(c->rk, c->topic, 0, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	c->offset_next = offset_next;
@@ -102,24 +105,51 @@ control_feed_seek(struct control_feed *c, int64_t offset_next, struct failure *f
 	return fail_within(f, "topic %s", c->topic);
 }
 
-enum fail_code
-control_feed_waits(struct control_feed *c, bool *waits, struct failure *f)
+/* Takes events until a record waits; the first may be waited for. */
+static enum fail_code
+poll(struct control_feed *c, int timeout_ms, struct failure *f)
 {
 	for (int i = 0; c->waiting == NULL && i < EVENTS_MAX; i++) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(c->rk, 0);
+		rd_kafka_message_t *m = rd_kafka_consumer_poll(c->rk, i == 0 ? timeout_ms : 0);
+		rd_kafka_resp_err_t err;
 
 		if (m == NULL)
 			break;
-		if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset >= c->offset_next) {
+		err = m->err;
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset >= c->offset_next) {
 			c->waiting = m;
 			break;
 		}
-		if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-		    m->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE) {
-			rd_kafka_message_destroy(m);
+		rd_kafka_message_destroy(m);
+		c->at_end = c->at_end || err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+		if (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+		    err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
 			return control_feed_seek(c, c->offset_next, f);
-		}
-		rd_kafka_message_destroy(m); /* the end; other errors mend */
+		/* other errors mend */
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+control_feed_waits(struct control_feed *c, bool *waits, struct failure *f)
+{
+	if (c->waiting == NULL && poll(c, 0, f) != FAIL_NONE)
+		return f->code;
+	*waits = c->waiting != NULL;
+	return FAIL_NONE;
+}
+
+enum fail_code
+control_feed_catch_up(struct control_feed *c, int timeout_ms, bool *waits, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+
+	while (c->waiting == NULL && !c->at_end) {
+		if (poll(c, SLICE_MS, f) != FAIL_NONE)
+			return f->code;
+		if (clock_ms() >= deadline_ms)
+			return fail(f, FAIL_BROKER, "topic %s: nothing came within %d ms", c->topic,
+			    timeout_ms);
 	}
 	*waits = c->waiting != NULL;
 	return FAIL_NONE;

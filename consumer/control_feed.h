@@ -47,6 +47,13 @@ enum fail_code control_feed_seek(struct control_feed *c, int64_t offset_next, st
 /* *waits: a record is there. Costs no question to the broker. FAIL_BROKER: it cannot be read. */
 enum fail_code control_feed_waits(struct control_feed *c, bool *waits, struct failure *f);
 
+/*
+ * The same, waiting until a record is there or the topic's end was met: what was asked before the
+ * mixer started is answered before it takes a step.
+ */
+enum fail_code control_feed_catch_up(
+    struct control_feed *c, int timeout_ms, bool *waits, struct failure *f);
+
 /* Takes the record that waits. Only after control_feed_waits() has said that there is one. */
 enum fail_code control_feed_take(
     struct control_feed *c, struct control_feed_record *out, struct failure *f);

@@ -149,8 +149,9 @@ mixer_set_tokens(struct mixer *m, mixer_tokens *tokens, void *opaque)
 void
 mixer_correct_tokens(struct mixer *m, uint32_t domain, uint32_t tokens)
 {
-	assert(domain < m->domains_n && tokens <= m->sequence_length + 1);
-	if (m->weights_unit == MIXER_BY_SEQUENCES) /* else they were asked for, or decided by */
+	assert(domain < m->domains_n);
+	if (m->weights_unit == MIXER_BY_SEQUENCES &&
+	    tokens <= m->sequence_length) /* else they were asked for, or decided by */
 		m->now.cursor[domain].tokens -= m->sequence_length + 1 - tokens;
 }
 

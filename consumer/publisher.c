@@ -194,7 +194,7 @@ reject_headers(const struct publisher_reject *r)
 	    {"riffle.error.topic", r->topic},
 	    {"riffle.error.partition", partition},
 	    {"riffle.error.offset", offset},
-	    {"riffle.error.ordinal", ordinal},
+	    {"riffle.error.ordinal", r->domain == NULL ? NULL : ordinal},
 	    {"riffle.error.reason", r->reason},
 	};
 	size_t n = sizeof(header) / sizeof(header[0]);
@@ -204,7 +204,8 @@ reject_headers(const struct publisher_reject *r)
 	snprintf(offset, sizeof(offset), "%" PRId64, r->offset);
 	snprintf(ordinal, sizeof(ordinal), "%" PRIu64, r->ordinal);
 	for (size_t i = 0; h != NULL && i < n; i++)
-		rd_kafka_header_add(h, header[i].name, -1, header[i].value, -1);
+		if (header[i].value != NULL)
+			rd_kafka_header_add(h, header[i].name, -1, header[i].value, -1);
 	return h;
 }
 
