@@ -81,8 +81,11 @@ check_domain(const struct config *c, const struct yaml_node *root, const struct 
 		return config_fail_domain(c, root, d, "valid", f,
 		    "valid without train: give train or exec, from which the mix is drawn");
 	if (!files && !program)
-		return config_fail_domain(
-		    c, root, d, "", f, "has no source: give train (files) or exec (a program)");
+		return config_fail_domain(c, root, d, "", f,
+		    c->domains_from == NULL
+			? "has no source: give train (files) or exec (a program)"
+			: "has no source: the folder of domains_from has no sub-folder of that "
+			  "name; make one, or give train (files) or exec (a program)");
 	if (program && d->partitions > 1)
 		return config_fail_domain(c, root, d, "partitions", f,
 		    "one program cannot be dealt to several producers: must be 1 with exec");

@@ -152,14 +152,15 @@ parse(const struct weights *w, json_t **out, FILE *file)
 	errno = 0;
 	*out = json_load_callback(
 	    read_some, &source, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &why);
-	if (*out != NULL)
-		return FAIL_NONE;
+	/* For the parser both are the end of the file, which may come where a map is complete. */
 	if (source.over)
 		return config_fail(w->c, w->line, w->key, w->f, "%s: has more than %d bytes",
 		    w->file, CONFIG_WEIGHTS_BYTES_MAX);
 	if (ferror(file))
 		return config_fail(
 		    w->c, w->line, w->key, w->f, "reading %s: %s", w->file, strerror(errno));
+	if (*out != NULL)
+		return FAIL_NONE;
 	if (json_error_code(&why) == json_error_out_of_memory)
 		return fail_memory(w->f);
 	return config_fail(

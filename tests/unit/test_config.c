@@ -84,8 +84,10 @@ static const char all_keys[] =
     "domains:\n"
     "  a: {train: x.jsonl, valid: [v.jsonl], text: doc.body, partitions: 4, live: true,\n"
     "      on_end: drop, where: {field: meta.source, equals: A}}\n"
-    "  b: {train: x.jsonl, partitions: 4, live: true, on_end: stop,\n"
+    "  b: {train: x.jsonl, partitions: 4, live: true, on_end: stop, on_dry: lend, catch_up: 3,\n"
     "      where: {equals: \"true\", field: web}}\n"
+    "  c: {train: y, max_epochs: 2, packing: none, over_long: truncate, prompt: p,\n"
+    "      response: r, keep: [id]}\n"
     "mix:\n"
     "  name: m\n"
     "  seed: 18446744073709551615\n"
@@ -94,6 +96,11 @@ static const char all_keys[] =
     "  max_lead_steps: 0\n"
     "  runs: [one, two]\n"
     "  weights: uniform\n"
+    "  schedule: deficit\n"
+    "  weights_unit: sequences\n"
+    "  phases:\n"
+    "    - {name: x, start_step: 5, weights: {a: 1, c: 2}, temperature: 2, lr_scale: 0.5}\n"
+    "    - {start_step: 6}\n"
     "  temperature: 0.5\n"
     "  window: 4\n"
     "  permute: false\n"
@@ -104,7 +111,7 @@ static const char all_keys[] =
     "kafka: {a.b: 1, ssl: true, empty: \"\"}\n";
 
 static void
-test_every_key_can_be_given(void **unused)
+test_keys_that_go_together_can_all_be_given(void **unused)
 {
 	struct config *c;
 	struct failure f;
@@ -130,6 +137,9 @@ test_every_key_can_be_given(void **unused)
 	assert_true(c->domains[0].live);
 	assert_int_equal(c->domains[0].on_end, CONFIG_END_DROP);
 	assert_int_equal(c->domains[1].on_end, CONFIG_END_STOP);
+	assert_true(c->domains[1].catch_up == 3);
+	assert_int_equal(c->domains[2].over_long, CONFIG_LONG_TRUNCATE);
+	assert_int_equal(c->mix.phases_n, 2);
 	assert_true(c->mix.seed == UINT64_MAX);
 	assert_int_equal(c->mix.max_lead_steps, 0);
 	assert_string_equal(c->mix.runs.text[1], "two");
@@ -929,7 +939,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_file_fills_the_struct_and_presets_the_rest),
 	    cmocka_unit_test(test_a_mix_fills_the_struct_and_presets_the_rest),
-	    cmocka_unit_test(test_every_key_can_be_given),
+	    cmocka_unit_test(test_keys_that_go_together_can_all_be_given),
 	    cmocka_unit_test(test_a_file_without_a_mix_describes_a_corpus),
 	    cmocka_unit_test(test_unknown_and_duplicate_keys_are_named),
 	    cmocka_unit_test(test_missing_keys_say_what_they_are_for),
