@@ -17,7 +17,7 @@
 #include "consumer/feed.h"
 #include "consumer/mixer.h"
 
-enum { ASSEMBLER_AHEAD_DRAWS = 1 << 16 }; /* and at least one step */
+enum { ASSEMBLER_AHEAD_DRAWS = 1 << 14 }; /* and at least one step */
 
 struct assembler;
 
