@@ -17,7 +17,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { ENVELOPE_BYTES = 10, PLACE_BYTES = 12, HEAD_BYTES = 120, LEDGER_BYTES = 20000, TAKE = 1024 };
+enum {
+	ENVELOPE_BYTES = 10,
+	PLACE_BYTES = 12,
+	HEAD_BYTES = 120,
+	LEDGER_BYTES = 20000,
+	TAKE = 1024,
+	READ_MS = 10000
+};
 
 static const char *const reader_properties[][2] = {
     {"group.id", "bench"},
@@ -115,11 +122,12 @@ next_message(struct bench *b)
 {
 	for (;;) {
 		if (b->taken_at == b->taken_n) {
-			b->taken_n = rd_kafka_consume_batch_queue(b->queue, 1000, b->taken, TAKE);
+			b->taken_n =
+			    rd_kafka_consume_batch_queue(b->queue, READ_MS, b->taken, TAKE);
 			b->taken_at = 0;
 			if (b->taken_n <= 0)
 				die("reading",
-				    "nothing came for a second: are the topics long enough?");
+				    "nothing came for ten seconds: are the topics long enough?");
 			if (b->began == 0)
 				b->began = seconds();
 		}

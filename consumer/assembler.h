@@ -23,7 +23,7 @@
 #include "consumer/mixer.h"
 
 enum {
-	ASSEMBLER_AHEAD_DRAWS = 1 << 16, /* and at least one step */
+	ASSEMBLER_AHEAD_DRAWS = 1 << 14, /* and at least one step */
 	ASSEMBLER_RENEW_DRAWS = 1 << 13,
 };
 

@@ -331,7 +331,11 @@ feed_release(struct feed *d, const struct mixer_draw *draw)
 
 	assert(b != NULL && b->uses > 0);
 	b->uses--;
+	b->released++;
 	b->last_use = d->tick++;
+	/* Every sequence is out: this epoch does not come back to the block. */
+	if (b->uses == 0 && b->released >= b->count && b->state == FEED_READY)
+		drop_block(d, b);
 }
 
 size_t

@@ -4,9 +4,9 @@
  * The mixer runs a copy of itself ahead and announces every draw with feed_want(); the feed loads
  * the blocks those draws fall into, in the order of first use, at most FEED_LOADS_MAX partitions at
  * a time, each for one block, and copies the payloads out, so that no fetch buffer stays pinned.
- * A block whose announced draws are all done is evicted, oldest use first, when room is needed;
- * only feed_urge() may load past the budget. A block whose partition has grown since it was loaded
- * goes through the queue again for the rest.
+ * A block goes when all its sequences were drawn; one without announced draws is evicted, oldest
+ * use first, when room is needed; only feed_urge() may load past the budget. A block whose partition
+ * has grown since it was loaded goes through the queue again for the rest.
  *
  *     QUEUED --room, and its partition is free--> LOADING --last sequence--> READY --evicted-->
  * gone

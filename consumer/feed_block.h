@@ -38,6 +38,7 @@ struct feed_block {
 	enum feed_state state;
 	bool urgent;
 	uint64_t uses;     /* announced draws that are not released */
+	uint64_t released; /* draws */
 	uint64_t last_use; /* tick of the last release */
 	uint64_t bytes;    /* held by chunks */
 	uint64_t expected; /* bytes, while it is loading */

@@ -228,6 +228,8 @@ run(struct mix *m, struct loop *l, bool *done, struct failure *f)
 	}
 	if (ended ? mix_publish_end(m, f) != FAIL_NONE : commit_open(m, l, f) != FAIL_NONE)
 		return f->code;
+	if (mix_wait_visible(m, f) != FAIL_NONE)
+		return f->code;
 	*done = true;
 	log_end(m, l, ended ? "ended" : *m->o->stop ? "stopped" : "paused");
 	return FAIL_NONE;

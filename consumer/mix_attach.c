@@ -5,13 +5,19 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/clock.h"
 #include "common/kafka.h"
 #include "common/log.h"
 #include "common/topics.h"
 #include "consumer/mix_config.h"
 #include "consumer/mix_state.h"
 
-enum { ASK_TIMEOUT_MS = 30000, FIRST_ANSWER_MS = 10000 };
+enum {
+	ASK_TIMEOUT_MS = 30000,
+	FIRST_ANSWER_MS = 10000,
+	VISIBLE_MS = 10000,
+	VISIBLE_PAUSE_MS = 5,
+};
 
 /* ---- once ---- */
 
@@ -202,23 +208,31 @@ mix_tell_feed(struct mix *m, const struct mixer *mixer, struct failure *f)
 static enum fail_code
 check_no_batches(struct mix *m, struct failure *f)
 {
+	size_t n = m->config->mix.lanes;
+	int32_t *lane = calloc(n, sizeof(*lane));
+	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
 	char topic[TOPIC_MAX_BYTES + 1];
+	enum fail_code code = FAIL_NONE;
 
 	names_topic(topic, m->config->mix.name, "batches");
-	for (uint32_t lane = 0; lane < m->config->mix.lanes; lane++) {
-		int64_t low, high;
-
-		if (kafka_watermarks(m->reader, topic, (int32_t)lane, &low, &high, ASK_TIMEOUT_MS,
-			f) != FAIL_NONE)
-			return f->code;
-		if (high > 0)
-			return fail(f, FAIL_DATA,
+	if (lane == NULL || low == NULL || high == NULL)
+		code = fail_memory(f);
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		lane[i] = (int32_t)i;
+	if (code == FAIL_NONE)
+		code =
+		    kafka_watermarks_many(m->reader, topic, lane, n, low, high, ASK_TIMEOUT_MS, f);
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		if (high[i] > 0)
+			code = fail(f, FAIL_DATA,
 			    "topic %s is empty and topic %s is not: the ledger was deleted, and "
 			    "steps would come a second time; delete both topics, or start a mix "
 			    "of another name",
 			    m->ledger_topic, topic);
-	}
-	return FAIL_NONE;
+	free(lane);
+	free(low);
+	free(high);
+	return code;
 }
 
 /*
@@ -264,6 +278,32 @@ mix_still_ours(struct mix *m, struct failure *f)
 		code = check_not_fenced(m, &last, f);
 	ledger_clear(&last);
 	return code;
+}
+
+enum fail_code
+mix_wait_visible(struct mix *m, struct failure *f)
+{
+	int64_t step = (int64_t)mixer_step_next(assembler_mixer(m->assembler));
+	int64_t deadline_ms = clock_ms() + VISIBLE_MS;
+	bool visible = false;
+
+	while (!visible) {
+		struct ledger last = {0};
+		bool found;
+
+		if (read_ledger(m, &last, &found, f) != FAIL_NONE)
+			return f->code;
+		visible = found && last.step_next >= step;
+		ledger_clear(&last);
+		if (!visible && clock_ms() >= deadline_ms)
+			return fail(f, FAIL_TIMEOUT,
+			    "the last transaction is committed but topic %s does not show it "
+			    "after %d s: the broker has not written its markers yet",
+			    m->ledger_topic, VISIBLE_MS / 1000);
+		if (!visible)
+			clock_pause_ms(VISIBLE_PAUSE_MS);
+	}
+	return FAIL_NONE;
 }
 
 static enum fail_code

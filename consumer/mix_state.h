@@ -73,6 +73,11 @@ void mix_close(struct mix *m);
  */
 enum fail_code mix_attach(struct mix *m, struct failure *f);
 void mix_detach(struct mix *m);
+/*
+ * Waits until readers see the last commit: a commit is answered when it is decided, and the broker
+ * writes the markers that show it afterwards. FAIL_TIMEOUT, FAIL_BROKER.
+ */
+enum fail_code mix_wait_visible(struct mix *m, struct failure *f);
 /* FAIL_FENCED: another mixer's START stands in the ledger. FAIL_BROKER: it could not be read. */
 enum fail_code mix_still_ours(struct mix *m, struct failure *f);
 /* Tells the feed of the mixer's domains that it does not know yet. */

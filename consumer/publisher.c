@@ -74,11 +74,26 @@ failed(struct failure *f, rd_kafka_error_t *error, const char *attempted)
 	return f->code;
 }
 
+/*
+ * Makes the topics known to the handle. Records for a topic that it has never asked about lie still
+ * until its next round of metadata, a second later (librdkafka 2.0.2).
+ */
+static enum fail_code
+open_topic(struct publisher *p, rd_kafka_topic_t **out, const char *name, struct failure *f)
+{
+	int partitions;
+
+	*out = rd_kafka_topic_new(p->rk, name, NULL);
+	if (*out == NULL)
+		return fail_memory(f);
+	return kafka_partitions(p->rk, name, &partitions, PUBLISHER_TIMEOUT_MS, f);
+}
+
 enum fail_code
 publisher_open(struct publisher **out, const struct publisher_options *o, struct failure *f)
 {
 	struct publisher *p = calloc(1, sizeof(*p));
-	char topic[TOPIC_MAX_BYTES + 1];
+	char batches[TOPIC_MAX_BYTES + 1], ledger[TOPIC_MAX_BYTES + 1];
 	rd_kafka_error_t *error;
 
 	if (p == NULL)
@@ -86,15 +101,12 @@ publisher_open(struct publisher **out, const struct publisher_options *o, struct
 	if (open_producer(p, o, f) != FAIL_NONE)
 		goto failed;
 	names_topic(p->group, o->mix, "mixer");
-	names_topic(topic, o->mix, "batches");
-	p->batches = rd_kafka_topic_new(p->rk, topic, NULL);
-	names_topic(topic, o->mix, "ledger");
-	p->ledger = rd_kafka_topic_new(p->rk, topic, NULL);
-	p->rejects = rd_kafka_topic_new(p->rk, o->rejects_topic, NULL);
-	if (p->batches == NULL || p->ledger == NULL || p->rejects == NULL) {
-		fail_memory(f);
+	names_topic(batches, o->mix, "batches");
+	names_topic(ledger, o->mix, "ledger");
+	if (open_topic(p, &p->batches, batches, f) != FAIL_NONE ||
+	    open_topic(p, &p->ledger, ledger, f) != FAIL_NONE ||
+	    open_topic(p, &p->rejects, o->rejects_topic, f) != FAIL_NONE)
 		goto failed;
-	}
 	error = rd_kafka_init_transactions(p->rk, 2 * PUBLISHER_TIMEOUT_MS);
 	if (error != NULL) {
 		failed(f, error, "taking over the transactions of this mix");

@@ -1,0 +1,43 @@
+"""riffle mix while its broker is away: the broker is killed in the middle of a mix and comes back.
+
+The broker is this test's own; the run's shared one is left alone.
+"""
+
+import json
+import os
+import signal
+
+import pytest
+
+from test_broker import cluster, wait_gone  # noqa: F401 (a fixture)
+from test_mix import configure, fill, read, wait_for  # noqa: F401 (fixtures)
+
+
+@pytest.fixture
+def bootstrap(cluster):  # noqa: F811
+    return cluster("up").stdout.strip()
+
+
+def test_a_mixer_outlives_its_broker_and_the_steps_are_those_of_a_calm_mix(
+        riffle, fill, configure, read, cluster, bootstrap):  # noqa: F811
+    fill("a", "b")
+    weights = {"a": 0.7, "b": 0.3}
+    calm, hit = configure(weights, "calm"), configure(weights, "hit")
+    mixer = riffle.popen("mix", "-c", hit, "--until-step", 1000000)
+
+    def position():
+        return json.loads(riffle("status", "-c", hit, "--json").stdout)["mix"]["step_next"]
+
+    wait_for(lambda: position() > 0, "the first step")
+    pid = cluster.pid()
+    os.kill(pid, signal.SIGKILL)
+    wait_gone(pid)
+    assert cluster("up").stdout.strip() == bootstrap
+    before = position()
+    wait_for(lambda: position() > before, "a step after the broker came back", seconds=90)
+    mixer.send_signal(signal.SIGTERM)
+    assert mixer.wait(timeout=15) == 0
+    steps = min(position(), 300)
+    assert steps > before or before >= 300
+    riffle("mix", "-c", calm, "--until-step", steps)
+    assert read(calm, steps) == read(hit, steps)
