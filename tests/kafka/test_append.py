@@ -201,3 +201,24 @@ def test_two_appends_by_way_of_json_status(corpus):
     append_all(corpus)
     after = domain()
     assert after["sealed_length"] == after["sequences"] == halfway["sequences"]
+
+
+def test_a_mix_draws_every_sequence_around_ends_in_the_middle(corpus, tmp_path):
+    """An End takes an offset, so that ordinals and offsets drift apart: the mixer reads past it in any order."""
+    for i in range(4):
+        (corpus.folder / f"{i}.jsonl").write_text(lines(texts(150, i)))
+    corpus.config["domains"] = {"a": {"train": ["0.jsonl"], "on_end": "stop"}}
+    corpus.config["mix"] = {"name": corpus.name + "m", "seed": 3, "global_batch": 1, "lanes": 1, "weights": {"a": 1},
+                            "max_lead_steps": 0}
+    corpus.create().produce()
+    for i in range(1, 4):
+        corpus.config["domains"]["a"]["train"] = [f"{{0..{i}}}.jsonl"]
+        corpus.write()
+        corpus.produce("--append")
+    kept, ends = partition(corpus.values("a"))
+    assert len(ends) == 4 and len(kept) > 500
+    corpus.riffle("mix", "-c", corpus.path)
+    out = corpus.riffle("read", "-c", corpus.path, "--format", "jsonl", "--from-step", 0).stdout
+    drawn = {q["ordinal"]: q["tokens"] for q in map(json.loads, out.splitlines())}
+    assert sorted(drawn) == list(range(len(kept)))
+    assert all(drawn[i] == tokens(decode(v)) for i, v in enumerate(kept))
