@@ -127,7 +127,7 @@ submit_frames(struct lane *l, struct lane_stream *s, struct failure *f)
 
 /*
  * Leaves out a sequence of a window that is packed again: the log has it. The last one of these
- * must be the last one there, token by token.
+ * must be the last one there, with the same tokens of the same documents.
  */
 static enum fail_code
 skip_sequence(struct lane *l, struct lane_stream *s, struct pack_sequence *q, struct failure *f)
@@ -136,7 +136,8 @@ skip_sequence(struct lane *l, struct lane_stream *s, struct pack_sequence *q, st
 	bool same = q->window == r->window - s->skip + 1;
 
 	if (same && --s->skip == 0)
-		same = resume_is_last(r, q->token, l->context.sequence_length + 1);
+		same = resume_is_last(
+		    r, q->token, l->context.sequence_length + 1, q->span, q->spans_n);
 	pack_sequence_close(q);
 	if (same)
 		return FAIL_NONE;

@@ -36,21 +36,14 @@ check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_len
 	return FAIL_NONE;
 }
 
-/* The last span of the sequence is the document that the producer goes on with; where windows are
- * packed, it must make all of the sequence again. */
+/* The last span of the sequence is the document that the producer goes on with. */
 static enum fail_code
 take_tail(struct resume *out, const struct sequence_view *s, const struct sequence_span *last,
     const uint32_t *token, struct failure *f)
 {
-	bool whole = s->position.window > 0;
-	size_t start = whole ? 0 : last->start;
-	size_t n = (whole ? s->payload.count : s->payload.used) - start;
+	size_t n = s->payload.used - last->start;
 
-	if (whole != (s->position.packing == SEQUENCE_BEST_FIT))
-		return fail(f, FAIL_DATA,
-		    "its position says window %" PRIu64 ", which does not go with how it is packed",
-		    s->position.window);
-	if (!whole && (last->document != out->document || last->offset + n - 1 != out->offset))
+	if (last->document != out->document || last->offset + n - 1 != out->offset)
 		return fail(f, FAIL_DATA,
 		    "its position (document %" PRIu64 " token %" PRIu64
 		    ") is not where its last document ends",
@@ -58,9 +51,46 @@ take_tail(struct resume *out, const struct sequence_view *s, const struct sequen
 	out->tail = malloc(n * sizeof(*out->tail));
 	if (out->tail == NULL)
 		return fail_memory(f);
-	memcpy(out->tail, token + start, n * sizeof(*out->tail));
+	memcpy(out->tail, token + last->start, n * sizeof(*out->tail));
 	out->tail_n = n;
 	return FAIL_NONE;
+}
+
+/* Packing the window again must make all of the sequence again. */
+static enum fail_code
+take_window(struct resume *out, const struct sequence_view *s, const struct sequence_span *span,
+    const uint32_t *token, struct failure *f)
+{
+	const struct payload_view *p = &s->payload;
+
+	out->tail = malloc(p->count * sizeof(*out->tail));
+	out->span = calloc(p->spans_n, sizeof(*out->span));
+	if (out->tail == NULL || out->span == NULL)
+		return fail_memory(f);
+	memcpy(out->tail, token, p->count * sizeof(*out->tail));
+	out->tail_n = p->count;
+	for (; out->spans_n < p->spans_n; out->spans_n++)
+		out->span[out->spans_n] = (struct sequence_span){.start = span[out->spans_n].start,
+		    .document = span[out->spans_n].document,
+		    .offset = span[out->spans_n].offset};
+	return FAIL_NONE;
+}
+
+/* What of the sequence the input must give again. */
+static enum fail_code
+take_proof(struct resume *out, const struct sequence_view *s, const struct sequence_span *span,
+    const uint32_t *token, struct failure *f)
+{
+	bool window = s->position.window > 0;
+
+	if (s->payload.spans_n == 0)
+		return fail(f, FAIL_DATA, "it names no document");
+	if (window != (s->position.packing == SEQUENCE_BEST_FIT))
+		return fail(f, FAIL_DATA,
+		    "its position says window %" PRIu64 ", which does not go with how it is packed",
+		    s->position.window);
+	return window ? take_window(out, s, span, token, f)
+		      : take_tail(out, s, &span[s->payload.spans_n - 1], token, f);
 }
 
 static enum fail_code
@@ -85,8 +115,7 @@ decode_tail(struct resume *out, const struct sequence_view *s, struct failure *f
 		    codec, p->frame, p->frame_n, p->count, p->width, token, sizeof(*token), f);
 	if (code == FAIL_NONE) {
 		payload_lists(p, source, span, no_loss);
-		code = p->spans_n == 0 ? fail(f, FAIL_DATA, "it names no document")
-				       : take_tail(out, s, &span[p->spans_n - 1], token, f);
+		code = take_proof(out, s, span, token, f);
 	}
 	frame_codec_close(codec);
 	free(source);
@@ -212,8 +241,10 @@ resume_close(struct resume *r)
 {
 	free(r->file);
 	free(r->tail);
+	free(r->span);
 	r->file = NULL;
 	r->tail = NULL;
+	r->span = NULL;
 }
 
 void
@@ -232,10 +263,18 @@ resume_fits(const struct resume *r, const uint32_t *id, size_t n)
 }
 
 bool
-resume_is_last(const struct resume *r, const uint32_t *token, size_t n)
+resume_is_last(const struct resume *r, const uint32_t *token, size_t n,
+    const struct sequence_span *span, size_t spans_n)
 {
+	bool same = r->tail_n == n && r->spans_n == spans_n &&
+		    memcmp(token, r->tail, n * sizeof(*token)) == 0;
+
 	assert(r->state == RESUME_PARTIAL && r->window > 0);
-	return r->tail_n == n && memcmp(token, r->tail, n * sizeof(*token)) == 0;
+	for (size_t i = 0; same && i < spans_n; i++)
+		same = span[i].start == r->span[i].start &&
+		       span[i].document == r->span[i].document &&
+		       span[i].offset == r->span[i].offset;
+	return same;
 }
 
 /* Whether `a` is to be read from before `b`; at one document a record says more than an End. */

@@ -42,6 +42,8 @@ struct resume {
 	 * window, all its tokens. At least one. */
 	uint32_t *tail;
 	size_t tail_n;
+	struct sequence_span *span; /* owned: where there is a window, the last record's, */
+	size_t spans_n;             /* without what is kept */
 };
 
 /* What the configuration says; the log must say the same. */
@@ -66,8 +68,9 @@ void resume_append(struct resume *r);
 /* Whether a document with the tokens id[n] can be the one that the last record ended in. */
 bool resume_fits(const struct resume *r, const uint32_t *id, size_t n);
 
-/* Where there is a window: whether its last sequence out has the tokens token[n]. */
-bool resume_is_last(const struct resume *r, const uint32_t *token, size_t n);
+/* Where there is a window: whether its last sequence out has these tokens and spans. */
+bool resume_is_last(const struct resume *r, const uint32_t *token, size_t n,
+    const struct sequence_span *span, size_t spans_n);
 
 /*
  * The earliest place that some partition needs, in *from (which borrows from `r`); *from_start: the
