@@ -47,6 +47,7 @@ struct load {
 struct feed {
 	rd_kafka_t *rk;
 	uint64_t memory_bytes, tokenizer;
+	uint32_t block; /* sequences of a whole one */
 	struct domain *domain;
 	size_t domains_n;
 	struct load load[FEED_LOADS_MAX];
@@ -96,6 +97,7 @@ feed_open(struct feed **out, const struct feed_options *o, struct failure *f)
 		return fail_memory(f);
 	d->memory_bytes = o->memory_bytes;
 	d->tokenizer = o->tokenizer;
+	d->block = o->block;
 	d->queue_end = &d->queue;
 	if (open_reader(d, o, f) != FAIL_NONE) {
 		free(d);
@@ -333,8 +335,8 @@ feed_release(struct feed *d, const struct mixer_draw *draw)
 	b->uses--;
 	b->released++;
 	b->last_use = d->tick++;
-	/* Every sequence is out: this epoch does not come back to the block. */
-	if (b->uses == 0 && b->released >= b->count && b->state == FEED_READY)
+	/* Every sequence of a whole block is out: this epoch does not come back to it. */
+	if (b->uses == 0 && b->released >= d->block && b->state == FEED_READY)
 		drop_block(d, b);
 }
 

@@ -5,8 +5,8 @@
  * the blocks those draws fall into, in the order of first use, at most FEED_LOADS_MAX partitions at
  * a time, each for one block, and copies the payloads out, so that no fetch buffer stays pinned.
  * A block goes when all its sequences were drawn; one without announced draws is evicted, oldest
- * use first, when room is needed; only feed_urge() may load past the budget. A block whose partition
- * has grown since it was loaded goes through the queue again for the rest.
+ * use first, when room is needed; only feed_urge() may load past the budget. A block whose
+ * partition has grown since it was loaded goes through the queue again for the rest.
  *
  *     QUEUED --room, and its partition is free--> LOADING --last sequence--> READY --evicted-->
  * gone
@@ -45,6 +45,7 @@ struct feed_options {
 	uint64_t memory_bytes; /* budget of the blocks */
 	uint64_t tokenizer;    /* fingerprint that every sequence must have */
 	uint64_t block_bytes;  /* of a typical block: sizes the fetches */
+	uint32_t block;        /* sequences of a whole one; a shorter one may grow */
 };
 
 /* A sequence in a block; borrowed until its draw is released. */

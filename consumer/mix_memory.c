@@ -50,6 +50,7 @@ mix_open_feed(struct mix *m, struct failure *f)
 	struct feed_options o = {
 	    .properties = &m->config->kafka,
 	    .tokenizer = m->domains->tokenizer,
+	    .block = m->plan.block,
 	};
 
 	if (mix_check_memory(m, &o.memory_bytes, f) != FAIL_NONE)

@@ -53,6 +53,7 @@ open_feed(struct replay *r, struct failure *f)
 	    .properties = &r->o->config->kafka,
 	    .memory_bytes = r->o->config->mix.memory_bytes / 2,
 	    .tokenizer = r->now.tokenizer,
+	    .block = r->plan.plan.block,
 	    .block_bytes = r->plan.plan.block * (2 * (uint64_t)r->plan.plan.sequence_length + 256),
 	};
 
@@ -139,7 +140,12 @@ next_step(struct replay *r, struct assembled *step, bool *ended, struct failure 
 
 	do
 		code = assembler_next(r->assembler, GATHER_MS, step, ended, f);
-	while (code == FAIL_TIMEOUT && !r->bad.any && clock_ms() < deadline_ms);
+	while (code == FAIL_TIMEOUT && !r->bad.any && assembler_dry(r->assembler) == NULL &&
+	       clock_ms() < deadline_ms);
+	if (code == FAIL_TIMEOUT && assembler_dry(r->assembler) != NULL) {
+		fail_within(f, "drawn with the lengths in this record");
+		return replay_fail_ledger(r, &r->now, r->now_at, f);
+	}
 	if (code != FAIL_DATA && code != FAIL_CONFIG)
 		return code;
 	fail_within(f, "step %" PRIu64, mixer_step_next(assembler_mixer(r->assembler)));
@@ -248,8 +254,7 @@ goes_on(const struct replay *r)
 {
 	const struct ledger *a = &r->before, *b = &r->now;
 
-	if (r->assembler == NULL || b->quarantined_n != a->quarantined_n ||
-	    b->domains_n != a->domains_n)
+	if (b->quarantined_n != a->quarantined_n || b->domains_n != a->domains_n)
 		return false;
 	for (size_t i = 0; i < a->domains_n; i++) {
 		const struct ledger_domain *x = &a->domain[i], *y = &b->domain[i];
@@ -265,16 +270,24 @@ goes_on(const struct replay *r)
 	return true;
 }
 
+/* Makes the assembler stand where record k's transaction began. */
+static enum fail_code
+stand(struct replay *r, struct failure *f)
+{
+	if (r->assembler == NULL)
+		return open_assembler(r, f);
+	if (goes_on(r) ||
+	    mixer_take_snapshot(assembler_change(r->assembler), &r->now, f) == FAIL_NONE)
+		return FAIL_NONE;
+	return replay_fail_ledger(r, &r->now, r->now_at, f);
+}
+
 enum fail_code
 replay_steps(struct replay *r, struct failure *f)
 {
 	r->finding.any = false;
-	if (!goes_on(r)) {
-		assembler_close(r->assembler);
-		r->assembler = NULL;
-		if (open_assembler(r, f) != FAIL_NONE)
-			return f->code;
-	}
+	if (stand(r, f) != FAIL_NONE)
+		return f->code;
 	for (uint64_t s = (uint64_t)r->now.step_first; s < (uint64_t)r->now.step_next; s++)
 		if (take_step(r, s, f) != FAIL_NONE)
 			return f->code;
