@@ -88,8 +88,8 @@ struct config_domain {
 	double catch_up;        /* >= 1: at most so many times its share while it is paid back */
 	enum config_packing packing; /* what a sequence is made of */
 	enum config_long over_long;  /* packing none: a document of more than S + 1 tokens */
-	/* Packing none: dotted paths of what has no loss and what has, instead of `text`. Both
-	 * NULL, or response alone: then all is prompt. */
+	/* Packing none: dotted paths of what has no loss, and of what follows it and has. prompt
+	 * NULL: the document is `text`; response NULL: it is the prompt. */
 	char *prompt, *response;
 	struct config_list keep; /* packing none: dotted paths of fields whose bytes go along */
 	int line;                /* where the domain stands in the file */
