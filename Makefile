@@ -41,6 +41,11 @@ $B/core.a: $(CORE)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# For the tests of the command line's parts.
+$B/cli.a: $(filter-out $B/cli/main.o,$(call objects,cli))
+	@rm -f $@
+	$(AR) rcs $@ $^
+
 # The library is whatever riffle.o needs of the rest; only RIFFLE_API symbols are visible.
 $B/libriffle.a: $B/consumer/riffle.o $B/core.a
 	$(CC) -r -nostdlib -o $B/libriffle.o $^
@@ -65,7 +70,7 @@ $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(COMPILE) -MMD -MP -c -o $@ $<
 
-$(TESTS): $B/%: $B/%.o $B/core.a
+$(TESTS): $B/%: $B/%.o $B/cli.a $B/core.a
 	$(LINK) -o $@ $^ $(LIBS) -lcmocka
 
 $(OTHERS): $B/%: $B/%.o $B/core.a
