@@ -87,25 +87,42 @@ derive_mixed_shares(struct status *st)
 	}
 }
 
+/* Weights as they are written; `size`: of what is in the topics by now. */
+static double
+configured_weight(const struct status *st, size_t i)
+{
+	if (st->config->mix.weights_kind != CONFIG_WEIGHTS_SIZE)
+		return st->config->mix.weight[i];
+	for (size_t k = 0; k < st->domains_n; k++)
+		if (st->domain[k].configured == (int)i)
+			return (double)st->domain[k].sequences;
+	return 0;
+}
+
 /* Before the first ledger record: what the configuration intends. */
 static enum fail_code
 derive_configured_shares(struct status *st, struct failure *f)
 {
 	const struct config *c = st->config;
 	uint64_t *weight = calloc(c->domains_n, sizeof(*weight));
+	double *raw = calloc(c->domains_n, sizeof(*raw)), sum = 0;
 	const char **name = calloc(c->domains_n, sizeof(*name));
-	enum fail_code code = weight == NULL || name == NULL ? fail_memory(f) : FAIL_NONE;
+	enum fail_code code =
+	    weight == NULL || raw == NULL || name == NULL ? fail_memory(f) : FAIL_NONE;
 
-	for (size_t i = 0; code == FAIL_NONE && i < c->domains_n; i++)
+	for (size_t i = 0; code == FAIL_NONE && i < c->domains_n; i++) {
 		name[i] = c->domains[i].name;
-	if (code == FAIL_NONE)
-		code = weights_quantise(
-		    weight, c->mix.weight, name, c->domains_n, c->mix.temperature, f);
+		raw[i] = configured_weight(st, i);
+		sum += raw[i];
+	}
+	if (code == FAIL_NONE && sum > 0) /* by size nothing is intended while nothing is there */
+		code = weights_quantise(weight, raw, name, c->domains_n, c->mix.temperature, f);
 	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)
 		if (st->domain[i].configured >= 0)
 			st->domain[i].intended =
 			    (double)weight[st->domain[i].configured] / (double)WEIGHT_ONE;
 	free(weight);
+	free(raw);
 	free(name);
 	return code;
 }
