@@ -452,3 +452,30 @@ def test_a_topic_that_was_deleted_begins_anew(live, encoding):
     w.append("b.jsonl", 40)
     live.create().produce()
     check_exactly_once(live, encoding, wait_for_all(live, encoding))
+
+
+def test_domains_that_share_one_live_input_keep_one_order(live, encoding):
+    """One of two is produced alone, then the other, then both; files come before those that were read."""
+    w, folder = live.writer, live.folder / "in"
+    where = [{"train": ["in/*"], "live": True, "where": {"field": "is", "equals": name}} for name in "ab"]
+    live.config["domains"] = {"a": where[0], "b": where[1]}
+    live.create()
+    kept = {"a": [], "b": []}
+
+    def come(name):
+        with open(folder / name, "a") as out:
+            for text in w.documents(60):
+                kind = w.random.choice("ab")
+                kept[kind].append(text)
+                out.write(lines([text], **{"is": kind}))
+
+    for name, words in (("m", ["a"]), ("k", ["b"]), ("p", []), ("c", ["b"]), ("m", ["a"]), ("a", ["a", "b", "--seal"])):
+        come(f"{name}.jsonl")
+        live.produce(*words)
+    for name in "ab":
+        found, ends = partition(live.values(name))
+        got = text_of(live, encoding, found)[:-1]
+        end = decode(ends[-1][1])
+        assert end["documents"] == len(kept[name])
+        assert len(set(got)) == len(got) and set(got) <= set(kept[name])
+        assert len(kept[name]) - len(got) <= end["dropped"] + 1

@@ -275,6 +275,15 @@ test_a_domain_that_is_not_sealed_is_told_with_what_to_do(void **state)
 	st->domain[1].live = true; /* it need not be */
 	check_problem(st, NULL);
 	st = mixing();
+	st->domain[1].sequences = st->domain[1].sealed_length + 7;
+	check_problem(st,
+	    "domain web has 7 sequences behind its End, which do not count yet: `riffle produce "
+	    "web --append -c run.yml` completes them");
+	st = mixing();
+	st->domain[1].sequences = st->domain[1].sealed_length + 7;
+	st->domain[1].live = true; /* it was sealed once, and is followed again */
+	check_problem(st, NULL);
+	st = mixing();
 	st->domain[0].sequences = 0;
 	check_problem(
 	    st, "domain code is sealed and empty: its sources hold less than one sequence");
