@@ -1,6 +1,7 @@
 """riffle replay on a real broker: what it finds equal, what it finds wrong and whom it blames, what it republishes."""
 
 import collections
+import io
 import json
 import pathlib
 import random
@@ -56,6 +57,10 @@ class Topic:
         subprocess.run([self.program, "write", self.name, str(partitions)], env=self.env, check=True, input=lines,
                        text=True)
 
+    def append(self, lines):
+        subprocess.run([self.program, "append", self.name], env=self.env, check=True, text=True,
+                       input="".join(f"{p}\t0\t{r.hex()}\n" for p, r in lines))
+
     def flip(self, partition, index, at, bits=1):
         record = bytearray(self.records[partition][index])
         record[at] ^= bits
@@ -67,8 +72,22 @@ def topic(tools, bootstrap):
     return lambda name: Topic(tools, bootstrap, name)
 
 
+def control_record(**fields):
+    """A request as `riffle weights` and others write it."""
+    out = io.BytesIO()
+    value = {"kind": "WEIGHTS", "at_step": -1, "weights": [], "temperature": 0.0, "lr_scale": 0.0, "domain": "",
+             "partition": 0, "first": 0, "end": 0, "who": "test", **fields}
+    schema = fastavro.parse_schema(json.loads((ROOT / "schemas/Control.avsc").read_text()))
+    fastavro.schemaless_writer(out, schema, value)
+    prints = dict(line.split("\t") for line in (ROOT / "tests/vectors/fingerprints.tsv").read_text().splitlines()[1:])
+    return b"\xc3\x01" + int(prints["Control"], 16).to_bytes(8, "little") + out.getvalue()
+
+
+def weights(**values):
+    return [{"domain": d, "weight": float(w)} for d, w in values.items()]
+
+
 def decode_ledger(record):
-    import io
     schema = fastavro.parse_schema(json.loads((ROOT / "schemas/Ledger.avsc").read_text()))
     body = io.BytesIO(record[ENVELOPE:])
     value = fastavro.schemaless_reader(body, schema)
@@ -154,6 +173,72 @@ def test_sequences_that_were_quarantined_are_passed_over_again(riffle, fill, con
     assert mixing.stderr.count("MIX-QUARANTINE") == 3
     replay(config, 0, 60)
     replay(config, 5, 9)
+
+
+def test_requests_are_replayed_from_their_answers(riffle, fill, configure, replay, read, topic, unique):
+    """Weights twice, a skip, a leaving and a joining domain, some at a step of their own, over two runs of the mixer."""
+    fill("a", "b", "c", "d", sequences=90)
+    config = configure({"a": 5, "b": 3, "c": 1})
+    riffle("mix", "-c", config, "--until-step", 20)
+    control = topic(f"{name_of(config)}.control")
+    asked = [
+        dict(id="1", weights=weights(a=1, b=1), lr_scale=0.5),
+        dict(id="2", at_step=27, weights=weights(a=9), temperature=2.0),
+        dict(id="3", at_step=24, kind="SKIP", domain="b", first=3, end=40),
+        dict(id="4", at_step=33, kind="LEAVE", domain="c"),
+        dict(id="5", at_step=30, kind="JOIN", domain="d", weights=weights(d=4)),
+        dict(id="6", weights=weights(nobody=1)),
+        dict(id="1", weights=weights(a=100)),
+    ]
+    control.append([(0, control_record(**fields)) for fields in asked])
+    riffle("mix", "-c", config, "--until-step", 45)
+    control.append([(0, control_record(id="7", weights=weights(d=0.5)))])
+    riffle("mix", "-c", config, "--until-step", 60)
+    answers = [a for r in topic(f"{name_of(config)}.ledger").records[0] for a in decode_ledger(r)["answers"]]
+    assert [(a["id"], a["accepted"], a["step"]) for a in answers] == [
+        ("1", True, 20), ("2", True, 27), ("3", True, 24), ("4", True, 33), ("5", True, 30), ("6", False, -1), ("7", True, 45)]
+    assert ": 480 records, " in replay(config, 0, 60).stdout
+    for first, end in ((20, 21), (19, 28), (30, 34), (44, 46), (50, 60)):
+        replay(config, first, end)
+    replay(config, 15, 50, "--republish", f"{unique}-again")
+    again = configure({"a": 5, "b": 3, "c": 1}, "again", create=False)
+    assert tokens(read, again, 15, 50) == tokens(read, config, 15, 50)
+    replay(again, 15, 50)
+
+
+def length_known(ledger):
+    records = ledger.records[0]
+    return decode_ledger(records[-1])["domains"][1]["partitions"][0]["sequences"] if records else -1
+
+
+@pytest.mark.parametrize("on_dry", ["lend", "wait"])
+def test_a_live_domain_is_replayed_as_it_was_then(riffle, fill, configure, replay, read, topic, unique, on_dry, wait_for):
+    """It runs dry, grows, and is closed: each decision to wait or to lend was made with the lengths of its time."""
+    fill("a", sequences=150)
+    fill("a", "b", sequences=200, corpus=f"{unique}x")
+    source = topic(f"{unique}x.b").records[0]
+    config = configure({"a": 1, "b": 1}, domains={"b": {"live": True, "on_dry": on_dry}}, transaction_ms=20)
+    live, ledger = topic(f"{unique}.b"), f"{name_of(config)}.ledger"
+    parts = [(0, 30, 15), (30, 50, 25), (50, 110, 40), (110, len(source), 60)]
+    if on_dry == "lend":  # it goes on whatever comes, so that each part gets a run of the mixer
+        for first, end, step in parts:
+            live.append([(0, r) for r in source[first:end]])
+            riffle("mix", "-c", config, "--until-step", step)
+    else:
+        mixing = riffle.popen("mix", "-c", config, "--until-step", 60)
+        for first, end, _ in parts:
+            live.append([(0, r) for r in source[first:end]])
+            wait_for(lambda: length_known(topic(ledger)) >= min(end, 200) or mixing.poll() is not None, "the new length")
+        assert mixing.wait(timeout=60) == 0
+    lengths = {decode_ledger(r)["domains"][1]["partitions"][0]["sequences"] for r in topic(ledger).records[0]}
+    assert {30, 50, 110, 200} <= lengths
+    assert ": 480 records, " in replay(config, 0, 60).stdout
+    for first, end in ((3, 5), (30, 60), (59, 60)):
+        replay(config, first, end)
+    replay(config, 2, 58, "--republish", f"{unique}-again")
+    again = configure({"a": 1, "b": 1}, "again", create=False)
+    assert tokens(read, again, 2, 58) == tokens(read, config, 2, 58)
+    replay(again, 2, 58)
 
 
 def test_works_while_the_mix_is_running_and_for_several_mixes_of_one_corpus(riffle, fill, configure, replay, wait_for):
@@ -321,8 +406,6 @@ def test_a_ledger_that_forgets_a_quarantined_sequence_is_told_from_a_damaged_dom
     record = log.records[0][index]
     at = next(at for at in range(ENVELOPE, len(record))
               if (lambda v: v and v["quarantined"] and v["quarantined"][0]["ordinal"] == 16)(changed(record, at, 2)))
-    for i in range(index, len(log.records[0])):
-        pass
     log.flip(0, index, at, 2)
     log.write(1)
     said = blamed(replay(config, 0, 20, check=False))

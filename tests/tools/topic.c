@@ -7,6 +7,8 @@
  *     RIFFLE_BOOTSTRAP=localhost:9092 topic write TOPIC PARTITIONS
  *         deletes the topic if it is there, makes it, and produces what stdin has in that form (the
  *         offset is passed over)
+ *     RIFFLE_BOOTSTRAP=localhost:9092 topic append TOPIC
+ *         produces them to a topic that is there
  *
  * Exit 1 with a sentence on any failure.
  */
@@ -210,19 +212,17 @@ wait_leaders(rd_kafka_t *rk, const char *topic, int partitions)
 }
 
 static void
-write_topic(const char *name, int partitions)
+append_topic(const char *name)
 {
-	rd_kafka_t *admin = open_handle(KAFKA_ADMIN), *rk;
+	rd_kafka_t *rk = open_handle(KAFKA_WRITER);
+	struct failure f;
 	rd_kafka_topic_t *topic;
 	char *line = NULL;
 	size_t room = 0;
+	int partitions;
 
-	remove_topic(admin, name);
-	make_topic(admin, name, partitions);
-	wait_leaders(admin, name, partitions);
-	kafka_close(admin);
-	rk = open_handle(KAFKA_WRITER);
-	wait_leaders(rk, name, partitions);
+	if (kafka_partitions(rk, name, &partitions, WAIT_MS, &f) != FAIL_NONE || partitions == 0)
+		end_with("there is no such topic");
 	topic = rd_kafka_topic_new(rk, name, NULL);
 	while (getline(&line, &room, stdin) > 0) {
 		produce_line(topic, line);
@@ -235,6 +235,18 @@ write_topic(const char *name, int partitions)
 	kafka_close(rk);
 }
 
+static void
+write_topic(const char *name, int partitions)
+{
+	rd_kafka_t *admin = open_handle(KAFKA_ADMIN);
+
+	remove_topic(admin, name);
+	make_topic(admin, name, partitions);
+	wait_leaders(admin, name, partitions);
+	kafka_close(admin);
+	append_topic(name);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -242,8 +254,11 @@ main(int argc, char **argv)
 		read_topic(argv[2]);
 	else if (argc == 4 && strcmp(argv[1], "write") == 0)
 		write_topic(argv[2], (int)strtol(argv[3], NULL, 10));
+	else if (argc == 3 && strcmp(argv[1], "append") == 0)
+		append_topic(argv[2]);
 	else {
-		fprintf(stderr, "usage: %s read TOPIC | write TOPIC PARTITIONS\n", argv[0]);
+		fprintf(stderr, "usage: %s read TOPIC | write TOPIC PARTITIONS | append TOPIC\n",
+		    argv[0]);
 		return 2;
 	}
 	return fflush(stdout) == 0 ? 0 : 1;
