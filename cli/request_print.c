@@ -47,12 +47,10 @@ print_text(const struct told *t, const struct request_how *how)
 	if (!t->answer.accepted)
 		return; /* the reason goes to stderr, as the failure */
 	if (how->dry_run)
-		printf("would take effect at step %" PRId64 "\n", t->answer.step);
+		printf("would be accepted\n");
 	else
-		printf("%s step %" PRId64 " (request %s)\n",
-		    t->before ? "was accepted before: takes effect at"
-			      : "accepted: takes effect at",
-		    t->answer.step, t->answer.id);
+		printf("%s: request %s\n", t->before ? "was accepted before" : "accepted",
+		    t->answer.id);
 	if (*text != '\0')
 		printf("%s\n", text);
 }
