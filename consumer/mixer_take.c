@@ -137,9 +137,8 @@ find(struct mixer *m, size_t i, struct mixer_draw *draw)
 bool
 mixer_is_dry(struct mixer *m, size_t i)
 {
-	struct mixer_draw draw;
-
-	return mixer_is_dealing(m, i) && find(m, i, &draw) == TAKE_DRY;
+	return mixer_is_dealing(m, i) &&
+	       mixer_deal(&m->domain[i], m->now.cursor[i].position) == DEAL_DRY;
 }
 
 enum take
