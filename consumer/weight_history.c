@@ -6,6 +6,8 @@
 
 #include "common/weights.h"
 #include "consumer/ledger_log.h"
+#include "consumer/mix_config_plan.h"
+#include "consumer/mixer.h"
 
 enum { ASK_MS = 15000 };
 
@@ -132,6 +134,74 @@ before(struct ledger_log *log, int64_t version, int64_t step, struct ledger *out
 	return code == FAIL_TIMEOUT ? FAIL_NONE : code;
 }
 
+/* ---- versions without a record ---- */
+
+/* What is in force in `m`, by way of the record that it would write. */
+static enum fail_code
+fill_from_mixer(struct weight_history_version *v, const struct mixer *m, struct failure *f)
+{
+	struct ledger record = {0};
+	enum fail_code code = mixer_save(m, &record, f);
+
+	if (code == FAIL_NONE)
+		code = fill(v, &record, f);
+	ledger_clear(&record);
+	return code;
+}
+
+/* Steps until `version`; each one before it goes to the front of the list's end. */
+static enum fail_code
+step_until(struct weight_history *h, struct mixer *m, struct mixer_draw *draws, int64_t version,
+    size_t most, struct failure *f)
+{
+	size_t first = h->n;
+	enum mixer_result result = MIXER_DRAWN;
+
+	while (result == MIXER_DRAWN) {
+		uint64_t was = mixer_version(m);
+
+		if (mixer_step(m, draws, &result, f) != FAIL_NONE)
+			return f->code;
+		if ((int64_t)mixer_version(m) >= version)
+			break;
+		if (mixer_version(m) == was)
+			continue;
+		if (h->n == most) /* the oldest of them gives way */
+			close_version(&h->version[--h->n]);
+		memmove(&h->version[first + 1], &h->version[first],
+		    (h->n - first) * sizeof(h->version[0]));
+		h->version[first] = (struct weight_history_version){0};
+		h->n++;
+		if (fill_from_mixer(&h->version[first], m, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* Appends the versions between that of `record` and `version`, newest first. */
+static enum fail_code
+derive_between(struct weight_history *h, const struct ledger *record, int64_t version, size_t most,
+    struct failure *f)
+{
+	struct mix_config_plan plan = {0};
+	struct mixer_draw *draws = NULL;
+	struct mixer *m = NULL;
+	enum fail_code code = mix_config_plan_open(&plan, record, f);
+
+	if (code == FAIL_NONE)
+		code = mixer_resume(&m, &plan.plan, record, f);
+	if (code == FAIL_NONE) {
+		draws = calloc(plan.plan.global_batch, sizeof(*draws));
+		code = draws == NULL ? fail_memory(f) : step_until(h, m, draws, version, most, f);
+	}
+	free(draws);
+	mixer_close(m);
+	mix_config_plan_close(&plan);
+	return code;
+}
+
+/* ---- all ---- */
+
 static enum fail_code
 walk(struct weight_history *h, struct ledger_log *log, size_t most, struct failure *f)
 {
@@ -143,6 +213,9 @@ walk(struct weight_history *h, struct ledger_log *log, size_t most, struct failu
 		enum fail_code code =
 		    before(log, newest->version, newest->step, &record, &found, f);
 
+		if (code == FAIL_NONE && found && record.version + 1 < newest->version)
+			code = derive_between(h, &record, newest->version, most, f);
+		found = found && h->n < most;
 		if (code == FAIL_NONE && found)
 			code = fill(&h->version[h->n], &record, f);
 		ledger_clear(&record);

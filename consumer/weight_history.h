@@ -3,7 +3,8 @@
  *
  * Walks back from version to version by the step that each began at, so that it costs a few reads a
  * version, however long the ledger is. A version that began and ended inside one transaction stands
- * in no record of its own: it is missing here.
+ * in no record of its own: a mixer that takes the steps of that transaction again, from the record
+ * before it, tells it.
  */
 #ifndef CONSUMER_WEIGHT_HISTORY_H
 #define CONSUMER_WEIGHT_HISTORY_H
