@@ -18,30 +18,38 @@ enum {
 
 struct wait {
 	const volatile bool *stop;
-	const char *config; /* path of the file */
 	int64_t logged_ms;
+	int64_t bad_offset; /* of the foreign record that was warned of last; -1: none */
 };
 
-/*
- * *sealed: the partition's last record is an End, now in *end. Where it is none of ours, *foreign
- * says so: a producer that is still there may go on behind it, one that starts will not.
- */
+/* A producer that is still there may go on behind it; one that starts will refuse to. */
+static void
+warn_foreign(struct wait *w, const rd_kafka_message_t *msg, const char *topic, const char *why)
+{
+	if (w->bad_offset != msg->offset)
+		log_warning("mix: MIX-TAIL topic=%s partition=%" PRId32
+			    " its last record, offset %" PRId64 ": %s",
+		    topic, msg->partition, msg->offset, why);
+	w->bad_offset = msg->offset;
+}
+
+/* *sealed: the partition's last record is an End, now in *end. */
 static enum fail_code
-ask_end(rd_kafka_t *reader, const char *topic, int32_t partition, struct end_record *end,
-    bool *sealed, struct failure *foreign, struct failure *f)
+ask_end(rd_kafka_t *reader, const char *topic, int32_t partition, struct wait *w,
+    struct end_record *end, bool *sealed, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 	rd_kafka_message_t *msg;
 	enum schema_record which;
+	struct failure why;
 
 	*sealed = false;
-	foreign->code = FAIL_NONE;
 	if (kafka_last_record(reader, topic, partition, &msg, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	if (msg == NULL)
 		return FAIL_NONE;
-	if (schema_which(&which, msg->payload, msg->len, foreign) != FAIL_NONE) {
-		fail_within(foreign, "offset %" PRId64, msg->offset);
+	if (schema_which(&which, msg->payload, msg->len, &why) != FAIL_NONE) {
+		warn_foreign(w, msg, topic, why.text);
 	} else if (which == SCHEMA_END) {
 		*sealed = true;
 		code = end_decode(end, msg->payload, msg->len, f);
@@ -51,36 +59,25 @@ ask_end(rd_kafka_t *reader, const char *topic, int32_t partition, struct end_rec
 				 : fail_within(f, "topic %s partition %" PRId32, topic, partition);
 }
 
-static void
-log_waiting(const char *domain, const char *config, const char *topic, int32_t partition,
-    const struct failure *foreign)
-{
-	if (foreign->code == FAIL_NONE)
-		log_warning("mix: MIX-UNSEALED waiting for the end of domain=%s topic=%s "
-			    "partition=%" PRId32 ": `riffle produce %s -c %s` writes it",
-		    domain, topic, partition, domain, config);
-	else
-		log_warning("mix: MIX-UNSEALED waiting for the end of domain=%s topic=%s "
-			    "partition=%" PRId32 "; its last record, %s",
-		    domain, topic, partition, foreign->text);
-}
-
 static enum fail_code
-wait_end(rd_kafka_t *reader, const char *domain, const char *topic, int32_t partition,
+wait_end(rd_kafka_t *reader, const struct config_domain *c, const char *topic, int32_t partition,
     struct wait *w, struct end_record *end, struct failure *f)
 {
-	struct failure foreign;
 	bool sealed;
 
+	w->bad_offset = -1;
 	for (;;) {
-		if (ask_end(reader, topic, partition, end, &sealed, &foreign, f) != FAIL_NONE)
+		if (ask_end(reader, topic, partition, w, end, &sealed, f) != FAIL_NONE)
 			return f->code;
 		if (sealed)
 			return FAIL_NONE;
 		if (*w->stop)
-			return fail(f, FAIL_STOPPED, "stopped while waiting for domain %s", domain);
+			return fail(
+			    f, FAIL_STOPPED, "stopped while waiting for domain %s", c->name);
 		if (clock_ms() - w->logged_ms >= WAIT_LOG_MS) {
-			log_waiting(domain, w->config, topic, partition, &foreign);
+			log_warning("mix: MIX-UNSEALED waiting for the end of domain=%s topic=%s "
+				    "partition=%" PRId32 ": `riffle produce %s` writes it",
+			    c->name, topic, partition, c->name);
 			w->logged_ms = clock_ms();
 		}
 		clock_pause_ms(ASK_AGAIN_MS);
@@ -120,7 +117,7 @@ ask_domain(struct domains *d, size_t i, rd_kafka_t *reader, const struct config 
 	for (size_t p = 0; p < facts->partitions_n; p++) {
 		struct end_record end;
 
-		if (wait_end(reader, c->domains[i].name, facts->topic, (int32_t)p, w, &end, f) !=
+		if (wait_end(reader, &c->domains[i], facts->topic, (int32_t)p, w, &end, f) !=
 			FAIL_NONE ||
 		    check_end(d, c, i, &end, f) != FAIL_NONE)
 			return f->code;
@@ -139,7 +136,7 @@ domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
     const volatile bool *stop, struct failure *f)
 {
 	struct domains *d = calloc(1, sizeof(*d));
-	struct wait w = {.stop = stop, .config = c->path, .logged_ms = clock_ms() - WAIT_LOG_MS};
+	struct wait w = {.stop = stop, .logged_ms = clock_ms() - WAIT_LOG_MS};
 
 	if (d == NULL)
 		return fail_memory(f);

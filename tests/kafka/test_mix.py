@@ -232,7 +232,7 @@ def test_a_domain_without_an_end_is_waited_for_by_name(riffle, configure, fill):
     config = configure({"a": 0.5, "b": 0.5})
     mixer = riffle.popen("mix", "-c", config, "--until-step", 5)
     line = mixer.stderr.readline()
-    assert "MIX-UNSEALED" in line and "domain=b" in line and f"`riffle produce b -c {config}`" in line
+    assert "MIX-UNSEALED" in line and "domain=b" in line and "riffle produce b" in line
     mixer.send_signal(signal.SIGTERM)
     assert mixer.wait(timeout=10) == 0
 
@@ -254,8 +254,8 @@ def test_garbage_in_a_domain_topic_is_read_over_or_quarantined(riffle, fill, con
                    check=True)
     # The topic no longer ends with its End: the mixer must not take the garbage for a seal.
     mixer = riffle.popen("mix", "-c", config, "--until-step", 12)
-    line = mixer.stderr.readline()
-    assert "MIX-UNSEALED" in line and line.endswith("starts with 6D 6F: not a riffle record\n")
+    assert "MIX-TAIL" in mixer.stderr.readline()
+    assert "MIX-UNSEALED" in mixer.stderr.readline()
     mixer.send_signal(signal.SIGTERM)
     assert mixer.wait(timeout=10) == 0
 
