@@ -73,6 +73,9 @@ $B/%.o: %.c
 $(TESTS): $B/%: $B/%.o $B/cli.a $B/core.a
 	$(LINK) -o $@ $^ $(LIBS) -lcmocka
 
+# Examples include <riffle.h>, as where the library is installed.
+$B/examples/%.o: OURS += -Iconsumer
+
 $(OTHERS): $B/%: $B/%.o $B/core.a
 	$(LINK) -o $@ $^ $(LIBS)
 

@@ -77,17 +77,12 @@ const struct command cmd_produce = {
     .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--lane K/N] [--workers N]",
     .help =
 	"Reads the files or runs the program of each domain (all, or those named), tokenises, "
-	"packs\n"
-	"into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, and "
-	"closes\n"
-	"each partition with an End record. Resumes by itself from the last record of each "
-	"partition,\n"
-	"however it was ended. A domain with live: true stays open: its files are read as they "
-	"arrive\n"
-	"and grow, by whole lines, and it gets its End when it is told to. Records that cannot be "
-	"used go to <corpus>.rejects, or end the run "
-	"with\n"
-	"on_reject: stop. SIGTERM or SIGINT ends it with 0 after what is on its way is delivered.",
+	"packs into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, "
+	"and closes each partition with an End record. Resumes by itself from the last record of "
+	"each partition, however it was ended. A domain with live: true stays open: its files are "
+	"read as they arrive and grow, by whole lines, and it gets its End when it is told to. "
+	"Records that cannot be used go to <corpus>.rejects, or end the run with on_reject: stop. "
+	"SIGTERM or SIGINT ends it with 0 after what is on its way is delivered.",
     .example =
 	"riffle produce -c run.yml\nriffle produce -c run.yml code --lane 0/4 --workers 8\nriffle "
 	"produce -c run.yml news --follow\nriffle produce -c run.yml code --append",

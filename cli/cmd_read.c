@@ -146,9 +146,9 @@ const struct command cmd_read = {
     .name = "read",
     .summary = "read a mix as a trainer does",
     .usage = "-c FILE | --mix NAME [--rank R --world W] [OPTION...]",
-    .help = "Reads the lanes of one rank of a training run, whole steps in order, checks every\n"
-	    "record and prints what it has read; a step is printed before it is committed.\n"
-	    "SIGTERM or SIGINT ends it after the step at hand with 0. Exit 1: the broker, a\n"
+    .help = "Reads the lanes of one rank of a training run, whole steps in order, checks every "
+	    "record and prints what it has read; a step is printed before it is committed. "
+	    "SIGTERM or SIGINT ends it after the step at hand with 0. Exit 1: the broker, a "
 	    "record or the order of steps is wrong, or a step did not come in time.",
     .example = "riffle read -c run.yml --rank 0 --world 2 --commit-every 10\n"
 	       "riffle read --mix pretrain -X bootstrap.servers=localhost:9092 --from-step 100 "

@@ -93,7 +93,9 @@ print_mix(const struct status *st, FILE *to)
 {
 	const struct config_mix *m = &st->config->mix;
 
-	fprintf(to, "mix      %s, %s\n", m->name, status_state_name(st->state));
+	/* Whether a mixer runs at this moment the broker does not know. */
+	fprintf(to, "mix      %s, %s\n", m->name,
+	    st->state == STATUS_RUNNING ? "started" : status_state_name(st->state));
 	fprintf(to, "step     %" PRIu32 " sequences of %" PRIu32 " tokens on %" PRIu32 " lanes\n",
 	    m->global_batch, st->config->sequence_length, m->lanes);
 	if (st->state == STATUS_NOT_STARTED)

@@ -118,7 +118,7 @@ topics_plan_open(struct topics_plan **out, const struct config *c, struct failur
 		add_named(p, TOPIC_BATCHES, c->mix.name, "batches", (int)c->mix.lanes,
 		    topics_lane_bytes(c, WIDTH_MAX));
 		/* A ledger record grows with the domains, and by skips, requests and answers. */
-		add_named(p, TOPIC_LEDGER, c->mix.name, "ledger", 1, 8 << 20);
+		add_named(p, TOPIC_LEDGER, c->mix.name, "ledger", 1, TOPICS_LEDGER_BYTES);
 		add_named(p, TOPIC_CONTROL, c->mix.name, "control", 1, 0);
 		add_named(p, TOPIC_FEEDBACK, c->mix.name, "feedback", 1, 0);
 	}

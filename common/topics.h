@@ -15,6 +15,7 @@
 
 enum {
 	TOPICS_RECORD_SLACK = 64 << 10,      /* what names, document spans and framing may add */
+	TOPICS_LEDGER_BYTES = 8 << 20,       /* of a ledger record, at most */
 	TOPICS_MESSAGE_BYTES_MIN = 1 << 20,  /* below it, batches of small records would suffer */
 	TOPICS_MESSAGE_BYTES_MAX = 80 << 20, /* CONFIG_RECORD_MAX and what may surround it */
 	TOPICS_OFFSETS_RETENTION_MINUTES = 30 * 24 * 60, /* less deserves a warning */

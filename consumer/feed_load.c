@@ -245,8 +245,10 @@ take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
 			       msg->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
 		char what[512];
 
-		snprintf(what, sizeof(what), "cannot read ordinal %" PRIu64 ": %s%s",
-		    b->first + b->filled, rd_kafka_message_errstr(msg), kafka_hint(msg->err));
+		snprintf(what, sizeof(what), "cannot read ordinal %" PRIu64 ": %s (%s)",
+		    b->first + b->filled, rd_kafka_message_errstr(msg),
+		    kafka_hint(msg->err)[0] == '\0' ? rd_kafka_err2name(msg->err)
+						    : kafka_hint(msg->err));
 		return fail_at(d, b, missing ? FAIL_DATA : FAIL_BROKER, what, f);
 	}
 	if (schema_which(&which, msg->payload, msg->len, &why) != FAIL_NONE)
@@ -276,8 +278,9 @@ take_messages(const struct feed_domain *m, int32_t partition, int timeout_ms,
 
 /*
  * Takes all that one fetch has brought. While anything is queued librdkafka fetches no more of the
- * partition (queued.min.messages is 1), so that a block that came whole costs one fetch; for the
- * rest of one that did not, the load starts again behind the last record, which fetches at once.
+ * partition (queued.min.messages is small), so that a block that came whole costs one fetch; for
+ * the rest of one that did not, the load starts again behind the last record, which fetches at
+ * once.
  */
 static enum fail_code
 poll_load(struct feed *d, struct feed_load *l, int timeout_ms, bool *progress, struct failure *f)

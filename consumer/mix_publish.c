@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/fault.h"
+#include "common/topics.h"
 #include "consumer/lane_record.h"
 #include "consumer/mix_state.h"
 
@@ -61,16 +62,15 @@ mix_publish_step(struct mix *m, const struct assembled *step, struct failure *f)
 	return FAIL_NONE;
 }
 
-static enum fail_code
-put_ledger(struct mix *m, enum ledger_kind kind, struct failure *f)
+enum fail_code
+mix_encode_ledger(
+    struct mix *m, enum ledger_kind kind, uint8_t **bytes, size_t *n, struct failure *f)
 {
 	struct ledger l = {.kind = kind,
 	    .mixer = m->mixer_id,
 	    .schedule = m->schedule,
 	    .tokenizer = m->domains->tokenizer,
 	    .step_first = (int64_t)m->step_first};
-	uint8_t *bytes = NULL;
-	size_t n = 0;
 	enum fail_code code;
 
 	l.mix = strdup(m->config->mix.name);
@@ -86,9 +86,28 @@ put_ledger(struct mix *m, enum ledger_kind kind, struct failure *f)
 	if (code == FAIL_NONE)
 		code = lead_save(m->lead, &l, f);
 	if (code == FAIL_NONE)
-		code = ledger_encode(&l, &bytes, &n, f);
+		code = ledger_encode(&l, bytes, n, f);
 	ledger_clear(&l);
-	return code == FAIL_NONE ? publisher_put_ledger(m->publisher, bytes, n, f) : code;
+	return code;
+}
+
+static enum fail_code
+put_ledger(struct mix *m, enum ledger_kind kind, struct failure *f)
+{
+	uint8_t *bytes;
+	size_t n;
+
+	if (mix_encode_ledger(m, kind, &bytes, &n, f) != FAIL_NONE)
+		return f->code;
+	if (n > TOPICS_LEDGER_BYTES) {
+		free(bytes);
+		return fail(f, FAIL_DATA,
+		    "a ledger record of %zu bytes is more than topic %s takes (%d): the mix has "
+		    "too "
+		    "many domains, skipped ranges and quarantined sequences together",
+		    n, m->ledger_topic, TOPICS_LEDGER_BYTES);
+	}
+	return publisher_put_ledger(m->publisher, bytes, n, f);
 }
 
 /* Sequences taken of every partition in its epoch. Gives *out (free). */

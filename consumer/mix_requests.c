@@ -1,15 +1,25 @@
 /* Requests of the control topic: judged by the mixer, answered in a ledger record of their own. */
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/fault.h"
 #include "common/log.h"
 #include "consumer/mix_state.h"
 
 enum {
-	REQUESTS_MAX = 256, /* answered in one transaction */
-	CATCH_UP_MS = 30000,
+	REQUESTS_MAX = 256,          /* answered in one transaction, */
+	ANSWERS_BYTES_MAX = 1 << 20, /* as long as their texts are no longer than this */
+	PENDING_BYTES_MAX = 4 << 20, /* a ledger record with what waits for its step; the rest of */
+	CATCH_UP_MS = 30000,         /* TOPICS_LEDGER_BYTES is for what grows by itself */
+};
+
+/* What the answers of one transaction have come to. */
+struct sizes {
+	size_t ledger_bytes; /* of a record without them, with what they have made pending */
+	size_t answers_bytes;
 };
 
 void
@@ -74,6 +84,20 @@ look_at(struct mix *m, const char *name, struct mixer_source *out, struct failur
 	return FAIL_NONE;
 }
 
+/* One that would make the ledger record too large is refused, whatever it asks. */
+static enum fail_code
+refuse_size(struct mix *m, const struct control *c, struct ledger_answer *answer, bool *duplicate,
+    struct failure *f)
+{
+	char why[160];
+
+	snprintf(why, sizeof(why),
+	    "%zu accepted requests wait for their steps, and with this one the ledger record would "
+	    "be larger than %d MB",
+	    mixer_pending(assembler_mixer(m->assembler)), PENDING_BYTES_MAX >> 20);
+	return mixer_refuse(assembler_change(m->assembler), c, why, answer, duplicate, f);
+}
+
 static enum fail_code
 judge(struct mix *m, const struct control *c, struct ledger_answer *answer, bool *duplicate,
     struct failure *f)
@@ -94,7 +118,7 @@ judge(struct mix *m, const struct control *c, struct ledger_answer *answer, bool
 
 /* Takes one record into the mixer's state. */
 static enum fail_code
-take(struct mix *m, struct failure *f)
+take(struct mix *m, struct sizes *s, struct failure *f)
 {
 	struct control_feed_record record;
 	struct ledger_answer answer;
@@ -104,29 +128,49 @@ take(struct mix *m, struct failure *f)
 		return f->code;
 	if (record.garbage)
 		mix_keep_garbage(m, &record);
-	else if (judge(m, record.control, &answer, &duplicate, f) != FAIL_NONE)
+	else if (s->ledger_bytes + record.n > PENDING_BYTES_MAX
+		     ? refuse_size(m, record.control, &answer, &duplicate, f) != FAIL_NONE
+		     : judge(m, record.control, &answer, &duplicate, f) != FAIL_NONE)
 		return f->code;
 	mixer_set_control_next(assembler_change(m->assembler), record.offset + 1);
 	if (record.garbage)
 		return FAIL_NONE;
-	if (!duplicate)
+	if (!duplicate) {
+		s->ledger_bytes += answer.accepted ? record.n : MIXER_ID_BYTES_MAX;
+		s->answers_bytes += strlen(answer.text);
 		return keep_answer(m, &answer, f);
+	}
 	log_info("mix: request id=%s was answered before", record.control->id);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+ask_size(struct mix *m, struct sizes *s, struct failure *f)
+{
+	uint8_t *bytes;
+
+	*s = (struct sizes){0};
+	if (mix_encode_ledger(m, LEDGER_STEPS, &bytes, &s->ledger_bytes, f) != FAIL_NONE)
+		return f->code;
+	free(bytes);
 	return FAIL_NONE;
 }
 
 enum fail_code
 mix_answer(struct mix *m, struct failure *f)
 {
+	struct sizes sizes;
 	bool waits = true;
 
-	assert(!m->open);
-	for (int i = 0; i < REQUESTS_MAX; i++) {
+	assert(!m->open && m->answers_n == 0);
+	if (ask_size(m, &sizes, f) != FAIL_NONE)
+		return f->code;
+	for (int i = 0; i < REQUESTS_MAX && sizes.answers_bytes < ANSWERS_BYTES_MAX; i++) {
 		if (control_feed_waits(m->control, &waits, f) != FAIL_NONE)
 			return f->code;
 		if (!waits)
 			break;
-		if (take(m, f) != FAIL_NONE)
+		if (take(m, &sizes, f) != FAIL_NONE)
 			return f->code;
 	}
 	fault_point("mix.before_answer");

@@ -92,6 +92,9 @@ enum fail_code mix_open_feed(struct mix *m, struct failure *f);
 enum fail_code mix_publish_step(struct mix *m, const struct assembled *step, struct failure *f);
 /* Ends the open transaction, or one of its own for what has no steps. */
 enum fail_code mix_commit(struct mix *m, enum ledger_kind kind, struct failure *f);
+/* Gives *bytes (free): the ledger record of now. Answers that wait for one go into it. */
+enum fail_code mix_encode_ledger(
+    struct mix *m, enum ledger_kind kind, uint8_t **bytes, size_t *n, struct failure *f);
 /* The record on each lane that ends the mix, and the END of the ledger. */
 enum fail_code mix_publish_end(struct mix *m, struct failure *f);
 

@@ -187,7 +187,7 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    "domain %s is in the configuration and not in the mix: `riffle mix -c %s "
 		    "--accept-config` takes it in",
 		    d->name, path);
-	if (d->partitions_n == 0 || d->live)
+	if (d->partitions_n == 0 || d->live || d->bad[0] != '\0')
 		return;
 	if (d->partitions_sealed == 0 && d->sequences == 0)
 		problem(st, "domain %s has no sequences yet: run `riffle produce %s -c %s`",

@@ -183,9 +183,13 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
 {
 	enum schema_record which;
 	struct end_record end;
+	struct failure why;
 
-	if (schema_which(&which, bytes, n, f) != FAIL_NONE)
-		return f->code;
+	if (schema_which(&which, bytes, n, &why) != FAIL_NONE)
+		return fail(f, FAIL_DATA,
+		    "%s; it cannot be told where to go on: use the riffle that wrote it, or delete "
+		    "the topic and produce it anew",
+		    why.text);
 	if (which == SCHEMA_SEQUENCE)
 		return take_sequence(out, bytes, n, e, f);
 	if (which != SCHEMA_END)

@@ -94,8 +94,8 @@ def test_version_names_librdkafka_and_its_features(riffle):
 
 
 @pytest.mark.parametrize("word, sentence", [
-    ("reed", "riffle: unknown command reed; did you mean read? see riffle --help"),
-    ("prodcue", "riffle: unknown command prodcue; did you mean produce? see riffle --help"),
+    ("reed", "riffle: unknown command reed (did you mean read?); see riffle --help"),
+    ("prodcue", "riffle: unknown command prodcue (did you mean produce?); see riffle --help"),
     ("xyzzy", "riffle: unknown command xyzzy; see riffle --help"),
     ("", "riffle: unknown command ; see riffle --help"),
     ("--verison", "riffle: unknown option --verison; see riffle --help"),
@@ -107,7 +107,7 @@ def test_an_unknown_command_suggests_the_nearest(fails, word, sentence):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_wrong_option_is_one_sentence_and_exit_2(fails, command):
     see = f"; see riffle {command} --help"
-    fails(2, f"riffle {command}: unknown option --hlep; did you mean --help?{see}", command, "--hlep")
+    fails(2, f"riffle {command}: unknown option --hlep (did you mean --help?){see}", command, "--hlep")
     fails(2, f"riffle {command}: unknown option -Z{see}", command, "-Z")
 
 
