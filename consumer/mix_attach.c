@@ -235,6 +235,13 @@ check_no_batches(struct mix *m, struct failure *f)
 	return code;
 }
 
+static enum fail_code
+compare_config(const struct mix *m, const struct ledger *last, bool *changed, struct failure *f)
+{
+	return mix_config_compare(
+	    last->config, m->config_text, m->o->accept_config || m->started, changed, f);
+}
+
 /*
  * The mixer as the ledger has it; a new one where the ledger is empty. Gives *out, also on failure
  * where it is not NULL.
@@ -247,8 +254,7 @@ take_state(
 
 	if (!found)
 		return check_no_batches(m, f) == FAIL_NONE ? mixer_open(out, &m->plan, f) : f->code;
-	if (mix_config_compare(last->config, m->config_text, m->o->accept_config || m->started,
-		&changed, f) != FAIL_NONE ||
+	if (compare_config(m, last, &changed, f) != FAIL_NONE ||
 	    check_partitions(m, last, f) != FAIL_NONE ||
 	    lead_check(m->lead, last, f) != FAIL_NONE ||
 	    mixer_resume(out, &m->plan, last, f) != FAIL_NONE)
@@ -276,6 +282,25 @@ mix_still_ours(struct mix *m, struct failure *f)
 
 	if (code == FAIL_NONE && found)
 		code = check_not_fenced(m, &last, f);
+	ledger_clear(&last);
+	return code;
+}
+
+/*
+ * What can be refused before anyone is fenced: a newer mixer's START means that we are the older
+ * one, and a configuration that does not fit must not end a mixer that works.
+ */
+static enum fail_code
+check_before(struct mix *m, struct failure *f)
+{
+	struct ledger last = {0};
+	bool found, changed;
+	enum fail_code code = read_ledger(m, &last, &found, f);
+
+	if (code == FAIL_NONE && found)
+		code = check_not_fenced(m, &last, f);
+	if (code == FAIL_NONE && found)
+		code = compare_config(m, &last, &changed, f);
 	ledger_clear(&last);
 	return code;
 }
@@ -328,8 +353,7 @@ take_over(struct mix *m, struct failure *f)
 	bool found;
 	enum fail_code code;
 
-	/* Before fencing anyone: a newer mixer's START means that we are the older one. */
-	code = mix_still_ours(m, f);
+	code = check_before(m, f);
 	if (code == FAIL_NONE)
 		code = open_publisher(m, f);
 	/* Only now is every earlier transaction decided, and the ledger's end final. */
