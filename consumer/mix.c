@@ -179,8 +179,7 @@ take_step(struct mix *m, struct loop *l, bool *ended, struct failure *f)
 	return code;
 }
 
-/* Between transactions: answers requests, which end the open one, and looks how long domains are.
- */
+/* Answers requests between transactions; they end the open one. */
 static enum fail_code
 attend(struct mix *m, struct loop *l, struct failure *f)
 {
@@ -188,12 +187,12 @@ attend(struct mix *m, struct loop *l, struct failure *f)
 
 	if (control_feed_waits(m->control, &waits, f) != FAIL_NONE)
 		return f->code;
-	if (waits) {
-		if (commit_open(m, l, f) != FAIL_NONE || mix_answer(m, f) != FAIL_NONE)
-			return f->code;
-		l->failing_ms = 0;
-	}
-	return m->open ? FAIL_NONE : mix_ask_lengths(m, f);
+	if (!waits)
+		return FAIL_NONE;
+	if (commit_open(m, l, f) != FAIL_NONE || mix_answer(m, f) != FAIL_NONE)
+		return f->code;
+	l->failing_ms = 0;
+	return FAIL_NONE;
 }
 
 static void
@@ -221,7 +220,8 @@ run(struct mix *m, struct loop *l, bool *done, struct failure *f)
 				return f->code;
 			continue;
 		}
-		if (take_step(m, l, &ended, f) != FAIL_NONE)
+		if ((!m->open && mix_ask_lengths(m, f) != FAIL_NONE) ||
+		    take_step(m, l, &ended, f) != FAIL_NONE)
 			return f->code;
 		if (transaction_full(m) && commit_open(m, l, f) != FAIL_NONE)
 			return f->code;

@@ -262,7 +262,10 @@ take_state(
 	m->over = last->kind == LEDGER_END;
 	if (m->over)
 		return FAIL_NONE;
-	if (add_joined(m, last, f) != FAIL_NONE || mix_set_lengths(m, *out, f) != FAIL_NONE)
+	/* Asked after the ledger was read: another mixer may have counted with more until now. */
+	if (add_joined(m, last, f) != FAIL_NONE ||
+	    domains_ask(m->domains, m->reader, false, f) != FAIL_NONE ||
+	    mix_set_lengths(m, *out, f) != FAIL_NONE)
 		return f->code;
 	if (!changed)
 		return FAIL_NONE;

@@ -254,6 +254,80 @@ def test_garbage_on_the_control_topic_is_a_dead_letter_and_passed_over(riffle, r
     assert "not a riffle record" in letters and letters.endswith("weights please\n")
 
 
+def put_requests(bootstrap, unique, folder, requests):
+    """Control records by another implementation."""
+    schema = fastavro.schema.to_parsing_canonical_form(json.loads((ROOT / "schemas/Control.avsc").read_text()))
+    head = b"\xc3\x01" + bytes.fromhex(fastavro.schema.fingerprint(schema, "CRC-64-AVRO"))
+    paths = []
+    for request in requests:
+        body = io.BytesIO()
+        fastavro.schemaless_writer(body, CONTROL, {
+            "kind": "WEIGHTS", "at_step": -1, "weights": [], "temperature": 0, "lr_scale": 0, "domain": "",
+            "partition": -1, "first": 0, "end": 0, "who": "test", **request})
+        paths.append(folder / f"request{len(paths)}")
+        paths[-1].write_bytes(head + body.getvalue())
+    subprocess.run(["kcat", "-P", "-b", bootstrap, "-t", f"{unique}-mix.control", "-p", "0", *paths], check=True)
+
+
+def test_requests_that_would_burst_the_ledger_are_refused_and_the_mix_goes_on(riffle, fill, configure, read, bootstrap, unique,
+                                                                              ledger, tmp_path, state):
+    """Accepted ones stand in every record until their step: no number of them may stop the mixer."""
+    fill("a", "b")
+    config = configure({"a": 1, "b": 1})
+    weights = [{"domain": "a", "weight": 2}]
+    put_requests(bootstrap, unique, tmp_path,
+                 [{"id": f"large{n:02}", "at_step": 1000 + n, "weights": weights, "who": "w" * 600000} for n in range(12)])
+    riffle("mix", "-c", config, "--until-step", 5)
+    answers = [a for r in ledger() for a in r["answers"]]
+    assert [a["accepted"] for a in answers] == [True] * 6 + [False] * 6
+    assert all("larger than 4 MB" in a["text"] for a in answers[6:])
+    riffle("mix", "-c", config, "--until-step", 10)
+    assert len(read(config, 10)) == 80 and len(state(config)["pending"]) == 6
+
+
+def test_odd_requests_are_refused_with_reasons(riffle, fill, configure, bootstrap, unique, ledger, tmp_path):
+    fill("a", "b")
+    config = configure({"a": 1, "b": 1})
+    weights = [{"domain": "a", "weight": 2}]
+    odd = [({"id": "", "weights": weights}, "needs an id"), ({"id": "i" * 200, "weights": weights}, "needs an id"),
+           ({"id": "minus", "weights": [{"domain": "a", "weight": -1}]}, "must be a finite number of at least 0"),
+           ({"id": "idle"}, "asks for nothing"),
+           ({"id": "lr", "lr_scale": -1}, "lr_scale must be"),
+           ({"id": "nowhere", "kind": "SKIP", "end": 1}, "names no domain"), ({"id": "leaver", "kind": "LEAVE"}, "names no domain"),
+           ({"id": "joiner", "kind": "JOIN"}, "is not a name of a domain"),
+           ({"id": "slash", "kind": "JOIN", "domain": "../x"}, "is not a name of a domain"),
+           ({"id": "back", "kind": "SKIP", "domain": "a", "partition": 0, "first": 9, "end": 3}, "is no range"),
+           ({"id": "never", "at_step": 2**63 - 1, "weights": weights}, None)]
+    nonsense = [{"id": "nan", "temperature": float("nan")}, {"id": "inf", "weights": [{"domain": "a", "weight": float("inf")}]},
+                {"id": "below", "at_step": -2, "weights": weights}]
+    put_requests(bootstrap, unique, tmp_path, [request for request, _ in odd] + nonsense)
+    riffle("mix", "-c", config, "--until-step", 5)
+    letters = subprocess.run(["kcat", "-C", "-q", "-e", "-b", bootstrap, "-t", f"{unique}.rejects", "-f", "%h\n"],
+                             capture_output=True, text=True, check=True).stdout.splitlines()
+    for letter, field in zip(letters, ("temperature", "weight", "at_step"), strict=True):
+        assert field in letter and f"riffle.error.topic={unique}-mix.control" in letter
+    answers = [a for r in ledger() for a in r["answers"]]
+    assert len(answers) == len(odd)
+    for answer, (request, why) in zip(answers, odd):
+        assert answer["accepted"] == (why is None), request
+        assert why is None or why in answer["text"], request
+    riffle("mix", "-c", config, "--until-step", 6)
+
+
+def test_weights_by_size_stay_what_they_were_when_a_domain_is_extended(riffle, fill, configure, read, tools, bootstrap, unique,
+                                                                       state):
+    fill("a", "b", sequences=100)
+    fill("b", sequences=500, corpus=f"{unique}-long")
+    config = configure({"a": 1, "b": 1}, weights="size")
+    riffle("mix", "-c", config, "--until-step", 3)
+    env = {**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}
+    records = subprocess.run([tools / "topic", "read", f"{unique}-long.b"], env=env, check=True, text=True,
+                             stdout=subprocess.PIPE).stdout.splitlines(keepends=True)
+    subprocess.run([tools / "topic", "append", f"{unique}.b"], env=env, check=True, text=True, input="".join(records[100:]))
+    riffle("mix", "-c", config, "--until-step", 6)
+    assert [d["share"] for d in state(config)["domains"]] == [0.5, 0.5]
+
+
 def test_without_a_mixer_the_request_stays_and_is_answered_by_the_next_one(riffle, fill, configure, ask, wait_for, inspect):
     fill("a", "b")
     config = configure({"a": 0.5, "b": 0.5})
@@ -450,8 +524,9 @@ def pour(tools, bootstrap, unique, fill):
     return run
 
 
-def live_config(configure, **more):
-    return configure({"a": 0.5, "live": 0.5}, domains={"live": {"live": True, **more}}, transaction_ms=50)
+def live_config(configure, max_lead_steps=0, **more):
+    return configure({"a": 0.5, "live": 0.5}, domains={"live": {"live": True, **more}}, transaction_ms=50,
+                     max_lead_steps=max_lead_steps)
 
 
 def step_of(status, config):
@@ -498,15 +573,27 @@ def test_lent_draws_are_paid_back_and_a_resume_keeps_the_debt(riffle, fill, conf
     assert [sorted(o for d, _, _, o in drawn if d == "live")] == [list(range(320))]
 
 
-def test_waits_and_lends_are_repeated_by_a_replay(riffle, fill, configure, pour, status, wait_for):
+@pytest.mark.parametrize("on_dry", ["wait", "lend"])
+def test_waits_lends_and_requests_among_them_are_repeated_by_a_replay(riffle, fill, configure, pour, ask, status, wait_for,
+                                                                      on_dry):
     fill("a", sequences=2000)
-    config = live_config(configure, on_dry="lend")
-    mixer = riffle.popen("mix", "-c", config, "--until-step", 60, stderr=subprocess.DEVNULL)
-    for n in (5, 30, 1, 60, 200):
-        pour("live", n)
-        time.sleep(0.02)
-    assert mixer.wait(timeout=60) == 0
-    riffle("replay", "-c", config, "--steps", "0..60")
+    fill("later", sequences=100)
+    config = live_config(configure, on_dry=on_dry, max_lead_steps=10)
+    pour("live", 5)
+    mixer = riffle.popen("mix", "-c", config, stderr=subprocess.DEVNULL)
+    for n, words in enumerate([["a=0.4"], ["--join", "later=0.1"], ["a=0.5", "live=0.6"], ["--leave", "later"], ["live=0.3"]]):
+        assert ask(config, *words)[0]["accepted"]
+        trainer = riffle.popen("read", "-c", config, "--rank", 0, "--world", 1, "--steps", 10, "--commit-every", 1,
+                               "--format", "none", "--timeout", 60)
+        if n == 2:
+            riffle("skip", "-c", config, "live", "20..40")
+        for more in (1, 30, 100):
+            pour("live", more)
+        assert trainer.wait(timeout=60) == 0
+    if on_dry == "lend":
+        wait_for(lambda: step_of(status, config) == 60, "the lead")
+    stop(mixer)
+    riffle("replay", "-c", config, "--steps", f"0..{step_of(status, config)}")
 
 
 def test_an_extended_domain_has_its_new_length_from_the_next_epoch_on(riffle, fill, configure, read, tools, bootstrap, unique,
