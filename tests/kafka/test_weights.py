@@ -110,12 +110,12 @@ def test_three_changes_under_two_trainers_repeat_nothing_and_all_agree_on_the_st
     riffle.popen("mix", "-c", config, stderr=open(tmp_path / "mix.log", "w"))
     trainers = [Trainer(riffle, config, rank, 2, 240) for rank in range(2)]
     lowest = lambda: min(r["step"] for r in status(config)["mix"]["runs"])
-    asked = []
+    asked, read = [], 0
     for n, (at, words) in enumerate([(20, ["a=0.1", "b=0.8"]), (60, ["c=0.7", "--lr-scale", 0.5]),
                                      (100, ["a=1", "b=1", "c=1", "--temperature", 2, "--at-step", 150])]):
-        for step in range(asked[-1] if asked else 0, at, 10):
+        for read in range(read, at + 1, 10):
             for trainer in trainers:
-                trainer.read_until(step)
+                trainer.read_until(read)
         [answer] = ask(config, *words, "--id", f"change{n}")
         assert answer["accepted"] and answer["id"] == f"change{n}"
         if "--at-step" not in words:
