@@ -98,6 +98,13 @@ bench: deps  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
 	@$(PARALLEL) build
 	@B=$B scripts/bench
 
+VECTORS = test_schedule_vectors test_order
+vectors:  ## the test vectors with gcc and clang at -O0, -O3 and -march=native: the same everywhere
+	@for cc in gcc clang; do for o in -O0 -O3 '-O3 -march=native'; do echo "== $$cc $$o"; \
+	    b="$B/vectors/$$cc$$(echo "$$o" | tr -d ' =')"; \
+	    $(PARALLEL) CC=$$cc CFLAGS="$$o" B=$$b $(addprefix $$b/tests/unit/,$(VECTORS)) && \
+	    scripts/run-tests $(addprefix $$b/tests/unit/,$(VECTORS)) || exit 1; done; done
+
 check: layers format-check  ## layers, format, generated documents, warnings, static analysis
 	@B=$B scripts/check
 
@@ -117,6 +124,6 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan test demo bench check layers format-check install help
+.PHONY: build all-programs deps unit asan test demo bench vectors check layers format-check install help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

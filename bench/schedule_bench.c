@@ -135,7 +135,7 @@ run_schedule(const struct mix *m, enum schedule_kind kind, uint64_t draws)
 	static struct schedule s;
 	static struct tally t;
 	uint64_t weight[DOMAINS_MAX];
-	struct failure f;
+	struct failure f = {0};
 	double begun, spent = 0;
 
 	if ((kind == SCHEDULE_GREEDY ? weights_share : weights_quantise)(
@@ -163,7 +163,7 @@ static struct result
 run_blocks(const struct mix *m, uint64_t draws)
 {
 	static struct tally t;
-	uint64_t count[DOMAINS_MAX], left = BLOCK;
+	uint64_t count[DOMAINS_MAX] = {0}, left = BLOCK;
 	size_t largest = 0;
 
 	open_tally(&t, m);

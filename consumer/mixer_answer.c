@@ -111,19 +111,19 @@ add_domains(struct text *t, const struct mixer *now, const struct mixer *before,
 static void
 add_round(struct text *t, const struct mixer *now, int64_t step)
 {
-	uint64_t steps = (uint64_t)step - now->now.step_next;
-	uint64_t rounds = steps / now->epoch_size * now->global_batch;
-	uint64_t draws = steps % now->epoch_size * now->global_batch + now->now.round_draws;
+	uint64_t size = now->epoch_size, steps = (uint64_t)step - now->now.step_next;
+	uint64_t rounds = steps / size * now->global_batch + now->now.round;
+	uint64_t draws = steps % size * now->global_batch + now->now.round_draws;
+	uint64_t left = (size - draws % size) % size;
 
-	rounds += now->now.round + draws / now->epoch_size;
-	draws %= now->epoch_size;
-	if (draws == 0)
+	rounds += draws / size;
+	if (left == 0)
 		text_add(t, "\nround %" PRIu64 " begins with it", rounds);
 	else
 		text_add(t,
 		    "\nthe %" PRIu64 " draws of round %" PRIu64
 		    " that remain are dealt anew by the new weights",
-		    now->epoch_size - draws, rounds);
+		    left, rounds);
 }
 
 static void

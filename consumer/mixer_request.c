@@ -172,7 +172,7 @@ check_weights(const struct mixer *m, const struct ledger_change *c, struct failu
 {
 	for (size_t i = 0; i < c->weights_n; i++) {
 		const struct ledger_raw_weight *w = &c->weight[i];
-		int d;
+		int d = -1;
 
 		if (c->kind == LEDGER_JOIN && strcmp(w->domain, c->domain) == 0)
 			d = mixer_domain_named(m, w->domain);
