@@ -23,7 +23,7 @@ CORE    := $(call objects,common producer producer/tokenizer consumer) $B/gen/sc
 TESTS   := $(call programs,tests/unit/test_*.c)
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 # What decides does no I/O and reads no clock.
-DECISIONS = $(wildcard common/schedule.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] \
+DECISIONS = $(wildcard common/schedule*.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] common/power.[ch] \
 	consumer/mixer*.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch])
 SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch]))
 

@@ -53,6 +53,8 @@ struct command {
 	ROW(produce)                                                                               \
 	ROW(mix)                                                                                   \
 	ROW(read)                                                                                  \
+	ROW(weights)                                                                               \
+	ROW(skip)                                                                                  \
 	ROW(status)                                                                                \
 	ROW(plan)                                                                                  \
 	ROW(inspect)                                                                               \

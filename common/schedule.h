@@ -77,8 +77,8 @@ size_t schedule_draw(struct schedule *s);
  * Deficit, unit 1, live domains: `picked` has nothing at the moment and lends its draw. It pays as
  * though it had been drawn, and beside it a draw among the others, by their weights, finds who is
  * drawn. lend_pick() says who, dry[k] being out of the question (dry[picked] is true), and changes
- * nothing; s->n: nobody. lend() does it. Worked example, weights 1/2 1/4 1/4, 0 is dry: the paper
- * draws are 0 1 2 0 as ever, and the two lent ones go to 1 and 2.
+ * nothing; s->n: nobody. lend() does it. Worked example, weights
+ * 1/2 1/4 1/4, 0 is dry: the schedule picks 0 2 0 1 2 0 0 1, and 1 2 1 1 2 1 2 1 are drawn.
  */
 size_t schedule_lend_pick(const struct schedule *s, size_t picked, const bool *dry);
 void schedule_lend(struct schedule *s, size_t picked, const bool *dry, size_t drawn);

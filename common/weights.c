@@ -68,14 +68,14 @@ index_of_heaviest(const uint64_t *weight, size_t n)
 static void
 temper(double *share, const double *raw, size_t n, double temperature)
 {
-	double max = largest(raw, n);
+	double max = largest(raw, n), power = fmin(1 / temperature, 1e300);
 	int exponent;
 
 	frexp(max, &exponent);
 	for (size_t i = 0; i < n; i++) {
 		share[i] = ldexp(raw[i], -exponent);
 		if (temperature != 1.0 && raw[i] / max > 0)
-			share[i] = power_of(raw[i] / max, 1 / temperature);
+			share[i] = power_of(raw[i] / max, power);
 	}
 }
 

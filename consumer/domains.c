@@ -308,7 +308,7 @@ check_sealed(const struct domains *d, struct failure *f)
 void
 domains_drop_last(struct domains *d)
 {
-	assert(d->n > d->config->domains_n);
+	assert(d->n > 0);
 	close_facts(&d->facts[--d->n]);
 }
 

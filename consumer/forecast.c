@@ -36,12 +36,13 @@ static void
 close_stretch(struct count *c)
 {
 	struct forecast *to = c->to;
-	struct forecast_stretch *s = &to->stretch[to->stretches_n - 1];
+	struct forecast_stretch *s;
 	double all, each;
 
 	if (!c->open)
 		return;
 	c->open = false;
+	s = &to->stretch[to->stretches_n - 1];
 	all = (double)(s->end - s->first) * to->global_batch;
 	each = all / to->lanes;
 	for (size_t d = 0; d < to->domains_n && all > 0; d++)

@@ -202,8 +202,10 @@ enum fail_code mixer_take_snapshot(struct mixer *m, const struct ledger *l, stru
  * `joining`: JOIN: the domain as its topic has it, NULL where it is in the mix already or cannot
  * be read. *answer is filled for ledger_answer_clear(): accepted with the step and, a line each,
  * what becomes of shares, epochs and exhaustion, and the next phase that will override it; or
- * refused with the reason. An id that was answered before: *duplicate is true, *answer empty, and
- * nothing changes. FAIL_MEMORY only.
+ * refused with the reason. The answer and what mixer_save() then gives go into a record of their
+ * own, committed before the next step: a change is in the ledger before anything it governs, and a
+ * replay finds each record's steps in the state of the record before. An id that was answered
+ * before: *duplicate is true, *answer empty, and nothing changes. FAIL_MEMORY only.
  */
 enum fail_code mixer_request(struct mixer *m, const struct control *c,
     const struct mixer_source *joining, struct ledger_answer *answer, bool *duplicate,

@@ -113,8 +113,7 @@ snapshot_domain(struct mixer *m, uint32_t i, const struct ledger_domain *l, stru
 		    "ledger: domain number %u is %s with %zu partitions, and was %s with %zu", i,
 		    l->name == NULL ? "" : l->name, l->partitions_n, d->name, d->partitions_n);
 	for (size_t k = 0; k < l->partitions_n; k++) {
-		sequences[k] = (uint64_t)(d->sealed[k] ? l->partition[k].sequences_next
-						       : l->partition[k].sequences);
+		sequences[k] = (uint64_t)l->partition[k].sequences_next;
 		sealed[k] = l->partition[k].sealed;
 	}
 	return mixer_set_lengths(m, i, sequences, sealed, f);

@@ -9,6 +9,10 @@
 
 __extension__ typedef __int128 wide;
 
+/* More than any topic holds, and little enough that sums and steps beyond it fit 63 bits. */
+#define LENGTH_MAX (INT64_C(1) << 48)
+#define COUNT_MAX  (INT64_C(1) << 62)
+
 /* ---- domains ---- */
 
 static const char *
@@ -24,7 +28,8 @@ check_domain(const struct ledger_domain *l, size_t i, struct failure *f)
 
 	if (!names_valid(name) || l->index != i || l->partitions_n < 1 ||
 	    l->partitions_n > ORDER_PARTITIONS_MAX || l->epoch < 0 || l->position < 0 ||
-	    l->taken < 0 || l->tokens < 0 || l->owed < 0 || l->repay < 0 ||
+	    l->taken < 0 || l->taken > COUNT_MAX || l->tokens < 0 || l->tokens > COUNT_MAX ||
+	    l->epoch > COUNT_MAX || l->owed < 0 || l->owed > COUNT_MAX || l->repay < 0 ||
 	    l->repay > (int64_t)(2000 * WEIGHT_ONE) || !(l->raw_weight >= 0) ||
 	    !isfinite(l->raw_weight) || !(l->base_weight >= 0) || !isfinite(l->base_weight))
 		return fail(
@@ -32,7 +37,8 @@ check_domain(const struct ledger_domain *l, size_t i, struct failure *f)
 	for (size_t k = 0; k < l->partitions_n; k++) {
 		const struct ledger_partition *p = &l->partition[k];
 
-		if (p->sequences < 0 || p->taken < 0 || p->sequences_next < p->sequences ||
+		if (p->sequences < 0 || p->taken < 0 || p->sequences_next > LENGTH_MAX ||
+		    p->sequences_next < p->sequences ||
 		    (!p->sealed && (p->sequences_next != p->sequences || !l->live || l->epoch > 0)))
 			return fail(f, FAIL_DATA,
 			    "ledger: domain %s: the lengths of partition %zu contradict each other",
@@ -133,6 +139,8 @@ can_be_weighed(const struct mixer *m, size_t i, const struct ledger_domain *d)
 	}
 	if (d->weight == 0)
 		return d->credit <= 0 && d->round_weight == 0;
+	if (m->epoch_size != 0 && d->round_weight == 0 && d->credit > 0)
+		return false;
 	return m->now.cursor[i].state == LEDGER_ACTIVE &&
 	       (mixer_length(m, i) > 0 || m->domain[i].live);
 }
@@ -142,7 +150,7 @@ static enum fail_code
 check_sums(const struct mixer *m, const struct ledger *l, struct failure *f)
 {
 	uint64_t total = m->epoch_size == 0 ? WEIGHT_ONE : m->epoch_size;
-	wide weights = 0, dealt = 0, credits = 0;
+	wide weights = 0, dealt = 0, credits = 0, claims = 0;
 	wide most = (wide)total * (wide)m->now.schedule.unit * (wide)l->domains_n;
 
 	for (size_t i = 0; i < l->domains_n; i++) {
@@ -154,8 +162,9 @@ check_sums(const struct mixer *m, const struct ledger *l, struct failure *f)
 		weights += d->weight;
 		dealt += d->round_weight;
 		credits += d->credit;
+		claims += d->credit > 0 ? d->credit : 0;
 	}
-	if (weights != (wide)total || credits != 0)
+	if (weights != (wide)total || credits != 0 || claims > most)
 		return fail(f, FAIL_DATA,
 		    "ledger: weights sum to %llu of %llu and credits to %lld of 0",
 		    (unsigned long long)weights, (unsigned long long)total, (long long)credits);
@@ -199,7 +208,9 @@ resume_force(struct mixer *m, const struct ledger *l, struct failure *f)
 	struct force *force = &m->now.force;
 	const char *id = text_or_empty(l->reason_id), *phase = text_or_empty(l->phase);
 
-	if (l->domains_n < 1 || l->domains_n > WEIGHTS_MAX || l->step_next < 0 || l->draws < 0 ||
+	if (l->domains_n < 1 || l->domains_n > WEIGHTS_MAX || l->step_next < 0 ||
+	    l->step_next > COUNT_MAX || l->draws < 0 || l->draws > COUNT_MAX ||
+	    l->round > COUNT_MAX || l->version > COUNT_MAX || l->greedy_draws > COUNT_MAX ||
 	    l->round < 0 || l->round_draws < 0 || l->epoch_size < 0 || l->greedy_draws < 0 ||
 	    (uint64_t)l->epoch_size > MIXER_EPOCH_MAX || l->version < 0 || l->version_step < 0 ||
 	    (l->epoch_size == 0 ? l->round_draws != 0 : l->round_draws >= l->epoch_size))
@@ -306,6 +317,11 @@ mixer_resume(
 	for (size_t i = 0; i < l->domains_n; i++)
 		if (resume_domain(m, p, &l->domain[i], f) != FAIL_NONE)
 			goto failed;
+	if (m->epoch_size != 0 && m->domains_n > m->epoch_size) {
+		fail(f, FAIL_DATA, "ledger: %zu domains in rounds of %llu draws", m->domains_n,
+		    (unsigned long long)m->epoch_size);
+		goto failed;
+	}
 	if (resume_schedule(m, l, f) != FAIL_NONE || resume_exclusions(m, l, f) != FAIL_NONE ||
 	    resume_pending(m, l, f) != FAIL_NONE)
 		goto failed;

@@ -123,7 +123,7 @@ struct mixer {
 	char **request_id;          /* oldest first */
 	size_t request_ids_n;
 	int64_t control_next;
-	bool *dry; /* [domains_n], for a lent draw */
+	bool *dry; /* [domains_n]: of one draw, where domains lend */
 };
 
 /* ---- mixer.c ---- */
@@ -161,7 +161,11 @@ enum take { TAKE_DONE, TAKE_EXHAUSTED, TAKE_NOTHING_LEFT, TAKE_DRY };
 /* Takes the next sequence of domain i that is not excluded; TAKE_DRY fills *draw as blocked. */
 enum take mixer_take(struct mixer *m, size_t i, struct mixer_draw *draw);
 
-/* Whether domain i has nothing at the moment; moves its cursor over what is excluded. */
+/*
+ * Whether nothing stands at domain i's cursor at the moment. What is excluded stands there too: a
+ * sequence that a later step of a transaction finds to be bad must not change an earlier one when
+ * the transaction is replayed. Taking from a domain that has nothing else is TAKE_DRY all the same.
+ */
 bool mixer_is_dry(struct mixer *m, size_t i);
 
 /* Epoch 0 of a live domain: no permutation. */

@@ -67,7 +67,7 @@ creditor(struct mixer *m, size_t picked)
 		const struct cursor *c = &m->now.cursor[i];
 
 		if (c->owed > 0 && c->repay >= WEIGHT_ONE && i != picked &&
-		    m->now.schedule.weight[i] > 0 && !mixer_is_dry(m, i))
+		    m->now.schedule.weight[i] > 0 && !m->dry[i])
 			return i;
 	}
 	return picked;
@@ -82,10 +82,8 @@ choose(struct mixer *m, struct choice *c)
 	if (m->lenders_n == 0)
 		return;
 	c->drawn = creditor(m, c->picked);
-	if (c->drawn != c->picked || !lends(m, c->picked) || !mixer_is_dry(m, c->picked))
+	if (c->drawn != c->picked || !lends(m, c->picked) || !m->dry[c->picked])
 		return;
-	for (size_t i = 0; i < m->domains_n; i++)
-		m->dry[i] = mixer_is_dry(m, i);
 	c->drawn = schedule_lend_pick(&m->now.schedule, c->picked, m->dry);
 	c->lent = c->drawn < m->domains_n;
 	if (!c->lent)
@@ -138,10 +136,23 @@ tokens_of(const struct mixer *m, const struct mixer_draw *draw)
 	return tokens < full ? tokens : full;
 }
 
+/* What was drawn has only excluded sequences: as a dry one, it lets others go first if it may. */
+static bool
+found_dry(struct mixer *m, const struct choice *c)
+{
+	if (m->lenders_n == 0 || m->dry[c->drawn] ||
+	    (c->drawn == c->picked && !lends(m, c->picked)))
+		return false;
+	m->dry[c->drawn] = true;
+	return true;
+}
+
 /* One draw; MIXER_DRAWN, or why there is none. */
 static enum fail_code
 draw_one(struct mixer *m, struct mixer_draw *draw, enum mixer_result *result, struct failure *f)
 {
+	for (size_t i = 0; m->lenders_n > 0 && i < m->domains_n; i++)
+		m->dry[i] = mixer_is_dry(m, i);
 	for (;;) {
 		struct choice c;
 		uint64_t tokens;
@@ -165,7 +176,11 @@ draw_one(struct mixer *m, struct mixer_draw *draw, enum mixer_result *result, st
 			return fail(f, FAIL_DATA,
 			    "domain %s: every one of its sequences is quarantined or skipped",
 			    m->domain[c.drawn].name);
-		case TAKE_DRY: *result = MIXER_DRY; return FAIL_NONE;
+		case TAKE_DRY:
+			if (found_dry(m, &c))
+				continue;
+			*result = MIXER_DRY;
+			return FAIL_NONE;
 		case TAKE_EXHAUSTED: break;
 		}
 		if (m->domain[c.drawn].on_end == CONFIG_END_STOP || !mixer_drop(m, c.drawn)) {

@@ -47,7 +47,7 @@ begin_epoch(struct mixer *m, size_t i)
 
 	c->epoch++;
 	c->position = 0;
-	c->extended = c->extended || d->grows;
+	c->extended = d->grows;
 	memset(m->now.taken_in_epoch + d->partition_first, 0, d->partitions_n * sizeof(uint64_t));
 }
 
@@ -79,12 +79,12 @@ ordered_place(struct mixer *m, size_t i, struct mixer_draw *draw)
 static void
 dealt_place(const struct mixer *m, const struct domain *d, struct mixer_draw *draw)
 {
-	uint64_t ordinal = d->deal.round, rest;
+	uint64_t ordinal = d->deal.round, length = d->sequences[d->deal.partition], rest;
 
 	draw->partition = (uint32_t)d->deal.partition;
 	draw->ordinal = ordinal;
 	draw->block_first = ordinal - ordinal % m->block;
-	rest = d->sequences[d->deal.partition] - draw->block_first;
+	rest = length > draw->block_first ? length - draw->block_first : 0;
 	draw->block_count = rest < m->block ? (uint32_t)rest : m->block;
 }
 
@@ -137,9 +137,8 @@ find(struct mixer *m, size_t i, struct mixer_draw *draw)
 bool
 mixer_is_dry(struct mixer *m, size_t i)
 {
-	struct mixer_draw draw;
-
-	return mixer_is_dealing(m, i) && find(m, i, &draw) == TAKE_DRY;
+	return mixer_is_dealing(m, i) &&
+	       mixer_deal(&m->domain[i], m->now.cursor[i].position) == DEAL_DRY;
 }
 
 enum take

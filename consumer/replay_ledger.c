@@ -136,15 +136,16 @@ replay_check_record(struct replay *r, struct failure *f)
 /* ---- derived states ---- */
 
 /*
- * Record k without the domains that join by its answers: they stand in it with what the broker knew
- * of them, and nothing of theirs was decided yet. Borrows the record.
+ * Record k without the domains that are new in it: by a changed configuration, or by an answer, and
+ * then they stand in it with what the broker knew of them, and nothing of theirs was decided yet.
+ * Borrows the record.
  */
 static struct ledger
-without_joining(const struct replay *r)
+without_new(const struct replay *r)
 {
 	struct ledger l = r->now;
 
-	if (l.answers_n > 0 && l.domains_n > r->before.domains_n)
+	if (l.domains_n > r->before.domains_n)
 		l.domains_n = r->before.domains_n;
 	return l;
 }
@@ -153,7 +154,7 @@ without_joining(const struct replay *r)
 static enum fail_code
 compare_state(struct replay *r, const struct mixer *m, bool *differs, struct failure *f)
 {
-	struct ledger derived = {0}, now = without_joining(r);
+	struct ledger derived = {0}, now = r->now.answers_n > 0 ? without_new(r) : r->now;
 	struct avro_difference d;
 	enum fail_code code = mixer_save(m, &derived, f);
 
@@ -172,14 +173,13 @@ static enum fail_code
 derive_standing(struct replay *r, struct mixer **out, struct failure *f)
 {
 	bool changed = r->now.kind == LEDGER_START && !same_text(r->before.config, r->now.config);
-	struct ledger now = without_joining(r);
+	struct ledger now = without_new(r);
 
 	*out = NULL;
-	if (mixer_resume(out, &r->plan.plan, &r->before, f) != FAIL_NONE)
+	if (mixer_resume(out, &r->plan.plan, &r->before, f) != FAIL_NONE ||
+	    mixer_take_snapshot(*out, &now, f) != FAIL_NONE)
 		return f->code;
-	if (changed && mixer_accept(*out, &r->plan.plan, f) != FAIL_NONE)
-		return f->code;
-	return mixer_take_snapshot(*out, &now, f);
+	return changed ? mixer_accept(*out, &r->plan.plan, f) : FAIL_NONE;
 }
 
 static enum fail_code

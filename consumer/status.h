@@ -45,6 +45,9 @@ struct status_domain {
 	int configured; /* index in the configuration; -1: only the mix knows it */
 	int mixed;      /* index in the ledger's domains; -1: the mix does not know it */
 	bool live;
+	bool dry;                       /* live, and the sequence that is next is not there yet */
+	enum ledger_domain_state state; /* where `mixed` */
+	int64_t owed;    /* draws that others took while it was dry, and that it gets back */
 	double weight;   /* as written */
 	double intended; /* share in force, after temperature and normalising */
 	double realised; /* of all draws so far; 0 before the first */
@@ -116,6 +119,9 @@ void status_free(struct status *st); /* NULL is accepted */
 
 /* Fills shares, rates, lags, the limit and the problems from the rest. Pure. */
 enum fail_code status_derive(struct status *st, struct failure *f);
+
+/* Whether a live domain lacks the next sequence in the round of its partitions. Pure. */
+bool status_is_dry(const struct status_domain *d);
 
 /* "not started", "running", ... */
 const char *status_state_name(enum status_state state);

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@ list_domains(struct status *st, struct failure *f)
 		    .sealed_length = -1,
 		    .mixer_commit = -1};
 		snprintf(d->name, sizeof(d->name), "%s", c->domains[i].name);
-		d->weight = c->mix.name == NULL ? 0 : c->mix.weight[i];
+		/* Weights by size are not known before the mix has started. */
+		d->weight = c->mix.name == NULL || isnan(c->mix.weight[i]) ? 0 : c->mix.weight[i];
 	}
 	for (size_t k = 0; k < l->domains_n; k++) {
 		const struct ledger_domain *from = &l->domain[k];
@@ -47,6 +49,9 @@ list_domains(struct status *st, struct failure *f)
 		d->tokens = from->tokens;
 		d->epoch = from->epoch;
 		d->position = from->position;
+		d->state = from->state;
+		d->live = from->live;
+		d->owed = from->owed;
 	}
 	return FAIL_NONE;
 }

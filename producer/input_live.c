@@ -233,7 +233,7 @@ adopt_round(struct input_live *l, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* A pause that only a stop cuts short: whoever writes all the time is looked at now and then. */
+/* A pause that only a stop cuts short. */
 static enum fail_code
 pause_ms(const struct input *in, int64_t ms, struct failure *f)
 {
@@ -244,18 +244,26 @@ pause_ms(const struct input *in, int64_t ms, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Waits until looking again may be of use. */
+/*
+ * Waits until looking again may be of use. What comes after a silence is seen at once; where
+ * somebody writes all the time, looks and portions are bounded.
+ */
 static enum fail_code
-wait_for_files(struct input *in, int64_t looked_ms, struct failure *f)
+wait_for_files(struct input *in, int64_t began_ms, int64_t looked_ms, struct failure *f)
 {
 	struct input_live *l = in->live;
-	int64_t rest = INPUT_LIVE_PAUSE_FACTOR * looked_ms;
+	int64_t rest = INPUT_LIVE_PAUSE_FACTOR * looked_ms, passed;
 	enum fail_code code =
 	    watch_wait(l->watch, l->scan.unsettled ? LIVE_QUIET_MS : INPUT_LIVE_LOOK_MS, f);
 
 	if (code != FAIL_NONE && code != FAIL_TIMEOUT)
 		return code;
-	return pause_ms(in, rest > INPUT_LIVE_PAUSE_MS ? rest : INPUT_LIVE_PAUSE_MS, f);
+	if (rest < INPUT_LIVE_PAUSE_MS)
+		rest = INPUT_LIVE_PAUSE_MS;
+	if (l->scan.n > 0 && rest < INPUT_LIVE_ROUND_MS)
+		rest = INPUT_LIVE_ROUND_MS;
+	passed = clock_ms() - began_ms;
+	return rest > passed ? pause_ms(in, rest - passed, f) : FAIL_NONE;
 }
 
 static enum fail_code
@@ -280,7 +288,7 @@ read_rounds(struct input *in, struct failure *f)
 			continue;
 		if (!l->follow)
 			return FAIL_NONE;
-		if (wait_for_files(in, looked_ms, f) != FAIL_NONE)
+		if (wait_for_files(in, began_ms, looked_ms, f) != FAIL_NONE)
 			return f->code;
 	}
 }

@@ -10,9 +10,10 @@
 #include "producer/input_state.h"
 
 enum {
+	INPUT_LIVE_PAUSE_MS = 100,  /* from one look to the next at least */
 	INPUT_LIVE_LOOK_MS = 5000,  /* between two looks where nothing is told */
-	INPUT_LIVE_PAUSE_MS = 100,  /* and at least, */
-	INPUT_LIVE_PAUSE_FACTOR = 4 /* so many times what the look took */
+	INPUT_LIVE_ROUND_MS = 1000, /* from one round to the next: files that grow all the time */
+	INPUT_LIVE_PAUSE_FACTOR = 4 /* and at least so many times what the look took */
 };
 
 struct input_live;

@@ -172,8 +172,10 @@ lane_open(struct lane *l, const struct input_position *from, bool from_start, st
 		return f->code;
 	progress_begin(
 	    &l->progress, l->o->label, input_bytes_total(l->input), input_bytes_skipped(l->input));
-	if (l->o->follow) /* several lanes share the terminal, and nothing ends */
+	if (l->o->follow) { /* several lanes share the terminal, and nothing ends */
 		l->progress.terminal = false;
+		l->progress.quiet = true;
+	}
 	return FAIL_NONE;
 }
 

@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/topics.h"
 #include "producer/lane.h"
+#include "producer/produce_jobs.h"
 
 enum {
 	FIRST_ANSWER_MS = 10000,
@@ -24,48 +25,15 @@ enum {
 	ATTEMPT_GOOD_MS = 60000, /* one that lasted so long does not count */
 };
 
-/* One lane of one input. */
-struct job {
-	struct produce *p;
-	size_t *member; /* owned: domains that share the input, by index in the configuration */
-	bool *wanted;   /* owned: which of them to write */
-	size_t members_n;
-	bool held_out, live;
-	uint32_t lane;
-	char label[NAME_MAX_BYTES + 64];
-	rd_kafka_t *reader; /* while it runs */
-};
-
 struct produce {
 	const struct produce_options *o;
 	const struct config *config;
 	struct tokenizer *tokenizer;
 	bool *wanted; /* [domains_n of the configuration] */
-	bool *done;   /* the same: its train input is listed */
-	struct job *job;
-	size_t jobs_n, jobs_room;
+	struct produce_jobs jobs;
 	uint32_t workers;   /* of each job */
 	volatile bool stop; /* of all jobs */
 };
-
-static bool
-same_text(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static bool
-same_input(const struct config_domain *a, const struct config_domain *b)
-{
-	if (a->where_field == NULL || b->where_field == NULL || a->partitions != b->partitions ||
-	    !same_text(a->exec, b->exec) || !same_text(a->text, b->text) ||
-	    a->train.n != b->train.n)
-		return false;
-	for (size_t i = 0; i < a->train.n; i++)
-		if (strcmp(a->train.text[i], b->train.text[i]) != 0)
-			return false;
-	return true;
-}
 
 static enum fail_code
 choose_domains(struct produce *p, struct failure *f)
@@ -107,12 +75,12 @@ open_tokenizer(struct produce *p, struct failure *f)
 }
 
 static enum fail_code
-open_reader(struct job *job, struct failure *f)
+open_reader(const struct produce *p, rd_kafka_t **out, struct failure *f)
 {
 	struct kafka_options o = {
-	    .role = KAFKA_READER, .properties = &job->p->config->kafka, .client = "produce-resume"};
+	    .role = KAFKA_READER, .properties = &p->config->kafka, .client = "produce-resume"};
 
-	return kafka_open(&job->reader, &o, f);
+	return kafka_open(out, &o, f);
 }
 
 static enum fail_code
@@ -144,9 +112,9 @@ pause_ms(int ms, const volatile bool *stop)
 		clock_pause_ms(PAUSE_SLICE_MS);
 }
 
-/* Whether a lane that failed may be run again, after a pause and with a new reader. */
+/* Whether a lane that failed may be run again, after a pause. */
 static bool
-is_worth_again(struct job *job, const struct lane_options *o, int attempt, struct failure *f)
+is_worth_again(const struct lane_options *o, int attempt, struct failure *f)
 {
 	if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
 	    attempt == PRODUCE_ATTEMPTS_MAX || *o->stop)
@@ -158,8 +126,6 @@ is_worth_again(struct job *job, const struct lane_options *o, int attempt, struc
 		fail(f, FAIL_STOPPED, "stopped");
 		return false;
 	}
-	kafka_close(job->reader);
-	job->reader = NULL;
 	return true;
 }
 
@@ -169,18 +135,21 @@ is_worth_again(struct job *job, const struct lane_options *o, int attempt, struc
  * too: one that met a broker without leaders can go on answering "unknown partition" from memory.
  */
 static enum fail_code
-run_lane(struct job *job, struct lane_options *o, struct failure *f)
+run_lane(const struct produce *p, struct lane_options *o, struct failure *f)
 {
-	for (int attempt = 1;; attempt++) {
-		int64_t began_ms = clock_ms();
+	bool program = !o->held_out && p->config->domains[o->domain[0]].exec != NULL;
 
-		if (job->reader == NULL && open_reader(job, f) != FAIL_NONE)
-			return f->code;
-		o->reader = job->reader;
-		if (lane_run(o, f) == FAIL_NONE)
-			return FAIL_NONE;
-		if (*o->mismatch && o->follow && !o->repeats &&
-		    job->p->config->domains[o->domain[0]].exec != NULL) {
+	for (int attempt = 1;;) {
+		int64_t began_ms = clock_ms();
+		enum fail_code code = open_reader(p, &o->reader, f);
+
+		if (code != FAIL_NONE)
+			return code;
+		code = lane_run(o, f);
+		kafka_close(o->reader);
+		if (code == FAIL_NONE)
+			return code;
+		if (*o->mismatch && program && o->follow && !o->repeats) {
 			log_info("produce: %s: the program did not begin at document "
 				 "RIFFLE_RESUME; taking it for one that prints all again",
 			    o->label);
@@ -189,15 +158,14 @@ run_lane(struct job *job, struct lane_options *o, struct failure *f)
 		}
 		if (clock_ms() - began_ms > ATTEMPT_GOOD_MS)
 			attempt = 1;
-		if (!is_worth_again(job, o, attempt, f))
+		if (!is_worth_again(o, attempt++, f))
 			return f->code == FAIL_STOPPED ? f->code : fail_within(f, "%s", o->label);
 	}
 }
 
 static enum fail_code
-run_job(struct job *job, struct failure *f)
+run_job(const struct produce *p, const struct produce_job *job, struct failure *f)
 {
-	const struct produce *p = job->p;
 	bool mismatch = false;
 	struct lane_options o = {
 	    .config = p->config,
@@ -216,101 +184,8 @@ run_job(struct job *job, struct failure *f)
 	    .label = job->label,
 	    .stop = &p->stop,
 	};
-	enum fail_code code = run_lane(job, &o, f);
 
-	kafka_close(job->reader);
-	job->reader = NULL;
-	return code;
-}
-
-/* ---- what there is to do ---- */
-
-static void
-name_job(struct job *job)
-{
-	const struct config_domain *d = &job->p->config->domains[job->member[0]];
-	size_t room = sizeof(job->label), used;
-
-	used = (size_t)snprintf(job->label, room, "%s%s", d->name, job->held_out ? ".valid" : "");
-	if (job->members_n > 1)
-		used +=
-		    (size_t)snprintf(job->label + used, room - used, "+%zu", job->members_n - 1);
-	if (d->partitions > 1)
-		snprintf(job->label + used, room - used, " lane %" PRIu32 "/%" PRIu32, job->lane,
-		    d->partitions);
-}
-
-static enum fail_code
-add_job(struct produce *p, const size_t *member, size_t n, bool held_out, uint32_t lane,
-    struct failure *f)
-{
-	struct job *job;
-
-	if (p->jobs_n == p->jobs_room) {
-		size_t room = 2 * p->jobs_room + 16;
-		struct job *grown = realloc(p->job, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		p->job = grown;
-		p->jobs_room = room;
-	}
-	job = &p->job[p->jobs_n++];
-	*job = (struct job){.p = p, .members_n = n, .held_out = held_out, .lane = lane};
-	job->member = calloc(n, sizeof(*job->member));
-	job->wanted = calloc(n, sizeof(*job->wanted));
-	if (job->member == NULL || job->wanted == NULL)
-		return fail_memory(f);
-	for (size_t k = 0; k < n; k++) {
-		job->member[k] = member[k];
-		job->wanted[k] = held_out || p->wanted[member[k]];
-	}
-	job->live = p->config->domains[member[0]].live;
-	name_job(job);
-	return FAIL_NONE;
-}
-
-static enum fail_code
-add_input(struct produce *p, const size_t *member, size_t n, bool held_out, struct failure *f)
-{
-	uint32_t first = p->o->one_lane ? p->o->lane : 0;
-	uint32_t end = p->o->one_lane ? p->o->lane + 1 : p->config->domains[member[0]].partitions;
-
-	for (uint32_t lane = first; lane < end; lane++)
-		if (add_job(p, member, n, held_out, lane, f) != FAIL_NONE)
-			return f->code;
-	return FAIL_NONE;
-}
-
-/* The input of domain i with all that share it, unless that is listed; then its held-out files. */
-static enum fail_code
-add_domain(struct produce *p, size_t i, size_t *member, struct failure *f)
-{
-	const struct config_domain *d = &p->config->domains[i];
-	size_t members = 0;
-
-	for (size_t k = 0; !p->done[i] && k < p->config->domains_n; k++)
-		if (k == i || same_input(d, &p->config->domains[k]))
-			member[members++] = k;
-	for (size_t k = 0; k < members; k++)
-		p->done[member[k]] = true;
-	if (members > 0 && add_input(p, member, members, false, f) != FAIL_NONE)
-		return f->code;
-	return d->valid.n == 0 ? FAIL_NONE : add_input(p, &i, 1, true, f);
-}
-
-static enum fail_code
-list_jobs(struct produce *p, struct failure *f)
-{
-	size_t n = p->config->domains_n;
-	size_t *member = calloc(n, sizeof(*member));
-	enum fail_code code = member == NULL ? fail_memory(f) : FAIL_NONE;
-
-	for (size_t i = 0; i < n && code == FAIL_NONE; i++)
-		if (p->wanted[i])
-			code = add_domain(p, i, member, f);
-	free(member);
-	return code;
+	return run_lane(p, &o, f);
 }
 
 /* ---- running ---- */
@@ -318,19 +193,20 @@ list_jobs(struct produce *p, struct failure *f)
 /* A thread: one job that follows, or all that do not, one after the other. */
 struct runner {
 	struct produce *p;
-	struct job *job; /* NULL: all that do not follow */
+	const struct produce_job *job; /* NULL: all that do not follow */
 	pthread_t thread;
 	atomic_bool over;
 	struct failure f;
 };
 
 static enum fail_code
-run_jobs(struct produce *p, struct job *only, struct failure *f)
+run_jobs(const struct produce *p, const struct produce_job *only, struct failure *f)
 {
 	if (only != NULL)
-		return run_job(only, f);
-	for (size_t i = 0; i < p->jobs_n; i++)
-		if (!(p->o->follow && p->job[i].live) && run_job(&p->job[i], f) != FAIL_NONE)
+		return run_job(p, only, f);
+	for (size_t i = 0; i < p->jobs.n; i++)
+		if (!(p->o->follow && p->jobs.job[i].live) &&
+		    run_job(p, &p->jobs.job[i], f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
 }
@@ -391,17 +267,17 @@ watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
 static enum fail_code
 run_all(struct produce *p, struct failure *f)
 {
-	struct runner *r = calloc(p->jobs_n + 1, sizeof(*r));
+	struct runner *r = calloc(p->jobs.n + 1, sizeof(*r));
 	enum fail_code code = FAIL_NONE;
 	size_t n = 1, started = 0;
 
 	if (r == NULL)
 		return fail_memory(f);
 	r[0].p = p; /* those that do not follow */
-	for (size_t i = 0; i < p->jobs_n; i++)
-		if (p->o->follow && p->job[i].live) {
+	for (size_t i = 0; i < p->jobs.n; i++)
+		if (p->o->follow && p->jobs.job[i].live) {
 			r[n].p = p;
-			r[n++].job = &p->job[i];
+			r[n++].job = &p->jobs.job[i];
 		}
 	p->workers = p->o->workers / (uint32_t)n;
 	p->workers = p->workers == 0 ? 1 : p->workers;
@@ -458,12 +334,12 @@ run(struct produce *p, struct failure *f)
 	size_t n = p->config->domains_n;
 
 	p->wanted = calloc(n, sizeof(*p->wanted));
-	p->done = calloc(n, sizeof(*p->done));
-	if (p->wanted == NULL || p->done == NULL)
+	if (p->wanted == NULL)
 		return fail_memory(f);
 	if (choose_domains(p, f) != FAIL_NONE || check_follow(p, f) != FAIL_NONE ||
-	    list_jobs(p, f) != FAIL_NONE || open_tokenizer(p, f) != FAIL_NONE ||
-	    check_topics(p, f) != FAIL_NONE)
+	    produce_jobs_open(&p->jobs, p->config, p->wanted, p->o->one_lane, p->o->lane, f) !=
+		FAIL_NONE ||
+	    open_tokenizer(p, f) != FAIL_NONE || check_topics(p, f) != FAIL_NONE)
 		return f->code;
 	return run_all(p, f);
 }
@@ -482,12 +358,7 @@ produce_run(const struct produce_options *given, struct failure *f)
 							       : (uint32_t)processors;
 	code = run(&p, f);
 	tokenizer_close(p.tokenizer);
-	for (size_t i = 0; i < p.jobs_n; i++) {
-		free(p.job[i].member);
-		free(p.job[i].wanted);
-	}
-	free(p.job);
+	produce_jobs_close(&p.jobs);
 	free(p.wanted);
-	free(p.done);
 	return code == FAIL_STOPPED ? FAIL_NONE : code;
 }

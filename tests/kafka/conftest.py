@@ -31,7 +31,7 @@ def fill(tools, bootstrap, unique):
 @pytest.fixture
 def configure(write_config, bootstrap, unique, riffle):
     """configure(weights, mix=..., domains=..., **mix keys) -> path, with the mix's topics made."""
-    def make(weights, name="mix", create=True, partitions=1, domains=None, corpus=None, **keys):
+    def make(weights, /, name="mix", create=True, partitions=1, domains=None, corpus=None, **keys):
         config = {
             "corpus": corpus or unique,
             "tokenizer": {"file": "unused.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},

@@ -126,6 +126,7 @@ def sequence(rng):
         "position": {
             "file": text(rng),
             "sealed": rng.choice([-1, count(rng)]),
+            "packing": rng.randrange(3),
             **{
                 name: count(rng)
                 for name in (
@@ -139,6 +140,7 @@ def sequence(rng):
                     "record_bytes_max",
                     "tokens",
                     "dropped",
+                    "window",
                 )
             },
         },
@@ -161,6 +163,7 @@ def end(rng):
             )
         },
         "sequence_length": rng.randrange(1, 2**20 + 1),
+        "packing": rng.randrange(3),
         "tokenizer": eight(rng),
         "input": {
             "names": eight(rng),

@@ -75,6 +75,7 @@ struct world {
 	uint64_t first_length[NAMES][PARTITIONS]; /* when the mix was begun */
 	bool first_sealed[NAMES][PARTITIONS];
 	uint64_t salt; /* of token counts and bad sequences */
+	bool lending;  /* most domains are live, lend, and run dry again and again */
 };
 
 static void
@@ -93,16 +94,21 @@ make_domain(struct world *w, size_t i, struct chance *c)
 	    .partitions_n = 1 + below(c, PARTITIONS),
 	    .sequences = w->first_length[i],
 	    .max_epochs = one_in(c, 6) ? 1 + below(c, 3) : 0,
-	    .live = w->plan.epoch_size != MIXER_EPOCH_LARGEST && one_in(c, 4),
+	    .live =
+		w->plan.epoch_size != MIXER_EPOCH_LARGEST && (w->lending ? i > 0 : one_in(c, 4)),
 	    .sealed = w->first_sealed[i],
-	    .on_dry = lend && one_in(c, 2) ? MIXER_DRY_LEND : MIXER_DRY_WAIT,
+	    .on_dry = lend && (w->lending || one_in(c, 2)) ? MIXER_DRY_LEND : MIXER_DRY_WAIT,
 	    .catch_up = one_in(c, 3) ? 0 : 1 + (double)below(c, 30) / 10,
 	    .short_ones = one_in(c, 2),
 	};
 	for (size_t p = 0; p < s->partitions_n; p++) {
 		w->length[i][p] = one_in(c, 8) ? 0 : below(c, one_in(c, 2) ? 30 : TOPIC_MAX);
-		w->sealed[i][p] = !s->live || one_in(c, 5);
+		w->sealed[i][p] = !s->live || one_in(c, w->lending ? 50 : 5);
+		if (w->lending && i > 0)
+			w->length[i][p] = below(c, 6);
 	}
+	if (w->lending)
+		w->length[0][0] += 1000;
 	if (!s->live)
 		w->length[i][0] += 3;
 	memcpy(w->first_length[i], w->length[i], sizeof(w->length[i]));
@@ -156,7 +162,10 @@ make_world(struct world *w, struct chance *c)
 			: one_in(c, 5) ? SCHEDULE_RANDOM
 				       : SCHEDULE_DEFICIT,
 	};
-	if (w->plan.schedule == SCHEDULE_DEFICIT && one_in(c, 3))
+	w->lending = w->plan.schedule == SCHEDULE_DEFICIT && one_in(c, 3);
+	if (w->lending)
+		w->plan.sources_n += w->plan.sources_n == 1;
+	else if (w->plan.schedule == SCHEDULE_DEFICIT && one_in(c, 3))
 		w->plan.weights_unit = MIXER_BY_TOKENS;
 	else if (w->plan.schedule == SCHEDULE_DEFICIT && one_in(c, 3))
 		w->plan.epoch_size = one_in(c, 3) ? MIXER_EPOCH_LARGEST : NAMES + below(c, 90);
@@ -174,8 +183,8 @@ grow_topics(struct world *w, struct chance *c)
 		for (size_t p = 0; p < w->source[i].partitions_n; p++) {
 			if (w->sealed[i][p] && !one_in(c, 12))
 				continue;
-			w->length[i][p] += below(c, 40);
-			w->sealed[i][p] = w->sealed[i][p] || one_in(c, 6);
+			w->length[i][p] += below(c, w->lending && one_in(c, 2) ? 3 : 40);
+			w->sealed[i][p] = w->sealed[i][p] || one_in(c, w->lending ? 50 : 6);
 		}
 }
 
@@ -571,11 +580,74 @@ test_cut_undone_copied_and_replayed_runs_equal_the_straight_one(void **state)
 	assert_true(cases < 100 || steps > 5 * cases);
 }
 
+/* ---- ledgers from outside ---- */
+
+/* Bytes of a record, some of them others: refused, or a mixer that can be asked, saved, stepped. */
+static bool
+try_damaged(struct run *r, struct chance *c)
+{
+	struct mixer_draw draws[BATCH_MAX];
+	struct mixer *m = NULL;
+	enum mixer_result result;
+	struct ledger l, again = {0};
+	struct failure f;
+	bool taken = false;
+	uint64_t at = 10 + below(c, r->n - 10);
+	uint8_t was = r->bytes[at];
+
+	r->bytes[at] = (uint8_t)roll(c);
+	if (ledger_decode(&l, r->bytes, r->n, &f) == FAIL_NONE) {
+		if (mixer_resume(&m, &r->w->plan, &l, &f) == FAIL_NONE) {
+			taken = true;
+			mixer_set_tokens(m, tokens_of, r);
+			for (int i = 0; i < 3; i++)
+				(void)mixer_step(m, draws, &result, &f);
+			assert_int_equal(mixer_save(m, &again, &f), FAIL_NONE);
+			ledger_clear(&again);
+			mixer_close(m);
+		} else
+			assert_true(f.text[0] != '\0');
+		ledger_clear(&l);
+	}
+	r->bytes[at] = was;
+	return taken;
+}
+
+static void
+test_damaged_ledgers_are_refused_or_drawn_from(void **state)
+{
+	static struct world w;
+	uint64_t base = number_of("RIFFLE_TEST_SEED", 7), taken = 0, refused = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 150; i++) {
+		static struct mixer_draw draws[5 * BATCH_MAX];
+		struct chance c = {base + i};
+		struct run r;
+
+		make_world(&w, &c);
+		open_run(&r, &w, NULL);
+		if (r.m != NULL) {
+			ask(&r, (struct chance){roll(&c)});
+			transact(&r, 1 + below(&c, 5), draws);
+			for (int k = 0; k < 40; k++)
+				if (try_damaged(&r, &c))
+					taken++;
+				else
+					refused++;
+		}
+		mixer_close(r.m);
+		free(r.bytes);
+	}
+	assert_true(taken > 300 && refused > 300);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_cut_undone_copied_and_replayed_runs_equal_the_straight_one),
+	    cmocka_unit_test(test_damaged_ledgers_are_refused_or_drawn_from),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,6 +212,38 @@ test_credits_sum_to_zero_through_changes(void **state)
 	}
 }
 
+static void
+test_a_dry_domain_lends_its_draws_by_weight_and_gets_them_back(void **state)
+{
+	static const uint64_t weight[3] = {
+	    WEIGHT_ONE / 2, WEIGHT_ONE / 16 * 5, WEIGHT_ONE / 16 * 3};
+	static const bool dry[3] = {true, false, false}, all_dry[3] = {true, true, true};
+	static const size_t paper[12] = {0, 2, 1, 0, 0, 2, 1, 0, 0, 1, 0, 1},
+			    drawn[12] = {1, 2, 1, 1, 1, 2, 1, 1, 2, 1, 2, 1};
+	static struct schedule s;
+
+	(void)state;
+	schedule_init(&s, SCHEDULE_DEFICIT, 1, 0);
+	schedule_set_weights(&s, weight, 3);
+	assert_int_equal(schedule_lend_pick(&s, 0, all_dry), 3);
+	for (size_t k = 0; k < 12; k++) {
+		size_t picked = schedule_pick(&s), i = picked;
+
+		assert_int_equal(picked, paper[k]);
+		if (picked == 0) {
+			i = schedule_lend_pick(&s, 0, dry);
+			schedule_lend(&s, 0, dry, i);
+		} else
+			schedule_charge(&s, i, 1);
+		assert_int_equal(i, drawn[k]);
+		assert_int_equal(s.credit[0] + s.credit[1] + s.credit[2], 0);
+	}
+	for (size_t k = 0; k < 6; k++) /* the six that were lent */
+		schedule_repay(&s, 0, schedule_pick(&s) == 0 ? 1 : schedule_pick(&s));
+	assert_int_equal(s.credit[0] + s.credit[1] + s.credit[2], 0);
+	assert_true(s.credit[0] == (int64_t)WEIGHT_ONE * 3);
+}
+
 int
 main(void)
 {
@@ -222,6 +254,7 @@ main(void)
 	    cmocka_unit_test(test_the_example_of_the_header_holds),
 	    cmocka_unit_test(test_no_domain_is_one_ahead_or_two_behind_and_none_starves),
 	    cmocka_unit_test(test_credits_sum_to_zero_through_changes),
+	    cmocka_unit_test(test_a_dry_domain_lends_its_draws_by_weight_and_gets_them_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
