@@ -20,6 +20,7 @@ PARALLEL = $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKE
 objects  = $(patsubst %.c,$B/%.o,$(wildcard $(addsuffix /*.c,$1)))
 programs = $(patsubst %.c,$B/%,$(wildcard $1))
 CORE    := $(call objects,common producer producer/tokenizer consumer) $B/gen/schema_text.o
+API     := $(patsubst %.c,$B/%.o,$(wildcard consumer/riffle*.c))
 TESTS   := $(call programs,tests/unit/test_*.c)
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 # What decides does no I/O and reads no clock.
@@ -46,15 +47,16 @@ $B/cli.a: $(filter-out $B/cli/main.o,$(call objects,cli))
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-# The library is whatever riffle.o needs of the rest; only RIFFLE_API symbols are visible.
-$B/libriffle.a: $B/consumer/riffle.o $B/core.a
+# The library is whatever riffle*.o needs of the rest; only RIFFLE_API symbols are visible.
+$B/libriffle.a: $(API) $B/core.a
 	$(CC) -r -nostdlib -o $B/libriffle.o $^
 	objcopy --localize-hidden $B/libriffle.o
 	@rm -f $@
 	$(AR) rcs $@ $B/libriffle.o
 
-$B/libriffle.so.0: $B/consumer/riffle.o $B/core.a
-	$(LINK) -shared -Wl,-soname,libriffle.so.0 -Wl,--no-undefined -o $@ $^ $(LIBS)
+$B/libriffle.so.0: $(API) $B/core.a consumer/libriffle.map
+	$(LINK) -shared -Wl,-soname,libriffle.so.0 -Wl,--no-undefined \
+	    -Wl,--version-script=consumer/libriffle.map -o $@ $(filter-out %.map,$^) $(LIBS)
 
 $B/libriffle.so: $B/libriffle.so.0
 	ln -sf libriffle.so.0 $@

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct lanes {
 	struct lane *lane; /* [count] */
 	unsigned since_served;
 	rd_kafka_queue_t *answers; /* of commits */
+	atomic_bool awake;         /* nobody shall wait */
 };
 
 static size_t
@@ -354,11 +356,13 @@ lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *e
 		return f->code;
 	while (again) {
 		int64_t left = deadline_ms - clock_ms();
-		rd_kafka_message_t *m =
-		    rd_kafka_consume_queue(lane->queue, left < 0 ? 0 : (int)left);
+		rd_kafka_message_t *m = rd_kafka_consume_queue(
+		    lane->queue, left < 0 || atomic_load(&l->awake) ? 0 : (int)left);
 
 		if (m == NULL && serve(l, f) != FAIL_NONE)
 			return f->code;
+		if (m == NULL && !atomic_load(&l->awake) && clock_ms() < deadline_ms)
+			continue; /* woken by a call that is over */
 		if (m == NULL)
 			return fail(f, FAIL_TIMEOUT, "topic %s, lane %" PRIu32 ": nothing came",
 			    l->topic, l->first + i);
@@ -399,8 +403,15 @@ lanes_free(struct lanes_record_held *record)
 void
 lanes_wake(struct lanes *l)
 {
+	atomic_store(&l->awake, true);
 	for (uint32_t i = 0; i < l->count; i++)
 		rd_kafka_queue_yield(l->lane[i].queue);
+}
+
+void
+lanes_sleep(struct lanes *l)
+{
+	atomic_store(&l->awake, false);
 }
 
 enum fail_code

@@ -89,8 +89,12 @@ struct lanes_record_held;
 struct lanes_record_held *lanes_detach(struct lanes *l, uint32_t i);
 void lanes_free(struct lanes_record_held *record); /* NULL is accepted */
 
-/* Makes a lanes_next() that waits in another thread return soon, with FAIL_TIMEOUT or an event. */
+/*
+ * Makes a lanes_next() that waits in another thread return soon, with FAIL_TIMEOUT or an event, and
+ * every other one that would wait, until lanes_sleep().
+ */
 void lanes_wake(struct lanes *l);
+void lanes_sleep(struct lanes *l);
 
 /*
  * What the run has committed, for all L lanes: fills offset_next[L] (-1: none) and metadata[L]

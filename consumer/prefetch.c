@@ -273,6 +273,7 @@ rest(struct prefetch *p)
 		lanes_wake(p->reader->lanes);
 	while (p->busy > 0)
 		pthread_cond_wait(&p->done, &p->lock);
+	lanes_sleep(p->reader->lanes);
 	for (; p->first != p->end; p->first++)
 		step_pool_put(entry_at(p, p->first)->slot);
 	p->lent = false;

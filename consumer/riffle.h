@@ -99,7 +99,7 @@ struct riffle_options {
 	 * counted. at least two steps, whatever they take. 0: 64 MiB.
 	 */
 	uint64_t ahead_bytes;
-	uint32_t threads; /* that decompress: 1 to 64; 0: 1 */
+	uint32_t threads; /* that decompress: 1 to 64; 0: 2 */
 	/*
 	 * riffle_info.schedule of a checkpoint: a mix that has another one, because it was made
 	 * anew under the same name, is RIFFLE_ERROR_DATA. 0: any.
@@ -250,6 +250,28 @@ RIFFLE_API int riffle_flush(struct riffle *r, int timeout_ms, struct riffle_erro
  */
 RIFFLE_API int riffle_find_committed(
     const struct riffle_options *options, uint64_t *step, struct riffle_error *e);
+
+/*
+ * What a model takes, by tokens k in [0, S) of each sequence; every array that is not NULL is
+ * [sequences][S], S = tokens_each - 1.
+ *
+ *   input_ids     token k
+ *   labels        token k + 1; `ignored` where that one is in a no_loss range, and with
+ *                 mask_boundaries also where it is the first of another document
+ *   position_ids  counts from 0 in each stretch of a document, and in the padding
+ *   document_ids  which stretch of the sequence it is, from 0; padding has the number behind the
+ *                 last
+ */
+struct riffle_targets {
+	int64_t *input_ids, *labels;
+	int32_t *position_ids, *document_ids;
+	int64_t ignored; /* -100 for PyTorch */
+	int mask_boundaries;
+};
+
+/* `token_bytes` is the reader's. */
+RIFFLE_API void riffle_step_targets(
+    const struct riffle_step *s, uint32_t token_bytes, const struct riffle_targets *out);
 
 /* ---- held-out sets ---- */
 

@@ -108,8 +108,9 @@ check_options(const struct riffle_options *o, struct failure *f)
 	if (o->start == RIFFLE_START_STEP && o->step >= COMMITS_STEP_MAX)
 		return fail(f, FAIL_USAGE, "step %" PRIu64 " is out of range", o->step);
 	if (o->threads > PREFETCH_THREADS_MAX)
-		return fail(f, FAIL_USAGE, "threads is %" PRIu32 "; it is 1 to %d, or 0 for 1",
-		    o->threads, PREFETCH_THREADS_MAX);
+		return fail(f, FAIL_USAGE,
+		    "threads is %" PRIu32 "; it is 1 to %d, or 0 for the preset", o->threads,
+		    PREFETCH_THREADS_MAX);
 	return FAIL_NONE;
 }
 
@@ -177,7 +178,7 @@ start(struct riffle *r, const struct riffle_options *o, struct failure *f)
 {
 	struct prefetch_options prefetch = {
 	    .ahead_bytes = o->ahead_bytes == 0 ? RIFFLE_AHEAD_BYTES : o->ahead_bytes,
-	    .threads = o->threads == 0 ? 1 : o->threads,
+	    .threads = o->threads == 0 ? RIFFLE_THREADS : o->threads,
 	    .why = why,
 	    .opaque = r,
 	};

@@ -13,6 +13,7 @@
 #include "consumer/watchdog.h"
 
 enum {
+	RIFFLE_THREADS = 2,
 	RIFFLE_COMMIT_TIMEOUT_MS = 30000,
 	RIFFLE_CLOSE_TIMEOUT_MS = 2000, /* for what is on its way */
 };

@@ -1,0 +1,20 @@
+"""riffle: reads mixes of tokenised training data from Kafka.
+
+    reader = riffle.Reader("pretrain", "localhost:9092", rank=0, world=8)
+    for step in reader:
+        step.tokens       # uint32 [n, S + 1], no copy
+        step.domains      # [n] names
+        reader.commit(wait=False)
+
+For PyTorch see riffle.torch.Dataset, which is imported by itself (`import riffle.torch`).
+"""
+
+from .errors import BrokerError, DataError, ExpiredError, LostError, RiffleError, StepTimeout, UsageError
+from .reader import Info, Reader, committed_step
+from .step import Span, Step, Targets, cu_seqlens
+
+__version__ = "0.1.0"
+__all__ = [
+    "BrokerError", "DataError", "ExpiredError", "Info", "LostError", "Reader", "RiffleError", "Span", "Step",
+    "StepTimeout", "Targets", "UsageError", "committed_step", "cu_seqlens",
+]
