@@ -93,7 +93,7 @@ test_a_domain_that_learns_slowly_is_drawn_more(void **unused)
 		}
 		odm_step(&o, sum);
 	}
-	assert_true(o.weight[1] > 0.58);
+	assert_true(o.weight[1] > 0.55);
 }
 
 static void
