@@ -102,13 +102,13 @@ serve_commits(struct riffle *r, struct failure *f)
 /* ---- steps ---- */
 
 static int
-give_timeout(const struct riffle *r, int timeout_ms, const char *reason, struct riffle_error *e)
+give_timeout(const struct riffle *r, const char *reason, struct riffle_error *e)
 {
 	char text[FAILURE_TEXT_MAX];
 
-	snprintf(text, sizeof(text), "step %" PRIu64 " of mix %s did not come within %d ms: %s",
-	    r->position, r->reader.mix, timeout_ms,
-	    reason[0] == '\0' ? "not published yet (is `riffle mix` running?)" : reason);
+	snprintf(text, sizeof(text), "step %" PRIu64 " of mix %s does not come: %s", r->position,
+	    r->reader.mix,
+	    reason[0] == '\0' ? "it is not published yet (is `riffle mix` running?)" : reason);
 	return riffle_give(e, RIFFLE_TIMEOUT, text);
 }
 
@@ -171,7 +171,7 @@ fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 		return RIFFLE_OK;
 	code = prefetch_next(r->prefetch, deadline_ms, &r->next, reason, &f);
 	if (code == FAIL_TIMEOUT)
-		return give_timeout(r, timeout_ms, reason, e);
+		return give_timeout(r, reason, e);
 	if (code == FAIL_NONE && r->next == NULL)
 		return give_end(r, e);
 	if (code == FAIL_NONE)

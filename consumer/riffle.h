@@ -240,6 +240,20 @@ struct riffle_loss {
 RIFFLE_API int riffle_report(struct riffle *r, uint64_t step, const struct riffle_loss *loss,
     size_t n, struct riffle_error *e);
 
+/*
+ * The same without a reader: for a process whose reader is in another one. Uses mix, bootstrap,
+ * run, rank, world, properties and open_timeout_ms of the options. riffle_reporter_close() gives
+ * what is on its way two seconds.
+ */
+struct riffle_reporter;
+RIFFLE_API int riffle_reporter_open(
+    struct riffle_reporter **out, const struct riffle_options *options, struct riffle_error *e);
+RIFFLE_API int riffle_reporter_report(struct riffle_reporter *r, uint64_t step,
+    const struct riffle_loss *loss, size_t n, struct riffle_error *e);
+RIFFLE_API int riffle_reporter_flush(
+    struct riffle_reporter *r, int timeout_ms, struct riffle_error *e);
+RIFFLE_API void riffle_reporter_close(struct riffle_reporter *r); /* NULL is accepted */
+
 /* Waits until reports are delivered and commits answered. RIFFLE_TIMEOUT: not all, in time. */
 RIFFLE_API int riffle_flush(struct riffle *r, int timeout_ms, struct riffle_error *e);
 

@@ -88,8 +88,8 @@ riffle_properties_clear(struct config_properties *p)
 
 /* ---- opening ---- */
 
-static enum fail_code
-check_options(const struct riffle_options *o, struct failure *f)
+enum fail_code
+riffle_check_names(const struct riffle_options *o, struct failure *f)
 {
 	if (o->mix == NULL || !names_valid(o->mix))
 		return fail(
@@ -100,6 +100,14 @@ check_options(const struct riffle_options *o, struct failure *f)
 		return fail(f, FAIL_USAGE,
 		    "rank %" PRIu32 " is not in a world of %" PRIu32 " (ranks count from 0)",
 		    o->rank, o->world);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_options(const struct riffle_options *o, struct failure *f)
+{
+	if (riffle_check_names(o, f) != FAIL_NONE)
+		return f->code;
 	if (o->token_bytes != 2 && o->token_bytes != 4 && o->token_bytes != 8)
 		return fail(
 		    f, FAIL_USAGE, "token_bytes is %" PRIu32 "; it is 2, 4 or 8", o->token_bytes);

@@ -1,6 +1,8 @@
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "consumer/commits.h"
@@ -44,13 +46,23 @@ gather(struct feedback *b, const struct riffle_loss *loss, size_t n, struct fail
 	return FAIL_NONE;
 }
 
+/* Checks `loss`, completes `b` with it and sends it. */
 static enum fail_code
-report(struct riffle *r, struct feedback *b, struct failure *f)
+send_losses(struct reporter *r, struct feedback *b, const struct riffle_loss *loss, size_t n,
+    struct failure *f)
 {
-	if (r->reporter == NULL && reporter_open(&r->reporter, r->reader.mix, &r->properties,
-				       r->reader.open_timeout_ms, f) != FAIL_NONE)
-		return f->code;
-	return reporter_send(r->reporter, b, f);
+	enum fail_code code;
+
+	if (b->step < 0 || (uint64_t)b->step >= COMMITS_STEP_MAX)
+		code = fail(f, FAIL_USAGE, "the step is out of range");
+	else
+		code = gather(b, loss, n, f);
+	if (code == FAIL_NONE)
+		code = reporter_send(r, b, f);
+	free(b->loss);
+	if (code != FAIL_NONE)
+		fail_within(f, "losses of step %" PRId64, b->step);
+	return code;
 }
 
 int
@@ -65,21 +77,15 @@ riffle_report(struct riffle *r, uint64_t step, const struct riffle_loss *loss, s
 	    .world = r->world,
 	};
 	struct failure f;
-	enum fail_code code;
 
 	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
 		return RIFFLE_ERROR_USAGE;
-	if (step >= COMMITS_STEP_MAX)
-		code = fail(&f, FAIL_USAGE, "%" PRIu64 " is out of range", step);
-	else
-		code = gather(&b, loss, n, &f);
-	if (code == FAIL_NONE)
-		code = report(r, &b, &f);
-	free(b.loss);
-	if (code == FAIL_NONE)
-		return RIFFLE_OK;
-	fail_within(&f, "losses of step %" PRIu64, step);
-	return riffle_give_failure(e, &f);
+	if (r->reporter == NULL && reporter_open(&r->reporter, r->reader.mix, &r->properties,
+				       r->reader.open_timeout_ms, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	if (send_losses(r->reporter, &b, loss, n, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	return RIFFLE_OK;
 }
 
 int
@@ -100,4 +106,99 @@ riffle_flush(struct riffle *r, int timeout_ms, struct riffle_error *e)
 	if (code == FAIL_NONE)
 		code = lane_commits_failure(r->commits, &f);
 	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
+}
+
+/* ---- without a reader ---- */
+
+struct riffle_reporter {
+	pid_t process;
+	char mix[NAME_MAX_BYTES + 1], run[NAME_MAX_BYTES + 1];
+	uint32_t rank, world;
+	struct reporter *reporter;
+};
+
+static enum fail_code
+open_reporter(struct riffle_reporter *r, const struct riffle_options *o, struct failure *f)
+{
+	int timeout_ms = o->open_timeout_ms > 0 ? o->open_timeout_ms : READER_OPEN_TIMEOUT_MS;
+	struct config_properties properties;
+	enum fail_code code;
+
+	r->process = getpid();
+	r->rank = o->rank;
+	r->world = o->world;
+	snprintf(r->mix, sizeof(r->mix), "%s", o->mix);
+	snprintf(r->run, sizeof(r->run), "%s", o->run == NULL ? "trainers" : o->run);
+	code = riffle_properties_copy(&properties, o->bootstrap, o->properties, o->properties_n, f);
+	if (code == FAIL_NONE)
+		code = reporter_open(&r->reporter, r->mix, &properties, timeout_ms, f);
+	riffle_properties_clear(&properties);
+	return code;
+}
+
+int
+riffle_reporter_open(
+    struct riffle_reporter **out, const struct riffle_options *options, struct riffle_error *e)
+{
+	struct riffle_reporter *r;
+	struct failure f;
+
+	*out = NULL;
+	if (riffle_check_names(options, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		fail_memory(&f);
+	else if (open_reporter(r, options, &f) == FAIL_NONE)
+		*out = r;
+	if (*out != NULL)
+		return RIFFLE_OK;
+	free(r);
+	return riffle_give_failure(e, &f);
+}
+
+int
+riffle_reporter_report(struct riffle_reporter *r, uint64_t step, const struct riffle_loss *loss,
+    size_t n, struct riffle_error *e)
+{
+	struct feedback b = {
+	    .mix = r->mix,
+	    .run = r->run,
+	    .step = (int64_t)step,
+	    .rank = r->rank,
+	    .world = r->world,
+	};
+	struct failure f;
+
+	if (riffle_check_process(r->process, "reporter", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	if (send_losses(r->reporter, &b, loss, n, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	return RIFFLE_OK;
+}
+
+int
+riffle_reporter_flush(struct riffle_reporter *r, int timeout_ms, struct riffle_error *e)
+{
+	struct failure f;
+	enum fail_code code;
+
+	if (riffle_check_process(r->process, "reporter", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	code = reporter_flush(r->reporter, timeout_ms, &f);
+	if (code == FAIL_TIMEOUT)
+		return riffle_give(e, RIFFLE_TIMEOUT, f.text);
+	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
+}
+
+void
+riffle_reporter_close(struct riffle_reporter *r)
+{
+	struct failure f;
+
+	if (r == NULL || r->process != getpid())
+		return;
+	reporter_flush(r->reporter, RIFFLE_CLOSE_TIMEOUT_MS, &f);
+	reporter_close(r->reporter);
+	free(r);
 }

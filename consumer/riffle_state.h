@@ -48,6 +48,9 @@ int riffle_give_failure(struct riffle_error *e, const struct failure *f);
 /* RIFFLE_ERROR_USAGE in another process than the one that opened it. */
 int riffle_check_process(pid_t process, const char *what, struct riffle_error *e);
 
+/* FAIL_USAGE: mix, run, rank or world are wrong. */
+enum fail_code riffle_check_names(const struct riffle_options *o, struct failure *f);
+
 /*
  * A copy of bootstrap and properties as the Kafka layer takes them, to be ended with
  * riffle_properties_clear(), also after a failure.

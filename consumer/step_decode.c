@@ -370,6 +370,12 @@ step_decode_lane(struct step_decode *d, struct batch_view *b, struct failure *f)
 	return FAIL_NONE;
 }
 
+const char *
+step_decode_text(struct step_decode *d, const char *text)
+{
+	return bytes_piece(d, text, strlen(text));
+}
+
 void
 step_decode_cut(struct step_decode *d)
 {

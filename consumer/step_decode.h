@@ -59,6 +59,9 @@ struct step_decode_drawn {
 enum fail_code step_decode_add(struct step_decode *d, const struct step_decode_drawn *drawn,
     const struct payload_view *p, struct failure *f);
 
+/* A copy that lives as long as the step; NULL: no memory. */
+const char *step_decode_text(struct step_decode *d, const char *text);
+
 /* Less sequences than step_decode_begin() was told will come. */
 void step_decode_cut(struct step_decode *d);
 

@@ -10,11 +10,12 @@ For PyTorch see riffle.torch.Dataset, which is imported by itself (`import riffl
 """
 
 from .errors import BrokerError, DataError, ExpiredError, LostError, RiffleError, StepTimeout, UsageError
-from .reader import Info, Reader, committed_step
+from .reader import Info, Reader, Reporter, committed_step
 from .step import Span, Step, Targets, cu_seqlens
+from .validation import Validation
 
 __version__ = "0.1.0"
 __all__ = [
-    "BrokerError", "DataError", "ExpiredError", "Info", "LostError", "Reader", "RiffleError", "Span", "Step",
-    "StepTimeout", "Targets", "UsageError", "committed_step", "cu_seqlens",
+    "BrokerError", "DataError", "ExpiredError", "Info", "LostError", "Reader", "Reporter", "RiffleError", "Span", "Step",
+    "StepTimeout", "Targets", "UsageError", "Validation", "committed_step", "cu_seqlens",
 ]

@@ -95,6 +95,10 @@ _FUNCTIONS = {
     "riffle_committed": (c_uint64, [c_void_p]),
     "riffle_report": (c_int, [c_void_p, c_uint64, POINTER(LossOfDomain), c_size_t, _E]),
     "riffle_flush": (c_int, [c_void_p, c_int, _E]),
+    "riffle_reporter_open": (c_int, [POINTER(c_void_p), POINTER(Options), _E]),
+    "riffle_reporter_close": (None, [c_void_p]),
+    "riffle_reporter_report": (c_int, [c_void_p, c_uint64, POINTER(LossOfDomain), c_size_t, _E]),
+    "riffle_reporter_flush": (c_int, [c_void_p, c_int, _E]),
     "riffle_find_committed": (c_int, [POINTER(Options), POINTER(c_uint64), _E]),
     "riffle_step_targets": (None, [_S, c_uint32, POINTER(Targets)]),
     "riffle_validation_open": (c_int, [POINTER(c_void_p), POINTER(ValidationOptions), _E]),
@@ -117,9 +121,7 @@ def _load() -> ctypes.CDLL:
             "builds it; RIFFLE_LIBRARY names one that is built; at run time it needs librdkafka, avro, zstd and "
             "xxhash of the system") from None
     for name, (result, arguments) in _FUNCTIONS.items():
-        function = getattr(loaded, name, None)
-        if function is None:
-            continue
+        function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
     version = loaded.riffle_version().decode()
     if version != VERSION:

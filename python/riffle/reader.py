@@ -266,15 +266,78 @@ class Reader:
         """Reports losses of a step to "<mix>.feedback": {domain: (loss_sum, excess_sum, tokens)}, sums over this
         rank's tokens of the domain, in nats; excess_sum is of max(0, loss - reference) a token, 0 without one.
         Returns at once; a report that the broker did not take is raised by a later report() or flush()."""
-        raw = (c.LossOfDomain * len(losses))(*[
-            (domain.encode(), float(loss), float(excess), int(tokens))
-            for domain, (loss, excess, tokens) in losses.items()])
+        raw = losses_of(losses)
         self._check(c.lib.riffle_report(self._open(), step, raw, len(raw), ctypes.byref(self._error)))
 
     def flush(self, timeout: float = 30.0) -> None:
         """Waits until reports are delivered and commits confirmed. StepTimeout where not all are, in time."""
         handle, error = self._open(), ctypes.byref(self._error)
         self._check(next_step(lambda ms: c.lib.riffle_flush(handle, ms, error), self._error, timeout))
+
+
+def losses_of(losses: Losses) -> "ctypes.Array":
+    return (c.LossOfDomain * len(losses))(*[
+        (domain.encode(), float(loss), float(excess), int(tokens))
+        for domain, (loss, excess, tokens) in losses.items()])
+
+
+class Reporter:
+    """Reports losses as :meth:`Reader.report` does, for a process whose reader is in another one (a worker)."""
+
+    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: int = 0, world: int = 1, *,
+                 run: str = "trainers", properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0):
+        self._handle: Optional[int] = None
+        self._pid = os.getpid()
+        self._error = c.ErrorText()
+        options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
+        handle = c.c_void_p()
+        error = self._error
+        code = uninterrupted(
+            lambda: c.lib.riffle_reporter_open(ctypes.byref(handle), ctypes.byref(options), ctypes.byref(error)),
+            lambda: c.lib.riffle_reporter_close(handle))
+        if code != c.OK:
+            raise error_of(code, error)
+        self._handle = handle.value
+
+    def _open(self) -> int:
+        if self._handle is None:
+            raise UsageError("this reporter is closed")
+        return self._handle
+
+    def report(self, step: int, losses: Losses) -> None:
+        """As :meth:`Reader.report`."""
+        raw = losses_of(losses)
+        code = c.lib.riffle_reporter_report(self._open(), step, raw, len(raw), ctypes.byref(self._error))
+        if code != c.OK:
+            raise error_of(code, self._error)
+
+    def flush(self, timeout: float = 30.0) -> None:
+        """Waits until reports are delivered. StepTimeout where not all are, in time."""
+        handle, error = self._open(), ctypes.byref(self._error)
+        code = next_step(lambda ms: c.lib.riffle_reporter_flush(handle, ms, error), self._error, timeout)
+        if code != c.OK:
+            raise error_of(code, self._error)
+
+    def close(self) -> None:
+        """Ends it; what is on its way gets two seconds."""
+        handle, self._handle = self._handle, None
+        if handle is not None and self._pid == os.getpid():
+            c.lib.riffle_reporter_close(handle)
+
+    def __enter__(self) -> "Reporter":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:  # the interpreter is ending
+            pass
+
+    def __getstate__(self) -> None:
+        raise TypeError("a Reporter cannot be sent to another process: open one there")
 
 
 def options_of(mix: str, bootstrap: Optional[str], rank: int, world: int, run: str, step: Optional[int],
