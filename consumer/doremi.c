@@ -29,7 +29,7 @@ doremi_step(struct doremi *d, const struct losses_sum *sum)
 
 	for (size_t i = 0; i < d->n; i++) {
 		if (sum[i].tokens > 0)
-			d->excess[i] = fmax(sum[i].excess_sum / (double)sum[i].tokens, 0);
+			d->excess[i] = fmax(losses_mean(sum[i].excess_sum, sum[i].tokens), 0);
 		highest = fmax(highest, d->excess[i]);
 	}
 	/* A common factor changes nothing and keeps exp() from overflowing. */

@@ -71,6 +71,12 @@ feedback_feed_topic(const struct feedback_feed *d)
 	return d->topic;
 }
 
+int64_t
+feedback_feed_position(const struct feedback_feed *d)
+{
+	return d->offset_next;
+}
+
 enum fail_code
 feedback_feed_ends(struct feedback_feed *d, int64_t *low, int64_t *high, struct failure *f)
 {
@@ -136,6 +142,8 @@ feedback_feed_next(struct feedback_feed *d, int timeout_ms, struct feedback_feed
 		*any = m->err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset >= d->offset_next;
 		if (*any)
 			code = take(d, m, out, f);
+		else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset > d->offset_next)
+			d->offset_next = m->offset; /* a transaction's end may stand before it */
 		rd_kafka_message_destroy(m);
 		if (code != FAIL_NONE)
 			return code;

@@ -37,6 +37,9 @@ enum fail_code feedback_feed_ends(
 /* Reads on from offset_next, which is kept, or the end. */
 enum fail_code feedback_feed_seek(struct feedback_feed *d, int64_t offset_next, struct failure *f);
 
+/* Offset of the record that comes next, as far as it is known: at the end of the topic, the end. */
+int64_t feedback_feed_position(const struct feedback_feed *d);
+
 /*
  * The next record; *any is false: none came within timeout_ms. FAIL_DATA: records that were to come
  * have been deleted.

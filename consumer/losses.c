@@ -32,6 +32,13 @@ struct losses {
 	struct losses_counts counts;
 };
 
+double
+losses_mean(double sum, int64_t tokens)
+{
+	assert(tokens > 0);
+	return fmin(fmax(sum / (double)tokens, -LOSSES_MEAN_MAX), LOSSES_MEAN_MAX);
+}
+
 static int
 by_name(const void *a, const void *b)
 {
@@ -280,8 +287,8 @@ losses_next(struct losses *l, bool last, struct losses_step *out)
 {
 	free(l->given);
 	l->given = NULL;
-	while (
-	    l->open_n > 0 && !is_complete(l->open[0]) && (last || l->complete_n >= LOSSES_PATIENCE))
+	while (l->open_n > 0 && !is_complete(l->open[0]) &&
+	       l->complete_n >= (last ? 1 : LOSSES_PATIENCE))
 		give_up_lowest(l);
 	if (l->open_n == 0 || !is_complete(l->open[0]))
 		return false;

@@ -39,6 +39,10 @@ enum {
 	LOSSES_PATIENCE = 32,
 };
 
+#define LOSSES_MEAN_MAX                                                                            \
+	1e6 /* nats a token; what is above counts as so much, lest sums overflow                   \
+	     */
+
 /* Over the tokens of one domain. */
 struct losses_sum {
 	double loss_sum, excess_sum;
@@ -50,6 +54,9 @@ struct losses_counts {
 	uint64_t duplicate, late, unknown_step, malformed, other_run, replaced, incomplete;
 	uint64_t unknown_domain, not_a_number; /* losses */
 };
+
+/* A mean loss, within LOSSES_MEAN_MAX either way; tokens > 0. */
+double losses_mean(double sum, int64_t tokens);
 
 /* A complete step. */
 struct losses_step {
@@ -83,7 +90,7 @@ enum fail_code losses_add(
 
 /*
  * The next complete step, borrowed until the next call on `l`; false: there is none yet. With
- * `last`, for no more reports will come, steps that are not complete are given up.
+ * `last`, for no more reports will come, incomplete steps below a complete one are given up.
  */
 bool losses_next(struct losses *l, bool last, struct losses_step *out);
 

@@ -34,9 +34,9 @@ odm_step(struct odm *o, const struct losses_sum *sum)
 
 	for (size_t i = 0; i < o->n; i++) {
 		if (sum[i].tokens > 0)
-			o->reward[i] = o->memory * o->reward[i] + (1 - o->memory) * o->scale *
-								      sum[i].loss_sum /
-								      (double)sum[i].tokens;
+			o->reward[i] = o->memory * o->reward[i] +
+				       (1 - o->memory) * o->scale *
+					   losses_mean(sum[i].loss_sum, sum[i].tokens);
 		highest = fmax(highest, o->reward[i]);
 	}
 	/* A common factor changes nothing and keeps exp() from overflowing. */
