@@ -13,7 +13,7 @@
 #include "common/clock.h"
 
 enum {
-	SLICE_MS = 500,      /* of a wait, where nothing wakes the thread */
+	SLICE_MS = 250,      /* of a wait, where nothing wakes the thread */
 	WHY_FIRST_MS = 1000, /* the caller has waited so long: ask why, */
 	WHY_EVERY_MS = 2000, /* and again */
 	STACK_BYTES = 1 << 20,
@@ -45,6 +45,7 @@ struct prefetch {
 	uint64_t first, end; /* entries [first, end), modulo PREFETCH_STEPS_MAX */
 	bool lent;           /* the caller looks at one that has left the ring */
 	size_t step_bytes;   /* of the largest step met */
+	size_t tokens_each;  /* of its sequences; 0: none met yet */
 	enum collecting state;
 	struct failure failure; /* COLLECT_FAILED */
 	bool failure_expired;
@@ -162,12 +163,16 @@ decode_locked(
 	enum fail_code code;
 	size_t bytes;
 
+	if (p->tokens_each > 0)
+		step_decode_expect(slot->decode, p->tokens_each);
 	pthread_mutex_unlock(&p->lock);
 	code = step_slot_decode(slot, codec, lanes_topic(p->reader->lanes), &f);
 	bytes = step_slot_bytes(slot);
 	pthread_mutex_lock(&p->lock);
 	if (bytes > p->step_bytes)
 		p->step_bytes = bytes;
+	if (code == FAIL_NONE && p->tokens_each == 0)
+		p->tokens_each = slot->step.tokens_each;
 	entry->state = code == FAIL_NONE ? ENTRY_READY : ENTRY_BAD;
 	if (code != FAIL_NONE)
 		entry->failure = f;

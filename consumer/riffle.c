@@ -112,13 +112,24 @@ give_timeout(const struct riffle *r, const char *reason, struct riffle_error *e)
 	return riffle_give(e, RIFFLE_TIMEOUT, text);
 }
 
+/* The end of the mix is committed, and known to be. */
+static enum fail_code
+commit_end(struct riffle *r, struct failure *f)
+{
+	if (commit_is_due(r, true))
+		return commit(r, f);
+	if (lane_commits_poll(r->commits, RIFFLE_COMMIT_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	return lane_commits_failure(r->commits, f);
+}
+
 static int
 give_end(struct riffle *r, struct riffle_error *e)
 {
 	char text[FAILURE_TEXT_MAX];
 	struct failure f;
 
-	if (commit_is_due(r, true) && commit(r, &f) != FAIL_NONE)
+	if (r->commit_every > 0 && commit_end(r, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	snprintf(text, sizeof(text), "mix %s has ended; there is no step %" PRIu64, r->reader.mix,
 	    r->position);

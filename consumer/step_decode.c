@@ -123,6 +123,12 @@ step_decode_lend(struct step_decode *d, struct frame_codec *codec)
 	d->lent = codec;
 }
 
+void
+step_decode_expect(struct step_decode *d, size_t tokens_each)
+{
+	d->tokens_each = tokens_each;
+}
+
 size_t
 step_decode_bytes(const struct step_decode *d)
 {

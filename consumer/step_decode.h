@@ -33,6 +33,9 @@ void step_decode_close(struct step_decode *d); /* NULL is accepted */
  */
 void step_decode_lend(struct step_decode *d, struct frame_codec *codec);
 
+/* Sequences have so many tokens, as earlier ones had; before step_decode_begin(). */
+void step_decode_expect(struct step_decode *d, size_t tokens_each);
+
 /* Memory that it holds. */
 size_t step_decode_bytes(const struct step_decode *d);
 

@@ -16,8 +16,6 @@ import sys
 import numpy as np
 import xxhash
 
-import riffle
-
 
 def lines_of(step):
     """A line a lane: step, lane, XXH64 of its tokens as little-endian u32, domain:count,..."""
@@ -30,6 +28,8 @@ def lines_of(step):
 
 
 def main(mix, bootstrap, rank, world, folder, *options):
+    import riffle  # whoever only wants lines_of() brings its own
+
     given = dict(option.split("=", 1) for option in options)
     every, commit, kill = (int(given.get(name, 0)) for name in ("every", "commit", "kill"))
     here, name = pathlib.Path(folder), f"{rank}-of-{world}"
