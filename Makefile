@@ -89,6 +89,16 @@ test: deps  ## everything: unit, Python, and a real Kafka that it starts itself 
 	@$(PARALLEL) all-programs
 	@B=$B KAFKA=$(KAFKA) scripts/test $(TESTS)
 
+test-torch: deps  ## the tests that need PyTorch, which it installs (about 2.6 GB)
+	@$(PARALLEL) build $(filter $B/tests/tools/%,$(OTHERS))
+	@B=$B KAFKA=$(KAFKA) scripts/test-torch
+
+nightly: test test-torch  ## all tests, those that need PyTorch too
+
+wheel: $B/libriffle.so.0  ## the Python package with the library inside, as a wheel in $B/wheels
+	@RIFFLE_LIBRARY=$(abspath $B/libriffle.so.0) pip wheel -q --disable-pip-version-check --no-deps -w $B/wheels ./python
+	@ls $B/wheels
+
 demo: deps  ## the whole pipeline on real text: produce, mix, train, kill, resume
 	@$(PARALLEL) build
 	@B=$B scripts/demo
@@ -116,6 +126,6 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan test demo bench check layers format-check install help
+.PHONY: build all-programs deps unit asan test test-torch nightly wheel demo bench check layers format-check install help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
