@@ -20,6 +20,7 @@ PARALLEL = $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKE
 objects  = $(patsubst %.c,$B/%.o,$(wildcard $(addsuffix /*.c,$1)))
 programs = $(patsubst %.c,$B/%,$(wildcard $1))
 CORE    := $(call objects,common producer producer/tokenizer consumer) $B/gen/schema_text.o
+API     := $(patsubst %.c,$B/%.o,$(wildcard consumer/riffle*.c))
 TESTS   := $(call programs,tests/unit/test_*.c)
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 # What decides does no I/O and reads no clock.
@@ -46,15 +47,16 @@ $B/cli.a: $(filter-out $B/cli/main.o,$(call objects,cli))
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-# The library is whatever riffle.o needs of the rest; only RIFFLE_API symbols are visible.
-$B/libriffle.a: $B/consumer/riffle.o $B/core.a
+# The library is whatever riffle*.o needs of the rest; only RIFFLE_API symbols are visible.
+$B/libriffle.a: $(API) $B/core.a
 	$(CC) -r -nostdlib -o $B/libriffle.o $^
 	objcopy --localize-hidden $B/libriffle.o
 	@rm -f $@
 	$(AR) rcs $@ $B/libriffle.o
 
-$B/libriffle.so.0: $B/consumer/riffle.o $B/core.a
-	$(LINK) -shared -Wl,-soname,libriffle.so.0 -Wl,--no-undefined -o $@ $^ $(LIBS)
+$B/libriffle.so.0: $(API) $B/core.a consumer/libriffle.map
+	$(LINK) -shared -Wl,-soname,libriffle.so.0 -Wl,--no-undefined \
+	    -Wl,--version-script=consumer/libriffle.map -o $@ $(filter-out %.map,$^) $(LIBS)
 
 $B/libriffle.so: $B/libriffle.so.0
 	ln -sf libriffle.so.0 $@
@@ -90,6 +92,16 @@ test: deps  ## everything: unit, Python, and a real Kafka that it starts itself 
 	@$(PARALLEL) all-programs
 	@B=$B KAFKA=$(KAFKA) scripts/test $(TESTS)
 
+test-torch: deps  ## the tests that need PyTorch, which it installs (about 2.6 GB)
+	@$(PARALLEL) build $(filter $B/tests/tools/%,$(OTHERS))
+	@B=$B KAFKA=$(KAFKA) scripts/test-torch
+
+nightly: test test-torch  ## all tests, those that need PyTorch too
+
+wheel: $B/libriffle.so.0  ## the Python package with the library inside, as a wheel in $B/wheels
+	@RIFFLE_LIBRARY=$(abspath $B/libriffle.so.0) pip wheel -q --disable-pip-version-check --no-deps -w $B/wheels ./python
+	@ls $B/wheels
+
 demo: deps  ## the whole pipeline on real text: produce, mix, train, kill, resume
 	@$(PARALLEL) build
 	@B=$B scripts/demo
@@ -124,6 +136,6 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan test demo bench vectors check layers format-check install help
+.PHONY: build all-programs deps unit asan test test-torch nightly wheel demo bench vectors check layers format-check install help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

@@ -5,16 +5,23 @@
 #include "cli/command.h"
 #include "cli/mix_option.h"
 #include "cli/read_loop.h"
+#include "cli/read_set.h"
 #include "cli/stop.h"
+#include "common/names.h"
 
 struct arguments {
-	const char *mix, *run;
+	const char *mix, *run, *domain;
 	uint32_t rank, world, timeout_s;
 	uint64_t from_step, steps, commit_every;
 	enum read_format format;
+	enum names_set set;
 };
 
 #define AT(field) offsetof(struct arguments, field)
+
+/* As names_set_text, which does not end with NULL. */
+static const char *const sets[] = {
+    [SET_TRAIN] = "train", [SET_VALID] = "valid", [SET_TEST] = "test", NULL};
 
 static const struct option_row rows[] = {
     MIX_OPTION_ROW(AT(mix)),
@@ -61,6 +68,18 @@ static const struct option_row rows[] = {
 	.value = "FORM",
 	.help = "steps: a line a lane; jsonl: an object a sequence; tokens: little-endian u32; "
 		"none: read, check and decode only, and print the rate"},
+    {.name = "set",
+	.kind = OPTION_CHOICE,
+	.at = AT(set),
+	.choice = sets,
+	.value = "SET",
+	.help = "no mix, but a set of the domain that --domain names, once, in order: valid, test "
+		"or train"},
+    {.name = "domain",
+	.kind = OPTION_TEXT,
+	.at = AT(domain),
+	.value = "D",
+	.help = "with --set: whose set"},
     {.name = "timeout",
 	.kind = OPTION_COUNT32,
 	.at = AT(timeout_s),
@@ -126,6 +145,59 @@ read_with(const struct arguments *a, const struct config *c, bool from_step, str
 }
 
 static enum fail_code
+check_set(const struct arguments *a, const struct options *o, struct failure *f)
+{
+	static const char *const others[] = {
+	    "mix", "rank", "world", "run", "from-step", "commit-every"};
+
+	if (a->domain == NULL || !names_valid(a->domain))
+		return fail(f, FAIL_USAGE, "--set: which domain? give --domain NAME");
+	if (o->config == NULL)
+		return fail(f, FAIL_USAGE, "--set: which corpus? give -c FILE");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (options_given(o, &cmd_read, others[i]))
+			return fail(f, FAIL_USAGE, "--%s is for a mix, not for a --set", others[i]);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+read_held_out(const struct arguments *a, const struct options *o, struct failure *f)
+{
+	struct riffle_validation_options set = {
+	    .domain = a->domain,
+	    .set = names_set_text[a->set],
+	    .sequences = READ_SET_SEQUENCES,
+	    .token_bytes = sizeof(uint32_t),
+	};
+	struct read_set_plan plan = {
+	    .format = a->format,
+	    .steps = a->steps,
+	    .timeout_s = a->timeout_s,
+	    .stop = stop_on_signals(),
+	    .set = &set,
+	};
+	struct riffle_property *properties = NULL;
+	struct config *c = NULL;
+	enum fail_code code = check_set(a, o, f);
+
+	if (code == FAIL_NONE)
+		code = options_config(&c, o, f);
+	if (code == FAIL_NONE && config_domain_index(c, a->domain) < 0)
+		code = fail(f, FAIL_CONFIG, "--domain: %s has no domain %s", c->path, a->domain);
+	if (code == FAIL_NONE && (properties = properties_of(c)) == NULL)
+		code = fail_memory(f);
+	if (code == FAIL_NONE) {
+		set.corpus = c->corpus;
+		set.properties = properties;
+		set.properties_n = c->kafka.n;
+		code = read_set(&plan, stdout, f);
+	}
+	free(properties);
+	config_close(c);
+	return code;
+}
+
+static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
 	struct arguments a = {.world = 1, .run = "trainers", .steps = UINT64_MAX};
@@ -135,6 +207,10 @@ run(int argc, char **argv, struct failure *f)
 
 	if (options_parse(&o, &cmd_read, argc, argv, &a, f) != FAIL_NONE)
 		return f->code;
+	if (options_given(&o, &cmd_read, "set"))
+		return read_held_out(&a, &o, f);
+	if (a.domain != NULL)
+		return fail(f, FAIL_USAGE, "--domain is for --set");
 	code = load_config(&c, &a, &o, f);
 	if (code == FAIL_NONE)
 		code = read_with(&a, c, options_given(&o, &cmd_read, "from-step"), f);
@@ -145,7 +221,8 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_read = {
     .name = "read",
     .summary = "read a mix as a trainer does",
-    .usage = "-c FILE | --mix NAME [--rank R --world W] [OPTION...]",
+    .usage = "-c FILE | --mix NAME [--rank R --world W] [OPTION...]\n"
+	     "       riffle read -c FILE --set valid|test|train --domain D [OPTION...]",
     .help = "Reads the lanes of one rank of a training run, whole steps in order, checks every "
 	    "record and prints what it has read; a step is printed before it is committed. "
 	    "SIGTERM or SIGINT ends it after the step at hand with 0. Exit 1: the broker, a "

@@ -55,6 +55,7 @@ struct command {
 	ROW(read)                                                                                  \
 	ROW(weights)                                                                               \
 	ROW(skip)                                                                                  \
+	ROW(reweight)                                                                              \
 	ROW(status)                                                                                \
 	ROW(plan)                                                                                  \
 	ROW(inspect)                                                                               \

@@ -17,8 +17,8 @@ struct tally {
 	uint64_t steps, sequences, tokens;
 };
 
-static enum fail_code
-fail_riffle(struct failure *f, const struct riffle_error *e)
+enum fail_code
+read_loop_fail(struct failure *f, const struct riffle_error *e)
 {
 	static const enum fail_code codes[] = {
 	    [RIFFLE_TIMEOUT] = FAIL_TIMEOUT,
@@ -50,16 +50,14 @@ next_step(
 		if (code == RIFFLE_OK || code == RIFFLE_END)
 			return FAIL_NONE;
 		if (code != RIFFLE_TIMEOUT)
-			return fail_riffle(f, &e);
+			return read_loop_fail(f, &e);
 		if (p->timeout_s > 0 && now_ms - begun_ms >= (int64_t)p->timeout_s * 1000)
 			return fail(f, FAIL_TIMEOUT,
-			    "step %" PRIu64 " did not come within %" PRIu32
-			    " s: is riffle mix running, and the broker up?",
-			    riffle_position(r), p->timeout_s);
+			    "step %" PRIu64 " did not come within %" PRIu32 " s: %s",
+			    riffle_position(r), p->timeout_s, e.text);
 		if (now_ms - told_ms >= WAITING_EVERY_MS) {
-			log_warning("read: READ-WAITING step=%" PRIu64 " seconds=%" PRId64
-				    ": it has not come; is riffle mix running, and the broker up?",
-			    riffle_position(r), (now_ms - begun_ms) / 1000);
+			log_warning("read: READ-WAITING seconds=%" PRId64 ": %s",
+			    (now_ms - begun_ms) / 1000, e.text);
 			told_ms = now_ms;
 		}
 	}
@@ -73,7 +71,7 @@ commit_due(struct riffle *r, const struct read_plan *p, const struct tally *t, s
 
 	if (p->commit_every == 0 || t->steps % p->commit_every != 0)
 		return FAIL_NONE;
-	return riffle_commit(r, &e) == RIFFLE_OK ? FAIL_NONE : fail_riffle(f, &e);
+	return riffle_commit(r, &e) == RIFFLE_OK ? FAIL_NONE : read_loop_fail(f, &e);
 }
 
 static enum fail_code
@@ -139,7 +137,7 @@ read_loop(const struct read_plan *p, FILE *to, struct failure *f)
 
 	assert(p->reader->token_bytes == sizeof(uint32_t));
 	if (code == FAIL_NONE && riffle_open(&r, p->reader, &e) != RIFFLE_OK)
-		code = fail_riffle(f, &e);
+		code = read_loop_fail(f, &e);
 	if (code == FAIL_NONE)
 		code = check_lanes(r, p, f);
 	if (code == FAIL_NONE)

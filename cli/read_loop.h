@@ -23,4 +23,7 @@ struct read_plan {
 /* FAIL_NONE: read `steps`, or to the end of the mix, or stopped. Borrows all of `p`. */
 enum fail_code read_loop(const struct read_plan *p, FILE *to, struct failure *f);
 
+/* An error of libriffle's as ours. */
+enum fail_code read_loop_fail(struct failure *f, const struct riffle_error *e);
+
 #endif

@@ -60,6 +60,37 @@ runs(const struct status *st)
 	return list;
 }
 
+/* What runs have reported lately; domains without a report are left out. */
+static json_t *
+losses(const struct status *st)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < st->feedback_n; i++) {
+		const struct status_feedback *b = &st->feedback[i];
+		const struct losses_counts *c = &b->counts;
+		json_t *domain = json_object();
+
+		for (size_t d = 0; d < st->domains_n; d++)
+			if (b->domain[d].tokens > 0)
+				json_object_set_new(domain, st->domain[d].name,
+				    json_pack("{s:f, s:f, s:I}", "loss", b->domain[d].loss,
+					"excess", b->domain[d].excess, "tokens",
+					(json_int_t)b->domain[d].tokens));
+		json_array_append_new(list,
+		    json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, "
+			      "s:I}}",
+			"run", st->run[i].name, "steps", number(b->steps), "step_first",
+			known(b->steps > 0, b->step_first), "step_last",
+			known(b->steps > 0, b->step_last), "world", known(b->steps > 0, b->world),
+			"domains", domain, "dropped", "duplicate", number(c->duplicate), "late",
+			number(c->late), "unknown_step", number(c->unknown_step), "unknown_domain",
+			number(c->unknown_domain), "not_a_number", number(c->not_a_number),
+			"malformed", number(c->malformed)));
+	}
+	return list;
+}
+
 static json_t *
 rates(const struct status *st)
 {
@@ -133,6 +164,7 @@ mix(const struct status *st)
 	json_object_set_new(o, "skips", json_integer((json_int_t)l->skips_n));
 	json_object_set_new(o, "rates", rates(st));
 	json_object_set_new(o, "runs", runs(st));
+	json_object_set_new(o, "losses", losses(st));
 	return o;
 }
 
@@ -143,10 +175,12 @@ domains(const struct status *st)
 	    [LEDGER_DROPPED] = "dropped",
 	    [LEDGER_LEFT] = "left",
 	    [LEDGER_JOINING] = "joining"};
+	const struct status_feedback *b = status_feedback(st);
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < st->domains_n; i++) {
 		const struct status_domain *d = &st->domain[i];
+		bool told = b != NULL && b->domain[i].tokens > 0;
 		json_t *o = json_pack("{s:s, s:b, s:b, s:b, s:f, s:f, s:f}", "name", d->name,
 		    "configured", d->configured >= 0, "mixed", d->mixed >= 0, "live", d->live,
 		    "weight", d->weight, "intended", d->intended, "realised", d->realised);
@@ -167,6 +201,7 @@ domains(const struct status *st)
 		    o, "partitions_sealed", json_integer(number(d->partitions_sealed)));
 		json_object_set_new(
 		    o, "mixer_commit", known(d->mixer_commit >= 0, d->mixer_commit));
+		json_object_set_new(o, "loss", told ? json_real(b->domain[i].loss) : json_null());
 		json_array_append_new(list, o);
 	}
 	return list;

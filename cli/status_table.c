@@ -89,6 +89,18 @@ print_rates(const struct status *st, FILE *to)
 }
 
 static void
+print_feedback(const struct status *st, FILE *to)
+{
+	const struct status_feedback *b = status_feedback(st);
+
+	if (b != NULL)
+		fprintf(to,
+		    "losses   run %s, mean of %" PRIu64 " steps, %" PRId64 " to %" PRId64
+		    ", in nats a token\n",
+		    st->run[b - st->feedback].name, b->steps, b->step_first, b->step_last);
+}
+
+static void
 print_mix(const struct status *st, FILE *to)
 {
 	const struct config_mix *m = &st->config->mix;
@@ -110,6 +122,7 @@ print_mix(const struct status *st, FILE *to)
 	print_pending(st, to);
 	print_owed(st, to);
 	print_rates(st, to);
+	print_feedback(st, to);
 }
 
 static void
@@ -155,6 +168,7 @@ sealed(const struct status_domain *d, char out[static 32])
 static void
 print_domains(const struct status *st, FILE *to)
 {
+	const struct status_feedback *b = status_feedback(st);
 	int width = 6;
 	char buffer[32];
 
@@ -165,6 +179,8 @@ print_domains(const struct status *st, FILE *to)
 	if (st->state != STATUS_NO_MIX)
 		fprintf(to, " %8s %11s %11s %12s %6s %12s", "WEIGHT", "INTENDED", "REALISED",
 		    "TAKEN", "EPOCH", "POSITION");
+	if (b != NULL)
+		fprintf(to, " %8s", "LOSS");
 	fprintf(to, "\n");
 	for (size_t i = 0; i < st->domains_n; i++) {
 		const struct status_domain *d = &st->domain[i];
@@ -176,6 +192,10 @@ print_domains(const struct status *st, FILE *to)
 			    " %8.4g %10.6f%% %10.6f%% %12" PRId64 " %6" PRId64 " %12" PRId64,
 			    d->weight, 100 * d->intended, 100 * d->realised, d->taken, d->epoch,
 			    d->position);
+		if (b != NULL && b->domain[i].tokens > 0)
+			fprintf(to, " %8.4f", b->domain[i].loss);
+		else if (b != NULL)
+			fprintf(to, " %8s", "-");
 		fprintf(to, "\n");
 	}
 }

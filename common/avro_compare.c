@@ -55,6 +55,7 @@ show(char *out, const struct avro_field *field, const void *at)
 		snprintf(out, AVRO_SHOWN_MAX, "%" PRId32, small);
 		return;
 	case AVRO_FIELD_DOUBLE:
+	case AVRO_FIELD_ANY:
 		memcpy(&real, at, sizeof(real));
 		snprintf(out, AVRO_SHOWN_MAX, "%.17g", real);
 		return;
@@ -76,7 +77,8 @@ width(enum avro_field_kind kind)
 	case AVRO_FIELD_HASH: return sizeof(uint64_t);
 	case AVRO_FIELD_INT:
 	case AVRO_FIELD_ENUM: return sizeof(int32_t);
-	case AVRO_FIELD_DOUBLE: return sizeof(double);
+	case AVRO_FIELD_DOUBLE:
+	case AVRO_FIELD_ANY: return sizeof(double);
 	case AVRO_FIELD_BOOLEAN: return sizeof(bool);
 	case AVRO_FIELD_TEXT:
 	case AVRO_FIELD_LIST: break;

@@ -104,9 +104,9 @@ get_number(const struct avro_field *field, const avro_value_t *from, void *at, b
 	} else if (field->kind == AVRO_FIELD_ENUM) {
 		rc = avro_value_get_enum(from, &small); /* the walk has checked it */
 		memcpy(at, &small, sizeof(small));
-	} else if (field->kind == AVRO_FIELD_DOUBLE) {
+	} else if (field->kind == AVRO_FIELD_DOUBLE || field->kind == AVRO_FIELD_ANY) {
 		rc = avro_value_get_double(from, &real);
-		*in_range = isfinite(real);
+		*in_range = field->kind == AVRO_FIELD_ANY || isfinite(real);
 		memcpy(at, &real, sizeof(real));
 	} else if (field->kind == AVRO_FIELD_BOOLEAN) {
 		rc = avro_value_get_boolean(from, &flag);
@@ -149,7 +149,7 @@ avro_get_record(const struct avro_table *t, const avro_value_t *from, void *to, 
 		} else if (avro_value_get_by_name(from, field->name, &value, NULL) == 0) {
 			if (get_field(field, &value, to, f) != FAIL_NONE)
 				return fail_within(f, "%s", field->name);
-		} else if (field->kind == AVRO_FIELD_DOUBLE) {
+		} else if (field->kind == AVRO_FIELD_DOUBLE || field->kind == AVRO_FIELD_ANY) {
 			memcpy((char *)to + field->at, &field->preset, sizeof(field->preset));
 		}
 	}

@@ -31,6 +31,7 @@ enum avro_field_kind {
 	AVRO_FIELD_INT,     /* int32_t >= min, or uint32_t up to INT32_MAX (min 0) <-> int */
 	AVRO_FIELD_ENUM,    /* an enum whose constants are the symbols, in order <-> enum */
 	AVRO_FIELD_DOUBLE,  /* a finite double <-> double */
+	AVRO_FIELD_ANY,     /* a double, finite or not <-> double */
 	AVRO_FIELD_BOOLEAN, /* bool <-> boolean */
 	AVRO_FIELD_TEXT,    /* char *, owned, NULL reads as ""; no NUL inside <-> string */
 	AVRO_FIELD_LIST,    /* owned pointer and size_t count <-> array */
@@ -43,7 +44,8 @@ struct avro_field {
 	enum avro_field_kind kind;
 	size_t at;
 	int64_t min;   /* LONG, INT */
-	double preset; /* DOUBLE, where the schema lacks the field; others: zero, "" or no items */
+	double preset; /* DOUBLE, ANY, where the schema lacks the field; others: zero, "" or no
+			  items */
 	const struct avro_table *items; /* LIST: from here on */
 	size_t count_at;
 	size_t items_max;

@@ -4,8 +4,11 @@
 
 static const struct avro_field loss_fields[] = {
     AVRO_PLAIN(TEXT, feedback_loss, domain),
-    AVRO_REAL(feedback_loss, loss_sum, 0),
-    AVRO_REAL(feedback_loss, excess_sum, 0),
+    /* What a trainer reports may be no number: whoever reads it drops and counts it. */
+    {.name = "loss_sum", .kind = AVRO_FIELD_ANY, .at = offsetof(struct feedback_loss, loss_sum)},
+    {.name = "excess_sum",
+	.kind = AVRO_FIELD_ANY,
+	.at = offsetof(struct feedback_loss, excess_sum)},
     AVRO_LONG(feedback_loss, tokens, 0),
 };
 static const struct avro_table loss_table = AVRO_TABLE(loss_fields, struct feedback_loss);

@@ -1,6 +1,6 @@
 /*
  * feedback.h -- the record of a feedback topic, the losses of one step as one rank saw them, as a
- * value that owns its memory. Field meanings: schemas/Feedback.avsc.
+ * value that owns its memory. Field meanings: schemas/Feedback.avsc. Sums may be NaN or infinite.
  */
 #ifndef COMMON_FEEDBACK_H
 #define COMMON_FEEDBACK_H

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <endian.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -228,11 +229,37 @@ unpack_3_narrow(uint16_t *restrict out, const uint8_t *restrict from, size_t cou
 	return seen;
 }
 
+static void
+unpack_2_wide(uint64_t *restrict out, const uint8_t *restrict from, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint16_t token;
+
+		memcpy(&token, from + 2 * i, 2);
+		out[i] = le16toh(token);
+	}
+}
+
+static void
+unpack_3_wide(uint64_t *restrict out, const uint8_t *restrict from, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t token;
+
+		memcpy(&token, from + 3 * i, 4);
+		out[i] = le32toh(token) & UINT32_C(0xffffff);
+	}
+}
+
 static enum fail_code
 unpack(void *out, unsigned out_bytes, const uint8_t *packed, size_t count, unsigned width,
     struct failure *f)
 {
-	if (out_bytes == 4 && width == 2)
+	if (out_bytes == 8 && width == 2)
+		unpack_2_wide(out, packed, count);
+	else if (out_bytes == 8)
+		unpack_3_wide(out, packed, count);
+	else if (out_bytes == 4 && width == 2)
 		unpack_2(out, packed, count);
 	else if (out_bytes == 4)
 		unpack_3(out, packed, count);
@@ -249,20 +276,25 @@ frame_decode(struct frame_codec *c, const uint8_t *frame, size_t size_bytes, siz
     unsigned width, void *out, unsigned out_bytes, struct failure *f)
 {
 	size_t content = count * width, size;
+	bool straight = BYTE_ORDER == LITTLE_ENDIAN && out_bytes == width; /* it is the array */
+	void *to;
 
 	assert(width == 2 || width == 3);
-	assert(out_bytes == 2 || out_bytes == 4);
+	assert(out_bytes == 2 || out_bytes == 4 || out_bytes == 8);
 	assert(count <= FRAME_TOKENS_MAX);
 	if (check_frame(frame, size_bytes, content, width, f) != FAIL_NONE)
 		return f->code;
-	if (ensure_packed(c, content, f) != FAIL_NONE)
+	if (!straight && ensure_packed(c, content, f) != FAIL_NONE)
 		return f->code;
-	size = ZSTD_decompressDCtx(c->decompress, c->packed, content, frame, size_bytes);
+	to = straight ? out : c->packed;
+	size = ZSTD_decompressDCtx(c->decompress, to, content, frame, size_bytes);
 	if (ZSTD_isError(size))
 		return fail(f, FAIL_DATA, "a damaged zstd frame: %s", ZSTD_getErrorName(size));
 	if (size != content)
 		return fail(
 		    f, FAIL_DATA, "a zstd frame of %zu bytes that states %zu", size, content);
+	if (straight)
+		return FAIL_NONE;
 	c->packed[content] = 0; /* read by unpacking the last token, and dropped */
 	return unpack(out, out_bytes, c->packed, count, width, f);
 }

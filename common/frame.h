@@ -36,9 +36,9 @@ enum fail_code frame_encode(struct frame_codec *c, const uint32_t *tokens, size_
     unsigned width, uint8_t *out, size_t room, size_t *size_bytes, struct failure *f);
 
 /*
- * Decodes exactly `count` tokens into out: element size `out_bytes` is 2 or 4, native order. Never
- * writes past count elements nor allocates by what the frame claims. FAIL_DATA: not a zstd frame,
- * another number of tokens, trailing bytes, or a token that does not fit out_bytes.
+ * Decodes exactly `count` tokens into out: element size `out_bytes` is 2, 4 or 8, native order.
+ * Never writes past count elements nor allocates by what the frame claims. FAIL_DATA: not a zstd
+ * frame, another number of tokens, trailing bytes, or a token that does not fit out_bytes.
  */
 enum fail_code frame_decode(struct frame_codec *c, const uint8_t *frame, size_t size_bytes,
     size_t count, unsigned width, void *out, unsigned out_bytes, struct failure *f);

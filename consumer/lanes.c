@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,8 @@ struct lanes {
 	uint32_t total, first, count;
 	struct lane *lane; /* [count] */
 	unsigned since_served;
+	rd_kafka_queue_t *answers; /* of commits */
+	atomic_bool awake;         /* nobody shall wait */
 };
 
 static size_t
@@ -148,6 +151,11 @@ lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f)
 		if (open_handle(l, o, l->count, f) != FAIL_NONE || find_lanes(l, o, f) != FAIL_NONE)
 			goto failed;
 	}
+	l->answers = rd_kafka_queue_new(l->rk);
+	if (l->answers == NULL) {
+		fail_memory(f);
+		goto failed;
+	}
 	if (open_queues(l, f) != FAIL_NONE)
 		goto failed;
 	*out = l;
@@ -167,6 +175,8 @@ lanes_close(struct lanes *l)
 		if (l->lane[i].queue != NULL)
 			rd_kafka_queue_destroy(l->lane[i].queue);
 	}
+	if (l->answers != NULL)
+		rd_kafka_queue_destroy(l->answers);
 	kafka_close(l->rk);
 	free(l->lane);
 	free(l);
@@ -347,11 +357,13 @@ lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *e
 		return f->code;
 	while (again) {
 		int64_t left = deadline_ms - clock_ms();
-		rd_kafka_message_t *m =
-		    rd_kafka_consume_queue(lane->queue, left < 0 ? 0 : (int)left);
+		rd_kafka_message_t *m = rd_kafka_consume_queue(
+		    lane->queue, left < 0 || atomic_load(&l->awake) ? 0 : (int)left);
 
 		if (m == NULL && serve(l, f) != FAIL_NONE)
 			return f->code;
+		if (m == NULL && !atomic_load(&l->awake) && clock_ms() < deadline_ms)
+			continue; /* woken by a call that is over */
 		if (m == NULL)
 			return fail(f, FAIL_TIMEOUT, "topic %s, lane %" PRIu32 ": nothing came",
 			    l->topic, l->first + i);
@@ -370,6 +382,37 @@ lanes_release(struct lanes *l, uint32_t i)
 	if (l->lane[i].held != NULL)
 		rd_kafka_message_destroy(l->lane[i].held);
 	l->lane[i].held = NULL;
+}
+
+struct lanes_record_held *
+lanes_detach(struct lanes *l, uint32_t i)
+{
+	rd_kafka_message_t *held = l->lane[i].held;
+
+	assert(i < l->count);
+	l->lane[i].held = NULL;
+	return (struct lanes_record_held *)held;
+}
+
+void
+lanes_free(struct lanes_record_held *record)
+{
+	if (record != NULL)
+		rd_kafka_message_destroy((rd_kafka_message_t *)record);
+}
+
+void
+lanes_wake(struct lanes *l)
+{
+	atomic_store(&l->awake, true);
+	for (uint32_t i = 0; i < l->count; i++)
+		rd_kafka_queue_yield(l->lane[i].queue);
+}
+
+void
+lanes_sleep(struct lanes *l)
+{
+	atomic_store(&l->awake, false);
 }
 
 enum fail_code
@@ -406,26 +449,6 @@ lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n
 }
 
 static enum fail_code
-wait_answer(rd_kafka_queue_t *answers, int timeout_ms, struct failure *f)
-{
-	rd_kafka_event_t *event = rd_kafka_queue_poll(answers, timeout_ms);
-	rd_kafka_topic_partition_list_t *list;
-	rd_kafka_resp_err_t err;
-
-	if (event == NULL)
-		return fail(f, FAIL_BROKER, "the broker has not answered within %d s: is it up?",
-		    timeout_ms / 1000);
-	err = rd_kafka_event_error(event);
-	list = rd_kafka_event_topic_partition_list(event);
-	for (int i = 0; list != NULL && err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
-		err = list->elems[i].err;
-	rd_kafka_event_destroy(event);
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return FAIL_NONE;
-	return kafka_fail_code(f, err, NULL, "no commit");
-}
-
-static enum fail_code
 add_metadata(rd_kafka_topic_partition_list_t *list, const char *metadata, struct failure *f)
 {
 	for (int i = 0; i < list->cnt; i++) {
@@ -437,30 +460,49 @@ add_metadata(rd_kafka_topic_partition_list_t *list, const char *metadata, struct
 	return FAIL_NONE;
 }
 
-enum fail_code
-lanes_commit(struct lanes *l, const int64_t *offset_next, const char *metadata, int timeout_ms,
-    struct failure *f)
+static enum fail_code
+fail_commit(const struct lanes *l, struct failure *f)
 {
-	/* A queue for this answer alone: one that comes too late must not answer a later commit. */
-	rd_kafka_queue_t *answers = rd_kafka_queue_new(l->rk);
+	return fail_within(f, "group %s, topic %s", l->group, l->topic);
+}
+
+enum fail_code
+lanes_commit_begin(
+    struct lanes *l, const int64_t *offset_next, const char *metadata, struct failure *f)
+{
 	rd_kafka_topic_partition_list_t *list = list_of(l, offset_next);
 	enum fail_code code;
 	rd_kafka_resp_err_t err;
 
-	code = list == NULL || answers == NULL ? fail_memory(f) : add_metadata(list, metadata, f);
-	if (code != FAIL_NONE)
-		goto failed;
-	err = rd_kafka_commit_queue(l->rk, list, answers, NULL, NULL);
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		code = wait_answer(answers, timeout_ms, f);
-	else
-		code = kafka_fail_code(f, err, NULL, "no commit");
-failed:
+	code = list == NULL ? fail_memory(f) : add_metadata(list, metadata, f);
+	if (code == FAIL_NONE) {
+		err = rd_kafka_commit_queue(l->rk, list, l->answers, NULL, NULL);
+		if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+			code = kafka_fail_code(f, err, NULL, "no commit");
+	}
 	if (list != NULL)
 		rd_kafka_topic_partition_list_destroy(list);
-	if (answers != NULL)
-		rd_kafka_queue_destroy(answers);
-	if (code != FAIL_NONE)
-		fail_within(f, "group %s, topic %s", l->group, l->topic);
-	return code;
+	return code == FAIL_NONE ? FAIL_NONE : fail_commit(l, f);
+}
+
+enum fail_code
+lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f)
+{
+	rd_kafka_event_t *event = rd_kafka_queue_poll(l->answers, timeout_ms);
+	rd_kafka_topic_partition_list_t *list;
+	rd_kafka_resp_err_t err;
+
+	if (event == NULL) {
+		fail(f, FAIL_TIMEOUT, "no answer to a commit within %d ms", timeout_ms);
+		return fail_commit(l, f);
+	}
+	err = rd_kafka_event_error(event);
+	list = rd_kafka_event_topic_partition_list(event);
+	for (int i = 0; list != NULL && err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+		err = list->elems[i].err;
+	rd_kafka_event_destroy(event);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	kafka_fail_code(f, err, NULL, "no commit");
+	return fail_commit(l, f);
 }

@@ -11,7 +11,7 @@
  * share should be what a reader takes in a second (librdkafka 2.0.2, rd_kafka_toppar_fetch_decide).
  * A held record pins the response it came in; one a lane, all of about the same age.
  *
- * Thread: one.
+ * Thread: one, but for what says otherwise.
  */
 #ifndef CONSUMER_LANES_H
 #define CONSUMER_LANES_H
@@ -82,6 +82,21 @@ enum fail_code lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum
 void lanes_release(struct lanes *l, uint32_t i);
 
 /*
+ * Gives the record that lane i holds, which stays as it is until lanes_free(), from any thread, but
+ * not beyond lanes_close().
+ */
+struct lanes_record_held;
+struct lanes_record_held *lanes_detach(struct lanes *l, uint32_t i);
+void lanes_free(struct lanes_record_held *record); /* NULL is accepted */
+
+/*
+ * Makes a lanes_next() that waits in another thread return soon, with FAIL_TIMEOUT or an event, and
+ * every other one that would wait, until lanes_sleep().
+ */
+void lanes_wake(struct lanes *l);
+void lanes_sleep(struct lanes *l);
+
+/*
  * What the run has committed, for all L lanes: fills offset_next[L] (-1: none) and metadata[L]
  * (given, free(); NULL: none).
  */
@@ -95,8 +110,17 @@ enum fail_code lanes_committed(
 enum fail_code lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n,
     int timeout_ms, struct failure *f);
 
-/* Commits offset_next[count] with `metadata` for this rank's lanes, and waits for the answer. */
-enum fail_code lanes_commit(struct lanes *l, const int64_t *offset_next, const char *metadata,
-    int timeout_ms, struct failure *f);
+/*
+ * Starts to commit offset_next[count] with `metadata` for this rank's lanes. One at a time. These
+ * two may be called by another thread than the rest.
+ */
+enum fail_code lanes_commit_begin(
+    struct lanes *l, const int64_t *offset_next, const char *metadata, struct failure *f);
+
+/*
+ * What came of it: FAIL_NONE it is committed, FAIL_TIMEOUT there is no answer within timeout_ms (it
+ * can still come: ask again), else why it is not.
+ */
+enum fail_code lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f);
 
 #endif

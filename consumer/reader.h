@@ -1,10 +1,13 @@
 /*
- * reader.h -- what a `struct riffle` is inside, and how it finds its first step; private to
- * riffle.c, reader_*.c and step_records.c.
+ * reader.h -- what finds and takes the steps of a rank: lanes, the step that is due, and how the
+ * first one is found; private to libriffle (riffle*.c, prefetch.c, reader_*.c) and step_records.c.
  *
  * A reader is always at a step that is due. Its lanes are assigned at or before that step; a lane
  * that is `skipping` still reads records below it in vain, a lane that is `ready` holds the record
- * of the step. When all are ready the step is decoded, the records are let go, the next is due.
+ * of the step. When all are ready the records move to a slot (step_slot.h), where they are decoded
+ * without the reader, and the next step is due.
+ *
+ * Thread: one at a time. Only lanes_commit_*() of its lanes may be called beside it.
  */
 #ifndef CONSUMER_READER_H
 #define CONSUMER_READER_H
@@ -14,9 +17,9 @@
 #include "consumer/lanes.h"
 #include "consumer/riffle.h"
 #include "consumer/step_check.h"
-#include "consumer/step_decode.h"
+#include "consumer/step_slot.h"
 
-enum { READER_OPEN_TIMEOUT_MS = 10000, READER_COMMIT_TIMEOUT_MS = 30000 };
+enum { READER_OPEN_TIMEOUT_MS = 10000 };
 
 struct reader_lane {
 	int64_t offset_next; /* all records below it are read, or of no use */
@@ -25,7 +28,7 @@ struct reader_lane {
 	struct batch_view view;
 };
 
-struct riffle {
+struct reader {
 	char mix[NAME_MAX_BYTES + 1];
 	char run[NAME_MAX_BYTES + 1];
 	enum riffle_start start;
@@ -33,35 +36,37 @@ struct riffle {
 	struct lanes *lanes;
 	struct reader_lane *lane; /* [lanes_count()] */
 	struct step_check check;  /* its step is the one that is due */
-	struct step_decode *decode;
-	struct riffle_step step;        /* the last one given */
-	char phase[STEP_PHASE_MAX + 1]; /* its phase */
 	bool ended;
 	bool sought;  /* searched again since the last whole step */
 	bool expired; /* the failure is RIFFLE_ERROR_EXPIRED */
 	bool lost;    /* the failure is RIFFLE_ERROR_LOST */
-	uint64_t commit_every, committed, lead;
 };
 
 /* Decides the first step from options or commits, and assigns the lanes. */
-enum fail_code reader_start(struct riffle *r, uint64_t step, struct failure *f);
+enum fail_code reader_start(struct reader *r, uint64_t step, struct failure *f);
+
+/*
+ * The step where the run stands by its commits, the lowest over all lanes of the mix; 0 where it
+ * has none. r->lost and FAIL_DATA where the ledger knows that it had some. Before reader_start().
+ */
+enum fail_code reader_committed(struct reader *r, uint64_t *step, struct failure *f);
 
 /*
  * Searches the step that is due in the log itself and assigns the lanes there. FAIL_DATA and
  * r->expired where it is not kept any more.
  */
-enum fail_code reader_seek(struct riffle *r, struct failure *f);
+enum fail_code reader_seek(struct reader *r, struct failure *f);
 
 /*
  * Waits until every lane holds the step that is due, or r->ended. FAIL_TIMEOUT after `deadline_ms`
  * (clock_ms()); what was read stays. Other failures stay too: the next call meets them again.
  */
-enum fail_code reader_collect(struct riffle *r, int64_t deadline_ms, struct failure *f);
+enum fail_code reader_collect(struct reader *r, int64_t deadline_ms, struct failure *f);
 
-/* Decodes the step that reader_collect() has found. A failure changes nothing. */
-enum fail_code reader_decode(struct riffle *r, struct failure *f);
-
-/* The decoded step is r->step: lets the records go; the next step is due. */
-void reader_finish(struct riffle *r);
+/*
+ * Moves the step that reader_collect() has found into a slot that is open for lanes_count() lanes;
+ * the next step is due.
+ */
+void reader_take(struct reader *r, struct step_slot *slot);
 
 #endif

@@ -29,7 +29,7 @@ struct search {
 };
 
 static enum fail_code
-search_open(struct search *s, const struct riffle *r, struct failure *f)
+search_open(struct search *s, const struct reader *r, struct failure *f)
 {
 	uint32_t n = lanes_count(r->lanes), total = lanes_total(r->lanes);
 
@@ -63,7 +63,7 @@ search_close(struct search *s)
 
 /* The lane's first record at or after the offset that was asked. */
 static enum fail_code
-take_probe(struct riffle *r, struct search *s, uint32_t i, const struct lanes_record *record,
+take_probe(struct reader *r, struct search *s, uint32_t i, const struct lanes_record *record,
     struct failure *f)
 {
 	struct batch_view view;
@@ -76,7 +76,7 @@ take_probe(struct riffle *r, struct search *s, uint32_t i, const struct lanes_re
 }
 
 static enum fail_code
-wait_probe(struct riffle *r, struct search *s, uint32_t i, int64_t deadline_ms, struct failure *f)
+wait_probe(struct reader *r, struct search *s, uint32_t i, int64_t deadline_ms, struct failure *f)
 {
 	struct lanes_record record;
 	enum lanes_event event;
@@ -97,7 +97,7 @@ wait_probe(struct riffle *r, struct search *s, uint32_t i, int64_t deadline_ms, 
 }
 
 static enum fail_code
-assign(struct riffle *r, struct search *s, struct failure *f)
+assign(struct reader *r, struct search *s, struct failure *f)
 {
 	for (uint32_t i = 0; i < s->count; i++)
 		s->asked[i] = s->seek[i].offset;
@@ -114,7 +114,7 @@ any(const struct search *s, enum lane_seek_verdict verdict)
 }
 
 static enum fail_code
-fail_expired(struct riffle *r, const struct search *s, struct failure *f)
+fail_expired(struct reader *r, const struct search *s, struct failure *f)
 {
 	uint64_t earliest = 0;
 
@@ -130,7 +130,7 @@ fail_expired(struct riffle *r, const struct search *s, struct failure *f)
 
 /* Probes in rounds, all lanes together, until every lane knows where to start; assigns them. */
 static enum fail_code
-search_rounds(struct riffle *r, struct search *s, int64_t deadline_ms, struct failure *f)
+search_rounds(struct reader *r, struct search *s, int64_t deadline_ms, struct failure *f)
 {
 	bool below = false;
 
@@ -155,7 +155,7 @@ search_rounds(struct riffle *r, struct search *s, int64_t deadline_ms, struct fa
 }
 
 static void
-lanes_begin(struct riffle *r, const struct search *s)
+lanes_begin(struct reader *r, const struct search *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)
 		r->lane[i] =
@@ -164,7 +164,7 @@ lanes_begin(struct riffle *r, const struct search *s)
 }
 
 static enum fail_code
-seek_with(struct riffle *r, struct search *s, struct failure *f)
+seek_with(struct reader *r, struct search *s, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + r->open_timeout_ms;
 	uint32_t first = lanes_first(r->lanes);
@@ -192,7 +192,7 @@ seek_with(struct riffle *r, struct search *s, struct failure *f)
 }
 
 enum fail_code
-reader_seek(struct riffle *r, struct failure *f)
+reader_seek(struct reader *r, struct failure *f)
 {
 	struct search s;
 	enum fail_code code = search_open(&s, r, f);
@@ -218,7 +218,7 @@ step_of_run(const struct ledger *l, const char *run)
  * run's position into the ledger: one that is known there must not silently begin again.
  */
 static enum fail_code
-check_ledger(struct riffle *r, struct failure *f)
+check_ledger(struct reader *r, struct failure *f)
 {
 	char topic[TOPIC_MAX_BYTES + 1];
 	struct ledger ledger = {0};
@@ -250,7 +250,7 @@ check_ledger(struct riffle *r, struct failure *f)
 
 /* The run's commits decide the step, the lowest over all lanes of the mix. */
 static enum fail_code
-read_commits(struct riffle *r, struct search *s, struct failure *f)
+read_commits(struct reader *r, struct search *s, struct failure *f)
 {
 	struct commits_position at;
 
@@ -279,7 +279,7 @@ read_commits(struct riffle *r, struct search *s, struct failure *f)
 
 /* Every lane of ours has committed the very step: nothing needs to be searched. */
 static bool
-commits_suffice(const struct riffle *r, const struct search *s)
+commits_suffice(const struct reader *r, const struct search *s)
 {
 	uint32_t first = lanes_first(r->lanes);
 
@@ -290,7 +290,7 @@ commits_suffice(const struct riffle *r, const struct search *s)
 }
 
 static enum fail_code
-assign_commits(struct riffle *r, struct search *s, struct failure *f)
+assign_commits(struct reader *r, struct search *s, struct failure *f)
 {
 	for (uint32_t i = 0; i < s->count; i++)
 		s->seek[i].offset = s->offset_next[lanes_first(r->lanes) + i];
@@ -299,7 +299,20 @@ assign_commits(struct riffle *r, struct search *s, struct failure *f)
 }
 
 enum fail_code
-reader_start(struct riffle *r, uint64_t step, struct failure *f)
+reader_committed(struct reader *r, uint64_t *step, struct failure *f)
+{
+	struct search s;
+	enum fail_code code = search_open(&s, r, f);
+
+	if (code == FAIL_NONE)
+		code = read_commits(r, &s, f);
+	*step = r->check.step;
+	search_close(&s);
+	return code;
+}
+
+enum fail_code
+reader_start(struct reader *r, uint64_t step, struct failure *f)
 {
 	struct search s;
 	enum fail_code code = search_open(&s, r, f);
@@ -310,7 +323,6 @@ reader_start(struct riffle *r, uint64_t step, struct failure *f)
 	if (code == FAIL_NONE)
 		code = s.hints && commits_suffice(r, &s) ? assign_commits(r, &s, f)
 							 : seek_with(r, &s, f);
-	r->committed = r->check.step;
 	search_close(&s);
 	return code;
 }

@@ -6,7 +6,7 @@
 
 /* Says which record it is that the failure speaks of. */
 static enum fail_code
-fail_at(const struct riffle *r, uint32_t i, int64_t offset, struct failure *f)
+fail_at(const struct reader *r, uint32_t i, int64_t offset, struct failure *f)
 {
 	return fail_within(f, "topic %s, lane %" PRIu32 ", offset %" PRId64, lanes_topic(r->lanes),
 	    lanes_first(r->lanes) + i, offset);
@@ -14,7 +14,7 @@ fail_at(const struct riffle *r, uint32_t i, int64_t offset, struct failure *f)
 
 /* Where a lane's log does not hold the step that is due, the log itself is searched, once. */
 static enum fail_code
-seek_again(struct riffle *r, uint32_t i, int64_t offset, const char *why, struct failure *f)
+seek_again(struct reader *r, uint32_t i, int64_t offset, const char *why, struct failure *f)
 {
 	if (!r->sought)
 		return reader_seek(r, f);
@@ -24,7 +24,7 @@ seek_again(struct riffle *r, uint32_t i, int64_t offset, const char *why, struct
 
 /* A record of a lane that still reads what lies below the step that is due. */
 static enum fail_code
-skip_record(struct riffle *r, uint32_t i, const struct lanes_record *record, struct failure *f)
+skip_record(struct reader *r, uint32_t i, const struct lanes_record *record, struct failure *f)
 {
 	struct reader_lane *lane = &r->lane[i];
 	const struct batch_head *h = &lane->view.head;
@@ -45,7 +45,7 @@ skip_record(struct riffle *r, uint32_t i, const struct lanes_record *record, str
 
 /* Looks at a lane's next record: takes it as its part of the step, or skips it. */
 static enum fail_code
-take_record(struct riffle *r, uint32_t i, const struct lanes_record *record, struct failure *f)
+take_record(struct reader *r, uint32_t i, const struct lanes_record *record, struct failure *f)
 {
 	struct reader_lane *lane = &r->lane[i];
 
@@ -65,7 +65,7 @@ take_record(struct riffle *r, uint32_t i, const struct lanes_record *record, str
 
 /* One event of a lane that is not ready. */
 static enum fail_code
-serve_lane(struct riffle *r, uint32_t i, int64_t deadline_ms, struct failure *f)
+serve_lane(struct reader *r, uint32_t i, int64_t deadline_ms, struct failure *f)
 {
 	struct lanes_record record;
 	enum lanes_event event;
@@ -82,7 +82,7 @@ serve_lane(struct riffle *r, uint32_t i, int64_t deadline_ms, struct failure *f)
 }
 
 enum fail_code
-reader_collect(struct riffle *r, int64_t deadline_ms, struct failure *f)
+reader_collect(struct reader *r, int64_t deadline_ms, struct failure *f)
 {
 	uint32_t count = lanes_count(r->lanes), i = 0;
 
@@ -103,42 +103,31 @@ reader_collect(struct riffle *r, int64_t deadline_ms, struct failure *f)
 	return FAIL_NONE;
 }
 
-enum fail_code
-reader_decode(struct riffle *r, struct failure *f)
-{
-	uint32_t count = lanes_count(r->lanes);
-
-	if (step_decode_begin(r->decode, count, r->lane[0].view.sequences_n, f) != FAIL_NONE)
-		return f->code;
-	for (uint32_t i = 0; i < count; i++) {
-		struct batch_view view = r->lane[i].view; /* decoding walks on in it */
-
-		if (step_decode_lane(r->decode, &view, f) != FAIL_NONE) {
-			fail_within(f, "step %" PRIu64, r->check.step);
-			return fail_at(r, i, r->lane[i].offset_held, f);
-		}
-	}
-	return FAIL_NONE;
-}
-
 void
-reader_finish(struct riffle *r)
+reader_take(struct reader *r, struct step_slot *slot)
 {
 	uint32_t count = lanes_count(r->lanes);
 
-	r->step = (struct riffle_step){
+	slot->step = (struct riffle_step){
 	    .step = r->check.step,
 	    .lr_scale = r->check.lr_scale,
-	    .phase = r->phase,
+	    .phase = slot->phase,
 	    .version = r->check.version,
 	};
-	memcpy(r->phase, r->check.phase, sizeof(r->phase));
-	r->lead = r->check.lead;
-	step_decode_end(r->decode, &r->step);
+	memcpy(slot->phase, r->check.phase, sizeof(slot->phase));
+	slot->lead = r->check.lead;
+	slot->schedule = r->check.schedule;
+	slot->tokenizer = r->check.tokenizer;
+	slot->global_batch = r->check.global_batch;
 	for (uint32_t i = 0; i < count; i++) {
+		slot->lane[i] = (struct step_slot_lane){
+		    .record = lanes_detach(r->lanes, i),
+		    .view = r->lane[i].view,
+		    .offset = r->lane[i].offset_held,
+		    .number = lanes_first(r->lanes) + i,
+		};
 		r->lane[i].offset_next = r->lane[i].offset_held + 1;
 		r->lane[i].ready = false;
-		lanes_release(r->lanes, i);
 	}
 	r->sought = false;
 	step_check_advance(&r->check);

@@ -21,9 +21,17 @@
  *     }
  *     riffle_close(r);
  *
- * Ownership: what riffle_next() points to is borrowed until the next call on the same reader.
- * Errors: a code to branch on and a sentence in *e. Thread: one thread a reader; readers are
- * independent. The library writes nothing to stdout, logs to stderr, never ends the process.
+ * A thread of the reader's own fetches, checks and decompresses the steps that come next, bounded
+ * by ahead_bytes, so that riffle_next() mostly hands out what is ready.
+ *
+ * Ownership: what riffle_next() points to is borrowed until the next riffle_next(),
+ * riffle_next_into() or riffle_seek() on the same reader, or longer by riffle_keep().
+ * Errors: a code to branch on and a sentence in *e. Thread: a reader is used by one thread at a
+ * time; readers are independent. Process: a reader belongs to the one that opened it; after a fork
+ * every call of the child says so and does nothing. The library has no globals, writes nothing to
+ * stdout, logs to stderr, never ends the process.
+ *
+ * Symbols carry the version RIFFLE_0; one that changes its meaning gets another version.
  */
 #ifndef RIFFLE_H
 #define RIFFLE_H
@@ -72,8 +80,10 @@ struct riffle_options {
 	const char *run;       /* group is <mix>.<run>; NULL: "trainers" */
 	uint32_t rank, world;
 	enum riffle_start start;
-	uint64_t step;        /* RIFFLE_START_STEP: the first step */
-	uint32_t token_bytes; /* element size of tokens: 2 (uint16) or 4 (uint32) */
+	uint64_t step; /* RIFFLE_START_STEP: the first step */
+	/* Element size of tokens: 2 (uint16; an error where a token is above 65,535), 4 (uint32) or
+	 * 8 (int64). */
+	uint32_t token_bytes;
 	const struct riffle_property *properties; /* further librdkafka properties */
 	size_t properties_n;
 	/*
@@ -84,6 +94,17 @@ struct riffle_options {
 	 */
 	uint64_t commit_every;
 	int open_timeout_ms; /* riffle_open() waits this long for the broker; 0: 10,000 */
+	/*
+	 * Memory of the steps that are decoded ahead, the one at hand included; steps kept are not
+	 * counted. at least two steps, whatever they take. 0: 64 MiB.
+	 */
+	uint64_t ahead_bytes;
+	uint32_t threads; /* that decompress: 1 to 64; 0: 2 */
+	/*
+	 * riffle_info.schedule of a checkpoint: a mix that has another one, because it was made
+	 * anew under the same name, is RIFFLE_ERROR_DATA. 0: any.
+	 */
+	uint64_t schedule;
 };
 
 /* A stretch of one document inside a sequence; it ends where the next begins, the last at `used`.
@@ -164,6 +185,24 @@ RIFFLE_API void riffle_get_info(const struct riffle *r, struct riffle_info *out)
 RIFFLE_API int riffle_next(
     struct riffle *r, int timeout_ms, const struct riffle_step **out, struct riffle_error *e);
 
+/*
+ * The same with the tokens in the caller's memory: RIFFLE_ERROR_USAGE where `room_bytes` is less
+ * than the step's tokens take, and the step is then still the next one. (*out)->tokens is `tokens`.
+ */
+RIFFLE_API int riffle_next_into(struct riffle *r, int timeout_ms, void *tokens, size_t room_bytes,
+    const struct riffle_step **out, struct riffle_error *e);
+
+/*
+ * Keeps the step that riffle_next() gave last, until riffle_free_step(), which any thread may call,
+ * also after riffle_close(). A kept step's memory is the caller's to bound.
+ */
+RIFFLE_API int riffle_keep(
+    struct riffle *r, const struct riffle_step *step, struct riffle_error *e);
+RIFFLE_API void riffle_free_step(const struct riffle_step *step); /* NULL is accepted */
+
+/* The next step will be `step`, wherever the reader stands. Nothing is committed by it. */
+RIFFLE_API int riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e);
+
 /* The step that riffle_next() will return: what belongs into a checkpoint. */
 RIFFLE_API uint64_t riffle_position(const struct riffle *r);
 
@@ -172,6 +211,123 @@ RIFFLE_API uint64_t riffle_position(const struct riffle *r);
  * broker's answer.
  */
 RIFFLE_API int riffle_commit(struct riffle *r, struct riffle_error *e);
+
+/*
+ * The same without waiting. While one is on its way the newest that is asked for waits for it and
+ * replaces one that waits already. What the broker answers is looked at in later calls of
+ * riffle_next(), riffle_commit_async() and riffle_flush(); a commit that failed is an error of the
+ * next riffle_commit_async() or riffle_flush(), once, and riffle_committed() stays where it was.
+ */
+RIFFLE_API int riffle_commit_async(struct riffle *r, struct riffle_error *e);
+
+/* The last known good: all steps below it are committed by this reader; its first step at first. */
+RIFFLE_API uint64_t riffle_committed(const struct riffle *r);
+
+/* The losses of one domain in one step, as this rank saw them; see schemas/Feedback.avsc. */
+struct riffle_loss {
+	const char *domain;
+	double loss_sum;   /* over the tokens, in nats */
+	double excess_sum; /* of max(0, loss - reference) a token; 0 without a reference */
+	int64_t tokens;
+};
+
+/*
+ * Reports losses of `step` to <mix>.feedback. Returns at once; a report that the broker did not
+ * take is an error of a later riffle_report() or riffle_flush(), once. RIFFLE_ERROR_USAGE: a domain
+ * twice or without a name, or negative tokens; nothing is sent. What is not a finite number is sent
+ * as it is: whoever reads it drops and counts it.
+ */
+RIFFLE_API int riffle_report(struct riffle *r, uint64_t step, const struct riffle_loss *loss,
+    size_t n, struct riffle_error *e);
+
+/*
+ * The same without a reader: for a process whose reader is in another one. Uses mix, bootstrap,
+ * run, rank, world, properties and open_timeout_ms of the options. riffle_reporter_close() gives
+ * what is on its way two seconds.
+ */
+struct riffle_reporter;
+RIFFLE_API int riffle_reporter_open(
+    struct riffle_reporter **out, const struct riffle_options *options, struct riffle_error *e);
+RIFFLE_API int riffle_reporter_report(struct riffle_reporter *r, uint64_t step,
+    const struct riffle_loss *loss, size_t n, struct riffle_error *e);
+RIFFLE_API int riffle_reporter_flush(
+    struct riffle_reporter *r, int timeout_ms, struct riffle_error *e);
+RIFFLE_API void riffle_reporter_close(struct riffle_reporter *r); /* NULL is accepted */
+
+/* Waits until reports are delivered and commits answered. RIFFLE_TIMEOUT: not all, in time. */
+RIFFLE_API int riffle_flush(struct riffle *r, int timeout_ms, struct riffle_error *e);
+
+/*
+ * Where the run stands by its commits, without reading: the lowest step over all lanes of the mix,
+ * 0 where it has none. Uses mix, bootstrap, run, properties and open_timeout_ms of the options.
+ * Ranks that must agree ask it once and start at RIFFLE_START_STEP. RIFFLE_ERROR_LOST as above.
+ */
+RIFFLE_API int riffle_find_committed(
+    const struct riffle_options *options, uint64_t *step, struct riffle_error *e);
+
+/*
+ * What a model takes, by tokens k in [0, S) of each sequence; every array that is not NULL is
+ * [sequences][S], S = tokens_each - 1.
+ *
+ *   input_ids     token k
+ *   labels        token k + 1; `ignored` where that one is in a no_loss range, and with
+ *                 mask_boundaries also where it is the first of another document
+ *   position_ids  counts from 0 in each stretch of a document, and in the padding
+ *   document_ids  which stretch of the sequence it is, from 0; padding has the number behind the
+ *                 last
+ */
+struct riffle_targets {
+	int64_t *input_ids, *labels;
+	int32_t *position_ids, *document_ids;
+	int64_t ignored; /* -100 for PyTorch */
+	int mask_boundaries;
+};
+
+/* `token_bytes` is the reader's. */
+RIFFLE_API void riffle_step_targets(
+    const struct riffle_step *s, uint32_t token_bytes, const struct riffle_targets *out);
+
+/* ---- held-out sets ---- */
+
+/*
+ * Reads one set of one domain once, in order of (partition, ordinal), never mixed: what is in
+ * <corpus>.<domain>.valid when it is opened. A partition that has an End is as long as it says; one
+ * that has none, because its domain is live, as long as it was at that moment.
+ */
+struct riffle_validation;
+
+struct riffle_validation_options {
+	const char *corpus, *domain;
+	const char *set; /* "valid" (NULL is the same), "test" or "train" */
+	const char *bootstrap;
+	const struct riffle_property *properties;
+	size_t properties_n;
+	uint32_t token_bytes; /* 2, 4 or 8 */
+	uint32_t sequences;   /* that one riffle_validation_next() gives at most; 0: 64 */
+	int open_timeout_ms;  /* 0: 10,000 */
+};
+
+struct riffle_validation_info {
+	uint64_t sequences;       /* of the whole set */
+	uint32_t partitions;      /* of its topic */
+	uint32_t sequence_length; /* S; 0 where the set is empty */
+	uint64_t tokenizer;       /* fingerprint; 0 likewise */
+};
+
+RIFFLE_API int riffle_validation_open(struct riffle_validation **out,
+    const struct riffle_validation_options *options, struct riffle_error *e);
+RIFFLE_API void riffle_validation_close(struct riffle_validation *v); /* NULL is accepted */
+RIFFLE_API void riffle_validation_get_info(
+    const struct riffle_validation *v, struct riffle_validation_info *out);
+
+/*
+ * The next sequences as a step: numbered from 0, epoch and lane 0, lr_scale 1, no phase. Borrowed
+ * until the next call, or kept by riffle_validation_keep() as above. RIFFLE_END after the last one.
+ */
+RIFFLE_API int riffle_validation_next(struct riffle_validation *v, int timeout_ms,
+    const struct riffle_step **out, struct riffle_error *e);
+RIFFLE_API int riffle_validation_keep(
+    struct riffle_validation *v, const struct riffle_step *step, struct riffle_error *e);
 
 /* Version of the library: "0.1.0". */
 RIFFLE_API const char *riffle_version(void);

@@ -30,6 +30,9 @@ status_free(struct status *st)
 		return;
 	for (size_t i = 0; st->domain != NULL && i < st->domains_n; i++)
 		free(st->domain[i].partition);
+	for (size_t i = 0; i < st->feedback_n; i++)
+		free(st->feedback[i].domain);
+	free(st->feedback);
 	topics_plan_close(st->plan);
 	ledger_clear(&st->ledger);
 	free(st->report);
@@ -262,6 +265,32 @@ ready_to_mix(const struct status *st)
 	return true;
 }
 
+const struct status_feedback *
+status_feedback(const struct status *st)
+{
+	for (size_t i = 0; i < st->feedback_n; i++)
+		if (st->feedback[i].steps > 0)
+			return &st->feedback[i];
+	return NULL;
+}
+
+static void
+find_feedback_problems(struct status *st, size_t i)
+{
+	const struct losses_counts *c = &st->feedback[i].counts;
+
+	if (c->not_a_number > 0)
+		problem(st,
+		    "run %s reported %" PRIu64
+		    " losses lately that are no finite numbers: they are dropped",
+		    st->run[i].name, c->not_a_number);
+	if (c->unknown_step > 0)
+		problem(st,
+		    "run %s reported %" PRIu64
+		    " losses lately of steps that the mix has not published: they are dropped",
+		    st->run[i].name, c->unknown_step);
+}
+
 static void
 find_mixer_problems(struct status *st)
 {
@@ -308,6 +337,8 @@ status_derive(struct status *st, struct failure *f)
 		find_domain_problems(st, &st->domain[i]);
 	for (size_t i = 0; i < st->runs_n && st->state != STATUS_ENDED; i++)
 		find_run_problems(st, &st->run[i]);
+	for (size_t i = 0; i < st->feedback_n; i++)
+		find_feedback_problems(st, i);
 	if (st->state != STATUS_NO_MIX)
 		find_mixer_problems(st);
 	if (st->rejects > 0)

@@ -22,6 +22,7 @@
 #include "common/ledger.h"
 #include "common/names.h"
 #include "common/topics.h"
+#include "consumer/losses.h"
 
 enum {
 	STATUS_PROBLEMS_MAX = 64, /* more are counted, not kept */
@@ -29,6 +30,8 @@ enum {
 	STATUS_RATE_MS = 60000,   /* rates look back so far from the last record */
 	STATUS_WAIT_MS = 10000,   /* a mixer that waits for a run so long is worth a sentence */
 	STATUS_SILENT_MS = 60000, /* a mixer that wrote nothing for so long is asked after */
+	STATUS_REPORTS = 512,     /* of losses, the last ones, are read */
+	STATUS_FEEDBACK_RUNS = 8, /* whose losses are shown */
 };
 
 /* One partition of a domain's training topic. */
@@ -72,6 +75,21 @@ struct status_run {
 	char bad[STATUS_PROBLEM_BYTES]; /* its commits cannot be read as steps: why; else "" */
 };
 
+/* Means over the tokens of a domain, in nats. */
+struct status_loss {
+	double loss, excess;
+	int64_t tokens; /* 0: none were reported, and the means are 0 */
+};
+
+/* What a run has reported lately: the complete steps among the last reports. */
+struct status_feedback {
+	uint64_t steps;                /* complete; 0: none, and the next three are 0 */
+	int64_t step_first, step_last; /* of them */
+	uint32_t world;
+	struct losses_counts counts;
+	struct status_loss *domain; /* [domains_n], as status.domain */
+};
+
 /* A ledger record that counts for the rates. */
 struct status_sample {
 	uint64_t mixer;
@@ -97,6 +115,8 @@ struct status {
 	size_t domains_n;
 	struct status_run *run;
 	size_t runs_n;
+	struct status_feedback *feedback; /* [feedback_n]: of the first runs, in their order */
+	size_t feedback_n;
 
 	/* What status_derive() makes. */
 	int64_t rate_ms; /* the stretch that the rates cover; 0: there are none */
@@ -119,6 +139,9 @@ void status_free(struct status *st); /* NULL is accepted */
 
 /* Fills shares, rates, lags, the limit and the problems from the rest. Pure. */
 enum fail_code status_derive(struct status *st, struct failure *f);
+
+/* The feedback of the first run that has a complete step; NULL: none has. Pure. */
+const struct status_feedback *status_feedback(const struct status *st);
 
 /* Whether a live domain lacks the next sequence in the round of its partitions. Pure. */
 bool status_is_dry(const struct status_domain *d);

@@ -335,7 +335,7 @@ ask_all(struct status_source *s, struct status *st, struct failure *f)
 	if (s->config->mix.name != NULL && ask_mix(s, st, f) != FAIL_NONE)
 		return f->code;
 	if (status_ask_domains(s, st, f) != FAIL_NONE || ask_rejects(s, st, f) != FAIL_NONE ||
-	    ask_runs(s, st, f) != FAIL_NONE)
+	    ask_runs(s, st, f) != FAIL_NONE || status_ask_feedback(s, st, f) != FAIL_NONE)
 		return f->code;
 	return status_derive(st, f);
 }

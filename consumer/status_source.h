@@ -31,4 +31,7 @@ const struct topics_report *status_topic(
 /* Fills st->domain from the configuration, the ledger and the domain topics. */
 enum fail_code status_ask_domains(struct status_source *s, struct status *st, struct failure *f);
 
+/* Fills st->feedback from the tail of the feedback topic. */
+enum fail_code status_ask_feedback(struct status_source *s, struct status *st, struct failure *f);
+
 #endif

@@ -64,6 +64,12 @@ step_check_constants(struct step_check *c, uint32_t partition, const struct batc
 {
 	if (check_place(c, partition, h, sequences_n, f) != FAIL_NONE)
 		return f->code;
+	if (c->schedule_wanted != 0 && h->schedule != c->schedule_wanted)
+		return fail(f, FAIL_DATA,
+		    "has schedule %016" PRIx64 ", the checkpoint was made with %016" PRIx64
+		    ": mix %s is another one than then; its steps are not those that were trained "
+		    "on",
+		    h->schedule, c->schedule_wanted, c->mix);
 	if (!c->known) {
 		c->known = true;
 		c->global_batch = h->global_batch;

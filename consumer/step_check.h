@@ -34,6 +34,9 @@ struct step_check {
 	uint32_t lanes_mine; /* of this reader */
 	uint64_t step;       /* the step that is due */
 
+	/* The schedule that a checkpoint names, to be set after step_check_init(); 0: any. */
+	uint64_t schedule_wanted;
+
 	/* Constant over a mix; known once `known`. */
 	bool known;
 	uint32_t global_batch;

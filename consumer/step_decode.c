@@ -18,7 +18,8 @@ struct chunk {
 };
 
 struct step_decode {
-	struct frame_codec *codec;
+	struct frame_codec *codec; /* NULL: not needed yet */
+	struct frame_codec *lent;
 	uint32_t token_bytes;
 	struct chunk *chunks;  /* all of them */
 	struct chunk *current; /* pieces come from here, then from those behind it */
@@ -108,16 +109,35 @@ step_decode_open(struct step_decode **out, uint32_t token_bytes, struct failure 
 {
 	struct step_decode *d = calloc(1, sizeof(*d));
 
-	assert(token_bytes == 2 || token_bytes == 4);
+	assert(token_bytes == 2 || token_bytes == 4 || token_bytes == 8);
 	if (d == NULL)
 		return fail_memory(f);
 	d->token_bytes = token_bytes;
-	if (frame_codec_open(&d->codec, f) != FAIL_NONE) {
-		free(d);
-		return f->code;
-	}
 	*out = d;
 	return FAIL_NONE;
+}
+
+void
+step_decode_lend(struct step_decode *d, struct frame_codec *codec)
+{
+	d->lent = codec;
+}
+
+void
+step_decode_expect(struct step_decode *d, size_t tokens_each)
+{
+	d->tokens_each = tokens_each;
+}
+
+size_t
+step_decode_bytes(const struct step_decode *d)
+{
+	size_t bytes =
+	    sizeof(*d) + d->tokens_room + d->sequence_room * sizeof(struct riffle_sequence);
+
+	for (const struct chunk *c = d->chunks; c != NULL; c = c->next)
+		bytes += sizeof(*c) + c->room;
+	return bytes;
 }
 
 void
@@ -142,7 +162,7 @@ ensure_tokens(struct step_decode *d, size_t tokens_each, struct failure *f)
 	uint64_t size;
 	uint8_t *tokens;
 
-	size = (uint64_t)d->sequences_all * tokens_each * d->token_bytes; /* 2^22 * 2^21 * 4 */
+	size = (uint64_t)d->sequences_all * tokens_each * d->token_bytes; /* 2^22 * 2^21 * 8 */
 	if (size > STEP_DECODE_BYTES_MAX)
 		return fail(f, FAIL_CONFIG,
 		    "a step of %zu sequences of %zu tokens is more than a rank takes (%" PRIu64
@@ -235,8 +255,10 @@ decode_frame(struct step_decode *d, const struct riffle_sequence *s, const struc
 		return fail(f, FAIL_DATA, "%" PRIu32 " tokens, where earlier sequences have %zu",
 		    p->count, d->tokens_each);
 	to = d->tokens + d->sequences * d->tokens_each * d->token_bytes;
-	if (frame_decode(d->codec, p->frame, p->frame_n, p->count, p->width, to, d->token_bytes,
-		f) == FAIL_NONE)
+	if (d->lent == NULL && d->codec == NULL && frame_codec_open(&d->codec, f) != FAIL_NONE)
+		return f->code;
+	if (frame_decode(d->lent != NULL ? d->lent : d->codec, p->frame, p->frame_n, p->count,
+		p->width, to, d->token_bytes, f) == FAIL_NONE)
 		return FAIL_NONE;
 	if (f->code == FAIL_DATA) {
 		char why[FAILURE_TEXT_MAX];
@@ -291,35 +313,53 @@ copy_domains(
 	return FAIL_NONE;
 }
 
+enum fail_code
+step_decode_add(struct step_decode *d, const struct step_decode_drawn *drawn,
+    const struct payload_view *p, struct failure *f)
+{
+	struct riffle_sequence *s = &d->sequence[d->sequences];
+
+	assert(d->sequences < d->sequences_all);
+	*s = (struct riffle_sequence){
+	    .domain = drawn->domain,
+	    .domain_index = drawn->domain_index,
+	    .lane = drawn->lane,
+	    .partition = drawn->partition,
+	    .ordinal = drawn->ordinal,
+	    .epoch = drawn->epoch,
+	    .used = p->used,
+	};
+	if (copy_spans(d, p, s, f) != FAIL_NONE)
+		return f->code;
+	if (decode_frame(d, s, p, f) != FAIL_NONE)
+		return fail_within(f, "domain %s, partition %" PRIu32 ", ordinal %" PRIu64,
+		    s->domain, s->partition, s->ordinal);
+	d->sequences++;
+	return FAIL_NONE;
+}
+
 static enum fail_code
 decode_sequence(struct step_decode *d, struct batch_view *b, const struct lane_domains *domains,
     struct failure *f)
 {
-	struct riffle_sequence *s = &d->sequence[d->sequences];
+	struct step_decode_drawn to;
 	struct payload_view payload;
 	struct batch_drawn drawn;
 
 	if (batch_next(b, &drawn, &payload, f) != FAIL_NONE)
 		return f->code;
-	*s = (struct riffle_sequence){
+	to = (struct step_decode_drawn){
 	    .domain = name_of(domains->domain, domains->name, domains->n, drawn.domain),
 	    .domain_index = drawn.domain,
 	    .lane = b->head.lane,
 	    .partition = drawn.partition,
 	    .ordinal = drawn.ordinal,
 	    .epoch = drawn.epoch,
-	    .used = payload.used,
 	};
-	if (s->domain == NULL)
+	if (to.domain == NULL)
 		return fail(f, FAIL_DATA,
 		    "names domain %" PRIu32 ", which is not among its domains", drawn.domain);
-	if (copy_spans(d, &payload, s, f) != FAIL_NONE)
-		return f->code;
-	if (decode_frame(d, s, &payload, f) != FAIL_NONE)
-		return fail_within(f, "domain %s, partition %" PRIu32 ", ordinal %" PRIu64,
-		    s->domain, s->partition, s->ordinal);
-	d->sequences++;
-	return FAIL_NONE;
+	return step_decode_add(d, &to, &payload, f);
 }
 
 enum fail_code
@@ -334,6 +374,18 @@ step_decode_lane(struct step_decode *d, struct batch_view *b, struct failure *f)
 		if (decode_sequence(d, b, &domains, f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
+}
+
+const char *
+step_decode_text(struct step_decode *d, const char *text)
+{
+	return bytes_piece(d, text, strlen(text));
+}
+
+void
+step_decode_cut(struct step_decode *d)
+{
+	d->sequences_all = d->sequences;
 }
 
 void

@@ -19,7 +19,7 @@ struct place {
 };
 
 struct step_records {
-	struct riffle reader; /* only what a search needs of it */
+	struct reader reader; /* only what a search needs of it */
 	struct place *place;  /* [lanes] */
 	bool sought;
 };

@@ -4,11 +4,13 @@ $B is the build folder (default build). The broker is $RIFFLE_TEST_BOOTSTRAP or,
 set, what `scripts/kafka up` gives.
 """
 
+import importlib
 import json
 import os
 import pathlib
 import secrets
 import subprocess
+import sys
 
 import pytest
 
@@ -118,3 +120,21 @@ def write_config(tmp_path):
         return path
 
     return write
+
+
+class Package:
+    """The Python package over the library that was built; .riffle is imported on first use."""
+
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "RIFFLE_LIBRARY": str(BUILD / "libriffle.so.0")}
+
+    @property
+    def riffle(self):
+        os.environ["RIFFLE_LIBRARY"] = self.env["RIFFLE_LIBRARY"]
+        if self.env["PYTHONPATH"] not in sys.path:
+            sys.path.insert(0, self.env["PYTHONPATH"])
+        return importlib.import_module("riffle")
+
+
+@pytest.fixture(scope="session")
+def package():
+    return Package()

@@ -1,0 +1,41 @@
+/*
+ * lane_commits.h -- the commits of one rank: one on its way at most, the newest that waits for it,
+ * and the last known good.
+ *
+ *     ask(5)             5 flies
+ *     ask(7) ask(9)      5 flies, 9 waits (7 is forgotten: 9 says more)
+ *     answer to 5        good is 5; 9 flies
+ *
+ * Thread: the caller's, beside the thread that reads the lanes.
+ */
+#ifndef CONSUMER_LANE_COMMITS_H
+#define CONSUMER_LANE_COMMITS_H
+
+#include <stdint.h>
+
+#include "common/failure.h"
+#include "consumer/lanes.h"
+
+struct lane_commits;
+
+/* Gives *out, to be ended with lane_commits_close(). Borrows the lanes. `step` is good already. */
+enum fail_code lane_commits_open(
+    struct lane_commits **out, struct lanes *lanes, uint64_t step, struct failure *f);
+void lane_commits_close(struct lane_commits *c); /* NULL is accepted; what flies is left alone */
+
+/* Asks that all steps below `step` be committed; offset_next is copied. */
+enum fail_code lane_commits_ask(
+    struct lane_commits *c, uint64_t step, const int64_t *offset_next, struct failure *f);
+
+/*
+ * Looks at what is answered; waits until all is, timeout_ms > 0: FAIL_TIMEOUT. Other failures are
+ * remembered, for lane_commits_failure().
+ */
+enum fail_code lane_commits_poll(struct lane_commits *c, int timeout_ms, struct failure *f);
+
+/* A commit that has failed since this was asked last: FAIL_NONE where there is none. */
+enum fail_code lane_commits_failure(struct lane_commits *c, struct failure *f);
+
+uint64_t lane_commits_good(const struct lane_commits *c);
+
+#endif

@@ -1,0 +1,23 @@
+"""riffle: reads mixes of tokenised training data from Kafka.
+
+    reader = riffle.Reader("pretrain", "localhost:9092", rank=0, world=8)
+    for step in reader:
+        step.tokens       # uint32 [n, S + 1], no copy
+        step.domains      # [n] names
+        reader.commit(wait=False)
+
+For PyTorch see riffle.torch.Dataset, which is imported by itself (`import riffle.torch`).
+"""
+
+from .doremi import DoReMi, domain_sums
+from .errors import BrokerError, DataError, ExpiredError, LostError, RiffleError, StepTimeout, UsageError
+from .odm import ODM
+from .reader import Info, Reader, Reporter, committed_step
+from .step import Span, Step, Targets, cu_seqlens
+from .validation import Validation
+
+__version__ = "0.1.0"
+__all__ = [
+    "BrokerError", "DataError", "DoReMi", "ExpiredError", "Info", "LostError", "ODM", "Reader", "Reporter", "RiffleError",
+    "Span", "Step", "StepTimeout", "Targets", "UsageError", "Validation", "committed_step", "cu_seqlens", "domain_sums",
+]

@@ -1,0 +1,132 @@
+"""libriffle through ctypes: the structs and functions of consumer/riffle.h, name by name."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, \
+    c_uint64, c_void_p
+
+OK, END, TIMEOUT, ERROR_USAGE, ERROR_MEMORY, ERROR_BROKER, ERROR_DATA, ERROR_EXPIRED, ERROR_LOST = range(9)
+START_COMMITTED, START_STEP = 0, 1
+VERSION = "0.1.0"
+
+
+class ErrorText(Structure):
+    _fields_ = [("code", c_int), ("text", c_char * 1024)]
+
+
+class Property(Structure):
+    _fields_ = [("name", c_char_p), ("value", c_char_p)]
+
+
+class Options(Structure):
+    _fields_ = [
+        ("mix", c_char_p), ("bootstrap", c_char_p), ("run", c_char_p), ("rank", c_uint32), ("world", c_uint32),
+        ("start", c_int), ("step", c_uint64), ("token_bytes", c_uint32), ("properties", POINTER(Property)),
+        ("properties_n", c_size_t), ("commit_every", c_uint64), ("open_timeout_ms", c_int),
+        ("ahead_bytes", c_uint64), ("threads", c_uint32), ("schedule", c_uint64),
+    ]
+
+
+class SpanOfSequence(Structure):
+    _fields_ = [("start", c_uint32), ("source", c_char_p), ("document", c_uint64), ("offset", c_uint64),
+                ("keep", c_void_p), ("keep_n", c_size_t)]
+
+
+class Range(Structure):
+    _fields_ = [("start", c_uint32), ("end", c_uint32)]
+
+
+class Sequence(Structure):
+    _fields_ = [
+        ("domain", c_void_p), ("domain_index", c_uint32), ("lane", c_uint32), ("partition", c_uint32),
+        ("ordinal", c_uint64), ("epoch", c_uint64), ("used", c_uint32), ("spans", c_void_p), ("spans_n", c_size_t),
+        ("no_loss", c_void_p), ("no_loss_n", c_size_t),
+    ]
+
+
+class StepOfReader(Structure):
+    _fields_ = [
+        ("step", c_uint64), ("sequences", c_size_t), ("tokens_each", c_size_t), ("tokens", c_void_p),
+        ("sequence", c_void_p), ("lr_scale", c_double), ("phase", c_char_p), ("version", c_uint64),
+    ]
+
+
+class InfoOfReader(Structure):
+    _fields_ = [("lanes", c_uint32), ("lanes_mine", c_uint32), ("global_batch", c_uint32),
+                ("sequence_length", c_uint32), ("schedule", c_uint64), ("tokenizer", c_uint64)]
+
+
+class LossOfDomain(Structure):
+    _fields_ = [("domain", c_char_p), ("loss_sum", c_double), ("excess_sum", c_double), ("tokens", c_int64)]
+
+
+class Targets(Structure):
+    _fields_ = [("input_ids", c_void_p), ("labels", c_void_p), ("position_ids", c_void_p),
+                ("document_ids", c_void_p), ("ignored", c_int64), ("mask_boundaries", c_int)]
+
+
+class ValidationOptions(Structure):
+    _fields_ = [("corpus", c_char_p), ("domain", c_char_p), ("set", c_char_p), ("bootstrap", c_char_p),
+                ("properties", POINTER(Property)), ("properties_n", c_size_t), ("token_bytes", c_uint32),
+                ("sequences", c_uint32), ("open_timeout_ms", c_int)]
+
+
+class InfoOfValidation(Structure):
+    _fields_ = [("sequences", c_uint64), ("partitions", c_uint32), ("sequence_length", c_uint32),
+                ("tokenizer", c_uint64)]
+
+
+_E, _S = POINTER(ErrorText), POINTER(StepOfReader)
+_FUNCTIONS = {
+    "riffle_open": (c_int, [POINTER(c_void_p), POINTER(Options), _E]),
+    "riffle_close": (None, [c_void_p]),
+    "riffle_get_info": (None, [c_void_p, POINTER(InfoOfReader)]),
+    "riffle_next": (c_int, [c_void_p, c_int, POINTER(_S), _E]),
+    "riffle_next_into": (c_int, [c_void_p, c_int, c_void_p, c_size_t, POINTER(_S), _E]),
+    "riffle_keep": (c_int, [c_void_p, _S, _E]),
+    "riffle_free_step": (None, [_S]),
+    "riffle_seek": (c_int, [c_void_p, c_uint64, _E]),
+    "riffle_position": (c_uint64, [c_void_p]),
+    "riffle_commit": (c_int, [c_void_p, _E]),
+    "riffle_commit_async": (c_int, [c_void_p, _E]),
+    "riffle_committed": (c_uint64, [c_void_p]),
+    "riffle_report": (c_int, [c_void_p, c_uint64, POINTER(LossOfDomain), c_size_t, _E]),
+    "riffle_flush": (c_int, [c_void_p, c_int, _E]),
+    "riffle_reporter_open": (c_int, [POINTER(c_void_p), POINTER(Options), _E]),
+    "riffle_reporter_close": (None, [c_void_p]),
+    "riffle_reporter_report": (c_int, [c_void_p, c_uint64, POINTER(LossOfDomain), c_size_t, _E]),
+    "riffle_reporter_flush": (c_int, [c_void_p, c_int, _E]),
+    "riffle_find_committed": (c_int, [POINTER(Options), POINTER(c_uint64), _E]),
+    "riffle_step_targets": (None, [_S, c_uint32, POINTER(Targets)]),
+    "riffle_validation_open": (c_int, [POINTER(c_void_p), POINTER(ValidationOptions), _E]),
+    "riffle_validation_close": (None, [c_void_p]),
+    "riffle_validation_get_info": (None, [c_void_p, POINTER(InfoOfValidation)]),
+    "riffle_validation_next": (c_int, [c_void_p, c_int, POINTER(_S), _E]),
+    "riffle_validation_keep": (c_int, [c_void_p, _S, _E]),
+    "riffle_version": (c_char_p, []),
+}
+
+
+def _load() -> ctypes.CDLL:
+    inside = pathlib.Path(__file__).with_name("libriffle.so.0")
+    path = os.environ.get("RIFFLE_LIBRARY") or str(inside)
+    try:
+        loaded = ctypes.CDLL(path)
+    except OSError as why:
+        raise ImportError(
+            f"libriffle cannot be loaded from {path}: {why}. `pip install ./python` in a checkout of riffle "
+            "builds it; RIFFLE_LIBRARY names one that is built; at run time it needs librdkafka, avro, zstd and "
+            "xxhash of the system") from None
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+    version = loaded.riffle_version().decode()
+    if version != VERSION:
+        raise ImportError(f"{path} is libriffle {version}, this package is for {VERSION}")
+    return loaded
+
+
+lib = _load()

@@ -1,0 +1,375 @@
+"""riffle.Reader: one rank of a training run."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from . import _library as c
+from .errors import DataError, UsageError, error_of
+from .step import Step
+
+_SLICE_MS = 100  # a wait returns to Python so often, for signals
+_DTYPES = {"u2": "uint16", "u4": "uint32", "i8": "int64"}
+
+Losses = Mapping[str, Tuple[float, float, int]]
+
+
+class Info(NamedTuple):
+    """Shape of the mix. All but lanes and lanes_mine are 0 until the first step was read."""
+
+    lanes: int  #: L
+    lanes_mine: int  #: L / world
+    global_batch: int  #: B
+    sequence_length: int  #: S
+    schedule: int  #: hash of what fixes the order
+    tokenizer: int  #: fingerprint
+
+
+def token_dtype(dtype: Any) -> np.dtype:
+    found = np.dtype(dtype)
+    if f"{found.kind}{found.itemsize}" not in _DTYPES:
+        raise UsageError(f"dtype is {found}; it is uint16, uint32 or int64")
+    return found.newbyteorder("=")
+
+
+def properties_of(properties: Optional[Mapping[str, Any]]) -> "ctypes.Array":
+    items = list((properties or {}).items())
+    return (c.Property * len(items))(*[(str(k).encode(), str(v).encode()) for k, v in items])
+
+
+def bootstrap_of(bootstrap: Optional[str], properties: Optional[Mapping[str, Any]]) -> Optional[bytes]:
+    if bootstrap is None and "bootstrap.servers" not in (properties or {}):
+        bootstrap = os.environ.get("RIFFLE_BOOTSTRAP", "localhost:9092")
+    return None if bootstrap is None else bootstrap.encode()
+
+
+def uninterrupted(call: Callable[[], int], late: Callable[[], None]) -> int:
+    """Runs a call that may wait, in a thread, so that KeyboardInterrupt comes through; then `late` runs when it ends.
+    """
+    result: list = []
+    state = {"left": False}
+    lock = threading.Lock()
+
+    def run() -> None:
+        code = call()
+        with lock:
+            result.append(code)
+            if state["left"]:
+                late()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_SLICE_MS / 1000)
+    except BaseException:
+        with lock:
+            state["left"] = True
+            if result:
+                late()
+        raise
+    return result[0]
+
+
+def next_step(call: Callable[[int], int], error: c.ErrorText, timeout: Optional[float]) -> int:
+    """Repeats call(timeout_ms) in slices until it says something else than TIMEOUT, or time is up."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = _SLICE_MS if deadline is None else int(max(0, deadline - time.monotonic()) * 1000)
+        code = call(min(left, _SLICE_MS))
+        if code != c.TIMEOUT or left <= _SLICE_MS and deadline is not None and time.monotonic() >= deadline:
+            return code
+
+
+class Reader:
+    """Reads the lanes of one rank of a mix, whole steps in order, each the previous one plus 1.
+
+    Parameters
+    ----------
+    mix: name of the mix.
+    bootstrap: "host:port,..."; None: $RIFFLE_BOOTSTRAP or localhost:9092.
+    rank, world: this reader and how many there are; world divides the lanes of the mix.
+    run: name of the training run; commits go to the group "<mix>.<run>".
+    step: first step, from a checkpoint. None: where the run has committed (the lowest step over all lanes), or 0.
+    dtype: of the tokens: uint16 (an error where a token is above 65,535), uint32 or int64.
+    commit_every: commit by itself every k steps, or more often where the lead of the mix asks for it; 0: never.
+    timeout: seconds that iterating waits for a step; None: for ever.
+    ahead_bytes: memory for steps that are decoded ahead (0: 64 MiB; at least two steps).
+    threads: that decompress (0: 2).
+    properties: further librdkafka properties.
+    schedule: `info.schedule` of a checkpoint; a mix that was made anew under the same name is an error. 0: any.
+    open_timeout: seconds to wait for the broker.
+
+    A reader belongs to the process that opened it, and is used by one thread at a time.
+    """
+
+    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: int = 0, world: int = 1, *,
+                 run: str = "trainers", step: Optional[int] = None, dtype: Any = np.uint32, commit_every: int = 0,
+                 timeout: Optional[float] = None, ahead_bytes: int = 0, threads: int = 0,
+                 properties: Optional[Mapping[str, Any]] = None, schedule: int = 0, open_timeout: float = 10.0):
+        self._handle: Optional[int] = None
+        self._pid = os.getpid()
+        self.mix, self.run, self.rank, self.world = mix, run, rank, world
+        self.dtype = token_dtype(dtype)
+        self.timeout = timeout
+        self._error = c.ErrorText()
+        self._names: Dict[int, str] = {}
+        self._busy = threading.Lock()
+        self._step = ctypes.POINTER(c.StepOfReader)()
+        for name, value in (("rank", rank), ("world", world), ("step", step or 0), ("commit_every", commit_every),
+                            ("ahead_bytes", ahead_bytes), ("threads", threads)):
+            if not 0 <= value < 2**63:
+                raise UsageError(f"{name} is {value}")
+        options = options_of(mix, bootstrap, rank, world, run, step, self.dtype.itemsize, properties, open_timeout)
+        options.commit_every, options.ahead_bytes = commit_every, ahead_bytes
+        options.threads, options.schedule = threads, schedule
+        handle = c.c_void_p()
+        error = self._error
+        code = uninterrupted(
+            lambda: c.lib.riffle_open(ctypes.byref(handle), ctypes.byref(options), ctypes.byref(error)),
+            lambda: c.lib.riffle_close(handle))
+        if code != c.OK:
+            raise error_of(code, error)
+        self._handle = handle.value
+
+    # ---- life ----
+
+    def close(self) -> None:
+        """Ends the reader. Steps that somebody still holds stay valid. Commits nothing new."""
+        if self._handle is None:
+            return
+        if self._pid == os.getpid():
+            with self._busy:
+                handle, self._handle = self._handle, None
+                c.lib.riffle_close(handle)
+        self._handle = None
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:  # the interpreter is ending
+            pass
+
+    def __getstate__(self) -> None:
+        raise TypeError("a Reader cannot be sent to another process: open one there")
+
+    def _open(self) -> int:
+        if self._handle is None:
+            raise UsageError("this reader is closed")
+        return self._handle
+
+    def _check(self, code: int) -> None:
+        if code != c.OK:
+            raise error_of(code, self._error)
+
+    # ---- steps ----
+
+    def __iter__(self) -> Iterator[Step]:
+        return self
+
+    def __next__(self) -> Step:
+        step = self.next(self.timeout)
+        if step is None:
+            raise StopIteration
+        return step
+
+    def next(self, timeout: Optional[float] = None) -> Optional[Step]:
+        """The next step; None at the end of the mix. StepTimeout after `timeout` seconds (None: waits for ever)."""
+        handle, error = self._open(), ctypes.byref(self._error)
+        code = next_step(lambda ms: c.lib.riffle_next(handle, ms, ctypes.byref(self._step), error), self._error,
+                         timeout)
+        return self._take(code, None)
+
+    def next_into(self, tokens: np.ndarray, timeout: Optional[float] = None) -> Optional[Step]:
+        """The same with the tokens written into `tokens`: C-contiguous, of the reader's dtype, with room for
+        [n, S + 1]; the step's `tokens` is a view of its beginning."""
+        if tokens.dtype != self.dtype or not tokens.flags.c_contiguous or not tokens.flags.writeable:
+            raise UsageError(f"tokens must be a writeable C-contiguous array of {self.dtype}")
+        handle, error = self._open(), ctypes.byref(self._error)
+        code = next_step(
+            lambda ms: c.lib.riffle_next_into(handle, ms, tokens.ctypes.data, tokens.nbytes,
+                                              ctypes.byref(self._step), error), self._error, timeout)
+        return self._take(code, tokens)
+
+    def _take(self, code: int, tokens: Optional[np.ndarray]) -> Optional[Step]:
+        if code == c.END:
+            return None
+        self._check(code)
+        pointer = self._step
+        self._check(c.lib.riffle_keep(self._open(), pointer, ctypes.byref(self._error)))
+        if tokens is not None:
+            raw = pointer.contents
+            tokens = tokens.reshape(-1)[:raw.sequences * raw.tokens_each].reshape(raw.sequences, raw.tokens_each)
+        self._step = ctypes.POINTER(c.StepOfReader)()
+        return Step(pointer, self.dtype, self._names, tokens)
+
+    def seek(self, step: int) -> None:
+        """The next step will be `step`. ExpiredError where it is not retained; the reader then stays where it was."""
+        if not 0 <= step < 2**62:
+            raise UsageError(f"step {step} is out of range")
+        handle = self._open()
+
+        def call() -> int:
+            with self._busy:
+                return c.lib.riffle_seek(handle, step, ctypes.byref(self._error))
+
+        self._check(uninterrupted(call, lambda: None))
+
+    @property
+    def position(self) -> int:
+        """The step that comes next: what belongs into a checkpoint."""
+        return c.lib.riffle_position(self._open())
+
+    @property
+    def info(self) -> Info:
+        """Shape of the mix."""
+        raw = c.InfoOfReader()
+        c.lib.riffle_get_info(self._open(), ctypes.byref(raw))
+        return Info(*(getattr(raw, name) for name, _ in c.InfoOfReader._fields_))
+
+    # ---- checkpoints, commits, losses ----
+
+    def state_dict(self) -> Dict[str, Any]:
+        """{"mix", "run", "step"}: understood at any world size."""
+        return {"mix": self.mix, "run": self.run, "step": self.position}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes to the step of a checkpoint. DataError where it is of another mix."""
+        self.seek(step_of_state(state, self.mix))
+
+    def commit(self, wait: bool = True, timeout: float = 30.0) -> None:
+        """Commits that all steps below `position` are read: progress for the mixer's lead and for resuming without a
+        checkpoint. wait=False: returns at once; what fails is raised by a later commit() or flush()."""
+        handle, error = self._open(), ctypes.byref(self._error)
+        self._check(c.lib.riffle_commit_async(handle, error))
+        if wait:
+            self.flush(timeout)
+
+    @property
+    def committed(self) -> int:
+        """The last known good: the broker has confirmed that all steps below it are committed by this reader."""
+        return c.lib.riffle_committed(self._open())
+
+    def report(self, step: int, losses: Losses) -> None:
+        """Reports losses of a step to "<mix>.feedback": {domain: (loss_sum, excess_sum, tokens)}, sums over this
+        rank's tokens of the domain, in nats; excess_sum is of max(0, loss - reference) a token, 0 without one.
+        Returns at once; a report that the broker did not take is raised by a later report() or flush()."""
+        raw = losses_of(losses)
+        self._check(c.lib.riffle_report(self._open(), step, raw, len(raw), ctypes.byref(self._error)))
+
+    def flush(self, timeout: float = 30.0) -> None:
+        """Waits until reports are delivered and commits confirmed. StepTimeout where not all are, in time."""
+        handle, error = self._open(), ctypes.byref(self._error)
+        self._check(next_step(lambda ms: c.lib.riffle_flush(handle, ms, error), self._error, timeout))
+
+
+def losses_of(losses: Losses) -> "ctypes.Array":
+    return (c.LossOfDomain * len(losses))(*[
+        (domain.encode(), float(loss), float(excess), int(tokens))
+        for domain, (loss, excess, tokens) in losses.items()])
+
+
+class Reporter:
+    """Reports losses as :meth:`Reader.report` does, for a process whose reader is in another one (a worker)."""
+
+    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: int = 0, world: int = 1, *,
+                 run: str = "trainers", properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0):
+        self._handle: Optional[int] = None
+        self._pid = os.getpid()
+        self._error = c.ErrorText()
+        options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
+        handle = c.c_void_p()
+        error = self._error
+        code = uninterrupted(
+            lambda: c.lib.riffle_reporter_open(ctypes.byref(handle), ctypes.byref(options), ctypes.byref(error)),
+            lambda: c.lib.riffle_reporter_close(handle))
+        if code != c.OK:
+            raise error_of(code, error)
+        self._handle = handle.value
+
+    def _open(self) -> int:
+        if self._handle is None:
+            raise UsageError("this reporter is closed")
+        return self._handle
+
+    def report(self, step: int, losses: Losses) -> None:
+        """As :meth:`Reader.report`."""
+        raw = losses_of(losses)
+        code = c.lib.riffle_reporter_report(self._open(), step, raw, len(raw), ctypes.byref(self._error))
+        if code != c.OK:
+            raise error_of(code, self._error)
+
+    def flush(self, timeout: float = 30.0) -> None:
+        """Waits until reports are delivered. StepTimeout where not all are, in time."""
+        handle, error = self._open(), ctypes.byref(self._error)
+        code = next_step(lambda ms: c.lib.riffle_reporter_flush(handle, ms, error), self._error, timeout)
+        if code != c.OK:
+            raise error_of(code, self._error)
+
+    def close(self) -> None:
+        """Ends it; what is on its way gets two seconds."""
+        handle, self._handle = self._handle, None
+        if handle is not None and self._pid == os.getpid():
+            c.lib.riffle_reporter_close(handle)
+
+    def __enter__(self) -> "Reporter":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:  # the interpreter is ending
+            pass
+
+    def __getstate__(self) -> None:
+        raise TypeError("a Reporter cannot be sent to another process: open one there")
+
+
+def options_of(mix: str, bootstrap: Optional[str], rank: int, world: int, run: str, step: Optional[int],
+               token_bytes: int, properties: Optional[Mapping[str, Any]], open_timeout: float) -> c.Options:
+    given = properties_of(properties)
+    return c.Options(
+        mix=mix.encode(), bootstrap=bootstrap_of(bootstrap, properties), run=run.encode(), rank=rank, world=world,
+        start=c.START_COMMITTED if step is None else c.START_STEP, step=step or 0, token_bytes=token_bytes,
+        properties=given, properties_n=len(given), open_timeout_ms=max(1, int(open_timeout * 1000)))
+
+
+def step_of_state(state: Mapping[str, Any], mix: str) -> int:
+    """The step of a checkpoint, once it is seen to be of this mix."""
+    missing = {"mix", "run", "step"} - set(state)
+    if missing:
+        raise DataError(f"the checkpoint lacks {', '.join(sorted(missing))}: it is no state of riffle")
+    if state["mix"] != mix:
+        raise DataError(f"the checkpoint is of mix {state['mix']}, this reader is of mix {mix}")
+    return int(state["step"])
+
+
+def committed_step(mix: str, bootstrap: Optional[str] = None, *, run: str = "trainers",
+                   properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0) -> int:
+    """Where a run stands by its commits: the lowest step over all lanes of the mix; 0 where it has none.
+
+    Ranks that must agree let one of them ask, before anyone commits, and start at the answer.
+    """
+    options = options_of(mix, bootstrap, 0, 1, run, None, 4, properties, open_timeout)
+    step, error = c.c_uint64(), c.ErrorText()
+    code = uninterrupted(
+        lambda: c.lib.riffle_find_committed(ctypes.byref(options), ctypes.byref(step), ctypes.byref(error)),
+        lambda: None)
+    if code != c.OK:
+        raise error_of(code, error)
+    return step.value

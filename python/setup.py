@@ -1,0 +1,68 @@
+"""Builds the wheel with libriffle inside.
+
+The library is $RIFFLE_LIBRARY where that is set, else the one that `make` builds in the checkout that
+this folder is part of; what that needs is in scripts/deps. ctypes loads it: nothing of Python's own
+interface is compiled, so one wheel is right for every version of Python.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+from setuptools.dist import Distribution
+
+HERE = pathlib.Path(__file__).resolve().parent
+LIBRARY = "libriffle.so.0"
+
+
+def library() -> pathlib.Path:
+    given = os.environ.get("RIFFLE_LIBRARY")
+    if given:
+        if not pathlib.Path(given).is_file():
+            raise SystemExit(f"RIFFLE_LIBRARY: there is no file {given}")
+        return pathlib.Path(given)
+    checkout = HERE.parent
+    if not (checkout / "consumer" / "riffle.h").is_file():
+        raise SystemExit(
+            f"{checkout} is no checkout of riffle: build libriffle there and name it by RIFFLE_LIBRARY")
+    build = "build/wheel"
+    subprocess.run(["make", "-s", "-C", checkout, f"B={build}", f"{build}/{LIBRARY}"], check=True)
+    return checkout / build / LIBRARY
+
+
+class BuildWithLibrary(build_py):
+    def run(self) -> None:
+        super().run()
+        to = pathlib.Path(self.build_lib) / "riffle" / LIBRARY
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(library(), to)
+
+
+class WheelOfAnyPython(bdist_wheel):
+    """Of this kind of machine, but of any Python."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self) -> tuple:
+        return "py3", "none", super().get_tag()[2]
+
+
+class WithLibrary(Distribution):
+    def has_ext_modules(self) -> bool:
+        return True
+
+
+# Nothing is written into the source tree.
+base = HERE.parent / "build" / "wheel" / "python"
+base.mkdir(parents=True, exist_ok=True)
+setup(
+    distclass=WithLibrary,
+    cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": WheelOfAnyPython},
+    options={"build": {"build_base": str(base)}, "egg_info": {"egg_base": str(base)}},
+)

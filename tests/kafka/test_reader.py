@@ -1,0 +1,501 @@
+"""The Python package on a real broker: steps, positions, commits, losses, held-out sets, signals, forks."""
+
+import gc
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import fastavro
+import numpy as np
+import pytest
+from rank import lines_of
+
+from conftest import ROOT
+
+LANES = 8
+
+
+@pytest.fixture(scope="session")
+def riffle_module(package):
+    return package.riffle
+
+
+@pytest.fixture
+def tool(tools, bootstrap):
+    def run(name, *words):
+        done = subprocess.run([tools / name, *map(str, words)], env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap},
+                              capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    return run
+
+
+@pytest.fixture
+def mix(unique, tool):
+    def fill(*words):
+        return tool("fill_batches", "--mix", unique, "--lanes", LANES, "--print", *words).splitlines()
+    fill.name = unique
+    return fill
+
+
+@pytest.fixture
+def open_reader(riffle_module, mix, bootstrap):
+    """open_reader(**options) of the mix; all are closed with the test."""
+    opened = []
+
+    def run(rank=0, world=1, **options):
+        opened.append(riffle_module.Reader(mix.name, bootstrap, rank, world, **{"timeout": 30, **options}))
+        return opened[-1]
+    yield run
+    for reader in opened:
+        reader.close()
+
+
+def lines(steps):
+    return [line for step in steps for line in lines_of(step)]
+
+
+# --- steps
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "int64"])
+def test_steps_are_those_that_were_published(mix, open_reader, dtype, threads):
+    expected = mix("--steps", 40, "--abort-every", 5, "--end")
+    reader = open_reader(step=0, dtype=dtype, threads=threads)
+    seen = list(reader)  # held, all of them
+    assert [step.step for step in seen] == list(range(40))
+    assert all(step.tokens.dtype == np.dtype(dtype) for step in seen)
+    assert lines(seen) == expected
+    assert list(reader) == []  # ended is ended
+
+
+def test_what_a_step_says_is_what_the_command_line_says(mix, open_reader, riffle, bootstrap):
+    mix("--steps", 3, "--length", 16, "--end")
+    printed = [json.loads(line) for line in riffle(
+        "read", "--mix", mix.name, "-X", f"bootstrap.servers={bootstrap}", "--format", "jsonl").stdout.splitlines()]
+    shown = []
+    for step in open_reader(step=0):
+        assert step.domain_names == dict(zip(step.domain_index.tolist(), step.domains))
+        for i in range(len(step)):
+            spans = step.spans(i)
+            assert step.starts(i).tolist() == [span.start for span in spans]
+            assert (spans[0].start, spans[0].keep, spans[0].kept()) == (0, None, {})
+            assert step.no_loss(i).shape == (0, 2)
+            shown.append({"step": step.step, "lane": int(step.lane[i]), "domain": step.domains[i],
+                          "partition": int(step.partition[i]), "ordinal": int(step.ordinal[i]),
+                          "epoch": int(step.epoch[i]), "source": spans[0].source, "tokens": step.tokens[i].tolist()})
+            assert step.used[i] == len(step.tokens[i])
+    assert shown == [{key: o[key] for key in shown[0]} for o in printed]
+
+
+def test_steps_stay_as_they_are_when_the_reader_has_gone_on_and_is_closed(mix, open_reader):
+    expected = mix("--steps", 200, "--end")
+    reader = open_reader(step=0, ahead_bytes=1)
+    kept = [step for step in reader if step.step % 7 == 0]
+    rows = [step.tokens[3] for step in kept]
+    reader.close()
+    assert lines(kept) == [line for line in expected if int(line.split("\t")[0]) % 7 == 0]
+    before = [row.copy() for row in rows]
+    del kept, reader
+    gc.collect()
+    assert all((row == was).all() for row, was in zip(rows, before))  # an array holds its step
+
+
+def test_a_step_that_nobody_holds_is_used_again(mix, open_reader):
+    mix("--steps", 300, "--end")
+    reader = open_reader(step=0, ahead_bytes=1, threads=1)
+    assert len({step.tokens.ctypes.data for step in reader}) <= 4
+
+
+def test_tokens_are_written_into_the_callers_array(mix, open_reader, riffle_module):
+    expected = mix("--steps", 5, "--length", 16, "--end")
+    reader = open_reader(step=0)
+    small, large = np.zeros(LANES * 2 * 17 - 1, np.uint32), np.zeros(LANES * 2 * 17 + 5, np.uint32)
+    with pytest.raises(riffle_module.UsageError, match="step 0 takes 1088 bytes .* the buffer has 1084"):
+        reader.next_into(small)
+    with pytest.raises(riffle_module.UsageError, match="array of uint32"):
+        reader.next_into(large.astype(np.int64))
+    seen = []
+    while (step := reader.next_into(large, timeout=30)) is not None:
+        assert np.shares_memory(step.tokens, large)
+        assert (step.tokens.reshape(-1) == large[:-5]).all()
+        seen += lines([step])
+    assert seen == expected
+
+
+def test_targets_are_a_shift_with_positions_and_documents(mix, open_reader, riffle_module):
+    mix("--steps", 2, "--length", 16, "--end")
+    step = next(open_reader(step=0))
+    t = step.targets(mask_boundaries=True)
+    assert (t.input_ids == step.tokens[:, :-1]).all()
+    for i in range(len(step)):
+        first, second = step.starts(i)
+        labels = step.tokens[i, 1:].astype(np.int64)
+        assert (step.targets().labels[i] == labels).all()
+        labels[second - 1] = -100
+        assert (t.labels[i] == labels).all()
+        assert t.position_ids[i].tolist() == [*range(second), *range(16 - second)]
+        assert t.document_ids[i].tolist() == [0] * second + [1] * (16 - second)
+    ends = riffle_module.cu_seqlens(t.position_ids)
+    assert ends.dtype == np.int32 and ends[0] == 0 and ends[-1] == len(step) * 16
+    assert np.diff(ends).tolist() == [8, 8] * len(step)
+
+
+def test_the_shape_of_the_mix_is_known_with_the_first_step(mix, open_reader):
+    mix("--steps", 2, "--length", 16, "--end")
+    reader = open_reader(1, 4, step=0)
+    assert reader.info[:4] == (LANES, 2, 0, 0)
+    step = next(reader)
+    assert reader.info[:4] == (LANES, 2, 16, 16)
+    assert step.tokens.shape == (4, 17) and set(step.lane.tolist()) == {2, 3}
+
+
+@pytest.mark.parametrize("bad, says", [
+    ("gap", "gap: step 6, where step 5 is due"),
+    ("duplicate", "duplicate: step 4 again, where step 5 is due"),
+    ("schedule", "another mix has written to this topic"),
+    ("mix", "belongs to mix somebody, not to"),
+    ("hash", "hash"),
+    ("length", "32 tokens, where earlier sequences have 33"),
+])
+@pytest.mark.parametrize("world", [1, 8])
+def test_what_is_wrong_in_the_log_stops_the_reader_at_its_step(mix, open_reader, riffle_module, bad, says, world):
+    expected = mix("--steps", 10, "--bad", bad, "--bad-step", 5, "--bad-lane", 2, "--end")
+    reader = open_reader(2 if world == 8 else 0, world, step=0)
+    seen = []
+    for again in range(2):  # the failure stays
+        with pytest.raises(riffle_module.DataError, match=says):
+            for step in reader:
+                seen += lines([step])
+        assert reader.position == 5
+    mine = [line for line in expected if world == 1 or line.split("\t")[1] == "2"]
+    assert seen == mine[:5 * len(mine) // 10]
+
+
+# --- positions
+
+
+def test_seek_goes_forth_and_back(mix, open_reader):
+    expected = mix("--steps", 300, "--abort-every", 7, "--end")
+    reader = open_reader(step=0)
+    for to in (250, 3, 3, 299, 0, 120):
+        reader.seek(to)
+        assert reader.position == to
+        assert lines([next(reader)]) == expected[to * LANES:(to + 1) * LANES]
+    reader.seek(300)
+    assert reader.next(30) is None  # behind the end
+    reader.seek(298)
+    assert lines(reader) == expected[298 * LANES:]
+
+
+def test_seek_to_an_expired_step_names_the_earliest_and_changes_nothing(mix, open_reader, riffle_module, tool):
+    mix("--steps", 100, "--steps-per-transaction", 1, "--end")
+    reader = open_reader(step=70)
+    assert next(reader).step == 70
+    tool("trim", f"{mix.name}.batches", *[w for lane in range(LANES) for w in (lane, 2 * 60)])
+    with pytest.raises(riffle_module.ExpiredError, match="the earliest retained step is 60"):
+        reader.seek(59)
+    assert reader.position == 71
+    assert next(reader).step == 71
+    with pytest.raises(riffle_module.ExpiredError, match="step 3 of mix .* the earliest retained step is 60"):
+        open_reader(step=3)
+
+
+def test_the_state_is_mix_run_and_step_and_nothing_else(mix, open_reader, riffle_module):
+    mix("--steps", 9, "--end")
+    reader = open_reader(step=0, run="r")
+    next(reader), next(reader)
+    state = json.loads(json.dumps(reader.state_dict()))
+    assert state == {"mix": mix.name, "run": "r", "step": 2}
+    other = open_reader(3, 8, step=0, run="r")
+    other.load_state_dict(state)
+    assert next(other).step == 2
+    with pytest.raises(riffle_module.DataError, match="the checkpoint is of mix other, this reader is of mix"):
+        reader.load_state_dict({**state, "mix": "other"})
+    with pytest.raises(riffle_module.DataError, match="lacks run, step"):
+        reader.load_state_dict({"mix": mix.name})
+
+
+def test_a_mix_made_anew_under_its_name_is_another_one(mix, open_reader, riffle_module):
+    mix("--steps", 3, "--end")
+    reader = open_reader(step=0)
+    next(reader)
+    schedule = reader.info.schedule
+    assert next(open_reader(step=0, schedule=schedule)).step == 0
+    with pytest.raises(riffle_module.DataError, match="the checkpoint was made with .* is another one than then"):
+        next(open_reader(step=0, schedule=schedule ^ 1))
+
+
+@pytest.mark.parametrize("options, says", [
+    (dict(rank=2, world=2), "rank 2 is not in a world of 2"),
+    (dict(world=3), "does not divide the 8 lanes"),
+    (dict(run="mixer"), "not a name of a run"),
+    (dict(dtype="uint8"), "dtype is uint8"),
+    (dict(dtype="float32"), "dtype is float32"),
+    (dict(threads=65), "threads is 65"),
+    (dict(rank=-1), "rank is -1"),
+    (dict(step=2**62), "out of range"),
+])
+def test_what_does_not_fit_is_refused(mix, open_reader, riffle_module, options, says):
+    mix("--steps", 1)
+    with pytest.raises(riffle_module.UsageError, match=says):
+        open_reader(**options)
+
+
+# --- commits and losses
+
+
+def test_commits_with_and_without_waiting(mix, open_reader, riffle_module, bootstrap):
+    mix("--steps", 50, "--end")
+    reader = open_reader()
+    assert (reader.position, reader.committed) == (0, 0)
+    for _ in range(4):
+        next(reader)
+    reader.commit()
+    assert reader.committed == 4
+    for _ in range(30):
+        next(reader)
+        reader.commit(wait=False)
+    assert reader.committed <= 34
+    reader.flush()
+    assert reader.committed == 34
+    assert riffle_module.committed_step(mix.name, bootstrap) == 34
+    assert riffle_module.committed_step(mix.name, bootstrap, run="other") == 0
+    next(reader)
+    reader.commit(wait=False)
+    reader.close()  # gives what is on its way a moment
+    assert open_reader().position == 35
+
+
+def test_a_reader_that_commits_by_itself(mix, open_reader):
+    mix("--steps", 20, "--lead", 8, "--end")
+    reader = open_reader(commit_every=1000)  # a quarter of the lead: every 2 steps
+    for _ in range(7):
+        next(reader)
+    reader.flush()
+    assert reader.committed == 6
+    assert list(reader)[-1].step == 19
+    assert reader.committed == 20  # the end too
+
+
+def test_a_run_whose_commits_are_gone_is_lost(mix, riffle_module, bootstrap, open_reader):
+    mix("--steps", 10, "--ledger-step", 7, "--end")
+    for call in (open_reader, lambda: riffle_module.committed_step(mix.name, bootstrap)):
+        with pytest.raises(riffle_module.LostError, match="stood at step 7, as the ledger says"):
+            call()
+    assert next(open_reader(step=7)).step == 7
+
+
+
+
+@pytest.fixture
+def with_feedback(mix, configure, fill, unique, riffle):
+    """A real mix, so that its topics are there."""
+    fill("a", "b")
+    path = configure({"a": 1, "b": 3})
+    riffle("mix", "-c", path, "--until-step", 5)
+    return f"{unique}-mix"
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_losses_are_reported(with_feedback, riffle_module, bootstrap, alone):
+    kind = riffle_module.Reporter if alone else riffle_module.Reader
+    with kind(with_feedback, bootstrap, 1, 4, run="r") as reporter:
+        reporter.report(3, {"b": (2.5, 0.5, 7), "a": (float("nan"), 0, 1), "none": (0, 0, 0)})
+        reporter.flush()
+        for losses, says in [({"a": (1, 0, -1)}, "domain a: -1 tokens"), ({"a/b": (1, 0, 1)}, "not a name")]:
+            with pytest.raises(riffle_module.UsageError, match=says):
+                reporter.report(3, losses)
+    out = subprocess.run(["kcat", "-C", "-q", "-e", "-b", bootstrap, "-t", f"{with_feedback}.feedback", "-f", "%s"],
+                         capture_output=True, timeout=60).stdout
+    schema = fastavro.parse_schema(json.loads((ROOT / "schemas/Feedback.avsc").read_text()))
+    body = io.BytesIO(out[10:])
+    record = fastavro.schemaless_reader(body, schema)
+    assert body.read() == b""  # one record
+    assert [record[key] for key in ("mix", "run", "step", "rank", "world")] == [with_feedback, "r", 3, 1, 4]
+    assert [loss["domain"] for loss in record["losses"]] == ["a", "b"]
+    assert record["losses"][1] == {"domain": "b", "loss_sum": 2.5, "excess_sum": 0.5, "tokens": 7}
+    assert record["losses"][0]["loss_sum"] != record["losses"][0]["loss_sum"]
+
+
+def test_a_mix_without_a_topic_for_losses_says_so(mix, open_reader, riffle_module):
+    mix("--steps", 1)
+    with pytest.raises(riffle_module.UsageError, match="feedback has 0 partitions"):
+        open_reader().report(0, {"a": (1, 0, 1)})
+
+
+# --- waiting
+
+
+def test_a_wait_says_that_no_mixer_has_written(mix, open_reader, riffle_module):
+    mix("--steps", 2)
+    reader = open_reader(step=0)
+    next(reader), next(reader)
+    with pytest.raises(riffle_module.StepTimeout, match="step 2 .* no mixer has written to mix"):
+        reader.next(3)
+    assert reader.position == 2
+    mix("--first-step", 2, "--steps", 1, "--keep-topic")
+    assert reader.next(30).step == 2
+
+
+def test_a_wait_says_that_the_mixer_is_behind(with_feedback, riffle_module, bootstrap):
+    with riffle_module.Reader(with_feedback, bootstrap, step=5) as reader:
+        with pytest.raises(riffle_module.StepTimeout, match=r"the mixer is behind: it has written all steps below 5"):
+            reader.next(3)
+
+
+def test_a_wait_says_for_which_run_the_mixer_waits(fill, configure, riffle, unique, riffle_module, bootstrap, wait_for):
+    fill("a")
+    path = configure({"a": 1}, max_lead_steps=4, runs=["r"])
+    mixer = riffle.popen("mix", "-c", path)
+    with riffle_module.Reader(f"{unique}-mix", bootstrap, run="r") as reader:
+        assert [next(reader).step for _ in range(4)] == [0, 1, 2, 3]
+        with pytest.raises(riffle_module.StepTimeout, match="at most 4 steps ahead and waits for run r, which has "
+                                                            "committed step 0"):
+            reader.next(3)
+        reader.commit()
+        assert reader.next(30).step == 4
+    mixer.terminate()
+    mixer.wait()
+
+
+def test_a_broker_that_does_not_answer_is_one_clear_sentence(riffle_module):
+    begun = time.monotonic()
+    for call in (lambda: riffle_module.Reader("m", "127.0.0.1:1", open_timeout=1),
+                 lambda: riffle_module.committed_step("m", "127.0.0.1:1", open_timeout=1),
+                 lambda: list(riffle_module.Validation("c", "d", "127.0.0.1:1", open_timeout=1))):
+        with pytest.raises(riffle_module.BrokerError, match="no broker answers at 127.0.0.1:1"):
+            call()
+    assert time.monotonic() - begun < 20
+
+
+WAITS = {
+    "next": "r = riffle.Reader(mix, bootstrap, step=0); print('waits', flush=True); next(r)",
+    "open": "print('waits', flush=True); riffle.Reader(mix, '127.0.0.1:1', open_timeout=60)",
+    "validation": "print('waits', flush=True); list(riffle.Validation('c', 'd', '127.0.0.1:1', open_timeout=60))",
+}
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_keyboard_interrupt_ends_a_wait(mix, package, bootstrap, what):
+    mix("--steps", 0)
+    program = f"import riffle\nmix, bootstrap = {mix.name!r}, {bootstrap!r}\ntry:\n {WAITS[what]}\n" \
+              "except KeyboardInterrupt:\n print('interrupted', flush=True)\n"
+    process = subprocess.Popen([sys.executable, "-c", program], env=package.env, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "waits\n"
+    time.sleep(0.2)  # it may be on its way into the wait: both are to be ended
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    assert time.monotonic() - begun < 2
+    process.communicate(timeout=90)
+
+
+# --- processes
+
+
+def test_a_fork_is_detected_and_harms_nobody(mix, open_reader, riffle_module):
+    expected = mix("--steps", 20, "--end")
+    reader = open_reader(step=0)
+    first = next(reader)
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        says = []
+        for call in (reader.next, reader.commit, lambda: reader.seek(3), lambda: reader.report(0, {}), reader.flush):
+            try:
+                call()
+                says.append("nothing")
+            except riffle_module.UsageError as why:
+                says.append(str(why))
+        tokens = int(first.tokens[0, 0])  # memory is there, as a copy
+        first = None
+        reader.close()
+        os.write(into, json.dumps([says, tokens]).encode())
+        os._exit(0)
+    os.close(into)
+    with os.fdopen(out) as answer:
+        says, tokens = json.loads(answer.read())
+    assert os.waitpid(child, 0)[1] == 0
+    assert tokens == first.tokens[0, 0]
+    assert len(says) == 5 and all("do not survive a fork" in s and str(os.getpid()) in s for s in says)
+    assert lines([first, *reader]) == expected
+
+
+def test_a_closed_reader_says_so(mix, open_reader, riffle_module):
+    mix("--steps", 1)
+    reader = open_reader()
+    reader.close()
+    reader.close()
+    with pytest.raises(riffle_module.UsageError, match="this reader is closed"):
+        next(reader)
+
+
+# --- held-out sets
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_held_out_set_is_read_once_in_order(fill, unique, riffle_module, bootstrap, configure, riffle, partitions):
+    fill("d.valid", sequences=150 * partitions, partitions=partitions)
+    seen = list(riffle_module.Validation(unique, "d", bootstrap, batch=40))
+    places = [(int(p), int(o)) for step in seen for p, o in zip(step.partition, step.ordinal)]
+    assert places == sorted(places) and len(set(places)) == len(places) == 150 * partitions
+    assert [len(step) for step in seen[:-1]] == [40] * (len(seen) - 1) and 0 < len(seen[-1]) <= 40
+    assert [step.step for step in seen] == list(range(len(seen)))
+    assert {name for step in seen for name in step.domains} == {"d"}
+    assert {(step.lr_scale, step.phase) for step in seen} == {(1.0, "")}
+    v = riffle_module.Validation(unique, "d", bootstrap, batch=40, dtype="int64")
+    assert len(v) == 150 * partitions
+    assert all((a.tokens == b.tokens).all() for a, b in zip(seen, v))
+    assert (v.info().partitions, v.info().sequence_length) == (partitions, 64)
+    # the command line reads the same
+    path = configure({"d": 1}, create=False)
+    printed = [json.loads(x) for x in riffle("read", "-c", path, "--set", "valid", "--domain", "d", "--format",
+                                             "jsonl").stdout.splitlines()]
+    assert [(o["partition"], o["ordinal"]) for o in printed] == places
+    assert [o["tokens"] for o in printed] == [row.tolist() for step in seen for row in step.tokens]
+    assert len(riffle("read", "-c", path, "--set", "valid", "--domain", "d").stdout.splitlines()) == -(
+        -150 * partitions // 64)
+
+
+def test_a_set_without_an_end_is_read_as_far_as_it_is(fill, unique, riffle_module, bootstrap):
+    fill("d.valid", sequences=10, live=True)
+    assert sum(len(step) for step in riffle_module.Validation(unique, "d", bootstrap)) == 10
+
+
+def test_an_empty_set_yields_nothing(fill, unique, riffle_module, bootstrap):
+    fill("d.test", sequences=0)
+    v = riffle_module.Validation(unique, "d", bootstrap, set="test")
+    assert (list(v), len(v)) == ([], 0)
+
+
+def test_a_set_that_does_not_fit_is_refused(fill, unique, riffle_module, bootstrap):
+    fill("d")
+    for options, says in [(dict(), f"topic {unique}.d.valid does not exist"), (dict(set="dev"), "\"dev\" is not a set"),
+                          (dict(batch=0), "batch is 0"), (dict(dtype="float64"), "dtype is float64")]:
+        with pytest.raises(riffle_module.UsageError, match=says):
+            list(riffle_module.Validation(unique, "d", bootstrap, **options))
+    assert sum(len(step) for step in riffle_module.Validation(unique, "d", bootstrap, set="train")) == 200
+
+
+def test_a_set_whose_beginning_was_deleted_is_an_error(fill, unique, riffle_module, bootstrap, tool):
+    fill("d.valid", sequences=50)
+    tool("trim", f"{unique}.d.valid", 0, 5)
+    with pytest.raises(riffle_module.DataError, match="ordinal 5, where 0 is due: the beginning of the topic was"):
+        list(riffle_module.Validation(unique, "d", bootstrap))
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--set", "valid"], "which domain"),
+    (["--domain", "d"], "--domain is for --set"),
+    (["--set", "valid", "--domain", "d", "--world", 2], "--world is for a mix"),
+    (["--set", "valid", "--domain", "x"], "has no domain x"),
+])
+def test_read_refuses_what_does_not_belong_to_a_set(configure, riffle, words, says):
+    done = riffle("read", "-c", configure({"d": 1}, create=False), *words, check=False)
+    assert done.returncode == 2 and says in done.stderr

@@ -1,0 +1,118 @@
+"""riffle.DoReMi, riffle.ODM and riffle.domain_sums: the in-process learners, without a broker and without torch."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def riffle(package):
+    return package.riffle
+
+
+DOMAINS = ["code", "news", "web"]
+
+
+def test_domain_sums_clip_the_excess_a_token_and_leave_masked_tokens_out(riffle):
+    losses = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, np.nan], [1.0, 1.0, 1.0], [9.0, 9.0, 9.0]], np.float32)
+    reference = np.array([[2.0, 1.5, 1.0], [1.0, 9.0, 0.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]], np.float32)
+    mask = np.array([[1, 1, 1], [1, 1, 0], [0, 1, 1], [0, 0, 0]])
+    sums = riffle.domain_sums(losses, ["web", "code", "web", "news"], mask=mask, reference=reference)
+    assert sums == {"web": (6.0 + 2.0, (0 + 0.5 + 2) + (1 + 0), 5), "code": (9.0, 3.0, 2)}
+    assert riffle.domain_sums(losses[:1], ["web"]) == {"web": (6.0, 0.0, 3)}
+    assert math.isnan(riffle.domain_sums(losses[1:2], ["code"])["code"][0])
+    assert math.isnan(riffle.domain_sums(losses[1:2], ["code"], reference=reference[1:2])["code"][1])
+    for words in ((losses[0], ["web"]), (losses, ["web"])):
+        with pytest.raises(riffle.UsageError, match="they are \\[n, S\\] and n"):
+            riffle.domain_sums(*words)
+    with pytest.raises(riffle.UsageError, match="reference losses are"):
+        riffle.domain_sums(losses, DOMAINS + ["web"], reference=reference[:, :2])
+    with pytest.raises(riffle.UsageError, match="mask is"):
+        riffle.domain_sums(losses, DOMAINS + ["web"], mask=mask[:, :2])
+
+
+def test_a_step_is_the_papers(riffle):
+    doremi = riffle.DoReMi(["web", "code"], smoothing=0.1)
+    assert doremi.weights == {"code": 0.5, "web": 0.5}
+    weights = doremi.update({"code": (1.0, 4 * math.log(3), 4), "web": (9.0, 0.0, 7)})
+    assert weights == pytest.approx({"code": 0.9 * 0.75 + 0.05, "web": 0.9 * 0.25 + 0.05})
+    second = doremi.update({"code": (1.0, 0.0, 4)})  # web keeps its excess, 0
+    assert second == pytest.approx({d: 0.9 * weights[d] + 0.05 for d in weights})
+    assert doremi.average == pytest.approx({d: (weights[d] + second[d]) / 2 for d in weights})
+
+
+def test_gradient_accumulation_changes_nothing(riffle):
+    """All micro-batches of a step are weighted by that step's weights, and sum to the loss of the whole step."""
+    print("seed", 5)
+    rng = np.random.default_rng(5)
+    whole, parts = riffle.DoReMi(DOMAINS), riffle.DoReMi(DOMAINS)
+    for _ in range(20):
+        names = [DOMAINS[i] for i in rng.integers(0, 3, 12)]
+        losses, reference = rng.uniform(1, 5, (12, 8)), rng.uniform(1, 5, (12, 8))
+        mask = rng.random((12, 8)) < 0.8
+        sums = riffle.domain_sums(losses, names, mask=mask, reference=reference)
+        whole.update(sums)
+        for k in range(0, 12, 3):
+            parts.add(riffle.domain_sums(losses[k:k + 3], names[k:k + 3], mask=mask[k:k + 3],
+                                         reference=reference[k:k + 3]))
+            with pytest.raises(riffle.UsageError, match="not known yet"):
+                parts.loss_weights(names)
+        assert parts.update() == pytest.approx(whole.weights, rel=1e-12)
+        total = sum(float((losses[k:k + 3] * mask[k:k + 3] * parts.loss_weights(names[k:k + 3])[:, None]).sum())
+                    for k in range(0, 12, 3))
+        means = {d: s[0] / s[2] for d, s in sums.items()}
+        assert total == pytest.approx(sum(whole.weights[d] * means[d] for d in means), rel=1e-12)
+        assert np.allclose(parts.loss_weights(names, world=4), 4 * parts.loss_weights(names))
+
+
+def test_losses_that_are_no_numbers_are_dropped_and_counted(riffle):
+    doremi = riffle.DoReMi(DOMAINS)
+    doremi.update({"code": (1.0, 2.0, 1), "web": (1.0, 1.0, 1)})
+    before = dict(doremi.excess)
+    doremi.update({"code": (math.nan, 1.0, 1), "web": (1.0, math.inf, 1), "news": (1.0, -1.0, 1)})
+    assert doremi.excess == before and doremi.dropped == 3
+    with pytest.raises(riffle.UsageError, match="unknown domains moon"):
+        doremi.add({"moon": (1.0, 0.0, 1)})
+
+
+def test_a_checkpoint_goes_on_with_the_same_bits(riffle):
+    print("seed", 6)
+    rng = random.Random(6)
+    steps = [{d: (rng.uniform(1, 9), rng.uniform(0, 2), rng.randrange(1, 9)) for d in DOMAINS} for _ in range(40)]
+    for make in (lambda: riffle.DoReMi(DOMAINS, reference={"code": 1, "news": 2, "web": 3}), lambda: riffle.ODM(DOMAINS)):
+        straight, first, second = make(), make(), make()
+        for s in steps:
+            straight.update(s)
+        for s in steps[:17]:
+            first.update(s)
+        second.load_state_dict(first.state_dict())
+        for s in steps[17:]:
+            second.update(s)
+        assert second.state_dict() == straight.state_dict()
+    with pytest.raises(riffle.DataError, match="the checkpoint is of domains"):
+        riffle.DoReMi(["code", "web"]).load_state_dict(riffle.DoReMi(DOMAINS).state_dict())
+
+
+def test_the_average_converges_to_the_minimax_weights(riffle):
+    """A proxy of one number x, losses (x - c)^2 / 2: the worst is least half-way between the outermost."""
+    centre, doremi, x = {"code": 0.0, "news": 1.0, "web": 4.0}, riffle.DoReMi(DOMAINS, eta=0.02, smoothing=0), 0.3
+    for _ in range(20000):
+        doremi.update({d: (0.0, 10 * (x - c) ** 2 / 2, 10) for d, c in centre.items()})
+        x -= 0.02 * sum(doremi.weights[d] * (x - c) for d, c in centre.items())
+    assert doremi.average == pytest.approx({"code": 0.5, "news": 0, "web": 0.5}, abs=0.01)
+
+
+def test_odm_is_the_papers_and_prefers_the_larger_loss(riffle):
+    odm = riffle.ODM(["a", "b"], memory=0)
+    for _ in range(200):
+        odm.update({"a": (40.0, 0.0, 10), "b": (10.0, 0.0, 5)})
+    assert odm.weights["a"] == pytest.approx(0.5191177823862875, rel=1e-14)
+
+
+@pytest.mark.parametrize("bad", [{"domains": []}, {"domains": ["a", "a"]}, {"domains": ["a"], "eta": 0},
+                                 {"domains": ["a"], "smoothing": 2}, {"domains": ["a"], "reference": {"a": 0}}])
+def test_what_makes_no_sense_is_refused(riffle, bad):
+    with pytest.raises(riffle.UsageError):
+        riffle.DoReMi(**bad)

@@ -1,0 +1,101 @@
+"""The Python package without a broker: the wheel in a clean virtual environment, and that its structs are the
+library's."""
+
+import ctypes
+import importlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def wheel(build, tmp_path_factory):
+    """The wheel, built as `pip install ./python` does."""
+    to = tmp_path_factory.mktemp("wheel")
+    env = {**os.environ, "RIFFLE_LIBRARY": str(build / "libriffle.so.0")}
+    done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", to,
+                           ROOT / "python"], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return next(to.glob("*.whl"))
+
+
+def test_the_wheel_holds_the_library_and_fits_any_python(wheel, build):
+    assert re.fullmatch(r"riffle-0\.1\.0-py3-none-linux_\w+\.whl", wheel.name)
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {"riffle/__init__.py", "riffle/torch.py", "riffle/py.typed", "riffle/libriffle.so.0"} <= set(names)
+    inside = zipfile.ZipFile(wheel).read("riffle/libriffle.so.0")
+    assert inside == (build / "libriffle.so.0").read_bytes()
+
+
+def test_building_it_leaves_nothing_in_the_source(wheel):
+    left = subprocess.run(["git", "status", "--porcelain", "--ignored", "python"], cwd=ROOT, capture_output=True,
+                          text=True).stdout.splitlines()
+    assert [line for line in left if "__pycache__" not in line and line[:2] in ("??", "!!")] == []
+
+
+def test_it_is_installed_in_a_clean_environment(wheel, tmp_path):
+    env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "RIFFLE_LIBRARY")}
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv/bin/python"
+    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", wheel], check=True,
+                   env=env)
+    numpy = pathlib.Path(importlib.import_module("numpy").__file__).parents[1]  # the one thing it needs
+    program = f"import sys; sys.path.append({str(numpy)!r})\nimport riffle\nprint(riffle.__file__)\n" \
+              "try: riffle.Reader('m', '127.0.0.1:1', open_timeout=0.5)\nexcept riffle.BrokerError as why: print(why)"
+    done = subprocess.run([python, "-c", program], env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    where, why = done.stdout.splitlines()
+    assert where.startswith(str(tmp_path / "venv")) and why.startswith("no broker answers at 127.0.0.1:1")
+
+
+def test_a_library_that_is_not_there_is_named(package):
+    for path, says in [("/none/libriffle.so", "/none/libriffle.so"), (os.devnull, os.devnull)]:
+        done = subprocess.run([sys.executable, "-c", "import riffle"], env={**package.env, "RIFFLE_LIBRARY": path},
+                              capture_output=True, text=True)
+        assert done.returncode == 1
+        assert f"libriffle cannot be loaded from {says}" in done.stderr
+
+
+STRUCTS = {"riffle_error": "ErrorText", "riffle_property": "Property", "riffle_options": "Options",
+           "riffle_span": "SpanOfSequence", "riffle_range": "Range", "riffle_sequence": "Sequence",
+           "riffle_step": "StepOfReader", "riffle_info": "InfoOfReader", "riffle_loss": "LossOfDomain",
+           "riffle_targets": "Targets", "riffle_validation_options": "ValidationOptions",
+           "riffle_validation_info": "InfoOfValidation"}
+
+
+def test_structs_are_laid_out_as_in_the_header(package, tmp_path):
+    library = importlib.import_module(package.riffle.__name__ + "._library")
+    expected, program = [], "#include <stdio.h>\n#include \"consumer/riffle.h\"\nint main(void) {\n"
+    for name, ours in STRUCTS.items():
+        kind = getattr(library, ours)
+        expected.append(f"{name} {ctypes.sizeof(kind)}")
+        program += f'printf("{name} %zu\\n", sizeof(struct {name}));\n'
+        for field, _ in kind._fields_:
+            expected.append(f"{name}.{field} {getattr(kind, field).offset} {getattr(kind, field).size}")
+            program += f'printf("{name}.{field} %zu %zu\\n", offsetof(struct {name}, {field}), ' \
+                       f"sizeof(((struct {name} *)0)->{field}));\n"
+    (tmp_path / "layout.c").write_text(program + "return 0; }\n")
+    subprocess.run(["cc", "-I", ROOT, "-o", tmp_path / "layout", tmp_path / "layout.c"], check=True)
+    assert subprocess.run([tmp_path / "layout"], capture_output=True, text=True).stdout.splitlines() == expected
+
+
+def test_codes_are_those_of_the_header(package):
+    library = importlib.import_module(package.riffle.__name__ + "._library")
+    codes = dict(re.findall(r"RIFFLE_((?:OK|END|TIMEOUT|ERROR_\w+)) =\s*(\d+)", (ROOT / "consumer/riffle.h").read_text()))
+    assert len(codes) == 9
+    assert {name: getattr(library, name) for name in codes} == {name: int(code) for name, code in codes.items()}
+
+
+def test_all_functions_of_the_header_have_the_version(build):
+    declared = set(re.findall(r"RIFFLE_API [^;(]*?\b(riffle_\w+)\(", (ROOT / "consumer/riffle.h").read_text()))
+    shown = subprocess.run(["nm", "-D", "--defined-only", build / "libriffle.so.0"], check=True, capture_output=True,
+                           text=True).stdout
+    assert set(re.findall(r" T (\w+)@@RIFFLE_0", shown)) == declared
+    assert len(re.findall(r" T ", shown)) == len(declared)
