@@ -10,7 +10,7 @@ rare_pieces_open(
 	r->cache = cache;
 	if (long_cache_open(&r->long_cache, f) != FAIL_NONE)
 		return f->code;
-	return merge_scratch_open(&r->merge, t->vocabulary.ids, f);
+	return merge_scratch_open(&r->merge, t->pairs.ranks, f);
 }
 
 void
