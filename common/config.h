@@ -54,9 +54,11 @@ enum config_lane_order { CONFIG_LANES_CONTIGUOUS, CONFIG_LANES_STRIDED };
 enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM };
 
 struct config_tokenizer {
-	char *file;    /* relative to the configuration's folder */
-	char *pattern; /* "gpt2", "cl100k", ...; NULL where the file says it */
-	char *eos;     /* the text of the end-of-document token, as "<|endoftext|>" */
+	char *file;           /* relative to the configuration's folder */
+	char *pattern;        /* "gpt2", "cl100k", ...; NULL where the file says it */
+	char *eos;            /* the text of the end-of-document token, as "<|endoftext|>" */
+	bool add_special;     /* what a tokenizer.json puts around a text, such as a BOS */
+	bool special_as_text; /* its special tokens inside a document are text */
 };
 
 struct config_domain {

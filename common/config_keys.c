@@ -39,12 +39,19 @@ const struct config_key config_keys[] = {
     {"max_document_bytes", CONFIG_SIZE, AT(max_document_bytes), 1, GB, .preset = "64MiB",
 	.help = "a longer line or file is a reject"},
     {"tokenizer.file", CONFIG_TEXT, AT(tokenizer.file), .required = true,
-	.help = "the vocabulary (`.tiktoken`); relative to the folder of this file"},
+	.help = "a `.tiktoken` or a `tokenizer.json`; relative to the folder of this file"},
     {"tokenizer.pattern", CONFIG_TEXT, AT(tokenizer.pattern),
-	.help = "how text is cut into pieces before it is encoded, such as `gpt2` or `cl100k`; only"
-		" where the vocabulary's file does not say it"},
+	.help = "how text is cut into pieces before it is encoded, such as `gpt2` or `cl100k`; of"
+		" a `.tiktoken` only, as a `tokenizer.json` says it itself"},
     {"tokenizer.eos", CONFIG_TEXT, AT(tokenizer.eos), .preset = "<|endoftext|>",
 	.help = "text of the special token that ends each document"},
+    {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .preset = "false",
+	.help = "put around each document what the `post_processor` of a `tokenizer.json` adds,"
+		" such as a BOS; `eos` follows in any case"},
+    {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text), .preset = "false",
+	.help = "special tokens of a `tokenizer.json` that stand in a document are plain text; with"
+		" `false` they become the special tokens, as in its own library. Those of a"
+		" `.tiktoken` are always text"},
     {"topics.replication", CONFIG_COUNT32, AT(replication), 1, INT16_MAX, .preset = "1",
 	.help = "brokers that hold each topic; 3 in production"},
     {"topics.min_insync_replicas", CONFIG_COUNT32, AT(min_insync_replicas), 1, INT16_MAX,

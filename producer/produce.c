@@ -77,8 +77,10 @@ choose_domains(struct produce *p, struct failure *f)
 static enum fail_code
 open_tokenizer(struct produce *p, struct failure *f)
 {
-	struct tokenizer_options o = {
-	    .pattern = p->config->tokenizer.pattern, .eos = p->config->tokenizer.eos};
+	struct tokenizer_options o = {.pattern = p->config->tokenizer.pattern,
+	    .eos = p->config->tokenizer.eos,
+	    .add_special = p->config->tokenizer.add_special,
+	    .special_as_text = p->config->tokenizer.special_as_text};
 	char *file;
 	enum fail_code code;
 
