@@ -23,7 +23,7 @@ CORE    := $(call objects,common producer producer/tokenizer consumer) $B/gen/sc
 TESTS   := $(call programs,tests/unit/test_*.c)
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 # What decides does no I/O and reads no clock.
-DECISIONS = $(wildcard common/schedule.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] \
+DECISIONS = $(wildcard common/schedule*.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] common/power.[ch] \
 	consumer/mixer*.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch])
 SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch]))
 
@@ -38,6 +38,11 @@ $B/riffle: $(call objects,cli) $B/core.a
 	$(LINK) -o $@ $^ $(LIBS)
 
 $B/core.a: $(CORE)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+# For the tests of the command line's parts.
+$B/cli.a: $(filter-out $B/cli/main.o,$(call objects,cli))
 	@rm -f $@
 	$(AR) rcs $@ $^
 
@@ -65,8 +70,11 @@ $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(COMPILE) -MMD -MP -c -o $@ $<
 
-$(TESTS): $B/%: $B/%.o $B/core.a
+$(TESTS): $B/%: $B/%.o $B/cli.a $B/core.a
 	$(LINK) -o $@ $^ $(LIBS) -lcmocka
+
+# Examples include <riffle.h>, as where the library is installed.
+$B/examples/%.o: OURS += -Iconsumer
 
 $(OTHERS): $B/%: $B/%.o $B/core.a
 	$(LINK) -o $@ $^ $(LIBS)

@@ -1,8 +1,11 @@
 /* riffle config: the table of keys, and the check of a file. Opens nothing. */
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "cli/command.h"
+
+#define SUM_TOLERANCE 1e-9 /* of what decimal fractions in doubles sum to */
 
 struct arguments {
 	bool keys, check;
@@ -18,9 +21,21 @@ static const struct option_row rows[] = {
     {.name = "check",
 	.kind = OPTION_FLAG,
 	.at = AT(check),
-	.help = "read and check the file of -c, and open nothing else: no source, broker or "
-		"tokenizer"},
+	.help = "read and check the file of -c, with the weights and folders that it names, and "
+		"open nothing else: no source, broker or tokenizer"},
 };
+
+/* Weights need not sum to 1; but one who thinks they do should hear of it. */
+static void
+print_sum(const struct config *c, const struct config_phase *phase)
+{
+	double sum = config_weights_sum(c, phase);
+
+	if (isnan(sum) || fabs(sum - 1) < SUM_TOLERANCE)
+		return;
+	printf("%s: weights%s%s sum to %g: they are normalised\n", c->path,
+	    phase == NULL ? "" : " of phase ", phase == NULL ? "" : phase->name, sum);
+}
 
 static void
 print_summary(const struct config *c)
@@ -31,6 +46,10 @@ print_summary(const struct config *c)
 		printf(", mix %s: %u x %u tokens a step on %u lanes", c->mix.name,
 		    c->mix.global_batch, c->sequence_length, c->mix.lanes);
 	printf("\n");
+	if (c->mix.name != NULL && c->mix.weights_kind == CONFIG_WEIGHTS_MAP)
+		print_sum(c, NULL);
+	for (size_t i = 0; i < c->mix.phases_n; i++)
+		print_sum(c, &c->mix.phases[i]);
 }
 
 static enum fail_code

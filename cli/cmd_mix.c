@@ -22,8 +22,9 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(accept_config),
 	.help =
-	    "take weights, temperature, domains, on_end, runs and max_lead_steps that differ from "
-	    "the ledger's, as a new version from the next step on"},
+	    "take weights, temperature, phases, domains, what happens at their ends and when they "
+	    "are dry, runs and max_lead_steps that differ from the ledger's, as a new version "
+	    "from the next step on"},
 };
 
 static enum fail_code
@@ -52,13 +53,13 @@ const struct command cmd_mix = {
     .name = "mix",
     .summary = "draw from the domains by weight and publish steps",
     .usage = "-c FILE [--until-step N] [--accept-config]",
-    .help = "Waits until every domain of the configuration is sealed, then publishes steps to\n"
-	    "<mix>.batches, each in one transaction with the record in <mix>.ledger that a later "
-	    "start\n"
-	    "resumes from. Runs at most mix.max_lead_steps ahead of the slowest run in mix.runs.\n"
-	    "SIGTERM or SIGINT commits what is open and ends with 0; run it again to go on. A "
-	    "second mixer\n"
-	    "of the same mix takes over: the older one ends with 3.",
+    .help =
+	"Waits until every domain that is not live is sealed, then publishes steps to "
+	"<mix>.batches, several in one transaction, with the record in <mix>.ledger that a "
+	"later start resumes from. Runs at most mix.max_lead_steps ahead of the slowest run in "
+	"mix.runs. Requests of `riffle weights` and `riffle skip` are answered between two "
+	"transactions. SIGTERM or SIGINT commits what is open and ends with 0; run it again to go "
+	"on. A second mixer of the same mix takes over: the older one ends with 3.",
     .example = "riffle mix -c run.yml\nriffle mix -c run.yml --until-step 1000",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,

@@ -7,6 +7,7 @@
 
 struct arguments {
 	struct option_lane lane;
+	bool follow, seal, append;
 	uint32_t workers;
 };
 
@@ -19,6 +20,20 @@ static const struct option_row rows[] = {
 	.value = "K/N",
 	.help = "only partition K (from 0) of N: every N-th file, beginning with the K-th; N must "
 		"equal the domain's partitions. Without it all partitions, one after the other"},
+    {.name = "follow",
+	.kind = OPTION_FLAG,
+	.at = AT(follow),
+	.help =
+	    "live domains: goes on with what arrives, until SIGTERM or SIGINT; never seals them. "
+	    "A program has RIFFLE_RESUME=DOCUMENT in its environment and begins there"},
+    {.name = "seal",
+	.kind = OPTION_FLAG,
+	.at = AT(seal),
+	.help = "live domains end with what is there: they get their End"},
+    {.name = "append",
+	.kind = OPTION_FLAG,
+	.at = AT(append),
+	.help = "what has come since goes behind the End of a sealed domain, then a new End"},
     {.name = "workers",
 	.kind = OPTION_COUNT32,
 	.at = AT(workers),
@@ -47,6 +62,9 @@ run(int argc, char **argv, struct failure *f)
 	p.one_lane = options_given(&o, &cmd_produce, "lane");
 	p.lane = a.lane.lane;
 	p.lanes = a.lane.lanes;
+	p.follow = a.follow;
+	p.seal = a.seal;
+	p.append = a.append;
 	p.workers = a.workers;
 	code = produce_run(&p, f);
 	config_close(c);
@@ -56,18 +74,18 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_produce = {
     .name = "produce",
     .summary = "tokenise sources and publish them, a topic a domain",
-    .usage = "-c FILE [DOMAIN...] [--lane K/N] [--workers N]",
+    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--lane K/N] [--workers N]",
     .help =
 	"Reads the files or runs the program of each domain (all, or those named), tokenises, "
-	"packs\n"
-	"into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, and "
-	"closes\n"
-	"each partition with an End record. Resumes by itself from the last record of each "
-	"partition,\n"
-	"however it was ended. Records that cannot be used go to <corpus>.rejects, or end the run "
-	"with\n"
-	"on_reject: stop. SIGTERM or SIGINT ends it with 0 after what is on its way is delivered.",
-    .example = "riffle produce -c run.yml\nriffle produce -c run.yml code --lane 0/4 --workers 8",
+	"packs into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, "
+	"and closes each partition with an End record. Resumes by itself from the last record of "
+	"each partition, however it was ended. A domain with live: true stays open: its files are "
+	"read as they arrive and grow, by whole lines, and it gets its End when it is told to. "
+	"Records that cannot be used go to <corpus>.rejects, or end the run with on_reject: stop. "
+	"SIGTERM or SIGINT ends it with 0 after what is on its way is delivered.",
+    .example =
+	"riffle produce -c run.yml\nriffle produce -c run.yml code --lane 0/4 --workers 8\nriffle "
+	"produce -c run.yml news --follow\nriffle produce -c run.yml code --append",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),

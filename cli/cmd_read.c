@@ -1,9 +1,9 @@
 /* riffle read: a trainer without the training. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/command.h"
+#include "cli/mix_option.h"
 #include "cli/read_loop.h"
 #include "cli/stop.h"
 
@@ -17,11 +17,7 @@ struct arguments {
 #define AT(field) offsetof(struct arguments, field)
 
 static const struct option_row rows[] = {
-    {.name = "mix",
-	.kind = OPTION_TEXT,
-	.at = AT(mix),
-	.value = "NAME",
-	.help = "name of the mix; without it the one of the configuration"},
+    MIX_OPTION_ROW(AT(mix)),
     {.name = "rank",
 	.kind = OPTION_COUNT32,
 	.at = AT(rank),
@@ -74,37 +70,6 @@ static const struct option_row rows[] = {
 };
 
 static enum fail_code
-set_property(struct config *c, const char *text, struct failure *f)
-{
-	const char *equals = strchr(text, '='); /* options_parse() has seen that there is one */
-	char *name = strndup(text, (size_t)(equals - text));
-	enum fail_code code;
-
-	if (name == NULL)
-		return fail_memory(f);
-	code = config_set_property(c, name, equals + 1, f);
-	free(name);
-	return code;
-}
-
-/* Without a file: a configuration that holds properties only. Gives *out (config_close). */
-static enum fail_code
-bare_config(struct config **out, const struct options *o, struct failure *f)
-{
-	const char *bootstrap = getenv("RIFFLE_BOOTSTRAP");
-	enum fail_code code = FAIL_NONE;
-
-	*out = calloc(1, sizeof(**out));
-	if (*out == NULL)
-		return fail_memory(f);
-	if (bootstrap != NULL && *bootstrap != '\0')
-		code = config_set_property(*out, "bootstrap.servers", bootstrap, f);
-	for (size_t i = 0; i < o->properties.n && code == FAIL_NONE; i++)
-		code = set_property(*out, o->properties.text[i], f);
-	return code;
-}
-
-static enum fail_code
 load_config(struct config **c, struct arguments *a, const struct options *o, struct failure *f)
 {
 	if (a->rank >= a->world)
@@ -112,18 +77,7 @@ load_config(struct config **c, struct arguments *a, const struct options *o, str
 		    "--rank: out of range: %" PRIu32 " (0 to %" PRIu32 ", as --world is %" PRIu32
 		    ")",
 		    a->rank, a->world - 1, a->world);
-	if (o->config == NULL && a->mix == NULL)
-		return fail(f, FAIL_USAGE, "which mix? give -c FILE or --mix NAME");
-	if (o->config == NULL)
-		return bare_config(c, o, f);
-	if (options_config(c, o, f) != FAIL_NONE)
-		return f->code;
-	if (a->mix != NULL)
-		return FAIL_NONE;
-	if (config_need_mix(*c, f) != FAIL_NONE)
-		return f->code;
-	a->mix = (*c)->mix.name;
-	return FAIL_NONE;
+	return mix_option_config(c, &a->mix, o, f);
 }
 
 /* The properties of `c` as the library takes them. Gives the array (free); NULL: no memory. */
@@ -192,9 +146,9 @@ const struct command cmd_read = {
     .name = "read",
     .summary = "read a mix as a trainer does",
     .usage = "-c FILE | --mix NAME [--rank R --world W] [OPTION...]",
-    .help = "Reads the lanes of one rank of a training run, whole steps in order, checks every\n"
-	    "record and prints what it has read; a step is printed before it is committed.\n"
-	    "SIGTERM or SIGINT ends it after the step at hand with 0. Exit 1: the broker, a\n"
+    .help = "Reads the lanes of one rank of a training run, whole steps in order, checks every "
+	    "record and prints what it has read; a step is printed before it is committed. "
+	    "SIGTERM or SIGINT ends it after the step at hand with 0. Exit 1: the broker, a "
 	    "record or the order of steps is wrong, or a step did not come in time.",
     .example = "riffle read -c run.yml --rank 0 --world 2 --commit-every 10\n"
 	       "riffle read --mix pretrain -X bootstrap.servers=localhost:9092 --from-step 100 "

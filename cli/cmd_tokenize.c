@@ -203,12 +203,11 @@ const struct command cmd_tokenize = {
     .name = "tokenize",
     .summary = "text to token ids, with no broker",
     .usage = "--tokenizer FILE [--pattern P] [OPTION...] [IN]",
-    .help =
-	"Reads JSON lines from IN, plain, .gz or .zst, or from standard input, and prints one\n"
-	"object {\"tokens\":[...]} a document, in order, empty documents included; a .txt file\n"
-	"is one document. Invalid UTF-8 is read as U+FFFD. Special tokens in the text are\n"
-	"ordinary text to a .tiktoken; a tokenizer.json is followed exactly and finds its own.\n"
-	"The first line that cannot be read ends it with 1, after all before it were printed.",
+    .help = "Reads JSON lines from IN, plain, .gz or .zst, or from standard input, and prints one "
+	    "object {\"tokens\":[...]} a document, in order, empty documents included; a .txt file "
+	    "is one document. Invalid UTF-8 is read as U+FFFD. Special tokens in the text are "
+	    "ordinary text to a .tiktoken; a tokenizer.json is followed exactly and finds its own. "
+	    "The first line that cannot be read ends it with 1, after all before it were printed.",
     .example = "riffle tokenize --tokenizer cl100k_base.tiktoken --pattern cl100k code.jsonl.zst\n"
 	       "zcat web.jsonl.gz | riffle tokenize --tokenizer r50k_base.tiktoken --pattern gpt2 "
 	       "--count",

@@ -53,8 +53,13 @@ struct command {
 	ROW(produce)                                                                               \
 	ROW(mix)                                                                                   \
 	ROW(read)                                                                                  \
+	ROW(weights)                                                                               \
+	ROW(skip)                                                                                  \
 	ROW(status)                                                                                \
 	ROW(plan)                                                                                  \
+	ROW(inspect)                                                                               \
+	ROW(replay)                                                                                \
+	ROW(retain)                                                                                \
 	ROW(tokenize)
 
 #define COMMAND_DECLARE(name) extern const struct command cmd_##name;

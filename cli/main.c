@@ -66,8 +66,8 @@ fail_unknown(const char *name, struct failure *f)
 	for (size_t i = 0; i < COMMANDS_N; i++)
 		nearest_offer(&near, commands[i]->name);
 	if (near.best != NULL)
-		return fail(f, FAIL_USAGE, "unknown command %s; did you mean %s? see riffle --help",
-		    name, near.best);
+		return fail(f, FAIL_USAGE,
+		    "unknown command %s (did you mean %s?); see riffle --help", name, near.best);
 	return fail(f, FAIL_USAGE, "unknown command %s; see riffle --help", name);
 }
 

@@ -110,7 +110,7 @@ fail_unknown(const struct grammar *g, const char *word, struct failure *f)
 	for (size_t i = 0; i < g->n; i++)
 		nearest_offer(&near, g->row[i]->name);
 	if (near.best != NULL)
-		return fail(f, FAIL_USAGE, "unknown option %.*s; did you mean --%s?", (int)n, word,
+		return fail(f, FAIL_USAGE, "unknown option %.*s (did you mean --%s?)", (int)n, word,
 		    near.best);
 	return fail(f, FAIL_USAGE, "unknown option %.*s", (int)n, word);
 }

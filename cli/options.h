@@ -22,8 +22,8 @@
  *             return f->code;
  *
  * Nothing is allocated: texts are borrowed from argv. Errors are FAIL_USAGE and one sentence:
- * "--rank: out of range: 9 (0 to 7)", "unknown option --ranks; did you mean --rank?". Names are not
- * abbreviated, so that a new option never changes what a script means.
+ * "--rank: out of range: 9 (0 to 7)", "unknown option --ranks (did you mean --rank?)". Names are
+ * not abbreviated, so that a new option never changes what a script means.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H

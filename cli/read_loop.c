@@ -54,11 +54,11 @@ next_step(
 		if (p->timeout_s > 0 && now_ms - begun_ms >= (int64_t)p->timeout_s * 1000)
 			return fail(f, FAIL_TIMEOUT,
 			    "step %" PRIu64 " did not come within %" PRIu32
-			    " s: is riffle mix running?",
+			    " s: is riffle mix running, and the broker up?",
 			    riffle_position(r), p->timeout_s);
 		if (now_ms - told_ms >= WAITING_EVERY_MS) {
 			log_warning("read: READ-WAITING step=%" PRIu64 " seconds=%" PRId64
-				    ": not published yet; is riffle mix running?",
+				    ": it has not come; is riffle mix running, and the broker up?",
 			    riffle_position(r), (now_ms - begun_ms) / 1000);
 			told_ms = now_ms;
 		}

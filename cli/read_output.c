@@ -8,6 +8,9 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "producer/json_text.h"
+#include "producer/utf8.h"
+
 enum { LITTLE_TOKENS = 4096 }; /* tokens brought into little-endian order at a time */
 
 const char *const read_format_text[] = {[READ_STEPS] = "steps",
@@ -191,6 +194,33 @@ print_tokens(FILE *to, const uint32_t *tokens, size_t n)
 	}
 }
 
+/* Whether it can stand in a line of JSON as it is. The producer has made it so. */
+static bool
+is_json_line(const char *text, size_t n)
+{
+	struct json_text t = {.start = text, .at = text, .end = text + n};
+
+	return memchr(text, '\n', n) == NULL && utf8_valid_bytes(text, n) == n &&
+	       json_text_skip(&t, 0) && t.at == t.end;
+}
+
+static void
+print_masks(FILE *to, const struct riffle_sequence *q)
+{
+	fprintf(to, ",\"used\":%" PRIu32 ",\"no_loss\":[", q->used);
+	for (size_t i = 0; i < q->no_loss_n; i++)
+		fprintf(to, "%s[%" PRIu32 ",%" PRIu32 "]", i == 0 ? "" : ",", q->no_loss[i].start,
+		    q->no_loss[i].end);
+	fputc(']', to);
+	if (q->spans_n == 0 || q->spans[0].keep_n == 0)
+		return;
+	fputs(",\"keep\":", to);
+	if (is_json_line(q->spans[0].keep, q->spans[0].keep_n))
+		fwrite(q->spans[0].keep, 1, q->spans[0].keep_n, to);
+	else
+		print_text(to, q->spans[0].keep);
+}
+
 static void
 print_sequence(struct read_output *o, const struct riffle_step *s, size_t i)
 {
@@ -202,6 +232,7 @@ print_sequence(struct read_output *o, const struct riffle_step *s, size_t i)
 	    ",\"partition\":%" PRIu32 ",\"ordinal\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"source\":",
 	    q->partition, q->ordinal, q->epoch);
 	print_text(o->to, q->spans_n == 0 ? "" : q->spans[0].source);
+	print_masks(o->to, q);
 	fputs(",\"tokens\":[", o->to);
 	print_tokens(o->to, (const uint32_t *)s->tokens + i * s->tokens_each, s->tokens_each);
 	fputs("]}\n", o->to);

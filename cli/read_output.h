@@ -4,8 +4,10 @@
  *   steps   a line a lane: step, lane, XXH64 (seed 0, 16 hex digits) of the lane's tokens as
  *           little-endian u32 in the lane's order, "domain:count,..." sorted by name; tabs between
  *   jsonl   an object a sequence: step, lane, domain, partition, ordinal, epoch, source (of its
- *           first token), tokens
- *   tokens  the tokens as little-endian u32, nothing between
+ *           first token), used (tokens before the padding), no_loss ([[start, end], ...], half
+ *           open: tokens that are no targets), keep (what is kept of its first document; not there
+ *           where nothing is; a text where it is not JSON on one line), tokens
+ *   tokens  the tokens as little-endian u32, nothing between; all of each sequence, with padding
  *   none    nothing
  */
 #ifndef CLI_READ_OUTPUT_H

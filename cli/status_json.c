@@ -84,6 +84,26 @@ weights(const struct status *st)
 	    l->temperature);
 }
 
+/* Accepted changes that have not taken effect, in their order. */
+static json_t *
+pending(const struct status *st)
+{
+	static const char *const kind[] = {[LEDGER_WEIGHTS] = "weights",
+	    [LEDGER_SKIP] = "skip",
+	    [LEDGER_JOIN] = "join",
+	    [LEDGER_LEAVE] = "leave"};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < st->ledger.pending_n; i++) {
+		const struct ledger_change *c = &st->ledger.pending[i];
+
+		json_array_append_new(
+		    list, json_pack("{s:I, s:s, s:o, s:o}", "step", (json_int_t)c->step, "kind",
+			      kind[c->kind], "id", text(c->id), "domain", text(c->domain)));
+	}
+	return list;
+}
+
 static json_t *
 mix(const struct status *st)
 {
@@ -109,6 +129,8 @@ mix(const struct status *st)
 	json_object_set_new(o, "choices", started ? hash(l->choices) : json_null());
 	json_object_set_new(o, "quarantined", json_integer((json_int_t)l->quarantined_n));
 	json_object_set_new(o, "weights", weights(st));
+	json_object_set_new(o, "pending", pending(st));
+	json_object_set_new(o, "skips", json_integer((json_int_t)l->skips_n));
 	json_object_set_new(o, "rates", rates(st));
 	json_object_set_new(o, "runs", runs(st));
 	return o;
@@ -117,6 +139,10 @@ mix(const struct status *st)
 static json_t *
 domains(const struct status *st)
 {
+	static const char *const state[] = {[LEDGER_ACTIVE] = "active",
+	    [LEDGER_DROPPED] = "dropped",
+	    [LEDGER_LEFT] = "left",
+	    [LEDGER_JOINING] = "joining"};
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < st->domains_n; i++) {
@@ -125,6 +151,10 @@ domains(const struct status *st)
 		    "configured", d->configured >= 0, "mixed", d->mixed >= 0, "live", d->live,
 		    "weight", d->weight, "intended", d->intended, "realised", d->realised);
 
+		json_object_set_new(
+		    o, "state", d->mixed >= 0 ? json_string(state[d->state]) : json_null());
+		json_object_set_new(o, "dry", json_boolean(d->dry));
+		json_object_set_new(o, "owed", json_integer(d->owed));
 		json_object_set_new(o, "taken", json_integer(d->taken));
 		json_object_set_new(o, "tokens", json_integer(d->tokens));
 		json_object_set_new(o, "epoch", json_integer(d->epoch));

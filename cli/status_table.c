@@ -46,6 +46,35 @@ print_weights(const struct status *st, FILE *to)
 }
 
 static void
+print_pending(const struct status *st, FILE *to)
+{
+	const struct ledger *l = &st->ledger;
+	static const char *const kind[] = {[LEDGER_WEIGHTS] = "weights",
+	    [LEDGER_SKIP] = "a skip",
+	    [LEDGER_JOIN] = "a domain that joins",
+	    [LEDGER_LEAVE] = "a domain that leaves"};
+
+	if (l->pending_n == 0)
+		return;
+	fprintf(to, "to come  %s at step %" PRId64 ", by request %s", kind[l->pending[0].kind],
+	    l->pending[0].step, text(l->pending[0].id));
+	if (l->pending_n > 1)
+		fprintf(to, "; and %zu more (riffle weights)", l->pending_n - 1);
+	fprintf(to, "\n");
+}
+
+static void
+print_owed(const struct status *st, FILE *to)
+{
+	for (size_t i = 0; i < st->domains_n; i++)
+		if (st->domain[i].owed > 0)
+			fprintf(to,
+			    "owed     domain %s gets %" PRId64
+			    " draws back that others took while it was dry\n",
+			    st->domain[i].name, st->domain[i].owed);
+}
+
+static void
 print_rates(const struct status *st, FILE *to)
 {
 	char steps[32], sequences[32], tokens[32];
@@ -64,7 +93,9 @@ print_mix(const struct status *st, FILE *to)
 {
 	const struct config_mix *m = &st->config->mix;
 
-	fprintf(to, "mix      %s, %s\n", m->name, status_state_name(st->state));
+	/* Whether a mixer runs at this moment the broker does not know. */
+	fprintf(to, "mix      %s, %s\n", m->name,
+	    st->state == STATUS_RUNNING ? "started" : status_state_name(st->state));
 	fprintf(to, "step     %" PRIu32 " sequences of %" PRIu32 " tokens on %" PRIu32 " lanes\n",
 	    m->global_batch, st->config->sequence_length, m->lanes);
 	if (st->state == STATUS_NOT_STARTED)
@@ -76,6 +107,8 @@ print_mix(const struct status *st, FILE *to)
 		fprintf(to, ", may go to step %" PRIu64, st->step_limit);
 	fprintf(to, "\n");
 	print_weights(st, to);
+	print_pending(st, to);
+	print_owed(st, to);
 	print_rates(st, to);
 }
 
@@ -112,7 +145,7 @@ sealed(const struct status_domain *d, char out[static 32])
 	if (d->partitions_sealed == d->partitions_n)
 		return "yes";
 	if (d->live)
-		return "live";
+		return d->dry ? "live dry" : "live";
 	if (d->partitions_n == 1)
 		return "no";
 	snprintf(out, 32, "%zu of %zu", d->partitions_sealed, d->partitions_n);

@@ -60,6 +60,22 @@ domain_clear(struct config_domain *d)
 	free(d->text);
 	free(d->where_field);
 	free(d->where_equals);
+	free(d->prompt);
+	free(d->response);
+	list_clear(&d->keep);
+}
+
+static void
+mix_clear(struct config_mix *m)
+{
+	free(m->name);
+	free(m->weight);
+	list_clear(&m->runs);
+	for (size_t i = 0; i < m->phases_n; i++) {
+		free(m->phases[i].name);
+		free(m->phases[i].weight);
+	}
+	free(m->phases);
 }
 
 void
@@ -75,9 +91,8 @@ config_close(struct config *c)
 	for (size_t i = 0; i < c->domains_n; i++)
 		domain_clear(&c->domains[i]);
 	free(c->domains);
-	free(c->mix.name);
-	free(c->mix.weight);
-	list_clear(&c->mix.runs);
+	free(c->domains_from);
+	mix_clear(&c->mix);
 	for (size_t i = 0; i < c->kafka.n; i++) {
 		free(c->kafka.item[i].name);
 		free(c->kafka.item[i].value);

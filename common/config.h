@@ -1,14 +1,17 @@
 /*
  * config.h -- the one YAML file that describes a corpus and a mix, read once, then constant.
  *
- * A table in config.c has a row for every key: path, type, destination, range, preset, help. The
- * table is the parser, the range check, the unknown-key error, `riffle config --keys` and
+ * A table in config_rows.c has a row for every key: path, type, destination, range, preset, help.
+ * The table is the parser, the range check, the unknown-key error, `riffle config --keys` and
  * docs/CONFIG.md. Messages read "run.yml:4: mix.lanes: out of range: 0 (1 to 4096)".
  *
  * Invariants, established by config_open():
  *   domains are sorted by the bytes of their names and names are distinct and valid;
  *   mix.weight has one entry a domain, in the same order, finite, >= 0, not all zero;
- *   lanes divides global_batch; no two topics have one name; one lane's record fits 64 MiB.
+ *   phases' start_step increases strictly, their names are distinct, and under each of them some
+ *   domain has a weight;
+ *   lanes divides global_batch; no two topics have one name; one lane's record fits 64 MiB;
+ *   no key is without effect: keys that need another one (keep: packing none) have it.
  */
 #ifndef COMMON_CONFIG_H
 #define COMMON_CONFIG_H
@@ -27,8 +30,12 @@ enum {
 	CONFIG_BATCH_MAX = 1 << 20,
 	CONFIG_LIST_MAX = 1 << 16, /* paths of one list */
 	CONFIG_RUNS_MAX = 64,
-	CONFIG_PROPERTIES_MAX = 1024, /* under kafka */
-	CONFIG_RECORD_MAX = 64 << 20, /* bytes of one lane's batch record */
+	CONFIG_PROPERTIES_MAX = 1024,     /* under kafka */
+	CONFIG_RECORD_MAX = 64 << 20,     /* bytes of one lane's batch record */
+	CONFIG_KEEP_BYTES_MAX = 64 << 10, /* of one document, by `keep` */
+	CONFIG_FIELDS_MAX = 64,           /* of `keep` */
+	CONFIG_PHASES_MAX = 1024,
+	CONFIG_WEIGHTS_BYTES_MAX = 16 << 20, /* of a file of weights */
 };
 
 struct config_list {
@@ -51,7 +58,13 @@ enum config_utf8 { CONFIG_UTF8_REPLACE, CONFIG_UTF8_STRICT };
 enum config_on_reject { CONFIG_REJECT_QUARANTINE, CONFIG_REJECT_STOP };
 enum config_on_end { CONFIG_END_REPEAT, CONFIG_END_STOP, CONFIG_END_DROP };
 enum config_lane_order { CONFIG_LANES_CONTIGUOUS, CONFIG_LANES_STRIDED };
-enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM };
+enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM, CONFIG_WEIGHTS_SIZE };
+enum config_schedule { CONFIG_SCHEDULE_DEFICIT, CONFIG_SCHEDULE_GREEDY, CONFIG_SCHEDULE_RANDOM };
+enum config_unit { CONFIG_UNIT_SEQUENCES, CONFIG_UNIT_TOKENS };
+enum config_dry { CONFIG_DRY_WAIT, CONFIG_DRY_LEND };
+/* In the order of enum sequence_packing. */
+enum config_packing { CONFIG_PACK_CONCAT, CONFIG_PACK_NONE, CONFIG_PACK_BEST_FIT };
+enum config_long { CONFIG_LONG_SPLIT, CONFIG_LONG_TRUNCATE, CONFIG_LONG_REJECT };
 
 struct config_tokenizer {
 	char *file;           /* relative to the configuration's folder */
@@ -72,7 +85,25 @@ struct config_domain {
 	uint32_t partitions;
 	bool live;
 	enum config_on_end on_end;
-	int line; /* where the domain stands in the file */
+	uint64_t max_epochs;    /* 0: no bound of its own */
+	enum config_dry on_dry; /* a live domain that has nothing at the moment */
+	double catch_up;        /* >= 1: at most so many times its share while it is paid back */
+	enum config_packing packing; /* what a sequence is made of */
+	enum config_long over_long;  /* packing none: a document of more than S + 1 tokens */
+	/* Packing none: dotted paths of what has no loss, and of what follows it and has. prompt
+	 * NULL: the document is `text`; response NULL: it is the prompt. */
+	char *prompt, *response;
+	struct config_list keep; /* packing none: dotted paths of fields whose bytes go along */
+	int line;                /* where the domain stands in the file */
+};
+
+struct config_phase {
+	char *name;
+	uint64_t start_step;
+	double *weight;     /* [domains_n]; NAN: not named, the base weight holds */
+	double temperature; /* 0: the mix's */
+	double lr_scale;    /* > 0 */
+	int line;           /* where the phase stands in the file */
 };
 
 struct config_mix {
@@ -82,9 +113,17 @@ struct config_mix {
 	uint32_t lanes;          /* L */
 	uint32_t max_lead_steps; /* 0: no bound */
 	struct config_list runs;
+	enum config_schedule schedule;
+	enum config_unit weights_unit;
+	uint64_t epoch_size; /* draws of a round; 0: none, or epoch_largest */
+	bool epoch_largest;  /* as many as the largest domain has sequences */
 	enum config_weights weights_kind;
-	double *weight; /* [domains_n]; as written: neither normalised nor tempered */
+	/* [domains_n]; as written: neither normalised nor tempered. SIZE: all NAN, until whoever
+	 * knows the lengths puts each domain's part of all sequences in its place. */
+	double *weight;
 	double temperature;
+	struct config_phase *phases; /* start_step increases strictly */
+	size_t phases_n;
 	uint32_t window; /* blocks that are shuffled together */
 	bool permute;    /* order inside the global batch */
 	enum config_lane_order lane_order;
@@ -104,6 +143,8 @@ struct config {
 	uint64_t max_document_bytes;
 	uint32_t replication;
 	uint32_t min_insync_replicas;
+	char *domains_from; /* a folder, relative as above; NULL: none. Its domains are in `domains`
+			     */
 	size_t domains_n;
 	struct config_domain *domains;
 	struct config_mix mix;
@@ -111,7 +152,8 @@ struct config {
 };
 
 /*
- * Gives *out, to be ended with config_close(). Reads and checks the whole file; opens nothing else.
+ * Gives *out, to be ended with config_close(). Reads and checks the whole file, and where it names
+ * them a file of weights and a folder of domains; opens nothing else.
  * RIFFLE_BOOTSTRAP, where set, replaces bootstrap.servers. FAIL_CONFIG names file, line and key.
  */
 enum fail_code config_open(struct config **out, const char *path, struct failure *f);
@@ -126,6 +168,12 @@ enum fail_code config_need_mix(const struct config *c, struct failure *f);
 
 /* Index of a domain by name; -1: there is none. */
 int config_domain_index(const struct config *c, const char *name);
+
+/*
+ * Sum of the weights as written, of a phase or (NULL) of the mix, which is then normalised. NAN:
+ * they are by size.
+ */
+double config_weights_sum(const struct config *c, const struct config_phase *phase);
 
 /* Path relative to the configuration's folder -> path for open(). Gives *out (free). */
 enum fail_code config_resolve(

@@ -15,8 +15,8 @@ enum {
 	HEAD_DOMAIN_BYTES = NAME_MAX_BYTES + 8,
 };
 
-static int
-line_of(const struct yaml_node *root, const char *section, const char *key)
+int
+config_line(const struct yaml_node *root, const char *section, const char *key)
 {
 	const struct yaml_node *outer = section == NULL ? root : yaml_node_get(root, section);
 	const struct yaml_node *inner = yaml_node_get(outer, key);
@@ -42,16 +42,22 @@ static enum fail_code
 check_replicas(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
 	if (c->min_insync_replicas > c->replication)
-		return config_fail(c, line_of(root, "topics", "min_insync_replicas"),
+		return config_fail(c, config_line(root, "topics", "min_insync_replicas"),
 		    "topics.min_insync_replicas", f,
 		    "out of range: %u (at most topics.replication, %u)", c->min_insync_replicas,
 		    c->replication);
 	return FAIL_NONE;
 }
 
-static enum fail_code
-fail_domain(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
-    const char *key, struct failure *f, const char *what)
+bool
+config_domain_has(const struct yaml_node *root, const struct config_domain *d, const char *key)
+{
+	return yaml_node_get(domain_node(root, d), key) != NULL;
+}
+
+enum fail_code
+config_fail_domain(const struct config *c, const struct yaml_node *root,
+    const struct config_domain *d, const char *key, struct failure *f, const char *what)
 {
 	char path[NAME_MAX_BYTES + 64];
 
@@ -66,28 +72,32 @@ check_domain(const struct config *c, const struct yaml_node *root, const struct 
 	bool files = d->train.n > 0, program = d->exec != NULL;
 
 	if (strcmp(d->name, "rejects") == 0)
-		return fail_domain(c, root, d, "", f,
+		return config_fail_domain(c, root, d, "", f,
 		    "the name is taken: <corpus>.rejects holds what could not be read");
 	if (files && program)
-		return fail_domain(
+		return config_fail_domain(
 		    c, root, d, "exec", f, "train and exec exclude each other: give one of them");
 	if (!files && !program && d->valid.n > 0)
-		return fail_domain(c, root, d, "valid", f,
+		return config_fail_domain(c, root, d, "valid", f,
 		    "valid without train: give train or exec, from which the mix is drawn");
 	if (!files && !program)
-		return fail_domain(
-		    c, root, d, "", f, "has no source: give train (files) or exec (a program)");
+		return config_fail_domain(c, root, d, "", f,
+		    c->domains_from == NULL
+			? "has no source: give train (files) or exec (a program)"
+			: "has no source: the folder of domains_from has no sub-folder of that "
+			  "name; make one, or give train (files) or exec (a program)");
 	if (program && d->partitions > 1)
-		return fail_domain(c, root, d, "partitions", f,
+		return config_fail_domain(c, root, d, "partitions", f,
 		    "one program cannot be dealt to several producers: must be 1 with exec");
 	if (d->where_field != NULL && d->where_equals == NULL)
-		return fail_domain(c, root, d, "where", f,
+		return config_fail_domain(c, root, d, "where", f,
 		    "where.equals is missing: the value that makes a document this domain's");
 	if (d->where_field == NULL && d->where_equals != NULL)
-		return fail_domain(c, root, d, "where", f,
+		return config_fail_domain(c, root, d, "where", f,
 		    "where.field is missing: the field that must be equal to where.equals");
-	if (d->where_field == NULL && yaml_node_get(domain_node(root, d), "where") != NULL)
-		return fail_domain(c, root, d, "where", f, "is empty: needs field and equals");
+	if (d->where_field == NULL && config_domain_has(root, d, "where"))
+		return config_fail_domain(
+		    c, root, d, "where", f, "is empty: needs field and equals");
 	return FAIL_NONE;
 }
 
@@ -141,20 +151,21 @@ check_shared(const struct config *c, const struct yaml_node *root, const struct 
 		    "takes every document of an input that domain %s (line %d) shares: give each a "
 		    "where",
 		    b->name, b->line);
-		return fail_domain(c, root, a, "", f, what);
+		return config_fail_domain(c, root, a, "", f, what);
 	}
 	if (compare_text(a->where_field, b->where_field) == 0 &&
 	    compare_text(a->where_equals, b->where_equals) == 0) {
 		snprintf(what, sizeof(what),
 		    "wants the same documents of the same input as domain %s (line %d)", a->name,
 		    a->line);
-		return fail_domain(c, root, b, "where", f, what);
+		return config_fail_domain(c, root, b, "where", f, what);
 	}
 	if (a->partitions != b->partitions || a->live != b->live) {
 		snprintf(what, sizeof(what),
 		    "differs from that of domain %s (line %d), which shares its input: must agree",
 		    a->name, a->line);
-		return fail_domain(c, root, b, a->live != b->live ? "live" : "partitions", f, what);
+		return config_fail_domain(
+		    c, root, b, a->live != b->live ? "live" : "partitions", f, what);
 	}
 	return FAIL_NONE;
 }
@@ -201,7 +212,17 @@ canonise(struct use *u)
 		u->canon[i] = u->name[i] == '_' ? '.' : u->name[i];
 }
 
-/* Fills use[SETS_COUNT * domains_n + 1 + MIX_TOPICS] with all topics of the file. */
+/* Whether some domain's files keep arriving: their order is in a topic of its own. */
+static bool
+any_live_files(const struct config *c)
+{
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].live && c->domains[i].train.n > 0)
+			return true;
+	return false;
+}
+
+/* Fills use[SETS_COUNT * domains_n + 2 + MIX_TOPICS] with all topics of the file. */
 static size_t
 list_uses(const struct config *c, struct use *use)
 {
@@ -215,6 +236,8 @@ list_uses(const struct config *c, struct use *use)
 			    use[n++].name, c->corpus, c->domains[i].name, (enum names_set)set);
 		}
 	names_topic(use[n++].name, c->corpus, "rejects");
+	if (any_live_files(c))
+		names_topic(use[n++].name, c->corpus, "arrivals");
 	for (size_t i = 0; c->mix.name != NULL && i < MIX_TOPICS; i++)
 		names_topic(use[n++].name, c->mix.name, of_mix[i]);
 	for (size_t i = 0; i < n; i++)
@@ -230,7 +253,7 @@ fail_collision(const struct config *c, const struct yaml_node *root, const struc
 	bool equal = strcmp(a->name, b->name) == 0;
 	const struct config_domain *d = a->domain != NULL ? a->domain : b->domain;
 	char key[NAME_MAX_BYTES + 16] = "mix.name", owner[NAME_MAX_BYTES + 80] = "the mix's";
-	int line = d != NULL ? d->line : line_of(root, "mix", "name");
+	int line = d != NULL ? d->line : config_line(root, "mix", "name");
 
 	if (d != NULL)
 		snprintf(key, sizeof(key), "domains.%s", d->name);
@@ -240,6 +263,9 @@ fail_collision(const struct config *c, const struct yaml_node *root, const struc
 	if (strncmp(b->name, c->corpus, strlen(c->corpus)) == 0 &&
 	    strcmp(b->name + strlen(c->corpus), ".rejects") == 0)
 		snprintf(owner, sizeof(owner), "the topic of rejects");
+	if (strncmp(b->name, c->corpus, strlen(c->corpus)) == 0 &&
+	    strcmp(b->name + strlen(c->corpus), ".arrivals") == 0)
+		snprintf(owner, sizeof(owner), "the topic of the live domains' files");
 	if (equal)
 		return config_fail(
 		    c, line, key, f, "its topic %s would be %s too: rename one", a->name, owner);
@@ -251,7 +277,7 @@ fail_collision(const struct config *c, const struct yaml_node *root, const struc
 static enum fail_code
 check_topics(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
-	struct use *use = calloc(c->domains_n * SETS_COUNT + 1 + MIX_TOPICS, sizeof(*use));
+	struct use *use = calloc(c->domains_n * SETS_COUNT + 2 + MIX_TOPICS, sizeof(*use));
 	enum fail_code code = FAIL_NONE;
 	size_t n;
 
@@ -271,7 +297,7 @@ check_record(const struct config *c, const struct yaml_node *root, struct failur
 	size_t each = topics_sequence_bytes(c, WIDTH_MAX), in_lane, bytes, room, names;
 
 	if (c->mix.global_batch % c->mix.lanes != 0)
-		return config_fail(c, line_of(root, "mix", "lanes"), "mix.lanes", f,
+		return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
 		    "does not divide mix.global_batch: %u (a divisor of %u)", c->mix.lanes,
 		    c->mix.global_batch);
 	in_lane = c->mix.global_batch / c->mix.lanes;
@@ -280,7 +306,7 @@ check_record(const struct config *c, const struct yaml_node *root, struct failur
 	if (bytes <= CONFIG_RECORD_MAX)
 		return FAIL_NONE;
 	room = CONFIG_RECORD_MAX - HEAD_BYTES;
-	return config_fail(c, line_of(root, "mix", "lanes"), "mix.lanes", f,
+	return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
 	    "one lane's record could be %zu bytes: %u (use more lanes: at most %zu sequences of "
 	    "%u tokens fit the 64 MiB of a record)",
 	    bytes, c->mix.lanes, room / (each + HEAD_DOMAIN_BYTES), c->sequence_length);
@@ -297,5 +323,7 @@ config_check(const struct config *c, const struct yaml_node *root, struct failur
 			return f->code;
 	if (check_sources(c, root, f) != FAIL_NONE || check_topics(c, root, f) != FAIL_NONE)
 		return f->code;
-	return c->mix.name == NULL ? FAIL_NONE : check_record(c, root, f);
+	if (c->mix.name != NULL && check_record(c, root, f) != FAIL_NONE)
+		return f->code;
+	return config_check_effect(c, root, f);
 }

@@ -1,137 +1,7 @@
-#include <stddef.h>
-#include <string.h>
+#include <inttypes.h>
 
 #include "common/config_parts.h"
-#include "common/order.h"
 #include "common/scalar.h"
-
-#define AT(field)        offsetof(struct config, field)
-#define AT_DOMAIN(field) offsetof(struct config_domain, field)
-#define GB               UINT64_C(1000000000)
-
-static const char *const utf8_names[] = {
-    [CONFIG_UTF8_REPLACE] = "replace", [CONFIG_UTF8_STRICT] = "strict", NULL};
-static const char *const on_reject_names[] = {
-    [CONFIG_REJECT_QUARANTINE] = "quarantine", [CONFIG_REJECT_STOP] = "stop", NULL};
-static const char *const on_end_names[] = {
-    [CONFIG_END_REPEAT] = "repeat", [CONFIG_END_STOP] = "stop", [CONFIG_END_DROP] = "drop", NULL};
-static const char *const lane_order_names[] = {
-    [CONFIG_LANES_CONTIGUOUS] = "contiguous", [CONFIG_LANES_STRIDED] = "strided", NULL};
-
-const struct config_key config_keys[] = {
-    {"corpus", CONFIG_NAME, AT(corpus), .required = true,
-	.help =
-	    "names the tokenised data: topics are `<corpus>.<domain>`, `<corpus>.<domain>.valid`,"
-	    " `<corpus>.<domain>.test` and `<corpus>.rejects`"},
-    {"sequence_length", CONFIG_COUNT32, AT(sequence_length), 1, CONFIG_SEQUENCE_MAX,
-	.required = true,
-	.help =
-	    "inputs of one sequence, S; a sequence holds S + 1 tokens, and neighbours share one"},
-    {"split", CONFIG_SPLIT, AT(split), .preset = "1,0,0",
-	.help = "parts of the documents for train, valid and test, by hash of the document:"
-		" `949,50,1` or `[949, 50, 1]`; a domain with `valid` is not split"},
-    {"utf8", CONFIG_CHOICE, AT(utf8), .choice = utf8_names, .preset = "replace",
-	.help = "a text that is not UTF-8: bad bytes become U+FFFD, or the document is a reject"},
-    {"on_reject", CONFIG_CHOICE, AT(on_reject), .choice = on_reject_names, .preset = "quarantine",
-	.help =
-	    "input that is no document: record it in `<corpus>.rejects` and go on, or stop at the"
-	    " first"},
-    {"max_document_bytes", CONFIG_SIZE, AT(max_document_bytes), 1, GB, .preset = "64MiB",
-	.help = "a longer line or file is a reject"},
-    {"tokenizer.file", CONFIG_TEXT, AT(tokenizer.file), .required = true,
-	.help = "a `.tiktoken` or a `tokenizer.json`; relative to the folder of this file"},
-    {"tokenizer.pattern", CONFIG_TEXT, AT(tokenizer.pattern),
-	.help = "how text is cut into pieces before it is encoded, such as `gpt2` or `cl100k`; of"
-		" a `.tiktoken` only, as a `tokenizer.json` says it itself"},
-    {"tokenizer.eos", CONFIG_TEXT, AT(tokenizer.eos), .preset = "<|endoftext|>",
-	.help = "text of the special token that ends each document"},
-    {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .preset = "false",
-	.help = "put around each document what the `post_processor` of a `tokenizer.json` adds,"
-		" such as a BOS; `eos` follows in any case"},
-    {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text), .preset = "false",
-	.help = "special tokens of a `tokenizer.json` that stand in a document are plain text; with"
-		" `false` they become the special tokens, as in its own library. Those of a"
-		" `.tiktoken` are always text"},
-    {"topics.replication", CONFIG_COUNT32, AT(replication), 1, INT16_MAX, .preset = "1",
-	.help = "brokers that hold each topic; 3 in production"},
-    {"topics.min_insync_replicas", CONFIG_COUNT32, AT(min_insync_replicas), 1, INT16_MAX,
-	.preset = "1",
-	.help =
-	    "of them, those that must have a record before it counts; 2 where replication is 3"},
-    {"domains", CONFIG_DOMAINS, AT(domains), .required = true,
-	.help = "a map from the name of a domain to its keys: where its documents come from"},
-    {CONFIG_DOMAIN_PREFIX "train", CONFIG_LIST, AT_DOMAIN(train),
-	.help =
-	    "its files, as a path or a list of paths with brace ranges and globs:"
-	    " `data/code.{1..4}.jsonl.zst`; `.jsonl`, `.json` (the same), `.txt` (one document a"
-	    " file), plain, gzip or zstd; relative to the folder of this file"},
-    {CONFIG_DOMAIN_PREFIX "valid", CONFIG_LIST, AT_DOMAIN(valid),
-	.help =
-	    "files for validation; then `split` does not apply to this domain, and all of `train`"
-	    " is for training"},
-    {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec),
-	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
-		" the folder of this file"},
-    {CONFIG_DOMAIN_PREFIX "text", CONFIG_TEXT, AT_DOMAIN(text), .preset = "text",
-	.help = "the field that holds the text; dotted: `doc.body`"},
-    {CONFIG_DOMAIN_PREFIX "where.field", CONFIG_TEXT, AT_DOMAIN(where_field),
-	.help =
-	    "takes only documents whose field (dotted: `meta.source`) is `where.equals`. Domains"
-	    " with the same `train` (the same list) or `exec` share one input, which is read once:"
-	    " each needs a `where` of its own, and they agree in `partitions` and `live`"},
-    {CONFIG_DOMAIN_PREFIX "where.equals", CONFIG_TEXT, AT_DOMAIN(where_equals),
-	.help = "the value of `where.field` that makes a document this domain's"},
-    {CONFIG_DOMAIN_PREFIX "partitions", CONFIG_COUNT32, AT_DOMAIN(partitions), 1,
-	ORDER_PARTITIONS_MAX, .preset = "1",
-	.help = "partitions of the domain's topics, one for each producer lane; 1 with `exec`"},
-    {CONFIG_DOMAIN_PREFIX "live", CONFIG_BOOL, AT_DOMAIN(live), .preset = "false",
-	.help =
-	    "the data keep arriving: `riffle produce` does not close the domain; this version of"
-	    " `riffle mix` refuses such a domain"},
-    {CONFIG_DOMAIN_PREFIX "on_end", CONFIG_CHOICE, AT_DOMAIN(on_end), .choice = on_end_names,
-	.preset = "repeat",
-	.help =
-	    "when all is drawn: the next epoch in a new order; the mix ends; or the others share"
-	    " its weight"},
-    {"mix.name", CONFIG_NAME, AT(mix.name), .required = true,
-	.help = "names the mix: topics are `<mix>.batches`, `<mix>.ledger`, `<mix>.control` and"
-		" `<mix>.feedback`"},
-    {"mix.seed", CONFIG_COUNT, AT(mix.seed), 0, UINT64_MAX, .preset = "0",
-	.help = "of every permutation"},
-    {"mix.global_batch", CONFIG_COUNT32, AT(mix.global_batch), 1, CONFIG_BATCH_MAX,
-	.required = true, .help = "sequences of one step, B, over all ranks"},
-    {"mix.lanes", CONFIG_COUNT32, AT(mix.lanes), 1, CONFIG_LANES_MAX, .required = true,
-	.help = "partitions of the batch topic, L: the largest number of ranks; divides"
-		" `global_batch`, and the record of a lane is at most 64 MiB"},
-    {"mix.weights", CONFIG_WEIGHTS, AT(mix.weight), .required = true,
-	.help = "a map from each domain to its share, or `uniform`; at least 0, one above 0;"
-		" normalised, so they need not sum to 1"},
-    {"mix.temperature", CONFIG_POSITIVE, AT(mix.temperature), .preset = "1.0",
-	.help = "T: shares are proportional to weight^(1/T); above 1 is flatter"},
-    {"mix.window", CONFIG_COUNT32, AT(mix.window), 1, ORDER_WINDOW_MAX, .preset = "1",
-	.help = "blocks of a domain whose sequences are shuffled together; costs memory"},
-    {"mix.permute", CONFIG_BOOL, AT(mix.permute), .preset = "true",
-	.help = "shuffle the sequences of each global batch over the ranks"},
-    {"mix.lane_order", CONFIG_CHOICE, AT(mix.lane_order), .choice = lane_order_names,
-	.preset = "contiguous",
-	.help = "a lane holds neighbours of the global batch, or every L-th sequence of it"},
-    {"mix.max_lead_steps", CONFIG_COUNT32, AT(mix.max_lead_steps), 0, INT32_MAX, .preset = "64",
-	.help = "steps that the mixer may be ahead of the slowest of `runs`; 0: no bound"},
-    {"mix.runs", CONFIG_RUNS, AT(mix.runs), .preset = "trainers",
-	.help = "training runs (consumer groups `<mix>.<run>`) that bound the lead"},
-    {"mix.memory", CONFIG_SIZE, AT(mix.memory_bytes), 1000000, 1024 * GB, .preset = "512MB",
-	.help = "the most that `riffle mix` may need, computed before it starts"},
-    {"mix.transaction_bytes", CONFIG_SIZE, AT(mix.transaction_bytes), 1, GB, .preset = "16MiB",
-	.help = "a transaction ends with the step that reaches this size"},
-    {"mix.transaction_ms", CONFIG_COUNT32, AT(mix.transaction_ms), 1, 30000, .preset = "200",
-	.help = "a transaction ends with the step that reaches this age, in milliseconds"},
-    {"kafka", CONFIG_PROPERTIES, AT(kafka),
-	.help = "a map of librdkafka properties, passed on as they are: `bootstrap.servers`,"
-		" `sasl.mechanisms`, ...; `RIFFLE_BOOTSTRAP` in the environment replaces"
-		" `bootstrap.servers`, and `-X NAME=VALUE` any of them"},
-};
-const size_t config_keys_n = sizeof(config_keys) / sizeof(config_keys[0]);
-_Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= CONFIG_KEYS_MAX, "CONFIG_KEYS_MAX");
 
 static const char *const kind_text[] = {
     [CONFIG_TEXT] = "text",
@@ -140,14 +10,22 @@ static const char *const kind_text[] = {
     [CONFIG_COUNT] = "whole number",
     [CONFIG_SIZE] = "size",
     [CONFIG_POSITIVE] = "number above 0",
+    [CONFIG_NUMBER] = "number",
     [CONFIG_BOOL] = "`true`, `false`",
     [CONFIG_CHOICE] = "",
     [CONFIG_LIST] = "text or list",
     [CONFIG_RUNS] = "name or list",
+    [CONFIG_FIELDS] = "text or list",
     [CONFIG_SPLIT] = "three whole numbers",
     [CONFIG_PROPERTIES] = "map",
     [CONFIG_DOMAINS] = "map",
-    [CONFIG_WEIGHTS] = "map or `uniform`",
+    [CONFIG_FOLDER] = "text",
+    [CONFIG_WEIGHTS] = "map, `FILE.json`, `uniform`, `size`",
+    [CONFIG_ROUND] = "`largest` or whole number",
+    [CONFIG_PHASES] = "list of maps",
+    [CONFIG_PHASE_MAP] = "map",
+    [CONFIG_ANNEAL_STEP] = "whole number",
+    [CONFIG_ANNEAL_MAP] = "map",
 };
 
 static const char introduction[] =
@@ -155,17 +33,26 @@ static const char introduction[] =
     "\n"
     "Printed by `riffle config --keys`. One YAML file describes a corpus and a mix of it;\n"
     "[config/example.yml](../config/example.yml) is one with comments, and\n"
-    "`riffle config --check -c FILE` checks yours without opening anything else.\n"
+    "`riffle config --check -c FILE` checks yours and opens nothing else but what `mix.weights` "
+    "and\n"
+    "`domains_from` name.\n"
     "\n"
     "A name is letters, digits, `.`, `_` and `-`, at most 100, with a letter or digit first. A "
     "size\n"
     "is a whole number of bytes, or one with `KB`, `MB`, `GB` (10^3, 10^6, 10^9) or `KiB`, `MiB`,\n"
-    "`GiB` (2^10, 2^20, 2^30). `domains.NAME` stands for each domain. Without a `mix` section the\n"
-    "file describes a corpus only. An unknown key, a key given twice and a value out of range are\n"
-    "errors that name file, line and key.\n"
+    "`GiB` (2^10, 2^20, 2^30). `domains.NAME` stands for each domain, `mix.phases[]` for each "
+    "phase.\n"
+    "Without a `mix` section the file describes a corpus only. An unknown key, a key given twice, "
+    "a\n"
+    "value out of range, and a key without effect, because another one that it needs is not "
+    "there,\n"
+    "are errors that name file, line and key.\n"
     "\n"
-    "Refused, because names would collide: a domain `rejects`; a run `mixer` or `election`; two\n"
-    "topics whose names are equal, or differ in `.` and `_` only (Kafka refuses these).\n"
+    "Refused, because names would collide: a domain `rejects`, or `arrivals` where a domain with "
+    "files\n"
+    "is live; a run `mixer` or `election`; two topics whose names are equal, or differ in `.` and "
+    "`_`\n"
+    "only (Kafka refuses these).\n"
     "\n"
     "| key | value | preset | what it is |\n"
     "|---|---|---|---|\n";
@@ -179,9 +66,8 @@ print_range(const struct config_key *k, FILE *to)
 		scalar_size_text(low, k->min);
 		scalar_size_text(high, k->max);
 		fprintf(to, ", %s to %s", low, high);
-	} else if (k->kind == CONFIG_COUNT32 || k->kind == CONFIG_COUNT) {
-		fprintf(
-		    to, ", %llu to %llu", (unsigned long long)k->min, (unsigned long long)k->max);
+	} else if (k->max != 0) {
+		fprintf(to, ", %" PRIu64 " to %" PRIu64, k->min, k->max);
 	}
 	for (size_t i = 0; k->kind == CONFIG_CHOICE && k->choice[i] != NULL; i++)
 		fprintf(to, "%s`%s`", i == 0 ? "" : ", ", k->choice[i]);

@@ -83,6 +83,7 @@ static enum fail_code
 set_count(const struct value *v, void *to, const char *text)
 {
 	char allowed[80];
+	bool round = v->row->kind == CONFIG_ROUND;
 	uint64_t value;
 	enum scalar_result result = scalar_count(text, v->row->min, v->row->max, &value);
 
@@ -93,7 +94,8 @@ set_count(const struct value *v, void *to, const char *text)
 			*(uint64_t *)to = value;
 		return FAIL_NONE;
 	}
-	snprintf(allowed, sizeof(allowed), "%" PRIu64 " to %" PRIu64, v->row->min, v->row->max);
+	snprintf(allowed, sizeof(allowed), "%s%" PRIu64 " to %" PRIu64, round ? "largest, or " : "",
+	    v->row->min, v->row->max);
 	return fail_value(
 	    v, result == SCALAR_RANGE ? "out of range" : "not a whole number", text, allowed);
 }
@@ -123,6 +125,22 @@ set_positive(const struct value *v, double *to, const char *text)
 		return fail_value(v, "out of range", text, "a number above 0");
 	*to = value;
 	return FAIL_NONE;
+}
+
+static enum fail_code
+set_number(const struct value *v, double *to, const char *text)
+{
+	char allowed[80];
+	double value;
+	bool number = scalar_number(text, &value) == SCALAR_OK;
+
+	if (number && value >= (double)v->row->min && value <= (double)v->row->max) {
+		*to = value;
+		return FAIL_NONE;
+	}
+	snprintf(allowed, sizeof(allowed), "a number from %" PRIu64 " to %" PRIu64, v->row->min,
+	    v->row->max);
+	return fail_value(v, number ? "out of range" : "not a finite number", text, allowed);
 }
 
 static enum fail_code
@@ -203,14 +221,17 @@ set_bool(const struct value *v, bool *to, const char *text)
 static enum fail_code
 add_item(const struct value *v, struct config_list *to, const char *text)
 {
+	char shown[CONFIG_SHOWN_MAX];
+
 	if (v->row->kind == CONFIG_RUNS && !names_run_valid(text))
 		return fail_value(v, "not a name of a run", text,
 		    "letters, digits, '.', '_', '-', at most 100, a letter or digit first; not "
 		    "mixer, not election: the mixer's own groups");
-	for (size_t i = 0; v->row->kind == CONFIG_RUNS && i < to->n; i++)
+	for (size_t i = 0; v->row->kind != CONFIG_LIST && i < to->n; i++)
 		if (strcmp(to->text[i], text) == 0)
-			return config_fail(
-			    v->c, v->line, v->key, v->f, "run %s is named twice", text);
+			return config_fail(v->c, v->line, v->key, v->f, "%s %s is named twice",
+			    v->row->kind == CONFIG_RUNS ? "run" : "field",
+			    config_shown(shown, text));
 	if (copy_text(v, &to->text[to->n], text) != FAIL_NONE)
 		return v->f->code;
 	to->n++;
@@ -221,7 +242,9 @@ add_item(const struct value *v, struct config_list *to, const char *text)
 static enum fail_code
 list_begin(const struct value *v, struct config_list *to, size_t n)
 {
-	size_t most = v->row->kind == CONFIG_RUNS ? CONFIG_RUNS_MAX : CONFIG_LIST_MAX;
+	size_t most = v->row->kind == CONFIG_RUNS     ? CONFIG_RUNS_MAX
+		      : v->row->kind == CONFIG_FIELDS ? CONFIG_FIELDS_MAX
+						      : CONFIG_LIST_MAX;
 
 	assert(to->text == NULL);
 	if (n > most)
@@ -268,20 +291,28 @@ static enum fail_code
 set_text(const struct value *v, void *to, const char *text)
 {
 	switch (v->row->kind) {
-	case CONFIG_TEXT: return copy_text(v, to, text);
+	case CONFIG_TEXT:
+	case CONFIG_FOLDER: return copy_text(v, to, text);
 	case CONFIG_NAME: return set_name(v, to, text);
 	case CONFIG_COUNT32:
-	case CONFIG_COUNT: return set_count(v, to, text);
+	case CONFIG_COUNT:
+	case CONFIG_ROUND: return set_count(v, to, text);
 	case CONFIG_SIZE: return set_size(v, to, text);
 	case CONFIG_POSITIVE: return set_positive(v, to, text);
+	case CONFIG_NUMBER: return set_number(v, to, text);
 	case CONFIG_BOOL: return set_bool(v, to, text);
 	case CONFIG_CHOICE: return set_choice(v, to, text);
 	case CONFIG_LIST:
-	case CONFIG_RUNS: return set_list_of_one(v, to, text);
+	case CONFIG_RUNS:
+	case CONFIG_FIELDS: return set_list_of_one(v, to, text);
 	case CONFIG_SPLIT: return set_split(v, to, text);
 	case CONFIG_PROPERTIES:
 	case CONFIG_DOMAINS:
-	case CONFIG_WEIGHTS: break; /* config_read.c's */
+	case CONFIG_WEIGHTS:
+	case CONFIG_PHASES:
+	case CONFIG_PHASE_MAP:
+	case CONFIG_ANNEAL_STEP:
+	case CONFIG_ANNEAL_MAP: break; /* config_read.c's */
 	}
 	assert(false);
 	return FAIL_NONE;
@@ -292,8 +323,8 @@ config_value(const struct config *c, const struct config_key *row, const struct 
     const char *key, void *base, struct failure *f)
 {
 	struct value v = {c, row, key, node->line, f};
-	bool listed =
-	    row->kind == CONFIG_LIST || row->kind == CONFIG_RUNS || row->kind == CONFIG_SPLIT;
+	bool listed = row->kind == CONFIG_LIST || row->kind == CONFIG_RUNS ||
+		      row->kind == CONFIG_FIELDS || row->kind == CONFIG_SPLIT;
 	void *to = (char *)base + row->at;
 
 	if (node->kind == YAML_TEXT && node->plain && *node->text == '\0')

@@ -273,7 +273,8 @@ handle_new(const struct kafka_options *o)
 		return NULL;
 	kafka_log_init(&h->log);
 	h->role = o->role;
-	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN); /* its questions tell the cause */
+	/* The questions asked of the one, the wait that follows on the other, tell the cause. */
+	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN || o->quiet);
 	h->delivered = o->delivered;
 	h->opaque = o->opaque;
 	snprintf(h->client, sizeof(h->client), "riffle-%s", o->client);

@@ -39,6 +39,7 @@ struct kafka_options {
 	size_t message_bytes_max;           /* largest record it writes; 0: librdkafka's preset */
 	const struct config_property *tune; /* more presets, which the user's properties override */
 	size_t tune_n;
+	bool quiet; /* kafka_wait_broker() follows: failing connections are not logged before it */
 	/* Delivery reports of writers; called from rd_kafka_poll() on the owner's thread. */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
 	void *opaque;
@@ -56,8 +57,9 @@ void kafka_close(rd_kafka_t *rk);
 
 /*
  * Waits until the broker answers a metadata request. FAIL_BROKER names bootstrap.servers and the
- * usual cause. Every command asks this first, of a KAFKA_ADMIN handle (which connects no sooner),
- * so that one clear sentence says "no broker"; failing connections are not logged meanwhile.
+ * usual cause. Every command asks this first, of a KAFKA_ADMIN handle (which connects no sooner) or
+ * one opened `quiet`, so that one clear sentence says "no broker"; failing connections are not
+ * logged meanwhile.
  */
 enum fail_code kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f);
 

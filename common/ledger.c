@@ -3,8 +3,9 @@
 #include "common/avro_record.h"
 
 static const struct avro_field partition_fields[] = {
-    AVRO_LONG(ledger_partition, sequences, -1),
-    AVRO_LONG(ledger_partition, sequences_next, -1),
+    AVRO_LONG(ledger_partition, sequences, 0),
+    AVRO_PLAIN(BOOLEAN, ledger_partition, sealed),
+    AVRO_LONG(ledger_partition, sequences_next, 0),
     AVRO_LONG(ledger_partition, taken, 0),
 };
 static const struct avro_table partition_table =
@@ -15,14 +16,19 @@ static const struct avro_field domain_fields[] = {
     AVRO_INT(ledger_domain, index, 0),
     AVRO_PLAIN(ENUM, ledger_domain, state),
     AVRO_PLAIN(BITS, ledger_domain, weight),
+    AVRO_LONG(ledger_domain, round_weight, 0),
     AVRO_REAL(ledger_domain, raw_weight, 0),
+    AVRO_REAL(ledger_domain, base_weight, 0),
+    AVRO_PLAIN(BOOLEAN, ledger_domain, joined),
+    AVRO_PLAIN(BOOLEAN, ledger_domain, live),
     AVRO_LONG(ledger_domain, credit, INT64_MIN),
     AVRO_LONG(ledger_domain, greedy_count, 0),
     AVRO_LONG(ledger_domain, taken, 0),
     AVRO_LONG(ledger_domain, tokens, 0),
     AVRO_LONG(ledger_domain, epoch, 0),
     AVRO_LONG(ledger_domain, position, 0),
-    AVRO_LONG(ledger_domain, owed, INT64_MIN),
+    AVRO_LONG(ledger_domain, owed, 0),
+    AVRO_LONG(ledger_domain, repay, 0),
     AVRO_LIST(ledger_domain, "partitions", partition, partitions_n, &partition_table,
 	LEDGER_PARTITIONS_MAX),
 };
@@ -103,6 +109,8 @@ static const struct avro_field ledger_fields[] = {
     AVRO_REAL(ledger, lr_scale, 1),
     AVRO_REAL(ledger, temperature, 1),
     AVRO_LONG(ledger, greedy_draws, 0),
+    AVRO_PLAIN(HASH, ledger, base),
+    AVRO_LONG(ledger, epoch_size, 0),
     AVRO_LONG(ledger, round, 0),
     AVRO_LONG(ledger, round_draws, 0),
     AVRO_LIST(ledger, "domains", domain, domains_n, &domain_table, LEDGER_DOMAINS_MAX),
@@ -122,6 +130,19 @@ void
 ledger_clear(struct ledger *l)
 {
 	avro_record_clear(&ledger_table, l);
+}
+
+void
+ledger_answer_clear(struct ledger_answer *a)
+{
+	avro_record_clear(&answer_table, a);
+}
+
+bool
+ledger_compare(const struct ledger *a, const struct ledger *b, const char *const *except,
+    struct avro_difference *out)
+{
+	return avro_compare(&ledger_table, a, b, except, out);
 }
 
 enum fail_code

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/avro_compare.h"
 #include "common/failure.h"
 
 /* Longer lists are refused, written and read alike. */
@@ -29,20 +30,23 @@ enum {
 
 enum ledger_kind { LEDGER_START, LEDGER_STEPS, LEDGER_END };
 enum ledger_reason { LEDGER_BY_CONFIG, LEDGER_BY_PHASE, LEDGER_BY_REQUEST };
-enum ledger_domain_state { LEDGER_ACTIVE, LEDGER_DROPPED, LEDGER_LEFT };
+enum ledger_domain_state { LEDGER_ACTIVE, LEDGER_DROPPED, LEDGER_LEFT, LEDGER_JOINING };
 enum ledger_change_kind { LEDGER_WEIGHTS, LEDGER_SKIP, LEDGER_JOIN, LEDGER_LEAVE };
 
 struct ledger_partition {
-	int64_t sequences, sequences_next, taken;
+	int64_t sequences;
+	bool sealed;
+	int64_t sequences_next, taken;
 };
 
 struct ledger_domain {
 	char *name;
 	uint32_t index;
 	enum ledger_domain_state state;
-	uint64_t weight;
-	double raw_weight;
-	int64_t credit, greedy_count, taken, tokens, epoch, position, owed;
+	uint64_t weight, round_weight;
+	double raw_weight, base_weight;
+	bool joined, live;
+	int64_t credit, greedy_count, taken, tokens, epoch, position, owed, repay;
 	struct ledger_partition *partition;
 	size_t partitions_n;
 };
@@ -100,7 +104,9 @@ struct ledger {
 	enum ledger_reason reason;
 	char *reason_id, *phase;
 	double lr_scale, temperature;
-	int64_t greedy_draws, round, round_draws;
+	int64_t greedy_draws;
+	uint64_t base;
+	int64_t epoch_size, round, round_draws;
 	struct ledger_domain *domain;
 	size_t domains_n;
 	struct ledger_change *pending;
@@ -121,6 +127,16 @@ struct ledger {
 /* Frees what *l owns and zeroes it; a zeroed ledger is a valid empty one. NULL strings read as "".
  */
 void ledger_clear(struct ledger *l);
+
+/*
+ * False: the two are equal but for the fields that `except` names (ends with NULL); else *out is
+ * the first that differs.
+ */
+bool ledger_compare(const struct ledger *a, const struct ledger *b, const char *const *except,
+    struct avro_difference *out);
+
+/* Frees what one answer owns and zeroes it. */
+void ledger_answer_clear(struct ledger_answer *a);
 
 /*
  * Gives *bytes (free) with envelope and body. FAIL_MEMORY, or FAIL_DATA where a list is too long.

@@ -3,6 +3,7 @@
  *
  * Domains, corpora, mixes and runs match [A-Za-z0-9][A-Za-z0-9._-]*. Topics:
  *   <corpus>.<domain>  <corpus>.<domain>.valid  <corpus>.<domain>.test  <corpus>.rejects
+ *   <corpus>.arrivals
  *   <mix>.batches  <mix>.ledger  <mix>.control  <mix>.feedback
  * Groups: <mix>.mixer  <mix>.election  <mix>.<run>.
  */

@@ -117,6 +117,12 @@ sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
 	put_count(w, position->rejects);
 	put_count(w, position->record_bytes);
 	put_count(w, position->record_bytes_max);
+	put_count(w, position->tokens);
+	put_count(w, position->dropped);
+	assert(position->sealed >= -1);
+	wire_put_long(w, position->sealed);
+	put_count(w, position->packing);
+	put_count(w, position->window);
 	put_payload(w, p);
 	return w->failed ? fail_memory(f) : FAIL_NONE;
 }
@@ -125,7 +131,7 @@ enum fail_code
 end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f)
 {
 	assert(e->sequence_length >= 1 && e->sequence_length <= CONFIG_SEQUENCE_MAX);
-	wire_reserve(w, FIXED_BYTES_MAX);
+	wire_reserve(w, FIXED_BYTES_MAX + e->input.file.n);
 	put_envelope(w, SCHEMA_END);
 	put_count(w, e->sequences);
 	put_count(w, e->tokens);
@@ -136,6 +142,13 @@ end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f)
 	wire_put_hash(w, e->tokenizer);
 	put_count(w, e->record_bytes);
 	put_count(w, e->record_bytes_max);
+	put_count(w, e->packing);
+	put_count(w, e->input.records);
+	put_count(w, e->input.files);
+	wire_put_hash(w, e->input.names);
+	wire_put_bytes(w, e->input.file.bytes, e->input.file.n);
+	put_count(w, e->input.byte);
+	put_count(w, e->input.line);
 	return w->failed ? fail_memory(f) : FAIL_NONE;
 }
 
@@ -294,6 +307,11 @@ sequence_decode(struct sequence_view *out, const uint8_t *bytes, size_t n, struc
 	s.position.rejects = count_of(&r);
 	s.position.record_bytes = count_of(&r);
 	s.position.record_bytes_max = count_of(&r);
+	s.position.tokens = count_of(&r);
+	s.position.dropped = count_of(&r);
+	s.position.sealed = wire_ranged(&r, -1, INT64_MAX);
+	s.position.packing = (uint32_t)wire_ranged(&r, 0, SEQUENCE_PACKINGS - 1);
+	s.position.window = count_of(&r);
 	code = wire_reader_check(&r, false, "ordinal to position", f);
 	if (code == FAIL_NONE)
 		code = payload_read(&s.payload, &r, f);
@@ -323,6 +341,13 @@ end_decode(struct end_record *out, const uint8_t *bytes, size_t n, struct failur
 	e.tokenizer = wire_hash(&r);
 	e.record_bytes = count_of(&r);
 	e.record_bytes_max = count_of(&r);
+	e.packing = (uint32_t)wire_ranged(&r, 0, SEQUENCE_PACKINGS - 1);
+	e.input.records = count_of(&r);
+	e.input.files = count_of(&r);
+	e.input.names = wire_hash(&r);
+	e.input.file = text_of(&r);
+	e.input.byte = count_of(&r);
+	e.input.line = count_of(&r);
 	code = wire_reader_check(&r, true, "record of kind End", f);
 	if (code == FAIL_NONE)
 		*out = e;

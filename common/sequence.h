@@ -67,11 +67,18 @@ struct payload_view {
 	size_t frame_n;
 };
 
+/* How a partition is packed, as its records say it; in the order of the choices of the key. */
+enum sequence_packing { SEQUENCE_CONCAT, SEQUENCE_NONE, SEQUENCE_BEST_FIT, SEQUENCE_PACKINGS };
+
 struct sequence_position {
 	uint64_t document;
 	struct text_view file;
 	uint64_t byte, line, offset, documents, rejects;
 	uint64_t record_bytes, record_bytes_max; /* of the partition before this record */
+	uint64_t tokens, dropped;                /* of the partition, this record included */
+	int64_t sealed;   /* length of the partition by its last End before; -1: none */
+	uint32_t packing; /* enum sequence_packing */
+	uint64_t window;  /* 0: packing has no windows */
 };
 
 struct sequence_view {
@@ -81,11 +88,21 @@ struct sequence_view {
 	struct payload_view payload;
 };
 
+/* Where a lane's input ended; see Input in schemas/End.avsc. */
+struct end_input {
+	uint64_t records, files, names;
+	struct text_view file;
+	uint64_t byte, line;
+};
+
+/* A decoded one borrows the name of the file from its bytes. */
 struct end_record {
 	uint64_t sequences, tokens, dropped, documents, rejects;
 	uint32_t sequence_length;
 	uint64_t tokenizer;
 	uint64_t record_bytes, record_bytes_max;
+	uint32_t packing; /* enum sequence_packing */
+	struct end_input input;
 };
 
 /* Appends a whole record (envelope and body) to `w`. */

@@ -16,7 +16,12 @@ enum {
 size_t
 topics_sequence_bytes(const struct config *c, unsigned token_width)
 {
-	return ((size_t)c->sequence_length + 1) * token_width + SEQUENCE_EXTRA;
+	size_t keep = 0;
+
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].keep.n > 0)
+			keep = CONFIG_KEEP_BYTES_MAX;
+	return ((size_t)c->sequence_length + 1) * token_width + SEQUENCE_EXTRA + keep;
 }
 
 size_t
@@ -84,10 +89,19 @@ add_named(struct topics_plan *p, enum topics_kind kind, const char *owner, const
 	add(p, kind, partitions, bytes);
 }
 
+static bool
+has_arrivals(const struct config *c)
+{
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].live && c->domains[i].train.n > 0)
+			return true;
+	return false;
+}
+
 enum fail_code
 topics_plan_open(struct topics_plan **out, const struct config *c, struct failure *f)
 {
-	size_t n_max = c->domains_n * SETS_COUNT + 5;
+	size_t n_max = c->domains_n * SETS_COUNT + 6;
 	struct topics_plan *p = calloc(1, sizeof(*p));
 
 	if (p != NULL)
@@ -98,11 +112,13 @@ topics_plan_open(struct topics_plan **out, const struct config *c, struct failur
 	}
 	add_domains(p, c);
 	add_named(p, TOPIC_REJECTS, c->corpus, "rejects", 1, 0);
+	if (has_arrivals(c))
+		add_named(p, TOPIC_ARRIVALS, c->corpus, "arrivals", 1, 0);
 	if (c->mix.name != NULL) {
 		add_named(p, TOPIC_BATCHES, c->mix.name, "batches", (int)c->mix.lanes,
 		    topics_lane_bytes(c, WIDTH_MAX));
 		/* A ledger record grows with the domains, and by skips, requests and answers. */
-		add_named(p, TOPIC_LEDGER, c->mix.name, "ledger", 1, 8 << 20);
+		add_named(p, TOPIC_LEDGER, c->mix.name, "ledger", 1, TOPICS_LEDGER_BYTES);
 		add_named(p, TOPIC_CONTROL, c->mix.name, "control", 1, 0);
 		add_named(p, TOPIC_FEEDBACK, c->mix.name, "feedback", 1, 0);
 	}

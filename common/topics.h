@@ -15,6 +15,7 @@
 
 enum {
 	TOPICS_RECORD_SLACK = 64 << 10,      /* what names, document spans and framing may add */
+	TOPICS_LEDGER_BYTES = 8 << 20,       /* of a ledger record, at most */
 	TOPICS_MESSAGE_BYTES_MIN = 1 << 20,  /* below it, batches of small records would suffer */
 	TOPICS_MESSAGE_BYTES_MAX = 80 << 20, /* CONFIG_RECORD_MAX and what may surround it */
 	TOPICS_OFFSETS_RETENTION_MINUTES = 30 * 24 * 60, /* less deserves a warning */
@@ -26,7 +27,8 @@ enum topics_kind {
 	TOPIC_BATCHES,
 	TOPIC_LEDGER,
 	TOPIC_CONTROL,
-	TOPIC_FEEDBACK
+	TOPIC_FEEDBACK,
+	TOPIC_ARRIVALS, /* where files of a live domain keep arriving */
 };
 
 struct topic_plan {
@@ -44,7 +46,8 @@ struct topics_plan {
 };
 
 /*
- * Bytes of one lane's batch record: ((S+1) * width + 64) * B/L. Names and the spans of many short
+ * Bytes of one lane's batch record: ((S+1) * width + 64) * B/L, and where some domain keeps fields
+ * of its documents, CONFIG_KEEP_BYTES_MAX more a sequence. Names and the spans of many short
  * documents may come on top; message_bytes_max leaves room for them.
  */
 size_t topics_lane_bytes(const struct config *c, unsigned token_width);

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/power.h"
+
 __extension__ typedef unsigned __int128 wide;
 
 static enum fail_code
@@ -27,7 +29,6 @@ check(const double *raw, const char *const *name, size_t n, double temperature, 
 	return FAIL_NONE;
 }
 
-/* Largest raw weight first: dividing by it keeps pow() and the sum within a double's range. */
 static double
 largest(const double *raw, size_t n)
 {
@@ -60,24 +61,35 @@ index_of_heaviest(const uint64_t *weight, size_t n)
 	return best;
 }
 
-enum fail_code
-weights_quantise(uint64_t *out, const double *raw, const char *const *name, size_t n,
-    double temperature, struct failure *f)
+/*
+ * Weights within 0 to 1 in proportion: scaled by a power of two, which is exact, so that sums stay
+ * within a double's range; tempered, over the largest one.
+ */
+static void
+temper(double *share, const double *raw, size_t n, double temperature)
 {
-	double share[WEIGHTS_MAX], sum = 0, max = largest(raw, n);
-	uint64_t total = 0;
+	double max = largest(raw, n), power = fmin(1 / temperature, 1e300);
+	int exponent;
 
-	assert(n >= 1 && n <= WEIGHTS_MAX);
-	if (check(raw, name, n, temperature, f) != FAIL_NONE)
-		return f->code;
+	frexp(max, &exponent);
 	for (size_t i = 0; i < n; i++) {
-		share[i] = raw[i] / max;
-		if (temperature != 1.0 && share[i] > 0)
-			share[i] = pow(share[i], 1 / temperature);
-		sum += share[i];
+		share[i] = ldexp(raw[i], -exponent);
+		if (temperature != 1.0 && raw[i] / max > 0)
+			share[i] = power_of(raw[i] / max, power);
 	}
+}
+
+/* Floors of the exact shares, at least 1 for what is positive, then what is missing or too much. */
+static void
+round_shares(uint64_t *out, double *share, const double *raw, size_t n, uint64_t total)
+{
+	double sum = 0;
+	uint64_t given = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += share[i];
 	for (size_t i = 0; i < n; i++) {
-		double exact = share[i] / sum * (double)WEIGHT_ONE;
+		double exact = share[i] * (double)total / sum;
 
 		out[i] = (uint64_t)exact;
 		share[i] = exact - (double)out[i];
@@ -85,16 +97,112 @@ weights_quantise(uint64_t *out, const double *raw, const char *const *name, size
 			out[i] = 1;
 			share[i] = 0;
 		}
-		total += out[i];
+		given += out[i];
 	}
-	for (; total < WEIGHT_ONE; total++) {
+	for (; given < total; given++) {
 		size_t i = index_of_largest(share, n);
 
 		out[i]++;
 		share[i] = -1;
 	}
-	for (; total > WEIGHT_ONE; total--)
+	for (; given > total; given--)
 		out[index_of_heaviest(out, n)]--;
+}
+
+enum fail_code
+weights_count(uint64_t *out, const double *raw, const char *const *name, size_t n,
+    double temperature, uint64_t total, struct failure *f)
+{
+	double share[WEIGHTS_MAX];
+	size_t positive = 0;
+
+	assert(n >= 1 && n <= WEIGHTS_MAX);
+	if (check(raw, name, n, temperature, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < n; i++)
+		positive += raw[i] > 0;
+	if (positive > total)
+		return fail(f, FAIL_CONFIG,
+		    "%llu draws a round are too few: %zu domains have a weight, and each is drawn "
+		    "at "
+		    "least once",
+		    (unsigned long long)total, positive);
+	temper(share, raw, n, temperature);
+	round_shares(out, share, raw, n, total);
+	return FAIL_NONE;
+}
+
+enum fail_code
+weights_quantise(uint64_t *out, const double *raw, const char *const *name, size_t n,
+    double temperature, struct failure *f)
+{
+	return weights_count(out, raw, name, n, temperature, WEIGHT_ONE, f);
+}
+
+double
+weights_double(uint64_t bits)
+{
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+uint64_t
+weights_bits(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* The sum of NumPy's arrays of doubles; its order of additions decides the last bits. */
+static double
+pairwise_sum(const double *value, size_t n)
+{
+	double part[8], sum = 0;
+	size_t i;
+
+	if (n < 8) {
+		for (i = 0; i < n; i++)
+			sum += value[i];
+		return sum;
+	}
+	if (n > 128) {
+		size_t half = n / 2 - n / 2 % 8;
+
+		return pairwise_sum(value, half) + pairwise_sum(value + half, n - half);
+	}
+	memcpy(part, value, sizeof(part));
+	for (i = 8; i < n - n % 8; i++)
+		part[i % 8] += value[i];
+	sum = ((part[0] + part[1]) + (part[2] + part[3])) +
+	      ((part[4] + part[5]) + (part[6] + part[7]));
+	for (; i < n; i++)
+		sum += value[i];
+	return sum;
+}
+
+enum fail_code
+weights_share(uint64_t *out, const double *raw, const char *const *name, size_t n,
+    double temperature, struct failure *f)
+{
+	double share[WEIGHTS_MAX], sum;
+
+	assert(n >= 1 && n <= WEIGHTS_MAX);
+	if (check(raw, name, n, temperature, f) != FAIL_NONE)
+		return f->code;
+	memcpy(share, raw, n * sizeof(*raw));
+	sum = pairwise_sum(share, n);
+	if (temperature != 1.0 || !isfinite(sum)) {
+		temper(share, raw, n, temperature);
+		sum = pairwise_sum(share, n);
+	}
+	if (temperature == 1.0 && fabs(sum - 1) <= WEIGHTS_SUM_SLACK)
+		sum = 1;
+	for (size_t i = 0; i < n; i++)
+		out[i] = weights_bits(share[i] / sum);
 	return FAIL_NONE;
 }
 

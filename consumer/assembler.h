@@ -6,6 +6,11 @@
  * runs in front of it and announces its draws to the feed, so that blocks are there when `now` gets
  * to them. Where a drawn sequence turns out to be bad, the step is undone, the ordinal quarantined,
  * `ahead` begins again from `now`, and the step is drawn anew.
+ *
+ * Where weights count tokens, `now` asks how many a drawn sequence has: the step is then drawn
+ * again until all that it needs is loaded. `ahead` takes S + 1 for each, so what it announces is
+ * only likely: `now` announces its own draws too, and `ahead` begins again from `now` every
+ * ASSEMBLER_RENEW_DRAWS, and whenever a sequence had to be waited for.
  */
 #ifndef CONSUMER_ASSEMBLER_H
 #define CONSUMER_ASSEMBLER_H
@@ -17,7 +22,10 @@
 #include "consumer/feed.h"
 #include "consumer/mixer.h"
 
-enum { ASSEMBLER_AHEAD_DRAWS = 1 << 14 }; /* and at least one step */
+enum {
+	ASSEMBLER_AHEAD_DRAWS = 1 << 14, /* and at least one step */
+	ASSEMBLER_RENEW_DRAWS = 1 << 13,
+};
 
 struct assembler;
 
@@ -37,16 +45,26 @@ void assembler_close(struct assembler *a); /* NULL is accepted */
 
 /*
  * The next step; what it points to is borrowed until assembler_release(). FAIL_TIMEOUT: its
- * sequences did not come within timeout_ms, and no step was taken.
+ * sequences did not come within timeout_ms, or a live domain is dry (assembler_dry()), and no step
+ * was taken.
  */
 enum fail_code assembler_next(
     struct assembler *a, int timeout_ms, struct assembled *out, bool *ended, struct failure *f);
 void assembler_release(struct assembler *a);
+
+/*
+ * The draw that the last assembler_next() found nothing for, because its domain is live and dry;
+ * NULL: it is not so. Only a change of its lengths helps. Borrowed until the next call.
+ */
+const struct mixer_draw *assembler_dry(const struct assembler *a);
 
 /* Reads on for a while without taking a step. */
 enum fail_code assembler_idle(struct assembler *a, int timeout_ms, struct failure *f);
 
 /* The state after the last step taken. */
 const struct mixer *assembler_mixer(const struct assembler *a);
+
+/* The same for changes between steps, none of them borrowed; reading ahead begins anew after it. */
+struct mixer *assembler_change(struct assembler *a);
 
 #endif

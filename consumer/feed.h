@@ -5,7 +5,8 @@
  * the blocks those draws fall into, in the order of first use, at most FEED_LOADS_MAX partitions at
  * a time, each for one block, and copies the payloads out, so that no fetch buffer stays pinned.
  * A block goes when all its sequences were drawn; one without announced draws is evicted, oldest
- * use first, when room is needed; only feed_urge() may load past the budget.
+ * use first, when room is needed; only feed_urge() may load past the budget. A block whose
+ * partition has grown since it was loaded goes through the queue again for the rest.
  *
  *     QUEUED --room, and its partition is free--> LOADING --last sequence--> READY --evicted-->
  * gone
@@ -44,12 +45,15 @@ struct feed_options {
 	uint64_t memory_bytes; /* budget of the blocks */
 	uint64_t tokenizer;    /* fingerprint that every sequence must have */
 	uint64_t block_bytes;  /* of a typical block: sizes the fetches */
+	uint32_t block;        /* sequences of a whole one; a shorter one may grow */
 };
 
 /* A sequence in a block; borrowed until its draw is released. */
 struct feed_record {
 	const uint8_t *payload; /* encoded; NULL: bad */
 	size_t n;
+	uint32_t tokens;      /* in it, without padding; 0: bad */
+	uint32_t padding;     /* and how many are missing at its end */
 	const char *reason;   /* why it is bad; NULL: it is not */
 	int64_t offset;       /* of the record in its topic; -1: unknown */
 	const uint8_t *bytes; /* bad: the record as it was read, cut; NULL where unknown */
@@ -65,7 +69,10 @@ void feed_close(struct feed *d);
 enum fail_code feed_add_domain(struct feed *d, const char *topic, size_t partitions_n,
     uint64_t record_bytes, struct failure *f);
 
-/* Announces a draw. True from feed_full(): announce no more until something was released. */
+/*
+ * Announces a draw; records that were found before may move. True from feed_full(): announce no
+ * more until something was released.
+ */
 enum fail_code feed_want(struct feed *d, const struct mixer_draw *draw, struct failure *f);
 bool feed_full(const struct feed *d);
 
@@ -75,7 +82,7 @@ void feed_forget(struct feed *d);
 /* The block of an announced draw is needed now: loads it next, past the budget if need be. */
 void feed_urge(struct feed *d, const struct mixer_draw *draw);
 
-/* NULL: not loaded yet. */
+/* NULL: not loaded yet, or not announced. */
 const struct feed_record *feed_find(struct feed *d, const struct mixer_draw *draw);
 
 /* The draw is done with. */
@@ -88,5 +95,8 @@ size_t feed_domains(const struct feed *d);
 
 /* Bytes held by blocks. */
 uint64_t feed_bytes(const struct feed *d);
+
+/* Whether they are more than the budget, with what is on its way. */
+bool feed_over(const struct feed *d);
 
 #endif

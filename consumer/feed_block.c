@@ -7,16 +7,35 @@
 struct feed_block *
 feed_block_open(uint32_t domain, uint32_t partition, uint64_t first, uint32_t count)
 {
-	struct feed_block *b = calloc(1, sizeof(*b) + count * sizeof(b->record[0]));
+	struct feed_block *b = calloc(1, sizeof(*b));
 
 	assert(count >= 1);
 	if (b == NULL)
 		return NULL;
+	b->record = calloc(count, sizeof(b->record[0]));
+	if (b->record == NULL) {
+		free(b);
+		return NULL;
+	}
 	b->domain = domain;
 	b->partition = partition;
 	b->first = first;
 	b->count = count;
 	return b;
+}
+
+bool
+feed_block_grow(struct feed_block *b, uint32_t count)
+{
+	struct feed_record *grown = realloc(b->record, count * sizeof(*grown));
+
+	assert(count >= b->count);
+	if (grown == NULL)
+		return false;
+	memset(grown + b->count, 0, (count - b->count) * sizeof(*grown));
+	b->record = grown;
+	b->count = count;
+	return true;
 }
 
 void
@@ -48,6 +67,7 @@ feed_block_close(struct feed_block *b, struct feed_pool *pool)
 		pool->chunk = c;
 		pool->n++;
 	}
+	free(b->record);
 	free(b);
 }
 
@@ -92,14 +112,16 @@ keep(struct feed_block *b, struct feed_pool *pool, const void *bytes, size_t n)
 }
 
 bool
-feed_block_put(
-    struct feed_block *b, struct feed_pool *pool, const uint8_t *payload, size_t n, int64_t offset)
+feed_block_put(struct feed_block *b, struct feed_pool *pool, const uint8_t *payload, size_t n,
+    uint32_t tokens, uint32_t padding, int64_t offset)
 {
 	struct feed_record *r = &b->record[b->filled];
 
 	assert(b->filled < b->count && n > 0);
 	r->payload = keep(b, pool, payload, n);
 	r->n = n;
+	r->tokens = tokens;
+	r->padding = padding;
 	r->offset = offset;
 	b->filled += r->payload != NULL;
 	return r->payload != NULL;

@@ -41,8 +41,9 @@ struct feed_block {
 	uint64_t released; /* draws */
 	uint64_t last_use; /* tick of the last release */
 	uint64_t bytes;    /* held by chunks */
+	uint64_t expected; /* bytes, while it is loading */
 	struct feed_chunk *chunk;
-	struct feed_record record[]; /* [count] */
+	struct feed_record *record; /* [count] */
 };
 
 void feed_pool_close(struct feed_pool *pool);
@@ -50,12 +51,17 @@ void feed_pool_close(struct feed_pool *pool);
 /* NULL: no memory. */
 struct feed_block *feed_block_open(
     uint32_t domain, uint32_t partition, uint64_t first, uint32_t count);
+/*
+ * The block holds more sequences than it was opened for: its partition has grown. Moves the
+ * records. False: no memory.
+ */
+bool feed_block_grow(struct feed_block *b, uint32_t count);
 /* Gives its chunks to the pool. NULL is accepted. */
 void feed_block_close(struct feed_block *b, struct feed_pool *pool);
 
 /* Appends the next ordinal's payload (copied), or its reason and bytes. False: no memory. */
-bool feed_block_put(
-    struct feed_block *b, struct feed_pool *pool, const uint8_t *payload, size_t n, int64_t offset);
+bool feed_block_put(struct feed_block *b, struct feed_pool *pool, const uint8_t *payload, size_t n,
+    uint32_t tokens, uint32_t padding, int64_t offset);
 bool feed_block_put_bad(struct feed_block *b, struct feed_pool *pool, const char *reason,
     const uint8_t *bytes, size_t n, int64_t offset);
 

@@ -8,6 +8,26 @@ enum {
 	SEQUENCE_BYTES = 48, /* a sequence's place, before its payload */
 };
 
+struct batch_head
+lane_record_head(const struct lane_mix *mix, const struct mixer *m, uint64_t step, bool last)
+{
+	const char *phase = mixer_phase_name(m);
+
+	return (struct batch_head){
+	    .mix = {mix->name, strlen(mix->name)},
+	    .schedule = mix->schedule,
+	    .step = step,
+	    .lanes = mix->lanes,
+	    .global_batch = mix->global_batch,
+	    .version = mixer_version(m),
+	    .phase = {phase, strlen(phase)},
+	    .lr_scale = mixer_lr_scale(m),
+	    .lead = mix->lead,
+	    .tokenizer = mix->tokenizer,
+	    .last = last,
+	};
+}
+
 static int
 by_index(const void *a, const void *b)
 {

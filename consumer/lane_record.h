@@ -7,6 +7,21 @@
 #include "common/batch.h"
 #include "consumer/assembler.h"
 
+/* What all records of a mix have in common. */
+struct lane_mix {
+	const char *name; /* borrowed, as in the heads made of it */
+	uint64_t schedule, tokenizer;
+	uint32_t lanes, global_batch;
+	uint64_t lead;
+};
+
+/*
+ * The head of lane 0 of a step, with what governs the mixer's last step; the caller counts the
+ * lanes up. `last`: the record that ends the mix at `step`.
+ */
+struct batch_head lane_record_head(
+    const struct lane_mix *mix, const struct mixer *m, uint64_t step, bool last);
+
 /*
  * Gives *bytes (free): `head` with the sequences draw[0..n) and record[0..n), whose payloads are
  * copied as they are. Domain names come from the mixer.

@@ -63,9 +63,10 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, stru
 	    .group = l->group,
 	    .tune = tune,
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
+	    .quiet = l->total == 0, /* the first one: lanes_open() waits for the broker */
 	};
-	size_t bytes =
-	    share(LANES_AHEAD_BYTES, lanes, LANES_AHEAD_LANE_BYTES_MIN, LANES_AHEAD_LANE_BYTES);
+	size_t bytes = share(o->ahead_bytes == 0 ? LANES_AHEAD_BYTES : o->ahead_bytes, lanes,
+	    LANES_AHEAD_LANE_BYTES_MIN, LANES_AHEAD_LANE_BYTES);
 
 	snprintf(value[0], NUMBER_MAX_BYTES, "%zu", bytes >> 10);
 	snprintf(value[1], NUMBER_MAX_BYTES, "%zu",
@@ -412,7 +413,8 @@ wait_answer(rd_kafka_queue_t *answers, int timeout_ms, struct failure *f)
 	rd_kafka_resp_err_t err;
 
 	if (event == NULL)
-		return fail(f, FAIL_BROKER, "no answer within %d ms", timeout_ms);
+		return fail(f, FAIL_BROKER, "the broker has not answered within %d s: is it up?",
+		    timeout_ms / 1000);
 	err = rd_kafka_event_error(event);
 	list = rd_kafka_event_topic_partition_list(event);
 	for (int i = 0; list != NULL && err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)

@@ -39,6 +39,7 @@ struct lanes_options {
 	uint32_t rank, world;
 	const struct config_properties *properties;
 	int timeout_ms;
+	size_t ahead_bytes; /* read ahead over all lanes; 0: LANES_AHEAD_BYTES */
 };
 
 /*

@@ -10,6 +10,7 @@ enum {
 	GATHER_MS = 300,      /* waiting longer for blocks ends the open transaction first */
 	LEAD_ASK_MS = 1000,   /* between two questions for the trainers' positions */
 	LEAD_BLOCKED_MS = 20, /* the same while waiting for them */
+	DRY_PAUSE_MS = 20,
 	RECOVER_PAUSE_MS = 500,
 	FENCED_WAIT_MS = 10000, /* for the START of whoever has fenced us */
 };
@@ -18,6 +19,7 @@ enum {
 struct loop {
 	int64_t asked_ms;   /* last question for the lead */
 	int64_t blocked_ms; /* since when the lead is used up; 0: it is not */
+	int64_t dry_ms;     /* since when a live domain is dry and waited for; 0: none is */
 	int64_t warned_ms;
 	int64_t logged_ms;
 	int64_t failing_ms; /* since when failures follow each other without a commit; 0: none */
@@ -29,6 +31,21 @@ static uint64_t
 step_next(const struct mix *m)
 {
 	return mixer_step_next(assembler_mixer(m->assembler));
+}
+
+/* Live domains whose draws others took, and what they are owed. */
+static void
+log_lends(const struct mixer *m)
+{
+	for (uint32_t d = 0; d < mixer_domains(m); d++) {
+		struct mixer_standing s;
+
+		mixer_stand(m, d, &s);
+		if (s.owed > 0)
+			log_info("mix: MIX-LEND domain=%s owed=%" PRId64
+				 " draws were lent to others while it was dry",
+			    mixer_domain_name(m, d), s.owed);
+	}
 }
 
 static void
@@ -46,6 +63,7 @@ log_progress(struct mix *m, struct loop *l)
 	    step_next(m), (double)(m->steps_total - l->logged_steps) * 1000 / (double)passed,
 	    (double)(m->bytes_total - l->logged_bytes) / 1000 / (double)passed, lead,
 	    (double)feed_bytes(m->feed) / 1e6);
+	log_lends(assembler_mixer(m->assembler));
 	l->logged_ms = now;
 	l->logged_steps = m->steps_total;
 	l->logged_bytes = m->bytes_total;
@@ -115,6 +133,31 @@ wait_for_trainers(struct mix *m, struct loop *l, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* The next step needs what a live domain does not have yet. */
+static enum fail_code
+wait_for_domain(struct mix *m, struct loop *l, struct failure *f)
+{
+	const struct mixer_draw *d = assembler_dry(m->assembler);
+	int64_t now = clock_ms();
+
+	if (commit_open(m, l, f) != FAIL_NONE)
+		return f->code;
+	l->failing_ms = 0;
+	if (l->dry_ms == 0)
+		l->dry_ms = l->warned_ms = now;
+	if (now - l->warned_ms >= MIX_LOG_MS) {
+		log_warning("mix: MIX-DRY waiting for domain=%s partition=%" PRIu32
+			    " ordinal=%" PRIu64 " at step=%" PRIu64
+			    ": `riffle produce %s --follow` writes it; on_dry: lend would go on",
+		    mixer_domain_name(assembler_mixer(m->assembler), d->domain), d->partition,
+		    d->ordinal, step_next(m),
+		    mixer_domain_name(assembler_mixer(m->assembler), d->domain));
+		l->warned_ms = now;
+	}
+	clock_pause_ms(DRY_PAUSE_MS);
+	return FAIL_NONE;
+}
+
 /* Takes and publishes one step. *ended: there is none. */
 static enum fail_code
 take_step(struct mix *m, struct loop *l, bool *ended, struct failure *f)
@@ -122,15 +165,34 @@ take_step(struct mix *m, struct loop *l, bool *ended, struct failure *f)
 	struct assembled step;
 	enum fail_code code = assembler_next(m->assembler, GATHER_MS, &step, ended, f);
 
+	if (code == FAIL_TIMEOUT && assembler_dry(m->assembler) != NULL)
+		return wait_for_domain(m, l, f);
 	if (code == FAIL_TIMEOUT) /* a transaction must not be open for long */
 		return commit_open(m, l, f);
 	if (code != FAIL_NONE || *ended)
 		return code;
+	l->dry_ms = 0;
 	if (l->began_ms == 0)
 		l->began_ms = clock_ms();
 	code = mix_publish_step(m, &step, f);
 	assembler_release(m->assembler);
 	return code;
+}
+
+/* Answers requests between transactions; they end the open one. */
+static enum fail_code
+attend(struct mix *m, struct loop *l, struct failure *f)
+{
+	bool waits;
+
+	if (control_feed_waits(m->control, &waits, f) != FAIL_NONE)
+		return f->code;
+	if (!waits)
+		return FAIL_NONE;
+	if (commit_open(m, l, f) != FAIL_NONE || mix_answer(m, f) != FAIL_NONE)
+		return f->code;
+	l->failing_ms = 0;
+	return FAIL_NONE;
 }
 
 static void
@@ -151,14 +213,15 @@ run(struct mix *m, struct loop *l, bool *done, struct failure *f)
 
 	while (!*m->o->stop && !ended && step_next(m) < m->o->until_step) {
 		log_progress(m, l);
-		if (check_lead(m, l, &blocked, f) != FAIL_NONE)
+		if (attend(m, l, f) != FAIL_NONE || check_lead(m, l, &blocked, f) != FAIL_NONE)
 			return f->code;
 		if (blocked) {
 			if (wait_for_trainers(m, l, f) != FAIL_NONE)
 				return f->code;
 			continue;
 		}
-		if (take_step(m, l, &ended, f) != FAIL_NONE)
+		if ((!m->open && mix_ask_lengths(m, f) != FAIL_NONE) ||
+		    take_step(m, l, &ended, f) != FAIL_NONE)
 			return f->code;
 		if (transaction_full(m) && commit_open(m, l, f) != FAIL_NONE)
 			return f->code;

@@ -9,6 +9,12 @@
  *                                            +--fenced, and the ledger names another mixer--> exit
  * 3
  *
+ * Requests of the control topic are taken between two transactions and answered in a ledger record
+ * without steps, so that a change stands in the ledger before the first step that it governs; one
+ * that comes ends the open transaction. What live domains hold is asked for at the beginning of a
+ * transaction and stays so until its end. A step that a dry one keeps from being drawn is waited
+ * for.
+ *
  * Whatever happens, the only truth is the last committed ledger record: after any doubt the
  * publisher is replaced, the ledger read again, and the steps after it drawn again, the same.
  */

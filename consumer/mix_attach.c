@@ -8,7 +8,6 @@
 #include "common/clock.h"
 #include "common/kafka.h"
 #include "common/log.h"
-#include "common/order.h"
 #include "common/topics.h"
 #include "consumer/mix_config.h"
 #include "consumer/mix_state.h"
@@ -21,164 +20,6 @@ enum {
 };
 
 /* ---- once ---- */
-
-static enum fail_code
-open_handles(struct mix *m, struct failure *f)
-{
-	struct kafka_options k = {
-	    .role = KAFKA_ADMIN, .properties = &m->config->kafka, .client = "mix-admin"};
-	unsigned kinds = 1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES |
-			 1U << TOPIC_LEDGER | 1U << TOPIC_CONTROL;
-
-	if (kafka_open(&m->admin, &k, f) != FAIL_NONE ||
-	    kafka_wait_broker(m->admin, FIRST_ANSWER_MS, f) != FAIL_NONE ||
-	    topics_check(m->admin, m->config, kinds, ASK_TIMEOUT_MS, f) != FAIL_NONE)
-		return f->code;
-	k.role = KAFKA_READER;
-	k.client = "mix-ledger";
-	k.group = NULL;
-	return kafka_open(&m->reader, &k, f);
-}
-
-static enum fail_code
-make_plan(struct mix *m, struct failure *f)
-{
-	const struct config *c = m->config;
-
-	m->source = calloc(c->domains_n, sizeof(*m->source));
-	if (m->source == NULL)
-		return fail_memory(f);
-	for (size_t i = 0; i < c->domains_n; i++)
-		m->source[i] = (struct mixer_source){
-		    .name = c->domains[i].name,
-		    .weight = c->mix.weight[i],
-		    .on_end = c->domains[i].on_end,
-		    .partitions_n = m->domains->facts[i].partitions_n,
-		    .sequences = m->domains->facts[i].sequences,
-		};
-	m->plan = (struct mixer_plan){
-	    .seed = c->mix.seed,
-	    .sequence_length = c->sequence_length,
-	    .global_batch = c->mix.global_batch,
-	    .lanes = c->mix.lanes,
-	    .block = order_block_sequences(c->sequence_length),
-	    .window = c->mix.window,
-	    .permute = c->mix.permute,
-	    .lane_order = c->mix.lane_order,
-	    .temperature = c->mix.temperature,
-	    .source = m->source,
-	    .sources_n = c->domains_n,
-	};
-	return FAIL_NONE;
-}
-
-/*
- * The worst case: every block that one step can touch is in memory, with a fetch for each load, and
- * two transactions in the producer's queue. Blocks beyond those are kept only within the budget.
- */
-static enum fail_code
-check_memory(const struct mix *m, uint64_t *blocks_bytes, struct failure *f)
-{
-	const struct config_mix *c = &m->config->mix;
-	uint64_t largest = 0, fetches, queue, step, touched;
-
-	for (size_t i = 0; i < m->domains->n; i++) {
-		const struct domain_facts *d = &m->domains->facts[i];
-		uint64_t block =
-		    m->plan.block < d->sequences_total ? m->plan.block : d->sequences_total;
-
-		if (block * d->record_bytes_max > largest)
-			largest = block * d->record_bytes_max;
-	}
-	/* k draws of a domain fall into at most k / block + 2 windows. */
-	touched = c->window * (c->global_batch / m->plan.block + 2 * m->domains->n);
-	if (touched > c->global_batch)
-		touched = c->global_batch;
-	fetches = FEED_LOADS_MAX * (largest + largest / 4);
-	queue = 2 * c->transaction_bytes + topics_lane_bytes(m->config, 3);
-	step = touched * largest;
-	if (fetches + queue + step > c->memory_bytes)
-		return fail(f, FAIL_CONFIG,
-		    "mix.memory: %" PRIu64 " MB are not enough: one step may touch %" PRIu64
-		    " blocks of %" PRIu64 " KB, with %" PRIu64
-		    " MB of fetches and transactions beside them; allow %" PRIu64 " MB, or make "
-		    "mix.global_batch or mix.transaction_bytes smaller",
-		    c->memory_bytes / 1000000, touched, largest / 1000, (fetches + queue) / 1000000,
-		    (fetches + queue + step) / 1000000 + 1);
-	*blocks_bytes = c->memory_bytes - fetches - queue;
-	return FAIL_NONE;
-}
-
-static enum fail_code
-open_feed(struct mix *m, uint64_t blocks_bytes, struct failure *f)
-{
-	uint64_t block_bytes = 0;
-	struct feed_options o = {
-	    .properties = &m->config->kafka,
-	    .memory_bytes = blocks_bytes,
-	    .tokenizer = m->domains->tokenizer,
-	};
-
-	for (size_t i = 0; i < m->domains->n; i++) {
-		uint64_t bytes = m->plan.block * m->domains->facts[i].record_bytes;
-
-		block_bytes = bytes > block_bytes ? bytes : block_bytes;
-	}
-	o.block_bytes = block_bytes;
-	return feed_open(&m->feed, &o, f);
-}
-
-/* The order of an epoch needs lengths, and a live domain has none. */
-static enum fail_code
-check_sealable(const struct config *c, struct failure *f)
-{
-	for (size_t i = 0; i < c->domains_n; i++)
-		if (c->domains[i].live)
-			return fail(f, FAIL_CONFIG,
-			    "%s:%d: domains.%s.live: this version of riffle mixes only domains "
-			    "that end; "
-			    "take the key out, and `riffle produce %s` closes the domain",
-			    c->path, c->domains[i].line, c->domains[i].name, c->domains[i].name);
-	return FAIL_NONE;
-}
-
-enum fail_code
-mix_open(struct mix *m, const struct mix_options *o, struct failure *f)
-{
-	uint64_t blocks_bytes = 0;
-
-	memset(m, 0, sizeof(*m));
-	m->o = o;
-	m->config = o->config;
-	names_topic(m->ledger_topic, m->config->mix.name, "ledger");
-	names_topic(m->rejects_topic, m->config->corpus, "rejects");
-	if (getrandom(&m->mixer_id, sizeof(m->mixer_id), 0) != sizeof(m->mixer_id))
-		return fail_errno(f, FAIL_IO, "cannot draw a random number for this mixer's id");
-	if (check_sealable(m->config, f) != FAIL_NONE || open_handles(m, f) != FAIL_NONE ||
-	    domains_open(&m->domains, m->reader, m->config, o->stop, f) != FAIL_NONE ||
-	    mix_config_text(&m->config_text, m->config, m->domains->tokenizer, f) != FAIL_NONE ||
-	    mix_config_schedule(&m->schedule, m->config_text, f) != FAIL_NONE ||
-	    make_plan(m, f) != FAIL_NONE || check_memory(m, &blocks_bytes, f) != FAIL_NONE ||
-	    open_feed(m, blocks_bytes, f) != FAIL_NONE ||
-	    lead_open(&m->lead, m->reader, m->config, f) != FAIL_NONE)
-		return f->code;
-	return lead_ask(m->lead, f);
-}
-
-void
-mix_close(struct mix *m)
-{
-	mix_detach(m);
-	lead_close(m->lead);
-	feed_close(m->feed);
-	domains_close(m->domains);
-	kafka_close(m->reader);
-	kafka_close(m->admin);
-	free(m->source);
-	free(m->config_text);
-}
-
-/* ---- at the start, and after every doubt ---- */
 
 /* *found: the ledger holds a record, now in *last. */
 static enum fail_code
@@ -201,6 +42,108 @@ read_ledger(struct mix *m, struct ledger *last, bool *found, struct failure *f)
 	return FAIL_NONE;
 }
 
+static enum fail_code
+open_handles(struct mix *m, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_ADMIN, .properties = &m->config->kafka, .client = "mix-admin"};
+	unsigned kinds = 1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES |
+			 1U << TOPIC_LEDGER | 1U << TOPIC_CONTROL;
+
+	if (kafka_open(&m->admin, &k, f) != FAIL_NONE ||
+	    kafka_wait_broker(m->admin, FIRST_ANSWER_MS, f) != FAIL_NONE ||
+	    topics_check(m->admin, m->config, kinds, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	k.role = KAFKA_READER;
+	k.client = "mix-ledger";
+	k.group = NULL;
+	return kafka_open(&m->reader, &k, f);
+}
+
+static enum fail_code
+make_plan(struct mix *m, struct failure *f)
+{
+	size_t n = m->config->domains_n;
+	struct mix_plan_length *length = calloc(n, sizeof(*length));
+	enum fail_code code;
+
+	if (length == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < n; i++)
+		length[i] = (struct mix_plan_length){
+		    .partitions_n = m->domains->facts[i].partitions_n,
+		    .sequences = m->domains->facts[i].sequences,
+		    .sealed = m->domains->facts[i].sealed,
+		};
+	code = mix_plan_open(&m->by_config, m->config, length, f);
+	free(length);
+	m->plan = m->by_config.plan;
+	return code;
+}
+
+/* Weights by size stay those of the first start, unless a changed configuration is to be taken. */
+static enum fail_code
+keep_sizes(struct mix *m, struct failure *f)
+{
+	struct ledger last = {0};
+	bool found;
+	enum fail_code code;
+
+	if (m->config->mix.weights_kind != CONFIG_WEIGHTS_SIZE || m->o->accept_config)
+		return FAIL_NONE;
+	code = read_ledger(m, &last, &found, f);
+	if (code == FAIL_NONE && found)
+		code = mix_config_keep_sizes(&m->by_config, m->config, last.config, f);
+	ledger_clear(&last);
+	return code;
+}
+
+static enum fail_code
+bind_config(struct mix *m, struct failure *f)
+{
+	if (make_plan(m, f) != FAIL_NONE || keep_sizes(m, f) != FAIL_NONE ||
+	    mix_config_text(&m->config_text, m->config, &m->by_config, m->domains->tokenizer, f) !=
+		FAIL_NONE)
+		return f->code;
+	return mix_config_schedule(&m->schedule, m->config_text, f);
+}
+
+enum fail_code
+mix_open(struct mix *m, const struct mix_options *o, struct failure *f)
+{
+	memset(m, 0, sizeof(*m));
+	m->o = o;
+	m->config = o->config;
+	names_topic(m->ledger_topic, m->config->mix.name, "ledger");
+	names_topic(m->rejects_topic, m->config->corpus, "rejects");
+	if (getrandom(&m->mixer_id, sizeof(m->mixer_id), 0) != sizeof(m->mixer_id))
+		return fail_errno(f, FAIL_IO, "cannot draw a random number for this mixer's id");
+	if (open_handles(m, f) != FAIL_NONE ||
+	    domains_open(&m->domains, m->reader, m->config, o->stop, f) != FAIL_NONE ||
+	    bind_config(m, f) != FAIL_NONE || mix_open_feed(m, f) != FAIL_NONE ||
+	    control_feed_open(&m->control, m->config->mix.name, &m->config->kafka, f) !=
+		FAIL_NONE ||
+	    lead_open(&m->lead, m->reader, m->config, f) != FAIL_NONE)
+		return f->code;
+	return lead_ask(m->lead, f);
+}
+
+void
+mix_close(struct mix *m)
+{
+	mix_detach(m);
+	control_feed_close(m->control);
+	lead_close(m->lead);
+	feed_close(m->feed);
+	domains_close(m->domains);
+	kafka_close(m->reader);
+	kafka_close(m->admin);
+	mix_plan_close(&m->by_config);
+	free(m->config_text);
+}
+
+/* ---- at the start, and after every doubt ---- */
+
 /* Another mixer's START is in the ledger behind ours. */
 static enum fail_code
 check_not_fenced(const struct mix *m, const struct ledger *last, struct failure *f)
@@ -212,38 +155,45 @@ check_not_fenced(const struct mix *m, const struct ledger *last, struct failure 
 	    m->config->mix.name, m->ledger_topic, last->step_next);
 }
 
-/* Lengths of sealed domains never change under a mix that counts with them. */
+/* Those that joined by request are known to the ledger alone. */
 static enum fail_code
-check_lengths(const struct mix *m, const struct ledger *last, struct failure *f)
+add_joined(struct mix *m, const struct ledger *last, struct failure *f)
 {
 	for (size_t i = 0; i < last->domains_n; i++) {
 		const struct ledger_domain *d = &last->domain[i];
-		int k = config_domain_index(m->config, d->name);
-		const struct domain_facts *now = k < 0 ? NULL : &m->domains->facts[k];
 
-		if (now == NULL)
+		if (d->state == LEDGER_LEFT || !d->joined ||
+		    domains_named(m->domains, d->name) >= 0)
 			continue;
-		if (d->partitions_n != now->partitions_n)
+		if (domains_add(m->domains, m->reader, d->name, d->live, f) != FAIL_NONE)
+			return fail_within(f, "domain %s, which joined by request", d->name);
+	}
+	return FAIL_NONE;
+}
+
+/* Partitions are part of the order of a domain. */
+static enum fail_code
+check_partitions(const struct mix *m, const struct ledger *last, struct failure *f)
+{
+	for (size_t i = 0; i < last->domains_n; i++) {
+		const struct ledger_domain *d = &last->domain[i];
+		int k = domains_named(m->domains, d->name);
+
+		if (k >= 0 && d->partitions_n != m->domains->facts[k].partitions_n)
 			return fail(f, FAIL_CONFIG,
 			    "domain %s: the mix was begun with %zu partitions, now there are %zu",
-			    d->name, d->partitions_n, now->partitions_n);
-		for (size_t p = 0; p < d->partitions_n; p++)
-			if ((uint64_t)d->partition[p].sequences != now->sequences[p])
-				return fail(f, FAIL_CONFIG,
-				    "topic %s partition %zu: the mix counts with %" PRId64
-				    " sequences, the topic ends after %" PRIu64,
-				    now->topic, p, d->partition[p].sequences, now->sequences[p]);
+			    d->name, d->partitions_n, m->domains->facts[k].partitions_n);
 	}
 	return FAIL_NONE;
 }
 
 /* The feed numbers domains as the mixer does. One that has left has no facts: it is not drawn. */
-static enum fail_code
-tell_feed(struct mix *m, const struct mixer *mixer, struct failure *f)
+enum fail_code
+mix_tell_feed(struct mix *m, const struct mixer *mixer, struct failure *f)
 {
 	for (uint32_t d = (uint32_t)feed_domains(m->feed); d < mixer_domains(mixer); d++) {
 		const char *name = mixer_domain_name(mixer, d);
-		int i = config_domain_index(m->config, name);
+		int i = domains_named(m->domains, name);
 		char topic[TOPIC_MAX_BYTES + 1];
 
 		names_domain_topic(topic, m->config->corpus, name, SET_TRAIN);
@@ -285,6 +235,13 @@ check_no_batches(struct mix *m, struct failure *f)
 	return code;
 }
 
+static enum fail_code
+compare_config(const struct mix *m, const struct ledger *last, bool *changed, struct failure *f)
+{
+	return mix_config_compare(
+	    last->config, m->config_text, m->o->accept_config || m->started, changed, f);
+}
+
 /*
  * The mixer as the ledger has it; a new one where the ledger is empty. Gives *out, also on failure
  * where it is not NULL.
@@ -297,13 +254,20 @@ take_state(
 
 	if (!found)
 		return check_no_batches(m, f) == FAIL_NONE ? mixer_open(out, &m->plan, f) : f->code;
-	if (mix_config_compare(last->config, m->config_text, m->o->accept_config || m->started,
-		&changed, f) != FAIL_NONE ||
-	    check_lengths(m, last, f) != FAIL_NONE || lead_check(m->lead, last, f) != FAIL_NONE ||
+	if (compare_config(m, last, &changed, f) != FAIL_NONE ||
+	    check_partitions(m, last, f) != FAIL_NONE ||
+	    lead_check(m->lead, last, f) != FAIL_NONE ||
 	    mixer_resume(out, &m->plan, last, f) != FAIL_NONE)
 		return f->code;
 	m->over = last->kind == LEDGER_END;
-	if (!changed || m->over)
+	if (m->over)
+		return FAIL_NONE;
+	/* Asked after the ledger was read: another mixer may have counted with more until now. */
+	if (add_joined(m, last, f) != FAIL_NONE ||
+	    domains_ask(m->domains, m->reader, false, f) != FAIL_NONE ||
+	    mix_set_lengths(m, *out, f) != FAIL_NONE)
+		return f->code;
+	if (!changed)
 		return FAIL_NONE;
 	if (mixer_accept(*out, &m->plan, f) != FAIL_NONE)
 		return f->code;
@@ -321,6 +285,25 @@ mix_still_ours(struct mix *m, struct failure *f)
 
 	if (code == FAIL_NONE && found)
 		code = check_not_fenced(m, &last, f);
+	ledger_clear(&last);
+	return code;
+}
+
+/*
+ * What can be refused before anyone is fenced: a newer mixer's START means that we are the older
+ * one, and a configuration that does not fit must not end a mixer that works.
+ */
+static enum fail_code
+check_before(struct mix *m, struct failure *f)
+{
+	struct ledger last = {0};
+	bool found, changed;
+	enum fail_code code = read_ledger(m, &last, &found, f);
+
+	if (code == FAIL_NONE && found)
+		code = check_not_fenced(m, &last, f);
+	if (code == FAIL_NONE && found)
+		code = compare_config(m, &last, &changed, f);
 	ledger_clear(&last);
 	return code;
 }
@@ -373,8 +356,7 @@ take_over(struct mix *m, struct failure *f)
 	bool found;
 	enum fail_code code;
 
-	/* Before fencing anyone: a newer mixer's START means that we are the older one. */
-	code = mix_still_ours(m, f);
+	code = check_before(m, f);
 	if (code == FAIL_NONE)
 		code = open_publisher(m, f);
 	/* Only now is every earlier transaction decided, and the ledger's end final. */
@@ -386,7 +368,7 @@ take_over(struct mix *m, struct failure *f)
 		code = take_state(m, &mixer, &last, found, f);
 	ledger_clear(&last);
 	if (code == FAIL_NONE)
-		code = tell_feed(m, mixer, f);
+		code = mix_tell_feed(m, mixer, f);
 	if (code == FAIL_NONE)
 		code = assembler_open(&m->assembler, mixer, m->feed, m->plan.global_batch,
 		    mix_keep_dead_letter, m, f);
@@ -408,12 +390,14 @@ mix_attach(struct mix *m, struct failure *f)
 		log_info("mix: mix=%s ended before step=%" PRIu64, m->config->mix.name, step);
 		return FAIL_NONE;
 	}
-	if (!m->started && mix_commit(m, LEDGER_START, f) != FAIL_NONE)
+	if (control_feed_seek(m->control, mixer_control_next(assembler_mixer(m->assembler)), f) !=
+		FAIL_NONE ||
+	    (!m->started && mix_commit(m, LEDGER_START, f) != FAIL_NONE))
 		return f->code;
 	m->started = true;
 	log_info("mix: mix=%s step=%" PRIu64 " version=%" PRIu64 " mixer=%016" PRIx64,
 	    m->config->mix.name, step, mixer_version(assembler_mixer(m->assembler)), m->mixer_id);
-	return FAIL_NONE;
+	return mix_answer_old(m, f);
 }
 
 void
@@ -424,4 +408,5 @@ mix_detach(struct mix *m)
 	assembler_close(m->assembler);
 	m->assembler = NULL;
 	mix_clear_dead_letters(m);
+	mix_clear_answers(m);
 }

@@ -16,6 +16,18 @@ static const char *const on_end_text[] = {
     [CONFIG_END_STOP] = "stop",
     [CONFIG_END_DROP] = "drop",
 };
+static const char *const packing_text[] = {
+    [CONFIG_PACK_CONCAT] = "concat",
+    [CONFIG_PACK_NONE] = "none",
+    [CONFIG_PACK_BEST_FIT] = "best_fit",
+};
+static const char *const schedule_text[] = {
+    [CONFIG_SCHEDULE_DEFICIT] = "deficit",
+    [CONFIG_SCHEDULE_GREEDY] = "greedy",
+    [CONFIG_SCHEDULE_RANDOM] = "random",
+};
+/* Of weights: whether they were written, or made of the domains' sizes. */
+static const char written[] = "written", by_size[] = "size";
 
 static json_t *
 text_of(uint64_t value, const char *format)
@@ -31,41 +43,77 @@ fixed_part(const struct config *c, uint64_t tokenizer)
 {
 	const struct config_mix *m = &c->mix;
 
-	return json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:o}", "corpus",
-	    c->corpus, "seed", text_of(m->seed, "%" PRIu64), "sequence_length",
+	return json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:s, s:o, s:o}",
+	    "corpus", c->corpus, "seed", text_of(m->seed, "%" PRIu64), "sequence_length",
 	    (int)c->sequence_length, "global_batch", (int)m->global_batch, "lanes", (int)m->lanes,
 	    "block", (int)order_block_sequences(c->sequence_length), "window", (int)m->window,
 	    "permute", (int)m->permute, "lane_order",
-	    m->lane_order == CONFIG_LANES_STRIDED ? "strided" : "contiguous", "schedule", "deficit",
+	    m->lane_order == CONFIG_LANES_STRIDED ? "strided" : "contiguous", "schedule",
+	    schedule_text[m->schedule], "weights_unit",
+	    m->weights_unit == CONFIG_UNIT_TOKENS ? "tokens" : "sequences", "epoch_size",
+	    m->epoch_largest ? json_string("largest") : text_of(m->epoch_size, "%" PRIu64),
 	    "tokenizer", text_of(tokenizer, "%016" PRIx64));
 }
 
 static json_t *
-changeable_part(const struct config *c)
+domain_part(const struct config_domain *d, const struct mixer_source *s)
 {
-	json_t *domains = json_object(), *runs = json_array();
+	return json_pack("{s:f, s:s, s:o, s:b, s:s, s:f, s:s}", "weight", s->weight, "on_end",
+	    on_end_text[d->on_end], "max_epochs", text_of(d->max_epochs, "%" PRIu64), "live",
+	    (int)d->live, "on_dry", d->on_dry == CONFIG_DRY_LEND ? "lend" : "wait", "catch_up",
+	    d->catch_up, "packing", packing_text[d->packing]);
+}
+
+/* NULL: no memory. */
+static json_t *
+phase_part(const struct mixer_phase *p)
+{
+	json_t *weights = json_object();
+	int lost = 0;
+
+	for (size_t i = 0; i < p->weights_n; i++)
+		lost |= json_object_set_new(
+		    weights, p->weight[i].domain, json_real(p->weight[i].weight));
+	if (lost != 0) {
+		json_decref(weights);
+		return NULL;
+	}
+	return json_pack("{s:s, s:o, s:o, s:f, s:f}", "name", p->name, "start_step",
+	    text_of(p->start_step, "%" PRIu64), "weights", weights, "temperature", p->temperature,
+	    "lr_scale", p->lr_scale);
+}
+
+static json_t *
+changeable_part(const struct config *c, const struct mix_plan *p)
+{
+	json_t *domains = json_object(), *runs = json_array(), *phases = json_array();
 	int lost = 0; /* of what finds no memory */
 
 	for (size_t i = 0; i < c->domains_n; i++)
-		lost |= json_object_set_new(domains, c->domains[i].name,
-		    json_pack("{s:f, s:s}", "weight", c->mix.weight[i], "on_end",
-			on_end_text[c->domains[i].on_end]));
+		lost |= json_object_set_new(
+		    domains, c->domains[i].name, domain_part(&c->domains[i], &p->source[i]));
 	for (size_t i = 0; i < c->mix.runs.n; i++)
 		lost |= json_array_append_new(runs, json_string(c->mix.runs.text[i]));
+	for (size_t i = 0; i < p->plan.phases_n; i++)
+		lost |= json_array_append_new(phases, phase_part(&p->phase[i]));
 	if (lost != 0) {
 		json_decref(domains);
 		json_decref(runs);
+		json_decref(phases);
 		return NULL;
 	}
-	return json_pack("{s:o, s:o, s:f, s:i}", "domains", domains, "runs", runs, "temperature",
+	return json_pack("{s:o, s:o, s:o, s:s, s:f, s:i}", "domains", domains, "runs", runs,
+	    "phases", phases, "weights",
+	    c->mix.weights_kind == CONFIG_WEIGHTS_SIZE ? by_size : written, "temperature",
 	    c->mix.temperature, "max_lead_steps", (int)c->mix.max_lead_steps);
 }
 
 enum fail_code
-mix_config_text(char **out, const struct config *c, uint64_t tokenizer, struct failure *f)
+mix_config_text(char **out, const struct config *c, const struct mix_plan *p, uint64_t tokenizer,
+    struct failure *f)
 {
 	json_t *all = json_pack(
-	    "{s:o, s:o}", "fixed", fixed_part(c, tokenizer), "changeable", changeable_part(c));
+	    "{s:o, s:o}", "fixed", fixed_part(c, tokenizer), "changeable", changeable_part(c, p));
 
 	*out = all == NULL
 		   ? NULL
@@ -107,6 +155,30 @@ mix_config_schedule(uint64_t *out, const char *text, struct failure *f)
 		return fail_memory(f);
 	*out = XXH64(fixed, strlen(fixed), 0);
 	free(fixed);
+	return FAIL_NONE;
+}
+
+enum fail_code
+mix_config_keep_sizes(
+    struct mix_plan *p, const struct config *c, const char *text, struct failure *f)
+{
+	const char *kind;
+	json_t *all, *changeable;
+
+	if (parse(&all, text, f) != FAIL_NONE)
+		return f->code;
+	changeable = json_object_get(all, "changeable");
+	kind = json_string_value(json_object_get(changeable, "weights"));
+	for (size_t i = 0; i < c->domains_n; i++) {
+		const json_t *weight = json_object_get(
+		    json_object_get(json_object_get(changeable, "domains"), c->domains[i].name),
+		    "weight");
+
+		if (c->mix.weights_kind == CONFIG_WEIGHTS_SIZE && kind != NULL &&
+		    strcmp(kind, by_size) == 0 && json_is_real(weight))
+			p->source[i].weight = json_real_value(weight);
+	}
+	json_decref(all);
 	return FAIL_NONE;
 }
 

@@ -1,79 +1,13 @@
 /* Writes steps, ledger records and the end of a mix into transactions. */
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/log.h"
+#include "common/fault.h"
+#include "common/topics.h"
 #include "consumer/lane_record.h"
 #include "consumer/mix_state.h"
-
-void
-mix_clear_dead_letters(struct mix *m)
-{
-	for (size_t i = 0; i < m->letters_n; i++) {
-		free(m->letter[i].reason);
-		free(m->letter[i].bytes);
-	}
-	free(m->letter);
-	m->letter = NULL;
-	m->letters_n = 0;
-}
-
-/* A letter that finds no memory is only logged: the ledger has the ordinal in any case. */
-void
-mix_keep_dead_letter(void *mix, const struct mixer_draw *draw, const struct feed_record *record)
-{
-	struct mix *m = mix;
-	const char *name = mixer_domain_name(assembler_mixer(m->assembler), draw->domain);
-	struct dead_letter *grown, *l;
-
-	log_warning("mix: MIX-QUARANTINE domain=%s partition=%" PRIu32 " ordinal=%" PRIu64 ": %s",
-	    name, draw->partition, draw->ordinal, record->reason);
-	grown = realloc(m->letter, (m->letters_n + 1) * sizeof(*grown));
-	if (grown == NULL)
-		return;
-	m->letter = grown;
-	l = &grown[m->letters_n];
-	*l = (struct dead_letter){.draw = *draw, .offset = record->offset, .n = record->bytes_n};
-	l->reason = strdup(record->reason);
-	l->bytes = malloc(record->bytes_n + 1);
-	if (l->reason == NULL || l->bytes == NULL) {
-		free(l->reason);
-		free(l->bytes);
-		return;
-	}
-	if (record->bytes_n > 0)
-		memcpy(l->bytes, record->bytes, record->bytes_n);
-	m->letters_n++;
-}
-
-static enum fail_code
-put_dead_letters(struct mix *m, struct failure *f)
-{
-	for (size_t i = 0; i < m->letters_n; i++) {
-		const struct dead_letter *l = &m->letter[i];
-		const char *domain =
-		    mixer_domain_name(assembler_mixer(m->assembler), l->draw.domain);
-		char topic[TOPIC_MAX_BYTES + 1];
-		struct publisher_reject r = {
-		    .topic = topic,
-		    .partition = (int32_t)l->draw.partition,
-		    .offset = l->offset,
-		    .ordinal = l->draw.ordinal,
-		    .domain = domain,
-		    .reason = l->reason,
-		    .bytes = l->bytes,
-		    .n = l->n,
-		};
-
-		names_domain_topic(topic, m->config->corpus, domain, SET_TRAIN);
-		if (publisher_put_reject(m->publisher, &r, f) != FAIL_NONE)
-			return f->code;
-	}
-	return FAIL_NONE;
-}
 
 static enum fail_code
 begin(struct mix *m, uint64_t step, struct failure *f)
@@ -93,20 +27,16 @@ static struct batch_head
 head_of(const struct mix *m, uint64_t step, bool last)
 {
 	const struct config_mix *c = &m->config->mix;
-
-	return (struct batch_head){
-	    .mix = {c->name, strlen(c->name)},
+	struct lane_mix mix = {
+	    .name = c->name,
 	    .schedule = m->schedule,
-	    .step = step,
+	    .tokenizer = m->domains->tokenizer,
 	    .lanes = c->lanes,
 	    .global_batch = c->global_batch,
-	    .version = mixer_version(assembler_mixer(m->assembler)),
-	    .phase = {"", 0},
-	    .lr_scale = 1,
 	    .lead = c->max_lead_steps,
-	    .tokenizer = m->domains->tokenizer,
-	    .last = last,
 	};
+
+	return lane_record_head(&mix, assembler_mixer(m->assembler), step, last);
 }
 
 enum fail_code
@@ -132,20 +62,23 @@ mix_publish_step(struct mix *m, const struct assembled *step, struct failure *f)
 	return FAIL_NONE;
 }
 
-static enum fail_code
-put_ledger(struct mix *m, enum ledger_kind kind, struct failure *f)
+enum fail_code
+mix_encode_ledger(
+    struct mix *m, enum ledger_kind kind, uint8_t **bytes, size_t *n, struct failure *f)
 {
 	struct ledger l = {.kind = kind,
 	    .mixer = m->mixer_id,
 	    .schedule = m->schedule,
 	    .tokenizer = m->domains->tokenizer,
 	    .step_first = (int64_t)m->step_first};
-	uint8_t *bytes = NULL;
-	size_t n = 0;
 	enum fail_code code;
 
 	l.mix = strdup(m->config->mix.name);
 	l.config = strdup(m->config_text);
+	l.answer = m->answer; /* from here on the record's */
+	l.answers_n = m->answers_n;
+	m->answer = NULL;
+	m->answers_n = 0;
 	if (l.mix == NULL || l.config == NULL)
 		code = fail_memory(f);
 	else
@@ -153,9 +86,28 @@ put_ledger(struct mix *m, enum ledger_kind kind, struct failure *f)
 	if (code == FAIL_NONE)
 		code = lead_save(m->lead, &l, f);
 	if (code == FAIL_NONE)
-		code = ledger_encode(&l, &bytes, &n, f);
+		code = ledger_encode(&l, bytes, n, f);
 	ledger_clear(&l);
-	return code == FAIL_NONE ? publisher_put_ledger(m->publisher, bytes, n, f) : code;
+	return code;
+}
+
+static enum fail_code
+put_ledger(struct mix *m, enum ledger_kind kind, struct failure *f)
+{
+	uint8_t *bytes;
+	size_t n;
+
+	if (mix_encode_ledger(m, kind, &bytes, &n, f) != FAIL_NONE)
+		return f->code;
+	if (n > TOPICS_LEDGER_BYTES) {
+		free(bytes);
+		return fail(f, FAIL_DATA,
+		    "a ledger record of %zu bytes is more than topic %s takes (%d): the mix has "
+		    "too "
+		    "many domains, skipped ranges and quarantined sequences together",
+		    n, m->ledger_topic, TOPICS_LEDGER_BYTES);
+	}
+	return publisher_put_ledger(m->publisher, bytes, n, f);
 }
 
 /* Sequences taken of every partition in its epoch. Gives *out (free). */
@@ -172,9 +124,9 @@ offsets(const struct mix *m, struct publisher_offset **out, size_t *n, struct fa
 	if (*out == NULL)
 		return fail_memory(f);
 	for (uint32_t d = 0; d < mixer_domains(mixer); d++) {
-		int i = config_domain_index(m->config, mixer_domain_name(mixer, d));
+		int i = domains_named(m->domains, mixer_domain_name(mixer, d));
 
-		for (uint32_t p = 0; i >= 0 && p < mixer_partitions(mixer, d); p++)
+		for (uint32_t p = 0; i >= 0 && p < m->domains->facts[i].partitions_n; p++)
 			(*out)[(*n)++] = (struct publisher_offset){
 			    .topic = m->domains->facts[i].topic,
 			    .partition = (int32_t)p,
@@ -189,12 +141,15 @@ mix_commit(struct mix *m, enum ledger_kind kind, struct failure *f)
 {
 	uint64_t step_next = mixer_step_next(assembler_mixer(m->assembler));
 	struct publisher_offset *offset;
+	bool answers = m->answers_n > 0;
 	size_t offsets_n;
 	enum fail_code code;
 
-	if (begin(m, step_next, f) != FAIL_NONE || put_dead_letters(m, f) != FAIL_NONE ||
+	if (begin(m, step_next, f) != FAIL_NONE || mix_put_dead_letters(m, f) != FAIL_NONE ||
 	    put_ledger(m, kind, f) != FAIL_NONE || offsets(m, &offset, &offsets_n, f) != FAIL_NONE)
 		return f->code;
+	if (answers)
+		fault_point("mix.mid_answer");
 	code = publisher_commit(m->publisher, offset, offsets_n, f);
 	free(offset);
 	if (code != FAIL_NONE)

@@ -1,6 +1,13 @@
 /*
- * mix_state.h -- what a running mix holds: shared by mix.c, which loops, mix_attach.c, which opens,
- * recovers and closes, and mix_publish.c, which writes steps. Nobody else includes it.
+ * mix_state.h -- what a running mix holds: shared by the files of a mix. Nobody else includes it.
+ *
+ *     mix.c           the loop
+ *     mix_attach.c    opens, takes the state from the ledger, recovers, closes
+ *     mix_memory.c    whether the worst case fits, and the feed with what is left
+ *     mix_publish.c   writes steps, ledger records and the end
+ *     mix_letters.c   records that could not be used, for <corpus>.rejects
+ *     mix_lengths.c   domains that grow
+ *     mix_requests.c  what is asked on the control topic
  */
 #ifndef CONSUMER_MIX_STATE_H
 #define CONSUMER_MIX_STATE_H
@@ -10,13 +17,16 @@
 #include "common/ledger.h"
 #include "common/names.h"
 #include "consumer/assembler.h"
+#include "consumer/control_feed.h"
 #include "consumer/domains.h"
 #include "consumer/lead.h"
 #include "consumer/mix.h"
+#include "consumer/mix_plan.h"
 #include "consumer/publisher.h"
 
-/* A quarantined sequence whose dead letter goes into the next transaction. */
+/* A record that could not be used; its dead letter goes into the next transaction. */
 struct dead_letter {
+	bool sequence; /* of a domain; else it is of the control topic */
 	struct mixer_draw draw;
 	int64_t offset;
 	char *reason;
@@ -30,7 +40,8 @@ struct mix {
 	char rejects_topic[TOPIC_MAX_BYTES + 1], ledger_topic[TOPIC_MAX_BYTES + 1];
 	rd_kafka_t *admin, *reader; /* reader: ledger, ends of domain topics, commits */
 	struct domains *domains;
-	struct mixer_source *source; /* [domains->n], for the plan */
+	int64_t lengths_ms, live_ms; /* last question how long all, and live, domains are */
+	struct mix_plan by_config;   /* owns what the plan points to */
 	struct mixer_plan plan;
 	uint64_t schedule; /* hash */
 	char *config_text;
@@ -41,10 +52,13 @@ struct mix {
 	struct assembler *assembler;
 	struct publisher *publisher;
 	struct lead *lead;
+	struct control_feed *control;
 	uint64_t step_first; /* first step of the open transaction */
 	bool open;           /* a transaction is */
 	uint64_t open_bytes;
-	int64_t open_ms; /* since when */
+	int64_t open_ms;              /* since when */
+	struct ledger_answer *answer; /* [answers_n], for the next ledger record */
+	size_t answers_n;
 	struct dead_letter *letter;
 	size_t letters_n;
 	uint64_t bytes_total, steps_total; /* published by this process, for the log */
@@ -66,17 +80,45 @@ void mix_detach(struct mix *m);
 enum fail_code mix_wait_visible(struct mix *m, struct failure *f);
 /* FAIL_FENCED: another mixer's START stands in the ledger. FAIL_BROKER: it could not be read. */
 enum fail_code mix_still_ours(struct mix *m, struct failure *f);
+/* Tells the feed of the mixer's domains that it does not know yet. */
+enum fail_code mix_tell_feed(struct mix *m, const struct mixer *mixer, struct failure *f);
+
+/* mix_memory.c */
+/* FAIL_CONFIG: mix.memory cannot hold the worst case; else what of it is for blocks. */
+enum fail_code mix_check_memory(const struct mix *m, uint64_t *blocks_bytes, struct failure *f);
+enum fail_code mix_open_feed(struct mix *m, struct failure *f);
 
 /* mix_publish.c */
 enum fail_code mix_publish_step(struct mix *m, const struct assembled *step, struct failure *f);
-/* Ends the open transaction, or one of its own for START and END. */
+/* Ends the open transaction, or one of its own for what has no steps. */
 enum fail_code mix_commit(struct mix *m, enum ledger_kind kind, struct failure *f);
+/* Gives *bytes (free): the ledger record of now. Answers that wait for one go into it. */
+enum fail_code mix_encode_ledger(
+    struct mix *m, enum ledger_kind kind, uint8_t **bytes, size_t *n, struct failure *f);
 /* The record on each lane that ends the mix, and the END of the ledger. */
 enum fail_code mix_publish_end(struct mix *m, struct failure *f);
+
+/* mix_letters.c */
 /* assembler_quarantined */
 void mix_keep_dead_letter(
     void *mix, const struct mixer_draw *draw, const struct feed_record *record);
+/* The same for what is no request. */
+void mix_keep_garbage(struct mix *m, const struct control_feed_record *record);
+enum fail_code mix_put_dead_letters(struct mix *m, struct failure *f);
 /* Drawing again after a failed transaction finds the same bad sequences again. */
 void mix_clear_dead_letters(struct mix *m);
+
+/* mix_lengths.c */
+/* The lengths as they are known, all of them, into a mixer that was just resumed. */
+enum fail_code mix_set_lengths(struct mix *m, struct mixer *mixer, struct failure *f);
+/* Asks for lengths when it is time, and tells the mixer; only while no transaction is open. */
+enum fail_code mix_ask_lengths(struct mix *m, struct failure *f);
+
+/* mix_requests.c */
+/* Answers what waits, in a transaction of its own; only while no other is open. */
+enum fail_code mix_answer(struct mix *m, struct failure *f);
+/* Answers all that was asked before the mixer attached. */
+enum fail_code mix_answer_old(struct mix *m, struct failure *f);
+void mix_clear_answers(struct mix *m);
 
 #endif

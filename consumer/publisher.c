@@ -10,6 +10,7 @@
 #include "common/fault.h"
 #include "common/kafka.h"
 #include "common/names.h"
+#include "common/topics.h"
 
 struct publisher {
 	rd_kafka_t *rk;
@@ -31,7 +32,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 static enum fail_code
 open_producer(struct publisher *p, const struct publisher_options *o, struct failure *f)
 {
-	char id[TOPIC_MAX_BYTES + 1], kbytes[32], transaction_ms[32], message_ms[32];
+	char id[TOPIC_MAX_BYTES + 1], kbytes[32], transaction_ms[32], message_ms[32], ledger[32];
+	/* Two transactions, and what else they hold: a ledger record, dead letters. */
 	uint64_t queue = 2 * o->transaction_bytes / 1024 + 2 * o->message_bytes_max / 1024 + 65536;
 	struct config_property tune[] = {
 	    {(char[]){"transaction.timeout.ms"}, transaction_ms},
@@ -41,6 +43,7 @@ open_producer(struct publisher *p, const struct publisher_options *o, struct fai
 	    {(char[]){"queue.buffering.max.messages"}, (char[]){"1000000"}},
 	    {(char[]){"linger.ms"}, (char[]){"5"}},
 	    {(char[]){"batch.size"}, (char[]){"1048576"}},
+	    {(char[]){"message.max.bytes"}, ledger},
 	};
 	struct kafka_options k = {
 	    .role = KAFKA_TRANSACTIONAL,
@@ -55,6 +58,7 @@ open_producer(struct publisher *p, const struct publisher_options *o, struct fai
 	};
 
 	names_topic(id, o->mix, "mixer");
+	snprintf(ledger, sizeof(ledger), "%d", TOPICS_LEDGER_BYTES + TOPICS_RECORD_SLACK);
 	snprintf(kbytes, sizeof(kbytes), "%" PRIu64, queue);
 	snprintf(transaction_ms, sizeof(transaction_ms), "%d", PUBLISHER_TRANSACTION_TIMEOUT_MS);
 	snprintf(message_ms, sizeof(message_ms), "%d", PUBLISHER_TIMEOUT_MS);
@@ -206,7 +210,7 @@ reject_headers(const struct publisher_reject *r)
 	    {"riffle.error.topic", r->topic},
 	    {"riffle.error.partition", partition},
 	    {"riffle.error.offset", offset},
-	    {"riffle.error.ordinal", ordinal},
+	    {"riffle.error.ordinal", r->domain == NULL ? NULL : ordinal},
 	    {"riffle.error.reason", r->reason},
 	};
 	size_t n = sizeof(header) / sizeof(header[0]);
@@ -216,7 +220,8 @@ reject_headers(const struct publisher_reject *r)
 	snprintf(offset, sizeof(offset), "%" PRId64, r->offset);
 	snprintf(ordinal, sizeof(ordinal), "%" PRIu64, r->ordinal);
 	for (size_t i = 0; h != NULL && i < n; i++)
-		rd_kafka_header_add(h, header[i].name, -1, header[i].value, -1);
+		if (header[i].value != NULL)
+			rd_kafka_header_add(h, header[i].name, -1, header[i].value, -1);
 	return h;
 }
 

@@ -43,13 +43,14 @@ struct publisher_offset {
 	int64_t taken;
 };
 
-/* A sequence that failed the mixer's check, for <corpus>.rejects. */
+/* A record that could not be used, for <corpus>.rejects. */
 struct publisher_reject {
 	const char *topic;
 	int32_t partition;
 	int64_t offset;
+	const char *domain; /* NULL: it is no sequence of a domain */
 	uint64_t ordinal;
-	const char *domain, *reason;
+	const char *reason;
 	const uint8_t *bytes;
 	size_t n;
 };

@@ -1,6 +1,6 @@
 /*
  * reader.h -- what a `struct riffle` is inside, and how it finds its first step; private to
- * riffle.c and reader_*.c.
+ * riffle.c, reader_*.c and step_records.c.
  *
  * A reader is always at a step that is due. Its lanes are assigned at or before that step; a lane
  * that is `skipping` still reads records below it in vain, a lane that is `ready` holds the record

@@ -54,10 +54,15 @@ static enum fail_code
 check_options(const struct riffle_options *o, struct failure *f)
 {
 	if (o->mix == NULL || !names_valid(o->mix))
-		return fail(
-		    f, FAIL_USAGE, "\"%s\" is not a name of a mix", o->mix == NULL ? "" : o->mix);
+		return fail(f, FAIL_USAGE,
+		    "\"%s\" is not a name of a mix (letters, digits, '.', '_', '-', at most %d, a "
+		    "letter or digit first)",
+		    o->mix == NULL ? "" : o->mix, NAME_MAX_BYTES);
 	if (o->run != NULL && !names_run_valid(o->run))
-		return fail(f, FAIL_USAGE, "\"%s\" is not a name of a run", o->run);
+		return fail(f, FAIL_USAGE,
+		    "\"%s\" is not a name of a run (letters, digits, '.', '_', '-', at most %d, a "
+		    "letter or digit first; mixer and election are taken)",
+		    o->run, NAME_MAX_BYTES);
 	if (o->world == 0 || o->rank >= o->world)
 		return fail(f, FAIL_USAGE,
 		    "rank %" PRIu32 " is not in a world of %" PRIu32 " (ranks count from 0)",

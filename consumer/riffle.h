@@ -93,13 +93,27 @@ struct riffle_span {
 	const char *source; /* file or program it came from */
 	uint64_t document;  /* index in its input */
 	uint64_t offset;    /* index of that token in the document */
+	/*
+	 * What the configuration keeps of the document (`keep`): a JSON object without line ends,
+	 * {"answer":"42","meta.id":7}, with a NUL behind it that keep_n does not count. keep_n 0:
+	 * nothing is kept. A document that was split has it in each of its stretches.
+	 */
+	const char *keep;
+	size_t keep_n;
 };
 
-/* Tokens [start, end) of a sequence. */
+/* Tokens [start, end) of a sequence; not empty. */
 struct riffle_range {
 	uint32_t start, end;
 };
 
+/*
+ * A sequence of tokens_each tokens, of which the first `used` are of documents and the others
+ * padding, all of them the tokenizer's eos. `used` is tokens_each but for packing none and best_fit
+ * (docs/DESIGN.md). A token in a no_loss range is no target: with inputs token[0 .. n-1) and labels
+ * token[1 .. n), label i counts unless i + 1 is in a range. Prompts (`prompt`) and padding are in
+ * one, so that whoever masks by no_loss need not look at `used`.
+ */
 struct riffle_sequence {
 	const char *domain;
 	uint32_t domain_index; /* in the mix */
@@ -110,7 +124,7 @@ struct riffle_sequence {
 	uint32_t used;                   /* tokens before padding */
 	const struct riffle_span *spans; /* [spans_n], ascending by start */
 	size_t spans_n;
-	const struct riffle_range *no_loss; /* [no_loss_n]: tokens that are no targets */
+	const struct riffle_range *no_loss; /* [no_loss_n], ascending, without overlap */
 	size_t no_loss_n;
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/weights.h"
+#include "consumer/weight_history.h"
 
 static const char *const state_name[] = {
     [STATUS_NO_MIX] = "no mix",
@@ -53,36 +54,15 @@ problem(struct status *st, const char *format, ...)
 	va_end(ap);
 }
 
-/* Weights of schedule greedy are the bits of doubles; those of the others sum to WEIGHT_ONE. */
-static double
-weight_in_force(uint64_t weight, bool bits)
-{
-	double value;
-
-	if (!bits)
-		return (double)weight;
-	memcpy(&value, &weight, sizeof(value));
-	return value;
-}
-
 static void
 derive_mixed_shares(struct status *st)
 {
 	const struct ledger *l = &st->ledger;
-	uint64_t total = 0;
-	double sum = 0;
 
-	for (size_t i = 0; i < l->domains_n; i++)
-		total += l->domain[i].weight;
-	for (size_t i = 0; i < l->domains_n; i++)
-		sum += weight_in_force(l->domain[i].weight, total != WEIGHT_ONE);
 	for (size_t i = 0; i < st->domains_n; i++) {
 		struct status_domain *d = &st->domain[i];
 
-		d->intended = 0;
-		if (d->mixed >= 0 && sum > 0)
-			d->intended =
-			    weight_in_force(l->domain[d->mixed].weight, total != WEIGHT_ONE) / sum;
+		d->intended = d->mixed >= 0 ? weight_history_share(l, (size_t)d->mixed) : 0;
 		d->realised = l->draws > 0 ? (double)d->taken / (double)l->draws : 0;
 	}
 }
@@ -93,19 +73,30 @@ derive_configured_shares(struct status *st, struct failure *f)
 {
 	const struct config *c = st->config;
 	uint64_t *weight = calloc(c->domains_n, sizeof(*weight));
+	double *raw = calloc(c->domains_n, sizeof(*raw)), all = 0;
 	const char **name = calloc(c->domains_n, sizeof(*name));
-	enum fail_code code = weight == NULL || name == NULL ? fail_memory(f) : FAIL_NONE;
+	enum fail_code code =
+	    weight == NULL || name == NULL || raw == NULL ? fail_memory(f) : FAIL_NONE;
 
-	for (size_t i = 0; code == FAIL_NONE && i < c->domains_n; i++)
-		name[i] = c->domains[i].name;
-	if (code == FAIL_NONE)
-		code = weights_quantise(
-		    weight, c->mix.weight, name, c->domains_n, c->mix.temperature, f);
+	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++) {
+		int k = st->domain[i].configured;
+
+		if (k < 0)
+			continue;
+		name[k] = c->domains[k].name;
+		raw[k] = c->mix.weights_kind == CONFIG_WEIGHTS_SIZE
+			     ? (double)st->domain[i].sequences
+			     : c->mix.weight[k];
+		all += raw[k];
+	}
+	if (code == FAIL_NONE && all > 0) /* by size, and all are empty: nothing is intended yet */
+		code = weights_quantise(weight, raw, name, c->domains_n, c->mix.temperature, f);
 	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)
 		if (st->domain[i].configured >= 0)
 			st->domain[i].intended =
 			    (double)weight[st->domain[i].configured] / (double)WEIGHT_ONE;
 	free(weight);
+	free(raw);
 	free(name);
 	return code;
 }
@@ -180,15 +171,23 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 	if (d->bad[0] != '\0')
 		problem(st, "domain %s: %s", d->name, d->bad);
 	if (d->configured < 0) {
+		if (st->ledger.domain[d->mixed].joined || d->state == LEDGER_LEFT)
+			return;
 		problem(st, "domain %s is in the mix and not in the configuration", d->name);
 		return;
 	}
+	if (d->dry && st->state == STATUS_RUNNING &&
+	    st->now_ms - st->ledger_time_ms > STATUS_WAIT_MS)
+		problem(st,
+		    "domain %s is live and dry: its next sequence is not there yet; `riffle "
+		    "produce %s --follow` writes it",
+		    d->name, d->name);
 	if (st->state == STATUS_RUNNING && d->mixed < 0)
 		problem(st,
 		    "domain %s is in the configuration and not in the mix: `riffle mix -c %s "
 		    "--accept-config` takes it in",
 		    d->name, path);
-	if (d->partitions_n == 0 || d->live)
+	if (d->partitions_n == 0 || d->live || d->bad[0] != '\0')
 		return;
 	if (d->partitions_sealed == 0 && d->sequences == 0)
 		problem(st, "domain %s has no sequences yet: run `riffle produce %s -c %s`",
@@ -198,6 +197,11 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle produce %s "
 		    "-c %s`",
 		    d->name, d->partitions_sealed, d->partitions_n, d->name, path);
+	else if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
+		problem(st,
+		    "domain %s has %" PRId64 " sequences behind its End, which do not count yet: "
+		    "`riffle produce %s --append -c %s` completes them",
+		    d->name, d->sequences - d->sealed_length, d->name, path);
 	else if (d->sequences == 0 && d->intended > 0)
 		problem(st,
 		    "domain %s is sealed and empty: its sources hold less than one sequence",
@@ -295,6 +299,8 @@ status_derive(struct status *st, struct failure *f)
 		derive_mixed_shares(st);
 	else if (st->state == STATUS_NOT_STARTED && derive_configured_shares(st, f) != FAIL_NONE)
 		return f->code;
+	for (size_t i = 0; i < st->domains_n; i++)
+		st->domain[i].dry = st->domain[i].mixed >= 0 && status_is_dry(&st->domain[i]);
 	derive_rates(st);
 	derive_runs(st);
 	find_topic_problems(st);

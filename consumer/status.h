@@ -35,8 +35,9 @@ enum {
 struct status_partition {
 	int64_t low, high; /* first offset kept, and the end */
 	bool known;        /* its last record was read, at offset high - 1 */
-	bool sealed;       /* that record is an End */
+	bool sealed;       /* it has an End */
 	uint64_t sequences;
+	uint64_t sealed_sequences; /* of its last End; more may stand behind that */
 };
 
 struct status_domain {
@@ -44,12 +45,15 @@ struct status_domain {
 	int configured; /* index in the configuration; -1: only the mix knows it */
 	int mixed;      /* index in the ledger's domains; -1: the mix does not know it */
 	bool live;
+	bool dry;                       /* live, and the sequence that is next is not there yet */
+	enum ledger_domain_state state; /* where `mixed` */
+	int64_t owed;    /* draws that others took while it was dry, and that it gets back */
 	double weight;   /* as written */
 	double intended; /* share in force, after temperature and normalising */
 	double realised; /* of all draws so far; 0 before the first */
 	int64_t taken, tokens, epoch;
 	int64_t position;      /* places of this epoch's order that are used up */
-	int64_t sealed_length; /* sequences of an epoch; -1: not sealed */
+	int64_t sealed_length; /* sequences of an epoch, by the last Ends; -1: not sealed */
 	int64_t sequences;     /* in its topic */
 	int64_t mixer_commit;  /* sequences of this epoch that group <mix>.mixer says; -1: none */
 	struct status_partition *partition; /* [partitions_n]; those that exist */
@@ -115,6 +119,9 @@ void status_free(struct status *st); /* NULL is accepted */
 
 /* Fills shares, rates, lags, the limit and the problems from the rest. Pure. */
 enum fail_code status_derive(struct status *st, struct failure *f);
+
+/* Whether a live domain lacks the next sequence in the round of its partitions. Pure. */
+bool status_is_dry(const struct status_domain *d);
 
 /* "not started", "running", ... */
 const char *status_state_name(enum status_state state);

@@ -1,12 +1,12 @@
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/kafka.h"
-#include "common/schema.h"
-#include "common/sequence.h"
+#include "consumer/partition_tail.h"
 #include "consumer/status_source.h"
 
 enum { TAILS_MAX = 256 }; /* partitions whose last record is asked for at once */
@@ -30,7 +30,8 @@ list_domains(struct status *st, struct failure *f)
 		    .sealed_length = -1,
 		    .mixer_commit = -1};
 		snprintf(d->name, sizeof(d->name), "%s", c->domains[i].name);
-		d->weight = c->mix.name == NULL ? 0 : c->mix.weight[i];
+		/* Weights by size are not known before the mix has started. */
+		d->weight = c->mix.name == NULL || isnan(c->mix.weight[i]) ? 0 : c->mix.weight[i];
 	}
 	for (size_t k = 0; k < l->domains_n; k++) {
 		const struct ledger_domain *from = &l->domain[k];
@@ -48,6 +49,9 @@ list_domains(struct status *st, struct failure *f)
 		d->tokens = from->tokens;
 		d->epoch = from->epoch;
 		d->position = from->position;
+		d->state = from->state;
+		d->live = from->live;
+		d->owed = from->owed;
 	}
 	return FAIL_NONE;
 }
@@ -128,18 +132,14 @@ ask_watermarks(struct status_source *s, rd_kafka_topic_partition_list_t *list, s
 static void
 take_tail(struct status_partition *p, const rd_kafka_message_t *m, struct status_domain *d)
 {
-	struct sequence_view sequence;
-	struct end_record end;
-	enum schema_record which;
+	struct partition_tail tail;
 	struct failure f;
 
-	if (schema_which(&which, m->payload, m->len, &f) == FAIL_NONE && which == SCHEMA_END &&
-	    end_decode(&end, m->payload, m->len, &f) == FAIL_NONE) {
-		p->known = p->sealed = true;
-		p->sequences = end.sequences;
-	} else if (sequence_decode(&sequence, m->payload, m->len, &f) == FAIL_NONE) {
+	if (partition_tail_decode(&tail, m->payload, m->len, &f) == FAIL_NONE) {
 		p->known = true;
-		p->sequences = sequence.ordinal + 1;
+		p->sealed = tail.sealed;
+		p->sealed_sequences = tail.sealed_sequences;
+		p->sequences = tail.sequences;
 	} else {
 		fail_within(&f, "partition %d, offset %" PRId64, (int)m->partition, m->offset);
 		snprintf(d->bad, sizeof(d->bad), "%.*s", (int)sizeof(d->bad) - 1, f.text);
@@ -219,12 +219,15 @@ ask_tails(struct status_source *s, struct status *st, const rd_kafka_topic_parti
 static void
 sum_partitions(struct status_domain *d)
 {
+	int64_t length = 0;
+
 	for (size_t p = 0; p < d->partitions_n; p++) {
 		d->sequences += (int64_t)d->partition[p].sequences;
 		d->partitions_sealed += d->partition[p].sealed;
+		length += (int64_t)d->partition[p].sealed_sequences;
 	}
 	if (d->partitions_n > 0 && d->partitions_sealed == d->partitions_n)
-		d->sealed_length = d->sequences;
+		d->sealed_length = length;
 }
 
 static enum fail_code

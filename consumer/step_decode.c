@@ -83,17 +83,24 @@ pieces(struct step_decode *d, size_t count, size_t each)
 	return piece(d, n);
 }
 
+/* A copy with a NUL behind it. */
 static char *
-text_piece(struct step_decode *d, const struct text_view *text)
+bytes_piece(struct step_decode *d, const void *bytes, size_t n)
 {
-	char *at = piece(d, text->n + 1);
+	char *at = piece(d, n + 1);
 
 	if (at == NULL)
 		return NULL;
-	if (text->n > 0)
-		memcpy(at, text->bytes, text->n);
-	at[text->n] = '\0';
+	if (n > 0)
+		memcpy(at, bytes, n);
+	at[n] = '\0';
 	return at;
+}
+
+static char *
+text_piece(struct step_decode *d, const struct text_view *text)
+{
+	return bytes_piece(d, text->bytes, text->n);
 }
 
 enum fail_code
@@ -193,11 +200,18 @@ copy_spans(struct step_decode *d, const struct payload_view *p, struct riffle_se
 		if (names[i] == NULL)
 			return fail_memory(f);
 	}
-	for (size_t i = 0; i < p->spans_n; i++)
+	for (size_t i = 0; i < p->spans_n; i++) {
 		to[i] = (struct riffle_span){.start = spans[i].start,
 		    .source = names[spans[i].source],
 		    .document = spans[i].document,
-		    .offset = spans[i].offset};
+		    .offset = spans[i].offset,
+		    .keep = "",
+		    .keep_n = spans[i].keep_n};
+		if (to[i].keep_n > 0)
+			to[i].keep = bytes_piece(d, spans[i].keep, spans[i].keep_n);
+		if (to[i].keep == NULL)
+			return fail_memory(f);
+	}
 	for (size_t i = 0; i < p->no_loss_n; i++)
 		no_loss[i] = (struct riffle_range){ranges[i].start, ranges[i].end};
 	out->spans = to;

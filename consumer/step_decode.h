@@ -1,10 +1,10 @@
 /*
  * step_decode.h -- the records of a rank's lanes as one step in memory.
  *
- * Tokens are decoded straight from the record into their place in one array; domain names, sources
- * and document boundaries are copied, so that the records can be let go at once. What a step points
- * to stays valid until the next step_decode_begin(). Memory: the tokens, and at most a small
- * multiple of the records' bytes; kept from step to step.
+ * Tokens are decoded straight from the record into their place in one array; domain names, sources,
+ * document boundaries, loss ranges and what is kept are copied, so that the records can be let go
+ * at once. What a step points to stays valid until the next step_decode_begin(). Memory: the
+ * tokens, and at most a small multiple of the records' bytes; kept from step to step.
  *
  * Thread: one.
  */

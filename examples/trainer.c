@@ -10,11 +10,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <riffle.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "consumer/riffle.h" /* where the library is installed: <riffle.h> */
 
 enum { STEP_TIMEOUT_MS = 1000, COMMIT_EVERY = 10 };
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include "producer/brace.h"
 #include "producer/utf8.h"
@@ -19,9 +20,10 @@ struct search {
 	struct file_list *list;
 	size_t room;
 	const char *folder;
-	const char *pattern; /* as configured, for sentences */
-	const char *word;    /* of it, after brace expansion */
-	size_t folders;      /* that a wildcard matched and left out */
+	const char *pattern;             /* as configured, for sentences */
+	const char *word;                /* of it, after brace expansion */
+	size_t folders;                  /* that a wildcard matched and left out */
+	const struct file_list_now *now; /* NULL: the files that are there must be all */
 };
 
 enum fail_code
@@ -41,7 +43,7 @@ file_list_path(char **out, const char *folder, const char *name, struct failure 
 }
 
 static enum fail_code
-append(struct search *s, const char *name, uint64_t size_bytes, struct failure *f)
+append(struct search *s, const char *name, const struct stat *st, struct failure *f)
 {
 	struct file_list *l = s->list;
 
@@ -63,7 +65,9 @@ append(struct search *s, const char *name, uint64_t size_bytes, struct failure *
 	l->file[l->n].name = strdup(name);
 	if (l->file[l->n].name == NULL)
 		return fail_memory(f);
-	l->file[l->n++].size_bytes = size_bytes;
+	l->file[l->n].size_bytes = (uint64_t)st->st_size;
+	l->file[l->n].inode = st->st_ino;
+	l->file[l->n++].device = st->st_dev;
 	return FAIL_NONE;
 }
 
@@ -80,7 +84,7 @@ take(struct search *s, const char *name, bool wild, struct failure *f)
 	refused = stat(path, &st);
 	free(path);
 	if (refused != 0) {
-		if (!wild && (errno == ENOENT || errno == ENOTDIR))
+		if ((!wild || s->now != NULL) && (errno == ENOENT || errno == ENOTDIR))
 			return FAIL_NONE; /* the word then has no file, which is said once */
 		return fail_errno(f, FAIL_IO, "file %s: cannot be looked at", name);
 	}
@@ -97,7 +101,7 @@ take(struct search *s, const char *name, bool wild, struct failure *f)
 		    "after a "
 		    "crash; use exec: for programs",
 		    s->pattern, name);
-	return append(s, name, (uint64_t)st.st_size, f);
+	return append(s, name, &st, f);
 }
 
 static bool
@@ -190,6 +194,8 @@ scan(struct search *s, const struct level *v, struct failure *f)
 	if (file_list_path(&path, s->folder, *v->name == '\0' ? "." : v->name, f) != FAIL_NONE)
 		return f->code;
 	dir = opendir(path);
+	if (dir != NULL && s->now != NULL && s->now->folder_seen != NULL)
+		s->now->folder_seen(s->now->opaque, path);
 	free(path);
 	if (dir == NULL && (errno == ENOENT || errno == ENOTDIR))
 		return FAIL_NONE;
@@ -208,6 +214,21 @@ scan(struct search *s, const struct level *v, struct failure *f)
 		    *v->name == '\0' ? "." : v->name);
 	closedir(dir);
 	return code;
+}
+
+/* A file named without a wildcard may appear in its folder. */
+static enum fail_code
+see_folder(const struct search *s, const char *name, struct failure *f)
+{
+	char *path;
+
+	if (s->now == NULL || s->now->folder_seen == NULL)
+		return FAIL_NONE;
+	if (file_list_path(&path, s->folder, *name == '\0' ? "." : name, f) != FAIL_NONE)
+		return f->code;
+	s->now->folder_seen(s->now->opaque, path);
+	free(path);
+	return FAIL_NONE;
 }
 
 /* Goes from folder `name` along what is left of the word. */
@@ -234,6 +255,8 @@ walk(struct search *s, const char *name, const char *rest, size_t depth, struct 
 		code = walk(s, name, *after == '\0' ? "*" : after, depth, f);
 		return code != FAIL_NONE ? code : scan(s, &deeper, f);
 	}
+	if (*after == '\0' && !is_wild(rest, n) && see_folder(s, name, f) != FAIL_NONE)
+		return f->code;
 	if (is_wild(rest, n)) {
 		memcpy(component, rest, n);
 		component[n] = '\0';
@@ -259,7 +282,7 @@ search_word(struct search *s, const char *word, struct failure *f)
 		    "pattern \"%s\": stands for \"%s\", which names no file", s->pattern, word);
 	if (walk(s, slashes > 0 ? "/" : "", word + slashes, 0, f) != FAIL_NONE)
 		return f->code;
-	if (s->list->n > before)
+	if (s->list->n > before || s->now != NULL)
 		return FAIL_NONE;
 	return fail(f, FAIL_CONFIG, "pattern %s: %s%smatches no file in %s%s", s->pattern,
 	    same ? "" : word, same ? "" : " ", slashes > 0 ? "/" : s->folder,
@@ -274,9 +297,15 @@ compare_names(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
+static uint32_t
+lane_of(const char *name, uint32_t lanes)
+{
+	return (uint32_t)(((XXH64(name, strlen(name), 0) >> 32) * lanes) >> 32);
+}
+
 /* Sorts, removes duplicates and keeps what is the lane's. */
 static void
-deal(struct file_list *l, uint32_t lane, uint32_t lanes)
+deal(struct file_list *l, bool by_name, uint32_t lane, uint32_t lanes)
 {
 	size_t distinct = 0, kept = 0;
 
@@ -289,7 +318,7 @@ deal(struct file_list *l, uint32_t lane, uint32_t lanes)
 			l->file[distinct++] = l->file[i];
 	}
 	for (size_t i = 0; i < distinct; i++) {
-		if (i % lanes == lane)
+		if ((by_name ? lane_of(l->file[i].name, lanes) : i % lanes) == lane)
 			l->file[kept++] = l->file[i];
 		else
 			free(l->file[i].name);
@@ -297,32 +326,67 @@ deal(struct file_list *l, uint32_t lane, uint32_t lanes)
 	l->n = kept;
 }
 
+static enum fail_code
+search_patterns(
+    struct file_list **out, struct search *s, const struct config_list *patterns, struct failure *f)
+{
+	struct brace_words words = {0};
+	enum fail_code code = FAIL_NONE;
+
+	s->list = calloc(1, sizeof(*s->list));
+	if (s->list == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < patterns->n && code == FAIL_NONE; i++) {
+		s->pattern = patterns->text[i];
+		code = brace_expand(&words, s->pattern, f);
+		for (size_t k = 0; k < words.n && code == FAIL_NONE; k++)
+			code = search_word(s, words.word[k], f);
+		brace_words_close(&words);
+	}
+	if (code != FAIL_NONE) {
+		file_list_close(s->list);
+		return code;
+	}
+	*out = s->list;
+	return FAIL_NONE;
+}
+
 enum fail_code
 file_list_open(struct file_list **out, const struct config_list *patterns, const char *folder,
     uint32_t lane, uint32_t lanes, struct failure *f)
 {
 	struct search s = {.folder = folder == NULL || *folder == '\0' ? "." : folder};
-	struct brace_words words = {0};
-	enum fail_code code = FAIL_NONE;
 
 	assert(lane < lanes);
-	s.list = calloc(1, sizeof(*s.list));
-	if (s.list == NULL)
-		return fail_memory(f);
-	for (size_t i = 0; i < patterns->n && code == FAIL_NONE; i++) {
-		s.pattern = patterns->text[i];
-		code = brace_expand(&words, s.pattern, f);
-		for (size_t k = 0; k < words.n && code == FAIL_NONE; k++)
-			code = search_word(&s, words.word[k], f);
-		brace_words_close(&words);
-	}
-	if (code != FAIL_NONE) {
-		file_list_close(s.list);
-		return code;
-	}
-	deal(s.list, lane, lanes);
-	*out = s.list;
+	if (search_patterns(out, &s, patterns, f) != FAIL_NONE)
+		return f->code;
+	deal(*out, false, lane, lanes);
 	return FAIL_NONE;
+}
+
+enum fail_code
+file_list_scan(struct file_list **out, const struct file_list_now *now, struct failure *f)
+{
+	struct search s = {.folder = now->folder, .now = now};
+
+	assert(now->lane < now->lanes);
+	if (s.folder == NULL || *s.folder == '\0')
+		s.folder = ".";
+	if (search_patterns(out, &s, now->patterns, f) != FAIL_NONE)
+		return f->code;
+	deal(*out, true, now->lane, now->lanes);
+	return FAIL_NONE;
+}
+
+uint64_t
+file_list_names(const struct file_list *l, size_t n)
+{
+	uint64_t hash = 0;
+
+	assert(n <= l->n);
+	for (size_t i = 0; i < n; i++)
+		hash = XXH64(l->file[i].name, strlen(l->file[i].name), hash);
+	return hash;
 }
 
 void

@@ -28,6 +28,7 @@ enum {
 struct file_list_entry {
 	char *name; /* relative to the folder, UTF-8 */
 	uint64_t size_bytes;
+	uint64_t inode, device;
 };
 
 struct file_list {
@@ -43,6 +44,28 @@ struct file_list {
 enum fail_code file_list_open(struct file_list **out, const struct config_list *patterns,
     const char *folder, uint32_t lane, uint32_t lanes, struct failure *f);
 void file_list_close(struct file_list *l); /* NULL is accepted */
+
+/*
+ * The same at this moment for files that keep arriving: a pattern may match none, and a file that
+ * goes away meanwhile is left out. Of a lane are those whose name's XXH64, scaled to the lanes, is
+ * its number, so that a file stays where it is whatever comes. `folder_seen`, if not NULL, hears of
+ * every folder in which files may appear, as a path that can be opened.
+ */
+struct file_list_now {
+	const struct config_list *patterns;
+	const char *folder;
+	uint32_t lane, lanes;
+	void (*folder_seen)(void *opaque, const char *path);
+	void *opaque;
+};
+enum fail_code file_list_scan(
+    struct file_list **out, const struct file_list_now *now, struct failure *f);
+
+/*
+ * A rolling XXH64 over the names of the first n files; 0 for none. By it an appended run knows that
+ * its list begins with the list of the run before.
+ */
+uint64_t file_list_names(const struct file_list *l, size_t n);
 
 /* The path of `name` for open(), seen from here. Gives *out (free). */
 enum fail_code file_list_path(char **out, const char *folder, const char *name, struct failure *f);

@@ -9,44 +9,15 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <xxhash.h>
 
-#include "producer/chunk_queue.h"
-#include "producer/file_list.h"
-#include "producer/record_cutter.h"
-#include "producer/stream.h"
-
-struct input {
-	char *folder;
-	char *command;           /* NULL: files */
-	struct file_list *files; /* NULL: a command */
-	uint64_t bytes_total, bytes_skipped;
-	struct chunk_queue *queue;
-	int stop_fd; /* readable once the thread is to stop */
-	pthread_t thread;
-	bool running;
-
-	/* The reader's, as soon as it runs. */
-	struct record_cutter *cutter;
-	struct stream *stream;  /* of file_at, or the command; NULL: not open */
-	struct failure refused; /* why it could not be opened, where that is a reject */
-	size_t file_at;
-	uint64_t used, passed_on; /* bytes as stored, of the input so far; counted in chunks */
-};
-
-static bool
-named(const char *name, const char *end)
-{
-	size_t n = strlen(name), end_n = strlen(end);
-
-	return n >= end_n && strcmp(name + n - end_n, end) == 0;
-}
+#include "producer/input_live.h"
+#include "producer/input_state.h"
 
 static enum input_form
 form_of(const char *name)
 {
-	return named(name, ".txt") || named(name, ".txt.gz") || named(name, ".txt.zst")
-		   ? INPUT_WHOLE_FILE
-		   : INPUT_JSON_LINES;
+	return live_scan_is_text(name) ? INPUT_WHOLE_FILE : INPUT_JSON_LINES;
 }
 
 /* Opens file_at; what is wrong with its bytes is kept in `refused`, to become a reject. */
@@ -71,9 +42,8 @@ open_file(struct input *in, struct failure *f)
 	return code;
 }
 
-/* Gives the records cut so far to the queue. */
-static enum fail_code
-pass_on(struct input *in, struct failure *f)
+enum fail_code
+input_pass_on(struct input *in, struct failure *f)
 {
 	struct input_chunk *c;
 
@@ -85,15 +55,15 @@ pass_on(struct input *in, struct failure *f)
 	return chunk_queue_put(in->queue, c, f);
 }
 
-static enum fail_code
-cut_all(struct input *in, struct failure *f)
+enum fail_code
+input_cut_all(struct input *in, struct failure *f)
 {
 	bool full;
 
 	do {
 		if (record_cutter_cut(in->cutter, &full, f) != FAIL_NONE)
 			return f->code;
-		if (full && pass_on(in, f) != FAIL_NONE)
+		if (full && input_pass_on(in, f) != FAIL_NONE)
 			return f->code;
 	} while (full);
 	return FAIL_NONE;
@@ -120,20 +90,19 @@ read_stream(struct input *in, struct failure *f)
 		if (code != FAIL_NONE && code != FAIL_TIMEOUT)
 			return code;
 		in->used = used_before + stream_used(in->stream);
-		if (code == FAIL_TIMEOUT && pass_on(in, f) != FAIL_NONE)
+		if (code == FAIL_TIMEOUT && input_pass_on(in, f) != FAIL_NONE)
 			return f->code;
 		if (code == FAIL_NONE && got == 0)
 			break;
 		record_cutter_feed(in->cutter, got);
-		if (cut_all(in, f) != FAIL_NONE)
+		if (input_cut_all(in, f) != FAIL_NONE)
 			return f->code;
 	}
 	return record_cutter_end(in->cutter, NULL, f);
 }
 
-/* Reads the file or program that is open, and closes it. */
-static enum fail_code
-read_one(struct input *in, uint64_t used_after, struct failure *f)
+enum fail_code
+input_read_one(struct input *in, uint64_t used_after, struct failure *f)
 {
 	enum fail_code code;
 
@@ -147,7 +116,7 @@ read_one(struct input *in, uint64_t used_after, struct failure *f)
 		return code;
 	if (in->used < used_after)
 		in->used = used_after;
-	return pass_on(in, f);
+	return input_pass_on(in, f);
 }
 
 static enum fail_code
@@ -156,12 +125,12 @@ read_all(struct input *in, struct failure *f)
 	uint64_t used_after = 0;
 
 	if (in->command != NULL)
-		return read_one(in, 0, f);
+		return input_read_one(in, 0, f);
 	for (size_t i = 0; i < in->file_at; i++)
 		used_after += in->files->file[i].size_bytes;
 	while (in->file_at < in->files->n) {
 		used_after += in->files->file[in->file_at].size_bytes;
-		if (read_one(in, used_after, f) != FAIL_NONE)
+		if (input_read_one(in, used_after, f) != FAIL_NONE)
 			return f->code;
 		in->file_at++;
 		if (in->file_at < in->files->n && open_file(in, f) != FAIL_NONE)
@@ -176,8 +145,10 @@ reader(void *argument)
 	struct input *in = argument;
 	struct failure f = {0};
 
-	if (read_all(in, &f) == FAIL_NONE)
+	if ((in->live != NULL ? input_live_read(in, &f) : read_all(in, &f)) == FAIL_NONE)
 		f.code = FAIL_NONE;
+	if (in->live == NULL)
+		record_cutter_place(in->cutter, &in->end.byte, &in->end.line, &in->end.records);
 	chunk_queue_finish(in->queue, &f);
 	return NULL;
 }
@@ -201,12 +172,29 @@ start_thread(struct input *in, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* An appended run reads what comes behind the list of the run before. */
+static enum fail_code
+check_list(const struct input *in, const struct input_position *from, struct failure *f)
+{
+	const struct file_list *l = in->files;
+
+	if (from->files <= l->n && file_list_names(l, from->files) == from->names)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "the %" PRIu64 " files of the run before are not the first of the list now (names are "
+	    "sorted by their bytes; the last one was %s): put back those that are gone, name new "
+	    "files so that they sort behind it, or make the new files a domain of their own",
+	    from->files, from->file == NULL ? "none" : from->file);
+}
+
 /* Finds the file where a resume starts, and counts those before it. */
 static enum fail_code
 find_file(struct input *in, const struct input_position *from, struct failure *f)
 {
 	const struct file_list *l = in->files;
 
+	if (from->files > 0 && check_list(in, from, f) != FAIL_NONE)
+		return f->code;
 	if (from->file == NULL)
 		return FAIL_NONE;
 	while (in->file_at < l->n && strcmp(l->file[in->file_at].name, from->file) != 0)
@@ -237,6 +225,8 @@ resume_file(struct input *in, const struct input_position *from, struct failure 
 		return fail_within(f, "a run cannot be resumed at byte %" PRIu64, from->byte);
 	if (at > 0 && stream_read(in->stream, &before, 1, &got, f) != FAIL_NONE)
 		return f->code;
+	if (from->ended && in->files->file[in->file_at].size_bytes == from->byte)
+		before = '\n'; /* the last line need have no end while nothing follows it */
 	if (at > 0 && (got == 0 || before != '\n'))
 		return fail(f, FAIL_DATA,
 		    "file %s: no line starts at byte %" PRIu64
@@ -245,6 +235,8 @@ resume_file(struct input *in, const struct input_position *from, struct failure 
 	if (at > 0)
 		record_cutter_start(in->cutter, name, form_of(name), from->byte, from->line);
 	record_cutter_skip(in->cutter, from->byte, from->document, false);
+	if (from->ended)
+		record_cutter_may_end(in->cutter);
 	if (at > 0)
 		in->bytes_skipped += stream_used(in->stream);
 	return FAIL_NONE;
@@ -258,13 +250,17 @@ open_files(struct input *in, const struct input_options *o, const struct input_p
 		return f->code;
 	for (size_t i = 0; i < in->files->n; i++)
 		in->bytes_total += in->files->file[i].size_bytes;
+	in->end.files = in->files->n;
+	in->end.names = file_list_names(in->files, in->files->n);
+	if (in->files->n > 0)
+		in->end.file = in->files->file[in->files->n - 1].name;
 	if (from != NULL && find_file(in, from, f) != FAIL_NONE)
 		return f->code;
 	if (in->file_at == in->files->n)
 		return FAIL_NONE;
 	if (open_file(in, f) != FAIL_NONE)
 		return f->code;
-	if (from != NULL && resume_file(in, from, f) != FAIL_NONE)
+	if (from != NULL && from->file != NULL && resume_file(in, from, f) != FAIL_NONE)
 		return f->code;
 	in->used = in->passed_on = in->bytes_skipped;
 	return FAIL_NONE;
@@ -278,6 +274,7 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	    .command = o->exec,
 	    .folder = in->folder,
 	    .resume = from == NULL ? 0 : from->document,
+	    .says_resume = o->follow,
 	    .stop_fd = in->stop_fd,
 	    .idle_ms = INPUT_FLUSH_MS,
 	};
@@ -290,6 +287,8 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	in->command = strdup(o->exec);
 	if (in->command == NULL)
 		return fail_memory(f);
+	in->end.file = in->command;
+	in->end.names = XXH64(in->command, strlen(in->command), 0);
 	if (from != NULL && from->file != NULL && strcmp(from->file, o->exec) != 0)
 		return fail(f, FAIL_CONFIG,
 		    "exec %s: the last run read \"%s\"; put it back, or start a new corpus",
@@ -297,8 +296,16 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	if (stream_open_program(&in->stream, &p, f) != FAIL_NONE)
 		return f->code;
 	record_cutter_start(in->cutter, in->command, INPUT_JSON_LINES, 0, 1);
+	if (from != NULL && o->follow && !o->repeats) {
+		record_cutter_start(
+		    in->cutter, in->command, INPUT_JSON_LINES, from->byte, from->line);
+		record_cutter_number(in->cutter, from->document);
+		return FAIL_NONE;
+	}
 	if (from != NULL)
 		record_cutter_skip(in->cutter, from->byte, from->document, true);
+	if (from != NULL && from->ended)
+		record_cutter_may_end(in->cutter);
 	return FAIL_NONE;
 }
 
@@ -312,6 +319,7 @@ input_open(struct input **out, const struct input_options *o, const struct input
 
 	if (in == NULL)
 		return fail_memory(f);
+	in->end.file = "";
 	in->folder = strdup(o->folder == NULL || *o->folder == '\0' ? "." : o->folder);
 	in->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	code = in->folder == NULL ? fail_memory(f) : FAIL_NONE;
@@ -322,7 +330,9 @@ input_open(struct input **out, const struct input_options *o, const struct input
 	if (code == FAIL_NONE)
 		code = record_cutter_open(&in->cutter, o->max_document_bytes, chunk_bytes, f);
 	if (code == FAIL_NONE)
-		code = o->exec != NULL ? open_command(in, o, from, f) : open_files(in, o, from, f);
+		code = o->exec != NULL   ? open_command(in, o, from, f)
+		       : o->live != NULL ? input_live_open(in, o, from, f)
+					 : open_files(in, o, from, f);
 	if (code == FAIL_NONE)
 		code = start_thread(in, f);
 	if (code != FAIL_NONE) {
@@ -344,6 +354,7 @@ input_close(struct input *in)
 		pthread_join(in->thread, NULL);
 	}
 	stream_close(in->stream);
+	input_live_close(in->live);
 	record_cutter_close(in->cutter);
 	chunk_queue_close(in->queue);
 	file_list_close(in->files);
@@ -387,6 +398,12 @@ uint64_t
 input_bytes_skipped(const struct input *in)
 {
 	return in->bytes_skipped;
+}
+
+const struct input_end *
+input_end(const struct input *in)
+{
+	return &in->end;
 }
 
 size_t

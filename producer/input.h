@@ -15,9 +15,15 @@
  * failure; so is what is not a regular file, since it could not be read again after a crash.
  *
  * A resume starts at a record that was there before: plain files are read from its byte, compressed
- * ones from their start. A program is run again, with RIFFLE_RESUME=<document> in its environment,
- * and must print again what it printed: the records before are skipped. Where no record starts at
- * the place given, the data are not those of the run before, which is FAIL_DATA.
+ * ones from their start. A program is run again and must print again what it printed: the records
+ * before are skipped. Where no record starts at the place given, the data are not those of the run
+ * before, which is FAIL_DATA.
+ *
+ * A program that is followed has RIFFLE_RESUME=<document> in its environment, and begins there: its
+ * first record is that document, counted from 0 over all runs.
+ *
+ * An appended run goes on where the input ended before: its files, now, must begin with those of
+ * the run before, in the same order, and the last of them may have grown by whole lines.
  *
  * Thread: all functions from one thread; the reader thread inside is input.c's own affair.
  */
@@ -40,13 +46,29 @@ enum {
 
 enum input_form { INPUT_JSON_LINES, INPUT_WHOLE_FILE }; /* .txt is INPUT_WHOLE_FILE */
 
+struct arrivals_portion;
+struct reading;
+
+/* Of an input whose files keep arriving: reading.h and live_scan.h say how they are read. */
+struct input_live_options {
+	struct reading *reading; /* what was read so far; the reader's until input_close() */
+	/* Makes portions durable; called by the reader thread before it reads them. */
+	enum fail_code (*keep)(
+	    void *opaque, const struct arrivals_portion *p, size_t n, struct failure *f);
+	void *opaque;
+	bool last; /* the input ends with what is there: a last line without its end is one, too */
+};
+
 struct input_options {
 	const struct config_list *patterns; /* or exec; borrowed while opening */
 	const char *folder;                 /* patterns and exec are relative to it */
 	const char *exec;
 	uint32_t lane, lanes;
 	uint64_t max_document_bytes;
-	uint64_t chunk_bytes; /* 0: INPUT_CHUNK_BYTES */
+	uint64_t chunk_bytes;                  /* 0: INPUT_CHUNK_BYTES */
+	const struct input_live_options *live; /* NULL: the files that are there are all */
+	bool follow;  /* waits for files; a program is told where to begin (RIFFLE_RESUME) */
+	bool repeats; /* with follow: the program begins with its first record all the same */
 };
 
 /* Where to start: after a resume, the record that held the last published token. */
@@ -56,6 +78,16 @@ struct input_position {
 	uint64_t byte;     /* where it starts in the file, after decompression */
 	uint64_t line;
 	uint64_t rejects; /* rejected before it; input.c does not use it */
+	bool ended;       /* the input ended there then: there need be no record */
+	/* What a run that ended has read: the files now must begin with these. 0: not known. */
+	uint64_t files, names;
+};
+
+/* Where an input ended, once input_next() has given NULL; see Input in schemas/End.avsc. */
+struct input_end {
+	uint64_t records, files, names;
+	const char *file; /* lives as long as the input; "" for none */
+	uint64_t byte, line;
 };
 
 struct input_record {
@@ -101,5 +133,8 @@ uint64_t input_bytes_total(const struct input *in);
 /* Of these, what a resume has left out: where a progress bar starts. */
 uint64_t input_bytes_skipped(const struct input *in);
 size_t input_files(const struct input *in);
+
+/* Only after the end of the input. */
+const struct input_end *input_end(const struct input *in);
 
 #endif

@@ -167,7 +167,7 @@ static bool
 read_wanted(struct parse *s, const struct node *node, size_t level)
 {
 	struct json_text *t = &s->text;
-	struct json_value value = {.found = JSON_OTHER, .bytes = t->at};
+	struct json_value value = {.found = JSON_OTHER, .bytes = t->at, .raw = t->at};
 	char *room = s->scratch->bytes + s->scratch->used;
 	bool good;
 
@@ -177,6 +177,7 @@ read_wanted(struct parse *s, const struct node *node, size_t level)
 		good = json_text_string(t, room, &value.bytes, &value.n);
 		if (good && value.bytes == room)
 			s->scratch->used += value.n;
+		value.raw_n = (size_t)(t->at - value.raw);
 		set_values(s, node->ends, value);
 		return good;
 	}
@@ -185,7 +186,7 @@ read_wanted(struct parse *s, const struct node *node, size_t level)
 		       read_object(s, node, level + 1);
 	else
 		good = json_text_skip(t, level);
-	value.n = (size_t)(t->at - value.bytes);
+	value.n = value.raw_n = (size_t)(t->at - value.bytes);
 	set_values(s, node->ends, value);
 	return good;
 }

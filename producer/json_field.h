@@ -15,7 +15,7 @@
 
 #include "common/failure.h"
 
-enum { JSON_FIELDS_MAX = 8, JSON_DEPTH_MAX = 512 };
+enum { JSON_FIELDS_MAX = 32, JSON_DEPTH_MAX = 512 };
 
 enum json_found { JSON_MISSING, JSON_STRING, JSON_OTHER }; /* OTHER: a value, but not a string */
 
@@ -24,6 +24,8 @@ struct json_value {
 	const char
 	    *bytes; /* JSON_STRING: decoded UTF-8, in the record or in the scratch; else raw JSON */
 	size_t n;
+	const char *raw; /* the value as it stands in the text, but JSON_MISSING */
+	size_t raw_n;
 };
 
 struct json_scratch; /* memory for decoded strings; one a thread */

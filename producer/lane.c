@@ -19,18 +19,42 @@ enum {
 
 /* In parts, so that a packer stays small however long the documents are. */
 static enum fail_code
-pack_document(struct lane *l, struct lane_stream *s, const struct pack_place *place,
-    const uint32_t *id, size_t n, size_t first, struct failure *f)
+pack_document(struct lane *l, struct lane_stream *s, const struct pack_document *d,
+    const uint32_t *id, uint64_t first, struct failure *f)
 {
-	while (first < n) {
-		size_t end = n - first > PART_TOKENS ? first + PART_TOKENS : n;
+	while (first < d->n) {
+		uint64_t end = d->n - first > PART_TOKENS ? first + PART_TOKENS : d->n;
 
-		if (pack_add(s->pack, place, id, end, first, f) != FAIL_NONE ||
+		if (pack_add(s->pack, d, id, first, end, f) != FAIL_NONE ||
 		    lane_output_cut(l, s, f) != FAIL_NONE)
 			return f->code;
 		first = end;
 	}
 	return FAIL_NONE;
+}
+
+/* Whether the document can be the one that the last record of the stream is about. */
+static bool
+is_where_it_ended(const struct lane_stream *s, const struct resume *r,
+    const struct pack_document *d, const uint32_t *id)
+{
+	if (d->place.document > r->document)
+		return false;
+	/* The sequences that a window is left with are compared as they come out. */
+	return s->packing == SEQUENCE_BEST_FIT || resume_fits(r, id, d->n);
+}
+
+/* The token with which a stream goes on in the document of its last record. */
+static uint64_t
+first_token(struct lane_stream *s, const struct resume *r)
+{
+	switch (s->packing) {
+	case SEQUENCE_CONCAT: return r->offset; /* it is shared */
+	case SEQUENCE_NONE: return r->offset + 1;
+	case SEQUENCE_BEST_FIT: s->skip = r->window; return 0;
+	case SEQUENCE_PACKINGS: break;
+	}
+	abort(); /* unreachable */
 }
 
 static enum fail_code
@@ -41,19 +65,23 @@ add_document(
 	struct lane_stream *s = &l->stream[at];
 	const struct resume *r = &l->resume[at];
 	const struct input_record *record = &j->chunk->record[d->record];
-	struct pack_place place = {
-	    .document = record->document,
-	    .file = j->chunk->file,
-	    .byte = record->byte,
-	    .line = record->line,
-	    .rejects = l->rejects,
+	const uint32_t *id = j->tokens.id + d->first;
+	struct pack_document document = {
+	    .place = {.document = record->document,
+		.file = j->chunk->file,
+		.byte = record->byte,
+		.line = record->line,
+		.rejects = l->rejects},
+	    .n = d->n,
+	    .prompt_n = d->prompt_n,
+	    .keep = (const uint8_t *)j->keep.at + d->keep_first,
+	    .keep_n = d->keep_n,
 	};
-	size_t first = 0;
+	uint64_t first = 0;
 
-	if (!s->open || (s->behind && record->document < r->document))
+	if (!s->open || record->document < s->first_document)
 		return FAIL_NONE;
-	if (s->behind &&
-	    (record->document > r->document || !resume_fits(r, j->tokens.id + d->first, d->n)))
+	if (s->behind && !is_where_it_ended(s, r, &document, id))
 		return fail(f, FAIL_DATA,
 		    "topic %s: the last sequence ended in document %" PRIu64
 		    " of %s at token %" PRIu64
@@ -62,13 +90,13 @@ add_document(
 		    s->topic, r->document, r->file, r->offset);
 	if (s->behind) {
 		s->behind = false;
-		first = r->offset;
+		first = first_token(s, r);
 	} else {
 		s->documents++;
 	}
-	place.documents = s->documents;
+	document.place.documents = s->documents;
 	l->progress.documents++;
-	return pack_document(l, s, &place, j->tokens.id + d->first, d->n, first, f);
+	return pack_document(l, s, &document, id, first, f);
 }
 
 static enum fail_code
@@ -192,7 +220,7 @@ run_input(struct lane *l, struct failure *f)
 		else if (lane_output_submit(l, f) != FAIL_NONE)
 			return f->code;
 	}
-	if (lane_output_submit(l, f) != FAIL_NONE)
+	if (lane_output_finish(l, f) != FAIL_NONE || lane_output_submit(l, f) != FAIL_NONE)
 		return f->code;
 	while (!pool_empty(l->pool, POOL_FRAMES))
 		if (lane_output_take(l, true, &published, f) != FAIL_NONE)
@@ -248,7 +276,8 @@ run(struct lane *l, struct failure *f)
 		return f->code;
 	resume_start(l->resume, l->streams_n, &from, &from_start, &needed);
 	if (!needed) {
-		log_info("produce: %s is complete: nothing to do", l->o->label);
+		log_info("produce: %s is complete: nothing to do%s", l->o->label,
+		    l->o->follow ? " (it is sealed; --append goes on behind its End)" : "");
 		return FAIL_NONE;
 	}
 	if (lane_open(l, &from, from_start, f) != FAIL_NONE)
@@ -261,6 +290,7 @@ run(struct lane *l, struct failure *f)
 		say_left_out(l);
 	if (code == FAIL_STOPPED)
 		end_stopped(l);
+	*l->o->mismatch = code == FAIL_DATA && !from_start && l->progress.documents == 0;
 	return code;
 }
 
@@ -274,10 +304,12 @@ lane_run(const struct lane_options *o, struct failure *f)
 	l.stream = calloc(l.streams_n, sizeof(*l.stream));
 	l.resume = calloc(l.streams_n, sizeof(*l.resume));
 	l.split = calloc(o->domains_n, sizeof(*l.split));
-	if (l.stream == NULL || l.resume == NULL || l.split == NULL) {
+	l.reject_long = calloc(o->domains_n, sizeof(*l.reject_long));
+	if (l.stream == NULL || l.resume == NULL || l.split == NULL || l.reject_long == NULL) {
 		free(l.stream);
 		free(l.resume);
 		free(l.split);
+		free(l.reject_long);
 		return fail_memory(f);
 	}
 	code = run(&l, f);

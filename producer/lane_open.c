@@ -7,6 +7,7 @@
 
 #include "common/frame.h"
 #include "common/log.h"
+#include "producer/lane_live.h"
 
 /* Whether this input feeds the set: topics.h says which sets have a topic at all. */
 static bool
@@ -17,11 +18,25 @@ set_is_ours(const struct lane *l, const struct config_domain *d, enum names_set 
 	return topics_has_set(l->config, d, set) && (set != SET_VALID || d->valid.n == 0);
 }
 
+static void
+set_packing(struct lane_stream *s, const struct config_domain *d)
+{
+	switch (d->packing) {
+	case CONFIG_PACK_CONCAT: s->packing = SEQUENCE_CONCAT; return;
+	case CONFIG_PACK_BEST_FIT: s->packing = SEQUENCE_BEST_FIT; return;
+	case CONFIG_PACK_NONE:
+		s->packing = SEQUENCE_NONE;
+		s->truncate = d->over_long == CONFIG_LONG_TRUNCATE;
+		return;
+	}
+	abort(); /* unreachable */
+}
+
 enum fail_code
 lane_open_ask(struct lane *l, struct failure *f)
 {
-	struct resume_expected expected = {
-	    tokenizer_fingerprint(l->o->tokenizer), l->config->sequence_length};
+	struct resume_expected expected = {.tokenizer = tokenizer_fingerprint(l->o->tokenizer),
+	    .sequence_length = l->config->sequence_length};
 
 	for (size_t i = 0; i < l->streams_n; i++) {
 		const struct config_domain *d = &l->config->domains[l->o->domain[i / SETS_COUNT]];
@@ -31,16 +46,25 @@ lane_open_ask(struct lane *l, struct failure *f)
 		l->resume[i].state = RESUME_ENDED; /* what is not ours needs nothing */
 		if (!l->o->wanted[i / SETS_COUNT] || !set_is_ours(l, d, set))
 			continue;
+		set_packing(s, d);
+		expected.packing = s->packing;
 		names_domain_topic(s->topic, l->config->corpus, d->name, set);
 		if (resume_ask(&l->resume[i], l->o->reader, s->topic, (int32_t)l->o->lane,
 			&expected, f) != FAIL_NONE)
 			return f->code;
+		if (l->o->append)
+			resume_append(&l->resume[i]);
 		s->open = l->resume[i].state != RESUME_ENDED;
 		s->behind = l->resume[i].state == RESUME_PARTIAL;
+		s->shares = s->behind && s->packing == SEQUENCE_CONCAT;
 		s->sequences = l->resume[i].sequences;
 		s->documents = l->resume[i].documents;
+		s->first_document = l->resume[i].document;
 		s->record_bytes = l->resume[i].record_bytes;
 		s->record_bytes_max = l->resume[i].record_bytes_max;
+		s->tokens = l->resume[i].tokens;
+		s->dropped = l->resume[i].dropped;
+		s->sealed = l->resume[i].sealed;
 	}
 	return FAIL_NONE;
 }
@@ -50,10 +74,14 @@ open_streams(struct lane *l, struct failure *f)
 {
 	for (size_t i = 0; i < l->streams_n; i++) {
 		struct lane_stream *s = &l->stream[i];
+		struct pack_options o = {.packing = s->packing,
+		    .truncate = s->truncate,
+		    .sequence_length = l->config->sequence_length,
+		    .eos = tokenizer_eos(l->o->tokenizer)};
 
 		if (!s->open)
 			continue;
-		if (pack_open(&s->pack, l->config->sequence_length, f) != FAIL_NONE ||
+		if (pack_open(&s->pack, &o, f) != FAIL_NONE ||
 		    publish_writer_open(&s->writer, l->publish, s->topic, (int32_t)l->o->lane,
 			l->resume[i].offset_next, f) != FAIL_NONE)
 			return f->code;
@@ -73,12 +101,15 @@ open_input(struct lane *l, const struct input_position *from, bool from_start, s
 	    .lanes = l->o->lanes,
 	    .max_document_bytes = l->config->max_document_bytes,
 	};
+	struct input_live_options live;
 	enum fail_code code;
 
 	if (config_resolve(&folder, l->config, ".", f) != FAIL_NONE)
 		return f->code;
 	o.folder = folder;
-	code = input_open(&l->input, &o, from_start ? NULL : from, f);
+	code = lane_live_open(l, &o, &live, f);
+	if (code == FAIL_NONE)
+		code = input_open(&l->input, &o, from_start ? NULL : from, f);
 	free(folder);
 	return code;
 }
@@ -97,6 +128,8 @@ open_workers(struct lane *l, struct failure *f)
 			l->split[i][SET_TRAIN] = 1;
 		else
 			memcpy(l->split[i], l->config->split, sizeof(l->split[i]));
+		l->reject_long[i] = domain[i]->packing == CONFIG_PACK_NONE &&
+				    domain[i]->over_long == CONFIG_LONG_REJECT;
 	}
 	if (router_open(&l->router, domain, l->o->domains_n, l->config->utf8, f) != FAIL_NONE)
 		return f->code;
@@ -104,6 +137,7 @@ open_workers(struct lane *l, struct failure *f)
 	l->context.router = l->router;
 	l->context.width = frame_width(tokenizer_entries(l->o->tokenizer));
 	l->context.sequence_length = l->config->sequence_length;
+	l->context.reject_long = l->reject_long;
 	l->context.split = (const uint32_t(*)[SETS_COUNT])l->split;
 	return pool_open(&l->pool, l->o->workers, 2 * (size_t)l->o->workers + 2, &memory, f);
 }
@@ -133,11 +167,15 @@ lane_open(struct lane *l, const struct input_position *from, bool from_start, st
 		return f->code;
 	if (!from_start)
 		log_info("produce: %s goes on at document=%" PRIu64 " file=%s byte=%" PRIu64,
-		    l->o->label, from->document, from->file, from->byte);
+		    l->o->label, from->document, from->file == NULL ? "" : from->file, from->byte);
 	if (open_input(l, from, from_start, f) != FAIL_NONE)
 		return f->code;
 	progress_begin(
 	    &l->progress, l->o->label, input_bytes_total(l->input), input_bytes_skipped(l->input));
+	if (l->o->follow) { /* several lanes share the terminal, and nothing ends */
+		l->progress.terminal = false;
+		l->progress.quiet = true;
+	}
 	return FAIL_NONE;
 }
 
@@ -151,9 +189,11 @@ lane_open_close(struct lane *l)
 		resume_close(&l->resume[i]);
 	}
 	input_close(l->input);
+	lane_live_close(l);
 	router_close(l->router);
 	publish_close(l->publish);
 	free(l->stream);
 	free(l->resume);
 	free(l->split);
+	free(l->reject_long);
 }

@@ -28,16 +28,23 @@ encode_sequence(const struct lane *l, const struct lane_stream *s, const struct 
 	    .rejects = q->place.rejects,
 	    .record_bytes = s->record_bytes,
 	    .record_bytes_max = s->record_bytes_max,
+	    .tokens = s->tokens,
+	    .dropped = s->dropped,
+	    .sealed = s->sealed,
+	    .packing = s->packing,
+	    .window = q->window,
 	};
 	struct payload payload = {
 	    .count = l->config->sequence_length + 1,
 	    .width = l->context.width,
-	    .used = l->config->sequence_length + 1,
+	    .used = q->used,
 	    .frame_hash = item->hash,
 	    .sources = q->source,
 	    .sources_n = q->sources_n,
 	    .spans = q->span,
 	    .spans_n = q->spans_n,
+	    .no_loss = q->no_loss,
+	    .no_loss_n = q->no_loss_n,
 	    .frame = item->frame,
 	    .frame_n = item->frame_n,
 	};
@@ -72,6 +79,9 @@ publish_sequence(
 	uint8_t *bytes;
 	size_t n;
 
+	s->tokens += item->sequence->used - s->shares;
+	s->dropped += item->sequence->dropped;
+	s->shares = s->packing == SEQUENCE_CONCAT;
 	if (settle_rejects(l, item->sequence->place.rejects, f) != FAIL_NONE ||
 	    encode_sequence(l, s, item, &bytes, &n, f) != FAIL_NONE)
 		return f->code;
@@ -79,7 +89,7 @@ publish_sequence(
 	s->record_bytes += n;
 	s->record_bytes_max = n > s->record_bytes_max ? n : s->record_bytes_max;
 	l->progress.sequences++;
-	l->progress.tokens += l->config->sequence_length;
+	l->progress.tokens += item->sequence->used - s->shares;
 	fault_point("produce.before_publish");
 	if (publish_put(s->writer, bytes, n, f) != FAIL_NONE)
 		return f->code;
@@ -115,28 +125,85 @@ submit_frames(struct lane *l, struct lane_stream *s, struct failure *f)
 	return FAIL_NONE;
 }
 
+/*
+ * Leaves out a sequence of a window that is packed again: the log has it. The last one of these
+ * must be the last one there, with the same tokens of the same documents.
+ */
+static enum fail_code
+skip_sequence(struct lane *l, struct lane_stream *s, struct pack_sequence *q, struct failure *f)
+{
+	const struct resume *r = &l->resume[s - l->stream];
+	bool same = q->window == r->window - s->skip + 1;
+
+	if (same && --s->skip == 0)
+		same = resume_is_last(
+		    r, q->token, l->context.sequence_length + 1, q->span, q->spans_n);
+	pack_sequence_close(q);
+	if (same)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "topic %s: packing the documents from document %" PRIu64
+	    " of %s again does not give the %" PRIu64
+	    " sequences that are there: they have changed since. Put the data back, or produce "
+	    "them under another corpus name",
+	    s->topic, r->document, r->file, r->window);
+}
+
+/* Takes `q`. */
+static enum fail_code
+add_to_job(struct lane *l, struct lane_stream *s, struct pack_sequence *q, struct failure *f)
+{
+	if (s->filling == NULL)
+		s->filling = frame_job_open(&l->context, s);
+	if (s->filling == NULL) {
+		pack_sequence_close(q);
+		return fail_memory(f);
+	}
+	s->filling->item[s->filling->n++].sequence = q;
+	l->filling_tokens += l->context.sequence_length + 1;
+	if (frame_job_full(s->filling) && submit_frames(l, s, f) != FAIL_NONE)
+		return f->code;
+	return l->filling_tokens > FILLING_TOKENS_MAX ? lane_output_submit(l, f) : FAIL_NONE;
+}
+
 enum fail_code
 lane_output_cut(struct lane *l, struct lane_stream *s, struct failure *f)
 {
 	for (;;) {
-		struct pack_sequence *sequence;
+		struct pack_sequence *q;
 		bool there;
 
-		if (pack_next(s->pack, &sequence, &there, f) != FAIL_NONE || !there)
-			return there ? f->code : FAIL_NONE;
-		if (s->filling == NULL)
-			s->filling = frame_job_open(&l->context, s);
-		if (s->filling == NULL) {
-			pack_sequence_close(sequence);
-			return fail_memory(f);
-		}
-		s->filling->item[s->filling->n++].sequence = sequence;
-		l->filling_tokens += l->context.sequence_length + 1;
-		if (frame_job_full(s->filling) && submit_frames(l, s, f) != FAIL_NONE)
+		if (pack_next(s->pack, &q, &there, f) != FAIL_NONE)
 			return f->code;
-		if (l->filling_tokens > FILLING_TOKENS_MAX && lane_output_submit(l, f) != FAIL_NONE)
+		if (!there)
+			return FAIL_NONE;
+		if ((s->skip > 0 ? skip_sequence : add_to_job)(l, s, q, f) != FAIL_NONE)
 			return f->code;
 	}
+}
+
+/* A live domain's partitions stay open. */
+static bool
+gets_end(const struct lane *l, const struct lane_stream *s)
+{
+	size_t domain = (size_t)(s - l->stream) / SETS_COUNT;
+
+	return s->open && (l->o->seal || !l->config->domains[l->o->domain[domain]].live);
+}
+
+enum fail_code
+lane_output_finish(struct lane *l, struct failure *f)
+{
+	for (size_t i = 0; i < l->streams_n; i++) {
+		struct lane_stream *s = &l->stream[i];
+
+		if (!gets_end(l, s))
+			continue;
+		pack_finish(s->pack);
+		if (lane_output_cut(l, s, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
 }
 
 enum fail_code
@@ -163,25 +230,44 @@ deliver(struct lane *l, struct failure *f)
 	return code;
 }
 
+/* Whether an End would say what the End before it says: nothing has come to be appended. */
+static bool
+is_as_before(const struct resume *r, const struct end_record *end)
+{
+	return r->state == RESUME_APPEND && r->sequences == end->sequences &&
+	       r->documents == end->documents && r->document == end->input.records &&
+	       r->files == end->input.files && r->names == end->input.names &&
+	       r->byte == end->input.byte;
+}
+
 static enum fail_code
 publish_end(struct lane *l, struct lane_stream *s, struct failure *f)
 {
-	uint64_t length = l->config->sequence_length;
+	const struct input_end *input = input_end(l->input);
 	struct end_record end = {
 	    .sequences = s->sequences,
-	    .tokens = s->sequences == 0 ? 0 : s->sequences * length + 1,
-	    .dropped = pack_left(s->pack, s->sequences > 0),
+	    .tokens = s->tokens,
+	    .dropped = s->dropped + pack_left(s->pack, s->shares),
 	    .documents = s->documents,
 	    .rejects = l->rejects,
-	    .sequence_length = (uint32_t)length,
+	    .sequence_length = l->config->sequence_length,
 	    .tokenizer = tokenizer_fingerprint(l->o->tokenizer),
 	    .record_bytes = s->record_bytes,
 	    .record_bytes_max = s->record_bytes_max,
+	    .packing = s->packing,
+	    .input = {.records = input->records,
+		.files = input->files,
+		.names = input->names,
+		.file = {input->file, strlen(input->file)},
+		.byte = input->byte,
+		.line = input->line},
 	};
 	struct wire_writer w = {0};
 	uint8_t *bytes;
 	size_t n;
 
+	if (is_as_before(&l->resume[s - l->stream], &end))
+		return FAIL_NONE;
 	if (end_encode(&w, &end, f) != FAIL_NONE ||
 	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
 		wire_writer_close(&w);
@@ -201,7 +287,7 @@ publish_ends(struct lane *l, struct failure *f)
 		struct lane_stream *s = &l->stream[i];
 		enum fail_code code = FAIL_NONE;
 
-		if (s->open && l->config->domains[l->o->domain[i / SETS_COUNT]].live)
+		if (s->open && !gets_end(l, s))
 			log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64
 				 " live: no End, a later run goes on here",
 			    s->topic, l->o->lane, s->sequences);
@@ -218,7 +304,7 @@ static enum fail_code
 check_none_behind(const struct lane *l, struct failure *f)
 {
 	for (size_t i = 0; i < l->streams_n; i++)
-		if (l->stream[i].open && l->stream[i].behind)
+		if (l->stream[i].open && (l->stream[i].behind || l->stream[i].skip > 0))
 			return fail(f, FAIL_DATA,
 			    "topic %s: the input ends before document %" PRIu64
 			    ", where its last sequence ended: it has changed since. Put the data "

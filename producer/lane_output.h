@@ -13,6 +13,9 @@
 /* Cuts the whole sequences out of the stream's packer; publishes others where there is no room. */
 enum fail_code lane_output_cut(struct lane *l, struct lane_stream *s, struct failure *f);
 
+/* The input is over: what the packers of streams that get an End still hold becomes sequences. */
+enum fail_code lane_output_finish(struct lane *l, struct failure *f);
+
 /* Hands in the jobs that are not full: at the end, and when the input pauses. */
 enum fail_code lane_output_submit(struct lane *l, struct failure *f);
 

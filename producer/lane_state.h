@@ -5,6 +5,7 @@
 #define PRODUCER_LANE_STATE_H
 
 #include "common/topics.h"
+#include "producer/arrivals_log.h"
 #include "producer/lane.h"
 #include "producer/progress.h"
 #include "producer/publish.h"
@@ -20,9 +21,16 @@ struct lane_stream {
 	bool behind; /* waits for the document that its last record ended in */
 	struct publish_writer *writer;
 	struct pack *pack;
+	enum sequence_packing packing;
+	bool truncate;
 	struct frame_job *filling; /* NULL: none */
+	bool shares;   /* its next sequence shares its first token with the one before */
+	uint64_t skip; /* of the window that is packed again, sequences that are in the log */
 	uint64_t sequences, documents;
+	uint64_t first_document; /* those of the input before it are in the log, or dropped */
 	uint64_t record_bytes, record_bytes_max;
+	uint64_t tokens, dropped;
+	int64_t sealed; /* its length by the last End; -1: none */
 };
 
 struct lane {
@@ -34,11 +42,14 @@ struct lane {
 	struct worker_context context;
 	struct router *router;
 	struct input *input;
+	struct reading reading;        /* of files that keep arriving; see lane_live.h */
+	struct arrivals_log *arrivals; /* NULL: other inputs */
 	struct pool *pool;
 	struct publish *publish;
 	struct progress progress;
 	char label[256];               /* of the domains, for rejects */
 	uint32_t (*split)[SETS_COUNT]; /* [domains_n] */
+	bool *reject_long;             /* [domains_n] */
 	size_t text_bytes;             /* of the records at work */
 	size_t filling_tokens;         /* of all streams' `filling` */
 	struct rejects reasons;

@@ -4,30 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A document's stretch of the buffer. */
-struct stretch {
-	size_t start;    /* index in the buffer of its first token there */
-	uint64_t offset; /* of that token in the document */
-	struct pack_place place;
-};
-
-struct pack {
-	uint32_t length; /* S */
-	uint32_t *token; /* [head, n) are in no sequence yet, or shared with the last one */
-	size_t head, n, room;
-	struct stretch *stretch; /* by start; the one that holds token[head] comes first */
-	size_t first, stretches_n, stretches_room;
-};
+#include "producer/pack_parts.h"
 
 enum fail_code
-pack_open(struct pack **out, uint32_t sequence_length, struct failure *f)
+pack_open(struct pack **out, const struct pack_options *o, struct failure *f)
 {
-	struct pack *p = calloc(1, sizeof(*p));
+	enum fail_code code = FAIL_NONE;
+	struct pack *p = NULL;
 
-	assert(sequence_length >= 1);
-	if (p == NULL)
-		return fail_memory(f);
-	p->length = sequence_length;
+	assert(o->sequence_length >= 1);
+	assert(o->sequence_length < SEQUENCE_TOKENS_MAX);
+	switch (o->packing) {
+	case SEQUENCE_CONCAT: code = pack_concat_open(&p, f); break;
+	case SEQUENCE_NONE: code = pack_none_open(&p, f); break;
+	case SEQUENCE_BEST_FIT: code = pack_best_fit_open(&p, o->sequence_length, f); break;
+	case SEQUENCE_PACKINGS: abort(); /* unreachable */
+	}
+	if (code != FAIL_NONE)
+		return code;
+	p->o = *o;
 	*out = p;
 	return FAIL_NONE;
 }
@@ -35,91 +30,102 @@ pack_open(struct pack **out, uint32_t sequence_length, struct failure *f)
 void
 pack_close(struct pack *p)
 {
-	if (p == NULL)
-		return;
-	free(p->token);
-	free(p->stretch);
-	free(p);
-}
-
-/* Moves what is still needed to the front; the cost is that of what was cut since. */
-static void
-compact(struct pack *p)
-{
-	memmove(p->token, p->token + p->head, (p->n - p->head) * sizeof(*p->token));
-	memmove(
-	    p->stretch, p->stretch + p->first, (p->stretches_n - p->first) * sizeof(*p->stretch));
-	p->stretches_n -= p->first;
-	p->first = 0;
-	for (size_t i = 0; i < p->stretches_n; i++) {
-		struct stretch *s = &p->stretch[i];
-
-		if (s->start < p->head) {
-			s->offset += p->head - s->start;
-			s->start = p->head;
-		}
-		s->start -= p->head;
-	}
-	p->n -= p->head;
-	p->head = 0;
-}
-
-static enum fail_code
-make_room(struct pack *p, size_t more, struct failure *f)
-{
-	if (p->head > p->n / 2)
-		compact(p);
-	if (p->room - p->n < more) {
-		size_t room = 2 * p->room + more;
-		uint32_t *grown = realloc(p->token, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		p->token = grown;
-		p->room = room;
-	}
-	if (p->stretches_n == p->stretches_room) {
-		size_t room = 2 * p->stretches_room + 16;
-		struct stretch *grown = realloc(p->stretch, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		p->stretch = grown;
-		p->stretches_room = room;
-	}
-	return FAIL_NONE;
-}
-
-/* Whether token `first` of the document follows the last one that is there. */
-static bool
-goes_on(const struct pack *p, const struct pack_place *place, size_t first)
-{
-	const struct stretch *last;
-
-	if (p->stretches_n == 0 || first == 0)
-		return false;
-	last = &p->stretch[p->stretches_n - 1];
-	return last->place.document == place->document &&
-	       last->offset + (p->n - last->start) == first;
+	if (p != NULL)
+		p->method->close(p);
 }
 
 enum fail_code
-pack_add(struct pack *p, const struct pack_place *place, const uint32_t *id, size_t n, size_t first,
-    struct failure *f)
+pack_add(struct pack *p, const struct pack_document *d, const uint32_t *id, uint64_t first,
+    uint64_t end, struct failure *f)
 {
-	assert(first < n);
-	if (make_room(p, n - first, f) != FAIL_NONE)
-		return f->code;
-	if (!goes_on(p, place, first))
-		p->stretch[p->stretches_n++] =
-		    (struct stretch){.start = p->n, .offset = first, .place = *place};
-	memcpy(p->token + p->n, id + first, (n - first) * sizeof(*id));
-	p->n += n - first;
+	assert(first < end && end <= d->n);
+	assert(d->prompt_n <= d->n);
+	return p->method->add(p, d, id, first, end, f);
+}
+
+void
+pack_finish(struct pack *p)
+{
+	p->method->finish(p);
+}
+
+enum fail_code
+pack_next(struct pack *p, struct pack_sequence **out, bool *there, struct failure *f)
+{
+	return p->method->next(p, out, there, f);
+}
+
+uint64_t
+pack_left(const struct pack *p, bool any_sequence)
+{
+	return p->method->left(p, any_sequence);
+}
+
+void
+pack_sequence_close(struct pack_sequence *s)
+{
+	if (s == NULL)
+		return;
+	free(s->token);
+	free(s->span);
+	free(s->no_loss);
+	free(s->source);
+	free(s->keep);
+	free(s);
+}
+
+uint64_t
+pack_taken(const struct pack_options *o, uint64_t n)
+{
+	uint64_t most = (uint64_t)o->sequence_length + 1;
+
+	return o->truncate && n > most ? most : n;
+}
+
+enum fail_code
+pack_tokens_add(struct pack_tokens *t, const uint32_t *token, size_t n, struct failure *f)
+{
+	if (t->room - t->n < n) {
+		size_t room = t->room + t->room / 2 + n;
+		uint32_t *grown = realloc(t->token, room * sizeof(*grown));
+
+		if (grown == NULL)
+			return fail_memory(f);
+		t->token = grown;
+		t->room = room;
+	}
+	memcpy(t->token + t->n, token, n * sizeof(*token));
+	t->n += n;
 	return FAIL_NONE;
 }
 
-/* Index of `file` among the sources, which it joins where it is new: an input reads its files one
- * after the other, so that only the last can be the same. */
+/* ---- a sequence from its pieces ---- */
+
+/* Room for all that the pieces can need; NULL: no memory. */
+static struct pack_sequence *
+open_sequence(size_t count, const struct pack_piece *piece, size_t pieces_n)
+{
+	struct pack_sequence *s = calloc(1, sizeof(*s));
+	size_t keep_n = 0;
+
+	if (s == NULL)
+		return NULL;
+	for (size_t i = 0; i < pieces_n; i++)
+		keep_n += piece[i].keep_n;
+	s->token = malloc(count * sizeof(*s->token));
+	s->span = calloc(pieces_n, sizeof(*s->span));
+	s->no_loss = calloc(pieces_n + 1, sizeof(*s->no_loss));
+	s->source = calloc(pieces_n, sizeof(*s->source));
+	s->keep = keep_n == 0 ? NULL : malloc(keep_n);
+	if (s->token != NULL && s->span != NULL && s->no_loss != NULL && s->source != NULL &&
+	    (keep_n == 0 || s->keep != NULL))
+		return s;
+	pack_sequence_close(s);
+	return NULL;
+}
+
+/* Index of `file` among the sources, which it joins where it is new: files come one after the
+ * other, so that only the last can be the same. */
 static uint32_t
 source_index(struct pack_sequence *s, const char *file)
 {
@@ -135,81 +141,57 @@ source_index(struct pack_sequence *s, const char *file)
 	return (uint32_t)s->sources_n++;
 }
 
-/* Describes the documents in token[head .. end), and where the last token stands. */
+/* Ranges that touch become one. */
 static void
-describe(const struct pack *p, struct pack_sequence *s, size_t end)
+add_no_loss(struct pack_sequence *s, uint32_t start, uint32_t end)
 {
-	for (size_t i = p->first; i < p->stretches_n && p->stretch[i].start < end; i++) {
-		const struct stretch *d = &p->stretch[i];
-		size_t from = d->start < p->head ? p->head : d->start;
-
-		s->span[s->spans_n++] = (struct sequence_span){
-		    .start = (uint32_t)(from - p->head),
-		    .source = source_index(s, d->place.file),
-		    .document = d->place.document,
-		    .offset = d->offset + (from - d->start),
-		};
-		s->place = d->place;
-		s->offset = d->offset + (end - 1 - d->start);
-	}
-}
-
-/* Stretches that begin before `end`. */
-static size_t
-count_stretches(const struct pack *p, size_t end)
-{
-	size_t i = p->first;
-
-	while (i < p->stretches_n && p->stretch[i].start < end)
-		i++;
-	return i - p->first;
+	if (s->no_loss_n > 0 && s->no_loss[s->no_loss_n - 1].end == start)
+		s->no_loss[s->no_loss_n - 1].end = end;
+	else
+		s->no_loss[s->no_loss_n++] = (struct sequence_range){start, end};
 }
 
 enum fail_code
-pack_next(struct pack *p, struct pack_sequence **out, bool *there, struct failure *f)
+pack_build(struct pack_sequence **out, const struct pack_options *o, const struct pack_piece *piece,
+    size_t pieces_n, struct failure *f)
 {
-	size_t count = p->length + 1, end = p->head + count, stretches;
-	struct pack_sequence *s;
+	uint32_t count = o->sequence_length + 1;
+	struct pack_sequence *s = open_sequence(count, piece, pieces_n);
+	uint8_t *keep;
 
-	*there = p->n - p->head >= count;
-	if (!*there)
-		return FAIL_NONE;
-	stretches = count_stretches(p, end);
-	s = calloc(1, sizeof(*s));
+	assert(pieces_n >= 1);
 	if (s == NULL)
 		return fail_memory(f);
-	s->token = malloc(count * sizeof(*s->token));
-	s->span = calloc(stretches, sizeof(*s->span));
-	s->source = calloc(stretches, sizeof(*s->source));
-	if (s->token == NULL || s->span == NULL || s->source == NULL) {
-		pack_sequence_close(s);
-		return fail_memory(f);
+	keep = s->keep;
+	for (size_t i = 0; i < pieces_n; i++) {
+		const struct pack_piece *k = &piece[i];
+		struct sequence_span *span = &s->span[s->spans_n++];
+
+		assert(k->n >= 1 && k->n <= count - s->used);
+		*span = (struct sequence_span){.start = s->used,
+		    .source = source_index(s, k->place->file),
+		    .document = k->place->document,
+		    .offset = k->offset,
+		    .keep = k->keep_n == 0 ? NULL : keep,
+		    .keep_n = k->keep_n};
+		if (k->keep_n > 0) {
+			memcpy(keep, k->keep, k->keep_n);
+			keep += k->keep_n;
+		}
+		if (k->prompt_n > k->offset) {
+			uint64_t n = k->prompt_n - k->offset;
+
+			add_no_loss(s, s->used, s->used + (n < k->n ? (uint32_t)n : k->n));
+		}
+		memcpy(s->token + s->used, k->token, k->n * sizeof(*s->token));
+		s->used += k->n;
 	}
-	memcpy(s->token, p->token + p->head, count * sizeof(*s->token));
-	describe(p, s, end);
-	p->head += p->length;
-	while (p->first + 1 < p->stretches_n && p->stretch[p->first + 1].start <= p->head)
-		p->first++;
+	s->place = *piece[pieces_n - 1].place;
+	s->offset = piece[pieces_n - 1].offset + piece[pieces_n - 1].n - 1;
+	if (s->used < count)
+		add_no_loss(s, s->used, count);
+	for (uint32_t i = s->used; i < count; i++)
+		s->token[i] = o->eos;
 	*out = s;
 	return FAIL_NONE;
-}
-
-void
-pack_sequence_close(struct pack_sequence *s)
-{
-	if (s == NULL)
-		return;
-	free(s->token);
-	free(s->span);
-	free(s->source);
-	free(s);
-}
-
-uint64_t
-pack_left(const struct pack *p, bool any_sequence)
-{
-	size_t left = p->n - p->head;
-
-	assert(!any_sequence || left >= 1);
-	return any_sequence ? left - 1 : left;
 }

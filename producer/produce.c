@@ -1,6 +1,10 @@
 #include "producer/produce.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +15,7 @@
 #include "common/log.h"
 #include "common/topics.h"
 #include "producer/lane.h"
+#include "producer/produce_jobs.h"
 
 enum {
 	FIRST_ANSWER_MS = 10000,
@@ -24,32 +29,11 @@ struct produce {
 	const struct produce_options *o;
 	const struct config *config;
 	struct tokenizer *tokenizer;
-	rd_kafka_t *reader;
 	bool *wanted; /* [domains_n of the configuration] */
-	bool *done;   /* the same: its train input is */
-	/* The domains of the input at hand. */
-	size_t *member;
-	bool *member_wanted;
+	struct produce_jobs jobs;
+	uint32_t workers;   /* of each job */
+	volatile bool stop; /* of all jobs */
 };
-
-static bool
-same_text(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static bool
-same_input(const struct config_domain *a, const struct config_domain *b)
-{
-	if (a->where_field == NULL || b->where_field == NULL || a->partitions != b->partitions ||
-	    !same_text(a->exec, b->exec) || !same_text(a->text, b->text) ||
-	    a->train.n != b->train.n)
-		return false;
-	for (size_t i = 0; i < a->train.n; i++)
-		if (strcmp(a->train.text[i], b->train.text[i]) != 0)
-			return false;
-	return true;
-}
 
 static enum fail_code
 choose_domains(struct produce *p, struct failure *f)
@@ -93,29 +77,31 @@ open_tokenizer(struct produce *p, struct failure *f)
 }
 
 static enum fail_code
-open_reader(struct produce *p, struct failure *f)
+open_reader(const struct produce *p, rd_kafka_t **out, struct failure *f)
 {
 	struct kafka_options o = {
 	    .role = KAFKA_READER, .properties = &p->config->kafka, .client = "produce-resume"};
 
-	return kafka_open(&p->reader, &o, f);
+	return kafka_open(out, &o, f);
 }
 
 static enum fail_code
-open_kafka(struct produce *p, struct failure *f)
+check_topics(const struct produce *p, struct failure *f)
 {
 	struct kafka_options o = {
 	    .role = KAFKA_ADMIN, .properties = &p->config->kafka, .client = "produce-admin"};
 	rd_kafka_t *admin;
+	enum fail_code code;
 
 	if (kafka_open(&admin, &o, f) != FAIL_NONE)
 		return f->code;
-	if (kafka_wait_broker(admin, FIRST_ANSWER_MS, f) == FAIL_NONE &&
-	    topics_check(admin, p->config, 1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS, ASK_TIMEOUT_MS,
-		f) == FAIL_NONE)
-		open_reader(p, f);
+	code = kafka_wait_broker(admin, FIRST_ANSWER_MS, f);
+	if (code == FAIL_NONE)
+		code = topics_check(admin, p->config,
+		    1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS | 1U << TOPIC_ARRIVALS, ASK_TIMEOUT_MS,
+		    f);
 	kafka_close(admin);
-	return p->reader == NULL ? f->code : FAIL_NONE;
+	return code;
 }
 
 /* A pause that a stop cuts short. */
@@ -128,95 +114,220 @@ pause_ms(int ms, const volatile bool *stop)
 		clock_pause_ms(PAUSE_SLICE_MS);
 }
 
+/* Whether a lane that failed may be run again, after a pause. */
+static bool
+is_worth_again(const struct lane_options *o, int attempt, struct failure *f)
+{
+	if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
+	    attempt == PRODUCE_ATTEMPTS_MAX || *o->stop)
+		return false;
+	log_warning("produce: PRODUCE-RETRY attempt=%d of=%d %s: %s", attempt, PRODUCE_ATTEMPTS_MAX,
+	    o->label, f->text);
+	pause_ms(AGAIN_MS << (attempt - 1), o->stop);
+	if (*o->stop) {
+		fail(f, FAIL_STOPPED, "stopped");
+		return false;
+	}
+	return true;
+}
+
 /*
  * Runs one lane to its end. The idempotent producer of librdkafka 2.0.2 can fail for good after a
  * broker restart: the lane is then resumed with a new one, as after a crash. The reader is new,
  * too: one that met a broker without leaders can go on answering "unknown partition" from memory.
  */
 static enum fail_code
-run_lane(struct produce *p, struct lane_options *o, struct failure *f)
+run_lane(const struct produce *p, struct lane_options *o, struct failure *f)
 {
-	for (int attempt = 1;; attempt++) {
-		int64_t began_ms = clock_ms();
+	bool program = !o->held_out && p->config->domains[o->domain[0]].exec != NULL;
 
-		o->reader = p->reader;
-		if (lane_run(o, f) == FAIL_NONE)
-			return FAIL_NONE;
+	for (int attempt = 1;;) {
+		int64_t began_ms = clock_ms();
+		enum fail_code code = open_reader(p, &o->reader, f);
+
+		if (code != FAIL_NONE)
+			return code;
+		code = lane_run(o, f);
+		kafka_close(o->reader);
+		if (code == FAIL_NONE)
+			return code;
+		if (*o->mismatch && program && o->follow && !o->repeats) {
+			log_info("produce: %s: the program did not begin at document "
+				 "RIFFLE_RESUME; taking it for one that prints all again",
+			    o->label);
+			o->repeats = true;
+			continue;
+		}
 		if (clock_ms() - began_ms > ATTEMPT_GOOD_MS)
 			attempt = 1;
-		if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
-		    attempt == PRODUCE_ATTEMPTS_MAX || *o->stop)
-			return fail_within(f, "%s", o->label);
-		log_warning("produce: PRODUCE-RETRY attempt=%d of=%d %s: %s", attempt,
-		    PRODUCE_ATTEMPTS_MAX, o->label, f->text);
-		pause_ms(AGAIN_MS << (attempt - 1), o->stop);
-		if (*o->stop)
-			return fail(f, FAIL_STOPPED, "stopped");
-		kafka_close(p->reader);
-		p->reader = NULL;
-		if (open_reader(p, f) != FAIL_NONE)
-			return f->code;
+		if (!is_worth_again(o, attempt++, f))
+			return f->code == FAIL_STOPPED ? f->code : fail_within(f, "%s", o->label);
 	}
 }
 
 static enum fail_code
-run_input(struct produce *p, size_t members, bool held_out, struct failure *f)
+run_job(const struct produce *p, const struct produce_job *job, struct failure *f)
 {
-	const struct config_domain *d = &p->config->domains[p->member[0]];
-	uint32_t first = p->o->one_lane ? p->o->lane : 0;
-	uint32_t end = p->o->one_lane ? p->o->lane + 1 : d->partitions;
-	char label[NAME_MAX_BYTES + 64];
+	bool mismatch = false;
 	struct lane_options o = {
 	    .config = p->config,
 	    .tokenizer = p->tokenizer,
-	    .domain = p->member,
-	    .wanted = p->member_wanted,
-	    .domains_n = members,
-	    .held_out = held_out,
-	    .lanes = d->partitions,
-	    .workers = p->o->workers,
-	    .label = label,
-	    .stop = p->o->stop,
+	    .domain = job->member,
+	    .wanted = job->wanted,
+	    .domains_n = job->members_n,
+	    .held_out = job->held_out,
+	    .append = p->o->append,
+	    .follow = p->o->follow && job->live,
+	    .seal = p->o->seal,
+	    .mismatch = &mismatch,
+	    .lane = job->lane,
+	    .lanes = p->config->domains[job->member[0]].partitions,
+	    .workers = p->workers,
+	    .label = job->label,
+	    .stop = &p->stop,
 	};
 
-	for (o.lane = first; o.lane < end; o.lane++) {
-		int used =
-		    snprintf(label, sizeof(label), "%s%s", d->name, held_out ? ".valid" : "");
+	return run_lane(p, &o, f);
+}
 
-		if (members > 1)
-			used += snprintf(
-			    label + used, sizeof(label) - (size_t)used, "+%zu", members - 1);
-		if (d->partitions > 1)
-			snprintf(label + used, sizeof(label) - (size_t)used,
-			    " lane %" PRIu32 "/%" PRIu32, o.lane, d->partitions);
-		if (run_lane(p, &o, f) != FAIL_NONE)
+/* ---- running ---- */
+
+/* A thread: one job that follows, or all that do not, one after the other. */
+struct runner {
+	struct produce *p;
+	const struct produce_job *job; /* NULL: all that do not follow */
+	pthread_t thread;
+	atomic_bool over;
+	struct failure f;
+};
+
+static enum fail_code
+run_jobs(const struct produce *p, const struct produce_job *only, struct failure *f)
+{
+	if (only != NULL)
+		return run_job(p, only, f);
+	for (size_t i = 0; i < p->jobs.n; i++)
+		if (!(p->o->follow && p->jobs.job[i].live) &&
+		    run_job(p, &p->jobs.job[i], f) != FAIL_NONE)
 			return f->code;
-	}
 	return FAIL_NONE;
 }
 
-/* The input of domain i with all that share it, unless that is done; then its held-out files. */
-static enum fail_code
-run_domain(struct produce *p, size_t i, struct failure *f)
+static void *
+runner_main(void *argument)
 {
-	const struct config_domain *d = &p->config->domains[i];
-	size_t members = 0;
+	struct runner *r = argument;
 
-	for (size_t k = 0; !p->done[i] && k < p->config->domains_n; k++) {
-		if (k != i && !same_input(d, &p->config->domains[k]))
-			continue;
-		p->member[members] = k;
-		p->member_wanted[members++] = p->wanted[k];
-	}
-	for (size_t k = 0; k < members; k++)
-		p->done[p->member[k]] = true;
-	if (members > 0 && run_input(p, members, false, f) != FAIL_NONE)
-		return f->code;
-	if (d->valid.n == 0)
+	r->f.code = run_jobs(r->p, r->job, &r->f);
+	r->over = true;
+	return NULL;
+}
+
+/* The signals of the program are for its main thread. */
+static enum fail_code
+start_runner(struct runner *r, struct failure *f)
+{
+	sigset_t all, before;
+	int refused;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	refused = pthread_create(&r->thread, NULL, runner_main, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (refused == 0)
 		return FAIL_NONE;
-	p->member[0] = i;
-	p->member_wanted[0] = true;
-	return run_input(p, 1, true, f);
+	errno = refused;
+	return fail_errno(f, FAIL_IO, "produce: a thread cannot be started");
+}
+
+/* Waits for all; the first that fails stops the others, and its failure is that of all. */
+static enum fail_code
+watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+	bool over;
+
+	do {
+		over = true;
+		if (*p->o->stop)
+			p->stop = true;
+		for (size_t i = 0; i < n; i++) {
+			over = over && r[i].over;
+			if (!r[i].over || r[i].f.code == FAIL_NONE || r[i].f.code == FAIL_STOPPED ||
+			    code != FAIL_NONE)
+				continue;
+			*f = r[i].f;
+			code = f->code;
+			p->stop = true;
+		}
+		if (!over)
+			clock_pause_ms(PAUSE_SLICE_MS);
+	} while (!over);
+	return code;
+}
+
+static enum fail_code
+run_all(struct produce *p, struct failure *f)
+{
+	struct runner *r = calloc(p->jobs.n + 1, sizeof(*r));
+	enum fail_code code = FAIL_NONE;
+	size_t n = 1, started = 0;
+
+	if (r == NULL)
+		return fail_memory(f);
+	r[0].p = p; /* those that do not follow */
+	for (size_t i = 0; i < p->jobs.n; i++)
+		if (p->o->follow && p->jobs.job[i].live) {
+			r[n].p = p;
+			r[n++].job = &p->jobs.job[i];
+		}
+	p->workers = p->o->workers / (uint32_t)n;
+	p->workers = p->workers == 0 ? 1 : p->workers;
+	if (n > PRODUCE_FOLLOW_MAX)
+		code = fail(f, FAIL_CONFIG, "--follow: %zu lanes are more than %d: name domains",
+		    n - 1, PRODUCE_FOLLOW_MAX - 1);
+	while (code == FAIL_NONE && started < n) {
+		code = start_runner(&r[started], f);
+		started += code == FAIL_NONE;
+	}
+	if (code != FAIL_NONE)
+		p->stop = true;
+	if (started > 0) {
+		struct failure late;
+
+		if (watch_runners(p, r, started, &late) != FAIL_NONE && code == FAIL_NONE) {
+			*f = late;
+			code = late.code;
+		}
+	}
+	for (size_t i = 0; i < started; i++)
+		pthread_join(r[i].thread, NULL);
+	free(r);
+	return code;
+}
+
+static enum fail_code
+check_follow(const struct produce *p, struct failure *f)
+{
+	const struct config *c = p->config;
+	bool any = false;
+
+	if (!p->o->follow)
+		return FAIL_NONE;
+	if (p->o->seal)
+		return fail(f, FAIL_USAGE,
+		    "--follow and --seal exclude each other: end what follows, then seal");
+	for (size_t i = 0; i < c->domains_n; i++) {
+		any = any || (p->wanted[i] && c->domains[i].live);
+		if (p->o->domains_n > 0 && p->wanted[i] && !c->domains[i].live)
+			return fail(f, FAIL_USAGE,
+			    "--follow: domain %s is not live; set domains.%s.live: true, or leave "
+			    "it out",
+			    c->domains[i].name, c->domains[i].name);
+	}
+	if (!any)
+		return fail(f, FAIL_USAGE, "--follow: no domain of %s has live: true", c->path);
+	return FAIL_NONE;
 }
 
 static enum fail_code
@@ -225,18 +336,14 @@ run(struct produce *p, struct failure *f)
 	size_t n = p->config->domains_n;
 
 	p->wanted = calloc(n, sizeof(*p->wanted));
-	p->done = calloc(n, sizeof(*p->done));
-	p->member = calloc(n, sizeof(*p->member));
-	p->member_wanted = calloc(n, sizeof(*p->member_wanted));
-	if (p->wanted == NULL || p->done == NULL || p->member == NULL || p->member_wanted == NULL)
+	if (p->wanted == NULL)
 		return fail_memory(f);
-	if (choose_domains(p, f) != FAIL_NONE || open_tokenizer(p, f) != FAIL_NONE ||
-	    open_kafka(p, f) != FAIL_NONE)
+	if (choose_domains(p, f) != FAIL_NONE || check_follow(p, f) != FAIL_NONE ||
+	    produce_jobs_open(&p->jobs, p->config, p->wanted, p->o->one_lane, p->o->lane, f) !=
+		FAIL_NONE ||
+	    open_tokenizer(p, f) != FAIL_NONE || check_topics(p, f) != FAIL_NONE)
 		return f->code;
-	for (size_t i = 0; i < n; i++)
-		if (p->wanted[i] && run_domain(p, i, f) != FAIL_NONE)
-			return f->code;
-	return FAIL_NONE;
+	return run_all(p, f);
 }
 
 enum fail_code
@@ -252,11 +359,8 @@ produce_run(const struct produce_options *given, struct failure *f)
 			    : processors > PRODUCE_WORKERS_MAX ? PRODUCE_WORKERS_MAX
 							       : (uint32_t)processors;
 	code = run(&p, f);
-	kafka_close(p.reader);
 	tokenizer_close(p.tokenizer);
+	produce_jobs_close(&p.jobs);
 	free(p.wanted);
-	free(p.done);
-	free(p.member);
-	free(p.member_wanted);
 	return code == FAIL_STOPPED ? FAIL_NONE : code;
 }

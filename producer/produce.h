@@ -3,7 +3,8 @@
  *
  * Domains with equal train (or exec), text and partitions that differ in `where` share one input
  * and are read together. A domain with `valid` files has a second input, for that set alone. Inputs
- * are done one after the other, in the order of the configuration.
+ * are done one after the other, in the order of the configuration; with `follow` every lane of a
+ * live domain has a thread of its own, and the others are done in one more.
  */
 #ifndef PRODUCER_PRODUCE_H
 #define PRODUCER_PRODUCE_H
@@ -15,7 +16,7 @@
 #include "common/config.h"
 #include "common/failure.h"
 
-enum { PRODUCE_WORKERS_MAX = 256, PRODUCE_ATTEMPTS_MAX = 5 };
+enum { PRODUCE_WORKERS_MAX = 256, PRODUCE_ATTEMPTS_MAX = 5, PRODUCE_FOLLOW_MAX = 1024 };
 
 struct produce_options {
 	const struct config *config;
@@ -23,6 +24,9 @@ struct produce_options {
 	size_t domains_n;
 	bool one_lane; /* only lane `lane` of `lanes` */
 	uint32_t lane, lanes;
+	bool append;      /* sealed partitions go on behind their End */
+	bool follow;      /* live domains: waits for more, until `stop` */
+	bool seal;        /* live domains get their End, too */
 	uint32_t workers; /* 0: as many as the machine has processors */
 	const volatile bool *stop;
 };

@@ -93,6 +93,9 @@ progress_show(struct progress *p)
 	if (now_ms - p->shown_ms < (p->terminal ? PROGRESS_BAR_MS : PROGRESS_LOG_MS))
 		return;
 	p->shown_ms = now_ms;
+	if (p->quiet && p->documents == p->documents_shown)
+		return;
+	p->documents_shown = p->documents;
 	if (!p->terminal) {
 		log_info("produce: %s documents=%" PRIu64 " sequences=%" PRIu64 " input_mb=%.1f "
 			 "of_mb=%.1f tokens_per_s=%.0f rejects=%" PRIu64,

@@ -17,6 +17,8 @@ struct progress {
 	uint64_t bytes, documents, tokens, sequences, rejects; /* so far */
 	int64_t began_ms, shown_ms;
 	bool terminal; /* stderr is one */
+	bool quiet;    /* no log line while nothing is done; for what need not end */
+	uint64_t documents_shown;
 };
 
 void progress_begin(

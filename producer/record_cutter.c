@@ -34,7 +34,7 @@ struct record_cutter {
 	bool skipping;       /* the rest of a record that was rejected */
 
 	struct {
-		bool active, counted;
+		bool active, counted, may_end;
 		uint64_t byte, document;
 	} skip;
 };
@@ -89,9 +89,26 @@ void
 record_cutter_skip(struct record_cutter *c, uint64_t byte, uint64_t document, bool counted)
 {
 	c->skip.active = true;
+	c->skip.may_end = false;
 	c->skip.counted = counted;
 	c->skip.byte = byte;
 	c->skip.document = document;
+}
+
+void
+record_cutter_may_end(struct record_cutter *c)
+{
+	assert(c->skip.active);
+	c->skip.may_end = true;
+}
+
+void
+record_cutter_place(
+    const struct record_cutter *c, uint64_t *byte, uint64_t *line, uint64_t *document)
+{
+	*byte = c->byte;
+	*line = c->line;
+	*document = c->document;
 }
 
 /* Makes *memory hold `needed` elements of `size`, with room to grow. */
@@ -373,7 +390,14 @@ record_cutter_end(struct record_cutter *c, const char *reason, struct failure *f
 	if (code != FAIL_NONE)
 		return code;
 	advance(c, n);
-	return c->skip.active ? fail_not_there(c, f) : FAIL_NONE;
+	if (!c->skip.active)
+		return FAIL_NONE;
+	if (!c->skip.may_end || c->byte != c->skip.byte ||
+	    (c->skip.counted && c->document != c->skip.document))
+		return fail_not_there(c, f);
+	c->skip.active = false;
+	c->document = c->skip.document;
+	return FAIL_NONE;
 }
 
 /* Gives the chunk its bytes, [0, start) of the buffer, and keeps the rest. */

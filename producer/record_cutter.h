@@ -49,6 +49,14 @@ void record_cutter_number(struct record_cutter *c, uint64_t document);
  */
 void record_cutter_skip(struct record_cutter *c, uint64_t byte, uint64_t document, bool counted);
 
+/* After record_cutter_skip(): the file may also end at that place, and the next file goes on there.
+ */
+void record_cutter_may_end(struct record_cutter *c);
+
+/* Where it stands: what was cut ends there, and the next record has index *document. */
+void record_cutter_place(
+    const struct record_cutter *c, uint64_t *byte, uint64_t *line, uint64_t *document);
+
 /* Where to put bytes: *room >= RECORD_CUTTER_ROOM_BYTES of them, until the next call. */
 enum fail_code record_cutter_room(
     struct record_cutter *c, char **out, size_t *room, struct failure *f);

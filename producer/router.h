@@ -1,5 +1,6 @@
 /*
- * router.h -- from a record of an input to its document: whose it is, and its text.
+ * router.h -- from a record of an input to its document: whose it is, its text, and what is kept
+ * of it.
  *
  * A router serves the domains that share one input. A domain without `where` takes every record and
  * is then the only one; the others each name a field and the value that makes a record theirs:
@@ -8,25 +9,39 @@
  *     {"meta": {"source": "wiki"}, "text": "A"}  ->  wiki, A
  *     {"meta": {"source": "blog"}, "text": "B"}  ->  nobody's: ROUTER_UNMATCHED
  *
+ * The text is that of one field (`text`), or of two, `prompt` and then `response` where the domain
+ * has one; of such a text the first prompt_n bytes are the prompt, all of it where there is no
+ * response. What is kept (`keep`) is a JSON object of the fields named, each as it stands in the
+ * record but without white space between its parts (keep.h); fields that a record does not have are
+ * left out:
+ *
+ *     keep: [answer, meta.id]
+ *     {"meta": {"id": 7}, "answer": ["a", "b"], ...}  ->  {"answer":["a","b"],"meta.id":7}
+ *
  * Strings are compared with `equals` after their escapes are decoded, other values by their JSON
  * text as it stands ("true", "3"). Where several domains match, which takes different fields, the
  * first in the order given takes the record. A record is a reject if it is not a valid JSON object,
- * if the text field of its domain is missing or not a string, or, under utf8: strict, if the text
- * is not UTF-8; of a record that is nobody's only the first can be said. A whole file is text as it
- * is, to which `where` cannot apply: for a domain with `where` it is a reject.
+ * if a field of its domain's text is missing or not a string, if what is kept is longer than
+ * ROUTER_KEEP_BYTES, or, under utf8: strict, if one of them is not UTF-8; of a record that is
+ * nobody's only the first can be said. A whole file is text as it is, to which fields cannot apply:
+ * for a domain with `where`, `prompt` or `keep` it is a reject.
  *
  * Thread: a router is immutable and shared; a scratch belongs to one thread.
  */
 #ifndef PRODUCER_ROUTER_H
 #define PRODUCER_ROUTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/config.h"
 #include "common/failure.h"
 #include "producer/input.h"
 
-enum { ROUTER_REASON_MAX = 512 };
+enum {
+	ROUTER_REASON_MAX = 512,
+	ROUTER_KEEP_BYTES = CONFIG_KEEP_BYTES_MAX, /* of one document */
+};
 
 enum router_verdict { ROUTER_DOCUMENT, ROUTER_UNMATCHED, ROUTER_REJECT };
 
@@ -36,6 +51,10 @@ struct router_result {
 	size_t domain;      /* ROUTER_DOCUMENT: index in the domains given to router_open() */
 	const char *text;   /* ROUTER_DOCUMENT: valid UTF-8; what was not became U+FFFD */
 	size_t n;           /* its bytes; may be 0 */
+	size_t prompt_n;    /* of them, those of the prompt */
+	bool prompt_only;   /* there is no response: the document has no targets at all */
+	const char *keep;   /* ROUTER_DOCUMENT: valid UTF-8; lives as `text` does */
+	size_t keep_n;      /* 0: the domain keeps nothing */
 	const char *reason; /* ROUTER_REJECT: "no field `text`"; as long as `text` */
 };
 

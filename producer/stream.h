@@ -41,7 +41,8 @@ enum fail_code stream_open_file(
 struct stream_program {
 	const char *command; /* for /bin/sh -c */
 	const char *folder;  /* where it is run */
-	uint64_t resume;     /* RIFFLE_RESUME in its environment; 0: is not set */
+	bool says_resume;    /* RIFFLE_RESUME is in its environment: */
+	uint64_t resume;     /* the record that it is to begin with */
 	int stop_fd;         /* reading ends with FAIL_STOPPED once this can be read; -1: none */
 	int idle_ms;         /* FAIL_TIMEOUT where nothing is printed for so long; -1: waits */
 };

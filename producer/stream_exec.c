@@ -126,7 +126,7 @@ start(struct stream *s, const struct stream_program *o, struct failure *f)
 	int ends[2], refused;
 
 	snprintf(resume, sizeof(resume), "RIFFLE_RESUME=%" PRIu64, o->resume);
-	if (make_environment(&environment, o->resume > 0 ? resume : NULL, f) != FAIL_NONE)
+	if (make_environment(&environment, o->says_resume ? resume : NULL, f) != FAIL_NONE)
 		return f->code;
 	if (pipe2(ends, O_CLOEXEC) != 0) {
 		free(environment);

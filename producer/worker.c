@@ -1,5 +1,7 @@
 #include "producer/worker.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,23 +81,55 @@ text_job_close(struct text_job *j)
 	free(j->document);
 	input_chunk_close(j->chunk);
 	token_buffer_close(&j->tokens);
+	byte_buffer_close(&j->keep);
 	free(j);
 }
 
+/* The document is one token too long, or more: it is a reject, and its tokens go. */
+static enum fail_code
+reject_long(struct text_job *j, struct worker_document *d, struct failure *f)
+{
+	int written = asprintf(&d->reason,
+	    "%zu tokens with eos, more than the %" PRIu64 " of a sequence, and over_long is reject",
+	    d->n, (uint64_t)j->context->sequence_length + 1);
+
+	if (written < 0) {
+		d->reason = NULL;
+		return fail_memory(f);
+	}
+	j->tokens.n = d->first;
+	d->verdict = WORKER_REJECT;
+	return FAIL_NONE;
+}
+
+/* Prompt and response by themselves, so that no token holds bytes of both. */
 static enum fail_code
 tokenise(struct text_job *j, struct memory *m, const struct router_result *r,
     struct worker_document *d, struct failure *f)
 {
+	size_t prompt_n = r->prompt_n;
+
 	d->verdict = WORKER_DOCUMENT;
 	d->domain = r->domain;
 	d->set = split_set(r->text, r->n, j->context->split[r->domain]);
 	d->first = j->tokens.n;
-	if (encoder_encode(m->encoder, r->text, r->n, &j->tokens, f) != FAIL_NONE ||
+	if (prompt_n > 0 &&
+	    encoder_encode(m->encoder, r->text, prompt_n, &j->tokens, f) != FAIL_NONE)
+		return f->code;
+	d->prompt_n = j->tokens.n - d->first;
+	if (encoder_encode(m->encoder, r->text + prompt_n, r->n - prompt_n, &j->tokens, f) !=
+		FAIL_NONE ||
 	    token_buffer_reserve(&j->tokens, 1, f) != FAIL_NONE)
 		return f->code;
 	j->tokens.id[j->tokens.n++] = tokenizer_eos(j->context->tokenizer);
 	d->n = j->tokens.n - d->first;
-	return FAIL_NONE;
+	if (r->prompt_only)
+		d->prompt_n = d->n;
+	if (j->context->reject_long[d->domain] && d->n > (size_t)j->context->sequence_length + 1)
+		return reject_long(j, d, f);
+	d->keep_first = j->keep.n;
+	d->keep_n = r->keep_n;
+	return byte_buffer_add(&j->keep, r->keep, r->keep_n, f);
 }
 
 static enum fail_code

@@ -10,6 +10,7 @@
 #define PRODUCER_WORKER_H
 
 #include "common/config.h"
+#include "producer/byte_buffer.h"
 #include "producer/input.h"
 #include "producer/pack.h"
 #include "producer/pool.h"
@@ -27,6 +28,7 @@ struct worker_context {
 	const struct tokenizer *tokenizer;
 	const struct router *router;
 	const uint32_t (*split)[SETS_COUNT]; /* of each domain; one part where a set is given */
+	const bool *reject_long;             /* of each domain: documents over S+1 tokens */
 	unsigned width;                      /* of a token in a frame */
 	uint32_t sequence_length;
 };
@@ -38,8 +40,10 @@ struct worker_document {
 	size_t record; /* index in the chunk */
 	size_t domain; /* index among the router's domains */
 	enum names_set set;
-	size_t first, n; /* its tokens in the job's buffer */
-	char *reason;    /* WORKER_REJECT; owned */
+	size_t first, n;           /* its tokens in the job's buffer, */
+	size_t prompt_n;           /* of which the first so many are of the prompt */
+	size_t keep_first, keep_n; /* in the job's `keep` */
+	char *reason;              /* WORKER_REJECT; owned */
 };
 
 struct text_job {
@@ -48,6 +52,7 @@ struct text_job {
 	size_t bytes;                     /* of its records */
 	struct worker_document *document; /* [chunk->n] */
 	struct token_buffer tokens;
+	struct byte_buffer keep; /* of all documents, one after the other */
 };
 
 struct frame_item {

@@ -220,6 +220,25 @@ def test_a_changed_configuration_is_refused_by_name_and_accepted_when_told(riffl
     assert refused.returncode == 2 and "mix.seed: \"7\" in the ledger, \"8\" in the file" in refused.stderr
 
 
+def test_a_mixer_that_is_refused_leaves_the_running_one_alone(riffle, fill, configure):
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5}, max_lead_steps=64)
+    mixer = riffle.popen("mix", "-c", config)
+
+    def steps():
+        return json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["step_next"]
+
+    wait_for(lambda: steps() == 64, "the mixer at its lead")
+    refused = riffle("mix", "-c", configure({"a": 0.9, "b": 0.1}, create=False, max_lead_steps=64), check=False)
+    assert refused.returncode == 2 and "--accept-config" in refused.stderr
+    read = riffle("read", "-c", config, "--steps", 60, "--commit-every", 20, "--format", "none", check=False)
+    assert read.returncode == 0
+    wait_for(lambda: steps() > 64, "the next step of the mixer")
+    mixer.send_signal(signal.SIGTERM)
+    assert "MIX-RECOVER" not in mixer.communicate(timeout=15)[1]
+    assert mixer.returncode == 0
+
+
 def test_two_tokenizers_in_one_mix_are_refused(riffle, fill, configure):
     fill("a", tokenizer_fingerprint="0000000000000001")
     fill("b", tokenizer_fingerprint="0000000000000002")
@@ -254,8 +273,8 @@ def test_garbage_in_a_domain_topic_is_read_over_or_quarantined(riffle, fill, con
                    check=True)
     # The topic no longer ends with its End: the mixer must not take the garbage for a seal.
     mixer = riffle.popen("mix", "-c", config, "--until-step", 12)
-    line = mixer.stderr.readline()
-    assert "MIX-UNSEALED" in line
+    assert "MIX-TAIL" in mixer.stderr.readline()
+    assert "MIX-UNSEALED" in mixer.stderr.readline()
     mixer.send_signal(signal.SIGTERM)
     assert mixer.wait(timeout=10) == 0
 

@@ -88,7 +88,7 @@ def test_jsonl_and_tokens_show_what_the_hashes_are_of(mix, read):
     objects = [json.loads(line) for line in lines(read("--format", "jsonl"))]
     assert len(objects) == 3 * LANES * 2
     assert list(objects[0]) == ["step", "lane", "domain", "partition", "ordinal", "epoch",
-                                "source", "tokens"]
+                                "source", "used", "no_loss", "tokens"]
     for line in expected:
         step, lane, _, counts = line.split("\t")
         mine = [o for o in objects if (o["step"], o["lane"]) == (int(step), int(lane))]

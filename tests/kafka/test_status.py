@@ -185,7 +185,7 @@ def test_the_table_shows_the_same(riffle, config, mixed, commit, unique):
     commit([20, 20, 20, 20])
     done = riffle("status", "-c", config)
     lines = done.stdout.splitlines()
-    assert f"mix      {unique}m, running" in lines
+    assert f"mix      {unique}m, started" in lines
     assert "next     step 40, may go to step 84" in lines
     assert any(line.split() == ["trainers", "20", "20", "64"] for line in lines)
     row, = [line.split() for line in lines if line.startswith("code ")]

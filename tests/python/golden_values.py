@@ -13,7 +13,7 @@ import avro.schema
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
 
-NAMES = ["Sequence", "End", "Batch", "Ledger", "Control", "Feedback"]
+NAMES = ["Sequence", "End", "Batch", "Ledger", "Control", "Feedback", "Arrivals"]
 
 
 def schema_text(name):
@@ -92,6 +92,11 @@ SEQUENCE = {
         "rejects": 5,
         "record_bytes": 39000,
         "record_bytes_max": 170,
+        "tokens": 2400,
+        "dropped": 3,
+        "sealed": -1,
+        "packing": 2,
+        "window": 70,
     },
     "payload": PAYLOAD,
 }
@@ -106,6 +111,15 @@ END = {
     "tokenizer": hash_bytes(0xFEDCBA9876543210),
     "record_bytes": 40000,
     "record_bytes_max": 170,
+    "packing": 1,
+    "input": {
+        "records": 50,
+        "files": 2,
+        "names": hash_bytes(0x0F1E2D3C4B5A6978),
+        "file": "b.txt",
+        "byte": 2**40,
+        "line": 7,
+    },
 }
 
 BATCH = {
@@ -149,6 +163,8 @@ LEDGER = {
     "lr_scale": 0.5,
     "temperature": 2.0,
     "greedy_draws": 11,
+    "base": hash_bytes(0x0102030405060708),
+    "epoch_size": 1000,
     "round": 12,
     "round_draws": 13,
     "domains": [
@@ -157,17 +173,22 @@ LEDGER = {
             "index": 0,
             "state": "ACTIVE",
             "weight": 2**32 - 1,
+            "round_weight": 77,
             "raw_weight": 0.3,
+            "base_weight": 0.25,
+            "joined": False,
+            "live": True,
             "credit": -(2**32),
             "greedy_count": 1,
             "taken": 3000,
             "tokens": 24000,
             "epoch": 9,
             "position": 14,
-            "owed": -3,
+            "owed": 3,
+            "repay": 2**32 - 1,
             "partitions": [
-                {"sequences": 301, "sequences_next": 302, "taken": 7},
-                {"sequences": -1, "sequences_next": -1, "taken": 8},
+                {"sequences": 301, "sealed": True, "sequences_next": 302, "taken": 7},
+                {"sequences": 12, "sealed": False, "sequences_next": 12, "taken": 8},
             ],
         },
         {
@@ -175,7 +196,11 @@ LEDGER = {
             "index": 5,
             "state": "LEFT",
             "weight": -(2**63),
+            "round_weight": 0,
             "raw_weight": 0.7,
+            "base_weight": 0.75,
+            "joined": True,
+            "live": False,
             "credit": 2**32,
             "greedy_count": 0,
             "taken": 3400,
@@ -183,6 +208,7 @@ LEDGER = {
             "epoch": 0,
             "position": 3400,
             "owed": 2,
+            "repay": 0,
             "partitions": [],
         },
     ],
@@ -238,6 +264,17 @@ FEEDBACK = {
     ],
 }
 
+ARRIVALS = {
+    "input": "news.valid/1/4",
+    "writer": hash_bytes(0xA1A2A3A4A5A6A7A8),
+    "takes_over": True,
+    "first": 300,
+    "portions": [
+        {"file": "a.jsonl", "whole": False, "byte": 2**40, "end": 2**40 + 70, "line": 9, "hash": hash_bytes(0x0123)},
+        {"file": "\u00e9/b.txt.gz", "whole": True, "byte": 0, "end": 0, "line": 1, "hash": hash_bytes(2**64 - 1)},
+    ],
+}
+
 # File name without .hex -> (schema, value).
 GOLDEN = {
     "sequence": ("Sequence", SEQUENCE),
@@ -247,6 +284,7 @@ GOLDEN = {
     "ledger": ("Ledger", LEDGER),
     "control": ("Control", CONTROL),
     "feedback": ("Feedback", FEEDBACK),
+    "arrivals": ("Arrivals", ARRIVALS),
 }
 
 

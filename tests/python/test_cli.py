@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-COMMANDS = ["config", "topics", "produce", "mix", "read", "status", "plan", "tokenize"]
+COMMANDS = ["config", "topics", "produce", "mix", "read", "weights", "skip", "status", "plan", "inspect", "replay", "retain",
+            "tokenize"]
 MIXING = ["topics", "produce", "mix", "read", "status", "plan"]  # commands that load a configuration
 
 GOOD = """\
@@ -93,8 +94,8 @@ def test_version_names_librdkafka_and_its_features(riffle):
 
 
 @pytest.mark.parametrize("word, sentence", [
-    ("reed", "riffle: unknown command reed; did you mean read? see riffle --help"),
-    ("prodcue", "riffle: unknown command prodcue; did you mean produce? see riffle --help"),
+    ("reed", "riffle: unknown command reed (did you mean read?); see riffle --help"),
+    ("prodcue", "riffle: unknown command prodcue (did you mean produce?); see riffle --help"),
     ("xyzzy", "riffle: unknown command xyzzy; see riffle --help"),
     ("", "riffle: unknown command ; see riffle --help"),
     ("--verison", "riffle: unknown option --verison; see riffle --help"),
@@ -106,7 +107,7 @@ def test_an_unknown_command_suggests_the_nearest(fails, word, sentence):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_wrong_option_is_one_sentence_and_exit_2(fails, command):
     see = f"; see riffle {command} --help"
-    fails(2, f"riffle {command}: unknown option --hlep; did you mean --help?{see}", command, "--hlep")
+    fails(2, f"riffle {command}: unknown option --hlep (did you mean --help?){see}", command, "--hlep")
     fails(2, f"riffle {command}: unknown option -Z{see}", command, "-Z")
 
 
@@ -114,8 +115,7 @@ def test_a_wrong_option_is_one_sentence_and_exit_2(fails, command):
 def test_wrong_values_of_common_options(fails, command):
     see = f"; see riffle {command} --help"
     fails(2, f"riffle {command}: --config: needs a value: FILE{see}", command, "-c")
-    if command != "plan":  # it asks no broker
-        fails(2, f"riffle {command}: -X: not a property: x (NAME=VALUE){see}", command, "-X", "x", "-c", "y")
+    fails(2, f"riffle {command}: -X: not a property: x (NAME=VALUE){see}", command, "-X", "x", "-c", "y")
     fails(2, f"riffle {command}: --quiet: takes no value, but has one: --quiet=1{see}", command, "--quiet=1")
 
 
@@ -153,6 +153,16 @@ def test_check_opens_nothing_and_says_ok(riffle, write_config):
     (("  code:", "\tcode:"), "5: a tab cannot indent in YAML: use blanks"),
     (("web: 0.7", "wbe: 0.7"), "11: mix.weights.wbe: a weight without a domain: `domains` has no wbe; did you mean web?"),
     (("{exec: cat b}", "{}"), "6: domains.web: has no source: give train (files) or exec (a program)"),
+    (("lanes: 4", "lanes: 4\n  epoch_size: 0"), "11: mix.epoch_size: out of range: 0 (largest, or 1 to 1099511627776)"),
+    (("lanes: 4", "lanes: 4\n  phases: [{start_step: 5}, {start_step: 5}]"),
+     "11: mix.phases[1].start_step: does not increase: 5 (above 5, that of phase phase-1, line 11)"),
+    (("lanes: 4", "lanes: 4\n  phases: [{start_step: 5, lr_scale: 0}]"),
+     "11: mix.phases[0].lr_scale: out of range: 0 (a number above 0)"),
+    (("{code: 0.3, web: 0.7}", "{code: 0.3}"),
+     "11: mix.weights: a domain without a weight: `domains` has web (line 6), `mix.weights` has not; 0 leaves it out of the mix"),
+    (("{code: 0.3, web: 0.7}", "{code: 0, web: 0}"), "11: mix.weights: all are 0 (at least one above 0)"),
+    (("{train: [a.jsonl]}", "{train: [a.jsonl], keep: id}"),
+     "5: domains.code.keep: needs packing: none: what is kept is that of one document a sequence"),
 ])
 def test_check_names_file_line_and_key(fails, write_config, change, sentence):
     path = write_config(GOOD.replace(*change))
@@ -165,6 +175,28 @@ def test_a_configuration_that_cannot_be_read(fails, tmp_path):
     fails(2, f"riffle config: reading the configuration {tmp_path}: Is a directory", "config", "--check", "-c", tmp_path)
 
 
+def test_check_says_where_weights_do_not_sum_to_1(riffle, write_config):
+    path = write_config(GOOD.replace("web: 0.7}", "web: 0.4}\n  phases: [{name: p, start_step: 9, weights: {code: 0.6}}]"))
+    done = riffle("config", "--check", "-c", path)
+    assert done.stdout.splitlines()[1:] == [f"{path}: weights sum to 0.7: they are normalised"]
+    path = write_config(GOOD.replace("web: 0.7}", "web: 0.7}\n  phases: [{name: p, start_step: 9, weights: {code: 0.6}}]"))
+    done = riffle("config", "--check", "-c", path)
+    assert done.stdout.splitlines()[1:] == [f"{path}: weights of phase p sum to 1.3: they are normalised"]
+
+
+def test_weights_and_domains_come_from_beside_the_configuration(riffle, fails, write_config):
+    path = pathlib.Path(write_config(GOOD.replace("{code: 0.3, web: 0.7}", "shares.json").replace("domains:", "domains_from: data\ndomains:")))
+    (path.parent / "data/books").mkdir(parents=True)
+    (path.parent / "data/books/a.txt").write_text("A")
+    shares = path.parent / "shares.json"
+    shares.write_text('{"code": 0.3, "web": 0.2, "books": 0.5}')
+    done = riffle("config", "--check", "-c", path)
+    assert done.stdout.count("\n") == 1 and "corpus demo, 3 domains" in done.stdout
+    shares.write_text('{"code": 0.3, "web": 0.7}')
+    fails(2, f"riffle config: {path}:12: mix.weights: a domain without a weight: `domains` has books (line 4), "
+             "shares.json has not; 0 leaves it out of the mix", "config", "--check", "-c", path)
+
+
 def test_a_configuration_comes_through_a_pipe(riffle):
     done = riffle("config", "--check", "-c", "/dev/stdin", input=GOOD)
     assert done.stdout.startswith("/dev/stdin: ok")
@@ -175,7 +207,7 @@ def test_keys_are_the_document(riffle):
 
 
 def keys():
-    return re.findall(r"^\| `([\w.]+)` \|", (ROOT / "docs/CONFIG.md").read_text(), re.M)
+    return re.findall(r"^\| `([\w.\[\]]+)` \|", (ROOT / "docs/CONFIG.md").read_text(), re.M)
 
 
 def test_the_example_passes_the_check_with_and_without_its_presets(riffle, write_config):
@@ -196,7 +228,7 @@ def test_the_example_has_every_key():
 
 
 def test_the_example_s_presets_are_the_table_s(riffle):
-    table = dict(re.findall(r"^\| `([\w.]+)` \| [^|]+\| `([^`]+)` \|", (ROOT / "docs/CONFIG.md").read_text(), re.M))
+    table = dict(re.findall(r"^\| `([\w.\[\]]+)` \| [^|]+\| `([^`]+)` \|", (ROOT / "docs/CONFIG.md").read_text(), re.M))
     presets = {k.split(".")[-1]: v for k, v in table.items()}
     commented = re.findall(r"^ *# (\w+): (\S+)", (ROOT / "config/example.yml").read_text(), re.M)
     shown = {k: v.strip("[]") for k, v in commented if k in presets}

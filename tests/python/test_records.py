@@ -125,6 +125,8 @@ def sequence(rng):
         "tokenizer": eight(rng),
         "position": {
             "file": text(rng),
+            "sealed": rng.choice([-1, count(rng)]),
+            "packing": rng.randrange(3),
             **{
                 name: count(rng)
                 for name in (
@@ -136,6 +138,9 @@ def sequence(rng):
                     "rejects",
                     "record_bytes",
                     "record_bytes_max",
+                    "tokens",
+                    "dropped",
+                    "window",
                 )
             },
         },
@@ -158,7 +163,13 @@ def end(rng):
             )
         },
         "sequence_length": rng.randrange(1, 2**20 + 1),
+        "packing": rng.randrange(3),
         "tokenizer": eight(rng),
+        "input": {
+            "names": eight(rng),
+            "file": text(rng),
+            **{name: count(rng) for name in ("records", "files", "byte", "line")},
+        },
     }
 
 
@@ -215,17 +226,32 @@ def ledger_domain(rng):
     return {
         "name": text(rng),
         "index": int32(rng),
-        "state": rng.choice(["ACTIVE", "DROPPED", "LEFT"]),
+        "state": rng.choice(["ACTIVE", "DROPPED", "LEFT", "JOINING"]),
         "weight": signed(rng),
         "raw_weight": real(rng),
         "credit": signed(rng),
-        "owed": signed(rng),
-        **{name: count(rng) for name in ("greedy_count", "taken", "tokens", "epoch", "position")},
+        "base_weight": real(rng),
+        "joined": rng.random() < 0.5,
+        "live": rng.random() < 0.5,
+        **{
+            name: count(rng)
+            for name in (
+                "round_weight",
+                "greedy_count",
+                "taken",
+                "tokens",
+                "epoch",
+                "position",
+                "owed",
+                "repay",
+            )
+        },
         "partitions": some(
             rng,
             lambda: {
-                "sequences": rng.choice([-1, count(rng)]),
-                "sequences_next": rng.choice([-1, count(rng)]),
+                "sequences": count(rng),
+                "sealed": rng.random() < 0.5,
+                "sequences_next": count(rng),
                 "taken": count(rng),
             },
         ),
@@ -239,7 +265,7 @@ def ledger(rng):
         "reason": rng.choice(["CONFIG", "PHASE", "REQUEST"]),
         **{name: text(rng) for name in ("mix", "reason_id", "phase")},
         "config": text(rng, 3000),
-        **{name: eight(rng) for name in ("mixer", "schedule", "tokenizer", "choices")},
+        **{name: eight(rng) for name in ("mixer", "schedule", "tokenizer", "choices", "base")},
         **{
             name: count(rng)
             for name in (
@@ -249,6 +275,7 @@ def ledger(rng):
                 "version",
                 "version_step",
                 "greedy_draws",
+                "epoch_size",
                 "round",
                 "round_draws",
                 "control_next",
@@ -300,6 +327,28 @@ def feedback(rng):
     }
 
 
+def portion(rng):
+    byte = count(rng)
+    return {
+        "file": text(rng),
+        "whole": rng.random() < 0.5,
+        "byte": byte,
+        "end": rng.choice([byte, 2**63 - 1]),
+        "line": count(rng),
+        "hash": eight(rng),
+    }
+
+
+def arrivals(rng):
+    return {
+        "input": text(rng),
+        "writer": eight(rng),
+        "takes_over": rng.random() < 0.5,
+        "first": count(rng),
+        "portions": some(rng, lambda: portion(rng), 100),
+    }
+
+
 MAKERS = {
     "Sequence": sequence,
     "End": end,
@@ -307,6 +356,7 @@ MAKERS = {
     "Ledger": ledger,
     "Control": control,
     "Feedback": feedback,
+    "Arrivals": arrivals,
 }
 
 

@@ -111,6 +111,23 @@ wait_answer(rd_kafka_queue_t *queue, const char *attempted)
 	return NULL;
 }
 
+/* The broker answers before it shows the topic to others. */
+static enum fail_code
+wait_shown(rd_kafka_t *rk, const char *name)
+{
+	int64_t deadline_ms = clock_ms() + WAIT_MS;
+	int partitions = 0;
+
+	while (clock_ms() < deadline_ms) {
+		if (kafka_partitions(rk, name, &partitions, WAIT_MS, &f) != FAIL_NONE)
+			return f.code;
+		if (partitions > 0)
+			return FAIL_NONE;
+		clock_pause_ms(20);
+	}
+	return fail(&f, FAIL_TIMEOUT, "topic %s was made and is not shown", name);
+}
+
 static enum fail_code
 make(rd_kafka_t *rk, const char *name, int partitions, int settings_n, char **setting)
 {
@@ -136,7 +153,8 @@ make(rd_kafka_t *rk, const char *name, int partitions, int settings_n, char **se
 	    rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(answer), &n);
 	err = rd_kafka_topic_result_error(result[0]);
 	rd_kafka_event_destroy(answer);
-	return err == RD_KAFKA_RESP_ERR_NO_ERROR ? FAIL_NONE : kafka_fail_code(&f, err, NULL, name);
+	return err == RD_KAFKA_RESP_ERR_NO_ERROR ? wait_shown(rk, name)
+						 : kafka_fail_code(&f, err, NULL, name);
 }
 
 static enum fail_code

@@ -124,7 +124,9 @@ encode_sequence(struct fill *fill, struct lane *lane, uint64_t ordinal, struct w
 	    .offset = last->offset + fill->pool.length - last->start,
 	    .documents = last->document + 1,
 	    .record_bytes = lane->record_bytes,
-	    .record_bytes_max = lane->record_bytes_max};
+	    .record_bytes_max = lane->record_bytes_max,
+	    .tokens = (ordinal + 1) * fill->pool.length + 1,
+	    .sealed = -1};
 	struct failure f;
 
 	if (last->source >= NAMES_MAX)

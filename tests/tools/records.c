@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/arrivals.h"
 #include "common/batch.h"
 #include "common/control.h"
 #include "common/feedback.h"
@@ -163,6 +164,24 @@ recode_feedback(struct wire_writer *w, const uint8_t *bytes, size_t n, struct fa
 }
 
 static enum fail_code
+recode_arrivals(struct wire_writer *w, const uint8_t *bytes, size_t n, struct failure *f)
+{
+	struct arrivals a;
+	struct arrivals_portion *portion;
+	enum fail_code code = arrivals_decode(&a, bytes, n, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	portion = calloc(a.portions_n + 1, sizeof(*portion));
+	if (portion == NULL)
+		return fail_memory(f);
+	arrivals_portions(&a, portion);
+	code = arrivals_encode(w, &a, portion, f);
+	free(portion);
+	return code;
+}
+
+static enum fail_code
 recode(struct wire_writer *w, const uint8_t *bytes, size_t n, struct failure *f)
 {
 	enum schema_record record;
@@ -176,6 +195,7 @@ recode(struct wire_writer *w, const uint8_t *bytes, size_t n, struct failure *f)
 	case SCHEMA_LEDGER: return recode_ledger(w, bytes, n, f);
 	case SCHEMA_CONTROL: return recode_control(w, bytes, n, f);
 	case SCHEMA_FEEDBACK: return recode_feedback(w, bytes, n, f);
+	case SCHEMA_ARRIVALS: return recode_arrivals(w, bytes, n, f);
 	case SCHEMAS_COUNT: break;
 	}
 	abort(); /* unreachable */

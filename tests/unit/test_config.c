@@ -1,80 +1,6 @@
-#include "common/config.h"
-
 #include "common/config_parts.h"
 #include "common/topics.h"
-#include "tests/unit/folder.h"
-
-/* The smallest file with all sections, a line each, so that a row can replace a line. */
-static const char *const base[] = {
-    "corpus: demo",                                   /* 1 */
-    "tokenizer: {file: v.tiktoken, pattern: gpt2}",   /* 2 */
-    "sequence_length: 8",                             /* 3 */
-    "domains:",                                       /* 4 */
-    "  web:",                                         /* 5 */
-    "    exec: cat web",                              /* 6 */
-    "  code:",                                        /* 7 */
-    "    train: [b.jsonl, a.jsonl]",                  /* 8 */
-    "mix:",                                           /* 9 */
-    "  name: pretrain",                               /* 10 */
-    "  global_batch: 16",                             /* 11 */
-    "  lanes: 4",                                     /* 12 */
-    "  weights: uniform",                             /* 13 */
-    "kafka: {bootstrap.servers: \"localhost:9092\"}", /* 14 */
-};
-enum { BASE_LINES = sizeof(base) / sizeof(base[0]) };
-
-/* Writes the base with one line (from 1; 0: none) replaced, and opens it. */
-static enum fail_code
-open_with(struct config **c, size_t line, const char *text, struct failure *f)
-{
-	FILE *file = fopen(folder_path("run.yml"), "w");
-
-	assert_non_null(file);
-	for (size_t i = 1; i <= BASE_LINES; i++)
-		fprintf(file, "%s\n", i == line ? text : base[i - 1]);
-	assert_int_equal(fclose(file), 0);
-	return config_open(c, folder_path("run.yml"), f);
-}
-
-static void
-assert_opens(size_t line, const char *text)
-{
-	struct config *c;
-	struct failure f = {0};
-
-	if (open_with(&c, line, text, &f) != FAIL_NONE)
-		print_error("%s: %s\n", text, f.text);
-	assert_non_null(c);
-	config_close(c);
-}
-
-/* `expected` follows "FOLDER/run.yml:". */
-static void
-assert_refused(size_t line, const char *text, const char *expected)
-{
-	struct config *c = NULL;
-	struct failure f = {0};
-	char whole[2048];
-
-	assert_int_equal(open_with(&c, line, text, &f), FAIL_CONFIG);
-	assert_null(c);
-	snprintf(whole, sizeof(whole), "%s:%s", folder_path("run.yml"), expected);
-	assert_string_equal(f.text, whole);
-}
-
-struct row {
-	size_t line;
-	const char *text, *expected;
-};
-
-static void
-assert_rows_refused(const struct row *rows, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		assert_refused(rows[i].line, rows[i].text, rows[i].expected);
-}
-
-#define ASSERT_REFUSED(rows) assert_rows_refused(rows, sizeof(rows) / sizeof(rows[0]))
+#include "tests/unit/config_file.h"
 
 static void
 test_a_file_fills_the_struct_and_presets_the_rest(void **unused)
@@ -159,8 +85,10 @@ static const char all_keys[] =
     "domains:\n"
     "  a: {train: x.jsonl, valid: [v.jsonl], text: doc.body, partitions: 4, live: true,\n"
     "      on_end: drop, where: {field: meta.source, equals: A}}\n"
-    "  b: {train: x.jsonl, partitions: 4, live: true, on_end: stop,\n"
+    "  b: {train: x.jsonl, partitions: 4, live: true, on_end: stop, on_dry: lend, catch_up: 3,\n"
     "      where: {equals: \"true\", field: web}}\n"
+    "  c: {train: y, max_epochs: 2, packing: none, over_long: truncate, prompt: p,\n"
+    "      response: r, keep: [id]}\n"
     "mix:\n"
     "  name: m\n"
     "  seed: 18446744073709551615\n"
@@ -169,6 +97,11 @@ static const char all_keys[] =
     "  max_lead_steps: 0\n"
     "  runs: [one, two]\n"
     "  weights: uniform\n"
+    "  schedule: deficit\n"
+    "  weights_unit: sequences\n"
+    "  phases:\n"
+    "    - {name: x, start_step: 5, weights: {a: 1, c: 2}, temperature: 2, lr_scale: 0.5}\n"
+    "    - {start_step: 6}\n"
     "  temperature: 0.5\n"
     "  window: 4\n"
     "  permute: false\n"
@@ -179,7 +112,7 @@ static const char all_keys[] =
     "kafka: {a.b: 1, ssl: true, empty: \"\"}\n";
 
 static void
-test_every_key_can_be_given(void **unused)
+test_keys_that_go_together_can_all_be_given(void **unused)
 {
 	struct config *c;
 	struct failure f;
@@ -206,6 +139,9 @@ test_every_key_can_be_given(void **unused)
 	assert_true(c->domains[0].live);
 	assert_int_equal(c->domains[0].on_end, CONFIG_END_DROP);
 	assert_int_equal(c->domains[1].on_end, CONFIG_END_STOP);
+	assert_true(c->domains[1].catch_up == 3);
+	assert_int_equal(c->domains[2].over_long, CONFIG_LONG_TRUNCATE);
+	assert_int_equal(c->mix.phases_n, 2);
 	assert_true(c->mix.seed == UINT64_MAX);
 	assert_int_equal(c->mix.max_lead_steps, 0);
 	assert_string_equal(c->mix.runs.text[1], "two");
@@ -300,8 +236,10 @@ test_missing_keys_say_what_they_are_for(void **unused)
 		"9: mix.lanes: is missing (partitions of the batch topic, L: the largest number "
 		"of ranks; divides `global_batch`, and the record of a lane is at most 64 MiB)"},
 	    {13, "",
-		"9: mix.weights: is missing (a map from each domain to its share, or `uniform`; "
-		"at least 0, one above 0; normalised, so they need not sum to 1)"},
+		"9: mix.weights: is missing (a map from each domain to its share, at least 0, one "
+		"above 0, normalised, so that they need not sum to 1; `FILE.json` with such a map, "
+		"relative to the folder of this file; `uniform`; or `size`: shares as in all "
+		"sequences end to end)"},
 	};
 	struct config *c;
 	struct failure f;
@@ -313,6 +251,9 @@ test_missing_keys_say_what_they_are_for(void **unused)
 	assert_non_null(strstr(f.text,
 	    "none.yml:1: domains: is missing (a map from the name of a domain to its keys"));
 }
+
+#define WEIGHTS_ARE                                                                                \
+	"must be a map from domain to number, FILE.json with such a map, uniform, or size"
 
 static void
 test_a_value_of_the_wrong_shape_is_refused(void **unused)
@@ -336,12 +277,9 @@ test_a_value_of_the_wrong_shape_is_refused(void **unused)
 	    {14, "kafka: {a: }",
 		"14: kafka.a: has no value (a librdkafka property; \"\" is an empty one)"},
 	    {14, "kafka: {\"\": a}", "14: kafka: a property has no name"},
-	    {13, "  weights: flat",
-		"13: mix.weights: is flat (must be a map from domain to number, or uniform)"},
-	    {13, "  weights: [1, 2]",
-		"13: mix.weights: is a list (must be a map from domain to number, or uniform)"},
-	    {13, "  weights:",
-		"13: mix.weights: is empty (must be a map from domain to number, or uniform)"},
+	    {13, "  weights: flat", "13: mix.weights: is flat (" WEIGHTS_ARE ")"},
+	    {13, "  weights: [1, 2]", "13: mix.weights: is a list (" WEIGHTS_ARE ")"},
+	    {13, "  weights:", "13: mix.weights: is empty (" WEIGHTS_ARE ")"},
 	    {13, "  weights: {code: [1], web: 1}",
 		"13: mix.weights.code: is a map or a list (must be a number, at least 0)"},
 	    {11, "  global_batch:",
@@ -1004,7 +942,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_file_fills_the_struct_and_presets_the_rest),
 	    cmocka_unit_test(test_a_mix_fills_the_struct_and_presets_the_rest),
-	    cmocka_unit_test(test_every_key_can_be_given),
+	    cmocka_unit_test(test_keys_that_go_together_can_all_be_given),
 	    cmocka_unit_test(test_a_file_without_a_mix_describes_a_corpus),
 	    cmocka_unit_test(test_unknown_and_duplicate_keys_are_named),
 	    cmocka_unit_test(test_missing_keys_say_what_they_are_for),

@@ -507,7 +507,7 @@ test_a_program_is_resumed_by_skipping_what_it_prints_again(void **unused)
 	assert_int_equal(read_with(&o, &from, &f), FAIL_NONE);
 	assert_int_equal(r.records, 3);
 	assert_non_null(strstr(r.text, ":16:3 {\"i\":3}\n3 "));
-	assert_non_null(strstr(r.text, ":32:5 2\n"));
+	assert_non_null(strstr(r.text, ":32:5 no\n"));
 
 	from.byte = 15; /* another place than now: it has not printed the same */
 	assert_int_equal(read_with(&o, &from, &f), FAIL_DATA);
@@ -518,6 +518,30 @@ test_a_program_is_resumed_by_skipping_what_it_prints_again(void **unused)
 	from.file = "another";
 	assert_int_equal(read_with(&o, &from, &f), FAIL_CONFIG);
 	assert_non_null(strstr(f.text, "the last run read \"another\""));
+}
+
+static void
+test_a_program_that_is_followed_begins_where_it_is_told_to(void **unused)
+{
+	static const char command[] =
+	    "for i in 1 2 3; do test $i -gt $RIFFLE_RESUME && echo $i; done";
+	struct input_options o = program(command);
+	struct input_position from = {.file = command, .document = 2, .byte = 4, .line = 3};
+	struct failure f;
+
+	(void)unused;
+	o.follow = true;
+	assert_int_equal(read_with(&o, NULL, &f), FAIL_NONE);
+	assert_int_equal(r.records, 3);
+	assert_int_equal(read_with(&o, &from, &f), FAIL_NONE);
+	assert_int_equal(r.records, 1);
+	assert_non_null(strstr(r.text, ":4:3 3\n"));
+
+	o.repeats = true; /* it is known to begin with its first record all the same */
+	o.exec = from.file = "echo 1; echo 2; echo 3 $RIFFLE_RESUME";
+	assert_int_equal(read_with(&o, &from, &f), FAIL_NONE);
+	assert_int_equal(r.records, 1);
+	assert_non_null(strstr(r.text, ":4:3 3 2\n"));
 }
 
 static void
@@ -605,6 +629,7 @@ main(void)
 	    TEST(test_an_input_can_be_closed_at_any_time),
 	    TEST(test_a_program_is_an_input),
 	    TEST(test_a_program_is_resumed_by_skipping_what_it_prints_again),
+	    TEST(test_a_program_that_is_followed_begins_where_it_is_told_to),
 	    TEST(test_a_program_on_two_lanes_is_refused),
 	    TEST(test_a_slow_programs_records_come_before_its_chunk_is_full),
 	    TEST(test_the_reader_stays_a_few_chunks_ahead),

@@ -10,20 +10,24 @@
 
 /* ---- the values of tests/python/golden_values.py ---- */
 
-static struct ledger_partition code_partition[] = {{301, 302, 7}, {-1, -1, 8}};
+static struct ledger_partition code_partition[] = {{301, true, 302, 7}, {12, false, 12, 8}};
 static struct ledger_domain sample_domain[] = {
     {.name = "code",
 	.index = 0,
 	.state = LEDGER_ACTIVE,
 	.weight = UINT32_MAX,
+	.round_weight = 77,
 	.raw_weight = 0.3,
+	.base_weight = 0.25,
+	.live = true,
 	.credit = -(INT64_C(1) << 32),
 	.greedy_count = 1,
 	.taken = 3000,
 	.tokens = 24000,
 	.epoch = 9,
 	.position = 14,
-	.owed = -3,
+	.owed = 3,
+	.repay = UINT32_MAX,
 	.partition = code_partition,
 	.partitions_n = 2},
     {.name = "web",
@@ -31,6 +35,8 @@ static struct ledger_domain sample_domain[] = {
 	.state = LEDGER_LEFT,
 	.weight = UINT64_C(1) << 63,
 	.raw_weight = 0.7,
+	.base_weight = 0.75,
+	.joined = true,
 	.credit = INT64_C(1) << 32,
 	.taken = 3400,
 	.tokens = 27200,
@@ -76,6 +82,8 @@ static const struct ledger sample = {
     .lr_scale = 0.5,
     .temperature = 2,
     .greedy_draws = 11,
+    .base = UINT64_C(0x0102030405060708),
+    .epoch_size = 1000,
     .round = 12,
     .round_draws = 13,
     .domain = sample_domain,
@@ -185,6 +193,13 @@ test_records_have_the_golden_bytes(void **unused)
 }
 
 static void
+assert_partitions_equal(const struct ledger_partition *p, const struct ledger_partition *want)
+{
+	assert_true(p->sequences == want->sequences && p->sealed == want->sealed);
+	assert_true(p->sequences_next == want->sequences_next && p->taken == want->taken);
+}
+
+static void
 assert_domains_equal(const struct ledger *l)
 {
 	assert_int_equal(l->domains_n, 2);
@@ -194,13 +209,15 @@ assert_domains_equal(const struct ledger *l)
 		assert_string_equal(d->name, want->name);
 		assert_true(d->index == want->index && d->state == want->state);
 		assert_true(d->weight == want->weight && d->raw_weight == want->raw_weight);
+		assert_true(d->round_weight == want->round_weight);
+		assert_true(d->base_weight == want->base_weight && d->repay == want->repay);
+		assert_true(d->joined == want->joined && d->live == want->live);
 		assert_true(d->credit == want->credit && d->greedy_count == want->greedy_count);
 		assert_true(d->taken == want->taken && d->tokens == want->tokens);
 		assert_true(d->epoch == want->epoch && d->position == want->position);
 		assert_true(d->owed == want->owed && d->partitions_n == want->partitions_n);
 		for (size_t k = 0; k < d->partitions_n; k++)
-			assert_memory_equal(
-			    &d->partition[k], &want->partition[k], sizeof(d->partition[k]));
+			assert_partitions_equal(&d->partition[k], &want->partition[k]);
 	}
 }
 
@@ -253,6 +270,7 @@ test_the_golden_ledger_has_its_values(void **unused)
 	assert_string_equal(l.phase, "warm");
 	assert_true(l.lr_scale == 0.5 && l.temperature == 2);
 	assert_true(l.greedy_draws == 11 && l.round == 12 && l.round_draws == 13);
+	assert_true(l.base == sample.base && l.epoch_size == 1000);
 	assert_int_equal(l.control_next, 4);
 	assert_domains_equal(&l);
 	assert_lists_equal(&l);
@@ -524,7 +542,7 @@ test_an_unknown_fingerprint_is_an_error_that_says_so(void **unused)
 	golden.bytes[2] ^= 1;
 	assert_int_equal(ledger_decode(&l, golden.bytes, golden.n, &f), FAIL_DATA);
 	assert_string_equal(f.text,
-	    "has the schema fingerprint 2b05e84069c77c93, which riffle " RIFFLE_VERSION
+	    "has the schema fingerprint 876870eb2b6a81b2, which riffle " RIFFLE_VERSION
 	    " does not know: a newer riffle or another program wrote it");
 	free(golden.bytes);
 }

@@ -9,9 +9,9 @@ enum { B = 16, STEPS = 60 };
 static const uint64_t lengths_a[] = {50, 0, 31}, lengths_b[] = {700}, lengths_c[] = {9};
 
 static struct mixer_source three[] = {
-    {"a", 0.5, CONFIG_END_REPEAT, 3, lengths_a},
-    {"b", 0.3, CONFIG_END_REPEAT, 1, lengths_b},
-    {"c", 0.2, CONFIG_END_REPEAT, 1, lengths_c},
+    {.name = "a", .weight = 0.5, .partitions_n = 3, .sequences = lengths_a},
+    {.name = "b", .weight = 0.3, .partitions_n = 1, .sequences = lengths_b},
+    {.name = "c", .weight = 0.2, .partitions_n = 1, .sequences = lengths_c},
 };
 
 static struct mixer_plan
@@ -47,10 +47,10 @@ static void
 step(struct mixer *m, struct mixer_draw *draws)
 {
 	struct failure f;
-	bool ended;
+	enum mixer_result result;
 
-	assert_int_equal(mixer_step(m, draws, &ended, &f), FAIL_NONE);
-	assert_false(ended);
+	assert_int_equal(mixer_step(m, draws, &result, &f), FAIL_NONE);
+	assert_int_equal(result, MIXER_DRAWN);
 }
 
 static void
@@ -266,16 +266,16 @@ run_out(enum config_on_end a, enum config_on_end b, enum config_on_end c, struct
 	struct mixer *m = NULL;
 	struct mixer_draw draws[B];
 	struct failure f;
-	bool ended = false;
+	enum mixer_result result = MIXER_DRAWN;
 	uint64_t steps;
 
 	source[0].on_end = a;
 	source[1].on_end = b;
 	source[2].on_end = c;
 	assert_int_equal(mixer_open(&m, &p, &f), FAIL_NONE);
-	for (steps = 0; !ended && steps < 1000; steps++)
-		assert_int_equal(mixer_step(m, draws, &ended, &f), FAIL_NONE);
-	assert_true(ended);
+	for (steps = 0; result != MIXER_ENDED && steps < 1000; steps++)
+		assert_int_equal(mixer_step(m, draws, &result, &f), FAIL_NONE);
+	assert_int_equal(result, MIXER_ENDED);
 	assert_int_equal(mixer_step_next(m), steps - 1);
 	save(m, l);
 	mixer_close(m);
@@ -340,13 +340,14 @@ test_a_domain_that_is_all_quarantined_is_an_error_not_a_loop(void **state)
 	struct mixer *m = open_three();
 	struct mixer_draw draws[B];
 	struct failure f;
-	bool ended;
+	enum mixer_result result;
 
 	(void)state;
 	for (uint64_t i = 0; i < 9; i++)
 		assert_int_equal(mixer_quarantine(m, 2, 0, i, "test", &f), FAIL_NONE);
-	assert_int_equal(mixer_step(m, draws, &ended, &f), FAIL_DATA);
-	assert_string_equal(f.text, "domain c: every one of its sequences is quarantined");
+	assert_int_equal(mixer_step(m, draws, &result, &f), FAIL_DATA);
+	assert_string_equal(
+	    f.text, "domain c: every one of its sequences is quarantined or skipped");
 	assert_int_equal(mixer_step_next(m), 0);
 	mixer_close(m);
 }
@@ -354,8 +355,8 @@ test_a_domain_that_is_all_quarantined_is_an_error_not_a_loop(void **state)
 static void
 test_a_changed_configuration_joins_leaves_and_keeps_the_cursors(void **state)
 {
-	struct mixer_source changed[] = {
-	    three[1], three[2], {"aa", 1, CONFIG_END_REPEAT, 1, lengths_b}};
+	struct mixer_source changed[] = {three[1], three[2],
+	    {.name = "aa", .weight = 1, .partitions_n = 1, .sequences = lengths_b}};
 	struct mixer_source sorted[] = {changed[2], changed[0], changed[1]};
 	struct mixer_plan p = plan_of(sorted, 3);
 	struct mixer *m = open_three();
@@ -434,7 +435,8 @@ static void
 test_a_weight_without_sequences_is_refused(void **state)
 {
 	static const uint64_t none[] = {0};
-	struct mixer_source source[] = {three[0], {"empty", 0.1, CONFIG_END_REPEAT, 1, none}};
+	struct mixer_source source[] = {
+	    three[0], {.name = "empty", .weight = 0.1, .partitions_n = 1, .sequences = none}};
 	struct mixer_plan p = plan_of(source, 2);
 	struct mixer *m = NULL;
 	struct failure f;

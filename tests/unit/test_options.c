@@ -219,10 +219,10 @@ test_every_mistake_has_one_sentence(void **unused)
 	static const struct {
 		const char *text, *expected;
 	} cases[] = {
-	    {"--ranks 1", "unknown option --ranks; did you mean --rank?"},
-	    {"--ran 1", "unknown option --ran; did you mean --rank?"},
-	    {"--fl", "unknown option --fl; did you mean --flag?"},
-	    {"--conf=x", "unknown option --conf; did you mean --config?"},
+	    {"--ranks 1", "unknown option --ranks (did you mean --rank?)"},
+	    {"--ran 1", "unknown option --ran (did you mean --rank?)"},
+	    {"--fl", "unknown option --fl (did you mean --flag?)"},
+	    {"--conf=x", "unknown option --conf (did you mean --config?)"},
 	    {"--r 1", "unknown option --r"},
 	    {"--xyzzy=3", "unknown option --xyzzy"},
 	    {"--xyzzy 3", "unknown option --xyzzy"},
@@ -232,7 +232,7 @@ test_every_mistake_has_one_sentence(void **unused)
 	    {"-t", "--text: needs a value: T"},
 	    {"-c", "--config: needs a value: FILE"},
 	    {"--flag=1", "--flag: takes no value, but has one: --flag=1"},
-	    {"--fla=1", "unknown option --fla; did you mean --flag?"},
+	    {"--fla=1", "unknown option --fla (did you mean --flag?)"},
 	    {"--text _", "--text: is empty: needs a value: T"},
 	    {"--text=", "--text: is empty: needs a value: T"},
 	    {"--rank 0", "--rank: out of range: 0 (1 to 7)"},

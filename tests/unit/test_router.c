@@ -228,7 +228,7 @@ test_what_the_input_rejected_stays_rejected(void **unused)
 static void
 test_domains_that_cannot_share_an_input_are_refused(void **unused)
 {
-	static const char *const fields[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+	static char fields[JSON_FIELDS_MAX][8];
 	struct given same = {.n = 0}, all = {.n = 0}, many = {.n = 0};
 	struct router *r;
 	struct failure f;
@@ -249,14 +249,166 @@ test_domains_that_cannot_share_an_input_are_refused(void **unused)
 	assert_string_equal(f.text,
 	    "domain two: takes every record of an input that domain one shares; give it a where");
 
-	for (size_t i = 0; i < 8; i++)
+	for (size_t i = 0; i < JSON_FIELDS_MAX; i++) {
+		snprintf(fields[i], sizeof(fields[i]), "f%zu", i);
 		add(&many, fields[i], "text", fields[i], "x");
+	}
 	assert_int_equal(
 	    router_open(&r, many.pointer, JSON_FIELDS_MAX - 1, CONFIG_UTF8_REPLACE, &f), FAIL_NONE);
 	router_close(r);
 	assert_int_equal(
 	    router_open(&r, many.pointer, many.n, CONFIG_UTF8_REPLACE, &f), FAIL_CONFIG);
-	assert_non_null(strstr(f.text, "more than 8 different fields"));
+	assert_non_null(strstr(f.text, "more than 32 different fields"));
+}
+
+/* Writes "prompt|response keep", with "!" in front where there is no response, or "-reason". */
+static void
+route_kept(const struct router *r, const char *bytes, char *out, size_t room)
+{
+	struct input_record record = {.bytes = bytes, .n = strlen(bytes)};
+	struct router_scratch *s;
+	struct router_result result;
+	struct failure f;
+
+	assert_int_equal(router_scratch_open(&s, &f), FAIL_NONE);
+	assert_int_equal(router_route(r, s, INPUT_JSON_LINES, &record, &result, &f), FAIL_NONE);
+	if (result.verdict == ROUTER_DOCUMENT)
+		snprintf(out, room, "%s%.*s|%.*s %.*s", result.prompt_only ? "!" : "",
+		    (int)result.prompt_n, result.text, (int)(result.n - result.prompt_n),
+		    result.text + result.prompt_n, (int)result.keep_n,
+		    result.keep_n == 0 ? "" : result.keep);
+	else
+		snprintf(out, room, "-%s", result.reason);
+	router_scratch_close(s);
+}
+
+static void
+check_kept(
+    const char *prompt, const char *response, enum config_utf8 utf8, const char *const (*rows)[2])
+{
+	static char meta[] = "meta.id", odd[] = "a\"\\\x01z", answer[] = "answer";
+	char *keep[] = {meta, answer, odd};
+	struct given g = {.n = 0};
+	struct router *r;
+
+	add(&g, "one", "text", NULL, NULL);
+	g.domain[0].prompt = (char *)(uintptr_t)prompt;
+	g.domain[0].response = (char *)(uintptr_t)response;
+	g.domain[0].keep = (struct config_list){3, keep};
+	r = open_router(&g, utf8);
+	for (; (*rows)[0] != NULL; rows++) {
+		char out[512];
+
+		route_kept(r, (*rows)[0], out, sizeof(out));
+		assert_string_equal(out, (*rows)[1]);
+	}
+	router_close(r);
+}
+
+static void
+test_prompt_and_response_are_the_text_and_fields_are_kept(void **unused)
+{
+	static const char *const both[][2] = {
+	    {"{\"p\":\"Q\",\"r\":{\"t\":\"A\"},\"text\":3}", "Q|A {}"},
+	    {"{\"p\":\"\",\"r\":{\"t\":\"\"}}", "| {}"},
+	    {"{\"r\":{\"t\":\"\\u0041\"},\"p\":\"\\n\",\"meta\":{\"id\":7}}",
+		"\n|A {\"meta.id\":7}"},
+	    /* In the order of the configuration, white space only inside texts. */
+	    {"{\"p\":\"Q\",\"r\":{\"t\":\"A\"},\"answer\": [ 1.50 , \"a \\\" b\\\\\" , { } ] ,"
+	     "\"meta\":{\"id\":null}}",
+		"Q|A {\"meta.id\":null,\"answer\":[1.50,\"a \\\" b\\\\\",{}]}"},
+	    {"{\"p\":\"Q\",\"r\":{\"t\":\"A\"},\"answer\":\"x y\"}", "Q|A {\"answer\":\"x y\"}"},
+	    {"{\"p\":\"Q\",\"r\":{\"t\":\"A\"},\"a\\\"\\\\\\u0001z\":true}",
+		"Q|A {\"a\\\"\\\\\\u0001z\":true}"},
+	    {"{\"p\":\"Q\",\"r\":{\"t\":\"A\"},\"answer\":1,\"answer\":2}", "Q|A {\"answer\":2}"},
+	    {"{\"p\":\"Q\",\"r\":\"A\"}", "-no field `r.t`"},
+	    {"{\"p\":3,\"r\":{\"t\":\"A\"}}", "-field `p` is not a string"},
+	    {"{\"text\":\"x\"}", "-no field `p`"},
+	    /* Each is repaired by itself: bytes of both make no character. */
+	    {"{\"p\":\"Q\xe2\x82\",\"r\":{\"t\":\"\xac\"},\"answer\":\"\xff\"}",
+		"Q\xef\xbf\xbd|\xef\xbf\xbd {\"answer\":\"\xef\xbf\xbd\"}"},
+	    {NULL, NULL},
+	};
+	static const char *const strict[][2] = {
+	    {"{\"p\":\"Q\xff\",\"r\":{\"t\":\"A\"}}", "-invalid UTF-8 at byte 1 of the prompt"},
+	    {"{\"p\":\"Q\",\"r\":{\"t\":\"\xff\"}}", "-invalid UTF-8 at byte 0 of the response"},
+	    {"{\"p\":\"Q\",\"r\":{\"t\":\"A\"},\"answer\":\"\xff\"}",
+		"-invalid UTF-8 at byte 11 of what is kept"},
+	    {NULL, NULL},
+	};
+	static const char *const alone[][2] = {
+	    {"{\"p\":\"Q\"}", "!Q| {}"},
+	    {"{\"p\":\"\xff\"}", "!\xef\xbf\xbd| {}"},
+	    {NULL, NULL},
+	};
+	static const char *const neither[][2] = {
+	    {"{\"text\":\"T\",\"answer\":0}", "|T {\"answer\":0}"},
+	    {NULL, NULL},
+	};
+
+	(void)unused;
+	check_kept("p", "r.t", CONFIG_UTF8_REPLACE, both);
+	check_kept("p", "r.t", CONFIG_UTF8_STRICT, strict);
+	check_kept("p", NULL, CONFIG_UTF8_REPLACE, alone);
+	check_kept(NULL, NULL, CONFIG_UTF8_REPLACE, neither);
+}
+
+static void
+test_as_much_may_be_kept_as_the_limit_and_no_byte_more(void **unused)
+{
+	static char answer[] = "answer", *keep[] = {answer}, text[ROUTER_KEEP_BYTES + 64];
+	struct given g = {.n = 0};
+	struct router *r;
+
+	(void)unused;
+	add(&g, "one", "text", NULL, NULL);
+	g.domain[0].keep = (struct config_list){1, keep};
+	r = open_router(&g, CONFIG_UTF8_REPLACE);
+	for (int more = 0; more < 2; more++) {
+		/* {"answer":"aaa"} has 13 bytes beside the letters. */
+		size_t n = ROUTER_KEEP_BYTES - 13 + (size_t)more;
+		struct input_record record = {.bytes = text};
+		struct router_result result;
+		struct router_scratch *s;
+		struct failure f;
+		char letters[ROUTER_KEEP_BYTES];
+
+		memset(letters, 'a', sizeof(letters));
+		record.n = (size_t)snprintf(
+		    text, sizeof(text), "{\"text\":\"\", \"answer\": \"%.*s\"}", (int)n, letters);
+		assert_int_equal(router_scratch_open(&s, &f), FAIL_NONE);
+		assert_int_equal(
+		    router_route(r, s, INPUT_JSON_LINES, &record, &result, &f), FAIL_NONE);
+		if (more == 0) {
+			assert_int_equal(result.verdict, ROUTER_DOCUMENT);
+			assert_int_equal(result.keep_n, ROUTER_KEEP_BYTES);
+		} else {
+			assert_int_equal(result.verdict, ROUTER_REJECT);
+			assert_string_equal(result.reason,
+			    "the fields to keep are 65537 bytes, more than the 65536 of a "
+			    "document");
+		}
+		router_scratch_close(s);
+	}
+	router_close(r);
+}
+
+static void
+test_a_whole_file_has_no_fields_to_keep(void **unused)
+{
+	static const char *const refused[][2] = {
+	    {"a", "!a text file has no fields, of which `prompt` or `keep` could be one"},
+	};
+	static char prompt[] = "p", *keep[] = {prompt};
+	struct given with_prompt = {.n = 0}, with_keep = {.n = 0};
+
+	(void)unused;
+	add(&with_prompt, "one", "text", NULL, NULL);
+	with_prompt.domain[0].prompt = prompt;
+	add(&with_keep, "one", "text", NULL, NULL);
+	with_keep.domain[0].keep = (struct config_list){1, keep};
+	CHECK_ROUTES(&with_prompt, CONFIG_UTF8_REPLACE, INPUT_WHOLE_FILE, refused);
+	CHECK_ROUTES(&with_keep, CONFIG_UTF8_REPLACE, INPUT_WHOLE_FILE, refused);
 }
 
 /* What one thread of the next test does: routes its own records with the router of all. */
@@ -328,6 +480,9 @@ main(void)
 	    cmocka_unit_test(test_text_that_is_not_utf8_is_repaired_or_refused),
 	    cmocka_unit_test(test_a_whole_file_is_text_to_which_where_cannot_apply),
 	    cmocka_unit_test(test_what_the_input_rejected_stays_rejected),
+	    cmocka_unit_test(test_prompt_and_response_are_the_text_and_fields_are_kept),
+	    cmocka_unit_test(test_as_much_may_be_kept_as_the_limit_and_no_byte_more),
+	    cmocka_unit_test(test_a_whole_file_has_no_fields_to_keep),
 	    cmocka_unit_test(test_domains_that_cannot_share_an_input_are_refused),
 	    cmocka_unit_test(test_threads_share_a_router),
 	};

@@ -96,7 +96,7 @@ test_the_example_of_the_header_holds(void **state)
 	static struct schedule s;
 
 	(void)state;
-	schedule_init(&s);
+	schedule_init(&s, SCHEDULE_DEFICIT, 1, 0);
 	schedule_set_weights(&s, weight, 3);
 	for (size_t i = 0; i < 8; i++)
 		assert_int_equal(schedule_draw(&s), expected[i]);
@@ -144,7 +144,7 @@ check_promise(size_t n, uint64_t draws)
 		name[i] = "x";
 	make_weights(raw, n);
 	assert_int_equal(weights_quantise(weight, raw, name, n, 1, &f), FAIL_NONE);
-	schedule_init(&s);
+	schedule_init(&s, SCHEDULE_DEFICIT, 1, 0);
 	schedule_set_weights(&s, weight, n);
 	for (uint64_t k = 1; k <= draws; k++) {
 		size_t i = schedule_draw(&s);
@@ -188,7 +188,7 @@ test_credits_sum_to_zero_through_changes(void **state)
 	uint64_t x = 1;
 
 	(void)state;
-	schedule_init(&s);
+	schedule_init(&s, SCHEDULE_DEFICIT, 1, 0);
 	for (int change = 0; change < 300; change++) {
 		uint64_t weight[8], share[8];
 		int64_t sum = 0;
@@ -213,23 +213,35 @@ test_credits_sum_to_zero_through_changes(void **state)
 }
 
 static void
-test_a_draw_can_be_taken_back(void **state)
+test_a_dry_domain_lends_its_draws_by_weight_and_gets_them_back(void **state)
 {
-	static struct schedule s, before;
-	static const uint64_t weight[3] = {WEIGHT_ONE - 10, 7, 3};
+	static const uint64_t weight[3] = {
+	    WEIGHT_ONE / 2, WEIGHT_ONE / 16 * 5, WEIGHT_ONE / 16 * 3};
+	static const bool dry[3] = {true, false, false}, all_dry[3] = {true, true, true};
+	static const size_t paper[12] = {0, 2, 1, 0, 0, 2, 1, 0, 0, 1, 0, 1},
+			    drawn[12] = {1, 2, 1, 1, 1, 2, 1, 1, 2, 1, 2, 1};
+	static struct schedule s;
 
 	(void)state;
-	schedule_init(&s);
+	schedule_init(&s, SCHEDULE_DEFICIT, 1, 0);
 	schedule_set_weights(&s, weight, 3);
-	for (int k = 0; k < 100; k++) {
-		size_t i;
+	assert_int_equal(schedule_lend_pick(&s, 0, all_dry), 3);
+	for (size_t k = 0; k < 12; k++) {
+		size_t picked = schedule_pick(&s), i = picked;
 
-		before = s;
-		i = schedule_draw(&s);
-		schedule_undraw(&s, i);
-		assert_memory_equal(s.credit, before.credit, 3 * sizeof(int64_t));
-		schedule_draw(&s);
+		assert_int_equal(picked, paper[k]);
+		if (picked == 0) {
+			i = schedule_lend_pick(&s, 0, dry);
+			schedule_lend(&s, 0, dry, i);
+		} else
+			schedule_charge(&s, i, 1);
+		assert_int_equal(i, drawn[k]);
+		assert_int_equal(s.credit[0] + s.credit[1] + s.credit[2], 0);
 	}
+	for (size_t k = 0; k < 6; k++) /* the six that were lent */
+		schedule_repay(&s, 0, schedule_pick(&s) == 0 ? 1 : schedule_pick(&s));
+	assert_int_equal(s.credit[0] + s.credit[1] + s.credit[2], 0);
+	assert_true(s.credit[0] == (int64_t)WEIGHT_ONE * 3);
 }
 
 int
@@ -242,7 +254,7 @@ main(void)
 	    cmocka_unit_test(test_the_example_of_the_header_holds),
 	    cmocka_unit_test(test_no_domain_is_one_ahead_or_two_behind_and_none_starves),
 	    cmocka_unit_test(test_credits_sum_to_zero_through_changes),
-	    cmocka_unit_test(test_a_draw_can_be_taken_back),
+	    cmocka_unit_test(test_a_dry_domain_lends_its_draws_by_weight_and_gets_them_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,11 @@ static const struct sequence_position sample_position = {
     .rejects = 5,
     .record_bytes = 39000,
     .record_bytes_max = 170,
+    .tokens = 2400,
+    .dropped = 3,
+    .sealed = -1,
+    .packing = SEQUENCE_BEST_FIT,
+    .window = 70,
 };
 
 static const struct end_record sample_end = {
@@ -28,6 +33,13 @@ static const struct end_record sample_end = {
     .tokenizer = SAMPLE_TOKENIZER,
     .record_bytes = 40000,
     .record_bytes_max = 170,
+    .packing = SEQUENCE_NONE,
+    .input = {.records = 50,
+	.files = 2,
+	.names = UINT64_C(0x0f1e2d3c4b5a6978),
+	.file = {"b.txt", 5},
+	.byte = UINT64_C(1) << 40,
+	.line = 7},
 };
 
 static enum fail_code
@@ -92,6 +104,9 @@ test_the_golden_sequence_has_its_values(void **unused)
 	assert_true(view.position.rejects == 5);
 	assert_true(view.position.record_bytes == 39000);
 	assert_true(view.position.record_bytes_max == 170);
+	assert_true(view.position.tokens == 2400 && view.position.dropped == 3);
+	assert_true(view.position.sealed == -1);
+	assert_true(view.position.packing == SEQUENCE_BEST_FIT && view.position.window == 70);
 	assert_payload_equal(&view.payload, &sample_payload);
 	assert_ptr_equal(view.payload.raw + view.payload.raw_n, golden.bytes + golden.n);
 	free(golden.bytes);
@@ -114,6 +129,11 @@ test_an_end_has_the_golden_bytes_and_values(void **unused)
 	assert_true(e.documents == 43 && e.rejects == 5 && e.sequence_length == 8);
 	assert_true(e.tokenizer == SAMPLE_TOKENIZER);
 	assert_true(e.record_bytes == 40000 && e.record_bytes_max == 170);
+	assert_true(e.packing == SEQUENCE_NONE);
+	assert_true(e.input.records == 50 && e.input.files == 2);
+	assert_true(e.input.names == sample_end.input.names && e.input.line == 7);
+	assert_view_equal(e.input.file, "b.txt");
+	assert_true(e.input.byte == UINT64_C(1) << 40);
 	wire_writer_close(&w);
 	free(golden.bytes);
 }
@@ -255,7 +275,7 @@ test_a_failed_decode_says_where_and_leaves_the_callers_view(void **unused)
 	(void)unused;
 	assert_int_equal(sequence_decode(&view, golden.bytes, golden.n - 1, &f), FAIL_DATA);
 	assert_string_equal(f.text,
-	    "record of kind Sequence: frame: a length beyond the end of the record at byte 114");
+	    "record of kind Sequence: frame: a length beyond the end of the record at byte 121");
 	assert_int_equal(view.ordinal, 77);
 	assert_int_equal(sequence_decode(&view, golden.bytes, 12, &f), FAIL_DATA);
 	assert_string_equal(f.text,
@@ -287,14 +307,16 @@ static void
 test_both_sides_of_the_limits_of_an_end(void **unused)
 {
 	static const struct {
-		int64_t sequences, length;
+		int64_t sequences, length, packing;
 		enum fail_code code;
 	} cases[] = {
-	    {0, 1, FAIL_NONE},
-	    {INT64_MAX, CONFIG_SEQUENCE_MAX, FAIL_NONE},
-	    {-1, 1, FAIL_DATA},
-	    {0, 0, FAIL_DATA},
-	    {0, CONFIG_SEQUENCE_MAX + 1, FAIL_DATA},
+	    {0, 1, 0, FAIL_NONE},
+	    {INT64_MAX, CONFIG_SEQUENCE_MAX, SEQUENCE_BEST_FIT, FAIL_NONE},
+	    {-1, 1, 0, FAIL_DATA},
+	    {0, 0, 0, FAIL_DATA},
+	    {0, CONFIG_SEQUENCE_MAX + 1, 0, FAIL_DATA},
+	    {0, 1, -1, FAIL_DATA},
+	    {0, 1, SEQUENCE_BEST_FIT + 1, FAIL_DATA},
 	};
 
 	(void)unused;
@@ -311,8 +333,11 @@ test_both_sides_of_the_limits_of_an_end(void **unused)
 			wire_put_long(&w, 0);
 		wire_put_long(&w, cases[i].length);
 		wire_put_hash(&w, 0);
-		wire_put_long(&w, 0);
-		wire_put_long(&w, 0);
+		for (int k = 0; k < 5; k++)
+			wire_put_long(&w, k == 2 ? cases[i].packing : 0);
+		wire_put_hash(&w, 0);
+		for (int k = 0; k < 3; k++) /* an empty name, the byte and the line */
+			wire_put_long(&w, 0);
 		assert_int_equal(end_decode(&e, w.bytes, w.n, &f), cases[i].code);
 		wire_writer_close(&w);
 	}

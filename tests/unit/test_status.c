@@ -275,12 +275,67 @@ test_a_domain_that_is_not_sealed_is_told_with_what_to_do(void **state)
 	st->domain[1].live = true; /* it need not be */
 	check_problem(st, NULL);
 	st = mixing();
+	st->domain[1].sequences = st->domain[1].sealed_length + 7;
+	check_problem(st,
+	    "domain web has 7 sequences behind its End, which do not count yet: `riffle produce "
+	    "web --append -c run.yml` completes them");
+	st = mixing();
+	st->domain[1].sequences = st->domain[1].sealed_length + 7;
+	st->domain[1].live = true; /* it was sealed once, and is followed again */
+	check_problem(st, NULL);
+	st = mixing();
 	st->domain[0].sequences = 0;
 	check_problem(
 	    st, "domain code is sealed and empty: its sources hold less than one sequence");
 	st = mixing();
 	snprintf(st->domain[0].bad, sizeof(st->domain[0].bad), "partition 0, offset 5: truncated");
 	check_problem(st, "domain code: partition 0, offset 5: truncated");
+}
+
+/* Partitions go round robin, one sequence each; one drops out at its End. */
+static void
+test_a_live_domain_is_dry_when_the_next_sequence_of_its_round_is_missing(void **state)
+{
+	const struct {
+		uint64_t sequences[2];
+		bool sealed[2];
+		int64_t position, epoch;
+		bool dry;
+	} rows[] = {
+	    {{0, 0}, {false, false}, 0, 0, true},
+	    {{1, 0}, {false, false}, 0, 0, false},
+	    {{1, 0}, {false, false}, 1, 0, true},
+	    {{1, 1}, {false, false}, 1, 0, false},
+	    {{9, 1}, {false, false}, 3, 0, true},
+	    {{9, 1}, {false, false}, 2, 0, false},
+	    {{9, 1}, {false, true}, 3, 0, false}, /* the second has ended: the first goes on */
+	    {{9, 1}, {false, true}, 9, 0, false},
+	    {{9, 1}, {false, true}, 10, 0, true},
+	    {{9, 1}, {true, true}, 10, 0, false}, /* both have: it is over, not dry */
+	    {{9, 1}, {false, true}, 10, 1, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct status_partition p[2] = {0};
+		struct status_domain d = {.live = true,
+		    .partition = p,
+		    .partitions_n = 2,
+		    .position = rows[i].position,
+		    .epoch = rows[i].epoch};
+
+		for (size_t k = 0; k < 2; k++) {
+			p[k].known = rows[i].sequences[k] > 0;
+			p[k].sealed = rows[i].sealed[k];
+			p[k].sequences = p[k].sealed_sequences = rows[i].sequences[k];
+			d.partitions_sealed += p[k].sealed;
+		}
+		if (status_is_dry(&d) != rows[i].dry)
+			print_error("row %zu\n", i);
+		assert_int_equal(status_is_dry(&d), rows[i].dry);
+		d.live = false;
+		assert_false(status_is_dry(&d));
+	}
 }
 
 static void
@@ -446,6 +501,8 @@ main(void)
 	    cmocka_unit_test(test_a_clock_that_stands_or_runs_back_gives_no_rate),
 	    cmocka_unit_test(test_topics_that_are_missing_or_wrong_are_told_with_what_to_do),
 	    cmocka_unit_test(test_a_domain_that_is_not_sealed_is_told_with_what_to_do),
+	    cmocka_unit_test(
+		test_a_live_domain_is_dry_when_the_next_sequence_of_its_round_is_missing),
 	    cmocka_unit_test(test_domains_of_one_side_only_are_told),
 	    cmocka_unit_test(test_a_run_without_commits_is_told_where_the_mixer_waits),
 	    cmocka_unit_test(test_a_mixer_that_waits_long_for_a_run_is_told),

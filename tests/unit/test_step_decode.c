@@ -6,7 +6,8 @@
 enum { COUNT = 9, EACH = 2, LANES = 2 };
 
 static const struct text_view sources[] = {{"data/a.jsonl", 12}, {"b.txt", 5}};
-static const struct sequence_span spans[] = {{0, 0, 41, 130, NULL, 0}, {3, 1, 42, 0, NULL, 0}};
+static const uint8_t keep[] = "{\"id\":7}";
+static const struct sequence_span spans[] = {{0, 0, 41, 130, NULL, 0}, {3, 1, 42, 0, keep, 8}};
 static const struct sequence_range no_loss[] = {{1, 2}, {8, 9}};
 static const struct batch_domain domains[] = {{3, {"code", 4}}, {7, {"web", 3}}};
 
@@ -130,6 +131,9 @@ check_sequence(
 	assert_int_equal(q->spans[1].start, 3);
 	assert_int_equal(q->spans[0].document, 41);
 	assert_int_equal(q->spans[0].offset, 130);
+	assert_int_equal(q->spans[0].keep_n, 0);
+	assert_int_equal(q->spans[1].keep_n, 8);
+	assert_string_equal(q->spans[1].keep, "{\"id\":7}");
 	assert_int_equal(q->no_loss_n, 2);
 	assert_int_equal(q->no_loss[1].start, 8);
 	assert_int_equal(q->no_loss[1].end, 9);

@@ -523,6 +523,12 @@ test_a_program_finds_where_to_resume_in_its_environment(void **unused)
 	assert_int_equal(setenv("RIFFLE_RESUME", "of somebody else", 1), 0);
 	assert_int_equal(run(p.command, &f), FAIL_NONE);
 	check_is("none\n", 5);
+	p.resume = 7; /* a program that is not followed prints all again and is told nothing */
+	assert_int_equal(stream_open_program(&s, &p, &f), FAIL_NONE);
+	assert_int_equal(read_rest(s, 4096, &f), FAIL_NONE);
+	check_is("none\n", 5);
+	stream_close(s);
+	p.says_resume = true;
 	p.resume = 12345678901234567890U;
 	assert_int_equal(stream_open_program(&s, &p, &f), FAIL_NONE);
 	assert_int_equal(read_rest(s, 4096, &f), FAIL_NONE);

@@ -86,6 +86,30 @@ test_without_a_mix_there_are_only_the_corpus_topics(void **state)
 }
 
 static void
+test_a_live_domain_of_files_has_a_topic_for_their_order(void **state)
+{
+	static const struct expected e[] = {
+	    {"demo.code", TOPIC_DOMAIN, 0, SET_TRAIN, 1},
+	    {"demo.web", TOPIC_DOMAIN, 1, SET_TRAIN, 3},
+	    {"demo.rejects", TOPIC_REJECTS, -1, SET_TRAIN, 1},
+	    {"demo.arrivals", TOPIC_ARRIVALS, -1, SET_TRAIN, 1},
+	};
+	struct config_domain with[DOMAINS] = {domain[0], domain[1]};
+	char *pattern[] = {"in/*.jsonl"};
+	struct config c = plain;
+
+	(void)state;
+	c.domains = with;
+	c.mix.name = NULL;
+	c.split[SET_VALID] = c.split[SET_TEST] = 0;
+	with[0].live = true;
+	with[0].train = (struct config_list){0, NULL}; /* of a program */
+	check_plan(&c, e, 3);
+	with[0].train = (struct config_list){1, pattern};
+	check_plan(&c, e, 4);
+}
+
+static void
 test_own_validation_files_replace_the_split(void **state)
 {
 	static const struct expected e[] = {
@@ -152,6 +176,21 @@ test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence(void **state)
 		assert_int_equal(topics_sequence_bytes(&c, row[i].width), row[i].sequence);
 		assert_int_equal(topics_lane_bytes(&c, row[i].width), row[i].lane);
 	}
+}
+
+static void
+test_what_is_kept_has_room_in_a_record(void **state)
+{
+	struct config_domain two[2] = {{.name = plain.domains[0].name}, {.keep.n = 1}};
+	struct config c = plain;
+
+	(void)state;
+	c.domains = two;
+	c.domains_n = 1;
+	assert_int_equal(topics_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64);
+	c.domains_n = 2;
+	assert_int_equal(
+	    topics_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64 + 65536);
 }
 
 static size_t
@@ -221,9 +260,11 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_every_domain_set_and_the_mix_have_their_topics),
 	    cmocka_unit_test(test_without_a_mix_there_are_only_the_corpus_topics),
+	    cmocka_unit_test(test_a_live_domain_of_files_has_a_topic_for_their_order),
 	    cmocka_unit_test(test_own_validation_files_replace_the_split),
 	    cmocka_unit_test(test_names_as_long_as_allowed_fit_kafkas_limit),
 	    cmocka_unit_test(test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence),
+	    cmocka_unit_test(test_what_is_kept_has_room_in_a_record),
 	    cmocka_unit_test(test_max_message_bytes_has_room_and_both_ends_are_cut),
 	    cmocka_unit_test(test_settings_keep_all_records_and_take_the_largest),
 	};

@@ -1,0 +1,115 @@
+/* riffle replay: derives steps again and compares them with the batch topic. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "common/names.h"
+#include "consumer/replay.h"
+
+struct arguments {
+	struct option_range steps;
+	const char *republish;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct option_row rows[] = {
+    {.name = "steps",
+	.kind = OPTION_RANGE,
+	.at = AT(steps),
+	.value = "A..B",
+	.help = "the steps from A on, below B; needed"},
+    {.name = "republish",
+	.kind = OPTION_TEXT,
+	.at = AT(republish),
+	.value = "MIX",
+	.help =
+	    "write these steps to the topics of another mix, with its name in them and a ledger "
+	    "that ends with them; topics that are missing are made, and a mix that holds a part "
+	    "is gone on with"},
+};
+
+static void
+print(const struct replay_options *o, const struct replay_result *r)
+{
+	const char *mix = o->config->mix.name;
+
+	if (r->complete) {
+		printf("mix %s holds steps %" PRIu64 "..%" PRIu64 " already: nothing was written\n",
+		    o->republish, o->first, o->end);
+		return;
+	}
+	printf("replayed steps %" PRIu64 "..%" PRIu64 " of mix %s: %" PRIu64 " records, %" PRIu64
+	       " bytes, all equal\n",
+	    o->first, o->end, mix, r->records, r->bytes);
+	if (r->steps < o->end - o->first)
+		printf("of %" PRIu64 " steps %" PRIu64
+		       " are not in the batch topic any more: derived, not compared\n",
+		    o->end - o->first, o->end - o->first - r->steps);
+	if (o->republish != NULL)
+		printf("wrote %" PRIu64 " steps to mix %s, which ends before step %" PRIu64 "\n",
+		    r->republished, o->republish, o->end);
+}
+
+static enum fail_code
+check_arguments(const struct arguments *a, const struct options *o, struct failure *f)
+{
+	if (!options_given(o, &cmd_replay, "steps"))
+		return fail(f, FAIL_USAGE, "--steps A..B is needed: which steps to replay");
+	if (a->steps.first >= a->steps.end)
+		return fail(f, FAIL_USAGE, "--steps: %" PRIu64 "..%" PRIu64 " holds no step",
+		    a->steps.first, a->steps.end);
+	if (a->steps.end > INT64_MAX / 2)
+		return fail(f, FAIL_USAGE, "--steps: %" PRIu64 " is out of range", a->steps.end);
+	if (a->republish != NULL && !names_valid(a->republish))
+		return fail(
+		    f, FAIL_USAGE, "--republish: \"%s\" is not a name of a mix", a->republish);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	struct replay_result result;
+	struct arguments a = {0};
+	struct config *c = NULL;
+	struct options o;
+	enum fail_code code;
+
+	if (options_parse(&o, &cmd_replay, argc, argv, &a, f) != FAIL_NONE ||
+	    check_arguments(&a, &o, f) != FAIL_NONE || options_config(&c, &o, f) != FAIL_NONE)
+		return f->code;
+	code = config_need_mix(c, f);
+	if (code == FAIL_NONE) {
+		struct replay_options r = {
+		    .config = c,
+		    .first = a.steps.first,
+		    .end = a.steps.end,
+		    .republish = a.republish,
+		};
+
+		code = replay(&r, &result, f);
+		if (code == FAIL_NONE)
+			print(&r, &result);
+	}
+	config_close(c);
+	return code;
+}
+
+const struct command cmd_replay = {
+    .name = "replay",
+    .summary = "derive steps again and compare them with the batch topic",
+    .usage = "-c FILE --steps A..B [--republish MIX]",
+    .help =
+	"Derives the steps from domain logs and ledger and compares every byte with the batch\n"
+	"topic. Exit 1 at the first difference: which step, lane, sequence and field, and\n"
+	"whether the batch topic, a domain log or the ledger is the odd one out. The file names\n"
+	"the mix and the broker; all else is the ledger's. Works while the mix is running.",
+    .example = "riffle replay -c run.yml --steps 1000..1100\n"
+	       "riffle replay -c run.yml --steps 1000..1100 --republish again",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .run = run,
+};

@@ -1,0 +1,470 @@
+/*
+ * Requests: what is asked must hold at its step, with all that comes before it, and leave what
+ * comes after it possible. So it is judged on a copy, on which everything that is known to come is
+ * put in force in its order.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/text.h"
+#include "consumer/mixer_state.h"
+
+/* ---- ids and answers ---- */
+
+static const char *
+text_or_empty(const char *text)
+{
+	return text == NULL ? "" : text;
+}
+
+static bool
+is_known(const struct mixer *m, const char *id)
+{
+	for (size_t i = 0; i < m->request_ids_n; i++)
+		if (strcmp(m->request_id[i], id) == 0)
+			return true;
+	return false;
+}
+
+enum fail_code
+mixer_remember_id(struct mixer *m, const char *id, struct failure *f)
+{
+	char **grown, *copy = strdup(id);
+
+	if (copy == NULL)
+		return fail_memory(f);
+	if (m->request_ids_n == LEDGER_REQUEST_IDS_MAX) {
+		free(m->request_id[0]);
+		memmove(m->request_id, m->request_id + 1,
+		    (m->request_ids_n - 1) * sizeof(*m->request_id));
+		m->request_id[m->request_ids_n - 1] = copy;
+		return FAIL_NONE;
+	}
+	grown = realloc(m->request_id, (m->request_ids_n + 1) * sizeof(*grown));
+	if (grown == NULL) {
+		free(copy);
+		return fail_memory(f);
+	}
+	m->request_id = grown;
+	m->request_id[m->request_ids_n++] = copy;
+	return FAIL_NONE;
+}
+
+/* Fills *answer; step -1: refused. Takes `text`, NULL: no memory was left for it. */
+static enum fail_code
+answer_with(struct mixer *m, const struct control *c, int64_t step, char *text,
+    struct ledger_answer *answer, struct failure *f)
+{
+	const char *id = text_or_empty(c->id);
+
+	*answer = (struct ledger_answer){.accepted = step >= 0, .step = step, .text = text};
+	answer->id = strndup(id, MIXER_ID_BYTES_MAX);
+	if (answer->id == NULL || text == NULL)
+		fail_memory(f);
+	else if (id[0] == '\0' || strlen(id) > MIXER_ID_BYTES_MAX ||
+		 mixer_remember_id(m, id, f) == FAIL_NONE)
+		return FAIL_NONE;
+	ledger_answer_clear(answer);
+	return f->code;
+}
+
+enum fail_code
+mixer_refuse(struct mixer *m, const struct control *c, const char *reason,
+    struct ledger_answer *answer, bool *duplicate, struct failure *f)
+{
+	*answer = (struct ledger_answer){0};
+	*duplicate = is_known(m, text_or_empty(c->id));
+	if (*duplicate)
+		return FAIL_NONE;
+	return answer_with(m, c, -1, strdup(reason), answer, f);
+}
+
+/* ---- what a request may not say, whatever the state ---- */
+
+static enum fail_code
+check_numbers(const struct control *c, struct failure *f)
+{
+	for (size_t i = 0; i < c->weights_n; i++) {
+		const struct ledger_raw_weight *w = &c->weight[i];
+
+		if (!(w->weight >= 0) || !isfinite(w->weight))
+			return fail(f, FAIL_DATA,
+			    "the weight of domain %s must be a finite number of at least 0, not %g",
+			    text_or_empty(w->domain), w->weight);
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(text_or_empty(c->weight[k].domain), text_or_empty(w->domain)) ==
+			    0)
+				return fail(f, FAIL_DATA, "domain %s has two weights",
+				    text_or_empty(w->domain));
+	}
+	if (c->temperature != 0 && (!(c->temperature > 0) || !isfinite(c->temperature)))
+		return fail(
+		    f, FAIL_DATA, "temperature must be a positive number, not %g", c->temperature);
+	if (c->lr_scale != 0 && (!(c->lr_scale > 0) || !isfinite(c->lr_scale)))
+		return fail(
+		    f, FAIL_DATA, "lr_scale must be a positive number, not %g", c->lr_scale);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_request(const struct mixer *m, const struct control *c, struct failure *f)
+{
+	const char *id = text_or_empty(c->id);
+
+	if (id[0] == '\0' || strlen(id) > MIXER_ID_BYTES_MAX)
+		return fail(f, FAIL_DATA, "a request needs an id of 1 to %d bytes, not %zu",
+		    MIXER_ID_BYTES_MAX, strlen(id));
+	if (c->at_step < -1)
+		return fail(f, FAIL_DATA, "at_step must be a step, or -1 for the next, not %lld",
+		    (long long)c->at_step);
+	if (mixer_pending(m) >= LEDGER_PENDING_MAX)
+		return fail(f, FAIL_DATA,
+		    "%d accepted requests wait for their steps: no more are taken before one of "
+		    "them takes effect",
+		    LEDGER_PENDING_MAX);
+	if (c->kind == LEDGER_WEIGHTS && c->weights_n == 0 && c->temperature == 0 &&
+	    c->lr_scale == 0)
+		return fail(f, FAIL_DATA, "asks for nothing: no weight, temperature or lr_scale");
+	if (c->kind != LEDGER_WEIGHTS && text_or_empty(c->domain)[0] == '\0')
+		return fail(f, FAIL_DATA, "names no domain");
+	return check_numbers(c, f);
+}
+
+/* ---- what it may not say in the state of its step ---- */
+
+static const char *
+why_not_active(enum ledger_domain_state state)
+{
+	switch (state) {
+	case LEDGER_DROPPED: return "was dropped at its end";
+	case LEDGER_LEFT: return "has left the mix";
+	case LEDGER_JOINING: return "has not joined yet";
+	case LEDGER_ACTIVE: break;
+	}
+	return "";
+}
+
+/* A domain that is drawn from, or may be. */
+static enum fail_code
+need_active(const struct mixer *m, const char *name, int *domain, struct failure *f)
+{
+	int d = mixer_domain_named(m, name);
+
+	if (d < 0)
+		return fail(f, FAIL_DATA, "the mix has no domain %s", text_or_empty(name));
+	if (m->now.cursor[d].state != LEDGER_ACTIVE)
+		return fail(
+		    f, FAIL_DATA, "domain %s %s", name, why_not_active(m->now.cursor[d].state));
+	*domain = d;
+	return FAIL_NONE;
+}
+
+static bool
+is_empty(const struct mixer *m, int d)
+{
+	return m->domain[d].all_sealed && mixer_length(m, (size_t)d) == 0;
+}
+
+static enum fail_code
+check_weights(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	for (size_t i = 0; i < c->weights_n; i++) {
+		const struct ledger_raw_weight *w = &c->weight[i];
+		int d;
+
+		if (c->kind == LEDGER_JOIN && strcmp(w->domain, c->domain) == 0)
+			d = mixer_domain_named(m, w->domain);
+		else if (need_active(m, w->domain, &d, f) != FAIL_NONE)
+			return f->code;
+		if (w->weight > 0 && is_empty(m, d))
+			return fail(f, FAIL_DATA, "domain %s has weight %g and not one sequence",
+			    w->domain, w->weight);
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_join(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	int d = mixer_domain_named(m, c->domain);
+
+	assert(d >= 0);
+	if (m->now.cursor[d].state != LEDGER_JOINING)
+		return fail(f, FAIL_DATA, "domain %s is in the mix already", c->domain);
+	for (size_t i = 0; i < c->weights_n; i++)
+		if (strcmp(c->weight[i].domain, c->domain) == 0)
+			return FAIL_NONE;
+	return fail(f, FAIL_DATA, "domain %s would join without a weight", c->domain);
+}
+
+static enum fail_code
+check_skip(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	int d = mixer_domain_named(m, c->domain);
+
+	if (d < 0)
+		return fail(f, FAIL_DATA, "the mix has no domain %s", c->domain);
+	if (c->partition < 0 || (size_t)c->partition >= m->domain[d].partitions_n)
+		return fail(f, FAIL_DATA, "domain %s has no partition %d (0 to %zu)", c->domain,
+		    (int)c->partition, m->domain[d].partitions_n - 1);
+	if (c->first < 0 || c->end <= c->first)
+		return fail(f, FAIL_DATA, "%lld..%lld is no range of ordinals: a..b has 0 <= a < b",
+		    (long long)c->first, (long long)c->end);
+	if (m->now.skips_n == LEDGER_SKIPS_MAX)
+		return fail(f, FAIL_DATA, "%d ranges are skipped already: no more can be kept",
+		    LEDGER_SKIPS_MAX);
+	return FAIL_NONE;
+}
+
+/* After a skip: a domain that is drawn from must keep a sequence in each epoch. */
+static enum fail_code
+check_left(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	int d = mixer_domain_named(m, c->domain);
+	const struct domain *domain = &m->domain[d];
+	uint64_t length = mixer_length(m, (size_t)d);
+
+	if (!domain->all_sealed || m->now.cursor[d].weight == 0 || length == 0)
+		return FAIL_NONE;
+	if (mixer_excluded_count(
+		&m->excluded, (uint32_t)d, domain->sequences, domain->partitions_n) < length)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "not one sequence of domain %s would be left; take it out with weight 0, or let it "
+	    "leave",
+	    c->domain);
+}
+
+static enum fail_code
+check_in_state(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	int d;
+
+	switch (c->kind) {
+	case LEDGER_SKIP: return check_skip(m, c, f);
+	case LEDGER_WEIGHTS: return check_weights(m, c, f);
+	case LEDGER_JOIN:
+		return check_join(m, c, f) == FAIL_NONE ? check_weights(m, c, f) : f->code;
+	case LEDGER_LEAVE:
+		return need_active(m, c->domain, &d, f) == FAIL_NONE ? check_weights(m, c, f)
+								     : f->code;
+	}
+	assert(false);
+	return FAIL_NONE;
+}
+
+/* ---- the future, on a copy ---- */
+
+/* Puts the phases in force that start at `step` or before it. */
+static enum fail_code
+run_phases(struct mixer *m, uint64_t step, struct failure *f)
+{
+	size_t i = mixer_phase_from(m, m->now.step_next);
+
+	for (; i < m->phases_n && m->phase[i].start_step <= step; i++) {
+		m->now.step_next = m->phase[i].start_step + 1;
+		mixer_put_phase(m, &m->phase[i]);
+		if (!mixer_weigh(m))
+			return fail(f, FAIL_DATA,
+			    "phase %s at step %llu would have no domain with a weight",
+			    m->phase[i].name, (unsigned long long)m->phase[i].start_step);
+	}
+	return FAIL_NONE;
+}
+
+/* Puts a change in force as mixer_change_due() will, or says why that is impossible. */
+static enum fail_code
+run_change(struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	if (check_in_state(m, c, f) != FAIL_NONE || mixer_put_change(m, c, f) != FAIL_NONE)
+		return f->code;
+	if (c->kind == LEDGER_SKIP)
+		return check_left(m, c, f);
+	if (!mixer_weigh(m))
+		return fail(
+		    f, FAIL_DATA, "no domain would have a weight: at least one must be positive");
+	return FAIL_NONE;
+}
+
+/*
+ * Runs on through pending[from..to) and the phases between. The changes are those of `of`; m's own
+ * are not looked at. A failure of a change other than the one judged names it.
+ */
+static enum fail_code
+run_pending(struct mixer *m, const struct mixer *of, size_t from, size_t to, struct failure *f)
+{
+	for (size_t i = from; i < to; i++) {
+		const struct ledger_change *c = &of->pending[i];
+
+		if (run_phases(m, (uint64_t)c->step, f) != FAIL_NONE)
+			return f->code;
+		if (run_change(m, c, f) != FAIL_NONE)
+			return f->code == FAIL_MEMORY
+				   ? f->code
+				   : fail_within(f,
+					 "it would make the accepted request %s at step %lld "
+					 "impossible",
+					 c->id, (long long)c->step);
+	}
+	return FAIL_NONE;
+}
+
+/* Pending changes up to and with `step`. */
+static size_t
+pending_until(const struct mixer *m, int64_t step)
+{
+	size_t i = m->now.pending_done;
+
+	while (i < m->pending_n && m->pending[i].step <= step)
+		i++;
+	return i;
+}
+
+/* Gives *before and *after (mixer_close), the state at the change's step without and with it. */
+static enum fail_code
+judge(const struct mixer *m, const struct ledger_change *c, struct mixer **before,
+    struct mixer **after, struct failure *f)
+{
+	size_t until = pending_until(m, c->step);
+	struct mixer *rest = NULL;
+	enum fail_code code;
+
+	if (mixer_copy(before, m, f) != FAIL_NONE ||
+	    run_pending(*before, m, m->now.pending_done, until, f) != FAIL_NONE ||
+	    run_phases(*before, (uint64_t)c->step, f) != FAIL_NONE ||
+	    mixer_copy(after, *before, f) != FAIL_NONE || run_change(*after, c, f) != FAIL_NONE ||
+	    mixer_copy(&rest, *after, f) != FAIL_NONE)
+		return f->code;
+	code = run_pending(rest, m, until, m->pending_n, f);
+	if (code == FAIL_NONE)
+		code = run_phases(rest, UINT64_MAX, f);
+	mixer_close(rest);
+	return code;
+}
+
+/* ---- the request ---- */
+
+/* The joining domain goes into the mix now, weightless, so that its index and lengths are kept. */
+static enum fail_code
+add_joining(
+    struct mixer *m, const struct control *c, const struct mixer_source *s, struct failure *f)
+{
+	const struct mixer_plan plan = {
+	    .schedule = m->schedule, .weights_unit = m->weights_unit, .epoch_size = m->epoch_size};
+	struct mixer_source source;
+	struct domain *d;
+	int known = mixer_domain_named(m, c->domain);
+
+	if (known >= 0) {
+		if (m->now.cursor[known].state != LEDGER_LEFT)
+			return fail(f, FAIL_DATA, "domain %s is in the mix already", c->domain);
+		m->now.cursor[known].state = LEDGER_JOINING;
+		m->domain[known].joined = true;
+		return FAIL_NONE;
+	}
+	if (s == NULL)
+		return fail(f, FAIL_DATA, "the topic of domain %s cannot be read", c->domain);
+	assert(strcmp(s->name, c->domain) == 0);
+	if (m->epoch_size != 0 && m->domains_n + 1 > m->epoch_size)
+		return fail(f, FAIL_DATA,
+		    "%llu draws a round are too few for a domain more: each is drawn at least once",
+		    (unsigned long long)m->epoch_size);
+	source = mixer_joined_rules();
+	source.name = s->name;
+	source.live = s->live;
+	source.partitions_n = s->partitions_n;
+	source.sequences = s->sequences;
+	source.sealed = s->sealed;
+	if (mixer_check_source(&plan, &source, f) != FAIL_NONE ||
+	    mixer_add_domain(m, &source, &d, f) != FAIL_NONE)
+		return f->code;
+	d->joined = true;
+	m->now.cursor[m->domains_n - 1].state = LEDGER_JOINING;
+	return FAIL_NONE;
+}
+
+static struct ledger_change
+change_of(const struct mixer *m, const struct control *c)
+{
+	int64_t next = (int64_t)m->now.step_next;
+
+	return (struct ledger_change){
+	    .id = c->id,
+	    .step = c->at_step > next ? c->at_step : next,
+	    .kind = c->kind,
+	    .weight = c->weight,
+	    .weights_n = c->weights_n,
+	    .temperature = c->temperature,
+	    .lr_scale = c->lr_scale,
+	    .domain = c->domain,
+	    .partition = c->partition,
+	    .first = c->first,
+	    .end = c->end,
+	    .who = c->who,
+	};
+}
+
+/* Judges on `m`, a copy of the mixer that a refusal throws away; gives the answer's text. */
+static enum fail_code
+accept(struct mixer *m, const struct control *c, const struct mixer_source *joining, char **text,
+    struct failure *f)
+{
+	const struct ledger_change change = change_of(m, c);
+	struct mixer *before = NULL, *after = NULL;
+	enum fail_code code = check_request(m, c, f);
+
+	if (code == FAIL_NONE && c->kind == LEDGER_JOIN)
+		code = add_joining(m, c, joining, f);
+	if (code == FAIL_NONE)
+		code = judge(m, &change, &before, &after, f);
+	if (code == FAIL_NONE)
+		code = mixer_insert_change(m, &change, f);
+	if (code == FAIL_NONE) {
+		*text = mixer_describe(m, before, after, &change, c->at_step);
+		code = *text == NULL ? fail_memory(f) : FAIL_NONE;
+	}
+	mixer_close(before);
+	mixer_close(after);
+	return code;
+}
+
+enum fail_code
+mixer_request(struct mixer *m, const struct control *c, const struct mixer_source *joining,
+    struct ledger_answer *answer, bool *duplicate, struct failure *f)
+{
+	struct mixer *trial, swap;
+	char *text = NULL;
+	int64_t step = change_of(m, c).step;
+	enum fail_code code;
+
+	*answer = (struct ledger_answer){0};
+	*duplicate = is_known(m, text_or_empty(c->id));
+	if (*duplicate)
+		return FAIL_NONE;
+	mixer_settle(m);
+	mixer_forget_done(m);
+	m->undoable = false;
+	if (mixer_copy(&trial, m, f) != FAIL_NONE)
+		return f->code;
+	code = accept(trial, c, joining, &text, f);
+	if (code == FAIL_MEMORY) {
+		mixer_close(trial);
+		return code;
+	}
+	if (code != FAIL_NONE) {
+		mixer_close(trial);
+		return answer_with(m, c, -1, strdup(f->text), answer, f);
+	}
+	code = answer_with(trial, c, step, text, answer, f);
+	if (code == FAIL_NONE) { /* the trial becomes the mixer */
+		trial->tokens = m->tokens;
+		trial->tokens_opaque = m->tokens_opaque;
+		swap = *m;
+		*m = *trial;
+		*trial = swap;
+	}
+	mixer_close(trial);
+	return code;
+}

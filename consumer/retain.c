@@ -1,0 +1,244 @@
+#include "consumer/retain.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/kafka.h"
+#include "common/kafka_groups.h"
+#include "common/kafka_trim.h"
+#include "common/log.h"
+#include "consumer/commits.h"
+#include "consumer/ledger_log.h"
+#include "consumer/step_records.h"
+
+enum { OPEN_MS = 10000, ASK_MS = 30000, TRIM_MS = 60000 };
+
+/* What one command holds. */
+struct work {
+	const struct retain_options *o;
+	const char *mix;
+	rd_kafka_t *rk;
+	struct ledger last;
+	struct step_records *records;
+	struct retain_runs runs;
+	uint64_t end; /* all lanes are cut at this step */
+};
+
+/* ---- what there is ---- */
+
+static enum fail_code
+read_ledger(struct work *w, struct failure *f)
+{
+	struct ledger_log *log;
+	bool any = false;
+	enum fail_code code = ledger_log_open(&log, w->mix, &w->o->config->kafka, OPEN_MS, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	code = ledger_log_last(log, &w->last, &any, f);
+	ledger_log_close(log);
+	if (code != FAIL_NONE || any)
+		return code;
+	return fail(f, FAIL_DATA, "mix %s has not begun: there is nothing to delete", w->mix);
+}
+
+/* One step at least stays: where it begins is where a lane can be cut. */
+static enum fail_code
+check_published(const struct work *w, struct failure *f)
+{
+	uint64_t next = (uint64_t)w->last.step_next;
+
+	if (w->o->from_step < next || (w->o->from_step == next && w->last.kind == LEDGER_END))
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "nothing was deleted: step %" PRIu64
+	    " is not published, mix %s stands at step %" PRIu64,
+	    w->o->from_step, w->mix, next);
+}
+
+static enum fail_code
+open_handles(struct work *w, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = &w->o->config->kafka, .client = "retain"};
+
+	if (step_records_open(&w->records, w->mix, &w->o->config->kafka, OPEN_MS, f) != FAIL_NONE)
+		return f->code;
+	return kafka_open(&w->rk, &k, f);
+}
+
+/* ---- runs ---- */
+
+static enum fail_code
+ask_position(struct work *w, struct retain_run *run, struct failure *f)
+{
+	size_t lanes = step_records_lanes(w->records);
+	char group[2 * NAME_MAX_BYTES + 2];
+	int64_t *offset_next = calloc(lanes, sizeof(*offset_next));
+	char **metadata = calloc(lanes, sizeof(*metadata));
+	uint64_t *step = calloc(lanes, sizeof(*step));
+	struct commits_position at;
+	enum fail_code code;
+
+	snprintf(group, sizeof(group), "%s.%s", w->mix, run->name);
+	code = offset_next == NULL || metadata == NULL || step == NULL ? fail_memory(f) : FAIL_NONE;
+	if (code == FAIL_NONE)
+		code = kafka_group_offsets(w->rk, group, step_records_topic(w->records), lanes,
+		    offset_next, metadata, ASK_MS, f);
+	if (code == FAIL_NONE) {
+		code = commits_lowest(&at, step, offset_next, metadata, lanes, f);
+		run->committed = code == FAIL_NONE && at.any;
+		run->step = run->committed ? at.step : 0;
+		if (code != FAIL_NONE)
+			fail_within(f, "group %s", group);
+	}
+	for (size_t i = 0; metadata != NULL && i < lanes; i++)
+		free(metadata[i]);
+	free(offset_next);
+	free(metadata);
+	free(step);
+	return code;
+}
+
+/* Groups of runs that neither configuration nor ledger name; not everybody may list groups. */
+static enum fail_code
+add_groups(struct work *w, struct failure *f)
+{
+	char prefix[NAME_MAX_BYTES + 2];
+	char **name;
+	size_t n;
+	enum fail_code code = FAIL_NONE;
+
+	snprintf(prefix, sizeof(prefix), "%s.", w->mix);
+	if (kafka_groups(w->rk, prefix, &name, &n, ASK_MS, f) != FAIL_NONE) {
+		if (f->code == FAIL_MEMORY)
+			return f->code;
+		log_warning("retain: RETAIN-GROUPS %s: only the runs of mix.runs and of the ledger "
+			    "are looked at",
+		    f->text);
+		return FAIL_NONE;
+	}
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		code = retain_add_group(&w->runs, w->mix, name[i], f);
+	kafka_groups_free(name, n);
+	return code;
+}
+
+static enum fail_code
+find_runs(struct work *w, struct failure *f)
+{
+	const struct config_list *runs = &w->o->config->mix.runs;
+
+	for (size_t i = 0; i < runs->n; i++)
+		if (retain_add_run(&w->runs, runs->text[i], f) != FAIL_NONE)
+			return f->code;
+	for (size_t i = 0; i < w->last.runs_n; i++)
+		if (retain_add_run(&w->runs, w->last.run[i].name, f) != FAIL_NONE)
+			return f->code;
+	if (add_groups(w, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < w->runs.n; i++) {
+		if (ask_position(w, &w->runs.run[i], f) == FAIL_NONE)
+			continue;
+		if (f->code != FAIL_DATA || !w->o->force)
+			return f->code; /* a position that cannot be read may be any */
+		log_warning("retain: RETAIN-POSITION %s", f->text);
+	}
+	retain_remember(&w->runs, &w->last);
+	return FAIL_NONE;
+}
+
+static void
+warn_uncommitted(const struct work *w)
+{
+	for (size_t i = 0; i < w->o->config->mix.runs.n; i++)
+		for (size_t k = 0; k < w->runs.n; k++) {
+			const struct retain_run *run = &w->runs.run[k];
+
+			if (strcmp(run->name, w->o->config->mix.runs.text[i]) == 0 &&
+			    !run->committed && !run->remembered)
+				log_warning("retain: RETAIN-UNCOMMITTED run=%s has committed "
+					    "nothing: it will find step=%" PRIu64 " the earliest",
+				    run->name, w->end);
+		}
+}
+
+/* ---- cutting ---- */
+
+static enum fail_code
+cut(struct work *w, const struct step_record *record, struct failure *f)
+{
+	uint32_t lanes = step_records_lanes(w->records);
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)lanes);
+	enum fail_code code;
+
+	for (uint32_t i = 0; i < lanes; i++)
+		rd_kafka_topic_partition_list_add(list, step_records_topic(w->records), (int32_t)i)
+		    ->offset = record[i].offset;
+	code = kafka_trim(w->rk, list, TRIM_MS, f);
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
+}
+
+/* Finds where the first step that stays begins on every lane, and cuts there. */
+static enum fail_code
+find_and_cut(struct work *w, struct failure *f)
+{
+	struct step_record *record = calloc(step_records_lanes(w->records), sizeof(*record));
+	enum fail_code code;
+
+	if (record == NULL)
+		return fail_memory(f);
+	code = step_records_seek(w->records, w->end, f);
+	if (code == FAIL_NONE)
+		code = step_records_next(w->records, 0, record, f);
+	if (code == FAIL_NONE && !w->o->dry_run)
+		code = cut(w, record, f);
+	free(record);
+	return code;
+}
+
+static enum fail_code
+work(struct work *w, struct retain_result *out, struct failure *f)
+{
+	struct step_records_kept kept;
+
+	if (read_ledger(w, f) != FAIL_NONE || check_published(w, f) != FAIL_NONE ||
+	    open_handles(w, f) != FAIL_NONE ||
+	    step_records_earliest(w->records, &kept, f) != FAIL_NONE)
+		return f->code;
+	/* A command that was interrupted leaves lanes of unequal beginnings: level them. */
+	w->end = kept.any && kept.whole > w->o->from_step ? kept.whole : w->o->from_step;
+	out->first = out->end = w->end;
+	out->lanes = step_records_lanes(w->records);
+	if (!kept.any || kept.lowest >= w->end)
+		return FAIL_NONE;
+	if (find_runs(w, f) != FAIL_NONE)
+		return f->code;
+	if (!w->o->force && retain_check(&w->runs, w->o->from_step, f) != FAIL_NONE)
+		return f->code;
+	warn_uncommitted(w);
+	if (find_and_cut(w, f) != FAIL_NONE)
+		return f->code;
+	out->first = kept.lowest;
+	return FAIL_NONE;
+}
+
+enum fail_code
+retain(const struct retain_options *o, struct retain_result *out, struct failure *f)
+{
+	struct work w = {.o = o, .mix = o->config->mix.name};
+	enum fail_code code;
+
+	assert(w.mix != NULL);
+	*out = (struct retain_result){0};
+	code = work(&w, out, f);
+	step_records_close(w.records);
+	kafka_close(w.rk);
+	ledger_clear(&w.last);
+	free(w.runs.run);
+	return code;
+}

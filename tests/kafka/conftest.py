@@ -1,0 +1,71 @@
+"""Fixtures for mixes over synthetic domains (tests/tools/fill.c: topics as the producer leaves them)."""
+
+import importlib.util
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+# `from conftest import ROOT, Riffle` in a test of this folder means this file; they are made one folder up.
+_spec = importlib.util.spec_from_file_location("conftest_above", pathlib.Path(__file__).parents[1] / "conftest.py")
+_above = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_above)
+ROOT, Riffle = _above.ROOT, _above.Riffle
+
+LENGTH = 64
+
+
+@pytest.fixture
+def fill(tools, bootstrap, unique):
+    """fill("a", "b", sequences=100) makes domain topics of the corpus `unique`."""
+    def run(*domains, sequences=200, length=LENGTH, partitions=1, corpus=None, **more):
+        words = ["--bootstrap", bootstrap, "--corpus", corpus or unique, "--domain", ",".join(domains), "--sequences",
+                 sequences, "--length", length, "--partitions", partitions, "--distinct", 50]
+        for name, value in more.items():
+            words += ["--" + name.replace("_", "-")] + ([] if value is True else [value])
+        subprocess.run([tools / "fill", *map(str, words)], check=True, timeout=120)
+    return run
+
+
+@pytest.fixture
+def configure(write_config, bootstrap, unique, riffle):
+    """configure(weights, mix=..., domains=..., **mix keys) -> path, with the mix's topics made."""
+    def make(weights, /, name="mix", create=True, partitions=1, domains=None, corpus=None, **keys):
+        config = {
+            "corpus": corpus or unique,
+            "tokenizer": {"file": "unused.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
+            "sequence_length": LENGTH,
+            "domains": {d: {"train": [f"unused.{d}.jsonl"], "partitions": partitions, **(domains or {}).get(d, {})}
+                        for d in weights},
+            "mix": {"name": f"{unique}-{name}", "seed": 7, "global_batch": 16, "lanes": 8, "max_lead_steps": 0,
+                    "transaction_bytes": 20000, "weights": weights, **keys},
+            "kafka": {"bootstrap.servers": bootstrap},
+        }
+        path = write_config(config, f"{name}.yml")
+        if create:
+            riffle("topics", "-c", path, "--create")
+        return path
+    return make
+
+
+@pytest.fixture
+def read(riffle):
+    """All lanes of steps first..end, as the lines of --format steps."""
+    def run(config, steps, first=0, rank=0, world=1, form="steps", run=None, commit_every=None):
+        more = (["--run", run] if run else []) + (["--commit-every", commit_every] if commit_every else [])
+        start = [] if commit_every else ["--from-step", first]
+        return riffle("read", "-c", config, "--rank", rank, "--world", world, *start, "--steps", steps,
+                      "--format", form, "--timeout", 30, *more).stdout.splitlines()
+    return run
+
+
+@pytest.fixture
+def wait_for():
+    """wait_for(condition, "what") polls until it is true, and fails after `seconds`."""
+    def wait(condition, what, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+            time.sleep(0.02)
+    return wait

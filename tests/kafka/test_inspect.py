@@ -1,0 +1,106 @@
+"""riffle inspect on a real broker: what it prints is what a trainer reads, and what the domains hold."""
+
+import collections
+import json
+
+import pytest
+
+WEIGHTS = {"a": 0.7, "b": 0.3}
+COLUMNS = ["lane", "slot", "domain", "partition", "ordinal", "epoch", "start", "tokens", "source", "document", "offset"]
+
+
+@pytest.fixture
+def mixed(riffle, fill, configure):
+    fill("a", "b", sequences=100, partitions=2)
+    config = configure(WEIGHTS, partitions=2)
+    riffle("mix", "-c", config, "--until-step", 40)
+    return config
+
+
+def inspect(riffle, config, *words, **more):
+    return riffle("inspect", "-c", config, *words, **more)
+
+
+def test_the_sequences_are_those_that_a_trainer_reads(riffle, mixed, read):
+    for step in (0, 17, 39):
+        seen = [json.loads(line) for line in read(mixed, 1, first=step, form="jsonl")]
+        shown = json.loads(inspect(riffle, mixed, step, "--json").stdout)
+        assert shown["step"] == step and shown["version"] == 1
+        keys = ["lane", "domain", "partition", "ordinal", "epoch"]
+        assert [[s[k] for k in keys] for s in shown["sequences"]] == [[s[k] for k in keys] for s in seen]
+        assert [s["documents"][0]["source"] for s in shown["sequences"]] == [s["source"] for s in seen]
+
+
+def test_documents_fill_each_sequence_and_follow_each_other(riffle, mixed):
+    """Across ordinals of one partition each document goes on at the token where the last sequence left it."""
+    places = {}
+    for step in range(12):
+        for s in json.loads(inspect(riffle, mixed, step, "--json").stdout)["sequences"]:
+            documents = s["documents"]
+            assert documents[0]["start"] == 0 and sum(d["tokens"] for d in documents) == s["used"] == s["count"] == 65
+            assert all(d["offset"] == 0 for d in documents[1:])
+            places[s["domain"], s["partition"], s["ordinal"]] = documents
+    followed = 0
+    for (domain, partition, ordinal), documents in places.items():
+        before = places.get((domain, partition, ordinal - 1))
+        if before is None or documents[0]["document"] != before[-1]["document"]:
+            continue
+        followed += 1
+        assert documents[0]["offset"] == before[-1]["offset"] + before[-1]["tokens"] - 1
+    assert followed > 20
+
+
+def test_text_and_json_say_the_same(riffle, mixed):
+    lines = inspect(riffle, mixed, 5).stdout.splitlines()
+    assert lines[0].split("\t") == COLUMNS
+    rows = [dict(zip(COLUMNS, line.split("\t"))) for line in lines[1:]]
+    shown = json.loads(inspect(riffle, mixed, 5, "--json").stdout)
+    flat = [{**s, **d} for s in shown["sequences"] for d in s["documents"]]
+    assert rows == [{k: str(f[k]) for k in COLUMNS} for f in flat]
+
+
+def test_one_lane_is_its_part_of_the_step(riffle, mixed):
+    everything = inspect(riffle, mixed, 9).stdout.splitlines()
+    by_lane = collections.defaultdict(list)
+    for line in everything[1:]:
+        by_lane[int(line.split("\t")[0])].append(line)
+    for lane in range(8):
+        assert inspect(riffle, mixed, 9, lane).stdout.splitlines() == everything[:1] + by_lane[lane]
+
+
+@pytest.mark.parametrize("words, code, said", [
+    (["40"], 1, "is not published yet: the mix stands at step 40"),
+    (["1000000"], 1, "is not published yet: the mix stands at step 40"),
+    (["3", "8"], 2, "LANE: out of range: 8 (mix "),
+    (["-1"], 2, "unknown option -1"),
+    (["x"], 2, "STEP: not a step: x"),
+    (["1", "x"], 2, "LANE: not a lane: x"),
+    ([], 2, "an argument is missing"),
+])
+def test_what_cannot_be_shown_is_told(riffle, mixed, words, code, said):
+    done = inspect(riffle, mixed, *words, check=False)
+    assert done.returncode == code and said in done.stderr and done.stdout == ""
+
+
+def test_a_step_that_was_deleted_names_the_earliest(riffle, mixed):
+    riffle("retain", "-c", mixed, "--from-step", 15)
+    done = inspect(riffle, mixed, 14, check=False)
+    assert done.returncode == 1 and "earliest retained step is 15" in done.stderr
+    assert len(inspect(riffle, mixed, 15).stdout.splitlines()) > 16
+
+
+def test_after_the_end_there_is_no_step(riffle, fill, configure):
+    fill("a", sequences=64)
+    config = configure({"a": 1}, domains={"a": {"on_end": "stop"}})
+    riffle("mix", "-c", config)
+    for step in (4, 5, 500):
+        done = inspect(riffle, config, step, check=False)
+        assert done.returncode == 1 and "has ended before step 4" in done.stderr
+
+
+def test_a_mix_is_found_by_its_name_alone(riffle, mixed, bootstrap):
+    name = json.loads(mixed.read_text())["mix"]["name"]
+    done = riffle("inspect", "--mix", name, "-X", f"bootstrap.servers={bootstrap}", 3)
+    assert done.stdout == inspect(riffle, mixed, 3).stdout
+    done = riffle("inspect", "--mix", name + "-not", "-X", f"bootstrap.servers={bootstrap}", 3, check=False)
+    assert done.returncode == 2 and "does not exist" in done.stderr

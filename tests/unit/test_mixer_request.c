@@ -1,0 +1,478 @@
+/* Phases and requests: what takes effect when, what is refused and why. */
+#include <math.h>
+
+#include "tests/unit/mixes.h"
+
+static const uint64_t size[] = {100000}, nothing[] = {0}, few[] = {10};
+
+static const struct mixer_source three[] = {
+    {.name = "code", .weight = 1, .partitions_n = 1, .sequences = size},
+    {.name = "empty", .weight = 0, .partitions_n = 1, .sequences = nothing},
+    {.name = "web", .weight = 3, .partitions_n = 1, .sequences = size},
+};
+
+enum { CODE, EMPTY, WEB };
+
+static struct ledger_raw_weight web_nine = {"web", 9}, code_zero = {"code", 0};
+
+/* web at a half from step 10 on, base weights and a lower rate from step 20 on. */
+static struct ledger_raw_weight web_one = {"web", 1};
+static const struct mixer_phase phases[] = {
+    {.name = "half", .start_step = 10, .weight = &web_one, .weights_n = 1, .lr_scale = 0.5},
+    {.name = "cool", .start_step = 20, .temperature = 2, .lr_scale = 0.25},
+};
+
+static struct mixer_plan
+phased_plan(void)
+{
+	struct mixer_plan p = mixes_plan(three, 3);
+
+	p.phase = phases;
+	p.phases_n = 2;
+	return p;
+}
+
+static void
+run_to(struct mixer *m, const struct mixer_plan *p, uint64_t step)
+{
+	while (mixer_step_next(m) < step)
+		assert_int_equal(mixes_step(m, p, NULL), MIXER_DRAWN);
+}
+
+/* What governed the last step. */
+static void
+assert_in_force(const struct mixer *m, double share, double lr_scale, uint64_t version,
+    uint64_t since, enum ledger_reason reason, const char *id, const char *phase)
+{
+	assert_true(fabs(mixes_stand(m, WEB).share - share) < 1e-6);
+	assert_true(mixer_lr_scale(m) == lr_scale);
+	assert_int_equal(mixer_version(m), version);
+	assert_int_equal(mixer_version_step(m), since);
+	assert_int_equal(mixer_reason(m), reason);
+	assert_string_equal(mixer_reason_id(m), id);
+	assert_string_equal(mixer_phase_name(m), phase);
+}
+
+static void
+accept(struct mixer *m, struct control c, int64_t step)
+{
+	struct ledger_answer a = mixes_ask(m, c, NULL);
+
+	if (!a.accepted)
+		print_error("%s\n", a.text);
+	assert_true(a.accepted);
+	assert_int_equal(a.step, step);
+	ledger_answer_clear(&a);
+}
+
+static void
+test_phases_begin_at_their_step_and_fall_back_to_base_weights(void **state)
+{
+	struct mixer_plan p = phased_plan();
+	struct mixer *m = mixes_open(&p);
+
+	(void)state;
+	run_to(m, &p, 10);
+	assert_in_force(m, 0.75, 1, 1, 0, LEDGER_BY_CONFIG, "", "");
+	run_to(m, &p, 11);
+	assert_in_force(m, 0.5, 0.5, 2, 10, LEDGER_BY_PHASE, "half", "half");
+	run_to(m, &p, 21); /* w^(1/2): 1 to sqrt 3 */
+	assert_in_force(m, sqrt(3) / (1 + sqrt(3)), 0.25, 3, 20, LEDGER_BY_PHASE, "cool", "cool");
+	mixer_close(m);
+}
+
+static void
+test_a_request_takes_effect_at_its_step_until_a_phase_begins(void **state)
+{
+	struct mixer_plan p = phased_plan();
+	struct mixer *m = mixes_open(&p);
+	struct ledger_answer a;
+
+	(void)state;
+	run_to(m, &p, 5);
+	a = mixes_ask(m, mixes_weight("r1", 2, &web_nine, 1), NULL); /* drawn already: the next */
+	assert_true(a.accepted && a.step == 5);
+	assert_non_null(strstr(a.text, "takes effect at step 5, for step 2 is drawn already\n"));
+	assert_non_null(strstr(a.text, "\ncode: 10% (was 25%); epoch 0 ends about step "));
+	assert_non_null(strstr(a.text, "\nphase half at step 10 will replace these weights"));
+	ledger_answer_clear(&a);
+	assert_int_equal(mixer_pending(m), 1);
+	run_to(m, &p, 6);
+	assert_int_equal(mixer_pending(m), 0);
+	assert_in_force(m, 0.9, 1, 2, 5, LEDGER_BY_REQUEST, "r1", "");
+	run_to(m, &p, 11);
+	assert_in_force(m, 0.5, 0.5, 3, 10, LEDGER_BY_PHASE, "half", "half");
+	mixer_close(m);
+}
+
+static void
+test_at_one_step_a_request_wins_over_a_phase_and_the_later_one_over_the_earlier(void **state)
+{
+	struct mixer_plan p = phased_plan();
+	struct mixer *m = mixes_open(&p);
+	struct control rate = {.id = "r3", .at_step = 10, .lr_scale = 2};
+
+	(void)state;
+	accept(m, mixes_weight("r1", 10, &code_zero, 1), 10);
+	accept(m, mixes_weight("r2", 10, &web_nine, 1), 10);
+	accept(m, rate, 10);
+	run_to(m, &p, 10);
+	assert_in_force(m, 0.75, 1, 1, 0, LEDGER_BY_CONFIG, "", "");
+	run_to(m, &p, 11); /* half, code=0, web=9, lr_scale 2 */
+	assert_in_force(m, 1, 2, 5, 10, LEDGER_BY_REQUEST, "r3", "half");
+	mixer_undo(m);
+	assert_in_force(m, 0.75, 1, 1, 0, LEDGER_BY_CONFIG, "", "");
+	assert_int_equal(mixer_pending(m), 3);
+	mixer_close(m);
+}
+
+static void
+test_an_id_is_answered_once(void **state)
+{
+	struct mixer_plan p = phased_plan();
+	struct mixer *m = mixes_open(&p);
+	struct control c = mixes_weight("r1", -1, &web_nine, 1);
+	struct ledger_answer a;
+	bool duplicate;
+	struct failure f;
+
+	(void)state;
+	accept(m, c, 0);
+	assert_int_equal(mixer_request(m, &c, NULL, &a, &duplicate, &f), FAIL_NONE);
+	assert_true(duplicate);
+	assert_null(a.id);
+	assert_int_equal(mixer_pending(m), 1);
+	/* 4,096 ids later it is forgotten. */
+	for (int i = 0; i < LEDGER_REQUEST_IDS_MAX; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "n%d", i);
+		c.id = id;
+		assert_int_equal(mixer_refuse(m, &c, "no", &a, &duplicate, &f), FAIL_NONE);
+		assert_false(duplicate);
+		assert_false(a.accepted);
+		assert_string_equal(a.text, "no");
+		ledger_answer_clear(&a);
+	}
+	c.id = (char *)(uintptr_t) "n0";
+	assert_int_equal(mixer_refuse(m, &c, "no", &a, &duplicate, &f), FAIL_NONE);
+	assert_true(duplicate);
+	accept(m, mixes_weight("r1", -1, &web_nine, 1), 0);
+	mixer_close(m);
+}
+
+static struct ledger_raw_weight bad_name = {"books", 1}, negative = {"web", -1}, nan_weight,
+				twice[] = {{"web", 1}, {"web", 2}},
+				no_weight[] = {{"code", 0}, {"web", 0}}, of_empty = {"empty", 1};
+
+static char long_id[MIXER_ID_BYTES_MAX + 2];
+
+static const struct {
+	struct control c;
+	const char *text;
+} refused[] = {
+    {{.id = "", .weight = &web_nine, .weights_n = 1},
+	"a request needs an id of 1 to 128 bytes, not 0"},
+    {{.id = long_id, .weight = &web_nine, .weights_n = 1},
+	"a request needs an id of 1 to 128 bytes, not 129"},
+    {{.id = "x"}, "asks for nothing: no weight, temperature or lr_scale"},
+    {{.id = "x", .at_step = -2, .lr_scale = 1},
+	"at_step must be a step, or -1 for the next, not -2"},
+    {{.id = "x", .weight = &bad_name, .weights_n = 1}, "the mix has no domain books"},
+    {{.id = "x", .weight = &negative, .weights_n = 1},
+	"the weight of domain web must be a finite number of at least 0, not -1"},
+    {{.id = "x", .weight = &nan_weight, .weights_n = 1},
+	"the weight of domain web must be a finite number of at least 0, not nan"},
+    {{.id = "x", .weight = twice, .weights_n = 2}, "domain web has two weights"},
+    {{.id = "x", .weight = no_weight, .weights_n = 2},
+	"no domain would have a weight: at least one must be positive"},
+    {{.id = "x", .weight = &of_empty, .weights_n = 1},
+	"domain empty has weight 1 and not one sequence"},
+    {{.id = "x", .temperature = -1}, "temperature must be a positive number, not -1"},
+    {{.id = "x", .lr_scale = -0.5}, "lr_scale must be a positive number, not -0.5"},
+    {{.id = "x", .kind = LEDGER_SKIP}, "names no domain"},
+    {{.id = "x", .kind = LEDGER_SKIP, .domain = "books", .end = 1}, "the mix has no domain books"},
+    {{.id = "x", .kind = LEDGER_SKIP, .domain = "web", .partition = 1, .end = 1},
+	"domain web has no partition 1 (0 to 0)"},
+    {{.id = "x", .kind = LEDGER_SKIP, .domain = "web", .first = 7, .end = 7},
+	"7..7 is no range of ordinals: a..b has 0 <= a < b"},
+    {{.id = "x", .kind = LEDGER_SKIP, .domain = "web", .end = 100000},
+	"not one sequence of domain web would be left; take it out with weight 0, or let it leave"},
+    {{.id = "x", .kind = LEDGER_LEAVE, .domain = "books"}, "the mix has no domain books"},
+    {{.id = "x", .kind = LEDGER_JOIN, .domain = "web", .weight = &web_nine, .weights_n = 1},
+	"domain web is in the mix already"},
+    {{.id = "x", .kind = LEDGER_JOIN, .domain = "books"},
+	"the topic of domain books cannot be read"},
+};
+
+static void
+test_bad_requests_are_refused_with_the_reason_and_change_nothing(void **state)
+{
+	struct mixer_plan p = phased_plan();
+	struct mixer *m = mixes_open(&p), *plain = mixes_open(&p);
+
+	(void)state;
+	memset(long_id, 'i', MIXER_ID_BYTES_MAX + 1);
+	nan_weight = (struct ledger_raw_weight){"web", NAN};
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		struct mixer *copy = NULL;
+		struct ledger_answer a;
+		struct failure f;
+
+		assert_int_equal(mixer_copy(&copy, m, &f), FAIL_NONE);
+		a = mixes_ask(copy, refused[i].c, NULL);
+		assert_false(a.accepted);
+		assert_int_equal(a.step, -1);
+		assert_string_equal(a.text, refused[i].text);
+		assert_true(strlen(a.id) <= MIXER_ID_BYTES_MAX);
+		assert_int_equal(mixer_pending(copy), 0);
+		assert_int_equal(mixer_domains(copy), 3);
+		ledger_answer_clear(&a);
+		mixer_close(copy);
+	}
+	mixer_close(m);
+	mixer_close(plain);
+}
+
+static void
+test_a_request_that_breaks_what_was_accepted_or_planned_is_refused(void **state)
+{
+	struct mixer_plan p = phased_plan();
+	struct mixer *m = mixes_open(&p);
+	struct control leave = {.id = "r2", .at_step = 3, .kind = LEDGER_LEAVE, .domain = "web"};
+	struct ledger_answer a;
+
+	(void)state;
+	accept(m, mixes_weight("r1", 5, &web_nine, 1), 5);
+	a = mixes_ask(m, leave, NULL);
+	assert_string_equal(a.text,
+	    "it would make the accepted request r1 at step 5 impossible: domain web has left the "
+	    "mix");
+	ledger_answer_clear(&a);
+	leave.id = (char *)(uintptr_t) "r3";
+	leave.at_step = 7; /* behind it, it can leave: code goes on alone */
+	accept(m, leave, 7);
+	a = mixes_ask(m, mixes_weight("r4", 8, &web_nine, 1), NULL);
+	assert_string_equal(a.text, "domain web has left the mix");
+	ledger_answer_clear(&a);
+	leave.id = (char *)(uintptr_t) "r5";
+	leave.domain = (char *)(uintptr_t) "code";
+	a = mixes_ask(m, leave, NULL);
+	assert_string_equal(a.text, "no domain would have a weight: at least one must be positive");
+	ledger_answer_clear(&a);
+	run_to(m, &p, 30);
+	assert_int_equal(mixes_stand(m, WEB).state, LEDGER_LEFT);
+	assert_true(mixes_stand(m, CODE).share == 1);
+	mixer_close(m);
+}
+
+static void
+test_a_domain_joins_with_the_next_index_and_credit_0(void **state)
+{
+	static struct ledger_raw_weight weights[] = {{"books", 4}};
+	const struct mixer_source books = {
+	    .name = "books", .weight = 0, .partitions_n = 1, .sequences = size};
+	struct mixer_plan p = mixes_plan(three, 3);
+	struct mixer *m = mixes_open(&p);
+	uint64_t count[4] = {0};
+	struct control join = {.id = "j",
+	    .kind = LEDGER_JOIN,
+	    .at_step = 3,
+	    .domain = "books",
+	    .weight = weights,
+	    .weights_n = 1};
+	struct ledger_answer a;
+
+	(void)state;
+	run_to(m, &p, 2);
+	a = mixes_ask(m, join, &books);
+	assert_true(a.accepted && a.step == 3);
+	assert_non_null(strstr(a.text, "\nbooks: 50% (was 0%)"));
+	ledger_answer_clear(&a);
+	assert_int_equal(mixer_domain_named(m, "books"), 3);
+	assert_int_equal(mixes_stand(m, 3).state, LEDGER_JOINING);
+	mixes_step(m, &p, count);
+	assert_int_equal(count[3], 0);
+	mixes_step(m, &p, count);
+	assert_true(count[3] >= 7 && count[3] <= 9);
+	assert_int_equal(mixes_stand(m, 3).state, LEDGER_ACTIVE);
+	join.id = (char *)(uintptr_t) "j2";
+	weights[0].domain = (char *)(uintptr_t) "code";
+	join.domain = (char *)(uintptr_t) "more";
+	a = mixes_ask(
+	    m, join, &(struct mixer_source){.name = "more", .partitions_n = 1, .sequences = size});
+	assert_string_equal(a.text, "domain more would join without a weight");
+	ledger_answer_clear(&a);
+	assert_int_equal(mixer_domains(m), 4);
+	weights[0].domain = (char *)(uintptr_t) "books";
+	mixer_close(m);
+}
+
+static void
+test_skipped_ranges_are_not_drawn_again(void **state)
+{
+	const struct mixer_source source[] = {
+	    {.name = "a", .weight = 1, .partitions_n = 1, .sequences = few}};
+	struct mixer_plan p = mixes_plan(source, 1);
+	struct mixer *m = mixes_open(&p);
+	struct mixer_draw draw[16];
+	enum mixer_result result;
+	struct control skip = {
+	    .id = "s", .kind = LEDGER_SKIP, .at_step = 1, .domain = "a", .first = 2, .end = 9};
+	struct ledger_answer a = mixes_ask(m, skip, NULL);
+	struct failure f;
+	bool seen = false;
+
+	(void)state;
+	assert_string_equal(a.text,
+	    "takes effect at step 1\na/0: 2..9 are not drawn again; 7 of 10 sequences are kept "
+	    "out");
+	ledger_answer_clear(&a);
+	for (int s = 0; s < 20; s++) {
+		assert_int_equal(mixer_step(m, draw, &result, &f), FAIL_NONE);
+		for (int i = 0; i < 16; i++) {
+			bool inside = draw[i].ordinal >= 2 && draw[i].ordinal < 9;
+
+			assert_true(s == 0 || !inside);
+			seen = seen || inside;
+		}
+	}
+	assert_true(seen);
+	skip.id = (char *)(uintptr_t) "s2"; /* what is left: 0, 1 and 9 */
+	skip.first = 0;
+	skip.end = 10;
+	a = mixes_ask(m, skip, NULL);
+	assert_false(a.accepted);
+	ledger_answer_clear(&a);
+	mixer_close(m);
+}
+
+/* A mixer whose ledger has `pending` changes of the rate and `skips` ranges. */
+static struct mixer *
+open_full(const struct mixer_plan *p, size_t pending, size_t skips)
+{
+	struct mixer *m = mixes_open(p), *full = NULL;
+	struct ledger l = {0};
+	struct failure f;
+
+	assert_int_equal(mixer_save(m, &l, &f), FAIL_NONE);
+	l.pending = calloc(pending + 1, sizeof(*l.pending));
+	l.skip = calloc(skips + 1, sizeof(*l.skip));
+	assert_true(l.pending != NULL && l.skip != NULL);
+	for (; l.pending_n < pending; l.pending_n++)
+		l.pending[l.pending_n] = (struct ledger_change){.step = 100, .lr_scale = 1};
+	for (; l.skips_n < skips; l.skips_n++)
+		l.skip[l.skips_n] = (struct ledger_skip){.domain = WEB,
+		    .first = 2 * (int64_t)l.skips_n,
+		    .end = 2 * (int64_t)l.skips_n + 1};
+	assert_int_equal(mixer_resume(&full, p, &l, &f), FAIL_NONE);
+	ledger_clear(&l);
+	mixer_close(m);
+	return full;
+}
+
+static void
+test_lists_are_taken_up_to_their_limits(void **state)
+{
+	struct mixer_plan p = mixes_plan(three, 3);
+	struct mixer *m = open_full(&p, LEDGER_PENDING_MAX - 1, LEDGER_SKIPS_MAX - 1);
+	struct control skip = {
+	    .id = "s1", .kind = LEDGER_SKIP, .at_step = -1, .domain = "web", .end = 9};
+	struct control rate = {.id = "r1", .at_step = 100, .lr_scale = 2};
+	struct ledger_answer a;
+
+	(void)state;
+	accept(m, skip, 0);
+	a = mixes_ask(m, rate, NULL);
+	assert_string_equal(a.text,
+	    "4096 accepted requests wait for their steps: no more are taken before one of them "
+	    "takes effect");
+	ledger_answer_clear(&a);
+	mixes_step(m, &p, NULL);
+	rate.id = (char *)(uintptr_t) "r2";
+	accept(m, rate, 100);
+	mixer_close(m);
+	m = open_full(&p, 0, LEDGER_SKIPS_MAX);
+	a = mixes_ask(m, skip, NULL);
+	assert_string_equal(a.text, "4096 ranges are skipped already: no more can be kept");
+	ledger_answer_clear(&a);
+	mixer_close(m);
+}
+
+static const struct {
+	struct mixer_phase phase[2];
+	size_t n;
+	const char *text;
+} bad_phases[] = {
+    {{{.name = "a", .start_step = 5}, {.name = "b", .start_step = 5}}, 2,
+	"phase b starts at step 5, and the one before it at step 5: start_step must increase"},
+    {{{.name = "a", .lr_scale = -1}}, 1, "phase a: lr_scale must be a positive number, not -1"},
+    {{{.name = "a", .temperature = -1}}, 1,
+	"phase a: temperature must be a positive number, not -1"},
+    {{{.name = "a", .weight = &bad_name, .weights_n = 1}}, 1,
+	"phase a gives a weight to domain books, which the mix does not have"},
+    {{{.name = "a", .weight = no_weight, .weights_n = 2}}, 1,
+	"phase a: all weights are zero: at least one must be positive"},
+    {{{.name = "a", .weight = twice, .weights_n = 2}}, 1,
+	"phase a gives two weights to domain web"},
+    {{{.name = "a", .weight = &of_empty, .weights_n = 1}}, 1,
+	"phase a gives weight 1 to domain empty, which has not one sequence"},
+};
+
+static void
+test_phases_that_cannot_be_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad_phases) / sizeof(bad_phases[0]); i++) {
+		struct mixer_plan p = mixes_plan(three, 3);
+		struct mixer *m = NULL;
+		struct failure f;
+
+		p.phase = bad_phases[i].phase;
+		p.phases_n = bad_phases[i].n;
+		assert_int_equal(mixer_open(&m, &p, &f), FAIL_CONFIG);
+		assert_string_equal(f.text, bad_phases[i].text);
+	}
+}
+
+static void
+test_an_accepted_configuration_that_says_the_same_of_weights_leaves_a_request_in_force(void **state)
+{
+	struct mixer_plan p = phased_plan();
+	struct mixer *m = mixes_open(&p);
+	struct failure f;
+
+	(void)state;
+	accept(m, mixes_weight("r1", 2, &web_nine, 1), 2);
+	run_to(m, &p, 4);
+	assert_int_equal(mixer_accept(m, &p, &f), FAIL_NONE);
+	assert_in_force(m, 0.9, 1, 2, 2, LEDGER_BY_REQUEST, "r1", "");
+	run_to(m, &p, 12);
+	p.temperature = 1.5; /* the phase in force comes back, whole */
+	assert_int_equal(mixer_accept(m, &p, &f), FAIL_NONE);
+	assert_in_force(m, 0.5, 0.5, 4, 12, LEDGER_BY_PHASE, "half", "half");
+	assert_true(mixer_temperature(m) == 1.5);
+	mixer_close(m);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_phases_begin_at_their_step_and_fall_back_to_base_weights),
+	    cmocka_unit_test(test_a_request_takes_effect_at_its_step_until_a_phase_begins),
+	    cmocka_unit_test(
+		test_at_one_step_a_request_wins_over_a_phase_and_the_later_one_over_the_earlier),
+	    cmocka_unit_test(test_an_id_is_answered_once),
+	    cmocka_unit_test(test_bad_requests_are_refused_with_the_reason_and_change_nothing),
+	    cmocka_unit_test(test_a_request_that_breaks_what_was_accepted_or_planned_is_refused),
+	    cmocka_unit_test(test_a_domain_joins_with_the_next_index_and_credit_0),
+	    cmocka_unit_test(test_skipped_ranges_are_not_drawn_again),
+	    cmocka_unit_test(test_lists_are_taken_up_to_their_limits),
+	    cmocka_unit_test(test_phases_that_cannot_be_are_refused),
+	    cmocka_unit_test(
+		test_an_accepted_configuration_that_says_the_same_of_weights_leaves_a_request_in_force),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
