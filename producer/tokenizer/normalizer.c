@@ -68,7 +68,7 @@ head_of(const struct normalizer_step *step, const uint8_t *text, size_t n, size_
 {
 	size_t at = 0, result = 0;
 
-	if (step->kind == NORMALIZER_PREPEND)
+	if (step->kind == NORMALIZER_PREPEND && head > 0)
 		return head + step->content_n;
 	if (step->kind == NORMALIZER_NFC)
 		return head;
