@@ -51,6 +51,7 @@ struct command {
 	ROW(config)                                                                                \
 	ROW(topics)                                                                                \
 	ROW(produce)                                                                               \
+	ROW(import)                                                                                \
 	ROW(mix)                                                                                   \
 	ROW(read)                                                                                  \
 	ROW(weights)                                                                               \
