@@ -40,7 +40,7 @@ def test_a_domain_has_the_ids_of_its_tokenizer_json(tmp_path, bootstrap, vocab, 
     corpus.config["tokenizer"] = {"file": "tokenizer.json", "eos": "<eod>", "add_special": add_special}
     source = tmp_path / "in.jsonl"
     source.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
-    corpus.config["domains"]["a"] = {"source": str(source)}
+    corpus.config["domains"]["a"] = {"train": str(source)}
     corpus.create()
     corpus.produce("a")
     kept, _ = first_seen(values(bootstrap, f"{corpus.name}.a"))
