@@ -52,6 +52,7 @@ struct command {
 	ROW(topics)                                                                                \
 	ROW(produce)                                                                               \
 	ROW(import)                                                                                \
+	ROW(export)                                                                                \
 	ROW(mix)                                                                                   \
 	ROW(read)                                                                                  \
 	ROW(weights)                                                                               \
