@@ -221,8 +221,8 @@ bpe_compile(struct tokenizer *t, const struct bpe_json *b, const char *file, str
 	if (r->has_symbols && fill_symbols(r, b, file, f) != FAIL_NONE)
 		return f->code;
 	t->whole_first = b->ignore_merges;
-	if (index_bytes(&t->vocabulary, f) != FAIL_NONE)
-		return f->code;
+	if ((t->whole_first || !r->byte_level) && index_bytes(&t->vocabulary, f) != FAIL_NONE)
+		return f->code; /* nobody else looks for a token by its bytes */
 	return pair_table_open_merges(
 	    &t->pairs, b->merge, b->merges_n, r->has_symbols ? none : one, f);
 }

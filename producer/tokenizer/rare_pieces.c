@@ -82,7 +82,8 @@ look_aside(struct rare_pieces *r)
 			continue;
 		}
 		p->hash = bytes_hash(p->item.piece, p->item.n);
-		vocabulary_prefetch(&r->t->vocabulary, p->hash);
+		if (r->t->whole_first)
+			vocabulary_prefetch(&r->t->vocabulary, p->hash);
 		if (is_long(p))
 			long_cache_prefetch(&r->long_cache, p->hash);
 	}
