@@ -16,7 +16,7 @@ enum { THREADS_MAX = 256, THREADS_PRESET_MAX = 16, DEPTH_PER_THREAD = 3 };
 struct arguments {
 	const char *tokenizer, *pattern, *text;
 	uint32_t threads;
-	bool count, decode;
+	bool count, decode, add_special, special_as_text;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -26,12 +26,13 @@ static const struct option_row rows[] = {
 	.kind = OPTION_TEXT,
 	.at = AT(tokenizer),
 	.value = "FILE",
-	.help = "the vocabulary: a .tiktoken file"},
+	.help = "a .tiktoken file or a tokenizer.json"},
     {.name = "pattern",
 	.kind = OPTION_TEXT,
 	.at = AT(pattern),
 	.value = "P",
-	.help = "how text is cut into pieces: gpt2 (r50k too), cl100k or o200k"},
+	.help =
+	    "of a .tiktoken: how text is cut into pieces: gpt2 (r50k too), cl100k, o200k, qwen2"},
     {.name = "text",
 	.kind = OPTION_TEXT,
 	.at = AT(text),
@@ -45,6 +46,14 @@ static const struct option_row rows[] = {
 	.value = "N",
 	.help = "threads that tokenise; without it one a processor, at most 16"},
     {.name = "count", .kind = OPTION_FLAG, .at = AT(count), .help = "print totals and rate only"},
+    {.name = "add-special",
+	.kind = OPTION_FLAG,
+	.at = AT(add_special),
+	.help = "put around each text what the tokenizer.json says, such as a BOS"},
+    {.name = "special-as-text",
+	.kind = OPTION_FLAG,
+	.at = AT(special_as_text),
+	.help = "special tokens of the tokenizer.json inside the text are ordinary text"},
     {.name = "decode",
 	.kind = OPTION_FLAG,
 	.at = AT(decode),
@@ -173,7 +182,10 @@ run(int argc, char **argv, struct failure *f)
 		return f->code;
 	if (a.tokenizer == NULL)
 		return fail(f, FAIL_USAGE, "which tokenizer? give --tokenizer FILE");
-	wanted = (struct tokenizer_options){.file = a.tokenizer, .pattern = a.pattern};
+	wanted = (struct tokenizer_options){.file = a.tokenizer,
+	    .pattern = a.pattern,
+	    .add_special = a.add_special,
+	    .special_as_text = a.special_as_text};
 	task = (struct tokenize_task){
 	    .field = a.decode ? "tokens" : a.text, .decode = a.decode, .count = a.count};
 	code = json_paths_open(&task.paths, &task.field, 1, f);
@@ -193,9 +205,9 @@ const struct command cmd_tokenize = {
     .usage = "--tokenizer FILE [--pattern P] [OPTION...] [IN]",
     .help = "Reads JSON lines from IN, plain, .gz or .zst, or from standard input, and prints one "
 	    "object {\"tokens\":[...]} a document, in order, empty documents included; a .txt file "
-	    "is one document. Invalid UTF-8 is read as U+FFFD; special tokens in the text are "
-	    "ordinary text. The first line that cannot be read ends it with 1, after all before "
-	    "it were printed.",
+	    "is one document. Invalid UTF-8 is read as U+FFFD. Special tokens in the text are "
+	    "ordinary text to a .tiktoken; a tokenizer.json is followed exactly and finds its own. "
+	    "The first line that cannot be read ends it with 1, after all before it were printed.",
     .example = "riffle tokenize --tokenizer cl100k_base.tiktoken --pattern cl100k code.jsonl.zst\n"
 	       "zcat web.jsonl.gz | riffle tokenize --tokenizer r50k_base.tiktoken --pattern gpt2 "
 	       "--count",

@@ -51,6 +51,8 @@ struct command {
 	ROW(config)                                                                                \
 	ROW(topics)                                                                                \
 	ROW(produce)                                                                               \
+	ROW(import)                                                                                \
+	ROW(export)                                                                                \
 	ROW(mix)                                                                                   \
 	ROW(read)                                                                                  \
 	ROW(weights)                                                                               \

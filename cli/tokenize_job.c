@@ -230,8 +230,8 @@ read_id(const char **p, const char *end, uint32_t *id, struct failure *f)
 
 /* The bytes of the ids in the JSON array text[n], in w->bytes. */
 static enum fail_code
-bytes_of_ids(struct worker *w, const char *text, size_t n, uint64_t *ids_n, size_t *bytes_n,
-    struct failure *f)
+bytes_of_ids(struct worker *w, const char *text, size_t n, uint64_t *ids_n, uint32_t *first,
+    size_t *bytes_n, struct failure *f)
 {
 	const char *end = text + n, *p = skip_blanks(text + 1, end);
 
@@ -244,12 +244,14 @@ bytes_of_ids(struct worker *w, const char *text, size_t n, uint64_t *ids_n, size
 		if (read_id(&p, end, &id, f) != FAIL_NONE)
 			return f->code;
 		bytes = tokenizer_bytes(w->task->tokenizer, id, &more);
-		if (bytes == NULL || more == 0)
+		if (bytes == NULL)
 			return fail(f, FAIL_DATA, "id %" PRIu32 " is not in the tokenizer", id);
 		if (reserve_bytes(w, *bytes_n + more, f) != FAIL_NONE)
 			return f->code;
 		memcpy(w->bytes + *bytes_n, bytes, more);
 		*bytes_n += more;
+		if (*ids_n == 0)
+			*first = id;
 	}
 	return FAIL_NONE;
 }
@@ -258,7 +260,8 @@ static enum fail_code
 decode(struct worker *w, struct tokenize_job *j, const struct json_value *v, struct failure *f)
 {
 	uint64_t ids_n;
-	size_t n = 0;
+	uint32_t first = 0;
+	size_t n = 0, cut;
 
 	if (v->found != JSON_OTHER || v->n == 0 || v->bytes[0] != '[')
 		return fail(f, FAIL_DATA,
@@ -266,13 +269,15 @@ decode(struct worker *w, struct tokenize_job *j, const struct json_value *v, str
 					     : "the field `%s` is not an array",
 		    w->task->field);
 	if (reserve_bytes(w, 1, f) != FAIL_NONE ||
-	    bytes_of_ids(w, v->bytes, v->n, &ids_n, &n, f) != FAIL_NONE)
+	    bytes_of_ids(w, v->bytes, v->n, &ids_n, &first, &n, f) != FAIL_NONE)
 		return f->code;
+	cut = tokenizer_decoded_cut(w->task->tokenizer, first, (const uint8_t *)w->bytes, n);
+	n -= cut;
 	j->tokens += ids_n;
 	j->bytes += n;
 	if (w->task->count)
 		return FAIL_NONE;
-	n = utf8_replace(w->bytes + w->room, w->bytes, n);
+	n = utf8_replace(w->bytes + w->room, w->bytes + cut, n);
 	return put_string(j, w->bytes + w->room, n, f);
 }
 

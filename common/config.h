@@ -64,20 +64,33 @@ enum config_unit { CONFIG_UNIT_SEQUENCES, CONFIG_UNIT_TOKENS };
 enum config_dry { CONFIG_DRY_WAIT, CONFIG_DRY_LEND };
 /* In the order of enum sequence_packing. */
 enum config_packing { CONFIG_PACK_CONCAT, CONFIG_PACK_NONE, CONFIG_PACK_BEST_FIT };
+/* Files of tokens; token_format.h has their layouts. */
+enum config_tokens {
+	CONFIG_TOKENS_NONE,
+	CONFIG_TOKENS_MEGATRON,
+	CONFIG_TOKENS_DS,
+	CONFIG_TOKENS_NPY,
+	CONFIG_TOKENS_LLMC
+};
+enum config_width { CONFIG_WIDTH_FILE, CONFIG_WIDTH_2, CONFIG_WIDTH_4 }; /* twice that, bytes */
 enum config_long { CONFIG_LONG_SPLIT, CONFIG_LONG_TRUNCATE, CONFIG_LONG_REJECT };
 
 struct config_tokenizer {
-	char *file;    /* relative to the configuration's folder */
-	char *pattern; /* "gpt2", "cl100k", ...; NULL where the file says it */
-	char *eos;     /* the text of the end-of-document token, as "<|endoftext|>" */
+	char *file;           /* relative to the configuration's folder */
+	char *pattern;        /* "gpt2", "cl100k", ...; NULL where the file says it */
+	char *eos;            /* the text of the end-of-document token, as "<|endoftext|>" */
+	bool add_special;     /* what a tokenizer.json puts around a text, such as a BOS */
+	bool special_as_text; /* its special tokens inside a document are text */
 };
 
 struct config_domain {
 	char *name;
-	struct config_list train; /* patterns as written: brace ranges, globs; relative as above */
-	struct config_list valid; /* n > 0: split does not apply to this domain */
-	char *exec;               /* a shell command that prints JSONL; NULL: files */
-	char *text;               /* dotted path of the field that holds the text */
+	struct config_list train;  /* patterns as written: brace ranges, globs; relative as above */
+	struct config_list valid;  /* n > 0: split does not apply to this domain */
+	char *exec;                /* a shell command that prints JSONL; NULL: files */
+	enum config_tokens tokens; /* NONE: text; else train and valid are files of tokens, */
+	enum config_width token_bytes; /* each of so many bytes, where they do not say it */
+	char *text;                    /* dotted path of the field that holds the text */
 	char *where_field; /* dotted path; NULL: every document of the input is this domain's */
 	char *where_equals;
 	uint32_t partitions;

@@ -36,6 +36,18 @@ lends(const struct config_domain *d)
 	return d->live && d->on_dry == CONFIG_DRY_LEND;
 }
 
+static bool
+is_text(const struct config_domain *d)
+{
+	return d->tokens == CONFIG_TOKENS_NONE;
+}
+
+static bool
+is_without_width(const struct config_domain *d)
+{
+	return d->tokens == CONFIG_TOKENS_NPY || d->tokens == CONFIG_TOKENS_DS;
+}
+
 /* What a key needs to have an effect. */
 struct need {
 	const char *key;
@@ -44,6 +56,13 @@ struct need {
 };
 
 static const struct need needs[] = {
+    {"token_bytes", is_without_width,
+	"has no effect without tokens: npy or ds; other files say how wide their tokens are"},
+    {"exec", is_text, "cannot be given beside tokens: give the files that hold them as train"},
+    {"where", is_text, "cannot be given beside tokens, which have no fields"},
+    {"text", is_text, "cannot be given beside tokens, which have no fields"},
+    {"prompt", is_text, "cannot be given beside tokens, which have no fields"},
+    {"keep", is_text, "cannot be given beside tokens, which have no fields"},
     {"over_long", is_single,
 	"has no effect without packing: none; what else is packed is cut where it must be"},
     {"prompt", is_single, "needs packing: none: a loss mask is that of one document a sequence"},
@@ -57,6 +76,17 @@ static const struct need needs[] = {
 	"has no effect without on_dry: lend: where nothing is lent, nothing is "
 	"paid back"},
 };
+
+/* What keeps arriving grows by whole lines, which tokens have not. */
+static enum fail_code
+check_tokens(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
+    struct failure *f)
+{
+	if (d->tokens == CONFIG_TOKENS_NONE || !d->live)
+		return FAIL_NONE;
+	return config_fail_domain(
+	    c, root, d, "live", f, "cannot be given beside tokens: their files are complete");
+}
 
 static enum fail_code
 check_needs(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
@@ -158,7 +188,8 @@ enum fail_code
 config_check_effect(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
 	for (size_t i = 0; i < c->domains_n; i++)
-		if (check_needs(c, root, &c->domains[i], f) != FAIL_NONE)
+		if (check_needs(c, root, &c->domains[i], f) != FAIL_NONE ||
+		    check_tokens(c, root, &c->domains[i], f) != FAIL_NONE)
 			return f->code;
 	if (c->mix.name == NULL)
 		return FAIL_NONE;

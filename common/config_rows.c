@@ -26,6 +26,14 @@ static const char *const over_long_names[] = {[CONFIG_LONG_SPLIT] = "split",
     [CONFIG_LONG_TRUNCATE] = "truncate",
     [CONFIG_LONG_REJECT] = "reject",
     NULL};
+static const char *const tokens_names[] = {[CONFIG_TOKENS_NONE] = "none",
+    [CONFIG_TOKENS_MEGATRON] = "megatron",
+    [CONFIG_TOKENS_DS] = "ds",
+    [CONFIG_TOKENS_NPY] = "npy",
+    [CONFIG_TOKENS_LLMC] = "llmc",
+    NULL};
+static const char *const width_names[] = {
+    [CONFIG_WIDTH_FILE] = "file", [CONFIG_WIDTH_2] = "2", [CONFIG_WIDTH_4] = "4", NULL};
 static const char *const on_dry_names[] = {
     [CONFIG_DRY_WAIT] = "wait", [CONFIG_DRY_LEND] = "lend", NULL};
 static const char *const schedule_names[] = {[CONFIG_SCHEDULE_DEFICIT] = "deficit",
@@ -56,14 +64,21 @@ const struct config_key config_keys[] = {
 	    "input that is no document: record it in `<corpus>.rejects` and go on, or stop at the"
 	    " first"},
     {"max_document_bytes", CONFIG_SIZE, AT(max_document_bytes), 1, GB, .preset = "64MiB",
-	.help = "a longer line or file is a reject"},
+	.help = "a longer line or file, or document of tokens as stored, is a reject"},
     {"tokenizer.file", CONFIG_TEXT, AT(tokenizer.file), .required = true,
-	.help = "the vocabulary (`.tiktoken`); relative to the folder of this file"},
+	.help = "a `.tiktoken` or a `tokenizer.json`; relative to the folder of this file"},
     {"tokenizer.pattern", CONFIG_TEXT, AT(tokenizer.pattern),
-	.help = "how text is cut into pieces before it is encoded, such as `gpt2` or `cl100k`; only"
-		" where the vocabulary's file does not say it"},
+	.help = "how text is cut into pieces before it is encoded, such as `gpt2` or `cl100k`; of"
+		" a `.tiktoken` only, as a `tokenizer.json` says it itself"},
     {"tokenizer.eos", CONFIG_TEXT, AT(tokenizer.eos), .preset = "<|endoftext|>",
 	.help = "text of the special token that ends each document"},
+    {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .preset = "false",
+	.help = "put around each document what the `post_processor` of a `tokenizer.json` adds,"
+		" such as a BOS; `eos` follows in any case"},
+    {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text), .preset = "false",
+	.help = "special tokens of a `tokenizer.json` that stand in a document are plain text; with"
+		" `false` they become the special tokens, as in its own library. Those of a"
+		" `.tiktoken` are always text"},
     {"topics.replication", CONFIG_COUNT32, AT(replication), 1, INT16_MAX, .preset = "1",
 	.help = "brokers that hold each topic; 3 in production"},
     {"topics.min_insync_replicas", CONFIG_COUNT32, AT(min_insync_replicas), 1, INT16_MAX,
@@ -92,6 +107,16 @@ const struct config_key config_keys[] = {
     {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec),
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
 		" the folder of this file"},
+    {CONFIG_DOMAIN_PREFIX "tokens", CONFIG_CHOICE, AT_DOMAIN(tokens), .choice = tokens_names,
+	.preset = "none",
+	.help =
+	    "`train` and `valid` are files of tokens that another tool made with the same"
+	    " tokenizer, for `riffle import`: Megatron's `.bin` (its `.idx` beside it), Nanotron's"
+	    " and datatrove's `.ds`, OLMo's and NumPy's `.npy`, or llm.c's `.bin`"},
+    {CONFIG_DOMAIN_PREFIX "token_bytes", CONFIG_CHOICE, AT_DOMAIN(token_bytes),
+	.choice = width_names, .preset = "file",
+	.help = "bytes of one of these tokens, where the files do not say it: `.npy` without a"
+		" header, `.ds` without `.ds.metadata`; needs `tokens: npy` or `ds`"},
     {CONFIG_DOMAIN_PREFIX "text", CONFIG_TEXT, AT_DOMAIN(text), .preset = "text",
 	.help = "the field that holds the text; dotted: `doc.body`"},
     {CONFIG_DOMAIN_PREFIX "where.field", CONFIG_TEXT, AT_DOMAIN(where_field),

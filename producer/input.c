@@ -13,6 +13,7 @@
 
 #include "producer/input_live.h"
 #include "producer/input_state.h"
+#include "producer/input_tokens.h"
 
 static enum input_form
 form_of(const char *name)
@@ -139,15 +140,23 @@ read_all(struct input *in, struct failure *f)
 	return FAIL_NONE;
 }
 
+static enum fail_code
+read_input(struct input *in, struct failure *f)
+{
+	if (in->tokens != NULL)
+		return input_tokens_read(in, f);
+	return in->live != NULL ? input_live_read(in, f) : read_all(in, f);
+}
+
 static void *
 reader(void *argument)
 {
 	struct input *in = argument;
 	struct failure f = {0};
 
-	if ((in->live != NULL ? input_live_read(in, &f) : read_all(in, &f)) == FAIL_NONE)
+	if (read_input(in, &f) == FAIL_NONE)
 		f.code = FAIL_NONE;
-	if (in->live == NULL)
+	if (in->live == NULL && in->tokens == NULL)
 		record_cutter_place(in->cutter, &in->end.byte, &in->end.line, &in->end.records);
 	chunk_queue_finish(in->queue, &f);
 	return NULL;
@@ -242,8 +251,8 @@ resume_file(struct input *in, const struct input_position *from, struct failure 
 	return FAIL_NONE;
 }
 
-static enum fail_code
-open_files(struct input *in, const struct input_options *o, const struct input_position *from,
+enum fail_code
+input_list_files(struct input *in, const struct input_options *o, const struct input_position *from,
     struct failure *f)
 {
 	if (file_list_open(&in->files, o->patterns, o->folder, o->lane, o->lanes, f) != FAIL_NONE)
@@ -254,7 +263,14 @@ open_files(struct input *in, const struct input_options *o, const struct input_p
 	in->end.names = file_list_names(in->files, in->files->n);
 	if (in->files->n > 0)
 		in->end.file = in->files->file[in->files->n - 1].name;
-	if (from != NULL && find_file(in, from, f) != FAIL_NONE)
+	return from == NULL ? FAIL_NONE : find_file(in, from, f);
+}
+
+static enum fail_code
+open_files(struct input *in, const struct input_options *o, const struct input_position *from,
+    struct failure *f)
+{
+	if (input_list_files(in, o, from, f) != FAIL_NONE)
 		return f->code;
 	if (in->file_at == in->files->n)
 		return FAIL_NONE;
@@ -330,7 +346,8 @@ input_open(struct input **out, const struct input_options *o, const struct input
 	if (code == FAIL_NONE)
 		code = record_cutter_open(&in->cutter, o->max_document_bytes, chunk_bytes, f);
 	if (code == FAIL_NONE)
-		code = o->exec != NULL   ? open_command(in, o, from, f)
+		code = o->tokens != NULL ? input_tokens_open(in, o, from, f)
+		       : o->exec != NULL ? open_command(in, o, from, f)
 		       : o->live != NULL ? input_live_open(in, o, from, f)
 					 : open_files(in, o, from, f);
 	if (code == FAIL_NONE)
@@ -355,6 +372,7 @@ input_close(struct input *in)
 	}
 	stream_close(in->stream);
 	input_live_close(in->live);
+	input_tokens_close(in->tokens);
 	record_cutter_close(in->cutter);
 	chunk_queue_close(in->queue);
 	file_list_close(in->files);

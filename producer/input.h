@@ -25,6 +25,9 @@
  * An appended run goes on where the input ended before: its files, now, must begin with those of
  * the run before, in the same order, and the last of them may have grown by whole lines.
  *
+ * Files of tokens (token_file.h) have no lines: `line` is the number of the document in its file,
+ * from 1, and `byte` where its tokens begin. An id outside the vocabulary is a failure.
+ *
  * Thread: all functions from one thread; the reader thread inside is input.c's own affair.
  */
 #ifndef PRODUCER_INPUT_H
@@ -44,7 +47,8 @@ enum {
 	INPUT_FLUSH_MS = 200, /* what a slow program has printed is passed on after so long */
 };
 
-enum input_form { INPUT_JSON_LINES, INPUT_WHOLE_FILE }; /* .txt is INPUT_WHOLE_FILE */
+/* .txt is INPUT_WHOLE_FILE. The bytes of INPUT_TOKENS are an array of uint32_t, without eos. */
+enum input_form { INPUT_JSON_LINES, INPUT_WHOLE_FILE, INPUT_TOKENS };
 
 struct arrivals_portion;
 struct reading;
@@ -59,14 +63,24 @@ struct input_live_options {
 	bool last; /* the input ends with what is there: a last line without its end is one, too */
 };
 
+/* Of an input that is files of tokens: token_file.h says where their documents are. */
+struct input_token_options {
+	enum config_tokens format;
+	unsigned token_bytes; /* 0: by the file */
+	uint32_t eos;
+	const bool *known; /* [entries]: ids that the vocabulary has; outlives the input */
+	uint32_t entries;
+};
+
 struct input_options {
 	const struct config_list *patterns; /* or exec; borrowed while opening */
 	const char *folder;                 /* patterns and exec are relative to it */
 	const char *exec;
 	uint32_t lane, lanes;
 	uint64_t max_document_bytes;
-	uint64_t chunk_bytes;                  /* 0: INPUT_CHUNK_BYTES */
-	const struct input_live_options *live; /* NULL: the files that are there are all */
+	uint64_t chunk_bytes;                     /* 0: INPUT_CHUNK_BYTES */
+	const struct input_live_options *live;    /* NULL: the files that are there are all */
+	const struct input_token_options *tokens; /* NULL: text */
 	bool follow;  /* waits for files; a program is told where to begin (RIFFLE_RESUME) */
 	bool repeats; /* with follow: the program begins with its first record all the same */
 };

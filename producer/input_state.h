@@ -14,9 +14,10 @@
 
 struct input {
 	char *folder;
-	char *command;           /* NULL: files */
-	struct file_list *files; /* NULL: a command, or files that keep arriving */
-	struct input_live *live; /* NULL: the others */
+	char *command;               /* NULL: files */
+	struct file_list *files;     /* NULL: a command, or files that keep arriving */
+	struct input_live *live;     /* NULL: the others */
+	struct input_tokens *tokens; /* NULL: text */
 	uint64_t bytes_total, bytes_skipped;
 	struct chunk_queue *queue;
 	int stop_fd; /* readable once the thread is to stop */
@@ -31,6 +32,10 @@ struct input {
 	uint64_t used, passed_on; /* bytes as stored, of the input so far; counted in chunks */
 	struct input_end end;     /* complete when the reader has ended */
 };
+
+/* Lists the files, and goes to that where a resume starts: in->file_at. */
+enum fail_code input_list_files(struct input *in, const struct input_options *o,
+    const struct input_position *from, struct failure *f);
 
 /* Gives the records cut so far to the queue. */
 enum fail_code input_pass_on(struct input *in, struct failure *f);

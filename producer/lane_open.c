@@ -89,6 +89,21 @@ open_streams(struct lane *l, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Which ids the vocabulary has, for an input that is tokens. */
+static enum fail_code
+know_ids(struct lane *l, struct failure *f)
+{
+	uint32_t entries = tokenizer_entries(l->o->tokenizer);
+	size_t n;
+
+	l->known = calloc(entries, sizeof(*l->known));
+	if (l->known == NULL)
+		return fail_memory(f);
+	for (uint32_t id = 0; id < entries; id++)
+		l->known[id] = tokenizer_bytes(l->o->tokenizer, id, &n) != NULL;
+	return FAIL_NONE;
+}
+
 static enum fail_code
 open_input(struct lane *l, const struct input_position *from, bool from_start, struct failure *f)
 {
@@ -102,7 +117,19 @@ open_input(struct lane *l, const struct input_position *from, bool from_start, s
 	    .max_document_bytes = l->config->max_document_bytes,
 	};
 	struct input_live_options live;
+	struct input_token_options tokens;
 	enum fail_code code;
+
+	if (d->tokens != CONFIG_TOKENS_NONE) {
+		if (know_ids(l, f) != FAIL_NONE)
+			return f->code;
+		tokens = (struct input_token_options){.format = d->tokens,
+		    .token_bytes = 2 * (unsigned)d->token_bytes,
+		    .eos = tokenizer_eos(l->o->tokenizer),
+		    .known = l->known,
+		    .entries = tokenizer_entries(l->o->tokenizer)};
+		o.tokens = &tokens;
+	}
 
 	if (config_resolve(&folder, l->config, ".", f) != FAIL_NONE)
 		return f->code;
@@ -189,6 +216,7 @@ lane_open_close(struct lane *l)
 		resume_close(&l->resume[i]);
 	}
 	input_close(l->input);
+	free(l->known);
 	lane_live_close(l);
 	router_close(l->router);
 	publish_close(l->publish);

@@ -44,6 +44,7 @@ struct lane {
 	struct input *input;
 	struct reading reading;        /* of files that keep arriving; see lane_live.h */
 	struct arrivals_log *arrivals; /* NULL: other inputs */
+	bool *known;                   /* NULL: the input is text; see input.h */
 	struct pool *pool;
 	struct publish *publish;
 	struct progress progress;

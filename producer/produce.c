@@ -35,17 +35,58 @@ struct produce {
 	volatile bool stop; /* of all jobs */
 };
 
+/* Text is tokenised by `riffle produce`, tokens are published by `riffle import`. */
+static bool
+is_ours(const struct produce *p, const struct config_domain *d)
+{
+	return (d->tokens != CONFIG_TOKENS_NONE) == p->o->tokens;
+}
+
+static enum fail_code
+fail_not_ours(const struct produce *p, const char *name, struct failure *f)
+{
+	return p->o->tokens
+		   ? fail(f, FAIL_USAGE, "domain %s holds text: riffle produce publishes it", name)
+		   : fail(
+			 f, FAIL_USAGE, "domain %s holds tokens: riffle import publishes it", name);
+}
+
+/* All domains are wanted that are ours. */
+static enum fail_code
+choose_all(struct produce *p, struct failure *f)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->config->domains_n; i++) {
+		const struct config_domain *d = &p->config->domains[i];
+
+		p->wanted[i] = is_ours(p, d);
+		any = any || p->wanted[i];
+		if (!p->wanted[i] && !p->o->tokens)
+			log_info(
+			    "produce: domain=%s holds tokens: riffle import publishes it", d->name);
+	}
+	if (!any && p->o->tokens)
+		return fail(f, FAIL_USAGE,
+		    "no domain of %s has tokens: megatron, ds, npy or llmc; there is nothing to "
+		    "import",
+		    p->config->path);
+	return FAIL_NONE;
+}
+
 static enum fail_code
 choose_domains(struct produce *p, struct failure *f)
 {
-	for (size_t i = 0; i < p->config->domains_n; i++)
-		p->wanted[i] = p->o->domains_n == 0;
+	if (p->o->domains_n == 0 && choose_all(p, f) != FAIL_NONE)
+		return f->code;
 	for (size_t i = 0; i < p->o->domains_n; i++) {
 		int k = config_domain_index(p->config, p->o->domain[i]);
 
 		if (k < 0)
 			return fail(f, FAIL_USAGE, "the configuration %s has no domain %s",
 			    p->config->path, p->o->domain[i]);
+		if (!is_ours(p, &p->config->domains[k]))
+			return fail_not_ours(p, p->o->domain[i], f);
 		p->wanted[k] = true;
 	}
 	for (size_t i = 0; p->o->one_lane && i < p->config->domains_n; i++)
@@ -61,8 +102,10 @@ choose_domains(struct produce *p, struct failure *f)
 static enum fail_code
 open_tokenizer(struct produce *p, struct failure *f)
 {
-	struct tokenizer_options o = {
-	    .pattern = p->config->tokenizer.pattern, .eos = p->config->tokenizer.eos};
+	struct tokenizer_options o = {.pattern = p->config->tokenizer.pattern,
+	    .eos = p->config->tokenizer.eos,
+	    .add_special = p->config->tokenizer.add_special,
+	    .special_as_text = p->config->tokenizer.special_as_text};
 	char *file;
 	enum fail_code code;
 

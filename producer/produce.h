@@ -1,6 +1,8 @@
 /*
  * produce.h -- publishes the domains of a corpus: every input once, every lane of it, to its Ends.
  *
+ * Domains whose files hold tokens are published in the same way, by a command of their own.
+ *
  * Domains with equal train (or exec), text and partitions that differ in `where` share one input
  * and are read together. A domain with `valid` files has a second input, for that set alone. Inputs
  * are done one after the other, in the order of the configuration; with `follow` every lane of a
@@ -20,7 +22,8 @@ enum { PRODUCE_WORKERS_MAX = 256, PRODUCE_ATTEMPTS_MAX = 5, PRODUCE_FOLLOW_MAX =
 
 struct produce_options {
 	const struct config *config;
-	char *const *domain; /* names; domains_n 0: all */
+	bool tokens;         /* only domains whose files hold tokens; else only the others */
+	char *const *domain; /* names; domains_n 0: all of them */
 	size_t domains_n;
 	bool one_lane; /* only lane `lane` of `lanes` */
 	uint32_t lane, lanes;

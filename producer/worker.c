@@ -11,6 +11,7 @@ struct memory {
 	struct encoder *encoder;
 	struct router_scratch *scratch;
 	struct frame_codec *codec;
+	struct byte_buffer text; /* of a document of tokens */
 };
 
 static void
@@ -23,6 +24,7 @@ close_memory(void *memory)
 	encoder_close(m->encoder);
 	router_scratch_close(m->scratch);
 	frame_codec_close(m->codec);
+	byte_buffer_close(&m->text);
 	free(m);
 }
 
@@ -132,6 +134,58 @@ tokenise(struct text_job *j, struct memory *m, const struct router_result *r,
 	return byte_buffer_add(&j->keep, r->keep, r->keep_n, f);
 }
 
+/* Whether the set depends on the document. */
+static bool
+is_split(const uint32_t parts[static SETS_COUNT])
+{
+	unsigned some = 0;
+
+	for (int i = 0; i < SETS_COUNT; i++)
+		some += parts[i] > 0;
+	return some > 1;
+}
+
+/* The set of id[n] by the text that it stands for. */
+static enum fail_code
+choose_set(const struct text_job *j, struct memory *m, const uint32_t *id, size_t n,
+    enum names_set *set, struct failure *f)
+{
+	const uint32_t *parts = j->context->split[0];
+
+	m->text.n = 0;
+	for (size_t i = 0; i < n && is_split(parts); i++) {
+		size_t bytes_n = 0;
+		const uint8_t *bytes = tokenizer_bytes(j->context->tokenizer, id[i], &bytes_n);
+
+		if (byte_buffer_add(&m->text, (const char *)bytes, bytes_n, f) != FAIL_NONE)
+			return f->code;
+	}
+	*set = split_set(m->text.n == 0 ? "" : m->text.at, m->text.n, parts);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+take_tokens(struct text_job *j, struct memory *m, const struct input_record *r,
+    struct worker_document *d, struct failure *f)
+{
+	const uint32_t *id = (const uint32_t *)(const void *)r->bytes;
+	size_t n = r->n / sizeof(*id);
+
+	d->verdict = WORKER_DOCUMENT;
+	d->first = j->tokens.n;
+	d->n = n + 1;
+	if (choose_set(j, m, id, n, &d->set, f) != FAIL_NONE ||
+	    token_buffer_reserve(&j->tokens, n + 1, f) != FAIL_NONE)
+		return f->code;
+	if (n > 0)
+		memcpy(j->tokens.id + j->tokens.n, id, r->n);
+	j->tokens.n += n;
+	j->tokens.id[j->tokens.n++] = tokenizer_eos(j->context->tokenizer);
+	if (j->context->reject_long[0] && d->n > (size_t)j->context->sequence_length + 1)
+		return reject_long(j, d, f);
+	return FAIL_NONE;
+}
+
 static enum fail_code
 run_record(struct text_job *j, struct memory *m, size_t i, struct failure *f)
 {
@@ -139,6 +193,8 @@ run_record(struct text_job *j, struct memory *m, size_t i, struct failure *f)
 	struct router_result r;
 
 	d->record = i;
+	if (j->chunk->form == INPUT_TOKENS && j->chunk->record[i].reject == NULL)
+		return take_tokens(j, m, &j->chunk->record[i], d, f);
 	if (router_route(j->context->router, m->scratch, j->chunk->form, &j->chunk->record[i], &r,
 		f) != FAIL_NONE)
 		return f->code;

@@ -2,9 +2,11 @@
  * worker.h -- what a producer's worker threads do: records to tokens, sequences to frames.
  *
  * A text job holds one chunk of an input and, when done, its documents in order, each with its
- * domain, set and tokens (eos included) or the reason why it is none. A frame job holds sequences
- * of one stream and, when done, their frames. Jobs own their memory and touch nothing shared but
- * constant tables.
+ * domain, set and tokens (eos included) or the reason why it is none. What is tokens already gets
+ * its eos; its set is that of the text that they stand for, so that a document is in the same set
+ * whether it comes as text or as tokens (unless the tokenizer normalises). A frame job holds
+ * sequences of one stream and, when done, their frames. Jobs own their memory and touch nothing
+ * shared but constant tables.
  */
 #ifndef PRODUCER_WORKER_H
 #define PRODUCER_WORKER_H

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/tokenizer/encoder_text.h"
 #include "producer/tokenizer/piece_cache.h"
 #include "producer/tokenizer/rare_pieces.h"
 #include "producer/tokenizer/tokenizer_table.h"
@@ -27,6 +28,7 @@ struct encoder {
 	struct rare_pieces rare;
 	char *replaced; /* the text with U+FFFD where it was not UTF-8; [replaced_room] */
 	size_t replaced_room;
+	struct encoder_text text; /* of a tokenizer with a recipe */
 	uint32_t end[BATCH_PIECES];
 	struct lookup lookup[BATCH_PIECES];
 };
@@ -82,6 +84,7 @@ encoder_close(struct encoder *e)
 		return;
 	rare_pieces_close(&e->rare);
 	piece_cache_close(&e->cache);
+	encoder_text_close(&e->text);
 	free(e->replaced);
 	free(e);
 }
@@ -157,6 +160,35 @@ replace(struct encoder *e, const char **text, size_t *n, struct failure *f)
 }
 
 enum fail_code
+encoder_split(struct encoder *e, enum splitter_pattern pattern, const uint8_t *text, size_t n,
+    struct token_buffer *out, struct failure *f)
+{
+	for (size_t at = 0, count; at < n; at += e->end[count - 1]) {
+		count = splitter_pieces(pattern, text + at, n - at, e->end, BATCH_PIECES);
+		if (encode_batch(e, text + at, n - at, count, out, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+encoder_pieces(struct encoder *e, const struct pretokenizer_cuts *cuts, struct token_buffer *out,
+    struct failure *f)
+{
+	uint32_t at = 0;
+
+	for (size_t i = 0, count; i < cuts->count; i += count) {
+		count = cuts->count - i < BATCH_PIECES ? cuts->count - i : BATCH_PIECES;
+		for (size_t k = 0; k < count; k++)
+			e->end[k] = cuts->end[i + k] - at;
+		if (encode_batch(e, cuts->text + at, cuts->n - at, count, out, f) != FAIL_NONE)
+			return f->code;
+		at = cuts->end[i + count - 1];
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
 encoder_encode(
     struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f)
 {
@@ -165,12 +197,8 @@ encoder_encode(
 		    SPLITTER_TEXT_MAX / UTF8_REPLACED_FACTOR);
 	if (!utf8_valid(text, n) && replace(e, &text, &n, f) != FAIL_NONE)
 		return f->code;
-	for (size_t at = 0, count; at < n; at += e->end[count - 1]) {
-		const uint8_t *from = (const uint8_t *)text + at;
-
-		count = splitter_pieces(e->t->pattern, from, n - at, e->end, BATCH_PIECES);
-		if (encode_batch(e, from, n - at, count, out, f) != FAIL_NONE)
-			return f->code;
-	}
-	return FAIL_NONE;
+	if (e->t->recipe != NULL)
+		return encoder_text_encode(
+		    e, &e->text, e->t->recipe, (const uint8_t *)text, n, out, f);
+	return encoder_split(e, e->t->pattern, (const uint8_t *)text, n, out, f);
 }

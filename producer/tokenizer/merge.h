@@ -1,5 +1,5 @@
 /*
- * merge.h -- byte-pair encoding of one piece, in rank semantics.
+ * merge.h -- byte-pair encoding of one piece.
  *
  * The pair with the lowest rank merges first, the leftmost of several, until no neighbours are a
  * token together. Example with ranks ab 256, bc 257, abc 258: "abc" -> ab c -> abc.
@@ -23,11 +23,14 @@ enum {
 
 struct merge_scratch;
 
-/* `ids` is one more than the highest rank. Gives *out, to be ended with merge_scratch_close(). */
-enum fail_code merge_scratch_open(struct merge_scratch **out, uint32_t ids, struct failure *f);
+/* `ranks` is one more than the highest. Gives *out, to be ended with merge_scratch_close(). */
+enum fail_code merge_scratch_open(struct merge_scratch **out, uint32_t ranks, struct failure *f);
 void merge_scratch_close(struct merge_scratch *s); /* NULL is accepted */
 
-/* A piece to merge, n > 0 bytes, and where its ids go: there is room for n. */
+/*
+ * A piece to merge, n > 0 bytes that all have an id of their own, and where its ids go: there is
+ * room for n. `piece` NULL: id[n] holds what the merging begins with.
+ */
 struct merge_item {
 	const uint8_t *piece;
 	uint32_t *id;

@@ -25,8 +25,8 @@ struct bucket {
 };
 
 struct merge_scratch {
-	uint32_t ids;
-	struct bucket *bucket; /* [ids], there from the first long piece on; by rank */
+	uint32_t ranks;
+	struct bucket *bucket; /* [ranks], there from the first long piece on; by rank */
 	uint32_t *heap;        /* [heap_room]: ranks whose bucket is or was not empty */
 	size_t heap_n, heap_room;
 	struct node *node; /* [node_room] */
@@ -38,12 +38,12 @@ struct merge_scratch {
 };
 
 enum fail_code
-merge_scratch_open(struct merge_scratch **out, uint32_t ids, struct failure *f)
+merge_scratch_open(struct merge_scratch **out, uint32_t ranks, struct failure *f)
 {
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return fail_memory(f);
-	(*out)->ids = ids;
+	(*out)->ranks = ranks;
 	return FAIL_NONE;
 }
 
@@ -214,7 +214,7 @@ merge_at(struct merge_scratch *s, const struct pair_table *t, uint32_t place)
 {
 	struct node *node = &s->node[place], *gone = &s->node[node->next];
 
-	node->id = node->rank;
+	node->id = pair_table_result(t, node->rank);
 	node->next = gone->next;
 	node->rank = NONE;
 	gone->rank = NONE;
@@ -270,10 +270,10 @@ static enum fail_code
 reserve(struct merge_scratch *s, size_t n, struct failure *f)
 {
 	if (s->bucket == NULL) {
-		s->bucket = malloc(s->ids * sizeof(*s->bucket));
+		s->bucket = malloc(((size_t)s->ranks + 1) * sizeof(*s->bucket));
 		if (s->bucket == NULL)
 			return fail_memory(f);
-		for (uint32_t i = 0; i < s->ids; i++)
+		for (uint32_t i = 0; i < s->ranks; i++)
 			s->bucket[i] = (struct bucket){NONE, NONE, false, false};
 		s->waiting_free = NONE;
 	}
@@ -289,16 +289,27 @@ reserve(struct merge_scratch *s, size_t n, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* The rank of the pair that begins at place i, at the start. */
+static uint32_t
+first_rank(const struct pair_table *t, const struct merge_item *item, uint32_t i)
+{
+	if (item->piece != NULL)
+		return t->bytes[(size_t)item->piece[i] << 8 | item->piece[i + 1]];
+	return pair_table_find(t, item->id[i], item->id[i + 1]);
+}
+
 static enum fail_code
-lay_out(struct merge_scratch *s, const struct pair_table *t, const uint8_t *piece, uint32_t n,
+lay_out(struct merge_scratch *s, const struct pair_table *t, const struct merge_item *item,
     struct failure *f)
 {
+	uint32_t n = item->n;
+
 	for (uint32_t i = 0; i < n; i++) {
 		bool last = i + 1 == n;
 
 		s->node[i] = (struct node){
-		    .id = t->byte[piece[i]],
-		    .rank = last ? NONE : t->bytes[(size_t)piece[i] << 8 | piece[i + 1]],
+		    .id = item->piece != NULL ? t->byte[item->piece[i]] : item->id[i],
+		    .rank = last ? NONE : first_rank(t, item, i),
 		    .previous = i == 0 ? NONE : i - 1,
 		    .next = last ? NONE : i + 1,
 		};
@@ -319,7 +330,7 @@ merge_long(
 
 	assert(item->n > MERGE_SHORT_MAX && item->n < NONE);
 	if (code == FAIL_NONE)
-		code = lay_out(s, t, item->piece, item->n, f);
+		code = lay_out(s, t, item, f);
 	while (code == FAIL_NONE && s->heap_n > 0) {
 		uint32_t rank = s->heap[0];
 

@@ -67,9 +67,25 @@ key_of(uint32_t rank, size_t place)
 }
 
 static inline void
+fill_from_bytes(struct lane *s, const struct pair_table *t, const uint8_t *piece, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		s->id[i] = t->byte[piece[i]];
+	for (size_t i = 0; i + 1 < n; i++)
+		s->keys.key[i] = key_of(t->bytes[(size_t)piece[i] << 8 | piece[i + 1]], i);
+}
+
+static void
+fill_from_ids(struct lane *s, const struct pair_table *t, const uint32_t *id, size_t n)
+{
+	memcpy(s->id, id, n * sizeof(*id));
+	for (size_t i = 0; i + 1 < n; i++)
+		s->keys.key[i] = key_of(pair_table_find(t, id[i], id[i + 1]), i);
+}
+
+static inline void
 begin(struct lane *s, const struct pair_table *t, struct merge_item *item)
 {
-	const uint8_t *piece = item->piece;
 	size_t n = item->n;
 
 	assert(n > 0 && n <= MERGE_SHORT_MAX);
@@ -79,13 +95,14 @@ begin(struct lane *s, const struct pair_table *t, struct merge_item *item)
 	for (size_t i = n - 1; i < s->fours * 4; i++)
 		s->keys.key[i] = NO_KEY;
 	for (size_t i = 0; i < n; i++) {
-		s->id[i] = t->byte[piece[i]];
 		s->previous[i] = (uint8_t)(i - 1);
 		s->next[i] = (uint8_t)(i + 1);
 	}
-	for (size_t i = 0; i + 1 < n; i++)
-		s->keys.key[i] = key_of(t->bytes[(size_t)piece[i] << 8 | piece[i + 1]], i);
 	s->next[n - 1] = PLACE_END;
+	if (item->piece != NULL)
+		fill_from_bytes(s, t, item->piece, n);
+	else
+		fill_from_ids(s, t, item->id, n);
 }
 
 static inline void
@@ -115,7 +132,7 @@ step(struct lane *s, const struct pair_table *t)
 	at = (size_t)key & ((1 << PLACE_BITS) - 1);
 	gone = s->next[at];
 	next = s->next[gone];
-	s->id[at] = (uint32_t)key >> PLACE_BITS;
+	s->id[at] = pair_table_result(t, (uint32_t)key >> PLACE_BITS);
 	s->keys.key[gone] = NO_KEY;
 	s->keys.key[at] = NO_KEY;
 	s->next[at] = (uint8_t)next;

@@ -76,9 +76,10 @@ place(struct pair_table *t, const struct pairs *p, struct failure *f)
 	for (size_t i = 0; i < p->n; i++) {
 		uint64_t at = pair_table_place(t, p->slot[i] >> 22);
 
-		while (t->slot[at] != 0)
+		while (t->slot[at] != 0 && t->slot[at] >> 22 != p->slot[i] >> 22)
 			at = (at + 1) & mask;
-		t->slot[at] = p->slot[i];
+		if (t->slot[at] == 0)
+			t->slot[at] = p->slot[i];
 	}
 	return FAIL_NONE;
 }
@@ -101,6 +102,7 @@ pair_table_open(struct pair_table *t, const struct vocabulary *v, struct failure
 	enum fail_code code = FAIL_NONE;
 
 	assert(t->slot == NULL);
+	t->ranks = v->ids;
 	fill_bytes(t, v);
 	for (uint32_t id = 0; id < v->ids && code == FAIL_NONE; id++)
 		code = cut(&p, v, id, f);
@@ -110,9 +112,57 @@ pair_table_open(struct pair_table *t, const struct vocabulary *v, struct failure
 	return code;
 }
 
+/* Leaves out pairs that are there: from the last on, as the last of equal ones counts. */
+static enum fail_code
+place_merges(
+    struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n, struct failure *f)
+{
+	struct pairs all = {NULL, 0, 0};
+	enum fail_code code = FAIL_NONE;
+
+	for (uint32_t i = merges_n; i > 0 && code == FAIL_NONE; i--)
+		code = push(&all, merge[i - 1].left, merge[i - 1].right, i - 1, f);
+	if (code == FAIL_NONE)
+		code = place(t, &all, f);
+	free(all.slot);
+	return code;
+}
+
+static void
+fill_bytes_of_merges(struct pair_table *t, const uint32_t *byte)
+{
+	memcpy(t->byte, byte, sizeof(t->byte));
+	for (unsigned i = 0; i < 256 * 256; i++) {
+		uint32_t left = byte[i >> 8], right = byte[i & 0xFF];
+
+		t->bytes[i] = left == VOCABULARY_NONE || right == VOCABULARY_NONE
+				  ? VOCABULARY_NONE
+				  : pair_table_find(t, left, right);
+	}
+}
+
+enum fail_code
+pair_table_open_merges(struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n,
+    const uint32_t *byte, struct failure *f)
+{
+	assert(t->slot == NULL && merges_n <= VOCABULARY_IDS_MAX);
+	t->ranks = merges_n;
+	t->result = malloc(((size_t)merges_n + 1) * sizeof(*t->result));
+	if (t->result == NULL)
+		return fail_memory(f);
+	for (uint32_t i = 0; i < merges_n; i++)
+		t->result[i] = merge[i].result;
+	if (place_merges(t, merge, merges_n, f) != FAIL_NONE)
+		return f->code;
+	fill_bytes_of_merges(t, byte);
+	return FAIL_NONE;
+}
+
 void
 pair_table_close(struct pair_table *t)
 {
 	free(t->slot);
+	free(t->result);
 	t->slot = NULL;
+	t->result = NULL;
 }

@@ -1,9 +1,10 @@
 /*
  * pair_table.h -- which token two neighbouring tokens merge to.
  *
- * Holds every way to cut a token into two tokens, as in rank semantics any neighbours merge whose
- * bytes together are a token, with its id as the rank. Two first bytes, where a merge of a piece
- * begins, have a dense table of their own. Immutable once it is open.
+ * In rank semantics it holds every way to cut a token into two tokens, for any neighbours merge
+ * whose bytes together are a token, with its id as the rank. In merge semantics it holds the merges
+ * of a list, and a rank is the place in it. Two first bytes, where a merge of a piece begins, have
+ * a dense table of their own. Immutable once it is open.
  */
 #ifndef PRODUCER_TOKENIZER_PAIR_TABLE_H
 #define PRODUCER_TOKENIZER_PAIR_TABLE_H
@@ -12,16 +13,31 @@
 
 /* A zeroed one is valid and empty. */
 struct pair_table {
-	/* [2^(64 - shift)], owned: left << 43 | right << 22 | id << 1 | 1, 0 is free; half full */
+	/* [2^(64 - shift)], owned: left << 43 | right << 22 | rank << 1 | 1, 0 is free; half full
+	 */
 	uint64_t *slot;
 	unsigned shift;
-	uint32_t byte[256];        /* id of a single byte */
-	uint32_t bytes[256 * 256]; /* id of two bytes, first << 8 | second, or VOCABULARY_NONE */
+	uint32_t ranks;            /* the highest + 1 */
+	uint32_t *result;          /* [ranks], owned: the id a rank gives; NULL: it is the rank */
+	uint32_t byte[256];        /* id of a single byte, or VOCABULARY_NONE */
+	uint32_t bytes[256 * 256]; /* rank of two bytes, first << 8 | second, or NONE */
 };
 
 /* Fills *p, to be ended with pair_table_close() in any case. All single bytes are tokens. */
 enum fail_code pair_table_open(struct pair_table *p, const struct vocabulary *v, struct failure *f);
 void pair_table_close(struct pair_table *p);
+
+/* Two tokens that merge, and what they give. */
+struct pair_merge {
+	uint32_t left, right, result;
+};
+
+/*
+ * The same for a list of merges, the first has the lowest rank; of equal pairs the last one counts.
+ * byte[256] is copied: the ids of the single bytes, VOCABULARY_NONE where there is none.
+ */
+enum fail_code pair_table_open_merges(struct pair_table *p, const struct pair_merge *merge,
+    uint32_t merges_n, const uint32_t *byte, struct failure *f);
 
 static inline uint64_t
 pair_table_place(const struct pair_table *p, uint64_t pair)
@@ -36,7 +52,7 @@ pair_table_prefetch(const struct pair_table *p, uint32_t left, uint32_t right)
 	__builtin_prefetch(&p->slot[pair_table_place(p, (uint64_t)left << 21 | right)]);
 }
 
-/* The id of left and right together, which is the rank of that merge too, or VOCABULARY_NONE. */
+/* The rank of the merge of left and right, or VOCABULARY_NONE. */
 static inline uint32_t
 pair_table_find(const struct pair_table *p, uint32_t left, uint32_t right)
 {
@@ -51,6 +67,13 @@ pair_table_find(const struct pair_table *p, uint32_t left, uint32_t right)
 		if (slot == 0)
 			return VOCABULARY_NONE;
 	}
+}
+
+/* The token that the merge of this rank gives. */
+static inline uint32_t
+pair_table_result(const struct pair_table *p, uint32_t rank)
+{
+	return p->result == NULL ? rank : p->result[rank];
 }
 
 #endif

@@ -10,7 +10,7 @@ rare_pieces_open(
 	r->cache = cache;
 	if (long_cache_open(&r->long_cache, f) != FAIL_NONE)
 		return f->code;
-	return merge_scratch_open(&r->merge, t->vocabulary.ids, f);
+	return merge_scratch_open(&r->merge, t->pairs.ranks, f);
 }
 
 void
@@ -82,7 +82,8 @@ look_aside(struct rare_pieces *r)
 			continue;
 		}
 		p->hash = bytes_hash(p->item.piece, p->item.n);
-		vocabulary_prefetch(&r->t->vocabulary, p->hash);
+		if (r->t->whole_first)
+			vocabulary_prefetch(&r->t->vocabulary, p->hash);
 		if (is_long(p))
 			long_cache_prefetch(&r->long_cache, p->hash);
 	}
@@ -104,6 +105,7 @@ look_among_long(struct rare_pieces *r)
 			take_known(p, known->id, known->ids_n);
 		else
 			p->perhaps_whole =
+			    r->t->whole_first &&
 			    vocabulary_prefetch_bytes(&r->t->vocabulary, p->hash, p->item.n);
 	}
 }
@@ -126,20 +128,34 @@ look_for_whole(struct rare_pieces *r)
 	}
 }
 
+/* What merging of the piece begins with; false: with nothing, it has no ids. */
+static bool
+begin(const struct tokenizer *t, struct merge_item *item)
+{
+	if (t->recipe == NULL || !t->recipe->has_symbols)
+		return true;
+	item->n = (uint32_t)symbols_of(&t->recipe->symbols, item->piece, item->n, item->id);
+	item->piece = NULL;
+	return item->n > 0;
+}
+
 static enum fail_code
 merge_rest(struct rare_pieces *r, struct failure *f)
 {
+	uint16_t of[RARE_PIECES_MAX]; /* the piece of an item */
 	size_t items_n = 0;
 
-	for (size_t i = 0; i < r->n; i++)
-		if (r->piece[i].item.count == 0)
-			r->item[items_n++] = r->piece[i].item;
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->piece[i].item.count > 0)
+			continue;
+		r->item[items_n] = r->piece[i].item;
+		of[items_n] = (uint16_t)i;
+		items_n += begin(r->t, &r->item[items_n]);
+	}
 	if (merge_items(&r->t->pairs, r->merge, r->item, items_n, f) != FAIL_NONE)
 		return f->code;
-	items_n = 0;
-	for (size_t i = 0; i < r->n; i++)
-		if (r->piece[i].item.count == 0)
-			r->piece[i].item = r->item[items_n++];
+	for (size_t i = 0; i < items_n; i++)
+		r->piece[of[i]].item.count = r->item[i].count;
 	return FAIL_NONE;
 }
 
@@ -151,6 +167,8 @@ remember(struct rare_pieces *r, const struct rare_piece *p)
 	uint32_t id[PIECE_CACHE_IDS_MAX];
 	size_t n;
 
+	if (item->count == 0)
+		return; /* nothing of it is in the vocabulary */
 	if (p->key.high != 0 && item->count <= PIECE_CACHE_IDS_MAX) {
 		if (!piece_cache_get(r->cache, p->line, p->key, id, &n) &&
 		    !piece_cache_get_aside(r->cache, p->line, p->key, id, &n))

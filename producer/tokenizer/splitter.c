@@ -6,6 +6,7 @@ const char *const splitter_pattern_text[SPLITTER_PATTERNS] = {
     [SPLITTER_GPT2] = "gpt2",
     [SPLITTER_CL100K] = "cl100k",
     [SPLITTER_O200K] = "o200k",
+    [SPLITTER_QWEN2] = "qwen2",
 };
 
 size_t
@@ -16,6 +17,7 @@ splitter_piece(enum splitter_pattern pattern, const uint8_t *text, size_t n)
 	case SPLITTER_GPT2: return splitter_gpt2(text, text + n);
 	case SPLITTER_CL100K: return splitter_cl100k(text, text + n);
 	case SPLITTER_O200K: return splitter_o200k(text, text + n);
+	case SPLITTER_QWEN2: return splitter_qwen2(text, text + n);
 	case SPLITTER_PATTERNS: break;
 	}
 	assert(false);

@@ -11,6 +11,8 @@
  *            [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|...)?|
  *            \p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
  *
+ *   qwen2    cl100k with \p{N} for \p{N}{1,3}
+ *
  * None looks behind: what follows a piece is split as if the text began there. Both ways below rest
  * on that.
  *
@@ -26,7 +28,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum splitter_pattern { SPLITTER_GPT2, SPLITTER_CL100K, SPLITTER_O200K, SPLITTER_PATTERNS };
+enum splitter_pattern {
+	SPLITTER_GPT2,
+	SPLITTER_CL100K,
+	SPLITTER_O200K,
+	SPLITTER_QWEN2,
+	SPLITTER_PATTERNS
+};
 
 extern const char *const splitter_pattern_text[SPLITTER_PATTERNS]; /* "gpt2", ... */
 
@@ -57,5 +65,6 @@ splitter_many *splitter_many_avx2(enum splitter_pattern pattern);
 size_t splitter_gpt2(const uint8_t *p, const uint8_t *end);
 size_t splitter_cl100k(const uint8_t *p, const uint8_t *end);
 size_t splitter_o200k(const uint8_t *p, const uint8_t *end);
+size_t splitter_qwen2(const uint8_t *p, const uint8_t *end);
 
 #endif

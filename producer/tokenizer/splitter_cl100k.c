@@ -1,8 +1,8 @@
-/* The pattern of cl100k; see splitter.h. */
+/* The patterns of cl100k and qwen2; see splitter.h. */
 #include "producer/tokenizer/splitter.h"
 #include "producer/tokenizer/splitter_rule.h"
 
-enum { NUMBERS_MAX = 3 };
+enum { NUMBERS_MAX = 3, NUMBERS_MAX_QWEN2 = 1 };
 
 static const uint8_t *
 newlines(const uint8_t *p, const uint8_t *end)
@@ -12,8 +12,8 @@ newlines(const uint8_t *p, const uint8_t *end)
 	return p;
 }
 
-static const uint8_t *
-piece(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *
+piece(const uint8_t *p, const uint8_t *end, unsigned numbers_max)
 {
 	enum unicode_class class;
 	size_t n = splitter_contraction(p, end, true);
@@ -25,7 +25,7 @@ piece(const uint8_t *p, const uint8_t *end)
 	if ((SET(class) & SET_LETTER) != 0)
 		return splitter_run(p + n, end, SET_LETTER);
 	if (class == CLASS_NUMBER)
-		return splitter_run_of(p + n, end, SET_NUMBER, NUMBERS_MAX - 1);
+		return splitter_run_of(p + n, end, SET_NUMBER, numbers_max - 1);
 	if (!splitter_is_newline(*p) && splitter_one(p + n, end, SET_LETTER) > 0)
 		return splitter_run(p + n, end, SET_LETTER);
 	if (*p == ' ')
@@ -38,5 +38,11 @@ piece(const uint8_t *p, const uint8_t *end)
 size_t
 splitter_cl100k(const uint8_t *p, const uint8_t *end)
 {
-	return (size_t)(piece(p, end) - p);
+	return (size_t)(piece(p, end, NUMBERS_MAX) - p);
+}
+
+size_t
+splitter_qwen2(const uint8_t *p, const uint8_t *end)
+{
+	return (size_t)(piece(p, end, NUMBERS_MAX_QWEN2) - p);
 }

@@ -184,9 +184,6 @@ read_lines(struct reading *r, struct failure *f)
 {
 	uint8_t *p = r->text, *end = r->text + r->n;
 
-	if (r->n > 0 && p[0] == '{')
-		return fail_line(
-		    r, 1, f, "begins an object of JSON; only .tiktoken files can be read");
 	for (uint32_t number = 1; p < end; number++) {
 		uint8_t *newline = memchr(p, '\n', (size_t)(end - p));
 		uint8_t *after = newline == NULL ? end : newline;

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "producer/tokenizer/tiktoken.h"
+#include "producer/tokenizer/tokenizer_json.h"
 #include "producer/tokenizer/tokenizer_table.h"
 #include "producer/tokenizer/unicode_class.h"
 
@@ -73,10 +74,17 @@ find_specials(struct tokenizer *t)
 static const struct special *
 special_of(const struct tokenizer *t, uint32_t id)
 {
-	for (size_t i = 0; i < t->specials_n; i++)
-		if (t->special[i].id == id)
-			return &t->special[i];
-	return NULL;
+	size_t low = 0, high = t->specials_n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->special[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->specials_n && t->special[low].id == id ? &t->special[low] : NULL;
 }
 
 /* Ranks are without gaps but for special tokens, and every single byte has one. */
@@ -184,6 +192,7 @@ make_fingerprint(struct tokenizer *t, struct failure *f)
 static enum fail_code
 compile(struct tokenizer *t, const struct tokenizer_options *o, struct failure *f)
 {
+	t->whole_first = true;
 	if (find_pattern(t, o, f) != FAIL_NONE ||
 	    tiktoken_load(&t->vocabulary, o->file, f) != FAIL_NONE)
 		return f->code;
@@ -199,12 +208,15 @@ tokenizer_open(struct tokenizer **out, const struct tokenizer_options *o, struct
 {
 	struct tokenizer *t = calloc(1, sizeof(*t));
 
+	enum fail_code code;
+
 	assert(o->file != NULL);
 	if (t == NULL)
 		return fail_memory(f);
-	if (compile(t, o, f) != FAIL_NONE) {
+	code = tokenizer_json_is(o->file) ? tokenizer_json_load(t, o, f) : compile(t, o, f);
+	if (code != FAIL_NONE) {
 		tokenizer_close(t);
-		return f->code;
+		return code;
 	}
 	*out = t;
 	return FAIL_NONE;
@@ -215,6 +227,8 @@ tokenizer_close(struct tokenizer *t)
 {
 	if (t == NULL)
 		return;
+	tokenizer_json_close(t);
+	free(t->special_owned);
 	pair_table_close(&t->pairs);
 	vocabulary_close(&t->vocabulary);
 	free(t);
@@ -248,6 +262,7 @@ const uint8_t *
 tokenizer_bytes(const struct tokenizer *t, uint32_t id, size_t *n)
 {
 	const struct special *special = special_of(t, id);
+	const uint8_t *bytes;
 
 	if (special != NULL) {
 		*n = strlen(special->text);
@@ -255,5 +270,14 @@ tokenizer_bytes(const struct tokenizer *t, uint32_t id, size_t *n)
 	}
 	if (id >= t->vocabulary.ids)
 		return NULL;
-	return vocabulary_token(&t->vocabulary, id, n);
+	bytes = vocabulary_token(&t->vocabulary, id, n);
+	if (*n > 0 && t->recipe != NULL && t->recipe->decoded.ids > 0)
+		return vocabulary_token(&t->recipe->decoded, id, n);
+	return *n > 0 ? bytes : NULL;
+}
+
+size_t
+tokenizer_decoded_cut(const struct tokenizer *t, uint32_t first, const uint8_t *text, size_t n)
+{
+	return t->recipe == NULL ? 0 : tokenizer_json_decoded_cut(t, first, text, n);
 }

@@ -15,6 +15,7 @@ test_a_file_fills_the_struct_and_presets_the_rest(void **unused)
 	assert_string_equal(c->tokenizer.file, "v.tiktoken");
 	assert_string_equal(c->tokenizer.pattern, "gpt2");
 	assert_string_equal(c->tokenizer.eos, "<|endoftext|>");
+	assert_false(c->tokenizer.add_special || c->tokenizer.special_as_text);
 	assert_int_equal(c->sequence_length, 8);
 	assert_int_equal(c->split[0], 1);
 	assert_int_equal(c->split[1] + c->split[2], 0);
@@ -74,7 +75,7 @@ test_a_mix_fills_the_struct_and_presets_the_rest(void **unused)
 
 static const char all_keys[] =
     "corpus: demo\n"
-    "tokenizer: {file: v.tiktoken, eos: <end>}\n"
+    "tokenizer: {file: v.tiktoken, eos: <end>, add_special: true, special_as_text: true}\n"
     "sequence_length: 1048576\n"
     "split: [949, 50, 1]\n"
     "utf8: strict\n"
@@ -121,6 +122,7 @@ test_keys_that_go_together_can_all_be_given(void **unused)
 	assert_int_equal(config_open(&c, folder_path("all.yml"), &f), FAIL_NONE);
 	assert_null(c->tokenizer.pattern);
 	assert_string_equal(c->tokenizer.eos, "<end>");
+	assert_true(c->tokenizer.add_special && c->tokenizer.special_as_text);
 	assert_int_equal(c->split[0], 949);
 	assert_int_equal(c->split[1], 50);
 	assert_int_equal(c->split[2], 1);
@@ -220,7 +222,8 @@ test_missing_keys_say_what_they_are_for(void **unused)
 		"`<corpus>.<domain>`, `<corpus>.<domain>.valid`, `<corpus>.<domain>.test` and "
 		"`<corpus>.rejects`)"},
 	    {2, "tokenizer: {pattern: gpt2}",
-		"1: tokenizer.file: is missing (the vocabulary (`.tiktoken`); relative to the "
+		"1: tokenizer.file: is missing (a `.tiktoken` or a `tokenizer.json`; relative to "
+		"the "
 		"folder of this file)"},
 	    {3, "",
 		"1: sequence_length: is missing (inputs of one sequence, S; a sequence holds S + "

@@ -1,0 +1,138 @@
+/* riffle export: writes a domain as a token file of another tool. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "cli/command.h"
+#include "cli/stop.h"
+#include "consumer/export.h"
+#include "producer/tokenizer/tokenizer.h"
+
+struct arguments {
+	enum config_tokens format; /* index in `formats` until it is one */
+	enum names_set set;
+	const char *out;
+	bool stream, force;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const char *const formats[] = {"megatron", "ds", "npy", "llmc", NULL};
+static const char *const sets[] = {"train", "valid", "test", NULL};
+
+static const struct option_row rows[] = {
+    {.name = "format",
+	.kind = OPTION_CHOICE,
+	.at = AT(format),
+	.choice = formats,
+	.value = "FORM",
+	.help = "PREFIX.bin and .idx of Megatron; PREFIX.ds, .ds.index and .ds.metadata of "
+		"datatrove and Nanotron; PREFIX.npy, tokens and nothing else, of OLMo; PREFIX.bin "
+		"of llm.c"},
+    {.name = "out",
+	.letter = 'o',
+	.kind = OPTION_TEXT,
+	.at = AT(out),
+	.value = "PREFIX",
+	.help = "path of the files without their endings"},
+    {.name = "set",
+	.kind = OPTION_CHOICE,
+	.at = AT(set),
+	.choice = sets,
+	.value = "SET",
+	.help = "train (without it), valid or test"},
+    {.name = "stream",
+	.kind = OPTION_FLAG,
+	.at = AT(stream),
+	.help = "every token in the order of the sequences, also of the documents that an End cut "
+		"off; an index then has the stretches of documents as they come"},
+    {.name = "force",
+	.kind = OPTION_FLAG,
+	.at = AT(force),
+	.help = "replaces files that are there"},
+};
+
+static enum fail_code
+open_tokenizer(struct tokenizer **out, const struct config *c, struct failure *f)
+{
+	struct tokenizer_options o = {.pattern = c->tokenizer.pattern,
+	    .eos = c->tokenizer.eos,
+	    .add_special = c->tokenizer.add_special,
+	    .special_as_text = c->tokenizer.special_as_text};
+	char *file;
+	enum fail_code code;
+
+	if (config_resolve(&file, c, c->tokenizer.file, f) != FAIL_NONE)
+		return f->code;
+	o.file = file;
+	code = tokenizer_open(out, &o, f);
+	free(file);
+	return code;
+}
+
+static enum fail_code
+export_domain(
+    const struct config *c, const char *name, const struct arguments *a, struct failure *f)
+{
+	int domain = config_domain_index(c, name);
+	struct tokenizer *t;
+	struct export_counts counts;
+	struct export_options o = {.config = c, .set = a->set, .stop = stop_on_signals()};
+	enum fail_code code;
+
+	if (domain < 0)
+		return fail(f, FAIL_USAGE, "the configuration %s has no domain %s", c->path, name);
+	if (open_tokenizer(&t, c, f) != FAIL_NONE)
+		return f->code;
+	o.domain = (size_t)domain;
+	o.tokenizer = tokenizer_fingerprint(t);
+	o.file = (struct export_file_options){.prefix = a->out,
+	    .format = a->format + CONFIG_TOKENS_MEGATRON,
+	    .force = a->force,
+	    .stream = a->stream,
+	    .tokenizer = c->tokenizer.file,
+	    .entries = tokenizer_entries(t),
+	    .eos = tokenizer_eos(t)};
+	code = export_run(&o, &counts, f);
+	tokenizer_close(t);
+	return code;
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	struct arguments a = {0};
+	struct config *c = NULL;
+	struct options o;
+	enum fail_code code;
+
+	if (options_parse(&o, &cmd_export, argc, argv, &a, f) != FAIL_NONE)
+		return f->code;
+	if (!options_given(&o, &cmd_export, "format"))
+		return fail(f, FAIL_USAGE, "give --format: megatron, ds, npy or llmc");
+	if (a.out == NULL)
+		return fail(f, FAIL_USAGE, "give --out PREFIX: where the files are to be");
+	if (options_config(&c, &o, f) != FAIL_NONE)
+		return f->code;
+	code = export_domain(c, o.argument[0], &a, f);
+	config_close(c);
+	return code;
+}
+
+const struct command cmd_export = {
+    .name = "export",
+    .summary = "write a domain as a token file of another tool",
+    .usage = "-c FILE DOMAIN --format FORM --out PREFIX [--set SET] [--stream] [--force]",
+    .help = "Reads a domain's topic from its beginning to its End, partition after partition, puts "
+	    "the documents together again and writes them, each with its eos, in the order of the "
+	    "input. The last document of a partition may be cut off by the End, where the packing "
+	    "drops what fills no sequence; it is left out, and counted. Files get their names when "
+	    "they are complete, the index last; what is there is not replaced without --force.",
+    .example = "riffle export -c run.yml web --format megatron --out data/web\n"
+	       "riffle export -c run.yml web --set valid --format npy --out data/web.val",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .run = run,
+};

@@ -1,0 +1,133 @@
+#include "producer/tokenizer/added_json.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "producer/tokenizer/bpe_compile.h"
+
+struct reading {
+	struct tokenizer *t;
+	const struct bpe_json *b;
+	const struct tokenizer_options *o;
+	struct special_list *l;
+	struct added_tokens all; /* by content, to see one that is there twice */
+	struct normalizer_scratch normalizer;
+	uint32_t next_id;
+};
+
+/* One member of added_tokens. */
+struct one {
+	struct added_token token;
+	uint8_t content[ADDED_TOKENS_BYTES_MAX];
+	size_t n;
+	bool normalized, special;
+};
+
+static enum fail_code
+read_one(const struct json_part *p, struct one *one, struct failure *f)
+{
+	static const char *const keys[] = {
+	    "id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"};
+	uint32_t id;
+
+	if (json_part_check_keys(p, keys, sizeof(keys) / sizeof(keys[0]), f) != FAIL_NONE ||
+	    json_part_count(p, "id", UINT32_MAX, &id, f) != FAIL_NONE ||
+	    json_part_copy(p, "content", one->content, sizeof(one->content), &one->n, f) !=
+		FAIL_NONE ||
+	    json_part_bool(p, "single_word", NULL, &one->token.single_word, f) != FAIL_NONE ||
+	    json_part_bool(p, "lstrip", NULL, &one->token.lstrip, f) != FAIL_NONE ||
+	    json_part_bool(p, "rstrip", NULL, &one->token.rstrip, f) != FAIL_NONE ||
+	    json_part_bool(p, "normalized", NULL, &one->normalized, f) != FAIL_NONE)
+		return f->code;
+	return json_part_bool(p, "special", NULL, &one->special, f);
+}
+
+static enum fail_code
+give_id(struct reading *r, const struct json_part *p, struct one *one, struct failure *f)
+{
+	enum fail_code code;
+
+	one->token.id = vocabulary_find(&r->b->text, one->content, one->n);
+	if (one->token.id == VOCABULARY_NONE)
+		one->token.id = r->next_id++;
+	if (one->token.id >= VOCABULARY_IDS_MAX)
+		return json_part_refuse(p, "its id would be over 2097151", f);
+	one->token.as_text = one->special && r->o->special_as_text;
+	code = added_tokens_add(&r->all, one->content, one->n, &one->token, f);
+	return code != FAIL_DATA ? code : json_part_refuse(p, "this content is there twice", f);
+}
+
+/* Adds it to the set it is looked for in, as what the normaliser makes of it in the second. */
+static enum fail_code
+add_to_set(struct reading *r, const struct json_part *p, const struct one *one, struct failure *f)
+{
+	struct recipe *recipe = r->t->recipe;
+	struct added_tokens *set = one->normalized ? &recipe->normalized : &recipe->raw;
+	const uint8_t *text = one->content;
+	size_t n = one->n, head = 0;
+	enum fail_code code;
+
+	if (one->normalized && normalizer_run(&recipe->normalizer, &r->normalizer, text, n, &text,
+				   &n, &head, f) != FAIL_NONE)
+		return f->code;
+	if (n == 0 || n > ADDED_TOKENS_BYTES_MAX)
+		return json_part_refuse(p, "the normaliser leaves none or too much of it", f);
+	if (set->n == ADDED_TOKENS_MAX)
+		return json_part_refuse(p, "at most 65536 are taken", f);
+	code = added_tokens_add(set, text, n, &one->token, f);
+	return code != FAIL_DATA
+		   ? code
+		   : json_part_refuse(p, "another token is the same when it is normalised", f);
+}
+
+/* Notes what the token is decoded to. */
+static enum fail_code
+note(struct reading *r, const struct one *one, struct failure *f)
+{
+	struct text_buffer text = {NULL, 0, 0};
+	enum fail_code code;
+
+	if (r->t->recipe->byte_level)
+		return special_list_add(r->l, one->token.id, one->content, one->n, f);
+	code = bpe_decode(&r->t->recipe->decoder, one->content, one->n, &text, f);
+	if (code == FAIL_NONE && memchr(text.bytes, '\0', text.n) == NULL)
+		code = special_list_add(r->l, one->token.id, text.bytes, text.n, f);
+	text_buffer_close(&text);
+	return code;
+}
+
+static enum fail_code
+add_one(struct reading *r, const struct json_part *p, struct failure *f)
+{
+	struct one one = {.n = 0};
+
+	if (read_one(p, &one, f) != FAIL_NONE)
+		return f->code;
+	if (one.n == 0)
+		return FAIL_NONE; /* tokenizers leaves it out */
+	if (give_id(r, p, &one, f) != FAIL_NONE || add_to_set(r, p, &one, f) != FAIL_NONE)
+		return f->code;
+	if (r->o->eos != NULL && strlen(r->o->eos) == one.n &&
+	    memcmp(r->o->eos, one.content, one.n) == 0)
+		r->t->eos = one.token.id;
+	return note(r, &one, f);
+}
+
+enum fail_code
+added_json_read(struct tokenizer *t, const struct bpe_json *b, const struct json_part *list,
+    const struct tokenizer_options *o, struct special_list *l, struct failure *f)
+{
+	struct reading r = {.t = t, .b = b, .o = o, .l = l, .next_id = b->entries};
+	enum fail_code code = FAIL_NONE;
+
+	if (!json_part_is_null(list))
+		code = json_part_check_array(list, f);
+	for (size_t i = 0; code == FAIL_NONE && i < json_array_size(list->value); i++) {
+		struct json_part p = json_part_item(list, i);
+
+		code = add_one(&r, &p, f);
+	}
+	added_tokens_close(&r.all);
+	normalizer_scratch_close(&r.normalizer);
+	return code;
+}

@@ -1,0 +1,35 @@
+/*
+ * json_members.h -- the members of a JSON object as stretches of its text, so that the large ones
+ * can be read without making anything of them.
+ */
+#ifndef PRODUCER_TOKENIZER_JSON_MEMBERS_H
+#define PRODUCER_TOKENIZER_JSON_MEMBERS_H
+
+#include <stddef.h>
+
+#include "common/failure.h"
+
+enum { JSON_MEMBERS_MAX = 64, JSON_MEMBERS_KEY_MAX = 63 };
+
+struct json_member {
+	char key[JSON_MEMBERS_KEY_MAX + 1];
+	const char *value; /* [n], JSON; borrowed from the text */
+	size_t n;
+};
+
+struct json_members {
+	struct json_member member[JSON_MEMBERS_MAX]; /* [n] */
+	size_t n;
+};
+
+/*
+ * Finds the members of json[n]; all of it is checked. `path` is what the object is called in
+ * sentences, "" for the whole file. A key twice is refused.
+ */
+enum fail_code json_members_find(struct json_members *m, const char *file, const char *path,
+    const char *json, size_t n, struct failure *f);
+
+/* The member, or NULL. */
+const struct json_member *json_members_get(const struct json_members *m, const char *key);
+
+#endif

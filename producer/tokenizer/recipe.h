@@ -1,0 +1,50 @@
+/*
+ * recipe.h -- what a tokenizer.json has beside vocabulary and merges: what is done to the text
+ * before and to the ids after. Filled by tokenizer_json.c, followed by encoder_text.c; immutable
+ * then.
+ */
+#ifndef PRODUCER_TOKENIZER_RECIPE_H
+#define PRODUCER_TOKENIZER_RECIPE_H
+
+#include "producer/tokenizer/added_tokens.h"
+#include "producer/tokenizer/normalizer.h"
+#include "producer/tokenizer/pretokenizer.h"
+#include "producer/tokenizer/symbols.h"
+
+enum { RECIPE_TEMPLATE_MAX = 16, RECIPE_DECODER_STEPS_MAX = 8 };
+
+/* How ids become text again, a token at a time. */
+enum recipe_decoder_kind { RECIPE_REPLACE, RECIPE_BYTES };
+
+struct recipe_decoder_step {
+	enum recipe_decoder_kind kind;
+	uint8_t pattern[NORMALIZER_TEXT_MAX]; /* of REPLACE */
+	uint8_t content[NORMALIZER_TEXT_MAX];
+	size_t pattern_n, content_n;
+};
+
+struct recipe_decoder {
+	struct recipe_decoder_step step[RECIPE_DECODER_STEPS_MAX];
+	size_t n;
+	uint8_t strip;     /* the byte that goes from the start of the whole text */
+	uint32_t strips_n; /* so many times at most */
+	bool strips_first; /* all spaces at the start of the first token go */
+};
+
+struct recipe {
+	struct added_tokens raw;        /* looked for in the text as it is */
+	struct added_tokens normalized; /* and in what the normaliser gives */
+	struct normalizer normalizer;
+	struct pretokenizer pretokenizer;
+	bool byte_level;  /* a piece is bytes, not characters */
+	bool has_symbols; /* merging begins with `symbols`; else every byte has an id */
+	struct symbols symbols;
+	/* Around every text, where that is asked for. */
+	uint32_t before[RECIPE_TEMPLATE_MAX], after[RECIPE_TEMPLATE_MAX];
+	size_t before_n, after_n;
+	struct recipe_decoder decoder;
+	struct vocabulary decoded; /* what tokens are decoded to; no index. Empty: their bytes */
+	struct text_buffer texts;  /* of special tokens */
+};
+
+#endif

@@ -1,0 +1,116 @@
+#include "producer/tokenizer/recipe_hash.h"
+
+#include <endian.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "producer/tokenizer/unicode_class.h"
+#include "producer/tokenizer/unicode_range.h"
+
+static void
+hash_number(XXH64_state_t *h, uint32_t number)
+{
+	uint32_t little = htole32(number);
+
+	XXH64_update(h, &little, sizeof(little));
+}
+
+static void
+hash_text(XXH64_state_t *h, const void *text, size_t n)
+{
+	hash_number(h, (uint32_t)n);
+	if (n > 0)
+		XXH64_update(h, text, n);
+}
+
+static void
+hash_name(XXH64_state_t *h, const char *name)
+{
+	hash_text(h, name, strlen(name));
+}
+
+static enum fail_code
+hash_part(XXH64_state_t *h, const struct json_part *top, const char *key, struct failure *f)
+{
+	json_t *value = json_object_get(top->value, key);
+	char *text;
+
+	hash_name(h, key);
+	if (value == NULL || json_is_null(value)) {
+		hash_name(h, "null");
+		return FAIL_NONE;
+	}
+	text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+	if (text == NULL)
+		return fail_memory(f);
+	hash_name(h, text);
+	free(text);
+	return FAIL_NONE;
+}
+
+/* Every token that has one: its id, then its text as the file writes it. */
+static void
+hash_vocabulary(XXH64_state_t *h, const struct vocabulary *v)
+{
+	for (uint32_t id = 0; id < v->ids; id++) {
+		size_t n;
+		const uint8_t *token = vocabulary_token(v, id, &n);
+
+		if (n == 0)
+			continue;
+		hash_number(h, id);
+		hash_text(h, token, n);
+	}
+}
+
+/* Merges that a later one of the same pair has not replaced. */
+static void
+hash_merges(XXH64_state_t *h, const struct tokenizer *t, const struct bpe_json *b)
+{
+	for (uint32_t i = 0; i < b->merges_n; i++) {
+		const struct pair_merge *m = &b->merge[i];
+
+		if (pair_table_find(&t->pairs, m->left, m->right) != i)
+			continue;
+		hash_number(h, m->left);
+		hash_number(h, m->right);
+	}
+}
+
+static void
+hash_flags(XXH64_state_t *h, const struct bpe_json *b, const struct tokenizer_options *o)
+{
+	hash_number(h, (uint32_t)(b->fuse_unknown | b->byte_fallback << 1 | b->ignore_merges << 2 |
+				  o->add_special << 3 | o->special_as_text << 4));
+	hash_text(h, b->unknown.bytes, b->unknown.n);
+}
+
+enum fail_code
+recipe_hash(struct tokenizer *t, const struct bpe_json *b, const struct json_part *top,
+    const struct tokenizer_options *o, struct failure *f)
+{
+	XXH64_state_t *h = XXH64_createState();
+	enum fail_code code;
+
+	if (h == NULL)
+		return fail_memory(f);
+	XXH64_reset(h, 0);
+	hash_name(h, "riffle BPE of tokenizer.json");
+	hash_name(h, UNICODE_CLASS_VERSION);
+	hash_name(h, UNICODE_RANGE_VERSION);
+	hash_name(h, NFC_VERSION);
+	code = hash_part(h, top, "normalizer", f);
+	if (code == FAIL_NONE)
+		code = hash_part(h, top, "pre_tokenizer", f);
+	if (code == FAIL_NONE)
+		code = hash_part(h, top, "added_tokens", f);
+	if (code == FAIL_NONE && o->add_special)
+		code = hash_part(h, top, "post_processor", f);
+	hash_flags(h, b, o);
+	hash_vocabulary(h, &b->text);
+	hash_merges(h, t, b);
+	t->fingerprint = XXH64_digest(h);
+	XXH64_freeState(h);
+	return code;
+}

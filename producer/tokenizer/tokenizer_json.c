@@ -1,0 +1,230 @@
+#include "producer/tokenizer/tokenizer_json.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "producer/tokenizer/added_json.h"
+#include "producer/tokenizer/bpe_compile.h"
+#include "producer/tokenizer/recipe_hash.h"
+#include "producer/tokenizer/recipe_json.h"
+#include "producer/utf8.h"
+
+/* What is open while a file is read. */
+struct reading {
+	struct tokenizer *t;
+	const struct tokenizer_options *o;
+	struct text_buffer text; /* the whole file */
+	struct json_members members;
+	struct json_part top; /* all of them but the model */
+	struct bpe_json bpe;
+	struct special_list specials;
+};
+
+bool
+tokenizer_json_is(const char *file)
+{
+	FILE *in = fopen(file, "rb");
+	int c = ' ';
+
+	if (in == NULL)
+		return false;
+	while (c == ' ' || c == '\n' || c == '\r' || c == '\t')
+		c = getc(in);
+	fclose(in);
+	return c == '{';
+}
+
+static enum fail_code
+read_file(struct text_buffer *text, const char *file, struct failure *f)
+{
+	FILE *in = fopen(file, "rb");
+	enum fail_code code = FAIL_NONE;
+	size_t got = 1;
+
+	if (in == NULL)
+		return fail_errno(f, FAIL_IO, "tokenizer %s: cannot be opened", file);
+	while (code == FAIL_NONE && got > 0) {
+		code = text_buffer_reserve(text, text->n + (1 << 20), f);
+		got = code != FAIL_NONE ? 0
+					: fread(text->bytes + text->n, 1, text->room - text->n, in);
+		text->n += got;
+		if (text->n > TOKENIZER_JSON_FILE_MAX)
+			code = fail(f, FAIL_DATA, "tokenizer %s: is larger than %d bytes", file,
+			    TOKENIZER_JSON_FILE_MAX);
+	}
+	if (code == FAIL_NONE && ferror(in))
+		code = fail_errno(f, FAIL_IO, "tokenizer %s: cannot be read", file);
+	fclose(in);
+	return code;
+}
+
+static enum fail_code
+find_members(struct reading *r, struct failure *f)
+{
+	static const char *const large[] = {"model"};
+	size_t valid;
+
+	if (read_file(&r->text, r->o->file, f) != FAIL_NONE)
+		return f->code;
+	valid = utf8_valid_bytes((const char *)r->text.bytes, r->text.n);
+	if (valid < r->text.n)
+		return fail(
+		    f, FAIL_DATA, "tokenizer %s: byte %zu: is not UTF-8", r->o->file, valid);
+	if (json_members_find(&r->members, r->o->file, "", (const char *)r->text.bytes, r->text.n,
+		f) != FAIL_NONE)
+		return f->code;
+	return json_part_open(&r->top, r->o->file, "", &r->members, large, 1, f);
+}
+
+/* What must be null, for it would change what comes out. */
+static enum fail_code
+check_null(const struct reading *r, const char *key, const char *why, struct failure *f)
+{
+	struct json_part p = json_part_member(&r->top, key);
+
+	return json_part_is_null(&p) ? FAIL_NONE : json_part_refuse(&p, why, f);
+}
+
+static enum fail_code
+check_top(const struct reading *r, struct failure *f)
+{
+	static const char *const keys[] = {"version", "truncation", "padding", "added_tokens",
+	    "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"};
+	struct json_part version = json_part_member(&r->top, "version");
+
+	if (json_part_check_keys(&r->top, keys, sizeof(keys) / sizeof(keys[0]), f) != FAIL_NONE ||
+	    check_null(r, "truncation", "documents would be cut; null is taken", f) != FAIL_NONE ||
+	    check_null(r, "padding", "documents would be padded; null is taken", f) != FAIL_NONE)
+		return f->code;
+	if (version.value != NULL && strcmp(json_part_text(&r->top, "version"), "1.0") != 0)
+		return json_part_refuse(&version, "only \"1.0\" is known", f);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+read_recipe(struct reading *r, struct failure *f)
+{
+	static const struct {
+		const char *key;
+		recipe_json_reader *read;
+	} row[] = {
+	    {"normalizer", recipe_json_normalizer},
+	    {"pre_tokenizer", recipe_json_pretokenizer},
+	    {"post_processor", recipe_json_template},
+	    {"decoder", recipe_json_decoder},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct json_part p = json_part_member(&r->top, row[i].key);
+
+		if (row[i].read(r->t->recipe, &p, f) != FAIL_NONE)
+			return f->code;
+	}
+	if (!r->o->add_special) {
+		r->t->recipe->before_n = 0;
+		r->t->recipe->after_n = 0;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+read_model(struct reading *r, struct failure *f)
+{
+	const struct json_member *model = json_members_get(&r->members, "model");
+
+	if (model == NULL)
+		return fail(f, FAIL_DATA, "tokenizer %s: model is missing", r->o->file);
+	if (bpe_json_read(&r->bpe, r->o->file, model->value, model->n, f) != FAIL_NONE)
+		return f->code;
+	if (r->bpe.entries == 0)
+		return fail(f, FAIL_DATA, "tokenizer %s: model.vocab has no tokens", r->o->file);
+	return bpe_compile(r->t, &r->bpe, r->o->file, &r->specials, f);
+}
+
+/* The text of the option is an added token, or one of the vocabulary as the file writes it. */
+static enum fail_code
+find_eos(struct reading *r, struct failure *f)
+{
+	const char *eos = r->o->eos;
+
+	if (eos == NULL || r->t->eos != VOCABULARY_NONE)
+		return FAIL_NONE;
+	if (eos[0] != '\0')
+		r->t->eos = vocabulary_find(&r->bpe.text, (const uint8_t *)eos, strlen(eos));
+	if (r->t->eos != VOCABULARY_NONE)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "tokenizer %s: eos \"%s\" is neither in added_tokens nor in model.vocab", r->o->file,
+	    eos);
+}
+
+static enum fail_code
+load(struct reading *r, struct failure *f)
+{
+	struct json_part added;
+
+	if (find_members(r, f) != FAIL_NONE || check_top(r, f) != FAIL_NONE ||
+	    read_recipe(r, f) != FAIL_NONE || read_model(r, f) != FAIL_NONE)
+		return f->code;
+	added = json_part_member(&r->top, "added_tokens");
+	if (added_json_read(r->t, &r->bpe, &added, r->o, &r->specials, f) != FAIL_NONE ||
+	    find_eos(r, f) != FAIL_NONE || special_list_give(&r->specials, r->t, f) != FAIL_NONE ||
+	    bpe_compile_decoded(r->t, f) != FAIL_NONE)
+		return f->code;
+	return recipe_hash(r->t, &r->bpe, &r->top, r->o, f);
+}
+
+enum fail_code
+tokenizer_json_load(struct tokenizer *t, const struct tokenizer_options *o, struct failure *f)
+{
+	struct reading *r;
+	enum fail_code code;
+
+	if (o->pattern != NULL)
+		return fail(f, FAIL_CONFIG,
+		    "tokenizer %s: a tokenizer.json says its pattern itself; leave out \"%s\"",
+		    o->file, o->pattern);
+	t->recipe = calloc(1, sizeof(*t->recipe));
+	r = calloc(1, sizeof(*r));
+	if (t->recipe == NULL || r == NULL) {
+		free(r);
+		return fail_memory(f);
+	}
+	r->t = t;
+	r->o = o;
+	t->eos = VOCABULARY_NONE;
+	code = load(r, f);
+	text_buffer_close(&r->text);
+	json_part_close(&r->top);
+	bpe_json_close(&r->bpe);
+	special_list_close(&r->specials);
+	free(r);
+	return code;
+}
+
+void
+tokenizer_json_close(struct tokenizer *t)
+{
+	if (t->recipe == NULL)
+		return;
+	added_tokens_close(&t->recipe->raw);
+	added_tokens_close(&t->recipe->normalized);
+	vocabulary_close(&t->recipe->decoded);
+	text_buffer_close(&t->recipe->texts);
+	free(t->recipe);
+}
+
+size_t
+tokenizer_json_decoded_cut(const struct tokenizer *t, uint32_t first, const uint8_t *text, size_t n)
+{
+	const struct recipe_decoder *d = &t->recipe->decoder;
+	size_t cut = 0, first_n = 0;
+
+	if (d->strips_first && tokenizer_bytes(t, first, &first_n) != NULL)
+		while (cut < n && cut < first_n && text[cut] == ' ')
+			cut++;
+	for (uint32_t i = 0; i < d->strips_n && cut < n && text[cut] == d->strip; i++)
+		cut++;
+	return cut;
+}

@@ -1,0 +1,310 @@
+"""riffle import on a real broker: token files made by numpy and struct become the domain that their text becomes.
+
+The documents are tokenised by tiktoken; what riffle produce makes of the same text is what import must make of the
+tokens, frame by frame.
+"""
+
+import signal
+import struct
+
+import numpy
+import pytest
+
+import token_files
+from test_produce import (EOS, LENGTH, Corpus, corpus, decode, encoding, lines, pack, texts, tokens)  # noqa: F401
+
+SETS = ("a", "a.valid", "a.test")
+
+
+def ids_of(encoding, documents):
+    return [encoding.encode_ordinary(d) for d in documents]
+
+
+def write(form, folder, name, ids, width=2):
+    """A file in one of the ways of its format; gives its name and the domain's further keys."""
+    kind, _, way = form.partition("-")
+    if kind == "megatron":
+        more = {"eod": {"eos": EOS}, "sentences": {"sequences": 3}, "": {}}[way]
+        return token_files.megatron(folder, name, ids, width, **more), {}
+    if kind == "ds":
+        more = {"eos": {"eos": EOS}, "bare": {"eos": EOS, "index": False, "metadata": False}, "": {}}[way]
+        return token_files.ds(folder, name, ids, width, **more), {"token_bytes": width} if way == "bare" else {}
+    if kind == "npy":
+        more = {"header": {"header": True}, "open": {"last_eos": False}, "": {}}[way]
+        return token_files.npy(folder, name, ids, width, EOS, **more), {} if way == "header" else {"token_bytes": width}
+    return token_files.llmc(folder, name, ids, width, EOS), {}
+
+
+FORMS = ["megatron", "megatron-eod", "megatron-sentences", "ds", "ds-eos", "ds-bare", "npy", "npy-header", "npy-open",
+         "llmc"]
+
+
+def domain(form, names, more, **keys):
+    return {"train": names, "tokens": form.partition("-")[0], **more, **keys}
+
+
+def run(c, *words, **more):
+    return c.riffle("import", "-c", c.path, *words, **more)
+
+
+def finish(c, *words, **more):
+    """To its end after a kill: what the killed one had sent can still land behind where the next one began."""
+    for _ in range(3):
+        done = run(c, *words, check=False, **more)
+        if done.returncode == 0 or "another producer writes here" not in done.stderr:
+            break
+    assert done.returncode == 0, done.stderr
+
+
+def frames(c, suffix, lane=0):
+    """What does not name files: tokens and documents of every sequence, and the End's counts."""
+    sequences, end = c.read(suffix, lane)
+    return ([(s["ordinal"], s["tokenizer"], s["payload"]["frame"], s["payload"]["used"], s["payload"]["no_loss"],
+              [(d["start"], d["document"], d["offset"]) for d in s["payload"]["documents"]]) for s in sequences],
+            {k: end[k] for k in ("sequences", "tokens", "dropped", "documents", "rejects", "tokenizer")})
+
+
+@pytest.mark.parametrize("width", [2, 4])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_format_becomes_what_its_text_becomes(corpus, encoding, form, width):
+    """Two files, empty documents among them, split into three sets, which depends on the text alone."""
+    documents = texts(70, 1) + [""] + texts(30, 2) + ["", ""] + texts(40, 3)
+    corpus.config["split"] = "6,3,1"
+    (corpus.folder / "a.jsonl").write_text(lines(documents))
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    corpus.create().produce()
+    ids, other = ids_of(encoding, documents), corpus.copy()
+    names = [write(form, corpus.folder, f"t{i}", part, width) for i, part in enumerate((ids[:100], ids[100:]))]
+    other.config["domains"] = {"a": domain(form, [n for n, _ in names], names[0][1])}
+    other.write()
+    run(other)
+    for suffix in SETS:
+        assert frames(other, suffix) == frames(corpus, suffix), suffix
+    run(other)  # and it is complete
+    for suffix in SETS:
+        assert frames(other, suffix) == frames(corpus, suffix), suffix
+
+
+@pytest.mark.parametrize("packing", ["none", "best_fit"])
+@pytest.mark.parametrize("form", ["megatron", "npy", "llmc"])
+def test_packing_is_the_domains(corpus, encoding, packing, form):
+    documents = texts(80, 4)
+    (corpus.folder / "a.jsonl").write_text(lines(documents))
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"], "packing": packing}}
+    corpus.create().produce()
+    other = corpus.copy()
+    name, more = write(form, corpus.folder, "t", ids_of(encoding, documents))
+    other.config["domains"] = {"a": domain(form, [name], more, packing=packing)}
+    other.write()
+    run(other)
+    assert frames(other, "a") == frames(corpus, "a")
+
+
+def test_held_out_files_and_lanes(corpus, encoding):
+    parts = [texts(30, i) for i in range(5)]
+    names = [write("ds-eos", corpus.folder, f"t{i}", ids_of(encoding, p))[0] for i, p in enumerate(parts)]
+    corpus.config["domains"] = {"a": {"train": ["t[0-3].ds"], "valid": [names[4]], "tokens": "ds", "partitions": 2}}
+    corpus.create()
+    run(corpus, "a", "--lane", "1/2")
+    run(corpus, "a", "--lane", "0/2")
+    for lane in range(2):
+        expected = pack(parts[lane] + parts[lane + 2], encoding)[0]
+        assert [tokens(s) for s in corpus.read("a", lane)[0]] == expected
+    # Files of a lane are every n-th: the one file for validation is lane 0's.
+    assert [tokens(s) for s in corpus.read("a.valid", 0)[0]] == pack(parts[4], encoding)[0]
+    assert corpus.read("a.valid", 1)[0] == []
+
+
+POINTS = ["produce.before_publish:1", "produce.after_publish:1", "produce.after_publish:17", "produce.after_publish:60",
+          "produce.before_end:1", "produce.after_end:1"]
+
+
+@pytest.mark.parametrize("form, packing", [(f, "concat") for f in FORMS if f != "npy-open"] + [("megatron", "best_fit"),
+                                                                                                 ("llmc", "none")])
+def test_kill_9_leaves_the_undisturbed_log(corpus, encoding, form, packing):
+    documents = texts(90, 5) + ["", ""] + texts(90, 6)
+    ids = ids_of(encoding, documents)
+    names = [write(form, corpus.folder, f"t{i}", ids[i * 61:i * 61 + 61]) for i in range(3)]
+    corpus.config["split"] = "7,2,1"
+    corpus.config["domains"] = {"a": domain(form, [n for n, _ in names], names[0][1], packing=packing)}
+    corpus.create()
+    run(corpus)
+    stormy = corpus.copy()
+    for point in POINTS:
+        died = run(stormy, check=False, env={"RIFFLE_FAULT": point})
+        assert died.returncode in (-signal.SIGKILL, 0) or "another producer" in died.stderr
+    finish(stormy)
+    for suffix in SETS:
+        assert stormy.log(suffix) == corpus.log(suffix), suffix
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_appended_files_go_behind_the_end(corpus, encoding, form):
+    one, two = texts(40, 7), texts(40, 8)
+    name, more = write(form, corpus.folder, "t1", ids_of(encoding, one))
+    pattern = f"t*.{name.rsplit('.', 1)[1]}"
+    corpus.config["domains"] = {"a": domain(form, [pattern], more)}
+    corpus.create()
+    run(corpus)
+    write(form, corpus.folder, "t2", ids_of(encoding, two))
+    run(corpus)
+    assert corpus.read("a")[1]["documents"] == 40
+    run(corpus, "--append")
+    values = [decode(v) for v in corpus.values("a")]
+    sequences = [v for v in values if "payload" in v]
+    assert [tokens(s) for s in sequences] == pack(one, encoding)[0] + pack(two, encoding)[0]
+    assert values[-1]["documents"] == 80 and values[-1]["input"]["files"] == 2
+
+
+def test_an_id_outside_the_vocabulary_is_an_error_with_its_place(corpus, encoding):
+    for width, bad in ((2, 50257), (4, 50257), (4, 1 << 20)):
+        for form in ("megatron", "ds", "npy", "llmc"):
+            name, more = write(form, corpus.folder, "bad", [[1, 2, 3], [4, bad, 5]], width)
+            at = {"megatron": 4, "ds": 4, "npy": 5, "llmc": 6}[form]
+            byte = at * width + (1024 if form == "llmc" else 0)
+            corpus.config["domains"] = {"a": domain(form, [name], more)}
+            corpus.create()
+            done = run(corpus, check=False)
+            assert done.returncode == 1
+            assert f"{name}: token {at} (byte {byte}) is {bad}" in done.stderr, done.stderr
+
+
+def test_a_negative_id_is_an_error(corpus):
+    token_files.megatron(corpus.folder, "bad", [[1, 2], [3, -7]], 4)
+    corpus.config["domains"] = {"a": {"train": ["bad.bin"], "tokens": "megatron"}}
+    corpus.create()
+    done = run(corpus, check=False)
+    assert done.returncode == 1 and "bad.bin: token 3 (byte 12) is -7" in done.stderr
+
+
+def test_a_document_that_is_too_long_is_a_reject_with_its_place(corpus, encoding):
+    corpus.config["max_document_bytes"] = 200
+    for form in ("megatron", "npy", "llmc"):
+        name, more = write(form, corpus.folder, "long", [[1] * 50, list(range(101)), [2] * 100, [3] * 5000, [4] * 70])
+        corpus.config["domains"] = {"a": domain(form, [name], more)}
+        corpus = corpus.copy()
+        run(corpus)
+        rejects = corpus.rejects()
+        assert [r["line"] for r in rejects] == ["2", "4"]
+        assert "a document of 101 tokens is longer than max_document_bytes, 200" in rejects[0]["reason"]
+        assert rejects[0]["value"] == numpy.arange(101, dtype="<u4").tobytes()
+        sequences, end = corpus.read("a")
+        assert end["documents"] == 3 and end["rejects"] == 2
+        kept = [1] * 50 + [EOS] + [2] * 100 + [EOS] + [4] * 70 + [EOS]
+        assert [tokens(s) for s in sequences] == [kept[i:i + LENGTH + 1] for i in range(0, len(kept) - LENGTH, LENGTH)]
+
+
+def cut(path, n):
+    path.write_bytes(path.read_bytes()[:n])
+
+
+def patch(path, at, new):
+    old = path.read_bytes()
+    path.write_bytes(old[:at] + new + old[at + len(new):])
+
+
+@pytest.mark.parametrize("form, change, code, why", [
+    ("megatron", lambda d: (d / "t.idx").unlink(), 1, "t.idx: cannot be opened"),
+    ("megatron", lambda d: cut(d / "t.idx", 20), 1, "t.idx: is truncated"),
+    ("megatron", lambda d: cut(d / "t.idx", 60), 1, "do not fit its 60 bytes"),
+    ("megatron", lambda d: patch(d / "t.idx", 0, b"X"), 1, "does not begin with MMIDIDX"),
+    ("megatron", lambda d: patch(d / "t.idx", 9, b"\x02"), 1, "version 2 is not known"),
+    ("megatron", lambda d: patch(d / "t.idx", 17, b"\x07"), 1, "type 7 of its tokens"),
+    ("megatron", lambda d: patch(d / "t.idx", 17, b"\x63"), 1, "type 99 of its tokens"),
+    ("megatron", lambda d: patch(d / "t.idx", 18, b"\xff" * 8), 1, "do not fit"),
+    ("megatron", lambda d: patch(d / "t.idx", 26, b"\x00" * 8), 1, "do not fit"),
+    ("megatron", lambda d: patch(d / "t.idx", 34, b"\xff\xff\xff\xff"), 1, "a sequence that does not lie in the file"),
+    ("megatron", lambda d: patch(d / "t.idx", 34 + 12, b"\xff" * 8), 1, "a sequence that does not lie in the file"),
+    ("megatron", lambda d: patch(d / "t.idx", 34 + 36 + 8, b"\x63"), 1, "has no range of sequences"),
+    ("megatron", lambda d: patch(d / "t.idx", 34 + 36 + 24, b"\x63"), 1, "its documents are sequences 0 to 99"),
+    ("megatron", lambda d: (d / "t.idx").write_bytes((d / "t.idx").read_bytes() + b"\0\0\0"), 1, "multimodal"),
+    ("megatron", lambda d: (d / "t.idx").write_bytes((d / "t.idx").read_bytes() + b"\0"), 1, "bytes of tables"),
+    ("megatron", lambda d: cut(d / "t.bin", 9), 1, "no multiple of 2"),
+    ("megatron", lambda d: cut(d / "t.bin", 8), 1, "a sequence that does not lie in the file"),
+    ("ds", lambda d: cut(d / "t.ds.index", 20), 1, "no multiple of 8"),
+    ("ds", lambda d: patch(d / "t.ds.index", 16, b"\x01"), 1, "its last document ends at token 1"),
+    ("ds", lambda d: patch(d / "t.ds.index", 8, b"\x01"), 1, "ends before it begins"),
+    ("ds", lambda d: patch(d / "t.ds.index", 8, b"\xff" * 8), 1, "or behind the file"),
+    ("ds", lambda d: cut(d / "t.ds", 7), 1, "no multiple of 2"),
+    ("ds", lambda d: (d / "t.ds.metadata").unlink(), 2, "give the domain token_bytes"),
+    ("npy-header", lambda d: patch(d / "t.npy", 6, b"\x09"), 1, "version 9 of NumPy's format"),
+    ("npy-header", lambda d: patch(d / "t.npy", 8, b"\xff\xff"), 1, "too long"),
+    ("npy-header", lambda d: cut(d / "t.npy", 140), 1, "its header says"),
+    ("npy-header", lambda d: numpy.save(d / "t.npy", numpy.zeros(4, dtype=">u2")), 1, "says another type"),
+    ("npy-header", lambda d: numpy.save(d / "t.npy", numpy.zeros(4, dtype="f4")), 1, "says another type"),
+    ("npy-header", lambda d: numpy.save(d / "t.npy", numpy.zeros((2, 2), dtype="u2")), 1, "says another shape"),
+    ("npy-header", lambda d: numpy.save(d / "t.npy", numpy.uint16(7)), 1, "says another shape"),
+    ("llmc", lambda d: cut(d / "t.bin", 1000), 1, "t.bin: is truncated"),
+    ("llmc", lambda d: patch(d / "t.bin", 0, b"\x00"), 1, "is no file of llm.c's tokens"),
+    ("llmc", lambda d: patch(d / "t.bin", 4, b"\x07"), 1, "is no file of llm.c's tokens"),
+    ("llmc", lambda d: patch(d / "t.bin", 8, struct.pack("<i", 99)), 1, "its header says 99 tokens"),
+])
+def test_damaged_files_are_refused_with_what_is_wrong(corpus, form, change, code, why):
+    name, more = write(form, corpus.folder, "t", [[1, 2, 3], [4, 5], [6, 7, 8, 9]])
+    change(corpus.folder)
+    corpus.config["domains"] = {"a": domain(form, [name], more)}
+    corpus.create()
+    done = run(corpus, check=False)
+    assert done.returncode == code and why in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("form", ["megatron", "ds-eos", "npy", "llmc"])
+def test_other_data_than_the_run_began_with_are_refused(corpus, encoding, form):
+    ids = ids_of(encoding, texts(60, 9))
+    name, more = write(form, corpus.folder, "t", ids)
+    corpus.config["domains"] = {"a": domain(form, [name], more)}
+    corpus.create()
+    died = run(corpus, check=False, env={"RIFFLE_FAULT": "produce.before_end"})  # all but the End is delivered
+    assert died.returncode == -signal.SIGKILL
+    write(form, corpus.folder, "t", ids[1:])
+    done = run(corpus, check=False)
+    assert done.returncode == 1 and ("begin at byte" in done.stderr or "it has changed since" in done.stderr), done.stderr
+    write(form, corpus.folder, "t", ids)
+    finish(corpus)
+    assert corpus.read("a")[1]["documents"] == 60
+
+
+@pytest.mark.parametrize("keys, why", [
+    ({"tokens": "megatron", "exec": "true"}, "exec: cannot be given beside tokens"),
+    ({"tokens": "megatron", "train": ["x"], "where": {"field": "a", "equals": "b"}}, "which have no fields"),
+    ({"tokens": "ds", "train": ["x"], "text": "body"}, "which have no fields"),
+    ({"tokens": "ds", "train": ["x"], "live": True}, "their files are complete"),
+    ({"tokens": "llmc", "train": ["x"], "token_bytes": 2}, "has no effect without tokens: npy or ds"),
+    ({"train": ["x"], "token_bytes": 2}, "has no effect without tokens: npy or ds"),
+    ({"tokens": "bin", "train": ["x"]}, "domains.a.tokens"),
+    ({"tokens": "npy", "train": ["x"], "token_bytes": 3}, "domains.a.token_bytes"),
+])
+def test_keys_that_do_not_go_together(corpus, keys, why):
+    corpus.config["domains"] = {"a": keys}
+    corpus.write()
+    done = corpus.riffle("config", "--check", "-c", corpus.path, check=False)
+    assert done.returncode == 2 and why in done.stderr, done.stderr
+
+
+def test_produce_and_import_share_a_configuration(corpus, encoding):
+    documents = texts(40, 10)
+    (corpus.folder / "a.jsonl").write_text(lines(documents))
+    token_files.npy(corpus.folder, "b", ids_of(encoding, documents), 2, EOS)
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]},
+                                "b": {"train": ["b.npy"], "tokens": "npy", "token_bytes": 2}}
+    corpus.create()
+    assert "domain=b holds tokens" in corpus.produce().stderr
+    run(corpus)
+    assert frames(corpus, "a") == frames(corpus, "b")
+    for command, name, other in (("produce", "b", "import"), ("import", "a", "produce")):
+        done = corpus.riffle(command, "-c", corpus.path, name, check=False)
+        assert done.returncode == 2 and f"riffle {other} publishes it" in done.stderr
+    del corpus.config["domains"]["b"]
+    corpus.write()
+    done = run(corpus, check=False)
+    assert done.returncode == 2 and "nothing to import" in done.stderr
+
+
+def test_token_bytes_must_not_contradict_the_file(corpus):
+    token_files.ds(corpus.folder, "t", [[1, 2]], 2)
+    token_files.npy(corpus.folder, "u", [[1, 2]], 2, header=True)
+    for kind, name in (("ds", "t.ds"), ("npy", "u.npy")):
+        corpus.config["domains"] = {"a": {"train": [name], "tokens": kind, "token_bytes": 4}}
+        corpus.create()
+        done = run(corpus, check=False)
+        assert done.returncode == 2 and "says 2 bytes a token" in done.stderr, done.stderr

@@ -1,0 +1,123 @@
+"""Makes tokenizer.json files for the tests: trained ones, written ones, OpenAI's vocabularies as such."""
+
+import base64
+import json
+
+import tokenizers
+from tokenizers import models, pre_tokenizers, trainers
+
+CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+HEADS, BODY = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+# As the files of models write them.
+PATTERNS = {
+    "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    "cl100k": CONTRACTIONS
+    + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + SPACES,
+    "qwen2": CONTRACTIONS
+    + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + SPACES,
+    "o200k": rf"[^\r\n\p{{L}}\p{{N}}]?{HEADS}*{BODY}+{CONTRACTIONS}?"
+    + rf"|[^\r\n\p{{L}}\p{{N}}]?{HEADS}+{BODY}*{CONTRACTIONS}?"
+    + r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|" + SPACES,
+}
+MARK = "\u2581"
+
+
+def alphabet():
+    """byte -> the character that shows it."""
+    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    table = {b: chr(b) for b in shown}
+    for b in range(256):
+        if b not in table:
+            table[b] = chr(0x100 + len(table) - len(shown))
+    return table
+
+
+ALPHABET = alphabet()
+
+
+def show(token):
+    return "".join(ALPHABET[b] for b in token)
+
+
+def byte_level(use_regex=True, add_prefix_space=False):
+    return {"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": True,
+            "use_regex": use_regex}
+
+
+def split(family, behavior="Isolated", invert=False):
+    return {"type": "Split", "pattern": {"Regex": PATTERNS[family]}, "behavior": behavior,
+            "invert": invert}
+
+
+def sequence(key, *parts):
+    return {"type": "Sequence", key: list(parts)}
+
+
+def family_splitter(family):
+    if family == "gpt2":
+        return byte_level()
+    return sequence("pretokenizers", split(family), byte_level(use_regex=False))
+
+
+def added(content, **flags):
+    token = {"id": 0, "content": content, "single_word": False, "lstrip": False, "rstrip": False,
+             "normalized": False, "special": False}
+    return {**token, **flags}
+
+
+def file_of(vocab, merges, pre_tokenizer=None, normalizer=None, added_tokens=(), **model):
+    flags = {"dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+             "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
+             "ignore_merges": False, **model}
+    return {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": list(added_tokens),
+        "normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "post_processor": None,
+        "decoder": None, "model": {"type": "BPE", **flags, "vocab": vocab, "merges": merges},
+    }
+
+
+def read_ranks(path):
+    ranks = {}
+    for line in path.read_bytes().splitlines():
+        token, rank = line.split()
+        ranks[base64.b64decode(token)] = int(rank)
+    return ranks
+
+
+def merge_of(token, ranks):
+    """The two tokens that merge to this one last, by the ranks below its own."""
+    parts = [bytes([b]) for b in token]
+    while len(parts) > 2:
+        best = min(
+            (ranks.get(parts[i] + parts[i + 1], 1 << 30), i) for i in range(len(parts) - 1)
+        )
+        assert best[0] < ranks[token], token
+        i = best[1]
+        parts[i : i + 2] = [parts[i] + parts[i + 1]]
+    return parts
+
+
+def file_of_ranks(ranks, family, pairs=True, **more):
+    """A .tiktoken vocabulary as a byte-level tokenizer.json."""
+    order = sorted(ranks, key=ranks.get)
+    merges = [[show(p) for p in merge_of(t, ranks)] for t in order if len(t) > 1]
+    if not pairs:
+        merges = [" ".join(m) for m in merges]
+    more.setdefault("pre_tokenizer", family_splitter(family))
+    return file_of({show(t): ranks[t] for t in order}, merges, **more)
+
+
+def trained(texts, pre_tokenizer=None, normalizer=None, size=700, special=(), alphabet=(), **model):
+    """What tokenizers learns from texts, as the dict of its file."""
+    shell = tokenizers.Tokenizer.from_str(json.dumps(file_of(
+        {}, [], pre_tokenizer=pre_tokenizer, normalizer=normalizer)))
+    shell.model = models.BPE(**model)
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=list(special),
+                                  initial_alphabet=list(alphabet), show_progress=False)
+    shell.train_from_iterator(texts, trainer)
+    return json.loads(shell.to_str())
+
+
+def full_alphabet():
+    return pre_tokenizers.ByteLevel.alphabet()

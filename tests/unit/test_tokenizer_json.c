@@ -1,0 +1,235 @@
+#include "producer/tokenizer/tokenizer.h"
+
+#include <stdio.h>
+
+#include "tests/unit/folder.h"
+#include "tests/unit/test.h"
+
+#define ADDED                                                                                      \
+	"{\"id\": 4, \"content\": \"<x>\", \"single_word\": false, \"lstrip\": false, "            \
+	"\"rstrip\": false, \"normalized\": false, \"special\": true}"
+#define SPACE "{\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"_\"}"
+
+/* Characters a, b and their merge; a character that is none of them is unknown. */
+static const char whole[] =
+    "{\"version\": \"1.0\", \"added_tokens\": [" ADDED "], \"normalizer\": " SPACE
+    ", \"model\": {\"type\": \"BPE\", \"unk_token\": \"?\", \"fuse_unk\": true, "
+    "\"vocab\": {\"?\": 0, \"a\": 1, \"b\": 2, \"ab\": 3}, \"merges\": [[\"a\", \"b\"]]}}";
+
+/* The file with the first `old` as `new`. */
+static void
+write_changed(const char *old, const char *new)
+{
+	const char *found = strstr(whole, old);
+	char text[2048];
+
+	assert_non_null(found);
+	snprintf(
+	    text, sizeof(text), "%.*s%s%s", (int)(found - whole), whole, new, found + strlen(old));
+	folder_text("t.json", text);
+}
+
+static struct tokenizer *
+open_changed(const char *old, const char *new, bool add_special, bool special_as_text)
+{
+	struct tokenizer_options o = {
+	    .add_special = add_special, .special_as_text = special_as_text};
+	struct tokenizer *t = NULL;
+	struct failure f;
+	char path[1024];
+
+	write_changed(old, new);
+	snprintf(path, sizeof(path), "%s", folder_path("t.json"));
+	o.file = path;
+	if (tokenizer_open(&t, &o, &f) != FAIL_NONE)
+		assert_string_equal(f.text, "");
+	return t;
+}
+
+static uint64_t
+fingerprint_of(const char *old, const char *new)
+{
+	struct tokenizer *t = open_changed(old, new, false, false);
+	uint64_t fingerprint = tokenizer_fingerprint(t);
+
+	tokenizer_close(t);
+	return fingerprint;
+}
+
+static void
+test_files_that_say_the_same_have_one_fingerprint(void **unused)
+{
+	static const char *const same[][2] = {
+	    {"[[\"a\", \"b\"]]", "[\"a b\"]"},
+	    {"[[\"a\", \"b\"]]", "[ [ \"\\u0061\" , \"b\" ] ]"},
+	    {"[[\"a\", \"b\"]]", "[\"#version: 0.2\", \"a b\"]"},
+	    {"[[\"a\", \"b\"]]", "[[\"a\", \"b\"], [\"a\", \"b\"]]"},
+	    {"\"a\": 1, \"b\": 2", "\"b\": 2, \"a\": 1"},
+	    {"\"version\": \"1.0\",", "\"truncation\": null, \"decoder\": {\"type\": \"Fuse\"},"},
+	    {"\"type\": \"BPE\",", "\"dropout\": null, \"ignore_merges\": false,"},
+	};
+	uint64_t usual = fingerprint_of("", "");
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		assert_true(fingerprint_of(same[i][0], same[i][1]) == usual);
+}
+
+static void
+test_whatever_changes_ids_changes_the_fingerprint(void **unused)
+{
+	static const char *const other[][2] = {
+	    {"\"b\": 2", "\"b\": 5"},
+	    {"\"a\": 1", "\"a\": 1, \"c\": 9"},
+	    {"[[\"a\", \"b\"]]", "[]"},
+	    {"\"fuse_unk\": true", "\"fuse_unk\": false"},
+	    {"\"fuse_unk\": true", "\"byte_fallback\": true, \"fuse_unk\": true"},
+	    {"\"fuse_unk\": true", "\"ignore_merges\": true, \"fuse_unk\": true"},
+	    {"\"unk_token\": \"?\"", "\"unk_token\": \"a\""},
+	    {SPACE, "{\"type\": \"NFC\"}"},
+	    {"\"lstrip\": false", "\"lstrip\": true"},
+	    {"<x>", "<y>"},
+	    {"\"normalizer\": ", "\"pre_tokenizer\": {\"type\": \"Digits\", "
+				 "\"individual_digits\": true}, \"normalizer\": "},
+	};
+	uint64_t usual = fingerprint_of("", "");
+	struct tokenizer *t;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		assert_true(fingerprint_of(other[i][0], other[i][1]) != usual);
+	t = open_changed("", "", false, true);
+	assert_true(tokenizer_fingerprint(t) != usual);
+	tokenizer_close(t);
+	t = open_changed("", "", true, false);
+	assert_true(tokenizer_fingerprint(t) != usual);
+	tokenizer_close(t);
+}
+
+/* The ids of a text, as a text. */
+static void
+assert_ids(const struct tokenizer *t, const char *text, const char *expected)
+{
+	struct token_buffer ids = {NULL, 0, 0};
+	struct encoder *e = NULL;
+	struct failure f;
+	char found[256] = "";
+
+	assert_int_equal(encoder_open(&e, t, &f), FAIL_NONE);
+	for (unsigned pass = 0; pass < 2; pass++) { /* the second out of the caches */
+		ids.n = 0;
+		found[0] = '\0';
+		assert_int_equal(encoder_encode(e, text, strlen(text), &ids, &f), FAIL_NONE);
+		for (size_t i = 0, n = 0; i < ids.n; i++)
+			n += (size_t)snprintf(found + n, sizeof(found) - n, i == 0 ? "%u" : " %u",
+			    (unsigned)ids.id[i]);
+		assert_string_equal(found, expected);
+	}
+	token_buffer_close(&ids);
+	encoder_close(e);
+}
+
+static void
+test_ids_are_those_of_tokenizers(void **unused)
+{
+	static const struct {
+		const char *old, *new, *text, *ids;
+	} cases[] = {
+	    {"", "", "", ""},
+	    {"", "", "abba", "3 2 1"},
+	    {"", "", "a<x>b", "1 4 2"},
+	    {"", "", "xyzab zab", "0 3 0 3"},
+	    {"\"fuse_unk\": true", "\"fuse_unk\": false", "xyzab", "0 0 0 3"},
+	    {"\"unk_token\": \"?\",", "", "xa-bx", "3"}, /* what is unknown is not there */
+	    {"\"unk_token\": \"?\",", "", "x", ""},
+	    {"\"rstrip\": false", "\"rstrip\": true", "<x>  a", "4 1"},
+	    {"\"fuse_unk\": true", "\"ignore_merges\": true", "ab", "3"},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tokenizer *t = open_changed(cases[i].old, cases[i].new, false, false);
+
+		assert_ids(t, cases[i].text, cases[i].ids);
+		tokenizer_close(t);
+	}
+}
+
+static void
+test_special_tokens_are_text_where_that_is_asked_for(void **unused)
+{
+	struct tokenizer *t = open_changed("", "", false, true);
+
+	(void)unused;
+	assert_ids(t, "a<x>b", "1 0 2");
+	tokenizer_close(t);
+}
+
+static void
+test_eos_is_an_added_token_or_one_of_the_vocabulary(void **unused)
+{
+	struct tokenizer_options o = {.file = strdup(folder_path("t.json")), .eos = "<x>"};
+	struct tokenizer *t = NULL;
+	struct failure f;
+	size_t n;
+
+	(void)unused;
+	write_changed("", "");
+	assert_int_equal(tokenizer_open(&t, &o, &f), FAIL_NONE);
+	assert_int_equal(tokenizer_eos(t), 4);
+	assert_int_equal(tokenizer_entries(t), 5);
+	assert_memory_equal(tokenizer_bytes(t, 4, &n), "<x>", 3);
+	assert_memory_equal(tokenizer_bytes(t, 3, &n), "ab", 2);
+	assert_null(tokenizer_bytes(t, 5, &n));
+	tokenizer_close(t);
+	o.eos = "ab";
+	assert_int_equal(tokenizer_open(&t, &o, &f), FAIL_NONE);
+	assert_int_equal(tokenizer_eos(t), 3);
+	tokenizer_close(t);
+	o.eos = "none";
+	assert_int_equal(tokenizer_open(&t, &o, &f), FAIL_CONFIG);
+	assert_non_null(
+	    strstr(f.text, "eos \"none\" is neither in added_tokens nor in model.vocab"));
+	free((char *)(uintptr_t)o.file);
+}
+
+/* Every file that ends too early, or has one byte wrong, is refused or read; nothing else happens.
+ */
+static void
+test_a_broken_file_is_refused_or_read(void **unused)
+{
+	struct tokenizer_options o = {.file = strdup(folder_path("t.json"))};
+	static const char wrong[] = "\"\\{}[],:0x\xff";
+	char text[sizeof(whole)];
+	struct failure f;
+
+	(void)unused;
+	for (size_t i = 1; i < sizeof(whole) - 1; i++)
+		for (size_t k = 0; k < sizeof(wrong); k++) {
+			struct tokenizer *t = NULL;
+
+			memcpy(text, whole, sizeof(whole));
+			text[i] = wrong[k];
+			folder_text("t.json", text);
+			if (tokenizer_open(&t, &o, &f) == FAIL_NONE)
+				tokenizer_close(t);
+			else
+				assert_non_null(strstr(f.text, "t.json"));
+		}
+	free((char *)(uintptr_t)o.file);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_files_that_say_the_same_have_one_fingerprint),
+	    cmocka_unit_test(test_whatever_changes_ids_changes_the_fingerprint),
+	    cmocka_unit_test(test_ids_are_those_of_tokenizers),
+	    cmocka_unit_test(test_special_tokens_are_text_where_that_is_asked_for),
+	    cmocka_unit_test(test_eos_is_an_added_token_or_one_of_the_vocabulary),
+	    cmocka_unit_test(test_a_broken_file_is_refused_or_read),
+	};
+
+	return cmocka_run_group_tests(tests, folder_open, folder_close);
+}
