@@ -493,7 +493,8 @@ lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f)
 	rd_kafka_resp_err_t err;
 
 	if (event == NULL) {
-		fail(f, FAIL_TIMEOUT, "no answer to a commit within %d ms", timeout_ms);
+		fail(f, FAIL_TIMEOUT, "the broker has not answered a commit within %d s: is it up?",
+		    timeout_ms / 1000);
 		return fail_commit(l, f);
 	}
 	err = rd_kafka_event_error(event);
