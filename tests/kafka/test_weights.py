@@ -285,6 +285,20 @@ def test_requests_that_would_burst_the_ledger_are_refused_and_the_mix_goes_on(ri
     assert len(read(config, 10)) == 80 and len(state(config)["pending"]) == 6
 
 
+def test_a_storm_of_a_thousand_requests_is_answered_one_by_one_and_the_mix_goes_on(riffle, fill, configure, read, bootstrap,
+                                                                                 unique, ledger, tmp_path, state):
+    fill("a", "b")
+    config = configure({"a": 1, "b": 1})
+    weights = [[{"domain": "a", "weight": 1 + n % 7}] for n in range(1000)]
+    put_requests(bootstrap, unique, tmp_path,
+                 [{"id": f"storm{n % 900}", "at_step": 3 + n % 5, "weights": w} for n, w in enumerate(weights)])
+    done = riffle("mix", "-c", config, "--until-step", 10)
+    answers = [a for r in ledger() for a in r["answers"]]
+    assert [a["id"] for a in answers] == [f"storm{n}" for n in range(900)]
+    assert all(a["accepted"] for a in answers) and done.stderr.count(" accepted step=") == 900
+    assert len(read(config, 10)) == 80 and not state(config)["pending"]
+
+
 def test_odd_requests_are_refused_with_reasons(riffle, fill, configure, bootstrap, unique, ledger, tmp_path):
     fill("a", "b")
     config = configure({"a": 1, "b": 1})
