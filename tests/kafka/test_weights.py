@@ -557,6 +557,7 @@ def test_a_mix_waits_for_a_dry_live_domain_and_goes_on_when_it_has_more(riffle, 
     wait_for(lambda: status(config)["mix"]["step_next"] == 2, "two steps")
     wait_for(lambda: {d["name"]: d["dry"] for d in status(config)["domains"]} == {"a": False, "live": False}, "the status")
     # Four of its sequences are left, eight are needed: it waits, and answers requests meanwhile.
+    wait_for(lambda: any("domain live is live and has 4 sequences left" in p for p in status(config)["problems"]), "the reason")
     assert ask(config, "a=0.5", "--at-step", 1000)[0]["accepted"]
     pour("live", 4)
     wait_for(lambda: step_of(status, config) == 3, "the third step")
