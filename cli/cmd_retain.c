@@ -84,10 +84,10 @@ const struct command cmd_retain = {
     .name = "retain",
     .summary = "delete the batches below a step",
     .usage = "-c FILE --from-step S [--force] [--dry-run]",
-    .help = "Deletes all steps below S from the batch topic, on every lane; the ledger stays. "
-	    "Exit 1,\nand nothing is deleted, where S is not published, or where a training run "
-	    "has a committed\nposition below S: one of mix.runs, of the ledger, or any consumer "
-	    "group MIX.RUN. A run\nthat has committed nothing is only warned of.",
+    .help = "Deletes all steps below S from the batch topic, on every lane; the ledger stays.\n"
+	    "Exit 1, and nothing is deleted, where S is not published, or where a training run\n"
+	    "has a committed position below S: one of mix.runs, of the ledger, or any consumer\n"
+	    "group MIX.RUN. A run that has committed nothing is only warned of.",
     .example = "riffle retain -c run.yml --from-step 10000 --dry-run\n"
 	       "riffle retain -c run.yml --from-step 10000",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

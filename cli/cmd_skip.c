@@ -198,12 +198,10 @@ const struct command cmd_skip = {
     .usage = "-c FILE | --mix NAME  DOMAIN[/PARTITION] A..B | --step S [--lane L]  [OPTION...]",
     .help =
 	"Asks the mixer, as `riffle weights` does, to pass over the ordinals from A on, below B:\n"
-	"in this epoch and all later ones another sequence of the domain is drawn in their place.\n"
-	"With --step all sequences of that step are looked up in the batch topic: the remedy for "
-	"a\n"
-	"spike of the loss. `riffle inspect` shows which those are. The ledger keeps at most "
-	"4,096\n"
-	"ranges. Exit 1: refused, or no answer in time.",
+	"in this epoch and all later ones another sequence of the domain is drawn instead. With\n"
+	"--step all sequences of that step are looked up in the batch topic: the remedy for a\n"
+	"spike of the loss. `riffle inspect` shows which those are. The ledger keeps at most\n"
+	"4,096 ranges. Exit 1: refused, or no answer in time.",
     .example = "riffle skip -c run.yml web 120000..120512\n"
 	       "riffle skip -c run.yml --step 48210\n"
 	       "riffle skip --mix pretrain code/3 7..8 --dry-run",

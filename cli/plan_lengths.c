@@ -107,6 +107,11 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 	size_t i = (size_t)d->configured;
 	uint64_t *sequences;
 
+	if (d->partitions_n == 0)
+		return fail(f, FAIL_CONFIG,
+		    "domain %s has no topic yet: `riffle topics -c %s --create` makes it, `riffle "
+		    "produce` fills it; or give --sizes",
+		    d->name, c->path);
 	if (d->partitions_n != c->domains[i].partitions)
 		return fail(f, FAIL_CONFIG,
 		    "domain %s has %zu partitions, the configuration wants %" PRIu32
@@ -114,9 +119,9 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 		    d->name, d->partitions_n, c->domains[i].partitions);
 	if (!d->live && d->partitions_sealed < d->partitions_n)
 		return fail(f, FAIL_CONFIG,
-		    "domain %s is not sealed, so that its length is not known: `riffle produce %s` "
-		    "closes it; or give --sizes",
-		    d->name, d->name);
+		    "domain %s is not sealed, so that its length is not known: `riffle produce %s "
+		    "-c %s` closes it; or give --sizes",
+		    d->name, d->name, c->path);
 	sequences = calloc(d->partitions_n, sizeof(*sequences));
 	if (sequences == NULL)
 		return fail_memory(f);

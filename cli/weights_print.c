@@ -90,8 +90,8 @@ print_history(const struct weight_history *h)
 	for (size_t i = 0; i < h->n; i++) {
 		const struct weight_history_version *v = &h->version[i];
 
-		printf("%7" PRId64 " %12" PRId64 "  %s %s ", v->version, v->step,
-		    reason_text[v->reason], v->reason_id);
+		printf("%7" PRId64 " %12" PRId64 "  %s%s%s ", v->version, v->step,
+		    reason_text[v->reason], v->reason_id[0] == '\0' ? "" : " ", v->reason_id);
 		for (size_t k = 0; k < v->domains_n && k < 8; k++)
 			printf(" %s=%g", v->domain[k].name, v->domain[k].weight);
 		if (v->domains_n > 8)
@@ -110,8 +110,9 @@ weights_print_table(const struct weights_shown *w)
 	const struct ledger *l = w->ledger;
 
 	printf("mix      %s, next step %" PRId64 "\n", w->mix, l->step_next);
-	printf("version  %" PRId64 " since step %" PRId64 ", by %s %s\n", l->version,
-	    l->version_step, reason_text[l->reason], text(l->reason_id));
+	printf("version  %" PRId64 " since step %" PRId64 ", by %s%s%s\n", l->version,
+	    l->version_step, reason_text[l->reason], text(l->reason_id)[0] == '\0' ? "" : " ",
+	    text(l->reason_id));
 	printf("phase    %s, lr_scale %g, temperature %g\n",
 	    text(l->phase)[0] == '\0' ? "none" : l->phase, l->lr_scale, l->temperature);
 	print_domains(l);

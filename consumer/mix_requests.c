@@ -41,8 +41,10 @@ keep_answer(struct mix *m, struct ledger_answer *answer, struct failure *f)
 		ledger_answer_clear(answer);
 		return fail_memory(f);
 	}
-	log_info("mix: request id=%s %s step=%" PRId64, answer->id,
-	    answer->accepted ? "accepted" : "refused", answer->step);
+	if (answer->accepted)
+		log_info("mix: request id=%s accepted step=%" PRId64, answer->id, answer->step);
+	else
+		log_info("mix: request id=%s refused why=\"%s\"", answer->id, answer->text);
 	m->answer = grown;
 	grown[m->answers_n++] = *answer;
 	return FAIL_NONE;

@@ -1,8 +1,11 @@
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "consumer/reader.h"
+
+enum { WHY_BYTES = 64 };
 
 /* Says which record it is that the failure speaks of. */
 static enum fail_code
@@ -36,8 +39,12 @@ skip_record(struct reader *r, uint32_t i, const struct lanes_record *record, str
 		r->ended = true;
 		return FAIL_NONE;
 	}
-	if (h->step > r->check.step)
-		return seek_again(r, i, record->offset, "a later one comes first", f);
+	if (h->step > r->check.step) {
+		char why[WHY_BYTES];
+
+		snprintf(why, sizeof(why), "step %" PRIu64 " comes first", h->step);
+		return seek_again(r, i, record->offset, why, f);
+	}
 	lane->offset_next = record->offset + 1;
 	lanes_release(r->lanes, i);
 	return FAIL_NONE;

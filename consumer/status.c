@@ -166,6 +166,23 @@ find_topic_problems(struct status *st)
 			problem(st, "topic %s: %s", st->plan->topic[i].name, st->report[i].problem);
 }
 
+static bool
+is_silent(const struct status *st)
+{
+	return st->state == STATUS_RUNNING && st->now_ms - st->ledger_time_ms > STATUS_WAIT_MS;
+}
+
+/* A step is drawn whole: where too few sequences of a live domain are left, all of it waits. */
+static bool
+may_be_waited_for(const struct status *st, const struct status_domain *d)
+{
+	int64_t left = d->sequences - d->position;
+
+	return d->live && d->mixed >= 0 && d->partitions_sealed < d->partitions_n &&
+	       st->config->domains[d->configured].on_dry == CONFIG_DRY_WAIT &&
+	       (double)left < d->intended * st->config->mix.global_batch && is_silent(st);
+}
+
 static void
 find_domain_problems(struct status *st, const struct status_domain *d)
 {
@@ -179,12 +196,17 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		problem(st, "domain %s is in the mix and not in the configuration", d->name);
 		return;
 	}
-	if (d->dry && st->state == STATUS_RUNNING &&
-	    st->now_ms - st->ledger_time_ms > STATUS_WAIT_MS)
+	if (d->dry && is_silent(st))
 		problem(st,
 		    "domain %s is live and dry: its next sequence is not there yet; `riffle "
 		    "produce %s --follow` writes it",
 		    d->name, d->name);
+	else if (may_be_waited_for(st, d))
+		problem(st,
+		    "domain %s is live and has %" PRId64
+		    " sequences left, fewer than its share of a "
+		    "step: the mixer may wait for it; `riffle produce %s --follow` writes more",
+		    d->name, d->sequences - d->position, d->name);
 	if (st->state == STATUS_RUNNING && d->mixed < 0)
 		problem(st,
 		    "domain %s is in the configuration and not in the mix: `riffle mix -c %s "
@@ -239,8 +261,7 @@ find_run_problems(struct status *st, const struct status_run *r)
 	else if (!r->committed && r->configured && lead > 0)
 		problem(st, "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
 		    waits ? "waits" : "will wait", lead);
-	else if (waits && st->state == STATUS_RUNNING &&
-		 st->now_ms - st->ledger_time_ms > STATUS_WAIT_MS)
+	else if (waits && is_silent(st))
 		problem(st,
 		    "the mixer waits at step %" PRIu64 " for run %s, which stands at step %" PRIu64
 		    " (lane %zu)",

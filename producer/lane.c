@@ -290,6 +290,8 @@ run(struct lane *l, struct failure *f)
 		say_left_out(l);
 	if (code == FAIL_STOPPED)
 		end_stopped(l);
+	if (code == FAIL_NONE && l->o->append && l->progress.documents == 0)
+		log_info("produce: %s has nothing new: its End stays", l->o->label);
 	*l->o->mismatch = code == FAIL_DATA && !from_start && l->progress.documents == 0;
 	return code;
 }

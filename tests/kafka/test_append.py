@@ -70,7 +70,8 @@ def test_an_append_goes_on_behind_the_end_and_the_last_end_counts(corpus, encodi
     corpus.produce("--append")
     check(corpus, encoding, [one, two, three])
     n = len(corpus.values("a"))
-    corpus.produce("--append")  # nothing has come: no End that says the same again
+    done = corpus.produce("--append")  # nothing has come: no End that says the same again
+    assert "a has nothing new: its End stays" in done.stderr
     assert len(corpus.values("a")) == n
 
 

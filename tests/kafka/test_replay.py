@@ -435,6 +435,8 @@ def test_steps_are_republished_for_trainers(riffle, mixed, replay, read, configu
     assert f"wrote 28 steps to mix {other}, which ends before step 41" in done.stdout
     config = configure(WEIGHTS, "again", partitions=2, create=False)
     assert tokens(read, config, 13, 41) == tokens(read, mixed, 13, 41)
+    early = riffle("read", "-c", config, "--steps", 1, "--run", "early", "--timeout", 30, check=False)
+    assert early.returncode == 1 and "step 0 is due, but step 13 comes first" in early.stderr
     trained = riffle("read", "-c", config, "--from-step", 13, "--commit-every", 4, "--format", "steps", "--timeout", 30)
     assert len(trained.stdout.splitlines()) == 28 * 8
     again = replay(mixed, 13, 41, "--republish", other)

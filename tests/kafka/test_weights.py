@@ -285,6 +285,20 @@ def test_requests_that_would_burst_the_ledger_are_refused_and_the_mix_goes_on(ri
     assert len(read(config, 10)) == 80 and len(state(config)["pending"]) == 6
 
 
+def test_a_storm_of_a_thousand_requests_is_answered_one_by_one_and_the_mix_goes_on(riffle, fill, configure, read, bootstrap,
+                                                                                 unique, ledger, tmp_path, state):
+    fill("a", "b")
+    config = configure({"a": 1, "b": 1})
+    weights = [[{"domain": "a", "weight": 1 + n % 7}] for n in range(1000)]
+    put_requests(bootstrap, unique, tmp_path,
+                 [{"id": f"storm{n % 900}", "at_step": 3 + n % 5, "weights": w} for n, w in enumerate(weights)])
+    done = riffle("mix", "-c", config, "--until-step", 10)
+    answers = [a for r in ledger() for a in r["answers"]]
+    assert [a["id"] for a in answers] == [f"storm{n}" for n in range(900)]
+    assert all(a["accepted"] for a in answers) and done.stderr.count(" accepted step=") == 900
+    assert len(read(config, 10)) == 80 and not state(config)["pending"]
+
+
 def test_odd_requests_are_refused_with_reasons(riffle, fill, configure, bootstrap, unique, ledger, tmp_path):
     fill("a", "b")
     config = configure({"a": 1, "b": 1})
@@ -543,6 +557,7 @@ def test_a_mix_waits_for_a_dry_live_domain_and_goes_on_when_it_has_more(riffle, 
     wait_for(lambda: status(config)["mix"]["step_next"] == 2, "two steps")
     wait_for(lambda: {d["name"]: d["dry"] for d in status(config)["domains"]} == {"a": False, "live": False}, "the status")
     # Four of its sequences are left, eight are needed: it waits, and answers requests meanwhile.
+    wait_for(lambda: any("domain live is live and has 4 sequences left" in p for p in status(config)["problems"]), "the reason")
     assert ask(config, "a=0.5", "--at-step", 1000)[0]["accepted"]
     pour("live", 4)
     wait_for(lambda: step_of(status, config) == 3, "the third step")
