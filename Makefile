@@ -25,7 +25,8 @@ TESTS   := $(call programs,tests/unit/test_*.c)
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 # What decides does no I/O and reads no clock.
 DECISIONS = $(wildcard common/schedule*.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] common/power.[ch] \
-	consumer/mixer*.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch])
+	consumer/mixer*.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch] consumer/losses.[ch] \
+	consumer/doremi.[ch] consumer/odm.[ch] consumer/reweight.[ch] consumer/weight_bounds.[ch])
 SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch]))
 
 build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
@@ -110,6 +111,10 @@ bench: deps  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
 	@$(PARALLEL) build
 	@B=$B scripts/bench
 
+bench-trainers: deps  ## riffle next to other loaders on the same rows (fetches them: some 3.5 GB)
+	@$(PARALLEL) build
+	@B=$B scripts/bench-trainers
+
 VECTORS = test_schedule_vectors test_order
 vectors:  ## the test vectors with gcc and clang at -O0, -O3 and -march=native: the same everywhere
 	@for cc in gcc clang; do for o in -O0 -O3 '-O3 -march=native'; do echo "== $$cc $$o"; \
@@ -136,6 +141,7 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan test test-torch nightly wheel demo bench vectors check layers format-check install help
+.PHONY: build all-programs deps unit asan test test-torch nightly wheel demo bench bench-trainers vectors check layers \
+	format-check install help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

@@ -67,6 +67,14 @@ enum fail_code kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure 
 enum fail_code kafka_partitions(
     rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f);
 
+/*
+ * Both at once: waits for a broker by asking it about one topic. Cheaper than kafka_wait_broker(),
+ * which is answered with the metadata of every topic of the cluster (librdkafka 2.0.2; measured on
+ * a busy broker with 5,700 topics: 424 KB, and seconds now and then).
+ */
+enum fail_code kafka_wait_topic(
+    rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f);
+
 /* First offset kept, and the end (one past the last; read_committed sees no further than the LSO).
  */
 enum fail_code kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low,

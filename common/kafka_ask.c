@@ -150,6 +150,42 @@ partitions_once(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int ti
 	return err;
 }
 
+static enum fail_code
+wait_topic(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int64_t deadline_ms,
+    struct failure *f)
+{
+	rd_kafka_resp_err_t err;
+
+	do {
+		err = partitions_once(rk, topic, partitions, kafka_slice_ms(deadline_ms));
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			return FAIL_NONE;
+		*partitions = 0;
+		if (err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+			return FAIL_NONE;
+		if (!passing(err))
+			return kafka_fail_asking(rk, err, "asking the broker about a topic", f);
+	} while (!hopeless(rk) && kafka_again(err, deadline_ms));
+	return fail_no_broker(rk, f);
+}
+
+enum fail_code
+kafka_wait_topic(
+    rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(rk, topic, NULL);
+	enum fail_code code;
+
+	if (handle == NULL)
+		return kafka_fail_code(f, rd_kafka_last_error(), NULL, topic);
+	kafka_log_set_quiet(&h->log, true);
+	code = wait_topic(rk, handle, partitions, clock_ms() + timeout_ms, f);
+	kafka_log_set_quiet(&h->log, h->role == KAFKA_ADMIN);
+	rd_kafka_topic_destroy(handle);
+	return code;
+}
+
 enum fail_code
 kafka_partitions(
     rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f)

@@ -52,8 +52,7 @@ find_partitions(struct held_out *h, const struct held_out_options *o, struct fai
 {
 	int partitions;
 
-	if (kafka_wait_broker(h->rk, o->timeout_ms, f) != FAIL_NONE ||
-	    kafka_partitions(h->rk, h->topic, &partitions, o->timeout_ms, f) != FAIL_NONE)
+	if (kafka_wait_topic(h->rk, h->topic, &partitions, o->timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	if (partitions == 0)
 		return fail(f, FAIL_CONFIG,

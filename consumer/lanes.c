@@ -104,7 +104,7 @@ find_lanes(struct lanes *l, const struct lanes_options *o, struct failure *f)
 {
 	int partitions;
 
-	if (kafka_partitions(l->rk, l->topic, &partitions, o->timeout_ms, f) != FAIL_NONE)
+	if (kafka_wait_topic(l->rk, l->topic, &partitions, o->timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	if (check_lanes(partitions, o, l->topic, f) != FAIL_NONE)
 		return f->code;
@@ -141,9 +141,7 @@ lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f)
 		return fail_memory(f);
 	names_topic(l->topic, o->mix, "batches");
 	snprintf(l->group, sizeof(l->group), "%s", o->group);
-	if (open_handle(l, o, LANES_EXPECTED, f) != FAIL_NONE ||
-	    kafka_wait_broker(l->rk, o->timeout_ms, f) != FAIL_NONE ||
-	    find_lanes(l, o, f) != FAIL_NONE)
+	if (open_handle(l, o, LANES_EXPECTED, f) != FAIL_NONE || find_lanes(l, o, f) != FAIL_NONE)
 		goto failed;
 	if (l->count > LANES_EXPECTED) { /* how far to read ahead is fixed when a handle is made */
 		kafka_close(l->rk);

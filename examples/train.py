@@ -70,7 +70,7 @@ def texts(folder):
         (folder / "data").symlink_to(d.HOME / "data")
 
 
-def configure(folder, corpus, mix, bootstrap, weights=WEIGHTS, phases=()):
+def configure(folder, corpus, mix, bootstrap, weights=WEIGHTS, **more):
     path = folder / f"{mix}.yml"
     path.write_text(json.dumps({
         "corpus": corpus,
@@ -83,8 +83,7 @@ def configure(folder, corpus, mix, bootstrap, weights=WEIGHTS, phases=()):
             "manual": {"train": ["data/manual/*[0-4].txt.gz"]},
             "code": {"exec": f"{sys.executable} data/code.py"},
         },
-        "mix": {"name": mix, "seed": 1234, "global_batch": BATCH, "lanes": LANES, "weights": weights,
-                "phases": list(phases)},
+        "mix": {"name": mix, "seed": 1234, "global_batch": BATCH, "lanes": LANES, "weights": weights, **more},
         "kafka": {"bootstrap.servers": bootstrap},
     }, indent=1))
     return path
@@ -268,10 +267,8 @@ def train(a):
     steps, half = a.steps, a.steps // 2 + CHECKPOINT_EVERY // 2
     corpus = f"train{int(time.time())}"
     phase = {"name": "anneal", "start_step": steps * 2 // 3, "weights": ANNEAL, "lr_scale": 0.3}
-    config = configure(a.out, corpus, f"{corpus}-mix", a.bootstrap, phases=[phase])
     mix = f"{corpus}-mix"
-    text = config.read_text().replace('"phases"', '"runs": ["calm", "stormy"], "phases"')
-    config.write_text(text)
+    config = configure(a.out, corpus, mix, a.bootstrap, phases=[phase], runs=["calm", "stormy"])
     riffle_command(a, "topics", "-c", config, "--create", stdout=subprocess.DEVNULL)
     mixer = None
     try:

@@ -78,7 +78,8 @@ def mixed(fill, configure, riffle):
 NAMES = ["code", "news", "web"]
 
 
-def test_doremi_off_line_gives_the_average_of_its_papers_algorithm(mixed, report, reweight, riffle, tmp_path, write_config):
+def test_doremi_off_line_gives_the_average_of_its_papers_algorithm(mixed, report, reweight, riffle, tmp_path,
+                                                                   write_config, package):
     steps = synthetic(60, NAMES, 1)
     # Two ranks with a part of each step: only the sums count.
     report([line(i, {d: (v[0] / 2, v[1] / 2, v[2]) for d, v in s.items()}, rank, 2)
@@ -92,6 +93,10 @@ def test_doremi_off_line_gives_the_average_of_its_papers_algorithm(mixed, report
         assert got["weights"][d] == pytest.approx(average[d], rel=1e-12)
         assert got["last"][d] == pytest.approx(history[-1][d], rel=1e-12)
     assert json.loads(out.read_text()) == got["weights"]
+    inside = package.riffle.DoReMi(NAMES)  # in the training process: the same bits
+    for s in whole:
+        inside.update(s)
+    assert inside.average == got["weights"] and inside.weights == got["last"]
     # A mix takes the file as it is; plan shows the same shares.
     config = json.loads(open(mixed).read())
     config["mix"]["weights"] = str(out)
@@ -113,11 +118,15 @@ def test_rounds_start_from_the_last_result_and_tell_how_far_they_moved(mixed, re
     assert f"moved    {moved:.6f} at most" in table
 
 
-def test_odm_needs_losses_only(mixed, report, reweight, tmp_path):
+def test_odm_needs_losses_only(mixed, report, reweight, tmp_path, package):
     steps = synthetic(60, NAMES, 3)
     report([line(i, {d: (v[0], 0.0, v[2]) for d, v in s.items()}) for i, s in enumerate(steps)])
     got = reweight(mixed, tmp_path / "w.json", "--method", "odm", "--eta", 4)
     assert got["weights"] == pytest.approx(odm(steps, NAMES, scale=4), rel=1e-12)
+    inside = package.riffle.ODM(NAMES, eta=4)
+    for s in steps:
+        inside.update(s)
+    assert inside.weights == got["weights"]
     done = reweight(mixed, tmp_path / "d.json", "--method", "doremi", check=False)
     assert done.returncode == 1 and "no excess above 0 in any" in done.stderr and not (tmp_path / "d.json").exists()
 

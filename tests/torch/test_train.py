@@ -1,10 +1,12 @@
 """examples/train.py, short: killed and resumed, the same losses bit for bit; a skipped step differs."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
-from conftest import BUILD, ROOT
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = (ROOT / os.environ.get("B", "build")).resolve()
 
 
 def test_a_killed_training_has_the_losses_of_an_undisturbed_one_bit_for_bit(bootstrap, tmp_path):
