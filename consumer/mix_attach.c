@@ -1,9 +1,6 @@
-/* Opens what a mix needs, takes the state from the ledger, and lets go of it again. */
+/* Takes the state from the ledger, at the start and after every doubt, and lets go of it again. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/random.h>
 
 #include "common/clock.h"
 #include "common/kafka.h"
@@ -14,16 +11,12 @@
 
 enum {
 	ASK_TIMEOUT_MS = 30000,
-	FIRST_ANSWER_MS = 10000,
 	VISIBLE_MS = 10000,
 	VISIBLE_PAUSE_MS = 5,
 };
 
-/* ---- once ---- */
-
-/* *found: the ledger holds a record, now in *last. */
-static enum fail_code
-read_ledger(struct mix *m, struct ledger *last, bool *found, struct failure *f)
+enum fail_code
+mix_read_ledger(struct mix *m, struct ledger *last, bool *found, struct failure *f)
 {
 	rd_kafka_message_t *msg;
 
@@ -41,108 +34,6 @@ read_ledger(struct mix *m, struct ledger *last, bool *found, struct failure *f)
 	*found = true;
 	return FAIL_NONE;
 }
-
-static enum fail_code
-open_handles(struct mix *m, struct failure *f)
-{
-	struct kafka_options k = {
-	    .role = KAFKA_ADMIN, .properties = &m->config->kafka, .client = "mix-admin"};
-	unsigned kinds = 1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES |
-			 1U << TOPIC_LEDGER | 1U << TOPIC_CONTROL;
-
-	if (kafka_open(&m->admin, &k, f) != FAIL_NONE ||
-	    kafka_wait_broker(m->admin, FIRST_ANSWER_MS, f) != FAIL_NONE ||
-	    topics_check(m->admin, m->config, kinds, ASK_TIMEOUT_MS, f) != FAIL_NONE)
-		return f->code;
-	k.role = KAFKA_READER;
-	k.client = "mix-ledger";
-	k.group = NULL;
-	return kafka_open(&m->reader, &k, f);
-}
-
-static enum fail_code
-make_plan(struct mix *m, struct failure *f)
-{
-	size_t n = m->config->domains_n;
-	struct mix_plan_length *length = calloc(n, sizeof(*length));
-	enum fail_code code;
-
-	if (length == NULL)
-		return fail_memory(f);
-	for (size_t i = 0; i < n; i++)
-		length[i] = (struct mix_plan_length){
-		    .partitions_n = m->domains->facts[i].partitions_n,
-		    .sequences = m->domains->facts[i].sequences,
-		    .sealed = m->domains->facts[i].sealed,
-		};
-	code = mix_plan_open(&m->by_config, m->config, length, f);
-	free(length);
-	m->plan = m->by_config.plan;
-	return code;
-}
-
-/* Weights by size stay those of the first start, unless a changed configuration is to be taken. */
-static enum fail_code
-keep_sizes(struct mix *m, struct failure *f)
-{
-	struct ledger last = {0};
-	bool found;
-	enum fail_code code;
-
-	if (m->config->mix.weights_kind != CONFIG_WEIGHTS_SIZE || m->o->accept_config)
-		return FAIL_NONE;
-	code = read_ledger(m, &last, &found, f);
-	if (code == FAIL_NONE && found)
-		code = mix_config_keep_sizes(&m->by_config, m->config, last.config, f);
-	ledger_clear(&last);
-	return code;
-}
-
-static enum fail_code
-bind_config(struct mix *m, struct failure *f)
-{
-	if (make_plan(m, f) != FAIL_NONE || keep_sizes(m, f) != FAIL_NONE ||
-	    mix_config_text(&m->config_text, m->config, &m->by_config, m->domains->tokenizer, f) !=
-		FAIL_NONE)
-		return f->code;
-	return mix_config_schedule(&m->schedule, m->config_text, f);
-}
-
-enum fail_code
-mix_open(struct mix *m, const struct mix_options *o, struct failure *f)
-{
-	memset(m, 0, sizeof(*m));
-	m->o = o;
-	m->config = o->config;
-	names_topic(m->ledger_topic, m->config->mix.name, "ledger");
-	names_topic(m->rejects_topic, m->config->corpus, "rejects");
-	if (getrandom(&m->mixer_id, sizeof(m->mixer_id), 0) != sizeof(m->mixer_id))
-		return fail_errno(f, FAIL_IO, "cannot draw a random number for this mixer's id");
-	if (open_handles(m, f) != FAIL_NONE ||
-	    domains_open(&m->domains, m->reader, m->config, o->stop, f) != FAIL_NONE ||
-	    bind_config(m, f) != FAIL_NONE || mix_open_feed(m, f) != FAIL_NONE ||
-	    control_feed_open(&m->control, m->config->mix.name, &m->config->kafka, f) !=
-		FAIL_NONE ||
-	    lead_open(&m->lead, m->reader, m->config, f) != FAIL_NONE)
-		return f->code;
-	return lead_ask(m->lead, f);
-}
-
-void
-mix_close(struct mix *m)
-{
-	mix_detach(m);
-	control_feed_close(m->control);
-	lead_close(m->lead);
-	feed_close(m->feed);
-	domains_close(m->domains);
-	kafka_close(m->reader);
-	kafka_close(m->admin);
-	mix_plan_close(&m->by_config);
-	free(m->config_text);
-}
-
-/* ---- at the start, and after every doubt ---- */
 
 /* Another mixer's START is in the ledger behind ours. */
 static enum fail_code
@@ -281,7 +172,7 @@ mix_still_ours(struct mix *m, struct failure *f)
 {
 	struct ledger last = {0};
 	bool found;
-	enum fail_code code = read_ledger(m, &last, &found, f);
+	enum fail_code code = mix_read_ledger(m, &last, &found, f);
 
 	if (code == FAIL_NONE && found)
 		code = check_not_fenced(m, &last, f);
@@ -298,7 +189,7 @@ check_before(struct mix *m, struct failure *f)
 {
 	struct ledger last = {0};
 	bool found, changed;
-	enum fail_code code = read_ledger(m, &last, &found, f);
+	enum fail_code code = mix_read_ledger(m, &last, &found, f);
 
 	if (code == FAIL_NONE && found)
 		code = check_not_fenced(m, &last, f);
@@ -319,7 +210,7 @@ mix_wait_visible(struct mix *m, struct failure *f)
 		struct ledger last = {0};
 		bool found;
 
-		if (read_ledger(m, &last, &found, f) != FAIL_NONE)
+		if (mix_read_ledger(m, &last, &found, f) != FAIL_NONE)
 			return f->code;
 		visible = found && last.step_next >= step;
 		ledger_clear(&last);
@@ -361,7 +252,7 @@ take_over(struct mix *m, struct failure *f)
 		code = open_publisher(m, f);
 	/* Only now is every earlier transaction decided, and the ledger's end final. */
 	if (code == FAIL_NONE)
-		code = read_ledger(m, &last, &found, f);
+		code = mix_read_ledger(m, &last, &found, f);
 	if (code == FAIL_NONE && found)
 		code = check_not_fenced(m, &last, f);
 	if (code == FAIL_NONE)

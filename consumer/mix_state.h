@@ -2,7 +2,8 @@
  * mix_state.h -- what a running mix holds: shared by the files of a mix. Nobody else includes it.
  *
  *     mix.c           the loop
- *     mix_attach.c    opens, takes the state from the ledger, recovers, closes
+ *     mix_open.c      opens and closes what lasts as long as the run
+ *     mix_attach.c    takes the state from the ledger, also after a doubt
  *     mix_memory.c    whether the worst case fits, and the feed with what is left
  *     mix_publish.c   writes steps, ledger records and the end
  *     mix_letters.c   records that could not be used, for <corpus>.rejects
@@ -64,9 +65,13 @@ struct mix {
 	uint64_t bytes_total, steps_total; /* published by this process, for the log */
 };
 
-/* mix_attach.c */
+/* mix_open.c */
 enum fail_code mix_open(struct mix *m, const struct mix_options *o, struct failure *f);
 void mix_close(struct mix *m);
+
+/* mix_attach.c */
+/* *found: the ledger holds a record, now in *last (ended with ledger_clear). */
+enum fail_code mix_read_ledger(struct mix *m, struct ledger *last, bool *found, struct failure *f);
 /*
  * Opens a publisher, reads the ledger, takes its state. The first time it writes START; later a
  * START of another mixer is FAIL_FENCED.

@@ -8,9 +8,9 @@
  *     mixer_lengths.c   lengths that grow
  *     mixer_weigh.c     weights in force, rounds, domains that drop out
  *     mixer_change.c    phases and accepted requests, at their step
- *     mixer_request.c   judging requests; mixer_answer.c: the text of the answer
- *     mixer_accept.c    a changed configuration
- *     mixer_save.c, mixer_resume.c   to and from the ledger
+ *     mixer_request.c   requests; mixer_judge.c: whether one may be; mixer_answer.c: the answer's
+ * text mixer_accept.c    a changed configuration mixer_save.c, mixer_resume.c   to and from the
+ * ledger
  *
  * Derived state (orders, windows, the set of exclusions) is not saved and follows the rest.
  */
@@ -235,6 +235,15 @@ enum fail_code mixer_put_skip(struct mixer *m, const struct ledger_skip *s, stru
 /* ---- mixer_request.c ---- */
 
 enum fail_code mixer_remember_id(struct mixer *m, const char *id, struct failure *f);
+
+/* ---- mixer_judge.c ---- */
+
+/*
+ * FAIL_DATA: why the change cannot be. Gives *before and *after (mixer_close), also on failure
+ * where they are not NULL: the state at its step without and with it.
+ */
+enum fail_code mixer_judge(const struct mixer *m, const struct ledger_change *c,
+    struct mixer **before, struct mixer **after, struct failure *f);
 
 /* ---- mixer_answer.c ---- */
 
