@@ -1,12 +1,13 @@
 /*
  * read_bench -- libriffle against a bare loop over the same batch topic.
  *
- *     read_bench BOOTSTRAP MIX [RUNS]
+ *     read_bench BOOTSTRAP MIX [RUNS [TOKEN_BYTES [THREADS]]]
  *
  * The bare loop assigns every lane to one consumer, takes the records one by one (taking batches
  * is no faster from 4 KiB a record on), finds the frames and decompresses them into one buffer: no
  * checks, no order, nothing kept. The library reads whole steps as `riffle read --format none`
- * does. Runs alternate; the clock of each starts at its first record or step, so that connecting is
+ * does, or with TOKEN_BYTES a token (4) and THREADS that decompress (the library's preset). Runs
+ * alternate; the clock of each starts at its first record or step, so that connecting is
  * not part of it. Both read to the end of the topic, must find the same number of sequences, and
  * the topic must end with the mix.
  */
@@ -177,13 +178,14 @@ run_bare(const char *bootstrap, const char *topic)
 }
 
 static struct outcome
-run_library(const char *bootstrap, const char *mix)
+run_library(const char *bootstrap, const char *mix, uint32_t token_bytes, uint32_t threads)
 {
 	struct riffle_options options = {.mix = mix,
 	    .bootstrap = bootstrap,
 	    .world = 1,
 	    .start = RIFFLE_START_STEP,
-	    .token_bytes = 4};
+	    .token_bytes = token_bytes,
+	    .threads = threads};
 	const struct riffle_step *s;
 	struct outcome o = {0};
 	struct riffle_error e;
@@ -226,11 +228,14 @@ int
 main(int argc, char **argv)
 {
 	int runs = argc > 3 ? (int)strtol(argv[3], NULL, 10) : RUNS_PRESET;
+	uint32_t token_bytes = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 4;
+	uint32_t threads = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 0;
 	double bare[RUNS_MAX], library[RUNS_MAX];
 	char topic[300];
 
-	if (argc < 3 || argc > 4 || runs < 1 || runs > RUNS_MAX) {
-		fprintf(stderr, "usage: %s BOOTSTRAP MIX [RUNS]\n", argv[0]);
+	if (argc < 3 || argc > 6 || runs < 1 || runs > RUNS_MAX) {
+		fprintf(
+		    stderr, "usage: %s BOOTSTRAP MIX [RUNS [TOKEN_BYTES [THREADS]]]\n", argv[0]);
 		return 2;
 	}
 	snprintf(topic, sizeof(topic), "%s.batches", argv[2]);
@@ -239,7 +244,8 @@ main(int argc, char **argv)
 		printf(" %s=%s", properties[i][0], properties[i][1]);
 	printf("\n");
 	for (int i = 0; i < runs; i++) {
-		struct outcome b = run_bare(argv[1], topic), l = run_library(argv[1], argv[2]);
+		struct outcome b = run_bare(argv[1], topic),
+			       l = run_library(argv[1], argv[2], token_bytes, threads);
 
 		if (b.sequences != l.sequences || b.tokens != l.tokens)
 			end_with(argv[2], "the two have not read the same");
