@@ -22,6 +22,7 @@ programs = $(patsubst %.c,$B/%,$(wildcard $1))
 CORE    := $(call objects,common producer producer/tokenizer consumer) $B/gen/schema_text.o
 TESTS   := $(call programs,tests/unit/test_*.c)
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
+FUZZERS := $(call programs,tests/fuzz/*.c)
 # What decides does no I/O and reads no clock.
 DECISIONS = $(wildcard common/schedule*.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] common/power.[ch] \
 	consumer/mixer*.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch])
@@ -76,6 +77,9 @@ $(TESTS): $B/%: $B/%.o $B/cli.a $B/core.a
 # Examples include <riffle.h>, as where the library is installed.
 $B/examples/%.o: OURS += -Iconsumer
 
+$(FUZZERS): $B/%: $B/%.o $B/core.a
+	$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
 $(OTHERS): $B/%: $B/%.o $B/core.a
 	$(LINK) -o $@ $^ $(LIBS)
 
@@ -89,6 +93,12 @@ test: deps  ## everything: unit, Python, and a real Kafka that it starts itself 
 	@echo == compiling
 	@$(PARALLEL) all-programs
 	@B=$B KAFKA=$(KAFKA) scripts/test $(TESTS)
+
+fuzz:  ## every libFuzzer target for FUZZ_SECONDS (60), under both sanitizers; needs clang
+	@$(PARALLEL) B=$B/fuzz CC=clang CFLAGS='-O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined' fuzzers
+	@scripts/fuzz $(patsubst $B/%,$B/fuzz/%,$(FUZZERS))
+
+fuzzers: $(FUZZERS)
 
 demo: deps  ## the whole pipeline on real text: produce, mix, train, kill, resume
 	@$(PARALLEL) build
@@ -117,6 +127,6 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan test demo bench check layers format-check install help
+.PHONY: build all-programs deps unit asan test fuzz fuzzers demo bench check layers format-check install help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
