@@ -88,7 +88,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		FUZZ_CHECK(value[i].found == JSON_MISSING ||
 			   (value[i].raw >= text && value[i].raw + value[i].raw_n <= text + n));
 	object = json_loadb(text, n, JSON_ALLOW_NUL, NULL);
-	if (json_is_object(object) && depth(text, n) <= JSON_DEPTH_MAX) {
+	/* jansson takes a NUL between values for white space, which it is not. */
+	if (json_is_object(object) && memchr(text, '\0', n) == NULL &&
+	    depth(text, n) <= JSON_DEPTH_MAX) {
 		FUZZ_CHECK(code == FAIL_NONE);
 		compare(object, value);
 	}
