@@ -108,6 +108,10 @@ bench: deps  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
 	@$(PARALLEL) build
 	@B=$B scripts/bench
 
+bench-tokenizer: deps  ## one core beside five other tokenizers, two threads, and from a file to Kafka
+	@$(PARALLEL) build
+	@B=$B scripts/bench-tokenizer
+
 check: layers format-check  ## layers, format, generated documents, warnings, static analysis
 	@B=$B scripts/check
 
@@ -127,6 +131,6 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan test fuzz fuzzers demo bench check layers format-check install help
+.PHONY: build all-programs deps unit asan test fuzz fuzzers demo bench bench-tokenizer check layers format-check install help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
