@@ -23,6 +23,7 @@ CORE    := $(call objects,common producer producer/tokenizer consumer) $B/gen/sc
 API     := $(patsubst %.c,$B/%.o,$(wildcard consumer/riffle*.c))
 TESTS   := $(call programs,tests/unit/test_*.c)
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
+FUZZERS := $(call programs,tests/fuzz/*.c)
 # What decides does no I/O and reads no clock.
 DECISIONS = $(wildcard common/schedule*.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] common/power.[ch] \
 	consumer/mixer*.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch] consumer/losses.[ch] \
@@ -79,6 +80,9 @@ $(TESTS): $B/%: $B/%.o $B/cli.a $B/core.a
 # Examples include <riffle.h>, as where the library is installed.
 $B/examples/%.o: OURS += -Iconsumer
 
+$(FUZZERS): $B/%: $B/%.o $B/core.a
+	$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
 $(OTHERS): $B/%: $B/%.o $B/core.a
 	$(LINK) -o $@ $^ $(LIBS)
 
@@ -97,11 +101,17 @@ test-torch: deps  ## the tests that need PyTorch, which it installs (about 2.6 G
 	@$(PARALLEL) build $(filter $B/tests/tools/%,$(OTHERS))
 	@B=$B KAFKA=$(KAFKA) scripts/test-torch
 
-nightly: test test-torch  ## all tests, those that need PyTorch too
+nightly: test vectors test-torch  ## all tests: other compilers and levels, and those that need PyTorch
 
 wheel: $B/libriffle.so.0  ## the Python package with the library inside, as a wheel in $B/wheels
 	@RIFFLE_LIBRARY=$(abspath $B/libriffle.so.0) pip wheel -q --disable-pip-version-check --no-deps -w $B/wheels ./python
 	@ls $B/wheels
+
+fuzz:  ## every libFuzzer target for FUZZ_SECONDS (60), under both sanitizers; needs clang
+	@$(PARALLEL) B=$B/fuzz CC=clang CFLAGS='-O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined' fuzzers
+	@scripts/fuzz $(patsubst $B/%,$B/fuzz/%,$(FUZZERS))
+
+fuzzers: $(FUZZERS)
 
 demo: deps  ## the whole pipeline on real text: produce, mix, train, kill, resume
 	@$(PARALLEL) build
@@ -122,6 +132,10 @@ vectors:  ## the test vectors with gcc and clang at -O0, -O3 and -march=native: 
 	    $(PARALLEL) CC=$$cc CFLAGS="$$o" B=$$b $(addprefix $$b/tests/unit/,$(VECTORS)) && \
 	    scripts/run-tests $(addprefix $$b/tests/unit/,$(VECTORS)) || exit 1; done; done
 
+bench-tokenizer: deps  ## one core beside five other tokenizers, two threads, and from a file to Kafka
+	@$(PARALLEL) build
+	@B=$B scripts/bench-tokenizer
+
 check: layers format-check  ## layers, format, generated documents, warnings, static analysis
 	@B=$B scripts/check
 
@@ -141,7 +155,7 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan test test-torch nightly wheel demo bench bench-trainers vectors check layers \
-	format-check install help
+.PHONY: build all-programs deps unit asan test test-torch nightly wheel demo bench bench-trainers vectors check \
+	layers format-check install help fuzz fuzzers bench-tokenizer
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

@@ -4,12 +4,20 @@
  *     tokenizer_bench TOKENIZER PATTERN FILE.jsonl [RUNS]
  *
  * The field "text" of each line is a document; all are taken out of the JSON before the clock runs.
- * Each run has a fresh encoder: `cold` is its first pass over the documents, `warm` the second,
- * over the same ones, and `split` the cutting into pieces alone. MB are 10^6 bytes of text. The
- * last line holds the number of tokens and the XXH64 of all ids as little-endian u32, for
- * comparisons.
+ *     tokenizer_bench --once TOKENIZER PATTERN A.docs B.docs THREADS [IDS]
+ *
+ * The second form is what scripts/bench-tokenizer runs beside its peers: a process makes one pass
+ * over A (cold), one over B (steady: new text, filled cache) and B again (warm), each thread with
+ * an encoder of its own over every THREADS-th document, and prints seconds; IDS gets the ids of A
+ * and B. A .docs file is a little-endian u32 with the length in front of each document.
+ *
+ * In the first form each run has a fresh encoder: `cold` is its first pass over the documents,
+ * `warm` the second, over the same ones, and `split` the cutting into pieces alone. MB are 10^6
+ * bytes of text. The last line holds the number of tokens and the XXH64 of all ids as little-endian
+ * u32, for comparisons.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -177,18 +185,135 @@ pattern_of(const char *text)
 	return SPLITTER_PATTERNS;
 }
 
+/* ---- one process among its peers ---- */
+
+struct shard {
+	const struct tokenizer *tokenizer;
+	const struct documents *of[2]; /* A and B */
+	pthread_barrier_t *barrier;
+	size_t first, threads;
+	double seconds[3];
+	uint64_t tokens;
+	FILE *ids; /* NULL: not wanted */
+};
+
+static void
+load_docs(struct documents *d, const char *path)
+{
+	char *all = NULL;
+	size_t n = read_lines(path, &all);
+
+	d->bytes = malloc(n + 64);
+	need(d->bytes != NULL, "out of memory");
+	for (size_t at = 0; at < n;) {
+		const uint8_t *head = (const uint8_t *)all + at;
+		size_t length =
+		    head[0] | (size_t)head[1] << 8 | (size_t)head[2] << 16 | (size_t)head[3] << 24;
+
+		need(n - at >= 4 && n - at - 4 >= length, path);
+		add(d, all + at + 4, length);
+		at += 4 + length;
+	}
+	free(all);
+}
+
+/* Every threads-th document; the clock runs while ids are made, one call a document. */
+static double
+pass_shard(struct shard *s, struct encoder *e, const struct documents *d, bool ids_wanted)
+{
+	struct token_buffer ids = {NULL, 0, 0};
+	double seconds = 0;
+
+	for (size_t i = s->first; i < d->n; i += s->threads) {
+		size_t at = i == 0 ? 0 : d->end[i - 1];
+		double begun = now();
+
+		ids.n = 0;
+		need(encoder_encode(e, d->bytes + at, d->end[i] - at, &ids, &failure) == FAIL_NONE,
+		    "encoding");
+		seconds += now() - begun;
+		s->tokens += ids.n;
+		if (ids_wanted)
+			need(fwrite(ids.id, sizeof(*ids.id), ids.n, s->ids) == ids.n, "ids");
+	}
+	token_buffer_close(&ids);
+	return seconds;
+}
+
+static void *
+run_shard(void *argument)
+{
+	struct shard *s = argument;
+	struct encoder *e = NULL;
+
+	need(encoder_open(&e, s->tokenizer, &failure) == FAIL_NONE, "opening");
+	for (int i = 0; i < 3; i++) {
+		double begun;
+
+		pthread_barrier_wait(s->barrier);
+		begun = now();
+		s->seconds[i] = pass_shard(s, e, s->of[i == 0 ? 0 : 1], s->ids != NULL && i < 2);
+		pthread_barrier_wait(s->barrier);
+		if (s->threads > 1)
+			s->seconds[i] = now() - begun; /* of all: until the last one is done */
+	}
+	encoder_close(e);
+	return NULL;
+}
+
+static int
+run_once(char **words, int n)
+{
+	struct tokenizer_options o = {.file = words[0], .pattern = words[1]};
+	struct documents a = {NULL, NULL, 0, 0}, b = {NULL, NULL, 0, 0};
+	size_t threads = n > 4 ? strtoul(words[4], NULL, 10) : 0;
+	pthread_t thread[RUNS_MAX];
+	struct shard shard[RUNS_MAX];
+	pthread_barrier_t barrier;
+	struct tokenizer *t = NULL;
+	uint64_t tokens = 0;
+
+	need(threads >= 1 && threads < RUNS_MAX && (n < 6 || threads == 1), "wrong words");
+	need(tokenizer_open(&t, &o, &failure) == FAIL_NONE, "opening");
+	load_docs(&a, words[2]);
+	load_docs(&b, words[3]);
+	pthread_barrier_init(&barrier, NULL, (unsigned)threads);
+	for (size_t i = 0; i < threads; i++) {
+		shard[i] = (struct shard){t, {&a, &b}, &barrier, i, threads, {0}, 0, NULL};
+		if (n > 5)
+			need((shard[i].ids = fopen(words[5], "wb")) != NULL, words[5]);
+		need(pthread_create(&thread[i], NULL, run_shard, &shard[i]) == 0, "a thread");
+	}
+	for (size_t i = 0; i < threads; i++) {
+		pthread_join(thread[i], NULL);
+		tokens += shard[i].tokens;
+		need(shard[i].ids == NULL || fclose(shard[i].ids) == 0, "ids");
+	}
+	printf("cold=%.9f steady=%.9f warm=%.9f tokens=%" PRIu64 "\n", shard[0].seconds[0],
+	    shard[0].seconds[1], shard[0].seconds[2], tokens);
+	pthread_barrier_destroy(&barrier);
+	tokenizer_close(t);
+	free(a.bytes);
+	free(a.end);
+	free(b.bytes);
+	free(b.end);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct tokenizer_options o = {
 	    .file = argc > 1 ? argv[1] : NULL, .pattern = argc > 2 ? argv[2] : NULL};
-	long runs = argc > 4 ? strtol(argv[4], NULL, 10) : RUNS_PRESET;
+	long runs = argc > 4 && argc < 6 ? strtol(argv[4], NULL, 10) : RUNS_PRESET;
 	double cold[RUNS_MAX], warm[RUNS_MAX], split[RUNS_MAX], begun = now();
 	struct documents d = {NULL, NULL, 0, 0};
 	XXH64_state_t *h = XXH64_createState();
 	struct tokenizer *t = NULL;
 	uint64_t tokens, pieces;
 
+	if (argc > 6 && strcmp(argv[1], "--once") == 0)
+		return run_once(argv + 2, argc - 2);
 	if (argc < 4 || runs < 1 || runs > RUNS_MAX) {
 		fprintf(stderr, "usage: tokenizer_bench TOKENIZER PATTERN FILE.jsonl [RUNS]\n");
 		return 2;

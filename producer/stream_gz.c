@@ -18,6 +18,7 @@ struct gz {
 	bool between;       /* a member has ended and the next has not begun */
 	bool done;          /* nothing of use comes any more */
 	struct failure met; /* with the last bytes given, for the next read; code FAIL_NONE: none */
+	bool held_back; /* inflate() had no more room: it may have output without further input */
 };
 
 static enum fail_code
@@ -69,7 +70,7 @@ next_member(struct stream *s, struct gz *g, struct failure *f)
 		return skip_trailer(s, g, f);
 	if (inflateReset(&g->z) != Z_OK)
 		return fail_memory(f);
-	g->between = false;
+	g->between = g->held_back = false;
 	return FAIL_NONE;
 }
 
@@ -81,12 +82,13 @@ inflate_some(struct stream *s, struct gz *g, struct failure *f)
 
 	if (stream_need(s, 1, f) != FAIL_NONE)
 		return f->code;
-	if (s->at == s->n)
+	if (s->at == s->n && !g->held_back)
 		return fail_truncated(s, f);
 	g->z.next_in = s->stored + s->at;
 	g->z.avail_in = (uInt)(s->n - s->at);
 	answer = inflate(&g->z, Z_NO_FLUSH);
 	s->at = s->n - g->z.avail_in;
+	g->held_back = g->z.avail_out == 0;
 	switch (answer) {
 	case Z_STREAM_END: g->between = true; return FAIL_NONE;
 	case Z_OK:

@@ -614,11 +614,36 @@ test_a_program_is_killed_on_close_with_its_children_even_against_its_will(void *
 	}
 }
 
+/* Found by fuzzing: with little room inflate() kept output back that no further byte let out. */
+static void
+test_a_truncated_gzip_file_gives_as_much_to_small_reads_as_to_large_ones(void **unused)
+{
+	static char repeated[4000];
+	struct bytes gz;
+	struct failure f;
+	size_t whole;
+
+	(void)unused;
+	memset(repeated, 'x', sizeof(repeated));
+	gz = bytes_gzip(repeated, sizeof(repeated));
+	for (size_t cut = 1; cut < gz.n - 10; cut++) {
+		folder_write("a.gz", gz.at, gz.n - cut);
+		assert_int_equal(read_file("a.gz", sizeof(repeated), &f), FAIL_DATA);
+		whole = text_n;
+		for (size_t room = 1; room < 300; room += 37) {
+			assert_int_equal(read_file("a.gz", room, &f), FAIL_DATA);
+			check_is(repeated, whole);
+		}
+	}
+	free(gz.at);
+}
+
 int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
 	const struct CMUnitTest tests[] = {
+	    TEST(test_a_truncated_gzip_file_gives_as_much_to_small_reads_as_to_large_ones),
 	    TEST(test_the_kind_is_told_by_the_content),
 	    TEST(test_files_shorter_than_their_mark),
 	    TEST(test_all_members_and_frames_are_read_in_pieces_of_any_size),

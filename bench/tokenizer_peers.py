@@ -1,0 +1,91 @@
+"""tokenizer_peers.py PEER VOCABULARY FAMILY A B THREADS [IDS]: one pass over the documents of A, one over B, B again.
+
+One process, one call a document; the clock runs during the calls alone. Prints seconds and tokens; writes the ids
+of A and B to IDS as u32. With two THREADS each takes every other document, and the time is that of the slower.
+A .docs file has a little-endian u32 with the length in front of each document.
+"""
+
+import array
+import pathlib
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/python"))
+BASE = {"gpt2": "r50k_base", "cl100k": "cl100k_base", "o200k": "o200k_base"}
+
+
+def documents(path):
+    data, at, found = pathlib.Path(path).read_bytes(), 0, []
+    while at < len(data):
+        n = int.from_bytes(data[at:at + 4], "little")
+        found.append(data[at + 4:at + 4 + n].decode())
+        at += 4 + n
+    return found
+
+
+def open_peer(peer, vocabulary, family):
+    """A function from a text to its ids, and one from what it gives to an array of u32."""
+    if peer == "tokenizers":
+        import json
+
+        import hf_files
+        import tokenizers
+        file = hf_files.file_of_ranks(hf_files.read_ranks(pathlib.Path(vocabulary)), family, ignore_merges=True)
+        encode = tokenizers.Tokenizer.from_str(json.dumps(file)).encode_batch_fast
+        return lambda text: encode([text], add_special_tokens=False), lambda found: found[0].ids
+    if peer == "tiktoken":
+        import tiktoken
+        from tiktoken.load import load_tiktoken_bpe
+        from tiktoken_ext import openai_public
+        openai_public.load_tiktoken_bpe = openai_public.data_gym_to_mergeable_bpe_ranks = lambda *a, **k: {}
+        pattern = getattr(openai_public, BASE[family])()["pat_str"]  # its own, not what a file on the net says
+        encode = tiktoken.Encoding(family, pat_str=pattern, mergeable_ranks=load_tiktoken_bpe(vocabulary),
+                                   special_tokens={}).encode_ordinary
+    elif peer == "quicktok":
+        import quicktok
+        encode = quicktok.get_encoding(BASE[family]).encode_ordinary
+    elif peer == "gigatoken":
+        import gigatoken
+        encode = gigatoken.Tokenizer.from_tiktoken(vocabulary, pretokenizer=family).encode
+    else:
+        sys.exit(f"no peer {peer}")
+    return encode, lambda found: found
+
+
+def main(peer, vocabulary, family, a, b, threads, ids=None):
+    encode, ids_of = open_peer(peer, vocabulary, family)
+    texts, threads, tokens, seconds = [documents(a), documents(b)], int(threads), [0], []
+    out = open(ids, "wb") if ids else None
+
+    def run(part, spent):
+        total, count = 0.0, 0
+        for text in part:
+            begun = time.perf_counter()
+            found = encode(text)
+            total += time.perf_counter() - begun
+            found = ids_of(found)
+            count += len(found)
+            if out and len(seconds) < 2:
+                out.write(array.array("I", found).tobytes())
+        tokens[0] += count
+        spent.append(total)
+
+    for text in (texts[0], texts[1], texts[1]):
+        spent = []
+        if threads == 1:
+            run(text, spent)
+            seconds.append(spent[0])
+            continue
+        workers = [threading.Thread(target=run, args=(text[i::threads], spent)) for i in range(threads)]
+        begun = time.perf_counter()
+        for w in workers:
+            w.start()
+        for w in workers:
+            w.join()
+        seconds.append(time.perf_counter() - begun)
+    print(f"cold={seconds[0]:.9f} steady={seconds[1]:.9f} warm={seconds[2]:.9f} tokens={tokens[0]}")
+
+
+main(*sys.argv[1:])

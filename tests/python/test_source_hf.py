@@ -1,0 +1,218 @@
+"""scripts/source-hf: rows of files that pyarrow wrote, as JSON lines, the same each time, from any row on."""
+
+import datetime
+import decimal
+import gzip
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+import pyarrow
+import pyarrow.feather
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts/source-hf"
+
+
+def source(*words, resume=None, check=True, cwd=None, **env):
+    environment = {k: v for k, v in os.environ.items() if k != "RIFFLE_RESUME"}
+    environment.update(env, HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1")
+    if resume is not None:
+        environment["RIFFLE_RESUME"] = str(resume)
+    done = subprocess.run([sys.executable, SCRIPT, *map(str, words)], capture_output=True, env=environment, timeout=120,
+                          cwd=cwd)
+    if check:
+        assert done.returncode == 0, done.stderr.decode()
+    return done
+
+
+def rows_of(done):
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def documents(n, seed=1):
+    r = random.Random(seed)
+    return [{"id": i, "text": "".join(r.choices(["a", "é", "中", "\n", '"', " ", "\U0001f600"], k=r.randrange(40)))}
+            for i in range(n)]
+
+
+def write(path, rows, group=7):
+    """By the name's ending: Parquet in row groups, Arrow's two formats in batches, JSON lines."""
+    table, name = pyarrow.Table.from_pylist(rows), path.name
+    if name.endswith(".parquet"):
+        pyarrow.parquet.write_table(table, path, row_group_size=group)
+    elif name.endswith(".arrow"):
+        with pyarrow.ipc.new_stream(path, table.schema) as out:
+            out.write_table(table, max_chunksize=group)
+    elif name.endswith(".feather"):
+        pyarrow.feather.write_feather(table, path, chunksize=group)
+    else:
+        text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        if name.endswith(".zst"):
+            with pyarrow.CompressedOutputStream(path, "zstd") as out:
+                out.write(text)
+        else:
+            path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+
+
+FORMS = ["x.parquet", "x.arrow", "x.feather", "x.jsonl", "x.jsonl.gz", "x.jsonl.zst"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_rows_come_out_as_they_went_in_from_any_row_on(tmp_path, name):
+    rows = documents(40)
+    write(tmp_path / name, rows)
+    whole = source(tmp_path / name)
+    assert rows_of(whole) == rows
+    assert source(f"file://{tmp_path}/{name}").stdout == whole.stdout
+    lines = whole.stdout.splitlines(keepends=True)
+    for skip in (1, 7, 8, 40):
+        assert source(tmp_path / name, resume=skip).stdout == b"".join(lines[skip:])
+    assert source(tmp_path / name, "--limit", 9, resume=5).stdout == b"".join(lines[5:14])
+
+
+def test_files_are_read_in_the_order_of_their_names_whatever_the_order_given(tmp_path):
+    parts = {f"part-{i}.parquet": documents(5 + i, i) for i in (0, 1, 2, 10)}
+    (tmp_path / "sub").mkdir()
+    for name, rows in parts.items():
+        write(tmp_path / name, rows)
+    write(tmp_path / "sub" / "z.arrow", documents(3, 99))
+    (tmp_path / "README.md").write_text("no data")
+    expected = [row for name in sorted(parts) for row in parts[name]]
+    assert rows_of(source(tmp_path / "*.parquet")) == expected
+    names = [tmp_path / name for name in parts]
+    random.Random(3).shuffle(names)
+    assert rows_of(source(*names)) == expected
+    assert rows_of(source(tmp_path)) == expected + documents(3, 99)
+    assert rows_of(source(tmp_path, tmp_path / "part-0.parquet")) == expected + documents(3, 99)
+    assert rows_of(source("*.parquet", cwd=tmp_path)) == expected
+    total = len(expected)
+    for skip in (5, 12, total):
+        assert rows_of(source(tmp_path / "*.parquet", resume=skip)) == expected[skip:]
+
+
+def test_other_file_systems_of_fsspec_are_read_too(tmp_path):
+    """memory:// lives in one process: the script is run in it, with its main()."""
+    write(tmp_path / "a.parquet", documents(12))
+    write(tmp_path / "b.jsonl.gz", documents(5, 2))
+    program = f"""
+import fsspec, importlib.machinery, importlib.util, sys
+for name in ("a.parquet", "b.jsonl.gz"):
+    with fsspec.open("memory://bucket/" + name, "wb") as out:
+        out.write(open({str(tmp_path)!r} + "/" + name, "rb").read())
+loader = importlib.machinery.SourceFileLoader("source_hf", {str(SCRIPT)!r})
+module = importlib.util.module_from_spec(importlib.util.spec_from_loader("source_hf", loader))
+loader.exec_module(module)
+sys.exit(module.main(["memory://bucket/*"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    assert rows_of(done) == documents(12) + documents(5, 2)
+
+
+def test_columns_are_chosen_in_the_order_given(tmp_path):
+    rows = [{"id": 1, "text": "a", "more": {"deep": [1, None]}}]
+    for name in ("x.parquet", "x.arrow", "x.feather", "x.jsonl"):
+        write(tmp_path / name, rows)
+        assert source(tmp_path / name, "--columns", "more,id").stdout == b'{"more":{"deep":[1,null]},"id":1}\n'
+        bad = source(tmp_path / name, "--columns", "id,body", check=False)
+        assert bad.returncode == 1 and b"body" in bad.stderr and name.encode() in bad.stderr
+
+
+def test_values_that_json_lacks(tmp_path):
+    rows = [{
+        "bytes": b"text", "raw": b"\xff\x00", "time": datetime.datetime(2026, 1, 2, 3, 4, 5, 6), "day": datetime.date(2026, 1, 2),
+        "number": decimal.Decimal("1.50"), "nan": float("nan"), "inf": float("inf"), "none": None, "list": [[1], []],
+        "long": 2**62, "struct": {"a": [b"x"]}, "length": datetime.timedelta(seconds=90),
+    }]
+    write(tmp_path / "x.parquet", rows)
+    assert rows_of(source(tmp_path / "x.parquet")) == [{
+        "bytes": "text", "raw": "/wA=", "time": "2026-01-02T03:04:05.000006", "day": "2026-01-02", "number": "1.50",
+        "nan": None, "inf": None, "none": None, "list": [[1], []], "long": 2**62, "struct": {"a": ["x"]}, "length": 90.0,
+    }]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
+    write(tmp_path / name, documents(300))
+    data = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(data[: len(data) // 2] if name != "x.jsonl" else data[:-9])
+    done = source(tmp_path / name, check=False)
+    assert done.returncode == 1 and name.encode() in done.stderr and done.stderr.count(b"\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize("words, code, why", [
+    ([], 2, "give FILE"),
+    (["nothing.parquet"], 1, "stands for no file"),
+    (["*.parquet"], 1, "stands for no file"),
+    (["x.csv"], 1, "what it is cannot be told by its name"),
+    (["x.jsonl", "--columns", "a,,b"], 2, "--columns"),
+    (["x.jsonl", "--columns", "a,a"], 2, "--columns"),
+    (["x.jsonl", "--limit", "-1"], 2, "--limit"),
+    (["x.jsonl", "--revision", "1"], 2, "need --dataset"),
+    (["--dataset", "x", "--watch", "1"], 2, "--watch needs files"),
+    (["list.jsonl"], 1, "line 2: no object, but list"),
+    (["nosuch://x"], 1, "nosuch"),
+])
+def test_what_is_wrong_is_said(tmp_path, words, code, why):
+    (tmp_path / "x.csv").write_text("a,b\n")
+    (tmp_path / "x.jsonl").write_text("{}\n")
+    (tmp_path / "list.jsonl").write_text("{}\n[1]\n")
+    done = source(*words, check=False, cwd=tmp_path)
+    assert done.returncode == code and why in done.stderr.decode(), done.stderr.decode()
+
+
+@pytest.mark.parametrize("resume, why", [("x", "must be a number"), ("-1", "must be a number"), ("4", "1 fewer")])
+def test_a_resume_that_cannot_be(tmp_path, resume, why):
+    write(tmp_path / "x.parquet", documents(3))
+    done = source(tmp_path / "x.parquet", resume=resume, check=False)
+    assert done.returncode == 1 and why in done.stderr.decode()
+
+
+def test_help_names_every_option_and_the_requirements():
+    text = source("--help").stdout.decode()
+    for word in ("--columns", "--limit", "--watch", "--dataset", "--name", "--split", "--revision", "--download",
+                 "RIFFLE_RESUME", "scripts/source-hf.txt", "gs://", "s3://"):
+        assert word in text
+
+
+@pytest.mark.parametrize("download", [[], ["--download"]])
+def test_a_dataset_of_a_local_folder(tmp_path, download):
+    (tmp_path / "set").mkdir()
+    for i in range(2):
+        write(tmp_path / "set" / f"train-{i}.parquet", documents(9, i))
+    expected = documents(9, 0) + documents(9, 1)
+    words = ["--dataset", tmp_path / "set", *download]
+    env = {"HF_HOME": str(tmp_path / "home")}
+    assert rows_of(source(*words, **env)) == expected
+    assert rows_of(source(*words, resume=10, **env)) == expected[10:]
+    assert rows_of(source(*words, "--columns", "text", "--limit", 3, **env)) == [{"text": r["text"]} for r in expected[:3]]
+    bad = source(*words, "--columns", "body", check=False, **env)
+    assert bad.returncode == 1 and b"no column body" in bad.stderr
+    assert source("--dataset", tmp_path / "none", *download, check=False, **env).returncode == 1
+
+
+def test_watching_goes_on_with_new_files_and_says_where_one_sorts_before(tmp_path):
+    write(tmp_path / "b.jsonl", documents(2))
+    process = subprocess.Popen([sys.executable, SCRIPT, f"{tmp_path}/*.jsonl", "--watch", "0.05"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    assert [json.loads(process.stdout.readline()) for _ in range(2)] == documents(2)
+    (tmp_path / "new").write_text("".join(json.dumps(r) + "\n" for r in documents(3, 5)))
+    (tmp_path / "new").rename(tmp_path / "c.jsonl")
+    assert [json.loads(process.stdout.readline()) for _ in range(3)] == documents(3, 5)
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 1 and out == b"" and b"a.jsonl: came after" in errors
+
+
+def test_whoever_reads_may_end_first(tmp_path):
+    write(tmp_path / "x.parquet", documents(100_000), group=10_000)
+    done = subprocess.run(["sh", "-c", f"'{sys.executable}' '{SCRIPT}' '{tmp_path}/x.parquet' | head -n 1"],
+                          capture_output=True, timeout=60)
+    assert done.stderr == b"" and json.loads(done.stdout) == documents(1)[0]
