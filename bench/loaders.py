@@ -133,7 +133,7 @@ class Datasets:
         sources = [datasets.load_from_disk(self.home / "datasets" / d) for d in sorted(self.plan.weights)]
         passes = -(-self.plan.steps * self.plan.batch // sum(map(len, sources))) + 1
         mixed = datasets.interleave_datasets([s.repeat(passes) for s in sources], probabilities=self.plan.shares,
-                                             seed=SEED, stopping_strategy="first_exhausted").with_format("numpy")
+                                             seed=SEED, stopping_strategy="first_exhausted").with_format("numpy", dtype=np.uint16)
         n = self.plan.batch
         for at in range(step, self.plan.steps):
             self.at = at + 1
@@ -148,13 +148,13 @@ class DatasetsIterable(Datasets):
 
     def batches(self, state, step):
         import datasets
-        sources = [datasets.load_from_disk(self.home / "datasets" / d).to_iterable_dataset().with_format("numpy").repeat(None)
+        sources = [datasets.load_from_disk(self.home / "datasets" / d).with_format("numpy").to_iterable_dataset().repeat(None)
                    for d in sorted(self.plan.weights)]
         self.mixed = datasets.interleave_datasets(sources, probabilities=self.plan.shares, seed=SEED).with_format("numpy")
         if state is not None:
             self.mixed.load_state_dict(state)
         for batch in self.mixed.iter(self.plan.batch):
-            yield np.stack(batch["tokens"])
+            yield np.stack(batch["tokens"]).astype(np.uint16)
 
     def state(self):
         return self.mixed.state_dict()
