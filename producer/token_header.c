@@ -42,7 +42,7 @@ open_tables(struct token_file *t, size_t cut, const char *end, enum token_table 
 	if (sibling(&path, t->o.path, cut, end, f) != FAIL_NONE ||
 	    sibling(&name, t->o.name, cut, end, f) != FAIL_NONE)
 		code = f->code;
-	for (int i = first; i <= (int)last && code == FAIL_NONE; i++)
+	for (int i = (int)first; i <= (int)last && code == FAIL_NONE; i++)
 		code = token_window_open(&t->table[i], path, name, TOKEN_FILE_INDEX_BYTES, f);
 	free(path);
 	free(name);
