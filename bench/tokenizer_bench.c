@@ -2,14 +2,15 @@
  * tokenizer_bench -- one core's rate of the tokenizer, document by document.
  *
  *     tokenizer_bench TOKENIZER PATTERN FILE.jsonl [RUNS]
+ *     tokenizer_bench --once TOKENIZER PATTERN A.docs B.docs THREADS [IDS]
  *
  * The field "text" of each line is a document; all are taken out of the JSON before the clock runs.
- *     tokenizer_bench --once TOKENIZER PATTERN A.docs B.docs THREADS [IDS]
  *
  * The second form is what scripts/bench-tokenizer runs beside its peers: a process makes one pass
  * over A (cold), one over B (steady: new text, filled cache) and B again (warm), each thread with
- * an encoder of its own over every THREADS-th document, and prints seconds; IDS gets the ids of A
- * and B. A .docs file is a little-endian u32 with the length in front of each document.
+ * an encoder of its own over every THREADS-th document, and prints seconds (with one thread those
+ * of its processor, which a busy machine does not change); IDS gets the ids of A and B. A .docs
+ * file is a little-endian u32 with the length in front of each document.
  *
  * In the first form each run has a fresh encoder: `cold` is its first pass over the documents,
  * `warm` the second, over the same ones, and `split` the cutting into pieces alone. MB are 10^6
@@ -217,6 +218,15 @@ load_docs(struct documents *d, const char *path)
 	free(all);
 }
 
+static double
+processor_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 /* Every threads-th document; the clock runs while ids are made, one call a document. */
 static double
 pass_shard(struct shard *s, struct encoder *e, const struct documents *d, bool ids_wanted)
@@ -226,12 +236,12 @@ pass_shard(struct shard *s, struct encoder *e, const struct documents *d, bool i
 
 	for (size_t i = s->first; i < d->n; i += s->threads) {
 		size_t at = i == 0 ? 0 : d->end[i - 1];
-		double begun = now();
+		double begun = processor_seconds();
 
 		ids.n = 0;
 		need(encoder_encode(e, d->bytes + at, d->end[i] - at, &ids, &failure) == FAIL_NONE,
 		    "encoding");
-		seconds += now() - begun;
+		seconds += processor_seconds() - begun;
 		s->tokens += ids.n;
 		if (ids_wanted)
 			need(fwrite(ids.id, sizeof(*ids.id), ids.n, s->ids) == ids.n, "ids");

@@ -231,13 +231,20 @@ def test_invalid_utf8_is_read_as_python_reads_it(tokenize, known, family):
     compare(documents, tokenize.ids(path, family, documents), oracle)
 
 
+PROGRAMS = {".c": "C", ".h": "C", ".py": "Python", ".pm": "Perl", ".rs": "Rust", "": "Bash"}
+
+
 def real_text():
-    """This project's files, Python's library as it is installed, and sentences in many languages."""
+    """This project's files in C, Python, Bash and Rust, Python's and Perl's libraries as they are installed, system
+    headers, and sentences in ten languages and more."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
     paths = [ROOT / name for name in listed.stdout.splitlines()]
     paths += sorted(pathlib.Path(os.__file__).parent.glob("*.py"))[:60]
     paths += sorted(pathlib.Path("/usr/include").glob("*.h"))[:60]
-    documents = [path.read_bytes() for path in paths if path.is_file()]
+    paths += sorted(pathlib.Path("/usr").glob("lib/*/perl-base/**/*.pm"))[:60]
+    paths = [path for path in paths if path.is_file()]
+    assert len({PROGRAMS[path.suffix] for path in paths if path.suffix in PROGRAMS}) >= 5 and len(LANGUAGES) >= 10
+    documents = [path.read_bytes() for path in paths]
     assert len(documents) > 100
     rng = random.Random(7)
     for _ in range(400):
