@@ -278,7 +278,7 @@ run_once(char **words, int n)
 	struct documents a = {NULL, NULL, 0, 0}, b = {NULL, NULL, 0, 0};
 	size_t threads = n > 4 ? strtoul(words[4], NULL, 10) : 0;
 	pthread_t thread[RUNS_MAX];
-	struct shard shard[RUNS_MAX];
+	struct shard shard[RUNS_MAX] = {{0}};
 	pthread_barrier_t barrier;
 	struct tokenizer *t = NULL;
 	uint64_t tokens = 0;
