@@ -191,7 +191,7 @@ give_full_piece(struct best_fit_pack *b, struct pack_sequence **out, struct fail
 	struct pack_piece piece = {.place = &d->place,
 	    .offset = b->offset,
 	    .prompt_n = d->prompt_n,
-	    .keep = b->keep + (b->keep_n - d->keep_n),
+	    .keep = d->keep_n == 0 ? NULL : b->keep + (b->keep_n - d->keep_n),
 	    .keep_n = d->keep_n,
 	    .token = b->tokens.token + b->head,
 	    .n = b->base.o.sequence_length + 1};
@@ -217,7 +217,7 @@ give_bin(struct best_fit_pack *b, struct pack_sequence **out, struct failure *f)
 		b->piece[i] = (struct pack_piece){.place = &r->place,
 		    .offset = r->offset,
 		    .prompt_n = r->prompt_n,
-		    .keep = b->keep + r->keep_at,
+		    .keep = r->keep_n == 0 ? NULL : b->keep + r->keep_at,
 		    .keep_n = r->keep_n,
 		    .token = b->tokens.token + r->token_at,
 		    .n = b->length[k]};
