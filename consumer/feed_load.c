@@ -5,12 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/kafka.h"
 #include "common/schema.h"
 #include "common/sequence.h"
 #include "consumer/feed_state.h"
 
-enum { FEED_MESSAGES_MAX = 2048 /* taken from librdkafka at once */ };
+enum {
+	FEED_MESSAGES_MAX = 2048, /* taken from librdkafka at once */
+	END_WAIT_MS = 10000,      /* for the rest of a block behind the end of its topic, */
+	END_POLL_MS = 1000,       /* looked at at least as often as this */
+};
 
 /* ---- loading ---- */
 
@@ -74,6 +79,7 @@ start_load(struct feed *d, struct feed_block *b, struct failure *f)
 	p->loading = true;
 	l->block = b;
 	l->undecodable = 0;
+	l->ended_ms = 0;
 	d->loads_n++;
 	d->bytes_loading += b->expected;
 	return FAIL_NONE;
@@ -203,6 +209,37 @@ restart(struct feed *d, struct feed_load *l, int64_t offset, struct failure *f)
 	return start_at(d, b, offset, f);
 }
 
+/*
+ * The end of the topic, before that of the block. It can be an old end: from a fetch that was
+ * answered before the block grew, or from a new leader that does not know yet how far its followers
+ * are. Only one that stays is the end.
+ */
+static enum fail_code
+meet_end(struct feed *d, struct feed_load *l, struct failure *f)
+{
+	struct feed_block *b = l->block;
+
+	if (b->count - b->filled <= l->undecodable)
+		return fill_gap(d, l, b->first + b->count, f);
+	if (l->ended_ms == 0)
+		l->ended_ms = l->polled_ms = clock_ms();
+	return FAIL_NONE;
+}
+
+/* A process that was stopped, or had else to do, has not waited. */
+static enum fail_code
+wait_end(struct feed *d, struct feed_load *l, struct failure *f)
+{
+	int64_t now_ms = clock_ms();
+
+	if (now_ms - l->polled_ms > END_POLL_MS)
+		l->ended_ms = now_ms;
+	l->polled_ms = now_ms;
+	if (now_ms - l->ended_ms <= END_WAIT_MS)
+		return FAIL_NONE;
+	return fill_gap(d, l, l->block->first + l->block->count, f);
+}
+
 static enum fail_code
 take_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg, bool *restarted,
     struct failure *f)
@@ -238,7 +275,8 @@ take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
 	struct failure why;
 
 	if (msg->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
-		return fill_gap(d, l, b->first + b->count, f);
+		return meet_end(d, l, f);
+	l->ended_ms = 0;
 	if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		/* Records that are gone do not come back: trying again would not end. */
 		bool missing = msg->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
@@ -289,24 +327,27 @@ poll_load(struct feed *d, struct feed_load *l, int timeout_ms, bool *progress, s
 	struct feed_block *b = l->block;
 	const struct feed_domain *m = &d->domain[b->domain];
 	size_t n = take_messages(m, (int32_t)b->partition, timeout_ms, msg, FEED_MESSAGES_MAX);
-	int64_t offset_next = 0;
+	int64_t offset_next = -1; /* none was taken */
 	bool restarted = false;
 	enum fail_code code = FAIL_NONE;
 
 	for (size_t i = 0; i < n; i++) {
 		if (code == FAIL_NONE && !restarted && b->filled < b->count)
 			code = take_message(d, l, msg[i], &restarted, f);
-		offset_next = msg[i]->offset + 1;
+		if (msg[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			offset_next = msg[i]->offset + 1;
 		rd_kafka_message_destroy(msg[i]);
 	}
 	*progress = *progress || n > 0;
-	if (code != FAIL_NONE || n == 0)
+	if (code != FAIL_NONE)
 		return code;
-	if (b->filled == b->count)
+	if (b->filled == b->count) {
 		end_load(d, l);
-	else if (!restarted && n < FEED_MESSAGES_MAX)
+		return FAIL_NONE;
+	}
+	if (!restarted && offset_next >= 0 && n < FEED_MESSAGES_MAX)
 		return restart(d, l, offset_next, f);
-	return FAIL_NONE;
+	return l->ended_ms > 0 ? wait_end(d, l, f) : FAIL_NONE;
 }
 
 enum fail_code

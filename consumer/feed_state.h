@@ -33,6 +33,8 @@ struct feed_load {
 	uint8_t *bytes;           /* and its bytes, cut; owned */
 	size_t bytes_n;
 	int64_t offset;
+	int64_t ended_ms;  /* since when the topic ends before the block; 0: it does not */
+	int64_t polled_ms; /* the last time that this was looked at */
 };
 
 struct feed {
