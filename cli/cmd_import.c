@@ -1,25 +1,13 @@
 /* riffle import: publishes token files of others as domains. */
 #include <stddef.h>
 
-#include "cli/command.h"
-#include "cli/stop.h"
+#include "cli/produce_job.h"
 #include "producer/produce.h"
 
-struct arguments {
-	struct option_lane lane;
-	bool append;
-	uint32_t workers;
-};
-
-#define AT(field) offsetof(struct arguments, field)
+#define AT(field) offsetof(struct produce_arguments, field)
 
 static const struct option_row rows[] = {
-    {.name = "lane",
-	.kind = OPTION_LANE,
-	.at = AT(lane),
-	.value = "K/N",
-	.help = "only partition K (from 0) of N: every N-th file, beginning with the K-th; N must "
-		"equal the domain's partitions. Without it all partitions, one after the other"},
+    PRODUCE_LANE_ROW,
     {.name = "append",
 	.kind = OPTION_FLAG,
 	.at = AT(append),
@@ -37,26 +25,7 @@ static const struct option_row rows[] = {
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct arguments a = {0};
-	struct config *c = NULL;
-	struct options o;
-	struct produce_options p = {.stop = stop_on_signals(), .tokens = true};
-	enum fail_code code;
-
-	if (options_parse(&o, &cmd_import, argc, argv, &a, f) != FAIL_NONE ||
-	    options_config(&c, &o, f) != FAIL_NONE)
-		return f->code;
-	p.config = c;
-	p.domain = o.argument;
-	p.domains_n = o.arguments_n;
-	p.one_lane = options_given(&o, &cmd_import, "lane");
-	p.lane = a.lane.lane;
-	p.lanes = a.lane.lanes;
-	p.append = a.append;
-	p.workers = a.workers;
-	code = produce_run(&p, f);
-	config_close(c);
-	return code;
+	return produce_job_run(&cmd_import, true, argc, argv, f);
 }
 
 const struct command cmd_import = {

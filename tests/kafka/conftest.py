@@ -60,12 +60,14 @@ def read(riffle):
     return run
 
 
+def wait_until(condition, what, seconds=60):
+    """Polls until `condition` is true, and fails after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        time.sleep(0.02)
+
+
 @pytest.fixture
 def wait_for():
-    """wait_for(condition, "what") polls until it is true, and fails after `seconds`."""
-    def wait(condition, what, seconds=60):
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
-            time.sleep(0.02)
-    return wait
+    return wait_until

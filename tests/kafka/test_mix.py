@@ -12,49 +12,7 @@ import time
 
 import pytest
 
-LENGTH = 64
-
-
-@pytest.fixture
-def fill(tools, bootstrap, unique):
-    """fill("a", "b", sequences=100) makes domain topics of the corpus `unique`."""
-    def run(*domains, sequences=200, length=LENGTH, partitions=1, **more):
-        words = ["--bootstrap", bootstrap, "--corpus", unique, "--domain", ",".join(domains), "--sequences", sequences,
-                 "--length", length, "--partitions", partitions, "--distinct", 50]
-        for name, value in more.items():
-            words += ["--" + name.replace("_", "-")] + ([] if value is True else [value])
-        subprocess.run([tools / "fill", *map(str, words)], check=True, timeout=120)
-    return run
-
-
-@pytest.fixture
-def configure(write_config, bootstrap, unique, riffle):
-    """configure(weights, mix=..., domains=..., **mix keys) -> path, with the mix's topics made."""
-    def make(weights, name="mix", create=True, partitions=1, domains=None, **keys):
-        config = {
-            "corpus": unique,
-            "tokenizer": {"file": "unused.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
-            "sequence_length": LENGTH,
-            "domains": {d: {"train": [f"unused.{d}.jsonl"], "partitions": partitions, **(domains or {}).get(d, {})}
-                        for d in weights},
-            "mix": {"name": f"{unique}-{name}", "seed": 7, "global_batch": 16, "lanes": 8, "max_lead_steps": 0,
-                    "transaction_bytes": 20000, "weights": weights, **keys},
-            "kafka": {"bootstrap.servers": bootstrap},
-        }
-        path = write_config(config, f"{name}.yml")
-        if create:
-            riffle("topics", "-c", path, "--create")
-        return path
-    return make
-
-
-@pytest.fixture
-def read(riffle):
-    """All lanes of steps first..end, as the lines of --format steps."""
-    def run(config, steps, first=0, rank=0, world=1, form="steps"):
-        return riffle("read", "-c", config, "--rank", rank, "--world", world, "--from-step", first, "--steps", steps,
-                      "--format", form, "--timeout", 30).stdout.splitlines()
-    return run
+from conftest import wait_until
 
 
 def counts(lines):
@@ -64,13 +22,6 @@ def counts(lines):
             domain, count = part.split(":")
             total[domain] += int(count)
     return total
-
-
-def wait_for(condition, what, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
-        time.sleep(0.02)
 
 
 def test_two_mixes_of_one_corpus_and_seed_are_equal(riffle, fill, configure, read):
@@ -103,7 +54,7 @@ def test_a_second_mixer_fences_the_first_which_exits_3(riffle, fill, configure, 
     fill("a", "b")
     config = configure({"a": 0.5, "b": 0.5}, max_lead_steps=1000000, runs=["trainers"], transaction_ms=20)
     first = riffle.popen("mix", "-c", config, "--until-step", 1000000, stderr=subprocess.PIPE)
-    wait_for(lambda: len(read(config, 1)) == 8, "the first step")
+    wait_until(lambda: len(read(config, 1)) == 8, "the first step")
     second = riffle("mix", "-c", config, "--until-step", 1, timeout=60)
     assert second.returncode == 0
     assert first.wait(timeout=30) == 3
@@ -181,9 +132,9 @@ def test_the_lead_bounds_the_mixer_and_a_commit_frees_it(riffle, fill, configure
     config = configure({"a": 1}, max_lead_steps=10)
     mixer = riffle.popen("mix", "-c", config)
     status = lambda: json.loads(riffle("status", "-c", config, "--json").stdout)
-    wait_for(lambda: status()["mix"]["step_next"] == 10, "ten steps")
+    wait_until(lambda: status()["mix"]["step_next"] == 10, "ten steps")
     riffle("read", "-c", config, "--rank", 0, "--world", 1, "--steps", 4, "--commit-every", 4, "--format", "none")
-    wait_for(lambda: status()["mix"]["step_next"] == 14, "fourteen steps")
+    wait_until(lambda: status()["mix"]["step_next"] == 14, "fourteen steps")
     began = time.monotonic()
     mixer.send_signal(signal.SIGTERM)
     assert mixer.wait(timeout=15) == 0
@@ -228,12 +179,12 @@ def test_a_mixer_that_is_refused_leaves_the_running_one_alone(riffle, fill, conf
     def steps():
         return json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["step_next"]
 
-    wait_for(lambda: steps() == 64, "the mixer at its lead")
+    wait_until(lambda: steps() == 64, "the mixer at its lead")
     refused = riffle("mix", "-c", configure({"a": 0.9, "b": 0.1}, create=False, max_lead_steps=64), check=False)
     assert refused.returncode == 2 and "--accept-config" in refused.stderr
     read = riffle("read", "-c", config, "--steps", 60, "--commit-every", 20, "--format", "none", check=False)
     assert read.returncode == 0
-    wait_for(lambda: steps() > 64, "the next step of the mixer")
+    wait_until(lambda: steps() > 64, "the next step of the mixer")
     mixer.send_signal(signal.SIGTERM)
     assert "MIX-RECOVER" not in mixer.communicate(timeout=15)[1]
     assert mixer.returncode == 0
@@ -387,20 +338,20 @@ def test_a_mixer_that_was_stopped(riffle, fill, configure, read, second):
     limits = [word for name in ("transaction", "message", "socket") for word in ("-X", f"{name}.timeout.ms=2000")]
     mixer = riffle.popen("mix", "-c", held, "--until-step", 20000, *limits)
     status = lambda: json.loads(riffle("status", "-c", held, "--json").stdout)["mix"]["step_next"]
-    wait_for(lambda: status() > 0, "the first step")
+    wait_until(lambda: status() > 0, "the first step")
     mixer.send_signal(signal.SIGSTOP)
     stopped_at = status()
     if second:
         riffle("mix", "-c", held, "--until-step", stopped_at + 50)
     else:
         began = time.monotonic()  # the broker looks for timed-out transactions every ten seconds
-        wait_for(lambda: time.monotonic() - began > 14, "the transaction's time-out")
+        wait_until(lambda: time.monotonic() - began > 14, "the transaction's time-out")
     mixer.send_signal(signal.SIGCONT)
     if second:
         assert mixer.wait(timeout=40) == 3
         steps = stopped_at + 50
     else:
-        wait_for(lambda: status() > stopped_at, "a step after the time-out")
+        wait_until(lambda: status() > stopped_at, "a step after the time-out")
         mixer.send_signal(signal.SIGTERM)
         assert mixer.wait(timeout=15) == 0
         assert "MIX-RECOVER" in mixer.stderr.read()

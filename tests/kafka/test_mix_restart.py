@@ -9,8 +9,8 @@ import signal
 
 import pytest
 
+from conftest import wait_until
 from test_broker import cluster, wait_gone  # noqa: F401 (a fixture)
-from test_mix import configure, fill, read, wait_for  # noqa: F401 (fixtures)
 
 
 @pytest.fixture
@@ -28,13 +28,13 @@ def test_a_mixer_outlives_its_broker_and_the_steps_are_those_of_a_calm_mix(
     def position():
         return json.loads(riffle("status", "-c", hit, "--json").stdout)["mix"]["step_next"]
 
-    wait_for(lambda: position() > 0, "the first step")
+    wait_until(lambda: position() > 0, "the first step")
     pid = cluster.pid()
     os.kill(pid, signal.SIGKILL)
     wait_gone(pid)
     assert cluster("up").stdout.strip() == bootstrap
     before = position()
-    wait_for(lambda: position() > before, "a step after the broker came back", seconds=90)
+    wait_until(lambda: position() > before, "a step after the broker came back", seconds=90)
     mixer.send_signal(signal.SIGTERM)
     assert mixer.wait(timeout=15) == 0
     steps = min(position(), 300)
