@@ -15,7 +15,9 @@
  * crash, and End records in the middle of an extended domain, push it back), so a load starts at
  * offset k plus the push that is known, drops what is before k, and starts again further on where
  * it is far before. A record that cannot be decoded, or whose frame has another hash, makes its
- * ordinal bad: feed_find() gives the reason. An ordinal that is missing is FAIL_DATA.
+ * ordinal bad: feed_find() gives the reason. An ordinal that is missing is FAIL_DATA; where the
+ * topic ends before the block, after ten seconds only: new records, or a new leader, may be about
+ * to come.
  *
  * Thread: one. Memory: the budget, plus one fetch a load, plus what feed_urge() forces.
  */
