@@ -168,6 +168,10 @@ sealed(const struct status_domain *d, char out[static 32])
 static void
 print_domains(const struct status *st, FILE *to)
 {
+	static const char *const mark[] = {[LEDGER_ACTIVE] = "",
+	    [LEDGER_DROPPED] = "  dropped",
+	    [LEDGER_LEFT] = "  left",
+	    [LEDGER_JOINING] = "  joining"};
 	const struct status_feedback *b = status_feedback(st);
 	int width = 6;
 	char buffer[32];
@@ -196,7 +200,7 @@ print_domains(const struct status *st, FILE *to)
 			fprintf(to, " %8.4f", b->domain[i].loss);
 		else if (b != NULL)
 			fprintf(to, " %8s", "-");
-		fprintf(to, "\n");
+		fprintf(to, "%s\n", d->mixed >= 0 ? mark[d->state] : "");
 	}
 }
 

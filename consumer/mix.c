@@ -42,8 +42,8 @@ log_lends(const struct mixer *m)
 
 		mixer_stand(m, d, &s);
 		if (s.owed > 0)
-			log_info("mix: MIX-LEND domain=%s owed=%" PRId64
-				 " draws were lent to others while it was dry",
+			log_warning("mix: MIX-LEND domain=%s owed=%" PRId64
+				    " draws were lent to others while it was dry",
 			    mixer_domain_name(m, d), s.owed);
 	}
 }

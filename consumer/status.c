@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/weights.h"
+#include "consumer/status_config.h"
 #include "consumer/weight_history.h"
 
 static const char *const state_name[] = {
@@ -338,6 +339,20 @@ find_mixer_problems(struct status *st)
 	    q->partition, q->ordinal, q->reason == NULL ? "" : q->reason);
 }
 
+/* A mixer that runs goes on with the configuration it was started with. */
+static enum fail_code
+find_config_problem(struct status *st, struct failure *f)
+{
+	struct failure why;
+	enum fail_code code = status_compare_config(st, &why);
+
+	if (code == FAIL_MEMORY)
+		*f = why;
+	else if (code != FAIL_NONE)
+		problem(st, "riffle mix would not start with this file: %s", why.text);
+	return code == FAIL_MEMORY ? code : FAIL_NONE;
+}
+
 enum fail_code
 status_derive(struct status *st, struct failure *f)
 {
@@ -362,6 +377,8 @@ status_derive(struct status *st, struct failure *f)
 		find_feedback_problems(st, i);
 	if (st->state != STATUS_NO_MIX)
 		find_mixer_problems(st);
+	if (st->ledger.config != NULL && find_config_problem(st, f) != FAIL_NONE)
+		return f->code;
 	if (st->rejects > 0)
 		problem(st,
 		    "%" PRId64 " documents were rejected: topic %s.rejects says which and why",

@@ -163,7 +163,10 @@ def test_a_changed_configuration_is_refused_by_name_and_accepted_when_told(riffl
     assert refused.returncode == 2
     assert "mix.domains.a.weight: 0.5 in the ledger, 0.9 in the file" in refused.stderr
     assert "--accept-config" in refused.stderr
+    problems = lambda: json.loads(riffle("status", "-c", changed, "--json").stdout)["problems"]
+    assert [p for p in problems() if "riffle mix would not start with this file" in p and "0.5 in the ledger, 0.9" in p]
     riffle("mix", "-c", changed, "--until-step", 110, "--accept-config")
+    assert not [p for p in problems() if "riffle mix would not start" in p]
     after = counts(read(config, 100, first=10))
     assert abs(after["a"] - 1440) < 3
     fixed = configure({"a": 0.9, "b": 0.1}, create=False, seed=8)
