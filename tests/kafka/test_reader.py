@@ -384,7 +384,9 @@ WAITS = {
 @pytest.mark.parametrize("what", WAITS)
 def test_keyboard_interrupt_ends_a_wait(mix, package, bootstrap, what):
     mix("--steps", 0)
-    program = f"import riffle\nmix, bootstrap = {mix.name!r}, {bootstrap!r}\ntry:\n {WAITS[what]}\n" \
+    # A parent that was itself started in the background has its children ignore SIGINT.
+    program = "import signal, riffle\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" \
+              f"mix, bootstrap = {mix.name!r}, {bootstrap!r}\ntry:\n {WAITS[what]}\n" \
               "except KeyboardInterrupt:\n print('interrupted', flush=True)\n"
     process = subprocess.Popen([sys.executable, "-c", program], env=package.env, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "waits\n"
