@@ -111,7 +111,8 @@ class Reader:
     dtype: of the tokens: uint16 (an error where a token is above 65,535), uint32 or int64.
     commit_every: commit by itself every k steps, or more often where the lead of the mix asks for it; 0: never.
     timeout: seconds that iterating waits for a step; None: for ever.
-    ahead_bytes: memory for steps that are decoded ahead (0: 64 MiB; at least two steps).
+    ahead_bytes: memory for steps that are decoded ahead (0: 64 MiB; at least two steps), and as much again for records
+        that are fetched and not decoded yet (at least 1 MiB a lane).
     threads: that decompress (0: 2).
     properties: further librdkafka properties.
     schedule: `info.schedule` of a checkpoint; a mix that was made anew under the same name is an error. 0: any.
