@@ -264,6 +264,57 @@ class Streaming:
         return self.loader.state_dict()
 
 
+class Megatron:
+    """megatron-core: BlendedDataset over GPTDatasets, indices cached on disk; rows are documents of their own length.
+
+    Its state is how many samples were consumed, as Megatron's samplers count them.
+    """
+
+    modules = ("megatron.core.datasets.blended_megatron_dataset_builder", "megatron.core.datasets.gpt_dataset")
+
+    class Tokenizer:
+        """What GPTDataset asks of one: ids that the rows do not have."""
+
+        vocab_size, eod, pad, unique_identifiers = 1 << 16, -2, -3, {"class": "rows"}
+
+    def __init__(self, home, plan):
+        from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder
+        from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig
+        from torch import distributed
+
+        if not distributed.is_initialized():  # its cache of indices is written by rank 0
+            distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+        prefixes = [str(home / "megatron" / d) for d in sorted(plan.weights)]
+        # With one extra token its samples would overlap by one, which rows that are documents do not.
+        config = GPTDatasetConfig(
+            random_seed=SEED, sequence_length=plan.length + 1, blend=(prefixes, plan.shares), split="1,0,0",
+            path_to_cache=str(home / "megatron" / "cache"), tokenizer=self.Tokenizer(), add_extra_token_to_sequence=False,
+            reset_position_ids=False, reset_attention_mask=False, eod_mask_loss=False, create_attention_mask=False)
+        self.data = BlendedMegatronDatasetBuilder(
+            GPTDataset, [plan.steps * plan.batch, 0, 0], lambda: True, config).build()[0]
+        self.plan, self.consumed = plan, 0
+
+    @staticmethod
+    def prepare(home, rows):
+        import torch
+        from megatron.core.datasets.indexed_dataset import IndexedDatasetBuilder
+        (home / "megatron").mkdir()
+        for d, values in rows.items():
+            out = IndexedDatasetBuilder(str(home / "megatron" / f"{d}.bin"), dtype=np.uint16)
+            for row in values:
+                out.add_document(torch.from_numpy(row.astype(np.int32)), [len(row)])
+            out.finalize(str(home / "megatron" / f"{d}.idx"))
+
+    def batches(self, state, step):
+        n = self.plan.batch
+        for at in range(state or 0, self.plan.steps * n, n):
+            self.consumed = at + n
+            yield np.stack([self.data[i]["tokens"].numpy() for i in range(at, at + n)]).astype(np.uint16)
+
+    def state(self):
+        return self.consumed
+
+
 class Riffle:
     """riffle.Reader, from the broker."""
 
@@ -295,5 +346,6 @@ LOADERS = {
     "datasets": Datasets,
     "datasets iterable": DatasetsIterable,
     "mosaicml-streaming": Streaming,
+    "megatron-core": Megatron,
 }
 

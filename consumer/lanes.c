@@ -11,14 +11,14 @@
 #include "common/clock.h"
 #include "common/kafka.h"
 #include "common/names.h"
+#include "consumer/lane_fetch.h"
 
 enum {
 	LANES_EXPECTED = 8, /* a rank with more lanes opens its handle a second time */
 	GROUP_MAX_BYTES = 2 * NAME_MAX_BYTES + 2,
 	SERVE_EVERY = 64, /* records between two looks at the handle's own queue */
 	NUMBER_MAX_BYTES = 24,
-	FETCH_WAIT_MS = 50,      /* how long an idle fetch waits at the broker */
-	FETCH_BYTES = 256 << 10, /* of a lane in one fetch */
+	FETCH_WAIT_MS = 50, /* how long an idle fetch waits at the broker */
 };
 
 struct lane {
@@ -32,25 +32,13 @@ struct lanes {
 	char group[GROUP_MAX_BYTES];
 	uint32_t total, first, count;
 	struct lane *lane; /* [count] */
+	struct lane_fetch fetch;
+	rd_kafka_topic_partition_list_t *list; /* of the lanes, for lane_fetch_wake() */
 	unsigned since_served;
 	rd_kafka_queue_t *answers; /* of commits */
 	atomic_bool awake;         /* nobody shall wait */
 };
 
-static size_t
-share(size_t all, size_t lanes, size_t least, size_t most)
-{
-	size_t each = all / lanes;
-
-	return each < least ? least : each > most ? most : each;
-}
-
-/*
- * Small fetches: a lane of tiny steps is parsed to the end of a response before its first record is
- * handed out. A record or batch that is larger still comes, alone. Measured on loopback, 8 lanes of
- * 200-byte records: first batch at step 50,000 after 70 ms with librdkafka's 1 MiB, 37 ms with
- * this; the rate of large records is the same.
- */
 static enum fail_code
 open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, struct failure *f)
 {
@@ -68,14 +56,12 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, stru
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
 	    .quiet = l->total == 0, /* the first one: lanes_open() waits for the broker */
 	};
-	size_t bytes = share(o->ahead_bytes == 0 ? LANES_AHEAD_BYTES : o->ahead_bytes, lanes,
-	    LANES_AHEAD_LANE_BYTES_MIN, LANES_AHEAD_LANE_BYTES);
 
-	snprintf(value[0], NUMBER_MAX_BYTES, "%zu", bytes >> 10);
-	snprintf(value[1], NUMBER_MAX_BYTES, "%zu",
-	    share(LANES_AHEAD_RECORDS, lanes, 1, LANES_AHEAD_LANE_RECORDS));
+	lane_fetch_init(&l->fetch, o->ahead_bytes == 0 ? LANES_AHEAD_BYTES : o->ahead_bytes, lanes);
+	snprintf(value[0], NUMBER_MAX_BYTES, "%zu", l->fetch.ahead_bytes >> 10);
+	snprintf(value[1], NUMBER_MAX_BYTES, "%zu", l->fetch.ahead_records);
 	snprintf(value[2], NUMBER_MAX_BYTES, "%d", FETCH_WAIT_MS);
-	snprintf(value[3], NUMBER_MAX_BYTES, "%d", FETCH_BYTES);
+	snprintf(value[3], NUMBER_MAX_BYTES, "%zu", l->fetch.fetch_bytes);
 	return kafka_open(&l->rk, &k, f);
 }
 
@@ -119,7 +105,8 @@ static enum fail_code
 open_queues(struct lanes *l, struct failure *f)
 {
 	l->lane = calloc(l->count, sizeof(*l->lane));
-	if (l->lane == NULL)
+	l->list = rd_kafka_topic_partition_list_new((int)l->count);
+	if (l->lane == NULL || l->list == NULL)
 		return fail_memory(f);
 	for (uint32_t i = 0; i < l->count; i++) {
 		l->lane[i].queue =
@@ -127,6 +114,7 @@ open_queues(struct lanes *l, struct failure *f)
 		if (l->lane[i].queue == NULL)
 			return fail_memory(f);
 		rd_kafka_queue_forward(l->lane[i].queue, NULL);
+		rd_kafka_topic_partition_list_add(l->list, l->topic, (int32_t)(l->first + i));
 	}
 	return FAIL_NONE;
 }
@@ -175,6 +163,8 @@ lanes_close(struct lanes *l)
 	}
 	if (l->answers != NULL)
 		rd_kafka_queue_destroy(l->answers);
+	if (l->list != NULL)
+		rd_kafka_topic_partition_list_destroy(l->list);
 	kafka_close(l->rk);
 	free(l->lane);
 	free(l);
@@ -329,6 +319,8 @@ take(struct lanes *l, struct lane *lane, rd_kafka_message_t *m, enum lanes_event
 	*again = false;
 	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		lane->held = m;
+		if (lane_fetch_taken(&l->fetch, m->len))
+			lane_fetch_wake(l->rk, l->list);
 		return FAIL_NONE;
 	}
 	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)

@@ -6,9 +6,8 @@
  * calls them 0..count-1. They are assigned at explicit offsets, never subscribed. Each lane has
  * its own queue, so that one lane's records never stand in front of another's.
  *
- * Memory: librdkafka fetches ahead until a lane holds its share of LANES_AHEAD_BYTES, at most
- * LANES_AHEAD_LANE_BYTES. A lane above that is looked at again only after up to a second, so the
- * share should be what a reader takes in a second (librdkafka 2.0.2, rd_kafka_toppar_fetch_decide).
+ * Memory: librdkafka fetches ahead until the lanes hold `ahead_bytes` (lane_fetch.h): a lane may be
+ * over its share by one fetch, or by one batch where that is larger, and has at least 1 MiB.
  * A held record pins the response it came in; one a lane, all of about the same age.
  *
  * Thread: one, but for what says otherwise.
@@ -23,13 +22,7 @@
 #include "common/config.h"
 #include "common/failure.h"
 
-enum {
-	LANES_AHEAD_BYTES = 512 << 20,
-	LANES_AHEAD_LANE_BYTES = 64 << 20,
-	LANES_AHEAD_LANE_BYTES_MIN = 1 << 20,
-	LANES_AHEAD_RECORDS = 800000, /* over all lanes: small records cost more than their bytes */
-	LANES_AHEAD_LANE_RECORDS = 100000,
-};
+enum { LANES_AHEAD_BYTES = 64 << 20 };
 
 struct lanes;
 

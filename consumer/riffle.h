@@ -96,7 +96,8 @@ struct riffle_options {
 	int open_timeout_ms; /* riffle_open() waits this long for the broker; 0: 10,000 */
 	/*
 	 * Memory of the steps that are decoded ahead, the one at hand included; steps kept are not
-	 * counted. at least two steps, whatever they take. 0: 64 MiB.
+	 * counted. At least two steps, whatever they take. Records that are fetched and not
+	 * decoded yet take as much again, at least 1 MiB a lane. 0: 64 MiB.
 	 */
 	uint64_t ahead_bytes;
 	uint32_t threads; /* that decompress: 1 to 64; 0: 2 */

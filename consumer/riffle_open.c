@@ -127,8 +127,14 @@ check_options(const struct riffle_options *o, struct failure *f)
 	return FAIL_NONE;
 }
 
+static uint64_t
+ahead_of(const struct riffle_options *o)
+{
+	return o->ahead_bytes == 0 ? RIFFLE_AHEAD_BYTES : o->ahead_bytes;
+}
+
 static enum fail_code
-open_lanes(struct riffle *r, struct failure *f)
+open_lanes(struct riffle *r, uint64_t ahead_bytes, struct failure *f)
 {
 	char group[2 * NAME_MAX_BYTES + 2];
 	struct lanes_options lanes = {
@@ -138,6 +144,7 @@ open_lanes(struct riffle *r, struct failure *f)
 	    .world = r->world,
 	    .properties = &r->properties,
 	    .timeout_ms = r->reader.open_timeout_ms,
+	    .ahead_bytes = ahead_bytes,
 	};
 
 	snprintf(group, sizeof(group), "%s.%s", r->reader.mix, r->reader.run);
@@ -163,7 +170,7 @@ open_reader(struct riffle *r, const struct riffle_options *o, struct failure *f)
 	    o->open_timeout_ms > 0 ? o->open_timeout_ms : READER_OPEN_TIMEOUT_MS;
 	if (riffle_properties_copy(
 		&r->properties, o->bootstrap, o->properties, o->properties_n, f) != FAIL_NONE ||
-	    open_lanes(r, f) != FAIL_NONE)
+	    open_lanes(r, ahead_of(o), f) != FAIL_NONE)
 		return f->code;
 	count = lanes_count(reader->lanes);
 	reader->lane = calloc(count, sizeof(*reader->lane));
@@ -190,7 +197,7 @@ static enum fail_code
 start(struct riffle *r, const struct riffle_options *o, struct failure *f)
 {
 	struct prefetch_options prefetch = {
-	    .ahead_bytes = o->ahead_bytes == 0 ? RIFFLE_AHEAD_BYTES : o->ahead_bytes,
+	    .ahead_bytes = ahead_of(o),
 	    .threads = o->threads == 0 ? RIFFLE_THREADS : o->threads,
 	    .why = why,
 	    .opaque = r,

@@ -20,6 +20,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import train as t  # noqa: E402: the model, the corpus, the broker
+from evaluate import evaluate  # noqa: E402
 
 PARTS = 2  # micro-batches of a step
 ETA = 0.1  # the paper's 1 is for 200,000 steps; in some hundred it ends in a corner
@@ -105,21 +106,8 @@ def train_proxy(a, mix, run, reference):
 
 def measure(a, corpus, model):
     """The mean loss of each domain's held-out set, by itself."""
-    import riffle
-    import riffle.torch
-    import torch
-    result = {}
-    for domain in sorted(t.WEIGHTS):
-        held_out = riffle.Validation(corpus, domain, a.bootstrap, batch=t.BATCH)
-        total = tokens = 0
-        for k, item in enumerate(riffle.torch.ValidationDataset(held_out, rank=0, world=1)):
-            if k == MEASURED:
-                break
-            with torch.no_grad():
-                total += model(item).double().sum().item()
-            tokens += int((item["labels"] != -100).sum())
-        result[domain] = total / tokens
-    return result
+    found = evaluate(model, corpus, t.WEIGHTS, a.bootstrap, sets=["valid"], batch=t.BATCH, batches=MEASURED)
+    return {domain: row["loss"] for domain, row in found["valid"].items()}
 
 
 def start_mix(a, config, steps, log):

@@ -76,7 +76,7 @@ def configure(folder, corpus, mix, bootstrap, weights=WEIGHTS, **more):
         "corpus": corpus,
         "tokenizer": {"file": "small.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
         "sequence_length": LENGTH,
-        "split": "99,1,0",
+        "split": "98,1,1",
         "domains": {
             "perl": {"train": ["data/perl.jsonl.zst"]},
             "headers": {"train": ["data/headers.{1..2}.jsonl.gz"]},

@@ -77,6 +77,17 @@ def uninterrupted(call: Callable[[], int], late: Callable[[], None]) -> int:
     return result[0]
 
 
+def handle_of(opens: Callable[..., int], closes: Callable[..., None], options: ctypes.Structure,
+              error: c.ErrorText) -> int:
+    """The handle that opens(&handle, &options, &error) gives; one that comes after KeyboardInterrupt is closed."""
+    handle = c.c_void_p()
+    code = uninterrupted(lambda: opens(ctypes.byref(handle), ctypes.byref(options), ctypes.byref(error)),
+                         lambda: closes(handle))
+    if code != c.OK:
+        raise error_of(code, error)
+    return handle.value
+
+
 def next_step(call: Callable[[int], int], error: c.ErrorText, timeout: Optional[float]) -> int:
     """Repeats call(timeout_ms) in slices until it says something else than TIMEOUT, or time is up."""
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -100,7 +111,8 @@ class Reader:
     dtype: of the tokens: uint16 (an error where a token is above 65,535), uint32 or int64.
     commit_every: commit by itself every k steps, or more often where the lead of the mix asks for it; 0: never.
     timeout: seconds that iterating waits for a step; None: for ever.
-    ahead_bytes: memory for steps that are decoded ahead (0: 64 MiB; at least two steps).
+    ahead_bytes: memory for steps that are decoded ahead (0: 64 MiB; at least two steps), and as much again for records
+        that are fetched and not decoded yet (at least 1 MiB a lane).
     threads: that decompress (0: 2).
     properties: further librdkafka properties.
     schedule: `info.schedule` of a checkpoint; a mix that was made anew under the same name is an error. 0: any.
@@ -129,14 +141,7 @@ class Reader:
         options = options_of(mix, bootstrap, rank, world, run, step, self.dtype.itemsize, properties, open_timeout)
         options.commit_every, options.ahead_bytes = commit_every, ahead_bytes
         options.threads, options.schedule = threads, schedule
-        handle = c.c_void_p()
-        error = self._error
-        code = uninterrupted(
-            lambda: c.lib.riffle_open(ctypes.byref(handle), ctypes.byref(options), ctypes.byref(error)),
-            lambda: c.lib.riffle_close(handle))
-        if code != c.OK:
-            raise error_of(code, error)
-        self._handle = handle.value
+        self._handle = handle_of(c.lib.riffle_open, c.lib.riffle_close, options, self._error)
 
     # ---- life ----
 
@@ -290,14 +295,7 @@ class Reporter:
         self._pid = os.getpid()
         self._error = c.ErrorText()
         options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
-        handle = c.c_void_p()
-        error = self._error
-        code = uninterrupted(
-            lambda: c.lib.riffle_reporter_open(ctypes.byref(handle), ctypes.byref(options), ctypes.byref(error)),
-            lambda: c.lib.riffle_reporter_close(handle))
-        if code != c.OK:
-            raise error_of(code, error)
-        self._handle = handle.value
+        self._handle = handle_of(c.lib.riffle_reporter_open, c.lib.riffle_reporter_close, options, self._error)
 
     def _open(self) -> int:
         if self._handle is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _library as c
 from .errors import UsageError, error_of
-from .reader import bootstrap_of, next_step, properties_of, token_dtype, uninterrupted
+from .reader import bootstrap_of, handle_of, next_step, properties_of, token_dtype
 from .step import Step
 
 
@@ -76,13 +76,7 @@ class _Reading:
             corpus=v.corpus.encode(), domain=v.domain.encode(), set=v.set.encode(),
             bootstrap=bootstrap_of(v.bootstrap, v.properties), properties=given, properties_n=len(given),
             token_bytes=v.dtype.itemsize, sequences=v.batch, open_timeout_ms=max(1, int(v.open_timeout * 1000)))
-        handle, error = c.c_void_p(), self.error
-        code = uninterrupted(
-            lambda: c.lib.riffle_validation_open(ctypes.byref(handle), ctypes.byref(options), ctypes.byref(error)),
-            lambda: c.lib.riffle_validation_close(handle))
-        if code != c.OK:
-            raise error_of(code, error)
-        self.handle = handle.value
+        self.handle = handle_of(c.lib.riffle_validation_open, c.lib.riffle_validation_close, options, self.error)
 
     def next(self, names: Dict[int, str]) -> Optional[Step]:
         pointer, error = ctypes.POINTER(c.StepOfReader)(), ctypes.byref(self.error)
