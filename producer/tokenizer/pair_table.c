@@ -84,6 +84,108 @@ place(struct pair_table *t, const struct pairs *p, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* ---- what is known of two bytes ---- */
+
+/* The bytes of a token, as far as they matter: both ends, and how many up to 3. 0: not known. */
+struct shape {
+	uint8_t first, last, n;
+};
+
+static void
+set_rank(struct pair_bytes *b, uint32_t rank)
+{
+	*b = (struct pair_bytes){rank, VOCABULARY_NONE, VOCABULARY_NONE, VOCABULARY_NONE};
+}
+
+static void
+lower(uint32_t *rank, uint32_t other)
+{
+	if (other < *rank)
+		*rank = other;
+}
+
+static struct pair_bytes *
+bytes_of(struct pair_table *t, uint8_t first, uint8_t second)
+{
+	return &t->bytes[(size_t)first << 8 | second];
+}
+
+/* Adds what one merge tells; `merged` holds the lowest rank of a merge of the two for now. */
+static void
+learn_merge(
+    struct pair_table *t, const struct shape *left, const struct shape *right, uint32_t rank)
+{
+	if (right->n == 1)
+		lower(&bytes_of(t, left->last, right->first)->ends, rank);
+	if (left->n == 1)
+		lower(&bytes_of(t, left->first, right->first)->begins, rank);
+	if (left->n == 2)
+		lower(&bytes_of(t, left->first, left->last)->merged, rank);
+	if (right->n == 2)
+		lower(&bytes_of(t, right->first, right->last)->merged, rank);
+}
+
+/* Fills the rest of t->bytes; where a token's bytes are not known no pair may merge ahead. */
+static void
+learn(struct pair_table *t, const struct pairs *p, const struct shape *shape)
+{
+	bool known = true;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct shape *left = &shape[p->slot[i] >> 43];
+		const struct shape *right = &shape[(p->slot[i] >> 22) & (VOCABULARY_IDS_MAX - 1)];
+
+		known = known && left->n > 0 && right->n > 0;
+		if (known)
+			learn_merge(
+			    t, left, right, (uint32_t)(p->slot[i] >> 1) & (VOCABULARY_IDS_MAX - 1));
+	}
+	for (size_t i = 0; i < sizeof(t->bytes) / sizeof(t->bytes[0]); i++) {
+		struct pair_bytes *b = &t->bytes[i];
+
+		b->merged = known && b->rank != VOCABULARY_NONE && b->rank < b->merged
+				? pair_table_result(t, b->rank)
+				: VOCABULARY_NONE;
+	}
+}
+
+/* Gives [ids] shapes, to be freed; NULL: no memory. */
+static struct shape *
+shapes_of(const struct vocabulary *v)
+{
+	struct shape *shape = calloc((size_t)v->ids + 1, sizeof(*shape));
+
+	for (uint32_t id = 0; shape != NULL && id < v->ids; id++) {
+		size_t n;
+		const uint8_t *token = vocabulary_token(v, id, &n);
+
+		if (n > 0)
+			shape[id] =
+			    (struct shape){token[0], token[n - 1], (uint8_t)(n < 3 ? n : 3)};
+	}
+	return shape;
+}
+
+/* The same for a list of merges: a token has the bytes of the two that it is made of. */
+static struct shape *
+shapes_of_merges(const struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n)
+{
+	struct shape *shape = calloc(VOCABULARY_IDS_MAX, sizeof(*shape));
+
+	for (unsigned i = 0; shape != NULL && i < 256; i++)
+		if (t->byte[i] != VOCABULARY_NONE)
+			shape[t->byte[i]] = (struct shape){(uint8_t)i, (uint8_t)i, 1};
+	for (uint32_t i = 0; shape != NULL && i < merges_n; i++) {
+		const struct shape *left = &shape[merge[i].left], *right = &shape[merge[i].right];
+		unsigned n = left->n + right->n;
+
+		if (left->n > 0 && right->n > 0)
+			shape[merge[i].result] =
+			    (struct shape){left->first, right->last, (uint8_t)(n < 3 ? n : 3)};
+	}
+	return shape;
+}
+
 static void
 fill_bytes(struct pair_table *t, const struct vocabulary *v)
 {
@@ -92,14 +194,16 @@ fill_bytes(struct pair_table *t, const struct vocabulary *v)
 		assert(t->byte[i] != VOCABULARY_NONE);
 	}
 	for (unsigned i = 0; i < 256 * 256; i++)
-		t->bytes[i] = vocabulary_find(v, (uint8_t[]){(uint8_t)(i >> 8), (uint8_t)i}, 2);
+		set_rank(&t->bytes[i],
+		    vocabulary_find(v, (uint8_t[]){(uint8_t)(i >> 8), (uint8_t)i}, 2));
 }
 
 enum fail_code
 pair_table_open(struct pair_table *t, const struct vocabulary *v, struct failure *f)
 {
 	struct pairs p = {NULL, 0, 0};
-	enum fail_code code = FAIL_NONE;
+	struct shape *shape = shapes_of(v);
+	enum fail_code code = shape == NULL ? fail_memory(f) : FAIL_NONE;
 
 	assert(t->slot == NULL);
 	t->ranks = v->ids;
@@ -108,23 +212,10 @@ pair_table_open(struct pair_table *t, const struct vocabulary *v, struct failure
 		code = cut(&p, v, id, f);
 	if (code == FAIL_NONE)
 		code = place(t, &p, f);
-	free(p.slot);
-	return code;
-}
-
-/* Leaves out pairs that are there: from the last on, as the last of equal ones counts. */
-static enum fail_code
-place_merges(
-    struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n, struct failure *f)
-{
-	struct pairs all = {NULL, 0, 0};
-	enum fail_code code = FAIL_NONE;
-
-	for (uint32_t i = merges_n; i > 0 && code == FAIL_NONE; i--)
-		code = push(&all, merge[i - 1].left, merge[i - 1].right, i - 1, f);
 	if (code == FAIL_NONE)
-		code = place(t, &all, f);
-	free(all.slot);
+		learn(t, &p, shape);
+	free(shape);
+	free(p.slot);
 	return code;
 }
 
@@ -135,10 +226,36 @@ fill_bytes_of_merges(struct pair_table *t, const uint32_t *byte)
 	for (unsigned i = 0; i < 256 * 256; i++) {
 		uint32_t left = byte[i >> 8], right = byte[i & 0xFF];
 
-		t->bytes[i] = left == VOCABULARY_NONE || right == VOCABULARY_NONE
-				  ? VOCABULARY_NONE
-				  : pair_table_find(t, left, right);
+		set_rank(&t->bytes[i], left == VOCABULARY_NONE || right == VOCABULARY_NONE
+					   ? VOCABULARY_NONE
+					   : pair_table_find(t, left, right));
 	}
+}
+
+/* Leaves out pairs that are there: from the last on, as the last of equal ones counts. */
+static enum fail_code
+place_merges(struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n,
+    const uint32_t *byte, struct failure *f)
+{
+	struct pairs all = {NULL, 0, 0};
+	struct shape *shape = NULL;
+	enum fail_code code = FAIL_NONE;
+
+	for (uint32_t i = merges_n; i > 0 && code == FAIL_NONE; i--)
+		code = push(&all, merge[i - 1].left, merge[i - 1].right, i - 1, f);
+	if (code == FAIL_NONE)
+		code = place(t, &all, f);
+	if (code == FAIL_NONE) {
+		fill_bytes_of_merges(t, byte);
+		shape = shapes_of_merges(t, merge, merges_n);
+		if (shape == NULL)
+			code = fail_memory(f);
+	}
+	if (code == FAIL_NONE)
+		learn(t, &all, shape);
+	free(shape);
+	free(all.slot);
+	return code;
 }
 
 enum fail_code
@@ -152,10 +269,7 @@ pair_table_open_merges(struct pair_table *t, const struct pair_merge *merge, uin
 		return fail_memory(f);
 	for (uint32_t i = 0; i < merges_n; i++)
 		t->result[i] = merge[i].result;
-	if (place_merges(t, merge, merges_n, f) != FAIL_NONE)
-		return f->code;
-	fill_bytes_of_merges(t, byte);
-	return FAIL_NONE;
+	return place_merges(t, merge, merges_n, byte, f);
 }
 
 void
