@@ -3,6 +3,13 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "producer/tokenizer/bytes_hash.h"
+
+enum {
+	CUTS_AT_ONCE = 16, /* of a token, looked up together */
+	PAIRS_AHEAD = 16,  /* a slot is sent for so many pairs before it is filled */
+};
+
 _Static_assert(VOCABULARY_IDS_MAX == 1 << 21, "an id has 21 bits");
 
 /* Pairs as they are found; their number is known at the end only. */
@@ -27,19 +34,43 @@ push(struct pairs *p, uint32_t left, uint32_t right, uint32_t id, struct failure
 	return FAIL_NONE;
 }
 
+/* Cuts the token at [first, end): all that is looked up is sent for first. */
+static enum fail_code
+cut_between(struct pairs *p, const struct vocabulary *v, uint32_t id, size_t first, size_t end,
+    struct failure *f)
+{
+	uint64_t left_hash[CUTS_AT_ONCE], right_hash[CUTS_AT_ONCE];
+	size_t n;
+	const uint8_t *token = vocabulary_token(v, id, &n);
+
+	assert(first > 0 && end <= n && end - first <= CUTS_AT_ONCE);
+	for (size_t at = first; at < end; at++) {
+		left_hash[at - first] = bytes_hash(token, at);
+		right_hash[at - first] = bytes_hash(token + at, n - at);
+		vocabulary_prefetch(v, left_hash[at - first]);
+		vocabulary_prefetch(v, right_hash[at - first]);
+	}
+	for (size_t at = first; at < end; at++) {
+		uint32_t left = vocabulary_find_hashed(v, left_hash[at - first], token, at), right;
+
+		if (left == VOCABULARY_NONE)
+			continue;
+		right = vocabulary_find_hashed(v, right_hash[at - first], token + at, n - at);
+		if (right != VOCABULARY_NONE && push(p, left, right, id, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
 static enum fail_code
 cut(struct pairs *p, const struct vocabulary *v, uint32_t id, struct failure *f)
 {
 	size_t n;
-	const uint8_t *token = vocabulary_token(v, id, &n);
 
-	for (size_t left_n = 1; left_n < n; left_n++) {
-		uint32_t left = vocabulary_find(v, token, left_n), right;
-
-		if (left == VOCABULARY_NONE)
-			continue;
-		right = vocabulary_find(v, token + left_n, n - left_n);
-		if (right != VOCABULARY_NONE && push(p, left, right, id, f) != FAIL_NONE)
+	vocabulary_token(v, id, &n);
+	for (size_t first = 1, end; first < n; first = end) {
+		end = n - first < CUTS_AT_ONCE ? n : first + CUTS_AT_ONCE;
+		if (cut_between(p, v, id, first, end, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;
@@ -76,6 +107,9 @@ place(struct pair_table *t, const struct pairs *p, struct failure *f)
 	for (size_t i = 0; i < p->n; i++) {
 		uint64_t at = pair_table_place(t, p->slot[i] >> 22);
 
+		if (i + PAIRS_AHEAD < p->n)
+			__builtin_prefetch(
+			    &t->slot[pair_table_place(t, p->slot[i + PAIRS_AHEAD] >> 22)], 1);
 		while (t->slot[at] != 0 && t->slot[at] >> 22 != p->slot[i] >> 22)
 			at = (at + 1) & mask;
 		if (t->slot[at] == 0)
