@@ -4,6 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 /* Which containers are open, for one who does not recurse. */
 struct nest {
 	size_t level;
@@ -34,28 +38,61 @@ json_text_take(struct json_text *t, char wanted)
 	return true;
 }
 
-static uint64_t
-load_word(const char *p)
-{
-	uint64_t word;
+#ifdef __SSE2__
 
-	memcpy(&word, p, sizeof(word));
-	return le64toh(word);
+enum { STEP_BYTES = 16 };
+
+/* A bit for each of the 16 bytes that is a quote, a backslash or a control; they go to `out`. */
+static inline uint64_t
+find_special(const char *p, char *out)
+{
+	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+	__m128i control = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1f)), x);
+	__m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
+	__m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
+
+	if (out != NULL)
+		_mm_storeu_si128((__m128i *)(void *)out, x);
+	return (uint64_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, slash), control));
 }
+
+static inline int
+first_special(uint64_t found)
+{
+	return __builtin_ctzll(found);
+}
+
+#else
+
+enum { STEP_BYTES = 8 };
 
 /*
- * The high bit of each byte of the word that is a quote, a backslash or a control; bits above the
- * first one may be set wrongly. After Mycroft's test for a zero byte (x - 1) & ~x & 0x80 of 1987:
- * x is the word xor the byte wanted, and for "less than 32" the subtrahend is 32.
+ * The high bit of each of the 8 bytes that is a quote, a backslash or a control; bits above the
+ * first one may be set wrongly. They go to `out`. After Mycroft's test for a zero byte (x - 1) & ~x
+ * & 0x80 of 1987: x is the word xor the byte wanted, and for "less than 32" the subtrahend is 32.
  */
-static uint64_t
-find_special(uint64_t word)
+static inline uint64_t
+find_special(const char *p, char *out)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
-	uint64_t quote = (word ^ ones * '"') - ones, slash = (word ^ ones * '\\') - ones;
+	uint64_t word, quote, slash;
 
+	memcpy(&word, p, sizeof(word));
+	if (out != NULL)
+		memcpy(out, &word, sizeof(word));
+	word = le64toh(word);
+	quote = (word ^ ones * '"') - ones;
+	slash = (word ^ ones * '\\') - ones;
 	return (quote | slash | (word - ones * 0x20)) & ~word & ones * 0x80;
 }
+
+static inline int
+first_special(uint64_t found)
+{
+	return __builtin_ctzll(found) / 8;
+}
+
+#endif
 
 static bool
 is_special(char c)
@@ -69,11 +106,11 @@ scan_string(struct json_text *t)
 {
 	const char *p = t->at;
 
-	for (; t->end - p >= 8; p += 8) {
-		uint64_t found = find_special(load_word(p));
+	for (; t->end - p >= STEP_BYTES; p += STEP_BYTES) {
+		uint64_t found = find_special(p, NULL);
 
 		if (found != 0) {
-			t->at = p + __builtin_ctzll(found) / 8;
+			t->at = p + first_special(found);
 			return;
 		}
 	}
@@ -82,18 +119,17 @@ scan_string(struct json_text *t)
 	t->at = p;
 }
 
-/* The same, and copies what it passes. Gives the end of the copy; may write a word beyond it. */
+/* The same, and copies what it passes. Gives the end of the copy; may write a step beyond it. */
 static char *
 copy_string(struct json_text *t, char *out)
 {
 	const char *p = t->at;
 
-	for (; t->end - p >= 8; p += 8, out += 8) {
-		uint64_t found = find_special(load_word(p));
+	for (; t->end - p >= STEP_BYTES; p += STEP_BYTES, out += STEP_BYTES) {
+		uint64_t found = find_special(p, out);
 
-		memcpy(out, p, 8);
 		if (found != 0) {
-			int n = __builtin_ctzll(found) / 8;
+			int n = first_special(found);
 
 			t->at = p + n;
 			return out + n;

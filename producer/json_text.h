@@ -13,7 +13,7 @@
 
 #include "producer/json_field.h"
 
-enum { JSON_TEXT_SLACK_BYTES = 8 }; /* a decoded string may be written a word too far */
+enum { JSON_TEXT_SLACK_BYTES = 16 }; /* a decoded string may be written so far beyond its end */
 
 struct json_text {
 	const char *start, *at, *end; /* borrowed */

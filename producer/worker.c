@@ -7,6 +7,9 @@
 
 #include "common/frame.h"
 
+/* Bytes of a record for each of its tokens, rather too few: room for these saves growing. */
+enum { TOKEN_BYTES_GUESS = 3 };
+
 struct memory {
 	struct encoder *encoder;
 	struct router_scratch *scratch;
@@ -104,7 +107,8 @@ reject_long(struct text_job *j, struct worker_document *d, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Prompt and response by themselves, so that no token holds bytes of both. */
+/* Prompt and response by themselves, so that no token holds bytes of both; the router's are UTF-8.
+ */
 static enum fail_code
 tokenise(struct text_job *j, struct memory *m, const struct router_result *r,
     struct worker_document *d, struct failure *f)
@@ -116,10 +120,10 @@ tokenise(struct text_job *j, struct memory *m, const struct router_result *r,
 	d->set = split_set(r->text, r->n, j->context->split[r->domain]);
 	d->first = j->tokens.n;
 	if (prompt_n > 0 &&
-	    encoder_encode(m->encoder, r->text, prompt_n, &j->tokens, f) != FAIL_NONE)
+	    encoder_encode_valid(m->encoder, r->text, prompt_n, &j->tokens, f) != FAIL_NONE)
 		return f->code;
 	d->prompt_n = j->tokens.n - d->first;
-	if (encoder_encode(m->encoder, r->text + prompt_n, r->n - prompt_n, &j->tokens, f) !=
+	if (encoder_encode_valid(m->encoder, r->text + prompt_n, r->n - prompt_n, &j->tokens, f) !=
 		FAIL_NONE ||
 	    token_buffer_reserve(&j->tokens, 1, f) != FAIL_NONE)
 		return f->code;
@@ -213,6 +217,8 @@ text_job_run(void *job, void *memory, struct failure *f)
 {
 	struct text_job *j = job;
 
+	if (token_buffer_reserve(&j->tokens, j->bytes / TOKEN_BYTES_GUESS, f) != FAIL_NONE)
+		return f->code;
 	for (size_t i = 0; i < j->chunk->n; i++)
 		if (run_record(j, memory, i, f) != FAIL_NONE)
 			return f->code;

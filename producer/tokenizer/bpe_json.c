@@ -4,11 +4,20 @@
 #include <stdlib.h>
 
 #include "producer/json_text.h"
+#include "producer/tokenizer/bytes_hash.h"
 #include "producer/tokenizer/json_part.h"
+
+enum { MERGES_AT_ONCE = 64 /* looked up together, so that the slots have time to arrive */ };
 
 /* A token as read: its text in the buffer of the reading. */
 struct entry {
 	uint32_t id, start, n;
+};
+
+/* A merge whose texts are read, [start, start + left_n + right_n) of the buffer. */
+struct waiting {
+	size_t start, left_n, right_n;
+	uint64_t left_hash, right_hash;
 };
 
 struct reading {
@@ -20,6 +29,8 @@ struct reading {
 	struct entry *entry; /* [b->entries] */
 	size_t entries_room;
 	size_t merges_room;
+	struct waiting waiting[MERGES_AT_ONCE]; /* [waiting_n] */
+	size_t waiting_n;
 };
 
 void
@@ -187,9 +198,10 @@ index_vocab(struct reading *r, struct failure *f)
 }
 
 static enum fail_code
-find(const struct reading *r, const uint8_t *text, size_t n, uint32_t *id, struct failure *f)
+find(const struct reading *r, uint64_t hash, const uint8_t *text, size_t n, uint32_t *id,
+    struct failure *f)
 {
-	*id = n == 0 ? VOCABULARY_NONE : vocabulary_find(&r->b->text, text, n);
+	*id = n == 0 ? VOCABULARY_NONE : vocabulary_find_hashed(&r->b->text, hash, text, n);
 	if (*id != VOCABULARY_NONE)
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
@@ -197,32 +209,82 @@ find(const struct reading *r, const uint8_t *text, size_t n, uint32_t *id, struc
 	    r->b->merges_n, (int)(n > 100 ? 100 : n), (const char *)text);
 }
 
-/* The merge of texts[left_n] and what follows there. */
+/* What a merge gives; in most files that is the token behind the one of the merge before. */
 static enum fail_code
-add_merge(struct reading *r, size_t left_n, struct failure *f)
+find_result(const struct reading *r, const uint8_t *text, size_t n, uint32_t *id, struct failure *f)
 {
-	const struct text_buffer *both = &r->texts;
+	const struct bpe_json *b = r->b;
+	uint32_t guess = b->merges_n == 0 ? 0 : b->merge[b->merges_n - 1].result + 1;
+	size_t guess_n;
+
+	if (guess < b->text.ids) {
+		const uint8_t *token = vocabulary_token(&b->text, guess, &guess_n);
+
+		*id = guess;
+		if (guess_n == n && memcmp(token, text, n) == 0)
+			return FAIL_NONE;
+	}
+	return find(r, bytes_hash(text, n), text, n, id, f);
+}
+
+static enum fail_code
+room_for_merge(struct reading *r, struct failure *f)
+{
 	struct bpe_json *b = r->b;
-	struct pair_merge m = {0, 0, 0};
+	size_t room = r->merges_room == 0 ? 1 << 16 : r->merges_room * 2;
+	struct pair_merge *more;
 
 	if (b->merges_n == VOCABULARY_IDS_MAX)
 		return fail(f, FAIL_DATA, "tokenizer %s: model.merges: at most %d are taken",
 		    r->file, VOCABULARY_IDS_MAX);
-	if (find(r, both->bytes, left_n, &m.left, f) != FAIL_NONE ||
-	    find(r, both->bytes + left_n, both->n - left_n, &m.right, f) != FAIL_NONE ||
-	    find(r, both->bytes, both->n, &m.result, f) != FAIL_NONE)
-		return f->code;
-	if (b->merges_n == r->merges_room) {
-		size_t room = r->merges_room == 0 ? 1 << 16 : r->merges_room * 2;
-		struct pair_merge *more = realloc(b->merge, room * sizeof(*more));
-
-		if (more == NULL)
-			return fail_memory(f);
-		b->merge = more;
-		r->merges_room = room;
-	}
-	b->merge[b->merges_n++] = m;
+	if (b->merges_n < r->merges_room)
+		return FAIL_NONE;
+	more = realloc(b->merge, room * sizeof(*more));
+	if (more == NULL)
+		return fail_memory(f);
+	b->merge = more;
+	r->merges_room = room;
 	return FAIL_NONE;
+}
+
+/* Looks up the merges that wait. */
+static enum fail_code
+add_waiting(struct reading *r, struct failure *f)
+{
+	for (size_t i = 0; i < r->waiting_n; i++) {
+		const struct waiting *w = &r->waiting[i];
+		const uint8_t *both = r->texts.bytes + w->start;
+		struct pair_merge m = {0, 0, 0};
+
+		if (find(r, w->left_hash, both, w->left_n, &m.left, f) != FAIL_NONE ||
+		    find(r, w->right_hash, both + w->left_n, w->right_n, &m.right, f) !=
+			FAIL_NONE ||
+		    find_result(r, both, w->left_n + w->right_n, &m.result, f) != FAIL_NONE ||
+		    room_for_merge(r, f) != FAIL_NONE)
+			return f->code;
+		r->b->merge[r->b->merges_n++] = m;
+	}
+	r->waiting_n = 0;
+	r->texts.n = 0;
+	return FAIL_NONE;
+}
+
+/* The merge of the texts from `start` on: left_n bytes and what follows there. */
+static enum fail_code
+add_merge(struct reading *r, size_t start, size_t left_n, struct failure *f)
+{
+	const uint8_t *both = r->texts.bytes + start;
+	size_t right_n = r->texts.n - start - left_n;
+	struct waiting *w = &r->waiting[r->waiting_n++];
+
+	*w = (struct waiting){.start = start, .left_n = left_n, .right_n = right_n};
+	if (left_n > 0 && right_n > 0) {
+		w->left_hash = bytes_hash(both, left_n);
+		w->right_hash = bytes_hash(both + left_n, right_n);
+		vocabulary_prefetch(&r->b->text, w->left_hash);
+		vocabulary_prefetch(&r->b->text, w->right_hash);
+	}
+	return r->waiting_n < MERGES_AT_ONCE ? FAIL_NONE : add_waiting(r, f);
 }
 
 /* "a b": two texts with one space between them. */
@@ -231,7 +293,7 @@ read_merge_text(struct reading *r, struct failure *f)
 {
 	static const char version[] = "#version";
 	const char *text, *space;
-	size_t n, left_n;
+	size_t n, left_n, start = r->texts.n;
 
 	if (!read_text(r, &text, &n))
 		return fail_bad(r, f);
@@ -243,23 +305,22 @@ read_merge_text(struct reading *r, struct failure *f)
 		return fail(f, FAIL_DATA,
 		    "tokenizer %s: model.merges[%" PRIu32
 		    "] is \"%.*s\": two tokens with one space between them are wanted",
-		    r->file, r->b->merges_n, (int)(n > 100 ? 100 : n), text);
-	r->texts.n = 0;
+		    r->file, r->b->merges_n + (uint32_t)r->waiting_n, (int)(n > 100 ? 100 : n),
+		    text);
 	if (text_buffer_add(&r->texts, text, left_n, f) != FAIL_NONE ||
 	    text_buffer_add(&r->texts, space + 1, n - left_n - 1, f) != FAIL_NONE)
 		return f->code;
-	return add_merge(r, left_n, f);
+	return add_merge(r, start, left_n, f);
 }
 
 /* ["a", "b"] */
 static enum fail_code
 read_merge_pair(struct reading *r, struct failure *f)
 {
-	size_t left_n = 0, n;
+	size_t left_n = 0, n, start = r->texts.n;
 	const char *text;
 	bool ended = false;
 
-	r->texts.n = 0;
 	if (!pass_open(r, '[', ']', &ended) || ended)
 		return json_text_bad(&r->t, "a pair is wanted"), fail_bad(r, f);
 	for (unsigned i = 0; i < 2; i++) {
@@ -274,7 +335,7 @@ read_merge_pair(struct reading *r, struct failure *f)
 		if (i == 0)
 			left_n = n;
 	}
-	return add_merge(r, left_n, f);
+	return add_merge(r, start, left_n, f);
 }
 
 static enum fail_code
@@ -293,7 +354,7 @@ read_merges(struct reading *r, struct failure *f)
 		if (!pass_comma(r, ']', &ended))
 			return fail_bad(r, f);
 	}
-	return FAIL_NONE;
+	return add_waiting(r, f);
 }
 
 /* null: what would change tokens and is not done here. */

@@ -188,17 +188,38 @@ encoder_pieces(struct encoder *e, const struct pretokenizer_cuts *cuts, struct t
 	return FAIL_NONE;
 }
 
+static enum fail_code
+fail_long(size_t n, struct failure *f)
+{
+	return fail(f, FAIL_MEMORY, "a text of %zu bytes: at most %d can be tokenised", n,
+	    SPLITTER_TEXT_MAX / UTF8_REPLACED_FACTOR);
+}
+
+static enum fail_code
+encode(struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f)
+{
+	if (e->t->recipe != NULL)
+		return encoder_text_encode(
+		    e, &e->text, e->t->recipe, (const uint8_t *)text, n, out, f);
+	return encoder_split(e, e->t->pattern, (const uint8_t *)text, n, out, f);
+}
+
 enum fail_code
 encoder_encode(
     struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f)
 {
 	if (n > SPLITTER_TEXT_MAX / UTF8_REPLACED_FACTOR)
-		return fail(f, FAIL_MEMORY, "a text of %zu bytes: at most %d can be tokenised", n,
-		    SPLITTER_TEXT_MAX / UTF8_REPLACED_FACTOR);
+		return fail_long(n, f);
 	if (!utf8_valid(text, n) && replace(e, &text, &n, f) != FAIL_NONE)
 		return f->code;
-	if (e->t->recipe != NULL)
-		return encoder_text_encode(
-		    e, &e->text, e->t->recipe, (const uint8_t *)text, n, out, f);
-	return encoder_split(e, e->t->pattern, (const uint8_t *)text, n, out, f);
+	return encode(e, text, n, out, f);
+}
+
+enum fail_code
+encoder_encode_valid(
+    struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f)
+{
+	if (n > SPLITTER_TEXT_MAX / UTF8_REPLACED_FACTOR)
+		return fail_long(n, f);
+	return encode(e, text, n, out, f);
 }

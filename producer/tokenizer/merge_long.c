@@ -294,7 +294,7 @@ static uint32_t
 first_rank(const struct pair_table *t, const struct merge_item *item, uint32_t i)
 {
 	if (item->piece != NULL)
-		return t->bytes[(size_t)item->piece[i] << 8 | item->piece[i + 1]];
+		return t->bytes[(size_t)item->piece[i] << 8 | item->piece[i + 1]].rank;
 	return pair_table_find(t, item->id[i], item->id[i + 1]);
 }
 

@@ -30,7 +30,7 @@ struct lane {
 	} keys;
 	uint32_t id[MERGE_SHORT_MAX];
 	uint8_t previous[MERGE_SHORT_MAX + 1], next[MERGE_SHORT_MAX + 1];
-	uint8_t asked[2]; /* [asked_n]: places whose pairs the table was asked for */
+	uint8_t asked[MERGE_SHORT_MAX]; /* [asked_n]: places whose pairs the table was asked for */
 	size_t asked_n;
 	size_t fours; /* of keys that are used, an even number */
 	struct merge_item *item;
@@ -67,31 +67,65 @@ key_of(uint32_t rank, size_t place)
 }
 
 static inline void
-fill_from_bytes(struct lane *s, const struct pair_table *t, const uint8_t *piece, size_t n)
+ask(struct lane *s, const struct pair_table *t, size_t place, uint32_t left, uint32_t right)
 {
-	for (size_t i = 0; i < n; i++)
-		s->id[i] = t->byte[piece[i]];
-	for (size_t i = 0; i + 1 < n; i++)
-		s->keys.key[i] = key_of(t->bytes[(size_t)piece[i] << 8 | piece[i + 1]], i);
+	s->asked[s->asked_n++] = (uint8_t)place;
+	pair_table_prefetch(t, left, right);
 }
 
-static void
+/*
+ * Fills ids and keys, or asks for these; gives how many ids there are. Two bytes of which it is
+ * known that they merge are merged.
+ */
+static inline size_t
+fill_from_bytes(struct lane *s, const struct pair_table *t, const uint8_t *piece, size_t n)
+{
+	const struct pair_bytes *b[3] = {NULL, NULL, NULL}; /* bytes i-1 and i; i, i+1; i+1, i+2 */
+	bool was_alone = false;
+	size_t count = 0;
+
+	if (n > 1)
+		b[1] = &t->bytes[(size_t)piece[0] << 8 | piece[1]];
+	for (size_t i = 0; i < n; count++) {
+		bool alone;
+
+		b[2] = i + 2 < n ? &t->bytes[(size_t)piece[i + 1] << 8 | piece[i + 2]] : NULL;
+		alone = b[1] == NULL || !pair_bytes_merge(b[0], b[1], b[2]);
+		s->id[count] = alone ? t->byte[piece[i]] : b[1]->merged;
+		if (count > 0 && alone && was_alone)
+			s->keys.key[count - 1] = key_of(b[0]->rank, count - 1);
+		else if (count > 0)
+			ask(s, t, count - 1, s->id[count - 1], s->id[count]);
+		was_alone = alone;
+		i += alone ? 1 : 2;
+		b[0] = alone ? b[1] : b[2];
+		b[1] = alone       ? b[2]
+		       : i + 1 < n ? &t->bytes[(size_t)piece[i] << 8 | piece[i + 1]]
+				   : NULL;
+	}
+	return count;
+}
+
+static size_t
 fill_from_ids(struct lane *s, const struct pair_table *t, const uint32_t *id, size_t n)
 {
 	memcpy(s->id, id, n * sizeof(*id));
 	for (size_t i = 0; i + 1 < n; i++)
-		s->keys.key[i] = key_of(pair_table_find(t, id[i], id[i + 1]), i);
+		ask(s, t, i, id[i], id[i + 1]);
+	return n;
 }
 
 static inline void
 begin(struct lane *s, const struct pair_table *t, struct merge_item *item)
 {
-	size_t n = item->n;
+	size_t n;
 
-	assert(n > 0 && n <= MERGE_SHORT_MAX);
+	assert(item->n > 0 && item->n <= MERGE_SHORT_MAX);
 	s->item = item;
-	s->fours = (n + 7) / 8 * 2;
 	s->asked_n = 0;
+	n = item->piece != NULL ? fill_from_bytes(s, t, item->piece, item->n)
+				: fill_from_ids(s, t, item->id, item->n);
+	s->fours = (n + 7) / 8 * 2;
 	for (size_t i = n - 1; i < s->fours * 4; i++)
 		s->keys.key[i] = NO_KEY;
 	for (size_t i = 0; i < n; i++) {
@@ -99,17 +133,6 @@ begin(struct lane *s, const struct pair_table *t, struct merge_item *item)
 		s->next[i] = (uint8_t)(i + 1);
 	}
 	s->next[n - 1] = PLACE_END;
-	if (item->piece != NULL)
-		fill_from_bytes(s, t, item->piece, n);
-	else
-		fill_from_ids(s, t, item->id, n);
-}
-
-static inline void
-ask(struct lane *s, const struct pair_table *t, size_t place)
-{
-	s->asked[s->asked_n++] = (uint8_t)place;
-	pair_table_prefetch(t, s->id[place], s->id[s->next[place]]);
 }
 
 /* Takes the answers, merges the lowest pair, and asks for its new ones; false: nothing merges. */
@@ -138,10 +161,10 @@ step(struct lane *s, const struct pair_table *t)
 	s->next[at] = (uint8_t)next;
 	if (next != PLACE_END) {
 		s->previous[next] = (uint8_t)at;
-		ask(s, t, at);
+		ask(s, t, at, s->id[at], s->id[next]);
 	}
 	if (at > 0)
-		ask(s, t, s->previous[at]);
+		ask(s, t, s->previous[at], s->id[s->previous[at]], s->id[at]);
 	return true;
 }
 

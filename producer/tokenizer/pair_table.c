@@ -3,6 +3,13 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "producer/tokenizer/bytes_hash.h"
+
+enum {
+	CUTS_AT_ONCE = 16, /* of a token, looked up together */
+	PAIRS_AHEAD = 16,  /* a slot is sent for so many pairs before it is filled */
+};
+
 _Static_assert(VOCABULARY_IDS_MAX == 1 << 21, "an id has 21 bits");
 
 /* Pairs as they are found; their number is known at the end only. */
@@ -27,19 +34,43 @@ push(struct pairs *p, uint32_t left, uint32_t right, uint32_t id, struct failure
 	return FAIL_NONE;
 }
 
+/* Cuts the token at [first, end): all that is looked up is sent for first. */
+static enum fail_code
+cut_between(struct pairs *p, const struct vocabulary *v, uint32_t id, size_t first, size_t end,
+    struct failure *f)
+{
+	uint64_t left_hash[CUTS_AT_ONCE], right_hash[CUTS_AT_ONCE];
+	size_t n;
+	const uint8_t *token = vocabulary_token(v, id, &n);
+
+	assert(first > 0 && end <= n && end - first <= CUTS_AT_ONCE);
+	for (size_t at = first; at < end; at++) {
+		left_hash[at - first] = bytes_hash(token, at);
+		right_hash[at - first] = bytes_hash(token + at, n - at);
+		vocabulary_prefetch(v, left_hash[at - first]);
+		vocabulary_prefetch(v, right_hash[at - first]);
+	}
+	for (size_t at = first; at < end; at++) {
+		uint32_t left = vocabulary_find_hashed(v, left_hash[at - first], token, at), right;
+
+		if (left == VOCABULARY_NONE)
+			continue;
+		right = vocabulary_find_hashed(v, right_hash[at - first], token + at, n - at);
+		if (right != VOCABULARY_NONE && push(p, left, right, id, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
 static enum fail_code
 cut(struct pairs *p, const struct vocabulary *v, uint32_t id, struct failure *f)
 {
 	size_t n;
-	const uint8_t *token = vocabulary_token(v, id, &n);
 
-	for (size_t left_n = 1; left_n < n; left_n++) {
-		uint32_t left = vocabulary_find(v, token, left_n), right;
-
-		if (left == VOCABULARY_NONE)
-			continue;
-		right = vocabulary_find(v, token + left_n, n - left_n);
-		if (right != VOCABULARY_NONE && push(p, left, right, id, f) != FAIL_NONE)
+	vocabulary_token(v, id, &n);
+	for (size_t first = 1, end; first < n; first = end) {
+		end = n - first < CUTS_AT_ONCE ? n : first + CUTS_AT_ONCE;
+		if (cut_between(p, v, id, first, end, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;
@@ -76,12 +107,117 @@ place(struct pair_table *t, const struct pairs *p, struct failure *f)
 	for (size_t i = 0; i < p->n; i++) {
 		uint64_t at = pair_table_place(t, p->slot[i] >> 22);
 
+		if (i + PAIRS_AHEAD < p->n)
+			__builtin_prefetch(
+			    &t->slot[pair_table_place(t, p->slot[i + PAIRS_AHEAD] >> 22)], 1);
 		while (t->slot[at] != 0 && t->slot[at] >> 22 != p->slot[i] >> 22)
 			at = (at + 1) & mask;
 		if (t->slot[at] == 0)
 			t->slot[at] = p->slot[i];
 	}
 	return FAIL_NONE;
+}
+
+/* ---- what is known of two bytes ---- */
+
+/* The bytes of a token, as far as they matter: both ends, and how many up to 3. 0: not known. */
+struct shape {
+	uint8_t first, last, n;
+};
+
+static void
+set_rank(struct pair_bytes *b, uint32_t rank)
+{
+	*b = (struct pair_bytes){rank, VOCABULARY_NONE, VOCABULARY_NONE, VOCABULARY_NONE};
+}
+
+static void
+lower(uint32_t *rank, uint32_t other)
+{
+	if (other < *rank)
+		*rank = other;
+}
+
+static struct pair_bytes *
+bytes_of(struct pair_table *t, uint8_t first, uint8_t second)
+{
+	return &t->bytes[(size_t)first << 8 | second];
+}
+
+/* Adds what one merge tells; `merged` holds the lowest rank of a merge of the two for now. */
+static void
+learn_merge(
+    struct pair_table *t, const struct shape *left, const struct shape *right, uint32_t rank)
+{
+	if (right->n == 1)
+		lower(&bytes_of(t, left->last, right->first)->ends, rank);
+	if (left->n == 1)
+		lower(&bytes_of(t, left->first, right->first)->begins, rank);
+	if (left->n == 2)
+		lower(&bytes_of(t, left->first, left->last)->merged, rank);
+	if (right->n == 2)
+		lower(&bytes_of(t, right->first, right->last)->merged, rank);
+}
+
+/* Fills the rest of t->bytes; where a token's bytes are not known no pair may merge ahead. */
+static void
+learn(struct pair_table *t, const struct pairs *p, const struct shape *shape)
+{
+	bool known = true;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct shape *left = &shape[p->slot[i] >> 43];
+		const struct shape *right = &shape[(p->slot[i] >> 22) & (VOCABULARY_IDS_MAX - 1)];
+
+		known = known && left->n > 0 && right->n > 0;
+		if (known)
+			learn_merge(
+			    t, left, right, (uint32_t)(p->slot[i] >> 1) & (VOCABULARY_IDS_MAX - 1));
+	}
+	for (size_t i = 0; i < sizeof(t->bytes) / sizeof(t->bytes[0]); i++) {
+		struct pair_bytes *b = &t->bytes[i];
+
+		b->merged = known && b->rank != VOCABULARY_NONE && b->rank < b->merged
+				? pair_table_result(t, b->rank)
+				: VOCABULARY_NONE;
+	}
+}
+
+/* Gives [ids] shapes, to be freed; NULL: no memory. */
+static struct shape *
+shapes_of(const struct vocabulary *v)
+{
+	struct shape *shape = calloc((size_t)v->ids + 1, sizeof(*shape));
+
+	for (uint32_t id = 0; shape != NULL && id < v->ids; id++) {
+		size_t n;
+		const uint8_t *token = vocabulary_token(v, id, &n);
+
+		if (n > 0)
+			shape[id] =
+			    (struct shape){token[0], token[n - 1], (uint8_t)(n < 3 ? n : 3)};
+	}
+	return shape;
+}
+
+/* The same for a list of merges: a token has the bytes of the two that it is made of. */
+static struct shape *
+shapes_of_merges(const struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n)
+{
+	struct shape *shape = calloc(VOCABULARY_IDS_MAX, sizeof(*shape));
+
+	for (unsigned i = 0; shape != NULL && i < 256; i++)
+		if (t->byte[i] != VOCABULARY_NONE)
+			shape[t->byte[i]] = (struct shape){(uint8_t)i, (uint8_t)i, 1};
+	for (uint32_t i = 0; shape != NULL && i < merges_n; i++) {
+		const struct shape *left = &shape[merge[i].left], *right = &shape[merge[i].right];
+		unsigned n = left->n + right->n;
+
+		if (left->n > 0 && right->n > 0)
+			shape[merge[i].result] =
+			    (struct shape){left->first, right->last, (uint8_t)(n < 3 ? n : 3)};
+	}
+	return shape;
 }
 
 static void
@@ -92,14 +228,16 @@ fill_bytes(struct pair_table *t, const struct vocabulary *v)
 		assert(t->byte[i] != VOCABULARY_NONE);
 	}
 	for (unsigned i = 0; i < 256 * 256; i++)
-		t->bytes[i] = vocabulary_find(v, (uint8_t[]){(uint8_t)(i >> 8), (uint8_t)i}, 2);
+		set_rank(&t->bytes[i],
+		    vocabulary_find(v, (uint8_t[]){(uint8_t)(i >> 8), (uint8_t)i}, 2));
 }
 
 enum fail_code
 pair_table_open(struct pair_table *t, const struct vocabulary *v, struct failure *f)
 {
 	struct pairs p = {NULL, 0, 0};
-	enum fail_code code = FAIL_NONE;
+	struct shape *shape = shapes_of(v);
+	enum fail_code code = shape == NULL ? fail_memory(f) : FAIL_NONE;
 
 	assert(t->slot == NULL);
 	t->ranks = v->ids;
@@ -108,23 +246,10 @@ pair_table_open(struct pair_table *t, const struct vocabulary *v, struct failure
 		code = cut(&p, v, id, f);
 	if (code == FAIL_NONE)
 		code = place(t, &p, f);
-	free(p.slot);
-	return code;
-}
-
-/* Leaves out pairs that are there: from the last on, as the last of equal ones counts. */
-static enum fail_code
-place_merges(
-    struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n, struct failure *f)
-{
-	struct pairs all = {NULL, 0, 0};
-	enum fail_code code = FAIL_NONE;
-
-	for (uint32_t i = merges_n; i > 0 && code == FAIL_NONE; i--)
-		code = push(&all, merge[i - 1].left, merge[i - 1].right, i - 1, f);
 	if (code == FAIL_NONE)
-		code = place(t, &all, f);
-	free(all.slot);
+		learn(t, &p, shape);
+	free(shape);
+	free(p.slot);
 	return code;
 }
 
@@ -135,10 +260,36 @@ fill_bytes_of_merges(struct pair_table *t, const uint32_t *byte)
 	for (unsigned i = 0; i < 256 * 256; i++) {
 		uint32_t left = byte[i >> 8], right = byte[i & 0xFF];
 
-		t->bytes[i] = left == VOCABULARY_NONE || right == VOCABULARY_NONE
-				  ? VOCABULARY_NONE
-				  : pair_table_find(t, left, right);
+		set_rank(&t->bytes[i], left == VOCABULARY_NONE || right == VOCABULARY_NONE
+					   ? VOCABULARY_NONE
+					   : pair_table_find(t, left, right));
 	}
+}
+
+/* Leaves out pairs that are there: from the last on, as the last of equal ones counts. */
+static enum fail_code
+place_merges(struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n,
+    const uint32_t *byte, struct failure *f)
+{
+	struct pairs all = {NULL, 0, 0};
+	struct shape *shape = NULL;
+	enum fail_code code = FAIL_NONE;
+
+	for (uint32_t i = merges_n; i > 0 && code == FAIL_NONE; i--)
+		code = push(&all, merge[i - 1].left, merge[i - 1].right, i - 1, f);
+	if (code == FAIL_NONE)
+		code = place(t, &all, f);
+	if (code == FAIL_NONE) {
+		fill_bytes_of_merges(t, byte);
+		shape = shapes_of_merges(t, merge, merges_n);
+		if (shape == NULL)
+			code = fail_memory(f);
+	}
+	if (code == FAIL_NONE)
+		learn(t, &all, shape);
+	free(shape);
+	free(all.slot);
+	return code;
 }
 
 enum fail_code
@@ -152,10 +303,7 @@ pair_table_open_merges(struct pair_table *t, const struct pair_merge *merge, uin
 		return fail_memory(f);
 	for (uint32_t i = 0; i < merges_n; i++)
 		t->result[i] = merge[i].result;
-	if (place_merges(t, merge, merges_n, f) != FAIL_NONE)
-		return f->code;
-	fill_bytes_of_merges(t, byte);
-	return FAIL_NONE;
+	return place_merges(t, merge, merges_n, byte, f);
 }
 
 void

@@ -8,6 +8,8 @@
 #include "producer/tokenizer/unicode_class.h"
 #include "producer/tokenizer/unicode_range.h"
 
+enum { MERGES_AHEAD = 16 /* a pair's slot is sent for so much before it is read */ };
+
 static void
 hash_number(XXH64_state_t *h, uint32_t number)
 {
@@ -71,6 +73,8 @@ hash_merges(XXH64_state_t *h, const struct tokenizer *t, const struct bpe_json *
 	for (uint32_t i = 0; i < b->merges_n; i++) {
 		const struct pair_merge *m = &b->merge[i];
 
+		if (i + MERGES_AHEAD < b->merges_n)
+			pair_table_prefetch(&t->pairs, m[MERGES_AHEAD].left, m[MERGES_AHEAD].right);
 		if (pair_table_find(&t->pairs, m->left, m->right) != i)
 			continue;
 		hash_number(h, m->left);

@@ -75,6 +75,10 @@ void encoder_close(struct encoder *e);
 enum fail_code encoder_encode(
     struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f);
 
+/* The same for a text that is known to be UTF-8: it is not looked through once more. */
+enum fail_code encoder_encode_valid(
+    struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f);
+
 /* Makes room for `more` further ids. */
 enum fail_code token_buffer_reserve(struct token_buffer *b, size_t more, struct failure *f);
 void token_buffer_close(struct token_buffer *b);

@@ -4,6 +4,8 @@
 
 #include "producer/tokenizer/bytes_hash.h"
 
+enum { TOKENS_AT_ONCE = 64 /* whose slots are sent for together */ };
+
 void
 vocabulary_close(struct vocabulary *v)
 {
@@ -38,10 +40,37 @@ find_slot(const struct vocabulary *v, uint64_t hash, const uint8_t *token, size_
 	}
 }
 
+/* Puts in the tokens [id, end); their slots were sent for. */
+static enum fail_code
+insert(struct vocabulary *v, uint32_t id, uint32_t end, const uint64_t *hash, uint32_t *first,
+    uint32_t *second, struct failure *f)
+{
+	for (; id < end; id++, hash++) {
+		size_t n;
+		const uint8_t *token = vocabulary_token(v, id, &n);
+		struct vocabulary_slot *s;
+
+		if (n == 0)
+			continue;
+		s = find_slot(v, *hash, token, n);
+		if (s->id != 0) {
+			*first = s->id - 1;
+			*second = id;
+			return fail(f, FAIL_DATA, "two ids of equal bytes");
+		}
+		*s = (struct vocabulary_slot){
+		    (uint32_t)(*hash >> 32), id + 1, v->start[id], (uint32_t)n};
+		if (n > v->longest)
+			v->longest = (uint32_t)n;
+	}
+	return FAIL_NONE;
+}
+
 enum fail_code
 vocabulary_index(struct vocabulary *v, uint32_t *first, uint32_t *second, struct failure *f)
 {
-	uint64_t slots = 16;
+	uint64_t slots = 16, hash[TOKENS_AT_ONCE];
+	enum fail_code code = FAIL_NONE;
 
 	assert(v->ids <= VOCABULARY_IDS_MAX && v->slot == NULL);
 	while (slots < (uint64_t)v->ids * 2)
@@ -50,27 +79,18 @@ vocabulary_index(struct vocabulary *v, uint32_t *first, uint32_t *second, struct
 	if (v->slot == NULL)
 		return fail_memory(f);
 	v->slot_mask = slots - 1;
-	for (uint32_t id = 0; id < v->ids; id++) {
-		size_t n;
-		const uint8_t *token = vocabulary_token(v, id, &n);
-		struct vocabulary_slot *s;
-		uint64_t hash;
+	for (uint32_t id = 0, end; id < v->ids && code == FAIL_NONE; id = end) {
+		end = v->ids - id < TOKENS_AT_ONCE ? v->ids : id + TOKENS_AT_ONCE;
+		for (uint32_t i = id; i < end; i++) {
+			size_t n;
+			const uint8_t *token = vocabulary_token(v, i, &n);
 
-		if (n == 0)
-			continue;
-		hash = bytes_hash(token, n);
-		s = find_slot(v, hash, token, n);
-		if (s->id != 0) {
-			*first = s->id - 1;
-			*second = id;
-			return fail(f, FAIL_DATA, "two ids of equal bytes");
+			hash[i - id] = n == 0 ? 0 : bytes_hash(token, n);
+			vocabulary_prefetch(v, hash[i - id]);
 		}
-		*s = (struct vocabulary_slot){
-		    (uint32_t)(hash >> 32), id + 1, v->start[id], (uint32_t)n};
-		if (n > v->longest)
-			v->longest = (uint32_t)n;
+		code = insert(v, id, end, hash, first, second, f);
 	}
-	return FAIL_NONE;
+	return code;
 }
 
 uint32_t
