@@ -15,6 +15,7 @@ from .errors import DataError, UsageError, error_of
 from .step import Step
 
 _SLICE_MS = 100  # a wait returns to Python so often, for signals
+_StepPointer = ctypes.POINTER(c.StepOfReader)
 _DTYPES = {"u2": "uint16", "u4": "uint32", "i8": "int64"}
 
 Losses = Mapping[str, Tuple[float, float, int]]
@@ -133,7 +134,7 @@ class Reader:
         self._error = c.ErrorText()
         self._names: Dict[int, str] = {}
         self._busy = threading.Lock()
-        self._step = ctypes.POINTER(c.StepOfReader)()
+        self._step = _StepPointer()
         for name, value in (("rank", rank), ("world", world), ("step", step or 0), ("commit_every", commit_every),
                             ("ahead_bytes", ahead_bytes), ("threads", threads)):
             if not 0 <= value < 2**63:
@@ -192,9 +193,10 @@ class Reader:
 
     def next(self, timeout: Optional[float] = None) -> Optional[Step]:
         """The next step; None at the end of the mix. StepTimeout after `timeout` seconds (None: waits for ever)."""
-        handle, error = self._open(), ctypes.byref(self._error)
-        code = next_step(lambda ms: c.lib.riffle_next(handle, ms, ctypes.byref(self._step), error), self._error,
-                         timeout)
+        handle, error, out = self._open(), ctypes.byref(self._error), ctypes.byref(self._step)
+        code = c.lib.riffle_next(handle, 0, out, error)  # mostly there already
+        if code == c.TIMEOUT:
+            code = next_step(lambda ms: c.lib.riffle_next(handle, ms, out, error), self._error, timeout)
         return self._take(code, None)
 
     def next_into(self, tokens: np.ndarray, timeout: Optional[float] = None) -> Optional[Step]:
@@ -217,7 +219,7 @@ class Reader:
         if tokens is not None:
             raw = pointer.contents
             tokens = tokens.reshape(-1)[:raw.sequences * raw.tokens_each].reshape(raw.sequences, raw.tokens_each)
-        self._step = ctypes.POINTER(c.StepOfReader)()
+        self._step = _StepPointer()
         return Step(pointer, self.dtype, self._names, tokens)
 
     def seek(self, step: int) -> None:

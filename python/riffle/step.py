@@ -71,7 +71,7 @@ class Step:
     Arrays are views of memory that lives as long as any of them, also when the reader has gone on or is closed.
     """
 
-    __slots__ = ("step", "tokens", "lr_scale", "phase", "version", "_held", "_sequence", "_domains", "_names",
+    __slots__ = ("step", "tokens", "lr_scale", "phase", "version", "_held", "_sequences", "_domains", "_names",
                  "_token_bytes")
 
     step: int  #: number of the step, from 0
@@ -90,17 +90,25 @@ class Step:
         self.tokens = tokens if tokens is not None else np.asarray(
             _Memory(self._held, raw.tokens or 0, (n, each), dtype.str))
         self._token_bytes = dtype.itemsize
-        self._sequence = np.asarray(
-            _Memory(self._held, raw.sequence or 0, (n,), f"|V{_SEQUENCE.itemsize}")).view(_SEQUENCE)
+        self._sequences: Optional[np.ndarray] = None
         self._domains: Optional[List[str]] = None
         self._names = names
 
     def __len__(self) -> int:
         """Number of sequences, n."""
-        return self._sequence.shape[0]
+        return len(self.tokens)
 
     def __repr__(self) -> str:
         return f"<riffle.Step {self.step}: {len(self)} sequences of {self.tokens.shape[1]} tokens>"
+
+    @property
+    def _sequence(self) -> np.ndarray:
+        """The library's records of the sequences; made when first asked for, as the caller waits for a step."""
+        if self._sequences is None:
+            raw = self._held.pointer.contents
+            self._sequences = np.asarray(
+                _Memory(self._held, raw.sequence or 0, (raw.sequences,), f"|V{_SEQUENCE.itemsize}")).view(_SEQUENCE)
+        return self._sequences
 
     @property
     def domain_index(self) -> np.ndarray:
