@@ -10,11 +10,38 @@ normalizer_scratch_close(struct normalizer_scratch *s)
 	nfc_scratch_close(&s->nfc);
 }
 
+/* Of one byte, which stands every few bytes where it is the space. */
+static enum fail_code
+replace_byte(const uint8_t *text, size_t n, uint8_t byte, const uint8_t *content, size_t content_n,
+    struct text_buffer *out, struct failure *f)
+{
+	size_t found = 0;
+	uint8_t *to;
+
+	for (size_t i = 0; i < n; i++)
+		found += text[i] == byte;
+	if (text_buffer_reserve(out, n + found * content_n, f) != FAIL_NONE)
+		return f->code;
+	to = out->bytes + out->n;
+	for (size_t i = 0; i < n; i++) {
+		if (text[i] != byte) {
+			*to++ = text[i];
+			continue;
+		}
+		for (size_t k = 0; k < content_n; k++)
+			*to++ = content[k];
+	}
+	out->n = (size_t)(to - out->bytes);
+	return FAIL_NONE;
+}
+
 enum fail_code
 normalizer_replace(const uint8_t *text, size_t n, const uint8_t *pattern, size_t pattern_n,
     const uint8_t *content, size_t content_n, struct text_buffer *out, struct failure *f)
 {
 	assert(pattern_n > 0);
+	if (pattern_n == 1)
+		return replace_byte(text, n, pattern[0], content, content_n, out, f);
 	for (size_t at = 0; at < n;) {
 		const uint8_t *found = memmem(text + at, n - at, pattern, pattern_n);
 		size_t end = found == NULL ? n : (size_t)(found - text);

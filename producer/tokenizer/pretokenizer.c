@@ -180,11 +180,14 @@ cut_before_marks(const struct work *w, size_t start, size_t end, struct failure 
 	const uint8_t *text = w->in->text;
 
 	for (size_t at = start + 1; at + sizeof(cut_mark) <= end; at++) {
-		const uint8_t *found = memmem(text + at, end - at, cut_mark, sizeof(cut_mark));
+		const uint8_t *found =
+		    memchr(text + at, cut_mark[0], end - at - sizeof(cut_mark) + 1);
 
 		if (found == NULL)
 			break;
 		at = (size_t)(found - text);
+		if (memcmp(found, cut_mark, sizeof(cut_mark)) != 0)
+			continue;
 		if (at >= start + sizeof(cut_mark) &&
 		    memcmp(found - sizeof(cut_mark), cut_mark, sizeof(cut_mark)) == 0)
 			continue;

@@ -8,7 +8,7 @@ enum { ROUNDS = 20000, LONG = 1 << 20 };
 /* Ranks out of order on purpose: "abab" comes before "aba", "xxx" can be made in two ways. */
 static const char *const more[] = {"bc", "ab", "abab", "aba", "bab", "xx", "xxx", "xxxx",
     "xxxxxxxx", "xxxxxxxxxxxxxxxx", "cx", "abc", "bca", "aab", "  ", "    ", "        ", "\u4e2d",
-    "\u4e2d\u4e2d", "\xe4\xb8", "ca", "xa", "ax", "axa", NULL};
+    "\u4e2d\u4e2d", "\xe4\xb8", "ca", "xa", "ax", "axa", "zpq", "yz", "pq", NULL};
 
 static struct vocabulary vocabulary;
 static struct pair_table pairs;
@@ -209,11 +209,28 @@ test_the_lowest_rank_goes_first(void **unused)
 	assert_int_equal(ids[1], 256 + 1);
 }
 
+/*
+ * "pq" can only merge with itself at first, but what takes it as one, "zpq", goes before "yz": in
+ * "yzpq" pq is not there yet when yz merges, and must not be.
+ */
+static void
+test_two_bytes_do_not_merge_ahead_of_what_takes_them(void **unused)
+{
+	uint32_t ids[8];
+
+	(void)unused;
+	check((const uint8_t *)"yzpq", 4);
+	assert_int_equal(merge((const uint8_t *)"yzpq", 4, ids), 2);
+	assert_int_equal(ids[0], vocabulary_find(&vocabulary, (const uint8_t *)"yz", 2));
+	assert_int_equal(ids[1], vocabulary_find(&vocabulary, (const uint8_t *)"pq", 2));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_the_lowest_rank_goes_first),
+	    cmocka_unit_test(test_two_bytes_do_not_merge_ahead_of_what_takes_them),
 	    cmocka_unit_test(test_short_pieces_merge_by_definition),
 	    cmocka_unit_test(test_both_sides_of_the_short_limit),
 	    cmocka_unit_test(test_long_pieces_merge_by_definition),
