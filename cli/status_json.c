@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/status_print.h"
+#include "common/json_memory.h"
 
 static const char *const reason_key[] = {
     [LEDGER_BY_CONFIG] = "config",
@@ -239,7 +240,7 @@ status_print_json(const struct status *st, FILE *to, bool compact, struct failur
 	    st->config->corpus, "now_ms", (json_int_t)st->now_ms, "mix", mix(st), "domains",
 	    domains(st), "topics", topics(st), "rejects", (json_int_t)st->rejects, "problems",
 	    problems(st), "problems_more", number(st->problems_more));
-	char *out = o == NULL ? NULL : json_dumps(o, flags);
+	char *out = o == NULL ? NULL : json_memory_text(o, flags);
 
 	json_decref(o);
 	if (out == NULL)

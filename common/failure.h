@@ -34,7 +34,7 @@ struct failure {
 enum fail_code fail(struct failure *f, enum fail_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same with ": " and the text of errno at the end. */
+/* The same with ": " and the text of errno at the end; ENOMEM is FAIL_MEMORY whatever `code` is. */
 enum fail_code fail_errno(struct failure *f, enum fail_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
