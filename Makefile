@@ -26,7 +26,7 @@ OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 FUZZERS := $(call programs,tests/fuzz/*.c)
 # What decides does no I/O and reads no clock.
 DECISIONS = $(wildcard common/schedule*.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] common/power.[ch] \
-	consumer/mixer*.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch] consumer/losses.[ch] \
+	consumer/mixer*.[ch] consumer/election.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch] consumer/losses.[ch] \
 	consumer/doremi.[ch] consumer/odm.[ch] consumer/reweight.[ch] consumer/weight_bounds.[ch])
 SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch]))
 

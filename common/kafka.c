@@ -21,7 +21,8 @@ enum {
 
 #define ROLE(role) (1u << (role))
 #define WRITERS    (ROLE(KAFKA_WRITER) | ROLE(KAFKA_TRANSACTIONAL))
-#define EVERY      (WRITERS | ROLE(KAFKA_READER) | ROLE(KAFKA_ADMIN))
+#define CONSUMERS  (ROLE(KAFKA_READER) | ROLE(KAFKA_MEMBER))
+#define EVERY      (WRITERS | CONSUMERS | ROLE(KAFKA_ADMIN))
 
 struct role_property {
 	unsigned roles;
@@ -32,7 +33,8 @@ struct role_property {
  * Tuning: set before the user's properties, which win. A broker has one fetch at a time in flight,
  * and an idle partition holds it for fetch.wait.max.ms; Nagle's algorithm waits for more to send;
  * linger fills batches (librdkafka's INTRODUCTION.md: "at least 50 ms" for throughput); an open
- * transaction hides all behind it, so that its timeout is how long a crash stalls the readers.
+ * transaction hides all behind it, so that its timeout is how long a crash stalls the readers. A
+ * member hears of a change in its group with its next heartbeat.
  */
 static const struct role_property presets[] = {
     {EVERY, "bootstrap.servers", "localhost:9092"},
@@ -47,6 +49,7 @@ static const struct role_property presets[] = {
     {ROLE(KAFKA_TRANSACTIONAL), "linger.ms", "5"},
     {ROLE(KAFKA_TRANSACTIONAL), "batch.size", "4194304"},
     {ROLE(KAFKA_TRANSACTIONAL), "transaction.timeout.ms", "15000"},
+    {ROLE(KAFKA_MEMBER), "heartbeat.interval.ms", "500"},
 };
 
 /* Correctness: set after the user's properties, which lose, with a warning. */
@@ -56,9 +59,11 @@ static const struct role_property forced[] = {
     {EVERY, "log.queue", "false"},
     {EVERY, "isolation.level", "read_committed"},
     {EVERY, "allow.auto.create.topics", "false"},
-    {ROLE(KAFKA_READER), "enable.auto.commit", "false"},
-    {ROLE(KAFKA_READER), "enable.auto.offset.store", "false"},
-    {ROLE(KAFKA_READER), "auto.offset.reset", "error"},
+    {CONSUMERS, "enable.auto.commit", "false"},
+    {CONSUMERS, "enable.auto.offset.store", "false"},
+    {CONSUMERS, "auto.offset.reset", "error"},
+    {ROLE(KAFKA_MEMBER), "partition.assignment.strategy", "range"},
+    {ROLE(KAFKA_MEMBER), "group.instance.id", NULL},
     {ROLE(KAFKA_READER), "enable.partition.eof", "true"},
     {ROLE(KAFKA_READER), "check.crcs", "true"},
     {WRITERS, "enable.idempotence", "true"},
@@ -219,7 +224,8 @@ set_sizes(rd_kafka_conf_t *conf, const struct kafka_options *o, struct failure *
 }
 
 static enum fail_code
-set_forced(rd_kafka_conf_t *conf, const struct kafka_options *o, struct failure *f)
+set_forced(
+    rd_kafka_conf_t *conf, const struct kafka_options *o, const char *client, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 
@@ -228,6 +234,8 @@ set_forced(rd_kafka_conf_t *conf, const struct kafka_options *o, struct failure 
 			code = force(conf, o, forced[i].name, forced[i].value, f);
 	if (code == FAIL_NONE && o->group != NULL)
 		code = force(conf, o, "group.id", o->group, f);
+	if (code == FAIL_NONE && o->role == KAFKA_MEMBER) /* others tell members by it */
+		code = set(conf, "client.id", client, f);
 	if (code == FAIL_NONE && o->role == KAFKA_TRANSACTIONAL)
 		code = force(conf, o, "transactional.id", o->transactional_id, f);
 	if (code == FAIL_NONE && (ROLE(o->role) & WRITERS))
@@ -246,11 +254,14 @@ configure(
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	if (ROLE(o->role) & WRITERS) /* without one, flush and commit wait in 10 ms slices */
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+	if (o->role == KAFKA_TRANSACTIONAL &&
+	    kafka_requests_count(conf, h) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return fail_memory(f);
 	code = set_presets(conf, o, h->client, f);
 	if (code == FAIL_NONE)
 		code = set_user(conf, o, f);
 	if (code == FAIL_NONE)
-		code = set_forced(conf, o, f);
+		code = set_forced(conf, o, h->client, f);
 	get(conf, "bootstrap.servers", h->bootstrap, sizeof(h->bootstrap));
 	return code;
 }
@@ -284,7 +295,7 @@ handle_new(const struct kafka_options *o)
 enum fail_code
 kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 {
-	rd_kafka_type_t type = o->role == KAFKA_READER ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER;
+	rd_kafka_type_t type = ROLE(o->role) & CONSUMERS ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER;
 	rd_kafka_conf_t *conf = NULL;
 	struct kafka_handle *h;
 	enum fail_code code;
@@ -293,6 +304,7 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 
 	assert(o->client != NULL);
 	assert((o->role == KAFKA_TRANSACTIONAL) == (o->transactional_id != NULL));
+	assert(o->role != KAFKA_MEMBER || o->group != NULL);
 	h = handle_new(o);
 	conf = rd_kafka_conf_new();
 	if (h == NULL || conf == NULL) {
@@ -343,7 +355,7 @@ ending_free(struct ending *e)
 static void
 destroy(rd_kafka_t *rk, struct kafka_handle *h)
 {
-	/* Readers never join a group, so that there is none to leave. */
+	/* Only members join a group, and leave it here, so that others need not wait. */
 	rd_kafka_destroy_flags(
 	    rk, h->role == KAFKA_READER ? RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE : 0);
 	handle_free(h);

@@ -28,13 +28,14 @@ enum kafka_role {
 	KAFKA_WRITER, /* idempotent, acks=all */
 	KAFKA_TRANSACTIONAL, /* needs transactional_id */
 	KAFKA_ADMIN,         /* topics, watermarks, group offsets; produces and reads nothing */
+	KAFKA_MEMBER, /* subscribes in `group`, reads nothing; leaves the group when closed */
 };
 
 struct kafka_options {
 	enum kafka_role role;
 	const struct config_properties *properties; /* the user's; borrowed during kafka_open() */
 	const char *client;                         /* client.id is "riffle-<client>" */
-	const char *group;                  /* KAFKA_READER: group for commits; NULL: none */
+	const char *group; /* KAFKA_READER: for commits; NULL: none. KAFKA_MEMBER: needs it */
 	const char *transactional_id;       /* KAFKA_TRANSACTIONAL */
 	size_t message_bytes_max;           /* largest record it writes; 0: librdkafka's preset */
 	const struct config_property *tune; /* more presets, which the user's properties override */
@@ -110,6 +111,14 @@ enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *group, const char
 /* The same for any list of partitions: sets each one's offset (-1: none) and metadata. */
 enum fail_code kafka_group_commits(rd_kafka_t *rk, const char *group,
     rd_kafka_topic_partition_list_t *list, int timeout_ms, struct failure *f);
+
+/*
+ * Requests of a KAFKA_TRANSACTIONAL handle that write (produce, and all that makes a transaction)
+ * which were sent whole and never answered: their connection broke, or time ran out. librdkafka
+ * sends them again and tells nobody, but the first copy may still be on its way, and the broker may
+ * yet act on it.
+ */
+uint64_t kafka_unanswered(rd_kafka_t *rk);
 
 /* librdkafka's own error as ours, with what was attempted in front. Takes (destroys) `error`. */
 enum fail_code kafka_fail(struct failure *f, rd_kafka_error_t *error, const char *attempted);

@@ -6,6 +6,8 @@
 #ifndef COMMON_KAFKA_HANDLE_H
 #define COMMON_KAFKA_HANDLE_H
 
+#include <stdatomic.h>
+
 #include "common/clock.h"
 #include "common/kafka.h"
 #include "common/kafka_log.h"
@@ -16,8 +18,12 @@ struct kafka_handle {
 	char client[64];
 	char bootstrap[256]; /* for messages: cut where it is longer */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
-	void *opaque; /* the caller's, for `delivered` */
+	void *opaque;                 /* the caller's, for `delivered` */
+	atomic_ullong sent, answered; /* requests that write, as kafka_unanswered() tells */
 };
+
+/* Counts them from here on; the handle that `conf` makes keeps them in `h`. */
+rd_kafka_resp_err_t kafka_requests_count(rd_kafka_conf_t *conf, struct kafka_handle *h);
 
 /* One request of librdkafka's admin interface and its answer; all zero: nothing acquired. */
 struct kafka_admin {

@@ -181,21 +181,20 @@ mix_still_ours(struct mix *m, struct failure *f)
 }
 
 /*
- * What can be refused before anyone is fenced: a newer mixer's START means that we are the older
- * one, and a configuration that does not fit must not end a mixer that works.
+ * A newer mixer's START means that we are the older one, and a configuration that does not fit must
+ * not end a mixer that works.
  */
-static enum fail_code
-check_before(struct mix *m, struct failure *f)
+enum fail_code
+mix_check_before(struct mix *m, struct ledger *last, bool *found, struct failure *f)
 {
-	struct ledger last = {0};
-	bool found, changed;
-	enum fail_code code = mix_read_ledger(m, &last, &found, f);
+	bool changed;
 
-	if (code == FAIL_NONE && found)
-		code = check_not_fenced(m, &last, f);
-	if (code == FAIL_NONE && found)
-		code = compare_config(m, &last, &changed, f);
-	ledger_clear(&last);
+	enum fail_code code = mix_read_ledger(m, last, found, f);
+
+	if (code == FAIL_NONE && *found)
+		code = check_not_fenced(m, last, f);
+	if (code == FAIL_NONE && *found)
+		code = compare_config(m, last, &changed, f);
 	return code;
 }
 
@@ -247,7 +246,8 @@ take_over(struct mix *m, struct failure *f)
 	bool found;
 	enum fail_code code;
 
-	code = check_before(m, f);
+	code = mix_check_before(m, &last, &found, f);
+	ledger_clear(&last);
 	if (code == FAIL_NONE)
 		code = open_publisher(m, f);
 	/* Only now is every earlier transaction decided, and the ledger's end final. */
@@ -286,6 +286,7 @@ mix_attach(struct mix *m, struct failure *f)
 	    (!m->started && mix_commit(m, LEDGER_START, f) != FAIL_NONE))
 		return f->code;
 	m->started = true;
+	election_attached(&m->election, clock_ms());
 	log_info("mix: mix=%s step=%" PRIu64 " version=%" PRIu64 " mixer=%016" PRIx64,
 	    m->config->mix.name, step, mixer_version(assembler_mixer(m->assembler)), m->mixer_id);
 	return mix_answer_old(m, f);
