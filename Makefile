@@ -86,6 +86,11 @@ $(FUZZERS): $B/%: $B/%.o $B/core.a
 $(OTHERS): $B/%: $B/%.o $B/core.a
 	$(LINK) -o $@ $^ $(LIBS)
 
+# The same scenarios against librdkafka and against the simulation.
+$B/conformance/real: $(call objects,tests/conformance) $B/core.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LIBS)
+
 unit: $(TESTS)  ## run every unit test; needs no broker
 	@scripts/run-tests $^
 
