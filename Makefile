@@ -91,6 +91,10 @@ $B/conformance/real: $(call objects,tests/conformance) $B/core.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(LIBS)
 
+# Libraries that tests load into the program.
+$B/tests/chaos/%.so: $B/tests/chaos/%.o
+	$(LINK) -shared -o $@ $< -ldl
+
 unit: $(TESTS)  ## run every unit test; needs no broker
 	@scripts/run-tests $^
 
@@ -121,6 +125,17 @@ fuzzers: $(FUZZERS)
 demo: deps  ## the whole pipeline on real text: produce, mix, train, kill, resume
 	@$(PARALLEL) build
 	@B=$B scripts/demo
+
+CHAOS = $(PARALLEL) build $B/tests/chaos/clock_jump.so && scripts/venv && scripts/vocab && \
+	B=$B KAFKA=$(KAFKA) build/venv/bin/python tests/chaos
+chaos: deps  ## three brokers, a mix with a standby, and every fault; SEED=n repeats one, FAULTS=a,b picks
+	@$(CHAOS)/chaos.py $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS))
+
+soak: deps  ## MINUTES (30) at full rate with a fault a minute: memory and descriptors stay flat
+	@$(CHAOS)/soak.py --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
+
+stuck: deps  ## a trainer that is slow for SLOW (600) seconds, a broker that is dead for DEAD (60)
+	@$(CHAOS)/stuck.py --slow $(or $(SLOW),600) --dead $(or $(DEAD),60)
 
 bench: deps  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
 	@$(PARALLEL) build
@@ -160,7 +175,7 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan test test-torch nightly wheel demo bench bench-trainers vectors check \
+.PHONY: build all-programs deps unit asan test test-torch nightly wheel demo chaos soak stuck bench bench-trainers vectors check \
 	layers format-check install help fuzz fuzzers bench-tokenizer
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
