@@ -32,7 +32,7 @@ SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch]))
 
 build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
 
-all-programs: build $(TESTS)
+all-programs: build $(TESTS) $B/conformance/real
 
 deps:  ## install what building and testing need (Debian packages)
 	@scripts/deps

@@ -1,0 +1,38 @@
+"""The simulation of Kafka is no kinder than Kafka: the same scenarios (tests/conformance) with equal outcomes."""
+
+import difflib
+import os
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+JOBS = 12  # scenarios at a time: the slow ones wait until the broker ends a transaction
+
+
+def outcome(program, jobs, **environment):
+    done = subprocess.run([program, "--jobs", str(jobs)], env={**os.environ, **environment}, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+def differences(a, b, *names):
+    lines = (text.splitlines(keepends=True) for text in (a, b))
+    return "".join(difflib.unified_diff(*lines, *names, n=8))
+
+
+@pytest.fixture(scope="module")
+def real(build, bootstrap):
+    """What came of the scenarios on the broker."""
+    return outcome(build / "conformance/real", JOBS, RIFFLE_BOOTSTRAP=bootstrap)
+
+
+def test_the_broker_does_what_is_written_down(real):
+    written = (ROOT / "tests/conformance/outcome.txt").read_text()
+    assert not differences(written, real, "outcome.txt", "broker")
+
+
+def test_there_are_at_least_forty_scenarios(real):
+    assert sum(not line.startswith(" ") for line in real.splitlines()) >= 40
