@@ -24,6 +24,7 @@ API     := $(patsubst %.c,$B/%.o,$(wildcard consumer/riffle*.c))
 TESTS   := $(call programs,tests/unit/test_*.c)
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 FUZZERS := $(call programs,tests/fuzz/*.c)
+SIMULATED := $(patsubst %.c,$B/%.o,$(wildcard tests/sim/chance.c tests/sim/cluster*.c tests/sim/client*.c))
 # What decides does no I/O and reads no clock.
 DECISIONS = $(wildcard common/schedule*.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] common/power.[ch] \
 	consumer/mixer*.[ch] consumer/election.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch] consumer/losses.[ch] \
@@ -46,6 +47,11 @@ $B/core.a: $(CORE)
 
 # For the tests of the command line's parts.
 $B/cli.a: $(filter-out $B/cli/main.o,$(call objects,cli))
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+# A Kafka in memory behind the calls of librdkafka; linked before core.a it also takes its clock.
+$B/librdkafka_sim.a: $(SIMULATED)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
