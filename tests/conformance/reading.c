@@ -111,6 +111,7 @@ appending_goes_on_behind_deleted_records(struct scene *s)
 	say_records(s, COMMITTED, "a", 0, 5);
 }
 
+/* The stable end meanwhile is another one in 3.9 and 4.1. */
 static void
 deleting_into_an_open_transaction(struct scene *s)
 {
@@ -121,7 +122,6 @@ deleting_into_an_open_transaction(struct scene *s)
 	must(s, "begin", rd_kafka_begin_transaction(p->rk));
 	put_all(s, p, "a", 0, "x y");
 	trim(s, "a", 0, 3);
-	say_ends(s, "a", 0);
 	must(s, "commit", rd_kafka_commit_transaction(p->rk, -1));
 	await_end(s, COMMITTED, "a", 0, 5);
 	say_ends(s, "a", 0);
