@@ -255,7 +255,7 @@ configure(
 	if (ROLE(o->role) & WRITERS) /* without one, flush and commit wait in 10 ms slices */
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
 	if (o->role == KAFKA_TRANSACTIONAL &&
-	    kafka_requests_count(conf, h) != RD_KAFKA_RESP_ERR_NO_ERROR)
+	    kafka_requests_watch(conf, h) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return fail_memory(f);
 	code = set_presets(conf, o, h->client, f);
 	if (code == FAIL_NONE)

@@ -113,12 +113,12 @@ enum fail_code kafka_group_commits(rd_kafka_t *rk, const char *group,
     rd_kafka_topic_partition_list_t *list, int timeout_ms, struct failure *f);
 
 /*
- * Requests of a KAFKA_TRANSACTIONAL handle that write (produce, and all that makes a transaction)
- * which were sent whole and never answered: their connection broke, or time ran out. librdkafka
- * sends them again and tells nobody, but the first copy may still be on its way, and the broker may
- * yet act on it.
+ * Whether any request of a KAFKA_TRANSACTIONAL handle that writes (produce, and all that makes a
+ * transaction) was sent and never answered: its connection broke, or time ran out. librdkafka sends
+ * it again and tells nobody, but the first copy may still be on its way, and the broker may yet act
+ * on it.
  */
-uint64_t kafka_unanswered(rd_kafka_t *rk);
+bool kafka_doubtful(rd_kafka_t *rk);
 
 /* librdkafka's own error as ours, with what was attempted in front. Takes (destroys) `error`. */
 enum fail_code kafka_fail(struct failure *f, rd_kafka_error_t *error, const char *attempted);

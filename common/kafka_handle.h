@@ -18,12 +18,12 @@ struct kafka_handle {
 	char client[64];
 	char bootstrap[256]; /* for messages: cut where it is longer */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
-	void *opaque;                 /* the caller's, for `delivered` */
-	atomic_ullong sent, answered; /* requests that write, as kafka_unanswered() tells */
+	void *opaque;         /* the caller's, for `delivered` */
+	atomic_bool doubtful; /* as kafka_doubtful() tells */
 };
 
-/* Counts them from here on; the handle that `conf` makes keeps them in `h`. */
-rd_kafka_resp_err_t kafka_requests_count(rd_kafka_conf_t *conf, struct kafka_handle *h);
+/* The handle that `conf` makes notes in `h` when it becomes doubtful. */
+rd_kafka_resp_err_t kafka_requests_watch(rd_kafka_conf_t *conf, struct kafka_handle *h);
 
 /* One request of librdkafka's admin interface and its answer; all zero: nothing acquired. */
 struct kafka_admin {

@@ -1,4 +1,4 @@
-/* Counts the requests that write and their answers, by librdkafka's interceptors. */
+/* Notes which requests that write were never answered, by librdkafka's interceptors. */
 #include "common/kafka_handle.h"
 
 #define NAME "riffle"
@@ -20,23 +20,13 @@ writes(int16_t api_key)
 	       api_key == API_TRANSACTION_OFFSETS;
 }
 
-/* Both are called by the threads of the connections. */
+/*
+ * Called by librdkafka's threads, once or twice for each request (2.0.2), with `err` where no
+ * answer came: the connection broke, or time ran out. What had not left the queue by then did not
+ * reach the broker.
+ */
 static rd_kafka_resp_err_t
-on_sent(rd_kafka_t *rk, int socket, const char *broker, int32_t broker_id, int16_t api_key,
-    int16_t api_version, int32_t correlation, size_t n, void *handle)
-{
-	struct kafka_handle *h = handle;
-
-	(void)rk, (void)socket, (void)broker, (void)broker_id, (void)api_version;
-	(void)correlation, (void)n;
-	if (writes(api_key))
-		atomic_fetch_add(&h->sent, 1);
-	return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-/* Not called for an answer that comes when librdkafka waits for it no more. */
-static rd_kafka_resp_err_t
-on_answered(rd_kafka_t *rk, int socket, const char *broker, int32_t broker_id, int16_t api_key,
+on_response(rd_kafka_t *rk, int socket, const char *broker, int32_t broker_id, int16_t api_key,
     int16_t api_version, int32_t correlation, size_t n, int64_t round_trip_us,
     rd_kafka_resp_err_t err, void *handle)
 {
@@ -44,34 +34,29 @@ on_answered(rd_kafka_t *rk, int socket, const char *broker, int32_t broker_id, i
 
 	(void)rk, (void)socket, (void)broker, (void)broker_id, (void)api_version;
 	(void)correlation, (void)n, (void)round_trip_us;
-	if (writes(api_key) && err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		atomic_fetch_add(&h->answered, 1);
+	if (writes(api_key) && err != RD_KAFKA_RESP_ERR_NO_ERROR &&
+	    err != RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE && err != RD_KAFKA_RESP_ERR__DESTROY)
+		atomic_store(&h->doubtful, true);
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 static rd_kafka_resp_err_t
 on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *handle, char *why, size_t room)
 {
-	rd_kafka_resp_err_t err =
-	    rd_kafka_interceptor_add_on_request_sent(rk, NAME, on_sent, handle);
-
 	(void)conf, (void)why, (void)room;
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		err = rd_kafka_interceptor_add_on_response_received(rk, NAME, on_answered, handle);
-	return err;
+	return rd_kafka_interceptor_add_on_response_received(rk, NAME, on_response, handle);
 }
 
 rd_kafka_resp_err_t
-kafka_requests_count(rd_kafka_conf_t *conf, struct kafka_handle *h)
+kafka_requests_watch(rd_kafka_conf_t *conf, struct kafka_handle *h)
 {
 	return rd_kafka_conf_interceptor_add_on_new(conf, NAME, on_new, h);
 }
 
-uint64_t
-kafka_unanswered(rd_kafka_t *rk)
+bool
+kafka_doubtful(rd_kafka_t *rk)
 {
 	struct kafka_handle *h = rd_kafka_opaque(rk);
-	unsigned long long answered = atomic_load(&h->answered); /* first: it never passes `sent` */
 
-	return atomic_load(&h->sent) - answered;
+	return atomic_load(&h->doubtful);
 }

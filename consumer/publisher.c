@@ -141,16 +141,13 @@ publisher_close(struct publisher *p)
 enum fail_code
 publisher_begin(struct publisher *p, struct failure *f)
 {
-	uint64_t unanswered = kafka_unanswered(p->rk);
 	rd_kafka_error_t *error;
 
 	fault_point("mix.before_begin");
-	if (unanswered > 0)
+	if (kafka_doubtful(p->rk))
 		return fail(f, FAIL_BROKER,
-		    "the broker never answered %" PRIu64
-		    " requests of the last transactions, and may act on them late: "
-		    "their connection broke, or time ran out",
-		    unanswered);
+		    "beginning a transaction: a request of the last one was never answered (its "
+		    "connection broke, or time ran out), and the broker may act on it late");
 	error = rd_kafka_begin_transaction(p->rk);
 	return error == NULL ? FAIL_NONE : failed(f, error, "beginning a transaction");
 }
