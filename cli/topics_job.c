@@ -116,7 +116,14 @@ topics_job_warn(const struct topics_job *j, struct failure *f)
 {
 	int64_t minutes;
 
-	if (topics_offsets_retention(j->rk, &minutes, ASK_MS, f) != FAIL_NONE)
+	topics_warn_hidden(j->rk, j->plan, j->report);
+	if (topics_offsets_retention(j->rk, &minutes, ASK_MS, f) == FAIL_DENIED) {
+		log_warning("topics: TOPICS-OFFSETS-RETENTION how long the broker keeps committed "
+			    "offsets is not known: %s",
+		    f->text);
+		return FAIL_NONE;
+	}
+	if (f->code != FAIL_NONE)
 		return f->code;
 	if (minutes >= 0 && minutes < TOPICS_OFFSETS_RETENTION_MINUTES)
 		log_warning("topics: TOPICS-OFFSETS-RETENTION the broker forgets committed offsets "

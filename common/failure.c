@@ -82,6 +82,7 @@ fail_exit(enum fail_code code)
 	case FAIL_IO:
 	case FAIL_DATA:
 	case FAIL_BROKER:
+	case FAIL_DENIED:
 	case FAIL_TIMEOUT: return 1;
 	}
 	return 1;

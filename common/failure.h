@@ -21,6 +21,7 @@ enum fail_code {
 	FAIL_TIMEOUT, /* nothing came within the time allowed */
 	FAIL_FENCED,  /* a newer instance has taken over */
 	FAIL_STOPPED, /* the caller, or a signal, asked to stop */
+	FAIL_DENIED,  /* Kafka knows the user, who lacks a right: trying again does not help */
 };
 
 enum { FAILURE_TEXT_MAX = 1024 };

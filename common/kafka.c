@@ -263,6 +263,9 @@ configure(
 	if (code == FAIL_NONE)
 		code = set_forced(conf, o, h->client, f);
 	get(conf, "bootstrap.servers", h->bootstrap, sizeof(h->bootstrap));
+	get(conf, "group.id", h->group, sizeof(h->group));
+	get(conf, "transactional.id", h->transactional_id, sizeof(h->transactional_id));
+	get(conf, "sasl.username", h->user, sizeof(h->user));
 	return code;
 }
 
@@ -284,6 +287,7 @@ handle_new(const struct kafka_options *o)
 		return NULL;
 	kafka_log_init(&h->log);
 	h->role = o->role;
+	h->commits = o->group != NULL;
 	/* The questions asked of the one, the wait that follows on the other, tell the cause. */
 	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN || o->quiet);
 	h->delivered = o->delivered;
@@ -429,7 +433,8 @@ kafka_close(rd_kafka_t *rk)
 		return;
 	h = rd_kafka_opaque(rk);
 	memcpy(client, h->client, sizeof(client));
-	if (ROLE(h->role) & WRITERS) { /* reports what is lost to `delivered` */
+	kafka_log_set_quiet(&h->log, true); /* a connection that is being made is given up */
+	if (ROLE(h->role) & WRITERS) {      /* reports what is lost to `delivered` */
 		rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 		rd_kafka_flush(rk, CLOSE_FLUSH_MS);
 	}

@@ -127,6 +127,30 @@ enum fail_code kafka_fail(struct failure *f, rd_kafka_error_t *error, const char
 enum fail_code kafka_fail_code(
     struct failure *f, rd_kafka_resp_err_t err, const char *text, const char *attempted);
 
+/* Whether the broker says that the user lacks a right (an ACL). */
+bool kafka_denied(rd_kafka_resp_err_t err);
+
+/*
+ * The same for what rd_kafka_consumer_poll() gave, where `m` is not NULL. That a handle which
+ * commits nothing may not look for the coordinator of its group does not count.
+ */
+bool kafka_message_denied(rd_kafka_t *rk, const rd_kafka_message_t *m);
+
+/*
+ * FAIL_DENIED: the sentence names the right that the user lacks, as `operation` (NULL: what the
+ * handle is for) on the kind of thing that `err` is about, called `name` (NULL: the handle's own
+ * group or transactional id).
+ */
+enum fail_code kafka_fail_denied(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err,
+    const char *operation, const char *name, const char *attempted);
+
+/*
+ * kafka_fail_code() of something done with a topic. Where it was denied, the right is the one that
+ * the handle is for: READ of a KAFKA_READER, WRITE of writers, DESCRIBE of a KAFKA_ADMIN.
+ */
+enum fail_code kafka_fail_topic(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err,
+    const char *text, const char *attempted, const char *topic);
+
 /* A hint a person can act on for an error code, or "" ("is the broker running at ...?"). */
 const char *kafka_hint(rd_kafka_resp_err_t err);
 

@@ -93,5 +93,5 @@ kafka_groups(
 	*n = 0;
 	if (err == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE)
 		return fail_memory(f);
-	return kafka_fail_asking(rk, err, "listing the consumer groups", f);
+	return kafka_fail_asking(rk, err, "listing the consumer groups", "", f);
 }

@@ -16,7 +16,9 @@ struct kafka_handle {
 	struct kafka_log log;
 	enum kafka_role role;
 	char client[64];
-	char bootstrap[256]; /* for messages: cut where it is longer */
+	/* For messages: cut where they are longer, "" where there is none. */
+	char bootstrap[256], group[256], transactional_id[256], user[256];
+	bool commits; /* the group is one of the caller's choice, to commit to */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
 	void *opaque;         /* the caller's, for `delivered` */
 	atomic_bool doubtful; /* as kafka_doubtful() tells */
@@ -47,8 +49,9 @@ int kafka_slice_ms(int64_t deadline_ms);
 /* Whether to try again: the error passes by itself and there is time. Pauses first. */
 bool kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms);
 
-/* kafka_fail_code(), or the last failure of a connection where that is what stands behind `err`. */
-enum fail_code kafka_fail_asking(
-    rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted, struct failure *f);
+/* kafka_fail_topic(), or the last failure of a connection where that is what stands behind `err`.
+ */
+enum fail_code kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted,
+    const char *topic, struct failure *f);
 
 #endif

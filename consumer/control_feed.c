@@ -111,6 +111,7 @@ poll(struct control_feed *c, int timeout_ms, struct failure *f)
 {
 	for (int i = 0; c->waiting == NULL && i < EVENTS_MAX; i++) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(c->rk, i == 0 ? timeout_ms : 0);
+		enum fail_code denied = FAIL_NONE;
 		rd_kafka_resp_err_t err;
 
 		if (m == NULL)
@@ -120,7 +121,11 @@ poll(struct control_feed *c, int timeout_ms, struct failure *f)
 			c->waiting = m;
 			break;
 		}
+		if (kafka_message_denied(c->rk, m))
+			denied = kafka_fail_topic(f, c->rk, err, NULL, "reading", c->topic);
 		rd_kafka_message_destroy(m);
+		if (denied != FAIL_NONE)
+			return denied;
 		c->at_end = c->at_end || err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
 		if (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
 		    err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)

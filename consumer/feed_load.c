@@ -287,6 +287,9 @@ take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
 		    b->first + b->filled, rd_kafka_message_errstr(msg),
 		    kafka_hint(msg->err)[0] == '\0' ? rd_kafka_err2name(msg->err)
 						    : kafka_hint(msg->err));
+		if (kafka_denied(msg->err))
+			return kafka_fail_topic(f, d->rk, msg->err, NULL,
+			    "reading sequences of a domain", d->domain[b->domain].name);
 		return fail_at(d, b, missing ? FAIL_DATA : FAIL_BROKER, what, f);
 	}
 	if (schema_which(&which, msg->payload, msg->len, &why) != FAIL_NONE)

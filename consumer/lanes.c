@@ -63,7 +63,7 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, stru
 	    .role = KAFKA_READER,
 	    .properties = o->properties,
 	    .client = "read",
-	    .group = l->group,
+	    .group = l->group[0] == '\0' ? NULL : l->group,
 	    .tune = tune,
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
 	    .quiet = l->total == 0, /* the first one: lanes_open() waits for the broker */
@@ -140,7 +140,7 @@ lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f)
 	if (l == NULL)
 		return fail_memory(f);
 	names_topic(l->topic, o->mix, "batches");
-	snprintf(l->group, sizeof(l->group), "%s", o->group);
+	snprintf(l->group, sizeof(l->group), "%s", o->group == NULL ? "" : o->group);
 	if (open_handle(l, o, LANES_EXPECTED, f) != FAIL_NONE || find_lanes(l, o, f) != FAIL_NONE)
 		goto failed;
 	if (l->count > LANES_EXPECTED) { /* how far to read ahead is fixed when a handle is made */
@@ -282,7 +282,7 @@ fail_message(const struct lanes *l, const rd_kafka_message_t *m, struct failure 
 		return fail_within(f, "topic %s, lane %d, offset %" PRId64, l->topic,
 		    (int)m->partition, m->offset);
 	}
-	kafka_fail_code(f, m->err, text, "reading");
+	kafka_fail_topic(f, l->rk, m->err, text, "reading", l->topic);
 	return fail_within(f, "topic %s", l->topic);
 }
 
@@ -296,7 +296,8 @@ serve(struct lanes *l, struct failure *f)
 	l->since_served = 0;
 	while (code == FAIL_NONE && (m = rd_kafka_consumer_poll(l->rk, 0)) != NULL) {
 		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
-		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err))
+		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err) &&
+		    !(kafka_denied(m->err) && !kafka_message_denied(l->rk, m)))
 			code = fail_message(l, m, f);
 		rd_kafka_message_destroy(m);
 	}
@@ -502,6 +503,6 @@ lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f)
 	rd_kafka_event_destroy(event);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
-	kafka_fail_code(f, err, NULL, "no commit");
+	kafka_fail_topic(f, l->rk, err, NULL, "no commit", l->topic);
 	return fail_commit(l, f);
 }

@@ -55,7 +55,7 @@ make_topics(const struct republish *p, struct failure *f)
 	if (code == FAIL_NONE)
 		code = topics_create(rk, &p->config, plan, report, CREATE_MS, f);
 	if (code == FAIL_NONE)
-		code = topics_check(rk, &p->config, kinds, ASK_MS, f);
+		code = topics_check(rk, &p->config, kinds, kinds, ASK_MS, f);
 	kafka_close(rk);
 	free(report);
 	topics_plan_close(plan);

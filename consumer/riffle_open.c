@@ -20,6 +20,7 @@ code_of(enum fail_code code)
 	case FAIL_DATA: return RIFFLE_ERROR_DATA;
 	case FAIL_IO:
 	case FAIL_BROKER:
+	case FAIL_DENIED:
 	case FAIL_TIMEOUT:
 	case FAIL_FENCED:
 	case FAIL_STOPPED: return RIFFLE_ERROR_BROKER;

@@ -114,14 +114,15 @@ read_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 			more = m->offset < end && take(m, to) && m->offset + 1 < end;
 		else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
 			more = false;
-		else if (m->err != RD_KAFKA_RESP_ERR__TRANSPORT)
+		else if (kafka_message_denied(rk, m) ||
+			 (!kafka_denied(m->err) && m->err != RD_KAFKA_RESP_ERR__TRANSPORT))
 			err = m->err, more = false;
 		rd_kafka_message_destroy(m);
 	}
 	rd_kafka_assign(rk, NULL);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
 		return FAIL_NONE; /* deleted while we looked: there is nothing to show */
-	kafka_fail_code(f, err, NULL, "reading it");
+	kafka_fail_topic(f, rk, err, NULL, "reading it", topic);
 	return fail_within(f, "topic %s", topic);
 }
 

@@ -36,7 +36,6 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 	struct publish *p = opaque;
 	int64_t expected = (int64_t)(intptr_t)msg->_private - 1;
 
-	(void)rk;
 	if (expected < 0)
 		p->rejects_waiting--;
 	if (p->failure.code != FAIL_NONE)
@@ -46,7 +45,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 
 		snprintf(attempted, sizeof(attempted), "publishing to topic %s partition %" PRId32,
 		    rd_kafka_topic_name(msg->rkt), msg->partition);
-		kafka_fail_code(&p->failure, msg->err, NULL, attempted);
+		kafka_fail_topic(
+		    &p->failure, rk, msg->err, NULL, attempted, rd_kafka_topic_name(msg->rkt));
 	} else if (expected >= 0 && msg->offset >= 0 && msg->offset != expected) {
 		fail(&p->failure, FAIL_DATA,
 		    "topic %s partition %" PRId32 ": a record landed at offset %" PRId64
