@@ -148,6 +148,8 @@ rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t e
 	rk->producer = cluster->producer_next++;
 	if (type == RD_KAFKA_PRODUCER && id[0] != '\0')
 		rk->txn = cluster_txn(id);
+	if (rk->conf.on_new != NULL)
+		rk->conf.on_new(rk, &rk->conf, rk->conf.on_new_opaque, errstr, errstr_size);
 	return rk;
 }
 

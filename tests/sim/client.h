@@ -23,6 +23,8 @@ struct rd_kafka_conf_s {
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *);
 	void (*error)(rd_kafka_t *, int, const char *, void *);
 	void (*log)(const rd_kafka_t *, int, const char *, const char *);
+	rd_kafka_interceptor_f_on_new_t *on_new;
+	void *on_new_opaque;
 };
 
 struct rd_kafka_topic_s {
@@ -111,6 +113,8 @@ struct rd_kafka_s {
 	char text[CLIENT_TEXT_MAX];
 	struct cluster_request *ending; /* an EndTxn without answer */
 	int64_t ending_answer_ms;
+	rd_kafka_interceptor_f_on_response_received_t *on_response;
+	void *on_response_opaque;
 };
 
 /* client.c */
@@ -127,6 +131,10 @@ void client_set_last_error(rd_kafka_resp_err_t err);
 /* A question is not answered: time passes, and *err says it. */
 bool client_unanswered(
     enum chance_fault fault, const char *function, int timeout_ms, rd_kafka_resp_err_t *err);
+
+/* client_requests.c: tells the interceptor of a request that no answer came to. */
+enum client_api { CLIENT_API_PRODUCE = 0, CLIENT_API_END = 26 };
+void client_unheard(rd_kafka_t *rk, enum client_api key);
 
 /* client_queue.c */
 rd_kafka_event_t *client_event(rd_kafka_event_type_t type, rd_kafka_resp_err_t err);

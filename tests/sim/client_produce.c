@@ -260,6 +260,8 @@ hear(rd_kafka_t *rk, struct client_sending *s)
 	if (cluster->now_ms < s->answer_ms || (!s->lost && !r->done))
 		return;
 	s->request = NULL;
+	if (s->lost || s->unknown)
+		client_unheard(rk, CLIENT_API_PRODUCE);
 	if (s->lost) {
 		report_all(rk, &s->sent, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
 		forget_producer(rk);

@@ -241,9 +241,11 @@ end(rd_kafka_t *rk, bool commit, int64_t until_ms)
 		send_end(rk, commit, until_ms);
 	}
 	while (!rk->ending->done || rk->ending_answer_ms > cluster->now_ms) {
-		if (cluster->now_ms >= until_ms)
+		if (cluster->now_ms >= until_ms) {
+			client_unheard(rk, CLIENT_API_END);
 			return retriable(RD_KAFKA_RESP_ERR__TIMED_OUT,
 			    "Failed to end transaction: Local: Timed out");
+		}
 		chance_wait(1);
 		if (rk->ending_answer_ms == INT64_MAX && until_ms > cluster->now_ms)
 			chance_wait(until_ms - cluster->now_ms);
