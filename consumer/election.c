@@ -55,13 +55,11 @@ step_leading(struct election *e, bool has, int64_t now_ms)
 static enum election_action
 step_doubted(struct election *e, bool has, int64_t now_ms)
 {
-	if (has) {
-		enter(e, ELECTION_LEADING);
-		return ELECTION_GO_ON;
-	}
 	if (now_ms - e->looked_ms < ELECTION_LOOK_MS)
 		return ELECTION_GO_ON;
 	e->looked_ms = now_ms;
+	if (has)
+		enter(e, ELECTION_LEADING);
 	return ELECTION_LOOK;
 }
 
@@ -83,6 +81,6 @@ election_attached(struct election *e, int64_t now_ms)
 	if (e->state == ELECTION_LEADING || e->state == ELECTION_DOUBTED)
 		return; /* attached again, after a failure */
 	assert(e->state == ELECTION_CHOSEN);
-	enter(e, ELECTION_DOUBTED); /* until the group says that it has the partition */
+	enter(e, ELECTION_DOUBTED); /* the group has not heard of it yet */
 	e->looked_ms = now_ms;
 }

@@ -5,17 +5,17 @@
  * them: whoever has it is active, a standby waits for it. The group only says whose turn it is.
  * That there are never two is the work of the transactional.id: whoever attaches fences the other.
  *
- *                 has it                      attached
+ *                 has it                    attached
  *     WAITING <-------------> CHOSEN --------------------------+
- *     (a standby  has lost it  TAKE_OVER                       v
- *      begins)    (a standby)  (one that is no       DOUBTED <----> LEADING
- *                               standby begins)        has lost it, has it
- *                                                   LOOK, once a second
+ *     (a standby  has lost it (one that is no standby          v
+ *      begins)    (a standby)  begins)                      DOUBTED <----> LEADING
+ *                             TAKE_OVER                LOOK, once a      has lost it,
+ *                                                         second         has it again
  *
  * A mixer that leads and has lost the partition goes on: only a START of another in the ledger
- * proves that one has taken over. Until it has the partition again it looks there once a second,
- * so that it ends soon also where it has nothing to publish. A rebalance takes the partition from
- * everybody for a moment, which is no reason to look.
+ * proves that one has taken over. It looks there once a second, so that it ends soon also where it
+ * has nothing to publish, and one second after it got the partition back for the last time: a
+ * mixer that was stopped for a while may get it back although another leads by now.
  */
 #ifndef CONSUMER_ELECTION_H
 #define CONSUMER_ELECTION_H
@@ -37,7 +37,7 @@ enum election_action {
 struct election {
 	enum election_state state;
 	bool standby;
-	int64_t looked_ms; /* DOUBTED: since when, or the last look */
+	int64_t looked_ms; /* DOUBTED: the last look, or since when */
 };
 
 /* One that is no standby is chosen by its user, whatever the group says. */

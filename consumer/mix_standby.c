@@ -7,16 +7,15 @@
 
 enum { PAUSE_MS = 100, FOLLOW_MS = 1000 };
 
-/* The partition is not ours, for longer than a rebalance takes: the ledger tells what that means.
- */
+/* The ledger tells what it means that the partition is not ours, or was not for a while. */
 static enum fail_code
-look(struct mix *m, struct failure *f)
+look(struct mix *m, bool has, struct failure *f)
 {
-	if (m->led)
+	if (m->led && !has)
 		log_warning("mix: MIX-ELECTION mix=%s: the election group has not given this mixer "
 			    "its partition back: looking whether another has taken over",
 		    m->config->mix.name);
-	m->led = false; /* said once for each time */
+	m->led = has; /* said once for each time */
 	return mix_still_ours(m, f);
 }
 
@@ -30,10 +29,8 @@ mix_elect(struct mix *m, struct failure *f)
 	switch (election_step(&m->election, has, clock_ms())) {
 	case ELECTION_WAIT:
 	case ELECTION_TAKE_OVER: return FAIL_NONE;
-	case ELECTION_GO_ON:
-		m->led = m->led || m->election.state == ELECTION_LEADING;
-		return FAIL_NONE;
-	case ELECTION_LOOK: return look(m, f);
+	case ELECTION_GO_ON: return FAIL_NONE;
+	case ELECTION_LOOK: return look(m, has, f);
 	}
 	return FAIL_NONE;
 }
