@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "tests/sim/cluster.h"
 
-enum { STOP_MS = 20000, SLOW_MS = 1000, EXIT_CRASHED = 99, EXIT_HANGS = 98 };
+enum { STOP_MS = 20000, SLOW_MS = 1000, REST_ROUNDS = 400, EXIT_CRASHED = 99, EXIT_HANGS = 98 };
 
 const char *const chance_name[CHANCE_FAULTS] = {
     [CHANCE_CRASH] = "crash",
@@ -29,6 +29,7 @@ const char *const chance_name[CHANCE_FAULTS] = {
     [CHANCE_INIT_TIMES_OUT] = "InitProducerId's answer lost",
     [CHANCE_OFFSETS_REFUSED] = "transaction's offsets refused",
     [CHANCE_COMMIT_LATE] = "EndTxn applied late",
+    [CHANCE_COMMIT_TWICE] = "EndTxn sent twice, the first late",
     [CHANCE_COMMIT_LOST] = "EndTxn lost",
     [CHANCE_COMMIT_UNKNOWN] = "EndTxn's answer lost",
     [CHANCE_MARKERS_LATE] = "markers delayed",
@@ -125,6 +126,7 @@ chance_call(const char *function, const char *what)
 	if (chance_fault(CHANCE_STOP, function)) {
 		cluster->now_ms += STOP_MS + (int64_t)chance_below(STOP_MS);
 		cluster_tick();
+		c->rounds = chance_below(REST_ROUNDS);
 		rest();
 	} else if (c->slice > 0 && c->calls % c->slice == 0) {
 		rest();

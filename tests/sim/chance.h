@@ -24,6 +24,7 @@ enum chance_fault {
 	CHANCE_INIT_TIMES_OUT,  /* the answer to InitProducerId is lost */
 	CHANCE_OFFSETS_REFUSED, /* offsets of a transaction must be sent again */
 	CHANCE_COMMIT_LATE,     /* EndTxn arrives after the client has given up */
+	CHANCE_COMMIT_TWICE,    /* the first EndTxn comes late, a second one in time */
 	CHANCE_COMMIT_LOST,     /* never */
 	CHANCE_COMMIT_UNKNOWN,  /* it arrives, and its answer does not, in time */
 	CHANCE_MARKERS_LATE,    /* a commit is seen late, and not on all partitions at once */
@@ -48,7 +49,8 @@ struct chance {
 	uint64_t calls_max;  /* a process that makes more hangs; 0: no bound */
 	uint64_t calls_total;
 	bool trace;
-	int actor; /* who runs, for the trace */
+	int actor;            /* who runs, for the trace */
+	uint64_t rounds;      /* it rests for so many turns of others */
 };
 
 uint64_t chance_next(void);

@@ -30,6 +30,7 @@ client_partition(rd_kafka_t *rk, const char *topic, int32_t partition)
 	(*at)->rk = rk;
 	(*at)->topic = client_topic(rk, topic);
 	(*at)->partition = partition;
+	(*at)->end_told = -1;
 	return *at;
 }
 

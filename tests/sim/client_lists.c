@@ -125,9 +125,9 @@ rd_kafka_header_add(rd_kafka_headers_t *h, const char *name, ssize_t name_size, 
 	}
 	to = &h->header[h->n++];
 	to->name = strndup(name, name_n);
-	to->value = calloc(1, value_n + 1);
+	to->value = value == NULL ? NULL : calloc(1, value_n + 1);
 	to->value_n = value_n;
-	if (to->name == NULL || to->value == NULL)
+	if (to->name == NULL || (value != NULL && to->value == NULL))
 		abort();
 	if (value_n > 0)
 		memcpy(to->value, value, value_n);

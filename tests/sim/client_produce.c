@@ -107,6 +107,8 @@ copy_record(struct cluster_record *to, const struct client_message *m)
 
 		to->header[i].name = cluster_copy_text(h->name);
 		to->header[i].value_n = h->value_n;
+		if (h->value == NULL)
+			continue;
 		to->header[i].value = cluster_allocate(h->value_n + 1);
 		memcpy(to->header[i].value, h->value, h->value_n);
 	}

@@ -182,6 +182,20 @@ rd_kafka_send_offsets_to_transaction(rd_kafka_t *rk, const rd_kafka_topic_partit
 	return NULL;
 }
 
+/* librdkafka asks again where no answer came; the first request goes its way all the same. */
+static void
+send_first(rd_kafka_t *rk, const struct cluster_request *r)
+{
+	struct cluster_request *first;
+
+	if (!chance_fault(CHANCE_COMMIT_TWICE, rk->txn->id))
+		return;
+	first = cluster_allocate(sizeof(*first));
+	*first = *r;
+	cluster_send(first, cluster->now_ms + (int64_t)chance_below(LATE_MS));
+	client_unheard(rk, CLIENT_API_END);
+}
+
 /* Sends EndTxn; the request goes its way whatever becomes of the handle. */
 static void
 send_end(rd_kafka_t *rk, bool commit, int64_t until_ms)
@@ -196,6 +210,7 @@ send_end(rd_kafka_t *rk, bool commit, int64_t until_ms)
 	    .epoch = rk->epoch,
 	    .commit = commit};
 	rk->ending = r;
+	send_first(rk, r);
 	rk->ending_answer_ms = due_ms;
 	if (chance_fault(CHANCE_COMMIT_LOST, id)) {
 		rk->ending_answer_ms = INT64_MAX;

@@ -30,7 +30,7 @@ enum {
 	CLUSTER_PARTITIONS_MAX = 512, /* of one topic */
 	CLUSTER_TXNS_MAX = 64,        /* transactional ids */
 	CLUSTER_TXN_PARTITIONS_MAX = 512,
-	CLUSTER_COMMITS_MAX = 4096,
+	CLUSTER_COMMITS_MAX = 1024,
 	CLUSTER_SETTINGS_MAX = 16,
 	CLUSTER_BATCHES_KEPT = 5, /* of a producer, to know a repeated request's offset */
 };
