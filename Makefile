@@ -33,7 +33,7 @@ SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch]))
 
 build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
 
-all-programs: build $(TESTS) $B/conformance/real
+all-programs: build $(TESTS) $B/conformance/real $B/conformance/sim
 
 deps:  ## install what building and testing need (Debian packages)
 	@scripts/deps
@@ -96,6 +96,10 @@ $(OTHERS): $B/%: $B/%.o $B/core.a
 $B/conformance/real: $(call objects,tests/conformance) $B/core.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(LIBS)
+
+$B/conformance/sim: $(call objects,tests/conformance) $B/librdkafka_sim.a $B/core.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ -Wl,--start-group $^ -Wl,--end-group $(filter-out -lrdkafka,$(LIBS))
 
 # Libraries that tests load into the program.
 $B/tests/chaos/%.so: $B/tests/chaos/%.o
