@@ -144,6 +144,7 @@ rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t e
 	rk->committed_only = strcmp(id, "read_uncommitted") != 0;
 	rk->tells_end = strcmp(client_value(&rk->conf, "enable.partition.eof"), "true") == 0;
 	rk->idempotent = strcmp(client_value(&rk->conf, "enable.idempotence"), "true") == 0;
+	rk->linger_ms = client_number(rk, "linger.ms");
 	id = client_value(&rk->conf, "transactional.id");
 	rk->producer = cluster->producer_next++;
 	if (type == RD_KAFKA_PRODUCER && id[0] != '\0')

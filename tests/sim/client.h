@@ -97,6 +97,7 @@ struct rd_kafka_s {
 	struct rd_kafka_conf_s conf;
 	char group[CLUSTER_NAME_MAX];
 	bool committed_only, tells_end, idempotent;
+	int64_t linger_ms;
 	struct rd_kafka_topic_s *topics;
 	struct client_partition *partitions;
 	unsigned turn; /* whose partition is looked at first */

@@ -8,7 +8,8 @@
 #include "tests/sim/client.h"
 
 enum {
-	LINGER_ONE_OF = 3, /* a call sends what is queued once in so many */
+	LINGER_ONE_OF = 3,     /* a call sends what is queued once in so many, */
+	LINGER_LONG_MS = 1000, /* or where linger.ms is longer than this, not before that */
 	LATE_MS = 3000,
 	AGAIN_MS = 20,          /* before a batch that could not be sent is tried again */
 	BROKER_BYTES = 1048588, /* max.message.bytes of a topic that has none */
@@ -278,6 +279,15 @@ hear(rd_kafka_t *rk, struct client_sending *s)
 		    offset < 0 ? RD_KAFKA_OFFSET_INVALID : offset++);
 }
 
+/* Whether what is queued goes out by itself. */
+static bool
+lingered(const rd_kafka_t *rk, const struct client_sending *s)
+{
+	if (rk->linger_ms > LINGER_LONG_MS)
+		return cluster->now_ms >= s->queued.first->timestamp_ms + rk->linger_ms;
+	return chance_below(LINGER_ONE_OF) == 0;
+}
+
 void
 client_serve(rd_kafka_t *rk, bool now)
 {
@@ -285,7 +295,7 @@ client_serve(rd_kafka_t *rk, bool now)
 		if (s->request != NULL)
 			hear(rk, s);
 		if (s->request == NULL && s->queued.n > 0 && rk->fatal == 0 &&
-		    (now || chance_below(LINGER_ONE_OF) == 0))
+		    (now || lingered(rk, s)))
 			send_some(rk, s, now);
 	}
 }

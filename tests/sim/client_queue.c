@@ -99,6 +99,32 @@ rd_kafka_event_topic_partition_list(rd_kafka_event_t *e)
 
 /* ---- commits ---- */
 
+/*
+ * The broker judges each partition on its own and keeps what is right. The error of the whole:
+ * that of the last one where all are wrong, as in librdkafka 2.0.2.
+ */
+static rd_kafka_resp_err_t
+judge(rd_kafka_topic_partition_list_t *list)
+{
+	rd_kafka_resp_err_t last = RD_KAFKA_RESP_ERR__NO_OFFSET;
+	int wrong = 0, asked = 0;
+
+	for (int i = 0; i < list->cnt; i++) {
+		rd_kafka_topic_partition_t *e = &list->elems[i];
+
+		e->err = RD_KAFKA_RESP_ERR_NO_ERROR;
+		if (e->offset < 0)
+			continue;
+		asked++;
+		e->err = cluster_commit_check(e->topic, e->partition, e->metadata_size);
+		if (e->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			continue;
+		last = e->err;
+		wrong++;
+	}
+	return wrong == asked ? last : RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 static struct cluster_request *
 request_of(const rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list)
 {
@@ -110,7 +136,7 @@ request_of(const rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list)
 		const rd_kafka_topic_partition_t *e = &list->elems[i];
 		struct cluster_commit *to = &r->offsets[r->offsets_n];
 
-		if (e->offset < 0)
+		if (e->offset < 0 || e->err != RD_KAFKA_RESP_ERR_NO_ERROR)
 			continue;
 		r->offsets_n++;
 		snprintf(to->group, sizeof(to->group), "%s", rk->group);
@@ -127,8 +153,9 @@ request_of(const rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list)
 
 /* Sends the commit; what its answer will be, and when. */
 static rd_kafka_resp_err_t
-send_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list, int64_t *answer_ms)
+send_commit(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *answer_ms)
 {
+	rd_kafka_resp_err_t err = judge(list);
 	struct cluster_request *r = request_of(rk, list);
 	int64_t due_ms = cluster->now_ms + (int64_t)chance_below(3);
 
@@ -141,7 +168,7 @@ send_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list, int64_t
 	cluster_send(r, due_ms);
 	*answer_ms = due_ms + 1;
 	if (!chance_fault(CHANCE_GROUP_UNKNOWN, rk->group))
-		return RD_KAFKA_RESP_ERR_NO_ERROR;
+		return err;
 	*answer_ms = due_ms + ANSWER_MS;
 	return RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT;
 }
@@ -164,8 +191,9 @@ rd_kafka_commit_queue(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *off
 	}
 	if (rk->group[0] == '\0')
 		return RD_KAFKA_RESP_ERR__UNKNOWN_GROUP;
-	e = client_event(RD_KAFKA_EVENT_OFFSET_COMMIT, send_commit(rk, offsets, &answer_ms));
+	e = client_event(RD_KAFKA_EVENT_OFFSET_COMMIT, RD_KAFKA_RESP_ERR_NO_ERROR);
 	e->list = rd_kafka_topic_partition_list_copy(offsets);
+	e->err = send_commit(rk, e->list, &answer_ms);
 	client_event_put(rkqu, e, answer_ms);
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
@@ -173,6 +201,7 @@ rd_kafka_commit_queue(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *off
 rd_kafka_resp_err_t
 rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, int async)
 {
+	rd_kafka_topic_partition_list_t *list;
 	rd_kafka_resp_err_t err;
 	int64_t answer_ms;
 
@@ -183,7 +212,9 @@ rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, 
 	}
 	if (rk->group[0] == '\0')
 		return RD_KAFKA_RESP_ERR__UNKNOWN_GROUP;
-	err = send_commit(rk, offsets, &answer_ms);
+	list = rd_kafka_topic_partition_list_copy(offsets);
+	err = send_commit(rk, list, &answer_ms);
+	rd_kafka_topic_partition_list_destroy(list);
 	if (async)
 		return RD_KAFKA_RESP_ERR_NO_ERROR;
 	if (answer_ms > cluster->now_ms)

@@ -96,6 +96,10 @@ rd_kafka_init_transactions(rd_kafka_t *rk, int timeout_ms)
 			chance_wait(until_ms - cluster->now_ms);
 		if (!lost && err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			break;
+		if (!lost && err == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT) {
+			client_fatal(rk, err, rd_kafka_err2str(err));
+			return fatal(rk);
+		}
 		if (cluster->now_ms >= until_ms)
 			return retriable(RD_KAFKA_RESP_ERR__TIMED_OUT,
 			    "Failed to initialize Producer ID: Local: Timed out");

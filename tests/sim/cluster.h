@@ -101,7 +101,8 @@ struct cluster_commit {
 	char group[CLUSTER_NAME_MAX], topic[CLUSTER_NAME_MAX];
 	int32_t partition;
 	int64_t offset;
-	char *metadata; /* NULL: none */
+	char *metadata;   /* NULL: none */
+	uint64_t written; /* its place in the log of offsets */
 };
 
 enum cluster_txn_state { CLUSTER_TXN_EMPTY, CLUSTER_TXN_ONGOING, CLUSTER_TXN_ENDING };
@@ -166,6 +167,7 @@ struct cluster {
 	size_t txns_n;
 	struct cluster_commit commit[CLUSTER_COMMITS_MAX];
 	size_t commits_n;
+	uint64_t commits_written;
 	struct cluster_request *requests; /* on their way, by due_ms */
 	int64_t producer_next;
 	void *world; /* the driver's own */
@@ -220,6 +222,9 @@ int64_t cluster_txn_next_ms(const struct cluster_txn *t);
 
 /* cluster_groups.c */
 struct cluster_commit *cluster_commit(const char *group, const char *topic, int32_t partition);
+/* Of two the one written later counts, whichever becomes visible first; written 0: now. */
 void cluster_commit_set(const struct cluster_commit *c);
+/* What the broker says to a commit for the partition with so much metadata. */
+rd_kafka_resp_err_t cluster_commit_check(const char *topic, int32_t partition, size_t metadata_n);
 
 #endif

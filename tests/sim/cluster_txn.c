@@ -8,6 +8,8 @@ enum {
 	MARKER_LATE_MS = 8000, /* or after this */
 	SWEEP_MS = 10000,      /* the coordinator looks for old transactions every so often */
 	CHANCE_HALF = 2,
+	METADATA_MAX = 4096,             /* offset.metadata.max.bytes */
+	TIMEOUT_MAX_MS = 15 * 60 * 1000, /* transaction.max.timeout.ms */
 };
 
 struct cluster_txn *
@@ -74,6 +76,8 @@ begin(struct cluster_txn *t)
 rd_kafka_resp_err_t
 cluster_txn_init(struct cluster_txn *t, int timeout_ms, int64_t *producer, int16_t *epoch)
 {
+	if (timeout_ms > TIMEOUT_MAX_MS)
+		return RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT;
 	switch (t->state) {
 	case CLUSTER_TXN_ONGOING:
 		t->epoch++; /* whoever began it is fenced from now on */
@@ -131,13 +135,20 @@ cluster_txn_offsets(struct cluster_txn *t, int64_t producer, int16_t epoch,
     const struct cluster_commit *offset, size_t n)
 {
 	rd_kafka_resp_err_t err = check_addable(t, producer, epoch);
+	struct cluster_commit *both;
 
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return err;
 	begin(t);
-	t->offset = cluster_allocate(n * sizeof(*offset));
-	memcpy(t->offset, offset, n * sizeof(*offset));
-	t->offsets_n = n;
+	/* What was sent before stays; of one partition the later counts. */
+	both = cluster_allocate((t->offsets_n + n) * sizeof(*both));
+	if (t->offsets_n > 0)
+		memcpy(both, t->offset, t->offsets_n * sizeof(*both));
+	memcpy(both + t->offsets_n, offset, n * sizeof(*both));
+	for (size_t i = 0; i < n; i++)
+		both[t->offsets_n + i].written = ++cluster->commits_written;
+	t->offset = both;
+	t->offsets_n += n;
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
@@ -259,8 +270,22 @@ cluster_commit_set(const struct cluster_commit *c)
 {
 	struct cluster_commit *to = cluster_commit(c->group, c->topic, c->partition);
 
+	if (to != NULL && c->written != 0 && to->written > c->written)
+		return;
 	if (to == NULL && cluster->commits_n < CLUSTER_COMMITS_MAX)
 		to = &cluster->commit[cluster->commits_n++];
-	if (to != NULL)
-		*to = *c;
+	if (to == NULL)
+		return;
+	*to = *c;
+	if (c->written == 0)
+		to->written = ++cluster->commits_written;
+}
+
+rd_kafka_resp_err_t
+cluster_commit_check(const char *topic, int32_t partition, size_t metadata_n)
+{
+	if (cluster_partition(topic, partition) == NULL)
+		return RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	return metadata_n > METADATA_MAX ? RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE
+					 : RD_KAFKA_RESP_ERR_NO_ERROR;
 }
