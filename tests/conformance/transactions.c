@@ -198,6 +198,7 @@ a_refused_record_spoils_the_next_transaction_too(struct scene *s)
 	put_all(s, p, "small", 0, "z");
 	say_reports(s, "reports", p);
 	say_error(s, "commit", rd_kafka_commit_transaction(p->rk, -1));
+	await_end(s, COMMITTED, "small", 0, 5);
 	say_records(s, COMMITTED, "small", 0, 0);
 	say_records(s, UNCOMMITTED, "small", 0, 0);
 }

@@ -36,3 +36,8 @@ def test_the_broker_does_what_is_written_down(real):
 
 def test_there_are_at_least_forty_scenarios(real):
     assert sum(not line.startswith(" ") for line in real.splitlines()) >= 40
+
+
+def test_the_simulation_does_what_the_broker_does(build, real):
+    simulated = outcome(build / "conformance/sim", 1)
+    assert not differences(real, simulated, "broker", "simulation")

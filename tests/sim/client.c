@@ -216,10 +216,23 @@ client_topic(rd_kafka_t *rk, const char *name)
 	if (t == NULL)
 		abort();
 	t->rk = rk;
+	t->made_ms = cluster->now_ms;
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	t->next = rk->topics;
 	rk->topics = t;
 	return t;
+}
+
+bool
+client_topic_is_missing(struct rd_kafka_topic_s *t)
+{
+	enum { PROPAGATION_MS = 30000 };
+
+	if (cluster_topic(t->name) != NULL) {
+		t->known = true;
+		return false;
+	}
+	return t->known || cluster->now_ms >= t->made_ms + PROPAGATION_MS;
 }
 
 rd_kafka_topic_t *

@@ -30,6 +30,8 @@ struct rd_kafka_conf_s {
 struct rd_kafka_topic_s {
 	rd_kafka_t *rk;
 	char name[CLUSTER_NAME_MAX];
+	bool known;      /* the handle has seen it exist */
+	int64_t made_ms; /* when the handle first heard the name */
 	struct rd_kafka_topic_s *next;
 };
 
@@ -67,6 +69,7 @@ struct client_sending {
 	int64_t answer_ms;               /* when its answer comes */
 	bool lost;                       /* the client gives up at answer_ms */
 	bool unknown;                    /* the answer does not say the offset */
+	bool added;                      /* its partition to the open transaction */
 	int32_t sequence;
 	struct client_sending *next;
 };
@@ -122,6 +125,11 @@ struct rd_kafka_s {
 const char *client_value(const struct rd_kafka_conf_s *c, const char *name);
 int64_t client_number(const rd_kafka_t *rk, const char *name);
 struct rd_kafka_topic_s *client_topic(rd_kafka_t *rk, const char *name);
+/*
+ * Whether librdkafka would say that the topic does not exist: at once where it did exist before,
+ * else only after topic.metadata.propagation.max.ms.
+ */
+bool client_topic_is_missing(struct rd_kafka_topic_s *t);
 void client_put(struct client_messages *q, struct client_message *m);
 struct client_message *client_take(struct client_messages *q); /* NULL: none */
 struct client_message *client_message_new(

@@ -10,7 +10,7 @@ struct rd_kafka_AdminOptions_s {
 
 struct rd_kafka_NewTopic_s {
 	char name[CLUSTER_NAME_MAX];
-	int partitions;
+	int partitions, replicas;
 	struct cluster_setting setting[CLUSTER_SETTINGS_MAX];
 	size_t settings_n;
 };
@@ -152,11 +152,11 @@ rd_kafka_NewTopic_new(
 {
 	rd_kafka_NewTopic_t *t = make(1, sizeof(*t));
 
-	(void)replication_factor;
 	(void)errstr;
 	(void)errstr_size;
 	snprintf(t->name, sizeof(t->name), "%s", topic);
 	t->partitions = num_partitions;
+	t->replicas = replication_factor;
 	return t;
 }
 
@@ -196,15 +196,54 @@ result(const char *name, rd_kafka_resp_err_t err)
 	return r;
 }
 
+/* Settings of a topic, after Kafka's documentation ("Topic Configs", 3.9). */
+static bool
+is_setting(const struct cluster_setting *s)
+{
+	static const char *const known[] = {"cleanup.policy", "compression.type",
+	    "delete.retention.ms", "file.delete.delay.ms", "flush.messages", "flush.ms",
+	    "index.interval.bytes", "max.compaction.lag.ms", "max.message.bytes",
+	    "message.timestamp.type", "min.cleanable.dirty.ratio", "min.compaction.lag.ms",
+	    "min.insync.replicas", "preallocate", "retention.bytes", "retention.ms",
+	    "segment.bytes", "segment.index.bytes", "segment.jitter.ms", "segment.ms",
+	    "unclean.leader.election.enable"};
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		found |= strcmp(known[i], s->name) == 0;
+	if (strcmp(s->name, "cleanup.policy") == 0)
+		found = strcmp(s->value, "delete") == 0 || strcmp(s->value, "compact") == 0 ||
+			strcmp(s->value, "compact,delete") == 0;
+	return found;
+}
+
+static bool
+is_name(const char *name)
+{
+	size_t n =
+	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return n > 0 && n < CLUSTER_NAME_MAX && name[n] == '\0' && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
+}
+
 static rd_kafka_resp_err_t
 create(const rd_kafka_NewTopic_t *t)
 {
 	struct cluster_topic *made;
 
+	if (!is_name(t->name))
+		return RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
+
 	if (cluster_topic(t->name) != NULL)
 		return RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS;
 	if (t->partitions < 1 || t->partitions > CLUSTER_PARTITIONS_MAX)
 		return RD_KAFKA_RESP_ERR_INVALID_PARTITIONS;
+	if (t->replicas > CLUSTER_BROKERS)
+		return RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR;
+	for (size_t i = 0; i < t->settings_n; i++)
+		if (!is_setting(&t->setting[i]))
+			return RD_KAFKA_RESP_ERR_INVALID_CONFIG;
 	made = cluster_make_topic(t->name, t->partitions);
 	memcpy(made->setting, t->setting, sizeof(made->setting));
 	made->settings_n = t->settings_n;
@@ -480,6 +519,7 @@ rd_kafka_DeleteRecords(rd_kafka_t *rk, rd_kafka_DeleteRecords_t **del_records,
     size_t del_record_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu)
 {
 	rd_kafka_event_t *e;
+	int unknown = 0;
 
 	(void)rk;
 	(void)del_record_cnt; /* 1: librdkafka takes no more */
@@ -487,8 +527,12 @@ rd_kafka_DeleteRecords(rd_kafka_t *rk, rd_kafka_DeleteRecords_t **del_records,
 		return;
 	e = client_event(RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
 	e->list = rd_kafka_topic_partition_list_copy(del_records[0]->list);
-	for (int i = 0; i < e->list->cnt; i++)
+	for (int i = 0; i < e->list->cnt; i++) {
 		trim(&e->list->elems[i]);
+		unknown += e->list->elems[i].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	}
+	if (unknown == e->list->cnt) /* no leader to ask */
+		e->err = RD_KAFKA_RESP_ERR__NOENT;
 	answer(rkqu, e);
 }
 

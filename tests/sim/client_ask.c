@@ -54,6 +54,8 @@ rd_kafka_metadata(rd_kafka_t *rk, int all_topics, rd_kafka_topic_t *only_rkt,
 	m->topics = calloc(n + 1, sizeof(*m->topics));
 	if (m->topics == NULL)
 		abort();
+	if (only_rkt != NULL)
+		client_topic_is_missing(only_rkt); /* the handle has met it, if it is there */
 	for (size_t i = 0; i < n; i++) {
 		if (only_rkt != NULL)
 			describe(&m->topics[m->topic_cnt++], only_rkt->name,
@@ -108,15 +110,19 @@ rd_kafka_resp_err_t
 rd_kafka_offsets_for_times(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *offsets, int timeout_ms)
 {
 	rd_kafka_resp_err_t err;
+	int unknown = 0;
 
 	chance_call("offsets_for_times", offsets->cnt == 0 ? "" : offsets->elems[0].topic);
 	if (offsets->cnt == 0)
 		return RD_KAFKA_RESP_ERR__INVALID_ARG;
 	if (client_unanswered(CHANCE_CONNECTION, "offsets_for_times", timeout_ms, &err))
 		return err;
-	for (int i = 0; i < offsets->cnt; i++)
+	for (int i = 0; i < offsets->cnt; i++) {
 		ask_offset(rk, &offsets->elems[i]);
-	return RD_KAFKA_RESP_ERR_NO_ERROR;
+		unknown += offsets->elems[i].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	}
+	return unknown == offsets->cnt ? RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION
+				       : RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 rd_kafka_resp_err_t

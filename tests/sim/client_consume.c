@@ -176,6 +176,8 @@ fetch(struct client_partition *p)
 	struct cluster_partition *c = cluster_partition(p->topic->name, p->partition);
 	bool place;
 
+	if (!client_topic_is_missing(p->topic) && c == NULL)
+		return; /* it may appear yet, as librdkafka hopes */
 	if (c == NULL) {
 		tell(p, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 		p->stopped = true;

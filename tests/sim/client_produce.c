@@ -179,58 +179,6 @@ send_batch(rd_kafka_t *rk, struct client_sending *s, struct cluster_partition *p
 		cluster_send(r, due_ms);
 }
 
-/* What stands between a batch and its partition. True: it cannot be sent now. */
-static bool
-is_kept(rd_kafka_t *rk, struct client_sending *s, struct cluster_partition *p)
-{
-	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
-
-	if (cluster->now_ms < p->leaderless_until_ms)
-		return true;
-	if (rk->txn != NULL)
-		err = cluster_txn_add(rk->txn, rk->producer, rk->epoch, p);
-	if (err == RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS)
-		return true;
-	if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		client_fatal(rk, RD_KAFKA_RESP_ERR__FENCED,
-		    "Failed to add partition to "
-		    "transaction: fenced");
-		return true;
-	}
-	if (rk->txn != NULL)
-		rk->txn_used = true;
-	if (too_large(s, p)) {
-		report(rk, client_take(&s->queued), RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
-		    RD_KAFKA_OFFSET_INVALID);
-		return true;
-	}
-	return false;
-}
-
-static void
-send_some(rd_kafka_t *rk, struct client_sending *s, bool now)
-{
-	struct cluster_partition *p = cluster_partition(s->topic->name, s->partition);
-	size_t n = s->queued.n;
-
-	if (p == NULL) {
-		report_all(rk, &s->queued, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
-		return;
-	}
-	if (rk->txn == NULL && rk->idempotent && s->sequence > 0 &&
-	    chance_fault(CHANCE_PRODUCER_FATAL, s->topic->name)) {
-		client_fatal(rk, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER,
-		    "sequence desynchronization");
-		return;
-	}
-	chance_call("send", s->topic->name);
-	if (is_kept(rk, s, p))
-		return;
-	send_batch(rk, s, p, now ? n : 1 + (size_t)chance_below(n));
-}
-
-/* ---- hearing ---- */
-
 /* librdkafka takes a new producer id where it cannot know what became of a message. */
 static void
 forget_producer(rd_kafka_t *rk)
@@ -242,6 +190,74 @@ forget_producer(rd_kafka_t *rk)
 		s->sequence = 0;
 }
 
+/*
+ * The broker refuses what is too large. Its sequence number is used up all the same: a plain
+ * producer takes a new id, and in a transactional one the gap shows with the next record.
+ */
+static void
+refuse(rd_kafka_t *rk, struct client_sending *s)
+{
+	s->sequence++;
+	forget_producer(rk);
+	report(rk, client_take(&s->queued), RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+	    RD_KAFKA_OFFSET_INVALID);
+}
+
+/* What stands between a batch and its partition. True: it cannot be sent now. */
+static bool
+is_kept(rd_kafka_t *rk, struct client_sending *s, struct cluster_partition *p)
+{
+	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
+
+	if (cluster->now_ms < p->leaderless_until_ms)
+		return true;
+	if (rk->txn != NULL && !s->added)
+		err = cluster_txn_add(rk->txn, rk->producer, rk->epoch, p);
+	if (err == RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS)
+		return true;
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		client_fatal(rk, RD_KAFKA_RESP_ERR__FENCED,
+		    "Failed to add partition to "
+		    "transaction: fenced");
+		return true;
+	}
+	if (rk->txn != NULL)
+		rk->txn_used = s->added = true;
+	if (too_large(s, p)) {
+		refuse(rk, s);
+		return true;
+	}
+	return false;
+}
+
+static void
+send_some(rd_kafka_t *rk, struct client_sending *s, bool now)
+{
+	struct cluster_partition *p = cluster_partition(s->topic->name, s->partition);
+	size_t n = s->queued.n;
+
+	if (p == NULL && client_topic_is_missing(s->topic))
+		report_all(rk, &s->queued, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	else if (p == NULL && cluster->now_ms >= s->queued.first->timestamp_ms +
+						     client_number(rk, "message.timeout.ms"))
+		report_all(rk, &s->queued, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+	if (p == NULL)
+		return;
+	if (rk->txn == NULL && rk->idempotent && s->sequence > 0 &&
+	    chance_fault(CHANCE_PRODUCER_FATAL, s->topic->name)) {
+		client_fatal(rk, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER,
+		    "sequence desynchronization");
+		return;
+	}
+	s->topic->known = true;
+	chance_call("send", s->topic->name);
+	if (is_kept(rk, s, p))
+		return;
+	send_batch(rk, s, p, now ? n : 1 + (size_t)chance_below(n));
+}
+
+/* ---- hearing ---- */
+
 static void
 hear_error(rd_kafka_t *rk, struct client_sending *s, rd_kafka_resp_err_t err)
 {
@@ -250,6 +266,10 @@ hear_error(rd_kafka_t *rk, struct client_sending *s, rd_kafka_resp_err_t err)
 		    "Producer attempted an operation with an old epoch");
 	else if (err == RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER && rk->txn == NULL)
 		client_fatal(rk, err, "sequence number rewound");
+	else if (err == RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER) {
+		rk->abortable = err; /* the record itself waits, and is purged */
+		err = RD_KAFKA_RESP_ERR__PURGE_QUEUE;
+	}
 	report_all(rk, &s->sent, err);
 }
 

@@ -70,6 +70,9 @@ check(rd_kafka_t *rk, enum client_txn wanted, enum client_txn other)
 		    "The Transactional API requires transactional.id to be configured");
 	if (rk->fatal != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return fatal(rk);
+	if (rk->state != wanted && rk->state != other && rk->state == CLIENT_TXN_BEGUN &&
+	    rk->abortable != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return needs_abort(rk->abortable);
 	if (rk->state != wanted && rk->state != other)
 		return client_error(
 		    RD_KAFKA_RESP_ERR__STATE, "Operation not valid in state %d", (int)rk->state);
@@ -124,6 +127,8 @@ rd_kafka_begin_transaction(rd_kafka_t *rk)
 	rk->state = CLIENT_TXN_BEGUN;
 	rk->txn_used = false;
 	rk->abortable = RD_KAFKA_RESP_ERR_NO_ERROR;
+	for (struct client_sending *s = rk->sending; s != NULL; s = s->next)
+		s->added = false;
 	return NULL;
 }
 
@@ -180,6 +185,11 @@ rd_kafka_send_offsets_to_transaction(rd_kafka_t *rk, const rd_kafka_topic_partit
 		chance_wait(AGAIN_MS);
 	}
 	rk->txn_used = rk->txn_used || arrives;
+	for (size_t i = 0; arrives && i < n; i++)
+		if (cluster_commit_check(c[i].topic, c[i].partition, 0) != 0)
+			rk->abortable = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	if (rk->abortable != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return needs_abort(rk->abortable);
 	if (refused)
 		return retriable(RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,
 		    "Failed to commit offsets to transaction: Broker: Coordinator not available");
@@ -305,7 +315,8 @@ rd_kafka_abort_transaction(rd_kafka_t *rk, int timeout_ms)
 {
 	rd_kafka_error_t *error = check(rk, CLIENT_TXN_BEGUN, CLIENT_TXN_ENDING);
 	int64_t until_ms = until(rk, timeout_ms);
-	bool doubt = rk->abortable != RD_KAFKA_RESP_ERR_NO_ERROR;
+	bool doubt = rk->abortable != RD_KAFKA_RESP_ERR_NO_ERROR &&
+		     rk->abortable != RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE;
 
 	chance_call("abort_transaction", client_value(&rk->conf, "transactional.id"));
 	if (error != NULL)

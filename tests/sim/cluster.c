@@ -185,8 +185,9 @@ check_produce(const struct cluster_producer *s, const struct cluster_request *r)
 {
 	if (r->epoch < s->epoch)
 		return RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
-	if (r->txn != NULL && (r->txn->state != CLUSTER_TXN_ONGOING || r->txn->epoch != r->epoch ||
-				  !cluster_txn_has(r->txn, r->partition)))
+	if (r->txn != NULL && s->open_first < 0 &&
+	    (r->txn->state != CLUSTER_TXN_ONGOING || r->txn->epoch != r->epoch ||
+		!cluster_txn_has(r->txn, r->partition)))
 		return r->txn->epoch > r->epoch ? RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH
 						: RD_KAFKA_RESP_ERR_INVALID_TXN_STATE;
 	if (r->epoch == s->epoch && r->sequence > s->sequence_next)

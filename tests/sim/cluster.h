@@ -26,6 +26,7 @@
 
 enum {
 	CLUSTER_NAME_MAX = 250,
+	CLUSTER_BROKERS = 3,
 	CLUSTER_TOPICS_MAX = 512,
 	CLUSTER_PARTITIONS_MAX = 512, /* of one topic */
 	CLUSTER_TXNS_MAX = 64,        /* transactional ids */
