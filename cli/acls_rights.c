@@ -54,7 +54,7 @@ static const struct row rows[] = {
     {"produce", "WRITE", WHAT_HELD_OUT},
     {"produce", "WRITE", WHAT_REJECTS},
     {"produce", "WRITE", WHAT_ARRIVALS},
-    {"produce", "DESCRIBE", WHAT_NO_ARRIVALS},
+    {"produce", "READ", WHAT_NO_ARRIVALS},
     {"produce", "DESCRIBE_CONFIGS", WHAT_DOMAINS},
     {"produce", "DESCRIBE_CONFIGS", WHAT_HELD_OUT},
     {"produce", "DESCRIBE_CONFIGS", WHAT_REJECTS},
@@ -91,7 +91,6 @@ static const struct row rows[] = {
 
     {"reweight", "READ", WHAT_FEEDBACK},
     {"reweight", "READ", WHAT_LEDGER},
-    {"reweight", "WRITE", WHAT_CONTROL},
 
     {"status", "READ", WHAT_DOMAINS},
     {"status", "READ", WHAT_BATCHES},
@@ -111,7 +110,6 @@ static const struct row rows[] = {
     {"replay", "READ", WHAT_LEDGER},
 
     {"export", "READ", WHAT_DOMAINS},
-    {"export", "READ", WHAT_HELD_OUT},
 
     {"retain", "READ", WHAT_BATCHES},
     {"retain", "READ", WHAT_LEDGER},
@@ -228,7 +226,7 @@ fail_unknown(const char *command, struct failure *f)
 
 enum fail_code
 acls_rights(struct acls_right **out, size_t *n, const struct config *c, const char *command,
-    bool standby, struct failure *f)
+    struct failure *f)
 {
 	struct list l = {.config = c};
 	struct topics_plan *plan;
@@ -250,8 +248,7 @@ acls_rights(struct acls_right **out, size_t *n, const struct config *c, const ch
 	l.room = ROWS * (plan->n + c->mix.runs.n + 1);
 	l.right = calloc(l.room, sizeof(*l.right));
 	for (size_t i = 0; l.right != NULL && i < ROWS; i++)
-		if (strcmp(rows[i].command, command) == 0 &&
-		    (standby || rows[i].what != WHAT_GROUP_ELECTION))
+		if (strcmp(rows[i].command, command) == 0)
 			add_row(&l, &rows[i]);
 	topics_plan_close(plan);
 	*out = l.right;

@@ -26,9 +26,9 @@ struct acls_right {
 /*
  * Gives *out (free) with *n rights of a command, sorted by operation, kind and pattern in the order
  * of the table. FAIL_USAGE: there is no such command; the sentence lists all. FAIL_CONFIG: the
- * command is about a mix, and the configuration has none. `standby`: a mixer that may wait.
+ * command is about a mix, and the configuration has none.
  */
 enum fail_code acls_rights(struct acls_right **out, size_t *n, const struct config *c,
-    const char *command, bool standby, struct failure *f);
+    const char *command, struct failure *f);
 
 #endif

@@ -10,7 +10,7 @@
 
 struct arguments {
 	char *principal;
-	bool standby, table, remove;
+	bool table, remove;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -21,10 +21,6 @@ static const struct option_row rows[] = {
 	.at = AT(principal),
 	.value = "P",
 	.help = "who gets the rights, as Kafka names it: User:mixer"},
-    {.name = "standby",
-	.kind = OPTION_FLAG,
-	.at = AT(standby),
-	.help = "mix: with the group by which `riffle mix --standby` waits"},
     {.name = "remove",
 	.kind = OPTION_FLAG,
 	.at = AT(remove),
@@ -133,7 +129,7 @@ run(int argc, char **argv, struct failure *f)
 	if (options_parse(&o, &cmd_acls, argc, argv, &a, f) != FAIL_NONE ||
 	    check(&a, f) != FAIL_NONE || options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
-	code = acls_rights(&right, &n, c, o.argument[0], a.standby, f);
+	code = acls_rights(&right, &n, c, o.argument[0], f);
 	if (code == FAIL_NONE && a.table)
 		print_table(right, n);
 	else if (code == FAIL_NONE)
@@ -146,7 +142,7 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_acls = {
     .name = "acls",
     .summary = "print the rights that a command needs on a broker with ACLs",
-    .usage = "COMMAND --principal User:NAME -c FILE [--standby] [--remove] [--table]",
+    .usage = "COMMAND --principal User:NAME -c FILE [--remove] [--table]",
     .help = "COMMAND is topics, topics-create, topics-delete, produce, mix, read, ... (any other "
 	    "word lists all); the rights are the least with which it works, for the domains, mix "
 	    "and runs of the configuration. They are printed as a shell script that gives them: "

@@ -12,7 +12,7 @@ enum { BROKER_MS = 8000, ASK_MS = 30000, CHANGE_MS = 120000 };
 static enum fail_code
 ask(struct topics_job *j, struct failure *f)
 {
-	return topics_ask(j->rk, j->config, j->plan, j->report, ASK_MS, f);
+	return topics_ask(j->rk, j->config, j->plan, (struct topics_use){0}, j->report, ASK_MS, f);
 }
 
 enum fail_code

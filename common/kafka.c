@@ -95,6 +95,8 @@ on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 	    err == RD_KAFKA_RESP_ERR__SSL || err == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
 	    err == RD_KAFKA_RESP_ERR__TIMED_OUT || err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
 		return;
+	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED && !h->commits)
+		return; /* see kafka_message_denied() */
 	if (err == RD_KAFKA_RESP_ERR__FATAL) {
 		rd_kafka_fatal_error(rk, text, sizeof(text));
 		reason = text;

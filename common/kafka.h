@@ -145,6 +145,12 @@ enum fail_code kafka_fail_denied(struct failure *f, rd_kafka_t *rk, rd_kafka_res
     const char *operation, const char *name, const char *attempted);
 
 /*
+ * Whether a topic that a KAFKA_TRANSACTIONAL handle wrote to was refused for want of a right: then
+ * `f` says which. Asked where records of a transaction come back undelivered.
+ */
+bool kafka_refused(struct failure *f, rd_kafka_t *rk, const char *attempted);
+
+/*
  * kafka_fail_code() of something done with a topic. Where it was denied, the right is the one that
  * the handle is for: READ of a KAFKA_READER, WRITE of writers, DESCRIBE of a KAFKA_ADMIN.
  */

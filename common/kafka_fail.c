@@ -169,3 +169,17 @@ kafka_fail_topic(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err, con
 		topic = NULL;
 	return kafka_fail_denied(f, rk, err, NULL, topic, attempted);
 }
+
+bool
+kafka_refused(struct failure *f, rd_kafka_t *rk, const char *attempted)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	char topic[KAFKA_CAUSE_MAX];
+
+	kafka_log_refused(&h->log, topic);
+	if (topic[0] == '\0')
+		return false;
+	kafka_fail_denied(
+	    f, rk, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, "WRITE", topic, attempted);
+	return true;
+}

@@ -108,6 +108,20 @@ expected(const char *facility, const char *text)
 	return strcmp(facility, "CONFWARN") == 0 && strstr(text, "will be ignored by this") != NULL;
 }
 
+/* Keeps T of: Failed to add partition "T" [0] to transaction: Broker: Topic authorization failed */
+static void
+keep_refused(struct kafka_log *l, const char *text)
+{
+	const char *begin = strstr(text, "partition \""), *end;
+
+	if (begin == NULL || strstr(text, "authorization failed") == NULL)
+		return;
+	begin += strlen("partition \"");
+	end = strchr(begin, '"');
+	if (end != NULL)
+		snprintf(l->refused, sizeof(l->refused), "%.*s", (int)(end - begin), begin);
+}
+
 void
 kafka_log_put(struct kafka_log *l, const char *client, int level, const char *facility,
     const char *text, int64_t now_ms)
@@ -126,6 +140,8 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
 	pthread_mutex_lock(&l->lock);
 	if (connection)
 		keep_cause(l, text);
+	if (strcmp(facility, "ADDPARTS") == 0)
+		keep_refused(l, text);
 	pass = !(connection && l->quiet) && passes(l, kind_key(facility, text), now_ms, &held_back);
 	pthread_mutex_unlock(&l->lock);
 	if (!pass)
@@ -151,5 +167,13 @@ kafka_log_cause(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX])
 {
 	pthread_mutex_lock(&l->lock);
 	memcpy(out, l->cause, KAFKA_CAUSE_MAX);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+kafka_log_refused(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX])
+{
+	pthread_mutex_lock(&l->lock);
+	memcpy(out, l->refused, KAFKA_CAUSE_MAX);
 	pthread_mutex_unlock(&l->lock);
 }

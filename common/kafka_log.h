@@ -31,6 +31,7 @@ struct kafka_log {
 	pthread_mutex_t lock; /* protects all below */
 	bool quiet;           /* connection failures are kept, not shown: somebody waits for one */
 	char cause[KAFKA_CAUSE_MAX];
+	char refused[KAFKA_CAUSE_MAX]; /* see kafka_log_refused() */
 	struct kafka_log_kind kind[KAFKA_LOG_KINDS_MAX];
 };
 
@@ -50,5 +51,11 @@ void kafka_log_set_quiet(struct kafka_log *l, bool quiet);
 
 /* Copies the last connection failure ("localhost:9092: connection refused"); "": there is none. */
 void kafka_log_cause(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX]);
+
+/*
+ * Copies the name of the last topic that a transaction could not take in for want of a right; "":
+ * there is none. librdkafka (2.0.2) says it nowhere else: the records come back as purged.
+ */
+void kafka_log_refused(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX]);
 
 #endif

@@ -82,13 +82,18 @@ struct topics_report {
 	char problem[512]; /* "" where all is as planned; else what differs and what to do */
 };
 
+/* What the caller will do with the topics, as bits 1 << kind; READ is of training sets alone. */
+struct topics_use {
+	unsigned read, written;
+};
+
 /*
  * Asks the broker about every topic of the plan; report[p->n] is the caller's. A problem of a
- * topic that does not exist is "missing"; one that the user may not see is FAIL_DENIED. Settings
- * that the user may not see are not compared.
+ * topic that does not exist is "missing". One that the user may not even see is FAIL_DENIED, which
+ * names the right that `use` needs. Settings that the user may not see are not compared.
  */
 enum fail_code topics_ask(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
-    struct topics_report *report, int timeout_ms, struct failure *f);
+    struct topics_use use, struct topics_report *report, int timeout_ms, struct failure *f);
 /* Makes those that do not exist and waits until every partition has a leader. */
 enum fail_code topics_create(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
     const struct topics_report *report, int timeout_ms, struct failure *f);
@@ -97,14 +102,13 @@ enum fail_code topics_delete(rd_kafka_t *rk, const struct topics_plan *p,
     const struct topics_report *report, int timeout_ms, struct failure *f);
 
 /*
- * FAIL_CONFIG with one sentence for the first topic of `kinds` (bits 1 << kind) that is missing or
+ * FAIL_CONFIG with one sentence for the first topic of `use` that is missing or
  * wrong ("topic demo.code: has 1 partition, the configuration wants 4; ..."). Every command that
- * reads or writes topics asks this at its start. Those of `written` are to be written, too: where
- * the user may not even see a topic, FAIL_DENIED names the right that will be needed. Held-out sets
- * of domains are checked only for those who write them.
+ * reads or writes topics asks this at its start, about those that it uses. Held-out sets of domains
+ * are checked only for those who write them.
  */
-enum fail_code topics_check(rd_kafka_t *rk, const struct config *c, unsigned kinds,
-    unsigned written, int timeout_ms, struct failure *f);
+enum fail_code topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use,
+    int timeout_ms, struct failure *f);
 
 /* Says once which settings nobody compared, where some are hidden. */
 void topics_warn_hidden(

@@ -255,51 +255,51 @@ ask_settings(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p
 	return code;
 }
 
+static const char *
+right_of(const struct topic_plan *t, struct topics_use use)
+{
+	if (use.written & 1u << t->kind)
+		return "WRITE";
+	return (use.read & 1u << t->kind) != 0 && t->set == SET_TRAIN ? "READ" : "DESCRIBE";
+}
+
 /*
  * A list of all topics leaves out what the user may not see: what is missing there is asked about
- * by its name. `written` says which right to name; 0: DESCRIBE.
+ * by its name.
  */
 static enum fail_code
-ask_missing(rd_kafka_t *rk, const struct topics_plan *p, const struct topics_report *report,
-    bool use, unsigned written, int64_t deadline_ms, struct failure *f)
+ask_missing(rd_kafka_t *rk, const struct topics_plan *p, struct topics_use use,
+    const struct topics_report *report, int64_t deadline_ms, struct failure *f)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		const struct topic_plan *t = &p->topic[i];
-		bool writes = (written & 1u << t->kind) != 0;
 		int partitions;
 
 		if (report[i].exists || kafka_partitions(rk, t->name, &partitions,
 					    kafka_left_ms(deadline_ms), f) == FAIL_NONE)
 			continue;
-		if (f->code != FAIL_DENIED || !use)
+		if (f->code != FAIL_DENIED)
 			return f->code;
 		kafka_fail_denied(f, rk, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
-		    writes ? "WRITE" : "READ", t->name, "asking for its partitions");
+		    right_of(t, use), t->name, "asking for its partitions");
 		return fail_within(f, "topic %s", t->name);
 	}
 	return FAIL_NONE;
 }
 
-static enum fail_code
-ask_all(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
-    struct topics_report *report, bool use, unsigned written, int timeout_ms, struct failure *f)
+enum fail_code
+topics_ask(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
+    struct topics_use use, struct topics_report *report, int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 	enum fail_code code = ask_metadata(rk, c, p, report, deadline_ms, f);
 
 	if (code == FAIL_NONE)
-		code = ask_missing(rk, p, report, use, written, deadline_ms, f);
+		code = ask_missing(rk, p, use, report, deadline_ms, f);
 	for (size_t i = 0; code == FAIL_NONE && i < p->n; i += CHUNK)
 		code = ask_settings(
 		    rk, c, p, i, i + CHUNK < p->n ? i + CHUNK : p->n, report, deadline_ms, f);
 	return code;
-}
-
-enum fail_code
-topics_ask(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
-    struct topics_report *report, int timeout_ms, struct failure *f)
-{
-	return ask_all(rk, c, p, report, false, 0, timeout_ms, f);
 }
 
 void
@@ -325,15 +325,15 @@ topics_warn_hidden(rd_kafka_t *rk, const struct topics_plan *p, const struct top
 
 /* Who does not write domains reads no held-out set, and may not be allowed to see it. */
 static bool
-is_passed_over(const struct topic_plan *t, unsigned written)
+is_passed_over(const struct topic_plan *t, struct topics_use use)
 {
 	return t->kind == TOPIC_DOMAIN && t->set != SET_TRAIN &&
-	       (written & 1u << TOPIC_DOMAIN) == 0;
+	       (use.written & 1u << TOPIC_DOMAIN) == 0;
 }
 
 enum fail_code
-topics_check(rd_kafka_t *rk, const struct config *c, unsigned kinds, unsigned written,
-    int timeout_ms, struct failure *f)
+topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int timeout_ms,
+    struct failure *f)
 {
 	struct topics_report *report = NULL;
 	struct topics_plan *p;
@@ -343,13 +343,12 @@ topics_check(rd_kafka_t *rk, const struct config *c, unsigned kinds, unsigned wr
 	if (code != FAIL_NONE)
 		return code;
 	for (size_t i = 0; i < p->n; i++)
-		if ((kinds & (1u << p->topic[i].kind)) != 0 &&
-		    !is_passed_over(&p->topic[i], written))
+		if (((use.read | use.written) & (1u << p->topic[i].kind)) != 0 &&
+		    !is_passed_over(&p->topic[i], use))
 			p->topic[kept++] = p->topic[i];
 	p->n = kept;
 	report = calloc(kept + 1, sizeof(*report));
-	code = report == NULL ? fail_memory(f)
-			      : ask_all(rk, c, p, report, true, written, timeout_ms, f);
+	code = report == NULL ? fail_memory(f) : topics_ask(rk, c, p, use, report, timeout_ms, f);
 	for (size_t i = 0; code == FAIL_NONE && i < kept; i++)
 		if (!report[i].exists)
 			code = fail(f, FAIL_CONFIG,

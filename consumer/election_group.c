@@ -88,11 +88,13 @@ election_group_close(struct election_group *g)
 
 /* What was refused stays so until an administrator grants it; all else mends by itself. */
 static void
-take_event(struct election_group *g, const rd_kafka_message_t *m)
+take_event(struct election_group *g, rd_kafka_t *rk, const rd_kafka_message_t *m)
 {
 	if (m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
 	    m->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
-		kafka_fail_code(&g->refused, m->err, NULL, "becoming a member");
+		kafka_fail_denied(&g->refused, rk, m->err, "READ",
+		    m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ? g->name : g->topic,
+		    "becoming a member");
 		fail_within(&g->refused, "group %s, topic %s", g->name, g->topic);
 	}
 	if (m->err == RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED)
@@ -110,7 +112,7 @@ take_events(struct election_group *g, rd_kafka_t *rk)
 
 		if (m == NULL)
 			break;
-		take_event(g, m);
+		take_event(g, rk, m);
 		rd_kafka_message_destroy(m);
 	}
 }

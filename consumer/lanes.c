@@ -13,7 +13,8 @@
 #include "common/names.h"
 
 enum {
-	LANES_EXPECTED = 8, /* a rank with more lanes opens its handle a second time */
+	COMMIT_SLICE_MS = 100, /* of waiting for the answer to a commit */
+	LANES_EXPECTED = 8,    /* a rank with more lanes opens its handle a second time */
 	GROUP_MAX_BYTES = 2 * NAME_MAX_BYTES + 2,
 	SERVE_EVERY = 64, /* records between two looks at the handle's own queue */
 	NUMBER_MAX_BYTES = 24,
@@ -288,12 +289,11 @@ fail_message(const struct lanes *l, const rd_kafka_message_t *m, struct failure 
 
 /* The handle's own queue: errors that belong to no lane, and librdkafka's callbacks. */
 static enum fail_code
-serve(struct lanes *l, struct failure *f)
+take_events(struct lanes *l, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 	rd_kafka_message_t *m;
 
-	l->since_served = 0;
 	while (code == FAIL_NONE && (m = rd_kafka_consumer_poll(l->rk, 0)) != NULL) {
 		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
 		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err) &&
@@ -302,6 +302,13 @@ serve(struct lanes *l, struct failure *f)
 		rd_kafka_message_destroy(m);
 	}
 	return code;
+}
+
+static enum fail_code
+serve(struct lanes *l, struct failure *f)
+{
+	l->since_served = 0;
+	return take_events(l, f);
 }
 
 static bool
@@ -484,12 +491,35 @@ lanes_commit_begin(
 	return code == FAIL_NONE ? FAIL_NONE : fail_commit(l, f);
 }
 
+/*
+ * A commit waits until librdkafka knows the coordinator of the group; that the user may not ask for
+ * it is told to the handle, not to the commit.
+ */
+static enum fail_code
+wait_answer(struct lanes *l, int timeout_ms, rd_kafka_event_t **event, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms, left_ms = timeout_ms;
+
+	while ((*event = rd_kafka_queue_poll(l->answers,
+		    left_ms < COMMIT_SLICE_MS ? (int)left_ms : COMMIT_SLICE_MS)) == NULL) {
+		if (timeout_ms > 0 && take_events(l, f) != FAIL_NONE)
+			return f->code;
+		left_ms = deadline_ms - clock_ms();
+		if (left_ms <= 0)
+			break;
+	}
+	return FAIL_NONE;
+}
+
 enum fail_code
 lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f)
 {
-	rd_kafka_event_t *event = rd_kafka_queue_poll(l->answers, timeout_ms);
 	rd_kafka_topic_partition_list_t *list;
+	rd_kafka_event_t *event;
 	rd_kafka_resp_err_t err;
+
+	if (wait_answer(l, timeout_ms, &event, f) != FAIL_NONE)
+		return fail_commit(l, f);
 
 	if (event == NULL) {
 		fail(f, FAIL_TIMEOUT, "the broker has not answered a commit within %d s: is it up?",

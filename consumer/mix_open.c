@@ -15,12 +15,12 @@ open_handles(struct mix *m, struct failure *f)
 {
 	struct kafka_options k = {
 	    .role = KAFKA_ADMIN, .properties = &m->config->kafka, .client = "mix-admin"};
-	unsigned written = 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER;
-	unsigned kinds = written | 1U << TOPIC_DOMAIN | 1U << TOPIC_CONTROL;
+	struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_CONTROL,
+	    .written = 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER};
 
 	if (kafka_open(&m->admin, &k, f) != FAIL_NONE ||
 	    kafka_wait_broker(m->admin, FIRST_ANSWER_MS, f) != FAIL_NONE ||
-	    topics_check(m->admin, m->config, kinds, written, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+	    topics_check(m->admin, m->config, use, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	k.role = KAFKA_READER;
 	k.client = "mix-ledger";

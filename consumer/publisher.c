@@ -185,6 +185,8 @@ not_delivered(struct publisher *p, rd_kafka_resp_err_t err, struct failure *f)
 
 	if (fatal == RD_KAFKA_RESP_ERR__FENCED || fatal == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH)
 		return fail(f, FAIL_FENCED, "publishing: %s", text);
+	if (kafka_refused(f, p->rk, "publishing"))
+		return f->code;
 	return kafka_fail_topic(f, p->rk, fatal != 0 ? fatal : err, text[0] == '\0' ? NULL : text,
 	    "publishing", p->failed_topic);
 }

@@ -326,12 +326,16 @@ ask_runs(struct status_source *s, struct status *st, struct failure *f)
 static enum fail_code
 ask_all(struct status_source *s, struct status *st, struct failure *f)
 {
+	const struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_BATCHES |
+					       1U << TOPIC_LEDGER | 1U << TOPIC_FEEDBACK};
+
 	if (topics_plan_open(&st->plan, s->config, f) != FAIL_NONE)
 		return f->code;
 	st->report = calloc(st->plan->n, sizeof(*st->report));
 	if (st->report == NULL)
 		return fail_memory(f);
-	if (topics_ask(s->admin, s->config, st->plan, st->report, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (topics_ask(s->admin, s->config, st->plan, use, st->report, STATUS_ASK_MS, f) !=
+	    FAIL_NONE)
 		return f->code;
 	if (s->config->mix.name != NULL && ask_mix(s, st, f) != FAIL_NONE)
 		return f->code;
