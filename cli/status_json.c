@@ -136,6 +136,18 @@ pending(const struct status *st)
 	return list;
 }
 
+/* null: the election could not be asked */
+static json_t *
+mixers(const struct status *st)
+{
+	json_t *list = st->mixers_known ? json_array() : json_null();
+
+	for (size_t i = 0; i < st->mixers_n; i++)
+		json_array_append_new(list, json_pack("{s:o, s:b}", "host", text(st->mixer[i].host),
+						"standby", st->mixer[i].standby));
+	return list;
+}
+
 static json_t *
 mix(const struct status *st)
 {
@@ -160,6 +172,7 @@ mix(const struct status *st)
 	json_object_set_new(o, "tokenizer", started ? hash(l->tokenizer) : json_null());
 	json_object_set_new(o, "choices", started ? hash(l->choices) : json_null());
 	json_object_set_new(o, "quarantined", json_integer((json_int_t)l->quarantined_n));
+	json_object_set_new(o, "mixers", mixers(st));
 	json_object_set_new(o, "weights", weights(st));
 	json_object_set_new(o, "pending", pending(st));
 	json_object_set_new(o, "skips", json_integer((json_int_t)l->skips_n));

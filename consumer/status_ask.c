@@ -342,6 +342,8 @@ ask_all(struct status_source *s, struct status *st, struct failure *f)
 	if (status_ask_domains(s, st, f) != FAIL_NONE || ask_rejects(s, st, f) != FAIL_NONE ||
 	    ask_runs(s, st, f) != FAIL_NONE || status_ask_feedback(s, st, f) != FAIL_NONE)
 		return f->code;
+	if (s->config->mix.name != NULL)
+		status_ask_mixers(s, st);
 	return status_derive(st, f);
 }
 
