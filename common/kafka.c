@@ -121,6 +121,8 @@ set(rd_kafka_conf_t *conf, const char *name, const char *value, struct failure *
 
 	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
 		return FAIL_NONE;
+	if (value != NULL && config_property_secret(name))
+		return fail(f, FAIL_CONFIG, "kafka property %s (a secret) is not accepted", name);
 	return fail(f, FAIL_CONFIG, "kafka property %s = %s: %s", name,
 	    value == NULL ? "(preset)" : value, why);
 }
