@@ -105,6 +105,42 @@ on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 	    &h->log, h->client, 4, rd_kafka_err2name((rd_kafka_resp_err_t)err), reason, clock_ms());
 }
 
+/* OpenSSL's numbers (x509_vfy.h), which do not change. */
+static const struct {
+	int error;
+	const char *text;
+} certificate_errors[] = {
+    {2, "its issuer is not known (ssl.ca.location)"},
+    {9, "it is not valid yet: is the clock right?"},
+    {10, "it has expired"},
+    {18, "it is self-signed, and not known (ssl.ca.location)"},
+    {19, "the authority that signed it is not known (ssl.ca.location)"},
+    {20, "the authority that signed it is not known (ssl.ca.location)"},
+    {21, "the authority that signed it is not known (ssl.ca.location)"},
+    {23, "it is revoked"},
+    {62, "it is for another host name than that of bootstrap.servers"},
+    {64, "it is for another address than that of bootstrap.servers"},
+};
+
+/* Changes nothing about what OpenSSL found. Called on a thread of librdkafka's. */
+static int
+on_certificate(rd_kafka_t *rk, const char *broker, int32_t id, int *error, int depth,
+    const char *bytes, size_t n, char *text, size_t room, void *opaque)
+{
+	struct kafka_handle *h = opaque;
+	const char *what = "it does not verify";
+
+	(void)rk, (void)broker, (void)id, (void)depth, (void)bytes, (void)n;
+	if (*error == 0)
+		return 1;
+	for (size_t i = 0; i < sizeof(certificate_errors) / sizeof(certificate_errors[0]); i++)
+		if (certificate_errors[i].error == *error)
+			what = certificate_errors[i].text;
+	kafka_log_certificate(&h->log, what);
+	snprintf(text, room, "%s", what);
+	return 0;
+}
+
 static void
 on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 {
@@ -256,6 +292,7 @@ configure(
 	rd_kafka_conf_set_opaque(conf, h);
 	rd_kafka_conf_set_log_cb(conf, on_log);
 	rd_kafka_conf_set_error_cb(conf, on_error);
+	rd_kafka_conf_set_ssl_cert_verify_cb(conf, on_certificate);
 	if (ROLE(o->role) & WRITERS) /* without one, flush and commit wait in 10 ms slices */
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
 	if (o->role == KAFKA_TRANSACTIONAL &&

@@ -99,6 +99,9 @@ keep_cause(struct kafka_log *l, const char *text)
 		    (int)(n - (size_t)(name_end - text) - 10), name_end + 10);
 	else
 		snprintf(l->cause, sizeof(l->cause), "%.*s", (int)n, text);
+	n = strlen(l->cause);
+	if (l->certificate != NULL && strstr(l->cause, "certificate verify failed") != NULL)
+		snprintf(l->cause + n, sizeof(l->cause) - n, ": %s", l->certificate);
 }
 
 /* Properties of the other kind of handle are no mistake: one `kafka:` section serves both. */
@@ -129,6 +132,7 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
 	uint64_t held_back;
 	char more[64] = "";
 	bool connection = strcmp(facility, "FAIL") == 0, pass;
+	bool certificate = strcmp(facility, "SSLCERTVRFY") == 0;
 
 	text = without_thread(text);
 	if (level >= SYSLOG_DEBUG) { /* only where the user has set `debug`: wanted, all of it */
@@ -142,7 +146,8 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
 		keep_cause(l, text);
 	if (strcmp(facility, "ADDPARTS") == 0)
 		keep_refused(l, text);
-	pass = !(connection && l->quiet) && passes(l, kind_key(facility, text), now_ms, &held_back);
+	pass = !((connection || certificate) && l->quiet) &&
+	       passes(l, kind_key(facility, text), now_ms, &held_back);
 	pthread_mutex_unlock(&l->lock);
 	if (!pass)
 		return;
@@ -175,5 +180,13 @@ kafka_log_refused(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX])
 {
 	pthread_mutex_lock(&l->lock);
 	memcpy(out, l->refused, KAFKA_CAUSE_MAX);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+kafka_log_certificate(struct kafka_log *l, const char *what)
+{
+	pthread_mutex_lock(&l->lock);
+	l->certificate = what;
 	pthread_mutex_unlock(&l->lock);
 }
