@@ -12,9 +12,15 @@ PACKAGES   := rdkafka avro-c yaml-0.1 libzstd zlib jansson libxxhash
 OURS    := -std=c11 -D_GNU_SOURCE -DRIFFLE_VERSION='"$(VERSION)"' -I. -fPIC -pthread -fvisibility=hidden \
 	-ffp-contract=off -Wall -Wextra -Wshadow -Wconversion -Wswitch-enum -Wvla -Wstrict-prototypes \
 	$(if $(CI),-Werror)
-COMPILE  = $(CC) $(OURS) $(shell pkg-config --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
+# Not where a sanitizer has checks of its own; -D_FORTIFY_SOURCE works where the compiler optimises.
+FORTIFY := $(if $(shell echo '\#include <features.h>' | $(CC) -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -dM -E -x c - \
+	2>/dev/null | grep '__USE_FORTIFY_LEVEL 3'),3,2)
+HARDEN   = $(if $(findstring -fsanitize,$(CFLAGS))$(findstring -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE \
+	-D_FORTIFY_SOURCE=$(FORTIFY)) -fstack-protector-strong
+COMPILE  = $(CC) $(OURS) $(HARDEN) $(shell pkg-config --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
 LIBS     = $(shell pkg-config --libs $(PACKAGES)) -lm
-LINK     = $(CC) -pthread $(CFLAGS) $(LDFLAGS) -Wl,--as-needed
+LINK     = $(CC) -pthread $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro,-z,now,-z,noexecstack
+PROGRAM  = $(LINK) -pie
 PARALLEL = $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 objects  = $(patsubst %.c,$B/%.o,$(wildcard $(addsuffix /*.c,$1)))
@@ -39,7 +45,7 @@ deps:  ## install what building and testing need (Debian packages)
 	@scripts/deps
 
 $B/riffle: $(call objects,cli) $B/core.a
-	$(LINK) -o $@ $^ $(LIBS)
+	$(PROGRAM) -o $@ $^ $(LIBS)
 
 $B/core.a: $(CORE)
 	@rm -f $@
@@ -54,6 +60,11 @@ $B/cli.a: $(filter-out $B/cli/main.o,$(call objects,cli))
 $B/librdkafka_sim.a: $(SIMULATED)
 	@rm -f $@
 	$(AR) rcs $@ $^
+
+# Waits of the producer's threads are without time-outs in it, so that a seed decides everything.
+SIM_WRAP := -Wl,--wrap=pool_take -Wl,--wrap=chunk_queue_take
+$B/sim: $(patsubst %,$B/tests/sim/%.o,sim driver checker actors world seams) $B/librdkafka_sim.a $B/core.a
+	$(LINK) $(SIM_WRAP) -o $@ $^ $B/librdkafka_sim.a $(filter-out -lrdkafka,$(LIBS))
 
 # The library is whatever riffle*.o needs of the rest; only RIFFLE_API symbols are visible.
 $B/libriffle.a: $(API) $B/core.a
@@ -81,25 +92,25 @@ $B/%.o: %.c
 	$(COMPILE) -MMD -MP -c -o $@ $<
 
 $(TESTS): $B/%: $B/%.o $B/cli.a $B/core.a
-	$(LINK) -o $@ $^ $(LIBS) -lcmocka
+	$(PROGRAM) -o $@ $^ $(LIBS) -lcmocka
 
 # Examples include <riffle.h>, as where the library is installed.
 $B/examples/%.o: OURS += -Iconsumer
 
 $(FUZZERS): $B/%: $B/%.o $B/core.a
-	$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(PROGRAM) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 $(OTHERS): $B/%: $B/%.o $B/core.a
-	$(LINK) -o $@ $^ $(LIBS)
+	$(PROGRAM) -o $@ $^ $(LIBS)
 
 # The same scenarios against librdkafka and against the simulation.
 $B/conformance/real: $(call objects,tests/conformance) $B/core.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(LIBS)
+	$(PROGRAM) -o $@ $^ $(LIBS)
 
 $B/conformance/sim: $(call objects,tests/conformance) $B/librdkafka_sim.a $B/core.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ -Wl,--start-group $^ -Wl,--end-group $(filter-out -lrdkafka,$(LIBS))
+	$(PROGRAM) -o $@ -Wl,--start-group $^ -Wl,--end-group $(filter-out -lrdkafka,$(LIBS))
 
 # Libraries that tests load into the program.
 $B/tests/chaos/%.so: $B/tests/chaos/%.o

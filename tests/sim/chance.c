@@ -108,6 +108,15 @@ crash(const char *function)
 	_exit(EXIT_CRASHED);
 }
 
+/* Heartbeats of the process that runs. */
+static void
+beat(void)
+{
+	for (struct cluster_member *m = cluster->members; m != NULL; m = m->next)
+		if (m->process == cluster->chance.process)
+			m->seen_ms = cluster->now_ms;
+}
+
 void
 chance_call(const char *function, const char *what)
 {
@@ -135,6 +144,7 @@ chance_call(const char *function, const char *what)
 		cluster->now_ms += (int64_t)chance_below(SLOW_MS);
 	cluster->now_ms += (c->calls & 7) == 0;
 	cluster_tick();
+	beat();
 	chance_trace("%s %s", function, what);
 }
 

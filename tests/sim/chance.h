@@ -43,14 +43,15 @@ struct chance {
 	uint32_t rate[CHANCE_FAULTS]; /* of 65,536 */
 	uint64_t count[CHANCE_FAULTS];
 	int64_t faults_left; /* the run is then without */
+	uint64_t process;    /* which one runs, counted from the first */
 	uint64_t calls;      /* of the process that runs */
 	uint64_t crash_at;   /* the call at which it dies; 0: none */
 	uint64_t slice;      /* calls before another process runs; 0: no bound */
 	uint64_t calls_max;  /* a process that makes more hangs; 0: no bound */
 	uint64_t calls_total;
 	bool trace;
-	int actor;            /* who runs, for the trace */
-	uint64_t rounds;      /* it rests for so many turns of others */
+	int actor;       /* who runs, for the trace */
+	uint64_t rounds; /* it rests for so many turns of others */
 };
 
 uint64_t chance_next(void);

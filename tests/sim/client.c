@@ -157,7 +157,8 @@ rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t e
 void
 rd_kafka_destroy_flags(rd_kafka_t *rk, int flags)
 {
-	(void)flags;
+	if (!(flags & RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE))
+		client_leave(rk);
 	client_drop(rk);
 	client_partitions_free(rk);
 	while (rk->topics != NULL) {

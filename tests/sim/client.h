@@ -103,7 +103,8 @@ struct rd_kafka_s {
 	int64_t linger_ms;
 	struct rd_kafka_topic_s *topics;
 	struct client_partition *partitions;
-	unsigned turn; /* whose partition is looked at first */
+	struct cluster_member *member; /* NULL: of no group */
+	unsigned turn;                 /* whose partition is looked at first */
 	/* producers */
 	struct client_sending *sending;
 	struct client_messages reports;
@@ -144,6 +145,9 @@ bool client_unanswered(
 /* client_requests.c: tells the interceptor of a request that no answer came to. */
 enum client_api { CLIENT_API_PRODUCE = 0, CLIENT_API_END = 26 };
 void client_unheard(rd_kafka_t *rk, enum client_api key);
+
+/* client_group.c */
+void client_leave(rd_kafka_t *rk);
 
 /* client_queue.c */
 rd_kafka_event_t *client_event(rd_kafka_event_type_t type, rd_kafka_resp_err_t err);

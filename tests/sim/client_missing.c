@@ -14,25 +14,9 @@ missing(const char *function)
 }
 
 rd_kafka_resp_err_t
-rd_kafka_subscribe(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *topics)
-{
-	(void)rk;
-	(void)topics;
-	missing(__func__);
-}
-
-rd_kafka_resp_err_t
 rd_kafka_unsubscribe(rd_kafka_t *rk)
 {
 	(void)rk;
-	missing(__func__);
-}
-
-rd_kafka_resp_err_t
-rd_kafka_assignment(rd_kafka_t *rk, rd_kafka_topic_partition_list_t **partitions)
-{
-	(void)rk;
-	(void)partitions;
 	missing(__func__);
 }
 

@@ -133,6 +133,15 @@ struct cluster_txn {
 	bool offsets_there;
 };
 
+/* Of a group whose members share one partition. */
+struct cluster_member {
+	char group[CLUSTER_NAME_MAX], client[64], topic[CLUSTER_NAME_MAX];
+	uint64_t process;
+	int64_t seen_ms, joined_ms, session_ms;
+	bool left;
+	struct cluster_member *next;
+};
+
 enum cluster_request_kind { CLUSTER_PRODUCE, CLUSTER_END, CLUSTER_COMMIT };
 
 /* A request on its way. The client that waits for it looks at `done`. */
@@ -170,6 +179,7 @@ struct cluster {
 	size_t commits_n;
 	uint64_t commits_written;
 	struct cluster_request *requests; /* on their way, by due_ms */
+	struct cluster_member *members;
 	int64_t producer_next;
 	void *world; /* the driver's own */
 };
