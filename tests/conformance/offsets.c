@@ -5,6 +5,14 @@
 
 #include "tests/conformance/scene.h"
 
+static rd_kafka_topic_partition_list_t *
+with_metadata(rd_kafka_topic_partition_list_t *list, const char *text)
+{
+	list->elems[0].metadata = strdup(text);
+	list->elems[0].metadata_size = strlen(text);
+	return list;
+}
+
 static void
 offsets_in_a_transaction_show_at_its_commit(struct scene *s)
 {
@@ -17,6 +25,29 @@ offsets_in_a_transaction_show_at_its_commit(struct scene *s)
 	say_committed(s, "group", "a", 0);
 	must(s, "commit", rd_kafka_commit_transaction(p->rk, -1));
 	await_committed(s, "group", "a", 0, 7);
+	say_committed(s, "group", "a", 0);
+}
+
+static void
+offsets_in_a_transaction_keep_their_metadata(struct scene *s)
+{
+	struct producer *p = take_over(s, "id", NULL);
+	rd_kafka_topic_partition_list_t *list;
+	rd_kafka_consumer_group_metadata_t *group;
+	char full[SCENE_NAME_MAX];
+
+	make_topic(s, "a", 1, NULL);
+	must(s, "begin", rd_kafka_begin_transaction(p->rk));
+	must(s, "send_offsets", send_offset(s, p, "group", "a", 0, 7)); /* finds coordinators */
+	scene_name(s, full, "group");
+	list = with_metadata(list_of(s, "a", 0, 9), "step 5");
+	group = rd_kafka_consumer_group_metadata_new(full);
+	say_error(s, "send_offsets",
+	    rd_kafka_send_offsets_to_transaction(p->rk, list, group, SCENE_WAIT_MS));
+	rd_kafka_consumer_group_metadata_destroy(group);
+	rd_kafka_topic_partition_list_destroy(list);
+	must(s, "commit", rd_kafka_commit_transaction(p->rk, -1));
+	await_committed(s, "group", "a", 0, 9);
 	say_committed(s, "group", "a", 0);
 }
 
@@ -98,14 +129,6 @@ commit(struct scene *s, const char *what, rd_kafka_t *rk, rd_kafka_topic_partiti
 	}
 	rd_kafka_queue_destroy(queue);
 	rd_kafka_topic_partition_list_destroy(list);
-}
-
-static rd_kafka_topic_partition_list_t *
-with_metadata(rd_kafka_topic_partition_list_t *list, const char *text)
-{
-	list->elems[0].metadata = strdup(text);
-	list->elems[0].metadata_size = strlen(text);
-	return list;
 }
 
 static void
@@ -234,6 +257,7 @@ groups_with_offsets_are_listed(struct scene *s)
 
 const struct claim claims_offsets[] = {
     CLAIM(offsets_in_a_transaction_show_at_its_commit),
+    CLAIM(offsets_in_a_transaction_keep_their_metadata),
     CLAIM(offsets_in_an_aborted_transaction_never_show),
     CLAIM(the_offsets_before_stay_until_the_commit),
     CLAIM(offsets_of_a_crashed_transaction_never_show),

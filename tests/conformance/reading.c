@@ -57,6 +57,7 @@ reading_begins_at_any_offset_up_to_the_end(struct scene *s)
 	say_records(s, COMMITTED, "a", 1, 0);
 	say_records(s, COMMITTED, "a", 0, RD_KAFKA_OFFSET_BEGINNING);
 	say_records(s, COMMITTED, "a", 0, RD_KAFKA_OFFSET_END);
+	say_records(s, COMMITTED, "a", 0, RD_KAFKA_OFFSET_TAIL(2));
 }
 
 static void
@@ -280,6 +281,33 @@ a_queue_of_its_own_gives_one_partition_alone(struct scene *s)
 }
 
 static void
+a_yield_wakes_who_waits_for_a_queue(struct scene *s)
+{
+	struct producer *p = open_writer(s, NULL);
+	rd_kafka_t *rk = open_reader(s, NULL, NULL);
+	rd_kafka_topic_partition_list_t *list;
+	rd_kafka_queue_t *queue;
+	int64_t begin_ms = clock_ms();
+	struct failure f;
+	int partitions;
+
+	make_topic(s, "a", 1, NULL);
+	list = list_of(s, "a", 0, 0);
+	kafka_partitions(rk, list->elems[0].topic, &partitions, SCENE_WAIT_MS, &f);
+	queue = rd_kafka_queue_get_partition(rk, list->elems[0].topic, 0);
+	rd_kafka_queue_forward(queue, NULL);
+	rd_kafka_queue_yield(queue);
+	say_message(s, rd_kafka_consume_queue(queue, SCENE_WAIT_MS));
+	say(s, "%s", clock_ms() - begin_ms < SCENE_WAIT_MS ? "woken" : "slept");
+	say_code(s, "assign", rd_kafka_assign(rk, list));
+	say_message(s, rd_kafka_consume_queue(queue, SCENE_WAIT_MS));
+	put_all(s, p, "a", 0, "x");
+	say_message(s, rd_kafka_consume_queue(queue, SCENE_WAIT_MS));
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void
 assigning_again_moves_a_reader(struct scene *s)
 {
 	rd_kafka_t *rk;
@@ -332,6 +360,7 @@ const struct claim claims_reading[] = {
     CLAIM(consume_batch_gives_records_and_the_end),
     CLAIM(a_stopped_reader_goes_on_where_it_is_told),
     CLAIM(a_queue_of_its_own_gives_one_partition_alone),
+    CLAIM(a_yield_wakes_who_waits_for_a_queue),
     CLAIM(assigning_again_moves_a_reader),
     CLAIM(the_last_record_is_found_behind_markers),
     {0},

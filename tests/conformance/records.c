@@ -229,6 +229,20 @@ purge_reports_what_was_queued(struct scene *s)
 }
 
 static void
+flush_gives_up_after_its_time(struct scene *s)
+{
+	struct producer *p = open_writer(s, "linger.ms=10000");
+
+	make_topic(s, "a", 1, NULL);
+	put(s, p, "a", 0, "a");
+	say_code(s, "flush without time", rd_kafka_flush(p->rk, 0));
+	say(s, "queued: %d", rd_kafka_outq_len(p->rk));
+	say_code(s, "flush", rd_kafka_flush(p->rk, SCENE_WAIT_MS));
+	say_code(s, "flush of nothing", rd_kafka_flush(p->rk, 0));
+	say_reports(s, "reports", p);
+}
+
+static void
 records_for_an_unknown_partition_are_refused_at_once(struct scene *s)
 {
 	struct producer *p = open_writer(s, NULL);
@@ -260,6 +274,7 @@ const struct claim claims_records[] = {
     CLAIM(a_record_too_large_for_the_topic_is_refused_by_the_broker),
     CLAIM(a_full_queue_refuses_until_it_is_served),
     CLAIM(purge_reports_what_was_queued),
+    CLAIM(flush_gives_up_after_its_time),
     CLAIM(records_for_an_unknown_partition_are_refused_at_once),
     CLAIM(records_are_compressed_and_come_back),
     {0},

@@ -81,6 +81,11 @@ void make_topic(struct scene *s, const char *name, int partitions, const char *s
 rd_kafka_resp_err_t ask_topic(
     struct scene *s, const char *name, int partitions, int replicas, const char *settings);
 
+/* As the broker says now; 0: there is no such topic. */
+int partitions_of(struct scene *s, const char *name);
+rd_kafka_resp_err_t delete_topic(struct scene *s, const char *name);
+void await_gone(struct scene *s, const char *name);
+
 /* All handles are ended with the scene; `properties` as "name=value name=value". */
 rd_kafka_t *open_admin(struct scene *s);
 rd_kafka_t *open_reader(struct scene *s, const char *group, const char *properties);

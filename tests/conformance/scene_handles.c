@@ -281,3 +281,51 @@ make_topic(struct scene *s, const char *name, int partitions, const char *settin
 	if (shown != partitions)
 		scene_broken(s, "topic %s was not made: %s", name, rd_kafka_err2name(err));
 }
+
+int
+partitions_of(struct scene *s, const char *name)
+{
+	char full[SCENE_NAME_MAX];
+	struct failure f;
+	int n = -1;
+
+	scene_name(s, full, name);
+	if (kafka_partitions(open_admin(s), full, &n, SCENE_WAIT_MS, &f) != FAIL_NONE)
+		scene_broken(s, "%s", f.text);
+	return n;
+}
+
+rd_kafka_resp_err_t
+delete_topic(struct scene *s, const char *name)
+{
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(open_admin(s));
+	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	rd_kafka_DeleteTopic_t *topic;
+	char full[SCENE_NAME_MAX];
+	rd_kafka_event_t *event;
+	size_t n;
+
+	scene_name(s, full, name);
+	topic = rd_kafka_DeleteTopic_new(full);
+	rd_kafka_DeleteTopics(s->admin, &topic, 1, NULL, queue);
+	event = rd_kafka_queue_poll(queue, SCENE_WAIT_MS);
+	if (event != NULL)
+		err = rd_kafka_event_error(event);
+	if (event != NULL && err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		err = rd_kafka_topic_result_error(rd_kafka_DeleteTopics_result_topics(
+		    rd_kafka_event_DeleteTopics_result(event), &n)[0]);
+	if (event != NULL)
+		rd_kafka_event_destroy(event);
+	rd_kafka_DeleteTopic_destroy_array(&topic, 1);
+	rd_kafka_queue_destroy(queue);
+	return err;
+}
+
+void
+await_gone(struct scene *s, const char *name)
+{
+	int64_t deadline_ms = clock_ms() + SCENE_WAIT_MS;
+
+	while (partitions_of(s, name) != 0 && clock_ms() < deadline_ms)
+		clock_pause_ms(PAUSE_MS);
+}

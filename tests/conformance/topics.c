@@ -8,19 +8,6 @@
 
 enum { PAUSE_MS = 20 };
 
-static int
-partitions_of(struct scene *s, const char *name)
-{
-	char full[SCENE_NAME_MAX];
-	struct failure f;
-	int n = -1;
-
-	scene_name(s, full, name);
-	if (kafka_partitions(open_admin(s), full, &n, SCENE_WAIT_MS, &f) != FAIL_NONE)
-		scene_broken(s, "%s", f.text);
-	return n;
-}
-
 static void
 a_topic_has_the_partitions_it_was_made_with(struct scene *s)
 {
@@ -51,40 +38,6 @@ topics_that_cannot_be_are_refused(struct scene *s)
 	    partitions_of(s, "wrong"));
 }
 
-static rd_kafka_resp_err_t delete (struct scene *s, const char *name)
-{
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(open_admin(s));
-	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__TIMED_OUT;
-	rd_kafka_DeleteTopic_t *topic;
-	char full[SCENE_NAME_MAX];
-	rd_kafka_event_t *event;
-	size_t n;
-
-	scene_name(s, full, name);
-	topic = rd_kafka_DeleteTopic_new(full);
-	rd_kafka_DeleteTopics(s->admin, &topic, 1, NULL, queue);
-	event = rd_kafka_queue_poll(queue, SCENE_WAIT_MS);
-	if (event != NULL)
-		err = rd_kafka_event_error(event);
-	if (event != NULL && err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		err = rd_kafka_topic_result_error(rd_kafka_DeleteTopics_result_topics(
-		    rd_kafka_event_DeleteTopics_result(event), &n)[0]);
-	if (event != NULL)
-		rd_kafka_event_destroy(event);
-	rd_kafka_DeleteTopic_destroy_array(&topic, 1);
-	rd_kafka_queue_destroy(queue);
-	return err;
-}
-
-static void
-await_gone(struct scene *s, const char *name)
-{
-	int64_t deadline_ms = clock_ms() + SCENE_WAIT_MS;
-
-	while (partitions_of(s, name) != 0 && clock_ms() < deadline_ms)
-		clock_pause_ms(PAUSE_MS);
-}
-
 static void
 a_deleted_topic_is_gone(struct scene *s)
 {
@@ -92,10 +45,10 @@ a_deleted_topic_is_gone(struct scene *s)
 
 	make_topic(s, "a", 1, NULL);
 	put_all(s, p, "a", 0, "x y");
-	say_code(s, "delete", delete (s, "a"));
+	say_code(s, "delete", delete_topic(s, "a"));
 	await_gone(s, "a");
 	say(s, "partitions: %d", partitions_of(s, "a"));
-	say_code(s, "delete again", delete (s, "a"));
+	say_code(s, "delete again", delete_topic(s, "a"));
 }
 
 static void
@@ -106,7 +59,7 @@ a_topic_made_anew_is_empty(struct scene *s)
 	make_topic(s, "a", 1, NULL);
 	put_all(s, p, "a", 0, "x y");
 	crash(p);
-	say_code(s, "delete", delete (s, "a"));
+	say_code(s, "delete", delete_topic(s, "a"));
 	await_gone(s, "a");
 	make_topic(s, "a", 2, NULL);
 	say_ends(s, "a", 0);

@@ -204,6 +204,18 @@ a_refused_record_spoils_the_next_transaction_too(struct scene *s)
 }
 
 static void
+transactions_follow_each_other_at_once(struct scene *s)
+{
+	struct producer *p = take_over(s, "id", NULL);
+
+	make_topic(s, "a", 1, NULL);
+	for (int i = 0; i < 20; i++)
+		transact(s, p, "a", 0, i % 3 == 1 ? "no" : "x", i % 3 != 1);
+	await_end(s, COMMITTED, "a", 0, 40);
+	say_records(s, COMMITTED, "a", 0, 0);
+}
+
+static void
 one_transaction_spans_topics(struct scene *s)
 {
 	struct producer *p = take_over(s, "id", NULL);
@@ -237,6 +249,7 @@ const struct claim claims_transactions[] = {
     CLAIM(a_record_not_delivered_makes_the_transaction_abortable),
     CLAIM(after_an_abort_the_handle_goes_on),
     CLAIM(a_refused_record_spoils_the_next_transaction_too),
+    CLAIM(transactions_follow_each_other_at_once),
     CLAIM(one_transaction_spans_topics),
     {0},
 };

@@ -18,6 +18,7 @@ static const struct client_property presets[] = {
     {"enable.idempotence", "false"},
     {"queue.buffering.max.messages", "100000"},
     {"linger.ms", "5"},
+    {"topic.metadata.propagation.max.ms", "30000"},
     {"builtin.features", "sim"},
 };
 
@@ -119,6 +120,18 @@ rd_kafka_conf_set_dr_msg_cb(rd_kafka_conf_t *conf,
     void (*dr_msg_cb)(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage, void *opaque))
 {
 	conf->delivered = dr_msg_cb;
+}
+
+/* No connection is made, so that none is secured. */
+rd_kafka_conf_res_t
+rd_kafka_conf_set_ssl_cert_verify_cb(
+    rd_kafka_conf_t *conf, int (*ssl_cert_verify_cb)(rd_kafka_t *rk, const char *broker_name,
+			       int32_t broker_id, int *x509_error, int depth, const char *buf,
+			       size_t size, char *errstr, size_t errstr_size, void *opaque))
+{
+	(void)conf;
+	(void)ssl_cert_verify_cb;
+	return RD_KAFKA_CONF_OK;
 }
 
 /* ---- handles ---- */
@@ -227,13 +240,12 @@ client_topic(rd_kafka_t *rk, const char *name)
 bool
 client_topic_is_missing(struct rd_kafka_topic_s *t)
 {
-	enum { PROPAGATION_MS = 30000 };
-
 	if (cluster_topic(t->name) != NULL) {
 		t->known = true;
 		return false;
 	}
-	return t->known || cluster->now_ms >= t->made_ms + PROPAGATION_MS;
+	return t->known || cluster->now_ms >= t->made_ms + client_number(t->rk,
+							       "topic.metadata.propagation.max.ms");
 }
 
 rd_kafka_topic_t *

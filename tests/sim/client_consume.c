@@ -176,13 +176,8 @@ fetch(struct client_partition *p)
 	struct cluster_partition *c = cluster_partition(p->topic->name, p->partition);
 	bool place;
 
-	if (!client_topic_is_missing(p->topic) && c == NULL)
-		return; /* it may appear yet, as librdkafka hopes */
-	if (c == NULL) {
-		tell(p, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
-		p->stopped = true;
+	if (c == NULL) /* librdkafka goes on waiting for it, even where it was deleted */
 		return;
-	}
 	if (!answers(p, c))
 		return;
 	place = find_place(p, c);

@@ -237,7 +237,9 @@ send_some(rd_kafka_t *rk, struct client_sending *s, bool now)
 	size_t n = s->queued.n;
 
 	if (p == NULL && client_topic_is_missing(s->topic))
-		report_all(rk, &s->queued, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+		report_all(rk, &s->queued,
+		    s->topic->known ? RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION
+				    : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	else if (p == NULL && cluster->now_ms >= s->queued.first->timestamp_ms +
 						     client_number(rk, "message.timeout.ms"))
 		report_all(rk, &s->queued, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);

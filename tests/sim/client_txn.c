@@ -148,6 +148,10 @@ commits_of(const rd_kafka_topic_partition_list_t *list, const char *group, size_
 		to->partition = list->elems[i].partition;
 		to->offset = list->elems[i].offset;
 		(*n)++;
+		if (list->elems[i].metadata == NULL)
+			continue;
+		to->metadata = cluster_allocate(list->elems[i].metadata_size + 1);
+		memcpy(to->metadata, list->elems[i].metadata, list->elems[i].metadata_size);
 	}
 	return c;
 }
