@@ -147,7 +147,8 @@ take_state(
 		return check_no_batches(m, f) == FAIL_NONE ? mixer_open(out, &m->plan, f) : f->code;
 	if (compare_config(m, last, &changed, f) != FAIL_NONE ||
 	    check_partitions(m, last, f) != FAIL_NONE ||
-	    lead_check(m->lead, last, f) != FAIL_NONE ||
+	    /* Asked anew: a standby has waited, perhaps since before the first commit. */
+	    lead_ask(m->lead, f) != FAIL_NONE || lead_check(m->lead, last, f) != FAIL_NONE ||
 	    mixer_resume(out, &m->plan, last, f) != FAIL_NONE)
 		return f->code;
 	m->over = last->kind == LEDGER_END;
