@@ -89,6 +89,8 @@ passes(struct kafka_log *l, uint64_t key, int64_t now_ms, uint64_t *held_back)
 static void
 keep_cause(struct kafka_log *l, const char *text)
 {
+	static const char certificate[] = "certificate verify failed"; /* more of it says less */
+	const char *failed;
 	size_t n = strlen(text), broker = strcspn(text, " ");
 	const char *end = strstr(text, " (after "), *name_end = strstr(text, "/bootstrap: ");
 
@@ -99,9 +101,11 @@ keep_cause(struct kafka_log *l, const char *text)
 		    (int)(n - (size_t)(name_end - text) - 10), name_end + 10);
 	else
 		snprintf(l->cause, sizeof(l->cause), "%.*s", (int)n, text);
-	n = strlen(l->cause);
-	if (l->certificate != NULL && strstr(l->cause, "certificate verify failed") != NULL)
-		snprintf(l->cause + n, sizeof(l->cause) - n, ": %s", l->certificate);
+	failed = strstr(l->cause, certificate);
+	if (l->certificate == NULL || failed == NULL)
+		return;
+	n = (size_t)(failed - l->cause) + strlen(certificate);
+	snprintf(l->cause + n, sizeof(l->cause) - n, ": %s", l->certificate);
 }
 
 /* Properties of the other kind of handle are no mistake: one `kafka:` section serves both. */

@@ -85,6 +85,7 @@ struct topics_report {
 /* What the caller will do with the topics, as bits 1 << kind; READ is of training sets alone. */
 struct topics_use {
 	unsigned read, written;
+	bool deleted; /* all of them */
 };
 
 /*

@@ -258,6 +258,8 @@ ask_settings(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p
 static const char *
 right_of(const struct topic_plan *t, struct topics_use use)
 {
+	if (use.deleted)
+		return "DELETE";
 	if (use.written & 1u << t->kind)
 		return "WRITE";
 	return (use.read & 1u << t->kind) != 0 && t->set == SET_TRAIN ? "READ" : "DESCRIBE";

@@ -205,8 +205,8 @@ def test_a_command_works_with_its_rights_and_names_each_one_that_is_missing(worl
             assert "lacks" not in done.stderr
         wrong = []
         for right in rights:
-            operation, kind, _, resource = right
-            name = f"user worker lacks {operation} on {kind.replace('-', ' ')} {resource} "
+            operation, kind, pattern, resource = right
+            name = f"user worker lacks {operation} on {kind.replace('-', ' ')} {resource}" + " " * (pattern == "literal")
             acls.take(WORKER, [right])
             said = runs_until_named(world, command, name)
             acls.give(WORKER, [right])
@@ -260,12 +260,12 @@ def test_the_printed_lines_give_and_take_the_rights(world, tmp_path):
         f"sasl.jaas.config={login} username=\"admin\" password=\"{admin['sasl.password']}\";\n")
     java = [*kafka_acls(world.broker), "--bootstrap-server", admin["bootstrap.servers"], "--command-config",
             str(tmp_path / "admin.properties")]
-    # A group prefix, topics, two operations; and a transactional id.
-    lines = world.run("admin", "acls", "retain", "--principal", WORKER).stdout.splitlines()
-    lines += [line for line in world.run("admin", "acls", "mix", "--principal", WORKER).stdout.splitlines()
-              if "--transactional-id" in line or "DescribeConfigs" in line]
-    rights = world.rights("retain") + [r for r in world.rights("mix") if r[1] == "transactional-id"
-                                       or r[0] == "DESCRIBE_CONFIGS"]
+    # A prefix of groups, a transactional id, several topics: one line each, for each is a JVM.
+    lines = [line for command in ("retain", "mix")
+             for line in world.run("admin", "acls", command, "--principal", WORKER).stdout.splitlines()
+             if "prefixed" in line or "--transactional-id" in line or "DescribeConfigs" in line]
+    rights = [r for command in ("retain", "mix") for r in world.rights(command)
+              if r[2] == "prefixed" or r[1] == "transactional-id" or r[0] == "DESCRIBE_CONFIGS"]
     subprocess.run(["sh", "-s", *java], input="\n".join(lines), text=True, check=True, timeout=120, capture_output=True)
     for right in rights:
         assert world.broker.acls.is_given(WORKER, right), right
