@@ -139,10 +139,9 @@ class Run:
         return good
 
     def calm(self, steps):
-        p = self.pipeline("calm")
+        p = self.pipeline("calm", lead=0)
         p.riffle("topics", "-c", p.config, "--create")
         p.riffle("produce", "-c", p.config, timeout=300)
-        p.start_mixers(0)
         p.riffle("mix", "-c", p.config, "--until-step", steps, "-q", timeout=300)
         return lanes_of(p.riffle("read", "-c", p.config, "--from-step", 0, "--steps", steps, "--run", "audit", timeout=300).stdout)
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from pipeline import TRANSACTION_S
+from pipeline import ATTACHED, TRANSACTION_S
 
 FAULTS = {}
 COMMIT_POINTS = ["mix.before_begin", "mix.mid_produce", "mix.after_flush", "mix.after_offsets", "mix.after_commit"]
@@ -51,8 +51,11 @@ def mixer_commit(run, rng):
     victim.next_env = {"RIFFLE_FAULT": point}
     victim.signal(signal.SIGKILL)
     run.p.wait(lambda: victim.runs > runs and run.p.standby() is victim, "the armed mixer standing by", 60)
-    active.signal(signal.SIGTERM)
-    run.p.wait(lambda: victim.runs > runs + 1, f"the death of the mixer at {point}", 60)
+    active.stop()  # it does not come back before the other one has died: the election may choose either
+    try:
+        run.p.wait(lambda: victim.runs > runs + 1, f"the death of the mixer at {point}", 60)
+    finally:
+        active.start()
     assert f"fault: {point.split(':')[0]} reached" in victim.text(runs + 1), f"{victim.name} did not die at {point}"
     return point
 
@@ -67,7 +70,7 @@ def mixer_pause(run, rng):
     old.signal(signal.SIGSTOP)
     try:
         time.sleep(TRANSACTION_S + rng.uniform(2, 4))
-        run.p.wait(lambda: run.p.active() not in (None, old) or len(attached(run, old)) > 0, "the standby taking over", 30)
+        run.p.wait(lambda: attached(run, old), "the standby taking over", 30)
     finally:
         old.signal(signal.SIGCONT)
     run.p.wait(lambda: old.ends and old.ends[-1][0] >= runs, "the end of the mixer that was stopped", 30)
@@ -77,7 +80,6 @@ def mixer_pause(run, rng):
 
 
 def attached(run, but):
-    from pipeline import ATTACHED
     return [m for m in run.p.mixers if m is not but and m.process.poll() is None and ATTACHED.search(m.text())]
 
 

@@ -24,7 +24,7 @@ ATTACHED = re.compile(r"^.*mix: mix=\S+ step=\d+ version=\d+ mixer=", re.M)
 
 class Pipeline:
     def __init__(self, folder, name, corpus, bootstrap, prefix=(), replication=1, jumps=False, length=64, batch=16,
-                 memory="512MB", on_dry="wait"):
+                 on_dry="wait", lead=LEAD):
         self.folder, self.name, self.corpus, self.prefix = folder, name, corpus, list(prefix)
         self.config = folder / f"{name}.yml"
         domains = corpus.domains()
@@ -35,7 +35,7 @@ class Pipeline:
             "sequence_length": length, "split": "98,1,1", "domains": domains,
             "topics": {"replication": replication, "min_insync_replicas": max(1, replication - 1)},
             "mix": {"name": name, "seed": 7, "global_batch": batch, "lanes": LANES, "weights": WEIGHTS,
-                    "max_lead_steps": LEAD, "memory": memory},
+                    "max_lead_steps": lead},
             "kafka": {"bootstrap.servers": bootstrap}}, indent=1))
         self.clock = folder / f"{name}.clock"
         self.jump(0)
