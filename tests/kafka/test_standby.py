@@ -93,7 +93,7 @@ def measured(what, seconds, limit):
     assert seconds < limit
 
 
-def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(pair, mixer, position, same):
+def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(pair, mixer, position, same, riffle):
     hit, calm = pair
     first = mixer(hit)
     first.leads()
@@ -101,6 +101,9 @@ def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(
     for standby in standbys:
         standby.waits()
     wait_until(lambda: position(hit) > 20, "some steps")
+    roles = [m["standby"] for m in json.loads(riffle("status", "-c", hit, "--json").stdout)["mix"]["mixers"]]
+    assert roles == [False, True, True]
+    assert "mixers   active 127.0.0.1; standby 127.0.0.1, 127.0.0.1\n" in riffle("status", "-c", hit).stdout
     began = time.monotonic()
     first.signal(signal.SIGKILL)
     wait_until(lambda: any(s.says("version=.* mixer=") for s in standbys), "a take-over")
