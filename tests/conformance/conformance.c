@@ -1,10 +1,11 @@
 /*
  * conformance -- plays scenarios against a Kafka and prints what came of each.
  *
- *     RIFFLE_BOOTSTRAP=localhost:9092 conformance [--jobs N] [CLAIM...]
+ *     RIFFLE_BOOTSTRAP=localhost:9092 conformance [--jobs N] [--seed N] [CLAIM...]
  *
  * Linked once with librdkafka (against a real broker) and once with the simulation; the outcomes
- * must be equal. --jobs (1) scenarios run at a time, since some wait for the broker's time-outs.
+ * must be equal. --jobs (1) scenarios run at a time, since some wait for the broker's time-outs;
+ * the simulation takes one, and a seed, which decides how batches are cut and when markers come.
  * Exit 1 where the scenery failed, so that an outcome says nothing.
  */
 #include <pthread.h>
@@ -16,6 +17,9 @@
 #include <unistd.h>
 
 #include "tests/conformance/scene.h"
+
+/* Of the simulation; NULL with librdkafka. */
+extern void cluster_seed(uint64_t seed) __attribute__((weak));
 
 enum { CLAIMS_MAX = 128, JOBS_MAX = 32, PREFIX_MAX = 32 };
 
@@ -99,9 +103,13 @@ main(int argc, char **argv)
 	size_t jobs = 1;
 	int first = 1;
 
-	if (argc > 2 && strcmp(argv[1], "--jobs") == 0) {
-		jobs = strtoul(argv[2], NULL, 10);
-		first = 3;
+	for (; first + 1 < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
+		if (strcmp(argv[first], "--jobs") == 0)
+			jobs = strtoul(argv[first + 1], NULL, 10);
+		else if (strcmp(argv[first], "--seed") == 0 && cluster_seed != NULL)
+			cluster_seed(strtoull(argv[first + 1], NULL, 10));
+		else
+			break; /* no claim has such a name */
 	}
 	snprintf(prefix, sizeof(prefix), "c%lx%x", (unsigned long)time(NULL), (unsigned)getpid());
 	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++)

@@ -23,7 +23,7 @@ enum {
 	SCENE_HANDLES_MAX = 12,
 	SCENE_TOPICS_MAX = 8, /* that one producer writes to */
 	SCENE_REPORTS_MAX = 256,
-	SCENE_WAIT_MS = 20000,
+	SCENE_WAIT_MS = 40000,
 };
 
 /* What became of one record; `label` is the beginning of its value. */

@@ -34,6 +34,13 @@ cluster_open(size_t size)
 	    .chance = {.state = 1}};
 }
 
+void
+cluster_seed(uint64_t seed)
+{
+	cluster_open(0);
+	cluster->chance.state = seed;
+}
+
 void *
 cluster_allocate(size_t n)
 {

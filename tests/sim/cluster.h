@@ -188,6 +188,8 @@ extern struct cluster *cluster; /* NULL: not opened */
 
 /* Maps `size` bytes and makes an empty cluster there; does nothing where there is one. */
 void cluster_open(size_t size);
+/* Another course of chance, before anything is asked of the cluster; opens it. */
+void cluster_seed(uint64_t seed);
 /* Memory of the cluster, zeroed, until it is restored. Ends the program where there is none. */
 void *cluster_allocate(size_t n);
 char *cluster_copy_text(const char *text);
