@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -11,7 +10,7 @@
 #include "common/nearest.h"
 
 /* getopt_long() answers LONG_FIRST + row for a long option, the letter for a short one. */
-enum { LONG_FIRST = 256 };
+enum { LONG_FIRST = 256, PROPERTY_NAME_MAX = 255 };
 
 #define AT(field) offsetof(struct options, field)
 
@@ -212,17 +211,15 @@ enum fail_code
 options_set_property(struct config *c, const char *text, struct failure *f)
 {
 	const char *equals = strchr(text, '='); /* options_parse() has seen that there is one */
-	char *name = strndup(text, (size_t)(equals - text));
-	enum fail_code code;
+	char name[PROPERTY_NAME_MAX + 1];
 
-	if (name == NULL)
-		return fail_memory(f);
+	if (equals - text > PROPERTY_NAME_MAX)
+		return fail(f, FAIL_USAGE, "-X: the name of a property is too long: %.*s...",
+		    PROPERTY_NAME_MAX, text);
+	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
 	if (config_property_secret(name))
-		code = set_secret(c, name, equals + 1, f);
-	else
-		code = config_set_property(c, name, equals + 1, f);
-	free(name);
-	return code;
+		return set_secret(c, name, equals + 1, f);
+	return config_set_property(c, name, equals + 1, f);
 }
 
 enum fail_code

@@ -20,47 +20,41 @@ config_property_secret(const char *name)
 	       strcmp(name, "sasl.oauthbearer.config") == 0;
 }
 
-/* The whole of a small file, without the end of its last line. */
+/* What was read, without the end of its last line. */
+static enum fail_code
+trim(char *text, size_t n, const char *path, struct failure *f)
+{
+	if (n > CONFIG_SECRET_MAX || memchr(text, '\0', n) != NULL)
+		return fail(f, FAIL_CONFIG, "%s is no text of at most %d bytes", path,
+		    (int)CONFIG_SECRET_MAX);
+	if (n > 0 && text[n - 1] == '\n')
+		n--;
+	if (n > 0 && text[n - 1] == '\r')
+		n--;
+	text[n] = '\0';
+	return n > 0 ? FAIL_NONE : fail(f, FAIL_CONFIG, "%s is empty", path);
+}
+
+/* The whole of a small file; gives *out, also where it fails. */
 static enum fail_code
 read_file(char **out, const char *path, struct failure *f)
 {
 	FILE *file = fopen(path, "re");
-	char *text = malloc(CONFIG_SECRET_MAX + 1);
+	enum fail_code code;
 	size_t n;
-	enum fail_code code = FAIL_NONE;
 
-	if (text == NULL)
-		code = fail_memory(f);
-	else if (file == NULL)
-		code = fail_errno(f, FAIL_CONFIG, "cannot open %s", path);
-	if (code != FAIL_NONE)
-		goto failed;
-	errno = 0;
-	n = fread(text, 1, CONFIG_SECRET_MAX + 1, file);
-	if (ferror(file)) {
-		code = fail_errno(f, FAIL_CONFIG, "cannot read %s", path);
-		goto failed;
-	}
-	if (n > CONFIG_SECRET_MAX || memchr(text, '\0', n) != NULL) {
-		code = fail(f, FAIL_CONFIG, "%s is no text of at most %d bytes", path,
-		    (int)CONFIG_SECRET_MAX);
-		goto failed;
-	}
-	text[n] = '\0';
-	if (n > 0 && text[n - 1] == '\n')
-		text[--n] = '\0';
-	if (n > 0 && text[n - 1] == '\r')
-		text[--n] = '\0';
-	if (n == 0) {
-		code = fail(f, FAIL_CONFIG, "%s is empty", path);
-		goto failed;
-	}
-	*out = text;
-	text = NULL;
-failed:
-	if (file != NULL)
+	if (file == NULL)
+		return fail_errno(f, FAIL_CONFIG, "cannot open %s", path);
+	*out = malloc(CONFIG_SECRET_MAX + 2);
+	if (*out == NULL) {
 		fclose(file);
-	free(text);
+		return fail_memory(f);
+	}
+	errno = 0;
+	n = fread(*out, 1, CONFIG_SECRET_MAX + 1, file);
+	code = ferror(file) ? fail_errno(f, FAIL_CONFIG, "cannot read %s", path)
+			    : trim(*out, n, path, f);
+	fclose(file);
 	return code;
 }
 
