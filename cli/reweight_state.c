@@ -81,6 +81,8 @@ replace_file(const struct reweight_job *job, const char *suffix, json_t *o, stru
 	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0 || !write_all(fd, text, strlen(text)) || rename(fresh, path) != 0)
 		code = fail_errno(f, FAIL_IO, "writing %s (by way of %s)", path, fresh);
+	if (code != FAIL_NONE)
+		unlink(fresh);
 done:
 	if (fd >= 0)
 		close(fd);

@@ -1,6 +1,7 @@
 /* Takes the state from the ledger, at the start and after every doubt, and lets go of it again. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/kafka.h"
@@ -126,9 +127,30 @@ check_no_batches(struct mix *m, struct failure *f)
 	return code;
 }
 
+/* No mixer writes a record of which the parts contradict each other. */
+static enum fail_code
+check_record(const struct mix *m, const struct ledger *last, struct failure *f)
+{
+	const char *mix = last->mix == NULL ? "" : last->mix;
+	uint64_t schedule;
+
+	if (strcmp(mix, m->config->mix.name) != 0)
+		return fail(
+		    f, FAIL_DATA, "is of mix \"%.100s\", not of %s", mix, m->config->mix.name);
+	if (mix_config_schedule(&schedule, last->config, f) != FAIL_NONE)
+		return f->code;
+	if (schedule != last->schedule)
+		return fail(f, FAIL_DATA,
+		    "has the schedule hash %016" PRIx64 ", the configuration in it has %016" PRIx64,
+		    last->schedule, schedule);
+	return FAIL_NONE;
+}
+
 static enum fail_code
 compare_config(const struct mix *m, const struct ledger *last, bool *changed, struct failure *f)
 {
+	if (check_record(m, last, f) != FAIL_NONE)
+		return fail_within(f, "topic %s: the last record", m->ledger_topic);
 	return mix_config_compare(
 	    last->config, m->config_text, m->o->accept_config || m->started, changed, f);
 }
@@ -148,9 +170,10 @@ take_state(
 	if (compare_config(m, last, &changed, f) != FAIL_NONE ||
 	    check_partitions(m, last, f) != FAIL_NONE ||
 	    /* Asked anew: a standby has waited, perhaps since before the first commit. */
-	    lead_ask(m->lead, f) != FAIL_NONE || lead_check(m->lead, last, f) != FAIL_NONE ||
-	    mixer_resume(out, &m->plan, last, f) != FAIL_NONE)
+	    lead_ask(m->lead, f) != FAIL_NONE || lead_check(m->lead, last, f) != FAIL_NONE)
 		return f->code;
+	if (mixer_resume(out, &m->plan, last, f) != FAIL_NONE)
+		return f->code == FAIL_DATA ? fail_within(f, "topic %s", m->ledger_topic) : f->code;
 	m->over = last->kind == LEDGER_END;
 	if (m->over)
 		return FAIL_NONE;

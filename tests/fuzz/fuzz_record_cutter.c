@@ -26,6 +26,8 @@ note(struct cut *to, const struct input_chunk *k)
 		to->n += (size_t)snprintf(to->text + to->n, TEXT_MAX - to->n,
 		    "%d:%d:%d:%s:", (int)r->document, (int)r->byte, (int)r->line,
 		    r->reject == NULL ? "" : r->reject);
+		if (r->reject != NULL) /* how much of it is kept is no promise */
+			continue;
 		FUZZ_CHECK(to->n + r->n < TEXT_MAX);
 		memcpy(to->text + to->n, r->bytes, r->n);
 		to->n += r->n;
