@@ -9,6 +9,7 @@ import subprocess
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+UP_TRIES = 4
 INTERNAL_PARTITIONS = 3  # of __transaction_state and __consumer_offsets, as scripts/kafka configures
 
 
@@ -43,8 +44,16 @@ class Cluster:
         return done.stdout.strip()
 
     def up(self):
-        """Starts what is not running, with its data; a cluster that began anew would have other ports."""
-        found = self.script("up")
+        """Starts what is not running, with its data; a cluster that began anew would have other ports.
+
+        On a machine that is busy the brokers may need longer than the script waits: it is asked again."""
+        for patience in range(UP_TRIES):
+            try:
+                found = self.script("up")
+                break
+            except RuntimeError as e:
+                if "no answer within" not in str(e) or patience == UP_TRIES - 1:
+                    raise
         if self.bootstrap not in (None, found):
             raise RuntimeError("the brokers did not come back with their data")
         self.bootstrap = found

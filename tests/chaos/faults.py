@@ -39,6 +39,7 @@ def mixer_kill(run, rng):
     """SIGKILL of the active mixer at any moment; the standby goes on."""
     wait_standby(run)
     time.sleep(rng.uniform(0, 1))
+    run.strike()
     wait_active(run).signal(signal.SIGKILL)
 
 
@@ -51,6 +52,7 @@ def mixer_commit(run, rng):
     victim.next_env = {"RIFFLE_FAULT": point}
     victim.signal(signal.SIGKILL)
     run.p.wait(lambda: victim.runs > runs and run.p.standby() is victim, "the armed mixer standing by", 60)
+    run.strike()
     active.stop()  # it does not come back before the other one has died: the election may choose either
     try:
         run.p.wait(lambda: victim.runs > runs + 1, f"the death of the mixer at {point}", 60)
@@ -67,6 +69,7 @@ def mixer_pause(run, rng):
     old = wait_active(run)
     runs = old.runs
     time.sleep(rng.uniform(0, 1))
+    run.strike()
     old.signal(signal.SIGSTOP)
     try:
         time.sleep(TRANSACTION_S + rng.uniform(2, 4))
@@ -88,8 +91,9 @@ def producer_kill(run, rng):
     """SIGKILL of the live domain's producer, three times."""
     for _ in range(3):
         time.sleep(rng.uniform(0.2, 1.5))
-        run.p.producer.signal(signal.SIGKILL)
         runs = run.p.producer.runs
+        run.strike()
+        run.p.producer.signal(signal.SIGKILL)
         run.p.wait(lambda: run.p.producer.runs > runs, "the producer's restart", 10)
 
 
@@ -98,6 +102,7 @@ def trainer_kill(run, rng):
     """SIGKILL of one rank with a checkpoint and of one with commits only."""
     for rank in (rng.choice([0, 2]), rng.choice([1, 3])):
         time.sleep(rng.uniform(0, 1))
+        run.strike()
         run.p.trainers[rank].kill()
 
 
@@ -105,6 +110,7 @@ def trainer_kill(run, rng):
 def everything_kill(run, rng):
     """SIGKILL of all clients at once."""
     time.sleep(rng.uniform(0, 1))
+    run.strike()
     for job in [*run.p.mixers, run.p.producer, *run.p.trainers]:
         job.signal(signal.SIGKILL)
 
@@ -112,6 +118,7 @@ def everything_kill(run, rng):
 # ---- brokers ----
 
 def bounce(run, rng, node, how=signal.SIGKILL):
+    run.strike()
     run.cluster.end(node, how)
     if how == signal.SIGKILL:
         time.sleep(rng.uniform(3, 8))
@@ -157,6 +164,7 @@ def election_coordinator_kill(run, rng):
 @fault("network-cut")
 def network_cut(run, rng):
     """No packet between clients and brokers, for longer than a transaction may last."""
+    run.strike()
     run.network.cut()
     try:
         time.sleep(TRANSACTION_S + rng.uniform(2, 8))
@@ -167,6 +175,7 @@ def network_cut(run, rng):
 @fault("network-blip")
 def network_blip(run, rng):
     """The same for less than a transaction may last."""
+    run.strike()
     run.network.cut()
     try:
         time.sleep(rng.uniform(2, 6))
@@ -178,6 +187,7 @@ def network_blip(run, rng):
 def disk_full(run, rng):
     """The log directory of one broker fills up; the broker gives up; space is made, it comes back."""
     node, at = run.small_node, run.cluster.mounted
+    run.strike()
     pad = at / "pad"
     with open(pad, "wb") as f:
         try:
@@ -199,6 +209,7 @@ def disk_full(run, rng):
 @fault("clock-forward")
 def clock_forward(run, rng):
     """The clients' clocks go an hour ahead, and after a while back again."""
+    run.strike()
     run.p.jump(3600)
     time.sleep(rng.uniform(3, 6))
     run.p.jump(0)
@@ -207,6 +218,7 @@ def clock_forward(run, rng):
 @fault("clock-back")
 def clock_back(run, rng):
     """The clients' clocks go an hour back, and after a while forward again."""
+    run.strike()
     run.p.jump(-3600)
     time.sleep(rng.uniform(8, 12))
     run.p.jump(0)
