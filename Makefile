@@ -132,7 +132,18 @@ test-torch: deps  ## the tests that need PyTorch, which it installs (about 2.6 G
 	@$(PARALLEL) build $(filter $B/tests/tools/%,$(OTHERS))
 	@B=$B KAFKA=$(KAFKA) scripts/test-torch
 
-nightly: test vectors test-torch  ## all tests: other compilers and levels, and those that need PyTorch
+# The simulation is of many seeds in `make sim`; here it is for what the tools see of it.
+tsan:  ## unit tests, simulation and a short real run under ThreadSanitizer
+	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' all-programs $B/tsan/sim
+	@scripts/vocab
+	@B=$B/tsan KAFKA=$(KAFKA) scripts/checked tsan $(patsubst $B/%,$B/tsan/%,$(TESTS))
+
+valgrind:  ## the same under valgrind
+	@$(PARALLEL) B=$B/valgrind CFLAGS='-O1 -g' all-programs $B/valgrind/sim
+	@scripts/vocab
+	@B=$B/valgrind KAFKA=$(KAFKA) scripts/checked valgrind $(patsubst $B/%,$B/valgrind/%,$(TESTS))
+
+nightly: test asan tsan valgrind vectors test-torch  ## all tests: sanitizers, valgrind, other compilers, PyTorch
 
 wheel: $B/libriffle.so.0  ## the Python package with the library inside, as a wheel in $B/wheels
 	@RIFFLE_LIBRARY=$(abspath $B/libriffle.so.0) pip wheel -q --disable-pip-version-check --no-deps -w $B/wheels ./python
@@ -197,7 +208,7 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan test test-torch nightly wheel demo chaos soak stuck bench bench-trainers vectors check \
+.PHONY: build all-programs deps unit asan tsan valgrind test test-torch nightly wheel demo chaos soak stuck bench bench-trainers vectors check \
 	layers format-check install help fuzz fuzzers bench-tokenizer
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
