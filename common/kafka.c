@@ -278,6 +278,10 @@ set_forced(
 		code = set(conf, "client.id", client, f);
 	if (code == FAIL_NONE && o->role == KAFKA_TRANSACTIONAL)
 		code = force(conf, o, "transactional.id", o->transactional_id, f);
+	if (code == FAIL_NONE && o->gapless)
+		code = force(conf, o, "enable.gapless.guarantee", "true", f);
+	if (code == FAIL_NONE && o->gapless) /* the guarantee does not cover what is too old */
+		code = force(conf, o, "message.timeout.ms", "0", f);
 	if (code == FAIL_NONE && (ROLE(o->role) & WRITERS))
 		code = set_sizes(conf, o, f);
 	return code;

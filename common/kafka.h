@@ -40,6 +40,11 @@ struct kafka_options {
 	size_t message_bytes_max;           /* largest record it writes; 0: librdkafka's preset */
 	const struct config_property *tune; /* more presets, which the user's properties override */
 	size_t tune_n;
+	/*
+	 * KAFKA_WRITER: no record is delivered behind one of its partition that was not. A record is
+	 * then never given up for its age, and one that is refused ends the handle (fatal).
+	 */
+	bool gapless;
 	bool quiet; /* kafka_wait_broker() follows: failing connections are not logged before it */
 	/* Delivery reports of writers; called from rd_kafka_poll() on the owner's thread. */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
