@@ -64,7 +64,7 @@ $B/librdkafka_sim.a: $(SIMULATED)
 
 # Waits of the producer's threads are without time-outs in it, so that a seed decides everything.
 SIM_WRAP := -Wl,--wrap=pool_take -Wl,--wrap=chunk_queue_take
-$B/sim: $(patsubst %,$B/tests/sim/%.o,sim driver checker actors world seams) $B/librdkafka_sim.a $B/core.a
+$B/sim: $(patsubst %,$B/tests/sim/%.o,sim driver checker actors world seams prefetch_now) $B/librdkafka_sim.a $B/core.a
 	$(PROGRAM) $(SIM_WRAP) -o $@ $^ $B/librdkafka_sim.a $(filter-out -lrdkafka,$(LIBS))
 
 # The library is whatever riffle*.o needs of the rest; only RIFFLE_API symbols are visible.

@@ -234,15 +234,13 @@ check_seen_one(const struct world *w, const struct world_seen *s)
 	const struct cluster_record *r = &p->record[s->offset];
 
 	if (r->fate != CLUSTER_COMMITTED)
-		return problem("aborted read: trainer %" PRIu32 " was given step %" PRIu64
-			       " of lane %" PRIu32 ", offset %" PRId64
-			       ", which was never committed",
-		    s->trainer, s->step, s->lane, s->offset);
+		return problem("aborted read: a trainer was given step %" PRIu64 " of lane %" PRIu32
+			       ", offset %" PRId64 ", which was never committed",
+		    s->step, s->lane, s->offset);
 	if (s->step >= w->steps_n ||
 	    s->hash != XXH64(w->batch[s->lane][s->step].bytes, w->batch[s->lane][s->step].n, 0))
-		return problem("other bytes: trainer %" PRIu32 " was given step %" PRIu64
-			       " of lane %" PRIu32,
-		    s->trainer, s->step, s->lane);
+		return problem("other bytes: a trainer was given step %" PRIu64 " of lane %" PRIu32,
+		    s->step, s->lane);
 	return NULL;
 }
 

@@ -11,6 +11,7 @@ enum {
 	LINGER_ONE_OF = 3,     /* a call sends what is queued once in so many, */
 	LINGER_LONG_MS = 1000, /* or where linger.ms is longer than this, not before that */
 	LATE_MS = 3000,
+	OUTAGE_MS = 60000,
 	AGAIN_MS = 20,          /* before a batch that could not be sent is tried again */
 	BROKER_BYTES = 1048588, /* max.message.bytes of a topic that has none */
 };
@@ -131,8 +132,15 @@ decide(rd_kafka_t *rk, struct client_sending *s, bool *sent, int64_t *due_ms)
 		s->answer_ms += (int64_t)chance_below(LATE_MS);
 		s->unknown = true;
 	} else if (chance_fault(CHANCE_PRODUCE_LOST, topic)) {
+		int64_t most_ms = client_number(rk, "message.timeout.ms");
+
+		if (most_ms == 0) { /* never given up: an outage */
+			*due_ms += (int64_t)chance_below(OUTAGE_MS);
+			s->answer_ms = *due_ms + 1;
+			return;
+		}
 		s->lost = true;
-		s->answer_ms = cluster->now_ms + client_number(rk, "message.timeout.ms");
+		s->answer_ms = cluster->now_ms + most_ms;
 		*sent = chance_below(3) > 0;
 		if (chance_below(2) == 0)
 			*due_ms = s->answer_ms + (int64_t)chance_below(LATE_MS);
@@ -260,6 +268,14 @@ send_some(rd_kafka_t *rk, struct client_sending *s, bool now)
 
 /* ---- hearing ---- */
 
+/* A record that is refused would leave a gap. */
+static void
+keep_gapless(rd_kafka_t *rk, rd_kafka_resp_err_t err)
+{
+	if (strcmp(client_value(&rk->conf, "enable.gapless.guarantee"), "true") == 0)
+		client_fatal(rk, RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE, rd_kafka_err2str(err));
+}
+
 static void
 hear_error(rd_kafka_t *rk, struct client_sending *s, rd_kafka_resp_err_t err)
 {
@@ -273,6 +289,7 @@ hear_error(rd_kafka_t *rk, struct client_sending *s, rd_kafka_resp_err_t err)
 		err = RD_KAFKA_RESP_ERR__PURGE_QUEUE;
 	}
 	report_all(rk, &s->sent, err);
+	keep_gapless(rk, err);
 }
 
 static void

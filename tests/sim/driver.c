@@ -349,5 +349,6 @@ driver_play(const struct world *worlds, uint64_t seed, bool trace, struct driver
 			snprintf(out->problem, sizeof(out->problem), "%s", bad);
 	}
 	out->calls = cluster->chance.calls_total;
+	out->turns = r.turns;
 	memcpy(out->fault, cluster->chance.count, sizeof(out->fault));
 }

@@ -11,7 +11,7 @@
 
 struct driver_result {
 	char problem[1200]; /* "": all is well */
-	uint64_t calls, runs;
+	uint64_t calls, runs, turns;
 	uint64_t fault[CHANCE_FAULTS];
 };
 

@@ -27,7 +27,7 @@ struct options {
 
 /* A worker's figures, in shared memory. */
 struct tally {
-	uint64_t played, calls, runs;
+	uint64_t played, calls, runs, turns;
 	uint64_t fault[CHANCE_FAULTS];
 	uint64_t failed_n, failed[FAILED_MAX];
 	bool over;
@@ -104,6 +104,7 @@ work(const struct options *o, unsigned worker, struct tally *t)
 		t->played++;
 		t->calls += r.calls;
 		t->runs += r.runs;
+		t->turns += r.turns;
 		for (int k = 0; k < CHANCE_FAULTS; k++)
 			t->fault[k] += r.fault[k];
 		if (r.problem[0] == '\0')
@@ -134,6 +135,7 @@ add(struct tally *sum, const struct tally *t)
 	sum->played += t->played;
 	sum->calls += t->calls;
 	sum->runs += t->runs;
+	sum->turns += t->turns;
 	for (int k = 0; k < CHANCE_FAULTS; k++)
 		sum->fault[k] += t->fault[k];
 	for (uint64_t i = 0; i < t->failed_n && i < FAILED_MAX && sum->failed_n + i < FAILED_MAX;
@@ -147,9 +149,9 @@ print(const struct tally *t, double seconds)
 {
 	for (int k = 0; k < CHANCE_FAULTS; k++)
 		printf("%9" PRIu64 "  %s\n", t->fault[k], chance_name[k]);
-	printf("%" PRIu64 " seeds, %" PRIu64 " processes, %" PRIu64 " calls in %.1f s: %" PRIu64
-	       " failed\n",
-	    t->played, t->runs, t->calls, seconds, t->failed_n);
+	printf("%" PRIu64 " seeds, %" PRIu64 " processes, %" PRIu64 " turns, %" PRIu64
+	       " calls in %.1f s: %" PRIu64 " failed\n",
+	    t->played, t->runs, t->turns, t->calls, seconds, t->failed_n);
 }
 
 static int

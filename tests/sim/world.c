@@ -300,12 +300,16 @@ keep_taken(struct world *w)
 static void
 run_unfaulted(struct world *w)
 {
-	uint32_t lead = w->config->mix.max_lead_steps;
+	for (uint32_t i = 0; i < w->lanes; i++) {
+		struct cluster_commit c = {.group = "m.trainers",
+		    .topic = "m.batches",
+		    .partition = (int32_t)i,
+		    .metadata = cluster_copy_text("step=1000000")};
 
-	w->config->mix.max_lead_steps = 0;
+		cluster_commit_set(&c);
+	}
 	actor_mix(w, 0);
 	must(0, "mixing without faults");
-	w->config->mix.max_lead_steps = lead;
 	chance_wait(ASK_MS); /* markers */
 	keep_batches(w);
 	keep_ledger(w);

@@ -18,7 +18,7 @@ enum {
 	WORLD_DOMAINS = 3,
 	WORLD_PARTITIONS_MAX = 2,
 	WORLD_RECORDS_MAX = 1024, /* of a domain partition */
-	WORLD_SEEN_MAX = 16384,
+	WORLD_SEEN_MAX = 4096,
 
 	WORLD_MIXERS = 2,
 	WORLD_TRAINERS = 2,
@@ -67,7 +67,7 @@ struct world_outcome {
 
 /* A record that a trainer was given. */
 struct world_seen {
-	uint32_t trainer, lane;
+	uint32_t lane;
 	uint64_t step, hash;
 	int64_t offset;
 };
