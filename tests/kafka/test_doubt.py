@@ -54,8 +54,8 @@ def mixed(riffle, fill, configure, read):
     """Mixes through a proxy, and compares with an undisturbed mix; gives the mixer's log."""
     def run(plan):
         fill("a", "b")
-        weights, small = {"a": 0.7, "b": 0.3}, {"transaction_bytes": 4096}
-        hit, calm = configure(weights, "hit", **small), configure(weights, "calm", **small)
+        weights = {"a": 0.7, "b": 0.3}
+        hit, calm = configure(weights, "hit", transaction_bytes=4096), configure(weights, "calm")
         done = riffle("mix", "-c", hit, "--until-step", STEPS, env={"RIFFLE_BOOTSTRAP": plan.proxy.address})
         riffle("mix", "-c", calm, "--until-step", STEPS)
         lines = read(hit, STEPS)
