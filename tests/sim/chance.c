@@ -11,7 +11,14 @@
 #include "common/clock.h"
 #include "tests/sim/cluster.h"
 
-enum { STOP_MS = 20000, SLOW_MS = 1000, REST_ROUNDS = 400, EXIT_CRASHED = 99, EXIT_HANGS = 98 };
+enum {
+	STOP_MS = 20000,
+	SLOW_MS = 1000,
+	REST_ROUNDS = 400,
+	REST_MS = 10,
+	EXIT_CRASHED = 99,
+	EXIT_HANGS = 98
+};
 
 const char *const chance_name[CHANCE_FAULTS] = {
     [CHANCE_CRASH] = "crash",
@@ -161,7 +168,8 @@ chance_wait(int64_t ms)
 		cluster->now_ms = next_ms;
 		cluster_tick();
 	}
-	rest();
+	if (ms >= REST_MS || chance_below(4) == 0)
+		rest();
 }
 
 /* ---- what the programs take from the system ---- */

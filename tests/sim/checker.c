@@ -322,6 +322,15 @@ check_domain(const struct world_lane *l)
 	    l->lane, next, l->records_n);
 }
 
+bool
+checker_sealed(const struct world_lane *l)
+{
+	const struct cluster_partition *p = cluster_partition(l->topic, (int32_t)l->lane);
+	uint64_t ordinal;
+
+	return p->end > 0 && ordinal_of(&p->record[p->end - 1], &ordinal) && ordinal == UINT64_MAX;
+}
+
 const char *
 checker_check(const struct world *w, bool produced)
 {

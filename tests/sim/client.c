@@ -61,7 +61,7 @@ client_value(const struct rd_kafka_conf_s *c, const char *name)
 int64_t
 client_number(const rd_kafka_t *rk, const char *name)
 {
-	return strtoll(client_value(&rk->conf, name), NULL, 10);
+	return strtoll(client_value(rk->conf, name), NULL, 10);
 }
 
 rd_kafka_conf_res_t
@@ -148,22 +148,19 @@ rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t e
 		return NULL;
 	}
 	rk->type = type;
-	if (conf != NULL) {
-		rk->conf = *conf;
-		rd_kafka_conf_destroy(conf);
-	}
-	snprintf(rk->group, sizeof(rk->group), "%s", client_value(&rk->conf, "group.id"));
-	id = client_value(&rk->conf, "isolation.level");
+	rk->conf = conf != NULL ? conf : rd_kafka_conf_new();
+	snprintf(rk->group, sizeof(rk->group), "%s", client_value(rk->conf, "group.id"));
+	id = client_value(rk->conf, "isolation.level");
 	rk->committed_only = strcmp(id, "read_uncommitted") != 0;
-	rk->tells_end = strcmp(client_value(&rk->conf, "enable.partition.eof"), "true") == 0;
-	rk->idempotent = strcmp(client_value(&rk->conf, "enable.idempotence"), "true") == 0;
+	rk->tells_end = strcmp(client_value(rk->conf, "enable.partition.eof"), "true") == 0;
+	rk->idempotent = strcmp(client_value(rk->conf, "enable.idempotence"), "true") == 0;
 	rk->linger_ms = client_number(rk, "linger.ms");
-	id = client_value(&rk->conf, "transactional.id");
+	id = client_value(rk->conf, "transactional.id");
 	rk->producer = cluster->producer_next++;
 	if (type == RD_KAFKA_PRODUCER && id[0] != '\0')
 		rk->txn = cluster_txn(id);
-	if (rk->conf.on_new != NULL)
-		rk->conf.on_new(rk, &rk->conf, rk->conf.on_new_opaque, errstr, errstr_size);
+	if (rk->conf->on_new != NULL)
+		rk->conf->on_new(rk, rk->conf, rk->conf->on_new_opaque, errstr, errstr_size);
 	return rk;
 }
 
@@ -180,6 +177,7 @@ rd_kafka_destroy_flags(rd_kafka_t *rk, int flags)
 		free(rk->topics);
 		rk->topics = next;
 	}
+	rd_kafka_conf_destroy(rk->conf);
 	free(rk);
 }
 
@@ -192,7 +190,7 @@ rd_kafka_destroy(rd_kafka_t *rk)
 void *
 rd_kafka_opaque(const rd_kafka_t *rk)
 {
-	return rk->conf.opaque;
+	return rk->conf->opaque;
 }
 
 rd_kafka_type_t

@@ -97,7 +97,7 @@ struct rd_kafka_queue_s {
 
 struct rd_kafka_s {
 	rd_kafka_type_t type;
-	struct rd_kafka_conf_s conf;
+	struct rd_kafka_conf_s *conf; /* what it was made with */
 	char group[CLUSTER_NAME_MAX];
 	bool committed_only, tells_end, idempotent;
 	int64_t linger_ms;

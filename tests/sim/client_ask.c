@@ -41,7 +41,7 @@ rd_kafka_metadata(rd_kafka_t *rk, int all_topics, rd_kafka_topic_t *only_rkt,
 	size_t n = only_rkt != NULL ? 1 : cluster->topics_n;
 
 	(void)all_topics; /* without one librdkafka 2.0.2 is answered with all, too */
-	chance_call("metadata", client_value(&rk->conf, "client.id"));
+	chance_call("metadata", client_value(rk->conf, "client.id"));
 	if (client_unanswered(CHANCE_CONNECTION, "metadata", timeout_ms, &err))
 		return err;
 	m = calloc(1, sizeof(*m));

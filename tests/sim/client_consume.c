@@ -185,12 +185,12 @@ fetch(struct client_partition *p)
 		take_records(p, c);
 		return;
 	}
-	if (strcmp(client_value(&p->rk->conf, "auto.offset.reset"), "error") == 0) {
+	if (strcmp(client_value(p->rk->conf, "auto.offset.reset"), "error") == 0) {
 		tell(p, RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET);
 		p->stopped = true;
 		return;
 	}
-	p->offset_next = strcmp(client_value(&p->rk->conf, "auto.offset.reset"), "earliest") == 0
+	p->offset_next = strcmp(client_value(p->rk->conf, "auto.offset.reset"), "earliest") == 0
 			     ? RD_KAFKA_OFFSET_BEGINNING
 			     : RD_KAFKA_OFFSET_END;
 }
@@ -208,7 +208,7 @@ client_next(struct client_partition *p)
 rd_kafka_resp_err_t
 rd_kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions)
 {
-	chance_call("assign", client_value(&rk->conf, "client.id"));
+	chance_call("assign", client_value(rk->conf, "client.id"));
 	if (rk->type != RD_KAFKA_CONSUMER)
 		return RD_KAFKA_RESP_ERR__UNKNOWN_GROUP;
 	for (struct client_partition *p = rk->partitions; p != NULL; p = p->next)
@@ -275,7 +275,7 @@ rd_kafka_consumer_poll(rd_kafka_t *rk, int timeout_ms)
 	int64_t until_ms;
 	struct client_message *m;
 
-	chance_call("consumer_poll", client_value(&rk->conf, "client.id"));
+	chance_call("consumer_poll", client_value(rk->conf, "client.id"));
 	until_ms = cluster->now_ms + timeout_ms;
 	do {
 		m = next_of_all(rk);

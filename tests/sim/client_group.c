@@ -20,7 +20,7 @@ rd_kafka_subscribe(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *topics
 		return RD_KAFKA_RESP_ERR__INVALID_ARG;
 	m = cluster_allocate(sizeof(*m));
 	snprintf(m->group, sizeof(m->group), "%s", rk->group);
-	snprintf(m->client, sizeof(m->client), "%s", client_value(&rk->conf, "client.id"));
+	snprintf(m->client, sizeof(m->client), "%s", client_value(rk->conf, "client.id"));
 	snprintf(m->topic, sizeof(m->topic), "%s", topics->elems[0].topic);
 	m->process = cluster->chance.process;
 	m->seen_ms = cluster->now_ms;

@@ -46,8 +46,8 @@ client_reports(rd_kafka_t *rk)
 	int n = 0;
 
 	while ((m = client_take(&rk->reports)) != NULL) {
-		if (rk->conf.delivered != NULL)
-			rk->conf.delivered(rk, &m->m, rk->conf.opaque);
+		if (rk->conf->delivered != NULL)
+			rk->conf->delivered(rk, &m->m, rk->conf->opaque);
 		rd_kafka_message_destroy(&m->m);
 		n++;
 	}
@@ -64,8 +64,8 @@ client_fatal(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *text)
 	chance_trace("  fatal: %s: %s", rd_kafka_err2name(err), text);
 	for (struct client_sending *s = rk->sending; s != NULL; s = s->next)
 		report_all(rk, &s->queued, RD_KAFKA_RESP_ERR__PURGE_QUEUE);
-	if (rk->conf.error != NULL)
-		rk->conf.error(rk, RD_KAFKA_RESP_ERR__FATAL, text, rk->conf.opaque);
+	if (rk->conf->error != NULL)
+		rk->conf->error(rk, RD_KAFKA_RESP_ERR__FATAL, text, rk->conf->opaque);
 }
 
 /* ---- sending ---- */
@@ -272,7 +272,7 @@ send_some(rd_kafka_t *rk, struct client_sending *s, bool now)
 static void
 keep_gapless(rd_kafka_t *rk, rd_kafka_resp_err_t err)
 {
-	if (strcmp(client_value(&rk->conf, "enable.gapless.guarantee"), "true") == 0)
+	if (strcmp(client_value(rk->conf, "enable.gapless.guarantee"), "true") == 0)
 		client_fatal(rk, RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE, rd_kafka_err2str(err));
 }
 
@@ -503,7 +503,7 @@ rd_kafka_poll(rd_kafka_t *rk, int timeout_ms)
 	int64_t until_ms = cluster->now_ms + timeout_ms;
 	int n;
 
-	chance_call("poll", client_value(&rk->conf, "client.id"));
+	chance_call("poll", client_value(rk->conf, "client.id"));
 	client_serve(rk, false);
 	n = client_reports(rk);
 	while (n == 0 && timeout_ms > 0 && cluster->now_ms < until_ms) {
@@ -519,7 +519,7 @@ rd_kafka_poll(rd_kafka_t *rk, int timeout_ms)
 rd_kafka_resp_err_t
 rd_kafka_flush(rd_kafka_t *rk, int timeout_ms)
 {
-	chance_call("flush", client_value(&rk->conf, "client.id"));
+	chance_call("flush", client_value(rk->conf, "client.id"));
 	return client_flush(rk, cluster->now_ms + timeout_ms);
 }
 

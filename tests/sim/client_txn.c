@@ -87,7 +87,7 @@ rd_kafka_init_transactions(rd_kafka_t *rk, int timeout_ms)
 	rd_kafka_resp_err_t err;
 	int16_t epoch;
 
-	chance_call("init_transactions", client_value(&rk->conf, "transactional.id"));
+	chance_call("init_transactions", client_value(rk->conf, "transactional.id"));
 	if (error != NULL)
 		return error;
 	until_ms = cluster->now_ms + (timeout_ms < 0 ? 2 * timeout : timeout_ms);
@@ -121,7 +121,7 @@ rd_kafka_begin_transaction(rd_kafka_t *rk)
 {
 	rd_kafka_error_t *error = check(rk, CLIENT_TXN_READY, CLIENT_TXN_READY);
 
-	chance_call("begin_transaction", client_value(&rk->conf, "transactional.id"));
+	chance_call("begin_transaction", client_value(rk->conf, "transactional.id"));
 	if (error != NULL)
 		return error;
 	rk->state = CLIENT_TXN_BEGUN;
@@ -301,7 +301,7 @@ rd_kafka_commit_transaction(rd_kafka_t *rk, int timeout_ms)
 	rd_kafka_error_t *error = check(rk, CLIENT_TXN_BEGUN, CLIENT_TXN_ENDING);
 	int64_t until_ms = until(rk, timeout_ms);
 
-	chance_call("commit_transaction", client_value(&rk->conf, "transactional.id"));
+	chance_call("commit_transaction", client_value(rk->conf, "transactional.id"));
 	if (error != NULL)
 		return error;
 	if (client_flush(rk, until_ms) != RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -322,7 +322,7 @@ rd_kafka_abort_transaction(rd_kafka_t *rk, int timeout_ms)
 	bool doubt = rk->abortable != RD_KAFKA_RESP_ERR_NO_ERROR &&
 		     rk->abortable != RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE;
 
-	chance_call("abort_transaction", client_value(&rk->conf, "transactional.id"));
+	chance_call("abort_transaction", client_value(rk->conf, "transactional.id"));
 	if (error != NULL)
 		return error;
 	rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE);

@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 enum {
+	LOOK_TURNS = 64,
 	FAULTS_MAX = 24,     /* of a run */
 	TURNS_MAX = 200000,  /* of all actors: more is a run that does not end */
 	CALLS_MAX = 400000,  /* of one process */
 	SLICE_MAX = 300,     /* calls */
-	CRASH_CALLS = 2500,  /* a process that crashes does within so many calls */
+	CRASH_BITS = 11,     /* a process that crashes does within so many calls */
 	FAILURES_QUIET = 12, /* an actor may fail so often without a new fault */
 	SETTLE_MS = 60000,
 	EXIT_CRASHED = 99,
@@ -63,7 +64,7 @@ start(struct run *r, size_t i)
 	a->quiet = c->faults_left <= 0;
 	a->crash_at = 0;
 	if (c->rate[CHANCE_CRASH] > 0 && c->faults_left > 0 && chance_below(2) == 0)
-		a->crash_at = 1 + chance_below(1 + chance_below(CRASH_CALLS));
+		a->crash_at = 1 + chance_below(UINT64_C(1) << (1 + chance_below(CRASH_BITS)));
 	chance_trace("START actor %zu", i);
 	r->out->runs++;
 	fflush(stdout);
@@ -206,10 +207,26 @@ start_mixers(struct run *r)
 	}
 }
 
+/*
+ * What a dead producer had sent can land behind its successor's End. The mixer then says that the
+ * domain has no End and that `riffle produce` writes it: whoever reads that runs it again.
+ */
+static void
+look_at_ends(struct run *r)
+{
+	for (size_t i = 0; r->produces && r->turns % LOOK_TURNS == 0 && i < WORLD_PRODUCERS; i++) {
+		struct actor *a = &r->actor[WORLD_PRODUCER_FIRST + i];
+
+		if (a->finished && !checker_sealed(&r->w->lane[i]))
+			a->finished = false;
+	}
+}
+
 static void
 start_all(struct run *r)
 {
 	start_mixers(r);
+	look_at_ends(r);
 	for (size_t i = WORLD_TRAINER_FIRST; i < WORLD_ACTORS; i++)
 		if (r->actor[i].wanted && !r->actor[i].finished && r->actor[i].pid == 0)
 			start(r, i);

@@ -95,6 +95,8 @@ void actor_run(const struct world *w, size_t actor);
 
 /* checker.c: NULL: all is well; else the class and a sentence. Borrowed until the next call. */
 const char *checker_check(const struct world *w, bool produced);
+/* Whether the last record of a producer lane's partition is its End. */
+bool checker_sealed(const struct world_lane *l);
 /* Lets a trainer's past go: what stands below `step` of the batch topic is deleted. */
 void checker_trim(const struct world *w, uint64_t step);
 
