@@ -335,6 +335,12 @@ last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from,
 			rd_kafka_message_destroy(m);
 			continue;
 		}
+		/* A new leader may not know yet how far its followers are: that is not our end. */
+		if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset < end) {
+			passed = RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE;
+			rd_kafka_message_destroy(m);
+			continue;
+		}
 		rd_kafka_message_destroy(m);
 		break;
 	}
