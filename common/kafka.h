@@ -41,8 +41,8 @@ struct kafka_options {
 	const struct config_property *tune; /* more presets, which the user's properties override */
 	size_t tune_n;
 	/*
-	 * KAFKA_WRITER: no record is delivered behind one of its partition that was not. A record is
-	 * then never given up for its age, and one that is refused ends the handle (fatal).
+	 * KAFKA_WRITER: no record is delivered behind one of its partition that was not. A record
+	 * is then never given up for its age, and one that is refused ends the handle (fatal).
 	 */
 	bool gapless;
 	bool quiet; /* kafka_wait_broker() follows: failing connections are not logged before it */
