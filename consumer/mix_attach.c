@@ -155,6 +155,24 @@ compare_config(const struct mix *m, const struct ledger *last, bool *changed, st
 	    last->config, m->config_text, m->o->accept_config || m->started, changed, f);
 }
 
+/* A new mixer. Batches that are there can be of another one, which has begun since we looked. */
+static enum fail_code
+begin_anew(struct mix *m, struct mixer **out, struct failure *f)
+{
+	struct ledger last = {0};
+	struct failure why;
+	bool found = false;
+
+	if (check_no_batches(m, f) == FAIL_NONE)
+		return mixer_open(out, &m->plan, f);
+	if (f->code == FAIL_DATA && mix_read_ledger(m, &last, &found, &why) == FAIL_NONE && found)
+		fail(f, FAIL_FENCED,
+		    "another mixer has begun mix %s meanwhile: its start stands in %s",
+		    m->config->mix.name, m->ledger_topic);
+	ledger_clear(&last);
+	return f->code;
+}
+
 /*
  * The mixer as the ledger has it; a new one where the ledger is empty. Gives *out, also on failure
  * where it is not NULL.
@@ -166,7 +184,7 @@ take_state(
 	bool changed;
 
 	if (!found)
-		return check_no_batches(m, f) == FAIL_NONE ? mixer_open(out, &m->plan, f) : f->code;
+		return begin_anew(m, out, f);
 	if (compare_config(m, last, &changed, f) != FAIL_NONE ||
 	    check_partitions(m, last, f) != FAIL_NONE ||
 	    /* Asked anew: a standby has waited, perhaps since before the first commit. */
