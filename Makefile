@@ -40,7 +40,7 @@ SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch]))
 
 build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
 
-all-programs: build $(TESTS) $B/conformance/real $B/conformance/sim
+all-programs: build $(TESTS) $B/sim $B/conformance/real $B/conformance/sim
 
 deps:  ## install what building and testing need (Debian packages)
 	@scripts/deps
@@ -117,8 +117,13 @@ $B/conformance/sim: $(call objects,tests/conformance) $B/librdkafka_sim.a $B/cor
 $B/tests/chaos/%.so: $B/tests/chaos/%.o
 	$(LINK) -shared -o $@ $< -ldl
 
-unit: $(TESTS)  ## run every unit test; needs no broker
+unit: $(TESTS) $B/sim  ## run every unit test; needs no broker
 	@scripts/run-tests $^
+
+SEEDS ?= 10000
+sim:  ## riffle on a Kafka in memory under SEEDS (10000) seeds of faults; $B/sim --seed S replays one
+	@$(PARALLEL) $B/sim
+	@$B/sim --seeds $(SEEDS)
 
 asan:  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(PARALLEL) B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' unit
@@ -126,7 +131,7 @@ asan:  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 test: deps  ## everything: unit, Python, and a real Kafka that it starts itself (KAFKA=4.1: the newer)
 	@echo == compiling
 	@$(PARALLEL) all-programs
-	@B=$B KAFKA=$(KAFKA) scripts/test $(TESTS)
+	@B=$B KAFKA=$(KAFKA) scripts/test $(TESTS) $B/sim
 
 test-torch: deps  ## the tests that need PyTorch, which it installs (about 2.6 GB)
 	@$(PARALLEL) build $(filter $B/tests/tools/%,$(OTHERS))
@@ -208,7 +213,7 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan tsan valgrind test test-torch nightly wheel demo chaos soak stuck bench bench-trainers vectors check \
+.PHONY: build all-programs deps unit sim asan tsan valgrind test test-torch nightly wheel demo chaos soak stuck bench bench-trainers vectors check \
 	layers format-check install help fuzz fuzzers bench-tokenizer
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

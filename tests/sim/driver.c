@@ -100,8 +100,10 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 {
 	if (code == FAIL_BROKER || code == FAIL_TIMEOUT)
 		return true;
+	/* By a rival; or by the coordinator, before the START that would tell the two apart. */
 	if (code == FAIL_FENCED)
-		return i < WORLD_TRAINER_FIRST && r->ever_rivals;
+		return i < WORLD_TRAINER_FIRST &&
+		       (r->ever_rivals || cluster->chance.count[CHANCE_EXPIRED] > 0);
 	/* What a dead producer had sent can land behind its successor. */
 	return code == FAIL_DATA && i >= WORLD_PRODUCER_FIRST &&
 	       strstr(world_told()->outcome[i].text, "another producer writes here") != NULL;

@@ -1,7 +1,8 @@
 /*
  * sim -- riffle on a Kafka in memory, with the faults that a seed decides.
  *
- *     sim [--seeds N] [--first S] [--workers W]   plays seeds S..S+N-1 (1,000 from 0, 2 workers)
+ *     sim                                         plays 200 seeds, for the runner of unit tests
+ *     sim [--seeds N] [--first S] [--workers W]   plays seeds S..S+N-1 (200 from 0, 2 workers)
  *     sim --seed S                                plays one seed again and prints all its calls
  *
  * Ends with the number of faults of each kind. Exit 1 where a seed failed; its trace is printed.
@@ -190,11 +191,16 @@ play_all(const struct options *o)
 int
 main(int argc, char **argv)
 {
-	struct options o = {.seeds = 1000, .workers = 2};
+	int failed;
+	struct options o = {.seeds = 200, .workers = 2};
 
 	if (!parse(&o, argc, argv))
 		return usage();
 	hush();
 	world_open_all(worlds);
-	return o.single ? play_one(o.one) : play_all(&o);
+	failed = o.single ? play_one(o.one) : play_all(&o);
+	world_close_all(worlds);
+	if (argc == 1 && !failed)
+		printf("[       OK ] faults_change_no_byte\n");
+	return failed;
 }

@@ -337,13 +337,13 @@ name_lanes(struct world *w)
 }
 
 static void
-open_world(struct world *w, const struct kind *k, const char *folder, const void *nothing, size_t n)
+open_world(struct world *w, const struct kind *k, const char *where, const void *nothing, size_t n)
 {
 	cluster_restore(nothing, n);
 	w->name = k->name;
 	w->lanes = k->lanes;
 	w->ranks = k->ranks;
-	w->config = make_config(folder, k);
+	w->config = make_config(where, k);
 	w->produces = !k->bad && !k->repeated;
 	name_lanes(w);
 	cluster->world = cluster_allocate(sizeof(struct world_told));
@@ -365,10 +365,29 @@ open_world(struct world *w, const struct kind *k, const char *folder, const void
 	run_unfaulted(w);
 }
 
+static const char *const files[] = {
+    "run.yml", "bytes.tiktoken", "a.jsonl", "b.1.jsonl", "b.2.jsonl", "d.jsonl"};
+static char folder[] = P_tmpdir "/riffle-sim-XXXXXX";
+
+void
+world_close_all(struct world *w)
+{
+	char path[TEXT_MAX];
+
+	for (size_t i = 0; i < WORLD_KINDS; i++)
+		config_close(w[i].config);
+	tokenizer_close(w[0].tokenizer);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
 void
 world_open_all(struct world *w)
 {
-	char folder[] = P_tmpdir "/riffle-sim-XXXXXX", vocabulary[TEXT_MAX];
+	char vocabulary[TEXT_MAX];
 	struct tokenizer_options o = {.file = vocabulary, .pattern = "gpt2", .eos = "~"};
 	struct tokenizer *tokenizer;
 	struct failure f;

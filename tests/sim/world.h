@@ -85,6 +85,7 @@ struct world_told {
 
 /* Makes all worlds in the cluster; ends the program with a sentence where that fails. */
 void world_open_all(struct world *w);
+void world_close_all(struct world *w); /* removes the input files */
 struct world_told *world_told(void);
 
 /* actors.c: the product at work. Each returns when its work is done or has failed. */
