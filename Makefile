@@ -114,7 +114,7 @@ $B/conformance/sim: $(call objects,tests/conformance) $B/librdkafka_sim.a $B/cor
 	$(PROGRAM) -o $@ -Wl,--start-group $^ -Wl,--end-group $(filter-out -lrdkafka,$(LIBS))
 
 # Libraries that tests load into the program.
-$B/tests/chaos/%.so: $B/tests/chaos/%.o
+$B/tests/%.so: $B/tests/%.o
 	$(LINK) -shared -o $@ $< -ldl
 
 unit: $(TESTS) $B/sim  ## run every unit test; needs no broker
@@ -139,7 +139,7 @@ test-torch: deps  ## the tests that need PyTorch, which it installs (about 2.6 G
 
 # The simulation is of many seeds in `make sim`; here it is for what the tools see of it.
 tsan:  ## unit tests, simulation and a short real run under ThreadSanitizer
-	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' all-programs $B/tsan/sim
+	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' all-programs $B/tsan/sim $B/tsan/tests/tsan/c11_threads.so
 	@scripts/vocab
 	@B=$B/tsan KAFKA=$(KAFKA) scripts/checked tsan $(patsubst $B/%,$B/tsan/%,$(TESTS))
 
