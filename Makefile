@@ -12,9 +12,16 @@ PACKAGES   := rdkafka avro-c yaml-0.1 libzstd zlib jansson libxxhash
 OURS    := -std=c11 -D_GNU_SOURCE -DRIFFLE_VERSION='"$(VERSION)"' -I. -fPIC -pthread -fvisibility=hidden \
 	-ffp-contract=off -Wall -Wextra -Wshadow -Wconversion -Wswitch-enum -Wvla -Wstrict-prototypes \
 	$(if $(CI),-Werror)
-COMPILE  = $(CC) $(OURS) $(shell pkg-config --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
+# Not where a sanitizer has checks of its own; -D_FORTIFY_SOURCE works where the compiler optimises.
+HASH    := \#
+FORTIFY := $(if $(shell echo '$(HASH)include <features.h>' | $(CC) -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -dM -E \
+	-x c - 2>/dev/null | grep '__USE_FORTIFY_LEVEL 3'),3,2)
+HARDEN   = $(if $(findstring -fsanitize,$(CFLAGS))$(findstring -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE \
+	-D_FORTIFY_SOURCE=$(FORTIFY)) -fstack-protector-strong
+COMPILE  = $(CC) $(OURS) $(HARDEN) $(shell pkg-config --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
 LIBS     = $(shell pkg-config --libs $(PACKAGES)) -lm
-LINK     = $(CC) -pthread $(CFLAGS) $(LDFLAGS) -Wl,--as-needed
+LINK     = $(CC) -pthread $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro,-z,now,-z,noexecstack
+PROGRAM  = $(LINK) -pie
 PARALLEL = $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 objects  = $(patsubst %.c,$B/%.o,$(wildcard $(addsuffix /*.c,$1)))
@@ -24,21 +31,22 @@ API     := $(patsubst %.c,$B/%.o,$(wildcard consumer/riffle*.c))
 TESTS   := $(call programs,tests/unit/test_*.c)
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 FUZZERS := $(call programs,tests/fuzz/*.c)
+SIMULATED := $(patsubst %.c,$B/%.o,$(wildcard tests/sim/chance.c tests/sim/cluster*.c tests/sim/client*.c))
 # What decides does no I/O and reads no clock.
 DECISIONS = $(wildcard common/schedule*.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] common/power.[ch] \
-	consumer/mixer*.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch] consumer/losses.[ch] \
+	consumer/mixer*.[ch] consumer/election.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch] consumer/losses.[ch] \
 	consumer/doremi.[ch] consumer/odm.[ch] consumer/reweight.[ch] consumer/weight_bounds.[ch])
 SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch]))
 
 build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
 
-all-programs: build $(TESTS)
+all-programs: build $(TESTS) $B/sim $B/conformance/real $B/conformance/sim
 
 deps:  ## install what building and testing need (Debian packages)
 	@scripts/deps
 
 $B/riffle: $(call objects,cli) $B/core.a
-	$(LINK) -o $@ $^ $(LIBS)
+	$(PROGRAM) -o $@ $^ $(LIBS)
 
 $B/core.a: $(CORE)
 	@rm -f $@
@@ -48,6 +56,16 @@ $B/core.a: $(CORE)
 $B/cli.a: $(filter-out $B/cli/main.o,$(call objects,cli))
 	@rm -f $@
 	$(AR) rcs $@ $^
+
+# A Kafka in memory behind the calls of librdkafka; linked before core.a it also takes its clock.
+$B/librdkafka_sim.a: $(SIMULATED)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+# Waits of the producer's threads are without time-outs in it, so that a seed decides everything.
+SIM_WRAP := -Wl,--wrap=pool_take -Wl,--wrap=chunk_queue_take
+$B/sim: $(patsubst %,$B/tests/sim/%.o,sim driver checker actors world seams prefetch_now) $B/librdkafka_sim.a $B/core.a
+	$(PROGRAM) $(SIM_WRAP) -o $@ $^ $B/librdkafka_sim.a $(filter-out -lrdkafka,$(LIBS))
 
 # The library is whatever riffle*.o needs of the rest; only RIFFLE_API symbols are visible.
 $B/libriffle.a: $(API) $B/core.a
@@ -75,19 +93,37 @@ $B/%.o: %.c
 	$(COMPILE) -MMD -MP -c -o $@ $<
 
 $(TESTS): $B/%: $B/%.o $B/cli.a $B/core.a
-	$(LINK) -o $@ $^ $(LIBS) -lcmocka
+	$(PROGRAM) -o $@ $^ $(LIBS) -lcmocka
 
 # Examples include <riffle.h>, as where the library is installed.
 $B/examples/%.o: OURS += -Iconsumer
 
 $(FUZZERS): $B/%: $B/%.o $B/core.a
-	$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(PROGRAM) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 $(OTHERS): $B/%: $B/%.o $B/core.a
-	$(LINK) -o $@ $^ $(LIBS)
+	$(PROGRAM) -o $@ $^ $(LIBS)
 
-unit: $(TESTS)  ## run every unit test; needs no broker
+# The same scenarios against librdkafka and against the simulation.
+$B/conformance/real: $(call objects,tests/conformance) $B/core.a
+	@mkdir -p $(@D)
+	$(PROGRAM) -o $@ $^ $(LIBS)
+
+$B/conformance/sim: $(call objects,tests/conformance) $B/librdkafka_sim.a $B/core.a
+	@mkdir -p $(@D)
+	$(PROGRAM) -o $@ -Wl,--start-group $^ -Wl,--end-group $(filter-out -lrdkafka,$(LIBS))
+
+# Libraries that tests load into the program.
+$B/tests/%.so: $B/tests/%.o
+	$(LINK) -shared -o $@ $< -ldl
+
+unit: $(TESTS) $B/sim  ## run every unit test; needs no broker
 	@scripts/run-tests $^
+
+SEEDS ?= 10000
+sim:  ## riffle on a Kafka in memory under SEEDS (10000) seeds of faults; $B/sim --seed S replays one
+	@$(PARALLEL) $B/sim
+	@$B/sim --seeds $(SEEDS)
 
 asan:  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(PARALLEL) B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' unit
@@ -95,13 +131,24 @@ asan:  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 test: deps  ## everything: unit, Python, and a real Kafka that it starts itself (KAFKA=4.1: the newer)
 	@echo == compiling
 	@$(PARALLEL) all-programs
-	@B=$B KAFKA=$(KAFKA) scripts/test $(TESTS)
+	@B=$B KAFKA=$(KAFKA) scripts/test $(TESTS) $B/sim
 
 test-torch: deps  ## the tests that need PyTorch, which it installs (about 2.6 GB)
 	@$(PARALLEL) build $(filter $B/tests/tools/%,$(OTHERS))
 	@B=$B KAFKA=$(KAFKA) scripts/test-torch
 
-nightly: test vectors test-torch  ## all tests: other compilers and levels, and those that need PyTorch
+# The simulation is of many seeds in `make sim`; here it is for what the tools see of it.
+tsan:  ## unit tests, simulation and a short real run under ThreadSanitizer
+	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' all-programs $B/tsan/sim $B/tsan/tests/tsan/c11_threads.so
+	@scripts/vocab
+	@B=$B/tsan KAFKA=$(KAFKA) scripts/checked tsan $(patsubst $B/%,$B/tsan/%,$(TESTS))
+
+valgrind:  ## the same under valgrind
+	@$(PARALLEL) B=$B/valgrind CFLAGS='-O1 -g' all-programs $B/valgrind/sim
+	@scripts/vocab
+	@B=$B/valgrind KAFKA=$(KAFKA) scripts/checked valgrind $(patsubst $B/%,$B/valgrind/%,$(TESTS))
+
+nightly: test asan tsan valgrind vectors test-torch  ## all tests: sanitizers, valgrind, other compilers, PyTorch
 
 wheel: $B/libriffle.so.0  ## the Python package with the library inside, as a wheel in $B/wheels
 	@RIFFLE_LIBRARY=$(abspath $B/libriffle.so.0) pip wheel -q --disable-pip-version-check --no-deps -w $B/wheels ./python
@@ -116,6 +163,17 @@ fuzzers: $(FUZZERS)
 demo: deps  ## the whole pipeline on real text: produce, mix, train, kill, resume
 	@$(PARALLEL) build
 	@B=$B scripts/demo
+
+CHAOS = $(PARALLEL) build $B/tests/chaos/clock_jump.so && scripts/venv && scripts/vocab && \
+	B=$B KAFKA=$(KAFKA) build/venv/bin/python tests/chaos
+chaos: deps  ## three brokers, a mix with a standby, and every fault; SEED=n repeats one, FAULTS=a,b picks
+	@$(CHAOS)/chaos.py $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS))
+
+soak: deps  ## MINUTES (30) at full rate with a fault a minute: memory and descriptors stay flat
+	@$(CHAOS)/soak.py --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
+
+stuck: deps  ## a trainer that is slow for SLOW (600) seconds, a broker that is dead for DEAD (60)
+	@$(CHAOS)/stuck.py --slow $(or $(SLOW),600) --dead $(or $(DEAD),60)
 
 bench: deps  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
 	@$(PARALLEL) build
@@ -155,7 +213,7 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit asan test test-torch nightly wheel demo bench bench-trainers vectors check \
+.PHONY: build all-programs deps unit sim asan tsan valgrind test test-torch nightly wheel demo chaos soak stuck bench bench-trainers vectors check \
 	layers format-check install help fuzz fuzzers bench-tokenizer
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

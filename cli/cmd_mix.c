@@ -8,6 +8,7 @@
 struct arguments {
 	uint64_t until_step;
 	bool accept_config;
+	bool standby;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -25,6 +26,11 @@ static const struct option_row rows[] = {
 	    "take weights, temperature, phases, domains, what happens at their ends and when they "
 	    "are dry, runs and max_lead_steps that differ from the ledger's, as a new version "
 	    "from the next step on"},
+    {.name = "standby",
+	.kind = OPTION_FLAG,
+	.at = AT(standby),
+	.help = "wait while another mixer of this mix runs, and go on when it has died (within 15 "
+		"s) or has ended before the mix has (at once)"},
 };
 
 static enum fail_code
@@ -42,6 +48,7 @@ run(int argc, char **argv, struct failure *f)
 	mix.config = c;
 	mix.until_step = a.until_step;
 	mix.accept_config = a.accept_config;
+	mix.standby = a.standby;
 	code = config_need_mix(c, f);
 	if (code == FAIL_NONE)
 		code = mix_run(&mix, f);
@@ -52,15 +59,18 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_mix = {
     .name = "mix",
     .summary = "draw from the domains by weight and publish steps",
-    .usage = "-c FILE [--until-step N] [--accept-config]",
+    .usage = "-c FILE [--until-step N] [--accept-config] [--standby]",
     .help =
 	"Waits until every domain that is not live is sealed, then publishes steps to "
 	"<mix>.batches, several in one transaction, with the record in <mix>.ledger that a "
 	"later start resumes from. Runs at most mix.max_lead_steps ahead of the slowest run in "
 	"mix.runs. Requests of `riffle weights` and `riffle skip` are answered between two "
 	"transactions. SIGTERM or SIGINT commits what is open and ends with 0; run it again to go "
-	"on. A second mixer of the same mix takes over: the older one ends with 3.",
-    .example = "riffle mix -c run.yml\nriffle mix -c run.yml --until-step 1000",
+	"on. A second mixer of the same mix takes over: the older one ends with 3; "
+	"--standby waits for its turn instead. SIGTERM, a failure or --until-step of the active "
+	"mixer hand over to a standby; with the end of the mix the standbys end, too.",
+    .example = "riffle mix -c run.yml\nriffle mix -c run.yml --until-step 1000\n"
+	       "riffle mix -c run.yml --standby",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),

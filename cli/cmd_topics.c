@@ -84,7 +84,7 @@ run(int argc, char **argv, struct failure *f)
 	if (options_parse(&o, &cmd_topics, argc, argv, &a, f) != FAIL_NONE ||
 	    options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
-	code = topics_job_open(&j, c, f);
+	code = topics_job_open(&j, c, a.remove, f);
 	if (code == FAIL_NONE) {
 		code = work(j, &a, f);
 		topics_job_close(j);

@@ -50,6 +50,7 @@ struct command {
 #define COMMANDS(ROW)                                                                              \
 	ROW(config)                                                                                \
 	ROW(topics)                                                                                \
+	ROW(acls)                                                                                  \
 	ROW(produce)                                                                               \
 	ROW(import)                                                                                \
 	ROW(export)                                                                                \

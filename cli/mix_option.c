@@ -1,23 +1,8 @@
 #include "cli/mix_option.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/names.h"
-
-static enum fail_code
-set_property(struct config *c, const char *text, struct failure *f)
-{
-	const char *equals = strchr(text, '='); /* options_parse() has seen that there is one */
-	char *name = strndup(text, (size_t)(equals - text));
-	enum fail_code code;
-
-	if (name == NULL)
-		return fail_memory(f);
-	code = config_set_property(c, name, equals + 1, f);
-	free(name);
-	return code;
-}
 
 /* Without a file: a configuration that holds properties only. */
 static enum fail_code
@@ -32,7 +17,7 @@ bare_config(struct config **out, const struct options *o, struct failure *f)
 	if (bootstrap != NULL && *bootstrap != '\0')
 		code = config_set_property(*out, "bootstrap.servers", bootstrap, f);
 	for (size_t i = 0; i < o->properties.n && code == FAIL_NONE; i++)
-		code = set_property(*out, o->properties.text[i], f);
+		code = options_set_property(*out, o->properties.text[i], f);
 	return code;
 }
 

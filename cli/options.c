@@ -10,7 +10,7 @@
 #include "common/nearest.h"
 
 /* getopt_long() answers LONG_FIRST + row for a long option, the letter for a short one. */
-enum { LONG_FIRST = 256 };
+enum { LONG_FIRST = 256, PROPERTY_NAME_MAX = 255 };
 
 #define AT(field) offsetof(struct options, field)
 
@@ -194,27 +194,45 @@ options_given(const struct options *o, const struct command *c, const char *name
 	return false;
 }
 
+/* Everybody may see the command line of a process: a secret must come from elsewhere. */
+static enum fail_code
+set_secret(struct config *c, const char *name, const char *value, struct failure *f)
+{
+	if (strncmp(value, "file:", 5) == 0)
+		return config_set_property_from(c, name, "file", value + 5, f);
+	if (strncmp(value, "env:", 4) == 0)
+		return config_set_property_from(c, name, "env", value + 4, f);
+	return fail(f, FAIL_USAGE,
+	    "-X %s: everybody can see the command line: give -X %s=file:PATH or -X %s=env:NAME",
+	    name, name, name);
+}
+
+enum fail_code
+options_set_property(struct config *c, const char *text, struct failure *f)
+{
+	const char *equals = strchr(text, '='); /* options_parse() has seen that there is one */
+	char name[PROPERTY_NAME_MAX + 1];
+
+	if (equals - text > PROPERTY_NAME_MAX)
+		return fail(f, FAIL_USAGE, "-X: the name of a property is too long: %.*s...",
+		    PROPERTY_NAME_MAX, text);
+	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
+	if (config_property_secret(name))
+		return set_secret(c, name, equals + 1, f);
+	return config_set_property(c, name, equals + 1, f);
+}
+
 enum fail_code
 options_config(struct config **out, const struct options *o, struct failure *f)
 {
-	char name[256];
-
 	*out = NULL;
 	if (o->config == NULL)
 		return fail(f, FAIL_USAGE, "no configuration is named: add -c FILE");
 	if (config_open(out, o->config, f) != FAIL_NONE)
 		return f->code;
-	for (size_t i = 0; i < o->properties.n; i++) {
-		const char *text = o->properties.text[i], *equals = strchr(text, '=');
-
-		if ((size_t)(equals - text) >= sizeof(name)) {
-			fail(f, FAIL_USAGE, "-X: the name of a property is too long: %s", text);
+	for (size_t i = 0; i < o->properties.n; i++)
+		if (options_set_property(*out, o->properties.text[i], f) != FAIL_NONE)
 			goto failed;
-		}
-		snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
-		if (config_set_property(*out, name, equals + 1, f) != FAIL_NONE)
-			goto failed;
-	}
 	return FAIL_NONE;
 failed:
 	config_close(*out);

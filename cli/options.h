@@ -107,6 +107,12 @@ enum fail_code options_parse(struct options *o, const struct command *c, int arg
 bool options_given(const struct options *o, const struct command *c, const char *name);
 
 /*
+ * Sets a property as -X gives it, "name=value". A secret is refused but as name=file:PATH or
+ * name=env:NAME.
+ */
+enum fail_code options_set_property(struct config *c, const char *text, struct failure *f);
+
+/*
  * Gives *out, to be ended with config_close(): the configuration of -c with the properties of -X.
  * FAIL_USAGE: there is no -c.
  */

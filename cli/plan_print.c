@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_memory.h"
 #include "common/topics.h"
 
 enum { TOKEN_WIDTH_MAX = 3 }; /* bytes */
@@ -202,7 +203,7 @@ plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, str
 	    number(fc->draws * (fc->sequence_length + 1)), "batch_bytes_max", batch_bytes(fc, c),
 	    "kafka_bytes_max", kafka_bytes(fc, c), "phases", stretches_of(fc), "domains",
 	    domains_of(fc));
-	char *text = o == NULL ? NULL : json_dumps(o, JSON_PRESERVE_ORDER | JSON_INDENT(2));
+	char *text = o == NULL ? NULL : json_memory_text(o, JSON_PRESERVE_ORDER | JSON_INDENT(2));
 
 	json_decref(o);
 	if (text == NULL)

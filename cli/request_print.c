@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/json_memory.h"
 #include "consumer/request_dry.h"
 
 /* An answer, and how it came about. */
@@ -29,7 +30,7 @@ print_json(const struct told *t, const struct request_how *how, struct failure *
 	json_t *o = json_pack("{s:s, s:b, s:I, s:b, s:b, s:s}", "id", t->answer.id, "accepted",
 	    (int)t->answer.accepted, "step", (json_int_t)t->answer.step, "answered_before",
 	    (int)t->before, "dry_run", (int)how->dry_run, "text", text_of(t));
-	char *out = o == NULL ? NULL : json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	char *out = o == NULL ? NULL : json_memory_text(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
 
 	json_decref(o);
 	if (out == NULL)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/reweight_state.h"
+#include "common/json_memory.h"
 
 /* What the learner remembers of a domain: its last excess, or its smoothed loss. */
 static double
@@ -104,7 +105,7 @@ reweight_print_json(const struct reweight_job *job, FILE *to, struct failure *f)
 		    (json_int_t)job->step_next, "asked", (json_int_t)job->asked, "refused",
 		    (json_int_t)job->refused, "weights", reweight_state_weights(job), "last",
 		    list(job, now), "dropped", reweight_state_counts(&job->counts));
-		text = o == NULL ? NULL : json_dumps(o, JSON_INDENT(2));
+		text = o == NULL ? NULL : json_memory_text(o, JSON_INDENT(2));
 	}
 	free(now);
 	json_decref(o);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/json_memory.h"
+
 enum { STATE_VERSION = 1 };
 
 #define COUNT(field)                                                                               \
@@ -65,7 +67,8 @@ write_all(int fd, const char *text, size_t n)
 static enum fail_code
 replace_file(const struct reweight_job *job, const char *suffix, json_t *o, struct failure *f)
 {
-	char *text = o == NULL ? NULL : json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+	char *text =
+	    o == NULL ? NULL : json_memory_text(o, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 	char *path = path_with(job, suffix), *fresh = path_with(job, ".new");
 	enum fail_code code = FAIL_NONE;
 	int fd = -1;
@@ -78,6 +81,8 @@ replace_file(const struct reweight_job *job, const char *suffix, json_t *o, stru
 	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0 || !write_all(fd, text, strlen(text)) || rename(fresh, path) != 0)
 		code = fail_errno(f, FAIL_IO, "writing %s (by way of %s)", path, fresh);
+	if (code != FAIL_NONE)
+		unlink(fresh);
 done:
 	if (fd >= 0)
 		close(fd);
@@ -92,7 +97,10 @@ reweight_state_read_json(json_t **out, const char *path, struct failure *f)
 {
 	json_error_t why;
 
+	errno = 0;
 	*out = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &why);
+	if (*out == NULL && json_memory_refused())
+		return fail_memory(f);
 	if (*out == NULL)
 		return fail(f, FAIL_CONFIG, "reading %s: line %d: %s", path, why.line, why.text);
 	if (json_is_object(*out))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/status_print.h"
+#include "common/json_memory.h"
 
 static const char *const reason_key[] = {
     [LEDGER_BY_CONFIG] = "config",
@@ -135,6 +136,18 @@ pending(const struct status *st)
 	return list;
 }
 
+/* null: the election could not be asked */
+static json_t *
+mixers(const struct status *st)
+{
+	json_t *list = st->mixers_known ? json_array() : json_null();
+
+	for (size_t i = 0; i < st->mixers_n; i++)
+		json_array_append_new(list, json_pack("{s:o, s:b}", "host", text(st->mixer[i].host),
+						"standby", st->mixer[i].standby));
+	return list;
+}
+
 static json_t *
 mix(const struct status *st)
 {
@@ -159,6 +172,7 @@ mix(const struct status *st)
 	json_object_set_new(o, "tokenizer", started ? hash(l->tokenizer) : json_null());
 	json_object_set_new(o, "choices", started ? hash(l->choices) : json_null());
 	json_object_set_new(o, "quarantined", json_integer((json_int_t)l->quarantined_n));
+	json_object_set_new(o, "mixers", mixers(st));
 	json_object_set_new(o, "weights", weights(st));
 	json_object_set_new(o, "pending", pending(st));
 	json_object_set_new(o, "skips", json_integer((json_int_t)l->skips_n));
@@ -239,7 +253,7 @@ status_print_json(const struct status *st, FILE *to, bool compact, struct failur
 	    st->config->corpus, "now_ms", (json_int_t)st->now_ms, "mix", mix(st), "domains",
 	    domains(st), "topics", topics(st), "rejects", (json_int_t)st->rejects, "problems",
 	    problems(st), "problems_more", number(st->problems_more));
-	char *out = o == NULL ? NULL : json_dumps(o, flags);
+	char *out = o == NULL ? NULL : json_memory_text(o, flags);
 
 	json_decref(o);
 	if (out == NULL)

@@ -88,6 +88,28 @@ print_rates(const struct status *st, FILE *to)
 	fprintf(to, "written  %.1f s ago\n", (double)(st->now_ms - st->ledger_time_ms) / 1000);
 }
 
+/* "active 10.0.0.7; standby 10.0.0.8, 10.0.0.9" */
+static void
+print_mixers(const struct status *st, FILE *to)
+{
+	const char *before[] = {"active ", "standby "};
+
+	if (!st->mixers_known || st->state == STATUS_ENDED)
+		return;
+	fprintf(to, "mixers   %s", st->mixers_n == 0 ? "none runs" : "");
+	for (size_t i = 0; i < st->mixers_n; i++) {
+		bool standby = st->mixer[i].standby;
+		bool first = i == 0 || standby != st->mixer[i - 1].standby;
+
+		fprintf(to, "%s%s%s",
+		    i == 0  ? ""
+		    : first ? "; "
+			    : ", ",
+		    first ? before[standby] : "", st->mixer[i].host);
+	}
+	fprintf(to, "\n");
+}
+
 static void
 print_feedback(const struct status *st, FILE *to)
 {
@@ -105,11 +127,11 @@ print_mix(const struct status *st, FILE *to)
 {
 	const struct config_mix *m = &st->config->mix;
 
-	/* Whether a mixer runs at this moment the broker does not know. */
 	fprintf(to, "mix      %s, %s\n", m->name,
 	    st->state == STATUS_RUNNING ? "started" : status_state_name(st->state));
 	fprintf(to, "step     %" PRIu32 " sequences of %" PRIu32 " tokens on %" PRIu32 " lanes\n",
 	    m->global_batch, st->config->sequence_length, m->lanes);
+	print_mixers(st, to);
 	if (st->state == STATUS_NOT_STARTED)
 		return;
 	fprintf(to, "next     step %" PRId64, st->ledger.step_next);

@@ -12,11 +12,11 @@ enum { BROKER_MS = 8000, ASK_MS = 30000, CHANGE_MS = 120000 };
 static enum fail_code
 ask(struct topics_job *j, struct failure *f)
 {
-	return topics_ask(j->rk, j->config, j->plan, j->report, ASK_MS, f);
+	return topics_ask(j->rk, j->config, j->plan, j->use, j->report, ASK_MS, f);
 }
 
 enum fail_code
-topics_job_open(struct topics_job **out, const struct config *c, struct failure *f)
+topics_job_open(struct topics_job **out, const struct config *c, bool deletes, struct failure *f)
 {
 	struct kafka_options o = {.role = KAFKA_ADMIN, .properties = &c->kafka, .client = "topics"};
 	struct topics_job *j = calloc(1, sizeof(*j));
@@ -24,6 +24,7 @@ topics_job_open(struct topics_job **out, const struct config *c, struct failure 
 	if (j == NULL)
 		return fail_memory(f);
 	j->config = c;
+	j->use.deleted = deletes;
 	if (topics_plan_open(&j->plan, c, f) != FAIL_NONE)
 		goto failed;
 	j->report = calloc(j->plan->n, sizeof(*j->report));
@@ -116,7 +117,14 @@ topics_job_warn(const struct topics_job *j, struct failure *f)
 {
 	int64_t minutes;
 
-	if (topics_offsets_retention(j->rk, &minutes, ASK_MS, f) != FAIL_NONE)
+	topics_warn_hidden(j->rk, j->plan, j->report);
+	if (topics_offsets_retention(j->rk, &minutes, ASK_MS, f) == FAIL_DENIED) {
+		log_warning("topics: TOPICS-OFFSETS-RETENTION how long the broker keeps committed "
+			    "offsets is not known: %s",
+		    f->text);
+		return FAIL_NONE;
+	}
+	if (f->code != FAIL_NONE)
 		return f->code;
 	if (minutes >= 0 && minutes < TOPICS_OFFSETS_RETENTION_MINUTES)
 		log_warning("topics: TOPICS-OFFSETS-RETENTION the broker forgets committed offsets "

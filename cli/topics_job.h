@@ -18,10 +18,12 @@ struct topics_job {
 	rd_kafka_t *rk;
 	struct topics_plan *plan;
 	struct topics_report *report; /* [plan->n], as asked last */
+	struct topics_use use;        /* what is done with them */
 };
 
 /* Gives *out, to be ended with topics_job_close(): connects, and asks about every topic. */
-enum fail_code topics_job_open(struct topics_job **out, const struct config *c, struct failure *f);
+enum fail_code topics_job_open(
+    struct topics_job **out, const struct config *c, bool deletes, struct failure *f);
 void topics_job_close(struct topics_job *j); /* NULL is accepted */
 
 /* How many of the topics exist. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_memory.h"
+
 static const char *const reason_text[] = {
     [LEDGER_BY_CONFIG] = "config",
     [LEDGER_BY_PHASE] = "phase",
@@ -212,7 +214,7 @@ weights_print_json(const struct weights_shown *w, struct failure *f)
 	    "reason_id", string(l->reason_id), "phase", string(l->phase), "temperature",
 	    l->temperature, "lr_scale", l->lr_scale, "domains", domains_json(l), "pending", pending,
 	    "phases", phases_json(w), "history", history);
-	out = o == NULL ? NULL : json_dumps(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	out = o == NULL ? NULL : json_memory_text(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	json_decref(o);
 	if (out == NULL)
 		return fail_memory(f);

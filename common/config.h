@@ -31,6 +31,7 @@ enum {
 	CONFIG_LIST_MAX = 1 << 16, /* paths of one list */
 	CONFIG_RUNS_MAX = 64,
 	CONFIG_PROPERTIES_MAX = 1024,     /* under kafka */
+	CONFIG_SECRET_MAX = 64 << 10,     /* bytes of a property that stands in a file */
 	CONFIG_RECORD_MAX = 64 << 20,     /* bytes of one lane's batch record */
 	CONFIG_KEEP_BYTES_MAX = 64 << 10, /* of one document, by `keep` */
 	CONFIG_FIELDS_MAX = 64,           /* of `keep` */
@@ -173,6 +174,16 @@ void config_close(struct config *c); /* NULL is accepted */
 /* Appends or replaces one librdkafka property ("name=value" of -X). Copies. */
 enum fail_code config_set_property(
     struct config *c, const char *name, const char *value, struct failure *f);
+
+/*
+ * The same with a value that stands elsewhere: `kind` is "file" (the text of file `where` without
+ * the end of its last line) or "env" (the variable of that name). FAIL_CONFIG never shows a value.
+ */
+enum fail_code config_set_property_from(
+    struct config *c, const char *name, const char *kind, const char *where, struct failure *f);
+
+/* Whether a librdkafka property is a password, key or token, which no message may show. */
+bool config_property_secret(const char *name);
 
 /* FAIL_CONFIG that says which section is missing, for commands that need a mix. */
 enum fail_code config_need_mix(const struct config *c, struct failure *f);

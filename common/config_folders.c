@@ -28,8 +28,9 @@ struct folder {
 static enum fail_code
 fail_folder(const struct folder *o, const char *path, int error)
 {
-	return config_fail(
-	    o->c, o->line, key, o->f, "reading folder %s: %s", path, strerror(error));
+	return error == ENOMEM ? fail_memory(o->f)
+			       : config_fail(o->c, o->line, key, o->f, "reading folder %s: %s",
+				     path, strerror(error));
 }
 
 static enum fail_code

@@ -96,6 +96,31 @@ complete(const struct config *c, const struct config_scope *scope, int line, str
 	return FAIL_NONE;
 }
 
+/* sasl.password: {file: secret.txt}, or {env: NAME}. */
+static enum fail_code
+read_property_from(
+    struct config *c, const struct yaml_node *node, const char *key, struct failure *f)
+{
+	const struct yaml_node *from = node->child;
+	struct failure why;
+	char *path = NULL;
+	enum fail_code code = FAIL_NONE;
+
+	if (node->kind != YAML_MAP || node->children_n != 1 || from->kind != YAML_TEXT ||
+	    (strcmp(from->key, "file") != 0 && strcmp(from->key, "env") != 0) ||
+	    *from->text == '\0')
+		return config_fail(c, node->line, key, f,
+		    "is a map or a list (must be one value, or {file: PATH}, or {env: NAME})");
+	if (strcmp(from->key, "file") == 0)
+		code = config_resolve(&path, c, from->text, f);
+	if (code == FAIL_NONE && config_set_property_from(c, node->key, from->key,
+				     path == NULL ? from->text : path, &why) != FAIL_NONE)
+		code = why.code == FAIL_MEMORY ? fail_memory(f)
+					       : config_fail(c, node->line, key, f, "%s", why.text);
+	free(path);
+	return code;
+}
+
 static enum fail_code
 read_properties(struct config *c, const struct yaml_node *map, struct failure *f)
 {
@@ -109,15 +134,16 @@ read_properties(struct config *c, const struct yaml_node *map, struct failure *f
 	for (size_t i = 0; i < map->children_n; i++) {
 		const struct yaml_node *node = &map->child[i];
 
+		if (*node->key == '\0')
+			return config_fail(c, node->line, "kafka", f, "a property has no name");
 		snprintf(key, sizeof(key), "kafka.%s", config_shown(shown, node->key));
+		if (node->kind != YAML_TEXT && read_property_from(c, node, key, f) != FAIL_NONE)
+			return f->code;
 		if (node->kind != YAML_TEXT)
-			return config_fail(
-			    c, node->line, key, f, "is a map or a list (must be one value)");
+			continue;
 		if (node->plain && *node->text == '\0')
 			return config_fail(c, node->line, key, f,
 			    "has no value (a librdkafka property; \"\" is an empty one)");
-		if (*node->key == '\0')
-			return config_fail(c, node->line, "kafka", f, "a property has no name");
 		if (config_set_property(c, node->key, node->text, f) != FAIL_NONE)
 			return f->code;
 	}

@@ -240,9 +240,11 @@ const struct config_key config_keys[] = {
     {"mix.transaction_ms", CONFIG_COUNT32, AT(mix.transaction_ms), 1, 30000, .preset = "200",
 	.help = "a transaction ends with the step that reaches this age, in milliseconds"},
     {"kafka", CONFIG_PROPERTIES, AT(kafka),
-	.help = "a map of librdkafka properties, passed on as they are: `bootstrap.servers`,"
-		" `sasl.mechanisms`, ...; `RIFFLE_BOOTSTRAP` in the environment replaces"
-		" `bootstrap.servers`, and `-X NAME=VALUE` any of them"},
+	.help =
+	    "a map of librdkafka properties, passed on as they are: `bootstrap.servers`,"
+	    " `sasl.mechanisms`, ...; `RIFFLE_BOOTSTRAP` in the environment replaces"
+	    " `bootstrap.servers`, and `-X NAME=VALUE` any of them. A value may stand elsewhere:"
+	    " `sasl.password: {file: PATH}`, or `{env: NAME}`"},
 };
 const size_t config_keys_n = sizeof(config_keys) / sizeof(config_keys[0]);
 _Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= CONFIG_KEYS_MAX, "CONFIG_KEYS_MAX");

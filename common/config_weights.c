@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/config_parts.h"
+#include "common/json_memory.h"
 #include "common/nearest.h"
 #include "common/scalar.h"
 
@@ -143,6 +144,15 @@ read_some(void *buffer, size_t room, void *opaque)
 	return s->over || ferror(s->file) ? (size_t)-1 : n;
 }
 
+/* By errno. */
+static enum fail_code
+fail_file(const struct weights *w, const char *attempted, const char *path)
+{
+	return errno == ENOMEM ? fail_memory(w->f)
+			       : config_fail(w->c, w->line, w->key, w->f, "%s %s: %s", attempted,
+				     path, strerror(errno));
+}
+
 static enum fail_code
 parse(const struct weights *w, json_t **out, FILE *file)
 {
@@ -157,11 +167,10 @@ parse(const struct weights *w, json_t **out, FILE *file)
 		return config_fail(w->c, w->line, w->key, w->f, "%s: has more than %d bytes",
 		    w->file, CONFIG_WEIGHTS_BYTES_MAX);
 	if (ferror(file))
-		return config_fail(
-		    w->c, w->line, w->key, w->f, "reading %s: %s", w->file, strerror(errno));
+		return fail_file(w, "reading", w->file);
 	if (*out != NULL)
 		return FAIL_NONE;
-	if (json_error_code(&why) == json_error_out_of_memory)
+	if (json_memory_refused())
 		return fail_memory(w->f);
 	return config_fail(
 	    w->c, w->line, w->key, w->f, "%s:%d: not JSON: %s", w->file, why.line, why.text);
@@ -203,7 +212,7 @@ read_file(const struct weights *w)
 		return w->f->code;
 	file = fopen(path, "rb");
 	if (file == NULL)
-		config_fail(w->c, w->line, w->key, w->f, "opening %s: %s", path, strerror(errno));
+		fail_file(w, "opening", path);
 	free(path);
 	if (file == NULL)
 		return w->f->code;

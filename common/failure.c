@@ -36,14 +36,14 @@ fail_errno(struct failure *f, enum fail_code code, const char *format, ...)
 	va_list ap;
 
 	assert(code != FAIL_NONE);
-	f->code = code;
+	f->code = saved == ENOMEM ? FAIL_MEMORY : code;
 	va_start(ap, format);
 	put(f, format, ap);
 	va_end(ap);
 	used = strlen(f->text);
 	snprintf(f->text + used, sizeof(f->text) - used, ": %s", strerror(saved));
 	errno = saved;
-	return code;
+	return f->code;
 }
 
 enum fail_code
@@ -82,6 +82,7 @@ fail_exit(enum fail_code code)
 	case FAIL_IO:
 	case FAIL_DATA:
 	case FAIL_BROKER:
+	case FAIL_DENIED:
 	case FAIL_TIMEOUT: return 1;
 	}
 	return 1;

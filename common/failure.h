@@ -21,6 +21,7 @@ enum fail_code {
 	FAIL_TIMEOUT, /* nothing came within the time allowed */
 	FAIL_FENCED,  /* a newer instance has taken over */
 	FAIL_STOPPED, /* the caller, or a signal, asked to stop */
+	FAIL_DENIED,  /* Kafka knows the user, who lacks a right: trying again does not help */
 };
 
 enum { FAILURE_TEXT_MAX = 1024 };
@@ -34,7 +35,7 @@ struct failure {
 enum fail_code fail(struct failure *f, enum fail_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same with ": " and the text of errno at the end. */
+/* The same with ": " and the text of errno at the end; ENOMEM is FAIL_MEMORY whatever `code` is. */
 enum fail_code fail_errno(struct failure *f, enum fail_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -21,7 +21,8 @@ enum {
 
 #define ROLE(role) (1u << (role))
 #define WRITERS    (ROLE(KAFKA_WRITER) | ROLE(KAFKA_TRANSACTIONAL))
-#define EVERY      (WRITERS | ROLE(KAFKA_READER) | ROLE(KAFKA_ADMIN))
+#define CONSUMERS  (ROLE(KAFKA_READER) | ROLE(KAFKA_MEMBER))
+#define EVERY      (WRITERS | CONSUMERS | ROLE(KAFKA_ADMIN))
 
 struct role_property {
 	unsigned roles;
@@ -32,7 +33,8 @@ struct role_property {
  * Tuning: set before the user's properties, which win. A broker has one fetch at a time in flight,
  * and an idle partition holds it for fetch.wait.max.ms; Nagle's algorithm waits for more to send;
  * linger fills batches (librdkafka's INTRODUCTION.md: "at least 50 ms" for throughput); an open
- * transaction hides all behind it, so that its timeout is how long a crash stalls the readers.
+ * transaction hides all behind it, so that its timeout is how long a crash stalls the readers. A
+ * member hears of a change in its group with its next heartbeat.
  */
 static const struct role_property presets[] = {
     {EVERY, "bootstrap.servers", "localhost:9092"},
@@ -47,6 +49,7 @@ static const struct role_property presets[] = {
     {ROLE(KAFKA_TRANSACTIONAL), "linger.ms", "5"},
     {ROLE(KAFKA_TRANSACTIONAL), "batch.size", "4194304"},
     {ROLE(KAFKA_TRANSACTIONAL), "transaction.timeout.ms", "15000"},
+    {ROLE(KAFKA_MEMBER), "heartbeat.interval.ms", "500"},
 };
 
 /* Correctness: set after the user's properties, which lose, with a warning. */
@@ -56,9 +59,11 @@ static const struct role_property forced[] = {
     {EVERY, "log.queue", "false"},
     {EVERY, "isolation.level", "read_committed"},
     {EVERY, "allow.auto.create.topics", "false"},
-    {ROLE(KAFKA_READER), "enable.auto.commit", "false"},
-    {ROLE(KAFKA_READER), "enable.auto.offset.store", "false"},
-    {ROLE(KAFKA_READER), "auto.offset.reset", "error"},
+    {CONSUMERS, "enable.auto.commit", "false"},
+    {CONSUMERS, "enable.auto.offset.store", "false"},
+    {CONSUMERS, "auto.offset.reset", "error"},
+    {ROLE(KAFKA_MEMBER), "partition.assignment.strategy", "range"},
+    {ROLE(KAFKA_MEMBER), "group.instance.id", NULL},
     {ROLE(KAFKA_READER), "enable.partition.eof", "true"},
     {ROLE(KAFKA_READER), "check.crcs", "true"},
     {WRITERS, "enable.idempotence", "true"},
@@ -90,12 +95,50 @@ on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 	    err == RD_KAFKA_RESP_ERR__SSL || err == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
 	    err == RD_KAFKA_RESP_ERR__TIMED_OUT || err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
 		return;
+	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED && !h->commits)
+		return; /* see kafka_message_denied() */
 	if (err == RD_KAFKA_RESP_ERR__FATAL) {
 		rd_kafka_fatal_error(rk, text, sizeof(text));
 		reason = text;
 	}
 	kafka_log_put(
 	    &h->log, h->client, 4, rd_kafka_err2name((rd_kafka_resp_err_t)err), reason, clock_ms());
+}
+
+/* OpenSSL's numbers (x509_vfy.h), which do not change. */
+static const struct {
+	int error;
+	const char *text;
+} certificate_errors[] = {
+    {2, "its issuer is not known (ssl.ca.location)"},
+    {9, "it is not valid yet: is the clock right?"},
+    {10, "it has expired"},
+    {18, "it is self-signed, and not known (ssl.ca.location)"},
+    {19, "the authority that signed it is not known (ssl.ca.location)"},
+    {20, "the authority that signed it is not known (ssl.ca.location)"},
+    {21, "the authority that signed it is not known (ssl.ca.location)"},
+    {23, "it is revoked"},
+    {62, "it is for another host name than that of bootstrap.servers"},
+    {64, "it is for another address than that of bootstrap.servers"},
+};
+
+/* Changes nothing about what OpenSSL found. Called on a thread of librdkafka's. */
+static int
+on_certificate(rd_kafka_t *rk, const char *broker, int32_t id, int *error, int depth,
+    const char *bytes, size_t n, char *text, size_t room, void *opaque)
+{
+	struct kafka_handle *h = opaque;
+	const char *what = "it does not verify";
+
+	(void)rk, (void)broker, (void)id, (void)depth, (void)bytes, (void)n;
+	if (*error == 0)
+		return 1;
+	for (size_t i = 0; i < sizeof(certificate_errors) / sizeof(certificate_errors[0]); i++)
+		if (certificate_errors[i].error == *error)
+			what = certificate_errors[i].text;
+	kafka_log_certificate(&h->log, what);
+	snprintf(text, room, "%s", what);
+	return 0;
 }
 
 static void
@@ -114,6 +157,8 @@ set(rd_kafka_conf_t *conf, const char *name, const char *value, struct failure *
 
 	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
 		return FAIL_NONE;
+	if (value != NULL && config_property_secret(name))
+		return fail(f, FAIL_CONFIG, "kafka property %s (a secret) is not accepted", name);
 	return fail(f, FAIL_CONFIG, "kafka property %s = %s: %s", name,
 	    value == NULL ? "(preset)" : value, why);
 }
@@ -219,7 +264,8 @@ set_sizes(rd_kafka_conf_t *conf, const struct kafka_options *o, struct failure *
 }
 
 static enum fail_code
-set_forced(rd_kafka_conf_t *conf, const struct kafka_options *o, struct failure *f)
+set_forced(
+    rd_kafka_conf_t *conf, const struct kafka_options *o, const char *client, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 
@@ -228,8 +274,14 @@ set_forced(rd_kafka_conf_t *conf, const struct kafka_options *o, struct failure 
 			code = force(conf, o, forced[i].name, forced[i].value, f);
 	if (code == FAIL_NONE && o->group != NULL)
 		code = force(conf, o, "group.id", o->group, f);
+	if (code == FAIL_NONE && o->role == KAFKA_MEMBER) /* others tell members by it */
+		code = set(conf, "client.id", client, f);
 	if (code == FAIL_NONE && o->role == KAFKA_TRANSACTIONAL)
 		code = force(conf, o, "transactional.id", o->transactional_id, f);
+	if (code == FAIL_NONE && o->gapless)
+		code = force(conf, o, "enable.gapless.guarantee", "true", f);
+	if (code == FAIL_NONE && o->gapless) /* the guarantee does not cover what is too old */
+		code = force(conf, o, "message.timeout.ms", "0", f);
 	if (code == FAIL_NONE && (ROLE(o->role) & WRITERS))
 		code = set_sizes(conf, o, f);
 	return code;
@@ -244,14 +296,21 @@ configure(
 	rd_kafka_conf_set_opaque(conf, h);
 	rd_kafka_conf_set_log_cb(conf, on_log);
 	rd_kafka_conf_set_error_cb(conf, on_error);
+	rd_kafka_conf_set_ssl_cert_verify_cb(conf, on_certificate);
 	if (ROLE(o->role) & WRITERS) /* without one, flush and commit wait in 10 ms slices */
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+	if (o->role == KAFKA_TRANSACTIONAL &&
+	    kafka_requests_watch(conf, h) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return fail_memory(f);
 	code = set_presets(conf, o, h->client, f);
 	if (code == FAIL_NONE)
 		code = set_user(conf, o, f);
 	if (code == FAIL_NONE)
-		code = set_forced(conf, o, f);
+		code = set_forced(conf, o, h->client, f);
 	get(conf, "bootstrap.servers", h->bootstrap, sizeof(h->bootstrap));
+	get(conf, "group.id", h->group, sizeof(h->group));
+	get(conf, "transactional.id", h->transactional_id, sizeof(h->transactional_id));
+	get(conf, "sasl.username", h->user, sizeof(h->user));
 	return code;
 }
 
@@ -273,6 +332,7 @@ handle_new(const struct kafka_options *o)
 		return NULL;
 	kafka_log_init(&h->log);
 	h->role = o->role;
+	h->commits = o->group != NULL;
 	/* The questions asked of the one, the wait that follows on the other, tell the cause. */
 	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN || o->quiet);
 	h->delivered = o->delivered;
@@ -284,7 +344,7 @@ handle_new(const struct kafka_options *o)
 enum fail_code
 kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 {
-	rd_kafka_type_t type = o->role == KAFKA_READER ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER;
+	rd_kafka_type_t type = ROLE(o->role) & CONSUMERS ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER;
 	rd_kafka_conf_t *conf = NULL;
 	struct kafka_handle *h;
 	enum fail_code code;
@@ -293,6 +353,7 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 
 	assert(o->client != NULL);
 	assert((o->role == KAFKA_TRANSACTIONAL) == (o->transactional_id != NULL));
+	assert(o->role != KAFKA_MEMBER || o->group != NULL);
 	h = handle_new(o);
 	conf = rd_kafka_conf_new();
 	if (h == NULL || conf == NULL) {
@@ -343,7 +404,7 @@ ending_free(struct ending *e)
 static void
 destroy(rd_kafka_t *rk, struct kafka_handle *h)
 {
-	/* Readers never join a group, so that there is none to leave. */
+	/* Only members join a group, and leave it here, so that others need not wait. */
 	rd_kafka_destroy_flags(
 	    rk, h->role == KAFKA_READER ? RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE : 0);
 	handle_free(h);
@@ -417,7 +478,8 @@ kafka_close(rd_kafka_t *rk)
 		return;
 	h = rd_kafka_opaque(rk);
 	memcpy(client, h->client, sizeof(client));
-	if (ROLE(h->role) & WRITERS) { /* reports what is lost to `delivered` */
+	kafka_log_set_quiet(&h->log, true); /* a connection that is being made is given up */
+	if (ROLE(h->role) & WRITERS) {      /* reports what is lost to `delivered` */
 		rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 		rd_kafka_flush(rk, CLOSE_FLUSH_MS);
 	}

@@ -28,17 +28,23 @@ enum kafka_role {
 	KAFKA_WRITER, /* idempotent, acks=all */
 	KAFKA_TRANSACTIONAL, /* needs transactional_id */
 	KAFKA_ADMIN,         /* topics, watermarks, group offsets; produces and reads nothing */
+	KAFKA_MEMBER, /* subscribes in `group`, reads nothing; leaves the group when closed */
 };
 
 struct kafka_options {
 	enum kafka_role role;
 	const struct config_properties *properties; /* the user's; borrowed during kafka_open() */
 	const char *client;                         /* client.id is "riffle-<client>" */
-	const char *group;                  /* KAFKA_READER: group for commits; NULL: none */
+	const char *group; /* KAFKA_READER: for commits; NULL: none. KAFKA_MEMBER: needs it */
 	const char *transactional_id;       /* KAFKA_TRANSACTIONAL */
 	size_t message_bytes_max;           /* largest record it writes; 0: librdkafka's preset */
 	const struct config_property *tune; /* more presets, which the user's properties override */
 	size_t tune_n;
+	/*
+	 * KAFKA_WRITER: no record is delivered behind one of its partition that was not. A record
+	 * is then never given up for its age, and one that is refused ends the handle (fatal).
+	 */
+	bool gapless;
 	bool quiet; /* kafka_wait_broker() follows: failing connections are not logged before it */
 	/* Delivery reports of writers; called from rd_kafka_poll() on the owner's thread. */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
@@ -111,12 +117,50 @@ enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *group, const char
 enum fail_code kafka_group_commits(rd_kafka_t *rk, const char *group,
     rd_kafka_topic_partition_list_t *list, int timeout_ms, struct failure *f);
 
+/*
+ * Whether any request of a KAFKA_TRANSACTIONAL handle that writes (produce, and all that makes a
+ * transaction) was sent and never answered: its connection broke, or time ran out. librdkafka sends
+ * it again and tells nobody, but the first copy may still be on its way, and the broker may yet act
+ * on it.
+ */
+bool kafka_doubtful(rd_kafka_t *rk);
+
 /* librdkafka's own error as ours, with what was attempted in front. Takes (destroys) `error`. */
 enum fail_code kafka_fail(struct failure *f, rd_kafka_error_t *error, const char *attempted);
 
 /* The same for an error code; `text` says more than the code does, or is NULL. */
 enum fail_code kafka_fail_code(
     struct failure *f, rd_kafka_resp_err_t err, const char *text, const char *attempted);
+
+/* Whether the broker says that the user lacks a right (an ACL). */
+bool kafka_denied(rd_kafka_resp_err_t err);
+
+/*
+ * The same for what rd_kafka_consumer_poll() gave, where `m` is not NULL. That a handle which
+ * commits nothing may not look for the coordinator of its group does not count.
+ */
+bool kafka_message_denied(rd_kafka_t *rk, const rd_kafka_message_t *m);
+
+/*
+ * FAIL_DENIED: the sentence names the right that the user lacks, as `operation` (NULL: what the
+ * handle is for) on the kind of thing that `err` is about, called `name` (NULL: the handle's own
+ * group or transactional id).
+ */
+enum fail_code kafka_fail_denied(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err,
+    const char *operation, const char *name, const char *attempted);
+
+/*
+ * Whether a topic that a KAFKA_TRANSACTIONAL handle wrote to was refused for want of a right: then
+ * `f` says which. Asked where records of a transaction come back undelivered.
+ */
+bool kafka_refused(struct failure *f, rd_kafka_t *rk, const char *attempted);
+
+/*
+ * kafka_fail_code() of something done with a topic. Where it was denied, the right is the one that
+ * the handle is for: READ of a KAFKA_READER, WRITE of writers, DESCRIBE of a KAFKA_ADMIN.
+ */
+enum fail_code kafka_fail_topic(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err,
+    const char *text, const char *attempted, const char *topic);
 
 /* A hint a person can act on for an error code, or "" ("is the broker running at ...?"). */
 const char *kafka_hint(rd_kafka_resp_err_t err);

@@ -146,7 +146,11 @@ kafka_group_commits(rd_kafka_t *rk, const char *group, rd_kafka_topic_partition_
 	forget(list);
 	if (err == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE)
 		return fail_memory(f);
-	kafka_fail_asking(rk, err, "asking for its committed offsets", f);
+	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		kafka_fail_denied(f, rk, err, NULL, group, "asking for its committed offsets");
+	else
+		kafka_fail_asking(
+		    rk, err, "asking for its committed offsets", list->elems[0].topic, f);
 	return fail_within(f, "group %s, topic %s", group, list->elems[0].topic);
 }
 

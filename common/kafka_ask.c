@@ -69,14 +69,15 @@ kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms)
 
 /* FAIL_BROKER, or what `err` means, with the last failure of a connection behind it. */
 enum fail_code
-kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted, struct failure *f)
+kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted, const char *topic,
+    struct failure *f)
 {
 	struct kafka_handle *h = rd_kafka_opaque(rk);
 	char cause[KAFKA_CAUSE_MAX];
 
 	kafka_log_cause(&h->log, cause);
 	if (cause[0] == '\0' || !passing(err))
-		return kafka_fail_code(f, err, NULL, attempted);
+		return kafka_fail_topic(f, rk, err, NULL, attempted, topic);
 	return fail(f, FAIL_BROKER, "%s: %s", attempted, cause);
 }
 
@@ -117,7 +118,8 @@ wait_broker(rd_kafka_t *rk, int64_t deadline_ms, struct failure *f)
 			return FAIL_NONE;
 		}
 		if (!passing(err))
-			return kafka_fail_asking(rk, err, "asking the broker for its metadata", f);
+			return kafka_fail_asking(
+			    rk, err, "asking the broker for its metadata", "", f);
 	} while (!hopeless(rk) && kafka_again(err, deadline_ms));
 	return fail_no_broker(rk, f);
 }
@@ -164,7 +166,8 @@ wait_topic(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int64_t dea
 		if (err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
 			return FAIL_NONE;
 		if (!passing(err))
-			return kafka_fail_asking(rk, err, "asking the broker about a topic", f);
+			return kafka_fail_asking(rk, err, "asking the broker about a topic",
+			    rd_kafka_topic_name(topic), f);
 	} while (!hopeless(rk) && kafka_again(err, deadline_ms));
 	return fail_no_broker(rk, f);
 }
@@ -205,7 +208,7 @@ kafka_partitions(
 	*partitions = 0;
 	if (err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
 		return FAIL_NONE;
-	kafka_fail_asking(rk, err, "asking for its partitions", f);
+	kafka_fail_asking(rk, err, "asking for its partitions", topic, f);
 	return fail_within(f, "topic %s", topic);
 }
 
@@ -228,6 +231,16 @@ list_offsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t whic
 	return err;
 }
 
+/* The topic of the first partition with an error of its own; the first of all where none has. */
+static const char *
+first_refused(const rd_kafka_topic_partition_list_t *list)
+{
+	for (int i = 0; i < list->cnt; i++)
+		if (list->elems[i].err != RD_KAFKA_RESP_ERR_NO_ERROR)
+			return list->elems[i].topic;
+	return list->elems[0].topic;
+}
+
 enum fail_code
 kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *low,
     int64_t *high, int timeout_ms, struct failure *f)
@@ -246,7 +259,7 @@ kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int
 	} while (kafka_again(err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
-	kafka_fail_asking(rk, err, "asking for its first and last offsets", f);
+	kafka_fail_asking(rk, err, "asking for its first and last offsets", first_refused(list), f);
 	return fail_within(f, "topic %s%s", list->elems[0].topic,
 	    strcmp(list->elems[0].topic, list->elems[list->cnt - 1].topic) == 0 ? ""
 										: " and others");
@@ -315,7 +328,16 @@ last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from,
 		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
 		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 			passed = m->err;
-			err = passing(m->err) ? RD_KAFKA_RESP_ERR_NO_ERROR : m->err;
+			err = passing(m->err) ||
+				      (kafka_denied(m->err) && !kafka_message_denied(rk, m))
+				  ? RD_KAFKA_RESP_ERR_NO_ERROR
+				  : m->err;
+			rd_kafka_message_destroy(m);
+			continue;
+		}
+		/* A new leader may not know yet how far its followers are: that is not our end. */
+		if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset < end) {
+			passed = RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE;
 			rd_kafka_message_destroy(m);
 			continue;
 		}
@@ -366,6 +388,6 @@ kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka
 	} while (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET && kafka_left_ms(deadline_ms) > 0);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
-	kafka_fail_asking(rk, err, "looking for its last record", f);
+	kafka_fail_asking(rk, err, "looking for its last record", topic, f);
 	return fail_within(f, "topic %s, partition %d", topic, (int)partition);
 }

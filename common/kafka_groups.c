@@ -1,5 +1,6 @@
 #include "common/kafka_groups.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,5 +94,68 @@ kafka_groups(
 	*n = 0;
 	if (err == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE)
 		return fail_memory(f);
-	return kafka_fail_asking(rk, err, "listing the consumer groups", f);
+	return kafka_fail_asking(rk, err, "listing the consumer groups", "", f);
+}
+
+static void
+take_member(struct kafka_member *to, const rd_kafka_MemberDescription_t *from)
+{
+	const rd_kafka_MemberAssignment_t *a = rd_kafka_MemberDescription_assignment(from);
+	const rd_kafka_topic_partition_list_t *list =
+	    a == NULL ? NULL : rd_kafka_MemberAssignment_partitions(a);
+	const char *host = rd_kafka_MemberDescription_host(from);
+
+	snprintf(to->client, sizeof(to->client), "%s", rd_kafka_MemberDescription_client_id(from));
+	snprintf(to->host, sizeof(to->host), "%s", host[0] == '/' ? host + 1 : host);
+	to->assigned = list != NULL && list->cnt > 0;
+}
+
+static rd_kafka_resp_err_t
+take_members(const rd_kafka_event_t *event, struct kafka_member *member, size_t max, size_t *n)
+{
+	const rd_kafka_DescribeConsumerGroups_result_t *result =
+	    rd_kafka_event_DescribeConsumerGroups_result((rd_kafka_event_t *)(uintptr_t)event);
+	const rd_kafka_ConsumerGroupDescription_t **group;
+	const rd_kafka_error_t *error;
+	size_t groups_n = 0, all;
+
+	*n = 0;
+	group = result == NULL ? NULL
+			       : rd_kafka_DescribeConsumerGroups_result_groups(result, &groups_n);
+	if (groups_n != 1)
+		return RD_KAFKA_RESP_ERR__BAD_MSG;
+	error = rd_kafka_ConsumerGroupDescription_error(group[0]);
+	if (error != NULL && rd_kafka_error_code(error) != RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND)
+		return rd_kafka_error_code(error);
+	all = error != NULL ? 0 : rd_kafka_ConsumerGroupDescription_member_count(group[0]);
+	for (; *n < all && *n < max; (*n)++)
+		take_member(&member[*n], rd_kafka_ConsumerGroupDescription_member(group[0], *n));
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+enum fail_code
+kafka_group_members(rd_kafka_t *rk, const char *group, struct kafka_member *member, size_t max,
+    size_t *n, int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	rd_kafka_resp_err_t err;
+
+	do {
+		int slice_ms = kafka_slice_ms(deadline_ms);
+		struct kafka_admin admin;
+
+		kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS, slice_ms);
+		rd_kafka_DescribeConsumerGroups(rk, &group, 1, admin.options, admin.queue);
+		err = kafka_admin_wait(&admin, slice_ms);
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			err = take_members(admin.event, member, max, n);
+		kafka_admin_close(&admin);
+	} while (kafka_again(err, deadline_ms));
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		return kafka_fail_denied(
+		    f, rk, err, "DESCRIBE", group, "asking for the members of a group");
+	kafka_fail_code(f, err, NULL, "asking for the members of a group");
+	return fail_within(f, "group %s", group);
 }

@@ -1,10 +1,12 @@
 /*
- * kafka_groups.h -- which consumer groups a cluster knows, those that only commit included.
+ * kafka_groups.h -- which consumer groups a cluster knows, those that only commit included, and who
+ * the members of one are.
  */
 #ifndef COMMON_KAFKA_GROUPS_H
 #define COMMON_KAFKA_GROUPS_H
 
 #include <librdkafka/rdkafka.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/failure.h"
@@ -16,5 +18,18 @@
 enum fail_code kafka_groups(
     rd_kafka_t *rk, const char *prefix, char ***name, size_t *n, int timeout_ms, struct failure *f);
 void kafka_groups_free(char **name, size_t n); /* NULL is accepted */
+
+struct kafka_member {
+	char client[64]; /* its client.id; cut where it is longer, as is the next */
+	char host[64];   /* as the broker sees it */
+	bool assigned;   /* it has a partition */
+};
+
+/*
+ * The members of a group, up to `max` of them; *n = 0: it has none, or there is no such group.
+ * FAIL_BROKER, FAIL_DENIED. `rk` is a KAFKA_READER.
+ */
+enum fail_code kafka_group_members(rd_kafka_t *rk, const char *group, struct kafka_member *member,
+    size_t max, size_t *n, int timeout_ms, struct failure *f);
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef COMMON_KAFKA_HANDLE_H
 #define COMMON_KAFKA_HANDLE_H
 
+#include <stdatomic.h>
+
 #include "common/clock.h"
 #include "common/kafka.h"
 #include "common/kafka_log.h"
@@ -14,10 +16,16 @@ struct kafka_handle {
 	struct kafka_log log;
 	enum kafka_role role;
 	char client[64];
-	char bootstrap[256]; /* for messages: cut where it is longer */
+	/* For messages: cut where they are longer, "" where there is none. */
+	char bootstrap[256], group[256], transactional_id[256], user[256];
+	bool commits; /* the group is one of the caller's choice, to commit to */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
-	void *opaque; /* the caller's, for `delivered` */
+	void *opaque;         /* the caller's, for `delivered` */
+	atomic_bool doubtful; /* as kafka_doubtful() tells */
 };
+
+/* The handle that `conf` makes notes in `h` when it becomes doubtful. */
+rd_kafka_resp_err_t kafka_requests_watch(rd_kafka_conf_t *conf, struct kafka_handle *h);
 
 /* One request of librdkafka's admin interface and its answer; all zero: nothing acquired. */
 struct kafka_admin {
@@ -41,8 +49,9 @@ int kafka_slice_ms(int64_t deadline_ms);
 /* Whether to try again: the error passes by itself and there is time. Pauses first. */
 bool kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms);
 
-/* kafka_fail_code(), or the last failure of a connection where that is what stands behind `err`. */
-enum fail_code kafka_fail_asking(
-    rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted, struct failure *f);
+/* kafka_fail_topic(), or the last failure of a connection where that is what stands behind `err`.
+ */
+enum fail_code kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted,
+    const char *topic, struct failure *f);
 
 #endif

@@ -89,6 +89,8 @@ passes(struct kafka_log *l, uint64_t key, int64_t now_ms, uint64_t *held_back)
 static void
 keep_cause(struct kafka_log *l, const char *text)
 {
+	static const char certificate[] = "certificate verify failed"; /* more of it says less */
+	const char *failed;
 	size_t n = strlen(text), broker = strcspn(text, " ");
 	const char *end = strstr(text, " (after "), *name_end = strstr(text, "/bootstrap: ");
 
@@ -99,6 +101,11 @@ keep_cause(struct kafka_log *l, const char *text)
 		    (int)(n - (size_t)(name_end - text) - 10), name_end + 10);
 	else
 		snprintf(l->cause, sizeof(l->cause), "%.*s", (int)n, text);
+	failed = strstr(l->cause, certificate);
+	if (l->certificate == NULL || failed == NULL)
+		return;
+	n = (size_t)(failed - l->cause) + strlen(certificate);
+	snprintf(l->cause + n, sizeof(l->cause) - n, ": %s", l->certificate);
 }
 
 /* Properties of the other kind of handle are no mistake: one `kafka:` section serves both. */
@@ -108,6 +115,20 @@ expected(const char *facility, const char *text)
 	return strcmp(facility, "CONFWARN") == 0 && strstr(text, "will be ignored by this") != NULL;
 }
 
+/* Keeps T of: Failed to add partition "T" [0] to transaction: Broker: Topic authorization failed */
+static void
+keep_refused(struct kafka_log *l, const char *text)
+{
+	const char *begin = strstr(text, "partition \""), *end;
+
+	if (begin == NULL || strstr(text, "authorization failed") == NULL)
+		return;
+	begin += strlen("partition \"");
+	end = strchr(begin, '"');
+	if (end != NULL)
+		snprintf(l->refused, sizeof(l->refused), "%.*s", (int)(end - begin), begin);
+}
+
 void
 kafka_log_put(struct kafka_log *l, const char *client, int level, const char *facility,
     const char *text, int64_t now_ms)
@@ -115,6 +136,7 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
 	uint64_t held_back;
 	char more[64] = "";
 	bool connection = strcmp(facility, "FAIL") == 0, pass;
+	bool certificate = strcmp(facility, "SSLCERTVRFY") == 0;
 
 	text = without_thread(text);
 	if (level >= SYSLOG_DEBUG) { /* only where the user has set `debug`: wanted, all of it */
@@ -126,7 +148,10 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
 	pthread_mutex_lock(&l->lock);
 	if (connection)
 		keep_cause(l, text);
-	pass = !(connection && l->quiet) && passes(l, kind_key(facility, text), now_ms, &held_back);
+	if (strcmp(facility, "ADDPARTS") == 0)
+		keep_refused(l, text);
+	pass = !((connection || certificate) && l->quiet) &&
+	       passes(l, kind_key(facility, text), now_ms, &held_back);
 	pthread_mutex_unlock(&l->lock);
 	if (!pass)
 		return;
@@ -151,5 +176,21 @@ kafka_log_cause(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX])
 {
 	pthread_mutex_lock(&l->lock);
 	memcpy(out, l->cause, KAFKA_CAUSE_MAX);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+kafka_log_refused(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX])
+{
+	pthread_mutex_lock(&l->lock);
+	memcpy(out, l->refused, KAFKA_CAUSE_MAX);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+kafka_log_certificate(struct kafka_log *l, const char *what)
+{
+	pthread_mutex_lock(&l->lock);
+	l->certificate = what;
 	pthread_mutex_unlock(&l->lock);
 }

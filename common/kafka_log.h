@@ -31,6 +31,8 @@ struct kafka_log {
 	pthread_mutex_t lock; /* protects all below */
 	bool quiet;           /* connection failures are kept, not shown: somebody waits for one */
 	char cause[KAFKA_CAUSE_MAX];
+	char refused[KAFKA_CAUSE_MAX]; /* see kafka_log_refused() */
+	const char *certificate;       /* what is wrong with the broker's; NULL: nothing */
 	struct kafka_log_kind kind[KAFKA_LOG_KINDS_MAX];
 };
 
@@ -48,7 +50,19 @@ void kafka_log_put(struct kafka_log *l, const char *client, int level, const cha
  */
 void kafka_log_set_quiet(struct kafka_log *l, bool quiet);
 
+/*
+ * Notes what is wrong with a broker's certificate, a text that lives for ever: OpenSSL's error says
+ * no more than "certificate verify failed".
+ */
+void kafka_log_certificate(struct kafka_log *l, const char *what);
+
 /* Copies the last connection failure ("localhost:9092: connection refused"); "": there is none. */
 void kafka_log_cause(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX]);
+
+/*
+ * Copies the name of the last topic that a transaction could not take in for want of a right; "":
+ * there is none. librdkafka (2.0.2) says it nowhere else: the records come back as purged.
+ */
+void kafka_log_refused(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX]);
 
 #endif

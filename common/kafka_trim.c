@@ -56,6 +56,10 @@ kafka_trim(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms
 	} while (kafka_again(err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
-	kafka_fail_asking(rk, err, "deleting its oldest records", f);
+	if (kafka_denied(err))
+		kafka_fail_denied(
+		    f, rk, err, "DELETE", list->elems[0].topic, "deleting its oldest records");
+	else
+		kafka_fail_asking(rk, err, "deleting its oldest records", list->elems[0].topic, f);
 	return fail_within(f, "topic %s", list->elems[0].topic);
 }

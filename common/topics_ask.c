@@ -87,7 +87,7 @@ all_topics(
 	} while (kafka_again(err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
-	return kafka_fail_asking(rk, err, "asking the broker for its topics", f);
+	return kafka_fail_asking(rk, err, "asking the broker for its topics", "", f);
 }
 
 struct named {
@@ -221,7 +221,7 @@ take_settings(const struct config *c, const struct topics_plan *p, size_t first,
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			compare_settings(c, &p->topic[i], resource[k], &report[i]);
 		else if (err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-			log_debug("topics: settings of %s: not allowed to see them", name);
+			report[i].hidden = true;
 		else if (err != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) /* deleted meanwhile */
 			return kafka_fail_code(f, err, NULL, name);
 	}
@@ -247,7 +247,7 @@ ask_settings(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p
 		return FAIL_NONE;
 	err = describe(rk, &admin, resource, n, deadline_ms);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-		code = kafka_fail_asking(rk, err, "asking for the settings of the topics", f);
+		code = kafka_fail_asking(rk, err, "asking for the settings of the topics", "", f);
 	else
 		code = take_settings(c, p, first, end, admin.event, report, f);
 	rd_kafka_ConfigResource_destroy_array(resource, n);
@@ -255,22 +255,87 @@ ask_settings(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p
 	return code;
 }
 
+static const char *
+right_of(const struct topic_plan *t, struct topics_use use)
+{
+	if (use.deleted)
+		return "DELETE";
+	if (use.written & 1u << t->kind)
+		return "WRITE";
+	return (use.read & 1u << t->kind) != 0 && t->set == SET_TRAIN ? "READ" : "DESCRIBE";
+}
+
+/*
+ * A list of all topics leaves out what the user may not see: what is missing there is asked about
+ * by its name.
+ */
+static enum fail_code
+ask_missing(rd_kafka_t *rk, const struct topics_plan *p, struct topics_use use,
+    const struct topics_report *report, int64_t deadline_ms, struct failure *f)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct topic_plan *t = &p->topic[i];
+		int partitions;
+
+		if (report[i].exists || kafka_partitions(rk, t->name, &partitions,
+					    kafka_left_ms(deadline_ms), f) == FAIL_NONE)
+			continue;
+		if (f->code != FAIL_DENIED)
+			return f->code;
+		kafka_fail_denied(f, rk, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+		    right_of(t, use), t->name, "asking for its partitions");
+		return fail_within(f, "topic %s", t->name);
+	}
+	return FAIL_NONE;
+}
+
 enum fail_code
 topics_ask(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
-    struct topics_report *report, int timeout_ms, struct failure *f)
+    struct topics_use use, struct topics_report *report, int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 	enum fail_code code = ask_metadata(rk, c, p, report, deadline_ms, f);
 
+	if (code == FAIL_NONE)
+		code = ask_missing(rk, p, use, report, deadline_ms, f);
 	for (size_t i = 0; code == FAIL_NONE && i < p->n; i += CHUNK)
 		code = ask_settings(
 		    rk, c, p, i, i + CHUNK < p->n ? i + CHUNK : p->n, report, deadline_ms, f);
 	return code;
 }
 
+void
+topics_warn_hidden(rd_kafka_t *rk, const struct topics_plan *p, const struct topics_report *report)
+{
+	struct failure f;
+	size_t n = 0, first = 0;
+
+	for (size_t i = p->n; i-- > 0;)
+		if (report[i].hidden) {
+			first = i;
+			n++;
+		}
+	if (n == 0)
+		return;
+	kafka_fail_denied(&f, rk, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, "DESCRIBE_CONFIGS",
+	    p->topic[first].name, "asking for its settings");
+	log_warning(
+	    "topics: TOPICS-HIDDEN the settings of %zu topic%s are not compared with what they "
+	    "must be: %s",
+	    n, plural((int)n), f.text);
+}
+
+/* Who does not write domains reads no held-out set, and may not be allowed to see it. */
+static bool
+is_passed_over(const struct topic_plan *t, struct topics_use use)
+{
+	return t->kind == TOPIC_DOMAIN && t->set != SET_TRAIN &&
+	       (use.written & 1u << TOPIC_DOMAIN) == 0;
+}
+
 enum fail_code
-topics_check(
-    rd_kafka_t *rk, const struct config *c, unsigned kinds, int timeout_ms, struct failure *f)
+topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int timeout_ms,
+    struct failure *f)
 {
 	struct topics_report *report = NULL;
 	struct topics_plan *p;
@@ -280,11 +345,12 @@ topics_check(
 	if (code != FAIL_NONE)
 		return code;
 	for (size_t i = 0; i < p->n; i++)
-		if (kinds & (1u << p->topic[i].kind))
+		if (((use.read | use.written) & (1u << p->topic[i].kind)) != 0 &&
+		    !is_passed_over(&p->topic[i], use))
 			p->topic[kept++] = p->topic[i];
 	p->n = kept;
 	report = calloc(kept + 1, sizeof(*report));
-	code = report == NULL ? fail_memory(f) : topics_ask(rk, c, p, report, timeout_ms, f);
+	code = report == NULL ? fail_memory(f) : topics_ask(rk, c, p, use, report, timeout_ms, f);
 	for (size_t i = 0; code == FAIL_NONE && i < kept; i++)
 		if (!report[i].exists)
 			code = fail(f, FAIL_CONFIG,
@@ -294,6 +360,8 @@ topics_check(
 			code =
 			    fail(f, FAIL_CONFIG, "topic %s: %s (`riffle topics -c %s` shows all)",
 				p->topic[i].name, report[i].problem, c->path);
+	if (code == FAIL_NONE)
+		topics_warn_hidden(rk, p, report);
 	free(report);
 	topics_plan_close(p);
 	return code;
@@ -315,8 +383,8 @@ any_broker(rd_kafka_t *rk, int32_t *id, int64_t deadline_ms)
 	return *id < 0 ? RD_KAFKA_RESP_ERR__UNKNOWN_BROKER : RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-static int64_t
-take_retention(rd_kafka_event_t *event)
+static rd_kafka_resp_err_t
+take_retention(int64_t *minutes, rd_kafka_event_t *event)
 {
 	const rd_kafka_ConfigResource_t **resource;
 	const rd_kafka_ConfigEntry_t **entry;
@@ -324,14 +392,16 @@ take_retention(rd_kafka_event_t *event)
 
 	resource = rd_kafka_DescribeConfigs_result_resources(
 	    rd_kafka_event_DescribeConfigs_result(event), &n);
-	if (n != 1 || rd_kafka_ConfigResource_error(resource[0]) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return -1;
+	if (n != 1)
+		return RD_KAFKA_RESP_ERR_NO_ERROR;
+	if (rd_kafka_ConfigResource_error(resource[0]) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return rd_kafka_ConfigResource_error(resource[0]);
 	entry = rd_kafka_ConfigResource_configs(resource[0], &entries_n);
 	for (size_t i = 0; i < entries_n; i++)
 		if (strcmp(rd_kafka_ConfigEntry_name(entry[i]), "offsets.retention.minutes") == 0 &&
 		    rd_kafka_ConfigEntry_value(entry[i]) != NULL)
-			return strtoll(rd_kafka_ConfigEntry_value(entry[i]), NULL, 10);
-	return -1;
+			*minutes = strtoll(rd_kafka_ConfigEntry_value(entry[i]), NULL, 10);
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 enum fail_code
@@ -352,12 +422,14 @@ topics_offsets_retention(rd_kafka_t *rk, int64_t *minutes, int timeout_ms, struc
 		rd_kafka_ConfigResource_set_config(resource, "offsets.retention.minutes", "");
 		err = describe(rk, &admin, &resource, 1, deadline_ms);
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-			*minutes = take_retention(admin.event);
+			err = take_retention(minutes, admin.event);
 		rd_kafka_ConfigResource_destroy(resource);
 		kafka_admin_close(&admin);
 	}
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR ||
-	    err == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
-	return kafka_fail_asking(rk, err, "asking a broker for its settings", f);
+	if (err == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+		return kafka_fail_denied(
+		    f, rk, err, "DESCRIBE_CONFIGS", NULL, "asking a broker for its settings");
+	return kafka_fail_asking(rk, err, "asking a broker for its settings", "", f);
 }

@@ -28,15 +28,20 @@ new_topic(const struct config *c, const struct topic_plan *t, struct failure *f)
 
 /* The first refusal of an answer, as a failure; `fine` is the code that does not count as one. */
 static enum fail_code
-check_results(const rd_kafka_topic_result_t **result, size_t n, rd_kafka_resp_err_t fine,
-    const char *attempted, struct failure *f)
+check_results(rd_kafka_t *rk, const rd_kafka_topic_result_t **result, size_t n,
+    rd_kafka_resp_err_t fine, const char *operation, const char *attempted, struct failure *f)
 {
 	for (size_t i = 0; i < n; i++) {
 		rd_kafka_resp_err_t err = rd_kafka_topic_result_error(result[i]);
 
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == fine)
 			continue;
-		kafka_fail_code(f, err, rd_kafka_topic_result_error_string(result[i]), attempted);
+		if (err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+			kafka_fail_denied(f, rk, err, operation,
+			    rd_kafka_topic_result_name(result[i]), attempted);
+		else
+			kafka_fail_code(
+			    f, err, rd_kafka_topic_result_error_string(result[i]), attempted);
 		return fail_within(f, "topic %s", rd_kafka_topic_result_name(result[i]));
 	}
 	return FAIL_NONE;
@@ -58,13 +63,13 @@ create_chunk(
 	rd_kafka_CreateTopics(rk, topic, n, admin.options, admin.queue);
 	err = kafka_admin_wait(&admin, ms);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		code = kafka_fail_asking(rk, err, "creating topics", f);
+		code = kafka_fail_asking(rk, err, "creating topics", "", f);
 	} else {
 		result = rd_kafka_CreateTopics_result_topics(
 		    rd_kafka_event_CreateTopics_result(admin.event), &results_n);
 		/* Made by somebody else since we looked: the check that follows judges it. */
-		code = check_results(
-		    result, results_n, RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS, "creating it", f);
+		code = check_results(rk, result, results_n, RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS,
+		    "CREATE", "creating it", f);
 	}
 	kafka_admin_close(&admin);
 	return code;
@@ -85,12 +90,12 @@ delete_chunk(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **topic, size_t n, int64_t d
 	rd_kafka_DeleteTopics(rk, topic, n, admin.options, admin.queue);
 	err = kafka_admin_wait(&admin, ms);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		code = kafka_fail_asking(rk, err, "deleting topics", f);
+		code = kafka_fail_asking(rk, err, "deleting topics", "", f);
 	} else {
 		result = rd_kafka_DeleteTopics_result_topics(
 		    rd_kafka_event_DeleteTopics_result(admin.event), &results_n);
-		code = check_results(
-		    result, results_n, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, "deleting it", f);
+		code = check_results(rk, result, results_n, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+		    "DELETE", "deleting it", f);
 	}
 	kafka_admin_close(&admin);
 	return code;
@@ -145,7 +150,7 @@ wait_shown(rd_kafka_t *rk, const struct topics_plan *p, bool wanted, int64_t dea
 	return kafka_fail_asking(rk, err,
 	    wanted ? "waiting for the new topics to have leaders"
 		   : "waiting for the deleted topics to be gone",
-	    f);
+	    "", f);
 }
 
 enum fail_code

@@ -53,7 +53,8 @@ fail_parse(const yaml_parser_t *p, const char *name, const char *bytes, size_t n
 	const char *problem = p->problem != NULL ? p->problem : "not YAML";
 	size_t line = p->problem_mark.line + 1;
 
-	if (p->error == YAML_MEMORY_ERROR)
+	/* Where memory for a piece of text is refused, libyaml 0.2.5 fails without saying why. */
+	if (p->error == YAML_MEMORY_ERROR || p->error == YAML_NO_ERROR)
 		return fail_memory(f);
 	if (p->error == YAML_READER_ERROR) {
 		size_t offset = p->problem_offset < n ? p->problem_offset : n;

@@ -16,7 +16,8 @@ struct control_feed {
 	rd_kafka_t *rk;
 	char topic[TOPIC_MAX_BYTES + 1];
 	int64_t offset_next;
-	bool at_end;                 /* was met since the last seek */
+	int64_t end;                 /* of the topic at the last seek */
+	bool at_end;                 /* was met since then */
 	rd_kafka_message_t *waiting; /* NULL: none */
 	rd_kafka_message_t *taken;   /* what the last record borrows from */
 	struct control control;
@@ -86,6 +87,7 @@ control_feed_seek(struct control_feed *c, int64_t offset_next, struct failure *f
 	c->at_end = false;
 	if (kafka_watermarks(c->rk, c->topic, 0, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
+	c->end = high;
 	c->offset_next = offset_next;
 	if (offset_next < low || offset_next > high) {
 		log_warning(
@@ -111,6 +113,7 @@ poll(struct control_feed *c, int timeout_ms, struct failure *f)
 {
 	for (int i = 0; c->waiting == NULL && i < EVENTS_MAX; i++) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(c->rk, i == 0 ? timeout_ms : 0);
+		enum fail_code denied = FAIL_NONE;
 		rd_kafka_resp_err_t err;
 
 		if (m == NULL)
@@ -120,8 +123,15 @@ poll(struct control_feed *c, int timeout_ms, struct failure *f)
 			c->waiting = m;
 			break;
 		}
+		/* A new leader may believe in an earlier end until it has heard of its followers.
+		 */
+		if (err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset >= c->end)
+			c->at_end = true;
+		if (kafka_message_denied(c->rk, m))
+			denied = kafka_fail_topic(f, c->rk, err, NULL, "reading", c->topic);
 		rd_kafka_message_destroy(m);
-		c->at_end = c->at_end || err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+		if (denied != FAIL_NONE)
+			return denied;
 		if (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
 		    err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
 			return control_feed_seek(c, c->offset_next, f);

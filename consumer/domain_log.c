@@ -236,6 +236,11 @@ poll(struct domain_log *l, const volatile bool *stop, struct failure *f)
 			rd_kafka_message_destroy(m);
 			return fail(f, FAIL_DATA, "was cut while it was read");
 		}
+		if (kafka_message_denied(l->rk, m)) {
+			kafka_fail_topic(f, l->rk, m->err, NULL, "reading", l->topic);
+			rd_kafka_message_destroy(m);
+			return f->code;
+		}
 		if (m != NULL)
 			rd_kafka_message_destroy(m); /* other errors mend, or time runs out */
 	}

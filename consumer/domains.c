@@ -242,7 +242,8 @@ log_wait(const struct domains *d, const struct domain_facts *open, size_t partit
 }
 
 static enum fail_code
-wait_sealed(struct domains *d, rd_kafka_t *reader, const volatile bool *stop, struct failure *f)
+wait_sealed(struct domains *d, rd_kafka_t *reader, domains_stopped *stopped, void *opaque,
+    struct failure *f)
 {
 	int64_t logged_ms = clock_ms() - WAIT_LOG_MS;
 
@@ -255,7 +256,7 @@ wait_sealed(struct domains *d, rd_kafka_t *reader, const volatile bool *stop, st
 		open = unsealed(d, 0, &partition);
 		if (open == NULL && d->tokenizer != 0)
 			return FAIL_NONE;
-		if (*stop)
+		if (stopped(opaque))
 			return fail(f, FAIL_STOPPED, "stopped while waiting for domain %s",
 			    open == NULL ? "topics" : open->name);
 		if (clock_ms() - logged_ms >= WAIT_LOG_MS) {
@@ -268,7 +269,7 @@ wait_sealed(struct domains *d, rd_kafka_t *reader, const volatile bool *stop, st
 
 enum fail_code
 domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
-    const volatile bool *stop, struct failure *f)
+    domains_stopped *stopped, void *opaque, struct failure *f)
 {
 	struct domains *d = calloc(1, sizeof(*d));
 
@@ -279,7 +280,7 @@ domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
 		if (append(d, c->domains[i].name, c->domains[i].partitions, c->domains[i].live,
 			f) != FAIL_NONE)
 			goto failed;
-	if (wait_sealed(d, reader, stop, f) != FAIL_NONE)
+	if (wait_sealed(d, reader, stopped, opaque, f) != FAIL_NONE)
 		goto failed;
 	*out = d;
 	return FAIL_NONE;

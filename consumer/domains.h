@@ -43,14 +43,17 @@ struct domains {
 	const struct config *config;
 };
 
+/* Called twice a second while something is waited for; true: the wait is to end. */
+typedef bool domains_stopped(void *opaque);
+
 /*
  * Gives *out, to be ended with domains_close(). Waits for the Ends, and until one domain shows the
- * tokenizer; logs every ten seconds whom it waits for; FAIL_STOPPED once *stop is set. FAIL_CONFIG:
- * two tokenizers, another sequence_length. Borrows the configuration. `reader` is a KAFKA_READER
- * with nothing assigned.
+ * tokenizer; logs every ten seconds whom it waits for; FAIL_STOPPED once stopped() says so.
+ * FAIL_CONFIG: two tokenizers, another sequence_length. Borrows the configuration. `reader` is a
+ * KAFKA_READER with nothing assigned.
  */
 enum fail_code domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
-    const volatile bool *stop, struct failure *f);
+    domains_stopped *stopped, void *opaque, struct failure *f);
 void domains_close(struct domains *d); /* NULL is accepted */
 
 /* Index of a domain by name; -1: there is none. */

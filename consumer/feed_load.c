@@ -12,6 +12,7 @@
 #include "consumer/feed_state.h"
 
 enum {
+	SILENT_MS = 1000,         /* of a load, before the broker is asked why */
 	FEED_MESSAGES_MAX = 2048, /* taken from librdkafka at once */
 	END_WAIT_MS = 10000,      /* for the rest of a block behind the end of its topic, */
 	END_POLL_MS = 1000,       /* looked at at least as often as this */
@@ -80,6 +81,8 @@ start_load(struct feed *d, struct feed_block *b, struct failure *f)
 	l->block = b;
 	l->undecodable = 0;
 	l->ended_ms = 0;
+	l->begun_ms = clock_ms();
+	l->asked = false;
 	d->loads_n++;
 	d->bytes_loading += b->expected;
 	return FAIL_NONE;
@@ -287,6 +290,9 @@ take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
 		    b->first + b->filled, rd_kafka_message_errstr(msg),
 		    kafka_hint(msg->err)[0] == '\0' ? rd_kafka_err2name(msg->err)
 						    : kafka_hint(msg->err));
+		if (kafka_denied(msg->err))
+			return kafka_fail_topic(f, d->rk, msg->err, NULL,
+			    "reading sequences of a domain", d->domain[b->domain].name);
 		return fail_at(d, b, missing ? FAIL_DATA : FAIL_BROKER, what, f);
 	}
 	if (schema_which(&which, msg->payload, msg->len, &why) != FAIL_NONE)
@@ -350,6 +356,23 @@ poll_load(struct feed *d, struct feed_load *l, int timeout_ms, bool *progress, s
 	return l->ended_ms > 0 ? wait_end(d, l, f) : FAIL_NONE;
 }
 
+/*
+ * librdkafka says nothing where the user may not see a topic: when a load stays silent, the broker
+ * is asked once.
+ */
+static enum fail_code
+ask_why(struct feed *d, struct feed_load *l, struct failure *f)
+{
+	enum fail_code code;
+	int partitions;
+
+	if (l->asked || l->block->filled > 0 || clock_ms() - l->begun_ms < SILENT_MS)
+		return FAIL_NONE;
+	l->asked = true;
+	code = kafka_partitions(d->rk, d->domain[l->block->domain].name, &partitions, SILENT_MS, f);
+	return code == FAIL_DENIED ? code : FAIL_NONE;
+}
+
 enum fail_code
 feed_poll(struct feed *d, int timeout_ms, struct failure *f)
 {
@@ -366,6 +389,8 @@ feed_poll(struct feed *d, int timeout_ms, struct failure *f)
 		return FAIL_NONE;
 	for (size_t i = 0; i < FEED_LOADS_MAX; i++)
 		if (d->load[i].block != NULL)
-			return poll_load(d, &d->load[i], timeout_ms, &progress, f);
+			return ask_why(d, &d->load[i], f) != FAIL_NONE
+				   ? f->code
+				   : poll_load(d, &d->load[i], timeout_ms, &progress, f);
 	return FAIL_NONE;
 }

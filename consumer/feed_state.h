@@ -35,6 +35,8 @@ struct feed_load {
 	int64_t offset;
 	int64_t ended_ms;  /* since when the topic ends before the block; 0: it does not */
 	int64_t polled_ms; /* the last time that this was looked at */
+	int64_t begun_ms;
+	bool asked; /* why nothing comes */
 };
 
 struct feed {

@@ -144,6 +144,8 @@ feedback_feed_next(struct feedback_feed *d, int timeout_ms, struct feedback_feed
 			code = take(d, m, out, f);
 		else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset > d->offset_next)
 			d->offset_next = m->offset; /* a transaction's end may stand before it */
+		if (kafka_message_denied(d->rk, m))
+			code = kafka_fail_topic(f, d->rk, m->err, NULL, "reading", d->topic);
 		rd_kafka_message_destroy(m);
 		if (code != FAIL_NONE)
 			return code;

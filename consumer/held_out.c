@@ -267,6 +267,8 @@ take_message(struct held_out *h, struct held_out_sequence *out, bool *taken, str
 		    "topic %s, partition %" PRIu32 ": ordinal %" PRIu64
 		    " was deleted while it was read",
 		    h->topic, h->at, h->ordinal);
+	if (kafka_message_denied(h->rk, m))
+		return kafka_fail_topic(f, h->rk, m->err, NULL, "reading a held-out set", h->topic);
 	return FAIL_NONE; /* the end of a partition, or what librdkafka mends: the caller waits */
 }
 

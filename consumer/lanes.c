@@ -14,7 +14,8 @@
 #include "consumer/lane_fetch.h"
 
 enum {
-	LANES_EXPECTED = 8, /* a rank with more lanes opens its handle a second time */
+	COMMIT_SLICE_MS = 100, /* of waiting for the answer to a commit */
+	LANES_EXPECTED = 8,    /* a rank with more lanes opens its handle a second time */
 	GROUP_MAX_BYTES = 2 * NAME_MAX_BYTES + 2,
 	SERVE_EVERY = 64, /* records between two looks at the handle's own queue */
 	NUMBER_MAX_BYTES = 24,
@@ -51,7 +52,7 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, stru
 	    .role = KAFKA_READER,
 	    .properties = o->properties,
 	    .client = "read",
-	    .group = l->group,
+	    .group = l->group[0] == '\0' ? NULL : l->group,
 	    .tune = tune,
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
 	    .quiet = l->total == 0, /* the first one: lanes_open() waits for the broker */
@@ -128,7 +129,7 @@ lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f)
 	if (l == NULL)
 		return fail_memory(f);
 	names_topic(l->topic, o->mix, "batches");
-	snprintf(l->group, sizeof(l->group), "%s", o->group);
+	snprintf(l->group, sizeof(l->group), "%s", o->group == NULL ? "" : o->group);
 	if (open_handle(l, o, LANES_EXPECTED, f) != FAIL_NONE || find_lanes(l, o, f) != FAIL_NONE)
 		goto failed;
 	if (l->count > LANES_EXPECTED) { /* how far to read ahead is fixed when a handle is made */
@@ -272,25 +273,32 @@ fail_message(const struct lanes *l, const rd_kafka_message_t *m, struct failure 
 		return fail_within(f, "topic %s, lane %d, offset %" PRId64, l->topic,
 		    (int)m->partition, m->offset);
 	}
-	kafka_fail_code(f, m->err, text, "reading");
+	kafka_fail_topic(f, l->rk, m->err, text, "reading", l->topic);
 	return fail_within(f, "topic %s", l->topic);
 }
 
 /* The handle's own queue: errors that belong to no lane, and librdkafka's callbacks. */
 static enum fail_code
-serve(struct lanes *l, struct failure *f)
+take_events(struct lanes *l, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 	rd_kafka_message_t *m;
 
-	l->since_served = 0;
 	while (code == FAIL_NONE && (m = rd_kafka_consumer_poll(l->rk, 0)) != NULL) {
 		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
-		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err))
+		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err) &&
+		    !(kafka_denied(m->err) && !kafka_message_denied(l->rk, m)))
 			code = fail_message(l, m, f);
 		rd_kafka_message_destroy(m);
 	}
 	return code;
+}
+
+static enum fail_code
+serve(struct lanes *l, struct failure *f)
+{
+	l->since_served = 0;
+	return take_events(l, f);
 }
 
 static bool
@@ -475,12 +483,35 @@ lanes_commit_begin(
 	return code == FAIL_NONE ? FAIL_NONE : fail_commit(l, f);
 }
 
+/*
+ * A commit waits until librdkafka knows the coordinator of the group; that the user may not ask for
+ * it is told to the handle, not to the commit.
+ */
+static enum fail_code
+wait_answer(struct lanes *l, int timeout_ms, rd_kafka_event_t **event, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms, left_ms = timeout_ms;
+
+	while ((*event = rd_kafka_queue_poll(l->answers,
+		    left_ms < COMMIT_SLICE_MS ? (int)left_ms : COMMIT_SLICE_MS)) == NULL) {
+		if (timeout_ms > 0 && take_events(l, f) != FAIL_NONE)
+			return f->code;
+		left_ms = deadline_ms - clock_ms();
+		if (left_ms <= 0)
+			break;
+	}
+	return FAIL_NONE;
+}
+
 enum fail_code
 lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f)
 {
-	rd_kafka_event_t *event = rd_kafka_queue_poll(l->answers, timeout_ms);
 	rd_kafka_topic_partition_list_t *list;
+	rd_kafka_event_t *event;
 	rd_kafka_resp_err_t err;
+
+	if (wait_answer(l, timeout_ms, &event, f) != FAIL_NONE)
+		return fail_commit(l, f);
 
 	if (event == NULL) {
 		fail(f, FAIL_TIMEOUT, "the broker has not answered a commit within %d s: is it up?",
@@ -494,6 +525,6 @@ lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f)
 	rd_kafka_event_destroy(event);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
-	kafka_fail_code(f, err, NULL, "no commit");
+	kafka_fail_topic(f, l->rk, err, NULL, "no commit", l->topic);
 	return fail_commit(l, f);
 }

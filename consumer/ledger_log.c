@@ -109,6 +109,8 @@ poll(
 	if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
 	    m->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
 		code = fail(f, FAIL_DATA, "topic %s was cut while it was read", l->topic);
+	if (kafka_message_denied(l->rk, m))
+		code = kafka_fail_topic(f, l->rk, m->err, NULL, "reading", l->topic);
 	rd_kafka_message_destroy(m); /* other errors mend, or time runs out */
 	return code;
 }

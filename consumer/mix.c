@@ -213,6 +213,8 @@ run(struct mix *m, struct loop *l, bool *done, struct failure *f)
 
 	while (!*m->o->stop && !ended && step_next(m) < m->o->until_step) {
 		log_progress(m, l);
+		if (mix_elect(m, f) != FAIL_NONE)
+			return f->code;
 		if (attend(m, l, f) != FAIL_NONE || check_lead(m, l, &blocked, f) != FAIL_NONE)
 			return f->code;
 		if (blocked) {
@@ -259,6 +261,8 @@ recover(struct mix *m, struct loop *l, struct failure *f)
 	mix_detach(m);
 	while (!*m->o->stop) {
 		clock_pause_ms(RECOVER_PAUSE_MS);
+		if (mix_elect(m, f) == FAIL_FENCED)
+			return f->code;
 		if (clock_ms() < resume_ms) {
 			if (mix_still_ours(m, f) == FAIL_FENCED)
 				return f->code;
@@ -268,12 +272,25 @@ recover(struct mix *m, struct loop *l, struct failure *f)
 			return FAIL_NONE;
 		mix_detach(m);
 		if (!recoverable(f->code) ||
-		    (f->code == FAIL_FENCED && mix_still_ours(m, f) == FAIL_FENCED) ||
+		    (f->code == FAIL_FENCED &&
+			(!m->started || mix_still_ours(m, f) == FAIL_FENCED)) ||
 		    clock_ms() - l->failing_ms >= MIX_RECOVER_MS)
 			return f->code;
 		log_warning("mix: MIX-RECOVER %s", f->text);
 	}
 	return fail(f, FAIL_STOPPED, "stopped while recovering");
+}
+
+/* A standby attaches when its turn has come, and does not give up where a broker has died, too. */
+static enum fail_code
+take_turn(struct mix *m, struct loop *l, struct failure *f)
+{
+	enum fail_code code = mix_wait_turn(m, f);
+
+	if (code != FAIL_NONE || m->over)
+		return code;
+	code = mix_attach(m, f);
+	return code == FAIL_BROKER || code == FAIL_TIMEOUT ? recover(m, l, f) : code;
 }
 
 enum fail_code
@@ -285,7 +302,7 @@ mix_run(const struct mix_options *o, struct failure *f)
 	enum fail_code code = mix_open(&m, o, f);
 
 	if (code == FAIL_NONE)
-		code = mix_attach(&m, f);
+		code = o->standby ? take_turn(&m, &l, f) : mix_attach(&m, f);
 	while (code == FAIL_NONE && !done && !m.over) {
 		code = run(&m, &l, &done, f);
 		if (recoverable(code))

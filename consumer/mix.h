@@ -1,7 +1,9 @@
 /*
  * mix.h -- runs a mix: reads domain topics, publishes steps and ledger, until told to stop.
  *
- *              ledger read, START written
+ *     a standby WAITING
+ *        | its turn
+ *        v     ledger read, START written
  *     ATTACHED ---------------------------> MIXING --stop, --until-step--> done
  *        ^                                   |  |
  *        |  outcome of a transaction unknown |  +--a domain ends the mix--> END published, done
@@ -14,6 +16,9 @@
  * that comes ends the open transaction. What live domains hold is asked for at the beginning of a
  * transaction and stays so until its end. A step that a dry one keeps from being drawn is waited
  * for.
+ *
+ * All mixers of a mix are members of an election (election.h), which tells standbys when the active
+ * one is gone; a mixer that is no standby attaches at once, whoever is active, and fences it.
  *
  * Whatever happens, the only truth is the last committed ledger record: after any doubt the
  * publisher is replaced, the ledger read again, and the steps after it drawn again, the same.
@@ -36,6 +41,7 @@ struct mix_options {
 	const struct config *config; /* with a mix section */
 	uint64_t until_step;         /* publishes steps below it, then pauses; UINT64_MAX: all */
 	bool accept_config;
+	bool standby;              /* waits until no other mixer is active */
 	const volatile bool *stop; /* set by a signal handler */
 };
 

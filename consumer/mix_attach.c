@@ -1,6 +1,7 @@
 /* Takes the state from the ledger, at the start and after every doubt, and lets go of it again. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/kafka.h"
@@ -126,11 +127,50 @@ check_no_batches(struct mix *m, struct failure *f)
 	return code;
 }
 
+/* No mixer writes a record of which the parts contradict each other. */
+static enum fail_code
+check_record(const struct mix *m, const struct ledger *last, struct failure *f)
+{
+	const char *mix = last->mix == NULL ? "" : last->mix;
+	uint64_t schedule;
+
+	if (strcmp(mix, m->config->mix.name) != 0)
+		return fail(
+		    f, FAIL_DATA, "is of mix \"%.100s\", not of %s", mix, m->config->mix.name);
+	if (mix_config_schedule(&schedule, last->config, f) != FAIL_NONE)
+		return f->code;
+	if (schedule != last->schedule)
+		return fail(f, FAIL_DATA,
+		    "has the schedule hash %016" PRIx64 ", the configuration in it has %016" PRIx64,
+		    last->schedule, schedule);
+	return FAIL_NONE;
+}
+
 static enum fail_code
 compare_config(const struct mix *m, const struct ledger *last, bool *changed, struct failure *f)
 {
+	if (check_record(m, last, f) != FAIL_NONE)
+		return fail_within(f, "topic %s: the last record", m->ledger_topic);
 	return mix_config_compare(
 	    last->config, m->config_text, m->o->accept_config || m->started, changed, f);
+}
+
+/* A new mixer. Batches that are there can be of another one, which has begun since we looked. */
+static enum fail_code
+begin_anew(struct mix *m, struct mixer **out, struct failure *f)
+{
+	struct ledger last = {0};
+	struct failure why;
+	bool found = false;
+
+	if (check_no_batches(m, f) == FAIL_NONE)
+		return mixer_open(out, &m->plan, f);
+	if (f->code == FAIL_DATA && mix_read_ledger(m, &last, &found, &why) == FAIL_NONE && found)
+		fail(f, FAIL_FENCED,
+		    "another mixer has begun mix %s meanwhile: its start stands in %s",
+		    m->config->mix.name, m->ledger_topic);
+	ledger_clear(&last);
+	return f->code;
 }
 
 /*
@@ -144,12 +184,14 @@ take_state(
 	bool changed;
 
 	if (!found)
-		return check_no_batches(m, f) == FAIL_NONE ? mixer_open(out, &m->plan, f) : f->code;
+		return begin_anew(m, out, f);
 	if (compare_config(m, last, &changed, f) != FAIL_NONE ||
 	    check_partitions(m, last, f) != FAIL_NONE ||
-	    lead_check(m->lead, last, f) != FAIL_NONE ||
-	    mixer_resume(out, &m->plan, last, f) != FAIL_NONE)
+	    /* Asked anew: a standby has waited, perhaps since before the first commit. */
+	    lead_ask(m->lead, f) != FAIL_NONE || lead_check(m->lead, last, f) != FAIL_NONE)
 		return f->code;
+	if (mixer_resume(out, &m->plan, last, f) != FAIL_NONE)
+		return f->code == FAIL_DATA ? fail_within(f, "topic %s", m->ledger_topic) : f->code;
 	m->over = last->kind == LEDGER_END;
 	if (m->over)
 		return FAIL_NONE;
@@ -181,21 +223,20 @@ mix_still_ours(struct mix *m, struct failure *f)
 }
 
 /*
- * What can be refused before anyone is fenced: a newer mixer's START means that we are the older
- * one, and a configuration that does not fit must not end a mixer that works.
+ * A newer mixer's START means that we are the older one, and a configuration that does not fit must
+ * not end a mixer that works.
  */
-static enum fail_code
-check_before(struct mix *m, struct failure *f)
+enum fail_code
+mix_check_before(struct mix *m, struct ledger *last, bool *found, struct failure *f)
 {
-	struct ledger last = {0};
-	bool found, changed;
-	enum fail_code code = mix_read_ledger(m, &last, &found, f);
+	bool changed;
 
-	if (code == FAIL_NONE && found)
-		code = check_not_fenced(m, &last, f);
-	if (code == FAIL_NONE && found)
-		code = compare_config(m, &last, &changed, f);
-	ledger_clear(&last);
+	enum fail_code code = mix_read_ledger(m, last, found, f);
+
+	if (code == FAIL_NONE && *found)
+		code = check_not_fenced(m, last, f);
+	if (code == FAIL_NONE && *found)
+		code = compare_config(m, last, &changed, f);
 	return code;
 }
 
@@ -247,7 +288,8 @@ take_over(struct mix *m, struct failure *f)
 	bool found;
 	enum fail_code code;
 
-	code = check_before(m, f);
+	code = mix_check_before(m, &last, &found, f);
+	ledger_clear(&last);
 	if (code == FAIL_NONE)
 		code = open_publisher(m, f);
 	/* Only now is every earlier transaction decided, and the ledger's end final. */
@@ -286,6 +328,7 @@ mix_attach(struct mix *m, struct failure *f)
 	    (!m->started && mix_commit(m, LEDGER_START, f) != FAIL_NONE))
 		return f->code;
 	m->started = true;
+	election_attached(&m->election, clock_ms());
 	log_info("mix: mix=%s step=%" PRIu64 " version=%" PRIu64 " mixer=%016" PRIx64,
 	    m->config->mix.name, step, mixer_version(assembler_mixer(m->assembler)), m->mixer_id);
 	return mix_answer_old(m, f);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "common/json_memory.h"
 #include "common/order.h"
 
 enum { DIFFERENCES_MAX = 600 }; /* bytes of the sentence that lists them */
@@ -117,7 +118,7 @@ mix_config_text(char **out, const struct config *c, const struct mix_plan *p, ui
 
 	*out = all == NULL
 		   ? NULL
-		   : json_dumps(all, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
+		   : json_memory_text(all, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
 	json_decref(all);
 	return *out == NULL ? fail_memory(f) : FAIL_NONE;
 }
@@ -128,7 +129,10 @@ parse(json_t **out, const char *text, struct failure *f)
 {
 	json_error_t why;
 
+	errno = 0;
 	*out = json_loads(text, 0, &why);
+	if (*out == NULL && json_memory_refused())
+		return fail_memory(f);
 	if (*out == NULL)
 		return fail(
 		    f, FAIL_DATA, "the configuration in the ledger is not JSON: %s", why.text);
@@ -148,7 +152,7 @@ mix_config_schedule(uint64_t *out, const char *text, struct failure *f)
 
 	if (parse(&all, text, f) != FAIL_NONE)
 		return f->code;
-	fixed = json_dumps(
+	fixed = json_memory_text(
 	    json_object_get(all, "fixed"), JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
 	json_decref(all);
 	if (fixed == NULL)
@@ -186,8 +190,8 @@ static void
 add_difference(char *list, const char *key, const json_t *ledger, const json_t *present)
 {
 	unsigned flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6);
-	char *a = ledger == NULL ? NULL : json_dumps(ledger, flags);
-	char *b = present == NULL ? NULL : json_dumps(present, flags);
+	char *a = ledger == NULL ? NULL : json_memory_text(ledger, flags);
+	char *b = present == NULL ? NULL : json_memory_text(present, flags);
 	size_t used = strlen(list);
 
 	snprintf(list + used, DIFFERENCES_MAX - used, "%s%s: %s in the ledger, %s in the file",

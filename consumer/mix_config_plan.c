@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_memory.h"
 #include "common/names.h"
 #include "common/scalar.h"
 
@@ -298,8 +299,11 @@ mix_config_plan_open(struct mix_config_plan *out, const struct ledger *l, struct
 	*out = (struct mix_config_plan){.memory = m};
 	if (m == NULL)
 		return fail_memory(f);
+	errno = 0;
 	m->text = json_loads(l->config == NULL ? "" : l->config, JSON_REJECT_DUPLICATES, &why);
-	if (m->text == NULL)
+	if (m->text == NULL && json_memory_refused())
+		fail_memory(f);
+	else if (m->text == NULL)
 		fail(f, FAIL_DATA, "the configuration in the ledger is not JSON: %s", why.text);
 	else if (fill(out, m, l, f) == FAIL_NONE)
 		return FAIL_NONE;

@@ -15,12 +15,12 @@ open_handles(struct mix *m, struct failure *f)
 {
 	struct kafka_options k = {
 	    .role = KAFKA_ADMIN, .properties = &m->config->kafka, .client = "mix-admin"};
-	unsigned kinds = 1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES |
-			 1U << TOPIC_LEDGER | 1U << TOPIC_CONTROL;
+	struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_CONTROL,
+	    .written = 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER};
 
 	if (kafka_open(&m->admin, &k, f) != FAIL_NONE ||
 	    kafka_wait_broker(m->admin, FIRST_ANSWER_MS, f) != FAIL_NONE ||
-	    topics_check(m->admin, m->config, kinds, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+	    topics_check(m->admin, m->config, use, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	k.role = KAFKA_READER;
 	k.client = "mix-ledger";
@@ -86,8 +86,11 @@ mix_open(struct mix *m, const struct mix_options *o, struct failure *f)
 	names_topic(m->rejects_topic, m->config->corpus, "rejects");
 	if (getrandom(&m->mixer_id, sizeof(m->mixer_id), 0) != sizeof(m->mixer_id))
 		return fail_errno(f, FAIL_IO, "cannot draw a random number for this mixer's id");
+	election_init(&m->election, o->standby);
 	if (open_handles(m, f) != FAIL_NONE ||
-	    domains_open(&m->domains, m->reader, m->config, o->stop, f) != FAIL_NONE ||
+	    election_group_join(&m->group, m->config->mix.name, &m->config->kafka, o->standby, f) !=
+		FAIL_NONE ||
+	    domains_open(&m->domains, m->reader, m->config, mix_stopped, m, f) != FAIL_NONE ||
 	    bind_config(m, f) != FAIL_NONE || mix_open_feed(m, f) != FAIL_NONE ||
 	    control_feed_open(&m->control, m->config->mix.name, &m->config->kafka, f) !=
 		FAIL_NONE ||
@@ -100,6 +103,7 @@ void
 mix_close(struct mix *m)
 {
 	mix_detach(m);
+	election_group_close(m->group); /* hands over to a standby: all is committed */
 	control_feed_close(m->control);
 	lead_close(m->lead);
 	feed_close(m->feed);

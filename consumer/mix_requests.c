@@ -193,6 +193,8 @@ mix_answer_old(struct mix *m, struct failure *f)
 			return f->code;
 		if (!waits)
 			return FAIL_NONE;
+		if (mix_elect(m, f) != FAIL_NONE)
+			return f->code;
 		if (mix_answer(m, f) != FAIL_NONE)
 			return f->code;
 	}

@@ -9,6 +9,7 @@
  *     mix_letters.c   records that could not be used, for <corpus>.rejects
  *     mix_lengths.c   domains that grow
  *     mix_requests.c  what is asked on the control topic
+ *     mix_standby.c   whose turn it is, and waiting for it
  */
 #ifndef CONSUMER_MIX_STATE_H
 #define CONSUMER_MIX_STATE_H
@@ -20,6 +21,8 @@
 #include "consumer/assembler.h"
 #include "consumer/control_feed.h"
 #include "consumer/domains.h"
+#include "consumer/election.h"
+#include "consumer/election_group.h"
 #include "consumer/lead.h"
 #include "consumer/mix.h"
 #include "consumer/mix_plan.h"
@@ -40,6 +43,9 @@ struct mix {
 	const struct config *config;
 	char rejects_topic[TOPIC_MAX_BYTES + 1], ledger_topic[TOPIC_MAX_BYTES + 1];
 	rd_kafka_t *admin, *reader; /* reader: ledger, ends of domain topics, commits */
+	struct election election;
+	struct election_group *group;
+	bool led; /* the election has found us leading, at least once */
 	struct domains *domains;
 	int64_t lengths_ms, live_ms; /* last question how long all, and live, domains are */
 	struct mix_plan by_config;   /* owns what the plan points to */
@@ -78,6 +84,11 @@ enum fail_code mix_read_ledger(struct mix *m, struct ledger *last, bool *found, 
  */
 enum fail_code mix_attach(struct mix *m, struct failure *f);
 void mix_detach(struct mix *m);
+/*
+ * What can be refused before anyone is fenced. *last, *found: as mix_read_ledger(). FAIL_FENCED: a
+ * newer mixer has taken over. FAIL_CONFIG: the configuration does not fit the ledger.
+ */
+enum fail_code mix_check_before(struct mix *m, struct ledger *last, bool *found, struct failure *f);
 /*
  * Waits until readers see the last commit: a commit is answered when it is decided, and the broker
  * writes the markers that show it afterwards. FAIL_TIMEOUT, FAIL_BROKER.
@@ -125,5 +136,19 @@ enum fail_code mix_answer(struct mix *m, struct failure *f);
 /* Answers all that was asked before the mixer attached. */
 enum fail_code mix_answer_old(struct mix *m, struct failure *f);
 void mix_clear_answers(struct mix *m);
+
+/* mix_standby.c */
+/*
+ * Takes part in the election; to be called by every loop, at least every ELECTION_POLL_MAX_MS.
+ * FAIL_FENCED: another mixer has taken over. FAIL_BROKER: the user may not take part.
+ */
+enum fail_code mix_elect(struct mix *m, struct failure *f);
+/* domains_stopped: takes part while domains are waited for. */
+bool mix_stopped(void *mix);
+/*
+ * Waits, as a standby, until it is this mixer's turn, and follows the ledger. FAIL_NONE with
+ * m->over: the mix has ended. FAIL_STOPPED. FAIL_CONFIG: it could not take over.
+ */
+enum fail_code mix_wait_turn(struct mix *m, struct failure *f);
 
 #endif

@@ -16,7 +16,9 @@ struct publisher {
 	rd_kafka_t *rk;
 	rd_kafka_topic_t *batches, *ledger, *rejects;
 	char group[TOPIC_MAX_BYTES + 1];
-	rd_kafka_resp_err_t failed; /* of the first record that was not delivered */
+	/* Of the first record that was not delivered, and its topic. */
+	rd_kafka_resp_err_t failed;
+	char failed_topic[TOPIC_MAX_BYTES + 1];
 };
 
 static void
@@ -25,8 +27,10 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 	struct publisher *p = opaque;
 
 	(void)rk;
-	if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR && p->failed == RD_KAFKA_RESP_ERR_NO_ERROR)
-		p->failed = msg->err;
+	if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR || p->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	p->failed = msg->err;
+	snprintf(p->failed_topic, sizeof(p->failed_topic), "%s", rd_kafka_topic_name(msg->rkt));
 }
 
 static enum fail_code
@@ -65,12 +69,32 @@ open_producer(struct publisher *p, const struct publisher_options *o, struct fai
 	return kafka_open(&p->rk, &k, f);
 }
 
+/* Of a group offsets are read and written, of a topic or a transactional id all is written. */
+static const char *
+denied_operation(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ? "READ" : NULL;
+}
+
+static const char *
+denied_name(const struct publisher *p, rd_kafka_resp_err_t err)
+{
+	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		return p->group;
+	return err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ? p->failed_topic : NULL;
+}
+
 /* Fenced, or anything else: the caller treats all else as an unknown outcome. */
 static enum fail_code
-failed(struct failure *f, rd_kafka_error_t *error, const char *attempted)
+failed(struct publisher *p, rd_kafka_error_t *error, const char *attempted, struct failure *f)
 {
 	rd_kafka_resp_err_t err = rd_kafka_error_code(error);
 
+	if (kafka_denied(err)) {
+		rd_kafka_error_destroy(error);
+		return kafka_fail_denied(
+		    f, p->rk, err, denied_operation(err), denied_name(p, err), attempted);
+	}
 	kafka_fail(f, error, attempted);
 	if (err == RD_KAFKA_RESP_ERR__FENCED || err == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
 	    err == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH)
@@ -113,7 +137,7 @@ publisher_open(struct publisher **out, const struct publisher_options *o, struct
 		goto failed;
 	error = rd_kafka_init_transactions(p->rk, 2 * PUBLISHER_TIMEOUT_MS);
 	if (error != NULL) {
-		failed(f, error, "taking over the transactions of this mix");
+		failed(p, error, "taking over the transactions of this mix", f);
 		goto failed;
 	}
 	*out = p;
@@ -144,8 +168,12 @@ publisher_begin(struct publisher *p, struct failure *f)
 	rd_kafka_error_t *error;
 
 	fault_point("mix.before_begin");
+	if (kafka_doubtful(p->rk))
+		return fail(f, FAIL_BROKER,
+		    "beginning a transaction: a request of the last one was never answered (its "
+		    "connection broke, or time ran out), and the broker may act on it late");
 	error = rd_kafka_begin_transaction(p->rk);
-	return error == NULL ? FAIL_NONE : failed(f, error, "beginning a transaction");
+	return error == NULL ? FAIL_NONE : failed(p, error, "beginning a transaction", f);
 }
 
 /* Why a record could not be delivered: the fatal error of the handle says more than its own. */
@@ -157,8 +185,10 @@ not_delivered(struct publisher *p, rd_kafka_resp_err_t err, struct failure *f)
 
 	if (fatal == RD_KAFKA_RESP_ERR__FENCED || fatal == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH)
 		return fail(f, FAIL_FENCED, "publishing: %s", text);
-	return kafka_fail_code(
-	    f, fatal != 0 ? fatal : err, text[0] == '\0' ? NULL : text, "publishing");
+	if (kafka_refused(f, p->rk, "publishing"))
+		return f->code;
+	return kafka_fail_topic(f, p->rk, fatal != 0 ? fatal : err, text[0] == '\0' ? NULL : text,
+	    "publishing", p->failed_topic);
 }
 
 static enum fail_code
@@ -267,7 +297,8 @@ send_offsets(
 	       (rd_kafka_error_destroy(error), 1));
 	rd_kafka_consumer_group_metadata_destroy(group);
 	rd_kafka_topic_partition_list_destroy(list);
-	return error == NULL ? FAIL_NONE : failed(f, error, "sending offsets to the transaction");
+	return error == NULL ? FAIL_NONE
+			     : failed(p, error, "sending offsets to the transaction", f);
 }
 
 enum fail_code
@@ -287,7 +318,7 @@ publisher_commit(
 	fault_point("mix.after_offsets");
 	error = rd_kafka_commit_transaction(p->rk, PUBLISHER_TIMEOUT_MS);
 	if (error != NULL)
-		return failed(f, error, "committing a transaction");
+		return failed(p, error, "committing a transaction", f);
 	fault_point("mix.after_commit");
 	return FAIL_NONE;
 }

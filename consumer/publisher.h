@@ -7,8 +7,10 @@
  * Any failure inside a transaction makes the publisher unusable: its outcome may be unknown, and
  * librdkafka 2.0.2 can neither ask nor safely go on (an EndTxn that was delayed could end a later
  * transaction). The caller closes it, opens another (which fences the old one and ends what it left
- * open), and reads the state back from the ledger. FAIL_FENCED: another instance has the id now, or
- * the broker timed the transaction out; the ledger tells which.
+ * open), and reads the state back from the ledger. The same holds where a transaction succeeded in
+ * the end, but a request of it was sent, never answered, and sent again behind the caller's back:
+ * its first copy may still arrive, and publisher_begin() refuses. FAIL_FENCED: another instance has
+ * the id now, or the broker timed the transaction out; the ledger tells which.
  *
  * Thread: one.
  */
@@ -61,6 +63,7 @@ enum fail_code publisher_open(
     struct publisher **out, const struct publisher_options *o, struct failure *f);
 void publisher_close(struct publisher *p); /* an open transaction is left to be aborted */
 
+/* FAIL_BROKER: the handle is in doubt, or cannot begin. */
 enum fail_code publisher_begin(struct publisher *p, struct failure *f);
 
 /* Takes `bytes` (malloc), also on failure. Waits where the queue is full. */

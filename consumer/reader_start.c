@@ -48,10 +48,18 @@ search_open(struct search *s, const struct reader *r, struct failure *f)
 }
 
 static void
+forget_commits(struct search *s)
+{
+	for (uint32_t i = 0; s->metadata != NULL && i < s->total; i++) {
+		free(s->metadata[i]);
+		s->metadata[i] = NULL;
+	}
+}
+
+static void
 search_close(struct search *s)
 {
-	for (uint32_t i = 0; s->metadata != NULL && i < s->total; i++)
-		free(s->metadata[i]);
+	forget_commits(s);
 	free(s->seek);
 	free(s->low);
 	free(s->high);
@@ -248,19 +256,42 @@ check_ledger(struct reader *r, struct failure *f)
 	    r->run, r->mix, step, r->mix, r->run);
 }
 
+static enum fail_code
+ask_commits(struct reader *r, struct search *s, struct commits_position *at, struct failure *f)
+{
+	forget_commits(s);
+	if (lanes_committed(r->lanes, s->offset_next, s->metadata, r->open_timeout_ms, f) !=
+	    FAIL_NONE)
+		return f->code;
+	if (commits_lowest(at, s->committed, s->offset_next, s->metadata, s->total, f) != FAIL_NONE)
+		return fail_within(f, "group %s.%s", r->mix, r->run);
+	return FAIL_NONE;
+}
+
+/* The ledger may know of a commit that another rank has made since ours were asked for. */
+static enum fail_code
+ask_again(struct reader *r, struct search *s, struct commits_position *at, struct failure *f)
+{
+	struct failure lost = *f;
+
+	if (ask_commits(r, s, at, f) != FAIL_NONE)
+		return f->code;
+	r->lost = !at->all;
+	if (r->lost)
+		*f = lost;
+	return r->lost ? f->code : FAIL_NONE;
+}
+
 /* The run's commits decide the step, the lowest over all lanes of the mix. */
 static enum fail_code
 read_commits(struct reader *r, struct search *s, struct failure *f)
 {
 	struct commits_position at;
 
-	if (lanes_committed(r->lanes, s->offset_next, s->metadata, r->open_timeout_ms, f) !=
-	    FAIL_NONE)
+	if (ask_commits(r, s, &at, f) != FAIL_NONE)
 		return f->code;
-	if (commits_lowest(&at, s->committed, s->offset_next, s->metadata, s->total, f) !=
-	    FAIL_NONE)
-		return fail_within(f, "group %s.%s", r->mix, r->run);
-	if (!at.all && check_ledger(r, f) != FAIL_NONE)
+	if (!at.all && check_ledger(r, f) != FAIL_NONE &&
+	    (!r->lost || ask_again(r, s, &at, f) != FAIL_NONE))
 		return f->code;
 	s->hints = true;
 	r->check.step = at.step;

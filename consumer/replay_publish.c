@@ -38,7 +38,7 @@ make_topics(const struct republish *p, struct failure *f)
 {
 	struct kafka_options k = {
 	    .role = KAFKA_ADMIN, .properties = &p->config.kafka, .client = "republish"};
-	unsigned kinds = 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER;
+	struct topics_use use = {.written = 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER};
 	struct topics_report *report = NULL;
 	struct topics_plan *plan = NULL;
 	rd_kafka_t *rk = NULL;
@@ -51,11 +51,11 @@ make_topics(const struct republish *p, struct failure *f)
 	if (code == FAIL_NONE)
 		code = kafka_wait_broker(rk, REPLAY_OPEN_MS, f);
 	if (code == FAIL_NONE)
-		code = topics_ask(rk, &p->config, plan, report, ASK_MS, f);
+		code = topics_ask(rk, &p->config, plan, use, report, ASK_MS, f);
 	if (code == FAIL_NONE)
 		code = topics_create(rk, &p->config, plan, report, CREATE_MS, f);
 	if (code == FAIL_NONE)
-		code = topics_check(rk, &p->config, kinds, ASK_MS, f);
+		code = topics_check(rk, &p->config, use, ASK_MS, f);
 	kafka_close(rk);
 	free(report);
 	topics_plan_close(plan);

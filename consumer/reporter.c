@@ -95,7 +95,7 @@ tell_lost(struct reporter *r, struct failure *f)
 	if (lost == 0)
 		return FAIL_NONE;
 	r->lost = 0;
-	kafka_fail_code(f, r->error, NULL, "no delivery");
+	kafka_fail_topic(f, r->rk, r->error, NULL, "no delivery", r->topic_name);
 	return fail_within(f, "topic %s: %llu reports of losses", r->topic_name, lost);
 }
 

@@ -266,8 +266,8 @@ send_all(struct request *r, rd_kafka_t *rk, const struct control *c, size_t n, s
 		rd_kafka_poll(rk, SLICE_MS);
 	if (r->delivered == n)
 		return FAIL_NONE;
-	kafka_fail_code(f, r->failed == 0 ? RD_KAFKA_RESP_ERR__TIMED_OUT : r->failed, NULL,
-	    "writing a request");
+	kafka_fail_topic(f, rk, r->failed == 0 ? RD_KAFKA_RESP_ERR__TIMED_OUT : r->failed, NULL,
+	    "writing a request", topic);
 	return fail_within(f, "topic %s", topic);
 }
 

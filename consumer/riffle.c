@@ -8,6 +8,8 @@
 #include "consumer/commits.h"
 #include "consumer/riffle_state.h"
 
+enum { PLACED_WAIT_MS = 1000 }; /* for the first step, before its place is committed */
+
 void
 riffle_get_info(const struct riffle *r, struct riffle_info *out)
 {
@@ -25,6 +27,7 @@ riffle_position(const struct riffle *r)
 static enum fail_code
 ask_commit(struct riffle *r, struct failure *f)
 {
+	r->placed = false;
 	r->commit_position = r->position;
 	return lane_commits_ask(r->commits, r->position, r->offset_next, f);
 }
@@ -164,6 +167,28 @@ give_back(struct riffle *r)
 	prefetch_given_back(r->prefetch);
 }
 
+/*
+ * Waits for the step. A trainer that begins at its checkpoint may stand as far ahead of the run's
+ * commits as the mixer may go: then each would wait for the other, if the place were not committed.
+ */
+static enum fail_code
+wait_step(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REASON_MAX],
+    struct failure *f)
+{
+	int64_t first_ms = clock_ms() + PLACED_WAIT_MS;
+	enum fail_code code;
+
+	if (r->placed && r->commit_every > 0) {
+		code = prefetch_next(r->prefetch, first_ms < deadline_ms ? first_ms : deadline_ms,
+		    &r->next, reason, f);
+		if (code != FAIL_TIMEOUT)
+			return code;
+		if (ask_commit(r, f) != FAIL_NONE)
+			return f->code;
+	}
+	return prefetch_next(r->prefetch, deadline_ms, &r->next, reason, f);
+}
+
 /* Brings the step that is next to r->next. */
 static int
 fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
@@ -180,7 +205,7 @@ fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 	give_back(r);
 	if (r->next != NULL)
 		return RIFFLE_OK;
-	code = prefetch_next(r->prefetch, deadline_ms, &r->next, reason, &f);
+	code = wait_step(r, deadline_ms, reason, &f);
 	if (code == FAIL_TIMEOUT)
 		return give_timeout(r, reason, e);
 	if (code == FAIL_NONE && r->next == NULL)
@@ -305,6 +330,7 @@ riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 	if (move_to(r, step, &f) == FAIL_NONE) {
 		r->position = step;
 		r->commit_position = step;
+		r->placed = true;
 		for (uint32_t i = 0; i < r->info.lanes_mine; i++)
 			r->offset_next[i] = r->reader.lane[i].offset_next;
 	} else {

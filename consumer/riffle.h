@@ -89,8 +89,9 @@ struct riffle_options {
 	/*
 	 * k > 0: riffle_next() commits by itself, before it looks for the next step, once k steps
 	 * were read since the last commit, or a quarter of the mix's lead where that is less: a run
-	 * that never commits holds the mixer up. At the mix's end it commits the end. 0: only
-	 * riffle_commit().
+	 * that never commits holds the mixer up. At the mix's end it commits the end; and a place
+	 * that was given (RIFFLE_START_STEP, riffle_seek) where no step comes within a second, since
+	 * the mixer may be waiting for that. 0: only riffle_commit().
 	 */
 	uint64_t commit_every;
 	int open_timeout_ms; /* riffle_open() waits this long for the broker; 0: 10,000 */
@@ -201,7 +202,7 @@ RIFFLE_API int riffle_keep(
     struct riffle *r, const struct riffle_step *step, struct riffle_error *e);
 RIFFLE_API void riffle_free_step(const struct riffle_step *step); /* NULL is accepted */
 
-/* The next step will be `step`, wherever the reader stands. Nothing is committed by it. */
+/* The next step will be `step`, wherever the reader stands. Nothing is committed by the call. */
 RIFFLE_API int riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e);
 
 /* The step that riffle_next() will return: what belongs into a checkpoint. */

@@ -20,6 +20,7 @@ code_of(enum fail_code code)
 	case FAIL_DATA: return RIFFLE_ERROR_DATA;
 	case FAIL_IO:
 	case FAIL_BROKER:
+	case FAIL_DENIED:
 	case FAIL_TIMEOUT:
 	case FAIL_FENCED:
 	case FAIL_STOPPED: return RIFFLE_ERROR_BROKER;
@@ -211,6 +212,7 @@ start(struct riffle *r, const struct riffle_options *o, struct failure *f)
 		return f->code;
 	r->position = r->reader.check.step;
 	r->commit_position = r->position;
+	r->placed = o->start == RIFFLE_START_STEP;
 	for (uint32_t i = 0; i < count; i++)
 		r->offset_next[i] = r->reader.lane[i].offset_next;
 	r->info.lanes = lanes_total(r->reader.lanes);

@@ -37,6 +37,7 @@ struct riffle {
 	uint64_t position;        /* the step that is given next */
 	int64_t *offset_next;     /* [lanes]: where it, or what lies below it, begins */
 	uint64_t commit_position; /* asked to be committed last, or where reading began */
+	bool placed; /* reading began where the caller said, and that was not committed */
 	uint64_t lead;
 	struct riffle_info info;
 };

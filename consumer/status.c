@@ -381,7 +381,8 @@ status_derive(struct status *st, struct failure *f)
 		return f->code;
 	if (st->rejects > 0)
 		problem(st,
-		    "%" PRId64 " documents were rejected: topic %s.rejects says which and why",
-		    st->rejects, st->config->corpus);
+		    "topic %s.rejects says what could not be used, and why: %" PRId64
+		    " records, markers of transactions among them",
+		    st->config->corpus, st->rejects);
 	return FAIL_NONE;
 }

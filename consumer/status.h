@@ -32,6 +32,7 @@ enum {
 	STATUS_SILENT_MS = 60000, /* a mixer that wrote nothing for so long is asked after */
 	STATUS_REPORTS = 512,     /* of losses, the last ones, are read */
 	STATUS_FEEDBACK_RUNS = 8, /* whose losses are shown */
+	STATUS_MIXERS = 16,       /* that are shown */
 };
 
 /* One partition of a domain's training topic. */
@@ -90,6 +91,12 @@ struct status_feedback {
 	struct status_loss *domain; /* [domains_n], as status.domain */
 };
 
+/* A member of the election. For up to the session timeout also one that has died. */
+struct status_mixer {
+	char host[64];
+	bool standby; /* it waits; else it mixes, or is about to */
+};
+
 /* A ledger record that counts for the rates. */
 struct status_sample {
 	uint64_t mixer;
@@ -117,6 +124,9 @@ struct status {
 	size_t runs_n;
 	struct status_feedback *feedback; /* [feedback_n]: of the first runs, in their order */
 	size_t feedback_n;
+	bool mixers_known;                        /* the election could be asked */
+	struct status_mixer mixer[STATUS_MIXERS]; /* [mixers_n]: the active ones first */
+	size_t mixers_n;
 
 	/* What status_derive() makes. */
 	int64_t rate_ms; /* the stretch that the rates cover; 0: there are none */

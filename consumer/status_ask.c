@@ -114,14 +114,15 @@ read_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 			more = m->offset < end && take(m, to) && m->offset + 1 < end;
 		else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
 			more = false;
-		else if (m->err != RD_KAFKA_RESP_ERR__TRANSPORT)
+		else if (kafka_message_denied(rk, m) ||
+			 (!kafka_denied(m->err) && m->err != RD_KAFKA_RESP_ERR__TRANSPORT))
 			err = m->err, more = false;
 		rd_kafka_message_destroy(m);
 	}
 	rd_kafka_assign(rk, NULL);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
 		return FAIL_NONE; /* deleted while we looked: there is nothing to show */
-	kafka_fail_code(f, err, NULL, "reading it");
+	kafka_fail_topic(f, rk, err, NULL, "reading it", topic);
 	return fail_within(f, "topic %s", topic);
 }
 
@@ -325,18 +326,24 @@ ask_runs(struct status_source *s, struct status *st, struct failure *f)
 static enum fail_code
 ask_all(struct status_source *s, struct status *st, struct failure *f)
 {
+	const struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_BATCHES |
+					       1U << TOPIC_LEDGER | 1U << TOPIC_FEEDBACK};
+
 	if (topics_plan_open(&st->plan, s->config, f) != FAIL_NONE)
 		return f->code;
 	st->report = calloc(st->plan->n, sizeof(*st->report));
 	if (st->report == NULL)
 		return fail_memory(f);
-	if (topics_ask(s->admin, s->config, st->plan, st->report, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (topics_ask(s->admin, s->config, st->plan, use, st->report, STATUS_ASK_MS, f) !=
+	    FAIL_NONE)
 		return f->code;
 	if (s->config->mix.name != NULL && ask_mix(s, st, f) != FAIL_NONE)
 		return f->code;
 	if (status_ask_domains(s, st, f) != FAIL_NONE || ask_rejects(s, st, f) != FAIL_NONE ||
 	    ask_runs(s, st, f) != FAIL_NONE || status_ask_feedback(s, st, f) != FAIL_NONE)
 		return f->code;
+	if (s->config->mix.name != NULL)
+		status_ask_mixers(s, st);
 	return status_derive(st, f);
 }
 

@@ -165,8 +165,10 @@ read_tails(struct status_source *s, struct status *st, rd_kafka_topic_partition_
 	int64_t deadline_ms = clock_ms() + STATUS_ASK_MS;
 	int left = ask->cnt;
 	rd_kafka_resp_err_t err = rd_kafka_assign(s->reader, ask);
+	enum fail_code code = FAIL_NONE;
 
-	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && left > 0 && clock_ms() < deadline_ms) {
+	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && code == FAIL_NONE && left > 0 &&
+	       clock_ms() < deadline_ms) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(s->reader, STATUS_SLICE_MS);
 		rd_kafka_topic_partition_t *e;
 
@@ -181,11 +183,14 @@ read_tails(struct status_source *s, struct status *st, rd_kafka_topic_partition_
 			e->opaque = NULL; /* heard of */
 			left--;
 		}
+		if (kafka_message_denied(s->reader, m))
+			code = kafka_fail_topic(f, s->reader, m->err, NULL, "reading its end",
+			    m->rkt == NULL ? "" : rd_kafka_topic_name(m->rkt));
 		rd_kafka_message_destroy(m);
 	}
 	rd_kafka_assign(s->reader, NULL);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return FAIL_NONE;
+		return code;
 	return kafka_fail_code(f, err, NULL, "reading the ends of the domain topics");
 }
 

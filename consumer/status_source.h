@@ -31,6 +31,9 @@ const struct topics_report *status_topic(
 /* Fills st->domain from the configuration, the ledger and the domain topics. */
 enum fail_code status_ask_domains(struct status_source *s, struct status *st, struct failure *f);
 
+/* Fills st->mixer from the election's members; they stay unknown where they cannot be asked. */
+void status_ask_mixers(struct status_source *s, struct status *st);
+
 /* Fills st->feedback from the tail of the feedback topic. */
 enum fail_code status_ask_feedback(struct status_source *s, struct status *st, struct failure *f);
 

@@ -29,10 +29,8 @@ step_records_open(struct step_records **out, const char *mix,
     const struct config_properties *properties, int timeout_ms, struct failure *f)
 {
 	struct step_records *r = calloc(1, sizeof(*r));
-	char group[2 * NAME_MAX_BYTES + 2];
 	struct lanes_options lanes = {
 	    .mix = mix,
-	    .group = group,
 	    .world = 1,
 	    .properties = properties,
 	    .timeout_ms = timeout_ms,
@@ -42,7 +40,6 @@ step_records_open(struct step_records **out, const char *mix,
 
 	if (r == NULL)
 		return fail_memory(f);
-	snprintf(group, sizeof(group), "%s.tools", mix); /* of the handle; commits nothing */
 	snprintf(r->reader.mix, sizeof(r->reader.mix), "%s", mix);
 	r->reader.open_timeout_ms = timeout_ms;
 	if (lanes_open(&r->reader.lanes, &lanes, f) != FAIL_NONE)

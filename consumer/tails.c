@@ -20,10 +20,13 @@ take(const rd_kafka_message_t *m, struct tails_partition *at)
 		snprintf(at->reason, sizeof(at->reason), "%.255s", why.text);
 }
 
-static void
-read_assigned(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, int64_t deadline_ms)
+static enum fail_code
+read_assigned(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, int64_t deadline_ms,
+    struct failure *f)
 {
-	for (int left = list->cnt; left > 0 && clock_ms() < deadline_ms;) {
+	enum fail_code code = FAIL_NONE;
+
+	for (int left = list->cnt; left > 0 && clock_ms() < deadline_ms && code == FAIL_NONE;) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(reader, SLICE_MS);
 		rd_kafka_topic_partition_t *e = NULL;
 
@@ -37,8 +40,12 @@ read_assigned(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, int64_t
 			e->opaque = NULL; /* heard of */
 			left--;
 		}
+		if (kafka_message_denied(reader, m))
+			code = kafka_fail_topic(f, reader, m->err, NULL, "reading its end",
+			    m->rkt == NULL ? "" : rd_kafka_topic_name(m->rkt));
 		rd_kafka_message_destroy(m);
 	}
+	return code;
 }
 
 static enum fail_code
@@ -47,6 +54,7 @@ read_some(rd_kafka_t *reader, struct tails_partition *at, size_t n, int64_t dead
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n);
 	rd_kafka_resp_err_t err;
+	enum fail_code code;
 
 	for (size_t i = 0; i < n; i++) {
 		rd_kafka_topic_partition_t *e =
@@ -57,12 +65,12 @@ read_some(rd_kafka_t *reader, struct tails_partition *at, size_t n, int64_t dead
 		e->opaque = &at[i];
 	}
 	err = rd_kafka_assign(reader, list);
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		read_assigned(reader, list, deadline_ms);
+	code = err == RD_KAFKA_RESP_ERR_NO_ERROR ? read_assigned(reader, list, deadline_ms, f)
+						 : FAIL_NONE;
 	rd_kafka_assign(reader, NULL);
 	rd_kafka_topic_partition_list_destroy(list);
 	return err == RD_KAFKA_RESP_ERR_NO_ERROR
-		   ? FAIL_NONE
+		   ? code
 		   : kafka_fail_code(f, err, NULL, "reading the ends of the domain topics");
 }
 

@@ -72,7 +72,7 @@ take(struct read *s, const rd_kafka_message_t *m, struct failure *f)
 
 /* Reads [low, high) of the partition that is assigned. */
 static enum fail_code
-read_all(struct read *s, rd_kafka_t *reader, int64_t high, struct failure *f)
+read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + ASK_TIMEOUT_MS, next = 0;
 	enum fail_code code = FAIL_NONE;
@@ -92,8 +92,9 @@ read_all(struct read *s, rd_kafka_t *reader, int64_t high, struct failure *f)
 			deadline_ms = clock_ms() + ASK_TIMEOUT_MS;
 		} else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 			next = high;
-		} else if (m->err != RD_KAFKA_RESP_ERR__TRANSPORT) {
-			code = kafka_fail_code(f, m->err, NULL, "reading");
+		} else if (kafka_message_denied(reader, m) ||
+			   (!kafka_denied(m->err) && m->err != RD_KAFKA_RESP_ERR__TRANSPORT)) {
+			code = kafka_fail_topic(f, reader, m->err, NULL, "reading", topic);
 		}
 		rd_kafka_message_destroy(m);
 	}
@@ -127,7 +128,7 @@ arrivals_log_read(struct reading *r, bool *there, size_t *input, rd_kafka_t *rea
 	list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_topic_partition_list_add(list, topic, 0)->offset = low;
 	rd_kafka_assign(reader, list);
-	code = read_all(&s, reader, high, f);
+	code = read_all(&s, reader, topic, high, f);
 	rd_kafka_assign(reader, NULL);
 	rd_kafka_topic_partition_list_destroy(list);
 	reading_settle(r);
@@ -186,7 +187,7 @@ settle(struct arrivals_log *l, struct failure *f)
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	snprintf(attempted, sizeof(attempted), "writing to topic %s", l->name);
-	return kafka_fail_code(f, err, NULL, attempted);
+	return kafka_fail_topic(f, l->rk, err, NULL, attempted, l->name);
 }
 
 enum fail_code

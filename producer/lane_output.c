@@ -215,7 +215,7 @@ lane_output_submit(struct lane *l, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Waits until all is delivered. A record that is not within message.timeout.ms is a failure. */
+/* Waits until all is delivered. That nothing is, for PUBLISH_SILENT_MS, is a failure. */
 static enum fail_code
 deliver(struct lane *l, struct failure *f)
 {

@@ -131,6 +131,8 @@ check_topics(const struct produce *p, struct failure *f)
 {
 	struct kafka_options o = {
 	    .role = KAFKA_ADMIN, .properties = &p->config->kafka, .client = "produce-admin"};
+	struct topics_use use = {
+	    .written = 1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS | 1U << TOPIC_ARRIVALS};
 	rd_kafka_t *admin;
 	enum fail_code code;
 
@@ -138,9 +140,7 @@ check_topics(const struct produce *p, struct failure *f)
 		return f->code;
 	code = kafka_wait_broker(admin, FIRST_ANSWER_MS, f);
 	if (code == FAIL_NONE)
-		code = topics_check(admin, p->config,
-		    1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS | 1U << TOPIC_ARRIVALS, ASK_TIMEOUT_MS,
-		    f);
+		code = topics_check(admin, p->config, use, ASK_TIMEOUT_MS, f);
 	kafka_close(admin);
 	return code;
 }

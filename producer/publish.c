@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/kafka.h"
 
 enum { QUEUE_FULL_POLL_MS = 10, SETTLE_SLICE_MS = 10 };
@@ -23,6 +24,7 @@ struct publish {
 	struct publish_writer *writers;
 	const volatile bool *stop;
 	uint64_t rejects_waiting; /* put, and not delivered */
+	int64_t heard_ms;         /* when a report came, or nothing waited for one */
 	struct failure failure;   /* of the first record that failed; code FAIL_NONE: none has */
 };
 
@@ -36,7 +38,7 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 	struct publish *p = opaque;
 	int64_t expected = (int64_t)(intptr_t)msg->_private - 1;
 
-	(void)rk;
+	p->heard_ms = clock_ms();
 	if (expected < 0)
 		p->rejects_waiting--;
 	if (p->failure.code != FAIL_NONE)
@@ -46,7 +48,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 
 		snprintf(attempted, sizeof(attempted), "publishing to topic %s partition %" PRId32,
 		    rd_kafka_topic_name(msg->rkt), msg->partition);
-		kafka_fail_code(&p->failure, msg->err, NULL, attempted);
+		kafka_fail_topic(
+		    &p->failure, rk, msg->err, NULL, attempted, rd_kafka_topic_name(msg->rkt));
 	} else if (expected >= 0 && msg->offset >= 0 && msg->offset != expected) {
 		fail(&p->failure, FAIL_DATA,
 		    "topic %s partition %" PRId32 ": a record landed at offset %" PRId64
@@ -68,6 +71,7 @@ publish_open(struct publish **out, const struct config_properties *properties,
 	    .role = KAFKA_WRITER,
 	    .properties = properties,
 	    .client = "produce",
+	    .gapless = true,
 	    .message_bytes_max = record_bytes_max,
 	    .tune = tune,
 	    .tune_n = 1,
@@ -78,6 +82,7 @@ publish_open(struct publish **out, const struct config_properties *properties,
 	if (p == NULL)
 		return fail_memory(f);
 	p->stop = stop;
+	p->heard_ms = clock_ms();
 	if (kafka_open(&p->rk, &o, f) != FAIL_NONE) {
 		free(p);
 		return f->code;
@@ -131,10 +136,25 @@ publish_writer_open(struct publish_writer **out, struct publish *p, const char *
 	return FAIL_NONE;
 }
 
+/* Records are not given up one by one, which would leave gaps: all of them are, at the end. */
+static void
+check_silence(struct publish *p)
+{
+	int64_t now_ms = clock_ms();
+
+	if (rd_kafka_outq_len(p->rk) == 0)
+		p->heard_ms = now_ms;
+	if (now_ms - p->heard_ms > PUBLISH_SILENT_MS && p->failure.code == FAIL_NONE)
+		fail(&p->failure, FAIL_BROKER,
+		    "publishing: the broker has acknowledged nothing for %d s: is it running?",
+		    PUBLISH_SILENT_MS / 1000);
+}
+
 enum fail_code
 publish_poll(struct publish *p, struct failure *f)
 {
 	rd_kafka_poll(p->rk, 0);
+	check_silence(p);
 	if (p->failure.code == FAIL_NONE)
 		return FAIL_NONE;
 	*f = p->failure;

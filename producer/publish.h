@@ -3,8 +3,11 @@
  *
  * Every delivery report must give the offset that follows from the partition's end at the start;
  * another one means that somebody else writes there. Bytes in flight are bounded by librdkafka's
- * queue: a full one is waited for, until a record is older than message.timeout.ms or `stop` is
- * set. Rejects go through the same handle, without that check.
+ * queue: a full one is waited for, until `stop` is set. Rejects go through the same handle, without
+ * that check.
+ *
+ * A partition has no gaps, whatever becomes of a record: none is given up alone. Where nothing is
+ * acknowledged for PUBLISH_SILENT_MS, all that waits is given up.
  *
  * Thread: one.
  */
@@ -17,6 +20,8 @@
 
 #include "common/config.h"
 #include "common/failure.h"
+
+enum { PUBLISH_SILENT_MS = 300000 };
 
 struct publish;
 struct publish_writer;

@@ -7,12 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_memory.h"
+
 static enum fail_code
 load_one(const struct json_member *m, const char *file, json_t *into, struct failure *f)
 {
 	json_error_t error;
-	json_t *value = json_loadb(m->value, m->n, JSON_DECODE_ANY, &error);
+	json_t *value;
 
+	errno = 0;
+	value = json_loadb(m->value, m->n, JSON_DECODE_ANY, &error);
+	if (value == NULL && json_memory_refused())
+		return fail_memory(f);
 	if (value == NULL)
 		return fail(f, FAIL_DATA, "tokenizer %s: %s: %s", file, m->key, error.text);
 	if (json_object_set_new(into, m->key, value) != 0)
@@ -110,7 +116,7 @@ json_part_refuse(const struct json_part *p, const char *why, struct failure *f)
 
 	if (p->value == NULL)
 		return fail(f, FAIL_DATA, "tokenizer %s: %s is missing: %s", p->file, p->path, why);
-	text = json_dumps(p->value, JSON_COMPACT | JSON_ENCODE_ANY);
+	text = json_memory_text(p->value, JSON_COMPACT | JSON_ENCODE_ANY);
 	if (text == NULL)
 		return fail_memory(f);
 	shorten(text);

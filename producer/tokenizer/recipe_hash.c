@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "common/json_memory.h"
 #include "producer/tokenizer/unicode_class.h"
 #include "producer/tokenizer/unicode_range.h"
 
@@ -43,7 +44,7 @@ hash_part(XXH64_state_t *h, const struct json_part *top, const char *key, struct
 		hash_name(h, "null");
 		return FAIL_NONE;
 	}
-	text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+	text = json_memory_text(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
 	if (text == NULL)
 		return fail_memory(f);
 	hash_name(h, text);

@@ -207,13 +207,15 @@ enum fail_code
 tokenizer_open(struct tokenizer **out, const struct tokenizer_options *o, struct failure *f)
 {
 	struct tokenizer *t = calloc(1, sizeof(*t));
-
 	enum fail_code code;
+	bool json = false;
 
 	assert(o->file != NULL);
 	if (t == NULL)
 		return fail_memory(f);
-	code = tokenizer_json_is(o->file) ? tokenizer_json_load(t, o, f) : compile(t, o, f);
+	code = tokenizer_json_is(&json, o->file, f);
+	if (code == FAIL_NONE)
+		code = json ? tokenizer_json_load(t, o, f) : compile(t, o, f);
 	if (code != FAIL_NONE) {
 		tokenizer_close(t);
 		return code;

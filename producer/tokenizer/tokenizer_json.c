@@ -21,18 +21,22 @@ struct reading {
 	struct special_list specials;
 };
 
-bool
-tokenizer_json_is(const char *file)
+enum fail_code
+tokenizer_json_is(bool *is, const char *file, struct failure *f)
 {
 	FILE *in = fopen(file, "rb");
+	enum fail_code code = FAIL_NONE;
 	int c = ' ';
 
 	if (in == NULL)
-		return false;
+		return fail_errno(f, FAIL_IO, "tokenizer %s: cannot be opened", file);
 	while (c == ' ' || c == '\n' || c == '\r' || c == '\t')
 		c = getc(in);
+	if (ferror(in))
+		code = fail_errno(f, FAIL_IO, "tokenizer %s: cannot be read", file);
 	fclose(in);
-	return c == '{';
+	*is = c == '{';
+	return code;
 }
 
 static enum fail_code

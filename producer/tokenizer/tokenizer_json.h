@@ -15,8 +15,8 @@ enum { TOKENIZER_JSON_FILE_MAX = 256 << 20 }; /* bytes; the largest in use have 
 enum fail_code tokenizer_json_load(
     struct tokenizer *t, const struct tokenizer_options *o, struct failure *f);
 
-/* Whether the file begins as an object of JSON; a file that cannot be read does not. */
-bool tokenizer_json_is(const char *file);
+/* Whether the file begins as an object of JSON. FAIL_IO: it cannot be read. */
+enum fail_code tokenizer_json_is(bool *is, const char *file, struct failure *f);
 
 /* Ends what it has allocated in t->recipe. */
 void tokenizer_json_close(struct tokenizer *t);

@@ -11,7 +11,7 @@ import pytest
 _spec = importlib.util.spec_from_file_location("conftest_above", pathlib.Path(__file__).parents[1] / "conftest.py")
 _above = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_above)
-ROOT, Riffle = _above.ROOT, _above.Riffle
+ROOT, Riffle, Package = _above.ROOT, _above.Riffle, _above.Package
 
 LENGTH = 64
 

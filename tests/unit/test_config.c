@@ -273,7 +273,9 @@ test_a_value_of_the_wrong_shape_is_refused(void **unused)
 	    {5, "  web: x\n  cobol:",
 		"5: domains.web: is a text (must be a map of keys and values)"},
 	    {14, "kafka: x", "14: kafka: is a text (must be a map of keys and values)"},
-	    {14, "kafka: {a: [b]}", "14: kafka.a: is a map or a list (must be one value)"},
+	    {14, "kafka: {a: [b]}",
+		"14: kafka.a: is a map or a list (must be one value, or {file: PATH}, or {env: "
+		"NAME})"},
 	    {14, "kafka: {a: }",
 		"14: kafka.a: has no value (a librdkafka property; \"\" is an empty one)"},
 	    {14, "kafka: {\"\": a}", "14: kafka: a property has no name"},

@@ -323,9 +323,9 @@ test_partitions_are_counted_and_a_missing_topic_has_none(void **state)
 	assert_int_equal(n, 0);
 	rd_kafka_mock_topic_set_error(
 	    mock, "demo.gone", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
-	assert_int_equal(kafka_partitions(rk, "demo.gone", &n, WAIT_MS, &f), FAIL_BROKER);
+	assert_int_equal(kafka_partitions(rk, "demo.gone", &n, WAIT_MS, &f), FAIL_DENIED);
 	assert_non_null(strstr(f.text, "topic demo.gone: "));
-	assert_non_null(strstr(f.text, "READ, WRITE and DESCRIBE"));
+	assert_non_null(strstr(f.text, "on topic demo.gone"));
 	kafka_close(rk);
 }
 
@@ -619,6 +619,60 @@ test_the_cause_is_the_last_failure_without_its_times(void **state)
 	kafka_log_end(&l);
 }
 
+static void
+test_a_certificate_that_does_not_verify_is_told_with_its_reason(void **state)
+{
+	static const char text[] =
+	    "[thrd:ssl://b:9093/bootstrap]: ssl://b:9093/bootstrap: SSL handshake failed: "
+	    "error:0A000086:SSL routines::certificate verify failed: broker certificate could not "
+	    "be verified, verify that ssl.ca.location is correctly configured or root CA "
+	    "certificates are installed (after 3ms in state SSL_HANDSHAKE)";
+	char cause[KAFKA_CAUSE_MAX];
+	struct kafka_log l;
+
+	(void)state;
+	kafka_log_init(&l);
+	kafka_log_set_quiet(&l, true);
+	kafka_log_certificate(&l, "it has expired");
+	kafka_log_put(&l, "riffle-test", 3, "FAIL", text, 0);
+	kafka_log_cause(&l, cause);
+	assert_string_equal(cause,
+	    "ssl://b:9093: SSL handshake failed: error:0A000086:SSL routines::certificate verify "
+	    "failed: it has expired");
+	kafka_log_put(&l, "riffle-test", 3, "FAIL", "b:9093/1: Disconnected", 0);
+	kafka_log_cause(&l, cause);
+	assert_string_equal(cause, "b:9093/1: Disconnected");
+	kafka_log_end(&l);
+}
+
+static void
+test_a_topic_that_a_transaction_may_not_write_is_remembered(void **state)
+{
+	static const struct {
+		const char *facility, *text, *refused;
+	} row[] = {
+	    {"ADDPARTS", "T/1: Failed to add partition \"m.x\" [0]: Broker: Not coordinator", ""},
+	    {"FAIL", "partition \"m.y\" [0]: Topic authorization failed", ""},
+	    {"ADDPARTS", "authorization failed", ""},
+	    {"ADDPARTS", "partition \"m.y authorization failed", ""},
+	    {"ADDPARTS",
+		"T/1: Failed to add partition \"m.ledger\" [0] to transaction: Broker: Topic "
+		"authorization failed",
+		"m.ledger"},
+	};
+	char refused[KAFKA_CAUSE_MAX];
+	struct kafka_log l;
+
+	(void)state;
+	kafka_log_init(&l);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		kafka_log_put(&l, "riffle-test", 3, row[i].facility, row[i].text, 0);
+		kafka_log_refused(&l, refused);
+		assert_string_equal(refused, row[i].refused);
+	}
+	kafka_log_end(&l);
+}
+
 int
 main(void)
 {
@@ -641,6 +695,8 @@ main(void)
 	    cmocka_unit_test(test_one_line_a_broker_and_kind_passes_every_ten_seconds),
 	    cmocka_unit_test(test_more_kinds_than_remembered_do_not_lose_lines),
 	    cmocka_unit_test(test_the_cause_is_the_last_failure_without_its_times),
+	    cmocka_unit_test(test_a_certificate_that_does_not_verify_is_told_with_its_reason),
+	    cmocka_unit_test(test_a_topic_that_a_transaction_may_not_write_is_remembered),
 	};
 
 	log_set_level(LOG_ERROR);

@@ -453,7 +453,9 @@ test_what_was_left_out_is_counted(void **state)
 			  "domain web, partition 0, ordinal 55: wrong hash");
 	st = mixing();
 	st->rejects = 12;
-	check_problem(st, "12 documents were rejected: topic demo.rejects says which and why");
+	check_problem(st,
+	    "topic demo.rejects says what could not be used, and why: 12 records, markers of "
+	    "transactions among them");
 }
 
 static void

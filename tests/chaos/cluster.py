@@ -1,0 +1,124 @@
+"""The brokers of a run, through scripts/kafka: started, killed, found out about."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+UP_TRIES = 4
+INTERNAL_PARTITIONS = 3  # of __transaction_state and __consumer_offsets, as scripts/kafka configures
+
+
+def java_hash(text):
+    """String.hashCode() without its sign, as Kafka's coordinators use it."""
+    value = 0
+    for c in text.encode():
+        value = (31 * value + c) & 0xFFFFFFFF
+    return value & 0x7FFFFFFF
+
+
+def is_gone(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+class Cluster:
+    def __init__(self, folder, version, brokers=3, host="127.0.0.1"):
+        self.folder, self.version, self.brokers = pathlib.Path(folder), version, brokers
+        self.env = {k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}
+        self.env |= {"RIFFLE_KAFKA_DIR": str(self.folder), "RIFFLE_KAFKA_JVM": "1", "RIFFLE_KAFKA_HOST": host}
+        self.bootstrap = None
+        self.mounted = None
+
+    def script(self, command):
+        done = subprocess.run([ROOT / "scripts/kafka", command, "--version", self.version, "--brokers", str(self.brokers)],
+                              env=self.env, capture_output=True, text=True, timeout=240)
+        if done.returncode != 0:
+            raise RuntimeError(f"scripts/kafka {command}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def up(self):
+        """Starts what is not running, with its data; a cluster that began anew would have other ports.
+
+        On a machine that is busy the brokers may need longer than the script waits: it is asked again."""
+        for patience in range(UP_TRIES):
+            try:
+                found = self.script("up")
+                break
+            except RuntimeError as e:
+                if "no answer within" not in str(e) or patience == UP_TRIES - 1:
+                    raise
+        if self.bootstrap not in (None, found):
+            raise RuntimeError("the brokers did not come back with their data")
+        self.bootstrap = found
+
+    def down(self):
+        if self.mounted:
+            for node in range(1, self.brokers + 1):
+                self.end(node, signal.SIGKILL)
+            subprocess.run(["umount", "-l", self.mounted], check=False)
+        self.script("down")
+
+    # ---- one broker ----
+
+    def home(self):
+        return next(self.folder.glob(f"*-{self.brokers}"))
+
+    def pid(self, node):
+        return int((self.home() / f"broker{node}.pid").read_text())
+
+    def end(self, node, how, seconds=60):
+        """SIGKILL, or SIGTERM for a clean end, which is waited for."""
+        pid = self.pid(node)
+        try:
+            os.kill(pid, how)
+        except ProcessLookupError:
+            return
+        self.wait_ended(node, seconds)
+
+    def wait_ended(self, node, seconds):
+        pid, deadline = self.pid(node), time.monotonic() + seconds
+        while not is_gone(pid):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"broker {node} did not end within {seconds} s")
+            time.sleep(0.02)
+
+    def move_to_memory(self, node, megabytes):
+        """The broker's log directory on a file system of a size of its own. The broker is not running."""
+        at = self.home() / f"broker{node}.data"
+        shutil.move(at, f"{at}.disk")
+        at.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", at], check=True)
+        shutil.copytree(f"{at}.disk", at, dirs_exist_ok=True)
+        shutil.rmtree(f"{at}.disk")
+        self.mounted = at
+        return at
+
+    # ---- who does what ----
+
+    def topics(self):
+        """topic -> [partition as kcat describes it, ...]"""
+        done = subprocess.run(["kcat", "-b", self.bootstrap, "-L", "-J"], capture_output=True, text=True, timeout=30)
+        if done.returncode != 0:
+            raise RuntimeError(f"kcat -L: {done.stderr.strip()}")
+        return {t["topic"]: t["partitions"] for t in json.loads(done.stdout)["topics"]}
+
+    def leader(self, topic, partition):
+        return next(p["leader"] for p in self.topics()[topic] if p["partition"] == partition)
+
+    def transaction_coordinator(self, transactional_id):
+        return self.leader("__transaction_state", java_hash(transactional_id) % INTERNAL_PARTITIONS)
+
+    def group_coordinator(self, group):
+        return self.leader("__consumer_offsets", java_hash(group) % INTERNAL_PARTITIONS)
+
+    def in_sync(self):
+        """Every replica of every partition is there and has all records."""
+        return all(p["leader"] > 0 and len(p["isrs"]) == len(p["replicas"])
+                   for partitions in self.topics().values() for p in partitions)

@@ -1,0 +1,224 @@
+"""The faults: each a function of the run and a seeded generator, bounded in time.
+
+A fault returns when what it broke is whole again (a killed process is its supervisor's affair), with a
+note for the table, or None. It raises AssertionError where the system did not do what it promises.
+"""
+
+import os
+import signal
+import subprocess
+import time
+
+from pipeline import ATTACHED, TRANSACTION_S
+
+FAULTS = {}
+COMMIT_POINTS = ["mix.before_begin", "mix.mid_produce", "mix.after_flush", "mix.after_offsets", "mix.after_commit"]
+
+
+def fault(name):
+    def add(function):
+        FAULTS[name] = function
+        return function
+    return add
+
+
+def wait_active(run):
+    run.p.wait(run.p.active, "a mixer becoming active", 60)
+    return run.p.active()
+
+
+def wait_standby(run):
+    run.p.wait(run.p.standby, "a mixer standing by", 60)
+    return run.p.standby()
+
+
+# ---- processes ----
+
+@fault("mixer-kill")
+def mixer_kill(run, rng):
+    """SIGKILL of the active mixer at any moment; the standby goes on."""
+    wait_standby(run)
+    time.sleep(rng.uniform(0, 1))
+    run.strike()
+    wait_active(run).signal(signal.SIGKILL)
+
+
+@fault("mixer-commit")
+def mixer_commit(run, rng):
+    """The standby takes over and dies at a named point of its transaction; the next one goes on."""
+    point = f"{rng.choice(COMMIT_POINTS)}:{rng.randint(1, 6)}"
+    victim, active = wait_standby(run), wait_active(run)
+    runs = victim.runs
+    victim.next_env = {"RIFFLE_FAULT": point}
+    victim.signal(signal.SIGKILL)
+    run.p.wait(lambda: victim.runs > runs and run.p.standby() is victim, "the armed mixer standing by", 60)
+    run.strike()
+    active.stop()  # it does not come back before the other one has died: the election may choose either
+    try:
+        run.p.wait(lambda: victim.runs > runs + 1, f"the death of the mixer at {point}", 60)
+    finally:
+        active.start()
+    assert f"fault: {point.split(':')[0]} reached" in victim.text(runs + 1), f"{victim.name} did not die at {point}"
+    return point
+
+
+@fault("mixer-pause")
+def mixer_pause(run, rng):
+    """SIGSTOP of the active mixer past its transaction's time-out; it wakes fenced and exits 3."""
+    wait_standby(run)
+    old = wait_active(run)
+    runs = old.runs
+    time.sleep(rng.uniform(0, 1))
+    run.strike()
+    old.signal(signal.SIGSTOP)
+    try:
+        time.sleep(TRANSACTION_S + rng.uniform(2, 4))
+        run.p.wait(lambda: attached(run, old), "the standby taking over", 30)
+    finally:
+        old.signal(signal.SIGCONT)
+    run.p.wait(lambda: old.ends and old.ends[-1][0] >= runs, "the end of the mixer that was stopped", 30)
+    code = next(code for n, code, _ in old.ends if n == runs)
+    assert code == 3, f"the mixer that was stopped ended with {code}, not 3"
+    return "the stopped one exited 3"
+
+
+def attached(run, but):
+    return [m for m in run.p.mixers if m is not but and m.process.poll() is None and ATTACHED.search(m.text())]
+
+
+@fault("producer-kill")
+def producer_kill(run, rng):
+    """SIGKILL of the live domain's producer, three times."""
+    for _ in range(3):
+        time.sleep(rng.uniform(0.2, 1.5))
+        runs = run.p.producer.runs
+        run.strike()
+        run.p.producer.signal(signal.SIGKILL)
+        run.p.wait(lambda: run.p.producer.runs > runs, "the producer's restart", 10)
+
+
+@fault("trainer-kill")
+def trainer_kill(run, rng):
+    """SIGKILL of one rank with a checkpoint and of one with commits only."""
+    for rank in (rng.choice([0, 2]), rng.choice([1, 3])):
+        time.sleep(rng.uniform(0, 1))
+        run.strike()
+        run.p.trainers[rank].kill()
+
+
+@fault("everything-kill")
+def everything_kill(run, rng):
+    """SIGKILL of all clients at once."""
+    time.sleep(rng.uniform(0, 1))
+    run.strike()
+    for job in [*run.p.mixers, run.p.producer, *run.p.trainers]:
+        job.signal(signal.SIGKILL)
+
+
+# ---- brokers ----
+
+def bounce(run, rng, node, how=signal.SIGKILL):
+    run.strike()
+    run.cluster.end(node, how)
+    if how == signal.SIGKILL:
+        time.sleep(rng.uniform(3, 8))
+    run.cluster.up()
+    run.p.wait(run.in_sync, f"broker {node} having all records again", 120)
+    return f"broker {node}"
+
+
+@fault("broker-restart")
+def broker_restart(run, rng):
+    """A clean restart of each broker in turn."""
+    for node in rng.sample(range(1, run.cluster.brokers + 1), run.cluster.brokers):
+        bounce(run, rng, node, signal.SIGTERM)
+    return "all, in turn"
+
+
+@fault("leader-kill")
+def leader_kill(run, rng):
+    """kill -9 of the leader of a batch partition."""
+    return bounce(run, rng, run.cluster.leader(f"{run.p.name}.batches", rng.randrange(8)))
+
+
+@fault("transaction-coordinator-kill")
+def transaction_coordinator_kill(run, rng):
+    """kill -9 of the coordinator of the mixers' transactions."""
+    return bounce(run, rng, run.cluster.transaction_coordinator(f"{run.p.name}.mixer"))
+
+
+@fault("group-coordinator-kill")
+def group_coordinator_kill(run, rng):
+    """kill -9 of the coordinator of the trainers' group."""
+    return bounce(run, rng, run.cluster.group_coordinator(f"{run.p.name}.trainers"))
+
+
+@fault("election-coordinator-kill")
+def election_coordinator_kill(run, rng):
+    """kill -9 of the coordinator of the mixers' election."""
+    return bounce(run, rng, run.cluster.group_coordinator(f"{run.p.name}.election"))
+
+
+# ---- network, disk, clock ----
+
+@fault("network-cut")
+def network_cut(run, rng):
+    """No packet between clients and brokers, for longer than a transaction may last."""
+    run.strike()
+    run.network.cut()
+    try:
+        time.sleep(TRANSACTION_S + rng.uniform(2, 8))
+    finally:
+        run.network.heal()
+
+
+@fault("network-blip")
+def network_blip(run, rng):
+    """The same for less than a transaction may last."""
+    run.strike()
+    run.network.cut()
+    try:
+        time.sleep(rng.uniform(2, 6))
+    finally:
+        run.network.heal()
+
+
+@fault("disk-full")
+def disk_full(run, rng):
+    """The log directory of one broker fills up; the broker gives up; space is made, it comes back."""
+    node, at = run.small_node, run.cluster.mounted
+    run.strike()
+    pad = at / "pad"
+    with open(pad, "wb") as f:
+        try:
+            while True:
+                f.write(bytes(1 << 20))
+                f.flush()
+        except OSError:
+            pass  # it is full
+    try:
+        run.cluster.wait_ended(node, 60)
+    finally:
+        pad.unlink()
+    time.sleep(rng.uniform(1, 3))
+    run.cluster.up()
+    run.p.wait(run.in_sync, f"broker {node} having all records again", 120)
+    return f"broker {node} gave up by itself"
+
+
+@fault("clock-forward")
+def clock_forward(run, rng):
+    """The clients' clocks go an hour ahead, and after a while back again."""
+    run.strike()
+    run.p.jump(3600)
+    time.sleep(rng.uniform(3, 6))
+    run.p.jump(0)
+
+
+@fault("clock-back")
+def clock_back(run, rng):
+    """The clients' clocks go an hour back, and after a while forward again."""
+    run.strike()
+    run.p.jump(-3600)
+    time.sleep(rng.uniform(8, 12))
+    run.p.jump(0)

@@ -1,0 +1,426 @@
+"""A broker with TLS, SASL/SCRAM and ACLs: what each command needs, and what it says where it lacks it.
+
+The broker is this module's own (scripts/kafka --secure), in a folder of its own. Each command runs as a
+user with exactly the rights that `riffle acls` lists for it, then once without each of them.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from acl_client import AclClient
+from conftest import ROOT, Package, Riffle
+
+VERSION = os.environ.get("KAFKA", "3.9")
+WORKER = "User:worker"
+WORDS = (ROOT / "README.md").read_text().split()
+
+
+def read_properties(path):
+    return dict(line.split("=", 1) for line in path.read_text().splitlines())
+
+
+class Broker:
+    def __init__(self, folder):
+        self.users = next(folder.glob("*/users"))
+        self.tls = self.users.parent / "tls"
+        self.acls = AclClient(self.properties("admin"))
+
+    def properties(self, user):
+        return read_properties(self.users / f"{user}.properties")
+
+
+@pytest.fixture(scope="module")
+def broker(build):
+    folder = build / "kafka-secure"
+    env = {**{k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}, "RIFFLE_KAFKA_DIR": str(folder)}
+    words = ["--version", VERSION, "--secure", "worker"]
+    subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True, timeout=60)
+    subprocess.run([ROOT / "scripts/kafka", "up", *words], env=env, check=True, timeout=120)
+    b = Broker(folder)
+    yield b
+    b.acls.close()
+    subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True, timeout=60)
+    shutil.rmtree(folder)
+
+
+def documents(seed, n):
+    draw = random.Random(seed)
+    return "".join(json.dumps({"text": " ".join(draw.choices(WORDS, k=120))}) + "\n" for _ in range(n))
+
+
+class World:
+    """One corpus and one mix on the broker, made by admin; as(user) is a configuration of that user."""
+
+    def __init__(self, broker, folder, vocab, tools):
+        self.broker, self.folder, self.tools = broker, folder, tools
+        self.riffle = Riffle()
+        self.appended = self.step = self.retained = 0
+        for domain in ("code", "web"):
+            (folder / f"{domain}.jsonl").write_text(documents(domain, 60))
+        for user in ("admin", "worker"):
+            config = {
+                "corpus": "acc", "sequence_length": 64, "split": "1,1,0",
+                "tokenizer": {"file": str(vocab / "r50k_base.tiktoken"), "pattern": "gpt2", "eos": "<|endoftext|>"},
+                "domains": {d: {"train": [f"{d}.jsonl"]} for d in ("code", "web")},
+                "mix": {"name": "accmix", "seed": 1, "global_batch": 8, "lanes": 4, "max_lead_steps": 0, "runs": ["trainers", "fresh"],
+                        "weights": {"code": 0.5, "web": 0.5}},
+                "kafka": broker.properties(user),
+            }
+            (folder / f"{user}.yml").write_text(json.dumps(config))
+            # Another corpus and mix, for topics that come and go.
+            other = {**config, "corpus": "other", "mix": {**config["mix"], "name": "othermix"}}
+            (folder / f"other-{user}.yml").write_text(json.dumps(other))
+
+    def run(self, user, command, *words, check=True, **more):
+        return self.riffle(command, "-c", self.folder / f"{user}.yml", *words, check=check, **more)
+
+    def rights(self, command, config="admin"):
+        table = self.run(config, "acls", command, "--table").stdout
+        return [tuple(line.split("\t")) for line in table.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def world(broker, tmp_path_factory, vocab, tools):
+    w = World(broker, tmp_path_factory.mktemp("access"), vocab, tools)
+    w.run("admin", "topics", "--create")
+    w.run("admin", "produce")
+    w.run("admin", "mix", "--until-step", 8)
+    assert report(w, "admin").returncode == 0
+    yield w
+    w.riffle.close()
+
+
+def produce(world, user):
+    # What cannot be used goes to rejects, so that all that a producer writes is written each time.
+    world.appended += 1
+    for domain in ("code", "web"):
+        with (world.folder / f"{domain}.jsonl").open("a") as file:
+            file.write(documents(f"{domain}{world.appended}", 20) + "no JSON\n")
+    yield world.run(user, "produce", "--append", check=False)
+
+
+def mix(world, user):
+    world.step += 1
+    yield world.run(user, "mix", "--until-step", 8 + world.step, check=False)
+
+
+REPORT = """
+import json, sys, riffle
+options = json.load(sys.stdin)
+with riffle.Reader("accmix", run="fresh", step=0, properties=options) as reader:
+    next(iter(reader))
+    reader.report(0, {"code": (1.0, 0.5, 10)})
+"""
+
+
+def report(world, user):
+    return subprocess.run([sys.executable, "-c", REPORT], env=Package.env, capture_output=True, text=True, timeout=60,
+                          input=json.dumps(world.broker.properties(user)))
+
+
+def read(world, user):
+    # `fresh` has committed nothing, so that the ledger is asked where it stands.
+    yield world.run(user, "read", "--from-step", 0, "--steps", 2, "--commit-every", 1, "--format", "none", check=False)
+    yield world.run(user, "read", "--run", "fresh", "--steps", 1, "--format", "none", check=False)
+    for domain in ("code", "web"):
+        yield world.run(user, "read", "--set", "valid", "--domain", domain, "--format", "none", check=False)
+    yield report(world, user)
+
+
+def ask(*words):
+    """A request waits for a mixer's answer; steps go on until it has one."""
+    def run(world, user):
+        asking = world.riffle.popen(words[0], "-c", world.folder / f"{user}.yml", *words[1:])
+        while asking.poll() is None:
+            assert next(mix(world, "admin")).returncode == 0
+        out, err = asking.communicate()
+        yield subprocess.CompletedProcess(words, asking.returncode, out, err)
+    return run
+
+
+def retain(world, user):
+    next(mix(world, "admin"))
+    world.run("admin", "read", "--steps", 1, "--commit-every", 1, "--format", "none")
+    world.retained += 1
+    yield world.run(user, "retain", "--from-step", world.retained, check=False)
+
+
+def simple(*words):
+    def run(world, user):
+        yield world.run(user, *words, check=False)
+    return run
+
+
+def export(world, user):
+    for d in ("code", "web"):
+        yield world.run(user, "export", d, "--format", "megatron", "--force", "--out", world.folder / d, check=False)
+
+
+COMMANDS = {
+    "topics": simple("topics"),
+    "produce": produce,
+    "mix": mix,
+    "read": read,
+    "weights": ask("weights", "code=0.4"),
+    "skip": ask("skip", "--step", "6"),
+    "reweight": simple("reweight", "--method", "doremi", "--run", "fresh", "--out", os.devnull),
+    "status": simple("status"),
+    "inspect": simple("inspect", 7),
+    "replay": simple("replay", "--steps", "6..8"),
+    "export": export,
+    "retain": retain,
+}
+# Without it the command works, and warns that it compares nothing.
+WARNED = "DESCRIBE_CONFIGS"
+
+
+def runs_until_named(world, command, name):
+    """Runs the parts of a command until one of them names what is missing; all that they said."""
+    said = []
+    for done in COMMANDS[command](world, "worker"):
+        said.append((done.returncode, done.stderr))
+        if name in done.stderr:
+            break
+    return said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_works_with_its_rights_and_names_each_one_that_is_missing(world, command):
+    acls, rights = world.broker.acls, world.rights(command)
+    acls.give(WORKER, rights)
+    try:
+        for done in COMMANDS[command](world, "worker"):
+            assert done.returncode == 0, done.stderr
+            assert "lacks" not in done.stderr
+        wrong = []
+        for right in rights:
+            operation, kind, pattern, resource = right
+            name = f"user worker lacks {operation} on {kind.replace('-', ' ')} {resource}" + " " * (pattern == "literal")
+            acls.take(WORKER, [right])
+            said = runs_until_named(world, command, name)
+            acls.give(WORKER, [right])
+            if name not in said[-1][1] or said[-1][0] != (0 if operation == WARNED else 1):
+                wrong.append((name, said))
+        assert not wrong
+    finally:
+        acls.take(WORKER, rights)
+
+
+@pytest.mark.parametrize("flag, operation", [("--create", "CREATE"), ("--delete", "DELETE")])
+def test_topics_are_made_and_deleted_with_their_rights_and_each_one_missing_is_named(world, flag, operation):
+    command = f"topics-{flag[2:]}"
+    words = [flag] if flag == "--create" else [flag, "--yes"]
+    back = ["--delete", "--yes"] if flag == "--create" else ["--create"]
+    acls, rights = world.broker.acls, world.rights(command, config="other-admin")
+    world.run("other-admin", "topics", *(["--delete", "--yes"] if flag == "--create" else ["--create"]), check=False)
+    acls.give(WORKER, rights)
+    try:
+        assert world.run("other-worker", "topics", *words, check=False).returncode == 0
+        for right in (r for r in rights if r[0] == operation):
+            world.run("other-admin", "topics", *back, check=False)
+            acls.take(WORKER, [right])
+            done = world.run("other-worker", "topics", *words, check=False)
+            acls.give(WORKER, [right])
+            assert f"user worker lacks {operation} on topic {right[3]} " in done.stderr, done.stderr
+            assert done.returncode == 1
+    finally:
+        acls.take(WORKER, rights)
+        world.run("other-admin", "topics", "--delete", "--yes", check=False)
+
+
+def kafka_acls(broker):
+    """The words that run kafka-acls.sh without its shell."""
+    jars = [ROOT / f"build/jars/kafka-{v}" for v in (broker.users.parent.name.split("-")[0],)]
+    main = "kafka.admin.AclCommand"
+    if not jars[0].name.startswith("kafka-3."):
+        version = jars[0].name.removeprefix("kafka-")
+        jars.append(ROOT / f"build/jars/kafka-tools-{version}")
+        subprocess.run([ROOT / "scripts/maven-jars", jars[1], f"org.apache.kafka:kafka-tools:{version}"], check=True)
+        main = "org.apache.kafka.tools.AclCommand"
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", ":".join(f"{j}/*" for j in jars), main]
+
+
+def test_the_printed_lines_give_and_take_the_rights(world, tmp_path):
+    admin = world.broker.properties("admin")
+    login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+    (tmp_path / "admin.properties").write_text(
+        f"security.protocol=SASL_SSL\nssl.truststore.type=PEM\nssl.truststore.location={admin['ssl.ca.location']}\n"
+        f"sasl.mechanism=SCRAM-SHA-512\n"
+        f"sasl.jaas.config={login} username=\"admin\" password=\"{admin['sasl.password']}\";\n")
+    java = [*kafka_acls(world.broker), "--bootstrap-server", admin["bootstrap.servers"], "--command-config",
+            str(tmp_path / "admin.properties")]
+    # A prefix of groups, a transactional id, several topics: one line each, for each is a JVM.
+    lines = [line for command in ("retain", "mix")
+             for line in world.run("admin", "acls", command, "--principal", WORKER).stdout.splitlines()
+             if "prefixed" in line or "--transactional-id" in line or "DescribeConfigs" in line]
+    rights = [r for command in ("retain", "mix") for r in world.rights(command)
+              if r[2] == "prefixed" or r[1] == "transactional-id" or r[0] == "DESCRIBE_CONFIGS"]
+    subprocess.run(["sh", "-s", *java], input="\n".join(lines), text=True, check=True, timeout=120, capture_output=True)
+    for right in rights:
+        assert world.broker.acls.is_given(WORKER, right), right
+    world.broker.acls.take(WORKER, rights)
+
+
+def test_removing_prints_the_same_lines_with_remove(world):
+    give = world.run("admin", "acls", "mix", "--principal", WORKER).stdout
+    take = world.run("admin", "acls", "mix", "--principal", WORKER, "--remove").stdout
+    assert take == give.replace("--add", "--remove --force")
+
+
+@pytest.mark.parametrize("words, said", [
+    (["mix"], "--principal"),
+    (["mix", "--principal", "mixer"], "has no type"),
+    (["dance", "--table"], "there are: topics, "),
+    ([], "an argument is missing"),
+])
+def test_a_wrong_question_about_rights_is_exit_2(world, words, said):
+    done = world.run("admin", "acls", *words, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+# ---- secrets ----
+
+SECRET = "s3cr3t-of-nobody"
+
+
+def with_password(world, password):
+    config = json.loads((world.folder / "admin.yml").read_text())
+    config["kafka"]["sasl.password"] = password
+    (world.folder / "password.yml").write_text(json.dumps(config))
+    return "password"
+
+
+def test_a_password_comes_from_a_file_or_the_environment(world):
+    password = world.broker.properties("admin")["sasl.password"]
+    (world.folder / "password.txt").write_text(password + "\n")
+    assert world.run(with_password(world, {"file": "password.txt"}), "topics").returncode == 0
+    assert world.run(with_password(world, {"env": "KAFKA_PW"}), "topics", env={"KAFKA_PW": password}).returncode == 0
+    config = with_password(world, "wrong")
+    assert world.run(config, "topics", "-X", "sasl.password=env:KAFKA_PW", env={"KAFKA_PW": password}).returncode == 0
+    assert world.run(config, "topics", "-X", f"sasl.password=file:{world.folder / 'password.txt'}").returncode == 0
+
+
+@pytest.mark.parametrize("password, said", [
+    ({"file": "nowhere.txt"}, "nowhere.txt"),
+    ({"file": "empty.txt"}, "is empty"),
+    ({"env": "KAFKA_NOTHING"}, "KAFKA_NOTHING is not set"),
+    ({"shell": "pass kafka"}, "{file: PATH}"),
+    ({}, "{file: PATH}"),
+    (["a"], "{file: PATH}"),
+])
+def test_a_password_that_is_not_there_is_exit_2_and_says_where_it_was_looked_for(world, password, said):
+    (world.folder / "empty.txt").write_text("\n")
+    done = world.run(with_password(world, password), "config", "--check", check=False)
+    assert done.returncode == 2
+    assert "kafka.sasl.password" in done.stderr and said in done.stderr
+
+
+@pytest.mark.parametrize("name", ["sasl.password", "ssl.key.password", "ssl.keystore.password", "ssl.key.pem",
+                                  "sasl.oauthbearer.client.secret"])
+def test_a_secret_on_the_command_line_is_refused(world, name):
+    done = world.run("admin", "topics", "-X", f"{name}={SECRET}", check=False)
+    assert done.returncode == 2
+    assert f"-X {name}=file:PATH" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
+
+
+def test_no_output_and_no_command_line_shows_a_secret(world):
+    password = world.broker.properties("admin")["sasl.password"]
+    process = world.riffle.popen("mix", "-c", world.folder / "admin.yml", "-v", "-X", "debug=all", "--until-step", 60)
+    assert password not in pathlib.Path(f"/proc/{process.pid}/cmdline").read_text()
+    said = "".join(process.communicate(timeout=60))
+    assert process.returncode == 0 and "SASL" in said.upper()
+    assert password not in said
+    world.step = max(world.step, 52)
+    for done in (world.run("admin", "config", "--check"), world.run("admin", "status", "--json"),
+                 world.run("admin", "topics"), world.run("admin", "replay", "--steps", "50..52")):
+        assert password not in done.stdout + done.stderr
+    dump = subprocess.run(["kcat", "-F", world.broker.users / "admin.properties", "-C", "-t", "accmix.ledger", "-e", "-q"],
+                          capture_output=True, timeout=60, check=True)
+    assert password.encode() not in dump.stdout
+
+
+def test_a_secret_that_librdkafka_refuses_is_not_shown(world):
+    done = world.run("admin", "topics", "-X", "ssl.key.pem=env:KEY", env={"KEY": SECRET}, check=False)
+    assert done.returncode != 0
+    assert SECRET not in done.stdout + done.stderr
+
+
+# ---- who does not get in ----
+
+def refused(world, config, words, seconds, *more):
+    began = time.monotonic()
+    done = world.run(config, *words, *more, check=False)
+    assert done.returncode in (1, 2), done.stderr
+    assert time.monotonic() - began < seconds, "it took too long to say so"
+    assert "no broker answers" in done.stderr
+    return done.stderr
+
+
+EACH = [["topics"], ["produce"], ["mix"], ["read", "--steps", 1, "--format", "none"], ["status"], ["weights", "code=1"]]
+
+
+@pytest.mark.parametrize("words", EACH, ids=lambda w: w[0])
+def test_a_wrong_password_is_told_within_seconds(world, words):
+    said = refused(world, with_password(world, SECRET), words, 8)
+    assert "invalid credentials" in said
+    assert "sasl.*" in said
+    assert SECRET not in said
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """Another authority, and a certificate of it that has expired."""
+    folder = tmp_path_factory.mktemp("certificates")
+
+    def openssl(*words):
+        subprocess.run(["openssl", *map(str, words)], cwd=folder, check=True, capture_output=True, timeout=30)
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    openssl("req", "-x509", *key, "-days", 2, "-subj", "/CN=another", "-keyout", "ca.key", "-out", "ca.pem")
+    openssl("req", *key, "-subj", "/CN=127.0.0.1", "-keyout", "old.key", "-out", "old.csr")
+    (folder / "san").write_text("subjectAltName=IP:127.0.0.1\n")
+    openssl("x509", "-req", "-in", "old.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", -1,
+            "-extfile", "san", "-out", "old.crt")
+    return folder
+
+
+def test_an_unknown_authority_is_told_within_seconds(world, certificates):
+    said = refused(world, "admin", ["mix"], 8, "-X", f"ssl.ca.location={certificates / 'ca.pem'}")
+    assert "certificate verify failed: the authority that signed it is not known (ssl.ca.location)" in said
+
+
+def test_an_expired_certificate_is_told_within_seconds(world, certificates):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates / "old.crt", certificates / "old.key")
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                context.wrap_socket(listener.accept()[0], server_side=True)
+            except ssl.SSLError:
+                pass  # the client hangs up
+            except OSError:
+                return
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        said = refused(world, "admin", ["mix"], 8, "-X", f"ssl.ca.location={certificates / 'ca.pem'}",
+                       "-X", f"bootstrap.servers=127.0.0.1:{listener.getsockname()[1]}")
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+    assert "certificate verify failed: it has expired" in said

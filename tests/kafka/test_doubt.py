@@ -1,0 +1,90 @@
+"""riffle mix when nobody knows how a commit ended: a new producer, and the state from Kafka, not from memory."""
+
+import struct
+
+import pytest
+
+from wire_proxy import END_TRANSACTION, INIT_PRODUCER, PRODUCE, Fate, Proxy
+
+INVALID_EPOCH, FENCED = 47, 90
+HIT = 8  # the transaction whose end is hit
+STEPS = 120
+
+
+class Plan:
+    """Decides the fate of requests: the HIT-th EndTxn has `fate`, all others pass."""
+
+    def __init__(self, fate):
+        self.fate = fate
+        self.ends = self.inits = self.produced_since = 0
+        self.late_answer = None
+        self.proxy = None
+
+    def __call__(self, api_key):
+        if api_key == INIT_PRODUCER:
+            self.inits += 1
+        if api_key == PRODUCE and self.proxy.held:
+            # The first Produce of the next transaction has passed: now the late end arrives, in the middle of it.
+            self.produced_since += 1
+            if self.produced_since == 2:
+                self.late_answer = self.proxy.release()
+        if api_key != END_TRANSACTION:
+            return Fate.PASS
+        self.ends += 1
+        return self.fate if self.ends == HIT else Fate.PASS
+
+
+@pytest.fixture
+def through(bootstrap):
+    """through(fate) -> the plan and its proxy."""
+    proxies = []
+
+    def make(fate):
+        plan = Plan(fate)
+        plan.proxy = Proxy(bootstrap, plan)
+        proxies.append(plan.proxy)
+        return plan
+    yield make
+    for proxy in proxies:
+        proxy.close()
+
+
+@pytest.fixture
+def mixed(riffle, fill, configure, read):
+    """Mixes through a proxy, and compares with an undisturbed mix; gives the mixer's log."""
+    def run(plan):
+        fill("a", "b")
+        weights = {"a": 0.7, "b": 0.3}
+        hit, calm = configure(weights, "hit", transaction_bytes=4096), configure(weights, "calm")
+        done = riffle("mix", "-c", hit, "--until-step", STEPS, env={"RIFFLE_BOOTSTRAP": plan.proxy.address})
+        riffle("mix", "-c", calm, "--until-step", STEPS)
+        lines = read(hit, STEPS)
+        assert lines == read(calm, STEPS)
+        assert [int(line.split("\t")[0]) for line in lines] == [s for s in range(STEPS) for _ in range(8)]
+        riffle("replay", "-c", hit, "--steps", f"0..{STEPS}")
+        assert plan.ends > HIT, "the fault came too late to matter"
+        return done.stderr
+    return run
+
+
+def test_the_answer_to_a_commit_is_lost(mixed, through):
+    plan = through(Fate.LOSE_ANSWER)
+    log = mixed(plan)
+    assert "MIX-RECOVER" in log and "never answered" in log
+    assert plan.inits == 2, "one producer before the fault, one after it"
+
+
+def test_a_commit_is_never_answered(mixed, through):
+    plan = through(Fate.SILENCE)
+    log = mixed(plan)
+    assert "MIX-RECOVER" in log and "committing a transaction" in log
+    assert plan.inits == 2
+
+
+def test_a_commit_that_arrives_in_the_middle_of_the_next_transaction_is_refused(mixed, through):
+    plan = through(Fate.HOLD)
+    log = mixed(plan)
+    assert "MIX-RECOVER" in log and "never answered" in log
+    assert plan.inits == 2
+    throttle, error = struct.unpack(">ih", plan.late_answer[:6])
+    assert error in (INVALID_EPOCH, FENCED), "the late end has ended a transaction that was not its own"

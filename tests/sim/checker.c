@@ -1,0 +1,366 @@
+/*
+ * What a trainer and an auditor see, against the run without faults. The classes are those of
+ * Jepsen's queue workloads (github.com/jepsen-io/redpanda): aborted read, lost write, duplicate,
+ * gap, non-monotonic; and torn step, of a step that is not there on all lanes.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "common/batch.h"
+#include "common/ledger.h"
+#include "common/schema.h"
+#include "tests/sim/world.h"
+
+static char found[1024];
+
+static const char *problem(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static const char *
+problem(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(found, sizeof(found), format, ap);
+	va_end(ap);
+	return found;
+}
+
+/* ---- the batch topic ---- */
+
+static bool
+step_of(const struct cluster_record *r, uint64_t *step)
+{
+	struct batch_view view;
+	struct failure f;
+
+	if (batch_decode(&view, r->bytes, r->n, &f) != FAIL_NONE)
+		return false;
+	*step = view.head.step;
+	return true;
+}
+
+/* A record of a lane, where step `want` is due. */
+static const char *
+check_batch(const struct world *w, uint32_t lane, int64_t offset, const struct cluster_record *r,
+    uint64_t want)
+{
+	const struct world_bytes *expected = &w->batch[lane][want];
+	uint64_t step;
+
+	if (r->fate != CLUSTER_COMMITTED)
+		return problem("lane %" PRIu32 " offset %" PRId64 ": a record is in no transaction "
+			       "that has ended",
+		    lane, offset);
+	if (!step_of(r, &step))
+		return problem(
+		    "lane %" PRIu32 " offset %" PRId64 ": no batch record", lane, offset);
+	if (step < want)
+		return problem("%s: lane %" PRIu32 " offset %" PRId64 ": step %" PRIu64
+			       " where %" PRIu64 " is due",
+		    step + 1 == want ? "duplicate" : "non-monotonic", lane, offset, step, want);
+	if (step > want)
+		return problem("gap: lane %" PRIu32 " offset %" PRId64 ": step %" PRIu64
+			       " where %" PRIu64 " is due",
+		    lane, offset, step, want);
+	if (want >= w->steps_n)
+		return problem(
+		    "lane %" PRIu32 ": step %" PRIu64 " lies behind the mix's end", lane, step);
+	if (r->n != expected->n || memcmp(r->bytes, expected->bytes, r->n) != 0)
+		return problem("other bytes: lane %" PRIu32 " offset %" PRId64 ", step %" PRIu64
+			       ": not those of the run without faults",
+		    lane, offset, step);
+	return NULL;
+}
+
+static const char *
+check_lane(const struct world *w, uint32_t lane, uint64_t *steps)
+{
+	const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
+
+	*steps = 0;
+	for (int64_t i = 0; i < p->end; i++) {
+		const struct cluster_record *r = &p->record[i];
+		const char *bad;
+
+		if (r->fate == CLUSTER_MARKER || r->fate == CLUSTER_ABORTED)
+			continue;
+		bad = check_batch(w, lane, i, r, *steps);
+		if (bad != NULL)
+			return bad;
+		(*steps)++;
+	}
+	return NULL;
+}
+
+static const char *
+check_batches(const struct world *w)
+{
+	uint64_t first = 0, steps;
+
+	for (uint32_t lane = 0; lane < w->lanes; lane++) {
+		const char *bad = check_lane(w, lane, &steps);
+
+		if (bad != NULL)
+			return bad;
+		first = lane == 0 ? steps : first;
+		if (steps != first)
+			return problem("torn step: lane %" PRIu32 " has %" PRIu64
+				       " steps, lane 0 has %" PRIu64,
+			    lane, steps, first);
+	}
+	if (first == w->steps_n)
+		return NULL;
+	return problem("lost write: %" PRIu64 " steps of %zu are there", first, w->steps_n);
+}
+
+/* ---- the ledger ---- */
+
+/* What rests on when transactions and runs were, and who made them. */
+static const char *const free_fields[] = {"kind", "mixer", "step_first", "runs", "answers", NULL};
+
+static const char *
+check_state(const struct world *w, const struct ledger *l, int64_t offset)
+{
+	const struct world_bytes *expected =
+	    l->step_next <= WORLD_STEPS_MAX ? &w->ledger[l->step_next] : NULL;
+	struct avro_difference d;
+	struct ledger other = {0};
+	struct failure f;
+	bool differs;
+
+	if (expected == NULL || expected->bytes == NULL)
+		return problem("ledger offset %" PRId64 ": step_next %" PRId64
+			       " is none of the run without faults",
+		    offset, l->step_next);
+	if (ledger_decode(&other, expected->bytes, expected->n, &f) != FAIL_NONE)
+		return problem("the expected ledger: %.200s", f.text);
+	differs = ledger_compare(l, &other, free_fields, &d);
+	ledger_clear(&other);
+	if (!differs)
+		return NULL;
+	return problem("ledger offset %" PRId64 ", step_next %" PRId64
+		       ": %s is not that of the run without faults",
+	    offset, l->step_next, d.path);
+}
+
+static const char *
+check_order(const struct ledger *l, int64_t offset, int64_t step_next, uint64_t mixer)
+{
+	if (l->step_first != step_next)
+		return problem("%s: ledger offset %" PRId64 " begins at step %" PRId64
+			       ", the record before it ends at %" PRId64,
+		    l->step_first < step_next ? "duplicate" : "gap", offset, l->step_first,
+		    step_next);
+	if (l->kind != LEDGER_START && l->mixer != mixer)
+		return problem("ledger offset %" PRId64 ": a mixer writes that is not the last "
+			       "one to have started",
+		    offset);
+	return NULL;
+}
+
+static const char *
+check_ledger_record(const struct world *w, const struct cluster_record *r, int64_t offset,
+    int64_t *step_next, uint64_t *mixer)
+{
+	struct ledger l = {0};
+	struct failure f;
+	const char *bad;
+
+	if (r->fate != CLUSTER_COMMITTED)
+		return problem(
+		    "ledger offset %" PRId64 ": in no transaction that has ended", offset);
+	if (ledger_decode(&l, r->bytes, r->n, &f) != FAIL_NONE)
+		return problem("ledger offset %" PRId64 ": %.200s", offset, f.text);
+	bad = check_order(&l, offset, *step_next, *mixer);
+	/* A mix that is asked before its first step has one more state there. */
+	if (bad == NULL && (l.step_next > 0 || l.kind != LEDGER_START))
+		bad = check_state(w, &l, offset);
+	*step_next = l.step_next;
+	*mixer = l.mixer;
+	ledger_clear(&l);
+	return bad;
+}
+
+static const char *
+check_ledger(const struct world *w)
+{
+	const struct cluster_partition *p = cluster_partition("m.ledger", 0);
+	int64_t step_next = 0;
+	uint64_t mixer = 0;
+
+	for (int64_t i = 0; i < p->end; i++) {
+		const struct cluster_record *r = &p->record[i];
+		const char *bad;
+
+		if (r->fate == CLUSTER_MARKER || r->fate == CLUSTER_ABORTED)
+			continue;
+		bad = check_ledger_record(w, r, i, &step_next, &mixer);
+		if (bad != NULL)
+			return bad;
+	}
+	if (step_next != (int64_t)w->steps_n - 1)
+		return problem("lost write: the ledger ends at step %" PRId64 " of %zu", step_next,
+		    w->steps_n - 1);
+	return NULL;
+}
+
+static const char *
+check_taken(const struct world *w)
+{
+	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
+		const struct world_lane *l = &w->lane[i];
+		const struct cluster_commit *c =
+		    cluster_commit("m.mixer", l->topic, (int32_t)l->lane);
+		int64_t taken = c == NULL ? -1 : c->offset;
+
+		if (taken != w->taken[i])
+			return problem("group m.mixer, topic %s: %" PRId64 " taken, %" PRId64
+				       " without faults",
+			    l->topic, taken, w->taken[i]);
+	}
+	return NULL;
+}
+
+/* ---- trainers ---- */
+
+static const char *
+check_seen_one(const struct world *w, const struct world_seen *s)
+{
+	const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)s->lane);
+	const struct cluster_record *r = &p->record[s->offset];
+
+	if (r->fate != CLUSTER_COMMITTED)
+		return problem("aborted read: a trainer was given step %" PRIu64 " of lane %" PRIu32
+			       ", offset %" PRId64 ", which was never committed",
+		    s->step, s->lane, s->offset);
+	if (s->step >= w->steps_n ||
+	    s->hash != XXH64(w->batch[s->lane][s->step].bytes, w->batch[s->lane][s->step].n, 0))
+		return problem("other bytes: a trainer was given step %" PRIu64 " of lane %" PRIu32,
+		    s->step, s->lane);
+	return NULL;
+}
+
+static const char *
+check_seen(const struct world *w)
+{
+	static bool had[WORLD_LANES_MAX][WORLD_STEPS_MAX];
+	const struct world_told *told = world_told();
+
+	memset(had, 0, sizeof(had));
+	for (size_t i = 0; i < told->seen_n; i++) {
+		const char *bad = check_seen_one(w, &told->seen[i]);
+
+		if (bad != NULL)
+			return bad;
+		had[told->seen[i].lane][told->seen[i].step] = true;
+	}
+	for (uint32_t i = 0; i < w->ranks; i++)
+		if (told->skipped[i])
+			return problem("gap: trainer %" PRIu32 " began at step %" PRIu64
+				       ", behind what it was given",
+			    i, told->begun[i]);
+	for (uint32_t lane = 0; lane < w->lanes; lane++)
+		for (uint64_t step = 0; step + 1 < w->steps_n; step++)
+			if (!had[lane][step] && told->seen_n < WORLD_SEEN_MAX)
+				return problem("lost read: no trainer was given step %" PRIu64
+					       " of lane %" PRIu32,
+				    step, lane);
+	return NULL;
+}
+
+/* ---- domain logs ---- */
+
+static bool
+ordinal_of(const struct cluster_record *r, uint64_t *ordinal)
+{
+	enum schema_record which;
+	struct sequence_view s;
+	struct failure f;
+
+	*ordinal = UINT64_MAX;
+	if (schema_which(&which, r->bytes, r->n, &f) != FAIL_NONE)
+		return false;
+	if (which == SCHEMA_END)
+		return true;
+	if (which != SCHEMA_SEQUENCE || sequence_decode(&s, r->bytes, r->n, &f) != FAIL_NONE)
+		return false;
+	*ordinal = s.ordinal;
+	return true;
+}
+
+/* Every sequence in its place, whatever is there twice; nothing but another End behind the End. */
+static const char *
+check_domain(const struct world_lane *l)
+{
+	const struct cluster_partition *p = cluster_partition(l->topic, (int32_t)l->lane);
+	size_t next = 0;
+
+	for (int64_t i = 0; i < p->end; i++) {
+		const struct cluster_record *r = &p->record[i];
+		uint64_t ordinal, at;
+
+		if (!ordinal_of(r, &ordinal))
+			return problem("topic %s offset %" PRId64 ": no sequence", l->topic, i);
+		at = ordinal == UINT64_MAX ? l->records_n - 1 : ordinal;
+		if (at > next)
+			return problem("gap: topic %s [%" PRIu32 "] offset %" PRId64
+				       ": record %" PRIu64 " where %zu is due",
+			    l->topic, l->lane, i, at, next);
+		if (r->n != l->record[at].n || memcmp(r->bytes, l->record[at].bytes, r->n) != 0)
+			return problem("other bytes: topic %s [%" PRIu32 "] offset %" PRId64
+				       ", record %" PRIu64,
+			    l->topic, l->lane, i, at);
+		next += at == next;
+	}
+	if (next == l->records_n)
+		return NULL;
+	return problem("lost write: topic %s [%" PRIu32 "] has %zu records of %zu", l->topic,
+	    l->lane, next, l->records_n);
+}
+
+bool
+checker_sealed(const struct world_lane *l)
+{
+	const struct cluster_partition *p = cluster_partition(l->topic, (int32_t)l->lane);
+	uint64_t ordinal;
+
+	return p->end > 0 && ordinal_of(&p->record[p->end - 1], &ordinal) && ordinal == UINT64_MAX;
+}
+
+const char *
+checker_check(const struct world *w, bool produced)
+{
+	const char *bad = NULL;
+
+	for (size_t i = 0; produced && bad == NULL && i < WORLD_PRODUCERS; i++)
+		bad = check_domain(&w->lane[i]);
+	if (bad == NULL)
+		bad = check_batches(w);
+	if (bad == NULL)
+		bad = check_ledger(w);
+	if (bad == NULL)
+		bad = check_taken(w);
+	return bad == NULL ? check_seen(w) : bad;
+}
+
+void
+checker_trim(const struct world *w, uint64_t step)
+{
+	for (uint32_t lane = 0; lane < w->lanes; lane++) {
+		struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
+
+		for (int64_t i = p->log_start; i < p->end; i++) {
+			uint64_t of;
+
+			if (p->record[i].fate != CLUSTER_COMMITTED ||
+			    !step_of(&p->record[i], &of) || of < step)
+				continue;
+			p->log_start = i;
+			break;
+		}
+	}
+}

@@ -1,0 +1,373 @@
+#include "tests/sim/driver.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	LOOK_TURNS = 64,
+	FAULTS_MAX = 24,     /* of a run */
+	TURNS_MAX = 200000,  /* of all actors: more is a run that does not end */
+	CALLS_MAX = 400000,  /* of one process */
+	SLICE_MAX = 300,     /* calls */
+	CRASH_BITS = 11,     /* a process that crashes does within so many calls */
+	FAILURES_QUIET = 12, /* an actor may fail so often without a new fault */
+	SETTLE_MS = 60000,
+	EXIT_CRASHED = 99,
+	EXIT_HANGS = 98,
+};
+
+struct actor {
+	pid_t pid; /* 0: does not run */
+	bool wanted, finished, fenced;
+	uint64_t process, calls, crash_at, rounds; /* rounds: it rests for so many turns */
+	unsigned failures;                         /* in a row, without faults */
+	bool quiet;                                /* its run has begun without faults to come */
+};
+
+struct run {
+	const struct world *w;
+	struct actor actor[WORLD_ACTORS];
+	bool produces, rivals; /* rivals: a second mixer is started by mistake */
+	bool ever_rivals;      /* two mixers were alive at one time */
+	uint64_t turns;
+	struct driver_result *out;
+};
+
+static void
+problem(struct run *r, size_t actor, const char *what, const char *text)
+{
+	if (r->out->problem[0] == '\0')
+		snprintf(r->out->problem, sizeof(r->out->problem), "%s %zu %s: %s",
+		    actor < WORLD_TRAINER_FIRST    ? "mixer"
+		    : actor < WORLD_PRODUCER_FIRST ? "trainer"
+						   : "producer",
+		    actor, what, text);
+}
+
+/* ---- starting and letting go on ---- */
+
+static void
+start(struct run *r, size_t i)
+{
+	struct actor *a = &r->actor[i];
+	struct chance *c = &cluster->chance;
+	pid_t pid;
+
+	world_told()->outcome[i].done = false;
+	a->calls = 0;
+	a->process = r->out->runs + 1;
+	a->rounds = 0;
+	a->quiet = c->faults_left <= 0;
+	a->crash_at = 0;
+	if (c->rate[CHANCE_CRASH] > 0 && c->faults_left > 0 && chance_below(2) == 0)
+		a->crash_at = 1 + chance_below(UINT64_C(1) << (1 + chance_below(CRASH_BITS)));
+	chance_trace("START actor %zu", i);
+	r->out->runs++;
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0) {
+		perror("sim: fork");
+		exit(1);
+	}
+	if (pid == 0) {
+		raise(SIGSTOP);
+		actor_run(r->w, i);
+		_exit(0);
+	}
+	a->pid = pid;
+	waitpid(pid, NULL, WUNTRACED);
+}
+
+static unsigned
+alive(const struct run *r, size_t from, size_t end)
+{
+	unsigned n = 0;
+
+	for (size_t i = from; i < end; i++)
+		n += r->actor[i].pid != 0;
+	return n;
+}
+
+/* ---- ends ---- */
+
+/* Whether a failure is one that its user would meet by starting it again. */
+static bool
+may_fail(struct run *r, size_t i, enum fail_code code)
+{
+	if (code == FAIL_BROKER || code == FAIL_TIMEOUT)
+		return true;
+	/* By a rival; or by the coordinator, before the START that would tell the two apart. */
+	if (code == FAIL_FENCED)
+		return i < WORLD_TRAINER_FIRST &&
+		       (r->ever_rivals || cluster->chance.count[CHANCE_EXPIRED] > 0);
+	/* What a dead producer had sent can land behind its successor. */
+	return code == FAIL_DATA && i >= WORLD_PRODUCER_FIRST &&
+	       strstr(world_told()->outcome[i].text, "another producer writes here") != NULL;
+}
+
+static void
+ended(struct run *r, size_t i)
+{
+	const struct world_outcome *o = &world_told()->outcome[i];
+	struct actor *a = &r->actor[i];
+
+	chance_trace("END actor %zu: code %d %s", i, (int)o->code, o->text);
+	if (o->code == FAIL_NONE) {
+		a->finished = true;
+		return;
+	}
+	if (!may_fail(r, i, o->code)) {
+		problem(r, i, "failed", o->text);
+		return;
+	}
+	a->fenced = o->code == FAIL_FENCED;
+	if (a->quiet && !a->fenced && ++a->failures > FAILURES_QUIET)
+		problem(r, i, "fails again and again, without a fault", o->text);
+}
+
+static void
+died(struct run *r, size_t i, int status)
+{
+	char text[64];
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_CRASHED)
+		return;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_HANGS) {
+		problem(r, i, "hangs", "it makes calls without end");
+		return;
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && world_told()->outcome[i].done) {
+		ended(r, i);
+		return;
+	}
+	snprintf(text, sizeof(text), "status %d, signal %d", status,
+	    WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	problem(r, i, "died", text);
+}
+
+/* Lets one actor make its calls. */
+static void
+turn(struct run *r, size_t i)
+{
+	struct actor *a = &r->actor[i];
+	struct chance *c = &cluster->chance;
+	int status;
+
+	c->actor = (int)i;
+	c->process = a->process;
+	c->calls = a->calls;
+	c->crash_at = a->crash_at;
+	c->slice = 1 + chance_below(SLICE_MAX);
+	c->rounds = 0;
+	cluster->scheduled = alive(r, 0, WORLD_ACTORS) > 1;
+	kill(a->pid, SIGCONT);
+	if (waitpid(a->pid, &status, WUNTRACED) != a->pid)
+		abort();
+	a->calls = c->calls;
+	a->rounds = c->rounds;
+	if (WIFSTOPPED(status))
+		return;
+	a->pid = 0;
+	died(r, i, status);
+}
+
+/* ---- who runs ---- */
+
+static bool
+mixed(const struct run *r)
+{
+	for (size_t i = 0; i < WORLD_MIXERS; i++)
+		if (r->actor[i].finished)
+			return true;
+	return false;
+}
+
+/* One that was fenced stays away while the other one is there. */
+static void
+start_mixers(struct run *r)
+{
+	unsigned n = alive(r, 0, WORLD_MIXERS);
+
+	if (mixed(r))
+		return;
+	if (n == 0) {
+		size_t i = chance_below(WORLD_MIXERS);
+
+		r->actor[i].fenced = false;
+		start(r, i);
+	} else if (n == 1 && r->rivals && cluster->chance.faults_left > 0 &&
+		   chance_below(200) == 0) {
+		size_t i = r->actor[0].pid == 0 ? 0 : 1;
+
+		cluster->chance.faults_left--;
+		r->ever_rivals = true;
+		start(r, i);
+	}
+}
+
+/*
+ * What a dead producer had sent can land behind its successor's End. The mixer then says that the
+ * domain has no End and that `riffle produce` writes it: whoever reads that runs it again.
+ */
+static void
+look_at_ends(struct run *r)
+{
+	for (size_t i = 0; r->produces && r->turns % LOOK_TURNS == 0 && i < WORLD_PRODUCERS; i++) {
+		struct actor *a = &r->actor[WORLD_PRODUCER_FIRST + i];
+
+		if (a->finished && !checker_sealed(&r->w->lane[i]))
+			a->finished = false;
+	}
+}
+
+static void
+start_all(struct run *r)
+{
+	start_mixers(r);
+	look_at_ends(r);
+	for (size_t i = WORLD_TRAINER_FIRST; i < WORLD_ACTORS; i++)
+		if (r->actor[i].wanted && !r->actor[i].finished && r->actor[i].pid == 0)
+			start(r, i);
+}
+
+static bool
+finished(const struct run *r)
+{
+	for (size_t i = WORLD_TRAINER_FIRST; i < WORLD_ACTORS; i++)
+		if (r->actor[i].wanted && !r->actor[i].finished)
+			return false;
+	return mixed(r) && alive(r, 0, WORLD_MIXERS) == 0;
+}
+
+/* Someone that runs and does not rest; where all rest, the one that rests the least. */
+static size_t
+choose(struct run *r)
+{
+	size_t ready[WORLD_ACTORS], n = 0, least = WORLD_ACTORS;
+
+	for (size_t i = 0; i < WORLD_ACTORS; i++) {
+		struct actor *a = &r->actor[i];
+
+		if (a->pid == 0)
+			continue;
+		if (a->rounds == 0)
+			ready[n++] = i;
+		else
+			a->rounds--;
+		if (least == WORLD_ACTORS || a->rounds < r->actor[least].rounds)
+			least = i;
+	}
+	return n == 0 ? least : ready[chance_below(n)];
+}
+
+/* The lowest step that the trainers have committed is kept, with all behind it. */
+static void
+trim(struct run *r)
+{
+	uint64_t step = UINT64_MAX;
+
+	if (cluster->chance.rate[CHANCE_RETENTION] == 0 || cluster->chance.faults_left <= 0 ||
+	    chance_below(400) != 0)
+		return;
+	for (uint32_t i = 0; i < r->w->ranks; i++)
+		if (world_told()->committed[i] < step)
+			step = world_told()->committed[i];
+	if (step == 0)
+		return;
+	cluster->chance.faults_left--;
+	chance_note(CHANCE_RETENTION, "m.batches");
+	checker_trim(r->w, step);
+}
+
+static void
+end_all(struct run *r)
+{
+	for (size_t i = 0; i < WORLD_ACTORS; i++)
+		if (r->actor[i].pid != 0) {
+			kill(r->actor[i].pid, SIGKILL);
+			waitpid(r->actor[i].pid, NULL, 0);
+			r->actor[i].pid = 0;
+		}
+}
+
+/* ---- a seed ---- */
+
+/* Each seed has some of the faults only, some often: rare ones meet in odd pairs that way. */
+static void
+draw_rates(void)
+{
+	struct chance *c = &cluster->chance;
+
+	for (int i = 0; i < CHANCE_FAULTS; i++) {
+		static const uint32_t rate[] = {0, 0, 200, 800, 3000};
+
+		c->rate[i] = rate[chance_below(sizeof(rate) / sizeof(rate[0]))];
+	}
+	for (int i = CHANCE_QUEUE_FULL; i <= CHANCE_GROUP_REFUSED; i++)
+		c->rate[i] *= 3; /* few calls meet them */
+	c->rate[CHANCE_STOP] /= 20;
+	c->rate[CHANCE_EXPIRED] = 0; /* a consequence */
+	c->faults_left = (int64_t)chance_below(FAULTS_MAX);
+	c->calls_max = CALLS_MAX;
+}
+
+static void
+prepare(struct run *r, const struct world *worlds, uint64_t seed, bool trace)
+{
+	struct chance *c;
+	struct config_mix *mix;
+
+	r->w = &worlds[seed % WORLD_KINDS];
+	r->produces = r->w->produces && seed / WORLD_KINDS % 4 == 0;
+	cluster_restore(
+	    r->produces ? r->w->empty : r->w->filled, r->produces ? r->w->empty_n : r->w->filled_n);
+	memset(world_told(), 0, sizeof(*world_told()));
+	c = &cluster->chance;
+	*c = (struct chance){.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1, .trace = trace};
+	draw_rates();
+	r->rivals = chance_below(3) == 0;
+	mix = &r->w->config->mix;
+	mix->transaction_bytes = 1 + chance_below(3000);
+	mix->transaction_ms = 20 + (uint32_t)chance_below(200);
+	for (size_t i = 0; i < r->w->ranks; i++)
+		r->actor[WORLD_TRAINER_FIRST + i].wanted = true;
+	for (size_t i = WORLD_PRODUCER_FIRST; r->produces && i < WORLD_ACTORS; i++)
+		r->actor[i].wanted = true;
+	c->actor = -1;
+	chance_trace("seed %" PRIu64 ", world: %s%s, %" PRId64 " faults", seed, r->w->name,
+	    r->produces ? ", producers at work" : "", c->faults_left);
+}
+
+void
+driver_play(const struct world *worlds, uint64_t seed, bool trace, struct driver_result *out)
+{
+	struct run r = {.out = out};
+	const char *bad;
+
+	memset(out, 0, sizeof(*out));
+	prepare(&r, worlds, seed, trace);
+	while (!finished(&r) && out->problem[0] == '\0') {
+		cluster->chance.actor = -1;
+		start_all(&r);
+		trim(&r);
+		turn(&r, choose(&r));
+		if (++r.turns > TURNS_MAX)
+			problem(&r, 0, "and all others", "the run does not end");
+	}
+	end_all(&r);
+	cluster->scheduled = false;
+	cluster->chance.actor = -1;
+	if (out->problem[0] == '\0') {
+		chance_wait(SETTLE_MS);
+		bad = checker_check(r.w, r.produces);
+		if (bad != NULL)
+			snprintf(out->problem, sizeof(out->problem), "%s", bad);
+	}
+	out->calls = cluster->chance.calls_total;
+	out->turns = r.turns;
+	memcpy(out->fault, cluster->chance.count, sizeof(out->fault));
+}
