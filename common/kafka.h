@@ -108,7 +108,9 @@ enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t part
  * and metadata[i] (given, free(); NULL: none) for partitions 0..n-1 of `topic`.
  *
  * `rk` is a KAFKA_READER, although nothing is read: when the coordinator of the group has moved or
- * is starting, librdkafka (2.0.2; 2.4.0 by its users) crashes on a handle without a group.
+ * is starting, librdkafka (2.0.2; 2.4.0 by its users) crashes on a handle without a group. With
+ * brokers that die it crashes, or never finds the coordinator again, on a handle with another
+ * group, too (its issues 3663 and 4605): who asks again and again has a handle of the very `group`.
  */
 enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *group, const char *topic, size_t n,
     int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f);

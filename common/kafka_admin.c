@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/kafka_handle.h"
+#include "common/names.h"
 
 enum { ADMIN_MS_MIN = 100, ADMIN_SLACK_MS = 200 };
 
@@ -108,6 +109,29 @@ forget(rd_kafka_topic_partition_list_t *list)
 	}
 }
 
+static bool
+is_of_group(rd_kafka_t *rk, const char *group)
+{
+	char own[TOPIC_MAX_BYTES + 1];
+	size_t n = sizeof(own);
+
+	return rd_kafka_conf_get(rd_kafka_conf(rk), "group.id", own, &n) == RD_KAFKA_CONF_OK &&
+	       strcmp(own, group) == 0;
+}
+
+/* librdkafka follows a handle's own group to its coordinator, wherever that goes. */
+static rd_kafka_resp_err_t
+ask_own(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms)
+{
+	rd_kafka_topic_partition_list_t *answer = rd_kafka_topic_partition_list_copy(list);
+	rd_kafka_resp_err_t err = rd_kafka_committed(rk, answer, timeout_ms);
+
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		err = take_offsets(answer, list); /* what it copies is text with an end */
+	rd_kafka_topic_partition_list_destroy(answer);
+	return err;
+}
+
 /* One request to the group's coordinator, which is asked about all partitions at once. */
 static rd_kafka_resp_err_t
 ask_once(rd_kafka_t *rk, const char *group, rd_kafka_topic_partition_list_t *list, int timeout_ms)
@@ -117,6 +141,8 @@ ask_once(rd_kafka_t *rk, const char *group, rd_kafka_topic_partition_list_t *lis
 	rd_kafka_resp_err_t err;
 
 	forget(list);
+	if (is_of_group(rk, group))
+		return ask_own(rk, list, timeout_ms);
 	request = rd_kafka_ListConsumerGroupOffsets_new(group, list);
 	kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, timeout_ms);
 	rd_kafka_ListConsumerGroupOffsets(rk, &request, 1, admin.options, admin.queue);

@@ -79,8 +79,8 @@ void
 election_attached(struct election *e, int64_t now_ms)
 {
 	if (e->state == ELECTION_LEADING || e->state == ELECTION_DOUBTED)
-		return; /* attached again, after a failure */
-	assert(e->state == ELECTION_CHOSEN);
-	enter(e, ELECTION_DOUBTED); /* the group has not heard of it yet */
+		return;                                    /* attached again, after a failure */
+	assert(e->state == ELECTION_CHOSEN || e->standby); /* its turn may have passed meanwhile */
+	enter(e, ELECTION_DOUBTED);                        /* the group has not heard of it yet */
 	e->looked_ms = now_ms;
 }

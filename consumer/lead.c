@@ -13,12 +13,12 @@ enum { LEAD_TIMEOUT_MS = 10000 };
 struct run {
 	const char *name;
 	char group[TOPIC_MAX_BYTES + 1];
-	bool any; /* the broker knows a commit */
+	rd_kafka_t *reader; /* of the group */
+	bool any;           /* the broker knows a commit */
 	uint64_t step;
 };
 
 struct lead {
-	rd_kafka_t *reader;
 	uint32_t max_lead_steps;
 	size_t lanes;
 	char topic[TOPIC_MAX_BYTES + 1];
@@ -29,14 +29,24 @@ struct lead {
 	uint64_t *step;
 };
 
+static enum fail_code
+open_run(struct run *r, const char *name, const struct config *c, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = &c->kafka, .client = "mix-lead", .group = r->group};
+
+	r->name = name;
+	names_topic(r->group, c->mix.name, name);
+	return kafka_open(&r->reader, &k, f);
+}
+
 enum fail_code
-lead_open(struct lead **out, rd_kafka_t *reader, const struct config *c, struct failure *f)
+lead_open(struct lead **out, const struct config *c, struct failure *f)
 {
 	struct lead *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
 		return fail_memory(f);
-	l->reader = reader;
 	l->max_lead_steps = c->mix.max_lead_steps;
 	l->lanes = c->mix.lanes;
 	names_topic(l->topic, c->mix.name, "batches");
@@ -49,10 +59,11 @@ lead_open(struct lead **out, rd_kafka_t *reader, const struct config *c, struct 
 		lead_close(l);
 		return fail_memory(f);
 	}
-	for (size_t i = 0; i < l->runs_n; i++) {
-		l->run[i].name = c->mix.runs.text[i];
-		names_topic(l->run[i].group, c->mix.name, l->run[i].name);
-	}
+	for (size_t i = 0; i < l->runs_n; i++)
+		if (open_run(&l->run[i], c->mix.runs.text[i], c, f) != FAIL_NONE) {
+			lead_close(l);
+			return f->code;
+		}
 	*out = l;
 	return FAIL_NONE;
 }
@@ -62,6 +73,8 @@ lead_close(struct lead *l)
 {
 	if (l == NULL)
 		return;
+	for (size_t i = 0; l->run != NULL && i < l->runs_n; i++)
+		kafka_close(l->run[i].reader);
 	free(l->run);
 	free(l->offset_next);
 	free(l->metadata);
@@ -75,7 +88,7 @@ ask_run(struct lead *l, struct run *r, struct failure *f)
 	struct commits_position at;
 	enum fail_code code;
 
-	if (kafka_group_offsets(l->reader, r->group, l->topic, l->lanes, l->offset_next,
+	if (kafka_group_offsets(r->reader, r->group, l->topic, l->lanes, l->offset_next,
 		l->metadata, LEAD_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	code = commits_lowest(&at, l->step, l->offset_next, l->metadata, l->lanes, f);

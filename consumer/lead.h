@@ -17,9 +17,8 @@
 
 struct lead;
 
-/* Gives *out, to be ended with lead_close(); borrows `reader` and the configuration. */
-enum fail_code lead_open(
-    struct lead **out, rd_kafka_t *reader, const struct config *c, struct failure *f);
+/* Gives *out, to be ended with lead_close(); borrows the configuration. */
+enum fail_code lead_open(struct lead **out, const struct config *c, struct failure *f);
 void lead_close(struct lead *l); /* NULL is accepted */
 
 /* Asks the broker for every run's commits. FAIL_BROKER: it did not answer; what was known stays. */

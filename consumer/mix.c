@@ -263,6 +263,10 @@ recover(struct mix *m, struct loop *l, struct failure *f)
 		clock_pause_ms(RECOVER_PAUSE_MS);
 		if (mix_elect(m, f) == FAIL_FENCED)
 			return f->code;
+		if (m->election.state == ELECTION_WAITING) { /* the turn passed to another */
+			l->failing_ms = clock_ms();
+			continue;
+		}
 		if (clock_ms() < resume_ms) {
 			if (mix_still_ours(m, f) == FAIL_FENCED)
 				return f->code;

@@ -94,7 +94,7 @@ mix_open(struct mix *m, const struct mix_options *o, struct failure *f)
 	    bind_config(m, f) != FAIL_NONE || mix_open_feed(m, f) != FAIL_NONE ||
 	    control_feed_open(&m->control, m->config->mix.name, &m->config->kafka, f) !=
 		FAIL_NONE ||
-	    lead_open(&m->lead, m->reader, m->config, f) != FAIL_NONE)
+	    lead_open(&m->lead, m->config, f) != FAIL_NONE)
 		return f->code;
 	return lead_ask(m->lead, f);
 }

@@ -115,9 +115,8 @@ class Stuck:
         self.corpus.end_live()
         self.cluster.end(1, signal.SIGKILL)
         self.watch("the broker is dead", seconds, r"no broker answers at \S+ \(bootstrap.servers\)")
-        began = time.monotonic()
         self.cluster.up()
-        self.recover("dead", began)
+        self.recover("dead", time.monotonic())
 
     def end(self):
         self.corpus.end_live()

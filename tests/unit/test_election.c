@@ -98,6 +98,18 @@ test_whoever_attached_without_the_partition_looks_until_it_has_it(void **unused)
 }
 
 static void
+test_a_standby_whose_turn_passes_while_it_attaches_doubts_that_it_leads(void **unused)
+{
+	(void)unused;
+	election_init(&e, true);
+	assert_int_equal(election_step(&e, true, 0), ELECTION_TAKE_OVER);
+	assert_int_equal(election_step(&e, false, 5), ELECTION_WAIT);
+	election_attached(&e, 10);
+	assert_int_equal(e.state, ELECTION_DOUBTED);
+	assert_int_equal(election_step(&e, false, 10 + ELECTION_LOOK_MS), ELECTION_LOOK);
+}
+
+static void
 test_attaching_again_after_a_failure_changes_nothing(void **unused)
 {
 	(void)unused;
@@ -148,6 +160,8 @@ main(void)
 	    cmocka_unit_test(test_a_leader_without_the_partition_looks_once_a_second_and_goes_on),
 	    cmocka_unit_test(test_whoever_attached_without_the_partition_looks_until_it_has_it),
 	    cmocka_unit_test(test_attaching_again_after_a_failure_changes_nothing),
+	    cmocka_unit_test(
+		test_a_standby_whose_turn_passes_while_it_attaches_doubts_that_it_leads),
 	    cmocka_unit_test(test_a_mixer_that_attached_never_waits_again),
 	    cmocka_unit_test(test_states_have_names),
 	};
