@@ -112,11 +112,9 @@ forget(rd_kafka_topic_partition_list_t *list)
 static bool
 is_of_group(rd_kafka_t *rk, const char *group)
 {
-	char own[TOPIC_MAX_BYTES + 1];
-	size_t n = sizeof(own);
+	const struct kafka_handle *h = rd_kafka_opaque(rk);
 
-	return rd_kafka_conf_get(rd_kafka_conf(rk), "group.id", own, &n) == RD_KAFKA_CONF_OK &&
-	       strcmp(own, group) == 0;
+	return strcmp(h->group, group) == 0;
 }
 
 /* librdkafka follows a handle's own group to its coordinator, wherever that goes. */
