@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "common/kafka_handle.h"
-#include "common/names.h"
 
 enum { ADMIN_MS_MIN = 100, ADMIN_SLACK_MS = 200 };
 

@@ -630,18 +630,6 @@ rd_kafka_ListConsumerGroupOffsets_destroy(rd_kafka_ListConsumerGroupOffsets_t *l
 	free(l);
 }
 
-static void
-take_commit(const char *group, rd_kafka_topic_partition_t *e)
-{
-	const struct cluster_commit *c = cluster_commit(group, e->topic, e->partition);
-
-	e->offset = c == NULL ? RD_KAFKA_OFFSET_INVALID : c->offset;
-	if (c == NULL || c->metadata == NULL)
-		return;
-	e->metadata = strdup(c->metadata);
-	e->metadata_size = strlen(c->metadata);
-}
-
 void
 rd_kafka_ListConsumerGroupOffsets(rd_kafka_t *rk,
     rd_kafka_ListConsumerGroupOffsets_t **list_grpoffsets, size_t list_grpoffsets_cnt,
@@ -659,7 +647,7 @@ rd_kafka_ListConsumerGroupOffsets(rd_kafka_t *rk,
 	e->group = make(1, sizeof(*e->group));
 	e->group->list = rd_kafka_topic_partition_list_copy(list_grpoffsets[0]->list);
 	for (int i = 0; i < e->group->list->cnt; i++)
-		take_commit(list_grpoffsets[0]->group, &e->group->list->elems[i]);
+		client_commit(list_grpoffsets[0]->group, &e->group->list->elems[i]);
 	answer(rkqu, e);
 }
 

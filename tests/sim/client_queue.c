@@ -222,6 +222,22 @@ rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, 
 	return err;
 }
 
+void
+client_commit(const char *group, rd_kafka_topic_partition_t *e)
+{
+	const struct cluster_commit *c = cluster_commit(group, e->topic, e->partition);
+
+	e->err = RD_KAFKA_RESP_ERR_NO_ERROR;
+	e->offset = c == NULL ? RD_KAFKA_OFFSET_INVALID : c->offset;
+	free(e->metadata);
+	e->metadata = NULL;
+	e->metadata_size = 0;
+	if (c == NULL || c->metadata == NULL)
+		return;
+	e->metadata = strdup(c->metadata);
+	e->metadata_size = strlen(c->metadata);
+}
+
 rd_kafka_resp_err_t
 rd_kafka_committed(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions, int timeout_ms)
 {
@@ -230,12 +246,7 @@ rd_kafka_committed(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions, 
 	chance_call("committed", rk->group);
 	if (client_unanswered(CHANCE_CONNECTION, "committed", timeout_ms, &err))
 		return err;
-	for (int i = 0; i < partitions->cnt; i++) {
-		const struct cluster_commit *c = cluster_commit(
-		    rk->group, partitions->elems[i].topic, partitions->elems[i].partition);
-
-		partitions->elems[i].err = RD_KAFKA_RESP_ERR_NO_ERROR;
-		partitions->elems[i].offset = c == NULL ? RD_KAFKA_OFFSET_INVALID : c->offset;
-	}
+	for (int i = 0; i < partitions->cnt; i++)
+		client_commit(rk->group, &partitions->elems[i]);
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
