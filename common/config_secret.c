@@ -5,21 +5,6 @@
 
 #include "common/config_parts.h"
 
-static bool
-ends(const char *text, const char *with)
-{
-	size_t n = strlen(text), m = strlen(with);
-
-	return n >= m && strcmp(text + n - m, with) == 0;
-}
-
-bool
-config_property_secret(const char *name)
-{
-	return ends(name, "password") || ends(name, "secret") || ends(name, ".key.pem") ||
-	       strcmp(name, "sasl.oauthbearer.config") == 0;
-}
-
 /* What was read, without the end of its last line. */
 static enum fail_code
 trim(char *text, size_t n, const char *path, struct failure *f)

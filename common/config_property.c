@@ -1,0 +1,19 @@
+/* By itself: a trainer opens handles without the rest of the configuration. */
+#include <string.h>
+
+#include "common/config.h"
+
+static bool
+ends(const char *text, const char *with)
+{
+	size_t n = strlen(text), m = strlen(with);
+
+	return n >= m && strcmp(text + n - m, with) == 0;
+}
+
+bool
+config_property_secret(const char *name)
+{
+	return ends(name, "password") || ends(name, "secret") || ends(name, ".key.pem") ||
+	       strcmp(name, "sasl.oauthbearer.config") == 0;
+}
