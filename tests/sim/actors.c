@@ -106,6 +106,7 @@ open_trainer(const struct world *w, size_t number, struct riffle **out, struct r
 	return code;
 }
 
+/* Where it began is "committed" to a reader from the start; the group need not know of it. */
 static void
 note_step(struct riffle *r, size_t number)
 {
@@ -113,7 +114,8 @@ note_step(struct riffle *r, size_t number)
 
 	if (riffle_position(r) > told->trained[number])
 		told->trained[number] = riffle_position(r);
-	if (riffle_committed(r) > told->committed[number])
+	if (riffle_committed(r) > told->begun[number] &&
+	    riffle_committed(r) > told->committed[number])
 		told->committed[number] = riffle_committed(r);
 }
 
