@@ -332,7 +332,7 @@ handle_new(const struct kafka_options *o)
 		return NULL;
 	kafka_log_init(&h->log);
 	h->role = o->role;
-	h->commits = o->group != NULL;
+	h->commits = o->group != NULL && !o->asks_only;
 	/* The questions asked of the one, the wait that follows on the other, tell the cause. */
 	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN || o->quiet);
 	h->delivered = o->delivered;

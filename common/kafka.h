@@ -36,6 +36,7 @@ struct kafka_options {
 	const struct config_properties *properties; /* the user's; borrowed during kafka_open() */
 	const char *client;                         /* client.id is "riffle-<client>" */
 	const char *group; /* KAFKA_READER: for commits; NULL: none. KAFKA_MEMBER: needs it */
+	bool asks_only;    /* nothing is committed to the group */
 	const char *transactional_id;       /* KAFKA_TRANSACTIONAL */
 	size_t message_bytes_max;           /* largest record it writes; 0: librdkafka's preset */
 	const struct config_property *tune; /* more presets, which the user's properties override */

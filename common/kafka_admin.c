@@ -116,6 +116,28 @@ is_of_group(rd_kafka_t *rk, const char *group)
 	return strcmp(h->group, group) == 0;
 }
 
+/*
+ * `err`, or that the coordinator may not be asked, which librdkafka tells those alone that poll.
+ * Nothing is lost by that on a handle without partitions.
+ */
+static rd_kafka_resp_err_t
+denied_or(rd_kafka_t *rk, rd_kafka_resp_err_t err)
+{
+	rd_kafka_topic_partition_list_t *assigned = NULL;
+	rd_kafka_message_t *m = NULL;
+
+	if (rd_kafka_assignment(rk, &assigned) == RD_KAFKA_RESP_ERR_NO_ERROR && assigned->cnt == 0)
+		m = rd_kafka_consumer_poll(rk, 0);
+	if (assigned != NULL)
+		rd_kafka_topic_partition_list_destroy(assigned);
+	if (m == NULL)
+		return err;
+	if (kafka_denied(m->err))
+		err = m->err;
+	rd_kafka_message_destroy(m);
+	return err;
+}
+
 /* librdkafka follows a handle's own group to its coordinator, wherever that goes. */
 static rd_kafka_resp_err_t
 ask_own(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms)
@@ -125,6 +147,8 @@ ask_own(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms)
 
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		err = take_offsets(answer, list); /* what it copies is text with an end */
+	else
+		err = denied_or(rk, err);
 	rd_kafka_topic_partition_list_destroy(answer);
 	return err;
 }

@@ -38,6 +38,7 @@ struct lanes {
 	unsigned since_served;
 	rd_kafka_queue_t *answers; /* of commits */
 	atomic_bool awake;         /* nobody shall wait */
+	atomic_int denied;         /* the last rd_kafka_resp_err_t that was a denial; 0: none */
 };
 
 static enum fail_code
@@ -289,6 +290,8 @@ take_events(struct lanes *l, struct failure *f)
 		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err) &&
 		    !(kafka_denied(m->err) && !kafka_message_denied(l->rk, m)))
 			code = fail_message(l, m, f);
+		if (code == FAIL_DENIED)
+			atomic_store(&l->denied, m->err);
 		rd_kafka_message_destroy(m);
 	}
 	return code;
@@ -485,7 +488,7 @@ lanes_commit_begin(
 
 /*
  * A commit waits until librdkafka knows the coordinator of the group; that the user may not ask for
- * it is told to the handle, not to the commit.
+ * it is told to the handle, not to the commit, and once: the thread that reads may have heard it.
  */
 static enum fail_code
 wait_answer(struct lanes *l, int timeout_ms, rd_kafka_event_t **event, struct failure *f)
@@ -494,6 +497,10 @@ wait_answer(struct lanes *l, int timeout_ms, rd_kafka_event_t **event, struct fa
 
 	while ((*event = rd_kafka_queue_poll(l->answers,
 		    left_ms < COMMIT_SLICE_MS ? (int)left_ms : COMMIT_SLICE_MS)) == NULL) {
+		rd_kafka_resp_err_t denied = (rd_kafka_resp_err_t)atomic_load(&l->denied);
+
+		if (denied != RD_KAFKA_RESP_ERR_NO_ERROR)
+			return kafka_fail_topic(f, l->rk, denied, NULL, "no commit", l->topic);
 		if (timeout_ms > 0 && take_events(l, f) != FAIL_NONE)
 			return f->code;
 		left_ms = deadline_ms - clock_ms();

@@ -32,8 +32,11 @@ struct lead {
 static enum fail_code
 open_run(struct run *r, const char *name, const struct config *c, struct failure *f)
 {
-	struct kafka_options k = {
-	    .role = KAFKA_READER, .properties = &c->kafka, .client = "mix-lead", .group = r->group};
+	struct kafka_options k = {.role = KAFKA_READER,
+	    .properties = &c->kafka,
+	    .client = "mix-lead",
+	    .group = r->group,
+	    .asks_only = true};
 
 	r->name = name;
 	names_topic(r->group, c->mix.name, name);
