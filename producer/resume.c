@@ -10,7 +10,7 @@
 #include "common/schema.h"
 #include "common/sequence.h"
 
-enum { ASK_TIMEOUT_MS = 30000 };
+enum { ASK_TIMEOUT_MS = 30000, LATE_TRIES_MAX = 3 };
 
 static enum fail_code
 check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_length,
@@ -201,20 +201,34 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
 	return take_end(out, &end, f);
 }
 
-/* A partition without a record begins at offset 0, or something has cut it. */
+/*
+ * The last record; NULL: the partition begins at offset 0, and has none. A producer before us may
+ * have one on its way that arrives between two questions.
+ */
 static enum fail_code
-check_empty(rd_kafka_t *reader, const char *topic, int32_t partition, struct failure *f)
+ask_last(rd_kafka_message_t **msg, rd_kafka_t *reader, const char *topic, int32_t partition,
+    struct failure *f)
 {
-	int64_t low, high;
+	int64_t low = 0, high = 0;
 
-	if (kafka_watermarks(reader, topic, partition, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
-		return f->code;
-	if (high == 0)
-		return FAIL_NONE;
+	for (int i = 0; i < LATE_TRIES_MAX; i++) {
+		if (kafka_last_record(reader, topic, partition, msg, ASK_TIMEOUT_MS, f) !=
+		    FAIL_NONE)
+			return f->code;
+		if (*msg != NULL)
+			return FAIL_NONE;
+		if (kafka_watermarks(reader, topic, partition, &low, &high, ASK_TIMEOUT_MS, f) !=
+		    FAIL_NONE)
+			return f->code;
+		if (high == 0)
+			return FAIL_NONE;
+		if (low == high)
+			break;
+	}
 	return fail(f, FAIL_DATA,
 	    "topic %s partition %" PRId32 ": all %" PRId64
-	    " records were deleted, so that it cannot be told where to go on: delete the topic and "
-	    "produce it anew",
+	    " records were deleted or are of transactions, so that it cannot be told where to go "
+	    "on: delete the topic and produce it anew",
 	    topic, partition, high);
 }
 
@@ -227,10 +241,10 @@ resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t pa
 
 	memset(out, 0, sizeof(*out));
 	out->sealed = -1;
-	if (kafka_last_record(reader, topic, partition, &msg, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+	if (ask_last(&msg, reader, topic, partition, f) != FAIL_NONE)
 		return f->code;
 	if (msg == NULL)
-		return check_empty(reader, topic, partition, f);
+		return FAIL_NONE;
 	code = take_record(out, msg->payload, msg->len, expected, f);
 	out->offset_next = msg->offset + 1;
 	if (code != FAIL_NONE)
