@@ -39,7 +39,7 @@ def said_at_the_end(process, *words, code=1, timeout=120):
 
 
 def test_without_descriptors_there_is_a_sentence_and_a_few_are_enough_for_many_files(corpus, fill, configure, unique):
-    """A producer on 120 files, a mixer and a reader: each says why it ends; with 48 descriptors they work as ever."""
+    """A producer on 120 files, a mixer and a reader: each says why it ends; with 64 descriptors they work as ever."""
     riffle = corpus.riffle
     documents = texts(240)
     (corpus.folder / "a").mkdir()
@@ -64,7 +64,7 @@ def test_without_descriptors_there_is_a_sentence_and_a_few_are_enough_for_many_f
             last = said.splitlines()[-1]
             assert last.startswith(f"riffle {words[0]}: ") and "Too many open files" in last, said
     for words in commands:
-        process = start(riffle, resource.RLIMIT_NOFILE, 48, *words)
+        process = start(riffle, resource.RLIMIT_NOFILE, 64, *words)
         out, said = process.communicate(timeout=120)
         assert process.returncode == 0, said
     assert out == expected and riffle("read", "-c", mix, *steps).stdout == expected
