@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/json_memory.h"
@@ -63,6 +64,19 @@ write_all(int fd, const char *text, size_t n)
 	return fsync(fd) == 0;
 }
 
+/* A rename would put a file in the place of a device, a pipe or a socket. */
+static enum fail_code
+check_regular(const char *path, struct failure *f)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0 || S_ISREG(st.st_mode))
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "cannot write %s: it is no regular file, and --out is replaced whole; name a file",
+	    path);
+}
+
 /* Takes `o`. */
 static enum fail_code
 replace_file(const struct reweight_job *job, const char *suffix, json_t *o, struct failure *f)
@@ -78,6 +92,9 @@ replace_file(const struct reweight_job *job, const char *suffix, json_t *o, stru
 		code = fail_memory(f);
 		goto done;
 	}
+	code = check_regular(job->a->out, f);
+	if (code != FAIL_NONE)
+		goto done;
 	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0 || !write_all(fd, text, strlen(text)) || rename(fresh, path) != 0)
 		code = fail_errno(f, FAIL_IO, "writing %s (by way of %s)", path, fresh);

@@ -162,6 +162,11 @@ def simple(*words):
     return run
 
 
+def reweight(world, user):
+    out = world.folder / "learned.json"
+    yield world.run(user, "reweight", "--method", "doremi", "--run", "fresh", "--out", out, check=False)
+
+
 def export(world, user):
     for d in ("code", "web"):
         yield world.run(user, "export", d, "--format", "megatron", "--force", "--out", world.folder / d, check=False)
@@ -174,7 +179,7 @@ COMMANDS = {
     "read": read,
     "weights": ask("weights", "code=0.4"),
     "skip": ask("skip", "--step", "6"),
-    "reweight": simple("reweight", "--method", "doremi", "--run", "fresh", "--out", os.devnull),
+    "reweight": reweight,
     "status": simple("status"),
     "inspect": simple("inspect", 7),
     "replay": simple("replay", "--steps", "6..8"),

@@ -143,6 +143,14 @@ def test_floor_and_ceiling_hold_for_each_domain(mixed, report, reweight, tmp_pat
         assert done.returncode == 2 and why in done.stderr
 
 
+def test_what_is_no_file_is_not_replaced(mixed, report, reweight, tmp_path):
+    report([line(i, {"code": (0.0, 0.0, 1), "news": (0.0, 5.0, 1), "web": (0.0, 0.0, 1)}) for i in range(60)])
+    os.mkfifo(tmp_path / "pipe")
+    done = reweight(mixed, tmp_path / "pipe", "--method", "doremi", check=False)
+    assert done.returncode == 2 and "pipe: it is no regular file" in done.stderr
+    assert [p.name for p in tmp_path.glob("pipe*")] == ["pipe"] and (tmp_path / "pipe").is_fifo()
+
+
 def test_what_is_learned_in_parts_is_what_is_learned_at_once(mixed, report, reweight, tmp_path):
     lines = [line(i, s, rank, 3) for i, s in enumerate(synthetic(60, NAMES, 4)) for rank in range(3)]
     lines[40:40] = [lines[7], "garbage x", lines[100].replace("trainers", "others")]
