@@ -84,7 +84,8 @@ def test_mixer_producer_trainers_and_broker_are_killed_and_no_step_is_lost_repea
     p.wait(lambda: p.slowest() >= target, "a step after the broker came back")
 
     steps, bad = p.settle()
-    assert bad + p.stop() == []
+    # 3: while the broker was away the group may have handed over, and the other mixer fenced this one.
+    assert [end for end in bad + p.stop() if not (end[0].startswith("mixer") and end[1] == 3)] == []
     p.supervisor.end()
     for t in p.trainers:
         t.read()
