@@ -8,9 +8,10 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
+
+from conftest import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 VERSION = os.environ.get("KAFKA", "3.9")
@@ -60,10 +61,7 @@ def is_gone(pid):
 
 
 def wait_gone(pid):
-    end = time.monotonic() + 10
-    while not is_gone(pid):
-        assert time.monotonic() < end, f"process {pid} is still there"
-        time.sleep(0.02)
+    wait_until(lambda: is_gone(pid), f"the end of process {pid}", seconds=10)
 
 
 def test_status_of_nothing_is_exit_1_and_a_sentence(cluster):

@@ -14,8 +14,9 @@ import time
 
 import pytest
 
+from conftest import wait_until
 from test_append import partition
-from test_produce import (Corpus, corpus, decode, encoding, lines, ordinal, pack, tokens, values, wait_for,  # noqa: F401
+from test_produce import (Corpus, corpus, decode, encoding, lines, ordinal, pack, tokens, values,  # noqa: F401
                           which)
 
 
@@ -79,7 +80,7 @@ def whole(writer, encoding):
 def wait_for_all(c, encoding, suffix="a", lane=0):
     """Everything that the writer wrote, up to less than a sequence, is there."""
     n = max(0, (whole(c.writer, encoding) - 1) // 32)
-    wait_for(lambda: len(sequences(c, suffix, lane)) >= n, f"{n} sequences in {suffix}")
+    wait_until(lambda: len(sequences(c, suffix, lane)) >= n, f"{n} sequences in {suffix}")
     found = sequences(c, suffix, lane)
     assert len(found) == n
     return found
@@ -199,7 +200,7 @@ def test_following_goes_on_behind_an_end_and_seals_no_more(live, encoding):
     process = live.start("--follow", "--append")
     n = len(sequences(live))
     w.append("a.jsonl", 40)
-    wait_for(lambda: len(sequences(live)) > n, "sequences behind the End")
+    wait_until(lambda: len(sequences(live)) > n, "sequences behind the End")
     end_of(process)
     status = json.loads(live.riffle("status", "-c", live.path, "--json").stdout)["domains"][0]
     assert status["sealed_length"] == n < status["sequences"]
@@ -287,7 +288,7 @@ def test_kill_9_again_and_again_skips_and_repeats_nothing(live, encoding, lanes)
         while len(live.writer.all) < written + 60:
             churn(live, r)
             time.sleep(r.random() * 0.05)  # others write at their own pace
-        wait_for(lambda: process.poll() is not None or there() >= before + more, "some sequences")
+        wait_until(lambda: process.poll() is not None or there() >= before + more, "some sequences")
         for _ in range(r.randrange(3)):
             churn(live, r)
         if process.poll() is None and r.random() < 0.3:
@@ -389,12 +390,12 @@ def test_live_domains_are_followed_at_once_and_the_others_are_sealed_beside(live
     (live.folder / "s.jsonl").write_text(lines(["words of a sealed domain " * 40] * 9))
     live.config["domains"].update({"b": {"train": ["in2/*.jsonl"], "live": True}, "s": {"train": ["s.jsonl"]}})
     process = live.create().start("--follow")
-    wait_for(lambda: partition(live.values("s"))[1], "the End of the sealed domain")
+    wait_until(lambda: partition(live.values("s"))[1], "the End of the sealed domain")
     other = Writer(live.folder / "in2", 9)
     w.append("x.jsonl", 30)
     other.append("y.jsonl", 30)
     wait_for_all(live, encoding)
-    wait_for(lambda: len(sequences(live, "b")) == (whole(other, encoding) - 1) // 32, "the second live domain")
+    wait_until(lambda: len(sequences(live, "b")) == (whole(other, encoding) - 1) // 32, "the second live domain")
     end_of(process)
 
 
@@ -448,7 +449,7 @@ def test_lines_go_out_within_a_second_of_being_written(live, encoding):
         n = len(sequences(live))
         w.append("m.jsonl", 10)
         began = time.monotonic()
-        wait_for(lambda: len(sequences(live)) > n, "a sequence more")
+        wait_until(lambda: len(sequences(live)) > n, "a sequence more")
         took.append(time.monotonic() - began)
     print(took)
     assert sorted(took)[2] < 1.5

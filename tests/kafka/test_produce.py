@@ -22,7 +22,7 @@ import xxhash
 import zstandard
 from tiktoken_ext import openai_public
 
-from conftest import ROOT, Riffle
+from conftest import ROOT, Riffle, wait_until
 
 LENGTH = 32
 EOS = 50256
@@ -224,13 +224,6 @@ def lines(documents, **more):
 def parts(documents, n):
     size = -(-len(documents) // n)
     return [documents[i * size:(i + 1) * size] for i in range(n)]
-
-
-def wait_for(condition, what, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
-        time.sleep(0.02)
 
 
 def test_every_format_gives_the_sequences_of_tiktoken_and_a_naive_packing(corpus, encoding):
@@ -507,7 +500,7 @@ def test_sigterm_ends_with_0_and_a_rerun_completes(corpus, encoding):
     process = corpus.create().start()
     half = len(pack(documents[:155], encoding)[0])
     assert half % 16 != 0  # the last frame job is not full
-    wait_for(lambda: len(corpus.values("a")) == half, "what the program has printed")
+    wait_until(lambda: len(corpus.values("a")) == half, "what the program has printed")
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 0 and "stopped after" in err
@@ -525,9 +518,9 @@ def test_a_second_producer_on_one_partition_is_detected(corpus, encoding):
     stalling(corpus, documents)
     first = corpus.create().start()
     half = len(pack(documents[:155], encoding)[0])
-    wait_for(lambda: len(corpus.values("a")) == half, "the first half")
+    wait_until(lambda: len(corpus.values("a")) == half, "the first half")
     second = corpus.start()
-    wait_for(lambda: "goes on at document" in second.stderr.readline(), "the second producer's start")
+    wait_until(lambda: "goes on at document" in second.stderr.readline(), "the second producer's start")
     (corpus.folder / "go").touch()
     codes = sorted([first.wait(timeout=30), second.wait(timeout=30)])
     said = first.stderr.read() + second.stderr.read()

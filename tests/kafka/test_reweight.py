@@ -7,12 +7,11 @@ import os
 import random
 import signal
 import subprocess
-import time
 
 import fastavro
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, wait_until
 from test_feedback import report, status  # noqa: F401: fixtures
 
 CONTROL = fastavro.schema.load_schema(ROOT / "schemas/Control.avsc")
@@ -208,13 +207,6 @@ class Trainer:
         lines = [line(self.step + i, {d: (1.0, 10 * min(NEED[d] / share[d], 10), 10) for d in NEED}) for i in range(n)]
         self.report(lines)
         self.step += n
-
-
-def wait_until(condition, what, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
-        time.sleep(0.05)
 
 
 def requests(bootstrap, topic):
