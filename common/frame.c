@@ -11,13 +11,14 @@
 
 enum {
 	LEVEL = 1,
+	TARGET_LENGTH = 1,        /* literals stay as they are: see docs/DESIGN.md */
 	PAD_BYTES = 1,            /* the loops of width 3 touch one byte past the last token */
 	MAGIC_BYTES = 4,          /* of a zstd frame (RFC 8878, section 3.1.1), little-endian */
 	PACKED_FIRST_BYTES = 8192 /* room for packed tokens to begin with */
 };
 
 struct frame_codec {
-	ZSTD_CCtx *compress; /* level 1, set once */
+	ZSTD_CCtx *compress; /* its parameters are set once */
 	ZSTD_DCtx *decompress;
 	uint8_t *packed; /* tokens between array and frame */
 	size_t packed_room;
@@ -52,7 +53,9 @@ frame_codec_open(struct frame_codec **out, struct failure *f)
 	c->decompress = ZSTD_createDCtx();
 	if (c->compress == NULL || c->decompress == NULL)
 		goto failed;
-	if (ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_compressionLevel, LEVEL)))
+	if (ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_compressionLevel, LEVEL)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_strategy, ZSTD_fast)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_targetLength, TARGET_LENGTH)))
 		goto failed;
 	*out = c;
 	return FAIL_NONE;

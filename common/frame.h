@@ -1,9 +1,10 @@
 /*
  * frame.h -- the tokens of one sequence as bytes: little-endian, 2 or 3 wide, one zstd frame.
  *
- * Width is 2 where the vocabulary has at most 65,536 entries, else 3; zstd level 1 with the content
- * size in the frame, no checksum (the record's XXH64 covers it). A frame is compressed once, by the
- * producer, and copied as it is by the mixer.
+ * Width is 2 where the vocabulary has at most 65,536 entries, else 3; zstd level 1 without entropy
+ * coding of literals, with the content size in the frame, no checksum (the record's XXH64 covers
+ * it). A frame is compressed once, by the producer, and copied as it is by the mixer. Frames of any
+ * other zstd setting are read, too.
  *
  * Thread: a codec belongs to one thread; the functions without one may be called from any.
  */
