@@ -11,14 +11,14 @@
 
 enum {
 	LEVEL = 1,
-	TARGET_LENGTH = 1,        /* literals stay as they are: see docs/DESIGN.md */
 	PAD_BYTES = 1,            /* the loops of width 3 touch one byte past the last token */
 	MAGIC_BYTES = 4,          /* of a zstd frame (RFC 8878, section 3.1.1), little-endian */
 	PACKED_FIRST_BYTES = 8192 /* room for packed tokens to begin with */
 };
 
 struct frame_codec {
-	ZSTD_CCtx *compress; /* its parameters are set once */
+	ZSTD_CCtx *compress;
+	unsigned width; /* that `compress` is set up for */
 	ZSTD_DCtx *decompress;
 	uint8_t *packed; /* tokens between array and frame */
 	size_t packed_room;
@@ -53,15 +53,28 @@ frame_codec_open(struct frame_codec **out, struct failure *f)
 	c->decompress = ZSTD_createDCtx();
 	if (c->compress == NULL || c->decompress == NULL)
 		goto failed;
-	if (ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_compressionLevel, LEVEL)) ||
-	    ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_strategy, ZSTD_fast)) ||
-	    ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_targetLength, TARGET_LENGTH)))
-		goto failed;
 	*out = c;
 	return FAIL_NONE;
 failed:
 	frame_codec_close(c);
 	return fail_memory(f);
+}
+
+/*
+ * Level 1 with a target length: literals are then not entropy coded, which is most of the time of
+ * a decoder, and matches are looked for at every (target length + 1)-th byte, here at each token.
+ */
+static enum fail_code
+set_width(struct frame_codec *c, unsigned width, struct failure *f)
+{
+	if (c->width == width)
+		return FAIL_NONE;
+	if (ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_compressionLevel, LEVEL)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_strategy, ZSTD_fast)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_targetLength, (int)width - 1)))
+		return fail_memory(f);
+	c->width = width;
+	return FAIL_NONE;
 }
 
 void
@@ -138,7 +151,7 @@ frame_encode(struct frame_codec *c, const uint32_t *tokens, size_t count, unsign
 
 	assert(width == 2 || width == 3);
 	assert(count <= FRAME_TOKENS_MAX);
-	if (ensure_packed(c, packed_bytes, f) != FAIL_NONE)
+	if (ensure_packed(c, packed_bytes, f) != FAIL_NONE || set_width(c, width, f) != FAIL_NONE)
 		return f->code;
 	seen = width == 2 ? pack_2(c->packed, tokens, count) : pack_3(c->packed, tokens, count);
 	if (seen >> (8 * width) != 0)
