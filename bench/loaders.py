@@ -329,7 +329,8 @@ class Riffle:
         pass  # scripts/bench-trainers mixes
 
     def batches(self, state, step):
-        self.reader = self.riffle.Reader(self.mix, step=0 if state is None else state["step"], dtype=np.uint16, timeout=60)
+        self.reader = self.riffle.Reader(self.mix, step=0 if state is None else state["step"], dtype=np.uint16,
+                                         commit_every=4, timeout=60)
         for s in self.reader:
             yield s.tokens
 

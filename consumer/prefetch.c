@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -44,6 +45,7 @@ struct prefetch {
 	struct entry entry[PREFETCH_STEPS_MAX];
 	uint64_t first, end; /* entries [first, end), modulo PREFETCH_STEPS_MAX */
 	bool lent;           /* the caller looks at one that has left the ring */
+	bool full;           /* nothing is collected until half of the ring is free again */
 	size_t step_bytes;   /* of the largest step met */
 	size_t tokens_each;  /* of its sequences; 0: none met yet */
 	enum collecting state;
@@ -63,20 +65,29 @@ entry_at(struct prefetch *p, uint64_t number)
 	return &p->entry[number % PREFETCH_STEPS_MAX];
 }
 
-static bool
-has_room(const struct prefetch *p)
+/* Steps that the ring and the caller may hold together. */
+static uint64_t
+steps_max(const struct prefetch *p)
 {
-	uint64_t steps = p->end - p->first + (p->lent ? 1 : 0);
+	uint64_t n = p->step_bytes == 0 ? 0 : p->o.ahead_bytes / p->step_bytes;
 
-	if (steps < PREFETCH_STEPS_MIN)
-		return true;
-	if (steps >= PREFETCH_STEPS_MAX || p->step_bytes == 0)
-		return false;
-	return (steps + 1) * p->step_bytes <= p->o.ahead_bytes;
+	if (n < PREFETCH_STEPS_MIN)
+		return PREFETCH_STEPS_MIN;
+	return n < PREFETCH_STEPS_MAX ? n : PREFETCH_STEPS_MAX;
+}
+
+/* A thread that is woken for every step costs the caller more than the step. */
+static bool
+has_room(struct prefetch *p)
+{
+	uint64_t steps = p->end - p->first + (p->lent ? 1 : 0), most = steps_max(p);
+
+	p->full = steps >= most || (p->full && steps > most / 2);
+	return !p->full;
 }
 
 static bool
-may_collect(const struct prefetch *p)
+may_collect(struct prefetch *p)
 {
 	return !p->paused && !p->collects && p->state == COLLECT_ON && has_room(p);
 }
@@ -205,8 +216,11 @@ thread_main(void *opaque)
 {
 	struct prefetch *p = opaque;
 	struct frame_codec *codec = NULL;
+	struct sched_param usual = {0};
 	struct failure f;
 
+	/* Waking, it does not take the processor from the caller (sched(7)); a wish, no more. */
+	pthread_setschedparam(pthread_self(), SCHED_BATCH, &usual);
 	/* Without one each step makes its own, which fails with words where there is no memory. */
 	if (frame_codec_open(&codec, &f) != FAIL_NONE)
 		codec = NULL;

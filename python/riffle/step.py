@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
@@ -56,6 +57,12 @@ class _Memory:
         self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": typestr, "version": 3}
 
 
+@functools.lru_cache(maxsize=64)
+def _memory_of(size: int) -> type:
+    """A type whose instances are `size` bytes in place, and can hold what keeps them there."""
+    return type("Tokens", (ctypes.c_ubyte * size,), {})
+
+
 class Targets(NamedTuple):
     """What a model takes of a step; n sequences of S tokens (see :meth:`Step.targets`)."""
 
@@ -82,13 +89,16 @@ class Step:
 
     def __init__(self, pointer: "ctypes._Pointer", dtype: np.dtype, names: Dict[int, str],
                  tokens: Optional[np.ndarray] = None):
-        raw = pointer.contents
-        self._held = _Held(pointer)
+        raw = pointer.contents  # the caller waits: as little as can be is done here
+        self._held = held = _Held(pointer)
         self.step, self.lr_scale, self.version = raw.step, raw.lr_scale, raw.version
         self.phase = raw.phase.decode()
-        n, each = raw.sequences, raw.tokens_each
-        self.tokens = tokens if tokens is not None else np.asarray(
-            _Memory(self._held, raw.tokens or 0, (n, each), dtype.str))
+        if tokens is None:
+            n, each = raw.sequences, raw.tokens_each
+            memory = _memory_of(n * each * dtype.itemsize).from_address(raw.tokens or 0)
+            memory.held = held
+            tokens = np.ndarray((n, each), dtype, memory)
+        self.tokens = tokens
         self._token_bytes = dtype.itemsize
         self._sequences: Optional[np.ndarray] = None
         self._domains: Optional[List[str]] = None
