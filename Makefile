@@ -137,6 +137,9 @@ test-torch: deps  ## the tests that need PyTorch, which it installs (about 2.6 G
 	@$(PARALLEL) build $(filter $B/tests/tools/%,$(OTHERS))
 	@B=$B KAFKA=$(KAFKA) scripts/test-torch
 
+test-stores:  ## the source of Parquet and Arrow files on s3:// and gs://, from servers on loopback
+	@B=$B scripts/test-stores
+
 # The simulation is of many seeds in `make sim`; here it is for what the tools see of it.
 tsan:  ## unit tests, simulation and a short real run under ThreadSanitizer
 	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' all-programs $B/tsan/sim $B/tsan/tests/tsan/c11_threads.so
@@ -148,7 +151,7 @@ valgrind:  ## the same under valgrind
 	@scripts/vocab
 	@B=$B/valgrind KAFKA=$(KAFKA) scripts/checked valgrind $(patsubst $B/%,$B/valgrind/%,$(TESTS))
 
-nightly: test asan tsan valgrind vectors test-torch  ## all tests: sanitizers, valgrind, other compilers, PyTorch
+nightly: test asan tsan valgrind vectors test-torch test-stores  ## all tests: sanitizers, valgrind, other compilers, PyTorch
 
 wheel: $B/libriffle.so.0  ## the Python package with the library inside, as a wheel in $B/wheels
 	@RIFFLE_LIBRARY=$(abspath $B/libriffle.so.0) pip wheel -q --disable-pip-version-check --no-deps -w $B/wheels ./python
@@ -213,7 +216,7 @@ install: build  ## program, library, header and pkg-config file under $(DESTDIR)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs deps unit sim asan tsan valgrind test test-torch nightly wheel demo chaos soak stuck bench bench-trainers vectors check \
+.PHONY: build all-programs deps unit sim asan tsan valgrind test test-torch test-stores nightly wheel demo chaos soak stuck bench bench-trainers vectors check \
 	layers format-check install help fuzz fuzzers bench-tokenizer
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
