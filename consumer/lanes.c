@@ -2,43 +2,17 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <librdkafka/rdkafka.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/kafka.h"
-#include "common/names.h"
-#include "consumer/lane_fetch.h"
+#include "consumer/lanes_state.h"
 
 enum {
-	COMMIT_SLICE_MS = 100, /* of waiting for the answer to a commit */
-	LANES_EXPECTED = 8,    /* a rank with more lanes opens its handle a second time */
-	GROUP_MAX_BYTES = 2 * NAME_MAX_BYTES + 2,
-	SERVE_EVERY = 64, /* records between two looks at the handle's own queue */
+	LANES_EXPECTED = 8, /* a rank with more lanes opens its handle a second time */
 	NUMBER_MAX_BYTES = 24,
 	FETCH_WAIT_MS = 50, /* how long an idle fetch waits at the broker */
-};
-
-struct lane {
-	rd_kafka_queue_t *queue;
-	rd_kafka_message_t *held; /* NULL: none */
-};
-
-struct lanes {
-	rd_kafka_t *rk;
-	char topic[TOPIC_MAX_BYTES + 1];
-	char group[GROUP_MAX_BYTES];
-	uint32_t total, first, count;
-	struct lane *lane; /* [count] */
-	struct lane_fetch fetch;
-	rd_kafka_topic_partition_list_t *list; /* of the lanes, for lane_fetch_wake() */
-	unsigned since_served;
-	rd_kafka_queue_t *answers; /* of commits */
-	atomic_bool awake;         /* nobody shall wait */
-	atomic_int denied;         /* the last rd_kafka_resp_err_t that was a denial; 0: none */
 };
 
 static enum fail_code
@@ -212,9 +186,8 @@ lanes_watermarks(struct lanes *l, int64_t *low, int64_t *high, int timeout_ms, s
 	return code;
 }
 
-/* The rank's lanes as librdkafka wants them, each with its offset. */
-static rd_kafka_topic_partition_list_t *
-list_of(const struct lanes *l, const int64_t *offset_next)
+rd_kafka_topic_partition_list_t *
+lanes_list(const struct lanes *l, const int64_t *offset_next)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)l->count);
 
@@ -227,7 +200,7 @@ list_of(const struct lanes *l, const int64_t *offset_next)
 enum fail_code
 lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f)
 {
-	rd_kafka_topic_partition_list_t *list = list_of(l, offset_next);
+	rd_kafka_topic_partition_list_t *list = lanes_list(l, offset_next);
 	rd_kafka_resp_err_t err;
 
 	if (list == NULL)
@@ -240,188 +213,6 @@ lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f)
 		return FAIL_NONE;
 	kafka_fail_code(f, err, NULL, "assigning its lanes");
 	return fail_within(f, "topic %s", l->topic);
-}
-
-/* Errors that librdkafka mends by itself: a reader only waits. */
-static bool
-mends(rd_kafka_resp_err_t err)
-{
-	static const rd_kafka_resp_err_t errors[] = {
-	    RD_KAFKA_RESP_ERR__TRANSPORT,
-	    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
-	    RD_KAFKA_RESP_ERR__TIMED_OUT,
-	    RD_KAFKA_RESP_ERR__RESOLVE,
-	    RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
-	    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
-	    RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
-	    RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION,
-	    RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
-	};
-
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
-		if (errors[i] == err)
-			return true;
-	return false;
-}
-
-static enum fail_code
-fail_message(const struct lanes *l, const rd_kafka_message_t *m, struct failure *f)
-{
-	const char *text = rd_kafka_message_errstr(m);
-
-	if (m->err == RD_KAFKA_RESP_ERR__BAD_MSG || m->err == RD_KAFKA_RESP_ERR__BAD_COMPRESSION) {
-		fail(f, FAIL_DATA, "reading: %s", text);
-		return fail_within(f, "topic %s, lane %d, offset %" PRId64, l->topic,
-		    (int)m->partition, m->offset);
-	}
-	kafka_fail_topic(f, l->rk, m->err, text, "reading", l->topic);
-	return fail_within(f, "topic %s", l->topic);
-}
-
-/* The handle's own queue: errors that belong to no lane, and librdkafka's callbacks. */
-static enum fail_code
-take_events(struct lanes *l, struct failure *f)
-{
-	enum fail_code code = FAIL_NONE;
-	rd_kafka_message_t *m;
-
-	while (code == FAIL_NONE && (m = rd_kafka_consumer_poll(l->rk, 0)) != NULL) {
-		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
-		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err) &&
-		    !(kafka_denied(m->err) && !kafka_message_denied(l->rk, m)))
-			code = fail_message(l, m, f);
-		if (code == FAIL_DENIED)
-			atomic_store(&l->denied, m->err);
-		rd_kafka_message_destroy(m);
-	}
-	return code;
-}
-
-static enum fail_code
-serve(struct lanes *l, struct failure *f)
-{
-	l->since_served = 0;
-	return take_events(l, f);
-}
-
-static bool
-is_lost(rd_kafka_resp_err_t err)
-{
-	return err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-	       err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
-}
-
-static void
-give_held(const struct lane *lane, enum lanes_event *event, struct lanes_record *out)
-{
-	*event = LANES_RECORD;
-	out->bytes = lane->held->payload;
-	out->n = lane->held->len;
-	out->offset = lane->held->offset;
-}
-
-/* What librdkafka's message means. *again: nothing that concerns the reader. Takes `m`. */
-static enum fail_code
-take(struct lanes *l, struct lane *lane, rd_kafka_message_t *m, enum lanes_event *event,
-    bool *again, struct failure *f)
-{
-	enum fail_code code = FAIL_NONE;
-
-	*again = false;
-	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-		lane->held = m;
-		if (lane_fetch_taken(&l->fetch, m->len))
-			lane_fetch_wake(l->rk, l->list);
-		return FAIL_NONE;
-	}
-	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
-		*event = LANES_AT_END;
-	else if (is_lost(m->err))
-		*event = LANES_LOST;
-	else if (mends(m->err))
-		*again = true;
-	else
-		code = fail_message(l, m, f);
-	rd_kafka_message_destroy(m);
-	return code;
-}
-
-enum fail_code
-lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *event,
-    struct lanes_record *out, struct failure *f)
-{
-	struct lane *lane = &l->lane[i];
-	bool again = lane->held == NULL;
-
-	assert(i < l->count);
-	if (again && ++l->since_served >= SERVE_EVERY && serve(l, f) != FAIL_NONE)
-		return f->code;
-	while (again) {
-		int64_t left = deadline_ms - clock_ms();
-		rd_kafka_message_t *m = rd_kafka_consume_queue(
-		    lane->queue, left < 0 || atomic_load(&l->awake) ? 0 : (int)left);
-
-		if (m == NULL && serve(l, f) != FAIL_NONE)
-			return f->code;
-		if (m == NULL && !atomic_load(&l->awake) && clock_ms() < deadline_ms)
-			continue; /* woken by a call that is over */
-		if (m == NULL)
-			return fail(f, FAIL_TIMEOUT, "topic %s, lane %" PRIu32 ": nothing came",
-			    l->topic, l->first + i);
-		if (take(l, lane, m, event, &again, f) != FAIL_NONE)
-			return f->code;
-	}
-	if (lane->held != NULL)
-		give_held(lane, event, out);
-	return FAIL_NONE;
-}
-
-void
-lanes_release(struct lanes *l, uint32_t i)
-{
-	assert(i < l->count);
-	if (l->lane[i].held != NULL)
-		rd_kafka_message_destroy(l->lane[i].held);
-	l->lane[i].held = NULL;
-}
-
-struct lanes_record_held *
-lanes_detach(struct lanes *l, uint32_t i)
-{
-	rd_kafka_message_t *held = l->lane[i].held;
-
-	assert(i < l->count);
-	l->lane[i].held = NULL;
-	return (struct lanes_record_held *)held;
-}
-
-void
-lanes_free(struct lanes_record_held *record)
-{
-	if (record != NULL)
-		rd_kafka_message_destroy((rd_kafka_message_t *)record);
-}
-
-void
-lanes_wake(struct lanes *l)
-{
-	atomic_store(&l->awake, true);
-	for (uint32_t i = 0; i < l->count; i++)
-		rd_kafka_queue_yield(l->lane[i].queue);
-}
-
-void
-lanes_sleep(struct lanes *l)
-{
-	atomic_store(&l->awake, false);
-}
-
-enum fail_code
-lanes_committed(
-    struct lanes *l, int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f)
-{
-	return kafka_group_offsets(
-	    l->rk, l->group, l->topic, l->total, offset_next, metadata, timeout_ms, f);
 }
 
 enum fail_code
@@ -447,91 +238,4 @@ lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n
 	*n = m->len;
 	rd_kafka_message_destroy(m);
 	return *bytes == NULL ? fail_memory(f) : FAIL_NONE;
-}
-
-static enum fail_code
-add_metadata(rd_kafka_topic_partition_list_t *list, const char *metadata, struct failure *f)
-{
-	for (int i = 0; i < list->cnt; i++) {
-		list->elems[i].metadata = strdup(metadata); /* the list owns it */
-		list->elems[i].metadata_size = strlen(metadata);
-		if (list->elems[i].metadata == NULL)
-			return fail_memory(f);
-	}
-	return FAIL_NONE;
-}
-
-static enum fail_code
-fail_commit(const struct lanes *l, struct failure *f)
-{
-	return fail_within(f, "group %s, topic %s", l->group, l->topic);
-}
-
-enum fail_code
-lanes_commit_begin(
-    struct lanes *l, const int64_t *offset_next, const char *metadata, struct failure *f)
-{
-	rd_kafka_topic_partition_list_t *list = list_of(l, offset_next);
-	enum fail_code code;
-	rd_kafka_resp_err_t err;
-
-	code = list == NULL ? fail_memory(f) : add_metadata(list, metadata, f);
-	if (code == FAIL_NONE) {
-		err = rd_kafka_commit_queue(l->rk, list, l->answers, NULL, NULL);
-		if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-			code = kafka_fail_code(f, err, NULL, "no commit");
-	}
-	if (list != NULL)
-		rd_kafka_topic_partition_list_destroy(list);
-	return code == FAIL_NONE ? FAIL_NONE : fail_commit(l, f);
-}
-
-/*
- * A commit waits until librdkafka knows the coordinator of the group; that the user may not ask for
- * it is told to the handle, not to the commit, and once: the thread that reads may have heard it.
- */
-static enum fail_code
-wait_answer(struct lanes *l, int timeout_ms, rd_kafka_event_t **event, struct failure *f)
-{
-	int64_t deadline_ms = clock_ms() + timeout_ms, left_ms = timeout_ms;
-
-	while ((*event = rd_kafka_queue_poll(l->answers,
-		    left_ms < COMMIT_SLICE_MS ? (int)left_ms : COMMIT_SLICE_MS)) == NULL) {
-		rd_kafka_resp_err_t denied = (rd_kafka_resp_err_t)atomic_load(&l->denied);
-
-		if (denied != RD_KAFKA_RESP_ERR_NO_ERROR)
-			return kafka_fail_topic(f, l->rk, denied, NULL, "no commit", l->topic);
-		if (timeout_ms > 0 && take_events(l, f) != FAIL_NONE)
-			return f->code;
-		left_ms = deadline_ms - clock_ms();
-		if (left_ms <= 0)
-			break;
-	}
-	return FAIL_NONE;
-}
-
-enum fail_code
-lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f)
-{
-	rd_kafka_topic_partition_list_t *list;
-	rd_kafka_event_t *event;
-	rd_kafka_resp_err_t err;
-
-	if (wait_answer(l, timeout_ms, &event, f) != FAIL_NONE)
-		return fail_commit(l, f);
-
-	if (event == NULL) {
-		fail(f, FAIL_TIMEOUT, "the broker has not answered a commit within %d s: is it up?",
-		    timeout_ms / 1000);
-		return fail_commit(l, f);
-	}
-	err = rd_kafka_event_error(event);
-	list = rd_kafka_event_topic_partition_list(event);
-	for (int i = 0; list != NULL && err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
-		err = list->elems[i].err;
-	rd_kafka_event_destroy(event);
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return FAIL_NONE;
-	kafka_fail_topic(f, l->rk, err, NULL, "no commit", l->topic);
-	return fail_commit(l, f);
 }
