@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,7 +5,6 @@
 #include <string.h>
 
 #include "common/kafka_handle.h"
-#include "common/log.h"
 #include "common/topics.h"
 
 enum { CHUNK = 256 }; /* topics of one request */

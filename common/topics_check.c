@@ -22,7 +22,7 @@ topics_warn_hidden(rd_kafka_t *rk, const struct topics_plan *p, const struct top
 	log_warning(
 	    "topics: TOPICS-HIDDEN the settings of %zu topic%s are not compared with what they "
 	    "must be: %s",
-	    n, n == 1 ? "" : "s"n), f.text);
+	    n, n == 1 ? "" : "s", f.text);
 }
 
 /* Who does not write domains reads no held-out set, and may not be allowed to see it. */
