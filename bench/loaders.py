@@ -197,6 +197,7 @@ class LitData:
                  for d in sorted(plan.weights)]
         mixed = litdata.CombinedStreamingDataset(parts, weights=plan.shares, iterate_over_all=False, seed=SEED)
         self.loader = litdata.StreamingDataLoader(mixed, batch_size=plan.batch, num_workers=0, drop_last=True)
+        self.size = plan.batch
 
     @staticmethod
     def prepare(home, rows):
@@ -213,7 +214,8 @@ class LitData:
             self.loader.load_state_dict(state)
         while True:  # an epoch ends with its first domain
             for batch in self.loader:
-                yield np.asarray(batch)
+                if len(batch) == self.size:  # the last of an epoch is not, whatever drop_last says
+                    yield np.asarray(batch)
 
     def state(self):
         return self.loader.state_dict()
