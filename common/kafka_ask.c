@@ -47,8 +47,8 @@ static const rd_kafka_resp_err_t passing_errors[] = {
     RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION,
 };
 
-static bool
-passing(rd_kafka_resp_err_t err)
+bool
+kafka_passing(rd_kafka_resp_err_t err)
 {
 	for (size_t i = 0; i < sizeof(passing_errors) / sizeof(passing_errors[0]); i++)
 		if (passing_errors[i] == err)
@@ -61,7 +61,7 @@ kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms)
 {
 	int left = kafka_left_ms(deadline_ms), ms = left < PAUSE_MS ? left : PAUSE_MS;
 
-	if (left == 0 || !passing(err))
+	if (left == 0 || !kafka_passing(err))
 		return false;
 	clock_pause_ms(ms);
 	return true;
@@ -76,7 +76,7 @@ kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted
 	char cause[KAFKA_CAUSE_MAX];
 
 	kafka_log_cause(&h->log, cause);
-	if (cause[0] == '\0' || !passing(err))
+	if (cause[0] == '\0' || !kafka_passing(err))
 		return kafka_fail_topic(f, rk, err, NULL, attempted, topic);
 	return fail(f, FAIL_BROKER, "%s: %s", attempted, cause);
 }
@@ -117,7 +117,7 @@ wait_broker(rd_kafka_t *rk, int64_t deadline_ms, struct failure *f)
 			rd_kafka_metadata_destroy(metadata);
 			return FAIL_NONE;
 		}
-		if (!passing(err))
+		if (!kafka_passing(err))
 			return kafka_fail_asking(
 			    rk, err, "asking the broker for its metadata", "", f);
 	} while (!hopeless(rk) && kafka_again(err, deadline_ms));
@@ -165,7 +165,7 @@ wait_topic(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int64_t dea
 		*partitions = 0;
 		if (err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
 			return FAIL_NONE;
-		if (!passing(err))
+		if (!kafka_passing(err))
 			return kafka_fail_asking(rk, err, "asking the broker about a topic",
 			    rd_kafka_topic_name(topic), f);
 	} while (!hopeless(rk) && kafka_again(err, deadline_ms));
@@ -328,7 +328,7 @@ last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from,
 		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
 		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 			passed = m->err;
-			err = passing(m->err) ||
+			err = kafka_passing(m->err) ||
 				      (kafka_denied(m->err) && !kafka_message_denied(rk, m))
 				  ? RD_KAFKA_RESP_ERR_NO_ERROR
 				  : m->err;

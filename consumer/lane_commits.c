@@ -128,6 +128,12 @@ lane_commits_failure(struct lane_commits *c, struct failure *f)
 	return f->code;
 }
 
+bool
+lane_commits_fly(const struct lane_commits *c)
+{
+	return c->flying.there;
+}
+
 uint64_t
 lane_commits_good(const struct lane_commits *c)
 {

@@ -11,6 +11,7 @@
 #ifndef CONSUMER_LANE_COMMITS_H
 #define CONSUMER_LANE_COMMITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/failure.h"
@@ -35,6 +36,9 @@ enum fail_code lane_commits_poll(struct lane_commits *c, int timeout_ms, struct 
 
 /* A commit that has failed since this was asked last: FAIL_NONE where there is none. */
 enum fail_code lane_commits_failure(struct lane_commits *c, struct failure *f);
+
+/* Whether one is on its way: then it is to be looked at now and then. */
+bool lane_commits_fly(const struct lane_commits *c);
 
 uint64_t lane_commits_good(const struct lane_commits *c);
 

@@ -141,6 +141,8 @@ lanes_close(struct lanes *l)
 		rd_kafka_queue_destroy(l->answers);
 	if (l->list != NULL)
 		rd_kafka_topic_partition_list_destroy(l->list);
+	if (l->commit != NULL)
+		rd_kafka_topic_partition_list_destroy(l->commit);
 	kafka_close(l->rk);
 	free(l->lane);
 	free(l);

@@ -27,9 +27,12 @@ struct lanes {
 	struct lane_fetch fetch;
 	rd_kafka_topic_partition_list_t *list; /* of the lanes, for lane_fetch_wake() */
 	unsigned since_served;
-	rd_kafka_queue_t *answers; /* of commits */
-	atomic_bool awake;         /* nobody shall wait */
-	atomic_int denied;         /* the last rd_kafka_resp_err_t that was a denial; 0: none */
+	rd_kafka_queue_t *answers;               /* of commits */
+	rd_kafka_topic_partition_list_t *commit; /* the last one that was begun; NULL: none */
+	int64_t commit_again_ms;                 /* when to send it again; 0: it is on its way */
+	int64_t commit_until_ms;                 /* and when no more */
+	atomic_bool awake;                       /* nobody shall wait */
+	atomic_int denied; /* the last rd_kafka_resp_err_t that was a denial; 0: none */
 };
 
 /* Gives the rank's lanes as librdkafka wants them, each with its offset; NULL: no memory. */

@@ -8,7 +8,10 @@
 #include "consumer/commits.h"
 #include "consumer/riffle_state.h"
 
-enum { PLACED_WAIT_MS = 1000 }; /* for the first step, before its place is committed */
+enum {
+	PLACED_WAIT_MS = 1000,  /* for the first step, before its place is committed */
+	COMMITS_LOOK_MS = 1000, /* between two looks at a commit while a step is waited for */
+};
 
 void
 riffle_get_info(const struct riffle *r, struct riffle_info *out)
@@ -167,6 +170,26 @@ give_back(struct riffle *r)
 	prefetch_given_back(r->prefetch);
 }
 
+/* Waits for the step, and looks after the commit that is on its way meanwhile. */
+static enum fail_code
+wait_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REASON_MAX],
+    struct failure *f)
+{
+	for (;;) {
+		int64_t until_ms = clock_ms() + COMMITS_LOOK_MS;
+		enum fail_code code;
+
+		if (until_ms > deadline_ms || !lane_commits_fly(r->commits))
+			until_ms = deadline_ms;
+		code = prefetch_next(r->prefetch, until_ms, &r->next, reason, f);
+		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
+			return code;
+		lane_commits_poll(r->commits, 0, f);
+		if (r->commit_every > 0 && lane_commits_failure(r->commits, f) != FAIL_NONE)
+			return f->code;
+	}
+}
+
 /*
  * Waits for the step. A trainer that begins at its checkpoint may stand as far ahead of the run's
  * commits as the mixer may go: then each would wait for the other, if the place were not committed.
@@ -186,7 +209,7 @@ wait_step(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 		if (ask_commit(r, f) != FAIL_NONE)
 			return f->code;
 	}
-	return prefetch_next(r->prefetch, deadline_ms, &r->next, reason, f);
+	return wait_next(r, deadline_ms, reason, f);
 }
 
 /* Brings the step that is next to r->next. */

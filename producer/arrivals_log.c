@@ -19,6 +19,7 @@ struct arrivals_log {
 	char name[TOPIC_MAX_BYTES + 1];
 	char input[ARRIVALS_LOG_INPUT_BYTES];
 	uint64_t writer, next;
+	int64_t put_ms;          /* when the last call with records began */
 	rd_kafka_resp_err_t err; /* of the first record that was not delivered */
 };
 
@@ -175,13 +176,18 @@ put(struct arrivals_log *l, bool takes_over, const struct arrivals_portion *p, s
 	return FAIL_NONE;
 }
 
-/* Waits for what was put. */
+/* Waits for what was put. A broker that is away is waited for: it is FAIL_TIMEOUT for long. */
 static enum fail_code
-settle(struct arrivals_log *l, struct failure *f)
+settle(struct arrivals_log *l, int timeout_ms, struct failure *f)
 {
-	rd_kafka_resp_err_t err = rd_kafka_flush(l->rk, ARRIVALS_LOG_FLUSH_MS);
+	rd_kafka_resp_err_t err = rd_kafka_flush(l->rk, timeout_ms);
 	char attempted[TOPIC_MAX_BYTES + 64];
 
+	if (err == RD_KAFKA_RESP_ERR__TIMED_OUT && clock_ms() - l->put_ms > ARRIVALS_LOG_SILENT_MS)
+		return fail(f, FAIL_BROKER,
+		    "writing to topic %s: the broker has acknowledged nothing for %d s: is it "
+		    "running?",
+		    l->name, ARRIVALS_LOG_SILENT_MS / 1000);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		err = l->err;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -206,6 +212,7 @@ arrivals_log_open(struct arrivals_log **out, const struct config *c, const char 
 	names_topic(l->name, c->corpus, "arrivals");
 	snprintf(l->input, sizeof(l->input), "%s", input);
 	l->next = first;
+	l->put_ms = clock_ms();
 	if (getrandom(&l->writer, sizeof(l->writer), 0) != (ssize_t)sizeof(l->writer)) {
 		fail_errno(f, FAIL_IO, "no random number for the writer's id");
 		goto failed;
@@ -217,7 +224,8 @@ arrivals_log_open(struct arrivals_log **out, const struct config *c, const char 
 		fail_memory(f);
 		goto failed;
 	}
-	if (put(l, true, NULL, 0, f) != FAIL_NONE || settle(l, f) != FAIL_NONE)
+	if (put(l, true, NULL, 0, f) != FAIL_NONE ||
+	    settle(l, ARRIVALS_LOG_OPEN_MS, f) != FAIL_NONE)
 		goto failed;
 	*out = l;
 	return FAIL_NONE;
@@ -241,6 +249,8 @@ enum fail_code
 arrivals_log_add(
     struct arrivals_log *l, const struct arrivals_portion *p, size_t n, struct failure *f)
 {
+	if (n > 0)
+		l->put_ms = clock_ms();
 	while (n > 0) {
 		size_t bytes = 0, some = 0;
 
@@ -251,5 +261,5 @@ arrivals_log_add(
 		p += some;
 		n -= some;
 	}
-	return settle(l, f);
+	return settle(l, ARRIVALS_LOG_WAIT_MS, f);
 }

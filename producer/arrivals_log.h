@@ -13,7 +13,9 @@
 #include "producer/reading.h"
 
 enum {
-	ARRIVALS_LOG_FLUSH_MS = 30000,
+	ARRIVALS_LOG_OPEN_MS = 30000,    /* for the record that takes over */
+	ARRIVALS_LOG_WAIT_MS = 200,      /* for others, until the caller looks whether to stop */
+	ARRIVALS_LOG_SILENT_MS = 300000, /* all that it may take, as with sequences */
 	ARRIVALS_LOG_RECORD_BYTES = 256
 				    << 10, /* a record ends with the portion that reaches this */
 	ARRIVALS_LOG_INPUT_BYTES = 160,
@@ -38,7 +40,10 @@ enum fail_code arrivals_log_open(struct arrivals_log **out, const struct config 
     const char *input, uint64_t first, struct failure *f);
 void arrivals_log_close(struct arrivals_log *l); /* NULL is accepted */
 
-/* Appends portions; they are in the log when this returns. FAIL_BROKER: it is not known. */
+/*
+ * Appends portions; they are in the log when this returns FAIL_NONE. FAIL_TIMEOUT: they are not
+ * yet, and a call with n = 0 goes on waiting. FAIL_BROKER: it is not known whether they are.
+ */
 enum fail_code arrivals_log_add(
     struct arrivals_log *l, const struct arrivals_portion *p, size_t n, struct failure *f);
 

@@ -83,6 +83,7 @@ chunk_queue_put(struct chunk_queue *q, struct input_chunk *c, struct failure *f)
 void
 chunk_queue_finish(struct chunk_queue *q, const struct failure *why)
 {
+	assert(why->code != FAIL_TIMEOUT);
 	pthread_mutex_lock(&q->lock);
 	q->finished = true;
 	q->why = *why;

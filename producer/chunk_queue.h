@@ -20,7 +20,8 @@ void chunk_queue_close(struct chunk_queue *q); /* NULL is accepted; closes what 
 /* Takes `c` in any case. Waits for room; FAIL_STOPPED after chunk_queue_stop(). */
 enum fail_code chunk_queue_put(struct chunk_queue *q, struct input_chunk *c, struct failure *f);
 
-/* Nothing more comes; `why` says so to the asker after the last chunk, code FAIL_NONE: the end. */
+/* Nothing more comes; `why` says so to the asker after the last chunk, code FAIL_NONE: the end. It
+ * is not FAIL_TIMEOUT, by which the asker would take it for a pause. */
 void chunk_queue_finish(struct chunk_queue *q, const struct failure *why);
 
 /*

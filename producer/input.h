@@ -56,7 +56,8 @@ struct reading;
 /* Of an input whose files keep arriving: reading.h and live_scan.h say how they are read. */
 struct input_live_options {
 	struct reading *reading; /* what was read so far; the reader's until input_close() */
-	/* Makes portions durable; called by the reader thread before it reads them. */
+	/* Makes portions durable; called by the reader thread before it reads them. FAIL_TIMEOUT:
+	 * they are not yet, and a call with n = 0 goes on waiting. */
 	enum fail_code (*keep)(
 	    void *opaque, const struct arrivals_portion *p, size_t n, struct failure *f);
 	void *opaque;

@@ -210,9 +210,11 @@ read_portions(struct input *in, struct failure *f)
 
 /* Makes the round durable, then part of the reading. */
 static enum fail_code
-adopt_round(struct input_live *l, struct failure *f)
+adopt_round(struct input *in, struct failure *f)
 {
+	struct input_live *l = in->live;
 	struct reading *r = l->o.reading;
+	enum fail_code code;
 
 	for (size_t i = 0; i < l->scan.n; i++) {
 		const struct reading_portion *p = &l->scan.portion[i];
@@ -225,8 +227,14 @@ adopt_round(struct input_live *l, struct failure *f)
 		    .line = p->line,
 		    .hash = p->hash};
 	}
-	if (l->o.keep(l->o.opaque, l->keep, l->scan.n, f) != FAIL_NONE)
-		return f->code;
+	code = l->o.keep(l->o.opaque, l->keep, l->scan.n, f);
+	while (code == FAIL_TIMEOUT) {
+		if (chunk_queue_stopped(in->queue))
+			return fail(f, FAIL_STOPPED, "reading was stopped");
+		code = l->o.keep(l->o.opaque, NULL, 0, f);
+	}
+	if (code != FAIL_NONE)
+		return code;
 	for (size_t i = 0; i < l->scan.n; i++)
 		if (reading_add(r, &l->scan.portion[i], f) != FAIL_NONE)
 			return f->code;
@@ -282,7 +290,7 @@ read_rounds(struct input *in, struct failure *f)
 		looked_ms = clock_ms() - began_ms;
 		full = l->scan.n == LIVE_ROUND_MAX;
 		if (l->scan.n > 0 &&
-		    (adopt_round(l, f) != FAIL_NONE || read_portions(in, f) != FAIL_NONE))
+		    (adopt_round(in, f) != FAIL_NONE || read_portions(in, f) != FAIL_NONE))
 			return f->code;
 		if (full)
 			continue;

@@ -179,6 +179,7 @@ publish_put(struct publish_writer *w, uint8_t *bytes, size_t n, struct failure *
 			return fail(f, FAIL_STOPPED, "stopped");
 		}
 		rd_kafka_poll(w->p->rk, QUEUE_FULL_POLL_MS);
+		check_silence(w->p);
 	}
 	w->offset_next++;
 	return publish_poll(w->p, f);
@@ -239,6 +240,7 @@ publish_put_reject(struct publish *p, const struct publish_reject *r, struct fai
 			return fail(f, FAIL_STOPPED, "stopped");
 		}
 		rd_kafka_poll(p->rk, QUEUE_FULL_POLL_MS);
+		check_silence(p);
 	}
 }
 

@@ -32,7 +32,8 @@ class Cluster:
     def __init__(self, folder, version, brokers=3, host="127.0.0.1"):
         self.folder, self.version, self.brokers = pathlib.Path(folder), version, brokers
         self.env = {k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}
-        self.env |= {"RIFFLE_KAFKA_DIR": str(self.folder), "RIFFLE_KAFKA_JVM": "1", "RIFFLE_KAFKA_HOST": host}
+        self.env |= {"RIFFLE_KAFKA_DIR": str(self.folder), "RIFFLE_KAFKA_JVM": "1", "RIFFLE_KAFKA_HOST": host,
+                     "RIFFLE_KAFKA_KEEP": "1"}
         self.bootstrap = None
         self.mounted = None
 
