@@ -100,7 +100,7 @@ start(struct run *r, size_t i)
 	r->out->runs++;
 	a->alive = true;
 	if (r->tasks)
-		task_start(i, run_task, r->w);
+		task_start(i, run_task, r->w, i >= WORLD_PRODUCER_FIRST);
 	else
 		a->pid = start_process(r, i);
 }

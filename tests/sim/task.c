@@ -21,7 +21,7 @@ struct task {
 	uint8_t *stack;
 	task_work *work;
 	const void *context;
-	bool over;
+	bool over, opens_files;
 	int status;
 };
 
@@ -74,7 +74,7 @@ begin(void)
 }
 
 void
-task_start(size_t number, task_work *work, const void *context)
+task_start(size_t number, task_work *work, const void *context, bool opens_files)
 {
 	struct task *t = &tasks[number];
 
@@ -82,6 +82,7 @@ task_start(size_t number, task_work *work, const void *context)
 	t->work = work;
 	t->context = context;
 	t->over = false;
+	t->opens_files = opens_files;
 	heap_clear((int)number);
 	getcontext(&t->at);
 	t->at.uc_stack.ss_sp = t->stack;
@@ -123,7 +124,8 @@ task_go_on(size_t number, int *status)
 	swapcontext(&driver, &t->at);
 	running = NULL;
 	heap_use(HEAP_LIBRARY);
-	look_at_files(number);
+	if (t->opens_files)
+		look_at_files(number);
 	if (!t->over)
 		return true;
 	*status = t->status;
@@ -135,7 +137,8 @@ void
 task_drop(size_t number)
 {
 	tasks[number].over = true;
-	close_files(number);
+	if (tasks[number].opens_files)
+		close_files(number);
 }
 
 void

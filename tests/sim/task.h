@@ -23,8 +23,11 @@ typedef void task_work(const void *context, size_t number);
 
 /* Makes what all tasks need. False: this build has none. */
 bool task_open(void);
-/* A new task, in the place of one that is over or was never there; it waits for its turn. */
-void task_start(size_t number, task_work *work, const void *context);
+/*
+ * A new task, in the place of one that is over or was never there; it waits for its turn. Only with
+ * `opens_files` is what it leaves open closed.
+ */
+void task_start(size_t number, task_work *work, const void *context, bool opens_files);
 /* Lets it run until it rests: true. False: it is over, and *status is that of task_exit(). */
 bool task_go_on(size_t number, int *status);
 /* Forgets it and what it had. */
