@@ -145,7 +145,7 @@ tsan:  ## unit tests, simulation and a short real run under ThreadSanitizer
 	@B=$B/tsan KAFKA=$(KAFKA) scripts/checked tsan $(patsubst $B/%,$B/tsan/%,$(TESTS))
 
 valgrind:  ## the same under valgrind
-	@$(PARALLEL) B=$B/valgrind CFLAGS='-O1 -g' all-programs $B/valgrind/sim
+	@$(PARALLEL) B=$B/valgrind CFLAGS='-O1 -g -DSIM_PROCESSES' all-programs $B/valgrind/sim
 	@scripts/vocab
 	@B=$B/valgrind KAFKA=$(KAFKA) scripts/checked valgrind $(patsubst $B/%,$B/valgrind/%,$(TESTS))
 
