@@ -8,7 +8,10 @@
 #include "consumer/commits.h"
 #include "consumer/riffle_state.h"
 
-enum { PLACED_WAIT_MS = 1000 }; /* for the first step, before its place is committed */
+enum {
+	PLACED_WAIT_MS = 1000, /* for the first step, before its place is committed */
+	AGAIN_MS = 10000,      /* for a step, before the last commit is told again */
+};
 
 void
 riffle_get_info(const struct riffle *r, struct riffle_info *out)
@@ -168,6 +171,32 @@ give_back(struct riffle *r)
 }
 
 /*
+ * The same until it comes, with the last commit told again now and then: one that a dead process of
+ * this run had sent can reach the broker behind ours, and then mixer and trainer would wait for
+ * each other for ever.
+ */
+static enum fail_code
+wait_told(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REASON_MAX],
+    struct failure *f)
+{
+	if (r->waits_ms == 0)
+		r->waits_ms = clock_ms();
+	for (;;) {
+		int64_t again_ms = r->waits_ms + AGAIN_MS;
+		enum fail_code code = prefetch_next(r->prefetch,
+		    again_ms < deadline_ms ? again_ms : deadline_ms, &r->next, reason, f);
+
+		if (code != FAIL_TIMEOUT || clock_ms() < again_ms)
+			return code;
+		if (serve_commits(r, f) != FAIL_NONE)
+			return f->code;
+		lane_commits_again(
+		    r->commits, r->position, r->commit_every > 0 ? r->offset_next : NULL);
+		r->waits_ms = clock_ms();
+	}
+}
+
+/*
  * Waits for the step. A trainer that begins at its checkpoint may stand as far ahead of the run's
  * commits as the mixer may go: then each would wait for the other, if the place were not committed.
  */
@@ -186,7 +215,7 @@ wait_step(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 		if (ask_commit(r, f) != FAIL_NONE)
 			return f->code;
 	}
-	return prefetch_next(r->prefetch, deadline_ms, &r->next, reason, f);
+	return wait_told(r, deadline_ms, reason, f);
 }
 
 /* Brings the step that is next to r->next. */
@@ -227,6 +256,7 @@ hand_out(struct riffle *r)
 	step_slot_hand_out(slot);
 	r->given = slot;
 	r->next = NULL;
+	r->waits_ms = 0;
 	r->lead = slot->lead;
 	r->position = slot->step.step + 1;
 	for (uint32_t i = 0; i < slot->lanes; i++)
@@ -331,6 +361,7 @@ riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 		r->position = step;
 		r->commit_position = step;
 		r->placed = true;
+		r->waits_ms = 0;
 		for (uint32_t i = 0; i < r->info.lanes_mine; i++)
 			r->offset_next[i] = r->reader.lane[i].offset_next;
 	} else {
