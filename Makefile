@@ -63,8 +63,9 @@ $B/librdkafka_sim.a: $(SIMULATED)
 	$(AR) rcs $@ $^
 
 # Waits of the producer's threads are without time-outs in it, so that a seed decides everything.
-SIM_WRAP := -Wl,--wrap=pool_take -Wl,--wrap=chunk_queue_take
-$B/sim: $(patsubst %,$B/tests/sim/%.o,sim driver checker actors world seams prefetch_now) $B/librdkafka_sim.a $B/core.a
+COMMA    := ,
+SIM_WRAP := $(addprefix -Wl$(COMMA)--wrap=,pool_take chunk_queue_take pthread_create pthread_join pthread_detach)
+$B/sim: $(patsubst %,$B/tests/sim/%.o,sim driver task heap checker actors world seams prefetch_now pool_now) $B/librdkafka_sim.a $B/core.a
 	$(PROGRAM) $(SIM_WRAP) -o $@ $^ $B/librdkafka_sim.a $(filter-out -lrdkafka,$(LIBS))
 
 # The library is whatever riffle*.o needs of the rest; only RIFFLE_API symbols are visible.
@@ -147,7 +148,7 @@ tsan:  ## unit tests, simulation and a short real run under ThreadSanitizer
 	@B=$B/tsan KAFKA=$(KAFKA) scripts/checked tsan $(patsubst $B/%,$B/tsan/%,$(TESTS))
 
 valgrind:  ## the same under valgrind
-	@$(PARALLEL) B=$B/valgrind CFLAGS='-O1 -g' all-programs $B/valgrind/sim
+	@$(PARALLEL) B=$B/valgrind CFLAGS='-O1 -g -DSIM_PROCESSES' all-programs $B/valgrind/sim
 	@scripts/vocab
 	@B=$B/valgrind KAFKA=$(KAFKA) scripts/checked valgrind $(patsubst $B/%,$B/valgrind/%,$(TESTS))
 

@@ -18,6 +18,8 @@ struct wanted {
 struct lane_commits {
 	struct lanes *lanes;
 	struct wanted flying, waiting; /* nothing waits where nothing flies */
+	bool again;                    /* what flies is told for the second time */
+	bool kept;                     /* `flying` still has the last good commit */
 	uint64_t good;
 	struct failure failure; /* code FAIL_NONE: none */
 };
@@ -69,7 +71,10 @@ fly(struct lane_commits *c, uint64_t step, const int64_t *offset_next, struct fa
 	fault_point("read.before_commit");
 	if (lanes_commit_begin(c->lanes, offset_next, metadata, f) != FAIL_NONE)
 		return fail_within(f, "committing step %" PRIu64, step);
-	set(c, &c->flying, step, offset_next);
+	if (offset_next != c->flying.offset_next)
+		set(c, &c->flying, step, offset_next);
+	c->flying.there = true;
+	c->again = false;
 	return FAIL_NONE;
 }
 
@@ -83,6 +88,20 @@ lane_commits_ask(
 	return FAIL_NONE;
 }
 
+void
+lane_commits_again(struct lane_commits *c, uint64_t step, const int64_t *offset_next)
+{
+	const struct wanted *w = &c->flying;
+	struct failure ignored;
+
+	if (w->there || (!c->kept && offset_next == NULL))
+		return;
+	if (c->kept)
+		c->again = fly(c, w->step, w->offset_next, &ignored) == FAIL_NONE;
+	else
+		c->again = fly(c, step, offset_next, &ignored) == FAIL_NONE;
+}
+
 /* The commit that flew is answered by `code`, and the one that waits is on its way. */
 static void
 answered(struct lane_commits *c, enum fail_code code, struct failure *f)
@@ -91,7 +110,9 @@ answered(struct lane_commits *c, enum fail_code code, struct failure *f)
 	if (code == FAIL_NONE) {
 		fault_point("read.after_commit");
 		c->good = c->flying.step;
-	} else {
+		c->kept = true;
+	} else if (!c->again) {
+		c->kept = false;
 		fail_within(f, "committing step %" PRIu64, c->flying.step);
 		c->failure = *f;
 	}

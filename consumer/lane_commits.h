@@ -29,6 +29,13 @@ enum fail_code lane_commits_ask(
     struct lane_commits *c, uint64_t step, const int64_t *offset_next, struct failure *f);
 
 /*
+ * Sends the last good commit once more, or this one where none was made here (offset_next NULL:
+ * none then); nothing where one flies. What becomes of it is told to nobody. For whoever waits: a
+ * commit that a dead predecessor sent can reach the broker behind ours, and takes the run back.
+ */
+void lane_commits_again(struct lane_commits *c, uint64_t step, const int64_t *offset_next);
+
+/*
  * Looks at what is answered; waits until all is, timeout_ms > 0: FAIL_TIMEOUT. Other failures are
  * remembered, for lane_commits_failure().
  */

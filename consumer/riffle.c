@@ -11,6 +11,7 @@
 enum {
 	PLACED_WAIT_MS = 1000,  /* for the first step, before its place is committed */
 	COMMITS_LOOK_MS = 1000, /* between two looks at a commit while a step is waited for */
+	AGAIN_MS = 10000,       /* for a step, before the last commit is told again */
 };
 
 void
@@ -170,28 +171,39 @@ give_back(struct riffle *r)
 	prefetch_given_back(r->prefetch);
 }
 
-/* Waits for the step, and looks after the commit that is on its way meanwhile. */
+/*
+ * Waits for the step. The commit that is on its way is looked after meanwhile, and the last one
+ * told again now and then: one that a dead process of this run had sent can reach the broker behind
+ * ours, and then mixer and trainer would wait for each other for ever.
+ */
 static enum fail_code
 wait_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REASON_MAX],
     struct failure *f)
 {
+	if (r->waits_ms == 0)
+		r->waits_ms = clock_ms();
 	for (;;) {
-		int64_t until_ms = clock_ms() + COMMITS_LOOK_MS;
+		int64_t again_ms = r->waits_ms + AGAIN_MS, look_ms = clock_ms() + COMMITS_LOOK_MS;
+		int64_t until_ms = again_ms < deadline_ms ? again_ms : deadline_ms;
 		enum fail_code code;
 
-		if (until_ms > deadline_ms || !lane_commits_fly(r->commits))
-			until_ms = deadline_ms;
+		if (lane_commits_fly(r->commits) && look_ms < until_ms)
+			until_ms = look_ms;
 		code = prefetch_next(r->prefetch, until_ms, &r->next, reason, f);
 		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
 			return code;
-		lane_commits_poll(r->commits, 0, f);
-		if (r->commit_every > 0 && lane_commits_failure(r->commits, f) != FAIL_NONE)
+		if (serve_commits(r, f) != FAIL_NONE)
 			return f->code;
+		if (clock_ms() < again_ms)
+			continue;
+		lane_commits_again(
+		    r->commits, r->position, r->commit_every > 0 ? r->offset_next : NULL);
+		r->waits_ms = clock_ms();
 	}
 }
 
 /*
- * Waits for the step. A trainer that begins at its checkpoint may stand as far ahead of the run's
+ * Brings the step. A trainer that begins at its checkpoint may stand as far ahead of the run's
  * commits as the mixer may go: then each would wait for the other, if the place were not committed.
  */
 static enum fail_code
@@ -250,6 +262,7 @@ hand_out(struct riffle *r)
 	step_slot_hand_out(slot);
 	r->given = slot;
 	r->next = NULL;
+	r->waits_ms = 0;
 	r->lead = slot->lead;
 	r->position = slot->step.step + 1;
 	for (uint32_t i = 0; i < slot->lanes; i++)
@@ -354,6 +367,7 @@ riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 		r->position = step;
 		r->commit_position = step;
 		r->placed = true;
+		r->waits_ms = 0;
 		for (uint32_t i = 0; i < r->info.lanes_mine; i++)
 			r->offset_next[i] = r->reader.lane[i].offset_next;
 	} else {

@@ -38,6 +38,8 @@ struct riffle {
 	int64_t *offset_next;     /* [lanes]: where it, or what lies below it, begins */
 	uint64_t commit_position; /* asked to be committed last, or where reading began */
 	bool placed; /* reading began where the caller said, and that was not committed */
+	int64_t
+	    waits_ms; /* since when no step comes, or the place was told again; 0: none is due */
 	uint64_t lead;
 	struct riffle_info info;
 };

@@ -25,9 +25,9 @@ tell(size_t actor, enum fail_code code, const struct failure *f)
 }
 
 void
-actor_mix(const struct world *w, size_t actor)
+actor_mix(const struct world *w, size_t actor, uint64_t until_step)
 {
-	struct mix_options o = {.config = w->config, .until_step = UINT64_MAX, .stop = &never};
+	struct mix_options o = {.config = w->config, .until_step = until_step, .stop = &never};
 	struct failure f;
 	enum fail_code code = mix_run(&o, &f);
 
@@ -170,7 +170,7 @@ void
 actor_run(const struct world *w, size_t actor)
 {
 	if (actor < WORLD_TRAINER_FIRST)
-		actor_mix(w, actor);
+		actor_mix(w, actor, UINT64_MAX);
 	else if (actor < WORLD_PRODUCER_FIRST)
 		actor_train(w, actor);
 	else

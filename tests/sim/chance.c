@@ -99,12 +99,21 @@ chance_fault(enum chance_fault fault, const char *where)
 	return true;
 }
 
+void
+chance_stop(void)
+{
+	raise(SIGSTOP);
+}
+
+void (*chance_rest)(void) = chance_stop;
+void (*chance_exit)(int status) = _exit;
+
 /* Rests until the driver lets this process go on. */
 static void
 rest(void)
 {
 	if (cluster->scheduled)
-		raise(SIGSTOP);
+		chance_rest();
 }
 
 static void
@@ -112,7 +121,7 @@ crash(const char *function)
 {
 	cluster->chance.faults_left--;
 	chance_note(CHANCE_CRASH, function);
-	_exit(EXIT_CRASHED);
+	chance_exit(EXIT_CRASHED);
 }
 
 /* Heartbeats of the process that runs. */
@@ -134,7 +143,7 @@ chance_call(const char *function, const char *what)
 	c->calls_total++;
 	if (c->calls_max > 0 && c->calls >= c->calls_max) {
 		chance_trace("HANGS at %s %s", function, what);
-		_exit(EXIT_HANGS);
+		chance_exit(EXIT_HANGS);
 	}
 	c->calls++;
 	if (c->crash_at > 0 && c->calls >= c->crash_at)

@@ -67,4 +67,9 @@ void chance_call(const char *function, const char *what);
 void chance_wait(int64_t ms);
 void chance_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* How whoever runs rests, and ends; a process stops itself, and exits, where nobody says else. */
+void chance_stop(void);
+extern void (*chance_rest)(void);
+extern void (*chance_exit)(int status);
+
 #endif

@@ -119,24 +119,25 @@ check_batches(const struct world *w)
 
 /* ---- the ledger ---- */
 
-/* What rests on when transactions and runs were, and who made them. */
+/* What rests on when transactions and runs were, and who made them; answers are looked at for all
+ * records together. */
 static const char *const free_fields[] = {"kind", "mixer", "step_first", "runs", "answers", NULL};
 
 static const char *
 check_state(const struct world *w, const struct ledger *l, int64_t offset)
 {
-	const struct world_bytes *expected =
-	    l->step_next <= WORLD_STEPS_MAX ? &w->ledger[l->step_next] : NULL;
+	const struct world_state *expected = world_state(w, l->step_next, l->control_next);
 	struct avro_difference d;
 	struct ledger other = {0};
 	struct failure f;
 	bool differs;
 
-	if (expected == NULL || expected->bytes == NULL)
+	if (expected == NULL)
 		return problem("ledger offset %" PRId64 ": step_next %" PRId64
-			       " is none of the run without faults",
-		    offset, l->step_next);
-	if (ledger_decode(&other, expected->bytes, expected->n, &f) != FAIL_NONE)
+			       " with control_next %" PRId64
+			       " is no state of the run without faults",
+		    offset, l->step_next, l->control_next);
+	if (ledger_decode(&other, expected->ledger.bytes, expected->ledger.n, &f) != FAIL_NONE)
 		return problem("the expected ledger: %.200s", f.text);
 	differs = ledger_compare(l, &other, free_fields, &d);
 	ledger_clear(&other);
@@ -164,7 +165,7 @@ check_order(const struct ledger *l, int64_t offset, int64_t step_next, uint64_t 
 
 static const char *
 check_ledger_record(const struct world *w, const struct cluster_record *r, int64_t offset,
-    int64_t *step_next, uint64_t *mixer)
+    int64_t *step_next, uint64_t *mixer, char answers[static WORLD_ANSWERS_MAX])
 {
 	struct ledger l = {0};
 	struct failure f;
@@ -176,9 +177,10 @@ check_ledger_record(const struct world *w, const struct cluster_record *r, int64
 	if (ledger_decode(&l, r->bytes, r->n, &f) != FAIL_NONE)
 		return problem("ledger offset %" PRId64 ": %.200s", offset, f.text);
 	bad = check_order(&l, offset, *step_next, *mixer);
-	/* A mix that is asked before its first step has one more state there. */
-	if (bad == NULL && (l.step_next > 0 || l.kind != LEDGER_START))
+	if (bad == NULL)
 		bad = check_state(w, &l, offset);
+	if (bad == NULL && !world_add_answers(answers, &l))
+		bad = problem("ledger offset %" PRId64 ": more answers than requests", offset);
 	*step_next = l.step_next;
 	*mixer = l.mixer;
 	ledger_clear(&l);
@@ -189,6 +191,7 @@ static const char *
 check_ledger(const struct world *w)
 {
 	const struct cluster_partition *p = cluster_partition("m.ledger", 0);
+	char answers[WORLD_ANSWERS_MAX] = "";
 	int64_t step_next = 0;
 	uint64_t mixer = 0;
 
@@ -198,10 +201,13 @@ check_ledger(const struct world *w)
 
 		if (r->fate == CLUSTER_MARKER || r->fate == CLUSTER_ABORTED)
 			continue;
-		bad = check_ledger_record(w, r, i, &step_next, &mixer);
+		bad = check_ledger_record(w, r, i, &step_next, &mixer, answers);
 		if (bad != NULL)
 			return bad;
 	}
+	if (strcmp(answers, w->answers) != 0)
+		return problem(
+		    "requests are answered \"%s\", without faults \"%s\"", answers, w->answers);
 	if (step_next != (int64_t)w->steps_n - 1)
 		return problem("lost write: the ledger ends at step %" PRId64 " of %zu", step_next,
 		    w->steps_n - 1);

@@ -1,11 +1,14 @@
 #include "tests/sim/driver.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/sim/task.h"
 
 enum {
 	LOOK_TURNS = 64,
@@ -21,7 +24,8 @@ enum {
 };
 
 struct actor {
-	pid_t pid; /* 0: does not run */
+	bool alive;
+	pid_t pid; /* of a process */
 	bool wanted, finished, fenced;
 	uint64_t process, calls, crash_at, rounds; /* rounds: it rests for so many turns */
 	unsigned failures;                         /* in a row, without faults */
@@ -33,6 +37,7 @@ struct run {
 	struct actor actor[WORLD_ACTORS];
 	bool produces, rivals; /* rivals: a second mixer is started by mistake */
 	bool ever_rivals;      /* two mixers were alive at one time */
+	bool tasks;            /* else processes */
 	uint64_t turns;
 	struct driver_result *out;
 };
@@ -51,22 +56,17 @@ problem(struct run *r, size_t actor, const char *what, const char *text)
 /* ---- starting and letting go on ---- */
 
 static void
-start(struct run *r, size_t i)
+run_task(const void *context, size_t number)
 {
-	struct actor *a = &r->actor[i];
-	struct chance *c = &cluster->chance;
+	actor_run(context, number);
+}
+
+/* A process that waits for its first turn. */
+static pid_t
+start_process(const struct run *r, size_t i)
+{
 	pid_t pid;
 
-	world_told()->outcome[i].done = false;
-	a->calls = 0;
-	a->process = r->out->runs + 1;
-	a->rounds = 0;
-	a->quiet = c->faults_left <= 0;
-	a->crash_at = 0;
-	if (c->rate[CHANCE_CRASH] > 0 && c->faults_left > 0 && chance_below(2) == 0)
-		a->crash_at = 1 + chance_below(UINT64_C(1) << (1 + chance_below(CRASH_BITS)));
-	chance_trace("START actor %zu", i);
-	r->out->runs++;
 	fflush(stdout);
 	pid = fork();
 	if (pid < 0) {
@@ -78,8 +78,31 @@ start(struct run *r, size_t i)
 		actor_run(r->w, i);
 		_exit(0);
 	}
-	a->pid = pid;
 	waitpid(pid, NULL, WUNTRACED);
+	return pid;
+}
+
+static void
+start(struct run *r, size_t i)
+{
+	struct actor *a = &r->actor[i];
+	struct chance *c = &cluster->chance;
+
+	world_told()->outcome[i].done = false;
+	a->calls = 0;
+	a->process = r->out->runs + 1;
+	a->rounds = 0;
+	a->quiet = c->faults_left <= 0;
+	a->crash_at = 0;
+	if (c->rate[CHANCE_CRASH] > 0 && c->faults_left > 0 && chance_below(2) == 0)
+		a->crash_at = 1 + chance_below(UINT64_C(1) << (1 + chance_below(CRASH_BITS)));
+	chance_trace("START actor %zu", i);
+	r->out->runs++;
+	a->alive = true;
+	if (r->tasks)
+		task_start(i, run_task, r->w, i >= WORLD_PRODUCER_FIRST);
+	else
+		a->pid = start_process(r, i);
 }
 
 static unsigned
@@ -88,7 +111,7 @@ alive(const struct run *r, size_t from, size_t end)
 	unsigned n = 0;
 
 	for (size_t i = from; i < end; i++)
-		n += r->actor[i].pid != 0;
+		n += r->actor[i].alive;
 	return n;
 }
 
@@ -149,12 +172,31 @@ died(struct run *r, size_t i, int status)
 	problem(r, i, "died", text);
 }
 
+/* Lets one actor go on until it rests. False: it is over, with *status as waitpid() has it. */
+static bool
+go_on(struct run *r, size_t i, int *status)
+{
+	int code;
+
+	if (!r->tasks) {
+		kill(r->actor[i].pid, SIGCONT);
+		if (waitpid(r->actor[i].pid, status, WUNTRACED) != r->actor[i].pid)
+			abort();
+		return WIFSTOPPED(*status);
+	}
+	if (task_go_on(i, &code))
+		return true;
+	*status = W_EXITCODE(code, 0);
+	return false;
+}
+
 /* Lets one actor make its calls. */
 static void
 turn(struct run *r, size_t i)
 {
 	struct actor *a = &r->actor[i];
 	struct chance *c = &cluster->chance;
+	bool rests;
 	int status;
 
 	c->actor = (int)i;
@@ -164,14 +206,12 @@ turn(struct run *r, size_t i)
 	c->slice = 1 + chance_below(SLICE_MAX);
 	c->rounds = 0;
 	cluster->scheduled = alive(r, 0, WORLD_ACTORS) > 1;
-	kill(a->pid, SIGCONT);
-	if (waitpid(a->pid, &status, WUNTRACED) != a->pid)
-		abort();
+	rests = go_on(r, i, &status);
 	a->calls = c->calls;
 	a->rounds = c->rounds;
-	if (WIFSTOPPED(status))
+	if (rests)
 		return;
-	a->pid = 0;
+	a->alive = false;
 	died(r, i, status);
 }
 
@@ -201,7 +241,7 @@ start_mixers(struct run *r)
 		start(r, i);
 	} else if (n == 1 && r->rivals && cluster->chance.faults_left > 0 &&
 		   chance_below(200) == 0) {
-		size_t i = r->actor[0].pid == 0 ? 0 : 1;
+		size_t i = !r->actor[0].alive ? 0 : 1;
 
 		cluster->chance.faults_left--;
 		r->ever_rivals = true;
@@ -230,7 +270,7 @@ start_all(struct run *r)
 	start_mixers(r);
 	look_at_ends(r);
 	for (size_t i = WORLD_TRAINER_FIRST; i < WORLD_ACTORS; i++)
-		if (r->actor[i].wanted && !r->actor[i].finished && r->actor[i].pid == 0)
+		if (r->actor[i].wanted && !r->actor[i].finished && !r->actor[i].alive)
 			start(r, i);
 }
 
@@ -252,7 +292,7 @@ choose(struct run *r)
 	for (size_t i = 0; i < WORLD_ACTORS; i++) {
 		struct actor *a = &r->actor[i];
 
-		if (a->pid == 0)
+		if (!a->alive)
 			continue;
 		if (a->rounds == 0)
 			ready[n++] = i;
@@ -286,12 +326,17 @@ trim(struct run *r)
 static void
 end_all(struct run *r)
 {
-	for (size_t i = 0; i < WORLD_ACTORS; i++)
-		if (r->actor[i].pid != 0) {
+	for (size_t i = 0; i < WORLD_ACTORS; i++) {
+		if (!r->actor[i].alive)
+			continue;
+		r->actor[i].alive = false;
+		if (r->tasks) {
+			task_drop(i);
+		} else {
 			kill(r->actor[i].pid, SIGKILL);
 			waitpid(r->actor[i].pid, NULL, 0);
-			r->actor[i].pid = 0;
 		}
+	}
 }
 
 /* ---- a seed ---- */
@@ -342,14 +387,33 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, bool trace)
 	    r->produces ? ", producers at work" : "", c->faults_left);
 }
 
+static void
+choose_actors(struct run *r, const struct driver_options *o)
+{
+	static_assert((int)WORLD_ACTORS <= (int)TASKS_MAX, "a task for every actor");
+	r->tasks = !o->processes && task_open();
+	chance_rest = r->tasks ? task_rest : chance_stop;
+	chance_exit = r->tasks ? task_exit : _exit;
+}
+
+/* The last state of chance and clock rests on every question and answer before. */
+static uint64_t
+mark(void)
+{
+	return cluster->chance.state ^ (uint64_t)cluster->now_ms * UINT64_C(0x9e3779b97f4a7c15) ^
+	       cluster->used << 40;
+}
+
 void
-driver_play(const struct world *worlds, uint64_t seed, bool trace, struct driver_result *out)
+driver_play(const struct world *worlds, uint64_t seed, const struct driver_options *o,
+    struct driver_result *out)
 {
 	struct run r = {.out = out};
 	const char *bad;
 
 	memset(out, 0, sizeof(*out));
-	prepare(&r, worlds, seed, trace);
+	choose_actors(&r, o);
+	prepare(&r, worlds, seed, o->trace);
 	while (!finished(&r) && out->problem[0] == '\0') {
 		cluster->chance.actor = -1;
 		start_all(&r);
@@ -367,6 +431,7 @@ driver_play(const struct world *worlds, uint64_t seed, bool trace, struct driver
 		if (bad != NULL)
 			snprintf(out->problem, sizeof(out->problem), "%s", bad);
 	}
+	out->mark = mark();
 	out->calls = cluster->chance.calls_total;
 	out->turns = r.turns;
 	memcpy(out->fault, cluster->chance.count, sizeof(out->fault));

@@ -1,9 +1,13 @@
 /*
  * Where threads meet in the producer, whoever asks waits until the answer is there: how long a job
- * takes on this machine then decides nothing. Linked with --wrap.
+ * takes on this machine then decides nothing. A task has no threads at all: what would be one is
+ * done at once, before the call that starts it returns. Linked with --wrap.
  */
+#include <pthread.h>
+
 #include "producer/chunk_queue.h"
 #include "producer/pool.h"
+#include "tests/sim/task.h"
 
 enum fail_code __real_pool_take(
     struct pool *p, enum pool_line line, bool wait, void **job, struct failure *f);
@@ -27,4 +31,36 @@ __wrap_chunk_queue_take(
 {
 	(void)timeout_ms;
 	return __real_chunk_queue_take(q, -1, out, f);
+}
+
+int __real_pthread_create(
+    pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument);
+int __wrap_pthread_create(
+    pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument);
+int __real_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_join(pthread_t thread, void **result);
+int __real_pthread_detach(pthread_t thread);
+int __wrap_pthread_detach(pthread_t thread);
+
+int
+__wrap_pthread_create(
+    pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
+{
+	if (!task_runs())
+		return __real_pthread_create(thread, attr, start, argument);
+	*thread = pthread_self();
+	start(argument);
+	return 0;
+}
+
+int
+__wrap_pthread_join(pthread_t thread, void **result)
+{
+	return task_runs() ? 0 : __real_pthread_join(thread, result);
+}
+
+int
+__wrap_pthread_detach(pthread_t thread)
+{
+	return task_runs() ? 0 : __real_pthread_detach(thread);
 }

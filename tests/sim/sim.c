@@ -1,11 +1,13 @@
 /*
  * sim -- riffle on a Kafka in memory, with the faults that a seed decides.
  *
- *     sim                                         plays 200 seeds, for the runner of unit tests
- *     sim [--seeds N] [--first S] [--workers W]   plays seeds S..S+N-1 (200 from 0, 2 workers)
- *     sim --seed S                                plays one seed again and prints all its calls
+ *     sim                                         plays some seeds, for the runner of unit tests
+ *     sim [--seeds N] [--first S] [--workers W]   plays seeds S..S+N-1 (200 from 0, a worker a
+ * core) sim --seed S                                plays one seed again and prints all its calls
  *
- * Ends with the number of faults of each kind. Exit 1 where a seed failed; its trace is printed.
+ * With --processes every actor is a process, not a task; the runner's seeds are played both ways,
+ * and must be played alike. Ends with the number of faults of each kind. Exit 1 where a seed
+ * failed; its trace is printed.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,20 +20,37 @@
 
 #include "tests/sim/driver.h"
 
-enum { WORKERS_MAX = 64, FAILED_MAX = 16 };
+enum {
+	WORKERS_MAX = 64,
+	FAILED_MAX = 16,
+	UNIT_SEEDS = 200,
+	UNIT_BOTH = 24, /* of those, played as processes, too */
+};
+
+/* Seeds that once found something, beside the first ones. */
+static const uint64_t unit_seeds[] = {3904, 6974, 7998};
 
 struct options {
 	uint64_t seeds, first, one;
-	bool single;
+	uint64_t both; /* so many of the first are played both ways */
+	size_t more_n; /* of unit_seeds */
+	bool single, processes;
 	unsigned workers;
 };
 
-/* A worker's figures, in shared memory. */
+/* A worker's figures. */
 struct tally {
 	uint64_t played, calls, runs, turns;
 	uint64_t fault[CHANCE_FAULTS];
 	uint64_t failed_n, failed[FAILED_MAX];
+	uint64_t seed; /* being played */
 	bool over;
+};
+
+/* What workers share. */
+struct work {
+	_Atomic uint64_t next; /* of the seeds, that nobody plays yet */
+	struct tally tally[WORKERS_MAX];
 };
 
 static struct world worlds[WORLD_KINDS];
@@ -39,35 +58,48 @@ static struct world worlds[WORLD_KINDS];
 static int
 usage(void)
 {
-	fprintf(stderr, "usage: sim [--seeds N] [--first S] [--workers W] | --seed S\n");
+	fprintf(stderr,
+	    "usage: sim [--processes] [--seeds N] [--first S] [--workers W] [--both N] | "
+	    "--seed S\n");
 	return 2;
+}
+
+/* The number that an option asks for; NULL: no option is called so. */
+static uint64_t *
+number(struct options *o, const char *name)
+{
+	if (strcmp(name, "--seeds") == 0)
+		return &o->seeds;
+	if (strcmp(name, "--first") == 0)
+		return &o->first;
+	if (strcmp(name, "--both") == 0)
+		return &o->both;
+	o->single = o->single || strcmp(name, "--seed") == 0;
+	return strcmp(name, "--seed") == 0 ? &o->one : NULL;
 }
 
 static bool
 parse(struct options *o, int argc, char **argv)
 {
-	for (int i = 1; i < argc; i += 2) {
-		uint64_t value;
+	uint64_t workers = o->workers;
+
+	for (int i = 1; i < argc; i++) {
+		bool counts = strcmp(argv[i], "--workers") == 0;
+		uint64_t *to = counts ? &workers : number(o, argv[i]);
 		char *end;
 
-		if (i + 1 == argc)
+		if (strcmp(argv[i], "--processes") == 0) {
+			o->processes = true;
+			continue;
+		}
+		if (to == NULL || ++i == argc)
 			return false;
-		value = strtoull(argv[i + 1], &end, 10);
-		if (*end != '\0' || end == argv[i + 1])
-			return false;
-		if (strcmp(argv[i], "--seeds") == 0)
-			o->seeds = value;
-		else if (strcmp(argv[i], "--first") == 0)
-			o->first = value;
-		else if (strcmp(argv[i], "--workers") == 0)
-			o->workers = (unsigned)value;
-		else if (strcmp(argv[i], "--seed") == 0) {
-			o->one = value;
-			o->single = true;
-		} else
+		*to = strtoull(argv[i], &end, 10);
+		if (*end != '\0' || end == argv[i])
 			return false;
 	}
-	return o->workers > 0 && o->workers <= WORKERS_MAX;
+	o->workers = (unsigned)workers;
+	return workers > 0 && workers <= WORKERS_MAX;
 }
 
 /* A cluster of its own for this process, at the same place: images point into it. */
@@ -95,37 +127,67 @@ hush(void)
 }
 
 static void
-work(const struct options *o, unsigned worker, struct tally *t)
+note_failed(struct tally *t, uint64_t seed, const char *what)
 {
+	printf("seed %" PRIu64 ": %s\n", seed, what);
+	fflush(stdout);
+	if (t->failed_n < FAILED_MAX)
+		t->failed[t->failed_n] = seed;
+	t->failed_n++;
+}
+
+static void
+count(struct tally *t, const struct driver_result *r)
+{
+	t->played++;
+	t->calls += r->calls;
+	t->runs += r->runs;
+	t->turns += r->turns;
+	for (int k = 0; k < CHANCE_FAULTS; k++)
+		t->fault[k] += r->fault[k];
+	if (r->problem[0] != '\0')
+		note_failed(t, t->seed, r->problem);
+}
+
+/* The other way must not be another course of things. */
+static void
+play_again(struct tally *t, const struct driver_options *before, const struct driver_result *first)
+{
+	struct driver_options o = {.processes = !before->processes};
+	struct driver_result r;
+
+	driver_play(worlds, t->seed, &o, &r);
+	if (r.mark != first->mark || r.calls != first->calls || r.turns != first->turns)
+		note_failed(t, t->seed, "tasks and processes play it in different ways");
+}
+
+static void
+work(const struct options *o, struct work *w, struct tally *t)
+{
+	struct driver_options d = {.processes = o->processes};
+	uint64_t i;
+
 	own_cluster();
-	for (uint64_t i = worker; i < o->seeds; i += o->workers) {
+	while ((i = w->next++) < o->seeds + o->more_n) {
 		struct driver_result r;
 
-		driver_play(worlds, o->first + i, false, &r);
-		t->played++;
-		t->calls += r.calls;
-		t->runs += r.runs;
-		t->turns += r.turns;
-		for (int k = 0; k < CHANCE_FAULTS; k++)
-			t->fault[k] += r.fault[k];
-		if (r.problem[0] == '\0')
-			continue;
-		printf("seed %" PRIu64 ": %s\n", o->first + i, r.problem);
-		fflush(stdout);
-		if (t->failed_n < FAILED_MAX)
-			t->failed[t->failed_n] = o->first + i;
-		t->failed_n++;
+		t->seed = i < o->seeds ? o->first + i : unit_seeds[i - o->seeds];
+		driver_play(worlds, t->seed, &d, &r);
+		count(t, &r);
+		if (i < o->both)
+			play_again(t, &d, &r);
 	}
 	t->over = true;
 }
 
 static int
-play_one(uint64_t seed)
+play_one(uint64_t seed, bool processes)
 {
+	struct driver_options o = {.trace = true, .processes = processes};
 	struct driver_result r;
 
 	own_cluster();
-	driver_play(worlds, seed, true, &r);
+	driver_play(worlds, seed, &o, &r);
 	printf("seed %" PRIu64 ": %s\n", seed, r.problem[0] == '\0' ? "all is well" : r.problem);
 	return r.problem[0] != '\0';
 }
@@ -155,50 +217,65 @@ print(const struct tally *t, double seconds)
 	    t->played, t->runs, t->turns, t->calls, seconds, t->failed_n);
 }
 
+static double
+seconds_since(const struct timespec *begun)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - begun->tv_sec) + (double)(now.tv_nsec - begun->tv_nsec) / 1e9;
+}
+
 static int
 play_all(const struct options *o)
 {
-	struct tally *tally = mmap(NULL, o->workers * sizeof(*tally), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0),
-		     sum = {0};
-	struct timespec begun, now;
+	struct work *w =
+	    mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct tally sum = {0};
+	struct timespec begun;
 	bool over = true;
 
-	if (tally == MAP_FAILED)
+	if (w == MAP_FAILED)
 		return 1;
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	for (unsigned i = 0; i < o->workers; i++)
 		if (fork() == 0) {
-			work(o, i, &tally[i]);
+			work(o, w, &w->tally[i]);
 			exit(0);
 		}
 	while (wait(NULL) > 0)
 		;
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	for (unsigned i = 0; i < o->workers; i++) {
-		add(&sum, &tally[i]);
-		over = over && tally[i].over;
+		if (!w->tally[i].over)
+			note_failed(&w->tally[i], w->tally[i].seed, "ends the whole program");
+		add(&sum, &w->tally[i]);
+		over = over && w->tally[i].over;
 	}
-	print(&sum,
-	    (double)(now.tv_sec - begun.tv_sec) + (double)(now.tv_nsec - begun.tv_nsec) / 1e9);
-	if (!over)
-		printf("a worker ended before its time\n");
+	print(&sum, seconds_since(&begun));
 	if (sum.failed_n > 0)
-		play_one(sum.failed[0]);
-	return sum.failed_n > 0 || !over;
+		play_one(sum.failed[0], o->processes || !over);
+	return sum.failed_n > 0;
 }
 
 int
 main(int argc, char **argv)
 {
 	int failed;
-	struct options o = {.seeds = 200, .workers = 2};
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	struct options o = {.seeds = UNIT_SEEDS,
+	    .workers = cores < 1             ? 1
+		       : cores > WORKERS_MAX ? WORKERS_MAX
+					     : (unsigned)cores};
 
 	if (!parse(&o, argc, argv))
 		return usage();
+	if (argc == 1) {
+		o.both = UNIT_BOTH;
+		o.more_n = sizeof(unit_seeds) / sizeof(unit_seeds[0]);
+	}
 	hush();
 	world_open_all(worlds);
-	failed = o.single ? play_one(o.one) : play_all(&o);
+	failed = o.single ? play_one(o.one, o.processes) : play_all(&o);
 	world_close_all(worlds);
 	if (argc == 1 && !failed)
 		printf("[       OK ] faults_change_no_byte\n");

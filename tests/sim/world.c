@@ -264,6 +264,40 @@ keep_batches(struct world *w)
 	}
 }
 
+const struct world_state *
+world_state(const struct world *w, int64_t step_next, int64_t control_next)
+{
+	for (size_t i = 0; i < w->states_n; i++)
+		if (w->state[i].step_next == step_next && w->state[i].control_next == control_next)
+			return &w->state[i];
+	return NULL;
+}
+
+bool
+world_add_answers(char text[static WORLD_ANSWERS_MAX], const struct ledger *l)
+{
+	size_t n = strlen(text);
+
+	for (size_t i = 0; i < l->answers_n && n < WORLD_ANSWERS_MAX; i++)
+		n += (size_t)snprintf(text + n, WORLD_ANSWERS_MAX - n, "%s %s at %" PRId64 " %s\n",
+		    l->answer[i].id, l->answer[i].accepted ? "accepted" : "refused",
+		    l->answer[i].step, l->answer[i].text == NULL ? "" : l->answer[i].text);
+	return n < WORLD_ANSWERS_MAX;
+}
+
+static void
+keep_state(struct world *w, const struct ledger *l, const struct cluster_record *r)
+{
+	const struct world_state *known = world_state(w, l->step_next, l->control_next);
+	struct world_state *s = &w->state[known == NULL ? w->states_n : (size_t)(known - w->state)];
+
+	if (s == &w->state[WORLD_STATES_MAX] || !world_add_answers(w->answers, l))
+		give_up("too many states or answers", NULL);
+	w->states_n += known == NULL;
+	free(s->ledger.bytes);
+	*s = (struct world_state){l->step_next, l->control_next, copy(r)};
+}
+
 static void
 keep_ledger(struct world *w)
 {
@@ -277,10 +311,7 @@ keep_ledger(struct world *w)
 			continue;
 		if (ledger_decode(&l, p->record[i].bytes, p->record[i].n, &f) != FAIL_NONE)
 			give_up("the ledger", &f);
-		if (l.step_next <= WORLD_STEPS_MAX) {
-			free(w->ledger[l.step_next].bytes);
-			w->ledger[l.step_next] = copy(&p->record[i]);
-		}
+		keep_state(w, &l, &p->record[i]);
 		ledger_clear(&l);
 	}
 }
@@ -296,10 +327,21 @@ keep_taken(struct world *w)
 	}
 }
 
+static void
+mix_until(struct world *w, uint64_t step)
+{
+	actor_mix(w, 0, step);
+	must(0, "mixing without faults");
+	chance_wait(ASK_MS); /* markers */
+}
+
 /* Trainers that would hold the mixer back are all at the end. */
 static void
 run_unfaulted(struct world *w)
 {
+	struct cluster_partition *control = cluster_partition("m.control", 0);
+	int64_t asked = control->end;
+
 	for (uint32_t i = 0; i < w->lanes; i++) {
 		struct cluster_commit c = {.group = "m.trainers",
 		    .topic = "m.batches",
@@ -308,9 +350,10 @@ run_unfaulted(struct world *w)
 
 		cluster_commit_set(&c);
 	}
-	actor_mix(w, 0);
-	must(0, "mixing without faults");
-	chance_wait(ASK_MS); /* markers */
+	/* Requests one by one, before the first step: all states that lie between them. */
+	for (control->end = 0; control->end < asked; control->end++)
+		mix_until(w, 0);
+	mix_until(w, UINT64_MAX);
 	keep_batches(w);
 	keep_ledger(w);
 	keep_taken(w);

@@ -8,6 +8,7 @@
 #define TESTS_SIM_WORLD_H
 
 #include "common/config.h"
+#include "common/ledger.h"
 #include "producer/tokenizer/tokenizer.h"
 #include "tests/sim/cluster.h"
 
@@ -19,6 +20,8 @@ enum {
 	WORLD_PARTITIONS_MAX = 2,
 	WORLD_RECORDS_MAX = 1024, /* of a domain partition */
 	WORLD_SEEN_MAX = 4096,
+	WORLD_STATES_MAX = WORLD_STEPS_MAX + 8,
+	WORLD_ANSWERS_MAX = 1024, /* bytes */
 
 	WORLD_MIXERS = 2,
 	WORLD_TRAINERS = 2,
@@ -31,6 +34,15 @@ enum {
 struct world_bytes {
 	uint8_t *bytes; /* NULL: none */
 	size_t n;
+};
+
+/*
+ * The last ledger record behind so many steps and so many records of the control topic. How many
+ * requests are answered in one record rests on what a fetch brings; the state behind each does not.
+ */
+struct world_state {
+	int64_t step_next, control_next;
+	struct world_bytes ledger;
 };
 
 /* A domain partition that a producer lane writes. */
@@ -53,9 +65,11 @@ struct world {
 	struct world_lane lane[WORLD_PRODUCERS];
 	/* The unfaulted run: step s of a lane, the end of the mix as the last one. */
 	struct world_bytes batch[WORLD_LANES_MAX][WORLD_STEPS_MAX];
-	size_t steps_n;                                 /* the end included */
-	struct world_bytes ledger[WORLD_STEPS_MAX + 1]; /* the last record with that step_next */
-	int64_t taken[WORLD_PRODUCERS];                 /* offsets of the mixer's group */
+	size_t steps_n; /* the end included */
+	struct world_state state[WORLD_STATES_MAX];
+	size_t states_n;
+	char answers[WORLD_ANSWERS_MAX]; /* to requests, a line each, in order */
+	int64_t taken[WORLD_PRODUCERS];  /* offsets of the mixer's group */
 };
 
 /* How an actor's last run ended. */
@@ -89,10 +103,16 @@ void world_close_all(struct world *w); /* removes the input files */
 struct world_told *world_told(void);
 
 /* actors.c: the product at work. Each returns when its work is done or has failed. */
-void actor_mix(const struct world *w, size_t actor);
+void actor_mix(const struct world *w, size_t actor, uint64_t until_step);
 void actor_train(const struct world *w, size_t actor);
 void actor_produce(const struct world *w, size_t actor);
 void actor_run(const struct world *w, size_t actor);
+
+/* NULL: the run without faults has no such state. */
+const struct world_state *world_state(
+    const struct world *w, int64_t step_next, int64_t control_next);
+/* Adds what the ledger record answers to a text; false: there is no room. */
+bool world_add_answers(char text[static WORLD_ANSWERS_MAX], const struct ledger *l);
 
 /* checker.c: NULL: all is well; else the class and a sentence. Borrowed until the next call. */
 const char *checker_check(const struct world *w, bool produced);
