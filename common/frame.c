@@ -115,13 +115,20 @@ pack_2(uint8_t *restrict to, const uint32_t *restrict tokens, size_t count)
 	return seen;
 }
 
-/* Four bytes are written for each token; the next one covers the fourth. */
+/* Two tokens are written as eight bytes, of which the next two cover the last; then the rest. */
 static uint32_t
 pack_3(uint8_t *restrict to, const uint32_t *restrict tokens, size_t count)
 {
 	uint32_t seen = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (; i + 2 < count; i += 2) {
+		uint64_t two = htole64(tokens[i] | (uint64_t)tokens[i + 1] << 24);
+
+		seen |= tokens[i] | tokens[i + 1];
+		memcpy(to + 3 * i, &two, 8);
+	}
+	for (; i < count; i++) {
 		uint32_t token = htole32(tokens[i]);
 
 		seen |= tokens[i];

@@ -23,8 +23,17 @@ struct json_text {
 /* Sets `bad`: `what`, or that the text ends too early; returns false. */
 bool json_text_bad(struct json_text *t, const char *what);
 
-void json_text_space(struct json_text *t);             /* passes white space, if any */
-bool json_text_take(struct json_text *t, char wanted); /* passes this sign, if it is there */
+void json_text_space(struct json_text *t); /* passes white space, if any */
+
+/* Passes this sign, if it is there. */
+static inline bool
+json_text_take(struct json_text *t, char wanted)
+{
+	if (t->at == t->end || *t->at != wanted)
+		return false;
+	t->at++;
+	return true;
+}
 
 /* Passes one value; `level` containers are open around it. */
 bool json_text_skip(struct json_text *t, size_t level);
@@ -41,5 +50,7 @@ bool json_text_colon(struct json_text *t);
  * else decoded in `room`, which has as many bytes as the rest of the text, and the slack.
  */
 bool json_text_string(struct json_text *t, char *room, const char **bytes, size_t *n);
+/* Passes the rest of a string, after its quote. */
+bool json_text_skip_string(struct json_text *t);
 
 #endif

@@ -8,14 +8,17 @@
 #include "common/clock.h"
 #include "common/kafka.h"
 
-enum { QUEUE_FULL_POLL_MS = 10, SETTLE_SLICE_MS = 10 };
+/* A fetch begins with a whole batch: small ones suit mixers, which read blocks. */
+enum { QUEUE_FULL_POLL_MS = 10, SETTLE_SLICE_MS = 10, BATCH_BYTES = 131072 };
 
 struct publish_writer {
 	struct publish *p;
 	struct publish_writer *next;
 	rd_kafka_topic_t *topic;
 	int32_t partition;
-	int64_t offset_next; /* of the next record that is put */
+	int64_t offset_next;     /* of the next record that is put */
+	int64_t offset_reported; /* of the next one that a report is about: they come in order */
+	size_t waiting_bytes;    /* put, and not reported */
 };
 
 struct publish {
@@ -24,23 +27,27 @@ struct publish {
 	struct publish_writer *writers;
 	const volatile bool *stop;
 	uint64_t rejects_waiting; /* put, and not delivered */
+	size_t waiting_bytes_max; /* of a writer; see publish_put() */
 	int64_t heard_ms;         /* when a report came, or nothing waited for one */
 	struct failure failure;   /* of the first record that failed; code FAIL_NONE: none has */
 };
 
 /*
- * _private of a sequence is its expected offset + 1, that of a reject is 0. A broker that
- * recognises a repeated request may not say its offset: the next report does.
+ * _private of a sequence is its writer, that of a reject is NULL. A broker that recognises a
+ * repeated request may not say its offset: the next report does.
  */
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 {
 	struct publish *p = opaque;
-	int64_t expected = (int64_t)(intptr_t)msg->_private - 1;
+	struct publish_writer *w = msg->_private;
+	int64_t expected = w == NULL ? -1 : w->offset_reported++;
 
 	p->heard_ms = clock_ms();
-	if (expected < 0)
+	if (w == NULL)
 		p->rejects_waiting--;
+	else
+		w->waiting_bytes -= msg->len;
 	if (p->failure.code != FAIL_NONE)
 		return;
 	if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -59,13 +66,25 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 	}
 }
 
+/* A batch and three quarters, by the batch.size that is in force. */
+static size_t
+waiting_bytes_max(const struct config_properties *properties)
+{
+	size_t batch = BATCH_BYTES;
+
+	for (size_t i = 0; properties != NULL && i < properties->n; i++)
+		if (strcmp(properties->item[i].name, "batch.size") == 0)
+			batch = strtoull(properties->item[i].value, NULL, 10);
+	return batch + batch / 4 * 3;
+}
+
 enum fail_code
 publish_open(struct publish **out, const struct config_properties *properties,
     size_t record_bytes_max, const char *rejects_topic, const volatile bool *stop,
     struct failure *f)
 {
-	/* A fetch begins with a whole batch: small ones suit mixers, which read blocks. */
-	const struct config_property tune[] = {{(char[]){"batch.size"}, (char[]){"131072"}}};
+	char batch[32];
+	const struct config_property tune[] = {{(char[]){"batch.size"}, batch}};
 	struct publish *p = calloc(1, sizeof(*p));
 	struct kafka_options o = {
 	    .role = KAFKA_WRITER,
@@ -81,6 +100,8 @@ publish_open(struct publish **out, const struct config_properties *properties,
 
 	if (p == NULL)
 		return fail_memory(f);
+	snprintf(batch, sizeof(batch), "%d", BATCH_BYTES);
+	p->waiting_bytes_max = waiting_bytes_max(properties);
 	p->stop = stop;
 	p->heard_ms = clock_ms();
 	if (kafka_open(&p->rk, &o, f) != FAIL_NONE) {
@@ -101,16 +122,17 @@ publish_close(struct publish *p)
 {
 	if (p == NULL)
 		return;
+	for (struct publish_writer *w = p->writers; w != NULL; w = w->next)
+		rd_kafka_topic_destroy(w->topic);
+	if (p->rejects != NULL)
+		rd_kafka_topic_destroy(p->rejects);
+	kafka_close(p->rk); /* it may still report records of the writers */
 	while (p->writers != NULL) {
 		struct publish_writer *next = p->writers->next;
 
-		rd_kafka_topic_destroy(p->writers->topic);
 		free(p->writers);
 		p->writers = next;
 	}
-	if (p->rejects != NULL)
-		rd_kafka_topic_destroy(p->rejects);
-	kafka_close(p->rk);
 	free(p);
 }
 
@@ -124,7 +146,7 @@ publish_writer_open(struct publish_writer **out, struct publish *p, const char *
 		return fail_memory(f);
 	w->p = p;
 	w->partition = partition;
-	w->offset_next = offset_next;
+	w->offset_next = w->offset_reported = offset_next;
 	w->topic = rd_kafka_topic_new(p->rk, topic, NULL);
 	if (w->topic == NULL) {
 		free(w);
@@ -150,10 +172,10 @@ check_silence(struct publish *p)
 		    PUBLISH_SILENT_MS / 1000);
 }
 
-enum fail_code
-publish_poll(struct publish *p, struct failure *f)
+static enum fail_code
+serve(struct publish *p, int timeout_ms, struct failure *f)
 {
-	rd_kafka_poll(p->rk, 0);
+	rd_kafka_poll(p->rk, timeout_ms);
 	check_silence(p);
 	if (p->failure.code == FAIL_NONE)
 		return FAIL_NONE;
@@ -162,26 +184,56 @@ publish_poll(struct publish *p, struct failure *f)
 }
 
 enum fail_code
+publish_poll(struct publish *p, struct failure *f)
+{
+	return serve(p, 0, f);
+}
+
+/* Waits for reports, unless it is to stop. */
+static enum fail_code
+wait_for_reports(struct publish *p, struct failure *f)
+{
+	if (*p->stop)
+		return fail(f, FAIL_STOPPED, "stopped");
+	return serve(p, QUEUE_FULL_POLL_MS, f);
+}
+
+/*
+ * An idempotent producer of librdkafka 2.0.2 has one request of a partition on its way, and while
+ * another batch is full it polls without a pause until the answer is there, which costs a core. So
+ * a partition is not given that much: one batch on its way, and most of the next.
+ */
+static enum fail_code
+wait_for_room(const struct publish_writer *w, size_t n, struct failure *f)
+{
+	while (w->waiting_bytes > 0 && w->waiting_bytes + n > w->p->waiting_bytes_max)
+		if (wait_for_reports(w->p, f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+enum fail_code
 publish_put(struct publish_writer *w, uint8_t *bytes, size_t n, struct failure *f)
 {
-	while (rd_kafka_produce(w->topic, w->partition, RD_KAFKA_MSG_F_FREE, bytes, n, NULL, 0,
-		   (void *)(intptr_t)(w->offset_next + 1)) != 0) {
+	enum fail_code code = wait_for_room(w, n, f);
+
+	while (code == FAIL_NONE && rd_kafka_produce(w->topic, w->partition, RD_KAFKA_MSG_F_FREE,
+					bytes, n, NULL, 0, w) != 0) {
 		rd_kafka_resp_err_t err = rd_kafka_last_error();
 
-		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || w->p->failure.code != FAIL_NONE) {
-			free(bytes);
-			if (publish_poll(w->p, f) != FAIL_NONE)
-				return f->code;
-			return kafka_fail_code(f, err, NULL, "publishing a sequence");
-		}
-		if (*w->p->stop) {
-			free(bytes);
-			return fail(f, FAIL_STOPPED, "stopped");
-		}
-		rd_kafka_poll(w->p->rk, QUEUE_FULL_POLL_MS);
-		check_silence(w->p);
+		if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL)
+			code = wait_for_reports(w->p, f);
+		else if (publish_poll(w->p, f) != FAIL_NONE)
+			code = f->code;
+		else
+			code = kafka_fail_code(f, err, NULL, "publishing a sequence");
+	}
+	if (code != FAIL_NONE) {
+		free(bytes);
+		return code;
 	}
 	w->offset_next++;
+	w->waiting_bytes += n;
 	return publish_poll(w->p, f);
 }
 
@@ -229,18 +281,12 @@ publish_put_reject(struct publish *p, const struct publish_reject *r, struct fai
 			p->rejects_waiting++;
 			return publish_poll(p, f);
 		}
-		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || p->failure.code != FAIL_NONE) {
-			rd_kafka_headers_destroy(headers);
-			if (publish_poll(p, f) != FAIL_NONE)
-				return f->code;
-			return kafka_fail_code(f, err, NULL, "publishing a reject");
-		}
-		if (*p->stop) {
-			rd_kafka_headers_destroy(headers);
-			return fail(f, FAIL_STOPPED, "stopped");
-		}
-		rd_kafka_poll(p->rk, QUEUE_FULL_POLL_MS);
-		check_silence(p);
+		if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL && wait_for_reports(p, f) == FAIL_NONE)
+			continue;
+		rd_kafka_headers_destroy(headers);
+		if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL || publish_poll(p, f) != FAIL_NONE)
+			return f->code;
+		return kafka_fail_code(f, err, NULL, "publishing a reject");
 	}
 }
 

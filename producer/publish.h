@@ -2,9 +2,9 @@
  * publish.h -- the producer's end of Kafka: one idempotent handle, one writer a partition.
  *
  * Every delivery report must give the offset that follows from the partition's end at the start;
- * another one means that somebody else writes there. Bytes in flight are bounded by librdkafka's
- * queue: a full one is waited for, until `stop` is set. Rejects go through the same handle, without
- * that check.
+ * another one means that somebody else writes there. A partition has at most two batches on their
+ * way, and all partitions together what librdkafka's queue holds: room is waited for, until `stop`
+ * is set. Rejects go through the same handle, without that check.
  *
  * A partition has no gaps, whatever becomes of a record: none is given up alone. Where nothing is
  * acknowledged for PUBLISH_SILENT_MS, all that waits is given up.
@@ -37,7 +37,7 @@ void publish_close(struct publish *p); /* its writers too; NULL is accepted */
 enum fail_code publish_writer_open(struct publish_writer **out, struct publish *p,
     const char *topic, int32_t partition, int64_t offset_next, struct failure *f);
 
-/* Takes `bytes` (malloc), also on failure. FAIL_STOPPED: the queue is full, and `stop` set. */
+/* Takes `bytes` (malloc), also on failure. FAIL_STOPPED: there is no room, and `stop` is set. */
 enum fail_code publish_put(struct publish_writer *w, uint8_t *bytes, size_t n, struct failure *f);
 
 /* A record that could not become a document. Texts are borrowed during the call, bytes copied. */
