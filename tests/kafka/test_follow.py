@@ -439,6 +439,7 @@ def test_a_second_producer_of_a_live_lane_is_found(live, encoding):
         process.communicate()
 
 
+@pytest.mark.alone
 def test_lines_go_out_within_a_second_of_being_written(live, encoding):
     w = live.writer
     w.append("m.jsonl", 30)

@@ -93,6 +93,7 @@ def measured(what, seconds, limit):
     assert seconds < limit
 
 
+@pytest.mark.alone
 def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(pair, mixer, position, same, riffle):
     hit, calm = pair
     first = mixer(hit)
@@ -124,6 +125,7 @@ def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(
     same(hit, calm)
 
 
+@pytest.mark.alone
 def test_one_stopped_past_its_session_is_fenced_and_nothing_of_it_is_seen(pair, mixer, position, same):
     hit, calm = pair
     first = mixer(hit)
@@ -163,6 +165,7 @@ def test_a_stopped_one_that_waits_for_trainers_ends_soon_after_it_wakes_up(fill,
     standby.ends(0)
 
 
+@pytest.mark.alone
 def test_a_second_active_one_fences_the_first_and_the_standby_goes_on_waiting(pair, mixer, position, same):
     hit, calm = pair
     first = mixer(hit)
