@@ -49,7 +49,7 @@ class Mixer:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def ends(self, code, seconds=30):
+    def ends(self, code, seconds=60):
         got = self.process.wait(timeout=seconds)
         self.reader.join(timeout=10)
         assert got == code, self.log()
@@ -149,6 +149,7 @@ def test_one_stopped_past_its_session_is_fenced_and_nothing_of_it_is_seen(pair, 
     same(hit, calm)
 
 
+@pytest.mark.alone
 def test_a_stopped_one_that_waits_for_trainers_ends_soon_after_it_wakes_up(fill, configure, mixer, position):
     fill("a")
     config = configure({"a": 1}, max_lead_steps=8)
