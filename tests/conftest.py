@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import secrets
+import signal
 import subprocess
 import sys
 
@@ -16,6 +17,45 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = (ROOT / os.environ.get("B", "build")).resolve()
+
+# Files that take longest, the longest first: several workers (scripts/test) then end at about the same time.
+LONGEST = ["tokenizer_json", "standby", "access", "replay", "scarcity", "weights", "tokenizer", "reader", "reweight",
+           "produce", "mix", "follow", "read", "chaos", "bad_records", "conformance", "reader_broker", "mix_restart",
+           "import", "source_hf", "broker", "packing", "doubt"]
+
+
+def children():
+    """Pids of the processes that this one has started."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):  # ended meanwhile
+            continue
+        if parent == os.getpid():
+            found.append(int(path.parent.name))
+    return found
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "alone: measures time; no other test may run beside it")
+    has_workers = config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ
+
+    def interrupt(number, frame):
+        """Ends the tests with their fixtures: once, and also where SIGINT was ignored, as in the background."""
+        for one in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(one, signal.SIG_IGN)
+        for worker in children() if has_workers else []:
+            os.kill(worker, signal.SIGTERM)
+        raise KeyboardInterrupt
+
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, interrupt)
+
+
+def pytest_collection_modifyitems(items):
+    rank = {f"test_{name}.py": n for n, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
 
 @pytest.fixture(scope="session")

@@ -56,7 +56,7 @@ def read(riffle):
         more = (["--run", run] if run else []) + (["--commit-every", commit_every] if commit_every else [])
         start = [] if commit_every else ["--from-step", first]
         return riffle("read", "-c", config, "--rank", rank, "--world", world, *start, "--steps", steps,
-                      "--format", form, "--timeout", 30, *more).stdout.splitlines()
+                      "--format", form, "--timeout", 60, *more).stdout.splitlines()
     return run
 
 

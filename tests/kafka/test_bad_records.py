@@ -218,7 +218,7 @@ def test_a_frame_with_a_right_hash_and_wrong_tokens_stops_the_reader_which_says_
     # the line that it says helps: in the next pass the sequence is not drawn
     ask = riffle.popen("skip", "-c", config, "a/0", "7..8", "--id", "x")
     riffle("mix", "-c", config, "--until-step", 6)
-    assert ask.wait(timeout=30) == 0
+    assert ask.wait(timeout=60) == 0
     out = riffle("read", "-c", config, "--rank", "0", "--world", "1", "--from-step", "2", "--steps", "4", "--format", "jsonl")
     assert 7 not in {json.loads(x)["ordinal"] for x in out.stdout.splitlines()}
     assert "all equal" in riffle("replay", "-c", config, "--steps", "0..6").stdout

@@ -61,7 +61,7 @@ def is_gone(pid):
 
 
 def wait_gone(pid):
-    wait_until(lambda: is_gone(pid), f"the end of process {pid}", seconds=10)
+    wait_until(lambda: is_gone(pid), f"the end of process {pid}")
 
 
 def test_status_of_nothing_is_exit_1_and_a_sentence(cluster):

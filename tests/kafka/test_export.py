@@ -237,7 +237,7 @@ def test_kill_9_leaves_no_file_under_its_name(corpus, encoding):
     partial = corpus.folder / "out.bin.partial"
     process = corpus.riffle.popen("export", "-c", corpus.path, "a", "--format", "megatron",
                                   "--out", corpus.folder / "out")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not partial.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)

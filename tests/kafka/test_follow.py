@@ -68,7 +68,7 @@ def text_of(c, encoding, found):
 
 def end_of(process):
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     return err
 
@@ -207,7 +207,7 @@ def test_following_goes_on_behind_an_end_and_seals_no_more(live, encoding):
 
 
 def end_of_itself(process):
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 0
     return err
 
@@ -221,7 +221,7 @@ def test_a_file_that_shrinks_or_is_replaced_ends_the_run_and_says_so(live, encod
     process = live.create().start("--follow")
     wait_for_all(live, encoding)
     spoil(live.folder / "in" / "m.jsonl")
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1 and word in err and "in/m.jsonl" in err
 
 
@@ -295,7 +295,7 @@ def test_kill_9_again_and_again_skips_and_repeats_nothing(live, encoding, lanes)
             process.send_signal(signal.SIGTERM)
         elif process.poll() is None:
             process.kill()
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=60)
         assert process.returncode in (0, -signal.SIGKILL) or "another producer writes here" in err, f"seed {seed}: {err}"
         stood.add(there())
     assert len(stood) > 3, f"seed {seed}: the runs did not get anywhere: {stood}"
@@ -439,6 +439,7 @@ def test_a_second_producer_of_a_live_lane_is_found(live, encoding):
         process.communicate()
 
 
+@pytest.mark.alone
 def test_lines_go_out_within_a_second_of_being_written(live, encoding):
     w = live.writer
     w.append("m.jsonl", 30)

@@ -36,7 +36,7 @@ def test_a_mixer_outlives_its_broker_and_the_steps_are_those_of_a_calm_mix(
     before = position()
     wait_until(lambda: position() > before, "a step after the broker came back", seconds=90)
     mixer.send_signal(signal.SIGTERM)
-    assert mixer.wait(timeout=15) == 0
+    assert mixer.wait(timeout=60) == 0
     steps = min(position(), 300)
     assert steps > before or before >= 300
     riffle("mix", "-c", calm, "--until-step", steps)

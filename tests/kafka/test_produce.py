@@ -502,7 +502,7 @@ def test_sigterm_ends_with_0_and_a_rerun_completes(corpus, encoding):
     assert half % 16 != 0  # the last frame job is not full
     wait_until(lambda: len(corpus.values("a")) == half, "what the program has printed")
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 0 and "stopped after" in err
     assert corpus.log("a")[1] is None
     (corpus.folder / "go").touch()
@@ -522,7 +522,7 @@ def test_a_second_producer_on_one_partition_is_detected(corpus, encoding):
     second = corpus.start()
     wait_until(lambda: "goes on at document" in second.stderr.readline(), "the second producer's start")
     (corpus.folder / "go").touch()
-    codes = sorted([first.wait(timeout=30), second.wait(timeout=30)])
+    codes = sorted([first.wait(timeout=60), second.wait(timeout=60)])
     said = first.stderr.read() + second.stderr.read()
     assert codes in ([0, 1], [1, 1]) and "another producer writes here" in said
     corpus.finish()

@@ -317,7 +317,7 @@ def test_a_signal_ends_a_waiting_reader_with_0(mix, riffle, bootstrap, number):
                            stdout=subprocess.PIPE)
     seen = [process.stdout.readline().rstrip("\n") for _ in range(3 * LANES)]
     process.send_signal(number)
-    rest, _ = process.communicate(timeout=10)
+    rest, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert seen + rest.splitlines() == expected
 

@@ -55,6 +55,7 @@ def test_a_reader_outlives_its_broker_and_goes_on_where_it_stood(cluster, tools,
         assert reader.committed == STEPS
 
 
+@pytest.mark.alone
 def test_a_reader_that_is_faster_than_what_is_fetched_ahead_does_not_wait_for_the_second(tools, bootstrap, unique, package):
     fill(tools, bootstrap, unique)
     with package.riffle.Reader(unique, bootstrap, step=0, dtype=np.uint16, timeout=60, **AHEAD) as reader:

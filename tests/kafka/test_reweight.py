@@ -254,7 +254,7 @@ def test_live_doremi_moves_the_mix_to_the_known_answer_and_survives_kill_9(fill,
         for p in (learner, mixer):
             if p.poll() is None:
                 p.send_signal(signal.SIGTERM)
-                p.wait(30)
+                p.wait(60)
     share, version = trainer.shares()
     for d in NEED:
         assert share[d] == pytest.approx(NEED[d], abs=0.02)
@@ -281,7 +281,7 @@ def test_live_ends_with_the_mix(fill, configure, riffle, report, tmp_path):
         last = json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]
         assert last["state"] == "ended"
         report([line(i, {"code": (2.0, 0.0, 1), "news": (1.0, 0.0, 1)}) for i in range(last["step_next"])])
-        assert learner.wait(30) == 0
+        assert learner.wait(60) == 0
         weights = json.loads((tmp_path / "w.json").read_text())
         assert weights["code"] > weights["news"]
     finally:

@@ -49,7 +49,7 @@ class Mixer:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def ends(self, code, seconds=30):
+    def ends(self, code, seconds=60):
         got = self.process.wait(timeout=seconds)
         self.reader.join(timeout=10)
         assert got == code, self.log()
@@ -93,6 +93,7 @@ def measured(what, seconds, limit):
     assert seconds < limit
 
 
+@pytest.mark.alone
 def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(pair, mixer, position, same, riffle):
     hit, calm = pair
     first = mixer(hit)
@@ -124,6 +125,7 @@ def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(
     same(hit, calm)
 
 
+@pytest.mark.alone
 def test_one_stopped_past_its_session_is_fenced_and_nothing_of_it_is_seen(pair, mixer, position, same):
     hit, calm = pair
     first = mixer(hit)
@@ -147,6 +149,7 @@ def test_one_stopped_past_its_session_is_fenced_and_nothing_of_it_is_seen(pair, 
     same(hit, calm)
 
 
+@pytest.mark.alone
 def test_a_stopped_one_that_waits_for_trainers_ends_soon_after_it_wakes_up(fill, configure, mixer, position):
     fill("a")
     config = configure({"a": 1}, max_lead_steps=8)
@@ -163,6 +166,7 @@ def test_a_stopped_one_that_waits_for_trainers_ends_soon_after_it_wakes_up(fill,
     standby.ends(0)
 
 
+@pytest.mark.alone
 def test_a_second_active_one_fences_the_first_and_the_standby_goes_on_waiting(pair, mixer, position, same):
     hit, calm = pair
     first = mixer(hit)

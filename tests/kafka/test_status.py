@@ -203,7 +203,7 @@ def test_watching_shows_changes_until_it_is_told_to_stop(riffle, config, mixed, 
         if json.loads(line)["mix"]["runs"][0]["step"] == 7:
             break
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=10) == 0
+    assert process.wait(timeout=60) == 0
 
 
 def test_no_broker_is_one_sentence(riffle, config):

@@ -199,6 +199,7 @@ def test_delete_and_create_makes_them_anew(riffle, config, unique, tools, bootst
     assert broker("watermarks", f"{unique}m.ledger", 1) == "0 0\n"
 
 
+@pytest.mark.alone
 def test_no_broker_is_one_sentence_and_exit_1_within_ten_seconds(riffle, config):
     def change(c):
         c["kafka"]["bootstrap.servers"] = "127.0.0.1:1"

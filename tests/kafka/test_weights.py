@@ -70,7 +70,7 @@ def places(lines):
 
 def stop(mixer):
     mixer.send_signal(signal.SIGTERM)
-    assert mixer.wait(timeout=30) == 0
+    assert mixer.wait(timeout=60) == 0
 
 
 def answers_in(records):
