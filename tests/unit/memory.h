@@ -33,10 +33,10 @@ static atomic_long memory_held; /* allocations that are not freed */
 static bool memory_spares_jansson;
 
 /*
- * AddressSanitizer's strdup() does not come by here: what is left behind it tells itself. And it
- * does not outlive a refusal where a thread begins: only the thread of the test has any.
+ * A sanitizer's strdup() does not come by here: what is left behind AddressSanitizer tells itself.
+ * And none outlives a refusal where a thread begins: only the thread of the test has any.
  */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { MEMORY_SANITIZED = 1 };
 #else
 enum { MEMORY_SANITIZED = 0 };
@@ -73,7 +73,7 @@ memory_find(struct dl_phdr_info *loaded, size_t size, void *opaque)
 }
 
 /* These run before a sanitizer is ready. */
-#define MEMORY_PLAIN __attribute__((no_sanitize("address", "undefined")))
+#define MEMORY_PLAIN __attribute__((no_sanitize("address", "thread", "undefined")))
 
 MEMORY_PLAIN static inline bool
 memory_is_of(const void *caller, const struct memory_library *l)
