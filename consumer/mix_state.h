@@ -54,7 +54,9 @@ struct mix {
 	char *config_text;
 	uint64_t mixer_id; /* random */
 	bool started;      /* our START record is in the ledger */
-	bool over;         /* the ledger says END */
+	bool looked;   /* the ledger was read after our id had become the producer's, and then */
+	uint64_t seen; /* the last record was of this mixer; 0: there was none */
+	bool over;     /* the ledger says END */
 	struct feed *feed;
 	struct assembler *assembler;
 	struct publisher *publisher;
