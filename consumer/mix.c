@@ -282,6 +282,8 @@ recover(struct mix *m, struct loop *l, struct failure *f)
 		    clock_ms() - l->failing_ms >= MIX_RECOVER_MS)
 			return f->code;
 		log_warning("mix: MIX-RECOVER %s", f->text);
+		if (mix_renew_reader(m, f) != FAIL_NONE)
+			return f->code;
 	}
 	return fail(f, FAIL_STOPPED, "stopped while recovering");
 }
