@@ -275,12 +275,15 @@ recover(struct mix *m, struct loop *l, struct failure *f)
 		if (mix_attach(m, f) == FAIL_NONE)
 			return FAIL_NONE;
 		mix_detach(m);
+		if (f->code == FAIL_FENCED)
+			resume_ms = clock_ms() + FENCED_WAIT_MS;
 		if (!recoverable(f->code) ||
-		    (f->code == FAIL_FENCED &&
-			(!m->started || mix_still_ours(m, f) == FAIL_FENCED)) ||
+		    (f->code == FAIL_FENCED && mix_still_ours(m, f) == FAIL_FENCED) ||
 		    clock_ms() - l->failing_ms >= MIX_RECOVER_MS)
 			return f->code;
 		log_warning("mix: MIX-RECOVER %s", f->text);
+		if (mix_renew_reader(m, f) != FAIL_NONE)
+			return f->code;
 	}
 	return fail(f, FAIL_STOPPED, "stopped while recovering");
 }
@@ -297,6 +300,15 @@ take_turn(struct mix *m, struct loop *l, struct failure *f)
 	return code == FAIL_BROKER || code == FAIL_TIMEOUT ? recover(m, l, f) : code;
 }
 
+/* A first transaction that timed out looks like that of a fenced mixer: the ledger tells. */
+static enum fail_code
+attach_first(struct mix *m, struct loop *l, struct failure *f)
+{
+	enum fail_code code = m->o->standby ? take_turn(m, l, f) : mix_attach(m, f);
+
+	return code == FAIL_FENCED && m->looked ? recover(m, l, f) : code;
+}
+
 enum fail_code
 mix_run(const struct mix_options *o, struct failure *f)
 {
@@ -306,7 +318,7 @@ mix_run(const struct mix_options *o, struct failure *f)
 	enum fail_code code = mix_open(&m, o, f);
 
 	if (code == FAIL_NONE)
-		code = o->standby ? take_turn(&m, &l, f) : mix_attach(&m, f);
+		code = attach_first(&m, &l, f);
 	while (code == FAIL_NONE && !done && !m.over) {
 		code = run(&m, &l, &done, f);
 		if (recoverable(code))

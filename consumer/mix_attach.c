@@ -36,11 +36,13 @@ mix_read_ledger(struct mix *m, struct ledger *last, bool *found, struct failure 
 	return FAIL_NONE;
 }
 
-/* Another mixer's START is in the ledger behind ours. */
+/* Another mixer's START is in the ledger behind ours, or came since we looked. */
 static enum fail_code
 check_not_fenced(const struct mix *m, const struct ledger *last, struct failure *f)
 {
-	if (!m->started || last->mixer == m->mixer_id)
+	bool others = m->started || (m->looked && last->mixer != m->seen);
+
+	if (!others || last->mixer == m->mixer_id)
 		return FAIL_NONE;
 	return fail(f, FAIL_FENCED,
 	    "another mixer has taken over mix %s: its start stands in %s since step %" PRId64,
@@ -297,8 +299,11 @@ take_over(struct mix *m, struct failure *f)
 		code = mix_read_ledger(m, &last, &found, f);
 	if (code == FAIL_NONE && found)
 		code = check_not_fenced(m, &last, f);
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE) {
+		m->looked = true;
+		m->seen = found ? last.mixer : 0;
 		code = take_state(m, &mixer, &last, found, f);
+	}
 	ledger_clear(&last);
 	if (code == FAIL_NONE)
 		code = mix_tell_feed(m, mixer, f);

@@ -11,6 +11,27 @@
 enum { ASK_TIMEOUT_MS = 30000, FIRST_ANSWER_MS = 10000 };
 
 static enum fail_code
+open_reader(rd_kafka_t **out, const struct mix *m, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = &m->config->kafka, .client = "mix-ledger"};
+
+	return kafka_open(out, &k, f);
+}
+
+enum fail_code
+mix_renew_reader(struct mix *m, struct failure *f)
+{
+	rd_kafka_t *reader;
+
+	if (open_reader(&reader, m, f) != FAIL_NONE)
+		return f->code;
+	kafka_close(m->reader);
+	m->reader = reader;
+	return FAIL_NONE;
+}
+
+static enum fail_code
 open_handles(struct mix *m, struct failure *f)
 {
 	struct kafka_options k = {
@@ -22,10 +43,7 @@ open_handles(struct mix *m, struct failure *f)
 	    kafka_wait_broker(m->admin, FIRST_ANSWER_MS, f) != FAIL_NONE ||
 	    topics_check(m->admin, m->config, use, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
-	k.role = KAFKA_READER;
-	k.client = "mix-ledger";
-	k.group = NULL;
-	return kafka_open(&m->reader, &k, f);
+	return open_reader(&m->reader, m, f);
 }
 
 static enum fail_code

@@ -54,7 +54,9 @@ struct mix {
 	char *config_text;
 	uint64_t mixer_id; /* random */
 	bool started;      /* our START record is in the ledger */
-	bool over;         /* the ledger says END */
+	bool looked;   /* the ledger was read after our id had become the producer's, and then */
+	uint64_t seen; /* the last record was of this mixer; 0: there was none */
+	bool over;     /* the ledger says END */
 	struct feed *feed;
 	struct assembler *assembler;
 	struct publisher *publisher;
@@ -73,6 +75,11 @@ struct mix {
 
 /* mix_open.c */
 enum fail_code mix_open(struct mix *m, const struct mix_options *o, struct failure *f);
+/*
+ * A reader that met brokers without leaders can go on answering from memory for longer than a
+ * question may take: after a failure to attach there is a new one.
+ */
+enum fail_code mix_renew_reader(struct mix *m, struct failure *f);
 void mix_close(struct mix *m);
 
 /* mix_attach.c */

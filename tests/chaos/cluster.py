@@ -39,7 +39,7 @@ class Cluster:
 
     def script(self, command):
         done = subprocess.run([ROOT / "scripts/kafka", command, "--version", self.version, "--brokers", str(self.brokers)],
-                              env=self.env, capture_output=True, text=True, timeout=240)
+                              env=self.env, capture_output=True, text=True, timeout=600)
         if done.returncode != 0:
             raise RuntimeError(f"scripts/kafka {command}: {done.stderr.strip()}")
         return done.stdout.strip()

@@ -1,6 +1,7 @@
 """riffle mix when nobody knows how a commit ended: a new producer, and the state from Kafka, not from memory."""
 
 import struct
+import time
 
 import pytest
 
@@ -112,3 +113,30 @@ def test_a_mixer_that_is_overtaken_while_it_takes_over_again_exits_3(riffle, fil
     steps = [int(line.split("\t")[0]) for line in read(config, STEPS)]
     assert steps == [step for step in range(STEPS) for _ in range(8)]
     riffle("replay", "-c", config, "--steps", f"0..{STEPS}")
+
+
+class SlowStart:
+    """The first transaction, which says that a mixer begins, takes longer than one may: both halves are held up."""
+
+    STALL_S, LIMIT_MS = 3.5, 4000
+
+    def __init__(self):
+        self.inits, self.stalls = 0, {PRODUCE: self.STALL_S, END_TRANSACTION: self.STALL_S}
+
+    def __call__(self, api_key):
+        self.inits += api_key == INIT_PRODUCER
+        time.sleep(self.stalls.pop(api_key, 0))  # the fault itself
+        return Fate.PASS
+
+
+def test_a_first_transaction_that_times_out_is_no_fencing_where_nobody_else_is(riffle, fill, configure, read, bootstrap):
+    fill("a")
+    config, plan = configure({"a": 1.0}, "slow"), SlowStart()
+    limits = [f"-X{name}={plan.LIMIT_MS}" for name in ("transaction.timeout.ms", "message.timeout.ms", "socket.timeout.ms")]
+    proxy = Proxy(bootstrap, plan)
+    try:
+        done = riffle("mix", "-c", config, "--until-step", 20, *limits, env={"RIFFLE_BOOTSTRAP": proxy.address})
+    finally:
+        proxy.close()
+    assert "MIX-RECOVER" in done.stderr and plan.inits == 2
+    assert [int(line.split("\t")[0]) for line in read(config, 20)] == [s for s in range(20) for _ in range(8)]
