@@ -104,7 +104,7 @@ class Riffle:
         self.path = os.environ.get("RIFFLE_BIN", str(BUILD / "riffle"))
         self.running = []
 
-    def __call__(self, *arguments, env=None, timeout=120, check=True, input=None, cwd=None):
+    def __call__(self, *arguments, env=None, timeout=300, check=True, input=None, cwd=None):
         done = subprocess.run(
             [self.path, *map(str, arguments)],
             env={**os.environ, **(env or {})},

@@ -24,7 +24,7 @@ def fill(tools, bootstrap, unique):
                  sequences, "--length", length, "--partitions", partitions, "--distinct", 50]
         for name, value in more.items():
             words += ["--" + name.replace("_", "-")] + ([] if value is True else [value])
-        subprocess.run([tools / "fill", *map(str, words)], check=True, timeout=120)
+        subprocess.run([tools / "fill", *map(str, words)], check=True, timeout=300)
     return run
 
 

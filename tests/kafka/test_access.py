@@ -45,12 +45,12 @@ def broker(build):
     folder = build / "kafka-secure"
     env = {**{k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}, "RIFFLE_KAFKA_DIR": str(folder)}
     words = ["--version", VERSION, "--secure", "worker"]
-    subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True, timeout=60)
-    subprocess.run([ROOT / "scripts/kafka", "up", *words], env=env, check=True, timeout=180)
+    subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True, timeout=600)
+    subprocess.run([ROOT / "scripts/kafka", "up", *words], env=env, check=True, timeout=600)
     b = Broker(folder)
     yield b
     b.acls.close()
-    subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True, timeout=60)
+    subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True, timeout=600)
     shutil.rmtree(folder)
 
 

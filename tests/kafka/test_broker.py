@@ -26,7 +26,7 @@ class Cluster:
         done = subprocess.run(
             [ROOT / "scripts/kafka", command, "--version", version, *words],
             env={**clean, "RIFFLE_KAFKA_DIR": str(self.folder), "RIFFLE_KAFKA_JVM": "1", **env},
-            capture_output=True, text=True, timeout=180)
+            capture_output=True, text=True, timeout=600)
         assert done.returncode == code, done.stderr
         return done
 

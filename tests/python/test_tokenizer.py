@@ -85,7 +85,7 @@ class Tokenize:
             [self.program, "tokenize", *map(str, arguments)],
             input=data,
             capture_output=True,
-            timeout=120,
+            timeout=600,
         )
         if check and done.returncode != 0:
             raise AssertionError(done.stderr.decode())

@@ -38,7 +38,7 @@ class Pair:
     def run(self, path, *arguments, data=b"", check=True):
         done = subprocess.run(
             [self.program, "tokenize", "--tokenizer", path, *map(str, arguments)],
-            input=data, capture_output=True, timeout=120,
+            input=data, capture_output=True, timeout=600,
         )
         if check and done.returncode != 0:
             raise AssertionError(done.stderr.decode())

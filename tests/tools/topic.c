@@ -195,18 +195,20 @@ produce_line(rd_kafka_topic_t *topic, char *line)
 		end_with(rd_kafka_err2str(rd_kafka_last_error()));
 }
 
+/* The broker answers for what it has taken over from the controller, which is a little behind. */
 static void
-wait_leaders(rd_kafka_t *rk, const char *topic, int partitions)
+wait_partitions(rd_kafka_t *rk, const char *topic, int partitions)
 {
 	int64_t deadline_ms = clock_ms() + WAIT_MS;
 	struct failure f;
-	int found = 0;
+	int found = -1;
 
 	while (found != partitions) {
 		if (kafka_partitions(rk, topic, &found, WAIT_MS, &f) != FAIL_NONE)
 			end_with(f.text);
 		if (clock_ms() > deadline_ms)
-			end_with("the topic that was made does not come up");
+			end_with(
+			    "the broker does not take over that the topic was deleted or made");
 		clock_pause_ms(20);
 	}
 }
@@ -241,8 +243,9 @@ write_topic(const char *name, int partitions)
 	rd_kafka_t *admin = open_handle(KAFKA_ADMIN);
 
 	remove_topic(admin, name);
+	wait_partitions(admin, name, 0); /* else the old one could be taken for the new one */
 	make_topic(admin, name, partitions);
-	wait_leaders(admin, name, partitions);
+	wait_partitions(admin, name, partitions);
 	kafka_close(admin);
 	append_topic(name);
 }
