@@ -52,9 +52,11 @@ struct mix {
 	struct mixer_plan plan;
 	uint64_t schedule; /* hash */
 	char *config_text;
-	uint64_t mixer_id; /* random */
-	bool started;      /* our START record is in the ledger */
-	bool over;         /* the ledger says END */
+	uint64_t mixer_id;     /* random */
+	bool started;          /* our START record is in the ledger */
+	int64_t ledger_read;   /* offset of the record that was read last; -1: there was none */
+	int64_t ledger_before; /* of the last one before our START */
+	bool over;             /* the ledger says END */
 	struct feed *feed;
 	struct assembler *assembler;
 	struct publisher *publisher;
