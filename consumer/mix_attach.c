@@ -22,10 +22,12 @@ mix_read_ledger(struct mix *m, struct ledger *last, bool *found, struct failure 
 	rd_kafka_message_t *msg;
 
 	*found = false;
+	m->ledger_read = -1;
 	if (kafka_last_record(m->reader, m->ledger_topic, 0, &msg, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	if (msg == NULL)
 		return FAIL_NONE;
+	m->ledger_read = msg->offset;
 	if (ledger_decode(last, msg->payload, msg->len, f) != FAIL_NONE) {
 		fail_within(f, "topic %s offset %" PRId64, m->ledger_topic, msg->offset);
 		rd_kafka_message_destroy(msg);
@@ -47,6 +49,18 @@ check_not_fenced(const struct mix *m, const struct ledger *last, struct failure 
 	return fail(f, FAIL_FENCED,
 	    "another mixer has taken over mix %s: its start stands in %s since step %" PRId64,
 	    m->config->mix.name, m->ledger_topic, last->step_next);
+}
+
+/*
+ * While transactions may be undecided. What stood there before our START says nothing: that one is
+ * committed, and its markers can be on their way.
+ */
+static enum fail_code
+check_no_newer(const struct mix *m, const struct ledger *last, struct failure *f)
+{
+	if (m->ledger_read <= m->ledger_before)
+		return FAIL_NONE;
+	return check_not_fenced(m, last, f);
 }
 
 /* Those that joined by request are known to the ledger alone. */
@@ -219,7 +233,7 @@ mix_still_ours(struct mix *m, struct failure *f)
 	enum fail_code code = mix_read_ledger(m, &last, &found, f);
 
 	if (code == FAIL_NONE && found)
-		code = check_not_fenced(m, &last, f);
+		code = check_no_newer(m, &last, f);
 	ledger_clear(&last);
 	return code;
 }
@@ -236,7 +250,7 @@ mix_check_before(struct mix *m, struct ledger *last, bool *found, struct failure
 	enum fail_code code = mix_read_ledger(m, last, found, f);
 
 	if (code == FAIL_NONE && *found)
-		code = check_not_fenced(m, last, f);
+		code = check_no_newer(m, last, f);
 	if (code == FAIL_NONE && *found)
 		code = compare_config(m, last, &changed, f);
 	return code;
@@ -299,6 +313,8 @@ take_over(struct mix *m, struct failure *f)
 		code = mix_read_ledger(m, &last, &found, f);
 	if (code == FAIL_NONE && found)
 		code = check_not_fenced(m, &last, f);
+	if (code == FAIL_NONE && !m->started)
+		m->ledger_before = m->ledger_read;
 	if (code == FAIL_NONE) {
 		m->looked = true;
 		m->seen = found ? last.mixer : 0;

@@ -52,11 +52,13 @@ struct mix {
 	struct mixer_plan plan;
 	uint64_t schedule; /* hash */
 	char *config_text;
-	uint64_t mixer_id; /* random */
-	bool started;      /* our START record is in the ledger */
-	bool looked;   /* the ledger was read after our id had become the producer's, and then */
-	uint64_t seen; /* the last record was of this mixer; 0: there was none */
-	bool over;     /* the ledger says END */
+	uint64_t mixer_id;     /* random */
+	bool started;          /* our START record is in the ledger */
+	bool looked;           /* the ledger was read after our id had become the producer's, and */
+	uint64_t seen;         /* its last record was then of this mixer; 0: there was none */
+	int64_t ledger_read;   /* offset of the record that was read last; -1: there was none */
+	int64_t ledger_before; /* of the last one before our START */
+	bool over;             /* the ledger says END */
 	struct feed *feed;
 	struct assembler *assembler;
 	struct publisher *publisher;
