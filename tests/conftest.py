@@ -19,9 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = (ROOT / os.environ.get("B", "build")).resolve()
 
 # Files that take longest, the longest first: several workers (scripts/test) then end at about the same time.
-LONGEST = ["tokenizer_json", "standby", "access", "replay", "scarcity", "weights", "tokenizer", "reader", "reweight",
-           "produce", "mix", "follow", "read", "chaos", "bad_records", "conformance", "reader_broker", "mix_restart",
-           "import", "source_hf", "broker", "packing", "doubt"]
+LONGEST = ["tokenizer_json", "access", "tokenizer", "replay", "weights", "mix", "reader", "reweight", "produce", "follow",
+           "import", "packing", "scarcity", "chaos", "bad_records", "read", "conformance", "reader_broker", "mix_restart",
+           "doubt", "broker", "source_hf", "retain", "append", "standby"]
 
 
 def children():
