@@ -14,10 +14,10 @@
 #include "consumer/lane_fetch.h"
 
 enum {
-	COMMIT_SLICE_MS = 100,   /* of waiting for the answer to a commit */
-	COMMIT_AGAIN_MS = 200,   /* from a refusal that passes to the next attempt */
-	COMMIT_TRIES_MS = 60000, /* for all attempts of one: a coordinator that moves, or begins */
-	LANES_EXPECTED = 8,      /* a rank with more lanes opens its handle a second time */
+	COMMIT_SLICE_MS = 100,    /* of waiting for the answer to a commit */
+	COMMIT_AGAIN_MS = 200,    /* from a refusal that passes to the next attempt */
+	COMMIT_TRIES_MS = 300000, /* for all attempts of one: a coordinator that moves, or begins */
+	LANES_EXPECTED = 8,       /* a rank with more lanes opens its handle a second time */
 	GROUP_MAX_BYTES = 2 * NAME_MAX_BYTES + 2,
 	SERVE_EVERY = 64, /* records between two looks at the handle's own queue */
 	NUMBER_MAX_BYTES = 24,
@@ -575,9 +575,8 @@ lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f)
 		if (wait_answer(l, deadline_ms, &event, f) != FAIL_NONE)
 			return fail_commit(l, f);
 		if (event == NULL) {
-			fail(f, FAIL_TIMEOUT,
-			    "the broker has not answered a commit within %d s: is it up?",
-			    timeout_ms / 1000);
+			fail(
+			    f, FAIL_TIMEOUT, "the broker has not answered a commit yet: is it up?");
 			return fail_commit(l, f);
 		}
 		err = take_answer(event);
