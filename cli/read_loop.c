@@ -63,15 +63,33 @@ next_step(
 	}
 }
 
-/* Commits what is printed, every `commit_every` steps. */
+/* Commits what is printed, every `commit_every` steps. A broker that is away is waited for as for a
+ * step; FAIL_STOPPED. */
 static enum fail_code
 commit_due(struct riffle *r, const struct read_plan *p, const struct tally *t, struct failure *f)
 {
+	int64_t begun_ms = clock_ms(), told_ms = begun_ms;
 	struct riffle_error e;
+	int code;
 
 	if (p->commit_every == 0 || t->steps % p->commit_every != 0)
 		return FAIL_NONE;
-	return riffle_commit(r, &e) == RIFFLE_OK ? FAIL_NONE : read_loop_fail(f, &e);
+	if (riffle_commit_async(r, &e) != RIFFLE_OK)
+		return read_loop_fail(f, &e);
+	while ((code = riffle_flush(r, SLICE_MS, &e)) == RIFFLE_TIMEOUT) {
+		int64_t now_ms = clock_ms();
+
+		if (*p->stop)
+			return fail(f, FAIL_STOPPED, "stopped by a signal");
+		if (p->timeout_s > 0 && now_ms - begun_ms >= (int64_t)p->timeout_s * 1000)
+			break;
+		if (now_ms - told_ms >= WAITING_EVERY_MS) {
+			log_warning("read: READ-WAITING seconds=%" PRId64 ": %s",
+			    (now_ms - begun_ms) / 1000, e.text);
+			told_ms = now_ms;
+		}
+	}
+	return code == RIFFLE_OK ? FAIL_NONE : read_loop_fail(f, &e);
 }
 
 static enum fail_code
@@ -93,8 +111,9 @@ read_steps(struct riffle *r, const struct read_plan *p, struct read_output *out,
 			t->first_ms = clock_ms();
 		t->sequences += s->sequences;
 		t->tokens += s->sequences * s->tokens_each;
-		if (commit_due(r, p, t, f) != FAIL_NONE)
-			return f->code;
+		code = commit_due(r, p, t, f);
+		if (code != FAIL_NONE)
+			return code == FAIL_STOPPED ? FAIL_NONE : code;
 	}
 	return FAIL_NONE;
 }

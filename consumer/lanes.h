@@ -113,7 +113,7 @@ enum fail_code lanes_commit_begin(
 /*
  * What came of it: FAIL_NONE it is committed, FAIL_TIMEOUT there is no answer within timeout_ms (it
  * can still come: ask again), else why it is not. What a coordinator refuses for a while (it moves,
- * or has just begun) is sent again from here, for a minute.
+ * or has just begun) is sent again from here, for five minutes.
  */
 enum fail_code lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f);
 
