@@ -258,10 +258,11 @@ def kafka_acls(broker):
 
 def test_the_printed_lines_give_and_take_the_rights(world, tmp_path):
     admin = world.broker.properties("admin")
-    login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+    module = "plain.PlainLoginModule" if admin["sasl.mechanism"] == "PLAIN" else "scram.ScramLoginModule"
+    login = f"org.apache.kafka.common.security.{module} required"
     (tmp_path / "admin.properties").write_text(
         f"security.protocol=SASL_SSL\nssl.truststore.type=PEM\nssl.truststore.location={admin['ssl.ca.location']}\n"
-        f"sasl.mechanism=SCRAM-SHA-512\n"
+        f"sasl.mechanism={admin['sasl.mechanism']}\n"
         f"sasl.jaas.config={login} username=\"admin\" password=\"{admin['sasl.password']}\";\n")
     java = [*kafka_acls(world.broker), "--bootstrap-server", admin["bootstrap.servers"], "--command-config",
             str(tmp_path / "admin.properties")]
