@@ -91,7 +91,8 @@ struct riffle_options {
 	 * were read since the last commit, or a quarter of the mix's lead where that is less: a run
 	 * that never commits holds the mixer up. At the mix's end it commits the end; and a place
 	 * that was given (RIFFLE_START_STEP, riffle_seek) where no step comes within a second,
-	 * since the mixer may be waiting for that. 0: only riffle_commit().
+	 * since the mixer may be waiting for that. 0: only riffle_commit(). While no step comes the
+	 * last commit is told again every ten seconds, in either case.
 	 */
 	uint64_t commit_every;
 	int open_timeout_ms; /* riffle_open() waits this long for the broker; 0: 10,000 */

@@ -1,6 +1,6 @@
 """Gives and takes ACLs over Kafka's own protocol: a JVM and kafka-acls.sh for each would cost two seconds.
 
-SASL/SCRAM-SHA-512 (RFC 5802) over TLS; CreateAcls, DescribeAcls and DeleteAcls in version 1.
+SASL/SCRAM-SHA-512 (RFC 5802) or PLAIN (RFC 4616) over TLS; CreateAcls, DescribeAcls and DeleteAcls in version 1.
 """
 
 import base64
@@ -32,7 +32,11 @@ class AclClient:
         context = ssl.create_default_context(cafile=properties["ssl.ca.location"])
         self.socket = context.wrap_socket(socket.create_connection((host, int(port)), 30), server_hostname=host)
         self.calls = 0
-        self.authenticate(properties["sasl.username"], properties["sasl.password"])
+        mechanism = properties["sasl.mechanism"]
+        answer = self.call(17, 1, text(mechanism))
+        assert answer[:2] == b"\0\0", answer
+        authenticate = self.plain if mechanism == "PLAIN" else self.scram
+        authenticate(properties["sasl.username"], properties["sasl.password"])
 
     def close(self):
         self.socket.close()
@@ -59,9 +63,10 @@ class AclClient:
         assert error == 0, answer[4:]
         return answer[8 if length < 0 else 4 + length + 4:].decode()
 
-    def authenticate(self, user, password):
-        answer = self.call(17, 1, text("SCRAM-SHA-512"))
-        assert answer[:2] == b"\0\0", answer
+    def plain(self, user, password):
+        self.sasl(f"\0{user}\0{password}")
+
+    def scram(self, user, password):
         nonce = secrets.token_hex(12)
         first = f"n={user},r={nonce}"
         server = self.sasl("n,," + first)

@@ -294,6 +294,7 @@ keep_state(struct world *w, const struct ledger *l, const struct cluster_record 
 	if (s == &w->state[WORLD_STATES_MAX] || !world_add_answers(w->answers, l))
 		give_up("too many states or answers", NULL);
 	w->states_n += known == NULL;
+	w->answers_n += l->answers_n;
 	free(s->ledger.bytes);
 	*s = (struct world_state){l->step_next, l->control_next, copy(r)};
 }
@@ -356,6 +357,12 @@ run_unfaulted(struct world *w)
 	mix_until(w, UINT64_MAX);
 	keep_batches(w);
 	keep_ledger(w);
+	if (w->answers_n != (size_t)asked) {
+		struct failure f;
+
+		fail(&f, FAIL_DATA, "%" PRId64 " requests, answers: \"%s\"", asked, w->answers);
+		give_up("mixing without faults", &f);
+	}
 	keep_taken(w);
 }
 

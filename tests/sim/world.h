@@ -68,8 +68,9 @@ struct world {
 	size_t steps_n; /* the end included */
 	struct world_state state[WORLD_STATES_MAX];
 	size_t states_n;
-	char answers[WORLD_ANSWERS_MAX]; /* to requests, a line each, in order */
-	int64_t taken[WORLD_PRODUCERS];  /* offsets of the mixer's group */
+	char answers[WORLD_ANSWERS_MAX]; /* to requests, in order */
+	size_t answers_n;
+	int64_t taken[WORLD_PRODUCERS]; /* offsets of the mixer's group */
 };
 
 /* How an actor's last run ended. */
