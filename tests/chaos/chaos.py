@@ -65,7 +65,7 @@ class Run:
         row = self.open_row("producer-kill-sealed", 0)
         began = time.monotonic()
         ends = produce_sealed(self.p, self.rng, 3)
-        row.lasted, row.note = time.monotonic() - began, f"killed {ends.count(-9)} times"
+        row.lasted, row.note = time.monotonic() - began, f"killed {ends.count(-9)} times" + f", exit 1 {ends.count(1)} times" * (1 in ends)
         self.corpus.begin_live(LIVE_DOCUMENTS_S)
         self.p.wait(lambda: self.p.slowest() >= 0, "the first step", RECOVER_S)
         row.recovered = time.monotonic() - began
