@@ -102,6 +102,11 @@ spawn(pid_t *pid, const struct stream_program *o, int write_fd, char **environme
 	posix_spawnattr_t attributes;
 	int refused;
 
+	if (access(o->folder, X_OK) != 0) { /* a child under valgrind could not tell it */
+		refused = errno;
+		free(command);
+		return refused;
+	}
 	if (command == NULL)
 		return ENOMEM;
 	posix_spawn_file_actions_init(&actions);
