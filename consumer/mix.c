@@ -259,6 +259,8 @@ recover(struct mix *m, struct loop *l, struct failure *f)
 		return f->code;
 	log_warning("mix: MIX-RECOVER %s", f->text);
 	mix_detach(m);
+	if (mix_renew_reader(m, f) != FAIL_NONE)
+		return f->code;
 	while (!*m->o->stop) {
 		clock_pause_ms(RECOVER_PAUSE_MS);
 		if (mix_elect(m, f) == FAIL_FENCED)

@@ -79,7 +79,7 @@ struct mix {
 enum fail_code mix_open(struct mix *m, const struct mix_options *o, struct failure *f);
 /*
  * A reader that met brokers without leaders can go on answering from memory for longer than a
- * question may take: after a failure to attach there is a new one.
+ * question may take: after each failure there is a new one.
  */
 enum fail_code mix_renew_reader(struct mix *m, struct failure *f);
 void mix_close(struct mix *m);
