@@ -249,7 +249,7 @@ read_number(struct wire_reader *r, int64_t min, int64_t max, uint32_t *out)
 enum fail_code
 payload_read(struct payload_view *out, struct wire_reader *r, struct failure *f)
 {
-	struct payload_view p = {.raw = r->at};
+	struct payload_view p = {.raw = r->at, .room = (size_t)(r->end - r->at)};
 
 	if (!read_number(r, 1, SEQUENCE_TOKENS_MAX, &p.count))
 		return wire_reader_check(r, false, "count", f);
@@ -360,7 +360,7 @@ payload_lists(const struct payload_view *p, struct text_view *sources, struct se
 {
 	struct wire_reader r;
 
-	wire_reader_init(&r, p->raw, p->raw_n);
+	wire_reader_init(&r, p->raw, p->room);
 	r.at = p->sources;
 	for (size_t items, k = 0; (items = wire_block(&r)) > 0;) {
 		for (size_t i = 0; i < items; i++)

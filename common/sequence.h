@@ -62,6 +62,8 @@ struct payload_view {
 	size_t sources_n, spans_n, no_loss_n; /* counted while skipping over them */
 	const uint8_t *raw;
 	size_t raw_n;
+	size_t
+	    room; /* from raw to the end of the record, which sizes of blocks were held against */
 	const uint8_t *sources, *spans, *no_loss; /* inside raw; read them with payload_lists() */
 	const uint8_t *frame;
 	size_t frame_n;

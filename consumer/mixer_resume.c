@@ -182,6 +182,7 @@ resume_schedule(struct mixer *m, const struct ledger *l, struct failure *f)
 {
 	uint64_t weight[WEIGHTS_MAX];
 	struct schedule *s = &m->now.schedule;
+	bool any = false;
 
 	for (size_t i = 0; i < l->domains_n; i++) {
 		const struct ledger_domain *d = &l->domain[i];
@@ -189,7 +190,10 @@ resume_schedule(struct mixer *m, const struct ledger *l, struct failure *f)
 		if (!can_be_weighed(m, i, d))
 			return refuse_schedule(d, f);
 		weight[i] = m->epoch_size == 0 ? d->weight : d->round_weight;
+		any = any || m->schedule != SCHEDULE_GREEDY || weights_double(d->weight) > 0;
 	}
+	if (!any)
+		return fail(f, FAIL_DATA, "ledger: no domain has a weight");
 	if (m->schedule != SCHEDULE_GREEDY && check_sums(m, l, f) != FAIL_NONE)
 		return f->code;
 	schedule_set_weights(s, weight, l->domains_n);

@@ -432,6 +432,28 @@ test_ledgers_that_contradict_themselves_are_refused(void **state)
 }
 
 static void
+test_a_greedy_ledger_in_which_nothing_weighs_anything_is_refused(void **state)
+{
+	struct mixer_plan p = plan_of(three, 3);
+	struct mixer *m = NULL, *again = NULL;
+	struct ledger l;
+	struct failure f;
+
+	(void)state;
+	p.schedule = SCHEDULE_GREEDY;
+	assert_int_equal(mixer_open(&m, &p, &f), FAIL_NONE);
+	for (int negative = 0; negative < 2; negative++) {
+		save(m, &l);
+		for (size_t i = 0; i < l.domains_n; i++) /* 0.0, and -0.0 */
+			l.domain[i].weight = negative ? UINT64_C(1) << 63 : 0;
+		assert_int_equal(mixer_resume(&again, &p, &l, &f), FAIL_DATA);
+		assert_string_equal(f.text, "ledger: no domain has a weight");
+		ledger_clear(&l);
+	}
+	mixer_close(m);
+}
+
+static void
 test_a_weight_without_sequences_is_refused(void **state)
 {
 	static const uint64_t none[] = {0};
@@ -466,6 +488,7 @@ main(void)
 	    cmocka_unit_test(test_a_domain_that_is_all_quarantined_is_an_error_not_a_loop),
 	    cmocka_unit_test(test_a_changed_configuration_joins_leaves_and_keeps_the_cursors),
 	    cmocka_unit_test(test_ledgers_that_contradict_themselves_are_refused),
+	    cmocka_unit_test(test_a_greedy_ledger_in_which_nothing_weighs_anything_is_refused),
 	    cmocka_unit_test(test_a_weight_without_sequences_is_refused),
 	};
 

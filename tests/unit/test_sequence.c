@@ -266,6 +266,34 @@ test_both_sides_of_each_limit_of_a_payload(void **unused)
 }
 
 static void
+test_a_block_that_claims_bytes_behind_the_payload_is_read_twice_alike(void **unused)
+{
+	static const uint8_t behind[64];
+	struct wire_writer w = {0};
+	struct wire_reader r;
+	struct payload_view view;
+	struct text_view source;
+	struct failure f;
+
+	(void)unused;
+	wire_put_long(&w, 9); /* tokens, width, used, hash */
+	wire_put_long(&w, 2);
+	wire_put_long(&w, 0);
+	wire_put_hash(&w, 0);
+	wire_put_long(&w, -1); /* a source, in 40 bytes by what the block says */
+	wire_put_long(&w, 40);
+	wire_put_bytes(&w, "a", 1);
+	wire_put_raw(&w, behind, 4); /* no more sources, no spans, no ranges, an empty frame */
+	wire_put_raw(&w, behind, sizeof(behind));
+	wire_reader_init(&r, w.bytes, w.n);
+	assert_int_equal(payload_read(&view, &r, &f), FAIL_NONE);
+	assert_true(view.raw_n < 40 && view.sources_n == 1);
+	payload_lists(&view, &source, NULL, NULL);
+	assert_true(source.n == 1 && source.bytes[0] == 'a');
+	wire_writer_close(&w);
+}
+
+static void
 test_a_failed_decode_says_where_and_leaves_the_callers_view(void **unused)
 {
 	struct vector golden = vector_read("sequence");
@@ -392,6 +420,7 @@ main(void)
 	    cmocka_unit_test(test_damaged_records_are_refused_or_decoded_and_nothing_else),
 	    cmocka_unit_test(test_random_damage_is_survived),
 	    cmocka_unit_test(test_both_sides_of_each_limit_of_a_payload),
+	    cmocka_unit_test(test_a_block_that_claims_bytes_behind_the_payload_is_read_twice_alike),
 	    cmocka_unit_test(test_a_failed_decode_says_where_and_leaves_the_callers_view),
 	    cmocka_unit_test(test_an_end_taken_for_a_sequence_is_refused_by_name),
 	    cmocka_unit_test(test_both_sides_of_the_limits_of_an_end),
