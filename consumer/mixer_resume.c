@@ -177,6 +177,21 @@ check_sums(const struct mixer *m, const struct ledger *l, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Rounds are of the schedule deficit and count draws; each domain is in each. */
+static enum fail_code
+check_rounds(const struct mixer *m, struct failure *f)
+{
+	if (m->epoch_size == 0)
+		return FAIL_NONE;
+	if (m->schedule != SCHEDULE_DEFICIT || m->weights_unit == MIXER_BY_TOKENS)
+		return fail(f, FAIL_DATA, "ledger: rounds of %llu draws in a mix without rounds",
+		    (unsigned long long)m->epoch_size);
+	if (m->domains_n > m->epoch_size)
+		return fail(f, FAIL_DATA, "ledger: %zu domains in rounds of %llu draws",
+		    m->domains_n, (unsigned long long)m->epoch_size);
+	return FAIL_NONE;
+}
+
 static enum fail_code
 resume_schedule(struct mixer *m, const struct ledger *l, struct failure *f)
 {
@@ -321,11 +336,8 @@ mixer_resume(
 	for (size_t i = 0; i < l->domains_n; i++)
 		if (resume_domain(m, p, &l->domain[i], f) != FAIL_NONE)
 			goto failed;
-	if (m->epoch_size != 0 && m->domains_n > m->epoch_size) {
-		fail(f, FAIL_DATA, "ledger: %zu domains in rounds of %llu draws", m->domains_n,
-		    (unsigned long long)m->epoch_size);
+	if (check_rounds(m, f) != FAIL_NONE)
 		goto failed;
-	}
 	if (resume_schedule(m, l, f) != FAIL_NONE || resume_exclusions(m, l, f) != FAIL_NONE ||
 	    resume_pending(m, l, f) != FAIL_NONE)
 		goto failed;

@@ -432,7 +432,7 @@ test_ledgers_that_contradict_themselves_are_refused(void **state)
 }
 
 static void
-test_a_greedy_ledger_in_which_nothing_weighs_anything_is_refused(void **state)
+test_a_greedy_ledger_without_weights_or_with_rounds_is_refused(void **state)
 {
 	struct mixer_plan p = plan_of(three, 3);
 	struct mixer *m = NULL, *again = NULL;
@@ -450,6 +450,11 @@ test_a_greedy_ledger_in_which_nothing_weighs_anything_is_refused(void **state)
 		assert_string_equal(f.text, "ledger: no domain has a weight");
 		ledger_clear(&l);
 	}
+	save(m, &l);
+	l.epoch_size = 9;
+	assert_int_equal(mixer_resume(&again, &p, &l, &f), FAIL_DATA);
+	assert_string_equal(f.text, "ledger: rounds of 9 draws in a mix without rounds");
+	ledger_clear(&l);
 	mixer_close(m);
 }
 
@@ -488,7 +493,7 @@ main(void)
 	    cmocka_unit_test(test_a_domain_that_is_all_quarantined_is_an_error_not_a_loop),
 	    cmocka_unit_test(test_a_changed_configuration_joins_leaves_and_keeps_the_cursors),
 	    cmocka_unit_test(test_ledgers_that_contradict_themselves_are_refused),
-	    cmocka_unit_test(test_a_greedy_ledger_in_which_nothing_weighs_anything_is_refused),
+	    cmocka_unit_test(test_a_greedy_ledger_without_weights_or_with_rounds_is_refused),
 	    cmocka_unit_test(test_a_weight_without_sequences_is_refused),
 	};
 
