@@ -18,10 +18,6 @@ check_lend(const struct mixer_plan *p, const struct mixer_source *s, struct fail
 {
 	if (!s->live || s->on_dry != MIXER_DRY_LEND)
 		return FAIL_NONE;
-	if (s->catch_up != 0 && !(s->catch_up >= 1 && s->catch_up <= CATCH_UP_MAX))
-		return fail(f, FAIL_CONFIG,
-		    "domain %s: catch_up must be a number from 1 to %g, not %g", s->name,
-		    CATCH_UP_MAX, s->catch_up);
 	if (p->schedule != SCHEDULE_DEFICIT)
 		return fail(f, FAIL_CONFIG,
 		    "domain %s: on_dry: lend needs the schedule deficit, which alone keeps debts",
@@ -48,6 +44,10 @@ mixer_check_source(const struct mixer_plan *p, const struct mixer_source *s, str
 		return fail(f, FAIL_CONFIG,
 		    "the weight of domain %s must be a finite number of at least 0, not %g",
 		    s->name, s->weight);
+	if (s->catch_up != 0 && !(s->catch_up >= 1 && s->catch_up <= CATCH_UP_MAX))
+		return fail(f, FAIL_CONFIG,
+		    "domain %s: catch_up must be a number from 1 to %g, not %g", s->name,
+		    CATCH_UP_MAX, s->catch_up);
 	for (size_t i = 0; i < s->partitions_n; i++)
 		sum += s->sequences[i];
 	if (s->weight > 0 && sum == 0 && !s->live)

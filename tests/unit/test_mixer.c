@@ -1,3 +1,4 @@
+#include <math.h>
 /* mixer.h: steps, exhaustion, quarantine, and resuming from the ledger at every step. */
 #include "tests/unit/test.h"
 
@@ -459,6 +460,23 @@ test_a_greedy_ledger_without_weights_or_with_rounds_is_refused(void **state)
 }
 
 static void
+test_catch_up_out_of_range_is_refused_wherever_it_stands(void **state)
+{
+	static const double wrong[] = {-1, 0.99, 1000.1, NAN};
+	struct mixer_source source[] = {three[0]};
+	struct mixer_plan p = plan_of(source, 1);
+	struct mixer *m;
+	struct failure f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		source[0].catch_up = wrong[i];
+		assert_int_equal(mixer_open(&m, &p, &f), FAIL_CONFIG);
+		assert_non_null(strstr(f.text, "catch_up must be a number from 1 to 1000, not "));
+	}
+}
+
+static void
 test_a_weight_without_sequences_is_refused(void **state)
 {
 	static const uint64_t none[] = {0};
@@ -494,6 +512,7 @@ main(void)
 	    cmocka_unit_test(test_a_changed_configuration_joins_leaves_and_keeps_the_cursors),
 	    cmocka_unit_test(test_ledgers_that_contradict_themselves_are_refused),
 	    cmocka_unit_test(test_a_greedy_ledger_without_weights_or_with_rounds_is_refused),
+	    cmocka_unit_test(test_catch_up_out_of_range_is_refused_wherever_it_stands),
 	    cmocka_unit_test(test_a_weight_without_sequences_is_refused),
 	};
 
