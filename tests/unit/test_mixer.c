@@ -1,6 +1,7 @@
-#include <math.h>
 /* mixer.h: steps, exhaustion, quarantine, and resuming from the ledger at every step. */
 #include "tests/unit/test.h"
+
+#include <math.h>
 
 #include "common/order.h"
 #include "consumer/mixer.h"
