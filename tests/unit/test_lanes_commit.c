@@ -4,28 +4,21 @@
  */
 #include "tests/unit/test.h"
 
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
-
 #include "common/clock.h"
-#include "common/kafka.h"
 #include "consumer/lanes.h"
+#include "tests/unit/mock_cluster.h"
 
 enum { API_OFFSET_COMMIT = 8, BROKERS = 1, LANES = 2, WAIT_MS = 30000, REFUSALS = 5 };
 
 static struct failure f;
-static rd_kafka_t *owner;
-static rd_kafka_mock_cluster_t *cluster;
 static struct lanes *lanes;
 
 static int
 open_lanes(void **unused)
 {
 	char at[256];
-	struct config_property mock[] = {{(char[]){"test.mock.num.brokers"}, (char[]){"1"}}};
 	struct config_property item[] = {{(char[]){"bootstrap.servers"}, at}};
-	const struct config_properties mocks = {1, mock}, properties = {1, item};
-	struct kafka_options k = {.role = KAFKA_ADMIN, .client = "owner", .properties = &mocks};
+	const struct config_properties properties = {1, item};
 	struct lanes_options o = {.mix = "m",
 	    .group = "m.trainers",
 	    .rank = 0,
@@ -34,9 +27,8 @@ open_lanes(void **unused)
 	    .timeout_ms = WAIT_MS};
 
 	(void)unused;
-	if (kafka_open(&owner, &k, &f) != FAIL_NONE)
+	if (open_mock_cluster(&f) != FAIL_NONE)
 		return -1;
-	cluster = rd_kafka_handle_mock_cluster(owner);
 	if (rd_kafka_mock_topic_create(cluster, "m.batches", LANES, BROKERS))
 		return -1;
 	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));

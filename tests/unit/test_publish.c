@@ -3,30 +3,19 @@
 
 #include <time.h>
 
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
-
-#include "common/kafka.h"
 #include "tests/unit/test.h"
+#include "tests/unit/mock_cluster.h"
 
 enum { BROKER = 1, ANSWER_MS = 30, FLUSH_MS = 60000 };
 
 static struct failure f;
-static rd_kafka_t *owner;
-static rd_kafka_mock_cluster_t *cluster;
 
 static int
 open_cluster(void **unused)
 {
-	struct config_property item[] = {{(char[]){"test.mock.num.brokers"}, (char[]){"1"}}};
-	const struct config_properties properties = {1, item};
-	struct kafka_options o = {
-	    .role = KAFKA_ADMIN, .client = "owner", .properties = &properties};
-
 	(void)unused;
-	if (kafka_open(&owner, &o, &f) != FAIL_NONE)
+	if (open_mock_cluster(&f) != FAIL_NONE)
 		return -1;
-	cluster = rd_kafka_handle_mock_cluster(owner);
 	return rd_kafka_mock_topic_create(cluster, "c.d", 1, BROKER) ||
 	       rd_kafka_mock_topic_create(cluster, "c.large", 1, BROKER) ||
 	       rd_kafka_mock_topic_create(cluster, "c.stopped", 1, BROKER) ||

@@ -1,0 +1,26 @@
+/* A mock cluster of librdkafka with one broker, and the handle that owns it, of a test program. */
+#ifndef TESTS_UNIT_MOCK_CLUSTER_H
+#define TESTS_UNIT_MOCK_CLUSTER_H
+
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include "common/kafka.h"
+
+static rd_kafka_t *owner; /* to be ended with kafka_close() */
+static rd_kafka_mock_cluster_t *cluster;
+
+static enum fail_code
+open_mock_cluster(struct failure *f)
+{
+	struct config_property item[] = {{(char[]){"test.mock.num.brokers"}, (char[]){"1"}}};
+	const struct config_properties properties = {1, item};
+	struct kafka_options o = {
+	    .role = KAFKA_ADMIN, .client = "owner", .properties = &properties};
+
+	if (kafka_open(&owner, &o, f) == FAIL_NONE)
+		cluster = rd_kafka_handle_mock_cluster(owner);
+	return cluster == NULL ? f->code : FAIL_NONE;
+}
+
+#endif
