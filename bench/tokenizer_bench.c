@@ -7,10 +7,12 @@
  * The field "text" of each line is a document; all are taken out of the JSON before the clock runs.
  *
  * The second form is what scripts/bench-tokenizer runs beside its peers: a process makes one pass
- * over A (cold), one over B (steady: new text, filled cache) and B again (warm), each thread with
- * an encoder of its own over every THREADS-th document, and prints seconds (with one thread those
- * of its processor, which a busy machine does not change); IDS gets the ids of A and B. A .docs
- * file is a little-endian u32 with the length in front of each document.
+ * over A (cold), one over B (steady: new text, filled cache) and B again (warm), and prints seconds
+ * of its processor, which a busy machine does not change; IDS gets the ids of A and B. Several
+ * threads have an encoder each and first go over all of A, so that their caches are as full as that
+ * of one; in the other passes each takes the next document that is left, and the seconds are the
+ * clock's, until the last one is done. A .docs file is a little-endian u32 with the length in front
+ * of each document.
  *
  * In the first form each run has a fresh encoder: `cold` is its first pass over the documents,
  * `warm` the second, over the same ones, and `split` the cutting into pieces alone. MB are 10^6
@@ -19,6 +21,7 @@
  */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,7 +34,7 @@
 #include "producer/tokenizer/splitter.h"
 #include "producer/tokenizer/tokenizer.h"
 
-enum { RUNS_PRESET = 5, RUNS_MAX = 99, PIECES = 1024 };
+enum { RUNS_PRESET = 5, RUNS_MAX = 99, PIECES = 1024, PASSES = 3 };
 
 struct documents {
 	char *bytes; /* all texts, one after the other */
@@ -192,8 +195,8 @@ struct shard {
 	const struct tokenizer *tokenizer;
 	const struct documents *of[2]; /* A and B */
 	pthread_barrier_t *barrier;
-	size_t first, threads;
-	double seconds[3];
+	atomic_size_t *next; /* of several threads: the document that is left, a pass */
+	double seconds[PASSES];
 	uint64_t tokens;
 	FILE *ids; /* NULL: not wanted */
 };
@@ -227,27 +230,52 @@ processor_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Every threads-th document; the clock runs while ids are made, one call a document. */
-static double
-pass_shard(struct shard *s, struct encoder *e, const struct documents *d, bool ids_wanted)
+static void
+encode_one(struct shard *s, struct encoder *e, const struct documents *d, size_t i,
+    struct token_buffer *ids)
 {
-	struct token_buffer ids = {NULL, 0, 0};
-	double seconds = 0;
+	size_t at = i == 0 ? 0 : d->end[i - 1];
 
-	for (size_t i = s->first; i < d->n; i += s->threads) {
-		size_t at = i == 0 ? 0 : d->end[i - 1];
+	ids->n = 0;
+	need(encoder_encode(e, d->bytes + at, d->end[i] - at, ids, &failure) == FAIL_NONE,
+	    "encoding");
+	s->tokens += ids->n;
+}
+
+/* The clock runs while ids are made, one call a document. */
+static void
+pass_alone(struct shard *s, struct encoder *e, int pass)
+{
+	const struct documents *d = s->of[pass > 0];
+	struct token_buffer ids = {NULL, 0, 0};
+
+	for (size_t i = 0; i < d->n; i++) {
 		double begun = processor_seconds();
 
-		ids.n = 0;
-		need(encoder_encode(e, d->bytes + at, d->end[i] - at, &ids, &failure) == FAIL_NONE,
-		    "encoding");
-		seconds += processor_seconds() - begun;
-		s->tokens += ids.n;
-		if (ids_wanted)
+		encode_one(s, e, d, i, &ids);
+		s->seconds[pass] += processor_seconds() - begun;
+		if (s->ids != NULL && pass < 2)
 			need(fwrite(ids.id, sizeof(*ids.id), ids.n, s->ids) == ids.n, "ids");
 	}
 	token_buffer_close(&ids);
-	return seconds;
+}
+
+static void
+pass_together(struct shard *s, struct encoder *e, int pass)
+{
+	const struct documents *d = s->of[pass > 0];
+	struct token_buffer ids = {NULL, 0, 0};
+	double begun;
+
+	pthread_barrier_wait(s->barrier);
+	begun = now();
+	for (size_t i = 0; pass == 0 && i < d->n; i++)
+		encode_one(s, e, d, i, &ids);
+	for (size_t i; pass > 0 && (i = atomic_fetch_add(&s->next[pass], 1)) < d->n;)
+		encode_one(s, e, d, i, &ids);
+	pthread_barrier_wait(s->barrier);
+	s->seconds[pass] = now() - begun;
+	token_buffer_close(&ids);
 }
 
 static void *
@@ -257,16 +285,11 @@ run_shard(void *argument)
 	struct encoder *e = NULL;
 
 	need(encoder_open(&e, s->tokenizer, &failure) == FAIL_NONE, "opening");
-	for (int i = 0; i < 3; i++) {
-		double begun;
-
-		pthread_barrier_wait(s->barrier);
-		begun = now();
-		s->seconds[i] = pass_shard(s, e, s->of[i == 0 ? 0 : 1], s->ids != NULL && i < 2);
-		pthread_barrier_wait(s->barrier);
-		if (s->threads > 1)
-			s->seconds[i] = now() - begun; /* of all: until the last one is done */
-	}
+	for (int pass = 0; pass < PASSES; pass++)
+		if (s->barrier == NULL)
+			pass_alone(s, e, pass);
+		else
+			pass_together(s, e, pass);
 	encoder_close(e);
 	return NULL;
 }
@@ -279,6 +302,7 @@ run_once(char **words, int n)
 	size_t threads = n > 4 ? strtoul(words[4], NULL, 10) : 0;
 	pthread_t thread[RUNS_MAX];
 	struct shard shard[RUNS_MAX] = {{0}};
+	atomic_size_t next[PASSES] = {0};
 	pthread_barrier_t barrier;
 	struct tokenizer *t = NULL;
 	uint64_t tokens = 0;
@@ -289,7 +313,9 @@ run_once(char **words, int n)
 	load_docs(&b, words[3]);
 	pthread_barrier_init(&barrier, NULL, (unsigned)threads);
 	for (size_t i = 0; i < threads; i++) {
-		shard[i] = (struct shard){t, {&a, &b}, &barrier, i, threads, {0}, 0, NULL};
+		shard[i] = (struct shard){.tokenizer = t, .of = {&a, &b}, .next = next};
+		if (threads > 1)
+			shard[i].barrier = &barrier;
 		if (n > 5)
 			need((shard[i].ids = fopen(words[5], "wb")) != NULL, words[5]);
 		need(pthread_create(&thread[i], NULL, run_shard, &shard[i]) == 0, "a thread");

@@ -1,8 +1,9 @@
 """tokenizer_peers.py PEER VOCABULARY FAMILY A B THREADS [IDS]: one pass over the documents of A, one over B, B again.
 
 One process, one call a document; the clock runs during the calls alone, and is that of the process's own processor
-time, which a busy machine does not change. Prints seconds and tokens; writes the ids
-of A and B to IDS as u32. With two THREADS each takes every other document, and the time is that of the slower.
+time, which a busy machine does not change. Prints seconds and tokens; writes the ids of A and B to IDS as u32.
+Several THREADS first go over all of A, each for itself; in the other passes each takes the next document that is left,
+and the time is the clock's, until the last one is done.
 A .docs file has a little-endian u32 with the length in front of each document.
 """
 
@@ -27,7 +28,7 @@ def documents(path):
 
 
 def open_peer(peer, vocabulary, family):
-    """A function from a text to its ids, and one from what it gives to an array of u32."""
+    """A function from a text to what the peer gives, and one from that to the ids."""
     if peer == "tokenizers":
         import json
 
@@ -55,38 +56,51 @@ def open_peer(peer, vocabulary, family):
     return encode, lambda found: found
 
 
-def main(peer, vocabulary, family, a, b, threads, ids=None):
-    encode, ids_of = open_peer(peer, vocabulary, family)
-    texts, threads, tokens, seconds = [documents(a), documents(b)], int(threads), [0], []
-    out = open(ids, "wb") if ids else None
-
-    def run(part, spent):
-        total, count = 0.0, 0
-        for text in part:
+def one_thread(encode, ids_of, passes, out):
+    """Seconds of each pass and the number of tokens of all."""
+    seconds, tokens = [], 0
+    for text in passes:
+        total = 0.0
+        for document in text:
             begun = time.process_time()
-            found = encode(text)
+            found = encode(document)
             total += time.process_time() - begun
             found = ids_of(found)
-            count += len(found)
+            tokens += len(found)
             if out and len(seconds) < 2:
                 out.write(array.array("I", found).tobytes())
-        tokens[0] += count
-        spent.append(total)
+        seconds.append(total)
+    return seconds, tokens
 
-    for text in (texts[0], texts[1], texts[1]):
-        spent = []
-        if threads == 1:
-            run(text, spent)
-            seconds.append(spent[0])
-            continue
-        workers = [threading.Thread(target=run, args=(text[i::threads], spent)) for i in range(threads)]
+
+def many_threads(encode, passes, threads):
+    """Seconds of each pass."""
+    def run(documents):
+        for document in documents:
+            encode(document)
+
+    seconds = []
+    for i, text in enumerate(passes):
+        shared = iter(text)  # next() of a list's iterator is one step under the interpreter's lock
+        workers = [threading.Thread(target=run, args=(text if i == 0 else shared,)) for _ in range(threads)]
         begun = time.perf_counter()
         for w in workers:
             w.start()
         for w in workers:
             w.join()
         seconds.append(time.perf_counter() - begun)
-    print(f"cold={seconds[0]:.9f} steady={seconds[1]:.9f} warm={seconds[2]:.9f} tokens={tokens[0]}")
+    return seconds, 0
+
+
+def main(peer, vocabulary, family, a, b, threads, ids=None):
+    encode, ids_of = open_peer(peer, vocabulary, family)
+    texts = [documents(a), documents(b)]
+    passes = (texts[0], texts[1], texts[1])
+    if int(threads) > 1:
+        seconds, tokens = many_threads(encode, passes, int(threads))
+    else:
+        seconds, tokens = one_thread(encode, ids_of, passes, open(ids, "wb") if ids else None)
+    print(f"cold={seconds[0]:.9f} steady={seconds[1]:.9f} warm={seconds[2]:.9f} tokens={tokens}")
 
 
 main(*sys.argv[1:])

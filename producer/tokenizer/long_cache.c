@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "producer/tokenizer/bytes_hash.h"
+#include "producer/tokenizer/table_memory.h"
 
-enum { LINE_BYTES = 64 };
-
-_Static_assert(sizeof(struct long_entry) == 4 * LINE_BYTES, "an entry is four cache lines");
+_Static_assert(sizeof(struct long_entry) == 256, "an entry is four cache lines");
 
 static size_t
 entries(const struct long_cache *c)
@@ -16,20 +15,10 @@ entries(const struct long_cache *c)
 	return (size_t)LONG_CACHE_SET << (64 - c->shift);
 }
 
-static struct long_entry *
-allocate(size_t count)
-{
-	struct long_entry *entry = aligned_alloc(LINE_BYTES, count * sizeof(*entry));
-
-	if (entry != NULL)
-		memset(entry, 0, count * sizeof(*entry));
-	return entry;
-}
-
 enum fail_code
 long_cache_open(struct long_cache *c, struct failure *f)
 {
-	c->entry = allocate(LONG_CACHE_ENTRIES_MIN);
+	c->entry = table_memory(LONG_CACHE_ENTRIES_MIN * sizeof(*c->entry));
 	if (c->entry == NULL)
 		return fail_memory(f);
 	c->shift = 64 - (unsigned)__builtin_ctz(LONG_CACHE_ENTRIES_MIN / LONG_CACHE_SET);
@@ -74,15 +63,18 @@ long_cache_get(const struct long_cache *c, uint64_t hash, const uint8_t *piece, 
 	return NULL;
 }
 
-/* The new piece goes first, the others one place on, and the last is forgotten. */
-static void
-insert(struct long_cache *c, const struct long_entry *new)
+/* Where a new piece of this hash goes: a free entry of its set, or each of the set in turn. */
+static struct long_entry *
+place_for(struct long_cache *c, uint64_t hash)
 {
-	struct long_entry *e = set_of(c, bytes_hash(new->piece, new->n));
+	struct long_entry *e = set_of(c, hash);
 
-	c->used += e[LONG_CACHE_SET - 1].n == 0;
-	memmove(e + 1, e, (LONG_CACHE_SET - 1) * sizeof(*e));
-	e[0] = *new;
+	for (size_t i = 0; i < LONG_CACHE_SET; i++)
+		if (e[i].n == 0) {
+			c->used++;
+			return &e[i];
+		}
+	return &e[c->turn++ % LONG_CACHE_SET];
 }
 
 static void
@@ -92,26 +84,31 @@ grow(struct long_cache *c)
 
 	if (c->used * 2 < entries(c) || entries(c) >= LONG_CACHE_ENTRIES_MAX)
 		return;
-	larger.entry = allocate(entries(&larger));
+	larger.entry = table_memory(entries(&larger) * sizeof(*c->entry));
 	if (larger.entry == NULL)
 		return; /* the old one goes on, and forgets more */
-	for (size_t i = entries(c); i-- > 0;)
-		if (c->entry[i].n != 0)
-			insert(&larger, &c->entry[i]);
+	for (size_t i = 0; i < entries(c); i++) {
+		const struct long_entry *e = &c->entry[i];
+
+		if (e->n != 0)
+			*place_for(&larger, bytes_hash(e->piece, e->n)) = *e;
+	}
 	free(c->entry);
 	*c = larger;
 }
 
 void
-long_cache_put(
-    struct long_cache *c, const uint8_t *piece, size_t n, const uint32_t *id, size_t ids_n)
+long_cache_put(struct long_cache *c, uint64_t hash, const uint8_t *piece, size_t n,
+    const uint32_t *id, size_t ids_n)
 {
-	struct long_entry new = {.n = (uint8_t)n, .ids_n = (uint8_t)ids_n};
+	struct long_entry *e;
 
 	if (n > LONG_CACHE_PIECE_MAX || ids_n > LONG_CACHE_IDS_MAX)
 		return;
-	memcpy(new.piece, piece, n);
-	memcpy(new.id, id, ids_n * sizeof(*id));
-	insert(c, &new);
 	grow(c);
+	e = place_for(c, hash);
+	e->n = (uint8_t)n;
+	e->ids_n = (uint8_t)ids_n;
+	memcpy(e->piece, piece, n);
+	memcpy(e->id, id, ids_n * sizeof(*id));
 }

@@ -2,9 +2,9 @@
  * long_cache.h -- the ids of pieces that do not fit into piece_cache.h: longer ones, and those with
  * more ids. One thread's own, no locks.
  *
- * An entry is two cache lines: the bytes of the piece, then its ids. A piece can be in two
- * neighbouring entries only; where both are taken the older piece is forgotten. The table doubles
- * as it fills, up to LONG_CACHE_ENTRIES_MAX.
+ * An entry is four cache lines: the bytes of the piece, then its ids. A piece can be in the
+ * LONG_CACHE_SET entries of its set only; where all are taken one of them is forgotten. The table
+ * doubles as it fills, up to LONG_CACHE_ENTRIES_MAX.
  */
 #ifndef PRODUCER_TOKENIZER_LONG_CACHE_H
 #define PRODUCER_TOKENIZER_LONG_CACHE_H
@@ -32,7 +32,7 @@ struct long_entry {
 struct long_cache {
 	struct long_entry *entry; /* [LONG_CACHE_SET << (64 - shift)], owned */
 	unsigned shift;
-	size_t used;
+	size_t used, turn;
 };
 
 /* Fills the zeroed *c, to be ended with long_cache_close() in any case. */
@@ -50,7 +50,7 @@ const struct long_entry *long_cache_get(
     const struct long_cache *c, uint64_t hash, const uint8_t *piece, size_t n);
 
 /* Remembers id[ids_n] of a piece that is not there; beyond the limits it does nothing. */
-void long_cache_put(
-    struct long_cache *c, const uint8_t *piece, size_t n, const uint32_t *id, size_t ids_n);
+void long_cache_put(struct long_cache *c, uint64_t hash, const uint8_t *piece, size_t n,
+    const uint32_t *id, size_t ids_n);
 
 #endif

@@ -195,20 +195,22 @@ void
 merge_short(const struct pair_table *t, struct merge_item *item, size_t items_n)
 {
 	struct merge_item *one;
-	struct lane lane[LANES];
+	struct lane lane[LANES], *busy[LANES];
 	size_t lanes = 0, at = 0;
 
-	while (lanes < LANES && (one = next_short(item, items_n, &at)) != NULL)
-		begin(&lane[lanes++], t, one);
+	while (lanes < LANES && (one = next_short(item, items_n, &at)) != NULL) {
+		busy[lanes] = &lane[lanes];
+		begin(busy[lanes++], t, one);
+	}
 	while (lanes > 0)
 		for (size_t i = 0; i < lanes; i++) {
-			if (step(&lane[i], t))
+			if (step(busy[i], t))
 				continue;
-			finish(&lane[i]);
+			finish(busy[i]);
 			one = next_short(item, items_n, &at);
 			if (one != NULL)
-				begin(&lane[i], t, one);
-			else if (i != --lanes)
-				lane[i--] = lane[lanes];
+				begin(busy[i], t, one);
+			else
+				busy[i--] = busy[--lanes];
 		}
 }

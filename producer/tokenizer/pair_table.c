@@ -1,9 +1,9 @@
 #include "producer/tokenizer/pair_table.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "producer/tokenizer/bytes_hash.h"
+#include "producer/tokenizer/table_memory.h"
 
 enum {
 	CUTS_AT_ONCE = 16, /* of a token, looked up together */
@@ -14,7 +14,7 @@ _Static_assert(VOCABULARY_IDS_MAX == 1 << 21, "an id has 21 bits");
 
 /* Pairs as they are found; their number is known at the end only. */
 struct pairs {
-	uint64_t *slot;
+	uint64_t *pair; /* left << 43 | right << 22 | rank << 1 */
 	size_t n, room;
 };
 
@@ -23,14 +23,14 @@ push(struct pairs *p, uint32_t left, uint32_t right, uint32_t id, struct failure
 {
 	if (p->n == p->room) {
 		size_t room = p->room == 0 ? 1 << 18 : p->room * 2;
-		uint64_t *more = realloc(p->slot, room * sizeof(*more));
+		uint64_t *more = realloc(p->pair, room * sizeof(*more));
 
 		if (more == NULL)
 			return fail_memory(f);
-		p->slot = more;
+		p->pair = more;
 		p->room = room;
 	}
-	p->slot[p->n++] = (uint64_t)left << 43 | (uint64_t)right << 22 | (uint64_t)id << 1 | 1;
+	p->pair[p->n++] = (uint64_t)left << 43 | (uint64_t)right << 22 | (uint64_t)id << 1;
 	return FAIL_NONE;
 }
 
@@ -76,44 +76,68 @@ cut(struct pairs *p, const struct vocabulary *v, uint32_t id, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* The table is read at random places: large pages keep their translations at hand. */
-static uint64_t *
-allocate(size_t bytes)
+uint32_t
+pair_table_search(const struct pair_table *t, uint64_t hash)
 {
-	size_t page = bytes >= (size_t)2 << 20 ? (size_t)2 << 20 : 64;
-	uint64_t *memory = aligned_alloc(page, bytes);
+	size_t mask = ((size_t)1 << (PAIR_BITS - t->shift)) - 1;
 
-	if (memory == NULL)
-		return NULL;
-	if (page > 64)
-		madvise(memory, bytes, MADV_HUGEPAGE); /* a wish; slower without */
-	memset(memory, 0, bytes);
-	return memory;
+	for (size_t at = hash >> t->shift;; at = (at + 1) & mask) {
+		const struct pair_line *l = &t->line[at];
+
+		for (unsigned equal = pair_line_equal(l, (uint32_t)hash); equal != 0;
+		     equal &= equal - 1) {
+			uint32_t rank = l->rank[__builtin_ctz(equal)];
+
+			if (rank >> PAIR_RANK_BITS == pair_line_mark(hash))
+				return rank & (VOCABULARY_IDS_MAX - 1);
+		}
+		if (l->rank[PAIR_LINE_MAX - 1] == 0)
+			return VOCABULARY_NONE;
+	}
+}
+
+/* For a pair that is not there; no line is full for ever, as half of all places are free. */
+static void
+put(struct pair_table *t, uint64_t hash, uint32_t rank)
+{
+	size_t mask = ((size_t)1 << (PAIR_BITS - t->shift)) - 1;
+	struct pair_line *l;
+	size_t at = hash >> t->shift, i = 0;
+
+	while ((l = &t->line[at])->rank[PAIR_LINE_MAX - 1] != 0)
+		at = (at + 1) & mask;
+	while (l->rank[i] != 0)
+		i++;
+	l->tag[i] = (uint32_t)hash;
+	l->rank[i] = pair_line_mark(hash) << PAIR_RANK_BITS | rank;
+}
+
+static uint64_t
+hash_of(uint64_t pushed)
+{
+	return pair_hash(
+	    (uint32_t)(pushed >> 43), (uint32_t)(pushed >> 22) & (VOCABULARY_IDS_MAX - 1));
 }
 
 static enum fail_code
 place(struct pair_table *t, const struct pairs *p, struct failure *f)
 {
-	unsigned bits = 4;
-	uint64_t mask;
+	unsigned bits = 1;
 
-	while ((uint64_t)1 << bits < p->n * 2)
+	while ((size_t)PAIR_LINE_MAX << bits < p->n * 2)
 		bits++;
-	t->shift = 64 - bits;
-	mask = (UINT64_C(1) << bits) - 1;
-	t->slot = allocate(sizeof(*t->slot) << bits);
-	if (t->slot == NULL)
+	t->shift = PAIR_BITS - bits;
+	t->line = table_memory(sizeof(*t->line) << bits);
+	if (t->line == NULL)
 		return fail_memory(f);
 	for (size_t i = 0; i < p->n; i++) {
-		uint64_t at = pair_table_place(t, p->slot[i] >> 22);
+		uint64_t hash = hash_of(p->pair[i]);
 
 		if (i + PAIRS_AHEAD < p->n)
 			__builtin_prefetch(
-			    &t->slot[pair_table_place(t, p->slot[i + PAIRS_AHEAD] >> 22)], 1);
-		while (t->slot[at] != 0 && t->slot[at] >> 22 != p->slot[i] >> 22)
-			at = (at + 1) & mask;
-		if (t->slot[at] == 0)
-			t->slot[at] = p->slot[i];
+			    &t->line[hash_of(p->pair[i + PAIRS_AHEAD]) >> t->shift], 1);
+		if (pair_table_search(t, hash) == VOCABULARY_NONE)
+			put(t, hash, (uint32_t)(p->pair[i] >> 1) & (VOCABULARY_IDS_MAX - 1));
 	}
 	return FAIL_NONE;
 }
@@ -166,13 +190,13 @@ learn(struct pair_table *t, const struct pairs *p, const struct shape *shape)
 	bool known = true;
 
 	for (size_t i = 0; i < p->n; i++) {
-		const struct shape *left = &shape[p->slot[i] >> 43];
-		const struct shape *right = &shape[(p->slot[i] >> 22) & (VOCABULARY_IDS_MAX - 1)];
+		const struct shape *left = &shape[p->pair[i] >> 43];
+		const struct shape *right = &shape[(p->pair[i] >> 22) & (VOCABULARY_IDS_MAX - 1)];
 
 		known = known && left->n > 0 && right->n > 0;
 		if (known)
 			learn_merge(
-			    t, left, right, (uint32_t)(p->slot[i] >> 1) & (VOCABULARY_IDS_MAX - 1));
+			    t, left, right, (uint32_t)(p->pair[i] >> 1) & (VOCABULARY_IDS_MAX - 1));
 	}
 	for (size_t i = 0; i < sizeof(t->bytes) / sizeof(t->bytes[0]); i++) {
 		struct pair_bytes *b = &t->bytes[i];
@@ -239,7 +263,7 @@ pair_table_open(struct pair_table *t, const struct vocabulary *v, struct failure
 	struct shape *shape = shapes_of(v);
 	enum fail_code code = shape == NULL ? fail_memory(f) : FAIL_NONE;
 
-	assert(t->slot == NULL);
+	assert(t->line == NULL);
 	t->ranks = v->ids;
 	fill_bytes(t, v);
 	for (uint32_t id = 0; id < v->ids && code == FAIL_NONE; id++)
@@ -249,7 +273,7 @@ pair_table_open(struct pair_table *t, const struct vocabulary *v, struct failure
 	if (code == FAIL_NONE)
 		learn(t, &p, shape);
 	free(shape);
-	free(p.slot);
+	free(p.pair);
 	return code;
 }
 
@@ -288,7 +312,7 @@ place_merges(struct pair_table *t, const struct pair_merge *merge, uint32_t merg
 	if (code == FAIL_NONE)
 		learn(t, &all, shape);
 	free(shape);
-	free(all.slot);
+	free(all.pair);
 	return code;
 }
 
@@ -296,7 +320,7 @@ enum fail_code
 pair_table_open_merges(struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n,
     const uint32_t *byte, struct failure *f)
 {
-	assert(t->slot == NULL && merges_n <= VOCABULARY_IDS_MAX);
+	assert(t->line == NULL && merges_n <= VOCABULARY_IDS_MAX);
 	t->ranks = merges_n;
 	t->result = malloc(((size_t)merges_n + 1) * sizeof(*t->result));
 	if (t->result == NULL)
@@ -309,8 +333,8 @@ pair_table_open_merges(struct pair_table *t, const struct pair_merge *merge, uin
 void
 pair_table_close(struct pair_table *t)
 {
-	free(t->slot);
+	free(t->line);
 	free(t->result);
-	t->slot = NULL;
+	t->line = NULL;
 	t->result = NULL;
 }

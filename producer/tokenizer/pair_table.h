@@ -17,6 +17,9 @@
 #define PRODUCER_TOKENIZER_PAIR_TABLE_H
 
 #include <stdbool.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "producer/tokenizer/vocabulary.h"
 
@@ -30,11 +33,25 @@ struct pair_bytes {
 	uint32_t merged; /* their token, if no merge that takes it has a lower rank; else NONE */
 };
 
+enum {
+	PAIR_BITS = 42,    /* of two ids */
+	PAIR_LINE_MAX = 8, /* pairs */
+	PAIR_RANK_BITS = 21
+};
+
+/*
+ * A cache line of pairs, filled from the first on: a question is answered by one line, looked
+ * through at once. A pair is known by all of its hash: 32 bits of it are the tag, 10 stand above
+ * the rank, with a bit that says the place is taken. A pair whose line is full is in the next.
+ */
+struct pair_line {
+	uint32_t tag[PAIR_LINE_MAX];
+	uint32_t rank[PAIR_LINE_MAX]; /* 1 << 31 | hash >> 32 << 21 | rank; 0: free */
+};
+
 /* A zeroed one is valid and empty. */
 struct pair_table {
-	/* [2^(64 - shift)], owned: left << 43 | right << 22 | rank << 1 | 1, 0 is free; half full
-	 */
-	uint64_t *slot;
+	struct pair_line *line; /* [2^(PAIR_BITS - shift)], owned; half full at most */
 	unsigned shift;
 	uint32_t ranks;     /* the highest + 1 */
 	uint32_t *result;   /* [ranks], owned: the id a rank gives; NULL: it is the rank */
@@ -58,34 +75,66 @@ struct pair_merge {
 enum fail_code pair_table_open_merges(struct pair_table *p, const struct pair_merge *merge,
     uint32_t merges_n, const uint32_t *byte, struct failure *f);
 
+/*
+ * Fibonacci hashing (Knuth, volume 3, 6.4): 2^42 over the golden ratio, an odd number, so that no
+ * two pairs have the same hash.
+ */
 static inline uint64_t
-pair_table_place(const struct pair_table *p, uint64_t pair)
+pair_hash(uint32_t left, uint32_t right)
 {
-	/* Fibonacci hashing (Knuth, volume 3, 6.4): 2^64 over the golden ratio. */
-	return pair * UINT64_C(0x9E3779B97F4A7C15) >> p->shift;
+	return ((uint64_t)left << 21 | right) * UINT64_C(0x278DDE6E5FD) &
+	       ((UINT64_C(1) << PAIR_BITS) - 1);
 }
 
 static inline void
 pair_table_prefetch(const struct pair_table *p, uint32_t left, uint32_t right)
 {
-	__builtin_prefetch(&p->slot[pair_table_place(p, (uint64_t)left << 21 | right)]);
+	__builtin_prefetch(&p->line[pair_hash(left, right) >> p->shift]);
 }
+
+/* What stands above the rank of a pair. */
+static inline uint32_t
+pair_line_mark(uint64_t hash)
+{
+	return 1u << (31 - PAIR_RANK_BITS) | (uint32_t)(hash >> 32);
+}
+
+/* Bit i: tag[i] is this one. */
+static inline unsigned
+pair_line_equal(const struct pair_line *l, uint32_t tag)
+{
+#if defined(__SSE2__)
+	const __m128i *have = (const __m128i *)(const void *)l->tag;
+	__m128i wanted = _mm_set1_epi32((int)tag);
+	__m128i words =
+	    _mm_packs_epi32(_mm_cmpeq_epi32(have[0], wanted), _mm_cmpeq_epi32(have[1], wanted));
+
+	return (unsigned)_mm_movemask_epi8(_mm_packs_epi16(words, _mm_setzero_si128()));
+#else
+	unsigned equal = 0;
+
+	for (unsigned i = 0; i < PAIR_LINE_MAX; i++)
+		equal |= (unsigned)(l->tag[i] == tag) << i;
+	return equal;
+#endif
+}
+
+/* The same as pair_table_find(), for what it leaves: full lines, and equal tags. */
+uint32_t pair_table_search(const struct pair_table *p, uint64_t hash);
 
 /* The rank of the merge of left and right, or VOCABULARY_NONE. */
 static inline uint32_t
 pair_table_find(const struct pair_table *p, uint32_t left, uint32_t right)
 {
-	uint64_t pair = (uint64_t)left << 21 | right;
-	uint64_t mask = (UINT64_C(1) << (64 - p->shift)) - 1;
+	uint64_t hash = pair_hash(left, right);
+	const struct pair_line *l = &p->line[hash >> p->shift];
+	unsigned equal = pair_line_equal(l, (uint32_t)hash);
+	uint32_t rank = l->rank[__builtin_ctz(equal | 1u << (PAIR_LINE_MAX - 1))];
+	bool found = equal != 0 && rank >> PAIR_RANK_BITS == pair_line_mark(hash);
 
-	for (uint64_t at = pair_table_place(p, pair);; at = (at + 1) & mask) {
-		uint64_t slot = p->slot[at];
-
-		if (slot >> 22 == pair && slot != 0)
-			return (uint32_t)(slot >> 1) & (VOCABULARY_IDS_MAX - 1);
-		if (slot == 0)
-			return VOCABULARY_NONE;
-	}
+	if (__builtin_expect(!found && (equal != 0 || l->rank[PAIR_LINE_MAX - 1] != 0), 0))
+		return pair_table_search(p, hash);
+	return found ? rank & (VOCABULARY_IDS_MAX - 1) : VOCABULARY_NONE;
 }
 
 /* Whether a piece with these two bytes may begin with them merged: neighbours are NULL at an end.

@@ -1,11 +1,10 @@
 #include "producer/tokenizer/piece_cache.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
+
+#include "producer/tokenizer/table_memory.h"
 
 _Static_assert(sizeof(struct piece_entry) == 32, "two entries share a cache line");
-
-enum { LINE_BYTES = 64, LARGE_PAGE_BYTES = 2 << 20 };
 
 #define ALL    UINT64_MAX
 #define LOW(n) ((UINT64_C(1) << 8 * (n)) - 1)
@@ -22,26 +21,10 @@ entries(const struct piece_cache *c)
 	return (size_t)2 << (64 - c->shift);
 }
 
-/* Large pages where they fill one, asked for before the first touch: fewer translations to miss. */
-static struct piece_entry *
-allocate(size_t count)
-{
-	size_t bytes = count * sizeof(struct piece_entry);
-	size_t page = bytes < LARGE_PAGE_BYTES ? LINE_BYTES : LARGE_PAGE_BYTES;
-	struct piece_entry *entry = aligned_alloc(page, bytes);
-
-	if (entry == NULL)
-		return NULL;
-	if (page == LARGE_PAGE_BYTES)
-		madvise(entry, bytes, MADV_HUGEPAGE); /* a wish; slower without */
-	memset(entry, 0, bytes);
-	return entry;
-}
-
 enum fail_code
 piece_cache_open(struct piece_cache *c, struct failure *f)
 {
-	c->entry = allocate(PIECE_CACHE_ENTRIES_MIN);
+	c->entry = table_memory(PIECE_CACHE_ENTRIES_MIN * sizeof(*c->entry));
 	if (c->entry == NULL)
 		return fail_memory(f);
 	c->shift = 64 - (unsigned)__builtin_ctz(PIECE_CACHE_ENTRIES_MIN / 2);
@@ -103,7 +86,7 @@ piece_cache_grow(struct piece_cache *c)
 
 	if (c->used * 2 < entries(c) || entries(c) >= PIECE_CACHE_ENTRIES_MAX)
 		return;
-	larger.entry = allocate(entries(&larger));
+	larger.entry = table_memory(entries(&larger) * sizeof(*c->entry));
 	if (larger.entry == NULL)
 		return; /* the old one goes on, and forgets more */
 	for (size_t i = 0; i < entries(c); i++)

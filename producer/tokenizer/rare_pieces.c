@@ -174,7 +174,8 @@ remember(struct rare_pieces *r, const struct rare_piece *p)
 		    !piece_cache_get_aside(r->cache, p->line, p->key, id, &n))
 			piece_cache_put(r->cache, p->key, item->id, item->count);
 	} else if (long_cache_get(&r->long_cache, p->hash, item->piece, item->n) == NULL) {
-		long_cache_put(&r->long_cache, item->piece, item->n, item->id, item->count);
+		long_cache_put(
+		    &r->long_cache, p->hash, item->piece, item->n, item->id, item->count);
 	}
 }
 

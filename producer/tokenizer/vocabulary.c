@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "producer/tokenizer/bytes_hash.h"
+#include "producer/tokenizer/table_memory.h"
 
 enum { TOKENS_AT_ONCE = 64 /* whose slots are sent for together */ };
 
@@ -75,7 +76,7 @@ vocabulary_index(struct vocabulary *v, uint32_t *first, uint32_t *second, struct
 	assert(v->ids <= VOCABULARY_IDS_MAX && v->slot == NULL);
 	while (slots < (uint64_t)v->ids * 2)
 		slots *= 2;
-	v->slot = calloc(slots, sizeof(*v->slot));
+	v->slot = table_memory(slots * sizeof(*v->slot));
 	if (v->slot == NULL)
 		return fail_memory(f);
 	v->slot_mask = slots - 1;

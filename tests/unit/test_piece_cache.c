@@ -137,6 +137,12 @@ long_piece(uint32_t i, uint8_t *piece)
 	return n;
 }
 
+static void
+put_long(struct long_cache *c, const uint8_t *piece, size_t n, const uint32_t *id, size_t ids_n)
+{
+	long_cache_put(c, bytes_hash(piece, n), piece, n, id, ids_n);
+}
+
 static const struct long_entry *
 get_long(const struct long_cache *c, const uint8_t *piece, size_t n)
 {
@@ -161,7 +167,7 @@ test_long_pieces_too(void **unused)
 		for (size_t k = 0; k < LONG_CACHE_IDS_MAX; k++)
 			id[k] = i + (uint32_t)k;
 		assert_null(get_long(&c, piece, n));
-		long_cache_put(&c, piece, n, id, 1 + i % LONG_CACHE_IDS_MAX);
+		put_long(&c, piece, n, id, 1 + i % LONG_CACHE_IDS_MAX);
 	}
 	for (uint32_t i = 0; i < LONG_PIECES; i++) {
 		e = get_long(&c, piece, long_piece(i, piece));
@@ -174,11 +180,11 @@ test_long_pieces_too(void **unused)
 	}
 	assert_true(found > LONG_CACHE_ENTRIES_MAX * 9 / 10);
 	memset(piece, 'y', sizeof(piece));
-	long_cache_put(&c, piece, LONG_CACHE_PIECE_MAX + 1, id, 1);
+	put_long(&c, piece, LONG_CACHE_PIECE_MAX + 1, id, 1);
 	assert_null(get_long(&c, piece, LONG_CACHE_PIECE_MAX + 1));
-	long_cache_put(&c, piece, LONG_CACHE_PIECE_MAX, id, LONG_CACHE_IDS_MAX + 1);
+	put_long(&c, piece, LONG_CACHE_PIECE_MAX, id, LONG_CACHE_IDS_MAX + 1);
 	assert_null(get_long(&c, piece, LONG_CACHE_PIECE_MAX));
-	long_cache_put(&c, piece, LONG_CACHE_PIECE_MAX, id, LONG_CACHE_IDS_MAX);
+	put_long(&c, piece, LONG_CACHE_PIECE_MAX, id, LONG_CACHE_IDS_MAX);
 	assert_non_null(get_long(&c, piece, LONG_CACHE_PIECE_MAX));
 	long_cache_close(&c);
 }

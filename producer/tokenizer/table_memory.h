@@ -1,0 +1,15 @@
+/*
+ * table_memory.h -- memory for tables that are read at random places.
+ *
+ * Large pages where the table fills one, asked for before the first touch: fewer translations to
+ * miss, for prefetches too.
+ */
+#ifndef PRODUCER_TOKENIZER_TABLE_MEMORY_H
+#define PRODUCER_TOKENIZER_TABLE_MEMORY_H
+
+#include <stddef.h>
+
+/* bytes > 0, a power of two, all zero, at the start of a cache line; NULL: refused. For free(). */
+void *table_memory(size_t bytes);
+
+#endif
