@@ -182,6 +182,9 @@ enum fail_code config_set_property(
 enum fail_code config_set_property_from(
     struct config *c, const char *name, const char *kind, const char *where, struct failure *f);
 
+/* What was set for a librdkafka property, the last of several; NULL: nothing. */
+const char *config_property_value(const struct config_properties *p, const char *name);
+
 /* Whether a librdkafka property is a password, key or token, which no message may show. */
 bool config_property_secret(const char *name);
 

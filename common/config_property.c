@@ -17,3 +17,12 @@ config_property_secret(const char *name)
 	return ends(name, "password") || ends(name, "secret") || ends(name, ".key.pem") ||
 	       strcmp(name, "sasl.oauthbearer.config") == 0;
 }
+
+const char *
+config_property_value(const struct config_properties *p, const char *name)
+{
+	for (size_t i = p == NULL ? 0 : p->n; i > 0; i--)
+		if (strcmp(p->item[i - 1].name, name) == 0)
+			return p->item[i - 1].value;
+	return NULL;
+}

@@ -24,6 +24,21 @@ struct kafka_handle {
 	atomic_bool doubtful; /* as kafka_doubtful() tells */
 };
 
+void kafka_handle_free(struct kafka_handle *h); /* NULL is accepted */
+
+static inline bool
+kafka_writes(enum kafka_role role)
+{
+	return role == KAFKA_WRITER || role == KAFKA_TRANSACTIONAL;
+}
+
+/* Sets all of `conf` but the callbacks. FAIL_CONFIG: librdkafka does not take a property. */
+enum fail_code kafka_settings(
+    rd_kafka_conf_t *conf, const struct kafka_options *o, const char *client, struct failure *f);
+
+/* The value that is in force, cut to out[room]; "": none. */
+void kafka_setting(const rd_kafka_conf_t *conf, const char *name, char *out, size_t room);
+
 /* The handle that `conf` makes notes in `h` when it becomes doubtful. */
 rd_kafka_resp_err_t kafka_requests_watch(rd_kafka_conf_t *conf, struct kafka_handle *h);
 

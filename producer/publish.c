@@ -70,11 +70,9 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 static size_t
 waiting_bytes_max(const struct config_properties *properties)
 {
-	size_t batch = BATCH_BYTES;
+	const char *given = config_property_value(properties, "batch.size");
+	size_t batch = given == NULL ? BATCH_BYTES : strtoull(given, NULL, 10);
 
-	for (size_t i = 0; properties != NULL && i < properties->n; i++)
-		if (strcmp(properties->item[i].name, "batch.size") == 0)
-			batch = strtoull(properties->item[i].value, NULL, 10);
 	return batch + batch / 4 * 3;
 }
 
