@@ -1,7 +1,6 @@
 #include "producer/tokenizer/long_cache.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "producer/tokenizer/bytes_hash.h"
@@ -13,6 +12,12 @@ static size_t
 entries(const struct long_cache *c)
 {
 	return (size_t)LONG_CACHE_SET << (64 - c->shift);
+}
+
+static size_t
+table_bytes(const struct long_cache *c)
+{
+	return entries(c) * sizeof(*c->entry);
 }
 
 enum fail_code
@@ -29,7 +34,8 @@ long_cache_open(struct long_cache *c, struct failure *f)
 void
 long_cache_close(struct long_cache *c)
 {
-	free(c->entry);
+	if (c->entry != NULL)
+		table_memory_free(c->entry, table_bytes(c));
 	c->entry = NULL;
 }
 
@@ -84,7 +90,7 @@ grow(struct long_cache *c)
 
 	if (c->used * 2 < entries(c) || entries(c) >= LONG_CACHE_ENTRIES_MAX)
 		return;
-	larger.entry = table_memory(entries(&larger) * sizeof(*c->entry));
+	larger.entry = table_memory(table_bytes(&larger));
 	if (larger.entry == NULL)
 		return; /* the old one goes on, and forgets more */
 	for (size_t i = 0; i < entries(c); i++) {
@@ -93,7 +99,7 @@ grow(struct long_cache *c)
 		if (e->n != 0)
 			*place_for(&larger, bytes_hash(e->piece, e->n)) = *e;
 	}
-	free(c->entry);
+	table_memory_free(c->entry, table_bytes(c));
 	*c = larger;
 }
 

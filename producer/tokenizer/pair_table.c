@@ -333,7 +333,7 @@ pair_table_open_merges(struct pair_table *t, const struct pair_merge *merge, uin
 void
 pair_table_close(struct pair_table *t)
 {
-	free(t->line);
+	table_memory_free(t->line, sizeof(*t->line) << (PAIR_BITS - t->shift));
 	free(t->result);
 	t->line = NULL;
 	t->result = NULL;

@@ -1,7 +1,5 @@
 #include "producer/tokenizer/piece_cache.h"
 
-#include <stdlib.h>
-
 #include "producer/tokenizer/table_memory.h"
 
 _Static_assert(sizeof(struct piece_entry) == 32, "two entries share a cache line");
@@ -21,6 +19,12 @@ entries(const struct piece_cache *c)
 	return (size_t)2 << (64 - c->shift);
 }
 
+static size_t
+table_bytes(const struct piece_cache *c)
+{
+	return entries(c) * sizeof(*c->entry);
+}
+
 enum fail_code
 piece_cache_open(struct piece_cache *c, struct failure *f)
 {
@@ -36,7 +40,8 @@ piece_cache_open(struct piece_cache *c, struct failure *f)
 void
 piece_cache_close(struct piece_cache *c)
 {
-	free(c->entry);
+	if (c->entry != NULL)
+		table_memory_free(c->entry, table_bytes(c));
 	c->entry = NULL;
 }
 
@@ -86,12 +91,12 @@ piece_cache_grow(struct piece_cache *c)
 
 	if (c->used * 2 < entries(c) || entries(c) >= PIECE_CACHE_ENTRIES_MAX)
 		return;
-	larger.entry = table_memory(entries(&larger) * sizeof(*c->entry));
+	larger.entry = table_memory(table_bytes(&larger));
 	if (larger.entry == NULL)
 		return; /* the old one goes on, and forgets more */
 	for (size_t i = 0; i < entries(c); i++)
 		if (c->entry[i].key.high != 0)
 			insert(&larger, &c->entry[i]);
-	free(c->entry);
+	table_memory_free(c->entry, table_bytes(c));
 	*c = larger;
 }

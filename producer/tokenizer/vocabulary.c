@@ -12,7 +12,8 @@ vocabulary_close(struct vocabulary *v)
 {
 	free(v->bytes);
 	free(v->start);
-	free(v->slot);
+	if (v->slot != NULL)
+		table_memory_free(v->slot, (v->slot_mask + 1) * sizeof(*v->slot));
 	memset(v, 0, sizeof(*v));
 }
 
