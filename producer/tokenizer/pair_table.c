@@ -76,12 +76,16 @@ cut(struct pairs *p, const struct vocabulary *v, uint32_t id, struct failure *f)
 	return FAIL_NONE;
 }
 
+static size_t
+next_line(const struct pair_table *t, size_t at)
+{
+	return (at + 1) & (((size_t)1 << (PAIR_BITS - t->shift)) - 1);
+}
+
 uint32_t
 pair_table_search(const struct pair_table *t, uint64_t hash)
 {
-	size_t mask = ((size_t)1 << (PAIR_BITS - t->shift)) - 1;
-
-	for (size_t at = hash >> t->shift;; at = (at + 1) & mask) {
+	for (size_t at = hash >> t->shift;; at = next_line(t, at)) {
 		const struct pair_line *l = &t->line[at];
 
 		for (unsigned equal = pair_line_equal(l, (uint32_t)hash); equal != 0;
@@ -96,16 +100,15 @@ pair_table_search(const struct pair_table *t, uint64_t hash)
 	}
 }
 
-/* For a pair that is not there; no line is full for ever, as half of all places are free. */
+/* For a pair that is not there. A line with room is found, as half of all places are free. */
 static void
 put(struct pair_table *t, uint64_t hash, uint32_t rank)
 {
-	size_t mask = ((size_t)1 << (PAIR_BITS - t->shift)) - 1;
 	struct pair_line *l;
 	size_t at = hash >> t->shift, i = 0;
 
 	while ((l = &t->line[at])->rank[PAIR_LINE_MAX - 1] != 0)
-		at = (at + 1) & mask;
+		at = next_line(t, at);
 	while (l->rank[i] != 0)
 		i++;
 	l->tag[i] = (uint32_t)hash;

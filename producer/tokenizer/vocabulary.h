@@ -15,7 +15,7 @@
 #include "common/failure.h"
 
 enum {
-	VOCABULARY_IDS_MAX = 1 << 21,     /* three ids share one 64-bit word, see pair_table.h */
+	VOCABULARY_IDS_MAX = 1 << 21,     /* an id has 21 bits in pair_table.h */
 	VOCABULARY_TOKEN_MAX = 1 << 12,   /* bytes of one token */
 	VOCABULARY_BYTES_MAX = 256 << 20, /* of all tokens */
 };
