@@ -231,6 +231,34 @@ list_offsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t whic
 	return err;
 }
 
+/*
+ * Until its cache is renewed, minutes later, librdkafka asks the leader that it knows, which may be
+ * dead, and tells no more than that time ran out.
+ */
+static void
+renew_leaders(rd_kafka_t *rk, int timeout_ms)
+{
+	const struct rd_kafka_metadata *all;
+
+	if (rd_kafka_metadata(rk, 1, NULL, &all, timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		rd_kafka_metadata_destroy(all);
+}
+
+static rd_kafka_resp_err_t
+watermarks_once(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *low, int64_t *high,
+    int64_t deadline_ms)
+{
+	rd_kafka_resp_err_t err =
+	    list_offsets(rk, list, RD_KAFKA_OFFSET_BEGINNING, low, kafka_slice_ms(deadline_ms));
+
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		err =
+		    list_offsets(rk, list, RD_KAFKA_OFFSET_END, high, kafka_slice_ms(deadline_ms));
+	if (err == RD_KAFKA_RESP_ERR__TIMED_OUT)
+		renew_leaders(rk, kafka_slice_ms(deadline_ms));
+	return err;
+}
+
 /* The topic of the first partition with an error of its own; the first of all where none has. */
 static const char *
 first_refused(const rd_kafka_topic_partition_list_t *list)
@@ -251,11 +279,7 @@ kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int
 	if (list->cnt == 0)
 		return FAIL_NONE;
 	do {
-		err = list_offsets(
-		    rk, list, RD_KAFKA_OFFSET_BEGINNING, low, kafka_slice_ms(deadline_ms));
-		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-			err = list_offsets(
-			    rk, list, RD_KAFKA_OFFSET_END, high, kafka_slice_ms(deadline_ms));
+		err = watermarks_once(rk, list, low, high, deadline_ms);
 	} while (kafka_again(err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;

@@ -23,7 +23,7 @@ from report import Row, lanes_of, print_table
 RECOVER_S = 240  # more is a fault that the system did not recover from
 LIVE_DOCUMENTS_S = 10
 SEALED_DOCUMENTS = 2000
-SMALL_MB = 1536
+SMALL_MB = 3072
 
 
 def say(text):

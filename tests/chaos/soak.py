@@ -22,6 +22,7 @@ SOAK_FAULTS = ["leader-kill", "network-blip", "group-coordinator-kill", "clock-f
 WARM_S = 60
 GROWN_MB_MAX, GROWN_FDS_MAX = 16.0, 8.0
 KEPT_STEPS = 2000  # behind the slowest rank; older ones are deleted, so that the disk stays as it is
+SEGMENT_BYTES = 16 << 20  # of each lane: a broker deletes whole segments
 REPLAYED_STEPS = 500
 LIVE_DOCUMENTS_S = 10
 
@@ -105,6 +106,7 @@ def main():
     folder = BUILD / f"soak-{os.getppid()}-{given.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     say(f"seed {given.seed}; logs in {folder}")
+    os.environ["RIFFLE_KAFKA_SEGMENT_BYTES"] = str(SEGMENT_BYTES)
     run = Soak(folder, given.kafka, given.seed)
     try:
         run.begin()

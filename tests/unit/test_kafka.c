@@ -379,6 +379,25 @@ test_an_error_that_passes_is_waited_out_and_one_that_stays_is_told(void **state)
 }
 
 static void
+test_a_leader_that_has_died_is_not_asked_until_time_runs_out(void **state)
+{
+	rd_kafka_t *writer = open_mock(KAFKA_WRITER);
+	rd_kafka_t *rk = open_beside(writer, KAFKA_READER);
+	rd_kafka_mock_cluster_t *mock = rd_kafka_handle_mock_cluster(writer);
+	int64_t low, high;
+
+	(void)state;
+	rd_kafka_mock_topic_create(mock, "m.ledger", 1, 3);
+	rd_kafka_mock_partition_set_leader(mock, "m.ledger", 0, 2);
+	assert_int_equal(kafka_watermarks(rk, "m.ledger", 0, &low, &high, WAIT_MS, &f), FAIL_NONE);
+	rd_kafka_mock_partition_set_leader(mock, "m.ledger", 0, 3);
+	rd_kafka_mock_broker_set_down(mock, 2);
+	assert_int_equal(kafka_watermarks(rk, "m.ledger", 0, &low, &high, WAIT_MS, &f), FAIL_NONE);
+	kafka_close(rk);
+	kafka_close(writer);
+}
+
+static void
 test_the_last_record_of_a_partition_is_found(void **state)
 {
 	rd_kafka_t *writer = open_mock(KAFKA_WRITER);
@@ -686,6 +705,7 @@ main(void)
 	    cmocka_unit_test(test_a_broker_that_answers_is_found),
 	    cmocka_unit_test(test_partitions_are_counted_and_a_missing_topic_has_none),
 	    cmocka_unit_test(test_watermarks_of_many_partitions_come_at_once),
+	    cmocka_unit_test(test_a_leader_that_has_died_is_not_asked_until_time_runs_out),
 	    cmocka_unit_test(test_an_error_that_passes_is_waited_out_and_one_that_stays_is_told),
 	    cmocka_unit_test(test_the_last_record_of_a_partition_is_found),
 	    cmocka_unit_test(test_a_groups_offsets_come_with_their_metadata),
