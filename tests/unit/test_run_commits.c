@@ -105,8 +105,8 @@ test_a_run_stands_at_its_lowest_lane_and_is_asked_again(void **unused)
 
 	(void)unused;
 	commit("m.trainers", (const char *const[LANES]){"step=7", NULL, "step=9", NULL});
-	check(r, LANES, (struct commits_position){.any = true, .lane = 1, .step_ahead = 9});
 	check(r, 1, (struct commits_position){true, true, .step = 7, .step_ahead = 7});
+	check(r, LANES, (struct commits_position){.any = true, .lane = 1, .step_ahead = 9});
 	commit(
 	    "m.trainers", (const char *const[LANES]){"step=12", "step=11", "step=10", "step=12"});
 	check(r, LANES, (struct commits_position){true, true, 10, 2, 12});
