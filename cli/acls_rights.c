@@ -101,6 +101,7 @@ static const struct row rows[] = {
     {"status", "DESCRIBE", WHAT_ARRIVALS},
     {"status", "DESCRIBE", WHAT_CONTROL},
     {"status", "DESCRIBE", WHAT_GROUP_MIXER},
+    {"status", "DESCRIBE", WHAT_GROUP_ELECTION},
     {"status", "DESCRIBE", WHAT_GROUP_RUNS},
 
     {"inspect", "READ", WHAT_BATCHES},

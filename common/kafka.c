@@ -128,6 +128,7 @@ handle_new(const struct kafka_options *o)
 		return NULL;
 	kafka_log_init(&h->log);
 	h->role = o->role;
+	h->group_chosen = o->group != NULL;
 	h->commits = o->group != NULL && !o->asks_only;
 	/* The questions asked of the one, the wait that follows on the other, tell the cause. */
 	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN || o->quiet);
@@ -152,6 +153,7 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 	assert(o->client != NULL);
 	assert((o->role == KAFKA_TRANSACTIONAL) == (o->transactional_id != NULL));
 	assert(o->role != KAFKA_MEMBER || o->group != NULL);
+	assert(!o->asks_only || (o->role == KAFKA_READER && o->group != NULL));
 	h = handle_new(o);
 	conf = rd_kafka_conf_new();
 	if (h == NULL || conf == NULL) {

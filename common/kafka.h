@@ -27,7 +27,7 @@ enum kafka_role {
 	KAFKA_READER, /* assign() at explicit offsets, read_committed, partition EOF events */
 	KAFKA_WRITER, /* idempotent, acks=all */
 	KAFKA_TRANSACTIONAL, /* needs transactional_id */
-	KAFKA_ADMIN,         /* topics, watermarks, group offsets; produces and reads nothing */
+	KAFKA_ADMIN,         /* topics, watermarks; produces and reads nothing */
 	KAFKA_MEMBER, /* subscribes in `group`, reads nothing; leaves the group when closed */
 };
 
@@ -36,7 +36,11 @@ struct kafka_options {
 	const struct config_properties *properties; /* the user's; borrowed during kafka_open() */
 	const char *client;                         /* client.id is "riffle-<client>" */
 	const char *group; /* KAFKA_READER: for commits; NULL: none. KAFKA_MEMBER: needs it */
-	bool asks_only;    /* nothing is committed to the group */
+	/*
+	 * KAFKA_READER: the handle only asks for the group's commits: it commits and reads nothing.
+	 * What an open transaction has yet to commit does not hold up the answer.
+	 */
+	bool asks_only;
 	const char *transactional_id;       /* KAFKA_TRANSACTIONAL */
 	size_t message_bytes_max;           /* largest record it writes; 0: librdkafka's preset */
 	const struct config_property *tune; /* more presets, which the user's properties override */
@@ -46,7 +50,11 @@ struct kafka_options {
 	 * is then never given up for its age, and one that is refused ends the handle (fatal).
 	 */
 	bool gapless;
-	bool quiet; /* kafka_wait_broker() follows: failing connections are not logged before it */
+	/*
+	 * Failing connections are not logged: not before kafka_wait_broker(), where that follows;
+	 * not at all where only questions are asked, whose failures tell the cause.
+	 */
+	bool quiet;
 	/* Delivery reports of writers; called from rd_kafka_poll() on the owner's thread. */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
 	void *opaque;
@@ -105,20 +113,23 @@ enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t part
     rd_kafka_message_t **out, int timeout_ms, struct failure *f);
 
 /*
- * Committed offsets and metadata of any group, without joining it: fills offset_next[i] (-1: none)
- * and metadata[i] (given, free(); NULL: none) for partitions 0..n-1 of `topic`.
+ * Committed offsets and metadata of the group that `rk` was opened with, without joining it: fills
+ * offset_next[i] (-1: none) and metadata[i] (given, free(); NULL: none) for partitions 0..n-1 of
+ * `topic`.
  *
- * `rk` is a KAFKA_READER, although nothing is read: when the coordinator of the group has moved or
- * is starting, librdkafka (2.0.2; 2.4.0 by its users) crashes on a handle without a group. With
- * brokers that die it crashes, or never finds the coordinator again, on a handle with another
- * group, too (its issues 3663 and 4605): who asks again and again has a handle of the very `group`.
+ * `rk` is a KAFKA_READER although nothing is read, and whoever asks about several groups opens one
+ * for each. For a group other than the handle's own librdkafka has an admin request
+ * (ListConsumerGroupOffsets), which is not to be trusted while brokers die, move a coordinator or
+ * are slow: 2.0.2 crashes without a group, ends the process (an assertion on eonce->refcnt) or
+ * never finds the coordinator again (its issues 3663 and 4605). A handle's own group it follows
+ * wherever that goes.
  */
-enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *group, const char *topic, size_t n,
+enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *topic, size_t n,
     int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f);
 
 /* The same for any list of partitions: sets each one's offset (-1: none) and metadata. */
-enum fail_code kafka_group_commits(rd_kafka_t *rk, const char *group,
-    rd_kafka_topic_partition_list_t *list, int timeout_ms, struct failure *f);
+enum fail_code kafka_group_commits(
+    rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms, struct failure *f);
 
 /*
  * Whether any request of a KAFKA_TRANSACTIONAL handle that writes (produce, and all that makes a

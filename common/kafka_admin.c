@@ -79,24 +79,6 @@ take_offsets(const rd_kafka_topic_partition_list_t *answer, rd_kafka_topic_parti
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-static rd_kafka_resp_err_t
-take_event(rd_kafka_event_t *event, rd_kafka_topic_partition_list_t *list)
-{
-	const rd_kafka_ListConsumerGroupOffsets_result_t *result;
-	const rd_kafka_group_result_t **group;
-	size_t groups_n;
-
-	result = rd_kafka_event_ListConsumerGroupOffsets_result(event);
-	if (result == NULL)
-		return RD_KAFKA_RESP_ERR__BAD_MSG;
-	group = rd_kafka_ListConsumerGroupOffsets_result_groups(result, &groups_n);
-	if (groups_n != 1)
-		return RD_KAFKA_RESP_ERR__BAD_MSG;
-	if (rd_kafka_group_result_error(group[0]) != NULL)
-		return rd_kafka_error_code(rd_kafka_group_result_error(group[0]));
-	return take_offsets(rd_kafka_group_result_partitions(group[0]), list);
-}
-
 static void
 forget(rd_kafka_topic_partition_list_t *list)
 {
@@ -106,14 +88,6 @@ forget(rd_kafka_topic_partition_list_t *list)
 		list->elems[i].metadata = NULL;
 		list->elems[i].metadata_size = 0;
 	}
-}
-
-static bool
-is_of_group(rd_kafka_t *rk, const char *group)
-{
-	const struct kafka_handle *h = rd_kafka_opaque(rk);
-
-	return strcmp(h->group, group) == 0;
 }
 
 /*
@@ -138,13 +112,14 @@ denied_or(rd_kafka_t *rk, rd_kafka_resp_err_t err)
 	return err;
 }
 
-/* librdkafka follows a handle's own group to its coordinator, wherever that goes. */
+/* One request to the group's coordinator, which is asked about all partitions at once. */
 static rd_kafka_resp_err_t
-ask_own(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms)
+ask_once(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms)
 {
 	rd_kafka_topic_partition_list_t *answer = rd_kafka_topic_partition_list_copy(list);
 	rd_kafka_resp_err_t err = rd_kafka_committed(rk, answer, timeout_ms);
 
+	forget(list);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		err = take_offsets(answer, list); /* what it copies is text with an end */
 	else
@@ -153,40 +128,20 @@ ask_own(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms)
 	return err;
 }
 
-/* One request to the group's coordinator, which is asked about all partitions at once. */
-static rd_kafka_resp_err_t
-ask_once(rd_kafka_t *rk, const char *group, rd_kafka_topic_partition_list_t *list, int timeout_ms)
-{
-	rd_kafka_ListConsumerGroupOffsets_t *request;
-	struct kafka_admin admin;
-	rd_kafka_resp_err_t err;
-
-	forget(list);
-	if (is_of_group(rk, group))
-		return ask_own(rk, list, timeout_ms);
-	request = rd_kafka_ListConsumerGroupOffsets_new(group, list);
-	kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, timeout_ms);
-	rd_kafka_ListConsumerGroupOffsets(rk, &request, 1, admin.options, admin.queue);
-	err = kafka_admin_wait(&admin, timeout_ms);
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		err = take_event(admin.event, list);
-	kafka_admin_close(&admin);
-	rd_kafka_ListConsumerGroupOffsets_destroy(request);
-	return err;
-}
-
 enum fail_code
-kafka_group_commits(rd_kafka_t *rk, const char *group, rd_kafka_topic_partition_list_t *list,
-    int timeout_ms, struct failure *f)
+kafka_group_commits(
+    rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms, struct failure *f)
 {
+	const struct kafka_handle *h = rd_kafka_opaque(rk);
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_resp_err_t err;
 
-	assert(rd_kafka_type(rk) == RD_KAFKA_CONSUMER);
+	assert(h->role == KAFKA_READER);
+	assert(h->group_chosen);
 	if (list->cnt == 0)
 		return FAIL_NONE;
 	do {
-		err = ask_once(rk, group, list, kafka_slice_ms(deadline_ms));
+		err = ask_once(rk, list, kafka_slice_ms(deadline_ms));
 	} while (kafka_again(err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
@@ -194,16 +149,16 @@ kafka_group_commits(rd_kafka_t *rk, const char *group, rd_kafka_topic_partition_
 	if (err == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE)
 		return fail_memory(f);
 	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-		kafka_fail_denied(f, rk, err, NULL, group, "asking for its committed offsets");
+		kafka_fail_denied(f, rk, err, NULL, NULL, "asking for its committed offsets");
 	else
 		kafka_fail_asking(
 		    rk, err, "asking for its committed offsets", list->elems[0].topic, f);
-	return fail_within(f, "group %s, topic %s", group, list->elems[0].topic);
+	return fail_within(f, "group %s, topic %s", h->group, list->elems[0].topic);
 }
 
 enum fail_code
-kafka_group_offsets(rd_kafka_t *rk, const char *group, const char *topic, size_t n,
-    int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f)
+kafka_group_offsets(rd_kafka_t *rk, const char *topic, size_t n, int64_t *offset_next,
+    char **metadata, int timeout_ms, struct failure *f)
 {
 	rd_kafka_topic_partition_list_t *list;
 	enum fail_code code;
@@ -212,7 +167,7 @@ kafka_group_offsets(rd_kafka_t *rk, const char *group, const char *topic, size_t
 	list = rd_kafka_topic_partition_list_new((int)n);
 	for (size_t i = 0; i < n; i++)
 		rd_kafka_topic_partition_list_add(list, topic, (int32_t)i);
-	code = kafka_group_commits(rk, group, list, timeout_ms, f);
+	code = kafka_group_commits(rk, list, timeout_ms, f);
 	for (size_t i = 0; i < n; i++) {
 		rd_kafka_topic_partition_t *p = &list->elems[i];
 

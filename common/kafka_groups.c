@@ -140,17 +140,17 @@ kafka_group_members(rd_kafka_t *rk, const char *group, struct kafka_member *memb
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_resp_err_t err;
 
-	do {
-		int slice_ms = kafka_slice_ms(deadline_ms);
+	do { /* each attempt has all the time there is: see the header */
+		int left_ms = kafka_left_ms(deadline_ms);
 		struct kafka_admin admin;
 
-		kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS, slice_ms);
+		kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS, left_ms);
 		rd_kafka_DescribeConsumerGroups(rk, &group, 1, admin.options, admin.queue);
-		err = kafka_admin_wait(&admin, slice_ms);
+		err = kafka_admin_wait(&admin, left_ms);
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			err = take_members(admin.event, member, max, n);
 		kafka_admin_close(&admin);
-	} while (kafka_again(err, deadline_ms));
+	} while (err != RD_KAFKA_RESP_ERR__TIMED_OUT && kafka_again(err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)

@@ -18,7 +18,8 @@ struct kafka_handle {
 	char client[64];
 	/* For messages: cut where they are longer, "" where there is none. */
 	char bootstrap[256], group[256], transactional_id[256], user[256];
-	bool commits; /* the group is one of the caller's choice, to commit to */
+	bool group_chosen; /* the group is one of the caller's choice, */
+	bool commits;      /* to commit to */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
 	void *opaque;         /* the caller's, for `delivered` */
 	atomic_bool doubtful; /* as kafka_doubtful() tells */

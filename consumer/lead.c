@@ -4,44 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/kafka.h"
-#include "common/names.h"
-#include "consumer/commits.h"
+#include "consumer/run_commits.h"
 
 enum { LEAD_TIMEOUT_MS = 10000 };
 
 struct run {
 	const char *name;
-	char group[TOPIC_MAX_BYTES + 1];
-	rd_kafka_t *reader; /* of the group */
-	bool any;           /* the broker knows a commit */
+	struct run_commits *commits;
+	bool any; /* the broker knows a commit */
 	uint64_t step;
 };
 
 struct lead {
 	uint32_t max_lead_steps;
 	size_t lanes;
-	char topic[TOPIC_MAX_BYTES + 1];
 	struct run *run;
 	size_t runs_n;
-	int64_t *offset_next; /* [lanes] */
-	char **metadata;
-	uint64_t *step;
 };
-
-static enum fail_code
-open_run(struct run *r, const char *name, const struct config *c, struct failure *f)
-{
-	struct kafka_options k = {.role = KAFKA_READER,
-	    .properties = &c->kafka,
-	    .client = "mix-lead",
-	    .group = r->group,
-	    .asks_only = true};
-
-	r->name = name;
-	names_topic(r->group, c->mix.name, name);
-	return kafka_open(&r->reader, &k, f);
-}
 
 enum fail_code
 lead_open(struct lead **out, const struct config *c, struct failure *f)
@@ -52,21 +31,22 @@ lead_open(struct lead **out, const struct config *c, struct failure *f)
 		return fail_memory(f);
 	l->max_lead_steps = c->mix.max_lead_steps;
 	l->lanes = c->mix.lanes;
-	names_topic(l->topic, c->mix.name, "batches");
 	l->runs_n = c->mix.runs.n;
 	l->run = calloc(l->runs_n + 1, sizeof(*l->run));
-	l->offset_next = calloc(l->lanes, sizeof(*l->offset_next));
-	l->metadata = calloc(l->lanes, sizeof(*l->metadata));
-	l->step = calloc(l->lanes, sizeof(*l->step));
-	if (l->run == NULL || l->offset_next == NULL || l->metadata == NULL || l->step == NULL) {
+	if (l->run == NULL) {
 		lead_close(l);
 		return fail_memory(f);
 	}
-	for (size_t i = 0; i < l->runs_n; i++)
-		if (open_run(&l->run[i], c->mix.runs.text[i], c, f) != FAIL_NONE) {
+	for (size_t i = 0; i < l->runs_n; i++) {
+		struct run *r = &l->run[i];
+
+		r->name = c->mix.runs.text[i];
+		if (run_commits_open(&r->commits, c->mix.name, r->name, "mix-lead", &c->kafka, f) !=
+		    FAIL_NONE) {
 			lead_close(l);
 			return f->code;
 		}
+	}
 	*out = l;
 	return FAIL_NONE;
 }
@@ -77,30 +57,21 @@ lead_close(struct lead *l)
 	if (l == NULL)
 		return;
 	for (size_t i = 0; l->run != NULL && i < l->runs_n; i++)
-		kafka_close(l->run[i].reader);
+		run_commits_close(l->run[i].commits);
 	free(l->run);
-	free(l->offset_next);
-	free(l->metadata);
-	free(l->step);
 	free(l);
 }
 
 static enum fail_code
-ask_run(struct lead *l, struct run *r, struct failure *f)
+ask_run(const struct lead *l, struct run *r, struct failure *f)
 {
 	struct commits_position at;
-	enum fail_code code;
+	enum fail_code code = run_commits_ask(r->commits, l->lanes, LEAD_TIMEOUT_MS, &at, f);
 
-	if (kafka_group_offsets(r->reader, r->group, l->topic, l->lanes, l->offset_next,
-		l->metadata, LEAD_TIMEOUT_MS, f) != FAIL_NONE)
-		return f->code;
-	code = commits_lowest(&at, l->step, l->offset_next, l->metadata, l->lanes, f);
-	for (size_t i = 0; i < l->lanes; i++) {
-		free(l->metadata[i]);
-		l->metadata[i] = NULL;
-	}
+	if (code == FAIL_DATA)
+		return fail_within(f, "group %s", run_commits_group(r->commits));
 	if (code != FAIL_NONE)
-		return fail_within(f, "group %s", r->group);
+		return code;
 	r->any = at.any;
 	r->step = at.step;
 	return FAIL_NONE;
@@ -154,8 +125,8 @@ lead_check(const struct lead *l, const struct ledger *last, struct failure *f)
 				    "(riffle read "
 				    "--from-step %" PRId64
 				    " --commit-every 1), or take the run out of mix.runs",
-				    l->run[i].name, last->run[k].step, l->run[i].group,
-				    last->run[k].step);
+				    l->run[i].name, last->run[k].step,
+				    run_commits_group(l->run[i].commits), last->run[k].step);
 	return FAIL_NONE;
 }
 

@@ -10,11 +10,16 @@
 #include "common/kafka_groups.h"
 #include "common/kafka_trim.h"
 #include "common/log.h"
-#include "consumer/commits.h"
 #include "consumer/ledger_log.h"
+#include "consumer/run_commits.h"
 #include "consumer/step_records.h"
 
-enum { OPEN_MS = 10000, ASK_MS = 30000, TRIM_MS = 60000 };
+enum {
+	OPEN_MS = 10000,
+	ASK_MS = 30000,
+	TRIM_MS = 60000,
+	RUNS_AT_ONCE = 16, /* handles that look for the coordinators of their groups */
+};
 
 /* What one command holds. */
 struct work {
@@ -73,33 +78,41 @@ open_handles(struct work *w, struct failure *f)
 /* ---- runs ---- */
 
 static enum fail_code
-ask_position(struct work *w, struct retain_run *run, struct failure *f)
+ask_position(
+    const struct work *w, struct retain_run *run, struct run_commits *commits, struct failure *f)
 {
-	size_t lanes = step_records_lanes(w->records);
-	char group[2 * NAME_MAX_BYTES + 2];
-	int64_t *offset_next = calloc(lanes, sizeof(*offset_next));
-	char **metadata = calloc(lanes, sizeof(*metadata));
-	uint64_t *step = calloc(lanes, sizeof(*step));
 	struct commits_position at;
-	enum fail_code code;
+	enum fail_code code =
+	    run_commits_ask(commits, step_records_lanes(w->records), ASK_MS, &at, f);
 
-	snprintf(group, sizeof(group), "%s.%s", w->mix, run->name);
-	code = offset_next == NULL || metadata == NULL || step == NULL ? fail_memory(f) : FAIL_NONE;
-	if (code == FAIL_NONE)
-		code = kafka_group_offsets(w->rk, group, step_records_topic(w->records), lanes,
-		    offset_next, metadata, ASK_MS, f);
 	if (code == FAIL_NONE) {
-		code = commits_lowest(&at, step, offset_next, metadata, lanes, f);
-		run->committed = code == FAIL_NONE && at.any;
-		run->step = run->committed ? at.step : 0;
-		if (code != FAIL_NONE)
-			fail_within(f, "group %s", group);
+		run->committed = at.any;
+		run->step = at.any ? at.step : 0;
+		return FAIL_NONE;
 	}
-	for (size_t i = 0; metadata != NULL && i < lanes; i++)
-		free(metadata[i]);
-	free(offset_next);
-	free(metadata);
-	free(step);
+	if (code != FAIL_DATA)
+		return code;
+	fail_within(f, "group %s", run_commits_group(commits));
+	if (!w->o->force)
+		return code; /* a position that cannot be read may be any */
+	log_warning("retain: RETAIN-POSITION %s", f->text);
+	return FAIL_NONE;
+}
+
+/* Runs [from, end), at most RUNS_AT_ONCE. */
+static enum fail_code
+ask_positions(const struct work *w, size_t from, size_t end, struct failure *f)
+{
+	struct run_commits *commits[RUNS_AT_ONCE] = {NULL};
+	enum fail_code code = FAIL_NONE;
+
+	for (size_t i = from; code == FAIL_NONE && i < end; i++)
+		code = run_commits_open(&commits[i - from], w->mix, w->runs.run[i].name, "retain",
+		    &w->o->config->kafka, f);
+	for (size_t i = from; code == FAIL_NONE && i < end; i++)
+		code = ask_position(w, &w->runs.run[i], commits[i - from], f);
+	for (size_t i = 0; i < RUNS_AT_ONCE; i++)
+		run_commits_close(commits[i]);
 	return code;
 }
 
@@ -140,12 +153,11 @@ find_runs(struct work *w, struct failure *f)
 			return f->code;
 	if (add_groups(w, f) != FAIL_NONE)
 		return f->code;
-	for (size_t i = 0; i < w->runs.n; i++) {
-		if (ask_position(w, &w->runs.run[i], f) == FAIL_NONE)
-			continue;
-		if (f->code != FAIL_DATA || !w->o->force)
-			return f->code; /* a position that cannot be read may be any */
-		log_warning("retain: RETAIN-POSITION %s", f->text);
+	for (size_t from = 0; from < w->runs.n; from += RUNS_AT_ONCE) {
+		size_t left = w->runs.n - from, n = left < RUNS_AT_ONCE ? left : RUNS_AT_ONCE;
+
+		if (ask_positions(w, from, from + n, f) != FAIL_NONE)
+			return f->code;
 	}
 	retain_remember(&w->runs, &w->last);
 	return FAIL_NONE;

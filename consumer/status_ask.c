@@ -8,7 +8,6 @@
 #include "common/batch.h"
 #include "common/clock.h"
 #include "common/kafka.h"
-#include "consumer/commits.h"
 #include "consumer/status_source.h"
 
 enum {
@@ -23,6 +22,22 @@ open_handle(const struct config *c, enum kafka_role role, struct failure *f)
 	struct kafka_options o = {.role = role, .client = "status", .properties = &c->kafka};
 	rd_kafka_t *rk;
 
+	return kafka_open(&rk, &o, f) == FAIL_NONE ? rk : NULL;
+}
+
+rd_kafka_t *
+status_open_group(const struct config *c, const char *name, struct failure *f)
+{
+	char group[TOPIC_MAX_BYTES + 1];
+	struct kafka_options o = {.role = KAFKA_READER,
+	    .client = "status",
+	    .properties = &c->kafka,
+	    .group = group,
+	    .asks_only = true,
+	    .quiet = true};
+	rd_kafka_t *rk;
+
+	names_topic(group, c->mix.name, name);
 	return kafka_open(&rk, &o, f) == FAIL_NONE ? rk : NULL;
 }
 
@@ -46,6 +61,8 @@ status_open(struct status_source **out, const struct config *c, struct failure *
 	s->reader = open_handle(c, KAFKA_READER, f);
 	if (s->reader == NULL)
 		goto failed;
+	if (c->mix.name != NULL && (s->mixer = status_open_group(c, "mixer", f)) == NULL)
+		goto failed;
 	*out = s;
 	return FAIL_NONE;
 failed:
@@ -58,6 +75,9 @@ status_close(struct status_source *s)
 {
 	if (s == NULL)
 		return;
+	status_close_runs(s);
+	kafka_close(s->election);
+	kafka_close(s->mixer);
 	kafka_close(s->reader);
 	kafka_close(s->admin);
 	for (size_t i = 0; s->seen != NULL && i < s->config->domains_n; i++)
@@ -246,84 +266,6 @@ ask_rejects(struct status_source *s, struct status *st, struct failure *f)
 }
 
 static enum fail_code
-list_runs(struct status *st, struct failure *f)
-{
-	const struct config_list *configured = &st->config->mix.runs;
-	const struct ledger *l = &st->ledger;
-
-	st->run = calloc(configured->n + l->runs_n + 1, sizeof(*st->run));
-	if (st->run == NULL)
-		return fail_memory(f);
-	for (size_t i = 0; i < configured->n; i++) {
-		struct status_run *r = &st->run[st->runs_n++];
-
-		r->configured = true;
-		snprintf(r->name, sizeof(r->name), "%s", configured->text[i]);
-	}
-	for (size_t k = 0; k < l->runs_n; k++) {
-		size_t i = 0;
-
-		while (i < st->runs_n && strcmp(st->run[i].name, l->run[k].name) != 0)
-			i++;
-		if (i == st->runs_n && names_run_valid(l->run[k].name))
-			snprintf(st->run[st->runs_n++].name, sizeof(st->run[i].name), "%s",
-			    l->run[k].name);
-	}
-	return FAIL_NONE;
-}
-
-static enum fail_code
-ask_run(struct status_source *s, struct status *st, struct status_run *r, const char *topic,
-    size_t lanes, struct failure *f)
-{
-	int64_t *next = calloc(lanes, sizeof(*next));
-	char **text = calloc(lanes, sizeof(*text));
-	uint64_t *step = calloc(lanes, sizeof(*step));
-	char group[TOPIC_MAX_BYTES + 1];
-	struct commits_position at;
-	struct failure bad;
-	enum fail_code code;
-
-	names_topic(group, st->config->mix.name, r->name);
-	if (next == NULL || text == NULL || step == NULL)
-		code = fail_memory(f);
-	else
-		code = kafka_group_offsets(
-		    s->reader, group, topic, lanes, next, text, STATUS_ASK_MS, f);
-	if (code == FAIL_NONE && commits_lowest(&at, step, next, text, lanes, &bad) == FAIL_NONE) {
-		r->committed = at.any;
-		r->step = at.step;
-		r->lane = at.lane;
-		r->step_ahead = at.step_ahead;
-	} else if (code == FAIL_NONE) {
-		snprintf(r->bad, sizeof(r->bad), "%.*s", (int)sizeof(r->bad) - 1, bad.text);
-	}
-	for (size_t i = 0; text != NULL && i < lanes; i++)
-		free(text[i]);
-	free(next);
-	free(text);
-	free(step);
-	return code;
-}
-
-static enum fail_code
-ask_runs(struct status_source *s, struct status *st, struct failure *f)
-{
-	const struct topics_report *r;
-	const char *topic;
-
-	if (st->config->mix.name == NULL)
-		return FAIL_NONE;
-	if (list_runs(st, f) != FAIL_NONE)
-		return f->code;
-	r = status_topic(st, TOPIC_BATCHES, -1, &topic);
-	for (size_t i = 0; r != NULL && i < st->runs_n; i++)
-		if (ask_run(s, st, &st->run[i], topic, (size_t)r->partitions, f) != FAIL_NONE)
-			return f->code;
-	return FAIL_NONE;
-}
-
-static enum fail_code
 ask_all(struct status_source *s, struct status *st, struct failure *f)
 {
 	const struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_BATCHES |
@@ -337,13 +279,15 @@ ask_all(struct status_source *s, struct status *st, struct failure *f)
 	if (topics_ask(s->admin, s->config, st->plan, use, st->report, STATUS_ASK_MS, f) !=
 	    FAIL_NONE)
 		return f->code;
-	if (s->config->mix.name != NULL && ask_mix(s, st, f) != FAIL_NONE)
+	if (s->config->mix.name != NULL &&
+	    (status_open_mixers(s, f) != FAIL_NONE || ask_mix(s, st, f) != FAIL_NONE ||
+		status_open_runs(s, st, f) != FAIL_NONE))
 		return f->code;
 	if (status_ask_domains(s, st, f) != FAIL_NONE || ask_rejects(s, st, f) != FAIL_NONE ||
-	    ask_runs(s, st, f) != FAIL_NONE || status_ask_feedback(s, st, f) != FAIL_NONE)
+	    status_ask_runs(s, st, f) != FAIL_NONE || status_ask_feedback(s, st, f) != FAIL_NONE)
 		return f->code;
-	if (s->config->mix.name != NULL)
-		status_ask_mixers(s, st);
+	if (s->config->mix.name != NULL && status_ask_mixers(s, st, f) != FAIL_NONE)
+		return f->code;
 	return status_derive(st, f);
 }
 

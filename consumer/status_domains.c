@@ -239,12 +239,9 @@ static enum fail_code
 ask_mixer_commits(struct status_source *s, struct status *st, rd_kafka_topic_partition_list_t *list,
     struct failure *f)
 {
-	char group[TOPIC_MAX_BYTES + 1];
-
 	if (st->config->mix.name == NULL)
 		return FAIL_NONE;
-	names_topic(group, st->config->mix.name, "mixer");
-	if (kafka_group_commits(s->reader, group, list, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (kafka_group_commits(s->mixer, list, STATUS_ASK_MS, f) != FAIL_NONE)
 		return f->code;
 	for (int i = 0; i < list->cnt; i++) {
 		struct status_domain *d = domain_of(st, list->elems[i].opaque);

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/kafka.h"
 #include "common/kafka_groups.h"
+#include "common/log.h"
 #include "consumer/election_group.h"
 #include "consumer/status_source.h"
 
@@ -21,19 +23,47 @@ add(struct status *st, const struct kafka_member *member, size_t n, bool standby
 	}
 }
 
-void
-status_ask_mixers(struct status_source *s, struct status *st)
+enum fail_code
+status_open_mixers(struct status_source *s, struct failure *f)
+{
+	if (s->election != NULL)
+		return FAIL_NONE;
+	s->election = status_open_group(s->config, "election", f);
+	return s->election == NULL ? f->code : FAIL_NONE;
+}
+
+/* What no other question needs is no reason to fail: said once, until it is answered again. */
+static void
+warn(struct status_source *s, const char *text)
+{
+	if (!s->mixers_warned)
+		log_warning("status: STATUS-MIXERS %s: which mixers run is not known", text);
+	s->mixers_warned = true;
+}
+
+enum fail_code
+status_ask_mixers(struct status_source *s, struct status *st, struct failure *f)
 {
 	struct kafka_member member[STATUS_MIXERS];
 	char group[TOPIC_MAX_BYTES + 1];
-	struct failure ignored; /* a right that no other question needs is no reason to fail */
+	enum fail_code code;
 	size_t n;
 
 	names_topic(group, st->config->mix.name, "election");
-	if (kafka_group_members(
-		s->reader, group, member, STATUS_MIXERS, &n, STATUS_ASK_MS, &ignored) != FAIL_NONE)
-		return;
-	st->mixers_known = true;
-	add(st, member, n, false);
-	add(st, member, n, true);
+	code = kafka_group_members(s->election, group, member, STATUS_MIXERS, &n, STATUS_ASK_MS, f);
+	if (code == FAIL_MEMORY)
+		return code;
+	if (code == FAIL_NONE) {
+		s->mixers_warned = false;
+		st->mixers_known = true;
+		add(st, member, n, false);
+		add(st, member, n, true);
+		return FAIL_NONE;
+	}
+	if (code == FAIL_TIMEOUT) { /* see kafka_group_members() */
+		kafka_close(s->election);
+		s->election = NULL;
+	}
+	warn(s, f->text);
+	return FAIL_NONE;
 }

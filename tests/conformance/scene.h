@@ -23,6 +23,7 @@ enum {
 	SCENE_HANDLES_MAX = 12,
 	SCENE_TOPICS_MAX = 8, /* that one producer writes to */
 	SCENE_REPORTS_MAX = 256,
+	SCENE_GROUPS_MAX = 4, /* whose commits are asked for */
 	SCENE_WAIT_MS = 40000,
 };
 
@@ -43,6 +44,12 @@ struct producer {
 	size_t reports_n;
 };
 
+/* A handle that asks for the commits of one group. */
+struct asker {
+	const char *group; /* borrowed */
+	rd_kafka_t *rk;    /* one of scene.other */
+};
+
 enum scene_isolation { COMMITTED, UNCOMMITTED };
 
 struct scene {
@@ -53,6 +60,7 @@ struct scene {
 	rd_kafka_t *admin, *reader[2];
 	rd_kafka_t *other[SCENE_HANDLES_MAX];
 	size_t others_n;
+	struct asker asker[SCENE_GROUPS_MAX + 1]; /* the first without a handle ends it */
 	struct producer producer[SCENE_HANDLES_MAX];
 	size_t producers_n;
 };
@@ -89,6 +97,8 @@ void await_gone(struct scene *s, const char *name);
 /* All handles are ended with the scene; `properties` as "name=value name=value". */
 rd_kafka_t *open_admin(struct scene *s);
 rd_kafka_t *open_reader(struct scene *s, const char *group, const char *properties);
+/* What asks for the commits of a group, which is opened where it is not; borrows `group`. */
+rd_kafka_t *asker_of(struct scene *s, const char *group);
 struct producer *open_writer(struct scene *s, const char *properties);
 struct producer *open_transactional(struct scene *s, const char *id, const char *properties);
 /* The same, with init_transactions, which must succeed. */

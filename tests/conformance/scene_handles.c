@@ -1,4 +1,5 @@
 /* Topics and producers of a scene. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,24 @@ open_reader(struct scene *s, const char *group, const char *properties)
 	scene_name(s, name, group == NULL ? "readers" : group);
 	s->other[s->others_n] = open_handle(s, &o, properties);
 	return s->other[s->others_n++];
+}
+
+rd_kafka_t *
+asker_of(struct scene *s, const char *group)
+{
+	char name[SCENE_NAME_MAX];
+	struct kafka_options o = {.role = KAFKA_READER, .group = name, .asks_only = true};
+	struct asker *a = s->asker;
+
+	while (a->rk != NULL && strcmp(a->group, group) != 0)
+		a++;
+	if (a->rk != NULL)
+		return a->rk;
+	assert(a < &s->asker[SCENE_GROUPS_MAX]);
+	scene_name(s, name, group);
+	a->group = group;
+	a->rk = s->other[s->others_n++] = open_handle(s, &o, NULL);
+	return a->rk;
 }
 
 static void

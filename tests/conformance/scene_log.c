@@ -192,14 +192,11 @@ committed(struct scene *s, const char *group, const char *topic, int32_t partiti
     char metadata[static 64])
 {
 	rd_kafka_topic_partition_list_t *list = list_of(s, topic, partition, -1);
-	char full[SCENE_NAME_MAX];
 	int64_t offset = -1;
 	struct failure f;
 
-	scene_name(s, full, group);
 	snprintf(metadata, 64, "%s", "no metadata");
-	if (kafka_group_commits(reader_of(s, COMMITTED), full, list, SCENE_WAIT_MS, &f) !=
-	    FAIL_NONE)
+	if (kafka_group_commits(asker_of(s, group), list, SCENE_WAIT_MS, &f) != FAIL_NONE)
 		scene_broken(s, "%s", f.text);
 	else
 		offset = list->elems[0].offset;

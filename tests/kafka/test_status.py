@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from wire_proxy import FIND_COORDINATOR, Fate, Proxy
+
 LENGTH, BATCH, LANES, LEAD = 64, 16, 4, 64
 WEIGHTS = {"books": 0.2, "code": 0.5, "web": 0.3}
 
@@ -204,6 +206,20 @@ def test_watching_shows_changes_until_it_is_told_to_stop(riffle, config, mixed, 
             break
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 0
+
+
+def test_coordinators_that_are_found_late_end_nothing(riffle, config, bootstrap, mixed, commit):
+    # librdkafka 2.0.2 ends a process whose admin request was not answered in its time, and then is.
+    mixed(10)
+    commit([5, 5, 5, 5])
+    proxy = Proxy(bootstrap, lambda key: Fate.LATE if key == FIND_COORDINATOR else Fate.PASS)
+    try:
+        done = riffle("status", "-c", config, "--json", "-X", f"bootstrap.servers={proxy.address}")
+    finally:
+        proxy.close()
+    mix = json.loads(done.stdout)["mix"]
+    assert [r["step"] for r in mix["runs"]] == [5]
+    assert mix["mixers"] == []
 
 
 def test_no_broker_is_one_sentence(riffle, config):

@@ -7,18 +7,21 @@ through it. What happens to a request is decided by `decide(api_key)`, for each 
     LOSE_ANSWER   it is passed on; the connection breaks before the answer
     SILENCE       it is passed on; the answer never comes, and the connection stays
     HOLD          it is kept back and the connection breaks; release() passes it on
+    LATE          it is passed on LATE_SECONDS later, and what follows on its connection behind it
 """
 
 import enum
 import socket
 import struct
 import threading
+import time
 
-PRODUCE, INIT_PRODUCER, ADD_PARTITIONS, END_TRANSACTION = 0, 22, 24, 26
+LATE_SECONDS = 1.3
+PRODUCE, FIND_COORDINATOR, INIT_PRODUCER, ADD_PARTITIONS, END_TRANSACTION = 0, 10, 22, 24, 26
 
 
 class Fate(enum.Enum):
-    PASS, LOSE_ANSWER, SILENCE, HOLD = range(4)
+    PASS, LOSE_ANSWER, SILENCE, HOLD, LATE = range(5)
 
 
 def read_exactly(from_socket, n):
@@ -73,6 +76,9 @@ class Proxy:
                 if fate == Fate.HOLD:
                     self.held.append(frame)
                     return
+                if fate == Fate.LATE:
+                    time.sleep(LATE_SECONDS)
+                    fate = Fate.PASS
                 fates[correlation] = fate
                 broker.sendall(frame)
         except OSError:

@@ -151,7 +151,6 @@ void client_leave(rd_kafka_t *rk);
 
 /* client_queue.c */
 rd_kafka_event_t *client_event(rd_kafka_event_type_t type, rd_kafka_resp_err_t err);
-void client_commit(const char *group, rd_kafka_topic_partition_t *e); /* what it committed last */
 void client_event_put(rd_kafka_queue_t *q, rd_kafka_event_t *e, int64_t due_ms);
 
 /* client_produce.c */
@@ -178,7 +177,6 @@ struct rd_kafka_op_s {
 	size_t topics_n;
 	rd_kafka_ConfigResource_t **resource;
 	size_t resources_n;
-	rd_kafka_group_result_t *group;
 	rd_kafka_ConsumerGroupListing_t **listing;
 	size_t listings_n;
 };

@@ -41,15 +41,6 @@ struct rd_kafka_DeleteRecords_s {
 	rd_kafka_topic_partition_list_t *list;
 };
 
-struct rd_kafka_ListConsumerGroupOffsets_s {
-	char group[CLUSTER_NAME_MAX];
-	rd_kafka_topic_partition_list_t *list;
-};
-
-struct rd_kafka_group_result_s {
-	rd_kafka_topic_partition_list_t *list;
-};
-
 struct rd_kafka_ConsumerGroupListing_s {
 	char group[CLUSTER_NAME_MAX];
 };
@@ -118,9 +109,6 @@ rd_kafka_event_destroy(rd_kafka_event_t *e)
 	for (size_t i = 0; i < e->listings_n; i++)
 		free(e->listing[i]);
 	free(e->listing);
-	if (e->group != NULL)
-		rd_kafka_topic_partition_list_destroy(e->group->list);
-	free(e->group);
 	free(e);
 }
 
@@ -610,72 +598,4 @@ const char *
 rd_kafka_ConsumerGroupListing_group_id(const rd_kafka_ConsumerGroupListing_t *l)
 {
 	return l->group;
-}
-
-rd_kafka_ListConsumerGroupOffsets_t *
-rd_kafka_ListConsumerGroupOffsets_new(
-    const char *group_id, const rd_kafka_topic_partition_list_t *partitions)
-{
-	rd_kafka_ListConsumerGroupOffsets_t *l = make(1, sizeof(*l));
-
-	snprintf(l->group, sizeof(l->group), "%s", group_id);
-	l->list = rd_kafka_topic_partition_list_copy(partitions);
-	return l;
-}
-
-void
-rd_kafka_ListConsumerGroupOffsets_destroy(rd_kafka_ListConsumerGroupOffsets_t *l)
-{
-	rd_kafka_topic_partition_list_destroy(l->list);
-	free(l);
-}
-
-void
-rd_kafka_ListConsumerGroupOffsets(rd_kafka_t *rk,
-    rd_kafka_ListConsumerGroupOffsets_t **list_grpoffsets, size_t list_grpoffsets_cnt,
-    const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu)
-{
-	rd_kafka_event_t *e;
-
-	(void)rk;
-	(void)list_grpoffsets_cnt; /* 1: librdkafka 2.0.2 takes no more */
-	if (!asked("ListConsumerGroupOffsets", list_grpoffsets[0]->group, options,
-		RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT, rkqu))
-		return;
-	e = client_event(
-	    RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
-	e->group = make(1, sizeof(*e->group));
-	e->group->list = rd_kafka_topic_partition_list_copy(list_grpoffsets[0]->list);
-	for (int i = 0; i < e->group->list->cnt; i++)
-		client_commit(list_grpoffsets[0]->group, &e->group->list->elems[i]);
-	answer(rkqu, e);
-}
-
-const rd_kafka_ListConsumerGroupOffsets_result_t *
-rd_kafka_event_ListConsumerGroupOffsets_result(rd_kafka_event_t *e)
-{
-	return e->type == RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT ? (const void *)e : NULL;
-}
-
-const rd_kafka_group_result_t **
-rd_kafka_ListConsumerGroupOffsets_result_groups(
-    const rd_kafka_ListConsumerGroupOffsets_result_t *r, size_t *n)
-{
-	const rd_kafka_event_t *e = (const void *)r;
-
-	*n = 1;
-	return (const rd_kafka_group_result_t **)(uintptr_t)&e->group;
-}
-
-const rd_kafka_error_t *
-rd_kafka_group_result_error(const rd_kafka_group_result_t *r)
-{
-	(void)r;
-	return NULL;
-}
-
-const rd_kafka_topic_partition_list_t *
-rd_kafka_group_result_partitions(const rd_kafka_group_result_t *r)
-{
-	return r->list;
 }

@@ -222,8 +222,9 @@ rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, 
 	return err;
 }
 
-void
-client_commit(const char *group, rd_kafka_topic_partition_t *e)
+/* What the group committed last. */
+static void
+read_commit(const char *group, rd_kafka_topic_partition_t *e)
 {
 	const struct cluster_commit *c = cluster_commit(group, e->topic, e->partition);
 
@@ -247,6 +248,6 @@ rd_kafka_committed(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions, 
 	if (client_unanswered(CHANCE_CONNECTION, "committed", timeout_ms, &err))
 		return err;
 	for (int i = 0; i < partitions->cnt; i++)
-		client_commit(rk->group, &partitions->elems[i]);
+		read_commit(rk->group, &partitions->elems[i]);
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }

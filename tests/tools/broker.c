@@ -63,12 +63,12 @@ ask_watermarks(rd_kafka_t *rk, const char *topic, size_t n)
 }
 
 static enum fail_code
-ask_group(rd_kafka_t *rk, const char *group, const char *topic, size_t n)
+ask_group(rd_kafka_t *rk, const char *topic, size_t n)
 {
 	int64_t next[PARTITIONS_MAX];
 	char *text[PARTITIONS_MAX];
 
-	if (kafka_group_offsets(rk, group, topic, n, next, text, WAIT_MS, &f) != FAIL_NONE)
+	if (kafka_group_offsets(rk, topic, n, next, text, WAIT_MS, &f) != FAIL_NONE)
 		return f.code;
 	for (size_t i = 0; i < n; i++) {
 		printf("%" PRId64 " %s\n", next[i], text[i] == NULL ? "-" : text[i]);
@@ -193,7 +193,7 @@ ask(rd_kafka_t *rk, int argc, char **argv)
 	if (strcmp(argv[1], "watermarks") == 0 && argc == 4)
 		return ask_watermarks(rk, argv[2], count(argv[3]));
 	if (strcmp(argv[1], "group") == 0 && argc == 5)
-		return ask_group(rk, argv[2], argv[3], count(argv[4]));
+		return ask_group(rk, argv[3], count(argv[4]));
 	if (strcmp(argv[1], "commit") == 0 && argc == 7)
 		return commit(rk, argv + 2);
 	if (strcmp(argv[1], "make") == 0 && argc >= 4)
@@ -213,8 +213,10 @@ main(int argc, char **argv)
 	enum fail_code code;
 	int64_t begin_ms;
 
-	if (argc > 2 && strcmp(argv[1], "commit") == 0)
+	if (argc > 2 && (strcmp(argv[1], "commit") == 0 || strcmp(argv[1], "group") == 0)) {
 		o.group = argv[2];
+		o.asks_only = strcmp(argv[1], "group") == 0;
+	}
 	code = argc < 2 ? fail(&f, FAIL_USAGE, "ask what?") : kafka_open(&rk, &o, &f);
 	if (code == FAIL_NONE)
 		code = kafka_wait_broker(rk, WAIT_MS, &f);

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/kafka.h"
+#include "common/kafka_groups.h"
 #include "common/kafka_log.h"
 #include "common/log.h"
 
@@ -454,8 +455,7 @@ test_a_groups_offsets_come_with_their_metadata(void **state)
 	(void)state;
 	rd_kafka_mock_topic_create(mock, "m.batches", 3, 1);
 	assert_int_equal(
-	    kafka_group_offsets(reader, "m.nobody", "m.batches", 3, next, text, WAIT_MS, &f),
-	    FAIL_NONE);
+	    kafka_group_offsets(reader, "m.batches", 3, next, text, WAIT_MS, &f), FAIL_NONE);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(next[i], -1);
 		assert_null(text[i]);
@@ -465,8 +465,7 @@ test_a_groups_offsets_come_with_their_metadata(void **state)
 	rd_kafka_mock_push_request_errors(
 	    mock, API_OFFSET_FETCH, 1, RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
 	assert_int_equal(
-	    kafka_group_offsets(reader, "m.trainers", "m.batches", 3, next, text, WAIT_MS, &f),
-	    FAIL_NONE);
+	    kafka_group_offsets(reader, "m.batches", 3, next, text, WAIT_MS, &f), FAIL_NONE);
 	assert_int_equal(next[0], 7);
 	assert_string_equal(text[0], "step=3");
 	assert_int_equal(next[1], -1);
@@ -479,7 +478,7 @@ test_a_groups_offsets_come_with_their_metadata(void **state)
 	kafka_close(rk);
 }
 
-/* As after a broker's start: on a handle without a group librdkafka crashed here. */
+/* As after a broker's start. */
 static void
 test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets(void **state)
 {
@@ -494,11 +493,37 @@ test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets(void **state)
 	rd_kafka_mock_push_request_errors(mock, API_OFFSET_FETCH, 2,
 	    RD_KAFKA_RESP_ERR_NOT_COORDINATOR, RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE);
 	assert_int_equal(
-	    kafka_group_offsets(reader, "m.nobody", "m.batches", 1, next, text, WAIT_MS, &f),
-	    FAIL_NONE);
+	    kafka_group_offsets(reader, "m.batches", 1, next, text, WAIT_MS, &f), FAIL_NONE);
 	assert_int_equal(next[0], -1);
 	assert_null(text[0]);
 	kafka_close(reader);
+	kafka_close(rk);
+}
+
+static void
+answer_after(rd_kafka_mock_cluster_t *mock, int ms)
+{
+	for (int32_t broker = 1; broker <= 3; broker++)
+		rd_kafka_mock_broker_set_rtt(mock, broker, ms);
+}
+
+/* librdkafka 2.0.2 ends the process where the handle is kept until the coordinator is found. */
+static void
+test_members_that_are_not_told_in_time_are_a_time_out_and_the_handle_can_be_closed(void **state)
+{
+	rd_kafka_t *rk = open_mock(KAFKA_ADMIN);
+	rd_kafka_mock_cluster_t *mock = rd_kafka_handle_mock_cluster(rk);
+	rd_kafka_t *reader = open_beside(rk, KAFKA_READER);
+	struct kafka_member member[1];
+	size_t n;
+
+	(void)state;
+	answer_after(mock, 700);
+	assert_int_equal(
+	    kafka_group_members(reader, "m.trainers", member, 1, &n, 300, &f), FAIL_TIMEOUT);
+	assert_non_null(strstr(f.text, "group m.trainers: asking for the members of a group: "));
+	kafka_close(reader);
+	answer_after(mock, 0);
 	kafka_close(rk);
 }
 
@@ -710,6 +735,8 @@ main(void)
 	    cmocka_unit_test(test_the_last_record_of_a_partition_is_found),
 	    cmocka_unit_test(test_a_groups_offsets_come_with_their_metadata),
 	    cmocka_unit_test(test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets),
+	    cmocka_unit_test(
+		test_members_that_are_not_told_in_time_are_a_time_out_and_the_handle_can_be_closed),
 	    cmocka_unit_test(test_closing_a_writer_reports_what_was_not_delivered),
 	    cmocka_unit_test(test_librdkafkas_errors_become_ours),
 	    cmocka_unit_test(test_one_line_a_broker_and_kind_passes_every_ten_seconds),
