@@ -101,6 +101,15 @@ class Cluster:
         self.mounted = at
         return at
 
+    def configure(self, topic, setting):
+        java = pathlib.Path(os.environ["JAVA_HOME"]) / "bin/java" if "JAVA_HOME" in os.environ else "java"
+        jars = ROOT / f"build/jars/kafka-{self.home().name.rpartition('-')[0]}"
+        done = subprocess.run([java, "-cp", f"{jars}/*", "kafka.admin.ConfigCommand", "--bootstrap-server", self.bootstrap,
+                               "--entity-type", "topics", "--entity-name", topic, "--alter", "--add-config", setting],
+                              capture_output=True, text=True, timeout=60)
+        if done.returncode != 0:
+            raise RuntimeError(f"topic {topic}: setting {setting}: {done.stderr.strip()} {done.stdout.strip()}")
+
     # ---- who does what ----
 
     def topics(self):

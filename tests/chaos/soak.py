@@ -22,12 +22,16 @@ SOAK_FAULTS = ["leader-kill", "network-blip", "group-coordinator-kill", "clock-f
 WARM_S = 60
 GROWN_MB_MAX, GROWN_FDS_MAX = 16.0, 8.0
 KEPT_STEPS = 2000  # behind the slowest rank; older ones are deleted, so that the disk stays as it is
-SEGMENT_BYTES = 16 << 20  # of each lane: a broker deletes whole segments
+SEGMENT_BYTES = 16 << 20  # of each lane; a broker deletes whole segments, of a GiB as riffle makes topics
 REPLAYED_STEPS = 500
 LIVE_DOCUMENTS_S = 10
 
 
 class Soak(Run):
+    def begin(self):
+        super().begin()
+        self.cluster.configure("stormy.batches", f"segment.bytes={SEGMENT_BYTES}")
+
     def pipeline(self, name, **more):
         # Nothing to wait for: full rate means what mixer, brokers and trainers can do.
         return super().pipeline(name, length=512, batch=64, on_dry="lend", **more)
@@ -106,7 +110,6 @@ def main():
     folder = BUILD / f"soak-{os.getppid()}-{given.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     say(f"seed {given.seed}; logs in {folder}")
-    os.environ["RIFFLE_KAFKA_SEGMENT_BYTES"] = str(SEGMENT_BYTES)
     run = Soak(folder, given.kafka, given.seed)
     try:
         run.begin()
