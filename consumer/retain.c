@@ -15,7 +15,7 @@
 #include "consumer/step_records.h"
 
 enum {
-	OPEN_MS = 10000,
+	OPEN_MS = 30000,
 	ASK_MS = 30000,
 	TRIM_MS = 60000,
 	RUNS_AT_ONCE = 16, /* handles that look for the coordinators of their groups */
