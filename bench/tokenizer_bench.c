@@ -2,17 +2,19 @@
  * tokenizer_bench -- one core's rate of the tokenizer, document by document.
  *
  *     tokenizer_bench TOKENIZER PATTERN FILE.jsonl [RUNS]
- *     tokenizer_bench --once TOKENIZER PATTERN A.docs B.docs THREADS [IDS]
+ *     tokenizer_bench --once TOKENIZER PATTERN A.docs B.docs [IDS]
+ *     tokenizer_bench --threads N TOKENIZER PATTERN A.docs B.docs
  *
  * The field "text" of each line is a document; all are taken out of the JSON before the clock runs.
  *
  * The second form is what scripts/bench-tokenizer runs beside its peers: a process makes one pass
  * over A (cold), one over B (steady: new text, filled cache) and B again (warm), and prints seconds
- * of its processor, which a busy machine does not change; IDS gets the ids of A and B. Several
- * threads have an encoder each and first go over all of A, so that their caches are as full as that
- * of one; in the other passes each takes the next document that is left, and the seconds are the
- * clock's, until the last one is done. A .docs file is a little-endian u32 with the length in front
- * of each document.
+ * of its processor, which a busy machine does not change; IDS gets the ids of A and B. A .docs file
+ * is a little-endian u32 with the length in front of each document.
+ *
+ * In the third form N threads have an encoder each and first go over all of A, so that their caches
+ * are as full as that of one; in the other passes each takes the next document that is left, and
+ * the seconds are the clock's, until the last one is done.
  *
  * In the first form each run has a fresh encoder: `cold` is its first pass over the documents,
  * `warm` the second, over the same ones, and `split` the cutting into pieces alone. MB are 10^6
@@ -194,8 +196,8 @@ pattern_of(const char *text)
 struct shard {
 	const struct tokenizer *tokenizer;
 	const struct documents *of[2]; /* A and B */
-	pthread_barrier_t *barrier;
-	atomic_size_t *next; /* of several threads: the document that is left, a pass */
+	pthread_barrier_t *barrier;    /* of --threads; NULL: alone */
+	atomic_size_t *next;           /* of --threads: the document that is left, a pass */
 	double seconds[PASSES];
 	uint64_t tokens;
 	FILE *ids; /* NULL: not wanted */
@@ -295,32 +297,31 @@ run_shard(void *argument)
 }
 
 static int
-run_once(char **words, int n)
+run_shards(char **words, size_t threads, const char *ids)
 {
 	struct tokenizer_options o = {.file = words[0], .pattern = words[1]};
 	struct documents a = {NULL, NULL, 0, 0}, b = {NULL, NULL, 0, 0};
-	size_t threads = n > 4 ? strtoul(words[4], NULL, 10) : 0;
 	pthread_t thread[RUNS_MAX];
 	struct shard shard[RUNS_MAX] = {{0}};
 	atomic_size_t next[PASSES] = {0};
 	pthread_barrier_t barrier;
 	struct tokenizer *t = NULL;
+	size_t n = threads == 0 ? 1 : threads;
 	uint64_t tokens = 0;
 
-	need(threads >= 1 && threads < RUNS_MAX && (n < 6 || threads == 1), "wrong words");
 	need(tokenizer_open(&t, &o, &failure) == FAIL_NONE, "opening");
 	load_docs(&a, words[2]);
 	load_docs(&b, words[3]);
-	pthread_barrier_init(&barrier, NULL, (unsigned)threads);
-	for (size_t i = 0; i < threads; i++) {
+	pthread_barrier_init(&barrier, NULL, (unsigned)n);
+	for (size_t i = 0; i < n; i++) {
 		shard[i] = (struct shard){.tokenizer = t, .of = {&a, &b}, .next = next};
-		if (threads > 1)
+		if (threads > 0)
 			shard[i].barrier = &barrier;
-		if (n > 5)
-			need((shard[i].ids = fopen(words[5], "wb")) != NULL, words[5]);
+		if (ids != NULL)
+			need((shard[i].ids = fopen(ids, "wb")) != NULL, ids);
 		need(pthread_create(&thread[i], NULL, run_shard, &shard[i]) == 0, "a thread");
 	}
-	for (size_t i = 0; i < threads; i++) {
+	for (size_t i = 0; i < n; i++) {
 		pthread_join(thread[i], NULL);
 		tokens += shard[i].tokens;
 		need(shard[i].ids == NULL || fclose(shard[i].ids) == 0, "ids");
@@ -348,8 +349,14 @@ main(int argc, char **argv)
 	struct tokenizer *t = NULL;
 	uint64_t tokens, pieces;
 
-	if (argc > 6 && strcmp(argv[1], "--once") == 0)
-		return run_once(argv + 2, argc - 2);
+	if (argc > 5 && strcmp(argv[1], "--once") == 0)
+		return run_shards(argv + 2, 0, argc > 6 ? argv[6] : NULL);
+	if (argc == 7 && strcmp(argv[1], "--threads") == 0) {
+		size_t threads = strtoul(argv[2], NULL, 10);
+
+		need(threads > 0 && threads < RUNS_MAX, "a number of threads is wanted");
+		return run_shards(argv + 3, threads, NULL);
+	}
 	if (argc < 4 || runs < 1 || runs > RUNS_MAX) {
 		fprintf(stderr, "usage: tokenizer_bench TOKENIZER PATTERN FILE.jsonl [RUNS]\n");
 		return 2;

@@ -2,8 +2,8 @@
 
 One process, one call a document; the clock runs during the calls alone, and is that of the process's own processor
 time, which a busy machine does not change. Prints seconds and tokens; writes the ids of A and B to IDS as u32.
-Several THREADS first go over all of A, each for itself; in the other passes each takes the next document that is left,
-and the time is the clock's, until the last one is done.
+With THREADS above 0 each thread first goes over all of A; in the other passes each takes the next document that is
+left, and the time is the clock's, until the last one is done. IDS goes with 0 only.
 A .docs file has a little-endian u32 with the length in front of each document.
 """
 
@@ -89,18 +89,21 @@ def many_threads(encode, passes, threads):
         for w in workers:
             w.join()
         seconds.append(time.perf_counter() - begun)
-    return seconds, 0
+    return seconds
 
 
 def main(peer, vocabulary, family, a, b, threads, ids=None):
     encode, ids_of = open_peer(peer, vocabulary, family)
     texts = [documents(a), documents(b)]
     passes = (texts[0], texts[1], texts[1])
-    if int(threads) > 1:
-        seconds, tokens = many_threads(encode, passes, int(threads))
+    if int(threads) > 0:
+        if ids:
+            sys.exit("IDS goes with 0 THREADS only")
+        seconds, more = many_threads(encode, passes, int(threads)), ""
     else:
         seconds, tokens = one_thread(encode, ids_of, passes, open(ids, "wb") if ids else None)
-    print(f"cold={seconds[0]:.9f} steady={seconds[1]:.9f} warm={seconds[2]:.9f} tokens={tokens}")
+        more = f" tokens={tokens}"
+    print(f"cold={seconds[0]:.9f} steady={seconds[1]:.9f} warm={seconds[2]:.9f}{more}")
 
 
 main(*sys.argv[1:])

@@ -142,7 +142,7 @@ plan_lengths_ask(struct plan_lengths *out, const struct config *c, struct failur
 	if (code == FAIL_NONE)
 		code = status_open(&source, c, f);
 	if (code == FAIL_NONE) {
-		code = status_ask(source, &st, f);
+		code = status_ask_lengths(source, &st, f);
 		status_close(source);
 	}
 	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)

@@ -130,7 +130,7 @@ handle_new(const struct kafka_options *o)
 	h->role = o->role;
 	h->group_chosen = o->group != NULL;
 	h->commits = o->group != NULL && !o->asks_only;
-	/* The questions asked of the one, the wait that follows on the other, tell the cause. */
+	/* What is asked of them, or the wait that follows, tells the cause: see kafka.h. */
 	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN || o->quiet);
 	h->delivered = o->delivered;
 	h->opaque = o->opaque;

@@ -37,7 +37,8 @@ struct kafka_options {
 	const char *client;                         /* client.id is "riffle-<client>" */
 	const char *group; /* KAFKA_READER: for commits; NULL: none. KAFKA_MEMBER: needs it */
 	/*
-	 * KAFKA_READER: the handle only asks for the group's commits: it commits and reads nothing.
+	 * KAFKA_READER: the handle only asks about its group (commits, members); it commits and
+	 * reads nothing.
 	 * What an open transaction has yet to commit does not hold up the answer.
 	 */
 	bool asks_only;
@@ -117,7 +118,7 @@ enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t part
  * offset_next[i] (-1: none) and metadata[i] (given, free(); NULL: none) for partitions 0..n-1 of
  * `topic`.
  *
- * `rk` is a KAFKA_READER although nothing is read, and whoever asks about several groups opens one
+ * `rk` is a KAFKA_READER that was opened with `group`; whoever asks about several groups opens one
  * for each. For a group other than the handle's own librdkafka has an admin request
  * (ListConsumerGroupOffsets), which is not to be trusted while brokers die, move a coordinator or
  * are slow: 2.0.2 crashes without a group, ends the process (an assertion on eonce->refcnt) or

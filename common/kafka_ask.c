@@ -9,6 +9,7 @@
 enum {
 	SLICE_MS = 1000,     /* longest single wait, so that a new cause is seen soon */
 	PAUSE_MS = 100,      /* between two attempts that failed at once */
+	RENEW_MS = 5000,     /* for metadata of all topics, which can be much */
 	LAST_STEP_FIRST = 2, /* the last record of a transaction and its marker */
 };
 
@@ -231,17 +232,36 @@ list_offsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t whic
 	return err;
 }
 
+static bool
+is_one_topic(const rd_kafka_topic_partition_list_t *list)
+{
+	for (int i = 1; i < list->cnt; i++)
+		if (strcmp(list->elems[i].topic, list->elems[0].topic) != 0)
+			return false;
+	return true;
+}
+
 /*
  * Until its cache is renewed, minutes later, librdkafka asks the leader that it knows, which may be
- * dead, and tells no more than that time ran out.
+ * dead, and tells no more than that time ran out. All topics are asked for only where several are.
  */
 static void
-renew_leaders(rd_kafka_t *rk, int timeout_ms)
+renew_leaders(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list, int64_t deadline_ms)
 {
-	const struct rd_kafka_metadata *all;
+	int left_ms = kafka_left_ms(deadline_ms);
+	const struct rd_kafka_metadata *found;
+	rd_kafka_topic_t *one = NULL;
 
-	if (rd_kafka_metadata(rk, 1, NULL, &all, timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR)
-		rd_kafka_metadata_destroy(all);
+	if (left_ms == 0)
+		return;
+	if (is_one_topic(list) &&
+	    (one = rd_kafka_topic_new(rk, list->elems[0].topic, NULL)) == NULL)
+		return;
+	if (rd_kafka_metadata(rk, one == NULL, one, &found,
+		left_ms < RENEW_MS ? left_ms : RENEW_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		rd_kafka_metadata_destroy(found);
+	if (one != NULL)
+		rd_kafka_topic_destroy(one);
 }
 
 static rd_kafka_resp_err_t
@@ -255,7 +275,7 @@ watermarks_once(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *
 		err =
 		    list_offsets(rk, list, RD_KAFKA_OFFSET_END, high, kafka_slice_ms(deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR__TIMED_OUT)
-		renew_leaders(rk, kafka_slice_ms(deadline_ms));
+		renew_leaders(rk, list, deadline_ms);
 	return err;
 }
 
@@ -284,9 +304,8 @@ kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	kafka_fail_asking(rk, err, "asking for its first and last offsets", first_refused(list), f);
-	return fail_within(f, "topic %s%s", list->elems[0].topic,
-	    strcmp(list->elems[0].topic, list->elems[list->cnt - 1].topic) == 0 ? ""
-										: " and others");
+	return fail_within(
+	    f, "topic %s%s", list->elems[0].topic, is_one_topic(list) ? "" : " and others");
 }
 
 enum fail_code

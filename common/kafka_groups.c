@@ -1,5 +1,6 @@
 #include "common/kafka_groups.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,12 +135,15 @@ take_members(const rd_kafka_event_t *event, struct kafka_member *member, size_t 
 }
 
 enum fail_code
-kafka_group_members(rd_kafka_t *rk, const char *group, struct kafka_member *member, size_t max,
-    size_t *n, int timeout_ms, struct failure *f)
+kafka_group_members(rd_kafka_t *rk, struct kafka_member *member, size_t max, size_t *n,
+    int timeout_ms, struct failure *f)
 {
+	const struct kafka_handle *h = rd_kafka_opaque(rk);
+	const char *group = h->group;
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_resp_err_t err;
 
+	assert(h->role == KAFKA_READER && h->group_chosen);
 	do { /* each attempt has all the time there is: see the header */
 		int left_ms = kafka_left_ms(deadline_ms);
 		struct kafka_admin admin;

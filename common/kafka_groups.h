@@ -26,13 +26,13 @@ struct kafka_member {
 };
 
 /*
- * The members of a group, up to `max` of them; *n = 0: it has none, or there is no such group.
- * FAIL_BROKER, FAIL_DENIED. `rk` is a KAFKA_READER of that group, and used for nothing else: after
- * FAIL_TIMEOUT it must be closed at once. An admin request that found no coordinator in its time is
- * not forgotten by librdkafka 2.0.2, which ends the process (an assertion on eonce->refcnt) when
- * the coordinator comes up behind it.
+ * The members of the group that `rk` was opened with, up to `max` of them; *n = 0: it has none, or
+ * there is no such group. FAIL_BROKER, FAIL_DENIED, FAIL_TIMEOUT. `rk` is a KAFKA_READER that is
+ * used for nothing else: after FAIL_TIMEOUT it must be closed at once. An admin request that found
+ * no coordinator in its time is not forgotten by librdkafka 2.0.2, which ends the process (an
+ * assertion on eonce->refcnt) when the coordinator comes up behind it.
  */
-enum fail_code kafka_group_members(rd_kafka_t *rk, const char *group, struct kafka_member *member,
-    size_t max, size_t *n, int timeout_ms, struct failure *f);
+enum fail_code kafka_group_members(rd_kafka_t *rk, struct kafka_member *member, size_t max,
+    size_t *n, int timeout_ms, struct failure *f);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * kafka_handle.h -- what riffle keeps beside each librdkafka handle; private to kafka*.c.
+ * kafka_handle.h -- what kafka*.c and topics_*.c share: what riffle keeps beside each librdkafka
+ * handle, settings, admin requests, deadlines.
  *
  * It is the handle's opaque; kafka_open() makes it, kafka_close() frees it.
  */

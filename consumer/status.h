@@ -145,6 +145,8 @@ void status_close(struct status_source *s); /* NULL is accepted */
 
 /* Gives *out, to be ended with status_free(), complete with what status_derive() makes. */
 enum fail_code status_ask(struct status_source *s, struct status **out, struct failure *f);
+/* The same for topics, ledger and domains alone: nothing is derived, and nobody else is asked. */
+enum fail_code status_ask_lengths(struct status_source *s, struct status **out, struct failure *f);
 void status_free(struct status *st); /* NULL is accepted */
 
 /* Fills shares, rates, lags, the limit and the problems from the rest. Pure. */

@@ -266,7 +266,7 @@ ask_rejects(struct status_source *s, struct status *st, struct failure *f)
 }
 
 static enum fail_code
-ask_all(struct status_source *s, struct status *st, struct failure *f)
+ask_topics(struct status_source *s, struct status *st, struct failure *f)
 {
 	const struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_BATCHES |
 					       1U << TOPIC_LEDGER | 1U << TOPIC_FEEDBACK};
@@ -276,8 +276,13 @@ ask_all(struct status_source *s, struct status *st, struct failure *f)
 	st->report = calloc(st->plan->n, sizeof(*st->report));
 	if (st->report == NULL)
 		return fail_memory(f);
-	if (topics_ask(s->admin, s->config, st->plan, use, st->report, STATUS_ASK_MS, f) !=
-	    FAIL_NONE)
+	return topics_ask(s->admin, s->config, st->plan, use, st->report, STATUS_ASK_MS, f);
+}
+
+static enum fail_code
+ask_all(struct status_source *s, struct status *st, struct failure *f)
+{
+	if (ask_topics(s, st, f) != FAIL_NONE)
 		return f->code;
 	if (s->config->mix.name != NULL &&
 	    (status_open_mixers(s, f) != FAIL_NONE || ask_mix(s, st, f) != FAIL_NONE ||
@@ -291,8 +296,20 @@ ask_all(struct status_source *s, struct status *st, struct failure *f)
 	return status_derive(st, f);
 }
 
-enum fail_code
-status_ask(struct status_source *s, struct status **out, struct failure *f)
+static enum fail_code
+ask_lengths(struct status_source *s, struct status *st, struct failure *f)
+{
+	if (ask_topics(s, st, f) != FAIL_NONE ||
+	    (s->config->mix.name != NULL && ask_mix(s, st, f) != FAIL_NONE))
+		return f->code;
+	return status_ask_domains(s, st, f);
+}
+
+/* Gives *out as `ask` fills it. */
+static enum fail_code
+ask_for(struct status_source *s, struct status **out,
+    enum fail_code (*ask)(struct status_source *, struct status *, struct failure *),
+    struct failure *f)
 {
 	struct status *st = calloc(1, sizeof(*st));
 	struct timespec now;
@@ -303,10 +320,22 @@ status_ask(struct status_source *s, struct status **out, struct failure *f)
 	st->now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 	st->ledger_time_ms = -1;
 	st->config = s->config;
-	if (ask_all(s, st, f) != FAIL_NONE) {
+	if (ask(s, st, f) != FAIL_NONE) {
 		status_free(st);
 		return f->code;
 	}
 	*out = st;
 	return FAIL_NONE;
+}
+
+enum fail_code
+status_ask(struct status_source *s, struct status **out, struct failure *f)
+{
+	return ask_for(s, out, ask_all, f);
+}
+
+enum fail_code
+status_ask_lengths(struct status_source *s, struct status **out, struct failure *f)
+{
+	return ask_for(s, out, ask_lengths, f);
 }

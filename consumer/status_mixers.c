@@ -45,12 +45,10 @@ enum fail_code
 status_ask_mixers(struct status_source *s, struct status *st, struct failure *f)
 {
 	struct kafka_member member[STATUS_MIXERS];
-	char group[TOPIC_MAX_BYTES + 1];
 	enum fail_code code;
 	size_t n;
 
-	names_topic(group, st->config->mix.name, "election");
-	code = kafka_group_members(s->election, group, member, STATUS_MIXERS, &n, STATUS_ASK_MS, f);
+	code = kafka_group_members(s->election, member, STATUS_MIXERS, &n, STATUS_ASK_MS, f);
 	if (code == FAIL_MEMORY)
 		return code;
 	if (code == FAIL_NONE) {

@@ -21,7 +21,7 @@ struct status_source {
 	rd_kafka_t *reader; /* is asked for watermarks too: then it knows the leaders */
 	/*
 	 * Of the groups <mix>.mixer and <mix>.election, each for its question alone; NULL: there is
-	 * no mix, or the last question to the election was not answered in time.
+	 * no mix, or the election was not asked yet, or did not answer in time when it was.
 	 */
 	rd_kafka_t *mixer, *election;
 	bool mixers_warned;           /* that the election cannot be asked */
@@ -54,8 +54,8 @@ enum fail_code status_ask_runs(struct status_source *s, struct status *st, struc
 
 /*
  * A handle that asks about group <mix>.<name>, to be ended with kafka_close(); NULL: it could not
- * be opened. Another than the one that reads, which would hear first, and once, that the user may
- * not ask for the group's coordinator.
+ * be opened. Not the reader: that the user may not look for the group's coordinator librdkafka
+ * tells once, to whoever polls the handle, and the reader would swallow it.
  */
 rd_kafka_t *status_open_group(const struct config *c, const char *name, struct failure *f);
 

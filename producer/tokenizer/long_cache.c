@@ -69,7 +69,8 @@ long_cache_get(const struct long_cache *c, uint64_t hash, const uint8_t *piece, 
 	return NULL;
 }
 
-/* Where a new piece of this hash goes: a free entry of its set, or each of the set in turn. */
+/* Where a new piece of this hash goes: a free entry of its set, else one by a counter of all sets.
+ */
 static struct long_entry *
 place_for(struct long_cache *c, uint64_t hash)
 {
@@ -109,6 +110,7 @@ long_cache_put(struct long_cache *c, uint64_t hash, const uint8_t *piece, size_t
 {
 	struct long_entry *e;
 
+	assert(n > 0);
 	if (n > LONG_CACHE_PIECE_MAX || ids_n > LONG_CACHE_IDS_MAX)
 		return;
 	grow(c);

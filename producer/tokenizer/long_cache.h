@@ -32,7 +32,8 @@ struct long_entry {
 struct long_cache {
 	struct long_entry *entry; /* [LONG_CACHE_SET << (64 - shift)], owned */
 	unsigned shift;
-	size_t used, turn;
+	size_t used; /* entries */
+	size_t turn; /* of all sets: which entry of a full one goes next */
 };
 
 /* Fills the zeroed *c, to be ended with long_cache_close() in any case. */
@@ -49,7 +50,10 @@ void long_cache_prefetch(const struct long_cache *c, uint64_t hash);
 const struct long_entry *long_cache_get(
     const struct long_cache *c, uint64_t hash, const uint8_t *piece, size_t n);
 
-/* Remembers id[ids_n] of a piece that is not there; beyond the limits it does nothing. */
+/*
+ * Remembers id[ids_n] of a piece that is not there; beyond the limits it does nothing. `hash` is
+ * its bytes_hash(); 0 < n.
+ */
 void long_cache_put(struct long_cache *c, uint64_t hash, const uint8_t *piece, size_t n,
     const uint32_t *id, size_t ids_n);
 

@@ -7,30 +7,34 @@
 
 enum {
 	CUTS_AT_ONCE = 16, /* of a token, looked up together */
-	PAIRS_AHEAD = 16,  /* a slot is sent for so many pairs before it is filled */
+	PAIRS_AHEAD = 16,  /* a line is sent for so many pairs before one is put there */
 };
 
 _Static_assert(VOCABULARY_IDS_MAX == 1 << 21, "an id has 21 bits");
 
 /* Pairs as they are found; their number is known at the end only. */
+struct pair {
+	uint32_t left, right, rank;
+};
+
 struct pairs {
-	uint64_t *pair; /* left << 43 | right << 22 | rank << 1 */
+	struct pair *pair;
 	size_t n, room;
 };
 
 static enum fail_code
-push(struct pairs *p, uint32_t left, uint32_t right, uint32_t id, struct failure *f)
+push(struct pairs *p, uint32_t left, uint32_t right, uint32_t rank, struct failure *f)
 {
 	if (p->n == p->room) {
 		size_t room = p->room == 0 ? 1 << 18 : p->room * 2;
-		uint64_t *more = realloc(p->pair, room * sizeof(*more));
+		struct pair *more = realloc(p->pair, room * sizeof(*more));
 
 		if (more == NULL)
 			return fail_memory(f);
 		p->pair = more;
 		p->room = room;
 	}
-	p->pair[p->n++] = (uint64_t)left << 43 | (uint64_t)right << 22 | (uint64_t)id << 1;
+	p->pair[p->n++] = (struct pair){left, right, rank};
 	return FAIL_NONE;
 }
 
@@ -116,10 +120,9 @@ put(struct pair_table *t, uint64_t hash, uint32_t rank)
 }
 
 static uint64_t
-hash_of(uint64_t pushed)
+hash_of(const struct pair *p)
 {
-	return pair_hash(
-	    (uint32_t)(pushed >> 43), (uint32_t)(pushed >> 22) & (VOCABULARY_IDS_MAX - 1));
+	return pair_hash(p->left, p->right);
 }
 
 static enum fail_code
@@ -134,13 +137,13 @@ place(struct pair_table *t, const struct pairs *p, struct failure *f)
 	if (t->line == NULL)
 		return fail_memory(f);
 	for (size_t i = 0; i < p->n; i++) {
-		uint64_t hash = hash_of(p->pair[i]);
+		uint64_t hash = hash_of(&p->pair[i]);
 
 		if (i + PAIRS_AHEAD < p->n)
 			__builtin_prefetch(
-			    &t->line[hash_of(p->pair[i + PAIRS_AHEAD]) >> t->shift], 1);
+			    &t->line[hash_of(&p->pair[i + PAIRS_AHEAD]) >> t->shift], 1);
 		if (pair_table_search(t, hash) == VOCABULARY_NONE)
-			put(t, hash, (uint32_t)(p->pair[i] >> 1) & (VOCABULARY_IDS_MAX - 1));
+			put(t, hash, p->pair[i].rank);
 	}
 	return FAIL_NONE;
 }
@@ -193,13 +196,12 @@ learn(struct pair_table *t, const struct pairs *p, const struct shape *shape)
 	bool known = true;
 
 	for (size_t i = 0; i < p->n; i++) {
-		const struct shape *left = &shape[p->pair[i] >> 43];
-		const struct shape *right = &shape[(p->pair[i] >> 22) & (VOCABULARY_IDS_MAX - 1)];
+		const struct shape *left = &shape[p->pair[i].left];
+		const struct shape *right = &shape[p->pair[i].right];
 
 		known = known && left->n > 0 && right->n > 0;
 		if (known)
-			learn_merge(
-			    t, left, right, (uint32_t)(p->pair[i] >> 1) & (VOCABULARY_IDS_MAX - 1));
+			learn_merge(t, left, right, p->pair[i].rank);
 	}
 	for (size_t i = 0; i < sizeof(t->bytes) / sizeof(t->bytes[0]); i++) {
 		struct pair_bytes *b = &t->bytes[i];
@@ -336,7 +338,8 @@ pair_table_open_merges(struct pair_table *t, const struct pair_merge *merge, uin
 void
 pair_table_close(struct pair_table *t)
 {
-	table_memory_free(t->line, sizeof(*t->line) << (PAIR_BITS - t->shift));
+	if (t->line != NULL)
+		table_memory_free(t->line, sizeof(*t->line) << (PAIR_BITS - t->shift));
 	free(t->result);
 	t->line = NULL;
 	t->result = NULL;

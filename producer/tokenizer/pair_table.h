@@ -49,7 +49,7 @@ struct pair_line {
 	uint32_t rank[PAIR_LINE_MAX]; /* 1 << 31 | hash >> 32 << 21 | rank; 0: free */
 };
 
-/* A zeroed one is valid and empty. */
+/* A zeroed one may be closed. */
 struct pair_table {
 	struct pair_line *line; /* [2^(PAIR_BITS - shift)], owned; half full at most */
 	unsigned shift;
@@ -122,7 +122,7 @@ pair_line_equal(const struct pair_line *l, uint32_t tag)
 /* The same as pair_table_find(), for what it leaves: full lines, and equal tags. */
 uint32_t pair_table_search(const struct pair_table *p, uint64_t hash);
 
-/* The rank of the merge of left and right, or VOCABULARY_NONE. */
+/* The rank of the merge of left and right, both below VOCABULARY_IDS_MAX, or VOCABULARY_NONE. */
 static inline uint32_t
 pair_table_find(const struct pair_table *p, uint32_t left, uint32_t right)
 {

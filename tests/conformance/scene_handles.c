@@ -69,6 +69,7 @@ open_reader(struct scene *s, const char *group, const char *properties)
 	struct kafka_options o = {.role = KAFKA_READER, .group = name};
 
 	scene_name(s, name, group == NULL ? "readers" : group);
+	assert(s->others_n < SCENE_HANDLES_MAX);
 	s->other[s->others_n] = open_handle(s, &o, properties);
 	return s->other[s->others_n++];
 }
@@ -84,7 +85,7 @@ asker_of(struct scene *s, const char *group)
 		a++;
 	if (a->rk != NULL)
 		return a->rk;
-	assert(a < &s->asker[SCENE_GROUPS_MAX]);
+	assert(a < &s->asker[SCENE_GROUPS_MAX] && s->others_n < SCENE_HANDLES_MAX);
 	scene_name(s, name, group);
 	a->group = group;
 	a->rk = s->other[s->others_n++] = open_handle(s, &o, NULL);

@@ -380,22 +380,37 @@ test_an_error_that_passes_is_waited_out_and_one_that_stays_is_told(void **state)
 }
 
 static void
-test_a_leader_that_has_died_is_not_asked_until_time_runs_out(void **state)
+check_a_leader_that_dies(const char *const *topic, int n)
 {
 	rd_kafka_t *writer = open_mock(KAFKA_WRITER);
 	rd_kafka_t *rk = open_beside(writer, KAFKA_READER);
 	rd_kafka_mock_cluster_t *mock = rd_kafka_handle_mock_cluster(writer);
-	int64_t low, high;
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(n);
+	int64_t low[2], high[2];
 
-	(void)state;
-	rd_kafka_mock_topic_create(mock, "m.ledger", 1, 3);
-	rd_kafka_mock_partition_set_leader(mock, "m.ledger", 0, 2);
-	assert_int_equal(kafka_watermarks(rk, "m.ledger", 0, &low, &high, WAIT_MS, &f), FAIL_NONE);
-	rd_kafka_mock_partition_set_leader(mock, "m.ledger", 0, 3);
+	for (int i = 0; i < n; i++) {
+		rd_kafka_mock_topic_create(mock, topic[i], 1, 3);
+		rd_kafka_mock_partition_set_leader(mock, topic[i], 0, 2);
+		rd_kafka_topic_partition_list_add(list, topic[i], 0);
+	}
+	assert_int_equal(kafka_watermarks_list(rk, list, low, high, WAIT_MS, &f), FAIL_NONE);
+	for (int i = 0; i < n; i++)
+		rd_kafka_mock_partition_set_leader(mock, topic[i], 0, 3);
 	rd_kafka_mock_broker_set_down(mock, 2);
-	assert_int_equal(kafka_watermarks(rk, "m.ledger", 0, &low, &high, WAIT_MS, &f), FAIL_NONE);
+	assert_int_equal(kafka_watermarks_list(rk, list, low, high, WAIT_MS, &f), FAIL_NONE);
+	rd_kafka_topic_partition_list_destroy(list);
 	kafka_close(rk);
 	kafka_close(writer);
+}
+
+static void
+test_a_leader_that_has_died_is_not_asked_until_time_runs_out(void **state)
+{
+	static const char *const topic[] = {"m.ledger", "m.control"};
+
+	(void)state;
+	check_a_leader_that_dies(topic, 1);
+	check_a_leader_that_dies(topic, 2);
 }
 
 static void
@@ -519,8 +534,7 @@ test_members_that_are_not_told_in_time_are_a_time_out_and_the_handle_can_be_clos
 
 	(void)state;
 	answer_after(mock, 700);
-	assert_int_equal(
-	    kafka_group_members(reader, "m.trainers", member, 1, &n, 300, &f), FAIL_TIMEOUT);
+	assert_int_equal(kafka_group_members(reader, member, 1, &n, 300, &f), FAIL_TIMEOUT);
 	assert_non_null(strstr(f.text, "group m.trainers: asking for the members of a group: "));
 	kafka_close(reader);
 	answer_after(mock, 0);

@@ -60,7 +60,7 @@ test_a_crowded_line(void **unused)
 
 	(void)unused;
 	for (uint32_t i = 0; i < CROWD; i++) {
-		/* Ten with each tag, which the bits above tell apart. */
+		/* Four with each of ten tags, which the bits above tell apart. */
 		merge[i] = pair_of_hash(HASHES - 1 - (i % 10 << 21) - ((uint64_t)(i / 10) << 32));
 		assert_true(merge[i].left < IDS && merge[i].right < IDS);
 	}
