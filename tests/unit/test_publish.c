@@ -93,7 +93,7 @@ test_waiting_for_a_broker_costs_no_processor(void **unused)
 	worked = seconds(CLOCK_PROCESS_CPUTIME_ID) - worked;
 	print_message("%.3f s, of which %.3f s of the processor\n", began, worked);
 	assert_true(began > (BATCHES - 1) * ANSWER_MS / 1e3); /* else there was no waiting */
-	assert_true(worked < began / 8);
+	assert_true(worked < began / 3); /* polling takes half of it; valgrind, a fifth */
 	publish_close(p);
 }
 
