@@ -26,17 +26,16 @@ PARALLEL = $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKE
 
 objects  = $(patsubst %.c,$B/%.o,$(wildcard $(addsuffix /*.c,$1)))
 programs = $(patsubst %.c,$B/%,$(wildcard $1))
-CORE    := $(call objects,common producer producer/tokenizer consumer) $B/gen/schema_text.o
-API     := $(patsubst %.c,$B/%.o,$(wildcard consumer/riffle*.c))
-TESTS   := $(call programs,tests/unit/test_*.c)
+CORE    := $(call objects,common/* producer/* consumer/*) $B/gen/schema_text.o
+API     := $(patsubst %.c,$B/%.o,$(wildcard consumer/reader/riffle*.c))
+TESTS   := $(call programs,$(addsuffix test_*.c,tests/unit/ tests/unit/*/ tests/unit/*/*/))
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 FUZZERS := $(call programs,tests/fuzz/*.c)
 SIMULATED := $(patsubst %.c,$B/%.o,$(wildcard tests/sim/chance.c tests/sim/cluster*.c tests/sim/client*.c))
 # What decides does no I/O and reads no clock.
-DECISIONS = $(wildcard common/schedule*.[ch] common/order.[ch] common/permutation.[ch] common/weights.[ch] common/power.[ch] \
-	consumer/mixer*.[ch] consumer/election.[ch] consumer/step_check.[ch] consumer/lane_seek.[ch] consumer/losses.[ch] \
-	consumer/doremi.[ch] consumer/odm.[ch] consumer/reweight.[ch] consumer/weight_bounds.[ch])
-SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch]))
+DECISIONS = $(wildcard common/schedule/*.[ch] consumer/mixer/*.[ch] consumer/publish/election.[ch] \
+	consumer/reader/step_check.[ch] consumer/reader/lane_seek.[ch] consumer/feedback/losses.[ch] consumer/reweight/*.[ch])
+SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch] */*/*/*/*.[ch]))
 
 build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
 
@@ -45,7 +44,7 @@ all-programs: build $(TESTS) $B/sim $B/conformance/real $B/conformance/sim
 deps:  ## install what building and testing need (Debian packages)
 	@scripts/deps
 
-$B/riffle: $(call objects,cli) $B/core.a
+$B/riffle: $(call objects,cli cli/*) $B/core.a
 	$(PROGRAM) -o $@ $^ $(LIBS)
 
 $B/core.a: $(CORE)
@@ -53,7 +52,7 @@ $B/core.a: $(CORE)
 	$(AR) rcs $@ $^
 
 # For the tests of the command line's parts.
-$B/cli.a: $(filter-out $B/cli/main.o,$(call objects,cli))
+$B/cli.a: $(filter-out $B/cli/main.o,$(call objects,cli cli/*))
 	@rm -f $@
 	$(AR) rcs $@ $^
 
@@ -75,9 +74,9 @@ $B/libriffle.a: $(API) $B/core.a
 	@rm -f $@
 	$(AR) rcs $@ $B/libriffle.o
 
-$B/libriffle.so.0: $(API) $B/core.a consumer/libriffle.map
+$B/libriffle.so.0: $(API) $B/core.a consumer/reader/libriffle.map
 	$(LINK) -shared -Wl,-soname,libriffle.so.0 -Wl,--no-undefined \
-	    -Wl,--version-script=consumer/libriffle.map -o $@ $(filter-out %.map,$^) $(LIBS)
+	    -Wl,--version-script=consumer/reader/libriffle.map -o $@ $(filter-out %.map,$^) $(LIBS)
 
 $B/libriffle.so: $B/libriffle.so.0
 	ln -sf libriffle.so.0 $@
@@ -97,7 +96,7 @@ $(TESTS): $B/%: $B/%.o $B/cli.a $B/core.a
 	$(PROGRAM) -o $@ $^ $(LIBS) -lcmocka
 
 # Examples include <riffle.h>, as where the library is installed.
-$B/examples/%.o: OURS += -Iconsumer
+$B/examples/%.o: OURS += -Iconsumer/reader
 
 $(FUZZERS): $B/%: $B/%.o $B/core.a
 	$(PROGRAM) -fsanitize=fuzzer -o $@ $^ $(LIBS)
@@ -191,8 +190,8 @@ VECTORS = test_schedule_vectors test_order
 vectors:  ## the test vectors with gcc and clang at -O0, -O3 and -march=native: the same everywhere
 	@for cc in gcc clang; do for o in -O0 -O3 '-O3 -march=native'; do echo "== $$cc $$o"; \
 	    b="$B/vectors/$$cc$$(echo "$$o" | tr -d ' =')"; \
-	    $(PARALLEL) CC=$$cc CFLAGS="$$o" B=$$b $(addprefix $$b/tests/unit/,$(VECTORS)) && \
-	    scripts/run-tests $(addprefix $$b/tests/unit/,$(VECTORS)) || exit 1; done; done
+	    $(PARALLEL) CC=$$cc CFLAGS="$$o" B=$$b $(addprefix $$b/tests/unit/common/schedule/,$(VECTORS)) && \
+	    scripts/run-tests $(addprefix $$b/tests/unit/common/schedule/,$(VECTORS)) || exit 1; done; done
 
 bench-tokenizer: deps  ## one core beside five other tokenizers, two threads, and from a file to Kafka
 	@$(PARALLEL) build
@@ -202,9 +201,9 @@ check: layers format-check  ## layers, format, generated documents, warnings, st
 	@B=$B scripts/check
 
 layers:  ## fail if an include crosses a module boundary
-	@! grep -nE '^#include "(producer|consumer|cli|tests)/' common/*.[ch]
-	@! grep -nE '^#include "(consumer|cli|tests)/' producer/*.[ch] producer/*/*.[ch]
-	@! grep -nE '^#include "(producer|cli|tests)/' consumer/*.[ch]
+	@! grep -nE '^#include "(producer|consumer|cli|tests)/' common/*/*.[ch]
+	@! grep -nE '^#include "(consumer|cli|tests)/' producer/*/*.[ch]
+	@! grep -nE '^#include "(producer|cli|tests)/' consumer/*/*.[ch]
 	@! grep -nE '^#include <(librdkafka/|yaml|stdio|time|unistd|sys/)' $(DECISIONS)
 
 format-check:  ## fail where clang-format would change a file

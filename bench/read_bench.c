@@ -21,8 +21,8 @@
 #include <time.h>
 #include <zstd.h>
 
-#include "common/batch.h"
-#include "consumer/riffle.h"
+#include "common/record/batch.h"
+#include "consumer/reader/riffle.h"
 
 enum { RUNS_PRESET = 5, RUNS_MAX = 99, TIMEOUT_MS = 20000 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "consumer/riffle.h"
+#include "consumer/reader/riffle.h"
 
 enum { RUNS = 7, TIMEOUT_MS = 20000 };
 

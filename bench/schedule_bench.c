@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/schedule.h"
+#include "common/schedule/schedule.h"
 
 enum { BLOCK = 2048, DOMAINS_MAX = 200, OWED_MIN = 100 };
 

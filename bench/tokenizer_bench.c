@@ -32,8 +32,8 @@
 #include <time.h>
 #include <xxhash.h>
 
-#include "producer/json_field.h"
-#include "producer/tokenizer/splitter.h"
+#include "common/base/json_field.h"
+#include "producer/pretokenizer/splitter.h"
 #include "producer/tokenizer/tokenizer.h"
 
 enum { RUNS_PRESET = 5, RUNS_MAX = 99, PIECES = 1024, PASSES = 3 };

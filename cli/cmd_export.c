@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/stop.h"
-#include "consumer/export.h"
+#include "consumer/admin/export.h"
 #include "producer/tokenizer/tokenizer.h"
 
 struct arguments {

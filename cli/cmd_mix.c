@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/stop.h"
-#include "consumer/mix.h"
+#include "consumer/publish/mix.h"
 
 struct arguments {
 	uint64_t until_step;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "common/names.h"
-#include "consumer/replay.h"
+#include "common/base/names.h"
+#include "consumer/replay/replay.h"
 
 struct arguments {
 	struct option_range steps;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "consumer/retain.h"
+#include "consumer/admin/retain.h"
 
 struct arguments {
 	uint64_t from_step;

@@ -27,7 +27,7 @@
 #include <stddef.h>
 
 #include "cli/options.h"
-#include "common/failure.h"
+#include "common/base/failure.h"
 
 struct command {
 	const char *name;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "common/log.h"
-#include "common/nearest.h"
+#include "common/base/log.h"
+#include "common/base/nearest.h"
 
 #define COMMAND_ROW(name) &cmd_##name,
 static const struct command *const commands[] = {COMMANDS(COMMAND_ROW)};

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/names.h"
+#include "common/base/names.h"
 
 /* Without a file: a configuration that holds properties only. */
 static enum fail_code

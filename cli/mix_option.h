@@ -6,7 +6,7 @@
 #define CLI_MIX_OPTION_H
 
 #include "cli/options.h"
-#include "common/config.h"
+#include "common/config/config.h"
 
 /* The row of a command whose struct has `const char *mix` at AT. */
 #define MIX_OPTION_ROW(AT)                                                                         \

@@ -6,8 +6,8 @@
 
 #include "cli/command.h"
 #include "cli/options_value.h"
-#include "common/log.h"
-#include "common/nearest.h"
+#include "common/base/log.h"
+#include "common/base/nearest.h"
 
 /* getopt_long() answers LONG_FIRST + row for a long option, the letter for a short one. */
 enum { LONG_FIRST = 256, PROPERTY_NAME_MAX = 255 };

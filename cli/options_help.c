@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
-#include "common/scalar.h"
+#include "common/base/scalar.h"
 
 enum {
 	WIDTH = 88,         /* of a line, in columns */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/scalar.h"
+#include "common/base/scalar.h"
 
 static uint64_t
 row_max(const struct option_row *row)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "producer/tokenizer/unicode_range.h"
+#include "producer/pretokenizer/unicode_range.h"
 
 #define NONE VOCABULARY_NONE
 

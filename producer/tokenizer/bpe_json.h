@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "producer/tokenizer/pair_table.h"
-#include "producer/tokenizer/text_buffer.h"
+#include "producer/bpe/pair_table.h"
+#include "common/base/text_buffer.h"
 
 /* Zero-initialise, end with bpe_json_close(). */
 struct bpe_json {

@@ -8,7 +8,7 @@
 #ifndef PRODUCER_TOKENIZER_BPE_READING_H
 #define PRODUCER_TOKENIZER_BPE_READING_H
 
-#include "producer/json_text.h"
+#include "common/base/json_text.h"
 #include "producer/tokenizer/bpe_json.h"
 
 enum { BPE_MERGES_AT_ONCE = 64 /* looked up together, so that the slots have time to arrive */ };

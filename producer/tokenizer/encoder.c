@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "producer/tokenizer/encoder_text.h"
-#include "producer/tokenizer/piece_cache.h"
+#include "producer/bpe/piece_cache.h"
 #include "producer/tokenizer/rare_pieces.h"
 #include "producer/tokenizer/tokenizer_table.h"
-#include "producer/utf8.h"
+#include "common/base/utf8.h"
 
 enum {
 	BATCH_PIECES = 256 + SPLITTER_SLACK, /* looked up together, so that their lines arrive */

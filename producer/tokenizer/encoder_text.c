@@ -1,6 +1,6 @@
 #include "producer/tokenizer/encoder_text.h"
 
-#include "producer/tokenizer/unicode_range.h"
+#include "producer/pretokenizer/unicode_range.h"
 
 /* What all steps of one text need. */
 struct work {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/json_text.h"
+#include "common/base/json_text.h"
 
 static enum fail_code
 fail_bad(const struct json_text *t, const char *file, const char *path, struct failure *f)

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "common/failure.h"
+#include "common/base/failure.h"
 
 enum { JSON_MEMBERS_MAX = 64, JSON_MEMBERS_KEY_MAX = 63 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json_memory.h"
+#include "common/base/json_memory.h"
 
 static enum fail_code
 load_one(const struct json_member *m, const char *file, json_t *into, struct failure *f)

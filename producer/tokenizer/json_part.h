@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/failure.h"
+#include "common/base/failure.h"
 #include "producer/tokenizer/json_members.h"
 
 struct json_t; /* of jansson, whose names are not for every file */

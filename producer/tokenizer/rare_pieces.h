@@ -12,9 +12,9 @@
 #ifndef PRODUCER_TOKENIZER_RARE_PIECES_H
 #define PRODUCER_TOKENIZER_RARE_PIECES_H
 
-#include "producer/tokenizer/long_cache.h"
-#include "producer/tokenizer/merge.h"
-#include "producer/tokenizer/piece_cache.h"
+#include "producer/bpe/long_cache.h"
+#include "producer/bpe/merge.h"
+#include "producer/bpe/piece_cache.h"
 #include "producer/tokenizer/tokenizer_table.h"
 
 enum {

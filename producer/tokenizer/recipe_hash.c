@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "common/json_memory.h"
-#include "producer/tokenizer/unicode_class.h"
-#include "producer/tokenizer/unicode_range.h"
+#include "common/base/json_memory.h"
+#include "producer/pretokenizer/unicode_class.h"
+#include "producer/pretokenizer/unicode_range.h"
 
 enum { MERGES_AHEAD = 16 /* a pair's slot is sent for so much before it is read */ };
 

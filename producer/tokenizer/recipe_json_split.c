@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "producer/tokenizer/recipe_json.h"
-#include "producer/tokenizer/unicode_range.h"
+#include "producer/pretokenizer/unicode_range.h"
 
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define HEADS        "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"

@@ -11,7 +11,7 @@
 #ifndef PRODUCER_TOKENIZER_TIKTOKEN_H
 #define PRODUCER_TOKENIZER_TIKTOKEN_H
 
-#include "producer/tokenizer/vocabulary.h"
+#include "producer/bpe/vocabulary.h"
 
 enum { TIKTOKEN_FILE_MAX = 256 << 20 /* bytes */ };
 

@@ -13,7 +13,7 @@
 #include "producer/tokenizer/tiktoken.h"
 #include "producer/tokenizer/tokenizer_json.h"
 #include "producer/tokenizer/tokenizer_table.h"
-#include "producer/tokenizer/unicode_class.h"
+#include "producer/pretokenizer/unicode_class.h"
 
 enum { SPECIALS_MAX = 5, SPECIALS_TEXT_MAX = 512 };
 

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/failure.h"
+#include "common/base/failure.h"
 
 struct tokenizer;
 struct encoder;

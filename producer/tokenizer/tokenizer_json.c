@@ -8,7 +8,7 @@
 #include "producer/tokenizer/bpe_compile.h"
 #include "producer/tokenizer/recipe_hash.h"
 #include "producer/tokenizer/recipe_json.h"
-#include "producer/utf8.h"
+#include "common/base/utf8.h"
 
 /* What is open while a file is read. */
 struct reading {

@@ -4,11 +4,11 @@
 #ifndef PRODUCER_TOKENIZER_TOKENIZER_TABLE_H
 #define PRODUCER_TOKENIZER_TOKENIZER_TABLE_H
 
-#include "producer/tokenizer/pair_table.h"
+#include "producer/bpe/pair_table.h"
 #include "producer/tokenizer/recipe.h"
-#include "producer/tokenizer/splitter.h"
+#include "producer/pretokenizer/splitter.h"
 #include "producer/tokenizer/tokenizer.h"
-#include "producer/tokenizer/vocabulary.h"
+#include "producer/bpe/vocabulary.h"
 
 /* A token that stands for itself: special, added, or one that merging never gives. */
 struct special {

@@ -1,4 +1,4 @@
-"""libriffle through ctypes: the structs and functions of consumer/riffle.h, name by name."""
+"""libriffle through ctypes: the structs and functions of consumer/reader/riffle.h, name by name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """DoReMi in the training process: weights of domains, from a proxy model's loss over a reference model's.
 
-The algorithm is that of Xie and others, arXiv 2305.10429, algorithm 1; consumer/doremi.h states it. A proxy is
+The algorithm is that of Xie and others, arXiv 2305.10429, algorithm 1; consumer/reweight/doremi.h states it. A proxy is
 trained on the loss sum_i weight_i * (mean loss of domain i over the whole step), and the weights of a step come from
 the losses of that same step:
 

@@ -1,6 +1,6 @@
 """ODM in the training process: weights of domains from their losses alone (Albalak and others, arXiv 2312.02406).
 
-A bandit whose reward is the loss; consumer/odm.h states the algorithm. The weights say from which domains to draw:
+A bandit whose reward is the loss; consumer/reweight/odm.h states the algorithm. The weights say from which domains to draw:
 `riffle reweight --method odm --live` asks a mix for them, a lead later; here they are for trainers that ask themselves.
 """
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "tests/conformance/scene.h"
 
 enum { BRIEF_MS = 1000 };

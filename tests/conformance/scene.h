@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/kafka.h"
+#include "common/kafka/kafka.h"
 
 enum {
 	SCENE_TEXT_MAX = 16 << 10,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "tests/conformance/scene.h"
 
 enum { PROPERTIES_MAX = 16, PROPERTIES_TEXT_MAX = 512, PAUSE_MS = 10, POLL_MS = 100 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "tests/conformance/scene.h"
 
 enum { PAUSE_MS = 20 };

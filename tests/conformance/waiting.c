@@ -1,7 +1,7 @@
 /* What takes seconds because a broker or client waits: these start first. */
 #include <stdio.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "tests/conformance/scene.h"
 
 enum { LONG_MS = 6000 };

@@ -5,10 +5,10 @@
  */
 #include <string.h>
 
-#include "common/topics.h"
-#include "consumer/mix_config.h"
-#include "consumer/mix_config_plan.h"
-#include "consumer/mix_plan.h"
+#include "common/config/topics.h"
+#include "consumer/plan/mix_config.h"
+#include "consumer/plan/mix_config_plan.h"
+#include "consumer/plan/mix_plan.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { DOMAINS_MAX = 64, STEPS = 3, BATCH_MAX = 4096 };

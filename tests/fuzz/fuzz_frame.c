@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "common/frame.h"
+#include "common/record/frame.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { COUNT_MAX = 4096, GUARD_BYTES = 64, GUARD = 0xa5 };

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "producer/json_field.h"
-#include "producer/json_text.h"
+#include "common/base/json_field.h"
+#include "common/base/json_text.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *const paths[] = {"a", "a.b", "text"};

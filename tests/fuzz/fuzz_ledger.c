@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "common/schema.h"
-#include "consumer/mix_config_plan.h"
+#include "common/record/schema.h"
+#include "consumer/plan/mix_config_plan.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { BATCH_MAX = 4096, STEPS = 4 };

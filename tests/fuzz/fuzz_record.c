@@ -4,13 +4,13 @@
  */
 #include <string.h>
 
-#include "common/arrivals.h"
-#include "common/batch.h"
-#include "common/control.h"
-#include "common/feedback.h"
-#include "common/ledger.h"
-#include "common/schema.h"
-#include "common/sequence.h"
+#include "common/record/arrivals.h"
+#include "common/record/batch.h"
+#include "common/record/control.h"
+#include "common/record/feedback.h"
+#include "common/record/ledger.h"
+#include "common/record/schema.h"
+#include "common/record/sequence.h"
 #include "tests/fuzz/fuzz.h"
 
 static size_t seen; /* so that nothing that is read is left out by the compiler */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "producer/record_cutter.h"
+#include "producer/input/record_cutter.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { DOCUMENT_MAX = 48, TEXT_MAX = 1 << 20 };

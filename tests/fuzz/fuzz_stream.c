@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "producer/stream.h"
+#include "producer/input/stream.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { OUT_MAX = 1 << 20 /* a small file can hold gigabytes */ };

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "producer/token_file.h"
+#include "producer/input/token_file.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { ENTRIES = 1000, EOS = 0, DOCUMENTS_MAX = 10000 };

@@ -2,7 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "producer/utf8.h"
+#include "common/base/utf8.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Bytes of the character that begins text[n]; 0: none does. */

@@ -1,4 +1,4 @@
-"""The questions of common/kafka.h on a real broker: last visible record, watermarks, commits."""
+"""The questions of common/kafka/kafka.h on a real broker: last visible record, watermarks, commits."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 """Packing none and best_fit on a real broker: what riffle produce publishes, also after kill -9, and what a trainer gets.
 
-The sequences are compared with naive packers over tiktoken's tokens, written here from the rules in producer/pack.h.
+The sequences are compared with naive packers over tiktoken's tokens, written here from the rules in producer/pack/pack.h.
 """
 
 import gzip

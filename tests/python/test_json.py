@@ -1,4 +1,4 @@
-"""producer/json_field.c against Python's json: what is accepted, and what the fields hold.
+"""common/base/json_field.c against Python's json: what is accepted, and what the fields hold.
 
 Python is made as strict as RFC 8259 is: no NaN, no Infinity. A lone surrogate becomes U+FFFD, bytes
 that are no UTF-8 go through, and the text must be an object of at most 512 levels.

@@ -72,7 +72,7 @@ STRUCTS = {"riffle_error": "ErrorText", "riffle_property": "Property", "riffle_o
 
 def test_structs_are_laid_out_as_in_the_header(package, tmp_path):
     library = importlib.import_module(package.riffle.__name__ + "._library")
-    expected, program = [], "#include <stdio.h>\n#include \"consumer/riffle.h\"\nint main(void) {\n"
+    expected, program = [], "#include <stdio.h>\n#include \"consumer/reader/riffle.h\"\nint main(void) {\n"
     for name, ours in STRUCTS.items():
         kind = getattr(library, ours)
         expected.append(f"{name} {ctypes.sizeof(kind)}")
@@ -88,13 +88,13 @@ def test_structs_are_laid_out_as_in_the_header(package, tmp_path):
 
 def test_codes_are_those_of_the_header(package):
     library = importlib.import_module(package.riffle.__name__ + "._library")
-    codes = dict(re.findall(r"RIFFLE_((?:OK|END|TIMEOUT|ERROR_\w+)) =\s*(\d+)", (ROOT / "consumer/riffle.h").read_text()))
+    codes = dict(re.findall(r"RIFFLE_((?:OK|END|TIMEOUT|ERROR_\w+)) =\s*(\d+)", (ROOT / "consumer/reader/riffle.h").read_text()))
     assert len(codes) == 9
     assert {name: getattr(library, name) for name in codes} == {name: int(code) for name, code in codes.items()}
 
 
 def test_all_functions_of_the_header_have_the_version(build):
-    declared = set(re.findall(r"RIFFLE_API [^;(]*?\b(riffle_\w+)\(", (ROOT / "consumer/riffle.h").read_text()))
+    declared = set(re.findall(r"RIFFLE_API [^;(]*?\b(riffle_\w+)\(", (ROOT / "consumer/reader/riffle.h").read_text()))
     shown = subprocess.run(["nm", "-D", "--defined-only", build / "libriffle.so.0"], check=True, capture_output=True,
                            text=True).stdout
     assert set(re.findall(r" T (\w+)@@RIFFLE_0", shown)) == declared

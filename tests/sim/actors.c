@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/kafka.h"
-#include "consumer/mix.h"
-#include "consumer/riffle.h"
-#include "producer/lane.h"
+#include "common/base/clock.h"
+#include "common/kafka/kafka.h"
+#include "consumer/publish/mix.h"
+#include "consumer/reader/riffle.h"
+#include "producer/produce/lane.h"
 #include "tests/sim/world.h"
 
 enum { TIMEOUT_MS = 10000, SLICE_MS = 1000, ATTEMPTS = 3, AGAIN_MS = 1000 };

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "tests/sim/cluster.h"
 
 enum {

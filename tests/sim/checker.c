@@ -9,9 +9,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "common/batch.h"
-#include "common/ledger.h"
-#include "common/schema.h"
+#include "common/record/batch.h"
+#include "common/record/ledger.h"
+#include "common/record/schema.h"
 #include "tests/sim/world.h"
 
 static char found[1024];

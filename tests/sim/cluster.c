@@ -7,7 +7,8 @@
 
 enum { START_MS = 1000000, ALIGN = 16, ROOM_FIRST = 16 };
 #define SIZE_USUAL                                                                                 \
-	((size_t)1 << 30) /* of address space; pages that nobody touches cost nothing              \
+	((size_t)1                                                                                 \
+	    << 30) /* of address space; pages that nobody touches cost nothing              \
 			   */
 
 struct cluster *cluster;

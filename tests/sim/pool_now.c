@@ -1,5 +1,5 @@
 /*
- * pool.h without threads, in the place of producer/pool.c: a job is done when it is taken back. In
+ * pool.h without threads, in the place of producer/produce/pool.c: a job is done when it is taken back. In
  * builds for tools that watch threads the pool is the product's own.
  */
 #include "tests/sim/heap.h"
@@ -11,7 +11,7 @@ typedef int pool_now_is_never_empty;
 #include <assert.h>
 #include <stdlib.h>
 
-#include "producer/pool.h"
+#include "producer/produce/pool.h"
 
 struct slot {
 	void *job;

@@ -1,12 +1,12 @@
 /*
- * prefetch.h without threads, in the place of consumer/prefetch.c: a step is collected and decoded
+ * prefetch.h without threads, in the place of consumer/reader/prefetch.c: a step is collected and decoded
  * when it is asked for. Also notes which records a trainer was given.
  */
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "common/clock.h"
-#include "consumer/prefetch.h"
+#include "common/base/clock.h"
+#include "consumer/reader/prefetch.h"
 #include "tests/sim/world.h"
 
 enum { SLICE_MS = 250, WHY_ONE_OF = 16 };

@@ -5,8 +5,8 @@
  */
 #include <pthread.h>
 
-#include "producer/chunk_queue.h"
-#include "producer/pool.h"
+#include "producer/input/chunk_queue.h"
+#include "producer/produce/pool.h"
 #include "tests/sim/task.h"
 
 enum fail_code __real_pool_take(

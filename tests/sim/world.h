@@ -7,8 +7,8 @@
 #ifndef TESTS_SIM_WORLD_H
 #define TESTS_SIM_WORLD_H
 
-#include "common/config.h"
-#include "common/ledger.h"
+#include "common/config/config.h"
+#include "common/record/ledger.h"
 #include "producer/tokenizer/tokenizer.h"
 #include "tests/sim/cluster.h"
 

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/kafka.h"
+#include "common/base/clock.h"
+#include "common/kafka/kafka.h"
 
 enum { WAIT_MS = 20000, PARTITIONS_MAX = 1024 };
 

@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/config.h"
-#include "common/kafka.h"
-#include "common/names.h"
-#include "common/sequence.h"
+#include "common/base/clock.h"
+#include "common/config/config.h"
+#include "common/kafka/kafka.h"
+#include "common/base/names.h"
+#include "common/record/sequence.h"
 #include "tests/tools/fill_pool.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/frame.h"
+#include "common/record/frame.h"
 
 enum { FILL_ZIPF_ROOM = 1 << 16 }; /* entries of the table that tokens are drawn from */
 

@@ -1,5 +1,5 @@
 /*
- * json_field -- what producer/json_field.h makes of JSON texts; for tests/python/test_json.py.
+ * json_field -- what common/base/json_field.h makes of JSON texts; for tests/python/test_json.py.
  *
  *     json_field PATH... < texts > results
  *
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "producer/json_field.h"
+#include "common/base/json_field.h"
 
 enum { TEXT_MAX_BYTES = 1 << 24 };
 

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/arrivals.h"
-#include "common/batch.h"
-#include "common/control.h"
-#include "common/feedback.h"
-#include "common/ledger.h"
-#include "common/schema.h"
-#include "common/sequence.h"
+#include "common/record/arrivals.h"
+#include "common/record/batch.h"
+#include "common/record/control.h"
+#include "common/record/feedback.h"
+#include "common/record/ledger.h"
+#include "common/record/schema.h"
+#include "common/record/sequence.h"
 
 /* The lists of one payload, taken out of the record. */
 struct lists {

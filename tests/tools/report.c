@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/kafka.h"
-#include "common/names.h"
-#include "consumer/reporter.h"
+#include "common/kafka/kafka.h"
+#include "common/base/names.h"
+#include "consumer/feedback/reporter.h"
 
 enum { WAIT_MS = 30000 };
 

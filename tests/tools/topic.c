@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/kafka.h"
+#include "common/base/clock.h"
+#include "common/kafka/kafka.h"
 
 enum { WAIT_MS = 30000, RECORD_BYTES_MAX = 8 << 20 };
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/kafka.h"
+#include "common/kafka/kafka.h"
 
 enum { WAIT_MS = 30000 };
 

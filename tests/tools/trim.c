@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/kafka.h"
+#include "common/kafka/kafka.h"
 
 enum { WAIT_MS = 30000 };
 

@@ -4,7 +4,7 @@
 #ifndef TESTS_UNIT_CONFIG_FILE_H
 #define TESTS_UNIT_CONFIG_FILE_H
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tests/unit/folder.h"
 
 /* The smallest file with all sections, a line each, so that a row can replace a line. */

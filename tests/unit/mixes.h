@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_MIXES_H
 #define TESTS_UNIT_MIXES_H
 
-#include "consumer/mixer.h"
+#include "consumer/mixer/mixer.h"
 #include "tests/unit/test.h"
 
 enum { MIXES_BATCH_MAX = 1024 };

@@ -5,7 +5,7 @@
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 
-#include "common/kafka.h"
+#include "common/kafka/kafka.h"
 
 static rd_kafka_t *owner; /* to be ended with kafka_close() */
 static rd_kafka_mock_cluster_t *cluster;

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_SAMPLE_H
 #define TESTS_UNIT_SAMPLE_H
 
-#include "common/sequence.h"
+#include "common/record/sequence.h"
 #include "tests/unit/test.h"
 
 #define SAMPLE_TOKENIZER UINT64_C(0xfedcba9876543210)

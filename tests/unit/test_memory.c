@@ -1,14 +1,14 @@
 /* Every allocation refused in turn: configuration, topics, records, frames, the text of a mix. */
 #include "tests/unit/memory.h"
 
-#include "common/arrivals.h"
-#include "common/control.h"
-#include "common/feedback.h"
-#include "common/frame.h"
-#include "common/json_memory.h"
-#include "common/topics.h"
-#include "consumer/mix_config.h"
-#include "consumer/mix_config_plan.h"
+#include "common/record/arrivals.h"
+#include "common/record/control.h"
+#include "common/record/feedback.h"
+#include "common/record/frame.h"
+#include "common/base/json_memory.h"
+#include "common/config/topics.h"
+#include "consumer/plan/mix_config.h"
+#include "consumer/plan/mix_config_plan.h"
 #include "tests/unit/config_file.h"
 #include "tests/unit/sample.h"
 

@@ -1,13 +1,13 @@
 /* Every allocation refused in turn: the mixer, its forecast, blocks in memory, losses, steps. */
 #include "tests/unit/memory.h"
 
-#include "common/feedback.h"
-#include "common/frame.h"
-#include "consumer/feed_block.h"
-#include "consumer/feed_state.h"
-#include "consumer/forecast.h"
-#include "consumer/losses.h"
-#include "consumer/step_decode.h"
+#include "common/record/feedback.h"
+#include "common/record/frame.h"
+#include "consumer/domain/feed_block.h"
+#include "consumer/domain/feed_state.h"
+#include "consumer/plan/forecast.h"
+#include "consumer/feedback/losses.h"
+#include "consumer/reader/step_decode.h"
 #include "tests/unit/mixes.h"
 #include "tests/unit/sample.h"
 

@@ -4,7 +4,7 @@
 
 #include <ctype.h>
 
-#include "common/failure.h"
+#include "common/base/failure.h"
 #include "tests/unit/test.h"
 
 struct vector {

@@ -1,0 +1,258 @@
+#include "cli/acls/acls_rights.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/topics.h"
+
+/* What a row is about: one resource, or one for each domain, set or run. */
+enum what {
+	WHAT_DOMAINS,  /* training sets */
+	WHAT_HELD_OUT, /* valid and test */
+	WHAT_REJECTS,
+	WHAT_ARRIVALS,    /* where the configuration needs it */
+	WHAT_NO_ARRIVALS, /* where it does not: that there is none must be seen */
+	WHAT_BATCHES,
+	WHAT_LEDGER,
+	WHAT_CONTROL,
+	WHAT_FEEDBACK,
+	WHAT_TOPICS, /* all of them */
+	WHAT_GROUP_MIXER,
+	WHAT_GROUP_RUNS, /* of mix.runs */
+	WHAT_GROUP_ELECTION,
+	WHAT_GROUPS, /* every group of the mix, also of runs that nobody has named */
+	WHAT_TRANSACTIONS,
+	WHAT_CLUSTER,
+};
+
+struct row {
+	const char *command, *operation;
+	enum what what;
+};
+
+/* Rows of one command, operation and kind of resource stand together. */
+static const struct row rows[] = {
+    {"topics", "DESCRIBE", WHAT_TOPICS},
+    {"topics", "DESCRIBE_CONFIGS", WHAT_TOPICS},
+    {"topics", "DESCRIBE_CONFIGS", WHAT_CLUSTER},
+
+    {"topics-create", "CREATE", WHAT_TOPICS},
+    {"topics-create", "DESCRIBE", WHAT_TOPICS},
+    {"topics-create", "DESCRIBE_CONFIGS", WHAT_TOPICS},
+    {"topics-create", "DESCRIBE_CONFIGS", WHAT_CLUSTER},
+
+    {"topics-delete", "DELETE", WHAT_TOPICS},
+    {"topics-delete", "DESCRIBE_CONFIGS", WHAT_TOPICS},
+    {"topics-delete", "DESCRIBE_CONFIGS", WHAT_CLUSTER},
+
+    {"produce", "READ", WHAT_DOMAINS},
+    {"produce", "READ", WHAT_HELD_OUT},
+    {"produce", "READ", WHAT_ARRIVALS},
+    {"produce", "WRITE", WHAT_DOMAINS},
+    {"produce", "WRITE", WHAT_HELD_OUT},
+    {"produce", "WRITE", WHAT_REJECTS},
+    {"produce", "WRITE", WHAT_ARRIVALS},
+    {"produce", "READ", WHAT_NO_ARRIVALS},
+    {"produce", "DESCRIBE_CONFIGS", WHAT_DOMAINS},
+    {"produce", "DESCRIBE_CONFIGS", WHAT_HELD_OUT},
+    {"produce", "DESCRIBE_CONFIGS", WHAT_REJECTS},
+    {"produce", "DESCRIBE_CONFIGS", WHAT_ARRIVALS},
+
+    {"mix", "READ", WHAT_DOMAINS},
+    {"mix", "READ", WHAT_CONTROL},
+    {"mix", "READ", WHAT_LEDGER},
+    {"mix", "WRITE", WHAT_LEDGER},
+    {"mix", "WRITE", WHAT_BATCHES},
+    {"mix", "WRITE", WHAT_REJECTS},
+    {"mix", "DESCRIBE_CONFIGS", WHAT_DOMAINS},
+    {"mix", "DESCRIBE_CONFIGS", WHAT_CONTROL},
+    {"mix", "DESCRIBE_CONFIGS", WHAT_LEDGER},
+    {"mix", "DESCRIBE_CONFIGS", WHAT_BATCHES},
+    {"mix", "DESCRIBE_CONFIGS", WHAT_REJECTS},
+    {"mix", "READ", WHAT_GROUP_MIXER},
+    {"mix", "READ", WHAT_GROUP_ELECTION},
+    {"mix", "DESCRIBE", WHAT_GROUP_RUNS},
+    {"mix", "WRITE", WHAT_TRANSACTIONS},
+
+    {"read", "READ", WHAT_BATCHES},
+    {"read", "READ", WHAT_LEDGER},
+    {"read", "READ", WHAT_HELD_OUT},
+    {"read", "WRITE", WHAT_FEEDBACK},
+    {"read", "READ", WHAT_GROUP_RUNS},
+
+    {"weights", "READ", WHAT_LEDGER},
+    {"weights", "WRITE", WHAT_CONTROL},
+
+    {"skip", "READ", WHAT_BATCHES},
+    {"skip", "READ", WHAT_LEDGER},
+    {"skip", "WRITE", WHAT_CONTROL},
+
+    {"reweight", "READ", WHAT_FEEDBACK},
+    {"reweight", "READ", WHAT_LEDGER},
+
+    {"status", "READ", WHAT_DOMAINS},
+    {"status", "READ", WHAT_BATCHES},
+    {"status", "READ", WHAT_LEDGER},
+    {"status", "READ", WHAT_FEEDBACK},
+    {"status", "DESCRIBE", WHAT_HELD_OUT},
+    {"status", "DESCRIBE", WHAT_REJECTS},
+    {"status", "DESCRIBE", WHAT_ARRIVALS},
+    {"status", "DESCRIBE", WHAT_CONTROL},
+    {"status", "DESCRIBE", WHAT_GROUP_MIXER},
+    {"status", "DESCRIBE", WHAT_GROUP_ELECTION},
+    {"status", "DESCRIBE", WHAT_GROUP_RUNS},
+
+    {"inspect", "READ", WHAT_BATCHES},
+
+    {"replay", "READ", WHAT_DOMAINS},
+    {"replay", "READ", WHAT_BATCHES},
+    {"replay", "READ", WHAT_LEDGER},
+
+    {"export", "READ", WHAT_DOMAINS},
+
+    {"retain", "READ", WHAT_BATCHES},
+    {"retain", "READ", WHAT_LEDGER},
+    {"retain", "DELETE", WHAT_BATCHES},
+    {"retain", "DESCRIBE", WHAT_GROUPS},
+};
+
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+/* Commands that need what another one needs. */
+static const char *const alias[][2] = {{"import", "produce"}, {"plan", "status"}};
+
+struct list {
+	struct acls_right *right;
+	size_t n, room;
+	const struct config *config;
+	const struct topics_plan *plan;
+};
+
+static struct acls_right *
+add(struct list *l, const struct row *row, enum acls_kind kind)
+{
+	struct acls_right *r = &l->right[l->n++];
+
+	assert(l->n <= l->room);
+	*r = (struct acls_right){.operation = row->operation, .kind = kind};
+	return r;
+}
+
+static bool
+concerns(const struct topic_plan *t, enum what what)
+{
+	switch (what) {
+	case WHAT_DOMAINS: return t->kind == TOPIC_DOMAIN && t->set == SET_TRAIN;
+	case WHAT_HELD_OUT: return t->kind == TOPIC_DOMAIN && t->set != SET_TRAIN;
+	case WHAT_REJECTS: return t->kind == TOPIC_REJECTS;
+	case WHAT_ARRIVALS: return t->kind == TOPIC_ARRIVALS;
+	case WHAT_BATCHES: return t->kind == TOPIC_BATCHES;
+	case WHAT_LEDGER: return t->kind == TOPIC_LEDGER;
+	case WHAT_CONTROL: return t->kind == TOPIC_CONTROL;
+	case WHAT_FEEDBACK: return t->kind == TOPIC_FEEDBACK;
+	case WHAT_TOPICS: return true;
+	case WHAT_NO_ARRIVALS:
+	case WHAT_GROUP_MIXER:
+	case WHAT_GROUP_RUNS:
+	case WHAT_GROUP_ELECTION:
+	case WHAT_GROUPS:
+	case WHAT_TRANSACTIONS:
+	case WHAT_CLUSTER: return false;
+	}
+	return false;
+}
+
+static void
+add_topics(struct list *l, const struct row *row)
+{
+	bool arrivals = false;
+
+	for (size_t i = 0; i < l->plan->n; i++) {
+		const struct topic_plan *t = &l->plan->topic[i];
+
+		arrivals = arrivals || t->kind == TOPIC_ARRIVALS;
+		if (concerns(t, row->what))
+			memcpy(add(l, row, ACLS_TOPIC)->name, t->name, sizeof(t->name));
+	}
+	if (row->what == WHAT_NO_ARRIVALS && !arrivals)
+		names_topic(add(l, row, ACLS_TOPIC)->name, l->config->corpus, "arrivals");
+}
+
+static void
+add_groups(struct list *l, const struct row *row)
+{
+	const struct config_mix *mix = &l->config->mix;
+	struct acls_right *r;
+
+	for (size_t i = 0; row->what == WHAT_GROUP_RUNS && i < mix->runs.n; i++)
+		names_topic(add(l, row, ACLS_GROUP)->name, mix->name, mix->runs.text[i]);
+	if (row->what == WHAT_GROUP_MIXER)
+		names_topic(add(l, row, ACLS_GROUP)->name, mix->name, "mixer");
+	if (row->what == WHAT_GROUP_ELECTION)
+		names_topic(add(l, row, ACLS_GROUP)->name, mix->name, "election");
+	if (row->what != WHAT_GROUPS)
+		return;
+	r = add(l, row, ACLS_GROUP);
+	r->prefixed = true;
+	snprintf(r->name, sizeof(r->name), "%s.", mix->name);
+}
+
+static void
+add_row(struct list *l, const struct row *row)
+{
+	add_topics(l, row);
+	add_groups(l, row);
+	if (row->what == WHAT_TRANSACTIONS)
+		names_topic(add(l, row, ACLS_TRANSACTIONAL_ID)->name, l->config->mix.name, "mixer");
+	if (row->what == WHAT_CLUSTER)
+		snprintf(add(l, row, ACLS_CLUSTER)->name, sizeof("kafka-cluster"), "kafka-cluster");
+}
+
+static enum fail_code
+fail_unknown(const char *command, struct failure *f)
+{
+	char known[512] = "";
+
+	for (size_t i = 0; i < ROWS; i++) {
+		size_t used = strlen(known);
+
+		if (i == 0 || strcmp(rows[i].command, rows[i - 1].command) != 0)
+			snprintf(known + used, sizeof(known) - used, "%s%s", used == 0 ? "" : ", ",
+			    rows[i].command);
+	}
+	return fail(f, FAIL_USAGE, "no rights are known for %s (there are: %s)", command, known);
+}
+
+enum fail_code
+acls_rights(struct acls_right **out, size_t *n, const struct config *c, const char *command,
+    struct failure *f)
+{
+	struct list l = {.config = c};
+	struct topics_plan *plan;
+	bool known = false;
+
+	for (size_t i = 0; i < sizeof(alias) / sizeof(alias[0]); i++)
+		if (strcmp(command, alias[i][0]) == 0)
+			command = alias[i][1];
+	for (size_t i = 0; i < ROWS; i++)
+		known = known || strcmp(rows[i].command, command) == 0;
+	if (!known)
+		return fail_unknown(command, f);
+	if (strncmp(command, "topics", 6) != 0 && strcmp(command, "produce") != 0 &&
+	    strcmp(command, "export") != 0 && config_need_mix(c, f) != FAIL_NONE)
+		return f->code;
+	if (topics_plan_open(&plan, c, f) != FAIL_NONE)
+		return f->code;
+	l.plan = plan;
+	l.room = ROWS * (plan->n + c->mix.runs.n + 1);
+	l.right = calloc(l.room, sizeof(*l.right));
+	for (size_t i = 0; l.right != NULL && i < ROWS; i++)
+		if (strcmp(rows[i].command, command) == 0)
+			add_row(&l, &rows[i]);
+	topics_plan_close(plan);
+	*out = l.right;
+	*n = l.n;
+	return l.right == NULL ? fail_memory(f) : FAIL_NONE;
+}

@@ -1,0 +1,189 @@
+/* riffle plan: what the mix of a configuration will do. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/command.h"
+#include "cli/plan/plan_lengths.h"
+#include "cli/plan/plan_print.h"
+#include "consumer/plan/mix_plan.h"
+
+enum { STEPS_PRESET_MAX = 1000000 };
+
+struct arguments {
+	uint64_t draws, steps;
+	const char *sizes;
+	bool json;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct option_row rows[] = {
+    {.name = "steps",
+	.kind = OPTION_COUNT,
+	.at = AT(steps),
+	.min = 1,
+	.value = "N",
+	.help = "plan so many steps, or fewer where the mix ends; without it as many as it takes "
+		"to draw as many sequences as there are, and the beginning of every phase"},
+    {.name = "sizes",
+	.kind = OPTION_TEXT,
+	.at = AT(sizes),
+	.value = "D=N,...",
+	.help = "take the domains to have so many sequences, and ask no broker; all are named"},
+    {.name = "draws",
+	.kind = OPTION_COUNT,
+	.at = AT(draws),
+	.value = "N",
+	.help = "print the first N draws instead: draw, domain, and how many the domain gave "
+		"before, with tabs between; the order before the permutation inside each global "
+		"batch. Without --sizes domains have no end"},
+    {.name = "json",
+	.kind = OPTION_FLAG,
+	.at = AT(json),
+	.help = "one JSON object; its keys are stable"},
+};
+
+/* Where lengths matter to the order of draws by themselves. */
+static bool
+needs_lengths(const struct config *c)
+{
+	return c->mix.weights_kind == CONFIG_WEIGHTS_SIZE || c->mix.epoch_largest;
+}
+
+static enum fail_code
+find_lengths(struct plan_lengths *out, const struct config *c, const struct arguments *a,
+    bool draws, struct failure *f)
+{
+	if (a->sizes != NULL)
+		return plan_lengths_parse(out, c, a->sizes, f);
+	if (draws && !needs_lengths(c))
+		return plan_lengths_endless(out, c, f);
+	return plan_lengths_ask(out, c, f);
+}
+
+/* As many steps as draw what there is once, and a step of every phase. */
+static uint64_t
+steps_preset(const struct config *c, const struct plan_lengths *lengths)
+{
+	uint64_t total = 0, steps;
+
+	for (size_t i = 0; i < lengths->n; i++)
+		for (size_t p = 0; p < lengths->length[i].partitions_n; p++)
+			total += lengths->length[i].sequences[p];
+	steps = total / c->mix.global_batch + (total % c->mix.global_batch != 0);
+	for (size_t i = 0; i < c->mix.phases_n; i++)
+		if (steps <= c->mix.phases[i].start_step)
+			steps = c->mix.phases[i].start_step + 1;
+	return steps > STEPS_PRESET_MAX ? STEPS_PRESET_MAX : steps;
+}
+
+/* Without the permutation a step's draws stand in the order in which they were made. */
+static enum fail_code
+print_draws(
+    const struct config *c, const struct mixer_plan *plan, uint64_t draws, struct failure *f)
+{
+	struct mixer_plan bare = *plan;
+	uint64_t *count = calloc(c->domains_n, sizeof(*count));
+	struct mixer_draw *draw = calloc(plan->global_batch, sizeof(*draw));
+	enum mixer_result result = MIXER_DRAWN;
+	struct mixer *m = NULL;
+	enum fail_code code = count == NULL || draw == NULL ? fail_memory(f) : FAIL_NONE;
+
+	bare.permute = false;
+	bare.lane_order = CONFIG_LANES_CONTIGUOUS;
+	if (code == FAIL_NONE)
+		code = mixer_open(&m, &bare, f);
+	for (uint64_t k = 0; code == FAIL_NONE && k < draws; k++) {
+		uint64_t i = k % plan->global_batch;
+
+		if (i == 0)
+			code = mixer_step(m, draw, &result, f);
+		if (code != FAIL_NONE || result != MIXER_DRAWN)
+			break;
+		printf("%" PRIu64 "\t%s\t%" PRIu64 "\n", k, mixer_domain_name(m, draw[i].domain),
+		    count[draw[i].domain]++);
+	}
+	mixer_close(m);
+	free(count);
+	free(draw);
+	return code;
+}
+
+static enum fail_code
+print_forecast(const struct config *c, const struct mixer_plan *plan, uint64_t steps, bool json,
+    struct failure *f)
+{
+	struct forecast *fc;
+	enum fail_code code = forecast_open(&fc, plan, steps, NULL, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	if (json)
+		code = plan_print_json(fc, c, stdout, f);
+	else
+		plan_print_table(fc, c, stdout);
+	forecast_close(fc);
+	return code;
+}
+
+static enum fail_code
+plan(const struct config *c, const struct arguments *a, bool draws, struct failure *f)
+{
+	struct plan_lengths lengths = {0};
+	struct mix_plan p = {0};
+	enum fail_code code = find_lengths(&lengths, c, a, draws, f);
+
+	if (code == FAIL_NONE)
+		code = mix_plan_open(&p, c, lengths.length, f);
+	if (code == FAIL_NONE && draws)
+		code = print_draws(c, &p.plan, a->draws, f);
+	else if (code == FAIL_NONE)
+		code = print_forecast(
+		    c, &p.plan, a->steps > 0 ? a->steps : steps_preset(c, &lengths), a->json, f);
+	mix_plan_close(&p);
+	plan_lengths_close(&lengths);
+	return code;
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	struct arguments a = {0};
+	struct config *c = NULL;
+	struct options o;
+	bool draws;
+	enum fail_code code;
+
+	if (options_parse(&o, &cmd_plan, argc, argv, &a, f) != FAIL_NONE)
+		return f->code;
+	draws = options_given(&o, &cmd_plan, "draws");
+	if (draws && (a.json || a.steps > 0))
+		return fail(f, FAIL_USAGE, "--draws cannot go with --steps or --json");
+	if (options_config(&c, &o, f) != FAIL_NONE)
+		return f->code;
+	code = config_need_mix(c, f);
+	if (code == FAIL_NONE)
+		code = plan(c, &a, draws, f);
+	config_close(c);
+	return code;
+}
+
+const struct command cmd_plan = {
+    .name = "plan",
+    .summary = "show what the mix will do",
+    .usage = "-c FILE [--steps N] [--sizes D=N,...] [--json] | --draws N",
+    .help =
+	"Steps through the mixer's own decisions, without data. For each phase and domain: the\n"
+	"intended and the achieved share, sequences, tokens, epochs, and how far the share of\n"
+	"a lane is from that of the whole batch, at worst; for each domain the steps in which\n"
+	"it is first drawn and first exhausted, and how often a sequence is drawn. Sequences\n"
+	"are taken to be full. With --sizes no broker, source or tokenizer is opened.",
+    .example = "riffle plan -c run.yml --sizes web=7000,code=1000 --steps 500\n"
+	       "riffle plan -c run.yml --json\nriffle plan -c run.yml --draws 20",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .run = run,
+};

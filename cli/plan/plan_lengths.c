@@ -1,0 +1,155 @@
+#include "cli/plan/plan_lengths.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/scalar.h"
+#include "consumer/status/status.h"
+
+void
+plan_lengths_close(struct plan_lengths *p)
+{
+	for (size_t i = 0; p->length != NULL && i < p->n; i++)
+		free((void *)(uintptr_t)p->length[i].sequences);
+	free(p->length);
+	*p = (struct plan_lengths){0};
+}
+
+/* Domain i has `total` sequences, dealt to its partitions as evenly as can be. */
+static enum fail_code
+set_total(
+    struct plan_lengths *p, const struct config *c, size_t i, uint64_t total, struct failure *f)
+{
+	size_t n = c->domains[i].partitions;
+	uint64_t *sequences = calloc(n, sizeof(*sequences));
+
+	if (sequences == NULL)
+		return fail_memory(f);
+	for (size_t k = 0; k < n; k++)
+		sequences[k] = total / n + (k < total % n);
+	p->length[i] = (struct mix_plan_length){.partitions_n = n, .sequences = sequences};
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_lengths(struct plan_lengths *out, const struct config *c, struct failure *f)
+{
+	*out = (struct plan_lengths){.n = c->domains_n};
+	out->length = calloc(c->domains_n + 1, sizeof(*out->length));
+	return out->length == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
+/* ---- as the command line says ---- */
+
+static enum fail_code
+parse_item(struct plan_lengths *p, const struct config *c, const char *item, struct failure *f)
+{
+	const char *equals = strchr(item, '=');
+	char name[NAME_MAX_BYTES + 1];
+	uint64_t total;
+	int i;
+
+	if (equals == NULL || equals - item > NAME_MAX_BYTES ||
+	    scalar_count(equals + 1, 0, PLAN_LENGTH_ENDLESS, &total) != SCALAR_OK)
+		return fail(f, FAIL_USAGE,
+		    "--sizes: not a domain and its sequences: %s (as web=7000, at most %" PRIu64
+		    ")",
+		    item, PLAN_LENGTH_ENDLESS);
+	memcpy(name, item, (size_t)(equals - item));
+	name[equals - item] = '\0';
+	i = config_domain_index(c, name);
+	if (i < 0)
+		return fail(f, FAIL_USAGE, "--sizes: the configuration has no domain %s", name);
+	if (p->length[i].sequences != NULL)
+		return fail(f, FAIL_USAGE, "--sizes: domain %s is named twice", name);
+	return set_total(p, c, (size_t)i, total, f);
+}
+
+enum fail_code
+plan_lengths_parse(
+    struct plan_lengths *out, const struct config *c, const char *text, struct failure *f)
+{
+	char *copy = strdup(text), *rest = copy, *item;
+	enum fail_code code = copy == NULL ? fail_memory(f) : open_lengths(out, c, f);
+
+	while (code == FAIL_NONE && (item = strsep(&rest, ",")) != NULL)
+		code = parse_item(out, c, item, f);
+	for (size_t i = 0; code == FAIL_NONE && i < c->domains_n; i++)
+		if (out->length[i].sequences == NULL)
+			code = fail(
+			    f, FAIL_USAGE, "--sizes: domain %s is missing", c->domains[i].name);
+	free(copy);
+	if (code != FAIL_NONE)
+		plan_lengths_close(out);
+	return code;
+}
+
+enum fail_code
+plan_lengths_endless(struct plan_lengths *out, const struct config *c, struct failure *f)
+{
+	enum fail_code code = open_lengths(out, c, f);
+
+	for (size_t i = 0; code == FAIL_NONE && i < c->domains_n; i++)
+		code = set_total(out, c, i, PLAN_LENGTH_ENDLESS, f);
+	if (code != FAIL_NONE)
+		plan_lengths_close(out);
+	return code;
+}
+
+/* ---- as the broker knows it ---- */
+
+/* The lengths of a live domain are not final: it is planned with what is there. */
+static enum fail_code
+take_domain(struct plan_lengths *p, const struct config *c, const struct status_domain *d,
+    struct failure *f)
+{
+	size_t i = (size_t)d->configured;
+	uint64_t *sequences;
+
+	if (d->partitions_n == 0)
+		return fail(f, FAIL_CONFIG,
+		    "domain %s has no topic yet: `riffle topics -c %s --create` makes it, `riffle "
+		    "produce` fills it; or give --sizes",
+		    d->name, c->path);
+	if (d->partitions_n != c->domains[i].partitions)
+		return fail(f, FAIL_CONFIG,
+		    "domain %s has %zu partitions, the configuration wants %" PRIu32
+		    ": see `riffle topics`, or give --sizes",
+		    d->name, d->partitions_n, c->domains[i].partitions);
+	if (!d->live && d->partitions_sealed < d->partitions_n)
+		return fail(f, FAIL_CONFIG,
+		    "domain %s is not sealed, so that its length is not known: `riffle produce %s "
+		    "-c %s` closes it; or give --sizes",
+		    d->name, d->name, c->path);
+	sequences = calloc(d->partitions_n, sizeof(*sequences));
+	if (sequences == NULL)
+		return fail_memory(f);
+	for (size_t k = 0; k < d->partitions_n; k++)
+		sequences[k] = d->partition[k].sequences;
+	p->length[i] =
+	    (struct mix_plan_length){.partitions_n = d->partitions_n, .sequences = sequences};
+	return FAIL_NONE;
+}
+
+enum fail_code
+plan_lengths_ask(struct plan_lengths *out, const struct config *c, struct failure *f)
+{
+	struct status_source *source;
+	struct status *st = NULL;
+	enum fail_code code = open_lengths(out, c, f);
+
+	if (code == FAIL_NONE)
+		code = status_open(&source, c, f);
+	if (code == FAIL_NONE) {
+		code = status_ask_lengths(source, &st, f);
+		status_close(source);
+	}
+	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)
+		if (st->domain[i].configured >= 0)
+			code = take_domain(out, c, &st->domain[i], f);
+	status_free(st);
+	if (code != FAIL_NONE)
+		plan_lengths_close(out);
+	return code;
+}

@@ -1,0 +1,214 @@
+#include "cli/plan/plan_print.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json_memory.h"
+#include "common/config/topics.h"
+
+enum { TOKEN_WIDTH_MAX = 3 }; /* bytes */
+
+/* Times that a sequence was drawn, on average over those that were drawn at all. */
+static double
+repetition(const struct forecast_domain *d)
+{
+	uint64_t once = d->at_end.taken < d->length ? d->at_end.taken : d->length;
+
+	return once == 0 ? 0 : (double)d->at_end.taken / (double)once;
+}
+
+static double
+passes(uint64_t drawn, uint64_t length)
+{
+	return length == 0 ? 0 : (double)drawn / (double)length;
+}
+
+/* Records of batches before compression: more than they will be. */
+static double
+batch_bytes(const struct forecast *fc, const struct config *c)
+{
+	return (double)topics_lane_bytes(c, TOKEN_WIDTH_MAX) * fc->lanes * (double)fc->steps;
+}
+
+/* The mixer reads a sequence, writes it, and one run of trainers reads it. */
+static double
+kafka_bytes(const struct forecast *fc, const struct config *c)
+{
+	return 3 * batch_bytes(fc, c);
+}
+
+/* ---- the table ---- */
+
+static int
+name_width(const struct forecast *fc)
+{
+	int width = (int)strlen("DOMAIN");
+
+	for (size_t i = 0; i < fc->domains_n; i++)
+		if ((int)strlen(fc->domain[i].name) > width)
+			width = (int)strlen(fc->domain[i].name);
+	return width;
+}
+
+static void
+print_stretch(const struct forecast *fc, const struct forecast_stretch *s, int width, FILE *to)
+{
+	double all = (double)(s->end - s->first) * fc->global_batch;
+
+	fprintf(to, "\nsteps %" PRIu64 "..%" PRIu64 "%s%s  lr_scale %g  temperature %g\n", s->first,
+	    s->end, s->phase[0] == '\0' ? "" : "  phase ", s->phase, s->lr_scale, s->temperature);
+	fprintf(to, "%-*s  %12s  %12s  %12s  %16s  %10s  %10s\n", width, "DOMAIN", "INTENDED",
+	    "ACHIEVED", "SEQUENCES", "TOKENS", "EPOCHS", "WORST RANK");
+	for (size_t d = 0; d < fc->domains_n; d++) {
+		const struct forecast_share *x = &s->share[d];
+
+		fprintf(to,
+		    "%-*s  %11.6f%%  %11.6f%%  %12" PRIu64 "  %16" PRIu64 "  %10.4f  %9.4f%%\n",
+		    width, fc->domain[d].name, 100 * x->intended, 100 * (double)x->drawn / all,
+		    x->drawn, x->drawn * (fc->sequence_length + 1),
+		    passes(x->drawn, fc->domain[d].length), 100 * x->rank_error);
+	}
+}
+
+static const char *
+step_text(char out[static 24], uint64_t step)
+{
+	if (step == FORECAST_NEVER)
+		return "never";
+	snprintf(out, 24, "%" PRIu64, step);
+	return out;
+}
+
+static void
+print_domains(const struct forecast *fc, int width, FILE *to)
+{
+	fprintf(to, "\nall steps\n%-*s  %12s  %12s  %10s  %12s  %12s  %10s\n", width, "DOMAIN",
+	    "LENGTH", "SEQUENCES", "EPOCHS", "FIRST DRAWN", "EXHAUSTED", "REPETITION");
+	for (size_t i = 0; i < fc->domains_n; i++) {
+		const struct forecast_domain *d = &fc->domain[i];
+		char first[24], exhausted[24];
+
+		fprintf(to, "%-*s  %12" PRIu64 "  %12" PRIu64 "  %10.4f  %12s  %12s  %10.4f\n",
+		    width, d->name, d->length, d->at_end.taken, passes(d->at_end.taken, d->length),
+		    step_text(first, d->first_step), step_text(exhausted, d->exhausted_step),
+		    repetition(d));
+	}
+}
+
+void
+plan_print_table(const struct forecast *fc, const struct config *c, FILE *to)
+{
+	int width = name_width(fc);
+
+	fprintf(to,
+	    "mix %s: %" PRIu64 " steps of %" PRIu32 " sequences on %" PRIu32 " lanes: %" PRIu64
+	    " sequences, %" PRIu64 " tokens; ",
+	    c->mix.name, fc->steps, fc->global_batch, fc->lanes, fc->draws,
+	    fc->draws * (fc->sequence_length + 1));
+	if (fc->dry)
+		fprintf(to, "then domain %s, which is live, has nothing further\n", fc->dry_domain);
+	else
+		fprintf(to, "%s\n", fc->ended ? "then the mix ends" : "the mix goes on");
+	fprintf(to,
+	    "through Kafka at most %.1f MB: read by the mixer, written, read by one run, before "
+	    "compression\n",
+	    kafka_bytes(fc, c) / 1e6);
+	for (size_t i = 0; i < fc->stretches_n; i++)
+		print_stretch(fc, &fc->stretch[i], width, to);
+	print_domains(fc, width, to);
+}
+
+/* ---- JSON ---- */
+
+static json_t *
+number(uint64_t value)
+{
+	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static json_t *
+step_or_null(uint64_t step)
+{
+	return step == FORECAST_NEVER ? json_null() : number(step);
+}
+
+static json_t *
+domains_of(const struct forecast *fc)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < fc->domains_n; i++) {
+		const struct forecast_domain *d = &fc->domain[i];
+		const struct mixer_standing *at = &d->at_end;
+		double all = fc->draws == 0 ? 1 : (double)fc->draws;
+
+		json_array_append_new(list,
+		    json_pack("{s:s, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:f}",
+			"name", d->name, "weight", at->weight, "intended", at->share, "realised",
+			(double)at->taken / all, "taken", number(at->taken), "tokens",
+			number(at->tokens), "epoch", number(at->epoch), "position",
+			number(at->position), "length", number(d->length), "epochs",
+			passes(at->taken, d->length), "first_step", step_or_null(d->first_step),
+			"exhausted_step", step_or_null(d->exhausted_step), "repetition",
+			repetition(d)));
+	}
+	return list;
+}
+
+static json_t *
+shares_of(const struct forecast *fc, const struct forecast_stretch *s)
+{
+	double all = (double)(s->end - s->first) * fc->global_batch;
+	json_t *list = json_array();
+
+	for (size_t d = 0; d < fc->domains_n; d++) {
+		const struct forecast_share *x = &s->share[d];
+
+		json_array_append_new(list,
+		    json_pack("{s:s, s:f, s:f, s:o, s:o, s:f, s:f}", "name", fc->domain[d].name,
+			"intended", x->intended, "achieved", (double)x->drawn / all, "sequences",
+			number(x->drawn), "tokens", number(x->drawn * (fc->sequence_length + 1)),
+			"epochs", passes(x->drawn, fc->domain[d].length), "worst_rank_error",
+			x->rank_error));
+	}
+	return list;
+}
+
+static json_t *
+stretches_of(const struct forecast *fc)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < fc->stretches_n; i++) {
+		const struct forecast_stretch *s = &fc->stretch[i];
+
+		json_array_append_new(list,
+		    json_pack("{s:s, s:o, s:o, s:f, s:f, s:o}", "phase", s->phase, "first_step",
+			number(s->first), "end_step", number(s->end), "lr_scale", s->lr_scale,
+			"temperature", s->temperature, "domains", shares_of(fc, s)));
+	}
+	return list;
+}
+
+enum fail_code
+plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, struct failure *f)
+{
+	json_t *o = json_pack("{s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o}",
+	    "mix", c->mix.name, "steps", number(fc->steps), "ended", fc->ended, "dry",
+	    fc->dry ? json_string(fc->dry_domain) : json_null(), "global_batch",
+	    number(fc->global_batch), "lanes", number(fc->lanes), "sequence_length",
+	    number(fc->sequence_length), "draws", number(fc->draws), "tokens",
+	    number(fc->draws * (fc->sequence_length + 1)), "batch_bytes_max", batch_bytes(fc, c),
+	    "kafka_bytes_max", kafka_bytes(fc, c), "phases", stretches_of(fc), "domains",
+	    domains_of(fc));
+	char *text = o == NULL ? NULL : json_memory_text(o, JSON_PRESERVE_ORDER | JSON_INDENT(2));
+
+	json_decref(o);
+	if (text == NULL)
+		return fail_memory(f);
+	fprintf(to, "%s\n", text);
+	free(text);
+	return FAIL_NONE;
+}

@@ -1,0 +1,49 @@
+/* riffle import: publishes token files of others as domains. */
+#include <stddef.h>
+
+#include "cli/produce/produce_job.h"
+#include "producer/produce/produce.h"
+
+#define AT(field) offsetof(struct produce_arguments, field)
+
+static const struct option_row rows[] = {
+    PRODUCE_LANE_ROW,
+    {.name = "append",
+	.kind = OPTION_FLAG,
+	.at = AT(append),
+	.help = "files that have come since go behind the End of a sealed domain, then a new End"},
+    {.name = "workers",
+	.kind = OPTION_COUNT32,
+	.at = AT(workers),
+	.min = 1,
+	.max = PRODUCE_WORKERS_MAX,
+	.value = "N",
+	.help = "threads that compress; without it one for each processor. What is published does "
+		"not depend on it"},
+};
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	return produce_job_run(&cmd_import, true, argc, argv, f);
+}
+
+const struct command cmd_import = {
+    .name = "import",
+    .summary = "publish token files of other tools, a topic a domain",
+    .usage = "-c FILE [DOMAIN...] [--append] [--lane K/N] [--workers N]",
+    .help =
+	"Reads the token files of each domain that has `tokens` (all of them, or those named): "
+	"Megatron's .bin and .idx, Nanotron's and datatrove's .ds, OLMo's and NumPy's .npy, "
+	"llm.c's "
+	".bin. They must be of the configuration's tokenizer: an id that it does not have ends the "
+	"run with its place. Documents are those of the index, or what stands between two "
+	"tokenizer.eos; each gets its eos, is dealt to train, valid and test, packed and published "
+	"as `riffle produce` does with text, and is gone on with in the same way after any end.",
+    .example = "riffle import -c run.yml\nriffle import -c run.yml web --lane 0/4",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .arguments_max = CONFIG_DOMAINS_MAX,
+    .run = run,
+};

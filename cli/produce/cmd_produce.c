@@ -1,0 +1,61 @@
+/* riffle produce: tokenises the sources and publishes them as domains. */
+#include <stddef.h>
+
+#include "cli/produce/produce_job.h"
+#include "producer/produce/produce.h"
+
+#define AT(field) offsetof(struct produce_arguments, field)
+
+static const struct option_row rows[] = {
+    PRODUCE_LANE_ROW,
+    {.name = "follow",
+	.kind = OPTION_FLAG,
+	.at = AT(follow),
+	.help =
+	    "live domains: goes on with what arrives, until SIGTERM or SIGINT; never seals them. "
+	    "A program has RIFFLE_RESUME=DOCUMENT in its environment and begins there"},
+    {.name = "seal",
+	.kind = OPTION_FLAG,
+	.at = AT(seal),
+	.help = "live domains end with what is there: they get their End"},
+    {.name = "append",
+	.kind = OPTION_FLAG,
+	.at = AT(append),
+	.help = "what has come since goes behind the End of a sealed domain, then a new End"},
+    {.name = "workers",
+	.kind = OPTION_COUNT32,
+	.at = AT(workers),
+	.min = 1,
+	.max = PRODUCE_WORKERS_MAX,
+	.value = "N",
+	.help = "threads that tokenise and compress; without it one for each processor. What is "
+		"published does not depend on it"},
+};
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	return produce_job_run(&cmd_produce, false, argc, argv, f);
+}
+
+const struct command cmd_produce = {
+    .name = "produce",
+    .summary = "tokenise sources and publish them, a topic a domain",
+    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--lane K/N] [--workers N]",
+    .help =
+	"Reads the files or runs the program of each domain (all, or those named), tokenises, "
+	"packs into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, "
+	"and closes each partition with an End record. Resumes by itself from the last record of "
+	"each partition, however it was ended. A domain with live: true stays open: its files are "
+	"read as they arrive and grow, by whole lines, and it gets its End when it is told to. "
+	"Records that cannot be used go to <corpus>.rejects, or end the run with on_reject: stop. "
+	"SIGTERM or SIGINT ends it with 0 after what is on its way is delivered.",
+    .example =
+	"riffle produce -c run.yml\nriffle produce -c run.yml code --lane 0/4 --workers 8\nriffle "
+	"produce -c run.yml news --follow\nriffle produce -c run.yml code --append",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .arguments_max = CONFIG_DOMAINS_MAX,
+    .run = run,
+};

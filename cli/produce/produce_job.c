@@ -1,0 +1,49 @@
+#include "cli/produce/produce_job.h"
+
+#include <malloc.h>
+
+#include "cli/stop.h"
+#include "producer/produce/produce.h"
+
+/*
+ * Chunks of text, tokens and records are a megabyte or so each, and thousands follow one another.
+ * Given back to the kernel they would come again page by page, zeroed: some 5 % of a run. What is
+ * kept is no more than what was in use at once.
+ */
+enum { KEPT_BYTES_MAX = 32 << 20 /* largest that mallopt(3) takes where size_t has 64 bits */ };
+
+static void
+keep_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, KEPT_BYTES_MAX);
+	mallopt(M_TRIM_THRESHOLD, 4 * KEPT_BYTES_MAX);
+}
+
+enum fail_code
+produce_job_run(
+    const struct command *command, bool tokens, int argc, char **argv, struct failure *f)
+{
+	struct produce_arguments a = {0};
+	struct config *c = NULL;
+	struct options o;
+	struct produce_options p = {.stop = stop_on_signals(), .tokens = tokens};
+	enum fail_code code;
+
+	if (options_parse(&o, command, argc, argv, &a, f) != FAIL_NONE ||
+	    options_config(&c, &o, f) != FAIL_NONE)
+		return f->code;
+	p.config = c;
+	p.domain = o.argument;
+	p.domains_n = o.arguments_n;
+	p.one_lane = options_given(&o, command, "lane");
+	p.lane = a.lane.lane;
+	p.lanes = a.lane.lanes;
+	p.follow = a.follow;
+	p.seal = a.seal;
+	p.append = a.append;
+	p.workers = a.workers;
+	keep_memory();
+	code = produce_run(&p, f);
+	config_close(c);
+	return code;
+}

@@ -1,0 +1,35 @@
+/*
+ * produce_job.h -- what `riffle produce` and `riffle import` do: the command line, then the lanes.
+ */
+#ifndef CLI_PRODUCE_PRODUCE_JOB_H
+#define CLI_PRODUCE_PRODUCE_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/command.h"
+
+/* What the option rows of both fill in; import has no row for `follow` and `seal`. */
+struct produce_arguments {
+	struct option_lane lane;
+	bool follow, seal, append;
+	uint32_t workers;
+};
+
+/* The row of --lane, which both have. */
+#define PRODUCE_LANE_ROW                                                                           \
+	{                                                                                          \
+		.name = "lane", .kind = OPTION_LANE,                                               \
+		.at = offsetof(struct produce_arguments, lane), .value = "K/N",                    \
+		.help =                                                                            \
+		    "only partition K (from 0) of N: every N-th file, beginning with the K-th; N " \
+		    "must equal the domain's partitions. Without it all partitions, one after "    \
+		    "the "                                                                         \
+		    "other"                                                                        \
+	}
+
+/* Parses for `command` and runs; `tokens`: its domains are token files of others. */
+enum fail_code produce_job_run(
+    const struct command *command, bool tokens, int argc, char **argv, struct failure *f);
+
+#endif

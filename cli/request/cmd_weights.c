@@ -1,0 +1,267 @@
+/* riffle weights: shows or changes the weights of a running mix. */
+#include <stddef.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/mix_option.h"
+#include "cli/request/request_print.h"
+#include "cli/request/request_words.h"
+#include "cli/stop.h"
+#include "cli/request/weights_print.h"
+
+struct arguments {
+	const char *mix;
+	double temperature, lr_scale;
+	uint64_t at_step, history, timeout_s;
+	const char *id, *join, *leave;
+	bool dry_run, json;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct option_row rows[] = {
+    {.name = "at-step",
+	.kind = OPTION_COUNT,
+	.at = AT(at_step),
+	.max = INT64_MAX,
+	.value = "N",
+	.help = "the first step to govern; one that is published already is clamped to the next "
+		"that is not"},
+    {.name = "temperature",
+	.kind = OPTION_NUMBER,
+	.at = AT(temperature),
+	.value = "T",
+	.help = "new temperature: shares are proportional to weight^(1/T)"},
+    {.name = "lr-scale",
+	.kind = OPTION_NUMBER,
+	.at = AT(lr_scale),
+	.value = "X",
+	.help = "new scale of the learning rate, which every batch carries to the trainers"},
+    {.name = "join",
+	.kind = OPTION_TEXT,
+	.at = AT(join),
+	.value = "DOMAIN=W",
+	.help = "a new domain joins the mix, with weight W: its topic must exist and be sealed"},
+    {.name = "leave",
+	.kind = OPTION_TEXT,
+	.at = AT(leave),
+	.value = "DOMAIN",
+	.help = "a domain leaves the mix; the others share its weight"},
+    {.name = "id",
+	.kind = OPTION_TEXT,
+	.at = AT(id),
+	.value = "ID",
+	.help = "name of the request; asked again with the same one, the mix gives its earlier "
+		"answer and changes nothing. Alone: shows that answer"},
+    {.name = "dry-run",
+	.kind = OPTION_FLAG,
+	.at = AT(dry_run),
+	.help = "ask nobody: work out the answer from the ledger's last record"},
+    {.name = "timeout",
+	.kind = OPTION_COUNT,
+	.at = AT(timeout_s),
+	.min = 1,
+	.max = 86400,
+	.value = "SECONDS",
+	.help = "how long to wait for the answer (30)"},
+    {.name = "history",
+	.kind = OPTION_COUNT,
+	.at = AT(history),
+	.min = 1,
+	.max = WEIGHT_HISTORY_MAX,
+	.value = "N",
+	.help = "show at most the last N versions (20)"},
+    MIX_OPTION_ROW(AT(mix)),
+    {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
+};
+
+/* ---- showing ---- */
+
+static enum fail_code
+show(struct request *r, const struct arguments *a, const struct config *c, struct failure *f)
+{
+	const struct ledger *last = request_ledger(r);
+	struct weight_history history = {0};
+	struct mix_config_plan plan = {0};
+	enum fail_code code;
+
+	if (last == NULL)
+		return fail(f, FAIL_DATA,
+		    "mix %s has not started: its ledger is empty; `riffle plan` shows what its "
+		    "configuration will do",
+		    a->mix);
+	code = mix_config_plan_open(&plan, last, f);
+	if (code == FAIL_NONE)
+		code =
+		    weight_history_read(&history, a->mix, &c->kafka, last, (size_t)a->history, f);
+	if (code == FAIL_NONE) {
+		struct weights_shown shown = {
+		    a->mix, last, plan.plan.phase, plan.plan.phases_n, &history};
+
+		if (a->json)
+			code = weights_print_json(&shown, f);
+		else
+			weights_print_table(&shown);
+	}
+	weight_history_close(&history);
+	mix_config_plan_close(&plan);
+	return code;
+}
+
+/* ---- asking ---- */
+
+static bool
+is_mixed(const struct ledger *last, const char *domain)
+{
+	for (size_t i = 0; i < last->domains_n; i++)
+		if (last->domain[i].name != NULL && strcmp(last->domain[i].name, domain) == 0)
+			return last->domain[i].state != LEDGER_LEFT;
+	return false;
+}
+
+/* Of a domain that the configuration has and the mix has not, a weight means that it joins. */
+static enum fail_code
+find_joining(
+    struct control *r, const struct ledger *last, const struct config *c, struct failure *f)
+{
+	for (size_t i = 0; last != NULL && i < r->weights_n; i++) {
+		const char *name = r->weight[i].domain;
+
+		if (config_domain_index(c, name) < 0 || is_mixed(last, name) ||
+		    (r->kind == LEDGER_JOIN && strcmp(r->domain, name) == 0))
+			continue;
+		if (r->kind != LEDGER_WEIGHTS)
+			return fail(f, FAIL_USAGE,
+			    "domain %s would join by the same request as %s does something: one "
+			    "domain joins or leaves at a time",
+			    name, r->domain);
+		r->kind = LEDGER_JOIN;
+		r->domain = strdup(name);
+		if (r->domain == NULL)
+			return fail_memory(f);
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+make_request(
+    struct control *r, const struct arguments *a, const struct options *o, struct failure *f)
+{
+	char *join = (char *)(uintptr_t)a->join;
+
+	r->at_step = options_given(o, &cmd_weights, "at-step") ? (int64_t)a->at_step : -1;
+	r->partition = -1;
+	r->temperature = a->temperature;
+	r->lr_scale = a->lr_scale;
+	if (request_words_name(r, a->id, "weights", f) != FAIL_NONE ||
+	    request_words_weights(r, o->argument, o->arguments_n, f) != FAIL_NONE)
+		return f->code;
+	if (a->leave != NULL) {
+		r->kind = LEDGER_LEAVE;
+		r->domain = strdup(a->leave);
+	}
+	if (a->join != NULL) {
+		r->kind = LEDGER_JOIN;
+		if (request_words_weights(r, &join, 1, f) != FAIL_NONE)
+			return f->code;
+		r->domain = strdup(r->weight[r->weights_n - 1].domain);
+	}
+	if ((a->leave != NULL || a->join != NULL) && r->domain == NULL)
+		return fail_memory(f);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_arguments(const struct arguments *a, const struct options *o, struct failure *f)
+{
+	if (options_given(o, &cmd_weights, "temperature") && !(a->temperature > 0))
+		return fail(f, FAIL_USAGE, "--temperature: must be more than 0");
+	if (options_given(o, &cmd_weights, "lr-scale") && !(a->lr_scale > 0))
+		return fail(f, FAIL_USAGE, "--lr-scale: must be more than 0");
+	if (a->join != NULL && a->leave != NULL)
+		return fail(f, FAIL_USAGE,
+		    "one domain joins or leaves at a time: give --join or "
+		    "--leave");
+	return FAIL_NONE;
+}
+
+static enum fail_code
+change(struct request *r, const struct arguments *a, const struct options *o,
+    const struct config *c, struct failure *f)
+{
+	struct request_how how = {.config = c,
+	    .dry_run = a->dry_run,
+	    .json = a->json,
+	    .timeout_ms = (int)a->timeout_s * 1000};
+	struct control request = {0};
+	enum fail_code code = make_request(&request, a, o, f);
+
+	if (code == FAIL_NONE)
+		code = find_joining(&request, request_ledger(r), c, f);
+	if (code == FAIL_NONE)
+		code = request_print(r, &request, 1, &how, f);
+	control_clear(&request);
+	return code;
+}
+
+static enum fail_code
+dispatch(struct request *r, const struct arguments *a, const struct options *o,
+    const struct config *c, struct failure *f)
+{
+	struct request_how how = {.config = c, .json = a->json};
+
+	if (o->arguments_n > 0 || a->temperature > 0 || a->lr_scale > 0 || a->join != NULL ||
+	    a->leave != NULL)
+		return change(r, a, o, c, f);
+	if (a->dry_run || options_given(o, &cmd_weights, "at-step"))
+		return fail(f, FAIL_USAGE, "nothing is asked for: give DOMAIN=WEIGHT");
+	return a->id != NULL ? request_print_earlier(r, a->id, &how, f) : show(r, a, c, f);
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	struct arguments a = {.timeout_s = 30, .history = 20};
+	struct request_options with = {.stop = stop_on_signals()};
+	struct request *request = NULL;
+	struct config *c = NULL;
+	struct options o;
+	enum fail_code code;
+
+	if (options_parse(&o, &cmd_weights, argc, argv, &a, f) != FAIL_NONE ||
+	    check_arguments(&a, &o, f) != FAIL_NONE ||
+	    mix_option_config(&c, &a.mix, &o, f) != FAIL_NONE)
+		return f->code;
+	with.mix = a.mix;
+	with.properties = &c->kafka;
+	code = request_open(&request, &with, f);
+	if (code == FAIL_NONE)
+		code = dispatch(request, &a, &o, c, f);
+	request_close(request);
+	config_close(c);
+	return code;
+}
+
+const struct command cmd_weights = {
+    .name = "weights",
+    .summary = "show or change the weights of a running mix",
+    .usage = "-c FILE | --mix NAME  [DOMAIN=WEIGHT...] [OPTION...]",
+    .help =
+	"With weights: writes a request to <mix>.control, waits for the mixer's answer in the\n"
+	"ledger, and prints the step at which the change takes effect and what it does to the\n"
+	"shares, epochs and ends of the domains. Weights need not sum to 1; domains that are not\n"
+	"named keep theirs. The change takes effect at exactly that step for every trainer, crash\n"
+	"or not, at most mix.max_lead_steps after the slowest one. A weight for a domain that the\n"
+	"configuration has and the mix has not lets it join.\n"
+	"Without: shows the weights in force, where they come from, what is to come, and the\n"
+	"versions so far. Exit 1: the request was refused (stderr says why), or no answer came in\n"
+	"time: the request then stays and is answered when a mixer runs.",
+    .example = "riffle weights -c run.yml\n"
+	       "riffle weights -c run.yml web=0.2 code=0.8 --lr-scale 0.5 --at-step 12000\n"
+	       "riffle weights -c run.yml --join papers=0.1 --dry-run",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .arguments_max = CONFIG_DOMAINS_MAX,
+    .run = run,
+};

@@ -1,0 +1,32 @@
+/*
+ * request_print.h -- asks a mix and prints what it answers, for `riffle weights` and `riffle skip`.
+ */
+#ifndef CLI_REQUEST_REQUEST_PRINT_H
+#define CLI_REQUEST_REQUEST_PRINT_H
+
+#include <stdbool.h>
+
+#include "common/config/config.h"
+#include "common/record/control.h"
+#include "common/base/failure.h"
+#include "consumer/admin/request.h"
+
+struct request_how {
+	const struct config *config;
+	bool dry_run, json;
+	int timeout_ms;
+};
+
+/*
+ * Sends n requests, or finds the earlier answers to their ids, or, dry, judges each one by itself;
+ * prints each answer to stdout. FAIL_DATA: one was refused, with the reason. FAIL_TIMEOUT: no
+ * answer came.
+ */
+enum fail_code request_print(struct request *r, const struct control *c, size_t n,
+    const struct request_how *how, struct failure *f);
+
+/* Prints the answer that `id` got before. FAIL_DATA: there is none, or it was a refusal. */
+enum fail_code request_print_earlier(
+    struct request *r, const char *id, const struct request_how *how, struct failure *f);
+
+#endif

@@ -1,0 +1,99 @@
+#include "cli/request/request_words.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/names.h"
+#include "common/base/scalar.h"
+#include "consumer/mixer/mixer.h"
+#include "consumer/admin/request.h"
+
+static enum fail_code
+add_weight(struct control *c, const char *word, struct failure *f)
+{
+	const char *equals = strchr(word, '=');
+	struct ledger_raw_weight *w = &c->weight[c->weights_n];
+
+	if (equals == NULL || equals == word)
+		return fail(f, FAIL_USAGE, "\"%s\" is not DOMAIN=WEIGHT", word);
+	if (scalar_number(equals + 1, &w->weight) != SCALAR_OK)
+		return fail(f, FAIL_USAGE, "%s: \"%s\" is not a weight: a number of at least 0",
+		    word, equals + 1);
+	w->domain = strndup(word, (size_t)(equals - word));
+	if (w->domain == NULL)
+		return fail_memory(f);
+	c->weights_n++;
+	return FAIL_NONE;
+}
+
+enum fail_code
+request_words_weights(struct control *c, char *const *word, size_t n, struct failure *f)
+{
+	struct ledger_raw_weight *grown =
+	    realloc(c->weight, (c->weights_n + n + 1) * sizeof(*grown));
+
+	if (grown == NULL)
+		return fail_memory(f);
+	c->weight = grown;
+	for (size_t i = 0; i < n; i++)
+		if (add_weight(c, word[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+enum fail_code
+request_words_place(struct control *c, const char *word, struct failure *f)
+{
+	const char *slash = strchr(word, '/');
+	uint64_t partition = 0;
+
+	c->domain = strndup(word, slash == NULL ? strlen(word) : (size_t)(slash - word));
+	if (c->domain == NULL)
+		return fail_memory(f);
+	if (!names_valid(c->domain))
+		return fail(f, FAIL_USAGE, "\"%s\" is not a name of a domain", c->domain);
+	if (slash != NULL && scalar_count(slash + 1, 0, INT32_MAX, &partition) != SCALAR_OK)
+		return fail(f, FAIL_USAGE, "%s: \"%s\" is not a partition", word, slash + 1);
+	c->partition = slash == NULL ? -1 : (int32_t)partition;
+	return FAIL_NONE;
+}
+
+enum fail_code
+request_words_range(struct control *c, const char *word, struct failure *f)
+{
+	const char *dots = strstr(word, "..");
+	char first[24];
+	uint64_t a, b;
+
+	if (dots == NULL || (size_t)(dots - word) >= sizeof(first))
+		return fail(f, FAIL_USAGE, "\"%s\" is not a range of ordinals, a..b", word);
+	memcpy(first, word, (size_t)(dots - word));
+	first[dots - word] = '\0';
+	if (scalar_count(first, 0, INT64_MAX, &a) != SCALAR_OK ||
+	    scalar_count(dots + 2, 0, INT64_MAX, &b) != SCALAR_OK)
+		return fail(f, FAIL_USAGE, "\"%s\" is not a range of ordinals, a..b", word);
+	if (a >= b)
+		return fail(f, FAIL_USAGE,
+		    "%s is an empty range: it is half open, and a single ordinal %" PRIu64
+		    " is %" PRIu64 "..%" PRIu64,
+		    word, a, a, a + 1);
+	c->first = (int64_t)a;
+	c->end = (int64_t)b;
+	return FAIL_NONE;
+}
+
+enum fail_code
+request_words_name(struct control *c, const char *id, const char *prefix, struct failure *f)
+{
+	char fresh[REQUEST_ID_BYTES], who[REQUEST_WHO_BYTES];
+
+	if (id != NULL && strlen(id) > MIXER_ID_BYTES_MAX)
+		return fail(f, FAIL_USAGE, "--id: longer than %d bytes", MIXER_ID_BYTES_MAX);
+	if (id == NULL && request_new_id(fresh, prefix, f) != FAIL_NONE)
+		return f->code;
+	request_who(who);
+	c->id = strdup(id == NULL ? fresh : id);
+	c->who = strdup(who);
+	return c->id == NULL || c->who == NULL ? fail_memory(f) : FAIL_NONE;
+}

@@ -1,0 +1,189 @@
+#include "cli/request/skip_step.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/record/batch.h"
+#include "common/base/names.h"
+#include "consumer/reader/step_records.h"
+
+enum { ASK_MS = 15000 };
+
+void
+skip_step_free(struct control *c, size_t n)
+{
+	for (size_t i = 0; c != NULL && i < n; i++)
+		control_clear(&c[i]);
+	free(c);
+}
+
+/* ---- which sequences ---- */
+
+struct place {
+	char domain[NAME_MAX_BYTES + 1];
+	uint32_t partition;
+	uint64_t ordinal;
+};
+
+struct places {
+	struct place *place;
+	size_t n, room;
+};
+
+static enum fail_code
+name_of(char out[static NAME_MAX_BYTES + 1], const struct batch_view *b,
+    const struct batch_domain *domains, uint32_t index, struct failure *f)
+{
+	for (size_t i = 0; i < b->domains_n; i++)
+		if (domains[i].index == index && domains[i].name.n <= NAME_MAX_BYTES) {
+			memcpy(out, domains[i].name.bytes, domains[i].name.n);
+			out[domains[i].name.n] = '\0';
+			return FAIL_NONE;
+		}
+	return fail(f, FAIL_DATA,
+	    "a sequence is of domain number %" PRIu32 ", which the record does not name", index);
+}
+
+static enum fail_code
+add_place(struct places *p, const struct place *place, struct failure *f)
+{
+	if (p->n == p->room) {
+		size_t room = p->room == 0 ? 64 : 2 * p->room;
+		struct place *grown = realloc(p->place, room * sizeof(*grown));
+
+		if (grown == NULL)
+			return fail_memory(f);
+		p->place = grown;
+		p->room = room;
+	}
+	p->place[p->n++] = *place;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+add_lane(struct places *p, const struct step_record *record, uint64_t step, struct failure *f)
+{
+	struct batch_domain *domains;
+	struct batch_view b;
+	enum fail_code code = FAIL_NONE;
+
+	if (batch_decode(&b, record->bytes, record->n, f) != FAIL_NONE)
+		return f->code;
+	if (record->last)
+		return fail(f, FAIL_DATA, "the mix has ended before step %" PRIu64, step);
+	domains = calloc(b.domains_n + 1, sizeof(*domains));
+	if (domains == NULL)
+		return fail_memory(f);
+	batch_domains(&b, domains);
+	for (size_t i = 0; code == FAIL_NONE && i < b.sequences_n; i++) {
+		struct payload_view payload;
+		struct batch_drawn drawn;
+		struct place place;
+
+		code = batch_next(&b, &drawn, &payload, f);
+		if (code == FAIL_NONE)
+			code = name_of(place.domain, &b, domains, drawn.domain, f);
+		place.partition = drawn.partition;
+		place.ordinal = drawn.ordinal;
+		if (code == FAIL_NONE)
+			code = add_place(p, &place, f);
+	}
+	free(domains);
+	return code;
+}
+
+static enum fail_code
+add_step(struct places *p, struct step_records *r, uint64_t step, int64_t lane, struct failure *f)
+{
+	uint32_t lanes = step_records_lanes(r);
+	struct step_record *record = calloc(lanes, sizeof(*record));
+	enum fail_code code;
+
+	if (record == NULL)
+		return fail_memory(f);
+	code = step_records_seek(r, step, f);
+	if (code == FAIL_NONE)
+		code = step_records_next(r, 0, record, f);
+	if (code == FAIL_TIMEOUT)
+		code = fail(f, FAIL_DATA, "step %" PRIu64 " is not published yet", step);
+	if (code == FAIL_NONE && lane >= (int64_t)lanes)
+		code = fail(f, FAIL_USAGE,
+		    "--lane: out of range: %" PRId64 " (the mix has %" PRIu32 ")", lane, lanes);
+	for (uint32_t i = 0; code == FAIL_NONE && i < lanes; i++)
+		if (lane < 0 || lane == i) {
+			code = add_lane(p, &record[i], step, f);
+			if (code != FAIL_NONE)
+				fail_within(f, "topic %s, lane %" PRIu32, step_records_topic(r), i);
+		}
+	free(record);
+	return code;
+}
+
+/* ---- as requests ---- */
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int names = strcmp(x->domain, y->domain);
+
+	if (names != 0)
+		return names;
+	if (x->partition != y->partition)
+		return x->partition < y->partition ? -1 : 1;
+	return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
+}
+
+static bool
+continues(const struct control *c, const struct place *p)
+{
+	return strcmp(c->domain, p->domain) == 0 && c->partition == (int32_t)p->partition &&
+	       (uint64_t)c->end >= p->ordinal;
+}
+
+static enum fail_code
+make_requests(struct control *c, size_t *n, const struct places *p, struct failure *f)
+{
+	*n = 0;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct place *at = &p->place[i];
+		struct control *to = &c[*n];
+
+		if (*n > 0 && continues(&c[*n - 1], at)) {
+			c[*n - 1].end = (int64_t)at->ordinal + 1;
+			continue;
+		}
+		*to = (struct control){.kind = LEDGER_SKIP,
+		    .domain = strdup(at->domain),
+		    .partition = (int32_t)at->partition,
+		    .first = (int64_t)at->ordinal,
+		    .end = (int64_t)at->ordinal + 1};
+		if (to->domain == NULL)
+			return fail_memory(f);
+		(*n)++;
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+skip_step_requests(struct control **out, size_t *n, const char *mix, const struct config *c,
+    uint64_t step, int64_t lane, struct failure *f)
+{
+	struct step_records *records = NULL;
+	struct places p = {0};
+	enum fail_code code = step_records_open(&records, mix, &c->kafka, ASK_MS, f);
+
+	*out = NULL;
+	*n = 0;
+	if (code == FAIL_NONE)
+		code = add_step(&p, records, step, lane, f);
+	step_records_close(records);
+	if (code == FAIL_NONE) {
+		qsort(p.place, p.n, sizeof(*p.place), by_place);
+		*out = calloc(p.n + 1, sizeof(**out));
+		code = *out == NULL ? fail_memory(f) : make_requests(*out, n, &p, f);
+	}
+	free(p.place);
+	return code;
+}

@@ -1,0 +1,224 @@
+#include "cli/request/weights_print.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json_memory.h"
+
+static const char *const reason_text[] = {
+    [LEDGER_BY_CONFIG] = "config",
+    [LEDGER_BY_PHASE] = "phase",
+    [LEDGER_BY_REQUEST] = "request",
+};
+static const char *const state_text[] = {
+    [LEDGER_ACTIVE] = "active",
+    [LEDGER_DROPPED] = "dropped",
+    [LEDGER_LEFT] = "left",
+    [LEDGER_JOINING] = "joining",
+};
+static const char *const kind_text[] = {
+    [LEDGER_WEIGHTS] = "weights",
+    [LEDGER_SKIP] = "skip",
+    [LEDGER_JOIN] = "join",
+    [LEDGER_LEAVE] = "leave",
+};
+
+static const char *
+text(const char *t)
+{
+	return t == NULL ? "" : t;
+}
+
+/* ---- for people ---- */
+
+static void
+print_domains(const struct ledger *l)
+{
+	int width = 6;
+
+	for (size_t i = 0; i < l->domains_n; i++)
+		if ((int)strlen(text(l->domain[i].name)) > width)
+			width = (int)strlen(l->domain[i].name);
+	printf("\n%-*s %12s %12s  %s\n", width, "DOMAIN", "WEIGHT", "SHARE", "STATE");
+	for (size_t i = 0; i < l->domains_n; i++)
+		printf("%-*s %12.6g %11.6f%%  %s%s\n", width, text(l->domain[i].name),
+		    l->domain[i].raw_weight, 100 * weight_history_share(l, i),
+		    state_text[l->domain[i].state], l->domain[i].joined ? ", by request" : "");
+}
+
+static void
+print_change(const struct ledger_change *c)
+{
+	printf("  step %" PRId64 "  %s", c->step, kind_text[c->kind]);
+	if (text(c->domain)[0] != '\0')
+		printf(" %s", c->domain);
+	if (c->kind == LEDGER_SKIP)
+		printf("/%" PRId32 " %" PRId64 "..%" PRId64, c->partition, c->first, c->end);
+	for (size_t i = 0; i < c->weights_n; i++)
+		printf(" %s=%g", text(c->weight[i].domain), c->weight[i].weight);
+	if (c->temperature != 0)
+		printf(" temperature %g", c->temperature);
+	if (c->lr_scale != 0)
+		printf(" lr_scale %g", c->lr_scale);
+	printf("  (request %s by %s)\n", text(c->id), text(c->who));
+}
+
+static void
+print_pending(const struct weights_shown *w)
+{
+	const struct ledger *l = w->ledger;
+	bool any = l->pending_n > 0;
+
+	for (size_t i = 0; i < w->phases_n; i++)
+		any = any || w->phase[i].start_step >= (uint64_t)l->step_next;
+	if (!any)
+		return;
+	printf("\nto come\n");
+	for (size_t i = 0; i < l->pending_n; i++)
+		print_change(&l->pending[i]);
+	for (size_t i = 0; i < w->phases_n; i++)
+		if (w->phase[i].start_step >= (uint64_t)l->step_next)
+			printf("  step %" PRIu64 "  phase %s\n", w->phase[i].start_step,
+			    w->phase[i].name);
+}
+
+static void
+print_history(const struct weight_history *h)
+{
+	printf("\nVERSION         STEP  BY\n");
+	for (size_t i = 0; i < h->n; i++) {
+		const struct weight_history_version *v = &h->version[i];
+
+		printf("%7" PRId64 " %12" PRId64 "  %s%s%s ", v->version, v->step,
+		    reason_text[v->reason], v->reason_id[0] == '\0' ? "" : " ", v->reason_id);
+		for (size_t k = 0; k < v->domains_n && k < 8; k++)
+			printf(" %s=%g", v->domain[k].name, v->domain[k].weight);
+		if (v->domains_n > 8)
+			printf(" and %zu more", v->domains_n - 8);
+		if (v->temperature != 1)
+			printf(" temperature %g", v->temperature);
+		if (v->lr_scale != 1)
+			printf(" lr_scale %g", v->lr_scale);
+		printf("\n");
+	}
+}
+
+void
+weights_print_table(const struct weights_shown *w)
+{
+	const struct ledger *l = w->ledger;
+
+	printf("mix      %s, next step %" PRId64 "\n", w->mix, l->step_next);
+	printf("version  %" PRId64 " since step %" PRId64 ", by %s%s%s\n", l->version,
+	    l->version_step, reason_text[l->reason], text(l->reason_id)[0] == '\0' ? "" : " ",
+	    text(l->reason_id));
+	printf("phase    %s, lr_scale %g, temperature %g\n",
+	    text(l->phase)[0] == '\0' ? "none" : l->phase, l->lr_scale, l->temperature);
+	print_domains(l);
+	print_pending(w);
+	print_history(w->history);
+}
+
+/* ---- for programs ---- */
+
+/* Names of domains are valid names; what else comes from outside may be no UTF-8. */
+static json_t *
+string(const char *t)
+{
+	json_t *s = json_string(text(t));
+
+	return s != NULL ? s : json_string("(not UTF-8)");
+}
+
+static json_t *
+domains_json(const struct ledger *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < l->domains_n; i++)
+		json_array_append_new(list,
+		    json_pack("{s:o, s:I, s:s, s:b, s:f, s:f, s:f}", "name",
+			string(l->domain[i].name), "index", (json_int_t)l->domain[i].index, "state",
+			state_text[l->domain[i].state], "joined", (int)l->domain[i].joined,
+			"weight", l->domain[i].raw_weight, "base_weight", l->domain[i].base_weight,
+			"share", weight_history_share(l, i)));
+	return list;
+}
+
+static json_t *
+change_json(const struct ledger_change *c)
+{
+	json_t *weights = json_object(), *o;
+
+	for (size_t i = 0; i < c->weights_n; i++)
+		json_object_set_new(
+		    weights, text(c->weight[i].domain), json_real(c->weight[i].weight));
+	o = json_pack("{s:o, s:s, s:I, s:o, s:o}", "id", string(c->id), "kind", kind_text[c->kind],
+	    "step", (json_int_t)c->step, "weights", weights, "who", string(c->who));
+	if (c->temperature != 0)
+		json_object_set_new(o, "temperature", json_real(c->temperature));
+	if (c->lr_scale != 0)
+		json_object_set_new(o, "lr_scale", json_real(c->lr_scale));
+	if (text(c->domain)[0] != '\0')
+		json_object_set_new(o, "domain", string(c->domain));
+	if (c->kind == LEDGER_SKIP) {
+		json_object_set_new(o, "partition", json_integer(c->partition));
+		json_object_set_new(o, "first", json_integer(c->first));
+		json_object_set_new(o, "end", json_integer(c->end));
+	}
+	return o;
+}
+
+static json_t *
+version_json(const struct weight_history_version *v)
+{
+	json_t *weights = json_object();
+
+	for (size_t i = 0; i < v->domains_n; i++)
+		json_object_set_new(weights, v->domain[i].name, json_real(v->domain[i].weight));
+	return json_pack("{s:I, s:I, s:s, s:o, s:o, s:f, s:f, s:o}", "version",
+	    (json_int_t)v->version, "step", (json_int_t)v->step, "reason", reason_text[v->reason],
+	    "reason_id", string(v->reason_id), "phase", string(v->phase), "temperature",
+	    v->temperature, "lr_scale", v->lr_scale, "weights", weights);
+}
+
+static json_t *
+phases_json(const struct weights_shown *w)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < w->phases_n; i++)
+		json_array_append_new(
+		    list, json_pack("{s:o, s:I}", "name", string(w->phase[i].name), "start_step",
+			      (json_int_t)w->phase[i].start_step));
+	return list;
+}
+
+enum fail_code
+weights_print_json(const struct weights_shown *w, struct failure *f)
+{
+	const struct ledger *l = w->ledger;
+	json_t *pending = json_array(), *history = json_array(), *o;
+	char *out;
+
+	for (size_t i = 0; i < l->pending_n; i++)
+		json_array_append_new(pending, change_json(&l->pending[i]));
+	for (size_t i = 0; i < w->history->n; i++)
+		json_array_append_new(history, version_json(&w->history->version[i]));
+	o = json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o}", "mix",
+	    w->mix, "step_next", (json_int_t)l->step_next, "version", (json_int_t)l->version,
+	    "since_step", (json_int_t)l->version_step, "reason", reason_text[l->reason],
+	    "reason_id", string(l->reason_id), "phase", string(l->phase), "temperature",
+	    l->temperature, "lr_scale", l->lr_scale, "domains", domains_json(l), "pending", pending,
+	    "phases", phases_json(w), "history", history);
+	out = o == NULL ? NULL : json_memory_text(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	json_decref(o);
+	if (out == NULL)
+		return fail_memory(f);
+	printf("%s\n", out);
+	free(out);
+	return FAIL_NONE;
+}

@@ -1,0 +1,210 @@
+/* riffle reweight: learns weights of domains from the losses that trainers report. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/mix_option.h"
+#include "cli/reweight/reweight_loop.h"
+#include "cli/reweight/reweight_print.h"
+#include "cli/stop.h"
+#include "common/base/names.h"
+
+enum { ASK_MS = 15000, EVERY = 100, INTERVAL_S = 10 };
+
+#define AT(field) offsetof(struct reweight_arguments, field)
+
+static const struct option_row rows[] = {
+    {.name = "method",
+	.kind = OPTION_CHOICE,
+	.at = AT(method),
+	.choice = reweight_method_name,
+	.value = "METHOD",
+	.help = "doremi: from the excess over a reference model (arXiv 2305.10429); odm: from the "
+		"loss alone (arXiv 2312.02406); needed"},
+    {.name = "out",
+	.letter = 'o',
+	.kind = OPTION_TEXT,
+	.at = AT(out),
+	.value = "FILE.json",
+	.help =
+	    "where the weights go, for `mix.weights: FILE.json`; beside it FILE.json.state, from "
+	    "which the same command goes on; needed"},
+    {.name = "offline",
+	.kind = OPTION_FLAG,
+	.at = AT(offline),
+	.help = "learn from what is reported by now and end (the preset)"},
+    {.name = "live",
+	.kind = OPTION_FLAG,
+	.at = AT(live),
+	.help = "follow the reports until the mix ends and ask the mix for what is learned: "
+		"adaptive sampling"},
+    {.name = "every",
+	.kind = OPTION_COUNT,
+	.at = AT(every),
+	.min = 1,
+	.max = INT64_MAX,
+	.value = "N",
+	.help = "live: at most one request in N learned steps (100)"},
+    {.name = "interval",
+	.kind = OPTION_COUNT,
+	.at = AT(interval_s),
+	.max = 86400,
+	.value = "SECONDS",
+	.help = "live: at most one request in so many seconds (10)"},
+    {.name = "floor",
+	.kind = OPTION_TEXT,
+	.at = AT(floor),
+	.value = "LIST",
+	.help = "least weight, of 1, for every domain and for some: 0.02 or 0.02,web=0.1"},
+    {.name = "ceiling",
+	.kind = OPTION_TEXT,
+	.at = AT(ceiling),
+	.value = "LIST",
+	.help = "largest weight, in the same way"},
+    {.name = "reference",
+	.kind = OPTION_TEXT,
+	.at = AT(reference),
+	.value = "FILE.json",
+	.help =
+	    "doremi: weights that the reference model was trained with, such as the last round's "
+	    "result: where learning starts, and what the result is compared with (uniform)"},
+    {.name = "eta",
+	.kind = OPTION_NUMBER,
+	.at = AT(eta),
+	.value = "X",
+	.help = "doremi: step size; odm: what losses are multiplied by (1)"},
+    {.name = "smoothing",
+	.kind = OPTION_NUMBER,
+	.at = AT(smoothing),
+	.value = "X",
+	.help = "doremi: the part of each step's weights that is uniform (0.001)"},
+    {.name = "memory",
+	.kind = OPTION_NUMBER,
+	.at = AT(memory),
+	.value = "X",
+	.help = "odm: the part of the smoothed loss that the next step keeps (0.9)"},
+    {.name = "run",
+	.kind = OPTION_TEXT,
+	.at = AT(run),
+	.value = "NAME",
+	.help = "the run whose reports count (trainers)"},
+    {.name = "until-step",
+	.kind = OPTION_COUNT,
+	.at = AT(until_step),
+	.min = 1,
+	.max = INT64_MAX,
+	.value = "N",
+	.help = "learn from steps below N only, then end"},
+    {.name = "anew", .kind = OPTION_FLAG, .at = AT(anew), .help = "forget the state file"},
+    MIX_OPTION_ROW(AT(mix)),
+    {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
+};
+
+static enum fail_code
+check_arguments(const struct reweight_arguments *a, const struct options *o, struct failure *f)
+{
+	bool doremi = a->method == REWEIGHT_DOREMI;
+
+	if (!options_given(o, &cmd_reweight, "method"))
+		return fail(f, FAIL_USAGE, "--method is needed: doremi or odm");
+	if (a->out == NULL)
+		return fail(f, FAIL_USAGE, "--out FILE.json is needed: where the weights go");
+	if (a->offline && a->live)
+		return fail(f, FAIL_USAGE, "give --offline or --live, not both");
+	if (!(a->eta > 0))
+		return fail(f, FAIL_USAGE, "--eta: must be more than 0");
+	if (!(a->smoothing >= 0 && a->smoothing <= 1))
+		return fail(f, FAIL_USAGE, "--smoothing: must be between 0 and 1");
+	if (!(a->memory >= 0 && a->memory < 1))
+		return fail(f, FAIL_USAGE, "--memory: must be at least 0 and below 1");
+	if (!names_run_valid(a->run))
+		return fail(f, FAIL_USAGE, "--run: \"%s\" is not a name of a run", a->run);
+	if (!doremi && (a->reference != NULL || options_given(o, &cmd_reweight, "smoothing")))
+		return fail(f, FAIL_USAGE, "--reference and --smoothing are of --method doremi");
+	if (doremi && options_given(o, &cmd_reweight, "memory"))
+		return fail(f, FAIL_USAGE, "--memory is of --method odm");
+	if (!a->live && (options_given(o, &cmd_reweight, "every") ||
+			    options_given(o, &cmd_reweight, "interval")))
+		return fail(f, FAIL_USAGE, "--every and --interval are of --live");
+	return FAIL_NONE;
+}
+
+static enum fail_code
+learn(const struct reweight_arguments *a, const struct config *c, struct failure *f)
+{
+	const volatile bool *stop = stop_on_signals();
+	struct reweight_job job = {0};
+	struct ledger_log *log = NULL;
+	struct ledger last = {0};
+	bool any = false;
+	enum fail_code code = ledger_log_open(&log, a->mix, &c->kafka, ASK_MS, f);
+
+	if (code == FAIL_NONE)
+		code = ledger_log_last(log, &last, &any, f);
+	if (code == FAIL_NONE && !any)
+		code = fail(f, FAIL_DATA, "mix %s has not started: its ledger is empty", a->mix);
+	if (code == FAIL_NONE)
+		code = reweight_job_open(&job, a, c, &last, f);
+	if (code == FAIL_NONE)
+		code = reweight_loop(&job, log, stop, f);
+	if (code == FAIL_NONE && a->json)
+		code = reweight_print_json(&job, stdout, f);
+	else if (code == FAIL_NONE)
+		reweight_print_table(&job, stdout);
+	if (code == FAIL_NONE && fflush(stdout) != 0)
+		code = fail_errno(f, FAIL_IO, "writing to stdout");
+	ledger_clear(&last);
+	reweight_job_close(&job);
+	ledger_log_close(log);
+	return code;
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	struct reweight_arguments a = {.run = "trainers",
+	    .every = EVERY,
+	    .interval_s = INTERVAL_S,
+	    .until_step = INT64_MAX,
+	    .eta = 1,
+	    .smoothing = REWEIGHT_SMOOTHING,
+	    .memory = REWEIGHT_MEMORY};
+	struct config *c = NULL;
+	struct options o;
+	enum fail_code code;
+
+	if (options_parse(&o, &cmd_reweight, argc, argv, &a, f) != FAIL_NONE ||
+	    check_arguments(&a, &o, f) != FAIL_NONE ||
+	    mix_option_config(&c, &a.mix, &o, f) != FAIL_NONE)
+		return f->code;
+	code = learn(&a, c, f);
+	config_close(c);
+	return code;
+}
+
+const struct command cmd_reweight = {
+    .name = "reweight",
+    .summary = "learn weights from the trainers' losses",
+    .usage = "-c FILE | --mix NAME  --method doremi|odm --out FILE.json [OPTION...]",
+    .help =
+	"Reads what trainers report to <mix>.feedback (riffle_report(), reader.report() in\n"
+	"Python) and learns from each step that all ranks have reported. A loss that is no\n"
+	"finite number, late, a repetition or of an unknown step is dropped and counted.\n"
+	"doremi: weights grow where a proxy's loss is above a reference model's; trainers\n"
+	"report excess_sum, clipped at 0 a token. The result is the average over the steps.\n"
+	"A round more: train the next reference with the result, give it as --reference.\n"
+	"odm: a bandit whose reward is the loss; the result is its last weights.\n"
+	"Live, it asks the mix for the weights it has after --every steps; they take effect a\n"
+	"lead later, at a step that the mix answers, and stand in its ledger, so that a replay\n"
+	"repeats them. Killed and run again it goes on where it was, and asks for nothing\n"
+	"twice. Exit 1: nothing was reported, or three requests in a row were refused.",
+    .example =
+	"riffle reweight -c proxy.yml --method doremi --out round1.json\n"
+	"riffle reweight -c proxy2.yml --method doremi --reference round1.json --out round2.json\n"
+	"riffle reweight -c run.yml --method odm --live --every 200 --floor 0.02 --out odm.json",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .run = run,
+};

@@ -1,0 +1,57 @@
+/*
+ * reweight_job.h -- what `riffle reweight` works on: its options, the domains that it learns
+ * weights for, and what it has learned, which a state file beside the weights keeps.
+ */
+#ifndef CLI_REWEIGHT_REWEIGHT_JOB_H
+#define CLI_REWEIGHT_REWEIGHT_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/base/failure.h"
+#include "common/record/ledger.h"
+#include "consumer/feedback/losses.h"
+#include "consumer/reweight/reweight.h"
+
+enum { REWEIGHT_ID_BYTES = 17 };
+
+struct reweight_arguments {
+	const char *mix, *run, *out, *reference, *floor, *ceiling;
+	enum reweight_method method;
+	bool offline, live, anew, json;
+	uint64_t every, interval_s, until_step;
+	double eta, smoothing, memory;
+};
+
+struct reweight_job {
+	const struct reweight_arguments *a;
+	const struct config *config;
+	char **domain;     /* [domains_n], learned, sorted by bytes */
+	double *reference; /* [domains_n], sum 1; NULL: none */
+	size_t domains_n;
+	struct reweight *learner;
+
+	/* Where it stands; with the learner this is what the state file holds. */
+	char id[REWEIGHT_ID_BYTES]; /* of this learning: requests are named after it */
+	int64_t offset_next;        /* feedback to read next, or again for the open steps */
+	int64_t offset_counted;     /* what was dropped below is counted already */
+	int64_t step_next;
+	uint64_t asked, refused; /* requests */
+	struct losses_counts counts;
+};
+
+/*
+ * Fills a zeroed *job, to be ended with reweight_job_close(): domains of the ledger that are drawn
+ * from and, with a configuration, in it; from the state file where there is one and --anew is not
+ * given. FAIL_CONFIG: the state is of another learning.
+ */
+enum fail_code reweight_job_open(struct reweight_job *job, const struct reweight_arguments *a,
+    const struct config *c, const struct ledger *last, struct failure *f);
+void reweight_job_close(struct reweight_job *job);
+
+/* "0.05,web=0.1": a bound for all, and for some; into bound [domains_n]. NULL: stays as it is. */
+enum fail_code reweight_job_bounds(const struct reweight_job *job, double *bound, const char *text,
+    const char *option, struct failure *f);
+
+#endif

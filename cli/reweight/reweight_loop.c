@@ -1,0 +1,286 @@
+#include "cli/reweight/reweight_loop.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/reweight/reweight_ask.h"
+#include "cli/reweight/reweight_state.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "consumer/feedback/feedback_feed.h"
+
+enum { SLICE_MS = 200, LOOK_MS = 2000 };
+
+struct loop {
+	struct reweight_job *job;
+	struct ledger_log *ledger;
+	const volatile bool *stop;
+	struct feedback_feed *feed;
+	struct losses *losses;
+	int64_t end;   /* of the topic when the loop began */
+	int64_t limit; /* the mix has published the steps below */
+	bool mix_ended;
+	int64_t saved_ms, asked_ms, looked_ms, heard_ms;
+	uint64_t asked_steps; /* learned when it was asked last */
+	uint64_t refused_in_row;
+	bool garbage_told;
+};
+
+/* ---- opening ---- */
+
+static enum fail_code
+open_losses(struct loop *l, struct failure *f)
+{
+	struct reweight_job *job = l->job;
+	struct losses_options o = {.mix = job->a->mix,
+	    .run = job->a->run,
+	    .domain = (const char *const *)job->domain,
+	    .domains_n = job->domains_n,
+	    .step_first = job->step_next};
+
+	if (losses_open(&l->losses, &o, f) != FAIL_NONE)
+		return f->code;
+	*losses_counted(l->losses) = job->counts;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_feed(struct loop *l, struct failure *f)
+{
+	struct reweight_job *job = l->job;
+	int64_t low;
+
+	if (feedback_feed_open(&l->feed, job->a->mix, &job->config->kafka, f) != FAIL_NONE ||
+	    feedback_feed_ends(l->feed, &low, &l->end, f) != FAIL_NONE)
+		return f->code;
+	if (job->offset_next > l->end)
+		return fail(f, FAIL_DATA,
+		    "topic %s ends at offset %" PRId64 ", and what was learned rests on reports up "
+		    "to %" PRId64 ": the topic was made anew; begin again with --anew",
+		    feedback_feed_topic(l->feed), l->end, job->offset_next);
+	if (job->offset_next < low) {
+		if (job->offset_next > 0)
+			log_warning("reweight: REWEIGHT-GAP topic=%s reports in %" PRId64
+				    "..%" PRId64 " were deleted before they were read",
+			    feedback_feed_topic(l->feed), job->offset_next, low);
+		job->offset_next = low;
+	}
+	return feedback_feed_seek(l->feed, job->offset_next, f);
+}
+
+/* How far the mix has come. */
+static enum fail_code
+look(struct loop *l, struct failure *f)
+{
+	struct ledger last = {0};
+	bool any = false;
+
+	l->looked_ms = clock_ms();
+	if (ledger_log_last(l->ledger, &last, &any, f) != FAIL_NONE)
+		return f->code;
+	if (any) {
+		l->limit = last.step_next;
+		l->mix_ended = last.kind == LEDGER_END;
+		losses_set_limit(l->losses, l->limit);
+	}
+	ledger_clear(&last);
+	return FAIL_NONE;
+}
+
+/* ---- saving and asking ---- */
+
+static enum fail_code
+save(struct loop *l, struct failure *f)
+{
+	struct reweight_job *job = l->job;
+	int64_t open = losses_open_offset(l->losses);
+
+	/* Reports of open steps are read again after a stop; offset_counted keeps them from being
+	 * counted twice. */
+	job->offset_next = open >= 0 && open < job->offset_counted ? open : job->offset_counted;
+	job->step_next = losses_step_next(l->losses);
+	job->counts = *losses_counted(l->losses);
+	l->saved_ms = clock_ms();
+	return reweight_state_save(job, f);
+}
+
+static enum fail_code
+check_excess(const struct loop *l, struct failure *f)
+{
+	if (l->job->a->method != REWEIGHT_DOREMI || l->job->learner->excess_seen ||
+	    reweight_steps(l->job->learner) == 0)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "%" PRIu64 " steps of run %s were reported, and no excess above 0 in any: DoReMi "
+	    "needs trainers that report their loss over a reference's; --method odm needs none",
+	    reweight_steps(l->job->learner), l->job->a->run);
+}
+
+static enum fail_code
+ask(struct loop *l, struct failure *f)
+{
+	bool refused = false;
+	enum fail_code code;
+
+	if (check_excess(l, f) != FAIL_NONE || look(l, f) != FAIL_NONE)
+		return f->code;
+	if (l->mix_ended)
+		return FAIL_NONE;
+	code = reweight_ask(l->job, l->stop, &refused, f);
+	l->asked_ms = clock_ms();
+	l->asked_steps = reweight_steps(l->job->learner);
+	if (code == FAIL_TIMEOUT || code == FAIL_STOPPED) {
+		if (code == FAIL_TIMEOUT)
+			log_warning("reweight: REWEIGHT-NO-ANSWER %s", f->text);
+		return FAIL_NONE;
+	}
+	if (code != FAIL_NONE)
+		return code;
+	l->job->refused += refused;
+	l->refused_in_row = refused ? l->refused_in_row + 1 : 0;
+	if (l->refused_in_row == REWEIGHT_REFUSALS_MAX)
+		return fail_within(f, "%d requests in a row; the last one", REWEIGHT_REFUSALS_MAX);
+	if (refused)
+		log_warning("reweight: REWEIGHT-REFUSED %s", f->text);
+	return save(l, f);
+}
+
+/* Whether it is time: caught up, enough learned since, and not too soon. */
+static bool
+may_ask(const struct loop *l)
+{
+	const struct reweight_arguments *a = l->job->a;
+	uint64_t learned = reweight_steps(l->job->learner);
+
+	return a->live && feedback_feed_position(l->feed) >= l->end && learned > 0 &&
+	       learned - l->asked_steps >= a->every && !*l->stop && !l->mix_ended &&
+	       clock_ms() - l->asked_ms >= (int64_t)a->interval_s * 1000;
+}
+
+/* ---- following ---- */
+
+static enum fail_code
+learn(struct loop *l, bool last, struct failure *f)
+{
+	uint64_t until = l->job->a->until_step;
+	struct losses_step step;
+
+	while (
+	    (uint64_t)losses_step_next(l->losses) < until && losses_next(l->losses, last, &step)) {
+		if ((uint64_t)step.step < until)
+			reweight_step(l->job->learner, &step);
+		if (may_ask(l) && ask(l, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+take(struct loop *l, const struct feedback_feed_record *r, struct failure *f)
+{
+	struct losses_counts before = *losses_counted(l->losses);
+	bool again = r->offset < l->job->offset_counted;
+
+	if (r->feedback == NULL && !l->garbage_told && !again) {
+		log_warning("reweight: REWEIGHT-MALFORMED topic=%s offset=%" PRId64 ": %s",
+		    feedback_feed_topic(l->feed), r->offset, r->reason);
+		l->garbage_told = true;
+	}
+	if (r->feedback != NULL && r->feedback->step >= l->limit && !l->mix_ended &&
+	    look(l, f) != FAIL_NONE)
+		return f->code;
+	if (losses_add(l->losses, r->feedback, r->offset, f) != FAIL_NONE)
+		return f->code;
+	if (again)
+		*losses_counted(l->losses) = before;
+	else
+		l->job->offset_counted = r->offset + 1;
+	l->heard_ms = clock_ms();
+	return learn(l, false, f);
+}
+
+static bool
+is_done(const struct loop *l)
+{
+	const struct reweight_arguments *a = l->job->a;
+	int64_t next = losses_step_next(l->losses);
+
+	if (*l->stop || (uint64_t)next >= a->until_step)
+		return true;
+	if (!a->live)
+		return feedback_feed_position(l->feed) >= l->end;
+	return l->mix_ended && (next >= l->limit || clock_ms() - l->heard_ms >= REWEIGHT_END_MS);
+}
+
+/* What is to be done now and then, whether reports come or not. */
+static enum fail_code
+tick(struct loop *l, struct failure *f)
+{
+	int64_t now_ms = clock_ms();
+
+	if (l->job->a->live && now_ms - l->looked_ms >= LOOK_MS && look(l, f) != FAIL_NONE)
+		return f->code;
+	if (may_ask(l) && ask(l, f) != FAIL_NONE)
+		return f->code;
+	return now_ms - l->saved_ms >= REWEIGHT_SAVE_MS ? save(l, f) : FAIL_NONE;
+}
+
+static enum fail_code
+follow(struct loop *l, struct failure *f)
+{
+	while (!is_done(l)) {
+		struct feedback_feed_record r;
+		bool any;
+
+		if (feedback_feed_next(l->feed, SLICE_MS, &r, &any, f) != FAIL_NONE ||
+		    (any && take(l, &r, f) != FAIL_NONE) || tick(l, f) != FAIL_NONE)
+			return f->code;
+	}
+	/* Off line no more will come: what is complete behind an open step counts. */
+	return l->job->a->live || *l->stop ? FAIL_NONE : learn(l, true, f);
+}
+
+/* Why there is nothing to learn from. */
+static enum fail_code
+fail_nothing(struct loop *l, struct failure *f)
+{
+	const struct losses_counts *c = losses_counted(l->losses);
+
+	return fail(f, FAIL_DATA,
+	    "topic %s: no step was reported by all ranks of run %s: %" PRIu64
+	    " reports were of it, %" PRIu64 " of other runs, %" PRIu64
+	    " of steps that the mix has not published, %" PRIu64 " malformed",
+	    feedback_feed_topic(l->feed), l->job->a->run, c->reports, c->other_run, c->unknown_step,
+	    c->malformed);
+}
+
+static enum fail_code
+run(struct loop *l, struct failure *f)
+{
+	enum fail_code code;
+
+	if (open_losses(l, f) != FAIL_NONE || open_feed(l, f) != FAIL_NONE ||
+	    look(l, f) != FAIL_NONE)
+		return f->code;
+	l->saved_ms = l->heard_ms = clock_ms();
+	l->asked_ms = l->saved_ms - (int64_t)l->job->a->interval_s * 1000;
+	l->asked_steps = reweight_steps(l->job->learner) / l->job->a->every * l->job->a->every;
+	code = follow(l, f);
+	if (code != FAIL_NONE)
+		return code;
+	if (reweight_steps(l->job->learner) == 0)
+		return *l->stop ? FAIL_NONE : fail_nothing(l, f);
+	return check_excess(l, f) == FAIL_NONE ? save(l, f) : f->code;
+}
+
+enum fail_code
+reweight_loop(struct reweight_job *job, struct ledger_log *ledger, const volatile bool *stop,
+    struct failure *f)
+{
+	struct loop l = {.job = job, .ledger = ledger, .stop = stop};
+	enum fail_code code = run(&l, f);
+
+	losses_close(l.losses);
+	feedback_feed_close(l.feed);
+	return code;
+}

@@ -1,0 +1,29 @@
+/*
+ * reweight_loop.h -- what `riffle reweight` does once its options are read: follows the feedback
+ * topic, learns from every complete step, asks the mix, saves.
+ *
+ * A request carries an id made of the learner's and the number of steps learned. The state is saved
+ * behind it; killed in between, the learner comes to the same step with the same weights, asks with
+ * the same id, and hears the earlier answer: nothing is changed twice.
+ */
+#ifndef CLI_REWEIGHT_REWEIGHT_LOOP_H
+#define CLI_REWEIGHT_REWEIGHT_LOOP_H
+
+#include "cli/reweight/reweight_job.h"
+#include "consumer/ledger/ledger_log.h"
+
+enum {
+	REWEIGHT_SAVE_MS = 10000, /* at most so much is learned again after a kill */
+	REWEIGHT_ANSWER_MS = 30000,
+	REWEIGHT_REFUSALS_MAX = 3, /* in a row */
+	REWEIGHT_END_MS = 30000,   /* after the mix's end, last reports are waited for so long */
+};
+
+/*
+ * FAIL_NONE: the topic's end as it was at the start (off line), or the mix's, --until-step or a
+ * signal. The result is saved then, and before most failures.
+ */
+enum fail_code reweight_loop(struct reweight_job *job, struct ledger_log *ledger,
+    const volatile bool *stop, struct failure *f);
+
+#endif

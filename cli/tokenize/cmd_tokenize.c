@@ -1,0 +1,218 @@
+/* riffle tokenize: text to ids and back, without a broker. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/tokenize/tokenize_input.h"
+#include "cli/tokenize/tokenize_job.h"
+#include "common/base/clock.h"
+#include "producer/produce/pool.h"
+
+enum { THREADS_MAX = 256, THREADS_PRESET_MAX = 16, DEPTH_PER_THREAD = 3 };
+
+struct arguments {
+	const char *tokenizer, *pattern, *text;
+	uint32_t threads;
+	bool count, decode, add_special, special_as_text;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct option_row rows[] = {
+    {.name = "tokenizer",
+	.kind = OPTION_TEXT,
+	.at = AT(tokenizer),
+	.value = "FILE",
+	.help = "a .tiktoken file or a tokenizer.json"},
+    {.name = "pattern",
+	.kind = OPTION_TEXT,
+	.at = AT(pattern),
+	.value = "P",
+	.help =
+	    "of a .tiktoken: how text is cut into pieces: gpt2 (r50k too), cl100k, o200k, qwen2"},
+    {.name = "text",
+	.kind = OPTION_TEXT,
+	.at = AT(text),
+	.value = "FIELD",
+	.help = "the field that holds the text; a dotted path goes through objects"},
+    {.name = "threads",
+	.kind = OPTION_COUNT32,
+	.at = AT(threads),
+	.min = 1,
+	.max = THREADS_MAX,
+	.value = "N",
+	.help = "threads that tokenise; without it one a processor, at most 16"},
+    {.name = "count", .kind = OPTION_FLAG, .at = AT(count), .help = "print totals and rate only"},
+    {.name = "add-special",
+	.kind = OPTION_FLAG,
+	.at = AT(add_special),
+	.help = "put around each text what the tokenizer.json says, such as a BOS"},
+    {.name = "special-as-text",
+	.kind = OPTION_FLAG,
+	.at = AT(special_as_text),
+	.help = "special tokens of the tokenizer.json inside the text are ordinary text"},
+    {.name = "decode",
+	.kind = OPTION_FLAG,
+	.at = AT(decode),
+	.help = "the other way: lines of {\"tokens\":[...]} to lines of {\"text\":\"...\"}"},
+};
+
+struct totals {
+	uint64_t documents, bytes, tokens;
+};
+
+static void
+drop(enum pool_line line, void *job)
+{
+	(void)line;
+	tokenize_job_close(job);
+}
+
+/* Prints the oldest job, also where it failed: the lines before the one that is wrong. */
+static enum fail_code
+finish_one(struct pool *p, struct totals *t, struct failure *f)
+{
+	void *taken = NULL;
+	enum fail_code code = pool_take(p, POOL_TEXTS, true, &taken, f);
+	struct tokenize_job *j = taken;
+
+	if (j == NULL)
+		return code;
+	if (fwrite(j->output, 1, j->output_n, stdout) != j->output_n && code == FAIL_NONE)
+		code = fail_errno(f, FAIL_IO, "standard output cannot be written");
+	t->documents += j->documents;
+	t->bytes += j->bytes;
+	t->tokens += j->tokens;
+	tokenize_job_close(j);
+	return code;
+}
+
+static enum fail_code
+submit(struct pool *p, struct input_chunk *chunk, struct failure *f)
+{
+	struct tokenize_job *j = NULL;
+
+	if (tokenize_job_open(&j, chunk, f) != FAIL_NONE)
+		return f->code;
+	pool_submit(p, POOL_TEXTS, j, tokenize_job_work);
+	return FAIL_NONE;
+}
+
+/* Reads ahead of the workers and prints behind them. */
+static enum fail_code
+pump(struct pool *p, struct tokenize_input *in, struct totals *t, struct failure *f)
+{
+	struct input_chunk *chunk;
+	struct failure reading;
+	enum fail_code code;
+
+	while ((code = tokenize_input_next(in, &chunk, &reading)) == FAIL_NONE && chunk != NULL) {
+		while (pool_full(p, POOL_TEXTS))
+			if (finish_one(p, t, f) != FAIL_NONE) {
+				input_chunk_close(chunk);
+				return f->code;
+			}
+		if (submit(p, chunk, f) != FAIL_NONE)
+			return f->code;
+	}
+	while (!pool_empty(p, POOL_TEXTS))
+		if (finish_one(p, t, f) != FAIL_NONE)
+			return f->code;
+	if (code != FAIL_NONE)
+		*f = reading;
+	else if (fflush(stdout) != 0)
+		code = fail_errno(f, FAIL_IO, "standard output cannot be written");
+	return code;
+}
+
+static void
+print_totals(const struct totals *t, int64_t ms)
+{
+	double seconds = (double)(ms < 1 ? 1 : ms) / 1000;
+
+	printf("documents=%" PRIu64 " bytes=%" PRIu64 " tokens=%" PRIu64
+	       " seconds=%.3f mb_per_s=%.1f tokens_per_s=%.0f\n",
+	    t->documents, t->bytes, t->tokens, seconds, (double)t->bytes / 1e6 / seconds,
+	    (double)t->tokens / seconds);
+}
+
+static enum fail_code
+tokenize(const struct arguments *a, struct tokenize_task *task, const char *path, struct failure *f)
+{
+	struct pool_memory memory = {tokenize_worker_open, tokenize_worker_close, task};
+	size_t depth = (size_t)a->threads * DEPTH_PER_THREAD;
+	struct totals totals = {0, 0, 0};
+	struct tokenize_input *in = NULL;
+	int64_t begun_ms = clock_ms();
+	struct pool *p = NULL;
+	enum fail_code code = tokenize_input_open(&in, path, f);
+
+	if (depth > POOL_LINE_MAX)
+		depth = POOL_LINE_MAX;
+	if (code == FAIL_NONE)
+		code = pool_open(&p, a->threads, depth, &memory, f);
+	if (code == FAIL_NONE)
+		code = pump(p, in, &totals, f);
+	if (code == FAIL_NONE && a->count)
+		print_totals(&totals, clock_ms() - begun_ms);
+	fflush(stdout);
+	pool_close(p, drop);
+	tokenize_input_close(in);
+	return code;
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	struct arguments a = {.text = "text",
+	    .threads = processors < 1                    ? 1
+		       : processors > THREADS_PRESET_MAX ? THREADS_PRESET_MAX
+							 : (uint32_t)processors};
+	struct tokenizer_options wanted;
+	struct tokenizer *tokenizer = NULL;
+	struct tokenize_task task;
+	struct options o;
+	enum fail_code code;
+
+	if (options_parse(&o, &cmd_tokenize, argc, argv, &a, f) != FAIL_NONE)
+		return f->code;
+	if (a.tokenizer == NULL)
+		return fail(f, FAIL_USAGE, "which tokenizer? give --tokenizer FILE");
+	wanted = (struct tokenizer_options){.file = a.tokenizer,
+	    .pattern = a.pattern,
+	    .add_special = a.add_special,
+	    .special_as_text = a.special_as_text};
+	task = (struct tokenize_task){
+	    .field = a.decode ? "tokens" : a.text, .decode = a.decode, .count = a.count};
+	code = json_paths_open(&task.paths, &task.field, 1, f);
+	if (code == FAIL_NONE)
+		code = tokenizer_open(&tokenizer, &wanted, f);
+	task.tokenizer = tokenizer;
+	if (code == FAIL_NONE)
+		code = tokenize(&a, &task, o.arguments_n > 0 ? o.argument[0] : NULL, f);
+	tokenizer_close(tokenizer);
+	json_paths_close(task.paths);
+	return code;
+}
+
+const struct command cmd_tokenize = {
+    .name = "tokenize",
+    .summary = "text to token ids, with no broker",
+    .usage = "--tokenizer FILE [--pattern P] [OPTION...] [IN]",
+    .help = "Reads JSON lines from IN, plain, .gz or .zst, or from standard input, and prints one "
+	    "object {\"tokens\":[...]} a document, in order, empty documents included; a .txt file "
+	    "is one document. Invalid UTF-8 is read as U+FFFD. Special tokens in the text are "
+	    "ordinary text to a .tiktoken; a tokenizer.json is followed exactly and finds its own. "
+	    "The first line that cannot be read ends it with 1, after all before it were printed.",
+    .example = "riffle tokenize --tokenizer cl100k_base.tiktoken --pattern cl100k code.jsonl.zst\n"
+	       "zcat web.jsonl.gz | riffle tokenize --tokenizer r50k_base.tiktoken --pattern gpt2 "
+	       "--count",
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .arguments_max = 1,
+    .run = run,
+};

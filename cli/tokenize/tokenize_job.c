@@ -1,0 +1,327 @@
+#include "cli/tokenize/tokenize_job.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/utf8.h"
+
+enum {
+	OUTPUT_ROOM_MIN = 1 << 16,
+	ID_TEXT_MAX = 11,    /* ten digits and a comma */
+	ESCAPED_FACTOR = 6,  /* \u0001 */
+	FRAME_TEXT_MAX = 32, /* what stands around the ids or the text */
+};
+
+struct worker {
+	const struct tokenize_task *task;
+	struct encoder *encoder;
+	struct json_scratch *scratch;
+	struct token_buffer ids;
+	char *bytes; /* [2][room]: what ids stand for, then the same as UTF-8 */
+	size_t room;
+};
+
+enum fail_code
+tokenize_job_open(struct tokenize_job **out, struct input_chunk *chunk, struct failure *f)
+{
+	struct tokenize_job *j = calloc(1, sizeof(*j));
+
+	if (j == NULL) {
+		input_chunk_close(chunk);
+		return fail_memory(f);
+	}
+	j->chunk = chunk;
+	*out = j;
+	return FAIL_NONE;
+}
+
+void
+tokenize_job_close(struct tokenize_job *j)
+{
+	if (j == NULL)
+		return;
+	input_chunk_close(j->chunk);
+	free(j->output);
+	free(j);
+}
+
+enum fail_code
+tokenize_worker_open(void **out, void *task, struct failure *f)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		return fail_memory(f);
+	w->task = task;
+	if (encoder_open(&w->encoder, w->task->tokenizer, f) != FAIL_NONE ||
+	    json_scratch_open(&w->scratch, f) != FAIL_NONE) {
+		tokenize_worker_close(w);
+		return f->code;
+	}
+	*out = w;
+	return FAIL_NONE;
+}
+
+void
+tokenize_worker_close(void *worker)
+{
+	struct worker *w = worker;
+
+	if (w == NULL)
+		return;
+	encoder_close(w->encoder);
+	json_scratch_close(w->scratch);
+	token_buffer_close(&w->ids);
+	free(w->bytes);
+	free(w);
+}
+
+/* Gives where to write the next `more` bytes of output. */
+static enum fail_code
+reserve(struct tokenize_job *j, size_t more, char **at, struct failure *f)
+{
+	size_t room = j->output_room < OUTPUT_ROOM_MIN ? OUTPUT_ROOM_MIN : j->output_room;
+	char *output;
+
+	while (room - j->output_n < more) {
+		if (room > SIZE_MAX / 2)
+			return fail_memory(f);
+		room *= 2;
+	}
+	if (room > j->output_room) {
+		output = realloc(j->output, room);
+		if (output == NULL)
+			return fail_memory(f);
+		j->output = output;
+		j->output_room = room;
+	}
+	*at = j->output + j->output_n;
+	return FAIL_NONE;
+}
+
+static char *
+put_text(char *at, const char *text)
+{
+	size_t n = strlen(text);
+
+	memcpy(at, text, n);
+	return at + n;
+}
+
+static char *
+put_number(char *at, uint32_t value)
+{
+	char digits[ID_TEXT_MAX];
+	size_t n = 0;
+
+	do
+		digits[n++] = (char)('0' + value % 10);
+	while ((value /= 10) > 0);
+	while (n > 0)
+		*at++ = digits[--n];
+	return at;
+}
+
+/* {"tokens":[1,2]} and a line end. */
+static enum fail_code
+put_tokens(struct tokenize_job *j, const struct token_buffer *ids, struct failure *f)
+{
+	char *at;
+
+	if (reserve(j, ids->n * ID_TEXT_MAX + FRAME_TEXT_MAX, &at, f) != FAIL_NONE)
+		return f->code;
+	at = put_text(at, "{\"tokens\":[");
+	for (size_t i = 0; i < ids->n; i++) {
+		if (i > 0)
+			*at++ = ',';
+		at = put_number(at, ids->id[i]);
+	}
+	at = put_text(at, "]}\n");
+	j->output_n = (size_t)(at - j->output);
+	return FAIL_NONE;
+}
+
+/* One character of a JSON string (RFC 8259, section 7). */
+static char *
+put_escaped(char *at, unsigned char c)
+{
+	static const char hex[] = "0123456789abcdef";
+	const char *short_form = c == '"'    ? "\\\""
+				 : c == '\\' ? "\\\\"
+				 : c == '\n' ? "\\n"
+				 : c == '\r' ? "\\r"
+				 : c == '\t' ? "\\t"
+					     : NULL;
+
+	if (short_form != NULL)
+		return put_text(at, short_form);
+	if (c >= 0x20) {
+		*at = (char)c;
+		return at + 1;
+	}
+	at = put_text(at, "\\u00");
+	*at++ = hex[c >> 4];
+	*at++ = hex[c & 15];
+	return at;
+}
+
+/* {"text":"..."} and a line end; text[n] is UTF-8. */
+static enum fail_code
+put_string(struct tokenize_job *j, const char *text, size_t n, struct failure *f)
+{
+	char *at;
+
+	if (reserve(j, n * ESCAPED_FACTOR + FRAME_TEXT_MAX, &at, f) != FAIL_NONE)
+		return f->code;
+	at = put_text(at, "{\"text\":\"");
+	for (size_t i = 0; i < n; i++)
+		at = put_escaped(at, (unsigned char)text[i]);
+	at = put_text(at, "\"}\n");
+	j->output_n = (size_t)(at - j->output);
+	return FAIL_NONE;
+}
+
+/* Makes room for n bytes and for the same bytes as UTF-8, behind them. */
+static enum fail_code
+reserve_bytes(struct worker *w, size_t n, struct failure *f)
+{
+	size_t room = w->room < OUTPUT_ROOM_MIN ? OUTPUT_ROOM_MIN : w->room;
+	char *bytes;
+
+	while (room < n)
+		room *= 2;
+	if (room == w->room)
+		return FAIL_NONE;
+	bytes = realloc(w->bytes, room * (1 + UTF8_REPLACED_FACTOR));
+	if (bytes == NULL)
+		return fail_memory(f);
+	w->bytes = bytes;
+	w->room = room;
+	return FAIL_NONE;
+}
+
+static const char *
+skip_blanks(const char *p, const char *end)
+{
+	while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
+		p++;
+	return p;
+}
+
+/* One id at *p, and what follows it up to the next; FAIL_DATA: it is none. */
+static enum fail_code
+read_id(const char **p, const char *end, uint32_t *id, struct failure *f)
+{
+	const char *at = *p;
+	uint64_t value = 0;
+
+	while (at < end && *at >= '0' && *at <= '9' && value <= UINT32_MAX)
+		value = value * 10 + (uint64_t)(*at++ - '0');
+	if (at == *p || value > UINT32_MAX ||
+	    (at < end && (*at == '.' || *at == 'e' || *at == 'E')))
+		return fail(f, FAIL_DATA, "`tokens` holds something that is not an id");
+	*id = (uint32_t)value;
+	at = skip_blanks(at, end);
+	*p = at < end && *at == ',' ? skip_blanks(at + 1, end) : at;
+	return FAIL_NONE;
+}
+
+/* The bytes of the ids in the JSON array text[n], in w->bytes. */
+static enum fail_code
+bytes_of_ids(struct worker *w, const char *text, size_t n, uint64_t *ids_n, uint32_t *first,
+    size_t *bytes_n, struct failure *f)
+{
+	const char *end = text + n, *p = skip_blanks(text + 1, end);
+
+	*bytes_n = 0;
+	for (*ids_n = 0; p < end && *p != ']'; ++*ids_n) {
+		const uint8_t *bytes;
+		size_t more;
+		uint32_t id = 0;
+
+		if (read_id(&p, end, &id, f) != FAIL_NONE)
+			return f->code;
+		bytes = tokenizer_bytes(w->task->tokenizer, id, &more);
+		if (bytes == NULL)
+			return fail(f, FAIL_DATA, "id %" PRIu32 " is not in the tokenizer", id);
+		if (reserve_bytes(w, *bytes_n + more, f) != FAIL_NONE)
+			return f->code;
+		memcpy(w->bytes + *bytes_n, bytes, more);
+		*bytes_n += more;
+		if (*ids_n == 0)
+			*first = id;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+decode(struct worker *w, struct tokenize_job *j, const struct json_value *v, struct failure *f)
+{
+	uint64_t ids_n;
+	uint32_t first = 0;
+	size_t n = 0, cut;
+
+	if (v->found != JSON_OTHER || v->n == 0 || v->bytes[0] != '[')
+		return fail(f, FAIL_DATA,
+		    v->found == JSON_MISSING ? "there is no field `%s`"
+					     : "the field `%s` is not an array",
+		    w->task->field);
+	if (reserve_bytes(w, 1, f) != FAIL_NONE ||
+	    bytes_of_ids(w, v->bytes, v->n, &ids_n, &first, &n, f) != FAIL_NONE)
+		return f->code;
+	cut = tokenizer_decoded_cut(w->task->tokenizer, first, (const uint8_t *)w->bytes, n);
+	n -= cut;
+	j->tokens += ids_n;
+	j->bytes += n;
+	if (w->task->count)
+		return FAIL_NONE;
+	n = utf8_replace(w->bytes + w->room, w->bytes + cut, n);
+	return put_string(j, w->bytes + w->room, n, f);
+}
+
+static enum fail_code
+encode(struct worker *w, struct tokenize_job *j, const struct json_value *v, struct failure *f)
+{
+	if (v->found != JSON_STRING)
+		return fail(f, FAIL_DATA,
+		    v->found == JSON_MISSING
+			? "there is no field `%s`; --text names the field that holds the text"
+			: "the field `%s` is not a string",
+		    w->task->field);
+	w->ids.n = 0;
+	if (encoder_encode(w->encoder, v->bytes, v->n, &w->ids, f) != FAIL_NONE)
+		return f->code;
+	j->tokens += w->ids.n;
+	j->bytes += v->n;
+	return w->task->count ? FAIL_NONE : put_tokens(j, &w->ids, f);
+}
+
+static enum fail_code
+work_line(struct worker *w, struct tokenize_job *j, const struct input_record *r, struct failure *f)
+{
+	struct json_value value = {.found = JSON_STRING, .bytes = r->bytes, .n = r->n};
+
+	if (r->reject != NULL)
+		return fail(f, FAIL_DATA, "%s", r->reject);
+	if (j->chunk->form == INPUT_JSON_LINES &&
+	    json_fields(w->task->paths, w->scratch, r->bytes, r->n, &value, f) != FAIL_NONE)
+		return f->code;
+	return w->task->decode ? decode(w, j, &value, f) : encode(w, j, &value, f);
+}
+
+enum fail_code
+tokenize_job_work(void *job, void *worker, struct failure *f)
+{
+	struct tokenize_job *j = job;
+	struct worker *w = worker;
+
+	for (size_t i = 0; i < j->chunk->n; i++, j->documents++) {
+		const struct input_record *r = &j->chunk->record[i];
+
+		if (work_line(w, j, r, f) != FAIL_NONE)
+			return fail_within(f, "%s: line %" PRIu64, j->chunk->file, r->line);
+	}
+	return FAIL_NONE;
+}

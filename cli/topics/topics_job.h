@@ -1,0 +1,45 @@
+/*
+ * topics_job.h -- the topics that a configuration needs, as the broker has them: asked about, made,
+ * deleted, printed, judged.
+ */
+#ifndef CLI_TOPICS_TOPICS_JOB_H
+#define CLI_TOPICS_TOPICS_JOB_H
+
+#include <librdkafka/rdkafka.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "common/config/config.h"
+#include "common/base/failure.h"
+#include "common/config/topics.h"
+
+struct topics_job {
+	const struct config *config; /* borrowed: outlives the job */
+	rd_kafka_t *rk;
+	struct topics_plan *plan;
+	struct topics_report *report; /* [plan->n], as asked last */
+	struct topics_use use;        /* what is done with them */
+};
+
+/* Gives *out, to be ended with topics_job_close(): connects, and asks about every topic. */
+enum fail_code topics_job_open(
+    struct topics_job **out, const struct config *c, bool deletes, struct failure *f);
+void topics_job_close(struct topics_job *j); /* NULL is accepted */
+
+/* How many of the topics exist. */
+size_t topics_job_existing(const struct topics_job *j);
+
+/* Deletes those that exist, makes those that are missing; the report is new afterwards. */
+enum fail_code topics_job_delete(struct topics_job *j, struct failure *f);
+enum fail_code topics_job_create(struct topics_job *j, struct failure *f);
+
+/* A line a topic with what is wrong with it, and the settings that all have. */
+void topics_job_print(const struct topics_job *j, FILE *to);
+
+/* Logs a warning where the broker forgets committed offsets too soon. */
+enum fail_code topics_job_warn(const struct topics_job *j, struct failure *f);
+
+/* FAIL_CONFIG: a topic is missing or wrong; so the exit code tells a script. */
+enum fail_code topics_job_judge(const struct topics_job *j, struct failure *f);
+
+#endif

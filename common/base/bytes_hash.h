@@ -1,0 +1,42 @@
+/*
+ * bytes_hash.h -- a hash of a few bytes for the tokenizer's own tables; it never leaves the
+ * process.
+ */
+#ifndef COMMON_BASE_BYTES_HASH_H
+#define COMMON_BASE_BYTES_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Odd numbers of 64 random bits (digits of pi, as in Blowfish's subkeys). */
+#define BYTES_HASH_A UINT64_C(0x243F6A8885A308D3)
+#define BYTES_HASH_B UINT64_C(0x13198A2E03707345)
+
+static inline uint64_t
+bytes_hash_mix(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * BYTES_HASH_A;
+	return h ^ h >> 32;
+}
+
+/* Eight bytes a step, the last step overlaps. All 64 bits are good ones. */
+static inline uint64_t
+bytes_hash(const uint8_t *p, size_t n)
+{
+	uint64_t h = BYTES_HASH_B ^ n, word = 0;
+
+	if (n < 8) {
+		for (size_t i = 0; i < n; i++)
+			word |= (uint64_t)p[i] << 8 * i;
+		return bytes_hash_mix(h, word) * BYTES_HASH_B;
+	}
+	for (size_t at = 0; at + 8 < n; at += 8) {
+		memcpy(&word, p + at, 8);
+		h = bytes_hash_mix(h, word);
+	}
+	memcpy(&word, p + n - 8, 8);
+	return bytes_hash_mix(h, word) * BYTES_HASH_B;
+}
+
+#endif

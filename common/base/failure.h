@@ -1,0 +1,53 @@
+/*
+ * failure.h -- how a failure travels: a code to branch on, a sentence for a person.
+ *
+ * Whoever detects a failure calls fail() with what was attempted, on what, and why. Each level
+ * above may put context in front with fail_within(). Only cli/main.c prints the sentence.
+ * Sentences start in lower case, have no final stop and name the file, topic or key.
+ */
+#ifndef COMMON_BASE_FAILURE_H
+#define COMMON_BASE_FAILURE_H
+
+#include <stddef.h>
+
+enum fail_code {
+	FAIL_NONE = 0,
+	FAIL_MEMORY,  /* an allocation failed */
+	FAIL_USAGE,   /* the command line is wrong */
+	FAIL_CONFIG,  /* the configuration, or its fit to the log, is wrong */
+	FAIL_IO,      /* a file, pipe or program failed */
+	FAIL_DATA,    /* bytes from outside are not what they must be */
+	FAIL_BROKER,  /* Kafka refused, or could not be reached */
+	FAIL_TIMEOUT, /* nothing came within the time allowed */
+	FAIL_FENCED,  /* a newer instance has taken over */
+	FAIL_STOPPED, /* the caller, or a signal, asked to stop */
+	FAIL_DENIED,  /* Kafka knows the user, who lacks a right: trying again does not help */
+};
+
+enum { FAILURE_TEXT_MAX = 1024 };
+
+struct failure {
+	enum fail_code code;
+	char text[FAILURE_TEXT_MAX];
+};
+
+/* Writes code and sentence (cut at FAILURE_TEXT_MAX) into `f`; returns `code`. Preserves errno. */
+enum fail_code fail(struct failure *f, enum fail_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same with ": " and the text of errno at the end; ENOMEM is FAIL_MEMORY whatever `code` is. */
+enum fail_code fail_errno(struct failure *f, enum fail_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* FAIL_MEMORY with one sentence for all: "out of memory". */
+enum fail_code fail_memory(struct failure *f);
+
+/* Puts context and ": " in front of the sentence; returns the code that `f` holds. */
+enum fail_code fail_within(struct failure *f, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The exit code of a program that ends with `code`: 0 done, 1 the world, 2 usage or config, 3
+ * fenced. */
+int fail_exit(enum fail_code code);
+
+#endif

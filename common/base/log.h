@@ -1,0 +1,20 @@
+/*
+ * log.h -- one line an event, to stderr: "2026-01-31T10:20:30Z info mixer: step=12 lag=3".
+ *
+ * The module comes first, then key=value pairs. Warnings start with a stable id after the module
+ * ("mixer: MIX-LEAD waiting for run trainers"). errno is preserved. Any thread may log.
+ */
+#ifndef COMMON_BASE_LOG_H
+#define COMMON_BASE_LOG_H
+
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+
+/* Lines above `level` are dropped; LOG_INFO at the start. */
+void log_set_level(enum log_level level);
+
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,58 @@
+#include "common/base/nearest.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { NEAREST_BEGINNING_MIN = 3 };
+
+static size_t
+smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Row i holds the distances of a's first i letters to each beginning of b; three rows suffice. */
+static size_t
+distance(const char *a, size_t a_n, const char *b, size_t b_n)
+{
+	size_t rows[3][NEAREST_BYTES_MAX + 1];
+
+	assert(a_n <= NEAREST_BYTES_MAX && b_n <= NEAREST_BYTES_MAX);
+	for (size_t j = 0; j <= b_n; j++)
+		rows[0][j] = j;
+	for (size_t i = 1; i <= a_n; i++) {
+		size_t *now = rows[i % 3], *above = rows[(i + 2) % 3], *two = rows[(i + 1) % 3];
+
+		now[0] = i;
+		for (size_t j = 1; j <= b_n; j++) {
+			now[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
+			now[j] = smaller(now[j], smaller(above[j], now[j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				now[j] = smaller(now[j], two[j - 2] + 1);
+		}
+	}
+	return rows[a_n % 3][b_n];
+}
+
+void
+nearest_init(struct nearest *n, const char *word)
+{
+	*n = (struct nearest){.word = word};
+}
+
+void
+nearest_offer(struct nearest *n, const char *known)
+{
+	size_t word_n = strlen(n->word), known_n = strlen(known), longer, d;
+
+	longer = word_n > known_n ? word_n : known_n;
+	if (word_n == 0 || longer > NEAREST_BYTES_MAX)
+		return;
+	d = distance(n->word, word_n, known, known_n);
+	if (word_n >= NEAREST_BEGINNING_MIN && strncmp(n->word, known, word_n) == 0 && d > 0)
+		d = 1;
+	if (d > (longer + 2) / 3 || d == longer || (n->best != NULL && d >= n->distance))
+		return;
+	n->best = known;
+	n->distance = d;
+}

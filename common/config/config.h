@@ -1,0 +1,210 @@
+/*
+ * config.h -- the one YAML file that describes a corpus and a mix, read once, then constant.
+ *
+ * A table in config_rows.c has a row for every key: path, type, destination, range, preset, help.
+ * The table is the parser, the range check, the unknown-key error, `riffle config --keys` and
+ * docs/CONFIG.md. Messages read "run.yml:4: mix.lanes: out of range: 0 (1 to 4096)".
+ *
+ * Invariants, established by config_open():
+ *   domains are sorted by the bytes of their names and names are distinct and valid;
+ *   mix.weight has one entry a domain, in the same order, finite, >= 0, not all zero;
+ *   phases' start_step increases strictly, their names are distinct, and under each of them some
+ *   domain has a weight;
+ *   lanes divides global_batch; no two topics have one name; one lane's record fits 64 MiB;
+ *   no key is without effect: keys that need another one (keep: packing none) have it.
+ */
+#ifndef COMMON_CONFIG_CONFIG_H
+#define COMMON_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/base/failure.h"
+
+enum {
+	CONFIG_DOMAINS_MAX = 4096,
+	CONFIG_LANES_MAX = 4096,
+	CONFIG_SEQUENCE_MAX = 1 << 20,
+	CONFIG_BATCH_MAX = 1 << 20,
+	CONFIG_LIST_MAX = 1 << 16, /* paths of one list */
+	CONFIG_RUNS_MAX = 64,
+	CONFIG_PROPERTIES_MAX = 1024,     /* under kafka */
+	CONFIG_SECRET_MAX = 64 << 10,     /* bytes of a property that stands in a file */
+	CONFIG_RECORD_MAX = 64 << 20,     /* bytes of one lane's batch record */
+	CONFIG_KEEP_BYTES_MAX = 64 << 10, /* of one document, by `keep` */
+	CONFIG_FIELDS_MAX = 64,           /* of `keep` */
+	CONFIG_PHASES_MAX = 1024,
+	CONFIG_WEIGHTS_BYTES_MAX = 16 << 20, /* of a file of weights */
+};
+
+struct config_list {
+	size_t n;
+	char **text;
+};
+
+struct config_property {
+	char *name;
+	char *value;
+};
+
+/* librdkafka properties, in the order given; a later one wins. */
+struct config_properties {
+	size_t n;
+	struct config_property *item;
+};
+
+enum config_utf8 { CONFIG_UTF8_REPLACE, CONFIG_UTF8_STRICT };
+enum config_on_reject { CONFIG_REJECT_QUARANTINE, CONFIG_REJECT_STOP };
+enum config_on_end { CONFIG_END_REPEAT, CONFIG_END_STOP, CONFIG_END_DROP };
+enum config_lane_order { CONFIG_LANES_CONTIGUOUS, CONFIG_LANES_STRIDED };
+enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM, CONFIG_WEIGHTS_SIZE };
+enum config_schedule { CONFIG_SCHEDULE_DEFICIT, CONFIG_SCHEDULE_GREEDY, CONFIG_SCHEDULE_RANDOM };
+enum config_unit { CONFIG_UNIT_SEQUENCES, CONFIG_UNIT_TOKENS };
+enum config_dry { CONFIG_DRY_WAIT, CONFIG_DRY_LEND };
+/* In the order of enum sequence_packing. */
+enum config_packing { CONFIG_PACK_CONCAT, CONFIG_PACK_NONE, CONFIG_PACK_BEST_FIT };
+/* Files of tokens; token_format.h has their layouts. */
+enum config_tokens {
+	CONFIG_TOKENS_NONE,
+	CONFIG_TOKENS_MEGATRON,
+	CONFIG_TOKENS_DS,
+	CONFIG_TOKENS_NPY,
+	CONFIG_TOKENS_LLMC
+};
+enum config_width { CONFIG_WIDTH_FILE, CONFIG_WIDTH_2, CONFIG_WIDTH_4 }; /* twice that, bytes */
+enum config_long { CONFIG_LONG_SPLIT, CONFIG_LONG_TRUNCATE, CONFIG_LONG_REJECT };
+
+struct config_tokenizer {
+	char *file;           /* relative to the configuration's folder */
+	char *pattern;        /* "gpt2", "cl100k", ...; NULL where the file says it */
+	char *eos;            /* the text of the end-of-document token, as "<|endoftext|>" */
+	bool add_special;     /* what a tokenizer.json puts around a text, such as a BOS */
+	bool special_as_text; /* its special tokens inside a document are text */
+};
+
+struct config_domain {
+	char *name;
+	struct config_list train;  /* patterns as written: brace ranges, globs; relative as above */
+	struct config_list valid;  /* n > 0: split does not apply to this domain */
+	char *exec;                /* a shell command that prints JSONL; NULL: files */
+	enum config_tokens tokens; /* NONE: text; else train and valid are files of tokens, */
+	enum config_width token_bytes; /* each of so many bytes, where they do not say it */
+	char *text;                    /* dotted path of the field that holds the text */
+	char *where_field; /* dotted path; NULL: every document of the input is this domain's */
+	char *where_equals;
+	uint32_t partitions;
+	bool live;
+	enum config_on_end on_end;
+	uint64_t max_epochs;    /* 0: no bound of its own */
+	enum config_dry on_dry; /* a live domain that has nothing at the moment */
+	double catch_up;        /* >= 1: at most so many times its share while it is paid back */
+	enum config_packing packing; /* what a sequence is made of */
+	enum config_long over_long;  /* packing none: a document of more than S + 1 tokens */
+	/* Packing none: dotted paths of what has no loss, and of what follows it and has. prompt
+	 * NULL: the document is `text`; response NULL: it is the prompt. */
+	char *prompt, *response;
+	struct config_list keep; /* packing none: dotted paths of fields whose bytes go along */
+	int line;                /* where the domain stands in the file */
+};
+
+struct config_phase {
+	char *name;
+	uint64_t start_step;
+	double *weight;     /* [domains_n]; NAN: not named, the base weight holds */
+	double temperature; /* 0: the mix's */
+	double lr_scale;    /* > 0 */
+	int line;           /* where the phase stands in the file */
+};
+
+struct config_mix {
+	char *name; /* NULL: the file has no mix section */
+	uint64_t seed;
+	uint32_t global_batch;   /* B, sequences a step */
+	uint32_t lanes;          /* L */
+	uint32_t max_lead_steps; /* 0: no bound */
+	struct config_list runs;
+	enum config_schedule schedule;
+	enum config_unit weights_unit;
+	uint64_t epoch_size; /* draws of a round; 0: none, or epoch_largest */
+	bool epoch_largest;  /* as many as the largest domain has sequences */
+	enum config_weights weights_kind;
+	/* [domains_n]; as written: neither normalised nor tempered. SIZE: all NAN, until whoever
+	 * knows the lengths puts each domain's part of all sequences in its place. */
+	double *weight;
+	double temperature;
+	struct config_phase *phases; /* start_step increases strictly */
+	size_t phases_n;
+	uint32_t window; /* blocks that are shuffled together */
+	bool permute;    /* order inside the global batch */
+	enum config_lane_order lane_order;
+	uint64_t memory_bytes;
+	uint64_t transaction_bytes; /* a transaction ends when it holds this much, */
+	uint32_t transaction_ms;    /* or is this old, or the lead is used up */
+};
+
+struct config {
+	char *path;
+	char *corpus;
+	struct config_tokenizer tokenizer;
+	uint32_t sequence_length; /* S; a sequence has S + 1 tokens */
+	uint32_t split[3];        /* train, valid, test: parts of their sum */
+	enum config_utf8 utf8;
+	enum config_on_reject on_reject;
+	uint64_t max_document_bytes;
+	uint32_t replication;
+	uint32_t min_insync_replicas;
+	char *domains_from; /* a folder, relative as above; NULL: none. Its domains are in `domains`
+			     */
+	size_t domains_n;
+	struct config_domain *domains;
+	struct config_mix mix;
+	struct config_properties kafka; /* kafka: of the file, then RIFFLE_BOOTSTRAP, then -X */
+};
+
+/*
+ * Gives *out, to be ended with config_close(). Reads and checks the whole file, and where it names
+ * them a file of weights and a folder of domains; opens nothing else.
+ * RIFFLE_BOOTSTRAP, where set, replaces bootstrap.servers. FAIL_CONFIG names file, line and key.
+ */
+enum fail_code config_open(struct config **out, const char *path, struct failure *f);
+void config_close(struct config *c); /* NULL is accepted */
+
+/* Appends or replaces one librdkafka property ("name=value" of -X). Copies. */
+enum fail_code config_set_property(
+    struct config *c, const char *name, const char *value, struct failure *f);
+
+/*
+ * The same with a value that stands elsewhere: `kind` is "file" (the text of file `where` without
+ * the end of its last line) or "env" (the variable of that name). FAIL_CONFIG never shows a value.
+ */
+enum fail_code config_set_property_from(
+    struct config *c, const char *name, const char *kind, const char *where, struct failure *f);
+
+/* What was set for a librdkafka property, the last of several; NULL: nothing. */
+const char *config_property_value(const struct config_properties *p, const char *name);
+
+/* Whether a librdkafka property is a password, key or token, which no message may show. */
+bool config_property_secret(const char *name);
+
+/* FAIL_CONFIG that says which section is missing, for commands that need a mix. */
+enum fail_code config_need_mix(const struct config *c, struct failure *f);
+
+/* Index of a domain by name; -1: there is none. */
+int config_domain_index(const struct config *c, const char *name);
+
+/*
+ * Sum of the weights as written, of a phase or (NULL) of the mix, which is then normalised. NAN:
+ * they are by size.
+ */
+double config_weights_sum(const struct config *c, const struct config_phase *phase);
+
+/* Path relative to the configuration's folder -> path for open(). Gives *out (free). */
+enum fail_code config_resolve(
+    char **out, const struct config *c, const char *path, struct failure *f);
+
+/* The table of keys as Markdown: the body of docs/CONFIG.md. */
+void config_print_keys(FILE *to);
+
+#endif

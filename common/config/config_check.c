@@ -1,0 +1,329 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/config_parts.h"
+#include "common/base/names.h"
+#include "common/config/topics.h"
+
+enum {
+	MIX_TOPICS = 4,
+	WIDTH_MAX = 3, /* bytes of a token; the tokenizer is not read here */
+	/* What a batch record holds beside its sequences: the head, and a name and index for each
+	 * domain drawn. */
+	HEAD_BYTES = 1024,
+	HEAD_DOMAIN_BYTES = NAME_MAX_BYTES + 8,
+};
+
+int
+config_line(const struct yaml_node *root, const char *section, const char *key)
+{
+	const struct yaml_node *outer = section == NULL ? root : yaml_node_get(root, section);
+	const struct yaml_node *inner = yaml_node_get(outer, key);
+
+	return inner != NULL ? inner->line : outer != NULL ? outer->line : root->line;
+}
+
+static const struct yaml_node *
+domain_node(const struct yaml_node *root, const struct config_domain *d)
+{
+	return yaml_node_get(yaml_node_get(root, "domains"), d->name);
+}
+
+static int
+domain_line(const struct yaml_node *root, const struct config_domain *d, const char *key)
+{
+	const struct yaml_node *node = yaml_node_get(domain_node(root, d), key);
+
+	return node != NULL ? node->line : d->line;
+}
+
+static enum fail_code
+check_replicas(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	if (c->min_insync_replicas > c->replication)
+		return config_fail(c, config_line(root, "topics", "min_insync_replicas"),
+		    "topics.min_insync_replicas", f,
+		    "out of range: %u (at most topics.replication, %u)", c->min_insync_replicas,
+		    c->replication);
+	return FAIL_NONE;
+}
+
+bool
+config_domain_has(const struct yaml_node *root, const struct config_domain *d, const char *key)
+{
+	return yaml_node_get(domain_node(root, d), key) != NULL;
+}
+
+enum fail_code
+config_fail_domain(const struct config *c, const struct yaml_node *root,
+    const struct config_domain *d, const char *key, struct failure *f, const char *what)
+{
+	char path[NAME_MAX_BYTES + 64];
+
+	snprintf(path, sizeof(path), "domains.%s%s%s", d->name, *key == '\0' ? "" : ".", key);
+	return config_fail(c, domain_line(root, d, key), path, f, "%s", what);
+}
+
+static enum fail_code
+check_domain(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
+    struct failure *f)
+{
+	bool files = d->train.n > 0, program = d->exec != NULL;
+
+	if (strcmp(d->name, "rejects") == 0)
+		return config_fail_domain(c, root, d, "", f,
+		    "the name is taken: <corpus>.rejects holds what could not be read");
+	if (files && program)
+		return config_fail_domain(
+		    c, root, d, "exec", f, "train and exec exclude each other: give one of them");
+	if (!files && !program && d->valid.n > 0)
+		return config_fail_domain(c, root, d, "valid", f,
+		    "valid without train: give train or exec, from which the mix is drawn");
+	if (!files && !program)
+		return config_fail_domain(c, root, d, "", f,
+		    c->domains_from == NULL
+			? "has no source: give train (files) or exec (a program)"
+			: "has no source: the folder of domains_from has no sub-folder of that "
+			  "name; make one, or give train (files) or exec (a program)");
+	if (program && d->partitions > 1)
+		return config_fail_domain(c, root, d, "partitions", f,
+		    "one program cannot be dealt to several producers: must be 1 with exec");
+	if (d->where_field != NULL && d->where_equals == NULL)
+		return config_fail_domain(c, root, d, "where", f,
+		    "where.equals is missing: the value that makes a document this domain's");
+	if (d->where_field == NULL && d->where_equals != NULL)
+		return config_fail_domain(c, root, d, "where", f,
+		    "where.field is missing: the field that must be equal to where.equals");
+	if (d->where_field == NULL && config_domain_has(root, d, "where"))
+		return config_fail_domain(
+		    c, root, d, "where", f, "is empty: needs field and equals");
+	return FAIL_NONE;
+}
+
+static int
+compare_inputs(const struct config_domain *a, const struct config_domain *b)
+{
+	int order = (a->exec == NULL) - (b->exec == NULL);
+
+	if (order != 0)
+		return order;
+	if (a->exec != NULL)
+		return strcmp(a->exec, b->exec);
+	for (size_t i = 0; i < a->train.n && i < b->train.n; i++)
+		if ((order = strcmp(a->train.text[i], b->train.text[i])) != 0)
+			return order;
+	return (a->train.n > b->train.n) - (a->train.n < b->train.n);
+}
+
+static int
+compare_text(const char *a, const char *b)
+{
+	if (a == NULL || b == NULL)
+		return (a != NULL) - (b != NULL);
+	return strcmp(a, b);
+}
+
+/* Domains of one input stand together, those without `where` first, equal `where` together. */
+static int
+compare_sources(const void *a, const void *b)
+{
+	const struct config_domain *x = *(const struct config_domain *const *)a;
+	const struct config_domain *y = *(const struct config_domain *const *)b;
+	int order = compare_inputs(x, y);
+
+	if (order == 0)
+		order = compare_text(x->where_field, y->where_field);
+	if (order == 0)
+		order = compare_text(x->where_equals, y->where_equals);
+	return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+/* `a` and `b` share one input; `a` comes first in the order of compare_sources(). */
+static enum fail_code
+check_shared(const struct config *c, const struct yaml_node *root, const struct config_domain *a,
+    const struct config_domain *b, struct failure *f)
+{
+	char what[NAME_MAX_BYTES + 200];
+
+	if (a->where_field == NULL) {
+		snprintf(what, sizeof(what),
+		    "takes every document of an input that domain %s (line %d) shares: give each a "
+		    "where",
+		    b->name, b->line);
+		return config_fail_domain(c, root, a, "", f, what);
+	}
+	if (compare_text(a->where_field, b->where_field) == 0 &&
+	    compare_text(a->where_equals, b->where_equals) == 0) {
+		snprintf(what, sizeof(what),
+		    "wants the same documents of the same input as domain %s (line %d)", a->name,
+		    a->line);
+		return config_fail_domain(c, root, b, "where", f, what);
+	}
+	if (a->partitions != b->partitions || a->live != b->live) {
+		snprintf(what, sizeof(what),
+		    "differs from that of domain %s (line %d), which shares its input: must agree",
+		    a->name, a->line);
+		return config_fail_domain(
+		    c, root, b, a->live != b->live ? "live" : "partitions", f, what);
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_sources(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	const struct config_domain **sorted = calloc(c->domains_n, sizeof(struct config_domain *));
+	enum fail_code code = FAIL_NONE;
+
+	if (sorted == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < c->domains_n; i++)
+		sorted[i] = &c->domains[i];
+	qsort(sorted, c->domains_n, sizeof(struct config_domain *), compare_sources);
+	for (size_t i = 1; i < c->domains_n && code == FAIL_NONE; i++)
+		if (compare_inputs(sorted[i - 1], sorted[i]) == 0)
+			code = check_shared(c, root, sorted[i - 1], sorted[i], f);
+	free(sorted);
+	return code;
+}
+
+/* A topic and what it is for; `canon` is its name with "_" as ".", as Kafka compares them. */
+struct use {
+	char name[TOPIC_MAX_BYTES + 1];
+	char canon[TOPIC_MAX_BYTES + 1];
+	const struct config_domain *domain; /* NULL: of the mix, or the rejects */
+};
+
+static int
+compare_uses(const void *a, const void *b)
+{
+	const struct use *x = a, *y = b;
+	int order = strcmp(x->canon, y->canon);
+
+	/* Those of the mix come last, so that a collision is told of the domain's line. */
+	return order != 0 ? order : (x->domain == NULL) - (y->domain == NULL);
+}
+
+static void
+canonise(struct use *u)
+{
+	for (size_t i = 0; i <= strlen(u->name); i++)
+		u->canon[i] = u->name[i] == '_' ? '.' : u->name[i];
+}
+
+/* Whether some domain's files keep arriving: their order is in a topic of its own. */
+static bool
+any_live_files(const struct config *c)
+{
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].live && c->domains[i].train.n > 0)
+			return true;
+	return false;
+}
+
+/* Fills use[SETS_COUNT * domains_n + 2 + MIX_TOPICS] with all topics of the file. */
+static size_t
+list_uses(const struct config *c, struct use *use)
+{
+	static const char *const of_mix[MIX_TOPICS] = {"batches", "ledger", "control", "feedback"};
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->domains_n; i++)
+		for (int set = 0; set < SETS_COUNT; set++) {
+			use[n].domain = &c->domains[i];
+			names_domain_topic(
+			    use[n++].name, c->corpus, c->domains[i].name, (enum names_set)set);
+		}
+	names_topic(use[n++].name, c->corpus, "rejects");
+	if (any_live_files(c))
+		names_topic(use[n++].name, c->corpus, "arrivals");
+	for (size_t i = 0; c->mix.name != NULL && i < MIX_TOPICS; i++)
+		names_topic(use[n++].name, c->mix.name, of_mix[i]);
+	for (size_t i = 0; i < n; i++)
+		canonise(&use[i]);
+	qsort(use, n, sizeof(*use), compare_uses);
+	return n;
+}
+
+static enum fail_code
+fail_collision(const struct config *c, const struct yaml_node *root, const struct use *a,
+    const struct use *b, struct failure *f)
+{
+	bool equal = strcmp(a->name, b->name) == 0;
+	const struct config_domain *d = a->domain != NULL ? a->domain : b->domain;
+	char key[NAME_MAX_BYTES + 16] = "mix.name", owner[NAME_MAX_BYTES + 80] = "the mix's";
+	int line = d != NULL ? d->line : config_line(root, "mix", "name");
+
+	if (d != NULL)
+		snprintf(key, sizeof(key), "domains.%s", d->name);
+	if (b->domain != NULL)
+		snprintf(owner, sizeof(owner), "that of domain %s (line %d)", b->domain->name,
+		    b->domain->line);
+	if (strncmp(b->name, c->corpus, strlen(c->corpus)) == 0 &&
+	    strcmp(b->name + strlen(c->corpus), ".rejects") == 0)
+		snprintf(owner, sizeof(owner), "the topic of rejects");
+	if (strncmp(b->name, c->corpus, strlen(c->corpus)) == 0 &&
+	    strcmp(b->name + strlen(c->corpus), ".arrivals") == 0)
+		snprintf(owner, sizeof(owner), "the topic of the live domains' files");
+	if (equal)
+		return config_fail(
+		    c, line, key, f, "its topic %s would be %s too: rename one", a->name, owner);
+	return config_fail(c, line, key, f,
+	    "its topic %s collides with %s, %s: Kafka takes '.' and '_' for equal; rename one",
+	    a->name, owner, b->name);
+}
+
+static enum fail_code
+check_topics(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	struct use *use = calloc(c->domains_n * SETS_COUNT + 2 + MIX_TOPICS, sizeof(*use));
+	enum fail_code code = FAIL_NONE;
+	size_t n;
+
+	if (use == NULL)
+		return fail_memory(f);
+	n = list_uses(c, use);
+	for (size_t i = 1; i < n && code == FAIL_NONE; i++)
+		if (strcmp(use[i - 1].canon, use[i].canon) == 0)
+			code = fail_collision(c, root, &use[i - 1], &use[i], f);
+	free(use);
+	return code;
+}
+
+static enum fail_code
+check_record(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	size_t each = topics_sequence_bytes(c, WIDTH_MAX), in_lane, bytes, room, names;
+
+	if (c->mix.global_batch % c->mix.lanes != 0)
+		return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
+		    "does not divide mix.global_batch: %u (a divisor of %u)", c->mix.lanes,
+		    c->mix.global_batch);
+	in_lane = c->mix.global_batch / c->mix.lanes;
+	names = in_lane < c->domains_n ? in_lane : c->domains_n;
+	bytes = topics_lane_bytes(c, WIDTH_MAX) + HEAD_BYTES + names * HEAD_DOMAIN_BYTES;
+	if (bytes <= CONFIG_RECORD_MAX)
+		return FAIL_NONE;
+	room = CONFIG_RECORD_MAX - HEAD_BYTES;
+	return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
+	    "one lane's record could be %zu bytes: %u (use more lanes: at most %zu sequences of "
+	    "%u tokens fit the 64 MiB of a record)",
+	    bytes, c->mix.lanes, room / (each + HEAD_DOMAIN_BYTES), c->sequence_length);
+}
+
+enum fail_code
+config_check(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	assert(c->domains_n > 0 && c->corpus != NULL);
+	if (check_replicas(c, root, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (check_domain(c, root, &c->domains[i], f) != FAIL_NONE)
+			return f->code;
+	if (check_sources(c, root, f) != FAIL_NONE || check_topics(c, root, f) != FAIL_NONE)
+		return f->code;
+	if (c->mix.name != NULL && check_record(c, root, f) != FAIL_NONE)
+		return f->code;
+	return config_check_effect(c, root, f);
+}

@@ -1,0 +1,149 @@
+/*
+ * config_parts.h -- what the files of config.h share: the table of keys, and the way from a tree to
+ * a struct. Nobody else includes it.
+ *
+ *     config.c          life cycle, properties, paths
+ *     config_rows.c     the table of keys
+ *     config_keys.c     its print
+ *     config_read.c     maps: finds each key's row; unknown and missing keys; domains
+ *     config_folders.c  domains_from: a domain of each sub-folder
+ *     config_weights.c  weights: a map, a JSON file, uniform, size
+ *     config_phases.c   phases, and anneal_* as one of them
+ *     config_value.c    one value: text, number, list, ... by the row's kind and range
+ *     config_check.c    what several keys must be to each other: sources, topics, lanes
+ *     config_effect.c   the same: keys that others make impossible, or leave without effect
+ */
+#ifndef COMMON_CONFIG_CONFIG_PARTS_H
+#define COMMON_CONFIG_CONFIG_PARTS_H
+
+#include "common/config/config.h"
+#include "common/config/yaml_tree.h"
+
+/* Rows of domains have this in front; the rest of their path is within each domain. */
+#define CONFIG_DOMAIN_PREFIX "domains.NAME."
+#define CONFIG_PHASE_PREFIX  "mix.phases[]." /* the same for struct config_phase */
+
+enum config_kind {          /* and the type of its destination */
+	CONFIG_TEXT,        /* char * */
+	CONFIG_NAME,        /* char *, names_valid() */
+	CONFIG_COUNT32,     /* uint32_t, min to max */
+	CONFIG_COUNT,       /* uint64_t, min to max */
+	CONFIG_SIZE,        /* uint64_t, bytes, min to max */
+	CONFIG_POSITIVE,    /* double, > 0 */
+	CONFIG_NUMBER,      /* double, min to max */
+	CONFIG_BOOL,        /* bool */
+	CONFIG_CHOICE,      /* an enum: index in `choice` */
+	CONFIG_LIST,        /* struct config_list of texts; one text is a list of one */
+	CONFIG_RUNS,        /* the same, of distinct run names */
+	CONFIG_FIELDS,      /* the same, of distinct fields */
+	CONFIG_SPLIT,       /* uint32_t[3] */
+	CONFIG_PROPERTIES,  /* struct config_properties: a map of texts */
+	CONFIG_DOMAINS,     /* the map of domains */
+	CONFIG_FOLDER,      /* the folder whose sub-folders are domains */
+	CONFIG_WEIGHTS,     /* the map of weights, or what stands for one */
+	CONFIG_ROUND,       /* uint64_t, min to max, or `largest`, which sets mix.epoch_largest */
+	CONFIG_PHASES,      /* the list of phases */
+	CONFIG_PHASE_MAP,   /* the map of weights of one phase */
+	CONFIG_ANNEAL_STEP, /* start_step and weights of the one phase that they stand for */
+	CONFIG_ANNEAL_MAP,
+};
+
+struct config_key {
+	const char *path; /* dotted; a section is what comes before the last dot */
+	enum config_kind kind;
+	size_t at;                 /* in struct config; of domain keys in struct config_domain */
+	uint64_t min, max;         /* counts and sizes */
+	const char *const *choice; /* ends with NULL */
+	const char *preset;        /* as a person would write it; NULL: none */
+	bool required;
+	const char *help; /* a sentence; Markdown */
+};
+
+enum { CONFIG_KEYS_MAX = 96, CONFIG_PATH_MAX = 256 };
+
+extern const struct config_key config_keys[];
+extern const size_t config_keys_n; /* at most CONFIG_KEYS_MAX */
+
+/* FAIL_CONFIG: "FILE:LINE: KEY: WHAT". */
+enum fail_code config_fail(const struct config *c, int line, const char *key, struct failure *f,
+    const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+enum { CONFIG_SHOWN_MAX = 100 };
+
+/* Makes a value fit for an error message: cut, on one line. Returns `out`. */
+const char *config_shown(char out[static CONFIG_SHOWN_MAX], const char *value);
+
+/* Sets what `row` says inside `base` from a node; `key` is its path as errors name it. */
+enum fail_code config_value(const struct config *c, const struct config_key *row,
+    const struct yaml_node *node, const char *key, void *base, struct failure *f);
+enum fail_code config_value_preset(
+    const struct config *c, const struct config_key *row, void *base, struct failure *f);
+
+/* Fills a zeroed *c, but for its path, from a tree; the caller ends it whatever the result. */
+enum fail_code config_read(struct config *c, const struct yaml_tree *t, struct failure *f);
+
+/* A map under way: where it stands in the table, in the file, and in memory. */
+struct config_scope {
+	const char *rows;  /* in front of its keys in the table: "", "mix.", "domains.NAME." */
+	const char *shown; /* the same as errors show it: "domains.web." */
+	void *base;        /* struct config, config_domain or config_phase */
+	bool *seen;        /* [config_keys_n], for the whole base */
+};
+
+/* Reads a whole map into scope->base; keys that are missing get their presets, or are an error. */
+enum fail_code config_read_map(struct config *c, const struct yaml_node *map,
+    const struct config_scope *scope, struct failure *f);
+enum fail_code config_need_map(
+    const struct config *c, const struct yaml_node *node, const char *key, struct failure *f);
+
+/* A domain that is zeroed, from the entry of its map. */
+enum fail_code config_read_domain(
+    struct config *c, const struct yaml_node *node, struct config_domain *d, struct failure *f);
+
+/* Sorts c->domains by name. */
+void config_sort_domains(struct config *c);
+
+/*
+ * domains_from, after c->domains is read and sorted: gives the domains that are named after a
+ * sub-folder its files where they have no source, and adds those that are not there.
+ */
+enum fail_code config_read_folders(
+    struct config *c, const struct yaml_node *root, struct failure *f);
+
+/* mix.weights; after the domains. Reads a file of them. */
+enum fail_code config_read_weights(
+    struct config *c, const struct yaml_node *node, struct failure *f);
+
+/*
+ * A map from domain to weight into weight[domains_n], which is all NAN before: domains that the map
+ * does not name stay so. `key` is its path.
+ */
+enum fail_code config_read_weight_map(const struct config *c, const struct yaml_node *map,
+    const char *key, double *weight, struct failure *f);
+
+/* weight[domains_n], all NAN. NULL: no memory. */
+double *config_no_weights(const struct config *c);
+
+/* mix.phases or mix.anneal_*; after the weights. */
+enum fail_code config_read_phases(struct config *c, const struct yaml_node *mix, struct failure *f);
+
+/* `weights` of a phase; `key` is its path. */
+enum fail_code config_read_phase_map(const struct config *c, const struct yaml_node *node,
+    const char *key, struct config_phase *phase, struct failure *f);
+
+/* Line of a key: top-level where `section` is NULL; that of what is around it if not given. */
+int config_line(const struct yaml_node *root, const char *section, const char *key);
+bool config_domain_has(
+    const struct yaml_node *root, const struct config_domain *d, const char *key);
+
+/* FAIL_CONFIG about a key of a domain; "": about the domain. */
+enum fail_code config_fail_domain(const struct config *c, const struct yaml_node *root,
+    const struct config_domain *d, const char *key, struct failure *f, const char *what);
+
+/* What several keys must be to each other; `root` is for the lines. */
+enum fail_code config_check(
+    const struct config *c, const struct yaml_node *root, struct failure *f);
+enum fail_code config_check_effect(
+    const struct config *c, const struct yaml_node *root, struct failure *f);
+
+#endif

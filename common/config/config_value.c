@@ -1,0 +1,347 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/config_parts.h"
+#include "common/base/names.h"
+#include "common/base/scalar.h"
+
+enum { PARTS = 3, PART_MAX = 1000000000 };
+
+enum fail_code
+config_fail(
+    const struct config *c, int line, const char *key, struct failure *f, const char *format, ...)
+{
+	char text[FAILURE_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	return fail(f, FAIL_CONFIG, "%s:%d: %s: %s", c->path, line, key, text);
+}
+
+const char *
+config_shown(char out[static CONFIG_SHOWN_MAX], const char *value)
+{
+	size_t n = strlen(value), room = CONFIG_SHOWN_MAX - 4, used = n < room ? n : room;
+
+	/* Never cut inside a UTF-8 character. */
+	while (used < n && used > 0 && ((unsigned char)value[used] & 0xC0) == 0x80)
+		used--;
+	for (size_t i = 0; i < used; i++)
+		out[i] = (unsigned char)value[i] < ' ' || value[i] == 0x7F ? ' ' : value[i];
+	snprintf(out + used, CONFIG_SHOWN_MAX - used, "%s", used < n ? "..." : "");
+	return out;
+}
+
+/* One value under way: what it is for and where it stands. */
+struct value {
+	const struct config *c;
+	const struct config_key *row;
+	const char *key;
+	int line;
+	struct failure *f;
+};
+
+static enum fail_code
+fail_value(const struct value *v, const char *what, const char *text, const char *allowed)
+{
+	char shown[CONFIG_SHOWN_MAX];
+
+	return config_fail(
+	    v->c, v->line, v->key, v->f, "%s: %s (%s)", what, config_shown(shown, text), allowed);
+}
+
+static enum fail_code
+copy_text(const struct value *v, char **to, const char *text)
+{
+	char *copy;
+
+	if (*text == '\0')
+		return config_fail(v->c, v->line, v->key, v->f, "is empty (%s)", v->row->help);
+	copy = strdup(text);
+	if (copy == NULL)
+		return fail_memory(v->f);
+	free(*to);
+	*to = copy;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+set_name(const struct value *v, char **to, const char *text)
+{
+	if (!names_valid(text))
+		return fail_value(v, "not a name", text,
+		    "letters, digits, '.', '_', '-', at most 100, a letter or digit first");
+	return copy_text(v, to, text);
+}
+
+static enum fail_code
+set_count(const struct value *v, void *to, const char *text)
+{
+	char allowed[80];
+	bool round = v->row->kind == CONFIG_ROUND;
+	uint64_t value;
+	enum scalar_result result = scalar_count(text, v->row->min, v->row->max, &value);
+
+	if (result == SCALAR_OK) {
+		if (v->row->kind == CONFIG_COUNT32)
+			*(uint32_t *)to = (uint32_t)value;
+		else
+			*(uint64_t *)to = value;
+		return FAIL_NONE;
+	}
+	snprintf(allowed, sizeof(allowed), "%s%" PRIu64 " to %" PRIu64, round ? "largest, or " : "",
+	    v->row->min, v->row->max);
+	return fail_value(
+	    v, result == SCALAR_RANGE ? "out of range" : "not a whole number", text, allowed);
+}
+
+static enum fail_code
+set_size(const struct value *v, uint64_t *to, const char *text)
+{
+	char allowed[128], low[SCALAR_SIZE_TEXT_MAX], high[SCALAR_SIZE_TEXT_MAX];
+	enum scalar_result result = scalar_size(text, v->row->min, v->row->max, to);
+
+	if (result == SCALAR_OK)
+		return FAIL_NONE;
+	scalar_size_text(low, v->row->min);
+	scalar_size_text(high, v->row->max);
+	snprintf(allowed, sizeof(allowed), "%s to %s, as 4096, 16MiB or 512MB", low, high);
+	return fail_value(v, result == SCALAR_RANGE ? "out of range" : "not a size", text, allowed);
+}
+
+static enum fail_code
+set_positive(const struct value *v, double *to, const char *text)
+{
+	double value;
+
+	if (scalar_number(text, &value) != SCALAR_OK)
+		return fail_value(v, "not a finite number", text, "a number above 0");
+	if (!(value > 0))
+		return fail_value(v, "out of range", text, "a number above 0");
+	*to = value;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+set_number(const struct value *v, double *to, const char *text)
+{
+	char allowed[80];
+	double value;
+	bool number = scalar_number(text, &value) == SCALAR_OK;
+
+	if (number && value >= (double)v->row->min && value <= (double)v->row->max) {
+		*to = value;
+		return FAIL_NONE;
+	}
+	snprintf(allowed, sizeof(allowed), "a number from %" PRIu64 " to %" PRIu64, v->row->min,
+	    v->row->max);
+	return fail_value(v, number ? "out of range" : "not a finite number", text, allowed);
+}
+
+static enum fail_code
+set_choice(const struct value *v, int *to, const char *text)
+{
+	char allowed[160];
+	size_t used = 0;
+
+	for (int i = 0; v->row->choice[i] != NULL; i++) {
+		if (strcmp(text, v->row->choice[i]) == 0) {
+			*to = i;
+			return FAIL_NONE;
+		}
+		used += (size_t)snprintf(allowed + used, sizeof(allowed) - used, "%s%s",
+		    i == 0 ? "" : ", ", v->row->choice[i]);
+		assert(used < sizeof(allowed));
+	}
+	return fail_value(v, "unknown value", text, allowed);
+}
+
+static enum fail_code
+set_parts(const struct value *v, uint32_t *to, const char *const text[], size_t n)
+{
+	static const char allowed[] = "three whole numbers for train, valid and test, as 949,50,1";
+	uint64_t part[PARTS] = {0};
+
+	if (n != PARTS)
+		return config_fail(v->c, v->line, v->key, v->f, "has %zu parts (%s)", n, allowed);
+	for (size_t i = 0; i < PARTS; i++) {
+		enum scalar_result result = scalar_count(text[i], 0, PART_MAX, &part[i]);
+
+		if (result != SCALAR_OK)
+			return fail_value(v,
+			    result == SCALAR_RANGE ? "out of range" : "not a whole number", text[i],
+			    result == SCALAR_RANGE ? "0 to 1000000000" : allowed);
+	}
+	if (part[0] + part[1] + part[2] == 0)
+		return config_fail(v->c, v->line, v->key, v->f, "all parts are 0 (%s)", allowed);
+	for (size_t i = 0; i < PARTS; i++)
+		to[i] = (uint32_t)part[i];
+	return FAIL_NONE;
+}
+
+/* "949,50,1", with blanks around the numbers where wanted. */
+static enum fail_code
+set_split(const struct value *v, uint32_t *to, const char *text)
+{
+	char part[PARTS][SCALAR_SIZE_TEXT_MAX];
+	const char *parts[PARTS] = {part[0], part[1], part[2]};
+	size_t n = 0;
+
+	for (const char *rest = text;; rest++) {
+		size_t length;
+
+		rest += strspn(rest, " ");
+		length = strcspn(rest, " ,");
+		if (n < PARTS)
+			snprintf(part[n], sizeof(part[n]), "%.*s", (int)(length & 0xFFFF), rest);
+		n++;
+		rest += length;
+		rest += strspn(rest, " ");
+		if (*rest == '\0')
+			return set_parts(v, to, parts, n);
+		if (*rest != ',')
+			return fail_value(v, "not a split", text,
+			    "three whole numbers for train, valid and test, as 949,50,1");
+	}
+}
+
+static enum fail_code
+set_bool(const struct value *v, bool *to, const char *text)
+{
+	return scalar_bool(text, to) == SCALAR_OK
+		   ? FAIL_NONE
+		   : fail_value(v, "not a truth value", text, "true or false");
+}
+
+static enum fail_code
+add_item(const struct value *v, struct config_list *to, const char *text)
+{
+	char shown[CONFIG_SHOWN_MAX];
+
+	if (v->row->kind == CONFIG_RUNS && !names_run_valid(text))
+		return fail_value(v, "not a name of a run", text,
+		    "letters, digits, '.', '_', '-', at most 100, a letter or digit first; not "
+		    "mixer, not election: the mixer's own groups");
+	for (size_t i = 0; v->row->kind != CONFIG_LIST && i < to->n; i++)
+		if (strcmp(to->text[i], text) == 0)
+			return config_fail(v->c, v->line, v->key, v->f, "%s %s is named twice",
+			    v->row->kind == CONFIG_RUNS ? "run" : "field",
+			    config_shown(shown, text));
+	if (copy_text(v, &to->text[to->n], text) != FAIL_NONE)
+		return v->f->code;
+	to->n++;
+	return FAIL_NONE;
+}
+
+/* Makes room for n items of an empty list. */
+static enum fail_code
+list_begin(const struct value *v, struct config_list *to, size_t n)
+{
+	size_t most = v->row->kind == CONFIG_RUNS     ? CONFIG_RUNS_MAX
+		      : v->row->kind == CONFIG_FIELDS ? CONFIG_FIELDS_MAX
+						      : CONFIG_LIST_MAX;
+
+	assert(to->text == NULL);
+	if (n > most)
+		return config_fail(
+		    v->c, v->line, v->key, v->f, "has %zu entries (at most %zu)", n, most);
+	to->text = calloc(n, sizeof(*to->text));
+	return to->text == NULL ? fail_memory(v->f) : FAIL_NONE;
+}
+
+static enum fail_code
+set_list_of_one(const struct value *v, struct config_list *to, const char *text)
+{
+	return list_begin(v, to, 1) == FAIL_NONE ? add_item(v, to, text) : v->f->code;
+}
+
+static enum fail_code
+set_list(struct value *v, void *to, const struct yaml_node *node)
+{
+	const char *part[PARTS + 1] = {NULL};
+	bool split = v->row->kind == CONFIG_SPLIT;
+
+	if (node->children_n == 0)
+		return config_fail(
+		    v->c, v->line, v->key, v->f, "is an empty list (%s)", v->row->help);
+	if (!split && list_begin(v, to, node->children_n) != FAIL_NONE)
+		return v->f->code;
+	for (size_t i = 0; i < node->children_n; i++) {
+		const struct yaml_node *item = &node->child[i];
+
+		v->line = item->line;
+		if (item->kind != YAML_TEXT)
+			return config_fail(v->c, v->line, v->key, v->f,
+			    "an entry of the list is a %s (must be one value)",
+			    item->kind == YAML_MAP ? "map" : "list");
+		if (split)
+			part[i < PARTS ? i : PARTS] = item->text;
+		else if (add_item(v, to, item->text) != FAIL_NONE)
+			return v->f->code;
+	}
+	return split ? set_parts(v, to, part, node->children_n) : FAIL_NONE;
+}
+
+static enum fail_code
+set_text(const struct value *v, void *to, const char *text)
+{
+	switch (v->row->kind) {
+	case CONFIG_TEXT:
+	case CONFIG_FOLDER: return copy_text(v, to, text);
+	case CONFIG_NAME: return set_name(v, to, text);
+	case CONFIG_COUNT32:
+	case CONFIG_COUNT:
+	case CONFIG_ROUND: return set_count(v, to, text);
+	case CONFIG_SIZE: return set_size(v, to, text);
+	case CONFIG_POSITIVE: return set_positive(v, to, text);
+	case CONFIG_NUMBER: return set_number(v, to, text);
+	case CONFIG_BOOL: return set_bool(v, to, text);
+	case CONFIG_CHOICE: return set_choice(v, to, text);
+	case CONFIG_LIST:
+	case CONFIG_RUNS:
+	case CONFIG_FIELDS: return set_list_of_one(v, to, text);
+	case CONFIG_SPLIT: return set_split(v, to, text);
+	case CONFIG_PROPERTIES:
+	case CONFIG_DOMAINS:
+	case CONFIG_WEIGHTS:
+	case CONFIG_PHASES:
+	case CONFIG_PHASE_MAP:
+	case CONFIG_ANNEAL_STEP:
+	case CONFIG_ANNEAL_MAP: break; /* config_read.c's */
+	}
+	assert(false);
+	return FAIL_NONE;
+}
+
+enum fail_code
+config_value(const struct config *c, const struct config_key *row, const struct yaml_node *node,
+    const char *key, void *base, struct failure *f)
+{
+	struct value v = {c, row, key, node->line, f};
+	bool listed = row->kind == CONFIG_LIST || row->kind == CONFIG_RUNS ||
+		      row->kind == CONFIG_FIELDS || row->kind == CONFIG_SPLIT;
+	void *to = (char *)base + row->at;
+
+	if (node->kind == YAML_TEXT && node->plain && *node->text == '\0')
+		return config_fail(c, node->line, key, f, "has no value (%s)", row->help);
+	if (node->kind == YAML_TEXT)
+		return set_text(&v, to, node->text);
+	if (node->kind == YAML_LIST && listed)
+		return set_list(&v, to, node);
+	return config_fail(c, node->line, key, f, "is a %s (must be %s)",
+	    node->kind == YAML_MAP ? "map" : "list", listed ? "a value or a list" : "one value");
+}
+
+enum fail_code
+config_value_preset(
+    const struct config *c, const struct config_key *row, void *base, struct failure *f)
+{
+	struct value v = {c, row, row->path, 0, f};
+
+	return set_text(&v, (char *)base + row->at, row->preset);
+}

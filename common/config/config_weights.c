@@ -1,0 +1,300 @@
+/* mix.weights, and the maps of weights of phases: in the configuration, or as JSON in a file. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/config_parts.h"
+#include "common/base/json_memory.h"
+#include "common/base/nearest.h"
+#include "common/base/scalar.h"
+
+/* A map of weights under way. */
+struct weights {
+	const struct config *c;
+	const char *key;  /* its path in the configuration */
+	const char *file; /* as configured; NULL: in the configuration itself */
+	int line;         /* of the key */
+	double *weight;   /* [domains_n] */
+	struct failure *f;
+};
+
+double *
+config_no_weights(const struct config *c)
+{
+	double *weight = malloc(c->domains_n * sizeof(*weight));
+
+	for (size_t i = 0; weight != NULL && i < c->domains_n; i++)
+		weight[i] = NAN;
+	return weight;
+}
+
+double
+config_weights_sum(const struct config *c, const struct config_phase *phase)
+{
+	double sum = 0;
+
+	for (size_t d = 0; d < c->domains_n; d++)
+		sum +=
+		    phase == NULL || isnan(phase->weight[d]) ? c->mix.weight[d] : phase->weight[d];
+	return sum;
+}
+
+/* "run.yml:4: mix.weights.web: WHAT", or "run.yml:4: mix.weights: w.json: web: WHAT". */
+static enum fail_code
+fail_weight(const struct weights *w, int line, const char *name, const char *what)
+{
+	char key[CONFIG_PATH_MAX], shown[CONFIG_SHOWN_MAX];
+
+	config_shown(shown, name);
+	if (w->file != NULL)
+		return config_fail(w->c, w->line, w->key, w->f, "%s: %s: %s", w->file, shown, what);
+	snprintf(key, sizeof(key), "%s.%s", w->key, shown);
+	return config_fail(w->c, line, key, w->f, "%s", what);
+}
+
+static enum fail_code
+fail_value(
+    const struct weights *w, int line, const char *name, const char *problem, const char *value)
+{
+	char what[2 * CONFIG_SHOWN_MAX], shown[CONFIG_SHOWN_MAX];
+
+	snprintf(what, sizeof(what), problem, config_shown(shown, value));
+	return fail_weight(w, line, name, what);
+}
+
+static enum fail_code
+fail_no_domain(const struct weights *w, int line, const char *name)
+{
+	char what[4 * CONFIG_SHOWN_MAX], shown[CONFIG_SHOWN_MAX];
+	struct nearest near;
+
+	nearest_init(&near, name);
+	for (size_t d = 0; d < w->c->domains_n; d++)
+		nearest_offer(&near, w->c->domains[d].name);
+	snprintf(what, sizeof(what), "a weight without a domain: `domains` has no %s%s%s%s",
+	    config_shown(shown, name), near.best == NULL ? "" : "; did you mean ",
+	    near.best == NULL ? "" : near.best, near.best == NULL ? "" : "?");
+	return fail_weight(w, line, name, what);
+}
+
+/* `text` is the value as written. */
+static enum fail_code
+take(const struct weights *w, int line, const char *name, double value, const char *text)
+{
+	int domain = config_domain_index(w->c, name);
+
+	if (domain < 0)
+		return fail_no_domain(w, line, name);
+	if (value < 0)
+		return fail_value(w, line, name, "is negative: %s (at least 0)", text);
+	w->weight[domain] = value;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+read_map(const struct weights *w, const struct yaml_node *map)
+{
+	for (size_t i = 0; i < map->children_n; i++) {
+		const struct yaml_node *node = &map->child[i];
+		double value = 0;
+
+		/* First the name: where that is wrong, the value tells nothing. */
+		if (config_domain_index(w->c, node->key) < 0)
+			return fail_no_domain(w, node->line, node->key);
+		if (node->kind != YAML_TEXT)
+			return fail_weight(w, node->line, node->key,
+			    "is a map or a list (must be a number, at least 0)");
+		if (scalar_number(node->text, &value) != SCALAR_OK)
+			return fail_value(w, node->line, node->key,
+			    "not a finite number: %s (a number, at least 0)", node->text);
+		if (take(w, node->line, node->key, value, node->text) != FAIL_NONE)
+			return w->f->code;
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+config_read_weight_map(const struct config *c, const struct yaml_node *map, const char *key,
+    double *weight, struct failure *f)
+{
+	struct weights w = {c, key, NULL, map->line, weight, f};
+
+	return read_map(&w, map);
+}
+
+/* ---- a file ---- */
+
+/* What a parser of a file has read of it so far. */
+struct source {
+	FILE *file;
+	size_t bytes;
+	bool over;
+};
+
+static size_t
+read_some(void *buffer, size_t room, void *opaque)
+{
+	struct source *s = opaque;
+	size_t n = fread(buffer, 1, room, s->file);
+
+	s->bytes += n;
+	s->over = s->bytes > CONFIG_WEIGHTS_BYTES_MAX;
+	return s->over || ferror(s->file) ? (size_t)-1 : n;
+}
+
+/* By errno. */
+static enum fail_code
+fail_file(const struct weights *w, const char *attempted, const char *path)
+{
+	return errno == ENOMEM ? fail_memory(w->f)
+			       : config_fail(w->c, w->line, w->key, w->f, "%s %s: %s", attempted,
+				     path, strerror(errno));
+}
+
+static enum fail_code
+parse(const struct weights *w, json_t **out, FILE *file)
+{
+	struct source source = {.file = file};
+	json_error_t why;
+
+	errno = 0;
+	*out = json_load_callback(
+	    read_some, &source, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &why);
+	/* For the parser both are the end of the file, which may come where a map is complete. */
+	if (source.over)
+		return config_fail(w->c, w->line, w->key, w->f, "%s: has more than %d bytes",
+		    w->file, CONFIG_WEIGHTS_BYTES_MAX);
+	if (ferror(file))
+		return fail_file(w, "reading", w->file);
+	if (*out != NULL)
+		return FAIL_NONE;
+	if (json_memory_refused())
+		return fail_memory(w->f);
+	return config_fail(
+	    w->c, w->line, w->key, w->f, "%s:%d: not JSON: %s", w->file, why.line, why.text);
+}
+
+static enum fail_code
+take_json(const struct weights *w, json_t *map)
+{
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(map))
+		return config_fail(w->c, w->line, w->key, w->f,
+		    "%s: is not a map from domain to number, {\"web\": 0.7, ...}", w->file);
+	json_object_foreach(map, name, value)
+	{
+		char text[64];
+
+		if (config_domain_index(w->c, name) < 0)
+			return fail_no_domain(w, w->line, name);
+		if (!json_is_number(value))
+			return fail_weight(
+			    w, w->line, name, "is not a number (a number, at least 0)");
+		snprintf(text, sizeof(text), "%g", json_number_value(value));
+		if (take(w, w->line, name, json_number_value(value), text) != FAIL_NONE)
+			return w->f->code;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+read_file(const struct weights *w)
+{
+	json_t *map = NULL;
+	char *path;
+	FILE *file;
+
+	if (config_resolve(&path, w->c, w->file, w->f) != FAIL_NONE)
+		return w->f->code;
+	file = fopen(path, "rb");
+	if (file == NULL)
+		fail_file(w, "opening", path);
+	free(path);
+	if (file == NULL)
+		return w->f->code;
+	w->f->code = parse(w, &map, file);
+	fclose(file);
+	if (w->f->code == FAIL_NONE)
+		w->f->code = take_json(w, map);
+	json_decref(map);
+	return w->f->code;
+}
+
+/* ---- mix.weights ---- */
+
+/* Every domain has a weight, and one of them is positive. */
+static enum fail_code
+check_all(const struct weights *w)
+{
+	bool positive = false;
+
+	for (size_t d = 0; d < w->c->domains_n; d++) {
+		if (isnan(w->weight[d]))
+			return config_fail(w->c, w->line, w->key, w->f,
+			    "a domain without a weight: `domains` has %s (line %d), %s%s%s has "
+			    "not; 0 leaves it out of the mix",
+			    w->c->domains[d].name, w->c->domains[d].line,
+			    w->file == NULL ? "`" : "", w->file == NULL ? w->key : w->file,
+			    w->file == NULL ? "`" : "");
+		positive = positive || w->weight[d] > 0;
+	}
+	if (positive)
+		return FAIL_NONE;
+	return config_fail(w->c, w->line, w->key, w->f, "%s%sall are 0 (at least one above 0)",
+	    w->file == NULL ? "" : w->file, w->file == NULL ? "" : ": ");
+}
+
+static bool
+ends_in_json(const char *text)
+{
+	size_t n = strlen(text), end_n = strlen(".json");
+
+	return n > end_n && strcmp(text + n - end_n, ".json") == 0;
+}
+
+static enum fail_code
+read_text(struct config *c, struct weights *w, const char *text)
+{
+	char shown[CONFIG_SHOWN_MAX];
+
+	if (ends_in_json(text)) {
+		w->file = text;
+		return read_file(w) != FAIL_NONE ? w->f->code : check_all(w);
+	}
+	if (strcmp(text, "uniform") == 0) {
+		c->mix.weights_kind = CONFIG_WEIGHTS_UNIFORM;
+		for (size_t i = 0; i < c->domains_n; i++)
+			c->mix.weight[i] = 1;
+		return FAIL_NONE;
+	}
+	if (strcmp(text, "size") == 0) {
+		c->mix.weights_kind = CONFIG_WEIGHTS_SIZE;
+		return FAIL_NONE;
+	}
+	return config_fail(c, w->line, w->key, w->f,
+	    "is %s (must be a map from domain to number, FILE.json with such a map, uniform, or "
+	    "size)",
+	    *text == '\0' ? "empty" : config_shown(shown, text));
+}
+
+enum fail_code
+config_read_weights(struct config *c, const struct yaml_node *node, struct failure *f)
+{
+	struct weights w = {c, "mix.weights", NULL, node->line, config_no_weights(c), f};
+
+	c->mix.weight = w.weight;
+	if (w.weight == NULL)
+		return fail_memory(f);
+	switch (node->kind) {
+	case YAML_TEXT: return read_text(c, &w, node->text);
+	case YAML_MAP: return read_map(&w, node) != FAIL_NONE ? f->code : check_all(&w);
+	case YAML_LIST: break;
+	}
+	return config_fail(c, node->line, w.key, f,
+	    "is a list (must be a map from domain to number, FILE.json with such a map, uniform, "
+	    "or size)");
+}

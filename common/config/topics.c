@@ -1,0 +1,168 @@
+#include "common/config/topics.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SEQUENCE_EXTRA = 64, /* ids, lengths, hash and the first spans of one sequence */
+	WIDTH_MAX = 3,       /* bytes of a token; the plan does not read the tokenizer */
+	RECORD_GROWTH = 3,   /* many short documents in one sequence: spans outweigh tokens */
+	SEGMENT_BYTES_USUAL = 1 << 30,
+};
+
+size_t
+topics_sequence_bytes(const struct config *c, unsigned token_width)
+{
+	size_t keep = 0;
+
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].keep.n > 0)
+			keep = CONFIG_KEEP_BYTES_MAX;
+	return ((size_t)c->sequence_length + 1) * token_width + SEQUENCE_EXTRA + keep;
+}
+
+size_t
+topics_lane_bytes(const struct config *c, unsigned token_width)
+{
+	assert(c->mix.lanes > 0 && c->mix.global_batch % c->mix.lanes == 0);
+	return topics_sequence_bytes(c, token_width) * (c->mix.global_batch / c->mix.lanes);
+}
+
+/* max.message.bytes for records that are about `bytes` large: generous, for it costs nothing. */
+static size_t
+message_bytes_max(size_t bytes)
+{
+	size_t most = bytes * RECORD_GROWTH + TOPICS_RECORD_SLACK;
+
+	if (most < TOPICS_MESSAGE_BYTES_MIN)
+		return TOPICS_MESSAGE_BYTES_MIN;
+	return most < TOPICS_MESSAGE_BYTES_MAX ? most : TOPICS_MESSAGE_BYTES_MAX;
+}
+
+bool
+topics_has_set(const struct config *c, const struct config_domain *d, enum names_set set)
+{
+	if (set == SET_TRAIN)
+		return true;
+	if (d->valid.n > 0)
+		return set == SET_VALID;
+	return c->split[set] > 0;
+}
+
+static void
+add(struct topics_plan *p, enum topics_kind kind, int partitions, size_t bytes)
+{
+	struct topic_plan *t = &p->topic[p->n++];
+
+	t->kind = kind;
+	t->domain = -1;
+	t->partitions = partitions;
+	t->message_bytes_max = message_bytes_max(bytes);
+}
+
+static void
+add_domains(struct topics_plan *p, const struct config *c)
+{
+	for (size_t i = 0; i < c->domains_n; i++)
+		for (int set = SET_TRAIN; set < SETS_COUNT; set++) {
+			const struct config_domain *d = &c->domains[i];
+			struct topic_plan *t = &p->topic[p->n];
+
+			if (!topics_has_set(c, d, (enum names_set)set))
+				continue;
+			add(p, TOPIC_DOMAIN, (int)d->partitions,
+			    topics_sequence_bytes(c, WIDTH_MAX));
+			t->domain = (int)i;
+			t->set = (enum names_set)set;
+			names_domain_topic(t->name, c->corpus, d->name, t->set);
+		}
+}
+
+static void
+add_named(struct topics_plan *p, enum topics_kind kind, const char *owner, const char *what,
+    int partitions, size_t bytes)
+{
+	names_topic(p->topic[p->n].name, owner, what);
+	add(p, kind, partitions, bytes);
+}
+
+static bool
+has_arrivals(const struct config *c)
+{
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].live && c->domains[i].train.n > 0)
+			return true;
+	return false;
+}
+
+enum fail_code
+topics_plan_open(struct topics_plan **out, const struct config *c, struct failure *f)
+{
+	size_t n_max = c->domains_n * SETS_COUNT + 6;
+	struct topics_plan *p = calloc(1, sizeof(*p));
+
+	if (p != NULL)
+		p->topic = calloc(n_max, sizeof(*p->topic));
+	if (p == NULL || p->topic == NULL) {
+		topics_plan_close(p);
+		return fail_memory(f);
+	}
+	add_domains(p, c);
+	add_named(p, TOPIC_REJECTS, c->corpus, "rejects", 1, 0);
+	if (has_arrivals(c))
+		add_named(p, TOPIC_ARRIVALS, c->corpus, "arrivals", 1, 0);
+	if (c->mix.name != NULL) {
+		add_named(p, TOPIC_BATCHES, c->mix.name, "batches", (int)c->mix.lanes,
+		    topics_lane_bytes(c, WIDTH_MAX));
+		/* A ledger record grows with the domains, and by skips, requests and answers. */
+		add_named(p, TOPIC_LEDGER, c->mix.name, "ledger", 1, TOPICS_LEDGER_BYTES);
+		add_named(p, TOPIC_CONTROL, c->mix.name, "control", 1, 0);
+		add_named(p, TOPIC_FEEDBACK, c->mix.name, "feedback", 1, 0);
+	}
+	assert(p->n <= n_max);
+	*out = p;
+	return FAIL_NONE;
+}
+
+void
+topics_plan_close(struct topics_plan *p)
+{
+	if (p == NULL)
+		return;
+	free(p->topic);
+	free(p);
+}
+
+static void
+setting(struct topics_setting *s, const char *name, uint64_t value, uint64_t least)
+{
+	s->name = name;
+	s->least = least;
+	snprintf(s->value, sizeof(s->value), "%" PRIu64, value);
+}
+
+static void
+setting_text(struct topics_setting *s, const char *name, const char *value)
+{
+	s->name = name;
+	s->least = 0;
+	snprintf(s->value, sizeof(s->value), "%s", value);
+}
+
+void
+topics_settings(struct topics_setting out[static TOPICS_SETTINGS], const struct config *c,
+    const struct topic_plan *t)
+{
+	setting_text(&out[0], "retention.ms", "-1");
+	setting_text(&out[1], "retention.bytes", "-1");
+	setting_text(&out[2], "cleanup.policy", "delete");
+	setting_text(&out[3], "compression.type", "producer");
+	setting_text(&out[4], "message.timestamp.type", "CreateTime");
+	setting(&out[5], "max.message.bytes", t->message_bytes_max, t->message_bytes_max);
+	/* A record batch larger than a segment is refused. */
+	setting(&out[6], "segment.bytes", SEGMENT_BYTES_USUAL, t->message_bytes_max);
+	setting(&out[7], "min.insync.replicas", c->min_insync_replicas, c->min_insync_replicas);
+}

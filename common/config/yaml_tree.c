@@ -1,0 +1,382 @@
+#include "common/config/yaml_tree.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+enum { KEY_PATH_MAX = 512, SHOWN_MAX = 80 };
+
+struct yaml_tree {
+	yaml_document_t document; /* owns the texts */
+	bool loaded;
+	struct yaml_node root;
+};
+
+/* A tree under construction. */
+struct building {
+	struct yaml_tree *tree;
+	const char *name;
+	size_t nodes_n;
+	char path[KEY_PATH_MAX]; /* "mix.weights": the map at hand; cut where too long */
+	struct failure *f;
+};
+
+static int
+line_at(const char *bytes, size_t offset)
+{
+	int line = 1;
+
+	for (size_t i = 0; i < offset; i++)
+		line += bytes[i] == '\n';
+	return line;
+}
+
+/* Whether the blanks at the start of a line (from 1) hold a tab, the usual cause of an error. */
+static bool
+tab_indents(const char *bytes, size_t n, size_t line)
+{
+	size_t i = 0;
+
+	for (; line > 1 && i < n; i++)
+		line -= bytes[i] == '\n';
+	while (i < n && bytes[i] == ' ')
+		i++;
+	return i < n && bytes[i] == '\t';
+}
+
+static enum fail_code
+fail_parse(const yaml_parser_t *p, const char *name, const char *bytes, size_t n, struct failure *f)
+{
+	const char *problem = p->problem != NULL ? p->problem : "not YAML";
+	size_t line = p->problem_mark.line + 1;
+
+	/* Where memory for a piece of text is refused, libyaml 0.2.5 fails without saying why. */
+	if (p->error == YAML_MEMORY_ERROR || p->error == YAML_NO_ERROR)
+		return fail_memory(f);
+	if (p->error == YAML_READER_ERROR) {
+		size_t offset = p->problem_offset < n ? p->problem_offset : n;
+
+		return fail(f, FAIL_CONFIG, "%s:%d: not UTF-8 text: %s at byte %zu", name,
+		    line_at(bytes, offset), problem, offset);
+	}
+	if (tab_indents(bytes, n, line))
+		return fail(
+		    f, FAIL_CONFIG, "%s:%zu: a tab cannot indent in YAML: use blanks", name, line);
+	return fail(f, FAIL_CONFIG, "%s:%zu: not YAML: %s%s%s", name, line,
+	    p->context != NULL ? p->context : "", p->context != NULL ? ": " : "", problem);
+}
+
+struct bounds {
+	size_t nodes, depth, documents;
+};
+
+/* Takes one event into account; the limits hold before libyaml builds anything. */
+static enum fail_code
+bounds_event(struct bounds *b, const yaml_event_t *e, const char *name, struct failure *f)
+{
+	size_t line = e->start_mark.line + 1;
+	bool opens = e->type == YAML_SEQUENCE_START_EVENT || e->type == YAML_MAPPING_START_EVENT;
+	bool closes = e->type == YAML_SEQUENCE_END_EVENT || e->type == YAML_MAPPING_END_EVENT;
+
+	b->documents += e->type == YAML_DOCUMENT_START_EVENT;
+	b->nodes += opens || e->type == YAML_SCALAR_EVENT || e->type == YAML_ALIAS_EVENT;
+	b->depth += opens;
+	b->depth -= closes;
+	if (b->documents > 1)
+		return fail(
+		    f, FAIL_CONFIG, "%s:%zu: a second document begins; one is allowed", name, line);
+	if (b->depth > YAML_DEPTH_MAX)
+		return fail(f, FAIL_CONFIG, "%s:%zu: more than %d maps and lists inside each other",
+		    name, line, YAML_DEPTH_MAX);
+	if (b->nodes > YAML_NODES_MAX)
+		return fail(f, FAIL_CONFIG, "%s:%zu: more than %d keys and values in one file",
+		    name, line, YAML_NODES_MAX);
+	return FAIL_NONE;
+}
+
+/* yaml_parser_load() has no limits of its own: a pass over the events finds what is too much. */
+static enum fail_code
+check_bounds(const char *name, const char *bytes, size_t n, struct failure *f)
+{
+	yaml_parser_t p;
+	struct bounds b = {0};
+	enum fail_code code = FAIL_NONE;
+	bool over = false;
+
+	if (!yaml_parser_initialize(&p))
+		return fail_memory(f);
+	yaml_parser_set_input_string(&p, (const unsigned char *)bytes, n);
+	while (!over && code == FAIL_NONE) {
+		yaml_event_t event;
+
+		if (!yaml_parser_parse(&p, &event)) {
+			code = fail_parse(&p, name, bytes, n, f);
+			break;
+		}
+		code = bounds_event(&b, &event, name, f);
+		over = event.type == YAML_STREAM_END_EVENT;
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&p);
+	return code;
+}
+
+static enum fail_code
+load(struct yaml_tree *t, const char *name, const char *bytes, size_t n, struct failure *f)
+{
+	yaml_parser_t p;
+	enum fail_code code = FAIL_NONE;
+
+	if (!yaml_parser_initialize(&p))
+		return fail_memory(f);
+	yaml_parser_set_input_string(&p, (const unsigned char *)bytes, n);
+	if (yaml_parser_load(&p, &t->document))
+		t->loaded = true;
+	else
+		code = fail_parse(&p, name, bytes, n, f);
+	yaml_parser_delete(&p);
+	return code;
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+	const struct yaml_node *x = *(const struct yaml_node *const *)a;
+	const struct yaml_node *y = *(const struct yaml_node *const *)b;
+	int order = strcmp(x->key, y->key);
+
+	return order != 0 ? order : (x > y) - (x < y); /* equals in the order of the file */
+}
+
+static enum fail_code
+check_distinct(const struct building *b, const struct yaml_node *map)
+{
+	const struct yaml_node **sorted = calloc(map->children_n + 1, sizeof(struct yaml_node *));
+	enum fail_code code = FAIL_NONE;
+
+	if (sorted == NULL)
+		return fail_memory(b->f);
+	for (size_t i = 0; i < map->children_n; i++)
+		sorted[i] = &map->child[i];
+	qsort(sorted, map->children_n, sizeof(struct yaml_node *), compare_keys);
+	for (size_t i = 1; i < map->children_n && code == FAIL_NONE; i++)
+		if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0)
+			code = fail(b->f, FAIL_CONFIG,
+			    "%s:%d: %s%s%.*s: given twice, first in line %d", b->name,
+			    sorted[i]->line, b->path, b->path[0] == '\0' ? "" : ".", SHOWN_MAX,
+			    sorted[i]->key, sorted[i - 1]->line);
+	free(sorted);
+	return code;
+}
+
+static enum fail_code build(struct building *b, struct yaml_node *out, int id, size_t depth);
+
+static enum fail_code
+build_text(const struct building *b, struct yaml_node *out, const yaml_node_t *node)
+{
+	out->kind = YAML_TEXT;
+	out->text = (const char *)node->data.scalar.value;
+	out->plain = node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	if (memchr(out->text, '\0', node->data.scalar.length) != NULL)
+		return fail(
+		    b->f, FAIL_CONFIG, "%s:%d: a text holds a NUL byte", b->name, out->line);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+build_list(struct building *b, struct yaml_node *out, const yaml_node_t *node, size_t depth)
+{
+	const yaml_node_item_t *item = node->data.sequence.items.start;
+	size_t n = (size_t)(node->data.sequence.items.top - item);
+
+	out->kind = YAML_LIST;
+	out->child = calloc(n + 1, sizeof(*out->child));
+	if (out->child == NULL)
+		return fail_memory(b->f);
+	out->children_n = n;
+	for (size_t i = 0; i < n; i++)
+		if (build(b, &out->child[i], item[i], depth) != FAIL_NONE)
+			return b->f->code;
+	return FAIL_NONE;
+}
+
+/* One entry: the key's line stands for it, and the path says where it is while its value is built.
+ */
+static enum fail_code
+build_entry(struct building *b, struct yaml_node *out, const yaml_node_pair_t *pair, size_t depth)
+{
+	const yaml_node_t *key = yaml_document_get_node(&b->tree->document, pair->key);
+	size_t used = strlen(b->path);
+	struct yaml_node name = {.line = (int)key->start_mark.line + 1};
+
+	if (key->type != YAML_SCALAR_NODE)
+		return fail(b->f, FAIL_CONFIG, "%s:%d: a key must be a text, not a map or a list",
+		    b->name, name.line);
+	if (build_text(b, &name, key) != FAIL_NONE)
+		return b->f->code;
+	snprintf(b->path + used, sizeof(b->path) - used, "%s%s", used == 0 ? "" : ".", name.text);
+	if (build(b, out, pair->value, depth) != FAIL_NONE)
+		return b->f->code;
+	b->path[used] = '\0';
+	out->key = name.text;
+	out->line = name.line;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+build_map(struct building *b, struct yaml_node *out, const yaml_node_t *node, size_t depth)
+{
+	const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+	size_t n = (size_t)(node->data.mapping.pairs.top - pair);
+
+	out->kind = YAML_MAP;
+	out->child = calloc(n + 1, sizeof(*out->child));
+	if (out->child == NULL)
+		return fail_memory(b->f);
+	out->children_n = n;
+	for (size_t i = 0; i < n; i++)
+		if (build_entry(b, &out->child[i], &pair[i], depth) != FAIL_NONE)
+			return b->f->code;
+	return check_distinct(b, out);
+}
+
+/* Aliases are nodes met again: each time they count, and a node inside itself is too deep. */
+static enum fail_code
+build(struct building *b, struct yaml_node *out, int id, size_t depth)
+{
+	const yaml_node_t *node = yaml_document_get_node(&b->tree->document, id);
+
+	assert(node != NULL);
+	out->line = (int)node->start_mark.line + 1;
+	if (++b->nodes_n > YAML_NODES_MAX)
+		return fail(b->f, FAIL_CONFIG, "%s:%d: aliases stand for more than %d values",
+		    b->name, out->line, YAML_NODES_MAX);
+	if (node->type == YAML_SCALAR_NODE)
+		return build_text(b, out, node);
+	if (depth == YAML_DEPTH_MAX)
+		return fail(b->f, FAIL_CONFIG,
+		    "%s:%d: aliases put more than %d maps and lists inside each other", b->name,
+		    out->line, YAML_DEPTH_MAX);
+	return node->type == YAML_SEQUENCE_NODE ? build_list(b, out, node, depth + 1)
+						: build_map(b, out, node, depth + 1);
+}
+
+enum fail_code
+yaml_tree_decode(
+    struct yaml_tree **out, const char *name, const char *bytes, size_t n, struct failure *f)
+{
+	struct building b = {.name = name, .f = f};
+	const yaml_node_t *root;
+
+	*out = NULL;
+	if (n > YAML_FILE_BYTES_MAX)
+		return fail(f, FAIL_CONFIG, "%s: larger than %d bytes", name, YAML_FILE_BYTES_MAX);
+	if (check_bounds(name, bytes, n, f) != FAIL_NONE)
+		return f->code;
+	b.tree = calloc(1, sizeof(*b.tree));
+	if (b.tree == NULL)
+		return fail_memory(f);
+	if (load(b.tree, name, bytes, n, f) != FAIL_NONE)
+		goto failed;
+	root = yaml_document_get_root_node(&b.tree->document);
+	if (root == NULL) {
+		fail(f, FAIL_CONFIG, "%s:1: is empty", name);
+		goto failed;
+	}
+	if (build(&b, &b.tree->root, 1, 0) != FAIL_NONE)
+		goto failed;
+	*out = b.tree;
+	return FAIL_NONE;
+failed:
+	yaml_tree_close(b.tree);
+	return f->code;
+}
+
+/* Reads to the end, or to one byte over the limit. */
+static enum fail_code
+read_all(FILE *from, const char *path, char **bytes, size_t *n, struct failure *f)
+{
+	size_t room = 0, used = 0;
+	char *all = NULL;
+
+	do {
+		char *more;
+
+		room = room == 0 ? 1 << 16 : room * 2;
+		room = room > YAML_FILE_BYTES_MAX ? YAML_FILE_BYTES_MAX + 1 : room;
+		more = realloc(all, room);
+		if (more == NULL) {
+			free(all);
+			return fail_memory(f);
+		}
+		all = more;
+		used += fread(all + used, 1, room - used, from);
+	} while (used == room && room <= YAML_FILE_BYTES_MAX);
+	if (ferror(from)) {
+		fail_errno(f, FAIL_CONFIG, "reading the configuration %s", path);
+		free(all);
+		return f->code;
+	}
+	*bytes = all;
+	*n = used;
+	return FAIL_NONE;
+}
+
+enum fail_code
+yaml_tree_open(struct yaml_tree **out, const char *path, struct failure *f)
+{
+	FILE *from = fopen(path, "rbe");
+	char *bytes = NULL;
+	size_t n = 0;
+	enum fail_code code;
+
+	*out = NULL;
+	if (from == NULL)
+		return fail_errno(f, FAIL_CONFIG, "opening the configuration %s", path);
+	code = read_all(from, path, &bytes, &n, f);
+	fclose(from);
+	if (code == FAIL_NONE)
+		code = yaml_tree_decode(out, path, bytes, n, f);
+	free(bytes);
+	return code;
+}
+
+/* As deep as YAML_DEPTH_MAX. */
+static void
+node_clear(struct yaml_node *node)
+{
+	for (size_t i = 0; i < node->children_n; i++)
+		node_clear(&node->child[i]);
+	free(node->child);
+}
+
+void
+yaml_tree_close(struct yaml_tree *t)
+{
+	if (t == NULL)
+		return;
+	node_clear(&t->root);
+	if (t->loaded)
+		yaml_document_delete(&t->document);
+	free(t);
+}
+
+const struct yaml_node *
+yaml_tree_root(const struct yaml_tree *t)
+{
+	return &t->root;
+}
+
+const struct yaml_node *
+yaml_node_get(const struct yaml_node *node, const char *key)
+{
+	if (node == NULL || node->kind != YAML_MAP)
+		return NULL;
+	for (size_t i = 0; i < node->children_n; i++)
+		if (strcmp(node->child[i].key, key) == 0)
+			return &node->child[i];
+	return NULL;
+}

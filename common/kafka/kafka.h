@@ -1,0 +1,187 @@
+/*
+ * kafka.h -- librdkafka handles as riffle uses them, and the few questions asked of a broker.
+ *
+ * One place sets every property that correctness rests on (isolation.level=read_committed,
+ * auto.offset.reset=error, no auto-commit, idempotence), after the user's own properties, so that
+ * they cannot be overridden by mistake; what merely tunes is set before them, so that users win.
+ * Errors reported by librdkafka's threads are logged, rate-limited, once a broker and kind.
+ *
+ * Before rd_kafka_assign() or the first rd_kafka_produce() on a topic that a handle has not met,
+ * ask that very handle about it (kafka_partitions, kafka_watermarks_many): then it knows the
+ * leaders. Else librdkafka 2.0.2 finds them at its next look, up to a second later (measured: 1.0 s
+ * against 5 ms).
+ *
+ * Thread: a handle belongs to the thread that opened it, unless librdkafka says otherwise.
+ */
+#ifndef COMMON_KAFKA_KAFKA_H
+#define COMMON_KAFKA_KAFKA_H
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/base/failure.h"
+
+enum kafka_role {
+	KAFKA_READER, /* assign() at explicit offsets, read_committed, partition EOF events */
+	KAFKA_WRITER, /* idempotent, acks=all */
+	KAFKA_TRANSACTIONAL, /* needs transactional_id */
+	KAFKA_ADMIN,         /* topics, watermarks; produces and reads nothing */
+	KAFKA_MEMBER, /* subscribes in `group`, reads nothing; leaves the group when closed */
+};
+
+struct kafka_options {
+	enum kafka_role role;
+	const struct config_properties *properties; /* the user's; borrowed during kafka_open() */
+	const char *client;                         /* client.id is "riffle-<client>" */
+	const char *group; /* KAFKA_READER: for commits; NULL: none. KAFKA_MEMBER: needs it */
+	/*
+	 * KAFKA_READER: the handle only asks about its group (commits, members); it commits and
+	 * reads nothing.
+	 * What an open transaction has yet to commit does not hold up the answer.
+	 */
+	bool asks_only;
+	const char *transactional_id;       /* KAFKA_TRANSACTIONAL */
+	size_t message_bytes_max;           /* largest record it writes; 0: librdkafka's preset */
+	const struct config_property *tune; /* more presets, which the user's properties override */
+	size_t tune_n;
+	/*
+	 * KAFKA_WRITER: no record is delivered behind one of its partition that was not. A record
+	 * is then never given up for its age, and one that is refused ends the handle (fatal).
+	 */
+	bool gapless;
+	/*
+	 * Failing connections are not logged: not before kafka_wait_broker(), where that follows;
+	 * not at all where only questions are asked, whose failures tell the cause.
+	 */
+	bool quiet;
+	/* Delivery reports of writers; called from rd_kafka_poll() on the owner's thread. */
+	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
+	void *opaque;
+};
+
+/* Gives *out, to be ended with kafka_close(). Connects lazily: an unreachable broker shows later.
+ */
+enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f);
+
+/*
+ * Ends a handle; purges what was not delivered, which `delivered` still hears of. Waits at most a
+ * few seconds. NULL is accepted.
+ */
+void kafka_close(rd_kafka_t *rk);
+
+/*
+ * Waits until the broker answers a metadata request. FAIL_BROKER names bootstrap.servers and the
+ * usual cause. Every command asks this first, of a KAFKA_ADMIN handle (which connects no sooner) or
+ * one opened `quiet`, so that one clear sentence says "no broker"; failing connections are not
+ * logged meanwhile.
+ */
+enum fail_code kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f);
+
+/* Number of partitions; 0: the topic does not exist. */
+enum fail_code kafka_partitions(
+    rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f);
+
+/*
+ * Both at once: waits for a broker by asking it about one topic. Cheaper than kafka_wait_broker(),
+ * which is answered with the metadata of every topic of the cluster (librdkafka 2.0.2; measured on
+ * a busy broker with 5,700 topics: 424 KB, and seconds now and then).
+ */
+enum fail_code kafka_wait_topic(
+    rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f);
+
+/* First offset kept, and the end (one past the last; read_committed sees no further than the LSO).
+ */
+enum fail_code kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low,
+    int64_t *high, int timeout_ms, struct failure *f);
+
+/* The same for many partitions of one topic in one round trip to each broker. */
+enum fail_code kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitions,
+    size_t n, int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
+
+/* The same for any list of existing partitions, of several topics; overwrites the list's offsets.
+ */
+enum fail_code kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list,
+    int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
+
+/*
+ * Gives the last visible record of a partition, to be ended with rd_kafka_message_destroy();
+ * *out = NULL: the partition holds none. `rk` is a KAFKA_READER with nothing assigned, and has
+ * nothing assigned afterwards. Steps back over control and aborted records.
+ */
+enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition,
+    rd_kafka_message_t **out, int timeout_ms, struct failure *f);
+
+/*
+ * Committed offsets and metadata of the group that `rk` was opened with, without joining it: fills
+ * offset_next[i] (-1: none) and metadata[i] (given, free(); NULL: none) for partitions 0..n-1 of
+ * `topic`.
+ *
+ * `rk` is a KAFKA_READER that was opened with `group`; whoever asks about several groups opens one
+ * for each. For a group other than the handle's own librdkafka has an admin request
+ * (ListConsumerGroupOffsets), which is not to be trusted while brokers die, move a coordinator or
+ * are slow: 2.0.2 crashes without a group, ends the process (an assertion on eonce->refcnt) or
+ * never finds the coordinator again (its issues 3663 and 4605). A handle's own group it follows
+ * wherever that goes.
+ */
+enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *topic, size_t n,
+    int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f);
+
+/* The same for any list of partitions: sets each one's offset (-1: none) and metadata. */
+enum fail_code kafka_group_commits(
+    rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms, struct failure *f);
+
+/*
+ * Whether any request of a KAFKA_TRANSACTIONAL handle that writes (produce, and all that makes a
+ * transaction) was sent and never answered: its connection broke, or time ran out. librdkafka sends
+ * it again and tells nobody, but the first copy may still be on its way, and the broker may yet act
+ * on it.
+ */
+bool kafka_doubtful(rd_kafka_t *rk);
+
+/* librdkafka's own error as ours, with what was attempted in front. Takes (destroys) `error`. */
+enum fail_code kafka_fail(struct failure *f, rd_kafka_error_t *error, const char *attempted);
+
+/* The same for an error code; `text` says more than the code does, or is NULL. */
+enum fail_code kafka_fail_code(
+    struct failure *f, rd_kafka_resp_err_t err, const char *text, const char *attempted);
+
+/* Whether an error goes away by itself: a connection to be made, a leader or coordinator to be
+ * found, or one that has just begun. */
+bool kafka_passing(rd_kafka_resp_err_t err);
+
+/* Whether the broker says that the user lacks a right (an ACL). */
+bool kafka_denied(rd_kafka_resp_err_t err);
+
+/*
+ * The same for what rd_kafka_consumer_poll() gave, where `m` is not NULL. That a handle which
+ * commits nothing may not look for the coordinator of its group does not count.
+ */
+bool kafka_message_denied(rd_kafka_t *rk, const rd_kafka_message_t *m);
+
+/*
+ * FAIL_DENIED: the sentence names the right that the user lacks, as `operation` (NULL: what the
+ * handle is for) on the kind of thing that `err` is about, called `name` (NULL: the handle's own
+ * group or transactional id).
+ */
+enum fail_code kafka_fail_denied(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err,
+    const char *operation, const char *name, const char *attempted);
+
+/*
+ * Whether a topic that a KAFKA_TRANSACTIONAL handle wrote to was refused for want of a right: then
+ * `f` says which. Asked where records of a transaction come back undelivered.
+ */
+bool kafka_refused(struct failure *f, rd_kafka_t *rk, const char *attempted);
+
+/*
+ * kafka_fail_code() of something done with a topic. Where it was denied, the right is the one that
+ * the handle is for: READ of a KAFKA_READER, WRITE of writers, DESCRIBE of a KAFKA_ADMIN.
+ */
+enum fail_code kafka_fail_topic(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err,
+    const char *text, const char *attempted, const char *topic);
+
+/* A hint a person can act on for an error code, or "" ("is the broker running at ...?"). */
+const char *kafka_hint(rd_kafka_resp_err_t err);
+
+#endif

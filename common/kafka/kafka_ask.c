@@ -1,0 +1,436 @@
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/kafka/kafka_handle.h"
+
+enum {
+	SLICE_MS = 1000,     /* longest single wait, so that a new cause is seen soon */
+	PAUSE_MS = 100,      /* between two attempts that failed at once */
+	RENEW_MS = 5000,     /* for metadata of all topics, which can be much */
+	LAST_STEP_FIRST = 2, /* the last record of a transaction and its marker */
+};
+
+int
+kafka_left_ms(int64_t deadline_ms)
+{
+	int64_t left = deadline_ms - clock_ms();
+
+	return left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+int
+kafka_slice_ms(int64_t deadline_ms)
+{
+	int left = kafka_left_ms(deadline_ms);
+
+	return left < SLICE_MS ? left : SLICE_MS;
+}
+
+/* Errors that pass by themselves: a connection to be made, a leader or coordinator to be found. */
+static const rd_kafka_resp_err_t passing_errors[] = {
+    RD_KAFKA_RESP_ERR__TRANSPORT,
+    RD_KAFKA_RESP_ERR__TIMED_OUT,
+    RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE,
+    RD_KAFKA_RESP_ERR__WAIT_COORD,
+    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
+    RD_KAFKA_RESP_ERR__RETRY,
+    RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+    RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+    RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
+    RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,
+    RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
+    RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT,
+    RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE,
+    RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION,
+};
+
+bool
+kafka_passing(rd_kafka_resp_err_t err)
+{
+	for (size_t i = 0; i < sizeof(passing_errors) / sizeof(passing_errors[0]); i++)
+		if (passing_errors[i] == err)
+			return true;
+	return false;
+}
+
+bool
+kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms)
+{
+	int left = kafka_left_ms(deadline_ms), ms = left < PAUSE_MS ? left : PAUSE_MS;
+
+	if (left == 0 || !kafka_passing(err))
+		return false;
+	clock_pause_ms(ms);
+	return true;
+}
+
+/* FAIL_BROKER, or what `err` means, with the last failure of a connection behind it. */
+enum fail_code
+kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted, const char *topic,
+    struct failure *f)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	char cause[KAFKA_CAUSE_MAX];
+
+	kafka_log_cause(&h->log, cause);
+	if (cause[0] == '\0' || !kafka_passing(err))
+		return kafka_fail_topic(f, rk, err, NULL, attempted, topic);
+	return fail(f, FAIL_BROKER, "%s: %s", attempted, cause);
+}
+
+/* A wrong password does not get better by waiting. */
+static bool
+hopeless(rd_kafka_t *rk)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	char cause[KAFKA_CAUSE_MAX];
+
+	kafka_log_cause(&h->log, cause);
+	return strcasestr(cause, "authentication") != NULL || strcasestr(cause, "SSL") != NULL;
+}
+
+static enum fail_code
+fail_no_broker(rd_kafka_t *rk, struct failure *f)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	char cause[KAFKA_CAUSE_MAX];
+
+	kafka_log_cause(&h->log, cause);
+	return fail(f, FAIL_BROKER, "no broker answers at %s (bootstrap.servers): %s%s",
+	    h->bootstrap, cause[0] == '\0' ? "no answer" : cause,
+	    hopeless(rk) ? " (check security.protocol, sasl.* and ssl.*)"
+			 : "; is it running? scripts/kafka up starts one");
+}
+
+static enum fail_code
+wait_broker(rd_kafka_t *rk, int64_t deadline_ms, struct failure *f)
+{
+	const struct rd_kafka_metadata *metadata;
+	rd_kafka_resp_err_t err;
+
+	do {
+		err = rd_kafka_metadata(rk, 0, NULL, &metadata, kafka_slice_ms(deadline_ms));
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+			rd_kafka_metadata_destroy(metadata);
+			return FAIL_NONE;
+		}
+		if (!kafka_passing(err))
+			return kafka_fail_asking(
+			    rk, err, "asking the broker for its metadata", "", f);
+	} while (!hopeless(rk) && kafka_again(err, deadline_ms));
+	return fail_no_broker(rk, f);
+}
+
+enum fail_code
+kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	enum fail_code code;
+
+	kafka_log_set_quiet(&h->log, true);
+	code = wait_broker(rk, clock_ms() + timeout_ms, f);
+	kafka_log_set_quiet(&h->log, h->role == KAFKA_ADMIN);
+	return code;
+}
+
+static rd_kafka_resp_err_t
+partitions_once(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int timeout_ms)
+{
+	const struct rd_kafka_metadata *metadata;
+	rd_kafka_resp_err_t err;
+
+	err = rd_kafka_metadata(rk, 0, topic, &metadata, timeout_ms);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return err;
+	err = metadata->topic_cnt == 1 ? metadata->topics[0].err
+				       : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	*partitions = err == RD_KAFKA_RESP_ERR_NO_ERROR ? metadata->topics[0].partition_cnt : 0;
+	rd_kafka_metadata_destroy(metadata);
+	return err;
+}
+
+static enum fail_code
+wait_topic(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int64_t deadline_ms,
+    struct failure *f)
+{
+	rd_kafka_resp_err_t err;
+
+	do {
+		err = partitions_once(rk, topic, partitions, kafka_slice_ms(deadline_ms));
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			return FAIL_NONE;
+		*partitions = 0;
+		if (err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+			return FAIL_NONE;
+		if (!kafka_passing(err))
+			return kafka_fail_asking(rk, err, "asking the broker about a topic",
+			    rd_kafka_topic_name(topic), f);
+	} while (!hopeless(rk) && kafka_again(err, deadline_ms));
+	return fail_no_broker(rk, f);
+}
+
+enum fail_code
+kafka_wait_topic(
+    rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(rk, topic, NULL);
+	enum fail_code code;
+
+	if (handle == NULL)
+		return kafka_fail_code(f, rd_kafka_last_error(), NULL, topic);
+	kafka_log_set_quiet(&h->log, true);
+	code = wait_topic(rk, handle, partitions, clock_ms() + timeout_ms, f);
+	kafka_log_set_quiet(&h->log, h->role == KAFKA_ADMIN);
+	rd_kafka_topic_destroy(handle);
+	return code;
+}
+
+enum fail_code
+kafka_partitions(
+    rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(rk, topic, NULL);
+	rd_kafka_resp_err_t err;
+
+	if (handle == NULL)
+		return kafka_fail_code(f, rd_kafka_last_error(), NULL, topic);
+	do {
+		err = partitions_once(rk, handle, partitions, kafka_slice_ms(deadline_ms));
+	} while (kafka_again(err, deadline_ms));
+	rd_kafka_topic_destroy(handle);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	*partitions = 0;
+	if (err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+		return FAIL_NONE;
+	kafka_fail_asking(rk, err, "asking for its partitions", topic, f);
+	return fail_within(f, "topic %s", topic);
+}
+
+/* One round of ListOffsets: fills out[n] with the first offset or the end of each partition. */
+static rd_kafka_resp_err_t
+list_offsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t which, int64_t *out,
+    int timeout_ms)
+{
+	rd_kafka_resp_err_t err;
+
+	for (int i = 0; i < list->cnt; i++) {
+		list->elems[i].offset = which;
+		list->elems[i].err = RD_KAFKA_RESP_ERR_NO_ERROR;
+	}
+	err = rd_kafka_offsets_for_times(rk, list, timeout_ms);
+	for (int i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++) {
+		err = list->elems[i].err;
+		out[i] = list->elems[i].offset;
+	}
+	return err;
+}
+
+static bool
+is_one_topic(const rd_kafka_topic_partition_list_t *list)
+{
+	for (int i = 1; i < list->cnt; i++)
+		if (strcmp(list->elems[i].topic, list->elems[0].topic) != 0)
+			return false;
+	return true;
+}
+
+/*
+ * Until its cache is renewed, minutes later, librdkafka asks the leader that it knows, which may be
+ * dead, and tells no more than that time ran out. All topics are asked for only where several are.
+ */
+static void
+renew_leaders(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list, int64_t deadline_ms)
+{
+	int left_ms = kafka_left_ms(deadline_ms);
+	const struct rd_kafka_metadata *found;
+	rd_kafka_topic_t *one = NULL;
+
+	if (left_ms == 0)
+		return;
+	if (is_one_topic(list) &&
+	    (one = rd_kafka_topic_new(rk, list->elems[0].topic, NULL)) == NULL)
+		return;
+	if (rd_kafka_metadata(rk, one == NULL, one, &found,
+		left_ms < RENEW_MS ? left_ms : RENEW_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		rd_kafka_metadata_destroy(found);
+	if (one != NULL)
+		rd_kafka_topic_destroy(one);
+}
+
+static rd_kafka_resp_err_t
+watermarks_once(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *low, int64_t *high,
+    int64_t deadline_ms)
+{
+	rd_kafka_resp_err_t err =
+	    list_offsets(rk, list, RD_KAFKA_OFFSET_BEGINNING, low, kafka_slice_ms(deadline_ms));
+
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		err =
+		    list_offsets(rk, list, RD_KAFKA_OFFSET_END, high, kafka_slice_ms(deadline_ms));
+	if (err == RD_KAFKA_RESP_ERR__TIMED_OUT)
+		renew_leaders(rk, list, deadline_ms);
+	return err;
+}
+
+/* The topic of the first partition with an error of its own; the first of all where none has. */
+static const char *
+first_refused(const rd_kafka_topic_partition_list_t *list)
+{
+	for (int i = 0; i < list->cnt; i++)
+		if (list->elems[i].err != RD_KAFKA_RESP_ERR_NO_ERROR)
+			return list->elems[i].topic;
+	return list->elems[0].topic;
+}
+
+enum fail_code
+kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *low,
+    int64_t *high, int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	rd_kafka_resp_err_t err;
+
+	if (list->cnt == 0)
+		return FAIL_NONE;
+	do {
+		err = watermarks_once(rk, list, low, high, deadline_ms);
+	} while (kafka_again(err, deadline_ms));
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	kafka_fail_asking(rk, err, "asking for its first and last offsets", first_refused(list), f);
+	return fail_within(
+	    f, "topic %s%s", list->elems[0].topic, is_one_topic(list) ? "" : " and others");
+}
+
+enum fail_code
+kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitions, size_t n,
+    int64_t *low, int64_t *high, int timeout_ms, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list;
+	enum fail_code code;
+
+	assert(n <= INT32_MAX);
+	list = rd_kafka_topic_partition_list_new((int)n);
+	for (size_t i = 0; i < n; i++)
+		rd_kafka_topic_partition_list_add(list, topic, partitions[i]);
+	code = kafka_watermarks_list(rk, list, low, high, timeout_ms, f);
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
+}
+
+enum fail_code
+kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low, int64_t *high,
+    int timeout_ms, struct failure *f)
+{
+	return kafka_watermarks_many(rk, topic, &partition, 1, low, high, timeout_ms, f);
+}
+
+static rd_kafka_resp_err_t
+assign_at(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_resp_err_t err;
+
+	rd_kafka_topic_partition_list_add(list, topic, partition)->offset = offset;
+	err = rd_kafka_assign(rk, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	return err;
+}
+
+/*
+ * Reads [from, end) and gives the last visible record there in *last (NULL: none). A record at or
+ * behind `end`, or the end of the partition, says that all before it was seen.
+ */
+static rd_kafka_resp_err_t
+last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from, int64_t end,
+    rd_kafka_message_t **last, int64_t deadline_ms)
+{
+	rd_kafka_resp_err_t err = assign_at(rk, topic, partition, from), passed = 0;
+
+	while (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, kafka_slice_ms(deadline_ms));
+
+		if (m == NULL && kafka_left_ms(deadline_ms) == 0)
+			err = passed != 0 ? passed : RD_KAFKA_RESP_ERR__TIMED_OUT;
+		if (m == NULL)
+			continue;
+		if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset < end) {
+			if (*last != NULL)
+				rd_kafka_message_destroy(*last);
+			*last = m;
+			if (m->offset == end - 1)
+				break;
+			continue;
+		}
+		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+			passed = m->err;
+			err = kafka_passing(m->err) ||
+				      (kafka_denied(m->err) && !kafka_message_denied(rk, m))
+				  ? RD_KAFKA_RESP_ERR_NO_ERROR
+				  : m->err;
+			rd_kafka_message_destroy(m);
+			continue;
+		}
+		/* A new leader may not know yet how far its followers are: that is not our end. */
+		if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset < end) {
+			passed = RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE;
+			rd_kafka_message_destroy(m);
+			continue;
+		}
+		rd_kafka_message_destroy(m);
+		break;
+	}
+	return err;
+}
+
+/* Steps back from `high` by doubling distances until a stretch shows a record. */
+static rd_kafka_resp_err_t
+last_before(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t low, int64_t high,
+    rd_kafka_message_t **last, int64_t deadline_ms)
+{
+	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
+	int64_t end = high, step = LAST_STEP_FIRST;
+
+	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && *last == NULL && end > low) {
+		int64_t from = end - low > step ? end - step : low;
+
+		err = last_between(rk, topic, partition, from, end, last, deadline_ms);
+		end = from;
+		step *= 2;
+	}
+	rd_kafka_assign(rk, NULL);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR && *last != NULL) {
+		rd_kafka_message_destroy(*last);
+		*last = NULL;
+	}
+	return err;
+}
+
+enum fail_code
+kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka_message_t **out,
+    int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms, low, high;
+	rd_kafka_resp_err_t err;
+	enum fail_code code;
+
+	*out = NULL;
+	do { /* again where the records were deleted while we looked */
+		code = kafka_watermarks(
+		    rk, topic, partition, &low, &high, kafka_left_ms(deadline_ms), f);
+		if (code != FAIL_NONE)
+			return code;
+		err = last_before(rk, topic, partition, low, high, out, deadline_ms);
+	} while (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET && kafka_left_ms(deadline_ms) > 0);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	kafka_fail_asking(rk, err, "looking for its last record", topic, f);
+	return fail_within(f, "topic %s, partition %d", topic, (int)partition);
+}

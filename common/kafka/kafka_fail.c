@@ -1,0 +1,185 @@
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/kafka/kafka_handle.h"
+
+struct hint {
+	rd_kafka_resp_err_t err;
+	const char *text;
+};
+
+#define RIGHTS "`riffle acls` prints the rights that each command needs"
+
+static const struct hint hints[] = {
+    {RD_KAFKA_RESP_ERR__TRANSPORT, "is the broker running, and does bootstrap.servers name it?"},
+    {RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
+	"is the broker running, and does bootstrap.servers name it?"},
+    {RD_KAFKA_RESP_ERR__TIMED_OUT, "the broker did not answer in time: is it overloaded or down?"},
+    {RD_KAFKA_RESP_ERR__RESOLVE, "the host name in bootstrap.servers does not resolve"},
+    {RD_KAFKA_RESP_ERR__AUTHENTICATION, "check security.protocol, sasl.* and the credentials"},
+    {RD_KAFKA_RESP_ERR__SSL, "check security.protocol and ssl.*"},
+    {RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, "`riffle topics --create` makes the topics"},
+    {RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, "`riffle topics` compares the topics with the plan"},
+    {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, "`riffle topics --create` makes the topics"},
+    {RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET,
+	"the offset is not in the log (any more): was the topic made anew, or cut by retention?"},
+    {RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE,
+	"the offset is not in the log (any more): was the topic made anew, or cut by retention?"},
+    {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+	"the topic's max.message.bytes is too small: `riffle topics` shows what it must be"},
+    {RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE,
+	"the broker's segment.bytes is smaller than the batch"},
+    {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, RIGHTS},
+    {RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED, RIGHTS},
+    {RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED, RIGHTS},
+    {RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED, RIGHTS},
+    {RD_KAFKA_RESP_ERR__FENCED, "another instance with the same transactional.id has taken over"},
+    {RD_KAFKA_RESP_ERR_PRODUCER_FENCED,
+	"another instance with the same transactional.id has taken over"},
+    {RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT,
+	"transaction.timeout.ms is over the broker's transaction.max.timeout.ms"},
+    {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, "fewer brokers are in sync than min.insync.replicas"},
+    {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+	"fewer brokers are in sync than min.insync.replicas"},
+    {RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR,
+	"there are fewer brokers than topics.replication asks for"},
+    {RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR, "the broker's disk failed or is full"},
+};
+
+const char *
+kafka_hint(rd_kafka_resp_err_t err)
+{
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		if (hints[i].err == err)
+			return hints[i].text;
+	return "";
+}
+
+static const char *
+kind_of(rd_kafka_resp_err_t err)
+{
+	if (err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+		return "topic";
+	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		return "group";
+	if (err == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+		return "transactional id";
+	return err == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED ? "cluster" : NULL;
+}
+
+bool
+kafka_denied(rd_kafka_resp_err_t err)
+{
+	return kind_of(err) != NULL;
+}
+
+bool
+kafka_message_denied(rd_kafka_t *rk, const rd_kafka_message_t *m)
+{
+	const struct kafka_handle *h = rd_kafka_opaque(rk);
+
+	if (m == NULL || !kafka_denied(m->err))
+		return false;
+	return m->err != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED || h->commits;
+}
+
+static enum fail_code
+code_of(rd_kafka_resp_err_t err)
+{
+	if (err == RD_KAFKA_RESP_ERR__FENCED || err == RD_KAFKA_RESP_ERR_PRODUCER_FENCED)
+		return FAIL_FENCED;
+	if (err == RD_KAFKA_RESP_ERR__TIMED_OUT)
+		return FAIL_TIMEOUT;
+	if (kafka_denied(err))
+		return FAIL_DENIED;
+	return FAIL_BROKER;
+}
+
+enum fail_code
+kafka_fail_code(struct failure *f, rd_kafka_resp_err_t err, const char *text, const char *attempted)
+{
+	const char *hint = kafka_hint(err);
+
+	if (text == NULL || text[0] == '\0')
+		text = rd_kafka_err2str(err);
+	return fail(f, code_of(err), "%s: %s%s%s%s", attempted, text, hint[0] == '\0' ? "" : " (",
+	    hint, hint[0] == '\0' ? "" : ")");
+}
+
+enum fail_code
+kafka_fail(struct failure *f, rd_kafka_error_t *error, const char *attempted)
+{
+	enum fail_code code =
+	    kafka_fail_code(f, rd_kafka_error_code(error), rd_kafka_error_string(error), attempted);
+
+	rd_kafka_error_destroy(error);
+	return code;
+}
+
+/* What a handle of that role needs of such a thing. */
+static const char *
+operation_of(const struct kafka_handle *h, rd_kafka_resp_err_t err, const char *name)
+{
+	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		return h->commits && (name == NULL || strcmp(name, h->group) == 0) ? "READ"
+										   : "DESCRIBE";
+	if (err == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+		return "WRITE";
+	if (err == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+		return h->role == KAFKA_WRITER ? "WRITE on a topic, or IDEMPOTENT_WRITE"
+					       : "DESCRIBE";
+	switch (h->role) {
+	case KAFKA_READER:
+	case KAFKA_MEMBER: return "READ";
+	case KAFKA_WRITER:
+	case KAFKA_TRANSACTIONAL: return "WRITE";
+	case KAFKA_ADMIN: return "DESCRIBE";
+	}
+	abort(); /* unreachable */
+}
+
+enum fail_code
+kafka_fail_denied(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *operation,
+    const char *name, const char *attempted)
+{
+	const struct kafka_handle *h = rd_kafka_opaque(rk);
+	const char *kind = kind_of(err);
+
+	assert(kind != NULL);
+	if (operation == NULL)
+		operation = operation_of(h, err, name);
+	if (err == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+		name = "kafka-cluster";
+	else if (name == NULL)
+		name = err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ? h->group
+									   : h->transactional_id;
+	return fail(f, FAIL_DENIED, "%s: denied: user%s%s lacks %s on %s %s (%s)", attempted,
+	    h->user[0] == '\0' ? "" : " ", h->user, operation, kind, name, RIGHTS);
+}
+
+enum fail_code
+kafka_fail_topic(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *text,
+    const char *attempted, const char *topic)
+{
+	if (!kafka_denied(err))
+		return kafka_fail_code(f, err, text, attempted);
+	if (err != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+		topic = NULL;
+	return kafka_fail_denied(f, rk, err, NULL, topic, attempted);
+}
+
+bool
+kafka_refused(struct failure *f, rd_kafka_t *rk, const char *attempted)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	char topic[KAFKA_CAUSE_MAX];
+
+	kafka_log_refused(&h->log, topic);
+	if (topic[0] == '\0')
+		return false;
+	kafka_fail_denied(
+	    f, rk, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, "WRITE", topic, attempted);
+	return true;
+}

@@ -1,0 +1,68 @@
+/*
+ * kafka_log.h -- what librdkafka's threads report, as log lines of ours; private to kafka*.c.
+ *
+ * A broker that is down is reported by librdkafka several times a second. Here one line a broker
+ * and kind passes every KAFKA_LOG_INTERVAL_MS, with the number of those held back in between. The
+ * last failure of a connection is kept, so that a command can say why no broker answers.
+ *
+ * Thread: kafka_log_put() and kafka_log_cause() from any; init and end from the handle's owner.
+ */
+#ifndef COMMON_KAFKA_KAFKA_LOG_H
+#define COMMON_KAFKA_KAFKA_LOG_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	KAFKA_LOG_INTERVAL_MS = 10000,
+	KAFKA_LOG_KINDS_MAX = 64, /* kinds remembered; the one seen longest ago gives way */
+	KAFKA_CAUSE_MAX = 256,
+};
+
+struct kafka_log_kind {
+	uint64_t key; /* hash of broker and kind; 0: free */
+	int64_t shown_ms;
+	uint64_t held_back;
+};
+
+struct kafka_log {
+	pthread_mutex_t lock; /* protects all below */
+	bool quiet;           /* connection failures are kept, not shown: somebody waits for one */
+	char cause[KAFKA_CAUSE_MAX];
+	char refused[KAFKA_CAUSE_MAX]; /* see kafka_log_refused() */
+	const char *certificate;       /* what is wrong with the broker's; NULL: nothing */
+	struct kafka_log_kind kind[KAFKA_LOG_KINDS_MAX];
+};
+
+void kafka_log_init(struct kafka_log *l);
+void kafka_log_end(struct kafka_log *l);
+
+/*
+ * One line of librdkafka: `level` as in syslog(3), `facility` its kind ("FAIL"), `text` what it
+ * says, as a rule "[thrd:T]: broker: what". `client` names the handle. `now_ms` is monotonic.
+ */
+void kafka_log_put(struct kafka_log *l, const char *client, int level, const char *facility,
+    const char *text, int64_t now_ms);
+
+/* While `quiet`, connection failures only become the cause: the caller will tell it in a sentence.
+ */
+void kafka_log_set_quiet(struct kafka_log *l, bool quiet);
+
+/*
+ * Notes what is wrong with a broker's certificate, a text that lives for ever: OpenSSL's error says
+ * no more than "certificate verify failed".
+ */
+void kafka_log_certificate(struct kafka_log *l, const char *what);
+
+/* Copies the last connection failure ("localhost:9092: connection refused"); "": there is none. */
+void kafka_log_cause(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX]);
+
+/*
+ * Copies the name of the last topic that a transaction could not take in for want of a right; "":
+ * there is none. librdkafka (2.0.2) says it nowhere else: the records come back as purged.
+ */
+void kafka_log_refused(struct kafka_log *l, char out[static KAFKA_CAUSE_MAX]);
+
+#endif

@@ -1,0 +1,371 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/kafka/kafka_handle.h"
+#include "common/config/topics.h"
+
+enum { CHUNK = 256 }; /* topics of one request */
+
+/* Appends a problem to those found before: what differs, then what to do about it. */
+static void __attribute__((format(printf, 2, 3)))
+problem(struct topics_report *r, const char *format, ...)
+{
+	size_t used = strlen(r->problem);
+	va_list ap;
+
+	if (used > 0)
+		snprintf(r->problem + used, sizeof(r->problem) - used, "; ");
+	used = strlen(r->problem);
+	va_start(ap, format);
+	vsnprintf(r->problem + used, sizeof(r->problem) - used, format, ap);
+	va_end(ap);
+}
+
+static const char *
+plural(int n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void
+compare_partitions(
+    const struct config *c, const struct topic_plan *t, int partitions, struct topics_report *r)
+{
+	char key[NAME_MAX_BYTES + 32];
+
+	if (partitions == t->partitions)
+		return;
+	if (t->kind == TOPIC_DOMAIN)
+		snprintf(key, sizeof(key), "domains.%s.partitions", c->domains[t->domain].name);
+	else
+		snprintf(key, sizeof(key), "%s", t->kind == TOPIC_BATCHES ? "mix.lanes" : "always");
+	problem(r,
+	    "has %d partition%s, the configuration wants %d (%s): correct it, or delete the "
+	    "topic and make it anew",
+	    partitions, plural(partitions), t->partitions, key);
+}
+
+static void
+compare_metadata(const struct config *c, const struct topic_plan *t,
+    const struct rd_kafka_metadata_topic *m, struct topics_report *r)
+{
+	int replicas = m->partition_cnt > 0 ? m->partitions[0].replica_cnt : 0;
+
+	r->exists = true;
+	r->partitions = m->partition_cnt;
+	compare_partitions(c, t, m->partition_cnt, r);
+	if (replicas > 0 && replicas < (int)c->replication)
+		problem(r,
+		    "has %d replica%s, the configuration wants %u (topics.replication): "
+		    "kafka-reassign-partitions.sh adds some",
+		    replicas, plural(replicas), (unsigned)c->replication);
+	for (int i = 0; i < m->partition_cnt; i++)
+		if (m->partitions[i].leader < 0) {
+			problem(r, "partition %d has no leader: is a broker down?",
+			    (int)m->partitions[i].id);
+			break;
+		}
+}
+
+/*
+ * Asks for all topics at once: one answer, whatever their number, and no broker makes a topic
+ * because it was asked about it by name.
+ */
+static enum fail_code
+all_topics(
+    rd_kafka_t *rk, const struct rd_kafka_metadata **out, int64_t deadline_ms, struct failure *f)
+{
+	rd_kafka_resp_err_t err;
+
+	do {
+		err = rd_kafka_metadata(rk, 1, NULL, out, kafka_slice_ms(deadline_ms));
+	} while (kafka_again(err, deadline_ms));
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	return kafka_fail_asking(rk, err, "asking the broker for its topics", "", f);
+}
+
+struct named {
+	const char *name;
+	size_t index;
+};
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+}
+
+static enum fail_code
+ask_metadata(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
+    struct topics_report *report, int64_t deadline_ms, struct failure *f)
+{
+	const struct rd_kafka_metadata *m;
+	enum fail_code code = all_topics(rk, &m, deadline_ms, f);
+	struct named *sorted;
+	size_t n;
+
+	if (code != FAIL_NONE)
+		return code;
+	n = (size_t)m->topic_cnt;
+	sorted = calloc(n + 1, sizeof(*sorted));
+	for (size_t i = 0; sorted != NULL && i < n; i++)
+		sorted[i] = (struct named){m->topics[i].topic, i};
+	if (sorted != NULL)
+		qsort(sorted, n, sizeof(*sorted), by_name);
+	for (size_t i = 0; sorted != NULL && i < p->n; i++) {
+		struct named key = {p->topic[i].name, 0},
+			     *found = bsearch(&key, sorted, n, sizeof(*sorted), by_name);
+
+		report[i] = (struct topics_report){.exists = false};
+		if (found == NULL ||
+		    m->topics[found->index].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+			problem(&report[i], "missing");
+		else
+			compare_metadata(c, &p->topic[i], &m->topics[found->index], &report[i]);
+	}
+	code = sorted == NULL ? fail_memory(f) : FAIL_NONE;
+	free(sorted);
+	rd_kafka_metadata_destroy(m);
+	return code;
+}
+
+static void
+compare_setting(struct topics_report *r, const struct topics_setting *s, const char *value)
+{
+	if (strcmp(value, s->value) == 0)
+		return;
+	if (s->least > 0 && strtoull(value, NULL, 10) >= s->least)
+		return;
+	if (s->least > 0)
+		problem(r,
+		    "%s is %s, must be %" PRIu64 " or more: kafka-configs.sh --alter sets it",
+		    s->name, value, s->least);
+	else
+		problem(r, "%s is %s, must be %s: kafka-configs.sh --alter sets it", s->name, value,
+		    s->value);
+}
+
+static void
+compare_settings(const struct config *c, const struct topic_plan *t,
+    const rd_kafka_ConfigResource_t *resource, struct topics_report *r)
+{
+	struct topics_setting wanted[TOPICS_SETTINGS];
+	const rd_kafka_ConfigEntry_t **entry;
+	size_t entries_n;
+
+	topics_settings(wanted, c, t);
+	entry = rd_kafka_ConfigResource_configs(resource, &entries_n);
+	for (size_t i = 0; i < entries_n; i++)
+		for (size_t k = 0; k < TOPICS_SETTINGS; k++)
+			if (strcmp(rd_kafka_ConfigEntry_name(entry[i]), wanted[k].name) == 0 &&
+			    rd_kafka_ConfigEntry_value(entry[i]) != NULL)
+				compare_setting(
+				    r, &wanted[k], rd_kafka_ConfigEntry_value(entry[i]));
+}
+
+/* Sends one DescribeConfigs; the answer is in admin->event where it returns no error. */
+static rd_kafka_resp_err_t
+describe(rd_kafka_t *rk, struct kafka_admin *admin, rd_kafka_ConfigResource_t **resource, size_t n,
+    int64_t deadline_ms)
+{
+	rd_kafka_resp_err_t err;
+
+	do {
+		kafka_admin_close(admin);
+		kafka_admin_open(
+		    admin, rk, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, kafka_slice_ms(deadline_ms));
+		rd_kafka_DescribeConfigs(rk, resource, n, admin->options, admin->queue);
+		err = kafka_admin_wait(admin, kafka_slice_ms(deadline_ms));
+	} while (kafka_again(err, deadline_ms));
+	return err;
+}
+
+/* Only the settings that matter: all of a topic's would be some 40 of 100 bytes. */
+static rd_kafka_ConfigResource_t *
+question(const struct config *c, const struct topic_plan *t)
+{
+	rd_kafka_ConfigResource_t *r =
+	    rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, t->name);
+	struct topics_setting wanted[TOPICS_SETTINGS];
+
+	topics_settings(wanted, c, t);
+	for (size_t i = 0; i < TOPICS_SETTINGS; i++)
+		rd_kafka_ConfigResource_set_config(r, wanted[i].name, "");
+	return r;
+}
+
+static enum fail_code
+take_settings(const struct config *c, const struct topics_plan *p, size_t first, size_t end,
+    rd_kafka_event_t *event, struct topics_report *report, struct failure *f)
+{
+	const rd_kafka_ConfigResource_t **resource;
+	size_t n;
+
+	resource = rd_kafka_DescribeConfigs_result_resources(
+	    rd_kafka_event_DescribeConfigs_result(event), &n);
+	for (size_t k = 0; k < n; k++) {
+		const char *name = rd_kafka_ConfigResource_name(resource[k]);
+		rd_kafka_resp_err_t err = rd_kafka_ConfigResource_error(resource[k]);
+		size_t i = first;
+
+		while (i < end && strcmp(p->topic[i].name, name) != 0)
+			i++;
+		if (i == end)
+			continue;
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			compare_settings(c, &p->topic[i], resource[k], &report[i]);
+		else if (err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+			report[i].hidden = true;
+		else if (err != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) /* deleted meanwhile */
+			return kafka_fail_code(f, err, NULL, name);
+	}
+	return FAIL_NONE;
+}
+
+/* Compares the settings of the topics first..end-1 that exist. */
+static enum fail_code
+ask_settings(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p, size_t first,
+    size_t end, struct topics_report *report, int64_t deadline_ms, struct failure *f)
+{
+	rd_kafka_ConfigResource_t *resource[CHUNK];
+	struct kafka_admin admin = {0};
+	enum fail_code code = FAIL_NONE;
+	rd_kafka_resp_err_t err;
+	size_t n = 0;
+
+	assert(end - first <= CHUNK);
+	for (size_t i = first; i < end; i++)
+		if (report[i].exists)
+			resource[n++] = question(c, &p->topic[i]);
+	if (n == 0)
+		return FAIL_NONE;
+	err = describe(rk, &admin, resource, n, deadline_ms);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		code = kafka_fail_asking(rk, err, "asking for the settings of the topics", "", f);
+	else
+		code = take_settings(c, p, first, end, admin.event, report, f);
+	rd_kafka_ConfigResource_destroy_array(resource, n);
+	kafka_admin_close(&admin);
+	return code;
+}
+
+static const char *
+right_of(const struct topic_plan *t, struct topics_use use)
+{
+	if (use.deleted)
+		return "DELETE";
+	if (use.written & 1u << t->kind)
+		return "WRITE";
+	return (use.read & 1u << t->kind) != 0 && t->set == SET_TRAIN ? "READ" : "DESCRIBE";
+}
+
+/*
+ * A list of all topics leaves out what the user may not see: what is missing there is asked about
+ * by its name.
+ */
+static enum fail_code
+ask_missing(rd_kafka_t *rk, const struct topics_plan *p, struct topics_use use,
+    const struct topics_report *report, int64_t deadline_ms, struct failure *f)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct topic_plan *t = &p->topic[i];
+		int partitions;
+
+		if (report[i].exists || kafka_partitions(rk, t->name, &partitions,
+					    kafka_left_ms(deadline_ms), f) == FAIL_NONE)
+			continue;
+		if (f->code != FAIL_DENIED)
+			return f->code;
+		kafka_fail_denied(f, rk, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+		    right_of(t, use), t->name, "asking for its partitions");
+		return fail_within(f, "topic %s", t->name);
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+topics_ask(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
+    struct topics_use use, struct topics_report *report, int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	enum fail_code code = ask_metadata(rk, c, p, report, deadline_ms, f);
+
+	if (code == FAIL_NONE)
+		code = ask_missing(rk, p, use, report, deadline_ms, f);
+	for (size_t i = 0; code == FAIL_NONE && i < p->n; i += CHUNK)
+		code = ask_settings(
+		    rk, c, p, i, i + CHUNK < p->n ? i + CHUNK : p->n, report, deadline_ms, f);
+	return code;
+}
+
+static rd_kafka_resp_err_t
+any_broker(rd_kafka_t *rk, int32_t *id, int64_t deadline_ms)
+{
+	const struct rd_kafka_metadata *m;
+	rd_kafka_resp_err_t err;
+
+	do {
+		err = rd_kafka_metadata(rk, 0, NULL, &m, kafka_slice_ms(deadline_ms));
+	} while (kafka_again(err, deadline_ms));
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return err;
+	*id = m->broker_cnt > 0 ? m->brokers[0].id : -1;
+	rd_kafka_metadata_destroy(m);
+	return *id < 0 ? RD_KAFKA_RESP_ERR__UNKNOWN_BROKER : RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t
+take_retention(int64_t *minutes, rd_kafka_event_t *event)
+{
+	const rd_kafka_ConfigResource_t **resource;
+	const rd_kafka_ConfigEntry_t **entry;
+	size_t n, entries_n;
+
+	resource = rd_kafka_DescribeConfigs_result_resources(
+	    rd_kafka_event_DescribeConfigs_result(event), &n);
+	if (n != 1)
+		return RD_KAFKA_RESP_ERR_NO_ERROR;
+	if (rd_kafka_ConfigResource_error(resource[0]) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return rd_kafka_ConfigResource_error(resource[0]);
+	entry = rd_kafka_ConfigResource_configs(resource[0], &entries_n);
+	for (size_t i = 0; i < entries_n; i++)
+		if (strcmp(rd_kafka_ConfigEntry_name(entry[i]), "offsets.retention.minutes") == 0 &&
+		    rd_kafka_ConfigEntry_value(entry[i]) != NULL)
+			*minutes = strtoll(rd_kafka_ConfigEntry_value(entry[i]), NULL, 10);
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+enum fail_code
+topics_offsets_retention(rd_kafka_t *rk, int64_t *minutes, int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	rd_kafka_ConfigResource_t *resource;
+	struct kafka_admin admin = {0};
+	rd_kafka_resp_err_t err;
+	char name[16];
+	int32_t id;
+
+	*minutes = -1;
+	err = any_broker(rk, &id, deadline_ms);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		snprintf(name, sizeof(name), "%d", (int)id);
+		resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_BROKER, name);
+		rd_kafka_ConfigResource_set_config(resource, "offsets.retention.minutes", "");
+		err = describe(rk, &admin, &resource, 1, deadline_ms);
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			err = take_retention(minutes, admin.event);
+		rd_kafka_ConfigResource_destroy(resource);
+		kafka_admin_close(&admin);
+	}
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	if (err == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+		return kafka_fail_denied(
+		    f, rk, err, "DESCRIBE_CONFIGS", NULL, "asking a broker for its settings");
+	return kafka_fail_asking(rk, err, "asking a broker for its settings", "", f);
+}

@@ -1,0 +1,49 @@
+/*
+ * schema.h -- the published Avro schemas and the envelope around every record.
+ *
+ * Every value on every topic is Avro single-object encoding (Avro specification 1.11,
+ * "Single-object encoding"): C3 01, the CRC-64-AVRO fingerprint of the schema's Parsing Canonical
+ * Form as 8 bytes little-endian, then the body. schemas/<name>.avsc are compiled in; a fingerprint
+ * that was ever published stays readable.
+ */
+#ifndef COMMON_RECORD_SCHEMA_H
+#define COMMON_RECORD_SCHEMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+
+enum schema_record {
+	SCHEMA_SEQUENCE,
+	SCHEMA_END,
+	SCHEMA_BATCH,
+	SCHEMA_LEDGER,
+	SCHEMA_CONTROL,
+	SCHEMA_FEEDBACK,
+	SCHEMA_ARRIVALS,
+	SCHEMAS_COUNT
+};
+
+enum { SCHEMA_ENVELOPE_BYTES = 10 };
+
+extern const char *const schema_name[SCHEMAS_COUNT]; /* "Sequence", ... */
+
+/* The .avsc text as it is in schemas/, and the fingerprint of its canonical form. */
+const char *schema_text(enum schema_record record);
+uint64_t schema_fingerprint(enum schema_record record);
+
+void schema_put_envelope(uint8_t out[static SCHEMA_ENVELOPE_BYTES], enum schema_record record);
+
+/*
+ * Finds out which record `bytes` hold; the body starts SCHEMA_ENVELOPE_BYTES in. FAIL_DATA: too
+ * short, not C3 01 ("starts with 7B 22: not a riffle record"), or an unknown fingerprint.
+ */
+enum fail_code schema_which(
+    enum schema_record *out, const uint8_t *bytes, size_t n, struct failure *f);
+
+/* The same, and FAIL_DATA where it is not `wanted`. */
+enum fail_code schema_expect(
+    enum schema_record wanted, const uint8_t *bytes, size_t n, struct failure *f);
+
+#endif

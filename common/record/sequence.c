@@ -1,0 +1,390 @@
+#include "common/record/sequence.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "common/config/config.h"
+#include "common/record/frame.h"
+#include "common/record/schema.h"
+
+_Static_assert(SEQUENCE_TOKENS_MAX == CONFIG_SEQUENCE_MAX + 1, "a sequence holds S + 1 tokens");
+
+/* Generous: numbers of a record outside its lists and byte strings, ten bytes each. */
+enum { FIXED_BYTES_MAX = 256, SPAN_BYTES_MAX = 50, RANGE_BYTES_MAX = 20, LENGTH_BYTES_MAX = 10 };
+
+static void
+put_count(struct wire_writer *w, uint64_t value)
+{
+	assert(value <= INT64_MAX);
+	wire_put_long(w, (int64_t)value);
+}
+
+static void
+put_sources(struct wire_writer *w, const struct payload *p)
+{
+	if (p->sources_n > 0)
+		put_count(w, p->sources_n);
+	for (size_t i = 0; i < p->sources_n; i++)
+		wire_put_bytes(w, p->sources[i].bytes, p->sources[i].n);
+	wire_put_long(w, 0);
+}
+
+static void
+put_spans(struct wire_writer *w, const struct payload *p)
+{
+	if (p->spans_n > 0)
+		put_count(w, p->spans_n);
+	for (size_t i = 0; i < p->spans_n; i++) {
+		const struct sequence_span *s = &p->spans[i];
+
+		assert(i == 0 ? s->start == 0 : s->start > s[-1].start);
+		assert(s->start < p->used);
+		assert(s->source < p->sources_n);
+		put_count(w, s->start);
+		put_count(w, s->source);
+		put_count(w, s->document);
+		put_count(w, s->offset);
+		wire_put_bytes(w, s->keep, s->keep_n);
+	}
+	wire_put_long(w, 0);
+}
+
+static void
+put_no_loss(struct wire_writer *w, const struct payload *p)
+{
+	uint32_t end = 0;
+
+	if (p->no_loss_n > 0)
+		put_count(w, p->no_loss_n);
+	for (size_t i = 0; i < p->no_loss_n; i++) {
+		assert(p->no_loss[i].start >= end);
+		assert(p->no_loss[i].end > p->no_loss[i].start);
+		assert(p->no_loss[i].end <= p->count);
+		end = p->no_loss[i].end;
+		put_count(w, p->no_loss[i].start);
+		put_count(w, p->no_loss[i].end);
+	}
+	wire_put_long(w, 0);
+}
+
+static void
+put_payload(struct wire_writer *w, const struct payload *p)
+{
+	assert(p->count >= 1 && p->count <= SEQUENCE_TOKENS_MAX);
+	assert(p->width == 2 || p->width == 3);
+	assert(p->used <= p->count);
+	put_count(w, p->count);
+	put_count(w, p->width);
+	put_count(w, p->used);
+	wire_put_hash(w, p->frame_hash);
+	put_sources(w, p);
+	put_spans(w, p);
+	put_no_loss(w, p);
+	wire_put_bytes(w, p->frame, p->frame_n);
+}
+
+static void
+put_envelope(struct wire_writer *w, enum schema_record record)
+{
+	uint8_t envelope[SCHEMA_ENVELOPE_BYTES];
+
+	schema_put_envelope(envelope, record);
+	wire_put_raw(w, envelope, sizeof(envelope));
+}
+
+enum fail_code
+sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
+    const struct sequence_position *position, const struct payload *p, struct failure *f)
+{
+	size_t most = FIXED_BYTES_MAX + position->file.n + p->frame_n +
+		      p->spans_n * SPAN_BYTES_MAX + p->no_loss_n * RANGE_BYTES_MAX;
+
+	for (size_t i = 0; i < p->sources_n; i++)
+		most += LENGTH_BYTES_MAX + p->sources[i].n;
+	for (size_t i = 0; i < p->spans_n; i++)
+		most += p->spans[i].keep_n;
+	wire_reserve(w, most);
+	put_envelope(w, SCHEMA_SEQUENCE);
+	put_count(w, ordinal);
+	wire_put_hash(w, tokenizer);
+	put_count(w, position->document);
+	wire_put_bytes(w, position->file.bytes, position->file.n);
+	put_count(w, position->byte);
+	put_count(w, position->line);
+	put_count(w, position->offset);
+	put_count(w, position->documents);
+	put_count(w, position->rejects);
+	put_count(w, position->record_bytes);
+	put_count(w, position->record_bytes_max);
+	put_count(w, position->tokens);
+	put_count(w, position->dropped);
+	assert(position->sealed >= -1);
+	wire_put_long(w, position->sealed);
+	put_count(w, position->packing);
+	put_count(w, position->window);
+	put_payload(w, p);
+	return w->failed ? fail_memory(f) : FAIL_NONE;
+}
+
+enum fail_code
+end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f)
+{
+	assert(e->sequence_length >= 1 && e->sequence_length <= CONFIG_SEQUENCE_MAX);
+	wire_reserve(w, FIXED_BYTES_MAX + e->input.file.n);
+	put_envelope(w, SCHEMA_END);
+	put_count(w, e->sequences);
+	put_count(w, e->tokens);
+	put_count(w, e->dropped);
+	put_count(w, e->documents);
+	put_count(w, e->rejects);
+	put_count(w, e->sequence_length);
+	wire_put_hash(w, e->tokenizer);
+	put_count(w, e->record_bytes);
+	put_count(w, e->record_bytes_max);
+	put_count(w, e->packing);
+	put_count(w, e->input.records);
+	put_count(w, e->input.files);
+	wire_put_hash(w, e->input.names);
+	wire_put_bytes(w, e->input.file.bytes, e->input.file.n);
+	put_count(w, e->input.byte);
+	put_count(w, e->input.line);
+	return w->failed ? fail_memory(f) : FAIL_NONE;
+}
+
+static uint64_t
+count_of(struct wire_reader *r)
+{
+	return (uint64_t)wire_ranged(r, 0, INT64_MAX);
+}
+
+static struct text_view
+text_of(struct wire_reader *r)
+{
+	struct text_view text;
+
+	text.bytes = (const char *)wire_bytes(r, &text.n);
+	return text;
+}
+
+/* Reads the list of sources; true where all is well. Each of them has a span, hence a token. */
+static bool
+read_sources(struct payload_view *p, struct wire_reader *r)
+{
+	p->sources = r->at;
+	for (size_t items; (items = wire_block(r)) > 0;) {
+		for (size_t i = 0; i < items && r->bad == NULL; i++)
+			(void)text_of(r);
+		p->sources_n += items;
+	}
+	if (r->bad == NULL && p->sources_n > p->count)
+		r->bad = "more sources than tokens";
+	return r->bad == NULL;
+}
+
+static struct sequence_span
+span_of(struct wire_reader *r, int64_t start_min, int64_t start_max, size_t sources_n)
+{
+	struct sequence_span s;
+
+	s.start = (uint32_t)wire_ranged(r, start_min, start_max);
+	s.source = (uint32_t)wire_ranged(r, 0, (int64_t)sources_n - 1);
+	s.document = count_of(r);
+	s.offset = count_of(r);
+	s.keep = wire_bytes(r, &s.keep_n);
+	return s;
+}
+
+/* The first span starts at 0, each later one after the one before, all below `used`. */
+static bool
+read_spans(struct payload_view *p, struct wire_reader *r)
+{
+	int64_t start_min = 0, start_max = p->used == 0 ? -1 : 0;
+
+	p->spans = r->at;
+	for (size_t items; (items = wire_block(r)) > 0;) {
+		for (size_t i = 0; i < items && r->bad == NULL; i++) {
+			struct sequence_span s = span_of(r, start_min, start_max, p->sources_n);
+
+			start_min = (int64_t)s.start + 1;
+			start_max = (int64_t)p->used - 1;
+		}
+		p->spans_n += items;
+	}
+	return r->bad == NULL;
+}
+
+static struct sequence_range
+range_of(struct wire_reader *r, int64_t start_min, int64_t end_max)
+{
+	struct sequence_range range;
+
+	range.start = (uint32_t)wire_ranged(r, start_min, end_max - 1);
+	range.end = (uint32_t)wire_ranged(r, (int64_t)range.start + 1, end_max);
+	return range;
+}
+
+/* Ranges ascend, do not overlap and are not empty. */
+static bool
+read_no_loss(struct payload_view *p, struct wire_reader *r)
+{
+	int64_t start_min = 0;
+
+	p->no_loss = r->at;
+	for (size_t items; (items = wire_block(r)) > 0;) {
+		for (size_t i = 0; i < items && r->bad == NULL; i++)
+			start_min = (int64_t)range_of(r, start_min, p->count).end;
+		p->no_loss_n += items;
+	}
+	return r->bad == NULL;
+}
+
+static bool
+read_number(struct wire_reader *r, int64_t min, int64_t max, uint32_t *out)
+{
+	*out = (uint32_t)wire_ranged(r, min, max);
+	return r->bad == NULL;
+}
+
+enum fail_code
+payload_read(struct payload_view *out, struct wire_reader *r, struct failure *f)
+{
+	struct payload_view p = {.raw = r->at, .room = (size_t)(r->end - r->at)};
+
+	if (!read_number(r, 1, SEQUENCE_TOKENS_MAX, &p.count))
+		return wire_reader_check(r, false, "count", f);
+	if (!read_number(r, 2, 3, &p.width))
+		return wire_reader_check(r, false, "width", f);
+	if (!read_number(r, 0, p.count, &p.used))
+		return wire_reader_check(r, false, "used", f);
+	p.frame_hash = wire_hash(r);
+	if (!read_sources(&p, r))
+		return wire_reader_check(r, false, "sources", f);
+	if (!read_spans(&p, r))
+		return wire_reader_check(r, false, "documents", f);
+	if (!read_no_loss(&p, r))
+		return wire_reader_check(r, false, "no_loss", f);
+	p.frame = wire_bytes(r, &p.frame_n);
+	if (r->bad != NULL)
+		return wire_reader_check(r, false, "frame", f);
+	p.raw_n = (size_t)(r->at - p.raw);
+	*out = p;
+	return FAIL_NONE;
+}
+
+/* Takes the envelope off; the reader stands at the body and counts bytes from the record's start.
+ */
+static enum fail_code
+open_record(struct wire_reader *r, enum schema_record wanted, const uint8_t *bytes, size_t n,
+    struct failure *f)
+{
+	enum fail_code code = schema_expect(wanted, bytes, n, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	wire_reader_init(r, bytes, n);
+	r->at += SCHEMA_ENVELOPE_BYTES;
+	return FAIL_NONE;
+}
+
+enum fail_code
+sequence_decode(struct sequence_view *out, const uint8_t *bytes, size_t n, struct failure *f)
+{
+	struct wire_reader r;
+	struct sequence_view s;
+	enum fail_code code = open_record(&r, SCHEMA_SEQUENCE, bytes, n, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	s.ordinal = count_of(&r);
+	s.tokenizer = wire_hash(&r);
+	s.position.document = count_of(&r);
+	s.position.file = text_of(&r);
+	s.position.byte = count_of(&r);
+	s.position.line = count_of(&r);
+	s.position.offset = count_of(&r);
+	s.position.documents = count_of(&r);
+	s.position.rejects = count_of(&r);
+	s.position.record_bytes = count_of(&r);
+	s.position.record_bytes_max = count_of(&r);
+	s.position.tokens = count_of(&r);
+	s.position.dropped = count_of(&r);
+	s.position.sealed = wire_ranged(&r, -1, INT64_MAX);
+	s.position.packing = (uint32_t)wire_ranged(&r, 0, SEQUENCE_PACKINGS - 1);
+	s.position.window = count_of(&r);
+	code = wire_reader_check(&r, false, "ordinal to position", f);
+	if (code == FAIL_NONE)
+		code = payload_read(&s.payload, &r, f);
+	if (code == FAIL_NONE)
+		code = wire_reader_check(&r, true, "after the payload", f);
+	if (code != FAIL_NONE)
+		return fail_within(f, "record of kind Sequence");
+	*out = s;
+	return FAIL_NONE;
+}
+
+enum fail_code
+end_decode(struct end_record *out, const uint8_t *bytes, size_t n, struct failure *f)
+{
+	struct wire_reader r;
+	struct end_record e;
+	enum fail_code code = open_record(&r, SCHEMA_END, bytes, n, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	e.sequences = count_of(&r);
+	e.tokens = count_of(&r);
+	e.dropped = count_of(&r);
+	e.documents = count_of(&r);
+	e.rejects = count_of(&r);
+	e.sequence_length = (uint32_t)wire_ranged(&r, 1, CONFIG_SEQUENCE_MAX);
+	e.tokenizer = wire_hash(&r);
+	e.record_bytes = count_of(&r);
+	e.record_bytes_max = count_of(&r);
+	e.packing = (uint32_t)wire_ranged(&r, 0, SEQUENCE_PACKINGS - 1);
+	e.input.records = count_of(&r);
+	e.input.files = count_of(&r);
+	e.input.names = wire_hash(&r);
+	e.input.file = text_of(&r);
+	e.input.byte = count_of(&r);
+	e.input.line = count_of(&r);
+	code = wire_reader_check(&r, true, "record of kind End", f);
+	if (code == FAIL_NONE)
+		*out = e;
+	return code;
+}
+
+void
+payload_lists(const struct payload_view *p, struct text_view *sources, struct sequence_span *spans,
+    struct sequence_range *no_loss)
+{
+	struct wire_reader r;
+
+	wire_reader_init(&r, p->raw, p->room);
+	r.at = p->sources;
+	for (size_t items, k = 0; (items = wire_block(&r)) > 0;) {
+		for (size_t i = 0; i < items; i++)
+			sources[k++] = text_of(&r);
+	}
+	assert(r.at == p->spans);
+	for (size_t items, k = 0; (items = wire_block(&r)) > 0;) {
+		for (size_t i = 0; i < items; i++)
+			spans[k++] = span_of(&r, 0, p->count, p->sources_n);
+	}
+	assert(r.at == p->no_loss);
+	for (size_t items, k = 0; (items = wire_block(&r)) > 0;) {
+		for (size_t i = 0; i < items; i++)
+			no_loss[k++] = range_of(&r, 0, p->count);
+	}
+	assert(r.bad == NULL);
+}
+
+enum fail_code
+payload_check_hash(const struct payload_view *p, struct failure *f)
+{
+	if (frame_hash(p->frame, p->frame_n) != p->frame_hash)
+		return fail(f, FAIL_DATA,
+		    "the frame does not have the hash that its record states: the record is "
+		    "damaged");
+	return FAIL_NONE;
+}

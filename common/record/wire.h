@@ -1,0 +1,90 @@
+/*
+ * wire.h -- Avro binary encoding, by hand and bounded: what the hot records are written with.
+ *
+ * A writer appends to memory that it owns and grows. A reader walks borrowed bytes; the first thing
+ * that does not fit sets `bad` (a static sentence), leaves the reader without a byte, and every
+ * later read returns 0, so that callers check once at the end of a stretch. Avro
+ * specification 1.11, "Binary Encoding": zig-zag varints, length-prefixed bytes and strings, arrays
+ * as blocks (a negative count carries a byte size).
+ */
+#ifndef COMMON_RECORD_WIRE_H
+#define COMMON_RECORD_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+
+enum { WIRE_WRITER_MAX_BYTES = 1 << 30 }; /* a writer that would grow beyond it fails */
+
+/* A zeroed one is valid and empty. */
+struct wire_writer {
+	uint8_t *bytes; /* owned; wire_writer_take() gives it away */
+	size_t n, room;
+	bool failed; /* memory was refused; later writes do nothing */
+};
+
+void wire_writer_close(struct wire_writer *w);
+/* Room for `more` bytes in advance. */
+void wire_reserve(struct wire_writer *w, size_t more);
+/* Gives the bytes (free) and leaves the writer empty; FAIL_MEMORY where a write had failed. */
+enum fail_code wire_writer_take(
+    struct wire_writer *w, uint8_t **bytes, size_t *n, struct failure *f);
+
+void wire_put_long(struct wire_writer *w, int64_t value);
+void wire_put_double(struct wire_writer *w, double value);
+void wire_put_boolean(struct wire_writer *w, bool value);
+void wire_put_hash(struct wire_writer *w, uint64_t value); /* fixed, 8 bytes, little-endian */
+void wire_put_bytes(struct wire_writer *w, const void *bytes, size_t n); /* length first */
+void wire_put_raw(struct wire_writer *w, const void *bytes, size_t n);
+
+struct wire_reader {
+	const uint8_t *start, *at, *end;
+	const char *bad; /* NULL: all well so far */
+};
+
+void wire_reader_init(struct wire_reader *r, const void *bytes, size_t n);
+
+/* Sets `bad` at `item`, where nothing was bad before; returns 0. */
+int64_t wire_spoil(struct wire_reader *r, const uint8_t *item, const char *bad);
+
+/* wire_long() of more than one byte. */
+int64_t wire_long_slow(struct wire_reader *r);
+
+/* Inline, as most numbers of a record are of one byte. */
+static inline int64_t
+wire_long(struct wire_reader *r)
+{
+	if (r->at < r->end && *r->at < 0x80) {
+		unsigned byte = *r->at++;
+
+		return (int64_t)(byte >> 1) ^ -(int64_t)(byte & 1);
+	}
+	return wire_long_slow(r);
+}
+
+/* A long that must lie in [min, max]; sets bad otherwise. */
+static inline int64_t
+wire_ranged(struct wire_reader *r, int64_t min, int64_t max)
+{
+	const uint8_t *item = r->at;
+	int64_t value = wire_long(r);
+
+	if (value < min || value > max)
+		return wire_spoil(r, item, "a number out of range");
+	return r->bad == NULL ? value : 0;
+}
+
+double wire_double(struct wire_reader *r);
+bool wire_boolean(struct wire_reader *r);
+uint64_t wire_hash(struct wire_reader *r);
+/* Borrows n bytes whose length stands in front; NULL where bad. */
+const uint8_t *wire_bytes(struct wire_reader *r, size_t *n);
+/* Items in the next block of an array; 0 ends it. More than the bytes left is bad. */
+size_t wire_block(struct wire_reader *r);
+/* FAIL_DATA with `bad` and the byte it was met at, or with "trailing bytes"; else FAIL_NONE. */
+enum fail_code wire_reader_check(
+    const struct wire_reader *r, bool whole, const char *what, struct failure *f);
+
+#endif

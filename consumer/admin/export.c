@@ -1,0 +1,128 @@
+#include "consumer/admin/export.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/kafka/kafka.h"
+#include "common/base/log.h"
+#include "consumer/domain/domain_log.h"
+#include "consumer/admin/export_pieces.h"
+
+enum { BROKER_MS = 10000, READ_MS = 30000 };
+
+struct export
+{
+	const struct export_options *o;
+	struct export_counts *counts;
+	rd_kafka_t *reader;
+	struct export_file *file;
+	struct export_pieces *pieces;
+	char topic[TOPIC_MAX_BYTES + 1];
+	int partitions;
+};
+
+static enum fail_code
+put_tokens(void *opaque, const uint32_t *id, size_t n, struct failure *f)
+{
+	return export_file_tokens(opaque, id, n, f);
+}
+
+static enum fail_code
+end_document(void *opaque, bool whole, struct failure *f)
+{
+	return export_file_end(opaque, whole, f);
+}
+
+static enum fail_code
+ask(struct export *e, struct failure *f)
+{
+	const struct config *c = e->o->config;
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = &c->kafka, .client = "export", .quiet = true};
+
+	names_domain_topic(e->topic, c->corpus, c->domains[e->o->domain].name, e->o->set);
+	if (kafka_open(&e->reader, &k, f) != FAIL_NONE ||
+	    kafka_wait_broker(e->reader, BROKER_MS, f) != FAIL_NONE ||
+	    kafka_partitions(e->reader, e->topic, &e->partitions, READ_MS, f) != FAIL_NONE)
+		return f->code;
+	if (e->partitions == 0)
+		return fail(f, FAIL_CONFIG,
+		    "topic %s does not exist: domain %s has no %s set, or `riffle topics --create` "
+		    "has not been run",
+		    e->topic, c->domains[e->o->domain].name, names_set_text[e->o->set]);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+read_log(struct export *e, struct domain_log *log, int partition, struct failure *f)
+{
+	struct domain_log_sequence s;
+	bool there;
+
+	for (;;) {
+		if (domain_log_next(log, e->o->stop, &s, &there, f) != FAIL_NONE)
+			return f->code;
+		if (!there)
+			return export_pieces_finish(e->pieces, f);
+		e->counts->sequences++;
+		if (export_pieces_add(e->pieces, &s.record, s.span, s.token, f) != FAIL_NONE)
+			return f->code == FAIL_DATA
+				   ? fail_within(f, "topic %s, partition %d, sequence %" PRIu64,
+					 e->topic, partition, s.record.ordinal)
+				   : f->code;
+	}
+}
+
+static enum fail_code
+run_partition(struct export *e, int partition, struct failure *f)
+{
+	struct domain_log *log;
+	enum fail_code code;
+
+	if (domain_log_open(&log, e->reader, e->topic, partition, e->o->tokenizer, READ_MS, f) !=
+	    FAIL_NONE)
+		return f->code;
+	code = read_log(e, log, partition, f);
+	domain_log_close(log);
+	return code;
+}
+
+static enum fail_code
+run(struct export *e, struct failure *f)
+{
+	struct export_sink sink = {.tokens = put_tokens, .end = end_document};
+
+	if (ask(e, f) != FAIL_NONE || export_file_open(&e->file, &e->o->file, f) != FAIL_NONE)
+		return f->code;
+	sink.opaque = e->file;
+	if (export_pieces_open(&e->pieces, &sink, e->o->file.eos, e->o->file.stream, f) !=
+	    FAIL_NONE)
+		return f->code;
+	for (int i = 0; i < e->partitions; i++)
+		if (run_partition(e, i, f) != FAIL_NONE)
+			return f->code;
+	e->counts->documents = export_file_documents(e->file);
+	e->counts->tokens = export_file_token_count(e->file);
+	e->counts->left_out = export_pieces_left_out(e->pieces);
+	if (export_file_finish(e->file, f) != FAIL_NONE)
+		return f->code;
+	log_info("export: topic=%s sequences=%" PRIu64 " documents=%" PRIu64 " tokens=%" PRIu64
+		 " left_out=%" PRIu64 " files=%s",
+	    e->topic, e->counts->sequences, e->counts->documents, e->counts->tokens,
+	    e->counts->left_out, export_file_names(e->file));
+	return FAIL_NONE;
+}
+
+enum fail_code
+export_run(const struct export_options *o, struct export_counts *counts, struct failure *f)
+{
+	struct export e = {.o = o, .counts = counts};
+	enum fail_code code;
+
+	memset(counts, 0, sizeof(*counts));
+	code = run(&e, f);
+	export_pieces_close(e.pieces);
+	export_file_close(e.file);
+	kafka_close(e.reader);
+	return code;
+}

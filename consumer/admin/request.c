@@ -1,0 +1,322 @@
+#include "consumer/admin/request.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/kafka/kafka.h"
+#include "common/base/names.h"
+#include "consumer/ledger/ledger_log.h"
+
+enum { SLICE_MS = 200, DELIVERY_MS = 30000 };
+
+struct request {
+	struct request_options o;
+	struct ledger_log *log;
+	bool started;       /* the ledger had a record */
+	bool following;     /* ledger_log_next() gives what comes behind `last` */
+	struct ledger last; /* at the opening */
+	rd_kafka_resp_err_t failed;
+	size_t delivered;
+};
+
+/* ---- opening ---- */
+
+/* Stands behind the ledger's last record and keeps that. */
+static enum fail_code
+follow(struct request *r, struct failure *f)
+{
+	struct ledger record = {0};
+	enum fail_code code;
+	int64_t offset;
+
+	if (ledger_log_last(r->log, &record, &r->started, f) != FAIL_NONE)
+		return f->code;
+	ledger_clear(&record);
+	if (!r->started)
+		return FAIL_NONE;
+	if (ledger_log_seek(r->log, UINT64_MAX, false, f) != FAIL_NONE)
+		return f->code;
+	code = ledger_log_next(r->log, 0, &r->last, &offset, f);
+	r->following = code == FAIL_NONE;
+	return code;
+}
+
+enum fail_code
+request_open(struct request **out, const struct request_options *o, struct failure *f)
+{
+	struct request *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return fail_memory(f);
+	r->o = *o;
+	if (ledger_log_open(&r->log, o->mix, o->properties, REQUEST_ASK_MS, f) != FAIL_NONE ||
+	    follow(r, f) != FAIL_NONE) {
+		request_close(r);
+		return f->code;
+	}
+	*out = r;
+	return FAIL_NONE;
+}
+
+void
+request_close(struct request *r)
+{
+	if (r == NULL)
+		return;
+	ledger_log_close(r->log);
+	ledger_clear(&r->last);
+	free(r);
+}
+
+const struct ledger *
+request_ledger(const struct request *r)
+{
+	return r->started ? &r->last : NULL;
+}
+
+/* ---- answers ---- */
+
+/* Takes the answer to `id` out of a record. */
+static bool
+take_answer(struct ledger *l, const char *id, struct ledger_answer *out)
+{
+	for (size_t i = 0; i < l->answers_n; i++)
+		if (l->answer[i].id != NULL && strcmp(l->answer[i].id, id) == 0) {
+			*out = l->answer[i];
+			l->answer[i] = (struct ledger_answer){0};
+			return true;
+		}
+	return false;
+}
+
+static bool
+is_answered(const struct ledger *l, const char *id)
+{
+	for (size_t i = 0; i < l->request_ids_n; i++)
+		if (l->request_id[i] != NULL && strcmp(l->request_id[i], id) == 0)
+			return true;
+	return false;
+}
+
+/* Reads the whole ledger: an earlier answer is asked for seldom. */
+static enum fail_code
+search(struct ledger_log *log, const char *id, struct ledger_answer *out, bool *found,
+    struct failure *f)
+{
+	struct ledger record = {0};
+	enum fail_code code;
+	bool any;
+
+	*found = false;
+	code = ledger_log_first(log, &record, &any, f);
+	while (code == FAIL_NONE && any && !*found) {
+		int64_t offset;
+
+		*found = take_answer(&record, id, out);
+		ledger_clear(&record);
+		if (!*found)
+			code = ledger_log_next(log, 0, &record, &offset, f);
+	}
+	ledger_clear(&record);
+	return code == FAIL_TIMEOUT ? FAIL_NONE : code;
+}
+
+enum fail_code
+request_earlier(
+    struct request *r, const char *id, struct ledger_answer *out, bool *found, struct failure *f)
+{
+	struct ledger_log *log;
+	enum fail_code code;
+
+	*found = false;
+	if (!r->started || !is_answered(&r->last, id))
+		return FAIL_NONE;
+	if (ledger_log_open(&log, r->o.mix, r->o.properties, REQUEST_ASK_MS, f) != FAIL_NONE)
+		return f->code;
+	code = search(log, id, out, found, f);
+	if (code == FAIL_NONE && !*found)
+		code = fail(f, FAIL_DATA,
+		    "request %s was answered, and its answer was deleted from topic %s", id,
+		    ledger_log_topic(log));
+	ledger_log_close(log);
+	return code;
+}
+
+/* The next record of the ledger, into a zeroed *out; *any is false: none came in time. */
+static enum fail_code
+next_record(struct request *r, struct ledger *out, bool *any, struct failure *f)
+{
+	int64_t offset;
+	enum fail_code code;
+
+	*any = false;
+	if (!r->following) {
+		code = ledger_log_first(r->log, out, any, f);
+		r->following = code == FAIL_NONE && *any;
+		if (code == FAIL_NONE && !*any)
+			clock_pause_ms(SLICE_MS);
+		return code;
+	}
+	code = ledger_log_next(r->log, SLICE_MS, out, &offset, f);
+	*any = code == FAIL_NONE;
+	return code == FAIL_TIMEOUT ? FAIL_NONE : code;
+}
+
+static enum fail_code
+fail_unanswered(const struct request *r, const struct control *c, int timeout_ms, struct failure *f)
+{
+	return fail(f, FAIL_TIMEOUT,
+	    "no answer to request %s within %d s: is a mixer running (riffle mix)? The request "
+	    "stays in "
+	    "topic %s.control and is answered when one runs; asking again with --id %s finds the "
+	    "answer",
+	    c->id, timeout_ms / 1000, r->o.mix, c->id);
+}
+
+enum fail_code
+request_wait(struct request *r, const struct control *c, size_t n, struct ledger_answer *out,
+    int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	size_t missing = n, first = 0;
+	bool ended = false;
+
+	memset(out, 0, n * sizeof(*out));
+	while (missing > 0) {
+		struct ledger record = {0};
+		bool any;
+
+		while (out[first].id != NULL)
+			first++;
+		if (*r->o.stop)
+			return fail(f, FAIL_STOPPED,
+			    "stopped while waiting for the answer to request %s", c[first].id);
+		if (clock_ms() >= deadline_ms)
+			return fail_unanswered(r, &c[first], timeout_ms, f);
+		if (next_record(r, &record, &any, f) != FAIL_NONE)
+			return f->code;
+		for (size_t i = first; any && record.answers_n > 0 && i < n; i++)
+			if (out[i].id == NULL && take_answer(&record, c[i].id, &out[i]))
+				missing--;
+		ended = any && record.kind == LEDGER_END;
+		ledger_clear(&record);
+		if (ended && missing > 0)
+			return fail(f, FAIL_DATA,
+			    "mix %s has ended without an answer to request %s", r->o.mix,
+			    c[first].id);
+	}
+	return FAIL_NONE;
+}
+
+/* ---- asking ---- */
+
+static void
+delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
+{
+	struct request *r = opaque;
+
+	(void)rk;
+	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		r->delivered++;
+	else if (r->failed == RD_KAFKA_RESP_ERR_NO_ERROR)
+		r->failed = m->err;
+}
+
+static enum fail_code
+put(rd_kafka_t *rk, const char *topic, const struct control *c, struct failure *f)
+{
+	rd_kafka_resp_err_t err;
+	uint8_t *bytes;
+	size_t n;
+
+	if (control_encode(c, &bytes, &n, f) != FAIL_NONE)
+		return f->code;
+	err = rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
+	    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_FREE), RD_KAFKA_V_VALUE(bytes, n), RD_KAFKA_V_END);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	free(bytes);
+	kafka_fail_code(f, err, NULL, "writing a request");
+	return fail_within(f, "topic %s", topic);
+}
+
+static enum fail_code
+send_all(struct request *r, rd_kafka_t *rk, const struct control *c, size_t n, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + DELIVERY_MS;
+	char topic[TOPIC_MAX_BYTES + 1];
+	int partitions;
+
+	names_topic(topic, r->o.mix, "control");
+	if (kafka_partitions(rk, topic, &partitions, REQUEST_ASK_MS, f) != FAIL_NONE)
+		return f->code;
+	if (partitions == 0)
+		return fail(
+		    f, FAIL_CONFIG, "topic %s does not exist: run `riffle topics --create`", topic);
+	for (size_t i = 0; i < n; i++)
+		if (put(rk, topic, &c[i], f) != FAIL_NONE)
+			return f->code;
+	while (r->delivered < n && r->failed == 0 && clock_ms() < deadline_ms)
+		rd_kafka_poll(rk, SLICE_MS);
+	if (r->delivered == n)
+		return FAIL_NONE;
+	kafka_fail_topic(f, rk, r->failed == 0 ? RD_KAFKA_RESP_ERR__TIMED_OUT : r->failed, NULL,
+	    "writing a request", topic);
+	return fail_within(f, "topic %s", topic);
+}
+
+enum fail_code
+request_send(struct request *r, const struct control *c, size_t n, struct failure *f)
+{
+	struct config_property tune[] = {{(char[]){"linger.ms"}, (char[]){"0"}}};
+	struct kafka_options k = {.role = KAFKA_WRITER,
+	    .properties = r->o.properties,
+	    .client = "request",
+	    .tune = tune,
+	    .tune_n = 1,
+	    .delivered = delivered,
+	    .opaque = r};
+	rd_kafka_t *rk;
+	enum fail_code code;
+
+	if (r->started && r->last.kind == LEDGER_END)
+		return fail(f, FAIL_DATA,
+		    "mix %s ended before step %" PRId64 " and takes no requests any more", r->o.mix,
+		    r->last.step_next);
+	if (kafka_open(&rk, &k, f) != FAIL_NONE)
+		return f->code;
+	r->delivered = 0;
+	r->failed = RD_KAFKA_RESP_ERR_NO_ERROR;
+	code = send_all(r, rk, c, n, f);
+	kafka_close(rk);
+	return code;
+}
+
+enum fail_code
+request_new_id(char out[static REQUEST_ID_BYTES], const char *prefix, struct failure *f)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return fail_errno(f, FAIL_IO, "cannot draw a random number for the request's id");
+	snprintf(out, REQUEST_ID_BYTES, "%.14s-%016" PRIx64, prefix, random);
+	return FAIL_NONE;
+}
+
+void
+request_who(char out[static REQUEST_WHO_BYTES])
+{
+	const struct passwd *user = getpwuid(geteuid());
+	char host[65] = "";
+
+	if (gethostname(host, sizeof(host) - 1) != 0)
+		host[0] = '\0';
+	snprintf(
+	    out, REQUEST_WHO_BYTES, "%.128s@%s", user == NULL ? "unknown" : user->pw_name, host);
+}

@@ -1,0 +1,68 @@
+/*
+ * request.h -- asks a mix for a change and hears what it answers.
+ *
+ * A request is a record on the control topic; the answer stands in the ledger. An id is answered
+ * once: asking again with the same id finds the earlier answer and writes nothing. A request that
+ * gets no answer in time stays in the topic and is answered when a mixer runs.
+ *
+ *     request_open  [request_ledger]  request_send  request_wait
+ *
+ * Thread: one.
+ */
+#ifndef CONSUMER_ADMIN_REQUEST_H
+#define CONSUMER_ADMIN_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/record/control.h"
+#include "common/base/failure.h"
+#include "common/record/ledger.h"
+
+enum {
+	REQUEST_ASK_MS = 15000, /* for one question to the broker */
+	REQUEST_ID_BYTES = 32,
+	REQUEST_WHO_BYTES = 256,
+};
+
+struct request;
+
+struct request_options {
+	const char *mix;
+	const struct config_properties *properties;
+	const volatile bool *stop; /* set by a signal handler */
+};
+
+/* Gives *out, to be ended with request_close(). FAIL_CONFIG: there is no such mix. */
+enum fail_code request_open(
+    struct request **out, const struct request_options *o, struct failure *f);
+void request_close(struct request *r); /* NULL is accepted */
+
+/* The ledger's last record at the opening; NULL: the mix has not started. Borrowed. */
+const struct ledger *request_ledger(const struct request *r);
+
+/* *found: the id was answered before; out is then to be cleared with ledger_answer_clear(). */
+enum fail_code request_earlier(
+    struct request *r, const char *id, struct ledger_answer *out, bool *found, struct failure *f);
+
+/* Writes n requests; returns when the broker has all of them. */
+enum fail_code request_send(
+    struct request *r, const struct control *c, size_t n, struct failure *f);
+
+/*
+ * Fills out[n] (ledger_answer_clear() each) with the answers to the ids of c[n]. FAIL_TIMEOUT: some
+ * are missing, and empty in `out`. FAIL_DATA: the mix has ended. FAIL_STOPPED.
+ */
+enum fail_code request_wait(struct request *r, const struct control *c, size_t n,
+    struct ledger_answer *out, int timeout_ms, struct failure *f);
+
+/* An id that no other request has: 16 hex digits and a dash behind `prefix`. */
+enum fail_code request_new_id(
+    char out[static REQUEST_ID_BYTES], const char *prefix, struct failure *f);
+
+/* user@host, as far as it is known. */
+void request_who(char out[static REQUEST_WHO_BYTES]);
+
+#endif

@@ -1,0 +1,256 @@
+#include "consumer/admin/retain.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/kafka/kafka.h"
+#include "common/kafka/kafka_groups.h"
+#include "common/kafka/kafka_trim.h"
+#include "common/base/log.h"
+#include "consumer/ledger/ledger_log.h"
+#include "consumer/ledger/run_commits.h"
+#include "consumer/reader/step_records.h"
+
+enum {
+	OPEN_MS = 30000,
+	ASK_MS = 30000,
+	TRIM_MS = 60000,
+	RUNS_AT_ONCE = 16, /* handles that look for the coordinators of their groups */
+};
+
+/* What one command holds. */
+struct work {
+	const struct retain_options *o;
+	const char *mix;
+	rd_kafka_t *rk;
+	struct ledger last;
+	struct step_records *records;
+	struct retain_runs runs;
+	uint64_t end; /* all lanes are cut at this step */
+};
+
+/* ---- what there is ---- */
+
+static enum fail_code
+read_ledger(struct work *w, struct failure *f)
+{
+	struct ledger_log *log;
+	bool any = false;
+	enum fail_code code = ledger_log_open(&log, w->mix, &w->o->config->kafka, OPEN_MS, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	code = ledger_log_last(log, &w->last, &any, f);
+	ledger_log_close(log);
+	if (code != FAIL_NONE || any)
+		return code;
+	return fail(f, FAIL_DATA, "mix %s has not begun: there is nothing to delete", w->mix);
+}
+
+/* One step at least stays: where it begins is where a lane can be cut. */
+static enum fail_code
+check_published(const struct work *w, struct failure *f)
+{
+	uint64_t next = (uint64_t)w->last.step_next;
+
+	if (w->o->from_step < next || (w->o->from_step == next && w->last.kind == LEDGER_END))
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "nothing was deleted: step %" PRIu64
+	    " is not published, mix %s stands at step %" PRIu64,
+	    w->o->from_step, w->mix, next);
+}
+
+static enum fail_code
+open_handles(struct work *w, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = &w->o->config->kafka, .client = "retain"};
+
+	if (step_records_open(&w->records, w->mix, &w->o->config->kafka, OPEN_MS, f) != FAIL_NONE)
+		return f->code;
+	return kafka_open(&w->rk, &k, f);
+}
+
+/* ---- runs ---- */
+
+static enum fail_code
+ask_position(
+    const struct work *w, struct retain_run *run, struct run_commits *commits, struct failure *f)
+{
+	struct commits_position at;
+	enum fail_code code =
+	    run_commits_ask(commits, step_records_lanes(w->records), ASK_MS, &at, f);
+
+	if (code == FAIL_NONE) {
+		run->committed = at.any;
+		run->step = at.any ? at.step : 0;
+		return FAIL_NONE;
+	}
+	if (code != FAIL_DATA)
+		return code;
+	fail_within(f, "group %s", run_commits_group(commits));
+	if (!w->o->force)
+		return code; /* a position that cannot be read may be any */
+	log_warning("retain: RETAIN-POSITION %s", f->text);
+	return FAIL_NONE;
+}
+
+/* Runs [from, end), at most RUNS_AT_ONCE. */
+static enum fail_code
+ask_positions(const struct work *w, size_t from, size_t end, struct failure *f)
+{
+	struct run_commits *commits[RUNS_AT_ONCE] = {NULL};
+	enum fail_code code = FAIL_NONE;
+
+	for (size_t i = from; code == FAIL_NONE && i < end; i++)
+		code = run_commits_open(&commits[i - from], w->mix, w->runs.run[i].name, "retain",
+		    &w->o->config->kafka, f);
+	for (size_t i = from; code == FAIL_NONE && i < end; i++)
+		code = ask_position(w, &w->runs.run[i], commits[i - from], f);
+	for (size_t i = 0; i < RUNS_AT_ONCE; i++)
+		run_commits_close(commits[i]);
+	return code;
+}
+
+/* Groups of runs that neither configuration nor ledger name; not everybody may list groups. */
+static enum fail_code
+add_groups(struct work *w, struct failure *f)
+{
+	char prefix[NAME_MAX_BYTES + 2];
+	char **name;
+	size_t n;
+	enum fail_code code = FAIL_NONE;
+
+	snprintf(prefix, sizeof(prefix), "%s.", w->mix);
+	if (kafka_groups(w->rk, prefix, &name, &n, ASK_MS, f) != FAIL_NONE) {
+		if (f->code == FAIL_MEMORY)
+			return f->code;
+		log_warning("retain: RETAIN-GROUPS %s: only the runs of mix.runs and of the ledger "
+			    "are looked at",
+		    f->text);
+		return FAIL_NONE;
+	}
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		code = retain_add_group(&w->runs, w->mix, name[i], f);
+	kafka_groups_free(name, n);
+	return code;
+}
+
+static enum fail_code
+find_runs(struct work *w, struct failure *f)
+{
+	const struct config_list *runs = &w->o->config->mix.runs;
+
+	for (size_t i = 0; i < runs->n; i++)
+		if (retain_add_run(&w->runs, runs->text[i], f) != FAIL_NONE)
+			return f->code;
+	for (size_t i = 0; i < w->last.runs_n; i++)
+		if (retain_add_run(&w->runs, w->last.run[i].name, f) != FAIL_NONE)
+			return f->code;
+	if (add_groups(w, f) != FAIL_NONE)
+		return f->code;
+	for (size_t from = 0; from < w->runs.n; from += RUNS_AT_ONCE) {
+		size_t left = w->runs.n - from, n = left < RUNS_AT_ONCE ? left : RUNS_AT_ONCE;
+
+		if (ask_positions(w, from, from + n, f) != FAIL_NONE)
+			return f->code;
+	}
+	retain_remember(&w->runs, &w->last);
+	return FAIL_NONE;
+}
+
+static void
+warn_uncommitted(const struct work *w)
+{
+	for (size_t i = 0; i < w->o->config->mix.runs.n; i++)
+		for (size_t k = 0; k < w->runs.n; k++) {
+			const struct retain_run *run = &w->runs.run[k];
+
+			if (strcmp(run->name, w->o->config->mix.runs.text[i]) == 0 &&
+			    !run->committed && !run->remembered)
+				log_warning("retain: RETAIN-UNCOMMITTED run=%s has committed "
+					    "nothing: it will find step=%" PRIu64 " the earliest",
+				    run->name, w->end);
+		}
+}
+
+/* ---- cutting ---- */
+
+static enum fail_code
+cut(struct work *w, const struct step_record *record, struct failure *f)
+{
+	uint32_t lanes = step_records_lanes(w->records);
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)lanes);
+	enum fail_code code;
+
+	for (uint32_t i = 0; i < lanes; i++)
+		rd_kafka_topic_partition_list_add(list, step_records_topic(w->records), (int32_t)i)
+		    ->offset = record[i].offset;
+	code = kafka_trim(w->rk, list, TRIM_MS, f);
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
+}
+
+/* Finds where the first step that stays begins on every lane, and cuts there. */
+static enum fail_code
+find_and_cut(struct work *w, struct failure *f)
+{
+	struct step_record *record = calloc(step_records_lanes(w->records), sizeof(*record));
+	enum fail_code code;
+
+	if (record == NULL)
+		return fail_memory(f);
+	code = step_records_seek(w->records, w->end, f);
+	if (code == FAIL_NONE)
+		code = step_records_next(w->records, 0, record, f);
+	if (code == FAIL_NONE && !w->o->dry_run)
+		code = cut(w, record, f);
+	free(record);
+	return code;
+}
+
+static enum fail_code
+work(struct work *w, struct retain_result *out, struct failure *f)
+{
+	struct step_records_kept kept;
+
+	if (read_ledger(w, f) != FAIL_NONE || check_published(w, f) != FAIL_NONE ||
+	    open_handles(w, f) != FAIL_NONE ||
+	    step_records_earliest(w->records, &kept, f) != FAIL_NONE)
+		return f->code;
+	/* A command that was interrupted leaves lanes of unequal beginnings: level them. */
+	w->end = kept.any && kept.whole > w->o->from_step ? kept.whole : w->o->from_step;
+	out->first = out->end = w->end;
+	out->lanes = step_records_lanes(w->records);
+	if (!kept.any || kept.lowest >= w->end)
+		return FAIL_NONE;
+	if (find_runs(w, f) != FAIL_NONE)
+		return f->code;
+	if (!w->o->force && retain_check(&w->runs, w->o->from_step, f) != FAIL_NONE)
+		return f->code;
+	warn_uncommitted(w);
+	if (find_and_cut(w, f) != FAIL_NONE)
+		return f->code;
+	out->first = kept.lowest;
+	return FAIL_NONE;
+}
+
+enum fail_code
+retain(const struct retain_options *o, struct retain_result *out, struct failure *f)
+{
+	struct work w = {.o = o, .mix = o->config->mix.name};
+	enum fail_code code;
+
+	assert(w.mix != NULL);
+	*out = (struct retain_result){0};
+	code = work(&w, out, f);
+	step_records_close(w.records);
+	kafka_close(w.rk);
+	ledger_clear(&w.last);
+	free(w.runs.run);
+	return code;
+}

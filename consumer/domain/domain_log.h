@@ -1,0 +1,45 @@
+/*
+ * domain_log.h -- the sequences of one partition of a domain topic, in the order of their ordinals,
+ * up to its last End.
+ *
+ * Duplicates, which a producer that was killed may leave, are dropped; a hole, another tokenizer
+ * and a frame without its hash are errors that name the offset.
+ *
+ * Thread: one.
+ */
+#ifndef CONSUMER_DOMAIN_DOMAIN_LOG_H
+#define CONSUMER_DOMAIN_DOMAIN_LOG_H
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/base/failure.h"
+#include "common/record/sequence.h"
+
+struct domain_log;
+
+/* One sequence; all is borrowed until the next call. */
+struct domain_log_sequence {
+	struct sequence_view record;
+	const struct sequence_span *span; /* [record.payload.spans_n] */
+	const uint32_t *token;            /* [record.payload.count] */
+};
+
+/*
+ * Gives *out, to be ended with domain_log_close(). FAIL_DATA: the partition has no End, or its
+ * first records were deleted. FAIL_CONFIG: no such topic or partition; it is of another tokenizer.
+ * `reader` is a KAFKA_READER with nothing assigned, and this log's alone until it is closed.
+ */
+enum fail_code domain_log_open(struct domain_log **out, rd_kafka_t *reader, const char *topic,
+    int32_t partition, uint64_t tokenizer, int timeout_ms, struct failure *f);
+void domain_log_close(struct domain_log *l); /* NULL is accepted */
+
+uint64_t domain_log_sequences(const struct domain_log *l); /* up to the last End */
+
+/* *there is false after the last one. FAIL_STOPPED once *stop is set. */
+enum fail_code domain_log_next(struct domain_log *l, const volatile bool *stop,
+    struct domain_log_sequence *out, bool *there, struct failure *f);
+
+#endif

@@ -1,0 +1,339 @@
+#include "consumer/domain/domains.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/kafka/kafka.h"
+#include "common/base/log.h"
+#include "common/schedule/order.h"
+#include "common/config/topics.h"
+#include "consumer/domain/tails.h"
+
+enum {
+	ASK_TIMEOUT_MS = 30000,
+	ASK_AGAIN_MS = 500,
+	WAIT_LOG_MS = 10000,
+};
+
+/* ---- memory ---- */
+
+static void
+close_facts(struct domain_facts *d)
+{
+	free(d->high);
+	free(d->sequences);
+	free(d->sealed);
+	free(d->bytes);
+}
+
+void
+domains_close(struct domains *d)
+{
+	if (d == NULL)
+		return;
+	for (size_t i = 0; i < d->n; i++)
+		close_facts(&d->facts[i]);
+	free(d->facts);
+	free(d);
+}
+
+/* Appends a domain of which nothing is known yet. */
+static enum fail_code
+append(struct domains *d, const char *name, size_t partitions_n, bool live, struct failure *f)
+{
+	struct domain_facts *grown = realloc(d->facts, (d->n + 1) * sizeof(*grown)), *to;
+
+	if (grown == NULL)
+		return fail_memory(f);
+	d->facts = grown;
+	to = &grown[d->n];
+	memset(to, 0, sizeof(*to));
+	snprintf(to->name, sizeof(to->name), "%s", name);
+	names_domain_topic(to->topic, d->config->corpus, name, SET_TRAIN);
+	to->live = live;
+	to->partitions_n = partitions_n;
+	to->record_bytes = 1;
+	to->high = calloc(partitions_n, sizeof(*to->high));
+	to->sequences = calloc(partitions_n, sizeof(*to->sequences));
+	to->sealed = calloc(partitions_n, sizeof(*to->sealed));
+	to->bytes = calloc(partitions_n, sizeof(*to->bytes));
+	if (live) {
+		to->record_bytes_max = topics_sequence_bytes(d->config, 3);
+		to->record_bytes = to->record_bytes_max;
+	}
+	if (to->high == NULL || to->sequences == NULL || to->sealed == NULL || to->bytes == NULL) {
+		close_facts(to);
+		return fail_memory(f);
+	}
+	d->n++;
+	return FAIL_NONE;
+}
+
+int
+domains_named(const struct domains *d, const char *name)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (strcmp(d->facts[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* ---- what a last record says ---- */
+
+static enum fail_code
+check_tail(struct domains *d, const struct tails_partition *at, struct failure *f)
+{
+	if (at->tail.sequence_length != d->config->sequence_length)
+		return fail(f, FAIL_CONFIG,
+		    "topic %s has sequences of length %" PRIu32 ", the configuration says %" PRIu32,
+		    at->topic, at->tail.sequence_length, d->config->sequence_length);
+	if (d->tokenizer == 0)
+		d->tokenizer = at->tail.tokenizer;
+	if (at->tail.tokenizer != d->tokenizer)
+		return fail(f, FAIL_CONFIG,
+		    "topic %s has tokenizer %016" PRIx64 ", the others have %016" PRIx64
+		    ": one mix cannot hold two tokenizers",
+		    at->topic, at->tail.tokenizer, d->tokenizer);
+	return FAIL_NONE;
+}
+
+static void
+take_tail(struct domain_facts *d, const struct tails_partition *at)
+{
+	const struct partition_tail *t = &at->tail;
+	uint64_t sequences = t->sealed ? t->sealed_sequences : t->sequences, bytes = 0;
+	size_t p = (size_t)at->partition;
+
+	d->changed = d->changed || d->sealed[p] != t->sealed || d->sequences[p] != sequences;
+	d->high[p] = at->high;
+	d->sealed[p] = t->sealed;
+	d->sequences_total += sequences - d->sequences[p];
+	d->sequences[p] = sequences;
+	d->bytes[p] = t->record_bytes;
+	if (t->record_bytes_max > d->record_bytes_max)
+		d->record_bytes_max = t->record_bytes_max;
+	for (size_t i = 0; i < d->partitions_n; i++)
+		bytes += d->bytes[i];
+	if (d->sequences_total > 0)
+		d->record_bytes = bytes / d->sequences_total + 1;
+}
+
+/* ---- asking ---- */
+
+static rd_kafka_topic_partition_list_t *
+list_partitions(const struct domains *d, size_t first, bool live_only)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(64);
+
+	for (size_t i = first; i < d->n; i++)
+		for (size_t p = 0; p < d->facts[i].partitions_n; p++)
+			if (d->facts[i].live || !live_only)
+				rd_kafka_topic_partition_list_add(
+				    list, d->facts[i].topic, (int32_t)p)
+				    ->opaque = &d->facts[i];
+	return list;
+}
+
+/* Fills at[] with the partitions that have grown since their last record was read. */
+static enum fail_code
+find_moved(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, struct tails_partition *at,
+    struct domain_facts **of, size_t *n, struct failure *f)
+{
+	int64_t *low = calloc((size_t)list->cnt + 1, sizeof(*low));
+	int64_t *high = calloc((size_t)list->cnt + 1, sizeof(*high));
+	enum fail_code code = FAIL_NONE;
+
+	*n = 0;
+	if (low == NULL || high == NULL)
+		code = fail_memory(f);
+	else if (list->cnt > 0)
+		code = kafka_watermarks_list(reader, list, low, high, ASK_TIMEOUT_MS, f);
+	for (int i = 0; code == FAIL_NONE && i < list->cnt; i++) {
+		struct domain_facts *d = list->elems[i].opaque;
+		int32_t p = list->elems[i].partition;
+
+		if (high[i] == d->high[p] || high[i] == low[i])
+			continue;
+		of[*n] = d;
+		at[(*n)++] =
+		    (struct tails_partition){.topic = d->topic, .partition = p, .high = high[i]};
+	}
+	free(low);
+	free(high);
+	return code;
+}
+
+static enum fail_code
+take(
+    struct domains *d, struct domain_facts *of, const struct tails_partition *at, struct failure *f)
+{
+	if (at->bad) {
+		log_warning("mix: MIX-TAIL topic=%s partition=%d its last record: %s", at->topic,
+		    (int)at->partition, at->reason);
+		of->high[at->partition] = at->high; /* what follows may tell more */
+	}
+	if (!at->known) /* deleted meanwhile, or the broker is slow: the next time */
+		return FAIL_NONE;
+	if (check_tail(d, at, f) != FAIL_NONE)
+		return f->code;
+	take_tail(of, at);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+ask_from(struct domains *d, rd_kafka_t *reader, size_t first, bool live_only, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list = list_partitions(d, first, live_only);
+	struct tails_partition *at = calloc((size_t)list->cnt + 1, sizeof(*at));
+	struct domain_facts **of = calloc((size_t)list->cnt + 1, sizeof(*of));
+	enum fail_code code;
+	size_t n = 0;
+
+	if (at == NULL || of == NULL)
+		code = fail_memory(f);
+	else
+		code = find_moved(reader, list, at, of, &n, f);
+	if (code == FAIL_NONE && n > 0)
+		code = tails_read(reader, at, n, ASK_TIMEOUT_MS, f);
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		code = take(d, of[i], &at[i], f);
+	free(at);
+	free(of);
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
+}
+
+enum fail_code
+domains_ask(struct domains *d, rd_kafka_t *reader, bool live_only, struct failure *f)
+{
+	return ask_from(d, reader, 0, live_only, f);
+}
+
+/* The first partition that must be sealed and is not; NULL: there is none. */
+static const struct domain_facts *
+unsealed(const struct domains *d, size_t first, size_t *partition)
+{
+	for (size_t i = first; i < d->n; i++)
+		for (size_t p = 0; p < d->facts[i].partitions_n; p++)
+			if (!d->facts[i].live && !d->facts[i].sealed[p]) {
+				*partition = p;
+				return &d->facts[i];
+			}
+	return NULL;
+}
+
+/* ---- at the start ---- */
+
+static void
+log_wait(const struct domains *d, const struct domain_facts *open, size_t partition)
+{
+	if (open == NULL)
+		log_warning("mix: MIX-UNSEALED waiting for the first sequence of any domain of "
+			    "corpus=%s, which tells the tokenizer: `riffle produce` writes it",
+		    d->config->corpus);
+	else
+		log_warning("mix: MIX-UNSEALED waiting for the end of domain=%s topic=%s "
+			    "partition=%zu: `riffle produce %s` writes it",
+		    open->name, open->topic, partition, open->name);
+}
+
+static enum fail_code
+wait_sealed(struct domains *d, rd_kafka_t *reader, domains_stopped *stopped, void *opaque,
+    struct failure *f)
+{
+	int64_t logged_ms = clock_ms() - WAIT_LOG_MS;
+
+	for (;;) {
+		size_t partition = 0;
+		const struct domain_facts *open;
+
+		if (ask_from(d, reader, 0, false, f) != FAIL_NONE)
+			return f->code;
+		open = unsealed(d, 0, &partition);
+		if (open == NULL && d->tokenizer != 0)
+			return FAIL_NONE;
+		if (stopped(opaque))
+			return fail(f, FAIL_STOPPED, "stopped while waiting for domain %s",
+			    open == NULL ? "topics" : open->name);
+		if (clock_ms() - logged_ms >= WAIT_LOG_MS) {
+			log_wait(d, open, partition);
+			logged_ms = clock_ms();
+		}
+		clock_pause_ms(ASK_AGAIN_MS);
+	}
+}
+
+enum fail_code
+domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
+    domains_stopped *stopped, void *opaque, struct failure *f)
+{
+	struct domains *d = calloc(1, sizeof(*d));
+
+	if (d == NULL)
+		return fail_memory(f);
+	d->config = c;
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (append(d, c->domains[i].name, c->domains[i].partitions, c->domains[i].live,
+			f) != FAIL_NONE)
+			goto failed;
+	if (wait_sealed(d, reader, stopped, opaque, f) != FAIL_NONE)
+		goto failed;
+	*out = d;
+	return FAIL_NONE;
+failed:
+	domains_close(d);
+	return f->code;
+}
+
+/* ---- while the mix runs ---- */
+
+static enum fail_code
+check_sealed(const struct domains *d, struct failure *f)
+{
+	size_t partition;
+	const struct domain_facts *open = unsealed(d, d->n - 1, &partition);
+
+	if (open == NULL)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "domain %s is not sealed: partition %zu of topic %s has no End yet; `riffle produce "
+	    "%s` "
+	    "writes it",
+	    open->name, partition, open->topic, open->name);
+}
+
+void
+domains_drop_last(struct domains *d)
+{
+	assert(d->n > 0);
+	close_facts(&d->facts[--d->n]);
+}
+
+enum fail_code
+domains_add(struct domains *d, rd_kafka_t *reader, const char *name, bool live, struct failure *f)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+	int partitions;
+
+	if (!names_valid(name))
+		return fail(f, FAIL_CONFIG, "'%s' is not a name of a domain", name);
+	names_domain_topic(topic, d->config->corpus, name, SET_TRAIN);
+	if (kafka_partitions(reader, topic, &partitions, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	if (partitions < 1 || partitions > ORDER_PARTITIONS_MAX)
+		return fail(f, FAIL_CONFIG,
+		    "domain %s: topic %s does not exist: `riffle topics --create` makes it, "
+		    "`riffle "
+		    "produce %s` fills it",
+		    name, topic, name);
+	if (append(d, name, (size_t)partitions, live, f) != FAIL_NONE)
+		return f->code;
+	if (ask_from(d, reader, d->n - 1, false, f) == FAIL_NONE && check_sealed(d, f) == FAIL_NONE)
+		return FAIL_NONE;
+	domains_drop_last(d);
+	return f->code;
+}

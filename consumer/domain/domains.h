@@ -1,0 +1,80 @@
+/*
+ * domains.h -- what the broker knows of the domains that a mix draws from: lengths, sizes,
+ * tokenizer; asked at the start, and again while it runs.
+ *
+ * A partition is sealed once it has an End, and counts with the sequences up to the last End: those
+ * behind it belong to the next one. The mixer waits for the Ends of all domains that are not live:
+ * without lengths there is no order of an epoch. A partition of a live domain without an End counts
+ * with what is there.
+ *
+ * The configuration's domains come first, in its order; behind them stand those that joined the mix
+ * by request.
+ */
+#ifndef CONSUMER_DOMAIN_DOMAINS_H
+#define CONSUMER_DOMAIN_DOMAINS_H
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/base/failure.h"
+#include "common/base/names.h"
+
+struct domain_facts {
+	char name[NAME_MAX_BYTES + 1];
+	char topic[TOPIC_MAX_BYTES + 1];
+	bool live;
+	bool changed; /* lengths differ from when somebody last set this to false */
+	size_t partitions_n;
+	int64_t *high;       /* [partitions_n]: its end when its last record was read */
+	uint64_t *sequences; /* [partitions_n] */
+	bool *sealed;        /* [partitions_n] */
+	uint64_t *bytes;     /* [partitions_n]: of its sequence records */
+	uint64_t sequences_total;
+	uint64_t record_bytes;     /* of a typical sequence record; at least 1 */
+	uint64_t record_bytes_max; /* of the largest; live: that there may be */
+};
+
+struct domains {
+	size_t n;
+	struct domain_facts *facts;
+	uint64_t tokenizer; /* fingerprint of all */
+	const struct config *config;
+};
+
+/* Called twice a second while something is waited for; true: the wait is to end. */
+typedef bool domains_stopped(void *opaque);
+
+/*
+ * Gives *out, to be ended with domains_close(). Waits for the Ends, and until one domain shows the
+ * tokenizer; logs every ten seconds whom it waits for; FAIL_STOPPED once stopped() says so.
+ * FAIL_CONFIG: two tokenizers, another sequence_length. Borrows the configuration. `reader` is a
+ * KAFKA_READER with nothing assigned.
+ */
+enum fail_code domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
+    domains_stopped *stopped, void *opaque, struct failure *f);
+void domains_close(struct domains *d); /* NULL is accepted */
+
+/* Index of a domain by name; -1: there is none. */
+int domains_named(const struct domains *d, const char *name);
+
+/*
+ * Adds a domain that the configuration lacks, behind the others. FAIL_CONFIG, in words for who
+ * asked for it: there is no such topic, it is not sealed (and not live), it has another tokenizer
+ * or sequence_length; nothing is added then. Pointers into d->facts move.
+ */
+enum fail_code domains_add(
+    struct domains *d, rd_kafka_t *reader, const char *name, bool live, struct failure *f);
+
+/* Takes the one that was added last out again. */
+void domains_drop_last(struct domains *d);
+
+/*
+ * Asks again how far the partitions reach: of live domains, or of all. Whose lengths differ is
+ * `changed`. FAIL_CONFIG as above.
+ */
+enum fail_code domains_ask(
+    struct domains *d, rd_kafka_t *reader, bool live_only, struct failure *f);
+
+#endif

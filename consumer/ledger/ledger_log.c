@@ -1,0 +1,311 @@
+#include "consumer/ledger/ledger_log.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/kafka/kafka.h"
+#include "common/base/names.h"
+
+enum { SLICE_MS = 100 };
+
+struct ledger_log {
+	rd_kafka_t *rk;
+	char topic[TOPIC_MAX_BYTES + 1];
+	int timeout_ms;
+	int64_t assigned; /* nothing below it is of interest; -1: nothing is assigned */
+};
+
+enum fail_code
+ledger_log_open(struct ledger_log **out, const char *mix,
+    const struct config_properties *properties, int timeout_ms, struct failure *f)
+{
+	struct ledger_log *l = calloc(1, sizeof(*l));
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = properties, .client = "ledger"};
+	int partitions;
+
+	if (l == NULL)
+		return fail_memory(f);
+	names_topic(l->topic, mix, "ledger");
+	l->timeout_ms = timeout_ms;
+	l->assigned = -1;
+	if (kafka_open(&l->rk, &k, f) != FAIL_NONE ||
+	    kafka_wait_broker(l->rk, timeout_ms, f) != FAIL_NONE ||
+	    kafka_partitions(l->rk, l->topic, &partitions, timeout_ms, f) != FAIL_NONE)
+		goto failed;
+	if (partitions == 0) {
+		fail(f, FAIL_CONFIG,
+		    "topic %s does not exist: is %s the name of the mix, and has `riffle topics "
+		    "--create` been run?",
+		    l->topic, mix);
+		goto failed;
+	}
+	*out = l;
+	return FAIL_NONE;
+failed:
+	ledger_log_close(l);
+	return f->code;
+}
+
+void
+ledger_log_close(struct ledger_log *l)
+{
+	if (l == NULL)
+		return;
+	kafka_close(l->rk);
+	free(l);
+}
+
+const char *
+ledger_log_topic(const struct ledger_log *l)
+{
+	return l->topic;
+}
+
+static enum fail_code
+assign(struct ledger_log *l, int64_t offset, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_resp_err_t err;
+
+	rd_kafka_topic_partition_list_add(list, l->topic, 0)->offset = offset;
+	err = rd_kafka_assign(l->rk, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	l->assigned = offset;
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	kafka_fail_code(f, err, NULL, "reading");
+	return fail_within(f, "topic %s", l->topic);
+}
+
+static enum fail_code
+decode(
+    const struct ledger_log *l, const rd_kafka_message_t *m, struct ledger *out, struct failure *f)
+{
+	if (ledger_decode(out, m->payload, m->len, f) == FAIL_NONE)
+		return FAIL_NONE;
+	return fail_within(f, "topic %s, offset %" PRId64, l->topic, m->offset);
+}
+
+/* One event: *out is a record (rd_kafka_message_destroy), or NULL where nothing came of it. */
+static enum fail_code
+poll(
+    struct ledger_log *l, int timeout_ms, rd_kafka_message_t **out, bool *at_end, struct failure *f)
+{
+	rd_kafka_message_t *m = rd_kafka_consumer_poll(l->rk, timeout_ms);
+	enum fail_code code = FAIL_NONE;
+
+	*out = NULL;
+	*at_end = false;
+	if (m == NULL)
+		return FAIL_NONE;
+	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset >= l->assigned) {
+		*out = m;
+		return FAIL_NONE;
+	}
+	*at_end = m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+	if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+	    m->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
+		code = fail(f, FAIL_DATA, "topic %s was cut while it was read", l->topic);
+	if (kafka_message_denied(l->rk, m))
+		code = kafka_fail_topic(f, l->rk, m->err, NULL, "reading", l->topic);
+	rd_kafka_message_destroy(m); /* other errors mend, or time runs out */
+	return code;
+}
+
+/* Waits for the next record; *out = NULL: the end was met, and `wait` is false. */
+static enum fail_code
+next_message(struct ledger_log *l, bool wait, int64_t deadline_ms, rd_kafka_message_t **out,
+    struct failure *f)
+{
+	bool at_end = false;
+
+	do {
+		int64_t left = deadline_ms - clock_ms();
+
+		if (poll(l,
+			left < 0          ? 0
+			: left > SLICE_MS ? SLICE_MS
+					  : (int)left,
+			out, &at_end, f) != FAIL_NONE)
+			return f->code;
+		if (*out != NULL || (at_end && !wait))
+			return FAIL_NONE;
+	} while (clock_ms() < deadline_ms);
+	if (wait)
+		return FAIL_NONE;
+	return fail(
+	    f, FAIL_BROKER, "topic %s: no record came within %d ms", l->topic, l->timeout_ms);
+}
+
+enum fail_code
+ledger_log_next(
+    struct ledger_log *l, int wait_ms, struct ledger *out, int64_t *offset, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + (wait_ms > 0 ? wait_ms : l->timeout_ms);
+	rd_kafka_message_t *m;
+	enum fail_code code;
+
+	assert(l->assigned >= 0);
+	if (next_message(l, wait_ms > 0, deadline_ms, &m, f) != FAIL_NONE)
+		return f->code;
+	if (m == NULL)
+		return fail(f, FAIL_TIMEOUT, "topic %s has no further record", l->topic);
+	*offset = m->offset;
+	l->assigned = m->offset + 1;
+	code = decode(l, m, out, f);
+	rd_kafka_message_destroy(m);
+	return code;
+}
+
+enum fail_code
+ledger_log_last(struct ledger_log *l, struct ledger *out, bool *any, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+	rd_kafka_message_t *m;
+
+	l->assigned = -1;
+	rd_kafka_assign(l->rk, NULL);
+	if (kafka_last_record(l->rk, l->topic, 0, &m, l->timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	*any = m != NULL;
+	if (m == NULL)
+		return FAIL_NONE;
+	code = decode(l, m, out, f);
+	rd_kafka_message_destroy(m);
+	return code;
+}
+
+/* The first record at or after `offset`, into a zeroed *out. *any is false at the end. */
+static enum fail_code
+record_at(struct ledger_log *l, int64_t offset, struct ledger *out, int64_t *found, bool *any,
+    struct failure *f)
+{
+	enum fail_code code;
+
+	*any = false;
+	if (assign(l, offset, f) != FAIL_NONE)
+		return f->code;
+	code = ledger_log_next(l, 0, out, found, f);
+	*any = code == FAIL_NONE;
+	return code == FAIL_TIMEOUT ? FAIL_NONE : code;
+}
+
+enum fail_code
+ledger_log_first(struct ledger_log *l, struct ledger *out, bool *any, struct failure *f)
+{
+	int64_t low, high, offset;
+
+	*any = false;
+	if (kafka_watermarks(l->rk, l->topic, 0, &low, &high, l->timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	return low < high ? record_at(l, low, out, &offset, any, f) : FAIL_NONE;
+}
+
+/* *before: the first record at or after `offset` exists and has step_next <= step. */
+static enum fail_code
+probe(struct ledger_log *l, int64_t offset, uint64_t step, bool *before, int64_t *found,
+    struct failure *f)
+{
+	struct ledger record = {0};
+	bool any;
+	enum fail_code code = record_at(l, offset, &record, found, &any, f);
+
+	*before = code == FAIL_NONE && any && (uint64_t)record.step_next <= step;
+	ledger_clear(&record);
+	return code;
+}
+
+/* Halves the offsets between *low, which is before the step, and `end`, which is not. */
+static enum fail_code
+halve(struct ledger_log *l, uint64_t step, int64_t *low, int64_t end, struct failure *f)
+{
+	for (int probes = 0; probes < LEDGER_LOG_PROBES_MAX && end - *low > LEDGER_LOG_NEAR;
+	     probes++) {
+		int64_t middle = *low + (end - *low) / 2, found;
+		bool before;
+
+		if (probe(l, middle, step, &before, &found, f) != FAIL_NONE)
+			return f->code;
+		if (before)
+			*low = found;
+		else
+			end = middle;
+	}
+	return FAIL_NONE;
+}
+
+/* Reads on from *low to the last record that is before the step. */
+static enum fail_code
+read_on(struct ledger_log *l, uint64_t step, int64_t *low, struct failure *f)
+{
+	bool before = true;
+
+	if (assign(l, *low, f) != FAIL_NONE)
+		return f->code;
+	while (before) {
+		struct ledger record = {0};
+		int64_t offset;
+		enum fail_code code = ledger_log_next(l, 0, &record, &offset, f);
+
+		before = code == FAIL_NONE && (uint64_t)record.step_next <= step;
+		ledger_clear(&record);
+		if (code != FAIL_NONE && code != FAIL_TIMEOUT)
+			return code;
+		if (before)
+			*low = offset;
+	}
+	return FAIL_NONE;
+}
+
+/* *at becomes the offset of the record before it; stays where there is none. */
+static enum fail_code
+step_back(struct ledger_log *l, int64_t low, int64_t *at, struct failure *f)
+{
+	int64_t before = *at, end = *at;
+
+	for (int64_t distance = 4; before == end && end > low; distance *= 2) {
+		int64_t from = end - low > distance ? end - distance : low, offset = from;
+
+		if (assign(l, from, f) != FAIL_NONE)
+			return f->code;
+		while (offset < end) {
+			struct ledger record = {0};
+			enum fail_code code = ledger_log_next(l, 0, &record, &offset, f);
+
+			ledger_clear(&record);
+			if (code != FAIL_NONE)
+				return code;
+			if (offset < end)
+				before = offset;
+		}
+		if (from == low)
+			break;
+	}
+	*at = before;
+	return FAIL_NONE;
+}
+
+enum fail_code
+ledger_log_seek(struct ledger_log *l, uint64_t step, bool one_before, struct failure *f)
+{
+	int64_t low, high, found = 0, at;
+	bool before = false;
+
+	if (kafka_watermarks(l->rk, l->topic, 0, &low, &high, l->timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (low < high && probe(l, low, step, &before, &found, f) != FAIL_NONE)
+		return f->code;
+	if (!before)
+		return fail(f, FAIL_DATA,
+		    "topic %s has no record of the state before step %" PRIu64
+		    ": it is empty, or its beginning was deleted",
+		    l->topic, step);
+	at = found;
+	if (halve(l, step, &at, high, f) != FAIL_NONE || read_on(l, step, &at, f) != FAIL_NONE ||
+	    (one_before && step_back(l, low, &at, f) != FAIL_NONE))
+		return f->code;
+	return assign(l, at, f);
+}

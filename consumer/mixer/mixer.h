@@ -1,0 +1,275 @@
+/*
+ * mixer.h -- decides which sequences each step holds, and in which order. No I/O, no clock.
+ *
+ * A step is B draws. A draw asks the schedule for a domain, takes the next position of that
+ * domain's epoch (order.h) and passes over ordinals that are quarantined or skipped. The draws of a
+ * step are then put in the order of the batch: a permutation keyed by (seed, step), or none; draw
+ * number k of that order goes to lane floor(k * L / B), slot k mod B/L, or, strided, to lane k mod
+ * L, slot floor(k / L).
+ *
+ *                 mixer_step(): MIXER_DRAWN, a whole step
+ *     READY ----------------------------------> READY     step_next + 1
+ *       |         MIXER_DRY: a live domain has nothing at the moment  \   state as before the
+ *       |         MIXER_UNKNOWN: a sequence's tokens are not known     >  call; call again
+ *       |         MIXER_ENDED: the mix is over                        /   (ENDED: never)
+ *
+ * What takes effect at step s (a phase that starts there, accepted requests) does so at the start
+ * of mixer_step() for s: phases first, then requests in the order of acceptance. Until then it is
+ * in the plan or in `pending`.
+ *
+ * One step can be taken back (mixer_undo), because only reading a sequence shows that it is bad:
+ * the caller undoes the step, quarantines the ordinal, and steps again.
+ *
+ * The end of a domain, seen when a draw finds no position left after max_epochs passes (0: one for
+ * stop and drop, no bound for repeat): `stop` ends the mix; `drop`, and `repeat` with max_epochs,
+ * give the domain's weight and positive credit to the others and draw again.
+ *
+ * Live domains. Until its epoch 0 is over a live domain has no permutation: its partitions go round
+ * robin, one sequence each. What can be drawn changes only by mixer_set_lengths(), which the caller
+ * calls between transactions, so that every decision to wait or to lend is a function of the
+ * ledger. A picked domain that is dry: `wait` undoes the step and says MIXER_DRY; `lend` draws
+ * another in its place (schedule_lend) and owes the draw, to be paid back when there is something
+ * again, at catch_up times its share at most.
+ *
+ * Rounds. With epoch_size N weights are quantised to N and not to 2^32: after N draws each domain
+ * has been drawn exactly its count. A change inside a round deals the draws that remain by the new
+ * weights and begins credits again; the next round has all N.
+ *
+ * State has one record, the ledger: mixer_save() writes all of it, mixer_resume() is its inverse.
+ * Memory does not grow with steps. Thread: one at a time.
+ */
+#ifndef CONSUMER_MIXER_MIXER_H
+#define CONSUMER_MIXER_MIXER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/record/control.h"
+#include "common/base/failure.h"
+#include "common/record/ledger.h"
+#include "common/schedule/schedule.h"
+
+enum {
+	MIXER_ID_BYTES_MAX = 128,     /* of a request's id */
+	MIXER_PHASES_MAX = 1024,      /* of a plan */
+	MIXER_ANSWER_DOMAINS_MAX = 64 /* that an answer speaks of */
+};
+
+#define MIXER_EPOCH_LARGEST UINT64_MAX          /* epoch_size: the largest domain's sequences */
+#define MIXER_EPOCH_MAX     (UINT64_C(1) << 40) /* draws of a round */
+
+enum mixer_on_dry { MIXER_DRY_WAIT, MIXER_DRY_LEND };
+enum mixer_weights_unit { MIXER_BY_SEQUENCES, MIXER_BY_TOKENS };
+
+struct mixer;
+
+struct mixer_source { /* one domain as the configuration and its topic have it */
+	const char *name;
+	double weight; /* as written: the base weight */
+	enum config_on_end on_end;
+	size_t partitions_n;
+	const uint64_t *sequences; /* [partitions_n], sealed lengths; live: what is there now */
+	uint64_t max_epochs;       /* 0: not set */
+	bool live;
+	const bool *sealed; /* [partitions_n] of a live domain; NULL: none is */
+	enum mixer_on_dry on_dry;
+	double catch_up; /* >= 1; 0 stands for 2 */
+	bool short_ones; /* by tokens: sequences may be shorter than S + 1: the callback is asked */
+};
+
+struct mixer_phase {
+	const char *name;
+	uint64_t start_step;                    /* strictly increasing */
+	const struct ledger_raw_weight *weight; /* domains that are not named have base weights */
+	size_t weights_n;
+	double temperature; /* 0: the plan's */
+	double lr_scale;    /* 0 stands for 1 */
+};
+
+struct mixer_plan {
+	uint64_t seed;
+	uint32_t sequence_length, global_batch, lanes;
+	uint32_t block, window; /* as in order.h */
+	bool permute;
+	enum config_lane_order lane_order;
+	double temperature;
+	const struct mixer_source *source; /* by the bytes of their names */
+	size_t sources_n;
+	enum schedule_kind schedule;
+	enum mixer_weights_unit weights_unit; /* tokens: deficit only, no epoch_size, no lend */
+	uint64_t
+	    epoch_size; /* draws of a round, MIXER_EPOCH_LARGEST, or 0; deficit only, no lend */
+	const struct mixer_phase *phase;
+	size_t phases_n;
+};
+
+struct mixer_draw {
+	uint32_t domain; /* index in the mix */
+	uint32_t partition;
+	uint64_t ordinal;
+	uint64_t epoch;
+	/*
+	 * The block of its partition that holds it: first ordinal, and number of sequences. The
+	 * last block of a partition has more sequences under the same first ordinal once the
+	 * partition has grown: a live domain, or an extended one from its next epoch on.
+	 */
+	uint64_t block_first;
+	uint32_t block_count;
+};
+
+enum mixer_result { MIXER_DRAWN, MIXER_ENDED, MIXER_DRY, MIXER_UNKNOWN };
+
+/* ---- opening and closing ---- */
+
+/*
+ * Gives *out, to be ended with mixer_close(): a fresh mix before step 0. Copies the plan, phases
+ * and all. FAIL_CONFIG: weights that cannot be, a domain with a weight and no sequence, phases that
+ * do not increase or name what is no domain, a combination that the plan's comments exclude.
+ */
+enum fail_code mixer_open(struct mixer **out, const struct mixer_plan *p, struct failure *f);
+
+/*
+ * The same from the last ledger record. Domains, lengths, weights, positions, the epoch size and
+ * pending changes are the ledger's; phases, on_end, max_epochs, on_dry, catch_up and short_ones are
+ * the plan's (a domain that joined by request and is not in the plan: repeat, wait, short ones).
+ * FAIL_DATA: the ledger contradicts itself. FAIL_CONFIG as above.
+ */
+enum fail_code mixer_resume(
+    struct mixer **out, const struct mixer_plan *p, const struct ledger *l, struct failure *f);
+
+/*
+ * Gives *out, an independent mixer in the same state, without the callback for tokens; it can be
+ * stepped ahead, and a request on it is a dry run.
+ */
+enum fail_code mixer_copy(struct mixer **out, const struct mixer *m, struct failure *f);
+void mixer_close(struct mixer *m); /* NULL is accepted */
+
+/*
+ * By tokens: asked for each draw of a domain with short_ones, in the order of the draws. Returns
+ * the tokens of the sequence without padding, 1..S+1, or 0: not known yet. NULL: S + 1 is taken.
+ */
+typedef uint32_t mixer_tokens(void *opaque, const struct mixer_draw *draw);
+void mixer_set_tokens(struct mixer *m, mixer_tokens *tokens, void *opaque);
+
+/* ---- stepping ---- */
+
+/*
+ * Draws one step into draws[global_batch], lane after lane in slot order; for any result but
+ * MIXER_DRAWN draws is not filled. FAIL_DATA: every sequence of a domain is kept out.
+ */
+enum fail_code mixer_step(
+    struct mixer *m, struct mixer_draw *draws, enum mixer_result *result, struct failure *f);
+
+/*
+ * After MIXER_DRY: the domain and partition that are dry, and the ordinal that is missed. After
+ * MIXER_UNKNOWN: the draw whose tokens are not known. Borrowed until the next call.
+ */
+const struct mixer_draw *mixer_blocked(const struct mixer *m);
+
+/* Takes the last MIXER_DRAWN back; only once after each, and before any other change. */
+void mixer_undo(struct mixer *m);
+
+/* Keeps an ordinal out of all later draws; FAIL_DATA beyond LEDGER_QUARANTINED_MAX. */
+enum fail_code mixer_quarantine(struct mixer *m, uint32_t domain, uint32_t partition,
+    uint64_t ordinal, const char *reason, struct failure *f);
+
+/*
+ * Where weights count sequences: a sequence of the last step has `tokens`, not S + 1. Changes what
+ * is reported, no decision.
+ */
+void mixer_correct_tokens(struct mixer *m, uint32_t domain, uint32_t tokens);
+
+/* ---- changes between transactions ---- */
+
+/*
+ * What is in a domain's topic now: sequences[i] of partition i, and whether an End closes it. For a
+ * live domain in its epoch 0 this is what can be drawn from now on; longer lengths of a sealed
+ * partition count from the domain's next epoch; of a sealed partition that is open again (it is
+ * being extended) nothing is taken. FAIL_DATA: a partition became shorter; nothing is changed then.
+ */
+enum fail_code mixer_set_lengths(struct mixer *m, uint32_t domain, const uint64_t *sequences,
+    const bool *sealed, struct failure *f);
+
+/*
+ * What a replay of the transaction of record `l` needs beside the state before it: the lengths and
+ * the quarantined sequences that it was drawn with. `m` is the state of the record before.
+ */
+enum fail_code mixer_take_snapshot(struct mixer *m, const struct ledger *l, struct failure *f);
+
+/*
+ * Judges a request and keeps what it changes until its step, max(at_step, step_next).
+ * `joining`: JOIN: the domain as its topic has it, NULL where it is in the mix already or cannot
+ * be read. *answer is filled for ledger_answer_clear(): accepted with the step and, a line each,
+ * what becomes of shares, epochs and exhaustion, and the next phase that will override it; or
+ * refused with the reason. The answer and what mixer_save() then gives go into a record of their
+ * own, committed before the next step: a change is in the ledger before anything it governs, and a
+ * replay finds each record's steps in the state of the record before. An id that was answered
+ * before: *duplicate is true, *answer empty, and nothing changes. FAIL_MEMORY only.
+ */
+enum fail_code mixer_request(struct mixer *m, const struct control *c,
+    const struct mixer_source *joining, struct ledger_answer *answer, bool *duplicate,
+    struct failure *f);
+
+/* Answers a request with a refusal of the caller's, as one that the mixer had refused. */
+enum fail_code mixer_refuse(struct mixer *m, const struct control *c, const char *reason,
+    struct ledger_answer *answer, bool *duplicate, struct failure *f);
+
+/* Control records below this offset are answered. Kept in the ledger; 0 at first. */
+void mixer_set_control_next(struct mixer *m, int64_t offset);
+int64_t mixer_control_next(const struct mixer *m);
+
+/*
+ * Takes a changed plan before the next step. Where base weights, temperature, phases or the set of
+ * domains differ, what the plan says for this step comes into force as a new version (a request
+ * that was in force is over); pending requests stay. A new domain gets the next index and credit 0;
+ * one that the plan had and lacks leaves; one that joined by request stays. FAIL_CONFIG: weights
+ * that cannot be, or `live` of a domain changed; *m is then of no more use.
+ */
+enum fail_code mixer_accept(struct mixer *m, const struct mixer_plan *p, struct failure *f);
+
+/* ---- what a caller may ask; after a step these are what governed it ---- */
+
+uint64_t mixer_step_next(const struct mixer *m);
+uint64_t mixer_version(const struct mixer *m);
+uint64_t mixer_version_step(const struct mixer *m);
+enum ledger_reason mixer_reason(const struct mixer *m);
+const char *mixer_reason_id(const struct mixer *m);  /* phase or request; else "" */
+const char *mixer_phase_name(const struct mixer *m); /* the last one that began; else "" */
+double mixer_lr_scale(const struct mixer *m);
+double mixer_temperature(const struct mixer *m);
+size_t mixer_pending(const struct mixer *m); /* accepted requests that have not taken effect */
+
+size_t mixer_domains(const struct mixer *m);
+const char *mixer_domain_name(const struct mixer *m, uint32_t domain);
+int mixer_domain_named(const struct mixer *m, const char *name); /* its index; -1: there is none */
+
+struct mixer_standing { /* where the mix stands in one domain */
+	enum ledger_domain_state state;
+	bool live;                        /* its epoch 0 is not over: no length yet */
+	double share;                     /* of the draws (or tokens) under the weights in force */
+	double weight;                    /* as written */
+	uint64_t taken, tokens;           /* since step 0 */
+	uint64_t epoch, position, length; /* length: of this epoch; live: what is there */
+	uint64_t passes;                  /* that it may make; 0: no bound */
+	double credit;                    /* in draws: how far it is behind its share */
+	int64_t owed;                     /* draws lent to others */
+};
+
+void mixer_stand(const struct mixer *m, uint32_t domain, struct mixer_standing *out);
+
+/* Sequences drawn of a partition in the current epoch: what the mixer's group commits. */
+uint64_t mixer_partition_taken(const struct mixer *m, uint32_t domain, uint32_t partition);
+size_t mixer_partitions(const struct mixer *m, uint32_t domain);
+
+/* Rounds of epoch_size draws that are complete, and draws of the open one; 0 without. */
+uint64_t mixer_round(const struct mixer *m, uint64_t *draws);
+
+/*
+ * Fills the fields of *l that are the mixer's state (all but kind, mix, mixer, schedule, config,
+ * tokenizer, step_first, answers and runs). *l is zeroed or was filled by its owner with other
+ * fields; its owner calls ledger_clear().
+ */
+enum fail_code mixer_save(const struct mixer *m, struct ledger *l, struct failure *f);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * The text of an accepted answer: what becomes of shares, passes and ends. Steps in it that lie in
+ * the future are estimates from the shares ("about"): excluded sequences, other changes to come and
+ * the lengths of padded sequences are left out of account. Decides nothing.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+
+#include "common/base/text.h"
+#include "consumer/mixer/mixer_state.h"
+
+#define NEVER 1e18 /* steps: beyond any run */
+
+/* Sequences of one domain a step, before and from the change's step on. */
+struct rates {
+	double now, step; /* step_next; that of the change */
+	double before, after;
+};
+
+/* The step at which `sequences` more are drawn. */
+static double
+step_after(const struct rates *r, double sequences)
+{
+	double until = (r->step - r->now) * r->before;
+
+	if (sequences <= until)
+		return r->now + ceil(sequences / r->before);
+	if (r->after <= 0)
+		return NEVER;
+	return fmin(NEVER, r->step + ceil((sequences - until) / r->after));
+}
+
+/* "about step N (was M)", with the change and without it. */
+static void
+add_step(struct text *t, double with, double without)
+{
+	if (with >= NEVER)
+		text_add(t, "at no step");
+	else
+		text_add(t, "about step %.0f", with);
+	if (with == without)
+		return;
+	if (without >= NEVER)
+		text_add(t, " (was: at none)");
+	else
+		text_add(t, " (was %.0f)", without);
+}
+
+/* The end of this pass, and of the last one. */
+static void
+add_ends(struct text *t, const struct mixer *now, uint32_t d, const struct rates *with)
+{
+	const struct rates without = {with->now, with->step, with->before, with->before};
+	struct mixer_standing s;
+	double left, all;
+
+	mixer_stand(now, d, &s);
+	if (s.live) {
+		text_add(t, "; live: its end is not known");
+		return;
+	}
+	left = (double)(s.length - s.position);
+	text_add(t, "; epoch %" PRIu64 " ends ", s.epoch);
+	add_step(t, step_after(with, left), step_after(&without, left));
+	if (s.passes == 0)
+		return;
+	all = left + (double)(s.passes - s.epoch - 1) * (double)s.length;
+	text_add(t,
+	    now->domain[d].on_end == CONFIG_END_STOP ? "; it ends the mix " : "; it is dropped ");
+	add_step(t, step_after(with, all), step_after(&without, all));
+}
+
+static void
+add_domain(struct text *t, const struct mixer *now, uint32_t d, double before, double after,
+    const struct ledger_change *c)
+{
+	const struct rates with = {(double)now->now.step_next, (double)c->step,
+	    before * now->global_batch, after * now->global_batch};
+
+	text_add(t, "\n%s: %.5g%%", now->domain[d].name, after * 100);
+	if (before != after)
+		text_add(t, " (was %.5g%%)", before * 100);
+	add_ends(t, now, d, &with);
+}
+
+static void
+add_domains(struct text *t, const struct mixer *now, const struct mixer *before,
+    const struct mixer *after, const struct ledger_change *c)
+{
+	size_t told = 0, rest = 0;
+
+	for (uint32_t d = 0; d < after->domains_n; d++) {
+		struct mixer_standing was, will;
+
+		mixer_stand(before, d, &was);
+		mixer_stand(after, d, &will);
+		if (was.share == 0 && will.share == 0)
+			continue;
+		if (told < MIXER_ANSWER_DOMAINS_MAX) {
+			add_domain(t, now, d, was.share, will.share, c);
+			told++;
+		} else
+			rest++;
+	}
+	if (rest > 0)
+		text_add(t, "\nand %zu more", rest);
+}
+
+/* Draws come B a step, so that the place in the round at the change's step is known exactly. */
+static void
+add_round(struct text *t, const struct mixer *now, int64_t step)
+{
+	uint64_t size = now->epoch_size, steps = (uint64_t)step - now->now.step_next;
+	uint64_t rounds = steps / size * now->global_batch + now->now.round;
+	uint64_t draws = steps % size * now->global_batch + now->now.round_draws;
+	uint64_t left = (size - draws % size) % size;
+
+	rounds += draws / size;
+	if (left == 0)
+		text_add(t, "\nround %" PRIu64 " begins with it", rounds);
+	else
+		text_add(t,
+		    "\nthe %" PRIu64 " draws of round %" PRIu64
+		    " that remain are dealt anew by the new weights",
+		    left, rounds);
+}
+
+static void
+add_phase(struct text *t, const struct mixer *now, int64_t step)
+{
+	size_t i = mixer_phase_from(now, (uint64_t)step + 1);
+
+	if (i < now->phases_n)
+		text_add(t, "\nphase %s at step %" PRIu64 " will replace these weights",
+		    now->phase[i].name, now->phase[i].start_step);
+}
+
+static void
+add_skip(struct text *t, const struct mixer *after, const struct ledger_change *c)
+{
+	int d = mixer_domain_named(after, c->domain);
+	const struct domain *domain = &after->domain[d];
+	uint64_t out = mixer_excluded_count(
+	    &after->excluded, (uint32_t)d, domain->sequences, domain->partitions_n);
+
+	text_add(t,
+	    "\n%s/%d: %" PRId64 "..%" PRId64 " are not drawn again; %" PRIu64 " of %" PRIu64
+	    " sequences are kept out",
+	    c->domain, (int)c->partition, c->first, c->end, out, mixer_length(after, (size_t)d));
+}
+
+char *
+mixer_describe(const struct mixer *now, const struct mixer *before, const struct mixer *after,
+    const struct ledger_change *c, int64_t asked_step)
+{
+	const struct force *was = &before->now.force, *will = &after->now.force;
+	struct text t = {0};
+
+	text_add(&t, "takes effect at step %" PRId64, c->step);
+	if (asked_step >= 0 && asked_step < c->step)
+		text_add(&t, ", for step %" PRId64 " is drawn already", asked_step);
+	if (c->kind == LEDGER_SKIP) {
+		add_skip(&t, after, c);
+		return text_take(&t);
+	}
+	if (was->temperature != will->temperature)
+		text_add(&t, "\ntemperature %g (was %g)", will->temperature, was->temperature);
+	if (was->lr_scale != will->lr_scale)
+		text_add(&t, "\nlr_scale %g (was %g)", will->lr_scale, was->lr_scale);
+	add_domains(&t, now, before, after, c);
+	if (now->epoch_size != 0)
+		add_round(&t, now, c->step);
+	add_phase(&t, now, c->step);
+	return text_take(&t);
+}

@@ -1,0 +1,267 @@
+/* What a plan says beside its domains: whether it can be mixed, its phases, its hash. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/mixer/mixer_state.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define CATCH_UP_MAX 1000.0
+
+/* ---- checks ---- */
+
+static enum fail_code
+check_lend(const struct mixer_plan *p, const struct mixer_source *s, struct failure *f)
+{
+	if (!s->live || s->on_dry != MIXER_DRY_LEND)
+		return FAIL_NONE;
+	if (p->schedule != SCHEDULE_DEFICIT)
+		return fail(f, FAIL_CONFIG,
+		    "domain %s: on_dry: lend needs the schedule deficit, which alone keeps debts",
+		    s->name);
+	if (p->weights_unit == MIXER_BY_TOKENS || p->epoch_size != 0)
+		return fail(f, FAIL_CONFIG,
+		    "domain %s: on_dry: lend counts debts in draws, and cannot go with "
+		    "weights_unit: tokens or epoch_size; use on_dry: wait",
+		    s->name);
+	return FAIL_NONE;
+}
+
+enum fail_code
+mixer_check_source(const struct mixer_plan *p, const struct mixer_source *s, struct failure *f)
+{
+	uint64_t sum = 0;
+
+	if (!names_valid(s->name))
+		return fail(f, FAIL_CONFIG, "'%s' is no name of a domain", s->name);
+	if (s->partitions_n < 1 || s->partitions_n > ORDER_PARTITIONS_MAX)
+		return fail(f, FAIL_CONFIG, "domain %s: %zu partitions (1 to %d)", s->name,
+		    s->partitions_n, ORDER_PARTITIONS_MAX);
+	if (!(s->weight >= 0) || !isfinite(s->weight))
+		return fail(f, FAIL_CONFIG,
+		    "the weight of domain %s must be a finite number of at least 0, not %g",
+		    s->name, s->weight);
+	if (s->catch_up != 0 && !(s->catch_up >= 1 && s->catch_up <= CATCH_UP_MAX))
+		return fail(f, FAIL_CONFIG,
+		    "domain %s: catch_up must be a number from 1 to %g, not %g", s->name,
+		    CATCH_UP_MAX, s->catch_up);
+	for (size_t i = 0; i < s->partitions_n; i++)
+		sum += s->sequences[i];
+	if (s->weight > 0 && sum == 0 && !s->live)
+		return fail(f, FAIL_CONFIG,
+		    "domain %s has weight %g and not one sequence: give it weight 0 or longer "
+		    "input",
+		    s->name, s->weight);
+	return check_lend(p, s, f);
+}
+
+/* One weight of a phase; named[i]: the phase has one for source i. */
+static enum fail_code
+check_phase_weight(const struct mixer_plan *p, const struct mixer_phase *h,
+    const struct ledger_raw_weight *w, bool *named, struct failure *f)
+{
+	const struct mixer_source *s = mixer_source_named(p, w->domain);
+	uint64_t sequences = 0;
+
+	if (s == NULL)
+		return fail(f, FAIL_CONFIG,
+		    "phase %s gives a weight to domain %s, which the mix does not have", h->name,
+		    w->domain);
+	if (!(w->weight >= 0) || !isfinite(w->weight))
+		return fail(f, FAIL_CONFIG,
+		    "phase %s: the weight of domain %s must be a finite number of at least 0, not "
+		    "%g",
+		    h->name, w->domain, w->weight);
+	if (named[s - p->source])
+		return fail(
+		    f, FAIL_CONFIG, "phase %s gives two weights to domain %s", h->name, w->domain);
+	named[s - p->source] = true;
+	for (size_t i = 0; i < s->partitions_n; i++)
+		sequences += s->sequences[i];
+	if (w->weight > 0 && sequences == 0 && !s->live)
+		return fail(f, FAIL_CONFIG,
+		    "phase %s gives weight %g to domain %s, which has not one sequence", h->name,
+		    w->weight, w->domain);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_phase_weights(const struct mixer_plan *p, const struct mixer_phase *h, struct failure *f)
+{
+	bool named[WEIGHTS_MAX] = {false}, positive = false;
+
+	for (size_t i = 0; i < h->weights_n; i++) {
+		if (check_phase_weight(p, h, &h->weight[i], named, f) != FAIL_NONE)
+			return f->code;
+		positive = positive || h->weight[i].weight > 0;
+	}
+	for (size_t i = 0; i < p->sources_n; i++)
+		positive = positive || (!named[i] && p->source[i].weight > 0);
+	if (!positive)
+		return fail(f, FAIL_CONFIG,
+		    "phase %s: all weights are zero: at least one must be positive", h->name);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_phase(const struct mixer_plan *p, size_t i, struct failure *f)
+{
+	const struct mixer_phase *h = &p->phase[i];
+
+	if (strlen(h->name) > NAME_MAX_BYTES)
+		return fail(f, FAIL_CONFIG, "the name of phase %s is longer than %d bytes", h->name,
+		    NAME_MAX_BYTES);
+	if (i > 0 && h->start_step <= h[-1].start_step)
+		return fail(f, FAIL_CONFIG,
+		    "phase %s starts at step %llu, and the one before it at step %llu: start_step "
+		    "must increase",
+		    h->name, (unsigned long long)h->start_step,
+		    (unsigned long long)h[-1].start_step);
+	if (h->lr_scale != 0 && (!(h->lr_scale > 0) || !isfinite(h->lr_scale)))
+		return fail(f, FAIL_CONFIG, "phase %s: lr_scale must be a positive number, not %g",
+		    h->name, h->lr_scale);
+	if (h->temperature != 0 && (!(h->temperature > 0) || !isfinite(h->temperature)))
+		return fail(f, FAIL_CONFIG,
+		    "phase %s: temperature must be a positive number, not %g", h->name,
+		    h->temperature);
+	return check_phase_weights(p, h, f);
+}
+
+static enum fail_code
+check_rounds(const struct mixer_plan *p, struct failure *f)
+{
+	if (p->epoch_size == 0)
+		return FAIL_NONE;
+	if (p->schedule != SCHEDULE_DEFICIT || p->weights_unit == MIXER_BY_TOKENS)
+		return fail(f, FAIL_CONFIG,
+		    "epoch_size counts draws exactly: it needs schedule: deficit and weights_unit: "
+		    "sequences");
+	if (p->epoch_size != MIXER_EPOCH_LARGEST && p->epoch_size > MIXER_EPOCH_MAX)
+		return fail(f, FAIL_CONFIG, "epoch_size: %llu is out of range (1 to %llu)",
+		    (unsigned long long)p->epoch_size, (unsigned long long)MIXER_EPOCH_MAX);
+	return FAIL_NONE;
+}
+
+enum fail_code
+mixer_check_plan(const struct mixer_plan *p, struct failure *f)
+{
+	if (p->sources_n < 1 || p->sources_n > WEIGHTS_MAX)
+		return fail(f, FAIL_CONFIG, "a mix holds 1 to %d domains, not %zu", WEIGHTS_MAX,
+		    p->sources_n);
+	if (p->phases_n > MIXER_PHASES_MAX)
+		return fail(
+		    f, FAIL_CONFIG, "%zu phases are more than %d", p->phases_n, MIXER_PHASES_MAX);
+	if (!(p->temperature > 0) || !isfinite(p->temperature))
+		return fail(f, FAIL_CONFIG, "temperature must be a positive number, not %g",
+		    p->temperature);
+	if (p->weights_unit == MIXER_BY_TOKENS && p->schedule != SCHEDULE_DEFICIT)
+		return fail(f, FAIL_CONFIG,
+		    "weights_unit: tokens needs schedule: deficit, which alone can count them");
+	if (check_rounds(p, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < p->sources_n; i++)
+		if (mixer_check_source(p, &p->source[i], f) != FAIL_NONE)
+			return f->code;
+	for (size_t i = 0; i < p->phases_n; i++)
+		if (check_phase(p, i, f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/* ---- phases ---- */
+
+void
+mixer_close_phases(struct mixer *m)
+{
+	for (size_t i = 0; i < m->phases_n; i++) {
+		for (size_t k = 0; k < m->phase[i].weights_n; k++)
+			free(m->phase[i].weight[k].domain);
+		free(m->phase[i].weight);
+	}
+	free(m->phase);
+	m->phase = NULL;
+	m->phases_n = 0;
+}
+
+static enum fail_code
+copy_phase(struct phase *to, const struct mixer_phase *from, double temperature, struct failure *f)
+{
+	assert(strlen(from->name) <= NAME_MAX_BYTES);
+	memcpy(to->name, from->name, strlen(from->name) + 1);
+	to->start_step = from->start_step;
+	to->temperature = from->temperature == 0 ? temperature : from->temperature;
+	to->lr_scale = from->lr_scale == 0 ? 1 : from->lr_scale;
+	to->weight = calloc(from->weights_n + 1, sizeof(*to->weight));
+	if (to->weight == NULL)
+		return fail_memory(f);
+	for (; to->weights_n < from->weights_n; to->weights_n++) {
+		struct ledger_raw_weight *w = &to->weight[to->weights_n];
+
+		w->weight = from->weight[to->weights_n].weight;
+		w->domain = strdup(from->weight[to->weights_n].domain);
+		if (w->domain == NULL)
+			return fail_memory(f);
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+mixer_copy_phases(
+    struct mixer *m, const struct mixer_phase *phase, size_t phases_n, struct failure *f)
+{
+	mixer_close_phases(m);
+	m->phase = calloc(phases_n + 1, sizeof(*m->phase));
+	if (m->phase == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < phases_n; i++) {
+		m->phases_n++; /* what of it was allocated is freed with the rest */
+		if (copy_phase(&m->phase[i], &phase[i], m->temperature, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* ---- the hash ---- */
+
+static uint64_t
+hash_text(const char *text, uint64_t before)
+{
+	return XXH64(text, strlen(text), before);
+}
+
+static uint64_t
+hash_number(uint64_t value, uint64_t before)
+{
+	uint8_t bytes[8];
+
+	for (int i = 0; i < 8; i++)
+		bytes[i] = (uint8_t)(value >> (8 * i));
+	return XXH64(bytes, sizeof(bytes), before);
+}
+
+uint64_t
+mixer_plan_hash(const struct mixer_plan *p)
+{
+	uint64_t hash = hash_number(weights_bits(p->temperature), 0);
+
+	for (size_t i = 0; i < p->sources_n; i++) {
+		hash = hash_text(p->source[i].name, hash);
+		hash = hash_number(weights_bits(p->source[i].weight), hash);
+	}
+	for (size_t i = 0; i < p->phases_n; i++) {
+		const struct mixer_phase *h = &p->phase[i];
+
+		hash = hash_number(h->start_step, hash_text(h->name, hash));
+		hash = hash_number(weights_bits(h->temperature), hash);
+		hash = hash_number(weights_bits(h->lr_scale), hash);
+		hash = hash_number(h->weights_n, hash);
+		for (size_t k = 0; k < h->weights_n; k++) {
+			hash = hash_text(h->weight[k].domain, hash);
+			hash = hash_number(weights_bits(h->weight[k].weight), hash);
+		}
+	}
+	return hash;
+}

@@ -1,0 +1,262 @@
+#include "consumer/plan/mix_config.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "common/base/json_memory.h"
+#include "common/schedule/order.h"
+
+enum { DIFFERENCES_MAX = 600 }; /* bytes of the sentence that lists them */
+
+static const char *const on_end_text[] = {
+    [CONFIG_END_REPEAT] = "repeat",
+    [CONFIG_END_STOP] = "stop",
+    [CONFIG_END_DROP] = "drop",
+};
+static const char *const packing_text[] = {
+    [CONFIG_PACK_CONCAT] = "concat",
+    [CONFIG_PACK_NONE] = "none",
+    [CONFIG_PACK_BEST_FIT] = "best_fit",
+};
+static const char *const schedule_text[] = {
+    [CONFIG_SCHEDULE_DEFICIT] = "deficit",
+    [CONFIG_SCHEDULE_GREEDY] = "greedy",
+    [CONFIG_SCHEDULE_RANDOM] = "random",
+};
+/* Of weights: whether they were written, or made of the domains' sizes. */
+static const char written[] = "written", by_size[] = "size";
+
+static json_t *
+text_of(uint64_t value, const char *format)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), format, value);
+	return json_string(text);
+}
+
+static json_t *
+fixed_part(const struct config *c, uint64_t tokenizer)
+{
+	const struct config_mix *m = &c->mix;
+
+	return json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:s, s:o, s:o}",
+	    "corpus", c->corpus, "seed", text_of(m->seed, "%" PRIu64), "sequence_length",
+	    (int)c->sequence_length, "global_batch", (int)m->global_batch, "lanes", (int)m->lanes,
+	    "block", (int)order_block_sequences(c->sequence_length), "window", (int)m->window,
+	    "permute", (int)m->permute, "lane_order",
+	    m->lane_order == CONFIG_LANES_STRIDED ? "strided" : "contiguous", "schedule",
+	    schedule_text[m->schedule], "weights_unit",
+	    m->weights_unit == CONFIG_UNIT_TOKENS ? "tokens" : "sequences", "epoch_size",
+	    m->epoch_largest ? json_string("largest") : text_of(m->epoch_size, "%" PRIu64),
+	    "tokenizer", text_of(tokenizer, "%016" PRIx64));
+}
+
+static json_t *
+domain_part(const struct config_domain *d, const struct mixer_source *s)
+{
+	return json_pack("{s:f, s:s, s:o, s:b, s:s, s:f, s:s}", "weight", s->weight, "on_end",
+	    on_end_text[d->on_end], "max_epochs", text_of(d->max_epochs, "%" PRIu64), "live",
+	    (int)d->live, "on_dry", d->on_dry == CONFIG_DRY_LEND ? "lend" : "wait", "catch_up",
+	    d->catch_up, "packing", packing_text[d->packing]);
+}
+
+/* NULL: no memory. */
+static json_t *
+phase_part(const struct mixer_phase *p)
+{
+	json_t *weights = json_object();
+	int lost = 0;
+
+	for (size_t i = 0; i < p->weights_n; i++)
+		lost |= json_object_set_new(
+		    weights, p->weight[i].domain, json_real(p->weight[i].weight));
+	if (lost != 0) {
+		json_decref(weights);
+		return NULL;
+	}
+	return json_pack("{s:s, s:o, s:o, s:f, s:f}", "name", p->name, "start_step",
+	    text_of(p->start_step, "%" PRIu64), "weights", weights, "temperature", p->temperature,
+	    "lr_scale", p->lr_scale);
+}
+
+static json_t *
+changeable_part(const struct config *c, const struct mix_plan *p)
+{
+	json_t *domains = json_object(), *runs = json_array(), *phases = json_array();
+	int lost = 0; /* of what finds no memory */
+
+	for (size_t i = 0; i < c->domains_n; i++)
+		lost |= json_object_set_new(
+		    domains, c->domains[i].name, domain_part(&c->domains[i], &p->source[i]));
+	for (size_t i = 0; i < c->mix.runs.n; i++)
+		lost |= json_array_append_new(runs, json_string(c->mix.runs.text[i]));
+	for (size_t i = 0; i < p->plan.phases_n; i++)
+		lost |= json_array_append_new(phases, phase_part(&p->phase[i]));
+	if (lost != 0) {
+		json_decref(domains);
+		json_decref(runs);
+		json_decref(phases);
+		return NULL;
+	}
+	return json_pack("{s:o, s:o, s:o, s:s, s:f, s:i}", "domains", domains, "runs", runs,
+	    "phases", phases, "weights",
+	    c->mix.weights_kind == CONFIG_WEIGHTS_SIZE ? by_size : written, "temperature",
+	    c->mix.temperature, "max_lead_steps", (int)c->mix.max_lead_steps);
+}
+
+enum fail_code
+mix_config_text(char **out, const struct config *c, const struct mix_plan *p, uint64_t tokenizer,
+    struct failure *f)
+{
+	json_t *all = json_pack(
+	    "{s:o, s:o}", "fixed", fixed_part(c, tokenizer), "changeable", changeable_part(c, p));
+
+	*out = all == NULL
+		   ? NULL
+		   : json_memory_text(all, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
+	json_decref(all);
+	return *out == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
+/* Gives *out (json_decref) with both parts in it. */
+static enum fail_code
+parse(json_t **out, const char *text, struct failure *f)
+{
+	json_error_t why;
+
+	errno = 0;
+	*out = json_loads(text, 0, &why);
+	if (*out == NULL && json_memory_refused())
+		return fail_memory(f);
+	if (*out == NULL)
+		return fail(
+		    f, FAIL_DATA, "the configuration in the ledger is not JSON: %s", why.text);
+	if (!json_is_object(json_object_get(*out, "fixed")) ||
+	    !json_is_object(json_object_get(*out, "changeable"))) {
+		json_decref(*out);
+		return fail(f, FAIL_DATA, "the configuration in the ledger lacks its parts");
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+mix_config_schedule(uint64_t *out, const char *text, struct failure *f)
+{
+	json_t *all;
+	char *fixed;
+
+	if (parse(&all, text, f) != FAIL_NONE)
+		return f->code;
+	fixed = json_memory_text(
+	    json_object_get(all, "fixed"), JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
+	json_decref(all);
+	if (fixed == NULL)
+		return fail_memory(f);
+	*out = XXH64(fixed, strlen(fixed), 0);
+	free(fixed);
+	return FAIL_NONE;
+}
+
+enum fail_code
+mix_config_keep_sizes(
+    struct mix_plan *p, const struct config *c, const char *text, struct failure *f)
+{
+	const char *kind;
+	json_t *all, *changeable;
+
+	if (parse(&all, text, f) != FAIL_NONE)
+		return f->code;
+	changeable = json_object_get(all, "changeable");
+	kind = json_string_value(json_object_get(changeable, "weights"));
+	for (size_t i = 0; i < c->domains_n; i++) {
+		const json_t *weight = json_object_get(
+		    json_object_get(json_object_get(changeable, "domains"), c->domains[i].name),
+		    "weight");
+
+		if (c->mix.weights_kind == CONFIG_WEIGHTS_SIZE && kind != NULL &&
+		    strcmp(kind, by_size) == 0 && json_is_real(weight))
+			p->source[i].weight = json_real_value(weight);
+	}
+	json_decref(all);
+	return FAIL_NONE;
+}
+
+static void
+add_difference(char *list, const char *key, const json_t *ledger, const json_t *present)
+{
+	unsigned flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6);
+	char *a = ledger == NULL ? NULL : json_memory_text(ledger, flags);
+	char *b = present == NULL ? NULL : json_memory_text(present, flags);
+	size_t used = strlen(list);
+
+	snprintf(list + used, DIFFERENCES_MAX - used, "%s%s: %s in the ledger, %s in the file",
+	    used == 0 ? "" : "; ", key, a == NULL ? "nothing" : a, b == NULL ? "nothing" : b);
+	free(a);
+	free(b);
+}
+
+/* Appends every difference of two objects, going down into objects that both have; bounded depth.
+ */
+static void
+compare(char *list, const char *path, json_t *ledger, json_t *present, int depth)
+{
+	const char *key;
+	json_t *value;
+	char inner[256];
+
+	json_object_foreach(ledger, key, value)
+	{
+		json_t *other = json_object_get(present, key);
+
+		snprintf(inner, sizeof(inner), "%s.%s", path, key);
+		if (depth < 4 && json_is_object(value) && json_is_object(other))
+			compare(list, inner, value, other, depth + 1);
+		else if (other == NULL || !json_equal(value, other))
+			add_difference(list, inner, value, other);
+	}
+	json_object_foreach(present, key, value)
+	{
+		snprintf(inner, sizeof(inner), "%s.%s", path, key);
+		if (json_object_get(ledger, key) == NULL)
+			add_difference(list, inner, NULL, value);
+	}
+}
+
+enum fail_code
+mix_config_compare(
+    const char *ledger, const char *present, bool accept, bool *changed, struct failure *f)
+{
+	char fixed[DIFFERENCES_MAX] = "", changeable[DIFFERENCES_MAX] = "";
+	json_t *a, *b;
+
+	if (parse(&a, ledger, f) != FAIL_NONE)
+		return f->code;
+	if (parse(&b, present, f) != FAIL_NONE) {
+		json_decref(a);
+		return f->code;
+	}
+	compare(fixed, "mix", json_object_get(a, "fixed"), json_object_get(b, "fixed"), 0);
+	compare(changeable, "mix", json_object_get(a, "changeable"),
+	    json_object_get(b, "changeable"), 0);
+	json_decref(a);
+	json_decref(b);
+	*changed = changeable[0] != '\0';
+	if (fixed[0] != '\0')
+		return fail(f, FAIL_CONFIG,
+		    "the mix was begun with another configuration, and this part of it cannot "
+		    "change: %s; "
+		    "start a mix of another name",
+		    fixed);
+	if (*changed && !accept)
+		return fail(f, FAIL_CONFIG,
+		    "the configuration differs from the ledger's: %s; --accept-config takes it "
+		    "from the "
+		    "next step on",
+		    changeable);
+	return FAIL_NONE;
+}

@@ -1,0 +1,323 @@
+#include "consumer/publish/assembler.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+
+struct assembler {
+	struct mixer *now, *ahead;
+	bool ahead_ended; /* or it cannot tell how things go on */
+	bool stale;       /* `ahead` is not in the same line of decisions any more */
+	bool dry;
+	bool likely;           /* announcements are not certain: weights count tokens */
+	uint64_t renewed_step; /* likely: where `ahead` began last */
+	struct feed *feed;
+	uint32_t global_batch;
+	struct mixer_draw *draw, *ahead_draw;
+	const struct feed_record **record;
+	struct mixer_draw *asked; /* likely: [asked_n], announced because their tokens are needed */
+	uint32_t asked_n;
+	assembler_quarantined *quarantined;
+	void *opaque;
+};
+
+enum { POLL_MS = 5 };
+
+/* mixer_tokens: of a sequence that is loaded; a bad one is quarantined whatever it counts. */
+static uint32_t
+tokens_of(void *opaque, const struct mixer_draw *draw)
+{
+	struct assembler *a = opaque;
+	const struct feed_record *r = feed_find(a->feed, draw);
+
+	if (!a->likely) {
+		a->likely = true;
+		a->stale = true;
+	}
+	if (r == NULL)
+		return 0;
+	return r->payload == NULL ? UINT32_MAX : r->tokens;
+}
+
+enum fail_code
+assembler_open(struct assembler **out, struct mixer *now, struct feed *feed, uint32_t global_batch,
+    assembler_quarantined *quarantined, void *opaque, struct failure *f)
+{
+	struct assembler *a = calloc(1, sizeof(*a));
+
+	if (a == NULL)
+		return fail_memory(f);
+	a->feed = feed;
+	a->global_batch = global_batch;
+	a->quarantined = quarantined;
+	a->opaque = opaque;
+	a->draw = calloc(global_batch, sizeof(*a->draw));
+	a->ahead_draw = calloc(global_batch, sizeof(*a->ahead_draw));
+	a->record = calloc(global_batch, sizeof(*a->record));
+	a->asked = calloc(global_batch, sizeof(*a->asked));
+	if (a->draw == NULL || a->ahead_draw == NULL || a->record == NULL || a->asked == NULL) {
+		fail_memory(f);
+		goto failed;
+	}
+	if (mixer_copy(&a->ahead, now, f) != FAIL_NONE)
+		goto failed;
+	a->now = now;
+	mixer_set_tokens(now, tokens_of, a);
+	*out = a;
+	return FAIL_NONE;
+failed:
+	assembler_close(a);
+	return f->code;
+}
+
+void
+assembler_close(struct assembler *a)
+{
+	if (a == NULL)
+		return;
+	feed_forget(a->feed);
+	mixer_close(a->now);
+	mixer_close(a->ahead);
+	free(a->draw);
+	free(a->ahead_draw);
+	free(a->record);
+	free(a->asked);
+	free(a);
+}
+
+const struct mixer *
+assembler_mixer(const struct assembler *a)
+{
+	return a->now;
+}
+
+struct mixer *
+assembler_change(struct assembler *a)
+{
+	a->stale = true;
+	return a->now;
+}
+
+const struct mixer_draw *
+assembler_dry(const struct assembler *a)
+{
+	return a->dry ? mixer_blocked(a->now) : NULL;
+}
+
+/* ---- reading ahead ---- */
+
+static enum fail_code
+announce_step(struct assembler *a, struct failure *f)
+{
+	enum mixer_result result;
+
+	if (mixer_step(a->ahead, a->ahead_draw, &result, f) != FAIL_NONE)
+		return f->code;
+	a->ahead_ended = result != MIXER_DRAWN;
+	for (uint32_t i = 0; !a->ahead_ended && i < a->global_batch; i++)
+		if (feed_want(a->feed, &a->ahead_draw[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/* `ahead` begins again from `now`, and all announcements with it. */
+static enum fail_code
+renew(struct assembler *a, struct failure *f)
+{
+	feed_forget(a->feed);
+	a->asked_n = 0;
+	mixer_close(a->ahead);
+	a->ahead = NULL;
+	if (mixer_copy(&a->ahead, a->now, f) != FAIL_NONE)
+		return f->code;
+	a->ahead_ended = false;
+	a->stale = false;
+	a->renewed_step = mixer_step_next(a->now);
+	return FAIL_NONE;
+}
+
+static bool
+must_renew(const struct assembler *a)
+{
+	uint64_t steps = ASSEMBLER_RENEW_DRAWS / a->global_batch + 1;
+
+	return a->stale || a->ahead == NULL ||
+	       (a->likely && mixer_step_next(a->now) - a->renewed_step >= steps);
+}
+
+/* Lets `ahead` run until the feed has enough to do, or the horizon is reached. */
+static enum fail_code
+announce(struct assembler *a, struct failure *f)
+{
+	uint64_t horizon = ASSEMBLER_AHEAD_DRAWS / a->global_batch + 1;
+
+	if (must_renew(a) && renew(a, f) != FAIL_NONE)
+		return f->code;
+	while (!a->ahead_ended && mixer_step_next(a->ahead) - mixer_step_next(a->now) < horizon &&
+	       (!feed_full(a->feed) || mixer_step_next(a->ahead) == mixer_step_next(a->now)))
+		if (announce_step(a, f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+enum fail_code
+assembler_idle(struct assembler *a, int timeout_ms, struct failure *f)
+{
+	if (announce(a, f) != FAIL_NONE)
+		return f->code;
+	return feed_poll(a->feed, timeout_ms, f);
+}
+
+/* ---- one step ---- */
+
+static enum fail_code
+wait_record(struct assembler *a, const struct mixer_draw *draw, int64_t deadline_ms,
+    const struct feed_record **out, struct failure *f)
+{
+	while ((*out = feed_find(a->feed, draw)) == NULL) {
+		feed_urge(a->feed, draw);
+		if (feed_poll(a->feed, POLL_MS, f) != FAIL_NONE)
+			return f->code;
+		if (clock_ms() >= deadline_ms)
+			return fail(f, FAIL_TIMEOUT, "waiting for sequences of domain %s",
+			    mixer_domain_name(a->now, draw->domain));
+	}
+	return FAIL_NONE;
+}
+
+/* The draw whose tokens `now` needs to know: waits until it is loaded. */
+static enum fail_code
+load_unknown(struct assembler *a, int64_t deadline_ms, struct failure *f)
+{
+	struct mixer_draw draw = *mixer_blocked(a->now);
+	const struct feed_record *record;
+
+	/* What `ahead` has announced in vain stands in the way. */
+	if ((feed_over(a->feed) || a->asked_n == a->global_batch) && renew(a, f) != FAIL_NONE)
+		return f->code;
+	if (feed_want(a->feed, &draw, f) != FAIL_NONE)
+		return f->code;
+	a->asked[a->asked_n++] = draw;
+	if (announce(a, f) != FAIL_NONE)
+		return f->code;
+	return wait_record(a, &draw, deadline_ms, &record, f);
+}
+
+/* Likely: the draws of the step are announced by itself. */
+static enum fail_code
+want_step(struct assembler *a, struct failure *f)
+{
+	for (uint32_t i = 0; a->likely && i < a->global_batch; i++)
+		if (feed_want(a->feed, &a->draw[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/* Waits until every sequence of the step is in memory. FAIL_TIMEOUT: it is not, in time. */
+static enum fail_code
+gather(struct assembler *a, int64_t deadline_ms, struct failure *f)
+{
+	for (uint32_t i = 0; i < a->global_batch; i++)
+		if (wait_record(a, &a->draw[i], deadline_ms, &a->record[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/* The step was not taken after all. */
+static void
+give_back(struct assembler *a)
+{
+	mixer_undo(a->now);
+	if (a->likely)
+		a->stale = true;
+}
+
+/* Takes the step back and keeps its bad sequences out. *any: there were some. */
+static enum fail_code
+quarantine_bad(struct assembler *a, bool *any, struct failure *f)
+{
+	*any = false;
+	for (uint32_t i = 0; i < a->global_batch; i++)
+		*any = *any || a->record[i]->payload == NULL;
+	if (!*any)
+		return FAIL_NONE;
+	mixer_undo(a->now);
+	a->stale = true;
+	for (uint32_t i = 0; i < a->global_batch; i++) {
+		const struct mixer_draw *d = &a->draw[i];
+
+		if (a->record[i]->payload != NULL)
+			continue;
+		if (mixer_quarantine(a->now, d->domain, d->partition, d->ordinal,
+			a->record[i]->reason, f) != FAIL_NONE)
+			return f->code;
+		a->quarantined(a->opaque, d, a->record[i]);
+	}
+	return FAIL_NONE;
+}
+
+/* Draws a step whose tokens are all known. */
+static enum fail_code
+draw(struct assembler *a, int64_t deadline_ms, enum mixer_result *result, struct failure *f)
+{
+	do {
+		if (announce(a, f) != FAIL_NONE ||
+		    mixer_step(a->now, a->draw, result, f) != FAIL_NONE ||
+		    (*result == MIXER_UNKNOWN && load_unknown(a, deadline_ms, f) != FAIL_NONE))
+			return f->code;
+	} while (*result == MIXER_UNKNOWN);
+	a->dry = *result == MIXER_DRY;
+	if (a->dry)
+		return fail(f, FAIL_TIMEOUT, "domain %s is dry",
+		    mixer_domain_name(a->now, mixer_blocked(a->now)->domain));
+	return FAIL_NONE;
+}
+
+/* Only what is reported: padding is no token. */
+static void
+correct_tokens(struct assembler *a)
+{
+	for (uint32_t i = 0; i < a->global_batch; i++)
+		if (a->record[i]->padding > 0 && !a->likely)
+			mixer_correct_tokens(a->now, a->draw[i].domain, a->record[i]->tokens);
+}
+
+enum fail_code
+assembler_next(
+    struct assembler *a, int timeout_ms, struct assembled *out, bool *ended, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	enum mixer_result result;
+	bool again = true;
+
+	*ended = false;
+	a->dry = false;
+	while (again) {
+		if (draw(a, deadline_ms, &result, f) != FAIL_NONE)
+			return f->code;
+		*ended = result == MIXER_ENDED;
+		if (*ended)
+			return FAIL_NONE;
+		if (want_step(a, f) != FAIL_NONE || gather(a, deadline_ms, f) != FAIL_NONE) {
+			give_back(a);
+			return f->code;
+		}
+		if (quarantine_bad(a, &again, f) != FAIL_NONE)
+			return f->code;
+	}
+	if (feed_poll(a->feed, 0, f) != FAIL_NONE)
+		return f->code;
+	correct_tokens(a);
+	out->draw = a->draw;
+	out->record = a->record;
+	return FAIL_NONE;
+}
+
+void
+assembler_release(struct assembler *a)
+{
+	for (uint32_t i = 0; i < a->global_batch; i++)
+		feed_release(a->feed, &a->draw[i]);
+	for (; a->asked_n > 0; a->asked_n--)
+		feed_release(a->feed, &a->asked[a->asked_n - 1]);
+}

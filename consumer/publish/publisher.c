@@ -1,0 +1,324 @@
+#include "consumer/publish/publisher.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/kafka/kafka.h"
+#include "common/base/names.h"
+#include "common/config/topics.h"
+
+struct publisher {
+	rd_kafka_t *rk;
+	rd_kafka_topic_t *batches, *ledger, *rejects;
+	char group[TOPIC_MAX_BYTES + 1];
+	/* Of the first record that was not delivered, and its topic. */
+	rd_kafka_resp_err_t failed;
+	char failed_topic[TOPIC_MAX_BYTES + 1];
+};
+
+static void
+delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
+{
+	struct publisher *p = opaque;
+
+	(void)rk;
+	if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR || p->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	p->failed = msg->err;
+	snprintf(p->failed_topic, sizeof(p->failed_topic), "%s", rd_kafka_topic_name(msg->rkt));
+}
+
+static enum fail_code
+open_producer(struct publisher *p, const struct publisher_options *o, struct failure *f)
+{
+	char id[TOPIC_MAX_BYTES + 1], kbytes[32], transaction_ms[32], message_ms[32], ledger[32];
+	/* Two transactions, and what else they hold: a ledger record, dead letters. */
+	uint64_t queue = 2 * o->transaction_bytes / 1024 + 2 * o->message_bytes_max / 1024 + 65536;
+	struct config_property tune[] = {
+	    {(char[]){"transaction.timeout.ms"}, transaction_ms},
+	    {(char[]){"message.timeout.ms"}, message_ms},
+	    {(char[]){"socket.timeout.ms"}, message_ms},
+	    {(char[]){"queue.buffering.max.kbytes"}, kbytes},
+	    {(char[]){"queue.buffering.max.messages"}, (char[]){"1000000"}},
+	    {(char[]){"linger.ms"}, (char[]){"5"}},
+	    {(char[]){"batch.size"}, (char[]){"1048576"}},
+	    {(char[]){"message.max.bytes"}, ledger},
+	};
+	struct kafka_options k = {
+	    .role = KAFKA_TRANSACTIONAL,
+	    .properties = o->properties,
+	    .client = "mix",
+	    .transactional_id = id,
+	    .message_bytes_max = o->message_bytes_max,
+	    .tune = tune,
+	    .tune_n = sizeof(tune) / sizeof(tune[0]),
+	    .delivered = delivered,
+	    .opaque = p,
+	};
+
+	names_topic(id, o->mix, "mixer");
+	snprintf(ledger, sizeof(ledger), "%d", TOPICS_LEDGER_BYTES + TOPICS_RECORD_SLACK);
+	snprintf(kbytes, sizeof(kbytes), "%" PRIu64, queue);
+	snprintf(transaction_ms, sizeof(transaction_ms), "%d", PUBLISHER_TRANSACTION_TIMEOUT_MS);
+	snprintf(message_ms, sizeof(message_ms), "%d", PUBLISHER_TIMEOUT_MS);
+	return kafka_open(&p->rk, &k, f);
+}
+
+/* Of a group offsets are read and written, of a topic or a transactional id all is written. */
+static const char *
+denied_operation(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ? "READ" : NULL;
+}
+
+static const char *
+denied_name(const struct publisher *p, rd_kafka_resp_err_t err)
+{
+	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		return p->group;
+	return err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ? p->failed_topic : NULL;
+}
+
+/* Fenced, or anything else: the caller treats all else as an unknown outcome. */
+static enum fail_code
+failed(struct publisher *p, rd_kafka_error_t *error, const char *attempted, struct failure *f)
+{
+	rd_kafka_resp_err_t err = rd_kafka_error_code(error);
+
+	if (kafka_denied(err)) {
+		rd_kafka_error_destroy(error);
+		return kafka_fail_denied(
+		    f, p->rk, err, denied_operation(err), denied_name(p, err), attempted);
+	}
+	kafka_fail(f, error, attempted);
+	if (err == RD_KAFKA_RESP_ERR__FENCED || err == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
+	    err == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH)
+		f->code = FAIL_FENCED;
+	return f->code;
+}
+
+/*
+ * Makes the topics known to the handle. Records for a topic that it has never asked about lie still
+ * until its next round of metadata, a second later (librdkafka 2.0.2).
+ */
+static enum fail_code
+open_topic(struct publisher *p, rd_kafka_topic_t **out, const char *name, struct failure *f)
+{
+	int partitions;
+
+	*out = rd_kafka_topic_new(p->rk, name, NULL);
+	if (*out == NULL)
+		return fail_memory(f);
+	return kafka_partitions(p->rk, name, &partitions, PUBLISHER_TIMEOUT_MS, f);
+}
+
+enum fail_code
+publisher_open(struct publisher **out, const struct publisher_options *o, struct failure *f)
+{
+	struct publisher *p = calloc(1, sizeof(*p));
+	char batches[TOPIC_MAX_BYTES + 1], ledger[TOPIC_MAX_BYTES + 1];
+	rd_kafka_error_t *error;
+
+	if (p == NULL)
+		return fail_memory(f);
+	if (open_producer(p, o, f) != FAIL_NONE)
+		goto failed;
+	names_topic(p->group, o->mix, "mixer");
+	names_topic(batches, o->mix, "batches");
+	names_topic(ledger, o->mix, "ledger");
+	if (open_topic(p, &p->batches, batches, f) != FAIL_NONE ||
+	    open_topic(p, &p->ledger, ledger, f) != FAIL_NONE ||
+	    open_topic(p, &p->rejects, o->rejects_topic, f) != FAIL_NONE)
+		goto failed;
+	error = rd_kafka_init_transactions(p->rk, 2 * PUBLISHER_TIMEOUT_MS);
+	if (error != NULL) {
+		failed(p, error, "taking over the transactions of this mix", f);
+		goto failed;
+	}
+	*out = p;
+	return FAIL_NONE;
+failed:
+	publisher_close(p);
+	return f->code;
+}
+
+void
+publisher_close(struct publisher *p)
+{
+	if (p == NULL)
+		return;
+	if (p->batches != NULL)
+		rd_kafka_topic_destroy(p->batches);
+	if (p->ledger != NULL)
+		rd_kafka_topic_destroy(p->ledger);
+	if (p->rejects != NULL)
+		rd_kafka_topic_destroy(p->rejects);
+	kafka_close(p->rk);
+	free(p);
+}
+
+enum fail_code
+publisher_begin(struct publisher *p, struct failure *f)
+{
+	rd_kafka_error_t *error;
+
+	fault_point("mix.before_begin");
+	if (kafka_doubtful(p->rk))
+		return fail(f, FAIL_BROKER,
+		    "beginning a transaction: a request of the last one was never answered (its "
+		    "connection broke, or time ran out), and the broker may act on it late");
+	error = rd_kafka_begin_transaction(p->rk);
+	return error == NULL ? FAIL_NONE : failed(p, error, "beginning a transaction", f);
+}
+
+/* Why a record could not be delivered: the fatal error of the handle says more than its own. */
+static enum fail_code
+not_delivered(struct publisher *p, rd_kafka_resp_err_t err, struct failure *f)
+{
+	char text[512] = "";
+	rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(p->rk, text, sizeof(text));
+
+	if (fatal == RD_KAFKA_RESP_ERR__FENCED || fatal == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH)
+		return fail(f, FAIL_FENCED, "publishing: %s", text);
+	if (kafka_refused(f, p->rk, "publishing"))
+		return f->code;
+	return kafka_fail_topic(f, p->rk, fatal != 0 ? fatal : err, text[0] == '\0' ? NULL : text,
+	    "publishing", p->failed_topic);
+}
+
+static enum fail_code
+put(struct publisher *p, rd_kafka_topic_t *topic, int32_t partition, uint8_t *bytes, size_t n,
+    struct failure *f)
+{
+	for (;;) {
+		rd_kafka_resp_err_t err;
+
+		if (rd_kafka_produce(
+			topic, partition, RD_KAFKA_MSG_F_FREE, bytes, n, NULL, 0, NULL) == 0)
+			break;
+		err = rd_kafka_last_error();
+		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL ||
+		    p->failed != RD_KAFKA_RESP_ERR_NO_ERROR) {
+			free(bytes);
+			return not_delivered(p, p->failed != 0 ? p->failed : err, f);
+		}
+		rd_kafka_poll(p->rk, 10);
+	}
+	rd_kafka_poll(p->rk, 0);
+	if (p->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return not_delivered(p, p->failed, f);
+	return FAIL_NONE;
+}
+
+enum fail_code
+publisher_put(struct publisher *p, int32_t lane, uint8_t *bytes, size_t n, struct failure *f)
+{
+	fault_point("mix.mid_produce");
+	return put(p, p->batches, lane, bytes, n, f);
+}
+
+enum fail_code
+publisher_put_ledger(struct publisher *p, uint8_t *bytes, size_t n, struct failure *f)
+{
+	return put(p, p->ledger, 0, bytes, n, f);
+}
+
+static rd_kafka_headers_t *
+reject_headers(const struct publisher_reject *r)
+{
+	char partition[16], offset[32], ordinal[32];
+	const struct {
+		const char *name, *value;
+	} header[] = {
+	    {"riffle.error.stage", "mix"},
+	    {"riffle.error.domain", r->domain},
+	    {"riffle.error.topic", r->topic},
+	    {"riffle.error.partition", partition},
+	    {"riffle.error.offset", offset},
+	    {"riffle.error.ordinal", r->domain == NULL ? NULL : ordinal},
+	    {"riffle.error.reason", r->reason},
+	};
+	size_t n = sizeof(header) / sizeof(header[0]);
+	rd_kafka_headers_t *h = rd_kafka_headers_new(n);
+
+	snprintf(partition, sizeof(partition), "%" PRId32, r->partition);
+	snprintf(offset, sizeof(offset), "%" PRId64, r->offset);
+	snprintf(ordinal, sizeof(ordinal), "%" PRIu64, r->ordinal);
+	for (size_t i = 0; h != NULL && i < n; i++)
+		if (header[i].value != NULL)
+			rd_kafka_header_add(h, header[i].name, -1, header[i].value, -1);
+	return h;
+}
+
+enum fail_code
+publisher_put_reject(struct publisher *p, const struct publisher_reject *r, struct failure *f)
+{
+	rd_kafka_headers_t *headers = reject_headers(r);
+	rd_kafka_resp_err_t err;
+
+	if (headers == NULL)
+		return fail_memory(f);
+	for (;;) { /* RD_KAFKA_MSG_F_BLOCK would wait for ever: only polling makes room */
+		err = rd_kafka_producev(p->rk, RD_KAFKA_V_RKT(p->rejects), RD_KAFKA_V_PARTITION(0),
+		    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+		    RD_KAFKA_V_VALUE((void *)(uintptr_t)r->bytes, r->n),
+		    RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			return FAIL_NONE;
+		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || p->failed != 0)
+			break;
+		rd_kafka_poll(p->rk, 10);
+	}
+	rd_kafka_headers_destroy(headers);
+	return not_delivered(p, err, f);
+}
+
+static enum fail_code
+send_offsets(
+    struct publisher *p, const struct publisher_offset *offset, size_t n, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n);
+	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata_new(p->group);
+	int64_t deadline_ms = clock_ms() + PUBLISHER_TIMEOUT_MS;
+	rd_kafka_error_t *error;
+
+	for (size_t i = 0; i < n; i++)
+		rd_kafka_topic_partition_list_add(list, offset[i].topic, offset[i].partition)
+		    ->offset = offset[i].taken;
+	do
+		error =
+		    rd_kafka_send_offsets_to_transaction(p->rk, list, group, PUBLISHER_TIMEOUT_MS);
+	while (error != NULL && rd_kafka_error_is_retriable(error) && clock_ms() < deadline_ms &&
+	       (rd_kafka_error_destroy(error), 1));
+	rd_kafka_consumer_group_metadata_destroy(group);
+	rd_kafka_topic_partition_list_destroy(list);
+	return error == NULL ? FAIL_NONE
+			     : failed(p, error, "sending offsets to the transaction", f);
+}
+
+enum fail_code
+publisher_commit(
+    struct publisher *p, const struct publisher_offset *offset, size_t offsets_n, struct failure *f)
+{
+	rd_kafka_error_t *error;
+	rd_kafka_resp_err_t err = rd_kafka_flush(p->rk, PUBLISHER_TIMEOUT_MS);
+
+	if (p->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return not_delivered(p, p->failed, f);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return kafka_fail_code(f, err, NULL, "waiting for the delivery of a transaction");
+	fault_point("mix.after_flush");
+	if (offsets_n > 0 && send_offsets(p, offset, offsets_n, f) != FAIL_NONE)
+		return f->code;
+	fault_point("mix.after_offsets");
+	error = rd_kafka_commit_transaction(p->rk, PUBLISHER_TIMEOUT_MS);
+	if (error != NULL)
+		return failed(p, error, "committing a transaction", f);
+	fault_point("mix.after_commit");
+	return FAIL_NONE;
+}

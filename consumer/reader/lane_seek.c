@@ -1,0 +1,246 @@
+#include "consumer/reader/lane_seek.h"
+
+#include <assert.h>
+
+/* How far in front of the end to ask when the step seems to lie beyond it: the last record has a
+ * control record behind it, perhaps an aborted transaction, perhaps a long one. */
+static const int64_t tail[] = {4, 64, 4096};
+enum { TAILS = sizeof(tail) / sizeof(tail[0]) };
+
+enum {
+	MARGIN_MIN = 2,
+	MARGIN_FIRST = 4, /* square roots of the gaps, while no estimate has been tried yet */
+	MARGIN_TRIED = 2, /* times the error of the estimate before, as it grows with distance */
+	MARGIN_LAST = 2,  /* in the last round twice that, */
+	MARGIN_LAST_PART = 16, /* and at least this part of the gaps */
+};
+
+static uint64_t
+scaled(uint64_t value, uint64_t by, uint64_t of)
+{
+	assert(of > 0);
+	return (uint64_t)((unsigned __int128)value * by / of);
+}
+
+/* Gaps to be expected in the `distance` steps above `below`, from what is known around them. */
+static uint64_t
+gaps_expected(const struct lane_seek *s, uint64_t distance)
+{
+	const struct lane_seek_point *from = &s->first, *to = &s->below;
+	uint64_t offsets, steps;
+
+	if (s->above.known) {
+		from = &s->below;
+		to = &s->above;
+	}
+	if (!from->known || to->step <= from->step)
+		return 0;
+	offsets = (uint64_t)(to->offset - from->offset);
+	steps = to->step - from->step;
+	if (offsets <= steps)
+		return 0;
+	return scaled(offsets - steps, distance, steps);
+}
+
+static uint64_t
+square_root(uint64_t value)
+{
+	uint64_t root = 0;
+
+	for (uint64_t bit = UINT64_C(1) << 31; bit > 0; bit >>= 1)
+		if ((root | bit) * (root | bit) <= value)
+			root |= bit;
+	return root;
+}
+
+/* Steps from `step` to the nearer of the records that enclose it. */
+static uint64_t
+steps_to_known(const struct lane_seek *s, uint64_t step)
+{
+	uint64_t down = step - s->below.step, up;
+
+	if (!s->above.known)
+		return down;
+	up = step < s->above.step ? s->above.step - step : step - s->above.step;
+	return up < down ? up : down;
+}
+
+/* Gaps come in random bursts: the error of an estimate grows as the square root of the distance. */
+static uint64_t
+margin_of(const struct lane_seek *s, uint64_t gaps)
+{
+	uint64_t margin, steps = steps_to_known(s, s->wanted);
+
+	if (gaps == 0)
+		return 0;
+	if (s->error_known)
+		margin = MARGIN_TRIED * scaled(s->error_offsets, square_root(steps) + 1,
+					    square_root(s->error_steps) + 1);
+	else
+		margin = MARGIN_FIRST * square_root(gaps);
+	if (s->rounds == LANE_SEEK_ROUNDS_MAX - 1) { /* nothing repairs an overshoot any more */
+		margin *= MARGIN_LAST;
+		margin = margin < gaps / MARGIN_LAST_PART ? gaps / MARGIN_LAST_PART : margin;
+	}
+	return margin < MARGIN_MIN ? MARGIN_MIN : margin;
+}
+
+/* Where the wanted step is, or a little before it. */
+static int64_t
+estimate(const struct lane_seek *s)
+{
+	uint64_t distance = s->wanted - s->below.step, room, gaps, margin;
+	int64_t guess, most;
+
+	assert(s->below.known);
+	assert(distance > 0);
+	room = (uint64_t)(s->end - s->below.offset);
+	if (distance >= room)
+		return s->end; /* a step costs an offset at least: it is not published */
+	gaps = gaps_expected(s, distance);
+	margin = margin_of(s, gaps);
+	gaps = gaps > margin ? gaps - margin : 0;
+	if (gaps > room - distance)
+		return s->end;
+	guess = s->below.offset + (int64_t)(distance + gaps);
+	if (!s->above.known)
+		return guess;
+	most = s->above.offset - (int64_t)(s->above.step - s->wanted);
+	return guess < most ? guess : most;
+}
+
+/* Remembers how far the line through what was known has missed the record that was found. */
+static void
+learn_error(struct lane_seek *s, int64_t offset, uint64_t step)
+{
+	uint64_t distance, expected, found;
+
+	if (!s->below.known || step <= s->below.step ||
+	    (!s->above.known && s->below.step == s->first.step))
+		return; /* there was no line */
+	distance = step - s->below.step;
+	expected = distance + gaps_expected(s, distance);
+	found = (uint64_t)(offset - s->below.offset);
+	s->error_known = true;
+	s->error_offsets = found > expected ? found - expected : expected - found;
+	s->error_steps = steps_to_known(s, step);
+}
+
+static void
+start(struct lane_seek *s)
+{
+	s->verdict = LANE_SEEK_START;
+	s->offset = s->below.known ? s->below.offset : s->low;
+}
+
+static void
+probe(struct lane_seek *s, int64_t offset)
+{
+	s->verdict = LANE_SEEK_PROBE;
+	s->offset = offset;
+}
+
+static void
+decide(struct lane_seek *s)
+{
+	int64_t guess;
+
+	if (s->rounds == LANE_SEEK_ROUNDS_MAX || s->low >= s->end) {
+		start(s);
+		return;
+	}
+	if (!s->below.known) {
+		probe(s, s->low); /* what is the earliest step that is kept? */
+		return;
+	}
+	if (s->wanted - s->below.step <= s->near_steps) {
+		start(s);
+		return;
+	}
+	guess = estimate(s);
+	if (guess >= s->end)
+		guess = s->end - tail[s->ends_met < TAILS ? s->ends_met : TAILS - 1];
+	if (guess <= s->below.offset)
+		start(s);
+	else
+		probe(s, guess);
+}
+
+void
+lane_seek_init(struct lane_seek *s, uint64_t wanted, int64_t low, int64_t high)
+{
+	assert(wanted < LANE_SEEK_STEP_MAX);
+	assert(low >= 0);
+
+	*s = (struct lane_seek){.wanted = wanted, .low = low, .end = high < low ? low : high};
+	if (low == 0) { /* steps are dense from 0: step 0 is at offset 0 or above */
+		s->below = (struct lane_seek_point){.known = true};
+		s->first = s->below;
+	}
+	decide(s);
+}
+
+/* A first record at or after `asked`, which itself is at `offset`. What has been read wins over a
+ * commit that it contradicts. */
+static void
+learn(struct lane_seek *s, int64_t asked, int64_t offset, uint64_t step)
+{
+	if (step > s->wanted) {
+		if (!s->above.known || asked < s->above.offset ||
+		    s->above.offset <= s->below.offset)
+			s->above = (struct lane_seek_point){true, asked, step};
+		if (s->below.known && s->below.offset >= asked)
+			s->below = s->first = (struct lane_seek_point){s->low == 0, 0, 0};
+		return;
+	}
+	if (!s->first.known)
+		s->first = (struct lane_seek_point){true, offset, step};
+	if (!s->below.known || offset >= s->below.offset)
+		s->below = (struct lane_seek_point){true, offset, step};
+	if (s->above.known && s->above.offset <= s->below.offset)
+		s->above.known = false;
+}
+
+void
+lane_seek_hint(struct lane_seek *s, int64_t offset, uint64_t step)
+{
+	assert(s->rounds == 0);
+
+	if (offset < s->low || offset > s->end || step >= LANE_SEEK_STEP_MAX ||
+	    (s->low == 0 && (uint64_t)offset < step))
+		return; /* a step has as many offsets below it at least as there are steps */
+	learn(s, offset, offset, step);
+	decide(s);
+}
+
+void
+lane_seek_record(struct lane_seek *s, int64_t offset, uint64_t step, size_t bytes)
+{
+	assert(s->verdict == LANE_SEEK_PROBE);
+	assert(offset >= s->offset);
+
+	s->rounds++;
+	s->near_steps = LANE_SEEK_NEAR_BYTES / (bytes == 0 ? 1 : bytes);
+	if (s->near_steps > LANE_SEEK_NEAR_STEPS)
+		s->near_steps = LANE_SEEK_NEAR_STEPS;
+	if (step > s->wanted && s->offset <= s->low) {
+		s->verdict = LANE_SEEK_EXPIRED;
+		s->earliest = step;
+		return;
+	}
+	learn_error(s, offset, step);
+	learn(s, s->offset, offset, step);
+	decide(s);
+}
+
+void
+lane_seek_nothing(struct lane_seek *s)
+{
+	assert(s->verdict == LANE_SEEK_PROBE);
+
+	s->rounds++;
+	s->ends_met++;
+	if (s->offset < s->end)
+		s->end = s->offset;
+	decide(s);
+}

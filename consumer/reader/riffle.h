@@ -1,0 +1,342 @@
+/*
+ * riffle.h -- libriffle: a trainer's end of a mix.
+ *
+ * A reader is one rank of a training run. It reads lanes l with floor(l * world / lanes) == rank of
+ * <mix>.batches (L lanes, B sequences a step, B/L a lane), whole steps in order: step s of the rank
+ * is the B/world sequences of its lanes, in lane order. Any world that divides L sees the same
+ * global batches. The first step is one the caller names (a checkpoint) or the lowest that the run
+ * has committed; after that each step must be the previous one plus 1, or riffle_next() fails.
+ *
+ *     struct riffle *r;
+ *     struct riffle_error e;
+ *     struct riffle_options o = {.mix = "pretrain", .bootstrap = "localhost:9092", .world = 1,
+ *         .token_bytes = 4, .start = RIFFLE_START_COMMITTED};
+ *     if (riffle_open(&r, &o, &e) != RIFFLE_OK) ...
+ *     for (;;) {
+ *         const struct riffle_step *s;
+ *         int rc = riffle_next(r, 10000, &s, &e);
+ *         if (rc != RIFFLE_OK) break;     // RIFFLE_END, RIFFLE_TIMEOUT, or an error
+ *         train(s->tokens, s->sequences, s->tokens_each);
+ *         riffle_commit(r, &e);           // progress: all up to s->step is read
+ *     }
+ *     riffle_close(r);
+ *
+ * A thread of the reader's own fetches, checks and decompresses the steps that come next, bounded
+ * by ahead_bytes, so that riffle_next() mostly hands out what is ready.
+ *
+ * Ownership: what riffle_next() points to is borrowed until the next riffle_next(),
+ * riffle_next_into() or riffle_seek() on the same reader, or longer by riffle_keep().
+ * Errors: a code to branch on and a sentence in *e. Thread: a reader is used by one thread at a
+ * time; readers are independent. Process: a reader belongs to the one that opened it; after a fork
+ * every call of the child says so and does nothing. The library has no globals, writes nothing to
+ * stdout, logs to stderr, never ends the process.
+ *
+ * Symbols carry the version RIFFLE_0; one that changes its meaning gets another version.
+ */
+#ifndef CONSUMER_READER_RIFFLE_H
+#define CONSUMER_READER_RIFFLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RIFFLE_API __attribute__((visibility("default")))
+
+enum {
+	RIFFLE_OK = 0,
+	RIFFLE_END = 1,         /* the mix has ended; there is no such step */
+	RIFFLE_TIMEOUT = 2,     /* the step is not published yet; call again */
+	RIFFLE_ERROR_USAGE = 3, /* the options are wrong, or do not fit the mix */
+	RIFFLE_ERROR_MEMORY = 4,
+	RIFFLE_ERROR_BROKER = 5,  /* Kafka could not be reached, or refused */
+	RIFFLE_ERROR_DATA = 6,    /* a record, a hash or the order of steps is wrong */
+	RIFFLE_ERROR_EXPIRED = 7, /* the step is below the earliest that is retained */
+	RIFFLE_ERROR_LOST = 8, /* the run's commits are gone, and the mix knows that it had some */
+};
+
+struct riffle_error {
+	int code;
+	char text[1024];
+};
+
+enum riffle_start {
+	RIFFLE_START_COMMITTED =
+	    0,                 /* lowest step over all lanes of the run's group; none: step 0 */
+	RIFFLE_START_STEP = 1, /* `step` */
+};
+
+struct riffle; /* a reader */
+
+struct riffle_property {
+	const char *name, *value;
+};
+
+struct riffle_options {
+	const char *mix;       /* name of the mix */
+	const char *bootstrap; /* host:port,...; NULL: only through properties */
+	const char *run;       /* group is <mix>.<run>; NULL: "trainers" */
+	uint32_t rank, world;
+	enum riffle_start start;
+	uint64_t step; /* RIFFLE_START_STEP: the first step */
+	/* Element size of tokens: 2 (uint16; an error where a token is above 65,535), 4 (uint32) or
+	 * 8 (int64). */
+	uint32_t token_bytes;
+	const struct riffle_property *properties; /* further librdkafka properties */
+	size_t properties_n;
+	/*
+	 * k > 0: riffle_next() commits by itself, before it looks for the next step, once k steps
+	 * were read since the last commit, or a quarter of the mix's lead where that is less: a run
+	 * that never commits holds the mixer up. At the mix's end it commits the end; and a place
+	 * that was given (RIFFLE_START_STEP, riffle_seek) where no step comes within a second,
+	 * since the mixer may be waiting for that. 0: only riffle_commit(). While no step comes the
+	 * last commit is told again every ten seconds, in either case.
+	 */
+	uint64_t commit_every;
+	int open_timeout_ms; /* riffle_open() waits this long for the broker; 0: 10,000 */
+	/*
+	 * Memory of the steps that are decoded ahead, the one at hand included; steps kept are not
+	 * counted. At least two steps, whatever they take. Records that are fetched and not
+	 * decoded yet take as much again, at least 1 MiB a lane. 0: 64 MiB.
+	 */
+	uint64_t ahead_bytes;
+	uint32_t threads; /* that decompress: 1 to 64; 0: 2 */
+	/*
+	 * riffle_info.schedule of a checkpoint: a mix that has another one, because it was made
+	 * anew under the same name, is RIFFLE_ERROR_DATA. 0: any.
+	 */
+	uint64_t schedule;
+};
+
+/* A stretch of one document inside a sequence; it ends where the next begins, the last at `used`.
+ */
+struct riffle_span {
+	uint32_t start;     /* index in the sequence of its first token */
+	const char *source; /* file or program it came from */
+	uint64_t document;  /* index in its input */
+	uint64_t offset;    /* index of that token in the document */
+	/*
+	 * What the configuration keeps of the document (`keep`): a JSON object without line ends,
+	 * {"answer":"42","meta.id":7}, with a NUL behind it that keep_n does not count. keep_n 0:
+	 * nothing is kept. A document that was split has it in each of its stretches.
+	 */
+	const char *keep;
+	size_t keep_n;
+};
+
+/* Tokens [start, end) of a sequence; not empty. */
+struct riffle_range {
+	uint32_t start, end;
+};
+
+/*
+ * A sequence of tokens_each tokens, of which the first `used` are of documents and the others
+ * padding, all of them the tokenizer's eos. `used` is tokens_each but for packing none and best_fit
+ * (docs/DESIGN.md). A token in a no_loss range is no target: with inputs token[0 .. n-1) and labels
+ * token[1 .. n), label i counts unless i + 1 is in a range. Prompts (`prompt`) and padding are in
+ * one, so that whoever masks by no_loss need not look at `used`.
+ */
+struct riffle_sequence {
+	const char *domain;
+	uint32_t domain_index; /* in the mix */
+	uint32_t lane;
+	uint32_t partition;              /* of the domain's topic */
+	uint64_t ordinal;                /* in that partition */
+	uint64_t epoch;                  /* complete passes over the domain before it */
+	uint32_t used;                   /* tokens before padding */
+	const struct riffle_span *spans; /* [spans_n], ascending by start */
+	size_t spans_n;
+	const struct riffle_range *no_loss; /* [no_loss_n], ascending, without overlap */
+	size_t no_loss_n;
+};
+
+struct riffle_step {
+	uint64_t step;
+	size_t sequences;   /* B / world */
+	size_t tokens_each; /* S + 1 */
+	const void *tokens; /* [sequences][tokens_each], native order, token_bytes each */
+	const struct riffle_sequence *sequence; /* [sequences], in lane order */
+	double lr_scale;
+	const char *phase; /* "" where there is none */
+	uint64_t version;  /* of the weights in force */
+};
+
+/* Shape of the mix, known after riffle_open(). */
+struct riffle_info {
+	uint32_t lanes;           /* L */
+	uint32_t lanes_mine;      /* L / world */
+	uint32_t global_batch;    /* B */
+	uint32_t sequence_length; /* S */
+	uint64_t schedule;        /* hash of what fixes the order; belongs into checkpoints */
+	uint64_t tokenizer;       /* fingerprint */
+};
+
+/* Gives *out, to be ended with riffle_close(). Copies the options. Finds the first step. */
+RIFFLE_API int riffle_open(
+    struct riffle **out, const struct riffle_options *options, struct riffle_error *e);
+RIFFLE_API void riffle_close(struct riffle *r); /* NULL is accepted; commits nothing */
+
+/* Known once a first record was read; lanes_mine and lanes from the start, else zeros. */
+RIFFLE_API void riffle_get_info(const struct riffle *r, struct riffle_info *out);
+
+/*
+ * The next whole step, or nothing: RIFFLE_TIMEOUT after timeout_ms leaves the position as it was.
+ * Checks record, frame hash, mix, and that the step is the previous one plus 1 on every lane.
+ */
+RIFFLE_API int riffle_next(
+    struct riffle *r, int timeout_ms, const struct riffle_step **out, struct riffle_error *e);
+
+/*
+ * The same with the tokens in the caller's memory: RIFFLE_ERROR_USAGE where `room_bytes` is less
+ * than the step's tokens take, and the step is then still the next one. (*out)->tokens is `tokens`.
+ */
+RIFFLE_API int riffle_next_into(struct riffle *r, int timeout_ms, void *tokens, size_t room_bytes,
+    const struct riffle_step **out, struct riffle_error *e);
+
+/*
+ * Keeps the step that riffle_next() gave last, until riffle_free_step(), which any thread may call,
+ * also after riffle_close(). A kept step's memory is the caller's to bound.
+ */
+RIFFLE_API int riffle_keep(
+    struct riffle *r, const struct riffle_step *step, struct riffle_error *e);
+RIFFLE_API void riffle_free_step(const struct riffle_step *step); /* NULL is accepted */
+
+/* The next step will be `step`, wherever the reader stands. Nothing is committed by the call. */
+RIFFLE_API int riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e);
+
+/* The step that riffle_next() will return: what belongs into a checkpoint. */
+RIFFLE_API uint64_t riffle_position(const struct riffle *r);
+
+/*
+ * Commits, for the reader's lanes, that all steps below riffle_position() are read; waits for the
+ * broker's answer.
+ */
+RIFFLE_API int riffle_commit(struct riffle *r, struct riffle_error *e);
+
+/*
+ * The same without waiting. While one is on its way the newest that is asked for waits for it and
+ * replaces one that waits already. What the broker answers is looked at in later calls of
+ * riffle_next(), riffle_commit_async() and riffle_flush(); a commit that failed is an error of the
+ * next riffle_commit_async() or riffle_flush(), once, and riffle_committed() stays where it was.
+ */
+RIFFLE_API int riffle_commit_async(struct riffle *r, struct riffle_error *e);
+
+/* The last known good: all steps below it are committed by this reader; its first step at first. */
+RIFFLE_API uint64_t riffle_committed(const struct riffle *r);
+
+/* The losses of one domain in one step, as this rank saw them; see schemas/Feedback.avsc. */
+struct riffle_loss {
+	const char *domain;
+	double loss_sum;   /* over the tokens, in nats */
+	double excess_sum; /* of max(0, loss - reference) a token; 0 without a reference */
+	int64_t tokens;
+};
+
+/*
+ * Reports losses of `step` to <mix>.feedback. Returns at once; a report that the broker did not
+ * take is an error of a later riffle_report() or riffle_flush(), once. RIFFLE_ERROR_USAGE: a domain
+ * twice or without a name, or negative tokens; nothing is sent. What is not a finite number is sent
+ * as it is: whoever reads it drops and counts it.
+ */
+RIFFLE_API int riffle_report(struct riffle *r, uint64_t step, const struct riffle_loss *loss,
+    size_t n, struct riffle_error *e);
+
+/*
+ * The same without a reader: for a process whose reader is in another one. Uses mix, bootstrap,
+ * run, rank, world, properties and open_timeout_ms of the options. riffle_reporter_close() gives
+ * what is on its way two seconds.
+ */
+struct riffle_reporter;
+RIFFLE_API int riffle_reporter_open(
+    struct riffle_reporter **out, const struct riffle_options *options, struct riffle_error *e);
+RIFFLE_API int riffle_reporter_report(struct riffle_reporter *r, uint64_t step,
+    const struct riffle_loss *loss, size_t n, struct riffle_error *e);
+RIFFLE_API int riffle_reporter_flush(
+    struct riffle_reporter *r, int timeout_ms, struct riffle_error *e);
+RIFFLE_API void riffle_reporter_close(struct riffle_reporter *r); /* NULL is accepted */
+
+/* Waits until reports are delivered and commits answered. RIFFLE_TIMEOUT: not all, in time. */
+RIFFLE_API int riffle_flush(struct riffle *r, int timeout_ms, struct riffle_error *e);
+
+/*
+ * Where the run stands by its commits, without reading: the lowest step over all lanes of the mix,
+ * 0 where it has none. Uses mix, bootstrap, run, properties and open_timeout_ms of the options.
+ * Ranks that must agree ask it once and start at RIFFLE_START_STEP. RIFFLE_ERROR_LOST as above.
+ */
+RIFFLE_API int riffle_find_committed(
+    const struct riffle_options *options, uint64_t *step, struct riffle_error *e);
+
+/*
+ * What a model takes, by tokens k in [0, S) of each sequence; every array that is not NULL is
+ * [sequences][S], S = tokens_each - 1.
+ *
+ *   input_ids     token k
+ *   labels        token k + 1; `ignored` where that one is in a no_loss range, and with
+ *                 mask_boundaries also where it is the first of another document
+ *   position_ids  counts from 0 in each stretch of a document, and in the padding
+ *   document_ids  which stretch of the sequence it is, from 0; padding has the number behind the
+ *                 last
+ */
+struct riffle_targets {
+	int64_t *input_ids, *labels;
+	int32_t *position_ids, *document_ids;
+	int64_t ignored; /* -100 for PyTorch */
+	int mask_boundaries;
+};
+
+/* `token_bytes` is the reader's. */
+RIFFLE_API void riffle_step_targets(
+    const struct riffle_step *s, uint32_t token_bytes, const struct riffle_targets *out);
+
+/* ---- held-out sets ---- */
+
+/*
+ * Reads one set of one domain once, in order of (partition, ordinal), never mixed: what is in
+ * <corpus>.<domain>.valid when it is opened. A partition that has an End is as long as it says; one
+ * that has none, because its domain is live, as long as it was at that moment.
+ */
+struct riffle_validation;
+
+struct riffle_validation_options {
+	const char *corpus, *domain;
+	const char *set; /* "valid" (NULL is the same), "test" or "train" */
+	const char *bootstrap;
+	const struct riffle_property *properties;
+	size_t properties_n;
+	uint32_t token_bytes; /* 2, 4 or 8 */
+	uint32_t sequences;   /* that one riffle_validation_next() gives at most; 0: 64 */
+	int open_timeout_ms;  /* 0: 10,000 */
+};
+
+struct riffle_validation_info {
+	uint64_t sequences;       /* of the whole set */
+	uint32_t partitions;      /* of its topic */
+	uint32_t sequence_length; /* S; 0 where the set is empty */
+	uint64_t tokenizer;       /* fingerprint; 0 likewise */
+};
+
+RIFFLE_API int riffle_validation_open(struct riffle_validation **out,
+    const struct riffle_validation_options *options, struct riffle_error *e);
+RIFFLE_API void riffle_validation_close(struct riffle_validation *v); /* NULL is accepted */
+RIFFLE_API void riffle_validation_get_info(
+    const struct riffle_validation *v, struct riffle_validation_info *out);
+
+/*
+ * The next sequences as a step: numbered from 0, epoch and lane 0, lr_scale 1, no phase. Borrowed
+ * until the next call, or kept by riffle_validation_keep() as above. RIFFLE_END after the last one.
+ */
+RIFFLE_API int riffle_validation_next(struct riffle_validation *v, int timeout_ms,
+    const struct riffle_step **out, struct riffle_error *e);
+RIFFLE_API int riffle_validation_keep(
+    struct riffle_validation *v, const struct riffle_step *step, struct riffle_error *e);
+
+/* Version of the library: "0.1.0". */
+RIFFLE_API const char *riffle_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,85 @@
+#include "consumer/reader/riffle.h"
+
+#include <string.h>
+
+static int64_t
+token_at(const struct riffle_step *s, uint32_t token_bytes, size_t at)
+{
+	const unsigned char *from = (const unsigned char *)s->tokens + at * token_bytes;
+	uint16_t two;
+	uint32_t four;
+	int64_t eight;
+
+	switch (token_bytes) {
+	case 2: memcpy(&two, from, 2); return two;
+	case 4: memcpy(&four, from, 4); return four;
+	default: memcpy(&eight, from, 8); return eight;
+	}
+}
+
+static void
+copy_tokens(int64_t *out, const struct riffle_step *s, uint32_t token_bytes, size_t first, size_t n)
+{
+	if (token_bytes == 8)
+		memcpy(out, (const int64_t *)s->tokens + first, n * sizeof(*out));
+	for (size_t k = 0; token_bytes != 8 && k < n; k++)
+		out[k] = token_at(s, token_bytes, first + k);
+}
+
+static void
+mask(int64_t *labels, size_t n, const struct riffle_sequence *q, const struct riffle_targets *out)
+{
+	for (size_t i = 0; i < q->no_loss_n; i++)
+		for (size_t at = q->no_loss[i].start; at < q->no_loss[i].end; at++)
+			if (at > 0 && at <= n)
+				labels[at - 1] = out->ignored;
+	for (size_t i = 0; out->mask_boundaries && i < q->spans_n; i++)
+		if (q->spans[i].start > 0 && q->spans[i].start <= n)
+			labels[q->spans[i].start - 1] = out->ignored;
+}
+
+/* Where stretch i of a sequence begins; the one behind the last is the padding. */
+static size_t
+stretch(const struct riffle_sequence *q, size_t i, size_t n)
+{
+	size_t start = i < q->spans_n ? q->spans[i].start : i == q->spans_n ? q->used : n;
+
+	return start < n ? start : n;
+}
+
+static void
+number(int32_t *position, int32_t *document, size_t n, const struct riffle_sequence *q)
+{
+	for (size_t i = 0; i <= q->spans_n; i++) {
+		size_t start = stretch(q, i, n), end = stretch(q, i + 1, n);
+
+		for (size_t k = start; k < end; k++) {
+			if (position != NULL)
+				position[k] = (int32_t)(k - start);
+			if (document != NULL)
+				document[k] = (int32_t)i;
+		}
+	}
+}
+
+void
+riffle_step_targets(
+    const struct riffle_step *s, uint32_t token_bytes, const struct riffle_targets *out)
+{
+	size_t n = s->tokens_each - 1;
+
+	for (size_t i = 0; i < s->sequences; i++) {
+		size_t first = i * s->tokens_each, to = i * n;
+
+		if (out->input_ids != NULL)
+			copy_tokens(out->input_ids + to, s, token_bytes, first, n);
+		if (out->labels != NULL) {
+			copy_tokens(out->labels + to, s, token_bytes, first + 1, n);
+			mask(out->labels + to, n, &s->sequence[i], out);
+		}
+		if (out->position_ids != NULL || out->document_ids != NULL)
+			number(out->position_ids == NULL ? NULL : out->position_ids + to,
+			    out->document_ids == NULL ? NULL : out->document_ids + to, n,
+			    &s->sequence[i]);
+	}
+}

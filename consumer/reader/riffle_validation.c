@@ -1,0 +1,220 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "consumer/domain/held_out.h"
+#include "consumer/reader/riffle_state.h"
+
+enum { SEQUENCES_PRESET = 64, SEQUENCES_MAX = 1 << 16 };
+
+struct riffle_validation {
+	pid_t process;
+	struct config_properties properties;
+	struct held_out *set;
+	struct step_pool *pool;
+	struct step_slot *given;   /* lent to the caller; NULL: none */
+	struct step_slot *filling; /* not whole yet; NULL: none */
+	const char *domain;        /* its copy in `filling` */
+	size_t filled;
+	uint32_t sequences;
+	uint64_t step;
+};
+
+static enum fail_code
+find_set(enum names_set *out, const char *set, struct failure *f)
+{
+	for (int i = 0; i < SETS_COUNT; i++)
+		if (strcmp(names_set_text[i], set) == 0) {
+			*out = (enum names_set)i;
+			return FAIL_NONE;
+		}
+	return fail(f, FAIL_USAGE, "\"%s\" is not a set: valid, test or train", set);
+}
+
+static enum fail_code
+check_options(const struct riffle_validation_options *o, enum names_set *set, struct failure *f)
+{
+	if (o->corpus == NULL || !names_valid(o->corpus))
+		return fail(f, FAIL_USAGE, "\"%s\" is not a name of a corpus",
+		    o->corpus == NULL ? "" : o->corpus);
+	if (o->domain == NULL || !names_valid(o->domain))
+		return fail(f, FAIL_USAGE, "\"%s\" is not a name of a domain",
+		    o->domain == NULL ? "" : o->domain);
+	if (o->token_bytes != 2 && o->token_bytes != 4 && o->token_bytes != 8)
+		return fail(
+		    f, FAIL_USAGE, "token_bytes is %" PRIu32 "; it is 2, 4 or 8", o->token_bytes);
+	if (o->sequences > SEQUENCES_MAX)
+		return fail(f, FAIL_USAGE, "%" PRIu32 " sequences at a time; at most %d",
+		    o->sequences, SEQUENCES_MAX);
+	return find_set(set, o->set == NULL ? "valid" : o->set, f);
+}
+
+static enum fail_code
+open_set(struct riffle_validation *v, const struct riffle_validation_options *o, enum names_set set,
+    struct failure *f)
+{
+	struct held_out_options h = {
+	    .corpus = o->corpus,
+	    .domain = o->domain,
+	    .set = set,
+	    .properties = &v->properties,
+	    .timeout_ms = o->open_timeout_ms > 0 ? o->open_timeout_ms : READER_OPEN_TIMEOUT_MS,
+	};
+
+	v->process = getpid();
+	v->sequences = o->sequences == 0 ? SEQUENCES_PRESET : o->sequences;
+	if (riffle_properties_copy(
+		&v->properties, o->bootstrap, o->properties, o->properties_n, f) != FAIL_NONE ||
+	    held_out_open(&v->set, &h, f) != FAIL_NONE)
+		return f->code;
+	return step_pool_open(&v->pool, 0, o->token_bytes, f);
+}
+
+int
+riffle_validation_open(struct riffle_validation **out,
+    const struct riffle_validation_options *options, struct riffle_error *e)
+{
+	struct riffle_validation *v;
+	enum names_set set = SET_VALID;
+	struct failure f;
+
+	*out = NULL;
+	if (check_options(options, &set, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	v = calloc(1, sizeof(*v));
+	if (v == NULL)
+		fail_memory(&f);
+	else if (open_set(v, options, set, &f) == FAIL_NONE)
+		*out = v;
+	if (*out != NULL)
+		return RIFFLE_OK;
+	riffle_validation_close(v);
+	return riffle_give_failure(e, &f);
+}
+
+void
+riffle_validation_close(struct riffle_validation *v)
+{
+	if (v == NULL || v->process != getpid())
+		return; /* in a child of a fork nothing of it can be ended */
+	step_slot_take_back(v->given);
+	if (v->filling != NULL)
+		step_pool_put(v->filling);
+	step_pool_close(v->pool);
+	held_out_close(v->set);
+	riffle_properties_clear(&v->properties);
+	free(v);
+}
+
+void
+riffle_validation_get_info(const struct riffle_validation *v, struct riffle_validation_info *out)
+{
+	*out = (struct riffle_validation_info){
+	    .sequences = held_out_sequences(v->set),
+	    .partitions = held_out_partitions(v->set),
+	    .sequence_length = held_out_length(v->set),
+	    .tokenizer = held_out_tokenizer(v->set),
+	};
+}
+
+static enum fail_code
+begin(struct riffle_validation *v, struct failure *f)
+{
+	if (v->filling != NULL)
+		return FAIL_NONE;
+	if (step_pool_get(v->pool, &v->filling, f) != FAIL_NONE)
+		return f->code;
+	v->filled = 0;
+	if (step_decode_begin(v->filling->decode, 1, v->sequences, f) != FAIL_NONE)
+		return f->code;
+	v->domain = step_decode_text(v->filling->decode, held_out_domain(v->set));
+	return v->domain == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
+static enum fail_code
+add(struct riffle_validation *v, const struct held_out_sequence *s, struct failure *f)
+{
+	struct step_decode_drawn drawn = {
+	    .domain = v->domain,
+	    .partition = s->partition,
+	    .ordinal = s->view.ordinal,
+	};
+
+	v->filled++;
+	return step_decode_add(v->filling->decode, &drawn, &s->view.payload, f);
+}
+
+/* Fills the step up to its number of sequences, or to the end of the set. */
+static enum fail_code
+fill(struct riffle_validation *v, int64_t deadline_ms, struct failure *f)
+{
+	struct held_out_sequence s;
+	bool end = false;
+
+	if (begin(v, f) != FAIL_NONE)
+		return f->code;
+	while (v->filled < v->sequences) {
+		if (held_out_next(v->set, deadline_ms, &s, &end, f) != FAIL_NONE)
+			return f->code;
+		if (end)
+			break;
+		if (add(v, &s, f) != FAIL_NONE)
+			return f->code;
+	}
+	step_decode_cut(v->filling->decode);
+	return FAIL_NONE;
+}
+
+static const struct riffle_step *
+hand_out(struct riffle_validation *v)
+{
+	struct step_slot *slot = v->filling;
+
+	slot->phase[0] = '\0';
+	slot->step = (struct riffle_step){.step = v->step++, .lr_scale = 1.0, .phase = slot->phase};
+	step_decode_end(slot->decode, &slot->step);
+	step_slot_hand_out(slot);
+	v->given = slot;
+	v->filling = NULL;
+	return &slot->step;
+}
+
+int
+riffle_validation_next(struct riffle_validation *v, int timeout_ms, const struct riffle_step **out,
+    struct riffle_error *e)
+{
+	int64_t deadline_ms = clock_ms() + (timeout_ms < 0 ? 0 : timeout_ms);
+	struct failure f;
+	enum fail_code code;
+
+	*out = NULL;
+	if (riffle_check_process(v->process, "validation set", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	step_slot_take_back(v->given);
+	v->given = NULL;
+	code = fill(v, deadline_ms, &f);
+	if (code == FAIL_TIMEOUT)
+		return riffle_give(e, RIFFLE_TIMEOUT, f.text);
+	if (code != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	if (v->filled == 0)
+		return riffle_give(e, RIFFLE_END, "the set is read to its end");
+	*out = hand_out(v);
+	return RIFFLE_OK;
+}
+
+int
+riffle_validation_keep(
+    struct riffle_validation *v, const struct riffle_step *step, struct riffle_error *e)
+{
+	if (riffle_check_process(v->process, "validation set", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	if (v->given == NULL || step != &v->given->step)
+		return riffle_give(e, RIFFLE_ERROR_USAGE,
+		    "only the step that riffle_validation_next() gave last can be kept");
+	step_slot_keep(v->given);
+	return RIFFLE_OK;
+}

@@ -1,0 +1,246 @@
+#include "consumer/reader/step_records.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "consumer/reader/lane_seek.h"
+#include "consumer/reader/reader.h"
+
+/* What is known of a lane's records. */
+struct place {
+	bool counted;       /* the step of the record before is known, */
+	uint64_t step_next; /* and this one follows */
+	bool there;         /* the lane holds the step that is next, in `record` */
+	bool done;          /* the held record is used */
+	struct step_record record;
+};
+
+struct step_records {
+	struct reader reader; /* only what a search needs of it */
+	struct place *place;  /* [lanes] */
+	bool sought;
+};
+
+enum fail_code
+step_records_open(struct step_records **out, const char *mix,
+    const struct config_properties *properties, int timeout_ms, struct failure *f)
+{
+	struct step_records *r = calloc(1, sizeof(*r));
+	struct lanes_options lanes = {
+	    .mix = mix,
+	    .world = 1,
+	    .properties = properties,
+	    .timeout_ms = timeout_ms,
+	    .ahead_bytes = STEP_RECORDS_AHEAD_BYTES,
+	};
+	uint32_t n;
+
+	if (r == NULL)
+		return fail_memory(f);
+	snprintf(r->reader.mix, sizeof(r->reader.mix), "%s", mix);
+	r->reader.open_timeout_ms = timeout_ms;
+	if (lanes_open(&r->reader.lanes, &lanes, f) != FAIL_NONE)
+		goto failed;
+	n = lanes_count(r->reader.lanes);
+	step_check_init(&r->reader.check, r->reader.mix, n, n, 0);
+	r->reader.lane = calloc(n, sizeof(*r->reader.lane));
+	r->place = calloc(n, sizeof(*r->place));
+	if (r->reader.lane == NULL || r->place == NULL) {
+		fail_memory(f);
+		goto failed;
+	}
+	*out = r;
+	return FAIL_NONE;
+failed:
+	step_records_close(r);
+	return f->code;
+}
+
+void
+step_records_close(struct step_records *r)
+{
+	if (r == NULL)
+		return;
+	lanes_close(r->reader.lanes);
+	free(r->reader.lane);
+	free(r->place);
+	free(r);
+}
+
+uint32_t
+step_records_lanes(const struct step_records *r)
+{
+	return lanes_count(r->reader.lanes);
+}
+
+const char *
+step_records_topic(const struct step_records *r)
+{
+	return lanes_topic(r->reader.lanes);
+}
+
+static enum fail_code
+fail_at(const struct step_records *r, uint32_t i, int64_t offset, struct failure *f)
+{
+	return fail_within(
+	    f, "topic %s, lane %" PRIu32 ", offset %" PRId64, step_records_topic(r), i, offset);
+}
+
+/* ---- what is kept ---- */
+
+/* The lane's first record, which is asked for now. */
+static enum fail_code
+take_first(struct step_records *r, uint32_t i, struct step_records_kept *out, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + r->reader.open_timeout_ms;
+	struct lanes_record record;
+	enum lanes_event event;
+	struct batch_view view;
+
+	if (lanes_next(r->reader.lanes, i, deadline_ms, &event, &record, f) != FAIL_NONE)
+		return fail_within(f, "looking for the first step that is kept");
+	if (event != LANES_RECORD)
+		return FAIL_NONE; /* nothing visible, or cut while we looked */
+	if (batch_decode(&view, record.bytes, record.n, f) != FAIL_NONE)
+		return fail_at(r, i, record.offset, f);
+	if (!out->any || view.head.step < out->lowest)
+		out->lowest = view.head.step;
+	if (!out->any || view.head.step > out->whole)
+		out->whole = view.head.step;
+	out->any = true;
+	return FAIL_NONE;
+}
+
+enum fail_code
+step_records_earliest(struct step_records *r, struct step_records_kept *out, struct failure *f)
+{
+	uint32_t n = step_records_lanes(r);
+	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
+	enum fail_code code = low == NULL || high == NULL ? fail_memory(f) : FAIL_NONE;
+
+	*out = (struct step_records_kept){0};
+	r->sought = false;
+	if (code == FAIL_NONE)
+		code = lanes_watermarks(r->reader.lanes, low, high, r->reader.open_timeout_ms, f);
+	if (code == FAIL_NONE)
+		code = lanes_assign(r->reader.lanes, low, f);
+	for (uint32_t i = 0; code == FAIL_NONE && i < n; i++)
+		code = take_first(r, i, out, f);
+	free(low);
+	free(high);
+	return code;
+}
+
+/* ---- steps ---- */
+
+enum fail_code
+step_records_seek(struct step_records *r, uint64_t step, struct failure *f)
+{
+	assert(step < LANE_SEEK_STEP_MAX);
+	r->reader.check.step = step;
+	if (reader_seek(&r->reader, f) != FAIL_NONE)
+		return f->code;
+	for (uint32_t i = 0; i < step_records_lanes(r); i++)
+		r->place[i] = (struct place){0};
+	r->sought = true;
+	return FAIL_NONE;
+}
+
+/* Which step a lane's next record stands for, whatever it says itself; counts it. */
+static enum fail_code
+count(struct step_records *r, uint32_t i, const struct lanes_record *record, uint64_t *step,
+    struct step_record *out, struct failure *f)
+{
+	struct place *p = &r->place[i];
+	struct batch_view view;
+	bool decoded = batch_decode(&view, record->bytes, record->n, f) == FAIL_NONE;
+
+	if (!p->counted && !decoded)
+		return fail_at(r, i, record->offset, f);
+	*step = p->counted ? p->step_next : view.head.step;
+	p->counted = true;
+	p->step_next = *step + 1;
+	*out = (struct step_record){
+	    .bytes = record->bytes,
+	    .n = record->n,
+	    .offset = record->offset,
+	    .last = decoded && view.head.last,
+	};
+	return FAIL_NONE;
+}
+
+static enum fail_code
+take_record(
+    struct step_records *r, uint32_t i, const struct lanes_record *record, struct failure *f)
+{
+	struct place *p = &r->place[i];
+	uint64_t wanted = r->reader.check.step, step = 0;
+
+	if (count(r, i, record, &step, &p->record, f) != FAIL_NONE)
+		return f->code;
+	p->there = step == wanted;
+	if (p->there)
+		return FAIL_NONE;
+	if (step > wanted) {
+		fail(f, FAIL_DATA, "step %" PRIu64 " is missing: step %" PRIu64 " comes first",
+		    wanted, step);
+		return fail_at(r, i, record->offset, f);
+	}
+	if (p->record.last)
+		return fail(f, FAIL_DATA,
+		    "mix %s has ended before step %" PRIu64 "; there is no step %" PRIu64,
+		    r->reader.mix, step, wanted);
+	lanes_release(r->reader.lanes, i);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+serve(struct step_records *r, uint32_t i, int wait_ms, int64_t deadline_ms, struct failure *f)
+{
+	struct lanes_record record;
+	enum lanes_event event;
+
+	if (lanes_next(r->reader.lanes, i, deadline_ms, &event, &record, f) != FAIL_NONE)
+		return f->code;
+	switch (event) {
+	case LANES_RECORD: return take_record(r, i, &record, f);
+	case LANES_AT_END:
+		if (wait_ms > 0)
+			return FAIL_NONE;
+		return fail(f, FAIL_TIMEOUT, "step %" PRIu64 " of mix %s is not published yet",
+		    r->reader.check.step, r->reader.mix);
+	case LANES_LOST: break;
+	}
+	return fail(f, FAIL_DATA,
+	    "topic %s, lane %" PRIu32 ": step %" PRIu64 " was deleted while it was read",
+	    step_records_topic(r), i, r->reader.check.step);
+}
+
+enum fail_code
+step_records_next(struct step_records *r, int wait_ms, struct step_record *out, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + (wait_ms > 0 ? wait_ms : r->reader.open_timeout_ms);
+	uint32_t n = step_records_lanes(r);
+
+	assert(r->sought);
+	for (uint32_t i = 0; i < n; i++) {
+		struct place *p = &r->place[i];
+
+		if (p->done)
+			lanes_release(r->reader.lanes, i);
+		p->done = false;
+		while (!p->there)
+			if (serve(r, i, wait_ms, deadline_ms, f) != FAIL_NONE)
+				return f->code;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		out[i] = r->place[i].record;
+		r->place[i].there = false;
+		r->place[i].done = true;
+	}
+	r->reader.check.step++;
+	return FAIL_NONE;
+}

@@ -1,0 +1,67 @@
+/*
+ * step_records.h -- the steps of a mix as they lie in its batch topic: the record of every lane as
+ * bytes, in order, nothing judged.
+ *
+ *     step_records_open  [step_records_earliest]  step_records_seek(a)  step_records_next ...
+ *
+ * A step is found as trainers find it (lane_seek.h). From there on a lane's records are counted,
+ * steps being dense: a record that cannot be decoded, or that claims another step than the one it
+ * stands for, is handed out all the same, so that whoever compares can say what is wrong with it.
+ *
+ * Memory: STEP_RECORDS_AHEAD_BYTES of read-ahead over all lanes, and one held record a lane.
+ * Thread: one.
+ */
+#ifndef CONSUMER_READER_STEP_RECORDS_H
+#define CONSUMER_READER_STEP_RECORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/base/failure.h"
+
+enum { STEP_RECORDS_AHEAD_BYTES = 64 << 20 };
+
+struct step_records;
+
+struct step_record {
+	const uint8_t *bytes; /* valid until the next call of step_records_next() */
+	size_t n;
+	int64_t offset;
+	bool last; /* it can be decoded, and says that the mix ends here */
+};
+
+/*
+ * Gives *out, to be ended with step_records_close(). FAIL_CONFIG: there is no such mix.
+ * `timeout_ms` bounds opening and each search.
+ */
+enum fail_code step_records_open(struct step_records **out, const char *mix,
+    const struct config_properties *properties, int timeout_ms, struct failure *f);
+void step_records_close(struct step_records *r); /* NULL is accepted */
+
+uint32_t step_records_lanes(const struct step_records *r);
+const char *step_records_topic(const struct step_records *r);
+
+/* What a batch topic still holds. */
+struct step_records_kept {
+	bool any;        /* at least one record */
+	uint64_t lowest; /* first step kept on the lane that keeps most */
+	uint64_t whole;  /* first step that every lane keeps */
+};
+
+/* Afterwards a step must be sought. FAIL_DATA: a lane's first record cannot be read. */
+enum fail_code step_records_earliest(
+    struct step_records *r, struct step_records_kept *out, struct failure *f);
+
+/* The next step is `step`. FAIL_DATA: it is not kept any more; says which is the earliest. */
+enum fail_code step_records_seek(struct step_records *r, uint64_t step, struct failure *f);
+
+/*
+ * Fills out[lanes] with the records of the step that is next, and goes on to the one after it.
+ * FAIL_TIMEOUT: it is not published, at once or, with `wait_ms` > 0, after so long; it stays the
+ * next one. FAIL_DATA: the mix has ended before it, or it was deleted meanwhile.
+ */
+enum fail_code step_records_next(
+    struct step_records *r, int wait_ms, struct step_record *out, struct failure *f);
+
+#endif

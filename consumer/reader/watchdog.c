@@ -1,0 +1,136 @@
+#include "consumer/reader/watchdog.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/kafka/kafka.h"
+#include "common/base/names.h"
+
+struct watchdog {
+	const char *mix;
+	const struct config_properties *properties;
+	char topic[TOPIC_MAX_BYTES + 1];
+	rd_kafka_t *rk; /* NULL: not connected yet */
+};
+
+struct watchdog *
+watchdog_open(const char *mix, const struct config_properties *properties)
+{
+	struct watchdog *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		return NULL;
+	w->mix = mix;
+	w->properties = properties;
+	names_topic(w->topic, mix, "ledger");
+	return w;
+}
+
+void
+watchdog_close(struct watchdog *w)
+{
+	if (w == NULL)
+		return;
+	kafka_close(w->rk);
+	free(w);
+}
+
+static int64_t
+age_ms(int64_t timestamp_ms)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now); /* as the broker's timestamps are */
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - timestamp_ms;
+}
+
+/* The run that the mixer may not go further ahead of; NULL: none. */
+static const struct ledger_run *
+blocking_run(const struct ledger *l, uint64_t lead)
+{
+	const struct ledger_run *lowest = NULL;
+
+	for (size_t i = 0; i < l->runs_n; i++)
+		if (lowest == NULL || l->run[i].step < lowest->step)
+			lowest = &l->run[i];
+	if (lead == 0 || lowest == NULL)
+		return NULL;
+	return (uint64_t)l->step_next >= (uint64_t)lowest->step + lead ? lowest : NULL;
+}
+
+void
+watchdog_judge(
+    const struct ledger *l, int64_t age, uint64_t step, uint64_t lead, char *reason, size_t room)
+{
+	const struct ledger_run *run = blocking_run(l, lead);
+	int64_t seconds = age < 0 ? 0 : age / 1000;
+
+	if ((uint64_t)l->step_next > step)
+		snprintf(reason, room,
+		    "the mixer has published it (all steps below %" PRId64
+		    "), but it has not arrived from the broker",
+		    l->step_next);
+	else if (l->kind == LEDGER_END)
+		snprintf(reason, room, "the mix has ended before step %" PRId64, l->step_next);
+	else if (run != NULL)
+		snprintf(reason, room,
+		    "the mixer may be at most %" PRIu64
+		    " steps ahead and waits for run %s, which has committed step %" PRId64
+		    " as far as it knows",
+		    lead, run->name, run->step);
+	else if (age >= WATCHDOG_STOPPED_MS)
+		snprintf(reason, room,
+		    "the mixer has stopped, or waits for its domains: it has written nothing for "
+		    "%" PRId64 " s, step %" PRId64 " is next; start `riffle mix`",
+		    seconds, l->step_next);
+	else
+		snprintf(reason, room,
+		    "the mixer is behind: it has written all steps below %" PRId64
+		    ", the last %" PRId64 " s ago",
+		    l->step_next, seconds);
+}
+
+static void
+judge_record(struct watchdog *w, const rd_kafka_message_t *m, uint64_t step, uint64_t lead,
+    char *reason, size_t room)
+{
+	rd_kafka_timestamp_type_t type;
+	int64_t age = age_ms(rd_kafka_message_timestamp(m, &type));
+	struct ledger ledger = {0};
+	struct failure f;
+
+	if (ledger_decode(&ledger, m->payload, m->len, &f) != FAIL_NONE) {
+		snprintf(reason, room, "the last record of topic %s cannot be read: %.256s",
+		    w->topic, f.text);
+		return;
+	}
+	watchdog_judge(&ledger, age, step, lead, reason, room);
+	ledger_clear(&ledger);
+}
+
+void
+watchdog_why(struct watchdog *w, uint64_t step, uint64_t lead, char *reason, size_t room)
+{
+	struct kafka_options o = {
+	    .role = KAFKA_READER, .properties = w->properties, .client = "watch"};
+	rd_kafka_message_t *m = NULL;
+	struct failure f;
+	int partitions;
+
+	if ((w->rk == NULL && kafka_open(&w->rk, &o, &f) != FAIL_NONE) ||
+	    kafka_partitions(w->rk, w->topic, &partitions, WATCHDOG_ANSWER_MS, &f) != FAIL_NONE ||
+	    (partitions > 0 &&
+		kafka_last_record(w->rk, w->topic, 0, &m, WATCHDOG_ANSWER_MS, &f) != FAIL_NONE)) {
+		snprintf(reason, room, "the broker does not answer: %.384s", f.text);
+		return;
+	}
+	if (m == NULL)
+		snprintf(
+		    reason, room, "no mixer has written to mix %s yet; start `riffle mix`", w->mix);
+	else
+		judge_record(w, m, step, lead, reason, room);
+	if (m != NULL)
+		rd_kafka_message_destroy(m);
+}

@@ -1,0 +1,38 @@
+/*
+ * batch_compare.h -- where two records of a lane differ first, in words: field, sequence, document.
+ *
+ * One record is right (derived anew), the other was found in a batch topic and may be anything. The
+ * first byte that differs is looked up in the right one, whose layout is known; the found one is
+ * decoded as far as it goes, to show its values and whether its frame still has its hash.
+ *
+ * Pure: no I/O.
+ */
+#ifndef CONSUMER_REPLAY_BATCH_COMPARE_H
+#define CONSUMER_REPLAY_BATCH_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/record/batch.h"
+
+enum batch_part { BATCH_SAME, BATCH_HEAD, BATCH_DRAW, BATCH_PAYLOAD };
+
+enum { BATCH_DIFFERENCE_BYTES = 320 };
+
+struct batch_difference {
+	enum batch_part part;
+	size_t at;                /* first byte that differs, from the record's beginning */
+	size_t sequence;          /* BATCH_DRAW, BATCH_PAYLOAD: number in the lane, */
+	struct batch_drawn drawn; /* as it is drawn by right */
+	struct text_view domain;  /* its name; borrows `right` */
+	bool
+	    found_whole; /* the found record can be decoded, its frame at `sequence` has its hash */
+	char text[BATCH_DIFFERENCE_BYTES]; /* "version: 2 in the record, 1 derived" */
+};
+
+/* `right` is a record that can be decoded. */
+void batch_compare(struct batch_difference *out, const uint8_t *right, size_t right_n,
+    const uint8_t *found, size_t found_n);
+
+#endif

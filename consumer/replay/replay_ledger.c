@@ -1,0 +1,286 @@
+/* Ledger records against each other, and against what was derived. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/plan/mix_config.h"
+#include "consumer/replay/replay_state.h"
+
+/* What the mixer's state does not hold; control_next only ever grows, and is looked at apart. */
+#define NOT_DERIVED                                                                                \
+	"kind", "mix", "mixer", "schedule", "config", "tokenizer", "step_first", "answers",        \
+	    "runs", "control_next"
+
+static const char *const not_derived[] = {NOT_DERIVED, NULL};
+/* Requests are judged when they come, not again: their answers and what is pending are taken. */
+static const char *const not_derived_with_answers[] = {NOT_DERIVED, "pending", "request_ids", NULL};
+
+/* Puts a verdict behind the sentence, which is cut where there is no room. */
+static enum fail_code
+add(struct failure *f, const char *verdict)
+{
+	char inner[FAILURE_TEXT_MAX];
+	int room = FAILURE_TEXT_MAX - 3 - (int)strlen(verdict);
+
+	assert(room > 0);
+	memcpy(inner, f->text, sizeof(inner));
+	return fail(f, FAIL_DATA, "%.*s; %s", room, inner, verdict);
+}
+
+enum fail_code
+replay_fail_ledger(
+    const struct replay *r, const struct ledger *l, int64_t offset, struct failure *f)
+{
+	char verdict[128] = "the ledger is the odd one out";
+
+	if (l == &r->now && !r->before_sure && r->before_at >= 0)
+		snprintf(verdict, sizeof(verdict),
+		    "the ledger is the odd one out, this record or the one before it, at offset "
+		    "%" PRId64,
+		    r->before_at);
+	fail_within(f, "topic %s, offset %" PRId64 " (steps %" PRId64 "..%" PRId64 ")",
+	    ledger_log_topic(r->log), offset, l->step_first, l->step_next);
+	return add(f, verdict);
+}
+
+static enum fail_code
+fail_now(const struct replay *r, struct failure *f)
+{
+	return replay_fail_ledger(r, &r->now, r->now_at, f);
+}
+
+/* ---- a record behind another ---- */
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;
+}
+
+/* What never changes, and what only a START may change. */
+static enum fail_code
+check_constants(const struct replay *r, struct failure *f)
+{
+	const struct ledger *a = &r->before, *b = &r->now;
+
+	if (!same_text(a->mix, b->mix))
+		return fail(f, FAIL_DATA, "mix: \"%.100s\", before it \"%.100s\"", b->mix, a->mix);
+	if (a->schedule != b->schedule)
+		return fail(f, FAIL_DATA, "schedule: %016" PRIx64 ", before it %016" PRIx64,
+		    b->schedule, a->schedule);
+	if (a->tokenizer != b->tokenizer)
+		return fail(f, FAIL_DATA, "tokenizer: %016" PRIx64 ", before it %016" PRIx64,
+		    b->tokenizer, a->tokenizer);
+	if (b->kind == LEDGER_START)
+		return FAIL_NONE;
+	if (!same_text(a->config, b->config))
+		return fail(f, FAIL_DATA,
+		    "config: another one than in the record before it, at offset %" PRId64
+		    ", without a start",
+		    r->before_at);
+	if (a->mixer != b->mixer)
+		return fail(f, FAIL_DATA,
+		    "mixer: %016" PRIx64 ", before it %016" PRIx64 ", without a start", b->mixer,
+		    a->mixer);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_order(const struct replay *r, struct failure *f)
+{
+	const struct ledger *a = &r->before, *b = &r->now;
+
+	if (a->kind == LEDGER_END)
+		return fail(f, FAIL_DATA, "kind: a record after the end of the mix");
+	if (b->step_first != a->step_next)
+		return fail(f, FAIL_DATA,
+		    "step_first: %" PRId64 ", the record before it ends at %" PRId64, b->step_first,
+		    a->step_next);
+	if (b->step_next < b->step_first ||
+	    (b->kind == LEDGER_START && b->step_next != b->step_first))
+		return fail(
+		    f, FAIL_DATA, "step_next: %" PRId64 " cannot follow step_first", b->step_next);
+	if (b->control_next < a->control_next)
+		return fail(f, FAIL_DATA, "control_next: %" PRId64 ", before it %" PRId64,
+		    b->control_next, a->control_next);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_alone(struct replay *r, struct failure *f)
+{
+	uint64_t schedule;
+
+	if (!same_text(r->now.mix, r->mix))
+		return fail(
+		    f, FAIL_DATA, "mix: \"%.100s\", the topic is of mix %s", r->now.mix, r->mix);
+	if (mix_config_schedule(&schedule, r->now.config, f) != FAIL_NONE)
+		return f->code;
+	if (schedule != r->now.schedule)
+		return fail(f, FAIL_DATA,
+		    "schedule: %016" PRIx64 ", the configuration's fixed part has %016" PRIx64,
+		    r->now.schedule, schedule);
+	return FAIL_NONE;
+}
+
+enum fail_code
+replay_check_record(struct replay *r, struct failure *f)
+{
+	if (check_alone(r, f) == FAIL_NONE && check_constants(r, f) == FAIL_NONE &&
+	    check_order(r, f) == FAIL_NONE)
+		return FAIL_NONE;
+	return f->code == FAIL_MEMORY ? f->code : fail_now(r, f);
+}
+
+/* ---- derived states ---- */
+
+/*
+ * Record k without the domains that are new in it: by a changed configuration, or by an answer, and
+ * then they stand in it with what the broker knew of them, and nothing of theirs was decided yet.
+ * Borrows the record.
+ */
+static struct ledger
+without_new(const struct replay *r)
+{
+	struct ledger l = r->now;
+
+	if (l.domains_n > r->before.domains_n)
+		l.domains_n = r->before.domains_n;
+	return l;
+}
+
+/* *differs: the derived state is not record k's; the sentence is in *f. */
+static enum fail_code
+compare_state(struct replay *r, const struct mixer *m, bool *differs, struct failure *f)
+{
+	struct ledger derived = {0}, now = r->now.answers_n > 0 ? without_new(r) : r->now;
+	struct avro_difference d;
+	enum fail_code code = mixer_save(m, &derived, f);
+
+	if (code == FAIL_NONE) {
+		*differs = ledger_compare(&now, &derived,
+		    r->now.answers_n > 0 ? not_derived_with_answers : not_derived, &d);
+		if (*differs)
+			fail(f, FAIL_DATA, "%s: %s in the ledger, %s derived", d.path, d.a, d.b);
+	}
+	ledger_clear(&derived);
+	return code;
+}
+
+/* A mixer in the state that record k was begun with. Gives *out (mixer_close). */
+static enum fail_code
+derive_standing(struct replay *r, struct mixer **out, struct failure *f)
+{
+	bool changed = r->now.kind == LEDGER_START && !same_text(r->before.config, r->now.config);
+	struct ledger now = without_new(r);
+
+	*out = NULL;
+	if (mixer_resume(out, &r->plan.plan, &r->before, f) != FAIL_NONE ||
+	    mixer_take_snapshot(*out, &now, f) != FAIL_NONE)
+		return f->code;
+	return changed ? mixer_accept(*out, &r->plan.plan, f) : FAIL_NONE;
+}
+
+static enum fail_code
+check_derived(struct replay *r, struct mixer *m, struct failure *f)
+{
+	bool differs = false;
+
+	if (compare_state(r, m, &differs, f) != FAIL_NONE)
+		return f->code;
+	return differs ? fail_now(r, f) : FAIL_NONE;
+}
+
+enum fail_code
+replay_check_standing(struct replay *r, struct failure *f)
+{
+	struct mixer *m;
+	enum fail_code code = derive_standing(r, &m, f);
+
+	if (code == FAIL_NONE)
+		code = check_derived(r, m, f);
+	else if (code != FAIL_MEMORY)
+		code = fail_now(r, f);
+	mixer_close(m);
+	return code;
+}
+
+enum fail_code
+replay_check_first(struct replay *r, struct failure *f)
+{
+	struct mixer *m = NULL;
+	enum fail_code code = check_alone(r, f);
+
+	if (code == FAIL_NONE)
+		code = mixer_open(&m, &r->plan.plan, f);
+	if (code == FAIL_NONE)
+		code = check_derived(r, m, f);
+	else if (code != FAIL_MEMORY)
+		code = fail_now(r, f);
+	mixer_close(m);
+	return code;
+}
+
+/* ---- the verdict on a transaction ---- */
+
+/* Where the difference is, without who is to blame. */
+static void
+describe(const struct replay *r, struct failure *f)
+{
+	const struct replay_finding *x = &r->finding;
+	const struct batch_difference *d = &x->difference;
+	char sequence[160 + NAME_MAX_BYTES] = "";
+
+	if (d->part == BATCH_DRAW || d->part == BATCH_PAYLOAD)
+		snprintf(sequence, sizeof(sequence),
+		    ", sequence %zu (domain %s, partition %" PRIu32 ", ordinal %" PRIu64
+		    ", epoch %" PRIu64 ")",
+		    d->sequence, x->domain, d->drawn.partition, d->drawn.ordinal, d->drawn.epoch);
+	fail(f, FAIL_DATA, "step %" PRIu64 ", lane %" PRIu32 "%s: %s; topic %s, offset %" PRId64,
+	    x->step, x->lane, sequence, d->text, step_records_topic(r->records), x->offset);
+}
+
+/* The ledger agrees with what was derived: the record itself, or what it was copied from. */
+static enum fail_code
+blame_batch(const struct replay *r, struct failure *f)
+{
+	const struct batch_difference *d = &r->finding.difference;
+	const char *verdict = "the batch topic is the odd one out";
+
+	if (d->part == BATCH_PAYLOAD && !d->found_whole)
+		verdict = "the batch topic is the odd one out: its sequence is damaged, the domain "
+			  "log's is whole";
+	else if (d->part == BATCH_PAYLOAD)
+		verdict = "both sequences are whole: either the batch topic or the domain log was "
+			  "changed, which of them cannot be told";
+	describe(r, f);
+	return add(f, verdict);
+}
+
+/* Another state than the ledger's, and other records than the batch topic's: those two agree. */
+static enum fail_code
+blame_both(const struct replay *r, struct failure *f)
+{
+	char state[FAILURE_TEXT_MAX], verdict[FAILURE_TEXT_MAX / 2];
+
+	memcpy(state, f->text, sizeof(state));
+	snprintf(verdict, sizeof(verdict),
+	    "the ledger is the odd one out: topic %s, offset %" PRId64 " (steps %" PRId64
+	    "..%" PRId64 ") or the record before it: %.200s",
+	    ledger_log_topic(r->log), r->now_at, r->now.step_first, r->now.step_next, state);
+	describe(r, f);
+	return add(f, verdict);
+}
+
+enum fail_code
+replay_judge(struct replay *r, const struct mixer *m, struct failure *f)
+{
+	bool differs = false;
+
+	if (compare_state(r, m, &differs, f) != FAIL_NONE)
+		return f->code;
+	if (differs)
+		return r->finding.any ? blame_both(r, f) : fail_now(r, f);
+	return r->finding.any ? blame_batch(r, f) : FAIL_NONE;
+}

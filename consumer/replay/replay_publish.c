@@ -1,0 +1,342 @@
+/* Writes replayed steps to the topics of another mix, with a ledger of its own. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/base/fault.h"
+#include "common/kafka/kafka.h"
+#include "common/base/log.h"
+#include "common/config/topics.h"
+#include "consumer/publish/publisher.h"
+#include "consumer/replay/replay_state.h"
+
+enum { ASK_MS = 30000, CREATE_MS = 120000 };
+
+struct republish {
+	const char *mix;
+	struct config config; /* the user's, with the other mix's name; borrows all of it */
+	struct publisher *publisher;
+	uint64_t mixer_id;
+	uint64_t next, end;  /* steps below next are committed */
+	uint64_t choices;    /* rolling hash at `next`, where it was gone on with */
+	bool going_on;       /* its ledger has records */
+	bool begun;          /* our START is written */
+	bool over;           /* its END is */
+	bool open;           /* a transaction is */
+	uint64_t open_first; /* its first step, */
+	uint64_t open_steps; /* and how many it holds */
+	uint64_t open_bytes;
+};
+
+/* ---- opening ---- */
+
+/* Makes the topics that are missing, and checks those of the mix. */
+static enum fail_code
+make_topics(const struct republish *p, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_ADMIN, .properties = &p->config.kafka, .client = "republish"};
+	struct topics_use use = {.written = 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER};
+	struct topics_report *report = NULL;
+	struct topics_plan *plan = NULL;
+	rd_kafka_t *rk = NULL;
+	enum fail_code code = topics_plan_open(&plan, &p->config, f);
+
+	if (code == FAIL_NONE) {
+		report = calloc(plan->n, sizeof(*report));
+		code = report == NULL ? fail_memory(f) : kafka_open(&rk, &k, f);
+	}
+	if (code == FAIL_NONE)
+		code = kafka_wait_broker(rk, REPLAY_OPEN_MS, f);
+	if (code == FAIL_NONE)
+		code = topics_ask(rk, &p->config, plan, use, report, ASK_MS, f);
+	if (code == FAIL_NONE)
+		code = topics_create(rk, &p->config, plan, report, CREATE_MS, f);
+	if (code == FAIL_NONE)
+		code = topics_check(rk, &p->config, use, ASK_MS, f);
+	kafka_close(rk);
+	free(report);
+	topics_plan_close(plan);
+	return code;
+}
+
+/* Its ledger is there: does it hold a beginning of these steps? */
+static enum fail_code
+check_ledger(
+    struct replay *r, const struct ledger *first, const struct ledger *last, struct failure *f)
+{
+	struct republish *p = r->other;
+	uint64_t from = (uint64_t)first->step_next, to = (uint64_t)last->step_next;
+
+	if (from == r->o->first && to <= r->o->end &&
+	    (last->kind != LEDGER_END || to == r->o->end)) {
+		p->going_on = true;
+		p->next = to;
+		p->choices = last->choices;
+		p->over = last->kind == LEDGER_END;
+		return FAIL_NONE;
+	}
+	return fail(f, FAIL_DATA,
+	    "mix %s holds steps %" PRIu64 "..%" PRIu64 "%s: steps %" PRIu64 "..%" PRIu64
+	    " cannot be written there; name another mix",
+	    p->mix, from, to, last->kind == LEDGER_END ? " and has ended" : "", r->o->first,
+	    r->o->end);
+}
+
+/* A mix with batches and without a ledger had one that was deleted. */
+static enum fail_code
+check_empty(const struct republish *p, struct failure *f)
+{
+	struct step_records_kept kept;
+	struct step_records *records;
+	enum fail_code code =
+	    step_records_open(&records, p->mix, &p->config.kafka, REPLAY_OPEN_MS, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	code = step_records_earliest(records, &kept, f);
+	step_records_close(records);
+	if (code == FAIL_NONE && kept.any)
+		code = fail(f, FAIL_DATA,
+		    "topic %s.batches holds records and topic %s.ledger none: it was deleted; "
+		    "delete both, or name another mix",
+		    p->mix, p->mix);
+	return code;
+}
+
+/* After fencing whoever wrote there: what is in the other mix is final. */
+static enum fail_code
+read_ledger(struct replay *r, struct failure *f)
+{
+	struct ledger first = {0}, last = {0};
+	struct ledger_log *log;
+	bool any = false;
+	enum fail_code code =
+	    ledger_log_open(&log, r->other->mix, &r->o->config->kafka, REPLAY_OPEN_MS, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	code = ledger_log_first(log, &first, &any, f);
+	if (code == FAIL_NONE && any)
+		code = ledger_log_last(log, &last, &any, f);
+	if (code == FAIL_NONE)
+		code = any ? check_ledger(r, &first, &last, f) : check_empty(r->other, f);
+	ledger_clear(&first);
+	ledger_clear(&last);
+	ledger_log_close(log);
+	return code;
+}
+
+static enum fail_code
+open_publisher(struct republish *p, struct failure *f)
+{
+	char rejects[TOPIC_MAX_BYTES + 1];
+	struct publisher_options o = {
+	    .properties = &p->config.kafka,
+	    .mix = p->mix,
+	    .rejects_topic = rejects,
+	    .message_bytes_max = topics_lane_bytes(&p->config, 3),
+	    .transaction_bytes = p->config.mix.transaction_bytes,
+	};
+
+	names_topic(rejects, p->config.corpus, "rejects");
+	return publisher_open(&p->publisher, &o, f);
+}
+
+enum fail_code
+republish_open(struct replay *r, struct failure *f)
+{
+	struct republish *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return fail_memory(f);
+	r->other = p; /* ended with the replay */
+	p->mix = r->o->republish;
+	p->next = r->o->first;
+	p->end = r->o->end;
+	p->config = *r->o->config;
+	p->config.mix.name = (char *)(uintptr_t)p->mix; /* only read */
+	if (strcmp(p->mix, r->mix) == 0)
+		return fail(f, FAIL_USAGE, "--republish: %s is the mix itself", p->mix);
+	if (getrandom(&p->mixer_id, sizeof(p->mixer_id), 0) != sizeof(p->mixer_id))
+		return fail_errno(f, FAIL_IO, "cannot draw a random number for this writer's id");
+	if (make_topics(p, f) != FAIL_NONE || open_publisher(p, f) != FAIL_NONE)
+		return f->code;
+	return read_ledger(r, f);
+}
+
+void
+republish_close(struct republish *p)
+{
+	if (p == NULL)
+		return;
+	publisher_close(p->publisher);
+	free(p);
+}
+
+bool
+republish_complete(const struct republish *p)
+{
+	return p->over;
+}
+
+/* ---- transactions ---- */
+
+static enum fail_code
+begin(struct republish *p, uint64_t step, struct failure *f)
+{
+	if (p->open)
+		return FAIL_NONE;
+	if (publisher_begin(p->publisher, f) != FAIL_NONE)
+		return f->code;
+	p->open = true;
+	p->open_first = step;
+	p->open_steps = p->open_bytes = 0;
+	return FAIL_NONE;
+}
+
+/* Ends a transaction with `l` under the other mix's name. Runs are others there, or none. */
+static enum fail_code
+commit(struct replay *r, struct ledger l, enum ledger_kind kind, struct failure *f)
+{
+	struct republish *p = r->other;
+	uint8_t *bytes;
+	size_t n;
+
+	l.kind = kind;
+	l.mix = p->config.mix.name;
+	l.mixer = p->mixer_id;
+	l.schedule = r->now.schedule;
+	l.tokenizer = r->now.tokenizer;
+	l.config = r->now.config;
+	l.runs_n = 0;
+	if (begin(p, (uint64_t)l.step_next, f) != FAIL_NONE)
+		return f->code;
+	l.step_first = (int64_t)p->open_first;
+	if (ledger_encode(&l, &bytes, &n, f) != FAIL_NONE ||
+	    publisher_put_ledger(p->publisher, bytes, n, f) != FAIL_NONE)
+		return f->code;
+	fault_point("replay.before_commit");
+	if (publisher_commit(p->publisher, NULL, 0, f) != FAIL_NONE)
+		return f->code;
+	fault_point("replay.after_commit");
+	p->open = false;
+	p->next = (uint64_t)l.step_next;
+	p->begun = true;
+	p->over = kind == LEDGER_END;
+	r->result->republished += p->open_steps;
+	return FAIL_NONE;
+}
+
+/* The same with the state of `m`, in the middle of record k. */
+static enum fail_code
+commit_state(struct replay *r, const struct mixer *m, enum ledger_kind kind, struct failure *f)
+{
+	struct ledger l = {0};
+	enum fail_code code = mixer_save(m, &l, f);
+
+	if (code == FAIL_NONE)
+		code = commit(r, l, kind, f);
+	ledger_clear(&l);
+	return code;
+}
+
+static enum fail_code
+put_lanes(struct replay *r, const struct mixer *m, const struct assembled *step, uint64_t number,
+    struct failure *f)
+{
+	struct republish *p = r->other;
+	struct lane_mix mix = r->head;
+	struct batch_head head;
+	size_t each = step == NULL ? 0 : mix.global_batch / mix.lanes;
+
+	mix.name = p->mix;
+	head = lane_record_head(&mix, m, number, step == NULL);
+	if (begin(p, number, f) != FAIL_NONE)
+		return f->code;
+	for (head.lane = 0; head.lane < head.lanes; head.lane++) {
+		size_t first = head.lane * each, n;
+		uint8_t *bytes;
+
+		if (lane_record_encode(&bytes, &n, &head, m,
+			step == NULL ? NULL : step->draw + first,
+			step == NULL ? NULL : step->record + first, each, f) != FAIL_NONE)
+			return f->code;
+		p->open_bytes += n;
+		if (publisher_put(p->publisher, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* ---- what the replay calls ---- */
+
+enum fail_code
+republish_begin(struct replay *r, const struct mixer *m, struct failure *f)
+{
+	struct republish *p = r->other;
+	struct ledger l = {0};
+	bool other_line;
+
+	if (p->begun || p->over || mixer_step_next(m) != p->next)
+		return FAIL_NONE;
+	if (mixer_save(m, &l, f) != FAIL_NONE) {
+		ledger_clear(&l);
+		return f->code;
+	}
+	other_line = p->going_on && l.choices != p->choices;
+	ledger_clear(&l);
+	if (other_line)
+		return fail(f, FAIL_DATA,
+		    "mix %s holds other steps than mix %s up to step %" PRIu64 "; name another mix",
+		    p->mix, r->mix, p->next);
+	if (p->going_on)
+		log_info("replay: mix=%s goes on at step=%" PRIu64, p->mix, p->next);
+	return commit_state(r, m, LEDGER_START, f);
+}
+
+/* The range ends here: the records that say so on every lane, and the END. */
+static enum fail_code
+finish(struct replay *r, const struct mixer *m, struct failure *f)
+{
+	if (put_lanes(r, m, NULL, r->other->end, f) != FAIL_NONE)
+		return f->code;
+	return commit_state(r, m, LEDGER_END, f);
+}
+
+enum fail_code
+republish_step(
+    struct replay *r, const struct mixer *m, const struct assembled *step, struct failure *f)
+{
+	struct republish *p = r->other;
+	uint64_t number = mixer_step_next(m) - 1;
+
+	if (!p->begun || p->over || number < p->next || number >= p->end)
+		return FAIL_NONE;
+	if (put_lanes(r, m, step, number, f) != FAIL_NONE)
+		return f->code;
+	p->open_steps++;
+	if (number + 1 == p->end)
+		return finish(r, m, f);
+	if (p->open_bytes >= p->config.mix.transaction_bytes &&
+	    number + 1 < (uint64_t)r->now.step_next)
+		return commit_state(r, m, LEDGER_STEPS, f);
+	return FAIL_NONE;
+}
+
+/*
+ * Record k is derived and found right. What it changes from outside (lengths, requests, a changed
+ * configuration) begins with a record of its own in the other ledger too, so that the other mix
+ * can be replayed.
+ */
+enum fail_code
+republish_record(struct replay *r, struct failure *f)
+{
+	struct republish *p = r->other;
+
+	if (!p->begun || p->over || (uint64_t)r->now.step_next < p->next)
+		return FAIL_NONE;
+	return commit(r, r->now, r->now.kind == LEDGER_START ? LEDGER_START : LEDGER_STEPS, f);
+}

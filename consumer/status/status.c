@@ -1,0 +1,388 @@
+#include "consumer/status/status.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/schedule/weights.h"
+#include "consumer/status/status_config.h"
+#include "consumer/ledger/weight_history.h"
+
+static const char *const state_name[] = {
+    [STATUS_NO_MIX] = "no mix",
+    [STATUS_NOT_STARTED] = "not started",
+    [STATUS_RUNNING] = "running",
+    [STATUS_ENDED] = "ended",
+};
+
+const char *
+status_state_name(enum status_state state)
+{
+	return state_name[state];
+}
+
+void
+status_free(struct status *st)
+{
+	if (st == NULL)
+		return;
+	for (size_t i = 0; st->domain != NULL && i < st->domains_n; i++)
+		free(st->domain[i].partition);
+	for (size_t i = 0; i < st->feedback_n; i++)
+		free(st->feedback[i].domain);
+	free(st->feedback);
+	topics_plan_close(st->plan);
+	ledger_clear(&st->ledger);
+	free(st->report);
+	free(st->sample);
+	free(st->domain);
+	free(st->run);
+	free(st->problem);
+	free(st);
+}
+
+static void __attribute__((format(printf, 2, 3)))
+problem(struct status *st, const char *format, ...)
+{
+	va_list ap;
+
+	if (st->problems_n == STATUS_PROBLEMS_MAX) {
+		st->problems_more++;
+		return;
+	}
+	va_start(ap, format);
+	vsnprintf(st->problem[st->problems_n++], STATUS_PROBLEM_BYTES, format, ap);
+	va_end(ap);
+}
+
+static void
+derive_mixed_shares(struct status *st)
+{
+	const struct ledger *l = &st->ledger;
+
+	for (size_t i = 0; i < st->domains_n; i++) {
+		struct status_domain *d = &st->domain[i];
+
+		d->intended = d->mixed >= 0 ? weight_history_share(l, (size_t)d->mixed) : 0;
+		d->realised = l->draws > 0 ? (double)d->taken / (double)l->draws : 0;
+	}
+}
+
+/* Before the first ledger record: what the configuration intends. */
+static enum fail_code
+derive_configured_shares(struct status *st, struct failure *f)
+{
+	const struct config *c = st->config;
+	uint64_t *weight = calloc(c->domains_n, sizeof(*weight));
+	double *raw = calloc(c->domains_n, sizeof(*raw)), all = 0;
+	const char **name = calloc(c->domains_n, sizeof(*name));
+	enum fail_code code =
+	    weight == NULL || name == NULL || raw == NULL ? fail_memory(f) : FAIL_NONE;
+
+	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++) {
+		int k = st->domain[i].configured;
+
+		if (k < 0)
+			continue;
+		name[k] = c->domains[k].name;
+		raw[k] = c->mix.weights_kind == CONFIG_WEIGHTS_SIZE
+			     ? (double)st->domain[i].sequences
+			     : c->mix.weight[k];
+		all += raw[k];
+	}
+	if (code == FAIL_NONE && all > 0) /* by size, and all are empty: nothing is intended yet */
+		code = weights_quantise(weight, raw, name, c->domains_n, c->mix.temperature, f);
+	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)
+		if (st->domain[i].configured >= 0)
+			st->domain[i].intended =
+			    (double)weight[st->domain[i].configured] / (double)WEIGHT_ONE;
+	free(weight);
+	free(raw);
+	free(name);
+	return code;
+}
+
+/* Between the oldest and the newest sample of one mixer inside the window. */
+static void
+derive_rates(struct status *st)
+{
+	const struct status_sample *last, *first = NULL;
+	double seconds;
+
+	st->rate_ms = 0;
+	st->steps_per_s = st->sequences_per_s = st->tokens_per_s = 0;
+	if (st->samples_n == 0)
+		return;
+	last = &st->sample[st->samples_n - 1];
+	for (size_t i = st->samples_n - 1; i-- > 0;) {
+		if (st->sample[i].mixer != last->mixer ||
+		    last->time_ms - st->sample[i].time_ms > STATUS_RATE_MS)
+			break;
+		first = &st->sample[i];
+	}
+	if (first == NULL || last->time_ms <= first->time_ms)
+		return;
+	st->rate_ms = last->time_ms - first->time_ms;
+	seconds = (double)st->rate_ms / 1000;
+	st->steps_per_s = (double)(last->step_next - first->step_next) / seconds;
+	st->sequences_per_s = (double)(last->draws - first->draws) / seconds;
+	st->tokens_per_s = (double)(last->tokens - first->tokens) / seconds;
+}
+
+static void
+derive_runs(struct status *st)
+{
+	uint64_t next = (uint64_t)st->ledger.step_next, lead = st->config->mix.max_lead_steps;
+
+	st->step_limit = UINT64_MAX;
+	for (size_t i = 0; i < st->runs_n; i++) {
+		struct status_run *r = &st->run[i];
+
+		r->lag_steps = next > r->step ? next - r->step : 0;
+		if (r->configured && lead > 0 && r->step + lead < st->step_limit)
+			st->step_limit = r->step + lead;
+	}
+}
+
+static void
+find_topic_problems(struct status *st)
+{
+	size_t missing = 0, first = 0;
+
+	for (size_t i = st->plan->n; i-- > 0;)
+		if (!st->report[i].exists) {
+			missing++;
+			first = i;
+		}
+	if (missing > 0)
+		problem(st,
+		    "%zu of %zu topics are missing, the first: %s: `riffle topics -c %s --create` "
+		    "makes them",
+		    missing, st->plan->n, st->plan->topic[first].name, st->config->path);
+	for (size_t i = 0; i < st->plan->n; i++)
+		if (st->report[i].exists && st->report[i].problem[0] != '\0')
+			problem(st, "topic %s: %s", st->plan->topic[i].name, st->report[i].problem);
+}
+
+static bool
+is_silent(const struct status *st)
+{
+	return st->state == STATUS_RUNNING && st->now_ms - st->ledger_time_ms > STATUS_WAIT_MS;
+}
+
+/* A step is drawn whole: where too few sequences of a live domain are left, all of it waits. */
+static bool
+may_be_waited_for(const struct status *st, const struct status_domain *d)
+{
+	int64_t left = d->sequences - d->position;
+
+	return d->live && d->mixed >= 0 && d->partitions_sealed < d->partitions_n &&
+	       st->config->domains[d->configured].on_dry == CONFIG_DRY_WAIT &&
+	       (double)left < d->intended * st->config->mix.global_batch && is_silent(st);
+}
+
+static void
+find_domain_problems(struct status *st, const struct status_domain *d)
+{
+	const char *path = st->config->path;
+
+	if (d->bad[0] != '\0')
+		problem(st, "domain %s: %s", d->name, d->bad);
+	if (d->configured < 0) {
+		if (st->ledger.domain[d->mixed].joined || d->state == LEDGER_LEFT)
+			return;
+		problem(st, "domain %s is in the mix and not in the configuration", d->name);
+		return;
+	}
+	if (d->dry && is_silent(st))
+		problem(st,
+		    "domain %s is live and dry: its next sequence is not there yet; `riffle "
+		    "produce %s --follow` writes it",
+		    d->name, d->name);
+	else if (may_be_waited_for(st, d))
+		problem(st,
+		    "domain %s is live and has %" PRId64
+		    " sequences left, fewer than its share of a "
+		    "step: the mixer may wait for it; `riffle produce %s --follow` writes more",
+		    d->name, d->sequences - d->position, d->name);
+	if (st->state == STATUS_RUNNING && d->mixed < 0)
+		problem(st,
+		    "domain %s is in the configuration and not in the mix: `riffle mix -c %s "
+		    "--accept-config` takes it in",
+		    d->name, path);
+	if (d->partitions_n == 0 || d->live || d->bad[0] != '\0')
+		return;
+	if (d->partitions_sealed == 0 && d->sequences == 0)
+		problem(st, "domain %s has no sequences yet: run `riffle produce %s -c %s`",
+		    d->name, d->name, path);
+	else if (d->partitions_sealed < d->partitions_n)
+		problem(st,
+		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle produce %s "
+		    "-c %s`",
+		    d->name, d->partitions_sealed, d->partitions_n, d->name, path);
+	else if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
+		problem(st,
+		    "domain %s has %" PRId64 " sequences behind its End, which do not count yet: "
+		    "`riffle produce %s --append -c %s` completes them",
+		    d->name, d->sequences - d->sealed_length, d->name, path);
+	else if (d->sequences == 0 && d->intended > 0)
+		problem(st,
+		    "domain %s is sealed and empty: its sources hold less than one sequence",
+		    d->name);
+}
+
+/* Where the ledger says that a run stands; 0: it does not know the run, or no commit of it. */
+static uint64_t
+step_in_ledger(const struct status *st, const char *run)
+{
+	for (size_t i = 0; i < st->ledger.runs_n; i++)
+		if (st->ledger.run[i].name != NULL && strcmp(st->ledger.run[i].name, run) == 0)
+			return (uint64_t)st->ledger.run[i].step;
+	return 0;
+}
+
+static void
+find_run_problems(struct status *st, const struct status_run *r)
+{
+	uint64_t lead = st->config->mix.max_lead_steps, next = (uint64_t)st->ledger.step_next;
+	bool waits = r->configured && lead > 0 && next >= r->step + lead;
+	uint64_t known = step_in_ledger(st, r->name);
+
+	if (r->bad[0] != '\0')
+		problem(st, "run %s: %s", r->name, r->bad);
+	else if (!r->committed && known > 0)
+		problem(st,
+		    "run %s stands at step %" PRIu64 " in the ledger, and the broker knows no "
+		    "commit of it: were its offsets deleted, or has it paused for longer than "
+		    "offsets.retention.minutes?",
+		    r->name, known);
+	else if (!r->committed && r->configured && lead > 0)
+		problem(st, "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
+		    waits ? "waits" : "will wait", lead);
+	else if (waits && is_silent(st))
+		problem(st,
+		    "the mixer waits at step %" PRIu64 " for run %s, which stands at step %" PRIu64
+		    " (lane %zu)",
+		    next, r->name, r->step, r->lane);
+	if (r->committed && st->batches_kept && r->step < st->step_kept)
+		problem(st,
+		    "run %s stands at step %" PRIu64
+		    ", and the first step that is kept is %" PRIu64,
+		    r->name, r->step, st->step_kept);
+}
+
+static bool
+ready_to_mix(const struct status *st)
+{
+	for (size_t i = 0; i < st->plan->n; i++)
+		if (st->report[i].problem[0] != '\0')
+			return false;
+	for (size_t i = 0; i < st->domains_n; i++)
+		if (!st->domain[i].live &&
+		    st->domain[i].partitions_sealed < st->domain[i].partitions_n)
+			return false;
+	return true;
+}
+
+const struct status_feedback *
+status_feedback(const struct status *st)
+{
+	for (size_t i = 0; i < st->feedback_n; i++)
+		if (st->feedback[i].steps > 0)
+			return &st->feedback[i];
+	return NULL;
+}
+
+static void
+find_feedback_problems(struct status *st, size_t i)
+{
+	const struct losses_counts *c = &st->feedback[i].counts;
+
+	if (c->not_a_number > 0)
+		problem(st,
+		    "run %s reported %" PRIu64
+		    " losses lately that are no finite numbers: they are dropped",
+		    st->run[i].name, c->not_a_number);
+	if (c->unknown_step > 0)
+		problem(st,
+		    "run %s reported %" PRIu64
+		    " losses lately of steps that the mix has not published: they are dropped",
+		    st->run[i].name, c->unknown_step);
+}
+
+static void
+find_mixer_problems(struct status *st)
+{
+	const struct ledger *l = &st->ledger;
+	int64_t silent_ms = st->now_ms - st->ledger_time_ms;
+	const struct ledger_quarantined *q;
+
+	if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))
+		problem(
+		    st, "the mix has not started: `riffle mix -c %s` starts it", st->config->path);
+	if (st->state == STATUS_RUNNING && silent_ms > STATUS_SILENT_MS &&
+	    (uint64_t)l->step_next < st->step_limit)
+		problem(st,
+		    "the mixer has written nothing for %" PRId64 " s, at step %" PRId64
+		    ": is `riffle mix -c %s` running?",
+		    silent_ms / 1000, l->step_next, st->config->path);
+	if (l->quarantined_n == 0)
+		return;
+	q = &l->quarantined[l->quarantined_n - 1];
+	problem(st,
+	    "%zu sequences failed the mixer's check and were left out, the last one: domain %s, "
+	    "partition %" PRIu32 ", ordinal %" PRId64 ": %s",
+	    l->quarantined_n, q->domain < l->domains_n ? l->domain[q->domain].name : "?",
+	    q->partition, q->ordinal, q->reason == NULL ? "" : q->reason);
+}
+
+/* A mixer that runs goes on with the configuration it was started with. */
+static enum fail_code
+find_config_problem(struct status *st, struct failure *f)
+{
+	struct failure why;
+	enum fail_code code = status_compare_config(st, &why);
+
+	if (code == FAIL_MEMORY)
+		*f = why;
+	else if (code != FAIL_NONE)
+		problem(st, "riffle mix would not start with this file: %s", why.text);
+	return code == FAIL_MEMORY ? code : FAIL_NONE;
+}
+
+enum fail_code
+status_derive(struct status *st, struct failure *f)
+{
+	assert(st->problem == NULL);
+	st->problem = calloc(STATUS_PROBLEMS_MAX, sizeof(*st->problem));
+	if (st->problem == NULL)
+		return fail_memory(f);
+	if (st->state == STATUS_RUNNING || st->state == STATUS_ENDED)
+		derive_mixed_shares(st);
+	else if (st->state == STATUS_NOT_STARTED && derive_configured_shares(st, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < st->domains_n; i++)
+		st->domain[i].dry = st->domain[i].mixed >= 0 && status_is_dry(&st->domain[i]);
+	derive_rates(st);
+	derive_runs(st);
+	find_topic_problems(st);
+	for (size_t i = 0; i < st->domains_n; i++)
+		find_domain_problems(st, &st->domain[i]);
+	for (size_t i = 0; i < st->runs_n && st->state != STATUS_ENDED; i++)
+		find_run_problems(st, &st->run[i]);
+	for (size_t i = 0; i < st->feedback_n; i++)
+		find_feedback_problems(st, i);
+	if (st->state != STATUS_NO_MIX)
+		find_mixer_problems(st);
+	if (st->ledger.config != NULL && find_config_problem(st, f) != FAIL_NONE)
+		return f->code;
+	if (st->rejects > 0)
+		problem(st,
+		    "topic %s.rejects says what could not be used, and why: %" PRId64
+		    " records, markers of transactions among them",
+		    st->config->corpus, st->rejects);
+	return FAIL_NONE;
+}

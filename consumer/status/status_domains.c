@@ -1,0 +1,277 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/kafka/kafka.h"
+#include "consumer/domain/partition_tail.h"
+#include "consumer/status/status_source.h"
+
+enum { TAILS_MAX = 256 }; /* partitions whose last record is asked for at once */
+
+/* The configuration's domains, then those that only the ledger knows. */
+static enum fail_code
+list_domains(struct status *st, struct failure *f)
+{
+	const struct config *c = st->config;
+	const struct ledger *l = &st->ledger;
+
+	st->domain = calloc(c->domains_n + l->domains_n + 1, sizeof(*st->domain));
+	if (st->domain == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < c->domains_n; i++) {
+		struct status_domain *d = &st->domain[st->domains_n++];
+
+		*d = (struct status_domain){.configured = (int)i,
+		    .mixed = -1,
+		    .live = c->domains[i].live,
+		    .sealed_length = -1,
+		    .mixer_commit = -1};
+		snprintf(d->name, sizeof(d->name), "%s", c->domains[i].name);
+		/* Weights by size are not known before the mix has started. */
+		d->weight = c->mix.name == NULL || isnan(c->mix.weight[i]) ? 0 : c->mix.weight[i];
+	}
+	for (size_t k = 0; k < l->domains_n; k++) {
+		const struct ledger_domain *from = &l->domain[k];
+		int i = config_domain_index(c, from->name);
+		struct status_domain *d = &st->domain[i >= 0 ? (size_t)i : st->domains_n++];
+
+		if (i < 0) {
+			*d = (struct status_domain){
+			    .configured = -1, .sealed_length = -1, .mixer_commit = -1};
+			snprintf(d->name, sizeof(d->name), "%s", from->name);
+		}
+		d->mixed = (int)k;
+		d->weight = from->raw_weight;
+		d->taken = from->taken;
+		d->tokens = from->tokens;
+		d->epoch = from->epoch;
+		d->position = from->position;
+		d->state = from->state;
+		d->live = from->live;
+		d->owed = from->owed;
+	}
+	return FAIL_NONE;
+}
+
+/* Makes room for the partitions that exist; what was read of them before is still true. */
+static enum fail_code
+list_partitions(struct status_source *s, struct status *st, rd_kafka_topic_partition_list_t *list,
+    struct failure *f)
+{
+	for (size_t i = 0; i < st->config->domains_n; i++) {
+		struct status_domain *d = &st->domain[i];
+		const char *topic;
+		const struct topics_report *r = status_topic(st, TOPIC_DOMAIN, (int)i, &topic);
+
+		if (r == NULL)
+			continue;
+		d->partitions_n = (size_t)r->partitions;
+		d->partition = calloc(d->partitions_n + 1, sizeof(*d->partition));
+		if (d->partition == NULL)
+			return fail_memory(f);
+		for (size_t p = 0; p < d->partitions_n; p++) {
+			rd_kafka_topic_partition_t *e =
+			    rd_kafka_topic_partition_list_add(list, topic, (int32_t)p);
+
+			e->opaque = &d->partition[p];
+			if (p < s->seen_n[i])
+				d->partition[p] = s->seen[i][p];
+		}
+	}
+	return FAIL_NONE;
+}
+
+/* Takes what was learnt for the next question. */
+static enum fail_code
+keep_partitions(struct status_source *s, const struct status *st, struct failure *f)
+{
+	for (size_t i = 0; i < st->config->domains_n; i++) {
+		const struct status_domain *d = &st->domain[i];
+
+		free(s->seen[i]);
+		s->seen_n[i] = 0;
+		s->seen[i] = calloc(d->partitions_n + 1, sizeof(*s->seen[i]));
+		if (s->seen[i] == NULL)
+			return fail_memory(f);
+		if (d->partitions_n > 0)
+			memcpy(s->seen[i], d->partition, d->partitions_n * sizeof(*s->seen[i]));
+		s->seen_n[i] = d->partitions_n;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+ask_watermarks(struct status_source *s, rd_kafka_topic_partition_list_t *list, struct failure *f)
+{
+	size_t n = (size_t)list->cnt;
+	int64_t *low = calloc(n + 1, sizeof(*low)), *high = calloc(n + 1, sizeof(*high));
+	enum fail_code code;
+
+	if (low == NULL || high == NULL)
+		code = fail_memory(f);
+	else
+		code = kafka_watermarks_list(s->reader, list, low, high, STATUS_ASK_MS, f);
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
+		struct status_partition *p = list->elems[i].opaque;
+
+		if (low[i] != p->low || high[i] != p->high)
+			*p = (struct status_partition){.low = low[i], .high = high[i]};
+		if (!p->known)
+			p->sequences =
+			    (uint64_t)(high[i] - low[i]); /* until its last record says */
+	}
+	free(low);
+	free(high);
+	return code;
+}
+
+/* What the last record of a domain partition says; a failure goes into the domain's `bad`. */
+static void
+take_tail(struct status_partition *p, const rd_kafka_message_t *m, struct status_domain *d)
+{
+	struct partition_tail tail;
+	struct failure f;
+
+	if (partition_tail_decode(&tail, m->payload, m->len, &f) == FAIL_NONE) {
+		p->known = true;
+		p->sealed = tail.sealed;
+		p->sealed_sequences = tail.sealed_sequences;
+		p->sequences = tail.sequences;
+	} else {
+		fail_within(&f, "partition %d, offset %" PRId64, (int)m->partition, m->offset);
+		snprintf(d->bad, sizeof(d->bad), "%.*s", (int)sizeof(d->bad) - 1, f.text);
+	}
+}
+
+static struct status_domain *
+domain_of(struct status *st, const struct status_partition *p)
+{
+	for (size_t i = 0; i < st->domains_n; i++)
+		if (p >= st->domain[i].partition &&
+		    p < st->domain[i].partition + st->domain[i].partitions_n)
+			return &st->domain[i];
+	abort(); /* every entry of the list points into a domain */
+}
+
+/* Reads the last records of at most TAILS_MAX partitions; a partition whose end comes first is
+ * left unknown. */
+static enum fail_code
+read_tails(struct status_source *s, struct status *st, rd_kafka_topic_partition_list_t *ask,
+    struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + STATUS_ASK_MS;
+	int left = ask->cnt;
+	rd_kafka_resp_err_t err = rd_kafka_assign(s->reader, ask);
+	enum fail_code code = FAIL_NONE;
+
+	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && code == FAIL_NONE && left > 0 &&
+	       clock_ms() < deadline_ms) {
+		rd_kafka_message_t *m = rd_kafka_consumer_poll(s->reader, STATUS_SLICE_MS);
+		rd_kafka_topic_partition_t *e;
+
+		if (m == NULL)
+			continue;
+		e = m->rkt == NULL ? NULL
+				   : rd_kafka_topic_partition_list_find(
+					 ask, rd_kafka_topic_name(m->rkt), m->partition);
+		if (e != NULL && e->opaque != NULL && m->err != RD_KAFKA_RESP_ERR__TRANSPORT) {
+			if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+				take_tail(e->opaque, m, domain_of(st, e->opaque));
+			e->opaque = NULL; /* heard of */
+			left--;
+		}
+		if (kafka_message_denied(s->reader, m))
+			code = kafka_fail_topic(f, s->reader, m->err, NULL, "reading its end",
+			    m->rkt == NULL ? "" : rd_kafka_topic_name(m->rkt));
+		rd_kafka_message_destroy(m);
+	}
+	rd_kafka_assign(s->reader, NULL);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return code;
+	return kafka_fail_code(f, err, NULL, "reading the ends of the domain topics");
+}
+
+static enum fail_code
+ask_tails(struct status_source *s, struct status *st, const rd_kafka_topic_partition_list_t *list,
+    struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+
+	for (int i = 0; i < list->cnt && code == FAIL_NONE;) {
+		rd_kafka_topic_partition_list_t *ask = rd_kafka_topic_partition_list_new(TAILS_MAX);
+
+		for (; i < list->cnt && ask->cnt < TAILS_MAX; i++) {
+			const rd_kafka_topic_partition_t *e = &list->elems[i];
+			struct status_partition *p = e->opaque;
+			rd_kafka_topic_partition_t *to;
+
+			if (p->known || p->high <= p->low)
+				continue;
+			to = rd_kafka_topic_partition_list_add(ask, e->topic, e->partition);
+			to->offset = p->high - 1;
+			to->opaque = p;
+		}
+		if (ask->cnt > 0)
+			code = read_tails(s, st, ask, f);
+		rd_kafka_topic_partition_list_destroy(ask);
+	}
+	return code;
+}
+
+static void
+sum_partitions(struct status_domain *d)
+{
+	int64_t length = 0;
+
+	for (size_t p = 0; p < d->partitions_n; p++) {
+		d->sequences += (int64_t)d->partition[p].sequences;
+		d->partitions_sealed += d->partition[p].sealed;
+		length += (int64_t)d->partition[p].sealed_sequences;
+	}
+	if (d->partitions_n > 0 && d->partitions_sealed == d->partitions_n)
+		d->sealed_length = length;
+}
+
+static enum fail_code
+ask_mixer_commits(struct status_source *s, struct status *st, rd_kafka_topic_partition_list_t *list,
+    struct failure *f)
+{
+	if (st->config->mix.name == NULL)
+		return FAIL_NONE;
+	if (kafka_group_commits(s->mixer, list, STATUS_ASK_MS, f) != FAIL_NONE)
+		return f->code;
+	for (int i = 0; i < list->cnt; i++) {
+		struct status_domain *d = domain_of(st, list->elems[i].opaque);
+
+		if (list->elems[i].offset < 0)
+			continue;
+		d->mixer_commit = d->mixer_commit < 0 ? 0 : d->mixer_commit;
+		d->mixer_commit += list->elems[i].offset;
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+status_ask_domains(struct status_source *s, struct status *st, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(64);
+	enum fail_code code = list_domains(st, f);
+
+	if (code == FAIL_NONE)
+		code = list_partitions(s, st, list, f);
+	if (code == FAIL_NONE)
+		code = ask_watermarks(s, list, f);
+	if (code == FAIL_NONE)
+		code = ask_tails(s, st, list, f);
+	for (size_t i = 0; i < st->domains_n; i++)
+		sum_partitions(&st->domain[i]);
+	if (code == FAIL_NONE)
+		code = keep_partitions(s, st, f);
+	if (code == FAIL_NONE)
+		code = ask_mixer_commits(s, st, list, f);
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
+}

@@ -1,0 +1,23 @@
+/*
+ * keep.h -- what is kept of a document: fields of its record as one compact JSON object.
+ *
+ * Each value stands in it as in the record, but without white space between its parts; a dotted
+ * path is its key. keep_begin(), keep_add() for every field that the record has, keep_end():
+ *
+ *     "meta.id", 7   "answer", [ "a", "b c" ]   ->   {"meta.id":7,"answer":["a","b c"]}
+ *
+ * Pure memory; FAIL_MEMORY is the only failure. Thread: one.
+ */
+#ifndef PRODUCER_DOCUMENT_KEEP_H
+#define PRODUCER_DOCUMENT_KEEP_H
+
+#include "common/base/byte_buffer.h"
+
+/* Empties `b`. */
+enum fail_code keep_begin(struct byte_buffer *b, struct failure *f);
+/* `raw` is a valid JSON text. */
+enum fail_code keep_add(
+    struct byte_buffer *b, const char *name, const char *raw, size_t raw_n, struct failure *f);
+enum fail_code keep_end(struct byte_buffer *b, struct failure *f);
+
+#endif

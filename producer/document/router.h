@@ -1,0 +1,84 @@
+/*
+ * router.h -- from a record of an input to its document: whose it is, its text, and what is kept
+ * of it.
+ *
+ * A router serves the domains that share one input. A domain without `where` takes every record and
+ * is then the only one; the others each name a field and the value that makes a record theirs:
+ *
+ *     domain wiki: where {field: meta.source, equals: wiki}; domain code: the same, equals: code
+ *     {"meta": {"source": "wiki"}, "text": "A"}  ->  wiki, A
+ *     {"meta": {"source": "blog"}, "text": "B"}  ->  nobody's: ROUTER_UNMATCHED
+ *
+ * The text is that of one field (`text`), or of two, `prompt` and then `response` where the domain
+ * has one; of such a text the first prompt_n bytes are the prompt, all of it where there is no
+ * response. What is kept (`keep`) is a JSON object of the fields named, each as it stands in the
+ * record but without white space between its parts (keep.h); fields that a record does not have are
+ * left out:
+ *
+ *     keep: [answer, meta.id]
+ *     {"meta": {"id": 7}, "answer": ["a", "b"], ...}  ->  {"answer":["a","b"],"meta.id":7}
+ *
+ * Strings are compared with `equals` after their escapes are decoded, other values by their JSON
+ * text as it stands ("true", "3"). Where several domains match, which takes different fields, the
+ * first in the order given takes the record. A record is a reject if it is not a valid JSON object,
+ * if a field of its domain's text is missing or not a string, if what is kept is longer than
+ * ROUTER_KEEP_BYTES, or, under utf8: strict, if one of them is not UTF-8; of a record that is
+ * nobody's only the first can be said. A whole file is text as it is, to which fields cannot apply:
+ * for a domain with `where`, `prompt` or `keep` it is a reject.
+ *
+ * Thread: a router is immutable and shared; a scratch belongs to one thread.
+ */
+#ifndef PRODUCER_DOCUMENT_ROUTER_H
+#define PRODUCER_DOCUMENT_ROUTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/config/config.h"
+#include "common/base/failure.h"
+#include "producer/input/input.h"
+
+enum {
+	ROUTER_REASON_MAX = 512,
+	ROUTER_KEEP_BYTES = CONFIG_KEEP_BYTES_MAX, /* of one document */
+};
+
+enum router_verdict { ROUTER_DOCUMENT, ROUTER_UNMATCHED, ROUTER_REJECT };
+
+/* `text` lies in the record or in the scratch: until the next call, or until the record is gone. */
+struct router_result {
+	enum router_verdict verdict;
+	size_t domain;      /* ROUTER_DOCUMENT: index in the domains given to router_open() */
+	const char *text;   /* ROUTER_DOCUMENT: valid UTF-8; what was not became U+FFFD */
+	size_t n;           /* its bytes; may be 0 */
+	size_t prompt_n;    /* of them, those of the prompt */
+	bool prompt_only;   /* there is no response: the document has no targets at all */
+	const char *keep;   /* ROUTER_DOCUMENT: valid UTF-8; lives as `text` does */
+	size_t keep_n;      /* 0: the domain keeps nothing */
+	const char *reason; /* ROUTER_REJECT: "no field `text`"; as long as `text` */
+};
+
+struct router;
+struct router_scratch;
+
+/*
+ * Gives *out, to be ended with router_close(); borrows the domains until then. FAIL_CONFIG: two
+ * domains with equal `where`, a domain without among others, more than JSON_FIELDS_MAX different
+ * fields.
+ */
+enum fail_code router_open(struct router **out, const struct config_domain *const *domain, size_t n,
+    enum config_utf8 utf8, struct failure *f);
+void router_close(struct router *r); /* NULL is accepted */
+
+/* Gives *out, to be ended with router_scratch_close(). One a thread, for any router. */
+enum fail_code router_scratch_open(struct router_scratch **out, struct failure *f);
+void router_scratch_close(struct router_scratch *s); /* NULL is accepted */
+
+/*
+ * Decides about one record; what the input has rejected is ROUTER_REJECT with the input's reason.
+ * FAIL_MEMORY only.
+ */
+enum fail_code router_route(const struct router *r, struct router_scratch *s, enum input_form form,
+    const struct input_record *record, struct router_result *out, struct failure *f);
+
+#endif

@@ -1,0 +1,401 @@
+#include "producer/input/file_list.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "producer/input/brace.h"
+#include "common/base/utf8.h"
+
+/* What a search for one word needs; `list` collects over all words. */
+struct search {
+	struct file_list *list;
+	size_t room;
+	const char *folder;
+	const char *pattern;             /* as configured, for sentences */
+	const char *word;                /* of it, after brace expansion */
+	size_t folders;                  /* that a wildcard matched and left out */
+	const struct file_list_now *now; /* NULL: the files that are there must be all */
+};
+
+enum fail_code
+file_list_path(char **out, const char *folder, const char *name, struct failure *f)
+{
+	bool whole = name[0] == '/' || folder == NULL || folder[0] == '\0';
+	size_t room = strlen(name) + (whole ? 0 : strlen(folder) + 1) + 1;
+
+	*out = malloc(room);
+	if (*out == NULL)
+		return fail_memory(f);
+	if (whole)
+		snprintf(*out, room, "%s", name);
+	else
+		snprintf(*out, room, "%s/%s", folder, name);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+append(struct search *s, const char *name, const struct stat *st, struct failure *f)
+{
+	struct file_list *l = s->list;
+
+	if (l->n == FILE_LIST_FILES_MAX)
+		return fail(f, FAIL_CONFIG, "pattern %s: more than %d files", s->pattern,
+		    FILE_LIST_FILES_MAX);
+	if (!utf8_valid(name, strlen(name)))
+		return fail(f, FAIL_CONFIG,
+		    "pattern %s: the name of file %s is not UTF-8; rename it", s->pattern, name);
+	if (l->n == s->room) {
+		size_t room = s->room == 0 ? 16 : 2 * s->room;
+		struct file_list_entry *grown = realloc(l->file, room * sizeof(*grown));
+
+		if (grown == NULL)
+			return fail_memory(f);
+		l->file = grown;
+		s->room = room;
+	}
+	l->file[l->n].name = strdup(name);
+	if (l->file[l->n].name == NULL)
+		return fail_memory(f);
+	l->file[l->n].size_bytes = (uint64_t)st->st_size;
+	l->file[l->n].inode = st->st_ino;
+	l->file[l->n++].device = st->st_dev;
+	return FAIL_NONE;
+}
+
+/* Takes one file. `wild`: a wildcard gave the name, so that a folder is left out, not refused. */
+static enum fail_code
+take(struct search *s, const char *name, bool wild, struct failure *f)
+{
+	struct stat st;
+	char *path;
+	int refused;
+
+	if (file_list_path(&path, s->folder, name, f) != FAIL_NONE)
+		return f->code;
+	refused = stat(path, &st);
+	free(path);
+	if (refused != 0) {
+		if ((!wild || s->now != NULL) && (errno == ENOENT || errno == ENOTDIR))
+			return FAIL_NONE; /* the word then has no file, which is said once */
+		return fail_errno(f, FAIL_IO, "file %s: cannot be looked at", name);
+	}
+	if (S_ISDIR(st.st_mode) && wild) {
+		s->folders++;
+		return FAIL_NONE;
+	}
+	if (S_ISDIR(st.st_mode))
+		return fail(f, FAIL_CONFIG, "pattern %s: %s is a folder; name its files, as %s/*",
+		    s->pattern, name, name);
+	if (!S_ISREG(st.st_mode))
+		return fail(f, FAIL_CONFIG,
+		    "pattern %s: %s is not a regular file, so that it could not be read again "
+		    "after a "
+		    "crash; use exec: for programs",
+		    s->pattern, name);
+	return append(s, name, &st, f);
+}
+
+static bool
+is_wild(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (text[i] == '\\')
+			i++;
+		else if (text[i] == '*' || text[i] == '?' || text[i] == '[')
+			return true;
+	}
+	return false;
+}
+
+/* `name` with one component more: text[n], without its backslashes if it is a pattern's. */
+static enum fail_code
+join(char **out, const char *name, const char *text, size_t n, bool pattern, struct failure *f)
+{
+	size_t at = strlen(name);
+	char *joined = malloc(at + n + 2);
+
+	if (joined == NULL)
+		return fail_memory(f);
+	memcpy(joined, name, at);
+	if (at > 0 && joined[at - 1] != '/')
+		joined[at++] = '/';
+	for (size_t i = 0; i < n; i++) {
+		if (pattern && text[i] == '\\' && i + 1 < n)
+			i++;
+		joined[at++] = text[i];
+	}
+	joined[at] = '\0';
+	*out = joined;
+	return FAIL_NONE;
+}
+
+static enum fail_code walk(
+    struct search *s, const char *name, const char *rest, size_t depth, struct failure *f);
+
+/* Whether an entry is a folder that ** enters. */
+static bool
+is_entered(DIR *dir, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_name[0] == '.')
+		return false;
+	if (entry->d_type != DT_UNKNOWN)
+		return entry->d_type == DT_DIR;
+	return fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+/* What a walk does with the entries of one folder. */
+struct level {
+	const char *name;      /* of the folder */
+	const char *component; /* NUL-terminated; NULL: ** */
+	const char *rest;      /* of the word, after the component; with it for ** */
+	size_t depth;
+};
+
+static enum fail_code
+visit(struct search *s, const struct level *v, DIR *dir, const struct dirent *entry,
+    struct failure *f)
+{
+	enum fail_code code;
+	char *name;
+
+	if (v->component == NULL ? !is_entered(dir, entry)
+				 : fnmatch(v->component, entry->d_name, FNM_PERIOD) != 0)
+		return FAIL_NONE;
+	if (join(&name, v->name, entry->d_name, strlen(entry->d_name), false, f) != FAIL_NONE)
+		return f->code;
+	if (*v->rest == '\0')
+		code = take(s, name, true, f);
+	else
+		code = walk(s, name, v->rest, v->depth + 1, f);
+	free(name);
+	return code;
+}
+
+static enum fail_code
+scan(struct search *s, const struct level *v, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+	const struct dirent *entry;
+	char *path;
+	DIR *dir;
+
+	if (file_list_path(&path, s->folder, *v->name == '\0' ? "." : v->name, f) != FAIL_NONE)
+		return f->code;
+	dir = opendir(path);
+	if (dir != NULL && s->now != NULL && s->now->folder_seen != NULL)
+		s->now->folder_seen(s->now->opaque, path);
+	free(path);
+	if (dir == NULL && (errno == ENOENT || errno == ENOTDIR))
+		return FAIL_NONE;
+	if (dir == NULL)
+		return fail_errno(f, FAIL_IO, "pattern %s: folder %s cannot be read", s->pattern,
+		    *v->name == '\0' ? "." : v->name);
+	while (code == FAIL_NONE) {
+		errno = 0;
+		entry = readdir(dir);
+		if (entry == NULL)
+			break;
+		code = visit(s, v, dir, entry, f);
+	}
+	if (code == FAIL_NONE && errno != 0)
+		code = fail_errno(f, FAIL_IO, "pattern %s: folder %s cannot be read", s->pattern,
+		    *v->name == '\0' ? "." : v->name);
+	closedir(dir);
+	return code;
+}
+
+/* A file named without a wildcard may appear in its folder. */
+static enum fail_code
+see_folder(const struct search *s, const char *name, struct failure *f)
+{
+	char *path;
+
+	if (s->now == NULL || s->now->folder_seen == NULL)
+		return FAIL_NONE;
+	if (file_list_path(&path, s->folder, *name == '\0' ? "." : name, f) != FAIL_NONE)
+		return f->code;
+	s->now->folder_seen(s->now->opaque, path);
+	free(path);
+	return FAIL_NONE;
+}
+
+/* Goes from folder `name` along what is left of the word. */
+static enum fail_code
+walk(struct search *s, const char *name, const char *rest, size_t depth, struct failure *f)
+{
+	size_t n = strcspn(rest, "/");
+	const char *after = rest + n + strspn(rest + n, "/");
+	char component[BRACE_WORD_BYTES + 1];
+	struct level v = {name, component, after, depth};
+	enum fail_code code;
+	char *next;
+
+	if (depth > FILE_LIST_DEPTH_MAX)
+		return fail(f, FAIL_CONFIG, "pattern %s: folder %s is more than %d deep",
+		    s->pattern, name, FILE_LIST_DEPTH_MAX);
+	if (n == 1 && rest[0] == '.' && *after != '\0')
+		return walk(s, name, after, depth + 1, f);
+	if (n == 2 && memcmp(rest, "**", 2) == 0) {
+		struct level deeper = {name, NULL, rest, depth};
+
+		while (strncmp(after, "**/", 3) == 0)
+			after += 3; /* means the same once as twice */
+		code = walk(s, name, *after == '\0' ? "*" : after, depth, f);
+		return code != FAIL_NONE ? code : scan(s, &deeper, f);
+	}
+	if (*after == '\0' && !is_wild(rest, n) && see_folder(s, name, f) != FAIL_NONE)
+		return f->code;
+	if (is_wild(rest, n)) {
+		memcpy(component, rest, n);
+		component[n] = '\0';
+		return scan(s, &v, f);
+	}
+	if (join(&next, name, rest, n, true, f) != FAIL_NONE)
+		return f->code;
+	code = *after == '\0' ? take(s, next, false, f) : walk(s, next, after, depth + 1, f);
+	free(next);
+	return code;
+}
+
+static enum fail_code
+search_word(struct search *s, const char *word, struct failure *f)
+{
+	size_t before = s->list->n, slashes = strspn(word, "/");
+	bool same = strcmp(word, s->pattern) == 0;
+
+	s->word = word;
+	s->folders = 0;
+	if (word[slashes] == '\0')
+		return fail(f, FAIL_CONFIG,
+		    "pattern \"%s\": stands for \"%s\", which names no file", s->pattern, word);
+	if (walk(s, slashes > 0 ? "/" : "", word + slashes, 0, f) != FAIL_NONE)
+		return f->code;
+	if (s->list->n > before || s->now != NULL)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG, "pattern %s: %s%smatches no file in %s%s", s->pattern,
+	    same ? "" : word, same ? "" : " ", slashes > 0 ? "/" : s->folder,
+	    s->folders > 0 ? ", only folders; ** goes down into them" : "");
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	const struct file_list_entry *left = a, *right = b;
+
+	return strcmp(left->name, right->name);
+}
+
+static uint32_t
+lane_of(const char *name, uint32_t lanes)
+{
+	return (uint32_t)(((XXH64(name, strlen(name), 0) >> 32) * lanes) >> 32);
+}
+
+/* Sorts, removes duplicates and keeps what is the lane's. */
+static void
+deal(struct file_list *l, bool by_name, uint32_t lane, uint32_t lanes)
+{
+	size_t distinct = 0, kept = 0;
+
+	if (l->n > 0)
+		qsort(l->file, l->n, sizeof(*l->file), compare_names);
+	for (size_t i = 0; i < l->n; i++) {
+		if (distinct > 0 && strcmp(l->file[distinct - 1].name, l->file[i].name) == 0)
+			free(l->file[i].name);
+		else
+			l->file[distinct++] = l->file[i];
+	}
+	for (size_t i = 0; i < distinct; i++) {
+		if ((by_name ? lane_of(l->file[i].name, lanes) : i % lanes) == lane)
+			l->file[kept++] = l->file[i];
+		else
+			free(l->file[i].name);
+	}
+	l->n = kept;
+}
+
+static enum fail_code
+search_patterns(
+    struct file_list **out, struct search *s, const struct config_list *patterns, struct failure *f)
+{
+	struct brace_words words = {0};
+	enum fail_code code = FAIL_NONE;
+
+	s->list = calloc(1, sizeof(*s->list));
+	if (s->list == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < patterns->n && code == FAIL_NONE; i++) {
+		s->pattern = patterns->text[i];
+		code = brace_expand(&words, s->pattern, f);
+		for (size_t k = 0; k < words.n && code == FAIL_NONE; k++)
+			code = search_word(s, words.word[k], f);
+		brace_words_close(&words);
+	}
+	if (code != FAIL_NONE) {
+		file_list_close(s->list);
+		return code;
+	}
+	*out = s->list;
+	return FAIL_NONE;
+}
+
+enum fail_code
+file_list_open(struct file_list **out, const struct config_list *patterns, const char *folder,
+    uint32_t lane, uint32_t lanes, struct failure *f)
+{
+	struct search s = {.folder = folder == NULL || *folder == '\0' ? "." : folder};
+
+	assert(lane < lanes);
+	if (search_patterns(out, &s, patterns, f) != FAIL_NONE)
+		return f->code;
+	deal(*out, false, lane, lanes);
+	return FAIL_NONE;
+}
+
+enum fail_code
+file_list_scan(struct file_list **out, const struct file_list_now *now, struct failure *f)
+{
+	struct search s = {.folder = now->folder, .now = now};
+
+	assert(now->lane < now->lanes);
+	if (s.folder == NULL || *s.folder == '\0')
+		s.folder = ".";
+	if (search_patterns(out, &s, now->patterns, f) != FAIL_NONE)
+		return f->code;
+	deal(*out, true, now->lane, now->lanes);
+	return FAIL_NONE;
+}
+
+uint64_t
+file_list_names(const struct file_list *l, size_t n)
+{
+	uint64_t hash = 0;
+
+	assert(n <= l->n);
+	for (size_t i = 0; i < n; i++)
+		hash = XXH64(l->file[i].name, strlen(l->file[i].name), hash);
+	return hash;
+}
+
+void
+file_list_close(struct file_list *l)
+{
+	if (l == NULL)
+		return;
+	for (size_t i = 0; i < l->n; i++)
+		free(l->file[i].name);
+	free(l->file);
+	free(l);
+}

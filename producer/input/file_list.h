@@ -1,0 +1,73 @@
+/*
+ * file_list.h -- the files that a list of patterns stands for, in one order for everybody.
+ *
+ * Each pattern is brace-expanded (brace.h). A word with one of `*?[` is then matched against the
+ * file system, component by component, as glob(3) does: a wildcard matches no dot at the start of a
+ * name, and a backslash takes away the meaning of the next character. A component `**` stands for
+ * any number of folders, none included; it enters neither hidden ones nor links. Wildcards take
+ * files and leave folders; a word without any is a file that must be there.
+ *
+ * The names of all patterns together are sorted by their bytes, duplicates removed; lane k of n
+ * takes the names k, k+n, k+2n... Names are relative to the folder where the pattern is, so that
+ * they do not depend on where a program was started; "./" and double slashes are taken out.
+ */
+#ifndef PRODUCER_INPUT_FILE_LIST_H
+#define PRODUCER_INPUT_FILE_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/base/failure.h"
+
+enum {
+	FILE_LIST_FILES_MAX = 1 << 22,
+	FILE_LIST_DEPTH_MAX = 64, /* folders that one pattern goes down */
+};
+
+struct file_list_entry {
+	char *name; /* relative to the folder, UTF-8 */
+	uint64_t size_bytes;
+	uint64_t inode, device;
+};
+
+struct file_list {
+	struct file_list_entry *file;
+	size_t n; /* 0: the lane has no file */
+};
+
+/*
+ * Gives *out, to be ended with file_list_close(). FAIL_CONFIG: a pattern, or one of its words, that
+ * matches no file; a folder, a pipe or a device; a name that is not UTF-8; a limit. FAIL_IO: a
+ * folder that cannot be read.
+ */
+enum fail_code file_list_open(struct file_list **out, const struct config_list *patterns,
+    const char *folder, uint32_t lane, uint32_t lanes, struct failure *f);
+void file_list_close(struct file_list *l); /* NULL is accepted */
+
+/*
+ * The same at this moment for files that keep arriving: a pattern may match none, and a file that
+ * goes away meanwhile is left out. Of a lane are those whose name's XXH64, scaled to the lanes, is
+ * its number, so that a file stays where it is whatever comes. `folder_seen`, if not NULL, hears of
+ * every folder in which files may appear, as a path that can be opened.
+ */
+struct file_list_now {
+	const struct config_list *patterns;
+	const char *folder;
+	uint32_t lane, lanes;
+	void (*folder_seen)(void *opaque, const char *path);
+	void *opaque;
+};
+enum fail_code file_list_scan(
+    struct file_list **out, const struct file_list_now *now, struct failure *f);
+
+/*
+ * A rolling XXH64 over the names of the first n files; 0 for none. By it an appended run knows that
+ * its list begins with the list of the run before.
+ */
+uint64_t file_list_names(const struct file_list *l, size_t n);
+
+/* The path of `name` for open(), seen from here. Gives *out (free). */
+enum fail_code file_list_path(char **out, const char *folder, const char *name, struct failure *f);
+
+#endif

@@ -1,0 +1,431 @@
+#include "producer/input/input.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "producer/input/input_live.h"
+#include "producer/input/input_state.h"
+#include "producer/input/input_tokens.h"
+
+static enum input_form
+form_of(const char *name)
+{
+	return live_scan_is_text(name) ? INPUT_WHOLE_FILE : INPUT_JSON_LINES;
+}
+
+/* Opens file_at; what is wrong with its bytes is kept in `refused`, to become a reject. */
+static enum fail_code
+open_file(struct input *in, struct failure *f)
+{
+	const char *name = in->files->file[in->file_at].name;
+	enum fail_code code;
+	char *path;
+
+	in->refused.code = FAIL_NONE;
+	if (file_list_path(&path, in->folder, name, f) != FAIL_NONE)
+		return f->code;
+	code = stream_open_file(&in->stream, path, name, f);
+	free(path);
+	if (code == FAIL_DATA) {
+		in->refused = *f;
+		code = FAIL_NONE;
+	}
+	if (code == FAIL_NONE)
+		record_cutter_start(in->cutter, name, form_of(name), 0, 1);
+	return code;
+}
+
+enum fail_code
+input_pass_on(struct input *in, struct failure *f)
+{
+	struct input_chunk *c;
+
+	if (record_cutter_take(in->cutter, in->used - in->passed_on, &c, f) != FAIL_NONE)
+		return f->code;
+	if (c == NULL)
+		return FAIL_NONE;
+	in->passed_on = in->used;
+	return chunk_queue_put(in->queue, c, f);
+}
+
+enum fail_code
+input_cut_all(struct input *in, struct failure *f)
+{
+	bool full;
+
+	do {
+		if (record_cutter_cut(in->cutter, &full, f) != FAIL_NONE)
+			return f->code;
+		if (full && input_pass_on(in, f) != FAIL_NONE)
+			return f->code;
+	} while (full);
+	return FAIL_NONE;
+}
+
+/* Reads the stream to its end, or to where its bytes are no good. */
+static enum fail_code
+read_stream(struct input *in, struct failure *f)
+{
+	uint64_t used_before = in->used - stream_used(in->stream);
+
+	while (record_cutter_wants(in->cutter)) {
+		size_t room, got = 0;
+		enum fail_code code;
+		char *at;
+
+		if (chunk_queue_stopped(in->queue))
+			return fail(f, FAIL_STOPPED, "reading was stopped");
+		if (record_cutter_room(in->cutter, &at, &room, f) != FAIL_NONE)
+			return f->code;
+		code = stream_read(in->stream, at, room, &got, f);
+		if (code == FAIL_DATA)
+			return record_cutter_end(in->cutter, f->text, f);
+		if (code != FAIL_NONE && code != FAIL_TIMEOUT)
+			return code;
+		in->used = used_before + stream_used(in->stream);
+		if (code == FAIL_TIMEOUT && input_pass_on(in, f) != FAIL_NONE)
+			return f->code;
+		if (code == FAIL_NONE && got == 0)
+			break;
+		record_cutter_feed(in->cutter, got);
+		if (input_cut_all(in, f) != FAIL_NONE)
+			return f->code;
+	}
+	return record_cutter_end(in->cutter, NULL, f);
+}
+
+enum fail_code
+input_read_one(struct input *in, uint64_t used_after, struct failure *f)
+{
+	enum fail_code code;
+
+	if (in->stream != NULL)
+		code = read_stream(in, f);
+	else
+		code = record_cutter_end(in->cutter, in->refused.text, f);
+	stream_close(in->stream);
+	in->stream = NULL;
+	if (code != FAIL_NONE)
+		return code;
+	if (in->used < used_after)
+		in->used = used_after;
+	return input_pass_on(in, f);
+}
+
+static enum fail_code
+read_all(struct input *in, struct failure *f)
+{
+	uint64_t used_after = 0;
+
+	if (in->command != NULL)
+		return input_read_one(in, 0, f);
+	for (size_t i = 0; i < in->file_at; i++)
+		used_after += in->files->file[i].size_bytes;
+	while (in->file_at < in->files->n) {
+		used_after += in->files->file[in->file_at].size_bytes;
+		if (input_read_one(in, used_after, f) != FAIL_NONE)
+			return f->code;
+		in->file_at++;
+		if (in->file_at < in->files->n && open_file(in, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+read_input(struct input *in, struct failure *f)
+{
+	if (in->tokens != NULL)
+		return input_tokens_read(in, f);
+	return in->live != NULL ? input_live_read(in, f) : read_all(in, f);
+}
+
+static void *
+reader(void *argument)
+{
+	struct input *in = argument;
+	struct failure f = {0};
+
+	if (read_input(in, &f) == FAIL_NONE)
+		f.code = FAIL_NONE;
+	if (in->live == NULL && in->tokens == NULL)
+		record_cutter_place(in->cutter, &in->end.byte, &in->end.line, &in->end.records);
+	chunk_queue_finish(in->queue, &f);
+	return NULL;
+}
+
+/* The signals of the program are for its main thread. */
+static enum fail_code
+start_thread(struct input *in, struct failure *f)
+{
+	sigset_t all, before;
+	int refused;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	refused = pthread_create(&in->thread, NULL, reader, in);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (refused != 0) {
+		errno = refused;
+		return fail_errno(f, FAIL_IO, "input: a thread cannot be started");
+	}
+	in->running = true;
+	return FAIL_NONE;
+}
+
+/* An appended run reads what comes behind the list of the run before. */
+static enum fail_code
+check_list(const struct input *in, const struct input_position *from, struct failure *f)
+{
+	const struct file_list *l = in->files;
+
+	if (from->files <= l->n && file_list_names(l, from->files) == from->names)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "the %" PRIu64 " files of the run before are not the first of the list now (names are "
+	    "sorted by their bytes; the last one was %s): put back those that are gone, name new "
+	    "files so that they sort behind it, or make the new files a domain of their own",
+	    from->files, from->file == NULL ? "none" : from->file);
+}
+
+/* Finds the file where a resume starts, and counts those before it. */
+static enum fail_code
+find_file(struct input *in, const struct input_position *from, struct failure *f)
+{
+	const struct file_list *l = in->files;
+
+	if (from->files > 0 && check_list(in, from, f) != FAIL_NONE)
+		return f->code;
+	if (from->file == NULL)
+		return FAIL_NONE;
+	while (in->file_at < l->n && strcmp(l->file[in->file_at].name, from->file) != 0)
+		in->bytes_skipped += l->file[in->file_at++].size_bytes;
+	if (in->file_at < l->n)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "file %s: the last run stood there, and no pattern names it any more; put it back, or "
+	    "start a new corpus",
+	    from->file);
+}
+
+/*
+ * Lets the open file go on at `from`: a plain one at the byte, which must come after an end of
+ * line, others at their start, leaving out what is before.
+ */
+static enum fail_code
+resume_file(struct input *in, const struct input_position *from, struct failure *f)
+{
+	const char *name = in->files->file[in->file_at].name;
+	uint64_t at = 0;
+	size_t got = 1;
+	char before = '\n';
+
+	if (in->stream != NULL && from->byte > 0 && from->line > 1 &&
+	    form_of(name) == INPUT_JSON_LINES &&
+	    stream_seek(in->stream, from->byte - 1, &at, f) != FAIL_NONE)
+		return fail_within(f, "a run cannot be resumed at byte %" PRIu64, from->byte);
+	if (at > 0 && stream_read(in->stream, &before, 1, &got, f) != FAIL_NONE)
+		return f->code;
+	if (from->ended && in->files->file[in->file_at].size_bytes == from->byte)
+		before = '\n'; /* the last line need have no end while nothing follows it */
+	if (at > 0 && (got == 0 || before != '\n'))
+		return fail(f, FAIL_DATA,
+		    "file %s: no line starts at byte %" PRIu64
+		    ", where the last run stood; a run is resumed on the data it began with",
+		    name, from->byte);
+	if (at > 0)
+		record_cutter_start(in->cutter, name, form_of(name), from->byte, from->line);
+	record_cutter_skip(in->cutter, from->byte, from->document, false);
+	if (from->ended)
+		record_cutter_may_end(in->cutter);
+	if (at > 0)
+		in->bytes_skipped += stream_used(in->stream);
+	return FAIL_NONE;
+}
+
+enum fail_code
+input_list_files(struct input *in, const struct input_options *o, const struct input_position *from,
+    struct failure *f)
+{
+	if (file_list_open(&in->files, o->patterns, o->folder, o->lane, o->lanes, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < in->files->n; i++)
+		in->bytes_total += in->files->file[i].size_bytes;
+	in->end.files = in->files->n;
+	in->end.names = file_list_names(in->files, in->files->n);
+	if (in->files->n > 0)
+		in->end.file = in->files->file[in->files->n - 1].name;
+	return from == NULL ? FAIL_NONE : find_file(in, from, f);
+}
+
+static enum fail_code
+open_files(struct input *in, const struct input_options *o, const struct input_position *from,
+    struct failure *f)
+{
+	if (input_list_files(in, o, from, f) != FAIL_NONE)
+		return f->code;
+	if (in->file_at == in->files->n)
+		return FAIL_NONE;
+	if (open_file(in, f) != FAIL_NONE)
+		return f->code;
+	if (from != NULL && from->file != NULL && resume_file(in, from, f) != FAIL_NONE)
+		return f->code;
+	in->used = in->passed_on = in->bytes_skipped;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_command(struct input *in, const struct input_options *o, const struct input_position *from,
+    struct failure *f)
+{
+	struct stream_program p = {
+	    .command = o->exec,
+	    .folder = in->folder,
+	    .resume = from == NULL ? 0 : from->document,
+	    .says_resume = o->follow,
+	    .stop_fd = in->stop_fd,
+	    .idle_ms = INPUT_FLUSH_MS,
+	};
+
+	if (o->lanes > 1)
+		return fail(f, FAIL_CONFIG,
+		    "exec %s: a program cannot be dealt out to %" PRIu32
+		    " lanes; use partitions: 1",
+		    o->exec, o->lanes);
+	in->command = strdup(o->exec);
+	if (in->command == NULL)
+		return fail_memory(f);
+	in->end.file = in->command;
+	in->end.names = XXH64(in->command, strlen(in->command), 0);
+	if (from != NULL && from->file != NULL && strcmp(from->file, o->exec) != 0)
+		return fail(f, FAIL_CONFIG,
+		    "exec %s: the last run read \"%s\"; put it back, or start a new corpus",
+		    o->exec, from->file);
+	if (stream_open_program(&in->stream, &p, f) != FAIL_NONE)
+		return f->code;
+	record_cutter_start(in->cutter, in->command, INPUT_JSON_LINES, 0, 1);
+	if (from != NULL && o->follow && !o->repeats) {
+		record_cutter_start(
+		    in->cutter, in->command, INPUT_JSON_LINES, from->byte, from->line);
+		record_cutter_number(in->cutter, from->document);
+		return FAIL_NONE;
+	}
+	if (from != NULL)
+		record_cutter_skip(in->cutter, from->byte, from->document, true);
+	if (from != NULL && from->ended)
+		record_cutter_may_end(in->cutter);
+	return FAIL_NONE;
+}
+
+enum fail_code
+input_open(struct input **out, const struct input_options *o, const struct input_position *from,
+    struct failure *f)
+{
+	struct input *in = calloc(1, sizeof(*in));
+	uint64_t chunk_bytes = o->chunk_bytes == 0 ? INPUT_CHUNK_BYTES : o->chunk_bytes;
+	enum fail_code code;
+
+	if (in == NULL)
+		return fail_memory(f);
+	in->end.file = "";
+	in->folder = strdup(o->folder == NULL || *o->folder == '\0' ? "." : o->folder);
+	in->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	code = in->folder == NULL ? fail_memory(f) : FAIL_NONE;
+	if (code == FAIL_NONE && in->stop_fd < 0)
+		code = fail_errno(f, FAIL_IO, "input: no eventfd");
+	if (code == FAIL_NONE)
+		code = chunk_queue_open(&in->queue, f);
+	if (code == FAIL_NONE)
+		code = record_cutter_open(&in->cutter, o->max_document_bytes, chunk_bytes, f);
+	if (code == FAIL_NONE)
+		code = o->tokens != NULL ? input_tokens_open(in, o, from, f)
+		       : o->exec != NULL ? open_command(in, o, from, f)
+		       : o->live != NULL ? input_live_open(in, o, from, f)
+					 : open_files(in, o, from, f);
+	if (code == FAIL_NONE)
+		code = start_thread(in, f);
+	if (code != FAIL_NONE) {
+		input_close(in);
+		return code;
+	}
+	*out = in;
+	return FAIL_NONE;
+}
+
+void
+input_close(struct input *in)
+{
+	if (in == NULL)
+		return;
+	if (in->running) {
+		chunk_queue_stop(in->queue);
+		eventfd_write(in->stop_fd, 1);
+		pthread_join(in->thread, NULL);
+	}
+	stream_close(in->stream);
+	input_live_close(in->live);
+	input_tokens_close(in->tokens);
+	record_cutter_close(in->cutter);
+	chunk_queue_close(in->queue);
+	file_list_close(in->files);
+	if (in->stop_fd >= 0)
+		close(in->stop_fd);
+	free(in->command);
+	free(in->folder);
+	free(in);
+}
+
+enum fail_code
+input_next_within(struct input *in, int timeout_ms, struct input_chunk **out, struct failure *f)
+{
+	return chunk_queue_take(in->queue, timeout_ms, out, f);
+}
+
+enum fail_code
+input_next(struct input *in, struct input_chunk **out, struct failure *f)
+{
+	return chunk_queue_take(in->queue, -1, out, f);
+}
+
+void
+input_chunk_close(struct input_chunk *c)
+{
+	if (c == NULL)
+		return;
+	free(c->record);
+	free(c->bytes);
+	free(c->reasons);
+	free(c);
+}
+
+uint64_t
+input_bytes_total(const struct input *in)
+{
+	return in->bytes_total;
+}
+
+uint64_t
+input_bytes_skipped(const struct input *in)
+{
+	return in->bytes_skipped;
+}
+
+const struct input_end *
+input_end(const struct input *in)
+{
+	return &in->end;
+}
+
+size_t
+input_files(const struct input *in)
+{
+	return in->files == NULL ? 0 : in->files->n;
+}

@@ -1,0 +1,328 @@
+#include "producer/input/input_live.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "producer/input/watch.h"
+
+struct input_live {
+	struct input_live_options o;
+	struct config_list patterns; /* borrowed texts */
+	bool follow;
+	struct live_scan scan;
+	struct arrivals_portion keep[LIVE_ROUND_MAX];
+	struct watch *watch; /* NULL: does not follow */
+	size_t at;           /* portion to be read next */
+	bool inside;         /* and of it only what begins at `from` */
+	struct input_position from;
+};
+
+/* ---- opening ---- */
+
+static enum fail_code
+fail_unknown(const struct input_position *from, struct failure *f)
+{
+	return fail(f, FAIL_DATA,
+	    "the last run stood at byte %" PRIu64
+	    " of file %s, and the order in which the files were read does not have that place: the "
+	    "domain was begun before it was live, or the topic of arrivals was deleted. Produce it "
+	    "under another name",
+	    from->byte, from->file == NULL ? "(none)" : from->file);
+}
+
+/* Finds the portion where a resume starts. */
+static enum fail_code
+find_start(struct input_live *l, const struct input_position *from, struct failure *f)
+{
+	const struct reading *r = l->o.reading;
+
+	l->from = *from;
+	if (from->files > 0 &&
+	    (from->files > r->n || reading_hash(r, (size_t)from->files) != from->names))
+		return fail_unknown(from, f);
+	if (from->ended) {
+		l->at = (size_t)from->files;
+		return FAIL_NONE;
+	}
+	l->at = from->file == NULL ? READING_NONE : reading_find(r, from->file, from->byte);
+	if (l->at == READING_NONE)
+		return fail_unknown(from, f);
+	l->inside = true;
+	return FAIL_NONE;
+}
+
+static void
+see_folder(void *opaque, const char *path)
+{
+	struct input_live *l = opaque;
+
+	if (l->watch != NULL)
+		watch_folder(l->watch, path);
+}
+
+enum fail_code
+input_live_open(struct input *in, const struct input_options *o, const struct input_position *from,
+    struct failure *f)
+{
+	struct input_live *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return fail_memory(f);
+	in->live = l;
+	l->o = *o->live;
+	l->patterns = *o->patterns;
+	l->follow = o->follow;
+	l->scan.now = (struct file_list_now){.patterns = &l->patterns,
+	    .folder = in->folder,
+	    .lane = o->lane,
+	    .lanes = o->lanes,
+	    .folder_seen = see_folder,
+	    .opaque = l};
+	l->scan.follow = o->follow;
+	l->scan.last = o->live->last;
+	if (o->follow && watch_open(&l->watch, in->stop_fd, f) != FAIL_NONE)
+		return f->code;
+	if (from == NULL)
+		return FAIL_NONE;
+	record_cutter_number(in->cutter, from->document);
+	return find_start(l, from, f);
+}
+
+void
+input_live_close(struct input_live *l)
+{
+	if (l == NULL)
+		return;
+	watch_close(l->watch);
+	free(l);
+}
+
+/* ---- reading ---- */
+
+static enum fail_code
+open_portion(struct input *in, const struct reading_portion *p, struct failure *f)
+{
+	const char *name = in->live->o.reading->file[p->file].name;
+	enum fail_code code;
+	char *path;
+
+	in->refused.code = FAIL_NONE;
+	if (live_scan_check(in->folder, in->live->o.reading, p, f) != FAIL_NONE ||
+	    file_list_path(&path, in->folder, name, f) != FAIL_NONE)
+		return f->code;
+	code = stream_open_file(&in->stream, path, name, f);
+	free(path);
+	if (code == FAIL_DATA) {
+		in->refused = *f;
+		code = FAIL_NONE;
+	}
+	return code;
+}
+
+static enum fail_code
+read_whole(struct input *in, const struct reading_portion *p, struct failure *f)
+{
+	struct input_live *l = in->live;
+	const char *name = l->o.reading->file[p->file].name;
+
+	record_cutter_start(
+	    in->cutter, name, live_scan_is_text(name) ? INPUT_WHOLE_FILE : INPUT_JSON_LINES, 0, 1);
+	if (l->inside)
+		record_cutter_skip(in->cutter, l->from.byte, l->from.document, false);
+	return input_read_one(in, in->used, f);
+}
+
+/* Feeds bytes [at, end) of the open file. */
+static enum fail_code
+feed_lines(struct input *in, const struct reading_portion *p, uint64_t at, struct failure *f)
+{
+	while (at < p->end) {
+		size_t room, got = 0;
+		char *to;
+
+		if (chunk_queue_stopped(in->queue))
+			return fail(f, FAIL_STOPPED, "reading was stopped");
+		if (record_cutter_room(in->cutter, &to, &room, f) != FAIL_NONE)
+			return f->code;
+		if (room > p->end - at)
+			room = (size_t)(p->end - at);
+		if (stream_read(in->stream, to, room, &got, f) != FAIL_NONE)
+			return f->code;
+		if (got == 0)
+			return fail(f, FAIL_DATA, "file %s: has shrunk to %" PRIu64 " bytes",
+			    in->live->o.reading->file[p->file].name, at);
+		in->used += got;
+		at += got;
+		record_cutter_feed(in->cutter, got);
+		if (input_cut_all(in, f) != FAIL_NONE)
+			return f->code;
+	}
+	return record_cutter_end(in->cutter, NULL, f);
+}
+
+static enum fail_code
+read_lines(struct input *in, const struct reading_portion *p, struct failure *f)
+{
+	struct input_live *l = in->live;
+	const char *name = l->o.reading->file[p->file].name;
+	uint64_t byte = l->inside ? l->from.byte : p->byte, at = 0;
+	uint64_t line = l->inside ? l->from.line : p->line;
+	enum fail_code code;
+
+	if (in->stream == NULL)
+		return fail(f, FAIL_DATA, "file %s: %s", name, in->refused.text);
+	if (byte > 0 && stream_seek(in->stream, byte, &at, f) != FAIL_NONE)
+		return f->code;
+	if (at != byte)
+		return fail(
+		    f, FAIL_DATA, "file %s: was lines of text, and is a compressed file now", name);
+	record_cutter_start(in->cutter, name, INPUT_JSON_LINES, byte, line);
+	code = feed_lines(in, p, byte, f);
+	stream_close(in->stream);
+	in->stream = NULL;
+	return code == FAIL_NONE ? input_pass_on(in, f) : code;
+}
+
+/* Reads the portions that are known and were not read yet. */
+static enum fail_code
+read_portions(struct input *in, struct failure *f)
+{
+	struct input_live *l = in->live;
+	const struct reading *r = l->o.reading;
+
+	for (; l->at < r->n; l->at++) {
+		const struct reading_portion *p = &r->portion[l->at];
+
+		if (chunk_queue_stopped(in->queue))
+			return fail(f, FAIL_STOPPED, "reading was stopped");
+		if (open_portion(in, p, f) != FAIL_NONE)
+			return f->code;
+		if ((p->whole ? read_whole(in, p, f) : read_lines(in, p, f)) != FAIL_NONE)
+			return f->code;
+		l->inside = false;
+	}
+	return FAIL_NONE;
+}
+
+/* Makes the round durable, then part of the reading. */
+static enum fail_code
+adopt_round(struct input *in, struct failure *f)
+{
+	struct input_live *l = in->live;
+	struct reading *r = l->o.reading;
+	enum fail_code code;
+
+	for (size_t i = 0; i < l->scan.n; i++) {
+		const struct reading_portion *p = &l->scan.portion[i];
+		const char *name = r->file[p->file].name;
+
+		l->keep[i] = (struct arrivals_portion){.file = {name, strlen(name)},
+		    .whole = p->whole,
+		    .byte = p->byte,
+		    .end = p->end,
+		    .line = p->line,
+		    .hash = p->hash};
+	}
+	code = l->o.keep(l->o.opaque, l->keep, l->scan.n, f);
+	while (code == FAIL_TIMEOUT) {
+		if (chunk_queue_stopped(in->queue))
+			return fail(f, FAIL_STOPPED, "reading was stopped");
+		code = l->o.keep(l->o.opaque, NULL, 0, f);
+	}
+	if (code != FAIL_NONE)
+		return code;
+	for (size_t i = 0; i < l->scan.n; i++)
+		if (reading_add(r, &l->scan.portion[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/* A pause that only a stop cuts short. */
+static enum fail_code
+pause_ms(const struct input *in, int64_t ms, struct failure *f)
+{
+	struct pollfd fd = {in->stop_fd, POLLIN, 0};
+
+	if (poll(&fd, 1, ms > INPUT_LIVE_LOOK_MS ? INPUT_LIVE_LOOK_MS : (int)ms) > 0)
+		return fail(f, FAIL_STOPPED, "stopped");
+	return FAIL_NONE;
+}
+
+/*
+ * Waits until looking again may be of use. What comes after a silence is seen at once; where
+ * somebody writes all the time, looks and portions are bounded.
+ */
+static enum fail_code
+wait_for_files(struct input *in, int64_t began_ms, int64_t looked_ms, struct failure *f)
+{
+	struct input_live *l = in->live;
+	int64_t rest = INPUT_LIVE_PAUSE_FACTOR * looked_ms, passed;
+	enum fail_code code =
+	    watch_wait(l->watch, l->scan.unsettled ? LIVE_QUIET_MS : INPUT_LIVE_LOOK_MS, f);
+
+	if (code != FAIL_NONE && code != FAIL_TIMEOUT)
+		return code;
+	if (rest < INPUT_LIVE_PAUSE_MS)
+		rest = INPUT_LIVE_PAUSE_MS;
+	if (l->scan.n > 0 && rest < INPUT_LIVE_ROUND_MS)
+		rest = INPUT_LIVE_ROUND_MS;
+	passed = clock_ms() - began_ms;
+	return rest > passed ? pause_ms(in, rest - passed, f) : FAIL_NONE;
+}
+
+static enum fail_code
+read_rounds(struct input *in, struct failure *f)
+{
+	struct input_live *l = in->live;
+
+	for (;;) {
+		int64_t began_ms = clock_ms(), looked_ms;
+		bool full;
+
+		if (chunk_queue_stopped(in->queue))
+			return fail(f, FAIL_STOPPED, "reading was stopped");
+		if (live_scan(&l->scan, l->o.reading, f) != FAIL_NONE)
+			return f->code;
+		looked_ms = clock_ms() - began_ms;
+		full = l->scan.n == LIVE_ROUND_MAX;
+		if (l->scan.n > 0 &&
+		    (adopt_round(in, f) != FAIL_NONE || read_portions(in, f) != FAIL_NONE))
+			return f->code;
+		if (full)
+			continue;
+		if (!l->follow)
+			return FAIL_NONE;
+		if (wait_for_files(in, began_ms, looked_ms, f) != FAIL_NONE)
+			return f->code;
+	}
+}
+
+/* A live input ends with its last portion; see Input in schemas/End.avsc. */
+static void
+note_end(struct input *in)
+{
+	const struct reading *r = in->live->o.reading;
+	uint64_t byte, line;
+
+	record_cutter_place(in->cutter, &byte, &line, &in->end.records);
+	in->end.files = r->n;
+	in->end.names = reading_hash(r, r->n);
+	if (r->n == 0)
+		return;
+	in->end.file = r->file[r->portion[r->n - 1].file].name;
+	in->end.byte = r->portion[r->n - 1].end;
+	in->end.line = r->portion[r->n - 1].line;
+}
+
+enum fail_code
+input_live_read(struct input *in, struct failure *f)
+{
+	if (read_portions(in, f) != FAIL_NONE || read_rounds(in, f) != FAIL_NONE)
+		return f->code;
+	note_end(in);
+	return FAIL_NONE;
+}

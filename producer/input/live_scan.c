@@ -1,0 +1,354 @@
+#include "producer/input/live_scan.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "common/base/clock.h"
+
+enum { SLICE_BYTES = 64 << 10 };
+
+static bool
+named(const char *name, const char *end)
+{
+	size_t n = strlen(name), end_n = strlen(end);
+
+	return n >= end_n && strcmp(name + n - end_n, end) == 0;
+}
+
+bool
+live_scan_is_text(const char *name)
+{
+	return named(name, ".txt") || named(name, ".txt.gz") || named(name, ".txt.zst");
+}
+
+/* Opens a file for looking into it. *fd = -1: it has gone meanwhile. */
+static enum fail_code
+open_file(const char *folder, const char *name, int *fd, struct failure *f)
+{
+	char *path;
+
+	if (file_list_path(&path, folder, name, f) != FAIL_NONE)
+		return f->code;
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	free(path);
+	if (*fd < 0 && errno != ENOENT)
+		return fail_errno(f, FAIL_IO, "file %s: cannot be opened", name);
+	return FAIL_NONE;
+}
+
+/* Reads n bytes at `byte`; a file that ends before has shrunk. */
+static enum fail_code
+read_at(int fd, const char *name, uint64_t byte, char *out, size_t n, struct failure *f)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t got = pread(fd, out + done, n - done, (off_t)(byte + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return fail_errno(f, FAIL_IO, "file %s: cannot be read at byte %" PRIu64,
+			    name, byte + done);
+		if (got == 0)
+			return fail(f, FAIL_DATA,
+			    "file %s: has shrunk to %" PRIu64 " bytes; what a live domain has read "
+			    "must stay as it is, and files only grow",
+			    name, byte + done);
+		done += (size_t)got;
+	}
+	return FAIL_NONE;
+}
+
+/* Hash of the last bytes of a stretch. */
+static enum fail_code
+hash_tail(int fd, const char *name, uint64_t byte, uint64_t end, uint64_t *hash, struct failure *f)
+{
+	char tail[READING_TAIL_BYTES];
+	size_t n = end - byte < sizeof(tail) ? (size_t)(end - byte) : sizeof(tail);
+
+	if (read_at(fd, name, end - n, tail, n, f) != FAIL_NONE)
+		return f->code;
+	*hash = XXH64(tail, n, 0);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_tail(int fd, const char *name, const struct reading_portion *p, struct failure *f)
+{
+	uint64_t hash;
+
+	if (hash_tail(fd, name, p->byte, p->end, &hash, f) != FAIL_NONE)
+		return f->code;
+	if (hash == p->hash)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "file %s: has other bytes before byte %" PRIu64 " than when it was read; what a live "
+	    "domain has read must stay as it is, and files only grow",
+	    name, p->end);
+}
+
+enum fail_code
+live_scan_check(
+    const char *folder, const struct reading *r, const struct reading_portion *p, struct failure *f)
+{
+	const char *name = r->file[p->file].name;
+	enum fail_code code;
+	int fd;
+
+	if (open_file(folder, name, &fd, f) != FAIL_NONE)
+		return f->code;
+	if (fd < 0)
+		return fail(f, FAIL_IO,
+		    "file %s: is gone, and has to be read again from byte %" PRIu64
+		    ": not all that is made of it was published; put it back",
+		    name, p->byte);
+	code = check_tail(fd, name, p, f);
+	close(fd);
+	return code;
+}
+
+/* The byte behind the last LF of [from, size); `from` where there is none. */
+static enum fail_code
+find_end(int fd, const char *name, uint64_t from, uint64_t size, uint64_t *end, struct failure *f)
+{
+	char slice[SLICE_BYTES];
+
+	*end = from;
+	while (size > from) {
+		size_t n = size - from < sizeof(slice) ? (size_t)(size - from) : sizeof(slice);
+		const char *last;
+
+		if (read_at(fd, name, size - n, slice, n, f) != FAIL_NONE)
+			return f->code;
+		last = memrchr(slice, '\n', n);
+		if (last != NULL) {
+			*end = size - n + (size_t)(last - slice) + 1;
+			return FAIL_NONE;
+		}
+		size -= n;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+count_lines(
+    int fd, const char *name, uint64_t from, uint64_t end, uint64_t *lines, struct failure *f)
+{
+	char slice[SLICE_BYTES];
+
+	for (*lines = 0; from < end;) {
+		size_t n = end - from < sizeof(slice) ? (size_t)(end - from) : sizeof(slice);
+		const char *at = slice;
+
+		if (read_at(fd, name, from, slice, n, f) != FAIL_NONE)
+			return f->code;
+		while ((at = memchr(at, '\n', n - (size_t)(at - slice))) != NULL) {
+			at++;
+			++*lines;
+		}
+		from += n;
+	}
+	return FAIL_NONE;
+}
+
+/* Whether the first bytes are gzip's or zstd's; stream.c tells them in the same way. */
+static enum fail_code
+is_compressed(int fd, const char *name, uint64_t size, bool *is, struct failure *f)
+{
+	static const uint8_t zstd[] = {0x28, 0xb5, 0x2f, 0xfd}, skippable[] = {0x2a, 0x4d, 0x18};
+	uint8_t mark[4] = {0};
+
+	if (read_at(fd, name, 0, (char *)mark, size < 4 ? (size_t)size : 4, f) != FAIL_NONE)
+		return f->code;
+	*is = (mark[0] == 0x1f && mark[1] == 0x8b) || memcmp(mark, zstd, 4) == 0 ||
+	      ((mark[0] & 0xf0) == 0x50 && memcmp(mark + 1, skippable, 3) == 0);
+	return FAIL_NONE;
+}
+
+/* Whether a whole file is still being written, as far as can be told. */
+static bool
+is_busy(struct live_scan *s, struct reading_file *file, uint64_t size)
+{
+	int64_t now_ms = clock_ms();
+
+	if (!s->follow)
+		return false;
+	if (file->quiet_bytes != size) {
+		file->quiet_bytes = size;
+		file->quiet_ms = now_ms;
+	}
+	return now_ms - file->quiet_ms < LIVE_QUIET_MS;
+}
+
+static enum fail_code
+put(struct live_scan *s, int fd, const char *name, struct reading_portion p, struct failure *f)
+{
+	assert(s->n < LIVE_ROUND_MAX);
+	if (hash_tail(fd, name, p.byte, p.end, &p.hash, f) != FAIL_NONE)
+		return f->code;
+	s->portion[s->n++] = p;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+take_whole(
+    struct live_scan *s, struct reading *r, size_t index, int fd, uint64_t size, struct failure *f)
+{
+	struct reading_file *file = &r->file[index];
+
+	if (is_busy(s, file, size)) {
+		s->unsettled = true;
+		return FAIL_NONE;
+	}
+	return put(s, fd, file->name,
+	    (struct reading_portion){.file = index, .whole = true, .end = size, .line = 1}, f);
+}
+
+/* Where the lines behind the last portion begin. */
+static enum fail_code
+begin_lines(struct reading *r, size_t index, int fd, struct reading_portion *p, struct failure *f)
+{
+	struct reading_file *file = &r->file[index];
+	const struct reading_portion *last;
+	uint64_t lines;
+	char before;
+
+	*p = (struct reading_portion){.file = index, .line = 1};
+	if (file->last == READING_NONE)
+		return FAIL_NONE;
+	last = &r->portion[file->last];
+	if (check_tail(fd, file->name, last, f) != FAIL_NONE ||
+	    read_at(fd, file->name, last->end - 1, &before, 1, f) != FAIL_NONE)
+		return f->code;
+	if (before != '\n')
+		return fail(f, FAIL_DATA,
+		    "file %s: its last line, which ended at byte %" PRIu64
+		    " without an end of line when the domain was sealed, has grown since",
+		    file->name, last->end);
+	if (file->line_next == 0) {
+		if (count_lines(fd, file->name, last->byte, last->end, &lines, f) != FAIL_NONE)
+			return f->code;
+		file->line_next = last->line + lines;
+	}
+	p->byte = last->end;
+	p->line = file->line_next;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+take_lines(
+    struct live_scan *s, struct reading *r, size_t index, int fd, uint64_t size, struct failure *f)
+{
+	struct reading_file *file = &r->file[index];
+	struct reading_portion p;
+	uint64_t from, lines;
+
+	if (begin_lines(r, index, fd, &p, f) != FAIL_NONE)
+		return f->code;
+	from = file->scanned > p.byte ? file->scanned : p.byte;
+	if (find_end(fd, file->name, from, size, &p.end, f) != FAIL_NONE)
+		return f->code;
+	file->scanned = size;
+	if (p.end == from)
+		p.end = s->last ? size : p.byte;
+	if (p.end == p.byte)
+		return FAIL_NONE;
+	if (count_lines(fd, file->name, p.byte, p.end, &lines, f) != FAIL_NONE)
+		return f->code;
+	file->line_next = p.line + lines;
+	if (s->last)
+		p.end = size;
+	return put(s, fd, file->name, p, f);
+}
+
+/* A file that was read must be the same file, no shorter, and, if it is whole, no longer. */
+static enum fail_code
+check_file(const struct reading *r, const struct reading_file *file,
+    const struct file_list_entry *e, struct failure *f)
+{
+	const struct reading_portion *p = &r->portion[file->last];
+
+	if (e->size_bytes < p->end)
+		return fail(f, FAIL_DATA,
+		    "file %s: has shrunk to %" PRIu64 " bytes, and %" PRIu64
+		    " were read; what a live domain has read must stay as it is, and files only "
+		    "grow",
+		    e->name, e->size_bytes, p->end);
+	if (file->inode != 0 && (file->inode != e->inode || file->device != e->device))
+		return fail(f, FAIL_DATA,
+		    "file %s: was replaced by another after it was read; give new data a new name",
+		    e->name);
+	if (p->whole && e->size_bytes != p->end)
+		return fail(f, FAIL_DATA,
+		    "file %s: has grown from %" PRIu64 " to %" PRIu64
+		    " bytes after it was read; a text or a compressed file is read once: write it "
+		    "under a name that no pattern matches, and rename it",
+		    e->name, p->end, e->size_bytes);
+	return FAIL_NONE;
+}
+
+/* Whether there may be something behind what was read. */
+static bool
+is_of_interest(const struct live_scan *s, const struct reading *r, const struct reading_file *file,
+    uint64_t size)
+{
+	uint64_t end = file->last == READING_NONE ? 0 : r->portion[file->last].end;
+
+	if (file->last != READING_NONE && r->portion[file->last].whole)
+		return false;
+	return size > end && (s->last || size > file->scanned || file->quiet_bytes > 0);
+}
+
+static enum fail_code
+take_file(
+    struct live_scan *s, struct reading *r, const struct file_list_entry *e, struct failure *f)
+{
+	enum fail_code code;
+	bool whole = live_scan_is_text(e->name) || named(e->name, ".gz") || named(e->name, ".zst");
+	size_t index;
+	int fd;
+
+	if (reading_file(r, e->name, strlen(e->name), &index, f) != FAIL_NONE)
+		return f->code;
+	if (r->file[index].last != READING_NONE &&
+	    check_file(r, &r->file[index], e, f) != FAIL_NONE)
+		return f->code;
+	r->file[index].inode = e->inode;
+	r->file[index].device = e->device;
+	if (!is_of_interest(s, r, &r->file[index], e->size_bytes))
+		return FAIL_NONE;
+	code = open_file(s->now.folder, e->name, &fd, f);
+	if (code != FAIL_NONE || fd < 0)
+		return code;
+	if (!whole && r->file[index].last == READING_NONE)
+		code = is_compressed(fd, e->name, e->size_bytes, &whole, f);
+	if (code == FAIL_NONE)
+		code = whole ? take_whole(s, r, index, fd, e->size_bytes, f)
+			     : take_lines(s, r, index, fd, e->size_bytes, f);
+	close(fd);
+	return code;
+}
+
+enum fail_code
+live_scan(struct live_scan *s, struct reading *r, struct failure *f)
+{
+	struct file_list *list;
+	enum fail_code code = FAIL_NONE;
+
+	s->n = 0;
+	s->unsettled = false;
+	if (file_list_scan(&list, &s->now, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < list->n && s->n < LIVE_ROUND_MAX && code == FAIL_NONE; i++)
+		code = take_file(s, r, &list->file[i], f);
+	file_list_close(list);
+	return code;
+}

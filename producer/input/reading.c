@@ -1,0 +1,205 @@
+#include "producer/input/reading.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+void
+reading_close(struct reading *r)
+{
+	for (size_t i = 0; i < r->files_n; i++)
+		free(r->file[i].name);
+	free(r->file);
+	free(r->portion);
+	free(r->slot);
+	*r = (struct reading){0};
+}
+
+/* The slot of a name, or the empty one where it belongs. The table has an empty one. */
+static size_t *
+find_slot(const struct reading *r, const char *name, size_t name_n)
+{
+	size_t at = XXH64(name, name_n, 0) & (r->slots_n - 1);
+
+	while (r->slot[at] != 0) {
+		const char *there = r->file[r->slot[at] - 1].name;
+
+		if (strncmp(there, name, name_n) == 0 && there[name_n] == '\0')
+			break;
+		at = (at + 1) & (r->slots_n - 1);
+	}
+	return &r->slot[at];
+}
+
+static enum fail_code
+grow_slots(struct reading *r, struct failure *f)
+{
+	size_t n = r->slots_n == 0 ? 64 : 2 * r->slots_n;
+	size_t *fresh = calloc(n, sizeof(*fresh));
+
+	if (fresh == NULL)
+		return fail_memory(f);
+	free(r->slot);
+	r->slot = fresh;
+	r->slots_n = n;
+	for (size_t i = 0; i < r->files_n; i++)
+		*find_slot(r, r->file[i].name, strlen(r->file[i].name)) = i + 1;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+grow_files(struct reading *r, struct failure *f)
+{
+	size_t room = 2 * r->files_room + 16;
+	struct reading_file *grown = realloc(r->file, room * sizeof(*grown));
+
+	if (grown == NULL)
+		return fail_memory(f);
+	r->file = grown;
+	r->files_room = room;
+	return FAIL_NONE;
+}
+
+enum fail_code
+reading_file(struct reading *r, const char *name, size_t name_n, size_t *index, struct failure *f)
+{
+	size_t *slot;
+
+	if (2 * (r->files_n + 1) > r->slots_n && grow_slots(r, f) != FAIL_NONE)
+		return f->code;
+	slot = find_slot(r, name, name_n);
+	if (*slot == 0) {
+		struct reading_file fresh = {.last = READING_NONE};
+
+		if (r->files_n == r->files_room && grow_files(r, f) != FAIL_NONE)
+			return f->code;
+		fresh.name = strndup(name, name_n);
+		if (fresh.name == NULL)
+			return fail_memory(f);
+		r->file[r->files_n++] = fresh;
+		*slot = r->files_n;
+	}
+	*index = *slot - 1;
+	return FAIL_NONE;
+}
+
+size_t
+reading_find_file(const struct reading *r, const char *name, size_t name_n)
+{
+	size_t slot = r->slots_n == 0 ? 0 : *find_slot(r, name, name_n);
+
+	return slot == 0 ? READING_NONE : slot - 1;
+}
+
+enum fail_code
+reading_add(struct reading *r, const struct reading_portion *p, struct failure *f)
+{
+	assert(p->file < r->files_n && p->byte <= p->end);
+	if (r->n == READING_PORTIONS_MAX)
+		return fail(f, FAIL_CONFIG,
+		    "more than %d portions of files: seal this domain and begin another",
+		    READING_PORTIONS_MAX);
+	if (r->n == r->room) {
+		size_t room = 2 * r->room + 64;
+		struct reading_portion *grown = realloc(r->portion, room * sizeof(*grown));
+
+		if (grown == NULL)
+			return fail_memory(f);
+		r->portion = grown;
+		r->room = room;
+	}
+	r->file[p->file].last = r->n;
+	r->portion[r->n++] = *p;
+	return FAIL_NONE;
+}
+
+void
+reading_reset(struct reading *r)
+{
+	r->n = 0;
+	reading_settle(r);
+}
+
+void
+reading_settle(struct reading *r)
+{
+	for (size_t i = 0; i < r->files_n; i++)
+		r->file[i].last = READING_NONE;
+	for (size_t i = 0; i < r->n; i++)
+		r->file[r->portion[i].file].last = i;
+}
+
+static enum fail_code
+add_all(struct reading *r, const struct arrivals *a, struct failure *f)
+{
+	struct arrivals_portion *portion = calloc(a->portions_n + 1, sizeof(*portion));
+	enum fail_code code = FAIL_NONE;
+
+	if (portion == NULL)
+		return fail_memory(f);
+	arrivals_portions(a, portion);
+	for (size_t i = 0; i < a->portions_n && code == FAIL_NONE; i++) {
+		const struct arrivals_portion *p = &portion[i];
+		struct reading_portion add = {.whole = p->whole,
+		    .byte = p->byte,
+		    .end = p->end,
+		    .line = p->line,
+		    .hash = p->hash};
+
+		code = reading_file(r, p->file.bytes, p->file.n, &add.file, f);
+		if (code == FAIL_NONE)
+			code = reading_add(r, &add, f);
+	}
+	free(portion);
+	return code;
+}
+
+enum fail_code
+reading_apply(struct reading *r, const struct arrivals *a, struct failure *f)
+{
+	bool ours = r->taken && a->writer == r->writer;
+
+	if (!a->takes_over && !ours)
+		return FAIL_NONE; /* of one that somebody else has taken over from */
+	if (a->takes_over ? a->first > r->n : a->first != r->n)
+		return fail(f, FAIL_DATA,
+		    "portion %" PRIu64 " of input %.*s stands where %zu belongs: records were "
+		    "deleted",
+		    a->first, (int)a->input.n, a->input.bytes, r->n);
+	r->taken = true;
+	r->writer = a->writer;
+	r->n = (size_t)a->first;
+	return add_all(r, a, f);
+}
+
+size_t
+reading_find(const struct reading *r, const char *name, uint64_t byte)
+{
+	size_t file = reading_find_file(r, name, strlen(name));
+
+	for (size_t i = r->n; file != READING_NONE && i > 0; i--) {
+		const struct reading_portion *p = &r->portion[i - 1];
+
+		if (p->file == file && (p->whole || (p->byte <= byte && byte < p->end)))
+			return i - 1;
+	}
+	return READING_NONE;
+}
+
+uint64_t
+reading_hash(const struct reading *r, size_t n)
+{
+	uint64_t hash = 0;
+
+	assert(n <= r->n);
+	for (size_t i = 0; i < n; i++) {
+		const struct reading_portion *p = &r->portion[i];
+		const char *name = r->file[p->file].name;
+
+		hash = XXH64(name, strlen(name), hash);
+		hash = XXH64(&p->hash, sizeof(p->hash), hash ^ p->end);
+	}
+	return hash;
+}

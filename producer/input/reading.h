@@ -1,0 +1,87 @@
+/*
+ * reading.h -- in which order the files of a live input were read, and how far each.
+ *
+ * Files that keep arriving have no order of their own: a new one may sort before old ones, and
+ * several may grow at once. So the producer decides, in rounds: of the files that are new or have
+ * grown, sorted by name, it takes what is complete, a portion of each. A portion is a stretch of
+ * whole lines, or a whole file. The list of portions is the input; it only grows. It is in the
+ * topic <corpus>.arrivals before anything that is made of it is published, and whoever goes on
+ * follows it to its end before looking for more. So no document is skipped and none comes twice,
+ * whatever the names and times of the files.
+ *
+ *     round 1    b.jsonl [0, 70)      c.jsonl [0, 40)
+ *     round 2    a.jsonl [0, 90)      b.jsonl [70, 81)       a came late, b has grown
+ *
+ * Writers: a producer first writes that it takes over, behind the portions that it has seen. What
+ * one before it appends later is void (reading_apply).
+ *
+ * Plain memory: no Kafka, no files. Thread: one at a time.
+ */
+#ifndef PRODUCER_INPUT_READING_H
+#define PRODUCER_INPUT_READING_H
+
+#include "common/record/arrivals.h"
+
+enum {
+	READING_PORTIONS_MAX = 1 << 26,
+	READING_TAIL_BYTES = 4096 /* that a portion's hash covers */
+};
+
+struct reading_portion {
+	size_t file; /* index */
+	bool whole;
+	uint64_t byte, end, line, hash;
+};
+
+struct reading_file {
+	char *name;
+	size_t last; /* portion that was read of it last; READING_NONE */
+	/* Of the process that runs, filled in by live_scan.c; 0 where nothing is known yet. */
+	uint64_t inode, device;
+	uint64_t scanned;     /* no line ends between the last portion and this byte */
+	uint64_t line_next;   /* the line that begins behind the last portion */
+	uint64_t quiet_bytes; /* a whole file that was so large */
+	int64_t quiet_ms;     /* at this time, and has not changed since */
+};
+
+#define READING_NONE SIZE_MAX
+
+struct reading {
+	struct reading_portion *portion;
+	size_t n, room;
+	struct reading_file *file;
+	size_t files_n, files_room;
+	size_t *slot; /* hash table of file indices + 1 */
+	size_t slots_n;
+	bool taken; /* somebody has taken over */
+	uint64_t writer;
+};
+
+/* A zeroed one is empty and valid. */
+void reading_close(struct reading *r);
+
+/* Takes a record of the input into account, in the order of the log. FAIL_DATA: it is no
+ * continuation. */
+enum fail_code reading_apply(struct reading *r, const struct arrivals *a, struct failure *f);
+
+/* After the last record: works out how far each file was read. */
+void reading_settle(struct reading *r);
+
+/* Forgets all portions. */
+void reading_reset(struct reading *r);
+
+/* Index of a file, which is added where it is new. */
+enum fail_code reading_file(
+    struct reading *r, const char *name, size_t name_n, size_t *index, struct failure *f);
+/* READING_NONE: it is not known. */
+size_t reading_find_file(const struct reading *r, const char *name, size_t name_n);
+
+enum fail_code reading_add(struct reading *r, const struct reading_portion *p, struct failure *f);
+
+/* The portion of the file that has the record which starts at `byte`; READING_NONE. */
+size_t reading_find(const struct reading *r, const char *name, uint64_t byte);
+
+/* A rolling XXH64 over the first n portions: names and ends. */
+uint64_t reading_hash(const struct reading *r, size_t n);
+
+#endif

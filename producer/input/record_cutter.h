@@ -1,0 +1,87 @@
+/*
+ * record_cutter.h -- cuts the bytes of files into chunks of records, without copying them.
+ *
+ * JSON lines: a line ends with LF or CRLF, the last one may end with the file; lines of blanks are
+ * none, but count. A whole file is one record unless it is empty. A byte order mark (EF BB BF) at
+ * the start of a file is left out. What is longer than max_document_bytes becomes a reject that
+ * holds its beginning, and is skipped without being held in memory.
+ *
+ *     start
+ *       while more:  while cut: take      cut the bytes given, a chunk whenever it is full
+ *                    room, feed           give further bytes
+ *     end, take                           a chunk holds records of one file
+ *
+ * Memory: a chunk's bytes, one document and one RECORD_CUTTER_ROOM_BYTES.
+ */
+#ifndef PRODUCER_INPUT_RECORD_CUTTER_H
+#define PRODUCER_INPUT_RECORD_CUTTER_H
+
+#include <stdbool.h>
+
+#include "producer/input/input.h"
+
+enum {
+	RECORD_CUTTER_ROOM_BYTES = 256 << 10,
+	RECORD_CUTTER_RECORDS_MAX = 1 << 16, /* a chunk ends with so many, too */
+	RECORD_CUTTER_STUMP_BYTES = 1 << 10, /* of what is rejected, so much is kept */
+};
+
+struct record_cutter;
+
+/* Gives *out, to be ended with record_cutter_close(). Record indices begin with 0. */
+enum fail_code record_cutter_open(struct record_cutter **out, uint64_t max_document_bytes,
+    uint64_t chunk_bytes, struct failure *f);
+void record_cutter_close(struct record_cutter *c); /* NULL is accepted */
+
+/*
+ * Begins a file, or what is left of it: the bytes fed next stand at `byte` of it, in line `line`.
+ * `file` is borrowed for chunks. The chunk before was taken.
+ */
+void record_cutter_start(
+    struct record_cutter *c, const char *file, enum input_form form, uint64_t byte, uint64_t line);
+
+/* The next record has index `document`. */
+void record_cutter_number(struct record_cutter *c, uint64_t document);
+
+/*
+ * Leaves out the records of this file before the one that starts at byte `byte`, whose index is
+ * `document`. With `counted` they have their indices, from 0, and it must be that one too.
+ */
+void record_cutter_skip(struct record_cutter *c, uint64_t byte, uint64_t document, bool counted);
+
+/* After record_cutter_skip(): the file may also end at that place, and the next file goes on there.
+ */
+void record_cutter_may_end(struct record_cutter *c);
+
+/* Where it stands: what was cut ends there, and the next record has index *document. */
+void record_cutter_place(
+    const struct record_cutter *c, uint64_t *byte, uint64_t *line, uint64_t *document);
+
+/* Where to put bytes: *room >= RECORD_CUTTER_ROOM_BYTES of them, until the next call. */
+enum fail_code record_cutter_room(
+    struct record_cutter *c, char **out, size_t *room, struct failure *f);
+void record_cutter_feed(struct record_cutter *c, size_t n);
+
+/*
+ * Cuts what was fed. *full: a chunk is to be taken before the next call. FAIL_DATA: the record to
+ * which record_cutter_skip() goes is not there.
+ */
+enum fail_code record_cutter_cut(struct record_cutter *c, bool *full, struct failure *f);
+
+/* Whether further bytes of the file are of use: a whole file may have been rejected already. */
+bool record_cutter_wants(const struct record_cutter *c);
+
+/*
+ * The file is at its end, and all was cut. `reason` NULL: its real end, what is left is the last
+ * record; else why nothing more comes: what is left is a reject.
+ */
+enum fail_code record_cutter_end(struct record_cutter *c, const char *reason, struct failure *f);
+
+/*
+ * Gives the records cut so far as a chunk (input_chunk_close); *out = NULL: there are none.
+ * `input_bytes` goes into the chunk.
+ */
+enum fail_code record_cutter_take(
+    struct record_cutter *c, uint64_t input_bytes, struct input_chunk **out, struct failure *f);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * added_tokens.h -- tokens that are looked for in the text itself, before anything is split.
+ *
+ * Two sets: one for the text as it is, one for what the normaliser made of the rest. In each, from
+ * left to right, the longest token that begins at a place is found, and the search goes on behind
+ * it. Then the flags of that token decide:
+ *
+ *   single_word   it counts only where neither neighbour is of a word (\w)
+ *   lstrip        it takes the white space before it, up to the token before
+ *   rstrip        it takes the white space behind it
+ *   special       it counts as text where that is asked for
+ *
+ * A token that does not count hides those that would begin inside it, as in tokenizers. Tokens are
+ * kept in a tree by bytes; a table of first two bytes says where a search is worth while.
+ *
+ * Immutable after the last added_tokens_add(); shared by threads.
+ */
+#ifndef PRODUCER_PRETOKENIZER_ADDED_TOKENS_H
+#define PRODUCER_PRETOKENIZER_ADDED_TOKENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+
+enum {
+	ADDED_TOKENS_MAX = 1 << 16,
+	ADDED_TOKENS_BYTES_MAX = 1 << 10, /* of one token */
+};
+
+struct added_token {
+	uint32_t id;
+	bool single_word, lstrip, rstrip;
+	bool as_text; /* special, and those are text here */
+};
+
+/* A byte on the way to tokens. */
+struct added_node {
+	uint32_t child, sibling; /* 0: there is none */
+	uint32_t token;          /* + 1; 0: no token ends here */
+	uint8_t byte;
+};
+
+/* One set; zero-initialise, end with added_tokens_close(). */
+struct added_tokens {
+	struct added_token *token; /* [n], owned */
+	size_t n, room;
+	struct added_node *node; /* [nodes_n], owned; the first is the root */
+	size_t nodes_n, nodes_room;
+	uint64_t begins[256 * 256 / 64]; /* a bit for each two bytes that a token can begin with */
+	bool begins_one[256];            /* and for each single one */
+	int only;                        /* the byte all begin with; -1: there are several */
+};
+
+void added_tokens_close(struct added_tokens *a);
+
+/* Adds content[n], n > 0. FAIL_DATA without a sentence for the same content twice. */
+enum fail_code added_tokens_add(struct added_tokens *a, const uint8_t *content, size_t n,
+    const struct added_token *token, struct failure *f);
+
+/* A stretch of text: a token, or text up to the next one. */
+struct added_span {
+	const struct added_token *token; /* NULL: text[start] up to text[end] is none */
+	size_t start, end;
+};
+
+/* Where a search stands; zero-initialise and set the first three. */
+struct added_search {
+	const struct added_tokens *set;
+	const uint8_t *text; /* [n], valid UTF-8, borrowed */
+	size_t n;
+	size_t at;       /* the search goes on here */
+	size_t given;    /* spans up to here were given */
+	size_t space[2]; /* white space reaches from the first to the second of these */
+	struct added_span next;
+	bool has_next;
+};
+
+/*
+ * Gives the next span; false: there are no more. A token that begins in the white space another one
+ * took is given all the same, and the text behind it again, as tokenizers does.
+ */
+bool added_search_next(struct added_search *s, struct added_span *span);
+
+#endif

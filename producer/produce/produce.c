@@ -1,0 +1,407 @@
+#include "producer/produce/produce.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/kafka/kafka.h"
+#include "common/base/log.h"
+#include "common/config/topics.h"
+#include "producer/produce/lane.h"
+#include "producer/produce/produce_jobs.h"
+
+enum {
+	FIRST_ANSWER_MS = 10000,
+	ASK_TIMEOUT_MS = 30000,
+	AGAIN_MS = 1000, /* after the first failure; twice as long after each further one */
+	PAUSE_SLICE_MS = 50,
+	ATTEMPT_GOOD_MS = 60000, /* one that lasted so long does not count */
+};
+
+struct produce {
+	const struct produce_options *o;
+	const struct config *config;
+	struct tokenizer *tokenizer;
+	bool *wanted; /* [domains_n of the configuration] */
+	struct produce_jobs jobs;
+	uint32_t workers;   /* of each job */
+	volatile bool stop; /* of all jobs */
+};
+
+/* Text is tokenised by `riffle produce`, tokens are published by `riffle import`. */
+static bool
+is_ours(const struct produce *p, const struct config_domain *d)
+{
+	return (d->tokens != CONFIG_TOKENS_NONE) == p->o->tokens;
+}
+
+static enum fail_code
+fail_not_ours(const struct produce *p, const char *name, struct failure *f)
+{
+	return p->o->tokens
+		   ? fail(f, FAIL_USAGE, "domain %s holds text: riffle produce publishes it", name)
+		   : fail(
+			 f, FAIL_USAGE, "domain %s holds tokens: riffle import publishes it", name);
+}
+
+/* All domains are wanted that are ours. */
+static enum fail_code
+choose_all(struct produce *p, struct failure *f)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->config->domains_n; i++) {
+		const struct config_domain *d = &p->config->domains[i];
+
+		p->wanted[i] = is_ours(p, d);
+		any = any || p->wanted[i];
+		if (!p->wanted[i] && !p->o->tokens)
+			log_info(
+			    "produce: domain=%s holds tokens: riffle import publishes it", d->name);
+	}
+	if (!any && p->o->tokens)
+		return fail(f, FAIL_USAGE,
+		    "no domain of %s has tokens: megatron, ds, npy or llmc; there is nothing to "
+		    "import",
+		    p->config->path);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+choose_domains(struct produce *p, struct failure *f)
+{
+	if (p->o->domains_n == 0 && choose_all(p, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < p->o->domains_n; i++) {
+		int k = config_domain_index(p->config, p->o->domain[i]);
+
+		if (k < 0)
+			return fail(f, FAIL_USAGE, "the configuration %s has no domain %s",
+			    p->config->path, p->o->domain[i]);
+		if (!is_ours(p, &p->config->domains[k]))
+			return fail_not_ours(p, p->o->domain[i], f);
+		p->wanted[k] = true;
+	}
+	for (size_t i = 0; p->o->one_lane && i < p->config->domains_n; i++)
+		if (p->wanted[i] && p->config->domains[i].partitions != p->o->lanes)
+			return fail(f, FAIL_USAGE,
+			    "--lane %" PRIu32 "/%" PRIu32 ": domain %s has partitions: %" PRIu32
+			    "; they must be equal",
+			    p->o->lane, p->o->lanes, p->config->domains[i].name,
+			    p->config->domains[i].partitions);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_tokenizer(struct produce *p, struct failure *f)
+{
+	struct tokenizer_options o = {.pattern = p->config->tokenizer.pattern,
+	    .eos = p->config->tokenizer.eos,
+	    .add_special = p->config->tokenizer.add_special,
+	    .special_as_text = p->config->tokenizer.special_as_text};
+	char *file;
+	enum fail_code code;
+
+	if (config_resolve(&file, p->config, p->config->tokenizer.file, f) != FAIL_NONE)
+		return f->code;
+	o.file = file;
+	code = tokenizer_open(&p->tokenizer, &o, f);
+	free(file);
+	return code;
+}
+
+static enum fail_code
+open_reader(const struct produce *p, rd_kafka_t **out, struct failure *f)
+{
+	struct kafka_options o = {
+	    .role = KAFKA_READER, .properties = &p->config->kafka, .client = "produce-resume"};
+
+	return kafka_open(out, &o, f);
+}
+
+static enum fail_code
+check_topics(const struct produce *p, struct failure *f)
+{
+	struct kafka_options o = {
+	    .role = KAFKA_ADMIN, .properties = &p->config->kafka, .client = "produce-admin"};
+	struct topics_use use = {
+	    .written = 1U << TOPIC_DOMAIN | 1U << TOPIC_REJECTS | 1U << TOPIC_ARRIVALS};
+	rd_kafka_t *admin;
+	enum fail_code code;
+
+	if (kafka_open(&admin, &o, f) != FAIL_NONE)
+		return f->code;
+	code = kafka_wait_broker(admin, FIRST_ANSWER_MS, f);
+	if (code == FAIL_NONE)
+		code = topics_check(admin, p->config, use, ASK_TIMEOUT_MS, f);
+	kafka_close(admin);
+	return code;
+}
+
+/* A pause that a stop cuts short. */
+static void
+pause_ms(int ms, const volatile bool *stop)
+{
+	int64_t end_ms = clock_ms() + ms;
+
+	while (!*stop && clock_ms() < end_ms)
+		clock_pause_ms(PAUSE_SLICE_MS);
+}
+
+/* Whether a lane that failed may be run again, after a pause. */
+static bool
+is_worth_again(const struct lane_options *o, int attempt, struct failure *f)
+{
+	if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
+	    attempt == PRODUCE_ATTEMPTS_MAX || *o->stop)
+		return false;
+	log_warning("produce: PRODUCE-RETRY attempt=%d of=%d %s: %s", attempt, PRODUCE_ATTEMPTS_MAX,
+	    o->label, f->text);
+	pause_ms(AGAIN_MS << (attempt - 1), o->stop);
+	if (*o->stop) {
+		fail(f, FAIL_STOPPED, "stopped");
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Runs one lane to its end. The idempotent producer of librdkafka 2.0.2 can fail for good after a
+ * broker restart: the lane is then resumed with a new one, as after a crash. The reader is new,
+ * too: one that met a broker without leaders can go on answering "unknown partition" from memory.
+ */
+static enum fail_code
+run_lane(const struct produce *p, struct lane_options *o, struct failure *f)
+{
+	bool program = !o->held_out && p->config->domains[o->domain[0]].exec != NULL;
+
+	for (int attempt = 1;;) {
+		int64_t began_ms = clock_ms();
+		enum fail_code code = open_reader(p, &o->reader, f);
+
+		if (code != FAIL_NONE)
+			return code;
+		code = lane_run(o, f);
+		kafka_close(o->reader);
+		if (code == FAIL_NONE)
+			return code;
+		if (*o->mismatch && program && o->follow && !o->repeats) {
+			log_info("produce: %s: the program did not begin at document "
+				 "RIFFLE_RESUME; taking it for one that prints all again",
+			    o->label);
+			o->repeats = true;
+			continue;
+		}
+		if (clock_ms() - began_ms > ATTEMPT_GOOD_MS)
+			attempt = 1;
+		if (!is_worth_again(o, attempt++, f))
+			return f->code == FAIL_STOPPED ? f->code : fail_within(f, "%s", o->label);
+	}
+}
+
+static enum fail_code
+run_job(const struct produce *p, const struct produce_job *job, struct failure *f)
+{
+	bool mismatch = false;
+	struct lane_options o = {
+	    .config = p->config,
+	    .tokenizer = p->tokenizer,
+	    .domain = job->member,
+	    .wanted = job->wanted,
+	    .domains_n = job->members_n,
+	    .held_out = job->held_out,
+	    .append = p->o->append,
+	    .follow = p->o->follow && job->live,
+	    .seal = p->o->seal,
+	    .mismatch = &mismatch,
+	    .lane = job->lane,
+	    .lanes = p->config->domains[job->member[0]].partitions,
+	    .workers = p->workers,
+	    .label = job->label,
+	    .stop = &p->stop,
+	};
+
+	return run_lane(p, &o, f);
+}
+
+/* ---- running ---- */
+
+/* A thread: one job that follows, or all that do not, one after the other. */
+struct runner {
+	struct produce *p;
+	const struct produce_job *job; /* NULL: all that do not follow */
+	pthread_t thread;
+	atomic_bool over;
+	struct failure f;
+};
+
+static enum fail_code
+run_jobs(const struct produce *p, const struct produce_job *only, struct failure *f)
+{
+	if (only != NULL)
+		return run_job(p, only, f);
+	for (size_t i = 0; i < p->jobs.n; i++)
+		if (!(p->o->follow && p->jobs.job[i].live) &&
+		    run_job(p, &p->jobs.job[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+static void *
+runner_main(void *argument)
+{
+	struct runner *r = argument;
+
+	r->f.code = run_jobs(r->p, r->job, &r->f);
+	r->over = true;
+	return NULL;
+}
+
+/* The signals of the program are for its main thread. */
+static enum fail_code
+start_runner(struct runner *r, struct failure *f)
+{
+	sigset_t all, before;
+	int refused;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	refused = pthread_create(&r->thread, NULL, runner_main, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (refused == 0)
+		return FAIL_NONE;
+	errno = refused;
+	return fail_errno(f, FAIL_IO, "produce: a thread cannot be started");
+}
+
+/* Waits for all; the first that fails stops the others, and its failure is that of all. */
+static enum fail_code
+watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+	bool over;
+
+	do {
+		over = true;
+		if (*p->o->stop)
+			p->stop = true;
+		for (size_t i = 0; i < n; i++) {
+			over = over && r[i].over;
+			if (!r[i].over || r[i].f.code == FAIL_NONE || r[i].f.code == FAIL_STOPPED ||
+			    code != FAIL_NONE)
+				continue;
+			*f = r[i].f;
+			code = f->code;
+			p->stop = true;
+		}
+		if (!over)
+			clock_pause_ms(PAUSE_SLICE_MS);
+	} while (!over);
+	return code;
+}
+
+static enum fail_code
+run_all(struct produce *p, struct failure *f)
+{
+	struct runner *r = calloc(p->jobs.n + 1, sizeof(*r));
+	enum fail_code code = FAIL_NONE;
+	size_t n = 1, started = 0;
+
+	if (r == NULL)
+		return fail_memory(f);
+	r[0].p = p; /* those that do not follow */
+	for (size_t i = 0; i < p->jobs.n; i++)
+		if (p->o->follow && p->jobs.job[i].live) {
+			r[n].p = p;
+			r[n++].job = &p->jobs.job[i];
+		}
+	p->workers = p->o->workers / (uint32_t)n;
+	p->workers = p->workers == 0 ? 1 : p->workers;
+	if (n > PRODUCE_FOLLOW_MAX)
+		code = fail(f, FAIL_CONFIG, "--follow: %zu lanes are more than %d: name domains",
+		    n - 1, PRODUCE_FOLLOW_MAX - 1);
+	while (code == FAIL_NONE && started < n) {
+		code = start_runner(&r[started], f);
+		started += code == FAIL_NONE;
+	}
+	if (code != FAIL_NONE)
+		p->stop = true;
+	if (started > 0) {
+		struct failure late;
+
+		if (watch_runners(p, r, started, &late) != FAIL_NONE && code == FAIL_NONE) {
+			*f = late;
+			code = late.code;
+		}
+	}
+	for (size_t i = 0; i < started; i++)
+		pthread_join(r[i].thread, NULL);
+	free(r);
+	return code;
+}
+
+static enum fail_code
+check_follow(const struct produce *p, struct failure *f)
+{
+	const struct config *c = p->config;
+	bool any = false;
+
+	if (!p->o->follow)
+		return FAIL_NONE;
+	if (p->o->seal)
+		return fail(f, FAIL_USAGE,
+		    "--follow and --seal exclude each other: end what follows, then seal");
+	for (size_t i = 0; i < c->domains_n; i++) {
+		any = any || (p->wanted[i] && c->domains[i].live);
+		if (p->o->domains_n > 0 && p->wanted[i] && !c->domains[i].live)
+			return fail(f, FAIL_USAGE,
+			    "--follow: domain %s is not live; set domains.%s.live: true, or leave "
+			    "it out",
+			    c->domains[i].name, c->domains[i].name);
+	}
+	if (!any)
+		return fail(f, FAIL_USAGE, "--follow: no domain of %s has live: true", c->path);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+run(struct produce *p, struct failure *f)
+{
+	size_t n = p->config->domains_n;
+
+	p->wanted = calloc(n, sizeof(*p->wanted));
+	if (p->wanted == NULL)
+		return fail_memory(f);
+	if (choose_domains(p, f) != FAIL_NONE || check_follow(p, f) != FAIL_NONE ||
+	    produce_jobs_open(&p->jobs, p->config, p->wanted, p->o->one_lane, p->o->lane, f) !=
+		FAIL_NONE ||
+	    open_tokenizer(p, f) != FAIL_NONE || check_topics(p, f) != FAIL_NONE)
+		return f->code;
+	return run_all(p, f);
+}
+
+enum fail_code
+produce_run(const struct produce_options *given, struct failure *f)
+{
+	struct produce_options o = *given;
+	struct produce p = {.o = &o, .config = o.config};
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	enum fail_code code;
+
+	if (o.workers == 0)
+		o.workers = processors < 1                     ? 1
+			    : processors > PRODUCE_WORKERS_MAX ? PRODUCE_WORKERS_MAX
+							       : (uint32_t)processors;
+	code = run(&p, f);
+	tokenizer_close(p.tokenizer);
+	produce_jobs_close(&p.jobs);
+	free(p.wanted);
+	return code == FAIL_STOPPED ? FAIL_NONE : code;
+}

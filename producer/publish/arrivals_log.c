@@ -1,0 +1,265 @@
+#include "producer/publish/arrivals_log.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/base/clock.h"
+#include "common/kafka/kafka.h"
+#include "common/base/names.h"
+
+enum { ASK_TIMEOUT_MS = 30000, POLL_MS = 500, PORTION_BYTES = 64 };
+
+struct arrivals_log {
+	rd_kafka_t *rk;
+	rd_kafka_topic_t *topic;
+	char name[TOPIC_MAX_BYTES + 1];
+	char input[ARRIVALS_LOG_INPUT_BYTES];
+	uint64_t writer, next;
+	int64_t put_ms;          /* when the last call with records began */
+	rd_kafka_resp_err_t err; /* of the first record that was not delivered */
+};
+
+/* ---- reading ---- */
+
+struct read {
+	struct reading *r;
+	char (*inputs)[ARRIVALS_LOG_INPUT_BYTES];
+	size_t inputs_n;
+	size_t found; /* which of them has an order; inputs_n: none yet */
+};
+
+static bool
+is_named(const char *name, struct text_view text)
+{
+	return strlen(name) == text.n && memcmp(name, text.bytes, text.n) == 0;
+}
+
+/* Another name counts from here on, if the one before has no order. */
+static enum fail_code
+change_name(struct read *s, size_t i, const struct arrivals *a, struct failure *f)
+{
+	if (s->found != i && s->r->n > 0 && a->portions_n > 0)
+		return fail(f, FAIL_CONFIG,
+		    "inputs %s and %s were read in orders of their own before they came to share "
+		    "one: give them different files",
+		    s->inputs[s->found], s->inputs[i]);
+	if (s->found != i && s->r->n == 0) {
+		reading_close(s->r);
+		s->found = i;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+take(struct read *s, const rd_kafka_message_t *m, struct failure *f)
+{
+	struct arrivals a;
+
+	if (arrivals_decode(&a, m->payload, m->len, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < s->inputs_n; i++) {
+		if (!is_named(s->inputs[i], a.input))
+			continue;
+		if (change_name(s, i, &a, f) != FAIL_NONE)
+			return f->code;
+		return s->found == i ? reading_apply(s->r, &a, f) : FAIL_NONE;
+	}
+	return FAIL_NONE;
+}
+
+/* Reads [low, high) of the partition that is assigned. */
+static enum fail_code
+read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + ASK_TIMEOUT_MS, next = 0;
+	enum fail_code code = FAIL_NONE;
+
+	while (code == FAIL_NONE && next < high) {
+		rd_kafka_message_t *m = rd_kafka_consumer_poll(reader, POLL_MS);
+
+		if (m == NULL && clock_ms() > deadline_ms)
+			return fail(f, FAIL_TIMEOUT, "no record within %d ms", ASK_TIMEOUT_MS);
+		if (m == NULL)
+			continue;
+		if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+			code = take(s, m, f);
+			if (code != FAIL_NONE)
+				fail_within(f, "offset %" PRId64, m->offset);
+			next = m->offset + 1;
+			deadline_ms = clock_ms() + ASK_TIMEOUT_MS;
+		} else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+			next = high;
+		} else if (kafka_message_denied(reader, m) ||
+			   (!kafka_denied(m->err) && m->err != RD_KAFKA_RESP_ERR__TRANSPORT)) {
+			code = kafka_fail_topic(f, reader, m->err, NULL, "reading", topic);
+		}
+		rd_kafka_message_destroy(m);
+	}
+	return code;
+}
+
+enum fail_code
+arrivals_log_read(struct reading *r, bool *there, size_t *input, rd_kafka_t *reader,
+    const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES], size_t inputs_n,
+    struct failure *f)
+{
+	struct read s = {.r = r, .inputs = inputs, .inputs_n = inputs_n, .found = inputs_n};
+	rd_kafka_topic_partition_list_t *list;
+	char topic[TOPIC_MAX_BYTES + 1];
+	int64_t low, high;
+	int partitions;
+	enum fail_code code;
+
+	names_topic(topic, corpus, "arrivals");
+	*there = false;
+	*input = 0;
+	if (kafka_partitions(reader, topic, &partitions, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	*there = partitions > 0;
+	if (!*there)
+		return FAIL_NONE;
+	if (kafka_watermarks(reader, topic, 0, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	if (high == low)
+		return FAIL_NONE;
+	list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(list, topic, 0)->offset = low;
+	rd_kafka_assign(reader, list);
+	code = read_all(&s, reader, topic, high, f);
+	rd_kafka_assign(reader, NULL);
+	rd_kafka_topic_partition_list_destroy(list);
+	reading_settle(r);
+	*input = s.found == inputs_n ? 0 : s.found;
+	return code == FAIL_NONE ? code : fail_within(f, "topic %s", topic);
+}
+
+/* ---- writing ---- */
+
+static void
+delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
+{
+	struct arrivals_log *l = opaque;
+
+	(void)rk;
+	if (l->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		l->err = m->err;
+}
+
+static enum fail_code
+put(struct arrivals_log *l, bool takes_over, const struct arrivals_portion *p, size_t n,
+    struct failure *f)
+{
+	struct arrivals a = {.input = {l->input, strlen(l->input)},
+	    .writer = l->writer,
+	    .takes_over = takes_over,
+	    .first = l->next,
+	    .portions_n = n};
+	struct wire_writer w = {0};
+	uint8_t *bytes;
+	size_t bytes_n;
+
+	if (arrivals_encode(&w, &a, p, f) != FAIL_NONE ||
+	    wire_writer_take(&w, &bytes, &bytes_n, f) != FAIL_NONE) {
+		wire_writer_close(&w);
+		return f->code;
+	}
+	if (rd_kafka_produce(l->topic, 0, RD_KAFKA_MSG_F_FREE, bytes, bytes_n, NULL, 0, NULL) !=
+	    0) {
+		free(bytes);
+		return kafka_fail_code(f, rd_kafka_last_error(), NULL, "writing down files");
+	}
+	l->next += n;
+	return FAIL_NONE;
+}
+
+/* Waits for what was put. A broker that is away is waited for: it is FAIL_TIMEOUT for long. */
+static enum fail_code
+settle(struct arrivals_log *l, int timeout_ms, struct failure *f)
+{
+	rd_kafka_resp_err_t err = rd_kafka_flush(l->rk, timeout_ms);
+	char attempted[TOPIC_MAX_BYTES + 64];
+
+	if (err == RD_KAFKA_RESP_ERR__TIMED_OUT && clock_ms() - l->put_ms > ARRIVALS_LOG_SILENT_MS)
+		return fail(f, FAIL_BROKER,
+		    "writing to topic %s: the broker has acknowledged nothing for %d s: is it "
+		    "running?",
+		    l->name, ARRIVALS_LOG_SILENT_MS / 1000);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		err = l->err;
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	snprintf(attempted, sizeof(attempted), "writing to topic %s", l->name);
+	return kafka_fail_topic(f, l->rk, err, NULL, attempted, l->name);
+}
+
+enum fail_code
+arrivals_log_open(struct arrivals_log **out, const struct config *c, const char *input,
+    uint64_t first, struct failure *f)
+{
+	struct arrivals_log *l = calloc(1, sizeof(*l));
+	struct kafka_options o = {.role = KAFKA_WRITER,
+	    .properties = &c->kafka,
+	    .client = "produce-arrivals",
+	    .delivered = delivered,
+	    .opaque = l};
+
+	if (l == NULL)
+		return fail_memory(f);
+	names_topic(l->name, c->corpus, "arrivals");
+	snprintf(l->input, sizeof(l->input), "%s", input);
+	l->next = first;
+	l->put_ms = clock_ms();
+	if (getrandom(&l->writer, sizeof(l->writer), 0) != (ssize_t)sizeof(l->writer)) {
+		fail_errno(f, FAIL_IO, "no random number for the writer's id");
+		goto failed;
+	}
+	if (kafka_open(&l->rk, &o, f) != FAIL_NONE)
+		goto failed;
+	l->topic = rd_kafka_topic_new(l->rk, l->name, NULL);
+	if (l->topic == NULL) {
+		fail_memory(f);
+		goto failed;
+	}
+	if (put(l, true, NULL, 0, f) != FAIL_NONE ||
+	    settle(l, ARRIVALS_LOG_OPEN_MS, f) != FAIL_NONE)
+		goto failed;
+	*out = l;
+	return FAIL_NONE;
+failed:
+	arrivals_log_close(l);
+	return f->code;
+}
+
+void
+arrivals_log_close(struct arrivals_log *l)
+{
+	if (l == NULL)
+		return;
+	if (l->topic != NULL)
+		rd_kafka_topic_destroy(l->topic);
+	kafka_close(l->rk);
+	free(l);
+}
+
+enum fail_code
+arrivals_log_add(
+    struct arrivals_log *l, const struct arrivals_portion *p, size_t n, struct failure *f)
+{
+	if (n > 0)
+		l->put_ms = clock_ms();
+	while (n > 0) {
+		size_t bytes = 0, some = 0;
+
+		while (some < n && bytes < ARRIVALS_LOG_RECORD_BYTES)
+			bytes += p[some++].file.n + PORTION_BYTES;
+		if (put(l, false, p, some, f) != FAIL_NONE)
+			return f->code;
+		p += some;
+		n -= some;
+	}
+	return settle(l, ARRIVALS_LOG_WAIT_MS, f);
+}

@@ -1,0 +1,50 @@
+/*
+ * arrivals_log.h -- the topic <corpus>.arrivals: what producers of live inputs have read, and in
+ * which order. reading.h says what the records mean.
+ *
+ * Thread: opened by one thread, then used by one other until it is closed.
+ */
+#ifndef PRODUCER_PUBLISH_ARRIVALS_LOG_H
+#define PRODUCER_PUBLISH_ARRIVALS_LOG_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "common/config/config.h"
+#include "producer/input/reading.h"
+
+enum {
+	ARRIVALS_LOG_OPEN_MS = 30000,    /* for the record that takes over */
+	ARRIVALS_LOG_WAIT_MS = 200,      /* for others, until the caller looks whether to stop */
+	ARRIVALS_LOG_SILENT_MS = 300000, /* all that it may take, as with sequences */
+	ARRIVALS_LOG_RECORD_BYTES = 256
+				    << 10, /* a record ends with the portion that reaches this */
+	ARRIVALS_LOG_INPUT_BYTES = 160,
+};
+
+/*
+ * Reads the order of an input into *r (which is empty). `inputs` are the names that it may have
+ * had, since any of the domains that share it may have come first; *input is the one to go on with.
+ * *there: the topic exists. FAIL_CONFIG: several have an order.
+ */
+enum fail_code arrivals_log_read(struct reading *r, bool *there, size_t *input, rd_kafka_t *reader,
+    const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES], size_t inputs_n,
+    struct failure *f);
+
+struct arrivals_log;
+
+/*
+ * Takes the input over behind portion `first` as `input`; that is in the log when this returns.
+ * Gives *out, to be ended with arrivals_log_close().
+ */
+enum fail_code arrivals_log_open(struct arrivals_log **out, const struct config *c,
+    const char *input, uint64_t first, struct failure *f);
+void arrivals_log_close(struct arrivals_log *l); /* NULL is accepted */
+
+/*
+ * Appends portions; they are in the log when this returns FAIL_NONE. FAIL_TIMEOUT: they are not
+ * yet, and a call with n = 0 goes on waiting. FAIL_BROKER: it is not known whether they are.
+ */
+enum fail_code arrivals_log_add(
+    struct arrivals_log *l, const struct arrivals_portion *p, size_t n, struct failure *f);
+
+#endif

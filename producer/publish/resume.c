@@ -1,0 +1,336 @@
+#include "producer/publish/resume.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/record/frame.h"
+#include "common/kafka/kafka.h"
+#include "common/record/schema.h"
+#include "common/record/sequence.h"
+
+enum { ASK_TIMEOUT_MS = 30000, LATE_TRIES_MAX = 3 };
+
+static enum fail_code
+check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_length,
+    uint32_t packing, struct failure *f)
+{
+	static const char *const name[SEQUENCE_PACKINGS] = {"concat", "none", "best_fit"};
+
+	if (tokenizer != e->tokenizer)
+		return fail(f, FAIL_CONFIG,
+		    "it was begun with tokenizer %016" PRIx64 ", the configuration has %016" PRIx64
+		    ": produce under another corpus name, or delete the topic",
+		    tokenizer, e->tokenizer);
+	if (sequence_length != e->sequence_length)
+		return fail(f, FAIL_CONFIG,
+		    "it was begun with sequence_length %" PRIu32 ", the configuration has %" PRIu32
+		    ": produce under another corpus name, or delete the topic",
+		    sequence_length, e->sequence_length);
+	if (packing != e->packing)
+		return fail(f, FAIL_CONFIG,
+		    "it was begun with packing %s, the configuration has %s: produce under another "
+		    "corpus name, or delete the topic",
+		    name[packing], name[e->packing]);
+	return FAIL_NONE;
+}
+
+/* The last span of the sequence is the document that the producer goes on with. */
+static enum fail_code
+take_tail(struct resume *out, const struct sequence_view *s, const struct sequence_span *last,
+    const uint32_t *token, struct failure *f)
+{
+	size_t n = s->payload.used - last->start;
+
+	if (last->document != out->document || last->offset + n - 1 != out->offset)
+		return fail(f, FAIL_DATA,
+		    "its position (document %" PRIu64 " token %" PRIu64
+		    ") is not where its last document ends",
+		    out->document, out->offset);
+	out->tail = malloc(n * sizeof(*out->tail));
+	if (out->tail == NULL)
+		return fail_memory(f);
+	memcpy(out->tail, token + last->start, n * sizeof(*out->tail));
+	out->tail_n = n;
+	return FAIL_NONE;
+}
+
+/* Packing the window again must make all of the sequence again. */
+static enum fail_code
+take_window(struct resume *out, const struct sequence_view *s, const struct sequence_span *span,
+    const uint32_t *token, struct failure *f)
+{
+	const struct payload_view *p = &s->payload;
+
+	out->tail = malloc(p->count * sizeof(*out->tail));
+	out->span = calloc(p->spans_n, sizeof(*out->span));
+	if (out->tail == NULL || out->span == NULL)
+		return fail_memory(f);
+	memcpy(out->tail, token, p->count * sizeof(*out->tail));
+	out->tail_n = p->count;
+	for (; out->spans_n < p->spans_n; out->spans_n++)
+		out->span[out->spans_n] = (struct sequence_span){.start = span[out->spans_n].start,
+		    .document = span[out->spans_n].document,
+		    .offset = span[out->spans_n].offset};
+	return FAIL_NONE;
+}
+
+/* What of the sequence the input must give again. */
+static enum fail_code
+take_proof(struct resume *out, const struct sequence_view *s, const struct sequence_span *span,
+    const uint32_t *token, struct failure *f)
+{
+	bool window = s->position.window > 0;
+
+	if (s->payload.spans_n == 0)
+		return fail(f, FAIL_DATA, "it names no document");
+	if (window != (s->position.packing == SEQUENCE_BEST_FIT))
+		return fail(f, FAIL_DATA,
+		    "its position says window %" PRIu64 ", which does not go with how it is packed",
+		    s->position.window);
+	return window ? take_window(out, s, span, token, f)
+		      : take_tail(out, s, &span[s->payload.spans_n - 1], token, f);
+}
+
+static enum fail_code
+decode_tail(struct resume *out, const struct sequence_view *s, struct failure *f)
+{
+	const struct payload_view *p = &s->payload;
+	struct text_view *source = calloc(p->sources_n + 1, sizeof(*source));
+	struct sequence_span *span = calloc(p->spans_n + 1, sizeof(*span));
+	struct sequence_range *no_loss = calloc(p->no_loss_n + 1, sizeof(*no_loss));
+	uint32_t *token = malloc(p->count * sizeof(*token));
+	struct frame_codec *codec = NULL;
+	enum fail_code code;
+
+	if (source == NULL || span == NULL || no_loss == NULL || token == NULL)
+		code = fail_memory(f);
+	else
+		code = payload_check_hash(p, f);
+	if (code == FAIL_NONE)
+		code = frame_codec_open(&codec, f);
+	if (code == FAIL_NONE)
+		code = frame_decode(
+		    codec, p->frame, p->frame_n, p->count, p->width, token, sizeof(*token), f);
+	if (code == FAIL_NONE) {
+		payload_lists(p, source, span, no_loss);
+		code = take_proof(out, s, span, token, f);
+	}
+	frame_codec_close(codec);
+	free(source);
+	free(span);
+	free(no_loss);
+	free(token);
+	return code;
+}
+
+static enum fail_code
+take_sequence(struct resume *out, const uint8_t *bytes, size_t n, const struct resume_expected *e,
+    struct failure *f)
+{
+	struct sequence_view s;
+
+	if (sequence_decode(&s, bytes, n, f) != FAIL_NONE ||
+	    check(e, s.tokenizer, s.payload.count - 1, s.position.packing, f) != FAIL_NONE)
+		return f->code;
+	out->file = strndup(s.position.file.bytes, s.position.file.n);
+	if (out->file == NULL)
+		return fail_memory(f);
+	out->state = RESUME_PARTIAL;
+	out->sequences = s.ordinal + 1;
+	out->document = s.position.document;
+	out->byte = s.position.byte;
+	out->line = s.position.line;
+	out->offset = s.position.offset;
+	out->documents = s.position.documents;
+	out->rejects = s.position.rejects;
+	out->record_bytes = s.position.record_bytes + n;
+	out->record_bytes_max = s.position.record_bytes_max > n ? s.position.record_bytes_max : n;
+	out->tokens = s.position.tokens;
+	out->dropped = s.position.dropped;
+	out->window = s.position.window;
+	out->sealed = s.position.sealed;
+	return decode_tail(out, &s, f);
+}
+
+static enum fail_code
+take_end(struct resume *out, const struct end_record *end, struct failure *f)
+{
+	out->file = strndup(end->input.file.bytes, end->input.file.n);
+	if (out->file == NULL)
+		return fail_memory(f);
+	out->state = RESUME_ENDED;
+	out->sequences = end->sequences;
+	out->document = end->input.records;
+	out->byte = end->input.byte;
+	out->line = end->input.line;
+	out->documents = end->documents;
+	out->rejects = end->rejects;
+	out->record_bytes = end->record_bytes;
+	out->record_bytes_max = end->record_bytes_max;
+	out->tokens = end->tokens;
+	out->dropped = end->dropped;
+	out->sealed = (int64_t)end->sequences;
+	out->files = end->input.files;
+	out->names = end->input.names;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct resume_expected *e,
+    struct failure *f)
+{
+	enum schema_record which;
+	struct end_record end;
+	struct failure why;
+
+	if (schema_which(&which, bytes, n, &why) != FAIL_NONE)
+		return fail(f, FAIL_DATA,
+		    "%s; it cannot be told where to go on: use the riffle that wrote it, or delete "
+		    "the topic and produce it anew",
+		    why.text);
+	if (which == SCHEMA_SEQUENCE)
+		return take_sequence(out, bytes, n, e, f);
+	if (which != SCHEMA_END)
+		return fail(
+		    f, FAIL_DATA, "a %s record stands where sequences do", schema_name[which]);
+	if (end_decode(&end, bytes, n, f) != FAIL_NONE ||
+	    check(e, end.tokenizer, end.sequence_length, end.packing, f) != FAIL_NONE)
+		return f->code;
+	return take_end(out, &end, f);
+}
+
+/*
+ * The last record; NULL: the partition begins at offset 0, and has none. A producer before us may
+ * have one on its way that arrives between two questions.
+ */
+static enum fail_code
+ask_last(rd_kafka_message_t **msg, rd_kafka_t *reader, const char *topic, int32_t partition,
+    struct failure *f)
+{
+	int64_t low = 0, high = 0;
+
+	for (int i = 0; i < LATE_TRIES_MAX; i++) {
+		if (kafka_last_record(reader, topic, partition, msg, ASK_TIMEOUT_MS, f) !=
+		    FAIL_NONE)
+			return f->code;
+		if (*msg != NULL)
+			return FAIL_NONE;
+		if (kafka_watermarks(reader, topic, partition, &low, &high, ASK_TIMEOUT_MS, f) !=
+		    FAIL_NONE)
+			return f->code;
+		if (high == 0)
+			return FAIL_NONE;
+		if (low == high)
+			break;
+	}
+	return fail(f, FAIL_DATA,
+	    "topic %s partition %" PRId32 ": all %" PRId64
+	    " records were deleted or are of transactions, so that it cannot be told where to go "
+	    "on: delete the topic and produce it anew",
+	    topic, partition, high);
+}
+
+enum fail_code
+resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t partition,
+    const struct resume_expected *expected, struct failure *f)
+{
+	rd_kafka_message_t *msg;
+	enum fail_code code;
+
+	memset(out, 0, sizeof(*out));
+	out->sealed = -1;
+	if (ask_last(&msg, reader, topic, partition, f) != FAIL_NONE)
+		return f->code;
+	if (msg == NULL)
+		return FAIL_NONE;
+	code = take_record(out, msg->payload, msg->len, expected, f);
+	out->offset_next = msg->offset + 1;
+	if (code != FAIL_NONE)
+		fail_within(f, "topic %s partition %" PRId32 " offset %" PRId64, topic, partition,
+		    msg->offset);
+	rd_kafka_message_destroy(msg);
+	return code;
+}
+
+void
+resume_close(struct resume *r)
+{
+	free(r->file);
+	free(r->tail);
+	free(r->span);
+	r->file = NULL;
+	r->tail = NULL;
+	r->span = NULL;
+}
+
+void
+resume_append(struct resume *r)
+{
+	if (r->state == RESUME_ENDED)
+		r->state = RESUME_APPEND;
+}
+
+bool
+resume_fits(const struct resume *r, const uint32_t *id, size_t n)
+{
+	assert(r->state == RESUME_PARTIAL && r->tail_n >= 1 && r->offset + 1 >= r->tail_n);
+	return r->offset < n &&
+	       memcmp(id + (r->offset + 1 - r->tail_n), r->tail, r->tail_n * sizeof(*id)) == 0;
+}
+
+bool
+resume_is_last(const struct resume *r, const uint32_t *token, size_t n,
+    const struct sequence_span *span, size_t spans_n)
+{
+	bool same = r->tail_n == n && r->spans_n == spans_n &&
+		    memcmp(token, r->tail, n * sizeof(*token)) == 0;
+
+	assert(r->state == RESUME_PARTIAL && r->window > 0);
+	for (size_t i = 0; same && i < spans_n; i++)
+		same = span[i].start == r->span[i].start &&
+		       span[i].document == r->span[i].document &&
+		       span[i].offset == r->span[i].offset;
+	return same;
+}
+
+/* Whether `a` is to be read from before `b`; at one document a record says more than an End. */
+static bool
+is_earlier(const struct resume *a, const struct resume *b)
+{
+	if (b == NULL || a->document != b->document)
+		return b == NULL || a->document < b->document;
+	return a->state == RESUME_PARTIAL && b->state == RESUME_APPEND;
+}
+
+void
+resume_start(
+    const struct resume *r, size_t n, struct input_position *from, bool *from_start, bool *needed)
+{
+	const struct resume *earliest = NULL, *listed = NULL;
+
+	*needed = *from_start = false;
+	for (size_t i = 0; i < n; i++) {
+		bool goes_on = r[i].state == RESUME_PARTIAL || r[i].state == RESUME_APPEND;
+
+		*needed = *needed || r[i].state != RESUME_ENDED;
+		*from_start = *from_start || r[i].state == RESUME_FRESH;
+		if (goes_on && is_earlier(&r[i], earliest))
+			earliest = &r[i];
+		if (r[i].state == RESUME_APPEND && (listed == NULL || r[i].files > listed->files))
+			listed = &r[i];
+	}
+	if (*from_start || earliest == NULL)
+		return;
+	*from = (struct input_position){
+	    .document = earliest->document,
+	    .file = earliest->file[0] == '\0' ? NULL : earliest->file,
+	    .byte = earliest->byte,
+	    .line = earliest->line,
+	    .rejects = earliest->rejects,
+	    .ended = earliest->state == RESUME_APPEND,
+	    .files = listed == NULL ? 0 : listed->files,
+	    .names = listed == NULL ? 0 : listed->names,
+	};
+}

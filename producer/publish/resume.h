@@ -1,0 +1,82 @@
+/*
+ * resume.h -- where a producer goes on, by the last record of each of its partitions.
+ *
+ * A lane of an input feeds several partitions (domains times train, valid, test). Each may be at
+ * another place: reading begins at the earliest, and each partition drops what it has.
+ *
+ *     no record          needs the input from its start
+ *     Sequence           needs its last token's document, from that token on; packed in windows,
+ *                        the first document of its window
+ *     End                needs nothing; or, to be appended to, what comes behind the input then
+ *
+ * resume_ask() asks the broker; resume_start() decides, with plain values.
+ */
+#ifndef PRODUCER_PUBLISH_RESUME_H
+#define PRODUCER_PUBLISH_RESUME_H
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+#include "common/record/sequence.h"
+#include "producer/input/input.h"
+
+enum resume_state { RESUME_FRESH, RESUME_PARTIAL, RESUME_ENDED, RESUME_APPEND };
+
+struct resume {
+	enum resume_state state;
+	int64_t offset_next; /* end of the partition */
+	uint64_t sequences;  /* ordinal of the next */
+	/*
+	 * RESUME_PARTIAL, of the last record: see Position in schemas/Sequence.avsc. RESUME_ENDED
+	 * and RESUME_APPEND, of the End: `document` is the first that its input did not have.
+	 */
+	char *file; /* owned */
+	uint64_t document, byte, line, offset, documents, rejects;
+	uint64_t record_bytes, record_bytes_max; /* that record included */
+	uint64_t tokens, dropped, window;
+	int64_t sealed;        /* length by the last End; -1: there is none */
+	uint64_t files, names; /* of the End: see Input in schemas/End.avsc */
+	/* Owned: its tokens of that document, which end with number `offset`; where there is a
+	 * window, all its tokens. At least one. */
+	uint32_t *tail;
+	size_t tail_n;
+	struct sequence_span *span; /* owned: where there is a window, the last record's, */
+	size_t spans_n;             /* without what is kept */
+};
+
+/* What the configuration says; the log must say the same. */
+struct resume_expected {
+	uint64_t tokenizer;
+	uint32_t sequence_length;
+	enum sequence_packing packing;
+};
+
+/*
+ * Fills *out, to be ended with resume_close(). FAIL_CONFIG: another tokenizer, sequence_length or
+ * packing; FAIL_DATA: the last record is not a producer's, or records were deleted. `reader` is a
+ * KAFKA_READER with nothing assigned.
+ */
+enum fail_code resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic,
+    int32_t partition, const struct resume_expected *expected, struct failure *f);
+void resume_close(struct resume *r);
+
+/* An ended partition is to be appended to; others stay as they are. */
+void resume_append(struct resume *r);
+
+/* Whether a document with the tokens id[n] can be the one that the last record ended in. */
+bool resume_fits(const struct resume *r, const uint32_t *id, size_t n);
+
+/* Where there is a window: whether its last sequence out has these tokens and spans. */
+bool resume_is_last(const struct resume *r, const uint32_t *token, size_t n,
+    const struct sequence_span *span, size_t spans_n);
+
+/*
+ * The earliest place that some partition needs, in *from (which borrows from `r`); *from_start: the
+ * input from its start; *needed: false where all have ended.
+ */
+void resume_start(
+    const struct resume *r, size_t n, struct input_position *from, bool *from_start, bool *needed);
+
+#endif

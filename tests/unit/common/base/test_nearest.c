@@ -1,0 +1,89 @@
+#include "common/base/nearest.h"
+
+#include "tests/unit/test.h"
+
+static const char *
+nearest_of(const char *word, const char *const *known, size_t n)
+{
+	struct nearest near;
+
+	nearest_init(&near, word);
+	for (size_t i = 0; i < n; i++)
+		nearest_offer(&near, known[i]);
+	return near.best;
+}
+
+static void
+test_the_nearest_name_is_within_a_third_or_begins_with_the_word(void **unused)
+{
+	static const char *const known[] = {
+	    "lanes", "memory", "max_lead_steps", "config", "commit-every", "train", "topics"};
+	static const struct {
+		const char *word, *best;
+	} rows[] = {
+	    {"lane", "lanes"},
+	    {"lnaes", "lanes"},
+	    {"alnes", "lanes"},
+	    {"Lanes", "lanes"},
+	    {"lxnxs", "lanes"},
+	    {"xxnxs", NULL},
+	    {"momory", "memory"},
+	    {"max-lead-steps", "max_lead_steps"},
+	    {"commit", "commit-every"},
+	    {"co", NULL},
+	    {"topcis", "topics"},
+	    {"trian", "train"},
+	    {"zzz", NULL},
+	    {"", NULL},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *best =
+		    nearest_of(rows[i].word, known, sizeof(known) / sizeof(known[0]));
+
+		if (rows[i].best == NULL)
+			assert_null(best);
+		else
+			assert_string_equal(best, rows[i].best);
+	}
+}
+
+static void
+test_the_first_of_equally_near_names_wins(void **unused)
+{
+	static const char *const known[] = {"bat", "cat"};
+
+	(void)unused;
+	assert_string_equal(nearest_of("hat", known, 2), "bat");
+}
+
+static void
+test_words_of_no_common_letter_and_long_words_are_never_near(void **unused)
+{
+	static const char *const known[] = {"c", "ab"};
+	char longest[NEAREST_BYTES_MAX + 2], same[NEAREST_BYTES_MAX + 2];
+	const char *one = same;
+
+	(void)unused;
+	assert_null(nearest_of("x", known, 2));
+	memset(longest, 'a', sizeof(longest));
+	memset(same, 'a', sizeof(same));
+	longest[NEAREST_BYTES_MAX] = same[NEAREST_BYTES_MAX] = '\0';
+	assert_ptr_equal(nearest_of(longest, &one, 1), same);
+	longest[NEAREST_BYTES_MAX] = 'a';
+	longest[NEAREST_BYTES_MAX + 1] = '\0';
+	assert_null(nearest_of(longest, &one, 1));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_the_nearest_name_is_within_a_third_or_begins_with_the_word),
+	    cmocka_unit_test(test_the_first_of_equally_near_names_wins),
+	    cmocka_unit_test(test_words_of_no_common_letter_and_long_words_are_never_near),
+	};
+
+	return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/config/config.h"
+#include "tests/unit/test.h"
+
+static struct failure f;
+
+static void
+test_what_no_message_may_show(void **state)
+{
+	static const struct {
+		const char *name;
+		bool secret;
+	} row[] = {
+	    {"sasl.password", true},
+	    {"ssl.key.password", true},
+	    {"ssl.keystore.password", true},
+	    {"ssl.key.pem", true},
+	    {"sasl.oauthbearer.client.secret", true},
+	    {"sasl.oauthbearer.config", true},
+	    {"sasl.username", false},
+	    {"ssl.ca.pem", false},
+	    {"ssl.certificate.pem", false},
+	    {"ssl.key.location", false},
+	    {"bootstrap.servers", false},
+	    {"", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		assert_int_equal(config_property_secret(row[i].name), row[i].secret);
+}
+
+static void
+write_bytes(char path[static 32], const char *bytes, size_t n)
+{
+	int fd;
+
+	snprintf(path, 32, "/%s/riffle.secret.XXXXXX", "tmp");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, n), n);
+	close(fd);
+}
+
+/* A file of n times `c`, with `end` behind; what the property becomes, or NULL and the failure. */
+static char *
+property_of(char c, size_t n, const char *end)
+{
+	char path[32], *bytes = malloc(n + strlen(end) + 1), *value = NULL;
+	struct config *c0 = calloc(1, sizeof(*c0));
+
+	assert_true(bytes != NULL && c0 != NULL);
+	memset(bytes, c, n);
+	memcpy(bytes + n, end, strlen(end) + 1);
+	write_bytes(path, bytes, n + strlen(end));
+	if (config_set_property_from(c0, "sasl.password", "file", path, &f) == FAIL_NONE)
+		value = strdup(c0->kafka.item[0].value);
+	else
+		assert_int_equal(c0->kafka.n, 0);
+	unlink(path);
+	free(bytes);
+	config_close(c0);
+	return value;
+}
+
+static void
+test_a_file_is_read_without_the_end_of_its_last_line(void **state)
+{
+	static const struct {
+		size_t n;
+		const char *end, *wanted;
+	} row[] = {
+	    {3, "", "xxx"},
+	    {3, "\n", "xxx"},
+	    {3, "\r\n", "xxx"},
+	    {3, "\n\n", "xxx\n"},
+	    {3, " ", "xxx "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		char *value = property_of('x', row[i].n, row[i].end);
+
+		assert_non_null(value);
+		assert_string_equal(value, row[i].wanted);
+		free(value);
+	}
+}
+
+static void
+test_a_file_has_something_and_at_most_the_limit(void **state)
+{
+	char *value = property_of('x', CONFIG_SECRET_MAX, "");
+
+	(void)state;
+	assert_non_null(value);
+	assert_int_equal(strlen(value), CONFIG_SECRET_MAX);
+	free(value);
+	assert_null(property_of('x', CONFIG_SECRET_MAX + 1, ""));
+	assert_int_equal(f.code, FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "is no text of at most 65536 bytes"));
+	assert_null(strstr(f.text, "xxx"));
+	assert_null(property_of('x', 0, "\n"));
+	assert_non_null(strstr(f.text, "is empty"));
+	assert_null(property_of('\0', 5, ""));
+	assert_non_null(strstr(f.text, "is no text"));
+}
+
+static void
+test_a_place_that_is_none_says_which(void **state)
+{
+	static const struct {
+		const char *kind, *where, *said;
+	} row[] = {
+	    {"file", "/nowhere/secret", "cannot open /nowhere/secret"},
+	    {"file", "/", "cannot read /"},
+	    {"env", "RIFFLE_TEST_NOT_SET", "RIFFLE_TEST_NOT_SET is not set"},
+	    {"vault", "x", "from a file or env, not vault"},
+	};
+	struct config *c = calloc(1, sizeof(*c));
+
+	(void)state;
+	assert_non_null(c);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		assert_int_equal(
+		    config_set_property_from(c, "a", row[i].kind, row[i].where, &f), FAIL_CONFIG);
+		assert_non_null(strstr(f.text, row[i].said));
+	}
+	assert_int_equal(c->kafka.n, 0);
+	config_close(c);
+}
+
+static void
+test_a_variable_of_the_environment_is_taken_as_it_is(void **state)
+{
+	struct config *c = calloc(1, sizeof(*c));
+
+	(void)state;
+	assert_non_null(c);
+	setenv("RIFFLE_TEST_SECRET", "a b\n", 1);
+	assert_int_equal(
+	    config_set_property_from(c, "a", "env", "RIFFLE_TEST_SECRET", &f), FAIL_NONE);
+	assert_string_equal(c->kafka.item[0].value, "a b\n");
+	unsetenv("RIFFLE_TEST_SECRET");
+	config_close(c);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_what_no_message_may_show),
+	    cmocka_unit_test(test_a_file_is_read_without_the_end_of_its_last_line),
+	    cmocka_unit_test(test_a_file_has_something_and_at_most_the_limit),
+	    cmocka_unit_test(test_a_place_that_is_none_says_which),
+	    cmocka_unit_test(test_a_variable_of_the_environment_is_taken_as_it_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* topics.h: the plan, from the configuration alone. */
+#include "tests/unit/test.h"
+
+#include "common/config/topics.h"
+
+enum { DOMAINS = 2 };
+
+static struct config_domain domain[DOMAINS] = {
+    {.name = "code", .partitions = 1},
+    {.name = "web", .partitions = 3},
+};
+
+static const struct config plain = {
+    .path = "run.yml",
+    .corpus = "demo",
+    .sequence_length = 2048,
+    .split = {949, 50, 1},
+    .replication = 3,
+    .min_insync_replicas = 2,
+    .domains_n = DOMAINS,
+    .domains = domain,
+    .mix = {.name = "pretrain", .global_batch = 64, .lanes = 8},
+};
+
+struct expected {
+	const char *name;
+	enum topics_kind kind;
+	int domain;
+	enum names_set set;
+	int partitions;
+};
+
+static void
+check_plan(const struct config *c, const struct expected *e, size_t n)
+{
+	struct topics_plan *p;
+	struct failure f;
+
+	assert_int_equal(topics_plan_open(&p, c, &f), FAIL_NONE);
+	assert_int_equal(p->n, n);
+	for (size_t i = 0; i < n; i++) {
+		assert_string_equal(p->topic[i].name, e[i].name);
+		assert_int_equal(p->topic[i].kind, e[i].kind);
+		assert_int_equal(p->topic[i].domain, e[i].domain);
+		assert_int_equal(p->topic[i].set, e[i].set);
+		assert_int_equal(p->topic[i].partitions, e[i].partitions);
+	}
+	topics_plan_close(p);
+}
+
+static void
+test_every_domain_set_and_the_mix_have_their_topics(void **state)
+{
+	static const struct expected e[] = {
+	    {"demo.code", TOPIC_DOMAIN, 0, SET_TRAIN, 1},
+	    {"demo.code.valid", TOPIC_DOMAIN, 0, SET_VALID, 1},
+	    {"demo.code.test", TOPIC_DOMAIN, 0, SET_TEST, 1},
+	    {"demo.web", TOPIC_DOMAIN, 1, SET_TRAIN, 3},
+	    {"demo.web.valid", TOPIC_DOMAIN, 1, SET_VALID, 3},
+	    {"demo.web.test", TOPIC_DOMAIN, 1, SET_TEST, 3},
+	    {"demo.rejects", TOPIC_REJECTS, -1, SET_TRAIN, 1},
+	    {"pretrain.batches", TOPIC_BATCHES, -1, SET_TRAIN, 8},
+	    {"pretrain.ledger", TOPIC_LEDGER, -1, SET_TRAIN, 1},
+	    {"pretrain.control", TOPIC_CONTROL, -1, SET_TRAIN, 1},
+	    {"pretrain.feedback", TOPIC_FEEDBACK, -1, SET_TRAIN, 1},
+	};
+
+	(void)state;
+	check_plan(&plain, e, sizeof(e) / sizeof(e[0]));
+}
+
+static void
+test_without_a_mix_there_are_only_the_corpus_topics(void **state)
+{
+	static const struct expected e[] = {
+	    {"demo.code", TOPIC_DOMAIN, 0, SET_TRAIN, 1},
+	    {"demo.web", TOPIC_DOMAIN, 1, SET_TRAIN, 3},
+	    {"demo.rejects", TOPIC_REJECTS, -1, SET_TRAIN, 1},
+	};
+	struct config c = plain;
+
+	(void)state;
+	c.mix.name = NULL;
+	c.split[SET_VALID] = c.split[SET_TEST] = 0; /* no part: nothing can reach them */
+	check_plan(&c, e, sizeof(e) / sizeof(e[0]));
+}
+
+static void
+test_a_live_domain_of_files_has_a_topic_for_their_order(void **state)
+{
+	static const struct expected e[] = {
+	    {"demo.code", TOPIC_DOMAIN, 0, SET_TRAIN, 1},
+	    {"demo.web", TOPIC_DOMAIN, 1, SET_TRAIN, 3},
+	    {"demo.rejects", TOPIC_REJECTS, -1, SET_TRAIN, 1},
+	    {"demo.arrivals", TOPIC_ARRIVALS, -1, SET_TRAIN, 1},
+	};
+	struct config_domain with[DOMAINS] = {domain[0], domain[1]};
+	char *pattern[] = {"in/*.jsonl"};
+	struct config c = plain;
+
+	(void)state;
+	c.domains = with;
+	c.mix.name = NULL;
+	c.split[SET_VALID] = c.split[SET_TEST] = 0;
+	with[0].live = true;
+	with[0].train = (struct config_list){0, NULL}; /* of a program */
+	check_plan(&c, e, 3);
+	with[0].train = (struct config_list){1, pattern};
+	check_plan(&c, e, 4);
+}
+
+static void
+test_own_validation_files_replace_the_split(void **state)
+{
+	static const struct expected e[] = {
+	    {"demo.code", TOPIC_DOMAIN, 0, SET_TRAIN, 1},
+	    {"demo.code.valid", TOPIC_DOMAIN, 0, SET_VALID, 1},
+	    {"demo.web", TOPIC_DOMAIN, 1, SET_TRAIN, 3},
+	    {"demo.web.test", TOPIC_DOMAIN, 1, SET_TEST, 3},
+	    {"demo.rejects", TOPIC_REJECTS, -1, SET_TRAIN, 1},
+	};
+	char *file[] = {"code.val.jsonl"};
+	struct config_domain with[DOMAINS] = {domain[0], domain[1]};
+	struct config c = plain;
+
+	(void)state;
+	with[0].valid = (struct config_list){1, file};
+	c.domains = with;
+	c.mix.name = NULL;
+	c.split[SET_VALID] = 0;
+	check_plan(&c, e, sizeof(e) / sizeof(e[0]));
+}
+
+static void
+test_names_as_long_as_allowed_fit_kafkas_limit(void **state)
+{
+	char longest[NAME_MAX_BYTES + 1];
+	struct config_domain one = {.name = longest, .partitions = 1};
+	struct config c = plain;
+	struct topics_plan *p;
+	struct failure f;
+
+	(void)state;
+	memset(longest, 'x', NAME_MAX_BYTES);
+	longest[NAME_MAX_BYTES] = '\0';
+	c.corpus = c.mix.name = longest;
+	c.domains = &one;
+	c.domains_n = 1;
+	assert_int_equal(topics_plan_open(&p, &c, &f), FAIL_NONE);
+	for (size_t i = 0; i < p->n; i++)
+		assert_true(strlen(p->topic[i].name) <= TOPIC_MAX_BYTES);
+	topics_plan_close(p);
+}
+
+static void
+test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence(void **state)
+{
+	static const struct {
+		uint32_t length, batch, lanes;
+		unsigned width;
+		size_t sequence, lane;
+	} row[] = {
+	    {2048, 64, 8, 3, 2049 * 3 + 64, (2049 * 3 + 64) * 8},
+	    {2048, 64, 64, 2, 2049 * 2 + 64, 2049 * 2 + 64},
+	    {1, 1, 1, 2, 68, 68},
+	    {1 << 20, 4096, 1, 3, 3145795, (size_t)3145795 * 4096},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct config c = plain;
+
+		c.sequence_length = row[i].length;
+		c.mix.global_batch = row[i].batch;
+		c.mix.lanes = row[i].lanes;
+		assert_int_equal(topics_sequence_bytes(&c, row[i].width), row[i].sequence);
+		assert_int_equal(topics_lane_bytes(&c, row[i].width), row[i].lane);
+	}
+}
+
+static void
+test_what_is_kept_has_room_in_a_record(void **state)
+{
+	struct config_domain two[2] = {{.name = plain.domains[0].name}, {.keep.n = 1}};
+	struct config c = plain;
+
+	(void)state;
+	c.domains = two;
+	c.domains_n = 1;
+	assert_int_equal(topics_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64);
+	c.domains_n = 2;
+	assert_int_equal(
+	    topics_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64 + 65536);
+}
+
+static size_t
+batches_message_bytes(uint32_t length, uint32_t batch)
+{
+	struct config c = plain;
+	struct topics_plan *p;
+	struct failure f;
+	size_t bytes = 0;
+
+	c.sequence_length = length;
+	c.mix.global_batch = batch;
+	c.mix.lanes = 1;
+	assert_int_equal(topics_plan_open(&p, &c, &f), FAIL_NONE);
+	for (size_t i = 0; i < p->n; i++)
+		if (p->topic[i].kind == TOPIC_BATCHES)
+			bytes = p->topic[i].message_bytes_max;
+	topics_plan_close(p);
+	return bytes;
+}
+
+static void
+test_max_message_bytes_has_room_and_both_ends_are_cut(void **state)
+{
+	/* Three times a lane's bytes and the slack: of S = 2047 a sequence has 6208 bytes. */
+	(void)state;
+	assert_int_equal(batches_message_bytes(2047, 1), TOPICS_MESSAGE_BYTES_MIN);
+	assert_int_equal(batches_message_bytes(2047, 52), TOPICS_MESSAGE_BYTES_MIN);
+	assert_int_equal(batches_message_bytes(2047, 53), 53 * 6208 * 3 + TOPICS_RECORD_SLACK);
+	assert_int_equal(batches_message_bytes(2047, 4500), 4500 * 6208 * 3 + TOPICS_RECORD_SLACK);
+	assert_int_equal(batches_message_bytes(2047, 4501), TOPICS_MESSAGE_BYTES_MAX);
+	assert_int_equal(batches_message_bytes(2047, 10000), TOPICS_MESSAGE_BYTES_MAX);
+	assert_true(TOPICS_MESSAGE_BYTES_MAX > CONFIG_RECORD_MAX + TOPICS_RECORD_SLACK);
+}
+
+static void
+test_settings_keep_all_records_and_take_the_largest(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		uint64_t least;
+	} e[TOPICS_SETTINGS] = {
+	    {"retention.ms", "-1", 0},
+	    {"retention.bytes", "-1", 0},
+	    {"cleanup.policy", "delete", 0},
+	    {"compression.type", "producer", 0},
+	    {"message.timestamp.type", "CreateTime", 0},
+	    {"max.message.bytes", "5000000", 5000000},
+	    {"segment.bytes", "1073741824", 5000000},
+	    {"min.insync.replicas", "2", 2},
+	};
+	struct topic_plan t = {.message_bytes_max = 5000000};
+	struct topics_setting s[TOPICS_SETTINGS];
+
+	(void)state;
+	topics_settings(s, &plain, &t);
+	for (size_t i = 0; i < TOPICS_SETTINGS; i++) {
+		assert_string_equal(s[i].name, e[i].name);
+		assert_string_equal(s[i].value, e[i].value);
+		assert_int_equal(s[i].least, e[i].least);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_every_domain_set_and_the_mix_have_their_topics),
+	    cmocka_unit_test(test_without_a_mix_there_are_only_the_corpus_topics),
+	    cmocka_unit_test(test_a_live_domain_of_files_has_a_topic_for_their_order),
+	    cmocka_unit_test(test_own_validation_files_replace_the_split),
+	    cmocka_unit_test(test_names_as_long_as_allowed_fit_kafkas_limit),
+	    cmocka_unit_test(test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence),
+	    cmocka_unit_test(test_what_is_kept_has_room_in_a_record),
+	    cmocka_unit_test(test_max_message_bytes_has_room_and_both_ends_are_cut),
+	    cmocka_unit_test(test_settings_keep_all_records_and_take_the_largest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+#include "consumer/admin/retain.h"
+
+#include "tests/unit/test.h"
+
+static void
+test_runs_are_distinct_and_what_is_no_run_is_passed_over(void **state)
+{
+	static const char *const groups[] = {"m.trainers", "m.mixer", "m.election", "m.eval",
+	    "m.trainers", "mm.other", "m", "m.", "other.x"};
+	struct retain_runs r = {0};
+	struct failure f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		assert_int_equal(retain_add_group(&r, "m", groups[i], &f), FAIL_NONE);
+	assert_int_equal(r.n, 2);
+	assert_string_equal(r.run[0].name, "trainers");
+	assert_string_equal(r.run[1].name, "eval");
+	free(r.run);
+}
+
+static void
+test_runs_beyond_the_limit_are_an_error(void **state)
+{
+	struct retain_runs r = {0};
+	struct failure f = {0};
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < RETAIN_RUNS_MAX; i++) {
+		snprintf(name, sizeof(name), "r%d", i);
+		assert_int_equal(retain_add_run(&r, name, &f), FAIL_NONE);
+	}
+	assert_int_equal(retain_add_run(&r, "r0", &f), FAIL_NONE);
+	assert_int_equal(retain_add_run(&r, "more", &f), FAIL_DATA);
+	free(r.run);
+}
+
+static void
+test_the_lowest_position_below_the_step_holds_it_back(void **state)
+{
+	struct retain_run run[] = {
+	    {.name = "none"},
+	    {.name = "far", .committed = true, .step = 90},
+	    {.name = "near", .committed = true, .step = 20},
+	    {.name = "forgotten", .remembered = true, .step = 15},
+	};
+	struct retain_runs r = {run, 4};
+	struct failure f = {0};
+
+	(void)state;
+	assert_int_equal(retain_check(&r, 15, &f), FAIL_NONE);
+	assert_int_equal(retain_check(&r, 16, &f), FAIL_DATA);
+	assert_non_null(strstr(f.text, "run forgotten stands at step 15 (as the ledger says"));
+	r.n = 3;
+	assert_int_equal(retain_check(&r, 20, &f), FAIL_NONE);
+	assert_int_equal(retain_check(&r, 21, &f), FAIL_DATA);
+	assert_non_null(strstr(f.text, "run near stands at step 20 and"));
+	assert_int_equal(retain_check(&r, 1000, &f), FAIL_DATA);
+	assert_non_null(strstr(f.text, "run near "));
+}
+
+static void
+test_the_ledger_is_asked_only_where_the_broker_knows_nothing(void **state)
+{
+	struct ledger_run known[] = {{(char[]){"a"}, 5}, {(char[]){"b"}, 6}, {(char[]){"c"}, 0}};
+	struct ledger l = {.run = known, .runs_n = 3};
+	struct retain_run run[] = {
+	    {.name = "a", .committed = true, .step = 9}, {.name = "b"}, {.name = "c"}};
+	struct retain_runs r = {run, 3};
+
+	(void)state;
+	retain_remember(&r, &l);
+	assert_true(run[0].step == 9 && !run[0].remembered);
+	assert_true(run[1].step == 6 && run[1].remembered);
+	assert_false(run[2].remembered);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_runs_are_distinct_and_what_is_no_run_is_passed_over),
+	    cmocka_unit_test(test_runs_beyond_the_limit_are_an_error),
+	    cmocka_unit_test(test_the_lowest_position_below_the_step_holds_it_back),
+	    cmocka_unit_test(test_the_ledger_is_asked_only_where_the_broker_knows_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

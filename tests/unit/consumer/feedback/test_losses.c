@@ -1,0 +1,261 @@
+#include "consumer/feedback/losses.h"
+
+#include <math.h>
+
+#include "tests/unit/test.h"
+
+static const char *const names[] = {"web", "code"}; /* not in the order of their bytes */
+
+static struct losses *
+fresh(void)
+{
+	struct losses_options o = {
+	    .mix = "pretrain", .run = "trainers", .domain = names, .domains_n = 2};
+	struct losses *l = NULL;
+	struct failure f;
+
+	assert_int_equal(losses_open(&l, &o, &f), FAIL_NONE);
+	return l;
+}
+
+/* A report of 10 tokens of code and 20 of web, the losses told by step and rank. */
+static void
+report_to(struct losses *l, const char *run, int64_t step, uint32_t rank, uint32_t world)
+{
+	struct feedback_loss loss[] = {
+	    {(char *)(uintptr_t) "code", (double)step + 0.5, 0.25, 10},
+	    {(char *)(uintptr_t) "web", (double)rank, 1, 20},
+	};
+	struct feedback b = {.mix = (char *)(uintptr_t) "pretrain",
+	    .run = (char *)(uintptr_t)run,
+	    .step = step,
+	    .rank = rank,
+	    .world = world,
+	    .loss = loss,
+	    .losses_n = 2};
+	struct failure f;
+
+	assert_int_equal(losses_add(l, &b, step * 100 + rank, &f), FAIL_NONE);
+}
+
+static void
+report(struct losses *l, int64_t step, uint32_t rank, uint32_t world)
+{
+	report_to(l, "trainers", step, rank, world);
+}
+
+static int64_t
+next_step(struct losses *l, bool last)
+{
+	struct losses_step s;
+
+	return losses_next(l, last, &s) ? s.step : -1;
+}
+
+static void
+test_a_step_is_complete_when_all_ranks_have_reported(void **unused)
+{
+	struct losses *l = fresh();
+	struct losses_step s;
+
+	(void)unused;
+	report(l, 7, 2, 3);
+	report(l, 7, 0, 3);
+	assert_false(losses_next(l, false, &s));
+	assert_int_equal(losses_open_offset(l), 702);
+	report(l, 7, 1, 3);
+	assert_true(losses_next(l, false, &s));
+	assert_true(s.step == 7 && s.world == 3);
+	/* In the order of the options: web, code. */
+	assert_true(s.sum[0].loss_sum == 3 && s.sum[0].excess_sum == 3 && s.sum[0].tokens == 60);
+	assert_true(s.sum[1].loss_sum == 22.5 && s.sum[1].tokens == 30);
+	assert_int_equal(losses_open_offset(l), -1);
+	assert_int_equal(losses_step_next(l), 8);
+	assert_false(losses_next(l, false, &s));
+	losses_close(l);
+}
+
+static void
+test_steps_come_in_order_however_the_ranks_mingle(void **unused)
+{
+	struct losses *l = fresh();
+
+	(void)unused;
+	for (int64_t step = 0; step < 20; step++)
+		report(l, step, 0, 2);
+	for (int64_t step = 0; step < 20; step++) {
+		assert_int_equal(next_step(l, false), -1);
+		report(l, step, 1, 2);
+		assert_int_equal(next_step(l, false), step);
+	}
+	assert_int_equal(losses_counted(l)->reports, 40);
+	losses_close(l);
+}
+
+static void
+test_what_cannot_be_used_is_dropped_and_counted(void **unused)
+{
+	struct losses *l = fresh();
+	struct losses_counts *c = losses_counted(l);
+	struct failure f;
+
+	(void)unused;
+	losses_set_limit(l, 10);
+	report(l, 5, 0, 2);
+	report(l, 5, 0, 2);
+	assert_int_equal(c->duplicate, 1);
+	report(l, 5, 1, 2);
+	assert_int_equal(next_step(l, false), 5);
+	report(l, 5, 1, 2);
+	report(l, 4, 0, 1);
+	report(l, -1, 0, 1);
+	assert_int_equal(c->late, 3);
+	report(l, 10, 0, 1);
+	assert_int_equal(c->unknown_step, 1);
+	report(l, 9, 0, 1);
+	assert_int_equal(c->unknown_step, 1);
+	report_to(l, "other", 6, 0, 1);
+	assert_int_equal(c->other_run, 1);
+	report(l, 6, 2, 2);
+	report(l, 6, 0, 0);
+	report(l, 6, 0, LOSSES_RANKS_MAX + 1);
+	assert_int_equal(losses_add(l, NULL, 1, &f), FAIL_NONE);
+	assert_int_equal(c->malformed, 4);
+	report(l, 8, LOSSES_RANKS_MAX - 1, LOSSES_RANKS_MAX);
+	assert_int_equal(c->malformed, 4);
+	assert_int_equal(c->reports, 4);
+	losses_close(l);
+}
+
+static void
+test_losses_that_are_no_numbers_are_dropped_one_by_one(void **unused)
+{
+	const struct {
+		struct feedback_loss loss;
+		bool taken;
+	} rows[] = {
+	    {{(char[]){"web"}, 1, 0, 0}, true}, {{(char[]){"web"}, -1, 0, 1}, true},
+	    {{(char[]){"web"}, NAN, 0, 1}, false}, {{(char[]){"web"}, INFINITY, 0, 1}, false},
+	    {{(char[]){"web"}, 1, NAN, 1}, false}, {{(char[]){"web"}, 1, -0.001, 1}, false},
+	    {{(char[]){"web"}, 1, 0, -1}, false}, {{(char[]){"web"}, 1.7e308, 0, 1}, true},
+	    {{(char[]){"web"}, 1.7e308, 0, 1}, false}, /* the sum would be infinite */
+	};
+	struct losses *l = fresh();
+	struct losses_step s;
+	uint32_t world = sizeof(rows) / sizeof(rows[0]), rank = 0;
+	uint64_t dropped = 0;
+
+	(void)unused;
+	for (; rank < world; rank++) {
+		struct feedback_loss loss[] = {
+		    rows[rank].loss, {(char[]){"code"}, 1, 0, 1}, {(char[]){"news"}, 1, 0, 1}};
+		struct feedback b = {.mix = (char[]){"pretrain"},
+		    .run = (char[]){"trainers"},
+		    .rank = rank,
+		    .world = world,
+		    .loss = loss,
+		    .losses_n = 3};
+		struct failure f;
+
+		assert_int_equal(losses_add(l, &b, 0, &f), FAIL_NONE);
+		dropped += !rows[rank].taken;
+		assert_int_equal(losses_counted(l)->not_a_number, dropped);
+	}
+	assert_true(losses_next(l, false, &s));
+	assert_int_equal(s.sum[1].tokens, world);
+	assert_int_equal(losses_counted(l)->unknown_domain, world);
+	losses_close(l);
+}
+
+static void
+test_a_step_that_stays_incomplete_is_given_up(void **unused)
+{
+	struct losses *l = fresh();
+	int64_t step;
+
+	(void)unused;
+	report(l, 0, 0, 2); /* rank 1's is lost */
+	for (step = 1; step < LOSSES_PATIENCE; step++) {
+		report(l, step, 0, 2);
+		report(l, step, 1, 2);
+		assert_int_equal(next_step(l, false), -1);
+	}
+	report(l, step, 0, 2);
+	report(l, step, 1, 2);
+	for (int64_t i = 1; i <= step; i++)
+		assert_int_equal(next_step(l, false), i);
+	assert_int_equal(losses_counted(l)->incomplete, 1);
+	report(l, 0, 1, 2);
+	assert_int_equal(losses_counted(l)->late, 1);
+	losses_close(l);
+}
+
+static void
+test_open_steps_are_bounded(void **unused)
+{
+	struct losses *l = fresh();
+
+	(void)unused;
+	for (int64_t step = 0; step < LOSSES_OPEN_MAX; step++)
+		report(l, step + 10, 0, 2);
+	assert_int_equal(losses_counted(l)->incomplete, 0);
+	report(l, 5, 0, 2); /* below them all: no room */
+	assert_int_equal(losses_counted(l)->late, 1);
+	report(l, 1000, 0, 2);
+	assert_int_equal(losses_counted(l)->incomplete, 1);
+	assert_int_equal(losses_step_next(l), 11);
+	assert_int_equal(losses_open_offset(l), 1100);
+	losses_close(l);
+}
+
+static void
+test_another_world_begins_an_incomplete_step_anew(void **unused)
+{
+	struct losses *l = fresh();
+	struct losses_step s;
+
+	(void)unused;
+	report(l, 3, 0, 4);
+	report(l, 3, 1, 4);
+	report(l, 3, 0, 2);
+	report(l, 3, 1, 2);
+	assert_true(losses_next(l, false, &s));
+	assert_true(s.world == 2 && s.sum[0].tokens == 40);
+	assert_int_equal(losses_counted(l)->replaced, 2);
+	losses_close(l);
+}
+
+static void
+test_at_the_end_all_that_is_complete_comes(void **unused)
+{
+	struct losses *l = fresh();
+
+	(void)unused;
+	report(l, 0, 0, 2);
+	report(l, 1, 0, 1);
+	report(l, 2, 0, 2);
+	assert_int_equal(next_step(l, false), -1);
+	assert_int_equal(next_step(l, true), 1);
+	assert_int_equal(next_step(l, true), -1);
+	assert_int_equal(losses_counted(l)->incomplete, 1);
+	report(l, 2, 1, 2); /* it came after all */
+	assert_int_equal(next_step(l, true), 2);
+	losses_close(l);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_step_is_complete_when_all_ranks_have_reported),
+	    cmocka_unit_test(test_steps_come_in_order_however_the_ranks_mingle),
+	    cmocka_unit_test(test_what_cannot_be_used_is_dropped_and_counted),
+	    cmocka_unit_test(test_losses_that_are_no_numbers_are_dropped_one_by_one),
+	    cmocka_unit_test(test_a_step_that_stays_incomplete_is_given_up),
+	    cmocka_unit_test(test_open_steps_are_bounded),
+	    cmocka_unit_test(test_another_world_begins_an_incomplete_step_anew),
+	    cmocka_unit_test(test_at_the_end_all_that_is_complete_comes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

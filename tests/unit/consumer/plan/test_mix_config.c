@@ -1,0 +1,176 @@
+/* The text that a mix is bound to: what is in it, what may change, weights by size that stay. */
+#include "consumer/plan/mix_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/test.h"
+
+static char name_a[] = "a", name_b[] = "b", name_late[] = "late", name_demo[] = "demo",
+	    name_m[] = "m";
+
+/* Two domains of one partition, with a phase. */
+struct sample {
+	struct config c;
+	struct config_domain domain[2];
+	struct config_phase phase;
+	double weight[2], phase_weight[2];
+	uint64_t sequences[2];
+	struct mix_plan_length length[2];
+	char *text;
+};
+
+static void
+sample_init(struct sample *s, enum config_weights kind)
+{
+	*s = (struct sample){
+	    .domain = {{.name = name_a, .partitions = 1, .catch_up = 2},
+		{.name = name_b, .partitions = 1, .catch_up = 2}},
+	    .weight = {1, 3},
+	    .phase_weight = {5, 0},
+	    .sequences = {100, 300},
+	};
+	s->phase = (struct config_phase){
+	    .name = name_late, .start_step = 9, .weight = s->phase_weight, .lr_scale = 0.5};
+	for (size_t i = 0; i < 2; i++)
+		s->length[i] = (struct mix_plan_length){1, &s->sequences[i], NULL};
+	s->c.corpus = name_demo;
+	s->c.sequence_length = 64;
+	s->c.domains = s->domain;
+	s->c.domains_n = 2;
+	s->c.mix.name = name_m;
+	s->c.mix.weights_kind = kind;
+	s->c.mix.global_batch = 8;
+	s->c.mix.lanes = 4;
+	s->c.mix.window = 1;
+	s->c.mix.weight = s->weight;
+	s->c.mix.temperature = 1;
+	s->c.mix.phases = &s->phase;
+	s->c.mix.phases_n = 1;
+}
+
+/* The text, with the sizes of `ledger` kept where that is not NULL. */
+static char *
+text_of(struct sample *s, const char *ledger)
+{
+	struct mix_plan plan;
+	struct failure f;
+	char *text;
+
+	assert_int_equal(mix_plan_open(&plan, &s->c, s->length, &f), FAIL_NONE);
+	if (ledger != NULL)
+		assert_int_equal(mix_config_keep_sizes(&plan, &s->c, ledger, &f), FAIL_NONE);
+	assert_int_equal(mix_config_text(&text, &s->c, &plan, 7, &f), FAIL_NONE);
+	mix_plan_close(&plan);
+	return text;
+}
+
+static void
+test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only(void **state)
+{
+	struct sample s;
+	char *before;
+	enum { CHANGES = 9 };
+
+	(void)state;
+	sample_init(&s, CONFIG_WEIGHTS_MAP);
+	before = text_of(&s, NULL);
+	for (int i = 0; i < CHANGES; i++) {
+		bool changed;
+		struct failure f;
+		char *after;
+
+		sample_init(&s, CONFIG_WEIGHTS_MAP);
+		switch (i) {
+		case 0: s.weight[1] = 2; break;
+		case 1: s.phase.start_step = 10; break;
+		case 2: s.phase.lr_scale = 0.25; break;
+		case 3: s.phase_weight[0] = 6; break;
+		case 4: s.domain[0].on_end = CONFIG_END_DROP; break;
+		case 5: s.domain[1].max_epochs = 3; break;
+		case 6: s.domain[1].on_dry = CONFIG_DRY_LEND; break;
+		case 7: s.c.mix.max_lead_steps = 5; break;
+		case 8: s.c.domains_n = 1; break;
+		}
+		after = text_of(&s, NULL);
+		assert_int_equal(
+		    mix_config_compare(before, after, false, &changed, &f), FAIL_CONFIG);
+		assert_non_null(strstr(f.text, "--accept-config"));
+		assert_int_equal(mix_config_compare(before, after, true, &changed, &f), FAIL_NONE);
+		assert_true(changed);
+		free(after);
+	}
+	free(before);
+}
+
+static void
+test_what_decides_the_order_never_changes(void **state)
+{
+	struct sample s;
+	char *before;
+
+	(void)state;
+	sample_init(&s, CONFIG_WEIGHTS_MAP);
+	before = text_of(&s, NULL);
+	for (int i = 0; i < 6; i++) {
+		bool changed;
+		struct failure f;
+		char *after;
+
+		sample_init(&s, CONFIG_WEIGHTS_MAP);
+		switch (i) {
+		case 0: s.c.mix.seed = 1; break;
+		case 1: s.c.mix.schedule = CONFIG_SCHEDULE_GREEDY; break;
+		case 2: s.c.mix.weights_unit = CONFIG_UNIT_TOKENS; break;
+		case 3: s.c.mix.epoch_size = 50; break;
+		case 4: s.c.mix.epoch_largest = true; break;
+		case 5: s.c.mix.global_batch = 16; break;
+		}
+		after = text_of(&s, NULL);
+		assert_int_equal(
+		    mix_config_compare(before, after, true, &changed, &f), FAIL_CONFIG);
+		assert_non_null(strstr(f.text, "cannot change"));
+		free(after);
+	}
+	free(before);
+}
+
+static void
+test_weights_by_size_stay_when_a_domain_has_grown(void **state)
+{
+	struct sample s;
+	struct failure f;
+	char *first, *grown, *fresh, *written;
+	bool changed;
+
+	(void)state;
+	sample_init(&s, CONFIG_WEIGHTS_SIZE);
+	first = text_of(&s, NULL);
+	assert_non_null(strstr(first, "\"weight\":0.25"));
+	s.sequences[0] = 900;
+	grown = text_of(&s, first);
+	fresh = text_of(&s, NULL);
+	assert_string_equal(first, grown);
+	assert_non_null(strstr(fresh, "\"weight\":0.75"));
+	sample_init(&s, CONFIG_WEIGHTS_MAP); /* written ones are as they are written */
+	written = text_of(&s, first);
+	assert_int_equal(mix_config_compare(first, written, true, &changed, &f), FAIL_NONE);
+	assert_true(changed);
+	assert_non_null(strstr(written, "\"weight\":3"));
+	free(first);
+	free(grown);
+	free(fresh);
+	free(written);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only),
+	    cmocka_unit_test(test_what_decides_the_order_never_changes),
+	    cmocka_unit_test(test_weights_by_size_stay_when_a_domain_has_grown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

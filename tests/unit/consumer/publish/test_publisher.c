@@ -1,0 +1,173 @@
+/*
+ * publisher.h against librdkafka's mock cluster, which answers transactions as it is told to (and
+ * keeps none): what is fenced, what is refused, and after which errors the handle is in doubt.
+ */
+#include "tests/unit/test.h"
+
+#include "consumer/publish/publisher.h"
+#include "tests/unit/mock_cluster.h"
+
+enum { API_PRODUCE = 0, API_ADD_PARTITIONS = 24, API_END_TRANSACTION = 26, BROKERS = 1 };
+
+static struct failure f;
+
+static int
+open_cluster(void **unused)
+{
+	(void)unused;
+	if (open_mock_cluster(&f) != FAIL_NONE)
+		return -1;
+	return rd_kafka_mock_topic_create(cluster, "m.batches", 2, BROKERS) ||
+	       rd_kafka_mock_topic_create(cluster, "m.ledger", 1, BROKERS) ||
+	       rd_kafka_mock_topic_create(cluster, "c.rejects", 1, BROKERS);
+}
+
+static int
+close_cluster(void **unused)
+{
+	(void)unused;
+	kafka_close(owner);
+	return 0;
+}
+
+static struct publisher *
+open_publisher(void)
+{
+	char at[256];
+	struct config_property item[] = {{(char[]){"bootstrap.servers"}, at}};
+	const struct config_properties properties = {1, item};
+	struct publisher_options o = {.properties = &properties,
+	    .mix = "m",
+	    .rejects_topic = "c.rejects",
+	    .message_bytes_max = 1000,
+	    .transaction_bytes = 100000};
+	struct publisher *p;
+
+	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	assert_int_equal(publisher_open(&p, &o, &f), FAIL_NONE);
+	return p;
+}
+
+static enum fail_code
+put(struct publisher *p)
+{
+	uint8_t *bytes = calloc(1, 100);
+
+	assert_non_null(bytes);
+	return publisher_put(p, 1, bytes, 100, &f);
+}
+
+/* begin, put, commit; the first that fails. */
+static enum fail_code
+transact(struct publisher *p)
+{
+	f = (struct failure){0};
+	if (publisher_begin(p, &f) != FAIL_NONE || put(p) != FAIL_NONE ||
+	    publisher_commit(p, NULL, 0, &f) != FAIL_NONE)
+		print_message("%s\n", f.text);
+	return f.code;
+}
+
+static void
+test_transactions_that_are_answered_leave_no_doubt(void **unused)
+{
+	struct publisher *p = open_publisher();
+
+	(void)unused;
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(transact(p), FAIL_NONE);
+	publisher_close(p);
+}
+
+/* What the broker answers is known: it may be tried again on the same handle. */
+static void
+test_an_error_that_passes_leaves_no_doubt(void **unused)
+{
+	static const rd_kafka_resp_err_t error[] = {RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
+	    RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
+		struct publisher *p = open_publisher();
+
+		rd_kafka_mock_push_request_errors(cluster, API_END_TRANSACTION, 1, error[i]);
+		assert_int_equal(transact(p), FAIL_NONE);
+		assert_int_equal(transact(p), FAIL_NONE);
+		publisher_close(p);
+	}
+}
+
+/* The connection breaks between a request and its answer; librdkafka repeats it by itself. */
+static void
+test_a_request_without_an_answer_ends_the_use_of_the_handle(void **unused)
+{
+	static const int16_t api[] = {API_END_TRANSACTION, API_ADD_PARTITIONS, API_PRODUCE};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(api) / sizeof(api[0]); i++) {
+		struct publisher *p = open_publisher();
+
+		assert_int_equal(transact(p), FAIL_NONE);
+		rd_kafka_mock_push_request_errors(cluster, api[i], 1, RD_KAFKA_RESP_ERR__TRANSPORT);
+		assert_int_equal(transact(p), FAIL_NONE);
+		assert_int_equal(publisher_begin(p, &f), FAIL_BROKER);
+		assert_non_null(strstr(f.text, "never answered"));
+		publisher_close(p);
+
+		p = open_publisher();
+		assert_int_equal(transact(p), FAIL_NONE);
+		assert_int_equal(transact(p), FAIL_NONE);
+		publisher_close(p);
+	}
+}
+
+static void
+test_one_whose_epoch_is_over_is_fenced(void **unused)
+{
+	static const struct {
+		int16_t api;
+		rd_kafka_resp_err_t error;
+	} row[] = {
+	    {API_END_TRANSACTION, RD_KAFKA_RESP_ERR_PRODUCER_FENCED},
+	    {API_END_TRANSACTION, RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH},
+	    {API_ADD_PARTITIONS, RD_KAFKA_RESP_ERR_PRODUCER_FENCED},
+	    {API_ADD_PARTITIONS, RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct publisher *p = open_publisher();
+
+		assert_int_equal(transact(p), FAIL_NONE);
+		rd_kafka_mock_push_request_errors(cluster, row[i].api, 1, row[i].error);
+		assert_int_equal(transact(p), FAIL_FENCED);
+		publisher_close(p);
+	}
+}
+
+static void
+test_a_commit_that_is_refused_fails_and_so_does_the_next_use(void **unused)
+{
+	struct publisher *p = open_publisher();
+
+	(void)unused;
+	rd_kafka_mock_push_request_errors(
+	    cluster, API_END_TRANSACTION, 1, RD_KAFKA_RESP_ERR_INVALID_TXN_STATE);
+	assert_int_not_equal(transact(p), FAIL_NONE);
+	assert_int_not_equal(transact(p), FAIL_NONE);
+	publisher_close(p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_transactions_that_are_answered_leave_no_doubt),
+	    cmocka_unit_test(test_an_error_that_passes_leaves_no_doubt),
+	    cmocka_unit_test(test_a_request_without_an_answer_ends_the_use_of_the_handle),
+	    cmocka_unit_test(test_one_whose_epoch_is_over_is_fenced),
+	    cmocka_unit_test(test_a_commit_that_is_refused_fails_and_so_does_the_next_use),
+	};
+
+	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
+}

@@ -1,0 +1,67 @@
+#include "consumer/reader/riffle.h"
+
+#include "tests/unit/test.h"
+
+enum { N = 7, EACH = N + 1 };
+
+/* Documents at 0, 3 and 5, padding from 6 on; a prompt [3, 5), and the padding without loss. */
+static const struct riffle_span spans[] = {{.start = 0}, {.start = 3}, {.start = 5}};
+static const struct riffle_range no_loss[] = {{3, 5}, {6, EACH}};
+static const struct riffle_sequence sequences[] = {
+    {.used = 6, .spans = spans, .spans_n = 3, .no_loss = no_loss, .no_loss_n = 2},
+    {.used = EACH, .spans = spans, .spans_n = 1},
+};
+
+static const int64_t inputs[] = {10, 11, 12, 13, 14, 15, 16, 20, 21, 22, 23, 24, 25, 26};
+static const int64_t labels[] = {11, 12, -100, -100, 15, -100, -100, 21, 22, 23, 24, 25, 26, 27};
+static const int64_t bounded[] = {11, 12, -100, -100, -100, -100, -100, 21, 22, 23, 24, 25, 26, 27};
+static const int32_t positions[] = {0, 1, 2, 0, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6};
+static const int32_t documents[] = {0, 0, 0, 1, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0};
+
+static void
+put(void *tokens, uint32_t token_bytes, size_t at, uint32_t token)
+{
+	if (token_bytes == 2)
+		((uint16_t *)tokens)[at] = (uint16_t)token;
+	else if (token_bytes == 4)
+		((uint32_t *)tokens)[at] = token;
+	else
+		((uint64_t *)tokens)[at] = token;
+}
+
+static void
+test_targets_of_every_width(void **unused)
+{
+	(void)unused;
+	for (uint32_t token_bytes = 2; token_bytes <= 8; token_bytes *= 2) {
+		uint64_t tokens[2 * EACH];
+		struct riffle_step s = {
+		    .sequences = 2, .tokens_each = EACH, .tokens = tokens, .sequence = sequences};
+		int64_t in[2 * N], to[2 * N];
+		int32_t position[2 * N], document[2 * N];
+		struct riffle_targets t = {.input_ids = in,
+		    .labels = to,
+		    .position_ids = position,
+		    .document_ids = document,
+		    .ignored = -100};
+
+		for (uint32_t i = 0; i < 2 * EACH; i++)
+			put(tokens, token_bytes, i, 10 + 10 * (i / EACH) + i % EACH);
+		riffle_step_targets(&s, token_bytes, &t);
+		assert_memory_equal(in, inputs, sizeof(inputs));
+		assert_memory_equal(to, labels, sizeof(labels));
+		assert_memory_equal(position, positions, sizeof(positions));
+		assert_memory_equal(document, documents, sizeof(documents));
+		t = (struct riffle_targets){.labels = to, .ignored = -100, .mask_boundaries = 1};
+		riffle_step_targets(&s, token_bytes, &t); /* the others are not wanted */
+		assert_memory_equal(to, bounded, sizeof(bounded));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets_of_every_width)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,276 @@
+#include "consumer/reader/step_check.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Two lanes of four, 8 sequences a step, step 5 is due. */
+static const struct batch_head right = {
+    .mix = {"pretrain", 8},
+    .schedule = 11,
+    .step = 5,
+    .lane = 2,
+    .lanes = 4,
+    .global_batch = 8,
+    .version = 1,
+    .phase = {"", 0},
+    .lr_scale = 1.0,
+    .lead = 64,
+    .tokenizer = 22,
+};
+
+static struct step_check
+check_of(uint64_t step)
+{
+	struct step_check c;
+
+	step_check_init(&c, "pretrain", 4, 2, step);
+	return c;
+}
+
+/* Feeds both lanes of one step as `h` has it. */
+static enum fail_code
+feed(struct step_check *c, struct batch_head h, struct failure *f)
+{
+	size_t n = h.last ? 0 : 2;
+
+	h.lane = 2;
+	if (step_check_record(c, 2, &h, n, f) != FAIL_NONE)
+		return f->code;
+	h.lane = 3;
+	return step_check_record(c, 3, &h, n, f);
+}
+
+static void
+test_steps_in_order_are_taken(void **unused)
+{
+	struct step_check c = check_of(5);
+	struct batch_head h = right;
+	struct failure f;
+
+	(void)unused;
+	for (h.step = 5; h.step < 100; h.step++) {
+		h.version = h.step / 10; /* what a step may change, it may change */
+		h.lr_scale = h.step < 50 ? 1.0 : NAN;
+		h.lead = h.step;
+		assert_int_equal(feed(&c, h, &f), FAIL_NONE);
+		assert_false(c.last);
+		step_check_advance(&c);
+		assert_int_equal(c.step, h.step + 1);
+	}
+	h.last = true;
+	assert_int_equal(feed(&c, h, &f), FAIL_NONE);
+	assert_true(c.last);
+}
+
+static void
+set_mix(struct batch_head *h)
+{
+	h->mix = (struct text_view){"other", 5};
+}
+
+static void
+set_mix_prefix(struct batch_head *h)
+{
+	h->mix = (struct text_view){"pretrain", 7};
+}
+
+static void
+set_lane(struct batch_head *h)
+{
+	h->lane = 1;
+}
+
+static void
+set_lanes(struct batch_head *h)
+{
+	h->lanes = 8;
+}
+
+static void
+set_batch_0(struct batch_head *h)
+{
+	h->global_batch = 0;
+}
+
+static void
+set_batch_odd(struct batch_head *h)
+{
+	h->global_batch = 9;
+}
+
+static void
+set_batch_other(struct batch_head *h)
+{
+	h->global_batch = 12;
+}
+
+static void
+set_last(struct batch_head *h)
+{
+	h->last = true;
+}
+
+static void
+set_phase_long(struct batch_head *h)
+{
+	static char text[STEP_PHASE_MAX + 1];
+
+	h->phase = (struct text_view){text, sizeof(text)};
+}
+
+static void
+set_earlier(struct batch_head *h)
+{
+	h->step = 4;
+}
+
+static void
+set_later(struct batch_head *h)
+{
+	h->step = 6;
+}
+
+static const struct {
+	void (*set)(struct batch_head *h);
+	const char *says;
+} rows[] = {
+    {set_mix, "belongs to mix other, not to pretrain"},
+    {set_mix_prefix, "belongs to mix pretrai, not to pretrain"},
+    {set_lane, "says lane 1"},
+    {set_lanes, "8 lanes, the topic has 4 partitions"},
+    {set_batch_0, "global_batch 0"},
+    {set_batch_odd, "global_batch 9, which 4 lanes do not divide"},
+    {set_batch_other, "has 2 sequences, not 3"},
+    {set_last, "ends the mix, but has 2 sequences"},
+    {set_phase_long, "a phase name of 257 bytes"},
+    {set_earlier, "duplicate: step 4 again, where step 5 is due"},
+    {set_later, "gap: step 6, where step 5 is due"},
+};
+
+static void
+test_a_record_that_does_not_fit_is_refused_and_changes_nothing(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct step_check c = check_of(5);
+		struct batch_head h = right;
+		struct failure f = {0};
+
+		rows[i].set(&h);
+		assert_int_equal(step_check_record(&c, 2, &h, 2, &f), FAIL_DATA);
+		assert_non_null(strstr(f.text, rows[i].says));
+		assert_int_equal(feed(&c, right, &f), FAIL_NONE); /* the right one is still taken */
+	}
+}
+
+static void
+test_too_many_or_too_few_sequences_are_refused(void **unused)
+{
+	static const size_t wrong[] = {0, 1, 3};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct step_check c = check_of(5);
+		struct failure f = {0};
+
+		assert_int_equal(step_check_record(&c, 2, &right, wrong[i], &f), FAIL_DATA);
+	}
+}
+
+static void
+test_what_is_constant_over_a_mix_must_not_change(void **unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		struct step_check c = check_of(5);
+		struct batch_head h = right;
+		struct failure f = {0};
+
+		assert_int_equal(feed(&c, right, &f), FAIL_NONE);
+		step_check_advance(&c);
+		h.step = 6;
+		if (i == 0)
+			h.schedule++;
+		else if (i == 1)
+			h.tokenizer++;
+		else
+			h.global_batch = 16;
+		assert_int_equal(step_check_record(&c, 2, &h, h.global_batch / 4, &f), FAIL_DATA);
+		assert_non_null(strstr(f.text, "earlier records have"));
+	}
+}
+
+static void
+test_lanes_of_one_step_must_agree(void **unused)
+{
+	static const char *const says[] = {
+	    "the end of the mix", "the version", "the lead", "lr_scale", "the phase"};
+
+	(void)unused;
+	for (int i = 0; i < 5; i++) {
+		struct step_check c = check_of(5);
+		struct batch_head h = right;
+		struct failure f = {0};
+
+		assert_int_equal(step_check_record(&c, 2, &right, 2, &f), FAIL_NONE);
+		h.lane = 3;
+		switch (i) {
+		case 0: h.last = true; break;
+		case 1: h.version++; break;
+		case 2: h.lead++; break;
+		case 3: h.lr_scale = 2.0; break;
+		case 4: h.phase = (struct text_view){"anneal", 6}; break;
+		}
+		assert_int_equal(step_check_record(&c, 3, &h, h.last ? 0 : 2, &f), FAIL_DATA);
+		assert_non_null(strstr(f.text, "torn"));
+		assert_non_null(strstr(f.text, says[i]));
+	}
+}
+
+static void
+test_a_claim_is_bounded_by_the_bytes(void **unused)
+{
+	struct failure f = {0};
+
+	(void)unused;
+	assert_int_equal(step_check_claim(0, 0, &f), FAIL_NONE);
+	assert_int_equal(step_check_claim(4, 4 * STEP_SEQUENCE_BYTES_MIN, &f), FAIL_NONE);
+	assert_int_equal(step_check_claim(4, 4 * STEP_SEQUENCE_BYTES_MIN - 1, &f), FAIL_DATA);
+	assert_non_null(strstr(f.text, "claims 4 sequences"));
+}
+
+static void
+test_while_seeking_only_what_is_constant_is_checked(void **unused)
+{
+	struct step_check c = check_of(5);
+	struct batch_head h = right;
+	struct failure f = {0};
+
+	(void)unused;
+	h.step = 3;
+	assert_int_equal(step_check_constants(&c, 2, &h, 2, &f), FAIL_NONE);
+	h.schedule++;
+	assert_int_equal(step_check_constants(&c, 2, &h, 2, &f), FAIL_DATA);
+	assert_int_equal(c.lanes_there, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_steps_in_order_are_taken),
+	    cmocka_unit_test(test_a_record_that_does_not_fit_is_refused_and_changes_nothing),
+	    cmocka_unit_test(test_too_many_or_too_few_sequences_are_refused),
+	    cmocka_unit_test(test_what_is_constant_over_a_mix_must_not_change),
+	    cmocka_unit_test(test_lanes_of_one_step_must_agree),
+	    cmocka_unit_test(test_a_claim_is_bounded_by_the_bytes),
+	    cmocka_unit_test(test_while_seeking_only_what_is_constant_is_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,519 @@
+/* status.h: shares, rates, lags and problems from plain values; no broker. */
+#include "tests/unit/test.h"
+
+#include "common/schedule/weights.h"
+#include "consumer/status/status.h"
+
+enum { DOMAINS = 2, NOW_MS = 1000000 };
+
+static struct failure f;
+
+static struct config_domain configured[DOMAINS] = {
+    {.name = "code", .partitions = 1},
+    {.name = "web", .partitions = 2},
+};
+static double weight[DOMAINS] = {1, 3};
+static char *run_names[] = {"trainers", "ablation"};
+
+static struct config config = {
+    .path = "run.yml",
+    .corpus = "demo",
+    .sequence_length = 128,
+    .split = {1, 0, 0},
+    .replication = 1,
+    .min_insync_replicas = 1,
+    .domains_n = DOMAINS,
+    .domains = configured,
+    .mix = {.name = "pre",
+	.global_batch = 8,
+	.lanes = 2,
+	.max_lead_steps = 64,
+	.runs = {1, run_names},
+	.weight = weight,
+	.temperature = 1},
+};
+
+/* A mix that is ready: all topics are there, all partitions sealed, nothing mixed yet. */
+static struct status *
+ready(void)
+{
+	struct status *st = calloc(1, sizeof(*st));
+
+	assert_non_null(st);
+	assert_int_equal(topics_plan_open(&st->plan, &config, &f), FAIL_NONE);
+	st->config = &config;
+	st->report = calloc(st->plan->n, sizeof(*st->report));
+	for (size_t i = 0; i < st->plan->n; i++)
+		st->report[i].exists = true;
+	st->state = STATUS_NOT_STARTED;
+	st->now_ms = NOW_MS;
+	st->ledger_time_ms = -1;
+	st->domain = calloc(DOMAINS + 1, sizeof(*st->domain));
+	st->domains_n = DOMAINS;
+	for (int i = 0; i < DOMAINS; i++) {
+		st->domain[i] = (struct status_domain){.configured = i,
+		    .mixed = -1,
+		    .sequences = 100,
+		    .sealed_length = 100,
+		    .partitions_n = configured[i].partitions,
+		    .partitions_sealed = configured[i].partitions};
+		snprintf(st->domain[i].name, sizeof(st->domain[i].name), "%s", configured[i].name);
+	}
+	st->run = calloc(2, sizeof(*st->run));
+	st->runs_n = config.mix.runs.n;
+	for (size_t i = 0; i < st->runs_n; i++) {
+		st->run[i].configured = true;
+		snprintf(st->run[i].name, sizeof(st->run[i].name), "%s", run_names[i]);
+	}
+	return st;
+}
+
+/* The same, 10 steps on: shares in force are 1/4 and 3/4, trainers have read 4. */
+static struct status *
+mixing(void)
+{
+	struct status *st = ready();
+	struct ledger *l = &st->ledger;
+
+	st->state = STATUS_RUNNING;
+	st->ledger_time_ms = NOW_MS - 100;
+	l->kind = LEDGER_STEPS;
+	l->step_next = 10;
+	l->draws = 80;
+	l->domains_n = DOMAINS;
+	l->domain = calloc(DOMAINS, sizeof(*l->domain));
+	for (uint32_t i = 0; i < DOMAINS; i++) {
+		l->domain[i].name = strdup(configured[i].name);
+		l->domain[i].index = i;
+		st->domain[i].mixed = (int)i;
+	}
+	l->domain[0].weight = WEIGHT_ONE / 4;
+	l->domain[1].weight = WEIGHT_ONE / 4 * 3;
+	st->domain[0].taken = 20;
+	st->domain[1].taken = 60;
+	st->run[0].committed = true;
+	st->run[0].step = 4;
+	return st;
+}
+
+static void
+derive(struct status *st)
+{
+	assert_int_equal(status_derive(st, &f), FAIL_NONE);
+}
+
+/* Checks that there is exactly this problem (NULL: none), and ends the status. */
+static void
+check_problem(struct status *st, const char *text)
+{
+	derive(st);
+	if (text == NULL && st->problems_n > 0)
+		assert_string_equal(st->problem[0], "");
+	if (text != NULL) {
+		assert_int_equal(st->problems_n, 1);
+		assert_string_equal(st->problem[0], text);
+	}
+	status_free(st);
+}
+
+static void
+test_a_mix_that_runs_well_has_no_problems(void **state)
+{
+	(void)state;
+	check_problem(mixing(), NULL);
+}
+
+static void
+test_a_mix_that_could_start_is_told_how(void **state)
+{
+	struct status *st = ready();
+
+	(void)state;
+	st->run[0].committed = true; /* of an earlier mix of that name; no matter */
+	check_problem(st, "the mix has not started: `riffle mix -c run.yml` starts it");
+}
+
+static void
+test_shares_come_from_the_ledger_and_before_it_from_the_configuration(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	derive(st);
+	assert_true(st->domain[0].intended == 0.25 && st->domain[1].intended == 0.75);
+	assert_true(st->domain[0].realised == 0.25 && st->domain[1].realised == 0.75);
+	status_free(st);
+
+	st = ready();
+	derive(st);
+	assert_true(st->domain[0].intended == 0.25 && st->domain[1].intended == 0.75);
+	assert_true(st->domain[0].realised == 0);
+	status_free(st);
+}
+
+static void
+test_greedy_weights_are_the_bits_of_doubles(void **state)
+{
+	struct status *st = mixing();
+	const double w[DOMAINS] = {0.1, 0.3};
+
+	(void)state;
+	for (int i = 0; i < DOMAINS; i++)
+		memcpy(&st->ledger.domain[i].weight, &w[i], sizeof(w[i]));
+	derive(st);
+	assert_true(st->domain[0].intended > 0.2499 && st->domain[0].intended < 0.2501);
+	status_free(st);
+}
+
+static void
+test_lag_and_limit_are_counted_in_steps(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	derive(st);
+	assert_int_equal(st->run[0].lag_steps, 6);
+	assert_int_equal(st->step_limit, 68);
+	status_free(st);
+
+	st = mixing();
+	st->run[0].configured = false; /* only the ledger knows it: it bounds nothing */
+	st->run[0].step = 12;          /* ahead of what is published: a ledger cut short */
+	derive(st);
+	assert_int_equal(st->run[0].lag_steps, 0);
+	assert_true(st->step_limit == UINT64_MAX);
+	status_free(st);
+}
+
+static void
+add_samples(struct status *st, const struct status_sample *sample, size_t n)
+{
+	st->sample = calloc(n, sizeof(*sample));
+	memcpy(st->sample, sample, n * sizeof(*sample));
+	st->samples_n = n;
+}
+
+static void
+test_rates_span_the_last_minute_of_one_mixer(void **state)
+{
+	static const struct status_sample all[] = {
+	    {7, 0, 0, 0, 0},            /* another mixer's */
+	    {8, 900, 10, 80, 10000},    /* too old by 1 ms */
+	    {8, 901, 20, 160, 20000},   /* the first that counts */
+	    {8, 30000, 40, 320, 40000}, /* in between: no matter */
+	    {8, 60901, 80, 640, 80000},
+	};
+	struct status *st = mixing();
+
+	(void)state;
+	add_samples(st, all, 5);
+	derive(st);
+	assert_int_equal(st->rate_ms, 60000);
+	assert_true(st->steps_per_s == 1 && st->sequences_per_s == 8 && st->tokens_per_s == 1000);
+	status_free(st);
+
+	for (size_t n = 0; n <= 2; n++) { /* none, one, and two of different mixers */
+		st = mixing();
+		add_samples(st, all, n);
+		derive(st);
+		assert_int_equal(st->rate_ms, 0);
+		assert_true(st->steps_per_s == 0);
+		status_free(st);
+	}
+}
+
+static void
+test_a_clock_that_stands_or_runs_back_gives_no_rate(void **state)
+{
+	static const struct status_sample same[] = {{8, 5, 1, 8, 1}, {8, 5, 2, 16, 2}},
+					  back[] = {{8, 9, 1, 8, 1}, {8, 5, 2, 16, 2}};
+	struct status *st = mixing();
+
+	(void)state;
+	add_samples(st, same, 2);
+	derive(st);
+	assert_int_equal(st->rate_ms, 0);
+	status_free(st);
+	st = mixing();
+	add_samples(st, back, 2);
+	derive(st);
+	assert_int_equal(st->rate_ms, 0);
+	status_free(st);
+}
+
+static void
+test_topics_that_are_missing_or_wrong_are_told_with_what_to_do(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	st->report[1].exists = st->report[2].exists = false;
+	check_problem(st,
+	    "2 of 7 topics are missing, the first: demo.web: `riffle topics -c run.yml "
+	    "--create` makes them");
+	st = mixing();
+	snprintf(st->report[0].problem, sizeof(st->report[0].problem), "has 3 partitions");
+	check_problem(st, "topic demo.code: has 3 partitions");
+}
+
+static void
+test_a_domain_that_is_not_sealed_is_told_with_what_to_do(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	st->domain[1].partitions_sealed = 1;
+	check_problem(st,
+	    "domain web is not sealed (1 of 2 partitions are): run `riffle produce web "
+	    "-c run.yml`");
+	st = mixing();
+	st->domain[1].partitions_sealed = 0;
+	st->domain[1].sequences = 0;
+	check_problem(st, "domain web has no sequences yet: run `riffle produce web -c run.yml`");
+	st = mixing();
+	st->domain[1].partitions_sealed = 0;
+	st->domain[1].live = true; /* it need not be */
+	check_problem(st, NULL);
+	st = mixing();
+	st->domain[1].sequences = st->domain[1].sealed_length + 7;
+	check_problem(st,
+	    "domain web has 7 sequences behind its End, which do not count yet: `riffle produce "
+	    "web --append -c run.yml` completes them");
+	st = mixing();
+	st->domain[1].sequences = st->domain[1].sealed_length + 7;
+	st->domain[1].live = true; /* it was sealed once, and is followed again */
+	check_problem(st, NULL);
+	st = mixing();
+	st->domain[0].sequences = 0;
+	check_problem(
+	    st, "domain code is sealed and empty: its sources hold less than one sequence");
+	st = mixing();
+	snprintf(st->domain[0].bad, sizeof(st->domain[0].bad), "partition 0, offset 5: truncated");
+	check_problem(st, "domain code: partition 0, offset 5: truncated");
+}
+
+/* Partitions go round robin, one sequence each; one drops out at its End. */
+static void
+test_a_live_domain_is_dry_when_the_next_sequence_of_its_round_is_missing(void **state)
+{
+	const struct {
+		uint64_t sequences[2];
+		bool sealed[2];
+		int64_t position, epoch;
+		bool dry;
+	} rows[] = {
+	    {{0, 0}, {false, false}, 0, 0, true},
+	    {{1, 0}, {false, false}, 0, 0, false},
+	    {{1, 0}, {false, false}, 1, 0, true},
+	    {{1, 1}, {false, false}, 1, 0, false},
+	    {{9, 1}, {false, false}, 3, 0, true},
+	    {{9, 1}, {false, false}, 2, 0, false},
+	    {{9, 1}, {false, true}, 3, 0, false}, /* the second has ended: the first goes on */
+	    {{9, 1}, {false, true}, 9, 0, false},
+	    {{9, 1}, {false, true}, 10, 0, true},
+	    {{9, 1}, {true, true}, 10, 0, false}, /* both have: it is over, not dry */
+	    {{9, 1}, {false, true}, 10, 1, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct status_partition p[2] = {0};
+		struct status_domain d = {.live = true,
+		    .partition = p,
+		    .partitions_n = 2,
+		    .position = rows[i].position,
+		    .epoch = rows[i].epoch};
+
+		for (size_t k = 0; k < 2; k++) {
+			p[k].known = rows[i].sequences[k] > 0;
+			p[k].sealed = rows[i].sealed[k];
+			p[k].sequences = p[k].sealed_sequences = rows[i].sequences[k];
+			d.partitions_sealed += p[k].sealed;
+		}
+		if (status_is_dry(&d) != rows[i].dry)
+			print_error("row %zu\n", i);
+		assert_int_equal(status_is_dry(&d), rows[i].dry);
+		d.live = false;
+		assert_false(status_is_dry(&d));
+	}
+}
+
+static void
+test_domains_of_one_side_only_are_told(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	st->domain[1].mixed = -1;
+	check_problem(st, "domain web is in the configuration and not in the mix: `riffle mix -c "
+			  "run.yml --accept-config` takes it in");
+	st = mixing();
+	st->domain[st->domains_n++] =
+	    (struct status_domain){.name = "books", .configured = -1, .mixed = 0};
+	check_problem(st, "domain books is in the mix and not in the configuration");
+}
+
+static void
+test_a_run_without_commits_is_told_where_the_mixer_waits(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	st->run[0].committed = false;
+	st->run[0].step = 0;
+	st->ledger.step_next = 63;
+	check_problem(st, "run trainers has committed nothing: the mixer will wait at step 64");
+	st = mixing();
+	st->run[0].committed = false;
+	st->run[0].step = 0;
+	st->ledger.step_next = 64;
+	check_problem(st, "run trainers has committed nothing: the mixer waits at step 64");
+	st = mixing();
+	st->run[0].configured = st->run[0].committed = false;
+	check_problem(st, NULL);
+}
+
+static void
+test_a_mixer_that_waits_long_for_a_run_is_told(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	st->ledger.step_next = 68;
+	st->ledger_time_ms = NOW_MS - STATUS_WAIT_MS;
+	check_problem(st, NULL);
+	st = mixing();
+	st->ledger.step_next = 68;
+	st->ledger_time_ms = NOW_MS - STATUS_WAIT_MS - 1;
+	st->run[0].lane = 1;
+	check_problem(
+	    st, "the mixer waits at step 68 for run trainers, which stands at step 4 (lane 1)");
+}
+
+static void
+test_a_mixer_that_is_silent_without_a_reason_is_told(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS;
+	check_problem(st, NULL);
+	st = mixing();
+	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
+	check_problem(st, "the mixer has written nothing for 60 s, at step 10: is `riffle mix -c "
+			  "run.yml` running?");
+	st = mixing();
+	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
+	st->state = STATUS_ENDED;
+	check_problem(st, NULL);
+}
+
+static void
+test_a_run_whose_position_is_lost_is_told(void **state)
+{
+	struct status *st = mixing();
+	char *name = run_names[0];
+	struct ledger_run *known = calloc(1, sizeof(*known));
+
+	(void)state;
+	*known = (struct ledger_run){.name = strdup(name), .step = 7};
+	st->ledger.run = known;
+	st->ledger.runs_n = 1;
+	st->run[0].committed = false;
+	st->run[0].step = 0;
+	check_problem(st,
+	    "run trainers stands at step 7 in the ledger, and the broker knows no "
+	    "commit of it: were its offsets deleted, or has it paused for longer than "
+	    "offsets.retention.minutes?");
+	st = mixing();
+	st->batches_kept = true;
+	st->step_kept = 4;
+	check_problem(st, NULL);
+	st = mixing();
+	st->batches_kept = true;
+	st->step_kept = 5;
+	check_problem(st, "run trainers stands at step 4, and the first step that is kept is 5");
+	st = mixing();
+	snprintf(st->run[0].bad, sizeof(st->run[0].bad), "lane 1: the commit's metadata is \"\"");
+	check_problem(st, "run trainers: lane 1: the commit's metadata is \"\"");
+}
+
+static void
+test_what_was_left_out_is_counted(void **state)
+{
+	struct status *st = mixing();
+	struct ledger_quarantined *q = calloc(2, sizeof(*q));
+
+	(void)state;
+	q[1] = (struct ledger_quarantined){
+	    .domain = 1, .partition = 0, .ordinal = 55, .reason = strdup("wrong hash")};
+	st->ledger.quarantined = q;
+	st->ledger.quarantined_n = 2;
+	check_problem(st, "2 sequences failed the mixer's check and were left out, the last one: "
+			  "domain web, partition 0, ordinal 55: wrong hash");
+	st = mixing();
+	st->rejects = 12;
+	check_problem(st,
+	    "topic demo.rejects says what could not be used, and why: 12 records, markers of "
+	    "transactions among them");
+}
+
+static void
+test_more_problems_than_kept_are_counted(void **state)
+{
+	struct status *st = mixing();
+	enum { MANY = STATUS_PROBLEMS_MAX + 3 };
+
+	(void)state;
+	st->domain = realloc(st->domain, (DOMAINS + MANY) * sizeof(*st->domain));
+	for (int i = 0; i < MANY; i++)
+		st->domain[st->domains_n++] =
+		    (struct status_domain){.name = "x", .configured = -1, .mixed = 0};
+	derive(st);
+	assert_int_equal(st->problems_n, STATUS_PROBLEMS_MAX);
+	assert_int_equal(st->problems_more, 3);
+	status_free(st);
+}
+
+static void
+test_a_corpus_without_a_mix_has_only_its_own_problems(void **state)
+{
+	struct config c = config;
+	struct status *st = ready();
+
+	(void)state;
+	c.mix.name = NULL;
+	st->config = &c;
+	st->state = STATUS_NO_MIX;
+	st->runs_n = 0;
+	check_problem(st, NULL);
+	status_free(NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_mix_that_runs_well_has_no_problems),
+	    cmocka_unit_test(test_a_mix_that_could_start_is_told_how),
+	    cmocka_unit_test(test_shares_come_from_the_ledger_and_before_it_from_the_configuration),
+	    cmocka_unit_test(test_greedy_weights_are_the_bits_of_doubles),
+	    cmocka_unit_test(test_lag_and_limit_are_counted_in_steps),
+	    cmocka_unit_test(test_rates_span_the_last_minute_of_one_mixer),
+	    cmocka_unit_test(test_a_clock_that_stands_or_runs_back_gives_no_rate),
+	    cmocka_unit_test(test_topics_that_are_missing_or_wrong_are_told_with_what_to_do),
+	    cmocka_unit_test(test_a_domain_that_is_not_sealed_is_told_with_what_to_do),
+	    cmocka_unit_test(
+		test_a_live_domain_is_dry_when_the_next_sequence_of_its_round_is_missing),
+	    cmocka_unit_test(test_domains_of_one_side_only_are_told),
+	    cmocka_unit_test(test_a_run_without_commits_is_told_where_the_mixer_waits),
+	    cmocka_unit_test(test_a_mixer_that_waits_long_for_a_run_is_told),
+	    cmocka_unit_test(test_a_mixer_that_is_silent_without_a_reason_is_told),
+	    cmocka_unit_test(test_a_run_whose_position_is_lost_is_told),
+	    cmocka_unit_test(test_what_was_left_out_is_counted),
+	    cmocka_unit_test(test_more_problems_than_kept_are_counted),
+	    cmocka_unit_test(test_a_corpus_without_a_mix_has_only_its_own_problems),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* reading.h: one order of portions out of the records of several writers. */
+#include "tests/unit/test.h"
+
+#include "producer/input/reading.h"
+
+/* A record as a producer writes it, decoded from its bytes. */
+static enum fail_code
+apply(struct reading *r, uint64_t writer, bool takes_over, uint64_t first, const char *files,
+    struct failure *f)
+{
+	struct arrivals_portion p[8] = {0};
+	struct arrivals a = {.input = {"a/0/1", 5},
+	    .writer = writer,
+	    .takes_over = takes_over,
+	    .first = first,
+	    .portions_n = strlen(files)};
+	struct wire_writer w = {0};
+	enum fail_code code;
+
+	for (size_t i = 0; i < a.portions_n; i++)
+		p[i] = (struct arrivals_portion){.file = {files + i, 1},
+		    .byte = 10 * (first + i),
+		    .end = 10 * (first + i) + 10,
+		    .line = 1,
+		    .hash = first + i};
+	assert_int_equal(arrivals_encode(&w, &a, p, f), FAIL_NONE);
+	assert_int_equal(arrivals_decode(&a, w.bytes, w.n, f), FAIL_NONE);
+	code = reading_apply(r, &a, f);
+	wire_writer_close(&w);
+	return code;
+}
+
+static void
+check(struct reading *r, const char *files)
+{
+	reading_settle(r);
+	assert_int_equal(r->n, strlen(files));
+	for (size_t i = 0; i < r->n; i++)
+		assert_int_equal(r->file[r->portion[i].file].name[0], files[i]);
+}
+
+static void
+test_the_order_is_that_of_the_log_and_files_come_back(void **unused)
+{
+	struct reading r = {0};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(apply(&r, 1, true, 0, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 0, "bca", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 3, "bb", &f), FAIL_NONE);
+	check(&r, "bcabb");
+	assert_int_equal(r.files_n, 3);
+	assert_int_equal(r.file[reading_find_file(&r, "b", 1)].last, 4);
+	assert_int_equal(r.file[reading_find_file(&r, "c", 1)].last, 1);
+	assert_true(reading_find_file(&r, "bc", 2) == READING_NONE);
+	reading_close(&r);
+}
+
+static void
+test_what_a_writer_appends_after_another_took_over_is_void(void **unused)
+{
+	struct reading r = {0};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(apply(&r, 1, true, 0, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 0, "ab", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 2, "c", &f), FAIL_NONE); /* landed late: unseen by 2 */
+	assert_int_equal(apply(&r, 2, true, 2, "", &f), FAIL_NONE);
+	check(&r, "ab");
+	assert_int_equal(apply(&r, 1, false, 2, "d", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 2, false, 2, "ef", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 3, "g", &f), FAIL_NONE);
+	check(&r, "abef");
+	assert_int_equal(apply(&r, 3, true, 0, "", &f), FAIL_NONE); /* begins anew */
+	check(&r, "");
+	assert_true(r.file[reading_find_file(&r, "a", 1)].last == READING_NONE);
+	reading_close(&r);
+}
+
+static void
+test_records_that_are_missing_are_found(void **unused)
+{
+	struct reading r = {0};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(apply(&r, 1, true, 0, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 0, "ab", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 3, "d", &f), FAIL_DATA);
+	assert_string_equal(
+	    f.text, "portion 3 of input a/0/1 stands where 2 belongs: records were deleted");
+	assert_int_equal(apply(&r, 2, true, 3, "", &f), FAIL_DATA);
+	check(&r, "ab");
+	reading_close(&r);
+}
+
+static void
+test_a_place_is_found_by_file_and_byte(void **unused)
+{
+	static const struct {
+		const char *file;
+		uint64_t byte;
+		size_t portion;
+	} cases[] = {
+	    {"a", 0, 0}, {"a", 9, 0}, {"a", 10, READING_NONE}, {"a", 19, READING_NONE},
+	    {"a", 20, 2}, {"a", 30, READING_NONE}, {"b", 9, READING_NONE}, {"b", 10, 1},
+	    {"c", 0, READING_NONE}, {"w", 0, 3},
+	    {"w", 99999, 3}, /* bytes of a compressed file count after decompression */
+	};
+	struct reading r = {0};
+	struct reading_portion whole = {.whole = true, .end = 5, .line = 1};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(apply(&r, 1, true, 0, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 0, "aba", &f), FAIL_NONE);
+	assert_int_equal(reading_file(&r, "w", 1, &whole.file, &f), FAIL_NONE);
+	assert_int_equal(reading_add(&r, &whole, &f), FAIL_NONE);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(reading_find(&r, cases[i].file, cases[i].byte), cases[i].portion);
+	reading_close(&r);
+}
+
+static void
+test_the_hash_tells_portions_apart_and_of_a_beginning_is_the_same(void **unused)
+{
+	struct reading a = {0}, b = {0};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(apply(&a, 1, true, 0, "abc", &f), FAIL_NONE);
+	assert_int_equal(apply(&b, 1, true, 0, "abd", &f), FAIL_NONE);
+	assert_true(reading_hash(&a, 0) == 0);
+	assert_true(reading_hash(&a, 2) == reading_hash(&b, 2));
+	assert_true(reading_hash(&a, 3) != reading_hash(&b, 3));
+	assert_true(reading_hash(&a, 1) != reading_hash(&a, 2));
+	reading_close(&a);
+	reading_close(&b);
+}
+
+static void
+test_a_hundred_thousand_files_are_found_again(void **unused)
+{
+	struct reading r = {0};
+	struct failure f;
+	char name[32];
+	size_t index;
+
+	(void)unused;
+	for (size_t i = 0; i < 100000; i++) {
+		int n = snprintf(name, sizeof(name), "in/%zu.jsonl", i);
+
+		assert_int_equal(reading_file(&r, name, (size_t)n, &index, &f), FAIL_NONE);
+		assert_int_equal(index, i);
+	}
+	for (size_t i = 0; i < 100000; i += 977) {
+		int n = snprintf(name, sizeof(name), "in/%zu.jsonl", i);
+
+		assert_int_equal(reading_find_file(&r, name, (size_t)n), i);
+	}
+	reading_close(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_the_order_is_that_of_the_log_and_files_come_back),
+	    cmocka_unit_test(test_what_a_writer_appends_after_another_took_over_is_void),
+	    cmocka_unit_test(test_records_that_are_missing_are_found),
+	    cmocka_unit_test(test_a_place_is_found_by_file_and_byte),
+	    cmocka_unit_test(test_the_hash_tells_portions_apart_and_of_a_beginning_is_the_same),
+	    cmocka_unit_test(test_a_hundred_thousand_files_are_found_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* produce_jobs.h: which lanes of which inputs a configuration has. */
+#include "tests/unit/test.h"
+
+#include "producer/produce/produce_jobs.h"
+
+static char *shared[] = {(char[]){"mixed.jsonl"}}, *own[] = {(char[]){"own.jsonl"}},
+	    *held[] = {(char[]){"held.jsonl"}};
+static char field[] = "source", text[] = "text", wiki[] = "wiki", books[] = "books";
+
+/* wiki and books share one input, though code stands between them; news is live, with held-out
+ * files and two partitions. */
+static struct config_domain domain[] = {
+    {.name = (char[]){"wiki"},
+	.train = {1, shared},
+	.where_field = field,
+	.where_equals = wiki,
+	.text = text,
+	.partitions = 1},
+    {.name = (char[]){"code"}, .train = {1, own}, .text = text, .partitions = 1},
+    {.name = (char[]){"books"},
+	.train = {1, shared},
+	.where_field = field,
+	.where_equals = books,
+	.text = text,
+	.partitions = 1},
+    {.name = (char[]){"news"},
+	.train = {1, own},
+	.valid = {1, held},
+	.text = text,
+	.partitions = 2,
+	.live = true},
+};
+
+static const struct {
+	bool wanted[4];
+	bool one_lane;
+	uint32_t lane;
+	const char *labels;
+} cases[] = {
+    {{true, true, true, true}, false, 0,
+	"wiki+1(11) code(1) news lane 0/2(1)! news lane 1/2(1)! news.valid lane 0/2(1)! "
+	"news.valid lane 1/2(1)! "},
+    {{false, true, false, false}, false, 0, "code(1) "},
+    {{false, false, true, false}, false, 0, "wiki+1(01) "},
+    {{false, false, false, true}, true, 1, "news lane 1/2(1)! news.valid lane 1/2(1)! "},
+    {{false, false, false, false}, false, 0, ""},
+};
+
+static void
+test_every_input_is_there_once_with_the_domains_that_are_wanted(void **unused)
+{
+	struct config c = {.domains = domain, .domains_n = 4};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct produce_jobs jobs;
+		struct failure f;
+		char labels[512] = "";
+		size_t n = 0;
+
+		assert_int_equal(produce_jobs_open(&jobs, &c, cases[i].wanted, cases[i].one_lane,
+				     cases[i].lane, &f),
+		    FAIL_NONE);
+		for (size_t k = 0; k < jobs.n; k++) {
+			const struct produce_job *j = &jobs.job[k];
+
+			n += (size_t)snprintf(labels + n, sizeof(labels) - n, "%s(", j->label);
+			for (size_t m = 0; m < j->members_n; m++)
+				labels[n++] = j->wanted[m] ? '1' : '0';
+			n += (size_t)snprintf(
+			    labels + n, sizeof(labels) - n, ")%s ", j->live ? "!" : "");
+		}
+		assert_string_equal(labels, cases[i].labels);
+		produce_jobs_close(&jobs);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_every_input_is_there_once_with_the_domains_that_are_wanted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

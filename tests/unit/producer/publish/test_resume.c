@@ -1,0 +1,169 @@
+/* resume.h: where a lane goes on, decided from the states of its partitions. */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "producer/publish/resume.h"
+
+#define FRESH                                                                                      \
+	{                                                                                          \
+		.state = RESUME_FRESH                                                              \
+	}
+#define ENDED                                                                                      \
+	{                                                                                          \
+		.state = RESUME_ENDED                                                              \
+	}
+#define AT(n)                                                                                      \
+	{                                                                                          \
+		.state = RESUME_PARTIAL, .document = n, .byte = 10 * n, .line = n + 1,             \
+		.file = file                                                                       \
+	}
+
+#define APPEND(n)                                                                                  \
+	{                                                                                          \
+		.state = RESUME_APPEND, .document = n, .byte = 10 * n, .line = n + 1,              \
+		.file = file, .files = n, .names = 7 * n                                           \
+	}
+
+static char file[] = "f.jsonl";
+
+static const struct {
+	const char *claim;
+	struct resume r[3];
+	bool needed, from_start;
+	uint64_t document;
+	bool ended;
+	uint64_t files;
+} cases[] = {
+    {"nothing there: from the start", {FRESH, FRESH, FRESH}, true, true, 0, false, 0},
+    {"all ended: nothing to do", {ENDED, ENDED, ENDED}, false, false, 0, false, 0},
+    {"the earliest of several", {AT(9), AT(4), AT(7)}, true, false, 4, false, 0},
+    {"one that has nothing yet needs the start", {AT(9), FRESH, AT(7)}, true, true, 0, false, 0},
+    {"an ended one needs nothing", {AT(9), ENDED, AT(7)}, true, false, 7, false, 0},
+    {"ended beside fresh: from the start", {ENDED, FRESH, ENDED}, true, true, 0, false, 0},
+    {"document 0 is a place too", {AT(0), AT(3), ENDED}, true, false, 0, false, 0},
+    {"an append begins at the end", {APPEND(9), ENDED, ENDED}, true, false, 9, true, 9},
+    {"at the earliest of them, with the longest list", {APPEND(9), APPEND(4), APPEND(7)}, true,
+	false, 4, true, 9},
+    {"an append that was broken off", {AT(12), APPEND(9), AT(3)}, true, false, 3, false, 9},
+    {"of one document a record says more than an End", {APPEND(5), AT(5), ENDED}, true, false, 5,
+	false, 5},
+    {"a set that is new needs the start", {APPEND(5), FRESH, ENDED}, true, true, 0, false, 0},
+};
+
+static void
+test_a_lane_goes_on_at_the_earliest_place_that_a_partition_needs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct input_position from;
+		bool from_start, needed;
+
+		print_message("%s\n", cases[i].claim);
+		resume_start(cases[i].r, 3, &from, &from_start, &needed);
+		assert_int_equal(needed, cases[i].needed);
+		assert_int_equal(from_start, cases[i].from_start);
+		if (!needed || from_start)
+			continue;
+		assert_int_equal(from.document, cases[i].document);
+		assert_int_equal(from.byte, 10 * cases[i].document);
+		assert_int_equal(from.line, cases[i].document + 1);
+		assert_ptr_equal(from.file, file);
+		assert_int_equal(from.ended, cases[i].ended);
+		assert_int_equal(from.files, cases[i].files);
+		assert_int_equal(from.names, 7 * cases[i].files);
+	}
+}
+
+static const struct {
+	const char *claim;
+	uint64_t offset; /* of the last token in its document */
+	uint32_t tail[4];
+	size_t tail_n;
+	uint32_t document[6];
+	size_t n;
+	bool fits;
+} fits[] = {
+    {"the same document", 3, {3, 4}, 2, {1, 2, 3, 4, 5}, 5, true},
+    {"its whole beginning", 1, {1, 2}, 2, {1, 2, 3}, 3, true},
+    {"it ends with the tail", 2, {2, 3}, 2, {1, 2, 3}, 3, true},
+    {"one token", 0, {1}, 1, {1}, 1, true},
+    {"one token too short", 3, {3, 4}, 2, {1, 2, 3}, 3, false},
+    {"empty but for its eos", 3, {3, 4}, 2, {0}, 1, false},
+    {"another first token of the tail", 3, {9, 4}, 2, {1, 2, 3, 4, 5}, 5, false},
+    {"another last token of the tail", 3, {3, 9}, 2, {1, 2, 3, 4, 5}, 5, false},
+    {"moved by one token", 3, {3, 4}, 2, {0, 1, 2, 3, 4, 5}, 6, false},
+};
+
+static void
+test_a_document_fits_if_it_has_the_tokens_of_the_last_record_in_their_place(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(fits) / sizeof(fits[0]); i++) {
+		uint32_t tail[4];
+		struct resume r = {.state = RESUME_PARTIAL,
+		    .offset = fits[i].offset,
+		    .tail = tail,
+		    .tail_n = fits[i].tail_n};
+
+		memcpy(tail, fits[i].tail, sizeof(tail));
+		print_message("%s\n", fits[i].claim);
+		assert_int_equal(resume_fits(&r, fits[i].document, fits[i].n), fits[i].fits);
+	}
+}
+
+static const struct {
+	const char *claim;
+	uint32_t token[3];
+	size_t n;
+	struct sequence_span span[3];
+	size_t spans_n;
+	bool last;
+} lasts[] = {
+    {"the same", {5, 0, 0}, 3, {{.start = 0}, {.start = 1, .document = 7}}, 2, true},
+    {"what is kept does not count", {5, 0, 0}, 3,
+	{{.start = 0, .keep_n = 2}, {.start = 1, .document = 7}}, 2, true},
+    {"another token", {5, 0, 1}, 3, {{.start = 0}, {.start = 1, .document = 7}}, 2, false},
+    {"fewer tokens", {5, 0}, 2, {{.start = 0}, {.start = 1, .document = 7}}, 2, false},
+    {"another document", {5, 0, 0}, 3, {{.start = 0}, {.start = 1, .document = 8}}, 2, false},
+    {"another start", {5, 0, 0}, 3, {{.start = 0}, {.start = 2, .document = 7}}, 2, false},
+    {"another offset", {5, 0, 0}, 3, {{.start = 0, .offset = 1}, {.start = 1, .document = 7}}, 2,
+	false},
+    {"one document more", {5, 0, 0}, 3,
+	{{.start = 0}, {.start = 1, .document = 7}, {.start = 2, .document = 8}}, 3, false},
+    {"one document less", {5, 0, 0}, 3, {{.start = 0}}, 1, false},
+};
+
+static void
+test_a_window_packed_again_must_give_the_last_sequence_again(void **state)
+{
+	uint32_t token[] = {5, 0, 0};
+	struct sequence_span span[] = {{.start = 0}, {.start = 1, .document = 7}};
+	struct resume r = {.state = RESUME_PARTIAL,
+	    .window = 4,
+	    .tail = token,
+	    .tail_n = 3,
+	    .span = span,
+	    .spans_n = 2};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lasts) / sizeof(lasts[0]); i++) {
+		print_message("%s\n", lasts[i].claim);
+		assert_int_equal(
+		    resume_is_last(&r, lasts[i].token, lasts[i].n, lasts[i].span, lasts[i].spans_n),
+		    lasts[i].last);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_lane_goes_on_at_the_earliest_place_that_a_partition_needs),
+	    cmocka_unit_test(test_a_window_packed_again_must_give_the_last_sequence_again),
+	    cmocka_unit_test(
+		test_a_document_fits_if_it_has_the_tokens_of_the_last_record_in_their_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
