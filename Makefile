@@ -32,9 +32,6 @@ TESTS   := $(call programs,$(addsuffix test_*.c,tests/unit/ tests/unit/*/ tests/
 OTHERS  := $(call programs,tests/tools/*.c bench/*.c examples/*.c)
 FUZZERS := $(call programs,tests/fuzz/*.c)
 SIMULATED := $(patsubst %.c,$B/%.o,$(wildcard tests/sim/chance.c tests/sim/cluster*.c tests/sim/client*.c))
-# What decides does no I/O and reads no clock.
-DECISIONS = $(wildcard common/schedule/*.[ch] consumer/mixer/*.[ch] consumer/publish/election.[ch] \
-	consumer/reader/step_check.[ch] consumer/reader/lane_seek.[ch] consumer/feedback/losses.[ch] consumer/reweight/*.[ch])
 SOURCES  = $(filter-out build/%,$(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch] */*/*/*/*.[ch]))
 
 build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
@@ -200,11 +197,9 @@ bench-tokenizer: deps  ## one core beside five other tokenizers, two threads, an
 check: layers format-check  ## layers, format, generated documents, warnings, static analysis
 	@B=$B scripts/check
 
-layers:  ## fail if an include crosses a module boundary
-	@! grep -nE '^#include "(producer|consumer|cli|tests)/' common/*/*.[ch]
-	@! grep -nE '^#include "(consumer|cli|tests)/' producer/*/*.[ch]
-	@! grep -nE '^#include "(producer|cli|tests)/' consumer/*/*.[ch]
-	@! grep -nE '^#include <(librdkafka/|yaml|stdio|time|unistd|sys/)' $(DECISIONS)
+layers: export COMPILE_COMMAND = $(COMPILE)
+layers:  ## fail where a file sees what docs/rooms.txt does not allow its room
+	@scripts/layers
 
 format-check:  ## fail where clang-format would change a file
 	@clang-format --dry-run -Werror $(SOURCES)
