@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/plan/plan_lengths.h"
 #include "cli/plan/plan_print.h"
-#include "consumer/plan/mix_plan.h"
+#include "consumer/plan/config_plan.h"
 
 enum { STEPS_PRESET_MAX = 1000000 };
 
@@ -132,17 +132,17 @@ static enum fail_code
 plan(const struct config *c, const struct arguments *a, bool draws, struct failure *f)
 {
 	struct plan_lengths lengths = {0};
-	struct mix_plan p = {0};
+	struct config_plan p = {0};
 	enum fail_code code = find_lengths(&lengths, c, a, draws, f);
 
 	if (code == FAIL_NONE)
-		code = mix_plan_open(&p, c, lengths.length, f);
+		code = config_plan_open(&p, c, lengths.length, f);
 	if (code == FAIL_NONE && draws)
 		code = print_draws(c, &p.plan, a->draws, f);
 	else if (code == FAIL_NONE)
 		code = print_forecast(
 		    c, &p.plan, a->steps > 0 ? a->steps : steps_preset(c, &lengths), a->json, f);
-	mix_plan_close(&p);
+	config_plan_close(&p);
 	plan_lengths_close(&lengths);
 	return code;
 }

@@ -28,7 +28,7 @@ set_total(
 		return fail_memory(f);
 	for (size_t k = 0; k < n; k++)
 		sequences[k] = total / n + (k < total % n);
-	p->length[i] = (struct mix_plan_length){.partitions_n = n, .sequences = sequences};
+	p->length[i] = (struct config_plan_length){.partitions_n = n, .sequences = sequences};
 	return FAIL_NONE;
 }
 
@@ -128,7 +128,7 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 	for (size_t k = 0; k < d->partitions_n; k++)
 		sequences[k] = d->partition[k].sequences;
 	p->length[i] =
-	    (struct mix_plan_length){.partitions_n = d->partitions_n, .sequences = sequences};
+	    (struct config_plan_length){.partitions_n = d->partitions_n, .sequences = sequences};
 	return FAIL_NONE;
 }
 

@@ -7,14 +7,14 @@
 
 #include "common/config/config.h"
 #include "common/base/failure.h"
-#include "consumer/plan/mix_plan.h"
+#include "consumer/plan/config_plan.h"
 
 /* Sequences of a domain that has no end: more than any plan draws. */
 #define PLAN_LENGTH_ENDLESS (UINT64_C(1) << 40)
 
 struct plan_lengths {
 	size_t n; /* domains of the configuration */
-	struct mix_plan_length *length;
+	struct config_plan_length *length;
 };
 
 /* Each gives *out, to be ended with plan_lengths_close(). */

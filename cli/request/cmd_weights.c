@@ -82,7 +82,7 @@ show(struct request *r, const struct arguments *a, const struct config *c, struc
 {
 	const struct ledger *last = request_ledger(r);
 	struct weight_history history = {0};
-	struct mix_config_plan plan = {0};
+	struct ledger_plan plan = {0};
 	enum fail_code code;
 
 	if (last == NULL)
@@ -90,7 +90,7 @@ show(struct request *r, const struct arguments *a, const struct config *c, struc
 		    "mix %s has not started: its ledger is empty; `riffle plan` shows what its "
 		    "configuration will do",
 		    a->mix);
-	code = mix_config_plan_open(&plan, last, f);
+	code = ledger_plan_open(&plan, last, f);
 	if (code == FAIL_NONE)
 		code =
 		    weight_history_read(&history, a->mix, &c->kafka, last, (size_t)a->history, f);
@@ -104,7 +104,7 @@ show(struct request *r, const struct arguments *a, const struct config *c, struc
 			weights_print_table(&shown);
 	}
 	weight_history_close(&history);
-	mix_config_plan_close(&plan);
+	ledger_plan_close(&plan);
 	return code;
 }
 

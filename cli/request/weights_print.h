@@ -6,7 +6,7 @@
 
 #include "common/base/failure.h"
 #include "common/record/ledger.h"
-#include "consumer/plan/mix_config_plan.h"
+#include "consumer/plan/ledger_plan.h"
 #include "consumer/ledger/weight_history.h"
 
 struct weights_shown {

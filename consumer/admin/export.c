@@ -5,7 +5,7 @@
 
 #include "common/kafka/kafka.h"
 #include "common/base/log.h"
-#include "consumer/domain/domain_log.h"
+#include "consumer/domain/partition_log.h"
 #include "consumer/admin/export_pieces.h"
 
 enum { BROKER_MS = 10000, READ_MS = 30000 };
@@ -54,13 +54,13 @@ ask(struct export *e, struct failure *f)
 }
 
 static enum fail_code
-read_log(struct export *e, struct domain_log *log, int partition, struct failure *f)
+read_log(struct export *e, struct partition_log *log, int partition, struct failure *f)
 {
-	struct domain_log_sequence s;
+	struct partition_log_sequence s;
 	bool there;
 
 	for (;;) {
-		if (domain_log_next(log, e->o->stop, &s, &there, f) != FAIL_NONE)
+		if (partition_log_next(log, e->o->stop, &s, &there, f) != FAIL_NONE)
 			return f->code;
 		if (!there)
 			return export_pieces_finish(e->pieces, f);
@@ -76,14 +76,14 @@ read_log(struct export *e, struct domain_log *log, int partition, struct failure
 static enum fail_code
 run_partition(struct export *e, int partition, struct failure *f)
 {
-	struct domain_log *log;
+	struct partition_log *log;
 	enum fail_code code;
 
-	if (domain_log_open(&log, e->reader, e->topic, partition, e->o->tokenizer, READ_MS, f) !=
+	if (partition_log_open(&log, e->reader, e->topic, partition, e->o->tokenizer, READ_MS, f) !=
 	    FAIL_NONE)
 		return f->code;
 	code = read_log(e, log, partition, f);
-	domain_log_close(log);
+	partition_log_close(log);
 	return code;
 }
 

@@ -1,7 +1,7 @@
 /*
  * export.h -- a domain's set as token files of other projects.
  *
- * The partitions are read one after the other, each to its last End (domain_log.h), and put
+ * The partitions are read one after the other, each to its last End (partition_log.h), and put
  * together again (export_pieces.h); the files are written whole or not at all (export_file.h).
  */
 #ifndef CONSUMER_ADMIN_EXPORT_H

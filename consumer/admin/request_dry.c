@@ -6,14 +6,14 @@
 
 #include "common/kafka/kafka.h"
 #include "consumer/domain/domains.h"
-#include "consumer/plan/mix_config_plan.h"
+#include "consumer/plan/ledger_plan.h"
 #include "consumer/mixer/mixer.h"
 
 enum { FIRST_ANSWER_MS = 10000 };
 
 /* Everything that a judgement holds. */
 struct dry {
-	struct mix_config_plan plan;
+	struct ledger_plan plan;
 	struct mixer *mixer;
 	rd_kafka_t *reader;
 	struct config config;   /* of what domains_add() looks at */
@@ -28,7 +28,7 @@ close_dry(struct dry *d)
 	free(d->domains.facts);
 	kafka_close(d->reader);
 	mixer_close(d->mixer);
-	mix_config_plan_close(&d->plan);
+	ledger_plan_close(&d->plan);
 }
 
 /* FAIL_CONFIG: why the domain cannot join. */
@@ -83,7 +83,7 @@ request_dry(struct ledger_answer *out, const struct ledger *last, const struct c
 	enum fail_code code;
 
 	*out = (struct ledger_answer){0};
-	code = mix_config_plan_open(&d.plan, last, f);
+	code = ledger_plan_open(&d.plan, last, f);
 	if (code == FAIL_NONE)
 		code = mixer_resume(&d.mixer, &d.plan.plan, last, f);
 	if (code == FAIL_NONE)

@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "common/schedule/order.h"
 #include "common/config/topics.h"
-#include "consumer/domain/tails.h"
+#include "consumer/domain/partition_tail.h"
 
 enum {
 	ASK_TIMEOUT_MS = 30000,
@@ -85,7 +85,7 @@ domains_named(const struct domains *d, const char *name)
 /* ---- what a last record says ---- */
 
 static enum fail_code
-check_tail(struct domains *d, const struct tails_partition *at, struct failure *f)
+check_tail(struct domains *d, const struct partition_tail_at *at, struct failure *f)
 {
 	if (at->tail.sequence_length != d->config->sequence_length)
 		return fail(f, FAIL_CONFIG,
@@ -102,7 +102,7 @@ check_tail(struct domains *d, const struct tails_partition *at, struct failure *
 }
 
 static void
-take_tail(struct domain_facts *d, const struct tails_partition *at)
+take_tail(struct domain_facts *d, const struct partition_tail_at *at)
 {
 	const struct partition_tail *t = &at->tail;
 	uint64_t sequences = t->sealed ? t->sealed_sequences : t->sequences, bytes = 0;
@@ -140,7 +140,7 @@ list_partitions(const struct domains *d, size_t first, bool live_only)
 
 /* Fills at[] with the partitions that have grown since their last record was read. */
 static enum fail_code
-find_moved(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, struct tails_partition *at,
+find_moved(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, struct partition_tail_at *at,
     struct domain_facts **of, size_t *n, struct failure *f)
 {
 	int64_t *low = calloc((size_t)list->cnt + 1, sizeof(*low));
@@ -160,7 +160,7 @@ find_moved(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, struct tai
 			continue;
 		of[*n] = d;
 		at[(*n)++] =
-		    (struct tails_partition){.topic = d->topic, .partition = p, .high = high[i]};
+		    (struct partition_tail_at){.topic = d->topic, .partition = p, .high = high[i]};
 	}
 	free(low);
 	free(high);
@@ -168,8 +168,8 @@ find_moved(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, struct tai
 }
 
 static enum fail_code
-take(
-    struct domains *d, struct domain_facts *of, const struct tails_partition *at, struct failure *f)
+take(struct domains *d, struct domain_facts *of, const struct partition_tail_at *at,
+    struct failure *f)
 {
 	if (at->bad) {
 		log_warning("mix: MIX-TAIL topic=%s partition=%d its last record: %s", at->topic,
@@ -188,7 +188,7 @@ static enum fail_code
 ask_from(struct domains *d, rd_kafka_t *reader, size_t first, bool live_only, struct failure *f)
 {
 	rd_kafka_topic_partition_list_t *list = list_partitions(d, first, live_only);
-	struct tails_partition *at = calloc((size_t)list->cnt + 1, sizeof(*at));
+	struct partition_tail_at *at = calloc((size_t)list->cnt + 1, sizeof(*at));
 	struct domain_facts **of = calloc((size_t)list->cnt + 1, sizeof(*of));
 	enum fail_code code;
 	size_t n = 0;
@@ -198,7 +198,7 @@ ask_from(struct domains *d, rd_kafka_t *reader, size_t first, bool live_only, st
 	else
 		code = find_moved(reader, list, at, of, &n, f);
 	if (code == FAIL_NONE && n > 0)
-		code = tails_read(reader, at, n, ASK_TIMEOUT_MS, f);
+		code = partition_tail_read_many(reader, at, n, ASK_TIMEOUT_MS, f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
 		code = take(d, of[i], &at[i], f);
 	free(at);

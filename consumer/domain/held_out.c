@@ -9,7 +9,7 @@
 #include "common/kafka/kafka.h"
 #include "common/base/log.h"
 #include "common/record/schema.h"
-#include "consumer/domain/tails.h"
+#include "consumer/domain/partition_tail.h"
 
 enum { NUMBER_MAX_BYTES = 24 };
 
@@ -86,7 +86,7 @@ ask_watermarks(struct held_out *h, int timeout_ms, struct failure *f)
 }
 
 static enum fail_code
-take_tail(struct held_out *h, const struct tails_partition *t, struct failure *f)
+take_tail(struct held_out *h, const struct partition_tail_at *t, struct failure *f)
 {
 	const struct partition_tail *tail = &t->tail;
 	uint64_t n = tail->sealed ? tail->sealed_sequences : tail->sequences;
@@ -117,7 +117,7 @@ take_tail(struct held_out *h, const struct tails_partition *t, struct failure *f
 static enum fail_code
 measure(struct held_out *h, int timeout_ms, struct failure *f)
 {
-	struct tails_partition *tail = calloc(h->partitions + 1, sizeof(*tail));
+	struct partition_tail_at *tail = calloc(h->partitions + 1, sizeof(*tail));
 	enum fail_code code;
 	size_t n = 0;
 
@@ -125,9 +125,9 @@ measure(struct held_out *h, int timeout_ms, struct failure *f)
 		return fail_memory(f);
 	for (uint32_t i = 0; i < h->partitions; i++)
 		if (h->high[i] > h->low[i])
-			tail[n++] = (struct tails_partition){
+			tail[n++] = (struct partition_tail_at){
 			    .topic = h->topic, .partition = (int32_t)i, .high = h->high[i]};
-	code = tails_read(h->rk, tail, n, timeout_ms, f);
+	code = partition_tail_read_many(h->rk, tail, n, timeout_ms, f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
 		code = take_tail(h, &tail[i], f);
 	free(tail);

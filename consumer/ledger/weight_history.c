@@ -6,7 +6,7 @@
 
 #include "common/schedule/weights.h"
 #include "consumer/ledger/ledger_log.h"
-#include "consumer/plan/mix_config_plan.h"
+#include "consumer/plan/ledger_plan.h"
 #include "consumer/mixer/mixer.h"
 
 enum { ASK_MS = 15000 };
@@ -183,10 +183,10 @@ static enum fail_code
 derive_between(struct weight_history *h, const struct ledger *record, int64_t version, size_t most,
     struct failure *f)
 {
-	struct mix_config_plan plan = {0};
+	struct ledger_plan plan = {0};
 	struct mixer_draw *draws = NULL;
 	struct mixer *m = NULL;
-	enum fail_code code = mix_config_plan_open(&plan, record, f);
+	enum fail_code code = ledger_plan_open(&plan, record, f);
 
 	if (code == FAIL_NONE)
 		code = mixer_resume(&m, &plan.plan, record, f);
@@ -196,7 +196,7 @@ derive_between(struct weight_history *h, const struct ledger *record, int64_t ve
 	}
 	free(draws);
 	mixer_close(m);
-	mix_config_plan_close(&plan);
+	ledger_plan_close(&plan);
 	return code;
 }
 

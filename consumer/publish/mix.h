@@ -21,7 +21,7 @@
  * one is gone; a mixer that is no standby attaches at once, whoever is active, and fences it.
  *
  * Whatever happens, the only truth is the last committed ledger record: after any doubt the
- * publisher is replaced, the ledger read again, and the steps after it drawn again, the same.
+ * handle of the transactions is replaced, the ledger read again, and the steps after it drawn again, the same.
  */
 #ifndef CONSUMER_PUBLISH_MIX_H
 #define CONSUMER_PUBLISH_MIX_H

@@ -7,7 +7,7 @@
 #include "common/kafka/kafka.h"
 #include "common/base/log.h"
 #include "common/config/topics.h"
-#include "consumer/plan/mix_config.h"
+#include "consumer/plan/bound_config.h"
 #include "consumer/publish/mix_state.h"
 
 enum {
@@ -153,7 +153,7 @@ check_record(const struct mix *m, const struct ledger *last, struct failure *f)
 	if (strcmp(mix, m->config->mix.name) != 0)
 		return fail(
 		    f, FAIL_DATA, "is of mix \"%.100s\", not of %s", mix, m->config->mix.name);
-	if (mix_config_schedule(&schedule, last->config, f) != FAIL_NONE)
+	if (bound_config_schedule(&schedule, last->config, f) != FAIL_NONE)
 		return f->code;
 	if (schedule != last->schedule)
 		return fail(f, FAIL_DATA,
@@ -167,7 +167,7 @@ compare_config(const struct mix *m, const struct ledger *last, bool *changed, st
 {
 	if (check_record(m, last, f) != FAIL_NONE)
 		return fail_within(f, "topic %s: the last record", m->ledger_topic);
-	return mix_config_compare(
+	return bound_config_compare(
 	    last->config, m->config_text, m->o->accept_config || m->started, changed, f);
 }
 
@@ -283,9 +283,9 @@ mix_wait_visible(struct mix *m, struct failure *f)
 }
 
 static enum fail_code
-open_publisher(struct mix *m, struct failure *f)
+open_transactions(struct mix *m, struct failure *f)
 {
-	struct publisher_options o = {
+	struct transactions_options o = {
 	    .properties = &m->config->kafka,
 	    .mix = m->config->mix.name,
 	    .rejects_topic = m->rejects_topic,
@@ -293,7 +293,7 @@ open_publisher(struct mix *m, struct failure *f)
 	    .transaction_bytes = m->config->mix.transaction_bytes,
 	};
 
-	return publisher_open(&m->publisher, &o, f);
+	return transactions_open(&m->transactions, &o, f);
 }
 
 static enum fail_code
@@ -307,7 +307,7 @@ take_over(struct mix *m, struct failure *f)
 	code = mix_check_before(m, &last, &found, f);
 	ledger_clear(&last);
 	if (code == FAIL_NONE)
-		code = open_publisher(m, f);
+		code = open_transactions(m, f);
 	/* Only now is every earlier transaction decided, and the ledger's end final. */
 	if (code == FAIL_NONE)
 		code = mix_read_ledger(m, &last, &found, f);
@@ -358,8 +358,8 @@ mix_attach(struct mix *m, struct failure *f)
 void
 mix_detach(struct mix *m)
 {
-	publisher_close(m->publisher);
-	m->publisher = NULL;
+	transactions_close(m->transactions);
+	m->transactions = NULL;
 	assembler_close(m->assembler);
 	m->assembler = NULL;
 	mix_clear_dead_letters(m);

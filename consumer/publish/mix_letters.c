@@ -70,7 +70,7 @@ static enum fail_code
 put_letter(struct mix *m, const struct dead_letter *l, struct failure *f)
 {
 	char topic[TOPIC_MAX_BYTES + 1];
-	struct publisher_reject r = {
+	struct transactions_reject r = {
 	    .topic = control_feed_topic(m->control),
 	    .offset = l->offset,
 	    .reason = l->reason,
@@ -85,7 +85,7 @@ put_letter(struct mix *m, const struct dead_letter *l, struct failure *f)
 		r.ordinal = l->draw.ordinal;
 		names_domain_topic(topic, m->config->corpus, r.domain, SET_TRAIN);
 	}
-	return publisher_put_reject(m->publisher, &r, f);
+	return transactions_put_reject(m->transactions, &r, f);
 }
 
 enum fail_code

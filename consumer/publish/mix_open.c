@@ -5,7 +5,7 @@
 
 #include "common/kafka/kafka.h"
 #include "common/config/topics.h"
-#include "consumer/plan/mix_config.h"
+#include "consumer/plan/bound_config.h"
 #include "consumer/publish/mix_state.h"
 
 enum { ASK_TIMEOUT_MS = 30000, FIRST_ANSWER_MS = 10000 };
@@ -50,18 +50,18 @@ static enum fail_code
 make_plan(struct mix *m, struct failure *f)
 {
 	size_t n = m->config->domains_n;
-	struct mix_plan_length *length = calloc(n, sizeof(*length));
+	struct config_plan_length *length = calloc(n, sizeof(*length));
 	enum fail_code code;
 
 	if (length == NULL)
 		return fail_memory(f);
 	for (size_t i = 0; i < n; i++)
-		length[i] = (struct mix_plan_length){
+		length[i] = (struct config_plan_length){
 		    .partitions_n = m->domains->facts[i].partitions_n,
 		    .sequences = m->domains->facts[i].sequences,
 		    .sealed = m->domains->facts[i].sealed,
 		};
-	code = mix_plan_open(&m->by_config, m->config, length, f);
+	code = config_plan_open(&m->by_config, m->config, length, f);
 	free(length);
 	m->plan = m->by_config.plan;
 	return code;
@@ -79,7 +79,7 @@ keep_sizes(struct mix *m, struct failure *f)
 		return FAIL_NONE;
 	code = mix_read_ledger(m, &last, &found, f);
 	if (code == FAIL_NONE && found)
-		code = mix_config_keep_sizes(&m->by_config, m->config, last.config, f);
+		code = bound_config_keep_sizes(&m->by_config, m->config, last.config, f);
 	ledger_clear(&last);
 	return code;
 }
@@ -88,10 +88,10 @@ static enum fail_code
 bind_config(struct mix *m, struct failure *f)
 {
 	if (make_plan(m, f) != FAIL_NONE || keep_sizes(m, f) != FAIL_NONE ||
-	    mix_config_text(&m->config_text, m->config, &m->by_config, m->domains->tokenizer, f) !=
-		FAIL_NONE)
+	    bound_config_text(
+		&m->config_text, m->config, &m->by_config, m->domains->tokenizer, f) != FAIL_NONE)
 		return f->code;
-	return mix_config_schedule(&m->schedule, m->config_text, f);
+	return bound_config_schedule(&m->schedule, m->config_text, f);
 }
 
 enum fail_code
@@ -128,6 +128,6 @@ mix_close(struct mix *m)
 	domains_close(m->domains);
 	kafka_close(m->reader);
 	kafka_close(m->admin);
-	mix_plan_close(&m->by_config);
+	config_plan_close(&m->by_config);
 	free(m->config_text);
 }

@@ -14,7 +14,7 @@ begin(struct mix *m, uint64_t step, struct failure *f)
 {
 	if (m->open)
 		return FAIL_NONE;
-	if (publisher_begin(m->publisher, f) != FAIL_NONE)
+	if (transactions_begin(m->transactions, f) != FAIL_NONE)
 		return f->code;
 	m->open = true;
 	m->open_bytes = 0;
@@ -56,7 +56,7 @@ mix_publish_step(struct mix *m, const struct assembled *step, struct failure *f)
 			step->record + first, each, f) != FAIL_NONE)
 			return f->code;
 		m->open_bytes += n;
-		if (publisher_put(m->publisher, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
+		if (transactions_put(m->transactions, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;
@@ -107,12 +107,12 @@ put_ledger(struct mix *m, enum ledger_kind kind, struct failure *f)
 		    "many domains, skipped ranges and quarantined sequences together",
 		    n, m->ledger_topic, TOPICS_LEDGER_BYTES);
 	}
-	return publisher_put_ledger(m->publisher, bytes, n, f);
+	return transactions_put_ledger(m->transactions, bytes, n, f);
 }
 
 /* Sequences taken of every partition in its epoch. Gives *out (free). */
 static enum fail_code
-offsets(const struct mix *m, struct publisher_offset **out, size_t *n, struct failure *f)
+offsets(const struct mix *m, struct transactions_offset **out, size_t *n, struct failure *f)
 {
 	const struct mixer *mixer = assembler_mixer(m->assembler);
 	size_t room = 0;
@@ -127,7 +127,7 @@ offsets(const struct mix *m, struct publisher_offset **out, size_t *n, struct fa
 		int i = domains_named(m->domains, mixer_domain_name(mixer, d));
 
 		for (uint32_t p = 0; i >= 0 && p < m->domains->facts[i].partitions_n; p++)
-			(*out)[(*n)++] = (struct publisher_offset){
+			(*out)[(*n)++] = (struct transactions_offset){
 			    .topic = m->domains->facts[i].topic,
 			    .partition = (int32_t)p,
 			    .taken = (int64_t)mixer_partition_taken(mixer, d, p),
@@ -140,7 +140,7 @@ enum fail_code
 mix_commit(struct mix *m, enum ledger_kind kind, struct failure *f)
 {
 	uint64_t step_next = mixer_step_next(assembler_mixer(m->assembler));
-	struct publisher_offset *offset;
+	struct transactions_offset *offset;
 	bool answers = m->answers_n > 0;
 	size_t offsets_n;
 	enum fail_code code;
@@ -150,7 +150,7 @@ mix_commit(struct mix *m, enum ledger_kind kind, struct failure *f)
 		return f->code;
 	if (answers)
 		fault_point("mix.mid_answer");
-	code = publisher_commit(m->publisher, offset, offsets_n, f);
+	code = transactions_commit(m->transactions, offset, offsets_n, f);
 	free(offset);
 	if (code != FAIL_NONE)
 		return code;
@@ -174,7 +174,7 @@ mix_publish_end(struct mix *m, struct failure *f)
 		size_t n;
 
 		if (lane_record_encode(&bytes, &n, &head, mixer, NULL, NULL, 0, f) != FAIL_NONE ||
-		    publisher_put(m->publisher, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
+		    transactions_put(m->transactions, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
 			return f->code;
 	}
 	return mix_commit(m, LEDGER_END, f);

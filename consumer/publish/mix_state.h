@@ -25,8 +25,8 @@
 #include "consumer/publish/election_group.h"
 #include "consumer/publish/lead.h"
 #include "consumer/publish/mix.h"
-#include "consumer/plan/mix_plan.h"
-#include "consumer/publish/publisher.h"
+#include "consumer/plan/config_plan.h"
+#include "consumer/publish/transactions.h"
 
 /* A record that could not be used; its dead letter goes into the next transaction. */
 struct dead_letter {
@@ -47,8 +47,8 @@ struct mix {
 	struct election_group *group;
 	bool led; /* the election has found us leading, at least once */
 	struct domains *domains;
-	int64_t lengths_ms, live_ms; /* last question how long all, and live, domains are */
-	struct mix_plan by_config;   /* owns what the plan points to */
+	int64_t lengths_ms, live_ms;  /* last question how long all, and live, domains are */
+	struct config_plan by_config; /* owns what the plan points to */
 	struct mixer_plan plan;
 	uint64_t schedule; /* hash */
 	char *config_text;
@@ -61,7 +61,7 @@ struct mix {
 	bool over;             /* the ledger says END */
 	struct feed *feed;
 	struct assembler *assembler;
-	struct publisher *publisher;
+	struct transactions *transactions;
 	struct lead *lead;
 	struct control_feed *control;
 	uint64_t step_first; /* first step of the open transaction */
@@ -88,7 +88,7 @@ void mix_close(struct mix *m);
 /* *found: the ledger holds a record, now in *last (ended with ledger_clear). */
 enum fail_code mix_read_ledger(struct mix *m, struct ledger *last, bool *found, struct failure *f);
 /*
- * Opens a publisher, reads the ledger, takes its state. The first time it writes START; later a
+ * Opens the transactions, reads the ledger, takes its state. The first time it writes START; later a
  * START of another mixer is FAIL_FENCED.
  */
 enum fail_code mix_attach(struct mix *m, struct failure *f);

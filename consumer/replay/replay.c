@@ -80,7 +80,7 @@ close_all(struct replay *r)
 	republish_close(r->other);
 	step_records_close(r->records);
 	ledger_log_close(r->log);
-	mix_config_plan_close(&r->plan);
+	ledger_plan_close(&r->plan);
 	ledger_clear(&r->before);
 	ledger_clear(&r->now);
 	free(r->record);
@@ -92,8 +92,8 @@ close_all(struct replay *r)
 static enum fail_code
 take_config(struct replay *r, struct failure *f)
 {
-	mix_config_plan_close(&r->plan);
-	if (mix_config_plan_open(&r->plan, &r->now, f) != FAIL_NONE)
+	ledger_plan_close(&r->plan);
+	if (ledger_plan_open(&r->plan, &r->now, f) != FAIL_NONE)
 		return f->code == FAIL_MEMORY ? f->code
 					      : replay_fail_ledger(r, &r->now, r->now_at, f);
 	r->head = (struct lane_mix){

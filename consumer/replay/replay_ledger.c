@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/plan/mix_config.h"
+#include "consumer/plan/bound_config.h"
 #include "consumer/replay/replay_state.h"
 
 /* What the mixer's state does not hold; control_next only ever grows, and is looked at apart. */
@@ -115,7 +115,7 @@ check_alone(struct replay *r, struct failure *f)
 	if (!same_text(r->now.mix, r->mix))
 		return fail(
 		    f, FAIL_DATA, "mix: \"%.100s\", the topic is of mix %s", r->now.mix, r->mix);
-	if (mix_config_schedule(&schedule, r->now.config, f) != FAIL_NONE)
+	if (bound_config_schedule(&schedule, r->now.config, f) != FAIL_NONE)
 		return f->code;
 	if (schedule != r->now.schedule)
 		return fail(f, FAIL_DATA,

@@ -9,7 +9,7 @@
 #include "common/kafka/kafka.h"
 #include "common/base/log.h"
 #include "common/config/topics.h"
-#include "consumer/publish/publisher.h"
+#include "consumer/publish/transactions.h"
 #include "consumer/replay/replay_state.h"
 
 enum { ASK_MS = 30000, CREATE_MS = 120000 };
@@ -17,7 +17,7 @@ enum { ASK_MS = 30000, CREATE_MS = 120000 };
 struct republish {
 	const char *mix;
 	struct config config; /* the user's, with the other mix's name; borrows all of it */
-	struct publisher *publisher;
+	struct transactions *transactions;
 	uint64_t mixer_id;
 	uint64_t next, end;  /* steps below next are committed */
 	uint64_t choices;    /* rolling hash at `next`, where it was gone on with */
@@ -130,10 +130,10 @@ read_ledger(struct replay *r, struct failure *f)
 }
 
 static enum fail_code
-open_publisher(struct republish *p, struct failure *f)
+open_transactions(struct republish *p, struct failure *f)
 {
 	char rejects[TOPIC_MAX_BYTES + 1];
-	struct publisher_options o = {
+	struct transactions_options o = {
 	    .properties = &p->config.kafka,
 	    .mix = p->mix,
 	    .rejects_topic = rejects,
@@ -142,7 +142,7 @@ open_publisher(struct republish *p, struct failure *f)
 	};
 
 	names_topic(rejects, p->config.corpus, "rejects");
-	return publisher_open(&p->publisher, &o, f);
+	return transactions_open(&p->transactions, &o, f);
 }
 
 enum fail_code
@@ -162,7 +162,7 @@ republish_open(struct replay *r, struct failure *f)
 		return fail(f, FAIL_USAGE, "--republish: %s is the mix itself", p->mix);
 	if (getrandom(&p->mixer_id, sizeof(p->mixer_id), 0) != sizeof(p->mixer_id))
 		return fail_errno(f, FAIL_IO, "cannot draw a random number for this writer's id");
-	if (make_topics(p, f) != FAIL_NONE || open_publisher(p, f) != FAIL_NONE)
+	if (make_topics(p, f) != FAIL_NONE || open_transactions(p, f) != FAIL_NONE)
 		return f->code;
 	return read_ledger(r, f);
 }
@@ -172,7 +172,7 @@ republish_close(struct republish *p)
 {
 	if (p == NULL)
 		return;
-	publisher_close(p->publisher);
+	transactions_close(p->transactions);
 	free(p);
 }
 
@@ -189,7 +189,7 @@ begin(struct republish *p, uint64_t step, struct failure *f)
 {
 	if (p->open)
 		return FAIL_NONE;
-	if (publisher_begin(p->publisher, f) != FAIL_NONE)
+	if (transactions_begin(p->transactions, f) != FAIL_NONE)
 		return f->code;
 	p->open = true;
 	p->open_first = step;
@@ -216,10 +216,10 @@ commit(struct replay *r, struct ledger l, enum ledger_kind kind, struct failure 
 		return f->code;
 	l.step_first = (int64_t)p->open_first;
 	if (ledger_encode(&l, &bytes, &n, f) != FAIL_NONE ||
-	    publisher_put_ledger(p->publisher, bytes, n, f) != FAIL_NONE)
+	    transactions_put_ledger(p->transactions, bytes, n, f) != FAIL_NONE)
 		return f->code;
 	fault_point("replay.before_commit");
-	if (publisher_commit(p->publisher, NULL, 0, f) != FAIL_NONE)
+	if (transactions_commit(p->transactions, NULL, 0, f) != FAIL_NONE)
 		return f->code;
 	fault_point("replay.after_commit");
 	p->open = false;
@@ -265,7 +265,7 @@ put_lanes(struct replay *r, const struct mixer *m, const struct assembled *step,
 			step == NULL ? NULL : step->record + first, each, f) != FAIL_NONE)
 			return f->code;
 		p->open_bytes += n;
-		if (publisher_put(p->publisher, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
+		if (transactions_put(p->transactions, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;

@@ -13,7 +13,7 @@
 #include "consumer/domain/feed.h"
 #include "consumer/publish/lane_record.h"
 #include "consumer/ledger/ledger_log.h"
-#include "consumer/plan/mix_config_plan.h"
+#include "consumer/plan/ledger_plan.h"
 #include "consumer/replay/replay.h"
 #include "consumer/reader/step_records.h"
 
@@ -44,11 +44,11 @@ struct replay {
 	const struct replay_options *o;
 	const char *mix;
 	struct ledger_log *log;
-	struct ledger before, now;   /* records k-1 and k */
-	int64_t before_at, now_at;   /* their offsets */
-	bool before_sure;            /* record k-1 was derived itself */
-	struct mix_config_plan plan; /* of `now` */
-	struct lane_mix head;        /* of `now` */
+	struct ledger before, now; /* records k-1 and k */
+	int64_t before_at, now_at; /* their offsets */
+	bool before_sure;          /* record k-1 was derived itself */
+	struct ledger_plan plan;   /* of `now` */
+	struct lane_mix head;      /* of `now` */
 	struct step_records *records;
 	struct step_record *record; /* [lanes]: of the step at hand */
 	uint64_t compare_from;      /* steps below are not in the batch topic */

@@ -2,14 +2,14 @@
 
 #include <stdlib.h>
 
-#include "consumer/plan/mix_config.h"
+#include "consumer/plan/bound_config.h"
 
 /* The lengths of the configuration's domains, as their topics have them. */
 struct lengths {
-	struct mix_plan_length *domain; /* [domains_n] */
-	uint64_t *sequences;            /* of all partitions, one domain after the other */
-	bool *sealed;                   /* the same */
-	bool whole;                     /* each domain has a topic */
+	struct config_plan_length *domain; /* [domains_n] */
+	uint64_t *sequences;               /* of all partitions, one domain after the other */
+	bool *sealed;                      /* the same */
+	bool whole;                        /* each domain has a topic */
 };
 
 static size_t
@@ -41,7 +41,7 @@ lengths_open(struct lengths *l, const struct status *st, struct failure *f)
 			l->sequences[at + p] = d->partition[p].sequences;
 			l->sealed[at + p] = d->partition[p].sealed;
 		}
-		l->domain[d->configured] = (struct mix_plan_length){
+		l->domain[d->configured] = (struct config_plan_length){
 		    .partitions_n = d->partitions_n,
 		    .sequences = l->sequences + at,
 		    .sealed = d->live ? l->sealed + at : NULL,
@@ -67,19 +67,19 @@ compare(const struct status *st, const struct lengths *l, struct failure *f)
 {
 	const struct ledger *last = &st->ledger;
 	const struct config *c = st->config;
-	struct mix_plan p = {0};
+	struct config_plan p = {0};
 	char *text = NULL;
 	bool changed;
-	enum fail_code code = mix_plan_open(&p, c, l->domain, f);
+	enum fail_code code = config_plan_open(&p, c, l->domain, f);
 
 	if (code == FAIL_NONE && c->mix.weights_kind == CONFIG_WEIGHTS_SIZE)
-		code = mix_config_keep_sizes(&p, c, last->config, f);
+		code = bound_config_keep_sizes(&p, c, last->config, f);
 	if (code == FAIL_NONE)
-		code = mix_config_text(&text, c, &p, last->tokenizer, f);
+		code = bound_config_text(&text, c, &p, last->tokenizer, f);
 	if (code == FAIL_NONE)
-		code = mix_config_compare(last->config, text, false, &changed, f);
+		code = bound_config_compare(last->config, text, false, &changed, f);
 	free(text);
-	mix_plan_close(&p);
+	config_plan_close(&p);
 	return code;
 }
 

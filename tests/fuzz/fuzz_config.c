@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "common/config/topics.h"
-#include "consumer/plan/mix_config.h"
-#include "consumer/plan/mix_config_plan.h"
-#include "consumer/plan/mix_plan.h"
+#include "consumer/plan/bound_config.h"
+#include "consumer/plan/ledger_plan.h"
+#include "consumer/plan/config_plan.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { DOMAINS_MAX = 64, STEPS = 3, BATCH_MAX = 4096 };
@@ -35,29 +35,29 @@ static void
 plan(const struct config *c)
 {
 	static const uint64_t sequences[] = {100000};
-	struct mix_plan_length length[DOMAINS_MAX];
-	struct mix_plan p = {0};
+	struct config_plan_length length[DOMAINS_MAX];
+	struct config_plan p = {0};
 	struct failure f = {0};
 	uint64_t schedule;
 	char *text = NULL;
 	bool changed;
 
 	for (size_t i = 0; i < DOMAINS_MAX; i++)
-		length[i] = (struct mix_plan_length){1, sequences, NULL};
+		length[i] = (struct config_plan_length){1, sequences, NULL};
 	if (c->mix.name == NULL || c->domains_n > DOMAINS_MAX)
 		return;
 	for (size_t i = 0; i < c->domains_n; i++)
 		if (c->domains[i].partitions != 1)
 			return;
-	if (mix_plan_open(&p, c, length, &f) == FAIL_NONE) {
-		FUZZ_CHECK(mix_config_text(&text, c, &p, 7, &f) == FAIL_NONE);
-		FUZZ_CHECK(mix_config_schedule(&schedule, text, &f) == FAIL_NONE);
-		FUZZ_CHECK(mix_config_compare(text, text, false, &changed, &f) == FAIL_NONE);
+	if (config_plan_open(&p, c, length, &f) == FAIL_NONE) {
+		FUZZ_CHECK(bound_config_text(&text, c, &p, 7, &f) == FAIL_NONE);
+		FUZZ_CHECK(bound_config_schedule(&schedule, text, &f) == FAIL_NONE);
+		FUZZ_CHECK(bound_config_compare(text, text, false, &changed, &f) == FAIL_NONE);
 		FUZZ_CHECK(!changed);
 		step(&p.plan);
 	}
 	free(text);
-	mix_plan_close(&p);
+	config_plan_close(&p);
 }
 
 int

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/record/schema.h"
-#include "consumer/plan/mix_config_plan.h"
+#include "consumer/plan/ledger_plan.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { BATCH_MAX = 4096, STEPS = 4 };
@@ -37,7 +37,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	uint8_t *record = malloc(SCHEMA_ENVELOPE_BYTES + n);
-	struct mix_config_plan p = {0};
+	struct ledger_plan p = {0};
 	struct mixer *m = NULL;
 	struct ledger l = {0};
 	struct failure f = {0};
@@ -46,12 +46,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	schema_put_envelope(record, SCHEMA_LEDGER);
 	memcpy(record + SCHEMA_ENVELOPE_BYTES, data, n);
 	if (ledger_decode(&l, record, SCHEMA_ENVELOPE_BYTES + n, &f) == FAIL_NONE &&
-	    mix_config_plan_open(&p, &l, &f) == FAIL_NONE && p.plan.global_batch <= BATCH_MAX &&
+	    ledger_plan_open(&p, &l, &f) == FAIL_NONE && p.plan.global_batch <= BATCH_MAX &&
 	    mixer_resume(&m, &p.plan, &l, &f) == FAIL_NONE)
 		draw(m, &p.plan);
 	FUZZ_CHECK(f.code == FAIL_NONE || f.text[0] != '\0');
 	mixer_close(m);
-	mix_config_plan_close(&p);
+	ledger_plan_close(&p);
 	ledger_clear(&l);
 	free(record);
 	return 0;

@@ -7,8 +7,8 @@
 #include "common/record/frame.h"
 #include "common/base/json_memory.h"
 #include "common/config/topics.h"
-#include "consumer/plan/mix_config.h"
-#include "consumer/plan/mix_config_plan.h"
+#include "consumer/plan/bound_config.h"
+#include "consumer/plan/ledger_plan.h"
 #include "tests/unit/config_file.h"
 #include "tests/unit/sample.h"
 
@@ -118,15 +118,15 @@ test_a_configuration_is_read_or_there_is_no_memory(void **unused)
 /* ---- the text that a mix is bound to ---- */
 
 static enum fail_code
-use_text(const struct config *c, const struct mix_plan *p, uint64_t *gave, struct failure *f)
+use_text(const struct config *c, const struct config_plan *p, uint64_t *gave, struct failure *f)
 {
 	char *text = NULL;
 	uint64_t schedule;
 	bool changed;
 
-	if (mix_config_text(&text, c, p, 7, f) == FAIL_NONE &&
-	    mix_config_schedule(&schedule, text, f) == FAIL_NONE &&
-	    mix_config_compare(text, text, false, &changed, f) == FAIL_NONE) {
+	if (bound_config_text(&text, c, p, 7, f) == FAIL_NONE &&
+	    bound_config_schedule(&schedule, text, f) == FAIL_NONE &&
+	    bound_config_compare(text, text, false, &changed, f) == FAIL_NONE) {
 		memory_gave_bytes(gave, text, strlen(text));
 		memory_gave(gave, schedule);
 		memory_gave(gave, changed);
@@ -139,16 +139,16 @@ static enum fail_code
 bind_mix(uint64_t *gave, struct failure *f)
 {
 	static const uint64_t sequences[] = {1000};
-	struct mix_plan_length length[16];
-	struct mix_plan p = {0};
+	struct config_plan_length length[16];
+	struct config_plan p = {0};
 	struct config *c = NULL;
 
 	for (size_t i = 0; i < 16; i++)
-		length[i] = (struct mix_plan_length){1, sequences, NULL};
+		length[i] = (struct config_plan_length){1, sequences, NULL};
 	if (config_open(&c, folder_path("run.yml"), f) == FAIL_NONE &&
-	    mix_plan_open(&p, c, length, f) == FAIL_NONE)
+	    config_plan_open(&p, c, length, f) == FAIL_NONE)
 		use_text(c, &p, gave, f);
-	mix_plan_close(&p);
+	config_plan_close(&p);
 	config_close(c);
 	return f->code;
 }
@@ -178,7 +178,7 @@ test_the_text_of_a_mix_is_made_or_there_is_no_memory(void **unused)
 {
 	(void)unused;
 	memory_spares_jansson = true;
-	memory_walk("mix_config", bind_mix);
+	memory_walk("bound_config", bind_mix);
 	memory_spares_jansson = false;
 	memory_walk("a text of jansson's", write_json);
 }

@@ -1,45 +1,45 @@
 /*
- * mix_config.h -- the part of a configuration that a mix is bound to, as canonical text.
+ * bound_config.h -- the part of a configuration that a mix is bound to, as canonical text.
  *
  * JSON with sorted keys and no spaces: {"changeable":{...},"fixed":{...}}. "fixed" decides the
  * order of the data and never changes in a mix's life; its XXH64 is the schedule hash in every
  * record. "changeable" (weights, temperature, phases, domains and what happens at their ends, lead,
  * runs) may change, as a new version, with --accept-config. The text goes into the ledger; a later
- * start compares itself with it, and mix_config_plan.h makes a plan of it.
+ * start compares itself with it, and ledger_plan.h makes a plan of it.
  *
  * Weights `size` are the domains' parts of all sequences at the first start. The text has them as
  * numbers, and that they were made so: a later start keeps them although domains have grown.
  */
-#ifndef CONSUMER_PLAN_MIX_CONFIG_H
-#define CONSUMER_PLAN_MIX_CONFIG_H
+#ifndef CONSUMER_PLAN_BOUND_CONFIG_H
+#define CONSUMER_PLAN_BOUND_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/config/config.h"
 #include "common/base/failure.h"
-#include "consumer/plan/mix_plan.h"
+#include "consumer/plan/config_plan.h"
 
 /* Gives *out (free). `p` is the plan made of `c`; `tokenizer` is the fingerprint of all domains. */
-enum fail_code mix_config_text(char **out, const struct config *c, const struct mix_plan *p,
+enum fail_code bound_config_text(char **out, const struct config *c, const struct config_plan *p,
     uint64_t tokenizer, struct failure *f);
 
 /*
  * Where both the configuration and the ledger's text have weights by `size`: the plan's weights
  * become the text's, of domains that it has. FAIL_DATA: not such a text.
  */
-enum fail_code mix_config_keep_sizes(
-    struct mix_plan *p, const struct config *c, const char *text, struct failure *f);
+enum fail_code bound_config_keep_sizes(
+    struct config_plan *p, const struct config *c, const char *text, struct failure *f);
 
 /* Hash of the "fixed" part of a text. FAIL_DATA: not such a text. */
-enum fail_code mix_config_schedule(uint64_t *out, const char *text, struct failure *f);
+enum fail_code bound_config_schedule(uint64_t *out, const char *text, struct failure *f);
 
 /*
  * Compares the ledger's text with the present one. *changed: "changeable" differs. FAIL_CONFIG
  * lists what differs, as "mix.seed: 1 in the ledger, 2 in the file": in "fixed" always, in
  * "changeable" unless `accept`.
  */
-enum fail_code mix_config_compare(
+enum fail_code bound_config_compare(
     const char *ledger, const char *present, bool accept, bool *changed, struct failure *f);
 
 #endif

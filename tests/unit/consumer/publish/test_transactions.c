@@ -1,10 +1,10 @@
 /*
- * publisher.h against librdkafka's mock cluster, which answers transactions as it is told to (and
+ * transactions.h against librdkafka's mock cluster, which answers transactions as it is told to (and
  * keeps none): what is fenced, what is refused, and after which errors the handle is in doubt.
  */
 #include "tests/unit/test.h"
 
-#include "consumer/publish/publisher.h"
+#include "consumer/publish/transactions.h"
 #include "tests/unit/mock_cluster.h"
 
 enum { API_PRODUCE = 0, API_ADD_PARTITIONS = 24, API_END_TRANSACTION = 26, BROKERS = 1 };
@@ -30,40 +30,40 @@ close_cluster(void **unused)
 	return 0;
 }
 
-static struct publisher *
-open_publisher(void)
+static struct transactions *
+open_transactions(void)
 {
 	char at[256];
 	struct config_property item[] = {{(char[]){"bootstrap.servers"}, at}};
 	const struct config_properties properties = {1, item};
-	struct publisher_options o = {.properties = &properties,
+	struct transactions_options o = {.properties = &properties,
 	    .mix = "m",
 	    .rejects_topic = "c.rejects",
 	    .message_bytes_max = 1000,
 	    .transaction_bytes = 100000};
-	struct publisher *p;
+	struct transactions *p;
 
 	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
-	assert_int_equal(publisher_open(&p, &o, &f), FAIL_NONE);
+	assert_int_equal(transactions_open(&p, &o, &f), FAIL_NONE);
 	return p;
 }
 
 static enum fail_code
-put(struct publisher *p)
+put(struct transactions *p)
 {
 	uint8_t *bytes = calloc(1, 100);
 
 	assert_non_null(bytes);
-	return publisher_put(p, 1, bytes, 100, &f);
+	return transactions_put(p, 1, bytes, 100, &f);
 }
 
 /* begin, put, commit; the first that fails. */
 static enum fail_code
-transact(struct publisher *p)
+transact(struct transactions *p)
 {
 	f = (struct failure){0};
-	if (publisher_begin(p, &f) != FAIL_NONE || put(p) != FAIL_NONE ||
-	    publisher_commit(p, NULL, 0, &f) != FAIL_NONE)
+	if (transactions_begin(p, &f) != FAIL_NONE || put(p) != FAIL_NONE ||
+	    transactions_commit(p, NULL, 0, &f) != FAIL_NONE)
 		print_message("%s\n", f.text);
 	return f.code;
 }
@@ -71,12 +71,12 @@ transact(struct publisher *p)
 static void
 test_transactions_that_are_answered_leave_no_doubt(void **unused)
 {
-	struct publisher *p = open_publisher();
+	struct transactions *p = open_transactions();
 
 	(void)unused;
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(transact(p), FAIL_NONE);
-	publisher_close(p);
+	transactions_close(p);
 }
 
 /* What the broker answers is known: it may be tried again on the same handle. */
@@ -88,12 +88,12 @@ test_an_error_that_passes_leaves_no_doubt(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
-		struct publisher *p = open_publisher();
+		struct transactions *p = open_transactions();
 
 		rd_kafka_mock_push_request_errors(cluster, API_END_TRANSACTION, 1, error[i]);
 		assert_int_equal(transact(p), FAIL_NONE);
 		assert_int_equal(transact(p), FAIL_NONE);
-		publisher_close(p);
+		transactions_close(p);
 	}
 }
 
@@ -105,19 +105,19 @@ test_a_request_without_an_answer_ends_the_use_of_the_handle(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(api) / sizeof(api[0]); i++) {
-		struct publisher *p = open_publisher();
+		struct transactions *p = open_transactions();
 
 		assert_int_equal(transact(p), FAIL_NONE);
 		rd_kafka_mock_push_request_errors(cluster, api[i], 1, RD_KAFKA_RESP_ERR__TRANSPORT);
 		assert_int_equal(transact(p), FAIL_NONE);
-		assert_int_equal(publisher_begin(p, &f), FAIL_BROKER);
+		assert_int_equal(transactions_begin(p, &f), FAIL_BROKER);
 		assert_non_null(strstr(f.text, "never answered"));
-		publisher_close(p);
+		transactions_close(p);
 
-		p = open_publisher();
+		p = open_transactions();
 		assert_int_equal(transact(p), FAIL_NONE);
 		assert_int_equal(transact(p), FAIL_NONE);
-		publisher_close(p);
+		transactions_close(p);
 	}
 }
 
@@ -136,26 +136,26 @@ test_one_whose_epoch_is_over_is_fenced(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct publisher *p = open_publisher();
+		struct transactions *p = open_transactions();
 
 		assert_int_equal(transact(p), FAIL_NONE);
 		rd_kafka_mock_push_request_errors(cluster, row[i].api, 1, row[i].error);
 		assert_int_equal(transact(p), FAIL_FENCED);
-		publisher_close(p);
+		transactions_close(p);
 	}
 }
 
 static void
 test_a_commit_that_is_refused_fails_and_so_does_the_next_use(void **unused)
 {
-	struct publisher *p = open_publisher();
+	struct transactions *p = open_transactions();
 
 	(void)unused;
 	rd_kafka_mock_push_request_errors(
 	    cluster, API_END_TRANSACTION, 1, RD_KAFKA_RESP_ERR_INVALID_TXN_STATE);
 	assert_int_not_equal(transact(p), FAIL_NONE);
 	assert_int_not_equal(transact(p), FAIL_NONE);
-	publisher_close(p);
+	transactions_close(p);
 }
 
 int

@@ -1,4 +1,4 @@
-#include "consumer/publish/publisher.h"
+#include "consumer/publish/transactions.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "common/base/names.h"
 #include "common/config/topics.h"
 
-struct publisher {
+struct transactions {
 	rd_kafka_t *rk;
 	rd_kafka_topic_t *batches, *ledger, *rejects;
 	char group[TOPIC_MAX_BYTES + 1];
@@ -24,7 +24,7 @@ struct publisher {
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 {
-	struct publisher *p = opaque;
+	struct transactions *p = opaque;
 
 	(void)rk;
 	if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR || p->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -34,7 +34,7 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 }
 
 static enum fail_code
-open_producer(struct publisher *p, const struct publisher_options *o, struct failure *f)
+open_producer(struct transactions *p, const struct transactions_options *o, struct failure *f)
 {
 	char id[TOPIC_MAX_BYTES + 1], kbytes[32], transaction_ms[32], message_ms[32], ledger[32];
 	/* Two transactions, and what else they hold: a ledger record, dead letters. */
@@ -64,8 +64,8 @@ open_producer(struct publisher *p, const struct publisher_options *o, struct fai
 	names_topic(id, o->mix, "mixer");
 	snprintf(ledger, sizeof(ledger), "%d", TOPICS_LEDGER_BYTES + TOPICS_RECORD_SLACK);
 	snprintf(kbytes, sizeof(kbytes), "%" PRIu64, queue);
-	snprintf(transaction_ms, sizeof(transaction_ms), "%d", PUBLISHER_TRANSACTION_TIMEOUT_MS);
-	snprintf(message_ms, sizeof(message_ms), "%d", PUBLISHER_TIMEOUT_MS);
+	snprintf(transaction_ms, sizeof(transaction_ms), "%d", TRANSACTIONS_ABORT_MS);
+	snprintf(message_ms, sizeof(message_ms), "%d", TRANSACTIONS_TIMEOUT_MS);
 	return kafka_open(&p->rk, &k, f);
 }
 
@@ -77,7 +77,7 @@ denied_operation(rd_kafka_resp_err_t err)
 }
 
 static const char *
-denied_name(const struct publisher *p, rd_kafka_resp_err_t err)
+denied_name(const struct transactions *p, rd_kafka_resp_err_t err)
 {
 	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
 		return p->group;
@@ -86,7 +86,7 @@ denied_name(const struct publisher *p, rd_kafka_resp_err_t err)
 
 /* Fenced, or anything else: the caller treats all else as an unknown outcome. */
 static enum fail_code
-failed(struct publisher *p, rd_kafka_error_t *error, const char *attempted, struct failure *f)
+failed(struct transactions *p, rd_kafka_error_t *error, const char *attempted, struct failure *f)
 {
 	rd_kafka_resp_err_t err = rd_kafka_error_code(error);
 
@@ -107,20 +107,21 @@ failed(struct publisher *p, rd_kafka_error_t *error, const char *attempted, stru
  * until its next round of metadata, a second later (librdkafka 2.0.2).
  */
 static enum fail_code
-open_topic(struct publisher *p, rd_kafka_topic_t **out, const char *name, struct failure *f)
+open_topic(struct transactions *p, rd_kafka_topic_t **out, const char *name, struct failure *f)
 {
 	int partitions;
 
 	*out = rd_kafka_topic_new(p->rk, name, NULL);
 	if (*out == NULL)
 		return fail_memory(f);
-	return kafka_partitions(p->rk, name, &partitions, PUBLISHER_TIMEOUT_MS, f);
+	return kafka_partitions(p->rk, name, &partitions, TRANSACTIONS_TIMEOUT_MS, f);
 }
 
 enum fail_code
-publisher_open(struct publisher **out, const struct publisher_options *o, struct failure *f)
+transactions_open(
+    struct transactions **out, const struct transactions_options *o, struct failure *f)
 {
-	struct publisher *p = calloc(1, sizeof(*p));
+	struct transactions *p = calloc(1, sizeof(*p));
 	char batches[TOPIC_MAX_BYTES + 1], ledger[TOPIC_MAX_BYTES + 1];
 	rd_kafka_error_t *error;
 
@@ -135,7 +136,7 @@ publisher_open(struct publisher **out, const struct publisher_options *o, struct
 	    open_topic(p, &p->ledger, ledger, f) != FAIL_NONE ||
 	    open_topic(p, &p->rejects, o->rejects_topic, f) != FAIL_NONE)
 		goto failed;
-	error = rd_kafka_init_transactions(p->rk, 2 * PUBLISHER_TIMEOUT_MS);
+	error = rd_kafka_init_transactions(p->rk, 2 * TRANSACTIONS_TIMEOUT_MS);
 	if (error != NULL) {
 		failed(p, error, "taking over the transactions of this mix", f);
 		goto failed;
@@ -143,12 +144,12 @@ publisher_open(struct publisher **out, const struct publisher_options *o, struct
 	*out = p;
 	return FAIL_NONE;
 failed:
-	publisher_close(p);
+	transactions_close(p);
 	return f->code;
 }
 
 void
-publisher_close(struct publisher *p)
+transactions_close(struct transactions *p)
 {
 	if (p == NULL)
 		return;
@@ -163,7 +164,7 @@ publisher_close(struct publisher *p)
 }
 
 enum fail_code
-publisher_begin(struct publisher *p, struct failure *f)
+transactions_begin(struct transactions *p, struct failure *f)
 {
 	rd_kafka_error_t *error;
 
@@ -178,7 +179,7 @@ publisher_begin(struct publisher *p, struct failure *f)
 
 /* Why a record could not be delivered: the fatal error of the handle says more than its own. */
 static enum fail_code
-not_delivered(struct publisher *p, rd_kafka_resp_err_t err, struct failure *f)
+not_delivered(struct transactions *p, rd_kafka_resp_err_t err, struct failure *f)
 {
 	char text[512] = "";
 	rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(p->rk, text, sizeof(text));
@@ -192,7 +193,7 @@ not_delivered(struct publisher *p, rd_kafka_resp_err_t err, struct failure *f)
 }
 
 static enum fail_code
-put(struct publisher *p, rd_kafka_topic_t *topic, int32_t partition, uint8_t *bytes, size_t n,
+put(struct transactions *p, rd_kafka_topic_t *topic, int32_t partition, uint8_t *bytes, size_t n,
     struct failure *f)
 {
 	for (;;) {
@@ -216,20 +217,20 @@ put(struct publisher *p, rd_kafka_topic_t *topic, int32_t partition, uint8_t *by
 }
 
 enum fail_code
-publisher_put(struct publisher *p, int32_t lane, uint8_t *bytes, size_t n, struct failure *f)
+transactions_put(struct transactions *p, int32_t lane, uint8_t *bytes, size_t n, struct failure *f)
 {
 	fault_point("mix.mid_produce");
 	return put(p, p->batches, lane, bytes, n, f);
 }
 
 enum fail_code
-publisher_put_ledger(struct publisher *p, uint8_t *bytes, size_t n, struct failure *f)
+transactions_put_ledger(struct transactions *p, uint8_t *bytes, size_t n, struct failure *f)
 {
 	return put(p, p->ledger, 0, bytes, n, f);
 }
 
 static rd_kafka_headers_t *
-reject_headers(const struct publisher_reject *r)
+reject_headers(const struct transactions_reject *r)
 {
 	char partition[16], offset[32], ordinal[32];
 	const struct {
@@ -256,7 +257,8 @@ reject_headers(const struct publisher_reject *r)
 }
 
 enum fail_code
-publisher_put_reject(struct publisher *p, const struct publisher_reject *r, struct failure *f)
+transactions_put_reject(
+    struct transactions *p, const struct transactions_reject *r, struct failure *f)
 {
 	rd_kafka_headers_t *headers = reject_headers(r);
 	rd_kafka_resp_err_t err;
@@ -280,19 +282,19 @@ publisher_put_reject(struct publisher *p, const struct publisher_reject *r, stru
 
 static enum fail_code
 send_offsets(
-    struct publisher *p, const struct publisher_offset *offset, size_t n, struct failure *f)
+    struct transactions *p, const struct transactions_offset *offset, size_t n, struct failure *f)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n);
 	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata_new(p->group);
-	int64_t deadline_ms = clock_ms() + PUBLISHER_TIMEOUT_MS;
+	int64_t deadline_ms = clock_ms() + TRANSACTIONS_TIMEOUT_MS;
 	rd_kafka_error_t *error;
 
 	for (size_t i = 0; i < n; i++)
 		rd_kafka_topic_partition_list_add(list, offset[i].topic, offset[i].partition)
 		    ->offset = offset[i].taken;
 	do
-		error =
-		    rd_kafka_send_offsets_to_transaction(p->rk, list, group, PUBLISHER_TIMEOUT_MS);
+		error = rd_kafka_send_offsets_to_transaction(
+		    p->rk, list, group, TRANSACTIONS_TIMEOUT_MS);
 	while (error != NULL && rd_kafka_error_is_retriable(error) && clock_ms() < deadline_ms &&
 	       (rd_kafka_error_destroy(error), 1));
 	rd_kafka_consumer_group_metadata_destroy(group);
@@ -302,11 +304,11 @@ send_offsets(
 }
 
 enum fail_code
-publisher_commit(
-    struct publisher *p, const struct publisher_offset *offset, size_t offsets_n, struct failure *f)
+transactions_commit(struct transactions *p, const struct transactions_offset *offset,
+    size_t offsets_n, struct failure *f)
 {
 	rd_kafka_error_t *error;
-	rd_kafka_resp_err_t err = rd_kafka_flush(p->rk, PUBLISHER_TIMEOUT_MS);
+	rd_kafka_resp_err_t err = rd_kafka_flush(p->rk, TRANSACTIONS_TIMEOUT_MS);
 
 	if (p->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return not_delivered(p, p->failed, f);
@@ -316,7 +318,7 @@ publisher_commit(
 	if (offsets_n > 0 && send_offsets(p, offset, offsets_n, f) != FAIL_NONE)
 		return f->code;
 	fault_point("mix.after_offsets");
-	error = rd_kafka_commit_transaction(p->rk, PUBLISHER_TIMEOUT_MS);
+	error = rd_kafka_commit_transaction(p->rk, TRANSACTIONS_TIMEOUT_MS);
 	if (error != NULL)
 		return failed(p, error, "committing a transaction", f);
 	fault_point("mix.after_commit");

@@ -1,5 +1,5 @@
 /*
- * domain_log.h -- the sequences of one partition of a domain topic, in the order of their ordinals,
+ * partition_log.h -- the sequences of one partition of a domain topic, in the order of their ordinals,
  * up to its last End.
  *
  * Duplicates, which a producer that was killed may leave, are dropped; a hole, another tokenizer
@@ -7,8 +7,8 @@
  *
  * Thread: one.
  */
-#ifndef CONSUMER_DOMAIN_DOMAIN_LOG_H
-#define CONSUMER_DOMAIN_DOMAIN_LOG_H
+#ifndef CONSUMER_DOMAIN_PARTITION_LOG_H
+#define CONSUMER_DOMAIN_PARTITION_LOG_H
 
 #include <librdkafka/rdkafka.h>
 #include <stdbool.h>
@@ -18,28 +18,28 @@
 #include "common/base/failure.h"
 #include "common/record/sequence.h"
 
-struct domain_log;
+struct partition_log;
 
 /* One sequence; all is borrowed until the next call. */
-struct domain_log_sequence {
+struct partition_log_sequence {
 	struct sequence_view record;
 	const struct sequence_span *span; /* [record.payload.spans_n] */
 	const uint32_t *token;            /* [record.payload.count] */
 };
 
 /*
- * Gives *out, to be ended with domain_log_close(). FAIL_DATA: the partition has no End, or its
+ * Gives *out, to be ended with partition_log_close(). FAIL_DATA: the partition has no End, or its
  * first records were deleted. FAIL_CONFIG: no such topic or partition; it is of another tokenizer.
  * `reader` is a KAFKA_READER with nothing assigned, and this log's alone until it is closed.
  */
-enum fail_code domain_log_open(struct domain_log **out, rd_kafka_t *reader, const char *topic,
+enum fail_code partition_log_open(struct partition_log **out, rd_kafka_t *reader, const char *topic,
     int32_t partition, uint64_t tokenizer, int timeout_ms, struct failure *f);
-void domain_log_close(struct domain_log *l); /* NULL is accepted */
+void partition_log_close(struct partition_log *l); /* NULL is accepted */
 
-uint64_t domain_log_sequences(const struct domain_log *l); /* up to the last End */
+uint64_t partition_log_sequences(const struct partition_log *l); /* up to the last End */
 
 /* *there is false after the last one. FAIL_STOPPED once *stop is set. */
-enum fail_code domain_log_next(struct domain_log *l, const volatile bool *stop,
-    struct domain_log_sequence *out, bool *there, struct failure *f);
+enum fail_code partition_log_next(struct partition_log *l, const volatile bool *stop,
+    struct partition_log_sequence *out, bool *there, struct failure *f);
 
 #endif

@@ -1,4 +1,4 @@
-#include "consumer/plan/mix_plan.h"
+#include "consumer/plan/config_plan.h"
 
 #include <assert.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "common/schedule/order.h"
 
 static uint64_t
-total_of(const struct mix_plan_length *length)
+total_of(const struct config_plan_length *length)
 {
 	uint64_t total = 0;
 
@@ -17,7 +17,7 @@ total_of(const struct mix_plan_length *length)
 }
 
 static void
-set_sources(struct mix_plan *p, const struct config *c, const struct mix_plan_length *length)
+set_sources(struct config_plan *p, const struct config *c, const struct config_plan_length *length)
 {
 	double all = 0;
 
@@ -46,7 +46,7 @@ set_sources(struct mix_plan *p, const struct config *c, const struct mix_plan_le
 }
 
 static void
-set_phases(struct mix_plan *p, const struct config *c)
+set_phases(struct config_plan *p, const struct config *c)
 {
 	struct ledger_raw_weight *weight = p->weight;
 
@@ -81,18 +81,18 @@ schedule_of(enum config_schedule schedule)
 }
 
 enum fail_code
-mix_plan_open(struct mix_plan *out, const struct config *c, const struct mix_plan_length *length,
-    struct failure *f)
+config_plan_open(struct config_plan *out, const struct config *c,
+    const struct config_plan_length *length, struct failure *f)
 {
 	const struct config_mix *mix = &c->mix;
-	struct mix_plan p = {0};
+	struct config_plan p = {0};
 
 	assert(mix->name != NULL);
 	p.source = calloc(c->domains_n + 1, sizeof(*p.source));
 	p.phase = calloc(mix->phases_n + 1, sizeof(*p.phase));
 	p.weight = calloc(mix->phases_n * c->domains_n + 1, sizeof(*p.weight));
 	if (p.source == NULL || p.phase == NULL || p.weight == NULL) {
-		mix_plan_close(&p);
+		config_plan_close(&p);
 		return fail_memory(f);
 	}
 	set_sources(&p, c, length);
@@ -121,10 +121,10 @@ mix_plan_open(struct mix_plan *out, const struct config *c, const struct mix_pla
 }
 
 void
-mix_plan_close(struct mix_plan *p)
+config_plan_close(struct config_plan *p)
 {
 	free(p->source);
 	free(p->phase);
 	free(p->weight);
-	*p = (struct mix_plan){0};
+	*p = (struct config_plan){0};
 }

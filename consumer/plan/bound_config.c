@@ -1,4 +1,4 @@
-#include "consumer/plan/mix_config.h"
+#include "consumer/plan/bound_config.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -85,7 +85,7 @@ phase_part(const struct mixer_phase *p)
 }
 
 static json_t *
-changeable_part(const struct config *c, const struct mix_plan *p)
+changeable_part(const struct config *c, const struct config_plan *p)
 {
 	json_t *domains = json_object(), *runs = json_array(), *phases = json_array();
 	int lost = 0; /* of what finds no memory */
@@ -110,8 +110,8 @@ changeable_part(const struct config *c, const struct mix_plan *p)
 }
 
 enum fail_code
-mix_config_text(char **out, const struct config *c, const struct mix_plan *p, uint64_t tokenizer,
-    struct failure *f)
+bound_config_text(char **out, const struct config *c, const struct config_plan *p,
+    uint64_t tokenizer, struct failure *f)
 {
 	json_t *all = json_pack(
 	    "{s:o, s:o}", "fixed", fixed_part(c, tokenizer), "changeable", changeable_part(c, p));
@@ -145,7 +145,7 @@ parse(json_t **out, const char *text, struct failure *f)
 }
 
 enum fail_code
-mix_config_schedule(uint64_t *out, const char *text, struct failure *f)
+bound_config_schedule(uint64_t *out, const char *text, struct failure *f)
 {
 	json_t *all;
 	char *fixed;
@@ -163,8 +163,8 @@ mix_config_schedule(uint64_t *out, const char *text, struct failure *f)
 }
 
 enum fail_code
-mix_config_keep_sizes(
-    struct mix_plan *p, const struct config *c, const char *text, struct failure *f)
+bound_config_keep_sizes(
+    struct config_plan *p, const struct config *c, const char *text, struct failure *f)
 {
 	const char *kind;
 	json_t *all, *changeable;
@@ -228,7 +228,7 @@ compare(char *list, const char *path, json_t *ledger, json_t *present, int depth
 }
 
 enum fail_code
-mix_config_compare(
+bound_config_compare(
     const char *ledger, const char *present, bool accept, bool *changed, struct failure *f)
 {
 	char fixed[DIFFERENCES_MAX] = "", changeable[DIFFERENCES_MAX] = "";

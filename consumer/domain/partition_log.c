@@ -1,4 +1,4 @@
-#include "consumer/domain/domain_log.h"
+#include "consumer/domain/partition_log.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { SLICE_MS = 100 };
 
-struct domain_log {
+struct partition_log {
 	rd_kafka_t *rk;
 	char topic[TOPIC_MAX_BYTES + 1];
 	int32_t partition;
@@ -30,14 +30,14 @@ struct domain_log {
 };
 
 static enum fail_code
-fail_here(const struct domain_log *l, struct failure *f)
+fail_here(const struct partition_log *l, struct failure *f)
 {
 	return fail_within(f, "topic %s, partition %" PRId32, l->topic, l->partition);
 }
 
 /* Where the partition is sealed. */
 static enum fail_code
-read_tail(struct domain_log *l, struct failure *f)
+read_tail(struct partition_log *l, struct failure *f)
 {
 	struct partition_tail tail;
 	rd_kafka_message_t *m;
@@ -71,7 +71,7 @@ read_tail(struct domain_log *l, struct failure *f)
 }
 
 static enum fail_code
-assign(struct domain_log *l, struct failure *f)
+assign(struct partition_log *l, struct failure *f)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_resp_err_t err;
@@ -85,10 +85,10 @@ assign(struct domain_log *l, struct failure *f)
 }
 
 enum fail_code
-domain_log_open(struct domain_log **out, rd_kafka_t *reader, const char *topic, int32_t partition,
-    uint64_t tokenizer, int timeout_ms, struct failure *f)
+partition_log_open(struct partition_log **out, rd_kafka_t *reader, const char *topic,
+    int32_t partition, uint64_t tokenizer, int timeout_ms, struct failure *f)
 {
-	struct domain_log *l = calloc(1, sizeof(*l));
+	struct partition_log *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
 		return fail_memory(f);
@@ -103,12 +103,12 @@ domain_log_open(struct domain_log **out, rd_kafka_t *reader, const char *topic, 
 		return FAIL_NONE;
 	}
 	fail_here(l, f);
-	domain_log_close(l);
+	partition_log_close(l);
 	return f->code;
 }
 
 void
-domain_log_close(struct domain_log *l)
+partition_log_close(struct partition_log *l)
 {
 	if (l == NULL)
 		return;
@@ -124,7 +124,7 @@ domain_log_close(struct domain_log *l)
 }
 
 uint64_t
-domain_log_sequences(const struct domain_log *l)
+partition_log_sequences(const struct partition_log *l)
 {
 	return l->sequences;
 }
@@ -147,7 +147,7 @@ make_room(void **memory, size_t *room, size_t n, size_t size, struct failure *f)
 }
 
 static enum fail_code
-make_rooms(struct domain_log *l, const struct payload_view *p, struct failure *f)
+make_rooms(struct partition_log *l, const struct payload_view *p, struct failure *f)
 {
 	void *source = l->source, *span = l->span, *no_loss = l->no_loss, *token = l->token;
 	enum fail_code code = FAIL_NONE;
@@ -167,7 +167,7 @@ make_rooms(struct domain_log *l, const struct payload_view *p, struct failure *f
 }
 
 static enum fail_code
-decode(struct domain_log *l, struct domain_log_sequence *out, struct failure *f)
+decode(struct partition_log *l, struct partition_log_sequence *out, struct failure *f)
 {
 	const struct payload_view *p = &out->record.payload;
 
@@ -185,7 +185,7 @@ decode(struct domain_log *l, struct domain_log_sequence *out, struct failure *f)
 
 /* Takes a record if it is the next sequence. */
 static enum fail_code
-take(struct domain_log *l, struct domain_log_sequence *out, bool *there, struct failure *f)
+take(struct partition_log *l, struct partition_log_sequence *out, bool *there, struct failure *f)
 {
 	const rd_kafka_message_t *m = l->held;
 	enum schema_record which;
@@ -212,7 +212,7 @@ take(struct domain_log *l, struct domain_log_sequence *out, bool *there, struct 
 
 /* The next record in l->held. */
 static enum fail_code
-poll(struct domain_log *l, const volatile bool *stop, struct failure *f)
+poll(struct partition_log *l, const volatile bool *stop, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + l->timeout_ms;
 
@@ -248,8 +248,8 @@ poll(struct domain_log *l, const volatile bool *stop, struct failure *f)
 }
 
 enum fail_code
-domain_log_next(struct domain_log *l, const volatile bool *stop, struct domain_log_sequence *out,
-    bool *there, struct failure *f)
+partition_log_next(struct partition_log *l, const volatile bool *stop,
+    struct partition_log_sequence *out, bool *there, struct failure *f)
 {
 	*there = false;
 	while (!*there && l->next < l->sequences) {

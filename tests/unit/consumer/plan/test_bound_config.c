@@ -1,5 +1,5 @@
 /* The text that a mix is bound to: what is in it, what may change, weights by size that stay. */
-#include "consumer/plan/mix_config.h"
+#include "consumer/plan/bound_config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct sample {
 	struct config_phase phase;
 	double weight[2], phase_weight[2];
 	uint64_t sequences[2];
-	struct mix_plan_length length[2];
+	struct config_plan_length length[2];
 	char *text;
 };
 
@@ -33,7 +33,7 @@ sample_init(struct sample *s, enum config_weights kind)
 	s->phase = (struct config_phase){
 	    .name = name_late, .start_step = 9, .weight = s->phase_weight, .lr_scale = 0.5};
 	for (size_t i = 0; i < 2; i++)
-		s->length[i] = (struct mix_plan_length){1, &s->sequences[i], NULL};
+		s->length[i] = (struct config_plan_length){1, &s->sequences[i], NULL};
 	s->c.corpus = name_demo;
 	s->c.sequence_length = 64;
 	s->c.domains = s->domain;
@@ -53,15 +53,15 @@ sample_init(struct sample *s, enum config_weights kind)
 static char *
 text_of(struct sample *s, const char *ledger)
 {
-	struct mix_plan plan;
+	struct config_plan plan;
 	struct failure f;
 	char *text;
 
-	assert_int_equal(mix_plan_open(&plan, &s->c, s->length, &f), FAIL_NONE);
+	assert_int_equal(config_plan_open(&plan, &s->c, s->length, &f), FAIL_NONE);
 	if (ledger != NULL)
-		assert_int_equal(mix_config_keep_sizes(&plan, &s->c, ledger, &f), FAIL_NONE);
-	assert_int_equal(mix_config_text(&text, &s->c, &plan, 7, &f), FAIL_NONE);
-	mix_plan_close(&plan);
+		assert_int_equal(bound_config_keep_sizes(&plan, &s->c, ledger, &f), FAIL_NONE);
+	assert_int_equal(bound_config_text(&text, &s->c, &plan, 7, &f), FAIL_NONE);
+	config_plan_close(&plan);
 	return text;
 }
 
@@ -94,9 +94,10 @@ test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only(void **sta
 		}
 		after = text_of(&s, NULL);
 		assert_int_equal(
-		    mix_config_compare(before, after, false, &changed, &f), FAIL_CONFIG);
+		    bound_config_compare(before, after, false, &changed, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, "--accept-config"));
-		assert_int_equal(mix_config_compare(before, after, true, &changed, &f), FAIL_NONE);
+		assert_int_equal(
+		    bound_config_compare(before, after, true, &changed, &f), FAIL_NONE);
 		assert_true(changed);
 		free(after);
 	}
@@ -128,7 +129,7 @@ test_what_decides_the_order_never_changes(void **state)
 		}
 		after = text_of(&s, NULL);
 		assert_int_equal(
-		    mix_config_compare(before, after, true, &changed, &f), FAIL_CONFIG);
+		    bound_config_compare(before, after, true, &changed, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, "cannot change"));
 		free(after);
 	}
@@ -154,7 +155,7 @@ test_weights_by_size_stay_when_a_domain_has_grown(void **state)
 	assert_non_null(strstr(fresh, "\"weight\":0.75"));
 	sample_init(&s, CONFIG_WEIGHTS_MAP); /* written ones are as they are written */
 	written = text_of(&s, first);
-	assert_int_equal(mix_config_compare(first, written, true, &changed, &f), FAIL_NONE);
+	assert_int_equal(bound_config_compare(first, written, true, &changed, &f), FAIL_NONE);
 	assert_true(changed);
 	assert_non_null(strstr(written, "\"weight\":3"));
 	free(first);

@@ -1,4 +1,4 @@
-#include "consumer/plan/mix_config_plan.h"
+#include "consumer/plan/ledger_plan.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -264,7 +264,7 @@ set_fixed(struct mixer_plan *p, struct walk *w, const json_t *fixed)
 }
 
 static enum fail_code
-fill(struct mix_config_plan *out, struct memory *m, const struct ledger *l, struct failure *f)
+fill(struct ledger_plan *out, struct memory *m, const struct ledger *l, struct failure *f)
 {
 	const json_t *fixed = json_object_get(m->text, "fixed");
 	const json_t *changeable = json_object_get(m->text, "changeable");
@@ -291,12 +291,12 @@ fill(struct mix_config_plan *out, struct memory *m, const struct ledger *l, stru
 }
 
 enum fail_code
-mix_config_plan_open(struct mix_config_plan *out, const struct ledger *l, struct failure *f)
+ledger_plan_open(struct ledger_plan *out, const struct ledger *l, struct failure *f)
 {
 	struct memory *m = calloc(1, sizeof(*m));
 	json_error_t why;
 
-	*out = (struct mix_config_plan){.memory = m};
+	*out = (struct ledger_plan){.memory = m};
 	if (m == NULL)
 		return fail_memory(f);
 	errno = 0;
@@ -307,16 +307,16 @@ mix_config_plan_open(struct mix_config_plan *out, const struct ledger *l, struct
 		fail(f, FAIL_DATA, "the configuration in the ledger is not JSON: %s", why.text);
 	else if (fill(out, m, l, f) == FAIL_NONE)
 		return FAIL_NONE;
-	mix_config_plan_close(out);
+	ledger_plan_close(out);
 	return f->code;
 }
 
 void
-mix_config_plan_close(struct mix_config_plan *p)
+ledger_plan_close(struct ledger_plan *p)
 {
 	struct memory *m = p->memory;
 
-	*p = (struct mix_config_plan){0};
+	*p = (struct ledger_plan){0};
 	if (m == NULL)
 		return;
 	for (size_t i = 0; i < m->sources_n; i++) {
