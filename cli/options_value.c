@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/base/scalar.h"
 
 static uint64_t
@@ -107,7 +108,7 @@ set_pair(const struct option_row *row, void *to, const char *text, struct failur
 		return FAIL_NONE;
 	}
 	if (!pair(text, "/", &range.first, &range.end) || range.first >= range.end ||
-	    range.end > CONFIG_LANES_MAX)
+	    range.end > LIMIT_LANES)
 		return fail(f, FAIL_USAGE,
 		    "--%s: not a lane: %s (k/n: lane k, from 0 to n-1, of n)", row->name, text);
 	*(struct option_lane *)to =

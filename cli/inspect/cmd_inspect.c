@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/inspect/inspect_output.h"
 #include "cli/mix_option.h"
+#include "common/base/limits.h"
 #include "common/base/scalar.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/reader/step_records.h"
@@ -36,10 +37,9 @@ parse_words(struct arguments *a, const struct options *o, struct failure *f)
 	if (scalar_count(o->argument[0], 0, INT64_MAX / 2, &a->step) != SCALAR_OK)
 		return fail(f, FAIL_USAGE, "STEP: not a step: %s", o->argument[0]);
 	a->one_lane = o->arguments_n > 1;
-	if (a->one_lane &&
-	    scalar_count(o->argument[1], 0, CONFIG_LANES_MAX - 1, &a->lane) != SCALAR_OK)
+	if (a->one_lane && scalar_count(o->argument[1], 0, LIMIT_LANES - 1, &a->lane) != SCALAR_OK)
 		return fail(f, FAIL_USAGE, "LANE: not a lane: %s (0 to %d)", o->argument[1],
-		    CONFIG_LANES_MAX - 1);
+		    LIMIT_LANES - 1);
 	return FAIL_NONE;
 }
 

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "cli/produce/produce_job.h"
+#include "common/base/limits.h"
 #include "producer/produce/produce.h"
 
 #define AT(field) offsetof(struct produce_arguments, field)
@@ -56,6 +57,6 @@ const struct command cmd_produce = {
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
-    .arguments_max = CONFIG_DOMAINS_MAX,
+    .arguments_max = LIMIT_DOMAINS,
     .run = run,
 };

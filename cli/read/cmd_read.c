@@ -7,6 +7,7 @@
 #include "cli/read/read_loop.h"
 #include "cli/read/read_set.h"
 #include "cli/stop.h"
+#include "common/base/limits.h"
 #include "common/base/names.h"
 
 struct arguments {
@@ -28,14 +29,14 @@ static const struct option_row rows[] = {
     {.name = "rank",
 	.kind = OPTION_COUNT32,
 	.at = AT(rank),
-	.max = CONFIG_LANES_MAX - 1,
+	.max = LIMIT_LANES - 1,
 	.value = "R",
 	.help = "this reader's rank, from 0"},
     {.name = "world",
 	.kind = OPTION_COUNT32,
 	.at = AT(world),
 	.min = 1,
-	.max = CONFIG_LANES_MAX,
+	.max = LIMIT_LANES,
 	.value = "W",
 	.help = "ranks of the training run; divides the lanes of the mix"},
     {.name = "run",

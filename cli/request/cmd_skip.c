@@ -11,6 +11,7 @@
 #include "cli/request/request_words.h"
 #include "cli/request/skip_step.h"
 #include "cli/stop.h"
+#include "common/base/limits.h"
 
 struct arguments {
 	const char *mix;
@@ -31,7 +32,7 @@ static const struct option_row rows[] = {
     {.name = "lane",
 	.kind = OPTION_COUNT,
 	.at = AT(lane),
-	.max = CONFIG_LANES_MAX - 1,
+	.max = LIMIT_LANES - 1,
 	.value = "L",
 	.help = "with --step: only those of lane L"},
     {.name = "at-step",

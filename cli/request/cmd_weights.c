@@ -8,6 +8,7 @@
 #include "cli/request/request_words.h"
 #include "cli/stop.h"
 #include "cli/request/weights_print.h"
+#include "common/base/limits.h"
 
 struct arguments {
 	const char *mix;
@@ -262,6 +263,6 @@ const struct command cmd_weights = {
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
-    .arguments_max = CONFIG_DOMAINS_MAX,
+    .arguments_max = LIMIT_DOMAINS,
     .run = run,
 };

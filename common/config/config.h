@@ -24,18 +24,10 @@
 #include "common/base/failure.h"
 
 enum {
-	CONFIG_DOMAINS_MAX = 4096,
-	CONFIG_LANES_MAX = 4096,
-	CONFIG_SEQUENCE_MAX = 1 << 20,
-	CONFIG_BATCH_MAX = 1 << 20,
-	CONFIG_LIST_MAX = 1 << 16, /* paths of one list */
-	CONFIG_RUNS_MAX = 64,
-	CONFIG_PROPERTIES_MAX = 1024,     /* under kafka */
-	CONFIG_SECRET_MAX = 64 << 10,     /* bytes of a property that stands in a file */
-	CONFIG_RECORD_MAX = 64 << 20,     /* bytes of one lane's batch record */
-	CONFIG_KEEP_BYTES_MAX = 64 << 10, /* of one document, by `keep` */
-	CONFIG_FIELDS_MAX = 64,           /* of `keep` */
-	CONFIG_PHASES_MAX = 1024,
+	CONFIG_LIST_MAX = 1 << 16,           /* paths of one list */
+	CONFIG_PROPERTIES_MAX = 1024,        /* under kafka */
+	CONFIG_SECRET_MAX = 64 << 10,        /* bytes of a property that stands in a file */
+	CONFIG_FIELDS_MAX = 64,              /* of `keep` */
 	CONFIG_WEIGHTS_BYTES_MAX = 16 << 20, /* of a file of weights */
 };
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/config/config_parts.h"
 #include "common/base/names.h"
 #include "common/config/topics.h"
@@ -303,9 +304,9 @@ check_record(const struct config *c, const struct yaml_node *root, struct failur
 	in_lane = c->mix.global_batch / c->mix.lanes;
 	names = in_lane < c->domains_n ? in_lane : c->domains_n;
 	bytes = topics_lane_bytes(c, WIDTH_MAX) + HEAD_BYTES + names * HEAD_DOMAIN_BYTES;
-	if (bytes <= CONFIG_RECORD_MAX)
+	if (bytes <= LIMIT_RECORD_BYTES)
 		return FAIL_NONE;
-	room = CONFIG_RECORD_MAX - HEAD_BYTES;
+	room = LIMIT_RECORD_BYTES - HEAD_BYTES;
 	return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
 	    "one lane's record could be %zu bytes: %u (use more lanes: at most %zu sequences of "
 	    "%u tokens fit the 64 MiB of a record)",

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/limits.h"
 #include "common/config/config_parts.h"
 #include "common/base/names.h"
 
@@ -108,9 +109,9 @@ take_folder(struct folder *o, const char *path, const char *name, void *unused)
 		    "sub-folder %s of %s: not a name of a domain (letters, digits, '.', '_', '-', "
 		    "at most %d, a letter or digit first): rename it",
 		    config_shown(shown, name), path, NAME_MAX_BYTES);
-	if (o->names_n == CONFIG_DOMAINS_MAX)
+	if (o->names_n == LIMIT_DOMAINS)
 		return config_fail(o->c, o->line, key, o->f, "%s has more than %d sub-folders",
-		    path, CONFIG_DOMAINS_MAX);
+		    path, LIMIT_DOMAINS);
 	grown = realloc(o->name, (o->names_n + 1) * sizeof(*grown));
 	if (grown == NULL)
 		return fail_memory(o->f);
@@ -202,9 +203,9 @@ add_domain(struct folder *o, const char *name)
 	struct yaml_node empty = {.kind = YAML_MAP, .line = o->line, .key = name};
 	struct config *c = o->c;
 
-	if (c->domains_n == CONFIG_DOMAINS_MAX)
+	if (c->domains_n == LIMIT_DOMAINS)
 		return config_fail(c, o->line, key, o->f,
-		    "with its sub-folders there are more than %d domains", CONFIG_DOMAINS_MAX);
+		    "with its sub-folders there are more than %d domains", LIMIT_DOMAINS);
 	return config_read_domain(c, &empty, &c->domains[c->domains_n++], o->f);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/config/config_parts.h"
 
 static const struct config_key *
@@ -137,9 +138,9 @@ read_list(struct config *c, const struct yaml_node *list, struct failure *f)
 	if (list->children_n == 0)
 		return config_fail(c, list->line, key, f,
 		    "is an empty list (leave it out where there are no phases)");
-	if (list->children_n > CONFIG_PHASES_MAX)
+	if (list->children_n > LIMIT_PHASES)
 		return config_fail(c, list->line, key, f, "has %zu phases (at most %d)",
-		    list->children_n, CONFIG_PHASES_MAX);
+		    list->children_n, LIMIT_PHASES);
 	if (open_phases(c, list->children_n, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < list->children_n; i++)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/config/config_parts.h"
 #include "common/base/names.h"
 #include "common/base/nearest.h"
@@ -205,9 +206,9 @@ read_domains(struct config *c, const struct yaml_node *map, struct failure *f)
 		return f->code;
 	if (map->children_n == 0)
 		return config_fail(c, map->line, "domains", f, "is empty (at least one domain)");
-	if (map->children_n > CONFIG_DOMAINS_MAX)
+	if (map->children_n > LIMIT_DOMAINS)
 		return config_fail(c, map->line, "domains", f, "has %zu domains (at most %d)",
-		    map->children_n, CONFIG_DOMAINS_MAX);
+		    map->children_n, LIMIT_DOMAINS);
 	c->domains = calloc(map->children_n, sizeof(*c->domains));
 	if (c->domains == NULL)
 		return fail_memory(f);

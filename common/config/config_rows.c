@@ -1,6 +1,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/config/config_parts.h"
 #include "common/schedule/order.h"
 #include "common/base/scalar.h"
@@ -50,8 +51,7 @@ const struct config_key config_keys[] = {
 	.help =
 	    "names the tokenised data: topics are `<corpus>.<domain>`, `<corpus>.<domain>.valid`,"
 	    " `<corpus>.<domain>.test` and `<corpus>.rejects`"},
-    {"sequence_length", CONFIG_COUNT32, AT(sequence_length), 1, CONFIG_SEQUENCE_MAX,
-	.required = true,
+    {"sequence_length", CONFIG_COUNT32, AT(sequence_length), 1, LIMIT_SEQUENCE, .required = true,
 	.help =
 	    "inputs of one sequence, S; a sequence holds S + 1 tokens, and neighbours share one"},
     {"split", CONFIG_SPLIT, AT(split), .preset = "1,0,0",
@@ -177,9 +177,9 @@ const struct config_key config_keys[] = {
 		" `<mix>.feedback`"},
     {"mix.seed", CONFIG_COUNT, AT(mix.seed), 0, UINT64_MAX, .preset = "0",
 	.help = "of every permutation"},
-    {"mix.global_batch", CONFIG_COUNT32, AT(mix.global_batch), 1, CONFIG_BATCH_MAX,
-	.required = true, .help = "sequences of one step, B, over all ranks"},
-    {"mix.lanes", CONFIG_COUNT32, AT(mix.lanes), 1, CONFIG_LANES_MAX, .required = true,
+    {"mix.global_batch", CONFIG_COUNT32, AT(mix.global_batch), 1, LIMIT_BATCH, .required = true,
+	.help = "sequences of one step, B, over all ranks"},
+    {"mix.lanes", CONFIG_COUNT32, AT(mix.lanes), 1, LIMIT_LANES, .required = true,
 	.help = "partitions of the batch topic, L: the largest number of ranks; divides"
 		" `global_batch`, and the record of a lane is at most 64 MiB"},
     {"mix.schedule", CONFIG_CHOICE, AT(mix.schedule), .choice = schedule_names, .preset = "deficit",

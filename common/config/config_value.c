@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/config/config_parts.h"
 #include "common/base/names.h"
 #include "common/base/scalar.h"
@@ -242,7 +243,7 @@ add_item(const struct value *v, struct config_list *to, const char *text)
 static enum fail_code
 list_begin(const struct value *v, struct config_list *to, size_t n)
 {
-	size_t most = v->row->kind == CONFIG_RUNS     ? CONFIG_RUNS_MAX
+	size_t most = v->row->kind == CONFIG_RUNS     ? LIMIT_RUNS
 		      : v->row->kind == CONFIG_FIELDS ? CONFIG_FIELDS_MAX
 						      : CONFIG_LIST_MAX;
 

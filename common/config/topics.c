@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
+
 enum {
 	SEQUENCE_EXTRA = 64, /* ids, lengths, hash and the first spans of one sequence */
 	WIDTH_MAX = 3,       /* bytes of a token; the plan does not read the tokenizer */
@@ -20,7 +22,7 @@ topics_sequence_bytes(const struct config *c, unsigned token_width)
 
 	for (size_t i = 0; i < c->domains_n; i++)
 		if (c->domains[i].keep.n > 0)
-			keep = CONFIG_KEEP_BYTES_MAX;
+			keep = LIMIT_KEEP_BYTES;
 	return ((size_t)c->sequence_length + 1) * token_width + SEQUENCE_EXTRA + keep;
 }
 

@@ -17,7 +17,7 @@ enum {
 	TOPICS_RECORD_SLACK = 64 << 10,      /* what names, document spans and framing may add */
 	TOPICS_LEDGER_BYTES = 8 << 20,       /* of a ledger record, at most */
 	TOPICS_MESSAGE_BYTES_MIN = 1 << 20,  /* below it, batches of small records would suffer */
-	TOPICS_MESSAGE_BYTES_MAX = 80 << 20, /* CONFIG_RECORD_MAX and what may surround it */
+	TOPICS_MESSAGE_BYTES_MAX = 80 << 20, /* LIMIT_RECORD_BYTES and what may surround it */
 	TOPICS_OFFSETS_RETENTION_MINUTES = 30 * 24 * 60, /* less deserves a warning */
 };
 
@@ -47,7 +47,7 @@ struct topics_plan {
 
 /*
  * Bytes of one lane's batch record: ((S+1) * width + 64) * B/L, and where some domain keeps fields
- * of its documents, CONFIG_KEEP_BYTES_MAX more a sequence. Names and the spans of many short
+ * of its documents, LIMIT_KEEP_BYTES more a sequence. Names and the spans of many short
  * documents may come on top; message_bytes_max leaves room for them.
  */
 size_t topics_lane_bytes(const struct config *c, unsigned token_width);

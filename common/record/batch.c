@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/config/config.h"
+#include "common/base/limits.h"
 #include "common/record/schema.h"
 
 enum { HEAD_BYTES_MAX = 256, DOMAIN_BYTES_MAX = 20, DRAWN_BYTES_MAX = 40 };
@@ -111,8 +111,8 @@ read_head(struct batch_head *h, struct wire_reader *r, struct failure *f)
 	h->mix = text_of(r);
 	h->schedule = wire_hash(r);
 	h->step = count_of(r);
-	h->lane = int_of(r, 0, CONFIG_LANES_MAX - 1);
-	h->lanes = int_of(r, (int64_t)h->lane + 1, CONFIG_LANES_MAX);
+	h->lane = int_of(r, 0, LIMIT_LANES - 1);
+	h->lanes = int_of(r, (int64_t)h->lane + 1, LIMIT_LANES);
 	h->global_batch = int_of(r, h->lanes, INT32_MAX);
 	h->version = count_of(r);
 	h->phase = text_of(r);
@@ -153,7 +153,7 @@ read_domains(struct batch_view *b, struct wire_reader *r, struct failure *f)
 			index_min = (int64_t)domain_of(r, index_min).index + 1;
 		b->domains_n += items;
 	}
-	if (r->bad == NULL && b->domains_n > CONFIG_DOMAINS_MAX)
+	if (r->bad == NULL && b->domains_n > LIMIT_DOMAINS)
 		r->bad = "more domains than a mix can have";
 	return wire_reader_check(r, false, "domains", f);
 }

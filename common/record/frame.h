@@ -15,8 +15,9 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/limits.h"
 
-enum { FRAME_TOKENS_MAX = (1 << 20) + 1 }; /* S + 1 for the largest S */
+enum { FRAME_TOKENS_MAX = LIMIT_SEQUENCE + 1 }; /* S + 1 for the largest S */
 
 struct frame_codec;
 

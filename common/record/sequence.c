@@ -4,11 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "common/config/config.h"
+#include "common/base/limits.h"
 #include "common/record/frame.h"
 #include "common/record/schema.h"
-
-_Static_assert(SEQUENCE_TOKENS_MAX == CONFIG_SEQUENCE_MAX + 1, "a sequence holds S + 1 tokens");
 
 /* Generous: numbers of a record outside its lists and byte strings, ten bytes each. */
 enum { FIXED_BYTES_MAX = 256, SPAN_BYTES_MAX = 50, RANGE_BYTES_MAX = 20, LENGTH_BYTES_MAX = 10 };
@@ -130,7 +128,7 @@ sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
 enum fail_code
 end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f)
 {
-	assert(e->sequence_length >= 1 && e->sequence_length <= CONFIG_SEQUENCE_MAX);
+	assert(e->sequence_length >= 1 && e->sequence_length <= LIMIT_SEQUENCE);
 	wire_reserve(w, FIXED_BYTES_MAX + e->input.file.n);
 	put_envelope(w, SCHEMA_END);
 	put_count(w, e->sequences);
@@ -337,7 +335,7 @@ end_decode(struct end_record *out, const uint8_t *bytes, size_t n, struct failur
 	e.dropped = count_of(&r);
 	e.documents = count_of(&r);
 	e.rejects = count_of(&r);
-	e.sequence_length = (uint32_t)wire_ranged(&r, 1, CONFIG_SEQUENCE_MAX);
+	e.sequence_length = (uint32_t)wire_ranged(&r, 1, LIMIT_SEQUENCE);
 	e.tokenizer = wire_hash(&r);
 	e.record_bytes = count_of(&r);
 	e.record_bytes_max = count_of(&r);

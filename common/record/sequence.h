@@ -12,9 +12,10 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/limits.h"
 #include "common/record/wire.h"
 
-enum { SEQUENCE_TOKENS_MAX = (1 << 20) + 1 }; /* S + 1 for the largest S */
+enum { SEQUENCE_TOKENS_MAX = LIMIT_SEQUENCE + 1 }; /* S + 1 for the largest S */
 
 struct text_view { /* not NUL-terminated */
 	const char *bytes;

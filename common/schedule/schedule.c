@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/schedule/schedule_parts.h"
 
 void
@@ -34,7 +35,7 @@ schedule_copy(struct schedule *to, const struct schedule *from)
 void
 schedule_add(struct schedule *s)
 {
-	assert(s->n < WEIGHTS_MAX);
+	assert(s->n < LIMIT_DOMAINS);
 	s->weight[s->n] = 0;
 	s->credit[s->n++] = 0;
 }
@@ -43,7 +44,7 @@ schedule_add(struct schedule *s)
 static void
 pass_on_credits(struct schedule *s)
 {
-	uint64_t free_credit = 0, share[WEIGHTS_MAX];
+	uint64_t free_credit = 0, share[LIMIT_DOMAINS];
 
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->weight[i] == 0 && s->credit[i] > 0) {
@@ -63,7 +64,7 @@ schedule_set_weights(struct schedule *s, const uint64_t *weight, size_t n)
 {
 	uint64_t sum = 0;
 
-	assert(n >= s->n && n >= 1 && n <= WEIGHTS_MAX);
+	assert(n >= s->n && n >= 1 && n <= LIMIT_DOMAINS);
 	for (size_t i = s->n; i < n; i++)
 		s->credit[i] = 0;
 	s->n = n;

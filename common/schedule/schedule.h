@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/limits.h"
 #include "common/schedule/weights.h"
 
 enum schedule_kind { SCHEDULE_DEFICIT, SCHEDULE_GREEDY, SCHEDULE_RANDOM };
@@ -42,14 +43,14 @@ struct schedule {
 	uint64_t one;   /* deficit: what the weights sum to */
 	uint64_t draws; /* greedy: since the weights changed; random: since step 0 */
 	uint64_t key;   /* random */
-	uint64_t weight[WEIGHTS_MAX]; /* greedy: the bits of doubles that sum to about 1 */
-	int64_t credit[WEIGHTS_MAX];  /* greedy: the counts; random: 0 */
+	uint64_t weight[LIMIT_DOMAINS]; /* greedy: the bits of doubles that sum to about 1 */
+	int64_t credit[LIMIT_DOMAINS];  /* greedy: the counts; random: 0 */
 };
 
 /* No domains yet: schedule_set_weights() comes next. `seed` is for random, `unit` for deficit. */
 void schedule_init(struct schedule *s, enum schedule_kind kind, uint64_t unit, uint64_t seed);
 
-/* Copies what is in use of *from: n domains, not WEIGHTS_MAX. */
+/* Copies what is in use of *from: n domains, not LIMIT_DOMAINS. */
 void schedule_copy(struct schedule *to, const struct schedule *from);
 
 /* One domain more, of weight and credit 0. */

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/schedule/power.h"
 
 __extension__ typedef unsigned __int128 wide;
@@ -113,10 +114,10 @@ enum fail_code
 weights_count(uint64_t *out, const double *raw, const char *const *name, size_t n,
     double temperature, uint64_t total, struct failure *f)
 {
-	double share[WEIGHTS_MAX];
+	double share[LIMIT_DOMAINS];
 	size_t positive = 0;
 
-	assert(n >= 1 && n <= WEIGHTS_MAX);
+	assert(n >= 1 && n <= LIMIT_DOMAINS);
 	if (check(raw, name, n, temperature, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < n; i++)
@@ -188,9 +189,9 @@ enum fail_code
 weights_share(uint64_t *out, const double *raw, const char *const *name, size_t n,
     double temperature, struct failure *f)
 {
-	double share[WEIGHTS_MAX], sum;
+	double share[LIMIT_DOMAINS], sum;
 
-	assert(n >= 1 && n <= WEIGHTS_MAX);
+	assert(n >= 1 && n <= LIMIT_DOMAINS);
 	if (check(raw, name, n, temperature, f) != FAIL_NONE)
 		return f->code;
 	memcpy(share, raw, n * sizeof(*raw));
@@ -210,9 +211,9 @@ void
 weights_apportion(uint64_t *shares, uint64_t total, const uint64_t *weight, size_t n)
 {
 	uint64_t left = total;
-	wide sum = 0, rest[WEIGHTS_MAX];
+	wide sum = 0, rest[LIMIT_DOMAINS];
 
-	assert(n >= 1 && n <= WEIGHTS_MAX);
+	assert(n >= 1 && n <= LIMIT_DOMAINS);
 	for (size_t i = 0; i < n; i++)
 		sum += weight[i];
 	assert(sum > 0);

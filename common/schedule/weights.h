@@ -19,14 +19,12 @@
 
 #define WEIGHT_ONE (UINT64_C(1) << 32)
 
-enum { WEIGHTS_MAX = 4096 };
-
 #define WEIGHTS_SUM_SLACK 1e-9
 
 /*
  * Fills out[n], which sums to `total`, up to 2^40. FAIL_CONFIG: a weight is negative or not finite,
  * all are zero, temperature is not positive, or more weights are positive than `total` has draws.
- * `n` is at most WEIGHTS_MAX; each raw weight belongs to name[i].
+ * `n` is at most LIMIT_DOMAINS; each raw weight belongs to name[i].
  */
 enum fail_code weights_count(uint64_t *out, const double *raw, const char *const *name, size_t n,
     double temperature, uint64_t total, struct failure *f);

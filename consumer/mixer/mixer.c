@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/schedule/permutation.h"
 #include "consumer/mixer/mixer_state.h"
 
@@ -142,8 +143,8 @@ mixer_add_domain(
 	struct domain *d;
 
 	assert(names_valid(s->name) && s->partitions_n >= 1);
-	if (m->domains_n == WEIGHTS_MAX)
-		return fail(f, FAIL_CONFIG, "a mix holds at most %d domains", WEIGHTS_MAX);
+	if (m->domains_n == LIMIT_DOMAINS)
+		return fail(f, FAIL_CONFIG, "a mix holds at most %d domains", LIMIT_DOMAINS);
 	if (m->weights_unit == MIXER_BY_TOKENS &&
 	    (m->domains_n + 1) * ((uint64_t)m->sequence_length + 1) > COUNTED_TOKENS_MAX)
 		return fail(f, FAIL_CONFIG,

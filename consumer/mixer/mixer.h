@@ -52,7 +52,6 @@
 
 enum {
 	MIXER_ID_BYTES_MAX = 128,     /* of a request's id */
-	MIXER_PHASES_MAX = 1024,      /* of a plan */
 	MIXER_ANSWER_DOMAINS_MAX = 64 /* that an answer speaks of */
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "consumer/mixer/mixer_state.h"
 
 #define XXH_INLINE_ALL
@@ -91,7 +92,7 @@ check_phase_weight(const struct mixer_plan *p, const struct mixer_phase *h,
 static enum fail_code
 check_phase_weights(const struct mixer_plan *p, const struct mixer_phase *h, struct failure *f)
 {
-	bool named[WEIGHTS_MAX] = {false}, positive = false;
+	bool named[LIMIT_DOMAINS] = {false}, positive = false;
 
 	for (size_t i = 0; i < h->weights_n; i++) {
 		if (check_phase_weight(p, h, &h->weight[i], named, f) != FAIL_NONE)
@@ -148,12 +149,12 @@ check_rounds(const struct mixer_plan *p, struct failure *f)
 enum fail_code
 mixer_check_plan(const struct mixer_plan *p, struct failure *f)
 {
-	if (p->sources_n < 1 || p->sources_n > WEIGHTS_MAX)
-		return fail(f, FAIL_CONFIG, "a mix holds 1 to %d domains, not %zu", WEIGHTS_MAX,
+	if (p->sources_n < 1 || p->sources_n > LIMIT_DOMAINS)
+		return fail(f, FAIL_CONFIG, "a mix holds 1 to %d domains, not %zu", LIMIT_DOMAINS,
 		    p->sources_n);
-	if (p->phases_n > MIXER_PHASES_MAX)
+	if (p->phases_n > LIMIT_PHASES)
 		return fail(
-		    f, FAIL_CONFIG, "%zu phases are more than %d", p->phases_n, MIXER_PHASES_MAX);
+		    f, FAIL_CONFIG, "%zu phases are more than %d", p->phases_n, LIMIT_PHASES);
 	if (!(p->temperature > 0) || !isfinite(p->temperature))
 		return fail(f, FAIL_CONFIG, "temperature must be a positive number, not %g",
 		    p->temperature);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "consumer/mixer/mixer_state.h"
 
 __extension__ typedef __int128 wide;
@@ -195,7 +196,7 @@ check_rounds(const struct mixer *m, struct failure *f)
 static enum fail_code
 resume_schedule(struct mixer *m, const struct ledger *l, struct failure *f)
 {
-	uint64_t weight[WEIGHTS_MAX];
+	uint64_t weight[LIMIT_DOMAINS];
 	struct schedule *s = &m->now.schedule;
 	bool any = false;
 
@@ -227,7 +228,7 @@ resume_force(struct mixer *m, const struct ledger *l, struct failure *f)
 	struct force *force = &m->now.force;
 	const char *id = text_or_empty(l->reason_id), *phase = text_or_empty(l->phase);
 
-	if (l->domains_n < 1 || l->domains_n > WEIGHTS_MAX || l->step_next < 0 ||
+	if (l->domains_n < 1 || l->domains_n > LIMIT_DOMAINS || l->step_next < 0 ||
 	    l->step_next > COUNT_MAX || l->draws < 0 || l->draws > COUNT_MAX ||
 	    l->round > COUNT_MAX || l->version > COUNT_MAX || l->greedy_draws > COUNT_MAX ||
 	    l->round < 0 || l->round_draws < 0 || l->epoch_size < 0 || l->greedy_draws < 0 ||

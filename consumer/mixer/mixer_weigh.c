@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "consumer/mixer/mixer_state.h"
 
 /* Puts the quantised weights in force; ones that are in force already disturb nothing. */
@@ -20,7 +21,7 @@ put_weights(struct mixer *m, const uint64_t *weight)
 	if (m->epoch_size == 0) {
 		schedule_set_weights(&m->now.schedule, weight, m->domains_n);
 	} else {
-		uint64_t left[WEIGHTS_MAX];
+		uint64_t left[LIMIT_DOMAINS];
 
 		weights_apportion(left, m->epoch_size - m->now.round_draws, weight, m->domains_n);
 		schedule_set_weights(&m->now.schedule, left, m->domains_n);
@@ -30,9 +31,9 @@ put_weights(struct mixer *m, const uint64_t *weight)
 bool
 mixer_weigh(struct mixer *m)
 {
-	double raw[WEIGHTS_MAX];
-	const char *name[WEIGHTS_MAX];
-	uint64_t weight[WEIGHTS_MAX];
+	double raw[LIMIT_DOMAINS];
+	const char *name[LIMIT_DOMAINS];
+	uint64_t weight[LIMIT_DOMAINS];
 	bool positive = false;
 	enum fail_code code;
 	struct failure f;
@@ -59,7 +60,7 @@ mixer_weigh(struct mixer *m)
 bool
 mixer_drop(struct mixer *m, size_t i)
 {
-	uint64_t weight[WEIGHTS_MAX], share[WEIGHTS_MAX], others = 0;
+	uint64_t weight[LIMIT_DOMAINS], share[LIMIT_DOMAINS], others = 0;
 
 	m->now.cursor[i].state = LEDGER_DROPPED;
 	if (m->schedule == SCHEDULE_GREEDY)
@@ -79,7 +80,7 @@ mixer_drop(struct mixer *m, size_t i)
 void
 mixer_count_round(struct mixer *m)
 {
-	uint64_t weight[WEIGHTS_MAX];
+	uint64_t weight[LIMIT_DOMAINS];
 
 	if (m->epoch_size == 0 || ++m->now.round_draws < m->epoch_size)
 		return;

@@ -15,10 +15,11 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/limits.h"
 #include "common/base/names.h"
 #include "consumer/mixer/mixer.h"
 
-enum { FORECAST_STRETCHES_MAX = MIXER_PHASES_MAX + 1, FORECAST_PHASE_BYTES = 256 };
+enum { FORECAST_STRETCHES_MAX = LIMIT_PHASES + 1, FORECAST_PHASE_BYTES = 256 };
 
 #define FORECAST_NEVER UINT64_MAX
 

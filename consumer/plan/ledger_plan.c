@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/json_memory.h"
+#include "common/base/limits.h"
 #include "common/base/names.h"
 #include "common/base/scalar.h"
 
@@ -215,7 +216,7 @@ add_phases(struct memory *m, struct walk *w, json_t *phases, struct failure *f)
 {
 	size_t n = json_array_size(phases);
 
-	if (n > MIXER_PHASES_MAX)
+	if (n > LIMIT_PHASES)
 		w->wrong = "phases";
 	m->phase = calloc(n + 1, sizeof(*m->phase));
 	if (m->phase == NULL)
@@ -244,9 +245,9 @@ set_fixed(struct mixer_plan *p, struct walk *w, const json_t *fixed)
 	const char *epoch = json_string_value(json_object_get(fixed, "epoch_size"));
 
 	p->seed = count_of(w, fixed, "seed", 0);
-	p->sequence_length = size_of(w, fixed, "sequence_length", 1, CONFIG_SEQUENCE_MAX);
-	p->global_batch = size_of(w, fixed, "global_batch", 1, CONFIG_BATCH_MAX);
-	p->lanes = size_of(w, fixed, "lanes", 1, CONFIG_LANES_MAX);
+	p->sequence_length = size_of(w, fixed, "sequence_length", 1, LIMIT_SEQUENCE);
+	p->global_batch = size_of(w, fixed, "global_batch", 1, LIMIT_BATCH);
+	p->lanes = size_of(w, fixed, "lanes", 1, LIMIT_LANES);
 	p->block = size_of(w, fixed, "block", 1, UINT32_MAX);
 	p->window = size_of(w, fixed, "window", 1, UINT32_MAX);
 	p->permute = flag_of(fixed, "permute", true);

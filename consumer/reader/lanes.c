@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/kafka/kafka.h"
 #include "consumer/reader/lanes_state.h"
 
@@ -49,10 +50,10 @@ check_lanes(int partitions, const struct lanes_options *o, const char *topic, st
 		    "topic %s does not exist (is the mix called %s? `riffle topics --create` makes "
 		    "its topics)",
 		    topic, o->mix);
-	if (partitions > CONFIG_LANES_MAX)
+	if (partitions > LIMIT_LANES)
 		return fail(f, FAIL_CONFIG,
 		    "topic %s has %d partitions; a mix has at most %d lanes", topic, partitions,
-		    CONFIG_LANES_MAX);
+		    LIMIT_LANES);
 	if ((uint32_t)partitions % o->world != 0)
 		return fail(f, FAIL_CONFIG,
 		    "a world of %" PRIu32 " ranks does not divide the %d lanes of topic %s: take a "

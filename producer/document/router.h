@@ -34,13 +34,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/base/limits.h"
 #include "common/config/config.h"
 #include "common/base/failure.h"
 #include "producer/input/input.h"
 
 enum {
 	ROUTER_REASON_MAX = 512,
-	ROUTER_KEEP_BYTES = CONFIG_KEEP_BYTES_MAX, /* of one document */
+	ROUTER_KEEP_BYTES = LIMIT_KEEP_BYTES, /* of one document */
 };
 
 enum router_verdict { ROUTER_DOCUMENT, ROUTER_UNMATCHED, ROUTER_REJECT };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/record/frame.h"
 #include "common/base/log.h"
 #include "producer/produce/lane_live.h"
@@ -144,7 +145,7 @@ open_input(struct lane *l, const struct input_position *from, bool from_start, s
 static enum fail_code
 open_workers(struct lane *l, struct failure *f)
 {
-	const struct config_domain *domain[CONFIG_DOMAINS_MAX];
+	const struct config_domain *domain[LIMIT_DOMAINS];
 	struct pool_memory memory = worker_memory(&l->context);
 
 	for (size_t i = 0; i < l->o->domains_n; i++) {

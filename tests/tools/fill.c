@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/config/config.h"
 #include "common/kafka/kafka.h"
 #include "common/base/names.h"
@@ -413,9 +414,7 @@ set_option(struct fill *fill, char option, char *text)
 	case 'c': a->corpus = text; break;
 	case 'd': split_domains(a, text); break;
 	case 'n': a->sequences = number(text, "sequences", 10, 0, 1ull << 40); break;
-	case 'l':
-		pool->length = (uint32_t)number(text, "length", 10, 1, CONFIG_SEQUENCE_MAX);
-		break;
+	case 'l': pool->length = (uint32_t)number(text, "length", 10, 1, LIMIT_SEQUENCE); break;
 	case 'p': a->partitions = (uint32_t)number(text, "partitions", 10, 1, 4096); break;
 	case 'w': pool->width = (uint32_t)number(text, "width", 10, 2, 3); break;
 	case 's': pool->seed = number(text, "seed", 10, 0, UINT64_MAX); break;

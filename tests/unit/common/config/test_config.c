@@ -1,3 +1,4 @@
+#include "common/base/limits.h"
 #include "common/config/config_parts.h"
 #include "common/config/topics.h"
 #include "tests/unit/config_file.h"
@@ -523,7 +524,7 @@ test_reserved_names_are_refused(void **unused)
 
 	(void)unused;
 	ASSERT_REFUSED(rows);
-	for (int i = 0; i < CONFIG_RUNS_MAX; i++)
+	for (int i = 0; i < LIMIT_RUNS; i++)
 		snprintf(many + strlen(many), sizeof(many) - strlen(many), "%sr%d",
 		    i == 0 ? "" : ",", i);
 	snprintf(many + strlen(many), sizeof(many) - strlen(many), "]");
@@ -717,7 +718,7 @@ test_a_lane_of_over_64_mib_asks_for_more_lanes(void **unused)
 	snprintf(text, sizeof(text), format, fit);
 	folder_text("fits.yml", text);
 	assert_int_equal(config_open(&c, folder_path("fits.yml"), &f), FAIL_NONE);
-	assert_true(topics_lane_bytes(c, 3) <= CONFIG_RECORD_MAX);
+	assert_true(topics_lane_bytes(c, 3) <= LIMIT_RECORD_BYTES);
 	config_close(c);
 	snprintf(text, sizeof(text), format, fit + 1);
 	folder_text("over.yml", text);
@@ -746,16 +747,16 @@ test_the_number_of_domains_is_bounded(void **unused)
 {
 	struct config *c;
 	struct failure f;
-	char *text = many_domains(CONFIG_DOMAINS_MAX);
+	char *text = many_domains(LIMIT_DOMAINS);
 
 	(void)unused;
 	folder_text("many.yml", text);
 	free(text);
 	assert_int_equal(config_open(&c, folder_path("many.yml"), &f), FAIL_NONE);
-	assert_int_equal(c->domains_n, CONFIG_DOMAINS_MAX);
+	assert_int_equal(c->domains_n, LIMIT_DOMAINS);
 	assert_int_equal(config_domain_index(c, "d4095") >= 0, 1);
 	config_close(c);
-	text = many_domains(CONFIG_DOMAINS_MAX + 1);
+	text = many_domains(LIMIT_DOMAINS + 1);
 	folder_text("many.yml", text);
 	free(text);
 	assert_int_equal(config_open(&c, folder_path("many.yml"), &f), FAIL_CONFIG);

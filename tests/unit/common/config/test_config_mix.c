@@ -1,6 +1,7 @@
 /* What a configuration can say about a mix: schedules, rounds, phases, live domains, packing. */
 #include <math.h>
 
+#include "common/base/limits.h"
 #include "common/config/config_parts.h"
 #include "common/config/topics.h"
 #include "tests/unit/config_file.h"
@@ -443,12 +444,12 @@ test_anneal_is_a_phase_in_short(void **unused)
 static void
 test_the_number_of_phases_is_bounded(void **unused)
 {
-	size_t room = 64 * (CONFIG_PHASES_MAX + 2), used;
+	size_t room = 64 * (LIMIT_PHASES + 2), used;
 	char *text = malloc(room);
 
 	(void)unused;
 	used = (size_t)snprintf(text, room, "  name: m\n  phases:");
-	for (int i = 0; i < CONFIG_PHASES_MAX; i++)
+	for (int i = 0; i < LIMIT_PHASES; i++)
 		used += (size_t)snprintf(text + used, room - used, "\n  - {start_step: %d}", i);
 	assert_opens(10, text);
 	snprintf(text + used, room - used, "\n  - {start_step: 9999}");

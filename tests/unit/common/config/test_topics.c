@@ -1,4 +1,5 @@
 /* topics.h: the plan, from the configuration alone. */
+#include "common/base/limits.h"
 #include "tests/unit/test.h"
 
 #include "common/config/topics.h"
@@ -223,7 +224,7 @@ test_max_message_bytes_has_room_and_both_ends_are_cut(void **state)
 	assert_int_equal(batches_message_bytes(2047, 4500), 4500 * 6208 * 3 + TOPICS_RECORD_SLACK);
 	assert_int_equal(batches_message_bytes(2047, 4501), TOPICS_MESSAGE_BYTES_MAX);
 	assert_int_equal(batches_message_bytes(2047, 10000), TOPICS_MESSAGE_BYTES_MAX);
-	assert_true(TOPICS_MESSAGE_BYTES_MAX > CONFIG_RECORD_MAX + TOPICS_RECORD_SLACK);
+	assert_true(TOPICS_MESSAGE_BYTES_MAX > LIMIT_RECORD_BYTES + TOPICS_RECORD_SLACK);
 }
 
 static void

@@ -1,6 +1,6 @@
 #include "common/record/batch.h"
 
-#include "common/config/config.h"
+#include "common/base/limits.h"
 #include "common/record/schema.h"
 #include "tests/unit/sample.h"
 #include "tests/unit/vector.h"
@@ -292,7 +292,7 @@ test_a_batch_names_no_more_domains_than_a_mix_can_have(void **unused)
 		struct raw_head raw = {0, 0, 1, 1, 1, NULL, 0, NULL};
 		struct failure f;
 
-		put_domains(&tail, CONFIG_DOMAINS_MAX + more);
+		put_domains(&tail, LIMIT_DOMAINS + more);
 		raw.rest = (const char *)tail.bytes;
 		raw.rest_n = tail.n;
 		put_raw_head(&w, &raw);

@@ -1,11 +1,8 @@
 #include "common/record/frame.h"
 
-#include "common/config/config.h"
 #include "tests/unit/test.h"
 
 #include <zstd.h>
-
-_Static_assert(FRAME_TOKENS_MAX == CONFIG_SEQUENCE_MAX + 1, "a frame holds S + 1 tokens");
 
 enum { COUNT = 2049, GUARD = 0x5a };
 

@@ -1,6 +1,6 @@
+#include "common/base/limits.h"
 #include "common/record/sequence.h"
 
-#include "common/config/config.h"
 #include "common/record/frame.h"
 #include "common/record/schema.h"
 #include "tests/unit/sample.h"
@@ -339,10 +339,10 @@ test_both_sides_of_the_limits_of_an_end(void **unused)
 		enum fail_code code;
 	} cases[] = {
 	    {0, 1, 0, FAIL_NONE},
-	    {INT64_MAX, CONFIG_SEQUENCE_MAX, SEQUENCE_BEST_FIT, FAIL_NONE},
+	    {INT64_MAX, LIMIT_SEQUENCE, SEQUENCE_BEST_FIT, FAIL_NONE},
 	    {-1, 1, 0, FAIL_DATA},
 	    {0, 0, 0, FAIL_DATA},
-	    {0, CONFIG_SEQUENCE_MAX + 1, 0, FAIL_DATA},
+	    {0, LIMIT_SEQUENCE + 1, 0, FAIL_DATA},
 	    {0, 1, -1, FAIL_DATA},
 	    {0, 1, SEQUENCE_BEST_FIT + 1, FAIL_DATA},
 	};
