@@ -11,7 +11,7 @@
 #include "common/kafka/kafka_trim.h"
 #include "common/base/log.h"
 #include "consumer/ledger/ledger_log.h"
-#include "consumer/ledger/run_commits.h"
+#include "consumer/ledger/run_position.h"
 #include "consumer/reader/step_records.h"
 
 enum {
@@ -78,12 +78,12 @@ open_handles(struct work *w, struct failure *f)
 /* ---- runs ---- */
 
 static enum fail_code
-ask_position(
-    const struct work *w, struct retain_run *run, struct run_commits *commits, struct failure *f)
+ask_position(const struct work *w, struct retain_run *run, struct run_position_query *commits,
+    struct failure *f)
 {
-	struct commits_position at;
+	struct run_position at;
 	enum fail_code code =
-	    run_commits_ask(commits, step_records_lanes(w->records), ASK_MS, &at, f);
+	    run_position_ask(commits, step_records_lanes(w->records), ASK_MS, &at, f);
 
 	if (code == FAIL_NONE) {
 		run->committed = at.any;
@@ -92,7 +92,7 @@ ask_position(
 	}
 	if (code != FAIL_DATA)
 		return code;
-	fail_within(f, "group %s", run_commits_group(commits));
+	fail_within(f, "group %s", run_position_group(commits));
 	if (!w->o->force)
 		return code; /* a position that cannot be read may be any */
 	log_warning("retain: RETAIN-POSITION %s", f->text);
@@ -103,16 +103,16 @@ ask_position(
 static enum fail_code
 ask_positions(const struct work *w, size_t from, size_t end, struct failure *f)
 {
-	struct run_commits *commits[RUNS_AT_ONCE] = {NULL};
+	struct run_position_query *commits[RUNS_AT_ONCE] = {NULL};
 	enum fail_code code = FAIL_NONE;
 
 	for (size_t i = from; code == FAIL_NONE && i < end; i++)
-		code = run_commits_open(&commits[i - from], w->mix, w->runs.run[i].name, "retain",
+		code = run_position_open(&commits[i - from], w->mix, w->runs.run[i].name, "retain",
 		    &w->o->config->kafka, f);
 	for (size_t i = from; code == FAIL_NONE && i < end; i++)
 		code = ask_position(w, &w->runs.run[i], commits[i - from], f);
 	for (size_t i = 0; i < RUNS_AT_ONCE; i++)
-		run_commits_close(commits[i]);
+		run_position_close(commits[i]);
 	return code;
 }
 

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/ledger/run_commits.h"
+#include "consumer/ledger/run_position.h"
 
 enum { LEAD_TIMEOUT_MS = 10000 };
 
 struct run {
 	const char *name;
-	struct run_commits *commits;
+	struct run_position_query *commits;
 	bool any; /* the broker knows a commit */
 	uint64_t step;
 };
@@ -41,8 +41,8 @@ lead_open(struct lead **out, const struct config *c, struct failure *f)
 		struct run *r = &l->run[i];
 
 		r->name = c->mix.runs.text[i];
-		if (run_commits_open(&r->commits, c->mix.name, r->name, "mix-lead", &c->kafka, f) !=
-		    FAIL_NONE) {
+		if (run_position_open(
+			&r->commits, c->mix.name, r->name, "mix-lead", &c->kafka, f) != FAIL_NONE) {
 			lead_close(l);
 			return f->code;
 		}
@@ -57,7 +57,7 @@ lead_close(struct lead *l)
 	if (l == NULL)
 		return;
 	for (size_t i = 0; l->run != NULL && i < l->runs_n; i++)
-		run_commits_close(l->run[i].commits);
+		run_position_close(l->run[i].commits);
 	free(l->run);
 	free(l);
 }
@@ -65,11 +65,11 @@ lead_close(struct lead *l)
 static enum fail_code
 ask_run(const struct lead *l, struct run *r, struct failure *f)
 {
-	struct commits_position at;
-	enum fail_code code = run_commits_ask(r->commits, l->lanes, LEAD_TIMEOUT_MS, &at, f);
+	struct run_position at;
+	enum fail_code code = run_position_ask(r->commits, l->lanes, LEAD_TIMEOUT_MS, &at, f);
 
 	if (code == FAIL_DATA)
-		return fail_within(f, "group %s", run_commits_group(r->commits));
+		return fail_within(f, "group %s", run_position_group(r->commits));
 	if (code != FAIL_NONE)
 		return code;
 	r->any = at.any;
@@ -126,7 +126,7 @@ lead_check(const struct lead *l, const struct ledger *last, struct failure *f)
 				    "--from-step %" PRId64
 				    " --commit-every 1), or take the run out of mix.runs",
 				    l->run[i].name, last->run[k].step,
-				    run_commits_group(l->run[i].commits), last->run[k].step);
+				    run_position_group(l->run[i].commits), last->run[k].step);
 	return FAIL_NONE;
 }
 

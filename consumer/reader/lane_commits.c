@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
-#include "consumer/ledger/commits.h"
+#include "consumer/ledger/run_position.h"
 
 struct wanted {
 	bool there;
@@ -65,9 +65,9 @@ set(const struct lane_commits *c, struct wanted *w, uint64_t step, const int64_t
 static enum fail_code
 fly(struct lane_commits *c, uint64_t step, const int64_t *offset_next, struct failure *f)
 {
-	char metadata[COMMITS_TEXT_MAX];
+	char metadata[RUN_POSITION_TEXT_MAX];
 
-	commits_format(metadata, step);
+	run_position_format(metadata, step);
 	fault_point("read.before_commit");
 	if (lanes_commit_begin(c->lanes, offset_next, metadata, f) != FAIL_NONE)
 		return fail_within(f, "committing step %" PRIu64, step);

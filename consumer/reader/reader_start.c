@@ -7,11 +7,11 @@
 #include "common/record/ledger.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
-#include "consumer/ledger/commits.h"
+#include "consumer/ledger/run_position.h"
 #include "consumer/reader/lane_seek.h"
 #include "consumer/reader/reader.h"
 
-_Static_assert(LANE_SEEK_STEP_MAX == COMMITS_STEP_MAX, "one limit for steps");
+_Static_assert(LANE_SEEK_STEP_MAX == RUN_POSITION_STEP_MAX, "one limit for steps");
 
 enum { SEEKS_MAX = 3 }; /* a log that is being cut can move under a search */
 
@@ -257,20 +257,21 @@ check_ledger(struct reader *r, struct failure *f)
 }
 
 static enum fail_code
-ask_commits(struct reader *r, struct search *s, struct commits_position *at, struct failure *f)
+ask_commits(struct reader *r, struct search *s, struct run_position *at, struct failure *f)
 {
 	forget_commits(s);
 	if (lanes_committed(r->lanes, s->offset_next, s->metadata, r->open_timeout_ms, f) !=
 	    FAIL_NONE)
 		return f->code;
-	if (commits_lowest(at, s->committed, s->offset_next, s->metadata, s->total, f) != FAIL_NONE)
+	if (run_position_lowest(at, s->committed, s->offset_next, s->metadata, s->total, f) !=
+	    FAIL_NONE)
 		return fail_within(f, "group %s.%s", r->mix, r->run);
 	return FAIL_NONE;
 }
 
 /* The ledger may know of a commit that another rank has made since ours were asked for. */
 static enum fail_code
-ask_again(struct reader *r, struct search *s, struct commits_position *at, struct failure *f)
+ask_again(struct reader *r, struct search *s, struct run_position *at, struct failure *f)
 {
 	struct failure lost = *f;
 
@@ -286,7 +287,7 @@ ask_again(struct reader *r, struct search *s, struct commits_position *at, struc
 static enum fail_code
 read_commits(struct reader *r, struct search *s, struct failure *f)
 {
-	struct commits_position at;
+	struct run_position at;
 
 	if (ask_commits(r, s, &at, f) != FAIL_NONE)
 		return f->code;

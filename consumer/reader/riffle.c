@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "consumer/ledger/commits.h"
+#include "consumer/ledger/run_position.h"
 #include "consumer/reader/riffle_state.h"
 
 enum {
@@ -354,7 +354,7 @@ riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 
 	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
 		return RIFFLE_ERROR_USAGE;
-	if (step >= COMMITS_STEP_MAX) {
+	if (step >= RUN_POSITION_STEP_MAX) {
 		snprintf(text, sizeof(text), "step %" PRIu64 " is out of range", step);
 		return riffle_give(e, RIFFLE_ERROR_USAGE, text);
 	}

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "consumer/ledger/commits.h"
+#include "consumer/ledger/run_position.h"
 #include "consumer/reader/riffle_state.h"
 
 /* ---- what all of the library's functions share ---- */
@@ -119,7 +119,7 @@ check_options(const struct riffle_options *o, struct failure *f)
 		    f, FAIL_USAGE, "token_bytes is %" PRIu32 "; it is 2, 4 or 8", o->token_bytes);
 	if (o->start != RIFFLE_START_COMMITTED && o->start != RIFFLE_START_STEP)
 		return fail(f, FAIL_USAGE, "start is neither COMMITTED nor STEP");
-	if (o->start == RIFFLE_START_STEP && o->step >= COMMITS_STEP_MAX)
+	if (o->start == RIFFLE_START_STEP && o->step >= RUN_POSITION_STEP_MAX)
 		return fail(f, FAIL_USAGE, "step %" PRIu64 " is out of range", o->step);
 	if (o->threads > PREFETCH_THREADS_MAX)
 		return fail(f, FAIL_USAGE,

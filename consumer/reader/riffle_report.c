@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "consumer/ledger/commits.h"
+#include "consumer/ledger/run_position.h"
 #include "consumer/reader/riffle_state.h"
 
 static int
@@ -53,7 +53,7 @@ send_losses(struct reporter *r, struct feedback *b, const struct riffle_loss *lo
 {
 	enum fail_code code;
 
-	if (b->step < 0 || (uint64_t)b->step >= COMMITS_STEP_MAX)
+	if (b->step < 0 || (uint64_t)b->step >= RUN_POSITION_STEP_MAX)
 		code = fail(f, FAIL_USAGE, "the step is out of range");
 	else
 		code = gather(b, loss, n, f);

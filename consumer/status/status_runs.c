@@ -3,19 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/ledger/run_commits.h"
+#include "consumer/ledger/run_position.h"
 #include "consumer/status/status_source.h"
 
 struct status_asked_run {
 	char name[NAME_MAX_BYTES + 1];
-	struct run_commits *commits;
+	struct run_position_query *commits;
 };
 
 static void
 close_runs(struct status_asked_run *run, size_t n)
 {
 	for (size_t i = 0; run != NULL && i < n; i++)
-		run_commits_close(run[i].commits);
+		run_position_close(run[i].commits);
 	free(run);
 }
 
@@ -56,12 +56,12 @@ list_runs(struct status *st, struct failure *f)
 }
 
 /* Takes what is open of that run from the last question; NULL: nothing is. */
-static struct run_commits *
+static struct run_position_query *
 take_open(struct status_source *s, const char *name)
 {
 	for (size_t i = 0; i < s->runs_n; i++)
 		if (s->run[i].commits != NULL && strcmp(s->run[i].name, name) == 0) {
-			struct run_commits *taken = s->run[i].commits;
+			struct run_position_query *taken = s->run[i].commits;
 
 			s->run[i].commits = NULL;
 			return taken;
@@ -85,7 +85,7 @@ status_open_runs(struct status_source *s, struct status *st, struct failure *f)
 		snprintf(run[i].name, sizeof(run[i].name), "%s", st->run[i].name);
 		run[i].commits = take_open(s, run[i].name);
 		if (run[i].commits == NULL)
-			code = run_commits_open(
+			code = run_position_open(
 			    &run[i].commits, c->mix.name, run[i].name, "status", &c->kafka, f);
 	}
 	status_close_runs(s); /* those that nobody names any more */
@@ -95,10 +95,10 @@ status_open_runs(struct status_source *s, struct status *st, struct failure *f)
 }
 
 static enum fail_code
-ask_run(struct run_commits *commits, struct status_run *r, size_t lanes, struct failure *f)
+ask_run(struct run_position_query *commits, struct status_run *r, size_t lanes, struct failure *f)
 {
-	struct commits_position at;
-	enum fail_code code = run_commits_ask(commits, lanes, STATUS_ASK_MS, &at, f);
+	struct run_position at;
+	enum fail_code code = run_position_ask(commits, lanes, STATUS_ASK_MS, &at, f);
 
 	if (code == FAIL_NONE) {
 		r->committed = at.any;

@@ -1,0 +1,176 @@
+#include "consumer/ledger/run_position.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/names.h"
+#include "common/kafka/kafka.h"
+
+static const char prefix[] = "step=";
+enum { SHOWN_MAX = 64 }; /* bytes of strange metadata that a message quotes */
+
+/* ---- pure ---- */
+
+void
+run_position_format(char out[static RUN_POSITION_TEXT_MAX], uint64_t step)
+{
+	assert(step < RUN_POSITION_STEP_MAX);
+	snprintf(out, RUN_POSITION_TEXT_MAX, "%s%" PRIu64, prefix, step);
+}
+
+/* False: not a plain decimal number below the limit. */
+static bool
+parse_number(uint64_t *out, const char *text)
+{
+	uint64_t value = 0;
+
+	if (*text == '\0' || (text[0] == '0' && text[1] != '\0'))
+		return false;
+	for (; *text != '\0'; text++) {
+		if (*text < '0' || *text > '9')
+			return false;
+		if (value >= RUN_POSITION_STEP_MAX / 10 + 1)
+			return false; /* the product below would leave the range of 64 bits */
+		value = value * 10 + (uint64_t)(*text - '0');
+		if (value >= RUN_POSITION_STEP_MAX)
+			return false;
+	}
+	*out = value;
+	return true;
+}
+
+enum fail_code
+run_position_parse(uint64_t *step, const char *text, struct failure *f)
+{
+	size_t skip = sizeof(prefix) - 1;
+
+	if (text == NULL)
+		text = "";
+	if (strncmp(text, prefix, skip) == 0 && parse_number(step, text + skip))
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA, "the commit's metadata is \"%.*s\", not step=N", SHOWN_MAX, text);
+}
+
+enum fail_code
+run_position_lowest(struct run_position *out, uint64_t *step, const int64_t *offset_next,
+    char *const *metadata, size_t n, struct failure *f)
+{
+	assert(n > 0);
+
+	*out = (struct run_position){.all = true, .step = UINT64_MAX};
+	for (size_t i = 0; i < n; i++) {
+		step[i] = 0;
+		if (offset_next[i] < 0)
+			out->all = false;
+		else if (run_position_parse(&step[i], metadata[i], f) != FAIL_NONE)
+			return fail_within(f, "lane %zu", i);
+		else
+			out->any = true;
+		if (step[i] < out->step) {
+			out->step = step[i];
+			out->lane = i;
+		}
+		if (step[i] > out->step_ahead)
+			out->step_ahead = step[i];
+	}
+	assert(out->step <= out->step_ahead);
+	assert(out->all || out->step == 0);
+	return FAIL_NONE;
+}
+
+/* ---- asking the broker ---- */
+
+struct run_position_query {
+	rd_kafka_t *rk;
+	char group[TOPIC_MAX_BYTES + 1], topic[TOPIC_MAX_BYTES + 1];
+	int64_t *offset_next; /* [room] */
+	char **metadata;      /* [room]; all NULL between two calls */
+	uint64_t *step;       /* [room] */
+	size_t room;
+};
+
+enum fail_code
+run_position_open(struct run_position_query **out, const char *mix, const char *run,
+    const char *client, const struct config_properties *kafka, struct failure *f)
+{
+	struct run_position_query *q = calloc(1, sizeof(*q));
+	struct kafka_options k = {.role = KAFKA_READER,
+	    .properties = kafka,
+	    .client = client,
+	    .asks_only = true,
+	    .quiet = true};
+
+	if (q == NULL)
+		return fail_memory(f);
+	names_topic(q->group, mix, run);
+	names_topic(q->topic, mix, "batches");
+	k.group = q->group;
+	if (kafka_open(&q->rk, &k, f) != FAIL_NONE) {
+		run_position_close(q);
+		return f->code;
+	}
+	*out = q;
+	return FAIL_NONE;
+}
+
+void
+run_position_close(struct run_position_query *q)
+{
+	if (q == NULL)
+		return;
+	kafka_close(q->rk);
+	free(q->offset_next);
+	free(q->metadata);
+	free(q->step);
+	free(q);
+}
+
+const char *
+run_position_group(const struct run_position_query *q)
+{
+	return q->group;
+}
+
+/* The arrays keep nothing from call to call: they grow by being replaced. */
+static enum fail_code
+make_room(struct run_position_query *q, size_t lanes, struct failure *f)
+{
+	if (lanes <= q->room)
+		return FAIL_NONE;
+	free(q->offset_next);
+	free(q->metadata);
+	free(q->step);
+	q->offset_next = calloc(lanes, sizeof(*q->offset_next));
+	q->metadata = calloc(lanes, sizeof(*q->metadata));
+	q->step = calloc(lanes, sizeof(*q->step));
+	q->room = lanes;
+	if (q->offset_next != NULL && q->metadata != NULL && q->step != NULL)
+		return FAIL_NONE;
+	q->room = 0;
+	return fail_memory(f);
+}
+
+enum fail_code
+run_position_ask(struct run_position_query *q, size_t lanes, int timeout_ms,
+    struct run_position *at, struct failure *f)
+{
+	struct run_position found;
+	enum fail_code code;
+
+	assert(lanes > 0);
+	if (make_room(q, lanes, f) != FAIL_NONE ||
+	    kafka_group_offsets(
+		q->rk, q->topic, lanes, q->offset_next, q->metadata, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	code = run_position_lowest(&found, q->step, q->offset_next, q->metadata, lanes, f);
+	for (size_t i = 0; i < lanes; i++) {
+		free(q->metadata[i]);
+		q->metadata[i] = NULL;
+	}
+	if (code == FAIL_NONE)
+		*at = found;
+	return code;
+}

@@ -1,0 +1,91 @@
+/*
+ * run_position.h -- where a training run stands, by the offsets that its group has committed.
+ *
+ * The group of a run is <mix>.<run>. A lane's commit is the lane's next offset, with the text
+ * "step=N" as its metadata: all steps of the lane below N are read. The run stands at the lowest
+ * step over all lanes, because a step counts as trained only when every lane of it was read; a lane
+ * without a commit stands at step 0. Example, four lanes:
+ *
+ *     lane      0        1        2        3
+ *     commit    step=9   step=7   step=7   step=12
+ *     the run stands at step 7 (lane 1 is the first that does); its highest commit is step 12
+ *
+ * Why lanes differ: each rank commits its own lanes when it likes, and a rank that died may have
+ * committed less than the others. Whoever resumes at the lowest step reads some records of the
+ * other lanes a second time, and loses none.
+ *
+ * run_position_format(), _parse() and _lowest() are pure. The query asks the broker, with a handle
+ * of the run's own group (kafka_group_offsets() says why) that commits nothing. Opening a query
+ * waits for nothing: its handle looks for the group's coordinator in the background. So a caller
+ * with several runs opens all queries before it asks the first.
+ *
+ * Thread: the caller's.
+ */
+#ifndef CONSUMER_LEDGER_RUN_POSITION_H
+#define CONSUMER_LEDGER_RUN_POSITION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+#include "common/config/config.h"
+
+enum { RUN_POSITION_TEXT_MAX = 32 };
+
+/* Steps are below this: an Avro long holds them, with room for sums. */
+#define RUN_POSITION_STEP_MAX (UINT64_C(1) << 62)
+
+/* A value that owns nothing. */
+struct run_position {
+	bool any;            /* at least one lane has a commit */
+	bool all;            /* every lane has one */
+	uint64_t step;       /* the lowest; 0 where a lane has none */
+	size_t lane;         /* the first lane that stands there */
+	uint64_t step_ahead; /* the highest step of a lane; step <= step_ahead */
+};
+
+/* ---- pure ---- */
+
+/* Writes "step=N", NUL-terminated; step < RUN_POSITION_STEP_MAX. */
+void run_position_format(char out[static RUN_POSITION_TEXT_MAX], uint64_t step);
+
+/*
+ * Strict: "step=" and a decimal number below RUN_POSITION_STEP_MAX without sign, spaces, leading
+ * zeros or anything after it. FAIL_DATA otherwise, with the text; *step is then unchanged. NULL is
+ * as an empty text.
+ */
+enum fail_code run_position_parse(uint64_t *step, const char *text, struct failure *f);
+
+/*
+ * The position by the commits of lanes 0..n-1, n > 0: offset_next[i] < 0 means that lane i has
+ * none. Fills step[n] (0 where there is none) and *out. FAIL_DATA names the lane whose metadata is
+ * not a step; *out and step[] are then undefined.
+ */
+enum fail_code run_position_lowest(struct run_position *out, uint64_t *step,
+    const int64_t *offset_next, char *const *metadata, size_t n, struct failure *f);
+
+/* ---- asking the broker ---- */
+
+struct run_position_query;
+
+/*
+ * Gives *out, to be ended with run_position_close(). Copies mix and run, borrows `kafka` during the
+ * call. `client` is as in struct kafka_options.
+ */
+enum fail_code run_position_open(struct run_position_query **out, const char *mix, const char *run,
+    const char *client, const struct config_properties *kafka, struct failure *f);
+void run_position_close(struct run_position_query *q); /* NULL is accepted */
+
+/* <mix>.<run>; lives as long as `q`. */
+const char *run_position_group(const struct run_position_query *q);
+
+/*
+ * Asks for the commits of lanes 0..lanes-1 of <mix>.batches, lanes > 0. FAIL_DATA: a lane's
+ * metadata is not a step, and the text names the lane alone; what else fails names group and topic.
+ * *at is set only where it succeeds. May be called as often as the caller likes.
+ */
+enum fail_code run_position_ask(struct run_position_query *q, size_t lanes, int timeout_ms,
+    struct run_position *at, struct failure *f);
+
+#endif

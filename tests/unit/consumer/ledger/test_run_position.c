@@ -1,0 +1,304 @@
+/* run_position.h: texts and the lowest lane, and librdkafka's mock cluster asked for commits. */
+#include "tests/unit/test.h"
+
+#include "common/base/clock.h"
+#include "consumer/ledger/run_position.h"
+#include "tests/unit/mock_cluster.h"
+
+enum {
+	API_OFFSET_FETCH = 9,
+	API_FIND_COORDINATOR = 10,
+	BROKER = 1,
+	LANES = 4,
+	WAIT_MS = 30000,
+	SHORT_MS = 300,
+	SLOW_MS = 900,
+};
+
+/* ---- pure ---- */
+
+static void
+test_a_step_survives_its_text(void **unused)
+{
+	static const uint64_t steps[] = {
+	    0, 1, 9, 10, 100000, UINT64_C(1) << 53, RUN_POSITION_STEP_MAX - 1};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		char text[RUN_POSITION_TEXT_MAX];
+		uint64_t step = 77;
+		struct failure f;
+
+		run_position_format(text, steps[i]);
+		assert_int_equal(run_position_parse(&step, text, &f), FAIL_NONE);
+		assert_true(step == steps[i]);
+	}
+}
+
+static void
+test_a_text_that_is_not_a_step_is_refused(void **unused)
+{
+	static const char *const texts[] = {NULL, "", "step", "step=", "step= 1", "step=1 ",
+	    "step=+1", "step=-1", "step=01", "step=00", "step=1x", "step=0x10", "Step=1", " step=1",
+	    "1", "step=4611686018427387904", "step=18446744073709551616",
+	    "step=99999999999999999999999999", "step=1\n", "step=1.0"};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		uint64_t step = 77;
+		struct failure f = {0};
+
+		assert_int_equal(run_position_parse(&step, texts[i], &f), FAIL_DATA);
+		assert_non_null(strstr(f.text, "not step=N"));
+		assert_int_equal(step, 77);
+	}
+	{
+		uint64_t step;
+		struct failure f;
+
+		assert_int_equal(
+		    run_position_parse(&step, "step=4611686018427387903", &f), FAIL_NONE);
+		assert_true(step == RUN_POSITION_STEP_MAX - 1);
+	}
+}
+
+static void
+test_the_lowest_lane_is_where_the_run_stands(void **unused)
+{
+	static const struct {
+		int64_t offset[4];
+		const char *text[4];
+		bool any, all;
+		uint64_t step, ahead;
+		size_t lane;
+	} rows[] = {
+	    {{-1, -1, -1, -1}, {NULL}, false, false, 0, 0, 0},
+	    {{5, 6, 7, 8}, {"step=3", "step=3", "step=3", "step=3"}, true, true, 3, 3, 0},
+	    {{5, 6, 7, 8}, {"step=9", "step=7", "step=7", "step=12"}, true, true, 7, 12, 1},
+	    {{5, 6, -1, 8}, {"step=9", "step=7", NULL, "step=12"}, true, false, 0, 12, 2},
+	    {{0, 0, 0, 0}, {"step=0", "step=0", "step=0", "step=0"}, true, true, 0, 0, 0},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct run_position p;
+		struct failure f;
+		uint64_t step[4];
+		char *text[4];
+
+		for (size_t k = 0; k < 4; k++)
+			text[k] = (char *)(uintptr_t)rows[i].text[k];
+		assert_int_equal(
+		    run_position_lowest(&p, step, rows[i].offset, text, 4, &f), FAIL_NONE);
+		assert_int_equal(p.any, rows[i].any);
+		assert_int_equal(p.all, rows[i].all);
+		assert_int_equal(p.step, rows[i].step);
+		assert_int_equal(p.step_ahead, rows[i].ahead);
+		assert_int_equal(p.lane, rows[i].lane);
+	}
+}
+
+static void
+test_a_lane_with_another_metadata_is_named(void **unused)
+{
+	static const int64_t offset[] = {5, 6};
+	char good[] = "step=3", bad[] = "by hand";
+	char *text[] = {good, bad};
+	struct run_position p;
+	struct failure f = {0};
+	uint64_t step[2];
+
+	(void)unused;
+	assert_int_equal(run_position_lowest(&p, step, offset, text, 2, &f), FAIL_DATA);
+	assert_string_equal(f.text, "lane 1: the commit's metadata is \"by hand\", not step=N");
+}
+
+/* ---- asking the broker ---- */
+
+static struct failure f;
+static char at[256];
+static struct config_property item[] = {{(char[]){"bootstrap.servers"}, at}};
+static const struct config_properties properties = {1, item};
+
+static int
+open_cluster(void **unused)
+{
+	(void)unused;
+	if (open_mock_cluster(&f) != FAIL_NONE)
+		return -1;
+	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	return rd_kafka_mock_topic_create(cluster, "m.batches", LANES, 1) ? -1 : 0;
+}
+
+static int
+close_cluster(void **unused)
+{
+	(void)unused;
+	kafka_close(owner);
+	return 0;
+}
+
+static struct run_position_query *
+open_run(const char *run)
+{
+	struct run_position_query *r = NULL;
+
+	f = (struct failure){0};
+	assert_int_equal(run_position_open(&r, "m", run, "test", &properties, &f), FAIL_NONE);
+	return r;
+}
+
+/* Commits as a trainer does; NULL: nothing on that lane. */
+static void
+commit(const char *group, const char *const text[LANES])
+{
+	struct kafka_options o = {
+	    .role = KAFKA_READER, .client = "trainer", .properties = &properties, .group = group};
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(LANES);
+	rd_kafka_t *rk;
+
+	for (int32_t i = 0; i < LANES; i++) {
+		rd_kafka_topic_partition_t *p;
+
+		if (text[i] == NULL)
+			continue;
+		p = rd_kafka_topic_partition_list_add(list, "m.batches", i);
+		p->offset = 10 + i;
+		p->metadata = strdup(text[i]);
+		p->metadata_size = strlen(text[i]);
+	}
+	assert_int_equal(kafka_open(&rk, &o, &f), FAIL_NONE);
+	assert_int_equal(rd_kafka_commit(rk, list, 0), RD_KAFKA_RESP_ERR_NO_ERROR);
+	rd_kafka_topic_partition_list_destroy(list);
+	kafka_close(rk);
+}
+
+static void
+check(struct run_position_query *r, size_t lanes, struct run_position expected)
+{
+	struct run_position p;
+
+	assert_int_equal(run_position_ask(r, lanes, WAIT_MS, &p, &f), FAIL_NONE);
+	assert_int_equal(p.any, expected.any);
+	assert_int_equal(p.all, expected.all);
+	assert_int_equal(p.step, expected.step);
+	assert_int_equal(p.lane, expected.lane);
+	assert_int_equal(p.step_ahead, expected.step_ahead);
+}
+
+static void
+test_a_run_that_has_committed_nothing_stands_at_0(void **unused)
+{
+	struct run_position_query *r = open_run("nobody");
+
+	(void)unused;
+	assert_string_equal(run_position_group(r), "m.nobody");
+	check(r, LANES, (struct run_position){0});
+	run_position_close(r);
+	run_position_close(NULL);
+}
+
+static void
+test_a_run_stands_at_its_lowest_lane_and_is_asked_again(void **unused)
+{
+	struct run_position_query *r = open_run("trainers"), *other = open_run("eval");
+
+	(void)unused;
+	commit("m.trainers", (const char *const[LANES]){"step=7", NULL, "step=9", NULL});
+	check(r, 1, (struct run_position){true, true, .step = 7, .step_ahead = 7});
+	check(r, LANES, (struct run_position){.any = true, .lane = 1, .step_ahead = 9});
+	commit(
+	    "m.trainers", (const char *const[LANES]){"step=12", "step=11", "step=10", "step=12"});
+	check(r, LANES, (struct run_position){true, true, 10, 2, 12});
+	check(other, LANES, (struct run_position){0});
+	run_position_close(other);
+	run_position_close(r);
+}
+
+static void
+test_what_is_not_a_step_names_its_lane_and_changes_nothing(void **unused)
+{
+	struct run_position p = {.step = 99};
+	struct run_position_query *r = open_run("odd");
+
+	(void)unused;
+	commit("m.odd", (const char *const[LANES]){"step=1", "step=1", "9", "step=1"});
+	assert_int_equal(run_position_ask(r, LANES, WAIT_MS, &p, &f), FAIL_DATA);
+	assert_string_equal(f.text, "lane 2: the commit's metadata is \"9\", not step=N");
+	assert_int_equal(p.step, 99);
+	check(r, 2, (struct run_position){true, true, .step = 1, .step_ahead = 1});
+	run_position_close(r);
+}
+
+static void
+test_a_coordinator_that_moves_is_followed(void **unused)
+{
+	struct run_position_query *r = open_run("moved");
+
+	(void)unused;
+	commit("m.moved", (const char *const[LANES]){"step=3", "step=3", "step=3", "step=3"});
+	rd_kafka_mock_push_request_errors(cluster, API_OFFSET_FETCH, 3,
+	    RD_KAFKA_RESP_ERR_NOT_COORDINATOR, RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,
+	    RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
+	check(r, LANES, (struct run_position){true, true, .step = 3, .step_ahead = 3});
+	run_position_close(r);
+}
+
+/* The admin request for another group's offsets ends the process here, in librdkafka 2.0.2. */
+static void
+test_a_coordinator_that_answers_too_late_is_a_failure_and_the_next_question_is_answered(
+    void **unused)
+{
+	struct run_position_query *r = open_run("late");
+	struct run_position p;
+	enum fail_code code;
+
+	(void)unused;
+	rd_kafka_mock_broker_set_rtt(cluster, BROKER, SLOW_MS);
+	code = run_position_ask(r, LANES, SHORT_MS, &p, &f);
+	assert_true(code == FAIL_TIMEOUT || code == FAIL_BROKER);
+	assert_non_null(strstr(f.text, "group m.late, topic m.batches: asking for its committed"));
+	rd_kafka_mock_broker_set_rtt(cluster, BROKER, 0);
+	check(r, LANES, (struct run_position){0});
+	run_position_close(r);
+}
+
+static void
+test_a_right_that_is_missing_is_named(void **unused)
+{
+	static const int16_t keys[] = {API_FIND_COORDINATOR, API_OFFSET_FETCH};
+	struct run_position p;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		struct run_position_query *r;
+
+		rd_kafka_mock_push_request_errors(
+		    cluster, keys[i], 1, RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED);
+		r = open_run("secret");
+		assert_int_equal(run_position_ask(r, LANES, WAIT_MS, &p, &f), FAIL_DENIED);
+		assert_non_null(strstr(f.text, "group m.secret, topic m.batches: "));
+		assert_non_null(strstr(f.text, "user lacks DESCRIBE on group m.secret ("));
+		run_position_close(r);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_step_survives_its_text),
+	    cmocka_unit_test(test_a_text_that_is_not_a_step_is_refused),
+	    cmocka_unit_test(test_the_lowest_lane_is_where_the_run_stands),
+	    cmocka_unit_test(test_a_lane_with_another_metadata_is_named),
+	    cmocka_unit_test(test_a_run_that_has_committed_nothing_stands_at_0),
+	    cmocka_unit_test(test_a_run_stands_at_its_lowest_lane_and_is_asked_again),
+	    cmocka_unit_test(test_what_is_not_a_step_names_its_lane_and_changes_nothing),
+	    cmocka_unit_test(test_a_coordinator_that_moves_is_followed),
+	    cmocka_unit_test(
+		test_a_coordinator_that_answers_too_late_is_a_failure_and_the_next_question_is_answered),
+	    cmocka_unit_test(test_a_right_that_is_missing_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
+}
