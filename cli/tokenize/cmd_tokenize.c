@@ -91,7 +91,7 @@ finish_one(struct pool *p, struct totals *t, struct failure *f)
 }
 
 static enum fail_code
-submit(struct pool *p, struct input_chunk *chunk, struct failure *f)
+submit(struct pool *p, struct chunk *chunk, struct failure *f)
 {
 	struct tokenize_job *j = NULL;
 
@@ -105,14 +105,14 @@ submit(struct pool *p, struct input_chunk *chunk, struct failure *f)
 static enum fail_code
 pump(struct pool *p, struct tokenize_input *in, struct totals *t, struct failure *f)
 {
-	struct input_chunk *chunk;
+	struct chunk *chunk;
 	struct failure reading;
 	enum fail_code code;
 
 	while ((code = tokenize_input_next(in, &chunk, &reading)) == FAIL_NONE && chunk != NULL) {
 		while (pool_full(p, POOL_TEXTS))
 			if (finish_one(p, t, f) != FAIL_NONE) {
-				input_chunk_close(chunk);
+				chunk_close(chunk);
 				return f->code;
 			}
 		if (submit(p, chunk, f) != FAIL_NONE)

@@ -39,7 +39,7 @@ tokenize_input_open(struct tokenize_input **out, const char *path, struct failur
 		return f->code;
 	}
 	record_cutter_start(
-	    in->cutter, in->name, is_text(path) ? INPUT_WHOLE_FILE : INPUT_JSON_LINES, 0, 1);
+	    in->cutter, in->name, is_text(path) ? CHUNK_WHOLE_FILE : CHUNK_JSON_LINES, 0, 1);
 	*out = in;
 	return FAIL_NONE;
 }
@@ -74,7 +74,7 @@ read_some(struct tokenize_input *in, char *room, size_t room_n, size_t *got, str
 }
 
 enum fail_code
-tokenize_input_next(struct tokenize_input *in, struct input_chunk **out, struct failure *f)
+tokenize_input_next(struct tokenize_input *in, struct chunk **out, struct failure *f)
 {
 	bool full = false;
 

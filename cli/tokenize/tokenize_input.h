@@ -6,7 +6,7 @@
 #define CLI_TOKENIZE_TOKENIZE_INPUT_H
 
 #include "common/base/failure.h"
-#include "producer/input/input.h"
+#include "producer/input/chunk.h"
 
 enum {
 	TOKENIZE_CHUNK_BYTES = 256 << 10, /* a job of a worker */
@@ -21,10 +21,10 @@ enum fail_code tokenize_input_open(
 void tokenize_input_close(struct tokenize_input *in); /* NULL is accepted */
 
 /*
- * Gives the next lines as a chunk (input_chunk_close), *out = NULL at the end. What is too long to
+ * Gives the next lines as a chunk (chunk_close), *out = NULL at the end. What is too long to
  * be a line is a record with its reject set.
  */
 enum fail_code tokenize_input_next(
-    struct tokenize_input *in, struct input_chunk **out, struct failure *f);
+    struct tokenize_input *in, struct chunk **out, struct failure *f);
 
 #endif

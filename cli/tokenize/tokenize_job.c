@@ -24,12 +24,12 @@ struct worker {
 };
 
 enum fail_code
-tokenize_job_open(struct tokenize_job **out, struct input_chunk *chunk, struct failure *f)
+tokenize_job_open(struct tokenize_job **out, struct chunk *chunk, struct failure *f)
 {
 	struct tokenize_job *j = calloc(1, sizeof(*j));
 
 	if (j == NULL) {
-		input_chunk_close(chunk);
+		chunk_close(chunk);
 		return fail_memory(f);
 	}
 	j->chunk = chunk;
@@ -42,7 +42,7 @@ tokenize_job_close(struct tokenize_job *j)
 {
 	if (j == NULL)
 		return;
-	input_chunk_close(j->chunk);
+	chunk_close(j->chunk);
 	free(j->output);
 	free(j);
 }
@@ -299,13 +299,13 @@ encode(struct worker *w, struct tokenize_job *j, const struct json_value *v, str
 }
 
 static enum fail_code
-work_line(struct worker *w, struct tokenize_job *j, const struct input_record *r, struct failure *f)
+work_line(struct worker *w, struct tokenize_job *j, const struct chunk_record *r, struct failure *f)
 {
 	struct json_value value = {.found = JSON_STRING, .bytes = r->bytes, .n = r->n};
 
 	if (r->reject != NULL)
 		return fail(f, FAIL_DATA, "%s", r->reject);
-	if (j->chunk->form == INPUT_JSON_LINES &&
+	if (j->chunk->form == CHUNK_JSON_LINES &&
 	    json_fields(w->task->paths, w->scratch, r->bytes, r->n, &value, f) != FAIL_NONE)
 		return f->code;
 	return w->task->decode ? decode(w, j, &value, f) : encode(w, j, &value, f);
@@ -318,7 +318,7 @@ tokenize_job_work(void *job, void *worker, struct failure *f)
 	struct worker *w = worker;
 
 	for (size_t i = 0; i < j->chunk->n; i++, j->documents++) {
-		const struct input_record *r = &j->chunk->record[i];
+		const struct chunk_record *r = &j->chunk->record[i];
 
 		if (work_line(w, j, r, f) != FAIL_NONE)
 			return fail_within(f, "%s: line %" PRIu64, j->chunk->file, r->line);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
-#include "producer/input/input.h"
+#include "producer/input/chunk.h"
 #include "common/base/json_field.h"
 #include "producer/tokenizer/tokenizer.h"
 
@@ -30,15 +30,14 @@ struct tokenize_task {
 };
 
 struct tokenize_job {
-	struct input_chunk *chunk; /* owned */
-	char *output;              /* [output_n], owned */
+	struct chunk *chunk; /* owned */
+	char *output;        /* [output_n], owned */
 	size_t output_n, output_room;
 	uint64_t documents, bytes, tokens; /* bytes of text, not of JSON */
 };
 
 /* Gives *out, to be ended with tokenize_job_close(); takes `chunk` in any case. */
-enum fail_code tokenize_job_open(
-    struct tokenize_job **out, struct input_chunk *chunk, struct failure *f);
+enum fail_code tokenize_job_open(struct tokenize_job **out, struct chunk *chunk, struct failure *f);
 void tokenize_job_close(struct tokenize_job *j); /* NULL is accepted */
 
 /* Worker's memory and work for producer/produce/pool.h; the context is a struct tokenize_task. */

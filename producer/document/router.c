@@ -237,7 +237,7 @@ is_laid_out(const char *text, size_t n)
 }
 
 static void
-reject_json(struct router_scratch *s, const struct input_record *record, const struct failure *why,
+reject_json(struct router_scratch *s, const struct chunk_record *record, const struct failure *why,
     struct router_result *out)
 {
 	snprintf(s->reason, sizeof(s->reason), "%.300s%s", why->text,
@@ -249,7 +249,7 @@ reject_json(struct router_scratch *s, const struct input_record *record, const s
 }
 
 static enum fail_code
-route_line(const struct router *r, struct router_scratch *s, const struct input_record *record,
+route_line(const struct router *r, struct router_scratch *s, const struct chunk_record *record,
     struct router_result *out, struct failure *f)
 {
 	struct json_value value[JSON_FIELDS_MAX];
@@ -269,14 +269,14 @@ route_line(const struct router *r, struct router_scratch *s, const struct input_
 }
 
 enum fail_code
-router_route(const struct router *r, struct router_scratch *s, enum input_form form,
-    const struct input_record *record, struct router_result *out, struct failure *f)
+router_route(const struct router *r, struct router_scratch *s, enum chunk_form form,
+    const struct chunk_record *record, struct router_result *out, struct failure *f)
 {
 	if (record->reject != NULL) {
 		router_reject(out, record->reject);
 		return FAIL_NONE;
 	}
-	if (form == INPUT_JSON_LINES)
+	if (form == CHUNK_JSON_LINES)
 		return route_line(r, s, record, out, f);
 	if (r->groups_n > 0) {
 		router_reject(

@@ -79,7 +79,7 @@ void router_scratch_close(struct router_scratch *s); /* NULL is accepted */
  * Decides about one record; what the input has rejected is ROUTER_REJECT with the input's reason.
  * FAIL_MEMORY only.
  */
-enum fail_code router_route(const struct router *r, struct router_scratch *s, enum input_form form,
-    const struct input_record *record, struct router_result *out, struct failure *f);
+enum fail_code router_route(const struct router *r, struct router_scratch *s, enum chunk_form form,
+    const struct chunk_record *record, struct router_result *out, struct failure *f);
 
 #endif

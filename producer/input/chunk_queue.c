@@ -9,7 +9,7 @@
 struct chunk_queue {
 	pthread_mutex_t lock; /* protects all below */
 	pthread_cond_t changed;
-	struct input_chunk *chunk[INPUT_CHUNKS_AHEAD];
+	struct chunk *chunk[CHUNK_QUEUE_MAX];
 	size_t first, n;
 	uint64_t held_bytes;
 	bool finished, stopped;
@@ -39,7 +39,7 @@ chunk_queue_close(struct chunk_queue *q)
 	if (q == NULL)
 		return;
 	for (size_t i = 0; i < q->n; i++)
-		input_chunk_close(q->chunk[(q->first + i) % INPUT_CHUNKS_AHEAD]);
+		chunk_close(q->chunk[(q->first + i) % CHUNK_QUEUE_MAX]);
 	pthread_cond_destroy(&q->changed);
 	pthread_mutex_destroy(&q->lock);
 	free(q);
@@ -47,7 +47,7 @@ chunk_queue_close(struct chunk_queue *q)
 
 /* What a chunk weighs: near enough to bound memory by. */
 static uint64_t
-weight(const struct input_chunk *c)
+weight(const struct chunk *c)
 {
 	uint64_t total = c->n * sizeof(*c->record);
 
@@ -57,7 +57,7 @@ weight(const struct input_chunk *c)
 }
 
 enum fail_code
-chunk_queue_put(struct chunk_queue *q, struct input_chunk *c, struct failure *f)
+chunk_queue_put(struct chunk_queue *q, struct chunk *c, struct failure *f)
 {
 	uint64_t bytes = weight(c);
 	bool stopped;
@@ -65,18 +65,18 @@ chunk_queue_put(struct chunk_queue *q, struct input_chunk *c, struct failure *f)
 	pthread_mutex_lock(&q->lock);
 	assert(!q->finished);
 	while (!q->stopped &&
-	       (q->n == INPUT_CHUNKS_AHEAD || (q->n > 0 && q->held_bytes >= INPUT_AHEAD_BYTES)))
+	       (q->n == CHUNK_QUEUE_MAX || (q->n > 0 && q->held_bytes >= CHUNK_QUEUE_BYTES)))
 		pthread_cond_wait(&q->changed, &q->lock);
 	stopped = q->stopped;
 	if (!stopped) {
-		q->chunk[(q->first + q->n++) % INPUT_CHUNKS_AHEAD] = c;
+		q->chunk[(q->first + q->n++) % CHUNK_QUEUE_MAX] = c;
 		q->held_bytes += bytes;
 		pthread_cond_broadcast(&q->changed);
 	}
 	pthread_mutex_unlock(&q->lock);
 	if (!stopped)
 		return FAIL_NONE;
-	input_chunk_close(c);
+	chunk_close(c);
 	return fail(f, FAIL_STOPPED, "reading was stopped");
 }
 
@@ -122,7 +122,7 @@ wait_for_some(struct chunk_queue *q, int timeout_ms, struct failure *f)
 }
 
 enum fail_code
-chunk_queue_take(struct chunk_queue *q, int timeout_ms, struct input_chunk **out, struct failure *f)
+chunk_queue_take(struct chunk_queue *q, int timeout_ms, struct chunk **out, struct failure *f)
 {
 	enum fail_code code;
 
@@ -131,7 +131,7 @@ chunk_queue_take(struct chunk_queue *q, int timeout_ms, struct input_chunk **out
 	code = wait_for_some(q, timeout_ms, f);
 	if (code == FAIL_NONE && q->n > 0) {
 		*out = q->chunk[q->first];
-		q->first = (q->first + 1) % INPUT_CHUNKS_AHEAD;
+		q->first = (q->first + 1) % CHUNK_QUEUE_MAX;
 		q->n--;
 		q->held_bytes -= weight(*out);
 		pthread_cond_broadcast(&q->changed);

@@ -1,15 +1,23 @@
 /*
  * chunk_queue.h -- chunks on their way from the thread that reads to the one that asks for them.
  *
- * It holds at most INPUT_CHUNKS_AHEAD of them, and a further one only while all are together under
- * INPUT_AHEAD_BYTES; so memory has a bound whoever is slow.
+ * It holds at most CHUNK_QUEUE_MAX of them, and a further one only while all are together under
+ * CHUNK_QUEUE_BYTES; so memory has a bound whoever is slow.
  *
  * Thread: put and finish are the reader's, the others the asker's.
  */
 #ifndef PRODUCER_INPUT_CHUNK_QUEUE_H
 #define PRODUCER_INPUT_CHUNK_QUEUE_H
 
-#include "producer/input/input.h"
+#include <stdbool.h>
+
+#include "common/base/failure.h"
+#include "producer/input/chunk.h"
+
+enum {
+	CHUNK_QUEUE_MAX = 8,          /* so many chunks at most, */
+	CHUNK_QUEUE_BYTES = 64 << 20, /* and one more only while what is there is under this */
+};
 
 struct chunk_queue;
 
@@ -18,7 +26,7 @@ enum fail_code chunk_queue_open(struct chunk_queue **out, struct failure *f);
 void chunk_queue_close(struct chunk_queue *q); /* NULL is accepted; closes what is left */
 
 /* Takes `c` in any case. Waits for room; FAIL_STOPPED after chunk_queue_stop(). */
-enum fail_code chunk_queue_put(struct chunk_queue *q, struct input_chunk *c, struct failure *f);
+enum fail_code chunk_queue_put(struct chunk_queue *q, struct chunk *c, struct failure *f);
 
 /* Nothing more comes; `why` says so to the asker after the last chunk, code FAIL_NONE: the end. It
  * is not FAIL_TIMEOUT, by which the asker would take it for a pause. */
@@ -29,7 +37,7 @@ void chunk_queue_finish(struct chunk_queue *q, const struct failure *why);
  * the last chunk gives the reader's failure, however often it is asked.
  */
 enum fail_code chunk_queue_take(
-    struct chunk_queue *q, int timeout_ms, struct input_chunk **out, struct failure *f);
+    struct chunk_queue *q, int timeout_ms, struct chunk **out, struct failure *f);
 
 /* Lets the reader go that waits for room. */
 void chunk_queue_stop(struct chunk_queue *q);

@@ -298,14 +298,14 @@ compare_names(const void *a, const void *b)
 }
 
 static uint32_t
-lane_of(const char *name, uint32_t lanes)
+partition_of(const char *name, uint32_t partitions)
 {
-	return (uint32_t)(((XXH64(name, strlen(name), 0) >> 32) * lanes) >> 32);
+	return (uint32_t)(((XXH64(name, strlen(name), 0) >> 32) * partitions) >> 32);
 }
 
-/* Sorts, removes duplicates and keeps what is the lane's. */
+/* Sorts, removes duplicates and keeps what is the partition's. */
 static void
-deal(struct file_list *l, bool by_name, uint32_t lane, uint32_t lanes)
+deal(struct file_list *l, bool by_name, uint32_t partition, uint32_t partitions)
 {
 	size_t distinct = 0, kept = 0;
 
@@ -318,7 +318,8 @@ deal(struct file_list *l, bool by_name, uint32_t lane, uint32_t lanes)
 			l->file[distinct++] = l->file[i];
 	}
 	for (size_t i = 0; i < distinct; i++) {
-		if ((by_name ? lane_of(l->file[i].name, lanes) : i % lanes) == lane)
+		if ((by_name ? partition_of(l->file[i].name, partitions) : i % partitions) ==
+		    partition)
 			l->file[kept++] = l->file[i];
 		else
 			free(l->file[i].name);
@@ -353,14 +354,14 @@ search_patterns(
 
 enum fail_code
 file_list_open(struct file_list **out, const struct config_list *patterns, const char *folder,
-    uint32_t lane, uint32_t lanes, struct failure *f)
+    uint32_t partition, uint32_t partitions, struct failure *f)
 {
 	struct search s = {.folder = folder == NULL || *folder == '\0' ? "." : folder};
 
-	assert(lane < lanes);
+	assert(partition < partitions);
 	if (search_patterns(out, &s, patterns, f) != FAIL_NONE)
 		return f->code;
-	deal(*out, false, lane, lanes);
+	deal(*out, false, partition, partitions);
 	return FAIL_NONE;
 }
 
@@ -369,12 +370,12 @@ file_list_scan(struct file_list **out, const struct file_list_now *now, struct f
 {
 	struct search s = {.folder = now->folder, .now = now};
 
-	assert(now->lane < now->lanes);
+	assert(now->partition < now->partitions);
 	if (s.folder == NULL || *s.folder == '\0')
 		s.folder = ".";
 	if (search_patterns(out, &s, now->patterns, f) != FAIL_NONE)
 		return f->code;
-	deal(*out, true, now->lane, now->lanes);
+	deal(*out, true, now->partition, now->partitions);
 	return FAIL_NONE;
 }
 

@@ -7,7 +7,7 @@
  * any number of folders, none included; it enters neither hidden ones nor links. Wildcards take
  * files and leave folders; a word without any is a file that must be there.
  *
- * The names of all patterns together are sorted by their bytes, duplicates removed; lane k of n
+ * The names of all patterns together are sorted by their bytes, duplicates removed; partition k of n
  * takes the names k, k+n, k+2n... Names are relative to the folder where the pattern is, so that
  * they do not depend on where a program was started; "./" and double slashes are taken out.
  */
@@ -33,7 +33,7 @@ struct file_list_entry {
 
 struct file_list {
 	struct file_list_entry *file;
-	size_t n; /* 0: the lane has no file */
+	size_t n; /* 0: the partition has no file */
 };
 
 /*
@@ -42,19 +42,19 @@ struct file_list {
  * folder that cannot be read.
  */
 enum fail_code file_list_open(struct file_list **out, const struct config_list *patterns,
-    const char *folder, uint32_t lane, uint32_t lanes, struct failure *f);
+    const char *folder, uint32_t partition, uint32_t partitions, struct failure *f);
 void file_list_close(struct file_list *l); /* NULL is accepted */
 
 /*
  * The same at this moment for files that keep arriving: a pattern may match none, and a file that
- * goes away meanwhile is left out. Of a lane are those whose name's XXH64, scaled to the lanes, is
+ * goes away meanwhile is left out. Of a partition are those whose name's XXH64, scaled to the partitions, is
  * its number, so that a file stays where it is whatever comes. `folder_seen`, if not NULL, hears of
  * every folder in which files may appear, as a path that can be opened.
  */
 struct file_list_now {
 	const struct config_list *patterns;
 	const char *folder;
-	uint32_t lane, lanes;
+	uint32_t partition, partitions;
 	void (*folder_seen)(void *opaque, const char *path);
 	void *opaque;
 };

@@ -1,4 +1,10 @@
-#include "producer/input/input.h"
+/*
+ * The input itself: what the reader thread does, and how it starts and ends.
+ *
+ * Order of this file: from bytes to the queue; the reader thread; files that are all there; a
+ * program; open, next and close. input_live.c and input_tokens.c are the two other kinds.
+ */
+#include "producer/input/input_internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,47 +17,44 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "producer/input/input_live.h"
-#include "producer/input/input_state.h"
-#include "producer/input/input_tokens.h"
+/* ---- from bytes to the queue ---- */
 
-static enum input_form
-form_of(const char *name)
+enum fail_code
+input_check_stopped(const struct input *in, struct failure *f)
 {
-	return live_scan_is_text(name) ? INPUT_WHOLE_FILE : INPUT_JSON_LINES;
+	if (chunk_queue_stopped(in->queue))
+		return fail(f, FAIL_STOPPED, "reading was stopped");
+	return FAIL_NONE;
 }
 
-/* Opens file_at; what is wrong with its bytes is kept in `refused`, to become a reject. */
-static enum fail_code
-open_file(struct input *in, struct failure *f)
+enum fail_code
+input_open_stream(struct input *in, const char *name, struct failure *f)
 {
-	const char *name = in->files->file[in->file_at].name;
 	enum fail_code code;
 	char *path;
 
+	assert(in->stream == NULL);
 	in->refused.code = FAIL_NONE;
 	if (file_list_path(&path, in->folder, name, f) != FAIL_NONE)
 		return f->code;
 	code = stream_open_file(&in->stream, path, name, f);
 	free(path);
-	if (code == FAIL_DATA) {
-		in->refused = *f;
-		code = FAIL_NONE;
-	}
-	if (code == FAIL_NONE)
-		record_cutter_start(in->cutter, name, form_of(name), 0, 1);
-	return code;
+	if (code != FAIL_DATA)
+		return code;
+	in->refused = *f;
+	return FAIL_NONE;
 }
 
 enum fail_code
 input_pass_on(struct input *in, struct failure *f)
 {
-	struct input_chunk *c;
+	struct chunk *c;
 
 	if (record_cutter_take(in->cutter, in->used - in->passed_on, &c, f) != FAIL_NONE)
 		return f->code;
 	if (c == NULL)
 		return FAIL_NONE;
+	assert(in->passed_on <= in->used);
 	in->passed_on = in->used;
 	return chunk_queue_put(in->queue, c, f);
 }
@@ -81,9 +84,8 @@ read_stream(struct input *in, struct failure *f)
 		enum fail_code code;
 		char *at;
 
-		if (chunk_queue_stopped(in->queue))
-			return fail(f, FAIL_STOPPED, "reading was stopped");
-		if (record_cutter_room(in->cutter, &at, &room, f) != FAIL_NONE)
+		if (input_check_stopped(in, f) != FAIL_NONE ||
+		    record_cutter_room(in->cutter, &at, &room, f) != FAIL_NONE)
 			return f->code;
 		code = stream_read(in->stream, at, room, &got, f);
 		if (code == FAIL_DATA)
@@ -120,6 +122,21 @@ input_read_one(struct input *in, uint64_t used_after, struct failure *f)
 	return input_pass_on(in, f);
 }
 
+/* ---- the reader thread ---- */
+
+/* Opens file_at and begins to cut it. */
+static enum fail_code
+open_file(struct input *in, struct failure *f)
+{
+	const char *name = in->files->file[in->file_at].name;
+
+	if (input_open_stream(in, name, f) != FAIL_NONE)
+		return f->code;
+	record_cutter_start(in->cutter, name, chunk_form_of(name), 0, 1);
+	return FAIL_NONE;
+}
+
+/* The first file, or the program, is open already: input_open() could report what is wrong. */
 static enum fail_code
 read_all(struct input *in, struct failure *f)
 {
@@ -140,21 +157,21 @@ read_all(struct input *in, struct failure *f)
 	return FAIL_NONE;
 }
 
-static enum fail_code
-read_input(struct input *in, struct failure *f)
-{
-	if (in->tokens != NULL)
-		return input_tokens_read(in, f);
-	return in->live != NULL ? input_live_read(in, f) : read_all(in, f);
-}
-
+/* in->end is complete before the queue is finished: whoever sees the end of the queue may read it. */
 static void *
 reader(void *argument)
 {
 	struct input *in = argument;
 	struct failure f = {0};
+	enum fail_code code;
 
-	if (read_input(in, &f) == FAIL_NONE)
+	if (in->tokens != NULL)
+		code = input_tokens_read(in, &f);
+	else if (in->live != NULL)
+		code = input_live_read(in, &f);
+	else
+		code = read_all(in, &f);
+	if (code == FAIL_NONE)
 		f.code = FAIL_NONE;
 	if (in->live == NULL && in->tokens == NULL)
 		record_cutter_place(in->cutter, &in->end.byte, &in->end.line, &in->end.records);
@@ -162,26 +179,13 @@ reader(void *argument)
 	return NULL;
 }
 
-/* The signals of the program are for its main thread. */
-static enum fail_code
-start_thread(struct input *in, struct failure *f)
-{
-	sigset_t all, before;
-	int refused;
+/* ---- files that are all there ---- */
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	refused = pthread_create(&in->thread, NULL, reader, in);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (refused != 0) {
-		errno = refused;
-		return fail_errno(f, FAIL_IO, "input: a thread cannot be started");
-	}
-	in->running = true;
-	return FAIL_NONE;
-}
-
-/* An appended run reads what comes behind the list of the run before. */
+/*
+ * An appended run reads what comes behind the list of the run before: the list now must begin with
+ * that one. It would not where a new file sorts between old ones, [a c] -> [a b c]: the records of
+ * c have their indices already, and those of b would come in front of them.
+ */
 static enum fail_code
 check_list(const struct input *in, const struct input_position *from, struct failure *f)
 {
@@ -217,8 +221,14 @@ find_file(struct input *in, const struct input_position *from, struct failure *f
 }
 
 /*
- * Lets the open file go on at `from`: a plain one at the byte, which must come after an end of
+ * Lets the open file continue at `from`: a plain one at the byte, which must come after an end of
  * line, others at their start, leaving out what is before.
+ *
+ * A seek goes to the byte before the record, and that byte is read and must be LF: a file that was
+ * rewritten with lines of other lengths is found out here, and not by a hash of all of it. Two
+ * exceptions: byte 0 and line 1 have nothing before them; and an appended run may continue behind a
+ * last line without an end, as long as the file is no longer than it was. The cutter then checks
+ * that a record does start at the byte (record_cutter_skip).
  */
 static enum fail_code
 resume_file(struct input *in, const struct input_position *from, struct failure *f)
@@ -229,7 +239,7 @@ resume_file(struct input *in, const struct input_position *from, struct failure 
 	char before = '\n';
 
 	if (in->stream != NULL && from->byte > 0 && from->line > 1 &&
-	    form_of(name) == INPUT_JSON_LINES &&
+	    chunk_form_of(name) == CHUNK_JSON_LINES &&
 	    stream_seek(in->stream, from->byte - 1, &at, f) != FAIL_NONE)
 		return fail_within(f, "a run cannot be resumed at byte %" PRIu64, from->byte);
 	if (at > 0 && stream_read(in->stream, &before, 1, &got, f) != FAIL_NONE)
@@ -242,7 +252,7 @@ resume_file(struct input *in, const struct input_position *from, struct failure 
 		    ", where the last run stood; a run is resumed on the data it began with",
 		    name, from->byte);
 	if (at > 0)
-		record_cutter_start(in->cutter, name, form_of(name), from->byte, from->line);
+		record_cutter_start(in->cutter, name, chunk_form_of(name), from->byte, from->line);
 	record_cutter_skip(in->cutter, from->byte, from->document, false);
 	if (from->ended)
 		record_cutter_may_end(in->cutter);
@@ -255,7 +265,8 @@ enum fail_code
 input_list_files(struct input *in, const struct input_options *o, const struct input_position *from,
     struct failure *f)
 {
-	if (file_list_open(&in->files, o->patterns, o->folder, o->lane, o->lanes, f) != FAIL_NONE)
+	if (file_list_open(&in->files, o->patterns, o->folder, o->partition, o->partitions, f) !=
+	    FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < in->files->n; i++)
 		in->bytes_total += in->files->file[i].size_bytes;
@@ -282,6 +293,13 @@ open_files(struct input *in, const struct input_options *o, const struct input_p
 	return FAIL_NONE;
 }
 
+/* ---- a program ---- */
+
+/*
+ * The program starts here, in the caller's thread. One that is followed and begins where
+ * RIFFLE_RESUME says is numbered from there; all others print everything again, and what was
+ * printed before is counted and left out.
+ */
 static enum fail_code
 open_command(struct input *in, const struct input_options *o, const struct input_position *from,
     struct failure *f)
@@ -295,11 +313,11 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	    .idle_ms = INPUT_FLUSH_MS,
 	};
 
-	if (o->lanes > 1)
+	if (o->partitions > 1)
 		return fail(f, FAIL_CONFIG,
 		    "exec %s: a program cannot be dealt out to %" PRIu32
 		    " lanes; use partitions: 1",
-		    o->exec, o->lanes);
+		    o->exec, o->partitions);
 	in->command = strdup(o->exec);
 	if (in->command == NULL)
 		return fail_memory(f);
@@ -311,10 +329,10 @@ open_command(struct input *in, const struct input_options *o, const struct input
 		    o->exec, from->file);
 	if (stream_open_program(&in->stream, &p, f) != FAIL_NONE)
 		return f->code;
-	record_cutter_start(in->cutter, in->command, INPUT_JSON_LINES, 0, 1);
+	record_cutter_start(in->cutter, in->command, CHUNK_JSON_LINES, 0, 1);
 	if (from != NULL && o->follow && !o->repeats) {
 		record_cutter_start(
-		    in->cutter, in->command, INPUT_JSON_LINES, from->byte, from->line);
+		    in->cutter, in->command, CHUNK_JSON_LINES, from->byte, from->line);
 		record_cutter_number(in->cutter, from->document);
 		return FAIL_NONE;
 	}
@@ -322,6 +340,27 @@ open_command(struct input *in, const struct input_options *o, const struct input
 		record_cutter_skip(in->cutter, from->byte, from->document, true);
 	if (from != NULL && from->ended)
 		record_cutter_may_end(in->cutter);
+	return FAIL_NONE;
+}
+
+/* ---- open, next, close ---- */
+
+/* The signals of the program are for its main thread. */
+static enum fail_code
+start_thread(struct input *in, struct failure *f)
+{
+	sigset_t all, before;
+	int refused;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	refused = pthread_create(&in->thread, NULL, reader, in);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (refused != 0) {
+		errno = refused;
+		return fail_errno(f, FAIL_IO, "input: a thread cannot be started");
+	}
+	in->running = true;
 	return FAIL_NONE;
 }
 
@@ -333,6 +372,8 @@ input_open(struct input **out, const struct input_options *o, const struct input
 	uint64_t chunk_bytes = o->chunk_bytes == 0 ? INPUT_CHUNK_BYTES : o->chunk_bytes;
 	enum fail_code code;
 
+	assert(o->partition < o->partitions);
+	assert(o->patterns != NULL || o->exec != NULL);
 	if (in == NULL)
 		return fail_memory(f);
 	in->end.file = "";
@@ -384,26 +425,15 @@ input_close(struct input *in)
 }
 
 enum fail_code
-input_next_within(struct input *in, int timeout_ms, struct input_chunk **out, struct failure *f)
+input_next_within(struct input *in, int timeout_ms, struct chunk **out, struct failure *f)
 {
 	return chunk_queue_take(in->queue, timeout_ms, out, f);
 }
 
 enum fail_code
-input_next(struct input *in, struct input_chunk **out, struct failure *f)
+input_next(struct input *in, struct chunk **out, struct failure *f)
 {
 	return chunk_queue_take(in->queue, -1, out, f);
-}
-
-void
-input_chunk_close(struct input_chunk *c)
-{
-	if (c == NULL)
-		return;
-	free(c->record);
-	free(c->bytes);
-	free(c->reasons);
-	free(c);
 }
 
 uint64_t

@@ -1,34 +1,64 @@
 /*
- * input.h -- the records of one input, in order: lines of JSONL files, whole .txt files, or what an
- * exec program prints.
+ * input.h -- the records of one input, in order: lines of JSONL files, whole .txt files, documents
+ * of token files, or what an exec program prints.
  *
- * An input is a list of files (file_list.h says how patterns become one; lane k of n takes every
- * n-th, beginning with the k-th) or one program. A reader thread opens, decompresses (stream.h) and
- * cuts (record_cutter.h) into chunks of whole records, so that reading overlaps with the work on
- * them. The record index counts every record of the input from 0, the rejected ones too; blank
- * lines are none, nor are files without a byte. Files named *.txt, *.txt.gz and *.txt.zst are one
- * record each, all others are JSON lines.
+ * This room turns what a domain's configuration names (patterns or a program) into chunks of
+ * records. It decides nothing about them: what a record means is the business of producer/document.
+ *
+ * Files of this room:
+ *     chunk          some records of one file, with their memory: what all others hand on
+ *     chunk_queue    chunks on their way from the thread that reads to the one that takes them
+ *     brace          {a,b} and {1..9} in a pattern
+ *     file_list      the files that patterns stand for, in one order for everybody
+ *     stream         the bytes of one file, decompressed
+ *     stream_exec    a stream of what a program prints
+ *     record_cutter  from bytes to chunks of records, without copying them
+ *     token_window   a file of numbers, read through a window that moves
+ *     token_file     the documents of one token file of another project
+ *     live_order     in which order the files of a live input were read, and how far each
+ *     live_scan      what can be taken now of files that keep arriving
+ *     watch          waits until something may have happened in a set of folders
+ *     input          the input itself: files that are all there, or a program
+ *     input_live     an input whose files keep arriving
+ *     input_tokens   an input of token files
+ *
+ *     patterns --file_list--> files --stream--> bytes --record_cutter--> chunks --chunk_queue-->
+ *                               |                                           |     input_next()
+ *                               +------------- token_file ------------------+
+ *
+ * An input is a list of files (file_list.h says how patterns become one; partition k of n takes
+ * every n-th, beginning with the k-th) or one program. A reader thread opens, decompresses and cuts
+ * into chunks of whole records, so that reading overlaps with the work on them. The record index
+ * counts every record of the input from 0, the rejected ones too; blank lines are none, nor are
+ * files without a byte.
  *
  * What cannot be a record is passed on as a reject with its place and reason, not as a failure: a
  * line over max_document_bytes, the stump of a truncated or damaged compressed file, a program that
  * fails. A file that cannot be opened or read, or that shrank or was replaced meanwhile, is a
  * failure; so is what is not a regular file, since it could not be read again after a crash.
  *
- * A resume starts at a record that was there before: plain files are read from its byte, compressed
- * ones from their start. A program is run again and must print again what it printed: the records
- * before are skipped. Where no record starts at the place given, the data are not those of the run
- * before, which is FAIL_DATA.
+ * How an input resumes.  The caller names the record that held the last published token, by its
+ * file, byte, line and index. Reading starts there, and the same record must start there:
  *
- * A program that is followed has RIFFLE_RESUME=<document> in its environment, and begins there: its
- * first record is that document, counted from 0 over all runs.
+ *   plain file       seek to the byte before it, which must be a LF; cut from there
+ *   compressed file  read from its start; records before the byte are cut and left out
+ *   program          run again from its start; records before the index are left out
+ *   followed program RIFFLE_RESUME=<document> in its environment; it begins with that record,
+ *                    counted from 0 over all runs. Nothing is left out
+ *   token file       seek to the document, by the index of the file or behind an eos
  *
- * An appended run goes on where the input ended before: its files, now, must begin with those of
- * the run before, in the same order, and the last of them may have grown by whole lines.
+ * Where no record starts at the place, the data are not those of the run before: FAIL_DATA.
  *
- * Files of tokens (token_file.h) have no lines: `line` is the number of the document in its file,
- * from 1, and `byte` where its tokens begin. An id outside the vocabulary is a failure.
+ * An appended run continues where the input ended before (`ended`): its files, now, must begin with
+ * those of the run before, in the same order, and the last of them may have grown by whole lines.
  *
- * Thread: all functions from one thread; the reader thread inside is input.c's own affair.
+ * Of token files (token_file.h) `line` is the number of the document in its file, from 1, and
+ * `byte` where its tokens begin. An id outside the vocabulary is a failure.
+ *
+ * Threads: all functions belong to the caller's thread. Each input has one reader thread of its
+ * own, which starts in input_open() and ends before input_close() returns. The two share nothing
+ * but the queue, the eventfd that stops the reader, and input_end(), which the reader completes
+ * before it finishes the queue.
  */
 #ifndef PRODUCER_INPUT_INPUT_H
 #define PRODUCER_INPUT_INPUT_H
@@ -37,27 +67,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/config.h"
+#include "producer/input/chunk.h"
 
 enum {
-	INPUT_CHUNK_BYTES = 1 << 20,  /* a chunk ends with the record that reaches this */
-	INPUT_CHUNKS_AHEAD = 8,       /* read ahead at most so many, */
-	INPUT_AHEAD_BYTES = 64 << 20, /* and one only while what is ahead is under this */
+	INPUT_CHUNK_BYTES = 1 << 20, /* a chunk ends with the record that reaches this */
 	INPUT_FLUSH_MS = 200, /* what a slow program has printed is passed on after so long */
 };
 
-/* .txt is INPUT_WHOLE_FILE. The bytes of INPUT_TOKENS are an array of uint32_t, without eos. */
-enum input_form { INPUT_JSON_LINES, INPUT_WHOLE_FILE, INPUT_TOKENS };
-
 struct arrivals_portion;
-struct reading;
+struct live_order;
 
-/* Of an input whose files keep arriving: reading.h and live_scan.h say how they are read. */
+/* Of an input whose files keep arriving: live_order.h and live_scan.h say how they are read. */
 struct input_live_options {
-	struct reading *reading; /* what was read so far; the reader's until input_close() */
-	/* Makes portions durable; called by the reader thread before it reads them. FAIL_TIMEOUT:
-	 * they are not yet, and a call with n = 0 goes on waiting. */
+	struct live_order *order; /* what was read so far; the reader's until input_close() */
+	/* Makes portions durable; the reader thread calls it before it reads them. FAIL_TIMEOUT:
+	 * they are not durable yet, and a call with n = 0 continues to wait. */
 	enum fail_code (*keep)(
 	    void *opaque, const struct arrivals_portion *p, size_t n, struct failure *f);
 	void *opaque;
@@ -77,7 +103,7 @@ struct input_options {
 	const struct config_list *patterns; /* or exec; borrowed while opening */
 	const char *folder;                 /* patterns and exec are relative to it */
 	const char *exec;
-	uint32_t lane, lanes;
+	uint32_t partition, partitions; /* which part of the files: partition < partitions */
 	uint64_t max_document_bytes;
 	uint64_t chunk_bytes;                     /* 0: INPUT_CHUNK_BYTES */
 	const struct input_live_options *live;    /* NULL: the files that are there are all */
@@ -89,10 +115,10 @@ struct input_options {
 /* Where to start: after a resume, the record that held the last published token. */
 struct input_position {
 	uint64_t document; /* index of the record */
-	const char *file;  /* as in input_chunk.file; NULL: the first */
+	const char *file;  /* as in chunk.file; NULL: the first */
 	uint64_t byte;     /* where it starts in the file, after decompression */
 	uint64_t line;
-	uint64_t rejects; /* rejected before it; input.c does not use it */
+	uint64_t rejects; /* rejected before it; the input does not use it */
 	bool ended;       /* the input ended there then: there need be no record */
 	/* What a run that ended has read: the files now must begin with these. 0: not known. */
 	uint64_t files, names;
@@ -105,45 +131,24 @@ struct input_end {
 	uint64_t byte, line;
 };
 
-struct input_record {
-	uint64_t document; /* index in the input */
-	uint64_t byte;     /* in the file, after decompression */
-	uint64_t line;     /* from 1 */
-	const char *bytes; /* inside the chunk; a line without its end */
-	size_t n;
-	const char
-	    *reject; /* NULL: a record; else why it is none, and bytes[n] what was there (cut) */
-};
-
-/* Records of one file; owns its memory. */
-struct input_chunk {
-	const char *file; /* as expanded, relative as the pattern is; or the exec command. Lives as
-			     long as the input */
-	enum input_form form;
-	struct input_record *record;
-	size_t n;
-	uint64_t input_bytes;  /* of the file as stored (compressed) that this chunk used up */
-	char *bytes, *reasons; /* what the records point into */
-};
-
 struct input;
 
 /*
  * Gives *out, to be ended with input_close(); `from` may be NULL: the start. FAIL_CONFIG: a pattern
- * that matches nothing, a directory, a program on more than one lane.
+ * that matches nothing, a directory, a program in more than one partition, other files than the run
+ * before had. FAIL_DATA: no record starts at `from`. FAIL_IO: a file cannot be opened.
  */
 enum fail_code input_open(struct input **out, const struct input_options *o,
     const struct input_position *from, struct failure *f);
-void input_close(struct input *in); /* stops the thread and the program */
+void input_close(struct input *in); /* stops the thread and the program; NULL is accepted */
 
-/* Gives the next chunk, to be ended with input_chunk_close(); *out = NULL: the input is over. */
-enum fail_code input_next(struct input *in, struct input_chunk **out, struct failure *f);
-/* The same, with FAIL_TIMEOUT where none came within timeout_ms (a slow program); ask again. */
+/* Gives the next chunk, to be ended with chunk_close(); *out = NULL: the input is over. */
+enum fail_code input_next(struct input *in, struct chunk **out, struct failure *f);
+/* The same, with FAIL_TIMEOUT where none came within timeout_ms (a slow program); call again. */
 enum fail_code input_next_within(
-    struct input *in, int timeout_ms, struct input_chunk **out, struct failure *f);
-void input_chunk_close(struct input_chunk *c);
+    struct input *in, int timeout_ms, struct chunk **out, struct failure *f);
 
-/* Bytes of all files of the lane as stored; 0: not known (exec). For progress. */
+/* Bytes of all files of the partition as stored; 0: not known (exec). For progress. */
 uint64_t input_bytes_total(const struct input *in);
 /* Of these, what a resume has left out: where a progress bar starts. */
 uint64_t input_bytes_skipped(const struct input *in);

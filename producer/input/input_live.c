@@ -1,4 +1,17 @@
-#include "producer/input/input_live.h"
+/* An input whose files keep arriving: the part of input.h that live_order.h describes.
+ *
+ * First the portions that the order has already, from where a resume starts; then rounds. A round
+ * is: look what there is (live_scan.h), make that durable (`keep`), add it to the order, read it.
+ *
+ *     crash before keep    the files are looked at again: nobody has seen this round
+ *     crash during keep    the log has all of the round, some records of it, or none. The next run
+ *                          reads what the log has, and takes the rest in rounds of its own
+ *     crash after keep     the next run reads the round from the log, and its portions again
+ *
+ * So nothing is read, and nothing published, that is not in the log with its place; and a document
+ * has one index for ever.
+ */
+#include "producer/input/input_internal.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -7,7 +20,15 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "producer/input/live_scan.h"
 #include "producer/input/watch.h"
+
+enum {
+	INPUT_LIVE_PAUSE_MS = 100,  /* from one look to the next at least */
+	INPUT_LIVE_LOOK_MS = 5000,  /* between two looks where nothing is reported */
+	INPUT_LIVE_ROUND_MS = 1000, /* from one round to the next: files that grow all the time */
+	INPUT_LIVE_PAUSE_FACTOR = 4 /* and at least so many times what the look took */
+};
 
 struct input_live {
 	struct input_live_options o;
@@ -16,7 +37,7 @@ struct input_live {
 	struct live_scan scan;
 	struct arrivals_portion keep[LIVE_ROUND_MAX];
 	struct watch *watch; /* NULL: does not follow */
-	size_t at;           /* portion to be read next */
+	size_t at;           /* portion to be read next; <= order->n */
 	bool inside;         /* and of it only what begins at `from` */
 	struct input_position from;
 };
@@ -38,18 +59,19 @@ fail_unknown(const struct input_position *from, struct failure *f)
 static enum fail_code
 find_start(struct input_live *l, const struct input_position *from, struct failure *f)
 {
-	const struct reading *r = l->o.reading;
+	const struct live_order *r = l->o.order;
 
 	l->from = *from;
 	if (from->files > 0 &&
-	    (from->files > r->n || reading_hash(r, (size_t)from->files) != from->names))
+	    (from->files > r->n || live_order_hash(r, (size_t)from->files) != from->names))
 		return fail_unknown(from, f);
 	if (from->ended) {
+		assert(from->files <= r->n);
 		l->at = (size_t)from->files;
 		return FAIL_NONE;
 	}
-	l->at = from->file == NULL ? READING_NONE : reading_find(r, from->file, from->byte);
-	if (l->at == READING_NONE)
+	l->at = from->file == NULL ? LIVE_ORDER_NONE : live_order_find(r, from->file, from->byte);
+	if (l->at == LIVE_ORDER_NONE)
 		return fail_unknown(from, f);
 	l->inside = true;
 	return FAIL_NONE;
@@ -78,8 +100,8 @@ input_live_open(struct input *in, const struct input_options *o, const struct in
 	l->follow = o->follow;
 	l->scan.now = (struct file_list_now){.patterns = &l->patterns,
 	    .folder = in->folder,
-	    .lane = o->lane,
-	    .lanes = o->lanes,
+	    .partition = o->partition,
+	    .partitions = o->partitions,
 	    .folder_seen = see_folder,
 	    .opaque = l};
 	l->scan.follow = o->follow;
@@ -104,33 +126,22 @@ input_live_close(struct input_live *l)
 /* ---- reading ---- */
 
 static enum fail_code
-open_portion(struct input *in, const struct reading_portion *p, struct failure *f)
+open_portion(struct input *in, const struct live_order_portion *p, struct failure *f)
 {
-	const char *name = in->live->o.reading->file[p->file].name;
-	enum fail_code code;
-	char *path;
+	const struct live_order *order = in->live->o.order;
 
-	in->refused.code = FAIL_NONE;
-	if (live_scan_check(in->folder, in->live->o.reading, p, f) != FAIL_NONE ||
-	    file_list_path(&path, in->folder, name, f) != FAIL_NONE)
+	if (live_scan_check(in->folder, order, p, f) != FAIL_NONE)
 		return f->code;
-	code = stream_open_file(&in->stream, path, name, f);
-	free(path);
-	if (code == FAIL_DATA) {
-		in->refused = *f;
-		code = FAIL_NONE;
-	}
-	return code;
+	return input_open_stream(in, order->file[p->file].name, f);
 }
 
 static enum fail_code
-read_whole(struct input *in, const struct reading_portion *p, struct failure *f)
+read_whole(struct input *in, const struct live_order_portion *p, struct failure *f)
 {
 	struct input_live *l = in->live;
-	const char *name = l->o.reading->file[p->file].name;
+	const char *name = l->o.order->file[p->file].name;
 
-	record_cutter_start(
-	    in->cutter, name, live_scan_is_text(name) ? INPUT_WHOLE_FILE : INPUT_JSON_LINES, 0, 1);
+	record_cutter_start(in->cutter, name, chunk_form_of(name), 0, 1);
 	if (l->inside)
 		record_cutter_skip(in->cutter, l->from.byte, l->from.document, false);
 	return input_read_one(in, in->used, f);
@@ -138,15 +149,14 @@ read_whole(struct input *in, const struct reading_portion *p, struct failure *f)
 
 /* Feeds bytes [at, end) of the open file. */
 static enum fail_code
-feed_lines(struct input *in, const struct reading_portion *p, uint64_t at, struct failure *f)
+feed_lines(struct input *in, const struct live_order_portion *p, uint64_t at, struct failure *f)
 {
 	while (at < p->end) {
 		size_t room, got = 0;
 		char *to;
 
-		if (chunk_queue_stopped(in->queue))
-			return fail(f, FAIL_STOPPED, "reading was stopped");
-		if (record_cutter_room(in->cutter, &to, &room, f) != FAIL_NONE)
+		if (input_check_stopped(in, f) != FAIL_NONE ||
+		    record_cutter_room(in->cutter, &to, &room, f) != FAIL_NONE)
 			return f->code;
 		if (room > p->end - at)
 			room = (size_t)(p->end - at);
@@ -154,7 +164,7 @@ feed_lines(struct input *in, const struct reading_portion *p, uint64_t at, struc
 			return f->code;
 		if (got == 0)
 			return fail(f, FAIL_DATA, "file %s: has shrunk to %" PRIu64 " bytes",
-			    in->live->o.reading->file[p->file].name, at);
+			    in->live->o.order->file[p->file].name, at);
 		in->used += got;
 		at += got;
 		record_cutter_feed(in->cutter, got);
@@ -165,10 +175,10 @@ feed_lines(struct input *in, const struct reading_portion *p, uint64_t at, struc
 }
 
 static enum fail_code
-read_lines(struct input *in, const struct reading_portion *p, struct failure *f)
+read_lines(struct input *in, const struct live_order_portion *p, struct failure *f)
 {
 	struct input_live *l = in->live;
-	const char *name = l->o.reading->file[p->file].name;
+	const char *name = l->o.order->file[p->file].name;
 	uint64_t byte = l->inside ? l->from.byte : p->byte, at = 0;
 	uint64_t line = l->inside ? l->from.line : p->line;
 	enum fail_code code;
@@ -180,26 +190,25 @@ read_lines(struct input *in, const struct reading_portion *p, struct failure *f)
 	if (at != byte)
 		return fail(
 		    f, FAIL_DATA, "file %s: was lines of text, and is a compressed file now", name);
-	record_cutter_start(in->cutter, name, INPUT_JSON_LINES, byte, line);
+	record_cutter_start(in->cutter, name, CHUNK_JSON_LINES, byte, line);
 	code = feed_lines(in, p, byte, f);
 	stream_close(in->stream);
 	in->stream = NULL;
 	return code == FAIL_NONE ? input_pass_on(in, f) : code;
 }
 
-/* Reads the portions that are known and were not read yet. */
+/* Reads the portions that are in the order and were not read yet. */
 static enum fail_code
 read_portions(struct input *in, struct failure *f)
 {
 	struct input_live *l = in->live;
-	const struct reading *r = l->o.reading;
+	const struct live_order *r = l->o.order;
 
+	assert(l->at <= r->n);
 	for (; l->at < r->n; l->at++) {
-		const struct reading_portion *p = &r->portion[l->at];
+		const struct live_order_portion *p = &r->portion[l->at];
 
-		if (chunk_queue_stopped(in->queue))
-			return fail(f, FAIL_STOPPED, "reading was stopped");
-		if (open_portion(in, p, f) != FAIL_NONE)
+		if (input_check_stopped(in, f) != FAIL_NONE || open_portion(in, p, f) != FAIL_NONE)
 			return f->code;
 		if ((p->whole ? read_whole(in, p, f) : read_lines(in, p, f)) != FAIL_NONE)
 			return f->code;
@@ -208,16 +217,16 @@ read_portions(struct input *in, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Makes the round durable, then part of the reading. */
+/* Makes the round durable, then part of the order. */
 static enum fail_code
 adopt_round(struct input *in, struct failure *f)
 {
 	struct input_live *l = in->live;
-	struct reading *r = l->o.reading;
+	struct live_order *r = l->o.order;
 	enum fail_code code;
 
 	for (size_t i = 0; i < l->scan.n; i++) {
-		const struct reading_portion *p = &l->scan.portion[i];
+		const struct live_order_portion *p = &l->scan.portion[i];
 		const char *name = r->file[p->file].name;
 
 		l->keep[i] = (struct arrivals_portion){.file = {name, strlen(name)},
@@ -229,19 +238,19 @@ adopt_round(struct input *in, struct failure *f)
 	}
 	code = l->o.keep(l->o.opaque, l->keep, l->scan.n, f);
 	while (code == FAIL_TIMEOUT) {
-		if (chunk_queue_stopped(in->queue))
-			return fail(f, FAIL_STOPPED, "reading was stopped");
+		if (input_check_stopped(in, f) != FAIL_NONE)
+			return f->code;
 		code = l->o.keep(l->o.opaque, NULL, 0, f);
 	}
 	if (code != FAIL_NONE)
 		return code;
 	for (size_t i = 0; i < l->scan.n; i++)
-		if (reading_add(r, &l->scan.portion[i], f) != FAIL_NONE)
+		if (live_order_add(r, &l->scan.portion[i], f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
 }
 
-/* A pause that only a stop cuts short. */
+/* A pause that only a stop cuts short: an event of a file does not. */
 static enum fail_code
 pause_ms(const struct input *in, int64_t ms, struct failure *f)
 {
@@ -253,8 +262,10 @@ pause_ms(const struct input *in, int64_t ms, struct failure *f)
 }
 
 /*
- * Waits until looking again may be of use. What comes after a silence is seen at once; where
- * somebody writes all the time, looks and portions are bounded.
+ * Waits until looking again may be of use: first for an event, or INPUT_LIVE_LOOK_MS, then for what
+ * is left of the pause that is due since the last look began. So what comes after a silence is seen
+ * at once. Where somebody writes all the time a look costs at most a fifth of the time, and a round,
+ * which makes a record in Kafka and a portion for each file, comes at most once a second.
  */
 static enum fail_code
 wait_for_files(struct input *in, int64_t began_ms, int64_t looked_ms, struct failure *f)
@@ -283,9 +294,8 @@ read_rounds(struct input *in, struct failure *f)
 		int64_t began_ms = clock_ms(), looked_ms;
 		bool full;
 
-		if (chunk_queue_stopped(in->queue))
-			return fail(f, FAIL_STOPPED, "reading was stopped");
-		if (live_scan(&l->scan, l->o.reading, f) != FAIL_NONE)
+		if (input_check_stopped(in, f) != FAIL_NONE ||
+		    live_scan(&l->scan, l->o.order, f) != FAIL_NONE)
 			return f->code;
 		looked_ms = clock_ms() - began_ms;
 		full = l->scan.n == LIVE_ROUND_MAX;
@@ -305,12 +315,12 @@ read_rounds(struct input *in, struct failure *f)
 static void
 note_end(struct input *in)
 {
-	const struct reading *r = in->live->o.reading;
+	const struct live_order *r = in->live->o.order;
 	uint64_t byte, line;
 
 	record_cutter_place(in->cutter, &byte, &line, &in->end.records);
 	in->end.files = r->n;
-	in->end.names = reading_hash(r, r->n);
+	in->end.names = live_order_hash(r, r->n);
 	if (r->n == 0)
 		return;
 	in->end.file = r->file[r->portion[r->n - 1].file].name;

@@ -1,4 +1,10 @@
-#include "producer/input/input_tokens.h"
+/*
+ * An input of token files: the part of input.h that token_file.h describes.
+ *
+ * The reader thread finds the documents and checks their ids; a chunk is some of them, an array of
+ * uint32_t each. There is no cutter: the documents have their bounds in the file.
+ */
+#include "producer/input/input_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -8,7 +14,7 @@
 
 /* A record under way: offsets, since the buffer moves when it grows. */
 struct begun_record {
-	struct input_record record; /* without bytes */
+	struct chunk_record record; /* without bytes */
 	size_t first;               /* in `ids` */
 	size_t reason;              /* in `reasons`, + 1; 0: it is no reject */
 };
@@ -56,6 +62,7 @@ go_to(struct input *in, const struct input_position *from, struct failure *f)
 {
 	struct input_tokens *t = in->tokens;
 
+	assert(t->file == NULL);
 	in->end.records = from->document;
 	if (from->file == NULL || in->file_at == in->files->n)
 		return FAIL_NONE;
@@ -120,7 +127,7 @@ keep_reason(struct input_tokens *t, const char *reason, size_t *at, struct failu
 		return fail_memory(f);
 	t->reasons = grown;
 	memcpy(grown + t->reasons_n, reason, n);
-	*at = t->reasons_n + 1;
+	*at = t->reasons_n + 1; /* 0 means none */
 	t->reasons_n += n;
 	return FAIL_NONE;
 }
@@ -151,22 +158,23 @@ add_record(struct input *in, const struct token_file_document *d, struct failure
 	return d->reject == NULL ? FAIL_NONE : keep_reason(t, d->reject, &r->reason, f);
 }
 
-/* The records so far as a chunk; its bytes are the buffer's, which begins anew. */
+/* The records so far as a chunk; its bytes are the buffer's, which starts empty again. */
 static enum fail_code
 pass_on(struct input *in, struct failure *f)
 {
 	struct input_tokens *t = in->tokens;
-	struct input_chunk *k;
+	struct chunk *k;
 
 	if (t->records_n == 0)
 		return FAIL_NONE;
+	assert(in->passed_on <= in->used);
 	k = calloc(1, sizeof(*k));
 	if (k == NULL || (k->record = malloc(t->records_n * sizeof(*k->record))) == NULL) {
 		free(k);
 		return fail_memory(f);
 	}
 	k->file = in->files->file[in->file_at].name;
-	k->form = INPUT_TOKENS;
+	k->form = CHUNK_TOKENS;
 	k->n = t->records_n;
 	k->bytes = (char *)t->ids.id;
 	k->reasons = t->reasons;
@@ -194,9 +202,8 @@ read_file(struct input *in, uint64_t used_before, struct failure *f)
 	bool there;
 
 	for (;;) {
-		if (chunk_queue_stopped(in->queue))
-			return fail(f, FAIL_STOPPED, "reading was stopped");
-		if (token_file_next(t->file, &d, &t->ids, &there, f) != FAIL_NONE)
+		if (input_check_stopped(in, f) != FAIL_NONE ||
+		    token_file_next(t->file, &d, &t->ids, &there, f) != FAIL_NONE)
 			return f->code;
 		if (!there)
 			return pass_on(in, f);

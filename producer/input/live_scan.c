@@ -11,6 +11,8 @@
 #include <xxhash.h>
 
 #include "common/base/clock.h"
+#include "producer/input/chunk.h"
+#include "producer/input/stream.h"
 
 enum { SLICE_BYTES = 64 << 10 };
 
@@ -20,12 +22,6 @@ named(const char *name, const char *end)
 	size_t n = strlen(name), end_n = strlen(end);
 
 	return n >= end_n && strcmp(name + n - end_n, end) == 0;
-}
-
-bool
-live_scan_is_text(const char *name)
-{
-	return named(name, ".txt") || named(name, ".txt.gz") || named(name, ".txt.zst");
 }
 
 /* Opens a file for looking into it. *fd = -1: it has gone meanwhile. */
@@ -71,7 +67,7 @@ read_at(int fd, const char *name, uint64_t byte, char *out, size_t n, struct fai
 static enum fail_code
 hash_tail(int fd, const char *name, uint64_t byte, uint64_t end, uint64_t *hash, struct failure *f)
 {
-	char tail[READING_TAIL_BYTES];
+	char tail[LIVE_ORDER_TAIL_BYTES];
 	size_t n = end - byte < sizeof(tail) ? (size_t)(end - byte) : sizeof(tail);
 
 	if (read_at(fd, name, end - n, tail, n, f) != FAIL_NONE)
@@ -81,7 +77,7 @@ hash_tail(int fd, const char *name, uint64_t byte, uint64_t end, uint64_t *hash,
 }
 
 static enum fail_code
-check_tail(int fd, const char *name, const struct reading_portion *p, struct failure *f)
+check_tail(int fd, const char *name, const struct live_order_portion *p, struct failure *f)
 {
 	uint64_t hash;
 
@@ -96,8 +92,8 @@ check_tail(int fd, const char *name, const struct reading_portion *p, struct fai
 }
 
 enum fail_code
-live_scan_check(
-    const char *folder, const struct reading *r, const struct reading_portion *p, struct failure *f)
+live_scan_check(const char *folder, const struct live_order *r, const struct live_order_portion *p,
+    struct failure *f)
 {
 	const char *name = r->file[p->file].name;
 	enum fail_code code;
@@ -159,23 +155,21 @@ count_lines(
 	return FAIL_NONE;
 }
 
-/* Whether the first bytes are gzip's or zstd's; stream.c tells them in the same way. */
 static enum fail_code
 is_compressed(int fd, const char *name, uint64_t size, bool *is, struct failure *f)
 {
-	static const uint8_t zstd[] = {0x28, 0xb5, 0x2f, 0xfd}, skippable[] = {0x2a, 0x4d, 0x18};
-	uint8_t mark[4] = {0};
+	uint8_t mark[4];
+	size_t n = size < sizeof(mark) ? (size_t)size : sizeof(mark);
 
-	if (read_at(fd, name, 0, (char *)mark, size < 4 ? (size_t)size : 4, f) != FAIL_NONE)
+	if (read_at(fd, name, 0, (char *)mark, n, f) != FAIL_NONE)
 		return f->code;
-	*is = (mark[0] == 0x1f && mark[1] == 0x8b) || memcmp(mark, zstd, 4) == 0 ||
-	      ((mark[0] & 0xf0) == 0x50 && memcmp(mark + 1, skippable, 3) == 0);
+	*is = stream_is_compressed(mark, n);
 	return FAIL_NONE;
 }
 
 /* Whether a whole file is still being written, as far as can be told. */
 static bool
-is_busy(struct live_scan *s, struct reading_file *file, uint64_t size)
+is_busy(struct live_scan *s, struct live_order_file *file, uint64_t size)
 {
 	int64_t now_ms = clock_ms();
 
@@ -189,7 +183,7 @@ is_busy(struct live_scan *s, struct reading_file *file, uint64_t size)
 }
 
 static enum fail_code
-put(struct live_scan *s, int fd, const char *name, struct reading_portion p, struct failure *f)
+put(struct live_scan *s, int fd, const char *name, struct live_order_portion p, struct failure *f)
 {
 	assert(s->n < LIVE_ROUND_MAX);
 	if (hash_tail(fd, name, p.byte, p.end, &p.hash, f) != FAIL_NONE)
@@ -199,30 +193,31 @@ put(struct live_scan *s, int fd, const char *name, struct reading_portion p, str
 }
 
 static enum fail_code
-take_whole(
-    struct live_scan *s, struct reading *r, size_t index, int fd, uint64_t size, struct failure *f)
+take_whole(struct live_scan *s, struct live_order *r, size_t index, int fd, uint64_t size,
+    struct failure *f)
 {
-	struct reading_file *file = &r->file[index];
+	struct live_order_file *file = &r->file[index];
 
 	if (is_busy(s, file, size)) {
 		s->unsettled = true;
 		return FAIL_NONE;
 	}
 	return put(s, fd, file->name,
-	    (struct reading_portion){.file = index, .whole = true, .end = size, .line = 1}, f);
+	    (struct live_order_portion){.file = index, .whole = true, .end = size, .line = 1}, f);
 }
 
 /* Where the lines behind the last portion begin. */
 static enum fail_code
-begin_lines(struct reading *r, size_t index, int fd, struct reading_portion *p, struct failure *f)
+begin_lines(
+    struct live_order *r, size_t index, int fd, struct live_order_portion *p, struct failure *f)
 {
-	struct reading_file *file = &r->file[index];
-	const struct reading_portion *last;
+	struct live_order_file *file = &r->file[index];
+	const struct live_order_portion *last;
 	uint64_t lines;
 	char before;
 
-	*p = (struct reading_portion){.file = index, .line = 1};
-	if (file->last == READING_NONE)
+	*p = (struct live_order_portion){.file = index, .line = 1};
+	if (file->last == LIVE_ORDER_NONE)
 		return FAIL_NONE;
 	last = &r->portion[file->last];
 	if (check_tail(fd, file->name, last, f) != FAIL_NONE ||
@@ -244,11 +239,11 @@ begin_lines(struct reading *r, size_t index, int fd, struct reading_portion *p, 
 }
 
 static enum fail_code
-take_lines(
-    struct live_scan *s, struct reading *r, size_t index, int fd, uint64_t size, struct failure *f)
+take_lines(struct live_scan *s, struct live_order *r, size_t index, int fd, uint64_t size,
+    struct failure *f)
 {
-	struct reading_file *file = &r->file[index];
-	struct reading_portion p;
+	struct live_order_file *file = &r->file[index];
+	struct live_order_portion p;
 	uint64_t from, lines;
 
 	if (begin_lines(r, index, fd, &p, f) != FAIL_NONE)
@@ -271,10 +266,10 @@ take_lines(
 
 /* A file that was read must be the same file, no shorter, and, if it is whole, no longer. */
 static enum fail_code
-check_file(const struct reading *r, const struct reading_file *file,
+check_file(const struct live_order *r, const struct live_order_file *file,
     const struct file_list_entry *e, struct failure *f)
 {
-	const struct reading_portion *p = &r->portion[file->last];
+	const struct live_order_portion *p = &r->portion[file->last];
 
 	if (e->size_bytes < p->end)
 		return fail(f, FAIL_DATA,
@@ -297,28 +292,29 @@ check_file(const struct reading *r, const struct reading_file *file,
 
 /* Whether there may be something behind what was read. */
 static bool
-is_of_interest(const struct live_scan *s, const struct reading *r, const struct reading_file *file,
-    uint64_t size)
+is_of_interest(const struct live_scan *s, const struct live_order *r,
+    const struct live_order_file *file, uint64_t size)
 {
-	uint64_t end = file->last == READING_NONE ? 0 : r->portion[file->last].end;
+	uint64_t end = file->last == LIVE_ORDER_NONE ? 0 : r->portion[file->last].end;
 
-	if (file->last != READING_NONE && r->portion[file->last].whole)
+	if (file->last != LIVE_ORDER_NONE && r->portion[file->last].whole)
 		return false;
 	return size > end && (s->last || size > file->scanned || file->quiet_bytes > 0);
 }
 
 static enum fail_code
 take_file(
-    struct live_scan *s, struct reading *r, const struct file_list_entry *e, struct failure *f)
+    struct live_scan *s, struct live_order *r, const struct file_list_entry *e, struct failure *f)
 {
 	enum fail_code code;
-	bool whole = live_scan_is_text(e->name) || named(e->name, ".gz") || named(e->name, ".zst");
+	bool whole = chunk_form_of(e->name) == CHUNK_WHOLE_FILE || named(e->name, ".gz") ||
+		     named(e->name, ".zst");
 	size_t index;
 	int fd;
 
-	if (reading_file(r, e->name, strlen(e->name), &index, f) != FAIL_NONE)
+	if (live_order_file(r, e->name, strlen(e->name), &index, f) != FAIL_NONE)
 		return f->code;
-	if (r->file[index].last != READING_NONE &&
+	if (r->file[index].last != LIVE_ORDER_NONE &&
 	    check_file(r, &r->file[index], e, f) != FAIL_NONE)
 		return f->code;
 	r->file[index].inode = e->inode;
@@ -328,7 +324,7 @@ take_file(
 	code = open_file(s->now.folder, e->name, &fd, f);
 	if (code != FAIL_NONE || fd < 0)
 		return code;
-	if (!whole && r->file[index].last == READING_NONE)
+	if (!whole && r->file[index].last == LIVE_ORDER_NONE)
 		code = is_compressed(fd, e->name, e->size_bytes, &whole, f);
 	if (code == FAIL_NONE)
 		code = whole ? take_whole(s, r, index, fd, e->size_bytes, f)
@@ -338,7 +334,7 @@ take_file(
 }
 
 enum fail_code
-live_scan(struct live_scan *s, struct reading *r, struct failure *f)
+live_scan(struct live_scan *s, struct live_order *r, struct failure *f)
 {
 	struct file_list *list;
 	enum fail_code code = FAIL_NONE;

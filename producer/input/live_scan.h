@@ -1,5 +1,5 @@
 /*
- * live_scan.h -- what can be taken now of files that keep arriving: one round (see reading.h).
+ * live_scan.h -- what can be taken now of files that keep arriving: one round (see live_order.h).
  *
  * Of a file of JSON lines all whole lines that are behind the last portion. Of a text or a
  * compressed file all of it, once: a producer that follows waits until its size has not changed for
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "producer/input/file_list.h"
-#include "producer/input/reading.h"
+#include "producer/input/live_order.h"
 
 enum {
 	LIVE_QUIET_MS = 1000,
@@ -26,20 +26,17 @@ struct live_scan {
 	struct file_list_now now;
 	bool follow; /* somebody may be writing a whole file */
 	bool last;   /* nothing comes after: a last line without its end is one, too */
-	/* The result: portions to be read, in this order, `file` by index in the reading. */
-	struct reading_portion portion[LIVE_ROUND_MAX];
+	/* The result: portions to be read, in this order, `file` by index in the order. */
+	struct live_order_portion portion[LIVE_ROUND_MAX];
 	size_t n;
 	bool unsettled; /* some file is waited for; look again after LIVE_QUIET_MS */
 };
 
 /* Fills the result. Files that are new get an index in `r`, and no portion yet. */
-enum fail_code live_scan(struct live_scan *s, struct reading *r, struct failure *f);
+enum fail_code live_scan(struct live_scan *s, struct live_order *r, struct failure *f);
 
 /* FAIL_DATA: the file's bytes are not those that the portion was made of. */
-enum fail_code live_scan_check(const char *folder, const struct reading *r,
-    const struct reading_portion *p, struct failure *f);
-
-/* Whether a file of this name is one document. */
-bool live_scan_is_text(const char *name);
+enum fail_code live_scan_check(const char *folder, const struct live_order *r,
+    const struct live_order_portion *p, struct failure *f);
 
 #endif

@@ -27,7 +27,7 @@ struct record_cutter {
 	size_t reasons_n, reasons_room;
 
 	const char *file;
-	enum input_form form;
+	enum chunk_form form;
 	uint64_t byte, line; /* of buffer[start] in the file */
 	uint64_t document;   /* index of the next record */
 	bool fresh;          /* a byte order mark may come */
@@ -66,7 +66,7 @@ record_cutter_close(struct record_cutter *c)
 
 void
 record_cutter_start(
-    struct record_cutter *c, const char *file, enum input_form form, uint64_t byte, uint64_t line)
+    struct record_cutter *c, const char *file, enum chunk_form form, uint64_t byte, uint64_t line)
 {
 	assert(c->records_n == 0);
 	c->start = c->scan = c->n = 0;
@@ -351,14 +351,14 @@ record_cutter_cut(struct record_cutter *c, bool *full, struct failure *f)
 	*full = false;
 	if (!pass_mark(c))
 		return FAIL_NONE;
-	if (c->form == INPUT_JSON_LINES && cut_lines(c, f) != FAIL_NONE)
+	if (c->form == CHUNK_JSON_LINES && cut_lines(c, f) != FAIL_NONE)
 		return f->code;
 	*full = c->records_n > 0 && is_full(c);
-	if (c->skipping && (c->scan == c->n || c->form == INPUT_WHOLE_FILE))
+	if (c->skipping && (c->scan == c->n || c->form == CHUNK_WHOLE_FILE))
 		drop(c);
 	/* One byte more than the longest document may be the CR of its end. */
-	else if (c->scan == c->n || c->form == INPUT_WHOLE_FILE)
-		if (c->n - c->start > c->max_document_bytes + (c->form == INPUT_JSON_LINES) &&
+	else if (c->scan == c->n || c->form == CHUNK_WHOLE_FILE)
+		if (c->n - c->start > c->max_document_bytes + (c->form == CHUNK_JSON_LINES) &&
 		    overflow(c, f) != FAIL_NONE)
 			return f->code;
 	reclaim(c);
@@ -368,7 +368,7 @@ record_cutter_cut(struct record_cutter *c, bool *full, struct failure *f)
 bool
 record_cutter_wants(const struct record_cutter *c)
 {
-	return c->form == INPUT_JSON_LINES || !c->skipping;
+	return c->form == CHUNK_JSON_LINES || !c->skipping;
 }
 
 enum fail_code
@@ -379,14 +379,14 @@ record_cutter_end(struct record_cutter *c, const char *reason, struct failure *f
 
 	if (c->fresh) { /* fewer than three bytes are there */
 		c->fresh = false;
-		if (c->form == INPUT_JSON_LINES && cut_lines(c, f) != FAIL_NONE)
+		if (c->form == CHUNK_JSON_LINES && cut_lines(c, f) != FAIL_NONE)
 			return f->code;
 	}
 	n = c->n - c->start;
 	if (reason != NULL)
 		code = emit(c, n, reason, f);
 	else if (!c->skipping && n > 0)
-		code = c->form == INPUT_JSON_LINES ? end_line(c, n, f) : emit(c, n, NULL, f);
+		code = c->form == CHUNK_JSON_LINES ? end_line(c, n, f) : emit(c, n, NULL, f);
 	if (code != FAIL_NONE)
 		return code;
 	advance(c, n);
@@ -427,10 +427,10 @@ hand_over(struct record_cutter *c, char **bytes, struct failure *f)
 	return FAIL_NONE;
 }
 
-static struct input_record
-place_record(const struct cut_record *r, const struct input_chunk *k)
+static struct chunk_record
+place_record(const struct cut_record *r, const struct chunk *k)
 {
-	return (struct input_record){
+	return (struct chunk_record){
 	    .document = r->document,
 	    .byte = r->byte,
 	    .line = r->line,
@@ -442,9 +442,9 @@ place_record(const struct cut_record *r, const struct input_chunk *k)
 
 enum fail_code
 record_cutter_take(
-    struct record_cutter *c, uint64_t input_bytes, struct input_chunk **out, struct failure *f)
+    struct record_cutter *c, uint64_t input_bytes, struct chunk **out, struct failure *f)
 {
-	struct input_chunk *k;
+	struct chunk *k;
 
 	*out = NULL;
 	if (c->records_n == 0)
@@ -454,7 +454,7 @@ record_cutter_take(
 		return fail_memory(f);
 	k->record = malloc(c->records_n * sizeof(*k->record));
 	if (k->record == NULL || hand_over(c, &k->bytes, f) != FAIL_NONE) {
-		input_chunk_close(k);
+		chunk_close(k);
 		return fail_memory(f);
 	}
 	k->reasons = c->reasons;

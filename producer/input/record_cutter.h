@@ -18,7 +18,8 @@
 
 #include <stdbool.h>
 
-#include "producer/input/input.h"
+#include "common/base/failure.h"
+#include "producer/input/chunk.h"
 
 enum {
 	RECORD_CUTTER_ROOM_BYTES = 256 << 10,
@@ -38,7 +39,7 @@ void record_cutter_close(struct record_cutter *c); /* NULL is accepted */
  * `file` is borrowed for chunks. The chunk before was taken.
  */
 void record_cutter_start(
-    struct record_cutter *c, const char *file, enum input_form form, uint64_t byte, uint64_t line);
+    struct record_cutter *c, const char *file, enum chunk_form form, uint64_t byte, uint64_t line);
 
 /* The next record has index `document`. */
 void record_cutter_number(struct record_cutter *c, uint64_t document);
@@ -78,10 +79,10 @@ bool record_cutter_wants(const struct record_cutter *c);
 enum fail_code record_cutter_end(struct record_cutter *c, const char *reason, struct failure *f);
 
 /*
- * Gives the records cut so far as a chunk (input_chunk_close); *out = NULL: there are none.
+ * Gives the records cut so far as a chunk (chunk_close); *out = NULL: there are none.
  * `input_bytes` goes into the chunk.
  */
 enum fail_code record_cutter_take(
-    struct record_cutter *c, uint64_t input_bytes, struct input_chunk **out, struct failure *f);
+    struct record_cutter *c, uint64_t input_bytes, struct chunk **out, struct failure *f);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * stream.h -- the bytes of one file, decompressed, or what a program prints.
  *
- * Files are told apart by their first bytes, not by their names: gzip with all its members, zstd
+ * Kinds of files are known by their first bytes, not by their names: gzip with all its members, zstd
  * with all its frames (skippable ones are left out; windows up to 2^31 bytes), else plain. After
  * the last member of a gzip file zeros are padding and other bytes are ignored with the warning
  * INPUT-GARBAGE, as gzip(1) does; a file that is named .gz or .zst and is shorter than the mark of
@@ -10,7 +10,7 @@
  *
  * A program is run by /bin/sh -c in a process group of its own, reads nothing, and leaves its
  * stderr as it is. One that does not end with status 0 gives FAIL_DATA after all it has printed.
- * Of a pipeline the shell tells the last program's status only.
+ * Of a pipeline the shell reports the last program's status only.
  *
  * Thread: a stream belongs to one thread at a time.
  */
@@ -33,7 +33,7 @@ struct stream;
 
 /*
  * Gives *out, to be ended with stream_close(). Copies; `name` is what sentences call the file.
- * FAIL_IO: cannot be opened. FAIL_DATA: is truncated to less than it takes to tell its kind.
+ * FAIL_IO: cannot be opened. FAIL_DATA: is truncated to less than the mark of its kind.
  */
 enum fail_code stream_open_file(
     struct stream **out, const char *path, const char *name, struct failure *f);
@@ -63,12 +63,15 @@ enum fail_code stream_read(
     struct stream *s, char *out, size_t room, size_t *got, struct failure *f);
 
 /*
- * Before the first read: goes to `byte` where that is possible without reading what is before, and
- * tells where the stream stands then: *at is `byte` or 0. FAIL_DATA: the file is shorter.
+ * Before the first read: goes to `byte` where that is possible without reading what is before. *at is
+ * where the stream stands then: `byte`, or 0. FAIL_DATA: the file is shorter.
  */
 enum fail_code stream_seek(struct stream *s, uint64_t byte, uint64_t *at, struct failure *f);
 
 /* Bytes as stored that were used up; of a program, what it has printed. */
 uint64_t stream_used(const struct stream *s);
+
+/* Whether a file that begins with bytes[n] is gzip's or zstd's; 4 bytes are enough. */
+bool stream_is_compressed(const uint8_t *bytes, size_t n);
 
 #endif

@@ -1,4 +1,11 @@
-/* stream_exec.c -- what a program prints. */
+/*
+ * stream_exec.c -- a stream of what a program prints.
+ *
+ * Its life: the shell is spawned with a pipe for its output, in a process group of its own.
+ * exec_read() waits for the pipe, or for the eventfd that stops the reader. At the end of the
+ * output it waits for the shell, because its status says whether that was all. exec_close() ends
+ * the whole group if it still runs.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +20,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "producer/input/stream_kind.h"
+#include "producer/input/stream_internal.h"
 
 extern char **environ;
 
@@ -26,15 +33,6 @@ struct program {
 	pid_t pid; /* also its process group; 0: is not run, or was waited for */
 	int stop_fd, idle_ms;
 };
-
-static enum fail_code
-exec_open(struct stream *s, struct failure *f)
-{
-	struct program *p = calloc(1, sizeof(*p));
-
-	s->state = p;
-	return p == NULL ? fail_memory(f) : FAIL_NONE;
-}
 
 /* Our environment with RIFFLE_RESUME. Gives *out (free): borrows environ and `resume`. */
 static enum fail_code
@@ -102,7 +100,7 @@ spawn(pid_t *pid, const struct stream_program *o, int write_fd, char **environme
 	posix_spawnattr_t attributes;
 	int refused;
 
-	if (access(o->folder, X_OK) != 0) { /* a child under valgrind could not tell it */
+	if (access(o->folder, X_OK) != 0) { /* a child under valgrind could not report it */
 		refused = errno;
 		free(command);
 		return refused;
@@ -138,7 +136,7 @@ start(struct stream *s, const struct stream_program *o, struct failure *f)
 		return fail_errno(f, FAIL_IO, "exec %s: no pipe", o->command);
 	}
 	s->fd = ends[0];
-	fcntl(s->fd, F_SETPIPE_SZ, STREAM_STORED_BYTES); /* the preset will do if it is refused */
+	fcntl(s->fd, F_SETPIPE_SZ, STREAM_STORED_BYTES); /* the default will do if it is refused */
 	refused = spawn(&p->pid, o, ends[1], environment);
 	close(ends[1]);
 	free(environment);
@@ -151,36 +149,7 @@ start(struct stream *s, const struct stream_program *o, struct failure *f)
 	return FAIL_NONE;
 }
 
-enum fail_code
-stream_open_program(struct stream **out, const struct stream_program *o, struct failure *f)
-{
-	struct stream *s = calloc(1, sizeof(*s));
-	struct program *p;
-
-	if (s == NULL)
-		return fail_memory(f);
-	s->kind = &stream_exec;
-	s->fd = -1;
-	s->name = strdup(o->command);
-	if (s->name == NULL) {
-		fail_memory(f);
-		goto failed;
-	}
-	if (s->kind->open(s, f) != FAIL_NONE)
-		goto failed;
-	p = s->state;
-	p->stop_fd = o->stop_fd;
-	p->idle_ms = o->idle_ms;
-	if (start(s, o, f) != FAIL_NONE)
-		goto failed;
-	*out = s;
-	return FAIL_NONE;
-failed:
-	stream_close(s);
-	return f->code;
-}
-
-/* Waits for the pipe (fd -1: for nothing) or the word to stop. FAIL_TIMEOUT, FAIL_STOPPED. */
+/* Waits for the pipe (fd -1: for nothing) or for the stop. FAIL_TIMEOUT, FAIL_STOPPED. */
 static enum fail_code
 wait_readable(const struct stream *s, int fd, int timeout_ms, struct failure *f)
 {
@@ -217,7 +186,11 @@ judge(int status, struct failure *f)
 			  : "");
 }
 
-/* The program has closed its output; how it ends tells whether that was all. */
+/*
+ * The program has closed its output; how it ends shows whether that was all. It is looked at every
+ * EXIT_POLL_MS, not waited for, so that a stop is noticed: a program may close its output and run on for
+ * ever.
+ */
 static enum fail_code
 wait_exit(struct stream *s, struct failure *f)
 {
@@ -311,4 +284,35 @@ exec_close(struct stream *s)
 	free(p);
 }
 
-const struct stream_kind stream_exec = {exec_open, exec_read, exec_close};
+static const struct stream_kind kind_exec = {NULL, exec_read, exec_close};
+
+enum fail_code
+stream_open_program(struct stream **out, const struct stream_program *o, struct failure *f)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+	struct program *p;
+
+	if (s == NULL)
+		return fail_memory(f);
+	s->kind = &kind_exec;
+	s->fd = -1;
+	s->name = strdup(o->command);
+	if (s->name == NULL) {
+		fail_memory(f);
+		goto failed;
+	}
+	s->state = p = calloc(1, sizeof(*p));
+	if (p == NULL) {
+		fail_memory(f);
+		goto failed;
+	}
+	p->stop_fd = o->stop_fd;
+	p->idle_ms = o->idle_ms;
+	if (start(s, o, f) != FAIL_NONE)
+		goto failed;
+	*out = s;
+	return FAIL_NONE;
+failed:
+	stream_close(s);
+	return f->code;
+}

@@ -64,7 +64,7 @@ add_document(
 	size_t at = d->domain * SETS_COUNT + d->set;
 	struct lane_stream *s = &l->stream[at];
 	const struct resume *r = &l->resume[at];
-	const struct input_record *record = &j->chunk->record[d->record];
+	const struct chunk_record *record = &j->chunk->record[d->record];
 	const uint32_t *id = j->tokens.id + d->first;
 	struct pack_document document = {
 	    .place = {.document = record->document,
@@ -102,7 +102,7 @@ add_document(
 static enum fail_code
 reject(struct lane *l, const struct text_job *j, const struct worker_document *d, struct failure *f)
 {
-	const struct input_record *record = &j->chunk->record[d->record];
+	const struct chunk_record *record = &j->chunk->record[d->record];
 	struct publish_reject r = {
 	    .domain = l->label,
 	    .file = j->chunk->file,
@@ -174,7 +174,7 @@ static enum fail_code
 read_chunk(struct lane *l, bool *any, bool *over, struct failure *f)
 {
 	bool idle = pool_empty(l->pool, POOL_TEXTS) && pool_empty(l->pool, POOL_FRAMES);
-	struct input_chunk *chunk;
+	struct chunk *chunk;
 	struct text_job *job;
 	enum fail_code code;
 

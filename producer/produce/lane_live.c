@@ -42,9 +42,9 @@ is_fresh(const struct lane *l)
 static const char *
 missing_file(const struct lane *l, const char *folder)
 {
-	for (size_t i = 0; i < l->reading.n; i++) {
-		const struct reading_portion *p = &l->reading.portion[i];
-		const char *name = l->reading.file[p->file].name;
+	for (size_t i = 0; i < l->order.n; i++) {
+		const struct live_order_portion *p = &l->order.portion[i];
+		const char *name = l->order.file[p->file].name;
 		struct failure f;
 		struct stat st;
 		char *path;
@@ -66,7 +66,7 @@ drop_stale(struct lane *l, const char *folder, bool live)
 {
 	const char *missing;
 
-	if (l->reading.n == 0 || !is_fresh(l))
+	if (l->order.n == 0 || !is_fresh(l))
 		return;
 	missing = missing_file(l, folder);
 	if (live && missing == NULL)
@@ -74,13 +74,13 @@ drop_stale(struct lane *l, const char *folder, bool live)
 	if (live)
 		log_info("produce: %s begins anew: nothing was published, and file %s has changed",
 		    l->o->label, missing);
-	reading_reset(&l->reading);
+	live_order_reset(&l->order);
 }
 
 static enum fail_code
 check_begun(const struct lane *l, struct failure *f)
 {
-	for (size_t i = 0; i < l->streams_n && l->reading.n == 0; i++) {
+	for (size_t i = 0; i < l->streams_n && l->order.n == 0; i++) {
 		const struct resume *r = &l->resume[i];
 		bool behind = r->state == RESUME_APPEND && r->document > 0;
 
@@ -102,20 +102,20 @@ open_files(struct lane *l, input_name *names, struct input_options *o,
 	bool there, ordered;
 	size_t name;
 
-	if (arrivals_log_read(&l->reading, &there, &name, l->o->reader, l->config->corpus, names,
+	if (arrivals_log_read(&l->order, &there, &name, l->o->reader, l->config->corpus, names,
 		l->o->domains_n, f) != FAIL_NONE)
 		return f->code;
-	ordered = l->reading.n > 0;
+	ordered = l->order.n > 0;
 	drop_stale(l, o->folder, d->live);
 	if (!d->live && !ordered)
 		return FAIL_NONE;
 	if (d->live && check_begun(l, f) != FAIL_NONE)
 		return f->code;
-	if (arrivals_log_open(&l->arrivals, l->config, names[name], l->reading.n, f) != FAIL_NONE)
+	if (arrivals_log_open(&l->arrivals, l->config, names[name], l->order.n, f) != FAIL_NONE)
 		return f->code;
-	if (!d->live && l->reading.n == 0)
+	if (!d->live && l->order.n == 0)
 		return FAIL_NONE; /* an order that nothing was published by; it is void now */
-	*live = (struct input_live_options){.reading = &l->reading,
+	*live = (struct input_live_options){.order = &l->order,
 	    .keep = keep,
 	    .opaque = l->arrivals,
 	    .last = !d->live || l->o->seal};
@@ -149,5 +149,5 @@ void
 lane_live_close(struct lane *l)
 {
 	arrivals_log_close(l->arrivals);
-	reading_close(&l->reading);
+	live_order_close(&l->order);
 }

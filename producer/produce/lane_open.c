@@ -113,8 +113,8 @@ open_input(struct lane *l, const struct input_position *from, bool from_start, s
 	struct input_options o = {
 	    .patterns = l->o->held_out ? &d->valid : &d->train,
 	    .exec = l->o->held_out ? NULL : d->exec,
-	    .lane = l->o->lane,
-	    .lanes = l->o->lanes,
+	    .partition = l->o->lane,
+	    .partitions = l->o->lanes,
 	    .max_document_bytes = l->config->max_document_bytes,
 	};
 	struct input_live_options live;

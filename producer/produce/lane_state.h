@@ -42,7 +42,7 @@ struct lane {
 	struct worker_context context;
 	struct router *router;
 	struct input *input;
-	struct reading reading;        /* of files that keep arriving; see lane_live.h */
+	struct live_order order;       /* of files that keep arriving; see lane_live.h */
 	struct arrivals_log *arrivals; /* NULL: other inputs */
 	bool *known;                   /* NULL: the input is text; see input.h */
 	struct pool *pool;

@@ -58,7 +58,7 @@ worker_memory(struct worker_context *context)
 /* ---- records to tokens ---- */
 
 struct text_job *
-text_job_open(const struct worker_context *c, struct input_chunk *chunk)
+text_job_open(const struct worker_context *c, struct chunk *chunk)
 {
 	struct text_job *j = calloc(1, sizeof(*j));
 
@@ -66,7 +66,7 @@ text_job_open(const struct worker_context *c, struct input_chunk *chunk)
 		j->document = calloc(chunk->n + 1, sizeof(*j->document));
 	if (j == NULL || j->document == NULL) {
 		free(j);
-		input_chunk_close(chunk);
+		chunk_close(chunk);
 		return NULL;
 	}
 	j->context = c;
@@ -84,7 +84,7 @@ text_job_close(struct text_job *j)
 	for (size_t i = 0; i < j->chunk->n; i++)
 		free(j->document[i].reason);
 	free(j->document);
-	input_chunk_close(j->chunk);
+	chunk_close(j->chunk);
 	token_buffer_close(&j->tokens);
 	byte_buffer_close(&j->keep);
 	free(j);
@@ -169,7 +169,7 @@ choose_set(const struct text_job *j, struct memory *m, const uint32_t *id, size_
 }
 
 static enum fail_code
-take_tokens(struct text_job *j, struct memory *m, const struct input_record *r,
+take_tokens(struct text_job *j, struct memory *m, const struct chunk_record *r,
     struct worker_document *d, struct failure *f)
 {
 	const uint32_t *id = (const uint32_t *)(const void *)r->bytes;
@@ -197,7 +197,7 @@ run_record(struct text_job *j, struct memory *m, size_t i, struct failure *f)
 	struct router_result r;
 
 	d->record = i;
-	if (j->chunk->form == INPUT_TOKENS && j->chunk->record[i].reject == NULL)
+	if (j->chunk->form == CHUNK_TOKENS && j->chunk->record[i].reject == NULL)
 		return take_tokens(j, m, &j->chunk->record[i], d, f);
 	if (router_route(j->context->router, m->scratch, j->chunk->form, &j->chunk->record[i], &r,
 		f) != FAIL_NONE)

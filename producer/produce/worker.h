@@ -50,7 +50,7 @@ struct worker_document {
 
 struct text_job {
 	const struct worker_context *context;
-	struct input_chunk *chunk;        /* owned */
+	struct chunk *chunk;              /* owned */
 	size_t bytes;                     /* of its records */
 	struct worker_document *document; /* [chunk->n] */
 	struct token_buffer tokens;
@@ -75,7 +75,7 @@ struct frame_job {
 struct pool_memory worker_memory(struct worker_context *context);
 
 /* Takes the chunk; NULL: no memory, the chunk is ended. */
-struct text_job *text_job_open(const struct worker_context *c, struct input_chunk *chunk);
+struct text_job *text_job_open(const struct worker_context *c, struct chunk *chunk);
 void text_job_close(struct text_job *j);
 pool_work text_job_run;
 

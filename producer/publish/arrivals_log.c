@@ -26,7 +26,7 @@ struct arrivals_log {
 /* ---- reading ---- */
 
 struct read {
-	struct reading *r;
+	struct live_order *r;
 	char (*inputs)[ARRIVALS_LOG_INPUT_BYTES];
 	size_t inputs_n;
 	size_t found; /* which of them has an order; inputs_n: none yet */
@@ -48,7 +48,7 @@ change_name(struct read *s, size_t i, const struct arrivals *a, struct failure *
 		    "one: give them different files",
 		    s->inputs[s->found], s->inputs[i]);
 	if (s->found != i && s->r->n == 0) {
-		reading_close(s->r);
+		live_order_close(s->r);
 		s->found = i;
 	}
 	return FAIL_NONE;
@@ -66,7 +66,7 @@ take(struct read *s, const rd_kafka_message_t *m, struct failure *f)
 			continue;
 		if (change_name(s, i, &a, f) != FAIL_NONE)
 			return f->code;
-		return s->found == i ? reading_apply(s->r, &a, f) : FAIL_NONE;
+		return s->found == i ? live_order_apply(s->r, &a, f) : FAIL_NONE;
 	}
 	return FAIL_NONE;
 }
@@ -103,7 +103,7 @@ read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, st
 }
 
 enum fail_code
-arrivals_log_read(struct reading *r, bool *there, size_t *input, rd_kafka_t *reader,
+arrivals_log_read(struct live_order *r, bool *there, size_t *input, rd_kafka_t *reader,
     const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES], size_t inputs_n,
     struct failure *f)
 {
@@ -132,7 +132,7 @@ arrivals_log_read(struct reading *r, bool *there, size_t *input, rd_kafka_t *rea
 	code = read_all(&s, reader, topic, high, f);
 	rd_kafka_assign(reader, NULL);
 	rd_kafka_topic_partition_list_destroy(list);
-	reading_settle(r);
+	live_order_settle(r);
 	*input = s.found == inputs_n ? 0 : s.found;
 	return code == FAIL_NONE ? code : fail_within(f, "topic %s", topic);
 }

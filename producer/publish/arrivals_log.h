@@ -1,6 +1,6 @@
 /*
  * arrivals_log.h -- the topic <corpus>.arrivals: what producers of live inputs have read, and in
- * which order. reading.h says what the records mean.
+ * which order. live_order.h says what the records mean.
  *
  * Thread: opened by one thread, then used by one other until it is closed.
  */
@@ -10,7 +10,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "common/config/config.h"
-#include "producer/input/reading.h"
+#include "producer/input/live_order.h"
 
 enum {
 	ARRIVALS_LOG_OPEN_MS = 30000,    /* for the record that takes over */
@@ -26,9 +26,9 @@ enum {
  * had, since any of the domains that share it may have come first; *input is the one to go on with.
  * *there: the topic exists. FAIL_CONFIG: several have an order.
  */
-enum fail_code arrivals_log_read(struct reading *r, bool *there, size_t *input, rd_kafka_t *reader,
-    const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES], size_t inputs_n,
-    struct failure *f);
+enum fail_code arrivals_log_read(struct live_order *r, bool *there, size_t *input,
+    rd_kafka_t *reader, const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES],
+    size_t inputs_n, struct failure *f);
 
 struct arrivals_log;
 

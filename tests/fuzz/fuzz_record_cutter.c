@@ -16,11 +16,11 @@ struct cut {
 };
 
 static void
-note(struct cut *to, const struct input_chunk *k)
+note(struct cut *to, const struct chunk *k)
 {
 	FUZZ_CHECK(k->n > 0 && k->n <= RECORD_CUTTER_RECORDS_MAX);
 	for (size_t i = 0; i < k->n; i++) {
-		const struct input_record *r = &k->record[i];
+		const struct chunk_record *r = &k->record[i];
 
 		FUZZ_CHECK(r->reject != NULL || r->n <= DOCUMENT_MAX);
 		to->n += (size_t)snprintf(to->text + to->n, TEXT_MAX - to->n,
@@ -37,18 +37,18 @@ note(struct cut *to, const struct input_chunk *k)
 static void
 take(struct cut *to, struct record_cutter *c)
 {
-	struct input_chunk *k = NULL;
+	struct chunk *k = NULL;
 	struct failure f;
 
 	FUZZ_CHECK(record_cutter_take(c, 0, &k, &f) == FAIL_NONE);
 	if (k == NULL)
 		return;
 	note(to, k);
-	input_chunk_close(k);
+	chunk_close(k);
 }
 
 static void
-cut(struct cut *to, enum input_form form, const uint8_t *data, size_t n, size_t piece,
+cut(struct cut *to, enum chunk_form form, const uint8_t *data, size_t n, size_t piece,
     uint64_t each)
 {
 	struct record_cutter *c;
@@ -80,11 +80,11 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static struct cut whole, parts;
-	enum input_form form;
+	enum chunk_form form;
 
 	if (n == 0 || n > 8192)
 		return -1;
-	form = data[0] % 2 == 0 ? INPUT_JSON_LINES : INPUT_WHOLE_FILE;
+	form = data[0] % 2 == 0 ? CHUNK_JSON_LINES : CHUNK_WHOLE_FILE;
 	cut(&whole, form, data + 1, n - 1, RECORD_CUTTER_ROOM_BYTES, 1 << 20);
 	cut(&parts, form, data + 1, n - 1, 1 + data[0] / 2 % 13, 16 + data[0]);
 	FUZZ_CHECK(whole.n == parts.n && memcmp(whole.text, parts.text, whole.n) == 0);

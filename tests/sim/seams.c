@@ -14,9 +14,9 @@ enum fail_code __real_pool_take(
 enum fail_code __wrap_pool_take(
     struct pool *p, enum pool_line line, bool wait, void **job, struct failure *f);
 enum fail_code __real_chunk_queue_take(
-    struct chunk_queue *q, int timeout_ms, struct input_chunk **out, struct failure *f);
+    struct chunk_queue *q, int timeout_ms, struct chunk **out, struct failure *f);
 enum fail_code __wrap_chunk_queue_take(
-    struct chunk_queue *q, int timeout_ms, struct input_chunk **out, struct failure *f);
+    struct chunk_queue *q, int timeout_ms, struct chunk **out, struct failure *f);
 
 enum fail_code
 __wrap_pool_take(struct pool *p, enum pool_line line, bool wait, void **job, struct failure *f)
@@ -27,7 +27,7 @@ __wrap_pool_take(struct pool *p, enum pool_line line, bool wait, void **job, str
 
 enum fail_code
 __wrap_chunk_queue_take(
-    struct chunk_queue *q, int timeout_ms, struct input_chunk **out, struct failure *f)
+    struct chunk_queue *q, int timeout_ms, struct chunk **out, struct failure *f)
 {
 	(void)timeout_ms;
 	return __real_chunk_queue_take(q, -1, out, f);

@@ -6,7 +6,7 @@
 #include "producer/input/input.h"
 #include "producer/input/live_scan.h"
 #include "producer/pack/pack.h"
-#include "producer/input/reading.h"
+#include "producer/input/live_order.h"
 #include "producer/document/router.h"
 #include "producer/input/token_file.h"
 #include "producer/tokenizer/tokenizer.h"
@@ -119,7 +119,7 @@ test_a_tokenizer_is_opened_and_used_or_there_is_no_memory(void **unused)
 static enum fail_code
 read_input(const struct input_options *o, uint64_t *gave, struct failure *f)
 {
-	struct input_chunk *k = NULL;
+	struct chunk *k = NULL;
 	struct input *in = NULL;
 
 	if (input_open(&in, o, NULL, f) == FAIL_NONE)
@@ -128,7 +128,7 @@ read_input(const struct input_options *o, uint64_t *gave, struct failure *f)
 				memory_gave_bytes(gave, k->record[i].bytes, k->record[i].n);
 				memory_gave(gave, k->record[i].document);
 			}
-			input_chunk_close(k);
+			chunk_close(k);
 		}
 	input_close(in);
 	return f->code;
@@ -141,8 +141,10 @@ read_files(uint64_t *gave, struct failure *f)
 	static char *text[] = {pattern, second, third};
 	static char brace[] = "{a.jsonl,b.jsonl.gz}";
 	struct config_list patterns = {3, text};
-	struct input_options o = {
-	    .patterns = &patterns, .folder = folder, .lanes = 1, .max_document_bytes = 1 << 20};
+	struct input_options o = {.patterns = &patterns,
+	    .folder = folder,
+	    .partitions = 1,
+	    .max_document_bytes = 1 << 20};
 
 	text[0] = brace;
 	return read_input(&o, gave, f);
@@ -151,8 +153,10 @@ read_files(uint64_t *gave, struct failure *f)
 static enum fail_code
 read_program(uint64_t *gave, struct failure *f)
 {
-	struct input_options o = {
-	    .folder = folder, .exec = "cat a.jsonl", .lanes = 1, .max_document_bytes = 1 << 20};
+	struct input_options o = {.folder = folder,
+	    .exec = "cat a.jsonl",
+	    .partitions = 1,
+	    .max_document_bytes = 1 << 20};
 
 	return read_input(&o, gave, f);
 }
@@ -164,17 +168,17 @@ look_for_files(uint64_t *gave, struct failure *f)
 	static char *text[] = {pattern};
 	static struct live_scan s;
 	struct config_list patterns = {1, text};
-	struct reading r = {0};
+	struct live_order r = {0};
 
-	s.now = (struct file_list_now){.patterns = &patterns, .folder = folder, .lanes = 1};
+	s.now = (struct file_list_now){.patterns = &patterns, .folder = folder, .partitions = 1};
 	s.last = true;
 	if (live_scan(&s, &r, f) == FAIL_NONE) {
 		for (size_t i = 0; i < s.n; i++)
-			if (reading_add(&r, &s.portion[i], f) != FAIL_NONE)
+			if (live_order_add(&r, &s.portion[i], f) != FAIL_NONE)
 				break;
 		memory_gave(gave, s.n);
 	}
-	reading_close(&r);
+	live_order_close(&r);
 	return f->code;
 }
 
@@ -225,11 +229,11 @@ route_all(const struct router *r, uint64_t *gave, struct failure *f)
 
 	if (router_scratch_open(&s, f) == FAIL_NONE)
 		for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-			struct input_record record = {.bytes = lines[i], .n = strlen(lines[i])};
+			struct chunk_record record = {.bytes = lines[i], .n = strlen(lines[i])};
 			struct router_result result;
 			struct failure why;
 
-			if (router_route(r, s, INPUT_JSON_LINES, &record, &result, &why) !=
+			if (router_route(r, s, CHUNK_JSON_LINES, &record, &result, &why) !=
 			    FAIL_NONE) {
 				*f = why;
 				break;

@@ -39,11 +39,11 @@ open_router(const struct given *g, enum config_utf8 utf8)
 
 /* Routes bytes of exactly their size; writes "name=text", "-" or "!reason". */
 static void
-route(const struct router *r, const struct given *g, enum input_form form, const char *bytes,
+route(const struct router *r, const struct given *g, enum chunk_form form, const char *bytes,
     size_t n, char *out, size_t room)
 {
 	char *copy = malloc(n == 0 ? 1 : n);
-	struct input_record record = {.bytes = copy, .n = n};
+	struct chunk_record record = {.bytes = copy, .n = n};
 	struct router_scratch *s;
 	struct router_result result;
 	struct failure f;
@@ -64,7 +64,7 @@ route(const struct router *r, const struct given *g, enum input_form form, const
 }
 
 static void
-check_routes(const struct given *g, enum config_utf8 utf8, enum input_form form,
+check_routes(const struct given *g, enum config_utf8 utf8, enum chunk_form form,
     const char *const rows[][2], size_t n)
 {
 	struct router *r = open_router(g, utf8);
@@ -108,7 +108,7 @@ test_a_domain_without_where_takes_every_record(void **unused)
 
 	(void)unused;
 	add(&g, "one", "text", NULL, NULL);
-	CHECK_ROUTES(&g, CONFIG_UTF8_REPLACE, INPUT_JSON_LINES, rows);
+	CHECK_ROUTES(&g, CONFIG_UTF8_REPLACE, CHUNK_JSON_LINES, rows);
 }
 
 static void
@@ -150,7 +150,7 @@ test_where_deals_records_out(void **unused)
 	add(&g, "three", "text", "meta.source", "3");
 	add(&g, "wiki", "text", "meta.source", "wiki");
 	add(&g, "yes", "text", "meta.source", "true");
-	CHECK_ROUTES(&g, CONFIG_UTF8_REPLACE, INPUT_JSON_LINES, rows);
+	CHECK_ROUTES(&g, CONFIG_UTF8_REPLACE, CHUNK_JSON_LINES, rows);
 }
 
 static void
@@ -180,9 +180,9 @@ test_text_that_is_not_utf8_is_repaired_or_refused(void **unused)
 
 	(void)unused;
 	add(&g, "one", "text", NULL, NULL);
-	CHECK_ROUTES(&g, CONFIG_UTF8_REPLACE, INPUT_JSON_LINES, repaired);
-	CHECK_ROUTES(&g, CONFIG_UTF8_STRICT, INPUT_JSON_LINES, refused);
-	CHECK_ROUTES(&g, CONFIG_UTF8_STRICT, INPUT_WHOLE_FILE, whole);
+	CHECK_ROUTES(&g, CONFIG_UTF8_REPLACE, CHUNK_JSON_LINES, repaired);
+	CHECK_ROUTES(&g, CONFIG_UTF8_STRICT, CHUNK_JSON_LINES, refused);
+	CHECK_ROUTES(&g, CONFIG_UTF8_STRICT, CHUNK_WHOLE_FILE, whole);
 }
 
 static void
@@ -200,14 +200,14 @@ test_a_whole_file_is_text_to_which_where_cannot_apply(void **unused)
 	(void)unused;
 	add(&one, "one", "text", NULL, NULL);
 	add(&with_where, "two", "text", "source", "x");
-	CHECK_ROUTES(&one, CONFIG_UTF8_REPLACE, INPUT_WHOLE_FILE, taken);
-	CHECK_ROUTES(&with_where, CONFIG_UTF8_REPLACE, INPUT_WHOLE_FILE, refused);
+	CHECK_ROUTES(&one, CONFIG_UTF8_REPLACE, CHUNK_WHOLE_FILE, taken);
+	CHECK_ROUTES(&with_where, CONFIG_UTF8_REPLACE, CHUNK_WHOLE_FILE, refused);
 }
 
 static void
 test_what_the_input_rejected_stays_rejected(void **unused)
 {
-	struct input_record record = {.bytes = "{\"text\":\"x\"}", .n = 12, .reject = "damaged"};
+	struct chunk_record record = {.bytes = "{\"text\":\"x\"}", .n = 12, .reject = "damaged"};
 	struct given g = {.n = 0};
 	struct router_scratch *s;
 	struct router_result result;
@@ -218,7 +218,7 @@ test_what_the_input_rejected_stays_rejected(void **unused)
 	add(&g, "one", "text", NULL, NULL);
 	r = open_router(&g, CONFIG_UTF8_REPLACE);
 	assert_int_equal(router_scratch_open(&s, &f), FAIL_NONE);
-	assert_int_equal(router_route(r, s, INPUT_JSON_LINES, &record, &result, &f), FAIL_NONE);
+	assert_int_equal(router_route(r, s, CHUNK_JSON_LINES, &record, &result, &f), FAIL_NONE);
 	assert_int_equal(result.verdict, ROUTER_REJECT);
 	assert_string_equal(result.reason, "damaged");
 	router_scratch_close(s);
@@ -265,13 +265,13 @@ test_domains_that_cannot_share_an_input_are_refused(void **unused)
 static void
 route_kept(const struct router *r, const char *bytes, char *out, size_t room)
 {
-	struct input_record record = {.bytes = bytes, .n = strlen(bytes)};
+	struct chunk_record record = {.bytes = bytes, .n = strlen(bytes)};
 	struct router_scratch *s;
 	struct router_result result;
 	struct failure f;
 
 	assert_int_equal(router_scratch_open(&s, &f), FAIL_NONE);
-	assert_int_equal(router_route(r, s, INPUT_JSON_LINES, &record, &result, &f), FAIL_NONE);
+	assert_int_equal(router_route(r, s, CHUNK_JSON_LINES, &record, &result, &f), FAIL_NONE);
 	if (result.verdict == ROUTER_DOCUMENT)
 		snprintf(out, room, "%s%.*s|%.*s %.*s", result.prompt_only ? "!" : "",
 		    (int)result.prompt_n, result.text, (int)(result.n - result.prompt_n),
@@ -367,7 +367,7 @@ test_as_much_may_be_kept_as_the_limit_and_no_byte_more(void **unused)
 	for (int more = 0; more < 2; more++) {
 		/* {"answer":"aaa"} has 13 bytes beside the letters. */
 		size_t n = ROUTER_KEEP_BYTES - 13 + (size_t)more;
-		struct input_record record = {.bytes = text};
+		struct chunk_record record = {.bytes = text};
 		struct router_result result;
 		struct router_scratch *s;
 		struct failure f;
@@ -378,7 +378,7 @@ test_as_much_may_be_kept_as_the_limit_and_no_byte_more(void **unused)
 		    text, sizeof(text), "{\"text\":\"\", \"answer\": \"%.*s\"}", (int)n, letters);
 		assert_int_equal(router_scratch_open(&s, &f), FAIL_NONE);
 		assert_int_equal(
-		    router_route(r, s, INPUT_JSON_LINES, &record, &result, &f), FAIL_NONE);
+		    router_route(r, s, CHUNK_JSON_LINES, &record, &result, &f), FAIL_NONE);
 		if (more == 0) {
 			assert_int_equal(result.verdict, ROUTER_DOCUMENT);
 			assert_int_equal(result.keep_n, ROUTER_KEEP_BYTES);
@@ -407,8 +407,8 @@ test_a_whole_file_has_no_fields_to_keep(void **unused)
 	with_prompt.domain[0].prompt = prompt;
 	add(&with_keep, "one", "text", NULL, NULL);
 	with_keep.domain[0].keep = (struct config_list){1, keep};
-	CHECK_ROUTES(&with_prompt, CONFIG_UTF8_REPLACE, INPUT_WHOLE_FILE, refused);
-	CHECK_ROUTES(&with_keep, CONFIG_UTF8_REPLACE, INPUT_WHOLE_FILE, refused);
+	CHECK_ROUTES(&with_prompt, CONFIG_UTF8_REPLACE, CHUNK_WHOLE_FILE, refused);
+	CHECK_ROUTES(&with_keep, CONFIG_UTF8_REPLACE, CHUNK_WHOLE_FILE, refused);
 }
 
 /* What one thread of the next test does: routes its own records with the router of all. */
@@ -430,14 +430,14 @@ work(void *argument)
 		return NULL;
 	for (int i = 0; i < 2000; i++) {
 		char text[128], expected[64];
-		struct input_record record = {.bytes = text};
+		struct chunk_record record = {.bytes = text};
 		struct router_result result = {.verdict = ROUTER_UNMATCHED};
 		int n = snprintf(expected, sizeof(expected), "thread\n%d %d", w->number, i);
 
 		record.n = (size_t)snprintf(text, sizeof(text),
 		    "{\"source\":\"%d\",\"text\":\"thread\\n%d %d\"}", i % 40, w->number, i);
 		w->wrong +=
-		    router_route(w->r, s, INPUT_JSON_LINES, &record, &result, &f) != FAIL_NONE ||
+		    router_route(w->r, s, CHUNK_JSON_LINES, &record, &result, &f) != FAIL_NONE ||
 		    result.verdict != ROUTER_DOCUMENT || result.domain != (size_t)(i % 40) ||
 		    result.n != (size_t)n || memcmp(result.text, expected, result.n) != 0;
 	}

@@ -108,7 +108,7 @@ test_braces_stop_at_their_limits(void **unused)
 
 /* Lists the files of patterns (separated by spaces) into `joined`. */
 static enum fail_code
-list(const char *patterns, uint32_t lane, uint32_t lanes, struct failure *f)
+list(const char *patterns, uint32_t partition, uint32_t partitions, struct failure *f)
 {
 	char text[512], *pattern[8];
 	struct config_list l = {0, pattern};
@@ -121,7 +121,7 @@ list(const char *patterns, uint32_t lane, uint32_t lanes, struct failure *f)
 		pattern[l.n++] = at;
 	joined[0] = '\0';
 	f->text[0] = '\0';
-	code = file_list_open(&files, &l, folder, lane, lanes, f);
+	code = file_list_open(&files, &l, folder, partition, partitions, f);
 	if (code != FAIL_NONE)
 		return code;
 	for (size_t i = 0; i < files->n; i++)

@@ -1,5 +1,7 @@
 #include "producer/input/input.h"
 
+#include "producer/input/chunk_queue.h"
+
 #include <time.h>
 
 #include "tests/unit/folder.h"
@@ -22,16 +24,16 @@ options(struct config_list *patterns, const char *pattern)
 	text[0] = (char *)(uintptr_t)pattern;
 	*patterns = (struct config_list){1, text};
 	return (struct input_options){
-	    .patterns = patterns, .folder = folder, .lanes = 1, .max_document_bytes = 1 << 20};
+	    .patterns = patterns, .folder = folder, .partitions = 1, .max_document_bytes = 1 << 20};
 }
 
 static void
-note(const struct input_chunk *k)
+note(const struct chunk *k)
 {
 	r.chunks++;
 	r.input_bytes += k->input_bytes;
 	for (size_t i = 0; i < k->n; i++) {
-		const struct input_record *d = &k->record[i];
+		const struct chunk_record *d = &k->record[i];
 
 		r.n += (size_t)snprintf(r.text + r.n, sizeof(r.text) - r.n,
 		    "%d %s:%d:%d %.*s%s%s\n", (int)d->document, k->file, (int)d->byte, (int)d->line,
@@ -46,13 +48,13 @@ note(const struct input_chunk *k)
 static enum fail_code
 read_input(struct input *in, struct failure *f)
 {
-	struct input_chunk *k;
+	struct chunk *k;
 	enum fail_code code;
 
 	memset(&r, 0, sizeof(r));
 	while ((code = input_next(in, &k, f)) == FAIL_NONE && k != NULL) {
 		note(k);
-		input_chunk_close(k);
+		chunk_close(k);
 	}
 	return code;
 }
@@ -125,8 +127,8 @@ test_lanes_read_all_files_once(void **unused)
 
 	(void)unused;
 	write_all();
-	o.lanes = 9;
-	for (o.lane = 0; o.lane < o.lanes; o.lane++) {
+	o.partitions = 9;
+	for (o.partition = 0; o.partition < o.partitions; o.partition++) {
 		struct input *in;
 		struct failure f;
 
@@ -140,8 +142,8 @@ test_lanes_read_all_files_once(void **unused)
 	}
 	assert_int_equal(files, 7);
 	assert_int_equal(records, 7);
-	o.lane = 0;
-	o.lanes = 1;
+	o.partition = 0;
+	o.partitions = 1;
 	{
 		struct input *in;
 		struct failure f;
@@ -375,7 +377,7 @@ test_a_file_that_goes_away_later_fails_after_what_came_before(void **unused)
 {
 	struct config_list patterns;
 	struct input_options o = options(&patterns, "*");
-	struct input_chunk *k;
+	struct chunk *k;
 	struct input *in;
 	struct failure f;
 	char name[16];
@@ -386,13 +388,13 @@ test_a_file_that_goes_away_later_fails_after_what_came_before(void **unused)
 		folder_text(name, "{}\n");
 	}
 	assert_int_equal(input_open(&in, &o, NULL, &f), FAIL_NONE);
-	/* No more than INPUT_CHUNKS_AHEAD and the one in hand can have been read. */
+	/* No more than CHUNK_QUEUE_MAX and the one in hand can have been read. */
 	assert_int_equal(unlink(folder_path("39")), 0);
 	for (int i = 0; i < 39; i++) {
 		assert_int_equal(input_next(in, &k, &f), FAIL_NONE);
 		assert_non_null(k);
 		assert_int_equal(k->record[0].document, i);
-		input_chunk_close(k);
+		chunk_close(k);
 	}
 	for (int again = 0; again < 2; again++) {
 		assert_int_equal(input_next(in, &k, &f), FAIL_IO);
@@ -407,7 +409,7 @@ test_the_end_is_told_as_often_as_it_is_asked(void **unused)
 {
 	struct config_list patterns;
 	struct input_options o = options(&patterns, "a");
-	struct input_chunk *k;
+	struct chunk *k;
 	struct input *in;
 	struct failure f;
 
@@ -436,10 +438,10 @@ test_an_input_can_be_closed_at_any_time(void **unused)
 
 		assert_int_equal(input_open(&in, &o, NULL, &f), FAIL_NONE);
 		for (int i = 0; i < taken; i++) {
-			struct input_chunk *k;
+			struct chunk *k;
 
 			assert_int_equal(input_next(in, &k, &f), FAIL_NONE);
-			input_chunk_close(k);
+			chunk_close(k);
 		}
 		input_close(in);
 	}
@@ -450,7 +452,7 @@ static struct input_options
 program(const char *command)
 {
 	return (struct input_options){
-	    .exec = command, .folder = folder, .lanes = 1, .max_document_bytes = 1 << 20};
+	    .exec = command, .folder = folder, .partitions = 1, .max_document_bytes = 1 << 20};
 }
 
 static void
@@ -552,7 +554,7 @@ test_a_program_on_two_lanes_is_refused(void **unused)
 	struct failure f;
 
 	(void)unused;
-	o.lanes = 2;
+	o.partitions = 2;
 	assert_int_equal(input_open(&in, &o, NULL, &f), FAIL_CONFIG);
 	assert_non_null(strstr(f.text, "cannot be dealt out to 2 lanes"));
 }
@@ -561,7 +563,7 @@ static void
 test_a_slow_programs_records_come_before_its_chunk_is_full(void **unused)
 {
 	struct input_options o = program("echo '{\"a\":1}'; echo '{\"a\":2}'; exec sleep 1000");
-	struct input_chunk *k = NULL;
+	struct chunk *k = NULL;
 	struct input *in;
 	struct failure f;
 	uint64_t records = 0;
@@ -571,7 +573,7 @@ test_a_slow_programs_records_come_before_its_chunk_is_full(void **unused)
 	while (records < 2) {
 		assert_int_equal(input_next_within(in, 60000, &k, &f), FAIL_NONE);
 		records += k->n;
-		input_chunk_close(k);
+		chunk_close(k);
 	}
 	assert_int_equal(input_next_within(in, 10, &k, &f), FAIL_TIMEOUT);
 	assert_null(k);
@@ -584,7 +586,7 @@ test_the_reader_stays_a_few_chunks_ahead(void **unused)
 	static const char command[] = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); printf "
 				      "'%.1000d\\n' $i; echo $i > printed; done";
 	struct input_options o = program(command);
-	struct input_chunk *k;
+	struct chunk *k;
 	struct input *in;
 	struct failure f;
 	const struct timespec pause = {0, 20 * 1000000L};
@@ -594,7 +596,7 @@ test_the_reader_stays_a_few_chunks_ahead(void **unused)
 	o.chunk_bytes = 1000;
 	assert_int_equal(input_open(&in, &o, NULL, &f), FAIL_NONE);
 	assert_int_equal(input_next(in, &k, &f), FAIL_NONE);
-	input_chunk_close(k);
+	chunk_close(k);
 	/* Until it has come to rest: the queue, one read of the cutter and the pipe are full. */
 	for (int still = 0, looks = 0; still < 10 && now < 2000 && looks < 1500; looks++) {
 		FILE *file = fopen(folder_path("printed"), "r");
@@ -607,7 +609,7 @@ test_the_reader_stays_a_few_chunks_ahead(void **unused)
 		still = now > 0 && now == before ? still + 1 : 0;
 		nanosleep(&pause, NULL);
 	}
-	assert_in_range(now, 1, 1 + INPUT_CHUNKS_AHEAD + 2 * (256 << 10) / 1000 + 2);
+	assert_in_range(now, 1, 1 + CHUNK_QUEUE_MAX + 2 * (256 << 10) / 1000 + 2);
 	input_close(in);
 }
 

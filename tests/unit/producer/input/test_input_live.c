@@ -1,9 +1,9 @@
-/* input_live.h: files that keep arriving while what makes them durable is slow, or does not answer.
+/* input_live.c: files that keep arriving while what makes them durable is slow, or does not answer.
  */
 #include "producer/input/input.h"
 
 #include "common/base/clock.h"
-#include "producer/input/reading.h"
+#include "producer/input/live_order.h"
 #include "tests/unit/folder.h"
 
 enum { PAUSES = 3, PATIENCE_MS = 20000, LOOK_MS = 20 };
@@ -15,7 +15,7 @@ struct keeper {
 	int calls, portions; /* so far; with how many portions in all */
 };
 
-static struct reading reading;
+static struct live_order order;
 static struct keeper keeper;
 static struct input *in;
 
@@ -37,14 +37,14 @@ keep(void *opaque, const struct arrivals_portion *p, size_t n, struct failure *f
 static int
 open_files(void **state)
 {
-	reading = (struct reading){0};
+	order = (struct live_order){0};
 	return folder_open(state);
 }
 
 static int
 close_files(void **state)
 {
-	reading_close(&reading);
+	live_order_close(&order);
 	return folder_close(state);
 }
 
@@ -54,10 +54,10 @@ follow(struct keeper k)
 {
 	static char *text[] = {"*.jsonl"};
 	struct config_list patterns = {1, text};
-	struct input_live_options live = {.reading = &reading, .keep = keep, .opaque = &keeper};
+	struct input_live_options live = {.order = &order, .keep = keep, .opaque = &keeper};
 	struct input_options o = {.patterns = &patterns,
 	    .folder = folder,
-	    .lanes = 1,
+	    .partitions = 1,
 	    .max_document_bytes = 1 << 20,
 	    .live = &live,
 	    .follow = true};
@@ -70,7 +70,7 @@ follow(struct keeper k)
 
 /* What comes first that is not a pause. */
 static enum fail_code
-next(struct input_chunk **chunk, struct failure *f)
+next(struct chunk **chunk, struct failure *f)
 {
 	int64_t end_ms = clock_ms() + PATIENCE_MS;
 	enum fail_code code;
@@ -84,14 +84,14 @@ next(struct input_chunk **chunk, struct failure *f)
 static void
 test_a_log_that_is_slow_is_waited_for_and_told_once(void **unused)
 {
-	struct input_chunk *chunk;
+	struct chunk *chunk;
 	struct failure f;
 
 	(void)unused;
 	follow((struct keeper){.pauses = PAUSES});
 	assert_int_equal(next(&chunk, &f), FAIL_NONE);
 	assert_int_equal(chunk->n, 1);
-	input_chunk_close(chunk);
+	chunk_close(chunk);
 	input_close(in);
 	assert_int_equal(keeper.calls, PAUSES + 1);
 	assert_int_equal(keeper.portions, 1);
@@ -100,7 +100,7 @@ test_a_log_that_is_slow_is_waited_for_and_told_once(void **unused)
 static void
 test_nothing_is_read_before_it_is_durable_and_a_stop_does_not_wait_for_that(void **unused)
 {
-	struct input_chunk *chunk;
+	struct chunk *chunk;
 	struct failure f;
 	int64_t end_ms = clock_ms() + PATIENCE_MS;
 
@@ -110,13 +110,13 @@ test_nothing_is_read_before_it_is_durable_and_a_stop_does_not_wait_for_that(void
 		assert_int_equal(input_next_within(in, LOOK_MS, &chunk, &f), FAIL_TIMEOUT);
 	input_close(in);
 	assert_true(clock_ms() < end_ms);
-	assert_int_equal(reading.n, 0);
+	assert_int_equal(order.n, 0);
 }
 
 static void
 test_a_log_that_fails_ends_the_input(void **unused)
 {
-	struct input_chunk *chunk;
+	struct chunk *chunk;
 	struct failure f;
 
 	(void)unused;

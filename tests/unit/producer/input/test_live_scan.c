@@ -3,7 +3,7 @@
 
 #include "producer/input/live_scan.h"
 
-static struct reading reading;
+static struct live_order order;
 static struct live_scan scan;
 static char *pattern[] = {"*"};
 static const struct config_list patterns = {1, pattern};
@@ -11,15 +11,16 @@ static const struct config_list patterns = {1, pattern};
 static int
 open_scan(void **state)
 {
-	reading = (struct reading){0};
-	scan = (struct live_scan){.now = {.patterns = &patterns, .folder = folder, .lanes = 1}};
+	order = (struct live_order){0};
+	scan =
+	    (struct live_scan){.now = {.patterns = &patterns, .folder = folder, .partitions = 1}};
 	return folder_open(state);
 }
 
 static int
 close_scan(void **state)
 {
-	reading_close(&reading);
+	live_order_close(&order);
 	return folder_close(state);
 }
 
@@ -32,15 +33,15 @@ round_text(void)
 	size_t n = 0;
 
 	text[0] = '\0';
-	if (live_scan(&scan, &reading, &f) != FAIL_NONE) {
+	if (live_scan(&scan, &order, &f) != FAIL_NONE) {
 		snprintf(text, sizeof(text), "%s", f.text);
 		return text;
 	}
 	for (size_t i = 0; i < scan.n; i++) {
-		const struct reading_portion *p = &scan.portion[i];
-		const char *name = reading.file[p->file].name;
+		const struct live_order_portion *p = &scan.portion[i];
+		const char *name = order.file[p->file].name;
 
-		assert_int_equal(reading_add(&reading, p, &f), FAIL_NONE);
+		assert_int_equal(live_order_add(&order, p, &f), FAIL_NONE);
 		n += (size_t)(p->whole ? snprintf(text + n, sizeof(text) - n, "%s%s(%d)",
 					     i > 0 ? " " : "", name, (int)p->end)
 				       : snprintf(text + n, sizeof(text) - n, "%s%s[%d,%d)%d",
@@ -89,7 +90,7 @@ test_lines_are_counted_by_one_who_goes_on(void **unused)
 	(void)unused;
 	folder_text("m", "1\n2\n3\n");
 	assert_string_equal(round_text(), "m[0,6)1");
-	reading.file[0].line_next = reading.file[0].scanned = reading.file[0].inode = 0;
+	order.file[0].line_next = order.file[0].scanned = order.file[0].inode = 0;
 	folder_text("m", "1\n2\n3\n4\n");
 	assert_string_equal(round_text(), "m[6,8)4");
 }
@@ -124,11 +125,11 @@ test_one_who_follows_waits_for_a_whole_file_to_be_quiet(void **unused)
 	assert_string_equal(round_text(), "m[0,2)1");
 	assert_true(scan.unsettled);
 	assert_string_equal(round_text(), "");
-	reading.file[reading_find_file(&reading, "b.txt", 5)].quiet_ms -= LIVE_QUIET_MS;
+	order.file[live_order_find_file(&order, "b.txt", 5)].quiet_ms -= LIVE_QUIET_MS;
 	folder_text("b.txt", "begun, and on");
 	assert_string_equal(round_text(), "");
 	assert_true(scan.unsettled);
-	reading.file[reading_find_file(&reading, "b.txt", 5)].quiet_ms -= LIVE_QUIET_MS;
+	order.file[live_order_find_file(&order, "b.txt", 5)].quiet_ms -= LIVE_QUIET_MS;
 	assert_string_equal(round_text(), "b.txt(13)");
 	assert_false(scan.unsettled);
 }
@@ -162,7 +163,7 @@ test_a_long_line_that_grows_is_not_searched_again(void **unused)
 	text[LONG + 1] = '\0';
 	folder_write("m", text, LONG - 10);
 	assert_string_equal(round_text(), "");
-	assert_int_equal(reading.file[0].scanned, LONG - 10);
+	assert_int_equal(order.file[0].scanned, LONG - 10);
 	folder_write("m", text, LONG + 1);
 	assert_string_equal(round_text(), "m[0,300001)1");
 	free(text);
@@ -177,20 +178,20 @@ test_a_portion_is_read_again_only_from_the_same_bytes(void **unused)
 	folder_text("m", "1\n2\n");
 	assert_string_equal(round_text(), "m[0,4)1");
 	folder_text("m", "1\n2\n3\n");
-	assert_int_equal(live_scan_check(folder, &reading, &reading.portion[0], &f), FAIL_NONE);
+	assert_int_equal(live_scan_check(folder, &order, &order.portion[0], &f), FAIL_NONE);
 	folder_text("m", "1\n9\n3\n");
-	assert_int_equal(live_scan_check(folder, &reading, &reading.portion[0], &f), FAIL_DATA);
+	assert_int_equal(live_scan_check(folder, &order, &order.portion[0], &f), FAIL_DATA);
 	folder_text("m", "1\n");
-	assert_int_equal(live_scan_check(folder, &reading, &reading.portion[0], &f), FAIL_DATA);
+	assert_int_equal(live_scan_check(folder, &order, &order.portion[0], &f), FAIL_DATA);
 	assert_int_equal(unlink(folder_path("m")), 0);
-	assert_int_equal(live_scan_check(folder, &reading, &reading.portion[0], &f), FAIL_IO);
+	assert_int_equal(live_scan_check(folder, &order, &order.portion[0], &f), FAIL_IO);
 	assert_non_null(strstr(f.text, "is gone, and has to be read again"));
 }
 
 static void
 test_a_file_stays_in_its_lane_whatever_comes(void **unused)
 {
-	enum { LANES = 3, FILES = 60 };
+	enum { PARTITIONS = 3, FILES = 60 };
 	uint32_t lane_of[FILES] = {0};
 
 	(void)unused;
@@ -199,19 +200,19 @@ test_a_file_stays_in_its_lane_whatever_comes(void **unused)
 
 		snprintf(name, sizeof(name), "%02d", (7 * i) % FILES);
 		folder_text(name, "1\n");
-		for (uint32_t lane = 0; lane < LANES; lane++) {
+		for (uint32_t partition = 0; partition < PARTITIONS; partition++) {
 			struct file_list_now now = scan.now;
 			struct file_list *list;
 			struct failure f;
 
-			now.lane = lane;
-			now.lanes = LANES;
+			now.partition = partition;
+			now.partitions = PARTITIONS;
 			assert_int_equal(file_list_scan(&list, &now, &f), FAIL_NONE);
 			for (size_t k = 0; k < list->n; k++) {
 				uint32_t *before = &lane_of[atol(list->file[k].name)];
 
-				assert_true(*before == 0 || *before == lane + 1);
-				*before = lane + 1;
+				assert_true(*before == 0 || *before == partition + 1);
+				*before = partition + 1;
 			}
 			file_list_close(list);
 		}

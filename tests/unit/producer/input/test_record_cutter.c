@@ -8,7 +8,7 @@ static char seen[65536]; /* records as text: "document:byte:line:bytes[!reason];
 static size_t chunks;
 
 static void
-note_record(const struct input_record *r)
+note_record(const struct chunk_record *r)
 {
 	size_t n = strlen(seen);
 
@@ -20,7 +20,7 @@ note_record(const struct input_record *r)
 static enum fail_code
 take_chunk(struct record_cutter *c, struct failure *f)
 {
-	struct input_chunk *k;
+	struct chunk *k;
 
 	if (record_cutter_take(c, 0, &k, f) != FAIL_NONE || k == NULL)
 		return k == NULL ? FAIL_NONE : f->code;
@@ -28,7 +28,7 @@ take_chunk(struct record_cutter *c, struct failure *f)
 	assert_true(k->n > 0 && k->n <= RECORD_CUTTER_RECORDS_MAX);
 	for (size_t i = 0; i < k->n; i++)
 		note_record(&k->record[i]);
-	input_chunk_close(k);
+	chunk_close(k);
 	return FAIL_NONE;
 }
 
@@ -56,7 +56,7 @@ feed_pieces(struct record_cutter *c, const char *bytes, size_t n, size_t piece, 
 }
 
 struct cut {
-	enum input_form form;
+	enum chunk_form form;
 	uint64_t chunk_bytes;
 	size_t piece;
 	const char *reason;
@@ -88,7 +88,7 @@ cut_with(const struct cut *o, const char *bytes, size_t n, struct failure *f)
 /* Whatever the pieces and the chunks, the records are these. */
 static void
 check_cut(
-    enum input_form form, const char *bytes, size_t n, const char *reason, const char *expected)
+    enum chunk_form form, const char *bytes, size_t n, const char *reason, const char *expected)
 {
 	static const size_t pieces[] = {1, 2, 3, 5, 1000};
 	static const uint64_t chunk_sizes[] = {1, 4, 1000};
@@ -138,7 +138,7 @@ test_lines_are_cut_wherever_the_bytes_come_apart(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		check_cut(INPUT_JSON_LINES, rows[i][0], strlen(rows[i][0]), NULL, rows[i][1]);
+		check_cut(CHUNK_JSON_LINES, rows[i][0], strlen(rows[i][0]), NULL, rows[i][1]);
 }
 
 /* Rejected lines keep a beginning whose length depends on the pieces: only its place is compared.
@@ -154,7 +154,7 @@ test_a_line_too_long_is_a_reject_and_is_passed(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
 		for (uint64_t chunk_bytes = 1; chunk_bytes < 80; chunk_bytes += 3) {
-			struct cut o = {INPUT_JSON_LINES, chunk_bytes, pieces[i], .skip = false};
+			struct cut o = {CHUNK_JSON_LINES, chunk_bytes, pieces[i], .skip = false};
 			struct failure f;
 			const char *at = seen;
 
@@ -178,13 +178,13 @@ test_what_is_too_long_is_not_held_in_memory(void **unused)
 {
 	enum { PIECE = 1 << 16, PIECES = 200 };
 	struct record_cutter *c;
-	struct input_chunk *k;
+	struct chunk *k;
 	struct failure f;
 	bool full;
 
 	(void)unused;
 	assert_int_equal(record_cutter_open(&c, 100000, 1 << 20, &f), FAIL_NONE);
-	record_cutter_start(c, "file", INPUT_JSON_LINES, 0, 1);
+	record_cutter_start(c, "file", CHUNK_JSON_LINES, 0, 1);
 	for (int i = 0; i < PIECES; i++) {
 		size_t room;
 		char *to;
@@ -204,7 +204,7 @@ test_what_is_too_long_is_not_held_in_memory(void **unused)
 	assert_int_equal(k->input_bytes, 77);
 	assert_string_equal(k->file, "file");
 	assert_string_equal(k->record[0].reject, "longer than max_document_bytes, 100000");
-	input_chunk_close(k);
+	chunk_close(k);
 	record_cutter_close(c);
 }
 
@@ -225,10 +225,10 @@ test_a_whole_file_is_one_record(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		check_cut(INPUT_WHOLE_FILE, rows[i][0], strlen(rows[i][0]), NULL, rows[i][1]);
+		check_cut(CHUNK_WHOLE_FILE, rows[i][0], strlen(rows[i][0]), NULL, rows[i][1]);
 	{
 		static const char text[] = "12345678901234567890\n and some more";
-		struct cut o = {INPUT_WHOLE_FILE, 1000, 1, .skip = false};
+		struct cut o = {CHUNK_WHOLE_FILE, 1000, 1, .skip = false};
 		struct failure f;
 
 		assert_int_equal(cut_with(&o, text, sizeof(text) - 1, &f), FAIL_NONE);
@@ -240,17 +240,17 @@ static void
 test_what_stands_before_an_early_end_is_a_reject(void **unused)
 {
 	static const struct {
-		enum input_form form;
+		enum chunk_form form;
 		const char *bytes, *expected;
 	} rows[] = {
-	    {INPUT_JSON_LINES, "", "0:0:1:!damaged;"},
-	    {INPUT_JSON_LINES, "a\nb\n", "0:0:1:a;1:2:2:b;2:4:3:!damaged;"},
-	    {INPUT_JSON_LINES, "a\n{\"tex", "0:0:1:a;1:2:2:{\"tex!damaged;"},
-	    {INPUT_JSON_LINES, "\xef", "0:0:1:\xef!damaged;"},
-	    {INPUT_JSON_LINES, "\xef\n", "0:0:1:\xef;1:2:2:!damaged;"},
-	    {INPUT_JSON_LINES, "  ", "0:0:1:  !damaged;"},
-	    {INPUT_WHOLE_FILE, "a\nb", "0:0:1:a\nb!damaged;"},
-	    {INPUT_WHOLE_FILE, "", "0:0:1:!damaged;"},
+	    {CHUNK_JSON_LINES, "", "0:0:1:!damaged;"},
+	    {CHUNK_JSON_LINES, "a\nb\n", "0:0:1:a;1:2:2:b;2:4:3:!damaged;"},
+	    {CHUNK_JSON_LINES, "a\n{\"tex", "0:0:1:a;1:2:2:{\"tex!damaged;"},
+	    {CHUNK_JSON_LINES, "\xef", "0:0:1:\xef!damaged;"},
+	    {CHUNK_JSON_LINES, "\xef\n", "0:0:1:\xef;1:2:2:!damaged;"},
+	    {CHUNK_JSON_LINES, "  ", "0:0:1:  !damaged;"},
+	    {CHUNK_WHOLE_FILE, "a\nb", "0:0:1:a\nb!damaged;"},
+	    {CHUNK_WHOLE_FILE, "", "0:0:1:!damaged;"},
 	};
 
 	(void)unused;
@@ -270,7 +270,7 @@ test_chunks_end_with_the_record_that_reaches_their_size(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct cut o = {INPUT_JSON_LINES, rows[i].chunk_bytes, 1000, .skip = false};
+		struct cut o = {CHUNK_JSON_LINES, rows[i].chunk_bytes, 1000, .skip = false};
 		struct failure f;
 
 		assert_int_equal(cut_with(&o, "1\n2\n3\n4\n5\n6\n", 12, &f), FAIL_NONE);
@@ -284,7 +284,7 @@ test_a_chunk_holds_65536_records_at_most(void **unused)
 	size_t n = 2 * (RECORD_CUTTER_RECORDS_MAX + 1);
 	char *bytes = malloc(n);
 	struct record_cutter *c;
-	struct input_chunk *k;
+	struct chunk *k;
 	struct failure f;
 	size_t room;
 	bool full;
@@ -294,7 +294,7 @@ test_a_chunk_holds_65536_records_at_most(void **unused)
 	for (size_t i = 0; i < n; i++)
 		bytes[i] = i % 2 ? '\n' : 'x';
 	assert_int_equal(record_cutter_open(&c, MAX, 1 << 20, &f), FAIL_NONE);
-	record_cutter_start(c, "file", INPUT_JSON_LINES, 0, 1);
+	record_cutter_start(c, "file", CHUNK_JSON_LINES, 0, 1);
 	assert_int_equal(record_cutter_room(c, &to, &room, &f), FAIL_NONE);
 	memcpy(to, bytes, n);
 	record_cutter_feed(c, n);
@@ -302,14 +302,14 @@ test_a_chunk_holds_65536_records_at_most(void **unused)
 	assert_true(full);
 	assert_int_equal(record_cutter_take(c, 0, &k, &f), FAIL_NONE);
 	assert_int_equal(k->n, RECORD_CUTTER_RECORDS_MAX);
-	input_chunk_close(k);
+	chunk_close(k);
 	assert_int_equal(record_cutter_cut(c, &full, &f), FAIL_NONE);
 	assert_false(full);
 	assert_int_equal(record_cutter_take(c, 0, &k, &f), FAIL_NONE);
 	assert_int_equal(k->n, 1);
 	assert_int_equal(k->record[0].document, RECORD_CUTTER_RECORDS_MAX);
 	assert_int_equal(k->record[0].line, RECORD_CUTTER_RECORDS_MAX + 1);
-	input_chunk_close(k);
+	chunk_close(k);
 	record_cutter_close(c);
 	free(bytes);
 }
@@ -344,7 +344,7 @@ test_a_skip_goes_to_the_record_at_its_byte(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (size_t piece = 1; piece < 40; piece += 19) {
-			struct cut o = {INPUT_JSON_LINES, 1000, piece, NULL, true, rows[i].counted,
+			struct cut o = {CHUNK_JSON_LINES, 1000, piece, NULL, true, rows[i].counted,
 			    rows[i].byte, rows[i].document};
 			struct failure f;
 			enum fail_code code = cut_with(&o, bytes, sizeof(bytes) - 1, &f);

@@ -1,11 +1,11 @@
-/* reading.h: one order of portions out of the records of several writers. */
+/* live_order.h: one order of portions out of the records of several writers. */
 #include "tests/unit/test.h"
 
-#include "producer/input/reading.h"
+#include "producer/input/live_order.h"
 
 /* A record as a producer writes it, decoded from its bytes. */
 static enum fail_code
-apply(struct reading *r, uint64_t writer, bool takes_over, uint64_t first, const char *files,
+apply(struct live_order *r, uint64_t writer, bool takes_over, uint64_t first, const char *files,
     struct failure *f)
 {
 	struct arrivals_portion p[8] = {0};
@@ -25,15 +25,15 @@ apply(struct reading *r, uint64_t writer, bool takes_over, uint64_t first, const
 		    .hash = first + i};
 	assert_int_equal(arrivals_encode(&w, &a, p, f), FAIL_NONE);
 	assert_int_equal(arrivals_decode(&a, w.bytes, w.n, f), FAIL_NONE);
-	code = reading_apply(r, &a, f);
+	code = live_order_apply(r, &a, f);
 	wire_writer_close(&w);
 	return code;
 }
 
 static void
-check(struct reading *r, const char *files)
+check(struct live_order *r, const char *files)
 {
-	reading_settle(r);
+	live_order_settle(r);
 	assert_int_equal(r->n, strlen(files));
 	for (size_t i = 0; i < r->n; i++)
 		assert_int_equal(r->file[r->portion[i].file].name[0], files[i]);
@@ -42,7 +42,7 @@ check(struct reading *r, const char *files)
 static void
 test_the_order_is_that_of_the_log_and_files_come_back(void **unused)
 {
-	struct reading r = {0};
+	struct live_order r = {0};
 	struct failure f;
 
 	(void)unused;
@@ -51,16 +51,16 @@ test_the_order_is_that_of_the_log_and_files_come_back(void **unused)
 	assert_int_equal(apply(&r, 1, false, 3, "bb", &f), FAIL_NONE);
 	check(&r, "bcabb");
 	assert_int_equal(r.files_n, 3);
-	assert_int_equal(r.file[reading_find_file(&r, "b", 1)].last, 4);
-	assert_int_equal(r.file[reading_find_file(&r, "c", 1)].last, 1);
-	assert_true(reading_find_file(&r, "bc", 2) == READING_NONE);
-	reading_close(&r);
+	assert_int_equal(r.file[live_order_find_file(&r, "b", 1)].last, 4);
+	assert_int_equal(r.file[live_order_find_file(&r, "c", 1)].last, 1);
+	assert_true(live_order_find_file(&r, "bc", 2) == LIVE_ORDER_NONE);
+	live_order_close(&r);
 }
 
 static void
 test_what_a_writer_appends_after_another_took_over_is_void(void **unused)
 {
-	struct reading r = {0};
+	struct live_order r = {0};
 	struct failure f;
 
 	(void)unused;
@@ -75,14 +75,14 @@ test_what_a_writer_appends_after_another_took_over_is_void(void **unused)
 	check(&r, "abef");
 	assert_int_equal(apply(&r, 3, true, 0, "", &f), FAIL_NONE); /* begins anew */
 	check(&r, "");
-	assert_true(r.file[reading_find_file(&r, "a", 1)].last == READING_NONE);
-	reading_close(&r);
+	assert_true(r.file[live_order_find_file(&r, "a", 1)].last == LIVE_ORDER_NONE);
+	live_order_close(&r);
 }
 
 static void
 test_records_that_are_missing_are_found(void **unused)
 {
-	struct reading r = {0};
+	struct live_order r = {0};
 	struct failure f;
 
 	(void)unused;
@@ -93,7 +93,7 @@ test_records_that_are_missing_are_found(void **unused)
 	    f.text, "portion 3 of input a/0/1 stands where 2 belongs: records were deleted");
 	assert_int_equal(apply(&r, 2, true, 3, "", &f), FAIL_DATA);
 	check(&r, "ab");
-	reading_close(&r);
+	live_order_close(&r);
 }
 
 static void
@@ -104,46 +104,47 @@ test_a_place_is_found_by_file_and_byte(void **unused)
 		uint64_t byte;
 		size_t portion;
 	} cases[] = {
-	    {"a", 0, 0}, {"a", 9, 0}, {"a", 10, READING_NONE}, {"a", 19, READING_NONE},
-	    {"a", 20, 2}, {"a", 30, READING_NONE}, {"b", 9, READING_NONE}, {"b", 10, 1},
-	    {"c", 0, READING_NONE}, {"w", 0, 3},
+	    {"a", 0, 0}, {"a", 9, 0}, {"a", 10, LIVE_ORDER_NONE}, {"a", 19, LIVE_ORDER_NONE},
+	    {"a", 20, 2}, {"a", 30, LIVE_ORDER_NONE}, {"b", 9, LIVE_ORDER_NONE}, {"b", 10, 1},
+	    {"c", 0, LIVE_ORDER_NONE}, {"w", 0, 3},
 	    {"w", 99999, 3}, /* bytes of a compressed file count after decompression */
 	};
-	struct reading r = {0};
-	struct reading_portion whole = {.whole = true, .end = 5, .line = 1};
+	struct live_order r = {0};
+	struct live_order_portion whole = {.whole = true, .end = 5, .line = 1};
 	struct failure f;
 
 	(void)unused;
 	assert_int_equal(apply(&r, 1, true, 0, "", &f), FAIL_NONE);
 	assert_int_equal(apply(&r, 1, false, 0, "aba", &f), FAIL_NONE);
-	assert_int_equal(reading_file(&r, "w", 1, &whole.file, &f), FAIL_NONE);
-	assert_int_equal(reading_add(&r, &whole, &f), FAIL_NONE);
+	assert_int_equal(live_order_file(&r, "w", 1, &whole.file, &f), FAIL_NONE);
+	assert_int_equal(live_order_add(&r, &whole, &f), FAIL_NONE);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(reading_find(&r, cases[i].file, cases[i].byte), cases[i].portion);
-	reading_close(&r);
+		assert_int_equal(
+		    live_order_find(&r, cases[i].file, cases[i].byte), cases[i].portion);
+	live_order_close(&r);
 }
 
 static void
 test_the_hash_tells_portions_apart_and_of_a_beginning_is_the_same(void **unused)
 {
-	struct reading a = {0}, b = {0};
+	struct live_order a = {0}, b = {0};
 	struct failure f;
 
 	(void)unused;
 	assert_int_equal(apply(&a, 1, true, 0, "abc", &f), FAIL_NONE);
 	assert_int_equal(apply(&b, 1, true, 0, "abd", &f), FAIL_NONE);
-	assert_true(reading_hash(&a, 0) == 0);
-	assert_true(reading_hash(&a, 2) == reading_hash(&b, 2));
-	assert_true(reading_hash(&a, 3) != reading_hash(&b, 3));
-	assert_true(reading_hash(&a, 1) != reading_hash(&a, 2));
-	reading_close(&a);
-	reading_close(&b);
+	assert_true(live_order_hash(&a, 0) == 0);
+	assert_true(live_order_hash(&a, 2) == live_order_hash(&b, 2));
+	assert_true(live_order_hash(&a, 3) != live_order_hash(&b, 3));
+	assert_true(live_order_hash(&a, 1) != live_order_hash(&a, 2));
+	live_order_close(&a);
+	live_order_close(&b);
 }
 
 static void
 test_a_hundred_thousand_files_are_found_again(void **unused)
 {
-	struct reading r = {0};
+	struct live_order r = {0};
 	struct failure f;
 	char name[32];
 	size_t index;
@@ -152,15 +153,15 @@ test_a_hundred_thousand_files_are_found_again(void **unused)
 	for (size_t i = 0; i < 100000; i++) {
 		int n = snprintf(name, sizeof(name), "in/%zu.jsonl", i);
 
-		assert_int_equal(reading_file(&r, name, (size_t)n, &index, &f), FAIL_NONE);
+		assert_int_equal(live_order_file(&r, name, (size_t)n, &index, &f), FAIL_NONE);
 		assert_int_equal(index, i);
 	}
 	for (size_t i = 0; i < 100000; i += 977) {
 		int n = snprintf(name, sizeof(name), "in/%zu.jsonl", i);
 
-		assert_int_equal(reading_find_file(&r, name, (size_t)n), i);
+		assert_int_equal(live_order_find_file(&r, name, (size_t)n), i);
 	}
-	reading_close(&r);
+	live_order_close(&r);
 }
 
 int

@@ -1,5 +1,5 @@
 /*
- * reading.h -- in which order the files of a live input were read, and how far each.
+ * live_order.h -- in which order the files of a live input were read, and how far each.
  *
  * Files that keep arriving have no order of their own: a new one may sort before old ones, and
  * several may grow at once. So the producer decides, in rounds: of the files that are new or have
@@ -13,29 +13,29 @@
  *     round 2    a.jsonl [0, 90)      b.jsonl [70, 81)       a came late, b has grown
  *
  * Writers: a producer first writes that it takes over, behind the portions that it has seen. What
- * one before it appends later is void (reading_apply).
+ * one before it appends later is void (live_order_apply).
  *
  * Plain memory: no Kafka, no files. Thread: one at a time.
  */
-#ifndef PRODUCER_INPUT_READING_H
-#define PRODUCER_INPUT_READING_H
+#ifndef PRODUCER_INPUT_LIVE_ORDER_H
+#define PRODUCER_INPUT_LIVE_ORDER_H
 
 #include "common/record/arrivals.h"
 
 enum {
-	READING_PORTIONS_MAX = 1 << 26,
-	READING_TAIL_BYTES = 4096 /* that a portion's hash covers */
+	LIVE_ORDER_PORTIONS_MAX = 1 << 26,
+	LIVE_ORDER_TAIL_BYTES = 4096 /* that a portion's hash covers */
 };
 
-struct reading_portion {
+struct live_order_portion {
 	size_t file; /* index */
 	bool whole;
 	uint64_t byte, end, line, hash;
 };
 
-struct reading_file {
+struct live_order_file {
 	char *name;
-	size_t last; /* portion that was read of it last; READING_NONE */
+	size_t last; /* portion that was read of it last; LIVE_ORDER_NONE */
 	/* Of the process that runs, filled in by live_scan.c; 0 where nothing is known yet. */
 	uint64_t inode, device;
 	uint64_t scanned;     /* no line ends between the last portion and this byte */
@@ -44,12 +44,12 @@ struct reading_file {
 	int64_t quiet_ms;     /* at this time, and has not changed since */
 };
 
-#define READING_NONE SIZE_MAX
+#define LIVE_ORDER_NONE SIZE_MAX
 
-struct reading {
-	struct reading_portion *portion;
+struct live_order {
+	struct live_order_portion *portion;
 	size_t n, room;
-	struct reading_file *file;
+	struct live_order_file *file;
 	size_t files_n, files_room;
 	size_t *slot; /* hash table of file indices + 1 */
 	size_t slots_n;
@@ -58,30 +58,31 @@ struct reading {
 };
 
 /* A zeroed one is empty and valid. */
-void reading_close(struct reading *r);
+void live_order_close(struct live_order *r);
 
 /* Takes a record of the input into account, in the order of the log. FAIL_DATA: it is no
  * continuation. */
-enum fail_code reading_apply(struct reading *r, const struct arrivals *a, struct failure *f);
+enum fail_code live_order_apply(struct live_order *r, const struct arrivals *a, struct failure *f);
 
 /* After the last record: works out how far each file was read. */
-void reading_settle(struct reading *r);
+void live_order_settle(struct live_order *r);
 
 /* Forgets all portions. */
-void reading_reset(struct reading *r);
+void live_order_reset(struct live_order *r);
 
 /* Index of a file, which is added where it is new. */
-enum fail_code reading_file(
-    struct reading *r, const char *name, size_t name_n, size_t *index, struct failure *f);
-/* READING_NONE: it is not known. */
-size_t reading_find_file(const struct reading *r, const char *name, size_t name_n);
+enum fail_code live_order_file(
+    struct live_order *r, const char *name, size_t name_n, size_t *index, struct failure *f);
+/* LIVE_ORDER_NONE: it is not known. */
+size_t live_order_find_file(const struct live_order *r, const char *name, size_t name_n);
 
-enum fail_code reading_add(struct reading *r, const struct reading_portion *p, struct failure *f);
+enum fail_code live_order_add(
+    struct live_order *r, const struct live_order_portion *p, struct failure *f);
 
-/* The portion of the file that has the record which starts at `byte`; READING_NONE. */
-size_t reading_find(const struct reading *r, const char *name, uint64_t byte);
+/* The portion of the file that has the record which starts at `byte`; LIVE_ORDER_NONE. */
+size_t live_order_find(const struct live_order *r, const char *name, uint64_t byte);
 
 /* A rolling XXH64 over the first n portions: names and ends. */
-uint64_t reading_hash(const struct reading *r, size_t n);
+uint64_t live_order_hash(const struct live_order *r, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-#include "producer/input/reading.h"
+#include "producer/input/live_order.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -7,19 +7,19 @@
 #include <xxhash.h>
 
 void
-reading_close(struct reading *r)
+live_order_close(struct live_order *r)
 {
 	for (size_t i = 0; i < r->files_n; i++)
 		free(r->file[i].name);
 	free(r->file);
 	free(r->portion);
 	free(r->slot);
-	*r = (struct reading){0};
+	*r = (struct live_order){0};
 }
 
 /* The slot of a name, or the empty one where it belongs. The table has an empty one. */
 static size_t *
-find_slot(const struct reading *r, const char *name, size_t name_n)
+find_slot(const struct live_order *r, const char *name, size_t name_n)
 {
 	size_t at = XXH64(name, name_n, 0) & (r->slots_n - 1);
 
@@ -34,7 +34,7 @@ find_slot(const struct reading *r, const char *name, size_t name_n)
 }
 
 static enum fail_code
-grow_slots(struct reading *r, struct failure *f)
+grow_slots(struct live_order *r, struct failure *f)
 {
 	size_t n = r->slots_n == 0 ? 64 : 2 * r->slots_n;
 	size_t *fresh = calloc(n, sizeof(*fresh));
@@ -50,10 +50,10 @@ grow_slots(struct reading *r, struct failure *f)
 }
 
 static enum fail_code
-grow_files(struct reading *r, struct failure *f)
+grow_files(struct live_order *r, struct failure *f)
 {
 	size_t room = 2 * r->files_room + 16;
-	struct reading_file *grown = realloc(r->file, room * sizeof(*grown));
+	struct live_order_file *grown = realloc(r->file, room * sizeof(*grown));
 
 	if (grown == NULL)
 		return fail_memory(f);
@@ -63,7 +63,8 @@ grow_files(struct reading *r, struct failure *f)
 }
 
 enum fail_code
-reading_file(struct reading *r, const char *name, size_t name_n, size_t *index, struct failure *f)
+live_order_file(
+    struct live_order *r, const char *name, size_t name_n, size_t *index, struct failure *f)
 {
 	size_t *slot;
 
@@ -71,7 +72,7 @@ reading_file(struct reading *r, const char *name, size_t name_n, size_t *index, 
 		return f->code;
 	slot = find_slot(r, name, name_n);
 	if (*slot == 0) {
-		struct reading_file fresh = {.last = READING_NONE};
+		struct live_order_file fresh = {.last = LIVE_ORDER_NONE};
 
 		if (r->files_n == r->files_room && grow_files(r, f) != FAIL_NONE)
 			return f->code;
@@ -86,24 +87,24 @@ reading_file(struct reading *r, const char *name, size_t name_n, size_t *index, 
 }
 
 size_t
-reading_find_file(const struct reading *r, const char *name, size_t name_n)
+live_order_find_file(const struct live_order *r, const char *name, size_t name_n)
 {
 	size_t slot = r->slots_n == 0 ? 0 : *find_slot(r, name, name_n);
 
-	return slot == 0 ? READING_NONE : slot - 1;
+	return slot == 0 ? LIVE_ORDER_NONE : slot - 1;
 }
 
 enum fail_code
-reading_add(struct reading *r, const struct reading_portion *p, struct failure *f)
+live_order_add(struct live_order *r, const struct live_order_portion *p, struct failure *f)
 {
 	assert(p->file < r->files_n && p->byte <= p->end);
-	if (r->n == READING_PORTIONS_MAX)
+	if (r->n == LIVE_ORDER_PORTIONS_MAX)
 		return fail(f, FAIL_CONFIG,
 		    "more than %d portions of files: seal this domain and begin another",
-		    READING_PORTIONS_MAX);
+		    LIVE_ORDER_PORTIONS_MAX);
 	if (r->n == r->room) {
 		size_t room = 2 * r->room + 64;
-		struct reading_portion *grown = realloc(r->portion, room * sizeof(*grown));
+		struct live_order_portion *grown = realloc(r->portion, room * sizeof(*grown));
 
 		if (grown == NULL)
 			return fail_memory(f);
@@ -116,23 +117,23 @@ reading_add(struct reading *r, const struct reading_portion *p, struct failure *
 }
 
 void
-reading_reset(struct reading *r)
+live_order_reset(struct live_order *r)
 {
 	r->n = 0;
-	reading_settle(r);
+	live_order_settle(r);
 }
 
 void
-reading_settle(struct reading *r)
+live_order_settle(struct live_order *r)
 {
 	for (size_t i = 0; i < r->files_n; i++)
-		r->file[i].last = READING_NONE;
+		r->file[i].last = LIVE_ORDER_NONE;
 	for (size_t i = 0; i < r->n; i++)
 		r->file[r->portion[i].file].last = i;
 }
 
 static enum fail_code
-add_all(struct reading *r, const struct arrivals *a, struct failure *f)
+add_all(struct live_order *r, const struct arrivals *a, struct failure *f)
 {
 	struct arrivals_portion *portion = calloc(a->portions_n + 1, sizeof(*portion));
 	enum fail_code code = FAIL_NONE;
@@ -142,22 +143,22 @@ add_all(struct reading *r, const struct arrivals *a, struct failure *f)
 	arrivals_portions(a, portion);
 	for (size_t i = 0; i < a->portions_n && code == FAIL_NONE; i++) {
 		const struct arrivals_portion *p = &portion[i];
-		struct reading_portion add = {.whole = p->whole,
+		struct live_order_portion add = {.whole = p->whole,
 		    .byte = p->byte,
 		    .end = p->end,
 		    .line = p->line,
 		    .hash = p->hash};
 
-		code = reading_file(r, p->file.bytes, p->file.n, &add.file, f);
+		code = live_order_file(r, p->file.bytes, p->file.n, &add.file, f);
 		if (code == FAIL_NONE)
-			code = reading_add(r, &add, f);
+			code = live_order_add(r, &add, f);
 	}
 	free(portion);
 	return code;
 }
 
 enum fail_code
-reading_apply(struct reading *r, const struct arrivals *a, struct failure *f)
+live_order_apply(struct live_order *r, const struct arrivals *a, struct failure *f)
 {
 	bool ours = r->taken && a->writer == r->writer;
 
@@ -175,27 +176,27 @@ reading_apply(struct reading *r, const struct arrivals *a, struct failure *f)
 }
 
 size_t
-reading_find(const struct reading *r, const char *name, uint64_t byte)
+live_order_find(const struct live_order *r, const char *name, uint64_t byte)
 {
-	size_t file = reading_find_file(r, name, strlen(name));
+	size_t file = live_order_find_file(r, name, strlen(name));
 
-	for (size_t i = r->n; file != READING_NONE && i > 0; i--) {
-		const struct reading_portion *p = &r->portion[i - 1];
+	for (size_t i = r->n; file != LIVE_ORDER_NONE && i > 0; i--) {
+		const struct live_order_portion *p = &r->portion[i - 1];
 
 		if (p->file == file && (p->whole || (p->byte <= byte && byte < p->end)))
 			return i - 1;
 	}
-	return READING_NONE;
+	return LIVE_ORDER_NONE;
 }
 
 uint64_t
-reading_hash(const struct reading *r, size_t n)
+live_order_hash(const struct live_order *r, size_t n)
 {
 	uint64_t hash = 0;
 
 	assert(n <= r->n);
 	for (size_t i = 0; i < n; i++) {
-		const struct reading_portion *p = &r->portion[i];
+		const struct live_order_portion *p = &r->portion[i];
 		const char *name = r->file[p->file].name;
 
 		hash = XXH64(name, strlen(name), hash);
