@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "cli/stop.h"
+#include "cli/signals.h"
 #include "consumer/admin/export.h"
 #include "producer/tokenizer/tokenizer.h"
 
@@ -76,7 +76,7 @@ export_domain(
 	int domain = config_domain_index(c, name);
 	struct tokenizer *t;
 	struct export_counts counts;
-	struct export_options o = {.config = c, .set = a->set, .stop = stop_on_signals()};
+	struct export_options o = {.config = c, .set = a->set, .stop = signals_stop()};
 	enum fail_code code;
 
 	if (domain < 0)

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "cli/command.h"
-#include "cli/stop.h"
+#include "cli/signals.h"
 #include "consumer/publish/mix.h"
 
 struct arguments {
@@ -46,7 +46,7 @@ run(int argc, char **argv, struct failure *f)
 	struct arguments a = {.until_step = UINT64_MAX};
 	struct config *c = NULL;
 	struct options o;
-	struct mix_options mix = {.stop = stop_on_signals()};
+	struct mix_options mix = {.stop = signals_stop()};
 	enum fail_code code;
 
 	if (options_parse(&o, &cmd_mix, argc, argv, &a, f) != FAIL_NONE ||

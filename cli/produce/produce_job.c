@@ -2,7 +2,7 @@
 
 #include <malloc.h>
 
-#include "cli/stop.h"
+#include "cli/signals.h"
 #include "producer/produce/produce.h"
 
 /*
@@ -26,7 +26,7 @@ produce_job_run(
 	struct produce_arguments a = {0};
 	struct config *c = NULL;
 	struct options o;
-	struct produce_options p = {.stop = stop_on_signals(), .tokens = tokens};
+	struct produce_options p = {.stop = signals_stop(), .tokens = tokens};
 	enum fail_code code;
 
 	if (options_parse(&o, command, argc, argv, &a, f) != FAIL_NONE ||

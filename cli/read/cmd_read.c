@@ -6,7 +6,7 @@
 #include "cli/mix_option.h"
 #include "cli/read/read_loop.h"
 #include "cli/read/read_set.h"
-#include "cli/stop.h"
+#include "cli/signals.h"
 #include "common/base/limits.h"
 #include "common/base/names.h"
 
@@ -133,7 +133,7 @@ read_with(const struct arguments *a, const struct config *c, bool from_step, str
 	    .commit_every = a->commit_every,
 	    .timeout_s = a->timeout_s,
 	    .lanes = a->mix == c->mix.name ? c->mix.lanes : 0,
-	    .stop = stop_on_signals(),
+	    .stop = signals_stop(),
 	    .reader = &reader,
 	};
 	enum fail_code code;
@@ -174,7 +174,7 @@ read_held_out(const struct arguments *a, const struct options *o, struct failure
 	    .format = a->format,
 	    .steps = a->steps,
 	    .timeout_s = a->timeout_s,
-	    .stop = stop_on_signals(),
+	    .stop = signals_stop(),
 	    .set = &set,
 	};
 	struct riffle_property *properties = NULL;

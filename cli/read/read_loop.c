@@ -42,10 +42,10 @@ next_step(
 	struct riffle_error e;
 
 	for (;;) {
-		int code = *p->stop ? RIFFLE_END : riffle_next(r, SLICE_MS, s, &e);
+		int code = stop_asked(p->stop) ? RIFFLE_END : riffle_next(r, SLICE_MS, s, &e);
 		int64_t now_ms = clock_ms();
 
-		if (*p->stop && code != RIFFLE_OK)
+		if (stop_asked(p->stop) && code != RIFFLE_OK)
 			return fail(f, FAIL_STOPPED, "stopped by a signal");
 		if (code == RIFFLE_OK || code == RIFFLE_END)
 			return FAIL_NONE;
@@ -79,7 +79,7 @@ commit_due(struct riffle *r, const struct read_plan *p, const struct tally *t, s
 	while ((code = riffle_flush(r, SLICE_MS, &e)) == RIFFLE_TIMEOUT) {
 		int64_t now_ms = clock_ms();
 
-		if (*p->stop)
+		if (stop_asked(p->stop))
 			return fail(f, FAIL_STOPPED, "stopped by a signal");
 		if (p->timeout_s > 0 && now_ms - begun_ms >= (int64_t)p->timeout_s * 1000)
 			break;

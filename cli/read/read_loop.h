@@ -8,15 +8,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "common/base/stop.h"
 #include "cli/read/read_output.h"
 
 struct read_plan {
 	enum read_format format;
-	uint64_t steps;            /* at most so many */
-	uint64_t commit_every;     /* 0: nothing is committed */
-	uint32_t timeout_s;        /* for each step; 0: for ever */
-	uint32_t lanes;            /* what the configuration says; 0: any number is right */
-	const volatile bool *stop; /* becomes true: end after the step at hand */
+	uint64_t steps;          /* at most so many */
+	uint64_t commit_every;   /* 0: nothing is committed */
+	uint32_t timeout_s;      /* for each step; 0: for ever */
+	uint32_t lanes;          /* what the configuration says; 0: any number is right */
+	const struct stop *stop; /* asked: end after the step at hand */
 	const struct riffle_options *reader; /* its token_bytes is 4 */
 };
 

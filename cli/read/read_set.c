@@ -17,7 +17,7 @@ next(struct riffle_validation *v, const struct read_set_plan *p, const struct ri
 	struct riffle_error e;
 
 	*s = NULL;
-	while (!*p->stop) {
+	while (!stop_asked(p->stop)) {
 		int code = riffle_validation_next(v, SLICE_MS, s, &e);
 
 		if (code == RIFFLE_OK || code == RIFFLE_END)

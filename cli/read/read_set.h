@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "common/base/stop.h"
 #include "cli/read/read_output.h"
 
 enum { READ_SET_SEQUENCES = 64 };
@@ -18,7 +19,7 @@ struct read_set_plan {
 	enum read_format format;
 	uint64_t steps;                              /* at most so many */
 	uint32_t timeout_s;                          /* for each step; 0: for ever */
-	const volatile bool *stop;                   /* becomes true: end after the step at hand */
+	const struct stop *stop;                     /* asked: end after the step at hand */
 	const struct riffle_validation_options *set; /* its token_bytes is 4 */
 };
 

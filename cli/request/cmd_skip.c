@@ -10,7 +10,7 @@
 #include "cli/request/request_print.h"
 #include "cli/request/request_words.h"
 #include "cli/request/skip_step.h"
-#include "cli/stop.h"
+#include "cli/signals.h"
 #include "common/base/limits.h"
 
 struct arguments {
@@ -173,7 +173,7 @@ static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
 	struct arguments a = {.timeout_s = 30};
-	struct request_options with = {.stop = stop_on_signals()};
+	struct request_options with = {.stop = signals_stop()};
 	struct request *request = NULL;
 	struct config *c = NULL;
 	struct options o;

@@ -6,7 +6,7 @@
 #include "cli/mix_option.h"
 #include "cli/request/request_print.h"
 #include "cli/request/request_words.h"
-#include "cli/stop.h"
+#include "cli/signals.h"
 #include "cli/request/weights_print.h"
 #include "common/base/limits.h"
 
@@ -223,7 +223,7 @@ static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
 	struct arguments a = {.timeout_s = 30, .history = 20};
-	struct request_options with = {.stop = stop_on_signals()};
+	struct request_options with = {.stop = signals_stop()};
 	struct request *request = NULL;
 	struct config *c = NULL;
 	struct options o;

@@ -7,7 +7,7 @@
 #include "cli/mix_option.h"
 #include "cli/reweight/reweight_loop.h"
 #include "cli/reweight/reweight_print.h"
-#include "cli/stop.h"
+#include "cli/signals.h"
 #include "common/base/names.h"
 
 enum { ASK_MS = 15000, EVERY = 100, INTERVAL_S = 10 };
@@ -133,7 +133,7 @@ check_arguments(const struct reweight_arguments *a, const struct options *o, str
 static enum fail_code
 learn(const struct reweight_arguments *a, const struct config *c, struct failure *f)
 {
-	const volatile bool *stop = stop_on_signals();
+	const struct stop *stop = signals_stop();
 	struct reweight_job job = {0};
 	struct ledger_log *log = NULL;
 	struct ledger last = {0};

@@ -93,7 +93,7 @@ send_and_wait(
 }
 
 enum fail_code
-reweight_ask(struct reweight_job *job, const volatile bool *stop, bool *refused, struct failure *f)
+reweight_ask(struct reweight_job *job, const struct stop *stop, bool *refused, struct failure *f)
 {
 	struct request_options with = {
 	    .mix = job->a->mix, .properties = &job->config->kafka, .stop = stop};

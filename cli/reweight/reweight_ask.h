@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "common/base/stop.h"
 #include "cli/reweight/reweight_job.h"
 
 /*
@@ -14,6 +15,6 @@
  * FAIL_TIMEOUT: no mixer answers; the request stays.
  */
 enum fail_code reweight_ask(
-    struct reweight_job *job, const volatile bool *stop, bool *refused, struct failure *f);
+    struct reweight_job *job, const struct stop *stop, bool *refused, struct failure *f);
 
 #endif

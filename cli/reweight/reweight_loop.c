@@ -14,7 +14,7 @@ enum { SLICE_MS = 200, LOOK_MS = 2000 };
 struct loop {
 	struct reweight_job *job;
 	struct ledger_log *ledger;
-	const volatile bool *stop;
+	const struct stop *stop;
 	struct feedback_feed *feed;
 	struct losses *losses;
 	int64_t end;   /* of the topic when the loop began */
@@ -153,7 +153,7 @@ may_ask(const struct loop *l)
 	uint64_t learned = reweight_steps(l->job->learner);
 
 	return a->live && feedback_feed_position(l->feed) >= l->end && learned > 0 &&
-	       learned - l->asked_steps >= a->every && !*l->stop && !l->mix_ended &&
+	       learned - l->asked_steps >= a->every && !stop_asked(l->stop) && !l->mix_ended &&
 	       clock_ms() - l->asked_ms >= (int64_t)a->interval_s * 1000;
 }
 
@@ -205,7 +205,7 @@ is_done(const struct loop *l)
 	const struct reweight_arguments *a = l->job->a;
 	int64_t next = losses_step_next(l->losses);
 
-	if (*l->stop || (uint64_t)next >= a->until_step)
+	if (stop_asked(l->stop) || (uint64_t)next >= a->until_step)
 		return true;
 	if (!a->live)
 		return feedback_feed_position(l->feed) >= l->end;
@@ -237,7 +237,7 @@ follow(struct loop *l, struct failure *f)
 			return f->code;
 	}
 	/* Off line no more will come: what is complete behind an open step counts. */
-	return l->job->a->live || *l->stop ? FAIL_NONE : learn(l, true, f);
+	return l->job->a->live || stop_asked(l->stop) ? FAIL_NONE : learn(l, true, f);
 }
 
 /* Why there is nothing to learn from. */
@@ -269,13 +269,13 @@ run(struct loop *l, struct failure *f)
 	if (code != FAIL_NONE)
 		return code;
 	if (reweight_steps(l->job->learner) == 0)
-		return *l->stop ? FAIL_NONE : fail_nothing(l, f);
+		return stop_asked(l->stop) ? FAIL_NONE : fail_nothing(l, f);
 	return check_excess(l, f) == FAIL_NONE ? save(l, f) : f->code;
 }
 
 enum fail_code
-reweight_loop(struct reweight_job *job, struct ledger_log *ledger, const volatile bool *stop,
-    struct failure *f)
+reweight_loop(
+    struct reweight_job *job, struct ledger_log *ledger, const struct stop *stop, struct failure *f)
 {
 	struct loop l = {.job = job, .ledger = ledger, .stop = stop};
 	enum fail_code code = run(&l, f);

@@ -9,6 +9,7 @@
 #ifndef CLI_REWEIGHT_REWEIGHT_LOOP_H
 #define CLI_REWEIGHT_REWEIGHT_LOOP_H
 
+#include "common/base/stop.h"
 #include "cli/reweight/reweight_job.h"
 #include "consumer/ledger/ledger_log.h"
 
@@ -24,6 +25,6 @@ enum {
  * signal. The result is saved then, and before most failures.
  */
 enum fail_code reweight_loop(struct reweight_job *job, struct ledger_log *ledger,
-    const volatile bool *stop, struct failure *f);
+    const struct stop *stop, struct failure *f);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/status/status_print.h"
-#include "cli/stop.h"
+#include "cli/signals.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
@@ -54,16 +54,17 @@ show(struct status_source *s, const struct arguments *a, struct failure *f)
 static enum fail_code
 watch(struct status_source *s, const struct arguments *a, struct failure *f)
 {
-	const volatile bool *stop = stop_on_signals();
+	const struct stop *stop = signals_stop();
 
-	while (!*stop) {
+	while (!stop_asked(stop)) {
 		enum fail_code code = show(s, a, f);
 
 		if (code == FAIL_BROKER || code == FAIL_TIMEOUT)
 			log_warning("status: STATUS-BROKER %s; asking again", f->text);
 		else if (code != FAIL_NONE)
 			return code;
-		for (int64_t until = clock_ms() + REDRAW_MS; !*stop && clock_ms() < until;)
+		for (int64_t until = clock_ms() + REDRAW_MS;
+		     !stop_asked(stop) && clock_ms() < until;)
 			clock_pause_ms(until - clock_ms());
 	}
 	return FAIL_NONE;

@@ -12,6 +12,7 @@
 
 #include "common/config/config.h"
 #include "common/base/names.h"
+#include "common/base/stop.h"
 #include "consumer/admin/export_file.h"
 
 struct export_options {
@@ -20,7 +21,7 @@ struct export_options {
 	enum names_set set;
 	uint64_t tokenizer; /* fingerprint */
 	struct export_file_options file;
-	const volatile bool *stop;
+	const struct stop *stop;
 };
 
 struct export_counts {

@@ -194,7 +194,7 @@ request_wait(struct request *r, const struct control *c, size_t n, struct ledger
 
 		while (out[first].id != NULL)
 			first++;
-		if (*r->o.stop)
+		if (stop_asked(r->o.stop))
 			return fail(f, FAIL_STOPPED,
 			    "stopped while waiting for the answer to request %s", c[first].id);
 		if (clock_ms() >= deadline_ms)

@@ -19,6 +19,7 @@
 #include "common/config/config.h"
 #include "common/record/control.h"
 #include "common/base/failure.h"
+#include "common/base/stop.h"
 #include "common/record/ledger.h"
 
 enum {
@@ -32,7 +33,7 @@ struct request;
 struct request_options {
 	const char *mix;
 	const struct config_properties *properties;
-	const volatile bool *stop; /* set by a signal handler */
+	const struct stop *stop; /* asked by a signal handler */
 };
 
 /* Gives *out, to be ended with request_close(). FAIL_CONFIG: there is no such mix. */

@@ -212,7 +212,7 @@ take(struct partition_log *l, struct partition_log_sequence *out, bool *there, s
 
 /* The next record in l->held. */
 static enum fail_code
-poll(struct partition_log *l, const volatile bool *stop, struct failure *f)
+poll(struct partition_log *l, const struct stop *stop, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + l->timeout_ms;
 
@@ -222,7 +222,7 @@ poll(struct partition_log *l, const volatile bool *stop, struct failure *f)
 	while (clock_ms() < deadline_ms) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(l->rk, SLICE_MS);
 
-		if (*stop) {
+		if (stop_asked(stop)) {
 			if (m != NULL)
 				rd_kafka_message_destroy(m);
 			return fail(f, FAIL_STOPPED, "stopped");
@@ -248,7 +248,7 @@ poll(struct partition_log *l, const volatile bool *stop, struct failure *f)
 }
 
 enum fail_code
-partition_log_next(struct partition_log *l, const volatile bool *stop,
+partition_log_next(struct partition_log *l, const struct stop *stop,
     struct partition_log_sequence *out, bool *there, struct failure *f)
 {
 	*there = false;

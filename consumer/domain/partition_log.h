@@ -16,6 +16,7 @@
 
 #include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/base/stop.h"
 #include "common/record/sequence.h"
 
 struct partition_log;
@@ -38,8 +39,8 @@ void partition_log_close(struct partition_log *l); /* NULL is accepted */
 
 uint64_t partition_log_sequences(const struct partition_log *l); /* up to the last End */
 
-/* *there is false after the last one. FAIL_STOPPED once *stop is set. */
-enum fail_code partition_log_next(struct partition_log *l, const volatile bool *stop,
+/* *there is false after the last one. FAIL_STOPPED once `stop` is asked. */
+enum fail_code partition_log_next(struct partition_log *l, const struct stop *stop,
     struct partition_log_sequence *out, bool *there, struct failure *f);
 
 #endif

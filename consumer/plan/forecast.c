@@ -113,12 +113,12 @@ count_step(struct count *c, uint64_t step)
 }
 
 static enum fail_code
-run(struct count *c, uint64_t steps, const volatile bool *stop, struct failure *f)
+run(struct count *c, uint64_t steps, const struct stop *stop, struct failure *f)
 {
 	for (uint64_t step = 0; step < steps; step++) {
 		enum mixer_result result;
 
-		if (stop != NULL && *stop)
+		if (stop != NULL && stop_asked(stop))
 			return fail(f, FAIL_STOPPED, "stopped");
 		if (mixer_step(c->mixer, c->draw, &result, f) != FAIL_NONE)
 			return f->code;
@@ -171,7 +171,7 @@ set_up(struct count *c, const struct mixer_plan *p, struct failure *f)
 
 enum fail_code
 forecast_open(struct forecast **out, const struct mixer_plan *p, uint64_t steps,
-    const volatile bool *stop, struct failure *f)
+    const struct stop *stop, struct failure *f)
 {
 	struct count c = {.to = calloc(1, sizeof(*c.to))};
 	enum fail_code code;

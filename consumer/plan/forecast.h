@@ -17,6 +17,7 @@
 #include "common/base/failure.h"
 #include "common/base/limits.h"
 #include "common/base/names.h"
+#include "common/base/stop.h"
 #include "consumer/mixer/mixer.h"
 
 enum { FORECAST_STRETCHES_MAX = LIMIT_PHASES + 1, FORECAST_PHASE_BYTES = 256 };
@@ -59,10 +60,10 @@ struct forecast {
 
 /*
  * Gives *out, to be ended with forecast_close(): at most `steps` steps of the plan, from step 0.
- * FAIL_CONFIG: the plan cannot be mixed. FAIL_STOPPED once *stop, where it is not NULL, is set.
+ * FAIL_CONFIG: the plan cannot be mixed. FAIL_STOPPED once `stop`, where it is not NULL, is asked.
  */
 enum fail_code forecast_open(struct forecast **out, const struct mixer_plan *p, uint64_t steps,
-    const volatile bool *stop, struct failure *f);
+    const struct stop *stop, struct failure *f);
 void forecast_close(struct forecast *fc); /* NULL is accepted */
 
 #endif

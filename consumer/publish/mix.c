@@ -211,7 +211,7 @@ run(struct mix *m, struct loop *l, bool *done, struct failure *f)
 {
 	bool blocked = false, ended = false;
 
-	while (!*m->o->stop && !ended && step_next(m) < m->o->until_step) {
+	while (!stop_asked(m->o->stop) && !ended && step_next(m) < m->o->until_step) {
 		log_progress(m, l);
 		if (mix_elect(m, f) != FAIL_NONE)
 			return f->code;
@@ -233,7 +233,7 @@ run(struct mix *m, struct loop *l, bool *done, struct failure *f)
 	if (mix_wait_visible(m, f) != FAIL_NONE)
 		return f->code;
 	*done = true;
-	log_end(m, l, ended ? "ended" : *m->o->stop ? "stopped" : "paused");
+	log_end(m, l, ended ? "ended" : stop_asked(m->o->stop) ? "stopped" : "paused");
 	return FAIL_NONE;
 }
 
@@ -261,7 +261,7 @@ recover(struct mix *m, struct loop *l, struct failure *f)
 	mix_detach(m);
 	if (mix_renew_reader(m, f) != FAIL_NONE)
 		return f->code;
-	while (!*m->o->stop) {
+	while (!stop_asked(m->o->stop)) {
 		clock_pause_ms(RECOVER_PAUSE_MS);
 		if (mix_elect(m, f) == FAIL_FENCED)
 			return f->code;

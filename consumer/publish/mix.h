@@ -31,6 +31,7 @@
 
 #include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/base/stop.h"
 
 enum {
 	MIX_RECOVER_MS = 300000, /* gives up when failures go on for so long without a commit */
@@ -41,8 +42,8 @@ struct mix_options {
 	const struct config *config; /* with a mix section */
 	uint64_t until_step;         /* publishes steps below it, then pauses; UINT64_MAX: all */
 	bool accept_config;
-	bool standby;              /* waits until no other mixer is active */
-	const volatile bool *stop; /* set by a signal handler */
+	bool standby;            /* waits until no other mixer is active */
+	const struct stop *stop; /* asked by a signal handler */
 };
 
 /* FAIL_NONE: ended, paused or stopped. FAIL_FENCED: another mixer has taken over. */

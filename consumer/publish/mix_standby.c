@@ -42,7 +42,7 @@ mix_stopped(void *mix)
 	struct failure ignored; /* comes again when it matters */
 
 	(void)mix_elect(m, &ignored);
-	return *m->o->stop;
+	return stop_asked(m->o->stop);
 }
 
 /* What a standby knows of the active mixer. */
@@ -125,7 +125,7 @@ mix_wait_turn(struct mix *m, struct failure *f)
 {
 	struct following w = {.asked_ms = clock_ms() - FOLLOW_MS};
 
-	while (!*m->o->stop) {
+	while (!stop_asked(m->o->stop)) {
 		if (follow(m, &w, f) != FAIL_NONE || mix_elect(m, f) != FAIL_NONE)
 			return f->code;
 		if (m->over) {

@@ -204,7 +204,7 @@ run_input(struct lane *l, struct failure *f)
 	bool over = false, read, packed, published;
 
 	while (!over || !pool_empty(l->pool, POOL_TEXTS)) {
-		if (*l->o->stop)
+		if (stop_asked(l->o->stop))
 			return fail(f, FAIL_STOPPED, "stopped");
 		if (read_chunk(l, &read, &over, f) != FAIL_NONE ||
 		    take_texts(l, &packed, f) != FAIL_NONE ||

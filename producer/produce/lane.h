@@ -18,6 +18,7 @@
 #include "common/config/config.h"
 #include "common/base/failure.h"
 #include "common/base/names.h"
+#include "common/base/stop.h"
 #include "producer/tokenizer/tokenizer.h"
 
 struct lane_options {
@@ -38,7 +39,7 @@ struct lane_options {
 	uint32_t lane, lanes;
 	uint32_t workers;
 	const char *label; /* for progress: "code", or "code lane 2/4" */
-	const volatile bool *stop;
+	const struct stop *stop;
 };
 
 enum { LANE_FLUSH_MS = 10000 /* for what is on its way when asked to stop */ };

@@ -222,7 +222,7 @@ deliver(struct lane *l, struct failure *f)
 	enum fail_code code;
 
 	do {
-		if (*l->o->stop)
+		if (stop_asked(l->o->stop))
 			return fail(f, FAIL_STOPPED, "stopped");
 		code = publish_flush(l->publish, LANE_WAIT_MS, f);
 		progress_show(&l->progress);

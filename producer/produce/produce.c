@@ -31,8 +31,8 @@ struct produce {
 	struct tokenizer *tokenizer;
 	bool *wanted; /* [domains_n of the configuration] */
 	struct produce_jobs jobs;
-	uint32_t workers;   /* of each job */
-	volatile bool stop; /* of all jobs */
+	uint32_t workers; /* of each job */
+	struct stop stop; /* of all jobs */
 };
 
 /* Text is tokenised by `riffle produce`, tokens are published by `riffle import`. */
@@ -147,11 +147,11 @@ check_topics(const struct produce *p, struct failure *f)
 
 /* A pause that a stop cuts short. */
 static void
-pause_ms(int ms, const volatile bool *stop)
+pause_ms(int ms, const struct stop *stop)
 {
 	int64_t end_ms = clock_ms() + ms;
 
-	while (!*stop && clock_ms() < end_ms)
+	while (!stop_asked(stop) && clock_ms() < end_ms)
 		clock_pause_ms(PAUSE_SLICE_MS);
 }
 
@@ -160,12 +160,12 @@ static bool
 is_worth_again(const struct lane_options *o, int attempt, struct failure *f)
 {
 	if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
-	    attempt == PRODUCE_ATTEMPTS_MAX || *o->stop)
+	    attempt == PRODUCE_ATTEMPTS_MAX || stop_asked(o->stop))
 		return false;
 	log_warning("produce: PRODUCE-RETRY attempt=%d of=%d %s: %s", attempt, PRODUCE_ATTEMPTS_MAX,
 	    o->label, f->text);
 	pause_ms(AGAIN_MS << (attempt - 1), o->stop);
-	if (*o->stop) {
+	if (stop_asked(o->stop)) {
 		fail(f, FAIL_STOPPED, "stopped");
 		return false;
 	}
@@ -290,8 +290,8 @@ watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
 
 	do {
 		over = true;
-		if (*p->o->stop)
-			p->stop = true;
+		if (stop_asked(p->o->stop))
+			stop_ask(&p->stop);
 		for (size_t i = 0; i < n; i++) {
 			over = over && r[i].over;
 			if (!r[i].over || r[i].f.code == FAIL_NONE || r[i].f.code == FAIL_STOPPED ||
@@ -299,7 +299,7 @@ watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
 				continue;
 			*f = r[i].f;
 			code = f->code;
-			p->stop = true;
+			stop_ask(&p->stop);
 		}
 		if (!over)
 			clock_pause_ms(PAUSE_SLICE_MS);
@@ -332,7 +332,7 @@ run_all(struct produce *p, struct failure *f)
 		started += code == FAIL_NONE;
 	}
 	if (code != FAIL_NONE)
-		p->stop = true;
+		stop_ask(&p->stop);
 	if (started > 0) {
 		struct failure late;
 

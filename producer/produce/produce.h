@@ -17,6 +17,7 @@
 
 #include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/base/stop.h"
 
 enum { PRODUCE_WORKERS_MAX = 256, PRODUCE_ATTEMPTS_MAX = 5, PRODUCE_FOLLOW_MAX = 1024 };
 
@@ -31,7 +32,7 @@ struct produce_options {
 	bool follow;      /* live domains: waits for more, until `stop` */
 	bool seal;        /* live domains get their End, too */
 	uint32_t workers; /* 0: as many as the machine has processors */
-	const volatile bool *stop;
+	const struct stop *stop;
 };
 
 /* FAIL_NONE: done, or stopped as asked. FAIL_USAGE: a domain that is not there, a lane that is not.

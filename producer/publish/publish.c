@@ -25,7 +25,7 @@ struct publish {
 	rd_kafka_t *rk;
 	rd_kafka_topic_t *rejects;
 	struct publish_writer *writers;
-	const volatile bool *stop;
+	const struct stop *stop;
 	uint64_t rejects_waiting; /* put, and not delivered */
 	size_t waiting_bytes_max; /* of a writer; see publish_put() */
 	int64_t heard_ms;         /* when a report came, or nothing waited for one */
@@ -78,8 +78,7 @@ waiting_bytes_max(const struct config_properties *properties)
 
 enum fail_code
 publish_open(struct publish **out, const struct config_properties *properties,
-    size_t record_bytes_max, const char *rejects_topic, const volatile bool *stop,
-    struct failure *f)
+    size_t record_bytes_max, const char *rejects_topic, const struct stop *stop, struct failure *f)
 {
 	char batch[32];
 	const struct config_property tune[] = {{(char[]){"batch.size"}, batch}};
@@ -191,7 +190,7 @@ publish_poll(struct publish *p, struct failure *f)
 static enum fail_code
 wait_for_reports(struct publish *p, struct failure *f)
 {
-	if (*p->stop)
+	if (stop_asked(p->stop))
 		return fail(f, FAIL_STOPPED, "stopped");
 	return serve(p, QUEUE_FULL_POLL_MS, f);
 }
@@ -295,7 +294,7 @@ publish_settle_rejects(struct publish *p, struct failure *f)
 		rd_kafka_flush(p->rk, SETTLE_SLICE_MS); /* does not linger, as a poll would */
 		if (publish_poll(p, f) != FAIL_NONE)
 			return f->code;
-		if (*p->stop && p->rejects_waiting > 0)
+		if (stop_asked(p->stop) && p->rejects_waiting > 0)
 			return fail(f, FAIL_STOPPED, "stopped");
 	}
 	return FAIL_NONE;

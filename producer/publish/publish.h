@@ -20,6 +20,7 @@
 
 #include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/base/stop.h"
 
 enum { PUBLISH_SILENT_MS = 300000 };
 
@@ -29,15 +30,14 @@ struct publish_writer;
 /* Gives *out, to be ended with publish_close(). `record_bytes_max` is the largest record; `stop` is
  * borrowed for as long as the handle lives. */
 enum fail_code publish_open(struct publish **out, const struct config_properties *properties,
-    size_t record_bytes_max, const char *rejects_topic, const volatile bool *stop,
-    struct failure *f);
+    size_t record_bytes_max, const char *rejects_topic, const struct stop *stop, struct failure *f);
 void publish_close(struct publish *p); /* its writers too; NULL is accepted */
 
 /* Gives *out, which ends with the handle: a partition whose next record stands at `offset_next`. */
 enum fail_code publish_writer_open(struct publish_writer **out, struct publish *p,
     const char *topic, int32_t partition, int64_t offset_next, struct failure *f);
 
-/* Takes `bytes` (malloc), also on failure. FAIL_STOPPED: there is no room, and `stop` is set. */
+/* Takes `bytes` (malloc), also on failure. FAIL_STOPPED: there is no room, and `stop` is asked. */
 enum fail_code publish_put(struct publish_writer *w, uint8_t *bytes, size_t n, struct failure *f);
 
 /* A record that could not become a document. Texts are borrowed during the call, bytes copied. */

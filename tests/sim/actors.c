@@ -12,7 +12,7 @@
 
 enum { TIMEOUT_MS = 10000, SLICE_MS = 1000, ATTEMPTS = 3, AGAIN_MS = 1000 };
 
-static volatile bool never;
+static struct stop never;
 
 static void
 tell(size_t actor, enum fail_code code, const struct failure *f)

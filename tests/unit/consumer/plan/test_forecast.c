@@ -192,7 +192,7 @@ test_a_plan_that_cannot_be_mixed_is_refused(void **state)
 static void
 test_a_stop_is_heard(void **state)
 {
-	static const volatile bool stop = true;
+	static const struct stop stop = {.asked = true};
 	struct mixer_plan p = plan_of(three, 3);
 	struct forecast *fc = NULL;
 	struct failure f;

@@ -32,7 +32,7 @@ close_cluster(void **unused)
 }
 
 static struct publish *
-open_publish(const volatile bool *stop)
+open_publish(const struct stop *stop)
 {
 	char at[256];
 	struct config_property item[] = {{(char[]){"bootstrap.servers"}, at}};
@@ -76,7 +76,7 @@ static void
 test_waiting_for_a_broker_costs_no_processor(void **unused)
 {
 	enum { RECORDS = 600, RECORD_BYTES = 9000, BATCHES = RECORDS * RECORD_BYTES / 131072 };
-	static const volatile bool stop = false;
+	static const struct stop stop;
 	struct publish *p = open_publish(&stop);
 	struct publish_writer *w = open_writer(p, "c.d");
 	double began, worked;
@@ -100,7 +100,7 @@ test_waiting_for_a_broker_costs_no_processor(void **unused)
 static void
 test_a_record_larger_than_what_may_wait_is_published(void **unused)
 {
-	static const volatile bool stop = false;
+	static const struct stop stop;
 	struct publish *p = open_publish(&stop);
 	struct publish_writer *w = open_writer(p, "c.large");
 
@@ -116,7 +116,7 @@ test_a_record_larger_than_what_may_wait_is_published(void **unused)
 static void
 test_a_stop_ends_the_wait_for_room(void **unused)
 {
-	volatile bool stop = true;
+	struct stop stop = {.asked = true};
 	struct publish *p = open_publish(&stop);
 	struct publish_writer *w = open_writer(p, "c.stopped");
 	int puts = 0;

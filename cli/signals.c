@@ -1,26 +1,26 @@
-#include "cli/stop.h"
+#include "cli/signals.h"
 
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
 
-static volatile bool asked;
+static struct stop stop;
 
 static void
 ask(int signal_number)
 {
-	if (asked)
+	if (stop_asked(&stop))
 		_exit(128 + signal_number);
-	asked = true;
+	stop_ask(&stop);
 }
 
-const volatile bool *
-stop_on_signals(void)
+const struct stop *
+signals_stop(void)
 {
 	struct sigaction action = {.sa_handler = ask};
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	return &asked;
+	return &stop;
 }
