@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/scalar.h"
-#include "consumer/status/status.h"
+#include "consumer/status/status_query.h"
 
 void
 plan_lengths_close(struct plan_lengths *p)
@@ -135,15 +135,15 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 enum fail_code
 plan_lengths_ask(struct plan_lengths *out, const struct config *c, struct failure *f)
 {
-	struct status_source *source;
+	struct status_query *query;
 	struct status *st = NULL;
 	enum fail_code code = open_lengths(out, c, f);
 
 	if (code == FAIL_NONE)
-		code = status_open(&source, c, f);
+		code = status_query_open(&query, c, f);
 	if (code == FAIL_NONE) {
-		code = status_ask_lengths(source, &st, f);
-		status_close(source);
+		code = status_query_lengths(query, &st, f);
+		status_query_close(query);
 	}
 	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)
 		if (st->domain[i].configured >= 0)

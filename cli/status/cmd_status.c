@@ -9,6 +9,7 @@
 #include "cli/signals.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "consumer/status/status_query.h"
 
 enum { REDRAW_MS = 2000 };
 
@@ -31,12 +32,12 @@ static const struct option_row rows[] = {
 };
 
 static enum fail_code
-show(struct status_source *s, const struct arguments *a, struct failure *f)
+show(struct status_query *q, const struct arguments *a, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 	struct status *st;
 
-	if (status_ask(s, &st, f) != FAIL_NONE)
+	if (status_query_read(q, &st, f) != FAIL_NONE)
 		return f->code;
 	if (a->watch && !a->json && isatty(STDOUT_FILENO))
 		printf("\033[H\033[2J"); /* to the top left; erase all */
@@ -52,12 +53,12 @@ show(struct status_source *s, const struct arguments *a, struct failure *f)
 
 /* A broker that is away for a while does not end the watching. */
 static enum fail_code
-watch(struct status_source *s, const struct arguments *a, struct failure *f)
+watch(struct status_query *q, const struct arguments *a, struct failure *f)
 {
 	const struct stop *stop = signals_stop();
 
 	while (!stop_asked(stop)) {
-		enum fail_code code = show(s, a, f);
+		enum fail_code code = show(q, a, f);
 
 		if (code == FAIL_BROKER || code == FAIL_TIMEOUT)
 			log_warning("status: STATUS-BROKER %s; asking again", f->text);
@@ -74,7 +75,7 @@ static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
 	struct arguments a = {0};
-	struct status_source *s;
+	struct status_query *q;
 	struct config *c = NULL;
 	struct options o;
 	enum fail_code code;
@@ -82,10 +83,10 @@ run(int argc, char **argv, struct failure *f)
 	if (options_parse(&o, &cmd_status, argc, argv, &a, f) != FAIL_NONE ||
 	    options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
-	code = status_open(&s, c, f);
+	code = status_query_open(&q, c, f);
 	if (code == FAIL_NONE) {
-		code = a.watch ? watch(s, &a, f) : show(s, &a, f);
-		status_close(s);
+		code = a.watch ? watch(q, &a, f) : show(q, &a, f);
+		status_query_close(q);
 	}
 	config_close(c);
 	return code;

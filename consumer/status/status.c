@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/schedule/weights.h"
-#include "consumer/status/status_config.h"
 #include "consumer/ledger/weight_history.h"
+#include "consumer/plan/bound_config.h"
 
 static const char *const state_name[] = {
     [STATUS_NO_MIX] = "no mix",
@@ -21,6 +21,7 @@ static const char *const state_name[] = {
 const char *
 status_state_name(enum status_state state)
 {
+	assert((size_t)state < sizeof(state_name) / sizeof(state_name[0]));
 	return state_name[state];
 }
 
@@ -44,20 +45,9 @@ status_free(struct status *st)
 	free(st);
 }
 
-static void __attribute__((format(printf, 2, 3)))
-problem(struct status *st, const char *format, ...)
-{
-	va_list ap;
+/* ---- shares, rates, lags ---- */
 
-	if (st->problems_n == STATUS_PROBLEMS_MAX) {
-		st->problems_more++;
-		return;
-	}
-	va_start(ap, format);
-	vsnprintf(st->problem[st->problems_n++], STATUS_PROBLEM_BYTES, format, ap);
-	va_end(ap);
-}
-
+/* Of a mix that has started: what the ledger says. */
 static void
 derive_mixed_shares(struct status *st)
 {
@@ -87,6 +77,7 @@ derive_configured_shares(struct status *st, struct failure *f)
 
 		if (k < 0)
 			continue;
+		assert((size_t)k < c->domains_n);
 		name[k] = c->domains[k].name;
 		raw[k] = c->mix.weights_kind == CONFIG_WEIGHTS_SIZE
 			     ? (double)st->domain[i].sequences
@@ -105,7 +96,11 @@ derive_configured_shares(struct status *st, struct failure *f)
 	return code;
 }
 
-/* Between the oldest and the newest sample of one mixer inside the window. */
+/*
+ * Between the last sample and the oldest one that the same mixer wrote without another one between
+ * them, at most STATUS_RATE_MS before it. Samples of an earlier mixer do not count: the time
+ * between two mixers says nothing about the speed of either.
+ */
 static void
 derive_rates(struct status *st)
 {
@@ -132,6 +127,10 @@ derive_rates(struct status *st)
 	st->tokens_per_s = (double)(last->tokens - first->tokens) / seconds;
 }
 
+/*
+ * A run may be at most max_lead_steps behind the mixer. The slowest run of the configuration
+ * decides where the mixer waits; runs that only the ledger knows are shown and limit nothing.
+ */
 static void
 derive_runs(struct status *st)
 {
@@ -145,6 +144,179 @@ derive_runs(struct status *st)
 		if (r->configured && lead > 0 && r->step + lead < st->step_limit)
 			st->step_limit = r->step + lead;
 	}
+}
+
+/* ---- a live domain that is dry ---- */
+
+/*
+ * The mixer draws from the partitions of a domain in rounds: ordinal 0 of each partition, then
+ * ordinal 1 of each, and so on. A partition drops out of the rounds at its End. An open partition
+ * has no End yet: it takes part in every round, and a round that needs an ordinal which its
+ * producer has not written makes the domain dry.
+ *
+ * Example: partition 0 is sealed with 2 sequences, partition 1 is open and holds 3.
+ *
+ *     round       0      1      2      3
+ *     partition   0 1    0 1    1      1
+ *     position    0 1    2 3    4      5
+ *
+ * At position 5 the domain is dry: round 3 needs ordinal 3 of partition 1, which holds 0 to 2.
+ */
+
+/* First round in which the partition has no turn. */
+static uint64_t
+end_of(const struct status_partition *p)
+{
+	return p->sealed ? p->sealed_sequences : UINT64_MAX;
+}
+
+/* Sequences that the first `rounds` rounds take from all partitions together. */
+static uint64_t
+dealt(const struct status_domain *d, uint64_t rounds)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < d->partitions_n; i++)
+		sum += end_of(&d->partition[i]) < rounds ? end_of(&d->partition[i]) : rounds;
+	return sum;
+}
+
+bool
+status_is_dry(const struct status_domain *d)
+{
+	uint64_t low = 0, high = (uint64_t)d->position + 1, behind;
+
+	assert(d->position >= 0);
+	if (!d->live || d->epoch > 0 || d->partition == NULL ||
+	    d->partitions_sealed == d->partitions_n)
+		return false;
+	while (low + 1 < high) { /* the last round that begins at or before the position */
+		uint64_t middle = low + (high - low) / 2;
+
+		if (dealt(d, middle) <= (uint64_t)d->position)
+			low = middle;
+		else
+			high = middle;
+	}
+	behind = (uint64_t)d->position - dealt(d, low);
+	for (size_t i = 0; i < d->partitions_n; i++)
+		if (end_of(&d->partition[i]) > low && behind-- == 0)
+			return !d->partition[i].known || d->partition[i].sequences <= low;
+	return false;
+}
+
+/* ---- whether a mixer would start with this configuration ---- */
+
+/* The lengths of the configuration's domains, as their topics have them. */
+struct lengths {
+	struct config_plan_length *domain; /* [domains_n] */
+	uint64_t *sequences;               /* of all partitions, one domain after the other */
+	bool *sealed;                      /* the same */
+	bool whole;                        /* each domain has a topic */
+};
+
+static size_t
+count_partitions(const struct status *st)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < st->domains_n; i++)
+		n += st->domain[i].partitions_n;
+	return n;
+}
+
+static enum fail_code
+lengths_open(struct lengths *l, const struct status *st, struct failure *f)
+{
+	size_t n = count_partitions(st), at = 0, found = 0;
+
+	l->domain = calloc(st->config->domains_n, sizeof(*l->domain));
+	l->sequences = calloc(n + 1, sizeof(*l->sequences));
+	l->sealed = calloc(n + 1, sizeof(*l->sealed));
+	if (l->domain == NULL || l->sequences == NULL || l->sealed == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < st->domains_n; i++) {
+		const struct status_domain *d = &st->domain[i];
+
+		if (d->configured < 0 || d->partitions_n == 0)
+			continue;
+		for (size_t p = 0; p < d->partitions_n; p++) {
+			l->sequences[at + p] = d->partition[p].sequences;
+			l->sealed[at + p] = d->partition[p].sealed;
+		}
+		l->domain[d->configured] = (struct config_plan_length){
+		    .partitions_n = d->partitions_n,
+		    .sequences = l->sequences + at,
+		    .sealed = d->live ? l->sealed + at : NULL,
+		};
+		at += d->partitions_n;
+		found++;
+	}
+	l->whole = found == st->config->domains_n;
+	return FAIL_NONE;
+}
+
+static void
+lengths_close(struct lengths *l)
+{
+	free(l->domain);
+	free(l->sequences);
+	free(l->sealed);
+}
+
+/* As a mixer that starts now does. FAIL_CONFIG: why it would not start. */
+static enum fail_code
+compare_lengths(const struct status *st, const struct lengths *l, struct failure *f)
+{
+	const struct ledger *last = &st->ledger;
+	const struct config *c = st->config;
+	struct config_plan p = {0};
+	char *text = NULL;
+	bool changed;
+	enum fail_code code = config_plan_open(&p, c, l->domain, f);
+
+	if (code == FAIL_NONE && c->mix.weights_kind == CONFIG_WEIGHTS_SIZE)
+		code = bound_config_keep_sizes(&p, c, last->config, f);
+	if (code == FAIL_NONE)
+		code = bound_config_text(&text, c, &p, last->tokenizer, f);
+	if (code == FAIL_NONE)
+		code = bound_config_compare(last->config, text, false, &changed, f);
+	free(text);
+	config_plan_close(&p);
+	return code;
+}
+
+/*
+ * Compares the configuration with that of the ledger's last record, as `riffle mix` does when it
+ * starts. FAIL_CONFIG or FAIL_DATA: why it would not start. Without a finding while a domain of the
+ * configuration has no topic: the missing topic is then what a mixer reports first.
+ */
+static enum fail_code
+compare_config(const struct status *st, struct failure *f)
+{
+	struct lengths l = {0};
+	enum fail_code code = lengths_open(&l, st, f);
+
+	if (code == FAIL_NONE && l.whole)
+		code = compare_lengths(st, &l, f);
+	lengths_close(&l);
+	return code;
+}
+
+/* ---- problems ---- */
+
+static void __attribute__((format(printf, 2, 3)))
+problem(struct status *st, const char *format, ...)
+{
+	va_list ap;
+
+	if (st->problems_n == STATUS_PROBLEMS_MAX) {
+		st->problems_more++;
+		return;
+	}
+	va_start(ap, format);
+	vsnprintf(st->problem[st->problems_n++], STATUS_PROBLEM_BYTES, format, ap);
+	va_end(ap);
 }
 
 static void
@@ -192,6 +364,7 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 	if (d->bad[0] != '\0')
 		problem(st, "domain %s: %s", d->name, d->bad);
 	if (d->configured < 0) {
+		assert(d->mixed >= 0);
 		if (st->ledger.domain[d->mixed].joined || d->state == LEDGER_LEFT)
 			return;
 		problem(st, "domain %s is in the mix and not in the configuration", d->name);
@@ -301,6 +474,7 @@ find_feedback_problems(struct status *st, size_t i)
 {
 	const struct losses_counts *c = &st->feedback[i].counts;
 
+	assert(i < st->runs_n);
 	if (c->not_a_number > 0)
 		problem(st,
 		    "run %s reported %" PRIu64
@@ -339,12 +513,12 @@ find_mixer_problems(struct status *st)
 	    q->partition, q->ordinal, q->reason == NULL ? "" : q->reason);
 }
 
-/* A mixer that runs goes on with the configuration it was started with. */
+/* A running mixer keeps the configuration that it was started with: only a restart is refused. */
 static enum fail_code
 find_config_problem(struct status *st, struct failure *f)
 {
 	struct failure why;
-	enum fail_code code = status_compare_config(st, &why);
+	enum fail_code code = compare_config(st, &why);
 
 	if (code == FAIL_MEMORY)
 		*f = why;
@@ -353,9 +527,14 @@ find_config_problem(struct status *st, struct failure *f)
 	return code == FAIL_MEMORY ? code : FAIL_NONE;
 }
 
+/* ---- all of it ---- */
+
 enum fail_code
 status_derive(struct status *st, struct failure *f)
 {
+	assert(st->config != NULL);
+	assert(st->plan != NULL);
+	assert(st->domains_n >= st->config->domains_n || st->domain == NULL);
 	assert(st->problem == NULL);
 	st->problem = calloc(STATUS_PROBLEMS_MAX, sizeof(*st->problem));
 	if (st->problem == NULL)

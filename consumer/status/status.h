@@ -2,13 +2,37 @@
  * status.h -- where a corpus and its mix stand, as the broker knows it, and what is wrong, in
  * words.
  *
- * status_ask() reads: the topics and their settings, the last records of the ledger, the first
- * batch kept, the last record of each domain partition (an End there means sealed), the commits of
- * every run and of the mixer. It joins no group and writes nothing, and works at any time: before a
- * topic exists, while the producers run, after the mix has ended. status_derive() makes rates,
- * shares and problems of it, without I/O.
+ * The room behind `riffle status`. A status is read at any time: before a topic exists, while the
+ * producers run, after the mix has ended. Reading it joins no group and writes nothing. It is the
+ * state of the broker, not of a process: riffle status on one machine reports what a mixer on
+ * another machine does.
  *
- * A status asked again keeps what cannot change (a sealed partition) and asks for the rest.
+ *     broker --> status_query_read()     plain facts in a struct status: topics and their settings,
+ *                       |                the ledger's last records, the first batch kept, the last
+ *                       |                record of each domain partition, commits, losses
+ *                       v
+ *                status_derive()         shares, rates, lags, the step limit, problems; no I/O
+ *                       |
+ *                       v
+ *                cli/status              a table or JSON
+ *
+ * status.h itself is the value and what follows from it: tests build it from plain structs.
+ *
+ * Files of this room:
+ *     status          the value; shares, rates, lags and problems that follow from it
+ *     status_query    reads a status from the broker: handles, topics, ledger, first batch
+ *     status_domains  part of the query: domains, the ends of their partitions, the mixer's commits
+ *     status_runs     part of the query: where the training runs stand
+ *     status_mixers   part of the query: which mixers run, by the members of the election
+ *     status_losses   part of the query: losses that the runs reported lately
+ *
+ * Invariants. status_query_read() and the tests establish them, status_derive() relies on them:
+ *   report[] has an entry for each topic of the plan;
+ *   domain[0 .. config->domains_n) are the configuration's domains in its order, then come those
+ *   that only the ledger knows, so that each domain has `configured` or `mixed` at least;
+ *   feedback[i] belongs to run[i].
+ *
+ * Thread: one.
  */
 #ifndef CONSUMER_STATUS_STATUS_H
 #define CONSUMER_STATUS_STATUS_H
@@ -28,8 +52,8 @@ enum {
 	STATUS_PROBLEMS_MAX = 64, /* more are counted, not kept */
 	STATUS_PROBLEM_BYTES = 768,
 	STATUS_RATE_MS = 60000,   /* rates look back so far from the last record */
-	STATUS_WAIT_MS = 10000,   /* a mixer that waits for a run so long is worth a sentence */
-	STATUS_SILENT_MS = 60000, /* a mixer that wrote nothing for so long is asked after */
+	STATUS_WAIT_MS = 10000,   /* a mixer that has waited for a run so long is a problem */
+	STATUS_SILENT_MS = 60000, /* a mixer that wrote nothing for so long may not be running */
 	STATUS_REPORTS = 512,     /* of losses, the last ones, are read */
 	STATUS_FEEDBACK_RUNS = 8, /* whose losses are shown */
 	STATUS_MIXERS = 16,       /* that are shown */
@@ -59,21 +83,22 @@ struct status_domain {
 	int64_t position;      /* places of this epoch's order that are used up */
 	int64_t sealed_length; /* sequences of an epoch, by the last Ends; -1: not sealed */
 	int64_t sequences;     /* in its topic */
-	int64_t mixer_commit;  /* sequences of this epoch that group <mix>.mixer says; -1: none */
+	int64_t
+	    mixer_commit; /* sequences of this epoch that group <mix>.mixer has committed; -1: none */
 	struct status_partition *partition; /* [partitions_n]; those that exist */
 	size_t partitions_n, partitions_sealed;
-	char bad[STATUS_PROBLEM_BYTES]; /* a last record that cannot be read: why; else "" */
+	char bad[STATUS_PROBLEM_BYTES]; /* why a last record cannot be read; else "" */
 };
 
 struct status_run {
 	char name[NAME_MAX_BYTES + 1];
-	bool configured;                /* it bounds the lead */
+	bool configured;                /* it limits the lead */
 	bool committed;                 /* at least one lane has a commit */
 	uint64_t step;                  /* all lanes have read the steps below */
 	uint64_t step_ahead;            /* the lane that is furthest */
 	size_t lane;                    /* one that stands at `step` */
 	uint64_t lag_steps;             /* published, not read: the mixer's lead over it */
-	char bad[STATUS_PROBLEM_BYTES]; /* its commits cannot be read as steps: why; else "" */
+	char bad[STATUS_PROBLEM_BYTES]; /* why its commits cannot be read as steps; else "" */
 };
 
 /* Means over the tokens of a domain, in nats. */
@@ -112,7 +137,7 @@ struct status {
 	enum status_state state;
 	struct ledger ledger;         /* its last record; empty before the first */
 	int64_t ledger_time_ms;       /* when it was written; -1 */
-	int64_t now_ms;               /* wall clock of the question */
+	int64_t now_ms;               /* wall clock when it was read */
 	struct status_sample *sample; /* [samples_n], oldest first */
 	size_t samples_n;
 	bool batches_kept; /* there is a batch record, and step_kept is its step */
@@ -124,32 +149,25 @@ struct status {
 	size_t runs_n;
 	struct status_feedback *feedback; /* [feedback_n]: of the first runs, in their order */
 	size_t feedback_n;
-	bool mixers_known;                        /* the election could be asked */
+	bool mixers_known;                        /* the election answered */
 	struct status_mixer mixer[STATUS_MIXERS]; /* [mixers_n]: the active ones first */
 	size_t mixers_n;
 
 	/* What status_derive() makes. */
 	int64_t rate_ms; /* the stretch that the rates cover; 0: there are none */
 	double steps_per_s, sequences_per_s, tokens_per_s;
-	uint64_t step_limit; /* the mixer publishes no step from here on; UINT64_MAX: no bound */
+	uint64_t step_limit; /* the mixer publishes no step from here on; UINT64_MAX: no limit */
 	char (*problem)[STATUS_PROBLEM_BYTES]; /* [problems_n] */
 	size_t problems_n, problems_more;
 };
 
-/* Handles and what is kept between two questions. */
-struct status_source;
+void status_free(struct status *st); /* frees st and all that it holds; NULL is accepted */
 
-/* Gives *out, to be ended with status_close(). FAIL_BROKER: no broker answers. Borrows `c`. */
-enum fail_code status_open(struct status_source **out, const struct config *c, struct failure *f);
-void status_close(struct status_source *s); /* NULL is accepted */
-
-/* Gives *out, to be ended with status_free(), complete with what status_derive() makes. */
-enum fail_code status_ask(struct status_source *s, struct status **out, struct failure *f);
-/* The same for topics, ledger and domains alone: nothing is derived, and nobody else is asked. */
-enum fail_code status_ask_lengths(struct status_source *s, struct status **out, struct failure *f);
-void status_free(struct status *st); /* NULL is accepted */
-
-/* Fills shares, rates, lags, the limit and the problems from the rest. Pure. */
+/*
+ * Fills shares, rates, lags, the limit and the problems from the rest; called once for a status.
+ * What is wrong with the mix is a problem in `st`, not a failure: it fails only without memory, or
+ * with weights that give no shares. Pure.
+ */
 enum fail_code status_derive(struct status *st, struct failure *f);
 
 /* The feedback of the first run that has a complete step; NULL: none has. Pure. */

@@ -1,3 +1,13 @@
+/*
+ * Part of status_query: the domains of a status, and how long each is.
+ *
+ * How long a domain is stands in the last record of each of its partitions: a sequence has its
+ * ordinal, an End the number of sequences. So one record a partition is read, and none where the
+ * partition has not grown since the last read: `seen` keeps what it held.
+ */
+#include "consumer/status/status_query_internal.h"
+
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +17,6 @@
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
 #include "consumer/domain/partition_tail.h"
-#include "consumer/status/status_source.h"
 
 enum { TAILS_MAX = 256 }; /* partitions whose last record is asked for at once */
 
@@ -56,15 +65,19 @@ list_domains(struct status *st, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Makes room for the partitions that exist; what was read of them before is still true. */
+/*
+ * Makes room for the partitions that exist, and lists them; each entry has its partition as opaque.
+ * What was read of them before stays true until ask_watermarks() finds that they have grown.
+ */
 static enum fail_code
-list_partitions(struct status_source *s, struct status *st, rd_kafka_topic_partition_list_t *list,
+list_partitions(struct status_query *q, struct status *st, rd_kafka_topic_partition_list_t *list,
     struct failure *f)
 {
 	for (size_t i = 0; i < st->config->domains_n; i++) {
 		struct status_domain *d = &st->domain[i];
 		const char *topic;
-		const struct topics_report *r = status_topic(st, TOPIC_DOMAIN, (int)i, &topic);
+		const struct topics_report *r =
+		    status_query_topic(st, TOPIC_DOMAIN, (int)i, &topic);
 
 		if (r == NULL)
 			continue;
@@ -77,34 +90,34 @@ list_partitions(struct status_source *s, struct status *st, rd_kafka_topic_parti
 			    rd_kafka_topic_partition_list_add(list, topic, (int32_t)p);
 
 			e->opaque = &d->partition[p];
-			if (p < s->seen_n[i])
-				d->partition[p] = s->seen[i][p];
+			if (p < q->seen_n[i])
+				d->partition[p] = q->seen[i][p];
 		}
 	}
 	return FAIL_NONE;
 }
 
-/* Takes what was learnt for the next question. */
+/* Keeps a copy of what was read for the next read. */
 static enum fail_code
-keep_partitions(struct status_source *s, const struct status *st, struct failure *f)
+keep_partitions(struct status_query *q, const struct status *st, struct failure *f)
 {
 	for (size_t i = 0; i < st->config->domains_n; i++) {
 		const struct status_domain *d = &st->domain[i];
 
-		free(s->seen[i]);
-		s->seen_n[i] = 0;
-		s->seen[i] = calloc(d->partitions_n + 1, sizeof(*s->seen[i]));
-		if (s->seen[i] == NULL)
+		free(q->seen[i]);
+		q->seen_n[i] = 0;
+		q->seen[i] = calloc(d->partitions_n + 1, sizeof(*q->seen[i]));
+		if (q->seen[i] == NULL)
 			return fail_memory(f);
 		if (d->partitions_n > 0)
-			memcpy(s->seen[i], d->partition, d->partitions_n * sizeof(*s->seen[i]));
-		s->seen_n[i] = d->partitions_n;
+			memcpy(q->seen[i], d->partition, d->partitions_n * sizeof(*q->seen[i]));
+		q->seen_n[i] = d->partitions_n;
 	}
 	return FAIL_NONE;
 }
 
 static enum fail_code
-ask_watermarks(struct status_source *s, rd_kafka_topic_partition_list_t *list, struct failure *f)
+ask_watermarks(struct status_query *q, rd_kafka_topic_partition_list_t *list, struct failure *f)
 {
 	size_t n = (size_t)list->cnt;
 	int64_t *low = calloc(n + 1, sizeof(*low)), *high = calloc(n + 1, sizeof(*high));
@@ -113,7 +126,7 @@ ask_watermarks(struct status_source *s, rd_kafka_topic_partition_list_t *list, s
 	if (low == NULL || high == NULL)
 		code = fail_memory(f);
 	else
-		code = kafka_watermarks_list(s->reader, list, low, high, STATUS_ASK_MS, f);
+		code = kafka_watermarks_list(q->reader, list, low, high, STATUS_QUERY_MS, f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
 		struct status_partition *p = list->elems[i].opaque;
 
@@ -156,20 +169,25 @@ domain_of(struct status *st, const struct status_partition *p)
 	abort(); /* every entry of the list points into a domain */
 }
 
-/* Reads the last records of at most TAILS_MAX partitions; a partition whose end comes first is
- * left unknown. */
+/*
+ * Reads the last records of at most TAILS_MAX partitions, all at once.
+ *
+ * Every partition is heard of once: by its record, by its end (offset high - 1 holds a marker, or
+ * was deleted meanwhile), or by its error. The entry's opaque is NULL from then on. A partition
+ * with only an end or an error stays unknown, and its length is taken from the watermarks.
+ */
 static enum fail_code
-read_tails(struct status_source *s, struct status *st, rd_kafka_topic_partition_list_t *ask,
+read_tails(struct status_query *q, struct status *st, rd_kafka_topic_partition_list_t *ask,
     struct failure *f)
 {
-	int64_t deadline_ms = clock_ms() + STATUS_ASK_MS;
+	int64_t deadline_ms = clock_ms() + STATUS_QUERY_MS;
 	int left = ask->cnt;
-	rd_kafka_resp_err_t err = rd_kafka_assign(s->reader, ask);
+	rd_kafka_resp_err_t err = rd_kafka_assign(q->reader, ask);
 	enum fail_code code = FAIL_NONE;
 
 	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && code == FAIL_NONE && left > 0 &&
 	       clock_ms() < deadline_ms) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(s->reader, STATUS_SLICE_MS);
+		rd_kafka_message_t *m = rd_kafka_consumer_poll(q->reader, STATUS_QUERY_SLICE_MS);
 		rd_kafka_topic_partition_t *e;
 
 		if (m == NULL)
@@ -183,19 +201,20 @@ read_tails(struct status_source *s, struct status *st, rd_kafka_topic_partition_
 			e->opaque = NULL; /* heard of */
 			left--;
 		}
-		if (kafka_message_denied(s->reader, m))
-			code = kafka_fail_topic(f, s->reader, m->err, NULL, "reading its end",
+		if (kafka_message_denied(q->reader, m))
+			code = kafka_fail_topic(f, q->reader, m->err, NULL, "reading its end",
 			    m->rkt == NULL ? "" : rd_kafka_topic_name(m->rkt));
 		rd_kafka_message_destroy(m);
 	}
-	rd_kafka_assign(s->reader, NULL);
+	rd_kafka_assign(q->reader, NULL);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return code;
 	return kafka_fail_code(f, err, NULL, "reading the ends of the domain topics");
 }
 
+/* Reads the last record of each partition that holds records and has grown. */
 static enum fail_code
-ask_tails(struct status_source *s, struct status *st, const rd_kafka_topic_partition_list_t *list,
+ask_tails(struct status_query *q, struct status *st, const rd_kafka_topic_partition_list_t *list,
     struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
@@ -215,7 +234,7 @@ ask_tails(struct status_source *s, struct status *st, const rd_kafka_topic_parti
 			to->opaque = p;
 		}
 		if (ask->cnt > 0)
-			code = read_tails(s, st, ask, f);
+			code = read_tails(q, st, ask, f);
 		rd_kafka_topic_partition_list_destroy(ask);
 	}
 	return code;
@@ -226,6 +245,9 @@ sum_partitions(struct status_domain *d)
 {
 	int64_t length = 0;
 
+	assert(d->sequences == 0);
+	assert(d->sealed_length == -1);
+
 	for (size_t p = 0; p < d->partitions_n; p++) {
 		d->sequences += (int64_t)d->partition[p].sequences;
 		d->partitions_sealed += d->partition[p].sealed;
@@ -235,13 +257,14 @@ sum_partitions(struct status_domain *d)
 		d->sealed_length = length;
 }
 
+/* The mixer commits, for each partition, how many of its sequences are drawn in this epoch. */
 static enum fail_code
-ask_mixer_commits(struct status_source *s, struct status *st, rd_kafka_topic_partition_list_t *list,
+ask_mixer_commits(struct status_query *q, struct status *st, rd_kafka_topic_partition_list_t *list,
     struct failure *f)
 {
 	if (st->config->mix.name == NULL)
 		return FAIL_NONE;
-	if (kafka_group_commits(s->mixer, list, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (kafka_group_commits(q->mixer, list, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
 	for (int i = 0; i < list->cnt; i++) {
 		struct status_domain *d = domain_of(st, list->elems[i].opaque);
@@ -255,23 +278,23 @@ ask_mixer_commits(struct status_source *s, struct status *st, rd_kafka_topic_par
 }
 
 enum fail_code
-status_ask_domains(struct status_source *s, struct status *st, struct failure *f)
+status_domains_read(struct status_query *q, struct status *st, struct failure *f)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(64);
 	enum fail_code code = list_domains(st, f);
 
 	if (code == FAIL_NONE)
-		code = list_partitions(s, st, list, f);
+		code = list_partitions(q, st, list, f);
 	if (code == FAIL_NONE)
-		code = ask_watermarks(s, list, f);
+		code = ask_watermarks(q, list, f);
 	if (code == FAIL_NONE)
-		code = ask_tails(s, st, list, f);
+		code = ask_tails(q, st, list, f);
 	for (size_t i = 0; i < st->domains_n; i++)
 		sum_partitions(&st->domain[i]);
 	if (code == FAIL_NONE)
-		code = keep_partitions(s, st, f);
+		code = keep_partitions(q, st, f);
 	if (code == FAIL_NONE)
-		code = ask_mixer_commits(s, st, list, f);
+		code = ask_mixer_commits(q, st, list, f);
 	rd_kafka_topic_partition_list_destroy(list);
 	return code;
 }

@@ -1,4 +1,7 @@
-/* Which mixers of a mix run, by the members of its election. */
+/* Part of status_query: which mixers of a mix run, by the members of its election. */
+#include "consumer/status/status_query_internal.h"
+
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +9,6 @@
 #include "common/kafka/kafka_groups.h"
 #include "common/base/log.h"
 #include "consumer/publish/election_group.h"
-#include "consumer/status/status_source.h"
 
 /* Active ones first: who is a standby can be told by the name alone. */
 static void
@@ -24,44 +26,45 @@ add(struct status *st, const struct kafka_member *member, size_t n, bool standby
 }
 
 enum fail_code
-status_open_mixers(struct status_source *s, struct failure *f)
+status_mixers_open(struct status_query *q, struct failure *f)
 {
-	if (s->election != NULL)
+	if (q->election != NULL)
 		return FAIL_NONE;
-	s->election = status_open_group(s->config, "election", f);
-	return s->election == NULL ? f->code : FAIL_NONE;
+	q->election = status_query_open_group(q->config, "election", f);
+	return q->election == NULL ? f->code : FAIL_NONE;
 }
 
-/* What no other question needs is no reason to fail: said once, until it is answered again. */
+/* Nothing else needs the members, so this does not fail. Warns once until they are known again. */
 static void
-warn(struct status_source *s, const char *text)
+warn(struct status_query *q, const char *text)
 {
-	if (!s->mixers_warned)
+	if (!q->mixers_warned)
 		log_warning("status: STATUS-MIXERS %s: which mixers run is not known", text);
-	s->mixers_warned = true;
+	q->mixers_warned = true;
 }
 
 enum fail_code
-status_ask_mixers(struct status_source *s, struct status *st, struct failure *f)
+status_mixers_read(struct status_query *q, struct status *st, struct failure *f)
 {
 	struct kafka_member member[STATUS_MIXERS];
 	enum fail_code code;
 	size_t n;
 
-	code = kafka_group_members(s->election, member, STATUS_MIXERS, &n, STATUS_ASK_MS, f);
+	assert(q->election != NULL);
+	code = kafka_group_members(q->election, member, STATUS_MIXERS, &n, STATUS_QUERY_MS, f);
 	if (code == FAIL_MEMORY)
 		return code;
 	if (code == FAIL_NONE) {
-		s->mixers_warned = false;
+		q->mixers_warned = false;
 		st->mixers_known = true;
 		add(st, member, n, false);
 		add(st, member, n, true);
 		return FAIL_NONE;
 	}
 	if (code == FAIL_TIMEOUT) { /* see kafka_group_members() */
-		kafka_close(s->election);
-		s->election = NULL;
+		kafka_close(q->election);
+		q->election = NULL;
 	}
-	warn(s, f->text);
+	warn(q, f->text);
 	return FAIL_NONE;
 }

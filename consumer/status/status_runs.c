@@ -1,30 +1,27 @@
-/* The training runs of a mix, and where each stands. */
+/* Part of status_query: the training runs of a mix, and where each stands. */
+#include "consumer/status/status_query_internal.h"
+
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "consumer/ledger/run_position.h"
-#include "consumer/status/status_source.h"
 
-struct status_asked_run {
+/* A run and its handle, which stays open from read to read. */
+struct status_queried_run {
 	char name[NAME_MAX_BYTES + 1];
 	struct run_position_query *commits;
 };
 
-static void
-close_runs(struct status_asked_run *run, size_t n)
-{
-	for (size_t i = 0; run != NULL && i < n; i++)
-		run_position_close(run[i].commits);
-	free(run);
-}
-
 void
-status_close_runs(struct status_source *s)
+status_runs_close(struct status_query *q)
 {
-	close_runs(s->run, s->runs_n);
-	s->run = NULL;
-	s->runs_n = 0;
+	for (size_t i = 0; q->run != NULL && i < q->runs_n; i++)
+		run_position_close(q->run[i].commits);
+	free(q->run);
+	q->run = NULL;
+	q->runs_n = 0;
 }
 
 /* Runs of the configuration, then those that only the ledger knows. */
@@ -55,25 +52,25 @@ list_runs(struct status *st, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Takes what is open of that run from the last question; NULL: nothing is. */
+/* Takes the handle of that run from those of the last read; NULL: none is open. */
 static struct run_position_query *
-take_open(struct status_source *s, const char *name)
+take_open(struct status_query *q, const char *name)
 {
-	for (size_t i = 0; i < s->runs_n; i++)
-		if (s->run[i].commits != NULL && strcmp(s->run[i].name, name) == 0) {
-			struct run_position_query *taken = s->run[i].commits;
+	for (size_t i = 0; i < q->runs_n; i++)
+		if (q->run[i].commits != NULL && strcmp(q->run[i].name, name) == 0) {
+			struct run_position_query *taken = q->run[i].commits;
 
-			s->run[i].commits = NULL;
+			q->run[i].commits = NULL;
 			return taken;
 		}
 	return NULL;
 }
 
 enum fail_code
-status_open_runs(struct status_source *s, struct status *st, struct failure *f)
+status_runs_open(struct status_query *q, struct status *st, struct failure *f)
 {
-	const struct config *c = s->config;
-	struct status_asked_run *run;
+	const struct config *c = q->config;
+	struct status_queried_run *run;
 	enum fail_code code = list_runs(st, f);
 
 	if (code != FAIL_NONE)
@@ -83,22 +80,23 @@ status_open_runs(struct status_source *s, struct status *st, struct failure *f)
 		return fail_memory(f);
 	for (size_t i = 0; code == FAIL_NONE && i < st->runs_n; i++) {
 		snprintf(run[i].name, sizeof(run[i].name), "%s", st->run[i].name);
-		run[i].commits = take_open(s, run[i].name);
+		run[i].commits = take_open(q, run[i].name);
 		if (run[i].commits == NULL)
 			code = run_position_open(
 			    &run[i].commits, c->mix.name, run[i].name, "status", &c->kafka, f);
 	}
-	status_close_runs(s); /* those that nobody names any more */
-	s->run = run;
-	s->runs_n = st->runs_n;
+	status_runs_close(q); /* what is left are runs that nobody names any more */
+	q->run = run;
+	q->runs_n = st->runs_n;
 	return code;
 }
 
+/* Commits that cannot be read as steps are a problem of that run, and no failure. */
 static enum fail_code
 ask_run(struct run_position_query *commits, struct status_run *r, size_t lanes, struct failure *f)
 {
 	struct run_position at;
-	enum fail_code code = run_position_ask(commits, lanes, STATUS_ASK_MS, &at, f);
+	enum fail_code code = run_position_ask(commits, lanes, STATUS_QUERY_MS, &at, f);
 
 	if (code == FAIL_NONE) {
 		r->committed = at.any;
@@ -113,16 +111,17 @@ ask_run(struct run_position_query *commits, struct status_run *r, size_t lanes, 
 }
 
 enum fail_code
-status_ask_runs(struct status_source *s, struct status *st, struct failure *f)
+status_runs_read(struct status_query *q, struct status *st, struct failure *f)
 {
 	const struct topics_report *batches;
 	const char *topic;
 
 	if (st->config->mix.name == NULL)
 		return FAIL_NONE;
-	batches = status_topic(st, TOPIC_BATCHES, -1, &topic);
+	batches = status_query_topic(st, TOPIC_BATCHES, -1, &topic);
+	assert(q->runs_n == st->runs_n); /* status_runs_open() was called for this status */
 	for (size_t i = 0; batches != NULL && i < st->runs_n; i++)
-		if (ask_run(s->run[i].commits, &st->run[i], (size_t)batches->partitions, f) !=
+		if (ask_run(q->run[i].commits, &st->run[i], (size_t)batches->partitions, f) !=
 		    FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;

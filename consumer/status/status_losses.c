@@ -1,13 +1,14 @@
-/* The losses that trainers have reported lately, for riffle status. */
+/* Part of status_query: the losses that trainers have reported lately. */
+#include "consumer/status/status_query_internal.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "consumer/feedback/feedback_feed.h"
-#include "consumer/status/status_source.h"
 
-/* Reports of the topic's tail, dealt out to a book of losses a run. */
+/* Reports of the topic's tail: each goes to every run's book of losses, which takes its own. */
 struct tail {
 	struct status *st;
 	struct losses **of; /* [runs_n], as st->run */
@@ -82,7 +83,7 @@ take(struct tail *t, const struct feedback_feed_record *r, struct failure *f)
 static enum fail_code
 read_tail(struct tail *t, struct feedback_feed *feed, struct failure *f)
 {
-	int64_t deadline_ms = clock_ms() + STATUS_ASK_MS, low, high, from;
+	int64_t deadline_ms = clock_ms() + STATUS_QUERY_MS, low, high, from;
 
 	if (feedback_feed_ends(feed, &low, &high, f) != FAIL_NONE)
 		return f->code;
@@ -95,7 +96,7 @@ read_tail(struct tail *t, struct feedback_feed *feed, struct failure *f)
 		struct feedback_feed_record r;
 		bool any;
 
-		if (feedback_feed_next(feed, STATUS_SLICE_MS, &r, &any, f) != FAIL_NONE ||
+		if (feedback_feed_next(feed, STATUS_QUERY_SLICE_MS, &r, &any, f) != FAIL_NONE ||
 		    (any && take(t, &r, f) != FAIL_NONE))
 			return f->code;
 	}
@@ -122,7 +123,7 @@ make_room(struct status *st, size_t runs_n, struct failure *f)
 }
 
 enum fail_code
-status_ask_feedback(struct status_source *s, struct status *st, struct failure *f)
+status_losses_read(struct status_query *q, struct status *st, struct failure *f)
 {
 	size_t runs_n = st->runs_n < STATUS_FEEDBACK_RUNS ? st->runs_n : STATUS_FEEDBACK_RUNS;
 	struct tail t = {.st = st, .runs_n = runs_n};
@@ -132,17 +133,17 @@ status_ask_feedback(struct status_source *s, struct status *st, struct failure *
 
 	if (runs_n == 0 || st->domains_n == 0 ||
 	    (st->state != STATUS_RUNNING && st->state != STATUS_ENDED) ||
-	    status_topic(st, TOPIC_FEEDBACK, -1, &topic) == NULL)
+	    status_query_topic(st, TOPIC_FEEDBACK, -1, &topic) == NULL)
 		return FAIL_NONE;
 	t.of = calloc(runs_n, sizeof(struct losses *));
 	code = t.of == NULL ? fail_memory(f) : make_room(st, runs_n, f);
 	if (code == FAIL_NONE)
 		code = open_books(&t, f);
 	if (code == FAIL_NONE)
-		code = feedback_feed_open(&feed, st->config->mix.name, &s->config->kafka, f);
+		code = feedback_feed_open(&feed, st->config->mix.name, &q->config->kafka, f);
 	if (code == FAIL_NONE)
 		code = read_tail(&t, feed, f);
-	/* Deleted while we looked: there is nothing to show. */
+	/* Deleted meanwhile: there is nothing to show. */
 	if (code == FAIL_DATA)
 		code = FAIL_NONE;
 	feedback_feed_close(feed);

@@ -1,3 +1,5 @@
+#include "consumer/status/status_query_internal.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +10,6 @@
 #include "common/record/batch.h"
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
-#include "consumer/status/status_source.h"
 
 enum {
 	BROKER_MS = 8000,
@@ -26,7 +27,7 @@ open_handle(const struct config *c, enum kafka_role role, struct failure *f)
 }
 
 rd_kafka_t *
-status_open_group(const struct config *c, const char *name, struct failure *f)
+status_query_open_group(const struct config *c, const char *name, struct failure *f)
 {
 	char group[TOPIC_MAX_BYTES + 1];
 	struct kafka_options o = {.role = KAFKA_READER,
@@ -42,54 +43,56 @@ status_open_group(const struct config *c, const char *name, struct failure *f)
 }
 
 enum fail_code
-status_open(struct status_source **out, const struct config *c, struct failure *f)
+status_query_open(struct status_query **out, const struct config *c, struct failure *f)
 {
-	struct status_source *s = calloc(1, sizeof(*s));
+	struct status_query *q = calloc(1, sizeof(*q));
 
-	if (s == NULL)
+	if (q == NULL)
 		return fail_memory(f);
-	s->config = c;
-	s->seen = calloc(c->domains_n + 1, sizeof(*s->seen));
-	s->seen_n = calloc(c->domains_n + 1, sizeof(*s->seen_n));
-	if (s->seen == NULL || s->seen_n == NULL) {
+	q->config = c;
+	q->seen = calloc(c->domains_n + 1, sizeof(*q->seen));
+	q->seen_n = calloc(c->domains_n + 1, sizeof(*q->seen_n));
+	if (q->seen == NULL || q->seen_n == NULL) {
 		fail_memory(f);
 		goto failed;
 	}
-	s->admin = open_handle(c, KAFKA_ADMIN, f);
-	if (s->admin == NULL || kafka_wait_broker(s->admin, BROKER_MS, f) != FAIL_NONE)
+	q->admin = open_handle(c, KAFKA_ADMIN, f);
+	if (q->admin == NULL || kafka_wait_broker(q->admin, BROKER_MS, f) != FAIL_NONE)
 		goto failed;
-	s->reader = open_handle(c, KAFKA_READER, f);
-	if (s->reader == NULL)
+	q->reader = open_handle(c, KAFKA_READER, f);
+	if (q->reader == NULL)
 		goto failed;
-	if (c->mix.name != NULL && (s->mixer = status_open_group(c, "mixer", f)) == NULL)
+	if (c->mix.name != NULL && (q->mixer = status_query_open_group(c, "mixer", f)) == NULL)
 		goto failed;
-	*out = s;
+	*out = q;
 	return FAIL_NONE;
 failed:
-	status_close(s);
+	status_query_close(q);
 	return f->code;
 }
 
 void
-status_close(struct status_source *s)
+status_query_close(struct status_query *q)
 {
-	if (s == NULL)
+	if (q == NULL)
 		return;
-	status_close_runs(s);
-	kafka_close(s->election);
-	kafka_close(s->mixer);
-	kafka_close(s->reader);
-	kafka_close(s->admin);
-	for (size_t i = 0; s->seen != NULL && i < s->config->domains_n; i++)
-		free(s->seen[i]);
-	free(s->seen);
-	free(s->seen_n);
-	free(s);
+	status_runs_close(q);
+	kafka_close(q->election);
+	kafka_close(q->mixer);
+	kafka_close(q->reader);
+	kafka_close(q->admin);
+	for (size_t i = 0; q->seen != NULL && i < q->config->domains_n; i++)
+		free(q->seen[i]);
+	free(q->seen);
+	free(q->seen_n);
+	free(q);
 }
 
 const struct topics_report *
-status_topic(const struct status *st, enum topics_kind kind, int domain, const char **name)
+status_query_topic(const struct status *st, enum topics_kind kind, int domain, const char **name)
 {
+	assert(st->plan != NULL);
+	assert(st->report != NULL);
 	for (size_t i = 0; i < st->plan->n; i++) {
 		const struct topic_plan *t = &st->plan->topic[i];
 
@@ -114,19 +117,22 @@ assign_one(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset)
 }
 
 /*
- * Hands the visible records of [from, end) to `take` until it returns false, or the partition ends,
- * or time is up: what is shown then is what was read.
+ * Hands the visible records of [from, end) of partition 0 to `take` until it returns false, or the
+ * partition ends, or time is up: what is shown then is what was read.
+ *
+ * Two ways to stop, since the last offset below `end` may hold a transaction marker: at the record
+ * end - 1, and at any record or partition end behind it.
  */
 static enum fail_code
 read_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
     bool (*take)(const rd_kafka_message_t *, void *), void *to, struct failure *f)
 {
-	int64_t deadline_ms = clock_ms() + STATUS_ASK_MS;
+	int64_t deadline_ms = clock_ms() + STATUS_QUERY_MS;
 	rd_kafka_resp_err_t err = assign_one(rk, topic, 0, from);
 	bool more = err == RD_KAFKA_RESP_ERR_NO_ERROR;
 
 	while (more && clock_ms() < deadline_ms) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, STATUS_SLICE_MS);
+		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, STATUS_QUERY_SLICE_MS);
 
 		if (m == NULL)
 			continue;
@@ -141,7 +147,7 @@ read_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 	}
 	rd_kafka_assign(rk, NULL);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
-		return FAIL_NONE; /* deleted while we looked: there is nothing to show */
+		return FAIL_NONE; /* deleted meanwhile: there is nothing to show */
 	kafka_fail_topic(f, rk, err, NULL, "reading it", topic);
 	return fail_within(f, "topic %s", topic);
 }
@@ -173,15 +179,22 @@ take_sample(const rd_kafka_message_t *m, void *to)
 	return st->samples_n < SAMPLES_MAX;
 }
 
-/* The last record, and so many before it as the rates need: each has a marker behind it. */
+/*
+ * The last record, and so many before it as the rates need.
+ *
+ * Each record of the ledger is the only one of its partition in its transaction, and a marker
+ * stands behind it: n records take 2n offsets. So the record that is n - 1 records older than the
+ * last one, at `offset`, is at offset - 2 * (n - 1). Records may be large (a quarantine, thousands
+ * of partitions): SAMPLES_BYTES by the size of the last one limits how many are read.
+ */
 static enum fail_code
-read_ledger(struct status_source *s, struct status *st, const char *topic, struct failure *f)
+read_ledger(struct status_query *q, struct status *st, const char *topic, struct failure *f)
 {
 	rd_kafka_message_t *last;
 	int64_t low, high, samples, from, offset;
 	enum fail_code code;
 
-	if (kafka_last_record(s->reader, topic, 0, &last, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (kafka_last_record(q->reader, topic, 0, &last, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
 	if (last == NULL)
 		return FAIL_NONE;
@@ -196,12 +209,12 @@ read_ledger(struct status_source *s, struct status *st, const char *topic, struc
 	st->sample = calloc(SAMPLES_MAX, sizeof(*st->sample));
 	if (st->sample == NULL)
 		return fail_memory(f);
-	if (kafka_watermarks(s->reader, topic, 0, &low, &high, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (kafka_watermarks(q->reader, topic, 0, &low, &high, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
 	samples = samples < 2 ? 2 : samples > SAMPLES_MAX ? SAMPLES_MAX : samples;
 	from = offset - 2 * (samples - 1);
 	return read_range(
-	    s->reader, topic, from > low ? from : low, offset + 1, take_sample, st, f);
+	    q->reader, topic, from > low ? from : low, offset + 1, take_sample, st, f);
 }
 
 static bool
@@ -209,7 +222,7 @@ take_first_batch(const rd_kafka_message_t *m, void *to)
 {
 	struct status *st = to;
 	struct batch_view view;
-	struct failure ignored; /* the trainers will say it */
+	struct failure ignored; /* the trainers will report it */
 
 	st->batches_kept = batch_decode(&view, m->payload, m->len, &ignored) == FAIL_NONE;
 	if (st->batches_kept)
@@ -217,125 +230,125 @@ take_first_batch(const rd_kafka_message_t *m, void *to)
 	return false;
 }
 
+/* Which step is the first one kept; known from the last read while lane 0 begins where it did. */
 static enum fail_code
-read_first_batch(struct status_source *s, struct status *st, const char *topic, struct failure *f)
+read_first_batch(struct status_query *q, struct status *st, const char *topic, struct failure *f)
 {
 	int64_t low, high;
 
-	if (kafka_watermarks(s->reader, topic, 0, &low, &high, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (kafka_watermarks(q->reader, topic, 0, &low, &high, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
 	if (high <= low)
 		return FAIL_NONE;
-	st->batches_kept = s->kept_known && s->kept_low == low;
-	st->step_kept = s->step_kept;
+	st->batches_kept = q->kept_known && q->kept_low == low;
+	st->step_kept = q->step_kept;
 	if (!st->batches_kept &&
-	    read_range(s->reader, topic, low, high, take_first_batch, st, f) != FAIL_NONE)
+	    read_range(q->reader, topic, low, high, take_first_batch, st, f) != FAIL_NONE)
 		return f->code;
-	s->kept_known = st->batches_kept;
-	s->kept_low = low;
-	s->step_kept = st->step_kept;
+	q->kept_known = st->batches_kept;
+	q->kept_low = low;
+	q->step_kept = st->step_kept;
 	return FAIL_NONE;
 }
 
 static enum fail_code
-ask_mix(struct status_source *s, struct status *st, struct failure *f)
+ask_mix(struct status_query *q, struct status *st, struct failure *f)
 {
 	const char *topic;
 
 	st->state = STATUS_NOT_STARTED;
-	if (status_topic(st, TOPIC_LEDGER, -1, &topic) != NULL &&
-	    read_ledger(s, st, topic, f) != FAIL_NONE)
+	if (status_query_topic(st, TOPIC_LEDGER, -1, &topic) != NULL &&
+	    read_ledger(q, st, topic, f) != FAIL_NONE)
 		return f->code;
-	if (status_topic(st, TOPIC_BATCHES, -1, &topic) != NULL)
-		return read_first_batch(s, st, topic, f);
+	if (status_query_topic(st, TOPIC_BATCHES, -1, &topic) != NULL)
+		return read_first_batch(q, st, topic, f);
 	return FAIL_NONE;
 }
 
 static enum fail_code
-ask_rejects(struct status_source *s, struct status *st, struct failure *f)
+ask_rejects(struct status_query *q, struct status *st, struct failure *f)
 {
 	int64_t low, high;
 	const char *topic;
 
-	if (status_topic(st, TOPIC_REJECTS, -1, &topic) == NULL)
+	if (status_query_topic(st, TOPIC_REJECTS, -1, &topic) == NULL)
 		return FAIL_NONE;
-	if (kafka_watermarks(s->reader, topic, 0, &low, &high, STATUS_ASK_MS, f) != FAIL_NONE)
+	if (kafka_watermarks(q->reader, topic, 0, &low, &high, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
 	st->rejects = high - low;
 	return FAIL_NONE;
 }
 
 static enum fail_code
-ask_topics(struct status_source *s, struct status *st, struct failure *f)
+ask_topics(struct status_query *q, struct status *st, struct failure *f)
 {
 	const struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_BATCHES |
 					       1U << TOPIC_LEDGER | 1U << TOPIC_FEEDBACK};
 
-	if (topics_plan_open(&st->plan, s->config, f) != FAIL_NONE)
+	if (topics_plan_open(&st->plan, q->config, f) != FAIL_NONE)
 		return f->code;
 	st->report = calloc(st->plan->n, sizeof(*st->report));
 	if (st->report == NULL)
 		return fail_memory(f);
-	return topics_ask(s->admin, s->config, st->plan, use, st->report, STATUS_ASK_MS, f);
+	return topics_ask(q->admin, q->config, st->plan, use, st->report, STATUS_QUERY_MS, f);
 }
 
-static enum fail_code
-ask_all(struct status_source *s, struct status *st, struct failure *f)
-{
-	if (ask_topics(s, st, f) != FAIL_NONE)
-		return f->code;
-	if (s->config->mix.name != NULL &&
-	    (status_open_mixers(s, f) != FAIL_NONE || ask_mix(s, st, f) != FAIL_NONE ||
-		status_open_runs(s, st, f) != FAIL_NONE))
-		return f->code;
-	if (status_ask_domains(s, st, f) != FAIL_NONE || ask_rejects(s, st, f) != FAIL_NONE ||
-	    status_ask_runs(s, st, f) != FAIL_NONE || status_ask_feedback(s, st, f) != FAIL_NONE)
-		return f->code;
-	if (s->config->mix.name != NULL && status_ask_mixers(s, st, f) != FAIL_NONE)
-		return f->code;
-	return status_derive(st, f);
-}
-
-static enum fail_code
-ask_lengths(struct status_source *s, struct status *st, struct failure *f)
-{
-	if (ask_topics(s, st, f) != FAIL_NONE ||
-	    (s->config->mix.name != NULL && ask_mix(s, st, f) != FAIL_NONE))
-		return f->code;
-	return status_ask_domains(s, st, f);
-}
-
-/* Gives *out as `ask` fills it. */
-static enum fail_code
-ask_for(struct status_source *s, struct status **out,
-    enum fail_code (*ask)(struct status_source *, struct status *, struct failure *),
-    struct failure *f)
+/* An empty status of this moment. NULL: no memory. */
+static struct status *
+new_status(const struct config *c)
 {
 	struct status *st = calloc(1, sizeof(*st));
 	struct timespec now;
 
 	if (st == NULL)
-		return fail_memory(f);
+		return NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
 	st->now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 	st->ledger_time_ms = -1;
-	st->config = s->config;
-	if (ask(s, st, f) != FAIL_NONE) {
+	st->config = c;
+	return st;
+}
+
+enum fail_code
+status_query_read(struct status_query *q, struct status **out, struct failure *f)
+{
+	bool mix = q->config->mix.name != NULL;
+	struct status *st = new_status(q->config);
+
+	if (st == NULL)
+		return fail_memory(f);
+	if (ask_topics(q, st, f) != FAIL_NONE)
+		goto failed;
+	if (mix && (status_mixers_open(q, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
+		       status_runs_open(q, st, f) != FAIL_NONE))
+		goto failed;
+	if (status_domains_read(q, st, f) != FAIL_NONE || ask_rejects(q, st, f) != FAIL_NONE ||
+	    status_runs_read(q, st, f) != FAIL_NONE || status_losses_read(q, st, f) != FAIL_NONE)
+		goto failed;
+	if (mix && status_mixers_read(q, st, f) != FAIL_NONE)
+		goto failed;
+	if (status_derive(st, f) != FAIL_NONE)
+		goto failed;
+	*out = st;
+	return FAIL_NONE;
+failed:
+	status_free(st);
+	return f->code;
+}
+
+enum fail_code
+status_query_lengths(struct status_query *q, struct status **out, struct failure *f)
+{
+	struct status *st = new_status(q->config);
+
+	if (st == NULL)
+		return fail_memory(f);
+	if (ask_topics(q, st, f) != FAIL_NONE ||
+	    (q->config->mix.name != NULL && ask_mix(q, st, f) != FAIL_NONE) ||
+	    status_domains_read(q, st, f) != FAIL_NONE) {
 		status_free(st);
 		return f->code;
 	}
 	*out = st;
 	return FAIL_NONE;
-}
-
-enum fail_code
-status_ask(struct status_source *s, struct status **out, struct failure *f)
-{
-	return ask_for(s, out, ask_all, f);
-}
-
-enum fail_code
-status_ask_lengths(struct status_source *s, struct status **out, struct failure *f)
-{
-	return ask_for(s, out, ask_lengths, f);
 }

@@ -1,0 +1,87 @@
+/*
+ * status_query_internal.h -- what status_query.c and its parts share: the handles, and what each
+ * part reads. Only the files of the query include it.
+ *
+ * Order matters, and status_query.c keeps it. First come the topics, by which the other parts know
+ * what exists; then the ledger, which names domains and runs that the configuration does not. The
+ * handles of groups are opened before the domain topics are read: a handle finds its coordinator
+ * in the background meanwhile, which takes some 100 ms that nobody waits for then.
+ */
+#ifndef CONSUMER_STATUS_STATUS_QUERY_INTERNAL_H
+#define CONSUMER_STATUS_STATUS_QUERY_INTERNAL_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "consumer/status/status_query.h"
+
+enum {
+	STATUS_QUERY_MS = 15000, /* limit of one request to the broker, or of reading one range */
+	STATUS_QUERY_SLICE_MS = 500,
+};
+
+struct status_queried_run; /* private to status_runs.c */
+
+struct status_query {
+	const struct config *config; /* borrowed */
+	rd_kafka_t *admin;
+	rd_kafka_t *reader; /* watermarks too are asked of it: it then knows the leaders */
+	/*
+	 * Of the groups <mix>.mixer and <mix>.election, each for that group alone. NULL: there is
+	 * no mix; for the election also not asked yet, or it did not answer in time when it was.
+	 */
+	rd_kafka_t *mixer, *election;
+	bool mixers_warned;             /* that the election does not answer */
+	struct status_queried_run *run; /* [runs_n] */
+	size_t runs_n;
+	struct status_partition **seen; /* [config->domains_n][seen_n]: as at the last read */
+	size_t *seen_n;
+	bool kept_known; /* the first batch was read, when lane 0 began at kept_low */
+	int64_t kept_low;
+	uint64_t step_kept;
+};
+
+/* ---- status_query.c, for the parts ---- */
+
+/* The report of the plan's topic of that kind, and its name; NULL: the topic does not exist. */
+const struct topics_report *status_query_topic(
+    const struct status *st, enum topics_kind kind, int domain, const char **name);
+
+/*
+ * A handle that asks about group <mix>.<name>, to be ended with kafka_close(); NULL: it could not
+ * be opened. Each group needs its own. librdkafka reports once that the user may not look for the
+ * group's coordinator, to whoever polls the handle, and a handle that reads as well would swallow
+ * that report.
+ */
+rd_kafka_t *status_query_open_group(const struct config *c, const char *name, struct failure *f);
+
+/* ---- status_domains.c ---- */
+
+/* Fills st->domain from the configuration, the ledger and the domain topics. */
+enum fail_code status_domains_read(struct status_query *q, struct status *st, struct failure *f);
+
+/* ---- status_runs.c ---- */
+
+/*
+ * Fills st->run from the configuration and the ledger with what is known without a request, and
+ * opens a handle for each run. What is open from the last read stays open.
+ */
+enum fail_code status_runs_open(struct status_query *q, struct status *st, struct failure *f);
+void status_runs_close(struct status_query *q);
+
+/* Fills where the runs stand. */
+enum fail_code status_runs_read(struct status_query *q, struct status *st, struct failure *f);
+
+/* ---- status_mixers.c ---- */
+
+/* Opens the election's handle, where it is not open. */
+enum fail_code status_mixers_open(struct status_query *q, struct failure *f);
+
+/* Fills st->mixer from the election's members; they stay unknown where it does not answer. */
+enum fail_code status_mixers_read(struct status_query *q, struct status *st, struct failure *f);
+
+/* ---- status_losses.c ---- */
+
+/* Fills st->feedback from the tail of the feedback topic. */
+enum fail_code status_losses_read(struct status_query *q, struct status *st, struct failure *f);
+
+#endif
