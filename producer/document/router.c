@@ -1,12 +1,71 @@
 #include "producer/document/router.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/document/router_state.h"
+#include "common/base/byte_buffer.h"
+#include "common/base/json_field.h"
+#include "common/base/utf8.h"
+#include "producer/document/keep.h"
+
+/*
+ * What the configuration of the domains becomes, so that a record costs one walk over its JSON and
+ * one search by halving for each field that some `where` names:
+ *
+ *     wiki: where {source, wiki} text body      field    0 body   1 source   2 text   3 lang
+ *     code: where {source, code} text text      group 0  field 1: code -> 1, wiki -> 0
+ *     deu:  where {lang, de}     text text      group 1  field 3: de -> 2
+ *                                               wanted   wiki [0]   code [2]   deu [2]
+ *
+ * A record {source: wiki, lang: de} matches wiki by group 0 and deu by group 1; the lowest domain,
+ * wiki, has it.
+ */
+
+/* One value that makes a record a domain's. */
+struct choice {
+	const char *equals;
+	size_t n;
+	size_t domain;
+};
+
+/* All values that are looked for in one field, sorted by their bytes, none twice. */
+struct group {
+	size_t field;
+	struct choice *choice;
+	size_t choices_n;
+};
+
+/* The fields that make a domain's document, by index in router.field. */
+struct wanted {
+	size_t part[2]; /* the text, or prompt and response */
+	size_t parts_n;
+	bool prompt;  /* part[0] is one */
+	size_t *keep; /* in the order of the configuration */
+	size_t keeps_n;
+};
+
+struct router {
+	const struct config_domain *const *domain;
+	size_t domains_n;
+	enum config_utf8 utf8;
+	struct json_paths *paths;
+	const char *field[JSON_FIELDS_MAX]; /* the dotted paths, each once */
+	size_t fields_n;
+	struct wanted *wanted; /* [domains_n] */
+	struct group group[JSON_FIELDS_MAX];
+	size_t groups_n; /* 0: one domain, which takes all */
+};
+
+struct router_scratch {
+	struct json_scratch *json;
+	struct byte_buffer text; /* what was repaired, or put together */
+	struct byte_buffer keep;
+	char reason[ROUTER_REASON_MAX];
+};
+
+/* ---- from the configuration ---- */
 
 static enum fail_code
 add_field(struct router *r, const char *path, size_t *field, struct failure *f)
@@ -30,6 +89,7 @@ add_choice(struct router *r, size_t field, size_t domain, struct failure *f)
 	const char *equals = r->domain[domain]->where_equals;
 	struct group *g = r->group;
 
+	assert(field < r->fields_n);
 	while (g < r->group + r->groups_n && g->field != field)
 		g++;
 	if (g == r->group + r->groups_n) {
@@ -39,6 +99,7 @@ add_choice(struct router *r, size_t field, size_t domain, struct failure *f)
 			return fail_memory(f);
 		r->groups_n++;
 	}
+	assert(g->choices_n < r->domains_n);
 	g->choice[g->choices_n++] = (struct choice){equals, strlen(equals), domain};
 	return FAIL_NONE;
 }
@@ -123,6 +184,7 @@ router_open(struct router **out, const struct config_domain *const *domain, size
 	struct router *r = calloc(1, sizeof(*r));
 
 	assert(n > 0);
+	assert(domain != NULL);
 	if (r == NULL)
 		return fail_memory(f);
 	r->domain = domain;
@@ -188,6 +250,8 @@ router_scratch_close(struct router_scratch *s)
 	free(s);
 }
 
+/* ---- whose record it is ---- */
+
 /* The domain that takes `value` by this group; domains_n: none. */
 static size_t
 find_domain(const struct router *r, const struct group *g, const struct json_value *value)
@@ -225,7 +289,191 @@ choose_domain(const struct router *r, const struct json_value *value)
 	return chosen;
 }
 
-/* Whether a record looks like a line out of a document that was laid out over many. */
+static void
+reject(struct router_result *out, const char *reason)
+{
+	*out = (struct router_result){.verdict = ROUTER_REJECT, .reason = reason};
+}
+
+/* ---- the text ---- */
+
+/* Whether text[n] is UTF-8 or may be repaired; else `out` says what is wrong with it. */
+static bool
+check_utf8(const struct router *r, struct router_scratch *s, const char *what, const char *text,
+    size_t n, bool *valid, struct router_result *out)
+{
+	size_t good = utf8_valid_bytes(text, n);
+
+	*valid = good == n;
+	if (*valid || r->utf8 == CONFIG_UTF8_REPLACE)
+		return true;
+	snprintf(s->reason, sizeof(s->reason), "invalid UTF-8 at byte %zu of %s", good, what);
+	reject(out, s->reason);
+	return false;
+}
+
+/* Appends text[n], repaired if it has to be. */
+static enum fail_code
+append(struct byte_buffer *b, const char *text, size_t n, bool valid, struct failure *f)
+{
+	if (byte_buffer_reserve(b, (valid ? 1 : UTF8_REPLACED_FACTOR) * n, f) != FAIL_NONE)
+		return f->code;
+	if (valid && n > 0)
+		memcpy(b->at + b->n, text, n);
+	b->n += valid ? n : utf8_replace(b->at + b->n, text, n);
+	return FAIL_NONE;
+}
+
+/* Gives one text as a document, or rejects it. It is copied only where it has to be repaired. */
+static enum fail_code
+give_text(const struct router *r, struct router_scratch *s, size_t domain, const char *text,
+    size_t n, struct router_result *out, struct failure *f)
+{
+	bool valid;
+
+	if (!check_utf8(r, s, "the text", text, n, &valid, out))
+		return FAIL_NONE;
+	s->text.n = 0;
+	if (!valid && append(&s->text, text, n, valid, f) != FAIL_NONE)
+		return f->code;
+	*out = (struct router_result){.verdict = ROUTER_DOCUMENT,
+	    .domain = domain,
+	    .text = valid ? text : s->text.at,
+	    .n = valid ? n : s->text.n};
+	return FAIL_NONE;
+}
+
+/*
+ * Gives prompt and response as a document. Each is repaired by itself: bytes that are no character at
+ * the end of the prompt do not become one with the first bytes of the response.
+ */
+static enum fail_code
+give_two(const struct router *r, struct router_scratch *s, size_t domain,
+    const struct json_value *prompt, const struct json_value *response, struct router_result *out,
+    struct failure *f)
+{
+	bool valid[2];
+	size_t prompt_n;
+
+	if (!check_utf8(r, s, "the prompt", prompt->bytes, prompt->n, &valid[0], out) ||
+	    !check_utf8(r, s, "the response", response->bytes, response->n, &valid[1], out))
+		return FAIL_NONE;
+	s->text.n = 0;
+	if (append(&s->text, prompt->bytes, prompt->n, valid[0], f) != FAIL_NONE)
+		return f->code;
+	prompt_n = s->text.n;
+	if (append(&s->text, response->bytes, response->n, valid[1], f) != FAIL_NONE)
+		return f->code;
+	*out = (struct router_result){.verdict = ROUTER_DOCUMENT,
+	    .domain = domain,
+	    .text = s->text.n == 0 ? "" : s->text.at,
+	    .n = s->text.n,
+	    .prompt_n = prompt_n};
+	return FAIL_NONE;
+}
+
+/* ---- what is kept ---- */
+
+/*
+ * Repairs what is kept where it has to be: the same object, in the same place. It is written behind
+ * itself and moved back, since a byte that is none of a character becomes three.
+ */
+static enum fail_code
+repair_keep(struct byte_buffer *b, struct failure *f)
+{
+	size_t n = b->n;
+
+	if (byte_buffer_reserve(b, UTF8_REPLACED_FACTOR * n, f) != FAIL_NONE)
+		return f->code;
+	b->n = utf8_replace(b->at + n, b->at, n);
+	memmove(b->at, b->at + n, b->n);
+	return FAIL_NONE;
+}
+
+/* Adds what the domain keeps to a document. */
+static enum fail_code
+give_keep(const struct router *r, struct router_scratch *s, const struct json_value *value,
+    struct router_result *out, struct failure *f)
+{
+	const struct wanted *w = &r->wanted[out->domain];
+	struct byte_buffer *b = &s->keep;
+	bool valid;
+
+	if (keep_begin(b, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < w->keeps_n; i++) {
+		const struct json_value *v = &value[w->keep[i]];
+
+		if (v->found != JSON_MISSING &&
+		    keep_add(b, r->field[w->keep[i]], v->raw, v->raw_n, f) != FAIL_NONE)
+			return f->code;
+	}
+	if (keep_end(b, f) != FAIL_NONE)
+		return f->code;
+	if (!check_utf8(r, s, "what is kept", b->at, b->n, &valid, out))
+		return FAIL_NONE;
+	if (!valid && repair_keep(b, f) != FAIL_NONE)
+		return f->code;
+	if (b->n > ROUTER_KEEP_BYTES) {
+		snprintf(s->reason, sizeof(s->reason),
+		    "the fields to keep are %zu bytes, more than the %d of a document", b->n,
+		    ROUTER_KEEP_BYTES);
+		reject(out, s->reason);
+		return FAIL_NONE;
+	}
+	out->keep = b->at;
+	out->keep_n = b->n;
+	return FAIL_NONE;
+}
+
+/* ---- the document ---- */
+
+/* Whether the field is a string; else `out` says so. */
+static bool
+check_string(struct router_scratch *s, const char *field, const struct json_value *value,
+    struct router_result *out)
+{
+	if (value->found == JSON_STRING)
+		return true;
+	if (value->found == JSON_MISSING)
+		snprintf(s->reason, sizeof(s->reason), "no field `%s`", field);
+	else
+		snprintf(s->reason, sizeof(s->reason), "field `%s` is not a string", field);
+	reject(out, s->reason);
+	return false;
+}
+
+/* Gives the document that the fields of a record make for a domain, or rejects it. */
+static enum fail_code
+give_document(const struct router *r, struct router_scratch *s, size_t domain,
+    const struct json_value *value, struct router_result *out, struct failure *f)
+{
+	const struct wanted *w = &r->wanted[domain];
+	const struct json_value *part[2] = {&value[w->part[0]], &value[w->part[1]]};
+	enum fail_code code;
+
+	assert(domain < r->domains_n);
+	for (size_t i = 0; i < w->parts_n; i++)
+		if (!check_string(s, r->field[w->part[i]], part[i], out))
+			return FAIL_NONE;
+	if (w->parts_n == 2)
+		code = give_two(r, s, domain, part[0], part[1], out, f);
+	else
+		code = give_text(r, s, domain, part[0]->bytes, part[0]->n, out, f);
+	if (code != FAIL_NONE || out->verdict != ROUTER_DOCUMENT)
+		return code;
+	out->prompt_only = w->prompt && w->parts_n == 1;
+	if (out->prompt_only)
+		out->prompt_n = out->n;
+	return w->keeps_n == 0 ? FAIL_NONE : give_keep(r, s, value, out, f);
+}
+
+/* ---- records ---- */
+
+/*
+ * Whether a record looks like a line out of a JSON document that was laid out over many lines: it
+ * begins with a bracket that closes, a name, or has an opening one alone. Then the reject explains.
+ */
 static bool
 is_laid_out(const char *text, size_t n)
 {
@@ -245,7 +493,7 @@ reject_json(struct router_scratch *s, const struct chunk_record *record, const s
 						    "-c '.[]' makes of an array and jq -c . of "
 						    "objects laid out over many lines"
 						  : "");
-	router_reject(out, s->reason);
+	reject(out, s->reason);
 }
 
 static enum fail_code
@@ -263,7 +511,7 @@ route_line(const struct router *r, struct router_scratch *s, const struct chunk_
 	}
 	domain = choose_domain(r, value);
 	if (domain < r->domains_n)
-		return router_give_document(r, s, domain, value, out, f);
+		return give_document(r, s, domain, value, out, f);
 	*out = (struct router_result){.verdict = ROUTER_UNMATCHED};
 	return FAIL_NONE;
 }
@@ -273,20 +521,18 @@ router_route(const struct router *r, struct router_scratch *s, enum chunk_form f
     const struct chunk_record *record, struct router_result *out, struct failure *f)
 {
 	if (record->reject != NULL) {
-		router_reject(out, record->reject);
+		reject(out, record->reject);
 		return FAIL_NONE;
 	}
 	if (form == CHUNK_JSON_LINES)
 		return route_line(r, s, record, out, f);
 	if (r->groups_n > 0) {
-		router_reject(
-		    out, "a text file has no fields, so that `where` cannot choose its domain");
+		reject(out, "a text file has no fields, so that `where` cannot choose its domain");
 		return FAIL_NONE;
 	}
 	if (r->wanted[0].prompt || r->wanted[0].keeps_n > 0) {
-		router_reject(
-		    out, "a text file has no fields, of which `prompt` or `keep` could be one");
+		reject(out, "a text file has no fields, of which `prompt` or `keep` could be one");
 		return FAIL_NONE;
 	}
-	return router_give_text(r, s, 0, record->bytes, record->n, out, f);
+	return give_text(r, s, 0, record->bytes, record->n, out, f);
 }

@@ -2,6 +2,18 @@
  * router.h -- from a record of an input to its document: whose it is, its text, and what is kept
  * of it.
  *
+ * Files of this room:
+ *     router         chooses a record's domain, takes its text, rejects what cannot be used
+ *     keep           fields of a record as one compact JSON object
+ *     split          train, valid or test, by the hash of a text
+ *
+ *     record --router_route()--> ROUTER_DOCUMENT: domain, text, keep --split_set()--> train, ...
+ *                           |--> ROUTER_UNMATCHED: no domain's; it is counted, and left out
+ *                           +--> ROUTER_REJECT: why; it goes to <corpus>.rejects
+ *
+ * This room decides and does no I/O. What it gives depends on the record and the configuration
+ * alone, not on the order or the thread: the workers of producer/produce rely on that.
+ *
  * A router serves the domains that share one input. A domain without `where` takes every record and
  * is then the only one; the others each name a field and the value that makes a record theirs:
  *
@@ -37,7 +49,7 @@
 #include "common/base/limits.h"
 #include "common/config/config.h"
 #include "common/base/failure.h"
-#include "producer/input/input.h"
+#include "producer/input/chunk.h"
 
 enum {
 	ROUTER_REASON_MAX = 512,

@@ -13,7 +13,7 @@
 
 #include "common/config/config.h"
 #include "common/base/byte_buffer.h"
-#include "producer/input/input.h"
+#include "producer/input/chunk.h"
 #include "producer/pack/pack.h"
 #include "producer/produce/pool.h"
 #include "producer/document/router.h"
