@@ -2,19 +2,52 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <librdkafka/rdkafka.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "common/base/names.h"
 #include "common/kafka/kafka.h"
-#include "consumer/reader/lanes_state.h"
+#include "consumer/reader/lane_fetch.h"
 
 enum {
 	LANES_EXPECTED = 8, /* a rank with more lanes opens its handle a second time */
+	GROUP_MAX_BYTES = 2 * NAME_MAX_BYTES + 2,
 	NUMBER_MAX_BYTES = 24,
-	FETCH_WAIT_MS = 50, /* how long an idle fetch waits at the broker */
+	FETCH_WAIT_MS = 50,       /* how long an idle fetch waits at the broker */
+	SERVE_EVERY = 64,         /* records between two looks at the handle's own queue */
+	COMMIT_SLICE_MS = 100,    /* of waiting for the answer to a commit */
+	COMMIT_AGAIN_MS = 200,    /* from a refusal that passes to the next attempt */
+	COMMIT_TRIES_MS = 300000, /* for all attempts of one: a coordinator that moves, or begins */
 };
+
+struct lane {
+	rd_kafka_queue_t *queue;
+	rd_kafka_message_t *held; /* given by lanes_next(), not released yet; NULL: none */
+};
+
+struct lanes {
+	rd_kafka_t *rk;
+	char topic[TOPIC_MAX_BYTES + 1];
+	char group[GROUP_MAX_BYTES];
+	uint32_t total, first, count;
+	struct lane *lane; /* [count] */
+	struct lane_fetch fetch;
+	rd_kafka_topic_partition_list_t *list; /* of the lanes, for lane_fetch_wake() */
+	unsigned since_served;
+	rd_kafka_queue_t *answers;               /* of commits */
+	rd_kafka_topic_partition_list_t *commit; /* the last one that was begun; NULL: none */
+	int64_t commit_again_ms;                 /* when to send it again; 0: it is on its way */
+	int64_t commit_until_ms;                 /* and when no more */
+	atomic_bool awake;                       /* nobody shall wait */
+	atomic_int denied; /* the last rd_kafka_resp_err_t that was a denial; 0: none */
+};
+
+/* ---- opening ---- */
 
 static enum fail_code
 open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, struct failure *f)
@@ -77,7 +110,10 @@ find_lanes(struct lanes *l, const struct lanes_options *o, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* A queue of its own for each lane; librdkafka would else put all records into one. */
+/*
+ * Gives each lane a queue of its own. By default librdkafka forwards all partitions into the queue
+ * of the consumer, where a lane that is far behind would stand in front of the others.
+ */
 static enum fail_code
 open_queues(struct lanes *l, struct failure *f)
 {
@@ -101,14 +137,20 @@ lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f)
 {
 	struct lanes *l = calloc(1, sizeof(*l));
 
-	assert(o->world > 0 && o->rank < o->world);
+	assert(o->world > 0);
+	assert(o->rank < o->world);
 	if (l == NULL)
 		return fail_memory(f);
 	names_topic(l->topic, o->mix, "batches");
 	snprintf(l->group, sizeof(l->group), "%s", o->group == NULL ? "" : o->group);
 	if (open_handle(l, o, LANES_EXPECTED, f) != FAIL_NONE || find_lanes(l, o, f) != FAIL_NONE)
 		goto failed;
-	if (l->count > LANES_EXPECTED) { /* how far to read ahead is fixed when a handle is made */
+	/*
+	 * A handle's limits of read-ahead are fixed when it is created, and they depend on the
+	 * number of lanes (lane_fetch.h), which only a handle can find out. So the first handle
+	 * guesses LANES_EXPECTED, which is right for most; with more lanes it is replaced.
+	 */
+	if (l->count > LANES_EXPECTED) {
 		kafka_close(l->rk);
 		l->rk = NULL;
 		if (open_handle(l, o, l->count, f) != FAIL_NONE || find_lanes(l, o, f) != FAIL_NONE)
@@ -189,8 +231,9 @@ lanes_watermarks(struct lanes *l, int64_t *low, int64_t *high, int timeout_ms, s
 	return code;
 }
 
-rd_kafka_topic_partition_list_t *
-lanes_list(const struct lanes *l, const int64_t *offset_next)
+/* Gives the rank's lanes as librdkafka wants them, each with its offset; NULL: no memory. */
+static rd_kafka_topic_partition_list_t *
+list_of(const struct lanes *l, const int64_t *offset_next)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)l->count);
 
@@ -203,7 +246,7 @@ lanes_list(const struct lanes *l, const int64_t *offset_next)
 enum fail_code
 lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f)
 {
-	rd_kafka_topic_partition_list_t *list = lanes_list(l, offset_next);
+	rd_kafka_topic_partition_list_t *list = list_of(l, offset_next);
 	rd_kafka_resp_err_t err;
 
 	if (list == NULL)
@@ -216,6 +259,190 @@ lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f)
 		return FAIL_NONE;
 	kafka_fail_code(f, err, NULL, "assigning its lanes");
 	return fail_within(f, "topic %s", l->topic);
+}
+
+/* ---- records ---- */
+
+/*
+ * Errors after which librdkafka reconnects or looks for the new leader by itself. A reader only
+ * waits: its caller's timeout, and the watchdog, are what the user hears of.
+ */
+static bool
+mends(rd_kafka_resp_err_t err)
+{
+	static const rd_kafka_resp_err_t errors[] = {
+	    RD_KAFKA_RESP_ERR__TRANSPORT,
+	    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
+	    RD_KAFKA_RESP_ERR__TIMED_OUT,
+	    RD_KAFKA_RESP_ERR__RESOLVE,
+	    RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+	    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+	    RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+	    RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION,
+	    RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
+	};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i] == err)
+			return true;
+	return false;
+}
+
+static enum fail_code
+fail_message(const struct lanes *l, const rd_kafka_message_t *m, struct failure *f)
+{
+	const char *text = rd_kafka_message_errstr(m);
+
+	if (m->err == RD_KAFKA_RESP_ERR__BAD_MSG || m->err == RD_KAFKA_RESP_ERR__BAD_COMPRESSION) {
+		fail(f, FAIL_DATA, "reading: %s", text);
+		return fail_within(f, "topic %s, lane %d, offset %" PRId64, l->topic,
+		    (int)m->partition, m->offset);
+	}
+	kafka_fail_topic(f, l->rk, m->err, text, "reading", l->topic);
+	return fail_within(f, "topic %s", l->topic);
+}
+
+/*
+ * Takes what is in the handle's own queue: errors that belong to no lane, and librdkafka's
+ * callbacks. A missing right is reported there once only, whoever polls; it is kept in `denied` for
+ * the thread that waits for a commit (wait_answer()).
+ */
+static enum fail_code
+take_events(struct lanes *l, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+	rd_kafka_message_t *m;
+
+	while (code == FAIL_NONE && (m = rd_kafka_consumer_poll(l->rk, 0)) != NULL) {
+		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err) &&
+		    !(kafka_denied(m->err) && !kafka_message_denied(l->rk, m)))
+			code = fail_message(l, m, f);
+		if (code == FAIL_DENIED)
+			atomic_store(&l->denied, m->err);
+		rd_kafka_message_destroy(m);
+	}
+	return code;
+}
+
+static enum fail_code
+serve(struct lanes *l, struct failure *f)
+{
+	l->since_served = 0;
+	return take_events(l, f);
+}
+
+static bool
+is_lost(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+	       err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
+}
+
+static void
+give_held(const struct lane *lane, enum lanes_event *event, struct lanes_record *out)
+{
+	*event = LANES_RECORD;
+	out->bytes = lane->held->payload;
+	out->n = lane->held->len;
+	out->offset = lane->held->offset;
+}
+
+/* What a message of a lane's queue means. *again: nothing for the reader, poll once more. Takes `m`. */
+static enum fail_code
+take(struct lanes *l, struct lane *lane, rd_kafka_message_t *m, enum lanes_event *event,
+    bool *again, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+
+	*again = false;
+	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		lane->held = m;
+		if (lane_fetch_taken(&l->fetch, m->len))
+			lane_fetch_wake(l->rk, l->list);
+		return FAIL_NONE;
+	}
+	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+		*event = LANES_AT_END;
+	else if (is_lost(m->err))
+		*event = LANES_LOST;
+	else if (mends(m->err))
+		*again = true;
+	else
+		code = fail_message(l, m, f);
+	rd_kafka_message_destroy(m);
+	return code;
+}
+
+enum fail_code
+lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *event,
+    struct lanes_record *out, struct failure *f)
+{
+	struct lane *lane = &l->lane[i];
+	bool again;
+
+	assert(i < l->count);
+	again = lane->held == NULL;
+	if (again && ++l->since_served >= SERVE_EVERY && serve(l, f) != FAIL_NONE)
+		return f->code;
+	while (again) {
+		int64_t left = deadline_ms - clock_ms();
+		rd_kafka_message_t *m = rd_kafka_consume_queue(
+		    lane->queue, left < 0 || atomic_load(&l->awake) ? 0 : (int)left);
+
+		if (m == NULL && serve(l, f) != FAIL_NONE)
+			return f->code;
+		if (m == NULL && !atomic_load(&l->awake) && clock_ms() < deadline_ms)
+			continue; /* a yield of an earlier lanes_wake(), which is over */
+		if (m == NULL)
+			return fail(f, FAIL_TIMEOUT, "topic %s, lane %" PRIu32 ": nothing came",
+			    l->topic, l->first + i);
+		if (take(l, lane, m, event, &again, f) != FAIL_NONE)
+			return f->code;
+	}
+	if (lane->held != NULL)
+		give_held(lane, event, out);
+	return FAIL_NONE;
+}
+
+void
+lanes_release(struct lanes *l, uint32_t i)
+{
+	assert(i < l->count);
+	if (l->lane[i].held != NULL)
+		rd_kafka_message_destroy(l->lane[i].held);
+	l->lane[i].held = NULL;
+}
+
+struct lanes_record_held *
+lanes_detach(struct lanes *l, uint32_t i)
+{
+	rd_kafka_message_t *held = l->lane[i].held;
+
+	assert(i < l->count);
+	l->lane[i].held = NULL;
+	return (struct lanes_record_held *)held;
+}
+
+void
+lanes_free(struct lanes_record_held *record)
+{
+	if (record != NULL)
+		rd_kafka_message_destroy((rd_kafka_message_t *)record);
+}
+
+void
+lanes_wake(struct lanes *l)
+{
+	atomic_store(&l->awake, true);
+	for (uint32_t i = 0; i < l->count; i++)
+		rd_kafka_queue_yield(l->lane[i].queue);
+}
+
+void
+lanes_sleep(struct lanes *l)
+{
+	atomic_store(&l->awake, false);
 }
 
 enum fail_code
@@ -241,4 +468,159 @@ lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n
 	*n = m->len;
 	rd_kafka_message_destroy(m);
 	return *bytes == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
+/* ---- commits ---- */
+
+enum fail_code
+lanes_committed(
+    struct lanes *l, int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f)
+{
+	return kafka_group_offsets(l->rk, l->topic, l->total, offset_next, metadata, timeout_ms, f);
+}
+
+static enum fail_code
+add_metadata(rd_kafka_topic_partition_list_t *list, const char *metadata, struct failure *f)
+{
+	for (int i = 0; i < list->cnt; i++) {
+		list->elems[i].metadata = strdup(metadata); /* the list owns it */
+		list->elems[i].metadata_size = strlen(metadata);
+		if (list->elems[i].metadata == NULL)
+			return fail_memory(f);
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+fail_commit(const struct lanes *l, struct failure *f)
+{
+	return fail_within(f, "group %s, topic %s", l->group, l->topic);
+}
+
+static enum fail_code
+send_commit(struct lanes *l, struct failure *f)
+{
+	rd_kafka_resp_err_t err = rd_kafka_commit_queue(l->rk, l->commit, l->answers, NULL, NULL);
+
+	l->commit_again_ms = 0;
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	kafka_fail_code(f, err, NULL, "no commit");
+	return fail_commit(l, f);
+}
+
+enum fail_code
+lanes_commit_begin(
+    struct lanes *l, const int64_t *offset_next, const char *metadata, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list = list_of(l, offset_next);
+	enum fail_code code;
+
+	code = list == NULL ? fail_memory(f) : add_metadata(list, metadata, f);
+	if (code != FAIL_NONE) {
+		if (list != NULL)
+			rd_kafka_topic_partition_list_destroy(list);
+		return fail_commit(l, f);
+	}
+	if (l->commit != NULL)
+		rd_kafka_topic_partition_list_destroy(l->commit);
+	l->commit = list; /* kept, so that lanes_commit_end() can send it once more */
+	l->commit_until_ms = clock_ms() + COMMIT_TRIES_MS;
+	return send_commit(l, f);
+}
+
+/*
+ * Waits for librdkafka's answer to the commit, in slices; *event is NULL where none came in time.
+ *
+ * A commit is not sent until librdkafka knows the group's coordinator. Where the user has no right
+ * to ask for the coordinator, the commit itself is never answered: librdkafka reports the denial
+ * to the handle's own queue, once. Two threads poll that queue:
+ *
+ *     1  the thread that reads: lanes_next() -> serve() -> take_events()
+ *     2  this one, between two slices
+ *
+ * Whichever takes the report stores it in `denied`, and this one looks there after every slice.
+ */
+static enum fail_code
+wait_answer(struct lanes *l, int64_t deadline_ms, rd_kafka_event_t **event, struct failure *f)
+{
+	int64_t left_ms = deadline_ms - clock_ms();
+	bool waits = left_ms > 0; /* else one look, which must be cheap */
+
+	if (!waits)
+		left_ms = 0;
+	while ((*event = rd_kafka_queue_poll(l->answers,
+		    left_ms < COMMIT_SLICE_MS ? (int)left_ms : COMMIT_SLICE_MS)) == NULL) {
+		rd_kafka_resp_err_t denied = (rd_kafka_resp_err_t)atomic_load(&l->denied);
+
+		if (denied != RD_KAFKA_RESP_ERR_NO_ERROR)
+			return kafka_fail_topic(f, l->rk, denied, NULL, "no commit", l->topic);
+		if (waits && take_events(l, f) != FAIL_NONE)
+			return f->code;
+		left_ms = deadline_ms - clock_ms();
+		if (left_ms <= 0)
+			break;
+	}
+	return FAIL_NONE;
+}
+
+/* What a commit, or one lane of it, was answered. Takes the event. */
+static rd_kafka_resp_err_t
+take_answer(rd_kafka_event_t *event)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_event_topic_partition_list(event);
+	rd_kafka_resp_err_t err = rd_kafka_event_error(event);
+
+	for (int i = 0; list != NULL && err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+		err = list->elems[i].err;
+	rd_kafka_event_destroy(event);
+	return err;
+}
+
+/*
+ * Sends the commit that was refused once more, at l->commit_again_ms. Waits for that moment as far
+ * as deadline_ms allows; FAIL_TIMEOUT where it does not.
+ */
+static enum fail_code
+send_again(struct lanes *l, int64_t deadline_ms, struct failure *f)
+{
+	int64_t now_ms = clock_ms();
+	int64_t until_ms = l->commit_again_ms < deadline_ms ? l->commit_again_ms : deadline_ms;
+
+	assert(l->commit != NULL);
+	if (until_ms > now_ms)
+		clock_pause_ms((int)(until_ms - now_ms));
+	if (l->commit_again_ms > clock_ms()) {
+		fail(f, FAIL_TIMEOUT, "the group has no coordinator for a commit yet");
+		return fail_commit(l, f);
+	}
+	return send_commit(l, f);
+}
+
+enum fail_code
+lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	rd_kafka_event_t *event;
+	rd_kafka_resp_err_t err;
+
+	for (;;) {
+		if (l->commit_again_ms != 0 && send_again(l, deadline_ms, f) != FAIL_NONE)
+			return f->code;
+		if (wait_answer(l, deadline_ms, &event, f) != FAIL_NONE)
+			return fail_commit(l, f);
+		if (event == NULL) {
+			fail(
+			    f, FAIL_TIMEOUT, "the broker has not answered a commit yet: is it up?");
+			return fail_commit(l, f);
+		}
+		err = take_answer(event);
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			return FAIL_NONE;
+		if (!kafka_passing(err) || clock_ms() >= l->commit_until_ms) {
+			kafka_fail_topic(f, l->rk, err, NULL, "no commit", l->topic);
+			return fail_commit(l, f);
+		}
+		l->commit_again_ms = clock_ms() + COMMIT_AGAIN_MS;
+	}
 }

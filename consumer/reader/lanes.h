@@ -1,16 +1,27 @@
 /*
  * lanes.h -- the lanes that one rank reads: a consumer handle, one queue and at most one held
- * record a lane.
+ * record a lane; and the commits of these lanes.
  *
- * Lanes are partitions of <mix>.batches; rank r of W reads the lanes l with floor(l*W/L) = r, and
- * calls them 0..count-1. They are assigned at explicit offsets, never subscribed. Each lane has
- * its own queue, so that one lane's records never stand in front of another's.
+ * Lanes are partitions of <mix>.batches. Rank r of W reads the lanes l with floor(l*W/L) = r, and
+ * calls them 0..count-1. Example, L = 8 and W = 4: rank 1 has partitions 2 and 3, as its lanes 0
+ * and 1; lanes_first() is 2. They are assigned at explicit offsets, never subscribed: a rebalance
+ * of Kafka would move lanes between ranks in the middle of a step. Each lane has its own queue, so
+ * that one lane's records never stand in front of another's.
  *
- * Memory: librdkafka fetches ahead until the lanes hold `ahead_bytes` (lane_fetch.h): a lane may be
- * over its share by one fetch, or by one batch where that is larger, and has at least 1 MiB.
- * A held record pins the response it came in; one a lane, all of about the same age.
+ * A record's life:
  *
- * Thread: one, but for what says otherwise.
+ *     lanes_next()      librdkafka's queue -> held by the lane; given again until one of
+ *     lanes_release()   held -> gone: it was read in vain
+ *     lanes_detach()    held -> the caller's, which ends it with lanes_free() in any thread
+ *     lanes_assign()    all held ones -> gone; what librdkafka has fetched is dropped
+ *
+ * Memory: librdkafka fetches ahead until the lanes hold `ahead_bytes` (lane_fetch.h). A lane may
+ * exceed its share by one fetch, or by one batch where that is larger, and has at least 1 MiB.
+ * A held record pins the response that it came in; one a lane, all of about the same age.
+ *
+ * Threads: one thread reads. lanes_commit_begin() and lanes_commit_end() may be called by one other
+ * thread at the same time, lanes_wake() and lanes_sleep() by any. What both sides touch is atomic
+ * (awake, denied) or librdkafka's.
  */
 #ifndef CONSUMER_READER_LANES_H
 #define CONSUMER_READER_LANES_H
@@ -36,8 +47,9 @@ struct lanes_options {
 };
 
 /*
- * Gives *out, to be ended with lanes_close(). Connects and asks for the topic. FAIL_CONFIG: there
- * is no such topic, or `world` does not divide its lanes. Copies the options.
+ * Gives *out, to be ended with lanes_close(). Connects and asks for the topic, for timeout_ms at
+ * most. FAIL_CONFIG: there is no such topic, or `world` does not divide its lanes. Copies the
+ * options; rank < world.
  */
 enum fail_code lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f);
 void lanes_close(struct lanes *l); /* NULL is accepted */
@@ -47,17 +59,17 @@ uint32_t lanes_total(const struct lanes *l); /* L */
 uint32_t lanes_count(const struct lanes *l); /* L / world */
 uint32_t lanes_first(const struct lanes *l); /* partition of lane 0 of this rank */
 
-/* First offset kept and the visible end of each lane of this rank. */
+/* Fills low[count] and high[count]: the first offset kept and the visible end of each lane. */
 enum fail_code lanes_watermarks(
     struct lanes *l, int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
 
-/* Starts every lane at its offset; what was held or on its way is dropped. */
+/* Starts every lane at offset_next[count]; what was held or on its way is dropped. */
 enum fail_code lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f);
 
 enum lanes_event {
 	LANES_RECORD, /* *out is the lane's next record */
-	LANES_AT_END, /* the lane has been read to its end; ask again for what comes */
-	LANES_LOST,   /* the offset to read is not in the log: cut away, or never there */
+	LANES_AT_END, /* the lane has been read to its end; call again for what comes */
+	LANES_LOST,   /* the offset to read is not in the log: deleted, or never there */
 };
 
 struct lanes_record {
@@ -67,8 +79,9 @@ struct lanes_record {
 };
 
 /*
- * The next event of lane i, waiting until `deadline_ms` (clock_ms()): FAIL_TIMEOUT. A record
- * is held, and given again by later calls, until lanes_release() or lanes_assign().
+ * The next event of lane i < lanes_count(), for which it waits until `deadline_ms` (clock_ms());
+ * FAIL_TIMEOUT then. Fills *out, which borrows, for LANES_RECORD only. The record is held, and given
+ * again by later calls, until lanes_release(), lanes_detach() or lanes_assign().
  */
 enum fail_code lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *event,
     struct lanes_record *out, struct failure *f);
@@ -83,8 +96,8 @@ struct lanes_record_held *lanes_detach(struct lanes *l, uint32_t i);
 void lanes_free(struct lanes_record_held *record); /* NULL is accepted */
 
 /*
- * Makes a lanes_next() that waits in another thread return soon, with FAIL_TIMEOUT or an event, and
- * every other one that would wait, until lanes_sleep().
+ * From lanes_wake() until lanes_sleep() no lanes_next() waits: one that waits in another thread
+ * returns soon, with FAIL_TIMEOUT or an event, and a later one returns at once.
  */
 void lanes_wake(struct lanes *l);
 void lanes_sleep(struct lanes *l);
@@ -104,7 +117,8 @@ enum fail_code lanes_last_record(struct lanes *l, const char *topic, uint8_t **b
     int timeout_ms, struct failure *f);
 
 /*
- * Starts to commit offset_next[count] with `metadata` for this rank's lanes. One at a time. These
+ * Starts to commit offset_next[count] with `metadata` for this rank's lanes; copies both. One at a
+ * time: the next may begin once lanes_commit_end() has returned anything but FAIL_TIMEOUT. These
  * two may be called by another thread than the rest.
  */
 enum fail_code lanes_commit_begin(
@@ -112,8 +126,8 @@ enum fail_code lanes_commit_begin(
 
 /*
  * What came of it: FAIL_NONE it is committed, FAIL_TIMEOUT there is no answer within timeout_ms (it
- * can still come: ask again), else why it is not. What a coordinator refuses for a while (it moves,
- * or has just begun) is sent again from here, for five minutes.
+ * can still come: call again), else why it is not. Where a coordinator refuses for a while (it
+ * moves, or has just started), this function sends the commit again, for five minutes.
  */
 enum fail_code lanes_commit_end(struct lanes *l, int timeout_ms, struct failure *f);
 

@@ -33,17 +33,17 @@ ask_commit(struct riffle *r, struct failure *f)
 {
 	r->placed = false;
 	r->commit_position = r->position;
-	return lane_commits_ask(r->commits, r->position, r->offset_next, f);
+	return committer_ask(r->commits, r->position, r->offset_next, f);
 }
 
 static enum fail_code
 commit(struct riffle *r, struct failure *f)
 {
-	lane_commits_failure(r->commits, f); /* an older one is made good by this one */
+	committer_failure(r->commits, f); /* an older one is made good by this one */
 	if (ask_commit(r, f) != FAIL_NONE ||
-	    lane_commits_poll(r->commits, RIFFLE_COMMIT_TIMEOUT_MS, f) != FAIL_NONE)
+	    committer_poll(r->commits, RIFFLE_COMMIT_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
-	return lane_commits_failure(r->commits, f);
+	return committer_failure(r->commits, f);
 }
 
 int
@@ -63,8 +63,8 @@ riffle_commit_async(struct riffle *r, struct riffle_error *e)
 
 	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
 		return RIFFLE_ERROR_USAGE;
-	lane_commits_poll(r->commits, 0, &f); /* what it says is asked for below */
-	if (lane_commits_failure(r->commits, &f) != FAIL_NONE || ask_commit(r, &f) != FAIL_NONE)
+	committer_poll(r->commits, 0, &f); /* what it says is asked for below */
+	if (committer_failure(r->commits, &f) != FAIL_NONE || ask_commit(r, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	return RIFFLE_OK;
 }
@@ -72,7 +72,7 @@ riffle_commit_async(struct riffle *r, struct riffle_error *e)
 uint64_t
 riffle_committed(const struct riffle *r)
 {
-	return lane_commits_good(r->commits);
+	return committer_good(r->commits);
 }
 
 /* Steps that may be read without a commit before the mixer might have to wait for it. */
@@ -100,8 +100,8 @@ commit_is_due(const struct riffle *r, bool ended)
 static enum fail_code
 serve_commits(struct riffle *r, struct failure *f)
 {
-	lane_commits_poll(r->commits, 0, f);
-	if (r->commit_every > 0 && lane_commits_failure(r->commits, f) != FAIL_NONE)
+	committer_poll(r->commits, 0, f);
+	if (r->commit_every > 0 && committer_failure(r->commits, f) != FAIL_NONE)
 		return f->code;
 	return commit_is_due(r, false) ? ask_commit(r, f) : FAIL_NONE;
 }
@@ -125,9 +125,9 @@ commit_end(struct riffle *r, struct failure *f)
 {
 	if (commit_is_due(r, true))
 		return commit(r, f);
-	if (lane_commits_poll(r->commits, RIFFLE_COMMIT_TIMEOUT_MS, f) != FAIL_NONE)
+	if (committer_poll(r->commits, RIFFLE_COMMIT_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
-	return lane_commits_failure(r->commits, f);
+	return committer_failure(r->commits, f);
 }
 
 static int
@@ -187,7 +187,7 @@ wait_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 		int64_t until_ms = again_ms < deadline_ms ? again_ms : deadline_ms;
 		enum fail_code code;
 
-		if (lane_commits_fly(r->commits) && look_ms < until_ms)
+		if (committer_flies(r->commits) && look_ms < until_ms)
 			until_ms = look_ms;
 		code = prefetch_next(r->prefetch, until_ms, &r->next, reason, f);
 		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
@@ -196,7 +196,7 @@ wait_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 			return f->code;
 		if (clock_ms() < again_ms)
 			continue;
-		lane_commits_again(
+		committer_repeat(
 		    r->commits, r->position, r->commit_every > 0 ? r->offset_next : NULL);
 		r->waits_ms = clock_ms();
 	}

@@ -218,7 +218,7 @@ start(struct riffle *r, const struct riffle_options *o, struct failure *f)
 	r->info.lanes = lanes_total(r->reader.lanes);
 	r->info.lanes_mine = count;
 	if (step_pool_open(&r->pool, count, r->token_bytes, f) != FAIL_NONE ||
-	    lane_commits_open(&r->commits, r->reader.lanes, r->position, f) != FAIL_NONE ||
+	    committer_open(&r->commits, r->reader.lanes, r->position, f) != FAIL_NONE ||
 	    prefetch_open(&r->prefetch, &r->reader, r->pool, &prefetch, f) != FAIL_NONE)
 		return f->code;
 	prefetch_resume(r->prefetch);
@@ -294,7 +294,7 @@ drain(struct riffle *r)
 	struct failure f;
 
 	if (r->commits != NULL)
-		lane_commits_poll(r->commits, RIFFLE_CLOSE_TIMEOUT_MS, &f);
+		committer_poll(r->commits, RIFFLE_CLOSE_TIMEOUT_MS, &f);
 	if (r->reporter != NULL)
 		reporter_flush(r->reporter, RIFFLE_CLOSE_TIMEOUT_MS, &f);
 }
@@ -312,7 +312,7 @@ riffle_close(struct riffle *r)
 	step_pool_close(r->pool);
 	watchdog_close(r->watchdog);
 	reporter_close(r->reporter);
-	lane_commits_close(r->commits);
+	committer_close(r->commits);
 	lanes_close(r->reader.lanes);
 	riffle_properties_clear(&r->properties);
 	free(r->reader.lane);

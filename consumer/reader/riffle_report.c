@@ -97,14 +97,14 @@ riffle_flush(struct riffle *r, int timeout_ms, struct riffle_error *e)
 
 	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
 		return RIFFLE_ERROR_USAGE;
-	code = lane_commits_poll(r->commits, timeout_ms, &f);
+	code = committer_poll(r->commits, timeout_ms, &f);
 	left = deadline_ms - clock_ms();
 	if (code == FAIL_NONE && r->reporter != NULL)
 		code = reporter_flush(r->reporter, left < 0 ? 0 : (int)left, &f);
 	if (code == FAIL_TIMEOUT)
 		return riffle_give(e, RIFFLE_TIMEOUT, f.text);
 	if (code == FAIL_NONE)
-		code = lane_commits_failure(r->commits, &f);
+		code = committer_failure(r->commits, &f);
 	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
 }
 

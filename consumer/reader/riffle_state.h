@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "consumer/reader/lane_commits.h"
+#include "consumer/reader/committer.h"
 #include "consumer/reader/prefetch.h"
 #include "consumer/feedback/reporter.h"
 #include "consumer/reader/riffle.h"
@@ -28,7 +28,7 @@ struct riffle {
 	struct reader reader;
 	struct step_pool *pool;
 	struct prefetch *prefetch;
-	struct lane_commits *commits;
+	struct committer *commits;
 	struct reporter *reporter; /* NULL: nothing was reported yet */
 	struct watchdog *watchdog;
 

@@ -1,5 +1,6 @@
-#include "consumer/reader/lane_commits.h"
+#include "consumer/reader/committer.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,25 +10,26 @@
 #include "common/base/fault.h"
 #include "consumer/ledger/run_position.h"
 
+/* A commit that was asked for; its fields outlive `there`, so that it can be repeated. */
 struct wanted {
 	bool there;
 	uint64_t step;
 	int64_t *offset_next; /* [lanes] */
 };
 
-struct lane_commits {
+struct committer {
 	struct lanes *lanes;
-	struct wanted flying, waiting; /* nothing waits where nothing flies */
-	bool again;                    /* what flies is told for the second time */
-	bool kept;                     /* `flying` still has the last good commit */
+	struct wanted flying, waiting;
+	bool repeats; /* what flies repeats the last good one */
+	bool kept;    /* `flying` still has the last good commit */
 	uint64_t good;
 	struct failure failure; /* code FAIL_NONE: none */
 };
 
 enum fail_code
-lane_commits_open(struct lane_commits **out, struct lanes *lanes, uint64_t step, struct failure *f)
+committer_open(struct committer **out, struct lanes *lanes, uint64_t step, struct failure *f)
 {
-	struct lane_commits *c = calloc(1, sizeof(*c));
+	struct committer *c = calloc(1, sizeof(*c));
 	size_t n = lanes_count(lanes);
 
 	if (c == NULL)
@@ -37,7 +39,7 @@ lane_commits_open(struct lane_commits **out, struct lanes *lanes, uint64_t step,
 	c->flying.offset_next = calloc(n, sizeof(int64_t));
 	c->waiting.offset_next = calloc(n, sizeof(int64_t));
 	if (c->flying.offset_next == NULL || c->waiting.offset_next == NULL) {
-		lane_commits_close(c);
+		committer_close(c);
 		return fail_memory(f);
 	}
 	*out = c;
@@ -45,7 +47,7 @@ lane_commits_open(struct lane_commits **out, struct lanes *lanes, uint64_t step,
 }
 
 void
-lane_commits_close(struct lane_commits *c)
+committer_close(struct committer *c)
 {
 	if (c == NULL)
 		return;
@@ -55,7 +57,7 @@ lane_commits_close(struct lane_commits *c)
 }
 
 static void
-set(const struct lane_commits *c, struct wanted *w, uint64_t step, const int64_t *offset_next)
+set(const struct committer *c, struct wanted *w, uint64_t step, const int64_t *offset_next)
 {
 	w->there = true;
 	w->step = step;
@@ -63,25 +65,26 @@ set(const struct lane_commits *c, struct wanted *w, uint64_t step, const int64_t
 }
 
 static enum fail_code
-fly(struct lane_commits *c, uint64_t step, const int64_t *offset_next, struct failure *f)
+fly(struct committer *c, uint64_t step, const int64_t *offset_next, struct failure *f)
 {
 	char metadata[RUN_POSITION_TEXT_MAX];
 
+	assert(!c->flying.there);
 	run_position_format(metadata, step);
 	fault_point("read.before_commit");
 	if (lanes_commit_begin(c->lanes, offset_next, metadata, f) != FAIL_NONE)
 		return fail_within(f, "committing step %" PRIu64, step);
-	if (offset_next != c->flying.offset_next)
+	if (offset_next != c->flying.offset_next) /* it is, where the last one is repeated */
 		set(c, &c->flying, step, offset_next);
 	c->flying.there = true;
-	c->again = false;
+	c->repeats = false;
 	return FAIL_NONE;
 }
 
 enum fail_code
-lane_commits_ask(
-    struct lane_commits *c, uint64_t step, const int64_t *offset_next, struct failure *f)
+committer_ask(struct committer *c, uint64_t step, const int64_t *offset_next, struct failure *f)
 {
+	assert(step < RUN_POSITION_STEP_MAX);
 	if (!c->flying.there)
 		return fly(c, step, offset_next, f);
 	set(c, &c->waiting, step, offset_next);
@@ -89,7 +92,7 @@ lane_commits_ask(
 }
 
 void
-lane_commits_again(struct lane_commits *c, uint64_t step, const int64_t *offset_next)
+committer_repeat(struct committer *c, uint64_t step, const int64_t *offset_next)
 {
 	const struct wanted *w = &c->flying;
 	struct failure ignored;
@@ -97,21 +100,22 @@ lane_commits_again(struct lane_commits *c, uint64_t step, const int64_t *offset_
 	if (w->there || (!c->kept && offset_next == NULL))
 		return;
 	if (c->kept)
-		c->again = fly(c, w->step, w->offset_next, &ignored) == FAIL_NONE;
+		c->repeats = fly(c, w->step, w->offset_next, &ignored) == FAIL_NONE;
 	else
-		c->again = fly(c, step, offset_next, &ignored) == FAIL_NONE;
+		c->repeats = fly(c, step, offset_next, &ignored) == FAIL_NONE;
 }
 
-/* The commit that flew is answered by `code`, and the one that waits is on its way. */
+/* The commit on its way was answered by `code`: notes that, and sends the one that waits. */
 static void
-answered(struct lane_commits *c, enum fail_code code, struct failure *f)
+answered(struct committer *c, enum fail_code code, struct failure *f)
 {
+	assert(c->flying.there);
 	c->flying.there = false;
 	if (code == FAIL_NONE) {
 		fault_point("read.after_commit");
 		c->good = c->flying.step;
 		c->kept = true;
-	} else if (!c->again) {
+	} else if (!c->repeats) {
 		c->kept = false;
 		fail_within(f, "committing step %" PRIu64, c->flying.step);
 		c->failure = *f;
@@ -124,7 +128,7 @@ answered(struct lane_commits *c, enum fail_code code, struct failure *f)
 }
 
 enum fail_code
-lane_commits_poll(struct lane_commits *c, int timeout_ms, struct failure *f)
+committer_poll(struct committer *c, int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 
@@ -140,7 +144,7 @@ lane_commits_poll(struct lane_commits *c, int timeout_ms, struct failure *f)
 }
 
 enum fail_code
-lane_commits_failure(struct lane_commits *c, struct failure *f)
+committer_failure(struct committer *c, struct failure *f)
 {
 	if (c->failure.code == FAIL_NONE)
 		return FAIL_NONE;
@@ -150,13 +154,13 @@ lane_commits_failure(struct lane_commits *c, struct failure *f)
 }
 
 bool
-lane_commits_fly(const struct lane_commits *c)
+committer_flies(const struct committer *c)
 {
 	return c->flying.there;
 }
 
 uint64_t
-lane_commits_good(const struct lane_commits *c)
+committer_good(const struct committer *c)
 {
 	return c->good;
 }
