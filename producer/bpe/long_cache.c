@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/bytes_hash.h"
-#include "common/base/table_memory.h"
+#include "producer/bpe/bytes_hash.h"
+#include "producer/bpe/table_memory.h"
 
 _Static_assert(sizeof(struct long_entry) == 256, "an entry is four cache lines");
 

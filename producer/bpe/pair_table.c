@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "common/base/bytes_hash.h"
-#include "common/base/table_memory.h"
+#include "producer/bpe/bytes_hash.h"
+#include "producer/bpe/table_memory.h"
 
 enum {
 	CUTS_AT_ONCE = 16, /* of a token, looked up together */

@@ -1,6 +1,6 @@
 #include "producer/bpe/piece_cache.h"
 
-#include "common/base/table_memory.h"
+#include "producer/bpe/table_memory.h"
 
 _Static_assert(sizeof(struct piece_entry) == 32, "two entries share a cache line");
 

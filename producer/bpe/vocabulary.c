@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "common/base/bytes_hash.h"
-#include "common/base/table_memory.h"
+#include "producer/bpe/bytes_hash.h"
+#include "producer/bpe/table_memory.h"
 
 enum { TOKENS_AT_ONCE = 64 /* whose slots are sent for together */ };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "producer/tokenizer/bpe_reading.h"
-#include "common/base/bytes_hash.h"
+#include "producer/bpe/bytes_hash.h"
 
 static enum fail_code
 find(const struct bpe_reading *r, uint64_t hash, const uint8_t *text, size_t n, uint32_t *id,

@@ -1,6 +1,6 @@
 #include "producer/tokenizer/rare_pieces.h"
 
-#include "common/base/bytes_hash.h"
+#include "producer/bpe/bytes_hash.h"
 
 enum fail_code
 rare_pieces_open(

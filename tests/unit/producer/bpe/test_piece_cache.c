@@ -1,6 +1,6 @@
 #include "producer/bpe/piece_cache.h"
 
-#include "common/base/bytes_hash.h"
+#include "producer/bpe/bytes_hash.h"
 #include "producer/bpe/long_cache.h"
 #include "tests/unit/test.h"
 

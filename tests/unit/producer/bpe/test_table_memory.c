@@ -1,4 +1,4 @@
-#include "common/base/table_memory.h"
+#include "producer/bpe/table_memory.h"
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  * bytes_hash.h -- a hash of a few bytes for the tokenizer's own tables; it never leaves the
  * process.
  */
-#ifndef COMMON_BASE_BYTES_HASH_H
-#define COMMON_BASE_BYTES_HASH_H
+#ifndef PRODUCER_BPE_BYTES_HASH_H
+#define PRODUCER_BPE_BYTES_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * Large pages where the table fills one, asked for before the first touch: fewer translations to
  * miss, for prefetches too. They come from the kernel, which has made them zero already.
  */
-#ifndef COMMON_BASE_TABLE_MEMORY_H
-#define COMMON_BASE_TABLE_MEMORY_H
+#ifndef PRODUCER_BPE_TABLE_MEMORY_H
+#define PRODUCER_BPE_TABLE_MEMORY_H
 
 #include <stddef.h>
 
