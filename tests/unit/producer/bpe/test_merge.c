@@ -178,7 +178,7 @@ test_work_on_a_million_bytes_is_linear(void **unused)
 	assert_non_null(piece);
 	assert_non_null(ids);
 	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
-		uint64_t before = merge_scratch_steps(scratch);
+		uint64_t before = merge_scratch_work(scratch);
 		size_t unit = strlen(units[u]), n = LONG / unit * unit, count, bytes = 0;
 
 		for (size_t i = 0; i < n; i++)
@@ -187,7 +187,7 @@ test_work_on_a_million_bytes_is_linear(void **unused)
 		for (size_t i = 0; i < count; i++)
 			bytes += vocabulary.start[ids[i] + 1] - vocabulary.start[ids[i]];
 		assert_int_equal(bytes, n);
-		assert_true(merge_scratch_steps(scratch) - before <= 3 * n);
+		assert_true(merge_scratch_work(scratch) - before <= 3 * n);
 	}
 	free(ids);
 	free(piece);
