@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "common/config/config_keys.h"
 
 #define SUM_TOLERANCE 1e-9 /* of what decimal fractions in doubles sum to */
 
@@ -64,7 +65,7 @@ run(int argc, char **argv, struct failure *f)
 	if (a.keys == a.check)
 		return fail(f, FAIL_USAGE, "give one of --keys and --check");
 	if (a.keys) {
-		config_print_keys(stdout);
+		config_keys_print(stdout);
 		return FAIL_NONE;
 	}
 	if (options_config(&c, &o, f) != FAIL_NONE)

@@ -15,7 +15,7 @@ bare_config(struct config **out, const struct options *o, struct failure *f)
 	if (*out == NULL)
 		return fail_memory(f);
 	if (bootstrap != NULL && *bootstrap != '\0')
-		code = config_set_property(*out, "bootstrap.servers", bootstrap, f);
+		code = properties_set(&(*out)->kafka, "bootstrap.servers", bootstrap, f);
 	for (size_t i = 0; i < o->properties.n && code == FAIL_NONE; i++)
 		code = options_set_property(*out, o->properties.text[i], f);
 	return code;

@@ -199,9 +199,9 @@ static enum fail_code
 set_secret(struct config *c, const char *name, const char *value, struct failure *f)
 {
 	if (strncmp(value, "file:", 5) == 0)
-		return config_set_property_from(c, name, "file", value + 5, f);
+		return properties_set_from(&c->kafka, name, "file", value + 5, f);
 	if (strncmp(value, "env:", 4) == 0)
-		return config_set_property_from(c, name, "env", value + 4, f);
+		return properties_set_from(&c->kafka, name, "env", value + 4, f);
 	return fail(f, FAIL_USAGE,
 	    "-X %s: everybody can see the command line: give -X %s=file:PATH or -X %s=env:NAME",
 	    name, name, name);
@@ -217,9 +217,9 @@ options_set_property(struct config *c, const char *text, struct failure *f)
 		return fail(f, FAIL_USAGE, "-X: the name of a property is too long: %.*s...",
 		    PROPERTY_NAME_MAX, text);
 	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
-	if (config_property_secret(name))
+	if (properties_secret(name))
 		return set_secret(c, name, equals + 1, f);
-	return config_set_property(c, name, equals + 1, f);
+	return properties_set(&c->kafka, name, equals + 1, f);
 }
 
 enum fail_code

@@ -1,6 +1,7 @@
 /* riffle inspect: which documents a step held. */
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/command.h"

@@ -1,5 +1,6 @@
 /* riffle read: a trainer without the training. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/command.h"

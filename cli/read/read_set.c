@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "cli/read/read_loop.h"
 #include "common/base/clock.h"

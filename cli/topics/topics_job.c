@@ -1,6 +1,7 @@
 #include "cli/topics/topics_job.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

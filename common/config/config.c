@@ -13,7 +13,7 @@ set_bootstrap(struct config *c, struct failure *f)
 
 	if (bootstrap == NULL || *bootstrap == '\0')
 		return FAIL_NONE;
-	return config_set_property(c, "bootstrap.servers", bootstrap, f);
+	return properties_set(&c->kafka, "bootstrap.servers", bootstrap, f);
 }
 
 enum fail_code
@@ -93,49 +93,8 @@ config_close(struct config *c)
 	free(c->domains);
 	free(c->domains_from);
 	mix_clear(&c->mix);
-	for (size_t i = 0; i < c->kafka.n; i++) {
-		free(c->kafka.item[i].name);
-		free(c->kafka.item[i].value);
-	}
-	free(c->kafka.item);
+	properties_clear(&c->kafka);
 	free(c);
-}
-
-/* Takes the property of that name out, so that the new one is the last. */
-static void
-remove_property(struct config_properties *p, const char *name)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < p->n; i++) {
-		if (strcmp(p->item[i].name, name) != 0) {
-			p->item[kept++] = p->item[i];
-			continue;
-		}
-		free(p->item[i].name);
-		free(p->item[i].value);
-	}
-	p->n = kept;
-}
-
-enum fail_code
-config_set_property(struct config *c, const char *name, const char *value, struct failure *f)
-{
-	struct config_properties *p = &c->kafka;
-	struct config_property *item, new = {strdup(name), strdup(value)};
-
-	assert(*name != '\0');
-	item = realloc(p->item, (p->n + 1) * sizeof(*item));
-	if (item != NULL)
-		p->item = item;
-	if (item == NULL || new.name == NULL || new.value == NULL) {
-		free(new.name);
-		free(new.value);
-		return fail_memory(f);
-	}
-	remove_property(p, name);
-	p->item[p->n++] = new;
-	return FAIL_NONE;
 }
 
 enum fail_code

@@ -19,14 +19,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 
 enum {
 	CONFIG_LIST_MAX = 1 << 16,           /* paths of one list */
-	CONFIG_PROPERTIES_MAX = 1024,        /* under kafka */
-	CONFIG_SECRET_MAX = 64 << 10,        /* bytes of a property that stands in a file */
 	CONFIG_FIELDS_MAX = 64,              /* of `keep` */
 	CONFIG_WEIGHTS_BYTES_MAX = 16 << 20, /* of a file of weights */
 };
@@ -34,17 +32,6 @@ enum {
 struct config_list {
 	size_t n;
 	char **text;
-};
-
-struct config_property {
-	char *name;
-	char *value;
-};
-
-/* librdkafka properties, in the order given; a later one wins. */
-struct config_properties {
-	size_t n;
-	struct config_property *item;
 };
 
 enum config_utf8 { CONFIG_UTF8_REPLACE, CONFIG_UTF8_STRICT };
@@ -152,7 +139,7 @@ struct config {
 	size_t domains_n;
 	struct config_domain *domains;
 	struct config_mix mix;
-	struct config_properties kafka; /* kafka: of the file, then RIFFLE_BOOTSTRAP, then -X */
+	struct properties kafka; /* kafka: of the file, then RIFFLE_BOOTSTRAP, then -X */
 };
 
 /*
@@ -162,23 +149,6 @@ struct config {
  */
 enum fail_code config_open(struct config **out, const char *path, struct failure *f);
 void config_close(struct config *c); /* NULL is accepted */
-
-/* Appends or replaces one librdkafka property ("name=value" of -X). Copies. */
-enum fail_code config_set_property(
-    struct config *c, const char *name, const char *value, struct failure *f);
-
-/*
- * The same with a value that stands elsewhere: `kind` is "file" (the text of file `where` without
- * the end of its last line) or "env" (the variable of that name). FAIL_CONFIG never shows a value.
- */
-enum fail_code config_set_property_from(
-    struct config *c, const char *name, const char *kind, const char *where, struct failure *f);
-
-/* What was set for a librdkafka property, the last of several; NULL: nothing. */
-const char *config_property_value(const struct config_properties *p, const char *name);
-
-/* Whether a librdkafka property is a password, key or token, which no message may show. */
-bool config_property_secret(const char *name);
 
 /* FAIL_CONFIG that says which section is missing, for commands that need a mix. */
 enum fail_code config_need_mix(const struct config *c, struct failure *f);
@@ -195,8 +165,5 @@ double config_weights_sum(const struct config *c, const struct config_phase *pha
 /* Path relative to the configuration's folder -> path for open(). Gives *out (free). */
 enum fail_code config_resolve(
     char **out, const struct config *c, const char *path, struct failure *f);
-
-/* The table of keys as Markdown: the body of docs/CONFIG.md. */
-void config_print_keys(FILE *to);
 
 #endif

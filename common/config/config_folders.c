@@ -1,6 +1,7 @@
 /* domains_from: each sub-folder of a folder is a domain, its files are the domain's. */
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,4 +1,7 @@
+#include "common/config/config_keys.h"
+
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "common/config/config_parts.h"
 #include "common/base/scalar.h"
@@ -82,7 +85,7 @@ print_cell(const char *text, FILE *to)
 }
 
 void
-config_print_keys(FILE *to)
+config_keys_print(FILE *to)
 {
 	fputs(introduction, to);
 	for (size_t i = 0; i < config_keys_n; i++) {

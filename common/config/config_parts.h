@@ -37,7 +37,7 @@ enum config_kind {          /* and the type of its destination */
 	CONFIG_RUNS,        /* the same, of distinct run names */
 	CONFIG_FIELDS,      /* the same, of distinct fields */
 	CONFIG_SPLIT,       /* uint32_t[3] */
-	CONFIG_PROPERTIES,  /* struct config_properties: a map of texts */
+	CONFIG_PROPERTIES,  /* struct properties: a map of texts */
 	CONFIG_DOMAINS,     /* the map of domains */
 	CONFIG_FOLDER,      /* the folder whose sub-folders are domains */
 	CONFIG_WEIGHTS,     /* the map of weights, or what stands for one */

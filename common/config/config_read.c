@@ -1,4 +1,5 @@
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,7 +115,7 @@ read_property_from(
 		    "is a map or a list (must be one value, or {file: PATH}, or {env: NAME})");
 	if (strcmp(from->key, "file") == 0)
 		code = config_resolve(&path, c, from->text, f);
-	if (code == FAIL_NONE && config_set_property_from(c, node->key, from->key,
+	if (code == FAIL_NONE && properties_set_from(&c->kafka, node->key, from->key,
 				     path == NULL ? from->text : path, &why) != FAIL_NONE)
 		code = why.code == FAIL_MEMORY ? fail_memory(f)
 					       : config_fail(c, node->line, key, f, "%s", why.text);
@@ -129,9 +130,9 @@ read_properties(struct config *c, const struct yaml_node *map, struct failure *f
 
 	if (config_need_map(c, map, "kafka", f) != FAIL_NONE)
 		return f->code;
-	if (map->children_n > CONFIG_PROPERTIES_MAX)
+	if (map->children_n > PROPERTIES_MAX)
 		return config_fail(c, map->line, "kafka", f, "has %zu properties (at most %d)",
-		    map->children_n, CONFIG_PROPERTIES_MAX);
+		    map->children_n, PROPERTIES_MAX);
 	for (size_t i = 0; i < map->children_n; i++) {
 		const struct yaml_node *node = &map->child[i];
 
@@ -145,7 +146,7 @@ read_properties(struct config *c, const struct yaml_node *map, struct failure *f
 		if (node->plain && *node->text == '\0')
 			return config_fail(c, node->line, key, f,
 			    "has no value (a librdkafka property; \"\" is an empty one)");
-		if (config_set_property(c, node->key, node->text, f) != FAIL_NONE)
+		if (properties_set(&c->kafka, node->key, node->text, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
+#include "common/config/properties.h"
 #include "common/base/failure.h"
 
 enum kafka_role {
@@ -33,8 +33,8 @@ enum kafka_role {
 
 struct kafka_options {
 	enum kafka_role role;
-	const struct config_properties *properties; /* the user's; borrowed during kafka_open() */
-	const char *client;                         /* client.id is "riffle-<client>" */
+	const struct properties *properties; /* the user's; borrowed during kafka_open() */
+	const char *client;                  /* client.id is "riffle-<client>" */
 	const char *group; /* KAFKA_READER: for commits; NULL: none. KAFKA_MEMBER: needs it */
 	/*
 	 * KAFKA_READER: the handle only asks about its group (commits, members); it commits and
@@ -42,9 +42,9 @@ struct kafka_options {
 	 * What an open transaction has yet to commit does not hold up the answer.
 	 */
 	bool asks_only;
-	const char *transactional_id;       /* KAFKA_TRANSACTIONAL */
-	size_t message_bytes_max;           /* largest record it writes; 0: librdkafka's preset */
-	const struct config_property *tune; /* more presets, which the user's properties override */
+	const char *transactional_id; /* KAFKA_TRANSACTIONAL */
+	size_t message_bytes_max;     /* largest record it writes; 0: librdkafka's preset */
+	const struct property *tune;  /* more presets, which the user's properties override */
 	size_t tune_n;
 	/*
 	 * KAFKA_WRITER: no record is delivered behind one of its partition that was not. A record

@@ -72,7 +72,7 @@ set(rd_kafka_conf_t *conf, const char *name, const char *value, struct failure *
 
 	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
 		return FAIL_NONE;
-	if (value != NULL && config_property_secret(name))
+	if (value != NULL && properties_secret(name))
 		return fail(f, FAIL_CONFIG, "kafka property %s (a secret) is not accepted", name);
 	return fail(f, FAIL_CONFIG, "kafka property %s = %s: %s", name,
 	    value == NULL ? "(preset)" : value, why);
@@ -129,7 +129,7 @@ force(rd_kafka_conf_t *conf, const struct kafka_options *o, const char *name, co
 
 	kafka_setting(conf, name, before, sizeof(before));
 	code = set(conf, name, value, f);
-	if (code != FAIL_NONE || config_property_value(o->properties, name) == NULL)
+	if (code != FAIL_NONE || properties_value(o->properties, name) == NULL)
 		return code;
 	kafka_setting(conf, name, after, sizeof(after));
 	if (strcmp(before, after) != 0)

@@ -274,7 +274,7 @@ send_all(struct request *r, rd_kafka_t *rk, const struct control *c, size_t n, s
 enum fail_code
 request_send(struct request *r, const struct control *c, size_t n, struct failure *f)
 {
-	struct config_property tune[] = {{(char[]){"linger.ms"}, (char[]){"0"}}};
+	struct property tune[] = {{(char[]){"linger.ms"}, (char[]){"0"}}};
 	struct kafka_options k = {.role = KAFKA_WRITER,
 	    .properties = r->o.properties,
 	    .client = "request",

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
+#include "common/config/properties.h"
 #include "common/record/control.h"
 #include "common/base/failure.h"
 #include "common/base/stop.h"
@@ -32,7 +32,7 @@ struct request;
 
 struct request_options {
 	const char *mix;
-	const struct config_properties *properties;
+	const struct properties *properties;
 	const struct stop *stop; /* asked by a signal handler */
 };
 

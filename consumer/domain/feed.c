@@ -22,7 +22,7 @@ open_reader(struct feed *d, const struct feed_options *o, struct failure *f)
 {
 	char fetch_bytes[32];
 	uint64_t bytes = o->block_bytes + o->block_bytes / 16 + FETCH_MORE_BYTES;
-	struct config_property tune[] = {
+	struct property tune[] = {
 	    {(char[]){"fetch.message.max.bytes"}, fetch_bytes},
 	    {(char[]){"queued.min.messages"}, (char[]){"64"}},
 	    {(char[]){"fetch.wait.max.ms"}, (char[]){"10"}},

@@ -28,8 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 #include "consumer/mixer/mixer.h"
 
 enum {
@@ -42,7 +42,7 @@ enum {
 struct feed;
 
 struct feed_options {
-	const struct config_properties *properties;
+	const struct properties *properties;
 	const char *group;     /* of the handle; commits nothing */
 	uint64_t memory_bytes; /* budget of the blocks */
 	uint64_t tokenizer;    /* fingerprint that every sequence must have */

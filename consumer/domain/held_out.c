@@ -34,7 +34,7 @@ open_handle(struct held_out *h, const struct held_out_options *o, struct failure
 {
 	static char name[] = "queued.max.messages.kbytes";
 	char value[NUMBER_MAX_BYTES];
-	const struct config_property tune = {name, value};
+	const struct property tune = {name, value};
 	struct kafka_options k = {
 	    .role = KAFKA_READER,
 	    .properties = o->properties,

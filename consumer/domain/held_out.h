@@ -12,9 +12,9 @@
 
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
 #include "common/base/names.h"
+#include "common/config/properties.h"
 #include "common/record/sequence.h"
 
 enum { HELD_OUT_AHEAD_BYTES = 32 << 20 };
@@ -24,7 +24,7 @@ struct held_out;
 struct held_out_options {
 	const char *corpus, *domain;
 	enum names_set set;
-	const struct config_properties *properties;
+	const struct properties *properties;
 	int timeout_ms; /* to open, for all of it */
 };
 

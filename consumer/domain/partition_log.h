@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
 #include "common/base/stop.h"
 #include "common/record/sequence.h"

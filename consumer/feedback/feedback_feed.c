@@ -30,12 +30,12 @@ check_topic(struct feedback_feed *d, struct failure *f)
 }
 
 enum fail_code
-feedback_feed_open(struct feedback_feed **out, const char *mix,
-    const struct config_properties *properties, struct failure *f)
+feedback_feed_open(struct feedback_feed **out, const char *mix, const struct properties *properties,
+    struct failure *f)
 {
 	static char kbytes_name[] = "queued.max.messages.kbytes";
 	char kbytes[24];
-	const struct config_property tune = {kbytes_name, kbytes};
+	const struct property tune = {kbytes_name, kbytes};
 	struct kafka_options k = {.role = KAFKA_READER,
 	    .properties = properties,
 	    .client = "feedback",

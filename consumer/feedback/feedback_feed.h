@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 #include "common/record/feedback.h"
 
 enum { FEEDBACK_FEED_BYTES = 8 << 20, FEEDBACK_FEED_ASK_MS = 15000 };
@@ -25,7 +25,7 @@ struct feedback_feed_record {
 
 /* Gives *out, to be ended with feedback_feed_close(). FAIL_CONFIG: the mix has no such topic. */
 enum fail_code feedback_feed_open(struct feedback_feed **out, const char *mix,
-    const struct config_properties *properties, struct failure *f);
+    const struct properties *properties, struct failure *f);
 void feedback_feed_close(struct feedback_feed *d); /* NULL is accepted */
 
 const char *feedback_feed_topic(const struct feedback_feed *d);

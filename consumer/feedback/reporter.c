@@ -45,13 +45,13 @@ find_topic(struct reporter *r, const char *mix, int timeout_ms, struct failure *
 }
 
 enum fail_code
-reporter_open(struct reporter **out, const char *mix, const struct config_properties *properties,
+reporter_open(struct reporter **out, const char *mix, const struct properties *properties,
     int timeout_ms, struct failure *f)
 {
 	static char name[] = "queue.buffering.max.messages";
 	struct reporter *r = calloc(1, sizeof(*r));
 	char value[24];
-	const struct config_property tune = {name, value};
+	const struct property tune = {name, value};
 	struct kafka_options o = {
 	    .role = KAFKA_WRITER,
 	    .properties = properties,

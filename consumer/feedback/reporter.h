@@ -10,8 +10,8 @@
 #ifndef CONSUMER_FEEDBACK_REPORTER_H
 #define CONSUMER_FEEDBACK_REPORTER_H
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 #include "common/record/feedback.h"
 
 enum { REPORTER_QUEUED = 10000 };
@@ -20,7 +20,7 @@ struct reporter;
 
 /* Gives *out, to be ended with reporter_close(). Borrows the properties; copies `mix`. */
 enum fail_code reporter_open(struct reporter **out, const char *mix,
-    const struct config_properties *properties, int timeout_ms, struct failure *f);
+    const struct properties *properties, int timeout_ms, struct failure *f);
 void reporter_close(struct reporter *r); /* NULL is accepted; drops what is not delivered */
 
 /*

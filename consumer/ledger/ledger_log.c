@@ -18,8 +18,8 @@ struct ledger_log {
 };
 
 enum fail_code
-ledger_log_open(struct ledger_log **out, const char *mix,
-    const struct config_properties *properties, int timeout_ms, struct failure *f)
+ledger_log_open(struct ledger_log **out, const char *mix, const struct properties *properties,
+    int timeout_ms, struct failure *f)
 {
 	struct ledger_log *l = calloc(1, sizeof(*l));
 	struct kafka_options k = {

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 #include "common/record/ledger.h"
 
 enum {
@@ -30,7 +30,7 @@ struct ledger_log;
  * `timeout_ms` bounds each question.
  */
 enum fail_code ledger_log_open(struct ledger_log **out, const char *mix,
-    const struct config_properties *properties, int timeout_ms, struct failure *f);
+    const struct properties *properties, int timeout_ms, struct failure *f);
 void ledger_log_close(struct ledger_log *l); /* NULL is accepted */
 
 const char *ledger_log_topic(const struct ledger_log *l);

@@ -94,7 +94,7 @@ struct run_position_query {
 
 enum fail_code
 run_position_open(struct run_position_query **out, const char *mix, const char *run,
-    const char *client, const struct config_properties *kafka, struct failure *f)
+    const char *client, const struct properties *kafka, struct failure *f)
 {
 	struct run_position_query *q = calloc(1, sizeof(*q));
 	struct kafka_options k = {.role = KAFKA_READER,

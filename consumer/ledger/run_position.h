@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
-#include "common/config/config.h"
+#include "common/config/properties.h"
 
 enum { RUN_POSITION_TEXT_MAX = 32 };
 
@@ -74,7 +74,7 @@ struct run_position_query;
  * call. `client` is as in struct kafka_options.
  */
 enum fail_code run_position_open(struct run_position_query **out, const char *mix, const char *run,
-    const char *client, const struct config_properties *kafka, struct failure *f);
+    const char *client, const struct properties *kafka, struct failure *f);
 void run_position_close(struct run_position_query *q); /* NULL is accepted */
 
 /* <mix>.<run>; lives as long as `q`. */

@@ -231,8 +231,7 @@ walk(struct weight_history *h, struct ledger_log *log, size_t most, struct failu
 
 enum fail_code
 weight_history_read(struct weight_history *out, const char *mix,
-    const struct config_properties *properties, const struct ledger *last, size_t most,
-    struct failure *f)
+    const struct properties *properties, const struct ledger *last, size_t most, struct failure *f)
 {
 	struct ledger_log *log;
 	enum fail_code code;

@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 #include "common/record/ledger.h"
 
 enum { WEIGHT_HISTORY_MAX = 1000 };
@@ -42,8 +42,7 @@ struct weight_history {
  * the one of `last`, the ledger's last record.
  */
 enum fail_code weight_history_read(struct weight_history *out, const char *mix,
-    const struct config_properties *properties, const struct ledger *last, size_t most,
-    struct failure *f);
+    const struct properties *properties, const struct ledger *last, size_t most, struct failure *f);
 void weight_history_close(struct weight_history *h);
 
 /* The share of domain i of a record under the weights in force. */

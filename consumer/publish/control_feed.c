@@ -24,10 +24,10 @@ struct control_feed {
 };
 
 enum fail_code
-control_feed_open(struct control_feed **out, const char *mix,
-    const struct config_properties *properties, struct failure *f)
+control_feed_open(struct control_feed **out, const char *mix, const struct properties *properties,
+    struct failure *f)
 {
-	struct config_property tune[] = {
+	struct property tune[] = {
 	    {(char[]){"queued.max.messages.kbytes"}, (char[]){"1024"}},
 	    {(char[]){"fetch.message.max.bytes"}, (char[]){"262144"}},
 	};

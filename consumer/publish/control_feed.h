@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
+#include "common/config/properties.h"
 #include "common/record/control.h"
 #include "common/base/failure.h"
 
@@ -32,7 +32,7 @@ struct control_feed_record {
 
 /* Gives *out, to be ended with control_feed_close(). */
 enum fail_code control_feed_open(struct control_feed **out, const char *mix,
-    const struct config_properties *properties, struct failure *f);
+    const struct properties *properties, struct failure *f);
 void control_feed_close(struct control_feed *c); /* NULL is accepted */
 
 const char *control_feed_topic(const struct control_feed *c);

@@ -12,7 +12,7 @@ enum { EVENTS_MAX = 16 };
 
 struct election_group {
 	char name[TOPIC_MAX_BYTES + 1], topic[TOPIC_MAX_BYTES + 1];
-	const struct config_properties *properties;
+	const struct properties *properties;
 	rd_kafka_t *rk;
 	rd_kafka_t *former; /* the same member by its old name, until the new one has it; or NULL */
 	bool standby;       /* rk's name */
@@ -26,7 +26,7 @@ static enum fail_code
 open_member(struct election_group *g, rd_kafka_t **out, bool standby, struct failure *f)
 {
 	char session[16], poll_max[16];
-	struct config_property tune[] = {
+	struct property tune[] = {
 	    {(char[]){"session.timeout.ms"}, session},
 	    {(char[]){"max.poll.interval.ms"}, poll_max},
 	};
@@ -57,7 +57,7 @@ open_member(struct election_group *g, rd_kafka_t **out, bool standby, struct fai
 
 enum fail_code
 election_group_join(struct election_group **out, const char *mix,
-    const struct config_properties *properties, bool standby, struct failure *f)
+    const struct properties *properties, bool standby, struct failure *f)
 {
 	struct election_group *g = calloc(1, sizeof(*g));
 

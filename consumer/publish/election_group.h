@@ -22,8 +22,8 @@
 
 #include <stdbool.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 
 enum {
 	ELECTION_SESSION_MS = 10000, /* until a member that is silent is out */
@@ -38,7 +38,7 @@ struct election_group;
 
 /* Gives *out, to be ended with election_group_close(). Joins in the background. */
 enum fail_code election_group_join(struct election_group **out, const char *mix,
-    const struct config_properties *properties, bool standby, struct failure *f);
+    const struct properties *properties, bool standby, struct failure *f);
 void election_group_close(struct election_group *g); /* leaves; NULL is accepted */
 
 /*

@@ -39,7 +39,7 @@ open_producer(struct transactions *p, const struct transactions_options *o, stru
 	char id[TOPIC_MAX_BYTES + 1], kbytes[32], transaction_ms[32], message_ms[32], ledger[32];
 	/* Two transactions, and what else they hold: a ledger record, dead letters. */
 	uint64_t queue = 2 * o->transaction_bytes / 1024 + 2 * o->message_bytes_max / 1024 + 65536;
-	struct config_property tune[] = {
+	struct property tune[] = {
 	    {(char[]){"transaction.timeout.ms"}, transaction_ms},
 	    {(char[]){"message.timeout.ms"}, message_ms},
 	    {(char[]){"socket.timeout.ms"}, message_ms},

@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 
 enum {
 	TRANSACTIONS_TIMEOUT_MS = 10000, /* for one message, and for a commit */
@@ -31,7 +31,7 @@ enum {
 struct transactions;
 
 struct transactions_options {
-	const struct config_properties *properties;
+	const struct properties *properties;
 	const char *mix; /* transactional.id is <mix>.mixer */
 	const char *rejects_topic;
 	size_t message_bytes_max;

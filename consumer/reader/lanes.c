@@ -55,7 +55,7 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, stru
 	static char name[][32] = {"queued.max.messages.kbytes", "queued.min.messages",
 	    "fetch.wait.max.ms", "fetch.message.max.bytes"};
 	char value[sizeof(name) / sizeof(name[0])][NUMBER_MAX_BYTES];
-	const struct config_property tune[] = {
+	const struct property tune[] = {
 	    {name[0], value[0]}, {name[1], value[1]}, {name[2], value[2]}, {name[3], value[3]}};
 	struct kafka_options k = {
 	    .role = KAFKA_READER,

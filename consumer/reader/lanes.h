@@ -30,8 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 
 enum { LANES_AHEAD_BYTES = 64 << 20 };
 
@@ -41,7 +41,7 @@ struct lanes_options {
 	const char *mix;
 	const char *group; /* for commits */
 	uint32_t rank, world;
-	const struct config_properties *properties;
+	const struct properties *properties;
 	int timeout_ms;
 	size_t ahead_bytes; /* read ahead over all lanes; 0: LANES_AHEAD_BYTES */
 };

@@ -59,14 +59,14 @@ riffle_check_process(pid_t process, const char *what, struct riffle_error *e)
 }
 
 enum fail_code
-riffle_properties_copy(struct config_properties *out, const char *bootstrap,
+riffle_properties_copy(struct properties *out, const char *bootstrap,
     const struct riffle_property *property, size_t n, struct failure *f)
 {
-	*out = (struct config_properties){.item = calloc(n + 1, sizeof(*out->item))};
+	*out = (struct properties){.item = calloc(n + 1, sizeof(*out->item))};
 	if (out->item == NULL)
 		return fail_memory(f);
 	for (size_t i = bootstrap == NULL ? 1 : 0; i <= n; i++) {
-		struct config_property *to = &out->item[out->n++];
+		struct property *to = &out->item[out->n++];
 
 		to->name = strdup(i == 0 ? "bootstrap.servers" : property[i - 1].name);
 		to->value = strdup(i == 0 ? bootstrap : property[i - 1].value);
@@ -77,14 +77,14 @@ riffle_properties_copy(struct config_properties *out, const char *bootstrap,
 }
 
 void
-riffle_properties_clear(struct config_properties *p)
+riffle_properties_clear(struct properties *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		free(p->item[i].name);
 		free(p->item[i].value);
 	}
 	free(p->item);
-	*p = (struct config_properties){0};
+	*p = (struct properties){0};
 }
 
 /* ---- opening ---- */

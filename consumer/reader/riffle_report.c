@@ -121,7 +121,7 @@ static enum fail_code
 open_reporter(struct riffle_reporter *r, const struct riffle_options *o, struct failure *f)
 {
 	int timeout_ms = o->open_timeout_ms > 0 ? o->open_timeout_ms : READER_OPEN_TIMEOUT_MS;
-	struct config_properties properties;
+	struct properties properties;
 	enum fail_code code;
 
 	r->process = getpid();

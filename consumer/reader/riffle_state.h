@@ -24,7 +24,7 @@ struct riffle {
 	pid_t process;
 	uint32_t rank, world, token_bytes;
 	uint64_t commit_every;
-	struct config_properties properties; /* a copy */
+	struct properties properties; /* a copy */
 	struct reader reader;
 	struct step_pool *pool;
 	struct prefetch *prefetch;
@@ -58,8 +58,8 @@ enum fail_code riffle_check_names(const struct riffle_options *o, struct failure
  * A copy of bootstrap and properties as the Kafka layer takes them, to be ended with
  * riffle_properties_clear(), also after a failure.
  */
-enum fail_code riffle_properties_copy(struct config_properties *out, const char *bootstrap,
+enum fail_code riffle_properties_copy(struct properties *out, const char *bootstrap,
     const struct riffle_property *property, size_t n, struct failure *f);
-void riffle_properties_clear(struct config_properties *p);
+void riffle_properties_clear(struct properties *p);
 
 #endif

@@ -12,7 +12,7 @@ enum { SEQUENCES_PRESET = 64, SEQUENCES_MAX = 1 << 16 };
 
 struct riffle_validation {
 	pid_t process;
-	struct config_properties properties;
+	struct properties properties;
 	struct held_out *set;
 	struct step_pool *pool;
 	struct step_slot *given;   /* lent to the caller; NULL: none */

@@ -25,8 +25,8 @@ struct step_records {
 };
 
 enum fail_code
-step_records_open(struct step_records **out, const char *mix,
-    const struct config_properties *properties, int timeout_ms, struct failure *f)
+step_records_open(struct step_records **out, const char *mix, const struct properties *properties,
+    int timeout_ms, struct failure *f)
 {
 	struct step_records *r = calloc(1, sizeof(*r));
 	struct lanes_options lanes = {

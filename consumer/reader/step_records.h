@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 
 enum { STEP_RECORDS_AHEAD_BYTES = 64 << 20 };
 
@@ -36,7 +36,7 @@ struct step_record {
  * `timeout_ms` bounds opening and each search.
  */
 enum fail_code step_records_open(struct step_records **out, const char *mix,
-    const struct config_properties *properties, int timeout_ms, struct failure *f);
+    const struct properties *properties, int timeout_ms, struct failure *f);
 void step_records_close(struct step_records *r); /* NULL is accepted */
 
 uint32_t step_records_lanes(const struct step_records *r);

@@ -10,13 +10,13 @@
 
 struct watchdog {
 	const char *mix;
-	const struct config_properties *properties;
+	const struct properties *properties;
 	char topic[TOPIC_MAX_BYTES + 1];
 	rd_kafka_t *rk; /* NULL: not connected yet */
 };
 
 struct watchdog *
-watchdog_open(const char *mix, const struct config_properties *properties)
+watchdog_open(const char *mix, const struct properties *properties)
 {
 	struct watchdog *w = calloc(1, sizeof(*w));
 

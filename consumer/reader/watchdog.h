@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
+#include "common/config/properties.h"
 #include "common/record/ledger.h"
 
 enum {
@@ -24,7 +24,7 @@ enum {
 struct watchdog;
 
 /* NULL: no memory. Ended with watchdog_close(). Borrows both for its life. */
-struct watchdog *watchdog_open(const char *mix, const struct config_properties *properties);
+struct watchdog *watchdog_open(const char *mix, const struct properties *properties);
 void watchdog_close(struct watchdog *w); /* NULL is accepted */
 
 /* Writes a clause about `step`, which is due; `lead` is the mix's as far as known, else 0. */

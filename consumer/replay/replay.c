@@ -59,7 +59,7 @@ seek_batches(struct replay *r, struct failure *f)
 static enum fail_code
 open_all(struct replay *r, struct failure *f)
 {
-	const struct config_properties *properties = &r->o->config->kafka;
+	const struct properties *properties = &r->o->config->kafka;
 
 	if (ledger_log_open(&r->log, r->mix, properties, REPLAY_OPEN_MS, f) != FAIL_NONE ||
 	    check_published(r, f) != FAIL_NONE ||

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/config.h"
 
 enum {
 	FILE_LIST_FILES_MAX = 1 << 22,

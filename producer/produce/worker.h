@@ -11,7 +11,6 @@
 #ifndef PRODUCER_PRODUCE_WORKER_H
 #define PRODUCER_PRODUCE_WORKER_H
 
-#include "common/config/config.h"
 #include "common/base/byte_buffer.h"
 #include "producer/input/chunk.h"
 #include "producer/pack/pack.h"

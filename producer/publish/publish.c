@@ -68,20 +68,20 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 
 /* A batch and three quarters, by the batch.size that is in force. */
 static size_t
-waiting_bytes_max(const struct config_properties *properties)
+waiting_bytes_max(const struct properties *properties)
 {
-	const char *given = config_property_value(properties, "batch.size");
+	const char *given = properties_value(properties, "batch.size");
 	size_t batch = given == NULL ? BATCH_BYTES : strtoull(given, NULL, 10);
 
 	return batch + batch / 4 * 3;
 }
 
 enum fail_code
-publish_open(struct publish **out, const struct config_properties *properties,
-    size_t record_bytes_max, const char *rejects_topic, const struct stop *stop, struct failure *f)
+publish_open(struct publish **out, const struct properties *properties, size_t record_bytes_max,
+    const char *rejects_topic, const struct stop *stop, struct failure *f)
 {
 	char batch[32];
-	const struct config_property tune[] = {{(char[]){"batch.size"}, batch}};
+	const struct property tune[] = {{(char[]){"batch.size"}, batch}};
 	struct publish *p = calloc(1, sizeof(*p));
 	struct kafka_options o = {
 	    .role = KAFKA_WRITER,

@@ -18,9 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
 #include "common/base/stop.h"
+#include "common/config/properties.h"
 
 enum { PUBLISH_SILENT_MS = 300000 };
 
@@ -29,7 +29,7 @@ struct publish_writer;
 
 /* Gives *out, to be ended with publish_close(). `record_bytes_max` is the largest record; `stop` is
  * borrowed for as long as the handle lives. */
-enum fail_code publish_open(struct publish **out, const struct config_properties *properties,
+enum fail_code publish_open(struct publish **out, const struct properties *properties,
     size_t record_bytes_max, const char *rejects_topic, const struct stop *stop, struct failure *f);
 void publish_close(struct publish *p); /* its writers too; NULL is accepted */
 

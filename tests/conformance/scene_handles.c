@@ -7,43 +7,43 @@
 #include "common/base/clock.h"
 #include "tests/conformance/scene.h"
 
-enum { PROPERTIES_MAX = 16, PROPERTIES_TEXT_MAX = 512, PAUSE_MS = 10, POLL_MS = 100 };
+enum { WORDS_MAX = 16, WORDS_BYTES_MAX = 512, PAUSE_MS = 10, POLL_MS = 100 };
 
 /* "a=1 b=2" cut into pairs, behind bootstrap.servers. */
-struct properties {
-	char text[PROPERTIES_TEXT_MAX];
-	struct config_property item[PROPERTIES_MAX];
-	struct config_properties list;
+struct words {
+	char text[WORDS_BYTES_MAX];
+	struct property item[WORDS_MAX];
+	struct properties list;
 };
 
 static void
-read_properties(struct properties *p, const char *text)
+read_words(struct words *p, const char *text)
 {
 	static char bootstrap[] = "bootstrap.servers";
 	char *word, *rest = NULL, *given = getenv("RIFFLE_BOOTSTRAP");
 
-	p->list = (struct config_properties){0, p->item};
+	p->list = (struct properties){0, p->item};
 	if (given != NULL)
-		p->item[p->list.n++] = (struct config_property){bootstrap, given};
+		p->item[p->list.n++] = (struct property){bootstrap, given};
 	snprintf(p->text, sizeof(p->text), "%s", text == NULL ? "" : text);
-	for (word = strtok_r(p->text, " ", &rest); word != NULL && p->list.n < PROPERTIES_MAX;
+	for (word = strtok_r(p->text, " ", &rest); word != NULL && p->list.n < WORDS_MAX;
 	     word = strtok_r(NULL, " ", &rest)) {
 		char *equals = strchr(word, '=');
 
 		*equals = '\0';
-		p->item[p->list.n++] = (struct config_property){word, equals + 1};
+		p->item[p->list.n++] = (struct property){word, equals + 1};
 	}
 }
 
 static rd_kafka_t *
 open_handle(struct scene *s, struct kafka_options *o, const char *text)
 {
-	struct properties properties;
+	struct words words;
 	struct failure f;
 	rd_kafka_t *rk;
 
-	read_properties(&properties, text);
-	o->properties = &properties.list;
+	read_words(&words, text);
+	o->properties = &words.list;
 	o->client = "conformance";
 	if (kafka_open(&rk, o, &f) != FAIL_NONE) {
 		fprintf(stderr, "conformance: %s: %s\n", s->claim, f.text);
@@ -253,7 +253,7 @@ transact(struct scene *s, struct producer *p, const char *topic, int32_t partiti
 rd_kafka_resp_err_t
 ask_topic(struct scene *s, const char *name, int partitions, int replicas, const char *settings)
 {
-	char full[SCENE_NAME_MAX], text[PROPERTIES_TEXT_MAX], *word, *rest = NULL, why[256] = "";
+	char full[SCENE_NAME_MAX], text[WORDS_BYTES_MAX], *word, *rest = NULL, why[256] = "";
 	rd_kafka_t *rk = open_admin(s);
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
 	rd_kafka_event_t *answer;

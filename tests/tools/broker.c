@@ -206,8 +206,8 @@ ask(rd_kafka_t *rk, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	struct config_property item[] = {{"bootstrap.servers", getenv("RIFFLE_BOOTSTRAP")}};
-	struct config_properties list = {item[0].value == NULL ? 0 : 1, item};
+	struct property item[] = {{"bootstrap.servers", getenv("RIFFLE_BOOTSTRAP")}};
+	struct properties list = {item[0].value == NULL ? 0 : 1, item};
 	struct kafka_options o = {.role = KAFKA_READER, .client = "ask", .properties = &list};
 	rd_kafka_t *rk = NULL;
 	enum fail_code code;

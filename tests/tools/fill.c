@@ -20,7 +20,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
-#include "common/config/config.h"
 #include "common/kafka/kafka.h"
 #include "common/base/names.h"
 #include "common/record/sequence.h"
@@ -161,9 +160,9 @@ on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 static void
 open_writer(struct fill *fill)
 {
-	struct config_property property = {(char[]){"bootstrap.servers"}, NULL};
-	struct config_properties properties = {1, &property};
-	const struct config_property tune = {(char[]){"batch.size"}, (char[]){"131072"}};
+	struct property property = {(char[]){"bootstrap.servers"}, NULL};
+	struct properties properties = {1, &property};
+	const struct property tune = {(char[]){"batch.size"}, (char[]){"131072"}};
 	struct kafka_options o = {
 	    .role = KAFKA_WRITER,
 	    .properties = &properties,

@@ -437,8 +437,8 @@ static void
 open_writer(struct fill *fill)
 {
 	static char name[] = "bootstrap.servers";
-	struct config_property property = {name, getenv("RIFFLE_BOOTSTRAP")};
-	struct config_properties properties = {1, &property};
+	struct property property = {name, getenv("RIFFLE_BOOTSTRAP")};
+	struct properties properties = {1, &property};
 	char id[NAME_MAX_BYTES + 16];
 	struct kafka_options o = {
 	    .role = KAFKA_TRANSACTIONAL,

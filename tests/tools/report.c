@@ -56,7 +56,7 @@ send_report(struct reporter *r, char *mix, char *line)
 }
 
 static bool
-send_garbage(const struct config_properties *p, const char *mix, const char *text)
+send_garbage(const struct properties *p, const char *mix, const char *text)
 {
 	struct kafka_options o = {.role = KAFKA_WRITER, .properties = p, .client = "report"};
 	char topic[TOPIC_MAX_BYTES + 1];
@@ -75,7 +75,7 @@ send_garbage(const struct config_properties *p, const char *mix, const char *tex
 }
 
 static bool
-send_line(struct reporter *r, const struct config_properties *p, char *mix, char *line)
+send_line(struct reporter *r, const struct properties *p, char *mix, char *line)
 {
 	static const char garbage[] = "garbage ";
 
@@ -89,9 +89,8 @@ send_line(struct reporter *r, const struct config_properties *p, char *mix, char
 int
 main(int argc, char **argv)
 {
-	struct config_property item[] = {
-	    {(char[]){"bootstrap.servers"}, getenv("RIFFLE_BOOTSTRAP")}};
-	struct config_properties list = {item[0].value == NULL ? 0 : 1, item};
+	struct property item[] = {{(char[]){"bootstrap.servers"}, getenv("RIFFLE_BOOTSTRAP")}};
+	struct properties list = {item[0].value == NULL ? 0 : 1, item};
 	struct reporter *r = NULL;
 	char *line = NULL;
 	size_t room = 0;

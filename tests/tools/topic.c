@@ -33,8 +33,8 @@ static rd_kafka_t *
 open_handle(enum kafka_role role)
 {
 	static char name[] = "bootstrap.servers";
-	struct config_property property = {name, getenv("RIFFLE_BOOTSTRAP")};
-	struct config_properties properties = {property.value == NULL ? 0 : 1, &property};
+	struct property property = {name, getenv("RIFFLE_BOOTSTRAP")};
+	struct properties properties = {property.value == NULL ? 0 : 1, &property};
 	struct kafka_options o = {.role = role,
 	    .client = "topic",
 	    .properties = &properties,

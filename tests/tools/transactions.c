@@ -25,8 +25,8 @@ static uint64_t written;
 static rd_kafka_t *
 open_handle(enum kafka_role role, const char *topic)
 {
-	struct config_property item[] = {{"bootstrap.servers", getenv("RIFFLE_BOOTSTRAP")}};
-	struct config_properties list = {item[0].value == NULL ? 0 : 1, item};
+	struct property item[] = {{"bootstrap.servers", getenv("RIFFLE_BOOTSTRAP")}};
+	struct properties list = {item[0].value == NULL ? 0 : 1, item};
 	struct kafka_options o = {.role = role, .client = "transactions", .properties = &list};
 	rd_kafka_t *rk;
 

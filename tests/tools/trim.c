@@ -23,8 +23,8 @@ static rd_kafka_t *
 open_admin(void)
 {
 	static char name[] = "bootstrap.servers";
-	struct config_property property = {name, getenv("RIFFLE_BOOTSTRAP")};
-	struct config_properties properties = {property.value == NULL ? 0 : 1, &property};
+	struct property property = {name, getenv("RIFFLE_BOOTSTRAP")};
+	struct properties properties = {property.value == NULL ? 0 : 1, &property};
 	struct kafka_options o = {.role = KAFKA_ADMIN, .client = "trim", .properties = &properties};
 	struct failure f;
 	rd_kafka_t *rk;

@@ -13,8 +13,8 @@ static rd_kafka_mock_cluster_t *cluster;
 static enum fail_code
 open_mock_cluster(struct failure *f)
 {
-	struct config_property item[] = {{(char[]){"test.mock.num.brokers"}, (char[]){"1"}}};
-	const struct config_properties properties = {1, item};
+	struct property item[] = {{(char[]){"test.mock.num.brokers"}, (char[]){"1"}}};
+	const struct properties properties = {1, item};
 	struct kafka_options o = {
 	    .role = KAFKA_ADMIN, .client = "owner", .properties = &properties};
 

@@ -67,8 +67,8 @@ open_config(uint64_t *gave, struct failure *f)
 	memory_gave(gave, c->mix.phases_n);
 	for (size_t i = 0; i < c->domains_n; i++)
 		memory_gave_bytes(gave, c->domains[i].name, strlen(c->domains[i].name));
-	if (config_set_property(c, "client.id", "riffle", f) == FAIL_NONE &&
-	    config_set_property(c, "linger.ms", "7", f) == FAIL_NONE &&
+	if (properties_set(&c->kafka, "client.id", "riffle", f) == FAIL_NONE &&
+	    properties_set(&c->kafka, "linger.ms", "7", f) == FAIL_NONE &&
 	    config_resolve(&path, c, c->tokenizer.file, f) == FAIL_NONE)
 		memory_gave_bytes(gave, path, strlen(path));
 	free(path);

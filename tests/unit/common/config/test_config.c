@@ -1,4 +1,5 @@
 #include "common/base/limits.h"
+#include "common/config/config_keys.h"
 #include "common/config/config_parts.h"
 #include "common/config/topics.h"
 #include "tests/unit/config_file.h"
@@ -766,12 +767,12 @@ test_the_number_of_domains_is_bounded(void **unused)
 static void
 test_the_number_of_properties_is_bounded(void **unused)
 {
-	size_t room = (CONFIG_PROPERTIES_MAX + 1) * 16 + 16, used = 0;
+	size_t room = (PROPERTIES_MAX + 1) * 16 + 16, used = 0;
 	char *text = malloc(room);
 
 	(void)unused;
 	used = (size_t)snprintf(text, room, "kafka:\n  bootstrap.servers: a");
-	for (size_t i = 1; i < CONFIG_PROPERTIES_MAX; i++)
+	for (size_t i = 1; i < PROPERTIES_MAX; i++)
 		used += (size_t)snprintf(text + used, room - used, "\n  p%zu: 1", i);
 	assert_opens(14, text);
 	snprintf(text + used, room - used, "\n  more: 1");
@@ -806,8 +807,8 @@ test_the_environment_and_then_the_command_line_replace_properties(void **unused)
 	setenv("RIFFLE_BOOTSTRAP", "other:1", 1);
 	assert_int_equal(open_with(&c, 0, "", &f), FAIL_NONE);
 	assert_string_equal(property(c, "bootstrap.servers"), "other:1");
-	assert_int_equal(config_set_property(c, "bootstrap.servers", "third:2", &f), FAIL_NONE);
-	assert_int_equal(config_set_property(c, "client.rack", "r1", &f), FAIL_NONE);
+	assert_int_equal(properties_set(&c->kafka, "bootstrap.servers", "third:2", &f), FAIL_NONE);
+	assert_int_equal(properties_set(&c->kafka, "client.rack", "r1", &f), FAIL_NONE);
 	assert_string_equal(property(c, "bootstrap.servers"), "third:2");
 	assert_string_equal(property(c, "client.rack"), "r1");
 	assert_int_equal(c->kafka.n, 2);
@@ -856,7 +857,7 @@ test_the_table_of_keys_has_every_row_with_help(void **unused)
 	FILE *to = open_memstream(&text, &n);
 
 	(void)unused;
-	config_print_keys(to);
+	config_keys_print(to);
 	fclose(to);
 	for (size_t i = 0; i < config_keys_n; i++) {
 		char row[128];

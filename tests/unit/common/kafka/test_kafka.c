@@ -17,16 +17,16 @@ static struct failure f;
 
 /* A configuration of pairs "name", "value", ..., NULL. */
 struct user {
-	struct config_property item[8];
-	struct config_properties list;
+	struct property item[8];
+	struct properties list;
 };
 
-static const struct config_properties *
+static const struct properties *
 user_of(struct user *u, const char *const *pair)
 {
-	u->list = (struct config_properties){0, u->item};
+	u->list = (struct properties){0, u->item};
 	for (; *pair != NULL; pair += 2)
-		u->item[u->list.n++] = (struct config_property){(char *)pair[0], (char *)pair[1]};
+		u->item[u->list.n++] = (struct property){(char *)pair[0], (char *)pair[1]};
 	return &u->list;
 }
 
@@ -198,7 +198,7 @@ test_what_correctness_rests_on_can_not_be_overridden(void **state)
 static void
 test_the_users_tuning_wins_over_the_commands_and_that_over_ours(void **state)
 {
-	struct config_property tune[] = {{"linger.ms", "7"}, {"batch.num.messages", "77"}};
+	struct property tune[] = {{"linger.ms", "7"}, {"batch.num.messages", "77"}};
 	const char *const pair[] = {"linger.ms", "9", "linger.ms", "11", NULL};
 	struct user u;
 	struct kafka_options o = {.role = KAFKA_WRITER,

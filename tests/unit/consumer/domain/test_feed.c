@@ -18,8 +18,8 @@ static struct failure f;
 static rd_kafka_t *
 open_writer(const char *name, const char *value)
 {
-	struct config_property property = {(char *)name, (char *)value};
-	struct config_properties properties = {1, &property};
+	struct property property = {(char *)name, (char *)value};
+	struct properties properties = {1, &property};
 	struct kafka_options o = {
 	    .role = KAFKA_WRITER,
 	    .client = "test",
@@ -56,8 +56,8 @@ static struct feed *
 open_feed(rd_kafka_t *writer)
 {
 	const char *at = rd_kafka_mock_cluster_bootstraps(rd_kafka_handle_mock_cluster(writer));
-	struct config_property property = {(char[]){"bootstrap.servers"}, (char *)at};
-	struct config_properties properties = {1, &property};
+	struct property property = {(char[]){"bootstrap.servers"}, (char *)at};
+	struct properties properties = {1, &property};
 	struct feed_options o = {
 	    .properties = &properties,
 	    .group = "m.mixer",

@@ -117,8 +117,8 @@ test_a_lane_with_another_metadata_is_named(void **unused)
 
 static struct failure f;
 static char at[256];
-static struct config_property item[] = {{(char[]){"bootstrap.servers"}, at}};
-static const struct config_properties properties = {1, item};
+static struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
+static const struct properties properties = {1, item};
 
 static int
 open_cluster(void **unused)

@@ -34,8 +34,8 @@ static struct transactions *
 open_transactions(void)
 {
 	char at[256];
-	struct config_property item[] = {{(char[]){"bootstrap.servers"}, at}};
-	const struct config_properties properties = {1, item};
+	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
+	const struct properties properties = {1, item};
 	struct transactions_options o = {.properties = &properties,
 	    .mix = "m",
 	    .rejects_topic = "c.rejects",

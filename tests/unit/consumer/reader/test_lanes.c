@@ -17,8 +17,8 @@ static int
 open_lanes(void **unused)
 {
 	char at[256];
-	struct config_property item[] = {{(char[]){"bootstrap.servers"}, at}};
-	const struct config_properties properties = {1, item};
+	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
+	const struct properties properties = {1, item};
 	struct lanes_options o = {.mix = "m",
 	    .group = "m.trainers",
 	    .rank = 0,

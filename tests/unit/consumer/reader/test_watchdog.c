@@ -49,8 +49,8 @@ test_a_reason_is_cut_to_its_room(void **unused)
 static void
 test_a_broker_that_does_not_answer_is_said(void **unused)
 {
-	struct config_property item = {(char[]){"bootstrap.servers"}, (char[]){"127.0.0.1:1"}};
-	struct config_properties properties = {.n = 1, .item = &item};
+	struct property item = {(char[]){"bootstrap.servers"}, (char[]){"127.0.0.1:1"}};
+	struct properties properties = {.n = 1, .item = &item};
 	struct watchdog *w = watchdog_open("m", &properties);
 	char reason[512];
 

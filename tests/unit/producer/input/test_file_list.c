@@ -1,5 +1,6 @@
 #include "producer/input/file_list.h"
 
+#include "common/config/config.h"
 #include "producer/input/brace.h"
 #include "tests/unit/folder.h"
 

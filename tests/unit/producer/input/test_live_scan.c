@@ -1,6 +1,7 @@
 /* live_scan.h: what a round takes of files that come, grow, shrink and are replaced. */
 #include "tests/unit/folder.h"
 
+#include "common/config/config.h"
 #include "producer/input/live_scan.h"
 
 static struct live_order order;

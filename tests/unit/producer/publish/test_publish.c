@@ -35,8 +35,8 @@ static struct publish *
 open_publish(const struct stop *stop)
 {
 	char at[256];
-	struct config_property item[] = {{(char[]){"bootstrap.servers"}, at}};
-	const struct config_properties properties = {1, item};
+	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
+	const struct properties properties = {1, item};
 	struct publish *p;
 
 	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));

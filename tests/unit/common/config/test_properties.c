@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/config/config.h"
+#include "common/config/properties.h"
 #include "tests/unit/test.h"
 
 static struct failure f;
@@ -31,7 +31,7 @@ test_what_no_message_may_show(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-		assert_int_equal(config_property_secret(row[i].name), row[i].secret);
+		assert_int_equal(properties_secret(row[i].name), row[i].secret);
 }
 
 static void
@@ -51,19 +51,19 @@ static char *
 property_of(char c, size_t n, const char *end)
 {
 	char path[32], *bytes = malloc(n + strlen(end) + 1), *value = NULL;
-	struct config *c0 = calloc(1, sizeof(*c0));
+	struct properties p = {0};
 
-	assert_true(bytes != NULL && c0 != NULL);
+	assert_non_null(bytes);
 	memset(bytes, c, n);
 	memcpy(bytes + n, end, strlen(end) + 1);
 	write_bytes(path, bytes, n + strlen(end));
-	if (config_set_property_from(c0, "sasl.password", "file", path, &f) == FAIL_NONE)
-		value = strdup(c0->kafka.item[0].value);
+	if (properties_set_from(&p, "sasl.password", "file", path, &f) == FAIL_NONE)
+		value = strdup(p.item[0].value);
 	else
-		assert_int_equal(c0->kafka.n, 0);
+		assert_int_equal(p.n, 0);
 	unlink(path);
 	free(bytes);
-	config_close(c0);
+	properties_clear(&p);
 	return value;
 }
 
@@ -94,13 +94,13 @@ test_a_file_is_read_without_the_end_of_its_last_line(void **state)
 static void
 test_a_file_has_something_and_at_most_the_limit(void **state)
 {
-	char *value = property_of('x', CONFIG_SECRET_MAX, "");
+	char *value = property_of('x', PROPERTIES_SECRET_MAX, "");
 
 	(void)state;
 	assert_non_null(value);
-	assert_int_equal(strlen(value), CONFIG_SECRET_MAX);
+	assert_int_equal(strlen(value), PROPERTIES_SECRET_MAX);
 	free(value);
-	assert_null(property_of('x', CONFIG_SECRET_MAX + 1, ""));
+	assert_null(property_of('x', PROPERTIES_SECRET_MAX + 1, ""));
 	assert_int_equal(f.code, FAIL_CONFIG);
 	assert_non_null(strstr(f.text, "is no text of at most 65536 bytes"));
 	assert_null(strstr(f.text, "xxx"));
@@ -121,32 +121,29 @@ test_a_place_that_is_none_says_which(void **state)
 	    {"env", "RIFFLE_TEST_NOT_SET", "RIFFLE_TEST_NOT_SET is not set"},
 	    {"vault", "x", "from a file or env, not vault"},
 	};
-	struct config *c = calloc(1, sizeof(*c));
+	struct properties p = {0};
 
 	(void)state;
-	assert_non_null(c);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		assert_int_equal(
-		    config_set_property_from(c, "a", row[i].kind, row[i].where, &f), FAIL_CONFIG);
+		    properties_set_from(&p, "a", row[i].kind, row[i].where, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, row[i].said));
 	}
-	assert_int_equal(c->kafka.n, 0);
-	config_close(c);
+	assert_int_equal(p.n, 0);
+	properties_clear(&p);
 }
 
 static void
 test_a_variable_of_the_environment_is_taken_as_it_is(void **state)
 {
-	struct config *c = calloc(1, sizeof(*c));
+	struct properties p = {0};
 
 	(void)state;
-	assert_non_null(c);
 	setenv("RIFFLE_TEST_SECRET", "a b\n", 1);
-	assert_int_equal(
-	    config_set_property_from(c, "a", "env", "RIFFLE_TEST_SECRET", &f), FAIL_NONE);
-	assert_string_equal(c->kafka.item[0].value, "a b\n");
+	assert_int_equal(properties_set_from(&p, "a", "env", "RIFFLE_TEST_SECRET", &f), FAIL_NONE);
+	assert_string_equal(p.item[0].value, "a b\n");
 	unsetenv("RIFFLE_TEST_SECRET");
-	config_close(c);
+	properties_clear(&p);
 }
 
 int
