@@ -123,6 +123,7 @@ say_draw(
 static const char *
 payload_part(const struct payload_view *p, size_t at, size_t *within)
 {
+	assert(at < p->raw_n);
 	*within = at;
 	if (at >= (size_t)(p->frame - p->raw)) {
 		*within = at - (size_t)(p->frame - p->raw);
@@ -162,6 +163,7 @@ compare_sequence(struct batch_difference *d, const struct batch_view *right,
 	size_t raw = (size_t)(p->raw - right->rest.start);
 	struct failure ignored;
 
+	assert(p->raw >= right->rest.start);
 	if (d->at >= raw + p->raw_n)
 		return false;
 	d->part = d->at < raw ? BATCH_DRAW : BATCH_PAYLOAD;

@@ -1,9 +1,12 @@
 /*
  * batch_compare.h -- where two records of a lane differ first, in words: field, sequence, document.
  *
- * One record is right (derived anew), the other was found in a batch topic and may be anything. The
- * first byte that differs is looked up in the right one, whose layout is known; the found one is
- * decoded as far as it goes, to show its values and whether its frame still has its hash.
+ * One record is right (it was derived), the other was found in a batch topic and may be anything.
+ * The first byte that differs is looked up in the right one, whose layout is known; the found one is
+ * decoded as far as possible, to show its values and whether its frame still has its hash.
+ *
+ * So a difference is always reported as a field, though the records are compared as bytes: fields
+ * that decode equally and are written differently (a number of two bytes in three) are found too.
  *
  * Pure: no I/O.
  */
@@ -26,8 +29,7 @@ struct batch_difference {
 	size_t sequence;          /* BATCH_DRAW, BATCH_PAYLOAD: number in the lane, */
 	struct batch_drawn drawn; /* as it is drawn by right */
 	struct text_view domain;  /* its name; borrows `right` */
-	bool
-	    found_whole; /* the found record can be decoded, its frame at `sequence` has its hash */
+	bool found_whole; /* the found record is decodable, its frame at `sequence` has its hash */
 	char text[BATCH_DIFFERENCE_BYTES]; /* "version: 2 in the record, 1 derived" */
 };
 

@@ -2,11 +2,10 @@
  * replay.h -- derives steps of a mix again, from domain logs and ledger, and compares every byte
  * with the batch topic.
  *
- * One ledger record after the other: the state in record k-1, with the lengths and the quarantined
- * sequences that record k says its transaction was drawn with, is stepped to the end of record k;
- * each step is encoded from the domain logs as the mixer did it and compared with the lanes'
- * records; the state that results is compared with record k. So each transaction stands for itself,
- * and one damaged record does not hide the next.
+ * One ledger record after the other. The state in record k-1, with the lengths and the quarantined
+ * sequences that record k says its transaction was drawn with, is stepped to the end of record k.
+ * Each step is encoded from the domain logs as the mixer did it, and compared with the lanes'
+ * records. The state that results is compared with record k. So each transaction is judged alone.
  *
  * Of three witnesses two convict the third. The first difference is reported, and who is the odd
  * one out:
@@ -15,10 +14,20 @@
  *   the ledger        a record contradicts itself, the one before it, or batches and domain logs.
  * Two payloads that are both whole and differ leave open which one was changed.
  *
- * What no decision rests on is not derived: positions of runs, ids of mixers, the producer's
+ * What no decision depends on is not derived: positions of runs, ids of mixers, the producer's
  * position in a sequence record.
  *
- * Memory: half of mix.memory for blocks, and one step. Works while the mix is running.
+ *     for each record k:   ledger k-1, k --> plan and head --> is record k possible behind k-1?
+ *                          domain logs ----> step, step, ...   compared with the lanes' records
+ *                          the state after them -------------> compared with record k: the verdict
+ *
+ * Files of this room:
+ *     replay         the walk along the ledger; the steps of each record, derived and compared
+ *     replay_verdict what a ledger record must be, and which witness a difference convicts
+ *     batch_compare  where two records of a lane differ first, in words
+ *     republish      writes the derived steps to another mix
+ *
+ * Memory: half of mix.memory for blocks, and one step. Works while the mix is running. Thread: one.
  */
 #ifndef CONSUMER_REPLAY_REPLAY_H
 #define CONSUMER_REPLAY_REPLAY_H
@@ -34,8 +43,8 @@ struct replay_options {
 	uint64_t first, end;         /* steps, half open; first < end */
 	/*
 	 * NULL, or a mix that gets these steps, with its name in them, and a ledger that ends with
-	 * them. Topics that are missing are made; a mix that holds a part of them is gone on with.
-	 * Steps that the batch topic does not keep any more are then derived without comparing.
+	 * them (republish.h). Missing topics are created; a mix that holds a part of them is
+	 * resumed. Steps that the batch topic does not keep any more are then derived without comparing.
 	 */
 	const char *republish;
 };

@@ -1,4 +1,5 @@
-/* Writes replayed steps to the topics of another mix, with a ledger of its own. */
+#include "consumer/replay/republish.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,18 +11,22 @@
 #include "common/base/log.h"
 #include "common/config/topics.h"
 #include "consumer/publish/transactions.h"
-#include "consumer/replay/replay_state.h"
+#include "consumer/ledger/ledger_log.h"
+#include "consumer/reader/step_records.h"
 
-enum { ASK_MS = 30000, CREATE_MS = 120000 };
+enum { OPEN_MS = 15000, ASK_MS = 30000, CREATE_MS = 120000 };
 
 struct republish {
-	const char *mix;
+	const char *from;     /* the mix that is replayed */
+	const char *mix;      /* the other one */
 	struct config config; /* the user's, with the other mix's name; borrows all of it */
 	struct transactions *transactions;
 	uint64_t mixer_id;
-	uint64_t next, end;  /* steps below next are committed */
-	uint64_t choices;    /* rolling hash at `next`, where it was gone on with */
-	bool going_on;       /* its ledger has records */
+	uint64_t first, end;
+	uint64_t next;       /* steps below are committed */
+	uint64_t steps;      /* that were committed since the opening */
+	uint64_t choices;    /* rolling hash at `next`, where `resumed` */
+	bool resumed;        /* its ledger had records at the opening */
 	bool begun;          /* our START is written */
 	bool over;           /* its END is */
 	bool open;           /* a transaction is */
@@ -49,7 +54,7 @@ make_topics(const struct republish *p, struct failure *f)
 		code = report == NULL ? fail_memory(f) : kafka_open(&rk, &k, f);
 	}
 	if (code == FAIL_NONE)
-		code = kafka_wait_broker(rk, REPLAY_OPEN_MS, f);
+		code = kafka_wait_broker(rk, OPEN_MS, f);
 	if (code == FAIL_NONE)
 		code = topics_ask(rk, &p->config, plan, use, report, ASK_MS, f);
 	if (code == FAIL_NONE)
@@ -62,17 +67,15 @@ make_topics(const struct republish *p, struct failure *f)
 	return code;
 }
 
-/* Its ledger is there: does it hold a beginning of these steps? */
+/* Its ledger has records: do they hold a beginning of these steps, and no others? */
 static enum fail_code
 check_ledger(
-    struct replay *r, const struct ledger *first, const struct ledger *last, struct failure *f)
+    struct republish *p, const struct ledger *first, const struct ledger *last, struct failure *f)
 {
-	struct republish *p = r->other;
 	uint64_t from = (uint64_t)first->step_next, to = (uint64_t)last->step_next;
 
-	if (from == r->o->first && to <= r->o->end &&
-	    (last->kind != LEDGER_END || to == r->o->end)) {
-		p->going_on = true;
+	if (from == p->first && to <= p->end && (last->kind != LEDGER_END || to == p->end)) {
+		p->resumed = true;
 		p->next = to;
 		p->choices = last->choices;
 		p->over = last->kind == LEDGER_END;
@@ -81,8 +84,7 @@ check_ledger(
 	return fail(f, FAIL_DATA,
 	    "mix %s holds steps %" PRIu64 "..%" PRIu64 "%s: steps %" PRIu64 "..%" PRIu64
 	    " cannot be written there; name another mix",
-	    p->mix, from, to, last->kind == LEDGER_END ? " and has ended" : "", r->o->first,
-	    r->o->end);
+	    p->mix, from, to, last->kind == LEDGER_END ? " and has ended" : "", p->first, p->end);
 }
 
 /* A mix with batches and without a ledger had one that was deleted. */
@@ -91,8 +93,7 @@ check_empty(const struct republish *p, struct failure *f)
 {
 	struct step_records_kept kept;
 	struct step_records *records;
-	enum fail_code code =
-	    step_records_open(&records, p->mix, &p->config.kafka, REPLAY_OPEN_MS, f);
+	enum fail_code code = step_records_open(&records, p->mix, &p->config.kafka, OPEN_MS, f);
 
 	if (code != FAIL_NONE)
 		return code;
@@ -108,13 +109,12 @@ check_empty(const struct republish *p, struct failure *f)
 
 /* After fencing whoever wrote there: what is in the other mix is final. */
 static enum fail_code
-read_ledger(struct replay *r, struct failure *f)
+read_ledger(struct republish *p, struct failure *f)
 {
 	struct ledger first = {0}, last = {0};
 	struct ledger_log *log;
 	bool any = false;
-	enum fail_code code =
-	    ledger_log_open(&log, r->other->mix, &r->o->config->kafka, REPLAY_OPEN_MS, f);
+	enum fail_code code = ledger_log_open(&log, p->mix, &p->config.kafka, OPEN_MS, f);
 
 	if (code != FAIL_NONE)
 		return code;
@@ -122,7 +122,7 @@ read_ledger(struct replay *r, struct failure *f)
 	if (code == FAIL_NONE && any)
 		code = ledger_log_last(log, &last, &any, f);
 	if (code == FAIL_NONE)
-		code = any ? check_ledger(r, &first, &last, f) : check_empty(r->other, f);
+		code = any ? check_ledger(p, &first, &last, f) : check_empty(p, f);
 	ledger_clear(&first);
 	ledger_clear(&last);
 	ledger_log_close(log);
@@ -146,25 +146,36 @@ open_transactions(struct republish *p, struct failure *f)
 }
 
 enum fail_code
-republish_open(struct replay *r, struct failure *f)
+republish_open(struct republish **out, const struct republish_options *o, struct failure *f)
 {
 	struct republish *p = calloc(1, sizeof(*p));
 
+	assert(o->first < o->end);
 	if (p == NULL)
 		return fail_memory(f);
-	r->other = p; /* ended with the replay */
-	p->mix = r->o->republish;
-	p->next = r->o->first;
-	p->end = r->o->end;
-	p->config = *r->o->config;
+	p->from = o->config->mix.name;
+	p->mix = o->mix;
+	p->first = p->next = o->first;
+	p->end = o->end;
+	p->config = *o->config;
 	p->config.mix.name = (char *)(uintptr_t)p->mix; /* only read */
-	if (strcmp(p->mix, r->mix) == 0)
-		return fail(f, FAIL_USAGE, "--republish: %s is the mix itself", p->mix);
-	if (getrandom(&p->mixer_id, sizeof(p->mixer_id), 0) != sizeof(p->mixer_id))
-		return fail_errno(f, FAIL_IO, "cannot draw a random number for this writer's id");
-	if (make_topics(p, f) != FAIL_NONE || open_transactions(p, f) != FAIL_NONE)
-		return f->code;
-	return read_ledger(r, f);
+	if (strcmp(p->mix, p->from) == 0) {
+		fail(f, FAIL_USAGE, "--republish: %s is the mix itself", p->mix);
+		goto failed;
+	}
+	if (getrandom(&p->mixer_id, sizeof(p->mixer_id), 0) != sizeof(p->mixer_id)) {
+		fail_errno(f, FAIL_IO, "cannot draw a random number for this writer's id");
+		goto failed;
+	}
+	/* In this order: the ledger is read after fencing, so that what it says is final. */
+	if (make_topics(p, f) != FAIL_NONE || open_transactions(p, f) != FAIL_NONE ||
+	    read_ledger(p, f) != FAIL_NONE)
+		goto failed;
+	*out = p;
+	return FAIL_NONE;
+failed:
+	republish_close(p);
+	return f->code;
 }
 
 void
@@ -182,6 +193,12 @@ republish_complete(const struct republish *p)
 	return p->over;
 }
 
+uint64_t
+republish_steps(const struct republish *p)
+{
+	return p->steps;
+}
+
 /* ---- transactions ---- */
 
 static enum fail_code
@@ -197,20 +214,24 @@ begin(struct republish *p, uint64_t step, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Ends a transaction with `l` under the other mix's name. Runs are others there, or none. */
+/*
+ * Ends a transaction with `l` under the other mix's name, opening one first where none is open. The
+ * other mix has other training runs, or none: `l` names none.
+ */
 static enum fail_code
-commit(struct replay *r, struct ledger l, enum ledger_kind kind, struct failure *f)
+commit(struct republish *p, struct ledger l, enum ledger_kind kind, const struct ledger *now,
+    struct failure *f)
 {
-	struct republish *p = r->other;
 	uint8_t *bytes;
 	size_t n;
 
+	assert(!p->over);
 	l.kind = kind;
 	l.mix = p->config.mix.name;
 	l.mixer = p->mixer_id;
-	l.schedule = r->now.schedule;
-	l.tokenizer = r->now.tokenizer;
-	l.config = r->now.config;
+	l.schedule = now->schedule;
+	l.tokenizer = now->tokenizer;
+	l.config = now->config;
 	l.runs_n = 0;
 	if (begin(p, (uint64_t)l.step_next, f) != FAIL_NONE)
 		return f->code;
@@ -226,29 +247,30 @@ commit(struct replay *r, struct ledger l, enum ledger_kind kind, struct failure 
 	p->next = (uint64_t)l.step_next;
 	p->begun = true;
 	p->over = kind == LEDGER_END;
-	r->result->republished += p->open_steps;
+	p->steps += p->open_steps;
 	return FAIL_NONE;
 }
 
-/* The same with the state of `m`, in the middle of record k. */
+/* The same with the state of `m`, in the middle of `now`. */
 static enum fail_code
-commit_state(struct replay *r, const struct mixer *m, enum ledger_kind kind, struct failure *f)
+commit_state(struct republish *p, const struct mixer *m, enum ledger_kind kind,
+    const struct ledger *now, struct failure *f)
 {
 	struct ledger l = {0};
 	enum fail_code code = mixer_save(m, &l, f);
 
 	if (code == FAIL_NONE)
-		code = commit(r, l, kind, f);
+		code = commit(p, l, kind, now, f);
 	ledger_clear(&l);
 	return code;
 }
 
+/* The records of step `number`; with `step` NULL those that end the mix there. */
 static enum fail_code
-put_lanes(struct replay *r, const struct mixer *m, const struct assembled *step, uint64_t number,
-    struct failure *f)
+put_lanes(struct republish *p, const struct mixer *m, const struct assembled *step,
+    const struct lane_mix *of, uint64_t number, struct failure *f)
 {
-	struct republish *p = r->other;
-	struct lane_mix mix = r->head;
+	struct lane_mix mix = *of;
 	struct batch_head head;
 	size_t each = step == NULL ? 0 : mix.global_batch / mix.lanes;
 
@@ -274,9 +296,9 @@ put_lanes(struct replay *r, const struct mixer *m, const struct assembled *step,
 /* ---- what the replay calls ---- */
 
 enum fail_code
-republish_begin(struct replay *r, const struct mixer *m, struct failure *f)
+republish_begin(
+    struct republish *p, const struct mixer *m, const struct ledger *now, struct failure *f)
 {
-	struct republish *p = r->other;
 	struct ledger l = {0};
 	bool other_line;
 
@@ -286,57 +308,47 @@ republish_begin(struct replay *r, const struct mixer *m, struct failure *f)
 		ledger_clear(&l);
 		return f->code;
 	}
-	other_line = p->going_on && l.choices != p->choices;
+	other_line = p->resumed && l.choices != p->choices;
 	ledger_clear(&l);
 	if (other_line)
 		return fail(f, FAIL_DATA,
 		    "mix %s holds other steps than mix %s up to step %" PRIu64 "; name another mix",
-		    p->mix, r->mix, p->next);
-	if (p->going_on)
+		    p->mix, p->from, p->next);
+	if (p->resumed)
 		log_info("replay: mix=%s goes on at step=%" PRIu64, p->mix, p->next);
-	return commit_state(r, m, LEDGER_START, f);
-}
-
-/* The range ends here: the records that say so on every lane, and the END. */
-static enum fail_code
-finish(struct replay *r, const struct mixer *m, struct failure *f)
-{
-	if (put_lanes(r, m, NULL, r->other->end, f) != FAIL_NONE)
-		return f->code;
-	return commit_state(r, m, LEDGER_END, f);
+	return commit_state(p, m, LEDGER_START, now, f);
 }
 
 enum fail_code
-republish_step(
-    struct replay *r, const struct mixer *m, const struct assembled *step, struct failure *f)
+republish_step(struct republish *p, const struct mixer *m, const struct assembled *step,
+    const struct lane_mix *head, const struct ledger *now, struct failure *f)
 {
-	struct republish *p = r->other;
 	uint64_t number = mixer_step_next(m) - 1;
+
+	assert(mixer_step_next(m) > 0);
 
 	if (!p->begun || p->over || number < p->next || number >= p->end)
 		return FAIL_NONE;
-	if (put_lanes(r, m, step, number, f) != FAIL_NONE)
+	if (put_lanes(p, m, step, head, number, f) != FAIL_NONE)
 		return f->code;
 	p->open_steps++;
-	if (number + 1 == p->end)
-		return finish(r, m, f);
+	if (number + 1 == p->end) {
+		/* The range ends here: the records that say so on every lane, and the END. */
+		if (put_lanes(p, m, NULL, head, p->end, f) != FAIL_NONE)
+			return f->code;
+		return commit_state(p, m, LEDGER_END, now, f);
+	}
+	/* At the last step of `now` republish_record() commits, with the record itself. */
 	if (p->open_bytes >= p->config.mix.transaction_bytes &&
-	    number + 1 < (uint64_t)r->now.step_next)
-		return commit_state(r, m, LEDGER_STEPS, f);
+	    number + 1 < (uint64_t)now->step_next)
+		return commit_state(p, m, LEDGER_STEPS, now, f);
 	return FAIL_NONE;
 }
 
-/*
- * Record k is derived and found right. What it changes from outside (lengths, requests, a changed
- * configuration) begins with a record of its own in the other ledger too, so that the other mix
- * can be replayed.
- */
 enum fail_code
-republish_record(struct replay *r, struct failure *f)
+republish_record(struct republish *p, const struct ledger *now, struct failure *f)
 {
-	struct republish *p = r->other;
-
-	if (!p->begun || p->over || (uint64_t)r->now.step_next < p->next)
+	if (!p->begun || p->over || (uint64_t)now->step_next < p->next)
 		return FAIL_NONE;
-	return commit(r, r->now, r->now.kind == LEDGER_START ? LEDGER_START : LEDGER_STEPS, f);
+	return commit(p, *now, now->kind == LEDGER_START ? LEDGER_START : LEDGER_STEPS, now, f);
 }

@@ -1,13 +1,24 @@
-/* Ledger records against each other, and against what was derived. */
+/*
+ * The part of a replay that judges: a ledger record against the one before it, and against what was
+ * derived; and from both, which of the three witnesses (ledger, batch topic, domain log) differs.
+ *
+ *     derived state       lanes' records     the odd one out
+ *     is the ledger's     are as derived     none
+ *     is the ledger's     differ             the batch topic; or, where both payloads are whole, it
+ *                                            or the domain log
+ *     is another one      are as derived     the ledger
+ *     is another one      differ             the ledger: what was derived from it fits nothing else
+ */
+#include "consumer/replay/replay_internal.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "consumer/plan/bound_config.h"
-#include "consumer/replay/replay_state.h"
 
-/* What the mixer's state does not hold; control_next only ever grows, and is looked at apart. */
+/* What the mixer's state does not hold. check_order() looks at control_next, which only grows. */
 #define NOT_DERIVED                                                                                \
 	"kind", "mix", "mixer", "schedule", "config", "tokenizer", "step_first", "answers",        \
 	    "runs", "control_next"
@@ -16,7 +27,7 @@ static const char *const not_derived[] = {NOT_DERIVED, NULL};
 /* Requests are judged when they come, not again: their answers and what is pending are taken. */
 static const char *const not_derived_with_answers[] = {NOT_DERIVED, "pending", "request_ids", NULL};
 
-/* Puts a verdict behind the sentence, which is cut where there is no room. */
+/* Puts a verdict behind the sentence in *f, which is cut where there is no room. */
 static enum fail_code
 add(struct failure *f, const char *verdict)
 {
@@ -29,11 +40,12 @@ add(struct failure *f, const char *verdict)
 }
 
 enum fail_code
-replay_fail_ledger(
+replay_verdict_ledger(
     const struct replay *r, const struct ledger *l, int64_t offset, struct failure *f)
 {
 	char verdict[128] = "the ledger is the odd one out";
 
+	assert(l == &r->before || l == &r->now);
 	if (l == &r->now && !r->before_sure && r->before_at >= 0)
 		snprintf(verdict, sizeof(verdict),
 		    "the ledger is the odd one out, this record or the one before it, at offset "
@@ -47,7 +59,7 @@ replay_fail_ledger(
 static enum fail_code
 fail_now(const struct replay *r, struct failure *f)
 {
-	return replay_fail_ledger(r, &r->now, r->now_at, f);
+	return replay_verdict_ledger(r, &r->now, r->now_at, f);
 }
 
 /* ---- a record behind another ---- */
@@ -108,7 +120,7 @@ check_order(const struct replay *r, struct failure *f)
 }
 
 static enum fail_code
-check_alone(struct replay *r, struct failure *f)
+check_alone(const struct replay *r, struct failure *f)
 {
 	uint64_t schedule;
 
@@ -125,7 +137,7 @@ check_alone(struct replay *r, struct failure *f)
 }
 
 enum fail_code
-replay_check_record(struct replay *r, struct failure *f)
+replay_verdict_record(const struct replay *r, struct failure *f)
 {
 	if (check_alone(r, f) == FAIL_NONE && check_constants(r, f) == FAIL_NONE &&
 	    check_order(r, f) == FAIL_NONE)
@@ -136,9 +148,9 @@ replay_check_record(struct replay *r, struct failure *f)
 /* ---- derived states ---- */
 
 /*
- * Record k without the domains that are new in it: by a changed configuration, or by an answer, and
- * then they stand in it with what the broker knew of them, and nothing of theirs was decided yet.
- * Borrows the record.
+ * Record k without the domains that are new in it: by a changed configuration, or by the answer to
+ * a join. Record k then has what the broker knew of them, and no draw of theirs was decided yet, so
+ * that there is nothing to derive. Borrows the record.
  */
 static struct ledger
 without_new(const struct replay *r)
@@ -152,7 +164,7 @@ without_new(const struct replay *r)
 
 /* *differs: the derived state is not record k's; the sentence is in *f. */
 static enum fail_code
-compare_state(struct replay *r, const struct mixer *m, bool *differs, struct failure *f)
+compare_state(const struct replay *r, const struct mixer *m, bool *differs, struct failure *f)
 {
 	struct ledger derived = {0}, now = r->now.answers_n > 0 ? without_new(r) : r->now;
 	struct avro_difference d;
@@ -168,9 +180,9 @@ compare_state(struct replay *r, const struct mixer *m, bool *differs, struct fai
 	return code;
 }
 
-/* A mixer in the state that record k was begun with. Gives *out (mixer_close). */
+/* A mixer in the state that record k started from. Gives *out, to be ended with mixer_close(). */
 static enum fail_code
-derive_standing(struct replay *r, struct mixer **out, struct failure *f)
+derive_standing(const struct replay *r, struct mixer **out, struct failure *f)
 {
 	bool changed = r->now.kind == LEDGER_START && !same_text(r->before.config, r->now.config);
 	struct ledger now = without_new(r);
@@ -183,7 +195,7 @@ derive_standing(struct replay *r, struct mixer **out, struct failure *f)
 }
 
 static enum fail_code
-check_derived(struct replay *r, struct mixer *m, struct failure *f)
+check_derived(const struct replay *r, struct mixer *m, struct failure *f)
 {
 	bool differs = false;
 
@@ -193,7 +205,7 @@ check_derived(struct replay *r, struct mixer *m, struct failure *f)
 }
 
 enum fail_code
-replay_check_standing(struct replay *r, struct failure *f)
+replay_verdict_standing(const struct replay *r, struct failure *f)
 {
 	struct mixer *m;
 	enum fail_code code = derive_standing(r, &m, f);
@@ -207,7 +219,7 @@ replay_check_standing(struct replay *r, struct failure *f)
 }
 
 enum fail_code
-replay_check_first(struct replay *r, struct failure *f)
+replay_verdict_first(const struct replay *r, struct failure *f)
 {
 	struct mixer *m = NULL;
 	enum fail_code code = check_alone(r, f);
@@ -274,7 +286,7 @@ blame_both(const struct replay *r, struct failure *f)
 }
 
 enum fail_code
-replay_judge(struct replay *r, const struct mixer *m, struct failure *f)
+replay_verdict_steps(const struct replay *r, const struct mixer *m, struct failure *f)
 {
 	bool differs = false;
 
