@@ -61,7 +61,7 @@ append(struct domains *d, const char *name, size_t partitions_n, bool live, stru
 	to->sequences = calloc(partitions_n, sizeof(*to->sequences));
 	to->sealed = calloc(partitions_n, sizeof(*to->sealed));
 	to->bytes = calloc(partitions_n, sizeof(*to->bytes));
-	if (live) {
+	if (live) { /* what is still to come counts: as large as a record may be */
 		to->record_bytes_max = topics_sequence_bytes(d->config, 3);
 		to->record_bytes = to->record_bytes_max;
 	}
@@ -101,6 +101,7 @@ check_tail(struct domains *d, const struct partition_tail_at *at, struct failure
 	return FAIL_NONE;
 }
 
+/* A partition's part in the sums of its domain is replaced. */
 static void
 take_tail(struct domain_facts *d, const struct partition_tail_at *at)
 {
@@ -108,6 +109,7 @@ take_tail(struct domain_facts *d, const struct partition_tail_at *at)
 	uint64_t sequences = t->sealed ? t->sealed_sequences : t->sequences, bytes = 0;
 	size_t p = (size_t)at->partition;
 
+	assert(p < d->partitions_n);
 	d->changed = d->changed || d->sealed[p] != t->sealed || d->sequences[p] != sequences;
 	d->high[p] = at->high;
 	d->sealed[p] = t->sealed;
@@ -138,7 +140,10 @@ list_partitions(const struct domains *d, size_t first, bool live_only)
 	return list;
 }
 
-/* Fills at[] with the partitions that have grown since their last record was read. */
+/*
+ * Fills at[] and of[] with the partitions whose end differs from the one at which their last record
+ * was read, and which hold something.
+ */
 static enum fail_code
 find_moved(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, struct partition_tail_at *at,
     struct domain_facts **of, size_t *n, struct failure *f)
@@ -174,9 +179,9 @@ take(struct domains *d, struct domain_facts *of, const struct partition_tail_at 
 	if (at->bad) {
 		log_warning("mix: MIX-TAIL topic=%s partition=%d its last record: %s", at->topic,
 		    (int)at->partition, at->reason);
-		of->high[at->partition] = at->high; /* what follows may tell more */
+		of->high[at->partition] = at->high; /* not read again: what follows may tell more */
 	}
-	if (!at->known) /* deleted meanwhile, or the broker is slow: the next time */
+	if (!at->known) /* deleted meanwhile, or the broker is slow: `high` makes it read again */
 		return FAIL_NONE;
 	if (check_tail(d, at, f) != FAIL_NONE)
 		return f->code;
@@ -184,6 +189,7 @@ take(struct domains *d, struct domain_facts *of, const struct partition_tail_at 
 	return FAIL_NONE;
 }
 
+/* Asks about the domains from number `first` on. */
 static enum fail_code
 ask_from(struct domains *d, rd_kafka_t *reader, size_t first, bool live_only, struct failure *f)
 {
@@ -291,6 +297,7 @@ failed:
 
 /* ---- while the mix runs ---- */
 
+/* The domain that was added last. */
 static enum fail_code
 check_sealed(const struct domains *d, struct failure *f)
 {

@@ -1,14 +1,20 @@
 /*
  * domains.h -- what the broker knows of the domains that a mix draws from: lengths, sizes,
- * tokenizer; asked at the start, and again while it runs.
+ * tokenizer; asked at the start, and again while the mix runs.
  *
- * A partition is sealed once it has an End, and counts with the sequences up to the last End: those
- * behind it belong to the next one. The mixer waits for the Ends of all domains that are not live:
- * without lengths there is no order of an epoch. A partition of a live domain without an End counts
- * with what is there.
+ * What counts. A partition is sealed once it has an End, and counts with the sequences up to its
+ * last End: those behind it belong to the next one. The mixer waits for the Ends of all domains
+ * that are not live, because without lengths there is no order of an epoch. A partition of a live
+ * domain that has no End counts with what is there.
+ *
+ * What it costs. A partition's last record tells all (partition_tail.h), so domains_ask() is one
+ * question for the ends of all partitions, and then one record of each that has moved. Facts here
+ * only follow the broker. When they reach the mixer is decided elsewhere (lengths.h).
  *
  * The configuration's domains come first, in its order; behind them stand those that joined the mix
  * by request.
+ *
+ * Thread: one.
  */
 #ifndef CONSUMER_DOMAIN_DOMAINS_H
 #define CONSUMER_DOMAIN_DOMAINS_H
@@ -25,7 +31,7 @@ struct domain_facts {
 	char name[NAME_MAX_BYTES + 1];
 	char topic[TOPIC_MAX_BYTES + 1];
 	bool live;
-	bool changed; /* lengths differ from when somebody last set this to false */
+	bool changed; /* lengths or seals differ from when the reader of them last cleared this */
 	size_t partitions_n;
 	int64_t *high;       /* [partitions_n]: its end when its last record was read */
 	uint64_t *sequences; /* [partitions_n] */
@@ -43,7 +49,7 @@ struct domains {
 	const struct config *config;
 };
 
-/* Called twice a second while something is waited for; true: the wait is to end. */
+/* Called twice a second while domains_open() waits; true: the wait is to end. */
 typedef bool domains_stopped(void *opaque);
 
 /*
@@ -67,12 +73,12 @@ int domains_named(const struct domains *d, const char *name);
 enum fail_code domains_add(
     struct domains *d, rd_kafka_t *reader, const char *name, bool live, struct failure *f);
 
-/* Takes the one that was added last out again. */
+/* Takes the domain that was added last out again. */
 void domains_drop_last(struct domains *d);
 
 /*
- * Asks again how far the partitions reach: of live domains, or of all. Whose lengths differ is
- * `changed`. FAIL_CONFIG as above.
+ * Asks once more how far the partitions reach: of live domains, or of all. Sets `changed` where
+ * lengths differ. What the broker does not answer in time stays as it was. FAIL_CONFIG as above.
  */
 enum fail_code domains_ask(
     struct domains *d, rd_kafka_t *reader, bool live_only, struct failure *f);

@@ -2,21 +2,83 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <librdkafka/rdkafka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/kafka/kafka.h"
-#include "consumer/domain/feed_state.h"
+#include "common/record/schema.h"
+#include "common/record/sequence.h"
 
 enum {
 	FETCH_BYTES_MAX = 8 << 20,
 	FETCH_MORE_BYTES = 256 << 10, /* beyond a block: fetches begin and end with whole batches */
+	SILENT_MS = 1000,             /* of a load, before the broker is asked why */
+	MESSAGES_MAX = 2048,          /* taken from librdkafka at once */
+	END_WAIT_MS = 10000,          /* for the rest of a block behind the end of its topic, */
+	END_POLL_MS = 1000,           /* looked at at least as often as this */
+};
+
+/*
+ * Invariants:
+ *     a block stands in the queue exactly while it is QUEUED, and in load[] exactly while LOADING;
+ *     a partition has at most one load, for librdkafka reads it at one place at a time;
+ *     bytes is the sum of b->bytes of all blocks that are not LOADING, bytes_loading that of
+ *     b->expected of those that are;
+ *     b->uses counts announced draws; a block is evicted only when it is READY and has none.
+ */
+struct feed_partition {
+	struct feed_block *block; /* all of this partition, in any state */
+	bool loading;
+	/* The push that is known: ordinals from pushed_from on stand at offset ordinal + push or
+	 * later. */
+	uint64_t pushed_from;
+	int64_t push;
+};
+
+struct feed_domain {
+	rd_kafka_topic_t *topic;
+	char *name; /* of the topic */
+	uint64_t record_bytes;
+	struct feed_partition *partition;
+	size_t partitions_n;
+};
+
+/* A partition that is being read for one block. */
+struct feed_load {
+	struct feed_block *block; /* NULL: free */
+	uint32_t undecodable;     /* records since the last good one */
+	char reason[256];         /* of the last of them, */
+	uint8_t *bytes;           /* its bytes, cut; owned */
+	size_t bytes_n;
+	int64_t offset;    /* and where it stands */
+	int64_t ended_ms;  /* since when the topic ends before the block; 0: it does not */
+	int64_t polled_ms; /* the last time that this was looked at */
+	int64_t begun_ms;
+	bool asked; /* the broker, why nothing comes */
+};
+
+struct feed {
+	rd_kafka_t *rk;
+	uint64_t memory_bytes, tokenizer;
+	uint32_t block; /* sequences of a whole one */
+	struct feed_domain *domain;
+	size_t domains_n;
+	struct feed_load load[FEED_LOADS_MAX];
+	size_t loads_n;
+	struct feed_block *queue; /* by first use, urgent ones in front */
+	struct feed_block **queue_end;
+	size_t queued_n;
+	uint64_t bytes, bytes_loading;
+	uint64_t tick; /* counts uses, for the eviction */
+	struct feed_pool pool;
 };
 
 /* ---- opening and closing ---- */
 
-/* One fetch should bring a whole block, and no second one follow it: see poll_load(). */
+/* One fetch should bring a whole block, and no second one follow it: poll_load() tells why. */
 static enum fail_code
 open_reader(struct feed *d, const struct feed_options *o, struct failure *f)
 {
@@ -122,35 +184,38 @@ feed_add_domain(struct feed *d, const char *topic, size_t partitions_n, uint64_t
 	return FAIL_NONE;
 }
 
-/* ---- blocks ---- */
+/* ---- blocks, and the queue of those to be loaded ---- */
 
-struct feed_partition *
-feed_partition(struct feed *d, uint32_t domain, uint32_t partition)
+static struct feed_partition *
+partition_of(struct feed *d, uint32_t domain, uint32_t partition)
 {
-	assert(domain < d->domains_n && partition < d->domain[domain].partitions_n);
+	assert(domain < d->domains_n);
+	assert(partition < d->domain[domain].partitions_n);
 	return &d->domain[domain].partition[partition];
 }
 
 static struct feed_block *
 find_block(struct feed *d, const struct mixer_draw *draw)
 {
-	struct feed_block *b = feed_partition(d, draw->domain, draw->partition)->block;
+	struct feed_block *b = partition_of(d, draw->domain, draw->partition)->block;
 
 	while (b != NULL && b->first != draw->block_first)
 		b = b->next_in_partition;
 	return b;
 }
 
-void
-feed_drop_block(struct feed *d, struct feed_block *b)
+/* Ends a block that is in no queue and not being loaded. */
+static void
+drop_block(struct feed *d, struct feed_block *b)
 {
-	struct feed_block **at = &feed_partition(d, b->domain, b->partition)->block;
+	struct feed_block **at = &partition_of(d, b->domain, b->partition)->block;
 
+	assert(b->state != FEED_LOADING);
+	assert(d->bytes >= b->bytes);
 	while (*at != b)
 		at = &(*at)->next_in_partition;
 	*at = b->next_in_partition;
-	if (b->state != FEED_LOADING)
-		d->bytes -= b->bytes;
+	d->bytes -= b->bytes;
 	feed_block_close(b, &d->pool);
 }
 
@@ -163,8 +228,8 @@ enqueue(struct feed *d, struct feed_block *b)
 	d->queued_n++;
 }
 
-void
-feed_dequeue(struct feed *d, struct feed_block *b)
+static void
+dequeue(struct feed *d, struct feed_block *b)
 {
 	struct feed_block **at = &d->queue;
 
@@ -173,18 +238,24 @@ feed_dequeue(struct feed *d, struct feed_block *b)
 	*at = b->next_in_queue;
 	if (*at == NULL)
 		d->queue_end = at;
+	assert(d->queued_n > 0);
 	d->queued_n--;
 }
 
-uint64_t
-feed_expected_bytes(const struct feed *d, const struct feed_block *b)
+/* What a block is likely to take when it is whole: chunks are not shared between blocks. */
+static uint64_t
+expected_bytes(const struct feed *d, const struct feed_block *b)
 {
 	uint64_t bytes = d->domain[b->domain].record_bytes * b->count;
 
 	return bytes + FEED_CHUNK_BYTES - bytes % FEED_CHUNK_BYTES;
 }
 
-/* More sequences stand in the block's partition than when it was announced before. */
+/*
+ * The block has more sequences than when it was announced before. One that is READY goes through
+ * the queue for the rest, not as an urgent one: feed_urge() may follow. One that is QUEUED or
+ * LOADING needs only to know how far to read.
+ */
 static enum fail_code
 grow(struct feed *d, struct feed_block *b, uint32_t count, struct failure *f)
 {
@@ -195,8 +266,8 @@ grow(struct feed *d, struct feed_block *b, uint32_t count, struct failure *f)
 		b->urgent = false;
 		enqueue(d, b);
 	} else if (b->state == FEED_LOADING) {
-		d->bytes_loading += feed_expected_bytes(d, b) - b->expected;
-		b->expected = feed_expected_bytes(d, b);
+		d->bytes_loading += expected_bytes(d, b) - b->expected;
+		b->expected = expected_bytes(d, b);
 	}
 	return FAIL_NONE;
 }
@@ -204,7 +275,7 @@ grow(struct feed *d, struct feed_block *b, uint32_t count, struct failure *f)
 static enum fail_code
 new_block(struct feed *d, const struct mixer_draw *draw, struct feed_block **out, struct failure *f)
 {
-	struct feed_partition *p = feed_partition(d, draw->domain, draw->partition);
+	struct feed_partition *p = partition_of(d, draw->domain, draw->partition);
 
 	*out = feed_block_open(draw->domain, draw->partition, draw->block_first, draw->block_count);
 	if (*out == NULL)
@@ -234,17 +305,21 @@ feed_full(const struct feed *d)
 	return d->queued_n >= FEED_QUEUED_MAX;
 }
 
+/*
+ * What runs ahead of the mixer was wrong, or is gone. Blocks that are being loaded are finished all
+ * the same: their bytes are on the way, and the mixer's new draws begin where the old ones did.
+ */
 void
 feed_forget(struct feed *d)
 {
 	while (d->queue != NULL) {
 		struct feed_block *b = d->queue;
 
-		feed_dequeue(d, b);
+		dequeue(d, b);
 		b->state = FEED_READY;
 		b->count = b->filled; /* of one that was to grow, what it had stays */
 		if (b->filled == 0)
-			feed_drop_block(d, b);
+			drop_block(d, b);
 	}
 	for (size_t i = 0; i < d->domains_n; i++)
 		for (size_t p = 0; p < d->domain[i].partitions_n; p++)
@@ -258,11 +333,12 @@ feed_urge(struct feed *d, const struct mixer_draw *draw)
 {
 	struct feed_block *b = find_block(d, draw);
 
-	assert(b != NULL && b->uses > 0);
+	assert(b != NULL);
+	assert(b->uses > 0);
 	if (b->state != FEED_QUEUED || b->urgent)
 		return;
 	b->urgent = true;
-	feed_dequeue(d, b);
+	dequeue(d, b);
 	b->next_in_queue = d->queue;
 	d->queue = b;
 	if (b->next_in_queue == NULL)
@@ -285,13 +361,17 @@ feed_release(struct feed *d, const struct mixer_draw *draw)
 {
 	struct feed_block *b = find_block(d, draw);
 
-	assert(b != NULL && b->uses > 0);
+	assert(b != NULL);
+	assert(b->uses > 0);
 	b->uses--;
 	b->released++;
 	b->last_use = d->tick++;
-	/* Every sequence of a whole block is out: this epoch does not come back to it. */
+	/*
+	 * Every sequence of a whole block was drawn: this epoch does not come back to it. A shorter
+	 * one may yet grow, and is left to the eviction.
+	 */
 	if (b->uses == 0 && b->released >= d->block && b->state == FEED_READY)
-		feed_drop_block(d, b);
+		drop_block(d, b);
 }
 
 size_t
@@ -310,4 +390,415 @@ bool
 feed_over(const struct feed *d)
 {
 	return d->bytes + d->bytes_loading > d->memory_bytes;
+}
+
+/* ---- loading ---- */
+
+/* The loaded block whose last use is longest ago and that no announced draw needs. */
+static struct feed_block *
+evictable(const struct feed *d)
+{
+	struct feed_block *oldest = NULL;
+
+	for (size_t i = 0; i < d->domains_n; i++)
+		for (size_t p = 0; p < d->domain[i].partitions_n; p++)
+			for (struct feed_block *b = d->domain[i].partition[p].block; b != NULL;
+			     b = b->next_in_partition)
+				if (b->state == FEED_READY && b->uses == 0 &&
+				    (oldest == NULL || b->last_use < oldest->last_use))
+					oldest = b;
+	return oldest;
+}
+
+/* Evicts until `more` bytes fit into the budget. False: all that is left is needed. */
+static bool
+make_room(struct feed *d, uint64_t more)
+{
+	while (d->bytes + d->bytes_loading + more > d->memory_bytes) {
+		struct feed_block *b = evictable(d);
+
+		if (b == NULL)
+			return false;
+		drop_block(d, b);
+	}
+	return true;
+}
+
+static enum fail_code
+start_at(struct feed *d, const struct feed_block *b, int64_t offset, struct failure *f)
+{
+	const struct feed_domain *m = &d->domain[b->domain];
+
+	if (rd_kafka_consume_start(m->topic, (int32_t)b->partition, offset) != 0)
+		return fail(f, FAIL_BROKER, "cannot read topic %s partition %" PRIu32 ": %s",
+		    m->name, b->partition, rd_kafka_err2str(rd_kafka_last_error()));
+	return FAIL_NONE;
+}
+
+/* Reads a block from its first ordinal that is missing: what it has of a shorter life stays. */
+static enum fail_code
+start_load(struct feed *d, struct feed_block *b, struct failure *f)
+{
+	struct feed_partition *p = partition_of(d, b->domain, b->partition);
+	uint64_t first = b->first + b->filled;
+	struct feed_load *l = d->load;
+
+	assert(b->state == FEED_QUEUED);
+	assert(!p->loading);
+	assert(d->loads_n < FEED_LOADS_MAX);
+	while (l->block != NULL)
+		l++;
+	if (start_at(d, b, (int64_t)first + (first >= p->pushed_from ? p->push : 0), f) !=
+	    FAIL_NONE)
+		return f->code;
+	dequeue(d, b);
+	b->state = FEED_LOADING;
+	b->expected = expected_bytes(d, b);
+	d->bytes -= b->bytes;
+	p->loading = true;
+	l->block = b;
+	l->undecodable = 0;
+	l->ended_ms = 0;
+	l->begun_ms = clock_ms();
+	l->asked = false;
+	d->loads_n++;
+	d->bytes_loading += b->expected;
+	return FAIL_NONE;
+}
+
+/*
+ * Starts what may be started: in order, one load a partition, within the budget or urgent. The
+ * first block that there is no room for holds up all behind it: loading a later one first would
+ * take the room that it waits for.
+ */
+static enum fail_code
+start_loads(struct feed *d, struct failure *f)
+{
+	struct feed_block *b = d->queue, *next;
+
+	for (; b != NULL && d->loads_n < FEED_LOADS_MAX; b = next) {
+		next = b->next_in_queue;
+		if (partition_of(d, b->domain, b->partition)->loading)
+			continue;
+		if (!make_room(d, expected_bytes(d, b)) && !b->urgent)
+			break;
+		if (start_load(d, b, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+static void
+end_load(struct feed *d, struct feed_load *l)
+{
+	struct feed_block *b = l->block;
+
+	assert(b->state == FEED_LOADING);
+	assert(b->filled == b->count);
+	rd_kafka_consume_stop(d->domain[b->domain].topic, (int32_t)b->partition);
+	partition_of(d, b->domain, b->partition)->loading = false;
+	b->state = FEED_READY;
+	b->last_use = d->tick++;
+	d->bytes_loading -= b->expected;
+	d->bytes += b->bytes;
+	d->loads_n--;
+	l->block = NULL;
+	free(l->bytes);
+	l->bytes = NULL;
+}
+
+/* ---- records ---- */
+
+static enum fail_code
+fail_at(const struct feed *d, const struct feed_block *b, enum fail_code code, const char *what,
+    struct failure *f)
+{
+	return fail(f, code, "topic %s partition %" PRIu32 ": %s", d->domain[b->domain].name,
+	    b->partition, what);
+}
+
+static enum fail_code
+note_undecodable(
+    struct feed_load *l, const rd_kafka_message_t *msg, const char *why, struct failure *f)
+{
+	size_t kept = msg->len < FEED_BAD_BYTES_MAX ? msg->len : FEED_BAD_BYTES_MAX;
+
+	l->undecodable++;
+	l->offset = msg->offset;
+	snprintf(l->reason, sizeof(l->reason), "%s", why);
+	free(l->bytes);
+	l->bytes = malloc(kept + 1);
+	if (l->bytes == NULL)
+		return fail_memory(f);
+	if (kept > 0)
+		memcpy(l->bytes, msg->payload, kept);
+	l->bytes_n = kept;
+	return FAIL_NONE;
+}
+
+/*
+ * Ordinals [b->first + b->filled, until) were not seen: each must be one of the records that could
+ * not be decoded, which do not tell their ordinals. Ordinals 7 and 10 with two such records between
+ * them are well: 8 and 9 are bad. With only one such record, one is missing, and nobody knows
+ * which.
+ */
+static enum fail_code
+fill_gap(struct feed *d, struct feed_load *l, uint64_t until, struct failure *f)
+{
+	struct feed_block *b = l->block;
+	uint64_t want = b->first + b->filled;
+	char what[160];
+
+	if (until - want > l->undecodable) {
+		snprintf(what, sizeof(what),
+		    "ordinals %" PRIu64 "..%" PRIu64
+		    " are missing: records were deleted, or another "
+		    "program writes here",
+		    want, until);
+		return fail_at(d, b, FAIL_DATA, what, f);
+	}
+	for (; want < until; want++)
+		if (!feed_block_put_bad(b, &d->pool, l->reason, l->bytes, l->bytes_n, l->offset))
+			return fail_memory(f);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+keep_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
+    const struct sequence_view *s, struct failure *f)
+{
+	struct feed_block *b = l->block;
+	struct feed_partition *p = partition_of(d, b->domain, b->partition);
+	struct failure why;
+	bool kept;
+
+	assert(s->ordinal == b->first + b->filled);
+	if (s->tokenizer != d->tokenizer)
+		return fail(f, FAIL_CONFIG,
+		    "topic %s partition %" PRIu32 " ordinal %" PRIu64 " has tokenizer %016" PRIx64
+		    ", the mix has %016" PRIx64 ": one mix cannot hold two tokenizers",
+		    d->domain[b->domain].name, b->partition, s->ordinal, s->tokenizer,
+		    d->tokenizer);
+	if (msg->offset - (int64_t)s->ordinal > p->push) {
+		p->push = msg->offset - (int64_t)s->ordinal;
+		p->pushed_from = s->ordinal;
+	}
+	if (payload_check_hash(&s->payload, &why) != FAIL_NONE)
+		kept =
+		    feed_block_put_bad(b, &d->pool, why.text, msg->payload, msg->len, msg->offset);
+	else
+		kept = feed_block_put(b, &d->pool, s->payload.raw, s->payload.raw_n,
+		    s->payload.used, s->payload.count - s->payload.used, msg->offset);
+	return kept ? FAIL_NONE : fail_memory(f);
+}
+
+/* Reads the partition at another place, for the same block. */
+static enum fail_code
+restart(struct feed *d, struct feed_load *l, int64_t offset, struct failure *f)
+{
+	struct feed_block *b = l->block;
+
+	rd_kafka_consume_stop(d->domain[b->domain].topic, (int32_t)b->partition);
+	return start_at(d, b, offset, f);
+}
+
+/*
+ * The end of the topic, before that of the block. It may be an old end:
+ *
+ *     - a fetch was answered before the producer's records came that the block has grown by;
+ *     - the partition has a new leader, which shows records only as far as it knows that its
+ *       followers have them, and learns that with their next fetches: for a moment the topic looks
+ *       shorter than it was.
+ *
+ * Only an end that stays for END_WAIT_MS is one (wait_end()). Records that cannot be decoded and
+ * make up the whole rest of the block need no waiting.
+ */
+static enum fail_code
+meet_end(struct feed *d, struct feed_load *l, struct failure *f)
+{
+	struct feed_block *b = l->block;
+
+	if (b->count - b->filled <= l->undecodable)
+		return fill_gap(d, l, b->first + b->count, f);
+	if (l->ended_ms == 0)
+		l->ended_ms = l->polled_ms = clock_ms();
+	return FAIL_NONE;
+}
+
+/*
+ * Whether the topic's end has stayed. Time in which nobody polled does not count: a process that
+ * was stopped (SIGSTOP, a suspended machine) for a minute has not waited for the broker.
+ */
+static enum fail_code
+wait_end(struct feed *d, struct feed_load *l, struct failure *f)
+{
+	int64_t now_ms = clock_ms();
+
+	if (now_ms - l->polled_ms > END_POLL_MS)
+		l->ended_ms = now_ms;
+	l->polled_ms = now_ms;
+	if (now_ms - l->ended_ms <= END_WAIT_MS)
+		return FAIL_NONE;
+	return fill_gap(d, l, l->block->first + l->block->count, f);
+}
+
+static enum fail_code
+take_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg, bool *restarted,
+    struct failure *f)
+{
+	struct feed_block *b = l->block;
+	uint64_t want = b->first + b->filled, end = b->first + b->count;
+	struct sequence_view s;
+	struct failure why;
+
+	if (sequence_decode(&s, msg->payload, msg->len, &why) != FAIL_NONE)
+		return note_undecodable(l, msg, why.text, f);
+	if (s.ordinal < want) { /* before the block, or a duplicate */
+		l->undecodable = 0;
+		if (b->filled > 0 || want - s.ordinal <= FEED_SKIP_MAX)
+			return FAIL_NONE;
+		/* What is wanted stands at least as far behind this record as its ordinal does. */
+		*restarted = true;
+		return restart(d, l, msg->offset + (int64_t)(want - s.ordinal), f);
+	}
+	if (s.ordinal > want && fill_gap(d, l, s.ordinal < end ? s.ordinal : end, f) != FAIL_NONE)
+		return f->code;
+	l->undecodable = 0;
+	if (s.ordinal >= end)
+		return FAIL_NONE;
+	return keep_sequence(d, l, msg, &s, f);
+}
+
+static enum fail_code
+take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg, bool *restarted,
+    struct failure *f)
+{
+	struct feed_block *b = l->block;
+	enum schema_record which;
+	struct failure why;
+
+	if (msg->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+		return meet_end(d, l, f);
+	l->ended_ms = 0;
+	if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		/* Records that are gone do not come back: trying again would not end. */
+		bool missing = msg->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+			       msg->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
+		char what[512];
+
+		snprintf(what, sizeof(what), "cannot read ordinal %" PRIu64 ": %s (%s)",
+		    b->first + b->filled, rd_kafka_message_errstr(msg),
+		    kafka_hint(msg->err)[0] == '\0' ? rd_kafka_err2name(msg->err)
+						    : kafka_hint(msg->err));
+		if (kafka_denied(msg->err))
+			return kafka_fail_topic(f, d->rk, msg->err, NULL,
+			    "reading sequences of a domain", d->domain[b->domain].name);
+		return fail_at(d, b, missing ? FAIL_DATA : FAIL_BROKER, what, f);
+	}
+	if (schema_which(&which, msg->payload, msg->len, &why) != FAIL_NONE)
+		return note_undecodable(l, msg, why.text, f);
+	if (which == SCHEMA_END)
+		return FAIL_NONE; /* of a domain that was extended: more follows behind it */
+	if (which != SCHEMA_SEQUENCE)
+		return note_undecodable(l, msg, "not a sequence but another riffle record", f);
+	return take_sequence(d, l, msg, restarted, f);
+}
+
+/* What librdkafka has for the load, waiting at most timeout_ms for the first; returns how many. */
+static size_t
+take_messages(const struct feed_domain *m, int32_t partition, int timeout_ms,
+    rd_kafka_message_t **msg, size_t room)
+{
+	ssize_t n = rd_kafka_consume_batch(m->topic, partition, 0, msg, room);
+
+	if (n > 0 || timeout_ms == 0)
+		return n < 0 ? 0 : (size_t)n;
+	msg[0] = rd_kafka_consume(m->topic, partition, timeout_ms);
+	if (msg[0] == NULL)
+		return 0;
+	n = rd_kafka_consume_batch(m->topic, partition, 0, msg + 1, room - 1);
+	return n < 0 ? 1 : (size_t)n + 1;
+}
+
+/*
+ * Takes all that one fetch has brought, and tries to make that the only fetch. Left alone,
+ * librdkafka fetches on as soon as fewer than queued.min.messages records of the partition wait in
+ * memory, and every block was fetched about four times over. So:
+ *
+ *     1. A fetch is as large as a block, and the few records before it (open_reader()).
+ *     2. While what it brought waits, no next fetch is sent: queued.min.messages is 64. (1 would be
+ *        too small: an internal operation in the queue counts as a message, and the partition then
+ *        stands still for a second at a time.)
+ *     3. Here the whole queue is taken at once, and a block that is whole stops its partition.
+ *     4. A block that is not whole restarts its partition behind the last record taken, which
+ *        fetches at once.
+ */
+static enum fail_code
+poll_load(struct feed *d, struct feed_load *l, int timeout_ms, bool *progress, struct failure *f)
+{
+	rd_kafka_message_t *msg[MESSAGES_MAX];
+	struct feed_block *b = l->block;
+	const struct feed_domain *m = &d->domain[b->domain];
+	size_t n = take_messages(m, (int32_t)b->partition, timeout_ms, msg, MESSAGES_MAX);
+	int64_t offset_next = -1; /* none was taken */
+	bool restarted = false;
+	enum fail_code code = FAIL_NONE;
+
+	for (size_t i = 0; i < n; i++) {
+		if (code == FAIL_NONE && !restarted && b->filled < b->count)
+			code = take_message(d, l, msg[i], &restarted, f);
+		if (msg[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			offset_next = msg[i]->offset + 1;
+		rd_kafka_message_destroy(msg[i]);
+	}
+	*progress = *progress || n > 0;
+	if (code != FAIL_NONE)
+		return code;
+	if (b->filled == b->count) {
+		end_load(d, l);
+		return FAIL_NONE;
+	}
+	if (!restarted && offset_next >= 0 && n < MESSAGES_MAX)
+		return restart(d, l, offset_next, f);
+	return l->ended_ms > 0 ? wait_end(d, l, f) : FAIL_NONE;
+}
+
+/*
+ * librdkafka reports nothing where the user may not see a topic. When a load stays silent, the
+ * broker is asked once.
+ */
+static enum fail_code
+ask_why(struct feed *d, struct feed_load *l, struct failure *f)
+{
+	enum fail_code code;
+	int partitions;
+
+	if (l->asked || l->block->filled > 0 || clock_ms() - l->begun_ms < SILENT_MS)
+		return FAIL_NONE;
+	l->asked = true;
+	code = kafka_partitions(d->rk, d->domain[l->block->domain].name, &partitions, SILENT_MS, f);
+	return code == FAIL_DENIED ? code : FAIL_NONE;
+}
+
+enum fail_code
+feed_poll(struct feed *d, int timeout_ms, struct failure *f)
+{
+	bool progress = false;
+
+	rd_kafka_poll(d->rk, 0);
+	if (start_loads(d, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < FEED_LOADS_MAX; i++)
+		if (d->load[i].block != NULL &&
+		    poll_load(d, &d->load[i], 0, &progress, f) != FAIL_NONE)
+			return f->code;
+	if (progress || timeout_ms == 0)
+		return FAIL_NONE;
+	/* Nothing came: waits for the first load. The others' records wait in their queues. */
+	for (size_t i = 0; i < FEED_LOADS_MAX; i++)
+		if (d->load[i].block != NULL)
+			return ask_why(d, &d->load[i], f) != FAIL_NONE
+				   ? f->code
+				   : poll_load(d, &d->load[i], timeout_ms, &progress, f);
+	return FAIL_NONE;
 }

@@ -1,23 +1,60 @@
 /*
  * feed.h -- blocks of domain topics in memory, read before they are drawn from.
  *
- * The mixer runs a copy of itself ahead and announces every draw with feed_want(); the feed loads
- * the blocks those draws fall into, in the order of first use, at most FEED_LOADS_MAX partitions at
- * a time, each for one block, and copies the payloads out, so that no fetch buffer stays pinned.
- * A block goes when all its sequences were drawn; one without announced draws is evicted, oldest
- * use first, when room is needed; only feed_urge() may load past the budget. A block whose
- * partition has grown since it was loaded goes through the queue again for the rest.
+ * The room: domain topics, read. Nothing here writes to a broker.
  *
- *     QUEUED --room, and its partition is free--> LOADING --last sequence--> READY --evicted-->
- * gone
+ * Files of this room:
+ *     feed            blocks for the mixer, in the order in which it will draw from them
+ *     feed_block      one block in memory
+ *     domains         lengths, sizes and tokenizer of the domains of a mix; what has grown since
+ *     partition_tail  the last record of a partition, which tells its length
+ *     partition_log   all sequences of one sealed partition, with their tokens decoded
+ *     held_out        all sequences of a domain's validation or test set
  *
- * Offsets: ordinal k of a partition stands at offset k or later (duplicates after a producer's
- * crash, and End records in the middle of an extended domain, push it back), so a load starts at
- * offset k plus the push that is known, drops what is before k, and starts again further on where
- * it is far before. A record that cannot be decoded, or whose frame has another hash, makes its
- * ordinal bad: feed_find() gives the reason. An ordinal that is missing is FAIL_DATA; where the
- * topic ends before the block, after ten seconds only: new records, or a new leader, may be about
- * to come.
+ * Lookahead. A copy of the mixer runs ahead (assembler.h) and announces every draw with
+ * feed_want(). The feed loads the blocks that those draws fall into, in the order of first use, at
+ * most FEED_LOADS_MAX partitions at a time, each for one block. Payloads are copied out of
+ * librdkafka's messages, so that one sequence does not keep a whole fetch buffer in memory.
+ *
+ *            feed_want()          room, and its partition is free         last sequence
+ *     (none) ----------> QUEUED ---------------------------------> LOADING ----> READY
+ *                        |   ^                                                   |   |
+ *                        |   +------ feed_want() of more: it has grown ----------+   |
+ *            feed_forget(): nothing of it was read                   evicted, or all drawn
+ *                        v                                                           v
+ *                      (none)                                                     (none)
+ *
+ * Eviction. A block whose sequences were all drawn is dropped at once. A block that no announced
+ * draw needs stays, as another window may come back to it, until room is needed: then the one whose
+ * last use is longest ago is dropped first. The schedule is known, so no block that an announced
+ * draw needs is ever dropped. Example, a budget of three blocks, draws A B A C D, each block with
+ * sequences that are drawn later:
+ *
+ *     announced     loaded, with announced draws     what happens
+ *     A B A C       A:2 B:1 C:1                      full
+ *     D             A:2 B:1 C:1                      D is queued: every block is needed
+ *     A, B drawn    A:1 B:0 C:1                      B is evicted, D is loaded
+ *     A drawn       A:0 C:1 D:1                      A stays: a later draw may want its rest
+ *
+ * Only feed_urge() may load past the budget: a step whose blocks do not fit in it together must
+ * still be put together. worst_case.h checks at the start that memory suffices for that.
+ *
+ * Blocks that grow while they are read. The last block of a live partition is shorter than a whole
+ * one, and grows. A draw says how many sequences its block has by the mixer's lengths
+ * (mixer_draw.block_count). Where that is more than the feed knew, the block goes through the queue
+ * once more for the rest; what it holds can be found all the while.
+ *
+ * Offsets. Ordinal k of a partition stands at offset k or later: a duplicate (a producer that was
+ * killed repeats its last records) and an End in the middle of an extended domain each push what
+ * follows back by one. Offsets 0..9 hold ordinals 0..9, offsets 10 and 11 hold 8 and 9 once more,
+ * offset 12 holds ordinal 10: the push is 2 from ordinal 10 on. A load starts at offset k plus the
+ * push that is known, which is never too late, and drops what comes before k. Where it meets an
+ * ordinal more than FEED_SKIP_MAX before k, it restarts that much further on.
+ *
+ * Bad records. A record that cannot be decoded, or whose frame has another hash, makes its ordinal
+ * bad: feed_find() gives the reason. An ordinal that is missing is FAIL_DATA. Where the topic ends
+ * before the block does, it is missing only after ten seconds: new records, or what a new leader
+ * does not show yet, may be about to come.
  *
  * Thread: one. Memory: the budget, plus one fetch a load, plus what feed_urge() forces.
  */
@@ -30,13 +67,13 @@
 
 #include "common/base/failure.h"
 #include "common/config/properties.h"
+#include "consumer/domain/feed_block.h"
 #include "consumer/mixer/mixer.h"
 
 enum {
 	FEED_LOADS_MAX = 16,
-	FEED_QUEUED_MAX = 64,       /* blocks that wait for a load, before feed_full() says so */
-	FEED_SKIP_MAX = 4096,       /* records read over before a load starts again further on */
-	FEED_BAD_BYTES_MAX = 65536, /* of a bad record, kept for the dead letter */
+	FEED_QUEUED_MAX = 64, /* blocks that wait for a load, before feed_full() is true */
+	FEED_SKIP_MAX = 4096, /* records read over before a load restarts further on */
 };
 
 struct feed;
@@ -50,32 +87,24 @@ struct feed_options {
 	uint32_t block;        /* sequences of a whole one; a shorter one may grow */
 };
 
-/* A sequence in a block; borrowed until its draw is released. */
-struct feed_record {
-	const uint8_t *payload; /* encoded; NULL: bad */
-	size_t n;
-	uint32_t tokens;      /* in it, without padding; 0: bad */
-	uint32_t padding;     /* and how many are missing at its end */
-	const char *reason;   /* why it is bad; NULL: it is not */
-	int64_t offset;       /* of the record in its topic; -1: unknown */
-	const uint8_t *bytes; /* bad: the record as it was read, cut; NULL where unknown */
-	size_t bytes_n;
-};
-
-/* Gives *out, to be ended with feed_close(). */
+/* Gives *out, to be ended with feed_close(). Copies the options. */
 enum fail_code feed_open(struct feed **out, const struct feed_options *o, struct failure *f);
-void feed_close(struct feed *d);
+void feed_close(struct feed *d); /* NULL is accepted */
 
-/* Adds the next domain (its number is the count before); `record_bytes` is a typical record's size.
+/*
+ * Adds the next domain; its number is how many there were before. Copies `topic`; `record_bytes`
+ * >= 1 is a typical record's size.
  */
 enum fail_code feed_add_domain(struct feed *d, const char *topic, size_t partitions_n,
     uint64_t record_bytes, struct failure *f);
 
 /*
- * Announces a draw; records that were found before may move. True from feed_full(): announce no
- * more until something was released.
+ * Announces a draw, which feed_release() or feed_forget() takes back. Where the draw's block has
+ * grown, records that were found before may move.
  */
 enum fail_code feed_want(struct feed *d, const struct mixer_draw *draw, struct failure *f);
+
+/* So many blocks wait for a load that nothing more should be announced until some are there. */
 bool feed_full(const struct feed *d);
 
 /* Takes every announcement back; what is loaded stays until room is needed. */
@@ -84,18 +113,22 @@ void feed_forget(struct feed *d);
 /* The block of an announced draw is needed now: loads it next, past the budget if need be. */
 void feed_urge(struct feed *d, const struct mixer_draw *draw);
 
-/* NULL: not loaded yet, or not announced. */
+/* NULL: not in memory yet. Borrowed until the draw is released, or another one is announced. */
 const struct feed_record *feed_find(struct feed *d, const struct mixer_draw *draw);
 
-/* The draw is done with. */
+/* An announced draw is published (or was a mistake): its record may go. */
 void feed_release(struct feed *d, const struct mixer_draw *draw);
 
-/* Reads on; waits at most timeout_ms for the first record. */
+/*
+ * Reads on; waits at most timeout_ms for the first record. FAIL_DATA: an ordinal is missing.
+ * FAIL_CONFIG: a sequence of another tokenizer. FAIL_DENIED: the user may not read a topic.
+ * FAIL_BROKER.
+ */
 enum fail_code feed_poll(struct feed *d, int timeout_ms, struct failure *f);
 
 size_t feed_domains(const struct feed *d);
 
-/* Bytes held by blocks. */
+/* Bytes held by blocks that are not being loaded. */
 uint64_t feed_bytes(const struct feed *d);
 
 /* Whether they are more than the budget, with what is on its way. */

@@ -7,9 +7,10 @@
 struct feed_block *
 feed_block_open(uint32_t domain, uint32_t partition, uint64_t first, uint32_t count)
 {
-	struct feed_block *b = calloc(1, sizeof(*b));
+	struct feed_block *b;
 
 	assert(count >= 1);
+	b = calloc(1, sizeof(*b));
 	if (b == NULL)
 		return NULL;
 	b->record = calloc(count, sizeof(b->record[0]));
@@ -27,9 +28,10 @@ feed_block_open(uint32_t domain, uint32_t partition, uint64_t first, uint32_t co
 bool
 feed_block_grow(struct feed_block *b, uint32_t count)
 {
-	struct feed_record *grown = realloc(b->record, count * sizeof(*grown));
+	struct feed_record *grown;
 
 	assert(count >= b->count);
+	grown = realloc(b->record, count * sizeof(*grown));
 	if (grown == NULL)
 		return false;
 	memset(grown + b->count, 0, (count - b->count) * sizeof(*grown));
@@ -66,18 +68,24 @@ feed_block_close(struct feed_block *b, struct feed_pool *pool)
 		c->next = pool->chunk;
 		pool->chunk = c;
 		pool->n++;
+		assert(pool->n <= FEED_POOL_MAX);
 	}
 	free(b->record);
 	free(b);
 }
 
-/* An empty chunk with room for n bytes; NULL: no memory. */
+/*
+ * An empty chunk with room for n bytes; NULL: no memory. What is larger than a chunk gets one of
+ * its own size, which the pool does not take back.
+ */
 static struct feed_chunk *
 new_chunk(struct feed_pool *pool, size_t n)
 {
 	struct feed_chunk *c = pool->chunk;
 
 	if (n <= FEED_CHUNK_BYTES && c != NULL) {
+		assert(pool->n > 0);
+		assert(c->room == FEED_CHUNK_BYTES);
 		pool->chunk = c->next;
 		pool->n--;
 	} else {
@@ -92,7 +100,10 @@ new_chunk(struct feed_pool *pool, size_t n)
 	return c;
 }
 
-/* Copies bytes into the block's chunks; NULL: no memory. */
+/*
+ * Copies bytes into the block's newest chunk, or into a new one where they do not fit; what is left
+ * of the former is lost. NULL: no memory.
+ */
 static const uint8_t *
 keep(struct feed_block *b, struct feed_pool *pool, const void *bytes, size_t n)
 {
@@ -117,7 +128,8 @@ feed_block_put(struct feed_block *b, struct feed_pool *pool, const uint8_t *payl
 {
 	struct feed_record *r = &b->record[b->filled];
 
-	assert(b->filled < b->count && n > 0);
+	assert(b->filled < b->count);
+	assert(n > 0);
 	r->payload = keep(b, pool, payload, n);
 	r->n = n;
 	r->tokens = tokens;
@@ -135,6 +147,7 @@ feed_block_put_bad(struct feed_block *b, struct feed_pool *pool, const char *rea
 	size_t kept = n < FEED_BAD_BYTES_MAX ? n : FEED_BAD_BYTES_MAX;
 
 	assert(b->filled < b->count);
+	assert(reason != NULL);
 	r->reason = (const char *)keep(b, pool, reason, strlen(reason) + 1);
 	r->bytes = kept > 0 ? keep(b, pool, bytes, kept) : NULL;
 	r->bytes_n = r->bytes != NULL ? kept : 0;

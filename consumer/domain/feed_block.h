@@ -1,19 +1,47 @@
 /*
- * feed_block.h -- one block of sequences in memory: a value store filled in order of ordinals.
+ * feed_block.h -- one block of sequences in memory: filled in the order of its ordinals, read by
+ * ordinal.
  *
- * Payloads lie in chunks that belong to the block and are freed with it. Pure memory: no Kafka.
+ * A block is the unit that a domain's order keeps together (order.h): `count` ordinals of one
+ * partition, from `first` on. Ordinal k is record[k - first]; records [0, filled) are there, good
+ * or bad, and the rest is still to be read. Payloads lie in chunks that belong to the block and are
+ * freed with it, so that a record costs no allocation of its own and a block is dropped at once.
+ *
+ *     record   [0] [1] [2] [3] ... [count)          chunk -> chunk -> NULL
+ *               |   |   |   `- empty: filled is 3      ^        ^
+ *               |   |   `--- bad: reason and bytes ----+        |
+ *               `---+------- good: payload ---------------------+
+ *
+ * A block that has grown keeps its chunks; only the array of records moves.
+ *
+ * Pure memory: no Kafka. The fields that say what becomes of a block belong to the feed (feed.c),
+ * and no function here looks at them. Thread: one.
  */
 #ifndef CONSUMER_DOMAIN_FEED_BLOCK_H
 #define CONSUMER_DOMAIN_FEED_BLOCK_H
 
-#include "consumer/domain/feed.h"
-
-enum feed_state { FEED_QUEUED, FEED_LOADING, FEED_READY };
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum {
+	FEED_BAD_BYTES_MAX = 65536, /* of a bad record, kept for the dead letter */
 	FEED_CHUNK_BYTES = 256 << 10,
-	FEED_POOL_MAX =
-	    64, /* chunks kept for the next block: fresh memory costs more than the copy */
+	/* Chunks kept for the next block: fresh memory, which the kernel clears page by page, costs
+	 * more than the copy into it. */
+	FEED_POOL_MAX = 64,
+};
+
+/* A sequence in a block; borrowed until its draw is released (feed.h). */
+struct feed_record {
+	const uint8_t *payload; /* encoded; NULL: bad */
+	size_t n;
+	uint32_t tokens;      /* in it, without padding; 0: bad */
+	uint32_t padding;     /* and how many are missing at its end */
+	const char *reason;   /* why it is bad; NULL: it is not */
+	int64_t offset;       /* of the record in its topic; -1: unknown */
+	const uint8_t *bytes; /* bad: the record as it was read, cut; NULL where unknown */
+	size_t bytes_n;
 };
 
 struct feed_chunk {
@@ -28,38 +56,47 @@ struct feed_pool {
 	size_t n;
 };
 
+enum feed_state { FEED_QUEUED, FEED_LOADING, FEED_READY };
+
 struct feed_block {
-	struct feed_block *next_in_partition;
-	struct feed_block *next_in_queue;
 	uint32_t domain, partition;
 	uint64_t first; /* ordinal */
 	uint32_t count;
-	uint32_t filled; /* ordinals first..first+filled-1 are there, good or bad */
+	uint32_t filled; /* ordinals [first, first + filled) are there, good or bad */
+	uint64_t bytes;  /* held by chunks */
+	struct feed_chunk *chunk;
+	struct feed_record *record; /* [count] */
+
+	/* The feed's: see "Invariants" in feed.c. */
+	struct feed_block *next_in_partition;
+	struct feed_block *next_in_queue;
 	enum feed_state state;
 	bool urgent;
 	uint64_t uses;     /* announced draws that are not released */
 	uint64_t released; /* draws */
-	uint64_t last_use; /* tick of the last release */
-	uint64_t bytes;    /* held by chunks */
+	uint64_t last_use; /* tick of the last release, or of the end of the load */
 	uint64_t expected; /* bytes, while it is loading */
-	struct feed_chunk *chunk;
-	struct feed_record *record; /* [count] */
 };
 
 void feed_pool_close(struct feed_pool *pool);
 
-/* NULL: no memory. */
+/* Gives an empty block, to be ended with feed_block_close(). count >= 1. NULL: no memory. */
 struct feed_block *feed_block_open(
     uint32_t domain, uint32_t partition, uint64_t first, uint32_t count);
+
 /*
  * The block holds more sequences than it was opened for: its partition has grown. Moves the
- * records. False: no memory.
+ * records, not what they point to. count >= b->count. False: no memory, and nothing has changed.
  */
 bool feed_block_grow(struct feed_block *b, uint32_t count);
-/* Gives its chunks to the pool. NULL is accepted. */
+
+/* Gives its chunks to the pool, as far as there is room. NULL is accepted. */
 void feed_block_close(struct feed_block *b, struct feed_pool *pool);
 
-/* Appends the next ordinal's payload (copied), or its reason and bytes. False: no memory. */
+/*
+ * Appends the next ordinal: its payload (copied, n >= 1 bytes), or why it is bad and its bytes
+ * (copied, cut). Only while filled < count. False: no memory, and the ordinal is still missing.
+ */
 bool feed_block_put(struct feed_block *b, struct feed_pool *pool, const uint8_t *payload, size_t n,
     uint32_t tokens, uint32_t padding, int64_t offset);
 bool feed_block_put_bad(struct feed_block *b, struct feed_pool *pool, const char *reason,

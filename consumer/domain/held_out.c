@@ -1,5 +1,6 @@
 #include "consumer/domain/held_out.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
 #include <stdio.h>
@@ -108,6 +109,8 @@ take_tail(struct held_out *h, const struct partition_tail_at *t, struct failure 
 		h->length = tail->sequence_length;
 		h->tokenizer = tail->tokenizer;
 	}
+	assert(t->partition >= 0);
+	assert((uint32_t)t->partition < h->partitions);
 	h->sequences[t->partition] = n;
 	h->all += n;
 	return FAIL_NONE;
@@ -204,6 +207,7 @@ held_out_tokenizer(const struct held_out *h)
 	return h->tokenizer;
 }
 
+/* Reads partition `at` from its first record that is kept: it must hold ordinal 0. */
 static enum fail_code
 assign(struct held_out *h, struct failure *f)
 {

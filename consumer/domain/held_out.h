@@ -1,9 +1,11 @@
 /*
  * held_out.h -- the sequences of one set of one domain, once, in order of (partition, ordinal).
  *
- * How many there are is fixed when it is opened: a partition with an End has as many as that says,
- * another one as many as it held at that moment. Partitions are read one after the other. Ordinals
- * must be dense from 0; one that was published twice (a producer that was killed) is dropped.
+ * How many there are is fixed when it is opened: a partition with an End has as many as its last
+ * End says, another one as many as it held at that moment. So two trainers that open it while the
+ * domain is being sealed may disagree, and two that open it later do not. Partitions are read one
+ * after the other. Ordinals must be dense from 0; one that was published twice (a producer that was
+ * killed) is dropped.
  *
  * Memory: HELD_OUT_AHEAD_BYTES of read-ahead, and one record. Thread: one.
  */

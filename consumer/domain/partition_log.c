@@ -1,5 +1,6 @@
 #include "consumer/domain/partition_log.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,7 @@ partition_log_open(struct partition_log **out, rd_kafka_t *reader, const char *t
 
 	if (l == NULL)
 		return fail_memory(f);
+	assert(strlen(topic) < sizeof(l->topic));
 	l->rk = reader;
 	memcpy(l->topic, topic, strlen(topic) + 1);
 	l->partition = partition;
@@ -129,7 +131,7 @@ partition_log_sequences(const struct partition_log *l)
 	return l->sequences;
 }
 
-/* Makes *memory hold at least n elements; what was in it is lost. */
+/* Makes *memory hold at least n elements; what was in it is lost. On failure all is as before. */
 static enum fail_code
 make_room(void **memory, size_t *room, size_t n, size_t size, struct failure *f)
 {
@@ -146,6 +148,7 @@ make_room(void **memory, size_t *room, size_t n, size_t size, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Also where one finds no memory, what the others have become is kept. */
 static enum fail_code
 make_rooms(struct partition_log *l, const struct payload_view *p, struct failure *f)
 {

@@ -1,9 +1,13 @@
 /*
- * partition_log.h -- the sequences of one partition of a domain topic, in the order of their ordinals,
- * up to its last End.
+ * partition_log.h -- the sequences of one partition of a domain topic, in the order of their
+ * ordinals, up to its last End.
  *
- * Duplicates, which a producer that was killed may leave, are dropped; a hole, another tokenizer
- * and a frame without its hash are errors that name the offset.
+ * How many there are is fixed when it is opened, by the last End before that moment; a run that
+ * appends meanwhile is not seen. Duplicates, which a producer that was killed may leave, are
+ * dropped; a hole, another tokenizer and a frame of another hash are errors that name the offset.
+ *
+ * held_out.h differs in what it is for: all partitions of a validation set in one go, not decoded,
+ * sealed or not.
  *
  * Thread: one.
  */
@@ -38,7 +42,10 @@ void partition_log_close(struct partition_log *l); /* NULL is accepted */
 
 uint64_t partition_log_sequences(const struct partition_log *l); /* up to the last End */
 
-/* *there is false after the last one. FAIL_STOPPED once `stop` is asked. */
+/*
+ * *there is false after the last one. FAIL_STOPPED once `stop` is asked. FAIL_BROKER: no record
+ * came within timeout_ms of this call.
+ */
 enum fail_code partition_log_next(struct partition_log *l, const struct stop *stop,
     struct partition_log_sequence *out, bool *there, struct failure *f);
 

@@ -1,6 +1,5 @@
 #include "consumer/domain/partition_tail.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 #include "common/base/clock.h"
@@ -81,6 +80,10 @@ take(const rd_kafka_message_t *m, struct partition_tail_at *at)
 		snprintf(at->reason, sizeof(at->reason), "%.255s", why.text);
 }
 
+/*
+ * Each partition is heard of once: by its last record, by its end (the record was deleted), or by
+ * its error. Its `opaque` is cleared then.
+ */
 static enum fail_code
 read_assigned(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, int64_t deadline_ms,
     struct failure *f)

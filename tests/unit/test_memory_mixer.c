@@ -4,7 +4,6 @@
 #include "common/record/feedback.h"
 #include "common/record/frame.h"
 #include "consumer/domain/feed_block.h"
-#include "consumer/domain/feed_state.h"
 #include "consumer/plan/forecast.h"
 #include "consumer/feedback/losses.h"
 #include "consumer/reader/step_decode.h"
