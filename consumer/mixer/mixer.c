@@ -6,31 +6,15 @@
 
 #include "common/base/limits.h"
 #include "common/schedule/permutation.h"
-#include "consumer/mixer/mixer_state.h"
+#include "consumer/mixer/mixer_internal.h"
 
-enum { CATCH_UP_PRESET = 2 };
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 /* Weights times tokens of this many domains, and sums of them, stay within 63 bits. */
 #define COUNTED_TOKENS_MAX (UINT64_C(1) << 30)
 
-/* ---- opening and closing ---- */
-
-static void
-progress_close(struct progress *p)
-{
-	free(p->cursor);
-	free(p->taken_in_epoch);
-}
-
-static void
-domain_close(struct domain *d)
-{
-	free(d->sequences);
-	free(d->sequences_next);
-	free(d->sealed);
-	order_close(d->order);
-	order_close(d->order_next);
-}
+/* ---- opening, closing, copying ---- */
 
 void
 mixer_close(struct mixer *m)
@@ -38,137 +22,60 @@ mixer_close(struct mixer *m)
 	if (m == NULL)
 		return;
 	for (size_t i = 0; i < m->domains_n; i++)
-		domain_close(&m->domain[i]);
-	for (size_t i = 0; i < m->quarantined_n; i++)
-		free(m->quarantined[i].reason);
-	for (size_t i = 0; i < m->pending_n; i++)
-		mixer_change_clear(&m->pending[i]);
-	for (size_t i = 0; i < m->request_ids_n; i++)
-		free(m->request_id[i]);
-	mixer_close_phases(m);
-	mixer_exclude_clear(&m->excluded);
-	free(m->quarantined);
-	free(m->pending);
-	free(m->request_id);
-	free(m->skip);
+		cursor_close(&m->cursor[i]);
+	free(m->cursor);
+	shares_close(&m->shares);
+	shares_close(&m->shares_kept);
+	agenda_close(&m->agenda);
+	exclusions_close(&m->exclusions);
+	request_ids_close(&m->answered);
 	free(m->dry);
-	free(m->domain);
-	progress_close(&m->now);
-	progress_close(&m->before);
 	free(m);
 }
 
-/* Room for one domain more and its partitions; what is new is zero. */
-static enum fail_code
-progress_grow(struct progress *p, size_t domains_n, size_t partitions_n, size_t partitions_more,
-    struct failure *f)
+static void
+set_rules(struct mixer *m, size_t i, const struct mixer_source *s)
 {
-	struct cursor *cursor;
-	uint64_t *taken;
+	struct cursor *c = &m->cursor[i];
 
-	cursor = realloc(p->cursor, (domains_n + 1) * sizeof(*cursor));
-	if (cursor == NULL)
-		return fail_memory(f);
-	p->cursor = cursor;
-	memset(cursor + domains_n, 0, sizeof(*cursor));
-	taken = realloc(p->taken_in_epoch, (partitions_n + partitions_more) * sizeof(*taken));
-	if (taken == NULL)
-		return fail_memory(f);
-	p->taken_in_epoch = taken;
-	memset(taken + partitions_n, 0, partitions_more * sizeof(*taken));
-	return FAIL_NONE;
+	cursor_set_rules(c, s);
+	shares_set_rules(&m->shares, i, c->live ? s->on_dry : MIXER_DRY_WAIT, s->catch_up);
 }
 
-static enum fail_code
-grow(struct mixer *m, size_t partitions_more, struct failure *f)
+enum fail_code
+mixer_add_domain(struct mixer *m, const struct mixer_source *s, struct failure *f)
 {
-	struct domain *domain;
+	struct cursor *cursor;
 	bool *dry;
 
-	domain = realloc(m->domain, (m->domains_n + 1) * sizeof(*domain));
-	if (domain == NULL)
+	if (m->domains_n == LIMIT_DOMAINS)
+		return fail(f, FAIL_CONFIG, "a mix holds at most %d domains", LIMIT_DOMAINS);
+	if (m->shape.weights_unit == MIXER_BY_TOKENS &&
+	    (m->domains_n + 1) * ((uint64_t)m->shape.sequence_length + 1) > COUNTED_TOKENS_MAX)
+		return fail(f, FAIL_CONFIG,
+		    "weights_unit: tokens: %zu domains with sequences of %u tokens are more than "
+		    "can be counted; use weights_unit: sequences",
+		    m->domains_n + 1, m->shape.sequence_length + 1);
+	cursor = realloc(m->cursor, (m->domains_n + 1) * sizeof(*cursor));
+	if (cursor == NULL)
 		return fail_memory(f);
-	m->domain = domain;
-	memset(&domain[m->domains_n], 0, sizeof(*domain));
+	m->cursor = cursor;
 	dry = realloc(m->dry, (m->domains_n + 1) * sizeof(*dry));
 	if (dry == NULL)
 		return fail_memory(f);
 	m->dry = dry;
-	if (progress_grow(&m->now, m->domains_n, m->partitions_n, partitions_more, f) != FAIL_NONE)
+	dry[m->domains_n] = false;
+	if (cursor_open(&cursor[m->domains_n], s, m->shape.seed, m->shape.block,
+		m->shape.window_blocks, f) != FAIL_NONE)
 		return f->code;
-	return progress_grow(&m->before, m->domains_n, m->partitions_n, partitions_more, f);
-}
-
-static enum fail_code
-set_first_lengths(
-    struct mixer *m, struct domain *d, const struct mixer_source *s, struct failure *f)
-{
-	d->sequences = calloc(s->partitions_n, sizeof(*d->sequences));
-	d->sequences_next = calloc(s->partitions_n, sizeof(*d->sequences_next));
-	d->sealed = calloc(s->partitions_n, sizeof(*d->sealed));
-	if (d->sequences == NULL || d->sequences_next == NULL || d->sealed == NULL)
-		return fail_memory(f);
-	for (size_t p = 0; p < s->partitions_n; p++) {
-		d->sequences[p] = d->sequences_next[p] = s->sequences[p];
-		d->sealed[p] = !s->live || (s->sealed != NULL && s->sealed[p]);
-	}
-	return mixer_reorder(m, d, f);
-}
-
-struct mixer_source
-mixer_joined_rules(void)
-{
-	return (struct mixer_source){
-	    .on_end = CONFIG_END_REPEAT, .on_dry = MIXER_DRY_WAIT, .short_ones = true};
-}
-
-void
-mixer_set_rules(struct mixer *m, struct domain *d, const struct mixer_source *s)
-{
-	double times = s->catch_up == 0 ? CATCH_UP_PRESET : s->catch_up;
-
-	m->lenders_n -= d->on_dry == MIXER_DRY_LEND;
-	d->on_end = s->on_end;
-	d->max_epochs = s->max_epochs;
-	d->on_dry = d->live ? s->on_dry : MIXER_DRY_WAIT;
-	d->catch_up = (uint64_t)((times - 1) * 1000 + 0.5);
-	d->short_ones = s->short_ones;
-	m->lenders_n += d->on_dry == MIXER_DRY_LEND;
-}
-
-enum fail_code
-mixer_add_domain(
-    struct mixer *m, const struct mixer_source *s, struct domain **out, struct failure *f)
-{
-	struct domain *d;
-
-	assert(names_valid(s->name) && s->partitions_n >= 1);
-	if (m->domains_n == LIMIT_DOMAINS)
-		return fail(f, FAIL_CONFIG, "a mix holds at most %d domains", LIMIT_DOMAINS);
-	if (m->weights_unit == MIXER_BY_TOKENS &&
-	    (m->domains_n + 1) * ((uint64_t)m->sequence_length + 1) > COUNTED_TOKENS_MAX)
-		return fail(f, FAIL_CONFIG,
-		    "weights_unit: tokens: %zu domains with sequences of %u tokens are more than "
-		    "can be counted; use weights_unit: sequences",
-		    m->domains_n + 1, m->sequence_length + 1);
-	if (grow(m, s->partitions_n, f) != FAIL_NONE)
-		return f->code;
-	d = &m->domain[m->domains_n];
-	memcpy(d->name, s->name, strlen(s->name) + 1);
-	d->live = s->live;
-	d->key = permutation_key(s->name, m->seed);
-	d->partitions_n = s->partitions_n;
-	d->partition_first = m->partitions_n;
-	if (set_first_lengths(m, d, s, f) != FAIL_NONE) {
-		domain_close(d);
+	/* Whoever adds a domain gives the mixer up where memory is short: no shares to take back. */
+	if (shares_add(&m->shares, f) != FAIL_NONE || shares_add(&m->shares_kept, f) != FAIL_NONE) {
+		cursor_close(&cursor[m->domains_n]);
 		return f->code;
 	}
-	mixer_set_rules(m, d, s);
-	schedule_add(&m->now.schedule);
-	m->domains_n++;
-	m->partitions_n += s->partitions_n;
+	set_rules(m, m->domains_n++, s);
 	m->undoable = false;
-	*out = d;
+	assert(m->shares.n == m->domains_n && m->shares_kept.n == m->domains_n);
 	return FAIL_NONE;
 }
 
@@ -176,67 +83,62 @@ struct mixer *
 mixer_from_plan(const struct mixer_plan *p)
 {
 	struct mixer *m = calloc(1, sizeof(*m));
-	struct failure f;
 	uint64_t unit = p->weights_unit == MIXER_BY_TOKENS ? (uint64_t)p->sequence_length + 1 : 1;
+	struct failure f;
 
-	assert(p->lanes >= 1 && p->global_batch % p->lanes == 0);
+	assert(p->lanes >= 1);
+	assert(p->global_batch % p->lanes == 0);
 	if (m == NULL)
 		return NULL;
-	m->seed = p->seed;
-	m->sequence_length = p->sequence_length;
-	m->global_batch = p->global_batch;
-	m->lanes = p->lanes;
-	m->block = p->block;
-	m->window_blocks = p->window;
-	m->permute = p->permute;
-	m->lane_order = p->lane_order;
-	m->schedule = p->schedule;
-	m->weights_unit = p->weights_unit;
-	m->temperature = p->temperature;
-	m->base = mixer_plan_hash(p);
-	m->now.force.version = 1;
-	schedule_init(&m->now.schedule, p->schedule, unit, p->seed);
-	if (mixer_copy_phases(m, p->phase, p->phases_n, &f) != FAIL_NONE) {
+	m->shape = (struct mixer_shape){
+	    .seed = p->seed,
+	    .sequence_length = p->sequence_length,
+	    .global_batch = p->global_batch,
+	    .lanes = p->lanes,
+	    .block = p->block,
+	    .window_blocks = p->window,
+	    .permute = p->permute,
+	    .lane_order = p->lane_order,
+	    .weights_unit = p->weights_unit,
+	    .temperature = p->temperature,
+	    .base = mixer_plan_hash(p),
+	};
+	shares_init(&m->shares, p->schedule, unit, p->seed);
+	shares_init(&m->shares_kept, p->schedule, unit, p->seed);
+	if (agenda_set_phases(&m->agenda, p->phase, p->phases_n, p->temperature, &f) != FAIL_NONE) {
 		mixer_close(m);
 		return NULL;
 	}
 	return m;
 }
 
-/* The draws of a round, where the largest domain says it. */
+/* The draws of a round, where the largest domain says it; a round holds a draw of each domain. */
 static enum fail_code
 set_epoch_size(struct mixer *m, const struct mixer_plan *p, struct failure *f)
 {
-	m->epoch_size = p->epoch_size;
-	if (p->epoch_size != MIXER_EPOCH_LARGEST)
-		return FAIL_NONE;
-	m->epoch_size = 0;
-	for (size_t i = 0; i < m->domains_n; i++) {
-		uint64_t length = mixer_length(m, i);
+	uint64_t largest = 0;
 
-		if (m->domain[i].live)
+	for (size_t i = 0; p->epoch_size == MIXER_EPOCH_LARGEST && i < m->domains_n; i++) {
+		uint64_t length = cursor_length(&m->cursor[i]);
+
+		if (m->cursor[i].live)
 			return fail(f, FAIL_CONFIG,
 			    "epoch_size: largest: domain %s is live and has no length; give a "
 			    "number",
-			    m->domain[i].name);
-		m->epoch_size = length > m->epoch_size ? length : m->epoch_size;
+			    m->cursor[i].name);
+		largest = length > largest ? length : largest;
 	}
-	if (m->epoch_size >= 1 && m->epoch_size <= MIXER_EPOCH_MAX)
-		return FAIL_NONE;
-	return fail(f, FAIL_CONFIG, "epoch_size: largest: the largest domain has %llu sequences",
-	    (unsigned long long)m->epoch_size);
-}
-
-/* Rounds must hold a draw of each domain under all weights that are known to come. */
-static enum fail_code
-check_round_size(const struct mixer *m, struct failure *f)
-{
-	if (m->epoch_size == 0 || m->domains_n <= m->epoch_size)
+	if (p->epoch_size == MIXER_EPOCH_LARGEST && (largest < 1 || largest > MIXER_EPOCH_MAX))
+		return fail(f, FAIL_CONFIG,
+		    "epoch_size: largest: the largest domain has %llu sequences",
+		    (unsigned long long)largest);
+	m->shares.epoch_size = p->epoch_size == MIXER_EPOCH_LARGEST ? largest : p->epoch_size;
+	if (m->shares.epoch_size == 0 || m->domains_n <= m->shares.epoch_size)
 		return FAIL_NONE;
 	return fail(f, FAIL_CONFIG,
 	    "epoch_size: %llu draws are too few for %zu domains: each is drawn at least once a "
 	    "round",
-	    (unsigned long long)m->epoch_size, m->domains_n);
+	    (unsigned long long)m->shares.epoch_size, m->domains_n);
 }
 
 enum fail_code
@@ -244,23 +146,21 @@ mixer_open(struct mixer **out, const struct mixer_plan *p, struct failure *f)
 {
 	struct mixer *m;
 
-	if (mixer_check_plan(p, f) != FAIL_NONE)
+	if (mixer_plan_check(p, f) != FAIL_NONE)
 		return f->code;
 	m = mixer_from_plan(p);
 	if (m == NULL)
 		return fail_memory(f);
 	for (size_t i = 0; i < p->sources_n; i++) {
-		struct domain *d;
-
 		assert(i == 0 || strcmp(p->source[i - 1].name, p->source[i].name) < 0);
-		if (mixer_add_domain(m, &p->source[i], &d, f) != FAIL_NONE)
+		if (mixer_add_domain(m, &p->source[i], f) != FAIL_NONE)
 			goto failed;
-		m->now.cursor[i].base_weight = p->source[i].weight;
+		m->shares.share[i].base = p->source[i].weight;
 	}
-	if (set_epoch_size(m, p, f) != FAIL_NONE || check_round_size(m, f) != FAIL_NONE)
+	if (set_epoch_size(m, p, f) != FAIL_NONE)
 		goto failed;
 	mixer_put_phase(m, NULL);
-	if (!mixer_weigh(m)) {
+	if (!shares_weigh(&m->shares)) {
 		fail(f, FAIL_CONFIG, "all weights are zero: at least one must be positive");
 		goto failed;
 	}
@@ -271,21 +171,561 @@ failed:
 	return f->code;
 }
 
-const struct mixer_source *
-mixer_source_named(const struct mixer_plan *p, const char *name)
+enum fail_code
+mixer_copy(struct mixer **out, const struct mixer *m, struct failure *f)
 {
-	size_t low = 0, high = p->sources_n;
+	struct mixer *copy = calloc(1, sizeof(*copy));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(p->source[middle].name, name);
-
-		if (order == 0)
-			return &p->source[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
+	if (copy == NULL)
+		return fail_memory(f);
+	copy->shape = m->shape;
+	copy->at = m->at;
+	copy->control_next = m->control_next;
+	copy->blocked = m->blocked;
+	copy->cursor = calloc(m->domains_n, sizeof(*copy->cursor));
+	copy->dry = calloc(m->domains_n, sizeof(*copy->dry));
+	if (copy->cursor == NULL || copy->dry == NULL) {
+		fail_memory(f);
+		goto failed;
 	}
-	return NULL;
+	for (; copy->domains_n < m->domains_n; copy->domains_n++)
+		if (cursor_copy(&copy->cursor[copy->domains_n], &m->cursor[copy->domains_n], f) !=
+		    FAIL_NONE)
+			goto failed;
+	if (shares_clone(&copy->shares, &m->shares, f) != FAIL_NONE ||
+	    shares_clone(&copy->shares_kept, &m->shares, f) != FAIL_NONE ||
+	    agenda_copy(&copy->agenda, &m->agenda, f) != FAIL_NONE ||
+	    exclusions_copy(&copy->exclusions, &m->exclusions, f) != FAIL_NONE ||
+	    request_ids_copy(&copy->answered, &m->answered, f) != FAIL_NONE)
+		goto failed;
+	*out = copy;
+	return FAIL_NONE;
+failed:
+	mixer_close(copy);
+	return f->code;
+}
+
+void
+mixer_set_tokens(struct mixer *m, mixer_tokens *tokens, void *opaque)
+{
+	m->tokens = tokens;
+	m->tokens_opaque = opaque;
+}
+
+/* ---- what takes effect at the start of a step ---- */
+
+static void
+put_raw_weights(struct mixer *m, const struct ledger_raw_weight *weight, size_t weights_n)
+{
+	for (size_t i = 0; i < weights_n; i++) {
+		int d = mixer_domain_named(m, weight[i].domain);
+
+		if (d >= 0)
+			m->shares.share[d].raw = weight[i].weight;
+	}
+}
+
+void
+mixer_put_phase(struct mixer *m, const struct agenda_phase *phase)
+{
+	struct shares_version *v = &m->shares.version;
+
+	for (size_t i = 0; i < m->domains_n; i++)
+		m->shares.share[i].raw = m->shares.share[i].base;
+	v->temperature = m->shape.temperature;
+	v->lr_scale = 1;
+	v->phase[0] = '\0';
+	if (phase == NULL)
+		return;
+	put_raw_weights(m, phase->weight, phase->weights_n);
+	v->temperature = phase->temperature;
+	v->lr_scale = phase->lr_scale;
+	memcpy(v->phase, phase->name, sizeof(v->phase));
+}
+
+enum fail_code
+mixer_put_change(struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	int d = mixer_domain_named(m, c->domain);
+	const struct ledger_skip skip = {(uint32_t)d, (uint32_t)c->partition, c->first, c->end};
+	struct share *share = d < 0 ? NULL : &m->shares.share[d];
+
+	assert(c->kind == LEDGER_WEIGHTS || d >= 0);
+	switch (c->kind) {
+	case LEDGER_SKIP: return exclusions_skip(&m->exclusions, &skip, f);
+	case LEDGER_WEIGHTS: put_raw_weights(m, c->weight, c->weights_n); break;
+	case LEDGER_JOIN:
+		if (share->state == LEDGER_JOINING)
+			share->state = LEDGER_ACTIVE;
+		put_raw_weights(m, c->weight, c->weights_n);
+		share->base = share->raw; /* no configuration says its weight: the request does */
+		break;
+	case LEDGER_LEAVE:
+		share->state = LEDGER_LEFT;
+		put_raw_weights(m, c->weight, c->weights_n);
+		break;
+	}
+	if (c->temperature > 0)
+		m->shares.version.temperature = c->temperature;
+	if (c->lr_scale > 0)
+		m->shares.version.lr_scale = c->lr_scale;
+	shares_begin_version(&m->shares, m->at.step_next, LEDGER_BY_REQUEST, c->id);
+	return FAIL_NONE;
+}
+
+/*
+ * Puts in force what starts at step_next: first a phase, then the requests in the order of their
+ * acceptance, so that a request wins over a phase of the same step. *over: no domain has a weight.
+ */
+static enum fail_code
+put_what_is_due(struct mixer *m, bool *over, struct failure *f)
+{
+	uint64_t step = m->at.step_next, version = m->shares.version.number;
+	const struct agenda_phase *phase = agenda_phase_at(&m->agenda, step);
+	const struct ledger_change *c;
+
+	*over = false;
+	if (phase != NULL) {
+		mixer_put_phase(m, phase);
+		shares_begin_version(&m->shares, step, LEDGER_BY_PHASE, phase->name);
+	}
+	while ((c = agenda_due(&m->agenda, step)) != NULL) {
+		if (mixer_put_change(m, c, f) != FAIL_NONE)
+			return f->code;
+		agenda_count_done(&m->agenda);
+	}
+	if (m->shares.version.number != version)
+		*over = !shares_weigh(&m->shares);
+	return FAIL_NONE;
+}
+
+/* ---- one draw ---- */
+
+/* Who has nothing at the moment; asked only where domains lend. */
+static void
+mark_dry(struct mixer *m)
+{
+	if (m->shares.lenders_n == 0)
+		return;
+	for (size_t i = 0; i < m->domains_n; i++)
+		m->dry[i] = cursor_is_dry(&m->cursor[i]);
+}
+
+/* Tokens of a sequence that is drawn; 0: not known yet. */
+static uint64_t
+tokens_of(const struct mixer *m, const struct mixer_draw *draw)
+{
+	uint64_t full = (uint64_t)m->shape.sequence_length + 1, tokens;
+
+	if (m->shape.weights_unit != MIXER_BY_TOKENS || m->tokens == NULL ||
+	    !m->cursor[draw->domain].short_ones)
+		return full;
+	tokens = m->tokens(m->tokens_opaque, draw);
+	return tokens < full ? tokens : full;
+}
+
+static uint64_t
+hash_choice(const struct mixer_draw *d, uint64_t before)
+{
+	uint8_t bytes[24];
+
+	for (int i = 0; i < 4; i++) {
+		bytes[i] = (uint8_t)(d->domain >> (8 * i));
+		bytes[4 + i] = (uint8_t)(d->partition >> (8 * i));
+	}
+	for (int i = 0; i < 8; i++) {
+		bytes[8 + i] = (uint8_t)(d->ordinal >> (8 * i));
+		bytes[16 + i] = (uint8_t)(d->epoch >> (8 * i));
+	}
+	return XXH64(bytes, sizeof(bytes), before);
+}
+
+/* Pays for a draw and counts it. */
+static void
+count_draw(
+    struct mixer *m, const struct shares_choice *c, const struct mixer_draw *draw, uint64_t tokens)
+{
+	shares_charge(&m->shares, c, m->dry, m->shape.weights_unit == MIXER_BY_TOKENS ? tokens : 1);
+	mark_dry(m);
+	if (m->shares.lenders_n > 0)
+		shares_ripen(&m->shares, m->dry);
+	m->cursor[c->drawn].place.tokens += tokens;
+	m->at.draws++;
+	m->at.choices = hash_choice(draw, m->at.choices);
+}
+
+/*
+ * One draw: the shares choose a domain, its cursor gives the next sequence, the shares are charged.
+ * A domain at its end ends the mix or drops out, and another is chosen. Any result but MIXER_DRAWN
+ * leaves a half-changed state behind, which mixer_step() undoes.
+ */
+static enum fail_code
+draw_one(struct mixer *m, struct mixer_draw *draw, enum mixer_result *result, struct failure *f)
+{
+	for (;;) {
+		struct shares_choice c = shares_choose(&m->shares, m->dry);
+		struct cursor *cursor = &m->cursor[c.drawn];
+		uint64_t tokens;
+
+		switch (cursor_take(cursor, &m->exclusions, (uint32_t)c.drawn, draw)) {
+		case CURSOR_TAKEN:
+			tokens = tokens_of(m, draw);
+			if (tokens == 0) {
+				m->blocked = *draw;
+				*result = MIXER_UNKNOWN;
+				return FAIL_NONE;
+			}
+			count_draw(m, &c, draw, tokens);
+			*result = MIXER_DRAWN;
+			return FAIL_NONE;
+		case CURSOR_NOTHING_LEFT:
+			return fail(f, FAIL_DATA,
+			    "domain %s: every one of its sequences is quarantined or skipped",
+			    cursor->name);
+		case CURSOR_DRY:
+			if (shares_choose_again(&m->shares, &c, m->dry))
+				continue;
+			m->blocked = *draw;
+			*result = MIXER_DRY;
+			return FAIL_NONE;
+		case CURSOR_EXHAUSTED:
+			if (cursor->on_end != CONFIG_END_STOP && shares_drop(&m->shares, c.drawn))
+				continue;
+			*result = MIXER_ENDED;
+			return FAIL_NONE;
+		}
+	}
+}
+
+/* ---- a step ---- */
+
+void
+mixer_settle(struct mixer *m)
+{
+	for (size_t i = 0; i < m->domains_n; i++)
+		cursor_settle(&m->cursor[i]);
+	agenda_forget_done(&m->agenda);
+	m->undoable = false;
+}
+
+static void
+keep(struct mixer *m)
+{
+	m->at_kept = m->at;
+	for (size_t i = 0; i < m->domains_n; i++)
+		cursor_keep(&m->cursor[i]);
+	shares_copy(&m->shares_kept, &m->shares);
+	agenda_keep(&m->agenda);
+	exclusions_keep(&m->exclusions);
+	m->undoable = true;
+}
+
+void
+mixer_undo(struct mixer *m)
+{
+	assert(m->undoable);
+	m->at = m->at_kept;
+	for (size_t i = 0; i < m->domains_n; i++)
+		cursor_undo(&m->cursor[i]);
+	shares_copy(&m->shares, &m->shares_kept);
+	agenda_undo(&m->agenda);
+	exclusions_undo(&m->exclusions);
+	m->undoable = false;
+}
+
+/* Index in draws[], which are lane after lane, of the k-th sequence of the batch order. */
+static size_t
+slot_of(const struct mixer_shape *s, uint64_t k)
+{
+	uint64_t each = s->global_batch / s->lanes;
+
+	if (s->lane_order == CONFIG_LANES_STRIDED)
+		return (size_t)(k % s->lanes * each + k / s->lanes);
+	return (size_t)k;
+}
+
+enum fail_code
+mixer_step(struct mixer *m, struct mixer_draw *draws, enum mixer_result *result, struct failure *f)
+{
+	const struct mixer_shape *s = &m->shape;
+	struct permutation batch;
+	enum fail_code code;
+	bool over;
+
+	mixer_settle(m);
+	keep(m);
+	code = put_what_is_due(m, &over, f);
+	*result = over ? MIXER_ENDED : MIXER_DRAWN;
+	mark_dry(m);
+	permutation_init(&batch, s->global_batch, permutation_subkey(s->seed, m->at.step_next), 0);
+	for (uint64_t j = 0; j < s->global_batch && code == FAIL_NONE && *result == MIXER_DRAWN;
+	     j++) {
+		uint64_t k = s->permute ? permutation_at(&batch, j) : j;
+
+		code = draw_one(m, &draws[slot_of(s, k)], result, f);
+	}
+	if (code != FAIL_NONE || *result != MIXER_DRAWN)
+		mixer_undo(m);
+	else
+		m->at.step_next++;
+	return code;
+}
+
+const struct mixer_draw *
+mixer_blocked(const struct mixer *m)
+{
+	return &m->blocked;
+}
+
+/* ---- changes between steps ---- */
+
+enum fail_code
+mixer_quarantine(struct mixer *m, uint32_t domain, uint32_t partition, uint64_t ordinal,
+    const char *reason, struct failure *f)
+{
+	assert(domain < m->domains_n);
+	return exclusions_quarantine(&m->exclusions, domain, partition, ordinal, reason, f);
+}
+
+void
+mixer_correct_tokens(struct mixer *m, uint32_t domain, uint32_t tokens)
+{
+	assert(domain < m->domains_n);
+	if (m->shape.weights_unit == MIXER_BY_SEQUENCES &&
+	    tokens <= m->shape.sequence_length) /* else they were asked for, or decided by */
+		m->cursor[domain].place.tokens -= m->shape.sequence_length + 1 - tokens;
+}
+
+enum fail_code
+mixer_set_lengths(struct mixer *m, uint32_t domain, const uint64_t *sequences, const bool *sealed,
+    struct failure *f)
+{
+	assert(domain < m->domains_n);
+	if (cursor_check_lengths(&m->cursor[domain], sequences, sealed, f) != FAIL_NONE)
+		return f->code;
+	mixer_settle(m);
+	return cursor_set_lengths(&m->cursor[domain], sequences, sealed, f);
+}
+
+void
+mixer_set_control_next(struct mixer *m, int64_t offset)
+{
+	assert(offset >= 0); /* back, where the topic was recreated */
+	m->control_next = offset;
+}
+
+int64_t
+mixer_control_next(const struct mixer *m)
+{
+	return m->control_next;
+}
+
+/* ---- a changed plan ---- */
+
+/*
+ * Domain i as the changed plan has it; `s` NULL: the plan lacks it, and it leaves, unless it joined
+ * by request. *moved: it came or went.
+ */
+static enum fail_code
+replan_domain(
+    struct mixer *m, size_t i, const struct mixer_source *s, bool *moved, struct failure *f)
+{
+	struct cursor *c = &m->cursor[i];
+	struct share *h = &m->shares.share[i];
+	enum ledger_domain_state was = h->state;
+
+	if (s == NULL) {
+		if (!c->joined)
+			h->state = LEDGER_LEFT;
+		*moved = *moved || h->state != was;
+		return FAIL_NONE;
+	}
+	if (s->live != c->live && c->place.epoch == 0)
+		return fail(f, FAIL_CONFIG,
+		    "domain %s: live decides the order of its first pass and cannot change in it: "
+		    "the mix was begun with live: %s",
+		    c->name, c->live ? "true" : "false");
+	set_rules(m, i, s);
+	c->joined = false;
+	h->base = s->weight;
+	if (h->state == LEDGER_LEFT || h->state == LEDGER_JOINING ||
+	    (h->state == LEDGER_DROPPED && c->place.epoch + 1 < cursor_passes(c)))
+		h->state = LEDGER_ACTIVE;
+	*moved = *moved || h->state != was;
+	return FAIL_NONE;
+}
+
+/* Puts in force what the plan says for step_next; a phase that starts there is still to come. */
+static enum fail_code
+weigh_by_plan(struct mixer *m, struct failure *f)
+{
+	uint64_t step = m->at.step_next;
+	size_t started = agenda_phase_from(&m->agenda, step);
+	const struct agenda_phase *phase = started == 0 ? NULL : &m->agenda.phase[started - 1];
+
+	mixer_put_phase(m, phase);
+	shares_begin_version(&m->shares, step, phase == NULL ? LEDGER_BY_CONFIG : LEDGER_BY_PHASE,
+	    phase == NULL ? "" : phase->name);
+	if (m->shares.epoch_size != 0 && m->domains_n > m->shares.epoch_size)
+		return fail(f, FAIL_CONFIG,
+		    "epoch_size: %llu draws are too few for %zu domains: each is drawn at least "
+		    "once a round",
+		    (unsigned long long)m->shares.epoch_size, m->domains_n);
+	if (!shares_weigh(&m->shares))
+		return fail(f, FAIL_CONFIG,
+		    "the configuration gives no weight to any domain that can still be drawn");
+	return FAIL_NONE;
+}
+
+enum fail_code
+mixer_replan(struct mixer *m, const struct mixer_plan *p, struct failure *f)
+{
+	uint64_t base = mixer_plan_hash(p);
+	bool moved = base != m->shape.base;
+
+	if (mixer_plan_check(p, f) != FAIL_NONE)
+		return f->code;
+	mixer_settle(m);
+	for (size_t i = 0; i < m->domains_n; i++)
+		if (replan_domain(m, i, mixer_plan_source(p, m->cursor[i].name), &moved, f) !=
+		    FAIL_NONE)
+			return f->code;
+	for (size_t k = 0; k < p->sources_n; k++) {
+		if (mixer_domain_named(m, p->source[k].name) >= 0)
+			continue;
+		if (mixer_add_domain(m, &p->source[k], f) != FAIL_NONE)
+			return f->code;
+		m->shares.share[m->domains_n - 1].base = p->source[k].weight;
+		moved = true;
+	}
+	m->shape.temperature = p->temperature;
+	m->shape.base = base;
+	if (agenda_set_phases(&m->agenda, p->phase, p->phases_n, p->temperature, f) != FAIL_NONE)
+		return f->code;
+	return moved ? weigh_by_plan(m, f) : FAIL_NONE;
+}
+
+/* ---- what a caller may ask ---- */
+
+uint64_t
+mixer_step_next(const struct mixer *m)
+{
+	return m->at.step_next;
+}
+
+uint64_t
+mixer_version(const struct mixer *m)
+{
+	return m->shares.version.number;
+}
+
+uint64_t
+mixer_version_step(const struct mixer *m)
+{
+	return m->shares.version.step;
+}
+
+enum ledger_reason
+mixer_reason(const struct mixer *m)
+{
+	return m->shares.version.reason;
+}
+
+const char *
+mixer_reason_id(const struct mixer *m)
+{
+	return m->shares.version.reason_id;
+}
+
+const char *
+mixer_phase_name(const struct mixer *m)
+{
+	return m->shares.version.phase;
+}
+
+double
+mixer_lr_scale(const struct mixer *m)
+{
+	return m->shares.version.lr_scale;
+}
+
+double
+mixer_temperature(const struct mixer *m)
+{
+	return m->shares.version.temperature;
+}
+
+size_t
+mixer_pending(const struct mixer *m)
+{
+	return agenda_waiting(&m->agenda);
+}
+
+size_t
+mixer_domains(const struct mixer *m)
+{
+	return m->domains_n;
+}
+
+const char *
+mixer_domain_name(const struct mixer *m, uint32_t domain)
+{
+	assert(domain < m->domains_n);
+	return m->cursor[domain].name;
+}
+
+int
+mixer_domain_named(const struct mixer *m, const char *name)
+{
+	for (size_t i = 0; name != NULL && i < m->domains_n; i++)
+		if (strcmp(m->cursor[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+void
+mixer_stand(const struct mixer *m, uint32_t domain, struct mixer_standing *out)
+{
+	const struct cursor *c = &m->cursor[domain];
+	const struct share *h = &m->shares.share[domain];
+	uint64_t passes;
+
+	assert(domain < m->domains_n);
+	passes = cursor_passes(c);
+	*out = (struct mixer_standing){
+	    .state = h->state,
+	    .live = cursor_deals(c) && !c->all_sealed,
+	    .share = shares_of(&m->shares, domain),
+	    .weight = h->raw,
+	    .taken = c->place.taken,
+	    .tokens = c->place.tokens,
+	    .epoch = c->place.epoch,
+	    .position = c->place.position,
+	    .length = cursor_length(c),
+	    .passes = passes == UINT64_MAX ? 0 : passes,
+	    .credit = shares_credit(&m->shares, domain),
+	    .owed = (int64_t)h->owed,
+	};
+}
+
+size_t
+mixer_partitions(const struct mixer *m, uint32_t domain)
+{
+	assert(domain < m->domains_n);
+	return m->cursor[domain].partitions_n;
+}
+
+uint64_t
+mixer_partition_taken(const struct mixer *m, uint32_t domain, uint32_t partition)
+{
+	assert(domain < m->domains_n);
+	assert(partition < m->cursor[domain].partitions_n);
+	return m->cursor[domain].taken[partition];
+}
+
+uint64_t
+mixer_round(const struct mixer *m, uint64_t *draws)
+{
+	*draws = m->shares.round_draws;
+	return m->shares.round;
 }

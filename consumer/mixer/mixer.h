@@ -1,11 +1,32 @@
 /*
  * mixer.h -- decides which sequences each step holds, and in which order. No I/O, no clock.
  *
- * A step is B draws. A draw asks the schedule for a domain, takes the next position of that
- * domain's epoch (order.h) and passes over ordinals that are quarantined or skipped. The draws of a
- * step are then put in the order of the batch: a permutation keyed by (seed, step), or none; draw
- * number k of that order goes to lane floor(k * L / B), slot k mod B/L, or, strided, to lane k mod
- * L, slot floor(k / L).
+ * Files of this room:
+ *     mixer          composes the others: opening, what takes effect at a step, a draw, a step,
+ *                    undoing it, a changed plan, what a caller may ask
+ *     mixer_plan     what a mixer is made from: domains, rules, phases
+ *     mixer_draw     one draw: which sequence of which domain
+ *     cursor         where the mix stands in one domain, and which sequence comes next
+ *     shares         the weights in force: who is drawn next, what it costs, rounds, lending
+ *     agenda         what is to come: phases, and accepted requests that wait for their step
+ *     exclusions     sequences that no draw may take: skipped, quarantined
+ *     mixer_request  requests: judged on copies, kept, answered
+ *     mixer_answer   the text of an answer
+ *     request_ids    the ids that were answered
+ *     mixer_ledger   the state as a ledger record, both ways; a replay's snapshot
+ *
+ * Calls go downwards only, and the mixer alone knows more than one noun:
+ *
+ *     mixer_request, mixer_ledger, mixer_answer
+ *                  mixer
+ *       shares  agenda  cursor  request_ids
+ *                       exclusions
+ *
+ * A step is B draws. For each draw the shares choose a domain, its cursor gives the next sequence of
+ * its epoch and passes over what is excluded, and the shares are charged. The draws of a step are
+ * then put in the order of the batch: a permutation keyed by (seed, step), or none; draw number k of
+ * that order goes to lane floor(k * L / B), slot k mod B/L, or, strided, to lane k mod L, slot
+ * floor(k / L).
  *
  *                 mixer_step(): MIXER_DRAWN, a whole step
  *     READY ----------------------------------> READY     step_next + 1
@@ -13,30 +34,29 @@
  *       |         MIXER_UNKNOWN: a sequence's tokens are not known     >  call; call again
  *       |         MIXER_ENDED: the mix is over                        /   (ENDED: never)
  *
- * What takes effect at step s (a phase that starts there, accepted requests) does so at the start
- * of mixer_step() for s: phases first, then requests in the order of acceptance. Until then it is
- * in the plan or in `pending`.
+ * What takes effect at step s (a phase that starts there, accepted requests) does so at the start of
+ * mixer_step() for s: phases first, then requests in the order of acceptance. Until then it is on the
+ * agenda.
  *
- * One step can be taken back (mixer_undo), because only reading a sequence shows that it is bad:
- * the caller undoes the step, quarantines the ordinal, and steps again.
+ * One step can be undone (mixer_undo), because only reading a sequence shows that it is bad: the
+ * caller undoes the step, quarantines the ordinal, and steps again.
  *
  * The end of a domain, seen when a draw finds no position left after max_epochs passes (0: one for
- * stop and drop, no bound for repeat): `stop` ends the mix; `drop`, and `repeat` with max_epochs,
+ * stop and drop, no limit for repeat): `stop` ends the mix; `drop`, and `repeat` with max_epochs,
  * give the domain's weight and positive credit to the others and draw again.
  *
- * Live domains. Until its epoch 0 is over a live domain has no permutation: its partitions go round
- * robin, one sequence each. What can be drawn changes only by mixer_set_lengths(), which the caller
- * calls between transactions, so that every decision to wait or to lend is a function of the
- * ledger. A picked domain that is dry: `wait` undoes the step and says MIXER_DRY; `lend` draws
- * another in its place (schedule_lend) and owes the draw, to be paid back when there is something
- * again, at catch_up times its share at most.
- *
- * Rounds. With epoch_size N weights are quantised to N and not to 2^32: after N draws each domain
- * has been drawn exactly its count. A change inside a round deals the draws that remain by the new
- * weights and begins credits again; the next round has all N.
+ * Live domains. What can be drawn changes only by mixer_set_lengths(), which the caller calls between
+ * transactions, so that every decision to wait or to lend is a function of the ledger. A picked
+ * domain that is dry: `wait` undoes the step and reports MIXER_DRY; `lend` draws another in its place
+ * and owes the draw, which is paid back once there is something again.
  *
  * State has one record, the ledger: mixer_save() writes all of it, mixer_resume() is its inverse.
- * Memory does not grow with steps. Thread: one at a time.
+ *
+ * Invariants:
+ *   The state is a function of the plan, the seed and the ledger: integers decide, except that the
+ *   schedule greedy compares doubles that are never contracted; no clock, no hash order.
+ *   Credits and shares, see shares.h; positions, see cursor.h.
+ *   Memory does not grow with steps. Thread: one at a time.
  */
 #ifndef CONSUMER_MIXER_MIXER_H
 #define CONSUMER_MIXER_MIXER_H
@@ -44,78 +64,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
-#include "common/record/control.h"
 #include "common/base/failure.h"
+#include "common/record/control.h"
 #include "common/record/ledger.h"
-#include "common/schedule/schedule.h"
+#include "consumer/mixer/mixer_draw.h"
+#include "consumer/mixer/mixer_plan.h"
 
-enum {
-	MIXER_ID_BYTES_MAX = 128,     /* of a request's id */
-	MIXER_ANSWER_DOMAINS_MAX = 64 /* that an answer speaks of */
-};
-
-#define MIXER_EPOCH_LARGEST UINT64_MAX          /* epoch_size: the largest domain's sequences */
-#define MIXER_EPOCH_MAX     (UINT64_C(1) << 40) /* draws of a round */
-
-enum mixer_on_dry { MIXER_DRY_WAIT, MIXER_DRY_LEND };
-enum mixer_weights_unit { MIXER_BY_SEQUENCES, MIXER_BY_TOKENS };
+enum { MIXER_ANSWER_DOMAINS_MAX = 64 }; /* domains that an answer speaks of */
 
 struct mixer;
-
-struct mixer_source { /* one domain as the configuration and its topic have it */
-	const char *name;
-	double weight; /* as written: the base weight */
-	enum config_on_end on_end;
-	size_t partitions_n;
-	const uint64_t *sequences; /* [partitions_n], sealed lengths; live: what is there now */
-	uint64_t max_epochs;       /* 0: not set */
-	bool live;
-	const bool *sealed; /* [partitions_n] of a live domain; NULL: none is */
-	enum mixer_on_dry on_dry;
-	double catch_up; /* >= 1; 0 stands for 2 */
-	bool short_ones; /* by tokens: sequences may be shorter than S + 1: the callback is asked */
-};
-
-struct mixer_phase {
-	const char *name;
-	uint64_t start_step;                    /* strictly increasing */
-	const struct ledger_raw_weight *weight; /* domains that are not named have base weights */
-	size_t weights_n;
-	double temperature; /* 0: the plan's */
-	double lr_scale;    /* 0 stands for 1 */
-};
-
-struct mixer_plan {
-	uint64_t seed;
-	uint32_t sequence_length, global_batch, lanes;
-	uint32_t block, window; /* as in order.h */
-	bool permute;
-	enum config_lane_order lane_order;
-	double temperature;
-	const struct mixer_source *source; /* by the bytes of their names */
-	size_t sources_n;
-	enum schedule_kind schedule;
-	enum mixer_weights_unit weights_unit; /* tokens: deficit only, no epoch_size, no lend */
-	uint64_t
-	    epoch_size; /* draws of a round, MIXER_EPOCH_LARGEST, or 0; deficit only, no lend */
-	const struct mixer_phase *phase;
-	size_t phases_n;
-};
-
-struct mixer_draw {
-	uint32_t domain; /* index in the mix */
-	uint32_t partition;
-	uint64_t ordinal;
-	uint64_t epoch;
-	/*
-	 * The block of its partition that holds it: first ordinal, and number of sequences. The
-	 * last block of a partition has more sequences under the same first ordinal once the
-	 * partition has grown: a live domain, or an extended one from its next epoch on.
-	 */
-	uint64_t block_first;
-	uint32_t block_count;
-};
 
 enum mixer_result { MIXER_DRAWN, MIXER_ENDED, MIXER_DRY, MIXER_UNKNOWN };
 
@@ -225,7 +182,7 @@ int64_t mixer_control_next(const struct mixer *m);
  * one that the plan had and lacks leaves; one that joined by request stays. FAIL_CONFIG: weights
  * that cannot be, or `live` of a domain changed; *m is then of no more use.
  */
-enum fail_code mixer_accept(struct mixer *m, const struct mixer_plan *p, struct failure *f);
+enum fail_code mixer_replan(struct mixer *m, const struct mixer_plan *p, struct failure *f);
 
 /* ---- what a caller may ask; after a step these are what governed it ---- */
 
@@ -250,7 +207,7 @@ struct mixer_standing { /* where the mix stands in one domain */
 	double weight;                    /* as written */
 	uint64_t taken, tokens;           /* since step 0 */
 	uint64_t epoch, position, length; /* length: of this epoch; live: what is there */
-	uint64_t passes;                  /* that it may make; 0: no bound */
+	uint64_t passes;                  /* that it may make; 0: no limit */
 	double credit;                    /* in draws: how far it is behind its share */
 	int64_t owed;                     /* draws lent to others */
 };

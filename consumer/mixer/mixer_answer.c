@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "common/base/text.h"
-#include "consumer/mixer/mixer_state.h"
+#include "consumer/mixer/mixer_internal.h"
 
 #define NEVER 1e18 /* steps: beyond any run */
 
@@ -67,7 +67,7 @@ add_ends(struct text *t, const struct mixer *now, uint32_t d, const struct rates
 		return;
 	all = left + (double)(s.passes - s.epoch - 1) * (double)s.length;
 	text_add(t,
-	    now->domain[d].on_end == CONFIG_END_STOP ? "; it ends the mix " : "; it is dropped ");
+	    now->cursor[d].on_end == CONFIG_END_STOP ? "; it ends the mix " : "; it is dropped ");
 	add_step(t, step_after(with, all), step_after(&without, all));
 }
 
@@ -75,10 +75,10 @@ static void
 add_domain(struct text *t, const struct mixer *now, uint32_t d, double before, double after,
     const struct ledger_change *c)
 {
-	const struct rates with = {(double)now->now.step_next, (double)c->step,
-	    before * now->global_batch, after * now->global_batch};
+	const struct rates with = {(double)now->at.step_next, (double)c->step,
+	    before * now->shape.global_batch, after * now->shape.global_batch};
 
-	text_add(t, "\n%s: %.5g%%", now->domain[d].name, after * 100);
+	text_add(t, "\n%s: %.5g%%", now->cursor[d].name, after * 100);
 	if (before != after)
 		text_add(t, " (was %.5g%%)", before * 100);
 	add_ends(t, now, d, &with);
@@ -111,9 +111,9 @@ add_domains(struct text *t, const struct mixer *now, const struct mixer *before,
 static void
 add_round(struct text *t, const struct mixer *now, int64_t step)
 {
-	uint64_t size = now->epoch_size, steps = (uint64_t)step - now->now.step_next;
-	uint64_t rounds = steps / size * now->global_batch + now->now.round;
-	uint64_t draws = steps % size * now->global_batch + now->now.round_draws;
+	uint64_t size = now->shares.epoch_size, steps = (uint64_t)step - now->at.step_next;
+	uint64_t rounds = steps / size * now->shape.global_batch + now->shares.round;
+	uint64_t draws = steps % size * now->shape.global_batch + now->shares.round_draws;
 	uint64_t left = (size - draws % size) % size;
 
 	rounds += draws / size;
@@ -129,32 +129,32 @@ add_round(struct text *t, const struct mixer *now, int64_t step)
 static void
 add_phase(struct text *t, const struct mixer *now, int64_t step)
 {
-	size_t i = mixer_phase_from(now, (uint64_t)step + 1);
+	size_t i = agenda_phase_from(&now->agenda, (uint64_t)step + 1);
 
-	if (i < now->phases_n)
+	if (i < now->agenda.phases_n)
 		text_add(t, "\nphase %s at step %" PRIu64 " will replace these weights",
-		    now->phase[i].name, now->phase[i].start_step);
+		    now->agenda.phase[i].name, now->agenda.phase[i].start_step);
 }
 
 static void
 add_skip(struct text *t, const struct mixer *after, const struct ledger_change *c)
 {
 	int d = mixer_domain_named(after, c->domain);
-	const struct domain *domain = &after->domain[d];
-	uint64_t out = mixer_excluded_count(
-	    &after->excluded, (uint32_t)d, domain->sequences, domain->partitions_n);
+	const struct cursor *cursor = &after->cursor[d];
+	uint64_t out = exclusions_count(
+	    &after->exclusions, (uint32_t)d, cursor->sequences, cursor->partitions_n);
 
 	text_add(t,
 	    "\n%s/%d: %" PRId64 "..%" PRId64 " are not drawn again; %" PRIu64 " of %" PRIu64
 	    " sequences are kept out",
-	    c->domain, (int)c->partition, c->first, c->end, out, mixer_length(after, (size_t)d));
+	    c->domain, (int)c->partition, c->first, c->end, out, cursor_length(cursor));
 }
 
 char *
 mixer_describe(const struct mixer *now, const struct mixer *before, const struct mixer *after,
     const struct ledger_change *c, int64_t asked_step)
 {
-	const struct force *was = &before->now.force, *will = &after->now.force;
+	const struct shares_version *was = &before->shares.version, *will = &after->shares.version;
 	struct text t = {0};
 
 	text_add(&t, "takes effect at step %" PRId64, c->step);
@@ -169,7 +169,7 @@ mixer_describe(const struct mixer *now, const struct mixer *before, const struct
 	if (was->lr_scale != will->lr_scale)
 		text_add(&t, "\nlr_scale %g (was %g)", will->lr_scale, was->lr_scale);
 	add_domains(&t, now, before, after, c);
-	if (now->epoch_size != 0)
+	if (now->shares.epoch_size != 0)
 		add_round(&t, now, c->step);
 	add_phase(&t, now, c->step);
 	return text_take(&t);

@@ -1,11 +1,13 @@
-/* What a plan says beside its domains: whether it can be mixed, its phases, its hash. */
+#include "consumer/mixer/mixer_plan.h"
+
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/limits.h"
-#include "consumer/mixer/mixer_state.h"
+#include "common/base/names.h"
+#include "common/schedule/order.h"
+#include "common/schedule/weights.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -32,7 +34,7 @@ check_lend(const struct mixer_plan *p, const struct mixer_source *s, struct fail
 }
 
 enum fail_code
-mixer_check_source(const struct mixer_plan *p, const struct mixer_source *s, struct failure *f)
+mixer_plan_check_source(const struct mixer_plan *p, const struct mixer_source *s, struct failure *f)
 {
 	uint64_t sum = 0;
 
@@ -64,7 +66,7 @@ static enum fail_code
 check_phase_weight(const struct mixer_plan *p, const struct mixer_phase *h,
     const struct ledger_raw_weight *w, bool *named, struct failure *f)
 {
-	const struct mixer_source *s = mixer_source_named(p, w->domain);
+	const struct mixer_source *s = mixer_plan_source(p, w->domain);
 	uint64_t sequences = 0;
 
 	if (s == NULL)
@@ -147,7 +149,7 @@ check_rounds(const struct mixer_plan *p, struct failure *f)
 }
 
 enum fail_code
-mixer_check_plan(const struct mixer_plan *p, struct failure *f)
+mixer_plan_check(const struct mixer_plan *p, struct failure *f)
 {
 	if (p->sources_n < 1 || p->sources_n > LIMIT_DOMAINS)
 		return fail(f, FAIL_CONFIG, "a mix holds 1 to %d domains, not %zu", LIMIT_DOMAINS,
@@ -164,7 +166,7 @@ mixer_check_plan(const struct mixer_plan *p, struct failure *f)
 	if (check_rounds(p, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < p->sources_n; i++)
-		if (mixer_check_source(p, &p->source[i], f) != FAIL_NONE)
+		if (mixer_plan_check_source(p, &p->source[i], f) != FAIL_NONE)
 			return f->code;
 	for (size_t i = 0; i < p->phases_n; i++)
 		if (check_phase(p, i, f) != FAIL_NONE)
@@ -172,57 +174,32 @@ mixer_check_plan(const struct mixer_plan *p, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* ---- phases ---- */
+/* ---- domains ---- */
 
-void
-mixer_close_phases(struct mixer *m)
+const struct mixer_source *
+mixer_plan_source(const struct mixer_plan *p, const char *name)
 {
-	for (size_t i = 0; i < m->phases_n; i++) {
-		for (size_t k = 0; k < m->phase[i].weights_n; k++)
-			free(m->phase[i].weight[k].domain);
-		free(m->phase[i].weight);
+	size_t low = 0, high = p->sources_n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(p->source[middle].name, name);
+
+		if (order == 0)
+			return &p->source[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	free(m->phase);
-	m->phase = NULL;
-	m->phases_n = 0;
+	return NULL;
 }
 
-static enum fail_code
-copy_phase(struct phase *to, const struct mixer_phase *from, double temperature, struct failure *f)
+struct mixer_source
+mixer_plan_joined_rules(void)
 {
-	assert(strlen(from->name) <= NAME_MAX_BYTES);
-	memcpy(to->name, from->name, strlen(from->name) + 1);
-	to->start_step = from->start_step;
-	to->temperature = from->temperature == 0 ? temperature : from->temperature;
-	to->lr_scale = from->lr_scale == 0 ? 1 : from->lr_scale;
-	to->weight = calloc(from->weights_n + 1, sizeof(*to->weight));
-	if (to->weight == NULL)
-		return fail_memory(f);
-	for (; to->weights_n < from->weights_n; to->weights_n++) {
-		struct ledger_raw_weight *w = &to->weight[to->weights_n];
-
-		w->weight = from->weight[to->weights_n].weight;
-		w->domain = strdup(from->weight[to->weights_n].domain);
-		if (w->domain == NULL)
-			return fail_memory(f);
-	}
-	return FAIL_NONE;
-}
-
-enum fail_code
-mixer_copy_phases(
-    struct mixer *m, const struct mixer_phase *phase, size_t phases_n, struct failure *f)
-{
-	mixer_close_phases(m);
-	m->phase = calloc(phases_n + 1, sizeof(*m->phase));
-	if (m->phase == NULL)
-		return fail_memory(f);
-	for (size_t i = 0; i < phases_n; i++) {
-		m->phases_n++; /* what of it was allocated is freed with the rest */
-		if (copy_phase(&m->phase[i], &phase[i], m->temperature, f) != FAIL_NONE)
-			return f->code;
-	}
-	return FAIL_NONE;
+	return (struct mixer_source){
+	    .on_end = CONFIG_END_REPEAT, .on_dry = MIXER_DRY_WAIT, .short_ones = true};
 }
 
 /* ---- the hash ---- */

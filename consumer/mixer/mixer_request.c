@@ -1,6 +1,24 @@
 /*
- * Requests: their ids and answers, what none may say, and how one becomes a change. Whether it
- * holds at its step is judged in mixer_judge.c, on a copy, which becomes the mixer where it does.
+ * Requests: what one asks for becomes a change, which is judged, kept until its step, and answered.
+ *
+ * Whether a change may be is not a question of the present state: it takes effect later. It must hold
+ * at its step, with all that comes before it, and must leave possible what comes after it. So the
+ * judge plays the agenda through, without drawing:
+ *
+ *     before   a copy of the mixer in which all is in force that precedes the change: phases and
+ *              requests up to its step, in the order in which mixer_step() will take them
+ *     after    a copy of `before` with the change in force
+ *     rest     a copy of `after` in which all is in force that follows, up to the last phase
+ *
+ * A check fails where the state of its step forbids it: a domain that has left, a range that is none,
+ * not one positive weight. A failure of something else than the change that is judged names it.
+ *
+ * Positions do not move on those copies: what the judge cannot know, such as the end of a domain
+ * before the step, it does not judge; a weight for a domain that is gone by then has no effect.
+ *
+ * A request is judged on a trial copy of the mixer, because a domain that joins goes into the mix
+ * before it is judged. The trial becomes the mixer where the request is accepted and is thrown away
+ * where it is refused, so that a refusal changes nothing but the list of answered ids.
  */
 #include <assert.h>
 #include <math.h>
@@ -8,47 +26,14 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "consumer/mixer/mixer_state.h"
+#include "consumer/mixer/mixer_internal.h"
 
-/* ---- ids and answers ---- */
+/* ---- answers ---- */
 
 static const char *
 text_or_empty(const char *text)
 {
 	return text == NULL ? "" : text;
-}
-
-static bool
-is_known(const struct mixer *m, const char *id)
-{
-	for (size_t i = 0; i < m->request_ids_n; i++)
-		if (strcmp(m->request_id[i], id) == 0)
-			return true;
-	return false;
-}
-
-enum fail_code
-mixer_remember_id(struct mixer *m, const char *id, struct failure *f)
-{
-	char **grown, *copy = strdup(id);
-
-	if (copy == NULL)
-		return fail_memory(f);
-	if (m->request_ids_n == LEDGER_REQUEST_IDS_MAX) {
-		free(m->request_id[0]);
-		memmove(m->request_id, m->request_id + 1,
-		    (m->request_ids_n - 1) * sizeof(*m->request_id));
-		m->request_id[m->request_ids_n - 1] = copy;
-		return FAIL_NONE;
-	}
-	grown = realloc(m->request_id, (m->request_ids_n + 1) * sizeof(*grown));
-	if (grown == NULL) {
-		free(copy);
-		return fail_memory(f);
-	}
-	m->request_id = grown;
-	m->request_id[m->request_ids_n++] = copy;
-	return FAIL_NONE;
 }
 
 /* Fills *answer; step -1: refused. Takes `text`, NULL: no memory was left for it. */
@@ -63,7 +48,7 @@ answer_with(struct mixer *m, const struct control *c, int64_t step, char *text,
 	if (answer->id == NULL || text == NULL)
 		fail_memory(f);
 	else if (id[0] == '\0' || strlen(id) > MIXER_ID_BYTES_MAX ||
-		 mixer_remember_id(m, id, f) == FAIL_NONE)
+		 request_ids_add(&m->answered, id, f) == FAIL_NONE)
 		return FAIL_NONE;
 	ledger_answer_clear(answer);
 	return f->code;
@@ -74,7 +59,7 @@ mixer_refuse(struct mixer *m, const struct control *c, const char *reason,
     struct ledger_answer *answer, bool *duplicate, struct failure *f)
 {
 	*answer = (struct ledger_answer){0};
-	*duplicate = is_known(m, text_or_empty(c->id));
+	*duplicate = request_ids_has(&m->answered, text_or_empty(c->id));
 	if (*duplicate)
 		return FAIL_NONE;
 	return answer_with(m, c, -1, strdup(reason), answer, f);
@@ -131,6 +116,211 @@ check_request(const struct mixer *m, const struct control *c, struct failure *f)
 	return check_numbers(c, f);
 }
 
+/* ---- what it may not say in the state of its step ---- */
+
+static const char *
+why_not_active(enum ledger_domain_state state)
+{
+	switch (state) {
+	case LEDGER_DROPPED: return "was dropped at its end";
+	case LEDGER_LEFT: return "has left the mix";
+	case LEDGER_JOINING: return "has not joined yet";
+	case LEDGER_ACTIVE: break;
+	}
+	return "";
+}
+
+/* A domain that is drawn from, or may be. */
+static enum fail_code
+need_active(const struct mixer *m, const char *name, int *domain, struct failure *f)
+{
+	int d = mixer_domain_named(m, name);
+
+	if (d < 0)
+		return fail(f, FAIL_DATA, "the mix has no domain %s", name == NULL ? "" : name);
+	if (m->shares.share[d].state != LEDGER_ACTIVE)
+		return fail(
+		    f, FAIL_DATA, "domain %s %s", name, why_not_active(m->shares.share[d].state));
+	*domain = d;
+	return FAIL_NONE;
+}
+
+static bool
+is_empty(const struct mixer *m, int d)
+{
+	return m->cursor[d].all_sealed && cursor_length(&m->cursor[d]) == 0;
+}
+
+static enum fail_code
+check_weights(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	for (size_t i = 0; i < c->weights_n; i++) {
+		const struct ledger_raw_weight *w = &c->weight[i];
+		int d = -1;
+
+		if (c->kind == LEDGER_JOIN && strcmp(w->domain, c->domain) == 0)
+			d = mixer_domain_named(m, w->domain);
+		else if (need_active(m, w->domain, &d, f) != FAIL_NONE)
+			return f->code;
+		if (w->weight > 0 && is_empty(m, d))
+			return fail(f, FAIL_DATA, "domain %s has weight %g and not one sequence",
+			    w->domain, w->weight);
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_join(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	int d = mixer_domain_named(m, c->domain);
+
+	assert(d >= 0);
+	if (m->shares.share[d].state != LEDGER_JOINING)
+		return fail(f, FAIL_DATA, "domain %s is in the mix already", c->domain);
+	for (size_t i = 0; i < c->weights_n; i++)
+		if (strcmp(c->weight[i].domain, c->domain) == 0)
+			return FAIL_NONE;
+	return fail(f, FAIL_DATA, "domain %s would join without a weight", c->domain);
+}
+
+static enum fail_code
+check_skip(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	int d = mixer_domain_named(m, c->domain);
+
+	if (d < 0)
+		return fail(f, FAIL_DATA, "the mix has no domain %s", c->domain);
+	if (c->partition < 0 || (size_t)c->partition >= m->cursor[d].partitions_n)
+		return fail(f, FAIL_DATA, "domain %s has no partition %d (0 to %zu)", c->domain,
+		    (int)c->partition, m->cursor[d].partitions_n - 1);
+	if (c->first < 0 || c->end <= c->first)
+		return fail(f, FAIL_DATA, "%lld..%lld is no range of ordinals: a..b has 0 <= a < b",
+		    (long long)c->first, (long long)c->end);
+	if (m->exclusions.skips_n == LEDGER_SKIPS_MAX)
+		return fail(f, FAIL_DATA, "%d ranges are skipped already: no more can be kept",
+		    LEDGER_SKIPS_MAX);
+	return FAIL_NONE;
+}
+
+/* After a skip: a domain that is drawn from must keep a sequence in each epoch. */
+static enum fail_code
+check_left(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	int d = mixer_domain_named(m, c->domain);
+	const struct cursor *cursor = &m->cursor[d];
+	uint64_t length = cursor_length(&m->cursor[d]);
+
+	if (!cursor->all_sealed || m->shares.share[d].weight == 0 || length == 0)
+		return FAIL_NONE;
+	if (exclusions_count(&m->exclusions, (uint32_t)d, cursor->sequences, cursor->partitions_n) <
+	    length)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "not one sequence of domain %s would be left; take it out with weight 0, or let it "
+	    "leave",
+	    c->domain);
+}
+
+static enum fail_code
+check_in_state(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	int d;
+
+	switch (c->kind) {
+	case LEDGER_SKIP: return check_skip(m, c, f);
+	case LEDGER_WEIGHTS: return check_weights(m, c, f);
+	case LEDGER_JOIN:
+		return check_join(m, c, f) == FAIL_NONE ? check_weights(m, c, f) : f->code;
+	case LEDGER_LEAVE:
+		return need_active(m, c->domain, &d, f) == FAIL_NONE ? check_weights(m, c, f)
+								     : f->code;
+	}
+	assert(false);
+	return FAIL_NONE;
+}
+
+/* ---- the future, on a copy ---- */
+
+/* Puts the phases in force that start at `step` or before it. */
+static enum fail_code
+run_phases(struct mixer *m, uint64_t step, struct failure *f)
+{
+	size_t i = agenda_phase_from(&m->agenda, m->at.step_next);
+
+	for (; i < m->agenda.phases_n && m->agenda.phase[i].start_step <= step; i++) {
+		m->at.step_next = m->agenda.phase[i].start_step + 1;
+		mixer_put_phase(m, &m->agenda.phase[i]);
+		if (!shares_weigh(&m->shares))
+			return fail(f, FAIL_DATA,
+			    "phase %s at step %llu would have no domain with a weight",
+			    m->agenda.phase[i].name,
+			    (unsigned long long)m->agenda.phase[i].start_step);
+	}
+	return FAIL_NONE;
+}
+
+/* Puts a change in force as mixer_step() will, or says why that is impossible. */
+static enum fail_code
+run_change(struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	if (check_in_state(m, c, f) != FAIL_NONE || mixer_put_change(m, c, f) != FAIL_NONE)
+		return f->code;
+	if (c->kind == LEDGER_SKIP)
+		return check_left(m, c, f);
+	if (!shares_weigh(&m->shares))
+		return fail(
+		    f, FAIL_DATA, "no domain would have a weight: at least one must be positive");
+	return FAIL_NONE;
+}
+
+/* Puts pending[from..to) of `a` in force, and the phases between; m's own agenda is not read. */
+static enum fail_code
+run_pending(struct mixer *m, const struct agenda *a, size_t from, size_t to, struct failure *f)
+{
+	for (size_t i = from; i < to; i++) {
+		const struct ledger_change *c = &a->pending[i];
+
+		if (run_phases(m, (uint64_t)c->step, f) != FAIL_NONE)
+			return f->code;
+		if (run_change(m, c, f) != FAIL_NONE)
+			return f->code == FAIL_MEMORY
+				   ? f->code
+				   : fail_within(f,
+					 "it would make the accepted request %s at step %lld "
+					 "impossible",
+					 c->id, (long long)c->step);
+	}
+	return FAIL_NONE;
+}
+
+/*
+ * FAIL_DATA: why the change cannot be. Gives *before and *after (mixer_close), also on failure where
+ * they are not NULL.
+ */
+static enum fail_code
+judge(const struct mixer *m, const struct ledger_change *c, struct mixer **before,
+    struct mixer **after, struct failure *f)
+{
+	const struct agenda *a = &m->agenda;
+	size_t until = a->done;
+	struct mixer *rest = NULL;
+	enum fail_code code;
+
+	while (until < a->pending_n && a->pending[until].step <= c->step)
+		until++;
+	if (mixer_copy(before, m, f) != FAIL_NONE ||
+	    run_pending(*before, a, a->done, until, f) != FAIL_NONE ||
+	    run_phases(*before, (uint64_t)c->step, f) != FAIL_NONE ||
+	    mixer_copy(after, *before, f) != FAIL_NONE || run_change(*after, c, f) != FAIL_NONE ||
+	    mixer_copy(&rest, *after, f) != FAIL_NONE)
+		return f->code;
+	code = run_pending(rest, a, until, a->pending_n, f);
+	if (code == FAIL_NONE)
+		code = run_phases(rest, UINT64_MAX, f);
+	mixer_close(rest);
+	return code;
+}
+
 /* ---- the request ---- */
 
 /* The joining domain goes into the mix now, weightless, so that its index and lengths are kept. */
@@ -138,44 +328,44 @@ static enum fail_code
 add_joining(
     struct mixer *m, const struct control *c, const struct mixer_source *s, struct failure *f)
 {
-	const struct mixer_plan plan = {
-	    .schedule = m->schedule, .weights_unit = m->weights_unit, .epoch_size = m->epoch_size};
+	const struct mixer_plan plan = {.schedule = m->shares.schedule.kind,
+	    .weights_unit = m->shape.weights_unit,
+	    .epoch_size = m->shares.epoch_size};
 	struct mixer_source source;
-	struct domain *d;
 	int known = mixer_domain_named(m, c->domain);
 
 	if (known >= 0) {
-		if (m->now.cursor[known].state != LEDGER_LEFT)
+		if (m->shares.share[known].state != LEDGER_LEFT)
 			return fail(f, FAIL_DATA, "domain %s is in the mix already", c->domain);
-		m->now.cursor[known].state = LEDGER_JOINING;
-		m->domain[known].joined = true;
+		m->shares.share[known].state = LEDGER_JOINING;
+		m->cursor[known].joined = true;
 		return FAIL_NONE;
 	}
 	if (s == NULL)
 		return fail(f, FAIL_DATA, "the topic of domain %s cannot be read", c->domain);
 	assert(strcmp(s->name, c->domain) == 0);
-	if (m->epoch_size != 0 && m->domains_n + 1 > m->epoch_size)
+	if (m->shares.epoch_size != 0 && m->domains_n + 1 > m->shares.epoch_size)
 		return fail(f, FAIL_DATA,
 		    "%llu draws a round are too few for a domain more: each is drawn at least once",
-		    (unsigned long long)m->epoch_size);
-	source = mixer_joined_rules();
+		    (unsigned long long)m->shares.epoch_size);
+	source = mixer_plan_joined_rules();
 	source.name = s->name;
 	source.live = s->live;
 	source.partitions_n = s->partitions_n;
 	source.sequences = s->sequences;
 	source.sealed = s->sealed;
-	if (mixer_check_source(&plan, &source, f) != FAIL_NONE ||
-	    mixer_add_domain(m, &source, &d, f) != FAIL_NONE)
+	if (mixer_plan_check_source(&plan, &source, f) != FAIL_NONE ||
+	    mixer_add_domain(m, &source, f) != FAIL_NONE)
 		return f->code;
-	d->joined = true;
-	m->now.cursor[m->domains_n - 1].state = LEDGER_JOINING;
+	m->cursor[m->domains_n - 1].joined = true;
+	m->shares.share[m->domains_n - 1].state = LEDGER_JOINING;
 	return FAIL_NONE;
 }
 
 static struct ledger_change
 change_of(const struct mixer *m, const struct control *c)
 {
-	int64_t next = (int64_t)m->now.step_next;
+	int64_t next = (int64_t)m->at.step_next;
 
 	return (struct ledger_change){
 	    .id = c->id,
@@ -205,9 +395,9 @@ accept(struct mixer *m, const struct control *c, const struct mixer_source *join
 	if (code == FAIL_NONE && c->kind == LEDGER_JOIN)
 		code = add_joining(m, c, joining, f);
 	if (code == FAIL_NONE)
-		code = mixer_judge(m, &change, &before, &after, f);
+		code = judge(m, &change, &before, &after, f);
 	if (code == FAIL_NONE)
-		code = mixer_insert_change(m, &change, f);
+		code = agenda_insert(&m->agenda, &change, f);
 	if (code == FAIL_NONE) {
 		*text = mixer_describe(m, before, after, &change, c->at_step);
 		code = *text == NULL ? fail_memory(f) : FAIL_NONE;
@@ -227,12 +417,10 @@ mixer_request(struct mixer *m, const struct control *c, const struct mixer_sourc
 	enum fail_code code;
 
 	*answer = (struct ledger_answer){0};
-	*duplicate = is_known(m, text_or_empty(c->id));
+	*duplicate = request_ids_has(&m->answered, text_or_empty(c->id));
 	if (*duplicate)
 		return FAIL_NONE;
 	mixer_settle(m);
-	mixer_forget_done(m);
-	m->undoable = false;
 	if (mixer_copy(&trial, m, f) != FAIL_NONE)
 		return f->code;
 	code = accept(trial, c, joining, &text, f);

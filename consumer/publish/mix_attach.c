@@ -218,7 +218,7 @@ take_state(
 		return f->code;
 	if (!changed)
 		return FAIL_NONE;
-	if (mixer_accept(*out, &m->plan, f) != FAIL_NONE)
+	if (mixer_replan(*out, &m->plan, f) != FAIL_NONE)
 		return f->code;
 	log_info("mix: the changed configuration is version %" PRIu64 " from step %" PRIu64 " on",
 	    mixer_version(*out), mixer_step_next(*out));

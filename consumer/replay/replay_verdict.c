@@ -191,7 +191,7 @@ derive_standing(const struct replay *r, struct mixer **out, struct failure *f)
 	if (mixer_resume(out, &r->plan.plan, &r->before, f) != FAIL_NONE ||
 	    mixer_take_snapshot(*out, &now, f) != FAIL_NONE)
 		return f->code;
-	return changed ? mixer_accept(*out, &r->plan.plan, f) : FAIL_NONE;
+	return changed ? mixer_replan(*out, &r->plan.plan, f) : FAIL_NONE;
 }
 
 static enum fail_code

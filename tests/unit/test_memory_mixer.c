@@ -150,7 +150,7 @@ change(uint64_t *gave, struct failure *f)
 	changed[0].weight = 7;
 	if (mixer_open(&m, &p, f) == FAIL_NONE && step(m, &p, 2, gave, f) == FAIL_NONE &&
 	    mixer_set_lengths(m, 2, longer, (const bool[]){true}, f) == FAIL_NONE &&
-	    mixer_accept(m, &q, f) == FAIL_NONE)
+	    mixer_replan(m, &q, f) == FAIL_NONE)
 		step(m, &q, 4, gave, f);
 	mixer_close(m);
 	return f->code;
@@ -174,7 +174,7 @@ test_a_mix_is_drawn_or_there_is_no_memory(void **state)
 {
 	(void)state;
 	memory_walk("mixer", mix);
-	memory_walk("mixer_accept", change);
+	memory_walk("mixer_replan", change);
 	memory_walk("forecast", foresee);
 }
 

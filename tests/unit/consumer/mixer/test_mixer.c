@@ -371,7 +371,7 @@ test_a_changed_configuration_joins_leaves_and_keeps_the_cursors(void **state)
 	for (int s = 0; s < 20; s++)
 		step(m, draws);
 	save(m, &before);
-	assert_int_equal(mixer_accept(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
 	save(m, &after);
 	assert_int_equal(after.version, 2);
 	assert_int_equal(after.version_step, 20);

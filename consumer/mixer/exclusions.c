@@ -1,0 +1,222 @@
+#include "consumer/mixer/exclusions.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+exclusions_close(struct exclusions *x)
+{
+	for (size_t i = 0; i < x->quarantined_n; i++)
+		free(x->quarantined[i].reason);
+	free(x->quarantined);
+	free(x->skip);
+	free(x->item);
+	*x = (struct exclusions){0};
+}
+
+enum fail_code
+exclusions_copy(struct exclusions *to, const struct exclusions *from, struct failure *f)
+{
+	assert(to->skips_n == 0 && to->quarantined_n == 0 && to->items_n == 0);
+	to->skip = calloc(from->skips_n + 1, sizeof(*to->skip));
+	to->quarantined = calloc(from->quarantined_n + 1, sizeof(*to->quarantined));
+	to->item = calloc(from->items_n + 1, sizeof(*to->item));
+	if (to->skip == NULL || to->quarantined == NULL || to->item == NULL)
+		return fail_memory(f);
+	for (; to->skips_n < from->skips_n; to->skips_n++)
+		to->skip[to->skips_n] = from->skip[to->skips_n];
+	to->skips_kept = from->skips_kept;
+	for (; to->quarantined_n < from->quarantined_n; to->quarantined_n++) {
+		struct ledger_quarantined *q = &to->quarantined[to->quarantined_n];
+
+		*q = from->quarantined[to->quarantined_n];
+		q->reason = strdup(q->reason);
+		if (q->reason == NULL)
+			return fail_memory(f);
+	}
+	to->items_room = from->items_n + 1;
+	for (; to->items_n < from->items_n; to->items_n++)
+		to->item[to->items_n] = from->item[to->items_n];
+	memcpy(to->touched, from->touched, sizeof(to->touched));
+	return FAIL_NONE;
+}
+
+/* ---- the index ---- */
+
+/* Whether a begins before b in the order of the index. */
+static bool
+before(const struct exclusions_range *a, const struct exclusions_range *b)
+{
+	if (a->domain != b->domain)
+		return a->domain < b->domain;
+	if (a->partition != b->partition)
+		return a->partition < b->partition;
+	return a->first < b->first;
+}
+
+/* How many items begin at or before `range`. */
+static size_t
+upper(const struct exclusions *x, const struct exclusions_range *range)
+{
+	size_t low = 0, high = x->items_n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (before(range, &x->item[middle]))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Whether two ranges overlap or touch, so that one item can stand for both. */
+static bool
+joins(const struct exclusions_range *a, const struct exclusions_range *b)
+{
+	return a->domain == b->domain && a->partition == b->partition && a->first <= b->end &&
+	       b->first <= a->end;
+}
+
+/*
+ * Adds a range to the index. Items that it overlaps or touches become one item with it:
+ *
+ *     items 0..10 20..30 40..50, new 10..35   ->   0..35 40..50
+ *
+ * FAIL_MEMORY: nothing was added.
+ */
+static enum fail_code
+index_add(struct exclusions *x, const struct exclusions_range *range, struct failure *f)
+{
+	struct exclusions_range all = *range;
+	size_t from, to;
+
+	assert(range->first < range->end);
+	assert(range->domain < LIMIT_DOMAINS);
+	if (x->items_n == x->items_room) {
+		size_t room = x->items_room == 0 ? 16 : 2 * x->items_room;
+		struct exclusions_range *item = realloc(x->item, room * sizeof(*item));
+
+		if (item == NULL)
+			return fail_memory(f);
+		x->item = item;
+		x->items_room = room;
+	}
+	from = upper(x, range);
+	if (from > 0 && joins(&x->item[from - 1], range))
+		from--;
+	for (to = from; to < x->items_n && joins(&x->item[to], &all); to++) {
+		const struct exclusions_range *one = &x->item[to];
+
+		all.first = one->first < all.first ? one->first : all.first;
+		all.end = one->end > all.end ? one->end : all.end;
+	}
+	memmove(x->item + from + 1, x->item + to, (x->items_n - to) * sizeof(*x->item));
+	x->items_n = x->items_n - (to - from) + 1;
+	x->item[from] = all;
+	x->touched[range->domain / 64] |= UINT64_C(1) << range->domain % 64;
+	return FAIL_NONE;
+}
+
+bool
+exclusions_has(const struct exclusions *x, uint32_t domain, uint32_t partition, uint64_t ordinal)
+{
+	const struct exclusions_range one = {domain, partition, ordinal, ordinal + 1};
+	const struct exclusions_range *last;
+	size_t after;
+
+	assert(domain < LIMIT_DOMAINS);
+	if ((x->touched[domain / 64] >> domain % 64 & 1) == 0)
+		return false;
+	after = upper(x, &one);
+	if (after == 0)
+		return false;
+	last = &x->item[after - 1]; /* the only one that can hold it: items are disjoint */
+	return last->domain == domain && last->partition == partition && ordinal < last->end;
+}
+
+uint64_t
+exclusions_count(
+    const struct exclusions *x, uint32_t domain, const uint64_t *sequences, size_t partitions_n)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < x->items_n; i++) {
+		const struct exclusions_range *e = &x->item[i];
+		uint64_t end;
+
+		if (e->domain != domain || e->partition >= partitions_n)
+			continue;
+		end = e->end < sequences[e->partition] ? e->end : sequences[e->partition];
+		count += end > e->first ? end - e->first : 0;
+	}
+	return count;
+}
+
+/* ---- the lists ---- */
+
+enum fail_code
+exclusions_skip(struct exclusions *x, const struct ledger_skip *s, struct failure *f)
+{
+	const struct exclusions_range range = {
+	    s->domain, s->partition, (uint64_t)s->first, (uint64_t)s->end};
+	struct ledger_skip *grown;
+
+	assert(s->first >= 0 && s->first < s->end);
+	grown = realloc(x->skip, (x->skips_n + 1) * sizeof(*grown));
+	if (grown == NULL)
+		return fail_memory(f);
+	x->skip = grown;
+	if (index_add(x, &range, f) != FAIL_NONE)
+		return f->code;
+	x->skip[x->skips_n++] = *s;
+	return FAIL_NONE;
+}
+
+enum fail_code
+exclusions_quarantine(struct exclusions *x, uint32_t domain, uint32_t partition, uint64_t ordinal,
+    const char *reason, struct failure *f)
+{
+	const struct exclusions_range range = {domain, partition, ordinal, ordinal + 1};
+	struct ledger_quarantined *grown, *q;
+
+	for (size_t i = 0; i < x->quarantined_n; i++) {
+		q = &x->quarantined[i];
+		if (q->domain == domain && q->partition == partition &&
+		    (uint64_t)q->ordinal == ordinal)
+			return FAIL_NONE;
+	}
+	if (x->quarantined_n == LEDGER_QUARANTINED_MAX)
+		return fail(f, FAIL_DATA,
+		    "more than %d sequences are quarantined: the domain topics are damaged",
+		    LEDGER_QUARANTINED_MAX);
+	grown = realloc(x->quarantined, (x->quarantined_n + 1) * sizeof(*grown));
+	if (grown == NULL)
+		return fail_memory(f);
+	x->quarantined = grown;
+	q = &grown[x->quarantined_n];
+	*q = (struct ledger_quarantined){
+	    .domain = domain, .partition = partition, .ordinal = (int64_t)ordinal};
+	q->reason = strdup(reason);
+	if (q->reason == NULL || index_add(x, &range, f) != FAIL_NONE) {
+		free(q->reason);
+		return fail_memory(f);
+	}
+	x->quarantined_n++;
+	return FAIL_NONE;
+}
+
+void
+exclusions_keep(struct exclusions *x)
+{
+	x->skips_kept = x->skips_n;
+}
+
+void
+exclusions_undo(struct exclusions *x)
+{
+	assert(x->skips_kept <= x->skips_n);
+	x->skips_n = x->skips_kept;
+}

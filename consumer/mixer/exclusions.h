@@ -1,0 +1,75 @@
+/*
+ * exclusions.h -- the sequences that no draw may take: skipped ranges and quarantined ordinals.
+ *
+ * Two lists, as the ledger keeps them, and one index over both, which a draw asks.
+ *
+ *   skips        ranges that a request took out. They come into force at a step, so that a step that
+ *                is undone takes its skips back (exclusions_keep, exclusions_undo).
+ *   quarantined  single ordinals that turned out to be bad when they were read. They are never
+ *                taken back: a bad sequence stays bad.
+ *   item         the union of both, sorted by (domain, partition, first), disjoint and not touching,
+ *                so that a look-up is one binary search, in whichever order the ranges came.
+ *
+ * A skip that is undone stays in the index. That is sound because the step that brought it is drawn
+ * again before any other, and brings it into force again before its first draw.
+ *
+ * A zeroed struct is a valid empty one; it owns its memory. No I/O. One thread.
+ */
+#ifndef CONSUMER_MIXER_EXCLUSIONS_H
+#define CONSUMER_MIXER_EXCLUSIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+#include "common/base/limits.h"
+#include "common/record/ledger.h"
+#include "common/schedule/weights.h"
+
+struct exclusions_range {
+	uint32_t domain, partition;
+	uint64_t first, end; /* half open */
+};
+
+struct exclusions {
+	struct ledger_skip *skip; /* in the order in which they came into force */
+	size_t skips_n, skips_kept;
+	struct ledger_quarantined *quarantined; /* in the order in which they were found */
+	size_t quarantined_n;
+	struct exclusions_range *item;
+	size_t items_n, items_room;
+	uint64_t
+	    touched[LIMIT_DOMAINS / 64]; /* a bit a domain: some of its ordinals are in the index */
+};
+
+void exclusions_close(struct exclusions *x);
+
+/* Makes *to, which is empty, equal to *from. FAIL_MEMORY: exclusions_close(to) frees the part. */
+enum fail_code exclusions_copy(
+    struct exclusions *to, const struct exclusions *from, struct failure *f);
+
+/* Adds a range that a request took out; first < end. FAIL_MEMORY: nothing was added. */
+enum fail_code exclusions_skip(
+    struct exclusions *x, const struct ledger_skip *s, struct failure *f);
+
+/*
+ * Adds one ordinal that is bad; once it is there, nothing happens. Copies `reason`. FAIL_DATA: more
+ * than LEDGER_QUARANTINED_MAX. FAIL_MEMORY: nothing was added.
+ */
+enum fail_code exclusions_quarantine(struct exclusions *x, uint32_t domain, uint32_t partition,
+    uint64_t ordinal, const char *reason, struct failure *f);
+
+/* Whether a draw may not take this ordinal. O(log n), O(1) where the domain has none. */
+bool exclusions_has(
+    const struct exclusions *x, uint32_t domain, uint32_t partition, uint64_t ordinal);
+
+/* How many ordinals below sequences[partition] of a domain are excluded. */
+uint64_t exclusions_count(
+    const struct exclusions *x, uint32_t domain, const uint64_t *sequences, size_t partitions_n);
+
+/* Notes the skips in force before a step; takes back those that came since. */
+void exclusions_keep(struct exclusions *x);
+void exclusions_undo(struct exclusions *x);
+
+#endif
