@@ -8,7 +8,7 @@
 #include "producer/tokenizer/tokenizer.h"
 
 struct arguments {
-	enum config_tokens format; /* index in `formats` until it is one */
+	enum token_format format; /* index in `formats` until it is one */
 	enum names_set set;
 	const char *out;
 	bool stream, force;
@@ -86,7 +86,7 @@ export_domain(
 	o.domain = (size_t)domain;
 	o.tokenizer = tokenizer_fingerprint(t);
 	o.file = (struct export_file_options){.prefix = a->out,
-	    .format = a->format + CONFIG_TOKENS_MEGATRON,
+	    .format = a->format + TOKEN_FORMAT_MEGATRON,
 	    .force = a->force,
 	    .stream = a->stream,
 	    .tokenizer = c->tokenizer.file,

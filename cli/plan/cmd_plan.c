@@ -92,7 +92,7 @@ print_draws(
 	enum fail_code code = count == NULL || draw == NULL ? fail_memory(f) : FAIL_NONE;
 
 	bare.permute = false;
-	bare.lane_order = CONFIG_LANES_CONTIGUOUS;
+	bare.lane_order = MIX_LANES_CONTIGUOUS;
 	if (code == FAIL_NONE)
 		code = mixer_open(&m, &bare, f);
 	for (uint64_t k = 0; code == FAIL_NONE && k < draws; k++) {

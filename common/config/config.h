@@ -22,6 +22,10 @@
 
 #include "common/base/failure.h"
 #include "common/config/properties.h"
+#include "common/record/sequence.h"
+#include "common/record/token_format.h"
+#include "common/schedule/mix_rules.h"
+#include "common/schedule/schedule.h"
 
 enum {
 	CONFIG_LIST_MAX = 1 << 16,           /* paths of one list */
@@ -36,22 +40,7 @@ struct config_list {
 
 enum config_utf8 { CONFIG_UTF8_REPLACE, CONFIG_UTF8_STRICT };
 enum config_on_reject { CONFIG_REJECT_QUARANTINE, CONFIG_REJECT_STOP };
-enum config_on_end { CONFIG_END_REPEAT, CONFIG_END_STOP, CONFIG_END_DROP };
-enum config_lane_order { CONFIG_LANES_CONTIGUOUS, CONFIG_LANES_STRIDED };
 enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM, CONFIG_WEIGHTS_SIZE };
-enum config_schedule { CONFIG_SCHEDULE_DEFICIT, CONFIG_SCHEDULE_GREEDY, CONFIG_SCHEDULE_RANDOM };
-enum config_unit { CONFIG_UNIT_SEQUENCES, CONFIG_UNIT_TOKENS };
-enum config_dry { CONFIG_DRY_WAIT, CONFIG_DRY_LEND };
-/* In the order of enum sequence_packing. */
-enum config_packing { CONFIG_PACK_CONCAT, CONFIG_PACK_NONE, CONFIG_PACK_BEST_FIT };
-/* Files of tokens; token_format.h has their layouts. */
-enum config_tokens {
-	CONFIG_TOKENS_NONE,
-	CONFIG_TOKENS_MEGATRON,
-	CONFIG_TOKENS_DS,
-	CONFIG_TOKENS_NPY,
-	CONFIG_TOKENS_LLMC
-};
 enum config_width { CONFIG_WIDTH_FILE, CONFIG_WIDTH_2, CONFIG_WIDTH_4 }; /* twice that, bytes */
 enum config_long { CONFIG_LONG_SPLIT, CONFIG_LONG_TRUNCATE, CONFIG_LONG_REJECT };
 
@@ -65,22 +54,22 @@ struct config_tokenizer {
 
 struct config_domain {
 	char *name;
-	struct config_list train;  /* patterns as written: brace ranges, globs; relative as above */
-	struct config_list valid;  /* n > 0: split does not apply to this domain */
-	char *exec;                /* a shell command that prints JSONL; NULL: files */
-	enum config_tokens tokens; /* NONE: text; else train and valid are files of tokens, */
+	struct config_list train; /* patterns as written: brace ranges, globs; relative as above */
+	struct config_list valid; /* n > 0: split does not apply to this domain */
+	char *exec;               /* a shell command that prints JSONL; NULL: files */
+	enum token_format tokens; /* NONE: text; else train and valid are files of tokens, */
 	enum config_width token_bytes; /* each of so many bytes, where they do not say it */
 	char *text;                    /* dotted path of the field that holds the text */
 	char *where_field; /* dotted path; NULL: every document of the input is this domain's */
 	char *where_equals;
 	uint32_t partitions;
 	bool live;
-	enum config_on_end on_end;
+	enum mix_on_end on_end;
 	uint64_t max_epochs;    /* 0: no bound of its own */
-	enum config_dry on_dry; /* a live domain that has nothing at the moment */
+	enum mix_on_dry on_dry; /* a live domain that has nothing at the moment */
 	double catch_up;        /* >= 1: at most so many times its share while it is paid back */
-	enum config_packing packing; /* what a sequence is made of */
-	enum config_long over_long;  /* packing none: a document of more than S + 1 tokens */
+	enum sequence_packing packing; /* what a sequence is made of */
+	enum config_long over_long;    /* packing none: a document of more than S + 1 tokens */
 	/* Packing none: dotted paths of what has no loss, and of what follows it and has. prompt
 	 * NULL: the document is `text`; response NULL: it is the prompt. */
 	char *prompt, *response;
@@ -104,8 +93,8 @@ struct config_mix {
 	uint32_t lanes;          /* L */
 	uint32_t max_lead_steps; /* 0: no bound */
 	struct config_list runs;
-	enum config_schedule schedule;
-	enum config_unit weights_unit;
+	enum schedule_kind schedule;
+	enum mix_unit weights_unit;
 	uint64_t epoch_size; /* draws of a round; 0: none, or epoch_largest */
 	bool epoch_largest;  /* as many as the largest domain has sequences */
 	enum config_weights weights_kind;
@@ -117,7 +106,7 @@ struct config_mix {
 	size_t phases_n;
 	uint32_t window; /* blocks that are shuffled together */
 	bool permute;    /* order inside the global batch */
-	enum config_lane_order lane_order;
+	enum mix_lane_order lane_order;
 	uint64_t memory_bytes;
 	uint64_t transaction_bytes; /* a transaction ends when it holds this much, */
 	uint32_t transaction_ms;    /* or is this old, or the lead is used up */

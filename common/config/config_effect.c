@@ -9,7 +9,7 @@
 static bool
 is_single(const struct config_domain *d)
 {
-	return d->packing == CONFIG_PACK_NONE;
+	return d->packing == SEQUENCE_NONE;
 }
 
 static bool
@@ -33,19 +33,19 @@ is_live(const struct config_domain *d)
 static bool
 lends(const struct config_domain *d)
 {
-	return d->live && d->on_dry == CONFIG_DRY_LEND;
+	return d->live && d->on_dry == MIX_DRY_LEND;
 }
 
 static bool
 is_text(const struct config_domain *d)
 {
-	return d->tokens == CONFIG_TOKENS_NONE;
+	return d->tokens == TOKEN_FORMAT_NONE;
 }
 
 static bool
 is_without_width(const struct config_domain *d)
 {
-	return d->tokens == CONFIG_TOKENS_NPY || d->tokens == CONFIG_TOKENS_DS;
+	return d->tokens == TOKEN_FORMAT_NPY || d->tokens == TOKEN_FORMAT_DS;
 }
 
 /* What a key needs to have an effect. */
@@ -82,7 +82,7 @@ static enum fail_code
 check_tokens(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
     struct failure *f)
 {
-	if (d->tokens == CONFIG_TOKENS_NONE || !d->live)
+	if (d->tokens == TOKEN_FORMAT_NONE || !d->live)
 		return FAIL_NONE;
 	return config_fail_domain(
 	    c, root, d, "live", f, "cannot be given beside tokens: their files are complete");
@@ -105,8 +105,8 @@ check_schedule(const struct config *c, const struct yaml_node *root, struct fail
 {
 	const struct config_mix *m = &c->mix;
 	bool rounds = m->epoch_size > 0 || m->epoch_largest;
-	bool deficit = m->schedule == CONFIG_SCHEDULE_DEFICIT;
-	bool tokens = m->weights_unit == CONFIG_UNIT_TOKENS;
+	bool deficit = m->schedule == SCHEDULE_DEFICIT;
+	bool tokens = m->weights_unit == MIX_BY_TOKENS;
 
 	if (tokens && !deficit)
 		return config_fail(c, config_line(root, "mix", "weights_unit"), "mix.weights_unit",
@@ -138,10 +138,10 @@ check_live(const struct config *c, const struct yaml_node *root, const struct co
 		    d->name, d->line);
 	if (!lends(d))
 		return FAIL_NONE;
-	if (m->schedule != CONFIG_SCHEDULE_DEFICIT)
+	if (m->schedule != SCHEDULE_DEFICIT)
 		return config_fail_domain(c, root, d, "on_dry", f,
 		    "lend needs mix.schedule: deficit, the only one that keeps debts");
-	if (m->weights_unit == CONFIG_UNIT_TOKENS)
+	if (m->weights_unit == MIX_BY_TOKENS)
 		return config_fail_domain(c, root, d, "on_dry", f,
 		    "lend counts debts in draws, so that it needs mix.weights_unit: sequences");
 	return FAIL_NONE;

@@ -17,34 +17,18 @@ static const char *const utf8_names[] = {
     [CONFIG_UTF8_REPLACE] = "replace", [CONFIG_UTF8_STRICT] = "strict", NULL};
 static const char *const on_reject_names[] = {
     [CONFIG_REJECT_QUARANTINE] = "quarantine", [CONFIG_REJECT_STOP] = "stop", NULL};
-static const char *const on_end_names[] = {
-    [CONFIG_END_REPEAT] = "repeat", [CONFIG_END_STOP] = "stop", [CONFIG_END_DROP] = "drop", NULL};
-static const char *const packing_names[] = {[CONFIG_PACK_CONCAT] = "concat",
-    [CONFIG_PACK_NONE] = "none",
-    [CONFIG_PACK_BEST_FIT] = "best_fit",
-    NULL};
 static const char *const over_long_names[] = {[CONFIG_LONG_SPLIT] = "split",
     [CONFIG_LONG_TRUNCATE] = "truncate",
     [CONFIG_LONG_REJECT] = "reject",
     NULL};
-static const char *const tokens_names[] = {[CONFIG_TOKENS_NONE] = "none",
-    [CONFIG_TOKENS_MEGATRON] = "megatron",
-    [CONFIG_TOKENS_DS] = "ds",
-    [CONFIG_TOKENS_NPY] = "npy",
-    [CONFIG_TOKENS_LLMC] = "llmc",
+static const char *const tokens_names[] = {[TOKEN_FORMAT_NONE] = "none",
+    [TOKEN_FORMAT_MEGATRON] = "megatron",
+    [TOKEN_FORMAT_DS] = "ds",
+    [TOKEN_FORMAT_NPY] = "npy",
+    [TOKEN_FORMAT_LLMC] = "llmc",
     NULL};
 static const char *const width_names[] = {
     [CONFIG_WIDTH_FILE] = "file", [CONFIG_WIDTH_2] = "2", [CONFIG_WIDTH_4] = "4", NULL};
-static const char *const on_dry_names[] = {
-    [CONFIG_DRY_WAIT] = "wait", [CONFIG_DRY_LEND] = "lend", NULL};
-static const char *const schedule_names[] = {[CONFIG_SCHEDULE_DEFICIT] = "deficit",
-    [CONFIG_SCHEDULE_GREEDY] = "greedy",
-    [CONFIG_SCHEDULE_RANDOM] = "random",
-    NULL};
-static const char *const unit_names[] = {
-    [CONFIG_UNIT_SEQUENCES] = "sequences", [CONFIG_UNIT_TOKENS] = "tokens", NULL};
-static const char *const lane_order_names[] = {
-    [CONFIG_LANES_CONTIGUOUS] = "contiguous", [CONFIG_LANES_STRIDED] = "strided", NULL};
 
 const struct config_key config_keys[] = {
     {"corpus", CONFIG_NAME, AT(corpus), .required = true,
@@ -126,8 +110,8 @@ const struct config_key config_keys[] = {
 	    " each needs a `where` of its own, and they agree in `partitions` and `live`"},
     {CONFIG_DOMAIN_PREFIX "where.equals", CONFIG_TEXT, AT_DOMAIN(where_equals),
 	.help = "the value of `where.field` that makes a document this domain's"},
-    {CONFIG_DOMAIN_PREFIX "packing", CONFIG_CHOICE, AT_DOMAIN(packing), .choice = packing_names,
-	.preset = "concat",
+    {CONFIG_DOMAIN_PREFIX "packing", CONFIG_CHOICE, AT_DOMAIN(packing),
+	.choice = sequence_packing_names, .preset = "concat",
 	.help =
 	    "what a sequence is made of: all documents end to end, cut every S tokens; one document"
 	    " a sequence, for fine-tuning and prompts; or several whole ones as they fit best, a"
@@ -155,14 +139,14 @@ const struct config_key config_keys[] = {
 	.help =
 	    "the data keep arriving: `riffle produce --follow` does not close the domain, and the"
 	    " mix takes its sequences in the order of their arrival"},
-    {CONFIG_DOMAIN_PREFIX "on_dry", CONFIG_CHOICE, AT_DOMAIN(on_dry), .choice = on_dry_names,
+    {CONFIG_DOMAIN_PREFIX "on_dry", CONFIG_CHOICE, AT_DOMAIN(on_dry), .choice = mix_on_dry_names,
 	.preset = "wait",
 	.help = "a live domain that has nothing at the moment: the mix waits for it, or others are"
 		" drawn and the debt is paid back; needs `live: true`"},
     {CONFIG_DOMAIN_PREFIX "catch_up", CONFIG_NUMBER, AT_DOMAIN(catch_up), 1, 1000, .preset = "2",
 	.help = "while its debt is paid back a domain is drawn at most so many times as often as"
 		" its share; needs `on_dry: lend`"},
-    {CONFIG_DOMAIN_PREFIX "on_end", CONFIG_CHOICE, AT_DOMAIN(on_end), .choice = on_end_names,
+    {CONFIG_DOMAIN_PREFIX "on_end", CONFIG_CHOICE, AT_DOMAIN(on_end), .choice = mix_on_end_names,
 	.preset = "repeat",
 	.help =
 	    "when all is drawn: the next epoch in a new order; the mix ends; or the others share"
@@ -187,7 +171,7 @@ const struct config_key config_keys[] = {
 	    "which domain is drawn next: the one that is furthest behind its share, so that no"
 	    " prefix is off by more than about one; as in Megatron's and Nanotron's index; or at"
 	    " random, with the shares in expectation"},
-    {"mix.weights_unit", CONFIG_CHOICE, AT(mix.weights_unit), .choice = unit_names,
+    {"mix.weights_unit", CONFIG_CHOICE, AT(mix.weights_unit), .choice = mix_unit_names,
 	.preset = "sequences",
 	.help = "what weights are shares of; `tokens` counts no padding, and needs"
 		" `schedule: deficit`"},
@@ -226,7 +210,7 @@ const struct config_key config_keys[] = {
 	.help = "blocks of a domain whose sequences are shuffled together; costs memory"},
     {"mix.permute", CONFIG_BOOL, AT(mix.permute), .preset = "true",
 	.help = "shuffle the sequences of each global batch over the ranks"},
-    {"mix.lane_order", CONFIG_CHOICE, AT(mix.lane_order), .choice = lane_order_names,
+    {"mix.lane_order", CONFIG_CHOICE, AT(mix.lane_order), .choice = mix_lane_order_names,
 	.preset = "contiguous",
 	.help = "a lane holds neighbours of the global batch, or every L-th sequence of it"},
     {"mix.max_lead_steps", CONFIG_COUNT32, AT(mix.max_lead_steps), 0, INT32_MAX, .preset = "64",

@@ -8,6 +8,9 @@
 #include "common/record/frame.h"
 #include "common/record/schema.h"
 
+const char *const sequence_packing_names[] = {
+    [SEQUENCE_CONCAT] = "concat", [SEQUENCE_NONE] = "none", [SEQUENCE_BEST_FIT] = "best_fit", NULL};
+
 /* Generous: numbers of a record outside its lists and byte strings, ten bytes each. */
 enum { FIXED_BYTES_MAX = 256, SPAN_BYTES_MAX = 50, RANGE_BYTES_MAX = 20, LENGTH_BYTES_MAX = 10 };
 

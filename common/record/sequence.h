@@ -70,8 +70,12 @@ struct payload_view {
 	size_t frame_n;
 };
 
-/* How a partition is packed, as its records say it; in the order of the choices of the key. */
-enum sequence_packing { SEQUENCE_CONCAT, SEQUENCE_NONE, SEQUENCE_BEST_FIT, SEQUENCE_PACKINGS };
+/* How a partition is packed, as its records say it: a constant is only ever added at the end. */
+enum sequence_packing { SEQUENCE_CONCAT, SEQUENCE_NONE, SEQUENCE_BEST_FIT };
+enum { SEQUENCE_PACKINGS = SEQUENCE_BEST_FIT + 1 };
+
+/* As the key `packing` and the ledger's text have them: an entry a constant, then NULL. */
+extern const char *const sequence_packing_names[];
 
 struct sequence_position {
 	uint64_t document;

@@ -40,6 +40,15 @@ enum {
 	TOKEN_FORMAT_LLMC_VERSION_U32 = 7,
 };
 
+/* What `tokens` of a domain and `--format` of an export can be; NONE: text. */
+enum token_format {
+	TOKEN_FORMAT_NONE,
+	TOKEN_FORMAT_MEGATRON,
+	TOKEN_FORMAT_DS,
+	TOKEN_FORMAT_NPY,
+	TOKEN_FORMAT_LLMC,
+};
+
 /* Megatron's codes for the type of a token. */
 enum token_format_type {
 	TOKEN_FORMAT_U8 = 1,

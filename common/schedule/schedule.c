@@ -7,6 +7,11 @@
 #include "common/base/limits.h"
 #include "common/schedule/schedule_parts.h"
 
+const char *const schedule_names[] = {[SCHEDULE_DEFICIT] = "deficit",
+    [SCHEDULE_GREEDY] = "greedy",
+    [SCHEDULE_RANDOM] = "random",
+    NULL};
+
 void
 schedule_init(struct schedule *s, enum schedule_kind kind, uint64_t unit, uint64_t seed)
 {

@@ -36,6 +36,9 @@
 
 enum schedule_kind { SCHEDULE_DEFICIT, SCHEDULE_GREEDY, SCHEDULE_RANDOM };
 
+/* As the key `mix.schedule` and the ledger's text have them: an entry a constant, then NULL. */
+extern const char *const schedule_names[];
+
 struct schedule {
 	enum schedule_kind kind;
 	size_t n;       /* domains; their numbers are 0..n-1 */

@@ -16,11 +16,11 @@
 enum { BUFFER_BYTES = 1 << 20 };
 
 static const char *const endings[][EXPORT_PARTS_MAX] = {
-    [CONFIG_TOKENS_MEGATRON] = {[PART_TOKENS] = ".bin", [PART_INDEX] = ".idx"},
-    [CONFIG_TOKENS_DS] =
+    [TOKEN_FORMAT_MEGATRON] = {[PART_TOKENS] = ".bin", [PART_INDEX] = ".idx"},
+    [TOKEN_FORMAT_DS] =
 	{[PART_TOKENS] = ".ds", [PART_METADATA] = ".ds.metadata", [PART_INDEX] = ".ds.index"},
-    [CONFIG_TOKENS_NPY] = {[PART_TOKENS] = ".npy"},
-    [CONFIG_TOKENS_LLMC] = {[PART_TOKENS] = ".bin"},
+    [TOKEN_FORMAT_NPY] = {[PART_TOKENS] = ".npy"},
+    [TOKEN_FORMAT_LLMC] = {[PART_TOKENS] = ".bin"},
 };
 
 /* ---- opening ---- */
@@ -54,7 +54,7 @@ open_ends(struct export_file *e, struct failure *f)
 	char *path;
 	int fd;
 
-	if (e->o.format != CONFIG_TOKENS_MEGATRON) {
+	if (e->o.format != TOKEN_FORMAT_MEGATRON) {
 		e->ends = index->to;
 		return FAIL_NONE;
 	}
@@ -116,7 +116,7 @@ open_all(struct export_file *e, struct failure *f)
 			return f->code;
 	if (e->part[PART_INDEX].path != NULL && open_ends(e, f) != FAIL_NONE)
 		return f->code;
-	if (e->o.format != CONFIG_TOKENS_LLMC)
+	if (e->o.format != TOKEN_FORMAT_LLMC)
 		return FAIL_NONE;
 	e->header_bytes = sizeof(zeros);
 	if (fwrite(zeros, sizeof(zeros), 1, e->part[PART_TOKENS].to) != 1)
@@ -129,7 +129,7 @@ export_file_open(struct export_file **out, const struct export_file_options *o, 
 {
 	struct export_file *e = calloc(1, sizeof(*e));
 
-	assert(o->format != CONFIG_TOKENS_NONE);
+	assert(o->format != TOKEN_FORMAT_NONE);
 	if (e == NULL)
 		return fail_memory(f);
 	e->o = *o;
@@ -191,7 +191,7 @@ put_tokens(struct export_file *e, const uint32_t *id, size_t n, struct failure *
 			return export_file_fail_write(e, PART_TOKENS, f);
 	}
 	e->tokens += n;
-	if (e->o.format == CONFIG_TOKENS_LLMC && e->tokens > INT32_MAX)
+	if (e->o.format == TOKEN_FORMAT_LLMC && e->tokens > INT32_MAX)
 		return fail(f, FAIL_DATA,
 		    "%s: llm.c's header counts at most %" PRId32
 		    " tokens, and there are more: export it as megatron, ds or npy",
@@ -203,7 +203,7 @@ put_tokens(struct export_file *e, const uint32_t *id, size_t n, struct failure *
 static bool
 is_in_front(const struct export_file *e)
 {
-	return e->o.format == CONFIG_TOKENS_LLMC && !e->o.stream;
+	return e->o.format == TOKEN_FORMAT_LLMC && !e->o.stream;
 }
 
 /* An eos that comes last is kept back: where it ends the document, it is put by other rules. */
@@ -257,7 +257,7 @@ export_file_end(struct export_file *e, bool whole, struct failure *f)
 		return take_back(e, f);
 	if (!e->o.stream && !is_in_front(e) && put_tokens(e, &e->o.eos, 1, f) != FAIL_NONE)
 		return f->code;
-	if (e->tokens - e->kept > INT32_MAX && e->o.format == CONFIG_TOKENS_MEGATRON)
+	if (e->tokens - e->kept > INT32_MAX && e->o.format == TOKEN_FORMAT_MEGATRON)
 		return fail(f, FAIL_DATA, "%s: a document of %" PRIu64 " tokens fits no index",
 		    e->part[PART_TOKENS].path, e->tokens - e->kept);
 	e->kept = e->tokens;

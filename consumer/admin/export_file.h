@@ -22,16 +22,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/record/token_format.h"
 
 struct export_file_options {
 	const char *prefix;
-	enum config_tokens format; /* not NONE */
-	bool force;                /* replaces files that are there */
-	bool stream;               /* tokens as they come: no eos is moved or added */
-	const char *tokenizer;     /* its name, for ds */
-	uint32_t entries;          /* of the vocabulary */
+	enum token_format format; /* not NONE */
+	bool force;               /* replaces files that are there */
+	bool stream;              /* tokens as they come: no eos is moved or added */
+	const char *tokenizer;    /* its name, for ds */
+	uint32_t entries;         /* of the vocabulary */
 	uint32_t eos;
 };
 

@@ -95,11 +95,11 @@ static enum fail_code
 complete(struct export_file *e, struct failure *f)
 {
 	switch (e->o.format) {
-	case CONFIG_TOKENS_MEGATRON: return put_megatron_index(e, f);
-	case CONFIG_TOKENS_DS: return put_metadata(e, f);
-	case CONFIG_TOKENS_LLMC: return put_llmc_header(e, f);
-	case CONFIG_TOKENS_NPY:
-	case CONFIG_TOKENS_NONE: return FAIL_NONE;
+	case TOKEN_FORMAT_MEGATRON: return put_megatron_index(e, f);
+	case TOKEN_FORMAT_DS: return put_metadata(e, f);
+	case TOKEN_FORMAT_LLMC: return put_llmc_header(e, f);
+	case TOKEN_FORMAT_NPY:
+	case TOKEN_FORMAT_NONE: return FAIL_NONE;
 	}
 	abort(); /* unreachable */
 }

@@ -152,7 +152,7 @@ cursor_passes(const struct cursor *c)
 {
 	if (c->max_epochs != 0)
 		return c->max_epochs;
-	return c->on_end == CONFIG_END_REPEAT ? UINT64_MAX : 1;
+	return c->on_end == MIX_END_REPEAT ? UINT64_MAX : 1;
 }
 
 static struct order *

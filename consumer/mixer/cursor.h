@@ -39,6 +39,7 @@
 
 #include "common/base/failure.h"
 #include "common/base/names.h"
+#include "common/schedule/mix_rules.h"
 #include "common/schedule/order.h"
 #include "consumer/mixer/exclusions.h"
 #include "consumer/mixer/mixer_draw.h"
@@ -65,7 +66,7 @@ struct cursor {
 	bool live;   /* epoch 0 is dealt */
 	bool joined; /* by a request, and no plan has named it since */
 	/* Rules, by cursor_set_rules(). */
-	enum config_on_end on_end;
+	enum mix_on_end on_end;
 	uint64_t max_epochs; /* 0: not set */
 	bool short_ones;     /* sequences may have fewer than S + 1 tokens */
 

@@ -39,7 +39,7 @@ set_rules(struct mixer *m, size_t i, const struct mixer_source *s)
 	struct cursor *c = &m->cursor[i];
 
 	cursor_set_rules(c, s);
-	shares_set_rules(&m->shares, i, c->live ? s->on_dry : MIXER_DRY_WAIT, s->catch_up);
+	shares_set_rules(&m->shares, i, c->live ? s->on_dry : MIX_DRY_WAIT, s->catch_up);
 }
 
 enum fail_code
@@ -50,7 +50,7 @@ mixer_add_domain(struct mixer *m, const struct mixer_source *s, struct failure *
 
 	if (m->domains_n == LIMIT_DOMAINS)
 		return fail(f, FAIL_CONFIG, "a mix holds at most %d domains", LIMIT_DOMAINS);
-	if (m->shape.weights_unit == MIXER_BY_TOKENS &&
+	if (m->shape.weights_unit == MIX_BY_TOKENS &&
 	    (m->domains_n + 1) * ((uint64_t)m->shape.sequence_length + 1) > COUNTED_TOKENS_MAX)
 		return fail(f, FAIL_CONFIG,
 		    "weights_unit: tokens: %zu domains with sequences of %u tokens are more than "
@@ -83,7 +83,7 @@ struct mixer *
 mixer_from_plan(const struct mixer_plan *p)
 {
 	struct mixer *m = calloc(1, sizeof(*m));
-	uint64_t unit = p->weights_unit == MIXER_BY_TOKENS ? (uint64_t)p->sequence_length + 1 : 1;
+	uint64_t unit = p->weights_unit == MIX_BY_TOKENS ? (uint64_t)p->sequence_length + 1 : 1;
 	struct failure f;
 
 	assert(p->lanes >= 1);
@@ -317,7 +317,7 @@ tokens_of(const struct mixer *m, const struct mixer_draw *draw)
 {
 	uint64_t full = (uint64_t)m->shape.sequence_length + 1, tokens;
 
-	if (m->shape.weights_unit != MIXER_BY_TOKENS || m->tokens == NULL ||
+	if (m->shape.weights_unit != MIX_BY_TOKENS || m->tokens == NULL ||
 	    !m->cursor[draw->domain].short_ones)
 		return full;
 	tokens = m->tokens(m->tokens_opaque, draw);
@@ -345,7 +345,7 @@ static void
 count_draw(
     struct mixer *m, const struct shares_choice *c, const struct mixer_draw *draw, uint64_t tokens)
 {
-	shares_charge(&m->shares, c, m->dry, m->shape.weights_unit == MIXER_BY_TOKENS ? tokens : 1);
+	shares_charge(&m->shares, c, m->dry, m->shape.weights_unit == MIX_BY_TOKENS ? tokens : 1);
 	mark_dry(m);
 	if (m->shares.lenders_n > 0)
 		shares_ripen(&m->shares, m->dry);
@@ -389,7 +389,7 @@ draw_one(struct mixer *m, struct mixer_draw *draw, enum mixer_result *result, st
 			*result = MIXER_DRY;
 			return FAIL_NONE;
 		case CURSOR_EXHAUSTED:
-			if (cursor->on_end != CONFIG_END_STOP && shares_drop(&m->shares, c.drawn))
+			if (cursor->on_end != MIX_END_STOP && shares_drop(&m->shares, c.drawn))
 				continue;
 			*result = MIXER_ENDED;
 			return FAIL_NONE;
@@ -439,7 +439,7 @@ slot_of(const struct mixer_shape *s, uint64_t k)
 {
 	uint64_t each = s->global_batch / s->lanes;
 
-	if (s->lane_order == CONFIG_LANES_STRIDED)
+	if (s->lane_order == MIX_LANES_STRIDED)
 		return (size_t)(k % s->lanes * each + k / s->lanes);
 	return (size_t)k;
 }
@@ -491,7 +491,7 @@ void
 mixer_correct_tokens(struct mixer *m, uint32_t domain, uint32_t tokens)
 {
 	assert(domain < m->domains_n);
-	if (m->shape.weights_unit == MIXER_BY_SEQUENCES &&
+	if (m->shape.weights_unit == MIX_BY_SEQUENCES &&
 	    tokens <= m->shape.sequence_length) /* else they were asked for, or decided by */
 		m->cursor[domain].place.tokens -= m->shape.sequence_length + 1 - tokens;
 }

@@ -66,8 +66,8 @@ add_ends(struct text *t, const struct mixer *now, uint32_t d, const struct rates
 	if (s.passes == 0)
 		return;
 	all = left + (double)(s.passes - s.epoch - 1) * (double)s.length;
-	text_add(t,
-	    now->cursor[d].on_end == CONFIG_END_STOP ? "; it ends the mix " : "; it is dropped ");
+	text_add(
+	    t, now->cursor[d].on_end == MIX_END_STOP ? "; it ends the mix " : "; it is dropped ");
 	add_step(t, step_after(with, all), step_after(&without, all));
 }
 

@@ -20,8 +20,8 @@ struct mixer_shape {
 	uint64_t seed;
 	uint32_t sequence_length, global_batch, lanes, block, window_blocks;
 	bool permute;
-	enum config_lane_order lane_order;
-	enum mixer_weights_unit weights_unit;
+	enum mix_lane_order lane_order;
+	enum mix_unit weights_unit;
 	double temperature;
 	uint64_t base; /* mixer_plan_hash(): of the plan's weights, temperature and phases */
 };

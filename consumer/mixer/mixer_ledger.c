@@ -217,7 +217,7 @@ check_rounds(const struct mixer *m, struct failure *f)
 
 	if (epoch_size == 0)
 		return FAIL_NONE;
-	if (m->shares.schedule.kind != SCHEDULE_DEFICIT || m->shape.weights_unit == MIXER_BY_TOKENS)
+	if (m->shares.schedule.kind != SCHEDULE_DEFICIT || m->shape.weights_unit == MIX_BY_TOKENS)
 		return fail(f, FAIL_DATA, "ledger: rounds of %llu draws in a mix without rounds",
 		    (unsigned long long)epoch_size);
 	if (m->domains_n > epoch_size)

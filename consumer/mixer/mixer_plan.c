@@ -19,13 +19,13 @@
 static enum fail_code
 check_lend(const struct mixer_plan *p, const struct mixer_source *s, struct failure *f)
 {
-	if (!s->live || s->on_dry != MIXER_DRY_LEND)
+	if (!s->live || s->on_dry != MIX_DRY_LEND)
 		return FAIL_NONE;
 	if (p->schedule != SCHEDULE_DEFICIT)
 		return fail(f, FAIL_CONFIG,
 		    "domain %s: on_dry: lend needs the schedule deficit, which alone keeps debts",
 		    s->name);
-	if (p->weights_unit == MIXER_BY_TOKENS || p->epoch_size != 0)
+	if (p->weights_unit == MIX_BY_TOKENS || p->epoch_size != 0)
 		return fail(f, FAIL_CONFIG,
 		    "domain %s: on_dry: lend counts debts in draws, and cannot go with "
 		    "weights_unit: tokens or epoch_size; use on_dry: wait",
@@ -138,7 +138,7 @@ check_rounds(const struct mixer_plan *p, struct failure *f)
 {
 	if (p->epoch_size == 0)
 		return FAIL_NONE;
-	if (p->schedule != SCHEDULE_DEFICIT || p->weights_unit == MIXER_BY_TOKENS)
+	if (p->schedule != SCHEDULE_DEFICIT || p->weights_unit == MIX_BY_TOKENS)
 		return fail(f, FAIL_CONFIG,
 		    "epoch_size counts draws exactly: it needs schedule: deficit and weights_unit: "
 		    "sequences");
@@ -160,7 +160,7 @@ mixer_plan_check(const struct mixer_plan *p, struct failure *f)
 	if (!(p->temperature > 0) || !isfinite(p->temperature))
 		return fail(f, FAIL_CONFIG, "temperature must be a positive number, not %g",
 		    p->temperature);
-	if (p->weights_unit == MIXER_BY_TOKENS && p->schedule != SCHEDULE_DEFICIT)
+	if (p->weights_unit == MIX_BY_TOKENS && p->schedule != SCHEDULE_DEFICIT)
 		return fail(f, FAIL_CONFIG,
 		    "weights_unit: tokens needs schedule: deficit, which alone can count them");
 	if (check_rounds(p, f) != FAIL_NONE)
@@ -199,7 +199,7 @@ struct mixer_source
 mixer_plan_joined_rules(void)
 {
 	return (struct mixer_source){
-	    .on_end = CONFIG_END_REPEAT, .on_dry = MIXER_DRY_WAIT, .short_ones = true};
+	    .on_end = MIX_END_REPEAT, .on_dry = MIX_DRY_WAIT, .short_ones = true};
 }
 
 /* ---- the hash ---- */

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
 #include "common/record/ledger.h"
+#include "common/schedule/mix_rules.h"
 #include "common/schedule/schedule.h"
 
 enum { MIXER_ID_BYTES_MAX = 128 }; /* of a request's id */
@@ -22,19 +22,16 @@ enum { MIXER_ID_BYTES_MAX = 128 }; /* of a request's id */
 #define MIXER_EPOCH_LARGEST UINT64_MAX          /* epoch_size: the largest domain's sequences */
 #define MIXER_EPOCH_MAX     (UINT64_C(1) << 40) /* draws of a round */
 
-enum mixer_on_dry { MIXER_DRY_WAIT, MIXER_DRY_LEND };
-enum mixer_weights_unit { MIXER_BY_SEQUENCES, MIXER_BY_TOKENS };
-
 struct mixer_source { /* one domain as the configuration and its topic have it */
 	const char *name;
 	double weight; /* as written: the base weight */
-	enum config_on_end on_end;
+	enum mix_on_end on_end;
 	size_t partitions_n;
 	const uint64_t *sequences; /* [partitions_n], sealed lengths; live: what is there now */
 	uint64_t max_epochs;       /* 0: not set */
 	bool live;
 	const bool *sealed; /* [partitions_n] of a live domain; NULL: none is */
-	enum mixer_on_dry on_dry;
+	enum mix_on_dry on_dry;
 	double catch_up; /* >= 1; 0 stands for 2 */
 	bool short_ones; /* by tokens: sequences may be shorter than S + 1: the callback is asked */
 };
@@ -53,12 +50,12 @@ struct mixer_plan {
 	uint32_t sequence_length, global_batch, lanes;
 	uint32_t block, window; /* as in order.h */
 	bool permute;
-	enum config_lane_order lane_order;
+	enum mix_lane_order lane_order;
 	double temperature;
 	const struct mixer_source *source; /* by the bytes of their names */
 	size_t sources_n;
 	enum schedule_kind schedule;
-	enum mixer_weights_unit weights_unit; /* tokens: deficit only, no epoch_size, no lend */
+	enum mix_unit weights_unit; /* tokens: deficit only, no epoch_size, no lend */
 	uint64_t
 	    epoch_size; /* draws of a round, MIXER_EPOCH_LARGEST, or 0; deficit only, no lend */
 	const struct mixer_phase *phase;

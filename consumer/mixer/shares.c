@@ -68,17 +68,17 @@ shares_clone(struct shares *to, const struct shares *from, struct failure *f)
 }
 
 void
-shares_set_rules(struct shares *s, size_t i, enum mixer_on_dry on_dry, double catch_up)
+shares_set_rules(struct shares *s, size_t i, enum mix_on_dry on_dry, double catch_up)
 {
 	struct share *h = &s->share[i];
 	double times = catch_up == 0 ? CATCH_UP_DEFAULT : catch_up;
 
 	assert(i < s->n);
 	assert(times >= 1);
-	s->lenders_n -= h->on_dry == MIXER_DRY_LEND;
+	s->lenders_n -= h->on_dry == MIX_DRY_LEND;
 	h->on_dry = on_dry;
 	h->catch_up = (uint64_t)((times - 1) * 1000 + 0.5);
-	s->lenders_n += h->on_dry == MIXER_DRY_LEND;
+	s->lenders_n += h->on_dry == MIX_DRY_LEND;
 }
 
 /* ---- weights in force ---- */
@@ -200,7 +200,7 @@ shares_choose(const struct shares *s, const bool *dry)
 	if (s->lenders_n == 0)
 		return c;
 	c.drawn = creditor(s, c.picked, dry);
-	if (c.drawn != c.picked || s->share[c.picked].on_dry != MIXER_DRY_LEND || !dry[c.picked])
+	if (c.drawn != c.picked || s->share[c.picked].on_dry != MIX_DRY_LEND || !dry[c.picked])
 		return c;
 	other = schedule_lend_pick(&s->schedule, c.picked, dry);
 	if (other < s->n) {
@@ -215,7 +215,7 @@ shares_choose_again(const struct shares *s, const struct shares_choice *c, bool 
 {
 	if (s->lenders_n == 0 || dry[c->drawn])
 		return false;
-	if (c->drawn == c->picked && s->share[c->picked].on_dry != MIXER_DRY_LEND)
+	if (c->drawn == c->picked && s->share[c->picked].on_dry != MIX_DRY_LEND)
 		return false;
 	dry[c->drawn] = true;
 	return true;

@@ -52,7 +52,7 @@ struct share {
 	uint64_t weight;
 	uint64_t owed;  /* draws lent and not paid back */
 	uint64_t repay; /* progress to the next that is paid back, of WEIGHT_ONE */
-	enum mixer_on_dry on_dry;
+	enum mix_on_dry on_dry;
 	uint64_t catch_up; /* thousandths of its weight that `repay` grows by */
 };
 
@@ -97,7 +97,7 @@ void shares_copy(struct shares *to, const struct shares *from);
 enum fail_code shares_clone(struct shares *to, const struct shares *from, struct failure *f);
 
 /* Takes a plan's on_dry and catch_up; catch_up 0 stands for 2. Only live domains lend. */
-void shares_set_rules(struct shares *s, size_t i, enum mixer_on_dry on_dry, double catch_up);
+void shares_set_rules(struct shares *s, size_t i, enum mix_on_dry on_dry, double catch_up);
 
 /* Begins the next version, in force from `step` on. `id` is of at most MIXER_ID_BYTES_MAX bytes. */
 void shares_begin_version(

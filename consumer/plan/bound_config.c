@@ -12,21 +12,6 @@
 
 enum { DIFFERENCES_MAX = 600 }; /* bytes of the sentence that lists them */
 
-static const char *const on_end_text[] = {
-    [CONFIG_END_REPEAT] = "repeat",
-    [CONFIG_END_STOP] = "stop",
-    [CONFIG_END_DROP] = "drop",
-};
-static const char *const packing_text[] = {
-    [CONFIG_PACK_CONCAT] = "concat",
-    [CONFIG_PACK_NONE] = "none",
-    [CONFIG_PACK_BEST_FIT] = "best_fit",
-};
-static const char *const schedule_text[] = {
-    [CONFIG_SCHEDULE_DEFICIT] = "deficit",
-    [CONFIG_SCHEDULE_GREEDY] = "greedy",
-    [CONFIG_SCHEDULE_RANDOM] = "random",
-};
 /* Of weights: whether they were written, or made of the domains' sizes. */
 static const char written[] = "written", by_size[] = "size";
 
@@ -48,10 +33,9 @@ fixed_part(const struct config *c, uint64_t tokenizer)
 	    "corpus", c->corpus, "seed", text_of(m->seed, "%" PRIu64), "sequence_length",
 	    (int)c->sequence_length, "global_batch", (int)m->global_batch, "lanes", (int)m->lanes,
 	    "block", (int)order_block_sequences(c->sequence_length), "window", (int)m->window,
-	    "permute", (int)m->permute, "lane_order",
-	    m->lane_order == CONFIG_LANES_STRIDED ? "strided" : "contiguous", "schedule",
-	    schedule_text[m->schedule], "weights_unit",
-	    m->weights_unit == CONFIG_UNIT_TOKENS ? "tokens" : "sequences", "epoch_size",
+	    "permute", (int)m->permute, "lane_order", mix_lane_order_names[m->lane_order],
+	    "schedule", schedule_names[m->schedule], "weights_unit",
+	    mix_unit_names[m->weights_unit], "epoch_size",
 	    m->epoch_largest ? json_string("largest") : text_of(m->epoch_size, "%" PRIu64),
 	    "tokenizer", text_of(tokenizer, "%016" PRIx64));
 }
@@ -60,9 +44,9 @@ static json_t *
 domain_part(const struct config_domain *d, const struct mixer_source *s)
 {
 	return json_pack("{s:f, s:s, s:o, s:b, s:s, s:f, s:s}", "weight", s->weight, "on_end",
-	    on_end_text[d->on_end], "max_epochs", text_of(d->max_epochs, "%" PRIu64), "live",
-	    (int)d->live, "on_dry", d->on_dry == CONFIG_DRY_LEND ? "lend" : "wait", "catch_up",
-	    d->catch_up, "packing", packing_text[d->packing]);
+	    mix_on_end_names[d->on_end], "max_epochs", text_of(d->max_epochs, "%" PRIu64), "live",
+	    (int)d->live, "on_dry", mix_on_dry_names[d->on_dry], "catch_up", d->catch_up, "packing",
+	    sequence_packing_names[d->packing]);
 }
 
 /* NULL: no memory. */

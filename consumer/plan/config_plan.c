@@ -38,9 +38,9 @@ set_sources(struct config_plan *p, const struct config *c, const struct config_p
 		    .max_epochs = d->max_epochs,
 		    .live = d->live,
 		    .sealed = length[i].sealed,
-		    .on_dry = d->on_dry == CONFIG_DRY_LEND ? MIXER_DRY_LEND : MIXER_DRY_WAIT,
+		    .on_dry = d->on_dry,
 		    .catch_up = d->catch_up,
-		    .short_ones = d->packing != CONFIG_PACK_CONCAT,
+		    .short_ones = d->packing != SEQUENCE_CONCAT,
 		};
 	}
 }
@@ -67,17 +67,6 @@ set_phases(struct config_plan *p, const struct config *c)
 				    (struct ledger_raw_weight){c->domains[d].name, from->weight[d]};
 		weight += to->weights_n;
 	}
-}
-
-static enum schedule_kind
-schedule_of(enum config_schedule schedule)
-{
-	switch (schedule) {
-	case CONFIG_SCHEDULE_DEFICIT: return SCHEDULE_DEFICIT;
-	case CONFIG_SCHEDULE_GREEDY: return SCHEDULE_GREEDY;
-	case CONFIG_SCHEDULE_RANDOM: return SCHEDULE_RANDOM;
-	}
-	return SCHEDULE_DEFICIT;
 }
 
 enum fail_code
@@ -109,9 +98,8 @@ config_plan_open(struct config_plan *out, const struct config *c,
 	    .temperature = mix->temperature,
 	    .source = p.source,
 	    .sources_n = c->domains_n,
-	    .schedule = schedule_of(mix->schedule),
-	    .weights_unit =
-		mix->weights_unit == CONFIG_UNIT_TOKENS ? MIXER_BY_TOKENS : MIXER_BY_SEQUENCES,
+	    .schedule = mix->schedule,
+	    .weights_unit = mix->weights_unit,
 	    .epoch_size = mix->epoch_largest ? MIXER_EPOCH_LARGEST : mix->epoch_size,
 	    .phase = p.phase,
 	    .phases_n = mix->phases_n,

@@ -19,19 +19,6 @@ struct memory {
 	size_t phases_n;
 };
 
-static const char *const on_end_text[] = {
-    [CONFIG_END_REPEAT] = "repeat", [CONFIG_END_STOP] = "stop", [CONFIG_END_DROP] = "drop", NULL};
-static const char *const on_dry_text[] = {
-    [MIXER_DRY_WAIT] = "wait", [MIXER_DRY_LEND] = "lend", NULL};
-static const char *const lane_order_text[] = {
-    [CONFIG_LANES_CONTIGUOUS] = "contiguous", [CONFIG_LANES_STRIDED] = "strided", NULL};
-static const char *const schedule_text[] = {[SCHEDULE_DEFICIT] = "deficit",
-    [SCHEDULE_GREEDY] = "greedy",
-    [SCHEDULE_RANDOM] = "random",
-    NULL};
-static const char *const unit_text[] = {
-    [MIXER_BY_SEQUENCES] = "sequences", [MIXER_BY_TOKENS] = "tokens", NULL};
-
 /* ---- values; the first that is wrong is kept in `wrong` ---- */
 
 struct walk {
@@ -152,10 +139,10 @@ add_source(struct memory *m, struct walk *w, const char *name, const json_t *fro
 	    .name = name,
 	    .weight = number_of(w, from, "weight", 0),
 	    .on_end =
-		(enum config_on_end)choice_of(w, from, "on_end", on_end_text, CONFIG_END_REPEAT),
+		(enum mix_on_end)choice_of(w, from, "on_end", mix_on_end_names, MIX_END_REPEAT),
 	    .max_epochs = count_of(w, from, "max_epochs", 0),
 	    .live = flag_of(from, "live", false),
-	    .on_dry = (enum mixer_on_dry)choice_of(w, from, "on_dry", on_dry_text, MIXER_DRY_WAIT),
+	    .on_dry = (enum mix_on_dry)choice_of(w, from, "on_dry", mix_on_dry_names, MIX_DRY_WAIT),
 	    .catch_up = number_of(w, from, "catch_up", 0),
 	    .short_ones = packing != NULL && strcmp(packing, "concat") != 0,
 	};
@@ -251,12 +238,12 @@ set_fixed(struct mixer_plan *p, struct walk *w, const json_t *fixed)
 	p->block = size_of(w, fixed, "block", 1, UINT32_MAX);
 	p->window = size_of(w, fixed, "window", 1, UINT32_MAX);
 	p->permute = flag_of(fixed, "permute", true);
-	p->lane_order = (enum config_lane_order)choice_of(
-	    w, fixed, "lane_order", lane_order_text, CONFIG_LANES_CONTIGUOUS);
+	p->lane_order = (enum mix_lane_order)choice_of(
+	    w, fixed, "lane_order", mix_lane_order_names, MIX_LANES_CONTIGUOUS);
 	p->schedule =
-	    (enum schedule_kind)choice_of(w, fixed, "schedule", schedule_text, SCHEDULE_DEFICIT);
-	p->weights_unit = (enum mixer_weights_unit)choice_of(
-	    w, fixed, "weights_unit", unit_text, MIXER_BY_SEQUENCES);
+	    (enum schedule_kind)choice_of(w, fixed, "schedule", schedule_names, SCHEDULE_DEFICIT);
+	p->weights_unit =
+	    (enum mix_unit)choice_of(w, fixed, "weights_unit", mix_unit_names, MIX_BY_SEQUENCES);
 	p->epoch_size = epoch != NULL && strcmp(epoch, "largest") == 0
 			    ? MIXER_EPOCH_LARGEST
 			    : count_of(w, fixed, "epoch_size", 0);

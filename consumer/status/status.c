@@ -352,7 +352,7 @@ may_be_waited_for(const struct status *st, const struct status_domain *d)
 	int64_t left = d->sequences - d->position;
 
 	return d->live && d->mixed >= 0 && d->partitions_sealed < d->partitions_n &&
-	       st->config->domains[d->configured].on_dry == CONFIG_DRY_WAIT &&
+	       st->config->domains[d->configured].on_dry == MIX_DRY_WAIT &&
 	       (double)left < d->intended * st->config->mix.global_batch && is_silent(st);
 }
 

@@ -92,7 +92,7 @@ struct input_live_options {
 
 /* Of an input that is files of tokens: token_file.h says where their documents are. */
 struct input_token_options {
-	enum config_tokens format;
+	enum token_format format;
 	unsigned token_bytes; /* 0: by the file */
 	uint32_t eos;
 	const bool *known; /* [entries]: ids that the vocabulary has; outlives the input */

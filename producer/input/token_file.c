@@ -450,11 +450,11 @@ static enum fail_code
 read_header(struct token_file *t, struct failure *f)
 {
 	switch (t->o.format) {
-	case CONFIG_TOKENS_MEGATRON: return read_megatron(t, f);
-	case CONFIG_TOKENS_DS: return read_ds(t, f);
-	case CONFIG_TOKENS_NPY: return read_npy(t, f);
-	case CONFIG_TOKENS_LLMC: return read_llmc(t, f);
-	case CONFIG_TOKENS_NONE: break;
+	case TOKEN_FORMAT_MEGATRON: return read_megatron(t, f);
+	case TOKEN_FORMAT_DS: return read_ds(t, f);
+	case TOKEN_FORMAT_NPY: return read_npy(t, f);
+	case TOKEN_FORMAT_LLMC: return read_llmc(t, f);
+	case TOKEN_FORMAT_NONE: break;
 	}
 	abort(); /* unreachable */
 }

@@ -23,8 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/record/token_format.h"
 
 enum {
 	TOKEN_FILE_WINDOW_BYTES = 256 << 10,
@@ -37,7 +37,7 @@ enum {
 struct token_file_options {
 	const char *path; /* for open() */
 	const char *name; /* for sentences */
-	enum config_tokens format;
+	enum token_format format;
 	unsigned token_bytes; /* 2 or 4; 0: by the file, which must say it then */
 	uint32_t eos;
 	const bool *known; /* [entries]: ids that the vocabulary has; borrowed */

@@ -18,7 +18,6 @@ pack_open(struct pack **out, const struct pack_options *o, struct failure *f)
 	case SEQUENCE_CONCAT: code = pack_concat_open(&p, f); break;
 	case SEQUENCE_NONE: code = pack_none_open(&p, f); break;
 	case SEQUENCE_BEST_FIT: code = pack_best_fit_open(&p, o->sequence_length, f); break;
-	case SEQUENCE_PACKINGS: abort(); /* unreachable */
 	}
 	if (code != FAIL_NONE)
 		return code;

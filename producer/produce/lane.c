@@ -52,7 +52,6 @@ first_token(struct lane_stream *s, const struct resume *r)
 	case SEQUENCE_CONCAT: return r->offset; /* it is shared */
 	case SEQUENCE_NONE: return r->offset + 1;
 	case SEQUENCE_BEST_FIT: s->skip = r->window; return 0;
-	case SEQUENCE_PACKINGS: break;
 	}
 	abort(); /* unreachable */
 }

@@ -19,20 +19,6 @@ set_is_ours(const struct lane *l, const struct config_domain *d, enum names_set 
 	return topics_has_set(l->config, d, set) && (set != SET_VALID || d->valid.n == 0);
 }
 
-static void
-set_packing(struct lane_stream *s, const struct config_domain *d)
-{
-	switch (d->packing) {
-	case CONFIG_PACK_CONCAT: s->packing = SEQUENCE_CONCAT; return;
-	case CONFIG_PACK_BEST_FIT: s->packing = SEQUENCE_BEST_FIT; return;
-	case CONFIG_PACK_NONE:
-		s->packing = SEQUENCE_NONE;
-		s->truncate = d->over_long == CONFIG_LONG_TRUNCATE;
-		return;
-	}
-	abort(); /* unreachable */
-}
-
 enum fail_code
 lane_open_ask(struct lane *l, struct failure *f)
 {
@@ -47,7 +33,8 @@ lane_open_ask(struct lane *l, struct failure *f)
 		l->resume[i].state = RESUME_ENDED; /* what is not ours needs nothing */
 		if (!l->o->wanted[i / SETS_COUNT] || !set_is_ours(l, d, set))
 			continue;
-		set_packing(s, d);
+		s->packing = d->packing;
+		s->truncate = d->packing == SEQUENCE_NONE && d->over_long == CONFIG_LONG_TRUNCATE;
 		expected.packing = s->packing;
 		names_domain_topic(s->topic, l->config->corpus, d->name, set);
 		if (resume_ask(&l->resume[i], l->o->reader, s->topic, (int32_t)l->o->lane,
@@ -121,7 +108,7 @@ open_input(struct lane *l, const struct input_position *from, bool from_start, s
 	struct input_token_options tokens;
 	enum fail_code code;
 
-	if (d->tokens != CONFIG_TOKENS_NONE) {
+	if (d->tokens != TOKEN_FORMAT_NONE) {
 		if (know_ids(l, f) != FAIL_NONE)
 			return f->code;
 		tokens = (struct input_token_options){.format = d->tokens,
@@ -156,7 +143,7 @@ open_workers(struct lane *l, struct failure *f)
 			l->split[i][SET_TRAIN] = 1;
 		else
 			memcpy(l->split[i], l->config->split, sizeof(l->split[i]));
-		l->reject_long[i] = domain[i]->packing == CONFIG_PACK_NONE &&
+		l->reject_long[i] = domain[i]->packing == SEQUENCE_NONE &&
 				    domain[i]->over_long == CONFIG_LONG_REJECT;
 	}
 	if (router_open(&l->router, domain, l->o->domains_n, l->config->utf8, f) != FAIL_NONE)

@@ -39,7 +39,7 @@ struct produce {
 static bool
 is_ours(const struct produce *p, const struct config_domain *d)
 {
-	return (d->tokens != CONFIG_TOKENS_NONE) == p->o->tokens;
+	return (d->tokens != TOKEN_FORMAT_NONE) == p->o->tokens;
 }
 
 static enum fail_code

@@ -16,8 +16,6 @@ static enum fail_code
 check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_length,
     uint32_t packing, struct failure *f)
 {
-	static const char *const name[SEQUENCE_PACKINGS] = {"concat", "none", "best_fit"};
-
 	if (tokenizer != e->tokenizer)
 		return fail(f, FAIL_CONFIG,
 		    "it was begun with tokenizer %016" PRIx64 ", the configuration has %016" PRIx64
@@ -32,7 +30,7 @@ check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_len
 		return fail(f, FAIL_CONFIG,
 		    "it was begun with packing %s, the configuration has %s: produce under another "
 		    "corpus name, or delete the topic",
-		    name[packing], name[e->packing]);
+		    sequence_packing_names[packing], sequence_packing_names[e->packing]);
 	return FAIL_NONE;
 }
 

@@ -14,13 +14,13 @@
 enum { ENTRIES = 1000, EOS = 0, DOCUMENTS_MAX = 10000 };
 
 static const struct {
-	enum config_tokens format;
+	enum token_format format;
 	const char *name, *index, *metadata;
 } forms[] = {
-    {CONFIG_TOKENS_MEGATRON, "x.bin", "x.idx", NULL},
-    {CONFIG_TOKENS_DS, "x.ds", "x.ds.index", "x.ds.metadata"},
-    {CONFIG_TOKENS_NPY, "x.npy", NULL, NULL},
-    {CONFIG_TOKENS_LLMC, "x.bin", NULL, NULL},
+    {TOKEN_FORMAT_MEGATRON, "x.bin", "x.idx", NULL},
+    {TOKEN_FORMAT_DS, "x.ds", "x.ds.index", "x.ds.metadata"},
+    {TOKEN_FORMAT_NPY, "x.npy", NULL, NULL},
+    {TOKEN_FORMAT_LLMC, "x.bin", NULL, NULL},
 };
 
 static char folder[64];

@@ -22,7 +22,7 @@ static const struct mixer_source sources[] = {
 	.partitions_n = 1,
 	.sequences = many,
 	.live = true,
-	.on_dry = MIXER_DRY_LEND},
+	.on_dry = MIX_DRY_LEND},
     {.name = "web", .weight = 3, .partitions_n = 1, .sequences = many},
 };
 static const struct mixer_source joining = {

@@ -188,7 +188,7 @@ read_tokens(uint64_t *gave, struct failure *f)
 	static const bool known[8] = {true, true, true, true, true, true, true, true};
 	struct token_file_options o = {.path = folder_path("x.npy"),
 	    .name = "x.npy",
-	    .format = CONFIG_TOKENS_NPY,
+	    .format = TOKEN_FORMAT_NPY,
 	    .token_bytes = 2,
 	    .known = known,
 	    .entries = 8,

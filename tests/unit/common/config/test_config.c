@@ -38,7 +38,7 @@ test_a_file_fills_the_struct_and_presets_the_rest(void **unused)
 	assert_null(c->domains[0].where_equals);
 	assert_int_equal(c->domains[0].partitions, 1);
 	assert_false(c->domains[0].live);
-	assert_int_equal(c->domains[0].on_end, CONFIG_END_REPEAT);
+	assert_int_equal(c->domains[0].on_end, MIX_END_REPEAT);
 	assert_string_equal(c->domains[1].exec, "cat web");
 	assert_int_equal(c->domains[1].train.n, 0);
 	config_close(c);
@@ -64,7 +64,7 @@ test_a_mix_fills_the_struct_and_presets_the_rest(void **unused)
 	assert_true(c->mix.temperature == 1.0);
 	assert_int_equal(c->mix.window, 1);
 	assert_true(c->mix.permute);
-	assert_int_equal(c->mix.lane_order, CONFIG_LANES_CONTIGUOUS);
+	assert_int_equal(c->mix.lane_order, MIX_LANES_CONTIGUOUS);
 	assert_int_equal(c->mix.memory_bytes, 512000000);
 	assert_int_equal(c->mix.transaction_bytes, 16 << 20);
 	assert_int_equal(c->mix.transaction_ms, 200);
@@ -139,8 +139,8 @@ test_keys_that_go_together_can_all_be_given(void **unused)
 	assert_string_equal(c->domains[0].where_equals, "A");
 	assert_int_equal(c->domains[0].partitions, 4);
 	assert_true(c->domains[0].live);
-	assert_int_equal(c->domains[0].on_end, CONFIG_END_DROP);
-	assert_int_equal(c->domains[1].on_end, CONFIG_END_STOP);
+	assert_int_equal(c->domains[0].on_end, MIX_END_DROP);
+	assert_int_equal(c->domains[1].on_end, MIX_END_STOP);
 	assert_true(c->domains[1].catch_up == 3);
 	assert_int_equal(c->domains[2].over_long, CONFIG_LONG_TRUNCATE);
 	assert_int_equal(c->mix.phases_n, 2);
@@ -152,7 +152,7 @@ test_keys_that_go_together_can_all_be_given(void **unused)
 	assert_true(c->mix.temperature == 0.5);
 	assert_int_equal(c->mix.window, 4);
 	assert_false(c->mix.permute);
-	assert_int_equal(c->mix.lane_order, CONFIG_LANES_STRIDED);
+	assert_int_equal(c->mix.lane_order, MIX_LANES_STRIDED);
 	assert_true(c->mix.memory_bytes == UINT64_C(2) << 30);
 	assert_int_equal(c->mix.transaction_bytes, 1000000);
 	assert_int_equal(c->mix.transaction_ms, 50);

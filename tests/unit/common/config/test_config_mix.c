@@ -41,14 +41,14 @@ test_all_that_a_mix_can_say_arrives(void **unused)
 	config_open(&c, folder_path("whole.yml"), &f);
 	assert_string_equal(f.text, "");
 	assert_int_equal(c->domains[0].max_epochs, 3);
-	assert_int_equal(c->domains[0].packing, CONFIG_PACK_BEST_FIT);
-	assert_int_equal(c->domains[1].packing, CONFIG_PACK_NONE);
+	assert_int_equal(c->domains[0].packing, SEQUENCE_BEST_FIT);
+	assert_int_equal(c->domains[1].packing, SEQUENCE_NONE);
 	assert_int_equal(c->domains[1].over_long, CONFIG_LONG_REJECT);
 	assert_string_equal(c->domains[1].prompt, "m.user");
 	assert_string_equal(c->domains[1].response, "m.bot");
 	assert_int_equal(c->domains[1].keep.n, 2);
 	assert_string_equal(c->domains[1].keep.text[1], "m.system");
-	assert_int_equal(c->domains[2].on_dry, CONFIG_DRY_LEND);
+	assert_int_equal(c->domains[2].on_dry, MIX_DRY_LEND);
 	assert_true(c->domains[2].catch_up == 1.5);
 	assert_int_equal(c->mix.phases_n, 2);
 	p = c->mix.phases;
@@ -77,17 +77,17 @@ test_what_a_file_does_not_say_is_preset(void **unused)
 	assert_int_equal(open_with(&c, 0, "", &f), FAIL_NONE);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(c->domains[i].max_epochs, 0);
-		assert_int_equal(c->domains[i].on_dry, CONFIG_DRY_WAIT);
+		assert_int_equal(c->domains[i].on_dry, MIX_DRY_WAIT);
 		assert_true(c->domains[i].catch_up == 2);
-		assert_int_equal(c->domains[i].packing, CONFIG_PACK_CONCAT);
+		assert_int_equal(c->domains[i].packing, SEQUENCE_CONCAT);
 		assert_int_equal(c->domains[i].over_long, CONFIG_LONG_SPLIT);
 		assert_null(c->domains[i].prompt);
 		assert_null(c->domains[i].response);
 		assert_int_equal(c->domains[i].keep.n, 0);
 	}
 	assert_null(c->domains_from);
-	assert_int_equal(c->mix.schedule, CONFIG_SCHEDULE_DEFICIT);
-	assert_int_equal(c->mix.weights_unit, CONFIG_UNIT_SEQUENCES);
+	assert_int_equal(c->mix.schedule, SCHEDULE_DEFICIT);
+	assert_int_equal(c->mix.weights_unit, MIX_BY_SEQUENCES);
 	assert_int_equal(c->mix.epoch_size, 0);
 	assert_false(c->mix.epoch_largest);
 	assert_int_equal(c->mix.phases_n, 0);
@@ -137,7 +137,7 @@ test_every_choice_is_told_from_the_others(void **unused)
 		config_close(c);
 	}
 	c = mix_with("  weights_unit: tokens");
-	assert_int_equal(c->mix.weights_unit, CONFIG_UNIT_TOKENS);
+	assert_int_equal(c->mix.weights_unit, MIX_BY_TOKENS);
 	config_close(c);
 	c = mix_with("  epoch_size: largest");
 	assert_true(c->mix.epoch_largest && c->mix.epoch_size == 0);
@@ -642,8 +642,8 @@ test_each_sub_folder_is_a_domain(void **unused)
 	check_train(c, "linked", "data/linked/*.jsonl data/linked/*.jsonl.zst");
 	check_train(c, "code", "data/code/*.txt.gz");
 	check_train(c, "arxiv", "");
-	assert_int_equal(c->domains[config_domain_index(c, "code")].on_end, CONFIG_END_DROP);
-	assert_int_equal(c->domains[config_domain_index(c, "web")].on_end, CONFIG_END_REPEAT);
+	assert_int_equal(c->domains[config_domain_index(c, "code")].on_end, MIX_END_DROP);
+	assert_int_equal(c->domains[config_domain_index(c, "web")].on_end, MIX_END_REPEAT);
 	assert_int_equal(c->domains[config_domain_index(c, "web")].partitions, 1);
 	assert_string_equal(c->domains[config_domain_index(c, "web")].text, "text");
 	assert_int_equal(c->domains[config_domain_index(c, "web")].line, 4);

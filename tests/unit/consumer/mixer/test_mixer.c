@@ -27,7 +27,7 @@ plan_of(struct mixer_source *source, size_t n)
 	    .block = 16,
 	    .window = 1,
 	    .permute = true,
-	    .lane_order = CONFIG_LANES_CONTIGUOUS,
+	    .lane_order = MIX_LANES_CONTIGUOUS,
 	    .temperature = 1,
 	    .source = source,
 	    .sources_n = n,
@@ -249,7 +249,7 @@ test_strided_lanes_are_the_same_batch_dealt_differently(void **state)
 	struct failure f;
 
 	(void)state;
-	p.lane_order = CONFIG_LANES_STRIDED;
+	p.lane_order = MIX_LANES_STRIDED;
 	assert_int_equal(mixer_open(&strided, &p, &f), FAIL_NONE);
 	step(m, draws);
 	step(strided, dealt);
@@ -261,7 +261,7 @@ test_strided_lanes_are_the_same_batch_dealt_differently(void **state)
 
 /* Runs to the end; returns the whole steps. */
 static uint64_t
-run_out(enum config_on_end a, enum config_on_end b, enum config_on_end c, struct ledger *l)
+run_out(enum mix_on_end a, enum mix_on_end b, enum mix_on_end c, struct ledger *l)
 {
 	struct mixer_source source[3] = {three[0], three[1], three[2]};
 	struct mixer_plan p = plan_of(source, 3);
@@ -291,7 +291,7 @@ test_a_domain_that_stops_ends_the_mix_at_its_last_whole_step(void **state)
 
 	(void)state;
 	/* c has 9 sequences at 0.2 of 16 a step: the tenth is asked for in step 2 or 3. */
-	run_out(CONFIG_END_REPEAT, CONFIG_END_REPEAT, CONFIG_END_STOP, &l);
+	run_out(MIX_END_REPEAT, MIX_END_REPEAT, MIX_END_STOP, &l);
 	assert_true(l.step_next >= 2 && l.step_next <= 3);
 	assert_true(l.domain[2].taken <= 9);
 	assert_int_equal(l.draws, l.step_next * B);
@@ -302,7 +302,7 @@ static void
 test_dropped_domains_share_their_weight_until_none_is_left(void **state)
 {
 	struct ledger l;
-	uint64_t steps = run_out(CONFIG_END_DROP, CONFIG_END_DROP, CONFIG_END_DROP, &l);
+	uint64_t steps = run_out(MIX_END_DROP, MIX_END_DROP, MIX_END_DROP, &l);
 
 	(void)state;
 	assert_int_equal(steps, (50 + 31 + 700 + 9) / B);

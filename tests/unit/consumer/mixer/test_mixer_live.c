@@ -95,7 +95,7 @@ test_lent_draws_are_paid_back_no_faster_than_catch_up(void **state)
 	    {.name = "live",
 		.weight = 1.5,
 		.live = true,
-		.on_dry = MIXER_DRY_LEND,
+		.on_dry = MIX_DRY_LEND,
 		.catch_up = 1.5,
 		.partitions_n = 1,
 		.sequences = there}};
@@ -135,7 +135,7 @@ test_nobody_to_lend_to_is_waiting(void **state)
 	const struct mixer_source source[] = {{.name = "a",
 	    .weight = 1,
 	    .live = true,
-	    .on_dry = MIXER_DRY_LEND,
+	    .on_dry = MIX_DRY_LEND,
 	    .partitions_n = 1,
 	    .sequences = there}};
 	struct mixer_plan p = mixes_plan(source, 1);
@@ -183,14 +183,14 @@ test_passes_are_counted(void **state)
 {
 	static const uint64_t short_one[] = {24};
 	static const struct {
-		enum config_on_end on_end;
+		enum mix_on_end on_end;
 		uint64_t max_epochs, taken; /* before it is dropped or ends the mix */
 		enum mixer_result end;
 	} cases[] = {
-	    {CONFIG_END_DROP, 0, 24, MIXER_DRAWN},
-	    {CONFIG_END_DROP, 2, 48, MIXER_DRAWN},
-	    {CONFIG_END_REPEAT, 3, 72, MIXER_DRAWN},
-	    {CONFIG_END_STOP, 2, 48, MIXER_ENDED},
+	    {MIX_END_DROP, 0, 24, MIXER_DRAWN},
+	    {MIX_END_DROP, 2, 48, MIXER_DRAWN},
+	    {MIX_END_REPEAT, 3, 72, MIXER_DRAWN},
+	    {MIX_END_STOP, 2, 48, MIXER_ENDED},
 	};
 
 	(void)state;
@@ -222,7 +222,7 @@ test_lending_where_it_cannot_be_counted_is_refused(void **state)
 	struct mixer_source source[] = {{.name = "a",
 	    .weight = 1,
 	    .live = true,
-	    .on_dry = MIXER_DRY_LEND,
+	    .on_dry = MIX_DRY_LEND,
 	    .partitions_n = 1,
 	    .sequences = plenty}};
 	struct mixer_plan p = mixes_plan(source, 1);
@@ -233,9 +233,9 @@ test_lending_where_it_cannot_be_counted_is_refused(void **state)
 	p.schedule = SCHEDULE_RANDOM;
 	assert_int_equal(mixer_open(&m, &p, &f), FAIL_CONFIG);
 	p.schedule = SCHEDULE_DEFICIT;
-	p.weights_unit = MIXER_BY_TOKENS;
+	p.weights_unit = MIX_BY_TOKENS;
 	assert_int_equal(mixer_open(&m, &p, &f), FAIL_CONFIG);
-	p.weights_unit = MIXER_BY_SEQUENCES;
+	p.weights_unit = MIX_BY_SEQUENCES;
 	source[0].catch_up = 0.9;
 	assert_int_equal(mixer_open(&m, &p, &f), FAIL_CONFIG);
 	assert_string_equal(f.text, "domain a: catch_up must be a number from 1 to 1000, not 0.9");

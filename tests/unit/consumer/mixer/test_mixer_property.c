@@ -83,21 +83,21 @@ make_domain(struct world *w, size_t i, struct chance *c)
 {
 	struct mixer_source *s = &w->source[i];
 	bool lend = w->plan.schedule == SCHEDULE_DEFICIT && w->plan.epoch_size == 0 &&
-		    w->plan.weights_unit == MIXER_BY_SEQUENCES;
+		    w->plan.weights_unit == MIX_BY_SEQUENCES;
 
 	*s = (struct mixer_source){
 	    .name = names[i],
 	    .weight = some_weight(c),
-	    .on_end = one_in(c, 12)  ? CONFIG_END_STOP
-		      : one_in(c, 4) ? CONFIG_END_DROP
-				     : CONFIG_END_REPEAT,
+	    .on_end = one_in(c, 12)  ? MIX_END_STOP
+		      : one_in(c, 4) ? MIX_END_DROP
+				     : MIX_END_REPEAT,
 	    .partitions_n = 1 + below(c, PARTITIONS),
 	    .sequences = w->first_length[i],
 	    .max_epochs = one_in(c, 6) ? 1 + below(c, 3) : 0,
 	    .live =
 		w->plan.epoch_size != MIXER_EPOCH_LARGEST && (w->lending ? i > 0 : one_in(c, 4)),
 	    .sealed = w->first_sealed[i],
-	    .on_dry = lend && (w->lending || one_in(c, 2)) ? MIXER_DRY_LEND : MIXER_DRY_WAIT,
+	    .on_dry = lend && (w->lending || one_in(c, 2)) ? MIX_DRY_LEND : MIX_DRY_WAIT,
 	    .catch_up = one_in(c, 3) ? 0 : 1 + (double)below(c, 30) / 10,
 	    .short_ones = one_in(c, 2),
 	};
@@ -154,7 +154,7 @@ make_world(struct world *w, struct chance *c)
 	    .block = 1U << below(c, 6),
 	    .window = 1 + (uint32_t)below(c, 3),
 	    .permute = !one_in(c, 4),
-	    .lane_order = one_in(c, 2) ? CONFIG_LANES_STRIDED : CONFIG_LANES_CONTIGUOUS,
+	    .lane_order = one_in(c, 2) ? MIX_LANES_STRIDED : MIX_LANES_CONTIGUOUS,
 	    .temperature = one_in(c, 2) ? 1 : 0.5 + (double)below(c, 5) / 2,
 	    .source = w->source,
 	    .sources_n = 1 + below(c, 6),
@@ -166,7 +166,7 @@ make_world(struct world *w, struct chance *c)
 	if (w->lending)
 		w->plan.sources_n += w->plan.sources_n == 1;
 	else if (w->plan.schedule == SCHEDULE_DEFICIT && one_in(c, 3))
-		w->plan.weights_unit = MIXER_BY_TOKENS;
+		w->plan.weights_unit = MIX_BY_TOKENS;
 	else if (w->plan.schedule == SCHEDULE_DEFICIT && one_in(c, 3))
 		w->plan.epoch_size = one_in(c, 3) ? MIXER_EPOCH_LARGEST : NAMES + below(c, 90);
 	for (size_t i = 0; i < NAMES; i++)

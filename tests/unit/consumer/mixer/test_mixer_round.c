@@ -121,15 +121,14 @@ test_rounds_that_cannot_be_are_refused(void **state)
 	    {.name = "b", .weight = 1, .partitions_n = 1, .sequences = size}};
 	static const struct {
 		enum schedule_kind schedule;
-		enum mixer_weights_unit unit;
+		enum mix_unit unit;
 		uint64_t epoch_size;
 		const char *text;
 	} cases[] = {
-	    {SCHEDULE_DEFICIT, MIXER_BY_SEQUENCES, 1, "epoch_size: 1 draws are too few"},
-	    {SCHEDULE_GREEDY, MIXER_BY_SEQUENCES, 9, "epoch_size counts draws exactly"},
-	    {SCHEDULE_DEFICIT, MIXER_BY_TOKENS, 9, "epoch_size counts draws exactly"},
-	    {SCHEDULE_DEFICIT, MIXER_BY_SEQUENCES, MIXER_EPOCH_MAX + 1,
-		"epoch_size: 1099511627777"},
+	    {SCHEDULE_DEFICIT, MIX_BY_SEQUENCES, 1, "epoch_size: 1 draws are too few"},
+	    {SCHEDULE_GREEDY, MIX_BY_SEQUENCES, 9, "epoch_size counts draws exactly"},
+	    {SCHEDULE_DEFICIT, MIX_BY_TOKENS, 9, "epoch_size counts draws exactly"},
+	    {SCHEDULE_DEFICIT, MIX_BY_SEQUENCES, MIXER_EPOCH_MAX + 1, "epoch_size: 1099511627777"},
 	};
 
 	(void)state;

@@ -86,9 +86,9 @@ test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only(void **sta
 		case 1: s.phase.start_step = 10; break;
 		case 2: s.phase.lr_scale = 0.25; break;
 		case 3: s.phase_weight[0] = 6; break;
-		case 4: s.domain[0].on_end = CONFIG_END_DROP; break;
+		case 4: s.domain[0].on_end = MIX_END_DROP; break;
 		case 5: s.domain[1].max_epochs = 3; break;
-		case 6: s.domain[1].on_dry = CONFIG_DRY_LEND; break;
+		case 6: s.domain[1].on_dry = MIX_DRY_LEND; break;
 		case 7: s.c.mix.max_lead_steps = 5; break;
 		case 8: s.c.domains_n = 1; break;
 		}
@@ -121,8 +121,8 @@ test_what_decides_the_order_never_changes(void **state)
 		sample_init(&s, CONFIG_WEIGHTS_MAP);
 		switch (i) {
 		case 0: s.c.mix.seed = 1; break;
-		case 1: s.c.mix.schedule = CONFIG_SCHEDULE_GREEDY; break;
-		case 2: s.c.mix.weights_unit = CONFIG_UNIT_TOKENS; break;
+		case 1: s.c.mix.schedule = SCHEDULE_GREEDY; break;
+		case 2: s.c.mix.weights_unit = MIX_BY_TOKENS; break;
 		case 3: s.c.mix.epoch_size = 50; break;
 		case 4: s.c.mix.epoch_largest = true; break;
 		case 5: s.c.mix.global_batch = 16; break;

@@ -129,7 +129,7 @@ test_the_end_of_the_mix_ends_the_forecast(void **state)
 	struct forecast *fc;
 
 	(void)state;
-	source[1].on_end = CONFIG_END_STOP; /* 40 sequences at 3 of 8 */
+	source[1].on_end = MIX_END_STOP; /* 40 sequences at 3 of 8 */
 	fc = forecast(&p, 1000);
 	assert_true(fc->ended);
 	assert_int_equal(fc->steps, 6);

@@ -206,7 +206,6 @@ expect(struct corpus *c, const struct pack_options *o)
 	case SEQUENCE_CONCAT: expect_concat(c, o->sequence_length); return;
 	case SEQUENCE_NONE: expect_none(c, o->sequence_length, o->truncate); return;
 	case SEQUENCE_BEST_FIT: expect_best_fit(c, o->sequence_length); return;
-	case SEQUENCE_PACKINGS: break;
 	}
 	abort(); /* unreachable */
 }
@@ -372,7 +371,6 @@ resume_after(const struct corpus *c, const struct pack_options *o, size_t j)
 	case SEQUENCE_CONCAT: pack_from(c, o, e->document, e->offset, j + 1, 0); return;
 	case SEQUENCE_NONE: pack_from(c, o, e->document, e->offset + 1, j + 1, 0); return;
 	case SEQUENCE_BEST_FIT: pack_from(c, o, e->document, 0, j + 1, e->window); return;
-	case SEQUENCE_PACKINGS: break;
 	}
 	abort(); /* unreachable */
 }
