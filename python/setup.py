@@ -1,7 +1,7 @@
 """Builds the wheel with libriffle inside.
 
 The library is $RIFFLE_LIBRARY where that is set, else the one that `make` builds in the checkout that
-this folder is part of; what that needs is in scripts/deps. ctypes loads it: nothing of Python's own
+this folder is part of; `make deps-build` installs what that needs. ctypes loads it: nothing of Python's own
 interface is compiled, so one wheel is right for every version of Python.
 """
 
@@ -26,7 +26,7 @@ def library() -> pathlib.Path:
             raise SystemExit(f"RIFFLE_LIBRARY: there is no file {given}")
         return pathlib.Path(given)
     checkout = HERE.parent
-    if not (checkout / "consumer" / "riffle.h").is_file():
+    if not (checkout / "consumer" / "reader" / "riffle.h").is_file():
         raise SystemExit(
             f"{checkout} is no checkout of riffle: build libriffle there and name it by RIFFLE_LIBRARY")
     build = "build/wheel"

@@ -332,7 +332,7 @@ RIFFLE_API int riffle_validation_next(struct riffle_validation *v, int timeout_m
 RIFFLE_API int riffle_validation_keep(
     struct riffle_validation *v, const struct riffle_step *step, struct riffle_error *e);
 
-/* Version of the library: "0.1.0". */
+/* Version of the library, such as "1.2.3". */
 RIFFLE_API const char *riffle_version(void);
 
 #ifdef __cplusplus

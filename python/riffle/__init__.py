@@ -9,6 +9,7 @@
 For PyTorch see riffle.torch.Dataset, which is imported by itself (`import riffle.torch`).
 """
 
+from ._library import VERSION
 from .doremi import DoReMi, domain_sums
 from .errors import BrokerError, DataError, ExpiredError, LostError, RiffleError, StepTimeout, UsageError
 from .odm import ODM
@@ -16,7 +17,7 @@ from .reader import Info, Reader, Reporter, committed_step
 from .step import Span, Step, Targets, cu_seqlens
 from .validation import Validation
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "BrokerError", "DataError", "DoReMi", "ExpiredError", "Info", "LostError", "ODM", "Reader", "Reporter", "RiffleError",
     "Span", "Step", "StepTimeout", "Targets", "UsageError", "Validation", "committed_step", "cu_seqlens", "domain_sums",

@@ -27,9 +27,10 @@ def wheel(build, tmp_path_factory):
 
 
 def test_the_wheel_holds_the_library_and_fits_any_python(wheel, build):
-    assert re.fullmatch(r"riffle-0\.1\.0-py3-none-linux_\w+\.whl", wheel.name)
+    version = re.escape((ROOT / "VERSION").read_text().strip())
+    assert re.fullmatch(rf"riffle-{version}-py3-none-linux_\w+\.whl", wheel.name)
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"riffle/__init__.py", "riffle/torch.py", "riffle/py.typed", "riffle/libriffle.so.0"} <= set(names)
+    assert {"riffle/__init__.py", "riffle/torch.py", "riffle/py.typed", "riffle/VERSION", "riffle/libriffle.so.0"} <= set(names)
     inside = zipfile.ZipFile(wheel).read("riffle/libriffle.so.0")
     assert inside == (build / "libriffle.so.0").read_bytes()
 
