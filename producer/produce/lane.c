@@ -102,7 +102,7 @@ static enum fail_code
 reject(struct lane *l, const struct text_job *j, const struct worker_document *d, struct failure *f)
 {
 	const struct chunk_record *record = &j->chunk->record[d->record];
-	struct publish_reject r = {
+	struct writer_reject r = {
 	    .domain = l->label,
 	    .file = j->chunk->file,
 	    .line = record->line,
@@ -126,7 +126,7 @@ reject(struct lane *l, const struct text_job *j, const struct worker_document *d
 	l->rejects++;
 	l->progress.rejects++;
 	rejects_add(&l->reasons, r.reason);
-	return publish_put_reject(l->publish, &r, f);
+	return writer_put_reject(l->publish, &r, f);
 }
 
 /* Packs the oldest text job if it is done. *any: there was one. */
@@ -208,7 +208,7 @@ run_input(struct lane *l, struct failure *f)
 		if (read_chunk(l, &read, &over, f) != FAIL_NONE ||
 		    take_texts(l, &packed, f) != FAIL_NONE ||
 		    lane_output_take(l, false, &published, f) != FAIL_NONE ||
-		    publish_poll(l->publish, f) != FAIL_NONE)
+		    writer_poll(l->publish, f) != FAIL_NONE)
 			return f->code;
 		progress_show(&l->progress);
 		if (read || packed || published)
@@ -256,7 +256,7 @@ end_stopped(struct lane *l)
 {
 	struct failure late;
 
-	if (publish_flush(l->publish, LANE_FLUSH_MS, &late) != FAIL_NONE)
+	if (writer_flush(l->publish, LANE_FLUSH_MS, &late) != FAIL_NONE)
 		log_warning("produce: %s", late.text);
 	log_info("produce: %s stopped after %" PRIu64 " documents, at %s line %" PRIu64
 		 "; run it again to go on from the last record",

@@ -70,7 +70,7 @@ open_streams(struct lane *l, struct failure *f)
 		if (!s->open)
 			continue;
 		if (pack_open(&s->pack, &o, f) != FAIL_NONE ||
-		    publish_writer_open(&s->writer, l->publish, s->topic, (int32_t)l->o->lane,
+		    writer_partition_open(&s->writer, l->publish, s->topic, (int32_t)l->o->lane,
 			l->resume[i].offset_next, f) != FAIL_NONE)
 			return f->code;
 	}
@@ -176,7 +176,7 @@ lane_open(struct lane *l, const struct input_position *from, bool from_start, st
 	name_domains(l);
 	names_topic(rejects, l->config->corpus, "rejects");
 	l->rejects = l->rejects_settled = from_start ? 0 : from->rejects;
-	if (publish_open(&l->publish, &l->config->kafka, topics_sequence_bytes(l->config, 3),
+	if (writer_open(&l->publish, &l->config->kafka, topics_sequence_bytes(l->config, 3),
 		rejects, l->o->stop, f) != FAIL_NONE ||
 	    open_streams(l, f) != FAIL_NONE || open_workers(l, f) != FAIL_NONE)
 		return f->code;
@@ -207,7 +207,7 @@ lane_open_close(struct lane *l)
 	free(l->known);
 	lane_live_close(l);
 	router_close(l->router);
-	publish_close(l->publish);
+	writer_close(l->publish);
 	free(l->stream);
 	free(l->resume);
 	free(l->split);

@@ -66,7 +66,7 @@ settle_rejects(struct lane *l, uint64_t rejects, struct failure *f)
 {
 	if (rejects <= l->rejects_settled)
 		return FAIL_NONE;
-	if (publish_settle_rejects(l->publish, f) != FAIL_NONE)
+	if (writer_settle_rejects(l->publish, f) != FAIL_NONE)
 		return f->code;
 	l->rejects_settled = l->rejects;
 	return FAIL_NONE;
@@ -91,7 +91,7 @@ publish_sequence(
 	l->progress.sequences++;
 	l->progress.tokens += item->sequence->used - s->shares;
 	fault_point("produce.before_publish");
-	if (publish_put(s->writer, bytes, n, f) != FAIL_NONE)
+	if (writer_put(s->writer, bytes, n, f) != FAIL_NONE)
 		return f->code;
 	fault_point("produce.after_publish");
 	return FAIL_NONE;
@@ -215,7 +215,7 @@ lane_output_submit(struct lane *l, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Waits until all is delivered. That nothing is, for PUBLISH_SILENT_MS, is a failure. */
+/* Waits until all is delivered. That nothing is, for WRITER_SILENT_MS, is a failure. */
 static enum fail_code
 deliver(struct lane *l, struct failure *f)
 {
@@ -224,7 +224,7 @@ deliver(struct lane *l, struct failure *f)
 	do {
 		if (stop_asked(l->o->stop))
 			return fail(f, FAIL_STOPPED, "stopped");
-		code = publish_flush(l->publish, LANE_WAIT_MS, f);
+		code = writer_flush(l->publish, LANE_WAIT_MS, f);
 		progress_show(&l->progress);
 	} while (code == FAIL_TIMEOUT);
 	return code;
@@ -277,7 +277,7 @@ publish_end(struct lane *l, struct lane_stream *s, struct failure *f)
 		 " documents=%" PRIu64 " dropped_tokens=%" PRIu64 " rejects=%" PRIu64,
 	    s->topic, l->o->lane, end.sequences, end.tokens, end.documents, end.dropped,
 	    end.rejects);
-	return publish_put(s->writer, bytes, n, f);
+	return writer_put(s->writer, bytes, n, f);
 }
 
 static enum fail_code

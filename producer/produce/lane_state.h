@@ -8,8 +8,8 @@
 #include "producer/publish/arrivals_log.h"
 #include "producer/produce/lane.h"
 #include "producer/produce/progress.h"
-#include "producer/publish/publish.h"
-#include "producer/publish/rejects.h"
+#include "producer/publish/writer.h"
+#include "producer/produce/rejects.h"
 #include "producer/publish/resume.h"
 #include "producer/produce/worker.h"
 
@@ -19,7 +19,7 @@ struct lane_stream {
 	char topic[TOPIC_MAX_BYTES + 1];
 	bool open;   /* it has no End yet */
 	bool behind; /* waits for the document that its last record ended in */
-	struct publish_writer *writer;
+	struct writer_partition *writer;
 	struct pack *pack;
 	enum sequence_packing packing;
 	bool truncate;
@@ -46,7 +46,7 @@ struct lane {
 	struct arrivals_log *arrivals; /* NULL: other inputs */
 	bool *known;                   /* NULL: the input is text; see input.h */
 	struct pool *pool;
-	struct publish *publish;
+	struct writer *publish;
 	struct progress progress;
 	char label[256];               /* of the domains, for rejects */
 	uint32_t (*split)[SETS_COUNT]; /* [domains_n] */

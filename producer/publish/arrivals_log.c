@@ -25,6 +25,7 @@ struct arrivals_log {
 
 /* ---- reading ---- */
 
+/* What a walk over the topic fills in. */
 struct read {
 	struct live_order *r;
 	char (*inputs)[ARRIVALS_LOG_INPUT_BYTES];
@@ -38,7 +39,12 @@ is_named(const char *name, struct text_view text)
 	return strlen(name) == text.n && memcmp(name, text.bytes, text.n) == 0;
 }
 
-/* Another name counts from here on, if the one before has no order. */
+/*
+ * Another name counts from here on, if the one before has no order.  Domains that share an input are
+ * named after the first of them, and that can change: [a b] is read as input a; the configuration
+ * then names b before a, and the same input is called b. So all names that it may have had are looked
+ * for. Two of them with portions were two inputs, and their orders cannot be put together.
+ */
 static enum fail_code
 change_name(struct read *s, size_t i, const struct arrivals *a, struct failure *f)
 {
@@ -114,6 +120,8 @@ arrivals_log_read(struct live_order *r, bool *there, size_t *input, rd_kafka_t *
 	int partitions;
 	enum fail_code code;
 
+	assert(r->n == 0);
+	assert(inputs_n > 0);
 	names_topic(topic, corpus, "arrivals");
 	*there = false;
 	*input = 0;
@@ -176,7 +184,10 @@ put(struct arrivals_log *l, bool takes_over, const struct arrivals_portion *p, s
 	return FAIL_NONE;
 }
 
-/* Waits for what was put. A broker that is away is waited for: it is FAIL_TIMEOUT for long. */
+/*
+ * Waits for what was put. A broker that is away gives FAIL_TIMEOUT, after which the caller looks
+ * whether to stop and calls again, until ARRIVALS_LOG_SILENT_MS have passed since the last record.
+ */
 static enum fail_code
 settle(struct arrivals_log *l, int timeout_ms, struct failure *f)
 {
@@ -249,6 +260,7 @@ enum fail_code
 arrivals_log_add(
     struct arrivals_log *l, const struct arrivals_portion *p, size_t n, struct failure *f)
 {
+	assert(p != NULL || n == 0);
 	if (n > 0)
 		l->put_ms = clock_ms();
 	while (n > 0) {

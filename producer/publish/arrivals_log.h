@@ -2,6 +2,15 @@
  * arrivals_log.h -- the topic <corpus>.arrivals: what producers of live inputs have read, and in
  * which order. live_order.h says what the records mean.
  *
+ * One partition holds the records of all live inputs of the corpus, each with the name of its input:
+ * a producer reads all of it once, and keeps its own. Records are small (64 bytes and a name for
+ * each stretch of a file), and the order is needed for ever, so the topic is never trimmed.
+ *
+ *     arrivals_log_read()   what is there, into a live_order
+ *     arrivals_log_open()   "I take over behind portion n": whatever an earlier producer of this
+ *                           input, still alive somewhere, appends later is void (live_order_apply)
+ *     arrivals_log_add()    portions, before anything that is made of them is published
+ *
  * Thread: opened by one thread, then used by one other until it is closed.
  */
 #ifndef PRODUCER_PUBLISH_ARRIVALS_LOG_H
@@ -16,14 +25,14 @@ enum {
 	ARRIVALS_LOG_OPEN_MS = 30000,    /* for the record that takes over */
 	ARRIVALS_LOG_WAIT_MS = 200,      /* for others, until the caller looks whether to stop */
 	ARRIVALS_LOG_SILENT_MS = 300000, /* all that it may take, as with sequences */
-	ARRIVALS_LOG_RECORD_BYTES = 256
-				    << 10, /* a record ends with the portion that reaches this */
+	/* A record ends with the portion that reaches this. */
+	ARRIVALS_LOG_RECORD_BYTES = 256 << 10,
 	ARRIVALS_LOG_INPUT_BYTES = 160,
 };
 
 /*
  * Reads the order of an input into *r (which is empty). `inputs` are the names that it may have
- * had, since any of the domains that share it may have come first; *input is the one to go on with.
+ * had, since any of the domains that share it may have come first; *input is the one to continue as.
  * *there: the topic exists. FAIL_CONFIG: several have an order.
  */
 enum fail_code arrivals_log_read(struct live_order *r, bool *there, size_t *input,
@@ -42,7 +51,7 @@ void arrivals_log_close(struct arrivals_log *l); /* NULL is accepted */
 
 /*
  * Appends portions; they are in the log when this returns FAIL_NONE. FAIL_TIMEOUT: they are not
- * yet, and a call with n = 0 goes on waiting. FAIL_BROKER: it is not known whether they are.
+ * yet, and a call with n = 0 continues to wait. FAIL_BROKER: it is not known whether they are.
  */
 enum fail_code arrivals_log_add(
     struct arrivals_log *l, const struct arrivals_portion *p, size_t n, struct failure *f);

@@ -12,6 +12,9 @@
 
 enum { ASK_TIMEOUT_MS = 30000, LATE_TRIES_MAX = 3 };
 
+/* ---- what the last record says ---- */
+
+/* A partition is continued as it was begun: its sequences are of one kind, from first to last. */
 static enum fail_code
 check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_length,
     uint32_t packing, struct failure *f)
@@ -34,7 +37,13 @@ check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_len
 	return FAIL_NONE;
 }
 
-/* The last span of the sequence is the document that the producer goes on with. */
+/*
+ * The last span of the sequence is the document that the producer continues with. Its tokens here
+ * are number offset + 1 - n to offset of the document:
+ *
+ *     sequence   | ... 7 7 7 | 8 8 8 8 |      span of document 8 starts at `last`, n = 4
+ *     document 8   t0 t1 t2 t3 | t4 t5 ...     offset 3: resume with t3 (shared) or t4
+ */
 static enum fail_code
 take_tail(struct resume *out, const struct sequence_view *s, const struct sequence_span *last,
     const uint32_t *token, struct failure *f)
@@ -54,7 +63,10 @@ take_tail(struct resume *out, const struct sequence_view *s, const struct sequen
 	return FAIL_NONE;
 }
 
-/* Packing the window again must make all of the sequence again. */
+/*
+ * Packing the window again must make all of the sequence again: which documents of a window share a
+ * sequence depends on all of them.
+ */
 static enum fail_code
 take_window(struct resume *out, const struct sequence_view *s, const struct sequence_span *span,
     const uint32_t *token, struct failure *f)
@@ -199,9 +211,20 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
 	return take_end(out, &end, f);
 }
 
+/* ---- asking the broker ---- */
+
 /*
- * The last record; NULL: the partition begins at offset 0, and has none. A producer before us may
- * have one on its way that arrives between two questions.
+ * The last record; NULL: the partition begins at offset 0, and has none.
+ *
+ * "No last record" and "the end is not 0" together mean that records were deleted, or that a
+ * transaction marker is the last thing there: then nobody knows where to continue. But the two come
+ * from two requests, and a producer before us may have a record on its way:
+ *
+ *     1. we request the last record: the partition is empty
+ *     2. the broker appends a record of a producer that was killed a moment ago
+ *     3. we request the end of the partition: it is 1
+ *
+ * So where they disagree both are requested again. An empty log with low == high > 0 is no race.
  */
 static enum fail_code
 ask_last(rd_kafka_message_t **msg, rd_kafka_t *reader, const char *topic, int32_t partition,
@@ -263,6 +286,8 @@ resume_close(struct resume *r)
 	r->span = NULL;
 }
 
+/* ---- decisions ---- */
+
 void
 resume_append(struct resume *r)
 {
@@ -273,7 +298,9 @@ resume_append(struct resume *r)
 bool
 resume_fits(const struct resume *r, const uint32_t *id, size_t n)
 {
-	assert(r->state == RESUME_PARTIAL && r->tail_n >= 1 && r->offset + 1 >= r->tail_n);
+	assert(r->state == RESUME_PARTIAL);
+	assert(r->tail_n >= 1);
+	assert(r->offset + 1 >= r->tail_n);
 	return r->offset < n &&
 	       memcmp(id + (r->offset + 1 - r->tail_n), r->tail, r->tail_n * sizeof(*id)) == 0;
 }
@@ -285,7 +312,8 @@ resume_is_last(const struct resume *r, const uint32_t *token, size_t n,
 	bool same = r->tail_n == n && r->spans_n == spans_n &&
 		    memcmp(token, r->tail, n * sizeof(*token)) == 0;
 
-	assert(r->state == RESUME_PARTIAL && r->window > 0);
+	assert(r->state == RESUME_PARTIAL);
+	assert(r->window > 0);
 	for (size_t i = 0; same && i < spans_n; i++)
 		same = span[i].start == r->span[i].start &&
 		       span[i].document == r->span[i].document &&
@@ -293,7 +321,10 @@ resume_is_last(const struct resume *r, const uint32_t *token, size_t n,
 	return same;
 }
 
-/* Whether `a` is to be read from before `b`; at one document a record says more than an End. */
+/*
+ * Whether `a` is to be read from before `b`. At one document a sequence says more than an End: the
+ * document is known to be there, and an input that ended before it has grown by it.
+ */
 static bool
 is_earlier(const struct resume *a, const struct resume *b)
 {
@@ -308,6 +339,7 @@ resume_start(
 {
 	const struct resume *earliest = NULL, *listed = NULL;
 
+	assert(n > 0);
 	*needed = *from_start = false;
 	for (size_t i = 0; i < n; i++) {
 		bool goes_on = r[i].state == RESUME_PARTIAL || r[i].state == RESUME_APPEND;

@@ -1,15 +1,40 @@
 /*
- * resume.h -- where a producer goes on, by the last record of each of its partitions.
+ * resume.h -- where a producer continues, by the last record of each of its partitions.
  *
- * A lane of an input feeds several partitions (domains times train, valid, test). Each may be at
- * another place: reading begins at the earliest, and each partition drops what it has.
+ * The partitions themselves are the only record of progress. Each sequence carries its position: the
+ * document that its last token is of, where that document is in the input, and the counts so far.
+ * So a producer that was killed at any moment is followed by one that asks each partition for its
+ * last record:
  *
  *     no record          needs the input from its start
  *     Sequence           needs its last token's document, from that token on; packed in windows,
  *                        the first document of its window
  *     End                needs nothing; or, to be appended to, what comes behind the input then
  *
- * resume_ask() asks the broker; resume_start() decides, with plain values.
+ * One input feeds several partitions (domains times train, valid, test), and each may be at another
+ * place. Reading begins at the earliest, and each partition drops what it has:
+ *
+ *     document      0   1   2   3   4   5   6   7   8
+ *     wiki.train    w       w           w              last record ends in document 5, token 80
+ *     wiki.valid        w                              ... in document 1: 2 to 8 were others' so far
+ *     code.train                c   c       c          ... in document 6
+ *
+ *     resume_start(): document 1, because wiki.valid may need what comes right behind it. Documents
+ *     2 to 4 are read again, and dropped for wiki.train, whose first_document is 5.
+ *
+ * That is the earliest of the last ends, not of what was in work: what a partition lacks behind its
+ * last record was never published, so nothing else can know of it. A partition with one document a
+ * million costs a resume that reads a million again; it is exact whatever happened.
+ *
+ * The proof.  The record at that place must be the one of then. Its tokens cannot be compared with
+ * what the partition has of earlier documents, but those of the last sequence can: `tail` holds its
+ * tokens of the last document, which must be a part of the document read again (resume_fits). In
+ * windows the last sequence must come out whole a second time (resume_is_last). Data that have
+ * changed since are FAIL_DATA, and nothing is written.
+ *
+ * resume_ask() asks the broker; all the others decide, with plain values.
+ *
+ * Thread: one.
  */
 #ifndef PRODUCER_PUBLISH_RESUME_H
 #define PRODUCER_PUBLISH_RESUME_H
@@ -38,12 +63,15 @@ struct resume {
 	uint64_t tokens, dropped, window;
 	int64_t sealed;        /* length by the last End; -1: there is none */
 	uint64_t files, names; /* of the End: see Input in schemas/End.avsc */
-	/* Owned: its tokens of that document, which end with number `offset`; where there is a
-	 * window, all its tokens. At least one. */
+	/*
+	 * RESUME_PARTIAL. Owned: the last record's tokens of that document, which end with number
+	 * `offset`; where there is a window, all its tokens. At least one.
+	 */
 	uint32_t *tail;
 	size_t tail_n;
-	struct sequence_span *span; /* owned: where there is a window, the last record's, */
-	size_t spans_n;             /* without what is kept */
+	/* Owned: where there is a window, the last record's spans, without what is kept. */
+	struct sequence_span *span;
+	size_t spans_n;
 };
 
 /* What the configuration says; the log must say the same. */
@@ -60,7 +88,7 @@ struct resume_expected {
  */
 enum fail_code resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic,
     int32_t partition, const struct resume_expected *expected, struct failure *f);
-void resume_close(struct resume *r);
+void resume_close(struct resume *r); /* ends what *r owns, not *r */
 
 /* An ended partition is to be appended to; others stay as they are. */
 void resume_append(struct resume *r);
@@ -68,13 +96,13 @@ void resume_append(struct resume *r);
 /* Whether a document with the tokens id[n] can be the one that the last record ended in. */
 bool resume_fits(const struct resume *r, const uint32_t *id, size_t n);
 
-/* Where there is a window: whether its last sequence out has these tokens and spans. */
+/* Where there is a window: whether its last published sequence has these tokens and spans. */
 bool resume_is_last(const struct resume *r, const uint32_t *token, size_t n,
     const struct sequence_span *span, size_t spans_n);
 
 /*
  * The earliest place that some partition needs, in *from (which borrows from `r`); *from_start: the
- * input from its start; *needed: false where all have ended.
+ * input from its start, and *from is not set; *needed: false where all have ended.
  */
 void resume_start(
     const struct resume *r, size_t n, struct input_position *from, bool *from_start, bool *needed);

@@ -1,7 +1,7 @@
 /* rejects.h: reasons that are one kind, the bound on kinds, the summary. */
 #include "tests/unit/test.h"
 
-#include "producer/publish/rejects.h"
+#include "producer/produce/rejects.h"
 
 static const struct {
 	const char *claim;

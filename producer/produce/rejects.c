@@ -1,4 +1,4 @@
-#include "producer/publish/rejects.h"
+#include "producer/produce/rejects.h"
 
 #include <ctype.h>
 #include <inttypes.h>

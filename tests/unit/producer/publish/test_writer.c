@@ -1,5 +1,5 @@
-/* publish.h against librdkafka's mock cluster, whose broker takes its time to answer. */
-#include "producer/publish/publish.h"
+/* writer.h against librdkafka's mock cluster, whose broker takes its time to answer. */
+#include "producer/publish/writer.h"
 
 #include <time.h>
 
@@ -31,35 +31,35 @@ close_cluster(void **unused)
 	return 0;
 }
 
-static struct publish *
-open_publish(const struct stop *stop)
+static struct writer *
+open_writer(const struct stop *stop)
 {
 	char at[256];
 	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
 	const struct properties properties = {1, item};
-	struct publish *p;
+	struct writer *w;
 
 	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
-	assert_int_equal(publish_open(&p, &properties, 1 << 20, "c.rejects", stop, &f), FAIL_NONE);
-	return p;
-}
-
-static struct publish_writer *
-open_writer(struct publish *p, const char *topic)
-{
-	struct publish_writer *w;
-
-	assert_int_equal(publish_writer_open(&w, p, topic, 0, 0, &f), FAIL_NONE);
+	assert_int_equal(writer_open(&w, &properties, 1 << 20, "c.rejects", stop, &f), FAIL_NONE);
 	return w;
 }
 
+static struct writer_partition *
+open_partition(struct writer *w, const char *topic)
+{
+	struct writer_partition *p;
+
+	assert_int_equal(writer_partition_open(&p, w, topic, 0, 0, &f), FAIL_NONE);
+	return p;
+}
+
 static enum fail_code
-put(struct publish_writer *w, size_t n)
+put(struct writer_partition *p, size_t n)
 {
 	uint8_t *bytes = calloc(1, n);
 
 	assert_non_null(bytes);
-	return publish_put(w, bytes, n, &f);
+	return writer_put(p, bytes, n, &f);
 }
 
 static double
@@ -71,63 +71,63 @@ seconds(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* librdkafka polls without a pause while it may not send what is ready: see publish.c. */
+/* librdkafka polls without a pause while it may not send what is ready: see writer.c. */
 static void
 test_waiting_for_a_broker_costs_no_processor(void **unused)
 {
 	enum { RECORDS = 600, RECORD_BYTES = 9000, BATCHES = RECORDS * RECORD_BYTES / 131072 };
 	static const struct stop stop;
-	struct publish *p = open_publish(&stop);
-	struct publish_writer *w = open_writer(p, "c.d");
+	struct writer *w = open_writer(&stop);
+	struct writer_partition *p = open_partition(w, "c.d");
 	double began, worked;
 
 	(void)unused;
-	assert_int_equal(put(w, RECORD_BYTES), FAIL_NONE); /* connects, asks for leaders */
-	assert_int_equal(publish_flush(p, FLUSH_MS, &f), FAIL_NONE);
+	assert_int_equal(put(p, RECORD_BYTES), FAIL_NONE); /* connects, asks for leaders */
+	assert_int_equal(writer_flush(w, FLUSH_MS, &f), FAIL_NONE);
 	began = seconds(CLOCK_MONOTONIC);
 	worked = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	for (int i = 0; i < RECORDS; i++)
-		assert_int_equal(put(w, RECORD_BYTES), FAIL_NONE);
-	assert_int_equal(publish_flush(p, FLUSH_MS, &f), FAIL_NONE);
+		assert_int_equal(put(p, RECORD_BYTES), FAIL_NONE);
+	assert_int_equal(writer_flush(w, FLUSH_MS, &f), FAIL_NONE);
 	began = seconds(CLOCK_MONOTONIC) - began;
 	worked = seconds(CLOCK_PROCESS_CPUTIME_ID) - worked;
 	print_message("%.3f s, of which %.3f s of the processor\n", began, worked);
 	assert_true(began > (BATCHES - 1) * ANSWER_MS / 1e3); /* else there was no waiting */
 	assert_true(worked < began / 3); /* polling takes half of it; valgrind, a fifth */
-	publish_close(p);
+	writer_close(w);
 }
 
 static void
 test_a_record_larger_than_what_may_wait_is_published(void **unused)
 {
 	static const struct stop stop;
-	struct publish *p = open_publish(&stop);
-	struct publish_writer *w = open_writer(p, "c.large");
+	struct writer *w = open_writer(&stop);
+	struct writer_partition *p = open_partition(w, "c.large");
 
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(put(w, 1), FAIL_NONE);
-		assert_int_equal(put(w, 500000), FAIL_NONE);
+		assert_int_equal(put(p, 1), FAIL_NONE);
+		assert_int_equal(put(p, 500000), FAIL_NONE);
 	}
-	assert_int_equal(publish_flush(p, FLUSH_MS, &f), FAIL_NONE);
-	publish_close(p);
+	assert_int_equal(writer_flush(w, FLUSH_MS, &f), FAIL_NONE);
+	writer_close(w);
 }
 
 static void
 test_a_stop_ends_the_wait_for_room(void **unused)
 {
 	struct stop stop = {.asked = true};
-	struct publish *p = open_publish(&stop);
-	struct publish_writer *w = open_writer(p, "c.stopped");
+	struct writer *w = open_writer(&stop);
+	struct writer_partition *p = open_partition(w, "c.stopped");
 	int puts = 0;
 
 	(void)unused;
-	while (puts < 1000 && put(w, 9000) == FAIL_NONE)
+	while (puts < 1000 && put(p, 9000) == FAIL_NONE)
 		puts++;
 	assert_int_equal(f.code, FAIL_STOPPED);
 	assert_in_range(puts, 131072 / 9000, 2 * 131072 / 9000);
-	assert_int_equal(publish_flush(p, FLUSH_MS, &f), FAIL_NONE);
-	publish_close(p);
+	assert_int_equal(writer_flush(w, FLUSH_MS, &f), FAIL_NONE);
+	writer_close(w);
 }
 
 int

@@ -6,8 +6,8 @@
  *
  * Plain data and pure functions.
  */
-#ifndef PRODUCER_PUBLISH_REJECTS_H
-#define PRODUCER_PUBLISH_REJECTS_H
+#ifndef PRODUCER_PRODUCE_REJECTS_H
+#define PRODUCER_PRODUCE_REJECTS_H
 
 #include <stdint.h>
 

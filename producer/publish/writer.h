@@ -1,0 +1,98 @@
+/*
+ * writer.h -- the producer's end of Kafka: one idempotent handle for all partitions that a producer
+ * writes.
+ *
+ * This room is everything that the producer asks of Kafka and tells it: where its partitions stand,
+ * the records that it adds, and the order in which live files were read.
+ *
+ * Files of this room:
+ *     resume         where a producer continues, by the last record of each of its partitions
+ *     writer         records to partitions, without a gap and each once
+ *     arrivals_log   the topic <corpus>.arrivals: which live files were read, in which order
+ *
+ *     resume_ask() -> resume_start() -> the input, from there
+ *                                         | documents, sequences
+ *     writer_partition_open(offset_next)  v
+ *     writer_put(), writer_put() ... writer_poll() serves the reports ... writer_flush()
+ *
+ * Each once: the handle is idempotent, so a request that librdkafka repeats is written once; and a
+ * producer that died is followed by one that asks the partition itself what is in it. No other
+ * record of progress exists, so none can disagree.
+ *
+ * Every delivery report must give the offset that follows from the partition's end at the start;
+ * another one means that somebody else writes there. A partition has at most two batches on their
+ * way, and all partitions together what librdkafka's queue holds: for room the writer waits, until
+ * `stop` is asked. Rejects go through the same handle, without that check.
+ *
+ * A partition has no gaps, whatever becomes of a record: none is given up alone. Where nothing is
+ * acknowledged for WRITER_SILENT_MS, all that waits is given up.
+ *
+ * Thread: one. librdkafka's threads reach us only through writer_poll(), writer_flush() and the
+ * waits in writer_put().
+ */
+#ifndef PRODUCER_PUBLISH_WRITER_H
+#define PRODUCER_PUBLISH_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/config/properties.h"
+#include "common/base/failure.h"
+#include "common/base/stop.h"
+
+enum { WRITER_SILENT_MS = 300000 };
+
+struct writer;
+struct writer_partition;
+
+/*
+ * Gives *out, to be ended with writer_close(). `record_bytes_max` is the largest record; `stop` is
+ * borrowed for as long as the writer lives.
+ */
+enum fail_code writer_open(struct writer **out, const struct properties *properties,
+    size_t record_bytes_max, const char *rejects_topic, const struct stop *stop, struct failure *f);
+void writer_close(struct writer *w); /* its partitions too; NULL is accepted */
+
+/*
+ * Gives *out, which ends with the writer: a partition whose end, and so the place of its next record,
+ * is `offset_next`. Copies `topic`.
+ */
+enum fail_code writer_partition_open(struct writer_partition **out, struct writer *w,
+    const char *topic, int32_t partition, int64_t offset_next, struct failure *f);
+
+/*
+ * Takes `bytes` (malloc), also on failure. FAIL_STOPPED: there is no room, and a stop is asked.
+ * Any other failure is final: that of an earlier record, or of this one.
+ */
+enum fail_code writer_put(struct writer_partition *p, uint8_t *bytes, size_t n, struct failure *f);
+
+/* A record that could not become a document. Texts are borrowed during the call, bytes copied. */
+struct writer_reject {
+	const char *domain; /* or several, with "," between them */
+	const char *file;
+	uint64_t line, byte;
+	uint64_t count; /* rejects of the input so far, this one included */
+	const char *reason;
+	const char *bytes;
+	size_t n;
+};
+
+enum { WRITER_REJECT_BYTES_MAX = 65536 /* kept of a rejected record */ };
+
+enum fail_code writer_put_reject(
+    struct writer *w, const struct writer_reject *r, struct failure *f);
+
+/*
+ * Waits until every reject is delivered. A sequence says how many rejects came before it, and a
+ * resume after it does not repeat them: they must be in the log when it is put.
+ */
+enum fail_code writer_settle_rejects(struct writer *w, struct failure *f);
+
+/* Serves delivery reports; the failure of any record so far. */
+enum fail_code writer_poll(struct writer *w, struct failure *f);
+
+/* Waits until everything is delivered; FAIL_TIMEOUT where that takes longer. */
+enum fail_code writer_flush(struct writer *w, int timeout_ms, struct failure *f);
+
+#endif
