@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "common/base/json_memory.h"
-#include "consumer/admin/request_dry.h"
 
 /* An answer, and how it came about. */
 struct told {

@@ -33,8 +33,9 @@ end_document(void *opaque, bool whole, struct failure *f)
 	return export_file_end(opaque, whole, f);
 }
 
+/* Opens the reader, and learns how many partitions there are. */
 static enum fail_code
-ask(struct export *e, struct failure *f)
+open_topic(struct export *e, struct failure *f)
 {
 	const struct config *c = e->o->config;
 	struct kafka_options k = {
@@ -92,7 +93,8 @@ run(struct export *e, struct failure *f)
 {
 	struct export_sink sink = {.tokens = put_tokens, .end = end_document};
 
-	if (ask(e, f) != FAIL_NONE || export_file_open(&e->file, &e->o->file, f) != FAIL_NONE)
+	if (open_topic(e, f) != FAIL_NONE ||
+	    export_file_open(&e->file, &e->o->file, f) != FAIL_NONE)
 		return f->code;
 	sink.opaque = e->file;
 	if (export_pieces_open(&e->pieces, &sink, e->o->file.eos, e->o->file.stream, f) !=

@@ -1,8 +1,8 @@
 /*
  * export_file.h -- writes one token file of another project, whole or not at all.
  *
- * common/record/token_format.h has the layouts. What is written for the documents D1, D2 whose tokens end
- * with eos:
+ * common/record/token_format.h has the layouts. What is written for documents D1, D2 whose tokens
+ * end with eos:
  *
  *   megatron  PREFIX.bin, PREFIX.idx: one sequence a document, eos included.
  *   ds        PREFIX.ds, PREFIX.ds.index, PREFIX.ds.metadata: the same.
@@ -12,6 +12,11 @@
  * Tokens have 2 bytes where the vocabulary has at most 65,536 entries, else 4. Everything goes to
  * PREFIX.X.partial first; export_file_finish() syncs and renames, the index last. A run that is
  * killed leaves at most .partial files, which the next one overwrites.
+ *
+ *     open  { tokens ... tokens  end }  finish  close
+ *
+ * A document stays open from its first tokens to its end. end with `whole` false cuts the files
+ * back to where the document began.
  *
  * Thread: one.
  */
@@ -48,10 +53,10 @@ void export_file_close(struct export_file *e);
 enum fail_code export_file_tokens(
     struct export_file *e, const uint32_t *id, size_t n, struct failure *f);
 
-/* The document ends, or is taken back. */
+/* The document that is open ends, or is taken back where it is not whole; none open: no effect. */
 enum fail_code export_file_end(struct export_file *e, bool whole, struct failure *f);
 
-/* Puts the files in their place. */
+/* Gives the files their names. No document is open. Only export_file_close() may follow. */
 enum fail_code export_file_finish(struct export_file *e, struct failure *f);
 
 uint64_t export_file_documents(const struct export_file *e);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stretch of a window. */
+/* A stretch of a document, of the window that is being collected. */
 struct piece {
 	uint64_t document, offset;
 	size_t at, n; /* in `token` */
@@ -99,11 +99,13 @@ give(struct export_pieces *p, uint64_t document, uint64_t offset, const uint32_t
 	return p->sink.tokens(p->sink.opaque, id, n, f);
 }
 
+/* Tokens of span i: to the next one, or to the end of what is used. */
 static size_t
 span_length(const struct sequence_view *s, const struct sequence_span *span, size_t i)
 {
 	uint32_t end = i + 1 < s->payload.spans_n ? span[i + 1].start : s->payload.used;
 
+	assert(i < s->payload.spans_n);
 	return end - span[i].start;
 }
 
@@ -141,6 +143,7 @@ compare_pieces(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+/* The window is complete: its documents come out, in the order of their numbers. */
 static enum fail_code
 flush_window(struct export_pieces *p, struct failure *f)
 {
@@ -185,6 +188,10 @@ keep(struct export_pieces *p, const struct sequence_span *span, const uint32_t *
 	return FAIL_NONE;
 }
 
+/*
+ * `window` counts the sequences of a window, from 1: a number that does not grow starts the next
+ * window. Its documents are whole: best fit packing never carries one over into the next window.
+ */
 static enum fail_code
 add_to_window(struct export_pieces *p, const struct sequence_view *s,
     const struct sequence_span *span, const uint32_t *token, struct failure *f)

@@ -1,5 +1,6 @@
 #include "consumer/admin/request.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -9,11 +10,14 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/kafka/kafka.h"
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
+#include "consumer/domain/domains.h"
 #include "consumer/ledger/ledger_log.h"
+#include "consumer/mixer/mixer.h"
+#include "consumer/plan/ledger_plan.h"
 
-enum { SLICE_MS = 200, DELIVERY_MS = 30000 };
+enum { SLICE_MS = 200, DELIVERY_MS = 30000, FIRST_ANSWER_MS = 10000 };
 
 struct request {
 	struct request_options o;
@@ -27,7 +31,7 @@ struct request {
 
 /* ---- opening ---- */
 
-/* Stands behind the ledger's last record and keeps that. */
+/* Keeps the ledger's last record; what ledger_log_next() gives from here on came after it. */
 static enum fail_code
 follow(struct request *r, struct failure *f)
 {
@@ -104,7 +108,7 @@ is_answered(const struct ledger *l, const char *id)
 	return false;
 }
 
-/* Reads the whole ledger: an earlier answer is asked for seldom. */
+/* Reads the whole ledger: an earlier answer is rarely wanted. */
 static enum fail_code
 search(struct ledger_log *log, const char *id, struct ledger_answer *out, bool *found,
     struct failure *f)
@@ -187,6 +191,7 @@ request_wait(struct request *r, const struct control *c, size_t n, struct ledger
 	size_t missing = n, first = 0;
 	bool ended = false;
 
+	assert(n > 0);
 	memset(out, 0, n * sizeof(*out));
 	while (missing > 0) {
 		struct ledger record = {0};
@@ -194,6 +199,7 @@ request_wait(struct request *r, const struct control *c, size_t n, struct ledger
 
 		while (out[first].id != NULL)
 			first++;
+		assert(first < n);
 		if (stop_asked(r->o.stop))
 			return fail(f, FAIL_STOPPED,
 			    "stopped while waiting for the answer to request %s", c[first].id);
@@ -214,7 +220,7 @@ request_wait(struct request *r, const struct control *c, size_t n, struct ledger
 	return FAIL_NONE;
 }
 
-/* ---- asking ---- */
+/* ---- sending ---- */
 
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
@@ -319,4 +325,90 @@ request_who(char out[static REQUEST_WHO_BYTES])
 		host[0] = '\0';
 	snprintf(
 	    out, REQUEST_WHO_BYTES, "%.128s@%s", user == NULL ? "unknown" : user->pw_name, host);
+}
+
+/* ---- without asking ---- */
+
+/*
+ * What a mix would answer is what a mixer in the state of its last record answers: the same code
+ * judges (mixer_request()). A mixer that runs may be some steps further, and then decide otherwise.
+ */
+struct dry {
+	struct ledger_plan plan;
+	struct mixer *mixer;
+	rd_kafka_t *reader;
+	struct config config;   /* of what domains_add() looks at */
+	struct domains domains; /* none, or the one that would join */
+};
+
+static void
+close_dry(struct dry *d)
+{
+	while (d->domains.n > 0)
+		domains_drop_last(&d->domains);
+	free(d->domains.facts);
+	kafka_close(d->reader);
+	mixer_close(d->mixer);
+	ledger_plan_close(&d->plan);
+}
+
+/* FAIL_CONFIG: why the domain cannot join. */
+static enum fail_code
+look_at(struct dry *d, const struct ledger *last, const char *name, const struct config *c,
+    struct mixer_source *out, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = &c->kafka, .client = "request-dry"};
+	const struct domain_facts *facts;
+
+	d->config = (struct config){.corpus = (char *)(uintptr_t)d->plan.corpus,
+	    .sequence_length = d->plan.plan.sequence_length};
+	d->domains = (struct domains){.tokenizer = last->tokenizer, .config = &d->config};
+	if (kafka_open(&d->reader, &k, f) != FAIL_NONE ||
+	    kafka_wait_broker(d->reader, FIRST_ANSWER_MS, f) != FAIL_NONE ||
+	    domains_add(&d->domains, d->reader, name, false, f) != FAIL_NONE)
+		return f->code;
+	facts = &d->domains.facts[0];
+	*out = (struct mixer_source){
+	    .name = facts->name,
+	    .partitions_n = facts->partitions_n,
+	    .sequences = facts->sequences,
+	    .sealed = facts->sealed,
+	};
+	return FAIL_NONE;
+}
+
+static enum fail_code
+judge(struct dry *d, const struct ledger *last, const struct control *request,
+    const struct config *c, struct ledger_answer *out, struct failure *f)
+{
+	struct mixer_source joining;
+	struct failure why;
+	bool duplicate;
+
+	if (request->kind != LEDGER_JOIN)
+		return mixer_request(d->mixer, request, NULL, out, &duplicate, f);
+	if (look_at(d, last, request->domain, c, &joining, &why) == FAIL_NONE)
+		return mixer_request(d->mixer, request, &joining, out, &duplicate, f);
+	if (why.code == FAIL_CONFIG || why.code == FAIL_DATA)
+		return mixer_refuse(d->mixer, request, why.text, out, &duplicate, f);
+	*f = why;
+	return f->code;
+}
+
+enum fail_code
+request_dry(struct ledger_answer *out, const struct ledger *last, const struct control *request,
+    const struct config *c, struct failure *f)
+{
+	struct dry d = {0};
+	enum fail_code code;
+
+	*out = (struct ledger_answer){0};
+	code = ledger_plan_open(&d.plan, last, f);
+	if (code == FAIL_NONE)
+		code = mixer_resume(&d.mixer, &d.plan.plan, last, f);
+	if (code == FAIL_NONE)
+		code = judge(&d, last, request, c, out, f);
+	close_dry(&d);
+	return code;
 }

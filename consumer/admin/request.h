@@ -1,11 +1,27 @@
 /*
- * request.h -- asks a mix for a change and hears what it answers.
+ * request.h -- sends a mix a request for a change and reads its answer.
  *
- * A request is a record on the control topic; the answer stands in the ledger. An id is answered
- * once: asking again with the same id finds the earlier answer and writes nothing. A request that
- * gets no answer in time stays in the topic and is answered when a mixer runs.
+ * The room of the commands that act on a mix or a corpus from outside, while it runs or not:
+ * requests (riffle weights, skip, reweight), deleting old steps (riffle retain), exporting a domain
+ * (riffle export). None of them is a mixer, and none writes to a topic that a mixer writes to.
  *
- *     request_open  [request_ledger]  request_send  request_wait
+ * Files of this room:
+ *     request        a request on the control topic, its answer in the ledger; a dry run
+ *     retain         deletes the steps of a mix below a given one
+ *     export         a domain's set as token files: partition by partition
+ *     export_pieces  from the sequences of a partition back to its documents
+ *     export_file    writes one token file, whole or not at all
+ *
+ * A request is a record on the control topic; the answer is in a record of the ledger. An id is
+ * answered once: a second request with the same id finds the earlier answer and writes nothing. A
+ * request that gets no answer in time stays in the topic and is answered when a mixer runs.
+ *
+ *     request_open  [request_ledger]  [request_earlier]  request_send  request_wait
+ *                         |                                  |            |
+ *                   ledger's last record            <mix>.control      ledger, from there on
+ *
+ * No answer is missed: the ledger is read on from the record that was its last at the opening, and
+ * the request is written after that.
  *
  * Thread: one.
  */
@@ -16,14 +32,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/properties.h"
+#include "common/config/config.h"
+#include "common//config/properties.h"
 #include "common/record/control.h"
 #include "common/base/failure.h"
 #include "common/base/stop.h"
 #include "common/record/ledger.h"
 
 enum {
-	REQUEST_ASK_MS = 15000, /* for one question to the broker */
+	REQUEST_ASK_MS = 15000, /* limit of one request to the broker */
 	REQUEST_ID_BYTES = 32,
 	REQUEST_WHO_BYTES = 256,
 };
@@ -65,5 +82,14 @@ enum fail_code request_new_id(
 
 /* user@host, as far as it is known. */
 void request_who(char out[static REQUEST_WHO_BYTES]);
+
+/*
+ * What a mix would answer to a request, without sending it: judged by a mixer in the state of
+ * `last`, the ledger's last record. Fills *out, to be cleared with ledger_answer_clear(). `c` names
+ * the broker, which is only asked about a domain that would join. FAIL_DATA: the ledger contradicts
+ * itself.
+ */
+enum fail_code request_dry(struct ledger_answer *out, const struct ledger *last,
+    const struct control *request, const struct config *c, struct failure *f);
 
 #endif

@@ -10,7 +10,8 @@ doremi_init(struct doremi *d, size_t n, const double *start, double eta, double 
 	double all = 0;
 
 	assert(n > 0 && n <= LOSSES_DOMAINS_MAX);
-	assert(eta > 0 && smoothing >= 0 && smoothing <= 1);
+	assert(eta > 0);
+	assert(smoothing >= 0 && smoothing <= 1);
 	memset(d, 0, sizeof(*d));
 	d->n = n;
 	d->eta = eta;
@@ -27,6 +28,7 @@ doremi_step(struct doremi *d, const struct losses_sum *sum)
 {
 	double highest = 0, all = 0;
 
+	assert(d->n > 0 && d->n <= LOSSES_DOMAINS_MAX);
 	for (size_t i = 0; i < d->n; i++) {
 		if (sum[i].tokens > 0)
 			d->excess[i] = fmax(losses_mean(sum[i].excess_sum, sum[i].tokens), 0);
@@ -39,8 +41,7 @@ doremi_step(struct doremi *d, const struct losses_sum *sum)
 	}
 	d->steps++;
 	for (size_t i = 0; i < d->n; i++) {
-		/* All underflow together only where the one that is highest had no weight at all.
-		 */
+		/* All are 0 together only where the domain with the highest l had no weight. */
 		double share = all > 0 ? d->weight[i] / all : 1 / (double)d->n;
 
 		d->weight[i] = (1 - d->smoothing) * share + d->smoothing / (double)d->n;

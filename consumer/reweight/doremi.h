@@ -17,8 +17,8 @@
  * Example, n = 2, eta 1, smoothing 0: weights 1/2 1/2 and l = (ln 3, 0) give b = (3/2, 1/2), so
  * a = (3/4, 1/4).
  *
- * Doubles throughout, with libm's exp(): another machine may differ in the last bits. No draw rests
- * on them: a mix draws with what its ledger holds, quantised once.
+ * Doubles throughout, with libm's exp(): another machine may differ in the last bits. No draw
+ * depends on them: a mix draws with what its ledger holds, quantised once.
  *
  * Pure, a value that owns nothing. Thread: any.
  */
@@ -31,13 +31,12 @@
 #include "consumer/feedback/losses.h"
 
 struct doremi {
-	size_t n;                          /* 1 to LOSSES_DOMAINS_MAX */
-	double eta, smoothing;             /* > 0; 0 to 1 */
-	uint64_t steps;                    /* taken */
-	double weight[LOSSES_DOMAINS_MAX]; /* after the last step; sum to 1 */
-	double excess[LOSSES_DOMAINS_MAX]; /* l of the last step that had the domain */
-	double
-	    average[LOSSES_DOMAINS_MAX]; /* of weight over the steps; the start before the first */
+	size_t n;                           /* 1 to LOSSES_DOMAINS_MAX */
+	double eta, smoothing;              /* > 0; 0 to 1 */
+	uint64_t steps;                     /* taken */
+	double weight[LOSSES_DOMAINS_MAX];  /* after the last step; sum to 1 */
+	double excess[LOSSES_DOMAINS_MAX];  /* l of the last step that had the domain */
+	double average[LOSSES_DOMAINS_MAX]; /* of weight over the steps; at first the start */
 };
 
 /* `start` [n] is not negative, not all 0; it is scaled to sum to 1. NULL: uniform. */

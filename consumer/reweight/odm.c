@@ -8,7 +8,8 @@ void
 odm_init(struct odm *o, size_t n, double memory, double scale)
 {
 	assert(n > 0 && n <= LOSSES_DOMAINS_MAX);
-	assert(memory >= 0 && memory < 1 && scale > 0);
+	assert(memory >= 0 && memory < 1);
+	assert(scale > 0);
 	memset(o, 0, sizeof(*o));
 	o->n = n;
 	o->memory = memory;
@@ -32,6 +33,7 @@ odm_step(struct odm *o, const struct losses_sum *sum)
 	double before = exploration(o->n, o->steps), now = exploration(o->n, o->steps + 1);
 	double highest = -INFINITY, all = 0;
 
+	assert(o->n > 0 && o->n <= LOSSES_DOMAINS_MAX);
 	for (size_t i = 0; i < o->n; i++) {
 		if (sum[i].tokens > 0)
 			o->reward[i] = o->memory * o->reward[i] +

@@ -9,8 +9,8 @@
  *     p_i = (1 - K * E_t) * exp(E_(t-1) * R_i) / sum(exp(E_(t-1) * R)) + E_t,      E_0 = 1/K
  *
  * One difference. The paper sums the losses of the few draws that a domain got and divides by the
- * chance of a draw, which in the mean is draws times the domain's mean loss. Here a step tells each
- * domain's mean itself, and that is taken. A domain without tokens in a step keeps its R.
+ * chance of a draw, which in the mean is draws times the domain's mean loss. Here a step has each
+ * domain's mean itself, and that is used. A domain without tokens in a step keeps its R.
  *
  * Exploration E starts at 1/K, where p is uniform whatever the losses, and falls with the root of
  * t; with it falls what a difference of losses means: under constant losses p returns to uniform.

@@ -15,6 +15,7 @@ void
 reweight_init(struct reweight *r, const struct reweight_options *o)
 {
 	assert(o->domains_n > 0 && o->domains_n <= LOSSES_DOMAINS_MAX);
+	assert(o->floor != NULL && o->ceiling != NULL);
 	r->method = o->method;
 	r->n = o->domains_n;
 	r->excess_seen = false;
@@ -43,6 +44,7 @@ reweight_steps(const struct reweight *r)
 	return r->method == REWEIGHT_DOREMI ? r->of.doremi.steps : r->of.odm.steps;
 }
 
+/* `weight` inside its bounds. */
 static void
 give(const struct reweight *r, const double *weight, double *out)
 {

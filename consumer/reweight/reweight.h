@@ -1,10 +1,24 @@
 /*
- * reweight.h -- a learner of domain weights: DoReMi or ODM behind one face, with bounds.
+ * reweight.h -- a learner of domain weights: DoReMi or ODM behind one interface, with floors and
+ * ceilings.
  *
  *     reweight_init  { reweight_step }  reweight_weights, reweight_result
  *
- * What it has learned is a value that can be saved and set again (cli/reweight/reweight_state.h), so that a
- * learner that was stopped goes on with the same bits.
+ *     losses of a step --> doremi_step() or odm_step() --> weights --> weight_bounds_apply()
+ *                              ^          |
+ *                              +----------+ what was learned, never with the bounds applied
+ *
+ * The bounds apply to what comes out, not to what is learned: a domain at its ceiling leaves it as
+ * soon as its losses say so, and another ceiling needs no new start.
+ *
+ * Files of this room:
+ *     reweight      the learner: a method and its bounds
+ *     doremi        weights by DoReMi
+ *     odm           weights by online data mixing
+ *     weight_bounds weights pushed inside floors and ceilings
+ *
+ * What it has learned is a value that can be saved and set (cli/reweight keeps it in a file), so
+ * that a learner that was stopped resumes with the same bits.
  *
  * Pure. Thread: one.
  */
@@ -44,7 +58,9 @@ struct reweight {
 	double floor[LOSSES_DOMAINS_MAX], ceiling[LOSSES_DOMAINS_MAX];
 };
 
+/* Copies what `o` points to. */
 void reweight_init(struct reweight *r, const struct reweight_options *o);
+/* One step; the domains of step->sum are those of the options, in their order. */
 void reweight_step(struct reweight *r, const struct losses_step *step);
 
 uint64_t reweight_steps(const struct reweight *r);

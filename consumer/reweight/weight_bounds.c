@@ -1,5 +1,6 @@
 #include "consumer/reweight/weight_bounds.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -49,8 +50,13 @@ weight_bounds_apply(double *weight, const double *floor, const double *ceiling, 
 	double low = 0, high = 1 / LEAST;
 	bool inside = true;
 
+	assert(n > 0);
 	for (size_t i = 0; i < n; i++)
 		inside = inside && weight[i] >= floor[i] && weight[i] <= ceiling[i];
+	/*
+	 * The sum grows with the scale s, so that halving finds the s with the sum 1. At 1 / LEAST
+	 * every weight is at its ceiling, and the ceilings sum to 1 at least.
+	 */
 	for (int k = 0; !inside && k < HALVINGS; k++) {
 		double middle = low + (high - low) / 2, sum = 0;
 
