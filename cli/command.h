@@ -1,52 +1,48 @@
 /*
- * command.h -- what a command is: a row of main.c's table.
+ * command.h -- every command, in the order of `riffle --help`: the only place that lists them.
  *
- * main.c finds the command by name, answers --help from what stands here, hands over its arguments
- * and prints the failure, if any. A cmd_x.c reads options (options_parse), loads the configuration
- * (options_config), opens, loops, closes; it never exits by itself.
+ * main.c finds the command by name, answers --help from its description (struct command in
+ * options.h), hands over its arguments and prints the failure, if any. A cmd_x.c reads options
+ * (options_parse), loads the configuration (options_config), opens, loops, closes; it never exits
+ * by itself.
  *
- *     static const struct option_row rows[] = {
- *         {.name = "rank", .kind = OPTION_COUNT32, .at = AT(rank), .max = 4095, .value = "R",
- *             .help = "this process's rank, from 0"},
- *     };
+ *     main.c --> cmd_x.c --> options_parse, options_config
+ *                   |
+ *                   +------> a room of producer/ or consumer/, which does the work
+ *                   +------> x_print.c, x_output.c: what goes to stdout
  *
- *     const struct command cmd_read = {
- *         .name = "read",
- *         .summary = "read a mix as a trainer does",
- *         .usage = "-c FILE --rank R --world W [OPTION...]",
- *         .example = "riffle read -c run.yml --rank 0 --world 2 --format steps",
- *         .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
- *         .option = rows,
- *         .options_n = sizeof(rows) / sizeof(rows[0]),
- *         .run = run,
- *     };
+ * Exit codes: 0 done, 1 the world failed, 2 usage or configuration, 3 fenced (fail_exit()).
+ *
+ * Files of cli/ itself:
+ *     main         picks the command, prints what failed
+ *     command      the list of commands
+ *     options      a command's description, its options and their help
+ *     signals      SIGINT and SIGTERM as the request to stop
+ *     cmd_config   riffle config: checks and explains a configuration
+ *     cmd_export   riffle export: a domain's set as token files
+ *     cmd_mix      riffle mix: the mixer
+ *     cmd_replay   riffle replay: derives published steps and compares
+ *     cmd_retain   riffle retain: deletes old steps
+ *
+ * A folder for each command with more than one file, its cmd_x.c among them:
+ *     topics       creates and checks topics
+ *     acls         the ACLs that each user of a cluster needs
+ *     produce      riffle produce and riffle import: from files to domain topics
+ *     read         a trainer without the training
+ *     request      riffle weights and riffle skip: requests to a mix
+ *     reweight     learns weights from the trainers' losses
+ *     status       where a corpus and its mix stand
+ *     plan         what a configuration will do
+ *     inspect      where a sequence or a step comes from
+ *     tokenize     checks and tries a tokenizer
+ *
+ * A cmd_x.c defines `const struct command cmd_x`; one that is missing does not link.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-#include <stddef.h>
-
 #include "cli/options.h"
-#include "common/base/failure.h"
 
-struct command {
-	const char *name;
-	const char *summary; /* one line for `riffle --help` */
-	const char *usage;   /* what follows "riffle NAME" in the usage line */
-	const char *help;    /* paragraphs between the usage and the options; NULL: none */
-	const char *example; /* whole command lines, "\n" between them */
-	unsigned common;     /* bits of enum options_common; --help, -v and -q every command has */
-	const struct option_row *option; /* [options_n]; a command's own options */
-	size_t options_n;
-	size_t arguments_min, arguments_max; /* how many words that are no options it takes */
-	/* argv[0] is the command's name. FAIL_USAGE makes main add "see riffle NAME --help". */
-	enum fail_code (*run)(int argc, char **argv, struct failure *f);
-};
-
-/*
- * Every command, in the order of `riffle --help`: the only place that lists them. A cmd_x.c defines
- * `const struct command cmd_x`; one that is missing does not link.
- */
 #define COMMANDS(ROW)                                                                              \
 	ROW(config)                                                                                \
 	ROW(topics)                                                                                \

@@ -2,15 +2,181 @@
 
 #include <assert.h>
 #include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/options_value.h"
+#include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/base/names.h"
 #include "common/base/nearest.h"
+#include "common/base/scalar.h"
 
-/* getopt_long() answers LONG_FIRST + row for a long option, the letter for a short one. */
-enum { LONG_FIRST = 256, PROPERTY_NAME_MAX = 255 };
+enum {
+	LONG_FIRST = 256, /* + row: what getopt_long() answers for a long option */
+	PROPERTY_NAME_MAX = 255,
+
+	/* The layout of --help. */
+	WIDTH = 88,         /* of a line, in columns */
+	INDENT = 26,        /* where the help of an option begins */
+	BOUND_MAX = 100000, /* a larger limit tells a reader nothing */
+	HEAD_MAX = 512,
+	TEXT_MAX = 2048,
+};
+
+/* ---- values: from text to the command's struct ---- */
+
+static uint64_t
+row_max(const struct option_row *row)
+{
+	if (row->max != 0)
+		return row->max;
+	return row->kind == OPTION_COUNT32 ? UINT32_MAX : UINT64_MAX;
+}
+
+static enum fail_code
+set_count(const struct option_row *row, void *to, const char *text, struct failure *f)
+{
+	uint64_t value = 0, max = row_max(row);
+	char low[SCALAR_SIZE_TEXT_MAX], high[SCALAR_SIZE_TEXT_MAX];
+	bool size = row->kind == OPTION_SIZE;
+	enum scalar_result result = size ? scalar_size(text, row->min, max, &value)
+					 : scalar_count(text, row->min, max, &value);
+
+	if (result == SCALAR_OK) {
+		if (row->kind == OPTION_COUNT32)
+			*(uint32_t *)to = (uint32_t)value;
+		else
+			*(uint64_t *)to = value;
+		return FAIL_NONE;
+	}
+	if (size) {
+		scalar_size_text(low, row->min);
+		scalar_size_text(high, max);
+	} else {
+		snprintf(low, sizeof(low), "%" PRIu64, row->min);
+		snprintf(high, sizeof(high), "%" PRIu64, max);
+	}
+	return fail(f, FAIL_USAGE, "--%s: %s: %s (%s to %s%s)", row->name,
+	    result == SCALAR_RANGE ? "out of range"
+	    : size                 ? "not a size"
+				   : "not a whole number",
+	    text, low, high, size ? ", as 4096, 16MiB or 512MB" : "");
+}
+
+static enum fail_code
+set_number(const struct option_row *row, double *to, const char *text, struct failure *f)
+{
+	enum scalar_result result = scalar_number(text, to);
+	bool bounded = row->max != 0;
+
+	if (result == SCALAR_OK && bounded && (*to < (double)row->min || *to > (double)row->max))
+		result = SCALAR_RANGE;
+	if (result == SCALAR_OK)
+		return FAIL_NONE;
+	if (result == SCALAR_RANGE && bounded)
+		return fail(f, FAIL_USAGE, "--%s: out of range: %s (%" PRIu64 " to %" PRIu64 ")",
+		    row->name, text, row->min, row->max);
+	return fail(f, FAIL_USAGE, "--%s: not a finite number: %s", row->name, text);
+}
+
+static enum fail_code
+set_choice(const struct option_row *row, int *to, const char *text, struct failure *f)
+{
+	char all[256];
+	size_t used = 0;
+
+	for (int i = 0; row->choice[i] != NULL; i++)
+		if (strcmp(text, row->choice[i]) == 0) {
+			*to = i;
+			return FAIL_NONE;
+		}
+	for (int i = 0; row->choice[i] != NULL && used < sizeof(all); i++)
+		used += (size_t)snprintf(
+		    all + used, sizeof(all) - used, "%s%s", i == 0 ? "" : ", ", row->choice[i]);
+	return fail(f, FAIL_USAGE, "--%s: unknown: %s (one of %s)", row->name, text, all);
+}
+
+/* Cuts "left<separator>right" into two counts; `left` has room for `text`. */
+static bool
+pair(const char *text, const char *separator, uint64_t *left, uint64_t *right)
+{
+	char first[SCALAR_SIZE_TEXT_MAX];
+	const char *cut = strstr(text, separator);
+
+	if (cut == NULL || (size_t)(cut - text) >= sizeof(first))
+		return false;
+	memcpy(first, text, (size_t)(cut - text));
+	first[cut - text] = '\0';
+	return scalar_count(first, 0, INT64_MAX, left) == SCALAR_OK &&
+	       scalar_count(cut + strlen(separator), 0, INT64_MAX, right) == SCALAR_OK;
+}
+
+static enum fail_code
+set_pair(const struct option_row *row, void *to, const char *text, struct failure *f)
+{
+	struct option_range range;
+
+	if (row->kind == OPTION_RANGE) {
+		if (!pair(text, "..", &range.first, &range.end) || range.first > range.end)
+			return fail(f, FAIL_USAGE,
+			    "--%s: not a range: %s (a..b: a up to, but without, b)", row->name,
+			    text);
+		*(struct option_range *)to = range;
+		return FAIL_NONE;
+	}
+	if (!pair(text, "/", &range.first, &range.end) || range.first >= range.end ||
+	    range.end > LIMIT_LANES)
+		return fail(f, FAIL_USAGE,
+		    "--%s: not a lane: %s (k/n: lane k, from 0 to n-1, of n)", row->name, text);
+	*(struct option_lane *)to =
+	    (struct option_lane){(uint32_t)range.first, (uint32_t)range.end};
+	return FAIL_NONE;
+}
+
+static enum fail_code
+set_text(const struct option_row *row, const char **to, const char *text, struct failure *f)
+{
+	if (*text == '\0')
+		return fail(
+		    f, FAIL_USAGE, "--%s: is empty: needs a value: %s", row->name, row->value);
+	*to = text;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+set_list(const struct option_row *row, struct option_list *to, const char *text, struct failure *f)
+{
+	if (to->n == OPTIONS_LIST_MAX)
+		return fail(
+		    f, FAIL_USAGE, "--%s: given more than %d times", row->name, OPTIONS_LIST_MAX);
+	return set_text(row, &to->text[to->n++], text, f);
+}
+
+/* Writes `text` (NULL for a flag) to where the row says inside `values`, or fails with why not. */
+static enum fail_code
+set_value(const struct option_row *row, void *values, const char *text, struct failure *f)
+{
+	void *to = (char *)values + row->at;
+
+	switch (row->kind) {
+	case OPTION_FLAG: *(bool *)to = true; return FAIL_NONE;
+	case OPTION_TEXT: return set_text(row, to, text, f);
+	case OPTION_COUNT32:
+	case OPTION_COUNT:
+	case OPTION_SIZE: return set_count(row, to, text, f);
+	case OPTION_NUMBER: return set_number(row, to, text, f);
+	case OPTION_CHOICE: return set_choice(row, to, text, f);
+	case OPTION_RANGE:
+	case OPTION_LANE: return set_pair(row, to, text, f);
+	case OPTION_LIST: return set_list(row, to, text, f);
+	}
+	assert(false);
+	return FAIL_NONE;
+}
+
+/* ---- rows and words ---- */
 
 #define AT(field) offsetof(struct options, field)
 
@@ -25,7 +191,13 @@ static const struct option_row common_rows[] = {
 };
 enum { COMMON_ROWS = sizeof(common_rows) / sizeof(common_rows[0]) };
 
-/* What getopt_long() wants to know of a command. */
+/*
+ * What getopt_long() wants to know of a command. Its quirks are dealt with here alone:
+ *   it accepts the beginning of a name, which grammar_row() refuses: an option that is added later
+ *   must not change what a script means;
+ *   of an unknown option it gives the word only by optind, so that `word` is found again;
+ *   it keeps its place in static variables, so that one call at a time may run.
+ */
 struct grammar {
 	const struct option_row *row[OPTIONS_MAX];
 	size_t n;
@@ -33,8 +205,12 @@ struct grammar {
 	char shorts[2 * OPTIONS_MAX + 2];
 };
 
-size_t
-options_rows(const struct command *c, const struct option_row *rows[static OPTIONS_MAX])
+/*
+ * The rows of a command, its own first, then the common ones that it has; returns their number.
+ * Destinations of the common ones are in struct options.
+ */
+static size_t
+list_rows(const struct command *c, const struct option_row *rows[static OPTIONS_MAX])
 {
 	size_t n = 0;
 
@@ -54,7 +230,7 @@ grammar_init(struct grammar *g, const struct command *c)
 	size_t letters = 0;
 
 	memset(g, 0, sizeof(*g));
-	g->n = options_rows(c, g->row);
+	g->n = list_rows(c, g->row);
 	g->shorts[letters++] = ':'; /* a missing value is told apart from an unknown option */
 	for (size_t i = 0; i < g->n; i++) {
 		bool flag = g->row[i]->kind == OPTION_FLAG;
@@ -69,13 +245,10 @@ grammar_init(struct grammar *g, const struct command *c)
 			g->shorts[letters++] = ':';
 	}
 	opterr = 0;
-	optind = 0; /* glibc: begin anew, also with a table of another shape */
+	optind = 0; /* glibc: restart, also with a table of another shape */
 }
 
-/*
- * The row that getopt_long() has just met; NULL: an unknown option. The whole name must be there:
- * getopt_long() takes beginnings, which we do not. `word` is the option as it stands in argv.
- */
+/* The row that getopt_long() has just met; NULL: an unknown option. `word`: as it is in argv. */
 static const struct option_row *
 grammar_row(const struct grammar *g, int code, char *const *argv, const char **word)
 {
@@ -88,6 +261,7 @@ grammar_row(const struct grammar *g, int code, char *const *argv, const char **w
 			return g->row[i];
 	if (code < LONG_FIRST)
 		return NULL;
+	assert((size_t)(code - LONG_FIRST) < g->n);
 	row = g->row[code - LONG_FIRST];
 	if (optarg != NULL && optarg == argv[optind - 1])
 		*word = argv[optind - 2];
@@ -157,6 +331,7 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 	struct grammar g;
 	int code;
 
+	assert(c->options_n <= 64); /* bits of `given` */
 	memset(o, 0, sizeof(*o));
 	grammar_init(&g, c);
 	while ((code = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
@@ -170,7 +345,7 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 		if (row == NULL)
 			return fail_unknown(&g, word, f);
 		own = c->options_n > 0 && row >= c->option && row < c->option + c->options_n;
-		if (options_set(row, own ? values : (void *)o, optarg, f) != FAIL_NONE)
+		if (set_value(row, own ? values : (void *)o, optarg, f) != FAIL_NONE)
 			return f->code;
 		if (own)
 			o->given |= UINT64_C(1) << (row - c->option);
@@ -193,6 +368,8 @@ options_given(const struct options *o, const struct command *c, const char *name
 	assert(false && "no such option");
 	return false;
 }
+
+/* ---- the configuration ---- */
 
 /* Everybody may see the command line of a process: a secret must come from elsewhere. */
 static enum fail_code
@@ -240,6 +417,50 @@ failed:
 	return f->code;
 }
 
+/* Without a file: a configuration that holds properties only. */
+static enum fail_code
+bare_config(struct config **out, const struct options *o, struct failure *f)
+{
+	const char *bootstrap = getenv("RIFFLE_BOOTSTRAP");
+	enum fail_code code = FAIL_NONE;
+
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return fail_memory(f);
+	if (bootstrap != NULL && *bootstrap != '\0')
+		code = properties_set(&(*out)->kafka, "bootstrap.servers", bootstrap, f);
+	for (size_t i = 0; i < o->properties.n && code == FAIL_NONE; i++)
+		code = options_set_property(*out, o->properties.text[i], f);
+	if (code != FAIL_NONE) {
+		config_close(*out);
+		*out = NULL;
+	}
+	return code;
+}
+
+enum fail_code
+options_mix_config(
+    struct config **out, const char **mix, const struct options *o, struct failure *f)
+{
+	*out = NULL;
+	if (o->config == NULL && *mix == NULL)
+		return fail(f, FAIL_USAGE, "which mix? give -c FILE or --mix NAME");
+	if (*mix != NULL && !names_valid(*mix))
+		return fail(f, FAIL_USAGE, "--mix: \"%s\" is not a name of a mix", *mix);
+	if (o->config == NULL)
+		return bare_config(out, o, f);
+	if (options_config(out, o, f) != FAIL_NONE)
+		return f->code;
+	if (*mix != NULL)
+		return FAIL_NONE;
+	if (config_need_mix(*out, f) != FAIL_NONE)
+		return f->code;
+	*mix = (*out)->mix.name;
+	return FAIL_NONE;
+}
+
+/* ---- help ---- */
+
 bool
 options_help_wanted(const struct command *c, int argc, char **argv)
 {
@@ -256,4 +477,110 @@ options_help_wanted(const struct command *c, int argc, char **argv)
 			return true;
 	}
 	return false;
+}
+
+/* Prints words from column `used` on, broken at WIDTH; "\n" in the text stays a break. */
+static void
+print_wrapped(FILE *to, const char *text, int used, int indent)
+{
+	int column = used;
+
+	while (*text != '\0') {
+		int n = (int)strcspn(text, " \n");
+
+		if (column > indent && column + 1 + n > WIDTH) {
+			fprintf(to, "\n%*s", indent, "");
+			column = indent;
+		}
+		if (column > indent && n > 0) {
+			fputc(' ', to);
+			column++;
+		}
+		fprintf(to, "%.*s", n, text);
+		column += n;
+		text += n;
+		if (*text == '\n') {
+			fprintf(to, "\n%*s", text[1] == '\n' ? 0 : indent, "");
+			column = indent;
+		}
+		text += *text != '\0';
+	}
+	fputc('\n', to);
+}
+
+/* "  -c, --config FILE"; a choice shows what there is to choose from. */
+static int
+print_head(FILE *to, const struct option_row *row)
+{
+	char head[HEAD_MAX];
+	size_t used;
+
+	used = (size_t)snprintf(head, sizeof(head), "  %c%c%s --%s", row->letter ? '-' : ' ',
+	    row->letter ? row->letter : ' ', row->letter ? "," : " ", row->name);
+	if (row->kind == OPTION_CHOICE)
+		for (int i = 0; row->choice[i] != NULL && used < sizeof(head); i++)
+			used += (size_t)snprintf(head + used, sizeof(head) - used, "%c%s",
+			    i == 0 ? ' ' : '|', row->choice[i]);
+	else if (row->kind != OPTION_FLAG)
+		snprintf(head + used, sizeof(head) - used, " %s", row->value);
+	return fprintf(to, "%s", head);
+}
+
+/* What an option takes, where its range says something: " (1 to 4096)". */
+static void
+bounds_text(char *out, size_t room, const struct option_row *row)
+{
+	char low[SCALAR_SIZE_TEXT_MAX], high[SCALAR_SIZE_TEXT_MAX];
+
+	out[0] = '\0';
+	if (row->max == 0)
+		return;
+	if (row->kind == OPTION_SIZE) {
+		scalar_size_text(low, row->min);
+		scalar_size_text(high, row->max);
+		snprintf(out, room, " (%s to %s)", low, high);
+	} else if (row->max <= BOUND_MAX &&
+		   (row->kind == OPTION_COUNT32 || row->kind == OPTION_COUNT ||
+		       row->kind == OPTION_NUMBER)) {
+		snprintf(out, room, " (%" PRIu64 " to %" PRIu64 ")", row->min, row->max);
+	}
+}
+
+static void
+print_option(FILE *to, const struct option_row *row)
+{
+	char text[TEXT_MAX], bounds[80];
+	int used = print_head(to, row);
+
+	if (used > INDENT - 2) {
+		fputc('\n', to);
+		used = 0;
+	}
+	fprintf(to, "%*s", INDENT - used, "");
+	bounds_text(bounds, sizeof(bounds), row);
+	snprintf(text, sizeof(text), "%s%s", row->help, bounds);
+	print_wrapped(to, text, INDENT, INDENT);
+}
+
+void
+options_print_help(const struct command *c, FILE *to)
+{
+	const struct option_row *row[OPTIONS_MAX];
+	size_t n = list_rows(c, row);
+
+	fprintf(to, "usage: riffle %s %s\n\n", c->name, c->usage);
+	print_wrapped(to, c->summary, 0, 0);
+	if (c->help != NULL) {
+		fputc('\n', to);
+		print_wrapped(to, c->help, 0, 0);
+	}
+	fputs("\noptions:\n", to);
+	for (size_t i = 0; i < n; i++)
+		print_option(to, row[i]);
+	fputs("\nexample:\n", to);
+	for (const char *line = c->example; line != NULL;) {
+		fprintf(to, "  %.*s\n", (int)strcspn(line, "\n"), line);
+		line = strchr(line, '\n');
+		line = line == NULL || line[1] == '\0' ? NULL : line + 1;
+	}
 }

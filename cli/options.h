@@ -1,17 +1,30 @@
 /*
- * options.h -- a command's options: one table that parses, checks ranges and writes the help.
+ * options.h -- a command's description and its options: one table that parses, checks ranges and
+ * writes the help.
  *
  * A command describes its options in rows; options_parse() fills its own struct from argv, and
- * `riffle NAME --help` is printed from the same rows, so that no option can lack help. Presets are
+ * `riffle NAME --help` is printed from the same rows, so that no option can lack help. Defaults are
  * what the command put into the struct before the call.
  *
  *     struct arguments { uint32_t rank, world; enum format format; };
  *     #define AT(field) offsetof(struct arguments, field)
  *     static const char *const formats[] = {"steps", "jsonl", "tokens", "none", NULL};
  *     static const struct option_row rows[] = {
- *         {"rank", 'r', OPTION_COUNT32, AT(rank), 0, 4095, NULL, "R", "rank of this process"},
+ *         {.name = "rank", .kind = OPTION_COUNT32, .at = AT(rank), .max = 4095, .value = "R",
+ *             .help = "this process's rank, from 0"},
  *         {.name = "format", .kind = OPTION_CHOICE, .at = AT(format), .choice = formats,
  *             .value = "FORM", .help = "what to print"},
+ *     };
+ *
+ *     const struct command cmd_read = {
+ *         .name = "read",
+ *         .summary = "read a mix as a trainer does",
+ *         .usage = "-c FILE --rank R --world W [OPTION...]",
+ *         .example = "riffle read -c run.yml --rank 0 --world 2 --format steps",
+ *         .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+ *         .option = rows,
+ *         .options_n = sizeof(rows) / sizeof(rows[0]),
+ *         .run = run,
  *     };
  *
  *     struct arguments a = {.world = 1};
@@ -94,7 +107,19 @@ struct options {
 	uint64_t given; /* bit i: row i of the command was given */
 };
 
-struct command;
+struct command {
+	const char *name;
+	const char *summary; /* one line for `riffle --help` */
+	const char *usage;   /* what follows "riffle NAME" in the usage line */
+	const char *help;    /* paragraphs between the usage and the options; NULL: none */
+	const char *example; /* whole command lines, "\n" between them */
+	unsigned common;     /* bits of enum options_common; --help, -v and -q every command has */
+	const struct option_row *option; /* [options_n]; a command's own options */
+	size_t options_n;
+	size_t arguments_min, arguments_max; /* how many words that are no options it takes */
+	/* argv[0] is the command's name. FAIL_USAGE makes main add "see riffle NAME --help". */
+	enum fail_code (*run)(int argc, char **argv, struct failure *f);
+};
 
 /*
  * Fills *o and `values`, the command's struct. Options and arguments may be mixed; "--" ends the
@@ -103,7 +128,7 @@ struct command;
 enum fail_code options_parse(struct options *o, const struct command *c, int argc, char **argv,
     void *values, struct failure *f);
 
-/* Whether the option of that name was on the command line: tells a preset from a given value. */
+/* Whether the option of that name was on the command line: tells a default from a given value. */
 bool options_given(const struct options *o, const struct command *c, const char *name);
 
 /*
@@ -118,14 +143,26 @@ enum fail_code options_set_property(struct config *c, const char *text, struct f
  */
 enum fail_code options_config(struct config **out, const struct options *o, struct failure *f);
 
-/* Whether argv asks for --help, whatever else is right or wrong in it. */
-bool options_help_wanted(const struct command *c, int argc, char **argv);
+/*
+ * Commands that only read a mix take `-c FILE`, or `--mix NAME` with where the broker is, or both:
+ * then the name is that of --mix and the rest is the file's. The row of a command whose struct has
+ * `const char *mix` at AT:
+ */
+#define OPTIONS_MIX_ROW(AT)                                                                        \
+	{                                                                                          \
+		.name = "mix", .kind = OPTION_TEXT, .at = (AT), .value = "NAME",                   \
+		.help = "name of the mix; without it the one of the configuration"                 \
+	}
 
 /*
- * The rows of a command, its own first, then the common ones that it has; returns their number.
- * Destinations of the common ones are in struct options.
+ * Gives *out (config_close), which without -c holds properties only, and sets *mix where it is
+ * NULL; that name is borrowed from *out. FAIL_USAGE: neither is given.
  */
-size_t options_rows(const struct command *c, const struct option_row *rows[static OPTIONS_MAX]);
+enum fail_code options_mix_config(
+    struct config **out, const char **mix, const struct options *o, struct failure *f);
+
+/* Whether argv asks for --help, whatever else is right or wrong in it. */
+bool options_help_wanted(const struct command *c, int argc, char **argv);
 
 /* The whole text of `riffle NAME --help`. */
 void options_print_help(const struct command *c, FILE *to);

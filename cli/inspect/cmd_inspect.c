@@ -6,7 +6,6 @@
 
 #include "cli/command.h"
 #include "cli/inspect/inspect_output.h"
-#include "cli/mix_option.h"
 #include "common/base/limits.h"
 #include "common/base/scalar.h"
 #include "consumer/ledger/ledger_log.h"
@@ -25,7 +24,7 @@ struct arguments {
 #define AT(field) offsetof(struct arguments, field)
 
 static const struct option_row rows[] = {
-    MIX_OPTION_ROW(AT(mix)),
+    OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json",
 	.kind = OPTION_FLAG,
 	.at = AT(json),
@@ -124,7 +123,7 @@ run(int argc, char **argv, struct failure *f)
 
 	if (options_parse(&o, &cmd_inspect, argc, argv, &a, f) != FAIL_NONE ||
 	    parse_words(&a, &o, f) != FAIL_NONE ||
-	    mix_option_config(&c, &a.mix, &o, f) != FAIL_NONE)
+	    options_mix_config(&c, &a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	code = inspect_output_open(&out, stdout, a.json, f);
 	if (code == FAIL_NONE)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "cli/mix_option.h"
 #include "cli/read/read_loop.h"
 #include "cli/read/read_set.h"
 #include "cli/signals.h"
@@ -26,7 +25,7 @@ static const char *const sets[] = {
     [SET_TRAIN] = "train", [SET_VALID] = "valid", [SET_TEST] = "test", NULL};
 
 static const struct option_row rows[] = {
-    MIX_OPTION_ROW(AT(mix)),
+    OPTIONS_MIX_ROW(AT(mix)),
     {.name = "rank",
 	.kind = OPTION_COUNT32,
 	.at = AT(rank),
@@ -98,7 +97,7 @@ load_config(struct config **c, struct arguments *a, const struct options *o, str
 		    "--rank: out of range: %" PRIu32 " (0 to %" PRIu32 ", as --world is %" PRIu32
 		    ")",
 		    a->rank, a->world - 1, a->world);
-	return mix_option_config(c, &a->mix, o, f);
+	return options_mix_config(c, &a->mix, o, f);
 }
 
 /* The properties of `c` as the library takes them. Gives the array (free); NULL: no memory. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/mix_option.h"
 #include "cli/request/request_print.h"
 #include "cli/request/request_words.h"
 #include "cli/request/skip_step.h"
@@ -57,7 +56,7 @@ static const struct option_row rows[] = {
 	.max = 86400,
 	.value = "SECONDS",
 	.help = "how long to wait for the answers (30)"},
-    MIX_OPTION_ROW(AT(mix)),
+    OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json",
 	.kind = OPTION_FLAG,
 	.at = AT(json),
@@ -181,7 +180,7 @@ run(int argc, char **argv, struct failure *f)
 
 	if (options_parse(&o, &cmd_skip, argc, argv, &a, f) != FAIL_NONE ||
 	    check_arguments(&o, f) != FAIL_NONE ||
-	    mix_option_config(&c, &a.mix, &o, f) != FAIL_NONE)
+	    options_mix_config(&c, &a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	with.mix = a.mix;
 	with.properties = &c->kafka;

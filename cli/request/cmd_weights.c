@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/mix_option.h"
 #include "cli/request/request_print.h"
 #include "cli/request/request_words.h"
 #include "cli/signals.h"
@@ -72,7 +71,7 @@ static const struct option_row rows[] = {
 	.max = WEIGHT_HISTORY_MAX,
 	.value = "N",
 	.help = "show at most the last N versions (20)"},
-    MIX_OPTION_ROW(AT(mix)),
+    OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
 };
 
@@ -231,7 +230,7 @@ run(int argc, char **argv, struct failure *f)
 
 	if (options_parse(&o, &cmd_weights, argc, argv, &a, f) != FAIL_NONE ||
 	    check_arguments(&a, &o, f) != FAIL_NONE ||
-	    mix_option_config(&c, &a.mix, &o, f) != FAIL_NONE)
+	    options_mix_config(&c, &a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	with.mix = a.mix;
 	with.properties = &c->kafka;

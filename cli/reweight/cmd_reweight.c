@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/mix_option.h"
 #include "cli/reweight/reweight_loop.h"
 #include "cli/reweight/reweight_print.h"
 #include "cli/signals.h"
@@ -97,7 +96,7 @@ static const struct option_row rows[] = {
 	.value = "N",
 	.help = "learn from steps below N only, then end"},
     {.name = "anew", .kind = OPTION_FLAG, .at = AT(anew), .help = "forget the state file"},
-    MIX_OPTION_ROW(AT(mix)),
+    OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
 };
 
@@ -176,7 +175,7 @@ run(int argc, char **argv, struct failure *f)
 
 	if (options_parse(&o, &cmd_reweight, argc, argv, &a, f) != FAIL_NONE ||
 	    check_arguments(&a, &o, f) != FAIL_NONE ||
-	    mix_option_config(&c, &a.mix, &o, f) != FAIL_NONE)
+	    options_mix_config(&c, &a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	code = learn(&a, c, f);
 	config_close(c);

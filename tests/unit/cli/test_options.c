@@ -1,7 +1,5 @@
 /* The commands are no part of the library that tests are linked with: their parser is included. */
 #include "cli/options.c"
-#include "cli/options_help.c"
-#include "cli/options_value.c"
 
 #include "tests/unit/folder.h"
 
