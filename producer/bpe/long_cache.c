@@ -69,8 +69,7 @@ long_cache_get(const struct long_cache *c, uint64_t hash, const uint8_t *piece, 
 	return NULL;
 }
 
-/* Where a new piece of this hash goes: a free entry of its set, else one by a counter of all sets.
- */
+/* Where a new piece goes: a free entry of its set, else the one whose turn it is. */
 static struct long_entry *
 place_for(struct long_cache *c, uint64_t hash)
 {
@@ -79,11 +78,13 @@ place_for(struct long_cache *c, uint64_t hash)
 	for (size_t i = 0; i < LONG_CACHE_SET; i++)
 		if (e[i].n == 0) {
 			c->used++;
+			assert(c->used <= entries(c));
 			return &e[i];
 		}
 	return &e[c->turn++ % LONG_CACHE_SET];
 }
 
+/* Doubles the table where it is half full. */
 static void
 grow(struct long_cache *c)
 {
@@ -93,7 +94,7 @@ grow(struct long_cache *c)
 		return;
 	larger.entry = table_memory(table_bytes(&larger));
 	if (larger.entry == NULL)
-		return; /* the old one goes on, and forgets more */
+		return; /* the old one stays, and forgets more */
 	for (size_t i = 0; i < entries(c); i++) {
 		const struct long_entry *e = &c->entry[i];
 

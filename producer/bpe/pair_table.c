@@ -22,6 +22,8 @@ struct pairs {
 	size_t n, room;
 };
 
+/* ---- the pairs of a vocabulary: every way to cut a token into two ---- */
+
 static enum fail_code
 push(struct pairs *p, uint32_t left, uint32_t right, uint32_t rank, struct failure *f)
 {
@@ -38,7 +40,10 @@ push(struct pairs *p, uint32_t left, uint32_t right, uint32_t rank, struct failu
 	return FAIL_NONE;
 }
 
-/* Cuts the token at [first, end): all that is looked up is sent for first. */
+/*
+ * Cuts the token at each place of [first, end), and keeps the pairs whose both parts are tokens.
+ * All slots of the vocabulary that this reads are sent for before the first is read.
+ */
 static enum fail_code
 cut_between(struct pairs *p, const struct vocabulary *v, uint32_t id, size_t first, size_t end,
     struct failure *f)
@@ -47,7 +52,9 @@ cut_between(struct pairs *p, const struct vocabulary *v, uint32_t id, size_t fir
 	size_t n;
 	const uint8_t *token = vocabulary_token(v, id, &n);
 
-	assert(first > 0 && end <= n && end - first <= CUTS_AT_ONCE);
+	assert(first > 0);
+	assert(end <= n);
+	assert(end - first <= CUTS_AT_ONCE);
 	for (size_t at = first; at < end; at++) {
 		left_hash[at - first] = bytes_hash(token, at);
 		right_hash[at - first] = bytes_hash(token + at, n - at);
@@ -66,6 +73,7 @@ cut_between(struct pairs *p, const struct vocabulary *v, uint32_t id, size_t fir
 	return FAIL_NONE;
 }
 
+/* Finds all pairs that merge to the token `id`. */
 static enum fail_code
 cut(struct pairs *p, const struct vocabulary *v, uint32_t id, struct failure *f)
 {
@@ -79,6 +87,8 @@ cut(struct pairs *p, const struct vocabulary *v, uint32_t id, struct failure *f)
 	}
 	return FAIL_NONE;
 }
+
+/* ---- the large table ---- */
 
 static size_t
 next_line(const struct pair_table *t, size_t at)
@@ -111,6 +121,7 @@ put(struct pair_table *t, uint64_t hash, uint32_t rank)
 	struct pair_line *l;
 	size_t at = hash >> t->shift, i = 0;
 
+	assert(rank < VOCABULARY_IDS_MAX);
 	while ((l = &t->line[at])->rank[PAIR_LINE_MAX - 1] != 0)
 		at = next_line(t, at);
 	while (l->rank[i] != 0)
@@ -125,6 +136,7 @@ hash_of(const struct pair *p)
 	return pair_hash(p->left, p->right);
 }
 
+/* Opens the table and puts the pairs into it. Of equal pairs the first counts. */
 static enum fail_code
 place(struct pair_table *t, const struct pairs *p, struct failure *f)
 {
@@ -150,7 +162,10 @@ place(struct pair_table *t, const struct pairs *p, struct failure *f)
 
 /* ---- what is known of two bytes ---- */
 
-/* The bytes of a token, as far as they matter: both ends, and how many up to 3. 0: not known. */
+/*
+ * The bytes of a token, as far as pair_bytes depends on them: the first, the last, and how many, up
+ * to 3 for more. n 0: not known, as of an unknown token or one that no merge gives.
+ */
 struct shape {
 	uint8_t first, last, n;
 };
@@ -174,7 +189,10 @@ bytes_of(struct pair_table *t, uint8_t first, uint8_t second)
 	return &t->bytes[(size_t)first << 8 | second];
 }
 
-/* Adds what one merge tells; `merged` holds the lowest rank of a merge of the two for now. */
+/*
+ * Adds what one merge tells. While this goes on, `merged` of two bytes holds the lowest rank of the
+ * merges that take their token as a part; learn() turns it into what pair_table.h promises.
+ */
 static void
 learn_merge(
     struct pair_table *t, const struct shape *left, const struct shape *right, uint32_t rank)
@@ -295,7 +313,10 @@ fill_bytes_of_merges(struct pair_table *t, const uint32_t *byte)
 	}
 }
 
-/* Leaves out pairs that are there: from the last on, as the last of equal ones counts. */
+/*
+ * From the last merge on, as place() keeps the first of equal pairs and here the last one counts.
+ * 
+ */
 static enum fail_code
 place_merges(struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n,
     const uint32_t *byte, struct failure *f)
@@ -325,7 +346,8 @@ enum fail_code
 pair_table_open_merges(struct pair_table *t, const struct pair_merge *merge, uint32_t merges_n,
     const uint32_t *byte, struct failure *f)
 {
-	assert(t->line == NULL && merges_n <= VOCABULARY_IDS_MAX);
+	assert(t->line == NULL);
+	assert(merges_n <= VOCABULARY_IDS_MAX);
 	t->ranks = merges_n;
 	t->result = malloc(((size_t)merges_n + 1) * sizeof(*t->result));
 	if (t->result == NULL)

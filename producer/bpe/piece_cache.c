@@ -47,7 +47,8 @@ piece_cache_close(struct piece_cache *c)
 
 /*
  * A free entry of either line is taken. Without one the new piece goes first, the one that was
- * first goes second, and the second is forgotten.
+ * first goes second, and the second is forgotten. In the neighbour the second entry is taken first:
+ * so the pieces whose own line that is find their first entry free for longer.
  */
 static void
 insert(struct piece_cache *c, const struct piece_entry *new)
@@ -63,6 +64,7 @@ insert(struct piece_cache *c, const struct piece_entry *new)
 	if (free_one != NULL) {
 		*free_one = *new;
 		c->used++;
+		assert(c->used <= entries(c));
 		return;
 	}
 	e[1] = e[0];
@@ -93,7 +95,7 @@ piece_cache_grow(struct piece_cache *c)
 		return;
 	larger.entry = table_memory(table_bytes(&larger));
 	if (larger.entry == NULL)
-		return; /* the old one goes on, and forgets more */
+		return; /* the old one stays, and forgets more */
 	for (size_t i = 0; i < entries(c); i++)
 		if (c->entry[i].key.high != 0)
 			insert(&larger, &c->entry[i]);

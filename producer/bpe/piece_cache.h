@@ -1,13 +1,31 @@
 /*
- * piece_cache.h -- the ids of pieces that came before: one thread's own, no locks.
+ * piece_cache.h -- the ids of short pieces that came before: one thread's own, no locks.
  *
- * A piece of up to 15 bytes is its own key: two words that hold its bytes and its length. An entry
- * holds up to four ids beside the key in 32 bytes; two entries share a cache line. A piece has its
- * line, which can be fetched ahead for a whole batch of pieces, and a second one, the neighbour of
- * the first, where it goes if the first is full. Where both are, the line gives up its older piece.
- * The table doubles as it fills, up to PIECE_CACHE_ENTRIES_MAX; after that it only forgets.
+ * Text repeats its words, so that most of its pieces are answered here and never merged.
+ * That makes this the hottest table of all: a hit reads one cache line and compares no memory.
  *
- * What is in it never changes what comes out: entries hold what merge_items() gave.
+ * A piece of up to 15 bytes is its own key: two words with its bytes, zeros behind them, and its
+ * length in the top byte. Example, " the":
+ *
+ *     low   20 74 68 65 00 00 00 00     high  00 00 00 00 00 00 00 04
+ *
+ * The length makes keys differ whose bytes are zeros, and makes no key 0, which stands for a free
+ * entry. An entry has the key and up to four ids of 24 bits in 32 bytes; two entries are a cache
+ * line. Longer pieces, and those with more ids, are for long_cache.h.
+ *
+ * Where a piece can be. Its hash names a line, whose two entries are looked at first; the line can
+ * be sent for a whole batch ahead. If both are taken it goes to the neighbour, the line
+ * beside the first (line ^ 2): many processors fetch such lines as a pair. Where that is
+ * full, too, its line forgets the older of its two pieces. Lookups in the neighbour are for
+ * rare_pieces.h, after the batch.
+ *
+ *     line            | first  | second |     a new piece of a full line is put first, what was
+ *     neighbour       | second | first  |     first becomes second, the second is forgotten
+ *
+ * The table doubles when it is half full, up to PIECE_CACHE_ENTRIES_MAX; after that it only
+ * forgets.
+ *
+ * Invariant: what is in it never changes what comes out, for entries hold what merging gave.
  */
 #ifndef PRODUCER_BPE_PIECE_CACHE_H
 #define PRODUCER_BPE_PIECE_CACHE_H
@@ -26,10 +44,10 @@ enum {
 	PIECE_CACHE_IDS_MAX = 4,  /* of a piece */
 	PIECE_CACHE_ENTRIES_MIN = 1 << 14,
 	PIECE_CACHE_ENTRIES_MAX = 1 << 20, /* 32 MB */
-	PIECE_CACHE_LOAD_BYTES = 16,       /* piece_key_of() reads so many */
+	PIECE_CACHE_LOAD_BYTES = 16,       /* piece_key_of() reads so many, whatever the length */
 };
 
-/* Both words are 0 for no piece: a key has its length in the top byte of `high`. */
+/* Both words are 0 for no piece. */
 struct piece_key {
 	uint64_t low, high;
 };
@@ -42,11 +60,11 @@ struct piece_entry {
 
 struct piece_cache {
 	struct piece_entry *entry; /* [2 << (64 - shift)], owned */
-	unsigned shift;
-	size_t used;
+	unsigned shift;            /* the bits of a hash above it are the number of a line */
+	size_t used;               /* entries that are not free */
 };
 
-/* Fills the zeroed *c, to be ended with piece_cache_close() in any case. */
+/* Fills the zeroed *c, to be ended with piece_cache_close() in any case. FAIL_MEMORY only. */
 enum fail_code piece_cache_open(struct piece_cache *c, struct failure *f);
 void piece_cache_close(struct piece_cache *c);
 
@@ -54,11 +72,12 @@ void piece_cache_close(struct piece_cache *c);
 void piece_cache_put(struct piece_cache *c, struct piece_key key, const uint32_t *id, size_t n);
 
 /*
- * Doubles the table where it is half full and memory is not refused. Lines move: what
- * piece_cache_line() gave before is worth nothing afterwards.
+ * Doubles the table where it is half full; where memory is refused it stays as it is. Pieces move:
+ * what piece_cache_line() gave before is worth nothing afterwards.
  */
 void piece_cache_grow(struct piece_cache *c);
 
+/* By the length of a piece: the bits of `low` and of `high` that its bytes are in. */
 extern const uint64_t piece_key_mask[2][PIECE_CACHE_KEY_MAX + 1];
 
 /* The key of the piece p[n], n <= PIECE_CACHE_KEY_MAX; 16 bytes can be read at p. */
@@ -84,6 +103,7 @@ piece_cache_line(const struct piece_cache *c, struct piece_key key)
 	return (h >> c->shift) * 2;
 }
 
+/* Sends for the line that piece_cache_get() reads. */
 static inline void
 piece_cache_prefetch(const struct piece_cache *c, size_t line)
 {
@@ -91,8 +111,9 @@ piece_cache_prefetch(const struct piece_cache *c, size_t line)
 }
 
 /*
- * Writes four ids to `out`, of which *n are the piece's; false: the piece is not here, and what was
- * written means nothing.
+ * Looks at both entries of the line. Writes four ids to `out`, of which *n are the piece's; false:
+ * the piece is not here, and what was written means nothing. Four are written whatever the piece
+ * has, and the second entry is chosen by adding, as branches that depend on text are mispredicted.
  */
 static inline bool
 piece_cache_get(

@@ -4,7 +4,7 @@
 
 #define NONE VOCABULARY_NONE
 
-/* Bytes of the next character, and its id or NONE. */
+/* Sets *id to that of the character at p, or NONE; returns its bytes. */
 static size_t
 look(const struct symbols *s, const uint8_t *p, uint32_t *id)
 {
@@ -20,6 +20,7 @@ look(const struct symbols *s, const uint8_t *p, uint32_t *id)
 	return bytes;
 }
 
+/* Whether all bytes of the character at p have a token of their own. */
 static bool
 falls_back(const struct symbols *s, const uint8_t *p, size_t bytes)
 {
@@ -32,7 +33,7 @@ falls_back(const struct symbols *s, const uint8_t *p, size_t bytes)
 size_t
 symbols_of(const struct symbols *s, const uint8_t *piece, size_t n, uint32_t *id)
 {
-	bool held_back = false;
+	bool held_back = false; /* an unknown token that is not written yet */
 	size_t count = 0;
 
 	for (size_t at = 0, bytes; at < n; at += bytes) {

@@ -2,14 +2,19 @@
  * symbols.h -- what merging begins with, where not every byte is a token: the characters of a
  * piece.
  *
- * A character that is no token becomes its bytes' tokens <0x00> to <0xFF>, if those are used and
- * there; else the unknown token, one for a run of such characters if they are fused; else nothing.
- * For a byte-level vocabulary that lacks bytes the same is done with bytes for characters.
+ * A character that is a token begins as that. One that is none becomes
  *
- * As in tokenizers an unknown token is held back until a known character comes, so that byte tokens
- * behind it go before it.
+ *     the tokens <0x00> to <0xFF> of its bytes, if the file uses these and all of them are there;
+ *     else the unknown token, one for several such characters side by side if they are fused;
+ *     else nothing.
  *
- * Immutable, shared by threads.
+ * For a byte-level vocabulary that lacks some bytes the same is done with bytes for characters.
+ *
+ * The library tokenizers, whose ids these must be, holds an unknown token back until a character
+ * comes that is a token. So byte tokens behind it go before it. Example, a is a token, é falls
+ * back to bytes and ? is unknown: "a?éa" -> a <0xC3> <0xA9> unknown a.
+ *
+ * Immutable once it is filled, shared by threads without locks.
  */
 #ifndef PRODUCER_BPE_SYMBOLS_H
 #define PRODUCER_BPE_SYMBOLS_H
@@ -24,7 +29,10 @@ struct symbols {
 	bool fuse;
 };
 
-/* Writes what piece[n] begins with to id[n]; returns how many, which may be none. */
+/*
+ * Writes what piece[n] begins with to id[n]; returns how many, which may be none. The piece is
+ * valid UTF-8 unless it is byte-level.
+ */
 size_t symbols_of(const struct symbols *s, const uint8_t *piece, size_t n, uint32_t *id);
 
 #endif

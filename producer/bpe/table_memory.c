@@ -8,7 +8,10 @@
 
 enum { LINE_BYTES = 64, LARGE_PAGE_BYTES = 2 << 20 };
 
-/* What is mapped begins anywhere: a page more, and both ends beside the large pages given back. */
+/*
+ * A mapping begins at any small page. So one large page more than needed is mapped, and what is in
+ * front of the first large page and behind the last is unmapped again.
+ */
 static void *
 large(size_t bytes)
 {
@@ -32,7 +35,8 @@ table_memory(size_t bytes)
 {
 	void *memory;
 
-	assert(bytes > 0 && (bytes & (bytes - 1)) == 0);
+	assert(bytes > 0);
+	assert((bytes & (bytes - 1)) == 0);
 	if (bytes >= LARGE_PAGE_BYTES)
 		return large(bytes);
 	if (bytes < LINE_BYTES)

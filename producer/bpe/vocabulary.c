@@ -30,6 +30,7 @@ place_of(uint64_t hash)
 	return hash >> 10;
 }
 
+/* The slot of this token, or the free one where it belongs. There is always a free one. */
 static struct vocabulary_slot *
 find_slot(const struct vocabulary *v, uint64_t hash, const uint8_t *token, size_t n)
 {
@@ -42,7 +43,7 @@ find_slot(const struct vocabulary *v, uint64_t hash, const uint8_t *token, size_
 	}
 }
 
-/* Puts in the tokens [id, end); their slots were sent for. */
+/* Puts in the tokens [id, end), whose slots were sent for; hash[end - id] are theirs. */
 static enum fail_code
 insert(struct vocabulary *v, uint32_t id, uint32_t end, const uint64_t *hash, uint32_t *first,
     uint32_t *second, struct failure *f)
@@ -74,7 +75,9 @@ vocabulary_index(struct vocabulary *v, uint32_t *first, uint32_t *second, struct
 	uint64_t slots = 16, hash[TOKENS_AT_ONCE];
 	enum fail_code code = FAIL_NONE;
 
-	assert(v->ids <= VOCABULARY_IDS_MAX && v->slot == NULL);
+	assert(v->slot == NULL);
+	assert(v->ids <= VOCABULARY_IDS_MAX);
+	assert(v->start[v->ids] <= VOCABULARY_BYTES_MAX);
 	while (slots < (uint64_t)v->ids * 2)
 		slots *= 2;
 	v->slot = table_memory(slots * sizeof(*v->slot));
@@ -98,7 +101,8 @@ vocabulary_index(struct vocabulary *v, uint32_t *first, uint32_t *second, struct
 uint32_t
 vocabulary_find_hashed(const struct vocabulary *v, uint64_t hash, const uint8_t *token, size_t n)
 {
-	return find_slot(v, hash, token, n)->id - 1; /* a free slot has 0, and 0 - 1 is NONE */
+	/* A free slot has id 0, and 0 - 1 is VOCABULARY_NONE. */
+	return find_slot(v, hash, token, n)->id - 1;
 }
 
 uint32_t

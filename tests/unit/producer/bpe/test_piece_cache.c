@@ -1,11 +1,9 @@
 #include "producer/bpe/piece_cache.h"
 
-#include "producer/bpe/bytes_hash.h"
-#include "producer/bpe/long_cache.h"
 #include "tests/unit/test.h"
 
 /* Twice as many pieces as the largest table has entries. */
-enum { PIECES = 2 * PIECE_CACHE_ENTRIES_MAX, LONG_PIECES = 2 * LONG_CACHE_ENTRIES_MAX };
+enum { PIECES = 2 * PIECE_CACHE_ENTRIES_MAX };
 
 static struct piece_key
 key_number(uint32_t i)
@@ -127,68 +125,6 @@ test_growing_keeps_what_is_there(void **unused)
 	piece_cache_close(&c);
 }
 
-static size_t
-long_piece(uint32_t i, uint8_t *piece)
-{
-	size_t n = 5 + i % (LONG_CACHE_PIECE_MAX - 4);
-
-	memset(piece, 'x', n);
-	memcpy(piece + n - 4, &i, 4);
-	return n;
-}
-
-static void
-put_long(struct long_cache *c, const uint8_t *piece, size_t n, const uint32_t *id, size_t ids_n)
-{
-	long_cache_put(c, bytes_hash(piece, n), piece, n, id, ids_n);
-}
-
-static const struct long_entry *
-get_long(const struct long_cache *c, const uint8_t *piece, size_t n)
-{
-	return long_cache_get(c, bytes_hash(piece, n), piece, n);
-}
-
-static void
-test_long_pieces_too(void **unused)
-{
-	uint8_t piece[LONG_CACHE_PIECE_MAX + 1];
-	const struct long_entry *e;
-	uint32_t id[LONG_CACHE_IDS_MAX + 1];
-	struct long_cache c = {0};
-	size_t found = 0;
-	struct failure f;
-
-	(void)unused;
-	assert_int_equal(long_cache_open(&c, &f), FAIL_NONE);
-	for (uint32_t i = 0; i < LONG_PIECES; i++) {
-		size_t n = long_piece(i, piece);
-
-		for (size_t k = 0; k < LONG_CACHE_IDS_MAX; k++)
-			id[k] = i + (uint32_t)k;
-		assert_null(get_long(&c, piece, n));
-		put_long(&c, piece, n, id, 1 + i % LONG_CACHE_IDS_MAX);
-	}
-	for (uint32_t i = 0; i < LONG_PIECES; i++) {
-		e = get_long(&c, piece, long_piece(i, piece));
-		if (e == NULL)
-			continue;
-		found++;
-		assert_int_equal(e->ids_n, 1 + i % LONG_CACHE_IDS_MAX);
-		for (uint32_t k = 0; k < e->ids_n; k++)
-			assert_int_equal(e->id[k], i + k);
-	}
-	assert_true(found > LONG_CACHE_ENTRIES_MAX * 9 / 10);
-	memset(piece, 'y', sizeof(piece));
-	put_long(&c, piece, LONG_CACHE_PIECE_MAX + 1, id, 1);
-	assert_null(get_long(&c, piece, LONG_CACHE_PIECE_MAX + 1));
-	put_long(&c, piece, LONG_CACHE_PIECE_MAX, id, LONG_CACHE_IDS_MAX + 1);
-	assert_null(get_long(&c, piece, LONG_CACHE_PIECE_MAX));
-	put_long(&c, piece, LONG_CACHE_PIECE_MAX, id, LONG_CACHE_IDS_MAX);
-	assert_non_null(get_long(&c, piece, LONG_CACHE_PIECE_MAX));
-	long_cache_close(&c);
-}
-
 int
 main(void)
 {
@@ -196,7 +132,6 @@ main(void)
 	    cmocka_unit_test(test_a_key_holds_just_the_bytes_of_its_piece),
 	    cmocka_unit_test(test_what_is_found_is_what_was_put_however_full_it_is),
 	    cmocka_unit_test(test_growing_keeps_what_is_there),
-	    cmocka_unit_test(test_long_pieces_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
