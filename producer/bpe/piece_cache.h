@@ -1,8 +1,8 @@
 /*
  * piece_cache.h -- the ids of short pieces that came before: one thread's own, no locks.
  *
- * Text repeats its words, so that most of its pieces are answered here and never merged.
- * That makes this the hottest table of all: a hit reads one cache line and compares no memory.
+ * Text repeats its words, so that most of its pieces are answered here and never merged. That makes
+ * this the hottest table of all: a hit reads one cache line and compares two words.
  *
  * A piece of up to 15 bytes is its own key: two words with its bytes, zeros behind them, and its
  * length in the top byte. Example, " the":
@@ -13,17 +13,13 @@
  * entry. An entry has the key and up to four ids of 24 bits in 32 bytes; two entries are a cache
  * line. Longer pieces, and those with more ids, are for long_cache.h.
  *
- * Where a piece can be. Its hash names a line, whose two entries are looked at first; the line can
- * be sent for a whole batch ahead. If both are taken it goes to the neighbour, the line
- * beside the first (line ^ 2): many processors fetch such lines as a pair. Where that is
- * full, too, its line forgets the older of its two pieces. Lookups in the neighbour are for
- * rare_pieces.h, after the batch.
+ * Where a piece can be. Its hash names a line, whose two entries are looked at first; lines can be
+ * sent for a whole batch ahead. If both entries are taken, a new piece goes to the neighbour, the
+ * line beside it (line ^ 2): many processors fetch such lines as a pair. Lookups there are left to
+ * rare_pieces.h, after the batch. If all four are taken, the new piece goes first in its own line,
+ * what was first there goes second, and what was second is forgotten.
  *
- *     line            | first  | second |     a new piece of a full line is put first, what was
- *     neighbour       | second | first  |     first becomes second, the second is forgotten
- *
- * The table doubles when it is half full, up to PIECE_CACHE_ENTRIES_MAX; after that it only
- * forgets.
+ * The table doubles when it is half full, up to PIECE_CACHE_ENTRIES_MAX; then it only forgets.
  *
  * Invariant: what is in it never changes what comes out, for entries hold what merging gave.
  */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/pack/pack_parts.h"
+#include "producer/pack/pack_internal.h"
 
 enum fail_code
 pack_open(struct pack **out, const struct pack_options *o, struct failure *f)
@@ -37,7 +37,8 @@ enum fail_code
 pack_add(struct pack *p, const struct pack_document *d, const uint32_t *id, uint64_t first,
     uint64_t end, struct failure *f)
 {
-	assert(first < end && end <= d->n);
+	assert(first < end);
+	assert(end <= d->n);
 	assert(d->prompt_n <= d->n);
 	return p->method->add(p, d, id, first, end, f);
 }
@@ -123,8 +124,10 @@ open_sequence(size_t count, const struct pack_piece *piece, size_t pieces_n)
 	return NULL;
 }
 
-/* Index of `file` among the sources, which it joins where it is new: files come one after the
- * other, so that only the last can be the same. */
+/*
+ * Index of `file` among the sources, which it joins if it is new. Files come one after the other,
+ * so that only the last source can be the same.
+ */
 static uint32_t
 source_index(struct pack_sequence *s, const char *file)
 {
@@ -140,10 +143,11 @@ source_index(struct pack_sequence *s, const char *file)
 	return (uint32_t)s->sources_n++;
 }
 
-/* Ranges that touch become one. */
+/* Ranges come in order, and two that touch become one. */
 static void
 add_no_loss(struct pack_sequence *s, uint32_t start, uint32_t end)
 {
+	assert(start < end);
 	if (s->no_loss_n > 0 && s->no_loss[s->no_loss_n - 1].end == start)
 		s->no_loss[s->no_loss_n - 1].end = end;
 	else
@@ -166,7 +170,8 @@ pack_build(struct pack_sequence **out, const struct pack_options *o, const struc
 		const struct pack_piece *k = &piece[i];
 		struct sequence_span *span = &s->span[s->spans_n++];
 
-		assert(k->n >= 1 && k->n <= count - s->used);
+		assert(k->n >= 1);
+		assert(k->n <= count - s->used);
 		*span = (struct sequence_span){.start = s->used,
 		    .source = source_index(s, k->place->file),
 		    .document = k->place->document,

@@ -1,26 +1,46 @@
 /*
  * pack.h -- makes sequences of S+1 tokens out of a stream of documents, in one of three ways.
  *
- * Documents come with their eos.
+ * Files of this room:
+ *     pack           what the three ways share: the interface, a sequence from its pieces
+ *     pack_concat    all documents end to end, cut every S tokens
+ *     pack_none      one document a sequence
+ *     pack_best_fit  several whole documents a sequence, a window of documents at a time
+ *     bins           best-fit decreasing: which item goes to which bin
+ *
+ *     pack_add(tokens of a document) ... pack_next() -> sequence, sequence, ... -> none yet
+ *              ^                                                                     |
+ *              +---------------------------------------------------------------------+
+ *     pack_finish() at the end of the input, then pack_next() until there is none
+ *
+ * Documents come with their eos. S is pack_options.sequence_length: a sequence has S inputs and S
+ * targets, which are the same tokens one further, so that it holds S+1.
  *
  *   concat    The stream is all documents end to end; sequence j is its tokens j*S .. j*S+S, both
  *             included, so that neighbours share a token. What does not fill a sequence at the end
  *             is left. S = 3, documents [1 2 0] [3 4 5 0]:  1 2 0 3 | 3 4 5 0.
- *   none      A document a sequence, padded with eos. A longer one is split into pieces of S+1 of
+ *   none      One document a sequence, padded with eos. A longer one is split into pieces of S+1 of
  *             which the last is padded, or truncated to the first S+1.
  *             S = 3, documents [1 2 0] [3 4 5 6 0]:  1 2 0 (0) | 3 4 5 6 | 0 (0 0 0).
  *   best fit  A window of PACK_WINDOW documents: a longer one gives its full pieces of S+1 at once;
  *             what is left of it, and the shorter ones whole, share sequences by best-fit
- *             decreasing (best_fit.h), padded with eos. The window ends early where what it holds
+ *             decreasing (bins.h), padded with eos. The window ends early where what it holds
  *             reaches PACK_WINDOW_TOKENS or PACK_WINDOW_KEEP_BYTES, and at the input's end.
  *             S = 3, documents [1 2 3 4 5 0] [6 0] [7 8 0] [0]:  1 2 3 4 | 7 8 0 0 | 5 0 6 0, where
  *             the last zero of 7 8 0 0 is the fourth document.
  *
- * Resume. concat goes on at the token that was shared, which is the last one out; none behind the
- * last token out. best fit starts again at the window's first document; the caller leaves out the
+ * Resume. A producer that restarts must make the sequences that the one before would have made.
+ * concat resumes at the token that two sequences share, which is the last one out; none behind the
+ * last token out. best fit restarts at the window's first document, and the caller leaves out the
  * sequences that it has, which are the first pack_sequence.window of the window.
  *
- * Pure memory: no files, no Kafka. Thread: one.
+ * Invariants, of every sequence that pack_next() gives, established by pack_build():
+ *   token[S + 1] is full: `used` tokens of documents, then eos;
+ *   spans cover [0, used) in order, without gaps;
+ *   no_loss is in order and does not touch; it covers all prompts and the padding, nothing else.
+ * The same documents give the same sequences, in however many parts pack_add() gets them.
+ *
+ * Pure memory: no files, no Kafka, no clock. Thread: one.
  */
 #ifndef PRODUCER_PACK_PACK_H
 #define PRODUCER_PACK_PACK_H
@@ -32,10 +52,11 @@
 #include "common/base/failure.h"
 #include "common/record/sequence.h"
 
+/* What ends a window. The document that reaches a limit is still in it. */
 enum {
 	PACK_WINDOW = 4096,               /* documents */
-	PACK_WINDOW_TOKENS = 16 << 20,    /* 64 MiB of them; the document that reaches it is in */
-	PACK_WINDOW_KEEP_BYTES = 64 << 20 /* likewise */
+	PACK_WINDOW_TOKENS = 16 << 20,    /* 64 MiB of memory */
+	PACK_WINDOW_KEEP_BYTES = 64 << 20 /* of their `keep` */
 };
 
 struct pack;
@@ -60,11 +81,14 @@ struct pack_document {
 	struct pack_place place;
 	uint64_t n;          /* its tokens, eos included: at least 1 */
 	uint64_t prompt_n;   /* of these the first so many are no targets */
-	const uint8_t *keep; /* goes into its spans; copied */
+	const uint8_t *keep; /* [keep_n]: what the user keeps of it; goes into its spans; copied */
 	size_t keep_n;
 };
 
-/* A sequence that owns its memory: pack_sequence_close(). Sources are borrowed from the places. */
+/*
+ * A sequence owns its memory, and is ended with pack_sequence_close(); the texts of its sources are
+ * borrowed from the files of the places.
+ */
 struct pack_sequence {
 	uint32_t *token; /* [S + 1] */
 	uint32_t used;   /* before the padding */
@@ -75,31 +99,39 @@ struct pack_sequence {
 	struct text_view *source;
 	size_t sources_n;
 	uint8_t *keep; /* what the spans' keep points into */
-	/* As Position in schemas/Sequence.avsc has them. */
+	/*
+	 * Where a producer resumes behind this sequence, as Position in schemas/Sequence.avsc has
+	 * it: a token of a document, or the first document of a window and how many sequences of
+	 * that window are out.
+	 */
 	struct pack_place place;
 	uint64_t offset, window;
 	uint64_t dropped; /* tokens that truncating took from its documents */
 };
 
-/* Gives *out, to be ended with pack_close(). */
+/* Gives *out, to be ended with pack_close(); copies `o`. FAIL_MEMORY only, as of all below. */
 enum fail_code pack_open(struct pack **out, const struct pack_options *o, struct failure *f);
 void pack_close(struct pack *p); /* NULL is accepted */
 
 /*
- * Appends the tokens id[first..end) of a document. A long one may come in parts: `first` is 0, or
- * where the part before ended, or after a resume where the last sequence ended (see above). Before
- * each call pack_next() has said that there is no sequence; but concat does not need that.
+ * Appends the tokens id[first..end) of a document, which are copied. A long one may come in parts:
+ * `first` is 0, or where the part before ended, or after a resume where the last sequence ended
+ * (see above). Before each call pack_next() has given all sequences that there are; but concat does
+ * not need that.
  */
 enum fail_code pack_add(struct pack *p, const struct pack_document *d, const uint32_t *id,
     uint64_t first, uint64_t end, struct failure *f);
 
-/* No document follows: pack_next() gives what is left, too. More may come nevertheless. */
+/* No document follows for now: pack_next() gives what is left, too. More may come afterwards. */
 void pack_finish(struct pack *p);
 
-/* Gives the next sequence in *out; *there is false where there is none yet. */
+/*
+ * Gives the next sequence in *out, to be ended with pack_sequence_close(); *there is false if there
+ * is none yet, and *out is not set then.
+ */
 enum fail_code pack_next(
     struct pack *p, struct pack_sequence **out, bool *there, struct failure *f);
-void pack_sequence_close(struct pack_sequence *s);
+void pack_sequence_close(struct pack_sequence *s); /* NULL is accepted */
 
 /* Tokens that no sequence holds yet; a shared one counts only before the first sequence. */
 uint64_t pack_left(const struct pack *p, bool any_sequence);

@@ -1,12 +1,30 @@
+/*
+ * Packing `best_fit`: several whole documents a sequence; see pack.h.
+ *
+ *   tokens:  [ rests of the window | the document at hand: given out | not yet ]
+ *              0                     tail                              head      n
+ *
+ * Life of a window:
+ *
+ *     FILLING    documents come. Each gives its full pieces of S+1 as sequences at once; what is
+ *        |       left of it, at most S tokens, is a rest and moves to the front.
+ *        |  the last document has ended, or the input has (best_fit_finish)
+ *     PACKED     the rests have their bins, and each bin is given out as a sequence.
+ *        |  the last bin is out
+ *     FILLING    the next window; all memory is used again.
+ *
+ * Why a window: best fit over all documents would hold all of them, and a restart would have to
+ * read all of them again. A window of thousands already has rests of nearly every length to fill with.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/pack/best_fit.h"
-#include "producer/pack/pack_parts.h"
+#include "producer/pack/bins.h"
+#include "producer/pack/pack_internal.h"
 
-static_assert((int)PACK_WINDOW == (int)BEST_FIT_ITEMS_MAX, "a window is packed at once");
-static_assert((int)BEST_FIT_CAPACITY_MAX == (int)SEQUENCE_TOKENS_MAX, "a bin is a sequence");
+static_assert((int)PACK_WINDOW == (int)BINS_ITEMS_MAX, "a window is packed at once");
+static_assert((int)BINS_CAPACITY_MAX == (int)SEQUENCE_TOKENS_MAX, "a bin is a sequence");
 
 /* What shares a sequence with others: a document, or what its full pieces have left of it. */
 struct rest {
@@ -17,16 +35,9 @@ struct rest {
 	size_t keep_at, keep_n;
 };
 
-/*
- *   tokens:  [ rests of the window | the document at hand: given out | not yet ]
- *              0                     tail                              head      n
- *
- * A window begins with its first document, and is packed when its last one has ended; then its
- * sequences are given out, and it is empty again.
- */
-struct best_fit_pack {
+struct best_fit {
 	struct pack base;
-	struct best_fit *fit;
+	struct bins *bins;
 	struct pack_tokens tokens;
 	size_t tail, head;
 	uint8_t *keep; /* of the documents of the window, the one at hand included */
@@ -34,9 +45,9 @@ struct best_fit_pack {
 	struct pack_document document; /* at hand, where `begun`; its keep ends at keep_n */
 	bool begun;
 	uint64_t offset;         /* in the document of token[head] */
-	uint32_t documents;      /* of the window that have ended */
+	uint32_t documents;      /* of the window: those that have ended */
 	struct pack_place first; /* of the window */
-	uint64_t out;            /* sequences of the window so far */
+	uint64_t out;            /* sequences of the window that were given */
 
 	uint32_t length[PACK_WINDOW]; /* by rest */
 	struct rest rest[PACK_WINDOW];
@@ -52,18 +63,19 @@ struct best_fit_pack {
 };
 
 static void
-best_fit_pack_close(struct pack *p)
+best_fit_close(struct pack *p)
 {
-	struct best_fit_pack *b = (struct best_fit_pack *)p;
+	struct best_fit *b = (struct best_fit *)p;
 
-	best_fit_close(b->fit);
+	bins_close(b->bins);
 	free(b->tokens.token);
 	free(b->keep);
 	free(b);
 }
 
+/* Makes `d` the document at hand; the first one names the window. */
 static enum fail_code
-begin_document(struct best_fit_pack *b, const struct pack_document *d, struct failure *f)
+begin_document(struct best_fit *b, const struct pack_document *d, struct failure *f)
 {
 	if (b->keep_room - b->keep_n < d->keep_n) {
 		size_t room = b->keep_room + b->keep_room / 2 + d->keep_n;
@@ -89,10 +101,10 @@ static enum fail_code
 best_fit_add(struct pack *p, const struct pack_document *d, const uint32_t *id, uint64_t first,
     uint64_t end, struct failure *f)
 {
-	struct best_fit_pack *b = (struct best_fit_pack *)p;
+	struct best_fit *b = (struct best_fit *)p;
 	uint64_t taken = pack_taken(&p->o, d->n);
 
-	assert(!b->packed); /* the window before is out */
+	assert(!b->packed); /* all sequences of the window before are out */
 	if (first >= taken)
 		return FAIL_NONE; /* of a document that has ended for us */
 	if (end > taken)
@@ -105,14 +117,18 @@ best_fit_add(struct pack *p, const struct pack_document *d, const uint32_t *id, 
 	return pack_tokens_add(&b->tokens, id + first, end - first, f);
 }
 
-/* Packs the window. Counting sort, so that the rests of a bin stay in the order of the input. */
+/*
+ * Packs the window: gives each rest its bin, and lists the rests bin by bin. That is a counting
+ * sort: rests are counted by bin, the counts are added up to where each bin begins, and each rest
+ * goes to the next place of its bin. So the rests of a bin stay in the order of the input.
+ */
 static void
-pack_window(struct best_fit_pack *b)
+pack_window(struct best_fit *b)
 {
 	uint32_t *at = b->bin_first;
 
 	assert(!b->begun);
-	b->bins_n = best_fit_assign(b->fit, b->length, b->rests_n, b->bin);
+	b->bins_n = bins_assign(b->bins, b->length, b->rests_n, b->bin);
 	memset(at, 0, (b->bins_n + 1) * sizeof(*at));
 	for (size_t i = 0; i < b->rests_n; i++)
 		at[b->bin[i] + 1]++;
@@ -120,7 +136,7 @@ pack_window(struct best_fit_pack *b)
 		at[i + 1] += at[i];
 	for (size_t i = 0; i < b->rests_n; i++)
 		b->by_bin[at[b->bin[i]]++] = (uint32_t)i;
-	/* Each has moved on to where the next one began. */
+	/* Each bin's place has moved on to where the next bin began: one step back. */
 	memmove(at + 1, at, b->bins_n * sizeof(*at));
 	at[0] = 0;
 	b->bin_next = 0;
@@ -128,7 +144,7 @@ pack_window(struct best_fit_pack *b)
 }
 
 static void
-empty_window(struct best_fit_pack *b)
+empty_window(struct best_fit *b)
 {
 	b->tokens.n = b->tail = b->head = 0;
 	b->keep_n = 0;
@@ -138,12 +154,17 @@ empty_window(struct best_fit_pack *b)
 	b->packed = false;
 }
 
-/* All of the document is there, and its full pieces are out. */
+/*
+ * Ends the document at hand: all of it is there, and its full pieces are out. What is left becomes
+ * a rest and closes up with the others; a document without one leaves nothing, not even its keep.
+ */
 static void
-end_document(struct best_fit_pack *b)
+end_document(struct best_fit *b)
 {
 	size_t n = b->tokens.n - b->head;
 
+	assert(b->begun);
+	assert(b->rests_n < PACK_WINDOW);
 	if (n > 0) {
 		memmove(b->tokens.token + b->tail, b->tokens.token + b->head,
 		    n * sizeof(*b->tokens.token));
@@ -168,24 +189,25 @@ end_document(struct best_fit_pack *b)
 static void
 best_fit_finish(struct pack *p)
 {
-	struct best_fit_pack *b = (struct best_fit_pack *)p;
+	struct best_fit *b = (struct best_fit *)p;
 
 	assert(!b->begun);
 	if (!b->packed && b->documents > 0)
 		pack_window(b);
 }
 
-/* Names the sequence by its place in the window. */
+/* A producer resumes at the window's first document and leaves out what it has of the window. */
 static void
-place_sequence(struct best_fit_pack *b, struct pack_sequence *s)
+place_sequence(struct best_fit *b, struct pack_sequence *s)
 {
 	s->place = b->first;
 	s->offset = 0;
 	s->window = ++b->out;
 }
 
+/* Gives S+1 tokens of the document at hand. */
 static enum fail_code
-give_full_piece(struct best_fit_pack *b, struct pack_sequence **out, struct failure *f)
+give_full_piece(struct best_fit *b, struct pack_sequence **out, struct failure *f)
 {
 	const struct pack_document *d = &b->document;
 	struct pack_piece piece = {.place = &d->place,
@@ -205,8 +227,9 @@ give_full_piece(struct best_fit_pack *b, struct pack_sequence **out, struct fail
 	return FAIL_NONE;
 }
 
+/* Gives the rests of the next bin. */
 static enum fail_code
-give_bin(struct best_fit_pack *b, struct pack_sequence **out, struct failure *f)
+give_bin(struct best_fit *b, struct pack_sequence **out, struct failure *f)
 {
 	size_t first = b->bin_first[b->bin_next], n = b->bin_first[b->bin_next + 1] - first;
 
@@ -232,7 +255,7 @@ give_bin(struct best_fit_pack *b, struct pack_sequence **out, struct failure *f)
 static enum fail_code
 best_fit_next(struct pack *p, struct pack_sequence **out, bool *there, struct failure *f)
 {
-	struct best_fit_pack *b = (struct best_fit_pack *)p;
+	struct best_fit *b = (struct best_fit *)p;
 	size_t have = b->tokens.n - b->head;
 
 	*there = true;
@@ -251,25 +274,25 @@ best_fit_next(struct pack *p, struct pack_sequence **out, bool *there, struct fa
 static uint64_t
 best_fit_left(const struct pack *p, bool any_sequence)
 {
-	const struct best_fit_pack *b = (const struct best_fit_pack *)p;
+	const struct best_fit *b = (const struct best_fit *)p;
 
 	(void)any_sequence;
 	return b->tail + (b->tokens.n - b->head);
 }
 
 static const struct pack_method method = {
-    best_fit_add, best_fit_finish, best_fit_next, best_fit_left, best_fit_pack_close};
+    best_fit_add, best_fit_finish, best_fit_next, best_fit_left, best_fit_close};
 
 enum fail_code
 pack_best_fit_open(struct pack **out, uint32_t sequence_length, struct failure *f)
 {
-	struct best_fit_pack *b = calloc(1, sizeof(*b));
+	struct best_fit *b = calloc(1, sizeof(*b));
 
 	if (b == NULL)
 		return fail_memory(f);
 	b->base.method = &method;
-	if (best_fit_open(&b->fit, sequence_length + 1, f) != FAIL_NONE) {
-		best_fit_pack_close(&b->base);
+	if (bins_open(&b->bins, sequence_length + 1, f) != FAIL_NONE) {
+		best_fit_close(&b->base);
 		return f->code;
 	}
 	*out = &b->base;

@@ -1,8 +1,19 @@
+/*
+ * Packing `concat`: all documents end to end, cut every S tokens; see pack.h.
+ *
+ *   tokens:   [ in sequences that are out | shared | not yet in a sequence ]
+ *              0                            head                            n
+ *   stretch:  [ freed | the document of token[head] | later documents ... ]
+ *              0        first                                     stretches_n
+ *
+ * A sequence is token[head .. head + S]; then head moves on by S, so that the last token is shared
+ * with the next one. Before any sequence is out nothing is shared.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/pack/pack_parts.h"
+#include "producer/pack/pack_internal.h"
 
 /* A document's stretch of the buffer. */
 struct stretch {
@@ -37,7 +48,10 @@ concat_close(struct pack *p)
 	free(c);
 }
 
-/* Moves what is still needed to the front; the cost is that of what was cut since. */
+/*
+ * Moves what is still needed to the front. The caller waits until the front half is not needed, so
+ * that no token is moved more often than one was packed.
+ */
 static void
 compact(struct concat *c)
 {
@@ -61,9 +75,9 @@ compact(struct concat *c)
 	c->head = 0;
 }
 
-/* Whether token `first` of the document follows the last one that is there. */
+/* Whether token `first` of the document follows the last one in the buffer. */
 static bool
-goes_on(const struct concat *c, const struct pack_place *place, uint64_t first)
+continues(const struct concat *c, const struct pack_place *place, uint64_t first)
 {
 	const struct stretch *last;
 
@@ -111,7 +125,7 @@ concat_add(struct pack *p, const struct pack_document *d, const uint32_t *id, ui
 
 	if (c->head > c->tokens.n / 2)
 		compact(c);
-	if (!goes_on(c, &d->place, first) && begin_stretch(c, d, first, f) != FAIL_NONE)
+	if (!continues(c, &d->place, first) && begin_stretch(c, d, first, f) != FAIL_NONE)
 		return f->code;
 	return pack_tokens_add(&c->tokens, id + first, end - first, f);
 }
@@ -119,10 +133,10 @@ concat_add(struct pack *p, const struct pack_document *d, const uint32_t *id, ui
 static void
 concat_finish(struct pack *p)
 {
-	(void)p; /* what is left stays so */
+	(void)p; /* what does not fill a sequence stays until more comes */
 }
 
-/* The documents in token[head .. end) as pieces. */
+/* Lists the documents in token[head .. end) as pieces. */
 static enum fail_code
 list_pieces(struct concat *c, size_t end, size_t *pieces_n, struct failure *f)
 {
@@ -151,6 +165,7 @@ list_pieces(struct concat *c, size_t end, size_t *pieces_n, struct failure *f)
 		    .token = c->tokens.token + from,
 		    .n = (uint32_t)(to - from)};
 	}
+	assert(n >= 1); /* stretches cover all tokens */
 	*pieces_n = n;
 	return FAIL_NONE;
 }

@@ -1,8 +1,14 @@
+/*
+ * Packing `none`: one document a sequence, a long one in pieces of S+1; see pack.h.
+ *
+ * Only one document is kept, the one at hand: pack_next() has given all of the one before when the
+ * next one comes.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/pack/pack_parts.h"
+#include "producer/pack/pack_internal.h"
 
 struct none {
 	struct pack base;
@@ -24,6 +30,7 @@ none_close(struct pack *p)
 	free(n);
 }
 
+/* Makes `d` the document at hand, from its token `first` on: after a resume not from 0. */
 static enum fail_code
 begin_document(struct none *n, const struct pack_document *d, uint64_t first, struct failure *f)
 {
@@ -50,15 +57,15 @@ none_add(struct pack *p, const struct pack_document *d, const uint32_t *id, uint
 {
 	struct none *n = (struct none *)p;
 	uint64_t taken = pack_taken(&p->o, d->n), at = n->offset + (n->tokens.n - n->head);
-	bool goes_on = first > 0 && n->document.n > 0 && at == first &&
-		       n->document.place.document == d->place.document;
+	bool continues = first > 0 && n->document.n > 0 && at == first &&
+			 n->document.place.document == d->place.document;
 
 	if (first >= taken)
-		return FAIL_NONE;
+		return FAIL_NONE; /* the rest of a document that is truncated */
 	if (end > taken)
 		end = taken;
-	assert(goes_on || n->head == n->tokens.n); /* the document before is out */
-	if (!goes_on && begin_document(n, d, first, f) != FAIL_NONE)
+	assert(continues || n->head == n->tokens.n); /* the document before is out */
+	if (!continues && begin_document(n, d, first, f) != FAIL_NONE)
 		return f->code;
 	if (n->head > 0) {
 		n->tokens.n -= n->head;
@@ -90,6 +97,7 @@ none_next(struct pack *p, struct pack_sequence **out, bool *there, struct failur
 	    .token = n->tokens.token + n->head,
 	    .n = (uint32_t)(have < count ? have : count)};
 
+	/* A full piece, or the end of the document. */
 	*there = have >= count || (have > 0 && n->offset + have == taken);
 	if (!*there)
 		return FAIL_NONE;

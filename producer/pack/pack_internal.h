@@ -1,9 +1,12 @@
 /*
- * pack_parts.h -- what the ways of packing share: the common head of their structs, and how a
+ * pack_internal.h -- what the ways of packing share: the common head of their structs, and how a
  * sequence is built from pieces of documents. Nobody outside pack*.c includes it.
+ *
+ * Each way only decides which stretches of which documents share a sequence, and keeps their tokens
+ * until then. What a sequence looks like is in one place, pack_build().
  */
-#ifndef PRODUCER_PACK_PACK_PARTS_H
-#define PRODUCER_PACK_PACK_PARTS_H
+#ifndef PRODUCER_PACK_PACK_INTERNAL_H
+#define PRODUCER_PACK_PACK_INTERNAL_H
 
 #include "producer/pack/pack.h"
 
@@ -18,12 +21,13 @@ struct pack_method {
 	void (*close)(struct pack *p);
 };
 
-/* Comes first in the struct of each way. */
+/* Comes first in the struct of each way, which its functions cast to. pack_open() sets `o`. */
 struct pack {
 	const struct pack_method *method;
 	struct pack_options o;
 };
 
+/* Each gives *out, to be ended with its method's close. */
 enum fail_code pack_concat_open(struct pack **out, struct failure *f);
 enum fail_code pack_none_open(struct pack **out, struct failure *f);
 enum fail_code pack_best_fit_open(struct pack **out, uint32_t sequence_length, struct failure *f);
@@ -49,7 +53,7 @@ enum fail_code pack_build(struct pack_sequence **out, const struct pack_options 
 /* How many tokens of a document of n are taken. */
 uint64_t pack_taken(const struct pack_options *o, uint64_t n);
 
-/* A buffer that only grows; zero-initialised: empty. */
+/* Tokens in memory that only grows. Zero-initialise; `token` is freed by the owner. */
 struct pack_tokens {
 	uint32_t *token;
 	size_t n, room;

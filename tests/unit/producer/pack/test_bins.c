@@ -1,10 +1,10 @@
-/* best_fit.h against trying every bin for every item. */
+/* bins.h against trying every bin for every item. */
 #include "tests/unit/test.h"
 
 #include <stdbool.h>
 #include <time.h>
 
-#include "producer/pack/best_fit.h"
+#include "producer/pack/bins.h"
 
 static uint64_t state;
 
@@ -22,8 +22,8 @@ assign_simply(uint32_t capacity, const uint32_t *length, size_t n, uint32_t *bin
 	static struct {
 		uint32_t room;
 		size_t since;
-	} bins[BEST_FIT_ITEMS_MAX];
-	static bool placed[BEST_FIT_ITEMS_MAX];
+	} bins[BINS_ITEMS_MAX];
+	static bool placed[BINS_ITEMS_MAX];
 	size_t bins_n = 0;
 
 	memset(placed, 0, sizeof(placed));
@@ -67,8 +67,7 @@ static const struct {
     {"two that are one too long", 4, {2, 3}, 2, {1, 0}, 2},
     {"the least room that is enough", 10, {7, 8, 2, 3}, 4, {1, 0, 0, 1}, 2},
     {"equal items by index, equal room to the latest", 10, {6, 6, 3, 3}, 4, {0, 1, 1, 0}, 2},
-    {"the largest capacity", BEST_FIT_CAPACITY_MAX, {1, BEST_FIT_CAPACITY_MAX, 1 << 20}, 3,
-	{1, 0, 1}, 2},
+    {"the largest capacity", BINS_CAPACITY_MAX, {1, BINS_CAPACITY_MAX, 1 << 20}, 3, {1, 0, 1}, 2},
 };
 
 static void
@@ -76,17 +75,16 @@ test_items_go_where_the_rule_says(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct best_fit *b;
+		struct bins *b;
 		struct failure f;
 		uint32_t bin[6];
 
 		print_message("%s\n", cases[i].claim);
-		assert_int_equal(best_fit_open(&b, cases[i].capacity, &f), FAIL_NONE);
-		assert_int_equal(
-		    best_fit_assign(b, cases[i].length, cases[i].n, bin), cases[i].bins_n);
+		assert_int_equal(bins_open(&b, cases[i].capacity, &f), FAIL_NONE);
+		assert_int_equal(bins_assign(b, cases[i].length, cases[i].n, bin), cases[i].bins_n);
 		for (size_t k = 0; k < cases[i].n; k++)
 			assert_int_equal(bin[k], cases[i].bin[k]);
-		best_fit_close(b);
+		bins_close(b);
 	}
 }
 
@@ -94,48 +92,46 @@ static void
 test_random_items_go_where_trying_every_bin_puts_them(void **unused)
 {
 	static const uint32_t capacity[] = {
-	    1, 2, 9, 63, 64, 65, 127, 128, 4095, 4096, 4097, 262144, BEST_FIT_CAPACITY_MAX};
-	static uint32_t length[BEST_FIT_ITEMS_MAX], bin[BEST_FIT_ITEMS_MAX],
-	    simple[BEST_FIT_ITEMS_MAX];
+	    1, 2, 9, 63, 64, 65, 127, 128, 4095, 4096, 4097, 262144, BINS_CAPACITY_MAX};
+	static uint32_t length[BINS_ITEMS_MAX], bin[BINS_ITEMS_MAX], simple[BINS_ITEMS_MAX];
 
 	(void)unused;
 	state = (uint64_t)time(NULL);
 	print_message("seed %llu\n", (unsigned long long)state);
 	for (size_t i = 0; i < sizeof(capacity) / sizeof(capacity[0]); i++) {
-		struct best_fit *b;
+		struct bins *b;
 		struct failure f;
 
-		assert_int_equal(best_fit_open(&b, capacity[i], &f), FAIL_NONE);
+		assert_int_equal(bins_open(&b, capacity[i], &f), FAIL_NONE);
 		for (int round = 0; round < 30; round++) { /* each begins with no bins */
 			size_t n = random_below(300);
 			uint64_t most = 1 + random_below(capacity[i]), bins_n;
 
 			for (size_t k = 0; k < n; k++)
 				length[k] = (uint32_t)(1 + random_below(most));
-			bins_n = best_fit_assign(b, length, n, bin);
+			bins_n = bins_assign(b, length, n, bin);
 			assert_int_equal(bins_n, assign_simply(capacity[i], length, n, simple));
 			assert_memory_equal(bin, simple, n * sizeof(*bin));
 		}
-		best_fit_close(b);
+		bins_close(b);
 	}
 }
 
 static void
 test_as_many_items_as_a_window_may_have(void **unused)
 {
-	static uint32_t length[BEST_FIT_ITEMS_MAX], bin[BEST_FIT_ITEMS_MAX],
-	    simple[BEST_FIT_ITEMS_MAX];
-	struct best_fit *b;
+	static uint32_t length[BINS_ITEMS_MAX], bin[BINS_ITEMS_MAX], simple[BINS_ITEMS_MAX];
+	struct bins *b;
 	struct failure f;
 
 	(void)unused;
-	for (size_t i = 0; i < BEST_FIT_ITEMS_MAX; i++)
+	for (size_t i = 0; i < BINS_ITEMS_MAX; i++)
 		length[i] = (uint32_t)(1 + i * 2654435761U % 2048);
-	assert_int_equal(best_fit_open(&b, 2049, &f), FAIL_NONE);
-	assert_int_equal(best_fit_assign(b, length, BEST_FIT_ITEMS_MAX, bin),
-	    assign_simply(2049, length, BEST_FIT_ITEMS_MAX, simple));
+	assert_int_equal(bins_open(&b, 2049, &f), FAIL_NONE);
+	assert_int_equal(bins_assign(b, length, BINS_ITEMS_MAX, bin),
+	    assign_simply(2049, length, BINS_ITEMS_MAX, simple));
 	assert_memory_equal(bin, simple, sizeof(bin));
-	best_fit_close(b);
+	bins_close(b);
 }
 
 int
