@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 
 /* What a row is about: one resource, or one for each domain, set or run. */
 enum what {
@@ -127,7 +127,7 @@ struct list {
 	struct acls_right *right;
 	size_t n, room;
 	const struct config *config;
-	const struct topics_plan *plan;
+	const struct topic_plan *plan;
 };
 
 static struct acls_right *
@@ -141,7 +141,7 @@ add(struct list *l, const struct row *row, enum acls_kind kind)
 }
 
 static bool
-concerns(const struct topic_plan *t, enum what what)
+concerns(const struct planned_topic *t, enum what what)
 {
 	switch (what) {
 	case WHAT_DOMAINS: return t->kind == TOPIC_DOMAIN && t->set == SET_TRAIN;
@@ -170,7 +170,7 @@ add_topics(struct list *l, const struct row *row)
 	bool arrivals = false;
 
 	for (size_t i = 0; i < l->plan->n; i++) {
-		const struct topic_plan *t = &l->plan->topic[i];
+		const struct planned_topic *t = &l->plan->topic[i];
 
 		arrivals = arrivals || t->kind == TOPIC_ARRIVALS;
 		if (concerns(t, row->what))
@@ -230,7 +230,7 @@ acls_rights(struct acls_right **out, size_t *n, const struct config *c, const ch
     struct failure *f)
 {
 	struct list l = {.config = c};
-	struct topics_plan *plan;
+	struct topic_plan *plan;
 	bool known = false;
 
 	for (size_t i = 0; i < sizeof(alias) / sizeof(alias[0]); i++)
@@ -243,7 +243,7 @@ acls_rights(struct acls_right **out, size_t *n, const struct config *c, const ch
 	if (strncmp(command, "topics", 6) != 0 && strcmp(command, "produce") != 0 &&
 	    strcmp(command, "export") != 0 && config_need_mix(c, f) != FAIL_NONE)
 		return f->code;
-	if (topics_plan_open(&plan, c, f) != FAIL_NONE)
+	if (topic_plan_open(&plan, c, f) != FAIL_NONE)
 		return f->code;
 	l.plan = plan;
 	l.room = ROWS * (plan->n + c->mix.runs.n + 1);
@@ -251,7 +251,7 @@ acls_rights(struct acls_right **out, size_t *n, const struct config *c, const ch
 	for (size_t i = 0; l.right != NULL && i < ROWS; i++)
 		if (strcmp(rows[i].command, command) == 0)
 			add_row(&l, &rows[i]);
-	topics_plan_close(plan);
+	topic_plan_close(plan);
 	*out = l.right;
 	*n = l.n;
 	return l.right == NULL ? fail_memory(f) : FAIL_NONE;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/json_memory.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 
 enum { TOKEN_WIDTH_MAX = 3 }; /* bytes */
 
@@ -30,7 +30,7 @@ passes(uint64_t drawn, uint64_t length)
 static double
 batch_bytes(const struct forecast *fc, const struct config *c)
 {
-	return (double)topics_lane_bytes(c, TOKEN_WIDTH_MAX) * fc->lanes * (double)fc->steps;
+	return (double)topic_plan_lane_bytes(c, TOKEN_WIDTH_MAX) * fc->lanes * (double)fc->steps;
 }
 
 /* The mixer reads a sequence, writes it, and one run of trainers reads it. */

@@ -13,7 +13,7 @@ enum { BROKER_MS = 8000, ASK_MS = 30000, CHANGE_MS = 120000 };
 static enum fail_code
 ask(struct topics_job *j, struct failure *f)
 {
-	return topics_ask(j->rk, j->config, j->plan, j->use, j->report, ASK_MS, f);
+	return topics_query(j->rk, j->config, j->plan, j->use, j->report, ASK_MS, f);
 }
 
 enum fail_code
@@ -26,7 +26,7 @@ topics_job_open(struct topics_job **out, const struct config *c, bool deletes, s
 		return fail_memory(f);
 	j->config = c;
 	j->use.deleted = deletes;
-	if (topics_plan_open(&j->plan, c, f) != FAIL_NONE)
+	if (topic_plan_open(&j->plan, c, f) != FAIL_NONE)
 		goto failed;
 	j->report = calloc(j->plan->n, sizeof(*j->report));
 	if (j->report == NULL) {
@@ -50,7 +50,7 @@ topics_job_close(struct topics_job *j)
 		return;
 	kafka_close(j->rk);
 	free(j->report);
-	topics_plan_close(j->plan);
+	topic_plan_close(j->plan);
 	free(j);
 }
 
@@ -86,11 +86,11 @@ topics_job_create(struct topics_job *j, struct failure *f)
 static void
 print_settings(const struct topics_job *j, FILE *to)
 {
-	struct topics_setting setting[TOPICS_SETTINGS];
+	struct topic_setting setting[TOPIC_SETTINGS];
 
-	topics_settings(setting, j->config, &j->plan->topic[0]);
+	topic_plan_settings(setting, j->config, &j->plan->topic[0]);
 	fprintf(to, "\nreplication=%" PRIu32, j->config->replication);
-	for (size_t i = 0; i < TOPICS_SETTINGS; i++)
+	for (size_t i = 0; i < TOPIC_SETTINGS; i++)
 		if (strcmp(setting[i].name, "max.message.bytes") != 0)
 			fprintf(to, " %s=%s", setting[i].name, setting[i].value);
 	fprintf(to, "\n");

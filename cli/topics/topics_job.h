@@ -11,12 +11,13 @@
 
 #include "common/config/config.h"
 #include "common/base/failure.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
+#include "common/kafka/topics.h"
 
 struct topics_job {
 	const struct config *config; /* borrowed: outlives the job */
 	rd_kafka_t *rk;
-	struct topics_plan *plan;
+	struct topic_plan *plan;
 	struct topics_report *report; /* [plan->n], as asked last */
 	struct topics_use use;        /* what is done with them */
 };

@@ -6,7 +6,7 @@
 #include "common/base/limits.h"
 #include "common/config/config_parts.h"
 #include "common/base/names.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 
 enum {
 	MIX_TOPICS = 4,
@@ -296,7 +296,7 @@ check_topics(const struct config *c, const struct yaml_node *root, struct failur
 static enum fail_code
 check_record(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
-	size_t each = topics_sequence_bytes(c, WIDTH_MAX), in_lane, bytes, room, names;
+	size_t each = topic_plan_sequence_bytes(c, WIDTH_MAX), in_lane, bytes, room, names;
 
 	if (c->mix.global_batch % c->mix.lanes != 0)
 		return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
@@ -304,7 +304,7 @@ check_record(const struct config *c, const struct yaml_node *root, struct failur
 		    c->mix.global_batch);
 	in_lane = c->mix.global_batch / c->mix.lanes;
 	names = in_lane < c->domains_n ? in_lane : c->domains_n;
-	bytes = topics_lane_bytes(c, WIDTH_MAX) + HEAD_BYTES + names * HEAD_DOMAIN_BYTES;
+	bytes = topic_plan_lane_bytes(c, WIDTH_MAX) + HEAD_BYTES + names * HEAD_DOMAIN_BYTES;
 	if (bytes <= LIMIT_RECORD_BYTES)
 		return FAIL_NONE;
 	room = LIMIT_RECORD_BYTES - HEAD_BYTES;

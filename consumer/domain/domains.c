@@ -10,7 +10,7 @@
 #include "common/kafka/kafka.h"
 #include "common/base/log.h"
 #include "common/schedule/order.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 #include "consumer/domain/partition_tail.h"
 
 enum {
@@ -62,7 +62,7 @@ append(struct domains *d, const char *name, size_t partitions_n, bool live, stru
 	to->sealed = calloc(partitions_n, sizeof(*to->sealed));
 	to->bytes = calloc(partitions_n, sizeof(*to->bytes));
 	if (live) { /* what is still to come counts: as large as a record may be */
-		to->record_bytes_max = topics_sequence_bytes(d->config, 3);
+		to->record_bytes_max = topic_plan_sequence_bytes(d->config, 3);
 		to->record_bytes = to->record_bytes_max;
 	}
 	if (to->high == NULL || to->sequences == NULL || to->sealed == NULL || to->bytes == NULL) {

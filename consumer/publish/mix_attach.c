@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
 #include "common/base/log.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/publish/mix_state.h"
 
@@ -289,7 +289,7 @@ open_transactions(struct mix *m, struct failure *f)
 	    .properties = &m->config->kafka,
 	    .mix = m->config->mix.name,
 	    .rejects_topic = m->rejects_topic,
-	    .message_bytes_max = topics_lane_bytes(m->config, 3),
+	    .message_bytes_max = topic_plan_lane_bytes(m->config, 3),
 	    .transaction_bytes = m->config->mix.transaction_bytes,
 	};
 

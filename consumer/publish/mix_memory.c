@@ -1,7 +1,7 @@
 /* Whether mix.memory holds the worst case, and the feed with what is left of it. */
 #include <inttypes.h>
 
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 #include "consumer/publish/mix_state.h"
 
 /*
@@ -29,7 +29,7 @@ mix_check_memory(const struct mix *m, uint64_t *blocks_bytes, struct failure *f)
 	if (touched > c->global_batch)
 		touched = c->global_batch;
 	fetches = FEED_LOADS_MAX * (largest + largest / 4);
-	queue = 2 * c->transaction_bytes + topics_lane_bytes(m->config, 3);
+	queue = 2 * c->transaction_bytes + topic_plan_lane_bytes(m->config, 3);
 	step = touched * largest;
 	if (fetches + queue + step > c->memory_bytes)
 		return fail(f, FAIL_CONFIG,

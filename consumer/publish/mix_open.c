@@ -4,7 +4,8 @@
 #include <sys/random.h>
 
 #include "common/kafka/kafka.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
+#include "common/kafka/topics.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/publish/mix_state.h"
 

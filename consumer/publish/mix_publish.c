@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 #include "consumer/publish/lane_record.h"
 #include "consumer/publish/mix_state.h"
 
@@ -99,13 +99,13 @@ put_ledger(struct mix *m, enum ledger_kind kind, struct failure *f)
 
 	if (mix_encode_ledger(m, kind, &bytes, &n, f) != FAIL_NONE)
 		return f->code;
-	if (n > TOPICS_LEDGER_BYTES) {
+	if (n > TOPIC_LEDGER_BYTES) {
 		free(bytes);
 		return fail(f, FAIL_DATA,
 		    "a ledger record of %zu bytes is more than topic %s takes (%d): the mix has "
 		    "too "
 		    "many domains, skipped ranges and quarantined sequences together",
-		    n, m->ledger_topic, TOPICS_LEDGER_BYTES);
+		    n, m->ledger_topic, TOPIC_LEDGER_BYTES);
 	}
 	return transactions_put_ledger(m->transactions, bytes, n, f);
 }

@@ -13,7 +13,7 @@ enum {
 	REQUESTS_MAX = 256,          /* answered in one transaction, */
 	ANSWERS_BYTES_MAX = 1 << 20, /* as long as their texts are no longer than this */
 	PENDING_BYTES_MAX = 4 << 20, /* a ledger record with what waits for its step; the rest of */
-	CATCH_UP_MS = 30000,         /* TOPICS_LEDGER_BYTES is for what grows by itself */
+	CATCH_UP_MS = 30000,         /* TOPIC_LEDGER_BYTES is for what grows by itself */
 };
 
 /* What the answers of one transaction have come to. */

@@ -10,7 +10,7 @@
 #include "common/base/fault.h"
 #include "common/kafka/kafka.h"
 #include "common/base/names.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 
 struct transactions {
 	rd_kafka_t *rk;
@@ -62,7 +62,7 @@ open_producer(struct transactions *p, const struct transactions_options *o, stru
 	};
 
 	names_topic(id, o->mix, "mixer");
-	snprintf(ledger, sizeof(ledger), "%d", TOPICS_LEDGER_BYTES + TOPICS_RECORD_SLACK);
+	snprintf(ledger, sizeof(ledger), "%d", TOPIC_LEDGER_BYTES + TOPIC_RECORD_SLACK);
 	snprintf(kbytes, sizeof(kbytes), "%" PRIu64, queue);
 	snprintf(transaction_ms, sizeof(transaction_ms), "%d", TRANSACTIONS_ABORT_MS);
 	snprintf(message_ms, sizeof(message_ms), "%d", TRANSACTIONS_TIMEOUT_MS);

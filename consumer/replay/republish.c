@@ -9,7 +9,8 @@
 #include "common/base/fault.h"
 #include "common/kafka/kafka.h"
 #include "common/base/log.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
+#include "common/kafka/topics.h"
 #include "consumer/publish/transactions.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/reader/step_records.h"
@@ -45,9 +46,9 @@ make_topics(const struct republish *p, struct failure *f)
 	    .role = KAFKA_ADMIN, .properties = &p->config.kafka, .client = "republish"};
 	struct topics_use use = {.written = 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER};
 	struct topics_report *report = NULL;
-	struct topics_plan *plan = NULL;
+	struct topic_plan *plan = NULL;
 	rd_kafka_t *rk = NULL;
-	enum fail_code code = topics_plan_open(&plan, &p->config, f);
+	enum fail_code code = topic_plan_open(&plan, &p->config, f);
 
 	if (code == FAIL_NONE) {
 		report = calloc(plan->n, sizeof(*report));
@@ -56,14 +57,14 @@ make_topics(const struct republish *p, struct failure *f)
 	if (code == FAIL_NONE)
 		code = kafka_wait_broker(rk, OPEN_MS, f);
 	if (code == FAIL_NONE)
-		code = topics_ask(rk, &p->config, plan, use, report, ASK_MS, f);
+		code = topics_query(rk, &p->config, plan, use, report, ASK_MS, f);
 	if (code == FAIL_NONE)
 		code = topics_create(rk, &p->config, plan, report, CREATE_MS, f);
 	if (code == FAIL_NONE)
 		code = topics_check(rk, &p->config, use, ASK_MS, f);
 	kafka_close(rk);
 	free(report);
-	topics_plan_close(plan);
+	topic_plan_close(plan);
 	return code;
 }
 
@@ -137,7 +138,7 @@ open_transactions(struct republish *p, struct failure *f)
 	    .properties = &p->config.kafka,
 	    .mix = p->mix,
 	    .rejects_topic = rejects,
-	    .message_bytes_max = topics_lane_bytes(&p->config, 3),
+	    .message_bytes_max = topic_plan_lane_bytes(&p->config, 3),
 	    .transaction_bytes = p->config.mix.transaction_bytes,
 	};
 

@@ -35,7 +35,7 @@ status_free(struct status *st)
 	for (size_t i = 0; i < st->feedback_n; i++)
 		free(st->feedback[i].domain);
 	free(st->feedback);
-	topics_plan_close(st->plan);
+	topic_plan_close(st->plan);
 	ledger_clear(&st->ledger);
 	free(st->report);
 	free(st->sample);

@@ -43,9 +43,10 @@
 
 #include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/kafka/topics.h"
 #include "common/record/ledger.h"
 #include "common/base/names.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 #include "consumer/feedback/losses.h"
 
 enum {
@@ -132,7 +133,7 @@ enum status_state { STATUS_NO_MIX, STATUS_NOT_STARTED, STATUS_RUNNING, STATUS_EN
 
 struct status {
 	const struct config *config; /* borrowed: outlives the status */
-	struct topics_plan *plan;
+	struct topic_plan *plan;
 	struct topics_report *report; /* [plan->n] */
 	enum status_state state;
 	struct ledger ledger;         /* its last record; empty before the first */

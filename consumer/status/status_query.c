@@ -89,12 +89,12 @@ status_query_close(struct status_query *q)
 }
 
 const struct topics_report *
-status_query_topic(const struct status *st, enum topics_kind kind, int domain, const char **name)
+status_query_topic(const struct status *st, enum topic_kind kind, int domain, const char **name)
 {
 	assert(st->plan != NULL);
 	assert(st->report != NULL);
 	for (size_t i = 0; i < st->plan->n; i++) {
-		const struct topic_plan *t = &st->plan->topic[i];
+		const struct planned_topic *t = &st->plan->topic[i];
 
 		if (t->kind != kind || t->domain != domain || t->set != SET_TRAIN)
 			continue;
@@ -285,12 +285,12 @@ ask_topics(struct status_query *q, struct status *st, struct failure *f)
 	const struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_BATCHES |
 					       1U << TOPIC_LEDGER | 1U << TOPIC_FEEDBACK};
 
-	if (topics_plan_open(&st->plan, q->config, f) != FAIL_NONE)
+	if (topic_plan_open(&st->plan, q->config, f) != FAIL_NONE)
 		return f->code;
 	st->report = calloc(st->plan->n, sizeof(*st->report));
 	if (st->report == NULL)
 		return fail_memory(f);
-	return topics_ask(q->admin, q->config, st->plan, use, st->report, STATUS_QUERY_MS, f);
+	return topics_query(q->admin, q->config, st->plan, use, st->report, STATUS_QUERY_MS, f);
 }
 
 /* An empty status of this moment. NULL: no memory. */

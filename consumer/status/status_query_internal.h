@@ -44,7 +44,7 @@ struct status_query {
 
 /* The report of the plan's topic of that kind, and its name; NULL: the topic does not exist. */
 const struct topics_report *status_query_topic(
-    const struct status *st, enum topics_kind kind, int domain, const char **name);
+    const struct status *st, enum topic_kind kind, int domain, const char **name);
 
 /*
  * A handle that asks about group <mix>.<name>, to be ended with kafka_close(); NULL: it could not

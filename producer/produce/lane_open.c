@@ -6,17 +6,18 @@
 #include <string.h>
 
 #include "common/base/limits.h"
+#include "common/config/topic_plan.h"
 #include "common/record/frame.h"
 #include "common/base/log.h"
 #include "producer/produce/lane_live.h"
 
-/* Whether this input feeds the set: topics.h says which sets have a topic at all. */
+/* Whether this input feeds the set: topic_plan.h says which sets have a topic at all. */
 static bool
 set_is_ours(const struct lane *l, const struct config_domain *d, enum names_set set)
 {
 	if (l->o->held_out)
 		return set == SET_VALID;
-	return topics_has_set(l->config, d, set) && (set != SET_VALID || d->valid.n == 0);
+	return topic_plan_has_set(l->config, d, set) && (set != SET_VALID || d->valid.n == 0);
 }
 
 enum fail_code
@@ -176,7 +177,7 @@ lane_open(struct lane *l, const struct input_position *from, bool from_start, st
 	name_domains(l);
 	names_topic(rejects, l->config->corpus, "rejects");
 	l->rejects = l->rejects_settled = from_start ? 0 : from->rejects;
-	if (writer_open(&l->publish, &l->config->kafka, topics_sequence_bytes(l->config, 3),
+	if (writer_open(&l->publish, &l->config->kafka, topic_plan_sequence_bytes(l->config, 3),
 		rejects, l->o->stop, f) != FAIL_NONE ||
 	    open_streams(l, f) != FAIL_NONE || open_workers(l, f) != FAIL_NONE)
 		return f->code;

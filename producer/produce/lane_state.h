@@ -4,7 +4,6 @@
 #ifndef PRODUCER_PRODUCE_LANE_STATE_H
 #define PRODUCER_PRODUCE_LANE_STATE_H
 
-#include "common/config/topics.h"
 #include "producer/publish/arrivals_log.h"
 #include "producer/produce/lane.h"
 #include "producer/produce/progress.h"

@@ -13,7 +13,8 @@
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
 #include "common/base/log.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
+#include "common/kafka/topics.h"
 #include "producer/produce/lane.h"
 #include "producer/produce/produce_jobs.h"
 

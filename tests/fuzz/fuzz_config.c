@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
 #include "consumer/plan/config_plan.h"
@@ -64,7 +64,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	const char *path = fuzz_file(data, n);
-	struct topics_plan *topics = NULL;
+	struct topic_plan *topics = NULL;
 	struct config *c = NULL;
 	struct failure f = {0};
 	enum fail_code code;
@@ -78,8 +78,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		FUZZ_CHECK(strstr(f.text, path) != NULL);
 		return 0;
 	}
-	FUZZ_CHECK(topics_plan_open(&topics, c, &f) == FAIL_NONE);
-	topics_plan_close(topics);
+	FUZZ_CHECK(topic_plan_open(&topics, c, &f) == FAIL_NONE);
+	topic_plan_close(topics);
 	plan(c);
 	config_close(c);
 	return 0;

@@ -9,7 +9,7 @@
 #include "common/record/ledger.h"
 #include "common/base/names.h"
 #include "common/record/schema.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 
 enum { ASK_MS = 10000, TEXT_MAX = 4096, DOCUMENTS_MAX = 64, BYTES = 256 };
 
@@ -123,25 +123,25 @@ make_config(const char *folder, const struct kind *k)
 static void
 make_topics(const struct world *w)
 {
-	struct topics_setting wanted[TOPICS_SETTINGS];
-	struct topics_plan *plan;
+	struct topic_setting wanted[TOPIC_SETTINGS];
+	struct topic_plan *plan;
 	struct failure f = {0};
 
-	if (topics_plan_open(&plan, w->config, &f) != FAIL_NONE)
+	if (topic_plan_open(&plan, w->config, &f) != FAIL_NONE)
 		give_up("topics", &f);
 	for (size_t i = 0; i < plan->n; i++) {
 		struct cluster_topic *t =
 		    cluster_make_topic(plan->topic[i].name, plan->topic[i].partitions);
 
-		topics_settings(wanted, w->config, &plan->topic[i]);
-		for (size_t k = 0; k < TOPICS_SETTINGS; k++) {
+		topic_plan_settings(wanted, w->config, &plan->topic[i]);
+		for (size_t k = 0; k < TOPIC_SETTINGS; k++) {
 			struct cluster_setting *s = &t->setting[t->settings_n++];
 
 			snprintf(s->name, sizeof(s->name), "%s", wanted[k].name);
 			snprintf(s->value, sizeof(s->value), "%s", wanted[k].value);
 		}
 	}
-	topics_plan_close(plan);
+	topic_plan_close(plan);
 }
 
 static struct world_bytes

@@ -6,7 +6,7 @@
 #include "common/record/feedback.h"
 #include "common/record/frame.h"
 #include "common/base/json_memory.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
 #include "tests/unit/config_file.h"
@@ -95,13 +95,13 @@ static enum fail_code
 plan_topics(uint64_t *gave, struct failure *f)
 {
 	struct config *c = NULL;
-	struct topics_plan *p = NULL;
+	struct topic_plan *p = NULL;
 
 	if (config_open(&c, folder_path("run.yml"), f) == FAIL_NONE &&
-	    topics_plan_open(&p, c, f) == FAIL_NONE)
+	    topic_plan_open(&p, c, f) == FAIL_NONE)
 		for (size_t i = 0; i < p->n; i++)
 			memory_gave_bytes(gave, p->topic[i].name, strlen(p->topic[i].name));
-	topics_plan_close(p);
+	topic_plan_close(p);
 	config_close(c);
 	return f->code;
 }
@@ -112,7 +112,7 @@ test_a_configuration_is_read_or_there_is_no_memory(void **unused)
 	(void)unused;
 	memory_walk("config_open", open_config);
 	memory_walk("config_open of a wrong file", open_wrong_config);
-	memory_walk("topics_plan_open", plan_topics);
+	memory_walk("topic_plan_open", plan_topics);
 }
 
 /* ---- the text that a mix is bound to ---- */

@@ -1,7 +1,7 @@
 #include "common/base/limits.h"
 #include "common/config/config_keys.h"
 #include "common/config/config_parts.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 #include "tests/unit/config_file.h"
 
 static void
@@ -719,7 +719,7 @@ test_a_lane_of_over_64_mib_asks_for_more_lanes(void **unused)
 	snprintf(text, sizeof(text), format, fit);
 	folder_text("fits.yml", text);
 	assert_int_equal(config_open(&c, folder_path("fits.yml"), &f), FAIL_NONE);
-	assert_true(topics_lane_bytes(c, 3) <= LIMIT_RECORD_BYTES);
+	assert_true(topic_plan_lane_bytes(c, 3) <= LIMIT_RECORD_BYTES);
 	config_close(c);
 	snprintf(text, sizeof(text), format, fit + 1);
 	folder_text("over.yml", text);

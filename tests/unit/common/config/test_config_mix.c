@@ -3,7 +3,7 @@
 
 #include "common/base/limits.h"
 #include "common/config/config_parts.h"
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 #include "tests/unit/config_file.h"
 
 /* One file with all of it; what cannot go together with it stands in other tests. */
@@ -760,7 +760,7 @@ test_what_is_kept_counts_in_a_lane_s_record(void **unused)
 	(void)unused;
 	snprintf(text, sizeof(text), format, "");
 	assert_int_equal(open_corpus(&c, text, &f), FAIL_NONE);
-	assert_int_equal(topics_sequence_bytes(c, 3), 9 * 3 + 64);
+	assert_int_equal(topic_plan_sequence_bytes(c, 3), 9 * 3 + 64);
 	config_close(c);
 	snprintf(text, sizeof(text), format, ", keep: id");
 	assert_int_equal(open_corpus(&c, text, &f), FAIL_CONFIG);

@@ -40,7 +40,7 @@ ready(void)
 	struct status *st = calloc(1, sizeof(*st));
 
 	assert_non_null(st);
-	assert_int_equal(topics_plan_open(&st->plan, &config, &f), FAIL_NONE);
+	assert_int_equal(topic_plan_open(&st->plan, &config, &f), FAIL_NONE);
 	st->config = &config;
 	st->report = calloc(st->plan->n, sizeof(*st->report));
 	for (size_t i = 0; i < st->plan->n; i++)

@@ -1,8 +1,8 @@
-/* topics.h: the plan, from the configuration alone. */
+/* topic_plan.h: the plan, from the configuration alone. */
 #include "common/base/limits.h"
 #include "tests/unit/test.h"
 
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 
 enum { DOMAINS = 2 };
 
@@ -25,7 +25,7 @@ static const struct config plain = {
 
 struct expected {
 	const char *name;
-	enum topics_kind kind;
+	enum topic_kind kind;
 	int domain;
 	enum names_set set;
 	int partitions;
@@ -34,10 +34,10 @@ struct expected {
 static void
 check_plan(const struct config *c, const struct expected *e, size_t n)
 {
-	struct topics_plan *p;
+	struct topic_plan *p;
 	struct failure f;
 
-	assert_int_equal(topics_plan_open(&p, c, &f), FAIL_NONE);
+	assert_int_equal(topic_plan_open(&p, c, &f), FAIL_NONE);
 	assert_int_equal(p->n, n);
 	for (size_t i = 0; i < n; i++) {
 		assert_string_equal(p->topic[i].name, e[i].name);
@@ -46,7 +46,7 @@ check_plan(const struct config *c, const struct expected *e, size_t n)
 		assert_int_equal(p->topic[i].set, e[i].set);
 		assert_int_equal(p->topic[i].partitions, e[i].partitions);
 	}
-	topics_plan_close(p);
+	topic_plan_close(p);
 }
 
 static void
@@ -138,7 +138,7 @@ test_names_as_long_as_allowed_fit_kafkas_limit(void **state)
 	char longest[NAME_MAX_BYTES + 1];
 	struct config_domain one = {.name = longest, .partitions = 1};
 	struct config c = plain;
-	struct topics_plan *p;
+	struct topic_plan *p;
 	struct failure f;
 
 	(void)state;
@@ -147,10 +147,10 @@ test_names_as_long_as_allowed_fit_kafkas_limit(void **state)
 	c.corpus = c.mix.name = longest;
 	c.domains = &one;
 	c.domains_n = 1;
-	assert_int_equal(topics_plan_open(&p, &c, &f), FAIL_NONE);
+	assert_int_equal(topic_plan_open(&p, &c, &f), FAIL_NONE);
 	for (size_t i = 0; i < p->n; i++)
 		assert_true(strlen(p->topic[i].name) <= TOPIC_MAX_BYTES);
-	topics_plan_close(p);
+	topic_plan_close(p);
 }
 
 static void
@@ -174,8 +174,8 @@ test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence(void **state)
 		c.sequence_length = row[i].length;
 		c.mix.global_batch = row[i].batch;
 		c.mix.lanes = row[i].lanes;
-		assert_int_equal(topics_sequence_bytes(&c, row[i].width), row[i].sequence);
-		assert_int_equal(topics_lane_bytes(&c, row[i].width), row[i].lane);
+		assert_int_equal(topic_plan_sequence_bytes(&c, row[i].width), row[i].sequence);
+		assert_int_equal(topic_plan_lane_bytes(&c, row[i].width), row[i].lane);
 	}
 }
 
@@ -188,28 +188,29 @@ test_what_is_kept_has_room_in_a_record(void **state)
 	(void)state;
 	c.domains = two;
 	c.domains_n = 1;
-	assert_int_equal(topics_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64);
+	assert_int_equal(
+	    topic_plan_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64);
 	c.domains_n = 2;
 	assert_int_equal(
-	    topics_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64 + 65536);
+	    topic_plan_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64 + 65536);
 }
 
 static size_t
 batches_message_bytes(uint32_t length, uint32_t batch)
 {
 	struct config c = plain;
-	struct topics_plan *p;
+	struct topic_plan *p;
 	struct failure f;
 	size_t bytes = 0;
 
 	c.sequence_length = length;
 	c.mix.global_batch = batch;
 	c.mix.lanes = 1;
-	assert_int_equal(topics_plan_open(&p, &c, &f), FAIL_NONE);
+	assert_int_equal(topic_plan_open(&p, &c, &f), FAIL_NONE);
 	for (size_t i = 0; i < p->n; i++)
 		if (p->topic[i].kind == TOPIC_BATCHES)
 			bytes = p->topic[i].message_bytes_max;
-	topics_plan_close(p);
+	topic_plan_close(p);
 	return bytes;
 }
 
@@ -218,13 +219,13 @@ test_max_message_bytes_has_room_and_both_ends_are_cut(void **state)
 {
 	/* Three times a lane's bytes and the slack: of S = 2047 a sequence has 6208 bytes. */
 	(void)state;
-	assert_int_equal(batches_message_bytes(2047, 1), TOPICS_MESSAGE_BYTES_MIN);
-	assert_int_equal(batches_message_bytes(2047, 52), TOPICS_MESSAGE_BYTES_MIN);
-	assert_int_equal(batches_message_bytes(2047, 53), 53 * 6208 * 3 + TOPICS_RECORD_SLACK);
-	assert_int_equal(batches_message_bytes(2047, 4500), 4500 * 6208 * 3 + TOPICS_RECORD_SLACK);
-	assert_int_equal(batches_message_bytes(2047, 4501), TOPICS_MESSAGE_BYTES_MAX);
-	assert_int_equal(batches_message_bytes(2047, 10000), TOPICS_MESSAGE_BYTES_MAX);
-	assert_true(TOPICS_MESSAGE_BYTES_MAX > LIMIT_RECORD_BYTES + TOPICS_RECORD_SLACK);
+	assert_int_equal(batches_message_bytes(2047, 1), TOPIC_MESSAGE_BYTES_MIN);
+	assert_int_equal(batches_message_bytes(2047, 52), TOPIC_MESSAGE_BYTES_MIN);
+	assert_int_equal(batches_message_bytes(2047, 53), 53 * 6208 * 3 + TOPIC_RECORD_SLACK);
+	assert_int_equal(batches_message_bytes(2047, 4500), 4500 * 6208 * 3 + TOPIC_RECORD_SLACK);
+	assert_int_equal(batches_message_bytes(2047, 4501), TOPIC_MESSAGE_BYTES_MAX);
+	assert_int_equal(batches_message_bytes(2047, 10000), TOPIC_MESSAGE_BYTES_MAX);
+	assert_true(TOPIC_MESSAGE_BYTES_MAX > LIMIT_RECORD_BYTES + TOPIC_RECORD_SLACK);
 }
 
 static void
@@ -233,7 +234,7 @@ test_settings_keep_all_records_and_take_the_largest(void **state)
 	static const struct {
 		const char *name, *value;
 		uint64_t least;
-	} e[TOPICS_SETTINGS] = {
+	} e[TOPIC_SETTINGS] = {
 	    {"retention.ms", "-1", 0},
 	    {"retention.bytes", "-1", 0},
 	    {"cleanup.policy", "delete", 0},
@@ -243,12 +244,12 @@ test_settings_keep_all_records_and_take_the_largest(void **state)
 	    {"segment.bytes", "1073741824", 5000000},
 	    {"min.insync.replicas", "2", 2},
 	};
-	struct topic_plan t = {.message_bytes_max = 5000000};
-	struct topics_setting s[TOPICS_SETTINGS];
+	struct planned_topic t = {.message_bytes_max = 5000000};
+	struct topic_setting s[TOPIC_SETTINGS];
 
 	(void)state;
-	topics_settings(s, &plain, &t);
-	for (size_t i = 0; i < TOPICS_SETTINGS; i++) {
+	topic_plan_settings(s, &plain, &t);
+	for (size_t i = 0; i < TOPIC_SETTINGS; i++) {
 		assert_string_equal(s[i].name, e[i].name);
 		assert_string_equal(s[i].value, e[i].value);
 		assert_int_equal(s[i].least, e[i].least);

@@ -1,4 +1,4 @@
-#include "common/config/topics.h"
+#include "common/config/topic_plan.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@ enum {
 };
 
 size_t
-topics_sequence_bytes(const struct config *c, unsigned token_width)
+topic_plan_sequence_bytes(const struct config *c, unsigned token_width)
 {
 	size_t keep = 0;
 
@@ -27,25 +27,25 @@ topics_sequence_bytes(const struct config *c, unsigned token_width)
 }
 
 size_t
-topics_lane_bytes(const struct config *c, unsigned token_width)
+topic_plan_lane_bytes(const struct config *c, unsigned token_width)
 {
 	assert(c->mix.lanes > 0 && c->mix.global_batch % c->mix.lanes == 0);
-	return topics_sequence_bytes(c, token_width) * (c->mix.global_batch / c->mix.lanes);
+	return topic_plan_sequence_bytes(c, token_width) * (c->mix.global_batch / c->mix.lanes);
 }
 
 /* max.message.bytes for records that are about `bytes` large: generous, for it costs nothing. */
 static size_t
 message_bytes_max(size_t bytes)
 {
-	size_t most = bytes * RECORD_GROWTH + TOPICS_RECORD_SLACK;
+	size_t most = bytes * RECORD_GROWTH + TOPIC_RECORD_SLACK;
 
-	if (most < TOPICS_MESSAGE_BYTES_MIN)
-		return TOPICS_MESSAGE_BYTES_MIN;
-	return most < TOPICS_MESSAGE_BYTES_MAX ? most : TOPICS_MESSAGE_BYTES_MAX;
+	if (most < TOPIC_MESSAGE_BYTES_MIN)
+		return TOPIC_MESSAGE_BYTES_MIN;
+	return most < TOPIC_MESSAGE_BYTES_MAX ? most : TOPIC_MESSAGE_BYTES_MAX;
 }
 
 bool
-topics_has_set(const struct config *c, const struct config_domain *d, enum names_set set)
+topic_plan_has_set(const struct config *c, const struct config_domain *d, enum names_set set)
 {
 	if (set == SET_TRAIN)
 		return true;
@@ -55,9 +55,9 @@ topics_has_set(const struct config *c, const struct config_domain *d, enum names
 }
 
 static void
-add(struct topics_plan *p, enum topics_kind kind, int partitions, size_t bytes)
+add(struct topic_plan *p, enum topic_kind kind, int partitions, size_t bytes)
 {
-	struct topic_plan *t = &p->topic[p->n++];
+	struct planned_topic *t = &p->topic[p->n++];
 
 	t->kind = kind;
 	t->domain = -1;
@@ -66,17 +66,17 @@ add(struct topics_plan *p, enum topics_kind kind, int partitions, size_t bytes)
 }
 
 static void
-add_domains(struct topics_plan *p, const struct config *c)
+add_domains(struct topic_plan *p, const struct config *c)
 {
 	for (size_t i = 0; i < c->domains_n; i++)
 		for (int set = SET_TRAIN; set < SETS_COUNT; set++) {
 			const struct config_domain *d = &c->domains[i];
-			struct topic_plan *t = &p->topic[p->n];
+			struct planned_topic *t = &p->topic[p->n];
 
-			if (!topics_has_set(c, d, (enum names_set)set))
+			if (!topic_plan_has_set(c, d, (enum names_set)set))
 				continue;
 			add(p, TOPIC_DOMAIN, (int)d->partitions,
-			    topics_sequence_bytes(c, WIDTH_MAX));
+			    topic_plan_sequence_bytes(c, WIDTH_MAX));
 			t->domain = (int)i;
 			t->set = (enum names_set)set;
 			names_domain_topic(t->name, c->corpus, d->name, t->set);
@@ -84,7 +84,7 @@ add_domains(struct topics_plan *p, const struct config *c)
 }
 
 static void
-add_named(struct topics_plan *p, enum topics_kind kind, const char *owner, const char *what,
+add_named(struct topic_plan *p, enum topic_kind kind, const char *owner, const char *what,
     int partitions, size_t bytes)
 {
 	names_topic(p->topic[p->n].name, owner, what);
@@ -101,15 +101,15 @@ has_arrivals(const struct config *c)
 }
 
 enum fail_code
-topics_plan_open(struct topics_plan **out, const struct config *c, struct failure *f)
+topic_plan_open(struct topic_plan **out, const struct config *c, struct failure *f)
 {
 	size_t n_max = c->domains_n * SETS_COUNT + 6;
-	struct topics_plan *p = calloc(1, sizeof(*p));
+	struct topic_plan *p = calloc(1, sizeof(*p));
 
 	if (p != NULL)
 		p->topic = calloc(n_max, sizeof(*p->topic));
 	if (p == NULL || p->topic == NULL) {
-		topics_plan_close(p);
+		topic_plan_close(p);
 		return fail_memory(f);
 	}
 	add_domains(p, c);
@@ -118,9 +118,9 @@ topics_plan_open(struct topics_plan **out, const struct config *c, struct failur
 		add_named(p, TOPIC_ARRIVALS, c->corpus, "arrivals", 1, 0);
 	if (c->mix.name != NULL) {
 		add_named(p, TOPIC_BATCHES, c->mix.name, "batches", (int)c->mix.lanes,
-		    topics_lane_bytes(c, WIDTH_MAX));
+		    topic_plan_lane_bytes(c, WIDTH_MAX));
 		/* A ledger record grows with the domains, and by skips, requests and answers. */
-		add_named(p, TOPIC_LEDGER, c->mix.name, "ledger", 1, TOPICS_LEDGER_BYTES);
+		add_named(p, TOPIC_LEDGER, c->mix.name, "ledger", 1, TOPIC_LEDGER_BYTES);
 		add_named(p, TOPIC_CONTROL, c->mix.name, "control", 1, 0);
 		add_named(p, TOPIC_FEEDBACK, c->mix.name, "feedback", 1, 0);
 	}
@@ -130,7 +130,7 @@ topics_plan_open(struct topics_plan **out, const struct config *c, struct failur
 }
 
 void
-topics_plan_close(struct topics_plan *p)
+topic_plan_close(struct topic_plan *p)
 {
 	if (p == NULL)
 		return;
@@ -139,7 +139,7 @@ topics_plan_close(struct topics_plan *p)
 }
 
 static void
-setting(struct topics_setting *s, const char *name, uint64_t value, uint64_t least)
+setting(struct topic_setting *s, const char *name, uint64_t value, uint64_t least)
 {
 	s->name = name;
 	s->least = least;
@@ -147,7 +147,7 @@ setting(struct topics_setting *s, const char *name, uint64_t value, uint64_t lea
 }
 
 static void
-setting_text(struct topics_setting *s, const char *name, const char *value)
+setting_text(struct topic_setting *s, const char *name, const char *value)
 {
 	s->name = name;
 	s->least = 0;
@@ -155,8 +155,8 @@ setting_text(struct topics_setting *s, const char *name, const char *value)
 }
 
 void
-topics_settings(struct topics_setting out[static TOPICS_SETTINGS], const struct config *c,
-    const struct topic_plan *t)
+topic_plan_settings(struct topic_setting out[static TOPIC_SETTINGS], const struct config *c,
+    const struct planned_topic *t)
 {
 	setting_text(&out[0], "retention.ms", "-1");
 	setting_text(&out[1], "retention.bytes", "-1");

@@ -1,3 +1,5 @@
+#include "common/kafka/topics.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -5,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/kafka/kafka_handle.h"
-#include "common/config/topics.h"
 
 enum { CHUNK = 256 }; /* topics of one request */
+
+/* ---- comparing: what is there, and what differs ---- */
 
 /* Appends a problem to those found before: what differs, then what to do about it. */
 static void __attribute__((format(printf, 2, 3)))
@@ -33,7 +37,7 @@ plural(int n)
 
 static void
 compare_partitions(
-    const struct config *c, const struct topic_plan *t, int partitions, struct topics_report *r)
+    const struct config *c, const struct planned_topic *t, int partitions, struct topics_report *r)
 {
 	char key[NAME_MAX_BYTES + 32];
 
@@ -50,7 +54,7 @@ compare_partitions(
 }
 
 static void
-compare_metadata(const struct config *c, const struct topic_plan *t,
+compare_metadata(const struct config *c, const struct planned_topic *t,
     const struct rd_kafka_metadata_topic *m, struct topics_report *r)
 {
 	int replicas = m->partition_cnt > 0 ? m->partitions[0].replica_cnt : 0;
@@ -101,7 +105,7 @@ by_name(const void *a, const void *b)
 }
 
 static enum fail_code
-ask_metadata(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
+ask_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
     struct topics_report *report, int64_t deadline_ms, struct failure *f)
 {
 	const struct rd_kafka_metadata *m;
@@ -135,7 +139,7 @@ ask_metadata(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p
 }
 
 static void
-compare_setting(struct topics_report *r, const struct topics_setting *s, const char *value)
+compare_setting(struct topics_report *r, const struct topic_setting *s, const char *value)
 {
 	if (strcmp(value, s->value) == 0)
 		return;
@@ -151,17 +155,17 @@ compare_setting(struct topics_report *r, const struct topics_setting *s, const c
 }
 
 static void
-compare_settings(const struct config *c, const struct topic_plan *t,
+compare_settings(const struct config *c, const struct planned_topic *t,
     const rd_kafka_ConfigResource_t *resource, struct topics_report *r)
 {
-	struct topics_setting wanted[TOPICS_SETTINGS];
+	struct topic_setting wanted[TOPIC_SETTINGS];
 	const rd_kafka_ConfigEntry_t **entry;
 	size_t entries_n;
 
-	topics_settings(wanted, c, t);
+	topic_plan_settings(wanted, c, t);
 	entry = rd_kafka_ConfigResource_configs(resource, &entries_n);
 	for (size_t i = 0; i < entries_n; i++)
-		for (size_t k = 0; k < TOPICS_SETTINGS; k++)
+		for (size_t k = 0; k < TOPIC_SETTINGS; k++)
 			if (strcmp(rd_kafka_ConfigEntry_name(entry[i]), wanted[k].name) == 0 &&
 			    rd_kafka_ConfigEntry_value(entry[i]) != NULL)
 				compare_setting(
@@ -187,20 +191,20 @@ describe(rd_kafka_t *rk, struct kafka_admin *admin, rd_kafka_ConfigResource_t **
 
 /* Only the settings that matter: all of a topic's would be some 40 of 100 bytes. */
 static rd_kafka_ConfigResource_t *
-question(const struct config *c, const struct topic_plan *t)
+question(const struct config *c, const struct planned_topic *t)
 {
 	rd_kafka_ConfigResource_t *r =
 	    rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, t->name);
-	struct topics_setting wanted[TOPICS_SETTINGS];
+	struct topic_setting wanted[TOPIC_SETTINGS];
 
-	topics_settings(wanted, c, t);
-	for (size_t i = 0; i < TOPICS_SETTINGS; i++)
+	topic_plan_settings(wanted, c, t);
+	for (size_t i = 0; i < TOPIC_SETTINGS; i++)
 		rd_kafka_ConfigResource_set_config(r, wanted[i].name, "");
 	return r;
 }
 
 static enum fail_code
-take_settings(const struct config *c, const struct topics_plan *p, size_t first, size_t end,
+take_settings(const struct config *c, const struct topic_plan *p, size_t first, size_t end,
     rd_kafka_event_t *event, struct topics_report *report, struct failure *f)
 {
 	const rd_kafka_ConfigResource_t **resource;
@@ -229,7 +233,7 @@ take_settings(const struct config *c, const struct topics_plan *p, size_t first,
 
 /* Compares the settings of the topics first..end-1 that exist. */
 static enum fail_code
-ask_settings(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p, size_t first,
+ask_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p, size_t first,
     size_t end, struct topics_report *report, int64_t deadline_ms, struct failure *f)
 {
 	rd_kafka_ConfigResource_t *resource[CHUNK];
@@ -255,7 +259,7 @@ ask_settings(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p
 }
 
 static const char *
-right_of(const struct topic_plan *t, struct topics_use use)
+right_of(const struct planned_topic *t, struct topics_use use)
 {
 	if (use.deleted)
 		return "DELETE";
@@ -269,11 +273,11 @@ right_of(const struct topic_plan *t, struct topics_use use)
  * by its name.
  */
 static enum fail_code
-ask_missing(rd_kafka_t *rk, const struct topics_plan *p, struct topics_use use,
+ask_missing(rd_kafka_t *rk, const struct topic_plan *p, struct topics_use use,
     const struct topics_report *report, int64_t deadline_ms, struct failure *f)
 {
 	for (size_t i = 0; i < p->n; i++) {
-		const struct topic_plan *t = &p->topic[i];
+		const struct planned_topic *t = &p->topic[i];
 		int partitions;
 
 		if (report[i].exists || kafka_partitions(rk, t->name, &partitions,
@@ -289,7 +293,7 @@ ask_missing(rd_kafka_t *rk, const struct topics_plan *p, struct topics_use use,
 }
 
 enum fail_code
-topics_ask(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
+topics_query(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
     struct topics_use use, struct topics_report *report, int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + timeout_ms;
@@ -302,6 +306,266 @@ topics_ask(rd_kafka_t *rk, const struct config *c, const struct topics_plan *p,
 		    rk, c, p, i, i + CHUNK < p->n ? i + CHUNK : p->n, report, deadline_ms, f);
 	return code;
 }
+
+/* ---- creating and deleting ---- */
+
+static rd_kafka_NewTopic_t *
+new_topic(const struct config *c, const struct planned_topic *t, struct failure *f)
+{
+	struct topic_setting setting[TOPIC_SETTINGS];
+	rd_kafka_NewTopic_t *made;
+	char why[256];
+
+	made = rd_kafka_NewTopic_new(t->name, t->partitions, (int)c->replication, why, sizeof(why));
+	if (made == NULL) {
+		fail(f, FAIL_CONFIG, "topic %s: %s", t->name, why);
+		return NULL;
+	}
+	topic_plan_settings(setting, c, t);
+	for (size_t i = 0; i < TOPIC_SETTINGS; i++)
+		rd_kafka_NewTopic_set_config(made, setting[i].name, setting[i].value);
+	return made;
+}
+
+/* The first refusal of an answer, as a failure; `fine` is the code that does not count as one. */
+static enum fail_code
+check_results(rd_kafka_t *rk, const rd_kafka_topic_result_t **result, size_t n,
+    rd_kafka_resp_err_t fine, const char *operation, const char *attempted, struct failure *f)
+{
+	for (size_t i = 0; i < n; i++) {
+		rd_kafka_resp_err_t err = rd_kafka_topic_result_error(result[i]);
+
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == fine)
+			continue;
+		if (err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+			kafka_fail_denied(f, rk, err, operation,
+			    rd_kafka_topic_result_name(result[i]), attempted);
+		else
+			kafka_fail_code(
+			    f, err, rd_kafka_topic_result_error_string(result[i]), attempted);
+		return fail_within(f, "topic %s", rd_kafka_topic_result_name(result[i]));
+	}
+	return FAIL_NONE;
+}
+
+/* Sends one request for at most CHUNK topics. */
+static enum fail_code
+create_chunk(
+    rd_kafka_t *rk, rd_kafka_NewTopic_t **topic, size_t n, int64_t deadline_ms, struct failure *f)
+{
+	const rd_kafka_topic_result_t **result;
+	struct kafka_admin admin;
+	enum fail_code code;
+	rd_kafka_resp_err_t err;
+	size_t results_n;
+	int ms = kafka_left_ms(deadline_ms);
+
+	kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_CREATETOPICS, ms);
+	rd_kafka_CreateTopics(rk, topic, n, admin.options, admin.queue);
+	err = kafka_admin_wait(&admin, ms);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		code = kafka_fail_asking(rk, err, "creating topics", "", f);
+	} else {
+		result = rd_kafka_CreateTopics_result_topics(
+		    rd_kafka_event_CreateTopics_result(admin.event), &results_n);
+		/* Made by somebody else since we looked: the check that follows judges it. */
+		code = check_results(rk, result, results_n, RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS,
+		    "CREATE", "creating it", f);
+	}
+	kafka_admin_close(&admin);
+	return code;
+}
+
+static enum fail_code
+delete_chunk(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **topic, size_t n, int64_t deadline_ms,
+    struct failure *f)
+{
+	const rd_kafka_topic_result_t **result;
+	struct kafka_admin admin;
+	enum fail_code code;
+	rd_kafka_resp_err_t err;
+	size_t results_n;
+	int ms = kafka_left_ms(deadline_ms);
+
+	kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_DELETETOPICS, ms);
+	rd_kafka_DeleteTopics(rk, topic, n, admin.options, admin.queue);
+	err = kafka_admin_wait(&admin, ms);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		code = kafka_fail_asking(rk, err, "deleting topics", "", f);
+	} else {
+		result = rd_kafka_DeleteTopics_result_topics(
+		    rd_kafka_event_DeleteTopics_result(admin.event), &results_n);
+		code = check_results(rk, result, results_n, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+		    "DELETE", "deleting it", f);
+	}
+	kafka_admin_close(&admin);
+	return code;
+}
+
+static bool
+has_leaders(const struct rd_kafka_metadata_topic *t)
+{
+	for (int i = 0; i < t->partition_cnt; i++)
+		if (t->partitions[i].leader < 0)
+			return false;
+	return t->err == RD_KAFKA_RESP_ERR_NO_ERROR && t->partition_cnt > 0;
+}
+
+/* Counts the topics of the plan that the broker shows, with a leader for each partition. */
+static rd_kafka_resp_err_t
+count_present(
+    rd_kafka_t *rk, const struct topic_plan *p, size_t *present, size_t *known, int timeout_ms)
+{
+	const struct rd_kafka_metadata *m;
+	rd_kafka_resp_err_t err = rd_kafka_metadata(rk, 1, NULL, &m, timeout_ms);
+
+	*present = *known = 0;
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return err;
+	for (int k = 0; k < m->topic_cnt; k++)
+		for (size_t i = 0; i < p->n; i++)
+			if (strcmp(m->topics[k].topic, p->topic[i].name) == 0) {
+				*present += has_leaders(&m->topics[k]);
+				*known += m->topics[k].err == RD_KAFKA_RESP_ERR_NO_ERROR;
+				break;
+			}
+	rd_kafka_metadata_destroy(m);
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* A topic that was made or deleted shows a moment later; waits for all of the plan. */
+static enum fail_code
+wait_shown(
+    rd_kafka_t *rk, const struct topic_plan *p, bool wanted, int64_t deadline_ms, struct failure *f)
+{
+	rd_kafka_resp_err_t err;
+	size_t present, known;
+
+	do {
+		err = count_present(rk, p, &present, &known, kafka_slice_ms(deadline_ms));
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR && (wanted ? present == p->n : known == 0))
+			return FAIL_NONE;
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			err = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	} while (kafka_again(err, deadline_ms));
+	return kafka_fail_asking(rk, err,
+	    wanted ? "waiting for the new topics to have leaders"
+		   : "waiting for the deleted topics to be gone",
+	    "", f);
+}
+
+enum fail_code
+topics_create(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
+    const struct topics_report *report, int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	rd_kafka_NewTopic_t *topic[CHUNK];
+	enum fail_code code = FAIL_NONE;
+	size_t n = 0;
+
+	for (size_t i = 0; code == FAIL_NONE && i < p->n; i++) {
+		if (!report[i].exists) {
+			topic[n] = new_topic(c, &p->topic[i], f);
+			code = topic[n] == NULL ? f->code : FAIL_NONE;
+			n += topic[n] != NULL;
+		}
+		if (code == FAIL_NONE && n > 0 && (n == CHUNK || i + 1 == p->n)) {
+			code = create_chunk(rk, topic, n, deadline_ms, f);
+			rd_kafka_NewTopic_destroy_array(topic, n);
+			n = 0;
+		}
+	}
+	rd_kafka_NewTopic_destroy_array(topic, n);
+	return code != FAIL_NONE ? code : wait_shown(rk, p, true, deadline_ms, f);
+}
+
+enum fail_code
+topics_delete(rd_kafka_t *rk, const struct topic_plan *p, const struct topics_report *report,
+    int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	rd_kafka_DeleteTopic_t *topic[CHUNK];
+	enum fail_code code = FAIL_NONE;
+	size_t n = 0;
+
+	for (size_t i = 0; code == FAIL_NONE && i < p->n; i++) {
+		if (report[i].exists)
+			topic[n++] = rd_kafka_DeleteTopic_new(p->topic[i].name);
+		if (n > 0 && (n == CHUNK || i + 1 == p->n)) {
+			code = delete_chunk(rk, topic, n, deadline_ms, f);
+			rd_kafka_DeleteTopic_destroy_array(topic, n);
+			n = 0;
+		}
+	}
+	return code != FAIL_NONE ? code : wait_shown(rk, p, false, deadline_ms, f);
+}
+
+/* ---- at the start of a command ---- */
+
+void
+topics_warn_hidden(rd_kafka_t *rk, const struct topic_plan *p, const struct topics_report *report)
+{
+	struct failure f;
+	size_t n = 0, first = 0;
+
+	for (size_t i = p->n; i-- > 0;)
+		if (report[i].hidden) {
+			first = i;
+			n++;
+		}
+	if (n == 0)
+		return;
+	kafka_fail_denied(&f, rk, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, "DESCRIBE_CONFIGS",
+	    p->topic[first].name, "asking for its settings");
+	log_warning(
+	    "topics: TOPICS-HIDDEN the settings of %zu topic%s are not compared with what they "
+	    "must be: %s",
+	    n, n == 1 ? "" : "s", f.text);
+}
+
+/* Who does not write domains reads no held-out set, and may not be allowed to see it. */
+static bool
+is_passed_over(const struct planned_topic *t, struct topics_use use)
+{
+	return t->kind == TOPIC_DOMAIN && t->set != SET_TRAIN &&
+	       (use.written & 1u << TOPIC_DOMAIN) == 0;
+}
+
+enum fail_code
+topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int timeout_ms,
+    struct failure *f)
+{
+	struct topics_report *report = NULL;
+	struct topic_plan *p;
+	enum fail_code code = topic_plan_open(&p, c, f);
+	size_t kept = 0;
+
+	if (code != FAIL_NONE)
+		return code;
+	for (size_t i = 0; i < p->n; i++)
+		if (((use.read | use.written) & (1u << p->topic[i].kind)) != 0 &&
+		    !is_passed_over(&p->topic[i], use))
+			p->topic[kept++] = p->topic[i];
+	p->n = kept;
+	report = calloc(kept + 1, sizeof(*report));
+	code = report == NULL ? fail_memory(f) : topics_query(rk, c, p, use, report, timeout_ms, f);
+	for (size_t i = 0; code == FAIL_NONE && i < kept; i++)
+		if (!report[i].exists)
+			code = fail(f, FAIL_CONFIG,
+			    "topic %s is missing: run `riffle topics -c %s --create`",
+			    p->topic[i].name, c->path);
+		else if (report[i].problem[0] != '\0')
+			code =
+			    fail(f, FAIL_CONFIG, "topic %s: %s (`riffle topics -c %s` shows all)",
+				p->topic[i].name, report[i].problem, c->path);
+	if (code == FAIL_NONE)
+		topics_warn_hidden(rk, p, report);
+	free(report);
+	topic_plan_close(p);
+	return code;
+}
+
+/* ---- what the broker keeps of groups ---- */
 
 static rd_kafka_resp_err_t
 any_broker(rd_kafka_t *rk, int32_t *id, int64_t deadline_ms)

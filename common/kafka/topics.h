@@ -1,0 +1,73 @@
+/*
+ * topics.h -- the topics of a plan on a broker: queried, compared, created, deleted.
+ *
+ * common/config/topic_plan.h says which topics a configuration implies. Here is what a cluster has of
+ * them: one report a topic, with a sentence on what differs and what to do about it.
+ *
+ * A list of all topics leaves out those that the user may not see; what is missing there is queried
+ * once more by name, so that a missing right is never reported as a missing topic.
+ *
+ * Thread: that of the handle.
+ */
+#ifndef COMMON_KAFKA_TOPICS_H
+#define COMMON_KAFKA_TOPICS_H
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+#include "common/config/config.h"
+#include "common/config/topic_plan.h"
+
+enum { TOPICS_OFFSETS_RETENTION_MINUTES = 30 * 24 * 60 }; /* less deserves a warning */
+
+struct topics_report {
+	bool exists;
+	int partitions;
+	bool hidden;       /* its settings are not compared: the user lacks DESCRIBE_CONFIGS */
+	char problem[512]; /* "" where all is as planned; else what differs and what to do */
+};
+
+/* What the caller will do with the topics, as bits 1 << kind; READ is of training sets alone. */
+struct topics_use {
+	unsigned read, written;
+	bool deleted; /* all of them */
+};
+
+/*
+ * Asks the broker about every topic of the plan; report[p->n] is the caller's. A problem of a
+ * topic that does not exist is "missing". One that the user may not even see is FAIL_DENIED, which
+ * names the right that `use` needs. Settings that the user may not see are not compared.
+ */
+enum fail_code topics_query(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
+    struct topics_use use, struct topics_report *report, int timeout_ms, struct failure *f);
+/* Makes those that do not exist and waits until every partition has a leader. */
+enum fail_code topics_create(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
+    const struct topics_report *report, int timeout_ms, struct failure *f);
+/* Deletes those that exist, with all records, and waits until they are gone. */
+enum fail_code topics_delete(rd_kafka_t *rk, const struct topic_plan *p,
+    const struct topics_report *report, int timeout_ms, struct failure *f);
+
+/*
+ * FAIL_CONFIG with one sentence for the first topic of `use` that is missing or
+ * wrong ("topic demo.code: has 1 partition, the configuration wants 4; ..."). Every command that
+ * reads or writes topics asks this at its start, about those that it uses. Held-out sets of domains
+ * are checked only for those who write them.
+ */
+enum fail_code topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use,
+    int timeout_ms, struct failure *f);
+
+/* Says once which settings nobody compared, where some are hidden. */
+void topics_warn_hidden(
+    rd_kafka_t *rk, const struct topic_plan *p, const struct topics_report *report);
+
+/*
+ * How long the broker keeps the committed offsets of a group without members, in minutes; -1: it
+ * does not say. Trainers that pause for longer lose their position there. FAIL_DENIED: the user may
+ * not ask.
+ */
+enum fail_code topics_offsets_retention(
+    rd_kafka_t *rk, int64_t *minutes, int timeout_ms, struct failure *f);
+
+#endif
