@@ -5,6 +5,7 @@ The broker is one of these tests' own, in a folder of its own; the run's shared 
 
 import os
 import pathlib
+import select
 import shutil
 import signal
 import subprocess
@@ -21,12 +22,12 @@ class Cluster:
     def __init__(self, folder):
         self.folder = folder
 
-    def __call__(self, command, *words, code=0, version=VERSION, **env):
+    def __call__(self, command, *words, code=0, version=VERSION, pass_fds=(), **env):
         clean = {k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}
         done = subprocess.run(
             [ROOT / "scripts/kafka", command, "--version", version, *words],
             env={**clean, "RIFFLE_KAFKA_DIR": str(self.folder), "RIFFLE_KAFKA_JVM": "1", **env},
-            capture_output=True, text=True, timeout=600)
+            capture_output=True, text=True, timeout=600, pass_fds=pass_fds)
         assert done.returncode == code, done.stderr
         return done
 
@@ -96,6 +97,14 @@ def test_a_broker_lives_crashes_comes_back_and_ends(cluster, tools):
     assert not folder.exists()
     cluster("status", code=1)
     cluster("down")  # once more is no error
+
+
+def test_a_broker_holds_no_pipe_of_whoever_started_it(cluster):
+    reads, writes = os.pipe()
+    cluster("up", pass_fds=[writes])
+    os.close(writes)
+    assert select.select([reads], [], [], 10)[0] and os.read(reads, 1) == b"", "its reader comes to its end"
+    os.close(reads)
 
 
 def test_a_recorded_pid_that_is_another_program_by_now_is_left_alone(cluster):
