@@ -1,0 +1,284 @@
+#include "consumer/mixer/cursor.h"
+#include "tests/unit/test.h"
+
+enum { BLOCK = 4, WINDOW = 1 };
+
+static struct cursor
+open_cursor(const struct mixer_source *s)
+{
+	struct cursor c;
+	struct failure f;
+
+	assert_int_equal(cursor_open(&c, s, 1234, BLOCK, WINDOW, &f), FAIL_NONE);
+	return c;
+}
+
+static const struct exclusions none;
+
+static struct mixer_draw
+take(struct cursor *c)
+{
+	struct mixer_draw d;
+
+	assert_int_equal(cursor_take(c, &none, 5, &d), CURSOR_TAKEN);
+	assert_int_equal(d.domain, 5);
+	assert_true(d.ordinal >= d.block_first && d.ordinal < d.block_first + d.block_count);
+	return d;
+}
+
+static void
+set_lengths(struct cursor *c, const uint64_t *sequences, const bool *sealed)
+{
+	struct failure f;
+
+	assert_int_equal(cursor_check_lengths(c, sequences, sealed, &f), FAIL_NONE);
+	cursor_settle(c);
+	assert_int_equal(cursor_set_lengths(c, sequences, sealed, &f), FAIL_NONE);
+}
+
+static void
+test_an_epoch_visits_each_sequence_once(void **state)
+{
+	const uint64_t sequences[] = {7, 10};
+	const struct mixer_source s = {
+	    .name = "web", .partitions_n = 2, .sequences = sequences, .on_end = MIX_END_REPEAT};
+	struct cursor c = open_cursor(&s);
+
+	(void)state;
+	assert_int_equal(cursor_length(&c), 17);
+	assert_true(cursor_passes(&c) == UINT64_MAX);
+	for (uint64_t epoch = 0; epoch < 3; epoch++) {
+		bool seen[2][10] = {{false}};
+
+		for (int i = 0; i < 17; i++) {
+			struct mixer_draw d = take(&c);
+
+			assert_int_equal(d.epoch, epoch);
+			assert_false(seen[d.partition][d.ordinal]);
+			seen[d.partition][d.ordinal] = true;
+		}
+		assert_int_equal(c.taken[0], 7);
+		assert_int_equal(c.taken[1], 10);
+	}
+	assert_int_equal(c.place.taken, 51);
+	cursor_close(&c);
+}
+
+static void
+test_a_cursor_is_exhausted_after_its_passes(void **state)
+{
+	static const struct {
+		enum mix_on_end on_end;
+		uint64_t max_epochs, passes;
+	} rule[] = {{MIX_END_STOP, 0, 1}, {MIX_END_DROP, 0, 1}, {MIX_END_DROP, 3, 3},
+	    {MIX_END_REPEAT, 2, 2}};
+	const uint64_t sequences[] = {3};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
+		const struct mixer_source s = {.name = "web",
+		    .partitions_n = 1,
+		    .sequences = sequences,
+		    .on_end = rule[i].on_end,
+		    .max_epochs = rule[i].max_epochs};
+		struct cursor c = open_cursor(&s);
+		struct mixer_draw d;
+
+		for (uint64_t k = 0; k < 3 * rule[i].passes; k++)
+			take(&c);
+		assert_int_equal(cursor_take(&c, &none, 0, &d), CURSOR_EXHAUSTED);
+		cursor_close(&c);
+	}
+}
+
+static void
+test_what_is_excluded_is_passed_over(void **state)
+{
+	const uint64_t sequences[] = {6};
+	const struct mixer_source s = {
+	    .name = "web", .partitions_n = 1, .sequences = sequences, .on_end = MIX_END_REPEAT};
+	const struct ledger_skip some = {0, 0, 1, 5}, all = {0, 0, 0, 6};
+	struct cursor c = open_cursor(&s);
+	struct exclusions x = {0};
+	struct mixer_draw d;
+	struct failure f;
+
+	(void)state;
+	assert_int_equal(exclusions_skip(&x, &some, &f), FAIL_NONE);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(cursor_take(&c, &x, 0, &d), CURSOR_TAKEN);
+		assert_true(d.ordinal == 0 || d.ordinal == 5);
+		assert_int_equal(d.epoch, i / 2);
+	}
+	assert_int_equal(exclusions_skip(&x, &all, &f), FAIL_NONE);
+	assert_int_equal(cursor_take(&c, &x, 0, &d), CURSOR_NOTHING_LEFT);
+	exclusions_close(&x);
+	cursor_close(&c);
+}
+
+static void
+test_a_live_domain_deals_its_partitions_in_turn(void **state)
+{
+	static const struct {
+		uint32_t partition;
+		uint64_t ordinal;
+	} want[] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {1, 2}, {1, 3}};
+	uint64_t sequences[] = {3, 3};
+	bool sealed[] = {true, false};
+	const struct mixer_source s = {.name = "web",
+	    .partitions_n = 2,
+	    .sequences = sequences,
+	    .sealed = sealed,
+	    .live = true,
+	    .on_end = MIX_END_REPEAT};
+	struct cursor c = open_cursor(&s);
+	struct mixer_draw d;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		assert_true(cursor_deals(&c));
+		if (i == 6) { /* partition 0 has ended, 1 lacks its ordinal 3 */
+			assert_true(cursor_is_dry(&c));
+			assert_int_equal(cursor_take(&c, &none, 0, &d), CURSOR_DRY);
+			assert_int_equal(d.partition, 1);
+			assert_int_equal(d.ordinal, 3);
+			sequences[1] = 4;
+			set_lengths(&c, sequences, sealed);
+			assert_false(cursor_is_dry(&c));
+		}
+		d = take(&c);
+		assert_int_equal(d.partition, want[i].partition);
+		assert_int_equal(d.ordinal, want[i].ordinal);
+	}
+	sealed[1] = true;
+	set_lengths(&c, sequences, sealed);
+	assert_int_equal(take(&c).epoch, 1);
+	assert_false(cursor_deals(&c));
+	assert_int_equal(cursor_length(&c), 7);
+	cursor_close(&c);
+}
+
+/* Seeking in the rounds, as after a resume, finds what stepping through them finds. */
+static void
+test_any_position_of_a_live_domain_is_found_directly(void **state)
+{
+	const uint64_t sequences[] = {5, 0, 9, 2, 7};
+	const bool sealed[] = {true, true, false, true, false};
+	const struct mixer_source s = {.name = "web",
+	    .partitions_n = 5,
+	    .sequences = sequences,
+	    .sealed = sealed,
+	    .live = true};
+	struct cursor straight = open_cursor(&s);
+
+	(void)state;
+	for (uint64_t position = 0; !cursor_is_dry(&straight); position++) {
+		struct cursor c = open_cursor(&s);
+		struct mixer_draw a, b = take(&straight);
+
+		c.place.position = position;
+		a = take(&c);
+		assert_int_equal(a.partition, b.partition);
+		assert_int_equal(a.ordinal, b.ordinal);
+		cursor_close(&c);
+	}
+	assert_int_equal(straight.place.position, 5 + 8 + 2 + 7); /* partition 4 lacks ordinal 7 */
+	cursor_close(&straight);
+}
+
+static void
+test_an_extension_counts_from_the_next_epoch_and_is_undone_with_its_step(void **state)
+{
+	const uint64_t sequences[] = {4}, longer[] = {6};
+	const bool sealed[] = {true};
+	const struct mixer_source s = {
+	    .name = "web", .partitions_n = 1, .sequences = sequences, .on_end = MIX_END_REPEAT};
+	struct cursor c = open_cursor(&s);
+	struct mixer_draw first;
+
+	(void)state;
+	take(&c);
+	set_lengths(&c, longer, sealed);
+	assert_int_equal(cursor_length(&c), 4);
+	for (int i = 0; i < 3; i++)
+		take(&c);
+	cursor_keep(&c);
+	first = take(&c);
+	assert_int_equal(first.epoch, 1);
+	assert_int_equal(cursor_length(&c), 6);
+	cursor_undo(&c);
+	assert_int_equal(cursor_length(&c), 4);
+	assert_int_equal(c.taken[0], 4);
+	assert_int_equal(take(&c).ordinal, first.ordinal);
+	cursor_settle(&c);
+	assert_false(c.place.extended);
+	assert_int_equal(cursor_length(&c), 6);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(take(&c).epoch, 1);
+	assert_int_equal(take(&c).epoch, 2);
+	cursor_close(&c);
+}
+
+static void
+test_a_partition_that_became_shorter_is_refused(void **state)
+{
+	const uint64_t sequences[] = {4}, shorter[] = {3};
+	const bool sealed[] = {true}, open[] = {false};
+	const struct mixer_source s = {.name = "web", .partitions_n = 1, .sequences = sequences};
+	struct cursor c = open_cursor(&s);
+	struct failure f;
+
+	(void)state;
+	assert_int_equal(cursor_check_lengths(&c, shorter, sealed, &f), FAIL_DATA);
+	assert_non_null(strstr(f.text, "web"));
+	/* Open again: it is being extended, and its length is not judged before the next End. */
+	assert_int_equal(cursor_check_lengths(&c, shorter, open, &f), FAIL_NONE);
+	set_lengths(&c, shorter, open);
+	assert_int_equal(cursor_length(&c), 4);
+	cursor_close(&c);
+}
+
+static void
+test_a_copy_goes_the_same_way(void **state)
+{
+	const uint64_t sequences[] = {9, 9}, longer[] = {9, 12};
+	const bool sealed[] = {true, true};
+	const struct mixer_source s = {
+	    .name = "web", .partitions_n = 2, .sequences = sequences, .on_end = MIX_END_REPEAT};
+	struct cursor c = open_cursor(&s), copy;
+	struct failure f;
+
+	(void)state;
+	set_lengths(&c, longer, sealed);
+	for (int i = 0; i < 20; i++) /* two into the extended epoch */
+		take(&c);
+	assert_true(c.place.extended);
+	assert_int_equal(cursor_copy(&copy, &c, &f), FAIL_NONE);
+	for (int i = 0; i < 50; i++) {
+		struct mixer_draw a = take(&c), b = take(&copy);
+
+		assert_int_equal(a.partition, b.partition);
+		assert_int_equal(a.ordinal, b.ordinal);
+		assert_int_equal(a.epoch, b.epoch);
+	}
+	cursor_close(&c);
+	cursor_close(&copy);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_an_epoch_visits_each_sequence_once),
+	    cmocka_unit_test(test_a_cursor_is_exhausted_after_its_passes),
+	    cmocka_unit_test(test_what_is_excluded_is_passed_over),
+	    cmocka_unit_test(test_a_live_domain_deals_its_partitions_in_turn),
+	    cmocka_unit_test(test_any_position_of_a_live_domain_is_found_directly),
+	    cmocka_unit_test(
+		test_an_extension_counts_from_the_next_epoch_and_is_undone_with_its_step),
+	    cmocka_unit_test(test_a_partition_that_became_shorter_is_refused),
+	    cmocka_unit_test(test_a_copy_goes_the_same_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+#include "consumer/mixer/exclusions.h"
+#include "tests/unit/test.h"
+
+static void
+put_skip(struct exclusions *x, uint32_t domain, uint32_t partition, int64_t first, int64_t end)
+{
+	const struct ledger_skip s = {domain, partition, first, end};
+	struct failure f;
+
+	assert_int_equal(exclusions_skip(x, &s, &f), FAIL_NONE);
+}
+
+static void
+quarantine(struct exclusions *x, uint32_t domain, uint32_t partition, uint64_t ordinal)
+{
+	struct failure f;
+
+	assert_int_equal(
+	    exclusions_quarantine(x, domain, partition, ordinal, "broken", &f), FAIL_NONE);
+}
+
+static void
+test_ranges_that_overlap_or_touch_become_one_in_any_order(void **state)
+{
+	static const struct {
+		int64_t first, end;
+	} range[] = {{40, 50}, {0, 10}, {20, 30}, {10, 15}, {12, 41}, {60, 61}};
+	struct exclusions x = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(range) / sizeof(range[0]); i++)
+		put_skip(&x, 1, 0, range[i].first, range[i].end);
+	assert_int_equal(x.items_n, 2); /* 0..50 and 60..61 */
+	for (uint64_t o = 0; o < 70; o++)
+		assert_int_equal(exclusions_has(&x, 1, 0, o), o < 50 || o == 60);
+	assert_int_equal(x.skips_n, 6); /* the list keeps them as they came */
+	exclusions_close(&x);
+}
+
+static void
+test_another_domain_or_partition_is_not_excluded(void **state)
+{
+	struct exclusions x = {0};
+
+	(void)state;
+	quarantine(&x, 65, 2, 7);
+	assert_true(exclusions_has(&x, 65, 2, 7));
+	assert_false(exclusions_has(&x, 65, 1, 7));
+	assert_false(exclusions_has(&x, 65, 3, 7));
+	assert_false(exclusions_has(&x, 1, 2, 7)); /* 65 mod 64: another word of the set */
+	assert_false(exclusions_has(&x, 64, 2, 7));
+	assert_false(exclusions_has(&x, 65, 2, 6));
+	assert_false(exclusions_has(&x, 65, 2, 8));
+	exclusions_close(&x);
+}
+
+static void
+test_an_ordinal_is_quarantined_once(void **state)
+{
+	struct exclusions x = {0};
+
+	(void)state;
+	quarantine(&x, 0, 0, 3);
+	quarantine(&x, 0, 0, 3);
+	assert_int_equal(x.quarantined_n, 1);
+	exclusions_close(&x);
+}
+
+static void
+test_more_quarantined_than_the_limit_is_an_error(void **state)
+{
+	struct exclusions x = {0};
+	struct failure f;
+
+	(void)state;
+	for (uint64_t o = 0; o < LEDGER_QUARANTINED_MAX; o++)
+		quarantine(&x, 0, 0, 2 * o);
+	assert_int_equal(exclusions_quarantine(&x, 0, 0, 1, "broken", &f), FAIL_DATA);
+	assert_int_equal(x.quarantined_n, LEDGER_QUARANTINED_MAX);
+	assert_int_equal(exclusions_quarantine(&x, 0, 0, 2, "broken", &f), FAIL_NONE);
+	exclusions_close(&x);
+}
+
+static void
+test_counts_stop_at_the_length_of_each_partition(void **state)
+{
+	const uint64_t sequences[] = {10, 100};
+	struct exclusions x = {0};
+
+	(void)state;
+	put_skip(&x, 0, 0, 5, 30);
+	put_skip(&x, 0, 1, 90, 95);
+	put_skip(&x, 0, 2, 0, 1000); /* a partition that is not counted */
+	put_skip(&x, 1, 0, 0, 1000);
+	assert_int_equal(exclusions_count(&x, 0, sequences, 2), 5 + 5);
+	assert_int_equal(exclusions_count(&x, 0, sequences, 1), 5);
+	exclusions_close(&x);
+}
+
+static void
+test_an_undone_step_takes_its_skips_back_and_no_quarantine(void **state)
+{
+	struct exclusions x = {0};
+
+	(void)state;
+	put_skip(&x, 0, 0, 1, 2);
+	exclusions_keep(&x);
+	put_skip(&x, 0, 0, 5, 6);
+	quarantine(&x, 0, 0, 9);
+	exclusions_undo(&x);
+	assert_int_equal(x.skips_n, 1);
+	assert_int_equal(x.quarantined_n, 1);
+	exclusions_close(&x);
+}
+
+static void
+test_a_copy_is_independent(void **state)
+{
+	struct exclusions x = {0}, copy = {0};
+	struct failure f;
+
+	(void)state;
+	put_skip(&x, 3, 0, 1, 2);
+	quarantine(&x, 3, 0, 9);
+	assert_int_equal(exclusions_copy(&copy, &x, &f), FAIL_NONE);
+	put_skip(&x, 3, 0, 20, 30);
+	exclusions_close(&x);
+	assert_true(exclusions_has(&copy, 3, 0, 1));
+	assert_true(exclusions_has(&copy, 3, 0, 9));
+	assert_false(exclusions_has(&copy, 3, 0, 20));
+	assert_string_equal(copy.quarantined[0].reason, "broken");
+	exclusions_close(&copy);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_ranges_that_overlap_or_touch_become_one_in_any_order),
+	    cmocka_unit_test(test_another_domain_or_partition_is_not_excluded),
+	    cmocka_unit_test(test_an_ordinal_is_quarantined_once),
+	    cmocka_unit_test(test_more_quarantined_than_the_limit_is_an_error),
+	    cmocka_unit_test(test_counts_stop_at_the_length_of_each_partition),
+	    cmocka_unit_test(test_an_undone_step_takes_its_skips_back_and_no_quarantine),
+	    cmocka_unit_test(test_a_copy_is_independent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+#include "consumer/mixer/shares.h"
+#include "tests/unit/test.h"
+
+enum { DOMAINS = 3 };
+
+/* Three domains with weights 2, 1, 1, weighed. */
+static void
+open_shares(struct shares *s, enum schedule_kind kind, uint64_t epoch_size)
+{
+	static const double raw[DOMAINS] = {2, 1, 1};
+	struct failure f;
+
+	shares_init(s, kind, 1, 1234);
+	s->epoch_size = epoch_size;
+	s->version.temperature = s->version.lr_scale = 1;
+	for (size_t i = 0; i < DOMAINS; i++) {
+		assert_int_equal(shares_add(s, &f), FAIL_NONE);
+		s->share[i].raw = s->share[i].base = raw[i];
+	}
+	assert_true(shares_weigh(s));
+}
+
+/* Draws n times, nobody being dry; counts. */
+static void
+draw(struct shares *s, size_t n, uint64_t count[DOMAINS])
+{
+	static const bool dry[DOMAINS];
+
+	memset(count, 0, DOMAINS * sizeof(*count));
+	for (size_t i = 0; i < n; i++) {
+		struct shares_choice c = shares_choose(s, dry);
+
+		assert_int_equal(c.drawn, c.picked);
+		shares_charge(s, &c, dry, 1);
+		count[c.drawn]++;
+	}
+}
+
+static void
+test_domains_are_drawn_by_their_weights(void **state)
+{
+	uint64_t count[DOMAINS];
+	struct shares s;
+
+	(void)state;
+	open_shares(&s, SCHEDULE_DEFICIT, 0);
+	assert_true(shares_of(&s, 0) == 0.5 && shares_of(&s, 2) == 0.25);
+	draw(&s, 4000, count);
+	assert_int_equal(count[0], 2000);
+	assert_int_equal(count[1], 1000);
+	assert_true(shares_credit(&s, 0) == 0);
+	shares_close(&s);
+}
+
+static void
+test_weights_that_are_in_force_already_disturb_nothing(void **state)
+{
+	uint64_t count[DOMAINS];
+	struct shares s;
+	int64_t counts;
+
+	(void)state;
+	open_shares(&s, SCHEDULE_GREEDY, 0);
+	draw(&s, 7, count);
+	counts = s.schedule.credit[0];
+	assert_true(shares_weigh(&s));
+	assert_int_equal(s.schedule.credit[0], counts); /* new ones would begin from 0 */
+	s.share[0].raw = 3;
+	assert_true(shares_weigh(&s));
+	assert_int_equal(s.schedule.credit[0], 0);
+	shares_close(&s);
+}
+
+static void
+test_only_active_domains_with_a_weight_take_part(void **state)
+{
+	struct shares s;
+
+	(void)state;
+	open_shares(&s, SCHEDULE_DEFICIT, 0);
+	s.share[0].state = LEDGER_LEFT;
+	s.share[1].state = LEDGER_JOINING;
+	assert_true(shares_weigh(&s));
+	assert_true(shares_of(&s, 2) == 1);
+	s.share[2].raw = 0;
+	assert_false(shares_weigh(&s));
+	assert_true(shares_of(&s, 2) == 1); /* nothing was changed */
+	shares_close(&s);
+}
+
+static void
+test_a_dropped_domain_gives_its_weight_to_the_others(void **state)
+{
+	struct shares s;
+
+	(void)state;
+	open_shares(&s, SCHEDULE_DEFICIT, 0);
+	assert_true(shares_drop(&s, 0));
+	assert_true(shares_of(&s, 1) == 0.5 && shares_of(&s, 0) == 0);
+	assert_true(shares_drop(&s, 1));
+	assert_false(shares_drop(&s, 2));
+	shares_close(&s);
+}
+
+static void
+test_a_round_gives_each_domain_exactly_its_draws(void **state)
+{
+	uint64_t count[DOMAINS];
+	struct shares s;
+
+	(void)state;
+	open_shares(&s, SCHEDULE_DEFICIT, 10); /* 5, 2.5, 2.5: the tie goes to the lower index */
+	for (uint64_t round = 0; round < 5; round++) {
+		assert_int_equal(s.round, round);
+		draw(&s, 10, count);
+		assert_int_equal(count[0], 5);
+		assert_int_equal(count[1], 3);
+		assert_int_equal(count[2], 2);
+	}
+	shares_close(&s);
+}
+
+static void
+test_a_change_inside_a_round_deals_out_what_remains_of_it(void **state)
+{
+	uint64_t count[DOMAINS];
+	struct shares s;
+
+	(void)state;
+	open_shares(&s, SCHEDULE_DEFICIT, 10);
+	draw(&s, 6, count);
+	s.share[0].raw = s.share[1].raw = 0;
+	assert_true(shares_weigh(&s));
+	assert_int_equal(s.schedule.one, 4); /* the weights sum to the draws that remain */
+	assert_int_equal(s.share[2].weight, 10);
+	draw(&s, 4, count);
+	assert_int_equal(count[2], 4);
+	assert_int_equal(s.round, 1);
+	assert_int_equal(s.round_draws, 0);
+	draw(&s, 10, count); /* the next round has all its draws */
+	assert_int_equal(count[2], 10);
+	shares_close(&s);
+}
+
+static void
+test_a_dry_domain_lends_its_draws_and_is_paid_back(void **state)
+{
+	bool dry[DOMAINS] = {false};
+	uint64_t drawn[DOMAINS] = {0};
+	struct shares s;
+
+	(void)state;
+	open_shares(&s, SCHEDULE_DEFICIT, 0);
+	shares_set_rules(&s, 1, MIX_DRY_LEND, 2);
+	for (size_t i = 0; i < 400; i++) {
+		struct shares_choice c;
+
+		dry[1] = i < 100;
+		c = shares_choose(&s, dry);
+		assert_true(!dry[c.drawn]);
+		assert_int_equal(c.lent, dry[c.picked]);
+		shares_charge(&s, &c, dry, 1);
+		shares_ripen(&s, dry);
+		drawn[c.drawn]++;
+		if (i == 99)
+			assert_int_equal(s.share[1].owed, 25);
+		if (i == 199) /* twice its share: 25, and 24 or 25 that were owed */
+			assert_in_range(drawn[1], 48, 50);
+	}
+	assert_int_equal(s.share[1].owed, 0);
+	assert_in_range(drawn[1], 99, 100); /* a quarter of all */
+	shares_close(&s);
+}
+
+static void
+test_where_all_are_dry_the_picked_one_is_chosen_and_waited_for(void **state)
+{
+	bool dry[DOMAINS] = {true, true, true};
+	struct shares_choice c;
+	struct shares s;
+
+	(void)state;
+	open_shares(&s, SCHEDULE_DEFICIT, 0);
+	shares_set_rules(&s, 0, MIX_DRY_LEND, 2);
+	c = shares_choose(&s, dry);
+	assert_int_equal(c.drawn, 0);
+	assert_false(c.lent);
+	assert_false(shares_choose_again(&s, &c, dry));
+	dry[0] = false; /* it has something, which turns out to be excluded */
+	c = shares_choose(&s, dry);
+	assert_true(shares_choose_again(&s, &c, dry));
+	assert_true(dry[0]);
+	shares_close(&s);
+}
+
+static void
+test_a_copy_is_restored_to_the_bit(void **state)
+{
+	uint64_t count[DOMAINS], again[DOMAINS];
+	struct shares s, kept;
+	struct failure f;
+
+	(void)state;
+	open_shares(&s, SCHEDULE_DEFICIT, 7);
+	draw(&s, 3, count);
+	assert_int_equal(shares_clone(&kept, &s, &f), FAIL_NONE);
+	shares_begin_version(&s, 9, LEDGER_BY_REQUEST, "x");
+	s.share[1].raw = 5;
+	assert_true(shares_weigh(&s));
+	draw(&s, 5, count);
+	shares_copy(&s, &kept);
+	assert_int_equal(s.version.number, 1);
+	draw(&s, 100, count);
+	draw(&kept, 100, again);
+	assert_memory_equal(count, again, sizeof(count));
+	shares_close(&s);
+	shares_close(&kept);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_domains_are_drawn_by_their_weights),
+	    cmocka_unit_test(test_weights_that_are_in_force_already_disturb_nothing),
+	    cmocka_unit_test(test_only_active_domains_with_a_weight_take_part),
+	    cmocka_unit_test(test_a_dropped_domain_gives_its_weight_to_the_others),
+	    cmocka_unit_test(test_a_round_gives_each_domain_exactly_its_draws),
+	    cmocka_unit_test(test_a_change_inside_a_round_deals_out_what_remains_of_it),
+	    cmocka_unit_test(test_a_dry_domain_lends_its_draws_and_is_paid_back),
+	    cmocka_unit_test(test_where_all_are_dry_the_picked_one_is_chosen_and_waited_for),
+	    cmocka_unit_test(test_a_copy_is_restored_to_the_bit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
