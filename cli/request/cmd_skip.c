@@ -1,14 +1,9 @@
 /* riffle skip: keeps sequences out of every later draw of a running mix. */
-#include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/request/request_print.h"
-#include "cli/request/request_words.h"
-#include "cli/request/skip_step.h"
+#include "cli/request/skip_requests.h"
 #include "cli/signals.h"
 #include "common/base/limits.h"
 
@@ -63,80 +58,6 @@ static const struct option_row rows[] = {
 	.help = "one JSON object a request; its keys are stable"},
 };
 
-/* Without /PARTITION there must be only one. */
-static enum fail_code
-choose_partition(struct control *c, const struct ledger *last, struct failure *f)
-{
-	if (c->partition >= 0)
-		return FAIL_NONE;
-	c->partition = 0;
-	for (size_t i = 0; last != NULL && i < last->domains_n; i++)
-		if (last->domain[i].name != NULL && strcmp(last->domain[i].name, c->domain) == 0 &&
-		    last->domain[i].partitions_n > 1)
-			return fail(f, FAIL_USAGE,
-			    "domain %s has %zu partitions, each with its own ordinals: say which, "
-			    "as "
-			    "%s/0",
-			    c->domain, last->domain[i].partitions_n, c->domain);
-	return FAIL_NONE;
-}
-
-/* One range of the command line. */
-static enum fail_code
-range_request(struct control *c, const struct arguments *a, const struct options *o,
-    const struct ledger *last, struct failure *f)
-{
-	c->kind = LEDGER_SKIP;
-	if (request_words_place(c, o->argument[0], f) != FAIL_NONE ||
-	    request_words_range(c, o->argument[1], f) != FAIL_NONE ||
-	    choose_partition(c, last, f) != FAIL_NONE)
-		return f->code;
-	return request_words_name(c, a->id, "skip", f);
-}
-
-static enum fail_code
-name_requests(struct control *c, size_t n, const struct arguments *a, struct failure *f)
-{
-	char base[REQUEST_ID_BYTES];
-
-	if (a->id == NULL && request_new_id(base, "skip", f) != FAIL_NONE)
-		return f->code;
-	for (size_t i = 0; i < n; i++) {
-		char id[256];
-
-		snprintf(id, sizeof(id), "%.200s-%zu", a->id == NULL ? base : a->id, i);
-		if (request_words_name(&c[i], id, "", f) != FAIL_NONE)
-			return f->code;
-	}
-	return FAIL_NONE;
-}
-
-/* Gives *c, [*n] (skip_step_free). */
-static enum fail_code
-make_requests(struct control **c, size_t *n, const struct arguments *a, const struct options *o,
-    const struct ledger *last, const struct config *config, struct failure *f)
-{
-	bool by_lane = options_given(o, &cmd_skip, "lane");
-	bool timed = options_given(o, &cmd_skip, "at-step");
-
-	if (options_given(o, &cmd_skip, "step")) {
-		if (skip_step_requests(c, n, a->mix, config, a->step,
-			by_lane ? (int64_t)a->lane : -1, f) != FAIL_NONE ||
-		    name_requests(*c, *n, a, f) != FAIL_NONE)
-			return f->code;
-	} else {
-		*c = calloc(1, sizeof(**c));
-		*n = 1;
-		if (*c == NULL)
-			return fail_memory(f);
-		if (range_request(*c, a, o, last, f) != FAIL_NONE)
-			return f->code;
-	}
-	for (size_t i = 0; i < *n; i++)
-		(*c)[i].at_step = timed ? (int64_t)a->at_step : -1;
-	return FAIL_NONE;
-}
-
 static enum fail_code
 check_arguments(const struct options *o, struct failure *f)
 {
@@ -158,13 +79,23 @@ skip(struct request *r, const struct arguments *a, const struct options *o,
 	    .dry_run = a->dry_run,
 	    .json = a->json,
 	    .timeout_ms = (int)a->timeout_s * 1000};
+	bool timed = options_given(o, &cmd_skip, "at-step");
+	int64_t lane = options_given(o, &cmd_skip, "lane") ? (int64_t)a->lane : -1;
 	struct control *c = NULL;
 	size_t n = 0;
-	enum fail_code code = make_requests(&c, &n, a, o, request_ledger(r), config, f);
+	enum fail_code code;
+
+	if (options_given(o, &cmd_skip, "step"))
+		code = skip_requests_step(&c, &n, a->mix, config, a->step, lane, a->id, f);
+	else
+		code = skip_requests_range(
+		    &c, &n, o->argument[0], o->argument[1], request_ledger(r), a->id, f);
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		c[i].at_step = timed ? (int64_t)a->at_step : -1;
 
 	if (code == FAIL_NONE)
 		code = request_print(r, c, n, &how, f);
-	skip_step_free(c, n);
+	skip_requests_free(c, n);
 	return code;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/signals.h"
 #include "cli/request/weights_print.h"
 #include "common/base/limits.h"
+#include "consumer/ledger/weight_history.h"
 
 struct arguments {
 	const char *mix;
@@ -74,41 +75,6 @@ static const struct option_row rows[] = {
     OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
 };
-
-/* ---- showing ---- */
-
-static enum fail_code
-show(struct request *r, const struct arguments *a, const struct config *c, struct failure *f)
-{
-	const struct ledger *last = request_ledger(r);
-	struct weight_history history = {0};
-	struct ledger_plan plan = {0};
-	enum fail_code code;
-
-	if (last == NULL)
-		return fail(f, FAIL_DATA,
-		    "mix %s has not started: its ledger is empty; `riffle plan` shows what its "
-		    "configuration will do",
-		    a->mix);
-	code = ledger_plan_open(&plan, last, f);
-	if (code == FAIL_NONE)
-		code =
-		    weight_history_read(&history, a->mix, &c->kafka, last, (size_t)a->history, f);
-	if (code == FAIL_NONE) {
-		struct weights_shown shown = {
-		    a->mix, last, plan.plan.phase, plan.plan.phases_n, &history};
-
-		if (a->json)
-			code = weights_print_json(&shown, f);
-		else
-			weights_print_table(&shown);
-	}
-	weight_history_close(&history);
-	ledger_plan_close(&plan);
-	return code;
-}
-
-/* ---- asking ---- */
 
 static bool
 is_mixed(const struct ledger *last, const char *domain)
@@ -213,9 +179,12 @@ dispatch(struct request *r, const struct arguments *a, const struct options *o,
 	if (o->arguments_n > 0 || a->temperature > 0 || a->lr_scale > 0 || a->join != NULL ||
 	    a->leave != NULL)
 		return change(r, a, o, c, f);
+	/* No change: what is left is to show something. */
 	if (a->dry_run || options_given(o, &cmd_weights, "at-step"))
 		return fail(f, FAIL_USAGE, "nothing is asked for: give DOMAIN=WEIGHT");
-	return a->id != NULL ? request_print_earlier(r, a->id, &how, f) : show(r, a, c, f);
+	if (a->id != NULL)
+		return request_print_earlier(r, a->id, &how, f);
+	return weights_print(a->mix, &c->kafka, request_ledger(r), (size_t)a->history, a->json, f);
 }
 
 static enum fail_code

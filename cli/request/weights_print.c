@@ -7,6 +7,17 @@
 #include <string.h>
 
 #include "common/base/json_memory.h"
+#include "consumer/ledger/weight_history.h"
+#include "consumer/plan/ledger_plan.h"
+
+/* What is printed. */
+struct shown {
+	const char *mix;
+	const struct ledger *ledger;     /* the last record */
+	const struct mixer_phase *phase; /* [phases_n] of the configuration in the ledger */
+	size_t phases_n;
+	const struct weight_history *history;
+};
 
 static const char *const reason_text[] = {
     [LEDGER_BY_CONFIG] = "config",
@@ -67,7 +78,7 @@ print_change(const struct ledger_change *c)
 }
 
 static void
-print_pending(const struct weights_shown *w)
+print_pending(const struct shown *w)
 {
 	const struct ledger *l = w->ledger;
 	bool any = l->pending_n > 0;
@@ -106,8 +117,8 @@ print_history(const struct weight_history *h)
 	}
 }
 
-void
-weights_print_table(const struct weights_shown *w)
+static void
+print_table(const struct shown *w)
 {
 	const struct ledger *l = w->ledger;
 
@@ -186,7 +197,7 @@ version_json(const struct weight_history_version *v)
 }
 
 static json_t *
-phases_json(const struct weights_shown *w)
+phases_json(const struct shown *w)
 {
 	json_t *list = json_array();
 
@@ -197,8 +208,8 @@ phases_json(const struct weights_shown *w)
 	return list;
 }
 
-enum fail_code
-weights_print_json(const struct weights_shown *w, struct failure *f)
+static enum fail_code
+print_json(const struct shown *w, struct failure *f)
 {
 	const struct ledger *l = w->ledger;
 	json_t *pending = json_array(), *history = json_array(), *o;
@@ -221,4 +232,35 @@ weights_print_json(const struct weights_shown *w, struct failure *f)
 	printf("%s\n", out);
 	free(out);
 	return FAIL_NONE;
+}
+
+/* ---- all of it ---- */
+
+enum fail_code
+weights_print(const char *mix, const struct properties *properties, const struct ledger *last,
+    size_t history_max, bool json, struct failure *f)
+{
+	struct weight_history history = {0};
+	struct ledger_plan plan = {0};
+	enum fail_code code;
+
+	if (last == NULL)
+		return fail(f, FAIL_DATA,
+		    "mix %s has not started: its ledger is empty; `riffle plan` shows what its "
+		    "configuration will do",
+		    mix);
+	code = ledger_plan_open(&plan, last, f);
+	if (code == FAIL_NONE)
+		code = weight_history_read(&history, mix, properties, last, history_max, f);
+	if (code == FAIL_NONE) {
+		struct shown shown = {mix, last, plan.plan.phase, plan.plan.phases_n, &history};
+
+		if (json)
+			code = print_json(&shown, f);
+		else
+			print_table(&shown);
+	}
+	weight_history_close(&history);
+	ledger_plan_close(&plan);
+	return code;
 }

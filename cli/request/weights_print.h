@@ -4,20 +4,19 @@
 #ifndef CLI_REQUEST_WEIGHTS_PRINT_H
 #define CLI_REQUEST_WEIGHTS_PRINT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 #include "common/record/ledger.h"
-#include "consumer/plan/ledger_plan.h"
-#include "consumer/ledger/weight_history.h"
 
-struct weights_shown {
-	const char *mix;
-	const struct ledger *ledger;     /* the last record */
-	const struct mixer_phase *phase; /* [phases_n] of the configuration in the ledger */
-	size_t phases_n;
-	const struct weight_history *history;
-};
-
-void weights_print_table(const struct weights_shown *w);
-enum fail_code weights_print_json(const struct weights_shown *w, struct failure *f);
+/*
+ * Prints to stdout, as a table or as JSON, what `last` says (the ledger's last record; NULL: the mix
+ * has not started, FAIL_DATA), and at most `history_max` versions before it, which it reads from the
+ * ledger.
+ */
+enum fail_code weights_print(const char *mix, const struct properties *properties,
+    const struct ledger *last, size_t history_max, bool json, struct failure *f);
 
 #endif

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/reweight/reweight_loop.h"
 #include "cli/reweight/reweight_print.h"
+#include "cli/reweight/reweight_state.h"
 #include "cli/signals.h"
 #include "common/base/names.h"
 
@@ -136,7 +137,7 @@ learn(const struct reweight_arguments *a, const struct config *c, struct failure
 	struct reweight_job job = {0};
 	struct ledger_log *log = NULL;
 	struct ledger last = {0};
-	bool any = false;
+	bool any = false, found;
 	enum fail_code code = ledger_log_open(&log, a->mix, &c->kafka, ASK_MS, f);
 
 	if (code == FAIL_NONE)
@@ -145,6 +146,8 @@ learn(const struct reweight_arguments *a, const struct config *c, struct failure
 		code = fail(f, FAIL_DATA, "mix %s has not started: its ledger is empty", a->mix);
 	if (code == FAIL_NONE)
 		code = reweight_job_open(&job, a, c, &last, f);
+	if (code == FAIL_NONE && !a->anew)
+		code = reweight_state_load(&job, &found, f);
 	if (code == FAIL_NONE)
 		code = reweight_loop(&job, log, stop, f);
 	if (code == FAIL_NONE && a->json)

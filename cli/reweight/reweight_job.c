@@ -1,13 +1,15 @@
 #include "cli/reweight/reweight_job.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "cli/reweight/reweight_state.h"
+#include "common/base/json_memory.h"
 #include "common/base/scalar.h"
 #include "consumer/reweight/weight_bounds.h"
 
@@ -43,6 +45,24 @@ list_domains(struct reweight_job *job, const struct ledger *last, struct failure
 	return FAIL_NONE;
 }
 
+enum fail_code
+reweight_job_read_json(json_t **out, const char *path, struct failure *f)
+{
+	json_error_t why;
+
+	errno = 0;
+	*out = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &why);
+	if (*out == NULL && json_memory_refused())
+		return fail_memory(f);
+	if (*out == NULL)
+		return fail(f, FAIL_CONFIG, "reading %s: line %d: %s", path, why.line, why.text);
+	if (json_is_object(*out))
+		return FAIL_NONE;
+	json_decref(*out);
+	*out = NULL;
+	return fail(f, FAIL_CONFIG, "reading %s: is not a JSON object", path);
+}
+
 static enum fail_code
 read_reference(struct reweight_job *job, struct failure *f)
 {
@@ -56,7 +76,7 @@ read_reference(struct reweight_job *job, struct failure *f)
 	job->reference = calloc(job->domains_n, sizeof(*job->reference));
 	if (job->reference == NULL)
 		return fail_memory(f);
-	if (reweight_state_read_json(&map, path, f) != FAIL_NONE)
+	if (reweight_job_read_json(&map, path, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < job->domains_n && code == FAIL_NONE; i++) {
 		const json_t *value = json_object_get(map, job->domain[i]);
@@ -98,9 +118,10 @@ take_bound(const struct reweight_job *job, double *bound, char *item, const char
 	    f, FAIL_USAGE, "--%s: mix %s draws from no domain %s", option, job->a->mix, item);
 }
 
-enum fail_code
-reweight_job_bounds(const struct reweight_job *job, double *bound, const char *text,
-    const char *option, struct failure *f)
+/* "0.05,web=0.1": a bound for all, and for some; into bound [domains_n]. NULL: stays as it is. */
+static enum fail_code
+take_bounds(const struct reweight_job *job, double *bound, const char *text, const char *option,
+    struct failure *f)
 {
 	char *copy, *rest, *item;
 	enum fail_code code = FAIL_NONE;
@@ -117,7 +138,7 @@ reweight_job_bounds(const struct reweight_job *job, double *bound, const char *t
 }
 
 static enum fail_code
-begin_learner(struct reweight_job *job, double *floor, double *ceiling, struct failure *f)
+init_learner(struct reweight_job *job, double *floor, double *ceiling, struct failure *f)
 {
 	const struct reweight_arguments *a = job->a;
 	struct reweight_options o = {.method = a->method,
@@ -131,8 +152,8 @@ begin_learner(struct reweight_job *job, double *floor, double *ceiling, struct f
 
 	for (size_t i = 0; i < job->domains_n; i++)
 		ceiling[i] = 1;
-	if (reweight_job_bounds(job, floor, a->floor, "floor", f) != FAIL_NONE ||
-	    reweight_job_bounds(job, ceiling, a->ceiling, "ceiling", f) != FAIL_NONE ||
+	if (take_bounds(job, floor, a->floor, "floor", f) != FAIL_NONE ||
+	    take_bounds(job, ceiling, a->ceiling, "ceiling", f) != FAIL_NONE ||
 	    weight_bounds_check(
 		floor, ceiling, (const char *const *)job->domain, job->domains_n, f) != FAIL_NONE)
 		return f->code;
@@ -150,38 +171,28 @@ open_learner(struct reweight_job *job, struct failure *f)
 	double *ceiling = calloc(job->domains_n, sizeof(*ceiling));
 	enum fail_code code = floor == NULL || ceiling == NULL
 				  ? fail_memory(f)
-				  : begin_learner(job, floor, ceiling, f);
+				  : init_learner(job, floor, ceiling, f);
 
 	free(floor);
 	free(ceiling);
 	return code;
 }
 
-static enum fail_code
-begin_anew(struct reweight_job *job, struct failure *f)
-{
-	uint64_t random;
-
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return fail_errno(f, FAIL_IO, "cannot draw a random number for the learner's id");
-	snprintf(job->id, sizeof(job->id), "%016" PRIx64, random);
-	return FAIL_NONE;
-}
-
 enum fail_code
 reweight_job_open(struct reweight_job *job, const struct reweight_arguments *a,
     const struct config *c, const struct ledger *last, struct failure *f)
 {
-	bool found = false;
+	uint64_t random;
 
 	job->a = a;
 	job->config = c;
 	if (list_domains(job, last, f) != FAIL_NONE || read_reference(job, f) != FAIL_NONE ||
 	    open_learner(job, f) != FAIL_NONE)
 		return f->code;
-	if (!a->anew && reweight_state_load(job, &found, f) != FAIL_NONE)
-		return f->code;
-	return found ? FAIL_NONE : begin_anew(job, f);
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return fail_errno(f, FAIL_IO, "cannot draw a random number for the learner's id");
+	snprintf(job->id, sizeof(job->id), "%016" PRIx64, random);
+	return FAIL_NONE;
 }
 
 void

@@ -1,10 +1,16 @@
 /*
  * reweight_job.h -- what `riffle reweight` works on: its options, the domains that it learns
- * weights for, and what it has learned, which a state file beside the weights keeps.
+ * weights for, and what it has learned.
+ *
+ *     reweight_job_open  [reweight_state_load]  reweight_loop  reweight_print_  reweight_job_close
+ *
+ * A job that is opened has learned nothing, under a new id. reweight_state.h sets what an earlier
+ * run has learned, and its id.
  */
 #ifndef CLI_REWEIGHT_REWEIGHT_JOB_H
 #define CLI_REWEIGHT_REWEIGHT_JOB_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,7 +40,7 @@ struct reweight_job {
 
 	/* Where it stands; with the learner this is what the state file holds. */
 	char id[REWEIGHT_ID_BYTES]; /* of this learning: requests are named after it */
-	int64_t offset_next;        /* feedback to read next, or again for the open steps */
+	int64_t offset_next;        /* feedback to read next, also a second time for open steps */
 	int64_t offset_counted;     /* what was dropped below is counted already */
 	int64_t step_next;
 	uint64_t asked, refused; /* requests */
@@ -42,16 +48,15 @@ struct reweight_job {
 };
 
 /*
- * Fills a zeroed *job, to be ended with reweight_job_close(): domains of the ledger that are drawn
- * from and, with a configuration, in it; from the state file where there is one and --anew is not
- * given. FAIL_CONFIG: the state is of another learning.
+ * Fills a zeroed *job, to be ended with reweight_job_close(), also where it failed: domains of the
+ * ledger that are drawn from and, with a configuration, in it. Keeps `a` and `c`. FAIL_USAGE,
+ * FAIL_CONFIG: bounds or the reference's weights do not fit these domains.
  */
 enum fail_code reweight_job_open(struct reweight_job *job, const struct reweight_arguments *a,
     const struct config *c, const struct ledger *last, struct failure *f);
 void reweight_job_close(struct reweight_job *job);
 
-/* "0.05,web=0.1": a bound for all, and for some; into bound [domains_n]. NULL: stays as it is. */
-enum fail_code reweight_job_bounds(const struct reweight_job *job, double *bound, const char *text,
-    const char *option, struct failure *f);
+/* Gives *out (json_decref): the object in a file of weights or of a state. FAIL_CONFIG. */
+enum fail_code reweight_job_read_json(json_t **out, const char *path, struct failure *f);
 
 #endif

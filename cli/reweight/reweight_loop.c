@@ -1,15 +1,17 @@
 #include "cli/reweight/reweight_loop.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "cli/reweight/reweight_ask.h"
 #include "cli/reweight/reweight_state.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "consumer/admin/request.h"
 #include "consumer/feedback/feedback_feed.h"
 
-enum { SLICE_MS = 200, LOOK_MS = 2000 };
+enum { SLICE_MS = 200, LOOK_MS = 2000, ID_BYTES = 64 };
 
 struct loop {
 	struct reweight_job *job;
@@ -23,7 +25,7 @@ struct loop {
 	int64_t saved_ms, asked_ms, looked_ms, heard_ms;
 	uint64_t asked_steps; /* learned when it was asked last */
 	uint64_t refused_in_row;
-	bool garbage_told;
+	bool malformed_warned;
 };
 
 /* ---- opening ---- */
@@ -68,7 +70,7 @@ open_feed(struct loop *l, struct failure *f)
 	return feedback_feed_seek(l->feed, job->offset_next, f);
 }
 
-/* How far the mix has come. */
+/* Where the mix is now, by its ledger. */
 static enum fail_code
 look(struct loop *l, struct failure *f)
 {
@@ -87,6 +89,132 @@ look(struct loop *l, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* ---- one request ---- */
+
+static const struct ledger_domain *
+domain_of(const struct ledger *l, const char *name)
+{
+	for (size_t i = 0; i < l->domains_n; i++)
+		if (l->domain[i].name != NULL && strcmp(l->domain[i].name, name) == 0)
+			return &l->domain[i];
+	return NULL;
+}
+
+static bool
+is_drawn(const struct ledger *l, const char *name)
+{
+	const struct ledger_domain *d = domain_of(l, name);
+
+	return d != NULL && (d->state == LEDGER_ACTIVE || d->state == LEDGER_JOINING);
+}
+
+/*
+ * The weights are scaled to the sum that these domains have: the others keep their share.
+ *
+ * Example: the ledger has web 3, code 1, books 1, and books is not learned. Learned are web 0.6 and
+ * code 0.4, which become 2.4 and 1.6: 4 together as before, so that books keeps its fifth.
+ */
+static enum fail_code
+fill_weights(
+    struct reweight_job *job, const struct ledger *last, struct control *c, struct failure *f)
+{
+	double *weight = calloc(job->domains_n, sizeof(*weight)), sum = 0, learned = 0;
+
+	c->weight = calloc(job->domains_n, sizeof(*c->weight));
+	if (weight == NULL || c->weight == NULL) {
+		free(weight);
+		return fail_memory(f);
+	}
+	reweight_weights(job->learner, weight);
+	for (size_t i = 0; i < job->domains_n; i++) {
+		if (!is_drawn(last, job->domain[i]))
+			continue;
+		sum += domain_of(last, job->domain[i])->raw_weight;
+		learned += weight[i];
+		c->weight[c->weights_n++] =
+		    (struct ledger_raw_weight){strdup(job->domain[i]), weight[i]};
+		if (c->weight[c->weights_n - 1].domain == NULL)
+			break;
+	}
+	free(weight);
+	if (c->weights_n > 0 && c->weight[c->weights_n - 1].domain == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < c->weights_n && sum > 0 && learned > 0; i++)
+		c->weight[i].weight *= sum / learned;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+fill_request(
+    struct reweight_job *job, const struct ledger *last, struct control *c, struct failure *f)
+{
+	char id[ID_BYTES], who[REQUEST_WHO_BYTES];
+
+	snprintf(id, sizeof(id), "reweight-%s-%" PRIu64, job->id, reweight_steps(job->learner));
+	request_who(who);
+	*c = (struct control){.kind = LEDGER_WEIGHTS,
+	    .at_step = -1,
+	    .partition = -1,
+	    .id = strdup(id),
+	    .who = strdup(who)};
+	if (c->id == NULL || c->who == NULL)
+		return fail_memory(f);
+	return fill_weights(job, last, c, f);
+}
+
+static enum fail_code
+send_and_wait(
+    struct request *r, const struct control *c, struct ledger_answer *answer, struct failure *f)
+{
+	bool found = false;
+
+	if (request_earlier(r, c->id, answer, &found, f) != FAIL_NONE)
+		return f->code;
+	if (found)
+		return FAIL_NONE;
+	if (request_send(r, c, 1, f) != FAIL_NONE)
+		return f->code;
+	return request_wait(r, c, 1, answer, REWEIGHT_ANSWER_MS, f);
+}
+
+/*
+ * Asks for the learner's weights, or, with an id that was answered before, finds that answer.
+ * Domains that are not learned keep theirs, and so their share. *refused: why is in `f`.
+ * FAIL_TIMEOUT: no mixer answers; the request stays.
+ */
+static enum fail_code
+ask_mix(struct reweight_job *job, const struct stop *stop, bool *refused, struct failure *f)
+{
+	struct request_options with = {
+	    .mix = job->a->mix, .properties = &job->config->kafka, .stop = stop};
+	struct ledger_answer answer = {0};
+	struct control c = {0};
+	struct request *r = NULL;
+	enum fail_code code;
+
+	*refused = false;
+	code = request_open(&r, &with, f);
+	if (code == FAIL_NONE)
+		code = fill_request(job, request_ledger(r), &c, f);
+	if (code == FAIL_NONE)
+		code = send_and_wait(r, &c, &answer, f);
+	if (code == FAIL_NONE) {
+		job->asked++;
+		*refused = !answer.accepted;
+		if (answer.accepted)
+			log_info("reweight: mix=%s learned_steps=%" PRIu64
+				 " id=%s effective_step=%" PRId64,
+			    job->a->mix, reweight_steps(job->learner), c.id, answer.step);
+		else
+			fail(f, FAIL_DATA, "request %s was refused: %s", c.id,
+			    answer.text == NULL ? "" : answer.text);
+	}
+	ledger_answer_clear(&answer);
+	control_clear(&c);
+	request_close(r);
+	return code;
+}
+
 /* ---- saving and asking ---- */
 
 static enum fail_code
@@ -95,8 +223,10 @@ save(struct loop *l, struct failure *f)
 	struct reweight_job *job = l->job;
 	int64_t open = losses_open_offset(l->losses);
 
-	/* Reports of open steps are read again after a stop; offset_counted keeps them from being
-	 * counted twice. */
+	/*
+	 * A step is open while a rank has not reported it. Its reports are read again after a stop,
+	 * from the first one on; offset_counted keeps them from being counted twice.
+	 */
 	job->offset_next = open >= 0 && open < job->offset_counted ? open : job->offset_counted;
 	job->step_next = losses_step_next(l->losses);
 	job->counts = *losses_counted(l->losses);
@@ -126,7 +256,7 @@ ask(struct loop *l, struct failure *f)
 		return f->code;
 	if (l->mix_ended)
 		return FAIL_NONE;
-	code = reweight_ask(l->job, l->stop, &refused, f);
+	code = ask_mix(l->job, l->stop, &refused, f);
 	l->asked_ms = clock_ms();
 	l->asked_steps = reweight_steps(l->job->learner);
 	if (code == FAIL_TIMEOUT || code == FAIL_STOPPED) {
@@ -181,10 +311,10 @@ take(struct loop *l, const struct feedback_feed_record *r, struct failure *f)
 	struct losses_counts before = *losses_counted(l->losses);
 	bool again = r->offset < l->job->offset_counted;
 
-	if (r->feedback == NULL && !l->garbage_told && !again) {
+	if (r->feedback == NULL && !l->malformed_warned && !again) {
 		log_warning("reweight: REWEIGHT-MALFORMED topic=%s offset=%" PRId64 ": %s",
 		    feedback_feed_topic(l->feed), r->offset, r->reason);
-		l->garbage_told = true;
+		l->malformed_warned = true;
 	}
 	if (r->feedback != NULL && r->feedback->step >= l->limit && !l->mix_ended &&
 	    look(l, f) != FAIL_NONE)
@@ -212,7 +342,7 @@ is_done(const struct loop *l)
 	return l->mix_ended && (next >= l->limit || clock_ms() - l->heard_ms >= REWEIGHT_END_MS);
 }
 
-/* What is to be done now and then, whether reports come or not. */
+/* What time alone makes due, whether reports come or not. */
 static enum fail_code
 tick(struct loop *l, struct failure *f)
 {
@@ -240,7 +370,7 @@ follow(struct loop *l, struct failure *f)
 	return l->job->a->live || stop_asked(l->stop) ? FAIL_NONE : learn(l, true, f);
 }
 
-/* Why there is nothing to learn from. */
+/* Reports why there is nothing to learn from. */
 static enum fail_code
 fail_nothing(struct loop *l, struct failure *f)
 {

@@ -2,9 +2,11 @@
  * reweight_loop.h -- what `riffle reweight` does once its options are read: follows the feedback
  * topic, learns from every complete step, asks the mix, saves.
  *
- * A request carries an id made of the learner's and the number of steps learned. The state is saved
- * behind it; killed in between, the learner comes to the same step with the same weights, asks with
- * the same id, and hears the earlier answer: nothing is changed twice.
+ * Why nothing is changed twice. A request carries an id made of the learner's and of the number of
+ * steps learned; the state is saved after its answer. A learner that is killed in between
+ *   1. starts from the state before the request, and reads the same reports;
+ *   2. comes to the same step with the same weights, bit by bit;
+ *   3. asks with the same id, and the mix gives its earlier answer instead of a second change.
  */
 #ifndef CLI_REWEIGHT_REWEIGHT_LOOP_H
 #define CLI_REWEIGHT_REWEIGHT_LOOP_H

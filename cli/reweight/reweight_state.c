@@ -109,24 +109,6 @@ done:
 	return code;
 }
 
-enum fail_code
-reweight_state_read_json(json_t **out, const char *path, struct failure *f)
-{
-	json_error_t why;
-
-	errno = 0;
-	*out = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &why);
-	if (*out == NULL && json_memory_refused())
-		return fail_memory(f);
-	if (*out == NULL)
-		return fail(f, FAIL_CONFIG, "reading %s: line %d: %s", path, why.line, why.text);
-	if (json_is_object(*out))
-		return FAIL_NONE;
-	json_decref(*out);
-	*out = NULL;
-	return fail(f, FAIL_CONFIG, "reading %s: is not a JSON object", path);
-}
-
 /* ---- writing ---- */
 
 /* The three arrays of a learner by name; the third only DoReMi has. */
@@ -325,7 +307,7 @@ reweight_state_load(struct reweight_job *job, bool *found, struct failure *f)
 		return fail_memory(f);
 	*found = access(path, F_OK) == 0;
 	if (*found)
-		code = reweight_state_read_json(&o, path, f);
+		code = reweight_job_read_json(&o, path, f);
 	if (o != NULL)
 		code = check_same(job, o, path, f);
 	if (o != NULL && code == FAIL_NONE) {

@@ -1,24 +1,65 @@
-#include "cli/request/skip_step.h"
+#include "cli/request/skip_requests.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/request/request_words.h"
 #include "common/record/batch.h"
 #include "common/base/names.h"
+#include "consumer/admin/request.h"
 #include "consumer/reader/step_records.h"
 
 enum { ASK_MS = 15000 };
 
 void
-skip_step_free(struct control *c, size_t n)
+skip_requests_free(struct control *c, size_t n)
 {
 	for (size_t i = 0; c != NULL && i < n; i++)
 		control_clear(&c[i]);
 	free(c);
 }
 
-/* ---- which sequences ---- */
+/* ---- a range ---- */
+
+/* A domain without /PARTITION must have one only. */
+static enum fail_code
+choose_partition(struct control *c, const struct ledger *last, struct failure *f)
+{
+	if (c->partition >= 0)
+		return FAIL_NONE;
+	c->partition = 0;
+	for (size_t i = 0; last != NULL && i < last->domains_n; i++)
+		if (last->domain[i].name != NULL && strcmp(last->domain[i].name, c->domain) == 0 &&
+		    last->domain[i].partitions_n > 1)
+			return fail(f, FAIL_USAGE,
+			    "domain %s has %zu partitions, each with its own ordinals: say which, "
+			    "as "
+			    "%s/0",
+			    c->domain, last->domain[i].partitions_n, c->domain);
+	return FAIL_NONE;
+}
+
+enum fail_code
+skip_requests_range(struct control **out, size_t *n, const char *place, const char *range,
+    const struct ledger *last, const char *id, struct failure *f)
+{
+	struct control *c = calloc(1, sizeof(*c));
+
+	*out = c;
+	*n = c == NULL ? 0 : 1;
+	if (c == NULL)
+		return fail_memory(f);
+	*c = (struct control){.kind = LEDGER_SKIP, .at_step = -1};
+	if (request_words_place(c, place, f) != FAIL_NONE ||
+	    request_words_range(c, range, f) != FAIL_NONE ||
+	    choose_partition(c, last, f) != FAIL_NONE)
+		return f->code;
+	return request_words_name(c, id, "skip", f);
+}
+
+/* ---- the sequences of a step ---- */
 
 struct place {
 	char domain[NAME_MAX_BYTES + 1];
@@ -120,7 +161,7 @@ add_step(struct places *p, struct step_records *r, uint64_t step, int64_t lane, 
 	return code;
 }
 
-/* ---- as requests ---- */
+/* ---- its requests ---- */
 
 static int
 by_place(const void *a, const void *b)
@@ -135,6 +176,7 @@ by_place(const void *a, const void *b)
 	return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
+/* Whether the place is in, or right behind, the range of the request; a place may occur twice. */
 static bool
 continues(const struct control *c, const struct place *p)
 {
@@ -142,8 +184,9 @@ continues(const struct control *c, const struct place *p)
 	       (uint64_t)c->end >= p->ordinal;
 }
 
+/* Of places in order: neighbours become one range. `c` has room for a request a place. */
 static enum fail_code
-make_requests(struct control *c, size_t *n, const struct places *p, struct failure *f)
+join_places(struct control *c, size_t *n, const struct places *p, struct failure *f)
 {
 	*n = 0;
 	for (size_t i = 0; i < p->n; i++) {
@@ -155,6 +198,7 @@ make_requests(struct control *c, size_t *n, const struct places *p, struct failu
 			continue;
 		}
 		*to = (struct control){.kind = LEDGER_SKIP,
+		    .at_step = -1,
 		    .domain = strdup(at->domain),
 		    .partition = (int32_t)at->partition,
 		    .first = (int64_t)at->ordinal,
@@ -166,9 +210,26 @@ make_requests(struct control *c, size_t *n, const struct places *p, struct failu
 	return FAIL_NONE;
 }
 
+static enum fail_code
+name_requests(struct control *c, size_t n, const char *id, struct failure *f)
+{
+	char base[REQUEST_ID_BYTES];
+
+	if (id == NULL && request_new_id(base, "skip", f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < n; i++) {
+		char numbered[256];
+
+		snprintf(numbered, sizeof(numbered), "%.200s-%zu", id == NULL ? base : id, i);
+		if (request_words_name(&c[i], numbered, "", f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
 enum fail_code
-skip_step_requests(struct control **out, size_t *n, const char *mix, const struct config *c,
-    uint64_t step, int64_t lane, struct failure *f)
+skip_requests_step(struct control **out, size_t *n, const char *mix, const struct config *c,
+    uint64_t step, int64_t lane, const char *id, struct failure *f)
 {
 	struct step_records *records = NULL;
 	struct places p = {0};
@@ -182,8 +243,10 @@ skip_step_requests(struct control **out, size_t *n, const char *mix, const struc
 	if (code == FAIL_NONE) {
 		qsort(p.place, p.n, sizeof(*p.place), by_place);
 		*out = calloc(p.n + 1, sizeof(**out));
-		code = *out == NULL ? fail_memory(f) : make_requests(*out, n, &p, f);
+		code = *out == NULL ? fail_memory(f) : join_places(*out, n, &p, f);
 	}
+	if (code == FAIL_NONE)
+		code = name_requests(*out, *n, id, f);
 	free(p.place);
 	return code;
 }
