@@ -1,5 +1,7 @@
 #include "producer/bpe/piece_cache.h"
 
+#include <string.h>
+
 #include "producer/bpe/table_memory.h"
 
 _Static_assert(sizeof(struct piece_entry) == 32, "two entries share a cache line");

@@ -1,6 +1,7 @@
 #include "producer/bpe/vocabulary.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/bpe/bytes_hash.h"
 #include "producer/bpe/table_memory.h"

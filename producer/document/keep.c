@@ -5,7 +5,7 @@
 
 /* Appends a JSON value without the white space between its parts; there is room for all of it. */
 static void
-append_compact(struct byte_buffer *b, const char *raw, size_t n)
+append_compact(struct buffer *b, const char *raw, size_t n)
 {
 	bool quoted = false;
 
@@ -13,67 +13,67 @@ append_compact(struct byte_buffer *b, const char *raw, size_t n)
 		char c = raw[i];
 
 		if (quoted && c == '\\') {
-			b->at[b->n++] = c;
+			b->bytes[b->n++] = (uint8_t)c;
 			c = raw[++i]; /* there is one: the text is JSON */
 		} else if (c == '"') {
 			quoted = !quoted;
 		} else if (!quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) {
 			continue;
 		}
-		b->at[b->n++] = c;
+		b->bytes[b->n++] = (uint8_t)c;
 	}
 }
 
 /* Appends a field's name as JSON has it; there is room for all of it. */
 static void
-append_name(struct byte_buffer *b, const char *name)
+append_name(struct buffer *b, const char *name)
 {
 	static const char digit[] = "0123456789abcdef";
 
-	b->at[b->n++] = '"';
+	b->bytes[b->n++] = '"';
 	for (; *name != '\0'; name++) {
 		unsigned char c = (unsigned char)*name;
 
 		if (c == '"' || c == '\\')
-			b->at[b->n++] = '\\';
+			b->bytes[b->n++] = '\\';
 		if (c >= 0x20) {
-			b->at[b->n++] = *name;
+			b->bytes[b->n++] = (uint8_t)*name;
 			continue;
 		}
-		memcpy(b->at + b->n, "\\u00", 4);
-		b->at[b->n + 4] = digit[c >> 4];
-		b->at[b->n + 5] = digit[c & 15];
+		memcpy(b->bytes + b->n, "\\u00", 4);
+		b->bytes[b->n + 4] = (uint8_t)digit[c >> 4];
+		b->bytes[b->n + 5] = (uint8_t)digit[c & 15];
 		b->n += 6;
 	}
-	b->at[b->n++] = '"';
+	b->bytes[b->n++] = '"';
 }
 
 enum { NAME_GROWTH = 6, NAME_EXTRA = 4 /* quotes, colon, comma */ };
 
 enum fail_code
-keep_begin(struct byte_buffer *b, struct failure *f)
+keep_begin(struct buffer *b, struct failure *f)
 {
 	b->n = 0;
-	return byte_buffer_add(b, "{", 1, f);
+	return buffer_add(b, "{", 1, f);
 }
 
 enum fail_code
-keep_add(struct byte_buffer *b, const char *name, const char *raw, size_t raw_n, struct failure *f)
+keep_add(struct buffer *b, const char *name, const char *raw, size_t raw_n, struct failure *f)
 {
 	size_t most = NAME_GROWTH * strlen(name) + NAME_EXTRA + raw_n;
 
-	if (byte_buffer_reserve(b, most, f) != FAIL_NONE)
+	if (buffer_reserve(b, most, f) != FAIL_NONE)
 		return f->code;
 	if (b->n > 1)
-		b->at[b->n++] = ',';
+		b->bytes[b->n++] = ',';
 	append_name(b, name);
-	b->at[b->n++] = ':';
+	b->bytes[b->n++] = ':';
 	append_compact(b, raw, raw_n);
 	return FAIL_NONE;
 }
 
 enum fail_code
-keep_end(struct byte_buffer *b, struct failure *f)
+keep_end(struct buffer *b, struct failure *f)
 {
-	return byte_buffer_add(b, "}", 1, f);
+	return buffer_add(b, "}", 1, f);
 }

@@ -11,13 +11,13 @@
 #ifndef PRODUCER_DOCUMENT_KEEP_H
 #define PRODUCER_DOCUMENT_KEEP_H
 
-#include "common/base/byte_buffer.h"
+#include "common/base/buffer.h"
 
 /* Empties `b`. */
-enum fail_code keep_begin(struct byte_buffer *b, struct failure *f);
+enum fail_code keep_begin(struct buffer *b, struct failure *f);
 /* `raw` is a valid JSON text. */
 enum fail_code keep_add(
-    struct byte_buffer *b, const char *name, const char *raw, size_t raw_n, struct failure *f);
-enum fail_code keep_end(struct byte_buffer *b, struct failure *f);
+    struct buffer *b, const char *name, const char *raw, size_t raw_n, struct failure *f);
+enum fail_code keep_end(struct buffer *b, struct failure *f);
 
 #endif

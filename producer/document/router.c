@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/byte_buffer.h"
+#include "common/base/buffer.h"
 #include "common/base/json_field.h"
 #include "common/base/utf8.h"
 #include "producer/document/keep.h"
@@ -60,8 +60,8 @@ struct router {
 
 struct router_scratch {
 	struct json_scratch *json;
-	struct byte_buffer text; /* what was repaired, or put together */
-	struct byte_buffer keep;
+	struct buffer text; /* what was repaired, or put together */
+	struct buffer keep;
 	char reason[ROUTER_REASON_MAX];
 };
 
@@ -245,8 +245,8 @@ router_scratch_close(struct router_scratch *s)
 	if (s == NULL)
 		return;
 	json_scratch_close(s->json);
-	byte_buffer_close(&s->text);
-	byte_buffer_close(&s->keep);
+	buffer_close(&s->text);
+	buffer_close(&s->keep);
 	free(s);
 }
 
@@ -314,13 +314,13 @@ check_utf8(const struct router *r, struct router_scratch *s, const char *what, c
 
 /* Appends text[n], repaired if it has to be. */
 static enum fail_code
-append(struct byte_buffer *b, const char *text, size_t n, bool valid, struct failure *f)
+append(struct buffer *b, const char *text, size_t n, bool valid, struct failure *f)
 {
-	if (byte_buffer_reserve(b, (valid ? 1 : UTF8_REPLACED_FACTOR) * n, f) != FAIL_NONE)
+	if (buffer_reserve(b, (valid ? 1 : UTF8_REPLACED_FACTOR) * n, f) != FAIL_NONE)
 		return f->code;
 	if (valid && n > 0)
-		memcpy(b->at + b->n, text, n);
-	b->n += valid ? n : utf8_replace(b->at + b->n, text, n);
+		memcpy(b->bytes + b->n, text, n);
+	b->n += valid ? n : utf8_replace((char *)b->bytes + b->n, text, n);
 	return FAIL_NONE;
 }
 
@@ -338,7 +338,7 @@ give_text(const struct router *r, struct router_scratch *s, size_t domain, const
 		return f->code;
 	*out = (struct router_result){.verdict = ROUTER_DOCUMENT,
 	    .domain = domain,
-	    .text = valid ? text : s->text.at,
+	    .text = valid ? text : (const char *)s->text.bytes,
 	    .n = valid ? n : s->text.n};
 	return FAIL_NONE;
 }
@@ -366,7 +366,7 @@ give_two(const struct router *r, struct router_scratch *s, size_t domain,
 		return f->code;
 	*out = (struct router_result){.verdict = ROUTER_DOCUMENT,
 	    .domain = domain,
-	    .text = s->text.n == 0 ? "" : s->text.at,
+	    .text = s->text.n == 0 ? "" : (const char *)s->text.bytes,
 	    .n = s->text.n,
 	    .prompt_n = prompt_n};
 	return FAIL_NONE;
@@ -379,14 +379,14 @@ give_two(const struct router *r, struct router_scratch *s, size_t domain,
  * itself and moved back, since a byte that is none of a character becomes three.
  */
 static enum fail_code
-repair_keep(struct byte_buffer *b, struct failure *f)
+repair_keep(struct buffer *b, struct failure *f)
 {
 	size_t n = b->n;
 
-	if (byte_buffer_reserve(b, UTF8_REPLACED_FACTOR * n, f) != FAIL_NONE)
+	if (buffer_reserve(b, UTF8_REPLACED_FACTOR * n, f) != FAIL_NONE)
 		return f->code;
-	b->n = utf8_replace(b->at + n, b->at, n);
-	memmove(b->at, b->at + n, b->n);
+	b->n = utf8_replace((char *)b->bytes + n, (const char *)b->bytes, n);
+	memmove(b->bytes, b->bytes + n, b->n);
 	return FAIL_NONE;
 }
 
@@ -396,7 +396,7 @@ give_keep(const struct router *r, struct router_scratch *s, const struct json_va
     struct router_result *out, struct failure *f)
 {
 	const struct wanted *w = &r->wanted[out->domain];
-	struct byte_buffer *b = &s->keep;
+	struct buffer *b = &s->keep;
 	bool valid;
 
 	if (keep_begin(b, f) != FAIL_NONE)
@@ -410,7 +410,7 @@ give_keep(const struct router *r, struct router_scratch *s, const struct json_va
 	}
 	if (keep_end(b, f) != FAIL_NONE)
 		return f->code;
-	if (!check_utf8(r, s, "what is kept", b->at, b->n, &valid, out))
+	if (!check_utf8(r, s, "what is kept", (const char *)b->bytes, b->n, &valid, out))
 		return FAIL_NONE;
 	if (!valid && repair_keep(b, f) != FAIL_NONE)
 		return f->code;
@@ -421,7 +421,7 @@ give_keep(const struct router *r, struct router_scratch *s, const struct json_va
 		reject(out, s->reason);
 		return FAIL_NONE;
 	}
-	out->keep = b->at;
+	out->keep = (const char *)b->bytes;
 	out->keep_n = b->n;
 	return FAIL_NONE;
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/pretokenizer/nfc_table.h"
 #include "producer/pretokenizer/unicode_range.h"
@@ -218,9 +219,9 @@ compose(struct nfc_scratch *s)
 }
 
 static enum fail_code
-write(const struct nfc_scratch *s, struct text_buffer *out, struct failure *f)
+write(const struct nfc_scratch *s, struct buffer *out, struct failure *f)
 {
-	if (text_buffer_reserve(out, s->n * 4, f) != FAIL_NONE)
+	if (buffer_reserve(out, s->n * 4, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < s->n; i++)
 		out->n += unicode_put(out->bytes + out->n, s->point[i].point);
@@ -229,8 +230,7 @@ write(const struct nfc_scratch *s, struct text_buffer *out, struct failure *f)
 
 /* Adds the NFC of text[n], which is one cut: a plain character at most, and others. */
 static enum fail_code
-work(struct nfc_scratch *s, struct text_buffer *out, const uint8_t *text, size_t n,
-    struct failure *f)
+work(struct nfc_scratch *s, struct buffer *out, const uint8_t *text, size_t n, struct failure *f)
 {
 	s->n = 0;
 	for (size_t at = 0; at < n;) {
@@ -263,17 +263,16 @@ changing_bytes(const uint8_t *text, size_t n)
 }
 
 enum fail_code
-nfc_add(struct nfc_scratch *s, struct text_buffer *out, const uint8_t *text, size_t n,
-    struct failure *f)
+nfc_add(struct nfc_scratch *s, struct buffer *out, const uint8_t *text, size_t n, struct failure *f)
 {
 	for (size_t at = 0; at < n;) {
 		size_t plain = plain_bytes(text + at, n - at), cut = at + plain, end;
 
 		if (cut == n)
-			return text_buffer_add(out, text + at, plain, f);
+			return buffer_add(out, text + at, plain, f);
 		if (plain > 0)
 			cut = (size_t)(unicode_before(text + cut) - text);
-		if (text_buffer_add(out, text + at, cut - at, f) != FAIL_NONE)
+		if (buffer_add(out, text + at, cut - at, f) != FAIL_NONE)
 			return f->code;
 		end = at + plain;
 		end += changing_bytes(text + end, n - end);

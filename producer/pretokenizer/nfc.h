@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "common/base/text_buffer.h"
+#include "common/base/buffer.h"
 
 #define NFC_VERSION "9.0.0"
 
@@ -32,7 +32,7 @@ void nfc_scratch_close(struct nfc_scratch *s);
 bool nfc_plain(const uint8_t *text, size_t n);
 
 /* Adds the NFC of text[n], valid UTF-8, to `out`. FAIL_MEMORY only. */
-enum fail_code nfc_add(struct nfc_scratch *s, struct text_buffer *out, const uint8_t *text,
-    size_t n, struct failure *f);
+enum fail_code nfc_add(
+    struct nfc_scratch *s, struct buffer *out, const uint8_t *text, size_t n, struct failure *f);
 
 #endif

@@ -1,26 +1,27 @@
 #include "producer/pretokenizer/normalizer.h"
 
 #include <assert.h>
+#include <string.h>
 
 void
 normalizer_scratch_close(struct normalizer_scratch *s)
 {
-	text_buffer_close(&s->text[0]);
-	text_buffer_close(&s->text[1]);
+	buffer_close(&s->text[0]);
+	buffer_close(&s->text[1]);
 	nfc_scratch_close(&s->nfc);
 }
 
 /* Of one byte, which stands every few bytes where it is the space. */
 static enum fail_code
 replace_byte(const uint8_t *text, size_t n, uint8_t byte, const uint8_t *content, size_t content_n,
-    struct text_buffer *out, struct failure *f)
+    struct buffer *out, struct failure *f)
 {
 	size_t found = 0;
 	uint8_t *to;
 
 	for (size_t i = 0; i < n; i++)
 		found += text[i] == byte;
-	if (text_buffer_reserve(out, n + found * content_n, f) != FAIL_NONE)
+	if (buffer_reserve(out, n + found * content_n, f) != FAIL_NONE)
 		return f->code;
 	to = out->bytes + out->n;
 	for (size_t i = 0; i < n; i++) {
@@ -37,7 +38,7 @@ replace_byte(const uint8_t *text, size_t n, uint8_t byte, const uint8_t *content
 
 enum fail_code
 normalizer_replace(const uint8_t *text, size_t n, const uint8_t *pattern, size_t pattern_n,
-    const uint8_t *content, size_t content_n, struct text_buffer *out, struct failure *f)
+    const uint8_t *content, size_t content_n, struct buffer *out, struct failure *f)
 {
 	assert(pattern_n > 0);
 	if (pattern_n == 1)
@@ -46,11 +47,11 @@ normalizer_replace(const uint8_t *text, size_t n, const uint8_t *pattern, size_t
 		const uint8_t *found = memmem(text + at, n - at, pattern, pattern_n);
 		size_t end = found == NULL ? n : (size_t)(found - text);
 
-		if (text_buffer_add(out, text + at, end - at, f) != FAIL_NONE)
+		if (buffer_add(out, text + at, end - at, f) != FAIL_NONE)
 			return f->code;
 		if (found == NULL)
 			break;
-		if (text_buffer_add(out, content, content_n, f) != FAIL_NONE)
+		if (buffer_add(out, content, content_n, f) != FAIL_NONE)
 			return f->code;
 		at = end + pattern_n;
 	}
@@ -72,14 +73,14 @@ changes_nothing(const struct normalizer_step *step, const uint8_t *text, size_t 
 
 static enum fail_code
 apply(const struct normalizer_step *step, struct normalizer_scratch *s, const uint8_t *text,
-    size_t n, struct text_buffer *out, struct failure *f)
+    size_t n, struct buffer *out, struct failure *f)
 {
 	switch (step->kind) {
 	case NORMALIZER_NFC: return nfc_add(&s->nfc, out, text, n, f);
 	case NORMALIZER_PREPEND:
-		if (text_buffer_add(out, step->content, step->content_n, f) != FAIL_NONE)
+		if (buffer_add(out, step->content, step->content_n, f) != FAIL_NONE)
 			return f->code;
-		return text_buffer_add(out, text, n, f);
+		return buffer_add(out, text, n, f);
 	case NORMALIZER_REPLACE:
 		return normalizer_replace(text, n, step->pattern, step->pattern_n, step->content,
 		    step->content_n, out, f);
@@ -120,7 +121,7 @@ normalizer_run(const struct normalizer *z, struct normalizer_scratch *s, const u
 	size_t turn = 0;
 
 	for (size_t i = 0; i < z->n; i++) {
-		struct text_buffer *b = &s->text[turn];
+		struct buffer *b = &s->text[turn];
 
 		if (changes_nothing(&z->step[i], text, n))
 			continue;

@@ -29,7 +29,7 @@ struct normalizer {
 
 /* Zero-initialise, end with normalizer_scratch_close(). */
 struct normalizer_scratch {
-	struct text_buffer text[2];
+	struct buffer text[2];
 	struct nfc_scratch nfc;
 };
 
@@ -47,7 +47,7 @@ enum fail_code normalizer_run(const struct normalizer *z, struct normalizer_scra
 
 /* Adds text[n] with every `pattern` as `content` to `out`, from left to right. */
 enum fail_code normalizer_replace(const uint8_t *text, size_t n, const uint8_t *pattern,
-    size_t pattern_n, const uint8_t *content, size_t content_n, struct text_buffer *out,
+    size_t pattern_n, const uint8_t *content, size_t content_n, struct buffer *out,
     struct failure *f);
 
 #endif

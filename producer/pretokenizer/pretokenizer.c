@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/pretokenizer/unicode_range.h"
 
@@ -14,7 +15,7 @@ struct work {
 	const struct pretokenizer_step *step;
 	const struct pretokenizer_cuts *in;
 	struct pretokenizer_cuts *out;
-	struct text_buffer *text;
+	struct buffer *text;
 	size_t head;
 };
 
@@ -24,7 +25,7 @@ pretokenizer_scratch_close(struct pretokenizer_scratch *s)
 	for (size_t i = 0; i < 2; i++) {
 		free(s->cuts[i].end);
 		s->cuts[i] = (struct pretokenizer_cuts){NULL, 0, NULL, 0, 0};
-		text_buffer_close(&s->text[i]);
+		buffer_close(&s->text[i]);
 	}
 }
 
@@ -120,9 +121,9 @@ split_marks(const struct work *w, size_t start, size_t end, struct failure *f)
 static enum fail_code
 put_space(const struct work *w, size_t start, size_t end, struct failure *f)
 {
-	if (w->in->text[start] != ' ' && text_buffer_add(w->text, " ", 1, f) != FAIL_NONE)
+	if (w->in->text[start] != ' ' && buffer_add(w->text, " ", 1, f) != FAIL_NONE)
 		return f->code;
-	if (text_buffer_add(w->text, w->in->text + start, end - start, f) != FAIL_NONE)
+	if (buffer_add(w->text, w->in->text + start, end - start, f) != FAIL_NONE)
 		return f->code;
 	return cut(w->out, w->text->n, f);
 }
@@ -136,14 +137,14 @@ begins_with_mark(const struct pretokenizer_step *step, const uint8_t *text, size
 /* Adds text[n] with the mark for every space. */
 static enum fail_code
 replace_spaces(const struct pretokenizer_step *step, const uint8_t *text, size_t n,
-    struct text_buffer *out, struct failure *f)
+    struct buffer *out, struct failure *f)
 {
 	size_t spaces = 0;
 	uint8_t *to;
 
 	for (size_t i = 0; i < n; i++)
 		spaces += text[i] == ' ';
-	if (text_buffer_reserve(out, n + spaces * step->mark_n, f) != FAIL_NONE)
+	if (buffer_reserve(out, n + spaces * step->mark_n, f) != FAIL_NONE)
 		return f->code;
 	to = out->bytes + out->n;
 	for (size_t i = 0; i < n; i++) {
@@ -166,7 +167,7 @@ put_mark(const struct work *w, size_t start, size_t end, struct failure *f)
 		      (step->scheme == PRETOKENIZER_FIRST && start < w->head);
 
 	if (wanted && !begins_with_mark(step, w->in->text + start, end - start) &&
-	    text_buffer_add(w->text, step->mark, step->mark_n, f) != FAIL_NONE)
+	    buffer_add(w->text, step->mark, step->mark_n, f) != FAIL_NONE)
 		return f->code;
 	if (replace_spaces(step, w->in->text + start, end - start, w->text, f) != FAIL_NONE)
 		return f->code;

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 #include "producer/pretokenizer/splitter.h"
-#include "common/base/text_buffer.h"
+#include "common/base/buffer.h"
 
 enum { PRETOKENIZER_STEPS_MAX = 16, PRETOKENIZER_MARK_MAX = 4 };
 
@@ -58,7 +58,7 @@ struct pretokenizer_cuts {
 /* Zero-initialise, end with pretokenizer_scratch_close(). */
 struct pretokenizer_scratch {
 	struct pretokenizer_cuts cuts[2];
-	struct text_buffer text[2];
+	struct buffer text[2];
 };
 
 void pretokenizer_scratch_close(struct pretokenizer_scratch *s);

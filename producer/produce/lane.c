@@ -73,7 +73,7 @@ add_document(
 		.rejects = l->rejects},
 	    .n = d->n,
 	    .prompt_n = d->prompt_n,
-	    .keep = d->keep_n == 0 ? NULL : (const uint8_t *)j->keep.at + d->keep_first,
+	    .keep = d->keep_n == 0 ? NULL : j->keep.bytes + d->keep_first,
 	    .keep_n = d->keep_n,
 	};
 	uint64_t first = 0;

@@ -14,7 +14,7 @@ struct memory {
 	struct encoder *encoder;
 	struct router_scratch *scratch;
 	struct frame_codec *codec;
-	struct byte_buffer text; /* of a document of tokens */
+	struct buffer text; /* of a document of tokens */
 };
 
 static void
@@ -27,7 +27,7 @@ close_memory(void *memory)
 	encoder_close(m->encoder);
 	router_scratch_close(m->scratch);
 	frame_codec_close(m->codec);
-	byte_buffer_close(&m->text);
+	buffer_close(&m->text);
 	free(m);
 }
 
@@ -86,7 +86,7 @@ text_job_close(struct text_job *j)
 	free(j->document);
 	chunk_close(j->chunk);
 	token_buffer_close(&j->tokens);
-	byte_buffer_close(&j->keep);
+	buffer_close(&j->keep);
 	free(j);
 }
 
@@ -135,7 +135,7 @@ tokenise(struct text_job *j, struct memory *m, const struct router_result *r,
 		return reject_long(j, d, f);
 	d->keep_first = j->keep.n;
 	d->keep_n = r->keep_n;
-	return byte_buffer_add(&j->keep, r->keep, r->keep_n, f);
+	return buffer_add(&j->keep, r->keep, r->keep_n, f);
 }
 
 /* Whether the set depends on the document. */
@@ -161,10 +161,10 @@ choose_set(const struct text_job *j, struct memory *m, const uint32_t *id, size_
 		size_t bytes_n = 0;
 		const uint8_t *bytes = tokenizer_bytes(j->context->tokenizer, id[i], &bytes_n);
 
-		if (byte_buffer_add(&m->text, (const char *)bytes, bytes_n, f) != FAIL_NONE)
+		if (buffer_add(&m->text, bytes, bytes_n, f) != FAIL_NONE)
 			return f->code;
 	}
-	*set = split_set(m->text.n == 0 ? "" : m->text.at, m->text.n, parts);
+	*set = split_set(m->text.n == 0 ? "" : (const char *)m->text.bytes, m->text.n, parts);
 	return FAIL_NONE;
 }
 

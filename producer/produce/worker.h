@@ -11,7 +11,7 @@
 #ifndef PRODUCER_PRODUCE_WORKER_H
 #define PRODUCER_PRODUCE_WORKER_H
 
-#include "common/base/byte_buffer.h"
+#include "common/base/buffer.h"
 #include "producer/input/chunk.h"
 #include "producer/pack/pack.h"
 #include "producer/produce/pool.h"
@@ -53,7 +53,7 @@ struct text_job {
 	size_t bytes;                     /* of its records */
 	struct worker_document *document; /* [chunk->n] */
 	struct token_buffer tokens;
-	struct byte_buffer keep; /* of all documents, one after the other */
+	struct buffer keep; /* of all documents, one after the other */
 };
 
 struct frame_item {

@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/tokenizer/bpe_compile.h"
 
@@ -84,7 +85,7 @@ add_to_set(struct reading *r, const struct json_part *p, const struct one *one, 
 static enum fail_code
 note(struct reading *r, const struct one *one, struct failure *f)
 {
-	struct text_buffer text = {NULL, 0, 0};
+	struct buffer text = {NULL, 0, 0};
 	enum fail_code code;
 
 	if (r->t->recipe->byte_level)
@@ -92,7 +93,7 @@ note(struct reading *r, const struct one *one, struct failure *f)
 	code = bpe_decode(&r->t->recipe->decoder, one->content, one->n, &text, f);
 	if (code == FAIL_NONE && memchr(text.bytes, '\0', text.n) == NULL)
 		code = special_list_add(r->l, one->token.id, text.bytes, text.n, f);
-	text_buffer_close(&text);
+	buffer_close(&text);
 	return code;
 }
 

@@ -23,6 +23,6 @@ enum fail_code bpe_compile_decoded(struct tokenizer *t, struct failure *f);
 
 /* Adds what the decoder makes of text[n] to `out`. */
 enum fail_code bpe_decode(const struct recipe_decoder *d, const uint8_t *text, size_t n,
-    struct text_buffer *out, struct failure *f);
+    struct buffer *out, struct failure *f);
 
 #endif

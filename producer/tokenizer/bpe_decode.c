@@ -1,5 +1,6 @@
 /* How tokens become text again; see bpe_compile.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/tokenizer/bpe_compile.h"
 
@@ -26,8 +27,8 @@ named_byte(const uint8_t *text, size_t n)
 }
 
 static enum fail_code
-apply(const struct recipe_decoder_step *step, const uint8_t *text, size_t n,
-    struct text_buffer *out, struct failure *f)
+apply(const struct recipe_decoder_step *step, const uint8_t *text, size_t n, struct buffer *out,
+    struct failure *f)
 {
 	int byte = named_byte(text, n);
 
@@ -35,19 +36,19 @@ apply(const struct recipe_decoder_step *step, const uint8_t *text, size_t n,
 		return normalizer_replace(text, n, step->pattern, step->pattern_n, step->content,
 		    step->content_n, out, f);
 	if (byte < 0)
-		return text_buffer_add(out, text, n, f);
-	return text_buffer_add(out, &(uint8_t){(uint8_t)byte}, 1, f);
+		return buffer_add(out, text, n, f);
+	return buffer_add(out, &(uint8_t){(uint8_t)byte}, 1, f);
 }
 
 enum fail_code
-bpe_decode(const struct recipe_decoder *d, const uint8_t *text, size_t n, struct text_buffer *out,
+bpe_decode(const struct recipe_decoder *d, const uint8_t *text, size_t n, struct buffer *out,
     struct failure *f)
 {
-	struct text_buffer now = {NULL, 0, 0}, next = {NULL, 0, 0};
-	enum fail_code code = text_buffer_add(&now, text, n, f);
+	struct buffer now = {NULL, 0, 0}, next = {NULL, 0, 0};
+	enum fail_code code = buffer_add(&now, text, n, f);
 
 	for (size_t i = 0; i < d->n && code == FAIL_NONE; i++) {
-		struct text_buffer swap = now;
+		struct buffer swap = now;
 
 		next.n = 0;
 		code = apply(&d->step[i], now.bytes, now.n, &next, f);
@@ -55,9 +56,9 @@ bpe_decode(const struct recipe_decoder *d, const uint8_t *text, size_t n, struct
 		next = swap;
 	}
 	if (code == FAIL_NONE)
-		code = text_buffer_add(out, now.bytes, now.n, f);
-	text_buffer_close(&now);
-	text_buffer_close(&next);
+		code = buffer_add(out, now.bytes, now.n, f);
+	buffer_close(&now);
+	buffer_close(&next);
 	return code;
 }
 
@@ -66,7 +67,7 @@ bpe_compile_decoded(struct tokenizer *t, struct failure *f)
 {
 	const struct recipe_decoder *d = &t->recipe->decoder;
 	struct vocabulary *v = &t->recipe->decoded;
-	struct text_buffer texts = {NULL, 0, 0};
+	struct buffer texts = {NULL, 0, 0};
 
 	if (d->n == 0 || t->recipe->byte_level)
 		return FAIL_NONE;
@@ -80,7 +81,7 @@ bpe_compile_decoded(struct tokenizer *t, struct failure *f)
 
 		v->start[id] = (uint32_t)texts.n;
 		if (bpe_decode(d, token, n, &texts, f) != FAIL_NONE) {
-			text_buffer_close(&texts);
+			buffer_close(&texts);
 			return f->code;
 		}
 	}

@@ -1,6 +1,7 @@
 #include "producer/tokenizer/bpe_json.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/tokenizer/bpe_reading.h"
 #include "producer/tokenizer/json_part.h"
@@ -9,7 +10,7 @@ void
 bpe_json_close(struct bpe_json *b)
 {
 	vocabulary_close(&b->text);
-	text_buffer_close(&b->unknown);
+	buffer_close(&b->unknown);
 	free(b->merge);
 	memset(b, 0, sizeof(*b));
 }
@@ -89,7 +90,7 @@ read_flags(struct bpe_json *b, const struct json_part *model, struct failure *f)
 		return FAIL_NONE;
 	if (json_part_string(&unknown) == NULL)
 		return json_part_refuse(&unknown, "a text or null is wanted", f);
-	return text_buffer_add(
+	return buffer_add(
 	    &b->unknown, json_part_string(&unknown), strlen(json_part_string(&unknown)), f);
 }
 
@@ -143,6 +144,6 @@ bpe_json_read(struct bpe_json *b, const char *file, const char *json, size_t n, 
 	free(m);
 	free(r.room);
 	free(r.entry);
-	text_buffer_close(&r.texts);
+	buffer_close(&r.texts);
 	return code;
 }

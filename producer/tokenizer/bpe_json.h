@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "producer/bpe/pair_table.h"
-#include "common/base/text_buffer.h"
+#include "common/base/buffer.h"
 
 /* Zero-initialise, end with bpe_json_close(). */
 struct bpe_json {
@@ -19,7 +19,7 @@ struct bpe_json {
 	uint32_t entries;         /* how many tokens there are; ids can have holes */
 	struct pair_merge *merge; /* [merges_n], owned; the first has the lowest rank */
 	uint32_t merges_n;
-	struct text_buffer unknown; /* text of the unknown token; n 0: none */
+	struct buffer unknown; /* text of the unknown token; n 0: none */
 	bool fuse_unknown, byte_fallback, ignore_merges;
 };
 

@@ -1,6 +1,7 @@
 /* "merges" of a tokenizer.json: texts or pairs, looked up in its vocabulary many at once. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/tokenizer/bpe_reading.h"
 #include "producer/bpe/bytes_hash.h"
@@ -116,8 +117,8 @@ read_merge_text(struct bpe_reading *r, struct failure *f)
 		    "] is \"%.*s\": two tokens with one space between them are wanted",
 		    r->file, r->b->merges_n + (uint32_t)r->waiting_n, (int)(n > 100 ? 100 : n),
 		    text);
-	if (text_buffer_add(&r->texts, text, left_n, f) != FAIL_NONE ||
-	    text_buffer_add(&r->texts, space + 1, n - left_n - 1, f) != FAIL_NONE)
+	if (buffer_add(&r->texts, text, left_n, f) != FAIL_NONE ||
+	    buffer_add(&r->texts, space + 1, n - left_n - 1, f) != FAIL_NONE)
 		return f->code;
 	return add_merge(r, start, left_n, f);
 }
@@ -135,7 +136,7 @@ read_merge_pair(struct bpe_reading *r, struct failure *f)
 	for (unsigned i = 0; i < 2; i++) {
 		if (!bpe_reading_text(r, &text, &n))
 			return bpe_reading_fail(r, f);
-		if (text_buffer_add(&r->texts, text, n, f) != FAIL_NONE)
+		if (buffer_add(&r->texts, text, n, f) != FAIL_NONE)
 			return f->code;
 		if (!bpe_reading_comma(r, ']', &ended))
 			return bpe_reading_fail(r, f);

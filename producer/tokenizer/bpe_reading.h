@@ -29,7 +29,7 @@ struct bpe_reading {
 	const char *file, *key; /* what is being read */
 	struct json_text t;
 	char *room; /* for one decoded text, as long as the JSON */
-	struct text_buffer texts;
+	struct buffer texts;
 	struct bpe_entry *entry; /* [b->entries] */
 	size_t entries_room;
 	size_t merges_room;

@@ -1,6 +1,7 @@
 /* "vocab" of a tokenizer.json: texts with their ids, put in the order of these. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/tokenizer/bpe_reading.h"
 
@@ -38,7 +39,7 @@ add_entry(struct bpe_reading *r, const char *text, size_t n, struct failure *f)
 		r->entries_room = room;
 	}
 	r->entry[b->entries++] = (struct bpe_entry){0, (uint32_t)r->texts.n, (uint32_t)n};
-	return text_buffer_add(&r->texts, text, n, f);
+	return buffer_add(&r->texts, text, n, f);
 }
 
 enum fail_code

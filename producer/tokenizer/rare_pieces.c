@@ -1,5 +1,7 @@
 #include "producer/tokenizer/rare_pieces.h"
 
+#include <string.h>
+
 #include "producer/bpe/bytes_hash.h"
 
 enum fail_code

@@ -44,7 +44,7 @@ struct recipe {
 	size_t before_n, after_n;
 	struct recipe_decoder decoder;
 	struct vocabulary decoded; /* what tokens are decoded to; no index. Empty: their bytes */
-	struct text_buffer texts;  /* of special tokens */
+	struct buffer texts;       /* of special tokens */
 };
 
 #endif

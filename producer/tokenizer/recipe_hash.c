@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 #include "common/base/json_memory.h"

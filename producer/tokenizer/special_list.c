@@ -1,11 +1,12 @@
 #include "producer/tokenizer/special_list.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void
 special_list_close(struct special_list *l)
 {
-	text_buffer_close(&l->texts);
+	buffer_close(&l->texts);
 	free(l->entry);
 	*l = (struct special_list){.entry = NULL};
 }
@@ -25,9 +26,9 @@ special_list_add(struct special_list *l, uint32_t id, const void *text, size_t n
 	}
 	l->entry[l->n] = (struct special_entry){id, l->texts.n, l->n};
 	l->n++;
-	if (text_buffer_add(&l->texts, text, n, f) != FAIL_NONE)
+	if (buffer_add(&l->texts, text, n, f) != FAIL_NONE)
 		return f->code;
-	return text_buffer_add(&l->texts, "", 1, f);
+	return buffer_add(&l->texts, "", 1, f);
 }
 
 /* By id; of one id the last that was noted comes first. */
@@ -54,7 +55,7 @@ special_list_give(struct special_list *l, struct tokenizer *t, struct failure *f
 	t->special = special;
 	t->specials_n = 0;
 	t->recipe->texts = l->texts;
-	l->texts = (struct text_buffer){NULL, 0, 0};
+	l->texts = (struct buffer){NULL, 0, 0};
 	for (size_t i = 0; i < l->n; i++)
 		if (i == 0 || l->entry[i].id != l->entry[i - 1].id)
 			special[t->specials_n++] = (struct special){

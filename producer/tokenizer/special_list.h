@@ -9,7 +9,7 @@
 #include "producer/tokenizer/tokenizer_table.h"
 
 struct special_list {
-	struct text_buffer texts; /* one behind the other, each with a NUL */
+	struct buffer texts; /* one behind the other, each with a NUL */
 	struct special_entry {
 		uint32_t id;
 		size_t start, order;

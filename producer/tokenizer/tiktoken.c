@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A token as read: its bytes in `text`, over the base64 they came from. */
 struct line {

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/tokenizer/added_json.h"
 #include "producer/tokenizer/bpe_compile.h"
@@ -14,7 +15,7 @@
 struct reading {
 	struct tokenizer *t;
 	const struct tokenizer_options *o;
-	struct text_buffer text; /* the whole file */
+	struct buffer text; /* the whole file */
 	struct json_members members;
 	struct json_part top; /* all of them but the model */
 	struct bpe_json bpe;
@@ -40,7 +41,7 @@ tokenizer_json_is(bool *is, const char *file, struct failure *f)
 }
 
 static enum fail_code
-read_file(struct text_buffer *text, const char *file, struct failure *f)
+read_file(struct buffer *text, const char *file, struct failure *f)
 {
 	FILE *in = fopen(file, "rb");
 	enum fail_code code = FAIL_NONE;
@@ -49,7 +50,7 @@ read_file(struct text_buffer *text, const char *file, struct failure *f)
 	if (in == NULL)
 		return fail_errno(f, FAIL_IO, "tokenizer %s: cannot be opened", file);
 	while (code == FAIL_NONE && got > 0) {
-		code = text_buffer_reserve(text, text->n + (1 << 20), f);
+		code = buffer_reserve(text, text->n + (1 << 20), f);
 		got = code != FAIL_NONE ? 0
 					: fread(text->bytes + text->n, 1, text->room - text->n, in);
 		text->n += got;
@@ -199,7 +200,7 @@ tokenizer_json_load(struct tokenizer *t, const struct tokenizer_options *o, stru
 	r->o = o;
 	t->eos = VOCABULARY_NONE;
 	code = load(r, f);
-	text_buffer_close(&r->text);
+	buffer_close(&r->text);
 	json_part_close(&r->top);
 	bpe_json_close(&r->bpe);
 	special_list_close(&r->specials);
@@ -215,7 +216,7 @@ tokenizer_json_close(struct tokenizer *t)
 	added_tokens_close(&t->recipe->raw);
 	added_tokens_close(&t->recipe->normalized);
 	vocabulary_close(&t->recipe->decoded);
-	text_buffer_close(&t->recipe->texts);
+	buffer_close(&t->recipe->texts);
 	free(t->recipe);
 }
 
