@@ -1,25 +1,74 @@
 /*
- * reader.h -- what finds and takes the steps of a rank: lanes, the step that is due, and how the
- * first one is found; private to libriffle (riffle*.c, prefetch.c, reader_*.c) and step_records.c.
+ * reader.h -- what finds and takes the steps of one rank, from its lanes, in order; and the map of
+ * this room.
  *
- * A reader is always at a step that is due. Its lanes are assigned at or before that step; a lane
- * that is `skipping` still reads records below it in vain, a lane that is `ready` holds the record
- * of the step. When all are ready the records move to a slot (step_slot.h), where they are decoded
- * without the reader, and the next step is due.
+ * The room is libriffle: a trainer's end of a mix. A rank reads its lanes of <mix>.batches, one
+ * record a lane and step, and hands out whole steps.
  *
- * Thread: one at a time. Only lanes_commit_*() of its lanes may be called beside it.
+ * Files of this room:
+ *     riffle             the public API (installed as <riffle.h>), and what all its calls share
+ *     riffle_reader      struct riffle: opens, hands out, seeks and commits; composes the rest
+ *     riffle_reporter    reports of losses without a reader
+ *     riffle_validation  held-out sets, as steps
+ *     riffle_targets     inputs, labels and positions of a step
+ *     commit_pace        decides when a reader commits; pure
+ *     committer          sends commits: one on its way, the newest waits
+ *     prefetch           threads that read and decode ahead
+ *     reader             finds and takes the steps of a rank
+ *     resume_point       the step at which a run resumes, by its commits
+ *     step_search        finds a step in the log of all lanes, in rounds
+ *     lane_seek          decides which offset of a lane to ask next; pure
+ *     step_check         decides whether a record is the one that must come next; pure
+ *     step_records       steps as they lie in the log, record by record, not judged
+ *     step_slot          a step in memory, lent and kept, and the pool of slots
+ *     step_decode        from records to the arrays that a trainer sees
+ *     lanes              the consumer handle of a rank's lanes, and its commits
+ *     lane_fetch         how far librdkafka reads ahead
+ *     watchdog           why the step that a trainer waits for does not come
+ *
+ * From the broker to the trainer:
+ *
+ *     broker -> lanes -> reader -> step_slot, step_decode -> ring of prefetch -> riffle_next()
+ *               |  records       |  records of a step      |  arrays           |  lent
+ *               |  (librdkafka)  |  (a thread at a time)   |  (all threads)    |  (caller)
+ *
+ * A reader is always at a step that is due. Its lanes are assigned at or before that step:
+ *
+ *                      record below the step: released
+ *                     +---+
+ *                     v   |       record of the step
+ *     assigned --> skipping ---------------------------> ready --> reader_take(), when all are
+ *        ^            |                                    |        ready: moved to a slot
+ *        |            | record above the step, or the      |
+ *        +------------+ offset is not in the log: search   |
+ *                       once, else FAIL_DATA               |
+ *                     +------------------------------------+
+ *                     v  the next step is due
+ *                 not skipping: the next record must be of that step (step_check.h)
+ *
+ * A record that a commit or a search has led to may be below the step, for both are allowed to name
+ * an offset that is too low. From the first whole step on, every record must be the next one.
+ *
+ * Invariants: `ready` lanes hold a record of check.step, which `view` looks into; check.lanes_there
+ * is the number of ready lanes; no lane is both ready and skipping. reader_collect() establishes
+ * them, reader_take() and each search reset them for all lanes at once.
+ *
+ * Thread: one at a time; prefetch.h says which. Only lanes_commit_*() and lanes_wake() of its lanes
+ * may be called beside it.
  */
 #ifndef CONSUMER_READER_READER_H
 #define CONSUMER_READER_READER_H
 
-#include "common/record/batch.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
 #include "common/base/names.h"
+#include "common/config/properties.h"
+#include "common/record/batch.h"
 #include "consumer/reader/lanes.h"
-#include "consumer/reader/riffle.h"
 #include "consumer/reader/step_check.h"
 #include "consumer/reader/step_slot.h"
-
-enum { READER_OPEN_TIMEOUT_MS = 10000 };
 
 struct reader_lane {
 	int64_t offset_next; /* all records below it are read, or of no use */
@@ -28,34 +77,54 @@ struct reader_lane {
 	struct batch_view view;
 };
 
+/* Must not be moved or copied once it is open: `check` points into it. */
 struct reader {
 	char mix[NAME_MAX_BYTES + 1];
 	char run[NAME_MAX_BYTES + 1];
-	enum riffle_start start;
-	int open_timeout_ms;
+	int timeout_ms; /* of each request and each search */
 	struct lanes *lanes;
 	struct reader_lane *lane; /* [lanes_count()] */
 	struct step_check check;  /* its step is the one that is due */
-	bool ended;
-	bool sought;  /* searched again since the last whole step */
-	bool expired; /* the failure is RIFFLE_ERROR_EXPIRED */
-	bool lost;    /* the failure is RIFFLE_ERROR_LOST */
+	bool ended;               /* the mix has, before the step that is due */
+	bool searched;            /* since the last whole step, because a lane did not fit */
+	bool expired;             /* the failure is RIFFLE_ERROR_EXPIRED; the caller clears it */
+	bool lost;                /* the failure is RIFFLE_ERROR_LOST */
 };
 
-/* Decides the first step from options or commits, and assigns the lanes. */
+struct reader_options {
+	const char *mix, *run; /* valid names */
+	uint32_t rank, world;  /* rank < world */
+	const struct properties *properties;
+	int timeout_ms;
+	uint64_t ahead_bytes; /* see struct lanes_options */
+	uint64_t schedule;    /* that records must have; 0: any */
+};
+
+/*
+ * Fills *r, to be ended with reader_close() where it was zeroed before, also after a failure.
+ * Connects. Copies the options but for `properties`, which it borrows during the call. Afterwards
+ * one of reader_start() and reader_resume() must be called, or reader_committed() alone.
+ */
+enum fail_code reader_open(struct reader *r, const struct reader_options *o, struct failure *f);
+void reader_close(struct reader *r);
+
+/* `step` is due first. FAIL_DATA and r->expired: it is not kept any more. */
 enum fail_code reader_start(struct reader *r, uint64_t step, struct failure *f);
 
 /*
- * The step where the run stands by its commits, the lowest over all lanes of the mix; 0 where it
- * has none. r->lost and FAIL_DATA where the ledger knows that it had some. Before reader_start().
+ * The step that the run's commits name is due first (resume_point.h). FAIL_DATA and r->lost: the
+ * commits are gone; or r->expired as above.
  */
+enum fail_code reader_resume(struct reader *r, struct failure *f);
+
+/* Where reader_resume() would start, in *step; r->lost as there. */
 enum fail_code reader_committed(struct reader *r, uint64_t *step, struct failure *f);
 
-/*
- * Searches the step that is due in the log itself and assigns the lanes there. FAIL_DATA and
- * r->expired where it is not kept any more.
- */
-enum fail_code reader_seek(struct reader *r, struct failure *f);
+/* From now on `step` is due, wherever the reader stands. FAIL_DATA and r->expired as above. */
+enum fail_code reader_seek(struct reader *r, uint64_t step, struct failure *f);
+
+/* Fills offset_next[lanes_count()]: where the step that is due, or what lies below it, begins. */
+void reader_offsets(const struct reader *r, int64_t *offset_next);
 
 /*
  * Waits until every lane holds the step that is due, or r->ended. FAIL_TIMEOUT after `deadline_ms`
@@ -64,8 +133,8 @@ enum fail_code reader_seek(struct reader *r, struct failure *f);
 enum fail_code reader_collect(struct reader *r, int64_t deadline_ms, struct failure *f);
 
 /*
- * Moves the step that reader_collect() has found into a slot that is open for lanes_count() lanes;
- * the next step is due.
+ * Moves the step that reader_collect() has found into a slot for lanes_count() lanes; the next step
+ * is due. Not where r->ended.
  */
 void reader_take(struct reader *r, struct step_slot *slot);
 

@@ -1,3 +1,11 @@
+/*
+ * riffle_validation.c -- part of the public API (riffle.h): a held-out set of one domain, handed
+ * out as steps. held_out.h reads the set; slots and decoder are those of a reader's steps.
+ *
+ * A step is filled sequence by sequence until it has `sequences` of them, or the set ends. Where
+ * time runs out in between, the slot stays in `filling`, and the next call continues there.
+ */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,10 +13,13 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/names.h"
 #include "consumer/domain/held_out.h"
-#include "consumer/reader/riffle_state.h"
+#include "consumer/reader/riffle_internal.h"
+#include "consumer/reader/step_decode.h"
+#include "consumer/reader/step_slot.h"
 
-enum { SEQUENCES_PRESET = 64, SEQUENCES_MAX = 1 << 16 };
+enum { SEQUENCES_DEFAULT = 64, SEQUENCES_MAX = 1 << 16 };
 
 struct riffle_validation {
 	pid_t process;
@@ -43,9 +54,8 @@ check_options(const struct riffle_validation_options *o, enum names_set *set, st
 	if (o->domain == NULL || !names_valid(o->domain))
 		return fail(f, FAIL_USAGE, "\"%s\" is not a name of a domain",
 		    o->domain == NULL ? "" : o->domain);
-	if (o->token_bytes != 2 && o->token_bytes != 4 && o->token_bytes != 8)
-		return fail(
-		    f, FAIL_USAGE, "token_bytes is %" PRIu32 "; it is 2, 4 or 8", o->token_bytes);
+	if (riffle_check_token_bytes(o->token_bytes, f) != FAIL_NONE)
+		return f->code;
 	if (o->sequences > SEQUENCES_MAX)
 		return fail(f, FAIL_USAGE, "%" PRIu32 " sequences at a time; at most %d",
 		    o->sequences, SEQUENCES_MAX);
@@ -61,11 +71,11 @@ open_set(struct riffle_validation *v, const struct riffle_validation_options *o,
 	    .domain = o->domain,
 	    .set = set,
 	    .properties = &v->properties,
-	    .timeout_ms = o->open_timeout_ms > 0 ? o->open_timeout_ms : READER_OPEN_TIMEOUT_MS,
+	    .timeout_ms = riffle_timeout_ms(o->open_timeout_ms),
 	};
 
 	v->process = getpid();
-	v->sequences = o->sequences == 0 ? SEQUENCES_PRESET : o->sequences;
+	v->sequences = o->sequences == 0 ? SEQUENCES_DEFAULT : o->sequences;
 	if (riffle_properties_copy(
 		&v->properties, o->bootstrap, o->properties, o->properties_n, f) != FAIL_NONE ||
 	    held_out_open(&v->set, &h, f) != FAIL_NONE)

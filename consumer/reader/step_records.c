@@ -6,8 +6,11 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/names.h"
+#include "common/record/batch.h"
 #include "consumer/reader/lane_seek.h"
-#include "consumer/reader/reader.h"
+#include "consumer/reader/lanes.h"
+#include "consumer/reader/step_search.h"
 
 /* What is known of a lane's records. */
 struct place {
@@ -19,8 +22,12 @@ struct place {
 };
 
 struct step_records {
-	struct reader reader; /* only what a search needs of it */
+	char mix[NAME_MAX_BYTES + 1];
+	int timeout_ms;
+	struct lanes *lanes;
 	struct place *place;  /* [lanes] */
+	int64_t *offset_next; /* [lanes]: of the last search */
+	uint64_t step_wanted; /* the step that step_records_next() will give; once `sought` */
 	bool sought;
 };
 
@@ -40,15 +47,14 @@ step_records_open(struct step_records **out, const char *mix, const struct prope
 
 	if (r == NULL)
 		return fail_memory(f);
-	snprintf(r->reader.mix, sizeof(r->reader.mix), "%s", mix);
-	r->reader.open_timeout_ms = timeout_ms;
-	if (lanes_open(&r->reader.lanes, &lanes, f) != FAIL_NONE)
+	snprintf(r->mix, sizeof(r->mix), "%s", mix);
+	r->timeout_ms = timeout_ms;
+	if (lanes_open(&r->lanes, &lanes, f) != FAIL_NONE)
 		goto failed;
-	n = lanes_count(r->reader.lanes);
-	step_check_init(&r->reader.check, r->reader.mix, n, n, 0);
-	r->reader.lane = calloc(n, sizeof(*r->reader.lane));
+	n = lanes_count(r->lanes);
 	r->place = calloc(n, sizeof(*r->place));
-	if (r->reader.lane == NULL || r->place == NULL) {
+	r->offset_next = calloc(n, sizeof(*r->offset_next));
+	if (r->place == NULL || r->offset_next == NULL) {
 		fail_memory(f);
 		goto failed;
 	}
@@ -64,22 +70,22 @@ step_records_close(struct step_records *r)
 {
 	if (r == NULL)
 		return;
-	lanes_close(r->reader.lanes);
-	free(r->reader.lane);
+	lanes_close(r->lanes);
 	free(r->place);
+	free(r->offset_next);
 	free(r);
 }
 
 uint32_t
 step_records_lanes(const struct step_records *r)
 {
-	return lanes_count(r->reader.lanes);
+	return lanes_count(r->lanes);
 }
 
 const char *
 step_records_topic(const struct step_records *r)
 {
-	return lanes_topic(r->reader.lanes);
+	return lanes_topic(r->lanes);
 }
 
 static enum fail_code
@@ -95,12 +101,12 @@ fail_at(const struct step_records *r, uint32_t i, int64_t offset, struct failure
 static enum fail_code
 take_first(struct step_records *r, uint32_t i, struct step_records_kept *out, struct failure *f)
 {
-	int64_t deadline_ms = clock_ms() + r->reader.open_timeout_ms;
+	int64_t deadline_ms = clock_ms() + r->timeout_ms;
 	struct lanes_record record;
 	enum lanes_event event;
 	struct batch_view view;
 
-	if (lanes_next(r->reader.lanes, i, deadline_ms, &event, &record, f) != FAIL_NONE)
+	if (lanes_next(r->lanes, i, deadline_ms, &event, &record, f) != FAIL_NONE)
 		return fail_within(f, "looking for the first step that is kept");
 	if (event != LANES_RECORD)
 		return FAIL_NONE; /* nothing visible, or cut while we looked */
@@ -124,9 +130,9 @@ step_records_earliest(struct step_records *r, struct step_records_kept *out, str
 	*out = (struct step_records_kept){0};
 	r->sought = false;
 	if (code == FAIL_NONE)
-		code = lanes_watermarks(r->reader.lanes, low, high, r->reader.open_timeout_ms, f);
+		code = lanes_watermarks(r->lanes, low, high, r->timeout_ms, f);
 	if (code == FAIL_NONE)
-		code = lanes_assign(r->reader.lanes, low, f);
+		code = lanes_assign(r->lanes, low, f);
 	for (uint32_t i = 0; code == FAIL_NONE && i < n; i++)
 		code = take_first(r, i, out, f);
 	free(low);
@@ -139,12 +145,15 @@ step_records_earliest(struct step_records *r, struct step_records_kept *out, str
 enum fail_code
 step_records_seek(struct step_records *r, uint64_t step, struct failure *f)
 {
+	struct step_search s = {.mix = r->mix, .step = step, .timeout_ms = r->timeout_ms};
+	bool expired;
+
 	assert(step < LANE_SEEK_STEP_MAX);
-	r->reader.check.step = step;
-	if (reader_seek(&r->reader, f) != FAIL_NONE)
+	if (step_search_run(r->lanes, &s, r->offset_next, &expired, f) != FAIL_NONE)
 		return f->code;
 	for (uint32_t i = 0; i < step_records_lanes(r); i++)
 		r->place[i] = (struct place){0};
+	r->step_wanted = step;
 	r->sought = true;
 	return FAIL_NONE;
 }
@@ -177,7 +186,7 @@ take_record(
     struct step_records *r, uint32_t i, const struct lanes_record *record, struct failure *f)
 {
 	struct place *p = &r->place[i];
-	uint64_t wanted = r->reader.check.step, step = 0;
+	uint64_t wanted = r->step_wanted, step = 0;
 
 	if (count(r, i, record, &step, &p->record, f) != FAIL_NONE)
 		return f->code;
@@ -191,9 +200,9 @@ take_record(
 	}
 	if (p->record.last)
 		return fail(f, FAIL_DATA,
-		    "mix %s has ended before step %" PRIu64 "; there is no step %" PRIu64,
-		    r->reader.mix, step, wanted);
-	lanes_release(r->reader.lanes, i);
+		    "mix %s has ended before step %" PRIu64 "; there is no step %" PRIu64, r->mix,
+		    step, wanted);
+	lanes_release(r->lanes, i);
 	return FAIL_NONE;
 }
 
@@ -203,7 +212,7 @@ serve(struct step_records *r, uint32_t i, int wait_ms, int64_t deadline_ms, stru
 	struct lanes_record record;
 	enum lanes_event event;
 
-	if (lanes_next(r->reader.lanes, i, deadline_ms, &event, &record, f) != FAIL_NONE)
+	if (lanes_next(r->lanes, i, deadline_ms, &event, &record, f) != FAIL_NONE)
 		return f->code;
 	switch (event) {
 	case LANES_RECORD: return take_record(r, i, &record, f);
@@ -211,18 +220,18 @@ serve(struct step_records *r, uint32_t i, int wait_ms, int64_t deadline_ms, stru
 		if (wait_ms > 0)
 			return FAIL_NONE;
 		return fail(f, FAIL_TIMEOUT, "step %" PRIu64 " of mix %s is not published yet",
-		    r->reader.check.step, r->reader.mix);
+		    r->step_wanted, r->mix);
 	case LANES_LOST: break;
 	}
 	return fail(f, FAIL_DATA,
 	    "topic %s, lane %" PRIu32 ": step %" PRIu64 " was deleted while it was read",
-	    step_records_topic(r), i, r->reader.check.step);
+	    step_records_topic(r), i, r->step_wanted);
 }
 
 enum fail_code
 step_records_next(struct step_records *r, int wait_ms, struct step_record *out, struct failure *f)
 {
-	int64_t deadline_ms = clock_ms() + (wait_ms > 0 ? wait_ms : r->reader.open_timeout_ms);
+	int64_t deadline_ms = clock_ms() + (wait_ms > 0 ? wait_ms : r->timeout_ms);
 	uint32_t n = step_records_lanes(r);
 
 	assert(r->sought);
@@ -230,7 +239,7 @@ step_records_next(struct step_records *r, int wait_ms, struct step_record *out, 
 		struct place *p = &r->place[i];
 
 		if (p->done)
-			lanes_release(r->reader.lanes, i);
+			lanes_release(r->lanes, i);
 		p->done = false;
 		while (!p->there)
 			if (serve(r, i, wait_ms, deadline_ms, f) != FAIL_NONE)
@@ -241,6 +250,6 @@ step_records_next(struct step_records *r, int wait_ms, struct step_record *out, 
 		r->place[i].there = false;
 		r->place[i].done = true;
 	}
-	r->reader.check.step++;
+	r->step_wanted++;
 	return FAIL_NONE;
 }

@@ -1,12 +1,20 @@
+/*
+ * riffle_reporter.c -- part of the public API (riffle.h): reports of losses, without a reader; and
+ * how a report is put together, for readers as well.
+ */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
+#include "common/base/names.h"
+#include "consumer/feedback/reporter.h"
 #include "consumer/ledger/run_position.h"
-#include "consumer/reader/riffle_state.h"
+#include "consumer/reader/riffle_internal.h"
+
+/* ---- a report ---- */
 
 static int
 by_name(const void *a, const void *b)
@@ -16,9 +24,9 @@ by_name(const void *a, const void *b)
 	return strcmp(x->domain, y->domain);
 }
 
-/* Sorted by name, those without tokens left out; borrows the names. */
-static enum fail_code
-gather(struct feedback *b, const struct riffle_loss *loss, size_t n, struct failure *f)
+enum fail_code
+riffle_gather_losses(
+    struct feedback *b, const struct riffle_loss *loss, size_t n, struct failure *f)
 {
 	b->loss = calloc(n + 1, sizeof(*b->loss));
 	if (b->loss == NULL)
@@ -46,9 +54,8 @@ gather(struct feedback *b, const struct riffle_loss *loss, size_t n, struct fail
 	return FAIL_NONE;
 }
 
-/* Checks `loss`, completes `b` with it and sends it. */
-static enum fail_code
-send_losses(struct reporter *r, struct feedback *b, const struct riffle_loss *loss, size_t n,
+enum fail_code
+riffle_send_losses(struct reporter *r, struct feedback *b, const struct riffle_loss *loss, size_t n,
     struct failure *f)
 {
 	enum fail_code code;
@@ -56,56 +63,13 @@ send_losses(struct reporter *r, struct feedback *b, const struct riffle_loss *lo
 	if (b->step < 0 || (uint64_t)b->step >= RUN_POSITION_STEP_MAX)
 		code = fail(f, FAIL_USAGE, "the step is out of range");
 	else
-		code = gather(b, loss, n, f);
+		code = riffle_gather_losses(b, loss, n, f);
 	if (code == FAIL_NONE)
 		code = reporter_send(r, b, f);
 	free(b->loss);
 	if (code != FAIL_NONE)
 		fail_within(f, "losses of step %" PRId64, b->step);
 	return code;
-}
-
-int
-riffle_report(struct riffle *r, uint64_t step, const struct riffle_loss *loss, size_t n,
-    struct riffle_error *e)
-{
-	struct feedback b = {
-	    .mix = r->reader.mix,
-	    .run = r->reader.run,
-	    .step = (int64_t)step,
-	    .rank = r->rank,
-	    .world = r->world,
-	};
-	struct failure f;
-
-	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	if (r->reporter == NULL && reporter_open(&r->reporter, r->reader.mix, &r->properties,
-				       r->reader.open_timeout_ms, &f) != FAIL_NONE)
-		return riffle_give_failure(e, &f);
-	if (send_losses(r->reporter, &b, loss, n, &f) != FAIL_NONE)
-		return riffle_give_failure(e, &f);
-	return RIFFLE_OK;
-}
-
-int
-riffle_flush(struct riffle *r, int timeout_ms, struct riffle_error *e)
-{
-	int64_t deadline_ms = clock_ms() + timeout_ms, left;
-	struct failure f;
-	enum fail_code code;
-
-	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	code = committer_poll(r->commits, timeout_ms, &f);
-	left = deadline_ms - clock_ms();
-	if (code == FAIL_NONE && r->reporter != NULL)
-		code = reporter_flush(r->reporter, left < 0 ? 0 : (int)left, &f);
-	if (code == FAIL_TIMEOUT)
-		return riffle_give(e, RIFFLE_TIMEOUT, f.text);
-	if (code == FAIL_NONE)
-		code = committer_failure(r->commits, &f);
-	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
 }
 
 /* ---- without a reader ---- */
@@ -120,7 +84,6 @@ struct riffle_reporter {
 static enum fail_code
 open_reporter(struct riffle_reporter *r, const struct riffle_options *o, struct failure *f)
 {
-	int timeout_ms = o->open_timeout_ms > 0 ? o->open_timeout_ms : READER_OPEN_TIMEOUT_MS;
 	struct properties properties;
 	enum fail_code code;
 
@@ -128,10 +91,11 @@ open_reporter(struct riffle_reporter *r, const struct riffle_options *o, struct 
 	r->rank = o->rank;
 	r->world = o->world;
 	snprintf(r->mix, sizeof(r->mix), "%s", o->mix);
-	snprintf(r->run, sizeof(r->run), "%s", o->run == NULL ? "trainers" : o->run);
+	snprintf(r->run, sizeof(r->run), "%s", riffle_run(o));
 	code = riffle_properties_copy(&properties, o->bootstrap, o->properties, o->properties_n, f);
 	if (code == FAIL_NONE)
-		code = reporter_open(&r->reporter, r->mix, &properties, timeout_ms, f);
+		code = reporter_open(
+		    &r->reporter, r->mix, &properties, riffle_timeout_ms(o->open_timeout_ms), f);
 	riffle_properties_clear(&properties);
 	return code;
 }
@@ -172,7 +136,7 @@ riffle_reporter_report(struct riffle_reporter *r, uint64_t step, const struct ri
 
 	if (riffle_check_process(r->process, "reporter", e) != RIFFLE_OK)
 		return RIFFLE_ERROR_USAGE;
-	if (send_losses(r->reporter, &b, loss, n, &f) != FAIL_NONE)
+	if (riffle_send_losses(r->reporter, &b, loss, n, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	return RIFFLE_OK;
 }

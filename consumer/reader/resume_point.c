@@ -1,0 +1,152 @@
+#include "consumer/reader/resume_point.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/names.h"
+#include "common/record/ledger.h"
+
+/* What one call works with. */
+struct finding {
+	struct resume_point *out;
+	struct lanes *lanes;
+	const char *mix, *run;
+	int timeout_ms;
+	char **metadata; /* [total]; all NULL between two requests */
+};
+
+static enum fail_code
+ask_commits(struct finding *s, struct failure *f)
+{
+	struct resume_point *p = s->out;
+	uint32_t total = lanes_total(s->lanes);
+	enum fail_code code;
+
+	code = lanes_committed(s->lanes, p->offset_next, s->metadata, s->timeout_ms, f);
+	if (code == FAIL_NONE && run_position_lowest(&p->at, p->step, p->offset_next, s->metadata,
+				     total, f) != FAIL_NONE)
+		code = fail_within(f, "group %s.%s", s->mix, s->run);
+	for (uint32_t i = 0; i < total; i++) {
+		free(s->metadata[i]);
+		s->metadata[i] = NULL;
+	}
+	return code;
+}
+
+static uint64_t
+step_of_run(const struct ledger *l, const char *run)
+{
+	for (size_t i = 0; i < l->runs_n; i++)
+		if (l->run[i].name != NULL && strcmp(l->run[i].name, run) == 0)
+			return (uint64_t)l->run[i].step;
+	return 0;
+}
+
+/* Fails, and sets `lost`, where the ledger's last record knows the run beyond step 0. */
+static enum fail_code
+check_ledger(struct finding *s, struct failure *f)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+	struct ledger ledger = {0};
+	enum fail_code code;
+	uint8_t *bytes;
+	uint64_t step;
+	size_t n;
+
+	names_topic(topic, s->mix, "ledger");
+	if (lanes_last_record(s->lanes, topic, &bytes, &n, s->timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (bytes == NULL)
+		return FAIL_NONE;
+	code = ledger_decode(&ledger, bytes, n, f);
+	free(bytes);
+	if (code != FAIL_NONE)
+		return fail_within(f, "topic %s, last record", topic);
+	step = step_of_run(&ledger, s->run);
+	ledger_clear(&ledger);
+	if (step == 0)
+		return FAIL_NONE;
+	s->out->lost = true;
+	return fail(f, FAIL_DATA,
+	    "run %s of mix %s stood at step %" PRIu64
+	    ", as the ledger says, but the broker has no commit of group %s.%s for every lane (did "
+	    "they expire?): name the step to start from, or another run",
+	    s->run, s->mix, step, s->mix, s->run);
+}
+
+static enum fail_code
+find(struct finding *s, struct failure *f)
+{
+	struct resume_point *p = s->out;
+	struct failure lost;
+
+	if (ask_commits(s, f) != FAIL_NONE)
+		return f->code;
+	if (p->at.all || check_ledger(s, f) == FAIL_NONE)
+		return FAIL_NONE;
+	if (!p->lost)
+		return f->code; /* the ledger could not be read */
+	lost = *f;
+	if (ask_commits(s, f) != FAIL_NONE)
+		return f->code;
+	p->lost = !p->at.all;
+	if (p->lost)
+		*f = lost;
+	return p->lost ? f->code : FAIL_NONE;
+}
+
+static void
+log_start(const struct finding *s)
+{
+	const struct run_position *at = &s->out->at;
+
+	if (!at->any)
+		log_info("riffle: run %s of mix %s has committed nothing: it starts at step 0",
+		    s->run, s->mix);
+	else if (!at->all)
+		log_info("riffle: run %s of mix %s has no commit of lane %zu: it starts at step 0",
+		    s->run, s->mix, at->lane);
+	else
+		log_info("riffle: run %s of mix %s starts at step %" PRIu64
+			 ", its lowest commit (the highest is %" PRIu64 ")",
+		    s->run, s->mix, at->step, at->step_ahead);
+}
+
+enum fail_code
+resume_point_find(struct resume_point *out, struct lanes *l, const char *mix, const char *run,
+    int timeout_ms, struct failure *f)
+{
+	uint32_t total = lanes_total(l);
+	struct finding s = {
+	    .out = out,
+	    .lanes = l,
+	    .mix = mix,
+	    .run = run,
+	    .timeout_ms = timeout_ms,
+	    .metadata = calloc(total, sizeof(*s.metadata)),
+	};
+	enum fail_code code;
+
+	*out = (struct resume_point){
+	    .offset_next = calloc(total, sizeof(*out->offset_next)),
+	    .step = calloc(total, sizeof(*out->step)),
+	};
+	if (s.metadata == NULL || out->offset_next == NULL || out->step == NULL)
+		code = fail_memory(f);
+	else
+		code = find(&s, f);
+	if (code == FAIL_NONE)
+		log_start(&s);
+	free(s.metadata);
+	return code;
+}
+
+void
+resume_point_clear(struct resume_point *p)
+{
+	free(p->offset_next);
+	free(p->step);
+	*p = (struct resume_point){0};
+}

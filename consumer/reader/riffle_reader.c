@@ -1,0 +1,613 @@
+/*
+ * riffle_reader.c -- part of the public API (riffle.h): struct riffle, a rank's reader.
+ *
+ * It composes what has its own header: prefetch.h brings the steps, step_slot.h holds the one that
+ * is lent, commit_pace.h decides when to commit and committer.h does it, watchdog.h knows why a
+ * step does not come. Left to do here is the order in which one call serves them:
+ *
+ *     riffle_next()   take the answers to commits, and commit if that is due
+ *                     take the last step back from the caller
+ *                     wait for the next step; meanwhile look after commits
+ *                     lend it: position and commit offsets are now behind it
+ *
+ * Two positions must not be confused. The reader (reader.h) runs ahead: its check.step is what is
+ * fetched next, and belongs to the threads of `prefetch` while they are not paused. The trainer's
+ * is pace.position, with offset_next[] beside it: what it has been given, and may commit.
+ *
+ * Invariants, while no call is running: `given` is lent and `next` is not; offset_next[i] is where
+ * the record of step pace.position begins on lane i, or a record below it that is of no use.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/names.h"
+#include "consumer/feedback/reporter.h"
+#include "consumer/ledger/run_position.h"
+#include "consumer/reader/commit_pace.h"
+#include "consumer/reader/committer.h"
+#include "consumer/reader/prefetch.h"
+#include "consumer/reader/reader.h"
+#include "consumer/reader/riffle_internal.h"
+#include "consumer/reader/watchdog.h"
+
+enum {
+	THREADS_DEFAULT = 2,
+	COMMIT_TIMEOUT_MS = 30000, /* of a commit that the caller waits for */
+};
+
+#define AHEAD_BYTES_DEFAULT (UINT64_C(64) << 20)
+
+struct riffle {
+	pid_t process;
+	uint32_t rank, world, token_bytes;
+	int timeout_ms;
+	struct properties properties; /* a copy */
+	struct riffle_info info;
+	struct reader reader;
+	struct step_pool *pool;
+	struct prefetch *prefetch;
+	struct committer *committer;
+	struct reporter *reporter; /* NULL: nothing was reported yet */
+	struct watchdog *watchdog; /* NULL: nobody has waited long yet; of prefetch's threads */
+
+	struct step_slot *given; /* lent to the caller; NULL: none */
+	struct step_slot *next;  /* taken from the ring, not given yet; NULL: none */
+	struct commit_pace pace; /* its position is the step that is given next */
+	int64_t *offset_next;    /* [lanes]: where that step, or what lies below it, begins */
+};
+
+/* ---- opening ---- */
+
+static enum fail_code
+check_options(const struct riffle_options *o, struct failure *f)
+{
+	if (riffle_check_names(o, f) != FAIL_NONE ||
+	    riffle_check_token_bytes(o->token_bytes, f) != FAIL_NONE)
+		return f->code;
+	if (o->start != RIFFLE_START_COMMITTED && o->start != RIFFLE_START_STEP)
+		return fail(f, FAIL_USAGE, "start is neither COMMITTED nor STEP");
+	if (o->start == RIFFLE_START_STEP && o->step >= RUN_POSITION_STEP_MAX)
+		return fail(f, FAIL_USAGE, "step %" PRIu64 " is out of range", o->step);
+	if (o->threads > PREFETCH_THREADS_MAX)
+		return fail(f, FAIL_USAGE,
+		    "threads is %" PRIu32 "; it is 1 to %d, or 0 for the preset", o->threads,
+		    PREFETCH_THREADS_MAX);
+	return FAIL_NONE;
+}
+
+static uint64_t
+ahead_of(const struct riffle_options *o)
+{
+	return o->ahead_bytes == 0 ? AHEAD_BYTES_DEFAULT : o->ahead_bytes;
+}
+
+/* Connects; what finding the run's commits needs, and no more. */
+static enum fail_code
+connect_reader(struct riffle *r, const struct riffle_options *o, struct failure *f)
+{
+	struct reader_options reader = {
+	    .mix = o->mix,
+	    .run = riffle_run(o),
+	    .rank = o->rank,
+	    .world = o->world,
+	    .properties = &r->properties,
+	    .timeout_ms = riffle_timeout_ms(o->open_timeout_ms),
+	    .ahead_bytes = ahead_of(o),
+	    .schedule = o->schedule,
+	};
+
+	r->process = getpid();
+	r->rank = o->rank;
+	r->world = o->world;
+	r->token_bytes = o->token_bytes;
+	r->timeout_ms = reader.timeout_ms;
+	if (riffle_properties_copy(
+		&r->properties, o->bootstrap, o->properties, o->properties_n, f) != FAIL_NONE)
+		return f->code;
+	return reader_open(&r->reader, &reader, f);
+}
+
+/* Called in a thread of `prefetch`, which has the reader at that moment. */
+static void
+why(void *opaque, const struct reader *reader, char *reason, size_t room)
+{
+	struct riffle *r = opaque;
+
+	if (r->watchdog == NULL)
+		r->watchdog = watchdog_open(reader->mix, &r->properties);
+	if (r->watchdog != NULL)
+		watchdog_why(r->watchdog, reader->check.step, reader->check.lead, reason, room);
+}
+
+/* Finds the first step, and lets the threads read. */
+static enum fail_code
+start(struct riffle *r, const struct riffle_options *o, struct failure *f)
+{
+	bool placed = o->start == RIFFLE_START_STEP;
+	uint32_t count = lanes_count(r->reader.lanes);
+	struct prefetch_options prefetch = {
+	    .ahead_bytes = ahead_of(o),
+	    .threads = o->threads == 0 ? THREADS_DEFAULT : o->threads,
+	    .why = why,
+	    .opaque = r,
+	};
+	enum fail_code code;
+
+	r->offset_next = calloc(count, sizeof(*r->offset_next));
+	if (r->offset_next == NULL)
+		return fail_memory(f);
+	code = placed ? reader_start(&r->reader, o->step, f) : reader_resume(&r->reader, f);
+	if (code != FAIL_NONE)
+		return code;
+	commit_pace_init(&r->pace, o->commit_every, r->reader.check.step, placed);
+	reader_offsets(&r->reader, r->offset_next);
+	r->info.lanes = lanes_total(r->reader.lanes);
+	r->info.lanes_mine = count;
+	if (step_pool_open(&r->pool, count, r->token_bytes, f) != FAIL_NONE ||
+	    committer_open(&r->committer, r->reader.lanes, r->pace.position, f) != FAIL_NONE ||
+	    prefetch_open(&r->prefetch, &r->reader, r->pool, &prefetch, f) != FAIL_NONE)
+		return f->code;
+	prefetch_resume(r->prefetch);
+	return FAIL_NONE;
+}
+
+static int
+give_open_failure(const struct riffle *r, struct riffle_error *e, const struct failure *f)
+{
+	if (r->reader.expired)
+		return riffle_give(e, RIFFLE_ERROR_EXPIRED, f->text);
+	if (r->reader.lost)
+		return riffle_give(e, RIFFLE_ERROR_LOST, f->text);
+	return riffle_give_failure(e, f);
+}
+
+int
+riffle_open(struct riffle **out, const struct riffle_options *options, struct riffle_error *e)
+{
+	struct failure f = {0};
+	struct riffle *r;
+	int code;
+
+	*out = NULL;
+	if (check_options(options, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	r = calloc(1, sizeof(*r));
+	if (r == NULL) {
+		fail_memory(&f);
+		return riffle_give_failure(e, &f);
+	}
+	if (connect_reader(r, options, &f) == FAIL_NONE && start(r, options, &f) == FAIL_NONE) {
+		*out = r;
+		return RIFFLE_OK;
+	}
+	code = give_open_failure(r, e, &f);
+	riffle_close(r);
+	return code;
+}
+
+int
+riffle_find_committed(const struct riffle_options *options, uint64_t *step, struct riffle_error *e)
+{
+	struct riffle_options o = *options;
+	struct failure f = {0};
+	struct riffle *r;
+	int code = RIFFLE_OK;
+
+	*step = 0;
+	o.rank = 0;
+	o.world = 1;
+	o.token_bytes = sizeof(uint32_t);
+	o.start = RIFFLE_START_COMMITTED;
+	o.threads = 0;
+	if (check_options(&o, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	r = calloc(1, sizeof(*r));
+	if (r == NULL) {
+		fail_memory(&f);
+		return riffle_give_failure(e, &f);
+	}
+	if (connect_reader(r, &o, &f) != FAIL_NONE ||
+	    reader_committed(&r->reader, step, &f) != FAIL_NONE)
+		code = give_open_failure(r, e, &f);
+	riffle_close(r);
+	return code;
+}
+
+/*
+ * In this order: what is on its way gets a moment to arrive; the threads end before what they use
+ * does; slots are put back before their pool is closed; the lanes come last but for plain memory.
+ */
+void
+riffle_close(struct riffle *r)
+{
+	struct failure ignored;
+
+	if (r == NULL || r->process != getpid())
+		return; /* in a child of a fork nothing of it can be ended */
+	if (r->committer != NULL)
+		committer_poll(r->committer, RIFFLE_CLOSE_TIMEOUT_MS, &ignored);
+	if (r->reporter != NULL)
+		reporter_flush(r->reporter, RIFFLE_CLOSE_TIMEOUT_MS, &ignored);
+	prefetch_close(r->prefetch);
+	step_slot_take_back(r->given);
+	if (r->next != NULL)
+		step_pool_put(r->next);
+	step_pool_close(r->pool);
+	watchdog_close(r->watchdog);
+	reporter_close(r->reporter);
+	committer_close(r->committer);
+	reader_close(&r->reader);
+	riffle_properties_clear(&r->properties);
+	free(r->offset_next);
+	free(r);
+}
+
+void
+riffle_get_info(const struct riffle *r, struct riffle_info *out)
+{
+	*out = r->info;
+}
+
+uint64_t
+riffle_position(const struct riffle *r)
+{
+	return r->pace.position;
+}
+
+/* ---- commits ---- */
+
+static enum fail_code
+ask_commit(struct riffle *r, struct failure *f)
+{
+	commit_pace_asked(&r->pace);
+	return committer_ask(r->committer, r->pace.position, r->offset_next, f);
+}
+
+static enum fail_code
+wait_commits(struct riffle *r, struct failure *f)
+{
+	if (committer_poll(r->committer, COMMIT_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	return committer_failure(r->committer, f);
+}
+
+static enum fail_code
+commit(struct riffle *r, struct failure *f)
+{
+	committer_failure(r->committer, f); /* an older one is made good by this one */
+	if (ask_commit(r, f) != FAIL_NONE)
+		return f->code;
+	return wait_commits(r, f);
+}
+
+int
+riffle_commit(struct riffle *r, struct riffle_error *e)
+{
+	struct failure f;
+
+	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	return commit(r, &f) == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
+}
+
+int
+riffle_commit_async(struct riffle *r, struct riffle_error *e)
+{
+	struct failure f;
+
+	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	committer_poll(r->committer, 0, &f); /* committer_failure() returns what it finds */
+	if (committer_failure(r->committer, &f) != FAIL_NONE || ask_commit(r, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	return RIFFLE_OK;
+}
+
+uint64_t
+riffle_committed(const struct riffle *r)
+{
+	return committer_good(r->committer);
+}
+
+/*
+ * Takes the answers to commits, and asks for one where it is due. Where only the caller commits, a
+ * failure is kept for its next commit.
+ */
+static enum fail_code
+serve_commits(struct riffle *r, struct failure *f)
+{
+	committer_poll(r->committer, 0, f);
+	if (r->pace.every > 0 && committer_failure(r->committer, f) != FAIL_NONE)
+		return f->code;
+	return commit_pace_due(&r->pace) ? ask_commit(r, f) : FAIL_NONE;
+}
+
+/* ---- the next step ---- */
+
+/* Waits for the step; looks after the commit on its way meanwhile, and repeats the last one. */
+static enum fail_code
+wait_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REASON_MAX],
+    struct failure *f)
+{
+	for (;;) {
+		int64_t until_ms = commit_pace_wait_until(
+		    &r->pace, clock_ms(), deadline_ms, committer_flies(r->committer));
+		enum fail_code code = prefetch_next(r->prefetch, until_ms, &r->next, reason, f);
+
+		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
+			return code;
+		if (serve_commits(r, f) != FAIL_NONE)
+			return f->code;
+		if (!commit_pace_repeat_due(&r->pace, clock_ms()))
+			continue;
+		/* Without a good commit to repeat: this one, unless only the caller commits. */
+		committer_repeat(
+		    r->committer, r->pace.position, r->pace.every > 0 ? r->offset_next : NULL);
+		commit_pace_repeated(&r->pace, clock_ms());
+	}
+}
+
+/* The same; the place where reading began is committed first, where no step comes soon. */
+static enum fail_code
+wait_step(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REASON_MAX],
+    struct failure *f)
+{
+	int64_t first_ms = clock_ms() + COMMIT_PACE_PLACED_MS;
+	enum fail_code code;
+
+	if (commit_pace_place_due(&r->pace)) {
+		code = prefetch_next(r->prefetch, first_ms < deadline_ms ? first_ms : deadline_ms,
+		    &r->next, reason, f);
+		if (code != FAIL_TIMEOUT)
+			return code;
+		if (ask_commit(r, f) != FAIL_NONE)
+			return f->code;
+	}
+	return wait_next(r, deadline_ms, reason, f);
+}
+
+static int
+give_timeout(const struct riffle *r, const char *reason, struct riffle_error *e)
+{
+	char text[FAILURE_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "step %" PRIu64 " of mix %s does not come: %s",
+	    r->pace.position, r->reader.mix,
+	    reason[0] == '\0' ? "it is not published yet (is `riffle mix` running?)" : reason);
+	return riffle_give(e, RIFFLE_TIMEOUT, text);
+}
+
+/* The mix has ended. With commit_every the caller hears of it once the end is committed. */
+static int
+give_end(struct riffle *r, struct riffle_error *e)
+{
+	char text[FAILURE_TEXT_MAX];
+	enum fail_code code = FAIL_NONE;
+	struct failure f;
+
+	if (r->pace.every > 0)
+		code = commit_pace_due_at_end(&r->pace) ? commit(r, &f) : wait_commits(r, &f);
+	if (code != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	snprintf(text, sizeof(text), "mix %s has ended; there is no step %" PRIu64, r->reader.mix,
+	    r->pace.position);
+	return riffle_give(e, RIFFLE_END, text);
+}
+
+/* The first step says what the mix is; the length must be the same in all. */
+static enum fail_code
+check_length(struct riffle *r, const struct step_slot *slot, struct failure *f)
+{
+	if (r->info.sequence_length == 0) {
+		r->info.global_batch = slot->global_batch;
+		r->info.schedule = slot->schedule;
+		r->info.tokenizer = slot->tokenizer;
+		r->info.sequence_length = (uint32_t)(slot->step.tokens_each - 1);
+		return FAIL_NONE;
+	}
+	if (slot->step.tokens_each - 1 == r->info.sequence_length)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "step %" PRIu64 " of mix %s: %zu tokens, where earlier sequences have %" PRIu32,
+	    slot->step.step, r->reader.mix, slot->step.tokens_each, r->info.sequence_length + 1);
+}
+
+/* Takes the last step back from the caller. */
+static void
+take_back(struct riffle *r)
+{
+	if (r->given == NULL)
+		return;
+	step_slot_take_back(r->given);
+	r->given = NULL;
+	prefetch_given_back(r->prefetch);
+}
+
+/* Brings the step that is next to r->next, where it stays until lend(). */
+static int
+fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
+{
+	int64_t deadline_ms = clock_ms() + (timeout_ms < 0 ? 0 : timeout_ms);
+	char reason[PREFETCH_REASON_MAX];
+	struct failure f = {0};
+	enum fail_code code;
+
+	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	if (serve_commits(r, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	take_back(r);
+	if (r->next != NULL)
+		return RIFFLE_OK;
+	code = wait_step(r, deadline_ms, reason, &f);
+	if (code == FAIL_TIMEOUT)
+		return give_timeout(r, reason, e);
+	if (code == FAIL_NONE && r->next == NULL)
+		return give_end(r, e);
+	if (code == FAIL_NONE)
+		code = check_length(r, r->next, &f);
+	if (code == FAIL_NONE)
+		return RIFFLE_OK;
+	if (prefetch_expired(r->prefetch))
+		return riffle_give(e, RIFFLE_ERROR_EXPIRED, f.text);
+	return riffle_give_failure(e, &f);
+}
+
+static const struct riffle_step *
+lend(struct riffle *r)
+{
+	struct step_slot *slot = r->next;
+
+	assert(r->given == NULL);
+	assert(slot->step.step == r->pace.position);
+	step_slot_hand_out(slot);
+	r->given = slot;
+	r->next = NULL;
+	commit_pace_given(&r->pace, slot->lead);
+	for (uint32_t i = 0; i < slot->lanes; i++)
+		r->offset_next[i] = slot->lane[i].offset + 1;
+	return &slot->step;
+}
+
+int
+riffle_next(
+    struct riffle *r, int timeout_ms, const struct riffle_step **out, struct riffle_error *e)
+{
+	int code;
+
+	*out = NULL;
+	code = fetch(r, timeout_ms, e);
+	if (code == RIFFLE_OK)
+		*out = lend(r);
+	return code;
+}
+
+int
+riffle_next_into(struct riffle *r, int timeout_ms, void *tokens, size_t room_bytes,
+    const struct riffle_step **out, struct riffle_error *e)
+{
+	char text[FAILURE_TEXT_MAX];
+	struct riffle_step *s;
+	size_t bytes;
+	int code;
+
+	*out = NULL;
+	code = fetch(r, timeout_ms, e);
+	if (code != RIFFLE_OK)
+		return code;
+	s = &r->next->step;
+	bytes = s->sequences * s->tokens_each * r->token_bytes;
+	if (room_bytes < bytes) {
+		snprintf(text, sizeof(text),
+		    "step %" PRIu64
+		    " takes %zu bytes (%zu sequences of %zu tokens), the buffer has "
+		    "%zu",
+		    s->step, bytes, s->sequences, s->tokens_each, room_bytes);
+		return riffle_give(e, RIFFLE_ERROR_USAGE, text);
+	}
+	memcpy(tokens, s->tokens, bytes);
+	s->tokens = tokens;
+	*out = lend(r);
+	return RIFFLE_OK;
+}
+
+int
+riffle_keep(struct riffle *r, const struct riffle_step *step, struct riffle_error *e)
+{
+	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	if (r->given == NULL || step != &r->given->step)
+		return riffle_give(e, RIFFLE_ERROR_USAGE,
+		    "only the step that riffle_next() gave last can be kept");
+	step_slot_keep(r->given);
+	return RIFFLE_OK;
+}
+
+void
+riffle_free_step(const struct riffle_step *step)
+{
+	step_slot_let_go(step);
+}
+
+/* ---- another step ---- */
+
+int
+riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
+{
+	struct failure f = {0}, ignored;
+	char text[FAILURE_TEXT_MAX];
+	int code = RIFFLE_OK;
+
+	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	if (step >= RUN_POSITION_STEP_MAX) {
+		snprintf(text, sizeof(text), "step %" PRIu64 " is out of range", step);
+		return riffle_give(e, RIFFLE_ERROR_USAGE, text);
+	}
+	prefetch_pause(r->prefetch); /* the reader is ours until prefetch_resume() */
+	take_back(r);
+	if (r->next != NULL)
+		step_pool_put(r->next);
+	r->next = NULL;
+	if (reader_seek(&r->reader, step, &f) == FAIL_NONE) {
+		commit_pace_move(&r->pace, step);
+		reader_offsets(&r->reader, r->offset_next);
+	} else {
+		code = r->reader.expired ? riffle_give(e, RIFFLE_ERROR_EXPIRED, f.text)
+					 : riffle_give_failure(e, &f);
+		/* Back to where it stood; where that fails too, riffle_next() meets it again. */
+		reader_seek(&r->reader, r->pace.position, &ignored);
+	}
+	prefetch_resume(r->prefetch);
+	return code;
+}
+
+/* ---- reports, and what is on its way ---- */
+
+int
+riffle_report(struct riffle *r, uint64_t step, const struct riffle_loss *loss, size_t n,
+    struct riffle_error *e)
+{
+	struct feedback b = {
+	    .mix = r->reader.mix,
+	    .run = r->reader.run,
+	    .step = (int64_t)step,
+	    .rank = r->rank,
+	    .world = r->world,
+	};
+	struct failure f;
+
+	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	if (r->reporter == NULL && reporter_open(&r->reporter, r->reader.mix, &r->properties,
+				       r->timeout_ms, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	if (riffle_send_losses(r->reporter, &b, loss, n, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	return RIFFLE_OK;
+}
+
+int
+riffle_flush(struct riffle *r, int timeout_ms, struct riffle_error *e)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms, left;
+	struct failure f;
+	enum fail_code code;
+
+	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	code = committer_poll(r->committer, timeout_ms, &f);
+	left = deadline_ms - clock_ms();
+	if (code == FAIL_NONE && r->reporter != NULL)
+		code = reporter_flush(r->reporter, left < 0 ? 0 : (int)left, &f);
+	if (code == FAIL_TIMEOUT)
+		return riffle_give(e, RIFFLE_TIMEOUT, f.text);
+	if (code == FAIL_NONE)
+		code = committer_failure(r->committer, &f);
+	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
+}
