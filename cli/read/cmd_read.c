@@ -1,24 +1,14 @@
 /* riffle read: a trainer without the training. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/command.h"
-#include "cli/read/read_loop.h"
-#include "cli/read/read_set.h"
+#include "cli/read/read_steps.h"
 #include "cli/signals.h"
 #include "common/base/limits.h"
 #include "common/base/names.h"
 
-struct arguments {
-	const char *mix, *run, *domain;
-	uint32_t rank, world, timeout_s;
-	uint64_t from_step, steps, commit_every;
-	enum read_format format;
-	enum names_set set;
-};
-
-#define AT(field) offsetof(struct arguments, field)
+#define AT(field) offsetof(struct read_arguments, field)
 
 /* As names_set_text, which does not end with NULL. */
 static const char *const sets[] = {
@@ -89,64 +79,25 @@ static const struct option_row rows[] = {
 	.help = "fail where a step does not come within this time; 0: wait for ever"},
 };
 
+/* Loads the configuration for a mix: of -c, or bare where --mix names the mix. */
 static enum fail_code
-load_config(struct config **c, struct arguments *a, const struct options *o, struct failure *f)
+load_for_mix(
+    struct config **out, struct read_arguments *a, const struct options *o, struct failure *f)
 {
+	if (a->domain != NULL)
+		return fail(f, FAIL_USAGE, "--domain is for --set");
 	if (a->rank >= a->world)
 		return fail(f, FAIL_USAGE,
 		    "--rank: out of range: %" PRIu32 " (0 to %" PRIu32 ", as --world is %" PRIu32
 		    ")",
 		    a->rank, a->world - 1, a->world);
-	return options_mix_config(c, &a->mix, o, f);
+	return options_mix_config(out, &a->mix, o, f);
 }
 
-/* The properties of `c` as the library takes them. Gives the array (free); NULL: no memory. */
-static struct riffle_property *
-properties_of(const struct config *c)
-{
-	struct riffle_property *list = calloc(c->kafka.n + 1, sizeof(*list));
-
-	for (size_t i = 0; list != NULL && i < c->kafka.n; i++)
-		list[i] = (struct riffle_property){c->kafka.item[i].name, c->kafka.item[i].value};
-	return list;
-}
-
+/* The same for a set: without options of a mix, and with a domain that the file has. */
 static enum fail_code
-read_with(const struct arguments *a, const struct config *c, bool from_step, struct failure *f)
-{
-	struct riffle_property *properties = properties_of(c);
-	struct riffle_options reader = {
-	    .mix = a->mix,
-	    .run = a->run,
-	    .rank = a->rank,
-	    .world = a->world,
-	    .start = from_step ? RIFFLE_START_STEP : RIFFLE_START_COMMITTED,
-	    .step = a->from_step,
-	    .token_bytes = sizeof(uint32_t),
-	    .properties = properties,
-	    .properties_n = c->kafka.n,
-	    .commit_every = a->commit_every,
-	};
-	struct read_plan plan = {
-	    .format = a->format,
-	    .steps = a->steps,
-	    .commit_every = a->commit_every,
-	    .timeout_s = a->timeout_s,
-	    .lanes = a->mix == c->mix.name ? c->mix.lanes : 0,
-	    .stop = signals_stop(),
-	    .reader = &reader,
-	};
-	enum fail_code code;
-
-	if (properties == NULL)
-		return fail_memory(f);
-	code = read_loop(&plan, stdout, f);
-	free(properties);
-	return code;
-}
-
-static enum fail_code
-check_set(const struct arguments *a, const struct options *o, struct failure *f)
+load_for_set(
+    struct config **out, const struct read_arguments *a, const struct options *o, struct failure *f)
 {
 	static const char *const others[] = {
 	    "mix", "rank", "world", "run", "from-step", "commit-every"};
@@ -158,63 +109,31 @@ check_set(const struct arguments *a, const struct options *o, struct failure *f)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (options_given(o, &cmd_read, others[i]))
 			return fail(f, FAIL_USAGE, "--%s is for a mix, not for a --set", others[i]);
-	return FAIL_NONE;
-}
-
-static enum fail_code
-read_held_out(const struct arguments *a, const struct options *o, struct failure *f)
-{
-	struct riffle_validation_options set = {
-	    .domain = a->domain,
-	    .set = names_set_text[a->set],
-	    .sequences = READ_SET_SEQUENCES,
-	    .token_bytes = sizeof(uint32_t),
-	};
-	struct read_set_plan plan = {
-	    .format = a->format,
-	    .steps = a->steps,
-	    .timeout_s = a->timeout_s,
-	    .stop = signals_stop(),
-	    .set = &set,
-	};
-	struct riffle_property *properties = NULL;
-	struct config *c = NULL;
-	enum fail_code code = check_set(a, o, f);
-
-	if (code == FAIL_NONE)
-		code = options_config(&c, o, f);
-	if (code == FAIL_NONE && config_domain_index(c, a->domain) < 0)
-		code = fail(f, FAIL_CONFIG, "--domain: %s has no domain %s", c->path, a->domain);
-	if (code == FAIL_NONE && (properties = properties_of(c)) == NULL)
-		code = fail_memory(f);
-	if (code == FAIL_NONE) {
-		set.corpus = c->corpus;
-		set.properties = properties;
-		set.properties_n = c->kafka.n;
-		code = read_set(&plan, stdout, f);
-	}
-	free(properties);
-	config_close(c);
-	return code;
+	if (options_config(out, o, f) != FAIL_NONE)
+		return f->code;
+	if (config_domain_index(*out, a->domain) >= 0)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG, "--domain: %s has no domain %s", (*out)->path, a->domain);
 }
 
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct arguments a = {.world = 1, .run = "trainers", .steps = UINT64_MAX};
+	struct read_arguments a = {.world = 1, .run = "trainers", .steps = UINT64_MAX};
 	struct config *c = NULL;
 	struct options o;
 	enum fail_code code;
+	bool set;
 
 	if (options_parse(&o, &cmd_read, argc, argv, &a, f) != FAIL_NONE)
 		return f->code;
-	if (options_given(&o, &cmd_read, "set"))
-		return read_held_out(&a, &o, f);
-	if (a.domain != NULL)
-		return fail(f, FAIL_USAGE, "--domain is for --set");
-	code = load_config(&c, &a, &o, f);
-	if (code == FAIL_NONE)
-		code = read_with(&a, c, options_given(&o, &cmd_read, "from-step"), f);
+	set = options_given(&o, &cmd_read, "set");
+	a.from_step_given = options_given(&o, &cmd_read, "from-step");
+	code = set ? load_for_set(&c, &a, &o, f) : load_for_mix(&c, &a, &o, f);
+	if (code == FAIL_NONE && set)
+		code = read_steps_set(&a, c, signals_stop(), stdout, f);
+	else if (code == FAIL_NONE)
+		code = read_steps_mix(&a, c, signals_stop(), stdout, f);
 	config_close(c);
 	return code;
 }

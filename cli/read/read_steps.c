@@ -1,0 +1,285 @@
+#include "cli/read/read_steps.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+enum {
+	SLICE_MS = 200, /* of a wait, between two looks at the clock and at signals */
+	WAITING_EVERY_MS = 10000,
+	SET_SEQUENCES = 64, /* of a held-out set are one step */
+};
+
+/* What was read of a mix, for the rate. */
+struct tally {
+	int64_t begun_ms, first_ms;
+	uint64_t steps, sequences, tokens;
+};
+
+/* An error of libriffle's as ours. */
+static enum fail_code
+fail_riffle(struct failure *f, const struct riffle_error *e)
+{
+	static const enum fail_code codes[] = {
+	    [RIFFLE_TIMEOUT] = FAIL_TIMEOUT,
+	    [RIFFLE_ERROR_USAGE] = FAIL_CONFIG,
+	    [RIFFLE_ERROR_MEMORY] = FAIL_MEMORY,
+	    [RIFFLE_ERROR_BROKER] = FAIL_BROKER,
+	    [RIFFLE_ERROR_DATA] = FAIL_DATA,
+	    [RIFFLE_ERROR_EXPIRED] = FAIL_DATA,
+	    [RIFFLE_ERROR_LOST] = FAIL_DATA,
+	};
+
+	return fail(f, codes[e->code], "%s", e->text);
+}
+
+/* The properties of `c` as the library takes them. Gives the array (free); NULL: no memory. */
+static struct riffle_property *
+properties_of(const struct config *c)
+{
+	struct riffle_property *list = calloc(c->kafka.n + 1, sizeof(*list));
+
+	for (size_t i = 0; list != NULL && i < c->kafka.n; i++)
+		list[i] = (struct riffle_property){c->kafka.item[i].name, c->kafka.item[i].value};
+	return list;
+}
+
+/* ---- a mix ---- */
+
+/* The next step, with an eye on signals: FAIL_STOPPED; *s NULL at the end of the mix. */
+static enum fail_code
+next_step(struct riffle *r, const struct read_arguments *a, const struct stop *stop,
+    const struct riffle_step **s, struct failure *f)
+{
+	int64_t begun_ms = clock_ms(), warned_ms = begun_ms;
+	struct riffle_error e;
+
+	for (;;) {
+		int code = stop_asked(stop) ? RIFFLE_END : riffle_next(r, SLICE_MS, s, &e);
+		int64_t now_ms = clock_ms();
+
+		if (stop_asked(stop) && code != RIFFLE_OK)
+			return fail(f, FAIL_STOPPED, "stopped by a signal");
+		if (code == RIFFLE_OK || code == RIFFLE_END)
+			return FAIL_NONE;
+		if (code != RIFFLE_TIMEOUT)
+			return fail_riffle(f, &e);
+		if (a->timeout_s > 0 && now_ms - begun_ms >= (int64_t)a->timeout_s * 1000)
+			return fail(f, FAIL_TIMEOUT,
+			    "step %" PRIu64 " did not come within %" PRIu32 " s: %s",
+			    riffle_position(r), a->timeout_s, e.text);
+		if (now_ms - warned_ms >= WAITING_EVERY_MS) {
+			log_warning("read: READ-WAITING seconds=%" PRId64 ": %s",
+			    (now_ms - begun_ms) / 1000, e.text);
+			warned_ms = now_ms;
+		}
+	}
+}
+
+/*
+ * Commits what is printed, every `commit_every` steps. A broker that is away is waited for as for a
+ * step; FAIL_STOPPED.
+ */
+static enum fail_code
+commit_due(struct riffle *r, const struct read_arguments *a, const struct stop *stop,
+    const struct tally *t, struct failure *f)
+{
+	int64_t begun_ms = clock_ms(), warned_ms = begun_ms;
+	struct riffle_error e;
+	int code;
+
+	if (a->commit_every == 0 || t->steps % a->commit_every != 0)
+		return FAIL_NONE;
+	if (riffle_commit_async(r, &e) != RIFFLE_OK)
+		return fail_riffle(f, &e);
+	while ((code = riffle_flush(r, SLICE_MS, &e)) == RIFFLE_TIMEOUT) {
+		int64_t now_ms = clock_ms();
+
+		if (stop_asked(stop))
+			return fail(f, FAIL_STOPPED, "stopped by a signal");
+		if (a->timeout_s > 0 && now_ms - begun_ms >= (int64_t)a->timeout_s * 1000)
+			break;
+		if (now_ms - warned_ms >= WAITING_EVERY_MS) {
+			log_warning("read: READ-WAITING seconds=%" PRId64 ": %s",
+			    (now_ms - begun_ms) / 1000, e.text);
+			warned_ms = now_ms;
+		}
+	}
+	return code == RIFFLE_OK ? FAIL_NONE : fail_riffle(f, &e);
+}
+
+static enum fail_code
+read_mix(struct riffle *r, const struct read_arguments *a, const struct stop *stop,
+    struct read_output *out, struct tally *t, struct failure *f)
+{
+	const struct riffle_step *s = NULL;
+	struct riffle_info info;
+
+	riffle_get_info(r, &info);
+	while (t->steps < a->steps) {
+		enum fail_code code = next_step(r, a, stop, &s, f);
+
+		if (code == FAIL_STOPPED || (code == FAIL_NONE && s == NULL))
+			return FAIL_NONE;
+		if (code != FAIL_NONE || read_output_step(out, s, info.lanes_mine, f) != FAIL_NONE)
+			return f->code;
+		if (t->steps++ == 0)
+			t->first_ms = clock_ms();
+		t->sequences += s->sequences;
+		t->tokens += s->sequences * s->tokens_each;
+		code = commit_due(r, a, stop, t, f);
+		if (code != FAIL_NONE)
+			return code == FAIL_STOPPED ? FAIL_NONE : code;
+	}
+	return FAIL_NONE;
+}
+
+static void
+print_rate(const struct tally *t)
+{
+	int64_t now_ms = clock_ms(), ms = now_ms - (t->steps == 0 ? t->begun_ms : t->first_ms);
+	double seconds = (double)(ms < 1 ? 1 : ms) / 1000;
+
+	fprintf(stderr,
+	    "read: steps=%" PRIu64 " sequences=%" PRIu64 " tokens=%" PRIu64
+	    " first_step_ms=%" PRId64 " seconds=%.3f steps_per_s=%.1f tokens_per_s=%.0f\n",
+	    t->steps, t->sequences, t->tokens, t->steps == 0 ? -1 : t->first_ms - t->begun_ms,
+	    seconds, (double)t->steps / seconds, (double)t->tokens / seconds);
+}
+
+enum fail_code
+read_steps_mix(const struct read_arguments *a, const struct config *c, const struct stop *stop,
+    FILE *to, struct failure *f)
+{
+	struct riffle_property *properties = properties_of(c);
+	struct riffle_options options = {
+	    .mix = a->mix,
+	    .run = a->run,
+	    .rank = a->rank,
+	    .world = a->world,
+	    .start = a->from_step_given ? RIFFLE_START_STEP : RIFFLE_START_COMMITTED,
+	    .step = a->from_step,
+	    .token_bytes = sizeof(uint32_t),
+	    .properties = properties,
+	    .properties_n = c->kafka.n,
+	    .commit_every = a->commit_every,
+	};
+	/* --mix may name another mix than the configuration, whose lanes are then not known. */
+	uint32_t lanes = a->mix == c->mix.name ? c->mix.lanes : 0;
+	struct tally tally = {.begun_ms = clock_ms()};
+	struct read_output *out = NULL;
+	struct riffle *r = NULL;
+	struct riffle_info info;
+	struct riffle_error e;
+	enum fail_code code;
+
+	assert(a->rank < a->world);
+	if (properties == NULL)
+		return fail_memory(f);
+	code = read_output_open(&out, to, a->format, f);
+	if (code == FAIL_NONE && riffle_open(&r, &options, &e) != RIFFLE_OK)
+		code = fail_riffle(f, &e);
+	if (code == FAIL_NONE) {
+		riffle_get_info(r, &info);
+		if (lanes != 0 && info.lanes != lanes)
+			code = fail(f, FAIL_CONFIG,
+			    "topic %s.batches has %" PRIu32 " partitions, the configuration wants "
+			    "%" PRIu32 " (mix.lanes)",
+			    a->mix, info.lanes, lanes);
+	}
+	if (code == FAIL_NONE)
+		code = read_mix(r, a, stop, out, &tally, f);
+	if (r != NULL && a->format == READ_NONE)
+		print_rate(&tally);
+	riffle_close(r);
+	read_output_close(out);
+	free(properties);
+	return code;
+}
+
+/* ---- a held-out set ---- */
+
+/* The next sequences, with an eye on signals; *s NULL: the end of the set, or stopped. */
+static enum fail_code
+next_of_set(struct riffle_validation *v, const struct read_arguments *a, const struct stop *stop,
+    const struct riffle_step **s, struct failure *f)
+{
+	int64_t begun_ms = clock_ms();
+	struct riffle_error e;
+
+	*s = NULL;
+	while (!stop_asked(stop)) {
+		int code = riffle_validation_next(v, SLICE_MS, s, &e);
+
+		if (code == RIFFLE_OK || code == RIFFLE_END)
+			return FAIL_NONE;
+		if (code != RIFFLE_TIMEOUT ||
+		    (a->timeout_s > 0 && clock_ms() - begun_ms >= (int64_t)a->timeout_s * 1000))
+			return fail_riffle(f, &e);
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+read_set(struct riffle_validation *v, const struct read_arguments *a, const struct stop *stop,
+    struct read_output *out, struct failure *f)
+{
+	uint64_t sequences = 0, tokens = 0, steps = 0;
+	int64_t begun_ms = clock_ms(), ms;
+	const struct riffle_step *s;
+
+	for (; steps < a->steps; steps++) {
+		if (next_of_set(v, a, stop, &s, f) != FAIL_NONE)
+			return f->code;
+		if (s == NULL)
+			break;
+		if (read_output_step(out, s, 1, f) != FAIL_NONE)
+			return f->code;
+		sequences += s->sequences;
+		tokens += s->sequences * s->tokens_each;
+	}
+	ms = clock_ms() - begun_ms;
+	if (a->format == READ_NONE)
+		fprintf(stderr,
+		    "read: domain=%s set=%s sequences=%" PRIu64 " tokens=%" PRIu64
+		    " seconds=%.3f\n",
+		    a->domain, names_set_text[a->set], sequences, tokens, (double)ms / 1000);
+	return FAIL_NONE;
+}
+
+enum fail_code
+read_steps_set(const struct read_arguments *a, const struct config *c, const struct stop *stop,
+    FILE *to, struct failure *f)
+{
+	struct riffle_property *properties = properties_of(c);
+	struct riffle_validation_options options = {
+	    .corpus = c->corpus,
+	    .domain = a->domain,
+	    .set = names_set_text[a->set],
+	    .sequences = SET_SEQUENCES,
+	    .token_bytes = sizeof(uint32_t),
+	    .properties = properties,
+	    .properties_n = c->kafka.n,
+	};
+	struct riffle_validation *v = NULL;
+	struct read_output *out = NULL;
+	struct riffle_error e;
+	enum fail_code code;
+
+	assert(a->domain != NULL);
+	if (properties == NULL)
+		return fail_memory(f);
+	code = read_output_open(&out, to, a->format, f);
+	if (code == FAIL_NONE && riffle_validation_open(&v, &options, &e) != RIFFLE_OK)
+		code = fail_riffle(f, &e);
+	if (code == FAIL_NONE)
+		code = read_set(v, a, stop, out, f);
+	riffle_validation_close(v);
+	read_output_close(out);
+	free(properties);
+	return code;
+}
