@@ -35,9 +35,9 @@ produce_job_run(
 	p.config = c;
 	p.domain = o.argument;
 	p.domains_n = o.arguments_n;
-	p.one_lane = options_given(&o, command, "lane");
-	p.lane = a.lane.lane;
-	p.lanes = a.lane.lanes;
+	p.one_partition = options_given(&o, command, "lane");
+	p.partition = a.lane.lane;
+	p.partitions = a.lane.lanes;
 	p.follow = a.follow;
 	p.seal = a.seal;
 	p.append = a.append;

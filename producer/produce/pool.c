@@ -15,7 +15,15 @@ struct slot {
 	struct failure failure; /* code FAIL_NONE: it went well */
 };
 
-/* A ring: head is the oldest, `next` the first that no worker has, both counted from the start. */
+/*
+ * A ring of `depth` slots. Places are counted from the start and never wrap; slot i % depth has job i.
+ *
+ *     head          next          tail
+ *      | done or     | queued      | free ...
+ *      | running     |             |            head <= next <= tail <= head + depth
+ *
+ * The owner writes head and tail, workers write next; all of them under the lock.
+ */
 struct line {
 	struct slot slot[POOL_LINE_MAX];
 	size_t head, next, tail;
@@ -38,7 +46,7 @@ struct pool {
 	size_t workers_n;
 };
 
-/* The next job that nobody has; the later line first. NULL: there is none. */
+/* The next job that nobody has; the later line first. NULL: there is none. The lock is held. */
 static struct slot *
 pick(struct pool *p)
 {
@@ -99,7 +107,10 @@ pool_open(struct pool **out, size_t workers, size_t depth, const struct pool_mem
 	struct pool *p = calloc(1, sizeof(*p));
 	pthread_condattr_t monotonic;
 
-	assert(workers >= 1 && workers <= POOL_WORKERS_MAX && depth >= 1 && depth <= POOL_LINE_MAX);
+	assert(workers >= 1);
+	assert(workers <= POOL_WORKERS_MAX);
+	assert(depth >= 1);
+	assert(depth <= POOL_LINE_MAX);
 	if (p == NULL)
 		return fail_memory(f);
 	p->depth = depth;
@@ -147,7 +158,7 @@ pool_close(struct pool *p, void (*drop)(enum pool_line line, void *job))
 	free(p);
 }
 
-/* head and tail are written by the owner alone, so that the owner reads them without the lock. */
+/* The owner alone writes head and tail, so that it may read them without the lock. */
 bool
 pool_full(const struct pool *p, enum pool_line line)
 {
@@ -167,6 +178,8 @@ pool_submit(struct pool *p, enum pool_line line, void *job, pool_work *work)
 
 	assert(!pool_full(p, line));
 	pthread_mutex_lock(&p->lock);
+	assert(l->head <= l->next);
+	assert(l->next <= l->tail);
 	l->slot[l->tail % p->depth] = (struct slot){.job = job, .work = work, .state = QUEUED};
 	l->tail++;
 	pthread_cond_signal(&p->queued);
@@ -183,6 +196,7 @@ pool_take(struct pool *p, enum pool_line line, bool wait, void **job, struct fai
 	if (pool_empty(p, line))
 		return FAIL_NONE;
 	pthread_mutex_lock(&p->lock);
+	/* `done` is signalled for any job: whoever waits looks at its own again. */
 	while (wait && s->state != DONE)
 		pthread_cond_wait(&p->done, &p->lock);
 	if (s->state == DONE) {
@@ -190,6 +204,7 @@ pool_take(struct pool *p, enum pool_line line, bool wait, void **job, struct fai
 		l->head++;
 	}
 	pthread_mutex_unlock(&p->lock);
+	/* The slot is behind head now, and no worker's: it may be read without the lock. */
 	if (*job == NULL || s->failure.code == FAIL_NONE)
 		return FAIL_NONE;
 	*f = s->failure;

@@ -15,8 +15,8 @@
 #include "common/base/log.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/topics.h"
-#include "producer/produce/lane.h"
-#include "producer/produce/produce_jobs.h"
+#include "producer/produce/share.h"
+#include "producer/produce/share_list.h"
 
 enum {
 	FIRST_ANSWER_MS = 10000,
@@ -31,10 +31,12 @@ struct produce {
 	const struct config *config;
 	struct tokenizer *tokenizer;
 	bool *wanted; /* [domains_n of the configuration] */
-	struct produce_jobs jobs;
-	uint32_t workers; /* of each job */
-	struct stop stop; /* of all jobs */
+	struct share_list shares;
+	uint32_t workers; /* of each share */
+	struct stop stop; /* of all shares */
 };
+
+/* ---- what there is to do ---- */
 
 /* Text is tokenised by `riffle produce`, tokens are published by `riffle import`. */
 static bool
@@ -90,12 +92,12 @@ choose_domains(struct produce *p, struct failure *f)
 			return fail_not_ours(p, p->o->domain[i], f);
 		p->wanted[k] = true;
 	}
-	for (size_t i = 0; p->o->one_lane && i < p->config->domains_n; i++)
-		if (p->wanted[i] && p->config->domains[i].partitions != p->o->lanes)
+	for (size_t i = 0; p->o->one_partition && i < p->config->domains_n; i++)
+		if (p->wanted[i] && p->config->domains[i].partitions != p->o->partitions)
 			return fail(f, FAIL_USAGE,
 			    "--lane %" PRIu32 "/%" PRIu32 ": domain %s has partitions: %" PRIu32
 			    "; they must be equal",
-			    p->o->lane, p->o->lanes, p->config->domains[i].name,
+			    p->o->partition, p->o->partitions, p->config->domains[i].name,
 			    p->config->domains[i].partitions);
 	return FAIL_NONE;
 }
@@ -146,6 +148,8 @@ check_topics(const struct produce *p, struct failure *f)
 	return code;
 }
 
+/* ---- one share ---- */
+
 /* A pause that a stop cuts short. */
 static void
 pause_ms(int ms, const struct stop *stop)
@@ -156,9 +160,9 @@ pause_ms(int ms, const struct stop *stop)
 		clock_pause_ms(PAUSE_SLICE_MS);
 }
 
-/* Whether a lane that failed may be run again, after a pause. */
+/* Whether a share that failed may be run again, after a pause. */
 static bool
-is_worth_again(const struct lane_options *o, int attempt, struct failure *f)
+is_worth_again(const struct share_options *o, int attempt, struct failure *f)
 {
 	if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
 	    attempt == PRODUCE_ATTEMPTS_MAX || stop_asked(o->stop))
@@ -174,12 +178,12 @@ is_worth_again(const struct lane_options *o, int attempt, struct failure *f)
 }
 
 /*
- * Runs one lane to its end. The idempotent producer of librdkafka 2.0.2 can fail for good after a
- * broker restart: the lane is then resumed with a new one, as after a crash. The reader is new,
+ * Runs one share to its end. The idempotent producer of librdkafka 2.0.2 can fail for good after a
+ * broker restart: the share is then resumed with a new one, as after a crash. The reader is new,
  * too: one that met a broker without leaders can go on answering "unknown partition" from memory.
  */
 static enum fail_code
-run_lane(const struct produce *p, struct lane_options *o, struct failure *f)
+run_share(const struct produce *p, struct share_options *o, struct failure *f)
 {
 	bool program = !o->held_out && p->config->domains[o->domain[0]].exec != NULL;
 
@@ -189,7 +193,7 @@ run_lane(const struct produce *p, struct lane_options *o, struct failure *f)
 
 		if (code != FAIL_NONE)
 			return code;
-		code = lane_run(o, f);
+		code = share_run(o, f);
 		kafka_close(o->reader);
 		if (code == FAIL_NONE)
 			return code;
@@ -208,49 +212,49 @@ run_lane(const struct produce *p, struct lane_options *o, struct failure *f)
 }
 
 static enum fail_code
-run_job(const struct produce *p, const struct produce_job *job, struct failure *f)
+run_one(const struct produce *p, const struct share_item *item, struct failure *f)
 {
 	bool mismatch = false;
-	struct lane_options o = {
+	struct share_options o = {
 	    .config = p->config,
 	    .tokenizer = p->tokenizer,
-	    .domain = job->member,
-	    .wanted = job->wanted,
-	    .domains_n = job->members_n,
-	    .held_out = job->held_out,
+	    .domain = item->member,
+	    .wanted = item->wanted,
+	    .domains_n = item->members_n,
+	    .held_out = item->held_out,
 	    .append = p->o->append,
-	    .follow = p->o->follow && job->live,
+	    .follow = p->o->follow && item->live,
 	    .seal = p->o->seal,
 	    .mismatch = &mismatch,
-	    .lane = job->lane,
-	    .lanes = p->config->domains[job->member[0]].partitions,
+	    .partition = item->partition,
+	    .partitions = p->config->domains[item->member[0]].partitions,
 	    .workers = p->workers,
-	    .label = job->label,
+	    .label = item->label,
 	    .stop = &p->stop,
 	};
 
-	return run_lane(p, &o, f);
+	return run_share(p, &o, f);
 }
 
-/* ---- running ---- */
+/* ---- all shares ---- */
 
-/* A thread: one job that follows, or all that do not, one after the other. */
+/* A thread: one share that follows, or all that do not, one after the other. */
 struct runner {
 	struct produce *p;
-	const struct produce_job *job; /* NULL: all that do not follow */
+	const struct share_item *item; /* NULL: all that do not follow */
 	pthread_t thread;
 	atomic_bool over;
 	struct failure f;
 };
 
 static enum fail_code
-run_jobs(const struct produce *p, const struct produce_job *only, struct failure *f)
+run_shares(const struct produce *p, const struct share_item *only, struct failure *f)
 {
 	if (only != NULL)
-		return run_job(p, only, f);
-	for (size_t i = 0; i < p->jobs.n; i++)
-		if (!(p->o->follow && p->jobs.job[i].live) &&
-		    run_job(p, &p->jobs.job[i], f) != FAIL_NONE)
+		return run_one(p, only, f);
+	for (size_t i = 0; i < p->shares.n; i++)
+		if (!(p->o->follow && p->shares.item[i].live) &&
+		    run_one(p, &p->shares.item[i], f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
 }
@@ -260,7 +264,7 @@ runner_main(void *argument)
 {
 	struct runner *r = argument;
 
-	r->f.code = run_jobs(r->p, r->job, &r->f);
+	r->f.code = run_shares(r->p, r->item, &r->f);
 	r->over = true;
 	return NULL;
 }
@@ -282,7 +286,11 @@ start_runner(struct runner *r, struct failure *f)
 	return fail_errno(f, FAIL_IO, "produce: a thread cannot be started");
 }
 
-/* Waits for all; the first that fails stops the others, and its failure is that of all. */
+/*
+ * Waits for all; the first that fails stops the others, and its failure is that of all. A runner
+ * sets `over` last, so that its failure may be read then without a lock. The caller's stop is asked
+ * by a signal; that of the shares, by this function too.
+ */
 static enum fail_code
 watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
 {
@@ -311,17 +319,17 @@ watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
 static enum fail_code
 run_all(struct produce *p, struct failure *f)
 {
-	struct runner *r = calloc(p->jobs.n + 1, sizeof(*r));
+	struct runner *r = calloc(p->shares.n + 1, sizeof(*r));
 	enum fail_code code = FAIL_NONE;
 	size_t n = 1, started = 0;
 
 	if (r == NULL)
 		return fail_memory(f);
 	r[0].p = p; /* those that do not follow */
-	for (size_t i = 0; i < p->jobs.n; i++)
-		if (p->o->follow && p->jobs.job[i].live) {
+	for (size_t i = 0; i < p->shares.n; i++)
+		if (p->o->follow && p->shares.item[i].live) {
 			r[n].p = p;
-			r[n++].job = &p->jobs.job[i];
+			r[n++].item = &p->shares.item[i];
 		}
 	p->workers = p->o->workers / (uint32_t)n;
 	p->workers = p->workers == 0 ? 1 : p->workers;
@@ -381,8 +389,8 @@ run(struct produce *p, struct failure *f)
 	if (p->wanted == NULL)
 		return fail_memory(f);
 	if (choose_domains(p, f) != FAIL_NONE || check_follow(p, f) != FAIL_NONE ||
-	    produce_jobs_open(&p->jobs, p->config, p->wanted, p->o->one_lane, p->o->lane, f) !=
-		FAIL_NONE ||
+	    share_list_open(&p->shares, p->config, p->wanted, p->o->one_partition, p->o->partition,
+		f) != FAIL_NONE ||
 	    open_tokenizer(p, f) != FAIL_NONE || check_topics(p, f) != FAIL_NONE)
 		return f->code;
 	return run_all(p, f);
@@ -402,7 +410,7 @@ produce_run(const struct produce_options *given, struct failure *f)
 							       : (uint32_t)processors;
 	code = run(&p, f);
 	tokenizer_close(p.tokenizer);
-	produce_jobs_close(&p.jobs);
+	share_list_close(&p.shares);
 	free(p.wanted);
 	return code == FAIL_STOPPED ? FAIL_NONE : code;
 }

@@ -1,12 +1,37 @@
 /*
- * produce.h -- publishes the domains of a corpus: every input once, every lane of it, to its Ends.
+ * produce.h -- publishes the domains of a corpus: every input once, every share of it, to its Ends.
  *
- * Domains whose files hold tokens are published in the same way, by a command of their own.
+ * This room is `riffle produce` without its command line, and `riffle import`, which does the same
+ * with domains whose files hold tokens.
+ *
+ * Files of this room:
+ *     produce        all shares, one after the other or each in a thread; retries
+ *     share_list     which shares there are
+ *     share          one share: partition k of n of an input, from records to Ends
+ *     outputs        the Kafka partitions that a share writes
+ *     pool           worker threads, and jobs that come back in order
+ *     worker         what a worker has for its jobs
+ *     text_job       a job: records to documents of tokens
+ *     frame_job      a job: sequences to compressed frames
+ *     rejects        counts rejects by reason
+ *     progress       a bar, or log lines
+ *
+ *     configuration --share_list--> shares --share_run()--> for each:
+ *
+ *     input -> chunk -> [text job] -> documents -> packers -> [frame job] -> records -> writer
+ *     reader thread      a worker    the share's thread        a worker     the share's thread
  *
  * Domains with equal train (or exec), text and partitions that differ in `where` share one input
- * and are read together. A domain with `valid` files has a second input, for that set alone. Inputs
- * are done one after the other, in the order of the configuration; with `follow` every lane of a
+ * and are read together. A domain with `valid` files has a second input, for that set alone. Shares
+ * are done one after the other, in the order of the configuration; with `follow` every share of a
  * live domain has a thread of its own, and the others are done in one more.
+ *
+ * Determinism: what is in a partition depends on the files, their order and the configuration. It
+ * does not depend on the number of workers, the speed of anything, or how often the producer was
+ * killed. The share's thread alone decides (share.h, outputs.h).
+ *
+ * Threads of a process that produces: the main thread, which waits; one for each share that runs at
+ * once, and in each share a reader (input.h), its workers (pool.h) and those of librdkafka.
  */
 #ifndef PRODUCER_PRODUCE_PRODUCE_H
 #define PRODUCER_PRODUCE_PRODUCE_H
@@ -26,8 +51,8 @@ struct produce_options {
 	bool tokens;         /* only domains whose files hold tokens; else only the others */
 	char *const *domain; /* names; domains_n 0: all of them */
 	size_t domains_n;
-	bool one_lane; /* only lane `lane` of `lanes` */
-	uint32_t lane, lanes;
+	bool one_partition; /* only partition `partition` of `partitions`: `--partition k/n` */
+	uint32_t partition, partitions;
 	bool append;      /* sealed partitions go on behind their End */
 	bool follow;      /* live domains: waits for more, until `stop` */
 	bool seal;        /* live domains get their End, too */
@@ -35,7 +60,9 @@ struct produce_options {
 	const struct stop *stop;
 };
 
-/* FAIL_NONE: done, or stopped as asked. FAIL_USAGE: a domain that is not there, a lane that is not.
+/*
+ * FAIL_NONE: done, or stopped as asked. FAIL_USAGE: a domain or a partition that the configuration
+ * does not have. Others as from topics_check() and, after the retries, from share_run().
  */
 enum fail_code produce_run(const struct produce_options *o, struct failure *f);
 

@@ -1,5 +1,8 @@
 /*
- * progress.h -- how far a producer is: a bar on a terminal, a log line every ten seconds elsewhere.
+ * progress.h -- how far a share is: a bar on a terminal, a log line every ten seconds elsewhere.
+ *
+ * The share's thread adds to the numbers and calls progress_show() in each round of its loop, which
+ * is nothing but a look at the clock most times.
  */
 #ifndef PRODUCER_PRODUCE_PROGRESS_H
 #define PRODUCER_PRODUCE_PROGRESS_H
@@ -11,7 +14,7 @@
 enum { PROGRESS_LOG_MS = 10000, PROGRESS_BAR_MS = 200, PROGRESS_LINE_MAX = 256 };
 
 struct progress {
-	const char *what;       /* borrowed: the domains, or the domain and lane */
+	const char *what;       /* borrowed: the domains, or the domain and partition */
 	uint64_t bytes_total;   /* of the input as stored; 0: not known */
 	uint64_t bytes_skipped; /* what a resume left out: done, but not by this process */
 	uint64_t bytes, documents, tokens, sequences, rejects; /* so far */

@@ -1,5 +1,5 @@
 /*
- * rejects.h -- counts rejects by reason, for the summary at the end of a lane.
+ * rejects.h -- counts rejects by reason, for the summary at the end of a share.
  *
  * Reasons name places ("invalid JSON at byte 17: ..."); those that differ in such numbers alone are
  * one kind. At most REJECTS_KINDS_MAX kinds are told apart, in the order in which they came.
@@ -20,7 +20,7 @@ struct rejects {
 		uint64_t count;
 	} kind[REJECTS_KINDS_MAX];
 	uint32_t kinds_n;
-	uint64_t others; /* of no kind that is kept */
+	uint64_t others; /* of reasons that found no place in `kind` */
 	uint64_t total;
 };
 

@@ -7,7 +7,7 @@
 #include "common/kafka/kafka.h"
 #include "consumer/publish/mix.h"
 #include "consumer/reader/riffle.h"
-#include "producer/produce/lane.h"
+#include "producer/produce/share.h"
 #include "tests/sim/world.h"
 
 enum { TIMEOUT_MS = 10000, SLICE_MS = 1000, ATTEMPTS = 3, AGAIN_MS = 1000 };
@@ -34,23 +34,23 @@ actor_mix(const struct world *w, size_t actor, uint64_t until_step)
 	tell(actor, code, &f);
 }
 
-/* ---- a producer: one lane of one domain, tried again as `riffle produce` does ---- */
+/* ---- a producer: one share: one partition of one domain, tried again as `riffle produce` does ---- */
 
 static enum fail_code
-produce_once(const struct world *w, const struct world_lane *l, struct failure *f)
+produce_once(const struct world *w, const struct world_share *s, struct failure *f)
 {
 	struct kafka_options k = {
 	    .role = KAFKA_READER, .properties = &w->config->kafka, .client = "produce-resume"};
 	bool wanted = true, mismatch = false;
-	struct lane_options o = {
+	struct share_options o = {
 	    .config = w->config,
 	    .tokenizer = w->tokenizer,
-	    .domain = &l->domain,
+	    .domain = &s->domain,
 	    .wanted = &wanted,
 	    .domains_n = 1,
 	    .mismatch = &mismatch,
-	    .lane = l->lane,
-	    .lanes = w->config->domains[l->domain].partitions,
+	    .partition = s->partition,
+	    .partitions = w->config->domains[s->domain].partitions,
 	    .workers = 1,
 	    .label = "sim",
 	    .stop = &never,
@@ -59,7 +59,7 @@ produce_once(const struct world *w, const struct world_lane *l, struct failure *
 
 	if (code != FAIL_NONE)
 		return code;
-	code = lane_run(&o, f);
+	code = share_run(&o, f);
 	kafka_close(o.reader);
 	return code;
 }
@@ -67,12 +67,12 @@ produce_once(const struct world *w, const struct world_lane *l, struct failure *
 void
 actor_produce(const struct world *w, size_t actor)
 {
-	const struct world_lane *l = &w->lane[actor - WORLD_PRODUCER_FIRST];
+	const struct world_share *s = &w->share[actor - WORLD_PRODUCER_FIRST];
 	struct failure f;
 	enum fail_code code = FAIL_NONE;
 
 	for (int i = 0; i < ATTEMPTS; i++) {
-		code = produce_once(w, l, &f);
+		code = produce_once(w, s, &f);
 		if (code != FAIL_BROKER && code != FAIL_TIMEOUT)
 			break;
 		clock_pause_ms(AGAIN_MS << i);

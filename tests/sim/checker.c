@@ -218,15 +218,15 @@ static const char *
 check_taken(const struct world *w)
 {
 	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
-		const struct world_lane *l = &w->lane[i];
+		const struct world_share *s = &w->share[i];
 		const struct cluster_commit *c =
-		    cluster_commit("m.mixer", l->topic, (int32_t)l->lane);
+		    cluster_commit("m.mixer", s->topic, (int32_t)s->partition);
 		int64_t taken = c == NULL ? -1 : c->offset;
 
 		if (taken != w->taken[i])
 			return problem("group m.mixer, topic %s: %" PRId64 " taken, %" PRId64
 				       " without faults",
-			    l->topic, taken, w->taken[i]);
+			    s->topic, taken, w->taken[i]);
 	}
 	return NULL;
 }
@@ -300,9 +300,9 @@ ordinal_of(const struct cluster_record *r, uint64_t *ordinal)
 
 /* Every sequence in its place, whatever is there twice; nothing but another End behind the End. */
 static const char *
-check_domain(const struct world_lane *l)
+check_domain(const struct world_share *s)
 {
-	const struct cluster_partition *p = cluster_partition(l->topic, (int32_t)l->lane);
+	const struct cluster_partition *p = cluster_partition(s->topic, (int32_t)s->partition);
 	size_t next = 0;
 
 	for (int64_t i = 0; i < p->end; i++) {
@@ -310,28 +310,28 @@ check_domain(const struct world_lane *l)
 		uint64_t ordinal, at;
 
 		if (!ordinal_of(r, &ordinal))
-			return problem("topic %s offset %" PRId64 ": no sequence", l->topic, i);
-		at = ordinal == UINT64_MAX ? l->records_n - 1 : ordinal;
+			return problem("topic %s offset %" PRId64 ": no sequence", s->topic, i);
+		at = ordinal == UINT64_MAX ? s->records_n - 1 : ordinal;
 		if (at > next)
 			return problem("gap: topic %s [%" PRIu32 "] offset %" PRId64
 				       ": record %" PRIu64 " where %zu is due",
-			    l->topic, l->lane, i, at, next);
-		if (r->n != l->record[at].n || memcmp(r->bytes, l->record[at].bytes, r->n) != 0)
+			    s->topic, s->partition, i, at, next);
+		if (r->n != s->record[at].n || memcmp(r->bytes, s->record[at].bytes, r->n) != 0)
 			return problem("other bytes: topic %s [%" PRIu32 "] offset %" PRId64
 				       ", record %" PRIu64,
-			    l->topic, l->lane, i, at);
+			    s->topic, s->partition, i, at);
 		next += at == next;
 	}
-	if (next == l->records_n)
+	if (next == s->records_n)
 		return NULL;
-	return problem("lost write: topic %s [%" PRIu32 "] has %zu records of %zu", l->topic,
-	    l->lane, next, l->records_n);
+	return problem("lost write: topic %s [%" PRIu32 "] has %zu records of %zu", s->topic,
+	    s->partition, next, s->records_n);
 }
 
 bool
-checker_sealed(const struct world_lane *l)
+checker_sealed(const struct world_share *s)
 {
-	const struct cluster_partition *p = cluster_partition(l->topic, (int32_t)l->lane);
+	const struct cluster_partition *p = cluster_partition(s->topic, (int32_t)s->partition);
 	uint64_t ordinal;
 
 	return p->end > 0 && ordinal_of(&p->record[p->end - 1], &ordinal) && ordinal == UINT64_MAX;
@@ -343,7 +343,7 @@ checker_check(const struct world *w, bool produced)
 	const char *bad = NULL;
 
 	for (size_t i = 0; produced && bad == NULL && i < WORLD_PRODUCERS; i++)
-		bad = check_domain(&w->lane[i]);
+		bad = check_domain(&w->share[i]);
 	if (bad == NULL)
 		bad = check_batches(w);
 	if (bad == NULL)

@@ -170,15 +170,15 @@ static void
 fill(struct world *w)
 {
 	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
-		struct world_lane *l = &w->lane[i];
+		struct world_share *s = &w->share[i];
 		const struct cluster_partition *p;
 
 		actor_produce(w, WORLD_PRODUCER_FIRST + i);
 		must(WORLD_PRODUCER_FIRST + i, "producing without faults");
-		p = cluster_partition(l->topic, (int32_t)l->lane);
-		l->records_n = (size_t)p->end;
-		for (size_t k = 0; k < l->records_n; k++)
-			l->record[k] = copy(&p->record[k]);
+		p = cluster_partition(s->topic, (int32_t)s->partition);
+		s->records_n = (size_t)p->end;
+		for (size_t k = 0; k < s->records_n; k++)
+			s->record[k] = copy(&p->record[k]);
 	}
 }
 
@@ -322,7 +322,7 @@ keep_taken(struct world *w)
 {
 	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
 		const struct cluster_commit *c =
-		    cluster_commit("m.mixer", w->lane[i].topic, (int32_t)w->lane[i].lane);
+		    cluster_commit("m.mixer", w->share[i].topic, (int32_t)w->share[i].partition);
 
 		w->taken[i] = c == NULL ? -1 : c->offset;
 	}
@@ -373,16 +373,16 @@ world_told(void)
 }
 
 static void
-name_lanes(struct world *w)
+name_shares(struct world *w)
 {
 	static const size_t domain[WORLD_PRODUCERS] = {0, 1, 1, 2};
-	static const uint32_t lane[WORLD_PRODUCERS] = {0, 0, 1, 0};
+	static const uint32_t partition[WORLD_PRODUCERS] = {0, 0, 1, 0};
 
 	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
-		w->lane[i].domain = domain[i];
-		w->lane[i].lane = lane[i];
+		w->share[i].domain = domain[i];
+		w->share[i].partition = partition[i];
 		names_domain_topic(
-		    w->lane[i].topic, "c", w->config->domains[domain[i]].name, SET_TRAIN);
+		    w->share[i].topic, "c", w->config->domains[domain[i]].name, SET_TRAIN);
 	}
 }
 
@@ -395,7 +395,7 @@ open_world(struct world *w, const struct kind *k, const char *where, const void 
 	w->ranks = k->ranks;
 	w->config = make_config(where, k);
 	w->produces = !k->bad && !k->repeated;
-	name_lanes(w);
+	name_shares(w);
 	cluster->world = cluster_allocate(sizeof(struct world_told));
 	make_topics(w);
 	if (k->requests)

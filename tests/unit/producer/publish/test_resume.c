@@ -1,4 +1,4 @@
-/* resume.h: where a lane goes on, decided from the states of its partitions. */
+/* resume.h: where a producer continues, decided from the states of its partitions. */
 #include "tests/unit/test.h"
 
 #include <string.h>

@@ -1,13 +1,14 @@
 /*
- * produce_jobs.h -- what there is to produce: one job for each lane of each input, in order.
+ * share_list.h -- what there is to produce: one share (share.h) for each partition of each input, in
+ * order.
  *
  * Domains with equal train (or exec), text and partitions that differ in `where` share an input. A
  * domain with `valid` files has a second one, for that set alone.
  *
  * Pure: decided by the configuration and the domains that are wanted.
  */
-#ifndef PRODUCER_PRODUCE_PRODUCE_JOBS_H
-#define PRODUCER_PRODUCE_PRODUCE_JOBS_H
+#ifndef PRODUCER_PRODUCE_SHARE_LIST_H
+#define PRODUCER_PRODUCE_SHARE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,23 +18,23 @@
 #include "common/base/failure.h"
 #include "common/base/names.h"
 
-struct produce_job {
+struct share_item {
 	size_t *member; /* owned: domains that share the input, by index in the configuration */
 	bool *wanted;   /* owned: which of them to write */
 	size_t members_n;
 	bool held_out, live;
-	uint32_t lane;
+	uint32_t partition;
 	char label[NAME_MAX_BYTES + 64]; /* "code", or "code lane 2/4" */
 };
 
-struct produce_jobs {
-	struct produce_job *job;
+struct share_list {
+	struct share_item *item;
 	size_t n, room;
 };
 
-/* Fills *out, to be ended with produce_jobs_close(); wanted[domains_n of the configuration]. */
-enum fail_code produce_jobs_open(struct produce_jobs *out, const struct config *c,
-    const bool *wanted, bool one_lane, uint32_t lane, struct failure *f);
-void produce_jobs_close(struct produce_jobs *j);
+/* Fills *out, to be ended with share_list_close(); wanted[domains_n of the configuration]. */
+enum fail_code share_list_open(struct share_list *out, const struct config *c, const bool *wanted,
+    bool one_partition, uint32_t partition, struct failure *f);
+void share_list_close(struct share_list *l);
 
 #endif

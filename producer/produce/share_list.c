@@ -1,4 +1,4 @@
-#include "producer/produce/produce_jobs.h"
+#include "producer/produce/share_list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,12 +6,12 @@
 #include <string.h>
 
 /* What the listing goes by. */
-struct list {
-	struct produce_jobs *out;
+struct listing {
+	struct share_list *out;
 	const struct config *config;
 	const bool *wanted;
-	bool one_lane;
-	uint32_t lane;
+	bool one_partition;
+	uint32_t partition;
 	bool *done;     /* domains whose train input is listed */
 	size_t *member; /* room for one input's domains */
 };
@@ -36,71 +36,72 @@ same_input(const struct config_domain *a, const struct config_domain *b)
 }
 
 static void
-name_job(struct produce_job *job, const struct config_domain *d)
+name_item(struct share_item *item, const struct config_domain *d)
 {
-	size_t room = sizeof(job->label), used;
+	size_t room = sizeof(item->label), used;
 
-	used = (size_t)snprintf(job->label, room, "%s%s", d->name, job->held_out ? ".valid" : "");
-	if (job->members_n > 1)
+	used = (size_t)snprintf(item->label, room, "%s%s", d->name, item->held_out ? ".valid" : "");
+	if (item->members_n > 1)
 		used +=
-		    (size_t)snprintf(job->label + used, room - used, "+%zu", job->members_n - 1);
+		    (size_t)snprintf(item->label + used, room - used, "+%zu", item->members_n - 1);
 	if (d->partitions > 1)
-		snprintf(job->label + used, room - used, " lane %" PRIu32 "/%" PRIu32, job->lane,
-		    d->partitions);
+		snprintf(item->label + used, room - used, " lane %" PRIu32 "/%" PRIu32,
+		    item->partition, d->partitions);
 }
 
 static enum fail_code
-grow(struct produce_jobs *out, struct failure *f)
+grow(struct share_list *out, struct failure *f)
 {
 	size_t room = 2 * out->room + 16;
-	struct produce_job *grown = realloc(out->job, room * sizeof(*grown));
+	struct share_item *grown = realloc(out->item, room * sizeof(*grown));
 
 	if (grown == NULL)
 		return fail_memory(f);
-	out->job = grown;
+	out->item = grown;
 	out->room = room;
 	return FAIL_NONE;
 }
 
 static enum fail_code
-add_job(
-    struct list *l, const size_t *member, size_t n, bool held_out, uint32_t lane, struct failure *f)
+add_item(struct listing *l, const size_t *member, size_t n, bool held_out, uint32_t partition,
+    struct failure *f)
 {
 	const struct config_domain *d = &l->config->domains[member[0]];
-	struct produce_job *job;
+	struct share_item *item;
 
 	if (l->out->n == l->out->room && grow(l->out, f) != FAIL_NONE)
 		return f->code;
-	job = &l->out->job[l->out->n++];
-	*job = (struct produce_job){
-	    .members_n = n, .held_out = held_out, .live = d->live, .lane = lane};
-	job->member = calloc(n, sizeof(*job->member));
-	job->wanted = calloc(n, sizeof(*job->wanted));
-	if (job->member == NULL || job->wanted == NULL)
+	item = &l->out->item[l->out->n++];
+	*item = (struct share_item){
+	    .members_n = n, .held_out = held_out, .live = d->live, .partition = partition};
+	item->member = calloc(n, sizeof(*item->member));
+	item->wanted = calloc(n, sizeof(*item->wanted));
+	if (item->member == NULL || item->wanted == NULL)
 		return fail_memory(f);
 	for (size_t k = 0; k < n; k++) {
-		job->member[k] = member[k];
-		job->wanted[k] = held_out || l->wanted[member[k]];
+		item->member[k] = member[k];
+		item->wanted[k] = held_out || l->wanted[member[k]];
 	}
-	name_job(job, d);
+	name_item(item, d);
 	return FAIL_NONE;
 }
 
 static enum fail_code
-add_input(struct list *l, const size_t *member, size_t n, bool held_out, struct failure *f)
+add_input(struct listing *l, const size_t *member, size_t n, bool held_out, struct failure *f)
 {
-	uint32_t first = l->one_lane ? l->lane : 0;
-	uint32_t end = l->one_lane ? l->lane + 1 : l->config->domains[member[0]].partitions;
+	uint32_t first = l->one_partition ? l->partition : 0;
+	uint32_t end =
+	    l->one_partition ? l->partition + 1 : l->config->domains[member[0]].partitions;
 
-	for (uint32_t lane = first; lane < end; lane++)
-		if (add_job(l, member, n, held_out, lane, f) != FAIL_NONE)
+	for (uint32_t k = first; k < end; k++)
+		if (add_item(l, member, n, held_out, k, f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
 }
 
 /* The input of domain i with all that share it, unless that is listed; then its held-out files. */
 static enum fail_code
-add_domain(struct list *l, size_t i, struct failure *f)
+add_domain(struct listing *l, size_t i, struct failure *f)
 {
 	const struct config_domain *d = &l->config->domains[i];
 	size_t members = 0;
@@ -116,14 +117,17 @@ add_domain(struct list *l, size_t i, struct failure *f)
 }
 
 enum fail_code
-produce_jobs_open(struct produce_jobs *out, const struct config *c, const bool *wanted,
-    bool one_lane, uint32_t lane, struct failure *f)
+share_list_open(struct share_list *out, const struct config *c, const bool *wanted,
+    bool one_partition, uint32_t partition, struct failure *f)
 {
-	struct list l = {
-	    .out = out, .config = c, .wanted = wanted, .one_lane = one_lane, .lane = lane};
+	struct listing l = {.out = out,
+	    .config = c,
+	    .wanted = wanted,
+	    .one_partition = one_partition,
+	    .partition = partition};
 	enum fail_code code = FAIL_NONE;
 
-	*out = (struct produce_jobs){0};
+	*out = (struct share_list){0};
 	l.done = calloc(c->domains_n, sizeof(*l.done));
 	l.member = calloc(c->domains_n, sizeof(*l.member));
 	if (l.done == NULL || l.member == NULL)
@@ -134,17 +138,17 @@ produce_jobs_open(struct produce_jobs *out, const struct config *c, const bool *
 	free(l.done);
 	free(l.member);
 	if (code != FAIL_NONE)
-		produce_jobs_close(out);
+		share_list_close(out);
 	return code;
 }
 
 void
-produce_jobs_close(struct produce_jobs *j)
+share_list_close(struct share_list *l)
 {
-	for (size_t i = 0; i < j->n; i++) {
-		free(j->job[i].member);
-		free(j->job[i].wanted);
+	for (size_t i = 0; i < l->n; i++) {
+		free(l->item[i].member);
+		free(l->item[i].wanted);
 	}
-	free(j->job);
-	*j = (struct produce_jobs){0};
+	free(l->item);
+	*l = (struct share_list){0};
 }

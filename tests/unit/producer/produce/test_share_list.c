@@ -1,7 +1,7 @@
-/* produce_jobs.h: which lanes of which inputs a configuration has. */
+/* share_list.h: which shares a configuration has. */
 #include "tests/unit/test.h"
 
-#include "producer/produce/produce_jobs.h"
+#include "producer/produce/share_list.h"
 
 static char *shared[] = {(char[]){"mixed.jsonl"}}, *own[] = {(char[]){"own.jsonl"}},
 	    *held[] = {(char[]){"held.jsonl"}};
@@ -33,8 +33,8 @@ static struct config_domain domain[] = {
 
 static const struct {
 	bool wanted[4];
-	bool one_lane;
-	uint32_t lane;
+	bool one_partition;
+	uint32_t partition;
 	const char *labels;
 } cases[] = {
     {{true, true, true, true}, false, 0,
@@ -53,16 +53,16 @@ test_every_input_is_there_once_with_the_domains_that_are_wanted(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct produce_jobs jobs;
+		struct share_list shares;
 		struct failure f;
 		char labels[512] = "";
 		size_t n = 0;
 
-		assert_int_equal(produce_jobs_open(&jobs, &c, cases[i].wanted, cases[i].one_lane,
-				     cases[i].lane, &f),
+		assert_int_equal(share_list_open(&shares, &c, cases[i].wanted,
+				     cases[i].one_partition, cases[i].partition, &f),
 		    FAIL_NONE);
-		for (size_t k = 0; k < jobs.n; k++) {
-			const struct produce_job *j = &jobs.job[k];
+		for (size_t k = 0; k < shares.n; k++) {
+			const struct share_item *j = &shares.item[k];
 
 			n += (size_t)snprintf(labels + n, sizeof(labels) - n, "%s(", j->label);
 			for (size_t m = 0; m < j->members_n; m++)
@@ -71,7 +71,7 @@ test_every_input_is_there_once_with_the_domains_that_are_wanted(void **unused)
 			    labels + n, sizeof(labels) - n, ")%s ", j->live ? "!" : "");
 		}
 		assert_string_equal(labels, cases[i].labels);
-		produce_jobs_close(&jobs);
+		share_list_close(&shares);
 	}
 }
 

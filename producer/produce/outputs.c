@@ -1,0 +1,644 @@
+#include "producer/produce/outputs.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/fault.h"
+#include "common/base/log.h"
+#include "common/config/topic_plan.h"
+#include "producer/produce/frame_job.h"
+
+enum {
+	PART_TOKENS = 64 * 1024, /* of a document that are packed before they are cut */
+	/* What a record is likely to take beside its frame: a guess that saves growing. */
+	SPAN_BYTES = 24,
+	RECORD_BYTES = 512,
+	/* Tokens in jobs that are not full, of all outputs: 64 MiB. With many outputs they add up. */
+	FILLING_TOKENS_MAX = 16 << 20,
+};
+
+struct output {
+	char topic[TOPIC_MAX_BYTES + 1]; /* "": it is not ours */
+	bool open;                       /* it has no End yet */
+	bool behind;                     /* waits for the document that its last record ended in */
+	struct writer_partition *writer;
+	struct pack *pack;
+	enum sequence_packing packing;
+	bool truncate;
+	struct frame_job *filling; /* NULL: none; never full */
+	bool shares;   /* its next sequence shares its first token with the one before */
+	uint64_t skip; /* of the window that is packed again, sequences that are in the log */
+	uint64_t sequences, documents;
+	uint64_t first_document; /* those of the input before it are in the log, or dropped */
+	uint64_t record_bytes, record_bytes_max;
+	uint64_t tokens, dropped;
+	int64_t sealed; /* its length by the last End; -1: none */
+};
+
+struct outputs {
+	struct outputs_options o;
+	struct outputs_workers workers;
+	struct output *output; /* [n]: domains times sets; output i is of set i % SETS_COUNT */
+	struct resume *resume; /* [n] */
+	size_t n;
+	struct writer *writer;
+	uint64_t rejects;         /* of the input so far */
+	uint64_t rejects_settled; /* of these, those that are in the log for certain */
+	size_t filling_tokens;    /* of all outputs' `filling` */
+};
+
+/* ---- where each output stands ---- */
+
+/* Whether this input feeds the set: topic_plan.h says which sets have a topic at all. */
+static bool
+set_is_ours(const struct outputs *outs, const struct config_domain *d, enum names_set set)
+{
+	if (outs->o.held_out)
+		return set == SET_VALID;
+	return topic_plan_has_set(outs->o.config, d, set) && (set != SET_VALID || d->valid.n == 0);
+}
+
+/* Asks each partition for its last record. */
+static enum fail_code
+ask(struct outputs *outs, rd_kafka_t *reader, struct failure *f)
+{
+	struct resume_expected expected = {.tokenizer = tokenizer_fingerprint(outs->o.tokenizer),
+	    .sequence_length = outs->o.config->sequence_length};
+
+	for (size_t i = 0; i < outs->n; i++) {
+		const struct config_domain *d =
+		    &outs->o.config->domains[outs->o.domain[i / SETS_COUNT]];
+		enum names_set set = (enum names_set)(i % SETS_COUNT);
+		struct output *to = &outs->output[i];
+		struct resume *r = &outs->resume[i];
+
+		r->state = RESUME_ENDED; /* what is not ours needs nothing */
+		if (!outs->o.wanted[i / SETS_COUNT] || !set_is_ours(outs, d, set))
+			continue;
+		to->packing = d->packing;
+		to->truncate = d->packing == SEQUENCE_NONE && d->over_long == CONFIG_LONG_TRUNCATE;
+		expected.packing = to->packing;
+		names_domain_topic(to->topic, outs->o.config->corpus, d->name, set);
+		if (resume_ask(r, reader, to->topic, (int32_t)outs->o.partition, &expected, f) !=
+		    FAIL_NONE)
+			return f->code;
+		if (outs->o.append)
+			resume_append(r);
+		to->open = r->state != RESUME_ENDED;
+		to->behind = r->state == RESUME_PARTIAL;
+		to->shares = to->behind && to->packing == SEQUENCE_CONCAT;
+		to->sequences = r->sequences;
+		to->documents = r->documents;
+		to->first_document = r->document;
+		to->record_bytes = r->record_bytes;
+		to->record_bytes_max = r->record_bytes_max;
+		to->tokens = r->tokens;
+		to->dropped = r->dropped;
+		to->sealed = r->sealed;
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+outputs_open(
+    struct outputs **out, const struct outputs_options *o, rd_kafka_t *reader, struct failure *f)
+{
+	struct outputs *outs = calloc(1, sizeof(*outs));
+
+	assert(o->domains_n > 0);
+	if (outs == NULL)
+		return fail_memory(f);
+	outs->o = *o;
+	outs->n = o->domains_n * SETS_COUNT;
+	outs->output = calloc(outs->n, sizeof(*outs->output));
+	outs->resume = calloc(outs->n, sizeof(*outs->resume));
+	if (outs->output == NULL || outs->resume == NULL) {
+		fail_memory(f);
+		goto failed;
+	}
+	if (ask(outs, reader, f) != FAIL_NONE)
+		goto failed;
+	*out = outs;
+	return FAIL_NONE;
+failed:
+	outputs_close(outs);
+	return f->code;
+}
+
+void
+outputs_close(struct outputs *outs)
+{
+	if (outs == NULL)
+		return;
+	for (size_t i = 0; outs->output != NULL && i < outs->n; i++) {
+		frame_job_close(outs->output[i].filling);
+		pack_close(outs->output[i].pack);
+	}
+	for (size_t i = 0; outs->resume != NULL && i < outs->n; i++)
+		resume_close(&outs->resume[i]);
+	writer_close(outs->writer); /* the partitions, too */
+	free(outs->output);
+	free(outs->resume);
+	free(outs);
+}
+
+const struct resume *
+outputs_resume(const struct outputs *outs, size_t *n)
+{
+	*n = outs->n;
+	return outs->resume;
+}
+
+const char *
+outputs_topic(const struct outputs *outs, size_t i)
+{
+	assert(i < outs->n);
+	return outs->output[i].topic;
+}
+
+enum fail_code
+outputs_start(struct outputs *outs, const struct outputs_workers *workers, uint64_t rejects,
+    struct failure *f)
+{
+	const struct config *c = outs->o.config;
+	char topic[TOPIC_MAX_BYTES + 1];
+
+	assert(outs->writer == NULL);
+	outs->workers = *workers;
+	outs->rejects = outs->rejects_settled = rejects;
+	names_topic(topic, c->corpus, "rejects");
+	if (writer_open(&outs->writer, &c->kafka, topic_plan_sequence_bytes(c, 3), topic,
+		outs->o.stop, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < outs->n; i++) {
+		struct output *to = &outs->output[i];
+		struct pack_options o = {.packing = to->packing,
+		    .truncate = to->truncate,
+		    .sequence_length = c->sequence_length,
+		    .eos = tokenizer_eos(outs->o.tokenizer)};
+
+		if (!to->open)
+			continue;
+		if (pack_open(&to->pack, &o, f) != FAIL_NONE ||
+		    writer_partition_open(&to->writer, outs->writer, to->topic,
+			(int32_t)outs->o.partition, outs->resume[i].offset_next, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* ---- from frame jobs to records ---- */
+
+/* Gives *bytes (free). */
+static enum fail_code
+encode_sequence(const struct outputs *outs, const struct output *to,
+    const struct frame_job_item *item, uint8_t **bytes, size_t *n, struct failure *f)
+{
+	const struct pack_sequence *q = item->sequence;
+	struct sequence_position position = {
+	    .document = q->place.document,
+	    .file = {q->place.file, strlen(q->place.file)},
+	    .byte = q->place.byte,
+	    .line = q->place.line,
+	    .offset = q->offset,
+	    .documents = q->place.documents,
+	    .rejects = q->place.rejects,
+	    .record_bytes = to->record_bytes,
+	    .record_bytes_max = to->record_bytes_max,
+	    .tokens = to->tokens,
+	    .dropped = to->dropped,
+	    .sealed = to->sealed,
+	    .packing = to->packing,
+	    .window = q->window,
+	};
+	struct payload payload = {
+	    .count = outs->o.config->sequence_length + 1,
+	    .width = outs->workers.context->width,
+	    .used = q->used,
+	    .frame_hash = item->hash,
+	    .sources = q->source,
+	    .sources_n = q->sources_n,
+	    .spans = q->span,
+	    .spans_n = q->spans_n,
+	    .no_loss = q->no_loss,
+	    .no_loss_n = q->no_loss_n,
+	    .frame = item->frame,
+	    .frame_n = item->frame_n,
+	};
+	struct wire_writer w = {0};
+
+	wire_reserve(&w, item->frame_n + q->spans_n * SPAN_BYTES + RECORD_BYTES);
+	if (sequence_encode(&w, to->sequences, tokenizer_fingerprint(outs->o.tokenizer), &position,
+		&payload, f) != FAIL_NONE ||
+	    wire_writer_take(&w, bytes, n, f) != FAIL_NONE) {
+		wire_writer_close(&w);
+		return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/*
+ * The rejects that a record counts must be in the log before it: a resume behind that record does
+ * not read them again. Two topics have no order between them, so the writer waits.
+ *
+ *     without it: reject 7 is put, sequence 4 ("7 rejects so far") is put and delivered, the process
+ *     is killed: reject 7 is lost, and nobody will ever see its record again
+ */
+static enum fail_code
+settle_rejects(struct outputs *outs, uint64_t rejects, struct failure *f)
+{
+	if (rejects <= outs->rejects_settled)
+		return FAIL_NONE;
+	if (writer_settle_rejects(outs->writer, f) != FAIL_NONE)
+		return f->code;
+	outs->rejects_settled = outs->rejects;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+publish_sequence(
+    struct outputs *outs, struct output *to, const struct frame_job_item *item, struct failure *f)
+{
+	uint8_t *bytes;
+	size_t n;
+
+	to->tokens += item->sequence->used - to->shares;
+	to->dropped += item->sequence->dropped;
+	to->shares = to->packing == SEQUENCE_CONCAT;
+	if (settle_rejects(outs, item->sequence->place.rejects, f) != FAIL_NONE ||
+	    encode_sequence(outs, to, item, &bytes, &n, f) != FAIL_NONE)
+		return f->code;
+	to->sequences++;
+	to->record_bytes += n;
+	to->record_bytes_max = n > to->record_bytes_max ? n : to->record_bytes_max;
+	outs->workers.progress->sequences++;
+	outs->workers.progress->tokens += item->sequence->used - to->shares;
+	fault_point("produce.before_publish");
+	if (writer_put(to->writer, bytes, n, f) != FAIL_NONE)
+		return f->code;
+	fault_point("produce.after_publish");
+	return FAIL_NONE;
+}
+
+enum fail_code
+outputs_take(struct outputs *outs, bool wait, bool *any, struct failure *f)
+{
+	void *job;
+	enum fail_code code = pool_take(outs->workers.pool, POOL_FRAMES, wait, &job, f);
+	struct frame_job *j = job;
+
+	*any = j != NULL;
+	for (size_t i = 0; code == FAIL_NONE && j != NULL && i < j->n; i++)
+		code = publish_sequence(outs, j->output, &j->item[i], f);
+	frame_job_close(j);
+	return code;
+}
+
+/* ---- from documents to frame jobs ---- */
+
+static enum fail_code
+submit_frames(struct outputs *outs, struct output *to, struct failure *f)
+{
+	bool any;
+
+	while (pool_full(outs->workers.pool, POOL_FRAMES))
+		if (outputs_take(outs, true, &any, f) != FAIL_NONE)
+			return f->code;
+	outs->filling_tokens -= to->filling->n * (outs->workers.context->sequence_length + 1);
+	pool_submit(outs->workers.pool, POOL_FRAMES, to->filling, frame_job_run);
+	to->filling = NULL;
+	return FAIL_NONE;
+}
+
+enum fail_code
+outputs_submit(struct outputs *outs, struct failure *f)
+{
+	for (size_t i = 0; i < outs->n; i++)
+		if (outs->output[i].filling != NULL &&
+		    submit_frames(outs, &outs->output[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/*
+ * Leaves out a sequence of a window that is packed again: the log has it. Takes `q`.
+ *
+ *     in the log     w1 w2 w3 |             r->window 3: the last record is the window's third
+ *     packed again   w1 w2 w3 w4 w5         skip 3, 2, 1: w1 and w2 must have these numbers, and
+ *                                           w3 must be the last record, token by token
+ *
+ * Packing depends on nothing but the documents, so that w1 and w2 are right where w3 is.
+ */
+static enum fail_code
+skip_sequence(struct outputs *outs, struct output *to, struct pack_sequence *q, struct failure *f)
+{
+	const struct resume *r = &outs->resume[to - outs->output];
+	bool same = q->window == r->window - to->skip + 1;
+
+	if (same && --to->skip == 0)
+		same = resume_is_last(
+		    r, q->token, outs->workers.context->sequence_length + 1, q->span, q->spans_n);
+	pack_sequence_close(q);
+	if (same)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "topic %s: packing the documents from document %" PRIu64
+	    " of %s again does not give the %" PRIu64
+	    " sequences that are there: they have changed since. Put the data back, or produce "
+	    "them under another corpus name",
+	    to->topic, r->document, r->file, r->window);
+}
+
+/* Takes `q`. */
+static enum fail_code
+add_to_job(struct outputs *outs, struct output *to, struct pack_sequence *q, struct failure *f)
+{
+	assert(to->filling == NULL || !frame_job_full(to->filling));
+	if (to->filling == NULL)
+		to->filling = frame_job_open(outs->workers.context, to);
+	if (to->filling == NULL) {
+		pack_sequence_close(q);
+		return fail_memory(f);
+	}
+	to->filling->item[to->filling->n++].sequence = q;
+	outs->filling_tokens += outs->workers.context->sequence_length + 1;
+	if (frame_job_full(to->filling) && submit_frames(outs, to, f) != FAIL_NONE)
+		return f->code;
+	return outs->filling_tokens > FILLING_TOKENS_MAX ? outputs_submit(outs, f) : FAIL_NONE;
+}
+
+/* Cuts the whole sequences out of the packer; publishes others where there is no room. */
+static enum fail_code
+cut(struct outputs *outs, struct output *to, struct failure *f)
+{
+	for (;;) {
+		struct pack_sequence *q;
+		bool there;
+
+		if (pack_next(to->pack, &q, &there, f) != FAIL_NONE)
+			return f->code;
+		if (!there)
+			return FAIL_NONE;
+		if ((to->skip > 0 ? skip_sequence : add_to_job)(outs, to, q, f) != FAIL_NONE)
+			return f->code;
+	}
+}
+
+/*
+ * In parts, so that a packer stays small however long the documents are: sequences are cut between
+ * two parts. A part is many sequences long, so that the cut costs nothing.
+ */
+static enum fail_code
+pack_document(struct outputs *outs, struct output *to, const struct pack_document *d,
+    const uint32_t *id, uint64_t first, struct failure *f)
+{
+	while (first < d->n) {
+		uint64_t end = d->n - first > PART_TOKENS ? first + PART_TOKENS : d->n;
+
+		if (pack_add(to->pack, d, id, first, end, f) != FAIL_NONE ||
+		    cut(outs, to, f) != FAIL_NONE)
+			return f->code;
+		first = end;
+	}
+	return FAIL_NONE;
+}
+
+/*
+ * Whether the document can be the one that the last record of the output is about. An earlier one
+ * was dropped already. The one asked about may be a later one: then the one of then is gone.
+ */
+static bool
+is_where_it_ended(const struct output *to, const struct resume *r, const struct pack_document *d,
+    const uint32_t *id)
+{
+	if (d->place.document > r->document)
+		return false;
+	/* The sequences that a window is left with are compared as they come out. */
+	return to->packing == SEQUENCE_BEST_FIT || resume_fits(r, id, d->n);
+}
+
+/*
+ * The token with which an output continues in the document of its last record, whose last token
+ * was number r->offset:
+ *
+ *     concat      ... t5 t6 t7 |            offset 7: neighbours share a token, so with 7
+ *     none        [t5 t6 t7 pad]            with 8, unless the document is over
+ *     best fit    the window starts with this document: with 0, and the sequences come again
+ */
+static uint64_t
+first_token(struct output *to, const struct resume *r)
+{
+	switch (to->packing) {
+	case SEQUENCE_CONCAT: return r->offset; /* it is shared */
+	case SEQUENCE_NONE: return r->offset + 1;
+	case SEQUENCE_BEST_FIT: to->skip = r->window; return 0;
+	}
+	abort(); /* unreachable */
+}
+
+enum fail_code
+outputs_add(struct outputs *outs, size_t domain, enum names_set set, const struct pack_document *d,
+    const uint32_t *id, struct failure *f)
+{
+	size_t at = domain * SETS_COUNT + set;
+	struct output *to = &outs->output[at];
+	const struct resume *r = &outs->resume[at];
+	struct pack_document document = *d;
+	uint64_t first = 0;
+
+	assert(at < outs->n);
+	assert(d->n >= 1);
+	if (!to->open || d->place.document < to->first_document)
+		return FAIL_NONE;
+	if (to->behind && !is_where_it_ended(to, r, d, id))
+		return fail(f, FAIL_DATA,
+		    "topic %s: the last sequence ended in document %" PRIu64
+		    " of %s at token %" PRIu64
+		    ", which the input does not have there any more: it has changed since. Put the "
+		    "data back, or produce them under another corpus name",
+		    to->topic, r->document, r->file, r->offset);
+	if (to->behind) {
+		to->behind = false;
+		first = first_token(to, r); /* it is counted already */
+	} else {
+		to->documents++;
+	}
+	document.place.documents = to->documents;
+	document.place.rejects = outs->rejects;
+	outs->workers.progress->documents++;
+	return pack_document(outs, to, &document, id, first, f);
+}
+
+enum fail_code
+outputs_reject(struct outputs *outs, struct writer_reject *r, struct failure *f)
+{
+	r->count = ++outs->rejects;
+	outs->workers.progress->rejects++;
+	return writer_put_reject(outs->writer, r, f);
+}
+
+uint64_t
+outputs_rejects(const struct outputs *outs)
+{
+	return outs->rejects;
+}
+
+enum fail_code
+outputs_poll(struct outputs *outs, struct failure *f)
+{
+	return writer_poll(outs->writer, f);
+}
+
+enum fail_code
+outputs_flush(struct outputs *outs, int timeout_ms, struct failure *f)
+{
+	return writer_flush(outs->writer, timeout_ms, f);
+}
+
+/* ---- the Ends ---- */
+
+/* A live domain's partitions stay open, unless it is sealed. */
+static bool
+gets_end(const struct outputs *outs, const struct output *to)
+{
+	size_t domain = (size_t)(to - outs->output) / SETS_COUNT;
+
+	return to->open && (outs->o.seal || !outs->o.config->domains[outs->o.domain[domain]].live);
+}
+
+/* What the packers of outputs that get an End still hold becomes sequences. */
+static enum fail_code
+finish(struct outputs *outs, struct failure *f)
+{
+	for (size_t i = 0; i < outs->n; i++) {
+		struct output *to = &outs->output[i];
+
+		if (!gets_end(outs, to))
+			continue;
+		pack_finish(to->pack);
+		if (cut(outs, to, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* Waits until all is delivered. That nothing is, for WRITER_SILENT_MS, is a failure. */
+static enum fail_code
+deliver(struct outputs *outs, struct failure *f)
+{
+	enum fail_code code;
+
+	do {
+		if (stop_asked(outs->o.stop))
+			return fail(f, FAIL_STOPPED, "stopped");
+		code = writer_flush(outs->writer, OUTPUTS_WAIT_MS, f);
+		progress_show(outs->workers.progress);
+	} while (code == FAIL_TIMEOUT);
+	return code;
+}
+
+/* Whether an End would say what the End before it says: nothing has come to be appended. */
+static bool
+is_as_before(const struct resume *r, const struct end_record *end)
+{
+	return r->state == RESUME_APPEND && r->sequences == end->sequences &&
+	       r->documents == end->documents && r->document == end->input.records &&
+	       r->files == end->input.files && r->names == end->input.names &&
+	       r->byte == end->input.byte;
+}
+
+static enum fail_code
+publish_end(
+    struct outputs *outs, struct output *to, const struct input_end *input, struct failure *f)
+{
+	struct end_record end = {
+	    .sequences = to->sequences,
+	    .tokens = to->tokens,
+	    .dropped = to->dropped + pack_left(to->pack, to->shares),
+	    .documents = to->documents,
+	    .rejects = outs->rejects,
+	    .sequence_length = outs->o.config->sequence_length,
+	    .tokenizer = tokenizer_fingerprint(outs->o.tokenizer),
+	    .record_bytes = to->record_bytes,
+	    .record_bytes_max = to->record_bytes_max,
+	    .packing = to->packing,
+	    .input = {.records = input->records,
+		.files = input->files,
+		.names = input->names,
+		.file = {input->file, strlen(input->file)},
+		.byte = input->byte,
+		.line = input->line},
+	};
+	struct wire_writer w = {0};
+	uint8_t *bytes;
+	size_t n;
+
+	if (is_as_before(&outs->resume[to - outs->output], &end))
+		return FAIL_NONE;
+	if (end_encode(&w, &end, f) != FAIL_NONE ||
+	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
+		wire_writer_close(&w);
+		return f->code;
+	}
+	log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64 " tokens=%" PRIu64
+		 " documents=%" PRIu64 " dropped_tokens=%" PRIu64 " rejects=%" PRIu64,
+	    to->topic, outs->o.partition, end.sequences, end.tokens, end.documents, end.dropped,
+	    end.rejects);
+	return writer_put(to->writer, bytes, n, f);
+}
+
+static enum fail_code
+publish_ends(struct outputs *outs, const struct input_end *input, struct failure *f)
+{
+	for (size_t i = 0; i < outs->n; i++) {
+		struct output *to = &outs->output[i];
+		enum fail_code code = FAIL_NONE;
+
+		if (to->open && !gets_end(outs, to))
+			log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64
+				 " live: no End, a later run goes on here",
+			    to->topic, outs->o.partition, to->sequences);
+		else if (to->open)
+			code = publish_end(outs, to, input, f);
+		if (code != FAIL_NONE)
+			return code;
+	}
+	return FAIL_NONE;
+}
+
+/* No partition is closed where the data of one have changed. */
+static enum fail_code
+check_none_behind(const struct outputs *outs, struct failure *f)
+{
+	for (size_t i = 0; i < outs->n; i++)
+		if (outs->output[i].open && (outs->output[i].behind || outs->output[i].skip > 0))
+			return fail(f, FAIL_DATA,
+			    "topic %s: the input ends before document %" PRIu64
+			    ", where its last sequence ended: it has changed since. Put the data "
+			    "back, or produce them under another corpus name",
+			    outs->output[i].topic, outs->resume[i].document);
+	return FAIL_NONE;
+}
+
+enum fail_code
+outputs_end(struct outputs *outs, const struct input_end *end, struct failure *f)
+{
+	bool any;
+
+	if (finish(outs, f) != FAIL_NONE || outputs_submit(outs, f) != FAIL_NONE)
+		return f->code;
+	while (!pool_empty(outs->workers.pool, POOL_FRAMES))
+		if (outputs_take(outs, true, &any, f) != FAIL_NONE)
+			return f->code;
+	/* An End is a promise about what stands before it: that is delivered first. */
+	if (check_none_behind(outs, f) != FAIL_NONE || deliver(outs, f) != FAIL_NONE)
+		return f->code;
+	progress_end(outs->workers.progress);
+	fault_point("produce.before_end");
+	if (publish_ends(outs, end, f) != FAIL_NONE || deliver(outs, f) != FAIL_NONE)
+		return f->code;
+	fault_point("produce.after_end");
+	return FAIL_NONE;
+}

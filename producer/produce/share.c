@@ -1,0 +1,607 @@
+#include "producer/produce/share.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/limits.h"
+#include "common/base/log.h"
+#include "common/base/names.h"
+#include "common/record/frame.h"
+#include "producer/document/router.h"
+#include "producer/input/file_list.h"
+#include "producer/input/input.h"
+#include "producer/input/live_order.h"
+#include "producer/produce/frame_job.h"
+#include "producer/produce/outputs.h"
+#include "producer/produce/pool.h"
+#include "producer/produce/progress.h"
+#include "producer/produce/rejects.h"
+#include "producer/produce/text_job.h"
+#include "producer/publish/arrivals_log.h"
+
+enum {
+	SHARE_WAIT_MS = 50,          /* for work or input, before looking at `stop` again */
+	REJECTS_LOGGED = 5,          /* the first few are logged one by one */
+	TEXT_BYTES_MIN = 32 << 20,   /* of records at work at once: this, or */
+	TEXT_WORKER_BYTES = 2 << 20, /* so many a worker; and the chunk that passes it */
+};
+
+typedef char input_name[ARRIVALS_LOG_INPUT_BYTES];
+
+struct share {
+	const struct share_options *o;
+	const struct config *config;
+	struct outputs *outputs;
+	struct pool *pool;
+	struct worker_context context;
+	struct router *router;
+	uint32_t (*split)[SETS_COUNT]; /* [domains_n], the context's */
+	bool *reject_long;             /* [domains_n], the context's */
+	struct input *input;
+	bool *known;                   /* NULL: the input is text; see input.h */
+	struct live_order order;       /* of files that keep arriving; the input's while it runs */
+	struct arrivals_log *arrivals; /* NULL: other inputs */
+	struct progress progress;
+	char label[256];   /* of the domains, for rejects */
+	size_t text_bytes; /* of the records in POOL_TEXTS */
+	struct rejects reasons;
+	uint64_t unmatched;    /* records that are no domain's */
+	const char *last_file; /* of the last record that was packed; NULL: none was */
+	uint64_t last_line;
+};
+
+/* ---- the order of a live input ---- */
+
+/* For struct input_live_options: portions are durable when they are in <corpus>.arrivals. */
+static enum fail_code
+keep(void *opaque, const struct arrivals_portion *p, size_t n, struct failure *f)
+{
+	return arrivals_log_add(opaque, p, n, f);
+}
+
+static void
+name_inputs(const struct share *s, input_name *out)
+{
+	for (size_t i = 0; i < s->o->domains_n; i++)
+		snprintf(out[i], sizeof(out[i]), "%s%s/%" PRIu32 "/%" PRIu32,
+		    s->config->domains[s->o->domain[i]].name, s->o->held_out ? ".valid" : "",
+		    s->o->partition, s->o->partitions);
+}
+
+/* Whether nothing was published of the input, as far as this run can see: it must see all of it. */
+static bool
+is_fresh(const struct share *s)
+{
+	const struct resume *resume;
+	size_t n;
+
+	for (size_t i = 0; i < s->o->domains_n; i++)
+		if (!s->o->wanted[i])
+			return false;
+	resume = outputs_resume(s->outputs, &n);
+	for (size_t i = 0; i < n; i++)
+		if (outputs_topic(s->outputs, i)[0] != '\0' && resume[i].state != RESUME_FRESH)
+			return false;
+	return true;
+}
+
+/* A file that the order names and that is not there any more, or shorter. NULL: all are there. */
+static const char *
+missing_file(const struct share *s, const char *folder)
+{
+	for (size_t i = 0; i < s->order.n; i++) {
+		const struct live_order_portion *p = &s->order.portion[i];
+		const char *name = s->order.file[p->file].name;
+		struct failure f;
+		struct stat st;
+		char *path;
+		bool there;
+
+		if (file_list_path(&path, folder, name, &f) != FAIL_NONE)
+			return NULL; /* the reader meets that again, and fails with it */
+		there = stat(path, &st) == 0 && (uint64_t)st.st_size >= p->end;
+		free(path);
+		if (!there)
+			return name;
+	}
+	return NULL;
+}
+
+/*
+ * An order of which nothing was published binds nobody: the files may have been moved, or the domain
+ * is not live any more. It is dropped then, and arrivals_log_open() makes that durable.
+ */
+static void
+drop_stale(struct share *s, const char *folder, bool live)
+{
+	const char *missing;
+
+	if (s->order.n == 0 || !is_fresh(s))
+		return;
+	missing = missing_file(s, folder);
+	if (live && missing == NULL)
+		return;
+	if (live)
+		log_info("produce: %s begins anew: nothing was published, and file %s has changed",
+		    s->o->label, missing);
+	live_order_reset(&s->order);
+}
+
+/*
+ * A partition that has records without an order was produced by the names of all files, sorted. The
+ * two orders differ, so that no position in one means anything in the other.
+ */
+static enum fail_code
+check_begun(const struct share *s, struct failure *f)
+{
+	size_t n;
+	const struct resume *resume = outputs_resume(s->outputs, &n);
+
+	for (size_t i = 0; i < n && s->order.n == 0; i++) {
+		const struct resume *r = &resume[i];
+		bool behind = r->state == RESUME_APPEND && r->document > 0;
+
+		if (r->state == RESUME_PARTIAL || behind)
+			return fail(f, FAIL_CONFIG,
+			    "topic %s: was begun with `live: false`, by all files in the order of "
+			    "their names, and cannot become live: produce it as it was begun, and "
+			    "make what keeps arriving a domain of its own",
+			    outputs_topic(s->outputs, i));
+	}
+	return FAIL_NONE;
+}
+
+/*
+ * Decides whether the input is read by an order, and by which.
+ *
+ *     domain      order in the log    then
+ *     live        none                it starts empty; no partition may have records yet
+ *     live        there               it is read first, then what has come since
+ *     not live    none                an ordinary input: files by name
+ *     not live    there               it was live once: by the order, for ever, then what has come
+ *                                     since, and its End. Nothing published: the order is void
+ *
+ * Reads the order, takes the input over, and fills what of *o, and *live, follows. FAIL_CONFIG: a
+ * partition was begun without an order.
+ */
+static enum fail_code
+open_live(struct share *s, input_name *names, struct input_options *o,
+    struct input_live_options *live, struct failure *f)
+{
+	const struct config_domain *d = &s->config->domains[s->o->domain[0]];
+	bool there, ordered;
+	size_t name;
+
+	if (arrivals_log_read(&s->order, &there, &name, s->o->reader, s->config->corpus, names,
+		s->o->domains_n, f) != FAIL_NONE)
+		return f->code;
+	ordered = s->order.n > 0;
+	drop_stale(s, o->folder, d->live);
+	if (!d->live && !ordered)
+		return FAIL_NONE;
+	if (d->live && check_begun(s, f) != FAIL_NONE)
+		return f->code;
+	if (arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, f) != FAIL_NONE)
+		return f->code;
+	if (!d->live && s->order.n == 0)
+		return FAIL_NONE; /* an order that nothing was published by; it is void now */
+	*live = (struct input_live_options){.order = &s->order,
+	    .keep = keep,
+	    .opaque = s->arrivals,
+	    .last = !d->live || s->o->seal};
+	o->live = live;
+	o->follow = s->o->follow;
+	return FAIL_NONE;
+}
+
+/* ---- opening and closing ---- */
+
+/* Which ids the vocabulary has, for an input that is tokens. */
+static enum fail_code
+know_ids(struct share *s, struct failure *f)
+{
+	uint32_t entries = tokenizer_entries(s->o->tokenizer);
+	size_t n;
+
+	s->known = calloc(entries, sizeof(*s->known));
+	if (s->known == NULL)
+		return fail_memory(f);
+	for (uint32_t id = 0; id < entries; id++)
+		s->known[id] = tokenizer_bytes(s->o->tokenizer, id, &n) != NULL;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_input(struct share *s, const struct input_position *from, bool from_start, struct failure *f)
+{
+	const struct config_domain *d = &s->config->domains[s->o->domain[0]];
+	char *folder = NULL;
+	struct input_options o = {
+	    .patterns = s->o->held_out ? &d->valid : &d->train,
+	    .exec = s->o->held_out ? NULL : d->exec,
+	    .partition = s->o->partition,
+	    .partitions = s->o->partitions,
+	    .max_document_bytes = s->config->max_document_bytes,
+	};
+	struct input_live_options live;
+	struct input_token_options tokens;
+	input_name *names = NULL;
+	enum fail_code code = FAIL_NONE;
+
+	if (d->tokens != TOKEN_FORMAT_NONE) {
+		if (know_ids(s, f) != FAIL_NONE)
+			return f->code;
+		tokens = (struct input_token_options){.format = d->tokens,
+		    .token_bytes = 2 * (unsigned)d->token_bytes,
+		    .eos = tokenizer_eos(s->o->tokenizer),
+		    .known = s->known,
+		    .entries = tokenizer_entries(s->o->tokenizer)};
+		o.tokens = &tokens;
+	}
+
+	if (config_resolve(&folder, s->config, ".", f) != FAIL_NONE)
+		return f->code;
+	o.folder = folder;
+	if (o.exec != NULL) {
+		o.follow = s->o->follow;
+		o.repeats = s->o->repeats;
+	} else {
+		names = calloc(s->o->domains_n, sizeof(*names));
+		if (names == NULL) {
+			code = fail_memory(f);
+		} else {
+			name_inputs(s, names);
+			code = open_live(s, names, &o, &live, f);
+		}
+	}
+	if (code == FAIL_NONE)
+		code = input_open(&s->input, &o, from_start ? NULL : from, f);
+	free(names);
+	free(folder);
+	return code;
+}
+
+static enum fail_code
+open_workers(struct share *s, struct failure *f)
+{
+	const struct config_domain *domain[LIMIT_DOMAINS];
+	struct pool_memory memory = worker_memory(&s->context);
+
+	for (size_t i = 0; i < s->o->domains_n; i++) {
+		domain[i] = &s->config->domains[s->o->domain[i]];
+		if (s->o->held_out)
+			s->split[i][SET_VALID] = 1;
+		else if (domain[i]->valid.n > 0)
+			s->split[i][SET_TRAIN] = 1;
+		else
+			memcpy(s->split[i], s->config->split, sizeof(s->split[i]));
+		s->reject_long[i] = domain[i]->packing == SEQUENCE_NONE &&
+				    domain[i]->over_long == CONFIG_LONG_REJECT;
+	}
+	if (router_open(&s->router, domain, s->o->domains_n, s->config->utf8, f) != FAIL_NONE)
+		return f->code;
+	s->context.tokenizer = s->o->tokenizer;
+	s->context.router = s->router;
+	s->context.width = frame_width(tokenizer_entries(s->o->tokenizer));
+	s->context.sequence_length = s->config->sequence_length;
+	s->context.reject_long = s->reject_long;
+	s->context.split = (const uint32_t(*)[SETS_COUNT])s->split;
+	return pool_open(&s->pool, s->o->workers, 2 * (size_t)s->o->workers + 2, &memory, f);
+}
+
+static void
+name_domains(struct share *s)
+{
+	for (size_t i = 0; i < s->o->domains_n; i++) {
+		size_t used = strlen(s->label);
+
+		snprintf(s->label + used, sizeof(s->label) - used, "%s%s", i == 0 ? "" : ",",
+		    s->config->domains[s->o->domain[i]].name);
+	}
+}
+
+/* Opens all but the outputs, which are there; `from` and `from_start` are of resume_start(). */
+static enum fail_code
+open_all(struct share *s, const struct input_position *from, bool from_start, struct failure *f)
+{
+	struct outputs_workers workers = {.context = &s->context, .progress = &s->progress};
+
+	name_domains(s);
+	if (open_workers(s, f) != FAIL_NONE)
+		return f->code;
+	workers.pool = s->pool;
+	if (outputs_start(s->outputs, &workers, from_start ? 0 : from->rejects, f) != FAIL_NONE)
+		return f->code;
+	if (!from_start)
+		log_info("produce: %s goes on at document=%" PRIu64 " file=%s byte=%" PRIu64,
+		    s->o->label, from->document, from->file == NULL ? "" : from->file, from->byte);
+	if (open_input(s, from, from_start, f) != FAIL_NONE)
+		return f->code;
+	progress_begin(
+	    &s->progress, s->o->label, input_bytes_total(s->input), input_bytes_skipped(s->input));
+	if (s->o->follow) { /* several shares use the terminal, and nothing ends */
+		s->progress.terminal = false;
+		s->progress.quiet = true;
+	}
+	return FAIL_NONE;
+}
+
+static void
+drop_job(enum pool_line line, void *job)
+{
+	switch (line) {
+	case POOL_TEXTS: text_job_close(job); return;
+	case POOL_FRAMES: frame_job_close(job); return;
+	}
+}
+
+/*
+ * Ends what was opened, also where opening failed. The pool goes first: jobs use all the rest. The
+ * outputs are next, since they borrow names of files from the input.
+ */
+static void
+close_all(struct share *s)
+{
+	pool_close(s->pool, drop_job);
+	outputs_close(s->outputs);
+	input_close(s->input);
+	free(s->known);
+	arrivals_log_close(s->arrivals);
+	live_order_close(&s->order);
+	router_close(s->router);
+	free(s->split);
+	free(s->reject_long);
+}
+
+/* ---- the loop ---- */
+
+static enum fail_code
+add_document(
+    struct share *s, const struct text_job *j, const struct text_job_document *d, struct failure *f)
+{
+	const struct chunk_record *record = &j->chunk->record[d->record];
+	struct pack_document document = {
+	    .place = {.document = record->document,
+		.file = j->chunk->file,
+		.byte = record->byte,
+		.line = record->line},
+	    .n = d->n,
+	    .prompt_n = d->prompt_n,
+	    .keep = d->keep_n == 0 ? NULL : j->keep.bytes + d->keep_first,
+	    .keep_n = d->keep_n,
+	};
+
+	return outputs_add(s->outputs, d->domain, d->set, &document, j->tokens.id + d->first, f);
+}
+
+static enum fail_code
+reject(
+    struct share *s, const struct text_job *j, const struct text_job_document *d, struct failure *f)
+{
+	const struct chunk_record *record = &j->chunk->record[d->record];
+	struct writer_reject r = {
+	    .domain = s->label,
+	    .file = j->chunk->file,
+	    .line = record->line,
+	    .byte = record->byte,
+	    .reason = d->reason,
+	    .bytes = record->bytes,
+	    .n = record->n,
+	};
+
+	if (s->config->on_reject == CONFIG_REJECT_STOP)
+		return fail(f, FAIL_DATA,
+		    "%s:%" PRIu64 ": %s (record at byte %" PRIu64
+		    "); on_reject is stop: mend the record, or set on_reject: quarantine",
+		    r.file, r.line, r.reason, r.byte);
+	if (outputs_rejects(s->outputs) < REJECTS_LOGGED) {
+		progress_end(&s->progress);
+		log_warning("produce: PRODUCE-REJECT file=%s line=%" PRIu64 " byte=%" PRIu64 ": %s",
+		    r.file, r.line, r.byte, r.reason);
+	}
+	rejects_add(&s->reasons, r.reason);
+	return outputs_reject(s->outputs, &r, f);
+}
+
+/* Packs the oldest text job if it is done. *any: there was one. */
+static enum fail_code
+take_texts(struct share *s, bool *any, struct failure *f)
+{
+	void *job;
+	enum fail_code code = pool_take(s->pool, POOL_TEXTS, false, &job, f);
+	struct text_job *j = job;
+
+	*any = j != NULL;
+	for (size_t i = 0; code == FAIL_NONE && j != NULL && i < j->chunk->n; i++) {
+		const struct text_job_document *d = &j->document[i];
+
+		s->last_file = j->chunk->file;
+		s->last_line = j->chunk->record[d->record].line;
+		switch (d->verdict) {
+		case TEXT_JOB_DOCUMENT: code = add_document(s, j, d, f); break;
+		case TEXT_JOB_UNMATCHED: s->unmatched++; break;
+		case TEXT_JOB_REJECT: code = reject(s, j, d, f); break;
+		}
+	}
+	if (j != NULL) {
+		assert(s->text_bytes >= j->bytes);
+		s->progress.bytes += j->chunk->input_bytes;
+		s->text_bytes -= j->bytes;
+	}
+	text_job_close(j);
+	return code;
+}
+
+static bool
+has_room(const struct share *s)
+{
+	size_t most = (size_t)s->o->workers * TEXT_WORKER_BYTES;
+
+	return !pool_full(s->pool, POOL_TEXTS) &&
+	       s->text_bytes < (most > TEXT_BYTES_MIN ? most : TEXT_BYTES_MIN);
+}
+
+/* Reads a chunk if there is room for it. *over: the input has no more. */
+static enum fail_code
+read_chunk(struct share *s, bool *any, bool *over, struct failure *f)
+{
+	bool idle = pool_empty(s->pool, POOL_TEXTS) && pool_empty(s->pool, POOL_FRAMES);
+	struct chunk *chunk;
+	struct text_job *job;
+	enum fail_code code;
+
+	*any = false;
+	if (*over || !has_room(s))
+		return FAIL_NONE;
+	code = input_next_within(s->input, idle ? SHARE_WAIT_MS : 0, &chunk, f);
+	if (code == FAIL_TIMEOUT)
+		return FAIL_NONE;
+	if (code != FAIL_NONE)
+		return code;
+	*over = chunk == NULL;
+	if (*over)
+		return FAIL_NONE;
+	job = text_job_open(&s->context, chunk);
+	if (job == NULL)
+		return fail_memory(f);
+	s->text_bytes += job->bytes;
+	pool_submit(s->pool, POOL_TEXTS, job, text_job_run);
+	*any = true;
+	return FAIL_NONE;
+}
+
+/*
+ * Until the input is over and its last text job is taken. Where nothing could be done in a round it
+ * waits for a worker; with both lines empty read_chunk() has waited for the input already, and in
+ * vain: the input pauses, and what is ready is published, since nobody knows for how long.
+ */
+static enum fail_code
+run_input(struct share *s, struct failure *f)
+{
+	bool over = false, read, packed, published;
+
+	while (!over || !pool_empty(s->pool, POOL_TEXTS)) {
+		if (stop_asked(s->o->stop))
+			return fail(f, FAIL_STOPPED, "stopped");
+		if (read_chunk(s, &read, &over, f) != FAIL_NONE ||
+		    take_texts(s, &packed, f) != FAIL_NONE ||
+		    outputs_take(s->outputs, false, &published, f) != FAIL_NONE ||
+		    outputs_poll(s->outputs, f) != FAIL_NONE)
+			return f->code;
+		progress_show(&s->progress);
+		if (read || packed || published)
+			continue;
+		if (!pool_empty(s->pool, POOL_TEXTS) || !pool_empty(s->pool, POOL_FRAMES))
+			pool_wait(s->pool, SHARE_WAIT_MS);
+		else if (outputs_submit(s->outputs, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* What the user should know about what was left out. */
+static void
+report_left_out(const struct share *s)
+{
+	uint64_t rejects = outputs_rejects(s->outputs);
+	char reasons[REJECTS_TEXT_BYTES], since[64] = "";
+
+	if (s->unmatched > 0)
+		log_warning("produce: PRODUCE-UNMATCHED %s: %" PRIu64
+			    " records belong to no domain by `where` and were left out",
+		    s->label, s->unmatched);
+	if (rejects == 0)
+		return;
+	rejects_format(&s->reasons, reasons);
+	if (s->reasons.total < rejects)
+		snprintf(since, sizeof(since), "%" PRIu64 " since the last resume%s",
+		    s->reasons.total, s->reasons.total > 0 ? ": " : "");
+	log_warning("produce: PRODUCE-REJECTS %s: %" PRIu64
+		    " records were rejected (%s%s); they are in %s.rejects with file, line and "
+		    "reason",
+	    s->label, rejects, since, reasons, s->config->corpus);
+}
+
+/* ---- from start to end ---- */
+
+static void
+end_stopped(struct share *s)
+{
+	struct failure late;
+
+	if (outputs_flush(s->outputs, SHARE_FLUSH_MS, &late) != FAIL_NONE)
+		log_warning("produce: %s", late.text);
+	log_info("produce: %s stopped after %" PRIu64 " documents, at %s line %" PRIu64
+		 "; run it again to go on from the last record",
+	    s->o->label, s->progress.documents, s->last_file == NULL ? "the start" : s->last_file,
+	    s->last_line);
+}
+
+static enum fail_code
+run(struct share *s, struct failure *f)
+{
+	struct outputs_options o = {
+	    .config = s->config,
+	    .tokenizer = s->o->tokenizer,
+	    .domain = s->o->domain,
+	    .wanted = s->o->wanted,
+	    .domains_n = s->o->domains_n,
+	    .held_out = s->o->held_out,
+	    .append = s->o->append,
+	    .seal = s->o->seal,
+	    .partition = s->o->partition,
+	    .stop = s->o->stop,
+	};
+	const struct resume *resume;
+	struct input_position from;
+	bool from_start, needed;
+	enum fail_code code;
+	size_t n;
+
+	if (outputs_open(&s->outputs, &o, s->o->reader, f) != FAIL_NONE)
+		return f->code;
+	resume = outputs_resume(s->outputs, &n);
+	resume_start(resume, n, &from, &from_start, &needed);
+	if (!needed) {
+		log_info("produce: %s is complete: nothing to do%s", s->o->label,
+		    s->o->follow ? " (it is sealed; --append goes on behind its End)" : "");
+		return FAIL_NONE;
+	}
+	if (open_all(s, &from, from_start, f) != FAIL_NONE)
+		return f->code;
+	code = run_input(s, f);
+	if (code == FAIL_NONE)
+		code = outputs_end(s->outputs, input_end(s->input), f);
+	progress_end(&s->progress);
+	if (code == FAIL_NONE)
+		report_left_out(s);
+	if (code == FAIL_STOPPED)
+		end_stopped(s);
+	if (code == FAIL_NONE && s->o->append && s->progress.documents == 0)
+		log_info("produce: %s has nothing new: its End stays", s->o->label);
+	*s->o->mismatch = code == FAIL_DATA && !from_start && s->progress.documents == 0;
+	return code;
+}
+
+enum fail_code
+share_run(const struct share_options *o, struct failure *f)
+{
+	struct share s = {.o = o, .config = o->config};
+	enum fail_code code;
+
+	assert(o->partition < o->partitions);
+	assert(o->domains_n > 0);
+	assert(o->workers > 0);
+	s.split = calloc(o->domains_n, sizeof(*s.split));
+	s.reject_long = calloc(o->domains_n, sizeof(*s.reject_long));
+	if (s.split == NULL || s.reject_long == NULL)
+		code = fail_memory(f);
+	else
+		code = run(&s, f);
+	close_all(&s);
+	return code;
+}

@@ -1,0 +1,70 @@
+/*
+ * share.h -- one producer's share of an input: from its records to the End of each partition that it
+ * writes.
+ *
+ * A share is what is done for partition k of n (`domains.X.partitions: n`, --partition k/n). It
+ * reads its part of the input: every n-th file, beginning with the k-th, or of a live input the
+ * files whose names hash to k. It writes partition k of every topic that the input feeds, one for
+ * each domain and set (outputs.h). So a share is not a Kafka partition: it serves several of them,
+ * which all have its number. Two shares have no file and no partition in common, and run on
+ * different machines, at different times, without knowing of each other.
+ *
+ *     input --chunk--> text job --documents--> outputs --frame job--> records --> writer
+ *              POOL_TEXTS: on a worker             POOL_FRAMES: on a worker
+ *
+ * One thread runs the loop: it reads a chunk where there is room, takes the oldest text job that is
+ * done, takes the oldest frame job that is done, serves delivery reports, and waits only where none
+ * of these has done anything. Everything that decides the bytes happens in this loop, in the order
+ * of the input; workers only compute. So the bytes do not depend on how many workers there are.
+ *
+ * Memory has a limit at each stage: the reader's queue (chunk_queue.h), POOL_TEXTS by jobs and by
+ * bytes of records, POOL_FRAMES by jobs, jobs that are not full by tokens (outputs.c), a partition
+ * by its batches (writer.h), and librdkafka's queue.
+ *
+ * A share resumes by itself: share_run() asks where its partitions stand and continues there
+ * (resume.h). Nothing else is kept between two runs.
+ */
+#ifndef PRODUCER_PRODUCE_SHARE_H
+#define PRODUCER_PRODUCE_SHARE_H
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+#include "common/base/stop.h"
+#include "common/config/config.h"
+#include "producer/tokenizer/tokenizer.h"
+
+struct share_options {
+	const struct config *config;
+	const struct tokenizer *tokenizer;
+	rd_kafka_t *reader; /* KAFKA_READER with nothing assigned */
+	/* The domains that share the input, by index in the configuration, and which of them to
+	 * write. */
+	const size_t *domain;
+	const bool *wanted;
+	size_t domains_n;
+	bool held_out;  /* the input is the domain's `valid` files: all go to that set */
+	bool append;    /* partitions that have ended continue behind their End */
+	bool follow;    /* a live domain: waits for more, until `stop` */
+	bool seal;      /* a live domain, too, gets its End */
+	bool repeats;   /* a program that is followed does not begin where RIFFLE_RESUME says */
+	bool *mismatch; /* set where the first document of a resume was another: it may repeat */
+	uint32_t partition, partitions;
+	uint32_t workers;
+	const char *label; /* for progress: "code", or "code lane 2/4" */
+	const struct stop *stop;
+};
+
+enum { SHARE_FLUSH_MS = 10000 /* for what is on its way when asked to stop */ };
+
+/*
+ * Runs to the Ends. FAIL_STOPPED: asked to stop; all that was put is delivered, as far as
+ * SHARE_FLUSH_MS allow. FAIL_BROKER, FAIL_TIMEOUT: another call resumes, with a new reader.
+ * FAIL_DATA: the input has changed, or another producer writes to a partition.
+ */
+enum fail_code share_run(const struct share_options *o, struct failure *f);
+
+#endif

@@ -1,0 +1,180 @@
+#include "producer/produce/text_job.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/document/split.h"
+
+/* Bytes of a record for each of its tokens, rather too few: room for these saves growing. */
+enum { TOKEN_BYTES_GUESS = 3 };
+
+struct text_job *
+text_job_open(const struct worker_context *c, struct chunk *chunk)
+{
+	struct text_job *j = calloc(1, sizeof(*j));
+
+	if (j != NULL)
+		j->document = calloc(chunk->n + 1, sizeof(*j->document));
+	if (j == NULL || j->document == NULL) {
+		free(j);
+		chunk_close(chunk);
+		return NULL;
+	}
+	j->context = c;
+	j->chunk = chunk;
+	for (size_t i = 0; i < chunk->n; i++)
+		j->bytes += chunk->record[i].n;
+	return j;
+}
+
+void
+text_job_close(struct text_job *j)
+{
+	if (j == NULL)
+		return;
+	for (size_t i = 0; i < j->chunk->n; i++)
+		free(j->document[i].reason);
+	free(j->document);
+	chunk_close(j->chunk);
+	token_buffer_close(&j->tokens);
+	buffer_close(&j->keep);
+	free(j);
+}
+
+/* The document is one token too long, or more: it is a reject, and its tokens go. */
+static enum fail_code
+reject_long(struct text_job *j, struct text_job_document *d, struct failure *f)
+{
+	int written = asprintf(&d->reason,
+	    "%zu tokens with eos, more than the %" PRIu64 " of a sequence, and over_long is reject",
+	    d->n, (uint64_t)j->context->sequence_length + 1);
+
+	if (written < 0) {
+		d->reason = NULL;
+		return fail_memory(f);
+	}
+	j->tokens.n = d->first;
+	d->verdict = TEXT_JOB_REJECT;
+	return FAIL_NONE;
+}
+
+/* Prompt and response by themselves, so that no token holds bytes of both; the router's are UTF-8.
+ */
+static enum fail_code
+tokenise(struct text_job *j, struct worker_memory *m, const struct router_result *r,
+    struct text_job_document *d, struct failure *f)
+{
+	size_t prompt_n = r->prompt_n;
+
+	d->verdict = TEXT_JOB_DOCUMENT;
+	d->domain = r->domain;
+	d->set = split_set(r->text, r->n, j->context->split[r->domain]);
+	d->first = j->tokens.n;
+	if (prompt_n > 0 &&
+	    encoder_encode_valid(m->encoder, r->text, prompt_n, &j->tokens, f) != FAIL_NONE)
+		return f->code;
+	d->prompt_n = j->tokens.n - d->first;
+	if (encoder_encode_valid(m->encoder, r->text + prompt_n, r->n - prompt_n, &j->tokens, f) !=
+		FAIL_NONE ||
+	    token_buffer_reserve(&j->tokens, 1, f) != FAIL_NONE)
+		return f->code;
+	j->tokens.id[j->tokens.n++] = tokenizer_eos(j->context->tokenizer);
+	d->n = j->tokens.n - d->first;
+	if (r->prompt_only)
+		d->prompt_n = d->n;
+	if (j->context->reject_long[d->domain] && d->n > (size_t)j->context->sequence_length + 1)
+		return reject_long(j, d, f);
+	d->keep_first = j->keep.n;
+	d->keep_n = r->keep_n;
+	return buffer_add(&j->keep, r->keep, r->keep_n, f);
+}
+
+/* Whether the set depends on the document. */
+static bool
+is_split(const uint32_t parts[static SETS_COUNT])
+{
+	unsigned some = 0;
+
+	for (int i = 0; i < SETS_COUNT; i++)
+		some += parts[i] > 0;
+	return some > 1;
+}
+
+/* The set of id[n] by the text that it stands for. */
+static enum fail_code
+choose_set(const struct text_job *j, struct worker_memory *m, const uint32_t *id, size_t n,
+    enum names_set *set, struct failure *f)
+{
+	const uint32_t *parts = j->context->split[0];
+
+	m->text.n = 0;
+	for (size_t i = 0; i < n && is_split(parts); i++) {
+		size_t bytes_n = 0;
+		const uint8_t *bytes = tokenizer_bytes(j->context->tokenizer, id[i], &bytes_n);
+
+		if (buffer_add(&m->text, bytes, bytes_n, f) != FAIL_NONE)
+			return f->code;
+	}
+	*set = split_set(m->text.n == 0 ? "" : (const char *)m->text.bytes, m->text.n, parts);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+take_tokens(struct text_job *j, struct worker_memory *m, const struct chunk_record *r,
+    struct text_job_document *d, struct failure *f)
+{
+	const uint32_t *id = (const uint32_t *)(const void *)r->bytes;
+	size_t n = r->n / sizeof(*id);
+
+	d->verdict = TEXT_JOB_DOCUMENT;
+	d->first = j->tokens.n;
+	d->n = n + 1;
+	if (choose_set(j, m, id, n, &d->set, f) != FAIL_NONE ||
+	    token_buffer_reserve(&j->tokens, n + 1, f) != FAIL_NONE)
+		return f->code;
+	if (n > 0)
+		memcpy(j->tokens.id + j->tokens.n, id, r->n);
+	j->tokens.n += n;
+	j->tokens.id[j->tokens.n++] = tokenizer_eos(j->context->tokenizer);
+	if (j->context->reject_long[0] && d->n > (size_t)j->context->sequence_length + 1)
+		return reject_long(j, d, f);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+run_record(struct text_job *j, struct worker_memory *m, size_t i, struct failure *f)
+{
+	struct text_job_document *d = &j->document[i];
+	struct router_result r;
+
+	d->record = i;
+	if (j->chunk->form == CHUNK_TOKENS && j->chunk->record[i].reject == NULL)
+		return take_tokens(j, m, &j->chunk->record[i], d, f);
+	if (router_route(j->context->router, m->scratch, j->chunk->form, &j->chunk->record[i], &r,
+		f) != FAIL_NONE)
+		return f->code;
+	switch (r.verdict) {
+	case ROUTER_DOCUMENT: return tokenise(j, m, &r, d, f);
+	case ROUTER_UNMATCHED: d->verdict = TEXT_JOB_UNMATCHED; return FAIL_NONE;
+	case ROUTER_REJECT: break;
+	}
+	d->verdict = TEXT_JOB_REJECT;
+	d->reason = strdup(r.reason);
+	return d->reason == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
+enum fail_code
+text_job_run(void *job, void *memory, struct failure *f)
+{
+	struct text_job *j = job;
+
+	if (token_buffer_reserve(&j->tokens, j->bytes / TOKEN_BYTES_GUESS, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < j->chunk->n; i++)
+		if (run_record(j, memory, i, f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}

@@ -1,0 +1,52 @@
+/*
+ * text_job.h -- a worker's job: the records of one chunk become documents of tokens.
+ *
+ * Done, a job holds its documents in the order of their records, each with its domain, set and
+ * tokens (eos included), or the reason why it is none. What is tokens already gets its eos; its set
+ * is that of the text that they stand for, so that a document is in the same set whether it comes as
+ * text or as tokens (unless the tokenizer normalises).
+ *
+ * All tokens of a job lie in one buffer, all kept fields in another: a chunk has thousands of
+ * documents, and two allocations that grow are cheaper than thousands.
+ *
+ * Thread: a job belongs to one thread at a time.
+ */
+#ifndef PRODUCER_PRODUCE_TEXT_JOB_H
+#define PRODUCER_PRODUCE_TEXT_JOB_H
+
+#include "common/base/buffer.h"
+#include "common/base/names.h"
+#include "producer/input/chunk.h"
+#include "producer/produce/worker.h"
+#include "producer/tokenizer/tokenizer.h"
+
+enum text_job_verdict { TEXT_JOB_DOCUMENT, TEXT_JOB_UNMATCHED, TEXT_JOB_REJECT };
+
+struct text_job_document {
+	enum text_job_verdict verdict;
+	size_t record; /* index in the chunk */
+	size_t domain; /* index among the router's domains */
+	enum names_set set;
+	size_t first, n;           /* its tokens in the job's buffer, */
+	size_t prompt_n;           /* of which the first so many are of the prompt */
+	size_t keep_first, keep_n; /* in the job's `keep` */
+	char *reason;              /* TEXT_JOB_REJECT; owned */
+};
+
+struct text_job {
+	const struct worker_context *context;
+	struct chunk *chunk;                /* owned */
+	size_t bytes;                       /* of its records */
+	struct text_job_document *document; /* [chunk->n] */
+	struct token_buffer tokens;
+	struct buffer keep; /* of all documents, one after the other */
+};
+
+/* Takes the chunk; NULL: no memory, the chunk is ended. Borrows the context. */
+struct text_job *text_job_open(const struct worker_context *c, struct chunk *chunk);
+void text_job_close(struct text_job *j); /* NULL is accepted */
+
+/* The work, on a worker with its struct worker_memory. FAIL_MEMORY only. */
+pool_work text_job_run;
+
+#endif
