@@ -91,9 +91,9 @@ add_path(struct json_paths *p, const char *path, uint32_t bit, struct failure *f
 		if (n == 0)
 			return fail(f, FAIL_CONFIG,
 			    "field \"%s\": has an empty part; write it as a.b or a", path);
-		if (++depth > JSON_DEPTH_MAX)
+		if (++depth > JSON_TEXT_DEPTH_MAX)
 			return fail(f, FAIL_CONFIG, "field \"%s\": more than %d parts", path,
-			    JSON_DEPTH_MAX);
+			    JSON_TEXT_DEPTH_MAX);
 		if (next == NULL)
 			next = add_child(at, rest, n);
 		if (next == NULL)

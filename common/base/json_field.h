@@ -1,8 +1,8 @@
 /*
  * json_field.h -- takes string fields out of one JSON object, strictly (RFC 8259).
  *
- * The whole text is checked: numbers, escapes, nesting (at most 512 deep), nothing after the
- * object. A dotted path goes through objects ("meta.source"); of equal keys the last one wins, as
+ * The whole text is checked: numbers, escapes, nesting (at most JSON_TEXT_DEPTH_MAX deep), and that
+ * nothing follows the object. A dotted path goes through objects ("meta.source"); of equal keys the last one wins, as
  * in Python's json. \uXXXX is decoded, surrogate pairs joined, a lone surrogate becomes U+FFFD.
  * Agrees with Python's json on every case of the public JSON test suite but for NaN and Infinity,
  * which RFC 8259 does not have.
@@ -15,16 +15,16 @@
 
 #include "common/base/failure.h"
 
-enum { JSON_FIELDS_MAX = 32, JSON_DEPTH_MAX = 512 };
+enum { JSON_FIELDS_MAX = 32 }; /* paths of one set: a bit each of a uint32_t */
 
 enum json_found { JSON_MISSING, JSON_STRING, JSON_OTHER }; /* OTHER: a value, but not a string */
 
 struct json_value {
 	enum json_found found;
-	const char
-	    *bytes; /* JSON_STRING: decoded UTF-8, in the record or in the scratch; else raw JSON */
+	/* JSON_STRING: decoded UTF-8, in the text or in the scratch; JSON_OTHER: as raw. */
+	const char *bytes;
 	size_t n;
-	const char *raw; /* the value as it stands in the text, but JSON_MISSING */
+	const char *raw; /* the value as the text has it; JSON_MISSING: NULL */
 	size_t raw_n;
 };
 

@@ -90,7 +90,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	object = json_loadb(text, n, JSON_ALLOW_NUL, NULL);
 	/* jansson takes a NUL between values for white space, which it is not. */
 	if (json_is_object(object) && memchr(text, '\0', n) == NULL &&
-	    depth(text, n) <= JSON_DEPTH_MAX) {
+	    depth(text, n) <= JSON_TEXT_DEPTH_MAX) {
 		FUZZ_CHECK(code == FAIL_NONE);
 		compare(object, value);
 	}

@@ -1,5 +1,6 @@
 #include "common/base/json_field.h"
 
+#include "common/base/json_text.h"
 #include "tests/unit/test.h"
 
 /* Runs json_fields() on a copy of exactly its size, so that a sanitizer sees any look beyond it. */
@@ -207,12 +208,12 @@ test_512_levels_are_allowed_and_no_more(void **unused)
 	(void)unused;
 	for (int objects = 0; objects < 2; objects++)
 		for (int wanted = 0; wanted < 2; wanted++) {
-			size_t n = nest(text, JSON_DEPTH_MAX, objects);
+			size_t n = nest(text, JSON_TEXT_DEPTH_MAX, objects);
 
 			assert_int_equal(
 			    fields(wanted ? deep : shallow, 1, text, n, out, sizeof(out), &f),
 			    FAIL_NONE);
-			n = nest(text, JSON_DEPTH_MAX + 1, objects);
+			n = nest(text, JSON_TEXT_DEPTH_MAX + 1, objects);
 			assert_int_equal(
 			    fields(wanted ? deep : shallow, 1, text, n, out, sizeof(out), &f),
 			    FAIL_DATA);
@@ -223,20 +224,20 @@ test_512_levels_are_allowed_and_no_more(void **unused)
 static void
 test_a_path_may_be_as_deep_as_the_nesting(void **unused)
 {
-	char path[2 * JSON_DEPTH_MAX + 2], text[8192], out[64];
+	char path[2 * JSON_TEXT_DEPTH_MAX + 2], text[8192], out[64];
 	const char *const paths[] = {path};
 	struct json_paths *p;
 	struct failure f;
 
 	(void)unused;
-	for (size_t i = 0; i < JSON_DEPTH_MAX; i++)
+	for (size_t i = 0; i < JSON_TEXT_DEPTH_MAX; i++)
 		memcpy(path + 2 * i, "a.", 2);
-	path[2 * JSON_DEPTH_MAX - 1] = '\0';
+	path[2 * JSON_TEXT_DEPTH_MAX - 1] = '\0';
 	assert_int_equal(
-	    fields(paths, 1, text, nest(text, JSON_DEPTH_MAX, true), out, sizeof(out), &f),
+	    fields(paths, 1, text, nest(text, JSON_TEXT_DEPTH_MAX, true), out, sizeof(out), &f),
 	    FAIL_NONE);
 	assert_string_equal(out, "o:1");
-	memcpy(path + 2 * JSON_DEPTH_MAX - 1, ".a", 3);
+	memcpy(path + 2 * JSON_TEXT_DEPTH_MAX - 1, ".a", 3);
 	assert_int_equal(json_paths_open(&p, paths, 1, &f), FAIL_CONFIG);
 }
 
