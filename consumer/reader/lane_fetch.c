@@ -2,11 +2,13 @@
 
 #include <assert.h>
 
+/* A lane's share of `all`, within [least, most]. */
 static size_t
 share(size_t all, size_t lanes, size_t least, size_t most)
 {
 	size_t each = all / lanes;
 
+	assert(least <= most);
 	return each < least ? least : each > most ? most : each;
 }
 
@@ -28,6 +30,7 @@ lane_fetch_init(struct lane_fetch *t, size_t ahead_bytes, uint32_t lanes)
 bool
 lane_fetch_taken(struct lane_fetch *t, size_t bytes)
 {
+	assert(t->lanes > 0);
 	t->taken_bytes += bytes;
 	t->taken_records++;
 	if (t->taken_bytes / t->lanes < t->ahead_bytes / LANE_FETCH_WAKE_PARTS &&

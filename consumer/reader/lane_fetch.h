@@ -1,19 +1,30 @@
 /*
  * lane_fetch.h -- how far librdkafka reads ahead of a rank, and what keeps it reading.
  *
- * A lane's records are fetched until its queue holds its share of the bytes or records that the
- * rank may have ahead. In librdkafka 2.0.2 (rd_kafka_toppar_fetch_decide) nothing wakes the thread
- * of a broker when a queue that was full has been emptied: it looks again when the broker has
- * something for it, or after a second. A reader that is faster than that would stand still until
- * then (measured, 8 lanes of 8 MiB ahead: 126 instead of 250 M tokens/s, waits of 0.7 s). So
- * whenever a quarter of what may be ahead has been taken, all brokers of the lanes are asked for
- * their ends, in one small request each, which wakes their threads; the answer is not used.
+ * Three limits a lane, each the rank's total shared out by lanes: bytes and records that may wait
+ * in the lane's queue, and bytes of one fetch. Example, 64 MiB ahead: with 8 lanes each may have 8
+ * MiB or 100,000 records, and one fetch brings 256 KiB of it; with 64 lanes 1 MiB, 12,500 records
+ * and 64 KiB (the least).
  *
- * A fetch is small, because a lane is parsed to the end of a response before its first record is
- * handed out, and smaller for many lanes, because one response holds all of them. A record or a
- * batch that is larger still comes, alone. Measured on loopback, first batch at a random step: 8
- * lanes of 200-byte records 70 ms with librdkafka's 1 MiB, 37 ms with 256 KiB; 64 lanes of 1 KiB
- * records 250 ms with 256 KiB a lane, 70 ms with 64 KiB. The rate of large records is the same.
+ * Why brokers must be woken. librdkafka fetches a lane until its queue is full, and the thread of
+ * the broker then leaves the lane out of its requests. In librdkafka 2.0.2
+ * (rd_kafka_toppar_fetch_decide) nothing wakes that thread when the queue has been emptied:
+ *
+ *     1  All queues of a broker are full; its thread sleeps in poll().
+ *     2  The reader takes everything, faster than a second.
+ *     3  The thread sleeps on: it looks again when the broker sends something, or after a second.
+ *     4  The reader waits, in front of a broker that has all that it wants.
+ *
+ * Measured, 8 lanes of 8 MiB ahead: 126 instead of 250 M tokens/s, waits of 0.7 s. So whenever a
+ * quarter of what may be ahead has been taken, the brokers of all lanes are asked for their ends,
+ * in one small request each. Sending it wakes the thread, which then decides about its fetches,
+ * too; the answer is not used.
+ *
+ * Why a fetch is small. A lane is parsed to the end of a response before its first record is handed
+ * out, and one response holds all lanes of a broker. A record or a batch that is larger still
+ * comes, alone. Measured on loopback, first batch at a random step: 8 lanes of 200-byte records 70
+ * ms with librdkafka's 1 MiB, 37 ms with 256 KiB; 64 lanes of 1 KiB records 250 ms with 256 KiB a
+ * lane, 70 ms with 64 KiB. The rate of large records is the same.
  *
  * Thread: one at a time.
  */
@@ -44,13 +55,16 @@ struct lane_fetch {
 	size_t taken_bytes, taken_records; /* since the last wake, over all lanes */
 };
 
-/* For `lanes` lanes (more than 0) that may have `ahead_bytes` ahead together. */
+/* Shares `ahead_bytes` out among `lanes` lanes, more than 0. */
 void lane_fetch_init(struct lane_fetch *t, size_t ahead_bytes, uint32_t lanes);
 
-/* Counts a record that was taken from a queue. True: it is time to wake the brokers' threads. */
+/* Counts a record of so many bytes that was taken from a queue. True: it is time to wake. */
 bool lane_fetch_taken(struct lane_fetch *t, size_t bytes);
 
-/* Wakes them; `list` names the lanes. A broker that does not answer is none of its business. */
+/*
+ * Wakes the brokers' threads; `list` names the lanes, and its offsets are overwritten. Waits at
+ * most LANE_FETCH_WAKE_MS; a broker that does not answer is no failure, for fetching will show it.
+ */
 void lane_fetch_wake(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list);
 
 #endif

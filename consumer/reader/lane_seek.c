@@ -2,8 +2,11 @@
 
 #include <assert.h>
 
-/* How far in front of the end to ask when the step seems to lie beyond it: the last record has a
- * control record behind it, perhaps an aborted transaction, perhaps a long one. */
+/*
+ * How far in front of the end to ask when the step seems to lie beyond it, as it does for a step
+ * that is not published yet. The last record has a control record behind it, perhaps an aborted
+ * transaction, perhaps a long one: each time that nothing is found, the next distance is tried.
+ */
 static const int64_t tail[] = {4, 64, 4096};
 enum { TAILS = sizeof(tail) / sizeof(tail[0]) };
 
@@ -22,7 +25,10 @@ scaled(uint64_t value, uint64_t by, uint64_t of)
 	return (uint64_t)((unsigned __int128)value * by / of);
 }
 
-/* Gaps to be expected in the `distance` steps above `below`, from what is known around them. */
+/*
+ * Gaps to be expected in the `distance` steps above `below`: by the rate between the two records
+ * that enclose them, or, where none is known above, the rate from the lowest record met to `below`.
+ */
 static uint64_t
 gaps_expected(const struct lane_seek *s, uint64_t distance)
 {
@@ -38,7 +44,7 @@ gaps_expected(const struct lane_seek *s, uint64_t distance)
 	offsets = (uint64_t)(to->offset - from->offset);
 	steps = to->step - from->step;
 	if (offsets <= steps)
-		return 0;
+		return 0; /* no gaps; fewer offsets than steps: a hint was wrong */
 	return scaled(offsets - steps, distance, steps);
 }
 
@@ -65,7 +71,7 @@ steps_to_known(const struct lane_seek *s, uint64_t step)
 	return up < down ? up : down;
 }
 
-/* Gaps come in random bursts: the error of an estimate grows as the square root of the distance. */
+/* How much to take off an estimate that expects so many gaps (lane_seek.h, "Two errors"). */
 static uint64_t
 margin_of(const struct lane_seek *s, uint64_t gaps)
 {
@@ -118,6 +124,7 @@ learn_error(struct lane_seek *s, int64_t offset, uint64_t step)
 	if (!s->below.known || step <= s->below.step ||
 	    (!s->above.known && s->below.step == s->first.step))
 		return; /* there was no line */
+	assert(offset >= s->below.offset);
 	distance = step - s->below.step;
 	expected = distance + gaps_expected(s, distance);
 	found = (uint64_t)(offset - s->below.offset);
@@ -126,6 +133,7 @@ learn_error(struct lane_seek *s, int64_t offset, uint64_t step)
 	s->error_steps = steps_to_known(s, step);
 }
 
+/* Without a record below it is the beginning of the log that reading starts at. */
 static void
 start(struct lane_seek *s)
 {
@@ -136,6 +144,8 @@ start(struct lane_seek *s)
 static void
 probe(struct lane_seek *s, int64_t offset)
 {
+	assert(offset >= s->low);
+	assert(offset < s->end);
 	s->verdict = LANE_SEEK_PROBE;
 	s->offset = offset;
 }
@@ -180,8 +190,13 @@ lane_seek_init(struct lane_seek *s, uint64_t wanted, int64_t low, int64_t high)
 	decide(s);
 }
 
-/* A first record at or after `asked`, which itself is at `offset`. What has been read wins over a
- * commit that it contradicts. */
+/*
+ * Takes in that the first record at or after `asked` is at `offset`, and has `step`.
+ *
+ * Known points may contradict each other where a hint was wrong: then what was read last counts.
+ * Above the wanted step it is `asked` that is kept, not `offset`: nothing lies between the two, so
+ * that the wanted step is below `asked`.
+ */
 static void
 learn(struct lane_seek *s, int64_t asked, int64_t offset, uint64_t step)
 {
@@ -223,7 +238,7 @@ lane_seek_record(struct lane_seek *s, int64_t offset, uint64_t step, size_t byte
 	s->near_steps = LANE_SEEK_NEAR_BYTES / (bytes == 0 ? 1 : bytes);
 	if (s->near_steps > LANE_SEEK_NEAR_STEPS)
 		s->near_steps = LANE_SEEK_NEAR_STEPS;
-	if (step > s->wanted && s->offset <= s->low) {
+	if (step > s->wanted && s->offset <= s->low) { /* the first record of all is beyond it */
 		s->verdict = LANE_SEEK_EXPIRED;
 		s->earliest = step;
 		return;

@@ -2,22 +2,47 @@
  * lane_seek.h -- at which offset a lane's reader starts, so that it meets a step without reading
  * the lane from its beginning.
  *
- * A lane holds one record a step, steps dense and ascending, but offsets have gaps: every
- * transaction leaves a control record, an aborted one also its records, and neither is visible. So
- * the offset of a step is found by asking: the caller reads the first visible record at the offset
- * it is told (a round) and reports its step; from the reports the next offset is interpolated.
+ * A lane holds one record a step, steps dense and ascending. Offsets have gaps: every transaction
+ * leaves a control record, an aborted one also its records, and neither is visible. So a step's
+ * offset cannot be calculated; it is found by asking. The caller reads the first visible record at
+ * the offset that it is given (a round) and reports that record's step; from the reports the next
+ * offset is interpolated. step_search.h is the caller, for all lanes of a rank at once.
  *
- * What bounds the search is that a step costs at least one offset. Between a known record (o, s)
- * and the wanted step w lie at least w - s offsets, so o + (w - s) never overshoots; only the gaps
- * are interpolated, and a margin is taken off the estimate again, by the error that the estimate
- * before has shown: one who starts too low reads a few records in vain, one who starts too high has
- * missed the step. After LANE_SEEK_ROUNDS_MAX
- * rounds, or once the step is near, the answer is to start at the best record below and to read
- * forward. Interpolation search: Peterson, "Addressing for Random-Access Storage" (1957).
+ * Two errors, and they are not equal. Who starts too low reads a few records in vain. Who starts
+ * too high has missed the step, and needs another round. So the search comes from below:
  *
- *     one step a transaction, step 1000 wanted: 2 offsets a step
- *     round 1  ask 1000 (surely not too high)  -> step 500 at 1000: 1 gap a step so far
- *     round 2  ask 1912 (2000 less a margin)   -> step 956 at 1912: near, start there
+ *   - A step costs at least one offset. Between a known record (o, s) and the wanted step w lie at
+ *     least w - s offsets, so o + (w - s) is never too high.
+ *   - Only the gaps beyond that are interpolated, by their rate between two known records.
+ *   - A margin is taken off the estimate. Gaps come in random bursts, so that the error of an
+ *     estimate grows as the square root of its distance: the margin is MARGIN_FIRST times the root
+ *     of the gaps expected, or once an estimate has been tried, twice its error scaled by the root.
+ *   - After LANE_SEEK_ROUNDS_MAX rounds, or once the step is near (cheaper to read through than to
+ *     ask once more), the verdict is to start at the best record below.
+ *
+ * Interpolation search: Peterson, "Addressing for Random-Access Storage" (1957). Halving would need
+ * 20 rounds for a million steps; this one needs at most 4, however many there are.
+ *
+ * Example: one step a transaction, so step s is at 2s; but an aborted transaction of 40 offsets
+ * lies before step 600, and from there on step s is at 2s + 40. Step 1000 is wanted (at 2040);
+ * records have 64 KiB, so that 4 steps are near.
+ *
+ *     round 1   ask 1000   0 + 1000 steps, surely not too high       -> step 500 at 1000
+ *                          so far 500 gaps in 500 steps
+ *     round 2   ask 1912   1000 + 500 steps + 500 gaps - margin 88   -> step 936 at 1912
+ *                          it missed by 40: step 956 was expected there
+ *     round 3   ask 2008   1912 + 64 steps + 66 gaps - margin 34     -> step 984 at 2008
+ *     round 4   ask 2036   2008 + 16 steps + 16 gaps - margin 4      -> step 998 at 2036
+ *     START at 2036: steps 998 and 999 are read in vain
+ *
+ * States, by the verdict; each report and each hint decides anew:
+ *
+ *     lane_seek_init() -> PROBE --- lane_seek_record(), lane_seek_nothing() ---> PROBE
+ *              |                |                                          |
+ *              +-> START        +-> START                                  +-> EXPIRED
+ *
+ * Invariants, kept by the functions below: below.step <= wanted < above.step, each where known;
+ * nothing is visible below `low`, nor at or after `end`; a probe asks an offset in [low, end).
  *
  * Plain data and pure functions. Offsets are Kafka's; `high` is one past the last visible offset.
  */
@@ -56,9 +81,8 @@ struct lane_seek {
 
 	/* What is known; the functions below keep it. */
 	uint64_t wanted;
-	int64_t low, end; /* nothing is visible below low, nor at or after end */
-	struct lane_seek_point
-	    first; /* the lowest record met: with `below` it gives the gap rate */
+	int64_t low, end;             /* nothing is visible below low, nor at or after end */
+	struct lane_seek_point first; /* the lowest record met: with below, the rate of gaps */
 	struct lane_seek_point below; /* the highest known with step <= wanted */
 	struct lane_seek_point above; /* the lowest asked whose first record has step > wanted */
 	bool error_known;             /* an estimate was tried: it missed a record */
@@ -68,20 +92,26 @@ struct lane_seek {
 	unsigned rounds, ends_met;
 };
 
-/* Starts a search and gives the first verdict; low and high are the lane's watermarks. */
+/*
+ * Starts a search and gives the first verdict. wanted < LANE_SEEK_STEP_MAX; low >= 0 and high are
+ * the lane's watermarks.
+ */
 void lane_seek_init(struct lane_seek *s, uint64_t wanted, int64_t low, int64_t high);
 
 /*
- * Tells what is known without asking: that the first visible record at or after `offset` has
- * `step` (a commit). Only before the first report. A hint outside the watermarks is ignored; one
- * that is wrong costs rounds, and can lead too high, which the reader must notice.
+ * Adds what is known without asking: the first visible record at or after `offset` has `step` (a
+ * commit says so). Only before the first report. A hint outside the watermarks is ignored; one that
+ * is wrong costs rounds, and can lead too high, which the reader must notice.
  */
 void lane_seek_hint(struct lane_seek *s, int64_t offset, uint64_t step);
 
-/* Reports the first visible record at or after the offset that was asked, and its size. */
+/*
+ * Reports the first visible record at or after the offset that was asked, and its size: how many
+ * steps are near depends on it. The verdict was PROBE.
+ */
 void lane_seek_record(struct lane_seek *s, int64_t offset, uint64_t step, size_t bytes);
 
-/* Reports that nothing was visible from the offset asked to the end. */
+/* Reports that nothing was visible from the offset asked to the end. The verdict was PROBE. */
 void lane_seek_nothing(struct lane_seek *s);
 
 #endif

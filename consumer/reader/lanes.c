@@ -348,7 +348,10 @@ give_held(const struct lane *lane, enum lanes_event *event, struct lanes_record 
 	out->offset = lane->held->offset;
 }
 
-/* What a message of a lane's queue means. *again: nothing for the reader, poll once more. Takes `m`. */
+/*
+ * What a message of a lane's queue means. *again: nothing for the reader, poll once more. Takes
+ * `m`.
+ */
 static enum fail_code
 take(struct lanes *l, struct lane *lane, rd_kafka_message_t *m, enum lanes_event *event,
     bool *again, struct failure *f)

@@ -80,8 +80,8 @@ struct lanes_record {
 
 /*
  * The next event of lane i < lanes_count(), for which it waits until `deadline_ms` (clock_ms());
- * FAIL_TIMEOUT then. Fills *out, which borrows, for LANES_RECORD only. The record is held, and given
- * again by later calls, until lanes_release(), lanes_detach() or lanes_assign().
+ * FAIL_TIMEOUT then. Fills *out, which borrows, for LANES_RECORD only. The record is held, and
+ * given again by later calls, until lanes_release(), lanes_detach() or lanes_assign().
  */
 enum fail_code lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *event,
     struct lanes_record *out, struct failure *f);

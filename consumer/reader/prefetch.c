@@ -14,9 +14,9 @@
 #include "common/base/clock.h"
 
 enum {
-	SLICE_MS = 250,      /* of a wait, where nothing wakes the thread */
-	WHY_FIRST_MS = 1000, /* the caller has waited so long: ask why, */
-	WHY_EVERY_MS = 2000, /* and again */
+	SLICE_MS = 250,      /* of waiting for records: the most that `interrupt` is overlooked */
+	WHY_FIRST_MS = 1000, /* that the caller has waited before anybody asks why */
+	WHY_EVERY_MS = 2000, /* between two times that somebody does */
 	STACK_BYTES = 1 << 20,
 };
 
@@ -37,7 +37,7 @@ struct prefetch {
 	pthread_t *thread; /* [threads_n] */
 	uint32_t threads_n;
 	atomic_bool interrupt;     /* whoever collects shall return */
-	atomic_int_least64_t asks; /* clock_ms() when the caller began to wait; 0: it does not */
+	atomic_int_least64_t asks; /* clock_ms() since when the caller waits; 0: it does not */
 
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t work;  /* there may be something to collect */
@@ -76,7 +76,7 @@ steps_max(const struct prefetch *p)
 	return n < PREFETCH_STEPS_MAX ? n : PREFETCH_STEPS_MAX;
 }
 
-/* A thread that is woken for every step costs the caller more than the step. */
+/* Also remembers whether the ring was full: then half of it must be free first (prefetch.h). */
 static bool
 has_room(struct prefetch *p)
 {
@@ -86,6 +86,7 @@ has_room(struct prefetch *p)
 	return !p->full;
 }
 
+/* Lock is held, here and in all of the above. */
 static bool
 may_collect(struct prefetch *p)
 {
@@ -94,7 +95,7 @@ may_collect(struct prefetch *p)
 
 /* ---- the threads ---- */
 
-/* Asks why nothing comes, where the caller has waited long enough. */
+/* Asks why nothing comes, where the caller has waited long enough. Lock is not held. */
 static void
 ask_why(struct prefetch *p, int64_t *asked_ms)
 {
@@ -111,7 +112,10 @@ ask_why(struct prefetch *p, int64_t *asked_ms)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* The next step in *slot; NULL: the mix has ended. FAIL_STOPPED: interrupted. */
+/*
+ * Collects the next step into *slot; NULL: the mix has ended. FAIL_STOPPED: interrupted. Lock is
+ * not held: `collects` alone keeps other threads off the reader.
+ */
 static enum fail_code
 collect(struct prefetch *p, struct step_slot **slot, struct failure *f)
 {
@@ -136,7 +140,11 @@ collect(struct prefetch *p, struct step_slot **slot, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Collects and enters the step into the ring; returns its number in *number. Lock is held. */
+/*
+ * Collects a step and enters it into the ring, as *number; NULL where none came. Lock is held, and
+ * let go while it waits. A failure is kept for prefetch_next(), which also sets collecting on
+ * again.
+ */
 static struct step_slot *
 collect_locked(struct prefetch *p, uint64_t *number)
 {
@@ -144,12 +152,14 @@ collect_locked(struct prefetch *p, uint64_t *number)
 	struct failure f = {0};
 	enum fail_code code;
 
+	assert(!p->collects);
 	p->collects = true;
 	pthread_mutex_unlock(&p->lock);
 	code = collect(p, &slot, &f);
 	pthread_mutex_lock(&p->lock);
 	p->collects = false;
 	if (slot != NULL) {
+		assert(p->end - p->first < PREFETCH_STEPS_MAX);
 		*number = p->end++;
 		*entry_at(p, *number) = (struct entry){.slot = slot};
 		p->reason[0] = '\0';
@@ -164,7 +174,11 @@ collect_locked(struct prefetch *p, uint64_t *number)
 	return slot;
 }
 
-/* Lock is held. */
+/*
+ * Decodes the step of entry `number`. Lock is held, and let go while it works: nobody else touches
+ * an entry that is DECODING. How long a sequence is belongs to the mix: once one step has shown it,
+ * the others get their memory before the first frame is looked at.
+ */
 static void
 decode_locked(
     struct prefetch *p, struct step_slot *slot, uint64_t number, struct frame_codec *codec)
@@ -219,9 +233,9 @@ thread_main(void *opaque)
 	struct sched_param usual = {0};
 	struct failure f;
 
-	/* Waking, it does not take the processor from the caller (sched(7)); a wish, no more. */
+	/* A wish, no more: where the system refuses, the thread runs as any other. */
 	pthread_setschedparam(pthread_self(), SCHED_BATCH, &usual);
-	/* Without one each step makes its own, which fails with words where there is no memory. */
+	/* Without a codec each step opens its own, and reports it where memory is missing. */
 	if (frame_codec_open(&codec, &f) != FAIL_NONE)
 		codec = NULL;
 	work(p, codec);
@@ -241,7 +255,7 @@ start_threads(struct prefetch *p, struct failure *f)
 	p->thread = calloc(p->o.threads, sizeof(*p->thread));
 	if (p->thread == NULL)
 		return fail_memory(f);
-	sigfillset(&all); /* signals are the program's */
+	sigfillset(&all); /* signals are the trainer's: no thread of ours takes one */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
@@ -268,10 +282,10 @@ prefetch_open(struct prefetch **out, struct reader *reader, struct step_pool *po
 	p->reader = reader;
 	p->pool = pool;
 	p->o = *o;
-	p->paused = true;
+	p->paused = true; /* the threads start to wait; prefetch_resume() lets them read */
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* as clock_ms(), for wait_done() */
 	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->done, &attr);
 	pthread_condattr_destroy(&attr);
@@ -283,6 +297,11 @@ prefetch_open(struct prefetch **out, struct reader *reader, struct step_pool *po
 	return f->code;
 }
 
+/*
+ * Makes the threads rest, and empties the ring. A thread that collects may wait inside librdkafka:
+ * lanes_wake() ends that wait, and `interrupt` keeps it from waiting once more. The threads that
+ * decode finish their step. Lock is held, and let go while it waits.
+ */
 static void
 rest(struct prefetch *p)
 {
@@ -292,6 +311,7 @@ rest(struct prefetch *p)
 		lanes_wake(p->reader->lanes);
 	while (p->busy > 0)
 		pthread_cond_wait(&p->done, &p->lock);
+	assert(!p->collects);
 	lanes_sleep(p->reader->lanes);
 	for (; p->first != p->end; p->first++)
 		step_pool_put(entry_at(p, p->first)->slot);
@@ -359,7 +379,7 @@ wait_done(struct prefetch *p, int64_t deadline_ms)
 	return pthread_cond_timedwait(&p->done, &p->lock, &until) != ETIMEDOUT;
 }
 
-/* Something to say has come, or the deadline (then false). */
+/* Waits until prefetch_next() has an answer: a step, a failure, the end. False: the deadline. */
 static bool
 wait_entry(struct prefetch *p, int64_t deadline_ms)
 {
@@ -373,6 +393,7 @@ wait_entry(struct prefetch *p, int64_t deadline_ms)
 	}
 }
 
+/* The answer that wait_entry() has seen. Lock is held. */
 static enum fail_code
 next_locked(struct prefetch *p, struct step_slot **out, struct failure *f)
 {
@@ -383,11 +404,12 @@ next_locked(struct prefetch *p, struct step_slot **out, struct failure *f)
 	if (p->first == p->end) {
 		*f = p->failure;
 		p->expired = p->failure_expired;
-		p->state = COLLECT_ON; /* tried again */
+		p->state = COLLECT_ON; /* the threads try once more */
 		pthread_cond_signal(&p->work);
 		return f->code;
 	}
-	if (entry->state == ENTRY_BAD) {
+	assert(entry->state != ENTRY_DECODING);
+	if (entry->state == ENTRY_BAD) { /* it stays there: the next call fails with it, too */
 		*f = entry->failure;
 		return f->code;
 	}
@@ -407,6 +429,7 @@ prefetch_next(struct prefetch *p, int64_t deadline_ms, struct step_slot **out,
 	p->expired = false;
 	pthread_mutex_lock(&p->lock);
 	assert(!p->paused);
+	/* `asks` keeps its first value over calls that time out: the caller still waits. */
 	if (!(p->first != p->end && entry_at(p, p->first)->state == ENTRY_READY) &&
 	    atomic_load(&p->asks) == 0)
 		atomic_store(&p->asks, clock_ms());

@@ -124,17 +124,6 @@ riffle_properties_copy(struct properties *out, const char *bootstrap,
 	return FAIL_NONE;
 }
 
-void
-riffle_properties_clear(struct properties *p)
-{
-	for (size_t i = 0; i < p->n; i++) {
-		free(p->item[i].name);
-		free(p->item[i].value);
-	}
-	free(p->item);
-	*p = (struct properties){0};
-}
-
 const char *
 riffle_version(void)
 {

@@ -43,11 +43,10 @@ int riffle_timeout_ms(int open_timeout_ms);
 
 /*
  * A copy of bootstrap (NULL: none) and properties as the Kafka layer takes them, to be ended with
- * riffle_properties_clear(), also after a failure.
+ * properties_clear(), also after a failure.
  */
 enum fail_code riffle_properties_copy(struct properties *out, const char *bootstrap,
     const struct riffle_property *property, size_t n, struct failure *f);
-void riffle_properties_clear(struct properties *p);
 
 /* ---- reports, of a reader and without one: riffle_reporter.c ---- */
 

@@ -242,7 +242,7 @@ riffle_close(struct riffle *r)
 	reporter_close(r->reporter);
 	committer_close(r->committer);
 	reader_close(&r->reader);
-	riffle_properties_clear(&r->properties);
+	properties_clear(&r->properties);
 	free(r->offset_next);
 	free(r);
 }

@@ -96,7 +96,7 @@ open_reporter(struct riffle_reporter *r, const struct riffle_options *o, struct 
 	if (code == FAIL_NONE)
 		code = reporter_open(
 		    &r->reporter, r->mix, &properties, riffle_timeout_ms(o->open_timeout_ms), f);
-	riffle_properties_clear(&properties);
+	properties_clear(&properties);
 	return code;
 }
 

@@ -115,7 +115,7 @@ riffle_validation_close(struct riffle_validation *v)
 		step_pool_put(v->filling);
 	step_pool_close(v->pool);
 	held_out_close(v->set);
-	riffle_properties_clear(&v->properties);
+	properties_clear(&v->properties);
 	free(v);
 }
 
