@@ -13,7 +13,7 @@
  *
  * Exit codes: 0 done, 1 the world failed, 2 usage or configuration, 3 fenced (fail_exit()).
  *
- * Files of cli/ itself:
+ * Files of this room:
  *     main         picks the command, prints what failed
  *     command      the list of commands
  *     options      a command's description, its options and their help
@@ -23,19 +23,18 @@
  *     cmd_mix      riffle mix: the mixer
  *     cmd_replay   riffle replay: derives published steps and compares
  *     cmd_retain   riffle retain: deletes old steps
+ *     topics/      riffle topics: creates, checks and deletes topics
+ *     acls/        riffle acls: the rights that each command needs
+ *     produce/     riffle produce and riffle import: from files to domain topics
+ *     read/        riffle read: a trainer without the training
+ *     request/     riffle weights and riffle skip: requests to a mix
+ *     reweight/    riffle reweight: learns weights from the trainers' losses
+ *     status/      riffle status: where a corpus and its mix stand
+ *     plan/        riffle plan: what a configuration will do
+ *     inspect/     riffle inspect: which documents a step held
+ *     tokenize/    riffle tokenize: text to ids and back
  *
- * A folder for each command with more than one file, its cmd_x.c among them:
- *     topics       creates and checks topics
- *     acls         the ACLs that each user of a cluster needs
- *     produce      riffle produce and riffle import: from files to domain topics
- *     read         a trainer without the training
- *     request      riffle weights and riffle skip: requests to a mix
- *     reweight     learns weights from the trainers' losses
- *     status       where a corpus and its mix stand
- *     plan         what a configuration will do
- *     inspect      where a sequence or a step comes from
- *     tokenize     checks and tries a tokenizer
- *
+ * A folder has the cmd_x.c of its command, what it prints (x_print, x_output) and what it works on.
  * A cmd_x.c defines `const struct command cmd_x`; one that is missing does not link.
  */
 #ifndef CLI_COMMAND_H

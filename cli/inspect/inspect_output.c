@@ -1,5 +1,6 @@
 #include "cli/inspect/inspect_output.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -54,6 +55,7 @@ inspect_output_close(struct inspect_output *o)
 static uint32_t
 span_end(const struct shown *s, size_t i)
 {
+	assert(i < s->payload.spans_n);
 	return i + 1 < s->payload.spans_n ? s->span[i + 1].start : s->payload.used;
 }
 

@@ -9,7 +9,7 @@
 #include "cli/plan/plan_print.h"
 #include "consumer/plan/config_plan.h"
 
-enum { STEPS_PRESET_MAX = 1000000 };
+enum { STEPS_DEFAULT_MAX = 1000000 };
 
 struct arguments {
 	uint64_t draws, steps;
@@ -65,7 +65,7 @@ find_lengths(struct plan_lengths *out, const struct config *c, const struct argu
 
 /* As many steps as draw what there is once, and a step of every phase. */
 static uint64_t
-steps_preset(const struct config *c, const struct plan_lengths *lengths)
+steps_default(const struct config *c, const struct plan_lengths *lengths)
 {
 	uint64_t total = 0, steps;
 
@@ -76,7 +76,7 @@ steps_preset(const struct config *c, const struct plan_lengths *lengths)
 	for (size_t i = 0; i < c->mix.phases_n; i++)
 		if (steps <= c->mix.phases[i].start_step)
 			steps = c->mix.phases[i].start_step + 1;
-	return steps > STEPS_PRESET_MAX ? STEPS_PRESET_MAX : steps;
+	return steps > STEPS_DEFAULT_MAX ? STEPS_DEFAULT_MAX : steps;
 }
 
 /* Without the permutation a step's draws stand in the order in which they were made. */
@@ -141,7 +141,7 @@ plan(const struct config *c, const struct arguments *a, bool draws, struct failu
 		code = print_draws(c, &p.plan, a->draws, f);
 	else if (code == FAIL_NONE)
 		code = print_forecast(
-		    c, &p.plan, a->steps > 0 ? a->steps : steps_preset(c, &lengths), a->json, f);
+		    c, &p.plan, a->steps > 0 ? a->steps : steps_default(c, &lengths), a->json, f);
 	config_plan_close(&p);
 	plan_lengths_close(&lengths);
 	return code;

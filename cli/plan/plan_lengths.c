@@ -1,5 +1,6 @@
 #include "cli/plan/plan_lengths.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ set_total(
 	size_t n = c->domains[i].partitions;
 	uint64_t *sequences = calloc(n, sizeof(*sequences));
 
+	assert(i < p->n);
 	if (sequences == NULL)
 		return fail_memory(f);
 	for (size_t k = 0; k < n; k++)

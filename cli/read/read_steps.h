@@ -1,6 +1,6 @@
 /*
- * read_steps.h -- what `riffle read` does once its options are read: reads step after step, of a mix
- * as a trainer or of a domain's held-out set, prints each, commits what is out.
+ * read_steps.h -- what `riffle read` does once its options are read: reads step after step, of a
+ * mix as a trainer or of a domain's held-out set, prints each, commits what is out.
  *
  * A step is printed and flushed before it is committed: whoever is killed prints it a second time,
  * and never skips it. A signal ends the reading after the step at hand.

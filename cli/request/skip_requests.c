@@ -1,5 +1,6 @@
 #include "cli/request/skip_requests.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,6 +207,7 @@ join_places(struct control *c, size_t *n, const struct places *p, struct failure
 		if (to->domain == NULL)
 			return fail_memory(f);
 		(*n)++;
+		assert(*n <= p->n);
 	}
 	return FAIL_NONE;
 }

@@ -23,9 +23,9 @@ enum fail_code skip_requests_range(struct control **out, size_t *n, const char *
     const char *range, const struct ledger *last, const char *id, struct failure *f);
 
 /*
- * One request for each stretch of neighbouring ordinals of one partition that the step holds, on one
- * lane, or, with lane -1, on all; ids get a number behind them. FAIL_DATA: the step is not published
- * yet, or not kept any more.
+ * One request for each stretch of neighbouring ordinals of one partition that the step holds, on
+ * one lane, or, with lane -1, on all; ids get a number behind them. FAIL_DATA: the step is not
+ * published yet, or not kept any more.
  */
 enum fail_code skip_requests_step(struct control **out, size_t *n, const char *mix,
     const struct config *c, uint64_t step, int64_t lane, const char *id, struct failure *f);

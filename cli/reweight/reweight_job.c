@@ -1,5 +1,6 @@
 #include "cli/reweight/reweight_job.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -184,6 +185,7 @@ reweight_job_open(struct reweight_job *job, const struct reweight_arguments *a,
 {
 	uint64_t random;
 
+	assert(job->domain == NULL); /* zeroed */
 	job->a = a;
 	job->config = c;
 	if (list_domains(job, last, f) != FAIL_NONE || read_reference(job, f) != FAIL_NONE ||

@@ -1,5 +1,6 @@
 #include "cli/reweight/reweight_loop.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,6 +267,7 @@ ask(struct loop *l, struct failure *f)
 	}
 	if (code != FAIL_NONE)
 		return code;
+	assert(l->refused_in_row < REWEIGHT_REFUSALS_MAX);
 	l->job->refused += refused;
 	l->refused_in_row = refused ? l->refused_in_row + 1 : 0;
 	if (l->refused_in_row == REWEIGHT_REFUSALS_MAX)
@@ -275,7 +277,10 @@ ask(struct loop *l, struct failure *f)
 	return save(l, f);
 }
 
-/* Whether it is time: caught up, enough learned since, and not too soon. */
+/*
+ * Whether it is time: caught up with what was reported before the start, enough learned since the
+ * last request, and not too soon after it.
+ */
 static bool
 may_ask(const struct loop *l)
 {
@@ -392,6 +397,10 @@ run(struct loop *l, struct failure *f)
 	if (open_losses(l, f) != FAIL_NONE || open_feed(l, f) != FAIL_NONE ||
 	    look(l, f) != FAIL_NONE)
 		return f->code;
+	/*
+	 * The first request may come at once. Steps that were learned before count from the last
+	 * multiple of --every, as they did in the run that was stopped.
+	 */
 	l->saved_ms = l->heard_ms = clock_ms();
 	l->asked_ms = l->saved_ms - (int64_t)l->job->a->interval_s * 1000;
 	l->asked_steps = reweight_steps(l->job->learner) / l->job->a->every * l->job->a->every;

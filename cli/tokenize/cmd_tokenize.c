@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "producer/produce/pool.h"
 
-enum { THREADS_MAX = 256, THREADS_PRESET_MAX = 16, DEPTH_PER_THREAD = 3 };
+enum { THREADS_MAX = 256, THREADS_DEFAULT_MAX = 16, DEPTH_PER_THREAD = 3 };
 
 struct arguments {
 	const char *tokenizer, *pattern, *text;
@@ -169,9 +169,9 @@ run(int argc, char **argv, struct failure *f)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	struct arguments a = {.text = "text",
-	    .threads = processors < 1                    ? 1
-		       : processors > THREADS_PRESET_MAX ? THREADS_PRESET_MAX
-							 : (uint32_t)processors};
+	    .threads = processors < 1                     ? 1
+		       : processors > THREADS_DEFAULT_MAX ? THREADS_DEFAULT_MAX
+							  : (uint32_t)processors};
 	struct tokenizer_options wanted;
 	struct tokenizer *tokenizer = NULL;
 	struct tokenize_task task;

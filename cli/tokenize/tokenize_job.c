@@ -23,6 +23,8 @@ struct worker {
 	size_t room;
 };
 
+/* ---- a job ---- */
+
 enum fail_code
 tokenize_job_open(struct tokenize_job **out, struct chunk *chunk, struct failure *f)
 {
@@ -46,6 +48,8 @@ tokenize_job_close(struct tokenize_job *j)
 	free(j->output);
 	free(j);
 }
+
+/* ---- a worker's memory ---- */
 
 enum fail_code
 tokenize_worker_open(void **out, void *task, struct failure *f)
@@ -77,6 +81,8 @@ tokenize_worker_close(void *worker)
 	free(w->bytes);
 	free(w);
 }
+
+/* ---- output ---- */
 
 /* Gives where to write the next `more` bytes of output. */
 static enum fail_code
@@ -139,6 +145,7 @@ put_tokens(struct tokenize_job *j, const struct token_buffer *ids, struct failur
 		at = put_number(at, ids->id[i]);
 	}
 	at = put_text(at, "]}\n");
+	assert((size_t)(at - j->output) <= j->output_room);
 	j->output_n = (size_t)(at - j->output);
 	return FAIL_NONE;
 }
@@ -179,9 +186,12 @@ put_string(struct tokenize_job *j, const char *text, size_t n, struct failure *f
 	for (size_t i = 0; i < n; i++)
 		at = put_escaped(at, (unsigned char)text[i]);
 	at = put_text(at, "\"}\n");
+	assert((size_t)(at - j->output) <= j->output_room);
 	j->output_n = (size_t)(at - j->output);
 	return FAIL_NONE;
 }
+
+/* ---- from ids to text, and from text to ids ---- */
 
 /* Makes room for n bytes and for the same bytes as UTF-8, behind them. */
 static enum fail_code

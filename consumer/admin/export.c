@@ -1,5 +1,6 @@
 #include "consumer/admin/export.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ open_topic(struct export *e, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Each sequence of the log to the pieces, which give documents to the file. */
 static enum fail_code
 read_log(struct export *e, struct partition_log *log, int partition, struct failure *f)
 {
@@ -121,6 +123,7 @@ export_run(const struct export_options *o, struct export_counts *counts, struct 
 	struct export e = {.o = o, .counts = counts};
 	enum fail_code code;
 
+	assert(o->domain < o->config->domains_n);
 	memset(counts, 0, sizeof(*counts));
 	code = run(&e, f);
 	export_pieces_close(e.pieces);

@@ -67,7 +67,13 @@ end_document(struct export_pieces *p, bool followed, struct failure *f)
 	return p->sink.end(p->sink.opaque, whole, f);
 }
 
-/* A stretch whose first token may be the last one of the document that is open. */
+/*
+ * A stretch of tokens [offset, offset + n) of a document. It continues the document that is open,
+ * or ends that and starts another one at offset 0; anything else is a damaged log.
+ *
+ * Packing concat puts the last token of a sequence in front of the next one too (S inputs have S
+ * targets): the stretch then begins one token before p->next, and that token is dropped here.
+ */
 static enum fail_code
 give(struct export_pieces *p, uint64_t document, uint64_t offset, const uint32_t *id, size_t n,
     bool followed, struct failure *f)

@@ -152,7 +152,11 @@ request_earlier(
 	return code;
 }
 
-/* The next record of the ledger, into a zeroed *out; *any is false: none came in time. */
+/*
+ * The next record of the ledger, into a zeroed *out; *any is false: none came in time. A mix that
+ * had not started at the opening has an empty ledger: there is nothing to follow until its first
+ * record.
+ */
 static enum fail_code
 next_record(struct request *r, struct ledger *out, bool *any, struct failure *f)
 {
@@ -259,6 +263,7 @@ send_all(struct request *r, rd_kafka_t *rk, const struct control *c, size_t n, s
 	char topic[TOPIC_MAX_BYTES + 1];
 	int partitions;
 
+	assert(n > 0);
 	names_topic(topic, r->o.mix, "control");
 	if (kafka_partitions(rk, topic, &partitions, REQUEST_ASK_MS, f) != FAIL_NONE)
 		return f->code;

@@ -276,6 +276,7 @@ find_and_cut(struct work *w, struct failure *f)
 
 	if (record == NULL)
 		return fail_memory(f);
+	assert(w->end >= w->o->from_step);
 	code = step_records_seek(w->records, w->end, f);
 	if (code == FAIL_NONE)
 		code = step_records_next(w->records, 0, record, f);

@@ -2,8 +2,8 @@
  * batch_compare.h -- where two records of a lane differ first, in words: field, sequence, document.
  *
  * One record is right (it was derived), the other was found in a batch topic and may be anything.
- * The first byte that differs is looked up in the right one, whose layout is known; the found one is
- * decoded as far as possible, to show its values and whether its frame still has its hash.
+ * The first byte that differs is looked up in the right one, whose layout is known; the found one
+ * is decoded as far as possible, to show its values and whether its frame still has its hash.
  *
  * So a difference is always reported as a field, though the records are compared as bytes: fields
  * that decode equally and are written differently (a number of two bytes in three) are found too.

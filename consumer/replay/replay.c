@@ -173,7 +173,10 @@ open_assembler(struct replay *r, struct failure *f)
 
 /* ---- what is wrong with a domain log ---- */
 
-/* Whether the step's records hold the sequence; *lane and *place say where. */
+/*
+ * Whether the step's records hold the sequence; *lane and *place say where. A record that cannot be
+ * read holds nothing: that it is damaged is found by comparing it.
+ */
 static bool
 holds(const struct replay *r, const struct mixer_draw *draw, uint32_t *lane, size_t *place)
 {
@@ -221,7 +224,13 @@ fail_bad(const struct replay *r, uint64_t step, bool compared, struct failure *f
 	    b->domain, b->draw.partition, b->offset, verdict);
 }
 
-/* Waits for the step's sequences. FAIL_DATA: a domain log does not have what it had. */
+/*
+ * Waits for the step's sequences. FAIL_DATA: a domain log does not have what it had.
+ *
+ * A mixer waits for a live domain that is dry, since more may come. A replay does not: what the
+ * step was drawn from was there when it was drawn. A domain that is dry by the lengths in record k
+ * means that these are wrong.
+ */
 static enum fail_code
 next_step(struct replay *r, struct assembled *step, bool *ended, struct failure *f)
 {
@@ -271,6 +280,7 @@ compare_step(struct replay *r, const struct assembled *step, uint64_t number, st
 	struct batch_head head = lane_record_head(&r->head, m, number, step == NULL);
 	size_t each = step == NULL ? 0 : head.global_batch / head.lanes;
 
+	assert(number >= r->compare_from);
 	for (head.lane = 0; head.lane < head.lanes && !r->finding.any; head.lane++) {
 		const struct step_record *found = &r->record[head.lane];
 		size_t first = head.lane * each, n;

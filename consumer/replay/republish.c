@@ -226,7 +226,7 @@ commit(struct republish *p, struct ledger l, enum ledger_kind kind, const struct
 	uint8_t *bytes;
 	size_t n;
 
-	assert(!p->over);
+	assert(!p->over); /* nothing follows an END */
 	l.kind = kind;
 	l.mix = p->config.mix.name;
 	l.mixer = p->mixer_id;
@@ -275,6 +275,8 @@ put_lanes(struct republish *p, const struct mixer *m, const struct assembled *st
 	struct batch_head head;
 	size_t each = step == NULL ? 0 : mix.global_batch / mix.lanes;
 
+	assert(mix.lanes > 0);
+	assert(mix.global_batch % mix.lanes == 0);
 	mix.name = p->mix;
 	head = lane_record_head(&mix, m, number, step == NULL);
 	if (begin(p, number, f) != FAIL_NONE)

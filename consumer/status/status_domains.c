@@ -27,6 +27,7 @@ list_domains(struct status *st, struct failure *f)
 	const struct config *c = st->config;
 	const struct ledger *l = &st->ledger;
 
+	assert(st->domain == NULL);
 	st->domain = calloc(c->domains_n + l->domains_n + 1, sizeof(*st->domain));
 	if (st->domain == NULL)
 		return fail_memory(f);
@@ -159,6 +160,7 @@ take_tail(struct status_partition *p, const rd_kafka_message_t *m, struct status
 	}
 }
 
+/* The domain that a partition, an entry's opaque, belongs to. */
 static struct status_domain *
 domain_of(struct status *st, const struct status_partition *p)
 {

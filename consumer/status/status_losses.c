@@ -1,6 +1,7 @@
 /* Part of status_query: the losses that trainers have reported lately. */
 #include "consumer/status/status_query_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,10 @@ open_books(struct tail *t, struct failure *f)
 	return code;
 }
 
+/*
+ * Adds a complete step to the means of a run. The mean m of n tokens with another one x of k tokens
+ * is m + (x - m) * k / (n + k), which needs no sum of losses.
+ */
 static void
 add_step(struct status_feedback *b, const struct losses_step *s, size_t domains_n)
 {
@@ -44,7 +49,7 @@ add_step(struct status_feedback *b, const struct losses_step *s, size_t domains_
 	b->world = s->world;
 	b->steps++;
 	for (size_t i = 0; i < domains_n; i++) {
-		/* Means are summed, weighted by tokens: sums of large sums may be infinite. */
+		/* A sum of large sums may be infinite, a mean of means is not. */
 		double tokens = (double)s->sum[i].tokens, all;
 
 		if (s->sum[i].tokens == 0)
@@ -65,10 +70,12 @@ take_steps(struct tail *t, size_t run, bool last)
 {
 	struct losses_step step;
 
+	assert(run < t->runs_n);
 	while (losses_next(t->of[run], last, &step))
 		add_step(&t->st->feedback[run], &step, t->st->domains_n);
 }
 
+/* A report may complete a step of the run that it is of; the others drop it. */
 static enum fail_code
 take(struct tail *t, const struct feedback_feed_record *r, struct failure *f)
 {
@@ -80,6 +87,7 @@ take(struct tail *t, const struct feedback_feed_record *r, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* The last STATUS_REPORTS reports; steps that are complete behind an open one count at the end. */
 static enum fail_code
 read_tail(struct tail *t, struct feedback_feed *feed, struct failure *f)
 {

@@ -19,6 +19,7 @@ add(struct status *st, const struct kafka_member *member, size_t n, bool standby
 
 		if ((strcmp(member[i].client, "riffle-" ELECTION_STANDBY) == 0) != standby)
 			continue;
+		assert(st->mixers_n < STATUS_MIXERS);
 		snprintf(m->host, sizeof(m->host), "%s", member[i].host);
 		m->standby = standby;
 		st->mixers_n++;

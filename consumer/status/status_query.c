@@ -172,6 +172,7 @@ take_sample(const rd_kafka_message_t *m, void *to)
 	struct ledger l = {0};
 	struct failure ignored; /* an older record that cannot be read is no sample */
 
+	assert(st->samples_n < SAMPLES_MAX);
 	if (ledger_decode(&l, m->payload, m->len, &ignored) == FAIL_NONE) {
 		st->sample[st->samples_n++] = sample_of(&l, m);
 		ledger_clear(&l);
