@@ -1,5 +1,6 @@
 #include "consumer/plan/bound_config.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -107,7 +108,10 @@ bound_config_text(char **out, const struct config *c, const struct config_plan *
 	return *out == NULL ? fail_memory(f) : FAIL_NONE;
 }
 
-/* Gives *out (json_decref) with both parts in it. */
+/*
+ * Gives *out (json_decref), an object with both parts in it. Not checked further: what is compared
+ * or missing inside shows as a difference.
+ */
 static enum fail_code
 parse(json_t **out, const char *text, struct failure *f)
 {
@@ -178,13 +182,16 @@ add_difference(char *list, const char *key, const json_t *ledger, const json_t *
 	char *b = present == NULL ? NULL : json_memory_text(present, flags);
 	size_t used = strlen(list);
 
+	assert(used < DIFFERENCES_MAX);
 	snprintf(list + used, DIFFERENCES_MAX - used, "%s%s: %s in the ledger, %s in the file",
 	    used == 0 ? "" : "; ", key, a == NULL ? "nothing" : a, b == NULL ? "nothing" : b);
 	free(a);
 	free(b);
 }
 
-/* Appends every difference of two objects, going down into objects that both have; bounded depth.
+/*
+ * Appends every difference of two objects, and of the objects in them that both have, five levels
+ * deep: the text comes from a topic, and may be nested by whoever wrote it. `list` cuts itself off.
  */
 static void
 compare(char *list, const char *path, json_t *ledger, json_t *present, int depth)

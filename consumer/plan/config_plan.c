@@ -16,6 +16,7 @@ total_of(const struct config_plan_length *length)
 	return total;
 }
 
+/* Domains stand in the configuration by the bytes of their names, as the mixer wants them. */
 static void
 set_sources(struct config_plan *p, const struct config *c, const struct config_plan_length *length)
 {
@@ -45,6 +46,7 @@ set_sources(struct config_plan *p, const struct config *c, const struct config_p
 	}
 }
 
+/* A phase names only the weights that it sets: the others stay NAN in the configuration. */
 static void
 set_phases(struct config_plan *p, const struct config *c)
 {
@@ -66,6 +68,7 @@ set_phases(struct config_plan *p, const struct config *c)
 				weight[to->weights_n++] =
 				    (struct ledger_raw_weight){c->domains[d].name, from->weight[d]};
 		weight += to->weights_n;
+		assert(weight <= p->weight + c->mix.phases_n * c->domains_n);
 	}
 }
 
@@ -77,6 +80,7 @@ config_plan_open(struct config_plan *out, const struct config *c,
 	struct config_plan p = {0};
 
 	assert(mix->name != NULL);
+	assert(mix->lanes > 0);
 	p.source = calloc(c->domains_n + 1, sizeof(*p.source));
 	p.phase = calloc(mix->phases_n + 1, sizeof(*p.phase));
 	p.weight = calloc(mix->phases_n * c->domains_n + 1, sizeof(*p.weight));

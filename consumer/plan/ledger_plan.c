@@ -19,20 +19,25 @@ struct memory {
 	size_t phases_n;
 };
 
-/* ---- values; the first that is wrong is kept in `wrong` ---- */
+/*
+ * ---- values ----
+ *
+ * Readers of one value go on after a wrong one: `wrong` keeps the name of the key, and the whole is
+ * refused at the end. So each is a plain expression in an initialiser.
+ */
 
 struct walk {
-	const char *wrong; /* NULL: all well */
+	const char *wrong; /* the last key that was wrong; NULL: none */
 };
 
 static uint64_t
-count_of(struct walk *w, const json_t *object, const char *key, uint64_t preset)
+count_of(struct walk *w, const json_t *object, const char *key, uint64_t unset)
 {
 	const json_t *v = json_object_get(object, key);
-	uint64_t value = preset;
+	uint64_t value = unset;
 
 	if (v == NULL || json_is_null(v))
-		return preset;
+		return unset;
 	if (json_is_integer(v) && json_integer_value(v) >= 0)
 		return (uint64_t)json_integer_value(v);
 	if (!json_is_string(v) ||
@@ -52,39 +57,39 @@ size_of(struct walk *w, const json_t *object, const char *key, uint64_t least, u
 }
 
 static double
-number_of(struct walk *w, const json_t *object, const char *key, double preset)
+number_of(struct walk *w, const json_t *object, const char *key, double unset)
 {
 	const json_t *v = json_object_get(object, key);
 
 	if (v == NULL || json_is_null(v))
-		return preset;
+		return unset;
 	if (!json_is_number(v))
 		w->wrong = key;
 	return json_number_value(v);
 }
 
 static bool
-flag_of(const json_t *object, const char *key, bool preset)
+flag_of(const json_t *object, const char *key, bool unset)
 {
 	const json_t *v = json_object_get(object, key);
 
-	return v == NULL ? preset : json_is_true(v);
+	return v == NULL ? unset : json_is_true(v);
 }
 
-/* Index in `choice` (ends with NULL); `preset` where the key is missing. */
+/* Index in `choice` (ends with NULL); `unset` where the key is missing. */
 static int
 choice_of(
-    struct walk *w, const json_t *object, const char *key, const char *const *choice, int preset)
+    struct walk *w, const json_t *object, const char *key, const char *const *choice, int unset)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 
 	if (json_object_get(object, key) == NULL)
-		return preset;
+		return unset;
 	for (int i = 0; text != NULL && choice[i] != NULL; i++)
 		if (strcmp(choice[i], text) == 0)
 			return i;
 	w->wrong = key;
-	return preset;
+	return unset;
 }
 
 static const char *

@@ -1,6 +1,13 @@
 /*
- * ledger_plan.h -- the mixer's plan as a ledger record has it: from the configuration's text in
- * it (bound_config.h) and the lengths that it counts with, without the file of today.
+ * ledger_plan.h -- the mixer's plan as a ledger record has it: from the configuration's text in it
+ * (bound_config.h) and the lengths that it counts with, without the file of today.
+ *
+ * A replay, a dry run of a request and the history of weights decide with what the mixer of that
+ * record decided with, whatever mix.yml says by now. The record comes from a topic: every value is
+ * checked, and what is wrong is FAIL_DATA with the key's name. A key that is missing has the default
+ * given in ledger_plan.c.
+ *
+ * Thread: any. No I/O.
  */
 #ifndef CONSUMER_PLAN_LEDGER_PLAN_H
 #define CONSUMER_PLAN_LEDGER_PLAN_H
@@ -15,7 +22,7 @@ struct ledger_plan {
 	struct mixer_plan plan;
 	const char *corpus;
 	uint64_t max_lead_steps;
-	void *memory; /* of ledger_plan.c */
+	void *memory; /* what the plan points to, for ledger_plan_close() */
 };
 
 /*
