@@ -10,8 +10,7 @@
  * schedule hash in every record. "changeable" (weights, temperature, phases, domains and what
  * happens at their ends, lead, runs) may change, as a new version, with --accept-config. The text
  * goes into the ledger. A later start compares its own with it, and ledger_plan.h makes a plan of
- * it. The name of the mix is in neither part: two mixes
- * of one seed are alike but for their names.
+ * it. The name of the mix is in neither part: two mixes of one seed are alike but for their names.
  *
  * Numbers that need 64 bits are strings, because JSON's numbers are doubles to many readers.
  *

@@ -1,37 +1,518 @@
 #include "consumer/publish/mix.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/base/log.h"
-#include "consumer/publish/mix_state.h"
+#include "common/base/names.h"
+#include "common/config/topic_plan.h"
+#include "common/kafka/kafka.h"
+#include "common/kafka/topics.h"
+#include "consumer/domain/domains.h"
+#include "consumer/domain/feed.h"
+#include "consumer/publish/assembler.h"
+#include "consumer/publish/attach.h"
+#include "consumer/publish/election.h"
+#include "consumer/publish/election_group.h"
+#include "consumer/publish/lead.h"
+#include "consumer/publish/lengths.h"
+#include "consumer/publish/output.h"
+#include "consumer/publish/requests.h"
+#include "consumer/publish/standby.h"
+#include "consumer/publish/worst_case.h"
 
 enum {
+	ASK_TIMEOUT_MS = 30000,
+	FIRST_ANSWER_MS = 10000,
+	LOG_MS = 10000,       /* between two lines on progress, and before a wait is explained */
+	TURN_PAUSE_MS = 100,  /* of a standby */
 	GATHER_MS = 300,      /* waiting longer for blocks ends the open transaction first */
 	LEAD_ASK_MS = 1000,   /* between two questions for the trainers' positions */
 	LEAD_BLOCKED_MS = 20, /* the same while waiting for them */
+	LEAD_PAUSE_MS = 5,
 	DRY_PAUSE_MS = 20,
 	RECOVER_PAUSE_MS = 500,
 	FENCED_WAIT_MS = 10000, /* for the START of whoever has fenced us */
 };
 
-/* What the loop knows beside the mix. */
-struct loop {
+struct mix {
+	const struct mix_options *o;
+	const struct config *config;
+	rd_kafka_t *admin;
+	struct election election;
+	struct election_group *group;
+	bool led;             /* the last time that the election was in doubt, the group was ours */
+	struct attach attach; /* the ledger, the plan, the reader */
+	struct domains *domains;
+	struct lengths lengths;
+	struct lead *lead;
+	struct requests *requests;
+	struct feed *feed;
+	struct output output;
+
+	/* Attached: from attach() to detach(). */
+	struct assembler *assembler;
+	bool over; /* the ledger says END */
+
+	/* The loop's clock. */
 	int64_t asked_ms;   /* last question for the lead */
 	int64_t blocked_ms; /* since when the lead is used up; 0: it is not */
 	int64_t dry_ms;     /* since when a live domain is dry and waited for; 0: none is */
-	int64_t warned_ms;
-	int64_t logged_ms;
+	int64_t warned_ms;  /* of either wait */
 	int64_t failing_ms; /* since when failures follow each other without a commit; 0: none */
 	int64_t began_ms;   /* the first step; 0: none yet */
+	int64_t logged_ms;  /* progress, with what was published by then: */
 	uint64_t logged_steps, logged_bytes;
 };
+
+/* The state behind the last step taken. Only while attached. */
+static const struct mixer *
+mixer_of(const struct mix *m)
+{
+	assert(m->assembler != NULL);
+	return assembler_mixer(m->assembler);
+}
 
 static uint64_t
 step_next(const struct mix *m)
 {
-	return mixer_step_next(assembler_mixer(m->assembler));
+	return mixer_step_next(mixer_of(m));
 }
+
+/* ---- whose turn it is ---- */
+
+/*
+ * The group does not give us the partition, or did not for a while. That proves nothing: a session
+ * may be lost and found again. The ledger tells whether another mixer has used the gap.
+ */
+static enum fail_code
+look_for_another(struct mix *m, bool has, struct failure *f)
+{
+	if (m->led && !has)
+		log_warning("mix: MIX-ELECTION mix=%s: the election group has not given this mixer "
+			    "its partition back: looking whether another has taken over",
+		    m->config->mix.name);
+	m->led = has; /* said once for each time */
+	return attach_still_ours(&m->attach, f);
+}
+
+/*
+ * Takes part in the election; called by every loop, at least every ELECTION_POLL_MAX_MS.
+ * FAIL_FENCED: another mixer has taken over. FAIL_BROKER: the user may not take part.
+ */
+static enum fail_code
+elect(struct mix *m, struct failure *f)
+{
+	bool has;
+
+	if (election_group_poll(m->group, &has, f) != FAIL_NONE)
+		return f->code;
+	switch (election_step(&m->election, has, clock_ms())) {
+	case ELECTION_WAIT:
+	case ELECTION_TAKE_OVER:
+	case ELECTION_GO_ON: return FAIL_NONE;
+	case ELECTION_LOOK: return look_for_another(m, has, f);
+	}
+	return FAIL_NONE;
+}
+
+/* domains_stopped: takes part while domains are waited for. */
+static bool
+stopped(void *mix)
+{
+	struct mix *m = mix;
+	struct failure ignored; /* comes again when it matters */
+
+	(void)elect(m, &ignored);
+	return stop_asked(m->o->stop);
+}
+
+/*
+ * Waits, as a standby, until it is this mixer's turn. FAIL_NONE with m->over: the mix has ended.
+ * FAIL_STOPPED. FAIL_CONFIG: it could not take over.
+ */
+static enum fail_code
+wait_turn(struct mix *m, struct failure *f)
+{
+	struct standby s;
+
+	standby_init(&s, &m->attach);
+	while (!stop_asked(m->o->stop)) {
+		if (standby_follow(&s, &m->over, f) != FAIL_NONE || elect(m, f) != FAIL_NONE)
+			return f->code;
+		if (m->over) {
+			log_info("mix: mix=%s ended before step=%" PRId64, m->config->mix.name,
+			    s.step_next);
+			return FAIL_NONE;
+		}
+		if (m->election.state == ELECTION_CHOSEN) {
+			standby_log_turn(&s);
+			return election_group_lead(m->group, f);
+		}
+		clock_pause_ms(TURN_PAUSE_MS);
+	}
+	return fail(f, FAIL_STOPPED, "stopped while waiting for the active mixer");
+}
+
+/* ---- opening and closing: what lasts as long as the run ---- */
+
+static enum fail_code
+open_feed(struct mix *m, struct failure *f)
+{
+	uint32_t block = m->attach.plan.plan.block;
+	struct feed_options o = {
+	    .properties = &m->config->kafka,
+	    .tokenizer = m->domains->tokenizer,
+	    .block = block,
+	};
+
+	if (worst_case_check(m->config, m->domains, block, &o.memory_bytes, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < m->domains->n; i++) {
+		uint64_t bytes = block * m->domains->facts[i].record_bytes;
+
+		o.block_bytes = bytes > o.block_bytes ? bytes : o.block_bytes;
+	}
+	return feed_open(&m->feed, &o, f);
+}
+
+/* requests_join */
+static enum fail_code
+look_at_joining(void *mix, const char *name, struct mixer_source *out, struct failure *f)
+{
+	struct mix *m = mix;
+	struct domains *d = m->domains;
+	const struct domain_facts *facts;
+	uint64_t ignored;
+	int i = domains_named(d, name);
+
+	if (i >= 0) {
+		if (domains_ask(d, m->attach.reader, false, f) != FAIL_NONE)
+			return f->code;
+	} else {
+		if (domains_add(d, m->attach.reader, name, false, f) != FAIL_NONE)
+			return f->code;
+		if (worst_case_check(m->config, d, m->attach.plan.plan.block, &ignored, f) !=
+		    FAIL_NONE) {
+			domains_drop_last(d);
+			return f->code;
+		}
+	}
+	facts = &d->facts[domains_named(d, name)];
+	*out = (struct mixer_source){
+	    .name = facts->name,
+	    .live = facts->live,
+	    .partitions_n = facts->partitions_n,
+	    .sequences = facts->sequences,
+	    .sealed = facts->sealed,
+	};
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_all(struct mix *m, struct failure *f)
+{
+	const struct config *c = m->config;
+	struct kafka_options k = {
+	    .role = KAFKA_ADMIN, .properties = &c->kafka, .client = "mix-admin"};
+	struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_CONTROL,
+	    .written = 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER};
+
+	if (kafka_open(&m->admin, &k, f) != FAIL_NONE ||
+	    kafka_wait_broker(m->admin, FIRST_ANSWER_MS, f) != FAIL_NONE ||
+	    topics_check(m->admin, c, use, ASK_TIMEOUT_MS, f) != FAIL_NONE ||
+	    attach_open(&m->attach, c, m->o->accept_config, f) != FAIL_NONE ||
+	    election_group_join(&m->group, c->mix.name, &c->kafka, m->o->standby, f) != FAIL_NONE ||
+	    domains_open(&m->domains, m->attach.reader, c, stopped, m, f) != FAIL_NONE ||
+	    attach_bind(&m->attach, m->domains, f) != FAIL_NONE || open_feed(m, f) != FAIL_NONE ||
+	    requests_open(&m->requests, c->mix.name, &c->kafka, look_at_joining, m, f) !=
+		FAIL_NONE ||
+	    lead_open(&m->lead, c, f) != FAIL_NONE)
+		return f->code;
+	output_init(&m->output, &(struct output_source){
+				    .config = c,
+				    .config_text = m->attach.config_text,
+				    .schedule = m->attach.schedule,
+				    .mixer_id = m->attach.claim.mixer,
+				    .domains = m->domains,
+				    .lead = m->lead,
+				});
+	return lead_ask(m->lead, f);
+}
+
+/* Lets go of the mixer's state and of what is not committed. Detached already: nothing to do. */
+static void
+detach(struct mix *m)
+{
+	output_close(&m->output);
+	assembler_close(m->assembler);
+	m->assembler = NULL;
+}
+
+static void
+close_all(struct mix *m)
+{
+	detach(m);
+	election_group_close(m->group); /* hands over to a standby: all is committed */
+	requests_close(m->requests);
+	lead_close(m->lead);
+	feed_close(m->feed);
+	domains_close(m->domains);
+	attach_close(&m->attach);
+	kafka_close(m->admin);
+}
+
+/* ---- committing, and the answers to requests ---- */
+
+static enum fail_code
+commit_open(struct mix *m, struct failure *f)
+{
+	if (!m->output.open)
+		return FAIL_NONE;
+	if (output_commit(&m->output, mixer_of(m), LEDGER_STEPS, f) != FAIL_NONE)
+		return f->code;
+	m->failing_ms = 0;
+	return FAIL_NONE;
+}
+
+/*
+ * Tells the feed of the mixer's domains that it does not know yet: it numbers them as the mixer
+ * does. One that has left the mix has no facts, and is not drawn from.
+ */
+static enum fail_code
+tell_feed(struct mix *m, const struct mixer *mixer, struct failure *f)
+{
+	for (uint32_t d = (uint32_t)feed_domains(m->feed); d < mixer_domains(mixer); d++) {
+		const char *name = mixer_domain_name(mixer, d);
+		int i = domains_named(m->domains, name);
+		char topic[TOPIC_MAX_BYTES + 1];
+
+		names_domain_topic(topic, m->config->corpus, name, SET_TRAIN);
+		if (feed_add_domain(m->feed, topic, mixer_partitions(mixer, d),
+			i < 0 ? 1 : m->domains->facts[i].record_bytes, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* Answers what waits, in a transaction of its own; only while no other is open. */
+static enum fail_code
+answer(struct mix *m, struct failure *f)
+{
+	if (requests_judge(m->requests, assembler_change(m->assembler), &m->output, f) != FAIL_NONE)
+		return f->code;
+	fault_point("mix.before_answer");
+	if (tell_feed(m, mixer_of(m), f) != FAIL_NONE ||
+	    output_commit(&m->output, mixer_of(m), LEDGER_STEPS, f) != FAIL_NONE)
+		return f->code;
+	fault_point("mix.after_answer");
+	return FAIL_NONE;
+}
+
+/* Answers all that was asked before the mixer attached. */
+static enum fail_code
+answer_old(struct mix *m, struct failure *f)
+{
+	for (;;) {
+		bool waits;
+
+		if (requests_catch_up(m->requests, &waits, f) != FAIL_NONE)
+			return f->code;
+		if (!waits)
+			return FAIL_NONE;
+		if (elect(m, f) != FAIL_NONE || answer(m, f) != FAIL_NONE)
+			return f->code;
+	}
+}
+
+/* Answers what was asked since, between two transactions: the open one ends first. */
+static enum fail_code
+answer_new(struct mix *m, struct failure *f)
+{
+	bool waits;
+
+	if (requests_wait(m->requests, &waits, f) != FAIL_NONE)
+		return f->code;
+	if (!waits)
+		return FAIL_NONE;
+	if (commit_open(m, f) != FAIL_NONE || answer(m, f) != FAIL_NONE)
+		return f->code;
+	m->failing_ms = 0;
+	return FAIL_NONE;
+}
+
+/* ---- attaching (attach.h has the order of these steps, claim.h the races) ---- */
+
+/* assembler_quarantined */
+static void
+keep_quarantined(void *mix, const struct mixer_draw *draw, const struct feed_record *record)
+{
+	struct mix *m = mix;
+	const char *name = mixer_domain_name(mixer_of(m), draw->domain);
+	char topic[TOPIC_MAX_BYTES + 1];
+	struct transactions_reject letter = {
+	    .topic = topic,
+	    .partition = (int32_t)draw->partition,
+	    .offset = record->offset,
+	    .domain = name,
+	    .ordinal = draw->ordinal,
+	    .reason = record->reason,
+	    .bytes = record->bytes,
+	    .n = record->bytes_n,
+	};
+
+	log_warning("mix: MIX-QUARANTINE domain=%s partition=%" PRIu32 " ordinal=%" PRIu64 ": %s",
+	    name, draw->partition, draw->ordinal, record->reason);
+	names_domain_topic(topic, m->config->corpus, name, SET_TRAIN);
+	rejects_keep(&m->output.rejects, &letter);
+}
+
+static enum fail_code
+take_over(struct mix *m, struct failure *f)
+{
+	struct ledger last = {0};
+	struct mixer *mixer = NULL;
+	bool found;
+	enum fail_code code = attach_check(&m->attach, &last, &found, f);
+
+	ledger_clear(&last);
+	if (code == FAIL_NONE)
+		code = output_open(&m->output, f);
+	/* Only now is every earlier transaction decided, and the ledger's end final. */
+	if (code == FAIL_NONE)
+		code = attach_look(&m->attach, &last, &found, f);
+	if (code == FAIL_NONE)
+		code = attach_take(&m->attach, m->lead, &last, found, &mixer, &m->over, f);
+	ledger_clear(&last);
+	if (code == FAIL_NONE)
+		code = tell_feed(m, mixer, f);
+	if (code == FAIL_NONE)
+		code = assembler_open(&m->assembler, mixer, m->feed,
+		    m->attach.plan.plan.global_batch, keep_quarantined, m, f);
+	if (code != FAIL_NONE)
+		mixer_close(mixer);
+	return code;
+}
+
+/* The first time it writes START; later a START of another mixer is FAIL_FENCED. */
+static enum fail_code
+attach(struct mix *m, struct failure *f)
+{
+	uint64_t step;
+
+	assert(m->assembler == NULL);
+	if (take_over(m, f) != FAIL_NONE)
+		return f->code;
+	step = step_next(m);
+	if (m->over) {
+		log_info("mix: mix=%s ended before step=%" PRIu64, m->config->mix.name, step);
+		return FAIL_NONE;
+	}
+	if (requests_seek(m->requests, mixer_control_next(mixer_of(m)), f) != FAIL_NONE ||
+	    (!m->attach.claim.started &&
+		output_commit(&m->output, mixer_of(m), LEDGER_START, f) != FAIL_NONE))
+		return f->code;
+	attach_started(&m->attach);
+	election_attached(&m->election, clock_ms());
+	log_info("mix: mix=%s step=%" PRIu64 " version=%" PRIu64 " mixer=%016" PRIx64,
+	    m->config->mix.name, step, mixer_version(mixer_of(m)), m->attach.claim.mixer);
+	return answer_old(m, f);
+}
+
+/* ---- one step, or a wait for it ---- */
+
+/* Asks for the trainers' positions when it is time. *blocked: the next step must wait for them. */
+static enum fail_code
+check_lead(struct mix *m, bool *blocked, struct failure *f)
+{
+	int64_t now = clock_ms();
+	bool waits = step_next(m) >= lead_limit(m->lead);
+
+	if (now - m->asked_ms >= (waits ? LEAD_BLOCKED_MS : LEAD_ASK_MS)) {
+		if (lead_ask(m->lead, f) != FAIL_NONE)
+			return f->code;
+		m->asked_ms = now;
+		waits = step_next(m) >= lead_limit(m->lead);
+	}
+	*blocked = waits;
+	if (!waits)
+		m->blocked_ms = 0;
+	return FAIL_NONE;
+}
+
+/* Nothing may be published: commits what is open, reads ahead, and says after a while for whom. */
+static enum fail_code
+wait_for_trainers(struct mix *m, struct failure *f)
+{
+	int64_t now = clock_ms();
+	uint64_t step;
+	const char *run = lead_slowest(m->lead, &step);
+
+	if (commit_open(m, f) != FAIL_NONE)
+		return f->code;
+	m->failing_ms = 0; /* waiting is no failure to recover from */
+	if (m->blocked_ms == 0)
+		m->blocked_ms = m->warned_ms = now;
+	if (now - m->warned_ms >= LOG_MS) {
+		log_warning("mix: MIX-LEAD waiting for run=%s at step=%" PRIu64 ": step=%" PRIu64
+			    " is max_lead_steps=%" PRIu32 " ahead of it",
+		    run, step, step_next(m), m->config->mix.max_lead_steps);
+		m->warned_ms = now;
+	}
+	if (assembler_idle(m->assembler, LEAD_PAUSE_MS, f) != FAIL_NONE)
+		return f->code;
+	clock_pause_ms(LEAD_PAUSE_MS);
+	return FAIL_NONE;
+}
+
+/* The next step needs what a live domain does not have yet. */
+static enum fail_code
+wait_for_domain(struct mix *m, struct failure *f)
+{
+	const struct mixer_draw *d = assembler_dry(m->assembler);
+	int64_t now = clock_ms();
+
+	if (commit_open(m, f) != FAIL_NONE)
+		return f->code;
+	m->failing_ms = 0;
+	if (m->dry_ms == 0)
+		m->dry_ms = m->warned_ms = now;
+	if (now - m->warned_ms >= LOG_MS) {
+		log_warning("mix: MIX-DRY waiting for domain=%s partition=%" PRIu32
+			    " ordinal=%" PRIu64 " at step=%" PRIu64
+			    ": `riffle produce %s --follow` writes it; on_dry: lend would go on",
+		    mixer_domain_name(mixer_of(m), d->domain), d->partition, d->ordinal,
+		    step_next(m), mixer_domain_name(mixer_of(m), d->domain));
+		m->warned_ms = now;
+	}
+	clock_pause_ms(DRY_PAUSE_MS);
+	return FAIL_NONE;
+}
+
+/* Takes and publishes one step. *ended: there is none. */
+static enum fail_code
+take_step(struct mix *m, bool *ended, struct failure *f)
+{
+	struct assembled step;
+	enum fail_code code = assembler_next(m->assembler, GATHER_MS, &step, ended, f);
+
+	if (code == FAIL_TIMEOUT && assembler_dry(m->assembler) != NULL)
+		return wait_for_domain(m, f);
+	if (code == FAIL_TIMEOUT) /* a transaction must not be open for long */
+		return commit_open(m, f);
+	if (code != FAIL_NONE || *ended)
+		return code;
+	m->dry_ms = 0;
+	if (m->began_ms == 0)
+		m->began_ms = clock_ms();
+	code = output_step(&m->output, mixer_of(m), &step, f);
+	assembler_release(m->assembler);
+	return code;
+}
+
+/* ---- the loop ---- */
 
 /* Live domains whose draws others took, and what they are owed. */
 static void
@@ -49,193 +530,71 @@ log_lends(const struct mixer *m)
 }
 
 static void
-log_progress(struct mix *m, struct loop *l)
+log_progress(struct mix *m)
 {
-	int64_t now = clock_ms(), passed = now - l->logged_ms;
+	int64_t now = clock_ms(), passed = now - m->logged_ms;
 	uint64_t slowest, lead;
 
-	if (passed < MIX_LOG_MS)
+	if (passed < LOG_MS)
 		return;
 	lead_slowest(m->lead, &slowest);
 	lead = step_next(m) > slowest ? step_next(m) - slowest : 0;
 	log_info("mix: step=%" PRIu64 " steps_per_s=%.1f mb_per_s=%.1f lead=%" PRIu64
 		 " blocks_mb=%.0f",
-	    step_next(m), (double)(m->steps_total - l->logged_steps) * 1000 / (double)passed,
-	    (double)(m->bytes_total - l->logged_bytes) / 1000 / (double)passed, lead,
+	    step_next(m), (double)(m->output.steps_total - m->logged_steps) * 1000 / (double)passed,
+	    (double)(m->output.bytes_total - m->logged_bytes) / 1000 / (double)passed, lead,
 	    (double)feed_bytes(m->feed) / 1e6);
-	log_lends(assembler_mixer(m->assembler));
-	l->logged_ms = now;
-	l->logged_steps = m->steps_total;
-	l->logged_bytes = m->bytes_total;
-}
-
-static enum fail_code
-commit_open(struct mix *m, struct loop *l, struct failure *f)
-{
-	if (!m->open)
-		return FAIL_NONE;
-	if (mix_commit(m, LEDGER_STEPS, f) != FAIL_NONE)
-		return f->code;
-	l->failing_ms = 0;
-	return FAIL_NONE;
-}
-
-static bool
-transaction_full(const struct mix *m)
-{
-	const struct config_mix *c = &m->config->mix;
-
-	return m->open && (m->open_bytes >= c->transaction_bytes ||
-			      clock_ms() - m->open_ms >= c->transaction_ms);
-}
-
-/* Asks for the trainers' positions when it is time. *blocked: the next step must wait for them. */
-static enum fail_code
-check_lead(struct mix *m, struct loop *l, bool *blocked, struct failure *f)
-{
-	int64_t now = clock_ms();
-	bool waits = step_next(m) >= lead_limit(m->lead);
-
-	if (now - l->asked_ms >= (waits ? LEAD_BLOCKED_MS : LEAD_ASK_MS)) {
-		if (lead_ask(m->lead, f) != FAIL_NONE)
-			return f->code;
-		l->asked_ms = now;
-		waits = step_next(m) >= lead_limit(m->lead);
-	}
-	*blocked = waits;
-	if (!waits)
-		l->blocked_ms = 0;
-	return FAIL_NONE;
-}
-
-/* Nothing may be published: commits what is open, reads ahead, and says after a while for whom. */
-static enum fail_code
-wait_for_trainers(struct mix *m, struct loop *l, struct failure *f)
-{
-	int64_t now = clock_ms();
-	uint64_t step;
-	const char *run = lead_slowest(m->lead, &step);
-
-	if (commit_open(m, l, f) != FAIL_NONE)
-		return f->code;
-	l->failing_ms = 0; /* waiting is no failure to recover from */
-	if (l->blocked_ms == 0)
-		l->blocked_ms = l->warned_ms = now;
-	if (now - l->warned_ms >= MIX_LOG_MS) {
-		log_warning("mix: MIX-LEAD waiting for run=%s at step=%" PRIu64 ": step=%" PRIu64
-			    " is max_lead_steps=%" PRIu32 " ahead of it",
-		    run, step, step_next(m), m->config->mix.max_lead_steps);
-		l->warned_ms = now;
-	}
-	if (assembler_idle(m->assembler, 5, f) != FAIL_NONE)
-		return f->code;
-	clock_pause_ms(5);
-	return FAIL_NONE;
-}
-
-/* The next step needs what a live domain does not have yet. */
-static enum fail_code
-wait_for_domain(struct mix *m, struct loop *l, struct failure *f)
-{
-	const struct mixer_draw *d = assembler_dry(m->assembler);
-	int64_t now = clock_ms();
-
-	if (commit_open(m, l, f) != FAIL_NONE)
-		return f->code;
-	l->failing_ms = 0;
-	if (l->dry_ms == 0)
-		l->dry_ms = l->warned_ms = now;
-	if (now - l->warned_ms >= MIX_LOG_MS) {
-		log_warning("mix: MIX-DRY waiting for domain=%s partition=%" PRIu32
-			    " ordinal=%" PRIu64 " at step=%" PRIu64
-			    ": `riffle produce %s --follow` writes it; on_dry: lend would go on",
-		    mixer_domain_name(assembler_mixer(m->assembler), d->domain), d->partition,
-		    d->ordinal, step_next(m),
-		    mixer_domain_name(assembler_mixer(m->assembler), d->domain));
-		l->warned_ms = now;
-	}
-	clock_pause_ms(DRY_PAUSE_MS);
-	return FAIL_NONE;
-}
-
-/* Takes and publishes one step. *ended: there is none. */
-static enum fail_code
-take_step(struct mix *m, struct loop *l, bool *ended, struct failure *f)
-{
-	struct assembled step;
-	enum fail_code code = assembler_next(m->assembler, GATHER_MS, &step, ended, f);
-
-	if (code == FAIL_TIMEOUT && assembler_dry(m->assembler) != NULL)
-		return wait_for_domain(m, l, f);
-	if (code == FAIL_TIMEOUT) /* a transaction must not be open for long */
-		return commit_open(m, l, f);
-	if (code != FAIL_NONE || *ended)
-		return code;
-	l->dry_ms = 0;
-	if (l->began_ms == 0)
-		l->began_ms = clock_ms();
-	code = mix_publish_step(m, &step, f);
-	assembler_release(m->assembler);
-	return code;
-}
-
-/* Answers requests between transactions; they end the open one. */
-static enum fail_code
-attend(struct mix *m, struct loop *l, struct failure *f)
-{
-	bool waits;
-
-	if (control_feed_waits(m->control, &waits, f) != FAIL_NONE)
-		return f->code;
-	if (!waits)
-		return FAIL_NONE;
-	if (commit_open(m, l, f) != FAIL_NONE || mix_answer(m, f) != FAIL_NONE)
-		return f->code;
-	l->failing_ms = 0;
-	return FAIL_NONE;
+	log_lends(mixer_of(m));
+	m->logged_ms = now;
+	m->logged_steps = m->output.steps_total;
+	m->logged_bytes = m->output.bytes_total;
 }
 
 static void
-log_end(const struct mix *m, const struct loop *l, const char *how)
+log_end(const struct mix *m, const char *how)
 {
-	double seconds = l->began_ms == 0 ? 0 : (double)(clock_ms() - l->began_ms) / 1000;
+	double seconds = m->began_ms == 0 ? 0 : (double)(clock_ms() - m->began_ms) / 1000;
 
 	log_info("mix: mix=%s %s before step=%" PRIu64 " steps=%" PRIu64 " mb=%.1f seconds=%.3f",
-	    m->config->mix.name, how, step_next(m), m->steps_total, (double)m->bytes_total / 1e6,
-	    seconds);
+	    m->config->mix.name, how, step_next(m), m->output.steps_total,
+	    (double)m->output.bytes_total / 1e6, seconds);
 }
 
 /* Runs until done (*done), a failure, or a stop. */
 static enum fail_code
-run(struct mix *m, struct loop *l, bool *done, struct failure *f)
+run(struct mix *m, bool *done, struct failure *f)
 {
 	bool blocked = false, ended = false;
 
 	while (!stop_asked(m->o->stop) && !ended && step_next(m) < m->o->until_step) {
-		log_progress(m, l);
-		if (mix_elect(m, f) != FAIL_NONE)
+		log_progress(m);
+		if (elect(m, f) != FAIL_NONE)
 			return f->code;
-		if (attend(m, l, f) != FAIL_NONE || check_lead(m, l, &blocked, f) != FAIL_NONE)
+		if (answer_new(m, f) != FAIL_NONE || check_lead(m, &blocked, f) != FAIL_NONE)
 			return f->code;
 		if (blocked) {
-			if (wait_for_trainers(m, l, f) != FAIL_NONE)
+			if (wait_for_trainers(m, f) != FAIL_NONE)
 				return f->code;
 			continue;
 		}
-		if ((!m->open && mix_ask_lengths(m, f) != FAIL_NONE) ||
-		    take_step(m, l, &ended, f) != FAIL_NONE)
+		if ((!m->output.open && lengths_ask(&m->lengths, m->domains, m->attach.reader,
+					    m->assembler, f) != FAIL_NONE) ||
+		    take_step(m, &ended, f) != FAIL_NONE)
 			return f->code;
-		if (transaction_full(m) && commit_open(m, l, f) != FAIL_NONE)
+		if (output_full(&m->output) && commit_open(m, f) != FAIL_NONE)
 			return f->code;
 	}
-	if (ended ? mix_publish_end(m, f) != FAIL_NONE : commit_open(m, l, f) != FAIL_NONE)
+	if (ended ? output_end(&m->output, mixer_of(m), f) != FAIL_NONE
+		  : commit_open(m, f) != FAIL_NONE)
 		return f->code;
-	if (mix_wait_visible(m, f) != FAIL_NONE)
+	if (attach_wait_visible(&m->attach, step_next(m), f) != FAIL_NONE)
 		return f->code;
 	*done = true;
-	log_end(m, l, ended ? "ended" : stop_asked(m->o->stop) ? "stopped" : "paused");
+	log_end(m, ended ? "ended" : stop_asked(m->o->stop) ? "stopped" : "paused");
 	return FAIL_NONE;
 }
+
+/* ---- doubt ---- */
 
 /* Whether a failure leaves hope: the broker's, and a fencing that may be only a time-out. */
 static bool
@@ -249,42 +608,42 @@ recoverable(enum fail_code code)
  * is waited for, so that two mixers do not fence each other in turn.
  */
 static enum fail_code
-recover(struct mix *m, struct loop *l, struct failure *f)
+recover(struct mix *m, struct failure *f)
 {
 	int64_t resume_ms = clock_ms() + (f->code == FAIL_FENCED ? FENCED_WAIT_MS : 0);
 
-	if (l->failing_ms == 0)
-		l->failing_ms = clock_ms();
-	if (clock_ms() - l->failing_ms >= MIX_RECOVER_MS)
+	if (m->failing_ms == 0)
+		m->failing_ms = clock_ms();
+	if (clock_ms() - m->failing_ms >= MIX_RECOVER_MS)
 		return f->code;
 	log_warning("mix: MIX-RECOVER %s", f->text);
-	mix_detach(m);
-	if (mix_renew_reader(m, f) != FAIL_NONE)
+	detach(m);
+	if (attach_renew_reader(&m->attach, f) != FAIL_NONE)
 		return f->code;
 	while (!stop_asked(m->o->stop)) {
 		clock_pause_ms(RECOVER_PAUSE_MS);
-		if (mix_elect(m, f) == FAIL_FENCED)
+		if (elect(m, f) == FAIL_FENCED)
 			return f->code;
 		if (m->election.state == ELECTION_WAITING) { /* the turn passed to another */
-			l->failing_ms = clock_ms();
+			m->failing_ms = clock_ms();
 			continue;
 		}
 		if (clock_ms() < resume_ms) {
-			if (mix_still_ours(m, f) == FAIL_FENCED)
+			if (attach_still_ours(&m->attach, f) == FAIL_FENCED)
 				return f->code;
 			continue;
 		}
-		if (mix_attach(m, f) == FAIL_NONE)
+		if (attach(m, f) == FAIL_NONE)
 			return FAIL_NONE;
-		mix_detach(m);
+		detach(m);
 		if (f->code == FAIL_FENCED)
 			resume_ms = clock_ms() + FENCED_WAIT_MS;
 		if (!recoverable(f->code) ||
-		    (f->code == FAIL_FENCED && mix_still_ours(m, f) == FAIL_FENCED) ||
-		    clock_ms() - l->failing_ms >= MIX_RECOVER_MS)
+		    (f->code == FAIL_FENCED && attach_still_ours(&m->attach, f) == FAIL_FENCED) ||
+		    clock_ms() - m->failing_ms >= MIX_RECOVER_MS)
 			return f->code;
 		log_warning("mix: MIX-RECOVER %s", f->text);
-		if (mix_renew_reader(m, f) != FAIL_NONE)
+		if (attach_renew_reader(&m->attach, f) != FAIL_NONE)
 			return f->code;
 	}
 	return fail(f, FAIL_STOPPED, "stopped while recovering");
@@ -292,40 +651,44 @@ recover(struct mix *m, struct loop *l, struct failure *f)
 
 /* A standby attaches when its turn has come, and does not give up where a broker has died, too. */
 static enum fail_code
-take_turn(struct mix *m, struct loop *l, struct failure *f)
+take_turn(struct mix *m, struct failure *f)
 {
-	enum fail_code code = mix_wait_turn(m, f);
+	enum fail_code code = wait_turn(m, f);
 
 	if (code != FAIL_NONE || m->over)
 		return code;
-	code = mix_attach(m, f);
-	return code == FAIL_BROKER || code == FAIL_TIMEOUT ? recover(m, l, f) : code;
+	code = attach(m, f);
+	return code == FAIL_BROKER || code == FAIL_TIMEOUT ? recover(m, f) : code;
 }
 
 /* A first transaction that timed out looks like that of a fenced mixer: the ledger tells. */
 static enum fail_code
-attach_first(struct mix *m, struct loop *l, struct failure *f)
+attach_first(struct mix *m, struct failure *f)
 {
-	enum fail_code code = m->o->standby ? take_turn(m, l, f) : mix_attach(m, f);
+	enum fail_code code = m->o->standby ? take_turn(m, f) : attach(m, f);
 
-	return code == FAIL_FENCED && m->looked ? recover(m, l, f) : code;
+	return code == FAIL_FENCED && m->attach.claim.looked ? recover(m, f) : code;
 }
+
+/* ---- all of it ---- */
 
 enum fail_code
 mix_run(const struct mix_options *o, struct failure *f)
 {
-	struct mix m;
-	struct loop l = {.logged_ms = clock_ms()};
+	struct mix m = {.o = o, .config = o->config, .logged_ms = clock_ms()};
 	bool done = false;
-	enum fail_code code = mix_open(&m, o, f);
+	enum fail_code code;
 
+	assert(o->config->mix.name != NULL);
+	election_init(&m.election, o->standby);
+	code = open_all(&m, f);
 	if (code == FAIL_NONE)
-		code = attach_first(&m, &l, f);
+		code = attach_first(&m, f);
 	while (code == FAIL_NONE && !done && !m.over) {
-		code = run(&m, &l, &done, f);
+		code = run(&m, &done, f);
 		if (recoverable(code))
-			code = recover(&m, &l, f);
+			code = recover(&m, f);
 	}
-	mix_close(&m);
+	close_all(&m);
 	return code == FAIL_STOPPED ? FAIL_NONE : code;
 }

@@ -1,27 +1,57 @@
 /*
  * mix.h -- runs a mix: reads domain topics, publishes steps and ledger, until told to stop.
  *
+ * The room: `riffle mix`. consumer/mixer decides what each step holds, consumer/domain reads it;
+ * here the two meet, and what comes of them is written in transactions.
+ *
+ * Files of this room:
+ *     mix             the loop, and what composes all others: to be read from top to bottom
+ *     attach          from the ledger to a mixer's state, at the start and after every doubt
+ *     claim           whether another mixer has taken over, by the ledger; pure
+ *     election        whose turn it is to mix; pure
+ *     election_group  a member of the consumer group that tells whose turn it is
+ *     standby         what a standby sees of the active mixer while it waits
+ *     requests        the control topic: followed, judged, answered
+ *     lengths         how long domains are, as a snapshot for each transaction
+ *     lead            how far the trainers are, and so how far the mixer may be
+ *     assembler       the next step with all its sequences in memory; what runs ahead of it
+ *     worst_case      how much memory that may take, against mix.memory
+ *     output          what is written: steps, ledger record, dead letters, the end
+ *     rejects         records that could not be used, until they are written as dead letters
+ *     lane_record     one lane of a step as bytes
+ *     transactions    the handle that writes, and what leaves it in doubt
+ *
+ * The states of a mix:
+ *
  *     a standby WAITING
  *        | its turn
  *        v     ledger read, START written
  *     ATTACHED ---------------------------> MIXING --stop, --until-step--> done
- *        ^                                   |  |
- *        |  outcome of a transaction unknown |  +--a domain ends the mix--> END published, done
- *        +-----------------------------------+
- *                                            +--fenced, and the ledger names another mixer--> exit
- * 3
+ *        ^                                   | | |
+ *        |  outcome of a transaction unknown | | +--a domain ends the mix--> END written, done
+ *        +-----------------------------------+ |
+ *                                              +--fenced, the ledger names another mixer--> exit 3
  *
- * Requests of the control topic are taken between two transactions and answered in a ledger record
- * without steps, so that a change stands in the ledger before the first step that it governs; one
- * that comes ends the open transaction. What live domains hold is asked for at the beginning of a
- * transaction and stays so until its end. A step that a dry one keeps from being drawn is waited
- * for.
+ * One turn of the loop:
  *
- * All mixers of a mix are members of an election (election.h), which tells standbys when the active
- * one is gone; a mixer that is no standby attaches at once, whoever is active, and fences it.
+ *     election -> requests? commit, judge, commit the answers -> lead used up? commit, wait
+ *       -> no transaction open? ask for lengths -> assemble a step -> put it into the transaction
+ *       -> full, or old? commit
  *
- * Whatever happens, the only truth is the last committed ledger record: after any doubt the
- * handle of the transactions is replaced, the ledger read again, and the steps after it drawn again, the same.
+ * Invariants, and who keeps them:
+ *     What is committed is a beginning of the mix's one sequence of steps (mixer: it decides by the
+ *     ledger alone; attach: it resumes from the last record; transactions: all or nothing).
+ *     A change stands in the ledger before the first step that it governs (requests).
+ *     All steps of a transaction were drawn with the lengths in its record (lengths).
+ *     No step is published that is max_lead_steps ahead of a run (lead).
+ *     A transaction is never open while the loop waits for something (mix).
+ *
+ * Whatever happens, the only truth is the last committed ledger record: after any doubt the handle
+ * of the transactions is replaced, the ledger read again, and the steps after it drawn again, the
+ * same.
+ *
+ * Threads: one, and librdkafka's. Every wait has a limit below ELECTION_POLL_MAX_MS, so that the
+ * loop polls the election in time.
  */
 #ifndef CONSUMER_PUBLISH_MIX_H
 #define CONSUMER_PUBLISH_MIX_H
@@ -33,10 +63,7 @@
 #include "common/base/failure.h"
 #include "common/base/stop.h"
 
-enum {
-	MIX_RECOVER_MS = 300000, /* gives up when failures go on for so long without a commit */
-	MIX_LOG_MS = 10000,      /* between two lines on progress, and before a wait is explained */
-};
+enum { MIX_RECOVER_MS = 300000 }; /* gives up when failures go on for so long without a commit */
 
 struct mix_options {
 	const struct config *config; /* with a mix section */

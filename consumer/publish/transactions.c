@@ -24,17 +24,17 @@ struct transactions {
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 {
-	struct transactions *p = opaque;
+	struct transactions *t = opaque;
 
 	(void)rk;
-	if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR || p->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR || t->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return;
-	p->failed = msg->err;
-	snprintf(p->failed_topic, sizeof(p->failed_topic), "%s", rd_kafka_topic_name(msg->rkt));
+	t->failed = msg->err;
+	snprintf(t->failed_topic, sizeof(t->failed_topic), "%s", rd_kafka_topic_name(msg->rkt));
 }
 
 static enum fail_code
-open_producer(struct transactions *p, const struct transactions_options *o, struct failure *f)
+open_producer(struct transactions *t, const struct transactions_options *o, struct failure *f)
 {
 	char id[TOPIC_MAX_BYTES + 1], kbytes[32], transaction_ms[32], message_ms[32], ledger[32];
 	/* Two transactions, and what else they hold: a ledger record, dead letters. */
@@ -58,7 +58,7 @@ open_producer(struct transactions *p, const struct transactions_options *o, stru
 	    .tune = tune,
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
 	    .delivered = delivered,
-	    .opaque = p,
+	    .opaque = t,
 	};
 
 	names_topic(id, o->mix, "mixer");
@@ -66,7 +66,7 @@ open_producer(struct transactions *p, const struct transactions_options *o, stru
 	snprintf(kbytes, sizeof(kbytes), "%" PRIu64, queue);
 	snprintf(transaction_ms, sizeof(transaction_ms), "%d", TRANSACTIONS_ABORT_MS);
 	snprintf(message_ms, sizeof(message_ms), "%d", TRANSACTIONS_TIMEOUT_MS);
-	return kafka_open(&p->rk, &k, f);
+	return kafka_open(&t->rk, &k, f);
 }
 
 /* Of a group offsets are read and written, of a topic or a transactional id all is written. */
@@ -77,23 +77,26 @@ denied_operation(rd_kafka_resp_err_t err)
 }
 
 static const char *
-denied_name(const struct transactions *p, rd_kafka_resp_err_t err)
+denied_name(const struct transactions *t, rd_kafka_resp_err_t err)
 {
 	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-		return p->group;
-	return err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ? p->failed_topic : NULL;
+		return t->group;
+	return err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ? t->failed_topic : NULL;
 }
 
-/* Fenced, or anything else: the caller treats all else as an unknown outcome. */
+/*
+ * FAIL_FENCED where the broker said that this handle's epoch is over; FAIL_DENIED where the user
+ * lacks a right; all else is an unknown outcome to the caller. Takes `error`.
+ */
 static enum fail_code
-failed(struct transactions *p, rd_kafka_error_t *error, const char *attempted, struct failure *f)
+failed(struct transactions *t, rd_kafka_error_t *error, const char *attempted, struct failure *f)
 {
 	rd_kafka_resp_err_t err = rd_kafka_error_code(error);
 
 	if (kafka_denied(err)) {
 		rd_kafka_error_destroy(error);
 		return kafka_fail_denied(
-		    f, p->rk, err, denied_operation(err), denied_name(p, err), attempted);
+		    f, t->rk, err, denied_operation(err), denied_name(t, err), attempted);
 	}
 	kafka_fail(f, error, attempted);
 	if (err == RD_KAFKA_RESP_ERR__FENCED || err == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
@@ -103,97 +106,98 @@ failed(struct transactions *p, rd_kafka_error_t *error, const char *attempted, s
 }
 
 /*
- * Makes the topics known to the handle. Records for a topic that it has never asked about lie still
- * until its next round of metadata, a second later (librdkafka 2.0.2).
+ * Makes the topics known to the handle. Records for a topic that it has never asked about wait for
+ * its next round of metadata, a second later (librdkafka 2.0.2).
  */
 static enum fail_code
-open_topic(struct transactions *p, rd_kafka_topic_t **out, const char *name, struct failure *f)
+open_topic(struct transactions *t, rd_kafka_topic_t **out, const char *name, struct failure *f)
 {
 	int partitions;
 
-	*out = rd_kafka_topic_new(p->rk, name, NULL);
+	*out = rd_kafka_topic_new(t->rk, name, NULL);
 	if (*out == NULL)
 		return fail_memory(f);
-	return kafka_partitions(p->rk, name, &partitions, TRANSACTIONS_TIMEOUT_MS, f);
+	return kafka_partitions(t->rk, name, &partitions, TRANSACTIONS_TIMEOUT_MS, f);
 }
 
 enum fail_code
 transactions_open(
     struct transactions **out, const struct transactions_options *o, struct failure *f)
 {
-	struct transactions *p = calloc(1, sizeof(*p));
+	struct transactions *t = calloc(1, sizeof(*t));
 	char batches[TOPIC_MAX_BYTES + 1], ledger[TOPIC_MAX_BYTES + 1];
 	rd_kafka_error_t *error;
 
-	if (p == NULL)
+	if (t == NULL)
 		return fail_memory(f);
-	if (open_producer(p, o, f) != FAIL_NONE)
+	if (open_producer(t, o, f) != FAIL_NONE)
 		goto failed;
-	names_topic(p->group, o->mix, "mixer");
+	names_topic(t->group, o->mix, "mixer");
 	names_topic(batches, o->mix, "batches");
 	names_topic(ledger, o->mix, "ledger");
-	if (open_topic(p, &p->batches, batches, f) != FAIL_NONE ||
-	    open_topic(p, &p->ledger, ledger, f) != FAIL_NONE ||
-	    open_topic(p, &p->rejects, o->rejects_topic, f) != FAIL_NONE)
+	if (open_topic(t, &t->batches, batches, f) != FAIL_NONE ||
+	    open_topic(t, &t->ledger, ledger, f) != FAIL_NONE ||
+	    open_topic(t, &t->rejects, o->rejects_topic, f) != FAIL_NONE)
 		goto failed;
-	error = rd_kafka_init_transactions(p->rk, 2 * TRANSACTIONS_TIMEOUT_MS);
+	error = rd_kafka_init_transactions(t->rk, 2 * TRANSACTIONS_TIMEOUT_MS);
 	if (error != NULL) {
-		failed(p, error, "taking over the transactions of this mix", f);
+		failed(t, error, "taking over the transactions of this mix", f);
 		goto failed;
 	}
-	*out = p;
+	*out = t;
 	return FAIL_NONE;
 failed:
-	transactions_close(p);
+	transactions_close(t);
 	return f->code;
 }
 
 void
-transactions_close(struct transactions *p)
+transactions_close(struct transactions *t)
 {
-	if (p == NULL)
+	if (t == NULL)
 		return;
-	if (p->batches != NULL)
-		rd_kafka_topic_destroy(p->batches);
-	if (p->ledger != NULL)
-		rd_kafka_topic_destroy(p->ledger);
-	if (p->rejects != NULL)
-		rd_kafka_topic_destroy(p->rejects);
-	kafka_close(p->rk);
-	free(p);
+	if (t->batches != NULL)
+		rd_kafka_topic_destroy(t->batches);
+	if (t->ledger != NULL)
+		rd_kafka_topic_destroy(t->ledger);
+	if (t->rejects != NULL)
+		rd_kafka_topic_destroy(t->rejects);
+	kafka_close(t->rk);
+	free(t);
 }
 
 enum fail_code
-transactions_begin(struct transactions *p, struct failure *f)
+transactions_begin(struct transactions *t, struct failure *f)
 {
 	rd_kafka_error_t *error;
 
 	fault_point("mix.before_begin");
-	if (kafka_doubtful(p->rk))
+	if (kafka_doubtful(t->rk))
 		return fail(f, FAIL_BROKER,
 		    "beginning a transaction: a request of the last one was never answered (its "
 		    "connection broke, or time ran out), and the broker may act on it late");
-	error = rd_kafka_begin_transaction(p->rk);
-	return error == NULL ? FAIL_NONE : failed(p, error, "beginning a transaction", f);
+	error = rd_kafka_begin_transaction(t->rk);
+	return error == NULL ? FAIL_NONE : failed(t, error, "beginning a transaction", f);
 }
 
 /* Why a record could not be delivered: the fatal error of the handle says more than its own. */
 static enum fail_code
-not_delivered(struct transactions *p, rd_kafka_resp_err_t err, struct failure *f)
+not_delivered(struct transactions *t, rd_kafka_resp_err_t err, struct failure *f)
 {
 	char text[512] = "";
-	rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(p->rk, text, sizeof(text));
+	rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(t->rk, text, sizeof(text));
 
 	if (fatal == RD_KAFKA_RESP_ERR__FENCED || fatal == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH)
 		return fail(f, FAIL_FENCED, "publishing: %s", text);
-	if (kafka_refused(f, p->rk, "publishing"))
+	if (kafka_refused(f, t->rk, "publishing"))
 		return f->code;
-	return kafka_fail_topic(f, p->rk, fatal != 0 ? fatal : err, text[0] == '\0' ? NULL : text,
-	    "publishing", p->failed_topic);
+	return kafka_fail_topic(f, t->rk, fatal != 0 ? fatal : err, text[0] == '\0' ? NULL : text,
+	    "publishing", t->failed_topic);
 }
 
+/* Waits while the queue is full: a record that was left out would be a gap at a trainer. */
 static enum fail_code
-put(struct transactions *p, rd_kafka_topic_t *topic, int32_t partition, uint8_t *bytes, size_t n,
+put(struct transactions *t, rd_kafka_topic_t *topic, int32_t partition, uint8_t *bytes, size_t n,
     struct failure *f)
 {
 	for (;;) {
@@ -204,29 +208,29 @@ put(struct transactions *p, rd_kafka_topic_t *topic, int32_t partition, uint8_t 
 			break;
 		err = rd_kafka_last_error();
 		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL ||
-		    p->failed != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		    t->failed != RD_KAFKA_RESP_ERR_NO_ERROR) {
 			free(bytes);
-			return not_delivered(p, p->failed != 0 ? p->failed : err, f);
+			return not_delivered(t, t->failed != 0 ? t->failed : err, f);
 		}
-		rd_kafka_poll(p->rk, 10);
+		rd_kafka_poll(t->rk, 10);
 	}
-	rd_kafka_poll(p->rk, 0);
-	if (p->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return not_delivered(p, p->failed, f);
+	rd_kafka_poll(t->rk, 0);
+	if (t->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return not_delivered(t, t->failed, f);
 	return FAIL_NONE;
 }
 
 enum fail_code
-transactions_put(struct transactions *p, int32_t lane, uint8_t *bytes, size_t n, struct failure *f)
+transactions_put(struct transactions *t, int32_t lane, uint8_t *bytes, size_t n, struct failure *f)
 {
 	fault_point("mix.mid_produce");
-	return put(p, p->batches, lane, bytes, n, f);
+	return put(t, t->batches, lane, bytes, n, f);
 }
 
 enum fail_code
-transactions_put_ledger(struct transactions *p, uint8_t *bytes, size_t n, struct failure *f)
+transactions_put_ledger(struct transactions *t, uint8_t *bytes, size_t n, struct failure *f)
 {
-	return put(p, p->ledger, 0, bytes, n, f);
+	return put(t, t->ledger, 0, bytes, n, f);
 }
 
 static rd_kafka_headers_t *
@@ -258,7 +262,7 @@ reject_headers(const struct transactions_reject *r)
 
 enum fail_code
 transactions_put_reject(
-    struct transactions *p, const struct transactions_reject *r, struct failure *f)
+    struct transactions *t, const struct transactions_reject *r, struct failure *f)
 {
 	rd_kafka_headers_t *headers = reject_headers(r);
 	rd_kafka_resp_err_t err;
@@ -266,26 +270,26 @@ transactions_put_reject(
 	if (headers == NULL)
 		return fail_memory(f);
 	for (;;) { /* RD_KAFKA_MSG_F_BLOCK would wait for ever: only polling makes room */
-		err = rd_kafka_producev(p->rk, RD_KAFKA_V_RKT(p->rejects), RD_KAFKA_V_PARTITION(0),
+		err = rd_kafka_producev(t->rk, RD_KAFKA_V_RKT(t->rejects), RD_KAFKA_V_PARTITION(0),
 		    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
 		    RD_KAFKA_V_VALUE((void *)(uintptr_t)r->bytes, r->n),
 		    RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			return FAIL_NONE;
-		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || p->failed != 0)
+		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || t->failed != 0)
 			break;
-		rd_kafka_poll(p->rk, 10);
+		rd_kafka_poll(t->rk, 10);
 	}
 	rd_kafka_headers_destroy(headers);
-	return not_delivered(p, err, f);
+	return not_delivered(t, err, f);
 }
 
 static enum fail_code
 send_offsets(
-    struct transactions *p, const struct transactions_offset *offset, size_t n, struct failure *f)
+    struct transactions *t, const struct transactions_offset *offset, size_t n, struct failure *f)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n);
-	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata_new(p->group);
+	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata_new(t->group);
 	int64_t deadline_ms = clock_ms() + TRANSACTIONS_TIMEOUT_MS;
 	rd_kafka_error_t *error;
 
@@ -294,33 +298,40 @@ send_offsets(
 		    ->offset = offset[i].taken;
 	do
 		error = rd_kafka_send_offsets_to_transaction(
-		    p->rk, list, group, TRANSACTIONS_TIMEOUT_MS);
+		    t->rk, list, group, TRANSACTIONS_TIMEOUT_MS);
 	while (error != NULL && rd_kafka_error_is_retriable(error) && clock_ms() < deadline_ms &&
 	       (rd_kafka_error_destroy(error), 1));
 	rd_kafka_consumer_group_metadata_destroy(group);
 	rd_kafka_topic_partition_list_destroy(list);
 	return error == NULL ? FAIL_NONE
-			     : failed(p, error, "sending offsets to the transaction", f);
+			     : failed(t, error, "sending offsets to the transaction", f);
 }
 
+/*
+ * 1. Every record is delivered: librdkafka would flush by itself, but its error would not name the
+ *    record's topic.
+ * 2. The offsets, for lag tools. They are part of the transaction, and nothing reads them back.
+ * 3. The end of the transaction. An answer says that it is decided, not that readers see it:
+ *    the broker writes the markers afterwards (attach_wait_visible()).
+ */
 enum fail_code
-transactions_commit(struct transactions *p, const struct transactions_offset *offset,
+transactions_commit(struct transactions *t, const struct transactions_offset *offset,
     size_t offsets_n, struct failure *f)
 {
 	rd_kafka_error_t *error;
-	rd_kafka_resp_err_t err = rd_kafka_flush(p->rk, TRANSACTIONS_TIMEOUT_MS);
+	rd_kafka_resp_err_t err = rd_kafka_flush(t->rk, TRANSACTIONS_TIMEOUT_MS);
 
-	if (p->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return not_delivered(p, p->failed, f);
+	if (t->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return not_delivered(t, t->failed, f);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return kafka_fail_code(f, err, NULL, "waiting for the delivery of a transaction");
 	fault_point("mix.after_flush");
-	if (offsets_n > 0 && send_offsets(p, offset, offsets_n, f) != FAIL_NONE)
+	if (offsets_n > 0 && send_offsets(t, offset, offsets_n, f) != FAIL_NONE)
 		return f->code;
 	fault_point("mix.after_offsets");
-	error = rd_kafka_commit_transaction(p->rk, TRANSACTIONS_TIMEOUT_MS);
+	error = rd_kafka_commit_transaction(t->rk, TRANSACTIONS_TIMEOUT_MS);
 	if (error != NULL)
-		return failed(p, error, "committing a transaction", f);
+		return failed(t, error, "committing a transaction", f);
 	fault_point("mix.after_commit");
 	return FAIL_NONE;
 }

@@ -1,16 +1,38 @@
 /*
- * transactions.h -- the mixer's transactions: batches, ledger record and offsets become visible
- * together.
+ * transactions.h -- a mix's transactions, one after the other: batches, ledger record, dead letters
+ * and offsets of one become visible together, or none of them does.
  *
- *     transactions_begin  transactions_put ...  transactions_put_ledger  transactions_commit
+ *     transactions_open
+ *       transactions_begin  transactions_put ...  transactions_put_ledger  transactions_commit
+ *       transactions_begin  ...
+ *     transactions_close
  *
- * Any failure inside a transaction makes the handle unusable: its outcome may be unknown, and
- * librdkafka 2.0.2 can neither ask nor safely go on (an EndTxn that was delayed could end a later
- * transaction). The caller closes it, opens another (which fences the old one and ends what it left
- * open), and reads the state back from the ledger. The same holds where a transaction succeeded in
- * the end, but a request of it was sent, never answered, and sent again behind the caller's back:
- * its first copy may still arrive, and transactions_begin() refuses. FAIL_FENCED: another instance has
- * the id now, or the broker timed the transaction out; the ledger tells which.
+ * The transactional id is <mix>.mixer. Opening a handle with it fences every older handle: the
+ * broker raises the epoch of the id, aborts what they have open, and refuses what they send from
+ * then on (FAIL_FENCED). It also raises the epoch by itself when it times a transaction out. Which
+ * of the two it was only the ledger tells (claim.h).
+ *
+ * Doubt. Any failure inside a transaction makes the handle unusable: the outcome may be unknown,
+ * and librdkafka 2.0.2 can neither find it out nor safely go on. The caller closes the handle,
+ * opens another, and reads the state back from the ledger, never from memory.
+ *
+ * A transaction that succeeded may leave doubt, too. librdkafka repeats requests by itself, and the
+ * protocol that it speaks numbers handles (the epoch) but not their transactions:
+ *
+ *     1. The handle has epoch 5. commit: it sends EndTxn(epoch 5) for transaction T. The connection
+ *        breaks before the answer, with the request somewhere on its way.
+ *     2. librdkafka connects anew and sends EndTxn(epoch 5) once more. The broker commits T and
+ *        answers; the commit is reported as a success. Nothing is reported of the first copy.
+ *     3. The mixer begins transaction T + 1 and sends the first of its records.
+ *     4. The first copy arrives. Its epoch is right, and a transaction is open: the broker commits
+ *        T + 1 as it is, a few lanes of a few steps without their ledger record.
+ *     5. The mixer's own end of T + 1 fails. It reads the ledger, which ends at T, and draws T + 1
+ *        again: trainers see those steps twice.
+ *
+ * So kafka_doubtful() notes every request of a handle that was sent and never answered, and
+ * transactions_begin() refuses at step 3 with FAIL_BROKER. The next handle has epoch 6, and the
+ * late copy is refused at step 4. (Seen on Kafka 3.9 through a proxy that holds an EndTxn back:
+ * tests/kafka/test_doubt.py.)
  *
  * Thread: one.
  */
@@ -25,7 +47,7 @@
 
 enum {
 	TRANSACTIONS_TIMEOUT_MS = 10000, /* for one message, and for a commit */
-	TRANSACTIONS_ABORT_MS = 15000,
+	TRANSACTIONS_ABORT_MS = 15000,   /* open for longer: the broker aborts it, fencing us */
 };
 
 struct transactions;
@@ -34,8 +56,8 @@ struct transactions_options {
 	const struct properties *properties;
 	const char *mix; /* transactional.id is <mix>.mixer */
 	const char *rejects_topic;
-	size_t message_bytes_max;
-	uint64_t transaction_bytes; /* how much a transaction holds */
+	size_t message_bytes_max;   /* of a batch */
+	uint64_t transaction_bytes; /* how much a transaction holds: sizes the queue */
 };
 
 /* Where the mixer stands in one partition of a domain topic, for lag tools. */
@@ -57,26 +79,38 @@ struct transactions_reject {
 	size_t n;
 };
 
-/* Gives *out, to be ended with transactions_close(); init_transactions() has fenced older instances.
+/*
+ * Gives *out, to be ended with transactions_close(). Fences older handles, and waits until what
+ * they left open is aborted and what they were committing is committed: every earlier transaction
+ * is decided when this returns. Copies the options. FAIL_BROKER, FAIL_TIMEOUT, FAIL_FENCED (another
+ * handle was opened meanwhile), FAIL_DENIED.
  */
 enum fail_code transactions_open(
     struct transactions **out, const struct transactions_options *o, struct failure *f);
-void transactions_close(struct transactions *p); /* an open transaction is left to be aborted */
 
-/* FAIL_BROKER: the handle is in doubt, or cannot begin. */
-enum fail_code transactions_begin(struct transactions *p, struct failure *f);
+/* NULL is accepted. An open transaction is left for the broker, or the next handle, to abort. */
+void transactions_close(struct transactions *t);
+
+/*
+ * FAIL_BROKER: the handle is in doubt, or cannot begin. After a failure, here or below, the handle
+ * is good for transactions_close() only.
+ */
+enum fail_code transactions_begin(struct transactions *t, struct failure *f);
 
 /* Takes `bytes` (malloc), also on failure. Waits where the queue is full. */
 enum fail_code transactions_put(
-    struct transactions *p, int32_t lane, uint8_t *bytes, size_t n, struct failure *f);
+    struct transactions *t, int32_t lane, uint8_t *bytes, size_t n, struct failure *f);
 enum fail_code transactions_put_ledger(
-    struct transactions *p, uint8_t *bytes, size_t n, struct failure *f);
+    struct transactions *t, uint8_t *bytes, size_t n, struct failure *f);
 /* Copies. */
 enum fail_code transactions_put_reject(
-    struct transactions *p, const struct transactions_reject *r, struct failure *f);
+    struct transactions *t, const struct transactions_reject *r, struct failure *f);
 
-/* Sends the offsets to group <mix>.mixer and commits. */
-enum fail_code transactions_commit(struct transactions *p, const struct transactions_offset *offset,
+/*
+ * Sends the offsets to group <mix>.mixer and commits. FAIL_NONE: committed; readers may see it a
+ * moment later. Else the outcome is unknown, also with FAIL_FENCED.
+ */
+enum fail_code transactions_commit(struct transactions *t, const struct transactions_offset *offset,
     size_t offsets_n, struct failure *f);
 
 #endif

@@ -1,0 +1,372 @@
+#include "consumer/publish/attach.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/kafka/kafka.h"
+#include "consumer/plan/bound_config.h"
+#include "consumer/publish/lengths.h"
+
+enum {
+	ASK_TIMEOUT_MS = 30000,
+	VISIBLE_MS = 10000,
+	VISIBLE_PAUSE_MS = 5,
+};
+
+/* ---- opening and closing ---- */
+
+static enum fail_code
+open_reader(rd_kafka_t **out, const struct config *c, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = &c->kafka, .client = "mix-ledger"};
+
+	return kafka_open(out, &k, f);
+}
+
+enum fail_code
+attach_open(struct attach *a, const struct config *c, bool accept_config, struct failure *f)
+{
+	uint64_t id;
+
+	assert(c->mix.name != NULL);
+	*a = (struct attach){.config = c, .accept_config = accept_config};
+	names_topic(a->ledger_topic, c->mix.name, "ledger");
+	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+		return fail_errno(f, FAIL_IO, "cannot draw a random number for this mixer's id");
+	claim_init(&a->claim, id);
+	return open_reader(&a->reader, c, f);
+}
+
+void
+attach_close(struct attach *a)
+{
+	kafka_close(a->reader);
+	config_plan_close(&a->plan);
+	free(a->config_text);
+	*a = (struct attach){0};
+}
+
+enum fail_code
+attach_renew_reader(struct attach *a, struct failure *f)
+{
+	rd_kafka_t *reader;
+
+	if (open_reader(&reader, a->config, f) != FAIL_NONE)
+		return f->code;
+	kafka_close(a->reader);
+	a->reader = reader;
+	return FAIL_NONE;
+}
+
+/* ---- the last record ---- */
+
+static enum fail_code
+read_last(struct attach *a, struct ledger *last, bool *found, struct failure *f)
+{
+	rd_kafka_message_t *msg;
+
+	*found = false;
+	claim_read(&a->claim, -1);
+	if (kafka_last_record(a->reader, a->ledger_topic, 0, &msg, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	if (msg == NULL)
+		return FAIL_NONE;
+	claim_read(&a->claim, msg->offset);
+	if (ledger_decode(last, msg->payload, msg->len, f) != FAIL_NONE) {
+		fail_within(f, "topic %s offset %" PRId64, a->ledger_topic, msg->offset);
+		rd_kafka_message_destroy(msg);
+		return f->code;
+	}
+	rd_kafka_message_destroy(msg);
+	*found = true;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+fail_fenced(const struct attach *a, const struct ledger *last, struct failure *f)
+{
+	return fail(f, FAIL_FENCED,
+	    "another mixer has taken over mix %s: its start stands in %s since step %" PRId64,
+	    a->config->mix.name, a->ledger_topic, last->step_next);
+}
+
+/* Reads the last record while transactions may be undecided. */
+static enum fail_code
+read_yet(struct attach *a, struct ledger *last, bool *found, struct failure *f)
+{
+	if (read_last(a, last, found, f) != FAIL_NONE)
+		return f->code;
+	if (*found && claim_lost_yet(&a->claim, last->mixer))
+		return fail_fenced(a, last, f);
+	return FAIL_NONE;
+}
+
+enum fail_code
+attach_still_ours(struct attach *a, struct failure *f)
+{
+	struct ledger last = {0};
+	bool found;
+	enum fail_code code = read_yet(a, &last, &found, f);
+
+	ledger_clear(&last);
+	return code;
+}
+
+enum fail_code
+attach_wait_visible(struct attach *a, uint64_t step, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + VISIBLE_MS;
+	bool visible = false;
+
+	while (!visible) {
+		struct ledger last = {0};
+		bool found;
+
+		if (read_last(a, &last, &found, f) != FAIL_NONE)
+			return f->code;
+		visible = found && last.step_next >= (int64_t)step;
+		ledger_clear(&last);
+		if (!visible && clock_ms() >= deadline_ms)
+			return fail(f, FAIL_TIMEOUT,
+			    "the last transaction is committed but topic %s does not show it "
+			    "after %d s: the broker has not written its markers yet",
+			    a->ledger_topic, VISIBLE_MS / 1000);
+		if (!visible)
+			clock_pause_ms(VISIBLE_PAUSE_MS);
+	}
+	return FAIL_NONE;
+}
+
+/* ---- what the mix is bound to ---- */
+
+static enum fail_code
+make_plan(struct attach *a, struct failure *f)
+{
+	size_t n = a->config->domains_n;
+	struct config_plan_length *length = calloc(n, sizeof(*length));
+	enum fail_code code;
+
+	if (length == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < n; i++)
+		length[i] = (struct config_plan_length){
+		    .partitions_n = a->domains->facts[i].partitions_n,
+		    .sequences = a->domains->facts[i].sequences,
+		    .sealed = a->domains->facts[i].sealed,
+		};
+	code = config_plan_open(&a->plan, a->config, length, f);
+	free(length);
+	return code;
+}
+
+/* Weights by size stay those of the first start, unless a changed configuration is to be taken. */
+static enum fail_code
+keep_sizes(struct attach *a, struct failure *f)
+{
+	struct ledger last = {0};
+	bool found;
+	enum fail_code code;
+
+	if (a->config->mix.weights_kind != CONFIG_WEIGHTS_SIZE || a->accept_config)
+		return FAIL_NONE;
+	code = read_last(a, &last, &found, f);
+	if (code == FAIL_NONE && found)
+		code = bound_config_keep_sizes(&a->plan, a->config, last.config, f);
+	ledger_clear(&last);
+	return code;
+}
+
+enum fail_code
+attach_bind(struct attach *a, struct domains *d, struct failure *f)
+{
+	assert(a->config_text == NULL);
+	assert(d->n == a->config->domains_n);
+	a->domains = d;
+	if (make_plan(a, f) != FAIL_NONE || keep_sizes(a, f) != FAIL_NONE ||
+	    bound_config_text(&a->config_text, a->config, &a->plan, a->domains->tokenizer, f) !=
+		FAIL_NONE)
+		return f->code;
+	return bound_config_schedule(&a->schedule, a->config_text, f);
+}
+
+/* No mixer writes a record of which the parts contradict each other. */
+static enum fail_code
+check_record(const struct attach *a, const struct ledger *last, struct failure *f)
+{
+	const char *mix = last->mix == NULL ? "" : last->mix;
+	uint64_t schedule;
+
+	if (strcmp(mix, a->config->mix.name) != 0)
+		return fail(
+		    f, FAIL_DATA, "is of mix \"%.100s\", not of %s", mix, a->config->mix.name);
+	if (bound_config_schedule(&schedule, last->config, f) != FAIL_NONE)
+		return f->code;
+	if (schedule != last->schedule)
+		return fail(f, FAIL_DATA,
+		    "has the schedule hash %016" PRIx64 ", the configuration in it has %016" PRIx64,
+		    last->schedule, schedule);
+	return FAIL_NONE;
+}
+
+/*
+ * Once started, a mixer takes the configuration that it started with whatever the ledger's last
+ * record has: that record is its own.
+ */
+static enum fail_code
+compare_config(const struct attach *a, const struct ledger *last, bool *changed, struct failure *f)
+{
+	if (check_record(a, last, f) != FAIL_NONE)
+		return fail_within(f, "topic %s: the last record", a->ledger_topic);
+	return bound_config_compare(
+	    last->config, a->config_text, a->accept_config || a->claim.started, changed, f);
+}
+
+/* ---- attaching ---- */
+
+enum fail_code
+attach_check(struct attach *a, struct ledger *last, bool *found, struct failure *f)
+{
+	bool changed;
+
+	if (read_yet(a, last, found, f) != FAIL_NONE)
+		return f->code;
+	return *found ? compare_config(a, last, &changed, f) : FAIL_NONE;
+}
+
+enum fail_code
+attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *f)
+{
+	if (read_last(a, last, found, f) != FAIL_NONE)
+		return f->code;
+	if (*found && claim_lost(&a->claim, last->mixer))
+		return fail_fenced(a, last, f);
+	claim_look(&a->claim, *found ? last->mixer : 0);
+	return FAIL_NONE;
+}
+
+/* Each START is committed before any batch: batches without a ledger had one that was deleted. */
+static enum fail_code
+check_no_batches(struct attach *a, struct failure *f)
+{
+	size_t n = a->config->mix.lanes;
+	int32_t *lane = calloc(n, sizeof(*lane));
+	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
+	char topic[TOPIC_MAX_BYTES + 1];
+	enum fail_code code = FAIL_NONE;
+
+	names_topic(topic, a->config->mix.name, "batches");
+	if (lane == NULL || low == NULL || high == NULL)
+		code = fail_memory(f);
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		lane[i] = (int32_t)i;
+	if (code == FAIL_NONE)
+		code =
+		    kafka_watermarks_many(a->reader, topic, lane, n, low, high, ASK_TIMEOUT_MS, f);
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		if (high[i] > 0)
+			code = fail(f, FAIL_DATA,
+			    "topic %s is empty and topic %s is not: the ledger was deleted, and "
+			    "steps would come a second time; delete both topics, or start a mix "
+			    "of another name",
+			    a->ledger_topic, topic);
+	free(lane);
+	free(low);
+	free(high);
+	return code;
+}
+
+/* A new mix. Batches that are there can be of another mixer, which has begun it since we looked. */
+static enum fail_code
+open_new(struct attach *a, struct mixer **out, struct failure *f)
+{
+	struct ledger last = {0};
+	struct failure why;
+	bool found = false;
+
+	if (check_no_batches(a, f) == FAIL_NONE)
+		return mixer_open(out, &a->plan.plan, f);
+	if (f->code == FAIL_DATA && read_last(a, &last, &found, &why) == FAIL_NONE && found)
+		fail(f, FAIL_FENCED,
+		    "another mixer has begun mix %s meanwhile: its start stands in %s",
+		    a->config->mix.name, a->ledger_topic);
+	ledger_clear(&last);
+	return f->code;
+}
+
+/* Those that joined by request are known to the ledger alone. */
+static enum fail_code
+add_joined(struct attach *a, const struct ledger *last, struct failure *f)
+{
+	for (size_t i = 0; i < last->domains_n; i++) {
+		const struct ledger_domain *d = &last->domain[i];
+
+		if (d->state == LEDGER_LEFT || !d->joined ||
+		    domains_named(a->domains, d->name) >= 0)
+			continue;
+		if (domains_add(a->domains, a->reader, d->name, d->live, f) != FAIL_NONE)
+			return fail_within(f, "domain %s, which joined by request", d->name);
+	}
+	return FAIL_NONE;
+}
+
+/* Partitions are part of the order of a domain. */
+static enum fail_code
+check_partitions(const struct attach *a, const struct ledger *last, struct failure *f)
+{
+	for (size_t i = 0; i < last->domains_n; i++) {
+		const struct ledger_domain *d = &last->domain[i];
+		int k = domains_named(a->domains, d->name);
+
+		if (k >= 0 && d->partitions_n != a->domains->facts[k].partitions_n)
+			return fail(f, FAIL_CONFIG,
+			    "domain %s: the mix was begun with %zu partitions, now there are %zu",
+			    d->name, d->partitions_n, a->domains->facts[k].partitions_n);
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+attach_take(struct attach *a, struct lead *lead, const struct ledger *last, bool found,
+    struct mixer **out, bool *over, struct failure *f)
+{
+	bool changed;
+
+	assert(a->claim.looked);
+	*over = false;
+	if (!found)
+		return open_new(a, out, f);
+	if (compare_config(a, last, &changed, f) != FAIL_NONE ||
+	    check_partitions(a, last, f) != FAIL_NONE ||
+	    /* Asked anew: a standby has waited, perhaps since before the first commit. */
+	    lead_ask(lead, f) != FAIL_NONE || lead_check(lead, last, f) != FAIL_NONE)
+		return f->code;
+	if (mixer_resume(out, &a->plan.plan, last, f) != FAIL_NONE)
+		return f->code == FAIL_DATA ? fail_within(f, "topic %s", a->ledger_topic) : f->code;
+	*over = last->kind == LEDGER_END;
+	if (*over)
+		return FAIL_NONE;
+	/* Asked after the ledger was read: another mixer may have counted with more until now. */
+	if (add_joined(a, last, f) != FAIL_NONE ||
+	    domains_ask(a->domains, a->reader, false, f) != FAIL_NONE ||
+	    lengths_set(a->domains, *out, f) != FAIL_NONE)
+		return f->code;
+	if (!changed)
+		return FAIL_NONE;
+	if (mixer_replan(*out, &a->plan.plan, f) != FAIL_NONE)
+		return f->code;
+	log_info("mix: the changed configuration is version %" PRIu64 " from step %" PRIu64 " on",
+	    mixer_version(*out), mixer_step_next(*out));
+	return FAIL_NONE;
+}
+
+void
+attach_started(struct attach *a)
+{
+	claim_start(&a->claim);
+}

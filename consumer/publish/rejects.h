@@ -1,0 +1,37 @@
+/*
+ * rejects.h -- records that could not be used, kept until the transaction that passes them over.
+ *
+ * A sequence that is bad, or a record of the control topic that is no request, becomes a dead
+ * letter in <corpus>.rejects. It is published in the transaction whose ledger record passes it
+ * over, so that there is exactly one however often the mixer must resume: a mixer that resumes from
+ * the ledger before that transaction finds the same bad record once more.
+ *
+ * Memory: FEED_BAD_BYTES_MAX for each record at most. Thread: one.
+ */
+#ifndef CONSUMER_PUBLISH_REJECTS_H
+#define CONSUMER_PUBLISH_REJECTS_H
+
+#include <stddef.h>
+
+#include "common/base/failure.h"
+#include "consumer/publish/transactions.h"
+
+/* A zeroed one is empty. */
+struct rejects {
+	struct transactions_reject *reject; /* [n]; owns all that they point to */
+	size_t n;
+};
+
+/*
+ * Copies. One that finds no memory is lost without an error: the ledger passes the record over in
+ * any case, and the log has named it.
+ */
+void rejects_keep(struct rejects *r, const struct transactions_reject *reject);
+
+/* Puts all of them into the open transaction of `t`; they stay here until rejects_clear(). */
+enum fail_code rejects_put(const struct rejects *r, struct transactions *t, struct failure *f);
+
+/* They are committed; or their transaction has failed, and they will be found again. */
+void rejects_clear(struct rejects *r);
+
+#endif

@@ -1,0 +1,321 @@
+#include "consumer/publish/requests.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/names.h"
+#include "common/kafka/kafka.h"
+#include "common/record/control.h"
+#include "consumer/domain/feed_block.h"
+
+enum {
+	ASK_TIMEOUT_MS = 30000,
+	CATCH_UP_MS = 30000,
+	SLICE_MS = 100,
+	EVENTS_MAX = 16,
+	REASON_BYTES = 256,          /* of a record that is no request */
+	REQUESTS_MAX = 256,          /* answered in one transaction, */
+	ANSWERS_BYTES_MAX = 1 << 20, /* as long as their texts are no longer than this */
+	/* A ledger record with what waits for its step. The rest of TOPIC_LEDGER_BYTES is for what
+	 * grows by itself. */
+	PENDING_BYTES_MAX = 4 << 20,
+};
+
+struct requests {
+	rd_kafka_t *rk;
+	char topic[TOPIC_MAX_BYTES + 1];
+	requests_join *join;
+	void *opaque;
+	int64_t offset_next;         /* of the first record that was not taken */
+	int64_t end;                 /* of the topic at the last seek */
+	bool at_end;                 /* was met since then */
+	rd_kafka_message_t *waiting; /* NULL: none */
+};
+
+/* ---- opening and closing ---- */
+
+enum fail_code
+requests_open(struct requests **out, const char *mix, const struct properties *properties,
+    requests_join *join, void *opaque, struct failure *f)
+{
+	struct property tune[] = {
+	    {(char[]){"queued.max.messages.kbytes"}, (char[]){"1024"}},
+	    {(char[]){"fetch.message.max.bytes"}, (char[]){"262144"}},
+	};
+	struct kafka_options k = {.role = KAFKA_READER,
+	    .properties = properties,
+	    .client = "mix-control",
+	    .tune = tune,
+	    .tune_n = sizeof(tune) / sizeof(tune[0])};
+	struct requests *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return fail_memory(f);
+	r->join = join;
+	r->opaque = opaque;
+	names_topic(r->topic, mix, "control");
+	if (kafka_open(&r->rk, &k, f) != FAIL_NONE) {
+		free(r);
+		return f->code;
+	}
+	*out = r;
+	return FAIL_NONE;
+}
+
+static void
+drop_waiting(struct requests *r)
+{
+	if (r->waiting != NULL)
+		rd_kafka_message_destroy(r->waiting);
+	r->waiting = NULL;
+}
+
+void
+requests_close(struct requests *r)
+{
+	if (r == NULL)
+		return;
+	drop_waiting(r);
+	kafka_close(r->rk);
+	free(r);
+}
+
+/* ---- following the topic ---- */
+
+enum fail_code
+requests_seek(struct requests *r, int64_t offset_next, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list;
+	rd_kafka_resp_err_t err;
+	int64_t low, high;
+
+	drop_waiting(r);
+	r->at_end = false;
+	if (kafka_watermarks(r->rk, r->topic, 0, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	r->end = high;
+	r->offset_next = offset_next;
+	if (offset_next < low || offset_next > high) {
+		log_warning(
+		    "mix: MIX-CONTROL topic=%s: the ledger has answered up to offset=%" PRId64
+		    ", the topic holds %" PRId64 "..%" PRId64
+		    ": records were deleted, or the topic was made anew; going on at %" PRId64,
+		    r->topic, offset_next, low, high, low);
+		r->offset_next = low;
+	}
+	list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(list, r->topic, 0)->offset = r->offset_next;
+	err = rd_kafka_assign(r->rk, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	kafka_fail_code(f, err, NULL, "following");
+	return fail_within(f, "topic %s", r->topic);
+}
+
+/*
+ * Takes events until a record waits; the first event may be waited for. Records before offset_next
+ * are passed over: what was fetched before a seek may still come.
+ */
+static enum fail_code
+poll(struct requests *r, int timeout_ms, struct failure *f)
+{
+	for (int i = 0; r->waiting == NULL && i < EVENTS_MAX; i++) {
+		rd_kafka_message_t *m = rd_kafka_consumer_poll(r->rk, i == 0 ? timeout_ms : 0);
+		enum fail_code denied = FAIL_NONE;
+		rd_kafka_resp_err_t err;
+
+		if (m == NULL)
+			break;
+		err = m->err;
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset >= r->offset_next) {
+			r->waiting = m;
+			break;
+		}
+		/* A new leader first believes in an earlier end: it has not heard of its followers
+		 * yet. */
+		if (err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset >= r->end)
+			r->at_end = true;
+		if (kafka_message_denied(r->rk, m))
+			denied = kafka_fail_topic(f, r->rk, err, NULL, "reading", r->topic);
+		rd_kafka_message_destroy(m);
+		if (denied != FAIL_NONE)
+			return denied;
+		if (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+		    err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
+			return requests_seek(r, r->offset_next, f);
+		/* other errors mend */
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+requests_wait(struct requests *r, bool *waits, struct failure *f)
+{
+	if (r->waiting == NULL && poll(r, 0, f) != FAIL_NONE)
+		return f->code;
+	*waits = r->waiting != NULL;
+	return FAIL_NONE;
+}
+
+enum fail_code
+requests_catch_up(struct requests *r, bool *waits, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + CATCH_UP_MS;
+
+	while (r->waiting == NULL && !r->at_end) {
+		if (poll(r, SLICE_MS, f) != FAIL_NONE)
+			return f->code;
+		if (clock_ms() >= deadline_ms)
+			return fail(f, FAIL_BROKER, "topic %s: nothing came within %d ms", r->topic,
+			    CATCH_UP_MS);
+	}
+	*waits = r->waiting != NULL;
+	return FAIL_NONE;
+}
+
+/* ---- judging ---- */
+
+/* What the answers of one transaction have come to. */
+struct sizes {
+	size_t ledger_bytes; /* of a record without them, with what they have made pending */
+	size_t answers_bytes;
+};
+
+static enum fail_code
+answer_with(struct output *o, struct ledger_answer *answer, struct failure *f)
+{
+	if (answer->accepted)
+		log_info("mix: request id=%s accepted step=%" PRId64, answer->id, answer->step);
+	else
+		log_info("mix: request id=%s refused why=\"%s\"", answer->id, answer->text);
+	return output_add_answer(o, answer, f);
+}
+
+/* A request that would make the ledger record too large is refused, whatever it asks for. */
+static enum fail_code
+refuse_size(struct mixer *m, const struct control *c, struct ledger_answer *answer, bool *duplicate,
+    struct failure *f)
+{
+	char why[160];
+
+	snprintf(why, sizeof(why),
+	    "%zu accepted requests wait for their steps, and with this one the ledger record would "
+	    "be larger than %d MB",
+	    mixer_pending(m), PENDING_BYTES_MAX >> 20);
+	return mixer_refuse(m, c, why, answer, duplicate, f);
+}
+
+static enum fail_code
+judge(struct requests *r, struct mixer *m, const struct control *c, struct ledger_answer *answer,
+    bool *duplicate, struct failure *f)
+{
+	struct mixer_source joining;
+	struct failure why;
+
+	if (c->kind != LEDGER_JOIN)
+		return mixer_request(m, c, NULL, answer, duplicate, f);
+	if (r->join(r->opaque, c->domain == NULL ? "" : c->domain, &joining, &why) == FAIL_NONE)
+		return mixer_request(m, c, &joining, answer, duplicate, f);
+	if (why.code == FAIL_CONFIG || why.code == FAIL_DATA)
+		return mixer_refuse(m, c, why.text, answer, duplicate, f);
+	*f = why;
+	return f->code;
+}
+
+/* It is passed over in the ledger, too: else it would wait there for ever. */
+static void
+reject(struct requests *r, struct output *o, const rd_kafka_message_t *msg, const char *reason)
+{
+	char why[REASON_BYTES];
+	struct transactions_reject letter = {
+	    .topic = r->topic,
+	    .offset = msg->offset,
+	    .reason = why,
+	    .bytes = msg->payload,
+	    .n = msg->len < FEED_BAD_BYTES_MAX ? msg->len : FEED_BAD_BYTES_MAX,
+	};
+
+	snprintf(why, sizeof(why), "%.*s", REASON_BYTES - 1, reason);
+	log_warning("mix: MIX-CONTROL topic=%s offset=%" PRId64
+		    " is no request and is passed over: %s",
+	    r->topic, msg->offset, why);
+	rejects_keep(&o->rejects, &letter);
+}
+
+/* One request, decoded. */
+static enum fail_code
+take_request(struct requests *r, struct mixer *m, struct output *o, const struct control *c,
+    size_t bytes, struct sizes *s, struct failure *f)
+{
+	struct ledger_answer answer;
+	bool duplicate = false;
+
+	if (s->ledger_bytes + bytes > PENDING_BYTES_MAX
+		? refuse_size(m, c, &answer, &duplicate, f) != FAIL_NONE
+		: judge(r, m, c, &answer, &duplicate, f) != FAIL_NONE)
+		return f->code;
+	if (duplicate) {
+		log_info("mix: request id=%s was answered before", c->id);
+		return FAIL_NONE;
+	}
+	s->ledger_bytes += answer.accepted ? bytes : MIXER_ID_BYTES_MAX;
+	s->answers_bytes += strlen(answer.text);
+	return answer_with(o, &answer, f);
+}
+
+/* Takes the record that waits into the mixer's state. */
+static enum fail_code
+take(struct requests *r, struct mixer *m, struct output *o, struct sizes *s, struct failure *f)
+{
+	rd_kafka_message_t *msg = r->waiting;
+	struct control control = {0};
+	struct failure why;
+	enum fail_code code;
+
+	assert(msg != NULL);
+	assert(msg->offset >= r->offset_next);
+	r->waiting = NULL;
+	r->offset_next = msg->offset + 1;
+	code = control_decode(&control, msg->payload, msg->len, &why);
+	if (code == FAIL_NONE)
+		code = take_request(r, m, o, &control, msg->len, s, f);
+	else if (code == FAIL_MEMORY)
+		fail_memory(f);
+	else {
+		reject(r, o, msg, why.text);
+		code = FAIL_NONE;
+	}
+	if (code == FAIL_NONE)
+		mixer_set_control_next(m, r->offset_next);
+	control_clear(&control);
+	rd_kafka_message_destroy(msg);
+	return code;
+}
+
+enum fail_code
+requests_judge(struct requests *r, struct mixer *m, struct output *o, struct failure *f)
+{
+	struct sizes s = {0};
+	bool waits = true;
+
+	assert(!o->open);
+	assert(o->answers_n == 0);
+	if (output_ledger_bytes(o, m, &s.ledger_bytes, f) != FAIL_NONE)
+		return f->code;
+	for (int i = 0; i < REQUESTS_MAX && s.answers_bytes < ANSWERS_BYTES_MAX; i++) {
+		if (requests_wait(r, &waits, f) != FAIL_NONE)
+			return f->code;
+		if (!waits)
+			break;
+		if (take(r, m, o, &s, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
