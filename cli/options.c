@@ -128,10 +128,10 @@ set_pair(const struct option_row *row, void *to, const char *text, struct failur
 	}
 	if (!pair(text, "/", &range.first, &range.end) || range.first >= range.end ||
 	    range.end > LIMIT_LANES)
-		return fail(f, FAIL_USAGE,
-		    "--%s: not a lane: %s (k/n: lane k, from 0 to n-1, of n)", row->name, text);
-	*(struct option_lane *)to =
-	    (struct option_lane){(uint32_t)range.first, (uint32_t)range.end};
+		return fail(f, FAIL_USAGE, "--%s: not a %s: %s (k/n: %s k, from 0 to n-1, of n)",
+		    row->name, row->name, text, row->name);
+	*(struct option_part *)to =
+	    (struct option_part){(uint32_t)range.first, (uint32_t)range.end};
 	return FAIL_NONE;
 }
 
@@ -169,7 +169,7 @@ set_value(const struct option_row *row, void *values, const char *text, struct f
 	case OPTION_NUMBER: return set_number(row, to, text, f);
 	case OPTION_CHOICE: return set_choice(row, to, text, f);
 	case OPTION_RANGE:
-	case OPTION_LANE: return set_pair(row, to, text, f);
+	case OPTION_PART: return set_pair(row, to, text, f);
 	case OPTION_LIST: return set_list(row, to, text, f);
 	}
 	assert(false);
@@ -282,7 +282,8 @@ fail_unknown(const struct grammar *g, const char *word, struct failure *f)
 	snprintf(name, sizeof(name), "%.*s", (int)n - 2, word + 2);
 	nearest_init(&near, name);
 	for (size_t i = 0; i < g->n; i++)
-		nearest_offer(&near, g->row[i]->name);
+		if (g->row[i]->help != NULL)
+			nearest_offer(&near, g->row[i]->name);
 	if (near.best != NULL)
 		return fail(f, FAIL_USAGE, "unknown option %.*s (did you mean --%s?)", (int)n, word,
 		    near.best);
@@ -576,7 +577,8 @@ options_print_help(const struct command *c, FILE *to)
 	}
 	fputs("\noptions:\n", to);
 	for (size_t i = 0; i < n; i++)
-		print_option(to, row[i]);
+		if (row[i]->help != NULL)
+			print_option(to, row[i]);
 	fputs("\nexample:\n", to);
 	for (const char *line = c->example; line != NULL;) {
 		fprintf(to, "  %.*s\n", (int)strcspn(line, "\n"), line);

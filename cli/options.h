@@ -63,7 +63,7 @@ enum option_kind {      /* and the type of its destination */
 	OPTION_NUMBER,  /* double, finite; min and max apply where max is not 0 */
 	OPTION_CHOICE,  /* int or an enum: index in `choice` */
 	OPTION_RANGE,   /* struct option_range: "a..b", half open, a <= b */
-	OPTION_LANE,    /* struct option_lane: "k/n", k from 0, k < n <= 4096 */
+	OPTION_PART,    /* struct option_part: "k/n", k from 0, k < n <= 4096 */
 	OPTION_LIST,    /* struct option_list; may be given more than once */
 };
 
@@ -71,8 +71,8 @@ struct option_range {
 	uint64_t first, end;
 };
 
-struct option_lane {
-	uint32_t lane, lanes;
+struct option_part {
+	uint32_t part, parts;
 };
 
 struct option_list {
@@ -88,7 +88,7 @@ struct option_row {
 	uint64_t min, max;         /* counts and sizes; max 0: the type's largest */
 	const char *const *choice; /* OPTION_CHOICE: ends with NULL */
 	const char *value;         /* how the help names the value; NULL for flags */
-	const char *help;
+	const char *help;          /* NULL: an older name of another row; accepted, and not shown */
 };
 
 /* Options that many commands share. */

@@ -8,7 +8,7 @@
 #define AT(field) offsetof(struct produce_arguments, field)
 
 static const struct option_row rows[] = {
-    PRODUCE_LANE_ROW,
+    PRODUCE_PARTITION_ROWS,
     {.name = "append",
 	.kind = OPTION_FLAG,
 	.at = AT(append),
@@ -32,7 +32,7 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_import = {
     .name = "import",
     .summary = "publish token files of other tools, a topic a domain",
-    .usage = "-c FILE [DOMAIN...] [--append] [--lane K/N] [--workers N]",
+    .usage = "-c FILE [DOMAIN...] [--append] [--partition K/N] [--workers N]",
     .help =
 	"Reads the token files of each domain that has `tokens` (all of them, or those named): "
 	"Megatron's .bin and .idx, Nanotron's and datatrove's .ds, OLMo's and NumPy's .npy, "
@@ -41,7 +41,7 @@ const struct command cmd_import = {
 	"run with its place. Documents are those of the index, or what stands between two "
 	"tokenizer.eos; each gets its eos, is dealt to train, valid and test, packed and published "
 	"as `riffle produce` does with text, and is gone on with in the same way after any end.",
-    .example = "riffle import -c run.yml\nriffle import -c run.yml web --lane 0/4",
+    .example = "riffle import -c run.yml\nriffle import -c run.yml web --partition 0/4",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),

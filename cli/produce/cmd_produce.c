@@ -8,7 +8,7 @@
 #define AT(field) offsetof(struct produce_arguments, field)
 
 static const struct option_row rows[] = {
-    PRODUCE_LANE_ROW,
+    PRODUCE_PARTITION_ROWS,
     {.name = "follow",
 	.kind = OPTION_FLAG,
 	.at = AT(follow),
@@ -42,7 +42,8 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_produce = {
     .name = "produce",
     .summary = "tokenise sources and publish them, a topic a domain",
-    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--lane K/N] [--workers N]",
+    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--partition K/N]\n"
+	     "                      [--workers N]",
     .help =
 	"Reads the files or runs the program of each domain (all, or those named), tokenises, "
 	"packs into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, "
@@ -51,9 +52,9 @@ const struct command cmd_produce = {
 	"read as they arrive and grow, by whole lines, and it gets its End when it is told to. "
 	"Records that cannot be used go to <corpus>.rejects, or end the run with on_reject: stop. "
 	"SIGTERM or SIGINT ends it with 0 after what is on its way is delivered.",
-    .example =
-	"riffle produce -c run.yml\nriffle produce -c run.yml code --lane 0/4 --workers 8\nriffle "
-	"produce -c run.yml news --follow\nriffle produce -c run.yml code --append",
+    .example = "riffle produce -c run.yml\nriffle produce -c run.yml code --partition 0/4 "
+	       "--workers 8\nriffle "
+	       "produce -c run.yml news --follow\nriffle produce -c run.yml code --append",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),

@@ -35,9 +35,12 @@ produce_job_run(
 	p.config = c;
 	p.domain = o.argument;
 	p.domains_n = o.arguments_n;
-	p.one_partition = options_given(&o, command, "lane");
-	p.partition = a.lane.lane;
-	p.partitions = a.lane.lanes;
+	if (options_given(&o, command, "partition"))
+		p.only = "partition";
+	else if (options_given(&o, command, "lane"))
+		p.only = "lane";
+	p.partition = a.partition.part;
+	p.partitions = a.partition.parts;
 	p.follow = a.follow;
 	p.seal = a.seal;
 	p.append = a.append;

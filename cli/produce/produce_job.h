@@ -1,5 +1,6 @@
 /*
- * produce_job.h -- what `riffle produce` and `riffle import` do: the command line, then the lanes.
+ * produce_job.h -- what `riffle produce` and `riffle import` do: the command line, then the
+ * shares.
  */
 #ifndef CLI_PRODUCE_PRODUCE_JOB_H
 #define CLI_PRODUCE_PRODUCE_JOB_H
@@ -11,21 +12,24 @@
 
 /* What the option rows of both fill in; import has no row for `follow` and `seal`. */
 struct produce_arguments {
-	struct option_lane lane;
+	struct option_part partition;
 	bool follow, seal, append;
 	uint32_t workers;
 };
 
-/* The row of --lane, which both have. */
-#define PRODUCE_LANE_ROW                                                                           \
-	{                                                                                          \
-		.name = "lane", .kind = OPTION_LANE,                                               \
-		.at = offsetof(struct produce_arguments, lane), .value = "K/N",                    \
-		.help =                                                                            \
-		    "only partition K (from 0) of N: every N-th file, beginning with the K-th; N " \
+/* The rows of --partition, which both have; --lane is its name of before. */
+#define PRODUCE_PARTITION_ROWS                                                                     \
+	{.name = "partition",                                                                      \
+	    .kind = OPTION_PART,                                                                   \
+	    .at = offsetof(struct produce_arguments, partition),                                   \
+	    .value = "K/N",                                                                        \
+	    .help = "only partition K (from 0) of N: every N-th file, beginning with the K-th; N " \
 		    "must equal the domain's partitions. Without it all partitions, one after "    \
 		    "the "                                                                         \
-		    "other"                                                                        \
+		    "other"},                                                                      \
+	{                                                                                          \
+		.name = "lane", .kind = OPTION_PART,                                               \
+		.at = offsetof(struct produce_arguments, partition), .value = "K/N",               \
 	}
 
 /* Parses for `command` and runs; `tokens`: its domains are token files of others. */

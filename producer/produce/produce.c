@@ -92,13 +92,13 @@ choose_domains(struct produce *p, struct failure *f)
 			return fail_not_ours(p, p->o->domain[i], f);
 		p->wanted[k] = true;
 	}
-	for (size_t i = 0; p->o->one_partition && i < p->config->domains_n; i++)
+	for (size_t i = 0; p->o->only != NULL && i < p->config->domains_n; i++)
 		if (p->wanted[i] && p->config->domains[i].partitions != p->o->partitions)
 			return fail(f, FAIL_USAGE,
-			    "--lane %" PRIu32 "/%" PRIu32 ": domain %s has partitions: %" PRIu32
+			    "--%s %" PRIu32 "/%" PRIu32 ": domain %s has partitions: %" PRIu32
 			    "; they must be equal",
-			    p->o->partition, p->o->partitions, p->config->domains[i].name,
-			    p->config->domains[i].partitions);
+			    p->o->only, p->o->partition, p->o->partitions,
+			    p->config->domains[i].name, p->config->domains[i].partitions);
 	return FAIL_NONE;
 }
 
@@ -389,7 +389,7 @@ run(struct produce *p, struct failure *f)
 	if (p->wanted == NULL)
 		return fail_memory(f);
 	if (choose_domains(p, f) != FAIL_NONE || check_follow(p, f) != FAIL_NONE ||
-	    share_list_open(&p->shares, p->config, p->wanted, p->o->one_partition, p->o->partition,
+	    share_list_open(&p->shares, p->config, p->wanted, p->o->only != NULL, p->o->partition,
 		f) != FAIL_NONE ||
 	    open_tokenizer(p, f) != FAIL_NONE || check_topics(p, f) != FAIL_NONE)
 		return f->code;

@@ -51,7 +51,9 @@ struct produce_options {
 	bool tokens;         /* only domains whose files hold tokens; else only the others */
 	char *const *domain; /* names; domains_n 0: all of them */
 	size_t domains_n;
-	bool one_partition; /* only partition `partition` of `partitions`: `--partition k/n` */
+	/* "partition" or "lane", as the option is named in messages: only partition `partition` of
+	 * `partitions`. NULL: all of them. */
+	const char *only;
 	uint32_t partition, partitions;
 	bool append;      /* sealed partitions go on behind their End */
 	bool follow;      /* live domains: waits for more, until `stop` */

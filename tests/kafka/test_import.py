@@ -105,7 +105,7 @@ def test_held_out_files_and_lanes(corpus, encoding):
     names = [write("ds-eos", corpus.folder, f"t{i}", ids_of(encoding, p))[0] for i, p in enumerate(parts)]
     corpus.config["domains"] = {"a": {"train": ["t[0-3].ds"], "valid": [names[4]], "tokens": "ds", "partitions": 2}}
     corpus.create()
-    run(corpus, "a", "--lane", "1/2")
+    run(corpus, "a", "--partition", "1/2")
     run(corpus, "a", "--lane", "0/2")
     for lane in range(2):
         expected = pack(parts[lane] + parts[lane + 2], encoding)[0]

@@ -368,14 +368,15 @@ def test_lanes_take_every_nth_file_and_may_run_by_themselves(corpus, encoding):
         assert end["documents"] == len(mine)
 
     other = corpus.copy()
-    other.produce("--lane", "1/3")
+    other.produce("--lane", "1/3")  # the option's name of before
     assert other.values("a", 0) == other.values("a", 2) == []
-    other.produce("--lane", "0/3")
-    other.produce("--lane", "2/3")
+    other.produce("--partition", "0/3")
+    other.produce("--partition", "2/3")
     for lane in range(3):
         assert other.log("a", lane) == corpus.log("a", lane)
-    refused = other.produce("--lane", "0/2", check=False)
-    assert refused.returncode == 2 and "partitions: 3" in refused.stderr
+    for name in ("--lane", "--partition"):
+        refused = other.produce(name, "0/2", check=False)
+        assert refused.returncode == 2 and f"{name} 0/2: domain a has partitions: 3" in refused.stderr
 
 
 def test_an_empty_input_and_an_empty_lane_give_an_end_of_0(corpus):
@@ -726,7 +727,8 @@ def test_what_is_wrong_is_said_in_one_sentence(corpus, vocab):
     one_sentence(corpus.produce(check=False), 2, f"{corpus.name}.a", "riffle topics", "--create")
     corpus.create()
     one_sentence(corpus.produce("b", check=False), 2, "no domain b")
-    one_sentence(corpus.produce("--lane", "3/2", check=False), 2, "--lane")
+    one_sentence(corpus.produce("--lane", "3/2", check=False), 2, "--lane: not a lane")
+    one_sentence(corpus.produce("--partition", "3/2", check=False), 2, "--partition: not a partition")
     corpus.config["domains"]["a"]["partitions"] = 2
     corpus.write()
     one_sentence(corpus.produce(check=False), 2, f"{corpus.name}.a", "1 partition", "2")

@@ -14,7 +14,7 @@ struct values {
 	double share;
 	enum form form;
 	struct option_range range;
-	struct option_lane lane;
+	struct option_part lane;
 	struct option_list names;
 };
 
@@ -58,7 +58,8 @@ static const struct option_row rows[] = {
 	.value = "FORM",
 	.help = "a choice"},
     {.name = "range", .kind = OPTION_RANGE, .at = AT(range), .value = "a..b", .help = "a range"},
-    {.name = "lane", .kind = OPTION_LANE, .at = AT(lane), .value = "k/n", .help = "a lane"},
+    {.name = "lane", .kind = OPTION_PART, .at = AT(lane), .value = "k/n", .help = "a lane"},
+    {.name = "slice", .kind = OPTION_PART, .at = AT(lane), .value = "k/n"}, /* --lane, of before */
     {.name = "name", .kind = OPTION_LIST, .at = AT(names), .value = "NAME", .help = "names"},
 };
 
@@ -145,8 +146,8 @@ test_each_kind_reaches_its_destination(void **unused)
 	assert_int_equal(v.form, FORM_JSONL);
 	assert_int_equal(v.range.first, 3);
 	assert_int_equal(v.range.end, 9);
-	assert_int_equal(v.lane.lane, 1);
-	assert_int_equal(v.lane.lanes, 4);
+	assert_int_equal(v.lane.part, 1);
+	assert_int_equal(v.lane.parts, 4);
 	assert_int_equal(v.names.n, 2);
 	assert_string_equal(v.names.text[1], "b");
 }
@@ -256,6 +257,8 @@ test_every_mistake_has_one_sentence(void **unused)
 	    {"--lane 0/0", "--lane: not a lane: 0/0 (k/n: lane k, from 0 to n-1, of n)"},
 	    {"--lane 1/4097", "--lane: not a lane: 1/4097 (k/n: lane k, from 0 to n-1, of n)"},
 	    {"--lane 1", "--lane: not a lane: 1 (k/n: lane k, from 0 to n-1, of n)"},
+	    {"--slice 4/4", "--slice: not a slice: 4/4 (k/n: slice k, from 0 to n-1, of n)"},
+	    {"--slic 1/4", "unknown option --slic"},
 	    {"--name _", "--name: is empty: needs a value: NAME"},
 	    {"-X a", "-X: not a property: a (NAME=VALUE)"},
 	    {"-X =a", "-X: not a property: =a (NAME=VALUE)"},
@@ -380,6 +383,22 @@ test_a_look_for_help_changes_nothing_for_the_parse_after_it(void **unused)
 	assert_string_equal(o.argument[1], "two");
 }
 
+/* Neither the help shows it (test_the_help_is_the_table) nor a suggestion. */
+static void
+test_an_option_without_help_is_an_older_name_of_another(void **unused)
+{
+	struct options o;
+	struct values v;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(parse(&command, "--slice 2/3", &o, &v, &f), FAIL_NONE);
+	assert_int_equal(v.lane.part, 2);
+	assert_int_equal(v.lane.parts, 3);
+	assert_true(options_given(&o, &command, "slice"));
+	assert_false(options_given(&o, &command, "lane"));
+}
+
 static void
 test_the_help_is_the_table(void **unused)
 {
@@ -477,6 +496,7 @@ main(void)
 	    cmocka_unit_test(test_a_list_is_bounded),
 	    cmocka_unit_test(test_help_is_wanted_as_an_option_not_as_a_value),
 	    cmocka_unit_test(test_a_look_for_help_changes_nothing_for_the_parse_after_it),
+	    cmocka_unit_test(test_an_option_without_help_is_an_older_name_of_another),
 	    cmocka_unit_test(test_the_help_is_the_table),
 	    cmocka_unit_test_setup_teardown(
 		test_the_configuration_gets_the_properties, folder_open, folder_close),
