@@ -1,9 +1,9 @@
 /*
  * buffer.h -- bytes in memory that grow at their end.
  *
- * A zeroed buffer is a valid empty one; end it with buffer_close(). It is emptied, and its memory kept
- * for the next use, by setting n to 0. Whoever has reserved room may write behind bytes[n] and add
- * to n itself. Growing moves the bytes: a pointer into them holds until the next call.
+ * A zeroed buffer is a valid empty one; end it with buffer_close(). It is emptied, and its memory
+ * kept for the next use, by setting n to 0. Whoever has reserved room may write behind bytes[n] and
+ * add to n itself. Growing moves the bytes: a pointer into them holds until the next call.
  */
 #ifndef COMMON_BASE_BUFFER_H
 #define COMMON_BASE_BUFFER_H

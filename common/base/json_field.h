@@ -2,10 +2,10 @@
  * json_field.h -- takes string fields out of one JSON object, strictly (RFC 8259).
  *
  * The whole text is checked: numbers, escapes, nesting (at most JSON_TEXT_DEPTH_MAX deep), and that
- * nothing follows the object. A dotted path goes through objects ("meta.source"); of equal keys the last one wins, as
- * in Python's json. \uXXXX is decoded, surrogate pairs joined, a lone surrogate becomes U+FFFD.
- * Agrees with Python's json on every case of the public JSON test suite but for NaN and Infinity,
- * which RFC 8259 does not have.
+ * nothing follows the object. A dotted path goes through objects ("meta.source"); of equal keys the
+ * last one wins, as in Python's json. \uXXXX is decoded, surrogate pairs joined, a lone surrogate
+ * becomes U+FFFD. Agrees with Python's json on every case of the public JSON test suite but for NaN
+ * and Infinity, which RFC 8259 does not have.
  */
 #ifndef COMMON_BASE_JSON_FIELD_H
 #define COMMON_BASE_JSON_FIELD_H

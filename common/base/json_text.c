@@ -290,8 +290,8 @@ json_text_string(struct json_text *t, char *room, const char **bytes, size_t *n)
 
 /*
  * Which containers are open. A text can nest 512 deep, so that recursion would cost stack that a
- * hostile text chooses; a bit a level says all that is needed: which bracket closes it, and whether a
- * key comes before the next value.
+ * hostile text chooses; a bit a level says all that is needed: which bracket closes it, and whether
+ * a key comes before the next value.
  */
 struct nest {
 	size_t level;

@@ -2,8 +2,8 @@
  * stop.h -- the request to stop that a signal handler makes and every loop of a command looks at.
  *
  * One thread or signal handler asks, any number of threads look. The flag is a lock-free atomic: a
- * `volatile bool` would be a data race between threads, which C11 leaves undefined. It carries no data
- * from one thread to another, so it orders nothing (relaxed). It is never taken back.
+ * `volatile bool` would be a data race between threads, which C11 leaves undefined. It carries no
+ * data from one thread to another, so it orders nothing (relaxed). It is never taken back.
  */
 #ifndef COMMON_BASE_STOP_H
 #define COMMON_BASE_STOP_H

@@ -1,6 +1,6 @@
 /*
- * properties.h -- the librdkafka properties that a user set: `kafka:` of the file, -X, or the options
- * of the library.
+ * properties.h -- the librdkafka properties that a user set: `kafka:` of the file, -X, or the
+ * options of the library.
  *
  * A trainer opens handles from properties alone, without the rest of a configuration. Values can be
  * passwords: no message of these functions shows one.
@@ -44,7 +44,7 @@ enum fail_code properties_set(
 enum fail_code properties_set_from(
     struct properties *p, const char *name, const char *kind, const char *where, struct failure *f);
 
-/* The value of a property, the last of several; NULL: not set. `p` may be NULL. Borrowed from it. */
+/* The value of a property, the last of several; NULL: not set. Borrowed; `p` may be NULL. */
 const char *properties_value(const struct properties *p, const char *name);
 
 /* Whether a property of this name is a password, key or token, which no message may show. */

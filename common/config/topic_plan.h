@@ -2,12 +2,13 @@
  * topic_plan.h -- which topics a configuration implies, and with which settings.
  *
  * Plain data computed from the configuration alone: name, partitions, largest record, settings. No
- * broker is asked; common/kafka/topics.h creates the topics of a plan and compares those that exist.
+ * broker is asked; common/kafka/topics.h creates the topics of a plan and compares those that
+ * exist.
  *
- * How large a record can get. A sequence is S + 1 tokens of 2 or 3 bytes, and about 64 bytes of ids,
- * lengths and hash. A lane's batch record holds B/L sequences. Names and the spans of many short
- * documents come on top: max.message.bytes is three times that size, which costs nothing, because a
- * broker allocates what a record has and not what it might have.
+ * How large a record can get. A sequence is S + 1 tokens of 2 or 3 bytes, and about 64 bytes of
+ * ids, lengths and hash. A lane's batch record holds B/L sequences. Names and the spans of many
+ * short documents come on top: max.message.bytes is three times that size, which costs nothing,
+ * because a broker allocates what a record has and not what it might have.
  */
 #ifndef COMMON_CONFIG_TOPIC_PLAN_H
 #define COMMON_CONFIG_TOPIC_PLAN_H

@@ -1,8 +1,8 @@
 /*
  * topics.h -- the topics of a plan on a broker: queried, compared, created, deleted.
  *
- * common/config/topic_plan.h says which topics a configuration implies. Here is what a cluster has of
- * them: one report a topic, with a sentence on what differs and what to do about it.
+ * common/config/topic_plan.h says which topics a configuration implies. Here is what a cluster has
+ * of them: one report a topic, with a sentence on what differs and what to do about it.
  *
  * A list of all topics leaves out those that the user may not see; what is missing there is queried
  * once more by name, so that a missing right is never reported as a missing topic.

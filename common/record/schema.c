@@ -19,7 +19,8 @@ const char *const schema_name[SCHEMAS_COUNT] = {
 
 /*
  * CRC-64-AVRO of the canonical form of schemas/<name>.avsc. Constants, not computed, so that
- * nothing can fail at run time; tests/unit/common/record/test_schema.c computes them from the texts.
+ * nothing can fail at run time; tests/unit/common/record/test_schema.c computes them from the
+ * texts.
  */
 static const uint64_t fingerprint_now[SCHEMAS_COUNT] = {
     [SCHEMA_SEQUENCE] = UINT64_C(0xa08755cde1490eb2),

@@ -1,12 +1,13 @@
 /*
- * mix_rules.h -- the choices that a mix's owner makes, by name: what happens at a domain's end, when
- * a live domain is dry, what weights count, which draw goes to which lane.
+ * mix_rules.h -- the choices that a mix's owner makes, by name: what happens at a domain's end,
+ * when a live domain is dry, what weights count, which draw goes to which lane.
  *
  * One enumeration a choice, from the configuration to the mixer and back out of the ledger, whose
  * text has the names below. (Which rule draws is enum schedule_kind of schedule.h.)
  *
  * Names are as the configuration's keys and the ledger's text have them: an entry a constant, in
- * order, then NULL. Both formats last longer than a program: a constant is only ever added at the end.
+ * order, then NULL. Both formats last longer than a program: a constant is only ever added at the
+ * end.
  */
 #ifndef COMMON_SCHEDULE_MIX_RULES_H
 #define COMMON_SCHEDULE_MIX_RULES_H

@@ -1,3 +1,14 @@
+/*
+ * How a window is found without a table of blocks. A corpus has millions of blocks and a domain's
+ * order is held for each of thousands of domains, so that memory is one entry a partition:
+ *
+ * - Which block has number N of the deal? After r rounds the deal has handed out the sum of
+ *   min(blocks of p, r) over the partitions (dealt()), which grows with r: bisection finds the round
+ *   of N, and counting the partitions that still have a block there finds N's place in it.
+ * - At which position does a window start? All blocks are of one length but the last of each
+ *   partition. Those short ones are kept in the order of their places in the epoch (`odd`): a start
+ *   is (blocks before it) * block, less what the short ones among them lack.
+ */
 #include "common/schedule/order.h"
 
 #include <assert.h>
@@ -11,9 +22,9 @@ struct short_block {
 };
 
 struct order {
-	uint32_t block, window;
+	uint32_t block, window; /* sequences of a block, blocks of a window */
 	uint64_t key, epoch;
-	uint64_t length, blocks;
+	uint64_t length, blocks;    /* of the epoch: sequences, blocks */
 	struct permutation shuffle; /* of block numbers */
 	size_t partitions_n;
 	uint64_t *sequences;     /* [partitions_n] */
@@ -121,7 +132,8 @@ order_open(struct order **out, const uint64_t *sequences, size_t partitions_n, u
 	struct order *o = calloc(1, sizeof(*o));
 
 	assert(partitions_n >= 1 && partitions_n <= ORDER_PARTITIONS_MAX);
-	assert(block >= 1 && window >= 1 && window <= ORDER_WINDOW_MAX);
+	assert(block >= 1);
+	assert(window >= 1 && window <= ORDER_WINDOW_MAX);
 	if (o == NULL)
 		return fail_memory(f);
 	o->block = block;
@@ -186,6 +198,7 @@ order_window_at(const struct order *o, uint64_t position, struct order_window *o
 	uint64_t number = position / ((uint64_t)o->block * o->window), key;
 
 	assert(position < o->length);
+	/* Were all blocks whole it would be this window; short ones move it to a later one. */
 	while (window_start(o, number + 1) <= position)
 		number++;
 	out->number = number;
@@ -195,6 +208,8 @@ order_window_at(const struct order *o, uint64_t position, struct order_window *o
 	for (uint64_t place = number * o->window; place < o->blocks && out->blocks_n < o->window;
 	     place++)
 		out->block[out->blocks_n++] = block_numbered(o, permutation_at(&o->shuffle, place));
+	assert(out->blocks_n >= 1);
+	assert(position - out->first < out->count);
 	key = permutation_subkey(o->key, number + 1);
 	permutation_init(&out->shuffle, out->count, key, o->epoch);
 }

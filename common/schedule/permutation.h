@@ -5,8 +5,12 @@
  * that lands outside 0..n-1 goes through again until it lands inside (cycle walking: Black and
  * Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). Round r of epoch e:
  *
- *     (left, right) <- (right, left ^ (XXH64(right as 8 bytes little-endian, key + 8e + r) mod
- * 2^h))
+ *     (left, right) <- (right, left ^ (XXH64(right as 8 bytes, key + 8e + r) mod 2^h))
+ *
+ * the bytes being little-endian.
+ *
+ * Walking the cycle ends, because i itself is inside: at the latest the walk comes back to the
+ * value before it. 4^h < 4n, so that fewer than four steps are needed on average.
  *
  * Invariants: the same (n, key, epoch) is the same permutation on every machine; vectors are in
  * tests/vectors/permutation.tsv. A value; owns nothing.

@@ -10,6 +10,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
+/* What a person wrote can be weights at all. */
 static enum fail_code
 check(const double *raw, const char *const *name, size_t n, double temperature, struct failure *f)
 {
@@ -80,7 +81,11 @@ temper(double *share, const double *raw, size_t n, double temperature)
 	}
 }
 
-/* Floors of the exact shares, at least 1 for what is positive, then what is missing or too much. */
+/*
+ * Largest remainder: floors of the exact shares first, at least 1 for what is positive; then one
+ * more for each of the largest fractions until `total` is given. The ones that were lifted to 1 can
+ * make it too much: that comes from the heaviest, one by one, where it is felt least.
+ */
 static void
 round_shares(uint64_t *out, double *share, const double *raw, size_t n, uint64_t total)
 {
@@ -158,7 +163,11 @@ weights_bits(double value)
 	return bits;
 }
 
-/* The sum of NumPy's arrays of doubles; its order of additions decides the last bits. */
+/*
+ * The sum of NumPy's arrays of doubles (pairwise_sum of its loops_utils.h.src): below 8 items one
+ * by one, up to 128 in eight running sums, above by halves that are multiples of 8. The order of
+ * the additions decides the last bits, and they decide ties of the greedy rule.
+ */
 static double
 pairwise_sum(const double *value, size_t n)
 {
@@ -216,7 +225,7 @@ weights_apportion(uint64_t *shares, uint64_t total, const uint64_t *weight, size
 	assert(n >= 1 && n <= LIMIT_DOMAINS);
 	for (size_t i = 0; i < n; i++)
 		sum += weight[i];
-	assert(sum > 0);
+	assert(sum > 0); /* else nobody could get the total */
 	for (size_t i = 0; i < n; i++) {
 		wide product = (wide)total * weight[i];
 

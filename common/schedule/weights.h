@@ -17,9 +17,9 @@
 
 #include "common/base/failure.h"
 
-#define WEIGHT_ONE (UINT64_C(1) << 32)
+#define WEIGHT_ONE (UINT64_C(1) << 32) /* what weights sum to, but for rounds */
 
-#define WEIGHTS_SUM_SLACK 1e-9
+#define WEIGHTS_SUM_SLACK 1e-9 /* of weights_share() */
 
 /*
  * Fills out[n], which sums to `total`, up to 2^40. FAIL_CONFIG: a weight is negative or not finite,
