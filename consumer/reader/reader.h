@@ -32,26 +32,26 @@
  *               |  records       |  records of a step      |  arrays           |  lent
  *               |  (librdkafka)  |  (a thread at a time)   |  (all threads)    |  (caller)
  *
- * A reader is always at a step that is due. Its lanes are assigned at or before that step:
+ * A reader is always at a step that is due. Each of its lanes is in one of three states:
  *
- *                      record below the step: released
- *                     +---+
- *                     v   |       record of the step
- *     assigned --> skipping ---------------------------> ready --> reader_take(), when all are
- *        ^            |                                    |        ready: moved to a slot
- *        |            | record above the step, or the      |
- *        +------------+ offset is not in the log: search   |
- *                       once, else FAIL_DATA               |
- *                     +------------------------------------+
- *                     v  the next step is due
- *                 not skipping: the next record must be of that step (step_check.h)
+ *     SKIPPING  assigned at or below the step: records below it are read and released
+ *     NEXT      the lane's next record must be the step's (step_check.h)
+ *     READY     holds the record of the step
  *
- * A record that a commit or a search has led to may be below the step, for both are allowed to name
- * an offset that is too low. From the first whole step on, every record must be the next one.
+ *     reader_start(), _resume(), _seek() --> SKIPPING --- record of the step ---> READY
+ *                                             ^    |                               |    ^
+ *                     record above the step,  |    |                reader_take(), |    | record of
+ *                     or offset not in the    |    |                when all lanes |    | the step
+ *                     log: search, once ------+----+                are READY      v    |
+ *                                             +---------- offset not in the log -- NEXT
  *
- * Invariants: `ready` lanes hold a record of check.step, which `view` looks into; check.lanes_there
- * is the number of ready lanes; no lane is both ready and skipping. reader_collect() establishes
- * them, reader_take() and each search reset them for all lanes at once.
+ * Both a commit and a search may name an offset that is too low; so reading starts with SKIPPING. A
+ * search moves all lanes back to SKIPPING at once. Where the lanes do not hold the step after a
+ * search either, the log is wrong: FAIL_DATA.
+ *
+ * Invariants: a `ready` lane holds a record of check.step, which its `view` looks into;
+ * check.lanes_there is the number of ready lanes; no lane is both ready and skipping.
+ * reader_collect() establishes them; reader_take() and each search reset all lanes at once.
  *
  * Thread: one at a time; prefetch.h says which. Only lanes_commit_*() and lanes_wake() of its lanes
  * may be called beside it.

@@ -1,3 +1,18 @@
+/*
+ * riffle_targets.c -- part of the public API (riffle.h): inputs, labels and positions of a step.
+ *
+ * A sequence of n + 1 tokens gives n inputs and n labels, shifted by one: label i is token i + 1.
+ * Example, n = 7: documents begin at 0, 3 and 5, six tokens are used, [3, 5) is a prompt (no_loss),
+ * and so is the padding, [6, 8):
+ *
+ *     token      10  11  12  13  14  15  pad pad
+ *     label      11  12   -   -  15   -   -           (tokens 3, 4, 6 and 7 are no targets)
+ *     position    0   1   2   0   1   0   0
+ *     document    0   0   0   1   1   2   3           (3: the padding)
+ *
+ * With mask_boundaries labels 2 and 4 are masked as well: tokens 3 and 5 begin a document, and no
+ * token of the one before predicts them.
+ */
 #include "consumer/reader/riffle.h"
 
 #include <string.h>
@@ -26,6 +41,9 @@ copy_tokens(int64_t *out, const struct riffle_step *s, uint32_t token_bytes, siz
 		out[k] = token_at(s, token_bytes, first + k);
 }
 
+/*
+ * Masks the labels of tokens in no_loss ranges and, if asked, of first tokens; token 0 is no label.
+ */
 static void
 mask(int64_t *labels, size_t n, const struct riffle_sequence *q, const struct riffle_targets *out)
 {
@@ -47,6 +65,7 @@ stretch(const struct riffle_sequence *q, size_t i, size_t n)
 	return start < n ? start : n;
 }
 
+/* Numbers tokens within their stretch, and the stretches of the sequence. */
 static void
 number(int32_t *position, int32_t *document, size_t n, const struct riffle_sequence *q)
 {

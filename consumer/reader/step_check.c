@@ -139,6 +139,7 @@ step_check_record(struct step_check *c, uint32_t partition, const struct batch_h
 	if (c->lanes_there > 0 && check_agrees(c, h, f) != FAIL_NONE)
 		return f->code;
 	if (c->lanes_there++ == 0) {
+		assert(h->phase.n <= STEP_PHASE_MAX); /* check_place() */
 		c->last = h->last;
 		c->version = h->version;
 		c->lead = h->lead;
@@ -162,6 +163,7 @@ step_check_advance(struct step_check *c)
 {
 	assert(c->lanes_there == c->lanes_mine);
 	assert(!c->last);
+	assert(c->known);
 
 	c->step++;
 	c->lanes_there = 0;

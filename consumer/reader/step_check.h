@@ -1,14 +1,24 @@
 /*
- * step_check.h -- whether the records of the lanes are the steps that must come next.
+ * step_check.h -- decides whether the records of the lanes are the steps that must come next.
  *
- * A reader takes whole steps in order: each lane's next record must be of the mix, of its lane, of
- * the step that is due, with B/L sequences, and what is constant over a mix must not change. Lanes
- * of one step must agree on what a step has once (weights version, phase, lr_scale, lead, end).
+ * A trainer must never train on a wrong step without noticing, so each record is held against three
+ * things:
+ *
+ *     what is the mix's     name, lanes, batch, schedule and tokenizer are the same in every record
+ *     what is the step's    it is the step that is due: not an earlier one ("duplicate"), not a
+ *                           later one ("gap"), for steps are dense
+ *     what is shared        the lanes of one step agree on what a step has once: version of the
+ *                           weights, phase, lr_scale, lead, whether it ends the mix ("torn")
+ *
+ * The first record of all makes known what is the mix's; the first lane of a step what is shared.
  *
  *     step_check_init(&c, "pretrain", 8, 2, first);      // partitions of the topic, lanes of mine
- *     for each lane: step_check_record(&c, i, partition, &head, sequences_n, f)
+ *     for each lane: step_check_record(&c, partition, &head, sequences_n, f)
  *     when all lanes are there: c.last says whether the mix has ended; else use them, then
  *     step_check_advance(&c)
+ *
+ * Invariants: lanes_there <= lanes_mine; `step` only grows, but where the caller seeks, which sets
+ * it and calls step_check_restart().
  *
  * Plain data and pure functions; borrows `mix` for its life.
  */
@@ -23,7 +33,8 @@
 
 enum {
 	STEP_PHASE_MAX = 256, /* bytes of a phase's name */
-	/* A sequence's least bytes in a record: ten numbers and lengths, a hash, a frame of none.
+	/*
+	 * Least bytes of a sequence in a record: ten numbers and lengths, a hash, an empty frame.
 	 */
 	STEP_SEQUENCE_BYTES_MIN = 19,
 };
@@ -50,6 +61,7 @@ struct step_check {
 	char phase[STEP_PHASE_MAX + 1];
 };
 
+/* `step` is due first; 0 < lanes_mine <= lanes. */
 void step_check_init(
     struct step_check *c, const char *mix, uint32_t lanes, uint32_t lanes_mine, uint64_t step);
 
@@ -75,10 +87,10 @@ enum fail_code step_check_constants(struct step_check *c, uint32_t partition,
 enum fail_code step_check_record(struct step_check *c, uint32_t partition,
     const struct batch_head *h, size_t sequences_n, struct failure *f);
 
-/* The lanes of the step that is due will be read anew. */
+/* The lanes of the step that is due will be read from the first on: no lane is there. */
 void step_check_restart(struct step_check *c);
 
-/* All lanes of the step are there and it has been used: the next one is due. */
+/* All lanes of the step are there, and it does not end the mix: the next one is due. */
 void step_check_advance(struct step_check *c);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum { CHUNK_BYTES = 64 << 10 };
 
-/* Memory that is given out piece by piece and taken back all at once. */
+/* A chunk of the arena: bytes[0 .. n) are given out. */
 struct chunk {
 	struct chunk *next;
 	size_t n, room;
@@ -21,8 +21,9 @@ struct step_decode {
 	struct frame_codec *codec; /* NULL: not needed yet */
 	struct frame_codec *lent;
 	uint32_t token_bytes;
-	struct chunk *chunks;  /* all of them */
-	struct chunk *current; /* pieces come from here, then from those behind it */
+	struct chunk *chunks; /* all of them */
+	struct chunk
+	    *current; /* pieces come from here, then from those behind it, which are empty */
 	uint8_t *tokens;
 	size_t tokens_room; /* bytes */
 	struct riffle_sequence *sequence;
@@ -45,6 +46,11 @@ new_chunk(struct step_decode *d, size_t n)
 	return c;
 }
 
+/*
+ * A piece of n bytes, aligned for any type; NULL: no memory. What is left of the current chunk is
+ * skipped where it is too small, until everything is taken back: simple, and little is lost, for
+ * pieces are small beside a chunk.
+ */
 static void *
 piece(struct step_decode *d, size_t n)
 {
@@ -60,6 +66,7 @@ piece(struct step_decode *d, size_t n)
 		c = new_chunk(d, n);
 	if (c == NULL)
 		return NULL;
+	assert(c->room - c->n >= n);
 	d->current = c;
 	at = c->bytes + c->n;
 	c->n += n;
@@ -74,6 +81,7 @@ take_back(struct step_decode *d)
 	d->current = d->chunks;
 }
 
+/* The sizes come out of records, so that the product may be anything: NULL as for no memory. */
 static void *
 pieces(struct step_decode *d, size_t count, size_t each)
 {
@@ -162,7 +170,8 @@ ensure_tokens(struct step_decode *d, size_t tokens_each, struct failure *f)
 	uint64_t size;
 	uint8_t *tokens;
 
-	size = (uint64_t)d->sequences_all * tokens_each * d->token_bytes; /* 2^22 * 2^21 * 8 */
+	/* In range: at most 2^22 sequences of 2^21 tokens of 8 bytes, 2^46. */
+	size = (uint64_t)d->sequences_all * tokens_each * d->token_bytes;
 	if (size > STEP_DECODE_BYTES_MAX)
 		return fail(f, FAIL_CONFIG,
 		    "a step of %zu sequences of %zu tokens is more than a rank takes (%" PRIu64
@@ -241,6 +250,9 @@ copy_spans(struct step_decode *d, const struct payload_view *p, struct riffle_se
 	return FAIL_NONE;
 }
 
+/*
+ * Tokens of the next sequence into their place; the hash first, so that no garbage is decompressed.
+ */
 static enum fail_code
 decode_frame(struct step_decode *d, const struct riffle_sequence *s, const struct payload_view *p,
     struct failure *f)
@@ -272,7 +284,7 @@ decode_frame(struct step_decode *d, const struct riffle_sequence *s, const struc
 	return f->code;
 }
 
-/* Domains ascend by index. */
+/* The name of domain `index`, by halving: domains ascend by index. NULL: it is not among them. */
 static const char *
 name_of(const struct batch_domain *domains, const char *const *names, size_t n, uint32_t index)
 {

@@ -97,7 +97,7 @@ fail_at(const struct step_records *r, uint32_t i, int64_t offset, struct failure
 
 /* ---- what is kept ---- */
 
-/* The lane's first record, which is asked for now. */
+/* Reads the lane's first record into what is kept; the lane is assigned at its low watermark. */
 static enum fail_code
 take_first(struct step_records *r, uint32_t i, struct step_records_kept *out, struct failure *f)
 {
@@ -158,7 +158,11 @@ step_records_seek(struct step_records *r, uint64_t step, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Which step a lane's next record stands for, whatever it says itself; counts it. */
+/*
+ * Which step a lane's next record stands for, in *step: the one after the last record's, whatever
+ * it claims itself. Only the first record after a search is believed, for nothing else is known
+ * then.
+ */
 static enum fail_code
 count(struct step_records *r, uint32_t i, const struct lanes_record *record, uint64_t *step,
     struct step_record *out, struct failure *f)
@@ -235,6 +239,7 @@ step_records_next(struct step_records *r, int wait_ms, struct step_record *out, 
 	uint32_t n = step_records_lanes(r);
 
 	assert(r->sought);
+	assert(r->step_wanted < LANE_SEEK_STEP_MAX);
 	for (uint32_t i = 0; i < n; i++) {
 		struct place *p = &r->place[i];
 

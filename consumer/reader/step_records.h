@@ -1,12 +1,14 @@
 /*
  * step_records.h -- the steps of a mix as they lie in its batch topic: the record of every lane as
- * bytes, in order, nothing judged.
+ * bytes, in order, nothing judged. For whoever compares or deletes steps (consumer/replay,
+ * consumer/admin), where a trainer's reader would refuse a record.
  *
  *     step_records_open  [step_records_earliest]  step_records_seek(a)  step_records_next ...
  *
- * A step is found as trainers find it (lane_seek.h). From there on a lane's records are counted,
+ * A step is found as trainers find it (step_search.h). From there on a lane's records are counted,
  * steps being dense: a record that cannot be decoded, or that claims another step than the one it
- * stands for, is handed out all the same, so that whoever compares can say what is wrong with it.
+ * stands for, is handed out all the same, so that whoever compares can report what is wrong with
+ * it.
  *
  * Memory: STEP_RECORDS_AHEAD_BYTES of read-ahead over all lanes, and one held record a lane.
  * Thread: one.
@@ -49,15 +51,18 @@ struct step_records_kept {
 	uint64_t whole;  /* first step that every lane keeps */
 };
 
-/* Afterwards a step must be sought. FAIL_DATA: a lane's first record cannot be read. */
+/* Afterwards step_records_seek() must be called. FAIL_DATA: a lane's first record is damaged. */
 enum fail_code step_records_earliest(
     struct step_records *r, struct step_records_kept *out, struct failure *f);
 
-/* The next step is `step`. FAIL_DATA: it is not kept any more; says which is the earliest. */
+/*
+ * step_records_next() will give `step` < LANE_SEEK_STEP_MAX. FAIL_DATA: it is not kept any more;
+ * the text names the earliest that is.
+ */
 enum fail_code step_records_seek(struct step_records *r, uint64_t step, struct failure *f);
 
 /*
- * Fills out[lanes] with the records of the step that is next, and goes on to the one after it.
+ * Fills out[lanes] with the records of the step that is next; the one after it is next then.
  * FAIL_TIMEOUT: it is not published, at once or, with `wait_ms` > 0, after so long; it stays the
  * next one. FAIL_DATA: the mix has ended before it, or it was deleted meanwhile.
  */

@@ -120,7 +120,7 @@ step_pool_get(struct step_pool *p, struct step_slot **out, struct failure *f)
 	return f->code;
 }
 
-/* What becomes of a slot that nobody holds; takes the lock, which is held, and lets it go. */
+/* Puts a slot that nobody holds back, or frees it, and the pool after it. Lets go of the lock. */
 static void
 put_locked(struct step_slot *slot)
 {
@@ -128,6 +128,8 @@ put_locked(struct step_slot *slot)
 	bool spare = p->closed || p->free_n >= STEP_POOL_FREE_MAX, last;
 
 	assert(p->out_n > 0);
+	assert(!slot->lent);
+	assert(!slot->kept);
 	p->out_n--;
 	if (!spare) {
 		slot->next_free = p->free;
@@ -147,7 +149,6 @@ step_pool_put(struct step_slot *slot)
 {
 	free_records(slot);
 	pthread_mutex_lock(&slot->pool->lock);
-	assert(!slot->lent && !slot->kept);
 	put_locked(slot);
 }
 
@@ -217,6 +218,7 @@ step_slot_let_go(const struct riffle_step *step)
 {
 	struct step_slot *slot = (struct step_slot *)(uintptr_t)step; /* its first member */
 
+	_Static_assert(offsetof(struct step_slot, step) == 0, "a step leads to its slot");
 	if (step == NULL || slot->pool->process != getpid())
 		return; /* behind a fork the lock may be held by a thread that is not there */
 	pthread_mutex_lock(&slot->pool->lock);

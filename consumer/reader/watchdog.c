@@ -1,5 +1,6 @@
 #include "consumer/reader/watchdog.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +66,9 @@ watchdog_judge(
     const struct ledger *l, int64_t age, uint64_t step, uint64_t lead, char *reason, size_t room)
 {
 	const struct ledger_run *run = blocking_run(l, lead);
-	int64_t seconds = age < 0 ? 0 : age / 1000;
+	int64_t seconds = age < 0 ? 0 : age / 1000; /* clocks of two machines: it may be negative */
 
+	assert(room > 0);
 	if ((uint64_t)l->step_next > step)
 		snprintf(reason, room,
 		    "the mixer has published it (all steps below %" PRId64

@@ -1,11 +1,20 @@
 /*
  * watchdog.h -- why the step that a trainer waits for does not come, in words.
  *
- * Asks the broker for the last record of the mix's ledger: no answer, the broker is down; an old
- * record, the mixer has stopped or waits (for a run that does not commit, as the record shows); a
- * fresh one, it is behind. Connects with the first question and keeps the connection.
+ * Asks the broker for the last record of the mix's ledger, and judges by it, in this order:
  *
- * Thread: one at a time. Takes at most WATCHDOG_ANSWER_MS or so.
+ *     no answer from the broker                      the broker is down
+ *     no record                                      no mixer has written yet
+ *     step_next is beyond the step                   published, but it has not arrived
+ *     the record ends the mix                        there is no such step
+ *     step_next is at the lowest run's step + lead   the mixer waits for that run to commit
+ *     older than WATCHDOG_STOPPED_MS                 the mixer has stopped, or waits for domains
+ *     fresh                                          the mixer is behind
+ *
+ * Connects at the first call of watchdog_why() and keeps the connection: with a handle of its own,
+ * because the lanes' handle must not wait for anything but records.
+ *
+ * Thread: one at a time. A call makes two requests, of WATCHDOG_ANSWER_MS at most each.
  */
 #ifndef CONSUMER_READER_WATCHDOG_H
 #define CONSUMER_READER_WATCHDOG_H
@@ -23,14 +32,21 @@ enum {
 
 struct watchdog;
 
-/* NULL: no memory. Ended with watchdog_close(). Borrows both for its life. */
+/*
+ * Gives a watchdog, to be ended with watchdog_close(); NULL: no memory. Borrows both for its life.
+ */
 struct watchdog *watchdog_open(const char *mix, const struct properties *properties);
 void watchdog_close(struct watchdog *w); /* NULL is accepted */
 
-/* Writes a clause about `step`, which is due; `lead` is the mix's as far as known, else 0. */
+/*
+ * Writes a clause about `step`, which is due, into reason[room]; `lead` is the mix's as far as it
+ * is known, else 0.
+ */
 void watchdog_why(struct watchdog *w, uint64_t step, uint64_t lead, char *reason, size_t room);
 
-/* The same from a ledger's last record, which is age_ms old. Pure. */
+/*
+ * The same from a ledger's last record, which is age_ms old by the broker's clock and ours. Pure.
+ */
 void watchdog_judge(const struct ledger *l, int64_t age_ms, uint64_t step, uint64_t lead,
     char *reason, size_t room);
 
