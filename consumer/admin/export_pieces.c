@@ -78,24 +78,24 @@ static enum fail_code
 give(struct export_pieces *p, uint64_t document, uint64_t offset, const uint32_t *id, size_t n,
     bool followed, struct failure *f)
 {
-	bool goes_on = p->open && document == p->document;
+	bool continues = p->open && document == p->document;
 
 	assert(n > 0);
-	if (goes_on && p->cut_off && offset + 1 == p->next && n == 1)
+	if (continues && p->cut_off && offset + 1 == p->next && n == 1)
 		return FAIL_NONE; /* nothing but the shared token */
-	if (goes_on && p->cut_off && offset + 1 == p->next) {
+	if (continues && p->cut_off && offset + 1 == p->next) {
 		offset++;
 		id++;
 		n--;
 	}
-	if (goes_on && offset != p->next)
+	if (continues && offset != p->next)
 		return fail(f, FAIL_DATA,
 		    "document %llu goes on at its token %llu, and token %llu was expected",
 		    (unsigned long long)document, (unsigned long long)offset,
 		    (unsigned long long)p->next);
-	if (!goes_on && end_document(p, followed, f) != FAIL_NONE)
+	if (!continues && end_document(p, followed, f) != FAIL_NONE)
 		return f->code;
-	if (!goes_on && offset != 0)
+	if (!continues && offset != 0)
 		return fail(f, FAIL_DATA, "document %llu begins with its token %llu",
 		    (unsigned long long)document, (unsigned long long)offset);
 	p->open = true;
@@ -221,10 +221,10 @@ add_as_stream(struct export_pieces *p, const struct sequence_view *s,
 
 	for (size_t i = 0; i < s->payload.spans_n; i++) {
 		size_t n = span_length(s, span, i), shared = i == 0 && joined;
-		bool goes_on = p->open && span[i].document == p->document &&
-			       span[i].offset + shared == p->next;
+		bool continues = p->open && span[i].document == p->document &&
+				 span[i].offset + shared == p->next;
 
-		if (!goes_on && end_document(p, true, f) != FAIL_NONE)
+		if (!continues && end_document(p, true, f) != FAIL_NONE)
 			return f->code;
 		p->open = true;
 		p->document = span[i].document;

@@ -51,7 +51,6 @@ struct replay {
 	struct step_record *record; /* [lanes]: of the step at hand */
 	uint64_t compare_from;      /* steps below are not in the batch topic */
 	struct feed *feed;
-	char corpus[NAME_MAX_BYTES + 1]; /* that the feed reads */
 	struct assembler *assembler;     /* in the state of `before`; NULL: to be opened */
 	struct replay_finding finding;
 	struct replay_bad bad;

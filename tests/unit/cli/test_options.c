@@ -1,5 +1,7 @@
-/* The commands are no part of the library that tests are linked with: their parser is included. */
-#include "cli/options.c"
+/* options.h: rows parsed, refused and printed. */
+#include "cli/options.h"
+
+#include "common/base/log.h"
 
 #include "tests/unit/folder.h"
 
