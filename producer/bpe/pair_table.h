@@ -82,11 +82,11 @@ struct pair_table {
 };
 
 /*
- * Fills the zeroed *p from a vocabulary whose ranks are its ids, to be ended with
+ * Fills the zeroed *t from a vocabulary whose ranks are its ids, to be ended with
  * pair_table_close() in any case. All single bytes are tokens; borrows `v`. FAIL_MEMORY only.
  */
-enum fail_code pair_table_open(struct pair_table *p, const struct vocabulary *v, struct failure *f);
-void pair_table_close(struct pair_table *p);
+enum fail_code pair_table_open(struct pair_table *t, const struct vocabulary *v, struct failure *f);
+void pair_table_close(struct pair_table *t);
 
 /* Two tokens that merge, and what they give. */
 struct pair_merge {
@@ -97,7 +97,7 @@ struct pair_merge {
  * The same for a list of merges, the first has the lowest rank; of equal pairs the last one counts.
  * byte[256] is copied: the ids of the single bytes, VOCABULARY_NONE where there is none.
  */
-enum fail_code pair_table_open_merges(struct pair_table *p, const struct pair_merge *merge,
+enum fail_code pair_table_open_merges(struct pair_table *t, const struct pair_merge *merge,
     uint32_t merges_n, const uint32_t *byte, struct failure *f);
 
 /*
@@ -113,9 +113,9 @@ pair_hash(uint32_t left, uint32_t right)
 
 /* Sends for the line that pair_table_find() of the same pair reads. */
 static inline void
-pair_table_prefetch(const struct pair_table *p, uint32_t left, uint32_t right)
+pair_table_prefetch(const struct pair_table *t, uint32_t left, uint32_t right)
 {
-	__builtin_prefetch(&p->line[pair_hash(left, right) >> p->shift]);
+	__builtin_prefetch(&t->line[pair_hash(left, right) >> t->shift]);
 }
 
 /* The bits above the rank of a pair: that the place is taken, and the upper part of the hash. */
@@ -146,7 +146,7 @@ pair_line_equal(const struct pair_line *l, uint32_t tag)
 }
 
 /* What pair_table_find() leaves to a loop: full lines, and lines with two equal tags. */
-uint32_t pair_table_search(const struct pair_table *p, uint64_t hash);
+uint32_t pair_table_search(const struct pair_table *t, uint64_t hash);
 
 /*
  * The rank of the merge of left and right, both below VOCABULARY_IDS_MAX, or VOCABULARY_NONE.
@@ -156,16 +156,16 @@ uint32_t pair_table_search(const struct pair_table *p, uint64_t hash);
  * first equal tag was not of this pair, or the line is full and the pair may be in the next one.
  */
 static inline uint32_t
-pair_table_find(const struct pair_table *p, uint32_t left, uint32_t right)
+pair_table_find(const struct pair_table *t, uint32_t left, uint32_t right)
 {
 	uint64_t hash = pair_hash(left, right);
-	const struct pair_line *l = &p->line[hash >> p->shift];
+	const struct pair_line *l = &t->line[hash >> t->shift];
 	unsigned equal = pair_line_equal(l, (uint32_t)hash);
 	uint32_t rank = l->rank[__builtin_ctz(equal | 1u << (PAIR_LINE_MAX - 1))];
 	bool found = equal != 0 && rank >> PAIR_RANK_BITS == pair_line_mark(hash);
 
 	if (__builtin_expect(!found && (equal != 0 || l->rank[PAIR_LINE_MAX - 1] != 0), 0))
-		return pair_table_search(p, hash);
+		return pair_table_search(t, hash);
 	return found ? rank & (VOCABULARY_IDS_MAX - 1) : VOCABULARY_NONE;
 }
 
@@ -184,9 +184,9 @@ pair_bytes_merge(
 
 /* The token that the merge of this rank gives. */
 static inline uint32_t
-pair_table_result(const struct pair_table *p, uint32_t rank)
+pair_table_result(const struct pair_table *t, uint32_t rank)
 {
-	return p->result == NULL ? rank : p->result[rank];
+	return t->result == NULL ? rank : t->result[rank];
 }
 
 #endif

@@ -107,8 +107,8 @@ read_range(const char *text, size_t n, struct range *out)
 	if (first_n == 1 && last_n == 1 && isalpha((unsigned char)*text) &&
 	    isalpha((unsigned char)*last)) {
 		out->letters = true;
-		out->first = *text;
-		end = *last;
+		out->first = (unsigned char)*text;
+		end = (unsigned char)*last;
 	} else if (!read_number(text, first_n, &out->first) || !read_number(last, last_n, &end)) {
 		return false;
 	} else if (is_padded(text, first_n) || is_padded(last, last_n)) {

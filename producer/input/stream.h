@@ -49,7 +49,7 @@ struct stream_program {
 
 /* Gives *out, to be ended with stream_close(), which kills what still runs. Copies all. */
 enum fail_code stream_open_program(
-    struct stream **out, const struct stream_program *p, struct failure *f);
+    struct stream **out, const struct stream_program *o, struct failure *f);
 
 void stream_close(struct stream *s); /* NULL is accepted */
 

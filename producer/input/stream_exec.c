@@ -22,8 +22,6 @@
 #include "common/base/log.h"
 #include "producer/input/stream_internal.h"
 
-extern char **environ;
-
 enum {
 	EXIT_POLL_MS = 10, /* between two looks at a program that has printed all */
 	EXIT_WARN_MS = 10000,

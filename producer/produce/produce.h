@@ -66,6 +66,6 @@ struct produce_options {
  * FAIL_NONE: done, or stopped as asked. FAIL_USAGE: a domain or a partition that the configuration
  * does not have. Others as from topics_check() and, after the retries, from share_run().
  */
-enum fail_code produce_run(const struct produce_options *o, struct failure *f);
+enum fail_code produce_run(const struct produce_options *given, struct failure *f);
 
 #endif
