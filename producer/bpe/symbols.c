@@ -1,6 +1,6 @@
 #include "producer/bpe/symbols.h"
 
-#include "producer/pretokenizer/unicode_range.h"
+#include "producer/pretokenizer/code_point.h"
 
 #define NONE VOCABULARY_NONE
 
@@ -15,7 +15,7 @@ look(const struct symbols *s, const uint8_t *p, uint32_t *id)
 		*id = s->one[*p];
 		return 1;
 	}
-	bytes = unicode_point(p, &point);
+	bytes = code_point_read(p, &point);
 	*id = vocabulary_find(s->vocabulary, p, bytes);
 	return bytes;
 }

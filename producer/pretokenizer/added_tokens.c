@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/pretokenizer/code_point.h"
 #include "producer/pretokenizer/unicode_class.h"
 #include "producer/pretokenizer/unicode_range.h"
 
@@ -43,7 +44,7 @@ child_of(const struct added_tokens *a, uint32_t node, uint8_t byte)
 	return child;
 }
 
-/* The node content[n] leads to; there is room for n more. */
+/* The node that content[n] leads to; nodes that are missing are added, and there is room for n. */
 static uint32_t
 descend(struct added_tokens *a, const uint8_t *content, size_t n)
 {
@@ -63,6 +64,7 @@ descend(struct added_tokens *a, const uint8_t *content, size_t n)
 	return node;
 }
 
+/* Adds a token to what says where one can begin. */
 static void
 note_begin(struct added_tokens *a, const uint8_t *content, size_t n)
 {
@@ -87,7 +89,9 @@ added_tokens_add(struct added_tokens *a, const uint8_t *content, size_t n,
 	void *tokens = a->token, *nodes = a->node;
 	uint32_t node;
 
-	assert(n > 0 && n <= ADDED_TOKENS_BYTES_MAX && a->n < ADDED_TOKENS_MAX);
+	assert(n > 0);
+	assert(n <= ADDED_TOKENS_BYTES_MAX);
+	assert(a->n < ADDED_TOKENS_MAX);
 	if (grow(&tokens, &a->room, a->n + 1, sizeof(*a->token), f) != FAIL_NONE)
 		return f->code;
 	a->token = tokens;
@@ -129,7 +133,7 @@ candidate(const struct added_tokens *a, const uint8_t *text, size_t n, size_t at
 	return n;
 }
 
-/* The longest token at `at`, or NULL; *bytes are its own. */
+/* The longest token that begins at `at`, or NULL; *bytes is its length. */
 static const struct added_token *
 longest(const struct added_tokens *a, const uint8_t *text, size_t n, size_t at, size_t *bytes)
 {
@@ -153,14 +157,15 @@ word_at(const uint8_t *p)
 {
 	uint32_t point;
 
-	unicode_point(p, &point);
+	code_point_read(p, &point);
 	return unicode_is_word(point);
 }
 
+/* Whether no character of a word is on either side of [start, end). */
 static bool
 stands_alone(const struct added_search *s, size_t start, size_t end)
 {
-	if (start > 0 && word_at(unicode_before(s->text + start)))
+	if (start > 0 && word_at(code_point_before(s->text + start)))
 		return false;
 	return end == s->n || !word_at(s->text + end);
 }
@@ -170,7 +175,7 @@ is_space(const uint8_t *p, size_t *bytes)
 {
 	uint32_t point;
 
-	*bytes = unicode_point(p, &point);
+	*bytes = code_point_read(p, &point);
 	return unicode_class_of(point) == CLASS_SPACE;
 }
 
@@ -179,7 +184,7 @@ static size_t
 strip_left(const struct added_search *s, size_t start)
 {
 	while (start > s->given) {
-		size_t before = (size_t)(unicode_before(s->text + start) - s->text), bytes;
+		size_t before = (size_t)(code_point_before(s->text + start) - s->text), bytes;
 
 		if (!is_space(s->text + before, &bytes))
 			break;
@@ -188,7 +193,10 @@ strip_left(const struct added_search *s, size_t start)
 	return start;
 }
 
-/* Remembers how far it came, as many tokens can stand in one stretch of white space. */
+/*
+ * Behind the white space from `end` on. Remembers how far it came: many tokens can be in one
+ * stretch of white space, and looking through it for each would take time by the square.
+ */
 static size_t
 strip_right(struct added_search *s, size_t end)
 {

@@ -1,19 +1,25 @@
 /*
  * added_tokens.h -- tokens that are looked for in the text itself, before anything is split.
  *
- * Two sets: one for the text as it is, one for what the normaliser made of the rest. In each, from
- * left to right, the longest token that begins at a place is found, and the search goes on behind
- * it. Then the flags of that token decide:
+ * A tokenizer.json has two sets: one for the text as it is, one for what the normaliser made of the
+ * rest. In each, from left to right, the longest token that begins at a place is found, and the
+ * search continues behind it. Then the flags of that token decide:
  *
  *   single_word   it counts only where neither neighbour is of a word (\w)
  *   lstrip        it takes the white space before it, up to the token before
  *   rstrip        it takes the white space behind it
  *   special       it counts as text where that is asked for
  *
- * A token that does not count hides those that would begin inside it, as in tokenizers. Tokens are
- * kept in a tree by bytes; a table of first two bytes says where a search is worth while.
+ * A token that does not count hides those that would begin inside it: the ids must be those of the
+ * library tokenizers, so its rules are kept to the letter. Example, the tokens <s> and [M] with
+ * lstrip: "ab [M]<s>" gives the spans ab, " [M]" as a token, <s> as a token.
  *
- * Immutable after the last added_tokens_add(); shared by threads.
+ * Tokens are in a tree by bytes, each node with a list of its children. Most texts hold none of
+ * them, so what counts is passing over text quickly: a table of the first two bytes says where a
+ * token can begin at all, and if all begin with the same byte, memchr() finds the places.
+ *
+ * Thread: a set is immutable after the last added_tokens_add(), and shared; a search is one
+ * thread's.
  */
 #ifndef PRODUCER_PRETOKENIZER_ADDED_TOKENS_H
 #define PRODUCER_PRETOKENIZER_ADDED_TOKENS_H
@@ -55,7 +61,10 @@ struct added_tokens {
 
 void added_tokens_close(struct added_tokens *a);
 
-/* Adds content[n], n > 0. FAIL_DATA without a sentence for the same content twice. */
+/*
+ * Adds content[n], 0 < n <= ADDED_TOKENS_BYTES_MAX; copies both. The set has fewer than
+ * ADDED_TOKENS_MAX. FAIL_DATA for the same content twice: the sentence is the caller's to write.
+ */
 enum fail_code added_tokens_add(struct added_tokens *a, const uint8_t *content, size_t n,
     const struct added_token *token, struct failure *f);
 
@@ -70,16 +79,17 @@ struct added_search {
 	const struct added_tokens *set;
 	const uint8_t *text; /* [n], valid UTF-8, borrowed */
 	size_t n;
-	size_t at;       /* the search goes on here */
+	size_t at;       /* where the search continues */
 	size_t given;    /* spans up to here were given */
-	size_t space[2]; /* white space reaches from the first to the second of these */
-	struct added_span next;
+	size_t space[2]; /* known: white space reaches from the first to the second of these */
+	struct added_span next; /* found, and not given yet, as text before it was to be given */
 	bool has_next;
 };
 
 /*
- * Gives the next span; false: there are no more. A token that begins in the white space another one
- * took is given all the same, and the text behind it again, as tokenizers does.
+ * Gives the next span; false: there are no more. Spans without a token are never empty. A token
+ * that begins in the white space another one took is given all the same, and the text behind it
+ * again, as tokenizers does.
  */
 bool added_search_next(struct added_search *s, struct added_span *span);
 

@@ -5,9 +5,14 @@
 #include <string.h>
 
 #include "producer/pretokenizer/nfc_table.h"
-#include "producer/pretokenizer/unicode_range.h"
+#include "producer/pretokenizer/code_point.h"
 
-/* Hangul by arithmetic (Unicode Standard, section 3.12). */
+/*
+ * Hangul syllables are not in the tables: they are numbered by their leading consonant L, vowel V
+ * and trailing consonant T, which may be missing (Unicode Standard, section 3.12):
+ *
+ *     S = HANGUL_S + (L * HANGUL_VS + V) * HANGUL_TS + T      T 0: there is none
+ */
 enum {
 	HANGUL_S = 0xAC00,
 	HANGUL_L = 0x1100,
@@ -42,7 +47,7 @@ plain_bytes(const uint8_t *text, size_t n)
 			at++; /* a tail byte of a plain one is below as well */
 			continue;
 		}
-		bytes = unicode_point(text + at, &point);
+		bytes = code_point_read(text + at, &point);
 		if (nfc_class_of(point) != NFC_PLAIN)
 			break;
 		at += bytes;
@@ -56,6 +61,7 @@ nfc_plain(const uint8_t *text, size_t n)
 	return plain_bytes(text, n) == n;
 }
 
+/* Room for what one character decomposes to, in both halves. The second half holds nothing now. */
 static enum fail_code
 reserve(struct nfc_scratch *s, struct failure *f)
 {
@@ -98,7 +104,11 @@ find_decomposition(uint32_t point)
 	return NULL;
 }
 
-/* Only the first part decomposes further, and three steps are the most there are. */
+/*
+ * Adds what `point` is made of. A row of the table is one step, and of its two parts only the first
+ * may decompose further: so the second ones are kept until the first is at its end, and come out in
+ * reverse. Three steps are the most there are. Example, U+1ED9 -> U+1ECD U+0302 -> o U+0323 U+0302.
+ */
 static enum fail_code
 decompose(struct nfc_scratch *s, uint32_t point, struct failure *f)
 {
@@ -145,6 +155,7 @@ order(struct nfc_point *point, struct nfc_point *other, size_t n)
 	}
 }
 
+/* Orders the marks behind each starter. Starters never move. */
 static void
 order_marks(struct nfc_scratch *s)
 {
@@ -158,7 +169,7 @@ order_marks(struct nfc_scratch *s)
 	}
 }
 
-/* What both are together, or 0. */
+/* What both are as one character, or 0. Hangul is not in the table: L and V join first, then LV and T. */
 static uint32_t
 composed(uint32_t first, uint32_t second)
 {
@@ -187,7 +198,8 @@ composed(uint32_t first, uint32_t second)
 
 /*
  * Joins to the last starter what is not blocked from it: nothing of class 0 or of the same or a
- * higher class may stand between them.
+ * higher class may be left between them. As marks are in order, the last one that was kept decides.
+ * What has joined stands between no longer.
  */
 static void
 compose(struct nfc_scratch *s)
@@ -224,11 +236,11 @@ write(const struct nfc_scratch *s, struct buffer *out, struct failure *f)
 	if (buffer_reserve(out, s->n * 4, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < s->n; i++)
-		out->n += unicode_put(out->bytes + out->n, s->point[i].point);
+		out->n += code_point_write(out->bytes + out->n, s->point[i].point);
 	return FAIL_NONE;
 }
 
-/* Adds the NFC of text[n], which is one cut: a plain character at most, and others. */
+/* Adds the NFC of text[n], which is one cut: a plain character at most, and then others. */
 static enum fail_code
 work(struct nfc_scratch *s, struct buffer *out, const uint8_t *text, size_t n, struct failure *f)
 {
@@ -236,7 +248,7 @@ work(struct nfc_scratch *s, struct buffer *out, const uint8_t *text, size_t n, s
 	for (size_t at = 0; at < n;) {
 		uint32_t point;
 
-		at += unicode_point(text + at, &point);
+		at += code_point_read(text + at, &point);
 		if (decompose(s, point, f) != FAIL_NONE)
 			return f->code;
 	}
@@ -253,7 +265,7 @@ changing_bytes(const uint8_t *text, size_t n)
 
 	while (at < n) {
 		uint32_t point;
-		size_t bytes = unicode_point(text + at, &point);
+		size_t bytes = code_point_read(text + at, &point);
 
 		if (nfc_class_of(point) == NFC_PLAIN)
 			break;
@@ -262,6 +274,10 @@ changing_bytes(const uint8_t *text, size_t n)
 	return at;
 }
 
+/*
+ *     text:   plain plain plain | p x x | plain plain | p x ...
+ *             copied              work    copied        work      x: not plain, p: the plain before
+ */
 enum fail_code
 nfc_add(struct nfc_scratch *s, struct buffer *out, const uint8_t *text, size_t n, struct failure *f)
 {
@@ -271,7 +287,7 @@ nfc_add(struct nfc_scratch *s, struct buffer *out, const uint8_t *text, size_t n
 		if (cut == n)
 			return buffer_add(out, text + at, plain, f);
 		if (plain > 0)
-			cut = (size_t)(unicode_before(text + cut) - text);
+			cut = (size_t)(code_point_before(text + cut) - text);
 		if (buffer_add(out, text + at, cut - at, f) != FAIL_NONE)
 			return f->code;
 		end = at + plain;

@@ -1,5 +1,8 @@
 /*
  * nfc_table.h -- what nfc.c knows of Unicode; made by scripts/gen-unicode-nfc, for nfc.c only.
+ *
+ * A table of two stages with a byte for each code point, as unicode_class.h has it, and two lists
+ * of rows, searched by halves: what a character is made of, and what two characters are together.
  */
 #ifndef PRODUCER_PRETOKENIZER_NFC_TABLE_H
 #define PRODUCER_PRETOKENIZER_NFC_TABLE_H

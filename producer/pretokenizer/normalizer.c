@@ -11,7 +11,7 @@ normalizer_scratch_close(struct normalizer_scratch *s)
 	nfc_scratch_close(&s->nfc);
 }
 
-/* Of one byte, which stands every few bytes where it is the space. */
+/* For a pattern of one byte: most often the space, which stands every few bytes. */
 static enum fail_code
 replace_byte(const uint8_t *text, size_t n, uint8_t byte, const uint8_t *content, size_t content_n,
     struct buffer *out, struct failure *f)
@@ -58,7 +58,7 @@ normalizer_replace(const uint8_t *text, size_t n, const uint8_t *pattern, size_t
 	return FAIL_NONE;
 }
 
-/* That the step leaves text[n] as it is. */
+/* Whether the step leaves text[n] as it is. */
 static bool
 changes_nothing(const struct normalizer_step *step, const uint8_t *text, size_t n)
 {
@@ -89,7 +89,9 @@ apply(const struct normalizer_step *step, struct normalizer_scratch *s, const ui
 	return FAIL_NONE;
 }
 
-/* What comes of the first `head` bytes; a replacement belongs to the last byte of what it replaces.
+/*
+ * How many of the first bytes come from the first `head` bytes of text[n] after the step. What is
+ * put in front belongs to them, and a replacement to the last byte of what it replaces.
  */
 static size_t
 head_of(const struct normalizer_step *step, const uint8_t *text, size_t n, size_t head)
@@ -118,8 +120,9 @@ enum fail_code
 normalizer_run(const struct normalizer *z, struct normalizer_scratch *s, const uint8_t *text,
     size_t n, const uint8_t **out, size_t *out_n, size_t *head, struct failure *f)
 {
-	size_t turn = 0;
+	size_t turn = 0; /* the buffer that does not hold `text` */
 
+	assert(z->n <= NORMALIZER_STEPS_MAX);
 	for (size_t i = 0; i < z->n; i++) {
 		struct buffer *b = &s->text[turn];
 

@@ -2,9 +2,10 @@
  * normalizer.h -- what is done to text before it is split: NFC, text put in front, text replaced.
  *
  * A list of steps, each over the whole of what the one before gave. Example, Llama-2: prepend "_",
- * then replace " " by "_" (where _ is U+2581): "a b" -> "_a_b".
+ * then replace " " by "_" (where _ is U+2581): "a b" -> "_a_b". Most texts are changed by no step;
+ * these are recognised first and never copied.
  *
- * The list is immutable once it is filled, and shared by threads; a scratch belongs to one thread.
+ * Thread: the list is immutable once it is filled, and shared; a scratch belongs to one thread.
  */
 #ifndef PRODUCER_PRETOKENIZER_NORMALIZER_H
 #define PRODUCER_PRETOKENIZER_NORMALIZER_H
@@ -37,15 +38,17 @@ void normalizer_scratch_close(struct normalizer_scratch *s);
 
 /*
  * Sets *out to what the steps make of text[n], valid UTF-8: the text itself where nothing changes,
- * else in the scratch until the next call. *out_n can be 0. *head, the bytes of the first
- * character, becomes how many of the first bytes of *out come from it; with NFC among the steps it
- * is not kept.
+ * else memory of the scratch, borrowed until the next call. *out_n can be 0. *head, the bytes of
+ * the first character, becomes how many of the first bytes of *out come from it; after NFC it means
+ * nothing, and recipe_json.c refuses what would need it. FAIL_MEMORY only.
  */
 enum fail_code normalizer_run(const struct normalizer *z, struct normalizer_scratch *s,
     const uint8_t *text, size_t n, const uint8_t **out, size_t *out_n, size_t *head,
     struct failure *f);
 
-/* Adds text[n] with every `pattern` as `content` to `out`, from left to right. */
+/*
+ * Adds text[n] to `out` with every `pattern`, which is not empty, as `content`, from left to right.
+ */
 enum fail_code normalizer_replace(const uint8_t *text, size_t n, const uint8_t *pattern,
     size_t pattern_n, const uint8_t *content, size_t content_n, struct buffer *out,
     struct failure *f);

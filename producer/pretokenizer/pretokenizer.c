@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/pretokenizer/code_point.h"
 #include "producer/pretokenizer/unicode_range.h"
 
 enum { SPLIT_BATCH = 1 << 10 };
@@ -12,7 +13,7 @@ static const uint8_t cut_mark[] = {0xE2, 0x96, 0x81}; /* U+2581 */
 
 /* One step at work: from `in` to `out`, whose text is `text` where the step changes it. */
 struct work {
-	const struct pretokenizer_step *step;
+	const struct pretokenizer_step *step; /* NULL: cut_marks */
 	const struct pretokenizer_cuts *in;
 	struct pretokenizer_cuts *out;
 	struct buffer *text;
@@ -47,19 +48,26 @@ reserve(struct pretokenizer_cuts *c, size_t more, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Ends a stretch at `end`, if one has begun. */
+/* Ends a stretch at `end`, unless it would be empty. */
 static enum fail_code
 cut(struct pretokenizer_cuts *c, size_t end, struct failure *f)
 {
 	if (end == (c->count == 0 ? 0 : c->end[c->count - 1]))
 		return FAIL_NONE;
+	assert(c->count == 0 || end > c->end[c->count - 1]);
+	assert(end <= SPLITTER_TEXT_MAX);
 	if (reserve(c, 1, f) != FAIL_NONE)
 		return f->code;
-	assert(end <= SPLITTER_TEXT_MAX);
 	c->end[c->count++] = (uint32_t)end;
 	return FAIL_NONE;
 }
 
+/*
+ * Each of the functions below takes one stretch, [start, end) of w->in, and adds what becomes of it
+ * to w->out and w->text.
+ */
+
+/* Cuts by the pattern. */
 static enum fail_code
 split(const struct work *w, size_t start, size_t end, struct failure *f)
 {
@@ -88,7 +96,7 @@ split_digits(const struct work *w, size_t start, size_t end, struct failure *f)
 
 	for (size_t at = start; at < end;) {
 		uint32_t point;
-		size_t bytes = unicode_point(w->in->text + at, &point);
+		size_t bytes = code_point_read(w->in->text + at, &point);
 		bool is = unicode_is_numeric(point);
 
 		if (at > start && (is != before || (is && each)) && cut(w->out, at, f) != FAIL_NONE)
@@ -118,6 +126,7 @@ split_marks(const struct work *w, size_t start, size_t end, struct failure *f)
 	return cut(w->out, end, f);
 }
 
+/* Puts a space in front of the stretch if there is none. */
 static enum fail_code
 put_space(const struct work *w, size_t start, size_t end, struct failure *f)
 {
@@ -159,6 +168,7 @@ replace_spaces(const struct pretokenizer_step *step, const uint8_t *text, size_t
 	return FAIL_NONE;
 }
 
+/* Writes every space as the mark, and puts one in front, by the scheme, if there is none. */
 static enum fail_code
 put_mark(const struct work *w, size_t start, size_t end, struct failure *f)
 {
@@ -174,7 +184,7 @@ put_mark(const struct work *w, size_t start, size_t end, struct failure *f)
 	return cut(w->out, w->text->n, f);
 }
 
-/* Cuts before each mark that stands behind another character. */
+/* Cuts before each mark that stands behind another character; see pretokenizer.h, cut_marks. */
 static enum fail_code
 cut_before_marks(const struct work *w, size_t start, size_t end, struct failure *f)
 {
@@ -222,6 +232,7 @@ changes_text(const struct pretokenizer_step *step)
 	       (step->kind == PRETOKENIZER_SPACE || step->kind == PRETOKENIZER_MARK);
 }
 
+/* Does one step for all stretches. */
 static enum fail_code
 do_all(struct work *w, struct failure *f)
 {
@@ -246,7 +257,9 @@ pretokenizer_run(const struct pretokenizer *p, struct pretokenizer_scratch *s, c
 	struct pretokenizer_cuts *now = &s->cuts[0];
 	size_t texts = 0;
 
-	assert(n > 0 && n <= SPLITTER_TEXT_MAX);
+	assert(n > 0);
+	assert(n <= SPLITTER_TEXT_MAX);
+	assert(p->n <= PRETOKENIZER_STEPS_MAX);
 	now->count = 0;
 	now->text = text;
 	now->n = n;

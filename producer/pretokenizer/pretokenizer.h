@@ -1,15 +1,40 @@
 /*
  * pretokenizer.h -- cuts text into pieces as the pre_tokenizer of a tokenizer.json does.
  *
- * A list of steps; each cuts every stretch that the one before has left. A step may also change the
- * text: put a space or a mark in front of a stretch, or write every space as the mark. Example,
- * [Digits, ByteLevel]: "ab12 c" -> ab 1 2 _c.
+ * The room producer/pretokenizer/ has all that a tokenizer does to text before it merges:
  *
- * Where nothing cuts, as in Llama-2, the whole text is one piece. If no token has the mark behind
- * another character, no merge can reach over such a place, so cutting there changes nothing and
- * makes pieces that can be remembered (`cut_marks`, which the compiler of the table proves).
+ *     text -> added_tokens -> normalizer -> added_tokens -> pretokenizer -> pieces -> bpe/
+ *             of the text     (nfc)         of what that    (splitter)
+ *             as it is                      gave
  *
- * The list is immutable, shared by threads; a scratch belongs to one thread.
+ * encoder/ leads a text through it. A .tiktoken has none of these but the splitter.
+ *
+ * Files of this room:
+ *     pretokenizer         steps that cut text, or change it for the model
+ *     splitter             cuts by the patterns of gpt2, cl100k, o200k and qwen2
+ *     splitter_avx2        the same over 64 bytes at once
+ *     added_tokens         tokens that are looked for in the text itself
+ *     normalizer           steps that change text before it is cut
+ *     nfc                  Unicode normalisation form C
+ *     nfc_table            what nfc.c knows of Unicode; generated
+ *     unicode_class        the class of a code point, as the patterns see it; generated
+ *     unicode_range        sets of code points beside these classes
+ *     unicode_range_table  their ranges; generated
+ *     code_point           one character of UTF-8: read, written
+ *
+ * A pretokenizer is a list of steps; each cuts every stretch that the one before has left. A step
+ * may also change the text: put a space or a mark in front of a stretch, or write every space as
+ * the mark. Examples, _ for a space and ~ for the mark:
+ *
+ *     [Digits, ByteLevel]     ab12_c   ->   ab 1 2 _c
+ *     [Metaspace, always]     ab_c     ->   ~ab ~c
+ *
+ * Where nothing cuts, as in Llama-2, the whole text is one piece, and no cache would ever see it a
+ * second time. If no token has the mark behind another character, no merge can reach over such a
+ * place: cutting there changes no id, and makes pieces that can be remembered. `cut_marks` says so;
+ * model_compile.c proves it.
+ *
+ * Thread: the list is immutable and shared; a scratch belongs to one thread.
  */
 #ifndef PRODUCER_PRETOKENIZER_PRETOKENIZER_H
 #define PRODUCER_PRETOKENIZER_PRETOKENIZER_H
@@ -43,11 +68,11 @@ struct pretokenizer_step {
 struct pretokenizer {
 	struct pretokenizer_step step[PRETOKENIZER_STEPS_MAX];
 	size_t n;
-	bool
-	    cut_marks; /* what is left is cut before U+2581, where another character is before it */
+	/* What is left in the end is cut before each U+2581 that another character is before. */
+	bool cut_marks;
 };
 
-/* Text and where its stretches end. */
+/* Text and where its stretches end: they cover it in order, and none is empty. */
 struct pretokenizer_cuts {
 	const uint8_t *text; /* borrowed, or in a buffer of the scratch */
 	size_t n;
@@ -55,7 +80,7 @@ struct pretokenizer_cuts {
 	size_t count, room;
 };
 
-/* Zero-initialise, end with pretokenizer_scratch_close(). */
+/* Two of each, from one to the other by turns. Zero-initialise; end with ..._scratch_close(). */
 struct pretokenizer_scratch {
 	struct pretokenizer_cuts cuts[2];
 	struct buffer text[2];
@@ -64,14 +89,19 @@ struct pretokenizer_scratch {
 void pretokenizer_scratch_close(struct pretokenizer_scratch *s);
 
 /*
- * Runs all steps over text[n], n > 0, and gives what is left; borrowed until the next call. `head`:
- * so many bytes are from the first character of the document, 0: none.
+ * Takes text[n], valid UTF-8, n > 0, through all steps. Borrows what is left to the caller in *out,
+ * until the next call and for the life of `text`. `head`: so many of its first bytes come from the
+ * first character of the document; 0: none. FAIL_MEMORY only, to which a text belongs that a step
+ * makes too long.
  */
 enum fail_code pretokenizer_run(const struct pretokenizer *p, struct pretokenizer_scratch *s,
     const uint8_t *text, size_t n, size_t head, const struct pretokenizer_cuts **out,
     struct failure *f);
 
-/* That all of it is one step by a pattern, which can be done without remembering the cuts. */
+/*
+ * Whether all of it is one step by a pattern: then the caller can split without keeping the cuts.
+ * 
+ */
 static inline bool
 pretokenizer_is_one_split(const struct pretokenizer *p)
 {

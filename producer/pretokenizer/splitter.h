@@ -54,17 +54,4 @@ size_t splitter_piece(enum splitter_pattern pattern, const uint8_t *text, size_t
 size_t splitter_pieces(
     enum splitter_pattern pattern, const uint8_t *text, size_t n, uint32_t *end, size_t room);
 
-/*
- * A way to do the same for one pattern; NULL: this machine has not what it takes. For splitter.c
- * and for tests that compare.
- */
-typedef size_t splitter_many(const uint8_t *text, size_t n, uint32_t *end, size_t room);
-splitter_many *splitter_many_avx2(enum splitter_pattern pattern);
-
-/* The scalar way of each pattern, for splitter.c. */
-size_t splitter_gpt2(const uint8_t *p, const uint8_t *end);
-size_t splitter_cl100k(const uint8_t *p, const uint8_t *end);
-size_t splitter_o200k(const uint8_t *p, const uint8_t *end);
-size_t splitter_qwen2(const uint8_t *p, const uint8_t *end);
-
 #endif

@@ -1,44 +1,60 @@
 /*
  * The splitters over 64 bytes at once, for x86-64 with AVX2; splitter.h has the patterns.
  *
- * A block of 64 bytes begins where a piece begins. Each byte's class becomes a bit in a word a
- * class, and where pieces begin follows by shifting these words: bit i of x << 1 says what stands
- * before byte i, bit i of x >> 1 what stands behind it. The next block begins at the last beginning
- * that is certain, so that nothing is carried over. Example, gpt2:
+ * The scalar way takes some ten branches for each piece, and as pieces are words they can hardly
+ * be predicted. Here 64 bytes are a block: each byte's class becomes a bit in a 64-bit word for
+ * each class, and where pieces begin follows from shifting and masking these words, without a
+ * branch that depends on the text. Bit i of x << 1 says what stands before byte i, bit i of x >> 1
+ * what stands behind it. Example, gpt2, the first byte leftmost:
  *
- *     text        a   b       4   2   !
- *     letter      1 1 . . . . . . . .        begins = (letter | number | other) starts, not behind
- *     number      . . . . . 1 1 . . .                 a space, and of a run of white space its
- *     other       . . . . . . . 1 . .                 first and its last byte
- *     space       . . 1 1 1 . . . 1 1
+ *     text                 a b _ _ 4 2 _ !       (_ is a space)
+ *     letter               1 1 . . . . . .
+ *     number               . . . . 1 1 . .
+ *     other                . . . . . . . 1
+ *     white                . . 1 1 . . 1 .
  *
- * A character above ASCII sets the bits of all its bytes. White space and numbers above ASCII, and
- * for o200k neighbours with and without case, are rare: they end the block, and the scalar way
- * takes over for a piece. So does it for pieces that do not fit into a block.
+ *     starts of the first  1 . . . 1 . . 1       x & ~(x << 1) of letter, number and other
+ *     behind a space       . . . 1 1 . . 1       space << 1
+ *     (1) words            1 . . . . . . .       starts that have no space before them
+ *     (2) white starts     . . 1 . . . 1 .       white & ~(white << 1)
+ *     (3) white ends       . . . 1 . . 1 .       white & ~(white >> 1): the space that the next
+ *                                                piece begins with
+ *     begins, 1 | 2 | 3    1 . 1 1 . . 1 .       ab | _ | _42 | _!
+ *
+ * How far a block is right. A block begins where a piece begins, and no pattern looks behind, so
+ * that nothing before it matters. At its other end some bits depend on bytes that are not in it: so
+ * beginnings count only up to `certain`, and the next block begins at the last one that does. Some
+ * bytes are then looked at twice, but nothing is ever carried from block to block.
+ *
+ * What is left to the scalar way. A character above ASCII sets the bits of all its bytes, in a loop
+ * (add_wide). White space and numbers above ASCII, and for o200k letters with case beside letters
+ * without, are rare and would need rules of their own: they end what is known of the block. If no
+ * beginning is certain then, as in a piece longer than a block, splitter_piece() cuts one piece,
+ * and the next block begins behind it. qwen2 has no way here and is all scalar.
+ *
+ * All functions are inlined into one for each pattern, where `pattern` is a constant.
  */
-#include "producer/pretokenizer/splitter.h"
-
 #if defined(__x86_64__)
 
 #include <assert.h>
 #include <immintrin.h>
 #include <string.h>
 
-#include "producer/pretokenizer/splitter_rule.h"
+#include "producer/pretokenizer/splitter_internal.h"
 
-enum {
-	BLOCK = 64,
-	/*
-	 * A beginning at byte i is certain where i + AHEAD bytes are known: a contraction of three
-	 * bytes needs two behind its apostrophe.
-	 */
-	AHEAD = 3,
-};
+/*
+ * A beginning at byte i is certain where i + AHEAD bytes are known: a contraction of three bytes
+ * needs two behind its apostrophe.
+ */
+enum { BLOCK = 64, AHEAD = 3 };
 
 #define INLINE static inline __attribute__((always_inline))
 #define AVX2   __attribute__((target("avx2,bmi,bmi2,popcnt")))
 
-/* Bit i speaks of byte i. Each byte below `known` is in one of letter, number, white and other. */
+/*
+ * Bit i is about byte i. Each byte below `known` is in exactly one of letter, number, white and
+ * other. Words that are shifted hold rubbish above `known`, which begins() masks away.
+ */
 struct block {
 	uint64_t letter, number, white, other;
 	uint64_t upper, uncased; /* among the letters */
@@ -49,7 +65,12 @@ struct block {
 	unsigned known; /* bytes of the block that can be relied on */
 };
 
-/* What one byte is, as bits; the product of a table of low nibbles and one of high nibbles. */
+/*
+ * What one byte is, as bits. A byte of ASCII is of a class if its high nibble allows it and its low
+ * nibble does: a table of 16 entries for each, looked up by a shuffle for 32 bytes at once, and the
+ * AND of both. Letters need two bits, as 41 to 4F and 50 to 5A allow different low nibbles. Bytes
+ * above ASCII have no bit: the tables of high nibbles are 0 from 8 on.
+ */
 enum {
 	BIT_LETTER_A = 1,    /* 41-4F 61-6F */
 	BIT_LETTER_P = 2,    /* 50-5A 70-7A */
@@ -74,7 +95,7 @@ look_at(__m256i bytes)
 	return _mm256_and_si256(_mm256_shuffle_epi8(low, bytes), _mm256_shuffle_epi8(high, nibble));
 }
 
-/* Bit `up` below the highest of each byte. */
+/* The bit that is `up` below the highest of each byte, for the 64 bytes of a and b. */
 INLINE AVX2 uint64_t
 bits(__m256i a, __m256i b, int up)
 {
@@ -84,7 +105,11 @@ bits(__m256i a, __m256i b, int up)
 	return low | (uint64_t)high << 32;
 }
 
-/* Adds the characters above ASCII, up to the first that is left to the scalar way. */
+/*
+ * Adds the characters above ASCII to their classes, up to the first that is left to the scalar way.
+ * `wide` has the bits of all their bytes. A mark counts as a letter of o200k if one without case is
+ * before it, as it does in a word of either half.
+ */
 INLINE AVX2 void
 add_wide(enum splitter_pattern pattern, struct block *b, const uint8_t *p, uint64_t wide)
 {
@@ -115,6 +140,7 @@ add_wide(enum splitter_pattern pattern, struct block *b, const uint8_t *p, uint6
 	}
 }
 
+/* Fills the block of the 64 bytes at p. */
 INLINE AVX2 void
 fill(enum splitter_pattern pattern, struct block *b, const uint8_t *p)
 {
@@ -147,14 +173,19 @@ highest(uint64_t x)
 	return BLOCK - 1 - (unsigned)__builtin_clzll(x);
 }
 
-/* Where runs of `x` begin. */
+/* Where runs of set bits in `x` begin. */
 INLINE uint64_t
 starts(uint64_t x)
 {
 	return x & ~(x << 1);
 }
 
-/* The bits behind the runs of `x` that hold a bit of `from`, a subset of x. */
+/*
+ * The bits behind the runs of `x` that hold a bit of `from`, a subset of x. An addition does it:
+ * the bit of `from` carries through the rest of its run and comes out behind it. Example, the
+ * lowest bit leftmost: x 1 1 1 . 1 1 ., from . 1 . . . . ., x + from 1 . . 1 1 1 ., behind . . . 1
+ * . . . .
+ */
 INLINE uint64_t
 behind(uint64_t x, uint64_t from)
 {
@@ -184,6 +215,7 @@ behind_contractions(enum splitter_pattern pattern, const uint8_t *p, uint64_t fr
 	return after;
 }
 
+/* As in the example above; then contractions, whose apostrophe begins a run without a space. */
 INLINE AVX2 uint64_t
 begins_gpt2(const struct block *b, const uint8_t *p)
 {
@@ -199,7 +231,10 @@ begins_gpt2(const struct block *b, const uint8_t *p)
 	return (begins & ~(found << 1)) | after;
 }
 
-/* Each third number of a run, from its first on. */
+/*
+ * Each third number of a run, from its first on: a beginning moves on by three as long as the two
+ * bytes before that place are numbers, too.
+ */
 INLINE uint64_t
 begins_of_numbers(uint64_t number)
 {
@@ -212,9 +247,13 @@ begins_of_numbers(uint64_t number)
 }
 
 /*
- * White space of cl100k and o200k, outside what pieces of other characters have taken (`taken`):
- * a piece begins at the start of a run, behind the last newline of a run, and at the last byte of a
- * run unless that is a newline.
+ * White space of cl100k and o200k, apart from the newlines that a piece of other characters takes,
+ * of which `taken` has the first. A piece begins at the start of a run, behind the last newline of
+ * the run, and at the last byte of a run unless that is a newline. Example, n a newline:
+ *
+ *     a _ n _ n _ _ b      pieces a | _n_n | _ | _b
+ *       1   .   1 1        the start; not behind the first newline; behind the second; the last
+ *       byte
  */
 INLINE AVX2 uint64_t
 begins_of_white(const struct block *b, uint64_t taken)
@@ -222,8 +261,7 @@ begins_of_white(const struct block *b, uint64_t taken)
 	uint64_t blank = b->white & ~b->newline;
 	uint64_t behind_newline = blank & b->newline << 1;
 	uint64_t last = blank & ~(b->white >> 1);
-	/* Blanks between two newlines of a run: what is behind the first newline is no beginning.
-	 */
+	/* Newlines that follow blanks that follow a newline: behind that one no piece begins. */
 	uint64_t between = behind(blank, behind_newline) & b->newline;
 
 	for (; between != 0; between = _blsr_u64(between)) {
@@ -234,7 +272,10 @@ begins_of_white(const struct block *b, uint64_t taken)
 	return (starts(b->white) & ~taken) | behind_newline | last;
 }
 
-/* Where the run of `x` begins that goes on up to byte `known`, or `known`, which is not 0. */
+/*
+ * Where the run of `x` begins that reaches to byte `known`, which is not 0; `known` if none does.
+ * 
+ */
 INLINE AVX2 unsigned
 last_run(uint64_t x, unsigned known)
 {
@@ -243,7 +284,10 @@ last_run(uint64_t x, unsigned known)
 	return outside == 0 ? 0 : highest(outside) + 1;
 }
 
-/* The letters that begin a piece as one character of `free` before them belongs to them. */
+/*
+ * The letters that begin no piece, as one character of `free` before them begins it: the bit behind
+ * the character, of which `free` has the first byte only.
+ */
 INLINE uint64_t
 led_by(const struct block *b, uint64_t free)
 {
@@ -252,6 +296,11 @@ led_by(const struct block *b, uint64_t free)
 	return ((second & ~b->tail) | behind(b->tail, tail)) & b->letter;
 }
 
+/*
+ * cl100k. `free` are the other characters that begin a piece, and a letter behind a single one of
+ * them belongs to it; so does a letter behind a blank. Newlines behind other characters belong to
+ * these (`line_ends`), and a piece begins behind them.
+ */
 INLINE AVX2 uint64_t
 begins_cl100k(const struct block *b, const uint8_t *p)
 {
@@ -268,6 +317,10 @@ begins_cl100k(const struct block *b, const uint8_t *p)
 	return begins | behind_contractions(SPLITTER_CL100K, p, short_forms, &found);
 }
 
+/*
+ * o200k: as cl100k, with slashes among the line ends, where they are no other characters any more;
+ * and a word ends before an upper case letter behind a lower case one, and behind a contraction.
+ */
 INLINE AVX2 uint64_t
 begins_o200k(struct block *b, const uint8_t *p)
 {
@@ -302,8 +355,11 @@ end_at_mixed(struct block *b)
 }
 
 /*
- * Where pieces begin in the block at p, bit 0 left out; *certain: the bytes up to which that is
- * all. Where the text ends in the block, spaces fill it up, which is as good as the end.
+ * Where pieces begin in the block at p, except at byte 0; *certain: up to which byte these are all.
+ * If the text ends in the block, spaces fill it up: for every pattern, spaces behind the last byte
+ * do what the end of the text does, and the end itself is a beginning. Else white space that
+ * reaches to the end of what is known is not certain, for cl100k and o200k, as a newline may
+ * follow.
  */
 INLINE AVX2 uint64_t
 begins(enum splitter_pattern pattern, const uint8_t *p, size_t text_n, unsigned *certain)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/pretokenizer/unicode_range.h"
+#include "producer/pretokenizer/code_point.h"
 
 #define NONE VOCABULARY_NONE
 
@@ -37,7 +37,7 @@ shown_bytes(const int16_t *byte, const uint8_t *text, size_t n, uint8_t *out, si
 	for (size_t at = 0; at < n;) {
 		uint32_t point;
 
-		at += unicode_point(text + at, &point);
+		at += code_point_read(text + at, &point);
 		if (point >= POINTS || byte[point] < 0)
 			return false;
 		out[(*out_n)++] = (uint8_t)byte[point];
@@ -89,7 +89,7 @@ static uint32_t
 id_of_point(const struct vocabulary *text, uint32_t point)
 {
 	uint8_t bytes[4];
-	size_t n = unicode_put(bytes, point);
+	size_t n = code_point_write(bytes, point);
 
 	return vocabulary_find(text, bytes, n);
 }

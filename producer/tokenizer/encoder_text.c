@@ -1,6 +1,6 @@
 #include "producer/tokenizer/encoder_text.h"
 
-#include "producer/pretokenizer/unicode_range.h"
+#include "producer/pretokenizer/code_point.h"
 
 /* What all steps of one text need. */
 struct work {
@@ -75,7 +75,7 @@ encode_all(const struct work *w, const uint8_t *text, size_t n, struct failure *
 
 	while (added_search_next(&search, &span)) {
 		uint32_t point;
-		size_t head = span.start == 0 ? unicode_point(text, &point) : 0;
+		size_t head = span.start == 0 ? code_point_read(text, &point) : 0;
 		enum fail_code code = span.token != NULL ? push(w->out, &span.token->id, 1, f)
 							 : encode_segment(w, text + span.start,
 							       span.end - span.start, head, f);

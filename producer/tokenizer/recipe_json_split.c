@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "producer/tokenizer/recipe_json.h"
-#include "producer/pretokenizer/unicode_range.h"
+#include "producer/pretokenizer/code_point.h"
 
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define HEADS        "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
@@ -157,7 +157,7 @@ read_metaspace(struct recipe *r, const struct json_part *p, struct failure *f)
 	    json_part_bool(p, "split", &yes, &split, f) != FAIL_NONE ||
 	    read_scheme(p, &step.scheme, f) != FAIL_NONE)
 		return f->code;
-	if (step.mark_n == 0 || unicode_point(step.mark, &point) != step.mark_n)
+	if (step.mark_n == 0 || code_point_read(step.mark, &point) != step.mark_n)
 		return json_part_refuse(&mark, "one character is wanted", f);
 	if (step.scheme == PRETOKENIZER_FIRST && !knows_first(r))
 		return json_part_refuse(
