@@ -1,0 +1,105 @@
+/* worst_case.h: what a step may touch, with fetches and transactions, against mix.memory. */
+#include "tests/unit/test.h"
+
+#include "common/config/topic_plan.h"
+#include "consumer/domain/feed.h"
+#include "consumer/publish/worst_case.h"
+
+enum { BLOCK = 64, RECORD = 1000 };
+
+static struct domain_facts facts[8];
+static struct domains domains;
+static struct config config;
+static struct failure f;
+
+/* Eight domains, long ones, and a mix whose step touches 4 * (1024 / 64 + 2 * 8) = 128 blocks. */
+static int
+reset(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < 8; i++)
+		facts[i] =
+		    (struct domain_facts){.sequences_total = 100000, .record_bytes_max = RECORD};
+	domains = (struct domains){.n = 8, .facts = facts};
+	config = (struct config){.sequence_length = 256};
+	config.mix.global_batch = 1024;
+	config.mix.lanes = 4;
+	config.mix.window = 4;
+	config.mix.transaction_bytes = 1 << 20;
+	return 0;
+}
+
+static uint64_t
+beside(uint64_t block_bytes)
+{
+	return FEED_LOADS_MAX * (block_bytes + block_bytes / 4) + 2 * config.mix.transaction_bytes +
+	       topic_plan_lane_bytes(&config, 3);
+}
+
+static enum fail_code
+check(uint64_t memory, uint64_t *blocks)
+{
+	config.mix.memory_bytes = memory;
+	return worst_case_check(&config, &domains, BLOCK, blocks, &f);
+}
+
+static void
+expect(uint64_t touched, uint64_t block_bytes)
+{
+	uint64_t need = beside(block_bytes) + touched * block_bytes, blocks = 0;
+
+	assert_int_equal(check(need - 1, &blocks), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "mix.memory"));
+	assert_int_equal(check(need, &blocks), FAIL_NONE);
+	assert_int_equal(blocks, touched * block_bytes);
+	assert_int_equal(check(need + 12345, &blocks), FAIL_NONE);
+	assert_int_equal(blocks, touched * block_bytes + 12345);
+}
+
+static void
+test_all_blocks_that_a_step_may_touch_must_fit(void **unused)
+{
+	(void)unused;
+	expect(128, BLOCK * RECORD);
+}
+
+static void
+test_a_step_touches_no_more_blocks_than_it_has_draws(void **unused)
+{
+	(void)unused;
+	config.mix.global_batch = 16;
+	expect(16, BLOCK * RECORD);
+}
+
+static void
+test_the_largest_block_of_any_domain_counts(void **unused)
+{
+	(void)unused;
+	facts[5].record_bytes_max = 3 * RECORD;
+	expect(128, BLOCK * 3 * RECORD);
+}
+
+/* A sealed domain shorter than a block never has a whole one; a live one may grow. */
+static void
+test_a_short_domain_counts_as_it_is_unless_it_is_live(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < 8; i++)
+		facts[i].sequences_total = 10;
+	expect(128, 10 * RECORD);
+	facts[3].live = true;
+	expect(128, BLOCK * RECORD);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(test_all_blocks_that_a_step_may_touch_must_fit, reset),
+	    cmocka_unit_test_setup(test_a_step_touches_no_more_blocks_than_it_has_draws, reset),
+	    cmocka_unit_test_setup(test_the_largest_block_of_any_domain_counts, reset),
+	    cmocka_unit_test_setup(test_a_short_domain_counts_as_it_is_unless_it_is_live, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
