@@ -6,6 +6,9 @@
  *
  *     "meta.id", 7   "answer", [ "a", "b c" ]   ->   {"meta.id":7,"answer":["a","b c"]}
  *
+ * The object is built in the order of the configuration, not of the record, so that equal records
+ * give equal bytes. Nothing is decoded: a string keeps its escapes.
+ *
  * Pure memory; FAIL_MEMORY is the only failure. Thread: one.
  */
 #ifndef PRODUCER_DOCUMENT_KEEP_H
@@ -18,6 +21,7 @@ enum fail_code keep_begin(struct buffer *b, struct failure *f);
 /* `raw` is a valid JSON text. */
 enum fail_code keep_add(
     struct buffer *b, const char *name, const char *raw, size_t raw_n, struct failure *f);
+/* From here on the object is whole. */
 enum fail_code keep_end(struct buffer *b, struct failure *f);
 
 #endif

@@ -3,8 +3,9 @@
  *
  * h = XXH64(text, seed 0); place = (h * sum) >> 64, a number in [0, sum) where sum is that of the
  * three parts; the sets take the places in order. With 949,50,1 places 0..948 are train, 949..998
- * valid and 999 test. Equal texts are in one set, and where a document stands does not matter:
- * data that grow move no document.
+ * valid and 999 test. Equal texts are in one set, and where a document is in the input does not
+ * matter: data that grow move no document, and a text that comes twice cannot be in train and in
+ * valid.
  */
 #ifndef PRODUCER_DOCUMENT_SPLIT_H
 #define PRODUCER_DOCUMENT_SPLIT_H

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* A ring: the oldest chunk is chunk[first]. */
 struct chunk_queue {
 	pthread_mutex_t lock; /* protects all below */
 	pthread_cond_t changed;
@@ -45,7 +46,7 @@ chunk_queue_close(struct chunk_queue *q)
 	free(q);
 }
 
-/* What a chunk weighs: near enough to bound memory by. */
+/* What a chunk weighs: not to the byte, but a limit on it is a limit on memory. */
 static uint64_t
 weight(const struct chunk *c)
 {
@@ -62,6 +63,7 @@ chunk_queue_put(struct chunk_queue *q, struct chunk *c, struct failure *f)
 	uint64_t bytes = weight(c);
 	bool stopped;
 
+	assert(c->n > 0);
 	pthread_mutex_lock(&q->lock);
 	assert(!q->finished);
 	while (!q->stopped &&
@@ -125,6 +127,7 @@ enum fail_code
 chunk_queue_take(struct chunk_queue *q, int timeout_ms, struct chunk **out, struct failure *f)
 {
 	enum fail_code code;
+	uint64_t bytes;
 
 	*out = NULL;
 	pthread_mutex_lock(&q->lock);
@@ -133,7 +136,9 @@ chunk_queue_take(struct chunk_queue *q, int timeout_ms, struct chunk **out, stru
 		*out = q->chunk[q->first];
 		q->first = (q->first + 1) % CHUNK_QUEUE_MAX;
 		q->n--;
-		q->held_bytes -= weight(*out);
+		bytes = weight(*out);
+		assert(q->held_bytes >= bytes);
+		q->held_bytes -= bytes;
 		pthread_cond_broadcast(&q->changed);
 	} else if (code == FAIL_NONE && q->why.code != FAIL_NONE) {
 		*f = q->why;

@@ -1,10 +1,19 @@
 /*
- * chunk_queue.h -- chunks on their way from the thread that reads to the one that asks for them.
+ * chunk_queue.h -- chunks on their way from the thread that reads to the one that takes them.
  *
  * It holds at most CHUNK_QUEUE_MAX of them, and a further one only while all are together under
- * CHUNK_QUEUE_BYTES; so memory has a bound whoever is slow.
+ * CHUNK_QUEUE_BYTES; so memory has a limit whoever is slow.
  *
- * Thread: put and finish are the reader's, the others the asker's.
+ *     reader thread          queue             the share's thread
+ *     chunk_queue_put()      c c c             chunk_queue_take()
+ *       waits while full                         waits while empty, up to its timeout
+ *     chunk_queue_finish()   c c | end, why    takes what is left, then the reader's failure
+ *
+ * Stopping. The taker may want to end while the reader waits for room, which only a take makes:
+ * chunk_queue_stop() wakes the reader, whose put then fails. The taker joins the reader before it
+ * closes the queue, so that nobody uses a queue that is gone.
+ *
+ * Thread: put and finish are the reader's, stopped is for both, the others are the taker's.
  */
 #ifndef PRODUCER_INPUT_CHUNK_QUEUE_H
 #define PRODUCER_INPUT_CHUNK_QUEUE_H
@@ -28,8 +37,10 @@ void chunk_queue_close(struct chunk_queue *q); /* NULL is accepted; closes what 
 /* Takes `c` in any case. Waits for room; FAIL_STOPPED after chunk_queue_stop(). */
 enum fail_code chunk_queue_put(struct chunk_queue *q, struct chunk *c, struct failure *f);
 
-/* Nothing more comes; `why` says so to the asker after the last chunk, code FAIL_NONE: the end. It
- * is not FAIL_TIMEOUT, by which the asker would take it for a pause. */
+/*
+ * Nothing more comes. The taker gets *why after the last chunk; code FAIL_NONE: the end. It must not
+ * be FAIL_TIMEOUT, which the taker would take for a pause. Copies.
+ */
 void chunk_queue_finish(struct chunk_queue *q, const struct failure *why);
 
 /*
@@ -39,7 +50,7 @@ void chunk_queue_finish(struct chunk_queue *q, const struct failure *why);
 enum fail_code chunk_queue_take(
     struct chunk_queue *q, int timeout_ms, struct chunk **out, struct failure *f);
 
-/* Lets the reader go that waits for room. */
+/* Wakes the reader where it waits for room: from now on a put fails. It is never taken back. */
 void chunk_queue_stop(struct chunk_queue *q);
 bool chunk_queue_stopped(struct chunk_queue *q);
 

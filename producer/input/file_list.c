@@ -216,7 +216,7 @@ scan(struct search *s, const struct level *v, struct failure *f)
 	return code;
 }
 
-/* A file named without a wildcard may appear in its folder. */
+/* A file that is named without a wildcard may appear in its folder: that is one to be watched. */
 static enum fail_code
 see_folder(const struct search *s, const char *name, struct failure *f)
 {
@@ -231,7 +231,12 @@ see_folder(const struct search *s, const char *name, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Goes from folder `name` along what is left of the word. */
+/*
+ * Goes from folder `name` along what is left of the word, component by component. A component that
+ * is not wild is joined to the name. A wild one is matched with each entry of the folder: scan()
+ * reads it, and visit() takes what fits, or walks on from it. Two stars are tried twice: as if they
+ * were not there, and in front of the rest again in each folder of this one.
+ */
 static enum fail_code
 walk(struct search *s, const char *name, const char *rest, size_t depth, struct failure *f)
 {
@@ -297,6 +302,7 @@ compare_names(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
+/* The upper half of the hash, scaled: floor(h * n / 2^32). */
 static uint32_t
 partition_of(const char *name, uint32_t partitions)
 {
@@ -309,6 +315,7 @@ deal(struct file_list *l, bool by_name, uint32_t partition, uint32_t partitions)
 {
 	size_t distinct = 0, kept = 0;
 
+	assert(partition < partitions);
 	if (l->n > 0)
 		qsort(l->file, l->n, sizeof(*l->file), compare_names);
 	for (size_t i = 0; i < l->n; i++) {

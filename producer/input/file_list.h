@@ -10,6 +10,15 @@
  * The names of all patterns together are sorted by their bytes, duplicates removed; partition k of n
  * takes the names k, k+n, k+2n... Names are relative to the folder where the pattern is, so that
  * they do not depend on where a program was started; "./" and double slashes are taken out.
+ *
+ *     patterns   b.{1..2}.gz  *.jsonl         folder   b.1.gz b.2.gz a.jsonl c.jsonl .x.jsonl
+ *     names      a.jsonl  b.1.gz  b.2.gz  c.jsonl
+ *     2 parts    0: a.jsonl  b.2.gz           1: b.1.gz  c.jsonl
+ *
+ * Files that keep arriving are dealt by a hash of their name instead: with a new name in the middle
+ * k, k+n, k+2n would be other files, and a file must stay with the producer that began it.
+ *
+ * Thread: any; nothing is kept between calls.
  */
 #ifndef PRODUCER_INPUT_FILE_LIST_H
 #define PRODUCER_INPUT_FILE_LIST_H
@@ -48,7 +57,7 @@ void file_list_close(struct file_list *l); /* NULL is accepted */
 /*
  * The same at this moment for files that keep arriving: a pattern may match none, and a file that
  * goes away meanwhile is left out. Of a partition are those whose name's XXH64, scaled to the partitions, is
- * its number, so that a file stays where it is whatever comes. `folder_seen`, if not NULL, hears of
+ * its number, so that a file stays where it is whatever comes. `folder_seen`, if not NULL, is called with
  * every folder in which files may appear, as a path that can be opened.
  */
 struct file_list_now {

@@ -17,7 +17,10 @@ live_order_close(struct live_order *r)
 	*r = (struct live_order){0};
 }
 
-/* The slot of a name, or the empty one where it belongs. The table has an empty one. */
+/*
+ * The slot of a name, or the empty one where it belongs. Open addressing with steps of one; the
+ * table is at most half full, so that there is an empty slot and searches are short.
+ */
 static size_t *
 find_slot(const struct live_order *r, const char *name, size_t name_n)
 {
@@ -97,7 +100,8 @@ live_order_find_file(const struct live_order *r, const char *name, size_t name_n
 enum fail_code
 live_order_add(struct live_order *r, const struct live_order_portion *p, struct failure *f)
 {
-	assert(p->file < r->files_n && p->byte <= p->end);
+	assert(p->file < r->files_n);
+	assert(p->byte <= p->end);
 	if (r->n == LIVE_ORDER_PORTIONS_MAX)
 		return fail(f, FAIL_CONFIG,
 		    "more than %d portions of files: seal this domain and begin another",
@@ -162,6 +166,7 @@ live_order_apply(struct live_order *r, const struct arrivals *a, struct failure 
 {
 	bool ours = r->taken && a->writer == r->writer;
 
+	assert(r->n <= r->room);
 	if (!a->takes_over && !ours)
 		return FAIL_NONE; /* of one that somebody else has taken over from */
 	if (a->takes_over ? a->first > r->n : a->first != r->n)
@@ -171,10 +176,11 @@ live_order_apply(struct live_order *r, const struct arrivals *a, struct failure 
 		    a->first, (int)a->input.n, a->input.bytes, r->n);
 	r->taken = true;
 	r->writer = a->writer;
-	r->n = (size_t)a->first;
+	r->n = (size_t)a->first; /* whoever takes over has not seen what comes behind */
 	return add_all(r, a, f);
 }
 
+/* From the end: a resume stands in one of the last portions. */
 size_t
 live_order_find(const struct live_order *r, const char *name, uint64_t byte)
 {

@@ -5,15 +5,31 @@
  * several may grow at once. So the producer decides, in rounds: of the files that are new or have
  * grown, sorted by name, it takes what is complete, a portion of each. A portion is a stretch of
  * whole lines, or a whole file. The list of portions is the input; it only grows. It is in the
- * topic <corpus>.arrivals before anything that is made of it is published, and whoever goes on
- * follows it to its end before looking for more. So no document is skipped and none comes twice,
+ * topic <corpus>.arrivals before anything that is made of it is published, and every later run
+ * follows it to its end before it looks for more. So no document is skipped and none comes twice,
  * whatever the names and times of the files.
  *
  *     round 1    b.jsonl [0, 70)      c.jsonl [0, 40)
  *     round 2    a.jsonl [0, 90)      b.jsonl [70, 81)       a came late, b has grown
  *
- * Writers: a producer first writes that it takes over, behind the portions that it has seen. What
- * one before it appends later is void (live_order_apply).
+ *     portions   0 b [0,70)   1 c [0,40)   2 a [0,90)   3 b [70,81)
+ *     documents  0 .. 6       7 .. 10      11 .. 19     20
+ *
+ * Two writers.  A producer first writes that it takes over, behind the portions that it has seen.
+ * What one before it appends later is void (live_order_apply):
+ *
+ *     1. P1 takes over at 0, and appends portions 0 and 1
+ *     2. P1 hangs; it is taken for dead, and P2 is started
+ *     3. P2 reads the log: two portions. It takes over at 2
+ *     4. P1 wakes, has seen a.jsonl, and appends portion 2          void: P2 has taken over
+ *     5. P2 has seen a.jsonl and b's growth, and appends 2 and 3    these count
+ *
+ * All readers of the log see the same records in the same order, so they agree on which count. P1
+ * may have published from its portion 2 meanwhile: the partition shows that (writer.h, "another
+ * producer writes here"), and one of the two fails.
+ *
+ * Proof that a file is still what was read: each portion has the hash of its last
+ * LIVE_ORDER_TAIL_BYTES. To hash all of it would cost reading all of it at each start.
  *
  * Plain memory: no Kafka, no files. Thread: one at a time.
  */
@@ -28,9 +44,11 @@ enum {
 };
 
 struct live_order_portion {
-	size_t file; /* index */
-	bool whole;
-	uint64_t byte, end, line, hash;
+	size_t file;        /* index in live_order.file */
+	bool whole;         /* a text or a compressed file, from 0 to its end */
+	uint64_t byte, end; /* [byte, end) of the file as stored */
+	uint64_t line;      /* in which `byte` is, from 1 */
+	uint64_t hash;      /* XXH64 of its last LIVE_ORDER_TAIL_BYTES */
 };
 
 struct live_order_file {
@@ -53,15 +71,17 @@ struct live_order {
 	size_t files_n, files_room;
 	size_t *slot; /* hash table of file indices + 1 */
 	size_t slots_n;
-	bool taken; /* somebody has taken over */
-	uint64_t writer;
+	bool taken;      /* somebody has taken over: */
+	uint64_t writer; /* its id; records of others are void */
 };
 
 /* A zeroed one is empty and valid. */
 void live_order_close(struct live_order *r);
 
-/* Takes a record of the input into account, in the order of the log. FAIL_DATA: it is no
- * continuation. */
+/*
+ * Takes a record of the input into account, in the order of the log. FAIL_DATA: portions are missing
+ * between those that are there and its own.
+ */
 enum fail_code live_order_apply(struct live_order *r, const struct arrivals *a, struct failure *f);
 
 /* After the last record: works out how far each file was read. */
@@ -76,13 +96,14 @@ enum fail_code live_order_file(
 /* LIVE_ORDER_NONE: it is not known. */
 size_t live_order_find_file(const struct live_order *r, const char *name, size_t name_n);
 
+/* Appends a portion of a file that is known. Copies. FAIL_CONFIG: LIVE_ORDER_PORTIONS_MAX. */
 enum fail_code live_order_add(
     struct live_order *r, const struct live_order_portion *p, struct failure *f);
 
 /* The portion of the file that has the record which starts at `byte`; LIVE_ORDER_NONE. */
 size_t live_order_find(const struct live_order *r, const char *name, uint64_t byte);
 
-/* A rolling XXH64 over the first n portions: names and ends. */
+/* A rolling XXH64 over the first n portions: names, ends and hashes. 0 for none. */
 uint64_t live_order_hash(const struct live_order *r, size_t n);
 
 #endif

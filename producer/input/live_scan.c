@@ -167,7 +167,7 @@ is_compressed(int fd, const char *name, uint64_t size, bool *is, struct failure 
 	return FAIL_NONE;
 }
 
-/* Whether a whole file is still being written, as far as can be told. */
+/* Whether a whole file is still being written, as far as its size shows. */
 static bool
 is_busy(struct live_scan *s, struct live_order_file *file, uint64_t size)
 {
@@ -216,6 +216,7 @@ begin_lines(
 	uint64_t lines;
 	char before;
 
+	assert(index < r->files_n);
 	*p = (struct live_order_portion){.file = index, .line = 1};
 	if (file->last == LIVE_ORDER_NONE)
 		return FAIL_NONE;
@@ -238,6 +239,10 @@ begin_lines(
 	return FAIL_NONE;
 }
 
+/*
+ * The lines that are complete behind the last portion. The last LF is searched from the end of what
+ * is new: of a gigabyte to which a line was added little more than that line is read.
+ */
 static enum fail_code
 take_lines(struct live_scan *s, struct live_order *r, size_t index, int fd, uint64_t size,
     struct failure *f)
@@ -339,6 +344,7 @@ live_scan(struct live_scan *s, struct live_order *r, struct failure *f)
 	struct file_list *list;
 	enum fail_code code = FAIL_NONE;
 
+	assert(s->now.partition < s->now.partitions);
 	s->n = 0;
 	s->unsettled = false;
 	if (file_list_scan(&list, &s->now, f) != FAIL_NONE)

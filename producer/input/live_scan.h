@@ -5,7 +5,14 @@
  * compressed file all of it, once: a producer that follows waits until its size has not changed for
  * LIVE_QUIET_MS, so that whoever writes one should rename it into place. A file that has shrunk,
  * was replaced, or has changed where it was read already is FAIL_DATA that says so. A file that is
- * gone after it was read is nobody's loss.
+ * gone after it was read is no loss.
+ *
+ *     read so far   {"a"}LF{"b"}LF             portion [0, 12)
+ *     now           {"a"}LF{"b"}LF{"c"}LF{"d   a new portion [12, 18): {"d has no end yet
+ *     with `last`   {"a"}LF{"b"}LF{"c"}LF{"d   a new portion [12, 21): nothing comes after
+ *
+ * A look costs one stat(2) a file, and reading only where a file is longer than at the last look:
+ * `scanned` and `line_next` of live_order.h remember how far it was looked through.
  *
  * Thread: one.
  */
@@ -29,7 +36,7 @@ struct live_scan {
 	/* The result: portions to be read, in this order, `file` by index in the order. */
 	struct live_order_portion portion[LIVE_ROUND_MAX];
 	size_t n;
-	bool unsettled; /* some file is waited for; look again after LIVE_QUIET_MS */
+	bool unsettled; /* a whole file may still be written; look again after LIVE_QUIET_MS */
 };
 
 /* Fills the result. Files that are new get an index in `r`, and no portion yet. */

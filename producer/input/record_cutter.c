@@ -7,9 +7,26 @@
 #include <string.h>
 
 /*
- * buffer:  [ records of this chunk | the line begun | not cut ]
- *            0                       start            scan     n
- * Records are kept as offsets until the chunk is taken, since the buffer moves when it grows.
+ * The buffer.
+ *
+ *     [ records of this chunk | the record begun | not looked at | free ]
+ *       0                       start              scan            n    room
+ *
+ * 0 <= start <= scan <= n <= room. Bytes [start, scan) hold no LF. `byte` and `line` are the place
+ * of start in the file. Records are kept as offsets until the chunk is taken, since the buffer moves
+ * when it grows.
+ *
+ * Example, chunk_bytes 12, three lines that come in two reads:
+ *
+ *     fed   {"a":1}LF{"b":2             one record, [0, 7); start = 8, scan = n = 14
+ *     fed   {"a":1}LF{"b":22}LF{"c":3   a second one, [8, 16); start = 17 >= 12: the chunk is full
+ *     take  the chunk has bytes [0, 17); {"c":3 is left, and moves to the front of the buffer
+ *
+ * Taking (hand_over()). The chunk's bytes [0, start) and the rest [start, n) go different ways. Most
+ * often the buffer is given to the chunk, and the rest is copied into a new one: the rest is less
+ * than one record long, so that next to nothing is copied. A chunk that fills less than half of the
+ * buffer, as where a slow program pauses, would waste the other half: it is copied instead, and the
+ * buffer stays.
  */
 struct cut_record {
 	uint64_t document, byte, line;
@@ -20,7 +37,7 @@ struct cut_record {
 struct record_cutter {
 	uint64_t max_document_bytes, chunk_bytes;
 	char *buffer;
-	size_t start, scan, n, room;
+	size_t start, scan, n, room; /* see above */
 	struct cut_record *record;
 	size_t records_n, records_room;
 	char *reasons; /* NUL-terminated, one after the other */
@@ -69,6 +86,7 @@ record_cutter_start(
     struct record_cutter *c, const char *file, enum chunk_form form, uint64_t byte, uint64_t line)
 {
 	assert(c->records_n == 0);
+	assert(line >= 1);
 	c->start = c->scan = c->n = 0;
 	c->file = file;
 	c->form = form;
@@ -110,6 +128,8 @@ record_cutter_place(
 	*line = c->line;
 	*document = c->document;
 }
+
+/* ---- memory ---- */
 
 /* Makes *memory hold `needed` elements of `size`, with room to grow. */
 static enum fail_code
@@ -172,6 +192,8 @@ add_reason(struct record_cutter *c, const char *text, size_t *reason, struct fai
 	return FAIL_NONE;
 }
 
+/* ---- records ---- */
+
 static enum fail_code
 fail_not_there(const struct record_cutter *c, struct failure *f)
 {
@@ -181,7 +203,12 @@ fail_not_there(const struct record_cutter *c, struct failure *f)
 	    c->file, c->skip.document, c->skip.byte);
 }
 
-/* Whether the record at c->byte is one of those left out. */
+/*
+ * Whether the record at c->byte is one of those left out. A file is skipped by bytes, since all
+ * records before the place are in this file; the index of the first one is given. What a program
+ * prints is skipped by count, and the byte must then be right, too: a program that prints other
+ * texts before the place is found out unless they are equally long.
+ */
 static enum fail_code
 check_skip(struct record_cutter *c, bool *left_out, struct failure *f)
 {
@@ -258,16 +285,17 @@ end_line(struct record_cutter *c, size_t n, struct failure *f)
 	return is_blank(text, n) ? FAIL_NONE : emit(c, n, NULL, f);
 }
 
-/* Goes `n` bytes on in the buffer and in the file. */
+/* Moves start n bytes on, in the buffer and in the file. */
 static void
 advance(struct record_cutter *c, size_t n)
 {
+	assert(n <= c->n - c->start);
 	c->start += n;
 	c->scan = c->start;
 	c->byte += n;
 }
 
-/* Forgets what stands from start on, but counts it. */
+/* Forgets the bytes from start on, but counts them. */
 static void
 drop(struct record_cutter *c)
 {
@@ -276,8 +304,9 @@ drop(struct record_cutter *c)
 }
 
 /*
- * What was begun is longer than it may be: rejects it and forgets it, up to the stump, which the
- * chunk keeps.
+ * The record begun is longer than it may be, and its end has not come: rejects it and forgets it, up
+ * to the stump, which the chunk keeps. What comes until its end is dropped as it comes (`skipping`),
+ * so that a line of a gigabyte never is in memory.
  */
 static enum fail_code
 overflow(struct record_cutter *c, struct failure *f)
@@ -311,7 +340,10 @@ is_full(const struct record_cutter *c)
 	return c->start >= c->chunk_bytes || c->records_n >= RECORD_CUTTER_RECORDS_MAX;
 }
 
-/* Moves what is not cut to the front where no record needs what is before it. */
+/*
+ * Moves what is not cut to the front where no record needs what is before it: long blank stretches,
+ * or records that a resume leaves out, would let the buffer grow without end.
+ */
 static void
 reclaim(struct record_cutter *c)
 {
@@ -348,6 +380,8 @@ cut_lines(struct record_cutter *c, struct failure *f)
 enum fail_code
 record_cutter_cut(struct record_cutter *c, bool *full, struct failure *f)
 {
+	assert(c->start <= c->scan);
+	assert(c->scan <= c->n);
 	*full = false;
 	if (!pass_mark(c))
 		return FAIL_NONE;
@@ -383,6 +417,7 @@ record_cutter_end(struct record_cutter *c, const char *reason, struct failure *f
 			return f->code;
 	}
 	n = c->n - c->start;
+	/* What is skipped was rejected already, but a stream that ends early is one more reject. */
 	if (reason != NULL)
 		code = emit(c, n, reason, f);
 	else if (!c->skipping && n > 0)
@@ -400,7 +435,9 @@ record_cutter_end(struct record_cutter *c, const char *reason, struct failure *f
 	return FAIL_NONE;
 }
 
-/* Gives the chunk its bytes, [0, start) of the buffer, and keeps the rest. */
+/* ---- chunks ---- */
+
+/* Gives the chunk its bytes, [0, start) of the buffer, and keeps the rest. See the buffer above. */
 static enum fail_code
 hand_over(struct record_cutter *c, char **bytes, struct failure *f)
 {

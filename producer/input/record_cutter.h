@@ -1,15 +1,30 @@
 /*
  * record_cutter.h -- cuts the bytes of files into chunks of records, without copying them.
  *
+ * The caller reads straight into the cutter's buffer; records are places in that buffer; and a full
+ * chunk takes the buffer with it. A byte is moved only if it is of a record that the chunk's end cut
+ * in two (record_cutter.c shows how).
+ *
  * JSON lines: a line ends with LF or CRLF, the last one may end with the file; lines of blanks are
  * none, but count. A whole file is one record unless it is empty. A byte order mark (EF BB BF) at
  * the start of a file is left out. What is longer than max_document_bytes becomes a reject that
  * holds its beginning, and is skipped without being held in memory.
  *
- *     start
- *       while more:  while cut: take      cut the bytes given, a chunk whenever it is full
- *                    room, feed           give further bytes
- *     end, take                           a chunk holds records of one file
+ *     start                               a file begins
+ *       until its end:  room, feed          give it bytes
+ *                       cut; while full:    cut them, and take a chunk whenever it is full
+ *                         take, cut
+ *     end, take                             what is left; a chunk holds records of one file
+ *
+ * The cutter counts: each record has its index in the input, and its byte and line in the file.
+ *
+ * A resume leaves out the records before a place (record_cutter_skip()). They are cut like all
+ * others, since only cutting finds where records begin, but go into no chunk. A record must begin
+ * at the place, else the data have changed:
+ *
+ *     bytes      0       10      20      30            skip to byte 20
+ *     then       {...}LF {...}LF {...}LF {...}         0, 10 left out; 20 is the first record
+ *     now        {...}LF {......}LF {...}LF            0, 10 left out; 24: FAIL_DATA
  *
  * Memory: a chunk's bytes, one document and one RECORD_CUTTER_ROOM_BYTES.
  */
@@ -50,17 +65,17 @@ void record_cutter_number(struct record_cutter *c, uint64_t document);
  */
 void record_cutter_skip(struct record_cutter *c, uint64_t byte, uint64_t document, bool counted);
 
-/* After record_cutter_skip(): the file may also end at that place, and the next file goes on there.
- */
+/* After record_cutter_skip(): the file may also end at that place; the next file continues there. */
 void record_cutter_may_end(struct record_cutter *c);
 
-/* Where it stands: what was cut ends there, and the next record has index *document. */
+/* What was cut ends at *byte, in line *line, and the next record has index *document. */
 void record_cutter_place(
     const struct record_cutter *c, uint64_t *byte, uint64_t *line, uint64_t *document);
 
-/* Where to put bytes: *room >= RECORD_CUTTER_ROOM_BYTES of them, until the next call. */
+/* Where to put bytes: *room >= RECORD_CUTTER_ROOM_BYTES of them. Borrowed until the next call. */
 enum fail_code record_cutter_room(
     struct record_cutter *c, char **out, size_t *room, struct failure *f);
+/* n of these bytes are there now. */
 void record_cutter_feed(struct record_cutter *c, size_t n);
 
 /*

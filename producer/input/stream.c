@@ -188,7 +188,10 @@ gz_next_member(struct stream *s, struct gz *g, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* One call of inflate(); its output is counted in g->z.avail_out. */
+/*
+ * One call of inflate(); its output is counted in g->z.avail_out. Z_BUF_ERROR is no error: there was
+ * nothing to do for it, as where its last call had filled the output to the byte.
+ */
 static enum fail_code
 gz_inflate_some(struct stream *s, struct gz *g, struct failure *f)
 {
@@ -214,6 +217,10 @@ gz_inflate_some(struct stream *s, struct gz *g, struct failure *f)
 	}
 }
 
+/*
+ * What inflate() has put out before it meets damage is good, and is given first: the records in it
+ * are whole. The failure waits in g->met for the next read.
+ */
 static enum fail_code
 gz_read(struct stream *s, char *out, size_t room, size_t *got, struct failure *f)
 {

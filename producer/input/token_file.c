@@ -550,7 +550,10 @@ reserve(struct token_file_buffer *b, size_t more, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* A document under way; of what is too long only the stump is kept. */
+/*
+ * A document under way; of what is too long only the stump is kept, while its tokens are still
+ * counted and checked up to its end.
+ */
 struct taking {
 	struct token_file_buffer *ids;
 	size_t first;   /* in `ids` */
@@ -598,6 +601,7 @@ static enum fail_code
 take_range(struct token_file *t, struct taking *k, uint64_t from, uint64_t to, uint64_t *reached,
     struct failure *f)
 {
+	assert(from <= to);
 	assert((to - from) % t->width == 0);
 	while (from < to && !k->ended) {
 		const uint8_t *at;
@@ -629,7 +633,12 @@ is_eos(struct token_file *t, uint64_t byte, bool *eos, struct failure *f)
 
 /* ---- documents ---- */
 
-/* Document by eos: t->at goes behind it. */
+/*
+ * Document by eos: t->at goes behind it.
+ *
+ *     behind    a b eos | c d          at 0: [a b], then at 3: [c d]
+ *     before    eos a b | eos c        at 0: the eos is its own, [a b]; at 3: [c]
+ */
 static enum fail_code
 next_by_eos(struct token_file *t, struct taking *k, struct failure *f)
 {
@@ -763,6 +772,7 @@ token_file_next(struct token_file *t, struct token_file_document *d, struct toke
 {
 	struct taking k = {.ids = ids, .first = ids->n, .most = t->o.max_document_bytes / t->width};
 
+	assert(ids->n <= ids->room);
 	*there = has_index(t) ? t->number < t->documents : t->at < t->end;
 	if (!*there)
 		return FAIL_NONE;
@@ -795,6 +805,7 @@ fail_moved(const struct token_file *t, uint64_t byte, uint64_t number, struct fa
 	    t->o.name, number, byte);
 }
 
+/* Without an index the number cannot be checked; that an eos is at the place can. */
 static enum fail_code
 seek_by_eos(struct token_file *t, uint64_t byte, uint64_t number, struct failure *f)
 {

@@ -9,10 +9,16 @@
  *   llmc      each begins with eos, the first one perhaps not: [eos a b eos c] are [a b] and [c].
  *
  * A document's tokens are given without the eos around it, so that the caller adds one; an eos
- * inside a document of an index stays. Documents do not go on from one file to the next.
+ * inside a document of an index stays. A document does not continue in the next file.
  *
- * Files are read forward through windows, never mapped: a file that shrinks is a failure, not a
- * signal. Memory: one document of at most max_document_bytes as stored, and the windows.
+ * What is checked when a file is opened: that it is of its format, that its size is what the header
+ * says, and that its index ends where the tokens (or the sequences) do. What is checked as it is
+ * read: each entry of a table, and each token, which must be an id that the vocabulary has. So a
+ * file of another tokenizer, or of another width, is found out at its first bad token, with its
+ * place, and nothing of it that is wrong is published.
+ *
+ * Files are read forward through windows (token_window.h). Memory: one document of at most
+ * max_document_bytes as stored, and the windows.
  *
  * Thread: one at a time.
  */
@@ -52,7 +58,7 @@ struct token_file_document {
 	uint64_t byte;      /* where it begins in the file */
 	uint64_t number;    /* in the file, from 0 */
 	size_t n;           /* its tokens */
-	uint64_t bytes;     /* how far the file is read, for progress */
+	uint64_t bytes;     /* the byte up to which the file is read, for progress */
 	const char *reject; /* NULL: it is one; else why not, until the next call */
 };
 
@@ -74,7 +80,7 @@ void token_file_close(struct token_file *t); /* NULL is accepted */
 enum fail_code token_file_seek(
     struct token_file *t, uint64_t byte, uint64_t number, struct failure *f);
 
-/* Where the last document ends: FAIL_DATA where that is not `byte`. */
+/* FAIL_DATA: the last document does not end at `byte`. */
 enum fail_code token_file_check_end(struct token_file *t, uint64_t byte, struct failure *f);
 
 /*

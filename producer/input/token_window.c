@@ -30,7 +30,8 @@ enum fail_code
 token_window_open(
     struct token_window *w, const char *path, const char *name, size_t room, struct failure *f)
 {
-	assert(w->bytes == NULL && room >= sizeof(uint64_t));
+	assert(w->bytes == NULL);
+	assert(room >= sizeof(uint64_t));
 	w->fd = -1;
 	w->name = strdup(name);
 	w->bytes = malloc(room);
@@ -111,6 +112,8 @@ token_window_number(
 	const uint8_t *at;
 	size_t got;
 
+	assert(width >= 1);
+	assert(width <= sizeof(*out));
 	if (token_window_get(w, byte, width, &at, &got, f) != FAIL_NONE)
 		return f->code;
 	*out = token_format_get(at, width);

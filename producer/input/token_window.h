@@ -1,7 +1,14 @@
 /*
  * token_window.h -- a file of fixed numbers, read through a window that moves.
  *
- * Reading forward costs one pread(2) a window. The file must keep its size while it is open.
+ * Reading forward costs one pread(2) a window: what is asked for and is not in it fills the window
+ * from there on.
+ *
+ *     file      0 ............. at [=========|.....] ............ size_bytes
+ *                                  n in the window    room
+ *
+ * The file must keep its size while it is open: one that ends earlier is a failure, with both sizes.
+ * It is never mapped, since a mapped file that shrinks ends the process with SIGBUS.
  *
  * Thread: one at a time.
  */
@@ -18,8 +25,8 @@ struct token_window {
 	char *name;
 	int fd;
 	uint64_t size_bytes;
-	uint64_t at; /* of bytes[0] in the file */
-	size_t n, room;
+	uint64_t at;    /* of bytes[0] in the file */
+	size_t n, room; /* n <= room */
 	uint8_t *bytes; /* NULL: not open */
 };
 
@@ -29,8 +36,8 @@ enum fail_code token_window_open(
 void token_window_close(struct token_window *w);
 
 /*
- * Borrows n <= room bytes at `byte` until the next call, and says in *got how many there are, as
- * many as the window holds. FAIL_DATA: the file is shorter.
+ * Borrows n <= room bytes at `byte` until the next call. *got >= n is how many follow there without
+ * another call. FAIL_DATA: the file is shorter.
  */
 enum fail_code token_window_get(struct token_window *w, uint64_t byte, size_t n,
     const uint8_t **out, size_t *got, struct failure *f);

@@ -1,5 +1,6 @@
 #include "producer/input/watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -64,7 +65,7 @@ watch_folder(struct watch *w, const char *path)
 	w->warned = true;
 }
 
-/* Reads all that is told away; what it is does not matter. */
+/* Reads all events away; what they are does not matter. */
 static void
 drain(struct watch *w)
 {
@@ -79,9 +80,10 @@ drain(struct watch *w)
 enum fail_code
 watch_wait(struct watch *w, int timeout_ms, struct failure *f)
 {
-	struct pollfd fds[] = {{w->fd, POLLIN, 0}, {w->stop_fd, POLLIN, 0}};
+	struct pollfd fds[] = {{w->fd, POLLIN, 0}, {w->stop_fd, POLLIN, 0}}; /* -1 is left out */
 	int n;
 
+	assert(timeout_ms >= 0);
 	do
 		n = poll(fds, 2, timeout_ms);
 	while (n < 0 && errno == EINTR);

@@ -1,9 +1,9 @@
 /*
  * watch.h -- waits until something may have happened in a set of folders.
  *
- * inotify tells of files that are written to, made or renamed there; that is a hint to look again,
- * nothing more. Where it tells nothing (files that another machine writes to a shared file system,
- * no watches left) the caller's timeout does.
+ * inotify reports files that are written to, created or renamed there; that is a hint to look
+ * again, nothing more, so events are read and thrown away. Where it reports nothing (files that
+ * another machine writes to a shared file system, no watches left) the caller's timeout does.
  *
  * Thread: one.
  */
@@ -21,7 +21,7 @@ void watch_close(struct watch *w); /* NULL is accepted */
 /* Watches a folder from now on; one that is watched already, or cannot be, changes nothing. */
 void watch_folder(struct watch *w, const char *path);
 
-/* FAIL_NONE: look again. FAIL_TIMEOUT: nothing was told. FAIL_STOPPED. */
+/* FAIL_NONE: look again. FAIL_TIMEOUT: nothing was reported. FAIL_STOPPED. */
 enum fail_code watch_wait(struct watch *w, int timeout_ms, struct failure *f);
 
 #endif

@@ -44,6 +44,7 @@ frame_job_run(void *job, void *memory, struct failure *f)
 	size_t count = j->context->sequence_length + 1;
 	size_t room = frame_bound(count, j->context->width);
 
+	assert(j->n <= FRAME_JOB_SEQUENCES);
 	for (size_t i = 0; i < j->n; i++) {
 		struct frame_job_item *item = &j->item[i];
 

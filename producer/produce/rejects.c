@@ -1,5 +1,6 @@
 #include "producer/produce/rejects.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -37,6 +38,7 @@ rejects_add(struct rejects *r, const char *reason)
 	char kind[REJECTS_KIND_BYTES];
 	uint32_t i = 0;
 
+	assert(r->kinds_n <= REJECTS_KINDS_MAX);
 	kind_of(reason, kind);
 	r->total++;
 	while (i < r->kinds_n && strcmp(r->kind[i].reason, kind) != 0)

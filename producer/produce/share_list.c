@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the listing goes by. */
+/* What the list is made from, and how far it is. */
 struct listing {
 	struct share_list *out;
 	const struct config *config;
@@ -22,6 +22,7 @@ same_text(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+/* Whether two domains are read together: all that decides which records come must be equal. */
 static bool
 same_input(const struct config_domain *a, const struct config_domain *b)
 {

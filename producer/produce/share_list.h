@@ -32,9 +32,12 @@ struct share_list {
 	size_t n, room;
 };
 
-/* Fills *out, to be ended with share_list_close(); wanted[domains_n of the configuration]. */
+/*
+ * Fills *out, to be ended with share_list_close(); wanted[domains_n of the configuration]. With
+ * one_partition only shares of that number are listed. FAIL_MEMORY only.
+ */
 enum fail_code share_list_open(struct share_list *out, const struct config *c, const bool *wanted,
     bool one_partition, uint32_t partition, struct failure *f);
-void share_list_close(struct share_list *l);
+void share_list_close(struct share_list *l); /* ends what *l owns, not *l */
 
 #endif

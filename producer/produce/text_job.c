@@ -69,6 +69,7 @@ tokenise(struct text_job *j, struct worker_memory *m, const struct router_result
 {
 	size_t prompt_n = r->prompt_n;
 
+	assert(prompt_n <= r->n);
 	d->verdict = TEXT_JOB_DOCUMENT;
 	d->domain = r->domain;
 	d->set = split_set(r->text, r->n, j->context->split[r->domain]);
@@ -126,7 +127,7 @@ static enum fail_code
 take_tokens(struct text_job *j, struct worker_memory *m, const struct chunk_record *r,
     struct text_job_document *d, struct failure *f)
 {
-	const uint32_t *id = (const uint32_t *)(const void *)r->bytes;
+	const uint32_t *id = (const uint32_t *)(const void *)r->bytes; /* the chunk aligns them */
 	size_t n = r->n / sizeof(*id);
 
 	d->verdict = TEXT_JOB_DOCUMENT;
@@ -150,6 +151,7 @@ run_record(struct text_job *j, struct worker_memory *m, size_t i, struct failure
 	struct text_job_document *d = &j->document[i];
 	struct router_result r;
 
+	assert(i < j->chunk->n);
 	d->record = i;
 	if (j->chunk->form == CHUNK_TOKENS && j->chunk->record[i].reject == NULL)
 		return take_tokens(j, m, &j->chunk->record[i], d, f);
