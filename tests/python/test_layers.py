@@ -11,7 +11,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/layers"
 ROOMS = """\
 common/base     | base.h  | | names
 common/decide   | pick.h  | pure common/base | decides
-common/effect   | disk.h  | pure:plan common/base | reads files
+common/effect   | disk.h  | pure:plan | reads files
 consumer/loop   | loop.h  | common/base common/effect | loops
 """
 FILES = {
@@ -79,6 +79,12 @@ VIOLATIONS = {
     "a folder that is no room": (
         {"common/other/other.c": "int other;\n"},
         "common/other/other.c: its folder is no room in docs/rooms.txt"),
+    "a room that is allowed and not seen": (
+        {"docs/rooms.txt": ROOMS.replace("| common/base common/effect", "| common/base common/effect common/decide")},
+        "docs/rooms.txt: consumer/loop may see common/decide, and no file of it does"),
+    "an old picture": (
+        {"docs/ARCHITECTURE.md": "    common/base  --> common/decide\n"},
+        "docs/ARCHITECTURE.md: its picture is not that of docs/rooms.txt: scripts/layers --draw prints it"),
     "rooms in a circle": (
         {"docs/rooms.txt": ROOMS.replace("| base.h  | |", "| base.h  | common/decide |")},
         "docs/rooms.txt: these rooms form a circle: common/base common/decide"),
@@ -110,11 +116,20 @@ def test_a_violation_is_named_and_fails(tmp_path, kind):
 
 
 def test_what_a_header_of_libc_includes_does_not_count(tmp_path):
-    done = layers(tmp_path, files={"common/decide/pick.c": "#include <stdlib.h>\n"})  # includes <sys/types.h>
+    done = layers(tmp_path, files={"common/decide/pick.c": FILES["common/decide/pick.c"] + "#include <stdlib.h>\n"})  # includes <sys/types.h>
     assert (done.stderr, done.returncode) == ("", 0)
 
 
 def test_what_the_compiler_skips_does_not_count(tmp_path):
     skipped = "#ifdef NEVER\n#include <stdio.h>\n#include \"consumer/loop/loop.h\"\n#endif\n"
-    done = layers(tmp_path, files={"common/decide/pick.c": skipped})
+    done = layers(tmp_path, files={"common/decide/pick.c": FILES["common/decide/pick.c"] + skipped})
     assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_the_picture_has_the_nearest_rooms_alone(tmp_path):
+    rooms = ROOMS.replace("| common/base common/effect", "| common/base common/decide")
+    done = layers(tmp_path, "--draw", files={"docs/rooms.txt": rooms})
+    assert "    consumer/loop          --> common/decide\n" in done.stdout
+    assert "    common/base            --> (nothing of ours)\n" in done.stdout
+    page = {"docs/rooms.txt": ROOMS, "docs/ARCHITECTURE.md": f"# Page\n\n{layers(tmp_path, '--draw').stdout}"}
+    assert layers(tmp_path, files=page).returncode == 0
