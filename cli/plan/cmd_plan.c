@@ -1,8 +1,6 @@
 /* riffle plan: what the mix of a configuration will do. */
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/command.h"
 #include "cli/plan/plan_lengths.h"
@@ -79,38 +77,6 @@ steps_default(const struct config *c, const struct plan_lengths *lengths)
 	return steps > STEPS_DEFAULT_MAX ? STEPS_DEFAULT_MAX : steps;
 }
 
-/* Without the permutation a step's draws stand in the order in which they were made. */
-static enum fail_code
-print_draws(
-    const struct config *c, const struct mixer_plan *plan, uint64_t draws, struct failure *f)
-{
-	struct mixer_plan bare = *plan;
-	uint64_t *count = calloc(c->domains_n, sizeof(*count));
-	struct mixer_draw *draw = calloc(plan->global_batch, sizeof(*draw));
-	enum mixer_result result = MIXER_DRAWN;
-	struct mixer *m = NULL;
-	enum fail_code code = count == NULL || draw == NULL ? fail_memory(f) : FAIL_NONE;
-
-	bare.permute = false;
-	bare.lane_order = MIX_LANES_CONTIGUOUS;
-	if (code == FAIL_NONE)
-		code = mixer_open(&m, &bare, f);
-	for (uint64_t k = 0; code == FAIL_NONE && k < draws; k++) {
-		uint64_t i = k % plan->global_batch;
-
-		if (i == 0)
-			code = mixer_step(m, draw, &result, f);
-		if (code != FAIL_NONE || result != MIXER_DRAWN)
-			break;
-		printf("%" PRIu64 "\t%s\t%" PRIu64 "\n", k, mixer_domain_name(m, draw[i].domain),
-		    count[draw[i].domain]++);
-	}
-	mixer_close(m);
-	free(count);
-	free(draw);
-	return code;
-}
-
 static enum fail_code
 print_forecast(const struct config *c, const struct mixer_plan *plan, uint64_t steps, bool json,
     struct failure *f)
@@ -138,7 +104,7 @@ plan(const struct config *c, const struct arguments *a, bool draws, struct failu
 	if (code == FAIL_NONE)
 		code = config_plan_open(&p, c, lengths.length, f);
 	if (code == FAIL_NONE && draws)
-		code = print_draws(c, &p.plan, a->draws, f);
+		code = plan_print_draws(c, &p.plan, a->draws, stdout, f);
 	else if (code == FAIL_NONE)
 		code = print_forecast(
 		    c, &p.plan, a->steps > 0 ? a->steps : steps_default(c, &lengths), a->json, f);

@@ -213,3 +213,37 @@ plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, str
 	free(text);
 	return FAIL_NONE;
 }
+
+/* ---- draws ---- */
+
+/* Without the permutation a step's draws stand in the order in which they were made. */
+enum fail_code
+plan_print_draws(const struct config *c, const struct mixer_plan *plan, uint64_t draws, FILE *to,
+    struct failure *f)
+{
+	struct mixer_plan bare = *plan;
+	uint64_t *count = calloc(c->domains_n, sizeof(*count));
+	struct mixer_draw *draw = calloc(plan->global_batch, sizeof(*draw));
+	enum mixer_result result = MIXER_DRAWN;
+	struct mixer *m = NULL;
+	enum fail_code code = count == NULL || draw == NULL ? fail_memory(f) : FAIL_NONE;
+
+	bare.permute = false;
+	bare.lane_order = MIX_LANES_CONTIGUOUS;
+	if (code == FAIL_NONE)
+		code = mixer_open(&m, &bare, f);
+	for (uint64_t k = 0; code == FAIL_NONE && k < draws; k++) {
+		uint64_t i = k % plan->global_batch;
+
+		if (i == 0)
+			code = mixer_step(m, draw, &result, f);
+		if (code != FAIL_NONE || result != MIXER_DRAWN)
+			break;
+		fprintf(to, "%" PRIu64 "\t%s\t%" PRIu64 "\n", k,
+		    mixer_domain_name(m, draw[i].domain), count[draw[i].domain]++);
+	}
+	mixer_close(m);
+	free(count);
+	free(draw);
+	return code;
+}

@@ -1,12 +1,11 @@
 /* riffle weights: shows or changes the weights of a running mix. */
 #include <stddef.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/request/request_print.h"
-#include "cli/request/request_words.h"
 #include "cli/signals.h"
 #include "cli/request/weights_print.h"
+#include "cli/request/weights_request.h"
 #include "common/base/limits.h"
 #include "consumer/ledger/weight_history.h"
 
@@ -76,67 +75,6 @@ static const struct option_row rows[] = {
     {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
 };
 
-static bool
-is_mixed(const struct ledger *last, const char *domain)
-{
-	for (size_t i = 0; i < last->domains_n; i++)
-		if (last->domain[i].name != NULL && strcmp(last->domain[i].name, domain) == 0)
-			return last->domain[i].state != LEDGER_LEFT;
-	return false;
-}
-
-/* Of a domain that the configuration has and the mix has not, a weight means that it joins. */
-static enum fail_code
-find_joining(
-    struct control *r, const struct ledger *last, const struct config *c, struct failure *f)
-{
-	for (size_t i = 0; last != NULL && i < r->weights_n; i++) {
-		const char *name = r->weight[i].domain;
-
-		if (config_domain_index(c, name) < 0 || is_mixed(last, name) ||
-		    (r->kind == LEDGER_JOIN && strcmp(r->domain, name) == 0))
-			continue;
-		if (r->kind != LEDGER_WEIGHTS)
-			return fail(f, FAIL_USAGE,
-			    "domain %s would join by the same request as %s does something: one "
-			    "domain joins or leaves at a time",
-			    name, r->domain);
-		r->kind = LEDGER_JOIN;
-		r->domain = strdup(name);
-		if (r->domain == NULL)
-			return fail_memory(f);
-	}
-	return FAIL_NONE;
-}
-
-static enum fail_code
-make_request(
-    struct control *r, const struct arguments *a, const struct options *o, struct failure *f)
-{
-	char *join = (char *)(uintptr_t)a->join;
-
-	r->at_step = options_given(o, &cmd_weights, "at-step") ? (int64_t)a->at_step : -1;
-	r->partition = -1;
-	r->temperature = a->temperature;
-	r->lr_scale = a->lr_scale;
-	if (request_words_name(r, a->id, "weights", f) != FAIL_NONE ||
-	    request_words_weights(r, o->argument, o->arguments_n, f) != FAIL_NONE)
-		return f->code;
-	if (a->leave != NULL) {
-		r->kind = LEDGER_LEAVE;
-		r->domain = strdup(a->leave);
-	}
-	if (a->join != NULL) {
-		r->kind = LEDGER_JOIN;
-		if (request_words_weights(r, &join, 1, f) != FAIL_NONE)
-			return f->code;
-		r->domain = strdup(r->weight[r->weights_n - 1].domain);
-	}
-	if ((a->leave != NULL || a->join != NULL) && r->domain == NULL)
-		return fail_memory(f);
-	return FAIL_NONE;
-}
-
 static enum fail_code
 check_arguments(const struct arguments *a, const struct options *o, struct failure *f)
 {
@@ -159,11 +97,17 @@ change(struct request *r, const struct arguments *a, const struct options *o,
 	    .dry_run = a->dry_run,
 	    .json = a->json,
 	    .timeout_ms = (int)a->timeout_s * 1000};
+	struct weights_change wanted = {.word = o->argument,
+	    .words_n = o->arguments_n,
+	    .join = a->join,
+	    .leave = a->leave,
+	    .id = a->id,
+	    .at_step = options_given(o, &cmd_weights, "at-step") ? (int64_t)a->at_step : -1,
+	    .temperature = a->temperature,
+	    .lr_scale = a->lr_scale};
 	struct control request = {0};
-	enum fail_code code = make_request(&request, a, o, f);
+	enum fail_code code = weights_request(&request, &wanted, request_ledger(r), c, f);
 
-	if (code == FAIL_NONE)
-		code = find_joining(&request, request_ledger(r), c, f);
 	if (code == FAIL_NONE)
 		code = request_print(r, &request, 1, &how, f);
 	control_clear(&request);

@@ -1,0 +1,69 @@
+#include "cli/request/weights_request.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "cli/request/request_words.h"
+
+static bool
+is_mixed(const struct ledger *last, const char *domain)
+{
+	for (size_t i = 0; i < last->domains_n; i++)
+		if (last->domain[i].name != NULL && strcmp(last->domain[i].name, domain) == 0)
+			return last->domain[i].state != LEDGER_LEFT;
+	return false;
+}
+
+/* A weight of a domain that the configuration has and the mix has not means that it joins. */
+static enum fail_code
+find_joining(
+    struct control *r, const struct ledger *last, const struct config *c, struct failure *f)
+{
+	for (size_t i = 0; last != NULL && i < r->weights_n; i++) {
+		const char *name = r->weight[i].domain;
+
+		if (config_domain_index(c, name) < 0 || is_mixed(last, name) ||
+		    (r->kind == LEDGER_JOIN && strcmp(r->domain, name) == 0))
+			continue;
+		if (r->kind != LEDGER_WEIGHTS)
+			return fail(f, FAIL_USAGE,
+			    "domain %s would join by the same request as %s does something: one "
+			    "domain joins or leaves at a time",
+			    name, r->domain);
+		r->kind = LEDGER_JOIN;
+		r->domain = strdup(name);
+		if (r->domain == NULL)
+			return fail_memory(f);
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+weights_request(struct control *out, const struct weights_change *change, const struct ledger *last,
+    const struct config *c, struct failure *f)
+{
+	char *join = (char *)(uintptr_t)change->join; /* only read */
+
+	assert(change->join == NULL || change->leave == NULL);
+	out->kind = LEDGER_WEIGHTS;
+	out->at_step = change->at_step;
+	out->partition = -1;
+	out->temperature = change->temperature;
+	out->lr_scale = change->lr_scale;
+	if (request_words_name(out, change->id, "weights", f) != FAIL_NONE ||
+	    request_words_weights(out, change->word, change->words_n, f) != FAIL_NONE)
+		return f->code;
+	if (change->leave != NULL) {
+		out->kind = LEDGER_LEAVE;
+		out->domain = strdup(change->leave);
+	}
+	if (change->join != NULL) {
+		out->kind = LEDGER_JOIN;
+		if (request_words_weights(out, &join, 1, f) != FAIL_NONE)
+			return f->code;
+		out->domain = strdup(out->weight[out->weights_n - 1].domain);
+	}
+	if ((change->leave != NULL || change->join != NULL) && out->domain == NULL)
+		return fail_memory(f);
+	return find_joining(out, last, c, f);
+}

@@ -1,0 +1,86 @@
+/* weights_request.h: which request the words of `riffle weights` are. */
+#include "cli/request/weights_request.h"
+
+#include "tests/unit/test.h"
+
+enum { CONFIGURED = 4 };
+
+/* The mix draws from web and code; books has left it, and papers was never in it. */
+static struct config_domain configured[CONFIGURED] = {
+    {.name = "books"}, {.name = "code"}, {.name = "papers"}, {.name = "web"}};
+static const struct config config = {.domains_n = CONFIGURED, .domains = configured};
+
+static struct ledger_domain mixed[] = {
+    {.name = "web"}, {.name = "code"}, {.name = "books", .state = LEDGER_LEFT}};
+static const struct ledger started = {.domain = mixed, .domains_n = 3};
+
+/* Makes the request of at most two words, "" standing for none, and compares it. */
+static void
+check(const struct ledger *last, struct weights_change change, const char *first,
+    const char *second, enum fail_code want, enum ledger_change_kind kind, const char *domain)
+{
+	char *word[] = {(char *)(uintptr_t)first, (char *)(uintptr_t)second};
+	struct control c = {0};
+	struct failure f = {0};
+
+	change.word = word;
+	change.words_n = (size_t)(*first != '\0') + (size_t)(*second != '\0');
+	change.id = "an-id";
+	change.at_step = -1;
+	assert_int_equal(weights_request(&c, &change, last, &config, &f), want);
+	if (want == FAIL_NONE) {
+		assert_int_equal(c.kind, kind);
+		assert_string_equal(c.domain == NULL ? "" : c.domain, domain);
+		assert_string_equal(c.id, "an-id");
+		assert_int_equal(c.weights_n, change.words_n + (change.join != NULL));
+	}
+	control_clear(&c);
+}
+
+static void
+test_weights_of_domains_of_the_mix_are_weights(void **unused)
+{
+	const struct weights_change plain = {0};
+
+	(void)unused;
+	check(&started, plain, "web=1", "code=2", FAIL_NONE, LEDGER_WEIGHTS, "");
+	check(&started, plain, "", "", FAIL_NONE, LEDGER_WEIGHTS, "");
+}
+
+static void
+test_a_weight_of_a_domain_that_is_only_configured_lets_it_join(void **unused)
+{
+	const struct weights_change plain = {0};
+
+	(void)unused;
+	check(&started, plain, "papers=1", "web=2", FAIL_NONE, LEDGER_JOIN, "papers");
+	check(&started, plain, "books=1", "", FAIL_NONE, LEDGER_JOIN, "books");
+	check(NULL, plain, "papers=1", "", FAIL_NONE, LEDGER_WEIGHTS, "");      /* not started */
+	check(&started, plain, "unknown=1", "", FAIL_NONE, LEDGER_WEIGHTS, ""); /* the mix judges */
+}
+
+static void
+test_one_domain_joins_or_leaves_at_a_time(void **unused)
+{
+	const struct weights_change plain = {0}, leave = {.leave = "web"};
+	const struct weights_change join = {.join = "papers=1"};
+
+	(void)unused;
+	check(&started, leave, "code=1", "", FAIL_NONE, LEDGER_LEAVE, "web");
+	check(&started, join, "web=1", "", FAIL_NONE, LEDGER_JOIN, "papers");
+	check(&started, plain, "papers=1", "books=1", FAIL_USAGE, LEDGER_JOIN, "");
+	check(&started, leave, "papers=1", "", FAIL_USAGE, LEDGER_LEAVE, "");
+	check(&started, join, "books=1", "", FAIL_USAGE, LEDGER_JOIN, "");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_weights_of_domains_of_the_mix_are_weights),
+	    cmocka_unit_test(test_a_weight_of_a_domain_that_is_only_configured_lets_it_join),
+	    cmocka_unit_test(test_one_domain_joins_or_leaves_at_a_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
