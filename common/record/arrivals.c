@@ -7,12 +7,6 @@
 /* Generous: what a record takes beside its texts, and a portion beside its name. */
 enum { FIXED_BYTES_MAX = 64, PORTION_BYTES_MAX = 64 };
 
-static void
-put_text(struct wire_writer *w, const struct text_view *text)
-{
-	wire_put_bytes(w, text->bytes, text->n);
-}
-
 enum fail_code
 arrivals_encode(struct wire_writer *w, const struct arrivals *a,
     const struct arrivals_portion *portion, struct failure *f)
@@ -25,40 +19,25 @@ arrivals_encode(struct wire_writer *w, const struct arrivals *a,
 	wire_reserve(w, most);
 	schema_put_envelope(envelope, SCHEMA_ARRIVALS);
 	wire_put_raw(w, envelope, sizeof(envelope));
-	put_text(w, &a->input);
+	wire_put_text(w, a->input);
 	wire_put_hash(w, a->writer);
 	wire_put_boolean(w, a->takes_over);
-	wire_put_long(w, (int64_t)a->first);
+	wire_put_count(w, a->first);
 	if (a->portions_n > 0)
-		wire_put_long(w, (int64_t)a->portions_n);
+		wire_put_count(w, a->portions_n);
 	for (size_t i = 0; i < a->portions_n; i++) {
 		const struct arrivals_portion *p = &portion[i];
 
-		assert(p->byte <= p->end && p->end <= INT64_MAX);
-		put_text(w, &p->file);
+		assert(p->byte <= p->end);
+		wire_put_text(w, p->file);
 		wire_put_boolean(w, p->whole);
-		wire_put_long(w, (int64_t)p->byte);
-		wire_put_long(w, (int64_t)p->end);
-		wire_put_long(w, (int64_t)p->line);
+		wire_put_count(w, p->byte);
+		wire_put_count(w, p->end);
+		wire_put_count(w, p->line);
 		wire_put_hash(w, p->hash);
 	}
 	wire_put_long(w, 0);
 	return w->failed ? fail_memory(f) : FAIL_NONE;
-}
-
-static uint64_t
-count_of(struct wire_reader *r)
-{
-	return (uint64_t)wire_ranged(r, 0, INT64_MAX);
-}
-
-static struct text_view
-text_of(struct wire_reader *r)
-{
-	struct text_view text;
-
-	text.bytes = (const char *)wire_bytes(r, &text.n);
-	return text;
 }
 
 static struct arrivals_portion
@@ -67,11 +46,11 @@ portion_of(struct wire_reader *r)
 	const uint8_t *item = r->at;
 	struct arrivals_portion p;
 
-	p.file = text_of(r);
+	p.file = wire_text(r);
 	p.whole = wire_boolean(r);
-	p.byte = count_of(r);
-	p.end = count_of(r);
-	p.line = count_of(r);
+	p.byte = wire_count(r);
+	p.end = wire_count(r);
+	p.line = wire_count(r);
 	p.hash = wire_hash(r);
 	if (r->bad == NULL && p.end < p.byte)
 		wire_spoil(r, item, "a portion that ends before it begins");
@@ -88,10 +67,10 @@ arrivals_decode(struct arrivals *out, const uint8_t *bytes, size_t n, struct fai
 		return f->code;
 	wire_reader_init(&r, bytes, n);
 	r.at += SCHEMA_ENVELOPE_BYTES;
-	a.input = text_of(&r);
+	a.input = wire_text(&r);
 	a.writer = wire_hash(&r);
 	a.takes_over = wire_boolean(&r);
-	a.first = count_of(&r);
+	a.first = wire_count(&r);
 	a.portions = r.at;
 	a.rest_n = r.bad == NULL ? (size_t)(r.end - r.at) : 0;
 	for (size_t items; (items = wire_block(&r)) > 0;)

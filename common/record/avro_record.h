@@ -3,7 +3,7 @@
  *
  * A table has a row for every field: its name in the schema, its kind, where it lies in the struct.
  * Encoding, decoding and freeing are loops over the table. Fields are found by name, so that a body
- * written with an earlier schema can be read: what it lacks keeps the row's preset.
+ * written with an earlier schema can be read: what it lacks keeps the row's default.
  *
  *     static const struct avro_field run_fields[] = {
  *         AVRO_PLAIN(TEXT, run, name),
@@ -40,12 +40,12 @@ enum avro_field_kind {
 struct avro_table;
 
 struct avro_field {
-	const char *name; /* NULL: the value itself, in the one row of a list of plain values */
+	const char *name; /* NULL: the value itself, the one row of a list of plain values */
 	enum avro_field_kind kind;
-	size_t at;
-	int64_t min;   /* LONG, INT */
-	double preset; /* DOUBLE, ANY, where the schema lacks the field; others: zero, "" or no
-			  items */
+	size_t at;   /* offset in the struct; LIST: of the pointer */
+	int64_t min; /* LONG, INT */
+	/* DOUBLE, ANY: the value where the schema lacks the field; others: zero, "", no items. */
+	double preset;
 	const struct avro_table *items; /* LIST: from here on */
 	size_t count_at;
 	size_t items_max;

@@ -10,25 +10,18 @@
 enum { HEAD_BYTES_MAX = 256, DOMAIN_BYTES_MAX = 20, DRAWN_BYTES_MAX = 40 };
 
 static void
-put_count(struct wire_writer *w, uint64_t value)
-{
-	assert(value <= INT64_MAX);
-	wire_put_long(w, (int64_t)value);
-}
-
-static void
 put_head(struct wire_writer *w, const struct batch_head *h)
 {
-	wire_put_bytes(w, h->mix.bytes, h->mix.n);
+	wire_put_text(w, h->mix);
 	wire_put_hash(w, h->schedule);
-	put_count(w, h->step);
-	put_count(w, h->lane);
-	put_count(w, h->lanes);
-	put_count(w, h->global_batch);
-	put_count(w, h->version);
-	wire_put_bytes(w, h->phase.bytes, h->phase.n);
+	wire_put_count(w, h->step);
+	wire_put_count(w, h->lane);
+	wire_put_count(w, h->lanes);
+	wire_put_count(w, h->global_batch);
+	wire_put_count(w, h->version);
+	wire_put_text(w, h->phase);
 	wire_put_double(w, h->lr_scale);
-	put_count(w, h->lead);
+	wire_put_count(w, h->lead);
 	wire_put_hash(w, h->tokenizer);
 	wire_put_boolean(w, h->last);
 }
@@ -50,15 +43,15 @@ batch_begin(struct wire_writer *w, const struct batch_head *h, const struct batc
 	wire_put_raw(w, envelope, sizeof(envelope));
 	put_head(w, h);
 	if (domains_n > 0)
-		put_count(w, domains_n);
+		wire_put_count(w, domains_n);
 	for (size_t i = 0; i < domains_n; i++) {
 		assert(i == 0 || domains[i].index > domains[i - 1].index);
-		put_count(w, domains[i].index);
-		wire_put_bytes(w, domains[i].name.bytes, domains[i].name.n);
+		wire_put_count(w, domains[i].index);
+		wire_put_text(w, domains[i].name);
 	}
 	wire_put_long(w, 0);
 	if (sequences_n > 0)
-		put_count(w, sequences_n);
+		wire_put_count(w, sequences_n);
 	return w->failed ? fail_memory(f) : FAIL_NONE;
 }
 
@@ -67,10 +60,10 @@ batch_add(struct wire_writer *w, const struct batch_drawn *d, const uint8_t *pay
     size_t payload_n, struct failure *f)
 {
 	wire_reserve(w, DRAWN_BYTES_MAX + payload_n);
-	put_count(w, d->domain);
-	put_count(w, d->partition);
-	put_count(w, d->ordinal);
-	put_count(w, d->epoch);
+	wire_put_count(w, d->domain);
+	wire_put_count(w, d->partition);
+	wire_put_count(w, d->ordinal);
+	wire_put_count(w, d->epoch);
 	wire_put_raw(w, payload_raw, payload_n);
 	return w->failed ? fail_memory(f) : FAIL_NONE;
 }
@@ -82,25 +75,10 @@ batch_end(struct wire_writer *w, struct failure *f)
 	return w->failed ? fail_memory(f) : FAIL_NONE;
 }
 
-static uint64_t
-count_of(struct wire_reader *r)
-{
-	return (uint64_t)wire_ranged(r, 0, INT64_MAX);
-}
-
 static uint32_t
 int_of(struct wire_reader *r, int64_t min, int64_t max)
 {
 	return (uint32_t)wire_ranged(r, min, max);
-}
-
-static struct text_view
-text_of(struct wire_reader *r)
-{
-	struct text_view text;
-
-	text.bytes = (const char *)wire_bytes(r, &text.n);
-	return text;
 }
 
 static enum fail_code
@@ -108,16 +86,16 @@ read_head(struct batch_head *h, struct wire_reader *r, struct failure *f)
 {
 	enum fail_code code;
 
-	h->mix = text_of(r);
+	h->mix = wire_text(r);
 	h->schedule = wire_hash(r);
-	h->step = count_of(r);
+	h->step = wire_count(r);
 	h->lane = int_of(r, 0, LIMIT_LANES - 1);
 	h->lanes = int_of(r, (int64_t)h->lane + 1, LIMIT_LANES);
 	h->global_batch = int_of(r, h->lanes, INT32_MAX);
-	h->version = count_of(r);
-	h->phase = text_of(r);
+	h->version = wire_count(r);
+	h->phase = wire_text(r);
 	h->lr_scale = wire_double(r);
-	h->lead = count_of(r);
+	h->lead = wire_count(r);
 	h->tokenizer = wire_hash(r);
 	h->last = wire_boolean(r);
 	code = wire_reader_check(r, false, "mix to last", f);
@@ -137,7 +115,7 @@ domain_of(struct wire_reader *r, int64_t index_min)
 	struct batch_domain d;
 
 	d.index = int_of(r, index_min, INT32_MAX);
-	d.name = text_of(r);
+	d.name = wire_text(r);
 	return d;
 }
 
@@ -229,8 +207,8 @@ read_sequence(struct batch_view *b, struct batch_drawn *drawn, struct payload_vi
 
 	drawn->domain = int_of(r, 0, INT32_MAX);
 	drawn->partition = int_of(r, 0, INT32_MAX);
-	drawn->ordinal = count_of(r);
-	drawn->epoch = count_of(r);
+	drawn->ordinal = wire_count(r);
+	drawn->epoch = wire_count(r);
 	code = wire_reader_check(r, false, "domain to epoch", f);
 	if (code == FAIL_NONE)
 		code = payload_read(payload, r, f);

@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/limits.h"
 
-enum { FEEDBACK_LOSSES_MAX = 4096 };
+enum { FEEDBACK_LOSSES_MAX = LIMIT_DOMAINS };
 
 struct feedback_loss {
 	char *domain;

@@ -13,15 +13,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/record/avro_compare.h"
 #include "common/base/failure.h"
+#include "common/base/limits.h"
+#include "common/record/avro_compare.h"
 
 /* Longer lists are refused, written and read alike. */
 enum {
 	LEDGER_SKIPS_MAX = 4096,
 	LEDGER_QUARANTINED_MAX = 4096,
 	LEDGER_REQUEST_IDS_MAX = 4096,
-	LEDGER_DOMAINS_MAX = 4096,
+	LEDGER_DOMAINS_MAX = LIMIT_DOMAINS,
 	LEDGER_PARTITIONS_MAX = 4096,
 	LEDGER_PENDING_MAX = 4096,
 	LEDGER_ANSWERS_MAX = 4096,

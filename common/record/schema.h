@@ -1,10 +1,35 @@
 /*
  * schema.h -- the published Avro schemas and the envelope around every record.
  *
- * Every value on every topic is Avro single-object encoding (Avro specification 1.11,
- * "Single-object encoding"): C3 01, the CRC-64-AVRO fingerprint of the schema's Parsing Canonical
- * Form as 8 bytes little-endian, then the body. schemas/<name>.avsc are compiled in; a fingerprint
- * that was ever published stays readable.
+ * The room common/record is what stands in the topics, as bytes and as structs. Every value on
+ * every topic is Avro single-object encoding (Avro specification 1.11, "Single-object encoding"):
+ * C3 01, the CRC-64-AVRO fingerprint of the schema's Parsing Canonical Form as 8 bytes
+ * little-endian, then the body. schemas/<name>.avsc are compiled in; a fingerprint that was ever
+ * published stays readable.
+ *
+ * Files of this room:
+ *     schema          the schemas, their fingerprints, the envelope
+ *     wire            Avro's binary encoding by hand, bounded
+ *     sequence        Sequence and End, the records of a domain topic, and the payload
+ *     frame           the tokens of one sequence as bytes: one zstd frame
+ *     batch           Batch: one lane of one step
+ *     arrivals        Arrivals: in which order a live domain's files were read
+ *     avro_record     cold records: a struct and an Avro record, tied together by a table
+ *     avro_walk       checks that bytes are one value of a schema, before avro-c reads them
+ *     avro_compare    where two structs of one table differ first
+ *     ledger          Ledger: all that a mix has decided, after a step
+ *     control         Control: a request to a running mix
+ *     feedback        Feedback: the losses of one step as one rank saw them
+ *     token_format    layouts of files of tokens, read and written
+ *
+ * There are two ways from bytes to a struct, by how many records there are:
+ *
+ *     hot    sequence, batch, arrivals    by hand over wire.h: no allocation on decode; a decoded
+ *                                         struct borrows from the bytes that it came from
+ *     cold   ledger, control, feedback    by a table over avro_record.h and avro-c: the struct
+ *                                         owns its memory; earlier schemas are read by name
+ *
+ * Both trust no byte: what is read may be damaged, cut off, or written by another program.
  */
 #ifndef COMMON_RECORD_SCHEMA_H
 #define COMMON_RECORD_SCHEMA_H

@@ -15,19 +15,12 @@ const char *const sequence_packing_names[] = {
 enum { FIXED_BYTES_MAX = 256, SPAN_BYTES_MAX = 50, RANGE_BYTES_MAX = 20, LENGTH_BYTES_MAX = 10 };
 
 static void
-put_count(struct wire_writer *w, uint64_t value)
-{
-	assert(value <= INT64_MAX);
-	wire_put_long(w, (int64_t)value);
-}
-
-static void
 put_sources(struct wire_writer *w, const struct payload *p)
 {
 	if (p->sources_n > 0)
-		put_count(w, p->sources_n);
+		wire_put_count(w, p->sources_n);
 	for (size_t i = 0; i < p->sources_n; i++)
-		wire_put_bytes(w, p->sources[i].bytes, p->sources[i].n);
+		wire_put_text(w, p->sources[i]);
 	wire_put_long(w, 0);
 }
 
@@ -35,17 +28,17 @@ static void
 put_spans(struct wire_writer *w, const struct payload *p)
 {
 	if (p->spans_n > 0)
-		put_count(w, p->spans_n);
+		wire_put_count(w, p->spans_n);
 	for (size_t i = 0; i < p->spans_n; i++) {
 		const struct sequence_span *s = &p->spans[i];
 
 		assert(i == 0 ? s->start == 0 : s->start > s[-1].start);
 		assert(s->start < p->used);
 		assert(s->source < p->sources_n);
-		put_count(w, s->start);
-		put_count(w, s->source);
-		put_count(w, s->document);
-		put_count(w, s->offset);
+		wire_put_count(w, s->start);
+		wire_put_count(w, s->source);
+		wire_put_count(w, s->document);
+		wire_put_count(w, s->offset);
 		wire_put_bytes(w, s->keep, s->keep_n);
 	}
 	wire_put_long(w, 0);
@@ -57,14 +50,14 @@ put_no_loss(struct wire_writer *w, const struct payload *p)
 	uint32_t end = 0;
 
 	if (p->no_loss_n > 0)
-		put_count(w, p->no_loss_n);
+		wire_put_count(w, p->no_loss_n);
 	for (size_t i = 0; i < p->no_loss_n; i++) {
 		assert(p->no_loss[i].start >= end);
 		assert(p->no_loss[i].end > p->no_loss[i].start);
 		assert(p->no_loss[i].end <= p->count);
 		end = p->no_loss[i].end;
-		put_count(w, p->no_loss[i].start);
-		put_count(w, p->no_loss[i].end);
+		wire_put_count(w, p->no_loss[i].start);
+		wire_put_count(w, p->no_loss[i].end);
 	}
 	wire_put_long(w, 0);
 }
@@ -75,9 +68,9 @@ put_payload(struct wire_writer *w, const struct payload *p)
 	assert(p->count >= 1 && p->count <= SEQUENCE_TOKENS_MAX);
 	assert(p->width == 2 || p->width == 3);
 	assert(p->used <= p->count);
-	put_count(w, p->count);
-	put_count(w, p->width);
-	put_count(w, p->used);
+	wire_put_count(w, p->count);
+	wire_put_count(w, p->width);
+	wire_put_count(w, p->used);
 	wire_put_hash(w, p->frame_hash);
 	put_sources(w, p);
 	put_spans(w, p);
@@ -107,23 +100,23 @@ sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
 		most += p->spans[i].keep_n;
 	wire_reserve(w, most);
 	put_envelope(w, SCHEMA_SEQUENCE);
-	put_count(w, ordinal);
+	wire_put_count(w, ordinal);
 	wire_put_hash(w, tokenizer);
-	put_count(w, position->document);
-	wire_put_bytes(w, position->file.bytes, position->file.n);
-	put_count(w, position->byte);
-	put_count(w, position->line);
-	put_count(w, position->offset);
-	put_count(w, position->documents);
-	put_count(w, position->rejects);
-	put_count(w, position->record_bytes);
-	put_count(w, position->record_bytes_max);
-	put_count(w, position->tokens);
-	put_count(w, position->dropped);
+	wire_put_count(w, position->document);
+	wire_put_text(w, position->file);
+	wire_put_count(w, position->byte);
+	wire_put_count(w, position->line);
+	wire_put_count(w, position->offset);
+	wire_put_count(w, position->documents);
+	wire_put_count(w, position->rejects);
+	wire_put_count(w, position->record_bytes);
+	wire_put_count(w, position->record_bytes_max);
+	wire_put_count(w, position->tokens);
+	wire_put_count(w, position->dropped);
 	assert(position->sealed >= -1);
 	wire_put_long(w, position->sealed);
-	put_count(w, position->packing);
-	put_count(w, position->window);
+	wire_put_count(w, position->packing);
+	wire_put_count(w, position->window);
 	put_payload(w, p);
 	return w->failed ? fail_memory(f) : FAIL_NONE;
 }
@@ -134,38 +127,23 @@ end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f)
 	assert(e->sequence_length >= 1 && e->sequence_length <= LIMIT_SEQUENCE);
 	wire_reserve(w, FIXED_BYTES_MAX + e->input.file.n);
 	put_envelope(w, SCHEMA_END);
-	put_count(w, e->sequences);
-	put_count(w, e->tokens);
-	put_count(w, e->dropped);
-	put_count(w, e->documents);
-	put_count(w, e->rejects);
-	put_count(w, e->sequence_length);
+	wire_put_count(w, e->sequences);
+	wire_put_count(w, e->tokens);
+	wire_put_count(w, e->dropped);
+	wire_put_count(w, e->documents);
+	wire_put_count(w, e->rejects);
+	wire_put_count(w, e->sequence_length);
 	wire_put_hash(w, e->tokenizer);
-	put_count(w, e->record_bytes);
-	put_count(w, e->record_bytes_max);
-	put_count(w, e->packing);
-	put_count(w, e->input.records);
-	put_count(w, e->input.files);
+	wire_put_count(w, e->record_bytes);
+	wire_put_count(w, e->record_bytes_max);
+	wire_put_count(w, e->packing);
+	wire_put_count(w, e->input.records);
+	wire_put_count(w, e->input.files);
 	wire_put_hash(w, e->input.names);
-	wire_put_bytes(w, e->input.file.bytes, e->input.file.n);
-	put_count(w, e->input.byte);
-	put_count(w, e->input.line);
+	wire_put_text(w, e->input.file);
+	wire_put_count(w, e->input.byte);
+	wire_put_count(w, e->input.line);
 	return w->failed ? fail_memory(f) : FAIL_NONE;
-}
-
-static uint64_t
-count_of(struct wire_reader *r)
-{
-	return (uint64_t)wire_ranged(r, 0, INT64_MAX);
-}
-
-static struct text_view
-text_of(struct wire_reader *r)
-{
-	struct text_view text;
-
-	text.bytes = (const char *)wire_bytes(r, &text.n);
-	return text;
 }
 
 /* Reads the list of sources; true where all is well. Each of them has a span, hence a token. */
@@ -175,7 +153,7 @@ read_sources(struct payload_view *p, struct wire_reader *r)
 	p->sources = r->at;
 	for (size_t items; (items = wire_block(r)) > 0;) {
 		for (size_t i = 0; i < items && r->bad == NULL; i++)
-			(void)text_of(r);
+			(void)wire_text(r);
 		p->sources_n += items;
 	}
 	if (r->bad == NULL && p->sources_n > p->count)
@@ -190,8 +168,8 @@ span_of(struct wire_reader *r, int64_t start_min, int64_t start_max, size_t sour
 
 	s.start = (uint32_t)wire_ranged(r, start_min, start_max);
 	s.source = (uint32_t)wire_ranged(r, 0, (int64_t)sources_n - 1);
-	s.document = count_of(r);
-	s.offset = count_of(r);
+	s.document = wire_count(r);
+	s.offset = wire_count(r);
 	s.keep = wire_bytes(r, &s.keep_n);
 	return s;
 }
@@ -297,22 +275,22 @@ sequence_decode(struct sequence_view *out, const uint8_t *bytes, size_t n, struc
 
 	if (code != FAIL_NONE)
 		return code;
-	s.ordinal = count_of(&r);
+	s.ordinal = wire_count(&r);
 	s.tokenizer = wire_hash(&r);
-	s.position.document = count_of(&r);
-	s.position.file = text_of(&r);
-	s.position.byte = count_of(&r);
-	s.position.line = count_of(&r);
-	s.position.offset = count_of(&r);
-	s.position.documents = count_of(&r);
-	s.position.rejects = count_of(&r);
-	s.position.record_bytes = count_of(&r);
-	s.position.record_bytes_max = count_of(&r);
-	s.position.tokens = count_of(&r);
-	s.position.dropped = count_of(&r);
+	s.position.document = wire_count(&r);
+	s.position.file = wire_text(&r);
+	s.position.byte = wire_count(&r);
+	s.position.line = wire_count(&r);
+	s.position.offset = wire_count(&r);
+	s.position.documents = wire_count(&r);
+	s.position.rejects = wire_count(&r);
+	s.position.record_bytes = wire_count(&r);
+	s.position.record_bytes_max = wire_count(&r);
+	s.position.tokens = wire_count(&r);
+	s.position.dropped = wire_count(&r);
 	s.position.sealed = wire_ranged(&r, -1, INT64_MAX);
 	s.position.packing = (uint32_t)wire_ranged(&r, 0, SEQUENCE_PACKINGS - 1);
-	s.position.window = count_of(&r);
+	s.position.window = wire_count(&r);
 	code = wire_reader_check(&r, false, "ordinal to position", f);
 	if (code == FAIL_NONE)
 		code = payload_read(&s.payload, &r, f);
@@ -333,22 +311,22 @@ end_decode(struct end_record *out, const uint8_t *bytes, size_t n, struct failur
 
 	if (code != FAIL_NONE)
 		return code;
-	e.sequences = count_of(&r);
-	e.tokens = count_of(&r);
-	e.dropped = count_of(&r);
-	e.documents = count_of(&r);
-	e.rejects = count_of(&r);
+	e.sequences = wire_count(&r);
+	e.tokens = wire_count(&r);
+	e.dropped = wire_count(&r);
+	e.documents = wire_count(&r);
+	e.rejects = wire_count(&r);
 	e.sequence_length = (uint32_t)wire_ranged(&r, 1, LIMIT_SEQUENCE);
 	e.tokenizer = wire_hash(&r);
-	e.record_bytes = count_of(&r);
-	e.record_bytes_max = count_of(&r);
+	e.record_bytes = wire_count(&r);
+	e.record_bytes_max = wire_count(&r);
 	e.packing = (uint32_t)wire_ranged(&r, 0, SEQUENCE_PACKINGS - 1);
-	e.input.records = count_of(&r);
-	e.input.files = count_of(&r);
+	e.input.records = wire_count(&r);
+	e.input.files = wire_count(&r);
 	e.input.names = wire_hash(&r);
-	e.input.file = text_of(&r);
-	e.input.byte = count_of(&r);
-	e.input.line = count_of(&r);
+	e.input.file = wire_text(&r);
+	e.input.byte = wire_count(&r);
+	e.input.line = wire_count(&r);
 	code = wire_reader_check(&r, true, "record of kind End", f);
 	if (code == FAIL_NONE)
 		*out = e;
@@ -365,7 +343,7 @@ payload_lists(const struct payload_view *p, struct text_view *sources, struct se
 	r.at = p->sources;
 	for (size_t items, k = 0; (items = wire_block(&r)) > 0;) {
 		for (size_t i = 0; i < items; i++)
-			sources[k++] = text_of(&r);
+			sources[k++] = wire_text(&r);
 	}
 	assert(r.at == p->spans);
 	for (size_t items, k = 0; (items = wire_block(&r)) > 0;) {

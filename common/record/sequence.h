@@ -4,6 +4,13 @@
  *
  * These are the hot records: read and written by hand over common/record/wire.h, bounds checked, no
  * allocation on decode. A decoded struct borrows from the bytes it was decoded from.
+ *
+ *     Sequence    envelope | ordinal tokenizer | position | payload
+ *     payload     count width used hash | sources | spans | no_loss | frame
+ *     Batch       envelope | head | domains | (domain partition ordinal epoch | payload) ...
+ *
+ * The producer compresses a frame once. The mixer copies a payload from the Sequence into the Batch
+ * as it is (`raw`), so that nothing is encoded twice; only a reader looks inside the frame.
  */
 #ifndef COMMON_RECORD_SEQUENCE_H
 #define COMMON_RECORD_SEQUENCE_H
@@ -16,11 +23,6 @@
 #include "common/record/wire.h"
 
 enum { SEQUENCE_TOKENS_MAX = LIMIT_SEQUENCE + 1 }; /* S + 1 for the largest S */
-
-struct text_view { /* not NUL-terminated */
-	const char *bytes;
-	size_t n;
-};
 
 struct sequence_span {
 	uint32_t start;    /* index in the sequence of its first token */
@@ -63,8 +65,7 @@ struct payload_view {
 	size_t sources_n, spans_n, no_loss_n; /* counted while skipping over them */
 	const uint8_t *raw;
 	size_t raw_n;
-	size_t
-	    room; /* from raw to the end of the record, which sizes of blocks were held against */
+	size_t room; /* from raw to the end of the record: what sizes of blocks were checked with */
 	const uint8_t *sources, *spans, *no_loss; /* inside raw; read them with payload_lists() */
 	const uint8_t *frame;
 	size_t frame_n;

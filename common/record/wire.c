@@ -78,6 +78,13 @@ wire_put_long(struct wire_writer *w, int64_t value)
 }
 
 void
+wire_put_count(struct wire_writer *w, uint64_t value)
+{
+	assert(value <= INT64_MAX);
+	wire_put_long(w, (int64_t)value);
+}
+
+void
 wire_put_double(struct wire_writer *w, double value)
 {
 	uint64_t bits;
@@ -116,6 +123,12 @@ wire_put_bytes(struct wire_writer *w, const void *bytes, size_t n)
 }
 
 void
+wire_put_text(struct wire_writer *w, struct text_view text)
+{
+	wire_put_bytes(w, text.bytes, text.n);
+}
+
+void
 wire_put_raw(struct wire_writer *w, const void *bytes, size_t n)
 {
 	if (n == 0 || !ensure(w, n))
@@ -134,9 +147,11 @@ wire_reader_init(struct wire_reader *r, const void *bytes, size_t n)
 	*r = (struct wire_reader){.start = start, .at = start, .end = start + n};
 }
 
+/* The reader goes back to the item, whose byte the message names, and ends there. */
 int64_t
 wire_spoil(struct wire_reader *r, const uint8_t *item, const char *bad)
 {
+	assert(item <= r->at);
 	if (r->bad != NULL)
 		return 0;
 	r->bad = bad;
@@ -145,6 +160,7 @@ wire_spoil(struct wire_reader *r, const uint8_t *item, const char *bad)
 	return 0;
 }
 
+/* Seven bits a byte, the lowest first; the tenth byte holds the 64th bit alone. */
 int64_t
 wire_long_slow(struct wire_reader *r)
 {
@@ -228,6 +244,20 @@ wire_bytes(struct wire_reader *r, size_t *n)
 	return bytes;
 }
 
+struct text_view
+wire_text(struct wire_reader *r)
+{
+	struct text_view text;
+
+	text.bytes = (const char *)wire_bytes(r, &text.n);
+	return text;
+}
+
+/*
+ * An array is blocks of items, and a block of no items ends it. Where the count is negative, its
+ * magnitude counts, and the block's size in bytes stands behind it: it is checked and not used. An
+ * item has at least one byte in every record of ours, so that more items than bytes cannot be.
+ */
 size_t
 wire_block(struct wire_reader *r)
 {

@@ -1,11 +1,21 @@
 /*
  * wire.h -- Avro binary encoding, by hand and bounded: what the hot records are written with.
  *
- * A writer appends to memory that it owns and grows. A reader walks borrowed bytes; the first thing
- * that does not fit sets `bad` (a static sentence), leaves the reader without a byte, and every
- * later read returns 0, so that callers check once at the end of a stretch. Avro
- * specification 1.11, "Binary Encoding": zig-zag varints, length-prefixed bytes and strings, arrays
- * as blocks (a negative count carries a byte size).
+ * Avro specification 1.11, "Binary Encoding": zig-zag varints, bytes and texts behind their length,
+ * arrays as blocks (a negative count says that the block's size in bytes follows). A writer appends
+ * to memory that it owns and grows. A reader walks borrowed bytes.
+ *
+ * Neither needs a check after each item. A writer that finds no memory is marked `failed`, and all
+ * later writes do nothing. A reader stops at the first item that does not fit: it sets `bad`, a
+ * static sentence, and from then on there is no byte left, so that every later read returns 0. The
+ * caller checks once at the end of a stretch, with wire_reader_check().
+ *
+ *     h.step = wire_count(&r);
+ *     h.phase = wire_text(&r);
+ *     if (wire_reader_check(&r, false, "step and phase", f) != FAIL_NONE) ...
+ *
+ * What a length or a count claims is held against the bytes that are left, before anything is made
+ * of it: no claim can cost memory or time.
  */
 #ifndef COMMON_RECORD_WIRE_H
 #define COMMON_RECORD_WIRE_H
@@ -21,8 +31,8 @@ enum { WIRE_WRITER_MAX_BYTES = 1 << 30 }; /* a writer that would grow beyond it 
 /* A zeroed one is valid and empty. */
 struct wire_writer {
 	uint8_t *bytes; /* owned; wire_writer_take() gives it away */
-	size_t n, room;
-	bool failed; /* memory was refused; later writes do nothing */
+	size_t n, room; /* n <= room */
+	bool failed;    /* memory was refused; later writes do nothing */
 };
 
 void wire_writer_close(struct wire_writer *w);
@@ -33,15 +43,23 @@ enum fail_code wire_writer_take(
     struct wire_writer *w, uint8_t **bytes, size_t *n, struct failure *f);
 
 void wire_put_long(struct wire_writer *w, int64_t value);
+void wire_put_count(struct wire_writer *w, uint64_t value); /* a long that is not negative */
 void wire_put_double(struct wire_writer *w, double value);
 void wire_put_boolean(struct wire_writer *w, bool value);
 void wire_put_hash(struct wire_writer *w, uint64_t value); /* fixed, 8 bytes, little-endian */
 void wire_put_bytes(struct wire_writer *w, const void *bytes, size_t n); /* length first */
 void wire_put_raw(struct wire_writer *w, const void *bytes, size_t n);
 
+struct text_view { /* a borrowed text, not NUL-terminated */
+	const char *bytes;
+	size_t n;
+};
+
+void wire_put_text(struct wire_writer *w, struct text_view text);
+
 struct wire_reader {
-	const uint8_t *start, *at, *end;
-	const char *bad; /* NULL: all well so far */
+	const uint8_t *start, *at, *end; /* borrowed; start <= at <= end */
+	const char *bad;                 /* static; NULL: all well so far */
 };
 
 void wire_reader_init(struct wire_reader *r, const void *bytes, size_t n);
@@ -76,11 +94,20 @@ wire_ranged(struct wire_reader *r, int64_t min, int64_t max)
 	return r->bad == NULL ? value : 0;
 }
 
+/* A long that is not negative. */
+static inline uint64_t
+wire_count(struct wire_reader *r)
+{
+	return (uint64_t)wire_ranged(r, 0, INT64_MAX);
+}
+
 double wire_double(struct wire_reader *r);
 bool wire_boolean(struct wire_reader *r);
 uint64_t wire_hash(struct wire_reader *r);
 /* Borrows n bytes whose length stands in front; NULL where bad. */
 const uint8_t *wire_bytes(struct wire_reader *r, size_t *n);
+/* The same as a text; nobody checked that it is UTF-8. */
+struct text_view wire_text(struct wire_reader *r);
 /* Items in the next block of an array; 0 ends it. More than the bytes left is bad. */
 size_t wire_block(struct wire_reader *r);
 /* FAIL_DATA with `bad` and the byte it was met at, or with "trailing bytes"; else FAIL_NONE. */
