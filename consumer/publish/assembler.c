@@ -1,13 +1,14 @@
 #include "consumer/publish/assembler.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
 
 struct assembler {
 	struct mixer *now, *ahead;
-	bool ahead_ended; /* or it cannot tell how things go on */
-	bool stale;       /* `ahead` is not in the same line of decisions any more */
+	bool ahead_ended; /* or a live domain is dry: it cannot decide further */
+	bool stale;       /* `ahead` no longer decides as `now` will */
 	bool dry;
 	bool likely;           /* announcements are not certain: weights count tokens */
 	uint64_t renewed_step; /* likely: where `ahead` began last */
@@ -45,6 +46,7 @@ assembler_open(struct assembler **out, struct mixer *now, struct feed *feed, uin
 {
 	struct assembler *a = calloc(1, sizeof(*a));
 
+	assert(global_batch > 0);
 	if (a == NULL)
 		return fail_memory(f);
 	a->feed = feed;
@@ -145,7 +147,10 @@ must_renew(const struct assembler *a)
 	       (a->likely && mixer_step_next(a->now) - a->renewed_step >= steps);
 }
 
-/* Lets `ahead` run until the feed has enough to do, or the horizon is reached. */
+/*
+ * Lets `ahead` run until the feed has enough to do, or the horizon is reached. One step is
+ * announced in any case: `now` is about to draw it.
+ */
 static enum fail_code
 announce(struct assembler *a, struct failure *f)
 {
@@ -192,18 +197,22 @@ load_unknown(struct assembler *a, int64_t deadline_ms, struct failure *f)
 	struct mixer_draw draw = *mixer_blocked(a->now);
 	const struct feed_record *record;
 
-	/* What `ahead` has announced in vain stands in the way. */
+	/* What `ahead` has announced in vain may hold the room that this one needs. */
 	if ((feed_over(a->feed) || a->asked_n == a->global_batch) && renew(a, f) != FAIL_NONE)
 		return f->code;
 	if (feed_want(a->feed, &draw, f) != FAIL_NONE)
 		return f->code;
+	assert(a->asked_n < a->global_batch);
 	a->asked[a->asked_n++] = draw;
 	if (announce(a, f) != FAIL_NONE)
 		return f->code;
 	return wait_record(a, &draw, deadline_ms, &record, f);
 }
 
-/* Likely: the draws of the step are announced by itself. */
+/*
+ * Likely: `ahead` may have announced other draws. These are released with the step; what `ahead`
+ * has announced in vain stays until it is renewed.
+ */
 static enum fail_code
 want_step(struct assembler *a, struct failure *f)
 {
@@ -223,7 +232,7 @@ gather(struct assembler *a, int64_t deadline_ms, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* The step was not taken after all. */
+/* The step was not taken after all: its sequences are not there yet. */
 static void
 give_back(struct assembler *a)
 {
@@ -288,7 +297,7 @@ assembler_next(
 {
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 	enum mixer_result result;
-	bool again = true;
+	bool again = true; /* with one ordinal fewer each time: it ends */
 
 	*ended = false;
 	a->dry = false;

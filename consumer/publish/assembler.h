@@ -2,15 +2,31 @@
  * assembler.h -- brings decisions and data together: the next step with all its sequences in
  * memory.
  *
- * Holds two mixers in the same line of decisions. `now` draws the steps that are published; `ahead`
- * runs in front of it and announces its draws to the feed, so that blocks are there when `now` gets
- * to them. Where a drawn sequence turns out to be bad, the step is undone, the ordinal quarantined,
- * `ahead` begins again from `now`, and the step is drawn anew.
+ * Two mixers decide in the same line. `now` draws the steps that are published. `ahead` is a copy
+ * that runs in front of it and announces its draws to the feed, so that blocks are in memory when
+ * `now` gets to them. No guessing is needed: both decide by the same state, so `ahead` is right
+ * until something changes `now` from outside.
  *
- * Where weights count tokens, `now` asks how many a drawn sequence has: the step is then drawn
- * again until all that it needs is loaded. `ahead` takes S + 1 for each, so what it announces is
- * only likely: `now` announces its own draws too, and `ahead` begins again from `now` every
- * ASSEMBLER_RENEW_DRAWS, and whenever a sequence had to be waited for.
+ *     published | now |---- announced, being loaded ----| ahead |---- not decided yet
+ *               step n                                  step n + k
+ *
+ * `ahead` stops when the feed has enough to do (feed_full()), or ASSEMBLER_AHEAD_DRAWS in front.
+ *
+ * It becomes stale, and is copied from `now` once more, with all announcements taken back, when
+ *     - a request, new lengths or another change come to `now` (assembler_change());
+ *     - a sequence turns out to be bad: only reading shows it. The step is undone, the ordinal is
+ *       quarantined, and the step drawn once more without it. So one bad sequence changes all
+ *       draws behind it, here as in every replay;
+ *     - weights count tokens (below) and it has been running for ASSEMBLER_RENEW_DRAWS.
+ *
+ * Where weights count tokens, the next draw depends on how many tokens the last one had, and `now`
+ * asks that of each sequence (mixer_set_tokens()). For one that is not in memory the answer is "not
+ * known": the step is undone, the sequence loaded, and the step drawn once more, as often as it
+ * takes. `ahead` cannot wait for data: it counts every sequence as full (S + 1 tokens), so that
+ * what it announces is only likely. Hence `now` announces its own draws, too, and `ahead` is
+ * renewed before it strays far, and whenever a sequence had to be waited for.
+ *
+ * Thread: one.
  */
 #ifndef CONSUMER_PUBLISH_ASSEMBLER_H
 #define CONSUMER_PUBLISH_ASSEMBLER_H
@@ -46,7 +62,8 @@ void assembler_close(struct assembler *a); /* NULL is accepted */
 /*
  * The next step; what it points to is borrowed until assembler_release(). FAIL_TIMEOUT: its
  * sequences did not come within timeout_ms, or a live domain is dry (assembler_dry()), and no step
- * was taken.
+ * was taken. *ended: the mix is over, and there is none. Other failures as of feed_poll() and
+ * mixer_step(); the assembler is then good for assembler_close() only.
  */
 enum fail_code assembler_next(
     struct assembler *a, int timeout_ms, struct assembled *out, bool *ended, struct failure *f);
@@ -58,13 +75,16 @@ void assembler_release(struct assembler *a);
  */
 const struct mixer_draw *assembler_dry(const struct assembler *a);
 
-/* Reads on for a while without taking a step. */
+/* Reads ahead for at most timeout_ms without taking a step. Fails as feed_poll() does. */
 enum fail_code assembler_idle(struct assembler *a, int timeout_ms, struct failure *f);
 
 /* The state after the last step taken. */
 const struct mixer *assembler_mixer(const struct assembler *a);
 
-/* The same for changes between steps, none of them borrowed; reading ahead begins anew after it. */
+/*
+ * The same for changes between steps, while no step is borrowed. What runs ahead is copied from it
+ * at the next call, also where the caller changes nothing: not to be called without a reason.
+ */
 struct mixer *assembler_change(struct assembler *a);
 
 #endif

@@ -13,6 +13,7 @@ static const char *const state_name[] = {
 const char *
 election_state_name(enum election_state state)
 {
+	assert(state <= ELECTION_DOUBTED);
 	return state_name[state];
 }
 
@@ -22,7 +23,8 @@ enter(struct election *e, enum election_state state)
 {
 	bool before = e->state == ELECTION_WAITING || e->state == ELECTION_CHOSEN;
 
-	assert(state != ELECTION_WAITING || (before && e->standby));
+	assert(state != ELECTION_WAITING || before);
+	assert(state != ELECTION_WAITING || e->standby);
 	assert(before || state != ELECTION_CHOSEN);
 	e->state = state;
 }
@@ -34,6 +36,7 @@ election_init(struct election *e, bool standby)
 	    .state = standby ? ELECTION_WAITING : ELECTION_CHOSEN, .standby = standby};
 }
 
+/* Before it has attached: a standby has its turn exactly while the group says so. */
 static enum election_action
 step_before(struct election *e, bool has)
 {
@@ -42,6 +45,7 @@ step_before(struct election *e, bool has)
 	return e->state == ELECTION_CHOSEN ? ELECTION_TAKE_OVER : ELECTION_WAIT;
 }
 
+/* The first look comes a second after the loss: most losses are a rebalance, over by then. */
 static enum election_action
 step_leading(struct election *e, bool has, int64_t now_ms)
 {
@@ -52,6 +56,7 @@ step_leading(struct election *e, bool has, int64_t now_ms)
 	return ELECTION_GO_ON;
 }
 
+/* Having the partition again ends the doubt only together with a look. */
 static enum election_action
 step_doubted(struct election *e, bool has, int64_t now_ms)
 {

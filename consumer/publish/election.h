@@ -3,7 +3,8 @@
  *
  * All mixers of a mix are members of group <mix>.election, which gives one partition to one of
  * them: whoever has it is active, a standby waits for it. The group only says whose turn it is.
- * That there are never two is the work of the transactional.id: whoever attaches fences the other.
+ * That there are never two is the work of the transactional id: whoever attaches fences the other
+ * (claim.h). So the group may be wrong for a while, and nothing but time is lost.
  *
  *                 has it                    attached
  *     WAITING <-------------> CHOSEN --------------------------+
@@ -12,10 +13,25 @@
  *                             TAKE_OVER                LOOK, once a      has lost it,
  *                                                         second         has it again
  *
- * A mixer that leads and has lost the partition goes on: only a START of another in the ledger
- * proves that one has taken over. It looks there once a second, so that it ends soon also where it
- * has nothing to publish, and one second after it got the partition back for the last time: a
- * mixer that was stopped for a while may get it back although another leads by now.
+ * A mixer that leads and has lost the partition continues, because a lost session proves nothing:
+ * only a START of another in the ledger proves that one has taken over. It looks there once a
+ * second, so that it ends soon also where it has nothing to publish, and one second after it got
+ * the partition back for the last time. Why that last look:
+ *
+ *     1. A leads and is stopped (SIGSTOP, a suspended machine) for a minute. Its session ends.
+ *     2. The group gives the partition to B, a standby. B attaches, and fences A.
+ *     3. A continues and joins the group again. The assignor prefers the first id, and may give the
+ *        partition to A although B leads.
+ *     4. A "has it again". Without a look it would believe that it leads until it publishes, which
+ *        may be never: a mixer that waits for its trainers publishes nothing.
+ *
+ * A mixer that has just attached is DOUBTED, too: the group has not heard of it yet, and one that
+ * is no standby never asked the group at all.
+ *
+ * Invariants: only a standby is ever WAITING; LEADING and DOUBTED never go back to WAITING or
+ * CHOSEN, because the START of this mixer stands in the ledger for good.
+ *
+ * Pure: the clock comes in as a number. Thread: one.
  */
 #ifndef CONSUMER_PUBLISH_ELECTION_H
 #define CONSUMER_PUBLISH_ELECTION_H

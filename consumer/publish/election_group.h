@@ -8,12 +8,13 @@
  * standby whose turn has come joins a second time by the other name, and leaves by the old one once
  * the group has given the partition to the new.
  *
- * A member that dies or is stopped is out after the session timeout; one that is closed is out at
- * once. librdkafka's thread sends the heartbeats, so that they go on where the mixer's own loop
- * hangs: for that the loop itself must call election_group_poll(), and after ELECTION_POLL_MAX_MS
- * without a call the member leaves. No thread of ours calls it, because such a thread would vouch
- * for a mixer that does nothing. The limit is above all that the loop may wait for in one go (40 s
- * for a commit that the broker does not answer): another mixer would wait for the same broker.
+ * How soon. A member that dies or is stopped is out after the session timeout; one that is closed
+ * is out at once. librdkafka's thread sends the heartbeats, so that they continue where the mixer's
+ * own loop hangs. Against that the loop itself must call election_group_poll(): after
+ * ELECTION_POLL_MAX_MS without a call the member leaves. No thread of ours calls it, because such a
+ * thread would vouch for a mixer that does nothing. The limit is above all that the loop may wait
+ * for in one go (40 s for a commit that the broker does not answer): another mixer would wait for
+ * the same broker.
  *
  * Thread: one.
  */
@@ -47,7 +48,10 @@ void election_group_close(struct election_group *g); /* leaves; NULL is accepted
  */
 enum fail_code election_group_poll(struct election_group *g, bool *has, struct failure *f);
 
-/* Goes on by the name of an active mixer. Nothing to do for one that is. */
+/*
+ * It is this member's turn: it joins once more, by the name of an active mixer. Nothing to do for
+ * one that has that name.
+ */
 enum fail_code election_group_lead(struct election_group *g, struct failure *f);
 
 #endif

@@ -1,5 +1,6 @@
 #include "consumer/publish/lane_record.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@ lane_record_head(const struct lane_mix *mix, const struct mixer *m, uint64_t ste
 {
 	const char *phase = mixer_phase_name(m);
 
+	assert(mix->lanes > 0);
+	assert(mix->global_batch % mix->lanes == 0);
 	return (struct batch_head){
 	    .mix = {mix->name, strlen(mix->name)},
 	    .schedule = mix->schedule,
@@ -67,6 +70,8 @@ lane_record_encode(uint8_t **bytes, size_t *size_bytes, const struct batch_head 
 
 	if (domain == NULL)
 		return fail_memory(f);
+	assert(head->lane < head->lanes);
+	assert(n == 0 || !head->last);
 	distinct = collect_domains(domain, m, draw, n);
 	for (size_t i = 0; i < n; i++)
 		room += record[i]->n + SEQUENCE_BYTES;

@@ -1,5 +1,12 @@
 /*
- * lane_record.h -- one lane of an assembled step as a Batch record.
+ * lane_record.h -- one lane of an assembled step as a Batch record (record/batch.h).
+ *
+ * A step of B sequences on L lanes is L records of B / L sequences each. Payloads are copied as
+ * they came from the domain topics, not decoded: a mixer moves bytes. Each record names the domains
+ * that its own sequences come from, ascending by index, and nothing in it depends on which mixer
+ * wrote it or when, so that a replay can compare bytes.
+ *
+ * Thread: any.
  */
 #ifndef CONSUMER_PUBLISH_LANE_RECORD_H
 #define CONSUMER_PUBLISH_LANE_RECORD_H

@@ -1,5 +1,6 @@
 #include "consumer/publish/lead.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,7 @@ lead_slowest(const struct lead *l, uint64_t *step)
 	const struct run *slowest = &l->run[0];
 
 	for (size_t i = 1; i < l->runs_n; i++)
-		if (l->run[i].step < slowest->step)
+		if (l->run[i].step < slowest->step) /* of equals the first in mix.runs */
 			slowest = &l->run[i];
 	*step = l->runs_n == 0 ? 0 : slowest->step;
 	return l->runs_n == 0 ? "" : slowest->name;
@@ -106,6 +107,7 @@ lead_limit(const struct lead *l)
 	if (l->max_lead_steps == 0 || l->runs_n == 0)
 		return UINT64_MAX;
 	lead_slowest(l, &step);
+	assert(step < UINT64_MAX - l->max_lead_steps); /* run_position.h: steps have a limit */
 	return step + l->max_lead_steps;
 }
 
@@ -133,6 +135,7 @@ lead_check(const struct lead *l, const struct ledger *last, struct failure *f)
 enum fail_code
 lead_save(const struct lead *l, struct ledger *to, struct failure *f)
 {
+	assert(to->run == NULL);
 	to->run = calloc(l->runs_n + 1, sizeof(*to->run));
 	if (to->run == NULL)
 		return fail_memory(f);

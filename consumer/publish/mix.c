@@ -442,7 +442,7 @@ check_lead(struct mix *m, bool *blocked, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Nothing may be published: commits what is open, reads ahead, and says after a while for whom. */
+/* Nothing may be published: commits what is open, reads ahead, and warns after a while for whom. */
 static enum fail_code
 wait_for_trainers(struct mix *m, struct failure *f)
 {
@@ -596,7 +596,7 @@ run(struct mix *m, bool *done, struct failure *f)
 
 /* ---- doubt ---- */
 
-/* Whether a failure leaves hope: the broker's, and a fencing that may be only a time-out. */
+/* Whether a failure may pass: the broker's, and a fencing that may be only a time-out. */
 static bool
 recoverable(enum fail_code code)
 {
@@ -604,8 +604,17 @@ recoverable(enum fail_code code)
 }
 
 /*
- * Attaches again after a failure. When fenced, whoever did it needs a moment to write its START: it
- * is waited for, so that two mixers do not fence each other in turn.
+ * Attaches again after a failure, for MIX_RECOVER_MS at most without a commit in between.
+ *
+ *     1. Everything in memory is dropped: the outcome of the last transaction is unknown, and only
+ *        the ledger tells it. The reader is replaced, too (attach_renew_reader()).
+ *     2. Every half second: the election is polled, as it must be. A standby whose turn has passed
+ *        to another before it attached waits for its next turn, however long that takes.
+ *     3. When fenced, whoever did it needs a moment to write its START: it is waited for, so that
+ *        two mixers do not fence each other in turn. If it comes, this mixer is the older one, and
+ *        ends.
+ *     4. Else it attaches. A failure in that counts like the first one; when fenced once more, it
+ *        looks for another's START at once, and then waits as in step 3.
  */
 static enum fail_code
 recover(struct mix *m, struct failure *f)
