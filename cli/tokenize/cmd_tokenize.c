@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/tokenize/tokenize_input.h"
 #include "cli/tokenize/tokenize_job.h"
 #include "common/base/clock.h"
-#include "producer/produce/pool.h"
 
-enum { THREADS_MAX = 256, THREADS_DEFAULT_MAX = 16, DEPTH_PER_THREAD = 3 };
+enum { THREADS_MAX = 256, THREADS_DEFAULT_MAX = 16 };
 
 struct arguments {
 	const char *tokenizer, *pattern, *text;
@@ -60,76 +58,8 @@ static const struct option_row rows[] = {
 	.help = "the other way: lines of {\"tokens\":[...]} to lines of {\"text\":\"...\"}"},
 };
 
-struct totals {
-	uint64_t documents, bytes, tokens;
-};
-
 static void
-drop(enum pool_line line, void *job)
-{
-	(void)line;
-	tokenize_job_close(job);
-}
-
-/* Prints the oldest job, also where it failed: the lines before the one that is wrong. */
-static enum fail_code
-finish_one(struct pool *p, struct totals *t, struct failure *f)
-{
-	void *taken = NULL;
-	enum fail_code code = pool_take(p, POOL_TEXTS, true, &taken, f);
-	struct tokenize_job *j = taken;
-
-	if (j == NULL)
-		return code;
-	if (fwrite(j->output, 1, j->output_n, stdout) != j->output_n && code == FAIL_NONE)
-		code = fail_errno(f, FAIL_IO, "standard output cannot be written");
-	t->documents += j->documents;
-	t->bytes += j->bytes;
-	t->tokens += j->tokens;
-	tokenize_job_close(j);
-	return code;
-}
-
-static enum fail_code
-submit(struct pool *p, struct chunk *chunk, struct failure *f)
-{
-	struct tokenize_job *j = NULL;
-
-	if (tokenize_job_open(&j, chunk, f) != FAIL_NONE)
-		return f->code;
-	pool_submit(p, POOL_TEXTS, j, tokenize_job_work);
-	return FAIL_NONE;
-}
-
-/* Reads ahead of the workers and prints behind them. */
-static enum fail_code
-pump(struct pool *p, struct tokenize_input *in, struct totals *t, struct failure *f)
-{
-	struct chunk *chunk;
-	struct failure reading;
-	enum fail_code code;
-
-	while ((code = tokenize_input_next(in, &chunk, &reading)) == FAIL_NONE && chunk != NULL) {
-		while (pool_full(p, POOL_TEXTS))
-			if (finish_one(p, t, f) != FAIL_NONE) {
-				chunk_close(chunk);
-				return f->code;
-			}
-		if (submit(p, chunk, f) != FAIL_NONE)
-			return f->code;
-	}
-	while (!pool_empty(p, POOL_TEXTS))
-		if (finish_one(p, t, f) != FAIL_NONE)
-			return f->code;
-	if (code != FAIL_NONE)
-		*f = reading;
-	else if (fflush(stdout) != 0)
-		code = fail_errno(f, FAIL_IO, "standard output cannot be written");
-	return code;
-}
-
-static void
-print_totals(const struct totals *t, int64_t ms)
+print_totals(const struct tokenize_totals *t, int64_t ms)
 {
 	double seconds = (double)(ms < 1 ? 1 : ms) / 1000;
 
@@ -137,31 +67,6 @@ print_totals(const struct totals *t, int64_t ms)
 	       " seconds=%.3f mb_per_s=%.1f tokens_per_s=%.0f\n",
 	    t->documents, t->bytes, t->tokens, seconds, (double)t->bytes / 1e6 / seconds,
 	    (double)t->tokens / seconds);
-}
-
-static enum fail_code
-tokenize(const struct arguments *a, struct tokenize_task *task, const char *path, struct failure *f)
-{
-	struct pool_memory memory = {tokenize_worker_open, tokenize_worker_close, task};
-	size_t depth = (size_t)a->threads * DEPTH_PER_THREAD;
-	struct totals totals = {0, 0, 0};
-	struct tokenize_input *in = NULL;
-	int64_t begun_ms = clock_ms();
-	struct pool *p = NULL;
-	enum fail_code code = tokenize_input_open(&in, path, f);
-
-	if (depth > POOL_LINE_MAX)
-		depth = POOL_LINE_MAX;
-	if (code == FAIL_NONE)
-		code = pool_open(&p, a->threads, depth, &memory, f);
-	if (code == FAIL_NONE)
-		code = pump(p, in, &totals, f);
-	if (code == FAIL_NONE && a->count)
-		print_totals(&totals, clock_ms() - begun_ms);
-	fflush(stdout);
-	pool_close(p, drop);
-	tokenize_input_close(in);
-	return code;
 }
 
 static enum fail_code
@@ -174,8 +79,10 @@ run(int argc, char **argv, struct failure *f)
 							  : (uint32_t)processors};
 	struct tokenizer_options wanted;
 	struct tokenizer *tokenizer = NULL;
+	struct tokenize_totals totals;
 	struct tokenize_task task;
 	struct options o;
+	int64_t begun_ms;
 	enum fail_code code;
 
 	if (options_parse(&o, &cmd_tokenize, argc, argv, &a, f) != FAIL_NONE)
@@ -192,8 +99,12 @@ run(int argc, char **argv, struct failure *f)
 	if (code == FAIL_NONE)
 		code = tokenizer_open(&tokenizer, &wanted, f);
 	task.tokenizer = tokenizer;
+	begun_ms = clock_ms();
 	if (code == FAIL_NONE)
-		code = tokenize(&a, &task, o.arguments_n > 0 ? o.argument[0] : NULL, f);
+		code = tokenize_job_run(
+		    &task, a.threads, o.arguments_n > 0 ? o.argument[0] : NULL, stdout, &totals, f);
+	if (code == FAIL_NONE && a.count)
+		print_totals(&totals, clock_ms() - begun_ms);
 	tokenizer_close(tokenizer);
 	json_paths_close(task.paths);
 	return code;

@@ -5,15 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/tokenize/tokenize_input.h"
 #include "common/base/utf8.h"
+#include "producer/input/chunk.h"
+#include "producer/produce/pool.h"
 
 enum {
 	OUTPUT_ROOM_MIN = 1 << 16,
 	ID_TEXT_MAX = 11,    /* ten digits and a comma */
 	ESCAPED_FACTOR = 6,  /* \u0001 */
 	FRAME_TEXT_MAX = 32, /* what stands around the ids or the text */
+	JOBS_PER_THREAD = 3, /* that are read and not printed yet */
 };
 
+/* A chunk of lines and what becomes of it. */
+struct job {
+	struct chunk *chunk; /* owned */
+	char *output;        /* [output_n], owned */
+	size_t output_n, output_room;
+	uint64_t documents, bytes, tokens; /* bytes of text, not of JSON */
+};
+
+/* Memory of one thread, which all its jobs use. */
 struct worker {
 	const struct tokenize_task *task;
 	struct encoder *encoder;
@@ -25,10 +38,11 @@ struct worker {
 
 /* ---- a job ---- */
 
-enum fail_code
-tokenize_job_open(struct tokenize_job **out, struct chunk *chunk, struct failure *f)
+/* Gives *out, to be ended with job_close(); takes `chunk` in any case. */
+static enum fail_code
+job_open(struct job **out, struct chunk *chunk, struct failure *f)
 {
-	struct tokenize_job *j = calloc(1, sizeof(*j));
+	struct job *j = calloc(1, sizeof(*j));
 
 	if (j == NULL) {
 		chunk_close(chunk);
@@ -39,8 +53,8 @@ tokenize_job_open(struct tokenize_job **out, struct chunk *chunk, struct failure
 	return FAIL_NONE;
 }
 
-void
-tokenize_job_close(struct tokenize_job *j)
+static void
+job_close(struct job *j)
 {
 	if (j == NULL)
 		return;
@@ -51,25 +65,8 @@ tokenize_job_close(struct tokenize_job *j)
 
 /* ---- a worker's memory ---- */
 
-enum fail_code
-tokenize_worker_open(void **out, void *task, struct failure *f)
-{
-	struct worker *w = calloc(1, sizeof(*w));
-
-	if (w == NULL)
-		return fail_memory(f);
-	w->task = task;
-	if (encoder_open(&w->encoder, w->task->tokenizer, f) != FAIL_NONE ||
-	    json_scratch_open(&w->scratch, f) != FAIL_NONE) {
-		tokenize_worker_close(w);
-		return f->code;
-	}
-	*out = w;
-	return FAIL_NONE;
-}
-
-void
-tokenize_worker_close(void *worker)
+static void
+worker_close(void *worker)
 {
 	struct worker *w = worker;
 
@@ -82,11 +79,28 @@ tokenize_worker_close(void *worker)
 	free(w);
 }
 
+static enum fail_code
+worker_open(void **out, void *task, struct failure *f)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		return fail_memory(f);
+	w->task = task;
+	if (encoder_open(&w->encoder, w->task->tokenizer, f) != FAIL_NONE ||
+	    json_scratch_open(&w->scratch, f) != FAIL_NONE) {
+		worker_close(w);
+		return f->code;
+	}
+	*out = w;
+	return FAIL_NONE;
+}
+
 /* ---- output ---- */
 
 /* Gives where to write the next `more` bytes of output. */
 static enum fail_code
-reserve(struct tokenize_job *j, size_t more, char **at, struct failure *f)
+reserve(struct job *j, size_t more, char **at, struct failure *f)
 {
 	size_t room = j->output_room < OUTPUT_ROOM_MIN ? OUTPUT_ROOM_MIN : j->output_room;
 	char *output;
@@ -132,7 +146,7 @@ put_number(char *at, uint32_t value)
 
 /* {"tokens":[1,2]} and a line end. */
 static enum fail_code
-put_tokens(struct tokenize_job *j, const struct token_buffer *ids, struct failure *f)
+put_tokens(struct job *j, const struct token_buffer *ids, struct failure *f)
 {
 	char *at;
 
@@ -176,7 +190,7 @@ put_escaped(char *at, unsigned char c)
 
 /* {"text":"..."} and a line end; text[n] is UTF-8. */
 static enum fail_code
-put_string(struct tokenize_job *j, const char *text, size_t n, struct failure *f)
+put_string(struct job *j, const char *text, size_t n, struct failure *f)
 {
 	char *at;
 
@@ -267,7 +281,7 @@ bytes_of_ids(struct worker *w, const char *text, size_t n, uint64_t *ids_n, uint
 }
 
 static enum fail_code
-decode(struct worker *w, struct tokenize_job *j, const struct json_value *v, struct failure *f)
+decode(struct worker *w, struct job *j, const struct json_value *v, struct failure *f)
 {
 	uint64_t ids_n;
 	uint32_t first = 0;
@@ -292,7 +306,7 @@ decode(struct worker *w, struct tokenize_job *j, const struct json_value *v, str
 }
 
 static enum fail_code
-encode(struct worker *w, struct tokenize_job *j, const struct json_value *v, struct failure *f)
+encode(struct worker *w, struct job *j, const struct json_value *v, struct failure *f)
 {
 	if (v->found != JSON_STRING)
 		return fail(f, FAIL_DATA,
@@ -309,7 +323,7 @@ encode(struct worker *w, struct tokenize_job *j, const struct json_value *v, str
 }
 
 static enum fail_code
-work_line(struct worker *w, struct tokenize_job *j, const struct chunk_record *r, struct failure *f)
+work_line(struct worker *w, struct job *j, const struct chunk_record *r, struct failure *f)
 {
 	struct json_value value = {.found = JSON_STRING, .bytes = r->bytes, .n = r->n};
 
@@ -321,10 +335,11 @@ work_line(struct worker *w, struct tokenize_job *j, const struct chunk_record *r
 	return w->task->decode ? decode(w, j, &value, f) : encode(w, j, &value, f);
 }
 
-enum fail_code
-tokenize_job_work(void *job, void *worker, struct failure *f)
+/* Ends at the first line that cannot be done; what came before it is in the job all the same. */
+static enum fail_code
+job_work(void *job, void *worker, struct failure *f)
 {
-	struct tokenize_job *j = job;
+	struct job *j = job;
 	struct worker *w = worker;
 
 	for (size_t i = 0; i < j->chunk->n; i++, j->documents++) {
@@ -334,4 +349,95 @@ tokenize_job_work(void *job, void *worker, struct failure *f)
 			return fail_within(f, "%s: line %" PRIu64, j->chunk->file, r->line);
 	}
 	return FAIL_NONE;
+}
+
+/* ---- from chunks to output ---- */
+
+static void
+drop(enum pool_line line, void *job)
+{
+	(void)line;
+	job_close(job);
+}
+
+/* Prints the oldest job, also where it failed: the lines before the one that is wrong. */
+static enum fail_code
+finish_one(struct pool *p, FILE *to, struct tokenize_totals *t, struct failure *f)
+{
+	void *taken = NULL;
+	enum fail_code code = pool_take(p, POOL_TEXTS, true, &taken, f);
+	struct job *j = taken;
+
+	if (j == NULL)
+		return code;
+	if (fwrite(j->output, 1, j->output_n, to) != j->output_n && code == FAIL_NONE)
+		code = fail_errno(f, FAIL_IO, "standard output cannot be written");
+	t->documents += j->documents;
+	t->bytes += j->bytes;
+	t->tokens += j->tokens;
+	job_close(j);
+	return code;
+}
+
+static enum fail_code
+submit(struct pool *p, struct chunk *chunk, struct failure *f)
+{
+	struct job *j = NULL;
+
+	if (job_open(&j, chunk, f) != FAIL_NONE)
+		return f->code;
+	pool_submit(p, POOL_TEXTS, j, job_work);
+	return FAIL_NONE;
+}
+
+/* Reads ahead of the workers and prints behind them. */
+static enum fail_code
+pump(struct pool *p, struct tokenize_input *in, FILE *to, struct tokenize_totals *t,
+    struct failure *f)
+{
+	struct chunk *chunk;
+	struct failure reading;
+	enum fail_code code;
+
+	while ((code = tokenize_input_next(in, &chunk, &reading)) == FAIL_NONE && chunk != NULL) {
+		while (pool_full(p, POOL_TEXTS))
+			if (finish_one(p, to, t, f) != FAIL_NONE) {
+				chunk_close(chunk);
+				return f->code;
+			}
+		if (submit(p, chunk, f) != FAIL_NONE)
+			return f->code;
+	}
+	while (!pool_empty(p, POOL_TEXTS))
+		if (finish_one(p, to, t, f) != FAIL_NONE)
+			return f->code;
+	if (code != FAIL_NONE)
+		*f = reading;
+	else if (fflush(to) != 0)
+		code = fail_errno(f, FAIL_IO, "standard output cannot be written");
+	return code;
+}
+
+enum fail_code
+tokenize_job_run(struct tokenize_task *task, uint32_t threads, const char *path, FILE *to,
+    struct tokenize_totals *totals, struct failure *f)
+{
+	struct pool_memory memory = {worker_open, worker_close, task};
+	size_t depth = (size_t)threads * JOBS_PER_THREAD;
+	struct tokenize_input *in = NULL;
+	struct pool *p = NULL;
+	enum fail_code code = tokenize_input_open(&in, path, f);
+
+	assert(threads > 0);
+	*totals = (struct tokenize_totals){0, 0, 0};
+	if (depth > POOL_LINE_MAX)
+		depth = POOL_LINE_MAX;
+	if (code == FAIL_NONE)
+		code = pool_open(&p, threads, depth, &memory, f);
+	if (code == FAIL_NONE)
+		code = pump(p, in, to, totals, f);
+	fflush(to);
+	pool_close(p, drop);
+	tokenize_input_close(in);
+	return code;
 }

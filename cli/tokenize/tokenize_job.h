@@ -1,22 +1,25 @@
 /*
- * tokenize_job.h -- what a worker of `riffle tokenize` does with one chunk of lines.
+ * tokenize_job.h -- what `riffle tokenize` does once its options are read: reads lines, has threads
+ * turn them into others, prints these in the order of the input.
  *
- *     {"text": "Hello world"}  ->  {"tokens":[9906,1917]}      and with `decode` the other way
- * round
+ *     {"text": "Hello world"}  ->  {"tokens":[9906,1917]}       with `decode` the other way round
  *
- * The first line that cannot be done ends the job with "FILE: line 7: why"; what came before it is
- * in the job all the same.
+ *     tokenize_input --chunk--> pool of threads --job with its output--> `to`
  *
- * Thread: a job and a worker's memory belong to one thread at a time; the task is shared.
+ * The caller's thread reads ahead of the workers and prints behind them; the jobs come out of the
+ * pool in the order in which they went in. The first line that cannot be done ends the run with
+ * "FILE: line 7: why"; what came before it is printed all the same.
+ *
+ * Thread: one. A job and a worker's memory belong to one thread at a time; the task is shared.
  */
 #ifndef CLI_TOKENIZE_TOKENIZE_JOB_H
 #define CLI_TOKENIZE_TOKENIZE_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/base/failure.h"
-#include "producer/input/chunk.h"
 #include "common/base/json_field.h"
 #include "producer/tokenizer/tokenizer.h"
 
@@ -29,20 +32,15 @@ struct tokenize_task {
 	bool count; /* no output but the totals */
 };
 
-struct tokenize_job {
-	struct chunk *chunk; /* owned */
-	char *output;        /* [output_n], owned */
-	size_t output_n, output_room;
+struct tokenize_totals {
 	uint64_t documents, bytes, tokens; /* bytes of text, not of JSON */
 };
 
-/* Gives *out, to be ended with tokenize_job_close(); takes `chunk` in any case. */
-enum fail_code tokenize_job_open(struct tokenize_job **out, struct chunk *chunk, struct failure *f);
-void tokenize_job_close(struct tokenize_job *j); /* NULL is accepted */
-
-/* Worker's memory and work for producer/produce/pool.h; the context is a struct tokenize_task. */
-enum fail_code tokenize_worker_open(void **out, void *task, struct failure *f);
-void tokenize_worker_close(void *worker);
-enum fail_code tokenize_job_work(void *job, void *worker, struct failure *f);
+/*
+ * Reads the file at `path`, NULL: standard input, and writes to `to`, which is flushed on return.
+ * *totals counts what was done, also where it failed. Borrows all. FAIL_DATA: a line.
+ */
+enum fail_code tokenize_job_run(struct tokenize_task *task, uint32_t threads, const char *path,
+    FILE *to, struct tokenize_totals *totals, struct failure *f);
 
 #endif

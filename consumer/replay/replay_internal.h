@@ -51,7 +51,7 @@ struct replay {
 	struct step_record *record; /* [lanes]: of the step at hand */
 	uint64_t compare_from;      /* steps below are not in the batch topic */
 	struct feed *feed;
-	struct assembler *assembler;     /* in the state of `before`; NULL: to be opened */
+	struct assembler *assembler; /* in the state of `before`; NULL: to be opened */
 	struct replay_finding finding;
 	struct replay_bad bad;
 	struct republish *other; /* NULL: none */
