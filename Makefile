@@ -47,11 +47,14 @@ CHOSEN    = $(if $T,$(or $(NAMED),$(error no unit test has $T in its path)),$(TE
 # A make of its own, so that a target can come after another one, with a job for each core.
 PARALLEL  = $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-build: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)  ## compile the program, the library, the tools
+build: deps-build  ## compile the program, the library, the tools
+	@$(PARALLEL) product
 
-all-programs: build $(TESTS) $B/sim $(REAL)  ## and the tests' programs
+product: $B/riffle $B/libriffle.so $B/libriffle.a $(OTHERS)
 
-debug:  ## the same for a debugger, with -O0 -g3, in $B/debug
+all-programs: product $(TESTS) $B/sim $(REAL)  ## and the programs of the tests
+
+debug: deps-unit  ## the same for a debugger, with -O0 -g3, in $B/debug
 	@$(PARALLEL) B=$B/debug CFLAGS='-O0 -g3' all-programs
 
 # ---- objects, libraries, programs ----
@@ -130,7 +133,7 @@ $B/tests/%.so: $B/tests/%.o
 
 # ---- tests ----
 
-unit:  ## every unit test, and a short simulation; needs no broker. T=mixer: those with it in their path
+unit: deps-unit  ## every unit test, and a short simulation; needs no broker. T=mixer: those with it in their path
 	@$(PARALLEL) $(CHOSEN)
 	@scripts/run-tests $(CHOSEN)
 
@@ -141,10 +144,10 @@ sim:  ## riffle on a Kafka in memory under SEEDS (10000) seeds of faults; SEED=n
 
 test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.1: the newer). T=tests/kafka/test_read.py[::NAME]: these
 	@echo == compiling
-	@$(PARALLEL) $(if $T,build $(REAL),all-programs)
+	@$(PARALLEL) $(if $T,product $(REAL),all-programs)
 	@B=$B KAFKA=$(KAFKA) $(if $T,scripts/test-one '$T',scripts/test $(TESTS) $B/sim)
 
-asan: deps-test  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: deps-unit  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(PARALLEL) B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' unit
 
 # The simulation is of many seeds in `make sim`; here it is for what the tools see of it.
@@ -166,7 +169,7 @@ vectors: deps-clang  ## the test vectors with gcc and clang at -O0, -O3 and -mar
 	@B=$B MAKE='$(PARALLEL)' scripts/vectors
 
 test-torch: deps-test  ## the tests that need PyTorch, which it installs (about 2.6 GB)
-	@$(PARALLEL) build
+	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-torch
 
 test-stores: deps-test  ## the source of Parquet and Arrow files on s3:// and gs://, from servers on loopback
@@ -174,7 +177,7 @@ test-stores: deps-test  ## the source of Parquet and Arrow files on s3:// and gs
 
 nightly: test asan tsan valgrind vectors test-torch test-stores  ## all tests: sanitizers, valgrind, other compilers, PyTorch
 
-CHAOS = $(PARALLEL) build $B/tests/chaos/clock_jump.so && B=$B KAFKA=$(KAFKA) scripts/chaos
+CHAOS = $(PARALLEL) product $B/tests/chaos/clock_jump.so && B=$B KAFKA=$(KAFKA) scripts/chaos
 chaos: deps-test  ## three brokers, a mix with a standby, and every fault; SEED=n repeats one, FAULTS=a,b picks
 	@$(CHAOS) chaos $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS))
 
@@ -187,24 +190,25 @@ stuck: deps-test  ## a trainer that is slow for SLOW (600) seconds, a broker tha
 # ---- what a person looks at ----
 
 demo: deps-demo  ## the whole pipeline on real text: produce, mix, train, kill, resume
-	@$(PARALLEL) build
+	@$(PARALLEL) product
 	@B=$B scripts/demo
 
 bench: deps-demo  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
-	@$(PARALLEL) build
+	@$(PARALLEL) product
 	@B=$B scripts/bench
 
 bench-trainers: deps-test  ## riffle next to other loaders on the same rows (fetches them: some 3.5 GB)
-	@$(PARALLEL) build
+	@$(PARALLEL) product
 	@B=$B scripts/bench-trainers
 
 bench-tokenizer: deps-test  ## one core beside five other tokenizers, two threads, and from a file to Kafka
-	@$(PARALLEL) build
+	@$(PARALLEL) product
 	@B=$B scripts/bench-tokenizer
 
 # ---- what a machine can judge without running it ----
 
-check: deps-check layers format-check  ## layers, format, generated documents, warnings, static analysis
+check: deps-check  ## layers, format, generated documents, warnings, static analysis
+	@$(PARALLEL) layers format-check
 	@B=$B scripts/check
 
 layers:  ## fail where a file sees what docs/rooms.txt does not allow its room
@@ -241,7 +245,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build all-programs debug unit sim test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores nightly chaos \
+.PHONY: build product all-programs debug unit sim test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores nightly chaos \
 	stuck soak demo bench bench-trainers bench-tokenizer check layers format format-check deps wheel install clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
