@@ -1,5 +1,6 @@
 #include "consumer/feedback/feedback_feed.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ struct feedback_feed {
 	rd_kafka_t *rk;
 	char topic[TOPIC_MAX_BYTES + 1];
 	int64_t offset_next;
+	bool sought;
 	struct feedback feedback; /* of the last record */
 };
 
@@ -93,6 +95,7 @@ feedback_feed_seek(struct feedback_feed *d, int64_t offset_next, struct failure 
 	err = rd_kafka_assign(d->rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
 	d->offset_next = offset_next;
+	d->sought = true;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	kafka_fail_code(f, err, NULL, "following");
@@ -130,6 +133,7 @@ feedback_feed_next(struct feedback_feed *d, int timeout_ms, struct feedback_feed
 {
 	int64_t deadline_ms = clock_ms() + timeout_ms, left_ms = timeout_ms;
 
+	assert(d->sought);
 	*any = false;
 	while (!*any) {
 		rd_kafka_message_t *m =

@@ -1,6 +1,12 @@
 /*
  * feedback_feed.h -- follows the feedback topic of a mix: the reports of its trainers, one by one.
  *
+ *     feedback_feed_open  feedback_feed_ends  feedback_feed_seek(offset)  feedback_feed_next ...
+ *
+ * Whoever follows keeps the offset from which it must read again (feedback_feed_position(), or that
+ * of an open step, losses.h). Anybody may write to the topic, so a record that is no report is
+ * handed out as such, with the reason, and is no failure.
+ *
  * Thread: one. Memory: what librdkafka has fetched, at most some FEEDBACK_FEED_BYTES.
  */
 #ifndef CONSUMER_FEEDBACK_FEEDBACK_FEED_H
@@ -23,26 +29,29 @@ struct feedback_feed_record {
 	char reason[256];                /* and why */
 };
 
-/* Gives *out, to be ended with feedback_feed_close(). FAIL_CONFIG: the mix has no such topic. */
+/*
+ * Gives *out, to be ended with feedback_feed_close(). FAIL_CONFIG: the mix has no such topic.
+ * Borrows the properties during the call; copies `mix`.
+ */
 enum fail_code feedback_feed_open(struct feedback_feed **out, const char *mix,
     const struct properties *properties, struct failure *f);
 void feedback_feed_close(struct feedback_feed *d); /* NULL is accepted */
 
 const char *feedback_feed_topic(const struct feedback_feed *d);
 
-/* First offset that is kept, and the end. */
+/* The first offset that is kept, in *low, and the end, in *high. */
 enum fail_code feedback_feed_ends(
     struct feedback_feed *d, int64_t *low, int64_t *high, struct failure *f);
 
-/* Reads on from offset_next, which is kept, or the end. */
+/* Reads from offset_next on, which must be kept, or be the end. */
 enum fail_code feedback_feed_seek(struct feedback_feed *d, int64_t offset_next, struct failure *f);
 
 /* Offset of the record that comes next, as far as it is known: at the end of the topic, the end. */
 int64_t feedback_feed_position(const struct feedback_feed *d);
 
 /*
- * The next record; *any is false: none came within timeout_ms. FAIL_DATA: records that were to come
- * have been deleted.
+ * The next record in *out; *any is false: none came within timeout_ms. FAIL_DATA: records that were
+ * to come next have been deleted. Other errors of the broker are waited out.
  */
 enum fail_code feedback_feed_next(struct feedback_feed *d, int timeout_ms,
     struct feedback_feed_record *out, bool *any, struct failure *f);

@@ -141,6 +141,9 @@ take_lowest(struct losses *l)
 {
 	struct open_step *s = l->open[0];
 
+	assert(l->open_n > 0);
+	assert(s->step >= l->step_next);
+
 	l->open_n--;
 	memmove(&l->open[0], &l->open[1], l->open_n * sizeof(l->open[0]));
 	l->complete_n -= is_complete(s);
@@ -175,7 +178,10 @@ place(const struct losses *l, int64_t step)
 	return at;
 }
 
-/* The open step of a report; *out is NULL where the report is of a step that was given up. */
+/*
+ * The open step of a report, which is opened where it is not yet. Where all places are taken, the
+ * lowest step gives way; a report below all of them is of no use then: *out is NULL.
+ */
 static enum fail_code
 find(struct losses *l, const struct feedback *b, int64_t offset, struct open_step **out,
     struct failure *f)
@@ -255,13 +261,15 @@ losses_add(struct losses *l, const struct feedback *b, int64_t offset, struct fa
 
 	if (is_dropped(l, b))
 		return FAIL_NONE;
+	assert(b->step >= l->step_next);
 	if (find(l, b, offset, &s, f) != FAIL_NONE)
 		return f->code;
 	if (s == NULL) {
 		l->counts.late++;
 		return FAIL_NONE;
 	}
-	if (s->world != b->world) {
+	if (s->world !=
+	    b->world) { /* the last world counts: the one before it will not report on */
 		l->counts.replaced += s->reported;
 		l->complete_n -= is_complete(s);
 		begin(s, b, offset, l->domains_n);
@@ -273,6 +281,7 @@ losses_add(struct losses *l, const struct feedback *b, int64_t offset, struct fa
 	}
 	s->rank[b->rank / 64] |= bit;
 	s->reported++;
+	assert(s->reported <= s->world);
 	l->counts.reports++;
 	l->complete_n += is_complete(s);
 	for (size_t i = 0; i < b->losses_n; i++)
@@ -293,6 +302,7 @@ losses_next(struct losses *l, bool last, struct losses_step *out)
 	if (l->open_n == 0 || !is_complete(l->open[0]))
 		return false;
 	l->given = take_lowest(l);
+	assert(is_complete(l->given));
 	*out = (struct losses_step){l->given->step, l->given->world, l->given->sum};
 	return true;
 }

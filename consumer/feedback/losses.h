@@ -1,8 +1,29 @@
 /*
- * losses.h -- from the reports of ranks to the losses of whole steps.
+ * losses.h -- from the reports of ranks to the losses of whole steps; and the map of this room.
  *
- * A step is complete when each of its `world` ranks has reported; then the sums of the ranks are
- * added up, and steps are handed out in order. What cannot be used is dropped and counted:
+ * The room carries losses from trainers to those who learn from them: a rank sends a report a step
+ * to <mix>.feedback, and a reader of that topic puts the ranks' reports together again.
+ *
+ * Files of this room:
+ *     reporter       sends a rank's reports
+ *     feedback_feed  follows the topic, report by report
+ *     losses         whole steps out of the reports of ranks; pure
+ *
+ *     rank 0: reporter --+
+ *     rank 1: reporter --+--> <mix>.feedback --> feedback_feed --> losses --> whole steps, in order
+ *     rank 2: reporter --+
+ *
+ * A step is open from its first report, and complete when each of its `world` ranks has reported.
+ * Sums of the ranks are added up as they come. Steps leave in ascending order: the lowest open step
+ * when it is complete. Where it is not, it is waited for, but not for ever, because a report can be
+ * lost: once LOSSES_PATIENCE later steps are complete the lowest is given up. Example with a
+ * patience of 2, two ranks; a letter is a rank's report:
+ *
+ *     reports     5a 5b | 6a | 7a 7b | 8b 8a |
+ *     open        -     | 6  | 6 7   | 6 7 8 |   6 lacks b; 7 and 8 are complete
+ *     handed out  5     |    |       |       |   6 is given up, then 7 and 8 are handed out
+ *
+ * What cannot be used is dropped and counted:
  *
  *     duplicate       the rank has reported this step already; the first report counts
  *     late            a step at or below one that was handed out, or given up: what a resumed
@@ -12,13 +33,18 @@
  *     not_a_number    (a loss) NaN, infinite, an excess or a count that is negative
  *     malformed       no report, another mix, a rank outside of its world
  *     other_run       a report of another run
- *     replaced        reports of an incomplete step that another world begins anew: the run was
+ *     replaced        reports of an incomplete step that another world restarts: the run was
  *                     resumed with more or fewer ranks
  *     incomplete      steps given up because LOSSES_PATIENCE later ones were complete, or more than
  *                     LOSSES_OPEN_MAX were open: a rank's report was lost
  *
  * Not every step need be reported. Sums are added in the order in which the reports come: the same
  * topic gives the same bits.
+ *
+ * Invariants: open steps ascend, are at or above step_next, and at most LOSSES_OPEN_MAX; `reported`
+ * is the number of bits set in a step's `rank`, at most its world; complete_n counts the open steps
+ * that are complete. When all places are taken the lowest is not complete, because the caller takes
+ * what losses_next() has after each report.
  *
  * No I/O. Thread: one. Memory: at most LOSSES_OPEN_MAX * (24 bytes * domains + 512).
  */
@@ -39,9 +65,8 @@ enum {
 	LOSSES_PATIENCE = 32,
 };
 
-#define LOSSES_MEAN_MAX                                                                            \
-	1e6 /* nats a token; what is above counts as so much, lest sums overflow                   \
-	     */
+/* Nats a token; a mean beyond it counts as this, so that what learns from it cannot overflow. */
+#define LOSSES_MEAN_MAX 1e6
 
 /* Over the tokens of one domain. */
 struct losses_sum {
@@ -55,7 +80,7 @@ struct losses_counts {
 	uint64_t unknown_domain, not_a_number; /* losses */
 };
 
-/* A mean loss, within LOSSES_MEAN_MAX either way; tokens > 0. */
+/* The mean loss, within LOSSES_MEAN_MAX either way; tokens > 0. */
 double losses_mean(double sum, int64_t tokens);
 
 /* A complete step. */
@@ -74,11 +99,11 @@ struct losses_options {
 
 struct losses;
 
-/* Gives *out, to be ended with losses_close(). Copies the options. */
+/* Gives *out, to be ended with losses_close(). Copies the options. FAIL_MEMORY only. */
 enum fail_code losses_open(struct losses **out, const struct losses_options *o, struct failure *f);
 void losses_close(struct losses *l); /* NULL is accepted */
 
-/* The mix has published the steps below; INT64_MAX at first. */
+/* The mix has published the steps below `step_limit`, which is INT64_MAX at first. */
 void losses_set_limit(struct losses *l, int64_t step_limit);
 
 /*
@@ -90,7 +115,7 @@ enum fail_code losses_add(
 
 /*
  * The next complete step, borrowed until the next call on `l`; false: there is none yet. With
- * `last`, for no more reports will come, incomplete steps below a complete one are given up.
+ * `last`, because no more reports will come, incomplete steps below a complete one are given up.
  */
 bool losses_next(struct losses *l, bool last, struct losses_step *out);
 
@@ -100,7 +125,7 @@ int64_t losses_step_next(const struct losses *l);
 /* Offset of the first report that an open step rests on; -1: none is open. */
 int64_t losses_open_offset(const struct losses *l);
 
-/* What was dropped so far; the caller may set it, to go on from an earlier run. */
+/* What was dropped so far, borrowed; the caller may set it, to continue an earlier run's counts. */
 struct losses_counts *losses_counted(struct losses *l);
 
 #endif

@@ -11,7 +11,7 @@ struct reporter {
 	char topic_name[TOPIC_MAX_BYTES + 1];
 	rd_kafka_t *rk;
 	rd_kafka_topic_t *topic;
-	uint64_t lost;             /* reports since somebody was told */
+	uint64_t lost;             /* reports that no call has failed with yet */
 	rd_kafka_resp_err_t error; /* of the first of them */
 };
 
@@ -27,7 +27,9 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 		r->error = m->err;
 }
 
-/* Asks about the topic, so that the handle knows where to send. */
+/*
+ * Queries the topic, so that the handle knows where to send, and a missing topic is reported now.
+ */
 static enum fail_code
 find_topic(struct reporter *r, const char *mix, int timeout_ms, struct failure *f)
 {
@@ -88,7 +90,7 @@ reporter_close(struct reporter *r)
 }
 
 static enum fail_code
-tell_lost(struct reporter *r, struct failure *f)
+fail_lost(struct reporter *r, struct failure *f)
 {
 	unsigned long long lost = r->lost;
 
@@ -105,8 +107,9 @@ reporter_send(struct reporter *r, const struct feedback *b, struct failure *f)
 	uint8_t *bytes;
 	size_t n;
 
-	rd_kafka_poll(r->rk, 0);
-	if (tell_lost(r, f) != FAIL_NONE || feedback_encode(b, &bytes, &n, f) != FAIL_NONE)
+	assert(r->topic != NULL);
+	rd_kafka_poll(r->rk, 0); /* calls delivered() */
+	if (fail_lost(r, f) != FAIL_NONE || feedback_encode(b, &bytes, &n, f) != FAIL_NONE)
 		return f->code;
 	if (rd_kafka_produce(r->topic, 0, RD_KAFKA_MSG_F_FREE, bytes, n, NULL, 0, NULL) == 0)
 		return FAIL_NONE;
@@ -120,7 +123,7 @@ reporter_flush(struct reporter *r, int timeout_ms, struct failure *f)
 {
 	rd_kafka_resp_err_t err = rd_kafka_flush(r->rk, timeout_ms);
 
-	if (tell_lost(r, f) != FAIL_NONE)
+	if (fail_lost(r, f) != FAIL_NONE)
 		return f->code;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;

@@ -14,7 +14,7 @@ struct ledger_log {
 	rd_kafka_t *rk;
 	char topic[TOPIC_MAX_BYTES + 1];
 	int timeout_ms;
-	int64_t assigned; /* nothing below it is of interest; -1: nothing is assigned */
+	int64_t assigned; /* records below it are not given; -1: nothing is assigned */
 };
 
 enum fail_code
@@ -70,6 +70,7 @@ assign(struct ledger_log *l, int64_t offset, struct failure *f)
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_resp_err_t err;
 
+	assert(offset >= 0);
 	rd_kafka_topic_partition_list_add(list, l->topic, 0)->offset = offset;
 	err = rd_kafka_assign(l->rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
@@ -204,7 +205,10 @@ ledger_log_first(struct ledger_log *l, struct ledger *out, bool *any, struct fai
 	return low < high ? record_at(l, low, out, &offset, any, f) : FAIL_NONE;
 }
 
-/* *before: the first record at or after `offset` exists and has step_next <= step. */
+/*
+ * *before: the first record at or after `offset` exists and has step_next <= step; *found is its
+ * offset.
+ */
 static enum fail_code
 probe(struct ledger_log *l, int64_t offset, uint64_t step, bool *before, int64_t *found,
     struct failure *f)
@@ -227,6 +231,8 @@ halve(struct ledger_log *l, uint64_t step, int64_t *low, int64_t end, struct fai
 		int64_t middle = *low + (end - *low) / 2, found;
 		bool before;
 
+		assert(*low < middle);
+		assert(middle < end);
 		if (probe(l, middle, step, &before, &found, f) != FAIL_NONE)
 			return f->code;
 		if (before)
@@ -237,7 +243,7 @@ halve(struct ledger_log *l, uint64_t step, int64_t *low, int64_t end, struct fai
 	return FAIL_NONE;
 }
 
-/* Reads on from *low to the last record that is before the step. */
+/* Reads from *low to the last record that is before the step; *low becomes its offset. */
 static enum fail_code
 read_on(struct ledger_log *l, uint64_t step, int64_t *low, struct failure *f)
 {
@@ -260,7 +266,11 @@ read_on(struct ledger_log *l, uint64_t step, int64_t *low, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* *at becomes the offset of the record before it; stays where there is none. */
+/*
+ * *at becomes the offset of the record before it; stays where there is none. Offsets without
+ * records lie between, nobody knows how many: so it reads the last 4 in front of *at, then 8, 16,
+ * ...
+ */
 static enum fail_code
 step_back(struct ledger_log *l, int64_t low, int64_t *at, struct failure *f)
 {

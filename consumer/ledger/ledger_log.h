@@ -1,10 +1,31 @@
 /*
  * ledger_log.h -- reads a mix's ledger: its last record, or record after record from the one that
- * holds the state before a step.
+ * holds the state before a step; and the map of this room.
  *
- * Records stand in the order of their step_next, so that the record before a step is found by
- * halving the offsets: at most LEDGER_LOG_PROBES_MAX questions and LEDGER_LOG_NEAR records read on,
- * however long the ledger is.
+ * The room answers, from what the mixer and the trainers have written: what the state of a mix was
+ * at a step, which weights it has had, and where its runs stand.
+ *
+ * Files of this room:
+ *     ledger_log      finds and reads records of the ledger
+ *     weight_history  the versions of the weights, newest first
+ *     run_position    where a run stands, by its group's commits
+ *
+ * Finding the state before a step. A record holds the state before its step_next, which never falls
+ * from record to record: so the last record with step_next <= step holds the state from which that
+ * step was drawn. It is found by halving the offsets. Not every offset has a record (control
+ * records, aborted transactions), so a probe reads the first one at or after its offset; and the
+ * last LEDGER_LOG_NEAR offsets are read through, because a probe costs as much as they do.
+ *
+ *     step 1000 wanted, 20,000 offsets
+ *     probe offset 10000 -> a record with step_next 2480: too late, end = 10000
+ *     probe offset  5000 -> a record with step_next 1240: too late, end =  5000
+ *     probe offset  2500 -> a record with step_next  620: before,   low =  2500
+ *     ... until end - low <= LEDGER_LOG_NEAR, then record after record
+ *
+ * At most LEDGER_LOG_PROBES_MAX probes, however long the ledger is.
+ *
+ * Invariants: `assigned` is -1, or no record below it is given any more; between two probes the
+ * record at `low` is before the step, and no record at or after `end` is.
  *
  * Thread: one.
  */
@@ -20,14 +41,14 @@
 
 enum {
 	LEDGER_LOG_PROBES_MAX = 64,
-	LEDGER_LOG_NEAR = 32, /* offsets that are read through rather than halved again */
+	LEDGER_LOG_NEAR = 32, /* offsets that are read through rather than halved once more */
 };
 
 struct ledger_log;
 
 /*
  * Gives *out, to be ended with ledger_log_close(). FAIL_CONFIG: there is no such topic.
- * `timeout_ms` bounds each question.
+ * `timeout_ms` is the limit of each request. Borrows the properties during the call; copies `mix`.
  */
 enum fail_code ledger_log_open(struct ledger_log **out, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);
@@ -35,7 +56,10 @@ void ledger_log_close(struct ledger_log *l); /* NULL is accepted */
 
 const char *ledger_log_topic(const struct ledger_log *l);
 
-/* The last record, into a zeroed *out. *any: there is one. Afterwards a step must be sought. */
+/*
+ * The last record, into a zeroed *out, to be ended with ledger_clear(). *any: there is one.
+ * Afterwards ledger_log_seek() must be called before ledger_log_next().
+ */
 enum fail_code ledger_log_last(
     struct ledger_log *l, struct ledger *out, bool *any, struct failure *f);
 
@@ -44,8 +68,9 @@ enum fail_code ledger_log_first(
     struct ledger_log *l, struct ledger *out, bool *any, struct failure *f);
 
 /*
- * ledger_log_next() will give the last record with step_next <= step, what was true when that step
- * was drawn; or, where there is one, the record before it. FAIL_DATA: the ledger has none.
+ * ledger_log_next() will give the last record with step_next <= step, the state in which that step
+ * was drawn; or with one_before, where there is one, the record before it. FAIL_DATA: the ledger
+ * has none.
  */
 enum fail_code ledger_log_seek(
     struct ledger_log *l, uint64_t step, bool one_before, struct failure *f);

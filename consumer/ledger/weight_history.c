@@ -96,7 +96,10 @@ failed:
 
 /* ---- walking back ---- */
 
-/* Stands before records among which is the last one with a version below `version`. */
+/*
+ * Reads the record that holds the state before step `step`, at which a version began: the last
+ * record of an earlier version is that one, or follows it.
+ */
 static enum fail_code
 stand_before(
     struct ledger_log *log, int64_t step, struct ledger *record, bool *any, struct failure *f)
@@ -149,7 +152,11 @@ fill_from_mixer(struct weight_history_version *v, const struct mixer *m, struct 
 	return code;
 }
 
-/* Steps until `version`; each one before it goes to the front of the list's end. */
+/*
+ * Takes steps until `version` begins. The versions on the way are met oldest first, and are wanted
+ * newest first: each is put at `first`, in front of those met before it. Where the list is full,
+ * its last one, the oldest, gives way.
+ */
 static enum fail_code
 step_until(struct weight_history *h, struct mixer *m, struct mixer_draw *draws, int64_t version,
     size_t most, struct failure *f)
@@ -157,6 +164,7 @@ step_until(struct weight_history *h, struct mixer *m, struct mixer_draw *draws, 
 	size_t first = h->n;
 	enum mixer_result result = MIXER_DRAWN;
 
+	assert(first < most);
 	while (result == MIXER_DRAWN) {
 		uint64_t was = mixer_version(m);
 

@@ -2,9 +2,24 @@
  * weight_history.h -- the versions of a mix's weights, newest first, out of its ledger.
  *
  * Walks back from version to version by the step that each began at, so that it costs a few reads a
- * version, however long the ledger is. A version that began and ended inside one transaction stands
- * in no record of its own: a mixer that takes the steps of that transaction again, from the record
- * before it, tells it.
+ * version, however long the ledger is.
+ *
+ * A record holds the state after a transaction of many steps. A version that began and ended inside
+ * one transaction is in no record: it is derived, by a mixer that repeats the steps of that
+ * transaction from the record before it. Example, newest first:
+ *
+ *     record       step_next   version   began at
+ *     offset 90    400         7         350
+ *     offset 88    300         4         210       versions 5 and 6 began between step 300 and 350
+ *
+ *     read         7 (the last record) -> 4 is the last below 7 -> two are missing
+ *     derived      a mixer resumed from offset 88 takes steps 300, 301, ... until version 7 begins;
+ *                  each version that it passes through goes in front of the ones derived before it
+ *     result       7 6 5 4 ...
+ *
+ * The beginning of a ledger can have been deleted: then the history ends where the ledger does.
+ *
+ * Thread: the caller's.
  */
 #ifndef CONSUMER_LEDGER_WEIGHT_HISTORY_H
 #define CONSUMER_LEDGER_WEIGHT_HISTORY_H
@@ -38,14 +53,15 @@ struct weight_history {
 };
 
 /*
- * Fills a zeroed *out, to be ended with weight_history_close(), with at most `most` versions up to
- * the one of `last`, the ledger's last record.
+ * Fills a zeroed *out, to be ended with weight_history_close(), also after a failure, with the
+ * newest versions, at most 1 <= `most` <= WEIGHT_HISTORY_MAX, from that of `last`, the ledger's
+ * last record.
  */
 enum fail_code weight_history_read(struct weight_history *out, const char *mix,
     const struct properties *properties, const struct ledger *last, size_t most, struct failure *f);
 void weight_history_close(struct weight_history *h);
 
-/* The share of domain i of a record under the weights in force. */
+/* The share, 0 to 1, of domain i of a record under the weights in force. */
 double weight_history_share(const struct ledger *l, size_t i);
 
 #endif
