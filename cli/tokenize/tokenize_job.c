@@ -7,6 +7,7 @@
 
 #include "cli/tokenize/tokenize_input.h"
 #include "common/base/utf8.h"
+#include "producer/encoder/encoder.h"
 #include "producer/input/chunk.h"
 #include "producer/produce/pool.h"
 

@@ -18,7 +18,7 @@
 #include "common/base/names.h"
 #include "producer/input/chunk.h"
 #include "producer/produce/worker.h"
-#include "producer/tokenizer/tokenizer.h"
+#include "producer/encoder/encoder.h"
 
 enum text_job_verdict { TEXT_JOB_DOCUMENT, TEXT_JOB_UNMATCHED, TEXT_JOB_REJECT };
 

@@ -16,6 +16,7 @@
 #include "common/record/frame.h"
 #include "producer/document/router.h"
 #include "producer/produce/pool.h"
+#include "producer/encoder/encoder.h"
 #include "producer/tokenizer/tokenizer.h"
 
 /* Constant while a share runs. */

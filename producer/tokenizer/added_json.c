@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/tokenizer/bpe_compile.h"
-
 struct reading {
 	struct tokenizer *t;
-	const struct bpe_json *b;
+	const struct model_json *b;
 	const struct tokenizer_options *o;
 	struct special_list *l;
 	struct added_tokens all; /* by content, to see one that is there twice */
@@ -90,7 +88,7 @@ note(struct reading *r, const struct one *one, struct failure *f)
 
 	if (r->t->recipe->byte_level)
 		return special_list_add(r->l, one->token.id, one->content, one->n, f);
-	code = bpe_decode(&r->t->recipe->decoder, one->content, one->n, &text, f);
+	code = recipe_decode(&r->t->recipe->decoder, one->content, one->n, &text, f);
 	if (code == FAIL_NONE && memchr(text.bytes, '\0', text.n) == NULL)
 		code = special_list_add(r->l, one->token.id, text.bytes, text.n, f);
 	buffer_close(&text);
@@ -115,7 +113,7 @@ add_one(struct reading *r, const struct json_part *p, struct failure *f)
 }
 
 enum fail_code
-added_json_read(struct tokenizer *t, const struct bpe_json *b, const struct json_part *list,
+added_json_read(struct tokenizer *t, const struct model_json *b, const struct json_part *list,
     const struct tokenizer_options *o, struct special_list *l, struct failure *f)
 {
 	struct reading r = {.t = t, .b = b, .o = o, .l = l, .next_id = b->entries};

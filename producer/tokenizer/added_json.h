@@ -7,15 +7,16 @@
 #ifndef PRODUCER_TOKENIZER_ADDED_JSON_H
 #define PRODUCER_TOKENIZER_ADDED_JSON_H
 
-#include "producer/tokenizer/bpe_json.h"
+#include "producer/tokenizer/model_json.h"
 #include "producer/tokenizer/json_part.h"
 #include "producer/tokenizer/special_list.h"
+#include "producer/tokenizer/tokenizer_options.h"
 
 /*
  * Fills t->recipe->raw and ->normalized, and adds the tokens to `l`. With `special_as_text` special
  * ones are not looked for. Where `eos` is the content of one, t->eos becomes its id.
  */
-enum fail_code added_json_read(struct tokenizer *t, const struct bpe_json *b,
+enum fail_code added_json_read(struct tokenizer *t, const struct model_json *b,
     const struct json_part *list, const struct tokenizer_options *o, struct special_list *l,
     struct failure *f);
 

@@ -1,7 +1,9 @@
 /*
  * recipe.h -- what a tokenizer.json has beside vocabulary and merges: what is done to the text
- * before and to the ids after. Filled by tokenizer_json.c, followed by encoder_text.c; immutable
- * then.
+ * before, and to the ids after; and how tokens become text again.
+ *
+ * recipe_json.c and added_json.c fill it, model_compile.c the symbols, encoder.c follows it.
+ * Immutable then, shared by threads without locks.
  */
 #ifndef PRODUCER_TOKENIZER_RECIPE_H
 #define PRODUCER_TOKENIZER_RECIPE_H
@@ -26,9 +28,9 @@ struct recipe_decoder_step {
 struct recipe_decoder {
 	struct recipe_decoder_step step[RECIPE_DECODER_STEPS_MAX];
 	size_t n;
-	uint8_t strip;     /* the byte that goes from the start of the whole text */
-	uint32_t strips_n; /* so many times at most */
-	bool strips_first; /* all spaces at the start of the first token go */
+	uint8_t strip;     /* the byte that is removed from the start of the whole text */
+	uint32_t strips_n; /* at most so many times */
+	bool strips_first; /* all spaces at the start of the first token are removed */
 };
 
 struct recipe {
@@ -46,5 +48,24 @@ struct recipe {
 	struct vocabulary decoded; /* what tokens are decoded to; no index. Empty: their bytes */
 	struct buffer texts;       /* of special tokens */
 };
+
+/* Frees what it owns and the recipe itself; NULL is accepted. */
+void recipe_close(struct recipe *r);
+
+/* Adds what the decoder makes of the token text[n] to `out`. FAIL_MEMORY only. */
+enum fail_code recipe_decode(const struct recipe_decoder *d, const uint8_t *text, size_t n,
+    struct buffer *out, struct failure *f);
+
+/*
+ * Fills r->decoded with what all tokens of `v` are decoded to, if there is anything to do for it.
+ * 
+ */
+enum fail_code recipe_decode_all(struct recipe *r, const struct vocabulary *v, struct failure *f);
+
+/*
+ * Bytes at the start of decoded text[n] that are not of the text that was encoded: what a Strip
+ * removes, and the spaces that Metaspace removes from the first token, which has first_n bytes.
+ */
+size_t recipe_decoded_cut(const struct recipe *r, size_t first_n, const uint8_t *text, size_t n);
 
 #endif

@@ -1,8 +1,14 @@
 /*
- * recipe_json.h -- reads the parts of a tokenizer.json around its model into a recipe. What is not
- * exactly known is refused, with the way to it and the value.
+ * recipe_json.h -- reads the parts of a tokenizer.json around its model into a recipe.
  *
- * Each takes the part itself, which may be null, and fills its part of the zeroed recipe.
+ *     normalizer       NFC, Prepend, Replace of a text
+ *     pre_tokenizer    ByteLevel, Split by a known pattern, Digits, Metaspace
+ *     post_processor   TemplateProcessing, ByteLevel: what is put around a text
+ *     decoder          ByteLevel, Metaspace, Replace of a text, ByteFallback, Fuse, Strip at the
+ *                      start
+ *
+ * and Sequence, which is a list of the others, in all four. What is not exactly known is refused,
+ * with the way to it and the value: nothing is ignored that could change an id.
  */
 #ifndef PRODUCER_TOKENIZER_RECIPE_JSON_H
 #define PRODUCER_TOKENIZER_RECIPE_JSON_H
@@ -10,31 +16,11 @@
 #include "producer/tokenizer/json_part.h"
 #include "producer/tokenizer/recipe.h"
 
-/* NFC, Prepend, Replace of a text, Sequence. */
-enum fail_code recipe_json_normalizer(
-    struct recipe *r, const struct json_part *p, struct failure *f);
-
-/* ByteLevel, Split by a known pattern, Digits, Metaspace, Sequence. */
-enum fail_code recipe_json_pretokenizer(
-    struct recipe *r, const struct json_part *p, struct failure *f);
-
-/* TemplateProcessing, ByteLevel, Sequence: what is put around a text. */
-enum fail_code recipe_json_template(struct recipe *r, const struct json_part *p, struct failure *f);
-
-/* ByteLevel, Metaspace, Replace of a text, ByteFallback, Fuse, Strip at the start, Sequence. */
-enum fail_code recipe_json_decoder(struct recipe *r, const struct json_part *p, struct failure *f);
-
-/* A pattern {"String": "..."} that is not empty, copied to out[NORMALIZER_TEXT_MAX]. */
-enum fail_code recipe_json_pattern(
-    const struct json_part *p, uint8_t *out, size_t *n, struct failure *f);
-
 /*
- * The parts of a Sequence in the member `key`, each to `read`; the depth is bounded by what the
- * JSON is allowed. `r` and `f` are passed on.
+ * Fills the zeroed *r from the members of `top`, each of which may be missing or null. The template
+ * counts only with `add_special`, but is checked in any case. FAIL_DATA names part and value.
  */
-typedef enum fail_code recipe_json_reader(
-    struct recipe *r, const struct json_part *p, struct failure *f);
-enum fail_code recipe_json_sequence(struct recipe *r, const struct json_part *p, const char *key,
-    recipe_json_reader *read, struct failure *f);
+enum fail_code recipe_json_read(
+    struct recipe *r, const struct json_part *top, bool add_special, struct failure *f);
 
 #endif

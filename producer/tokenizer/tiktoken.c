@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/tokenizer/fingerprint.h"
+#include <string.h>
+
 /* A token as read: its bytes in `text`, over the base64 they came from. */
 struct line {
 	uint32_t number; /* from 1; 0: this rank has not come */
@@ -226,7 +229,7 @@ fill(struct vocabulary *v, const struct reading *r, struct failure *f)
 }
 
 static enum fail_code
-load(struct vocabulary *v, struct reading *r, struct failure *f)
+read_all(struct vocabulary *v, struct reading *r, struct failure *f)
 {
 	uint32_t first = 0, second = 0;
 	enum fail_code code;
@@ -244,12 +247,158 @@ load(struct vocabulary *v, struct reading *r, struct failure *f)
 }
 
 enum fail_code
-tiktoken_load(struct vocabulary *v, const char *file, struct failure *f)
+tiktoken_read(struct vocabulary *v, const char *file, struct failure *f)
 {
 	struct reading r = {.file = file};
-	enum fail_code code = load(v, &r, f);
+	enum fail_code code = read_all(v, &r, f);
 
 	free(r.text);
 	free(r.line);
 	return code;
+}
+
+/* ---- the table: what the file does not say ---- */
+
+enum { SPECIALS_MAX = 5, SPECIALS_TEXT_MAX = 512 };
+
+/*
+ * The special tokens of the encodings that tiktoken 0.14 knows, told apart by pattern and ranks
+ * (openai_public.py). A file of another size has none.
+ */
+static const struct encoding {
+	enum splitter_pattern pattern;
+	uint32_t ids; /* the highest rank + 1 */
+	size_t specials_n;
+	struct special special[SPECIALS_MAX];
+} encodings[] = {
+    {SPLITTER_GPT2, 50256, 1, {{"<|endoftext|>", 50256}}}, /* gpt2, r50k_base */
+    {SPLITTER_GPT2, 50281, 1, {{"<|endoftext|>", 50256}}}, /* p50k_base: a hole at 50256 */
+    {SPLITTER_CL100K, 100256, 5,
+	{{"<|endoftext|>", 100257}, {"<|fim_prefix|>", 100258}, {"<|fim_middle|>", 100259},
+	    {"<|fim_suffix|>", 100260}, {"<|endofprompt|>", 100276}}},
+    {SPLITTER_O200K, 199998, 2, {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}},
+};
+
+/* The pattern that the user names: the file does not. */
+static enum fail_code
+find_pattern(struct tokenizer *t, const struct tokenizer_options *o, struct failure *f)
+{
+	char known[64] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < SPLITTER_PATTERNS; i++) {
+		if (o->pattern != NULL && strcmp(o->pattern, splitter_pattern_text[i]) == 0) {
+			t->pattern = (enum splitter_pattern)i;
+			return FAIL_NONE;
+		}
+		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
+		    i == 0 ? "" : ", ", splitter_pattern_text[i]);
+		assert(used < sizeof(known));
+	}
+	if (o->pattern == NULL)
+		return fail(f, FAIL_CONFIG,
+		    "tokenizer %s: a .tiktoken file does not say its pattern; name one of: %s",
+		    o->file, known);
+	return fail(f, FAIL_CONFIG, "tokenizer %s: unknown pattern \"%s\"; the known ones are: %s",
+	    o->file, o->pattern, known);
+}
+
+/* The special tokens that go with pattern and number of ranks, if they are known. */
+static void
+find_specials(struct tokenizer *t)
+{
+	for (size_t i = 0; i < sizeof(encodings) / sizeof(encodings[0]); i++) {
+		const struct encoding *e = &encodings[i];
+
+		if (e->pattern != t->pattern || e->ids != t->vocabulary.ids)
+			continue;
+		t->special = e->special;
+		t->specials_n = e->specials_n;
+	}
+}
+
+static bool
+is_special(const struct tokenizer *t, uint32_t id)
+{
+	for (size_t i = 0; i < t->specials_n; i++)
+		if (t->special[i].id == id)
+			return true;
+	return false;
+}
+
+/* Ranks are without gaps but for special tokens, and every single byte has one. */
+static enum fail_code
+check_vocabulary(const struct tokenizer *t, const char *file, struct failure *f)
+{
+	const struct vocabulary *v = &t->vocabulary;
+
+	for (uint32_t id = 0; id < v->ids; id++)
+		if (v->start[id] == v->start[id + 1] && !is_special(t, id))
+			return fail(f, FAIL_DATA,
+			    "tokenizer %s: no line has rank %" PRIu32
+			    ", and there are higher ones; is the file whole?",
+			    file, id);
+	for (unsigned i = 0; i < 256; i++)
+		if (vocabulary_find(v, &(uint8_t){(uint8_t)i}, 1) == VOCABULARY_NONE)
+			return fail(f, FAIL_DATA,
+			    "tokenizer %s: no token is the single byte 0x%02X; without all 256 "
+			    "some "
+			    "text has no tokens",
+			    file, i);
+	return FAIL_NONE;
+}
+
+/* Names the special tokens that there are. */
+static enum fail_code
+fail_eos(const struct tokenizer *t, const struct tokenizer_options *o, struct failure *f)
+{
+	char list[SPECIALS_TEXT_MAX] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < t->specials_n; i++) {
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s (%" PRIu32 ")",
+		    i == 0 ? "" : ", ", t->special[i].text, t->special[i].id);
+		assert(used < sizeof(list));
+	}
+	if (t->specials_n == 0)
+		return fail(f, FAIL_CONFIG,
+		    "tokenizer %s: eos \"%s\" is not a token; with %" PRIu32
+		    " ranks and pattern %s no special tokens are known, so name a token of the "
+		    "file",
+		    o->file, o->eos, t->vocabulary.ids, splitter_pattern_text[t->pattern]);
+	return fail(f, FAIL_CONFIG,
+	    "tokenizer %s: eos \"%s\" is not a token; the special tokens are %s", o->file, o->eos,
+	    list);
+}
+
+/* eos is a special token, or one of the vocabulary. */
+static enum fail_code
+find_eos(struct tokenizer *t, const struct tokenizer_options *o, struct failure *f)
+{
+	size_t n = o->eos == NULL ? 0 : strlen(o->eos);
+
+	t->eos = VOCABULARY_NONE;
+	if (o->eos == NULL)
+		return FAIL_NONE;
+	for (size_t i = 0; i < t->specials_n; i++)
+		if (strcmp(o->eos, t->special[i].text) == 0)
+			t->eos = t->special[i].id;
+	if (t->eos == VOCABULARY_NONE && n > 0)
+		t->eos = vocabulary_find(&t->vocabulary, (const uint8_t *)o->eos, n);
+	return t->eos == VOCABULARY_NONE ? fail_eos(t, o, f) : FAIL_NONE;
+}
+
+enum fail_code
+tiktoken_load(struct tokenizer *t, const struct tokenizer_options *o, struct failure *f)
+{
+	assert(t->vocabulary.ids == 0);
+	t->whole_first = true;
+	if (find_pattern(t, o, f) != FAIL_NONE ||
+	    tiktoken_read(&t->vocabulary, o->file, f) != FAIL_NONE)
+		return f->code;
+	find_specials(t);
+	if (check_vocabulary(t, o->file, f) != FAIL_NONE || find_eos(t, o, f) != FAIL_NONE ||
+	    pair_table_open(&t->pairs, &t->vocabulary, f) != FAIL_NONE)
+		return f->code;
+	return fingerprint_tiktoken(t, f);
 }

@@ -11,7 +11,8 @@
 #ifndef PRODUCER_TOKENIZER_TIKTOKEN_H
 #define PRODUCER_TOKENIZER_TIKTOKEN_H
 
-#include "producer/bpe/vocabulary.h"
+#include "producer/tokenizer/tokenizer_options.h"
+#include "producer/tokenizer/tokenizer_table.h"
 
 enum { TIKTOKEN_FILE_MAX = 256 << 20 /* bytes */ };
 
@@ -19,6 +20,14 @@ enum { TIKTOKEN_FILE_MAX = 256 << 20 /* bytes */ };
  * Fills the zeroed *v, index included, to be ended with vocabulary_close() in any case. Ranks that
  * the file leaves out are holes. FAIL_IO: cannot be read. FAIL_DATA: "FILE: line 7: ...".
  */
-enum fail_code tiktoken_load(struct vocabulary *v, const char *file, struct failure *f);
+enum fail_code tiktoken_read(struct vocabulary *v, const char *file, struct failure *f);
+
+/*
+ * Fills the zeroed table, to be ended with tokenizer_close() in any case. The file has no special
+ * tokens: those of gpt2, r50k_base, p50k_base, cl100k_base and o200k_base are known by pattern and
+ * number of ranks. FAIL_CONFIG: pattern or eos are none. FAIL_DATA: ranks or bytes are missing.
+ */
+enum fail_code tiktoken_load(
+    struct tokenizer *t, const struct tokenizer_options *o, struct failure *f);
 
 #endif

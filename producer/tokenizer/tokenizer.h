@@ -1,57 +1,59 @@
 /*
- * tokenizer.h -- byte-level BPE: text to token ids, exactly as the model's own tokenizer.
+ * tokenizer.h -- a tokenizer file, compiled: what turns text into token ids exactly as the model's
+ * own tokenizer does. producer/encoder/ applies it to text.
  *
- * A `struct tokenizer` is the compiled table: immutable after tokenizer_open(), shared by threads
- * without locks. A `struct encoder` is one thread's scratch memory and piece cache over a table.
- * Text is what a document holds; the special tokens of a .tiktoken inside it are ordinary text (as
- * tiktoken's encode_ordinary). No BOS or EOS is added but with `add_special`: the packer puts eos
- * between documents in any case.
+ * Files of this room:
+ *     tokenizer          opens a file of either format; ids and their bytes
+ *     tokenizer_options  what a user says about a tokenizer
+ *     tokenizer_table    what a compiled tokenizer holds
+ *     recipe             of a tokenizer.json: what is done around merging, and decoding
+ *     tiktoken           reads a .tiktoken
+ *     tokenizer_json     reads a tokenizer.json, by the next six
+ *     json_members       members of a large JSON object as stretches of its text
+ *     json_part          a value of it with the way to it, for what is refused
+ *     recipe_json        its normalizer, pre_tokenizer, post_processor and decoder
+ *     model_json         its model: vocabulary, merges, flags
+ *     model_compile      the tables of a tokenizer out of that model
+ *     added_json         its added_tokens
+ *     special_list       collects tokens that stand for themselves
+ *     fingerprint        a number for what decides on ids
  *
- * Of a .tiktoken file the rank is the id and the order of merges. It holds no special tokens: those
- * of gpt2, r50k_base, p50k_base, cl100k_base and o200k_base are known by pattern and number of
- * ranks.
+ *     .tiktoken ------ tiktoken ------------------------------------------+
+ *                                                                         v
+ *     tokenizer.json - tokenizer_json -+- recipe_json --> recipe --> struct tokenizer
+ *                                      +- model_json --> model_compile ---^
+ *                                      +- added_json --> special_list ----^
  *
- * A tokenizer.json (tokenizer_json.h) says all of that itself, in the semantics of its own library:
- * merges have an order of their own, and added tokens are found in the text, special ones too
- * unless `special_as_text`.
+ * Of a .tiktoken the rank of a token is its id and the order of merges. It does not say its pattern
+ * and holds no special tokens. A tokenizer.json says all of that itself, in the semantics of its
+ * own library: merges have an order of their own, and added tokens are found in the text, special
+ * ones too unless `special_as_text`.
+ *
+ * Thread: a `struct tokenizer` is immutable after tokenizer_open(), shared without locks.
  */
 #ifndef PRODUCER_TOKENIZER_TOKENIZER_H
 #define PRODUCER_TOKENIZER_TOKENIZER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "producer/tokenizer/tokenizer_options.h"
 
 struct tokenizer;
-struct encoder;
 
-struct tokenizer_options {
-	const char *file;    /* .tiktoken or tokenizer.json, told apart by the content */
-	const char *pattern; /* of a .tiktoken: "gpt2", ...; else FAIL_CONFIG that lists them */
-	const char *eos;  /* special token, or one of the file; NULL: tokenizer_eos() is not used */
-	bool add_special; /* a tokenizer.json's template, such as BOS, around every text */
-	bool special_as_text; /* its special tokens are not looked for in the text */
-};
-
-/* Growing array of ids; zero-initialise, end with token_buffer_close(). */
-struct token_buffer {
-	uint32_t *id;
-	size_t n;
-	size_t room;
-};
-
-/* Gives *out, to be ended with tokenizer_close(). FAIL_CONFIG or FAIL_DATA names file and line. */
+/*
+ * Gives *out, to be ended with tokenizer_close(); copies what it needs of `o`. FAIL_IO, FAIL_CONFIG
+ * or FAIL_DATA names the file, and the line or the place in it.
+ */
 enum fail_code tokenizer_open(
     struct tokenizer **out, const struct tokenizer_options *o, struct failure *f);
-void tokenizer_close(struct tokenizer *t);
+void tokenizer_close(struct tokenizer *t); /* NULL is accepted */
 
-/* XXH64 of the canonical compiled table: vocabulary bytes, ranks, pattern, specials, class table.
- */
+/* A number for what decides on ids, see fingerprint.h. */
 uint64_t tokenizer_fingerprint(const struct tokenizer *t);
 uint32_t tokenizer_entries(const struct tokenizer *t); /* largest id, specials included, + 1 */
-uint32_t tokenizer_eos(const struct tokenizer *t);
+uint32_t tokenizer_eos(const struct tokenizer *t);     /* only where `eos` was given */
 
 /* Borrows the bytes of one id for the table's life; NULL: no such id. */
 const uint8_t *tokenizer_bytes(const struct tokenizer *t, uint32_t id, size_t *n);
@@ -62,25 +64,5 @@ const uint8_t *tokenizer_bytes(const struct tokenizer *t, uint32_t id, size_t *n
  */
 size_t tokenizer_decoded_cut(
     const struct tokenizer *t, uint32_t first, const uint8_t *text, size_t n);
-
-/* Gives *out, to be ended with encoder_close() before the table; borrows `t` until then. */
-enum fail_code encoder_open(struct encoder **out, const struct tokenizer *t, struct failure *f);
-void encoder_close(struct encoder *e);
-
-/*
- * Appends the ids of text[n] to `out`. Invalid UTF-8 is read as U+FFFD for each maximal invalid
- * part, as Python's errors="replace" does. Linear or n log n on any input. FAIL_MEMORY only, to
- * which a text of over 715,827,882 bytes belongs.
- */
-enum fail_code encoder_encode(
-    struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f);
-
-/* The same for a text that is known to be UTF-8: it is not looked through once more. */
-enum fail_code encoder_encode_valid(
-    struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f);
-
-/* Makes room for `more` further ids. */
-enum fail_code token_buffer_reserve(struct token_buffer *b, size_t more, struct failure *f);
-void token_buffer_close(struct token_buffer *b);
 
 #endif

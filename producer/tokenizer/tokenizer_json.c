@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "producer/tokenizer/added_json.h"
-#include "producer/tokenizer/bpe_compile.h"
-#include "producer/tokenizer/recipe_hash.h"
+#include "producer/tokenizer/model_compile.h"
+#include "producer/tokenizer/fingerprint.h"
 #include "producer/tokenizer/recipe_json.h"
 #include "common/base/utf8.h"
 
@@ -18,7 +18,7 @@ struct reading {
 	struct buffer text; /* the whole file */
 	struct json_members members;
 	struct json_part top; /* all of them but the model */
-	struct bpe_json bpe;
+	struct model_json model;
 	struct special_list specials;
 };
 
@@ -108,43 +108,17 @@ check_top(const struct reading *r, struct failure *f)
 }
 
 static enum fail_code
-read_recipe(struct reading *r, struct failure *f)
-{
-	static const struct {
-		const char *key;
-		recipe_json_reader *read;
-	} row[] = {
-	    {"normalizer", recipe_json_normalizer},
-	    {"pre_tokenizer", recipe_json_pretokenizer},
-	    {"post_processor", recipe_json_template},
-	    {"decoder", recipe_json_decoder},
-	};
-
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct json_part p = json_part_member(&r->top, row[i].key);
-
-		if (row[i].read(r->t->recipe, &p, f) != FAIL_NONE)
-			return f->code;
-	}
-	if (!r->o->add_special) {
-		r->t->recipe->before_n = 0;
-		r->t->recipe->after_n = 0;
-	}
-	return FAIL_NONE;
-}
-
-static enum fail_code
 read_model(struct reading *r, struct failure *f)
 {
 	const struct json_member *model = json_members_get(&r->members, "model");
 
 	if (model == NULL)
 		return fail(f, FAIL_DATA, "tokenizer %s: model is missing", r->o->file);
-	if (bpe_json_read(&r->bpe, r->o->file, model->value, model->n, f) != FAIL_NONE)
+	if (model_json_read(&r->model, r->o->file, model->value, model->n, f) != FAIL_NONE)
 		return f->code;
-	if (r->bpe.entries == 0)
+	if (r->model.entries == 0)
 		return fail(f, FAIL_DATA, "tokenizer %s: model.vocab has no tokens", r->o->file);
-	return bpe_compile(r->t, &r->bpe, r->o->file, &r->specials, f);
+	return model_compile(r->t, &r->model, r->o->file, &r->specials, f);
 }
 
 /* The text of the option is an added token, or one of the vocabulary as the file writes it. */
@@ -156,7 +130,7 @@ find_eos(struct reading *r, struct failure *f)
 	if (eos == NULL || r->t->eos != VOCABULARY_NONE)
 		return FAIL_NONE;
 	if (eos[0] != '\0')
-		r->t->eos = vocabulary_find(&r->bpe.text, (const uint8_t *)eos, strlen(eos));
+		r->t->eos = vocabulary_find(&r->model.text, (const uint8_t *)eos, strlen(eos));
 	if (r->t->eos != VOCABULARY_NONE)
 		return FAIL_NONE;
 	return fail(f, FAIL_CONFIG,
@@ -170,14 +144,15 @@ load(struct reading *r, struct failure *f)
 	struct json_part added;
 
 	if (find_members(r, f) != FAIL_NONE || check_top(r, f) != FAIL_NONE ||
-	    read_recipe(r, f) != FAIL_NONE || read_model(r, f) != FAIL_NONE)
+	    recipe_json_read(r->t->recipe, &r->top, r->o->add_special, f) != FAIL_NONE ||
+	    read_model(r, f) != FAIL_NONE)
 		return f->code;
 	added = json_part_member(&r->top, "added_tokens");
-	if (added_json_read(r->t, &r->bpe, &added, r->o, &r->specials, f) != FAIL_NONE ||
+	if (added_json_read(r->t, &r->model, &added, r->o, &r->specials, f) != FAIL_NONE ||
 	    find_eos(r, f) != FAIL_NONE || special_list_give(&r->specials, r->t, f) != FAIL_NONE ||
-	    bpe_compile_decoded(r->t, f) != FAIL_NONE)
+	    recipe_decode_all(r->t->recipe, &r->t->vocabulary, f) != FAIL_NONE)
 		return f->code;
-	return recipe_hash(r->t, &r->bpe, &r->top, r->o, f);
+	return fingerprint_json(r->t, &r->model, &r->top, r->o, f);
 }
 
 enum fail_code
@@ -202,34 +177,8 @@ tokenizer_json_load(struct tokenizer *t, const struct tokenizer_options *o, stru
 	code = load(r, f);
 	buffer_close(&r->text);
 	json_part_close(&r->top);
-	bpe_json_close(&r->bpe);
+	model_json_close(&r->model);
 	special_list_close(&r->specials);
 	free(r);
 	return code;
-}
-
-void
-tokenizer_json_close(struct tokenizer *t)
-{
-	if (t->recipe == NULL)
-		return;
-	added_tokens_close(&t->recipe->raw);
-	added_tokens_close(&t->recipe->normalized);
-	vocabulary_close(&t->recipe->decoded);
-	buffer_close(&t->recipe->texts);
-	free(t->recipe);
-}
-
-size_t
-tokenizer_json_decoded_cut(const struct tokenizer *t, uint32_t first, const uint8_t *text, size_t n)
-{
-	const struct recipe_decoder *d = &t->recipe->decoder;
-	size_t cut = 0, first_n = 0;
-
-	if (d->strips_first && tokenizer_bytes(t, first, &first_n) != NULL)
-		while (cut < n && cut < first_n && text[cut] == ' ')
-			cut++;
-	for (uint32_t i = 0; i < d->strips_n && cut < n && text[cut] == d->strip; i++)
-		cut++;
-	return cut;
 }

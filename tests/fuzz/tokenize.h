@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "producer/encoder/encoder.h"
 #include "producer/tokenizer/tokenizer.h"
 #include "tests/fuzz/fuzz.h"
 

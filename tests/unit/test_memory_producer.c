@@ -9,6 +9,7 @@
 #include "producer/input/live_order.h"
 #include "producer/document/router.h"
 #include "producer/input/token_file.h"
+#include "producer/encoder/encoder.h"
 #include "producer/tokenizer/tokenizer.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/tiktoken_file.h"

@@ -22,7 +22,7 @@ setup(void **unused)
 	if (tiktoken_file_setup(unused) != 0)
 		return -1;
 	tiktoken_file_of(more);
-	if (tiktoken_load(&vocabulary, tiktoken_path, &f) != FAIL_NONE ||
+	if (tiktoken_read(&vocabulary, tiktoken_path, &f) != FAIL_NONE ||
 	    pair_table_open(&pairs, &vocabulary, &f) != FAIL_NONE ||
 	    merge_scratch_open(&scratch, vocabulary.ids, &f) != FAIL_NONE)
 		return -1;

@@ -1,5 +1,6 @@
 #include "producer/tokenizer/tokenizer.h"
 
+#include "producer/encoder/encoder.h"
 #include <stdio.h>
 
 #include "tests/unit/folder.h"

@@ -1,4 +1,4 @@
-#include "producer/tokenizer/tokenizer.h"
+#include "producer/encoder/encoder.h"
 
 #include "producer/pretokenizer/splitter.h"
 #include "tests/unit/tiktoken_file.h"

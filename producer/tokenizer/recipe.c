@@ -1,8 +1,20 @@
-/* How tokens become text again; see bpe_compile.h. */
-#include <stdlib.h>
-#include <string.h>
+#include "producer/tokenizer/recipe.h"
 
-#include "producer/tokenizer/bpe_compile.h"
+#include <stdlib.h>
+
+void
+recipe_close(struct recipe *r)
+{
+	if (r == NULL)
+		return;
+	added_tokens_close(&r->raw);
+	added_tokens_close(&r->normalized);
+	vocabulary_close(&r->decoded);
+	buffer_close(&r->texts);
+	free(r);
+}
+
+/* ---- how tokens become text again ---- */
 
 enum { BYTE_TOKEN_BYTES = 6 }; /* <0x0A> */
 
@@ -26,6 +38,7 @@ named_byte(const uint8_t *text, size_t n)
 	return hex(text[3]) << 4 | hex(text[4]);
 }
 
+/* Does one step for one token. */
 static enum fail_code
 apply(const struct recipe_decoder_step *step, const uint8_t *text, size_t n, struct buffer *out,
     struct failure *f)
@@ -41,7 +54,7 @@ apply(const struct recipe_decoder_step *step, const uint8_t *text, size_t n, str
 }
 
 enum fail_code
-bpe_decode(const struct recipe_decoder *d, const uint8_t *text, size_t n, struct buffer *out,
+recipe_decode(const struct recipe_decoder *d, const uint8_t *text, size_t n, struct buffer *out,
     struct failure *f)
 {
 	struct buffer now = {NULL, 0, 0}, next = {NULL, 0, 0};
@@ -63,29 +76,44 @@ bpe_decode(const struct recipe_decoder *d, const uint8_t *text, size_t n, struct
 }
 
 enum fail_code
-bpe_compile_decoded(struct tokenizer *t, struct failure *f)
+recipe_decode_all(struct recipe *r, const struct vocabulary *v, struct failure *f)
 {
-	const struct recipe_decoder *d = &t->recipe->decoder;
-	struct vocabulary *v = &t->recipe->decoded;
+	const struct recipe_decoder *d = &r->decoder;
+	struct vocabulary *to = &r->decoded;
 	struct buffer texts = {NULL, 0, 0};
 
-	if (d->n == 0 || t->recipe->byte_level)
+	assert(to->start == NULL);
+	if (d->n == 0 || r->byte_level)
 		return FAIL_NONE;
-	v->start = malloc(((size_t)t->vocabulary.ids + 1) * sizeof(*v->start));
-	if (v->start == NULL)
+	to->start = malloc(((size_t)v->ids + 1) * sizeof(*to->start));
+	if (to->start == NULL)
 		return fail_memory(f);
-	v->ids = t->vocabulary.ids;
-	for (uint32_t id = 0; id < v->ids; id++) {
+	to->ids = v->ids;
+	for (uint32_t id = 0; id < to->ids; id++) {
 		size_t n;
-		const uint8_t *token = vocabulary_token(&t->vocabulary, id, &n);
+		const uint8_t *token = vocabulary_token(v, id, &n);
 
-		v->start[id] = (uint32_t)texts.n;
-		if (bpe_decode(d, token, n, &texts, f) != FAIL_NONE) {
+		to->start[id] = (uint32_t)texts.n;
+		if (recipe_decode(d, token, n, &texts, f) != FAIL_NONE) {
 			buffer_close(&texts);
 			return f->code;
 		}
 	}
-	v->start[v->ids] = (uint32_t)texts.n;
-	v->bytes = texts.bytes;
+	to->start[to->ids] = (uint32_t)texts.n;
+	to->bytes = texts.bytes;
 	return FAIL_NONE;
+}
+
+size_t
+recipe_decoded_cut(const struct recipe *r, size_t first_n, const uint8_t *text, size_t n)
+{
+	const struct recipe_decoder *d = &r->decoder;
+	size_t cut = 0;
+
+	if (d->strips_first)
+		while (cut < n && cut < first_n && text[cut] == ' ')
+			cut++;
+	for (uint32_t i = 0; i < d->strips_n && cut < n && text[cut] == d->strip; i++)
+		cut++;
+	return cut;
 }

@@ -1,4 +1,4 @@
-#include "producer/tokenizer/recipe_hash.h"
+#include "producer/tokenizer/fingerprint.h"
 
 #include <endian.h>
 #include <jansson.h>
@@ -34,6 +34,39 @@ hash_name(XXH64_state_t *h, const char *name)
 	hash_text(h, name, strlen(name));
 }
 
+/* ---- a .tiktoken ---- */
+
+enum fail_code
+fingerprint_tiktoken(struct tokenizer *t, struct failure *f)
+{
+	XXH64_state_t *h = XXH64_createState();
+
+	assert(t->recipe == NULL);
+	if (h == NULL)
+		return fail_memory(f);
+	XXH64_reset(h, 0);
+	hash_name(h, "riffle byte-level BPE by rank");
+	hash_name(h, splitter_pattern_text[t->pattern]);
+	hash_name(h, UNICODE_CLASS_VERSION);
+	hash_number(h, t->vocabulary.ids);
+	for (uint32_t id = 0; id < t->vocabulary.ids; id++) {
+		size_t n;
+		const uint8_t *token = vocabulary_token(&t->vocabulary, id, &n);
+
+		hash_text(h, token, n);
+	}
+	for (size_t i = 0; i < t->specials_n; i++) {
+		hash_number(h, t->special[i].id);
+		hash_name(h, t->special[i].text);
+	}
+	t->fingerprint = XXH64_digest(h);
+	XXH64_freeState(h);
+	return FAIL_NONE;
+}
+
+/* ---- a tokenizer.json ---- */
+
+/* A member of the file, as compact JSON with sorted keys. */
 static enum fail_code
 hash_part(XXH64_state_t *h, const struct json_part *top, const char *key, struct failure *f)
 {
@@ -70,7 +103,7 @@ hash_vocabulary(XXH64_state_t *h, const struct vocabulary *v)
 
 /* Merges that a later one of the same pair has not replaced. */
 static void
-hash_merges(XXH64_state_t *h, const struct tokenizer *t, const struct bpe_json *b)
+hash_merges(XXH64_state_t *h, const struct tokenizer *t, const struct model_json *b)
 {
 	for (uint32_t i = 0; i < b->merges_n; i++) {
 		const struct pair_merge *m = &b->merge[i];
@@ -85,7 +118,7 @@ hash_merges(XXH64_state_t *h, const struct tokenizer *t, const struct bpe_json *
 }
 
 static void
-hash_flags(XXH64_state_t *h, const struct bpe_json *b, const struct tokenizer_options *o)
+hash_flags(XXH64_state_t *h, const struct model_json *b, const struct tokenizer_options *o)
 {
 	hash_number(h, (uint32_t)(b->fuse_unknown | b->byte_fallback << 1 | b->ignore_merges << 2 |
 				  o->add_special << 3 | o->special_as_text << 4));
@@ -93,12 +126,13 @@ hash_flags(XXH64_state_t *h, const struct bpe_json *b, const struct tokenizer_op
 }
 
 enum fail_code
-recipe_hash(struct tokenizer *t, const struct bpe_json *b, const struct json_part *top,
+fingerprint_json(struct tokenizer *t, const struct model_json *b, const struct json_part *top,
     const struct tokenizer_options *o, struct failure *f)
 {
 	XXH64_state_t *h = XXH64_createState();
 	enum fail_code code;
 
+	assert(t->recipe != NULL);
 	if (h == NULL)
 		return fail_memory(f);
 	XXH64_reset(h, 0);

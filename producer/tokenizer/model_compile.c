@@ -1,4 +1,4 @@
-#include "producer/tokenizer/bpe_compile.h"
+#include "producer/tokenizer/model_compile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,10 @@ enum { MARK_BYTES = 3, POINTS = 0x144 };
 
 static const uint8_t mark[MARK_BYTES] = {0xE2, 0x96, 0x81}; /* U+2581 */
 
-/* The character that shows each byte, and the way back; -1: shows none. */
+/*
+ * GPT-2's alphabet: the character that shows each byte, and the way back; -1: a character that
+ * shows none. Bytes that Latin-1 can print show themselves, the others U+0100 and on, in order.
+ */
 static void
 fill_alphabet(uint16_t *point, int16_t *byte)
 {
@@ -58,7 +61,7 @@ copy_vocabulary(struct vocabulary *to, const struct vocabulary *from, struct fai
 	return FAIL_NONE;
 }
 
-/* Turns the texts of tokens into the bytes they show. */
+/* Turns the texts of tokens into the bytes they show; those that show none stand for themselves. */
 static enum fail_code
 show_vocabulary(struct vocabulary *v, const struct vocabulary *text, const int16_t *byte,
     const char *file, struct special_list *l, struct failure *f)
@@ -111,7 +114,7 @@ fill_one(uint32_t *one, const struct vocabulary *text, const uint16_t *point)
 
 /* Ids of <0x00> to <0xFF>; returns how many there are. */
 static unsigned
-fill_fallback(uint32_t *fallback, const struct bpe_json *b)
+fill_fallback(uint32_t *fallback, const struct model_json *b)
 {
 	unsigned found = 0;
 
@@ -128,7 +131,7 @@ fill_fallback(uint32_t *fallback, const struct bpe_json *b)
 
 /* What becomes of characters that are no tokens. */
 static enum fail_code
-fill_symbols(struct recipe *r, const struct bpe_json *b, const char *file, struct failure *f)
+fill_symbols(struct recipe *r, const struct model_json *b, const char *file, struct failure *f)
 {
 	struct symbols *s = &r->symbols;
 	unsigned fallbacks = fill_fallback(s->fallback, b);
@@ -152,11 +155,14 @@ fill_symbols(struct recipe *r, const struct bpe_json *b, const char *file, struc
 }
 
 /*
- * That no token has the mark behind another character, and that the mark is a token itself: then no
- * merge reaches from one side of such a place to the other.
+ * Whether text may be cut before every mark that another character is before (pretokenizer.h). That
+ * is so if no merge gives a token that has a mark behind another character: then no merge reaches
+ * from one side of such a place to the other, and both sides merge as if they were alone. The mark
+ * must be a token itself, as an unknown one would be fused with its neighbours; and whole pieces
+ * must not be looked up, as the pieces would be others.
  */
 static bool
-can_cut_marks(const struct bpe_json *b)
+can_cut_marks(const struct model_json *b)
 {
 	if (b->ignore_merges || vocabulary_find(&b->text, mark, MARK_BYTES) == NONE)
 		return false;
@@ -184,8 +190,9 @@ index_bytes(struct vocabulary *v, struct failure *f)
 	return code;
 }
 
+/* Of a byte-level model: tokens are bytes, and merging begins with bytes if all have an id. */
 static enum fail_code
-compile_bytes(struct tokenizer *t, const struct bpe_json *b, const char *file,
+compile_bytes(struct tokenizer *t, const struct model_json *b, const char *file,
     struct special_list *l, uint32_t *one, struct failure *f)
 {
 	uint16_t point[256];
@@ -199,8 +206,8 @@ compile_bytes(struct tokenizer *t, const struct bpe_json *b, const char *file,
 }
 
 enum fail_code
-bpe_compile(struct tokenizer *t, const struct bpe_json *b, const char *file, struct special_list *l,
-    struct failure *f)
+model_compile(struct tokenizer *t, const struct model_json *b, const char *file,
+    struct special_list *l, struct failure *f)
 {
 	struct recipe *r = t->recipe;
 	uint32_t one[256], none[256];

@@ -1,4 +1,4 @@
-#include "producer/tokenizer/rare_pieces.h"
+#include "producer/encoder/rare_pieces.h"
 
 #include <string.h>
 
@@ -27,7 +27,9 @@ void
 rare_pieces_add(struct rare_pieces *r, struct piece_key key, size_t line, const uint8_t *piece,
     size_t n, size_t place)
 {
+	assert(n > 0);
 	assert(r->n < RARE_PIECES_MAX);
+	assert(r->n == 0 || r->piece[r->n - 1].place <= place);
 	r->piece[r->n++] = (struct rare_piece){
 	    .key = key,
 	    .line = line,
@@ -36,6 +38,7 @@ rare_pieces_add(struct rare_pieces *r, struct piece_key key, size_t line, const 
 	};
 }
 
+/* Takes ids that a cache had. */
 static void
 take_known(struct rare_piece *p, const uint32_t *id, size_t n)
 {
@@ -130,7 +133,10 @@ look_for_whole(struct rare_pieces *r)
 	}
 }
 
-/* What merging of the piece begins with; false: with nothing, it has no ids. */
+/*
+ * Sets what the merging of the piece begins with: its bytes, or symbols where some bytes are no
+ * tokens. False: with nothing, so that it has no ids.
+ */
 static bool
 begin(const struct tokenizer *t, struct merge_item *item)
 {
@@ -161,7 +167,10 @@ merge_rest(struct rare_pieces *r, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* A piece can be twice in a batch: then it is there already the second time. */
+/*
+ * Puts the ids of a piece into the cache that it fits. A piece can be twice in a batch, and then it
+ * is there already the second time.
+ */
 static void
 remember(struct rare_pieces *r, const struct rare_piece *p)
 {
@@ -181,7 +190,14 @@ remember(struct rare_pieces *r, const struct rare_piece *p)
 	}
 }
 
-/* Moves the ids that are there apart, from the last on, and puts the new ones between them. */
+/*
+ * Moves the ids that are there apart, from the last on, and puts the new ones between them.
+ *
+ *     from  where the ids that are not moved yet end; all before it are where they were
+ *     to    where the space for them ends; behind it all is done
+ *
+ * The space between the two is what is still to be put in, so that both meet in the end.
+ */
 static enum fail_code
 splice(struct rare_pieces *r, struct token_buffer *out, struct failure *f)
 {
