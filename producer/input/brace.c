@@ -1,5 +1,6 @@
 #include "producer/input/brace.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,6 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * How a pattern is expanded: the first group of it is replaced by each of its parts in turn, and what
+ * that gives is expanded from the same place on, depth first. So words come in bash's order:
+ *
+ *     x{a,b{1,2}}y    ->  xay                     no group is left: a word
+ *                     ->  xb{1,2}y  ->  xb1y      the group was inside the part
+ *                                   ->  xb2y
+ *
+ * The recursion is as deep as a word has groups, each of at least three bytes of BRACE_WORD_BYTES.
+ */
 struct expansion {
 	struct brace_words *words;
 	size_t words_max;
@@ -120,12 +131,13 @@ read_range(const char *text, size_t n, struct range *out)
 	return true;
 }
 
-/* Finds the brace that ends the one at text[open]; tells whether a comma stands between them. */
+/* Finds the brace that ends the one at text[open], and whether there is a comma between them. */
 static bool
 find_close(const char *text, struct group *g)
 {
 	size_t depth = 0;
 
+	assert(text[g->open] == '{');
 	g->list = false;
 	for (size_t i = g->open; text[i] != '\0'; i++) {
 		if (text[i] == '\\' && text[i + 1] != '\0')
@@ -164,7 +176,7 @@ find_group(const char *text, size_t from, struct group *g)
 static enum fail_code expand_from(
     struct expansion *x, const char *text, size_t from, struct failure *f);
 
-/* Puts `part` in the place of the group and goes on with what that gives. */
+/* Puts `part` in the place of the group and expands what that gives. */
 static enum fail_code
 replace_group(struct expansion *x, const char *text, const struct group *g, const char *part,
     size_t part_n, struct failure *f)
@@ -173,6 +185,7 @@ replace_group(struct expansion *x, const char *text, const struct group *g, cons
 	enum fail_code code;
 	char *next;
 
+	assert(g->open < g->close);
 	if (n > BRACE_WORD_BYTES)
 		return fail(f, FAIL_CONFIG, "pattern %s: stands for a name of more than %d bytes",
 		    x->pattern, BRACE_WORD_BYTES);
@@ -224,7 +237,7 @@ expand_range(struct expansion *x, const char *text, const struct group *g, struc
 		char part[32];
 		int n;
 
-		/* Between Z and a stand signs that mean something to the matcher. */
+		/* Between Z and a are signs that mean something to the matcher. */
 		if (r.letters)
 			n = snprintf(
 			    part, sizeof(part), isalpha((int)value) ? "%c" : "\\%c", (int)value);

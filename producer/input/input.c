@@ -50,11 +50,11 @@ input_pass_on(struct input *in, struct failure *f)
 {
 	struct chunk *c;
 
+	assert(in->passed_on <= in->used);
 	if (record_cutter_take(in->cutter, in->used - in->passed_on, &c, f) != FAIL_NONE)
 		return f->code;
 	if (c == NULL)
 		return FAIL_NONE;
-	assert(in->passed_on <= in->used);
 	in->passed_on = in->used;
 	return chunk_queue_put(in->queue, c, f);
 }
@@ -73,7 +73,11 @@ input_cut_all(struct input *in, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Reads the stream to its end, or to where its bytes are no good. */
+/*
+ * Reads the stream to its end, or to where its bytes are no good: what was begun there becomes a
+ * reject with the reason, and the next file is read. A program that pauses (FAIL_TIMEOUT) has its
+ * records passed on although no chunk is full: somebody waits for them.
+ */
 static enum fail_code
 read_stream(struct input *in, struct failure *f)
 {

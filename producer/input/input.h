@@ -108,7 +108,7 @@ struct input_options {
 	uint64_t chunk_bytes;                     /* 0: INPUT_CHUNK_BYTES */
 	const struct input_live_options *live;    /* NULL: the files that are there are all */
 	const struct input_token_options *tokens; /* NULL: text */
-	bool follow;  /* waits for files; a program is told where to begin (RIFFLE_RESUME) */
+	bool follow;  /* waits for files; a program gets RIFFLE_RESUME, where to begin */
 	bool repeats; /* with follow: the program begins with its first record all the same */
 };
 

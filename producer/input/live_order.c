@@ -180,7 +180,7 @@ live_order_apply(struct live_order *r, const struct arrivals *a, struct failure 
 	return add_all(r, a, f);
 }
 
-/* From the end: a resume stands in one of the last portions. */
+/* From the end: a resume starts in one of the last portions. */
 size_t
 live_order_find(const struct live_order *r, const char *name, uint64_t byte)
 {

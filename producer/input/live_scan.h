@@ -26,7 +26,7 @@
 
 enum {
 	LIVE_QUIET_MS = 1000,
-	LIVE_ROUND_MAX = 4096, /* portions of one round; the next goes on */
+	LIVE_ROUND_MAX = 4096, /* portions of one round; the next round takes the rest */
 };
 
 struct live_scan {

@@ -154,7 +154,7 @@ gz_fail_truncated(const struct stream *s, struct failure *f)
 	    stream_used(s));
 }
 
-/* Whatever stands after the last member, as gzip(1) takes it. */
+/* What follows the last member is treated as gzip(1) does. */
 static enum fail_code
 gz_skip_trailer(struct stream *s, struct gz *g, struct failure *f)
 {

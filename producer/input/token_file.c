@@ -33,7 +33,7 @@ enum token_table { TABLE_LENGTHS, TABLE_POINTERS, TABLE_DOCUMENTS, TABLE_ENDS, T
 struct token_file {
 	struct token_file_options o; /* path and name are copies */
 	struct token_window tokens;
-	uint64_t first, end; /* bytes in `tokens` between which they stand */
+	uint64_t first, end; /* the tokens are bytes [first, end) of `tokens` */
 	unsigned width;      /* of a token: 1, 2, 4, 8 */
 	bool is_signed;
 	enum token_bounds bounds;
@@ -564,7 +564,7 @@ struct taking {
 };
 
 /*
- * Takes the tokens that stand in at[0..n), or those before an eos; *taken of them. It is the inner
+ * Takes the tokens at[0..n), or those before an eos; *taken of them. It is the inner
  * loop of an import.
  */
 static enum fail_code

@@ -257,6 +257,11 @@ settle_rejects(struct outputs *outs, uint64_t rejects, struct failure *f)
 	return FAIL_NONE;
 }
 
+/*
+ * The record says what came before it (sequences, bytes, tokens), so that the last record of a
+ * partition is all that anybody needs to know where it is. `shares` leaves the token out that the
+ * sequence before has counted already.
+ */
 static enum fail_code
 publish_sequence(
     struct outputs *outs, struct output *to, const struct frame_job_item *item, struct failure *f)
@@ -298,6 +303,10 @@ outputs_take(struct outputs *outs, bool wait, bool *any, struct failure *f)
 
 /* ---- from documents to frame jobs ---- */
 
+/*
+ * Gives the job of an output to the workers. While their line is full, done jobs are taken back:
+ * that is where the share waits if it is faster than the workers, or they than the broker.
+ */
 static enum fail_code
 submit_frames(struct outputs *outs, struct output *to, struct failure *f)
 {
@@ -351,7 +360,10 @@ skip_sequence(struct outputs *outs, struct output *to, struct pack_sequence *q, 
 	    to->topic, r->document, r->file, r->window);
 }
 
-/* Takes `q`. */
+/*
+ * Takes `q`. A job is handed in when it is full. With a thousand domains a thousand jobs may each be
+ * almost full, for hours; so their tokens have a limit together, at which all are handed in.
+ */
 static enum fail_code
 add_to_job(struct outputs *outs, struct output *to, struct pack_sequence *q, struct failure *f)
 {
@@ -450,6 +462,8 @@ outputs_add(struct outputs *outs, size_t domain, enum names_set set, const struc
 
 	assert(at < outs->n);
 	assert(d->n >= 1);
+	assert(outs->writer != NULL);
+	assert(!to->behind || to->skip == 0); /* a window is skipped once its document was found */
 	if (!to->open || d->place.document < to->first_document)
 		return FAIL_NONE;
 	if (to->behind && !is_where_it_ended(to, r, d, id))
@@ -524,7 +538,7 @@ finish(struct outputs *outs, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Waits until all is delivered. That nothing is, for WRITER_SILENT_MS, is a failure. */
+/* Waits until all is delivered. Where nothing is, for WRITER_SILENT_MS, the writer fails. */
 static enum fail_code
 deliver(struct outputs *outs, struct failure *f)
 {
@@ -632,7 +646,7 @@ outputs_end(struct outputs *outs, const struct input_end *end, struct failure *f
 	while (!pool_empty(outs->workers.pool, POOL_FRAMES))
 		if (outputs_take(outs, true, &any, f) != FAIL_NONE)
 			return f->code;
-	/* An End is a promise about what stands before it: that is delivered first. */
+	/* An End is a promise about what is before it: that is delivered first. */
 	if (check_none_behind(outs, f) != FAIL_NONE || deliver(outs, f) != FAIL_NONE)
 		return f->code;
 	progress_end(outs->workers.progress);

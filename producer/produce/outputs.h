@@ -56,7 +56,7 @@
 
 enum { OUTPUTS_WAIT_MS = 50 /* for deliveries, before looking at `stop` again */ };
 
-/* Borrowed until outputs_close(), with all that it points to. */
+/* outputs_open() copies it; what it points to is borrowed until outputs_close(). */
 struct outputs_options {
 	const struct config *config;
 	const struct tokenizer *tokenizer;

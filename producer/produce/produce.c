@@ -160,7 +160,10 @@ pause_ms(int ms, const struct stop *stop)
 		clock_pause_ms(PAUSE_SLICE_MS);
 }
 
-/* Whether a share that failed may be run again, after a pause. */
+/*
+ * Whether a share that failed may be run again, after a pause: what the broker or the network did
+ * may be over, all other failures would come again. The pause doubles, 1 s to 8 s.
+ */
 static bool
 is_worth_again(const struct share_options *o, int attempt, struct failure *f)
 {
@@ -316,6 +319,10 @@ watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
 	return code;
 }
 
+/*
+ * One runner does all shares that do not follow, in order; each share that follows never ends by
+ * itself, and has a runner of its own. The workers are divided among the runners.
+ */
 static enum fail_code
 run_all(struct produce *p, struct failure *f)
 {

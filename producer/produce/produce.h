@@ -55,7 +55,7 @@ struct produce_options {
 	 * `partitions`. NULL: all of them. */
 	const char *only;
 	uint32_t partition, partitions;
-	bool append;      /* sealed partitions go on behind their End */
+	bool append;      /* sealed partitions continue behind their End */
 	bool follow;      /* live domains: waits for more, until `stop` */
 	bool seal;        /* live domains get their End, too */
 	uint32_t workers; /* 0: as many as the machine has processors */

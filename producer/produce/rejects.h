@@ -2,7 +2,7 @@
  * rejects.h -- counts rejects by reason, for the summary at the end of a share.
  *
  * Reasons name places ("invalid JSON at byte 17: ..."); those that differ in such numbers alone are
- * one kind. At most REJECTS_KINDS_MAX kinds are told apart, in the order in which they came.
+ * one kind. At most REJECTS_KINDS_MAX kinds are distinguished, in the order in which they came.
  *
  * Plain data and pure functions.
  */

@@ -63,6 +63,8 @@ keep(void *opaque, const struct arrivals_portion *p, size_t n, struct failure *f
 	return arrivals_log_add(opaque, p, n, f);
 }
 
+/* The names that the order may have in <corpus>.arrivals: one for each domain of the input, since
+ * any of them may have been the first when the order began. */
 static void
 name_inputs(const struct share *s, input_name *out)
 {
@@ -265,6 +267,7 @@ open_input(struct share *s, const struct input_position *from, bool from_start, 
 	return code;
 }
 
+/* The tables that the jobs share, then the threads: from here on the tables do not change. */
 static enum fail_code
 open_workers(struct share *s, struct failure *f)
 {
@@ -378,6 +381,8 @@ add_document(
 	return outputs_add(s->outputs, d->domain, d->set, &document, j->tokens.id + d->first, f);
 }
 
+/* What a record that cannot be used costs: a log line for the first few, its place in the topic of
+ * rejects, or under on_reject: stop the run. */
 static enum fail_code
 reject(
     struct share *s, const struct text_job *j, const struct text_job_document *d, struct failure *f)
@@ -407,7 +412,10 @@ reject(
 	return outputs_reject(s->outputs, &r, f);
 }
 
-/* Packs the oldest text job if it is done. *any: there was one. */
+/*
+ * Packs the oldest text job if it is done. *any: there was one. Only here documents get an order:
+ * that of the input, since jobs come back as they were submitted and hold their records in order.
+ */
 static enum fail_code
 take_texts(struct share *s, bool *any, struct failure *f)
 {
@@ -436,6 +444,11 @@ take_texts(struct share *s, bool *any, struct failure *f)
 	return code;
 }
 
+/*
+ * Whether another chunk may be worked on. The pool's line limits jobs, but a chunk with one document
+ * of half a gigabyte is a job, too: so their bytes have a limit of their own. The chunk that passes
+ * it is still taken, as otherwise a large one could never be.
+ */
 static bool
 has_room(const struct share *s)
 {
@@ -445,7 +458,10 @@ has_room(const struct share *s)
 	       s->text_bytes < (most > TEXT_BYTES_MIN ? most : TEXT_BYTES_MIN);
 }
 
-/* Reads a chunk if there is room for it. *over: the input has no more. */
+/*
+ * Reads a chunk if there is room for it. *over: the input has no more. It waits for the input only
+ * where nothing else could happen meanwhile: with no job anywhere.
+ */
 static enum fail_code
 read_chunk(struct share *s, bool *any, bool *over, struct failure *f)
 {
@@ -583,6 +599,7 @@ run(struct share *s, struct failure *f)
 		end_stopped(s);
 	if (code == FAIL_NONE && s->o->append && s->progress.documents == 0)
 		log_info("produce: %s has nothing new: its End stays", s->o->label);
+	/* Before the first document all that can be wrong with the data is their start. */
 	*s->o->mismatch = code == FAIL_DATA && !from_start && s->progress.documents == 0;
 	return code;
 }

@@ -21,7 +21,7 @@
  * bytes of records, POOL_FRAMES by jobs, jobs that are not full by tokens (outputs.c), a partition
  * by its batches (writer.h), and librdkafka's queue.
  *
- * A share resumes by itself: share_run() asks where its partitions stand and continues there
+ * A share resumes by itself: share_run() asks where its partitions end and continues there
  * (resume.h). Nothing else is kept between two runs.
  */
 #ifndef PRODUCER_PRODUCE_SHARE_H

@@ -44,7 +44,7 @@ text_job_close(struct text_job *j)
 	free(j);
 }
 
-/* The document is one token too long, or more: it is a reject, and its tokens go. */
+/* The document is one token too long, or more: it is a reject, and its tokens are removed. */
 static enum fail_code
 reject_long(struct text_job *j, struct text_job_document *d, struct failure *f)
 {
@@ -104,7 +104,7 @@ is_split(const uint32_t parts[static SETS_COUNT])
 	return some > 1;
 }
 
-/* The set of id[n] by the text that it stands for. */
+/* The set of id[n] by the text that it stands for: tokens and text of one document go together. */
 static enum fail_code
 choose_set(const struct text_job *j, struct worker_memory *m, const uint32_t *id, size_t n,
     enum names_set *set, struct failure *f)
@@ -168,6 +168,10 @@ run_record(struct text_job *j, struct worker_memory *m, size_t i, struct failure
 	return d->reason == NULL ? fail_memory(f) : FAIL_NONE;
 }
 
+/*
+ * Room for all tokens is reserved first by a guess: a buffer that grows by doubling copies millions
+ * of tokens for nothing.
+ */
 enum fail_code
 text_job_run(void *job, void *memory, struct failure *f)
 {

@@ -2,7 +2,7 @@
  * writer.h -- the producer's end of Kafka: one idempotent handle for all partitions that a producer
  * writes.
  *
- * This room is everything that the producer asks of Kafka and tells it: where its partitions stand,
+ * This room has all that the producer reads from Kafka and writes to it: where its partitions end,
  * the records that it adds, and the order in which live files were read.
  *
  * Files of this room:
