@@ -2,12 +2,227 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "common/kafka/kafka_handle.h"
 #include "common/base/log.h"
+#include "common/kafka/kafka_internal.h"
+
+static bool
+is_writer(enum kafka_role role)
+{
+	return role == KAFKA_WRITER || role == KAFKA_TRANSACTIONAL;
+}
+
+/* ---- properties: riffle's tuning, the user's, and what riffle relies on ---- */
+
+enum {
+	RECORD_OVERHEAD = 1024,       /* bytes that framing adds to a record, at most */
+	MESSAGE_MAX_PRESET = 1000000, /* message.max.bytes and batch.size of librdkafka */
+	MESSAGE_MAX = 1000000000,     /* largest that librdkafka accepts */
+};
+
+#define ROLE(role) (1u << (role))
+#define WRITERS    (ROLE(KAFKA_WRITER) | ROLE(KAFKA_TRANSACTIONAL))
+#define CONSUMERS  (ROLE(KAFKA_READER) | ROLE(KAFKA_MEMBER))
+#define EVERY      (WRITERS | CONSUMERS | ROLE(KAFKA_ADMIN))
+
+struct role_property {
+	unsigned roles;
+	const char *name, *value; /* NULL: librdkafka's own preset */
+};
+
+/*
+ * Defaults: set before the user's properties, which win. A broker has one fetch at a time in
+ * flight, and an idle partition holds it for fetch.wait.max.ms; Nagle's algorithm waits for more to
+ * send; linger fills batches (librdkafka's INTRODUCTION.md: "at least 50 ms" for throughput); an
+ * open transaction hides all behind it, so that its timeout is how long a crash stalls the readers.
+ * A member hears of a change in its group with its next heartbeat.
+ */
+static const struct role_property presets[] = {
+    {EVERY, "bootstrap.servers", "localhost:9092"},
+    {EVERY, "socket.nagle.disable", "true"},
+    {EVERY, "socket.keepalive.enable", "true"},
+    {EVERY, "reconnect.backoff.max.ms", "2000"},
+    {ROLE(KAFKA_READER), "group.id", "riffle"},
+    {ROLE(KAFKA_READER), "fetch.wait.max.ms", "10"},
+    {ROLE(KAFKA_READER), "fetch.error.backoff.ms", "100"},
+    {ROLE(KAFKA_WRITER), "linger.ms", "50"},
+    {ROLE(KAFKA_WRITER), "queue.buffering.max.kbytes", "131072"},
+    {ROLE(KAFKA_TRANSACTIONAL), "linger.ms", "5"},
+    {ROLE(KAFKA_TRANSACTIONAL), "batch.size", "4194304"},
+    {ROLE(KAFKA_TRANSACTIONAL), "transaction.timeout.ms", "15000"},
+    {ROLE(KAFKA_MEMBER), "heartbeat.interval.ms", "500"},
+};
+
+/* Correctness: set after the user's properties, which lose, with a warning. */
+static const struct role_property forced[] = {
+    {EVERY, "client.software.name", "riffle"},
+    {EVERY, "client.software.version", RIFFLE_VERSION},
+    {EVERY, "log.queue", "false"},
+    {EVERY, "isolation.level", "read_committed"},
+    {EVERY, "allow.auto.create.topics", "false"},
+    {CONSUMERS, "enable.auto.commit", "false"},
+    {CONSUMERS, "enable.auto.offset.store", "false"},
+    {CONSUMERS, "auto.offset.reset", "error"},
+    {ROLE(KAFKA_MEMBER), "partition.assignment.strategy", "range"},
+    {ROLE(KAFKA_MEMBER), "group.instance.id", NULL},
+    {ROLE(KAFKA_READER), "enable.partition.eof", "true"},
+    {ROLE(KAFKA_READER), "check.crcs", "true"},
+    {WRITERS, "enable.idempotence", "true"},
+    {WRITERS, "acks", "all"},
+    {WRITERS, "delivery.report.only.error", "false"},
+    {ROLE(KAFKA_WRITER) | ROLE(KAFKA_ADMIN), "transactional.id", NULL},
+};
+
+static enum fail_code
+set(rd_kafka_conf_t *conf, const char *name, const char *value, struct failure *f)
+{
+	char why[256];
+
+	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
+		return FAIL_NONE;
+	if (value != NULL && properties_secret(name))
+		return fail(f, FAIL_CONFIG, "kafka property %s (a secret) is not accepted", name);
+	return fail(f, FAIL_CONFIG, "kafka property %s = %s: %s", name,
+	    value == NULL ? "(preset)" : value, why);
+}
+
+static enum fail_code
+set_number(rd_kafka_conf_t *conf, const char *name, size_t value, struct failure *f)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%zu", value);
+	return set(conf, name, text, f);
+}
+
+/* The value that is in force, cut to out[room]; "": none. */
+static void
+value_of(const rd_kafka_conf_t *conf, const char *name, char *out, size_t room)
+{
+	size_t n = room;
+
+	if (rd_kafka_conf_get(conf, name, out, &n) != RD_KAFKA_CONF_OK)
+		snprintf(out, room, "%s", "");
+}
+
+static enum fail_code
+set_presets(
+    rd_kafka_conf_t *conf, const struct kafka_options *o, const char *client, struct failure *f)
+{
+	enum fail_code code = set(conf, "client.id", client, f);
+
+	for (size_t i = 0; code == FAIL_NONE && i < sizeof(presets) / sizeof(presets[0]); i++)
+		if (presets[i].roles & ROLE(o->role))
+			code = set(conf, presets[i].name, presets[i].value, f);
+	for (size_t i = 0; code == FAIL_NONE && i < o->tune_n; i++)
+		code = set(conf, o->tune[i].name, o->tune[i].value, f);
+	return code;
+}
+
+static enum fail_code
+set_user(rd_kafka_conf_t *conf, const struct kafka_options *o, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+
+	for (size_t i = 0; o->properties != NULL && code == FAIL_NONE && i < o->properties->n; i++)
+		code = set(conf, o->properties->item[i].name, o->properties->item[i].value, f);
+	return code;
+}
+
+static enum fail_code
+force(rd_kafka_conf_t *conf, const struct kafka_options *o, const char *name, const char *value,
+    struct failure *f)
+{
+	char before[256], after[256];
+	enum fail_code code;
+
+	value_of(conf, name, before, sizeof(before));
+	code = set(conf, name, value, f);
+	if (code != FAIL_NONE || properties_value(o->properties, name) == NULL)
+		return code;
+	value_of(conf, name, after, sizeof(after));
+	if (strcmp(before, after) != 0)
+		log_warning("kafka: KAFKA-PROPERTY-IGNORED %s=%s is not used: riffle relies on %s",
+		    name, before, after[0] == '\0' ? "its absence" : after);
+	return FAIL_NONE;
+}
+
+/*
+ * The client's own limit must let the largest record pass, and no batch of several records may be
+ * larger than what the topic takes (max.message.bytes counts whole batches).
+ */
+static enum fail_code
+set_sizes(rd_kafka_conf_t *conf, const struct kafka_options *o, struct failure *f)
+{
+	char text[32];
+	size_t batch_max = o->message_bytes_max;
+	enum fail_code code;
+
+	if (o->message_bytes_max == 0)
+		return FAIL_NONE;
+	if (o->message_bytes_max > MESSAGE_MAX - RECORD_OVERHEAD)
+		return fail(f, FAIL_CONFIG,
+		    "a record of %zu bytes is more than librdkafka sends (%d)",
+		    o->message_bytes_max, MESSAGE_MAX);
+	if (batch_max < MESSAGE_MAX_PRESET)
+		batch_max = MESSAGE_MAX_PRESET;
+	value_of(conf, "message.max.bytes", text, sizeof(text));
+	if (strtoull(text, NULL, 10) < batch_max + RECORD_OVERHEAD) {
+		code = set_number(conf, "message.max.bytes", batch_max + RECORD_OVERHEAD, f);
+		if (code != FAIL_NONE)
+			return code;
+	}
+	value_of(conf, "batch.size", text, sizeof(text));
+	if (strtoull(text, NULL, 10) <= batch_max)
+		return FAIL_NONE;
+	return set_number(conf, "batch.size", batch_max, f);
+}
+
+static enum fail_code
+set_forced(
+    rd_kafka_conf_t *conf, const struct kafka_options *o, const char *client, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+
+	for (size_t i = 0; code == FAIL_NONE && i < sizeof(forced) / sizeof(forced[0]); i++)
+		if (forced[i].roles & ROLE(o->role))
+			code = force(conf, o, forced[i].name, forced[i].value, f);
+	if (code == FAIL_NONE && o->group != NULL)
+		code = force(conf, o, "group.id", o->group, f);
+	if (code == FAIL_NONE && o->asks_only) /* commits that are pending are not waited for */
+		code = set(conf, "isolation.level", "read_uncommitted", f);
+	if (code == FAIL_NONE && o->role == KAFKA_MEMBER) /* others tell members by it */
+		code = set(conf, "client.id", client, f);
+	if (code == FAIL_NONE && o->role == KAFKA_TRANSACTIONAL)
+		code = force(conf, o, "transactional.id", o->transactional_id, f);
+	if (code == FAIL_NONE && o->gapless)
+		code = force(conf, o, "enable.gapless.guarantee", "true", f);
+	if (code == FAIL_NONE && o->gapless) /* the guarantee does not cover what is too old */
+		code = force(conf, o, "message.timeout.ms", "0", f);
+	if (code == FAIL_NONE && (ROLE(o->role) & WRITERS))
+		code = set_sizes(conf, o, f);
+	return code;
+}
+
+/* Sets all of `conf` but the callbacks. FAIL_CONFIG: librdkafka does not take a property. */
+static enum fail_code
+set_all(rd_kafka_conf_t *conf, const struct kafka_options *o, const char *client, struct failure *f)
+{
+	enum fail_code code = set_presets(conf, o, client, f);
+
+	if (code == FAIL_NONE)
+		code = set_user(conf, o, f);
+	if (code == FAIL_NONE)
+		code = set_forced(conf, o, client, f);
+	return code;
+}
+
+/* ---- callbacks: they note or log, and nothing else ---- */
 
 static void
 on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
@@ -87,6 +302,67 @@ on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 		h->delivered(rk, message, h->opaque);
 }
 
+/* ---- requests that were never answered, by librdkafka's interceptors ---- */
+
+/* Keys of Kafka's protocol: what changes the log or a transaction. */
+static bool
+writes(int16_t api_key)
+{
+	enum {
+		API_PRODUCE = 0,
+		API_ADD_PARTITIONS = 24,
+		API_ADD_OFFSETS = 25,
+		API_END_TRANSACTION = 26,
+		API_TRANSACTION_OFFSETS = 28,
+	};
+
+	return api_key == API_PRODUCE || api_key == API_ADD_PARTITIONS ||
+	       api_key == API_ADD_OFFSETS || api_key == API_END_TRANSACTION ||
+	       api_key == API_TRANSACTION_OFFSETS;
+}
+
+/*
+ * Whether a request was carried out. librdkafka sends a request again after its connection broke,
+ * and reports the second answer alone. The first copy may still be under way to the broker: a
+ * commit that was answered with an error may yet happen. Whoever must know for certain asks
+ * kafka_doubtful() and, where it is true, reads the log instead of trusting the answer.
+ *
+ * Called by librdkafka's threads, once or twice for each request (2.0.2), with `err` where no
+ * answer came: the connection broke, or time ran out. What had not left the queue by then did not
+ * reach the broker.
+ */
+static rd_kafka_resp_err_t
+on_response(rd_kafka_t *rk, int socket, const char *broker, int32_t broker_id, int16_t api_key,
+    int16_t api_version, int32_t correlation, size_t n, int64_t round_trip_us,
+    rd_kafka_resp_err_t err, void *handle)
+{
+	struct kafka_handle *h = handle;
+
+	(void)rk, (void)socket, (void)broker, (void)broker_id, (void)api_version;
+	(void)correlation, (void)n, (void)round_trip_us;
+	if (writes(api_key) && err != RD_KAFKA_RESP_ERR_NO_ERROR &&
+	    err != RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE && err != RD_KAFKA_RESP_ERR__DESTROY)
+		atomic_store(&h->doubtful, true);
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t
+on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *handle, char *why, size_t room)
+{
+	(void)conf, (void)why, (void)room;
+	return rd_kafka_interceptor_add_on_response_received(rk, "riffle", on_response, handle);
+}
+
+bool
+kafka_doubtful(rd_kafka_t *rk)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+
+	return atomic_load(&h->doubtful);
+}
+
+/* ---- opening ---- */
+
 static enum fail_code
 configure(
     rd_kafka_conf_t *conf, const struct kafka_options *o, struct kafka_handle *h, struct failure *f)
@@ -97,21 +373,21 @@ configure(
 	rd_kafka_conf_set_log_cb(conf, on_log);
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	rd_kafka_conf_set_ssl_cert_verify_cb(conf, on_certificate);
-	if (kafka_writes(o->role)) /* without one, flush and commit wait in 10 ms slices */
+	if (is_writer(o->role)) /* without one, flush and commit wait in 10 ms slices */
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
-	if (o->role == KAFKA_TRANSACTIONAL &&
-	    kafka_requests_watch(conf, h) != RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (o->role == KAFKA_TRANSACTIONAL && rd_kafka_conf_interceptor_add_on_new(conf, "riffle",
+						  on_new, h) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return fail_memory(f);
-	code = kafka_settings(conf, o, h->client, f);
-	kafka_setting(conf, "bootstrap.servers", h->bootstrap, sizeof(h->bootstrap));
-	kafka_setting(conf, "group.id", h->group, sizeof(h->group));
-	kafka_setting(conf, "transactional.id", h->transactional_id, sizeof(h->transactional_id));
-	kafka_setting(conf, "sasl.username", h->user, sizeof(h->user));
+	code = set_all(conf, o, h->client, f);
+	value_of(conf, "bootstrap.servers", h->bootstrap, sizeof(h->bootstrap));
+	value_of(conf, "group.id", h->group, sizeof(h->group));
+	value_of(conf, "transactional.id", h->transactional_id, sizeof(h->transactional_id));
+	value_of(conf, "sasl.username", h->user, sizeof(h->user));
 	return code;
 }
 
-void
-kafka_handle_free(struct kafka_handle *h)
+static void
+handle_free(struct kafka_handle *h)
 {
 	if (h == NULL)
 		return;
@@ -179,6 +455,131 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 failed:
 	if (conf != NULL)
 		rd_kafka_conf_destroy(conf);
-	kafka_handle_free(h);
+	handle_free(h);
 	return code;
+}
+
+/* ---- closing, which does not wait for ever ---- */
+
+enum { CLOSE_FLUSH_MS = 2000, CLOSE_DESTROY_MS = 5000 };
+
+/*
+ * A destroy that hangs (librdkafka has had such bugs) must not hold up an exit: it gets a thread of
+ * its own, for which the caller waits CLOSE_DESTROY_MS at most.
+ *
+ *   1. kafka_close() starts the thread and waits for `destroyed`.
+ *   2a. The thread is in time: it sets `destroyed`, the waiter wakes and frees this.
+ *   2b. It is not: the waiter sets `abandoned`, logs and leaves. Whenever the thread does come back it
+ *       sees `abandoned` and frees this.
+ *
+ * Both sides look and set under the lock, so that exactly one of them is the later one.
+ */
+struct ending {
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	rd_kafka_t *rk;
+	struct kafka_handle *handle;
+	bool destroyed, abandoned; /* the later of the two sides frees this */
+};
+
+static void
+ending_free(struct ending *e)
+{
+	pthread_cond_destroy(&e->done);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+static void
+destroy(rd_kafka_t *rk, struct kafka_handle *h)
+{
+	/* Only members join a group, and leave it here, so that others need not wait. */
+	rd_kafka_destroy_flags(
+	    rk, h->role == KAFKA_READER ? RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE : 0);
+	handle_free(h);
+}
+
+static void *
+destroy_thread(void *argument)
+{
+	struct ending *e = argument;
+	bool abandoned;
+
+	destroy(e->rk, e->handle);
+	pthread_mutex_lock(&e->lock);
+	e->destroyed = true;
+	abandoned = e->abandoned;
+	pthread_cond_signal(&e->done);
+	pthread_mutex_unlock(&e->lock);
+	if (abandoned)
+		ending_free(e);
+	return NULL;
+}
+
+static void
+wait_destroyed(struct ending *e, const char *client)
+{
+	struct timespec until;
+	bool destroyed;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += CLOSE_DESTROY_MS / 1000;
+	pthread_mutex_lock(&e->lock);
+	while (!e->destroyed && pthread_cond_timedwait(&e->done, &e->lock, &until) == 0)
+		;
+	destroyed = e->destroyed;
+	e->abandoned = !destroyed;
+	pthread_mutex_unlock(&e->lock);
+	if (destroyed)
+		ending_free(e);
+	else
+		log_warning("kafka: KAFKA-CLOSE client=%s did not end within %d ms; left behind",
+		    client, CLOSE_DESTROY_MS);
+}
+
+static struct ending *
+ending_new(rd_kafka_t *rk, struct kafka_handle *h)
+{
+	struct ending *e = calloc(1, sizeof(*e));
+	pthread_condattr_t monotonic;
+
+	if (e == NULL)
+		return NULL;
+	e->rk = rk;
+	e->handle = h;
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&e->done, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	return e;
+}
+
+void
+kafka_close(rd_kafka_t *rk)
+{
+	char client[sizeof(((struct kafka_handle *)NULL)->client)];
+	struct kafka_handle *h;
+	pthread_t thread;
+	struct ending *e;
+
+	if (rk == NULL)
+		return;
+	h = rd_kafka_opaque(rk);
+	assert(h != NULL); /* kafka_open() made it */
+	memcpy(client, h->client, sizeof(client));
+	kafka_log_set_quiet(&h->log, true); /* a connection that is being made is given up */
+	if (is_writer(h->role)) {           /* reports what is lost to `delivered` */
+		rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+		rd_kafka_flush(rk, CLOSE_FLUSH_MS);
+	}
+	e = ending_new(rk, h);
+	if (e == NULL || pthread_create(&thread, NULL, destroy_thread, e) != 0) {
+		destroy(rk, h);
+		if (e != NULL)
+			ending_free(e);
+		return;
+	}
+	pthread_detach(thread);
+	wait_destroyed(e, client);
 }

@@ -1,10 +1,30 @@
 /*
- * kafka.h -- librdkafka handles as riffle uses them, and the few questions asked of a broker.
+ * kafka.h -- librdkafka handles as riffle uses them, and what is asked of a broker.
  *
- * One place sets every property that correctness rests on (isolation.level=read_committed,
- * auto.offset.reset=error, no auto-commit, idempotence), after the user's own properties, so that
- * they cannot be overridden by mistake; what merely tunes is set before them, so that users win.
- * Errors reported by librdkafka's threads are logged, rate-limited, once a broker and kind.
+ * Files of this room:
+ *     kafka            handles: opened with the right properties, closed without waiting for ever
+ *     kafka_query      does a broker answer, partitions, watermarks, the last record
+ *     kafka_fail       what librdkafka's errors mean; retries until a deadline
+ *     kafka_log        what librdkafka's threads report, as log lines
+ *     kafka_commits    what a group has committed
+ *     kafka_groups     which groups there are, and who is in one
+ *     kafka_trim       deletes the oldest records of partitions
+ *     kafka_admin      one request of librdkafka's admin interface
+ *     topics           the topics of a plan: queried, created, deleted, checked
+ *
+ * Properties come in three layers, of which a later one wins:
+ *
+ *     defaults    what tunes: fetch waits, linger, sizes of batches         riffle's, by role
+ *     the user's  `kafka:` of the file, RIFFLE_BOOTSTRAP, -X
+ *     forced      what correctness rests on: isolation.level=read_committed,
+ *                 auto.offset.reset=error, no auto-commit, idempotence      riffle's, by role
+ *
+ * So a user can tune everything and break nothing; a property that loses is warned about.
+ *
+ * Every function that takes `timeout_ms` retries errors that pass by themselves (kafka_passing())
+ * until then, and fails with the last one, or with the last failure of a connection where that is
+ * the cause. Errors reported by librdkafka's threads are logged, rate-limited, once a broker and
+ * kind.
  *
  * Before rd_kafka_assign() or the first rd_kafka_produce() on a topic that a handle has not met,
  * ask that very handle about it (kafka_partitions, kafka_watermarks_many): then it knows the
@@ -43,8 +63,8 @@ struct kafka_options {
 	 */
 	bool asks_only;
 	const char *transactional_id; /* KAFKA_TRANSACTIONAL */
-	size_t message_bytes_max;     /* largest record it writes; 0: librdkafka's preset */
-	const struct property *tune;  /* more presets, which the user's properties override */
+	size_t message_bytes_max;     /* largest record it writes; 0: librdkafka's default */
+	const struct property *tune;  /* more defaults, which the user's properties override */
 	size_t tune_n;
 	/*
 	 * KAFKA_WRITER: no record is delivered behind one of its partition that was not. A record
@@ -112,25 +132,6 @@ enum fail_code kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_li
  */
 enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition,
     rd_kafka_message_t **out, int timeout_ms, struct failure *f);
-
-/*
- * Committed offsets and metadata of the group that `rk` was opened with, without joining it: fills
- * offset_next[i] (-1: none) and metadata[i] (given, free(); NULL: none) for partitions 0..n-1 of
- * `topic`.
- *
- * `rk` is a KAFKA_READER that was opened with `group`; whoever asks about several groups opens one
- * for each. For a group other than the handle's own librdkafka has an admin request
- * (ListConsumerGroupOffsets), which is not to be trusted while brokers die, move a coordinator or
- * are slow: 2.0.2 crashes without a group, ends the process (an assertion on eonce->refcnt) or
- * never finds the coordinator again (its issues 3663 and 4605). A handle's own group it follows
- * wherever that goes.
- */
-enum fail_code kafka_group_offsets(rd_kafka_t *rk, const char *topic, size_t n,
-    int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f);
-
-/* The same for any list of partitions: sets each one's offset (-1: none) and metadata. */
-enum fail_code kafka_group_commits(
-    rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms, struct failure *f);
 
 /*
  * Whether any request of a KAFKA_TRANSACTIONAL handle that writes (produce, and all that makes a

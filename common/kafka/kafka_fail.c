@@ -1,9 +1,74 @@
+/* What librdkafka's errors mean: whether they pass, which code and sentence of ours they are. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/kafka/kafka_handle.h"
+#include "common/kafka/kafka_internal.h"
+
+enum {
+	SLICE_MS = 1000, /* longest single wait, so that a new cause is seen soon */
+	PAUSE_MS = 100,  /* between two attempts that failed at once */
+};
+
+/* ---- trying again until a deadline ---- */
+
+int
+kafka_left_ms(int64_t deadline_ms)
+{
+	int64_t left = deadline_ms - clock_ms();
+
+	return left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+int
+kafka_slice_ms(int64_t deadline_ms)
+{
+	int left = kafka_left_ms(deadline_ms);
+
+	return left < SLICE_MS ? left : SLICE_MS;
+}
+
+/* Errors that pass by themselves: a connection to be made, a leader or coordinator to be found. */
+static const rd_kafka_resp_err_t passing_errors[] = {
+    RD_KAFKA_RESP_ERR__TRANSPORT,
+    RD_KAFKA_RESP_ERR__TIMED_OUT,
+    RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE,
+    RD_KAFKA_RESP_ERR__WAIT_COORD,
+    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
+    RD_KAFKA_RESP_ERR__RETRY,
+    RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+    RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+    RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
+    RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,
+    RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
+    RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT,
+    RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE,
+    RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION,
+};
+
+bool
+kafka_passing(rd_kafka_resp_err_t err)
+{
+	for (size_t i = 0; i < sizeof(passing_errors) / sizeof(passing_errors[0]); i++)
+		if (passing_errors[i] == err)
+			return true;
+	return false;
+}
+
+bool
+kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms)
+{
+	int left = kafka_left_ms(deadline_ms), ms = left < PAUSE_MS ? left : PAUSE_MS;
+
+	if (left == 0 || !kafka_passing(err))
+		return false;
+	clock_pause_ms(ms);
+	return true;
+}
+
+/* ---- sentences ---- */
 
 struct hint {
 	rd_kafka_resp_err_t err;
@@ -182,4 +247,18 @@ kafka_refused(struct failure *f, rd_kafka_t *rk, const char *attempted)
 	kafka_fail_denied(
 	    f, rk, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, "WRITE", topic, attempted);
 	return true;
+}
+
+/* FAIL_BROKER, or what `err` means, with the last failure of a connection behind it. */
+enum fail_code
+kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted, const char *topic,
+    struct failure *f)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	char cause[KAFKA_CAUSE_MAX];
+
+	kafka_log_cause(&h->log, cause);
+	if (cause[0] == '\0' || !kafka_passing(err))
+		return kafka_fail_topic(f, rk, err, NULL, attempted, topic);
+	return fail(f, FAIL_BROKER, "%s: %s", attempted, cause);
 }

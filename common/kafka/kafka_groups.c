@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/kafka/kafka_handle.h"
+#include "common/kafka/kafka_admin.h"
+#include "common/kafka/kafka_internal.h"
+
+/* ---- which groups there are ---- */
 
 void
 kafka_groups_free(char **name, size_t n)
@@ -97,6 +100,8 @@ kafka_groups(
 		return fail_memory(f);
 	return kafka_fail_asking(rk, err, "listing the consumer groups", "", f);
 }
+
+/* ---- who is in a group ---- */
 
 static void
 take_member(struct kafka_member *to, const rd_kafka_MemberDescription_t *from)

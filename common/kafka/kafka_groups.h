@@ -1,6 +1,6 @@
 /*
  * kafka_groups.h -- which consumer groups a cluster knows, those that only commit included, and who
- * the members of one are.
+ * the members of one are. (kafka_commits.h: what a group has committed.)
  */
 #ifndef COMMON_KAFKA_KAFKA_GROUPS_H
 #define COMMON_KAFKA_KAFKA_GROUPS_H

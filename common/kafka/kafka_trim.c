@@ -1,6 +1,7 @@
 #include "common/kafka/kafka_trim.h"
 
-#include "common/kafka/kafka_handle.h"
+#include "common/kafka/kafka_admin.h"
+#include "common/kafka/kafka_internal.h"
 
 /* The first error of the answer; takes over the offsets it gives. */
 static rd_kafka_resp_err_t

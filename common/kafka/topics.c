@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/kafka/kafka_handle.h"
+#include "common/kafka/kafka_admin.h"
+#include "common/kafka/kafka_internal.h"
 
 enum { CHUNK = 256 }; /* topics of one request */
 

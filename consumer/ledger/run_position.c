@@ -8,6 +8,7 @@
 
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/kafka_commits.h"
 
 static const char prefix[] = "step=";
 enum { SHOWN_MAX = 64 }; /* bytes of strange metadata that a message quotes */
@@ -162,7 +163,7 @@ run_position_ask(struct run_position_query *q, size_t lanes, int timeout_ms,
 
 	assert(lanes > 0);
 	if (make_room(q, lanes, f) != FAIL_NONE ||
-	    kafka_group_offsets(
+	    kafka_commits_of_topic(
 		q->rk, q->topic, lanes, q->offset_next, q->metadata, timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	code = run_position_lowest(&found, q->step, q->offset_next, q->metadata, lanes, f);

@@ -15,7 +15,7 @@
  * other lanes a second time, and loses none.
  *
  * run_position_format(), _parse() and _lowest() are pure. The query asks the broker, with a handle
- * of the run's own group (kafka_group_offsets() says why) that commits nothing. Opening a query
+ * of the run's own group (kafka_commits_of_topic() says why) that commits nothing. Opening a query
  * waits for nothing: its handle looks for the group's coordinator in the background. So a caller
  * with several runs opens all queries before it asks the first.
  *

@@ -12,6 +12,7 @@
 #include "common/base/limits.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/kafka_commits.h"
 #include "consumer/reader/lane_fetch.h"
 
 enum {
@@ -479,7 +480,7 @@ enum fail_code
 lanes_committed(
     struct lanes *l, int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f)
 {
-	return kafka_group_offsets(l->rk, l->topic, l->total, offset_next, metadata, timeout_ms, f);
+	return kafka_commits_of_topic(l->rk, l->topic, l->total, offset_next, metadata, timeout_ms, f);
 }
 
 static enum fail_code

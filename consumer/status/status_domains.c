@@ -16,6 +16,7 @@
 
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/kafka_commits.h"
 #include "consumer/domain/partition_tail.h"
 
 enum { TAILS_MAX = 256 }; /* partitions whose last record is asked for at once */
@@ -266,7 +267,7 @@ ask_mixer_commits(struct status_query *q, struct status *st, rd_kafka_topic_part
 {
 	if (st->config->mix.name == NULL)
 		return FAIL_NONE;
-	if (kafka_group_commits(q->mixer, list, STATUS_QUERY_MS, f) != FAIL_NONE)
+	if (kafka_commits(q->mixer, list, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
 	for (int i = 0; i < list->cnt; i++) {
 		struct status_domain *d = domain_of(st, list->elems[i].opaque);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/kafka/kafka_commits.h"
 #include "tests/conformance/scene.h"
 
 enum { PAUSE_MS = 10, POLL_MS = 100 };
@@ -196,7 +197,7 @@ committed(struct scene *s, const char *group, const char *topic, int32_t partiti
 	struct failure f;
 
 	snprintf(metadata, 64, "%s", "no metadata");
-	if (kafka_group_commits(asker_of(s, group), list, SCENE_WAIT_MS, &f) != FAIL_NONE)
+	if (kafka_commits(asker_of(s, group), list, SCENE_WAIT_MS, &f) != FAIL_NONE)
 		scene_broken(s, "%s", f.text);
 	else
 		offset = list->elems[0].offset;

@@ -20,6 +20,7 @@
 
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/kafka_commits.h"
 
 enum { WAIT_MS = 20000, PARTITIONS_MAX = 1024 };
 
@@ -68,7 +69,7 @@ ask_group(rd_kafka_t *rk, const char *topic, size_t n)
 	int64_t next[PARTITIONS_MAX];
 	char *text[PARTITIONS_MAX];
 
-	if (kafka_group_offsets(rk, topic, n, next, text, WAIT_MS, &f) != FAIL_NONE)
+	if (kafka_commits_of_topic(rk, topic, n, next, text, WAIT_MS, &f) != FAIL_NONE)
 		return f.code;
 	for (size_t i = 0; i < n; i++) {
 		printf("%" PRId64 " %s\n", next[i], text[i] == NULL ? "-" : text[i]);

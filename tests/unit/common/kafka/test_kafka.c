@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/kafka_commits.h"
 #include "common/kafka/kafka_groups.h"
 #include "common/kafka/kafka_log.h"
 #include "common/base/log.h"
@@ -470,7 +471,7 @@ test_a_groups_offsets_come_with_their_metadata(void **state)
 	(void)state;
 	rd_kafka_mock_topic_create(mock, "m.batches", 3, 1);
 	assert_int_equal(
-	    kafka_group_offsets(reader, "m.batches", 3, next, text, WAIT_MS, &f), FAIL_NONE);
+	    kafka_commits_of_topic(reader, "m.batches", 3, next, text, WAIT_MS, &f), FAIL_NONE);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(next[i], -1);
 		assert_null(text[i]);
@@ -480,7 +481,7 @@ test_a_groups_offsets_come_with_their_metadata(void **state)
 	rd_kafka_mock_push_request_errors(
 	    mock, API_OFFSET_FETCH, 1, RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
 	assert_int_equal(
-	    kafka_group_offsets(reader, "m.batches", 3, next, text, WAIT_MS, &f), FAIL_NONE);
+	    kafka_commits_of_topic(reader, "m.batches", 3, next, text, WAIT_MS, &f), FAIL_NONE);
 	assert_int_equal(next[0], 7);
 	assert_string_equal(text[0], "step=3");
 	assert_int_equal(next[1], -1);
@@ -508,7 +509,7 @@ test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets(void **state)
 	rd_kafka_mock_push_request_errors(mock, API_OFFSET_FETCH, 2,
 	    RD_KAFKA_RESP_ERR_NOT_COORDINATOR, RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE);
 	assert_int_equal(
-	    kafka_group_offsets(reader, "m.batches", 1, next, text, WAIT_MS, &f), FAIL_NONE);
+	    kafka_commits_of_topic(reader, "m.batches", 1, next, text, WAIT_MS, &f), FAIL_NONE);
 	assert_int_equal(next[0], -1);
 	assert_null(text[0]);
 	kafka_close(reader);

@@ -1,86 +1,16 @@
+/* What a broker is asked through a handle: whether it answers, partitions, offsets, the last record. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "common/kafka/kafka_handle.h"
+#include "common/kafka/kafka_internal.h"
 
 enum {
-	SLICE_MS = 1000,     /* longest single wait, so that a new cause is seen soon */
-	PAUSE_MS = 100,      /* between two attempts that failed at once */
 	RENEW_MS = 5000,     /* for metadata of all topics, which can be much */
 	LAST_STEP_FIRST = 2, /* the last record of a transaction and its marker */
 };
-
-int
-kafka_left_ms(int64_t deadline_ms)
-{
-	int64_t left = deadline_ms - clock_ms();
-
-	return left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left;
-}
-
-int
-kafka_slice_ms(int64_t deadline_ms)
-{
-	int left = kafka_left_ms(deadline_ms);
-
-	return left < SLICE_MS ? left : SLICE_MS;
-}
-
-/* Errors that pass by themselves: a connection to be made, a leader or coordinator to be found. */
-static const rd_kafka_resp_err_t passing_errors[] = {
-    RD_KAFKA_RESP_ERR__TRANSPORT,
-    RD_KAFKA_RESP_ERR__TIMED_OUT,
-    RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE,
-    RD_KAFKA_RESP_ERR__WAIT_COORD,
-    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
-    RD_KAFKA_RESP_ERR__RETRY,
-    RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
-    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
-    RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
-    RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
-    RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,
-    RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
-    RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT,
-    RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE,
-    RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION,
-};
-
-bool
-kafka_passing(rd_kafka_resp_err_t err)
-{
-	for (size_t i = 0; i < sizeof(passing_errors) / sizeof(passing_errors[0]); i++)
-		if (passing_errors[i] == err)
-			return true;
-	return false;
-}
-
-bool
-kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms)
-{
-	int left = kafka_left_ms(deadline_ms), ms = left < PAUSE_MS ? left : PAUSE_MS;
-
-	if (left == 0 || !kafka_passing(err))
-		return false;
-	clock_pause_ms(ms);
-	return true;
-}
-
-/* FAIL_BROKER, or what `err` means, with the last failure of a connection behind it. */
-enum fail_code
-kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted, const char *topic,
-    struct failure *f)
-{
-	struct kafka_handle *h = rd_kafka_opaque(rk);
-	char cause[KAFKA_CAUSE_MAX];
-
-	kafka_log_cause(&h->log, cause);
-	if (cause[0] == '\0' || !kafka_passing(err))
-		return kafka_fail_topic(f, rk, err, NULL, attempted, topic);
-	return fail(f, FAIL_BROKER, "%s: %s", attempted, cause);
-}
 
 /* A wrong password does not get better by waiting. */
 static bool
@@ -390,7 +320,16 @@ last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from,
 	return err;
 }
 
-/* Steps back from `high` by doubling distances until a stretch shows a record. */
+/*
+ * The end of a partition is no record's offset + 1: behind the last record are the markers of its
+ * transaction, of aborted ones, and aborted records, none of which a reader sees. How many there
+ * are nobody says, so this steps back from `high` by doubling distances until a stretch shows a
+ * record:
+ *
+ *     stretch read        2 before the end, then 4 before that, 8, 16, ...
+ *     usual case          the first one: the last record, and its transaction's marker
+ *     a long aborted tail one read of twice its length in all
+ */
 static rd_kafka_resp_err_t
 last_before(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t low, int64_t high,
     rd_kafka_message_t **last, int64_t deadline_ms)

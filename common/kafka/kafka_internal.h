@@ -1,0 +1,43 @@
+/*
+ * kafka_internal.h -- what the files of common/kafka share: what riffle keeps beside each
+ * librdkafka handle, deadlines, and failures of requests.
+ *
+ * A struct kafka_handle is the handle's opaque. kafka_open() makes it, kafka_close() frees it,
+ * after the last callback. All but `log` and `doubtful` is constant in between.
+ */
+#ifndef COMMON_KAFKA_KAFKA_INTERNAL_H
+#define COMMON_KAFKA_KAFKA_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "common/base/clock.h"
+#include "common/kafka/kafka.h"
+#include "common/kafka/kafka_log.h"
+
+struct kafka_handle {
+	struct kafka_log log;
+	enum kafka_role role;
+	char client[64];
+	/* For messages: cut where they are longer, "" where there is none. */
+	char bootstrap[256], group[256], transactional_id[256], user[256];
+	bool group_chosen; /* the caller named the group */
+	bool commits;      /* and will commit to it: not asks_only */
+	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
+	void *opaque;         /* the caller's, for `delivered` */
+	atomic_bool doubtful; /* what kafka_doubtful() returns; set by librdkafka's threads */
+};
+
+/* Milliseconds until `deadline_ms` (monotonic clock); 0: it has passed. */
+int kafka_left_ms(int64_t deadline_ms);
+
+/* Time for one attempt of a request that must be answered by `deadline_ms` (monotonic clock). */
+int kafka_slice_ms(int64_t deadline_ms);
+
+/* Whether to try again: the error passes by itself and there is time. Pauses first. */
+bool kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms);
+
+/* kafka_fail_topic(), or FAIL_BROKER with the last failure of a connection where it is the cause. */
+enum fail_code kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted,
+    const char *topic, struct failure *f);
+
+#endif
