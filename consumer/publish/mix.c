@@ -57,13 +57,13 @@ struct mix {
 	bool over; /* the ledger says END */
 
 	/* The loop's clock. */
-	int64_t asked_ms;   /* last question for the lead */
-	int64_t blocked_ms; /* since when the lead is used up; 0: it is not */
-	int64_t dry_ms;     /* since when a live domain is dry and waited for; 0: none is */
-	int64_t warned_ms;  /* of either wait */
-	int64_t failing_ms; /* since when failures follow each other without a commit; 0: none */
-	int64_t began_ms;   /* the first step; 0: none yet */
-	int64_t logged_ms;  /* progress, with what was published by then: */
+	int64_t lead_asked_ms; /* last question for the trainers' positions */
+	int64_t blocked_ms;    /* since when the lead is used up; 0: it is not */
+	int64_t dry_ms;        /* since when a live domain is dry and waited for; 0: none is */
+	int64_t warned_ms;     /* of either wait */
+	int64_t failing_ms;    /* since when failures follow each other without a commit; 0: none */
+	int64_t began_ms;      /* the first step; 0: none yet */
+	int64_t logged_ms;     /* progress, with what was published by then: */
 	uint64_t logged_steps, logged_bytes;
 };
 
@@ -369,6 +369,7 @@ keep_quarantined(void *mix, const struct mixer_draw *draw, const struct feed_rec
 	rejects_keep(&m->output.rejects, &letter);
 }
 
+/* From the ledger to an assembler. After a failure detach() is due. */
 static enum fail_code
 take_over(struct mix *m, struct failure *f)
 {
@@ -396,7 +397,10 @@ take_over(struct mix *m, struct failure *f)
 	return code;
 }
 
-/* The first time it writes START; later a START of another mixer is FAIL_FENCED. */
+/*
+ * The first time it writes START; later a START of another mixer is FAIL_FENCED. What stands in the
+ * control topic is answered before the first step.
+ */
 static enum fail_code
 attach(struct mix *m, struct failure *f)
 {
@@ -430,10 +434,10 @@ check_lead(struct mix *m, bool *blocked, struct failure *f)
 	int64_t now = clock_ms();
 	bool waits = step_next(m) >= lead_limit(m->lead);
 
-	if (now - m->asked_ms >= (waits ? LEAD_BLOCKED_MS : LEAD_ASK_MS)) {
+	if (now - m->lead_asked_ms >= (waits ? LEAD_BLOCKED_MS : LEAD_ASK_MS)) {
 		if (lead_ask(m->lead, f) != FAIL_NONE)
 			return f->code;
-		m->asked_ms = now;
+		m->lead_asked_ms = now;
 		waits = step_next(m) >= lead_limit(m->lead);
 	}
 	*blocked = waits;
@@ -467,7 +471,10 @@ wait_for_trainers(struct mix *m, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* The next step needs what a live domain does not have yet. */
+/*
+ * The next step needs what a live domain with `on_dry: wait` does not have yet. The commit matters:
+ * only the next transaction has new lengths, by which the domain may be dry no longer.
+ */
 static enum fail_code
 wait_for_domain(struct mix *m, struct failure *f)
 {
@@ -491,7 +498,10 @@ wait_for_domain(struct mix *m, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Takes and publishes one step. *ended: there is none. */
+/*
+ * Takes and publishes one step, or none where its sequences do not come: the loop's next turn tries
+ * again, after whatever else is due. *ended: the mix is over, and there is none.
+ */
 static enum fail_code
 take_step(struct mix *m, bool *ended, struct failure *f)
 {
@@ -560,7 +570,17 @@ log_end(const struct mix *m, const char *how)
 	    (double)m->output.bytes_total / 1e6, seconds);
 }
 
-/* Runs until done (*done), a failure, or a stop. */
+/*
+ * Runs until done (*done), a failure, or a stop. Why a turn has this order:
+ *
+ *     - the election first, in every turn: all else may wait for a broker;
+ *     - requests before the lead: a mixer that waits for its trainers still answers;
+ *     - the lead before lengths and steps: a step beyond it is not even drawn;
+ *     - lengths only where no transaction is open (lengths.h).
+ *
+ * What ends it: a stop and --until-step commit what is open and can be resumed; the end of the mix
+ * is published. In each case readers see it before the program exits.
+ */
 static enum fail_code
 run(struct mix *m, bool *done, struct failure *f)
 {
@@ -568,18 +588,18 @@ run(struct mix *m, bool *done, struct failure *f)
 
 	while (!stop_asked(m->o->stop) && !ended && step_next(m) < m->o->until_step) {
 		log_progress(m);
-		if (elect(m, f) != FAIL_NONE)
-			return f->code;
-		if (answer_new(m, f) != FAIL_NONE || check_lead(m, &blocked, f) != FAIL_NONE)
+		if (elect(m, f) != FAIL_NONE || answer_new(m, f) != FAIL_NONE ||
+		    check_lead(m, &blocked, f) != FAIL_NONE)
 			return f->code;
 		if (blocked) {
 			if (wait_for_trainers(m, f) != FAIL_NONE)
 				return f->code;
 			continue;
 		}
-		if ((!m->output.open && lengths_ask(&m->lengths, m->domains, m->attach.reader,
-					    m->assembler, f) != FAIL_NONE) ||
-		    take_step(m, &ended, f) != FAIL_NONE)
+		if (!m->output.open && lengths_ask(&m->lengths, m->domains, m->attach.reader,
+					   m->assembler, f) != FAIL_NONE)
+			return f->code;
+		if (take_step(m, &ended, f) != FAIL_NONE)
 			return f->code;
 		if (output_full(&m->output) && commit_open(m, f) != FAIL_NONE)
 			return f->code;

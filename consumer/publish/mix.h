@@ -44,7 +44,8 @@
  *     A change stands in the ledger before the first step that it governs (requests).
  *     All steps of a transaction were drawn with the lengths in its record (lengths).
  *     No step is published that is max_lead_steps ahead of a run (lead).
- *     A transaction is never open while the loop waits for something (mix).
+ *     No transaction is open while the loop waits for trainers or for a dry domain; for blocks it
+ *     waits with one open, but briefly (mix).
  *
  * Whatever happens, the only truth is the last committed ledger record: after any doubt the handle
  * of the transactions is replaced, the ledger read again, and the steps after it drawn again, the
