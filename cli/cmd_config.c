@@ -26,7 +26,7 @@ static const struct option_row rows[] = {
 		"open nothing else: no source, broker or tokenizer"},
 };
 
-/* Weights need not sum to 1; but one who thinks they do should hear of it. */
+/* Weights need not sum to 1; a user who expects that they do should see it. */
 static void
 print_sum(const struct config *c, const struct config_phase *phase)
 {

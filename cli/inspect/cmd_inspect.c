@@ -43,7 +43,7 @@ parse_words(struct arguments *a, const struct options *o, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Adds where the mix stands to the failure, if the ledger can be read. */
+/* Adds the next step of the mix to the failure, if the ledger can be read. */
 static enum fail_code
 fail_not_yet(const struct arguments *a, const struct config *c, struct failure *f)
 {

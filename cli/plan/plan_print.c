@@ -216,7 +216,7 @@ plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, str
 
 /* ---- draws ---- */
 
-/* Without the permutation a step's draws stand in the order in which they were made. */
+/* Without the permutation a step's draws are in the order in which they were made. */
 enum fail_code
 plan_print_draws(const struct config *c, const struct mixer_plan *plan, uint64_t draws, FILE *to,
     struct failure *f)

@@ -195,7 +195,7 @@ print_tokens(FILE *to, const uint32_t *tokens, size_t n)
 	}
 }
 
-/* Whether it can stand in a line of JSON as it is. The producer has made it so. */
+/* Whether it is JSON on one line, as the producer has made it, and can be printed as it is. */
 static bool
 is_json_line(const char *text, size_t n)
 {

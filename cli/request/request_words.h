@@ -10,8 +10,8 @@
 #include "common/base/failure.h"
 
 /*
- * Appends a weight for each word, "DOMAIN=WEIGHT". FAIL_USAGE names the word. What is wrong with a
- * weight as a weight, the mix says.
+ * Appends a weight for each word, "DOMAIN=WEIGHT". FAIL_USAGE names the word. Whether a
+ * number may be a weight is for the mix to judge.
  */
 enum fail_code request_words_weights(
     struct control *c, char *const *word, size_t n, struct failure *f);

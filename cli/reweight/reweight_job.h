@@ -38,7 +38,7 @@ struct reweight_job {
 	size_t domains_n;
 	struct reweight *learner;
 
-	/* Where it stands; with the learner this is what the state file holds. */
+	/* Its position; with the learner this is what the state file holds. */
 	char id[REWEIGHT_ID_BYTES]; /* of this learning: requests are named after it */
 	int64_t offset_next;        /* feedback to read next, also a second time for open steps */
 	int64_t offset_counted;     /* what was dropped below is counted already */

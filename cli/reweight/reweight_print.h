@@ -1,5 +1,5 @@
 /*
- * reweight_print.h -- what `riffle reweight` says at its end.
+ * reweight_print.h -- what `riffle reweight` prints at its end.
  */
 #ifndef CLI_REWEIGHT_REWEIGHT_PRINT_H
 #define CLI_REWEIGHT_REWEIGHT_PRINT_H

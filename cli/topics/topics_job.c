@@ -82,7 +82,7 @@ topics_job_create(struct topics_job *j, struct failure *f)
 	return ask(j, f);
 }
 
-/* What all topics are made with; max.message.bytes differs and stands in the table. */
+/* What all topics are made with; max.message.bytes differs and is in the table. */
 static void
 print_settings(const struct topics_job *j, FILE *to)
 {

@@ -204,7 +204,7 @@ put_tokens(struct export_file *e, const uint32_t *id, size_t n, struct failure *
 	return FAIL_NONE;
 }
 
-/* Whether eos stands in front of documents and not behind them. */
+/* Whether the format has eos in front of documents and not behind them. */
 static bool
 is_in_front(const struct export_file *e)
 {

@@ -54,7 +54,7 @@ export_pieces_close(struct export_pieces *p)
 	free(p);
 }
 
-/* Ends the document that is open; `followed`: another stands behind it in the stream. */
+/* Ends the document that is open; `followed`: another one follows it in the stream. */
 static enum fail_code
 end_document(struct export_pieces *p, bool followed, struct failure *f)
 {

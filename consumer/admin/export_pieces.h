@@ -4,15 +4,15 @@
  * A sequence holds stretches of documents (its spans). How they come together again depends on how
  * the partition is packed:
  *
- *   concat    Stretches stand in the order of the documents. The first token of a sequence that
- *             goes on where the one before ended is the shared one, and is left out. A document is
+ *   concat    Stretches come in the order of the documents. The first token of a sequence that
+ *             continues the document before is the shared one, and is left out. A document is
  *             whole if another follows in the stream, or if its last token is eos: the one that an
  *             End cut off is not, and is left out.
  *   none      The same, and every document is whole: what the packing cut off is not in the log.
  *   best fit  The stretches of a window are kept, sorted by document and offset, and given out with
  *             its last sequence.
  *
- * As a stream all stretches are given as they stand, but for shared tokens and padding.
+ * As a stream all stretches are given as they come, but for shared tokens and padding.
  *
  * Pure memory: no Kafka, no files; what comes out goes to the caller's functions. Memory: with best
  * fit the tokens of a window. Thread: one.

@@ -147,7 +147,7 @@ open_handles(struct work *w, struct failure *f)
 	return kafka_open(&w->rk, &k, f);
 }
 
-/* ---- where the runs stand ---- */
+/* ---- positions of the runs ---- */
 
 static enum fail_code
 ask_position(const struct work *w, struct retain_run *run, struct run_position_query *commits,
@@ -296,8 +296,8 @@ work(struct work *w, struct retain_result *out, struct failure *f)
 	    step_records_earliest(w->records, &kept, f) != FAIL_NONE)
 		return f->code;
 	/*
-	 * A command that was interrupted has cut some lanes and not others. The lanes that were left
-	 * are cut to where the others begin, even where that is above from_step.
+	 * A command that was interrupted has cut some lanes and not others. The lanes that were
+	 * left are cut to where the others begin, even where that is above from_step.
 	 */
 	w->end = kept.any && kept.whole > w->o->from_step ? kept.whole : w->o->from_step;
 	out->first = out->end = w->end;

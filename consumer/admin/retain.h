@@ -2,8 +2,8 @@
  * retain.h -- deletes the steps of a mix below a given one, unless a training run still needs them.
  *
  * A run is named by the configuration (mix.runs), by the ledger, or by a consumer group
- * <mix>.<run>. It stands at the lowest step that its group has committed over all lanes; where the
- * broker has forgotten the commits, at the step that the ledger knows. A run without any commit
+ * <mix>.<run>. Its position is the lowest step that its group has committed over all lanes; where
+ * the broker has forgotten the commits, the step that the ledger knows. A run without any commit
  * holds nothing back and is named in a warning. The ledger is never cut.
  */
 #ifndef CONSUMER_ADMIN_RETAIN_H
@@ -32,12 +32,12 @@ struct retain_result {
 };
 
 /*
- * FAIL_DATA: from_step is not published, or a run stands below it. A failure of the broker may
+ * FAIL_DATA: from_step is not published, or a run is below it. A failure of the broker may
  * leave some lanes cut and others not; running it again finishes the work.
  */
 enum fail_code retain(const struct retain_options *o, struct retain_result *out, struct failure *f);
 
-/* Where a run stands; a value. */
+/* The position of a run; a value. */
 struct retain_run {
 	char name[NAME_MAX_BYTES + 1];
 	bool committed;  /* the broker has commits of it, */
@@ -62,7 +62,7 @@ enum fail_code retain_add_group(
 /* What the ledger remembers of runs without commits. */
 void retain_remember(struct retain_runs *r, const struct ledger *l);
 
-/* FAIL_DATA: a run stands below `step`; says which, the lowest first. Pure. */
+/* FAIL_DATA: a run is below `step`; names the lowest one. Pure. */
 enum fail_code retain_check(const struct retain_runs *r, uint64_t step, struct failure *f);
 
 #endif

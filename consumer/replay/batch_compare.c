@@ -100,7 +100,7 @@ find_domain(struct batch_difference *d, const struct batch_view *right)
 	struct batch_domain *domain = calloc(right->domains_n + 1, sizeof(*domain));
 
 	if (domain == NULL)
-		return; /* its number says enough */
+		return; /* its number is enough */
 	batch_domains(right, domain);
 	for (size_t i = 0; i < right->domains_n; i++)
 		if (domain[i].index == d->drawn.domain)

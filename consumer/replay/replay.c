@@ -404,7 +404,7 @@ take_steps(struct replay *r, struct failure *f)
 
 /* ---- along the ledger ---- */
 
-/* What the configuration of record k says of all its steps: the mixer's plan, the records' head. */
+/* What all steps of record k have in common: the mixer's plan, the records' head. */
 static enum fail_code
 take_config(struct replay *r, struct failure *f)
 {

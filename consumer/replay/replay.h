@@ -3,7 +3,7 @@
  * with the batch topic.
  *
  * One ledger record after the other. The state in record k-1, with the lengths and the quarantined
- * sequences that record k says its transaction was drawn with, is stepped to the end of record k.
+ * sequences with which the transaction of record k was drawn, is stepped to the end of record k.
  * Each step is encoded from the domain logs as the mixer did it, and compared with the lanes'
  * records. The state that results is compared with record k. So each transaction is judged alone.
  *
@@ -44,7 +44,8 @@ struct replay_options {
 	/*
 	 * NULL, or a mix that gets these steps, with its name in them, and a ledger that ends with
 	 * them (republish.h). Missing topics are created; a mix that holds a part of them is
-	 * resumed. Steps that the batch topic does not keep any more are then derived without comparing.
+	 * resumed. Steps that the batch topic does not keep any more are then derived without
+	 * comparing.
 	 */
 	const char *republish;
 };

@@ -168,7 +168,7 @@ republish_open(struct republish **out, const struct republish_options *o, struct
 		fail_errno(f, FAIL_IO, "cannot draw a random number for this writer's id");
 		goto failed;
 	}
-	/* In this order: the ledger is read after fencing, so that what it says is final. */
+	/* In this order: the ledger is read after fencing, so that what it holds is final. */
 	if (make_topics(p, f) != FAIL_NONE || open_transactions(p, f) != FAIL_NONE ||
 	    read_ledger(p, f) != FAIL_NONE)
 		goto failed;
@@ -336,7 +336,7 @@ republish_step(struct republish *p, const struct mixer *m, const struct assemble
 		return f->code;
 	p->open_steps++;
 	if (number + 1 == p->end) {
-		/* The range ends here: the records that say so on every lane, and the END. */
+		/* The range ends here: the last record of every lane, and the END. */
 		if (put_lanes(p, m, NULL, head, p->end, f) != FAIL_NONE)
 			return f->code;
 		return commit_state(p, m, LEDGER_END, now, f);

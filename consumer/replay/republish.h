@@ -7,7 +7,7 @@
  *
  * Where its transactions end. Each record of the first ledger that was derived ends one
  * (republish_record()): what a record changes from outside (lengths, answers to requests, another
- * configuration) then stands at the same step in both ledgers. A transaction that grows beyond
+ * configuration) is then at the same step in both ledgers. A transaction that grows beyond
  * mix.transaction_bytes ends earlier, at the step at hand (republish_step()).
  *
  *     open -----> waiting for step `next` --republish_begin()--> writing --step `end`--> complete
@@ -61,10 +61,10 @@ uint64_t republish_steps(const struct republish *p);
  * configuration are the other ledger's too. FAIL_FENCED: another process writes the other mix.
  */
 
-/* `m` stands before a step; where that is `next`, starts the other mix there, or resumes it. */
+/* `m` is about to draw a step; where that is `next`, starts the other mix there or resumes it. */
 enum fail_code republish_begin(
     struct republish *p, const struct mixer *m, const struct ledger *now, struct failure *f);
-/* `step` was just taken by `m`, and `head` is what its records say of the mix. */
+/* `step` was just taken by `m`, and `head` is what its records have of the mix. */
 enum fail_code republish_step(struct republish *p, const struct mixer *m,
     const struct assembled *step, const struct lane_mix *head, const struct ledger *now,
     struct failure *f);

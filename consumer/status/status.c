@@ -47,7 +47,7 @@ status_free(struct status *st)
 
 /* ---- shares, rates, lags ---- */
 
-/* Of a mix that has started: what the ledger says. */
+/* Of a mix that has started: those in the ledger. */
 static void
 derive_mixed_shares(struct status *st)
 {
@@ -407,7 +407,7 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    d->name);
 }
 
-/* Where the ledger says that a run stands; 0: it does not know the run, or no commit of it. */
+/* The step of a run by the ledger; 0: it does not know the run, or no commit of it. */
 static uint64_t
 step_in_ledger(const struct status *st, const char *run)
 {

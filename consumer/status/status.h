@@ -22,7 +22,7 @@
  *     status          the value; shares, rates, lags and problems that follow from it
  *     status_query    reads a status from the broker: handles, topics, ledger, first batch
  *     status_domains  part of the query: domains, the ends of their partitions, the mixer's commits
- *     status_runs     part of the query: where the training runs stand
+ *     status_runs     part of the query: which step each training run is at
  *     status_mixers   part of the query: which mixers run, by the members of the election
  *     status_losses   part of the query: losses that the runs reported lately
  *
@@ -66,7 +66,7 @@ struct status_partition {
 	bool known;        /* its last record was read, at offset high - 1 */
 	bool sealed;       /* it has an End */
 	uint64_t sequences;
-	uint64_t sealed_sequences; /* of its last End; more may stand behind that */
+	uint64_t sealed_sequences; /* of its last End; more may follow that */
 };
 
 struct status_domain {
@@ -97,7 +97,7 @@ struct status_run {
 	bool committed;                 /* at least one lane has a commit */
 	uint64_t step;                  /* all lanes have read the steps below */
 	uint64_t step_ahead;            /* the lane that is furthest */
-	size_t lane;                    /* one that stands at `step` */
+	size_t lane;                    /* one that is at `step` */
 	uint64_t lag_steps;             /* published, not read: the mixer's lead over it */
 	char bad[STATUS_PROBLEM_BYTES]; /* why its commits cannot be read as steps; else "" */
 };

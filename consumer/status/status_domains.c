@@ -1,9 +1,9 @@
 /*
  * Part of status_query: the domains of a status, and how long each is.
  *
- * How long a domain is stands in the last record of each of its partitions: a sequence has its
- * ordinal, an End the number of sequences. So one record a partition is read, and none where the
- * partition has not grown since the last read: `seen` keeps what it held.
+ * The last record of each partition has its length: a sequence has its ordinal, an End the number
+ * of sequences. So one record a partition is read, and none where the partition has not grown since
+ * the last read: `seen` keeps what it held.
  */
 #include "consumer/status/status_query_internal.h"
 
@@ -136,14 +136,14 @@ ask_watermarks(struct status_query *q, rd_kafka_topic_partition_list_t *list, st
 			*p = (struct status_partition){.low = low[i], .high = high[i]};
 		if (!p->known)
 			p->sequences =
-			    (uint64_t)(high[i] - low[i]); /* until its last record says */
+			    (uint64_t)(high[i] - low[i]); /* until its last record is read */
 	}
 	free(low);
 	free(high);
 	return code;
 }
 
-/* What the last record of a domain partition says; a failure goes into the domain's `bad`. */
+/* Takes over the last record of a domain partition; a failure goes into the domain's `bad`. */
 static void
 take_tail(struct status_partition *p, const rd_kafka_message_t *m, struct status_domain *d)
 {

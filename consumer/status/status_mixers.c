@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "consumer/publish/election_group.h"
 
-/* Active ones first: who is a standby can be told by the name alone. */
+/* Adds the standbys, or the others: only the client's name tells them apart. */
 static void
 add(struct status *st, const struct kafka_member *member, size_t n, bool standby)
 {

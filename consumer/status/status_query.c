@@ -184,7 +184,7 @@ take_sample(const rd_kafka_message_t *m, void *to)
  * The last record, and so many before it as the rates need.
  *
  * Each record of the ledger is the only one of its partition in its transaction, and a marker
- * stands behind it: n records take 2n offsets. So the record that is n - 1 records older than the
+ * follows it: n records take 2n offsets. So the record that is n - 1 records older than the
  * last one, at `offset`, is at offset - 2 * (n - 1). Records may be large (a quarantine, thousands
  * of partitions): SAMPLES_BYTES by the size of the last one limits how many are read.
  */

@@ -68,7 +68,7 @@ enum fail_code status_domains_read(struct status_query *q, struct status *st, st
 enum fail_code status_runs_open(struct status_query *q, struct status *st, struct failure *f);
 void status_runs_close(struct status_query *q);
 
-/* Fills where the runs stand. */
+/* Fills the positions of the runs. */
 enum fail_code status_runs_read(struct status_query *q, struct status *st, struct failure *f);
 
 /* ---- status_mixers.c ---- */

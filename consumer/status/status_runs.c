@@ -1,4 +1,4 @@
-/* Part of status_query: the training runs of a mix, and where each stands. */
+/* Part of status_query: the training runs of a mix, and the position of each. */
 #include "consumer/status/status_query_internal.h"
 
 #include <assert.h>
