@@ -9,7 +9,7 @@
 #include "common/base/limits.h"
 #include "common/base/scalar.h"
 #include "consumer/ledger/ledger_log.h"
-#include "consumer/reader/step_records.h"
+#include "consumer/batches/step_records.h"
 
 enum { ASK_MS = 15000 };
 

@@ -10,7 +10,7 @@
 #include "common/record/batch.h"
 #include "common/base/names.h"
 #include "consumer/admin/request.h"
-#include "consumer/reader/step_records.h"
+#include "consumer/batches/step_records.h"
 
 enum { ASK_MS = 15000 };
 

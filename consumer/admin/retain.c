@@ -12,7 +12,7 @@
 #include "common/kafka/kafka_trim.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/ledger/run_position.h"
-#include "consumer/reader/step_records.h"
+#include "consumer/batches/step_records.h"
 
 enum {
 	OPEN_MS = 30000,

@@ -35,7 +35,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
-#include "consumer/reader/lanes.h"
+#include "consumer/batches/lanes.h"
 
 struct committer;
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "consumer/reader/lane_seek.h"
+#include "consumer/batches/lane_seek.h"
 #include "consumer/reader/resume_point.h"
-#include "consumer/reader/step_search.h"
+#include "consumer/batches/step_search.h"
 
 _Static_assert(LANE_SEEK_STEP_MAX == RUN_POSITION_STEP_MAX, "one limit for steps");
 

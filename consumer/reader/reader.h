@@ -16,14 +16,9 @@
  *     prefetch           threads that read and decode ahead
  *     reader             finds and takes the steps of a rank
  *     resume_point       the step at which a run resumes, by its commits
- *     step_search        finds a step in the log of all lanes, in rounds
- *     lane_seek          decides which offset of a lane to ask next; pure
  *     step_check         decides whether a record is the one that must come next; pure
- *     step_records       steps as they lie in the log, record by record, not judged
  *     step_slot          a step in memory, lent and kept, and the pool of slots
  *     step_decode        from records to the arrays that a trainer sees
- *     lanes              the consumer handle of a rank's lanes, and its commits
- *     lane_fetch         how far librdkafka reads ahead
  *     watchdog           why the step that a trainer waits for does not come
  *
  * From the broker to the trainer:
@@ -66,7 +61,7 @@
 #include "common/base/names.h"
 #include "common/config/properties.h"
 #include "common/record/batch.h"
-#include "consumer/reader/lanes.h"
+#include "consumer/batches/lanes.h"
 #include "consumer/reader/step_check.h"
 #include "consumer/reader/step_slot.h"
 

@@ -32,7 +32,7 @@
 
 #include "common/base/failure.h"
 #include "consumer/ledger/run_position.h"
-#include "consumer/reader/lanes.h"
+#include "consumer/batches/lanes.h"
 
 struct resume_point {
 	struct run_position at; /* at.step is the step */

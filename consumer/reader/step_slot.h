@@ -35,7 +35,7 @@
 
 #include "common/record/batch.h"
 #include "common/base/failure.h"
-#include "consumer/reader/lanes.h"
+#include "consumer/batches/lanes.h"
 #include "consumer/reader/riffle.h"
 #include "consumer/reader/step_check.h"
 #include "consumer/reader/step_decode.h"

@@ -14,7 +14,7 @@
 #include "consumer/plan/ledger_plan.h"
 #include "consumer/replay/replay.h"
 #include "consumer/replay/republish.h"
-#include "consumer/reader/step_records.h"
+#include "consumer/batches/step_records.h"
 
 enum { REPLAY_REASON_BYTES = 256 };
 

@@ -13,7 +13,7 @@
 #include "common/kafka/topics.h"
 #include "consumer/publish/transactions.h"
 #include "consumer/ledger/ledger_log.h"
-#include "consumer/reader/step_records.h"
+#include "consumer/batches/step_records.h"
 
 enum { OPEN_MS = 15000, ASK_MS = 30000, CREATE_MS = 120000 };
 

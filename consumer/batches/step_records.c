@@ -1,4 +1,4 @@
-#include "consumer/reader/step_records.h"
+#include "consumer/batches/step_records.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -8,9 +8,9 @@
 #include "common/base/clock.h"
 #include "common/base/names.h"
 #include "common/record/batch.h"
-#include "consumer/reader/lane_seek.h"
-#include "consumer/reader/lanes.h"
-#include "consumer/reader/step_search.h"
+#include "consumer/batches/lane_seek.h"
+#include "consumer/batches/lanes.h"
+#include "consumer/batches/step_search.h"
 
 /* What is known of a lane's records. */
 struct place {

@@ -1,4 +1,4 @@
-#include "consumer/reader/lane_fetch.h"
+#include "consumer/batches/lane_fetch.h"
 
 #include <assert.h>
 

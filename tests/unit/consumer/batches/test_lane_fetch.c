@@ -1,7 +1,7 @@
 /* How far a rank's lanes are read ahead, and when the threads of their brokers are woken. */
 #include "tests/unit/test.h"
 
-#include "consumer/reader/lane_fetch.h"
+#include "consumer/batches/lane_fetch.h"
 
 enum { MIB = 1 << 20, KIB = 1 << 10 };
 

@@ -5,7 +5,7 @@
 #include "tests/unit/test.h"
 
 #include "common/base/clock.h"
-#include "consumer/reader/lanes.h"
+#include "consumer/batches/lanes.h"
 #include "tests/unit/mock_cluster.h"
 
 enum { API_OFFSET_COMMIT = 8, BROKERS = 1, LANES = 2, WAIT_MS = 30000, REFUSALS = 5 };

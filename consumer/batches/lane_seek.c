@@ -1,4 +1,4 @@
-#include "consumer/reader/lane_seek.h"
+#include "consumer/batches/lane_seek.h"
 
 #include <assert.h>
 

@@ -46,8 +46,8 @@
  *
  * Plain data and pure functions. Offsets are Kafka's; `high` is one past the last visible offset.
  */
-#ifndef CONSUMER_READER_LANE_SEEK_H
-#define CONSUMER_READER_LANE_SEEK_H
+#ifndef CONSUMER_BATCHES_LANE_SEEK_H
+#define CONSUMER_BATCHES_LANE_SEEK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -18,14 +18,14 @@
  *
  * Thread: the one that reads the lanes.
  */
-#ifndef CONSUMER_READER_STEP_SEARCH_H
-#define CONSUMER_READER_STEP_SEARCH_H
+#ifndef CONSUMER_BATCHES_STEP_SEARCH_H
+#define CONSUMER_BATCHES_STEP_SEARCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/failure.h"
-#include "consumer/reader/lanes.h"
+#include "consumer/batches/lanes.h"
 
 struct step_search {
 	const char *mix; /* for messages */

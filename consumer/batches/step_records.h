@@ -13,8 +13,8 @@
  * Memory: STEP_RECORDS_AHEAD_BYTES of read-ahead over all lanes, and one held record a lane.
  * Thread: one.
  */
-#ifndef CONSUMER_READER_STEP_RECORDS_H
-#define CONSUMER_READER_STEP_RECORDS_H
+#ifndef CONSUMER_BATCHES_STEP_RECORDS_H
+#define CONSUMER_BATCHES_STEP_RECORDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

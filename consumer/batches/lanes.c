@@ -1,4 +1,4 @@
-#include "consumer/reader/lanes.h"
+#include "consumer/batches/lanes.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
-#include "consumer/reader/lane_fetch.h"
+#include "consumer/batches/lane_fetch.h"
 
 enum {
 	LANES_EXPECTED = 8, /* a rank with more lanes opens its handle a second time */

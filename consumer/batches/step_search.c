@@ -1,4 +1,4 @@
-#include "consumer/reader/step_search.h"
+#include "consumer/batches/step_search.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/record/batch.h"
-#include "consumer/reader/lane_seek.h"
+#include "consumer/batches/lane_seek.h"
 
 enum { SEARCHES_MAX = 3 }; /* a log that is being cut can move under a search */
 

@@ -28,8 +28,8 @@
  *
  * Thread: one at a time.
  */
-#ifndef CONSUMER_READER_LANE_FETCH_H
-#define CONSUMER_READER_LANE_FETCH_H
+#ifndef CONSUMER_BATCHES_LANE_FETCH_H
+#define CONSUMER_BATCHES_LANE_FETCH_H
 
 #include <librdkafka/rdkafka.h>
 #include <stdbool.h>

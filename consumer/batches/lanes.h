@@ -1,6 +1,20 @@
 /*
  * lanes.h -- the lanes that one rank reads: a consumer handle, one queue and at most one held
- * record a lane; and the commits of these lanes.
+ * record a lane; and the commits of these lanes. And the map of this room.
+ *
+ * The room reads <mix>.batches, for trainers (consumer/reader) as for whoever compares or deletes
+ * steps (consumer/replay, consumer/admin).
+ *
+ * Files of this room:
+ *     lanes         the consumer handle of a rank's lanes, and its commits
+ *     lane_fetch    how far librdkafka reads ahead
+ *     lane_seek     decides which offset of a lane to ask next; pure
+ *     step_search   finds a step in the log of all lanes, in rounds
+ *     step_records  steps as they lie in the log, record by record, not judged
+ *
+ *     step_records --> step_search --> lane_seek
+ *          |                |
+ *          +----> lanes <---+          lanes --> lane_fetch
  *
  * Lanes are partitions of <mix>.batches. Rank r of W reads the lanes l with floor(l*W/L) = r, and
  * calls them 0..count-1. Example, L = 8 and W = 4: rank 1 has partitions 2 and 3, as its lanes 0
@@ -23,8 +37,8 @@
  * thread at the same time, lanes_wake() and lanes_sleep() by any. What both sides touch is atomic
  * (awake, denied) or librdkafka's.
  */
-#ifndef CONSUMER_READER_LANES_H
-#define CONSUMER_READER_LANES_H
+#ifndef CONSUMER_BATCHES_LANES_H
+#define CONSUMER_BATCHES_LANES_H
 
 #include <stdbool.h>
 #include <stddef.h>
