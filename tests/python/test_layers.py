@@ -84,7 +84,7 @@ VIOLATIONS = {
         "docs/rooms.txt: consumer/loop may see common/decide, and no file of it does"),
     "an old picture": (
         {"docs/ARCHITECTURE.md": "    common/base  --> common/decide\n"},
-        "docs/ARCHITECTURE.md: its picture is not that of docs/rooms.txt: scripts/layers --draw prints it"),
+        "docs/ARCHITECTURE.md: its picture is not that of docs/rooms.txt; scripts/layers --redraw mends it"),
     "rooms in a circle": (
         {"docs/rooms.txt": ROOMS.replace("| base.h  | |", "| base.h  | common/decide |")},
         "docs/rooms.txt: these rooms form a circle: common/base common/decide"),
@@ -131,5 +131,12 @@ def test_the_picture_has_the_nearest_rooms_alone(tmp_path):
     done = layers(tmp_path, "--draw", files={"docs/rooms.txt": rooms})
     assert "    consumer/loop          --> common/decide\n" in done.stdout
     assert "    common/base            --> (nothing of ours)\n" in done.stdout
-    page = {"docs/rooms.txt": ROOMS, "docs/ARCHITECTURE.md": f"# Page\n\n{layers(tmp_path, '--draw').stdout}"}
-    assert layers(tmp_path, files=page).returncode == 0
+
+
+def test_a_page_is_redrawn_around_its_text(tmp_path):
+    page = f"# Page\n\n{layers(tmp_path, '--draw').stdout}\nText.\n"
+    old = page.replace("common/base, common/effect", "common/base").replace("| cli ", "| old ")
+    assert old != page
+    layers(tmp_path, "--redraw", files={"docs/ARCHITECTURE.md": old})
+    assert (tmp_path / "docs/ARCHITECTURE.md").read_text() == page
+    assert layers(tmp_path, files={"docs/ARCHITECTURE.md": page}).returncode == 0
