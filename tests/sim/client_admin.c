@@ -1,8 +1,8 @@
-/* The admin interface: its options and events, records that are deleted, groups. */
+/* The admin interface: options, events, deleted records, groups, topics and their settings. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/client_admin.h"
+#include "tests/sim/client.h"
 
 struct rd_kafka_AdminOptions_s {
 	int timeout_ms;
@@ -16,7 +16,37 @@ struct rd_kafka_ConsumerGroupListing_s {
 	char group[CLUSTER_NAME_MAX];
 };
 
-void *
+struct rd_kafka_NewTopic_s {
+	char name[CLUSTER_NAME_MAX];
+	int partitions, replicas;
+	struct cluster_setting setting[CLUSTER_SETTINGS_MAX];
+	size_t settings_n;
+};
+
+struct rd_kafka_DeleteTopic_s {
+	char name[CLUSTER_NAME_MAX];
+};
+
+struct rd_kafka_topic_result_s {
+	char name[CLUSTER_NAME_MAX];
+	rd_kafka_resp_err_t err;
+};
+
+struct rd_kafka_ConfigEntry_s {
+	struct cluster_setting setting;
+};
+
+struct rd_kafka_ConfigResource_s {
+	rd_kafka_ResourceType_t type;
+	char name[CLUSTER_NAME_MAX];
+	rd_kafka_resp_err_t err;
+	struct rd_kafka_ConfigEntry_s entry[CLUSTER_SETTINGS_MAX];
+	const rd_kafka_ConfigEntry_t *at[CLUSTER_SETTINGS_MAX];
+	size_t n;
+};
+
+/* Zeroed memory, for free(); there always is some. */
+static void *
 admin_make(size_t n, size_t size)
 {
 	void *at = calloc(n == 0 ? 1 : n, size);
@@ -83,7 +113,8 @@ rd_kafka_event_destroy(rd_kafka_event_t *e)
 	free(e);
 }
 
-bool
+/* Begins a request. False: its answer, which says so, is that there is none. */
+static bool
 admin_asked(const char *function, const char *what, const rd_kafka_AdminOptions_t *options,
     rd_kafka_event_type_t type, rd_kafka_queue_t *q)
 {
@@ -96,7 +127,8 @@ admin_asked(const char *function, const char *what, const rd_kafka_AdminOptions_
 	return false;
 }
 
-void
+/* Gives the answer, at once. */
+static void
 admin_answer(rd_kafka_queue_t *q, rd_kafka_event_t *e)
 {
 	client_event_put(q, e, cluster->now_ms);
@@ -236,4 +268,337 @@ const char *
 rd_kafka_ConsumerGroupListing_group_id(const rd_kafka_ConsumerGroupListing_t *l)
 {
 	return l->group;
+}
+
+/* ---- topics ---- */
+
+rd_kafka_NewTopic_t *
+rd_kafka_NewTopic_new(
+    const char *topic, int num_partitions, int replication_factor, char *errstr, size_t errstr_size)
+{
+	rd_kafka_NewTopic_t *t = admin_make(1, sizeof(*t));
+
+	(void)errstr;
+	(void)errstr_size;
+	snprintf(t->name, sizeof(t->name), "%s", topic);
+	t->partitions = num_partitions;
+	t->replicas = replication_factor;
+	return t;
+}
+
+rd_kafka_resp_err_t
+rd_kafka_NewTopic_set_config(rd_kafka_NewTopic_t *t, const char *name, const char *value)
+{
+	struct cluster_setting *s;
+
+	if (t->settings_n == CLUSTER_SETTINGS_MAX)
+		return RD_KAFKA_RESP_ERR__INVALID_ARG;
+	s = &t->setting[t->settings_n++];
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	snprintf(s->value, sizeof(s->value), "%s", value);
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+void
+rd_kafka_NewTopic_destroy(rd_kafka_NewTopic_t *t)
+{
+	free(t);
+}
+
+void
+rd_kafka_NewTopic_destroy_array(rd_kafka_NewTopic_t **t, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		rd_kafka_NewTopic_destroy(t[i]);
+}
+
+static rd_kafka_topic_result_t *
+result(const char *name, rd_kafka_resp_err_t err)
+{
+	rd_kafka_topic_result_t *r = admin_make(1, sizeof(*r));
+
+	snprintf(r->name, sizeof(r->name), "%s", name);
+	r->err = err;
+	return r;
+}
+
+/* Settings of a topic, after Kafka's documentation ("Topic Configs", 3.9). */
+static bool
+is_setting(const struct cluster_setting *s)
+{
+	static const char *const known[] = {"cleanup.policy", "compression.type",
+	    "delete.retention.ms", "file.delete.delay.ms", "flush.messages", "flush.ms",
+	    "index.interval.bytes", "max.compaction.lag.ms", "max.message.bytes",
+	    "message.timestamp.type", "min.cleanable.dirty.ratio", "min.compaction.lag.ms",
+	    "min.insync.replicas", "preallocate", "retention.bytes", "retention.ms",
+	    "segment.bytes", "segment.index.bytes", "segment.jitter.ms", "segment.ms",
+	    "unclean.leader.election.enable"};
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		found |= strcmp(known[i], s->name) == 0;
+	if (strcmp(s->name, "cleanup.policy") == 0)
+		found = strcmp(s->value, "delete") == 0 || strcmp(s->value, "compact") == 0 ||
+			strcmp(s->value, "compact,delete") == 0;
+	return found;
+}
+
+static bool
+is_name(const char *name)
+{
+	size_t n =
+	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return n > 0 && n < CLUSTER_NAME_MAX && name[n] == '\0' && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
+}
+
+static rd_kafka_resp_err_t
+create(const rd_kafka_NewTopic_t *t)
+{
+	struct cluster_topic *made;
+
+	if (!is_name(t->name))
+		return RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
+
+	if (cluster_topic(t->name) != NULL)
+		return RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS;
+	if (t->partitions < 1 || t->partitions > CLUSTER_PARTITIONS_MAX)
+		return RD_KAFKA_RESP_ERR_INVALID_PARTITIONS;
+	if (t->replicas > CLUSTER_BROKERS)
+		return RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR;
+	for (size_t i = 0; i < t->settings_n; i++)
+		if (!is_setting(&t->setting[i]))
+			return RD_KAFKA_RESP_ERR_INVALID_CONFIG;
+	made = cluster_make_topic(t->name, t->partitions);
+	memcpy(made->setting, t->setting, sizeof(made->setting));
+	made->settings_n = t->settings_n;
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+void
+rd_kafka_CreateTopics(rd_kafka_t *rk, rd_kafka_NewTopic_t **new_topics, size_t new_topic_cnt,
+    const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu)
+{
+	rd_kafka_event_t *e;
+
+	(void)rk;
+	if (!admin_asked("CreateTopics", "", options, RD_KAFKA_EVENT_CREATETOPICS_RESULT, rkqu))
+		return;
+	e = client_event(RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
+	e->topic = admin_make(new_topic_cnt, sizeof(*e->topic));
+	for (size_t i = 0; i < new_topic_cnt; i++)
+		e->topic[e->topics_n++] = result(new_topics[i]->name, create(new_topics[i]));
+	admin_answer(rkqu, e);
+}
+
+const rd_kafka_CreateTopics_result_t *
+rd_kafka_event_CreateTopics_result(rd_kafka_event_t *e)
+{
+	return e->type == RD_KAFKA_EVENT_CREATETOPICS_RESULT ? (const void *)e : NULL;
+}
+
+const rd_kafka_topic_result_t **
+rd_kafka_CreateTopics_result_topics(const rd_kafka_CreateTopics_result_t *r, size_t *n)
+{
+	const rd_kafka_event_t *e = (const void *)r;
+
+	*n = e->topics_n;
+	return (const rd_kafka_topic_result_t **)(uintptr_t)e->topic;
+}
+
+rd_kafka_DeleteTopic_t *
+rd_kafka_DeleteTopic_new(const char *topic)
+{
+	rd_kafka_DeleteTopic_t *t = admin_make(1, sizeof(*t));
+
+	snprintf(t->name, sizeof(t->name), "%s", topic);
+	return t;
+}
+
+void
+rd_kafka_DeleteTopic_destroy(rd_kafka_DeleteTopic_t *t)
+{
+	free(t);
+}
+
+void
+rd_kafka_DeleteTopic_destroy_array(rd_kafka_DeleteTopic_t **t, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(t[i]);
+}
+
+void
+rd_kafka_DeleteTopics(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **del_topics, size_t del_topic_cnt,
+    const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu)
+{
+	rd_kafka_event_t *e;
+
+	(void)rk;
+	if (!admin_asked("DeleteTopics", "", options, RD_KAFKA_EVENT_DELETETOPICS_RESULT, rkqu))
+		return;
+	e = client_event(RD_KAFKA_EVENT_DELETETOPICS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
+	e->topic = admin_make(del_topic_cnt, sizeof(*e->topic));
+	for (size_t i = 0; i < del_topic_cnt; i++) {
+		struct cluster_topic *t = cluster_topic(del_topics[i]->name);
+
+		e->topic[e->topics_n++] =
+		    result(del_topics[i]->name, t == NULL ? RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART
+							  : RD_KAFKA_RESP_ERR_NO_ERROR);
+		if (t != NULL)
+			t->deleted = true;
+	}
+	admin_answer(rkqu, e);
+}
+
+const rd_kafka_DeleteTopics_result_t *
+rd_kafka_event_DeleteTopics_result(rd_kafka_event_t *e)
+{
+	return e->type == RD_KAFKA_EVENT_DELETETOPICS_RESULT ? (const void *)e : NULL;
+}
+
+const rd_kafka_topic_result_t **
+rd_kafka_DeleteTopics_result_topics(const rd_kafka_DeleteTopics_result_t *r, size_t *n)
+{
+	return rd_kafka_CreateTopics_result_topics((const void *)r, n);
+}
+
+rd_kafka_resp_err_t
+rd_kafka_topic_result_error(const rd_kafka_topic_result_t *r)
+{
+	return r->err;
+}
+
+const char *
+rd_kafka_topic_result_error_string(const rd_kafka_topic_result_t *r)
+{
+	return rd_kafka_err2str(r->err);
+}
+
+const char *
+rd_kafka_topic_result_name(const rd_kafka_topic_result_t *r)
+{
+	return r->name;
+}
+
+/* ---- settings ---- */
+
+rd_kafka_ConfigResource_t *
+rd_kafka_ConfigResource_new(rd_kafka_ResourceType_t restype, const char *resname)
+{
+	rd_kafka_ConfigResource_t *r = admin_make(1, sizeof(*r));
+
+	r->type = restype;
+	snprintf(r->name, sizeof(r->name), "%s", resname);
+	return r;
+}
+
+rd_kafka_resp_err_t
+rd_kafka_ConfigResource_set_config(
+    rd_kafka_ConfigResource_t *config, const char *name, const char *value)
+{
+	(void)value;
+	if (config->n < CLUSTER_SETTINGS_MAX)
+		snprintf(config->entry[config->n++].setting.name,
+		    sizeof(config->entry[0].setting.name), "%s", name);
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+void
+rd_kafka_ConfigResource_destroy(rd_kafka_ConfigResource_t *config)
+{
+	free(config);
+}
+
+void
+rd_kafka_ConfigResource_destroy_array(rd_kafka_ConfigResource_t **config, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(config[i]);
+}
+
+static void
+take_settings(rd_kafka_ConfigResource_t *r)
+{
+	const struct cluster_topic *t = cluster_topic(r->name);
+	struct cluster_setting weeks = {"offsets.retention.minutes", "100800"};
+
+	if (r->type == RD_KAFKA_RESOURCE_BROKER)
+		r->entry[r->n++].setting = weeks;
+	else if (t == NULL)
+		r->err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	else
+		for (; r->n < t->settings_n; r->n++)
+			r->entry[r->n].setting = t->setting[r->n];
+	for (size_t i = 0; i < r->n; i++)
+		r->at[i] = &r->entry[i];
+}
+
+void
+rd_kafka_DescribeConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt,
+    const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu)
+{
+	rd_kafka_event_t *e;
+
+	(void)rk;
+	if (!admin_asked(
+		"DescribeConfigs", "", options, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, rkqu))
+		return;
+	e = client_event(RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
+	e->resource = admin_make(config_cnt, sizeof(*e->resource));
+	for (size_t i = 0; i < config_cnt; i++) {
+		rd_kafka_ConfigResource_t *r =
+		    rd_kafka_ConfigResource_new(configs[i]->type, configs[i]->name);
+
+		take_settings(r);
+		e->resource[e->resources_n++] = r;
+	}
+	admin_answer(rkqu, e);
+}
+
+const rd_kafka_DescribeConfigs_result_t *
+rd_kafka_event_DescribeConfigs_result(rd_kafka_event_t *e)
+{
+	return e->type == RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT ? (const void *)e : NULL;
+}
+
+const rd_kafka_ConfigResource_t **
+rd_kafka_DescribeConfigs_result_resources(const rd_kafka_DescribeConfigs_result_t *r, size_t *n)
+{
+	const rd_kafka_event_t *e = (const void *)r;
+
+	*n = e->resources_n;
+	return (const rd_kafka_ConfigResource_t **)(uintptr_t)e->resource;
+}
+
+const rd_kafka_ConfigEntry_t **
+rd_kafka_ConfigResource_configs(const rd_kafka_ConfigResource_t *config, size_t *n)
+{
+	*n = config->n;
+	return (const rd_kafka_ConfigEntry_t **)(uintptr_t)config->at;
+}
+
+const char *
+rd_kafka_ConfigResource_name(const rd_kafka_ConfigResource_t *config)
+{
+	return config->name;
+}
+
+rd_kafka_resp_err_t
+rd_kafka_ConfigResource_error(const rd_kafka_ConfigResource_t *config)
+{
+	return config->err;
+}
+
+const char *
+rd_kafka_ConfigEntry_name(const rd_kafka_ConfigEntry_t *entry)
+{
+	return entry->setting.name;
+}
+
+const char *
+rd_kafka_ConfigEntry_value(const rd_kafka_ConfigEntry_t *entry)
+{
+	return entry->setting.value;
 }
