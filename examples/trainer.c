@@ -4,7 +4,7 @@
  *     cc -o trainer trainer.c $(pkg-config --cflags --libs riffle)
  *     ./trainer localhost:9092 pretrain RANK WORLD [FIRST_STEP]
  *
- * Without FIRST_STEP it goes on where the run "trainers" has committed. Every 10 steps it commits:
+ * Without FIRST_STEP it resumes where the run "trainers" has committed. Every 10 steps it commits:
  * a real trainer would write a checkpoint there, with riffle_position() and the schedule in it, and
  * give that step back at the next start.
  */

@@ -480,7 +480,8 @@ enum fail_code
 lanes_committed(
     struct lanes *l, int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f)
 {
-	return kafka_commits_of_topic(l->rk, l->topic, l->total, offset_next, metadata, timeout_ms, f);
+	return kafka_commits_of_topic(
+	    l->rk, l->topic, l->total, offset_next, metadata, timeout_ms, f);
 }
 
 static enum fail_code

@@ -21,15 +21,15 @@
  *     }
  *     riffle_close(r);
  *
- * A thread of the reader's own fetches, checks and decompresses the steps that come next, bounded
- * by ahead_bytes, so that riffle_next() mostly hands out what is ready.
+ * Threads of the reader's own fetch, check and decompress the steps that come next, within
+ * ahead_bytes, so that riffle_next() mostly hands out what is ready.
  *
  * Ownership: what riffle_next() points to is borrowed until the next riffle_next(),
  * riffle_next_into() or riffle_seek() on the same reader, or longer by riffle_keep().
  * Errors: a code to branch on and a sentence in *e. Thread: a reader is used by one thread at a
  * time; readers are independent. Process: a reader belongs to the one that opened it; after a fork
- * every call of the child says so and does nothing. The library has no globals, writes nothing to
- * stdout, logs to stderr, never ends the process.
+ * every call of the child fails with that and does nothing. The library has no globals, writes
+ * nothing to stdout, logs to stderr, never ends the process.
  *
  * Symbols carry the version RIFFLE_0; one that changes its meaning gets another version.
  */
@@ -92,7 +92,7 @@ struct riffle_options {
 	 * that never commits holds the mixer up. At the mix's end it commits the end; and a place
 	 * that was given (RIFFLE_START_STEP, riffle_seek) where no step comes within a second,
 	 * since the mixer may be waiting for that. 0: only riffle_commit(). While no step comes the
-	 * last commit is told again every ten seconds, in either case.
+	 * last commit is repeated every ten seconds, in either case.
 	 */
 	uint64_t commit_every;
 	int open_timeout_ms; /* riffle_open() waits this long for the broker; 0: 10,000 */
@@ -104,14 +104,13 @@ struct riffle_options {
 	uint64_t ahead_bytes;
 	uint32_t threads; /* that decompress: 1 to 64; 0: 2 */
 	/*
-	 * riffle_info.schedule of a checkpoint: a mix that has another one, because it was made
-	 * anew under the same name, is RIFFLE_ERROR_DATA. 0: any.
+	 * riffle_info.schedule of a checkpoint: a mix that has another one, because it was
+	 * recreated under the same name, is RIFFLE_ERROR_DATA. 0: any.
 	 */
 	uint64_t schedule;
 };
 
-/* A stretch of one document inside a sequence; it ends where the next begins, the last at `used`.
- */
+/* A stretch of one document in a sequence; it ends where the next begins, the last at `used`. */
 struct riffle_span {
 	uint32_t start;     /* index in the sequence of its first token */
 	const char *source; /* file or program it came from */
@@ -197,7 +196,7 @@ RIFFLE_API int riffle_next_into(struct riffle *r, int timeout_ms, void *tokens, 
 
 /*
  * Keeps the step that riffle_next() gave last, until riffle_free_step(), which any thread may call,
- * also after riffle_close(). A kept step's memory is the caller's to bound.
+ * also after riffle_close(). Kept steps do not count in ahead_bytes: the caller limits them.
  */
 RIFFLE_API int riffle_keep(
     struct riffle *r, const struct riffle_step *step, struct riffle_error *e);
