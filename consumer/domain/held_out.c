@@ -214,6 +214,7 @@ assign(struct held_out *h, struct failure *f)
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_resp_err_t err;
 
+	assert(h->at < h->partitions);
 	rd_kafka_topic_partition_list_add(list, h->topic, (int32_t)h->at)->offset = h->low[h->at];
 	err = rd_kafka_assign(h->rk, list);
 	rd_kafka_topic_partition_list_destroy(list);

@@ -31,7 +31,10 @@ forecast_close(struct forecast *fc)
 
 /* ---- stretches ---- */
 
-/* Lanes against the whole batch, over the stretch that ends. */
+/*
+ * The stretch ends: how far the share that a lane has of a domain is from the share that the whole
+ * batch has of it, at worst.
+ */
 static void
 close_stretch(struct count *c)
 {
@@ -42,6 +45,7 @@ close_stretch(struct count *c)
 	if (!c->open)
 		return;
 	c->open = false;
+	assert(to->stretches_n > 0);
 	s = &to->stretch[to->stretches_n - 1];
 	all = (double)(s->end - s->first) * to->global_batch;
 	each = all / to->lanes;
@@ -98,6 +102,8 @@ count_step(struct count *c, uint64_t step)
 	struct forecast_stretch *s = &to->stretch[to->stretches_n - 1];
 	uint32_t each = to->global_batch / to->lanes;
 
+	assert(c->open);
+	assert(step >= s->first);
 	for (uint32_t i = 0; i < to->global_batch; i++) {
 		uint32_t d = c->draw[i].domain;
 		struct forecast_domain *domain = &to->domain[d];
@@ -129,6 +135,7 @@ run(struct count *c, uint64_t steps, const struct stop *stop, struct failure *f)
 			    mixer_domain_name(c->mixer, mixer_blocked(c->mixer)->domain));
 		if (result != MIXER_DRAWN)
 			break;
+		/* A version changes at the start of a step: the one that was just taken. */
 		if (!c->open || mixer_version(c->mixer) != c->version) {
 			close_stretch(c);
 			if (open_stretch(c, step, f) != FAIL_NONE)

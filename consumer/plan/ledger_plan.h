@@ -4,8 +4,8 @@
  *
  * A replay, a dry run of a request and the history of weights decide with what the mixer of that
  * record decided with, whatever mix.yml says by now. The record comes from a topic: every value is
- * checked, and what is wrong is FAIL_DATA with the key's name. A key that is missing has the default
- * given in ledger_plan.c.
+ * checked, and what is wrong is FAIL_DATA with the key's name. A key that is missing has the
+ * default given in ledger_plan.c.
  *
  * Thread: any. No I/O.
  */

@@ -1,5 +1,6 @@
 #include "consumer/publish/election_group.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -161,6 +162,7 @@ election_group_lead(struct election_group *g, struct failure *f)
 
 	if (!g->standby)
 		return FAIL_NONE;
+	assert(g->former == NULL);
 	if (open_member(g, &rk, false, f) != FAIL_NONE)
 		return f->code;
 	g->former = g->rk;
