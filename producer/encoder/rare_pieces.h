@@ -6,13 +6,14 @@
  * and done together, in passes that each go over all of them: a pass reads what the one before has
  * sent for, and sends for what the next one reads.
  *
- *     pass                reads                                    sends for
- *     look_aside          the neighbour line in the piece cache    set of long_cache, vocabulary
- *     slot look_among_long     the set in long_cache                    the bytes of the whole
- *     token look_for_whole      the vocabulary: rank semantics take a piece that is a token as a
- *     whole merge_rest          the pair table, for what is left (merge.h has its own way to wait)
- *     remember            puts what was not known into a cache
- *     splice              moves the ids of the batch apart and puts these between them
+ *     pass               reads                              sends for
+ *     look_aside         the neighbour line in piece_cache  long_cache's set, a vocabulary slot
+ *     look_among_long    the set in long_cache              the bytes of the whole token
+ *     look_for_whole     the vocabulary: by rank, a piece
+ *                        that is a token is not merged
+ *     merge_rest         the pair table, for what is left   (merge.h waits in its own way)
+ *     remember           the caches, where it puts what they did not know
+ *     splice             the ids of the batch, which it moves apart to put these between them
  *
  * Example, a batch the | quokka | sat where quokka is rare: the encoder has put the ids of "the"
  * and "sat" side by side, and noted place 1 for quokka. splice() goes from the back, so that every

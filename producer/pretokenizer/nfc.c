@@ -169,7 +169,7 @@ order_marks(struct nfc_scratch *s)
 	}
 }
 
-/* What both are as one character, or 0. Hangul is not in the table: L and V join first, then LV and T. */
+/* What both are as one character, or 0. Hangul, L and V or LV and T, is not in the table. */
 static uint32_t
 composed(uint32_t first, uint32_t second)
 {

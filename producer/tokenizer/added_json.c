@@ -41,6 +41,7 @@ read_one(const struct json_part *p, struct one *one, struct failure *f)
 	return json_part_bool(p, "special", NULL, &one->special, f);
 }
 
+/* The id that tokenizers gives, see added_json.h; each content may be there once. */
 static enum fail_code
 give_id(struct reading *r, const struct json_part *p, struct one *one, struct failure *f)
 {

@@ -7,8 +7,8 @@
 #ifndef PRODUCER_TOKENIZER_ADDED_JSON_H
 #define PRODUCER_TOKENIZER_ADDED_JSON_H
 
-#include "producer/tokenizer/model_json.h"
 #include "producer/tokenizer/json_part.h"
+#include "producer/tokenizer/model_json.h"
 #include "producer/tokenizer/special_list.h"
 #include "producer/tokenizer/tokenizer_options.h"
 

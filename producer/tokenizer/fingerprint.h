@@ -1,6 +1,6 @@
 /*
- * fingerprint.h -- a number that two tokenizers share if they give the same ids: XXH64 over what
- * decides on ids. A topic carries it, so that what was tokenised otherwise is not mixed with it.
+ * fingerprint.h -- a number for what decides on a tokenizer's ids: XXH64 over all of that. What is
+ * published carries it, so that a mix of differently tokenised texts is noticed.
  *
  * Texts have their lengths in front, numbers are little-endian u32: it is the same on every
  * machine.
@@ -13,7 +13,7 @@
  * the versions of the tables of Unicode. Decoder, and template where it is not used, do not count.
  * A .tiktoken of the same tokens has another one: its merges are ranks.
  *
- * Never change what is hashed: logs that are out there carry these numbers.
+ * Never change what is hashed: what was published carries these numbers.
  */
 #ifndef PRODUCER_TOKENIZER_FINGERPRINT_H
 #define PRODUCER_TOKENIZER_FINGERPRINT_H

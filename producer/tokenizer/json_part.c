@@ -9,6 +9,7 @@
 
 #include "common/base/json_memory.h"
 
+/* Makes a value of one member, and puts it into the object. */
 static enum fail_code
 load_one(const struct json_member *m, const char *file, json_t *into, struct failure *f)
 {
@@ -177,12 +178,12 @@ json_part_copy(const struct json_part *p, const char *key, uint8_t *out, size_t 
 
 enum fail_code
 json_part_bool(
-    const struct json_part *p, const char *key, const bool *preset, bool *out, struct failure *f)
+    const struct json_part *p, const char *key, const bool *fallback, bool *out, struct failure *f)
 {
 	struct json_part m = json_part_member(p, key);
 
-	if (json_part_is_null(&m) && preset != NULL) {
-		*out = *preset;
+	if (json_part_is_null(&m) && fallback != NULL) {
+		*out = *fallback;
 		return FAIL_NONE;
 	}
 	if (!json_is_boolean(m.value))

@@ -2,7 +2,9 @@
  * json_part.h -- a value inside a tokenizer.json with the way to it, so that whatever is refused is
  * named: `tokenizer t.json: pre_tokenizer.pretokenizers[1].pattern is {...}: why`.
  *
- * Borrows file and value; a part owns nothing.
+ * A part is a plain value that borrows file and value, and may be copied: it is valid as long as
+ * the part that json_part_open() made, which alone owns its value. A member that is missing is a
+ * part as well, so that callers look at its value once, in the end.
  */
 #ifndef PRODUCER_TOKENIZER_JSON_PART_H
 #define PRODUCER_TOKENIZER_JSON_PART_H
@@ -31,10 +33,11 @@ enum fail_code json_part_open(struct json_part *p, const char *file, const char 
     const struct json_members *m, const char *const *except, size_t except_n, struct failure *f);
 void json_part_close(struct json_part *p);
 
+/* A member of an object, an item of an array; the part may be missing, or something else. */
 struct json_part json_part_member(const struct json_part *p, const char *key);
 struct json_part json_part_item(const struct json_part *p, size_t i);
 
-/* That there is none, or null. */
+/* Whether it is missing, or null. */
 bool json_part_is_null(const struct json_part *p);
 
 /* The text it is, or NULL. */
@@ -61,9 +64,9 @@ const char *json_part_text(const struct json_part *p, const char *key);
 enum fail_code json_part_copy(const struct json_part *p, const char *key, uint8_t *out, size_t room,
     size_t *n, struct failure *f);
 
-/* A member that is true or false; `preset` where it is missing or null, refused there if NULL. */
+/* A member that is true or false; `fallback` where it is missing or null, refused there if NULL. */
 enum fail_code json_part_bool(
-    const struct json_part *p, const char *key, const bool *preset, bool *out, struct failure *f);
+    const struct json_part *p, const char *key, const bool *fallback, bool *out, struct failure *f);
 
 /* A whole number from 0 to `max`. */
 enum fail_code json_part_count(

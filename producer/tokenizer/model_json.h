@@ -6,16 +6,15 @@
  * they stand, from front to back, and never become a tree.
  *
  * Merges are "a b" or ["a", "b"]; of the first, those that begin with #version are left out. Texts
- * of tokens are as in the file: what they stand for is model_compile.c's to
- * say.
+ * of tokens are as in the file: model_compile.c knows what they stand for.
  */
 #ifndef PRODUCER_TOKENIZER_MODEL_JSON_H
 #define PRODUCER_TOKENIZER_MODEL_JSON_H
 
 #include <stdbool.h>
 
-#include "producer/bpe/pair_table.h"
 #include "common/base/buffer.h"
+#include "producer/bpe/pair_table.h"
 
 /* Zero-initialise, end with model_json_close(). */
 struct model_json {

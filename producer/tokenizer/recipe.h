@@ -8,10 +8,10 @@
 #ifndef PRODUCER_TOKENIZER_RECIPE_H
 #define PRODUCER_TOKENIZER_RECIPE_H
 
+#include "producer/bpe/symbols.h"
 #include "producer/pretokenizer/added_tokens.h"
 #include "producer/pretokenizer/normalizer.h"
 #include "producer/pretokenizer/pretokenizer.h"
-#include "producer/bpe/symbols.h"
 
 enum { RECIPE_TEMPLATE_MAX = 16, RECIPE_DECODER_STEPS_MAX = 8 };
 

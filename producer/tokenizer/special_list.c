@@ -47,6 +47,8 @@ special_list_give(struct special_list *l, struct tokenizer *t, struct failure *f
 {
 	struct special *special = malloc((l->n + 1) * sizeof(*special));
 
+	assert(t->special_owned == NULL);
+	assert(t->recipe != NULL);
 	if (special == NULL)
 		return fail_memory(f);
 	if (l->n > 1)

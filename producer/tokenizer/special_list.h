@@ -1,6 +1,10 @@
 /*
  * special_list.h -- collects tokens that stand for themselves, and gives them in the order of ids.
  *
+ * Such a token has no bytes in the vocabulary, or others than it is decoded to: added tokens, and
+ * tokens of a byte-level model whose text shows no bytes. Their texts move while the list grows, so
+ * that entries hold places, and pointers are made only when it is given.
+ *
  * Zero-initialise, end with special_list_close().
  */
 #ifndef PRODUCER_TOKENIZER_SPECIAL_LIST_H

@@ -23,8 +23,7 @@ struct special {
 
 struct tokenizer {
 	enum splitter_pattern pattern; /* of a .tiktoken */
-	struct vocabulary
-	    vocabulary; /* the bytes of tokens; without those that stand for themselves */
+	struct vocabulary vocabulary;  /* without tokens that stand for themselves */
 	struct pair_table pairs;
 	const struct special *special; /* [specials_n], by id; static, or special_owned */
 	struct special *special_owned;
