@@ -1,9 +1,35 @@
 /*
  * failure.h -- how a failure travels: a code to branch on, a sentence for a person.
  *
+ * The room common/base is what every other room stands on, and none of it knows what riffle is for
+ * but names.h and limits.h.
+ *
+ * Files of this room:
+ *     failure        codes and sentences
+ *     limits         how much of everything a corpus and a mix may have
+ *     names          names of topics and groups, and which names are allowed
+ *     log            one line an event, to stderr
+ *     clock          time for deadlines and rates
+ *     stop           the request to stop, from a signal handler to every loop
+ *     fault          points at which a test makes the process die
+ *     scalar         texts that people write for numbers
+ *     nearest        which known name a mistyped one most likely means
+ *     text           a text put together by formats
+ *     buffer         bytes that grow at their end
+ *     utf8           is it UTF-8, and what it is read as where it is not
+ *     json_text      walks along a JSON text, strictly
+ *     json_field     takes fields out of a JSON object by dotted paths
+ *     json_memory    jansson where memory is refused
+ *
  * Whoever detects a failure calls fail() with what was attempted, on what, and why. Each level
  * above may put context in front with fail_within(). Only cli/main.c prints the sentence.
  * Sentences start in lower case, have no final stop and name the file, topic or key.
+ *
+ *     fail(f, FAIL_BROKER, "%s", why)         "no such host"
+ *     fail_within(f, "topic %s", topic)       "topic docs.web: no such host"
+ *
+ * A struct failure is a value of the caller's; only after a call returned another code than
+ * FAIL_NONE does it hold anything.
  */
 #ifndef COMMON_BASE_FAILURE_H
 #define COMMON_BASE_FAILURE_H
@@ -46,8 +72,8 @@ enum fail_code fail_memory(struct failure *f);
 enum fail_code fail_within(struct failure *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The exit code of a program that ends with `code`: 0 done, 1 the world, 2 usage or config, 3
- * fenced. */
+/* The exit code of a program that ends with `code`: 0 done, 1 the world, 2 usage or config;
+ * 3 fenced. */
 int fail_exit(enum fail_code code);
 
 #endif

@@ -1,10 +1,366 @@
 #include "common/config/config.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/config_parts.h"
+#include "common/base/limits.h"
+#include "common/base/names.h"
+#include "common/base/nearest.h"
+#include "common/base/scalar.h"
+#include "common/config/config_internal.h"
+
+/* ---- maps of the file, by the table ---- */
+
+static enum fail_code read_map(struct config *c, const struct yaml_node *map,
+    const struct config_scope *scope, struct failure *f);
+
+static bool
+begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* The row of a key, or (NULL) whether it is a section: something of the table lies below. */
+static const struct config_key *
+find_row(const char *path, bool *section)
+{
+	size_t n = strlen(path);
+
+	*section = false;
+	for (size_t i = 0; i < config_keys_n; i++) {
+		if (strcmp(config_keys[i].path, path) == 0)
+			return &config_keys[i];
+		*section = *section ||
+			   (begins(config_keys[i].path, path) && config_keys[i].path[n] == '.');
+	}
+	return NULL;
+}
+
+/* Suggests the key of that very name in another section, or the nearest of this one. */
+static enum fail_code
+fail_unknown(const struct config *c, const struct yaml_node *node, const struct config_scope *scope,
+    const char *key, struct failure *f)
+{
+	char known[CONFIG_KEYS_MAX][CONFIG_PATH_MAX];
+	const char *elsewhere = NULL;
+	struct nearest near;
+
+	nearest_init(&near, node->key);
+	for (size_t i = 0; i < config_keys_n; i++) {
+		const char *path = config_keys[i].path, *last = strrchr(path, '.');
+
+		if (begins(path, scope->rows)) {
+			const char *rest = path + strlen(scope->rows);
+
+			snprintf(
+			    known[i], sizeof(known[i]), "%.*s", (int)strcspn(rest, ".["), rest);
+			nearest_offer(&near, known[i]);
+		}
+		if (elsewhere == NULL && strcmp(last == NULL ? path : last + 1, node->key) == 0)
+			elsewhere = path;
+	}
+	if (elsewhere == NULL)
+		elsewhere = near.best;
+	if (elsewhere != NULL)
+		return config_fail(
+		    c, node->line, key, f, "unknown key; did you mean %s?", elsewhere);
+	return config_fail(c, node->line, key, f, "unknown key (`riffle config --keys` lists all)");
+}
+
+enum fail_code
+config_need_map(
+    const struct config *c, const struct yaml_node *node, const char *key, struct failure *f)
+{
+	if (node->kind == YAML_MAP)
+		return FAIL_NONE;
+	if (node->kind == YAML_TEXT && node->plain && *node->text == '\0')
+		return config_fail(
+		    c, node->line, key, f, "has no value (must be a map of keys and values)");
+	return config_fail(c, node->line, key, f, "is a %s (must be a map of keys and values)",
+	    node->kind == YAML_LIST ? "list" : "text");
+}
+
+/* Required keys that are not there, and the defaults of the others, of rows under `scope->rows`. */
+static enum fail_code
+complete(const struct config *c, const struct config_scope *scope, int line, struct failure *f)
+{
+	for (size_t i = 0; i < config_keys_n; i++) {
+		const struct config_key *k = &config_keys[i];
+		char key[CONFIG_PATH_MAX];
+
+		if (scope->seen[i] || !begins(k->path, scope->rows))
+			continue;
+		snprintf(key, sizeof(key), "%s%s", scope->shown, k->path + strlen(scope->rows));
+		if (k->required)
+			return config_fail(c, line, key, f, "is missing (%s)", k->help);
+		scope->seen[i] = true;
+		if (k->preset != NULL && config_value_default(c, k, scope->base, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* sasl.password: {file: secret.txt}, or {env: NAME}. */
+static enum fail_code
+read_property_from(
+    struct config *c, const struct yaml_node *node, const char *key, struct failure *f)
+{
+	const struct yaml_node *from = node->child;
+	struct failure why;
+	char *path = NULL;
+	enum fail_code code = FAIL_NONE;
+
+	if (node->kind != YAML_MAP || node->children_n != 1 || from->kind != YAML_TEXT ||
+	    (strcmp(from->key, "file") != 0 && strcmp(from->key, "env") != 0) ||
+	    *from->text == '\0')
+		return config_fail(c, node->line, key, f,
+		    "is a map or a list (must be one value, or {file: PATH}, or {env: NAME})");
+	if (strcmp(from->key, "file") == 0)
+		code = config_resolve(&path, c, from->text, f);
+	if (code == FAIL_NONE && properties_set_from(&c->kafka, node->key, from->key,
+				     path == NULL ? from->text : path, &why) != FAIL_NONE)
+		code = why.code == FAIL_MEMORY ? fail_memory(f)
+					       : config_fail(c, node->line, key, f, "%s", why.text);
+	free(path);
+	return code;
+}
+
+static enum fail_code
+read_properties(struct config *c, const struct yaml_node *map, struct failure *f)
+{
+	char key[CONFIG_PATH_MAX], shown[CONFIG_SHOWN_MAX];
+
+	if (config_need_map(c, map, "kafka", f) != FAIL_NONE)
+		return f->code;
+	if (map->children_n > PROPERTIES_MAX)
+		return config_fail(c, map->line, "kafka", f, "has %zu properties (at most %d)",
+		    map->children_n, PROPERTIES_MAX);
+	for (size_t i = 0; i < map->children_n; i++) {
+		const struct yaml_node *node = &map->child[i];
+
+		if (*node->key == '\0')
+			return config_fail(c, node->line, "kafka", f, "a property has no name");
+		snprintf(key, sizeof(key), "kafka.%s", config_shown(shown, node->key));
+		if (node->kind != YAML_TEXT && read_property_from(c, node, key, f) != FAIL_NONE)
+			return f->code;
+		if (node->kind != YAML_TEXT)
+			continue;
+		if (node->plain && *node->text == '\0')
+			return config_fail(c, node->line, key, f,
+			    "has no value (a librdkafka property; \"\" is an empty one)");
+		if (properties_set(&c->kafka, node->key, node->text, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+config_read_map(struct config *c, const struct yaml_node *map, const struct config_scope *scope,
+    struct failure *f)
+{
+	if (read_map(c, map, scope, f) != FAIL_NONE)
+		return f->code;
+	return complete(c, scope, map->line, f);
+}
+
+enum fail_code
+config_read_domain(
+    struct config *c, const struct yaml_node *node, struct config_domain *d, struct failure *f)
+{
+	bool seen[CONFIG_KEYS_MAX] = {false};
+	char shown[CONFIG_PATH_MAX], name[CONFIG_SHOWN_MAX];
+	struct config_scope scope = {CONFIG_DOMAIN_PREFIX, shown, d, seen};
+
+	snprintf(shown, sizeof(shown), "domains.%s", config_shown(name, node->key));
+	if (!names_valid(node->key))
+		return config_fail(c, node->line, shown, f,
+		    "not a name of a domain (letters, digits, '.', '_', '-', at most %d, a letter "
+		    "or digit first)",
+		    NAME_MAX_BYTES);
+	if (config_need_map(c, node, shown, f) != FAIL_NONE)
+		return f->code;
+	strncat(shown, ".", sizeof(shown) - strlen(shown) - 1);
+	d->line = node->line;
+	d->name = strdup(node->key);
+	if (d->name == NULL)
+		return fail_memory(f);
+	return config_read_map(c, node, &scope, f);
+}
+
+static int
+compare_domains(const void *a, const void *b)
+{
+	const struct config_domain *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+void
+config_sort_domains(struct config *c)
+{
+	if (c->domains_n > 0)
+		qsort(c->domains, c->domains_n, sizeof(*c->domains), compare_domains);
+}
+
+static enum fail_code
+read_domains(struct config *c, const struct yaml_node *map, struct failure *f)
+{
+	if (config_need_map(c, map, "domains", f) != FAIL_NONE)
+		return f->code;
+	if (map->children_n == 0)
+		return config_fail(c, map->line, "domains", f, "is empty (at least one domain)");
+	if (map->children_n > LIMIT_DOMAINS)
+		return config_fail(c, map->line, "domains", f, "has %zu domains (at most %d)",
+		    map->children_n, LIMIT_DOMAINS);
+	c->domains = calloc(map->children_n, sizeof(*c->domains));
+	if (c->domains == NULL)
+		return fail_memory(f);
+	c->domains_n = map->children_n;
+	for (size_t i = 0; i < map->children_n; i++)
+		if (config_read_domain(c, &map->child[i], &c->domains[i], f) != FAIL_NONE)
+			return f->code;
+	config_sort_domains(c);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+read_key(struct config *c, const struct config_key *row, const struct yaml_node *node,
+    const struct config_scope *scope, const char *key, struct failure *f)
+{
+	struct config_mix *mix = &c->mix;
+
+	scope->seen[row - config_keys] = true;
+	switch (row->kind) {
+	case CONFIG_PROPERTIES: return read_properties(c, node, f);
+	/* Domains are read before, these after all the rest: they need the domains sorted. */
+	case CONFIG_DOMAINS:
+	case CONFIG_WEIGHTS:
+	case CONFIG_PHASES:
+	case CONFIG_ANNEAL_STEP:
+	case CONFIG_ANNEAL_MAP: return FAIL_NONE;
+	case CONFIG_PHASE_MAP: return config_read_phase_map(c, node, key, scope->base, f);
+	case CONFIG_ROUND:
+		mix->epoch_largest = node->kind == YAML_TEXT && strcmp(node->text, "largest") == 0;
+		if (mix->epoch_largest)
+			return FAIL_NONE;
+		return config_value(c, row, node, key, scope->base, f);
+	case CONFIG_TEXT:
+	case CONFIG_NAME:
+	case CONFIG_COUNT32:
+	case CONFIG_COUNT:
+	case CONFIG_SIZE:
+	case CONFIG_POSITIVE:
+	case CONFIG_NUMBER:
+	case CONFIG_BOOL:
+	case CONFIG_CHOICE:
+	case CONFIG_LIST:
+	case CONFIG_RUNS:
+	case CONFIG_FIELDS:
+	case CONFIG_SPLIT:
+	case CONFIG_FOLDER: break;
+	}
+	return config_value(c, row, node, key, scope->base, f);
+}
+
+/* As deep as the table's paths. */
+static enum fail_code
+read_map(struct config *c, const struct yaml_node *map, const struct config_scope *scope,
+    struct failure *f)
+{
+	for (size_t i = 0; i < map->children_n; i++) {
+		const struct yaml_node *node = &map->child[i];
+		char path[CONFIG_PATH_MAX], key[CONFIG_PATH_MAX], name[CONFIG_SHOWN_MAX];
+		const struct config_key *row = NULL;
+		struct config_scope inner = *scope;
+		bool section = false;
+
+		snprintf(path, sizeof(path), "%s%s", scope->rows, node->key);
+		snprintf(key, sizeof(key), "%s%s", scope->shown, config_shown(name, node->key));
+		/* "mix.lanes" as one key is none, though it reads like a path of the table; nor is
+		 * "phases[]". */
+		if (strpbrk(node->key, ".[") == NULL && *node->key != '\0')
+			row = find_row(path, &section);
+		if (row == NULL && !section)
+			return fail_unknown(c, node, scope, key, f);
+		if (row != NULL) {
+			if (read_key(c, row, node, scope, key, f) != FAIL_NONE)
+				return f->code;
+			continue;
+		}
+		if (config_need_map(c, node, key, f) != FAIL_NONE)
+			return f->code;
+		strncat(path, ".", sizeof(path) - strlen(path) - 1);
+		strncat(key, ".", sizeof(key) - strlen(key) - 1);
+		inner.rows = path;
+		inner.shown = key;
+		if (read_map(c, node, &inner, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* Rows of domains and phases are complete with each; those of a mix that is not there stay empty.
+ */
+static void
+pass_over(bool *seen, bool mix)
+{
+	for (size_t i = 0; i < config_keys_n; i++)
+		if (begins(config_keys[i].path, CONFIG_DOMAIN_PREFIX) ||
+		    begins(config_keys[i].path, CONFIG_PHASE_PREFIX) ||
+		    (!mix && begins(config_keys[i].path, "mix.")))
+			seen[i] = true;
+}
+
+/* After the map of domains and the rest: those of the folder, and what needs them all sorted. */
+static enum fail_code
+read_with_domains(
+    struct config *c, const struct yaml_node *root, const struct yaml_node *mix, struct failure *f)
+{
+	if (c->domains_from != NULL && config_read_folders(c, root, f) != FAIL_NONE)
+		return f->code;
+	if (mix == NULL)
+		return FAIL_NONE;
+	if (config_read_weights(c, yaml_node_get(mix, "weights"), f) != FAIL_NONE)
+		return f->code;
+	return config_read_phases(c, mix, f);
+}
+
+/* Fills a zeroed *c, but for its path, from a tree; the caller ends it whatever the result. */
+static enum fail_code
+read_tree(struct config *c, const struct yaml_tree *t, struct failure *f)
+{
+	bool seen[CONFIG_KEYS_MAX] = {false};
+	const struct yaml_node *root = yaml_tree_root(t), *mix, *domains;
+	struct config_scope scope = {"", "", c, seen};
+	bool section;
+
+	if (root->kind != YAML_MAP)
+		return fail(
+		    f, FAIL_CONFIG, "%s:%d: is not a map of keys and values", c->path, root->line);
+	mix = yaml_node_get(root, "mix");
+	domains = yaml_node_get(root, "domains");
+	if (domains != NULL && read_domains(c, domains, f) != FAIL_NONE)
+		return f->code;
+	if (read_map(c, root, &scope, f) != FAIL_NONE)
+		return f->code;
+	pass_over(seen, mix != NULL);
+	if (mix != NULL) {
+		struct config_scope inner = {"mix.", "mix.", c, seen};
+
+		if (complete(c, &inner, mix->line, f) != FAIL_NONE)
+			return f->code;
+	}
+	if (complete(c, &scope, root->line, f) != FAIL_NONE)
+		return f->code;
+	if (c->domains == NULL && c->domains_from == NULL)
+		return config_fail(c, root->line, "domains", f, "is missing (%s)",
+		    find_row("domains", &section)->help);
+	return read_with_domains(c, root, mix, f);
+}
+
+/* ---- opening and closing ---- */
 
 static enum fail_code
 set_bootstrap(struct config *c, struct failure *f)
@@ -30,8 +386,8 @@ config_open(struct config **out, const char *path, struct failure *f)
 		fail_memory(f);
 		goto failed;
 	}
-	if (config_read(c, t, f) != FAIL_NONE ||
-	    config_check(c, yaml_tree_root(t), f) != FAIL_NONE || set_bootstrap(c, f) != FAIL_NONE)
+	if (read_tree(c, t, f) != FAIL_NONE || config_check(c, yaml_tree_root(t), f) != FAIL_NONE ||
+	    set_bootstrap(c, f) != FAIL_NONE)
 		goto failed;
 	yaml_tree_close(t);
 	*out = c;
@@ -96,6 +452,8 @@ config_close(struct config *c)
 	properties_clear(&c->kafka);
 	free(c);
 }
+
+/* ---- what others ask of a configuration ---- */
 
 enum fail_code
 config_need_mix(const struct config *c, struct failure *f)

@@ -1,9 +1,24 @@
 /*
  * config.h -- the one YAML file that describes a corpus and a mix, read once, then constant.
  *
- * A table in config_rows.c has a row for every key: path, type, destination, range, preset, help.
- * The table is the parser, the range check, the unknown-key error, `riffle config --keys` and
+ * Files of this room:
+ *     config            the structs; the file's maps into them, by the table
+ *     config_keys       the table of keys, and its print
+ *     config_value      one value: text, number, list, ... by its row's kind and range
+ *     config_folders    domains_from: a domain of each sub-folder
+ *     config_weights    mix.weights, mix.phases, anneal_*: maps of weights
+ *     config_check      what several keys must be to each other
+ *     properties        librdkafka properties that a user set
+ *     topic_plan        which topics a configuration implies, and their settings
+ *     yaml_tree         YAML as a tree of nodes, each with its line
+ *
+ * The table in config_keys.c has a row for every key: path, type, destination, range, default,
+ * help. It is the parser, the range check, the unknown-key error, `riffle config --keys` and
  * docs/CONFIG.md. Messages read "run.yml:4: mix.lanes: out of range: 0 (1 to 4096)".
+ *
+ * The file becomes a struct in this order, because weights are indexed by domains that are sorted:
+ *
+ *     domains -> all other keys -> domains_from -> weights -> phases -> what keys are to each other
  *
  * Invariants, established by config_open():
  *   domains are sorted by the bytes of their names and names are distinct and valid;
@@ -12,6 +27,9 @@
  *   domain has a weight;
  *   lanes divides global_batch; no two topics have one name; one lane's record fits 64 MiB;
  *   no key is without effect: keys that need another one (keep: packing none) have it.
+ *
+ * Thread: constant after config_open() but for `kafka`, to which the command line may add before
+ * it starts anything; then any number of threads read.
  */
 #ifndef COMMON_CONFIG_CONFIG_H
 #define COMMON_CONFIG_CONFIG_H
@@ -65,7 +83,7 @@ struct config_domain {
 	uint32_t partitions;
 	bool live;
 	enum mix_on_end on_end;
-	uint64_t max_epochs;    /* 0: no bound of its own */
+	uint64_t max_epochs;    /* 0: no limit of its own */
 	enum mix_on_dry on_dry; /* a live domain that has nothing at the moment */
 	double catch_up;        /* >= 1: at most so many times its share while it is paid back */
 	enum sequence_packing packing; /* what a sequence is made of */
@@ -91,7 +109,7 @@ struct config_mix {
 	uint64_t seed;
 	uint32_t global_batch;   /* B, sequences a step */
 	uint32_t lanes;          /* L */
-	uint32_t max_lead_steps; /* 0: no bound */
+	uint32_t max_lead_steps; /* 0: no limit */
 	struct config_list runs;
 	enum schedule_kind schedule;
 	enum mix_unit weights_unit;
@@ -123,8 +141,8 @@ struct config {
 	uint64_t max_document_bytes;
 	uint32_t replication;
 	uint32_t min_insync_replicas;
-	char *domains_from; /* a folder, relative as above; NULL: none. Its domains are in `domains`
-			     */
+	/* A folder, relative as above; NULL: none. Its domains are in `domains`. */
+	char *domains_from;
 	size_t domains_n;
 	struct config_domain *domains;
 	struct config_mix mix;

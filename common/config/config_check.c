@@ -1,11 +1,14 @@
+/* What keys must be to each other: names that collide, records too large, keys without effect. */
 #include <assert.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/limits.h"
-#include "common/config/config_parts.h"
 #include "common/base/names.h"
+#include "common/config/config_internal.h"
 #include "common/config/topic_plan.h"
 
 enum {
@@ -51,15 +54,16 @@ check_replicas(const struct config *c, const struct yaml_node *root, struct fail
 	return FAIL_NONE;
 }
 
-bool
-config_domain_has(const struct yaml_node *root, const struct config_domain *d, const char *key)
+static bool
+domain_has(const struct yaml_node *root, const struct config_domain *d, const char *key)
 {
 	return yaml_node_get(domain_node(root, d), key) != NULL;
 }
 
-enum fail_code
-config_fail_domain(const struct config *c, const struct yaml_node *root,
-    const struct config_domain *d, const char *key, struct failure *f, const char *what)
+/* FAIL_CONFIG about a key of a domain; "": about the domain. */
+static enum fail_code
+fail_domain(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
+    const char *key, struct failure *f, const char *what)
 {
 	char path[NAME_MAX_BYTES + 64];
 
@@ -74,32 +78,31 @@ check_domain(const struct config *c, const struct yaml_node *root, const struct 
 	bool files = d->train.n > 0, program = d->exec != NULL;
 
 	if (strcmp(d->name, "rejects") == 0)
-		return config_fail_domain(c, root, d, "", f,
+		return fail_domain(c, root, d, "", f,
 		    "the name is taken: <corpus>.rejects holds what could not be read");
 	if (files && program)
-		return config_fail_domain(
+		return fail_domain(
 		    c, root, d, "exec", f, "train and exec exclude each other: give one of them");
 	if (!files && !program && d->valid.n > 0)
-		return config_fail_domain(c, root, d, "valid", f,
+		return fail_domain(c, root, d, "valid", f,
 		    "valid without train: give train or exec, from which the mix is drawn");
 	if (!files && !program)
-		return config_fail_domain(c, root, d, "", f,
+		return fail_domain(c, root, d, "", f,
 		    c->domains_from == NULL
 			? "has no source: give train (files) or exec (a program)"
 			: "has no source: the folder of domains_from has no sub-folder of that "
 			  "name; make one, or give train (files) or exec (a program)");
 	if (program && d->partitions > 1)
-		return config_fail_domain(c, root, d, "partitions", f,
+		return fail_domain(c, root, d, "partitions", f,
 		    "one program cannot be dealt to several producers: must be 1 with exec");
 	if (d->where_field != NULL && d->where_equals == NULL)
-		return config_fail_domain(c, root, d, "where", f,
+		return fail_domain(c, root, d, "where", f,
 		    "where.equals is missing: the value that makes a document this domain's");
 	if (d->where_field == NULL && d->where_equals != NULL)
-		return config_fail_domain(c, root, d, "where", f,
+		return fail_domain(c, root, d, "where", f,
 		    "where.field is missing: the field that must be equal to where.equals");
-	if (d->where_field == NULL && config_domain_has(root, d, "where"))
-		return config_fail_domain(
-		    c, root, d, "where", f, "is empty: needs field and equals");
+	if (d->where_field == NULL && domain_has(root, d, "where"))
+		return fail_domain(c, root, d, "where", f, "is empty: needs field and equals");
 	return FAIL_NONE;
 }
 
@@ -153,21 +156,20 @@ check_shared(const struct config *c, const struct yaml_node *root, const struct 
 		    "takes every document of an input that domain %s (line %d) shares: give each a "
 		    "where",
 		    b->name, b->line);
-		return config_fail_domain(c, root, a, "", f, what);
+		return fail_domain(c, root, a, "", f, what);
 	}
 	if (compare_text(a->where_field, b->where_field) == 0 &&
 	    compare_text(a->where_equals, b->where_equals) == 0) {
 		snprintf(what, sizeof(what),
 		    "wants the same documents of the same input as domain %s (line %d)", a->name,
 		    a->line);
-		return config_fail_domain(c, root, b, "where", f, what);
+		return fail_domain(c, root, b, "where", f, what);
 	}
 	if (a->partitions != b->partitions || a->live != b->live) {
 		snprintf(what, sizeof(what),
 		    "differs from that of domain %s (line %d), which shares its input: must agree",
 		    a->name, a->line);
-		return config_fail_domain(
-		    c, root, b, a->live != b->live ? "live" : "partitions", f, what);
+		return fail_domain(c, root, b, a->live != b->live ? "live" : "partitions", f, what);
 	}
 	return FAIL_NONE;
 }
@@ -314,6 +316,207 @@ check_record(const struct config *c, const struct yaml_node *root, struct failur
 	    bytes, c->mix.lanes, room / (each + HEAD_DOMAIN_BYTES), c->sequence_length);
 }
 
+/* ==== keys that others make impossible, or leave without effect ==== */
+
+/* ---- a domain ---- */
+
+static bool
+is_single(const struct config_domain *d)
+{
+	return d->packing == SEQUENCE_NONE;
+}
+
+static bool
+has_prompt(const struct config_domain *d)
+{
+	return d->prompt != NULL;
+}
+
+static bool
+has_no_prompt(const struct config_domain *d)
+{
+	return d->prompt == NULL;
+}
+
+static bool
+is_live(const struct config_domain *d)
+{
+	return d->live;
+}
+
+static bool
+lends(const struct config_domain *d)
+{
+	return d->live && d->on_dry == MIX_DRY_LEND;
+}
+
+static bool
+is_text(const struct config_domain *d)
+{
+	return d->tokens == TOKEN_FORMAT_NONE;
+}
+
+static bool
+is_without_width(const struct config_domain *d)
+{
+	return d->tokens == TOKEN_FORMAT_NPY || d->tokens == TOKEN_FORMAT_DS;
+}
+
+/* What a key needs to have an effect. */
+struct need {
+	const char *key;
+	bool (*met)(const struct config_domain *d);
+	const char *sentence;
+};
+
+static const struct need needs[] = {
+    {"token_bytes", is_without_width,
+	"has no effect without tokens: npy or ds; other files say how wide their tokens are"},
+    {"exec", is_text, "cannot be given beside tokens: give the files that hold them as train"},
+    {"where", is_text, "cannot be given beside tokens, which have no fields"},
+    {"text", is_text, "cannot be given beside tokens, which have no fields"},
+    {"prompt", is_text, "cannot be given beside tokens, which have no fields"},
+    {"keep", is_text, "cannot be given beside tokens, which have no fields"},
+    {"over_long", is_single,
+	"has no effect without packing: none; what else is packed is cut where it must be"},
+    {"prompt", is_single, "needs packing: none: a loss mask is that of one document a sequence"},
+    {"response", has_prompt, "has no effect without prompt: the field in front of it"},
+    {"text", has_no_prompt,
+	"has no effect beside prompt: a document is its prompt and its response"},
+    {"keep", is_single, "needs packing: none: what is kept is that of one document a sequence"},
+    {"on_dry", is_live,
+	"has no effect without live: true; only a domain whose data keep arriving can be dry"},
+    {"catch_up", lends,
+	"has no effect without on_dry: lend: where nothing is lent, nothing is "
+	"paid back"},
+};
+
+/* What keeps arriving grows by whole lines, which tokens have not. */
+static enum fail_code
+check_tokens(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
+    struct failure *f)
+{
+	if (d->tokens == TOKEN_FORMAT_NONE || !d->live)
+		return FAIL_NONE;
+	return fail_domain(
+	    c, root, d, "live", f, "cannot be given beside tokens: their files are complete");
+}
+
+static enum fail_code
+check_needs(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
+    struct failure *f)
+{
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
+		if (domain_has(root, d, needs[i].key) && !needs[i].met(d))
+			return fail_domain(c, root, d, needs[i].key, f, needs[i].sentence);
+	return FAIL_NONE;
+}
+
+/* ---- the mix ---- */
+
+static enum fail_code
+check_schedule(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	const struct config_mix *m = &c->mix;
+	bool rounds = m->epoch_size > 0 || m->epoch_largest;
+	bool deficit = m->schedule == SCHEDULE_DEFICIT;
+	bool tokens = m->weights_unit == MIX_BY_TOKENS;
+
+	if (tokens && !deficit)
+		return config_fail(c, config_line(root, "mix", "weights_unit"), "mix.weights_unit",
+		    f, "tokens needs schedule: deficit, the only one that can count in tokens");
+	if (rounds && !deficit)
+		return config_fail(c, config_line(root, "mix", "epoch_size"), "mix.epoch_size", f,
+		    "needs schedule: deficit, the only one that draws exact counts");
+	if (rounds && tokens)
+		return config_fail(c, config_line(root, "mix", "epoch_size"), "mix.epoch_size", f,
+		    "counts draws, so that it needs weights_unit: sequences");
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_live(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
+    struct failure *f)
+{
+	const struct config_mix *m = &c->mix;
+
+	if (m->epoch_size > 0 || m->epoch_largest)
+		return config_fail(c, config_line(root, "mix", "epoch_size"), "mix.epoch_size", f,
+		    "cannot be given with a live domain, %s (line %d): what keeps arriving has no "
+		    "length, and rounds no exact counts",
+		    d->name, d->line);
+	if (m->weights_kind == CONFIG_WEIGHTS_SIZE)
+		return config_fail(c, config_line(root, "mix", "weights"), "mix.weights", f,
+		    "size cannot be given with a live domain, %s (line %d): what keeps arriving "
+		    "has no size",
+		    d->name, d->line);
+	if (!lends(d))
+		return FAIL_NONE;
+	if (m->schedule != SCHEDULE_DEFICIT)
+		return fail_domain(c, root, d, "on_dry", f,
+		    "lend needs mix.schedule: deficit, the only one that keeps debts");
+	if (m->weights_unit == MIX_BY_TOKENS)
+		return fail_domain(c, root, d, "on_dry", f,
+		    "lend counts debts in draws, so that it needs mix.weights_unit: sequences");
+	return FAIL_NONE;
+}
+
+/* Domains with a weight; of phase `p`, or of the base where it is NULL. */
+static size_t
+count_positive(const struct config *c, const struct config_phase *p)
+{
+	size_t n = 0;
+
+	for (size_t d = 0; d < c->domains_n; d++) {
+		double base = c->mix.weight[d];
+		double weight = p == NULL || isnan(p->weight[d]) ? base : p->weight[d];
+
+		n += weight > 0; /* a size, which is NAN, may turn out to be 0 */
+	}
+	return n;
+}
+
+/* Each domain with a weight is drawn at least once a round. */
+static enum fail_code
+check_round(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	const struct config_mix *m = &c->mix;
+
+	for (size_t i = 0; m->epoch_size > 0 && i <= m->phases_n; i++) {
+		const struct config_phase *p = i == 0 ? NULL : &m->phases[i - 1];
+		size_t n = count_positive(c, p);
+
+		if (n > m->epoch_size)
+			return config_fail(c, config_line(root, "mix", "epoch_size"),
+			    "mix.epoch_size", f,
+			    "out of range: %" PRIu64
+			    " (at least a draw for each of the %zu domains "
+			    "with a weight%s%s)",
+			    m->epoch_size, n, p == NULL ? "" : " in phase ",
+			    p == NULL ? "" : p->name);
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_effect(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (check_needs(c, root, &c->domains[i], f) != FAIL_NONE ||
+		    check_tokens(c, root, &c->domains[i], f) != FAIL_NONE)
+			return f->code;
+	if (c->mix.name == NULL)
+		return FAIL_NONE;
+	if (check_schedule(c, root, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].live && check_live(c, root, &c->domains[i], f) != FAIL_NONE)
+			return f->code;
+	return check_round(c, root, f);
+}
+
+/* ==== all of it ==== */
+
 enum fail_code
 config_check(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
@@ -327,5 +530,5 @@ config_check(const struct config *c, const struct yaml_node *root, struct failur
 		return f->code;
 	if (c->mix.name != NULL && check_record(c, root, f) != FAIL_NONE)
 		return f->code;
-	return config_check_effect(c, root, f);
+	return check_effect(c, root, f);
 }

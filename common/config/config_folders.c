@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "common/base/limits.h"
-#include "common/config/config_parts.h"
+#include "common/config/config_internal.h"
 #include "common/base/names.h"
 
 static const char key[] = "domains_from";

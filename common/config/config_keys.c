@@ -1,10 +1,245 @@
 #include "common/config/config_keys.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "common/config/config_parts.h"
+#include "common/base/limits.h"
 #include "common/base/scalar.h"
+#include "common/config/config_internal.h"
+#include "common/schedule/order.h"
+
+/* ---- the table ---- */
+
+#define AT(field)        offsetof(struct config, field)
+#define AT_DOMAIN(field) offsetof(struct config_domain, field)
+#define AT_PHASE(field)  offsetof(struct config_phase, field)
+#define GB               UINT64_C(1000000000)
+#define ROUND_MAX        (UINT64_C(1) << 40) /* draws that weights_count() can deal */
+#define STEP_MAX         (UINT64_C(1) << 62)
+
+static const char *const utf8_names[] = {
+    [CONFIG_UTF8_REPLACE] = "replace", [CONFIG_UTF8_STRICT] = "strict", NULL};
+static const char *const on_reject_names[] = {
+    [CONFIG_REJECT_QUARANTINE] = "quarantine", [CONFIG_REJECT_STOP] = "stop", NULL};
+static const char *const over_long_names[] = {[CONFIG_LONG_SPLIT] = "split",
+    [CONFIG_LONG_TRUNCATE] = "truncate",
+    [CONFIG_LONG_REJECT] = "reject",
+    NULL};
+static const char *const tokens_names[] = {[TOKEN_FORMAT_NONE] = "none",
+    [TOKEN_FORMAT_MEGATRON] = "megatron",
+    [TOKEN_FORMAT_DS] = "ds",
+    [TOKEN_FORMAT_NPY] = "npy",
+    [TOKEN_FORMAT_LLMC] = "llmc",
+    NULL};
+static const char *const width_names[] = {
+    [CONFIG_WIDTH_FILE] = "file", [CONFIG_WIDTH_2] = "2", [CONFIG_WIDTH_4] = "4", NULL};
+
+const struct config_key config_keys[] = {
+    {"corpus", CONFIG_NAME, AT(corpus), .required = true,
+	.help =
+	    "names the tokenised data: topics are `<corpus>.<domain>`, `<corpus>.<domain>.valid`,"
+	    " `<corpus>.<domain>.test` and `<corpus>.rejects`"},
+    {"sequence_length", CONFIG_COUNT32, AT(sequence_length), 1, LIMIT_SEQUENCE, .required = true,
+	.help =
+	    "inputs of one sequence, S; a sequence holds S + 1 tokens, and neighbours share one"},
+    {"split", CONFIG_SPLIT, AT(split), .preset = "1,0,0",
+	.help = "parts of the documents for train, valid and test, by hash of the document:"
+		" `949,50,1` or `[949, 50, 1]`; a domain with `valid` is not split"},
+    {"utf8", CONFIG_CHOICE, AT(utf8), .choice = utf8_names, .preset = "replace",
+	.help = "a text that is not UTF-8: bad bytes become U+FFFD, or the document is a reject"},
+    {"on_reject", CONFIG_CHOICE, AT(on_reject), .choice = on_reject_names, .preset = "quarantine",
+	.help =
+	    "input that is no document: record it in `<corpus>.rejects` and go on, or stop at the"
+	    " first"},
+    {"max_document_bytes", CONFIG_SIZE, AT(max_document_bytes), 1, GB, .preset = "64MiB",
+	.help = "a longer line or file, or document of tokens as stored, is a reject"},
+    {"tokenizer.file", CONFIG_TEXT, AT(tokenizer.file), .required = true,
+	.help = "a `.tiktoken` or a `tokenizer.json`; relative to the folder of this file"},
+    {"tokenizer.pattern", CONFIG_TEXT, AT(tokenizer.pattern),
+	.help = "how text is cut into pieces before it is encoded, such as `gpt2` or `cl100k`; of"
+		" a `.tiktoken` only, as a `tokenizer.json` says it itself"},
+    {"tokenizer.eos", CONFIG_TEXT, AT(tokenizer.eos), .preset = "<|endoftext|>",
+	.help = "text of the special token that ends each document"},
+    {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .preset = "false",
+	.help = "put around each document what the `post_processor` of a `tokenizer.json` adds,"
+		" such as a BOS; `eos` follows in any case"},
+    {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text), .preset = "false",
+	.help = "special tokens of a `tokenizer.json` that stand in a document are plain text; with"
+		" `false` they become the special tokens, as in its own library. Those of a"
+		" `.tiktoken` are always text"},
+    {"topics.replication", CONFIG_COUNT32, AT(replication), 1, INT16_MAX, .preset = "1",
+	.help = "brokers that hold each topic; 3 in production"},
+    {"topics.min_insync_replicas", CONFIG_COUNT32, AT(min_insync_replicas), 1, INT16_MAX,
+	.preset = "1",
+	.help =
+	    "of them, those that must have a record before it counts; 2 where replication is 3"},
+    {"domains", CONFIG_DOMAINS, AT(domains),
+	.help = "a map from the name of a domain to its keys: where its documents come from;"
+		" this or `domains_from`, or both"},
+    {"domains_from", CONFIG_FOLDER, AT(domains_from),
+	.help =
+	    "a folder, each of whose sub-folders (but hidden ones) is a domain of that name; its"
+	    " `train` is the `.jsonl`, `.json` and `.txt` files in it, plain, gzip or zstd, at"
+	    " least one where the domain is not live. Other keys of such a domain, and a `train` or"
+	    " `exec` instead of its files, stand under `domains`, where there can be more domains,"
+	    " too. Relative to the folder of this file"},
+    {CONFIG_DOMAIN_PREFIX "train", CONFIG_LIST, AT_DOMAIN(train),
+	.help =
+	    "its files, as a path or a list of paths with brace ranges and globs:"
+	    " `data/code.{1..4}.jsonl.zst`; `.jsonl`, `.json` (the same), `.txt` (one document a"
+	    " file), plain, gzip or zstd; relative to the folder of this file"},
+    {CONFIG_DOMAIN_PREFIX "valid", CONFIG_LIST, AT_DOMAIN(valid),
+	.help =
+	    "files for validation; then `split` does not apply to this domain, and all of `train`"
+	    " is for training"},
+    {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec),
+	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
+		" the folder of this file"},
+    {CONFIG_DOMAIN_PREFIX "tokens", CONFIG_CHOICE, AT_DOMAIN(tokens), .choice = tokens_names,
+	.preset = "none",
+	.help =
+	    "`train` and `valid` are files of tokens that another tool made with the same"
+	    " tokenizer, for `riffle import`: Megatron's `.bin` (its `.idx` beside it), Nanotron's"
+	    " and datatrove's `.ds`, OLMo's and NumPy's `.npy`, or llm.c's `.bin`"},
+    {CONFIG_DOMAIN_PREFIX "token_bytes", CONFIG_CHOICE, AT_DOMAIN(token_bytes),
+	.choice = width_names, .preset = "file",
+	.help = "bytes of one of these tokens, where the files do not say it: `.npy` without a"
+		" header, `.ds` without `.ds.metadata`; needs `tokens: npy` or `ds`"},
+    {CONFIG_DOMAIN_PREFIX "text", CONFIG_TEXT, AT_DOMAIN(text), .preset = "text",
+	.help = "the field that holds the text; dotted: `doc.body`"},
+    {CONFIG_DOMAIN_PREFIX "where.field", CONFIG_TEXT, AT_DOMAIN(where_field),
+	.help =
+	    "takes only documents whose field (dotted: `meta.source`) is `where.equals`. Domains"
+	    " with the same `train` (the same list) or `exec` share one input, which is read once:"
+	    " each needs a `where` of its own, and they agree in `partitions` and `live`"},
+    {CONFIG_DOMAIN_PREFIX "where.equals", CONFIG_TEXT, AT_DOMAIN(where_equals),
+	.help = "the value of `where.field` that makes a document this domain's"},
+    {CONFIG_DOMAIN_PREFIX "packing", CONFIG_CHOICE, AT_DOMAIN(packing),
+	.choice = sequence_packing_names, .preset = "concat",
+	.help =
+	    "what a sequence is made of: all documents end to end, cut every S tokens; one document"
+	    " a sequence, for fine-tuning and prompts; or several whole ones as they fit best, a"
+	    " window of 4,096 documents at a time. The last two pad with `tokenizer.eos`, without"
+	    " loss"},
+    {CONFIG_DOMAIN_PREFIX "over_long", CONFIG_CHOICE, AT_DOMAIN(over_long),
+	.choice = over_long_names, .preset = "split",
+	.help = "a document of more than S + 1 tokens: goes on in the next sequence, is cut off"
+		" there, or is a reject; needs `packing: none`"},
+    {CONFIG_DOMAIN_PREFIX "prompt", CONFIG_TEXT, AT_DOMAIN(prompt),
+	.help = "instead of `text`: the field (dotted) that a document begins with, whose tokens "
+		"have no"
+		" loss; needs `packing: none`"},
+    {CONFIG_DOMAIN_PREFIX "response", CONFIG_TEXT, AT_DOMAIN(response),
+	.help =
+	    "the field (dotted) that follows the `prompt`, with loss; without it all is prompt"},
+    {CONFIG_DOMAIN_PREFIX "keep", CONFIG_FIELDS, AT_DOMAIN(keep),
+	.help =
+	    "fields (dotted) of a document that go to the trainer beside its tokens, as they are:"
+	    " `[id, answer]`; at most 64 KiB a document; needs `packing: none`"},
+    {CONFIG_DOMAIN_PREFIX "partitions", CONFIG_COUNT32, AT_DOMAIN(partitions), 1,
+	ORDER_PARTITIONS_MAX, .preset = "1",
+	.help = "partitions of the domain's topics, one for each producer lane; 1 with `exec`"},
+    {CONFIG_DOMAIN_PREFIX "live", CONFIG_BOOL, AT_DOMAIN(live), .preset = "false",
+	.help =
+	    "the data keep arriving: `riffle produce --follow` does not close the domain, and the"
+	    " mix takes its sequences in the order of their arrival"},
+    {CONFIG_DOMAIN_PREFIX "on_dry", CONFIG_CHOICE, AT_DOMAIN(on_dry), .choice = mix_on_dry_names,
+	.preset = "wait",
+	.help = "a live domain that has nothing at the moment: the mix waits for it, or others are"
+		" drawn and the debt is paid back; needs `live: true`"},
+    {CONFIG_DOMAIN_PREFIX "catch_up", CONFIG_NUMBER, AT_DOMAIN(catch_up), 1, 1000, .preset = "2",
+	.help = "while its debt is paid back a domain is drawn at most so many times as often as"
+		" its share; needs `on_dry: lend`"},
+    {CONFIG_DOMAIN_PREFIX "on_end", CONFIG_CHOICE, AT_DOMAIN(on_end), .choice = mix_on_end_names,
+	.preset = "repeat",
+	.help =
+	    "when all is drawn: the next epoch in a new order; the mix ends; or the others share"
+	    " its weight"},
+    {CONFIG_DOMAIN_PREFIX "max_epochs", CONFIG_COUNT, AT_DOMAIN(max_epochs), 0, INT32_MAX,
+	.preset = "0",
+	.help =
+	    "passes after which all is drawn; then `repeat` does as `drop`. 0: one for `stop` and"
+	    " `drop`, no bound for `repeat`"},
+    {"mix.name", CONFIG_NAME, AT(mix.name), .required = true,
+	.help = "names the mix: topics are `<mix>.batches`, `<mix>.ledger`, `<mix>.control` and"
+		" `<mix>.feedback`"},
+    {"mix.seed", CONFIG_COUNT, AT(mix.seed), 0, UINT64_MAX, .preset = "0",
+	.help = "of every permutation"},
+    {"mix.global_batch", CONFIG_COUNT32, AT(mix.global_batch), 1, LIMIT_BATCH, .required = true,
+	.help = "sequences of one step, B, over all ranks"},
+    {"mix.lanes", CONFIG_COUNT32, AT(mix.lanes), 1, LIMIT_LANES, .required = true,
+	.help = "partitions of the batch topic, L: the largest number of ranks; divides"
+		" `global_batch`, and the record of a lane is at most 64 MiB"},
+    {"mix.schedule", CONFIG_CHOICE, AT(mix.schedule), .choice = schedule_names, .preset = "deficit",
+	.help =
+	    "which domain is drawn next: the one that is furthest behind its share, so that no"
+	    " prefix is off by more than about one; as in Megatron's and Nanotron's index; or at"
+	    " random, with the shares in expectation"},
+    {"mix.weights_unit", CONFIG_CHOICE, AT(mix.weights_unit), .choice = mix_unit_names,
+	.preset = "sequences",
+	.help = "what weights are shares of; `tokens` counts no padding, and needs"
+		" `schedule: deficit`"},
+    {"mix.epoch_size", CONFIG_ROUND, AT(mix.epoch_size), 1, ROUND_MAX,
+	.help =
+	    "rounds of so many draws, or of as many as the largest domain has sequences: at the end"
+	    " of each every domain was drawn exactly its share of them. Needs `schedule: deficit`"
+	    " and `weights_unit: sequences`, and no domain that is live"},
+    {"mix.weights", CONFIG_WEIGHTS, AT(mix.weight), .required = true,
+	.help =
+	    "a map from each domain to its share, at least 0, one above 0, normalised, so that they"
+	    " need not sum to 1; `FILE.json` with such a map, relative to the folder of this file;"
+	    " `uniform`; or `size`: shares as in all sequences end to end"},
+    {"mix.temperature", CONFIG_POSITIVE, AT(mix.temperature), .preset = "1.0",
+	.help = "T: shares are proportional to weight^(1/T); above 1 is flatter"},
+    {"mix.phases", CONFIG_PHASES, AT(mix.phases),
+	.help =
+	    "a list of maps, each of which changes the weights from a step on, until the next one"
+	    " starts or a request changes them"},
+    {CONFIG_PHASE_PREFIX "name", CONFIG_NAME, AT_PHASE(name),
+	.help = "stands in every batch of the phase; `phase-1`, `phase-2`, ... if not given"},
+    {CONFIG_PHASE_PREFIX "start_step", CONFIG_COUNT, AT_PHASE(start_step), 0, STEP_MAX,
+	.required = true, .help = "first step of the phase; larger than that of the phase before"},
+    {CONFIG_PHASE_PREFIX "weights", CONFIG_PHASE_MAP, AT_PHASE(weight),
+	.help = "a map from domain to share; domains that are not named have that of"
+		" `mix.weights`. If not given: `mix.weights` again"},
+    {CONFIG_PHASE_PREFIX "temperature", CONFIG_POSITIVE, AT_PHASE(temperature),
+	.help = "T of the phase; that of `mix.temperature` if not given"},
+    {CONFIG_PHASE_PREFIX "lr_scale", CONFIG_POSITIVE, AT_PHASE(lr_scale), .preset = "1.0",
+	.help = "stands in every batch of the phase, for the trainer to multiply its learning rate"
+		" with"},
+    {"mix.anneal_start_step", CONFIG_ANNEAL_STEP, 0, 0, STEP_MAX,
+	.help = "with `anneal_weights`: short for a list of one phase, named `anneal`"},
+    {"mix.anneal_weights", CONFIG_ANNEAL_MAP, 0, .help = "`weights` of that phase"},
+    {"mix.window", CONFIG_COUNT32, AT(mix.window), 1, ORDER_WINDOW_MAX, .preset = "1",
+	.help = "blocks of a domain whose sequences are shuffled together; costs memory"},
+    {"mix.permute", CONFIG_BOOL, AT(mix.permute), .preset = "true",
+	.help = "shuffle the sequences of each global batch over the ranks"},
+    {"mix.lane_order", CONFIG_CHOICE, AT(mix.lane_order), .choice = mix_lane_order_names,
+	.preset = "contiguous",
+	.help = "a lane holds neighbours of the global batch, or every L-th sequence of it"},
+    {"mix.max_lead_steps", CONFIG_COUNT32, AT(mix.max_lead_steps), 0, INT32_MAX, .preset = "64",
+	.help = "steps that the mixer may be ahead of the slowest of `runs`; 0: no bound"},
+    {"mix.runs", CONFIG_RUNS, AT(mix.runs), .preset = "trainers",
+	.help = "training runs (consumer groups `<mix>.<run>`) that bound the lead"},
+    {"mix.memory", CONFIG_SIZE, AT(mix.memory_bytes), 1000000, 1024 * GB, .preset = "512MB",
+	.help = "the most that `riffle mix` may need, computed before it starts"},
+    {"mix.transaction_bytes", CONFIG_SIZE, AT(mix.transaction_bytes), 1, GB, .preset = "16MiB",
+	.help = "a transaction ends with the step that reaches this size"},
+    {"mix.transaction_ms", CONFIG_COUNT32, AT(mix.transaction_ms), 1, 30000, .preset = "200",
+	.help = "a transaction ends with the step that reaches this age, in milliseconds"},
+    {"kafka", CONFIG_PROPERTIES, AT(kafka),
+	.help =
+	    "a map of librdkafka properties, passed on as they are: `bootstrap.servers`,"
+	    " `sasl.mechanisms`, ...; `RIFFLE_BOOTSTRAP` in the environment replaces"
+	    " `bootstrap.servers`, and `-X NAME=VALUE` any of them. A value may stand elsewhere:"
+	    " `sasl.password: {file: PATH}`, or `{env: NAME}`"},
+};
+const size_t config_keys_n = sizeof(config_keys) / sizeof(config_keys[0]);
+_Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= CONFIG_KEYS_MAX, "CONFIG_KEYS_MAX");
+
+/* ---- its print ---- */
 
 static const char *const kind_text[] = {
     [CONFIG_TEXT] = "text",

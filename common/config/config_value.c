@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/limits.h"
-#include "common/config/config_parts.h"
+#include "common/config/config_internal.h"
 #include "common/base/names.h"
 #include "common/base/scalar.h"
 
@@ -340,7 +340,7 @@ config_value(const struct config *c, const struct config_key *row, const struct 
 }
 
 enum fail_code
-config_value_preset(
+config_value_default(
     const struct config *c, const struct config_key *row, void *base, struct failure *f)
 {
 	struct value v = {c, row, row->path, 0, f};

@@ -469,8 +469,8 @@ enum { CLOSE_FLUSH_MS = 2000, CLOSE_DESTROY_MS = 5000 };
  *
  *   1. kafka_close() starts the thread and waits for `destroyed`.
  *   2a. The thread is in time: it sets `destroyed`, the waiter wakes and frees this.
- *   2b. It is not: the waiter sets `abandoned`, logs and leaves. Whenever the thread does come back it
- *       sees `abandoned` and frees this.
+ *   2b. It is not: the waiter sets `abandoned`, logs and leaves. Should the thread come back later,
+ *       it sees `abandoned` and frees this.
  *
  * Both sides look and set under the lock, so that exactly one of them is the later one.
  */

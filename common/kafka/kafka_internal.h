@@ -36,7 +36,7 @@ int kafka_slice_ms(int64_t deadline_ms);
 /* Whether to try again: the error passes by itself and there is time. Pauses first. */
 bool kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms);
 
-/* kafka_fail_topic(), or FAIL_BROKER with the last failure of a connection where it is the cause. */
+/* kafka_fail_topic(); FAIL_BROKER with the last failure of a connection where that is the cause. */
 enum fail_code kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted,
     const char *topic, struct failure *f);
 

@@ -1,4 +1,4 @@
-/* What a broker is asked through a handle: whether it answers, partitions, offsets, the last record. */
+/* Queries of a broker: whether it answers, partitions, first and last offsets, the last record. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * arrivals.h -- the record that says in which order a live domain's files were read.
  *
  * Written by hand over common/record/wire.h, like the records of domain topics; a decoded one
- * borrows from the bytes it was decoded from. producer/input/live_order.h says how the records become one
- * order.
+ * borrows from the bytes it was decoded from. producer/input/live_order.h says how the records
+ * become one order.
  */
 #ifndef COMMON_RECORD_ARRIVALS_H
 #define COMMON_RECORD_ARRIVALS_H

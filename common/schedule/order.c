@@ -3,8 +3,8 @@
  * order is held for each of thousands of domains, so that memory is one entry a partition:
  *
  * - Which block has number N of the deal? After r rounds the deal has handed out the sum of
- *   min(blocks of p, r) over the partitions (dealt()), which grows with r: bisection finds the round
- *   of N, and counting the partitions that still have a block there finds N's place in it.
+ *   min(blocks of p, r) over the partitions (dealt()), which grows with r: bisection finds the
+ *   round of N, and counting the partitions that still have a block there finds N's place in it.
  * - At which position does a window start? All blocks are of one length but the last of each
  *   partition. Those short ones are kept in the order of their places in the epoch (`odd`): a start
  *   is (blocks before it) * block, less what the short ones among them lack.

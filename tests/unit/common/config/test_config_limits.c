@@ -1,7 +1,7 @@
 /* Every number that the table of keys bounds is taken at both of its bounds and refused beyond. */
 #include <inttypes.h>
 
-#include "common/config/config_parts.h"
+#include "common/config/config_internal.h"
 #include "common/base/scalar.h"
 #include "tests/unit/config_file.h"
 

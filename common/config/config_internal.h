@@ -1,20 +1,16 @@
 /*
- * config_parts.h -- what the files of config.h share: the table of keys, and the way from a tree to
- * a struct. Nobody else includes it.
+ * config_internal.h -- what the files of config.h share: the table of keys, and the way from a tree
+ * to a struct.
  *
- *     config.c          life cycle, properties, paths
- *     config_rows.c     the table of keys
- *     config_keys.c     its print
- *     config_read.c     maps: finds each key's row; unknown and missing keys; domains
- *     config_folders.c  domains_from: a domain of each sub-folder
- *     config_weights.c  weights: a map, a JSON file, uniform, size
- *     config_phases.c   phases, and anneal_* as one of them
- *     config_value.c    one value: text, number, list, ... by the row's kind and range
- *     config_check.c    what several keys must be to each other: sources, topics, lanes
- *     config_effect.c   the same: keys that others make impossible, or leave without effect
+ *     yaml_tree -> config.c: maps, section by section          unknown keys, missing keys
+ *                    |    for each key, by its row of config_keys[]
+ *                    +--> config_value.c      a text, number, list, ...   wrong kind, out of range
+ *                    +--> config_folders.c    domains_from                after `domains`
+ *                    +--> config_weights.c    weights, phases             after all domains
+ *                  config_check.c: what several keys must be to each other
  */
-#ifndef COMMON_CONFIG_CONFIG_PARTS_H
-#define COMMON_CONFIG_CONFIG_PARTS_H
+#ifndef COMMON_CONFIG_CONFIG_INTERNAL_H
+#define COMMON_CONFIG_CONFIG_INTERNAL_H
 
 #include "common/config/config.h"
 #include "common/config/yaml_tree.h"
@@ -54,7 +50,7 @@ struct config_key {
 	size_t at;                 /* in struct config; of domain keys in struct config_domain */
 	uint64_t min, max;         /* counts and sizes */
 	const char *const *choice; /* ends with NULL */
-	const char *preset;        /* as a person would write it; NULL: none */
+	const char *preset;        /* the default, as a person would write it; NULL: none */
 	bool required;
 	const char *help; /* a sentence; Markdown */
 };
@@ -76,11 +72,8 @@ const char *config_shown(char out[static CONFIG_SHOWN_MAX], const char *value);
 /* Sets what `row` says inside `base` from a node; `key` is its path as errors name it. */
 enum fail_code config_value(const struct config *c, const struct config_key *row,
     const struct yaml_node *node, const char *key, void *base, struct failure *f);
-enum fail_code config_value_preset(
+enum fail_code config_value_default(
     const struct config *c, const struct config_key *row, void *base, struct failure *f);
-
-/* Fills a zeroed *c, but for its path, from a tree; the caller ends it whatever the result. */
-enum fail_code config_read(struct config *c, const struct yaml_tree *t, struct failure *f);
 
 /* A map under way: where it stands in the table, in the file, and in memory. */
 struct config_scope {
@@ -90,7 +83,7 @@ struct config_scope {
 	bool *seen;        /* [config_keys_n], for the whole base */
 };
 
-/* Reads a whole map into scope->base; keys that are missing get their presets, or are an error. */
+/* Reads a whole map into scope->base; keys that are missing get their defaults, or are an error. */
 enum fail_code config_read_map(struct config *c, const struct yaml_node *map,
     const struct config_scope *scope, struct failure *f);
 enum fail_code config_need_map(
@@ -114,16 +107,6 @@ enum fail_code config_read_folders(
 enum fail_code config_read_weights(
     struct config *c, const struct yaml_node *node, struct failure *f);
 
-/*
- * A map from domain to weight into weight[domains_n], which is all NAN before: domains that the map
- * does not name stay so. `key` is its path.
- */
-enum fail_code config_read_weight_map(const struct config *c, const struct yaml_node *map,
-    const char *key, double *weight, struct failure *f);
-
-/* weight[domains_n], all NAN. NULL: no memory. */
-double *config_no_weights(const struct config *c);
-
 /* mix.phases or mix.anneal_*; after the weights. */
 enum fail_code config_read_phases(struct config *c, const struct yaml_node *mix, struct failure *f);
 
@@ -133,17 +116,8 @@ enum fail_code config_read_phase_map(const struct config *c, const struct yaml_n
 
 /* Line of a key: top-level where `section` is NULL; that of what is around it if not given. */
 int config_line(const struct yaml_node *root, const char *section, const char *key);
-bool config_domain_has(
-    const struct yaml_node *root, const struct config_domain *d, const char *key);
-
-/* FAIL_CONFIG about a key of a domain; "": about the domain. */
-enum fail_code config_fail_domain(const struct config *c, const struct yaml_node *root,
-    const struct config_domain *d, const char *key, struct failure *f, const char *what);
-
 /* What several keys must be to each other; `root` is for the lines. */
 enum fail_code config_check(
-    const struct config *c, const struct yaml_node *root, struct failure *f);
-enum fail_code config_check_effect(
     const struct config *c, const struct yaml_node *root, struct failure *f);
 
 #endif
