@@ -1,92 +1,8 @@
-/* weights.h and schedule.h: quantising, shares, starvation, changes of weights. */
+/* schedule.h: shares, starvation, changes of weights, lending; and the vectors of all three rules. */
 #include <math.h>
 #include "tests/unit/test.h"
 
 #include "common/schedule/schedule.h"
-
-static const char *const letters[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
-
-static const struct {
-	size_t n;
-	double raw[4];
-	double temperature;
-	uint64_t out[4];
-} quantised[] = {
-    {1, {7}, 1, {WEIGHT_ONE}},
-    {2, {1, 1}, 1, {WEIGHT_ONE / 2, WEIGHT_ONE / 2}},
-    {2, {0.3, 0.7}, 1, {1288490189, 3006477107}},
-    {2, {3, 7}, 1, {1288490189, 3006477107}},
-    {3, {1, 1, 1}, 1, {1431655766, 1431655765, 1431655765}},
-    {3, {1, 0, 1}, 1, {WEIGHT_ONE / 2, 0, WEIGHT_ONE / 2}},
-    {2, {1, 1e-300}, 1, {WEIGHT_ONE - 1, 1}},
-    {3, {1e308, 1e308, 1e-308}, 1, {WEIGHT_ONE / 2 - 1, WEIGHT_ONE / 2, 1}},
-    {2, {1, 4}, 2, {1431655765, 2863311531}},
-    {2, {0, 4}, 2, {0, WEIGHT_ONE}},
-};
-
-static void
-test_weights_are_quantised_to_sum_exactly_one(void **state)
-{
-	struct failure f;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(quantised) / sizeof(quantised[0]); i++) {
-		uint64_t out[4] = {0}, sum = 0;
-
-		assert_int_equal(weights_quantise(out, quantised[i].raw, letters, quantised[i].n,
-				     quantised[i].temperature, &f),
-		    FAIL_NONE);
-		for (size_t k = 0; k < quantised[i].n; k++) {
-			assert_int_equal(out[k], quantised[i].out[k]);
-			sum += out[k];
-		}
-		assert_int_equal(sum, WEIGHT_ONE);
-	}
-}
-
-static const struct {
-	double raw[2];
-	double temperature;
-	const char *text;
-} refused[] = {
-    {{-1, 2}, 1, "the weight of domain a must be a finite number of at least 0, not -1"},
-    {{1, NAN}, 1, "the weight of domain b must be a finite number of at least 0, not nan"},
-    {{1, INFINITY}, 1, "the weight of domain b must be a finite number of at least 0, not inf"},
-    {{0, 0}, 1, "all weights are zero: at least one must be positive"},
-    {{1, 1}, 0, "temperature must be a positive number, not 0"},
-    {{1, 1}, NAN, "temperature must be a positive number, not nan"},
-};
-
-static void
-test_weights_that_cannot_be_are_refused_by_name(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-		struct failure f;
-		uint64_t out[2];
-
-		assert_int_equal(
-		    weights_quantise(out, refused[i].raw, letters, 2, refused[i].temperature, &f),
-		    FAIL_CONFIG);
-		assert_string_equal(f.text, refused[i].text);
-	}
-}
-
-static void
-test_apportioning_gives_all_and_ties_go_to_the_lowest(void **state)
-{
-	uint64_t share[3], even[3] = {1, 1, 1}, odd[3] = {0, 3, 1};
-
-	(void)state;
-	weights_apportion(share, 10, even, 3);
-	assert_int_equal(share[0], 4);
-	assert_int_equal(share[1], 3);
-	assert_int_equal(share[2], 3);
-	weights_apportion(share, UINT64_C(1) << 62, odd, 3);
-	assert_int_equal(share[0], 0);
-	assert_int_equal(share[1], (UINT64_C(3) << 60));
-	assert_int_equal(share[2], (UINT64_C(1) << 60));
-}
 
 static void
 test_the_example_of_the_header_holds(void **state)
@@ -244,17 +160,186 @@ test_a_dry_domain_lends_its_draws_by_weight_and_gets_them_back(void **state)
 	assert_true(s.credit[0] == (int64_t)WEIGHT_ONE * 3);
 }
 
+/* ---- against the files of tests/vectors, and the index that Nanotron's page shows ---- */
+
+enum { DOMAINS = 64, SHOWN = 200, DRAWS = 5000, LINE = 1 << 16 };
+
+static const char *name[DOMAINS];
+
+/* "a,b,c" into out; how many there were. */
+static size_t
+read_doubles(char *text, double *out)
+{
+	size_t n = 0;
+
+	for (char *at = text; *at != '\0'; at += *at == ',') {
+		assert_true(n < DOMAINS);
+		out[n++] = strtod(at, &at);
+	}
+	return n;
+}
+
+static size_t
+read_numbers(char *text, uint64_t *out, size_t room)
+{
+	size_t n = 0;
+
+	for (char *at = text; *at != '\0' && *at != '\n'; at += *at == ',') {
+		assert_true(n < room);
+		out[n++] = strtoull(at, &at, 10);
+	}
+	return n;
+}
+
+static FILE *
+open_vectors(const char *file)
+{
+	char path[128];
+	FILE *in;
+
+	snprintf(path, sizeof(path), "tests/vectors/%s", file);
+	in = fopen(path, "r");
+	if (in == NULL)
+		print_error("cannot open %s: run the tests from the root of the tree\n", path);
+	assert_non_null(in);
+	for (size_t i = 0; i < DOMAINS; i++)
+		name[i] = "x";
+	return in;
+}
+
+static bool
+next_row(FILE *in, char *line)
+{
+	do
+		if (fgets(line, LINE, in) == NULL)
+			return false;
+	while (line[0] == '#');
+	return true;
+}
+
+static void
+test_weights_are_quantised_as_exact_fractions_say(void **state)
+{
+	FILE *in = open_vectors("weights.tsv");
+	static char line[LINE];
+	int rows = 0;
+
+	(void)state;
+	for (; next_row(in, line); rows++) {
+		char *rest = line;
+		uint64_t total = strtoull(strsep(&rest, "\t"), NULL, 10), want[DOMAINS],
+			 got[DOMAINS];
+		double temperature = strtod(strsep(&rest, "\t"), NULL), raw[DOMAINS];
+		size_t n = read_doubles(strsep(&rest, "\t"), raw);
+		struct failure f;
+
+		assert_int_equal(read_numbers(rest, want, DOMAINS), n);
+		assert_int_equal(
+		    weights_count(got, raw, name, n, temperature, total, &f), FAIL_NONE);
+		for (size_t i = 0; i < n; i++)
+			assert_int_equal(got[i], want[i]);
+	}
+	fclose(in);
+	assert_int_equal(rows, 14);
+}
+
+struct rule {
+	const char *file;
+	enum schedule_kind kind;
+	uint64_t unit;
+};
+
+static void
+check_row(const struct rule *r, char *line)
+{
+	static struct schedule s;
+	static uint64_t shown[SHOWN], weight[DOMAINS], want[DOMAINS], count[DOMAINS];
+	char *rest = line;
+	double raw[DOMAINS];
+	size_t n = read_doubles(strsep(&rest, "\t"), raw);
+	struct failure f;
+
+	assert_int_equal(read_numbers(strsep(&rest, "\t"), shown, SHOWN), SHOWN);
+	assert_int_equal(read_numbers(rest, want, DOMAINS), n);
+	assert_int_equal((r->kind == SCHEDULE_GREEDY ? weights_share : weights_quantise)(
+			     weight, raw, name, n, 1, &f),
+	    FAIL_NONE);
+	schedule_init(&s, r->kind, r->unit, 1234);
+	schedule_set_weights(&s, weight, n);
+	memset(count, 0, sizeof(count));
+	for (uint64_t k = 0; k < DRAWS; k++) {
+		size_t i = schedule_pick(&s);
+
+		schedule_charge(&s, i, r->unit == 1 ? 1 : 1 + k % 127 * 7919 % 65);
+		count[i]++;
+		if (k < SHOWN)
+			assert_int_equal(i, shown[k]);
+	}
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(count[i], want[i]);
+}
+
+static void
+test_schedules_draw_what_an_independent_implementation_draws(void **state)
+{
+	static const struct rule rules[] = {
+	    {"schedule_deficit.tsv", SCHEDULE_DEFICIT, 1},
+	    {"schedule_tokens.tsv", SCHEDULE_DEFICIT, 65},
+	    {"schedule_greedy.tsv", SCHEDULE_GREEDY, 1},
+	    {"schedule_random.tsv", SCHEDULE_RANDOM, 1},
+	};
+	static char line[LINE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		FILE *in = open_vectors(rules[i].file);
+		int rows = 0;
+
+		for (; next_row(in, line); rows++)
+			check_row(&rules[i], line);
+		fclose(in);
+		assert_int_equal(rows, 6);
+	}
+}
+
+static void
+test_greedy_has_the_index_of_the_page(void **state)
+{
+	static const double raw[] = {0.1, 0.5, 0.3, 0.1};
+	static const size_t dataset[] = {
+	    1, 2, 0, 1, 3, 1, 2, 1, 2, 1, 0, 1, 2, 1, 3, 1, 2, 1, 2, 1};
+	static const int64_t sample[] = {
+	    0, 0, 0, 1, 0, 2, 1, 3, 2, 4, 1, 5, 3, 6, 1, 7, 4, 8, 5, 9};
+	static struct schedule s;
+	uint64_t weight[4];
+	struct failure f;
+
+	(void)state;
+	assert_int_equal(weights_share(weight, raw, name, 4, 1, &f), FAIL_NONE);
+	schedule_init(&s, SCHEDULE_GREEDY, 1, 0);
+	for (int again = 0; again < 2; again++) { /* new weights begin k and the counts again */
+		schedule_set_weights(&s, weight, 4);
+		for (size_t k = 0; k < 20; k++) {
+			size_t i = schedule_pick(&s);
+
+			assert_int_equal(i, dataset[k]);
+			assert_int_equal(s.credit[i], sample[k]);
+			schedule_charge(&s, i, 1);
+		}
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_weights_are_quantised_to_sum_exactly_one),
-	    cmocka_unit_test(test_weights_that_cannot_be_are_refused_by_name),
-	    cmocka_unit_test(test_apportioning_gives_all_and_ties_go_to_the_lowest),
 	    cmocka_unit_test(test_the_example_of_the_header_holds),
 	    cmocka_unit_test(test_no_domain_is_one_ahead_or_two_behind_and_none_starves),
 	    cmocka_unit_test(test_credits_sum_to_zero_through_changes),
 	    cmocka_unit_test(test_a_dry_domain_lends_its_draws_by_weight_and_gets_them_back),
+	    cmocka_unit_test(test_weights_are_quantised_as_exact_fractions_say),
+	    cmocka_unit_test(test_schedules_draw_what_an_independent_implementation_draws),
+	    cmocka_unit_test(test_greedy_has_the_index_of_the_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
