@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "producer/tokenizer/fingerprint.h"
-#include <string.h>
 
 /* A token as read: its bytes in `text`, over the base64 they came from. */
 struct line {

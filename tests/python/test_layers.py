@@ -44,7 +44,7 @@ def layers(tree, *words, **changes):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return subprocess.run([SCRIPT, *words], cwd=tree, capture_output=True, text=True,
-                          env={**os.environ, "COMPILE_COMMAND": "cc -std=c11 -I.", "LAYERS_ALL": "1"})
+                          env={**os.environ, "COMPILE_COMMAND": "cc -std=c11 -I."})
 
 
 def test_a_tree_that_holds_the_rules_passes(tmp_path):

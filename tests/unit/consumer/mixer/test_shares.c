@@ -171,7 +171,7 @@ test_a_dry_domain_lends_its_draws_and_is_paid_back(void **state)
 	}
 	assert_int_equal(s.share[1].owed, 0);
 	assert_int_equal(s.share[1].repay, 0); /* no credit towards draws that nobody lent */
-	assert_in_range(drawn[1], 99, 100); /* a quarter of all */
+	assert_in_range(drawn[1], 99, 100);    /* a quarter of all */
 	shares_close(&s);
 }
 
