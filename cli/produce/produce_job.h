@@ -1,6 +1,6 @@
 /*
  * produce_job.h -- what `riffle produce` and `riffle import` do: the command line, then the
- * shares.
+ * parts.
  */
 #ifndef CLI_PRODUCE_PRODUCE_JOB_H
 #define CLI_PRODUCE_PRODUCE_JOB_H

@@ -19,7 +19,7 @@
 #include "consumer/publish/lead.h"
 #include "consumer/publish/lengths.h"
 #include "consumer/publish/output.h"
-#include "consumer/publish/requests.h"
+#include "consumer/publish/control_requests.h"
 #include "consumer/publish/standby.h"
 #include "consumer/publish/worst_case.h"
 
@@ -48,7 +48,7 @@ struct mix {
 	struct domains *domains;
 	struct lengths lengths;
 	struct lead *lead;
-	struct requests *requests;
+	struct control_requests *requests;
 	struct feed *feed;
 	struct output output;
 
@@ -178,7 +178,7 @@ open_feed(struct mix *m, struct failure *f)
 	return feed_open(&m->feed, &o, f);
 }
 
-/* requests_join */
+/* control_requests_join */
 static enum fail_code
 look_at_joining(void *mix, const char *name, struct mixer_source *out, struct failure *f)
 {
@@ -227,7 +227,7 @@ open_all(struct mix *m, struct failure *f)
 	    election_group_join(&m->group, c->mix.name, &c->kafka, m->o->standby, f) != FAIL_NONE ||
 	    domains_open(&m->domains, m->attach.reader, c, stopped, m, f) != FAIL_NONE ||
 	    attach_bind(&m->attach, m->domains, f) != FAIL_NONE || open_feed(m, f) != FAIL_NONE ||
-	    requests_open(&m->requests, c->mix.name, &c->kafka, look_at_joining, m, f) !=
+	    control_requests_open(&m->requests, c->mix.name, &c->kafka, look_at_joining, m, f) !=
 		FAIL_NONE ||
 	    lead_open(&m->lead, c, f) != FAIL_NONE)
 		return f->code;
@@ -256,7 +256,7 @@ close_all(struct mix *m)
 {
 	detach(m);
 	election_group_close(m->group); /* hands over to a standby: all is committed */
-	requests_close(m->requests);
+	control_requests_close(m->requests);
 	lead_close(m->lead);
 	feed_close(m->feed);
 	domains_close(m->domains);
@@ -301,7 +301,8 @@ tell_feed(struct mix *m, const struct mixer *mixer, struct failure *f)
 static enum fail_code
 answer(struct mix *m, struct failure *f)
 {
-	if (requests_judge(m->requests, assembler_change(m->assembler), &m->output, f) != FAIL_NONE)
+	if (control_requests_judge(m->requests, assembler_change(m->assembler), &m->output, f) !=
+	    FAIL_NONE)
 		return f->code;
 	fault_point("mix.before_answer");
 	if (tell_feed(m, mixer_of(m), f) != FAIL_NONE ||
@@ -318,7 +319,7 @@ answer_old(struct mix *m, struct failure *f)
 	for (;;) {
 		bool waits;
 
-		if (requests_catch_up(m->requests, &waits, f) != FAIL_NONE)
+		if (control_requests_catch_up(m->requests, &waits, f) != FAIL_NONE)
 			return f->code;
 		if (!waits)
 			return FAIL_NONE;
@@ -333,7 +334,7 @@ answer_new(struct mix *m, struct failure *f)
 {
 	bool waits;
 
-	if (requests_wait(m->requests, &waits, f) != FAIL_NONE)
+	if (control_requests_wait(m->requests, &waits, f) != FAIL_NONE)
 		return f->code;
 	if (!waits)
 		return FAIL_NONE;
@@ -366,7 +367,7 @@ keep_quarantined(void *mix, const struct mixer_draw *draw, const struct feed_rec
 	log_warning("mix: MIX-QUARANTINE domain=%s partition=%" PRIu32 " ordinal=%" PRIu64 ": %s",
 	    name, draw->partition, draw->ordinal, record->reason);
 	names_domain_topic(topic, m->config->corpus, name, SET_TRAIN);
-	rejects_keep(&m->output.rejects, &letter);
+	dead_letters_keep(&m->output.letters, &letter);
 }
 
 /* From the ledger to an assembler. After a failure detach() is due. */
@@ -414,7 +415,7 @@ attach(struct mix *m, struct failure *f)
 		log_info("mix: mix=%s ended before step=%" PRIu64, m->config->mix.name, step);
 		return FAIL_NONE;
 	}
-	if (requests_seek(m->requests, mixer_control_next(mixer_of(m)), f) != FAIL_NONE ||
+	if (control_requests_seek(m->requests, mixer_control_next(mixer_of(m)), f) != FAIL_NONE ||
 	    (!m->attach.claim.started &&
 		output_commit(&m->output, mixer_of(m), LEDGER_START, f) != FAIL_NONE))
 		return f->code;

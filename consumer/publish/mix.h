@@ -5,21 +5,21 @@
  * here the two meet, and what comes of them is written in transactions.
  *
  * Files of this room:
- *     mix             the loop, and what composes all others: to be read from top to bottom
- *     attach          from the ledger to a mixer's state, at the start and after every doubt
- *     claim           whether another mixer has taken over, by the ledger; pure
- *     election        whose turn it is to mix; pure
- *     election_group  a member of the consumer group that tells whose turn it is
- *     standby         what a standby sees of the active mixer while it waits
- *     requests        the control topic: followed, judged, answered
- *     lengths         how long domains are, as a snapshot for each transaction
- *     lead            how far the trainers are, and so how far the mixer may be
- *     assembler       the next step with all its sequences in memory; what runs ahead of it
- *     worst_case      how much memory that may take, against mix.memory
- *     output          what is written: steps, ledger record, dead letters, the end
- *     rejects         records that could not be used, until they are written as dead letters
- *     lane_record     one lane of a step as bytes
- *     transactions    the handle that writes, and what leaves it in doubt
+ *     mix               the loop, and what composes all others: to be read from top to bottom
+ *     attach            from the ledger to a mixer's state, at the start and after every doubt
+ *     claim             whether another mixer has taken over, by the ledger; pure
+ *     election          whose turn it is to mix; pure
+ *     election_group    a member of the consumer group that tells whose turn it is
+ *     standby           what a standby sees of the active mixer while it waits
+ *     control_requests  the control topic: followed, judged, answered
+ *     lengths           how long domains are, as a snapshot for each transaction
+ *     lead              how far the trainers are, and so how far the mixer may be
+ *     assembler         the next step with all its sequences in memory; what runs ahead of it
+ *     worst_case        how much memory that may take, against mix.memory
+ *     output            what is written: steps, ledger record, dead letters, the end
+ *     dead_letters      records that could not be used, until they are written as dead letters
+ *     lane_record       one lane of a step as bytes
+ *     transactions      the handle that writes, and what leaves it in doubt
  *
  * The states of a mix:
  *
@@ -41,7 +41,7 @@
  * Invariants, and who keeps them:
  *     What is committed is a beginning of the mix's one sequence of steps (mixer: it decides by the
  *     ledger alone; attach: it resumes from the last record; transactions: all or nothing).
- *     A change stands in the ledger before the first step that it governs (requests).
+ *     A change stands in the ledger before the first step that it governs (control_requests).
  *     All steps of a transaction were drawn with the lengths in its record (lengths).
  *     No step is published that is max_lead_steps ahead of a run (lead).
  *     No transaction is open while the loop waits for trainers or for a dry domain; for blocks it

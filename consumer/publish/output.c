@@ -53,7 +53,7 @@ output_close(struct output *o)
 	transactions_close(o->transactions);
 	o->transactions = NULL;
 	o->open = false;
-	rejects_clear(&o->rejects);
+	dead_letters_clear(&o->letters);
 	clear_answers(o);
 }
 
@@ -246,7 +246,7 @@ output_commit(struct output *o, const struct mixer *m, enum ledger_kind kind, st
 	enum fail_code code;
 
 	if (begin(o, mixer_step_next(m), f) != FAIL_NONE ||
-	    rejects_put(&o->rejects, o->transactions, f) != FAIL_NONE ||
+	    dead_letters_put(&o->letters, o->transactions, f) != FAIL_NONE ||
 	    put_ledger(o, m, kind, f) != FAIL_NONE ||
 	    offsets(o, m, &offset, &offsets_n, f) != FAIL_NONE)
 		return f->code;
@@ -259,7 +259,7 @@ output_commit(struct output *o, const struct mixer *m, enum ledger_kind kind, st
 	o->open = false;
 	o->bytes_total += o->bytes;
 	o->steps_total += mixer_step_next(m) - o->step_first;
-	rejects_clear(&o->rejects);
+	dead_letters_clear(&o->letters);
 	return FAIL_NONE;
 }
 

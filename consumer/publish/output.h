@@ -35,7 +35,7 @@
 #include "consumer/domain/domains.h"
 #include "consumer/publish/assembler.h"
 #include "consumer/publish/lead.h"
-#include "consumer/publish/rejects.h"
+#include "consumer/publish/dead_letters.h"
 #include "consumer/publish/transactions.h"
 
 /* What all records of this mixer have in common; all borrowed for the output's life. */
@@ -57,7 +57,7 @@ struct output {
 	int64_t since_ms;                  /* and when it was begun */
 	struct ledger_answer *answer;      /* [answers_n], for the next ledger record */
 	size_t answers_n;
-	struct rejects rejects;            /* for the next transaction that ends */
+	struct dead_letters letters;       /* for the next transaction that ends */
 	uint64_t bytes_total, steps_total; /* published by this process, for the log */
 };
 

@@ -4,7 +4,7 @@
  * It holds at most CHUNK_QUEUE_MAX of them, and a further one only while all are together under
  * CHUNK_QUEUE_BYTES; so memory has a limit whoever is slow.
  *
- *     reader thread          queue             the share's thread
+ *     reader thread          queue             the part's thread
  *     chunk_queue_put()      c c c             chunk_queue_take()
  *       waits while full                         waits while empty, up to its timeout
  *     chunk_queue_finish()   c c | end, why    takes what is left, then the reader's failure

@@ -15,8 +15,8 @@
 #include "common/base/log.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/topics.h"
-#include "producer/produce/share.h"
-#include "producer/produce/share_list.h"
+#include "producer/produce/part.h"
+#include "producer/produce/part_list.h"
 
 enum {
 	FIRST_ANSWER_MS = 10000,
@@ -31,9 +31,9 @@ struct produce {
 	const struct config *config;
 	struct tokenizer *tokenizer;
 	bool *wanted; /* [domains_n of the configuration] */
-	struct share_list shares;
-	uint32_t workers; /* of each share */
-	struct stop stop; /* of all shares */
+	struct part_list parts;
+	uint32_t workers; /* of each part */
+	struct stop stop; /* of all parts */
 };
 
 /* ---- what there is to do ---- */
@@ -148,7 +148,7 @@ check_topics(const struct produce *p, struct failure *f)
 	return code;
 }
 
-/* ---- one share ---- */
+/* ---- one part ---- */
 
 /* A pause that a stop cuts short. */
 static void
@@ -161,11 +161,11 @@ pause_ms(int ms, const struct stop *stop)
 }
 
 /*
- * Whether a share that failed may be run again, after a pause: what the broker or the network did
+ * Whether a part that failed may be run again, after a pause: what the broker or the network did
  * may be over, all other failures would come again. The pause doubles, 1 s to 8 s.
  */
 static bool
-is_worth_again(const struct share_options *o, int attempt, struct failure *f)
+is_worth_again(const struct part_options *o, int attempt, struct failure *f)
 {
 	if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
 	    attempt == PRODUCE_ATTEMPTS_MAX || stop_asked(o->stop))
@@ -181,12 +181,12 @@ is_worth_again(const struct share_options *o, int attempt, struct failure *f)
 }
 
 /*
- * Runs one share to its end. The idempotent producer of librdkafka 2.0.2 can fail for good after a
- * broker restart: the share is then resumed with a new one, as after a crash. The reader is new,
+ * Runs one part to its end. The idempotent producer of librdkafka 2.0.2 can fail for good after a
+ * broker restart: the part is then resumed with a new one, as after a crash. The reader is new,
  * too: one that met a broker without leaders can go on answering "unknown partition" from memory.
  */
 static enum fail_code
-run_share(const struct produce *p, struct share_options *o, struct failure *f)
+run_share(const struct produce *p, struct part_options *o, struct failure *f)
 {
 	bool program = !o->held_out && p->config->domains[o->domain[0]].exec != NULL;
 
@@ -196,7 +196,7 @@ run_share(const struct produce *p, struct share_options *o, struct failure *f)
 
 		if (code != FAIL_NONE)
 			return code;
-		code = share_run(o, f);
+		code = part_run(o, f);
 		kafka_close(o->reader);
 		if (code == FAIL_NONE)
 			return code;
@@ -215,10 +215,10 @@ run_share(const struct produce *p, struct share_options *o, struct failure *f)
 }
 
 static enum fail_code
-run_one(const struct produce *p, const struct share_item *item, struct failure *f)
+run_one(const struct produce *p, const struct part_item *item, struct failure *f)
 {
 	bool mismatch = false;
-	struct share_options o = {
+	struct part_options o = {
 	    .config = p->config,
 	    .tokenizer = p->tokenizer,
 	    .domain = item->member,
@@ -239,25 +239,25 @@ run_one(const struct produce *p, const struct share_item *item, struct failure *
 	return run_share(p, &o, f);
 }
 
-/* ---- all shares ---- */
+/* ---- all parts ---- */
 
-/* A thread: one share that follows, or all that do not, one after the other. */
+/* A thread: one part that follows, or all that do not, one after the other. */
 struct runner {
 	struct produce *p;
-	const struct share_item *item; /* NULL: all that do not follow */
+	const struct part_item *item; /* NULL: all that do not follow */
 	pthread_t thread;
 	atomic_bool over;
 	struct failure f;
 };
 
 static enum fail_code
-run_shares(const struct produce *p, const struct share_item *only, struct failure *f)
+run_shares(const struct produce *p, const struct part_item *only, struct failure *f)
 {
 	if (only != NULL)
 		return run_one(p, only, f);
-	for (size_t i = 0; i < p->shares.n; i++)
-		if (!(p->o->follow && p->shares.item[i].live) &&
-		    run_one(p, &p->shares.item[i], f) != FAIL_NONE)
+	for (size_t i = 0; i < p->parts.n; i++)
+		if (!(p->o->follow && p->parts.item[i].live) &&
+		    run_one(p, &p->parts.item[i], f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
 }
@@ -292,7 +292,7 @@ start_runner(struct runner *r, struct failure *f)
 /*
  * Waits for all; the first that fails stops the others, and its failure is that of all. A runner
  * sets `over` last, so that its failure may be read then without a lock. The caller's stop is asked
- * by a signal; that of the shares, by this function too.
+ * by a signal; that of the parts, by this function too.
  */
 static enum fail_code
 watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
@@ -320,23 +320,23 @@ watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
 }
 
 /*
- * One runner does all shares that do not follow, in order; each share that follows never ends by
+ * One runner does all parts that do not follow, in order; each part that follows never ends by
  * itself, and has a runner of its own. The workers are divided among the runners.
  */
 static enum fail_code
 run_all(struct produce *p, struct failure *f)
 {
-	struct runner *r = calloc(p->shares.n + 1, sizeof(*r));
+	struct runner *r = calloc(p->parts.n + 1, sizeof(*r));
 	enum fail_code code = FAIL_NONE;
 	size_t n = 1, started = 0;
 
 	if (r == NULL)
 		return fail_memory(f);
 	r[0].p = p; /* those that do not follow */
-	for (size_t i = 0; i < p->shares.n; i++)
-		if (p->o->follow && p->shares.item[i].live) {
+	for (size_t i = 0; i < p->parts.n; i++)
+		if (p->o->follow && p->parts.item[i].live) {
 			r[n].p = p;
-			r[n++].item = &p->shares.item[i];
+			r[n++].item = &p->parts.item[i];
 		}
 	p->workers = p->o->workers / (uint32_t)n;
 	p->workers = p->workers == 0 ? 1 : p->workers;
@@ -396,7 +396,7 @@ run(struct produce *p, struct failure *f)
 	if (p->wanted == NULL)
 		return fail_memory(f);
 	if (choose_domains(p, f) != FAIL_NONE || check_follow(p, f) != FAIL_NONE ||
-	    share_list_open(&p->shares, p->config, p->wanted, p->o->only != NULL, p->o->partition,
+	    part_list_open(&p->parts, p->config, p->wanted, p->o->only != NULL, p->o->partition,
 		f) != FAIL_NONE ||
 	    open_tokenizer(p, f) != FAIL_NONE || check_topics(p, f) != FAIL_NONE)
 		return f->code;
@@ -417,7 +417,7 @@ produce_run(const struct produce_options *given, struct failure *f)
 							       : (uint32_t)processors;
 	code = run(&p, f);
 	tokenizer_close(p.tokenizer);
-	share_list_close(&p.shares);
+	part_list_close(&p.parts);
 	free(p.wanted);
 	return code == FAIL_STOPPED ? FAIL_NONE : code;
 }

@@ -1,14 +1,14 @@
 /*
- * produce.h -- publishes the domains of a corpus: every input once, every share of it, to its Ends.
+ * produce.h -- publishes the domains of a corpus: every input once, every part of it, to its Ends.
  *
  * This room is `riffle produce` without its command line, and `riffle import`, which does the same
  * with domains whose files hold tokens.
  *
  * Files of this room:
- *     produce        all shares, one after the other or each in a thread; retries
- *     share_list     which shares there are
- *     share          one share: partition k of n of an input, from records to Ends
- *     outputs        the Kafka partitions that a share writes
+ *     produce        all parts, one after the other or each in a thread; retries
+ *     part_list      which parts there are
+ *     part           one part: partition k of n of an input, from records to Ends
+ *     part_outputs   the Kafka partitions that a part writes
  *     pool           worker threads, and jobs that come back in order
  *     worker         what a worker has for its jobs
  *     text_job       a job: records to documents of tokens
@@ -16,22 +16,22 @@
  *     rejects        counts rejects by reason
  *     progress       a bar, or log lines
  *
- *     configuration --share_list--> shares --share_run()--> for each:
+ *     configuration --part_list--> parts --part_run()--> for each:
  *
  *     input -> chunk -> [text job] -> documents -> packers -> [frame job] -> records -> writer
- *     reader thread      a worker    the share's thread        a worker     the share's thread
+ *     reader thread      a worker    the part's thread        a worker     the part's thread
  *
  * Domains with equal train (or exec), text and partitions that differ in `where` share one input
- * and are read together. A domain with `valid` files has a second input, for that set alone. Shares
- * are done one after the other, in the order of the configuration; with `follow` every share of a
+ * and are read together. A domain with `valid` files has a second input, for that set alone. Parts
+ * are done one after the other, in the order of the configuration; with `follow` every part of a
  * live domain has a thread of its own, and the others are done in one more.
  *
  * Determinism: what is in a partition depends on the files, their order and the configuration. It
  * does not depend on the number of workers, the speed of anything, or how often the producer was
- * killed. The share's thread alone decides (share.h, outputs.h).
+ * killed. The part's thread alone decides (part.h, part_outputs.h).
  *
- * Threads of a process that produces: the main thread, which waits; one for each share that runs at
- * once, and in each share a reader (input.h), its workers (pool.h) and those of librdkafka.
+ * Threads of a process that produces: the main thread, which waits; one for each part that runs at
+ * once, and in each part a reader (input.h), its workers (pool.h) and those of librdkafka.
  */
 #ifndef PRODUCER_PRODUCE_PRODUCE_H
 #define PRODUCER_PRODUCE_PRODUCE_H
@@ -64,7 +64,7 @@ struct produce_options {
 
 /*
  * FAIL_NONE: done, or stopped as asked. FAIL_USAGE: a domain or a partition that the configuration
- * does not have. Others as from topics_check() and, after the retries, from share_run().
+ * does not have. Others as from topics_check() and, after the retries, from part_run().
  */
 enum fail_code produce_run(const struct produce_options *given, struct failure *f);
 

@@ -1,7 +1,7 @@
 /*
- * progress.h -- how far a share is: a bar on a terminal, a log line every ten seconds elsewhere.
+ * progress.h -- how far a part is: a bar on a terminal, a log line every ten seconds elsewhere.
  *
- * The share's thread adds to the numbers and calls progress_show() in each round of its loop, which
+ * The part's thread adds to the numbers and calls progress_show() in each round of its loop, which
  * is nothing but a look at the clock most times.
  */
 #ifndef PRODUCER_PRODUCE_PROGRESS_H

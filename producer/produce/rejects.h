@@ -1,5 +1,5 @@
 /*
- * rejects.h -- counts rejects by reason, for the summary at the end of a share.
+ * rejects.h -- counts rejects by reason, for the summary at the end of a part.
  *
  * Reasons name places ("invalid JSON at byte 17: ..."); those that differ in such numbers alone are
  * one kind. At most REJECTS_KINDS_MAX kinds are distinguished, in the order in which they came.

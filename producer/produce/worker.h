@@ -1,5 +1,5 @@
 /*
- * worker.h -- what a worker thread has for its jobs: constant tables that all share, and memory of
+ * worker.h -- what a worker thread has for its jobs: constant tables that all part, and memory of
  * its own.
  *
  * text_job.h and frame_job.h are the two kinds of jobs. A job owns its memory and touches nothing
@@ -19,7 +19,7 @@
 #include "producer/encoder/encoder.h"
 #include "producer/tokenizer/tokenizer.h"
 
-/* Constant while a share runs. */
+/* Constant while a part runs. */
 struct worker_context {
 	const struct tokenizer *tokenizer;
 	const struct router *router;

@@ -7,7 +7,7 @@
 #include "common/kafka/kafka.h"
 #include "consumer/publish/mix.h"
 #include "consumer/reader/riffle.h"
-#include "producer/produce/share.h"
+#include "producer/produce/part.h"
 #include "tests/sim/world.h"
 
 enum { TIMEOUT_MS = 10000, SLICE_MS = 1000, ATTEMPTS = 3, AGAIN_MS = 1000 };
@@ -34,15 +34,15 @@ actor_mix(const struct world *w, size_t actor, uint64_t until_step)
 	tell(actor, code, &f);
 }
 
-/* ---- a producer: one share: one partition of one domain, tried again as `riffle produce` does ---- */
+/* ---- a producer: one part: one partition of one domain, tried again as `riffle produce` does ---- */
 
 static enum fail_code
-produce_once(const struct world *w, const struct world_share *s, struct failure *f)
+produce_once(const struct world *w, const struct world_part *s, struct failure *f)
 {
 	struct kafka_options k = {
 	    .role = KAFKA_READER, .properties = &w->config->kafka, .client = "produce-resume"};
 	bool wanted = true, mismatch = false;
-	struct share_options o = {
+	struct part_options o = {
 	    .config = w->config,
 	    .tokenizer = w->tokenizer,
 	    .domain = &s->domain,
@@ -59,7 +59,7 @@ produce_once(const struct world *w, const struct world_share *s, struct failure 
 
 	if (code != FAIL_NONE)
 		return code;
-	code = share_run(&o, f);
+	code = part_run(&o, f);
 	kafka_close(o.reader);
 	return code;
 }
@@ -67,7 +67,7 @@ produce_once(const struct world *w, const struct world_share *s, struct failure 
 void
 actor_produce(const struct world *w, size_t actor)
 {
-	const struct world_share *s = &w->share[actor - WORLD_PRODUCER_FIRST];
+	const struct world_part *s = &w->part[actor - WORLD_PRODUCER_FIRST];
 	struct failure f;
 	enum fail_code code = FAIL_NONE;
 

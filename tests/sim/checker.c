@@ -218,7 +218,7 @@ static const char *
 check_taken(const struct world *w)
 {
 	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
-		const struct world_share *s = &w->share[i];
+		const struct world_part *s = &w->part[i];
 		const struct cluster_commit *c =
 		    cluster_commit("m.mixer", s->topic, (int32_t)s->partition);
 		int64_t taken = c == NULL ? -1 : c->offset;
@@ -300,7 +300,7 @@ ordinal_of(const struct cluster_record *r, uint64_t *ordinal)
 
 /* Every sequence in its place, whatever is there twice; nothing but another End behind the End. */
 static const char *
-check_domain(const struct world_share *s)
+check_domain(const struct world_part *s)
 {
 	const struct cluster_partition *p = cluster_partition(s->topic, (int32_t)s->partition);
 	size_t next = 0;
@@ -329,7 +329,7 @@ check_domain(const struct world_share *s)
 }
 
 bool
-checker_sealed(const struct world_share *s)
+checker_sealed(const struct world_part *s)
 {
 	const struct cluster_partition *p = cluster_partition(s->topic, (int32_t)s->partition);
 	uint64_t ordinal;
@@ -343,7 +343,7 @@ checker_check(const struct world *w, bool produced)
 	const char *bad = NULL;
 
 	for (size_t i = 0; produced && bad == NULL && i < WORLD_PRODUCERS; i++)
-		bad = check_domain(&w->share[i]);
+		bad = check_domain(&w->part[i]);
 	if (bad == NULL)
 		bad = check_batches(w);
 	if (bad == NULL)

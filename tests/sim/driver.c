@@ -259,7 +259,7 @@ look_at_ends(struct run *r)
 	for (size_t i = 0; r->produces && r->turns % LOOK_TURNS == 0 && i < WORLD_PRODUCERS; i++) {
 		struct actor *a = &r->actor[WORLD_PRODUCER_FIRST + i];
 
-		if (a->finished && !checker_sealed(&r->w->share[i]))
+		if (a->finished && !checker_sealed(&r->w->part[i]))
 			a->finished = false;
 	}
 }

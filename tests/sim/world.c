@@ -170,7 +170,7 @@ static void
 fill(struct world *w)
 {
 	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
-		struct world_share *s = &w->share[i];
+		struct world_part *s = &w->part[i];
 		const struct cluster_partition *p;
 
 		actor_produce(w, WORLD_PRODUCER_FIRST + i);
@@ -322,7 +322,7 @@ keep_taken(struct world *w)
 {
 	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
 		const struct cluster_commit *c =
-		    cluster_commit("m.mixer", w->share[i].topic, (int32_t)w->share[i].partition);
+		    cluster_commit("m.mixer", w->part[i].topic, (int32_t)w->part[i].partition);
 
 		w->taken[i] = c == NULL ? -1 : c->offset;
 	}
@@ -379,10 +379,10 @@ name_shares(struct world *w)
 	static const uint32_t partition[WORLD_PRODUCERS] = {0, 0, 1, 0};
 
 	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
-		w->share[i].domain = domain[i];
-		w->share[i].partition = partition[i];
+		w->part[i].domain = domain[i];
+		w->part[i].partition = partition[i];
 		names_domain_topic(
-		    w->share[i].topic, "c", w->config->domains[domain[i]].name, SET_TRAIN);
+		    w->part[i].topic, "c", w->config->domains[domain[i]].name, SET_TRAIN);
 	}
 }
 

@@ -45,8 +45,8 @@ struct world_state {
 	struct world_bytes ledger;
 };
 
-/* A domain partition that one producer writes: its share. */
-struct world_share {
+/* A domain partition that one producer writes: its part. */
+struct world_part {
 	size_t domain; /* in the configuration */
 	uint32_t partition;
 	char topic[CLUSTER_NAME_MAX];
@@ -62,7 +62,7 @@ struct world {
 	void *empty, *filled; /* images: without any record, and with the domain logs */
 	size_t empty_n, filled_n;
 	bool produces; /* producers may run in the simulated run */
-	struct world_share share[WORLD_PRODUCERS];
+	struct world_part part[WORLD_PRODUCERS];
 	/* The unfaulted run: step s of a lane, the end of the mix as the last one. */
 	struct world_bytes batch[WORLD_LANES_MAX][WORLD_STEPS_MAX];
 	size_t steps_n; /* the end included */
@@ -118,7 +118,7 @@ bool world_add_answers(char text[static WORLD_ANSWERS_MAX], const struct ledger 
 /* checker.c: NULL: all is well; else the class and a sentence. Borrowed until the next call. */
 const char *checker_check(const struct world *w, bool produced);
 /* Whether the last record of a producer's partition is its End. */
-bool checker_sealed(const struct world_share *s);
+bool checker_sealed(const struct world_part *s);
 /* Lets a trainer's past go: what stands below `step` of the batch topic is deleted. */
 void checker_trim(const struct world *w, uint64_t step);
 

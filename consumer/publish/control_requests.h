@@ -1,11 +1,11 @@
 /*
- * requests.h -- requests of the control topic: followed, judged by the mixer, answered.
+ * control_requests.h -- requests of the control topic: followed, judged by the mixer, answered.
  *
  * `riffle weights`, `skip`, `join` and `leave` append a record to <mix>.control and wait for its id
  * in the ledger. The mixer follows the topic from the first record that is not answered; which one
  * that is stands in the ledger (control_next), so that no consumer group is needed.
  *
- *     a record waits -> the open transaction ends -> requests_judge() -> a ledger record of its
+ *     a record waits -> the open transaction ends -> control_requests_judge() -> a ledger record of its
  *     own, without steps, with the answers, the pending changes and control_next -> next steps
  *
  * Why a record of its own: a change must be in a committed `pending` before the first step that it
@@ -20,13 +20,13 @@
  *     PENDING_BYTES_MAX for the record with all accepted requests that wait for their steps: one
  *     that would exceed it is refused, whatever it asks for
  *
- * A record that is no request becomes a dead letter (rejects.h), and control_next passes over it.
+ * A record that is no request becomes a dead letter (dead_letters.h), and control_next passes over it.
  *
  * Thread: one. Memory: what librdkafka has fetched, at most REQUESTS_FETCHED_BYTES, and one
  * transaction's answers.
  */
-#ifndef CONSUMER_PUBLISH_REQUESTS_H
-#define CONSUMER_PUBLISH_REQUESTS_H
+#ifndef CONSUMER_PUBLISH_CONTROL_REQUESTS_H
+#define CONSUMER_PUBLISH_CONTROL_REQUESTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,41 +38,44 @@
 
 enum { REQUESTS_FETCHED_BYTES = 1 << 20 };
 
-struct requests;
+struct control_requests;
 
 /*
  * What the topic of a domain that wants to join holds: fills *out, which borrows from the callee
  * until the next call. FAIL_CONFIG, FAIL_DATA: why it cannot join, in words for who asked for it.
  */
-typedef enum fail_code requests_join(
+typedef enum fail_code control_requests_join(
     void *opaque, const char *domain, struct mixer_source *out, struct failure *f);
 
-/* Gives *out, to be ended with requests_close(). Copies `mix`, borrows the properties. */
-enum fail_code requests_open(struct requests **out, const char *mix,
-    const struct properties *properties, requests_join *join, void *opaque, struct failure *f);
-void requests_close(struct requests *r); /* NULL is accepted */
+/* Gives *out, to be ended with control_requests_close(). Copies `mix`, borrows the properties. */
+enum fail_code control_requests_open(struct control_requests **out, const char *mix,
+    const struct properties *properties, control_requests_join *join, void *opaque,
+    struct failure *f);
+void control_requests_close(struct control_requests *r); /* NULL is accepted */
 
 /*
  * Reads on from offset_next. Where that lies outside of what the topic holds, because records were
  * deleted or the topic was recreated, it begins at the first one that is kept and warns: nothing
  * that was asked since is passed over. FAIL_BROKER.
  */
-enum fail_code requests_seek(struct requests *r, int64_t offset_next, struct failure *f);
+enum fail_code control_requests_seek(
+    struct control_requests *r, int64_t offset_next, struct failure *f);
 
 /* *waits: a record is there. Asks the broker nothing. FAIL_DENIED: the user may not read it. */
-enum fail_code requests_wait(struct requests *r, bool *waits, struct failure *f);
+enum fail_code control_requests_wait(struct control_requests *r, bool *waits, struct failure *f);
 
 /*
  * The same, but waits until a record is there or the end of the topic was met: what was asked
  * before a mixer attached is answered before its first step. FAIL_BROKER after 30 s.
  */
-enum fail_code requests_catch_up(struct requests *r, bool *waits, struct failure *f);
+enum fail_code control_requests_catch_up(
+    struct control_requests *r, bool *waits, struct failure *f);
 
 /*
  * Takes what waits into the mixer's state, and its answers and dead letters to `o`, whose next
  * commit makes it so. Only while no transaction is open and no answer waits.
  */
-enum fail_code requests_judge(
-    struct requests *r, struct mixer *m, struct output *o, struct failure *f);
+enum fail_code control_requests_judge(
+    struct control_requests *r, struct mixer *m, struct output *o, struct failure *f);
 
 #endif

@@ -1,7 +1,7 @@
-/* share_list.h: which shares a configuration has. */
+/* part_list.h: which parts a configuration has. */
 #include "tests/unit/test.h"
 
-#include "producer/produce/share_list.h"
+#include "producer/produce/part_list.h"
 
 static char *shared[] = {(char[]){"mixed.jsonl"}}, *own[] = {(char[]){"own.jsonl"}},
 	    *held[] = {(char[]){"held.jsonl"}};
@@ -53,16 +53,16 @@ test_every_input_is_there_once_with_the_domains_that_are_wanted(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct share_list shares;
+		struct part_list parts;
 		struct failure f;
 		char labels[512] = "";
 		size_t n = 0;
 
-		assert_int_equal(share_list_open(&shares, &c, cases[i].wanted,
-				     cases[i].one_partition, cases[i].partition, &f),
+		assert_int_equal(part_list_open(&parts, &c, cases[i].wanted, cases[i].one_partition,
+				     cases[i].partition, &f),
 		    FAIL_NONE);
-		for (size_t k = 0; k < shares.n; k++) {
-			const struct share_item *j = &shares.item[k];
+		for (size_t k = 0; k < parts.n; k++) {
+			const struct part_item *j = &parts.item[k];
 
 			n += (size_t)snprintf(labels + n, sizeof(labels) - n, "%s(", j->label);
 			for (size_t m = 0; m < j->members_n; m++)
@@ -71,7 +71,7 @@ test_every_input_is_there_once_with_the_domains_that_are_wanted(void **unused)
 			    labels + n, sizeof(labels) - n, ")%s ", j->live ? "!" : "");
 		}
 		assert_string_equal(labels, cases[i].labels);
-		share_list_close(&shares);
+		part_list_close(&parts);
 	}
 }
 

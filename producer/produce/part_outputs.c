@@ -1,4 +1,4 @@
-#include "producer/produce/outputs.h"
+#include "producer/produce/part_outputs.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@ enum {
 	FILLING_TOKENS_MAX = 16 << 20,
 };
 
-struct output {
+struct part_output {
 	char topic[TOPIC_MAX_BYTES + 1]; /* "": it is not ours */
 	bool open;                       /* it has no End yet */
 	bool behind;                     /* waits for the document that its last record ended in */
@@ -37,11 +37,11 @@ struct output {
 	int64_t sealed; /* its length by the last End; -1: none */
 };
 
-struct outputs {
-	struct outputs_options o;
-	struct outputs_workers workers;
-	struct output *output; /* [n]: domains times sets; output i is of set i % SETS_COUNT */
-	struct resume *resume; /* [n] */
+struct part_outputs {
+	struct part_outputs_options o;
+	struct part_outputs_workers workers;
+	struct part_output *output; /* [n]: domains times sets; output i is of set i % SETS_COUNT */
+	struct resume *resume;      /* [n] */
 	size_t n;
 	struct writer *writer;
 	uint64_t rejects;         /* of the input so far */
@@ -53,7 +53,7 @@ struct outputs {
 
 /* Whether this input feeds the set: topic_plan.h says which sets have a topic at all. */
 static bool
-set_is_ours(const struct outputs *outs, const struct config_domain *d, enum names_set set)
+set_is_ours(const struct part_outputs *outs, const struct config_domain *d, enum names_set set)
 {
 	if (outs->o.held_out)
 		return set == SET_VALID;
@@ -62,7 +62,7 @@ set_is_ours(const struct outputs *outs, const struct config_domain *d, enum name
 
 /* Asks each partition for its last record. */
 static enum fail_code
-ask(struct outputs *outs, rd_kafka_t *reader, struct failure *f)
+ask(struct part_outputs *outs, rd_kafka_t *reader, struct failure *f)
 {
 	struct resume_expected expected = {.tokenizer = tokenizer_fingerprint(outs->o.tokenizer),
 	    .sequence_length = outs->o.config->sequence_length};
@@ -71,7 +71,7 @@ ask(struct outputs *outs, rd_kafka_t *reader, struct failure *f)
 		const struct config_domain *d =
 		    &outs->o.config->domains[outs->o.domain[i / SETS_COUNT]];
 		enum names_set set = (enum names_set)(i % SETS_COUNT);
-		struct output *to = &outs->output[i];
+		struct part_output *to = &outs->output[i];
 		struct resume *r = &outs->resume[i];
 
 		r->state = RESUME_ENDED; /* what is not ours needs nothing */
@@ -102,10 +102,10 @@ ask(struct outputs *outs, rd_kafka_t *reader, struct failure *f)
 }
 
 enum fail_code
-outputs_open(
-    struct outputs **out, const struct outputs_options *o, rd_kafka_t *reader, struct failure *f)
+part_outputs_open(struct part_outputs **out, const struct part_outputs_options *o,
+    rd_kafka_t *reader, struct failure *f)
 {
-	struct outputs *outs = calloc(1, sizeof(*outs));
+	struct part_outputs *outs = calloc(1, sizeof(*outs));
 
 	assert(o->domains_n > 0);
 	if (outs == NULL)
@@ -123,12 +123,12 @@ outputs_open(
 	*out = outs;
 	return FAIL_NONE;
 failed:
-	outputs_close(outs);
+	part_outputs_close(outs);
 	return f->code;
 }
 
 void
-outputs_close(struct outputs *outs)
+part_outputs_close(struct part_outputs *outs)
 {
 	if (outs == NULL)
 		return;
@@ -145,22 +145,22 @@ outputs_close(struct outputs *outs)
 }
 
 const struct resume *
-outputs_resume(const struct outputs *outs, size_t *n)
+part_outputs_resume(const struct part_outputs *outs, size_t *n)
 {
 	*n = outs->n;
 	return outs->resume;
 }
 
 const char *
-outputs_topic(const struct outputs *outs, size_t i)
+part_outputs_topic(const struct part_outputs *outs, size_t i)
 {
 	assert(i < outs->n);
 	return outs->output[i].topic;
 }
 
 enum fail_code
-outputs_start(struct outputs *outs, const struct outputs_workers *workers, uint64_t rejects,
-    struct failure *f)
+part_outputs_start(struct part_outputs *outs, const struct part_outputs_workers *workers,
+    uint64_t rejects, struct failure *f)
 {
 	const struct config *c = outs->o.config;
 	char topic[TOPIC_MAX_BYTES + 1];
@@ -173,7 +173,7 @@ outputs_start(struct outputs *outs, const struct outputs_workers *workers, uint6
 		outs->o.stop, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < outs->n; i++) {
-		struct output *to = &outs->output[i];
+		struct part_output *to = &outs->output[i];
 		struct pack_options o = {.packing = to->packing,
 		    .truncate = to->truncate,
 		    .sequence_length = c->sequence_length,
@@ -193,7 +193,7 @@ outputs_start(struct outputs *outs, const struct outputs_workers *workers, uint6
 
 /* Gives *bytes (free). */
 static enum fail_code
-encode_sequence(const struct outputs *outs, const struct output *to,
+encode_sequence(const struct part_outputs *outs, const struct part_output *to,
     const struct frame_job_item *item, uint8_t **bytes, size_t *n, struct failure *f)
 {
 	const struct pack_sequence *q = item->sequence;
@@ -247,7 +247,7 @@ encode_sequence(const struct outputs *outs, const struct output *to,
  *     is killed: reject 7 is lost, and nobody will ever see its record again
  */
 static enum fail_code
-settle_rejects(struct outputs *outs, uint64_t rejects, struct failure *f)
+settle_rejects(struct part_outputs *outs, uint64_t rejects, struct failure *f)
 {
 	if (rejects <= outs->rejects_settled)
 		return FAIL_NONE;
@@ -263,8 +263,8 @@ settle_rejects(struct outputs *outs, uint64_t rejects, struct failure *f)
  * sequence before has counted already.
  */
 static enum fail_code
-publish_sequence(
-    struct outputs *outs, struct output *to, const struct frame_job_item *item, struct failure *f)
+publish_sequence(struct part_outputs *outs, struct part_output *to,
+    const struct frame_job_item *item, struct failure *f)
 {
 	uint8_t *bytes;
 	size_t n;
@@ -288,7 +288,7 @@ publish_sequence(
 }
 
 enum fail_code
-outputs_take(struct outputs *outs, bool wait, bool *any, struct failure *f)
+part_outputs_take(struct part_outputs *outs, bool wait, bool *any, struct failure *f)
 {
 	void *job;
 	enum fail_code code = pool_take(outs->workers.pool, POOL_FRAMES, wait, &job, f);
@@ -305,15 +305,15 @@ outputs_take(struct outputs *outs, bool wait, bool *any, struct failure *f)
 
 /*
  * Gives the job of an output to the workers. While their line is full, done jobs are taken back:
- * that is where the share waits if it is faster than the workers, or they than the broker.
+ * that is where the part waits if it is faster than the workers, or they than the broker.
  */
 static enum fail_code
-submit_frames(struct outputs *outs, struct output *to, struct failure *f)
+submit_frames(struct part_outputs *outs, struct part_output *to, struct failure *f)
 {
 	bool any;
 
 	while (pool_full(outs->workers.pool, POOL_FRAMES))
-		if (outputs_take(outs, true, &any, f) != FAIL_NONE)
+		if (part_outputs_take(outs, true, &any, f) != FAIL_NONE)
 			return f->code;
 	outs->filling_tokens -= to->filling->n * (outs->workers.context->sequence_length + 1);
 	pool_submit(outs->workers.pool, POOL_FRAMES, to->filling, frame_job_run);
@@ -322,7 +322,7 @@ submit_frames(struct outputs *outs, struct output *to, struct failure *f)
 }
 
 enum fail_code
-outputs_submit(struct outputs *outs, struct failure *f)
+part_outputs_submit(struct part_outputs *outs, struct failure *f)
 {
 	for (size_t i = 0; i < outs->n; i++)
 		if (outs->output[i].filling != NULL &&
@@ -341,7 +341,8 @@ outputs_submit(struct outputs *outs, struct failure *f)
  * Packing depends on nothing but the documents, so that w1 and w2 are right where w3 is.
  */
 static enum fail_code
-skip_sequence(struct outputs *outs, struct output *to, struct pack_sequence *q, struct failure *f)
+skip_sequence(
+    struct part_outputs *outs, struct part_output *to, struct pack_sequence *q, struct failure *f)
 {
 	const struct resume *r = &outs->resume[to - outs->output];
 	bool same = q->window == r->window - to->skip + 1;
@@ -365,7 +366,8 @@ skip_sequence(struct outputs *outs, struct output *to, struct pack_sequence *q, 
  * almost full, for hours; so their tokens have a limit together, at which all are handed in.
  */
 static enum fail_code
-add_to_job(struct outputs *outs, struct output *to, struct pack_sequence *q, struct failure *f)
+add_to_job(
+    struct part_outputs *outs, struct part_output *to, struct pack_sequence *q, struct failure *f)
 {
 	assert(to->filling == NULL || !frame_job_full(to->filling));
 	if (to->filling == NULL)
@@ -378,12 +380,12 @@ add_to_job(struct outputs *outs, struct output *to, struct pack_sequence *q, str
 	outs->filling_tokens += outs->workers.context->sequence_length + 1;
 	if (frame_job_full(to->filling) && submit_frames(outs, to, f) != FAIL_NONE)
 		return f->code;
-	return outs->filling_tokens > FILLING_TOKENS_MAX ? outputs_submit(outs, f) : FAIL_NONE;
+	return outs->filling_tokens > FILLING_TOKENS_MAX ? part_outputs_submit(outs, f) : FAIL_NONE;
 }
 
 /* Cuts the whole sequences out of the packer; publishes others where there is no room. */
 static enum fail_code
-cut(struct outputs *outs, struct output *to, struct failure *f)
+cut(struct part_outputs *outs, struct part_output *to, struct failure *f)
 {
 	for (;;) {
 		struct pack_sequence *q;
@@ -403,7 +405,7 @@ cut(struct outputs *outs, struct output *to, struct failure *f)
  * two parts. A part is many sequences long, so that the cut costs nothing.
  */
 static enum fail_code
-pack_document(struct outputs *outs, struct output *to, const struct pack_document *d,
+pack_document(struct part_outputs *outs, struct part_output *to, const struct pack_document *d,
     const uint32_t *id, uint64_t first, struct failure *f)
 {
 	while (first < d->n) {
@@ -422,8 +424,8 @@ pack_document(struct outputs *outs, struct output *to, const struct pack_documen
  * was dropped already. The one asked about may be a later one: then the one of then is gone.
  */
 static bool
-is_where_it_ended(const struct output *to, const struct resume *r, const struct pack_document *d,
-    const uint32_t *id)
+is_where_it_ended(const struct part_output *to, const struct resume *r,
+    const struct pack_document *d, const uint32_t *id)
 {
 	if (d->place.document > r->document)
 		return false;
@@ -440,7 +442,7 @@ is_where_it_ended(const struct output *to, const struct resume *r, const struct 
  *     best fit    the window starts with this document: with 0, and the sequences come again
  */
 static uint64_t
-first_token(struct output *to, const struct resume *r)
+first_token(struct part_output *to, const struct resume *r)
 {
 	switch (to->packing) {
 	case SEQUENCE_CONCAT: return r->offset; /* it is shared */
@@ -451,11 +453,11 @@ first_token(struct output *to, const struct resume *r)
 }
 
 enum fail_code
-outputs_add(struct outputs *outs, size_t domain, enum names_set set, const struct pack_document *d,
-    const uint32_t *id, struct failure *f)
+part_outputs_add(struct part_outputs *outs, size_t domain, enum names_set set,
+    const struct pack_document *d, const uint32_t *id, struct failure *f)
 {
 	size_t at = domain * SETS_COUNT + set;
-	struct output *to = &outs->output[at];
+	struct part_output *to = &outs->output[at];
 	const struct resume *r = &outs->resume[at];
 	struct pack_document document = *d;
 	uint64_t first = 0;
@@ -486,7 +488,7 @@ outputs_add(struct outputs *outs, size_t domain, enum names_set set, const struc
 }
 
 enum fail_code
-outputs_reject(struct outputs *outs, struct writer_reject *r, struct failure *f)
+part_outputs_reject(struct part_outputs *outs, struct writer_reject *r, struct failure *f)
 {
 	r->count = ++outs->rejects;
 	outs->workers.progress->rejects++;
@@ -494,19 +496,19 @@ outputs_reject(struct outputs *outs, struct writer_reject *r, struct failure *f)
 }
 
 uint64_t
-outputs_rejects(const struct outputs *outs)
+part_outputs_rejects(const struct part_outputs *outs)
 {
 	return outs->rejects;
 }
 
 enum fail_code
-outputs_poll(struct outputs *outs, struct failure *f)
+part_outputs_poll(struct part_outputs *outs, struct failure *f)
 {
 	return writer_poll(outs->writer, f);
 }
 
 enum fail_code
-outputs_flush(struct outputs *outs, int timeout_ms, struct failure *f)
+part_outputs_flush(struct part_outputs *outs, int timeout_ms, struct failure *f)
 {
 	return writer_flush(outs->writer, timeout_ms, f);
 }
@@ -515,7 +517,7 @@ outputs_flush(struct outputs *outs, int timeout_ms, struct failure *f)
 
 /* A live domain's partitions stay open, unless it is sealed. */
 static bool
-gets_end(const struct outputs *outs, const struct output *to)
+gets_end(const struct part_outputs *outs, const struct part_output *to)
 {
 	size_t domain = (size_t)(to - outs->output) / SETS_COUNT;
 
@@ -524,10 +526,10 @@ gets_end(const struct outputs *outs, const struct output *to)
 
 /* What the packers of outputs that get an End still hold becomes sequences. */
 static enum fail_code
-finish(struct outputs *outs, struct failure *f)
+finish(struct part_outputs *outs, struct failure *f)
 {
 	for (size_t i = 0; i < outs->n; i++) {
-		struct output *to = &outs->output[i];
+		struct part_output *to = &outs->output[i];
 
 		if (!gets_end(outs, to))
 			continue;
@@ -540,14 +542,14 @@ finish(struct outputs *outs, struct failure *f)
 
 /* Waits until all is delivered. Where nothing is, for WRITER_SILENT_MS, the writer fails. */
 static enum fail_code
-deliver(struct outputs *outs, struct failure *f)
+deliver(struct part_outputs *outs, struct failure *f)
 {
 	enum fail_code code;
 
 	do {
 		if (stop_asked(outs->o.stop))
 			return fail(f, FAIL_STOPPED, "stopped");
-		code = writer_flush(outs->writer, OUTPUTS_WAIT_MS, f);
+		code = writer_flush(outs->writer, PART_OUTPUTS_WAIT_MS, f);
 		progress_show(outs->workers.progress);
 	} while (code == FAIL_TIMEOUT);
 	return code;
@@ -564,8 +566,8 @@ is_as_before(const struct resume *r, const struct end_record *end)
 }
 
 static enum fail_code
-publish_end(
-    struct outputs *outs, struct output *to, const struct input_end *input, struct failure *f)
+publish_end(struct part_outputs *outs, struct part_output *to, const struct input_end *input,
+    struct failure *f)
 {
 	struct end_record end = {
 	    .sequences = to->sequences,
@@ -604,10 +606,10 @@ publish_end(
 }
 
 static enum fail_code
-publish_ends(struct outputs *outs, const struct input_end *input, struct failure *f)
+publish_ends(struct part_outputs *outs, const struct input_end *input, struct failure *f)
 {
 	for (size_t i = 0; i < outs->n; i++) {
-		struct output *to = &outs->output[i];
+		struct part_output *to = &outs->output[i];
 		enum fail_code code = FAIL_NONE;
 
 		if (to->open && !gets_end(outs, to))
@@ -624,7 +626,7 @@ publish_ends(struct outputs *outs, const struct input_end *input, struct failure
 
 /* No partition is closed where the data of one have changed. */
 static enum fail_code
-check_none_behind(const struct outputs *outs, struct failure *f)
+check_none_behind(const struct part_outputs *outs, struct failure *f)
 {
 	for (size_t i = 0; i < outs->n; i++)
 		if (outs->output[i].open && (outs->output[i].behind || outs->output[i].skip > 0))
@@ -637,14 +639,14 @@ check_none_behind(const struct outputs *outs, struct failure *f)
 }
 
 enum fail_code
-outputs_end(struct outputs *outs, const struct input_end *end, struct failure *f)
+part_outputs_end(struct part_outputs *outs, const struct input_end *end, struct failure *f)
 {
 	bool any;
 
-	if (finish(outs, f) != FAIL_NONE || outputs_submit(outs, f) != FAIL_NONE)
+	if (finish(outs, f) != FAIL_NONE || part_outputs_submit(outs, f) != FAIL_NONE)
 		return f->code;
 	while (!pool_empty(outs->workers.pool, POOL_FRAMES))
-		if (outputs_take(outs, true, &any, f) != FAIL_NONE)
+		if (part_outputs_take(outs, true, &any, f) != FAIL_NONE)
 			return f->code;
 	/* An End is a promise about what is before it: that is delivered first. */
 	if (check_none_behind(outs, f) != FAIL_NONE || deliver(outs, f) != FAIL_NONE)

@@ -1,4 +1,4 @@
-#include "producer/produce/share_list.h"
+#include "producer/produce/part_list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 /* What the list is made from, and how far it is. */
 struct listing {
-	struct share_list *out;
+	struct part_list *out;
 	const struct config *config;
 	const bool *wanted;
 	bool one_partition;
@@ -37,7 +37,7 @@ same_input(const struct config_domain *a, const struct config_domain *b)
 }
 
 static void
-name_item(struct share_item *item, const struct config_domain *d)
+name_item(struct part_item *item, const struct config_domain *d)
 {
 	size_t room = sizeof(item->label), used;
 
@@ -51,10 +51,10 @@ name_item(struct share_item *item, const struct config_domain *d)
 }
 
 static enum fail_code
-grow(struct share_list *out, struct failure *f)
+grow(struct part_list *out, struct failure *f)
 {
 	size_t room = 2 * out->room + 16;
-	struct share_item *grown = realloc(out->item, room * sizeof(*grown));
+	struct part_item *grown = realloc(out->item, room * sizeof(*grown));
 
 	if (grown == NULL)
 		return fail_memory(f);
@@ -68,12 +68,12 @@ add_item(struct listing *l, const size_t *member, size_t n, bool held_out, uint3
     struct failure *f)
 {
 	const struct config_domain *d = &l->config->domains[member[0]];
-	struct share_item *item;
+	struct part_item *item;
 
 	if (l->out->n == l->out->room && grow(l->out, f) != FAIL_NONE)
 		return f->code;
 	item = &l->out->item[l->out->n++];
-	*item = (struct share_item){
+	*item = (struct part_item){
 	    .members_n = n, .held_out = held_out, .live = d->live, .partition = partition};
 	item->member = calloc(n, sizeof(*item->member));
 	item->wanted = calloc(n, sizeof(*item->wanted));
@@ -118,7 +118,7 @@ add_domain(struct listing *l, size_t i, struct failure *f)
 }
 
 enum fail_code
-share_list_open(struct share_list *out, const struct config *c, const bool *wanted,
+part_list_open(struct part_list *out, const struct config *c, const bool *wanted,
     bool one_partition, uint32_t partition, struct failure *f)
 {
 	struct listing l = {.out = out,
@@ -128,7 +128,7 @@ share_list_open(struct share_list *out, const struct config *c, const bool *want
 	    .partition = partition};
 	enum fail_code code = FAIL_NONE;
 
-	*out = (struct share_list){0};
+	*out = (struct part_list){0};
 	l.done = calloc(c->domains_n, sizeof(*l.done));
 	l.member = calloc(c->domains_n, sizeof(*l.member));
 	if (l.done == NULL || l.member == NULL)
@@ -139,17 +139,17 @@ share_list_open(struct share_list *out, const struct config *c, const bool *want
 	free(l.done);
 	free(l.member);
 	if (code != FAIL_NONE)
-		share_list_close(out);
+		part_list_close(out);
 	return code;
 }
 
 void
-share_list_close(struct share_list *l)
+part_list_close(struct part_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		free(l->item[i].member);
 		free(l->item[i].wanted);
 	}
 	free(l->item);
-	*l = (struct share_list){0};
+	*l = (struct part_list){0};
 }

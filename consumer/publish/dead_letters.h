@@ -1,5 +1,5 @@
 /*
- * rejects.h -- records that could not be used, kept until the transaction that passes them over.
+ * dead_letters.h -- records that could not be used, kept until the transaction that passes them over.
  *
  * A sequence that is bad, or a record of the control topic that is no request, becomes a dead
  * letter in <corpus>.rejects. It is published in the transaction whose ledger record passes it
@@ -8,8 +8,8 @@
  *
  * Memory: FEED_BAD_BYTES_MAX for each record at most. Thread: one.
  */
-#ifndef CONSUMER_PUBLISH_REJECTS_H
-#define CONSUMER_PUBLISH_REJECTS_H
+#ifndef CONSUMER_PUBLISH_DEAD_LETTERS_H
+#define CONSUMER_PUBLISH_DEAD_LETTERS_H
 
 #include <stddef.h>
 
@@ -17,7 +17,7 @@
 #include "consumer/publish/transactions.h"
 
 /* A zeroed one is empty. */
-struct rejects {
+struct dead_letters {
 	struct transactions_reject *reject; /* [n]; owns all that they point to */
 	size_t n;
 };
@@ -26,12 +26,13 @@ struct rejects {
  * Copies. One that finds no memory is lost without an error: the ledger passes the record over in
  * any case, and the log has named it.
  */
-void rejects_keep(struct rejects *r, const struct transactions_reject *reject);
+void dead_letters_keep(struct dead_letters *r, const struct transactions_reject *reject);
 
-/* Puts all of them into the open transaction of `t`; they stay here until rejects_clear(). */
-enum fail_code rejects_put(const struct rejects *r, struct transactions *t, struct failure *f);
+/* Puts all of them into the open transaction of `t`; they stay here until dead_letters_clear(). */
+enum fail_code dead_letters_put(
+    const struct dead_letters *r, struct transactions *t, struct failure *f);
 
 /* They are committed; or their transaction has failed, and they will be found again. */
-void rejects_clear(struct rejects *r);
+void dead_letters_clear(struct dead_letters *r);
 
 #endif

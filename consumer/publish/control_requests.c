@@ -1,4 +1,4 @@
-#include "consumer/publish/requests.h"
+#include "consumer/publish/control_requests.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -27,10 +27,10 @@ enum {
 	PENDING_BYTES_MAX = 4 << 20,
 };
 
-struct requests {
+struct control_requests {
 	rd_kafka_t *rk;
 	char topic[TOPIC_MAX_BYTES + 1];
-	requests_join *join;
+	control_requests_join *join;
 	void *opaque;
 	int64_t offset_next;         /* of the first record that was not taken */
 	int64_t end;                 /* of the topic at the last seek */
@@ -41,8 +41,9 @@ struct requests {
 /* ---- opening and closing ---- */
 
 enum fail_code
-requests_open(struct requests **out, const char *mix, const struct properties *properties,
-    requests_join *join, void *opaque, struct failure *f)
+control_requests_open(struct control_requests **out, const char *mix,
+    const struct properties *properties, control_requests_join *join, void *opaque,
+    struct failure *f)
 {
 	struct property tune[] = {
 	    {(char[]){"queued.max.messages.kbytes"}, (char[]){"1024"}},
@@ -53,7 +54,7 @@ requests_open(struct requests **out, const char *mix, const struct properties *p
 	    .client = "mix-control",
 	    .tune = tune,
 	    .tune_n = sizeof(tune) / sizeof(tune[0])};
-	struct requests *r = calloc(1, sizeof(*r));
+	struct control_requests *r = calloc(1, sizeof(*r));
 
 	if (r == NULL)
 		return fail_memory(f);
@@ -69,7 +70,7 @@ requests_open(struct requests **out, const char *mix, const struct properties *p
 }
 
 static void
-drop_waiting(struct requests *r)
+drop_waiting(struct control_requests *r)
 {
 	if (r->waiting != NULL)
 		rd_kafka_message_destroy(r->waiting);
@@ -77,7 +78,7 @@ drop_waiting(struct requests *r)
 }
 
 void
-requests_close(struct requests *r)
+control_requests_close(struct control_requests *r)
 {
 	if (r == NULL)
 		return;
@@ -89,7 +90,7 @@ requests_close(struct requests *r)
 /* ---- following the topic ---- */
 
 enum fail_code
-requests_seek(struct requests *r, int64_t offset_next, struct failure *f)
+control_requests_seek(struct control_requests *r, int64_t offset_next, struct failure *f)
 {
 	rd_kafka_topic_partition_list_t *list;
 	rd_kafka_resp_err_t err;
@@ -124,7 +125,7 @@ requests_seek(struct requests *r, int64_t offset_next, struct failure *f)
  * are passed over: what was fetched before a seek may still come.
  */
 static enum fail_code
-poll(struct requests *r, int timeout_ms, struct failure *f)
+poll(struct control_requests *r, int timeout_ms, struct failure *f)
 {
 	for (int i = 0; r->waiting == NULL && i < EVENTS_MAX; i++) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(r->rk, i == 0 ? timeout_ms : 0);
@@ -149,14 +150,14 @@ poll(struct requests *r, int timeout_ms, struct failure *f)
 			return denied;
 		if (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
 		    err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
-			return requests_seek(r, r->offset_next, f);
+			return control_requests_seek(r, r->offset_next, f);
 		/* other errors mend */
 	}
 	return FAIL_NONE;
 }
 
 enum fail_code
-requests_wait(struct requests *r, bool *waits, struct failure *f)
+control_requests_wait(struct control_requests *r, bool *waits, struct failure *f)
 {
 	if (r->waiting == NULL && poll(r, 0, f) != FAIL_NONE)
 		return f->code;
@@ -165,7 +166,7 @@ requests_wait(struct requests *r, bool *waits, struct failure *f)
 }
 
 enum fail_code
-requests_catch_up(struct requests *r, bool *waits, struct failure *f)
+control_requests_catch_up(struct control_requests *r, bool *waits, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + CATCH_UP_MS;
 
@@ -213,8 +214,8 @@ refuse_size(struct mixer *m, const struct control *c, struct ledger_answer *answ
 }
 
 static enum fail_code
-judge(struct requests *r, struct mixer *m, const struct control *c, struct ledger_answer *answer,
-    bool *duplicate, struct failure *f)
+judge(struct control_requests *r, struct mixer *m, const struct control *c,
+    struct ledger_answer *answer, bool *duplicate, struct failure *f)
 {
 	struct mixer_source joining;
 	struct failure why;
@@ -231,7 +232,8 @@ judge(struct requests *r, struct mixer *m, const struct control *c, struct ledge
 
 /* It is passed over in the ledger, too: else it would wait there for ever. */
 static void
-reject(struct requests *r, struct output *o, const rd_kafka_message_t *msg, const char *reason)
+reject(
+    struct control_requests *r, struct output *o, const rd_kafka_message_t *msg, const char *reason)
 {
 	char why[REASON_BYTES];
 	struct transactions_reject letter = {
@@ -246,12 +248,12 @@ reject(struct requests *r, struct output *o, const rd_kafka_message_t *msg, cons
 	log_warning("mix: MIX-CONTROL topic=%s offset=%" PRId64
 		    " is no request and is passed over: %s",
 	    r->topic, msg->offset, why);
-	rejects_keep(&o->rejects, &letter);
+	dead_letters_keep(&o->letters, &letter);
 }
 
 /* One request, decoded. */
 static enum fail_code
-take_request(struct requests *r, struct mixer *m, struct output *o, const struct control *c,
+take_request(struct control_requests *r, struct mixer *m, struct output *o, const struct control *c,
     size_t bytes, struct sizes *s, struct failure *f)
 {
 	struct ledger_answer answer;
@@ -272,7 +274,8 @@ take_request(struct requests *r, struct mixer *m, struct output *o, const struct
 
 /* Takes the record that waits into the mixer's state. */
 static enum fail_code
-take(struct requests *r, struct mixer *m, struct output *o, struct sizes *s, struct failure *f)
+take(struct control_requests *r, struct mixer *m, struct output *o, struct sizes *s,
+    struct failure *f)
 {
 	rd_kafka_message_t *msg = r->waiting;
 	struct control control = {0};
@@ -300,7 +303,8 @@ take(struct requests *r, struct mixer *m, struct output *o, struct sizes *s, str
 }
 
 enum fail_code
-requests_judge(struct requests *r, struct mixer *m, struct output *o, struct failure *f)
+control_requests_judge(
+    struct control_requests *r, struct mixer *m, struct output *o, struct failure *f)
 {
 	struct sizes s = {0};
 	bool waits = true;
@@ -310,7 +314,7 @@ requests_judge(struct requests *r, struct mixer *m, struct output *o, struct fai
 	if (output_ledger_bytes(o, m, &s.ledger_bytes, f) != FAIL_NONE)
 		return f->code;
 	for (int i = 0; i < REQUESTS_MAX && s.answers_bytes < ANSWERS_BYTES_MAX; i++) {
-		if (requests_wait(r, &waits, f) != FAIL_NONE)
+		if (control_requests_wait(r, &waits, f) != FAIL_NONE)
 			return f->code;
 		if (!waits)
 			break;

@@ -1,7 +1,7 @@
-/* rejects.h: records that could not be used are kept as they were, until they are cleared. */
+/* dead_letters.h: records that could not be used are kept as they were, until they are cleared. */
 #include "tests/unit/test.h"
 
-#include "consumer/publish/rejects.h"
+#include "consumer/publish/dead_letters.h"
 
 static void
 test_what_is_kept_is_a_copy(void **unused)
@@ -16,10 +16,10 @@ test_what_is_kept_is_a_copy(void **unused)
 	    .reason = reason,
 	    .bytes = bytes,
 	    .n = sizeof(bytes)};
-	struct rejects r = {0};
+	struct dead_letters r = {0};
 
 	(void)unused;
-	rejects_keep(&r, &sequence);
+	dead_letters_keep(&r, &sequence);
 	topic[0] = domain[0] = reason[0] = 'x';
 	bytes[0] = 9;
 	assert_int_equal(r.n, 1);
@@ -30,7 +30,7 @@ test_what_is_kept_is_a_copy(void **unused)
 	assert_int_equal(r.reject[0].partition, 4);
 	assert_int_equal(r.reject[0].offset, 17);
 	assert_int_equal(r.reject[0].ordinal, 12);
-	rejects_clear(&r);
+	dead_letters_clear(&r);
 }
 
 /* A record of the control topic has no domain; an ordinal that is missing has no bytes. */
@@ -38,33 +38,33 @@ static void
 test_a_record_without_domain_or_bytes_is_kept(void **unused)
 {
 	struct transactions_reject control = {.topic = "m.control", .reason = "no request"};
-	struct rejects r = {0};
+	struct dead_letters r = {0};
 
 	(void)unused;
-	rejects_keep(&r, &control);
+	dead_letters_keep(&r, &control);
 	assert_int_equal(r.n, 1);
 	assert_null(r.reject[0].domain);
 	assert_int_equal(r.reject[0].n, 0);
-	rejects_clear(&r);
+	dead_letters_clear(&r);
 }
 
 static void
 test_they_stand_in_the_order_in_which_they_were_found_and_clearing_leaves_none(void **unused)
 {
-	struct rejects r = {0};
+	struct dead_letters r = {0};
 
 	(void)unused;
 	for (uint64_t i = 0; i < 100; i++)
-		rejects_keep(&r,
+		dead_letters_keep(&r,
 		    &(struct transactions_reject){
 			.topic = "c.web.train", .domain = "web", .ordinal = i, .reason = "torn"});
 	assert_int_equal(r.n, 100);
 	for (uint64_t i = 0; i < 100; i++)
 		assert_int_equal(r.reject[i].ordinal, i);
-	rejects_clear(&r);
+	dead_letters_clear(&r);
 	assert_int_equal(r.n, 0);
 	assert_null(r.reject);
-	rejects_clear(&r);
+	dead_letters_clear(&r);
 }
 
 int

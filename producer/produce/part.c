@@ -1,4 +1,4 @@
-#include "producer/produce/share.h"
+#include "producer/produce/part.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "producer/input/input.h"
 #include "producer/input/live_order.h"
 #include "producer/produce/frame_job.h"
-#include "producer/produce/outputs.h"
+#include "producer/produce/part_outputs.h"
 #include "producer/produce/pool.h"
 #include "producer/produce/progress.h"
 #include "producer/produce/rejects.h"
@@ -32,10 +32,10 @@ enum {
 
 typedef char input_name[ARRIVALS_LOG_INPUT_BYTES];
 
-struct share {
-	const struct share_options *o;
+struct part {
+	const struct part_options *o;
 	const struct config *config;
-	struct outputs *outputs;
+	struct part_outputs *outputs;
 	struct pool *pool;
 	struct worker_context context;
 	struct router *router;
@@ -66,7 +66,7 @@ keep(void *opaque, const struct arrivals_portion *p, size_t n, struct failure *f
 /* The names that the order may have in <corpus>.arrivals: one for each domain of the input, since
  * any of them may have been the first when the order began. */
 static void
-name_inputs(const struct share *s, input_name *out)
+name_inputs(const struct part *s, input_name *out)
 {
 	for (size_t i = 0; i < s->o->domains_n; i++)
 		snprintf(out[i], sizeof(out[i]), "%s%s/%" PRIu32 "/%" PRIu32,
@@ -76,7 +76,7 @@ name_inputs(const struct share *s, input_name *out)
 
 /* Whether nothing was published of the input, as far as this run can see: it must see all of it. */
 static bool
-is_fresh(const struct share *s)
+is_fresh(const struct part *s)
 {
 	const struct resume *resume;
 	size_t n;
@@ -84,16 +84,16 @@ is_fresh(const struct share *s)
 	for (size_t i = 0; i < s->o->domains_n; i++)
 		if (!s->o->wanted[i])
 			return false;
-	resume = outputs_resume(s->outputs, &n);
+	resume = part_outputs_resume(s->outputs, &n);
 	for (size_t i = 0; i < n; i++)
-		if (outputs_topic(s->outputs, i)[0] != '\0' && resume[i].state != RESUME_FRESH)
+		if (part_outputs_topic(s->outputs, i)[0] != '\0' && resume[i].state != RESUME_FRESH)
 			return false;
 	return true;
 }
 
 /* A file that the order names and that is not there any more, or shorter. NULL: all are there. */
 static const char *
-missing_file(const struct share *s, const char *folder)
+missing_file(const struct part *s, const char *folder)
 {
 	for (size_t i = 0; i < s->order.n; i++) {
 		const struct live_order_portion *p = &s->order.portion[i];
@@ -118,7 +118,7 @@ missing_file(const struct share *s, const char *folder)
  * is not live any more. It is dropped then, and arrivals_log_open() makes that durable.
  */
 static void
-drop_stale(struct share *s, const char *folder, bool live)
+drop_stale(struct part *s, const char *folder, bool live)
 {
 	const char *missing;
 
@@ -138,10 +138,10 @@ drop_stale(struct share *s, const char *folder, bool live)
  * two orders differ, so that no position in one means anything in the other.
  */
 static enum fail_code
-check_begun(const struct share *s, struct failure *f)
+check_begun(const struct part *s, struct failure *f)
 {
 	size_t n;
-	const struct resume *resume = outputs_resume(s->outputs, &n);
+	const struct resume *resume = part_outputs_resume(s->outputs, &n);
 
 	for (size_t i = 0; i < n && s->order.n == 0; i++) {
 		const struct resume *r = &resume[i];
@@ -152,7 +152,7 @@ check_begun(const struct share *s, struct failure *f)
 			    "topic %s: was begun with `live: false`, by all files in the order of "
 			    "their names, and cannot become live: produce it as it was begun, and "
 			    "make what keeps arriving a domain of its own",
-			    outputs_topic(s->outputs, i));
+			    part_outputs_topic(s->outputs, i));
 	}
 	return FAIL_NONE;
 }
@@ -171,7 +171,7 @@ check_begun(const struct share *s, struct failure *f)
  * partition was begun without an order.
  */
 static enum fail_code
-open_live(struct share *s, input_name *names, struct input_options *o,
+open_live(struct part *s, input_name *names, struct input_options *o,
     struct input_live_options *live, struct failure *f)
 {
 	const struct config_domain *d = &s->config->domains[s->o->domain[0]];
@@ -204,7 +204,7 @@ open_live(struct share *s, input_name *names, struct input_options *o,
 
 /* Which ids the vocabulary has, for an input that is tokens. */
 static enum fail_code
-know_ids(struct share *s, struct failure *f)
+know_ids(struct part *s, struct failure *f)
 {
 	uint32_t entries = tokenizer_entries(s->o->tokenizer);
 	size_t n;
@@ -218,7 +218,7 @@ know_ids(struct share *s, struct failure *f)
 }
 
 static enum fail_code
-open_input(struct share *s, const struct input_position *from, bool from_start, struct failure *f)
+open_input(struct part *s, const struct input_position *from, bool from_start, struct failure *f)
 {
 	const struct config_domain *d = &s->config->domains[s->o->domain[0]];
 	char *folder = NULL;
@@ -269,7 +269,7 @@ open_input(struct share *s, const struct input_position *from, bool from_start, 
 
 /* The tables that the jobs share, then the threads: from here on the tables do not change. */
 static enum fail_code
-open_workers(struct share *s, struct failure *f)
+open_workers(struct part *s, struct failure *f)
 {
 	const struct config_domain *domain[LIMIT_DOMAINS];
 	struct pool_memory memory = worker_memory(&s->context);
@@ -297,7 +297,7 @@ open_workers(struct share *s, struct failure *f)
 }
 
 static void
-name_domains(struct share *s)
+name_domains(struct part *s)
 {
 	for (size_t i = 0; i < s->o->domains_n; i++) {
 		size_t used = strlen(s->label);
@@ -309,15 +309,16 @@ name_domains(struct share *s)
 
 /* Opens all but the outputs, which are there; `from` and `from_start` are of resume_start(). */
 static enum fail_code
-open_all(struct share *s, const struct input_position *from, bool from_start, struct failure *f)
+open_all(struct part *s, const struct input_position *from, bool from_start, struct failure *f)
 {
-	struct outputs_workers workers = {.context = &s->context, .progress = &s->progress};
+	struct part_outputs_workers workers = {.context = &s->context, .progress = &s->progress};
 
 	name_domains(s);
 	if (open_workers(s, f) != FAIL_NONE)
 		return f->code;
 	workers.pool = s->pool;
-	if (outputs_start(s->outputs, &workers, from_start ? 0 : from->rejects, f) != FAIL_NONE)
+	if (part_outputs_start(s->outputs, &workers, from_start ? 0 : from->rejects, f) !=
+	    FAIL_NONE)
 		return f->code;
 	if (!from_start)
 		log_info("produce: %s goes on at document=%" PRIu64 " file=%s byte=%" PRIu64,
@@ -326,7 +327,7 @@ open_all(struct share *s, const struct input_position *from, bool from_start, st
 		return f->code;
 	progress_begin(
 	    &s->progress, s->o->label, input_bytes_total(s->input), input_bytes_skipped(s->input));
-	if (s->o->follow) { /* several shares use the terminal, and nothing ends */
+	if (s->o->follow) { /* several parts use the terminal, and nothing ends */
 		s->progress.terminal = false;
 		s->progress.quiet = true;
 	}
@@ -347,10 +348,10 @@ drop_job(enum pool_line line, void *job)
  * outputs are next, since they borrow names of files from the input.
  */
 static void
-close_all(struct share *s)
+close_all(struct part *s)
 {
 	pool_close(s->pool, drop_job);
-	outputs_close(s->outputs);
+	part_outputs_close(s->outputs);
 	input_close(s->input);
 	free(s->known);
 	arrivals_log_close(s->arrivals);
@@ -364,7 +365,7 @@ close_all(struct share *s)
 
 static enum fail_code
 add_document(
-    struct share *s, const struct text_job *j, const struct text_job_document *d, struct failure *f)
+    struct part *s, const struct text_job *j, const struct text_job_document *d, struct failure *f)
 {
 	const struct chunk_record *record = &j->chunk->record[d->record];
 	struct pack_document document = {
@@ -378,14 +379,15 @@ add_document(
 	    .keep_n = d->keep_n,
 	};
 
-	return outputs_add(s->outputs, d->domain, d->set, &document, j->tokens.id + d->first, f);
+	return part_outputs_add(
+	    s->outputs, d->domain, d->set, &document, j->tokens.id + d->first, f);
 }
 
 /* What a record that cannot be used costs: a log line for the first few, its place in the topic of
  * rejects, or under on_reject: stop the run. */
 static enum fail_code
 reject(
-    struct share *s, const struct text_job *j, const struct text_job_document *d, struct failure *f)
+    struct part *s, const struct text_job *j, const struct text_job_document *d, struct failure *f)
 {
 	const struct chunk_record *record = &j->chunk->record[d->record];
 	struct writer_reject r = {
@@ -403,13 +405,13 @@ reject(
 		    "%s:%" PRIu64 ": %s (record at byte %" PRIu64
 		    "); on_reject is stop: mend the record, or set on_reject: quarantine",
 		    r.file, r.line, r.reason, r.byte);
-	if (outputs_rejects(s->outputs) < REJECTS_LOGGED) {
+	if (part_outputs_rejects(s->outputs) < REJECTS_LOGGED) {
 		progress_end(&s->progress);
 		log_warning("produce: PRODUCE-REJECT file=%s line=%" PRIu64 " byte=%" PRIu64 ": %s",
 		    r.file, r.line, r.byte, r.reason);
 	}
 	rejects_add(&s->reasons, r.reason);
-	return outputs_reject(s->outputs, &r, f);
+	return part_outputs_reject(s->outputs, &r, f);
 }
 
 /*
@@ -417,7 +419,7 @@ reject(
  * that of the input, since jobs come back as they were submitted and hold their records in order.
  */
 static enum fail_code
-take_texts(struct share *s, bool *any, struct failure *f)
+take_texts(struct part *s, bool *any, struct failure *f)
 {
 	void *job;
 	enum fail_code code = pool_take(s->pool, POOL_TEXTS, false, &job, f);
@@ -450,7 +452,7 @@ take_texts(struct share *s, bool *any, struct failure *f)
  * it is still taken, as otherwise a large one could never be.
  */
 static bool
-has_room(const struct share *s)
+has_room(const struct part *s)
 {
 	size_t most = (size_t)s->o->workers * TEXT_WORKER_BYTES;
 
@@ -463,7 +465,7 @@ has_room(const struct share *s)
  * where nothing else could happen meanwhile: with no job anywhere.
  */
 static enum fail_code
-read_chunk(struct share *s, bool *any, bool *over, struct failure *f)
+read_chunk(struct part *s, bool *any, bool *over, struct failure *f)
 {
 	bool idle = pool_empty(s->pool, POOL_TEXTS) && pool_empty(s->pool, POOL_FRAMES);
 	struct chunk *chunk;
@@ -496,7 +498,7 @@ read_chunk(struct share *s, bool *any, bool *over, struct failure *f)
  * vain: the input pauses, and what is ready is published, since nobody knows for how long.
  */
 static enum fail_code
-run_input(struct share *s, struct failure *f)
+run_input(struct part *s, struct failure *f)
 {
 	bool over = false, read, packed, published;
 
@@ -505,15 +507,15 @@ run_input(struct share *s, struct failure *f)
 			return fail(f, FAIL_STOPPED, "stopped");
 		if (read_chunk(s, &read, &over, f) != FAIL_NONE ||
 		    take_texts(s, &packed, f) != FAIL_NONE ||
-		    outputs_take(s->outputs, false, &published, f) != FAIL_NONE ||
-		    outputs_poll(s->outputs, f) != FAIL_NONE)
+		    part_outputs_take(s->outputs, false, &published, f) != FAIL_NONE ||
+		    part_outputs_poll(s->outputs, f) != FAIL_NONE)
 			return f->code;
 		progress_show(&s->progress);
 		if (read || packed || published)
 			continue;
 		if (!pool_empty(s->pool, POOL_TEXTS) || !pool_empty(s->pool, POOL_FRAMES))
 			pool_wait(s->pool, SHARE_WAIT_MS);
-		else if (outputs_submit(s->outputs, f) != FAIL_NONE)
+		else if (part_outputs_submit(s->outputs, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;
@@ -521,9 +523,9 @@ run_input(struct share *s, struct failure *f)
 
 /* What the user should know about what was left out. */
 static void
-report_left_out(const struct share *s)
+report_left_out(const struct part *s)
 {
-	uint64_t rejects = outputs_rejects(s->outputs);
+	uint64_t rejects = part_outputs_rejects(s->outputs);
 	char reasons[REJECTS_TEXT_BYTES], since[64] = "";
 
 	if (s->unmatched > 0)
@@ -545,11 +547,11 @@ report_left_out(const struct share *s)
 /* ---- from start to end ---- */
 
 static void
-end_stopped(struct share *s)
+end_stopped(struct part *s)
 {
 	struct failure late;
 
-	if (outputs_flush(s->outputs, SHARE_FLUSH_MS, &late) != FAIL_NONE)
+	if (part_outputs_flush(s->outputs, SHARE_FLUSH_MS, &late) != FAIL_NONE)
 		log_warning("produce: %s", late.text);
 	log_info("produce: %s stopped after %" PRIu64 " documents, at %s line %" PRIu64
 		 "; run it again to go on from the last record",
@@ -558,9 +560,9 @@ end_stopped(struct share *s)
 }
 
 static enum fail_code
-run(struct share *s, struct failure *f)
+run(struct part *s, struct failure *f)
 {
-	struct outputs_options o = {
+	struct part_outputs_options o = {
 	    .config = s->config,
 	    .tokenizer = s->o->tokenizer,
 	    .domain = s->o->domain,
@@ -578,9 +580,9 @@ run(struct share *s, struct failure *f)
 	enum fail_code code;
 	size_t n;
 
-	if (outputs_open(&s->outputs, &o, s->o->reader, f) != FAIL_NONE)
+	if (part_outputs_open(&s->outputs, &o, s->o->reader, f) != FAIL_NONE)
 		return f->code;
-	resume = outputs_resume(s->outputs, &n);
+	resume = part_outputs_resume(s->outputs, &n);
 	resume_start(resume, n, &from, &from_start, &needed);
 	if (!needed) {
 		log_info("produce: %s is complete: nothing to do%s", s->o->label,
@@ -591,7 +593,7 @@ run(struct share *s, struct failure *f)
 		return f->code;
 	code = run_input(s, f);
 	if (code == FAIL_NONE)
-		code = outputs_end(s->outputs, input_end(s->input), f);
+		code = part_outputs_end(s->outputs, input_end(s->input), f);
 	progress_end(&s->progress);
 	if (code == FAIL_NONE)
 		report_left_out(s);
@@ -605,9 +607,9 @@ run(struct share *s, struct failure *f)
 }
 
 enum fail_code
-share_run(const struct share_options *o, struct failure *f)
+part_run(const struct part_options *o, struct failure *f)
 {
-	struct share s = {.o = o, .config = o->config};
+	struct part s = {.o = o, .config = o->config};
 	enum fail_code code;
 
 	assert(o->partition < o->partitions);

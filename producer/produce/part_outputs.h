@@ -1,14 +1,14 @@
 /*
- * outputs.h -- the Kafka partitions that one share writes: from documents to sequences, records and
+ * part_outputs.h -- the Kafka partitions that one part writes: from documents to sequences, records and
  * the End of each.
  *
- * An output is partition k of one topic: a domain's train, valid or test set. A share (share.h) has
+ * An output is partition k of one topic: a domain's train, valid or test set. A part (part.h) has
  * one of them for each domain that shares its input and each set that the domain has.
  *
- *     outputs_add()     document --pack--> sequences --> a frame job of that output
+ *     part_outputs_add()     document --pack--> sequences --> a frame job of that output
  *     a worker          the frame job: sequences --> compressed frames
- *     outputs_take()    frame job --> records, put in the order of their ordinals
- *     outputs_end()     what the packers hold, then the End of each
+ *     part_outputs_take()    frame job --> records, put in the order of their ordinals
+ *     part_outputs_end()     what the packers hold, then the End of each
  *
  * Everything that decides bytes happens on the caller's thread, in the order of the input: which
  * sequence a token is in, its ordinal, the counts in its record. Workers only compute. Frame jobs
@@ -33,8 +33,8 @@
  *
  * Thread: one.
  */
-#ifndef PRODUCER_PRODUCE_OUTPUTS_H
-#define PRODUCER_PRODUCE_OUTPUTS_H
+#ifndef PRODUCER_PRODUCE_PART_OUTPUTS_H
+#define PRODUCER_PRODUCE_PART_OUTPUTS_H
 
 #include <librdkafka/rdkafka.h>
 #include <stdbool.h>
@@ -54,10 +54,10 @@
 #include "producer/publish/writer.h"
 #include "producer/tokenizer/tokenizer.h"
 
-enum { OUTPUTS_WAIT_MS = 50 /* for deliveries, before looking at `stop` again */ };
+enum { PART_OUTPUTS_WAIT_MS = 50 /* for deliveries, before looking at `stop` again */ };
 
-/* outputs_open() copies it; what it points to is borrowed until outputs_close(). */
-struct outputs_options {
+/* part_outputs_open() copies it; what it points to is borrowed until part_outputs_close(). */
+struct part_outputs_options {
 	const struct config *config;
 	const struct tokenizer *tokenizer;
 	const size_t *domain; /* [domains_n] that share the input, by index in the configuration */
@@ -70,62 +70,65 @@ struct outputs_options {
 	const struct stop *stop;
 };
 
-/* What an output borrows from the share that feeds it, once the share runs. */
-struct outputs_workers {
+/* What an output borrows from the part that feeds it, once the part runs. */
+struct part_outputs_workers {
 	struct pool *pool; /* POOL_FRAMES is the outputs' */
 	const struct worker_context *context;
 	struct progress *progress;
 };
 
-struct outputs;
+struct part_outputs;
 
 /*
- * Gives *out, to be ended with outputs_close() after the pool: asks each partition where it stands.
+ * Gives *out, to be ended with part_outputs_close() after the pool: asks each partition where it stands.
  * `reader` is a KAFKA_READER with nothing assigned, needed for this call only. Failures as from
  * resume_ask().
  */
-enum fail_code outputs_open(
-    struct outputs **out, const struct outputs_options *o, rd_kafka_t *reader, struct failure *f);
-void outputs_close(struct outputs *outs); /* NULL is accepted */
+enum fail_code part_outputs_open(struct part_outputs **out, const struct part_outputs_options *o,
+    rd_kafka_t *reader, struct failure *f);
+void part_outputs_close(struct part_outputs *outs); /* NULL is accepted */
 
 /* Where each output stands: [*n], domains times sets. What is not ours is RESUME_ENDED. */
-const struct resume *outputs_resume(const struct outputs *outs, size_t *n);
+const struct resume *part_outputs_resume(const struct part_outputs *outs, size_t *n);
 /* The topic of output i of these; "" where it is not ours. */
-const char *outputs_topic(const struct outputs *outs, size_t i);
+const char *part_outputs_topic(const struct part_outputs *outs, size_t i);
 
 /* Opens the writer and the packers. `rejects` of the input came before the place of the resume. */
-enum fail_code outputs_start(struct outputs *outs, const struct outputs_workers *workers,
-    uint64_t rejects, struct failure *f);
+enum fail_code part_outputs_start(struct part_outputs *outs,
+    const struct part_outputs_workers *workers, uint64_t rejects, struct failure *f);
 
 /*
  * Adds a document, in the order of the input, to the set of domain `domain` (index in
- * outputs_options.domain). d->place needs no counts. Publishes other sequences where there is no
+ * part_outputs_options.domain). d->place needs no counts. Publishes other sequences where there is no
  * room for its own. FAIL_DATA: a resume expects another document here.
  */
-enum fail_code outputs_add(struct outputs *outs, size_t domain, enum names_set set,
+enum fail_code part_outputs_add(struct part_outputs *outs, size_t domain, enum names_set set,
     const struct pack_document *d, const uint32_t *id, struct failure *f);
 
 /* Publishes a reject. r->count is set here. */
-enum fail_code outputs_reject(struct outputs *outs, struct writer_reject *r, struct failure *f);
+enum fail_code part_outputs_reject(
+    struct part_outputs *outs, struct writer_reject *r, struct failure *f);
 /* Of the input so far, those before a resume included. */
-uint64_t outputs_rejects(const struct outputs *outs);
+uint64_t part_outputs_rejects(const struct part_outputs *outs);
 
 /* Publishes the oldest frame job if it is done (or, with `wait`, when it is). *any: there was one. */
-enum fail_code outputs_take(struct outputs *outs, bool wait, bool *any, struct failure *f);
+enum fail_code part_outputs_take(
+    struct part_outputs *outs, bool wait, bool *any, struct failure *f);
 
 /* Hands in the frame jobs that are not full: when the input pauses. */
-enum fail_code outputs_submit(struct outputs *outs, struct failure *f);
+enum fail_code part_outputs_submit(struct part_outputs *outs, struct failure *f);
 
 /* Serves delivery reports; the failure of any record so far. */
-enum fail_code outputs_poll(struct outputs *outs, struct failure *f);
+enum fail_code part_outputs_poll(struct part_outputs *outs, struct failure *f);
 
 /*
  * The input is over, and ended at `end`: publishes what the packers hold, then the Ends of the
  * outputs that get one, and waits until all is delivered.
  */
-enum fail_code outputs_end(struct outputs *outs, const struct input_end *end, struct failure *f);
+enum fail_code part_outputs_end(
+    struct part_outputs *outs, const struct input_end *end, struct failure *f);
 
 /* Waits for what is on its way; what is in frame jobs stays unpublished. FAIL_TIMEOUT. */
-enum fail_code outputs_flush(struct outputs *outs, int timeout_ms, struct failure *f);
+enum fail_code part_outputs_flush(struct part_outputs *outs, int timeout_ms, struct failure *f);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * share_list.h -- what there is to produce: one share (share.h) for each partition of each input, in
+ * part_list.h -- what there is to produce: one part (part.h) for each partition of each input, in
  * order.
  *
  * Domains with equal train (or exec), text and partitions that differ in `where` share an input. A
@@ -7,8 +7,8 @@
  *
  * Pure: decided by the configuration and the domains that are wanted.
  */
-#ifndef PRODUCER_PRODUCE_SHARE_LIST_H
-#define PRODUCER_PRODUCE_SHARE_LIST_H
+#ifndef PRODUCER_PRODUCE_PART_LIST_H
+#define PRODUCER_PRODUCE_PART_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include "common/base/failure.h"
 #include "common/base/names.h"
 
-struct share_item {
+struct part_item {
 	size_t *member; /* owned: domains that share the input, by index in the configuration */
 	bool *wanted;   /* owned: which of them to write */
 	size_t members_n;
@@ -27,17 +27,17 @@ struct share_item {
 	char label[NAME_MAX_BYTES + 64]; /* "code", or "code lane 2/4" */
 };
 
-struct share_list {
-	struct share_item *item;
+struct part_list {
+	struct part_item *item;
 	size_t n, room;
 };
 
 /*
- * Fills *out, to be ended with share_list_close(); wanted[domains_n of the configuration]. With
- * one_partition only shares of that number are listed. FAIL_MEMORY only.
+ * Fills *out, to be ended with part_list_close(); wanted[domains_n of the configuration]. With
+ * one_partition only parts of that number are listed. FAIL_MEMORY only.
  */
-enum fail_code share_list_open(struct share_list *out, const struct config *c, const bool *wanted,
+enum fail_code part_list_open(struct part_list *out, const struct config *c, const bool *wanted,
     bool one_partition, uint32_t partition, struct failure *f);
-void share_list_close(struct share_list *l); /* ends what *l owns, not *l */
+void part_list_close(struct part_list *l); /* ends what *l owns, not *l */
 
 #endif

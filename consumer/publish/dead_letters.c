@@ -1,4 +1,4 @@
-#include "consumer/publish/rejects.h"
+#include "consumer/publish/dead_letters.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ free_parts(struct transactions_reject *reject)
 }
 
 void
-rejects_keep(struct rejects *r, const struct transactions_reject *reject)
+dead_letters_keep(struct dead_letters *r, const struct transactions_reject *reject)
 {
 	struct transactions_reject *grown = realloc(r->reject, (r->n + 1) * sizeof(*grown)), *to;
 	uint8_t *bytes;
@@ -43,7 +43,7 @@ rejects_keep(struct rejects *r, const struct transactions_reject *reject)
 }
 
 enum fail_code
-rejects_put(const struct rejects *r, struct transactions *t, struct failure *f)
+dead_letters_put(const struct dead_letters *r, struct transactions *t, struct failure *f)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (transactions_put_reject(t, &r->reject[i], f) != FAIL_NONE)
@@ -52,10 +52,10 @@ rejects_put(const struct rejects *r, struct transactions *t, struct failure *f)
 }
 
 void
-rejects_clear(struct rejects *r)
+dead_letters_clear(struct dead_letters *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		free_parts(&r->reject[i]);
 	free(r->reject);
-	*r = (struct rejects){0};
+	*r = (struct dead_letters){0};
 }

@@ -1,12 +1,12 @@
 /*
- * share.h -- one producer's share of an input: from its records to the End of each partition that it
+ * part.h -- one producer's part of an input: from its records to the End of each partition that it
  * writes.
  *
- * A share is what is done for partition k of n (`domains.X.partitions: n`, --partition k/n). It
+ * A part is what is done for partition k of n (`domains.X.partitions: n`, --partition k/n). It
  * reads its part of the input: every n-th file, beginning with the k-th, or of a live input the
  * files whose names hash to k. It writes partition k of every topic that the input feeds, one for
- * each domain and set (outputs.h). So a share is not a Kafka partition: it serves several of them,
- * which all have its number. Two shares have no file and no partition in common, and run on
+ * each domain and set (part_outputs.h). So a part is not a Kafka partition: it serves several of them,
+ * which all have its number. Two parts have no file and no partition in common, and run on
  * different machines, at different times, without knowing of each other.
  *
  *     input --chunk--> text job --documents--> outputs --frame job--> records --> writer
@@ -18,14 +18,14 @@
  * of the input; workers only compute. So the bytes do not depend on how many workers there are.
  *
  * Memory has a limit at each stage: the reader's queue (chunk_queue.h), POOL_TEXTS by jobs and by
- * bytes of records, POOL_FRAMES by jobs, jobs that are not full by tokens (outputs.c), a partition
+ * bytes of records, POOL_FRAMES by jobs, jobs that are not full by tokens (part_outputs.c), a partition
  * by its batches (writer.h), and librdkafka's queue.
  *
- * A share resumes by itself: share_run() asks where its partitions end and continues there
+ * A part resumes by itself: part_run() asks where its partitions end and continues there
  * (resume.h). Nothing else is kept between two runs.
  */
-#ifndef PRODUCER_PRODUCE_SHARE_H
-#define PRODUCER_PRODUCE_SHARE_H
+#ifndef PRODUCER_PRODUCE_PART_H
+#define PRODUCER_PRODUCE_PART_H
 
 #include <librdkafka/rdkafka.h>
 #include <stdbool.h>
@@ -37,7 +37,7 @@
 #include "common/config/config.h"
 #include "producer/tokenizer/tokenizer.h"
 
-struct share_options {
+struct part_options {
 	const struct config *config;
 	const struct tokenizer *tokenizer;
 	rd_kafka_t *reader; /* KAFKA_READER with nothing assigned */
@@ -65,6 +65,6 @@ enum { SHARE_FLUSH_MS = 10000 /* for what is on its way when asked to stop */ };
  * SHARE_FLUSH_MS allow. FAIL_BROKER, FAIL_TIMEOUT: another call resumes, with a new reader.
  * FAIL_DATA: the input has changed, or another producer writes to a partition.
  */
-enum fail_code share_run(const struct share_options *o, struct failure *f);
+enum fail_code part_run(const struct part_options *o, struct failure *f);
 
 #endif
