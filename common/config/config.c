@@ -477,6 +477,7 @@ config_domain_index(const struct config *c, const char *name)
 {
 	const struct config_domain *d;
 
+	assert(name != NULL);
 	if (c->domains_n == 0)
 		return -1;
 	d = bsearch(name, c->domains, c->domains_n, sizeof(*c->domains), compare_name);

@@ -42,6 +42,7 @@ config_weights_sum(const struct config *c, const struct config_phase *phase)
 {
 	double sum = 0;
 
+	assert(c->mix.weight != NULL);
 	for (size_t d = 0; d < c->domains_n; d++)
 		sum +=
 		    phase == NULL || isnan(phase->weight[d]) ? c->mix.weight[d] : phase->weight[d];

@@ -98,6 +98,8 @@ properties_set_from(
 	char *value = NULL;
 	enum fail_code code;
 
+	assert(kind != NULL);
+	assert(where != NULL);
 	if (strcmp(kind, "env") == 0)
 		code = read_environment(&value, where, f);
 	else if (strcmp(kind, "file") == 0)

@@ -20,6 +20,7 @@ topic_plan_sequence_bytes(const struct config *c, unsigned token_width)
 {
 	size_t keep = 0;
 
+	assert(c->sequence_length >= 1);
 	for (size_t i = 0; i < c->domains_n; i++)
 		if (c->domains[i].keep.n > 0)
 			keep = LIMIT_KEEP_BYTES;
@@ -47,6 +48,7 @@ message_bytes_max(size_t bytes)
 bool
 topic_plan_has_set(const struct config *c, const struct config_domain *d, enum names_set set)
 {
+	assert(set <= SET_TEST);
 	if (set == SET_TRAIN)
 		return true;
 	if (d->valid.n > 0)
@@ -158,6 +160,7 @@ void
 topic_plan_settings(struct topic_setting out[static TOPIC_SETTINGS], const struct config *c,
     const struct planned_topic *t)
 {
+	assert(t->message_bytes_max > 0);
 	setting_text(&out[0], "retention.ms", "-1");
 	setting_text(&out[1], "retention.bytes", "-1");
 	setting_text(&out[2], "cleanup.policy", "delete");

@@ -141,6 +141,8 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
 	bool connection = strcmp(facility, "FAIL") == 0, pass;
 	bool certificate = strcmp(facility, "SSLCERTVRFY") == 0;
 
+	assert(facility != NULL);
+	assert(text != NULL);
 	text = without_thread(text);
 	if (level >= SYSLOG_DEBUG) { /* only where the user has set `debug`: wanted, all of it */
 		log_info("kafka: client=%s %s %s", client, facility, text);

@@ -360,6 +360,7 @@ kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka
 	rd_kafka_resp_err_t err;
 	enum fail_code code;
 
+	assert(partition >= 0);
 	*out = NULL;
 	do { /* again where the records were deleted while we looked */
 		code = kafka_watermarks(
