@@ -285,7 +285,8 @@ known(bool is_known, int64_t value)
 	return is_known ? json_integer(value) : json_null();
 }
 
-/* Texts from the broker (a commit's metadata, a reason) may hold any bytes; JSON takes UTF-8 only.
+/*
+ * Texts from the broker (a commit's metadata, a reason) may hold any bytes; JSON takes UTF-8 only.
  */
 static json_t *
 text_json(const char *t)

@@ -301,7 +301,8 @@ read_map(struct config *c, const struct yaml_node *map, const struct config_scop
 	return FAIL_NONE;
 }
 
-/* Rows of domains and phases are complete with each; those of a mix that is not there stay empty.
+/*
+ * Rows of domains and phases are complete with each; those of a mix that is not there stay empty.
  */
 static void
 pass_over(bool *seen, bool mix)

@@ -81,7 +81,8 @@ struct kafka_options {
 	void *opaque;
 };
 
-/* Gives *out, to be ended with kafka_close(). Connects lazily: an unreachable broker shows later.
+/*
+ * Gives *out, to be ended with kafka_close(). Connects lazily: an unreachable broker shows later.
  */
 enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f);
 
@@ -111,7 +112,8 @@ enum fail_code kafka_partitions(
 enum fail_code kafka_wait_topic(
     rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f);
 
-/* First offset kept, and the end (one past the last; read_committed sees no further than the LSO).
+/*
+ * First offset kept, and the end (one past the last; read_committed sees no further than the LSO).
  */
 enum fail_code kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low,
     int64_t *high, int timeout_ms, struct failure *f);
@@ -120,7 +122,8 @@ enum fail_code kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t parti
 enum fail_code kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitions,
     size_t n, int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
 
-/* The same for any list of existing partitions, of several topics; overwrites the list's offsets.
+/*
+ * The same for any list of existing partitions, of several topics; overwrites the list's offsets.
  */
 enum fail_code kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list,
     int64_t *low, int64_t *high, int timeout_ms, struct failure *f);

@@ -9,7 +9,8 @@ void
 kafka_admin_open(
     struct kafka_admin *a, rd_kafka_t *rk, rd_kafka_admin_op_t operation, int timeout_ms)
 {
-	/* Refused where the operation has no such option, or the time is out of range: presets do.
+	/*
+	 * Refused where the operation has no such option, or the time is out of range: presets do.
 	 */
 	int ms = timeout_ms < ADMIN_MS_MIN ? ADMIN_MS_MIN : timeout_ms;
 	bool changes = operation == RD_KAFKA_ADMIN_OP_CREATETOPICS ||

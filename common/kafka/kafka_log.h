@@ -46,7 +46,8 @@ void kafka_log_end(struct kafka_log *l);
 void kafka_log_put(struct kafka_log *l, const char *client, int level, const char *facility,
     const char *text, int64_t now_ms);
 
-/* While `quiet`, connection failures only become the cause: the caller will tell it in a sentence.
+/*
+ * While `quiet`, connection failures only become the cause: the caller will tell it in a sentence.
  */
 void kafka_log_set_quiet(struct kafka_log *l, bool quiet);
 

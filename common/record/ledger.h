@@ -125,7 +125,8 @@ struct ledger {
 	size_t runs_n;
 };
 
-/* Frees what *l owns and zeroes it; a zeroed ledger is a valid empty one. NULL strings read as "".
+/*
+ * Frees what *l owns and zeroes it; a zeroed ledger is a valid empty one. NULL strings read as "".
  */
 void ledger_clear(struct ledger *l);
 

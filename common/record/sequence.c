@@ -251,7 +251,8 @@ payload_read(struct payload_view *out, struct wire_reader *r, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Takes the envelope off; the reader stands at the body and counts bytes from the record's start.
+/*
+ * Takes the envelope off; the reader stands at the body and counts bytes from the record's start.
  */
 static enum fail_code
 open_record(struct wire_reader *r, enum schema_record wanted, const uint8_t *bytes, size_t n,

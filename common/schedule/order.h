@@ -29,7 +29,8 @@ enum {
 	ORDER_PARTITIONS_MAX = 4096,
 };
 
-/* Largest power of two of at most ORDER_BLOCK_TOKENS / sequence_length, within 1..ORDER_BLOCK_MAX.
+/*
+ * Largest power of two of at most ORDER_BLOCK_TOKENS / sequence_length, within 1..ORDER_BLOCK_MAX.
  */
 uint32_t order_block_sequences(uint32_t sequence_length);
 

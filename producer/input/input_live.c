@@ -1,4 +1,5 @@
-/* An input whose files keep arriving: the part of input.h that live_order.h describes.
+/*
+ * An input whose files keep arriving: the part of input.h that live_order.h describes.
  *
  * First the portions that the order has already, from where a resume starts; then rounds. A round
  * is: look what there is (live_scan.h), make that durable (`keep`), add it to the order, read it.

@@ -26,7 +26,8 @@ struct rejects {
 
 void rejects_add(struct rejects *r, const char *reason);
 
-/* "3 no field `text`, 2 invalid JSON at byte N: ..., 1 for other reasons"; "" where there is none.
+/*
+ * "3 no field `text`, 2 invalid JSON at byte N: ..., 1 for other reasons"; "" where there is none.
  */
 void rejects_format(const struct rejects *r, char out[static REJECTS_TEXT_BYTES]);
 

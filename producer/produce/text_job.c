@@ -61,7 +61,8 @@ reject_long(struct text_job *j, struct text_job_document *d, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Prompt and response by themselves, so that no token holds bytes of both; the router's are UTF-8.
+/*
+ * Prompt and response by themselves, so that no token holds bytes of both; the router's are UTF-8.
  */
 static enum fail_code
 tokenise(struct text_job *j, struct worker_memory *m, const struct router_result *r,

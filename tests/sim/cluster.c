@@ -6,10 +6,8 @@
 #include <sys/mman.h>
 
 enum { START_MS = 1000000, ALIGN = 16, ROOM_FIRST = 16 };
-#define SIZE_USUAL                                                                                 \
-	((size_t)1                                                                                 \
-	    << 30) /* of address space; pages that nobody touches cost nothing              \
-			   */
+/* Of address space; pages that nobody touches cost nothing. */
+#define SIZE_USUAL ((size_t)1 << 30)
 
 struct cluster *cluster;
 
@@ -186,7 +184,8 @@ repeated(const struct cluster_producer *s, struct cluster_request *r)
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* Idempotence, the epoch, and that the transaction knows the partition (as brokers since 3.6 ask).
+/*
+ * Idempotence, the epoch, and that the transaction knows the partition (as brokers since 3.6 ask).
  */
 static rd_kafka_resp_err_t
 check_produce(const struct cluster_producer *s, const struct cluster_request *r)

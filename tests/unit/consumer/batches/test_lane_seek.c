@@ -13,7 +13,8 @@
 /* A partition in memory: entry[o] is the step at offset o, or GAP (control or aborted record). */
 enum { GAP = -1 };
 
-/* Of 20,000 steps with wild gaps, what four rounds may leave to be read through. Typical: 0 to 60.
+/*
+ * Of 20,000 steps with wild gaps, what four rounds may leave to be read through. Typical: 0 to 60.
  */
 enum { VAIN_MAX = 2048 };
 

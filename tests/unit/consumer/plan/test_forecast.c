@@ -153,7 +153,8 @@ test_a_live_domain_that_is_dry_is_named(void **state)
 	forecast_close(fc);
 }
 
-/* Without the permutation 50/50 by turns gives each of two lanes of one sequence one domain only.
+/*
+ * Without the permutation 50/50 by turns gives each of two lanes of one sequence one domain only.
  */
 static void
 test_ranks_that_alias_with_domains_show_in_the_error(void **state)

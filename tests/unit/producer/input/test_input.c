@@ -156,7 +156,8 @@ test_lanes_read_all_files_once(void **unused)
 	}
 }
 
-/* Writes `lines` lines of different lengths, some blank, plain and compressed, and a second file.
+/*
+ * Writes `lines` lines of different lengths, some blank, plain and compressed, and a second file.
  */
 static void
 write_lines(int lines)
@@ -329,7 +330,8 @@ test_a_file_cut_at_any_byte_gives_its_whole_lines_and_one_reject(void **unused)
 				line = strchr(line, '\n') + 1;
 			}
 			assert_non_null(strchr(line, '!'));
-			/* A .txt.gz is one record; of lines all are there that were decompressed.
+			/*
+			 * A .txt.gz is one record; of lines all are there that were decompressed.
 			 */
 			assert_true(kind != 1 || r.records == 1);
 			most = r.records > most ? r.records : most;

@@ -1,4 +1,5 @@
-/* input_live.c: files that keep arriving while what makes them durable is slow, or does not answer.
+/*
+ * input_live.c: files that keep arriving while what makes them durable is slow, or does not answer.
  */
 #include "producer/input/input.h"
 

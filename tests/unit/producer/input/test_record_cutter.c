@@ -141,7 +141,8 @@ test_lines_are_cut_wherever_the_bytes_come_apart(void **unused)
 		check_cut(CHUNK_JSON_LINES, rows[i][0], strlen(rows[i][0]), NULL, rows[i][1]);
 }
 
-/* Rejected lines keep a beginning whose length depends on the pieces: only its place is compared.
+/*
+ * Rejected lines keep a beginning whose length depends on the pieces: only its place is compared.
  */
 static void
 test_a_line_too_long_is_a_reject_and_is_passed(void **unused)
@@ -190,7 +191,8 @@ test_what_is_too_long_is_not_held_in_memory(void **unused)
 		char *to;
 
 		assert_int_equal(record_cutter_room(c, &to, &room, &f), FAIL_NONE);
-		/* The room that is left over tells what is held: the buffer does not grow any more.
+		/*
+		 * The room that is left over tells what is held: the buffer does not grow any more.
 		 */
 		assert_true(room <= (1 << 20) + RECORD_CUTTER_ROOM_BYTES);
 		memset(to, 'x', PIECE);

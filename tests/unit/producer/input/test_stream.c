@@ -167,7 +167,8 @@ test_all_members_and_frames_are_read_in_pieces_of_any_size(void **unused)
 	free(zst.at);
 }
 
-/* Writes the first n bytes and reads them: a prefix of `whole`, and FAIL_DATA unless all is there.
+/*
+ * Writes the first n bytes and reads them: a prefix of `whole`, and FAIL_DATA unless all is there.
  */
 static void
 check_truncated(const struct bytes *stored, size_t n, const char *name, const struct bytes *whole,

@@ -194,7 +194,8 @@ test_eos_is_an_added_token_or_one_of_the_vocabulary(void **unused)
 	free((char *)(uintptr_t)o.file);
 }
 
-/* Every file that ends too early, or has one byte wrong, is refused or read; nothing else happens.
+/*
+ * Every file that ends too early, or has one byte wrong, is refused or read; nothing else happens.
  */
 static void
 test_a_broken_file_is_refused_or_read(void **unused)
