@@ -131,7 +131,7 @@ struct list {
 };
 
 static struct acls_right *
-add(struct list *l, const struct row *row, enum acls_kind kind)
+add(struct list *l, const struct row *row, enum acls_right_kind kind)
 {
 	struct acls_right *r = &l->right[l->n++];
 
@@ -174,10 +174,10 @@ add_topics(struct list *l, const struct row *row)
 
 		arrivals = arrivals || t->kind == TOPIC_ARRIVALS;
 		if (concerns(t, row->what))
-			memcpy(add(l, row, ACLS_TOPIC)->name, t->name, sizeof(t->name));
+			memcpy(add(l, row, ACLS_RIGHT_TOPIC)->name, t->name, sizeof(t->name));
 	}
 	if (row->what == WHAT_NO_ARRIVALS && !arrivals)
-		names_topic(add(l, row, ACLS_TOPIC)->name, l->config->corpus, "arrivals");
+		names_topic(add(l, row, ACLS_RIGHT_TOPIC)->name, l->config->corpus, "arrivals");
 }
 
 static void
@@ -187,14 +187,14 @@ add_groups(struct list *l, const struct row *row)
 	struct acls_right *r;
 
 	for (size_t i = 0; row->what == WHAT_GROUP_RUNS && i < mix->runs.n; i++)
-		names_topic(add(l, row, ACLS_GROUP)->name, mix->name, mix->runs.text[i]);
+		names_topic(add(l, row, ACLS_RIGHT_GROUP)->name, mix->name, mix->runs.text[i]);
 	if (row->what == WHAT_GROUP_MIXER)
-		names_topic(add(l, row, ACLS_GROUP)->name, mix->name, "mixer");
+		names_topic(add(l, row, ACLS_RIGHT_GROUP)->name, mix->name, "mixer");
 	if (row->what == WHAT_GROUP_ELECTION)
-		names_topic(add(l, row, ACLS_GROUP)->name, mix->name, "election");
+		names_topic(add(l, row, ACLS_RIGHT_GROUP)->name, mix->name, "election");
 	if (row->what != WHAT_GROUPS)
 		return;
-	r = add(l, row, ACLS_GROUP);
+	r = add(l, row, ACLS_RIGHT_GROUP);
 	r->prefixed = true;
 	snprintf(r->name, sizeof(r->name), "%s.", mix->name);
 }
@@ -205,9 +205,11 @@ add_row(struct list *l, const struct row *row)
 	add_topics(l, row);
 	add_groups(l, row);
 	if (row->what == WHAT_TRANSACTIONS)
-		names_topic(add(l, row, ACLS_TRANSACTIONAL_ID)->name, l->config->mix.name, "mixer");
+		names_topic(
+		    add(l, row, ACLS_RIGHT_TRANSACTIONAL_ID)->name, l->config->mix.name, "mixer");
 	if (row->what == WHAT_CLUSTER)
-		snprintf(add(l, row, ACLS_CLUSTER)->name, sizeof("kafka-cluster"), "kafka-cluster");
+		snprintf(add(l, row, ACLS_RIGHT_CLUSTER)->name, sizeof("kafka-cluster"),
+		    "kafka-cluster");
 }
 
 static enum fail_code

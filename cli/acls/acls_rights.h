@@ -14,11 +14,16 @@
 #include "common/config/config.h"
 #include "common/base/names.h"
 
-enum acls_kind { ACLS_TOPIC, ACLS_GROUP, ACLS_TRANSACTIONAL_ID, ACLS_CLUSTER };
+enum acls_right_kind {
+	ACLS_RIGHT_TOPIC,
+	ACLS_RIGHT_GROUP,
+	ACLS_RIGHT_TRANSACTIONAL_ID,
+	ACLS_RIGHT_CLUSTER
+};
 
 struct acls_right {
 	const char *operation; /* as Kafka writes it: READ */
-	enum acls_kind kind;
+	enum acls_right_kind kind;
 	bool prefixed; /* of all whose names begin so; else of the one with that name */
 	char name[TOPIC_MAX_BYTES + 1];
 };

@@ -32,10 +32,10 @@ static const struct option_row rows[] = {
 };
 
 static const char *const kind_text[] = {
-    [ACLS_TOPIC] = "topic",
-    [ACLS_GROUP] = "group",
-    [ACLS_TRANSACTIONAL_ID] = "transactional-id",
-    [ACLS_CLUSTER] = "cluster",
+    [ACLS_RIGHT_TOPIC] = "topic",
+    [ACLS_RIGHT_GROUP] = "group",
+    [ACLS_RIGHT_TRANSACTIONAL_ID] = "transactional-id",
+    [ACLS_RIGHT_CLUSTER] = "cluster",
 };
 
 static void
@@ -92,7 +92,7 @@ print_commands(const struct acls_right *r, size_t n, const struct arguments *a)
 			print_operation(r[i].operation);
 			printf(r[i].prefixed ? " --resource-pattern-type prefixed" : "");
 		}
-		if (r[i].kind == ACLS_CLUSTER)
+		if (r[i].kind == ACLS_RIGHT_CLUSTER)
 			printf(" --cluster");
 		else
 			printf(" --%s %s", kind_text[r[i].kind], r[i].name);

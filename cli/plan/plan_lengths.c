@@ -53,11 +53,11 @@ parse_item(struct plan_lengths *p, const struct config *c, const char *item, str
 	int i;
 
 	if (equals == NULL || equals - item > NAME_MAX_BYTES ||
-	    scalar_count(equals + 1, 0, PLAN_LENGTH_ENDLESS, &total) != SCALAR_OK)
+	    scalar_count(equals + 1, 0, PLAN_LENGTHS_ENDLESS, &total) != SCALAR_OK)
 		return fail(f, FAIL_USAGE,
 		    "--sizes: not a domain and its sequences: %s (as web=7000, at most %" PRIu64
 		    ")",
-		    item, PLAN_LENGTH_ENDLESS);
+		    item, PLAN_LENGTHS_ENDLESS);
 	memcpy(name, item, (size_t)(equals - item));
 	name[equals - item] = '\0';
 	i = config_domain_index(c, name);
@@ -93,7 +93,7 @@ plan_lengths_endless(struct plan_lengths *out, const struct config *c, struct fa
 	enum fail_code code = open_lengths(out, c, f);
 
 	for (size_t i = 0; code == FAIL_NONE && i < c->domains_n; i++)
-		code = set_total(out, c, i, PLAN_LENGTH_ENDLESS, f);
+		code = set_total(out, c, i, PLAN_LENGTHS_ENDLESS, f);
 	if (code != FAIL_NONE)
 		plan_lengths_close(out);
 	return code;

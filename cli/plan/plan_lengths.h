@@ -10,7 +10,7 @@
 #include "consumer/plan/config_plan.h"
 
 /* Sequences of a domain that has no end: more than any plan draws. */
-#define PLAN_LENGTH_ENDLESS (UINT64_C(1) << 40)
+#define PLAN_LENGTHS_ENDLESS (UINT64_C(1) << 40)
 
 struct plan_lengths {
 	size_t n; /* domains of the configuration */

@@ -5,10 +5,10 @@
 #include "common/base/limits.h"
 #include "producer/produce/produce.h"
 
-#define AT(field) offsetof(struct produce_arguments, field)
+#define AT(field) offsetof(struct produce_job_arguments, field)
 
 static const struct option_row rows[] = {
-    PRODUCE_PARTITION_ROWS,
+    PRODUCE_JOB_PARTITION_ROWS,
     {.name = "follow",
 	.kind = OPTION_FLAG,
 	.at = AT(follow),

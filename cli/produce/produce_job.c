@@ -23,7 +23,7 @@ enum fail_code
 produce_job_run(
     const struct command *command, bool tokens, int argc, char **argv, struct failure *f)
 {
-	struct produce_arguments a = {0};
+	struct produce_job_arguments a = {0};
 	struct config *c = NULL;
 	struct options o;
 	struct produce_options p = {.stop = signals_stop(), .tokens = tokens};

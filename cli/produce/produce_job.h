@@ -11,17 +11,17 @@
 #include "cli/command.h"
 
 /* What the option rows of both fill in; import has no row for `follow` and `seal`. */
-struct produce_arguments {
+struct produce_job_arguments {
 	struct option_part partition;
 	bool follow, seal, append;
 	uint32_t workers;
 };
 
 /* The rows of --partition, which both have; --lane is its name of before. */
-#define PRODUCE_PARTITION_ROWS                                                                     \
+#define PRODUCE_JOB_PARTITION_ROWS                                                                 \
 	{.name = "partition",                                                                      \
 	    .kind = OPTION_PART,                                                                   \
-	    .at = offsetof(struct produce_arguments, partition),                                   \
+	    .at = offsetof(struct produce_job_arguments, partition),                               \
 	    .value = "K/N",                                                                        \
 	    .help = "only partition K (from 0) of N: every N-th file, beginning with the K-th; N " \
 		    "must equal the domain's partitions. Without it all partitions, one after "    \
@@ -29,7 +29,7 @@ struct produce_arguments {
 		    "other"},                                                                      \
 	{                                                                                          \
 		.name = "lane", .kind = OPTION_PART,                                               \
-		.at = offsetof(struct produce_arguments, partition), .value = "K/N",               \
+		.at = offsetof(struct produce_job_arguments, partition), .value = "K/N",           \
 	}
 
 /* Parses for `command` and runs; `tokens`: its domains are token files of others. */

@@ -8,7 +8,7 @@
 #include "common/base/limits.h"
 #include "common/base/names.h"
 
-#define AT(field) offsetof(struct read_arguments, field)
+#define AT(field) offsetof(struct read_steps_arguments, field)
 
 /* As names_set_text, which does not end with NULL. */
 static const char *const sets[] = {
@@ -55,7 +55,7 @@ static const struct option_row rows[] = {
     {.name = "format",
 	.kind = OPTION_CHOICE,
 	.at = AT(format),
-	.choice = read_format_text,
+	.choice = read_output_format_text,
 	.value = "FORM",
 	.help = "steps: a line a lane; jsonl: an object a sequence; tokens: little-endian u32; "
 		"none: read, check and decode only, and print the rate"},
@@ -82,7 +82,7 @@ static const struct option_row rows[] = {
 /* Loads the configuration for a mix: of -c, or bare where --mix names the mix. */
 static enum fail_code
 load_for_mix(
-    struct config **out, struct read_arguments *a, const struct options *o, struct failure *f)
+    struct config **out, struct read_steps_arguments *a, const struct options *o, struct failure *f)
 {
 	if (a->domain != NULL)
 		return fail(f, FAIL_USAGE, "--domain is for --set");
@@ -96,8 +96,8 @@ load_for_mix(
 
 /* The same for a set: without options of a mix, and with a domain that the file has. */
 static enum fail_code
-load_for_set(
-    struct config **out, const struct read_arguments *a, const struct options *o, struct failure *f)
+load_for_set(struct config **out, const struct read_steps_arguments *a, const struct options *o,
+    struct failure *f)
 {
 	static const char *const others[] = {
 	    "mix", "rank", "world", "run", "from-step", "commit-every"};
@@ -119,7 +119,7 @@ load_for_set(
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct read_arguments a = {.world = 1, .run = "trainers", .steps = UINT64_MAX};
+	struct read_steps_arguments a = {.world = 1, .run = "trainers", .steps = UINT64_MAX};
 	struct config *c = NULL;
 	struct options o;
 	enum fail_code code;

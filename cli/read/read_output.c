@@ -14,22 +14,23 @@
 
 enum { LITTLE_TOKENS = 4096 }; /* tokens brought into little-endian order at a time */
 
-const char *const read_format_text[] = {[READ_STEPS] = "steps",
-    [READ_JSONL] = "jsonl",
-    [READ_TOKENS] = "tokens",
-    [READ_NONE] = "none",
+const char *const read_output_format_text[] = {[READ_OUTPUT_STEPS] = "steps",
+    [READ_OUTPUT_JSONL] = "jsonl",
+    [READ_OUTPUT_TOKENS] = "tokens",
+    [READ_OUTPUT_NONE] = "none",
     NULL};
 
 struct read_output {
 	FILE *to;
-	enum read_format format;
+	enum read_output_format format;
 	XXH64_state_t *hash;
 	const char **name; /* domains of a lane's sequences, to be sorted */
 	size_t name_room;
 };
 
 enum fail_code
-read_output_open(struct read_output **out, FILE *to, enum read_format format, struct failure *f)
+read_output_open(
+    struct read_output **out, FILE *to, enum read_output_format format, struct failure *f)
 {
 	struct read_output *o = calloc(1, sizeof(*o));
 
@@ -247,17 +248,17 @@ read_output_step(
 
 	assert(each > 0 && s->sequences % lanes == 0);
 	switch (o->format) {
-	case READ_NONE: return FAIL_NONE;
-	case READ_STEPS:
+	case READ_OUTPUT_NONE: return FAIL_NONE;
+	case READ_OUTPUT_STEPS:
 		for (size_t i = 0; i < s->sequences; i += each)
 			if (print_lane(o, s, i, each, f) != FAIL_NONE)
 				return f->code;
 		break;
-	case READ_JSONL:
+	case READ_OUTPUT_JSONL:
 		for (size_t i = 0; i < s->sequences; i++)
 			print_sequence(o, s, i);
 		break;
-	case READ_TOKENS:
+	case READ_OUTPUT_TOKENS:
 		each_little(s->tokens, s->sequences * s->tokens_each, take_write, o);
 		break;
 	}

@@ -18,14 +18,19 @@
 #include "common/base/failure.h"
 #include "consumer/reader/riffle.h"
 
-enum read_format { READ_STEPS, READ_JSONL, READ_TOKENS, READ_NONE };
-extern const char *const read_format_text[]; /* by format, ends with NULL */
+enum read_output_format {
+	READ_OUTPUT_STEPS,
+	READ_OUTPUT_JSONL,
+	READ_OUTPUT_TOKENS,
+	READ_OUTPUT_NONE
+};
+extern const char *const read_output_format_text[]; /* by format, ends with NULL */
 
 struct read_output;
 
 /* Borrows `to` for its life. Gives *out, to be ended with read_output_close(). */
 enum fail_code read_output_open(
-    struct read_output **out, FILE *to, enum read_format format, struct failure *f);
+    struct read_output **out, FILE *to, enum read_output_format format, struct failure *f);
 void read_output_close(struct read_output *o); /* NULL is accepted */
 
 /* Prints a step of `lanes` lanes; its tokens are 4 bytes each. FAIL_IO: it could not be written. */

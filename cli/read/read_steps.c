@@ -52,7 +52,7 @@ properties_of(const struct config *c)
 
 /* The next step, with an eye on signals: FAIL_STOPPED; *s NULL at the end of the mix. */
 static enum fail_code
-next_step(struct riffle *r, const struct read_arguments *a, const struct stop *stop,
+next_step(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
     const struct riffle_step **s, struct failure *f)
 {
 	int64_t begun_ms = clock_ms(), warned_ms = begun_ms;
@@ -85,7 +85,7 @@ next_step(struct riffle *r, const struct read_arguments *a, const struct stop *s
  * step; FAIL_STOPPED.
  */
 static enum fail_code
-commit_due(struct riffle *r, const struct read_arguments *a, const struct stop *stop,
+commit_due(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
     const struct tally *t, struct failure *f)
 {
 	int64_t begun_ms = clock_ms(), warned_ms = begun_ms;
@@ -113,7 +113,7 @@ commit_due(struct riffle *r, const struct read_arguments *a, const struct stop *
 }
 
 static enum fail_code
-read_mix(struct riffle *r, const struct read_arguments *a, const struct stop *stop,
+read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
     struct read_output *out, struct tally *t, struct failure *f)
 {
 	const struct riffle_step *s = NULL;
@@ -152,8 +152,8 @@ print_rate(const struct tally *t)
 }
 
 enum fail_code
-read_steps_mix(const struct read_arguments *a, const struct config *c, const struct stop *stop,
-    FILE *to, struct failure *f)
+read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
+    const struct stop *stop, FILE *to, struct failure *f)
 {
 	struct riffle_property *properties = properties_of(c);
 	struct riffle_options options = {
@@ -193,7 +193,7 @@ read_steps_mix(const struct read_arguments *a, const struct config *c, const str
 	}
 	if (code == FAIL_NONE)
 		code = read_mix(r, a, stop, out, &tally, f);
-	if (r != NULL && a->format == READ_NONE)
+	if (r != NULL && a->format == READ_OUTPUT_NONE)
 		print_rate(&tally);
 	riffle_close(r);
 	read_output_close(out);
@@ -205,8 +205,8 @@ read_steps_mix(const struct read_arguments *a, const struct config *c, const str
 
 /* The next sequences, with an eye on signals; *s NULL: the end of the set, or stopped. */
 static enum fail_code
-next_of_set(struct riffle_validation *v, const struct read_arguments *a, const struct stop *stop,
-    const struct riffle_step **s, struct failure *f)
+next_of_set(struct riffle_validation *v, const struct read_steps_arguments *a,
+    const struct stop *stop, const struct riffle_step **s, struct failure *f)
 {
 	int64_t begun_ms = clock_ms();
 	struct riffle_error e;
@@ -225,7 +225,7 @@ next_of_set(struct riffle_validation *v, const struct read_arguments *a, const s
 }
 
 static enum fail_code
-read_set(struct riffle_validation *v, const struct read_arguments *a, const struct stop *stop,
+read_set(struct riffle_validation *v, const struct read_steps_arguments *a, const struct stop *stop,
     struct read_output *out, struct failure *f)
 {
 	uint64_t sequences = 0, tokens = 0, steps = 0;
@@ -243,7 +243,7 @@ read_set(struct riffle_validation *v, const struct read_arguments *a, const stru
 		tokens += s->sequences * s->tokens_each;
 	}
 	ms = clock_ms() - begun_ms;
-	if (a->format == READ_NONE)
+	if (a->format == READ_OUTPUT_NONE)
 		fprintf(stderr,
 		    "read: domain=%s set=%s sequences=%" PRIu64 " tokens=%" PRIu64
 		    " seconds=%.3f\n",
@@ -252,8 +252,8 @@ read_set(struct riffle_validation *v, const struct read_arguments *a, const stru
 }
 
 enum fail_code
-read_steps_set(const struct read_arguments *a, const struct config *c, const struct stop *stop,
-    FILE *to, struct failure *f)
+read_steps_set(const struct read_steps_arguments *a, const struct config *c,
+    const struct stop *stop, FILE *to, struct failure *f)
 {
 	struct riffle_property *properties = properties_of(c);
 	struct riffle_validation_options options = {

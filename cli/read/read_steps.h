@@ -18,7 +18,7 @@
 #include "common/config/config.h"
 
 /* The options of the command, checked. */
-struct read_arguments {
+struct read_steps_arguments {
 	const char *mix, *run; /* of a mix */
 	const char *domain;    /* of a set */
 	uint32_t rank, world;  /* rank < world */
@@ -26,7 +26,7 @@ struct read_arguments {
 	uint64_t from_step;    /* where `from_step_given`; else the committed one */
 	uint64_t steps;        /* at most so many */
 	uint64_t commit_every; /* 0: nothing is committed */
-	enum read_format format;
+	enum read_output_format format;
 	enum names_set set;
 	bool from_step_given;
 };
@@ -35,14 +35,14 @@ struct read_arguments {
  * FAIL_NONE: read `steps`, or to the end of the mix, or stopped. FAIL_CONFIG: the batch topic has
  * other lanes than `c`, where that names this mix.
  */
-enum fail_code read_steps_mix(const struct read_arguments *a, const struct config *c,
+enum fail_code read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
     const struct stop *stop, FILE *to, struct failure *f);
 
 /*
  * The set of a domain, once, in order of (partition, ordinal). It is printed as a mix is, 64
  * sequences as one step of one lane. FAIL_NONE: read `steps`, or to the end of the set, or stopped.
  */
-enum fail_code read_steps_set(const struct read_arguments *a, const struct config *c,
+enum fail_code read_steps_set(const struct read_steps_arguments *a, const struct config *c,
     const struct stop *stop, FILE *to, struct failure *f);
 
 #endif

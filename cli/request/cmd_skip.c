@@ -75,7 +75,7 @@ static enum fail_code
 skip(struct request *r, const struct arguments *a, const struct options *o,
     const struct config *config, struct failure *f)
 {
-	struct request_how how = {.config = config,
+	struct request_print_how how = {.config = config,
 	    .dry_run = a->dry_run,
 	    .json = a->json,
 	    .timeout_ms = (int)a->timeout_s * 1000};

@@ -93,11 +93,11 @@ static enum fail_code
 change(struct request *r, const struct arguments *a, const struct options *o,
     const struct config *c, struct failure *f)
 {
-	struct request_how how = {.config = c,
+	struct request_print_how how = {.config = c,
 	    .dry_run = a->dry_run,
 	    .json = a->json,
 	    .timeout_ms = (int)a->timeout_s * 1000};
-	struct weights_change wanted = {.word = o->argument,
+	struct weights_request_change wanted = {.word = o->argument,
 	    .words_n = o->arguments_n,
 	    .join = a->join,
 	    .leave = a->leave,
@@ -118,7 +118,7 @@ static enum fail_code
 dispatch(struct request *r, const struct arguments *a, const struct options *o,
     const struct config *c, struct failure *f)
 {
-	struct request_how how = {.config = c, .json = a->json};
+	struct request_print_how how = {.config = c, .json = a->json};
 
 	if (o->arguments_n > 0 || a->temperature > 0 || a->lr_scale > 0 || a->join != NULL ||
 	    a->leave != NULL)

@@ -24,7 +24,7 @@ text_of(const struct told *t)
 }
 
 static enum fail_code
-print_json(const struct told *t, const struct request_how *how, struct failure *f)
+print_json(const struct told *t, const struct request_print_how *how, struct failure *f)
 {
 	json_t *o = json_pack("{s:s, s:b, s:I, s:b, s:b, s:s}", "id", t->answer.id, "accepted",
 	    (int)t->answer.accepted, "step", (json_int_t)t->answer.step, "answered_before",
@@ -40,7 +40,7 @@ print_json(const struct told *t, const struct request_how *how, struct failure *
 }
 
 static void
-print_text(const struct told *t, const struct request_how *how)
+print_text(const struct told *t, const struct request_print_how *how)
 {
 	const char *text = text_of(t);
 
@@ -56,7 +56,7 @@ print_text(const struct told *t, const struct request_how *how)
 }
 
 static enum fail_code
-print(const struct told *told, size_t n, const struct request_how *how, struct failure *f)
+print(const struct told *told, size_t n, const struct request_print_how *how, struct failure *f)
 {
 	const struct told *refused = NULL;
 
@@ -78,7 +78,7 @@ print(const struct told *told, size_t n, const struct request_how *how, struct f
 
 /* All that were not answered before, in one go. */
 static enum fail_code
-ask(struct request *r, const struct control *c, size_t n, const struct request_how *how,
+ask(struct request *r, const struct control *c, size_t n, const struct request_print_how *how,
     struct told *told, struct failure *f)
 {
 	struct control *rest = calloc(n, sizeof(*rest));
@@ -106,7 +106,7 @@ ask(struct request *r, const struct control *c, size_t n, const struct request_h
 }
 
 static enum fail_code
-judge(struct request *r, const struct control *c, size_t n, const struct request_how *how,
+judge(struct request *r, const struct control *c, size_t n, const struct request_print_how *how,
     struct told *told, struct failure *f)
 {
 	const struct ledger *last = request_ledger(r);
@@ -121,8 +121,8 @@ judge(struct request *r, const struct control *c, size_t n, const struct request
 }
 
 enum fail_code
-request_print(struct request *r, const struct control *c, size_t n, const struct request_how *how,
-    struct failure *f)
+request_print(struct request *r, const struct control *c, size_t n,
+    const struct request_print_how *how, struct failure *f)
 {
 	struct told *told = calloc(n, sizeof(*told));
 	enum fail_code code;
@@ -143,7 +143,7 @@ request_print(struct request *r, const struct control *c, size_t n, const struct
 
 enum fail_code
 request_print_earlier(
-    struct request *r, const char *id, const struct request_how *how, struct failure *f)
+    struct request *r, const char *id, const struct request_print_how *how, struct failure *f)
 {
 	struct told told = {0};
 	enum fail_code code = request_earlier(r, id, &told.answer, &told.before, f);

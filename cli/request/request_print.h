@@ -11,7 +11,7 @@
 #include "common/base/failure.h"
 #include "consumer/admin/request.h"
 
-struct request_how {
+struct request_print_how {
 	const struct config *config;
 	bool dry_run, json;
 	int timeout_ms;
@@ -23,10 +23,10 @@ struct request_how {
  * answer came.
  */
 enum fail_code request_print(struct request *r, const struct control *c, size_t n,
-    const struct request_how *how, struct failure *f);
+    const struct request_print_how *how, struct failure *f);
 
 /* Prints the answer that `id` got before. FAIL_DATA: there is none, or it was a refusal. */
 enum fail_code request_print_earlier(
-    struct request *r, const char *id, const struct request_how *how, struct failure *f);
+    struct request *r, const char *id, const struct request_print_how *how, struct failure *f);
 
 #endif

@@ -39,8 +39,8 @@ find_joining(
 }
 
 enum fail_code
-weights_request(struct control *out, const struct weights_change *change, const struct ledger *last,
-    const struct config *c, struct failure *f)
+weights_request(struct control *out, const struct weights_request_change *change,
+    const struct ledger *last, const struct config *c, struct failure *f)
 {
 	char *join = (char *)(uintptr_t)change->join; /* only read */
 

@@ -15,7 +15,7 @@
 #include "common/record/ledger.h"
 
 /* What the command line asks for; borrows it. */
-struct weights_change {
+struct weights_request_change {
 	char *const *word; /* [words_n], each "DOMAIN=WEIGHT" */
 	size_t words_n;
 	const char *join;             /* "DOMAIN=WEIGHT"; NULL: none */
@@ -30,7 +30,7 @@ struct weights_change {
  * domain that the configuration has, and the mix by `last` (NULL: not started) has not, lets that
  * domain join. FAIL_USAGE: a word is wrong, or two domains would join or leave by one request.
  */
-enum fail_code weights_request(struct control *out, const struct weights_change *change,
+enum fail_code weights_request(struct control *out, const struct weights_request_change *change,
     const struct ledger *last, const struct config *c, struct failure *f);
 
 #endif

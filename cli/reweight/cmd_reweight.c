@@ -12,7 +12,7 @@
 
 enum { ASK_MS = 15000, EVERY = 100, INTERVAL_S = 10 };
 
-#define AT(field) offsetof(struct reweight_arguments, field)
+#define AT(field) offsetof(struct reweight_job_arguments, field)
 
 static const struct option_row rows[] = {
     {.name = "method",
@@ -102,7 +102,7 @@ static const struct option_row rows[] = {
 };
 
 static enum fail_code
-check_arguments(const struct reweight_arguments *a, const struct options *o, struct failure *f)
+check_arguments(const struct reweight_job_arguments *a, const struct options *o, struct failure *f)
 {
 	bool doremi = a->method == REWEIGHT_DOREMI;
 
@@ -131,7 +131,7 @@ check_arguments(const struct reweight_arguments *a, const struct options *o, str
 }
 
 static enum fail_code
-learn(const struct reweight_arguments *a, const struct config *c, struct failure *f)
+learn(const struct reweight_job_arguments *a, const struct config *c, struct failure *f)
 {
 	const struct stop *stop = signals_stop();
 	struct reweight_job job = {0};
@@ -165,7 +165,7 @@ learn(const struct reweight_arguments *a, const struct config *c, struct failure
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct reweight_arguments a = {.run = "trainers",
+	struct reweight_job_arguments a = {.run = "trainers",
 	    .every = EVERY,
 	    .interval_s = INTERVAL_S,
 	    .until_step = INT64_MAX,

@@ -141,7 +141,7 @@ take_bounds(const struct reweight_job *job, double *bound, const char *text, con
 static enum fail_code
 init_learner(struct reweight_job *job, double *floor, double *ceiling, struct failure *f)
 {
-	const struct reweight_arguments *a = job->a;
+	const struct reweight_job_arguments *a = job->a;
 	struct reweight_options o = {.method = a->method,
 	    .domains_n = job->domains_n,
 	    .start = job->reference,
@@ -180,7 +180,7 @@ open_learner(struct reweight_job *job, struct failure *f)
 }
 
 enum fail_code
-reweight_job_open(struct reweight_job *job, const struct reweight_arguments *a,
+reweight_job_open(struct reweight_job *job, const struct reweight_job_arguments *a,
     const struct config *c, const struct ledger *last, struct failure *f)
 {
 	uint64_t random;

@@ -20,9 +20,9 @@
 #include "consumer/feedback/losses.h"
 #include "consumer/reweight/reweight.h"
 
-enum { REWEIGHT_ID_BYTES = 17 };
+enum { REWEIGHT_JOB_ID_BYTES = 17 };
 
-struct reweight_arguments {
+struct reweight_job_arguments {
 	const char *mix, *run, *out, *reference, *floor, *ceiling;
 	enum reweight_method method;
 	bool offline, live, anew, json;
@@ -31,7 +31,7 @@ struct reweight_arguments {
 };
 
 struct reweight_job {
-	const struct reweight_arguments *a;
+	const struct reweight_job_arguments *a;
 	const struct config *config;
 	char **domain;     /* [domains_n], learned, sorted by bytes */
 	double *reference; /* [domains_n], sum 1; NULL: none */
@@ -39,9 +39,9 @@ struct reweight_job {
 	struct reweight *learner;
 
 	/* Its position; with the learner this is what the state file holds. */
-	char id[REWEIGHT_ID_BYTES]; /* of this learning: requests are named after it */
-	int64_t offset_next;        /* feedback to read next, also a second time for open steps */
-	int64_t offset_counted;     /* what was dropped below is counted already */
+	char id[REWEIGHT_JOB_ID_BYTES]; /* of this learning: requests are named after it */
+	int64_t offset_next;    /* feedback to read next, also a second time for open steps */
+	int64_t offset_counted; /* what was dropped below is counted already */
 	int64_t step_next;
 	uint64_t asked, refused; /* requests */
 	struct losses_counts counts;
@@ -52,7 +52,7 @@ struct reweight_job {
  * ledger that are drawn from and, with a configuration, in it. Keeps `a` and `c`. FAIL_USAGE,
  * FAIL_CONFIG: bounds or the reference's weights do not fit these domains.
  */
-enum fail_code reweight_job_open(struct reweight_job *job, const struct reweight_arguments *a,
+enum fail_code reweight_job_open(struct reweight_job *job, const struct reweight_job_arguments *a,
     const struct config *c, const struct ledger *last, struct failure *f);
 void reweight_job_close(struct reweight_job *job);
 

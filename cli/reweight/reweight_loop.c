@@ -175,7 +175,7 @@ send_and_wait(
 		return FAIL_NONE;
 	if (request_send(r, c, 1, f) != FAIL_NONE)
 		return f->code;
-	return request_wait(r, c, 1, answer, REWEIGHT_ANSWER_MS, f);
+	return request_wait(r, c, 1, answer, REWEIGHT_LOOP_ANSWER_MS, f);
 }
 
 /*
@@ -267,11 +267,12 @@ ask(struct loop *l, struct failure *f)
 	}
 	if (code != FAIL_NONE)
 		return code;
-	assert(l->refused_in_row < REWEIGHT_REFUSALS_MAX);
+	assert(l->refused_in_row < REWEIGHT_LOOP_REFUSALS_MAX);
 	l->job->refused += refused;
 	l->refused_in_row = refused ? l->refused_in_row + 1 : 0;
-	if (l->refused_in_row == REWEIGHT_REFUSALS_MAX)
-		return fail_within(f, "%d requests in a row; the last one", REWEIGHT_REFUSALS_MAX);
+	if (l->refused_in_row == REWEIGHT_LOOP_REFUSALS_MAX)
+		return fail_within(
+		    f, "%d requests in a row; the last one", REWEIGHT_LOOP_REFUSALS_MAX);
 	if (refused)
 		log_warning("reweight: REWEIGHT-REFUSED %s", f->text);
 	return save(l, f);
@@ -284,7 +285,7 @@ ask(struct loop *l, struct failure *f)
 static bool
 may_ask(const struct loop *l)
 {
-	const struct reweight_arguments *a = l->job->a;
+	const struct reweight_job_arguments *a = l->job->a;
 	uint64_t learned = reweight_steps(l->job->learner);
 
 	return a->live && feedback_feed_position(l->feed) >= l->end && learned > 0 &&
@@ -337,14 +338,15 @@ take(struct loop *l, const struct feedback_feed_record *r, struct failure *f)
 static bool
 is_done(const struct loop *l)
 {
-	const struct reweight_arguments *a = l->job->a;
+	const struct reweight_job_arguments *a = l->job->a;
 	int64_t next = losses_step_next(l->losses);
 
 	if (stop_asked(l->stop) || (uint64_t)next >= a->until_step)
 		return true;
 	if (!a->live)
 		return feedback_feed_position(l->feed) >= l->end;
-	return l->mix_ended && (next >= l->limit || clock_ms() - l->heard_ms >= REWEIGHT_END_MS);
+	return l->mix_ended &&
+	       (next >= l->limit || clock_ms() - l->heard_ms >= REWEIGHT_LOOP_END_MS);
 }
 
 /* What time alone makes due, whether reports come or not. */
@@ -357,7 +359,7 @@ tick(struct loop *l, struct failure *f)
 		return f->code;
 	if (may_ask(l) && ask(l, f) != FAIL_NONE)
 		return f->code;
-	return now_ms - l->saved_ms >= REWEIGHT_SAVE_MS ? save(l, f) : FAIL_NONE;
+	return now_ms - l->saved_ms >= REWEIGHT_LOOP_SAVE_MS ? save(l, f) : FAIL_NONE;
 }
 
 static enum fail_code

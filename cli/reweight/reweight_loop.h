@@ -16,10 +16,10 @@
 #include "consumer/ledger/ledger_log.h"
 
 enum {
-	REWEIGHT_SAVE_MS = 10000, /* at most so much is learned again after a kill */
-	REWEIGHT_ANSWER_MS = 30000,
-	REWEIGHT_REFUSALS_MAX = 3, /* in a row */
-	REWEIGHT_END_MS = 30000,   /* after the mix's end, last reports are waited for so long */
+	REWEIGHT_LOOP_SAVE_MS = 10000, /* at most so much is learned again after a kill */
+	REWEIGHT_LOOP_ANSWER_MS = 30000,
+	REWEIGHT_LOOP_REFUSALS_MAX = 3, /* in a row */
+	REWEIGHT_LOOP_END_MS = 30000, /* after the mix's end, last reports are waited for so long */
 };
 
 /*

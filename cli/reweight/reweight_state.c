@@ -184,7 +184,7 @@ domains(const struct reweight_job *job)
 enum fail_code
 reweight_state_save(const struct reweight_job *job, struct failure *f)
 {
-	const struct reweight_arguments *a = job->a;
+	const struct reweight_job_arguments *a = job->a;
 	json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, "
 			      "s:b, s:o, s:o}",
 	    "reweight", STATE_VERSION, "id", job->id, "mix", a->mix, "run", a->run, "method",
@@ -227,7 +227,7 @@ integer_of(const json_t *o, const char *name, int64_t *out)
 static enum fail_code
 check_same(const struct reweight_job *job, const json_t *o, const char *path, struct failure *f)
 {
-	const struct reweight_arguments *a = job->a;
+	const struct reweight_job_arguments *a = job->a;
 	double parameter = a->method == REWEIGHT_DOREMI ? a->smoothing : a->memory;
 	const char *what = NULL;
 

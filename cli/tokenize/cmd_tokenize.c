@@ -59,7 +59,7 @@ static const struct option_row rows[] = {
 };
 
 static void
-print_totals(const struct tokenize_totals *t, int64_t ms)
+print_totals(const struct tokenize_job_totals *t, int64_t ms)
 {
 	double seconds = (double)(ms < 1 ? 1 : ms) / 1000;
 
@@ -79,8 +79,8 @@ run(int argc, char **argv, struct failure *f)
 							  : (uint32_t)processors};
 	struct tokenizer_options wanted;
 	struct tokenizer *tokenizer = NULL;
-	struct tokenize_totals totals;
-	struct tokenize_task task;
+	struct tokenize_job_totals totals;
+	struct tokenize_job_task task;
 	struct options o;
 	int64_t begun_ms;
 	enum fail_code code;
@@ -93,7 +93,7 @@ run(int argc, char **argv, struct failure *f)
 	    .pattern = a.pattern,
 	    .add_special = a.add_special,
 	    .special_as_text = a.special_as_text};
-	task = (struct tokenize_task){
+	task = (struct tokenize_job_task){
 	    .field = a.decode ? "tokens" : a.text, .decode = a.decode, .count = a.count};
 	code = json_paths_open(&task.paths, &task.field, 1, f);
 	if (code == FAIL_NONE)

@@ -33,8 +33,8 @@ tokenize_input_open(struct tokenize_input **out, const char *path, struct failur
 		return fail_memory(f);
 	in->name = path == NULL ? "standard input" : path;
 	if ((path != NULL && stream_open_file(&in->stream, path, path, f) != FAIL_NONE) ||
-	    record_cutter_open(&in->cutter, TOKENIZE_LINE_MAX, TOKENIZE_CHUNK_BYTES, f) !=
-		FAIL_NONE) {
+	    record_cutter_open(
+		&in->cutter, TOKENIZE_INPUT_LINE_MAX, TOKENIZE_INPUT_CHUNK_BYTES, f) != FAIL_NONE) {
 		tokenize_input_close(in);
 		return f->code;
 	}

@@ -9,8 +9,8 @@
 #include "producer/input/chunk.h"
 
 enum {
-	TOKENIZE_CHUNK_BYTES = 256 << 10, /* a job of a worker */
-	TOKENIZE_LINE_MAX = 512 << 20,    /* bytes */
+	TOKENIZE_INPUT_CHUNK_BYTES = 256 << 10, /* a job of a worker */
+	TOKENIZE_INPUT_LINE_MAX = 512 << 20,    /* bytes */
 };
 
 struct tokenize_input;

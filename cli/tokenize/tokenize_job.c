@@ -29,7 +29,7 @@ struct job {
 
 /* Memory of one thread, which all its jobs use. */
 struct worker {
-	const struct tokenize_task *task;
+	const struct tokenize_job_task *task;
 	struct encoder *encoder;
 	struct json_scratch *scratch;
 	struct token_buffer ids;
@@ -363,7 +363,7 @@ drop(enum pool_line line, void *job)
 
 /* Prints the oldest job, also where it failed: the lines before the one that is wrong. */
 static enum fail_code
-finish_one(struct pool *p, FILE *to, struct tokenize_totals *t, struct failure *f)
+finish_one(struct pool *p, FILE *to, struct tokenize_job_totals *t, struct failure *f)
 {
 	void *taken = NULL;
 	enum fail_code code = pool_take(p, POOL_TEXTS, true, &taken, f);
@@ -393,7 +393,7 @@ submit(struct pool *p, struct chunk *chunk, struct failure *f)
 
 /* Reads ahead of the workers and prints behind them. */
 static enum fail_code
-pump(struct pool *p, struct tokenize_input *in, FILE *to, struct tokenize_totals *t,
+pump(struct pool *p, struct tokenize_input *in, FILE *to, struct tokenize_job_totals *t,
     struct failure *f)
 {
 	struct chunk *chunk;
@@ -420,8 +420,8 @@ pump(struct pool *p, struct tokenize_input *in, FILE *to, struct tokenize_totals
 }
 
 enum fail_code
-tokenize_job_run(struct tokenize_task *task, uint32_t threads, const char *path, FILE *to,
-    struct tokenize_totals *totals, struct failure *f)
+tokenize_job_run(struct tokenize_job_task *task, uint32_t threads, const char *path, FILE *to,
+    struct tokenize_job_totals *totals, struct failure *f)
 {
 	struct pool_memory memory = {worker_open, worker_close, task};
 	size_t depth = (size_t)threads * JOBS_PER_THREAD;
@@ -430,7 +430,7 @@ tokenize_job_run(struct tokenize_task *task, uint32_t threads, const char *path,
 	enum fail_code code = tokenize_input_open(&in, path, f);
 
 	assert(threads > 0);
-	*totals = (struct tokenize_totals){0, 0, 0};
+	*totals = (struct tokenize_job_totals){0, 0, 0};
 	if (depth > POOL_LINE_MAX)
 		depth = POOL_LINE_MAX;
 	if (code == FAIL_NONE)

@@ -24,7 +24,7 @@
 #include "producer/tokenizer/tokenizer.h"
 
 /* What all workers do; immutable, borrowed by them. */
-struct tokenize_task {
+struct tokenize_job_task {
 	const struct tokenizer *tokenizer;
 	const char *field;        /* where the text is, or the tokens */
 	struct json_paths *paths; /* of `field` alone */
@@ -32,7 +32,7 @@ struct tokenize_task {
 	bool count; /* no output but the totals */
 };
 
-struct tokenize_totals {
+struct tokenize_job_totals {
 	uint64_t documents, bytes, tokens; /* bytes of text, not of JSON */
 };
 
@@ -40,7 +40,7 @@ struct tokenize_totals {
  * Reads the file at `path`, NULL: standard input, and writes to `to`, which is flushed on return.
  * *totals counts what was done, also where it failed. Borrows all. FAIL_DATA: a line.
  */
-enum fail_code tokenize_job_run(struct tokenize_task *task, uint32_t threads, const char *path,
-    FILE *to, struct tokenize_totals *totals, struct failure *f);
+enum fail_code tokenize_job_run(struct tokenize_job_task *task, uint32_t threads, const char *path,
+    FILE *to, struct tokenize_job_totals *totals, struct failure *f);
 
 #endif

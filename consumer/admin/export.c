@@ -93,7 +93,7 @@ run_partition(struct export *e, int partition, struct failure *f)
 static enum fail_code
 run(struct export *e, struct failure *f)
 {
-	struct export_sink sink = {.tokens = put_tokens, .end = end_document};
+	struct export_pieces_sink sink = {.tokens = put_tokens, .end = end_document};
 
 	if (open_topic(e, f) != FAIL_NONE ||
 	    export_file_open(&e->file, &e->o->file, f) != FAIL_NONE)

@@ -11,7 +11,7 @@ struct piece {
 };
 
 struct export_pieces {
-	struct export_sink sink;
+	struct export_pieces_sink sink;
 	uint32_t eos;
 	bool stream;
 	uint64_t left_out;
@@ -30,7 +30,7 @@ struct export_pieces {
 };
 
 enum fail_code
-export_pieces_open(struct export_pieces **out, const struct export_sink *sink, uint32_t eos,
+export_pieces_open(struct export_pieces **out, const struct export_pieces_sink *sink, uint32_t eos,
     bool stream, struct failure *f)
 {
 	struct export_pieces *p = calloc(1, sizeof(*p));

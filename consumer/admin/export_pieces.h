@@ -26,7 +26,7 @@
 #include "common/base/failure.h"
 #include "common/record/sequence.h"
 
-struct export_sink {
+struct export_pieces_sink {
 	/* Tokens of the document that is open; the first ones open it. */
 	enum fail_code (*tokens)(void *opaque, const uint32_t *id, size_t n, struct failure *f);
 	/* It ends; `whole` false: it is to be forgotten. */
@@ -37,7 +37,7 @@ struct export_sink {
 struct export_pieces;
 
 /* Gives *out, to be ended with export_pieces_close(). Copies the sink. */
-enum fail_code export_pieces_open(struct export_pieces **out, const struct export_sink *sink,
+enum fail_code export_pieces_open(struct export_pieces **out, const struct export_pieces_sink *sink,
     uint32_t eos, bool stream, struct failure *f);
 void export_pieces_close(struct export_pieces *p); /* NULL is accepted */
 

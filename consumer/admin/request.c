@@ -364,7 +364,7 @@ look_at(struct dry *d, const struct ledger *last, const char *name, const struct
 {
 	struct kafka_options k = {
 	    .role = KAFKA_READER, .properties = &c->kafka, .client = "request-dry"};
-	const struct domain_facts *facts;
+	const struct domains_facts *facts;
 
 	d->config = (struct config){.corpus = (char *)(uintptr_t)d->plan.corpus,
 	    .sequence_length = d->plan.plan.sequence_length};

@@ -22,7 +22,7 @@ enum {
 /* ---- memory ---- */
 
 static void
-close_facts(struct domain_facts *d)
+close_facts(struct domains_facts *d)
 {
 	free(d->high);
 	free(d->sequences);
@@ -45,7 +45,7 @@ domains_close(struct domains *d)
 static enum fail_code
 append(struct domains *d, const char *name, size_t partitions_n, bool live, struct failure *f)
 {
-	struct domain_facts *grown = realloc(d->facts, (d->n + 1) * sizeof(*grown)), *to;
+	struct domains_facts *grown = realloc(d->facts, (d->n + 1) * sizeof(*grown)), *to;
 
 	if (grown == NULL)
 		return fail_memory(f);
@@ -103,7 +103,7 @@ check_tail(struct domains *d, const struct partition_tail_at *at, struct failure
 
 /* A partition's part in the sums of its domain is replaced. */
 static void
-take_tail(struct domain_facts *d, const struct partition_tail_at *at)
+take_tail(struct domains_facts *d, const struct partition_tail_at *at)
 {
 	const struct partition_tail *t = &at->tail;
 	uint64_t sequences = t->sealed ? t->sealed_sequences : t->sequences, bytes = 0;
@@ -146,7 +146,7 @@ list_partitions(const struct domains *d, size_t first, bool live_only)
  */
 static enum fail_code
 find_moved(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, struct partition_tail_at *at,
-    struct domain_facts **of, size_t *n, struct failure *f)
+    struct domains_facts **of, size_t *n, struct failure *f)
 {
 	int64_t *low = calloc((size_t)list->cnt + 1, sizeof(*low));
 	int64_t *high = calloc((size_t)list->cnt + 1, sizeof(*high));
@@ -158,7 +158,7 @@ find_moved(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, struct par
 	else if (list->cnt > 0)
 		code = kafka_watermarks_list(reader, list, low, high, ASK_TIMEOUT_MS, f);
 	for (int i = 0; code == FAIL_NONE && i < list->cnt; i++) {
-		struct domain_facts *d = list->elems[i].opaque;
+		struct domains_facts *d = list->elems[i].opaque;
 		int32_t p = list->elems[i].partition;
 
 		if (high[i] == d->high[p] || high[i] == low[i])
@@ -173,7 +173,7 @@ find_moved(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, struct par
 }
 
 static enum fail_code
-take(struct domains *d, struct domain_facts *of, const struct partition_tail_at *at,
+take(struct domains *d, struct domains_facts *of, const struct partition_tail_at *at,
     struct failure *f)
 {
 	if (at->bad) {
@@ -195,7 +195,7 @@ ask_from(struct domains *d, rd_kafka_t *reader, size_t first, bool live_only, st
 {
 	rd_kafka_topic_partition_list_t *list = list_partitions(d, first, live_only);
 	struct partition_tail_at *at = calloc((size_t)list->cnt + 1, sizeof(*at));
-	struct domain_facts **of = calloc((size_t)list->cnt + 1, sizeof(*of));
+	struct domains_facts **of = calloc((size_t)list->cnt + 1, sizeof(*of));
 	enum fail_code code;
 	size_t n = 0;
 
@@ -220,7 +220,7 @@ domains_ask(struct domains *d, rd_kafka_t *reader, bool live_only, struct failur
 }
 
 /* The first partition that must be sealed and is not; NULL: there is none. */
-static const struct domain_facts *
+static const struct domains_facts *
 unsealed(const struct domains *d, size_t first, size_t *partition)
 {
 	for (size_t i = first; i < d->n; i++)
@@ -235,7 +235,7 @@ unsealed(const struct domains *d, size_t first, size_t *partition)
 /* ---- at the start ---- */
 
 static void
-log_wait(const struct domains *d, const struct domain_facts *open, size_t partition)
+log_wait(const struct domains *d, const struct domains_facts *open, size_t partition)
 {
 	if (open == NULL)
 		log_warning("mix: MIX-UNSEALED waiting for the first sequence of any domain of "
@@ -255,7 +255,7 @@ wait_sealed(struct domains *d, rd_kafka_t *reader, domains_stopped *stopped, voi
 
 	for (;;) {
 		size_t partition = 0;
-		const struct domain_facts *open;
+		const struct domains_facts *open;
 
 		if (ask_from(d, reader, 0, false, f) != FAIL_NONE)
 			return f->code;
@@ -302,7 +302,7 @@ static enum fail_code
 check_sealed(const struct domains *d, struct failure *f)
 {
 	size_t partition;
-	const struct domain_facts *open = unsealed(d, d->n - 1, &partition);
+	const struct domains_facts *open = unsealed(d, d->n - 1, &partition);
 
 	if (open == NULL)
 		return FAIL_NONE;

@@ -27,7 +27,7 @@
 #include "common/base/failure.h"
 #include "common/base/names.h"
 
-struct domain_facts {
+struct domains_facts {
 	char name[NAME_MAX_BYTES + 1];
 	char topic[TOPIC_MAX_BYTES + 1];
 	bool live;
@@ -44,7 +44,7 @@ struct domain_facts {
 
 struct domains {
 	size_t n;
-	struct domain_facts *facts;
+	struct domains_facts *facts;
 	uint64_t tokenizer; /* fingerprint of all */
 	const struct config *config;
 };

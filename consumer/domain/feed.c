@@ -73,7 +73,7 @@ struct feed {
 	size_t queued_n;
 	uint64_t bytes, bytes_loading;
 	uint64_t tick; /* counts uses, for the eviction */
-	struct feed_pool pool;
+	struct feed_block_pool pool;
 };
 
 /* ---- opening and closing ---- */
@@ -124,7 +124,7 @@ feed_open(struct feed **out, const struct feed_options *o, struct failure *f)
 }
 
 static void
-close_domain(struct feed_domain *m, struct feed_pool *pool)
+close_domain(struct feed_domain *m, struct feed_block_pool *pool)
 {
 	for (size_t p = 0; p < m->partitions_n; p++) {
 		while (m->partition[p].block != NULL) {
@@ -154,7 +154,7 @@ feed_close(struct feed *d)
 	}
 	for (size_t i = 0; i < d->domains_n; i++)
 		close_domain(&d->domain[i], &d->pool);
-	feed_pool_close(&d->pool);
+	feed_block_pool_close(&d->pool);
 	free(d->domain);
 	kafka_close(d->rk);
 	free(d);
@@ -210,7 +210,7 @@ drop_block(struct feed *d, struct feed_block *b)
 {
 	struct feed_block **at = &partition_of(d, b->domain, b->partition)->block;
 
-	assert(b->state != FEED_LOADING);
+	assert(b->state != FEED_BLOCK_LOADING);
 	assert(d->bytes >= b->bytes);
 	while (*at != b)
 		at = &(*at)->next_in_partition;
@@ -248,7 +248,7 @@ expected_bytes(const struct feed *d, const struct feed_block *b)
 {
 	uint64_t bytes = d->domain[b->domain].record_bytes * b->count;
 
-	return bytes + FEED_CHUNK_BYTES - bytes % FEED_CHUNK_BYTES;
+	return bytes + FEED_BLOCK_CHUNK_BYTES - bytes % FEED_BLOCK_CHUNK_BYTES;
 }
 
 /*
@@ -261,11 +261,11 @@ grow(struct feed *d, struct feed_block *b, uint32_t count, struct failure *f)
 {
 	if (!feed_block_grow(b, count))
 		return fail_memory(f);
-	if (b->state == FEED_READY) {
-		b->state = FEED_QUEUED;
+	if (b->state == FEED_BLOCK_READY) {
+		b->state = FEED_BLOCK_QUEUED;
 		b->urgent = false;
 		enqueue(d, b);
-	} else if (b->state == FEED_LOADING) {
+	} else if (b->state == FEED_BLOCK_LOADING) {
 		d->bytes_loading += expected_bytes(d, b) - b->expected;
 		b->expected = expected_bytes(d, b);
 	}
@@ -316,7 +316,7 @@ feed_forget(struct feed *d)
 		struct feed_block *b = d->queue;
 
 		dequeue(d, b);
-		b->state = FEED_READY;
+		b->state = FEED_BLOCK_READY;
 		b->count = b->filled; /* of one that was to grow, what it had stays */
 		if (b->filled == 0)
 			drop_block(d, b);
@@ -335,7 +335,7 @@ feed_urge(struct feed *d, const struct mixer_draw *draw)
 
 	assert(b != NULL);
 	assert(b->uses > 0);
-	if (b->state != FEED_QUEUED || b->urgent)
+	if (b->state != FEED_BLOCK_QUEUED || b->urgent)
 		return;
 	b->urgent = true;
 	dequeue(d, b);
@@ -346,7 +346,7 @@ feed_urge(struct feed *d, const struct mixer_draw *draw)
 	d->queued_n++;
 }
 
-const struct feed_record *
+const struct feed_block_record *
 feed_find(struct feed *d, const struct mixer_draw *draw)
 {
 	struct feed_block *b = find_block(d, draw);
@@ -370,7 +370,7 @@ feed_release(struct feed *d, const struct mixer_draw *draw)
 	 * Every sequence of a whole block was drawn: this epoch does not come back to it. A shorter
 	 * one may yet grow, and is left to the eviction.
 	 */
-	if (b->uses == 0 && b->released >= d->block && b->state == FEED_READY)
+	if (b->uses == 0 && b->released >= d->block && b->state == FEED_BLOCK_READY)
 		drop_block(d, b);
 }
 
@@ -404,7 +404,7 @@ evictable(const struct feed *d)
 		for (size_t p = 0; p < d->domain[i].partitions_n; p++)
 			for (struct feed_block *b = d->domain[i].partition[p].block; b != NULL;
 			     b = b->next_in_partition)
-				if (b->state == FEED_READY && b->uses == 0 &&
+				if (b->state == FEED_BLOCK_READY && b->uses == 0 &&
 				    (oldest == NULL || b->last_use < oldest->last_use))
 					oldest = b;
 	return oldest;
@@ -443,7 +443,7 @@ start_load(struct feed *d, struct feed_block *b, struct failure *f)
 	uint64_t first = b->first + b->filled;
 	struct feed_load *l = d->load;
 
-	assert(b->state == FEED_QUEUED);
+	assert(b->state == FEED_BLOCK_QUEUED);
 	assert(!p->loading);
 	assert(d->loads_n < FEED_LOADS_MAX);
 	while (l->block != NULL)
@@ -452,7 +452,7 @@ start_load(struct feed *d, struct feed_block *b, struct failure *f)
 	    FAIL_NONE)
 		return f->code;
 	dequeue(d, b);
-	b->state = FEED_LOADING;
+	b->state = FEED_BLOCK_LOADING;
 	b->expected = expected_bytes(d, b);
 	d->bytes -= b->bytes;
 	p->loading = true;
@@ -493,11 +493,11 @@ end_load(struct feed *d, struct feed_load *l)
 {
 	struct feed_block *b = l->block;
 
-	assert(b->state == FEED_LOADING);
+	assert(b->state == FEED_BLOCK_LOADING);
 	assert(b->filled == b->count);
 	rd_kafka_consume_stop(d->domain[b->domain].topic, (int32_t)b->partition);
 	partition_of(d, b->domain, b->partition)->loading = false;
-	b->state = FEED_READY;
+	b->state = FEED_BLOCK_READY;
 	b->last_use = d->tick++;
 	d->bytes_loading -= b->expected;
 	d->bytes += b->bytes;
@@ -521,7 +521,7 @@ static enum fail_code
 note_undecodable(
     struct feed_load *l, const rd_kafka_message_t *msg, const char *why, struct failure *f)
 {
-	size_t kept = msg->len < FEED_BAD_BYTES_MAX ? msg->len : FEED_BAD_BYTES_MAX;
+	size_t kept = msg->len < FEED_BLOCK_BAD_BYTES_MAX ? msg->len : FEED_BLOCK_BAD_BYTES_MAX;
 
 	l->undecodable++;
 	l->offset = msg->offset;

@@ -114,7 +114,7 @@ void feed_forget(struct feed *d);
 void feed_urge(struct feed *d, const struct mixer_draw *draw);
 
 /* NULL: not in memory yet. Borrowed until the draw is released, or another one is announced. */
-const struct feed_record *feed_find(struct feed *d, const struct mixer_draw *draw);
+const struct feed_block_record *feed_find(struct feed *d, const struct mixer_draw *draw);
 
 /* An announced draw is published (or was a mistake): its record may go. */
 void feed_release(struct feed *d, const struct mixer_draw *draw);

@@ -28,7 +28,7 @@ feed_block_open(uint32_t domain, uint32_t partition, uint64_t first, uint32_t co
 bool
 feed_block_grow(struct feed_block *b, uint32_t count)
 {
-	struct feed_record *grown;
+	struct feed_block_record *grown;
 
 	assert(count >= b->count);
 	grown = realloc(b->record, count * sizeof(*grown));
@@ -41,10 +41,10 @@ feed_block_grow(struct feed_block *b, uint32_t count)
 }
 
 void
-feed_pool_close(struct feed_pool *pool)
+feed_block_pool_close(struct feed_block_pool *pool)
 {
 	while (pool->chunk != NULL) {
-		struct feed_chunk *next = pool->chunk->next;
+		struct feed_block_chunk *next = pool->chunk->next;
 
 		free(pool->chunk);
 		pool->chunk = next;
@@ -53,22 +53,22 @@ feed_pool_close(struct feed_pool *pool)
 }
 
 void
-feed_block_close(struct feed_block *b, struct feed_pool *pool)
+feed_block_close(struct feed_block *b, struct feed_block_pool *pool)
 {
-	struct feed_chunk *c, *next;
+	struct feed_block_chunk *c, *next;
 
 	if (b == NULL)
 		return;
 	for (c = b->chunk; c != NULL; c = next) {
 		next = c->next;
-		if (c->room != FEED_CHUNK_BYTES || pool->n == FEED_POOL_MAX) {
+		if (c->room != FEED_BLOCK_CHUNK_BYTES || pool->n == FEED_BLOCK_POOL_MAX) {
 			free(c);
 			continue;
 		}
 		c->next = pool->chunk;
 		pool->chunk = c;
 		pool->n++;
-		assert(pool->n <= FEED_POOL_MAX);
+		assert(pool->n <= FEED_BLOCK_POOL_MAX);
 	}
 	free(b->record);
 	free(b);
@@ -78,18 +78,18 @@ feed_block_close(struct feed_block *b, struct feed_pool *pool)
  * An empty chunk with room for n bytes; NULL: no memory. What is larger than a chunk gets one of
  * its own size, which the pool does not take back.
  */
-static struct feed_chunk *
-new_chunk(struct feed_pool *pool, size_t n)
+static struct feed_block_chunk *
+new_chunk(struct feed_block_pool *pool, size_t n)
 {
-	struct feed_chunk *c = pool->chunk;
+	struct feed_block_chunk *c = pool->chunk;
 
-	if (n <= FEED_CHUNK_BYTES && c != NULL) {
+	if (n <= FEED_BLOCK_CHUNK_BYTES && c != NULL) {
 		assert(pool->n > 0);
-		assert(c->room == FEED_CHUNK_BYTES);
+		assert(c->room == FEED_BLOCK_CHUNK_BYTES);
 		pool->chunk = c->next;
 		pool->n--;
 	} else {
-		size_t room = n > FEED_CHUNK_BYTES ? n : FEED_CHUNK_BYTES;
+		size_t room = n > FEED_BLOCK_CHUNK_BYTES ? n : FEED_BLOCK_CHUNK_BYTES;
 
 		c = malloc(sizeof(*c) + room);
 		if (c == NULL)
@@ -105,9 +105,9 @@ new_chunk(struct feed_pool *pool, size_t n)
  * of the former is lost. NULL: no memory.
  */
 static const uint8_t *
-keep(struct feed_block *b, struct feed_pool *pool, const void *bytes, size_t n)
+keep(struct feed_block *b, struct feed_block_pool *pool, const void *bytes, size_t n)
 {
-	struct feed_chunk *c = b->chunk;
+	struct feed_block_chunk *c = b->chunk;
 
 	if (c == NULL || c->room - c->n < n) {
 		c = new_chunk(pool, n);
@@ -123,10 +123,10 @@ keep(struct feed_block *b, struct feed_pool *pool, const void *bytes, size_t n)
 }
 
 bool
-feed_block_put(struct feed_block *b, struct feed_pool *pool, const uint8_t *payload, size_t n,
+feed_block_put(struct feed_block *b, struct feed_block_pool *pool, const uint8_t *payload, size_t n,
     uint32_t tokens, uint32_t padding, int64_t offset)
 {
-	struct feed_record *r = &b->record[b->filled];
+	struct feed_block_record *r = &b->record[b->filled];
 
 	assert(b->filled < b->count);
 	assert(n > 0);
@@ -140,11 +140,11 @@ feed_block_put(struct feed_block *b, struct feed_pool *pool, const uint8_t *payl
 }
 
 bool
-feed_block_put_bad(struct feed_block *b, struct feed_pool *pool, const char *reason,
+feed_block_put_bad(struct feed_block *b, struct feed_block_pool *pool, const char *reason,
     const uint8_t *bytes, size_t n, int64_t offset)
 {
-	struct feed_record *r = &b->record[b->filled];
-	size_t kept = n < FEED_BAD_BYTES_MAX ? n : FEED_BAD_BYTES_MAX;
+	struct feed_block_record *r = &b->record[b->filled];
+	size_t kept = n < FEED_BLOCK_BAD_BYTES_MAX ? n : FEED_BLOCK_BAD_BYTES_MAX;
 
 	assert(b->filled < b->count);
 	assert(reason != NULL);

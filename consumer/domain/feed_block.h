@@ -25,15 +25,15 @@
 #include <stdint.h>
 
 enum {
-	FEED_BAD_BYTES_MAX = 65536, /* of a bad record, kept for the dead letter */
-	FEED_CHUNK_BYTES = 256 << 10,
+	FEED_BLOCK_BAD_BYTES_MAX = 65536, /* of a bad record, kept for the dead letter */
+	FEED_BLOCK_CHUNK_BYTES = 256 << 10,
 	/* Chunks kept for the next block: fresh memory, which the kernel clears page by page, costs
 	 * more than the copy into it. */
-	FEED_POOL_MAX = 64,
+	FEED_BLOCK_POOL_MAX = 64,
 };
 
 /* A sequence in a block; borrowed until its draw is released (feed.h). */
-struct feed_record {
+struct feed_block_record {
 	const uint8_t *payload; /* encoded; NULL: bad */
 	size_t n;
 	uint32_t tokens;      /* in it, without padding; 0: bad */
@@ -44,19 +44,19 @@ struct feed_record {
 	size_t bytes_n;
 };
 
-struct feed_chunk {
-	struct feed_chunk *next;
+struct feed_block_chunk {
+	struct feed_block_chunk *next;
 	size_t n, room;
 	uint8_t bytes[];
 };
 
-/* Chunks of FEED_CHUNK_BYTES that no block uses at the moment; a zeroed pool is empty. */
-struct feed_pool {
-	struct feed_chunk *chunk;
+/* Chunks of FEED_BLOCK_CHUNK_BYTES that no block uses at the moment; a zeroed pool is empty. */
+struct feed_block_pool {
+	struct feed_block_chunk *chunk;
 	size_t n;
 };
 
-enum feed_state { FEED_QUEUED, FEED_LOADING, FEED_READY };
+enum feed_block_state { FEED_BLOCK_QUEUED, FEED_BLOCK_LOADING, FEED_BLOCK_READY };
 
 struct feed_block {
 	uint32_t domain, partition;
@@ -64,13 +64,13 @@ struct feed_block {
 	uint32_t count;
 	uint32_t filled; /* ordinals [first, first + filled) are there, good or bad */
 	uint64_t bytes;  /* held by chunks */
-	struct feed_chunk *chunk;
-	struct feed_record *record; /* [count] */
+	struct feed_block_chunk *chunk;
+	struct feed_block_record *record; /* [count] */
 
 	/* The feed's: see "Invariants" in feed.c. */
 	struct feed_block *next_in_partition;
 	struct feed_block *next_in_queue;
-	enum feed_state state;
+	enum feed_block_state state;
 	bool urgent;
 	uint64_t uses;     /* announced draws that are not released */
 	uint64_t released; /* draws */
@@ -78,7 +78,7 @@ struct feed_block {
 	uint64_t expected; /* bytes, while it is loading */
 };
 
-void feed_pool_close(struct feed_pool *pool);
+void feed_block_pool_close(struct feed_block_pool *pool);
 
 /* Gives an empty block, to be ended with feed_block_close(). count >= 1. NULL: no memory. */
 struct feed_block *feed_block_open(
@@ -91,15 +91,15 @@ struct feed_block *feed_block_open(
 bool feed_block_grow(struct feed_block *b, uint32_t count);
 
 /* Gives its chunks to the pool, as far as there is room. NULL is accepted. */
-void feed_block_close(struct feed_block *b, struct feed_pool *pool);
+void feed_block_close(struct feed_block *b, struct feed_block_pool *pool);
 
 /*
  * Appends the next ordinal: its payload (copied, n >= 1 bytes), or why it is bad and its bytes
  * (copied, cut). Only while filled < count. False: no memory, and the ordinal is still missing.
  */
-bool feed_block_put(struct feed_block *b, struct feed_pool *pool, const uint8_t *payload, size_t n,
-    uint32_t tokens, uint32_t padding, int64_t offset);
-bool feed_block_put_bad(struct feed_block *b, struct feed_pool *pool, const char *reason,
+bool feed_block_put(struct feed_block *b, struct feed_block_pool *pool, const uint8_t *payload,
+    size_t n, uint32_t tokens, uint32_t padding, int64_t offset);
+bool feed_block_put_bad(struct feed_block *b, struct feed_block_pool *pool, const char *reason,
     const uint8_t *bytes, size_t n, int64_t offset);
 
 #endif

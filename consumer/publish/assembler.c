@@ -15,7 +15,7 @@ struct assembler {
 	struct feed *feed;
 	uint32_t global_batch;
 	struct mixer_draw *draw, *ahead_draw;
-	const struct feed_record **record;
+	const struct feed_block_record **record;
 	struct mixer_draw *asked; /* likely: [asked_n], announced because their tokens are needed */
 	uint32_t asked_n;
 	assembler_quarantined *quarantined;
@@ -29,7 +29,7 @@ static uint32_t
 tokens_of(void *opaque, const struct mixer_draw *draw)
 {
 	struct assembler *a = opaque;
-	const struct feed_record *r = feed_find(a->feed, draw);
+	const struct feed_block_record *r = feed_find(a->feed, draw);
 
 	if (!a->likely) {
 		a->likely = true;
@@ -177,7 +177,7 @@ assembler_idle(struct assembler *a, int timeout_ms, struct failure *f)
 
 static enum fail_code
 wait_record(struct assembler *a, const struct mixer_draw *draw, int64_t deadline_ms,
-    const struct feed_record **out, struct failure *f)
+    const struct feed_block_record **out, struct failure *f)
 {
 	while ((*out = feed_find(a->feed, draw)) == NULL) {
 		feed_urge(a->feed, draw);
@@ -195,7 +195,7 @@ static enum fail_code
 load_unknown(struct assembler *a, int64_t deadline_ms, struct failure *f)
 {
 	struct mixer_draw draw = *mixer_blocked(a->now);
-	const struct feed_record *record;
+	const struct feed_block_record *record;
 
 	/* What `ahead` has announced in vain may hold the room that this one needs. */
 	if ((feed_over(a->feed) || a->asked_n == a->global_batch) && renew(a, f) != FAIL_NONE)

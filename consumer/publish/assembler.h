@@ -46,13 +46,13 @@ enum {
 struct assembler;
 
 struct assembled {
-	const struct mixer_draw *draw;           /* [global_batch], lane after lane */
-	const struct feed_record *const *record; /* [global_batch] */
+	const struct mixer_draw *draw;                 /* [global_batch], lane after lane */
+	const struct feed_block_record *const *record; /* [global_batch] */
 };
 
 /* Called for each sequence that is quarantined, before the step that passes over it is returned. */
 typedef void assembler_quarantined(
-    void *opaque, const struct mixer_draw *draw, const struct feed_record *record);
+    void *opaque, const struct mixer_draw *draw, const struct feed_block_record *record);
 
 /* Gives *out, to be ended with assembler_close(). Takes `now` on success; borrows the feed. */
 enum fail_code assembler_open(struct assembler **out, struct mixer *now, struct feed *feed,

@@ -241,7 +241,7 @@ reject(
 	    .offset = msg->offset,
 	    .reason = why,
 	    .bytes = msg->payload,
-	    .n = msg->len < FEED_BAD_BYTES_MAX ? msg->len : FEED_BAD_BYTES_MAX,
+	    .n = msg->len < FEED_BLOCK_BAD_BYTES_MAX ? msg->len : FEED_BLOCK_BAD_BYTES_MAX,
 	};
 
 	snprintf(why, sizeof(why), "%.*s", REASON_BYTES - 1, reason);

@@ -1,12 +1,12 @@
 /*
- * dead_letters.h -- records that could not be used, kept until the transaction that passes them over.
+ * dead_letters.h -- records that were of no use, kept until the transaction that passes them over.
  *
  * A sequence that is bad, or a record of the control topic that is no request, becomes a dead
  * letter in <corpus>.rejects. It is published in the transaction whose ledger record passes it
  * over, so that there is exactly one however often the mixer must resume: a mixer that resumes from
  * the ledger before that transaction finds the same bad record once more.
  *
- * Memory: FEED_BAD_BYTES_MAX for each record at most. Thread: one.
+ * Memory: FEED_BLOCK_BAD_BYTES_MAX for each record at most. Thread: one.
  */
 #ifndef CONSUMER_PUBLISH_DEAD_LETTERS_H
 #define CONSUMER_PUBLISH_DEAD_LETTERS_H

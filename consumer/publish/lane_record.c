@@ -61,8 +61,8 @@ collect_domains(
 
 enum fail_code
 lane_record_encode(uint8_t **bytes, size_t *size_bytes, const struct batch_head *head,
-    const struct mixer *m, const struct mixer_draw *draw, const struct feed_record *const *record,
-    size_t n, struct failure *f)
+    const struct mixer *m, const struct mixer_draw *draw,
+    const struct feed_block_record *const *record, size_t n, struct failure *f)
 {
 	struct batch_domain *domain = calloc(n + 1, sizeof(*domain));
 	struct wire_writer w = {0};

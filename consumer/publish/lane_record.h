@@ -35,6 +35,6 @@ struct batch_head lane_record_head(
  */
 enum fail_code lane_record_encode(uint8_t **bytes, size_t *size_bytes,
     const struct batch_head *head, const struct mixer *m, const struct mixer_draw *draw,
-    const struct feed_record *const *record, size_t n, struct failure *f);
+    const struct feed_block_record *const *record, size_t n, struct failure *f);
 
 #endif

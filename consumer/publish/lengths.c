@@ -9,7 +9,7 @@ enum {
 
 /* One domain of the mixer's; one that has left the mix has no facts, and is not drawn from. */
 static enum fail_code
-set_domain(struct domain_facts *d, struct mixer *m, uint32_t domain, struct failure *f)
+set_domain(struct domains_facts *d, struct mixer *m, uint32_t domain, struct failure *f)
 {
 	if (mixer_partitions(m, domain) != d->partitions_n)
 		return fail(f, FAIL_CONFIG,

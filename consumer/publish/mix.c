@@ -184,7 +184,7 @@ look_at_joining(void *mix, const char *name, struct mixer_source *out, struct fa
 {
 	struct mix *m = mix;
 	struct domains *d = m->domains;
-	const struct domain_facts *facts;
+	const struct domains_facts *facts;
 	uint64_t ignored;
 	int i = domains_named(d, name);
 
@@ -348,7 +348,7 @@ answer_new(struct mix *m, struct failure *f)
 
 /* assembler_quarantined */
 static void
-keep_quarantined(void *mix, const struct mixer_draw *draw, const struct feed_record *record)
+keep_quarantined(void *mix, const struct mixer_draw *draw, const struct feed_block_record *record)
 {
 	struct mix *m = mix;
 	const char *name = mixer_domain_name(mixer_of(m), draw->domain);

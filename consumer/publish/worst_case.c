@@ -13,7 +13,7 @@ largest_block(const struct domains *d, uint32_t block)
 	uint64_t largest = 0;
 
 	for (size_t i = 0; i < d->n; i++) {
-		const struct domain_facts *facts = &d->facts[i];
+		const struct domains_facts *facts = &d->facts[i];
 		uint64_t sequences = block;
 
 		if (!facts->live && facts->sequences_total < sequences)

@@ -20,7 +20,7 @@ first_difference(const uint8_t *a, size_t a_n, const uint8_t *b, size_t b_n)
 }
 
 static void __attribute__((format(printf, 2, 3)))
-say(struct batch_difference *d, const char *format, ...)
+say(struct batch_compare_difference *d, const char *format, ...)
 {
 	va_list ap;
 
@@ -38,8 +38,8 @@ same_text(struct text_view a, struct text_view b)
 }
 
 static bool
-say_text(
-    struct batch_difference *d, const char *field, struct text_view right, struct text_view found)
+say_text(struct batch_compare_difference *d, const char *field, struct text_view right,
+    struct text_view found)
 {
 	if (same_text(right, found))
 		return false;
@@ -50,7 +50,7 @@ say_text(
 }
 
 static bool
-say_number(struct batch_difference *d, const char *field, uint64_t right, uint64_t found)
+say_number(struct batch_compare_difference *d, const char *field, uint64_t right, uint64_t found)
 {
 	if (right == found)
 		return false;
@@ -59,7 +59,7 @@ say_number(struct batch_difference *d, const char *field, uint64_t right, uint64
 }
 
 static bool
-say_hash(struct batch_difference *d, const char *field, uint64_t right, uint64_t found)
+say_hash(struct batch_compare_difference *d, const char *field, uint64_t right, uint64_t found)
 {
 	if (right == found)
 		return false;
@@ -68,7 +68,7 @@ say_hash(struct batch_difference *d, const char *field, uint64_t right, uint64_t
 }
 
 static bool
-say_scale(struct batch_difference *d, double right, double found)
+say_scale(struct batch_compare_difference *d, double right, double found)
 {
 	if (memcmp(&right, &found, sizeof(right)) == 0)
 		return false;
@@ -78,7 +78,7 @@ say_scale(struct batch_difference *d, double right, double found)
 
 /* False: the heads are equal. In the order of the fields. */
 static bool
-say_head(struct batch_difference *d, const struct batch_head *r, const struct batch_head *x)
+say_head(struct batch_compare_difference *d, const struct batch_head *r, const struct batch_head *x)
 {
 	return say_text(d, "mix", r->mix, x->mix) ||
 	       say_hash(d, "schedule", r->schedule, x->schedule) ||
@@ -95,7 +95,7 @@ say_head(struct batch_difference *d, const struct batch_head *r, const struct ba
 /* ---- sequences ---- */
 
 static void
-find_domain(struct batch_difference *d, const struct batch_view *right)
+find_domain(struct batch_compare_difference *d, const struct batch_view *right)
 {
 	struct batch_domain *domain = calloc(right->domains_n + 1, sizeof(*domain));
 
@@ -109,8 +109,8 @@ find_domain(struct batch_difference *d, const struct batch_view *right)
 }
 
 static void
-say_draw(
-    struct batch_difference *d, const struct batch_drawn *right, const struct batch_drawn *found)
+say_draw(struct batch_compare_difference *d, const struct batch_drawn *right,
+    const struct batch_drawn *found)
 {
 	if (!say_number(d, "domain", right->domain, found->domain) &&
 	    !say_number(d, "partition", right->partition, found->partition) &&
@@ -139,7 +139,7 @@ payload_part(const struct payload_view *p, size_t at, size_t *within)
 }
 
 static void
-say_payload(struct batch_difference *d, const struct payload_view *right,
+say_payload(struct batch_compare_difference *d, const struct payload_view *right,
     const struct payload_view *found, size_t at)
 {
 	size_t within;
@@ -156,7 +156,7 @@ say_payload(struct batch_difference *d, const struct payload_view *right,
 
 /* One sequence of both; found is NULL where it could not be decoded. False: no difference here. */
 static bool
-compare_sequence(struct batch_difference *d, const struct batch_view *right,
+compare_sequence(struct batch_compare_difference *d, const struct batch_view *right,
     const struct payload_view *p, const struct batch_drawn *found_drawn,
     const struct payload_view *found)
 {
@@ -166,11 +166,11 @@ compare_sequence(struct batch_difference *d, const struct batch_view *right,
 	assert(p->raw >= right->rest.start);
 	if (d->at >= raw + p->raw_n)
 		return false;
-	d->part = d->at < raw ? BATCH_DRAW : BATCH_PAYLOAD;
+	d->part = d->at < raw ? BATCH_COMPARE_DRAW : BATCH_COMPARE_PAYLOAD;
 	d->found_whole =
 	    d->found_whole && found != NULL && payload_check_hash(found, &ignored) == FAIL_NONE;
 	find_domain(d, right);
-	if (d->part == BATCH_PAYLOAD)
+	if (d->part == BATCH_COMPARE_PAYLOAD)
 		say_payload(d, p, found, d->at - raw);
 	else if (found != NULL)
 		say_draw(d, &d->drawn, found_drawn);
@@ -179,7 +179,7 @@ compare_sequence(struct batch_difference *d, const struct batch_view *right,
 
 /* Appends why the found record cannot be read. */
 static void
-add_reason(struct batch_difference *d, const struct failure *why)
+add_reason(struct batch_compare_difference *d, const struct failure *why)
 {
 	size_t used = strlen(d->text);
 
@@ -189,8 +189,8 @@ add_reason(struct batch_difference *d, const struct failure *why)
 
 /* Both heads are equal, or the found record's cannot be read (`found` is NULL). */
 static void
-compare_sequences(struct batch_difference *d, struct batch_view *right, struct batch_view *found,
-    struct failure *why)
+compare_sequences(struct batch_compare_difference *d, struct batch_view *right,
+    struct batch_view *found, struct failure *why)
 {
 	for (d->sequence = 0; d->sequence < right->sequences_n; d->sequence++) {
 		struct payload_view p, x;
@@ -204,12 +204,12 @@ compare_sequences(struct batch_difference *d, struct batch_view *right, struct b
 		if (compare_sequence(d, right, &p, &drawn, found == NULL ? NULL : &x))
 			return;
 	}
-	d->part = BATCH_HEAD; /* between the sequences, or after the last */
+	d->part = BATCH_COMPARE_HEAD; /* between the sequences, or after the last */
 	say(d, "bytes that belong to no field differ, at byte %zu of the record", d->at);
 }
 
 void
-batch_compare(struct batch_difference *out, const uint8_t *right, size_t right_n,
+batch_compare(struct batch_compare_difference *out, const uint8_t *right, size_t right_n,
     const uint8_t *found, size_t found_n)
 {
 	struct failure why = {0}, f;
@@ -217,7 +217,7 @@ batch_compare(struct batch_difference *out, const uint8_t *right, size_t right_n
 	bool whole;
 	size_t sequences;
 
-	*out = (struct batch_difference){0};
+	*out = (struct batch_compare_difference){0};
 	out->at = first_difference(right, right_n, found, found_n);
 	if (out->at == right_n && out->at == found_n)
 		return;
@@ -229,7 +229,7 @@ batch_compare(struct batch_difference *out, const uint8_t *right, size_t right_n
 	out->found_whole = whole;
 	sequences = (size_t)(r.rest.at - r.rest.start);
 	if (out->at < sequences) {
-		out->part = BATCH_HEAD;
+		out->part = BATCH_COMPARE_HEAD;
 		if (!whole || !say_head(out, &r.head, &x.head))
 			say(out, "%s, at byte %zu of the record",
 			    out->at < (size_t)(r.domains - r.rest.start) ? "mix to last"

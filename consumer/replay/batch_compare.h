@@ -19,22 +19,27 @@
 
 #include "common/record/batch.h"
 
-enum batch_part { BATCH_SAME, BATCH_HEAD, BATCH_DRAW, BATCH_PAYLOAD };
+enum batch_compare_part {
+	BATCH_COMPARE_SAME,
+	BATCH_COMPARE_HEAD,
+	BATCH_COMPARE_DRAW,
+	BATCH_COMPARE_PAYLOAD
+};
 
-enum { BATCH_DIFFERENCE_BYTES = 320 };
+enum { BATCH_COMPARE_TEXT_BYTES = 320 };
 
-struct batch_difference {
-	enum batch_part part;
-	size_t at;                /* first byte that differs, from the record's beginning */
-	size_t sequence;          /* BATCH_DRAW, BATCH_PAYLOAD: number in the lane, */
+struct batch_compare_difference {
+	enum batch_compare_part part;
+	size_t at;       /* first byte that differs, from the record's beginning */
+	size_t sequence; /* BATCH_COMPARE_DRAW, BATCH_COMPARE_PAYLOAD: number in the lane, */
 	struct batch_drawn drawn; /* as it is drawn by right */
 	struct text_view domain;  /* its name; borrows `right` */
 	bool found_whole; /* the found record is decodable, its frame at `sequence` has its hash */
-	char text[BATCH_DIFFERENCE_BYTES]; /* "version: 2 in the record, 1 derived" */
+	char text[BATCH_COMPARE_TEXT_BYTES]; /* "version: 2 in the record, 1 derived" */
 };
 
 /* `right` is a record that can be decoded. */
-void batch_compare(struct batch_difference *out, const uint8_t *right, size_t right_n,
+void batch_compare(struct batch_compare_difference *out, const uint8_t *right, size_t right_n,
     const uint8_t *found, size_t found_n);
 
 #endif

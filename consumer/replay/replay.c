@@ -98,7 +98,7 @@ close_all(struct replay *r)
  * among the quarantined. A mixer would leave it out; a replay keeps the first one for fail_bad().
  */
 static void
-note_bad(void *replay, const struct mixer_draw *draw, const struct feed_record *record)
+note_bad(void *replay, const struct mixer_draw *draw, const struct feed_block_record *record)
 {
 	struct replay *r = replay;
 	struct replay_bad *b = &r->bad;

@@ -24,7 +24,7 @@ struct replay_finding {
 	uint64_t step;
 	uint32_t lane;
 	int64_t offset;
-	struct batch_difference difference;
+	struct batch_compare_difference difference;
 	char domain[NAME_MAX_BYTES + 1];
 };
 

@@ -241,10 +241,10 @@ static void
 describe(const struct replay *r, struct failure *f)
 {
 	const struct replay_finding *x = &r->finding;
-	const struct batch_difference *d = &x->difference;
+	const struct batch_compare_difference *d = &x->difference;
 	char sequence[160 + NAME_MAX_BYTES] = "";
 
-	if (d->part == BATCH_DRAW || d->part == BATCH_PAYLOAD)
+	if (d->part == BATCH_COMPARE_DRAW || d->part == BATCH_COMPARE_PAYLOAD)
 		snprintf(sequence, sizeof(sequence),
 		    ", sequence %zu (domain %s, partition %" PRIu32 ", ordinal %" PRIu64
 		    ", epoch %" PRIu64 ")",
@@ -257,13 +257,13 @@ describe(const struct replay *r, struct failure *f)
 static enum fail_code
 blame_batch(const struct replay *r, struct failure *f)
 {
-	const struct batch_difference *d = &r->finding.difference;
+	const struct batch_compare_difference *d = &r->finding.difference;
 	const char *verdict = "the batch topic is the odd one out";
 
-	if (d->part == BATCH_PAYLOAD && !d->found_whole)
+	if (d->part == BATCH_COMPARE_PAYLOAD && !d->found_whole)
 		verdict = "the batch topic is the odd one out: its sequence is damaged, the domain "
 			  "log's is whole";
-	else if (d->part == BATCH_PAYLOAD)
+	else if (d->part == BATCH_COMPARE_PAYLOAD)
 		verdict = "both sequences are whole: either the batch topic or the domain log was "
 			  "changed, which of them cannot be told";
 	describe(r, f);

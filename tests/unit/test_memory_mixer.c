@@ -181,7 +181,7 @@ test_a_mix_is_drawn_or_there_is_no_memory(void **state)
 /* ---- blocks of sequences ---- */
 
 static bool
-fill_block(struct feed_block *b, struct feed_pool *pool, uint64_t *gave)
+fill_block(struct feed_block *b, struct feed_block_pool *pool, uint64_t *gave)
 {
 	static uint8_t payload[100 << 10];
 
@@ -197,13 +197,13 @@ fill_block(struct feed_block *b, struct feed_pool *pool, uint64_t *gave)
 static enum fail_code
 hold_block(uint64_t *gave, struct failure *f)
 {
-	struct feed_pool pool = {0};
+	struct feed_block_pool pool = {0};
 	struct feed_block *b = feed_block_open(1, 2, 0, 4);
 
 	if (b == NULL || !feed_block_grow(b, 8) || !fill_block(b, &pool, gave))
 		fail_memory(f);
 	feed_block_close(b, &pool);
-	feed_pool_close(&pool);
+	feed_block_pool_close(&pool);
 	return f->code;
 }
 

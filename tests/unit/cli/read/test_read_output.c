@@ -9,7 +9,7 @@ static const uint32_t tokens[] = {5, 6, 7, 0};
 
 /* What a format prints of one sequence; the caller frees it. */
 static char *
-print(enum read_format format, const char *keep, size_t keep_n, size_t ranges_n)
+print(enum read_output_format format, const char *keep, size_t keep_n, size_t ranges_n)
 {
 	struct riffle_span span = {.source = "a\"b", .keep = keep, .keep_n = keep_n};
 	struct riffle_sequence sequence = {.domain = "web",
@@ -37,7 +37,7 @@ print(enum read_format format, const char *keep, size_t keep_n, size_t ranges_n)
 	assert_int_equal(read_output_step(o, &step, 1, &f), FAIL_NONE);
 	read_output_close(o);
 	fclose(to);
-	if (format == READ_TOKENS)
+	if (format == READ_OUTPUT_TOKENS)
 		assert_int_equal(n, sizeof(tokens));
 	return out;
 }
@@ -67,8 +67,8 @@ test_jsonl_has_used_masks_and_what_is_kept(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *out =
-		    print(READ_JSONL, cases[i].keep, strlen(cases[i].keep), cases[i].ranges_n);
+		char *out = print(
+		    READ_OUTPUT_JSONL, cases[i].keep, strlen(cases[i].keep), cases[i].ranges_n);
 
 		print_message("%s\n", cases[i].claim);
 		assert_string_equal(out, cases[i].expected);
@@ -79,12 +79,12 @@ test_jsonl_has_used_masks_and_what_is_kept(void **unused)
 static void
 test_tokens_and_hashes_are_of_the_whole_sequence_with_its_padding(void **unused)
 {
-	char *out = print(READ_TOKENS, "", 0, 2);
+	char *out = print(READ_OUTPUT_TOKENS, "", 0, 2);
 
 	(void)unused;
 	assert_memory_equal(out, tokens, sizeof(tokens)); /* on a little-endian machine */
 	free(out);
-	out = print(READ_STEPS, "", 0, 2);
+	out = print(READ_OUTPUT_STEPS, "", 0, 2);
 	assert_non_null(strstr(out, "\tweb:1\n"));
 	free(out);
 }

@@ -16,7 +16,7 @@ static const struct ledger started = {.domain = mixed, .domains_n = 3};
 
 /* Makes the request of at most two words, "" standing for none, and compares it. */
 static void
-check(const struct ledger *last, struct weights_change change, const char *first,
+check(const struct ledger *last, struct weights_request_change change, const char *first,
     const char *second, enum fail_code want, enum ledger_change_kind kind, const char *domain)
 {
 	char *word[] = {(char *)(uintptr_t)first, (char *)(uintptr_t)second};
@@ -40,7 +40,7 @@ check(const struct ledger *last, struct weights_change change, const char *first
 static void
 test_weights_of_domains_of_the_mix_are_weights(void **unused)
 {
-	const struct weights_change plain = {0};
+	const struct weights_request_change plain = {0};
 
 	(void)unused;
 	check(&started, plain, "web=1", "code=2", FAIL_NONE, LEDGER_WEIGHTS, "");
@@ -50,7 +50,7 @@ test_weights_of_domains_of_the_mix_are_weights(void **unused)
 static void
 test_a_weight_of_a_domain_that_is_only_configured_lets_it_join(void **unused)
 {
-	const struct weights_change plain = {0};
+	const struct weights_request_change plain = {0};
 
 	(void)unused;
 	check(&started, plain, "papers=1", "web=2", FAIL_NONE, LEDGER_JOIN, "papers");
@@ -62,8 +62,8 @@ test_a_weight_of_a_domain_that_is_only_configured_lets_it_join(void **unused)
 static void
 test_one_domain_joins_or_leaves_at_a_time(void **unused)
 {
-	const struct weights_change plain = {0}, leave = {.leave = "web"};
-	const struct weights_change join = {.join = "papers=1"};
+	const struct weights_request_change plain = {0}, leave = {.leave = "web"};
+	const struct weights_request_change join = {.join = "papers=1"};
 
 	(void)unused;
 	check(&started, leave, "code=1", "", FAIL_NONE, LEDGER_LEAVE, "web");

@@ -41,7 +41,7 @@ take_end(void *opaque, bool whole, struct failure *unused)
 static void
 open_pieces(bool stream)
 {
-	const struct export_sink sink = {.tokens = take_tokens, .end = take_end};
+	const struct export_pieces_sink sink = {.tokens = take_tokens, .end = take_end};
 
 	given[0] = '\0';
 	assert_int_equal(export_pieces_open(&pieces, &sink, EOS, stream, &f), FAIL_NONE);

@@ -8,7 +8,7 @@
 static void
 test_a_block_that_grows_keeps_what_it_holds_and_takes_more(void **state)
 {
-	struct feed_pool pool = {0};
+	struct feed_block_pool pool = {0};
 	struct feed_block *b = feed_block_open(1, 2, 512, 2);
 	static const uint8_t bytes[] = "abcdef";
 
@@ -36,7 +36,7 @@ test_a_block_that_grows_keeps_what_it_holds_and_takes_more(void **state)
 		assert_int_equal(b->record[i].offset, 600 + i);
 	}
 	feed_block_close(b, &pool);
-	feed_pool_close(&pool);
+	feed_block_pool_close(&pool);
 }
 
 int

@@ -7,7 +7,7 @@
 
 enum { BLOCK = 64, RECORD = 1000 };
 
-static struct domain_facts facts[8];
+static struct domains_facts facts[8];
 static struct domains domains;
 static struct config config;
 static struct failure f;
@@ -19,7 +19,7 @@ reset(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < 8; i++)
 		facts[i] =
-		    (struct domain_facts){.sequences_total = 100000, .record_bytes_max = RECORD};
+		    (struct domains_facts){.sequences_total = 100000, .record_bytes_max = RECORD};
 	domains = (struct domains){.n = 8, .facts = facts};
 	config = (struct config){.sequence_length = 256};
 	config.mix.global_batch = 1024;

@@ -61,7 +61,7 @@ encode(const struct record *r, struct wire_writer *w)
 }
 
 static void
-compare(struct batch_difference *d, const struct record *changed)
+compare(struct batch_compare_difference *d, const struct record *changed)
 {
 	struct record right = sample_record();
 	struct wire_writer a = {0}, b = {0};
@@ -78,11 +78,11 @@ static void
 test_equal_records_have_no_difference(void **unused)
 {
 	struct record r = sample_record();
-	struct batch_difference d;
+	struct batch_compare_difference d;
 
 	(void)unused;
 	compare(&d, &r);
-	assert_int_equal(d.part, BATCH_SAME);
+	assert_int_equal(d.part, BATCH_COMPARE_SAME);
 }
 
 static void
@@ -114,10 +114,10 @@ test_each_field_of_the_head_is_named_with_both_values(void **unused)
 	changed[7].head.lead++;
 	changed[8].head.tokenizer++;
 	for (size_t i = 0; i < 9; i++) {
-		struct batch_difference d;
+		struct batch_compare_difference d;
 
 		compare(&d, &changed[i]);
-		assert_int_equal(d.part, BATCH_HEAD);
+		assert_int_equal(d.part, BATCH_COMPARE_HEAD);
 		assert_string_equal(d.text, text[i]);
 		assert_true(d.found_whole);
 	}
@@ -143,10 +143,10 @@ test_a_draw_that_differs_is_named_with_its_sequence(void **unused)
 	changed[2].drawn[0].ordinal++;
 	changed[3].drawn[1].epoch--;
 	for (size_t i = 0; i < 4; i++) {
-		struct batch_difference d;
+		struct batch_compare_difference d;
 
 		compare(&d, &changed[i]);
-		assert_int_equal(d.part, BATCH_DRAW);
+		assert_int_equal(d.part, BATCH_COMPARE_DRAW);
 		assert_int_equal(d.sequence, sequence[i]);
 		assert_int_equal(d.drawn.ordinal, drawn[sequence[i]].ordinal);
 		assert_string_equal(d.text, text[i]);
@@ -160,12 +160,12 @@ test_a_payload_that_differs_is_named_by_its_part(void **unused)
 	    212, 213, 214, 215, 216, 217, 218, 220};
 	static const struct text_view sources[] = {{"data/a.jsonk", 12}, {"b.txt", 5}};
 	struct record changed = sample_record();
-	struct batch_difference d;
+	struct batch_compare_difference d;
 
 	(void)unused;
 	changed.payload.frame = other; /* the hash stays */
 	compare(&d, &changed);
-	assert_int_equal(d.part, BATCH_PAYLOAD);
+	assert_int_equal(d.part, BATCH_COMPARE_PAYLOAD);
 	assert_int_equal(d.sequence, 0);
 	assert_string_equal(d.text, "frame: differs at byte 19 of the frame");
 	assert_false(d.found_whole);
@@ -173,7 +173,7 @@ test_a_payload_that_differs_is_named_by_its_part(void **unused)
 	changed = sample_record();
 	changed.payload.sources = sources;
 	compare(&d, &changed);
-	assert_int_equal(d.part, BATCH_PAYLOAD);
+	assert_int_equal(d.part, BATCH_COMPARE_PAYLOAD);
 	assert_non_null(strstr(d.text, "sources: differs at byte "));
 	assert_true(d.found_whole);
 
@@ -189,21 +189,22 @@ test_every_byte_that_is_changed_or_cut_is_found_where_it_is(void **unused)
 {
 	struct record right = sample_record();
 	struct wire_writer a = {0}, b = {0};
-	enum batch_part before = BATCH_HEAD;
+	enum batch_compare_part before = BATCH_COMPARE_HEAD;
 
 	(void)unused;
 	encode(&right, &a);
 	encode(&right, &b);
 	for (size_t i = 0; i < a.n; i++) {
-		struct batch_difference d;
+		struct batch_compare_difference d;
 
 		for (unsigned bit = 0; bit < 8; bit++) {
 			b.bytes[i] = (uint8_t)(a.bytes[i] ^ 1u << bit);
 			batch_compare(&d, a.bytes, a.n, b.bytes, b.n);
 			assert_int_equal(d.at, i);
-			assert_true(d.part != BATCH_SAME && d.text[0] != '\0');
-			assert_true(d.part == before || d.part == BATCH_DRAW ||
-				    before == BATCH_DRAW || before == BATCH_PAYLOAD);
+			assert_true(d.part != BATCH_COMPARE_SAME && d.text[0] != '\0');
+			assert_true(d.part == before || d.part == BATCH_COMPARE_DRAW ||
+				    before == BATCH_COMPARE_DRAW ||
+				    before == BATCH_COMPARE_PAYLOAD);
 			before = d.part;
 		}
 		b.bytes[i] = a.bytes[i];
