@@ -109,7 +109,7 @@ assign_all(rd_kafka_t *rk, const char *topic_name)
 }
 
 static void
-decompress(ZSTD_DCtx *zstd, const struct payload_view *p, uint8_t **buffer, size_t *room)
+decompress(ZSTD_DCtx *zstd, const struct sequence_payload_view *p, uint8_t **buffer, size_t *room)
 {
 	size_t size = (size_t)p->count * p->width;
 
@@ -129,7 +129,7 @@ bare_record(
 {
 	struct batch_view view;
 	struct batch_drawn drawn;
-	struct payload_view payload;
+	struct sequence_payload_view payload;
 	struct failure f;
 
 	if (batch_decode(&view, m->payload, m->len, &f) != FAIL_NONE)

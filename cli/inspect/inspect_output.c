@@ -18,7 +18,7 @@ struct shown {
 	size_t slot;
 	struct text_view domain;
 	struct batch_drawn drawn;
-	struct payload_view payload;
+	struct sequence_payload_view payload;
 	struct text_view *source;
 	struct sequence_span *span;
 	struct sequence_range *no_loss;
@@ -178,7 +178,7 @@ name_domain(struct shown *s, const struct batch_domain *domain, size_t n, struct
 static enum fail_code
 put_sequence(struct inspect_output *o, struct shown *s, struct failure *f)
 {
-	const struct payload_view *p = &s->payload;
+	const struct sequence_payload_view *p = &s->payload;
 	enum fail_code code = FAIL_NONE;
 
 	s->source = calloc(p->sources_n + 1, sizeof(*s->source));
@@ -187,7 +187,7 @@ put_sequence(struct inspect_output *o, struct shown *s, struct failure *f)
 	if (s->source == NULL || s->span == NULL || s->no_loss == NULL)
 		code = fail_memory(f);
 	if (code == FAIL_NONE)
-		payload_lists(p, s->source, s->span, s->no_loss);
+		sequence_payload_lists(p, s->source, s->span, s->no_loss);
 	if (code == FAIL_NONE && o->object != NULL)
 		code = put_json(o, s, f);
 	else if (code == FAIL_NONE)

@@ -119,7 +119,7 @@ add_lane(struct places *p, const struct step_record *record, uint64_t step, stru
 		return fail_memory(f);
 	batch_domains(&b, domains);
 	for (size_t i = 0; code == FAIL_NONE && i < b.sequences_n; i++) {
-		struct payload_view payload;
+		struct sequence_payload_view payload;
 		struct batch_drawn drawn;
 		struct place place;
 

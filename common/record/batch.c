@@ -199,8 +199,8 @@ leave_sequence(struct batch_view *b, struct failure *f)
 }
 
 static enum fail_code
-read_sequence(struct batch_view *b, struct batch_drawn *drawn, struct payload_view *payload,
-    struct failure *f)
+read_sequence(struct batch_view *b, struct batch_drawn *drawn,
+    struct sequence_payload_view *payload, struct failure *f)
 {
 	struct wire_reader *r = &b->rest;
 	enum fail_code code;
@@ -211,14 +211,14 @@ read_sequence(struct batch_view *b, struct batch_drawn *drawn, struct payload_vi
 	drawn->epoch = wire_count(r);
 	code = wire_reader_check(r, false, "domain to epoch", f);
 	if (code == FAIL_NONE)
-		code = payload_read(payload, r, f);
+		code = sequence_payload_read(payload, r, f);
 	if (code == FAIL_NONE)
 		code = leave_sequence(b, f);
 	return code;
 }
 
 enum fail_code
-batch_next(struct batch_view *b, struct batch_drawn *drawn, struct payload_view *payload,
+batch_next(struct batch_view *b, struct batch_drawn *drawn, struct sequence_payload_view *payload,
     struct failure *f)
 {
 	size_t number = b->sequences_n - b->sequences_left;

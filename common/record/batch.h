@@ -69,6 +69,6 @@ void batch_domains(const struct batch_view *b, struct batch_domain *out);
  * failure `b` cannot go on.
  */
 enum fail_code batch_next(struct batch_view *b, struct batch_drawn *drawn,
-    struct payload_view *payload, struct failure *f);
+    struct sequence_payload_view *payload, struct failure *f);
 
 #endif

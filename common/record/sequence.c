@@ -15,7 +15,7 @@ const char *const sequence_packing_names[] = {
 enum { FIXED_BYTES_MAX = 256, SPAN_BYTES_MAX = 50, RANGE_BYTES_MAX = 20, LENGTH_BYTES_MAX = 10 };
 
 static void
-put_sources(struct wire_writer *w, const struct payload *p)
+put_sources(struct wire_writer *w, const struct sequence_payload *p)
 {
 	if (p->sources_n > 0)
 		wire_put_count(w, p->sources_n);
@@ -25,7 +25,7 @@ put_sources(struct wire_writer *w, const struct payload *p)
 }
 
 static void
-put_spans(struct wire_writer *w, const struct payload *p)
+put_spans(struct wire_writer *w, const struct sequence_payload *p)
 {
 	if (p->spans_n > 0)
 		wire_put_count(w, p->spans_n);
@@ -45,7 +45,7 @@ put_spans(struct wire_writer *w, const struct payload *p)
 }
 
 static void
-put_no_loss(struct wire_writer *w, const struct payload *p)
+put_no_loss(struct wire_writer *w, const struct sequence_payload *p)
 {
 	uint32_t end = 0;
 
@@ -63,7 +63,7 @@ put_no_loss(struct wire_writer *w, const struct payload *p)
 }
 
 static void
-put_payload(struct wire_writer *w, const struct payload *p)
+put_payload(struct wire_writer *w, const struct sequence_payload *p)
 {
 	assert(p->count >= 1 && p->count <= SEQUENCE_TOKENS_MAX);
 	assert(p->width == 2 || p->width == 3);
@@ -89,7 +89,7 @@ put_envelope(struct wire_writer *w, enum schema_record record)
 
 enum fail_code
 sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
-    const struct sequence_position *position, const struct payload *p, struct failure *f)
+    const struct sequence_position *position, const struct sequence_payload *p, struct failure *f)
 {
 	size_t most = FIXED_BYTES_MAX + position->file.n + p->frame_n +
 		      p->spans_n * SPAN_BYTES_MAX + p->no_loss_n * RANGE_BYTES_MAX;
@@ -148,7 +148,7 @@ end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f)
 
 /* Reads the list of sources; true where all is well. Each of them has a span, hence a token. */
 static bool
-read_sources(struct payload_view *p, struct wire_reader *r)
+read_sources(struct sequence_payload_view *p, struct wire_reader *r)
 {
 	p->sources = r->at;
 	for (size_t items; (items = wire_block(r)) > 0;) {
@@ -176,7 +176,7 @@ span_of(struct wire_reader *r, int64_t start_min, int64_t start_max, size_t sour
 
 /* The first span starts at 0, each later one after the one before, all below `used`. */
 static bool
-read_spans(struct payload_view *p, struct wire_reader *r)
+read_spans(struct sequence_payload_view *p, struct wire_reader *r)
 {
 	int64_t start_min = 0, start_max = p->used == 0 ? -1 : 0;
 
@@ -205,7 +205,7 @@ range_of(struct wire_reader *r, int64_t start_min, int64_t end_max)
 
 /* Ranges ascend, do not overlap and are not empty. */
 static bool
-read_no_loss(struct payload_view *p, struct wire_reader *r)
+read_no_loss(struct sequence_payload_view *p, struct wire_reader *r)
 {
 	int64_t start_min = 0;
 
@@ -226,9 +226,9 @@ read_number(struct wire_reader *r, int64_t min, int64_t max, uint32_t *out)
 }
 
 enum fail_code
-payload_read(struct payload_view *out, struct wire_reader *r, struct failure *f)
+sequence_payload_read(struct sequence_payload_view *out, struct wire_reader *r, struct failure *f)
 {
-	struct payload_view p = {.raw = r->at, .room = (size_t)(r->end - r->at)};
+	struct sequence_payload_view p = {.raw = r->at, .room = (size_t)(r->end - r->at)};
 
 	if (!read_number(r, 1, SEQUENCE_TOKENS_MAX, &p.count))
 		return wire_reader_check(r, false, "count", f);
@@ -294,7 +294,7 @@ sequence_decode(struct sequence_view *out, const uint8_t *bytes, size_t n, struc
 	s.position.window = wire_count(&r);
 	code = wire_reader_check(&r, false, "ordinal to position", f);
 	if (code == FAIL_NONE)
-		code = payload_read(&s.payload, &r, f);
+		code = sequence_payload_read(&s.payload, &r, f);
 	if (code == FAIL_NONE)
 		code = wire_reader_check(&r, true, "after the payload", f);
 	if (code != FAIL_NONE)
@@ -335,8 +335,8 @@ end_decode(struct end_record *out, const uint8_t *bytes, size_t n, struct failur
 }
 
 void
-payload_lists(const struct payload_view *p, struct text_view *sources, struct sequence_span *spans,
-    struct sequence_range *no_loss)
+sequence_payload_lists(const struct sequence_payload_view *p, struct text_view *sources,
+    struct sequence_span *spans, struct sequence_range *no_loss)
 {
 	struct wire_reader r;
 
@@ -360,7 +360,7 @@ payload_lists(const struct payload_view *p, struct text_view *sources, struct se
 }
 
 enum fail_code
-payload_check_hash(const struct payload_view *p, struct failure *f)
+sequence_payload_check_hash(const struct sequence_payload_view *p, struct failure *f)
 {
 	if (frame_hash(p->frame, p->frame_n) != p->frame_hash)
 		return fail(f, FAIL_DATA,

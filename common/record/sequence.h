@@ -43,7 +43,7 @@ struct sequence_range {
  * used; no_loss ranges are not empty, ascend, do not overlap and end by count. `file` and sources
  * are UTF-8.
  */
-struct payload {
+struct sequence_payload {
 	uint32_t count; /* S + 1 */
 	uint32_t width; /* 2 or 3 */
 	uint32_t used;
@@ -59,14 +59,15 @@ struct payload {
 };
 
 /* What a decoder finds without allocating: `raw` is the encoded payload, to be copied as it is. */
-struct payload_view {
+struct sequence_payload_view {
 	uint32_t count, width, used;
 	uint64_t frame_hash;
 	size_t sources_n, spans_n, no_loss_n; /* counted while skipping over them */
 	const uint8_t *raw;
 	size_t raw_n;
 	size_t room; /* from raw to the end of the record: what sizes of blocks were checked with */
-	const uint8_t *sources, *spans, *no_loss; /* inside raw; read them with payload_lists() */
+	const uint8_t *sources, *spans,
+	    *no_loss; /* inside raw; read them with sequence_payload_lists() */
 	const uint8_t *frame;
 	size_t frame_n;
 };
@@ -93,7 +94,7 @@ struct sequence_view {
 	uint64_t ordinal;
 	uint64_t tokenizer;
 	struct sequence_position position;
-	struct payload_view payload;
+	struct sequence_payload_view payload;
 };
 
 /* Where a lane's input ended; see Input in schemas/End.avsc. */
@@ -115,7 +116,7 @@ struct end_record {
 
 /* Appends a whole record (envelope and body) to `w`. */
 enum fail_code sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
-    const struct sequence_position *position, const struct payload *p, struct failure *f);
+    const struct sequence_position *position, const struct sequence_payload *p, struct failure *f);
 enum fail_code end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f);
 
 /*
@@ -131,16 +132,18 @@ enum fail_code end_decode(
     struct end_record *out, const uint8_t *bytes, size_t n, struct failure *f);
 
 /* Reads one Payload at the reader's place and checks it as above. */
-enum fail_code payload_read(struct payload_view *out, struct wire_reader *r, struct failure *f);
+enum fail_code sequence_payload_read(
+    struct sequence_payload_view *out, struct wire_reader *r, struct failure *f);
 
 /*
  * Fills the caller's arrays, which have room for sources_n, spans_n and no_loss_n entries; `p` is
- * as payload_read() left it.
+ * as sequence_payload_read() left it.
  */
-void payload_lists(const struct payload_view *p, struct text_view *sources,
+void sequence_payload_lists(const struct sequence_payload_view *p, struct text_view *sources,
     struct sequence_span *spans, struct sequence_range *no_loss);
 
 /* FAIL_DATA where the frame's bytes do not have the record's hash. */
-enum fail_code payload_check_hash(const struct payload_view *p, struct failure *f);
+enum fail_code sequence_payload_check_hash(
+    const struct sequence_payload_view *p, struct failure *f);
 
 #endif

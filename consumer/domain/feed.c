@@ -583,7 +583,7 @@ keep_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg
 		p->push = msg->offset - (int64_t)s->ordinal;
 		p->pushed_from = s->ordinal;
 	}
-	if (payload_check_hash(&s->payload, &why) != FAIL_NONE)
+	if (sequence_payload_check_hash(&s->payload, &why) != FAIL_NONE)
 		kept =
 		    feed_block_put_bad(b, &d->pool, why.text, msg->payload, msg->len, msg->offset);
 	else

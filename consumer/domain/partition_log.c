@@ -150,7 +150,7 @@ make_room(void **memory, size_t *room, size_t n, size_t size, struct failure *f)
 
 /* Also where one finds no memory, what the others have become is kept. */
 static enum fail_code
-make_rooms(struct partition_log *l, const struct payload_view *p, struct failure *f)
+make_rooms(struct partition_log *l, const struct sequence_payload_view *p, struct failure *f)
 {
 	void *source = l->source, *span = l->span, *no_loss = l->no_loss, *token = l->token;
 	enum fail_code code = FAIL_NONE;
@@ -172,15 +172,15 @@ make_rooms(struct partition_log *l, const struct payload_view *p, struct failure
 static enum fail_code
 decode(struct partition_log *l, struct partition_log_sequence *out, struct failure *f)
 {
-	const struct payload_view *p = &out->record.payload;
+	const struct sequence_payload_view *p = &out->record.payload;
 
 	if (out->record.tokenizer != l->tokenizer)
 		return fail(f, FAIL_DATA, "is of tokenizer %016" PRIx64, out->record.tokenizer);
-	if (payload_check_hash(p, f) != FAIL_NONE || make_rooms(l, p, f) != FAIL_NONE ||
+	if (sequence_payload_check_hash(p, f) != FAIL_NONE || make_rooms(l, p, f) != FAIL_NONE ||
 	    frame_decode(l->codec, p->frame, p->frame_n, p->count, p->width, l->token,
 		sizeof(*l->token), f) != FAIL_NONE)
 		return f->code;
-	payload_lists(p, l->source, l->span, l->no_loss);
+	sequence_payload_lists(p, l->source, l->span, l->no_loss);
 	out->span = l->span;
 	out->token = l->token;
 	return FAIL_NONE;

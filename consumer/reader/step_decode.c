@@ -210,8 +210,8 @@ step_decode_begin(struct step_decode *d, size_t lanes, size_t sequences_each, st
 }
 
 static enum fail_code
-copy_spans(struct step_decode *d, const struct payload_view *p, struct riffle_sequence *out,
-    struct failure *f)
+copy_spans(struct step_decode *d, const struct sequence_payload_view *p,
+    struct riffle_sequence *out, struct failure *f)
 {
 	struct text_view *sources = pieces(d, p->sources_n, sizeof(*sources));
 	const char **names = pieces(d, p->sources_n, sizeof(*names));
@@ -223,7 +223,7 @@ copy_spans(struct step_decode *d, const struct payload_view *p, struct riffle_se
 	if (sources == NULL || names == NULL || spans == NULL || ranges == NULL || to == NULL ||
 	    no_loss == NULL)
 		return fail_memory(f);
-	payload_lists(p, sources, spans, ranges);
+	sequence_payload_lists(p, sources, spans, ranges);
 	for (size_t i = 0; i < p->sources_n; i++) {
 		names[i] = text_piece(d, &sources[i]);
 		if (names[i] == NULL)
@@ -254,12 +254,12 @@ copy_spans(struct step_decode *d, const struct payload_view *p, struct riffle_se
  * Tokens of the next sequence into their place; the hash first, so that no garbage is decompressed.
  */
 static enum fail_code
-decode_frame(struct step_decode *d, const struct riffle_sequence *s, const struct payload_view *p,
-    struct failure *f)
+decode_frame(struct step_decode *d, const struct riffle_sequence *s,
+    const struct sequence_payload_view *p, struct failure *f)
 {
 	uint8_t *to;
 
-	if (payload_check_hash(p, f) != FAIL_NONE)
+	if (sequence_payload_check_hash(p, f) != FAIL_NONE)
 		return f->code;
 	if (d->tokens_each == 0 && ensure_tokens(d, p->count, f) != FAIL_NONE)
 		return f->code;
@@ -327,7 +327,7 @@ copy_domains(
 
 enum fail_code
 step_decode_add(struct step_decode *d, const struct step_decode_drawn *drawn,
-    const struct payload_view *p, struct failure *f)
+    const struct sequence_payload_view *p, struct failure *f)
 {
 	struct riffle_sequence *s = &d->sequence[d->sequences];
 
@@ -355,7 +355,7 @@ decode_sequence(struct step_decode *d, struct batch_view *b, const struct lane_d
     struct failure *f)
 {
 	struct step_decode_drawn to;
-	struct payload_view payload;
+	struct sequence_payload_view payload;
 	struct batch_drawn drawn;
 
 	if (batch_next(b, &drawn, &payload, f) != FAIL_NONE)

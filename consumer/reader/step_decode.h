@@ -80,7 +80,7 @@ struct step_decode_drawn {
 	uint64_t ordinal, epoch;
 };
 enum fail_code step_decode_add(struct step_decode *d, const struct step_decode_drawn *drawn,
-    const struct payload_view *p, struct failure *f);
+    const struct sequence_payload_view *p, struct failure *f);
 
 /* A copy that lives as long as the step; NULL: no memory. */
 const char *step_decode_text(struct step_decode *d, const char *text);

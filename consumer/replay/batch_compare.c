@@ -121,7 +121,7 @@ say_draw(struct batch_compare_difference *d, const struct batch_drawn *right,
 
 /* Which part of the payload the byte `at`, counted from its beginning, belongs to. */
 static const char *
-payload_part(const struct payload_view *p, size_t at, size_t *within)
+payload_part(const struct sequence_payload_view *p, size_t at, size_t *within)
 {
 	assert(at < p->raw_n);
 	*within = at;
@@ -139,8 +139,8 @@ payload_part(const struct payload_view *p, size_t at, size_t *within)
 }
 
 static void
-say_payload(struct batch_compare_difference *d, const struct payload_view *right,
-    const struct payload_view *found, size_t at)
+say_payload(struct batch_compare_difference *d, const struct sequence_payload_view *right,
+    const struct sequence_payload_view *found, size_t at)
 {
 	size_t within;
 	const char *part = payload_part(right, at, &within);
@@ -157,8 +157,8 @@ say_payload(struct batch_compare_difference *d, const struct payload_view *right
 /* One sequence of both; found is NULL where it could not be decoded. False: no difference here. */
 static bool
 compare_sequence(struct batch_compare_difference *d, const struct batch_view *right,
-    const struct payload_view *p, const struct batch_drawn *found_drawn,
-    const struct payload_view *found)
+    const struct sequence_payload_view *p, const struct batch_drawn *found_drawn,
+    const struct sequence_payload_view *found)
 {
 	size_t raw = (size_t)(p->raw - right->rest.start);
 	struct failure ignored;
@@ -167,8 +167,8 @@ compare_sequence(struct batch_compare_difference *d, const struct batch_view *ri
 	if (d->at >= raw + p->raw_n)
 		return false;
 	d->part = d->at < raw ? BATCH_COMPARE_DRAW : BATCH_COMPARE_PAYLOAD;
-	d->found_whole =
-	    d->found_whole && found != NULL && payload_check_hash(found, &ignored) == FAIL_NONE;
+	d->found_whole = d->found_whole && found != NULL &&
+			 sequence_payload_check_hash(found, &ignored) == FAIL_NONE;
 	find_domain(d, right);
 	if (d->part == BATCH_COMPARE_PAYLOAD)
 		say_payload(d, p, found, d->at - raw);
@@ -193,7 +193,7 @@ compare_sequences(struct batch_compare_difference *d, struct batch_view *right,
     struct batch_view *found, struct failure *why)
 {
 	for (d->sequence = 0; d->sequence < right->sequences_n; d->sequence++) {
-		struct payload_view p, x;
+		struct sequence_payload_view p, x;
 		struct batch_drawn drawn;
 		struct failure f;
 

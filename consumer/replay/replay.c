@@ -182,7 +182,7 @@ holds(const struct replay *r, const struct mixer_draw *draw, uint32_t *lane, siz
 {
 	for (*lane = 0; *lane < r->head.lanes; (*lane)++) {
 		const struct step_record *record = &r->record[*lane];
-		struct payload_view payload;
+		struct sequence_payload_view payload;
 		struct batch_drawn drawn;
 		struct batch_view view;
 		struct failure f;

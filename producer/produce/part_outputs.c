@@ -213,7 +213,7 @@ encode_sequence(const struct part_outputs *outs, const struct part_output *to,
 	    .packing = to->packing,
 	    .window = q->window,
 	};
-	struct payload payload = {
+	struct sequence_payload payload = {
 	    .count = outs->o.config->sequence_length + 1,
 	    .width = outs->workers.context->width,
 	    .used = q->used,

@@ -71,7 +71,7 @@ static enum fail_code
 take_window(struct resume *out, const struct sequence_view *s, const struct sequence_span *span,
     const uint32_t *token, struct failure *f)
 {
-	const struct payload_view *p = &s->payload;
+	const struct sequence_payload_view *p = &s->payload;
 
 	out->tail = malloc(p->count * sizeof(*out->tail));
 	out->span = calloc(p->spans_n, sizeof(*out->span));
@@ -106,7 +106,7 @@ take_proof(struct resume *out, const struct sequence_view *s, const struct seque
 static enum fail_code
 decode_tail(struct resume *out, const struct sequence_view *s, struct failure *f)
 {
-	const struct payload_view *p = &s->payload;
+	const struct sequence_payload_view *p = &s->payload;
 	struct text_view *source = calloc(p->sources_n + 1, sizeof(*source));
 	struct sequence_span *span = calloc(p->spans_n + 1, sizeof(*span));
 	struct sequence_range *no_loss = calloc(p->no_loss_n + 1, sizeof(*no_loss));
@@ -117,14 +117,14 @@ decode_tail(struct resume *out, const struct sequence_view *s, struct failure *f
 	if (source == NULL || span == NULL || no_loss == NULL || token == NULL)
 		code = fail_memory(f);
 	else
-		code = payload_check_hash(p, f);
+		code = sequence_payload_check_hash(p, f);
 	if (code == FAIL_NONE)
 		code = frame_codec_open(&codec, f);
 	if (code == FAIL_NONE)
 		code = frame_decode(
 		    codec, p->frame, p->frame_n, p->count, p->width, token, sizeof(*token), f);
 	if (code == FAIL_NONE) {
-		payload_lists(p, source, span, no_loss);
+		sequence_payload_lists(p, source, span, no_loss);
 		code = take_proof(out, s, span, token, f);
 	}
 	frame_codec_close(codec);

@@ -23,7 +23,7 @@ see(const void *bytes, size_t n)
 }
 
 static void
-see_payload(const struct payload_view *p)
+see_payload(const struct sequence_payload_view *p)
 {
 	struct text_view *sources = calloc(p->sources_n + 1, sizeof(*sources));
 	struct sequence_span *spans = calloc(p->spans_n + 1, sizeof(*spans));
@@ -32,7 +32,7 @@ see_payload(const struct payload_view *p)
 
 	FUZZ_CHECK(sources != NULL && spans != NULL && no_loss != NULL);
 	FUZZ_CHECK(p->sources_n <= p->count && p->spans_n <= p->count && p->used <= p->count);
-	payload_lists(p, sources, spans, no_loss);
+	sequence_payload_lists(p, sources, spans, no_loss);
 	for (size_t i = 0; i < p->sources_n; i++)
 		see(sources[i].bytes, sources[i].n);
 	for (size_t i = 0; i < p->spans_n; i++) {
@@ -41,7 +41,7 @@ see_payload(const struct payload_view *p)
 	}
 	for (size_t i = 0; i < p->no_loss_n; i++)
 		FUZZ_CHECK(no_loss[i].start < no_loss[i].end && no_loss[i].end <= p->count);
-	(void)payload_check_hash(p, &f);
+	(void)sequence_payload_check_hash(p, &f);
 	free(sources);
 	free(spans);
 	free(no_loss);
@@ -86,7 +86,7 @@ try_batch(const uint8_t *bytes, size_t n, struct failure *f)
 	free(domains);
 	for (size_t i = 0; i < b.sequences_n; i++) {
 		struct batch_drawn drawn;
-		struct payload_view p;
+		struct sequence_payload_view p;
 
 		if (batch_next(&b, &drawn, &p, f) != FAIL_NONE)
 			return f->code;

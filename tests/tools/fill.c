@@ -110,7 +110,7 @@ encode_sequence(struct fill *fill, struct lane *lane, uint64_t ordinal, struct w
 	struct text_view sources[NAMES_MAX];
 	size_t n = set_spans(fill, lane, ordinal), sources_n;
 	const struct sequence_span *last = &fill->spans[n - 1];
-	struct payload p = {.count = fill->pool.length + 1,
+	struct sequence_payload p = {.count = fill->pool.length + 1,
 	    .width = fill->pool.width,
 	    .used = fill->pool.length + 1,
 	    .frame_hash = frame->hash,

@@ -130,14 +130,14 @@ encode_sample(struct fill *fill, struct sample *s, uint32_t index, uint32_t coun
 	struct sequence_position position = {.file = {"made", 4}};
 	struct wire_writer w = {0};
 	struct sequence_view view;
-	struct payload p;
+	struct sequence_payload p;
 	struct failure f;
 
 	must(frame_encode(fill->codec, s->tokens, count, fill->a.width, frame, room, &n, &f), &f);
 	if (broken)
 		memset(frame, 0x55, n);
 	sources[0].n = (size_t)snprintf(source, sizeof(source), "made.%u.jsonl", index % 7);
-	p = (struct payload){.count = claimed,
+	p = (struct sequence_payload){.count = claimed,
 	    .width = fill->a.width,
 	    .used = claimed,
 	    .frame_hash = frame_hash(frame, n) ^ hash_error,

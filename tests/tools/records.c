@@ -26,15 +26,16 @@ struct lists {
 };
 
 static enum fail_code
-open_lists(struct lists *out, struct payload *p, const struct payload_view *view, struct failure *f)
+open_lists(struct lists *out, struct sequence_payload *p, const struct sequence_payload_view *view,
+    struct failure *f)
 {
 	out->sources = calloc(view->sources_n + 1, sizeof(*out->sources));
 	out->spans = calloc(view->spans_n + 1, sizeof(*out->spans));
 	out->no_loss = calloc(view->no_loss_n + 1, sizeof(*out->no_loss));
 	if (out->sources == NULL || out->spans == NULL || out->no_loss == NULL)
 		return fail_memory(f);
-	payload_lists(view, out->sources, out->spans, out->no_loss);
-	*p = (struct payload){
+	sequence_payload_lists(view, out->sources, out->spans, out->no_loss);
+	*p = (struct sequence_payload){
 	    .count = view->count,
 	    .width = view->width,
 	    .used = view->used,
@@ -63,7 +64,7 @@ static enum fail_code
 recode_sequence(struct wire_writer *w, const uint8_t *bytes, size_t n, struct failure *f)
 {
 	struct sequence_view view;
-	struct payload p;
+	struct sequence_payload p;
 	struct lists lists = {0};
 	enum fail_code code = sequence_decode(&view, bytes, n, f);
 
@@ -100,7 +101,7 @@ recode_batch(struct wire_writer *w, const uint8_t *bytes, size_t n, struct failu
 	code = batch_begin(w, &view.head, domains, view.domains_n, view.sequences_n, f);
 	for (size_t i = 0; code == FAIL_NONE && i < view.sequences_n; i++) {
 		struct batch_drawn drawn;
-		struct payload_view p;
+		struct sequence_payload_view p;
 
 		code = batch_next(&view, &drawn, &p, f);
 		if (code == FAIL_NONE)

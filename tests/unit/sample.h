@@ -17,7 +17,7 @@ static const struct sequence_range sample_no_loss[] = {{1, 2}, {8, 9}};
 static const uint8_t sample_frame[] = {200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211,
     212, 213, 214, 215, 216, 217, 218, 219};
 
-static const struct payload sample_payload = {
+static const struct sequence_payload sample_payload = {
     .count = 9,
     .width = 2,
     .used = 8,
@@ -40,7 +40,7 @@ assert_view_equal(struct text_view view, const char *text)
 }
 
 static inline void
-assert_payload_equal(const struct payload_view *view, const struct payload *p)
+assert_payload_equal(const struct sequence_payload_view *view, const struct sequence_payload *p)
 {
 	struct text_view *sources = calloc(view->sources_n + 1, sizeof(*sources));
 	struct sequence_span *spans = calloc(view->spans_n + 1, sizeof(*spans));
@@ -53,7 +53,7 @@ assert_payload_equal(const struct payload_view *view, const struct payload *p)
 	assert_int_equal(view->no_loss_n, p->no_loss_n);
 	assert_int_equal(view->frame_n, p->frame_n);
 	assert_memory_equal(view->frame, p->frame, p->frame_n);
-	payload_lists(view, sources, spans, no_loss);
+	sequence_payload_lists(view, sources, spans, no_loss);
 	for (size_t i = 0; i < p->sources_n; i++) {
 		assert_int_equal(sources[i].n, p->sources[i].n);
 		assert_memory_equal(sources[i].bytes, p->sources[i].bytes, sources[i].n);

@@ -259,7 +259,7 @@ make_lane(void)
 	struct batch_head h = {.mix = {"m", 1}, .lanes = 1, .global_batch = 2, .lr_scale = 1};
 	struct sequence_position position = {.file = {"x", 1}};
 	struct wire_writer w = {0}, record = {0};
-	struct payload p = sample_payload;
+	struct sequence_payload p = sample_payload;
 	struct sequence_view view;
 	struct frame_codec *codec;
 	struct failure f;

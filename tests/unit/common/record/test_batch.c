@@ -23,11 +23,11 @@ static const struct batch_head sample_head = {
 };
 static const struct batch_domain sample_domains[] = {{0, {"code", 4}}, {200, {"web", 3}}};
 static const struct batch_drawn sample_drawn[] = {{200, 1, 300, 0}, {0, 0, UINT64_C(1) << 40, 3}};
-static const struct payload plain_payload = {.count = 1, .width = 3};
+static const struct sequence_payload plain_payload = {.count = 1, .width = 3};
 
 /* The payload of a sequence record that holds `p`, inside memory that `w` owns. */
-static struct payload_view
-encoded(struct wire_writer *w, const struct payload *p)
+static struct sequence_payload_view
+encoded(struct wire_writer *w, const struct sequence_payload *p)
 {
 	static const struct sequence_position nowhere;
 	struct sequence_view view;
@@ -42,8 +42,8 @@ static void
 encode_sample(struct wire_writer *w)
 {
 	struct wire_writer first = {0}, second = {0};
-	struct payload_view a = encoded(&first, &sample_payload);
-	struct payload_view b = encoded(&second, &plain_payload);
+	struct sequence_payload_view a = encoded(&first, &sample_payload);
+	struct sequence_payload_view b = encoded(&second, &plain_payload);
 	struct failure f;
 
 	assert_int_equal(batch_begin(w, &sample_head, sample_domains, 2, 2, &f), FAIL_NONE);
@@ -69,7 +69,7 @@ decode_all(const uint8_t *bytes, size_t n, struct failure *f)
 	}
 	for (size_t i = 0; code == FAIL_NONE && i < b.sequences_n; i++) {
 		struct batch_drawn drawn;
-		struct payload_view payload;
+		struct sequence_payload_view payload;
 
 		code = batch_next(&b, &drawn, &payload, f);
 	}
@@ -110,7 +110,7 @@ test_the_golden_batch_has_its_values(void **unused)
 	struct vector golden = vector_read("batch");
 	struct batch_domain domains[2];
 	struct batch_drawn drawn;
-	struct payload_view payload;
+	struct sequence_payload_view payload;
 	struct batch_view b;
 	struct failure f;
 
@@ -308,7 +308,7 @@ test_a_damaged_sequence_is_named_by_its_number(void **unused)
 	struct vector golden = vector_read("batch");
 	struct batch_view b;
 	struct batch_drawn drawn;
-	struct payload_view payload;
+	struct sequence_payload_view payload;
 	struct failure f;
 
 	(void)unused;

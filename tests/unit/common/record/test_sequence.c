@@ -54,7 +54,7 @@ decode_sequence(const uint8_t *bytes, size_t n, struct failure *f)
 		struct sequence_range *no_loss =
 		    calloc(view.payload.no_loss_n + 1, sizeof(*no_loss));
 
-		payload_lists(&view.payload, sources, spans, no_loss);
+		sequence_payload_lists(&view.payload, sources, spans, no_loss);
 		free(sources);
 		free(spans);
 		free(no_loss);
@@ -243,7 +243,7 @@ test_both_sides_of_each_limit_of_a_payload(void **unused)
 		const struct raw_payload *raw = &raw_payloads[i];
 		struct wire_writer w = {0};
 		struct wire_reader r;
-		struct payload_view view = {.count = 77};
+		struct sequence_payload_view view = {.count = 77};
 		struct failure f = {0};
 		enum fail_code code;
 
@@ -254,7 +254,7 @@ test_both_sides_of_each_limit_of_a_payload(void **unused)
 		wire_put_raw(&w, raw->lists, raw->lists_n);
 		wire_put_long(&w, raw->frame_n);
 		wire_reader_init(&r, w.bytes, w.n);
-		code = payload_read(&view, &r, &f);
+		code = sequence_payload_read(&view, &r, &f);
 		if (code != (raw->text == NULL ? FAIL_NONE : FAIL_DATA))
 			print_error("row %zu: %s\n", i, f.text);
 		assert_int_equal(code, raw->text == NULL ? FAIL_NONE : FAIL_DATA);
@@ -271,7 +271,7 @@ test_a_block_that_claims_bytes_behind_the_payload_is_read_twice_alike(void **unu
 	static const uint8_t behind[64];
 	struct wire_writer w = {0};
 	struct wire_reader r;
-	struct payload_view view;
+	struct sequence_payload_view view;
 	struct text_view source;
 	struct failure f;
 
@@ -286,9 +286,9 @@ test_a_block_that_claims_bytes_behind_the_payload_is_read_twice_alike(void **unu
 	wire_put_raw(&w, behind, 4); /* no more sources, no spans, no ranges, an empty frame */
 	wire_put_raw(&w, behind, sizeof(behind));
 	wire_reader_init(&r, w.bytes, w.n);
-	assert_int_equal(payload_read(&view, &r, &f), FAIL_NONE);
+	assert_int_equal(sequence_payload_read(&view, &r, &f), FAIL_NONE);
 	assert_true(view.raw_n < 40 && view.sources_n == 1);
-	payload_lists(&view, &source, NULL, NULL);
+	sequence_payload_lists(&view, &source, NULL, NULL);
 	assert_true(source.n == 1 && source.bytes[0] == 'a');
 	wire_writer_close(&w);
 }
@@ -374,7 +374,7 @@ test_both_sides_of_the_limits_of_an_end(void **unused)
 static void
 test_a_frame_with_another_hash_is_found(void **unused)
 {
-	struct payload p = sample_payload;
+	struct sequence_payload p = sample_payload;
 	struct wire_writer w = {0};
 	struct sequence_view view;
 	struct failure f;
@@ -384,10 +384,10 @@ test_a_frame_with_another_hash_is_found(void **unused)
 	assert_int_equal(
 	    sequence_encode(&w, 0, SAMPLE_TOKENIZER, &sample_position, &p, &f), FAIL_NONE);
 	assert_int_equal(sequence_decode(&view, w.bytes, w.n, &f), FAIL_NONE);
-	assert_int_equal(payload_check_hash(&view.payload, &f), FAIL_NONE);
+	assert_int_equal(sequence_payload_check_hash(&view.payload, &f), FAIL_NONE);
 	w.bytes[w.n - 1] ^= 1;
 	assert_int_equal(sequence_decode(&view, w.bytes, w.n, &f), FAIL_NONE);
-	assert_int_equal(payload_check_hash(&view.payload, &f), FAIL_DATA);
+	assert_int_equal(sequence_payload_check_hash(&view.payload, &f), FAIL_DATA);
 	wire_writer_close(&w);
 }
 

@@ -40,7 +40,7 @@ add(struct wire_writer *w, struct frame_codec *codec, uint64_t step, uint32_t la
 	struct wire_writer record = {0};
 	struct sequence_view view;
 	uint8_t frame[256];
-	struct payload p;
+	struct sequence_payload p;
 	struct failure f;
 	size_t n;
 
@@ -50,7 +50,7 @@ add(struct wire_writer *w, struct frame_codec *codec, uint64_t step, uint32_t la
 		tokens[0] = wrong->token;
 	assert_int_equal(
 	    frame_encode(codec, tokens, holds, 3, frame, sizeof(frame), &n, &f), FAIL_NONE);
-	p = (struct payload){.count = count,
+	p = (struct sequence_payload){.count = count,
 	    .width = 3,
 	    .used = 8,
 	    .frame_hash = frame_hash(frame, n) + wrong->hash,

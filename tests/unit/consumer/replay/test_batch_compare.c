@@ -29,7 +29,7 @@ sample_head(void)
 struct record {
 	struct batch_head head;
 	struct batch_drawn drawn[2];
-	struct payload payload;
+	struct sequence_payload payload;
 };
 
 static struct record
