@@ -122,7 +122,7 @@ sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
 }
 
 enum fail_code
-end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f)
+sequence_end_encode(struct wire_writer *w, const struct sequence_end *e, struct failure *f)
 {
 	assert(e->sequence_length >= 1 && e->sequence_length <= LIMIT_SEQUENCE);
 	wire_reserve(w, FIXED_BYTES_MAX + e->input.file.n);
@@ -304,10 +304,10 @@ sequence_decode(struct sequence_view *out, const uint8_t *bytes, size_t n, struc
 }
 
 enum fail_code
-end_decode(struct end_record *out, const uint8_t *bytes, size_t n, struct failure *f)
+sequence_end_decode(struct sequence_end *out, const uint8_t *bytes, size_t n, struct failure *f)
 {
 	struct wire_reader r;
-	struct end_record e;
+	struct sequence_end e;
 	enum fail_code code = open_record(&r, SCHEMA_END, bytes, n, f);
 
 	if (code != FAIL_NONE)

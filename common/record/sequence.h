@@ -98,26 +98,27 @@ struct sequence_view {
 };
 
 /* Where a lane's input ended; see Input in schemas/End.avsc. */
-struct end_input {
+struct sequence_end_input {
 	uint64_t records, files, names;
 	struct text_view file;
 	uint64_t byte, line;
 };
 
 /* A decoded one borrows the name of the file from its bytes. */
-struct end_record {
+struct sequence_end {
 	uint64_t sequences, tokens, dropped, documents, rejects;
 	uint32_t sequence_length;
 	uint64_t tokenizer;
 	uint64_t record_bytes, record_bytes_max;
 	uint32_t packing; /* enum sequence_packing */
-	struct end_input input;
+	struct sequence_end_input input;
 };
 
 /* Appends a whole record (envelope and body) to `w`. */
 enum fail_code sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
     const struct sequence_position *position, const struct sequence_payload *p, struct failure *f);
-enum fail_code end_encode(struct wire_writer *w, const struct end_record *e, struct failure *f);
+enum fail_code sequence_end_encode(
+    struct wire_writer *w, const struct sequence_end *e, struct failure *f);
 
 /*
  * Decode a whole record. FAIL_DATA says what is wrong and at which byte: truncated, a negative or
@@ -128,8 +129,8 @@ enum fail_code end_encode(struct wire_writer *w, const struct end_record *e, str
  */
 enum fail_code sequence_decode(
     struct sequence_view *out, const uint8_t *bytes, size_t n, struct failure *f);
-enum fail_code end_decode(
-    struct end_record *out, const uint8_t *bytes, size_t n, struct failure *f);
+enum fail_code sequence_end_decode(
+    struct sequence_end *out, const uint8_t *bytes, size_t n, struct failure *f);
 
 /* Reads one Payload at the reader's place and checks it as above. */
 enum fail_code sequence_payload_read(

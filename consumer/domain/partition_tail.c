@@ -14,9 +14,9 @@ enum { SLICE_MS = 100 };
 static enum fail_code
 take_end(struct partition_tail *out, const uint8_t *bytes, size_t n, struct failure *f)
 {
-	struct end_record end;
+	struct sequence_end end;
 
-	if (end_decode(&end, bytes, n, f) != FAIL_NONE)
+	if (sequence_end_decode(&end, bytes, n, f) != FAIL_NONE)
 		return f->code;
 	*out = (struct partition_tail){
 	    .sequences = end.sequences,

@@ -557,7 +557,7 @@ deliver(struct part_outputs *outs, struct failure *f)
 
 /* Whether an End would say what the End before it says: nothing has come to be appended. */
 static bool
-is_as_before(const struct resume *r, const struct end_record *end)
+is_as_before(const struct resume *r, const struct sequence_end *end)
 {
 	return r->state == RESUME_APPEND && r->sequences == end->sequences &&
 	       r->documents == end->documents && r->document == end->input.records &&
@@ -569,7 +569,7 @@ static enum fail_code
 publish_end(struct part_outputs *outs, struct part_output *to, const struct input_end *input,
     struct failure *f)
 {
-	struct end_record end = {
+	struct sequence_end end = {
 	    .sequences = to->sequences,
 	    .tokens = to->tokens,
 	    .dropped = to->dropped + pack_left(to->pack, to->shares),
@@ -593,7 +593,7 @@ publish_end(struct part_outputs *outs, struct part_output *to, const struct inpu
 
 	if (is_as_before(&outs->resume[to - outs->output], &end))
 		return FAIL_NONE;
-	if (end_encode(&w, &end, f) != FAIL_NONE ||
+	if (sequence_end_encode(&w, &end, f) != FAIL_NONE ||
 	    wire_writer_take(&w, &bytes, &n, f) != FAIL_NONE) {
 		wire_writer_close(&w);
 		return f->code;

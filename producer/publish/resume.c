@@ -165,7 +165,7 @@ take_sequence(struct resume *out, const uint8_t *bytes, size_t n, const struct r
 }
 
 static enum fail_code
-take_end(struct resume *out, const struct end_record *end, struct failure *f)
+take_end(struct resume *out, const struct sequence_end *end, struct failure *f)
 {
 	out->file = strndup(end->input.file.bytes, end->input.file.n);
 	if (out->file == NULL)
@@ -192,7 +192,7 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
     struct failure *f)
 {
 	enum schema_record which;
-	struct end_record end;
+	struct sequence_end end;
 	struct failure why;
 
 	if (schema_which(&which, bytes, n, &why) != FAIL_NONE)
@@ -205,7 +205,7 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
 	if (which != SCHEMA_END)
 		return fail(
 		    f, FAIL_DATA, "a %s record stands where sequences do", schema_name[which]);
-	if (end_decode(&end, bytes, n, f) != FAIL_NONE ||
+	if (sequence_end_decode(&end, bytes, n, f) != FAIL_NONE ||
 	    check(e, end.tokenizer, end.sequence_length, end.packing, f) != FAIL_NONE)
 		return f->code;
 	return take_end(out, &end, f);

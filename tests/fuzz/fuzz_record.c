@@ -62,9 +62,9 @@ try_sequence(const uint8_t *bytes, size_t n, struct failure *f)
 static enum fail_code
 try_end(const uint8_t *bytes, size_t n, struct failure *f)
 {
-	struct end_record e;
+	struct sequence_end e;
 
-	if (end_decode(&e, bytes, n, f) == FAIL_NONE)
+	if (sequence_end_decode(&e, bytes, n, f) == FAIL_NONE)
 		see(e.input.file.bytes, e.input.file.n);
 	return f->code;
 }

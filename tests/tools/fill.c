@@ -292,7 +292,7 @@ static void
 write_end(
     struct fill *fill, rd_kafka_topic_t *topic, const struct lane *lane, struct wire_writer *w)
 {
-	struct end_record e = {.sequences = lane->sequences,
+	struct sequence_end e = {.sequences = lane->sequences,
 	    .tokens = lane->sequences == 0 ? 0 : lane->sequences * fill->pool.length + 1,
 	    .dropped = tokens_dropped(fill, lane),
 	    .documents = lane->documents,
@@ -303,7 +303,7 @@ write_end(
 	struct failure f;
 
 	w->n = 0;
-	must(end_encode(w, &e, &f), &f);
+	must(sequence_end_encode(w, &e, &f), &f);
 	produce(fill, topic, lane->partition, lane->sequences, w);
 }
 

@@ -79,10 +79,10 @@ recode_sequence(struct wire_writer *w, const uint8_t *bytes, size_t n, struct fa
 static enum fail_code
 recode_end(struct wire_writer *w, const uint8_t *bytes, size_t n, struct failure *f)
 {
-	struct end_record e;
-	enum fail_code code = end_decode(&e, bytes, n, f);
+	struct sequence_end e;
+	enum fail_code code = sequence_end_decode(&e, bytes, n, f);
 
-	return code != FAIL_NONE ? code : end_encode(w, &e, f);
+	return code != FAIL_NONE ? code : sequence_end_encode(w, &e, f);
 }
 
 static enum fail_code

@@ -263,13 +263,14 @@ code_hot(uint64_t *gave, struct failure *f)
 	struct sequence_position position = {.file = {"x", 1}};
 	struct arrivals a = {.input = {"i", 1}, .portions_n = 1};
 	struct arrivals_portion portion = {.file = {"f", 1}, .end = 7};
-	struct end_record e = {.sequences = 1, .sequence_length = 8};
+	struct sequence_end e = {.sequences = 1, .sequence_length = 8};
 	struct sequence_view view;
 	struct wire_writer w = {0};
 
 	if (sequence_encode(&w, 3, 1, &position, &sample_payload, f) == FAIL_NONE &&
 	    sequence_decode(&view, w.bytes, w.n, f) == FAIL_NONE &&
-	    end_encode(&w, &e, f) == FAIL_NONE && arrivals_encode(&w, &a, &portion, f) == FAIL_NONE)
+	    sequence_end_encode(&w, &e, f) == FAIL_NONE &&
+	    arrivals_encode(&w, &a, &portion, f) == FAIL_NONE)
 		memory_gave_bytes(gave, w.bytes, w.n);
 	wire_writer_close(&w);
 	return f->code;

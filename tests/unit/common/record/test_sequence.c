@@ -23,7 +23,7 @@ static const struct sequence_position sample_position = {
     .window = 70,
 };
 
-static const struct end_record sample_end = {
+static const struct sequence_end sample_end = {
     .sequences = 301,
     .tokens = 2408,
     .dropped = 7,
@@ -65,9 +65,9 @@ decode_sequence(const uint8_t *bytes, size_t n, struct failure *f)
 static enum fail_code
 decode_end(const uint8_t *bytes, size_t n, struct failure *f)
 {
-	struct end_record e;
+	struct sequence_end e;
 
-	return end_decode(&e, bytes, n, f);
+	return sequence_end_decode(&e, bytes, n, f);
 }
 
 static void
@@ -117,14 +117,14 @@ test_an_end_has_the_golden_bytes_and_values(void **unused)
 {
 	struct vector golden = vector_read("end");
 	struct wire_writer w = {0};
-	struct end_record e;
+	struct sequence_end e;
 	struct failure f;
 
 	(void)unused;
-	assert_int_equal(end_encode(&w, &sample_end, &f), FAIL_NONE);
+	assert_int_equal(sequence_end_encode(&w, &sample_end, &f), FAIL_NONE);
 	assert_int_equal(w.n, golden.n);
 	assert_memory_equal(w.bytes, golden.bytes, golden.n);
-	assert_int_equal(end_decode(&e, golden.bytes, golden.n, &f), FAIL_NONE);
+	assert_int_equal(sequence_end_decode(&e, golden.bytes, golden.n, &f), FAIL_NONE);
 	assert_true(e.sequences == 301 && e.tokens == 2408 && e.dropped == 7);
 	assert_true(e.documents == 43 && e.rejects == 5 && e.sequence_length == 8);
 	assert_true(e.tokenizer == SAMPLE_TOKENIZER);
@@ -317,15 +317,15 @@ test_an_end_taken_for_a_sequence_is_refused_by_name(void **unused)
 {
 	struct vector end = vector_read("end"), sequence = vector_read("sequence");
 	struct sequence_view view;
-	struct end_record e;
+	struct sequence_end e;
 	struct failure f;
 
 	(void)unused;
 	assert_int_equal(sequence_decode(&view, end.bytes, end.n, &f), FAIL_DATA);
 	assert_string_equal(f.text, "is a record of kind End where one of kind Sequence belongs");
-	assert_int_equal(end_decode(&e, sequence.bytes, sequence.n, &f), FAIL_DATA);
+	assert_int_equal(sequence_end_decode(&e, sequence.bytes, sequence.n, &f), FAIL_DATA);
 	end.bytes[5] ^= 1;
-	assert_int_equal(end_decode(&e, end.bytes, end.n, &f), FAIL_DATA);
+	assert_int_equal(sequence_end_decode(&e, end.bytes, end.n, &f), FAIL_DATA);
 	assert_non_null(strstr(f.text, "has the schema fingerprint"));
 	free(end.bytes);
 	free(sequence.bytes);
@@ -351,7 +351,7 @@ test_both_sides_of_the_limits_of_an_end(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t envelope[SCHEMA_ENVELOPE_BYTES];
 		struct wire_writer w = {0};
-		struct end_record e;
+		struct sequence_end e;
 		struct failure f;
 
 		schema_put_envelope(envelope, SCHEMA_END);
@@ -366,7 +366,7 @@ test_both_sides_of_the_limits_of_an_end(void **unused)
 		wire_put_hash(&w, 0);
 		for (int k = 0; k < 3; k++) /* an empty name, the byte and the line */
 			wire_put_long(&w, 0);
-		assert_int_equal(end_decode(&e, w.bytes, w.n, &f), cases[i].code);
+		assert_int_equal(sequence_end_decode(&e, w.bytes, w.n, &f), cases[i].code);
 		wire_writer_close(&w);
 	}
 }
@@ -395,18 +395,18 @@ static void
 test_records_append_to_what_the_writer_holds(void **unused)
 {
 	struct wire_writer w = {0};
-	struct end_record e;
+	struct sequence_end e;
 	struct failure f;
 	size_t first;
 
 	(void)unused;
-	assert_int_equal(end_encode(&w, &sample_end, &f), FAIL_NONE);
+	assert_int_equal(sequence_end_encode(&w, &sample_end, &f), FAIL_NONE);
 	first = w.n;
-	assert_int_equal(end_encode(&w, &sample_end, &f), FAIL_NONE);
+	assert_int_equal(sequence_end_encode(&w, &sample_end, &f), FAIL_NONE);
 	assert_int_equal(w.n, 2 * first);
-	assert_int_equal(end_decode(&e, w.bytes + first, first, &f), FAIL_NONE);
+	assert_int_equal(sequence_end_decode(&e, w.bytes + first, first, &f), FAIL_NONE);
 	w.failed = true;
-	assert_int_equal(end_encode(&w, &sample_end, &f), FAIL_MEMORY);
+	assert_int_equal(sequence_end_encode(&w, &sample_end, &f), FAIL_MEMORY);
 	wire_writer_close(&w);
 }
 

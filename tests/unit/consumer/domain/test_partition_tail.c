@@ -41,7 +41,7 @@ test_a_sequence_repeats_the_length_of_the_end_before_it(void **unused)
 static void
 test_an_end_seals_all_that_is_there(void **unused)
 {
-	struct end_record e = {.sequences = 9,
+	struct sequence_end e = {.sequences = 9,
 	    .sequence_length = 8,
 	    .tokenizer = 5,
 	    .record_bytes = 90,
@@ -51,7 +51,7 @@ test_an_end_seals_all_that_is_there(void **unused)
 	struct failure f;
 
 	(void)unused;
-	assert_int_equal(end_encode(&w, &e, &f), FAIL_NONE);
+	assert_int_equal(sequence_end_encode(&w, &e, &f), FAIL_NONE);
 	assert_int_equal(partition_tail_decode(&tail, w.bytes, w.n, &f), FAIL_NONE);
 	assert_true(tail.sealed && tail.sequences == 9 && tail.sealed_sequences == 9);
 	assert_true(tail.record_bytes == 90 && tail.record_bytes_max == 11);
