@@ -98,28 +98,28 @@ static void
 load(struct documents *d, const char *path)
 {
 	const char *names[] = {"text"};
-	struct json_scratch *scratch = NULL;
-	struct json_paths *paths = NULL;
+	struct json_field_scratch *scratch = NULL;
+	struct json_field_paths *paths = NULL;
 	char *lines = NULL;
 	size_t n = read_lines(path, &lines);
 
 	d->bytes = malloc(n + 64);
 	need(d->bytes != NULL, "out of memory");
-	need(json_paths_open(&paths, names, 1, &failure) == FAIL_NONE, "json");
-	need(json_scratch_open(&scratch, &failure) == FAIL_NONE, "json");
+	need(json_field_paths_open(&paths, names, 1, &failure) == FAIL_NONE, "json");
+	need(json_field_scratch_open(&scratch, &failure) == FAIL_NONE, "json");
 	for (char *p = lines; p < lines + n;) {
 		char *newline = memchr(p, '\n', (size_t)(lines + n - p));
 		size_t line = (size_t)((newline == NULL ? lines + n : newline) - p);
-		struct json_value value;
+		struct json_field_value value;
 
-		need(json_fields(paths, scratch, p, line, &value, &failure) == FAIL_NONE &&
-			 value.found == JSON_STRING,
+		need(json_field_read(paths, scratch, p, line, &value, &failure) == FAIL_NONE &&
+			 value.found == JSON_FIELD_STRING,
 		    path);
 		add(d, value.bytes, value.n);
 		p += line + 1;
 	}
-	json_paths_close(paths);
-	json_scratch_close(scratch);
+	json_field_paths_close(paths);
+	json_field_scratch_close(scratch);
 	free(lines);
 }
 

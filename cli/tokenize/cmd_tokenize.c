@@ -95,7 +95,7 @@ run(int argc, char **argv, struct failure *f)
 	    .special_as_text = a.special_as_text};
 	task = (struct tokenize_job_task){
 	    .field = a.decode ? "tokens" : a.text, .decode = a.decode, .count = a.count};
-	code = json_paths_open(&task.paths, &task.field, 1, f);
+	code = json_field_paths_open(&task.paths, &task.field, 1, f);
 	if (code == FAIL_NONE)
 		code = tokenizer_open(&tokenizer, &wanted, f);
 	task.tokenizer = tokenizer;
@@ -106,7 +106,7 @@ run(int argc, char **argv, struct failure *f)
 	if (code == FAIL_NONE && a.count)
 		print_totals(&totals, clock_ms() - begun_ms);
 	tokenizer_close(tokenizer);
-	json_paths_close(task.paths);
+	json_field_paths_close(task.paths);
 	return code;
 }
 

@@ -31,7 +31,7 @@ struct job {
 struct worker {
 	const struct tokenize_job_task *task;
 	struct encoder *encoder;
-	struct json_scratch *scratch;
+	struct json_field_scratch *scratch;
 	struct token_buffer ids;
 	char *bytes; /* [2][room]: what ids stand for, then the same as UTF-8 */
 	size_t room;
@@ -74,7 +74,7 @@ worker_close(void *worker)
 	if (w == NULL)
 		return;
 	encoder_close(w->encoder);
-	json_scratch_close(w->scratch);
+	json_field_scratch_close(w->scratch);
 	token_buffer_close(&w->ids);
 	free(w->bytes);
 	free(w);
@@ -89,7 +89,7 @@ worker_open(void **out, void *task, struct failure *f)
 		return fail_memory(f);
 	w->task = task;
 	if (encoder_open(&w->encoder, w->task->tokenizer, f) != FAIL_NONE ||
-	    json_scratch_open(&w->scratch, f) != FAIL_NONE) {
+	    json_field_scratch_open(&w->scratch, f) != FAIL_NONE) {
 		worker_close(w);
 		return f->code;
 	}
@@ -282,16 +282,16 @@ bytes_of_ids(struct worker *w, const char *text, size_t n, uint64_t *ids_n, uint
 }
 
 static enum fail_code
-decode(struct worker *w, struct job *j, const struct json_value *v, struct failure *f)
+decode(struct worker *w, struct job *j, const struct json_field_value *v, struct failure *f)
 {
 	uint64_t ids_n;
 	uint32_t first = 0;
 	size_t n = 0, cut;
 
-	if (v->found != JSON_OTHER || v->n == 0 || v->bytes[0] != '[')
+	if (v->found != JSON_FIELD_OTHER || v->n == 0 || v->bytes[0] != '[')
 		return fail(f, FAIL_DATA,
-		    v->found == JSON_MISSING ? "there is no field `%s`"
-					     : "the field `%s` is not an array",
+		    v->found == JSON_FIELD_MISSING ? "there is no field `%s`"
+						   : "the field `%s` is not an array",
 		    w->task->field);
 	if (reserve_bytes(w, 1, f) != FAIL_NONE ||
 	    bytes_of_ids(w, v->bytes, v->n, &ids_n, &first, &n, f) != FAIL_NONE)
@@ -307,11 +307,11 @@ decode(struct worker *w, struct job *j, const struct json_value *v, struct failu
 }
 
 static enum fail_code
-encode(struct worker *w, struct job *j, const struct json_value *v, struct failure *f)
+encode(struct worker *w, struct job *j, const struct json_field_value *v, struct failure *f)
 {
-	if (v->found != JSON_STRING)
+	if (v->found != JSON_FIELD_STRING)
 		return fail(f, FAIL_DATA,
-		    v->found == JSON_MISSING
+		    v->found == JSON_FIELD_MISSING
 			? "there is no field `%s`; --text names the field that holds the text"
 			: "the field `%s` is not a string",
 		    w->task->field);
@@ -326,12 +326,12 @@ encode(struct worker *w, struct job *j, const struct json_value *v, struct failu
 static enum fail_code
 work_line(struct worker *w, struct job *j, const struct chunk_record *r, struct failure *f)
 {
-	struct json_value value = {.found = JSON_STRING, .bytes = r->bytes, .n = r->n};
+	struct json_field_value value = {.found = JSON_FIELD_STRING, .bytes = r->bytes, .n = r->n};
 
 	if (r->reject != NULL)
 		return fail(f, FAIL_DATA, "%s", r->reject);
 	if (j->chunk->form == CHUNK_JSON_LINES &&
-	    json_fields(w->task->paths, w->scratch, r->bytes, r->n, &value, f) != FAIL_NONE)
+	    json_field_read(w->task->paths, w->scratch, r->bytes, r->n, &value, f) != FAIL_NONE)
 		return f->code;
 	return w->task->decode ? decode(w, j, &value, f) : encode(w, j, &value, f);
 }

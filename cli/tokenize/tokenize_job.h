@@ -26,8 +26,8 @@
 /* What all workers do; immutable, borrowed by them. */
 struct tokenize_job_task {
 	const struct tokenizer *tokenizer;
-	const char *field;        /* where the text is, or the tokens */
-	struct json_paths *paths; /* of `field` alone */
+	const char *field;              /* where the text is, or the tokens */
+	struct json_field_paths *paths; /* of `field` alone */
 	bool decode;
 	bool count; /* no output but the totals */
 };

@@ -15,26 +15,26 @@ struct node {
 	struct node *child, *sibling;
 };
 
-struct json_paths {
+struct json_field_paths {
 	struct node root;
 	size_t n;
 };
 
-struct json_scratch {
+struct json_field_scratch {
 	char *bytes;
 	size_t room, used;
 };
 
 struct parse {
 	struct json_text text;
-	struct json_scratch *scratch;
-	struct json_value *value;
+	struct json_field_scratch *scratch;
+	struct json_field_value *value;
 };
 
 enum fail_code
-json_scratch_open(struct json_scratch **out, struct failure *f)
+json_field_scratch_open(struct json_field_scratch **out, struct failure *f)
 {
-	struct json_scratch *s = calloc(1, sizeof(*s));
+	struct json_field_scratch *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return fail_memory(f);
@@ -43,7 +43,7 @@ json_scratch_open(struct json_scratch **out, struct failure *f)
 }
 
 void
-json_scratch_close(struct json_scratch *s)
+json_field_scratch_close(struct json_field_scratch *s)
 {
 	if (s == NULL)
 		return;
@@ -79,7 +79,7 @@ add_child(struct node *parent, const char *key, size_t n)
 }
 
 static enum fail_code
-add_path(struct json_paths *p, const char *path, uint32_t bit, struct failure *f)
+add_path(struct json_field_paths *p, const char *path, uint32_t bit, struct failure *f)
 {
 	struct node *at = &p->root;
 	size_t depth = 0;
@@ -109,21 +109,22 @@ add_path(struct json_paths *p, const char *path, uint32_t bit, struct failure *f
 }
 
 enum fail_code
-json_paths_open(struct json_paths **out, const char *const *path, size_t n, struct failure *f)
+json_field_paths_open(
+    struct json_field_paths **out, const char *const *path, size_t n, struct failure *f)
 {
-	struct json_paths *p;
+	struct json_field_paths *p;
 
-	if (n > JSON_FIELDS_MAX)
+	if (n > JSON_FIELD_PATHS_MAX)
 		return fail(f, FAIL_CONFIG,
 		    "%zu different fields of one input, at most %d can be read", n,
-		    JSON_FIELDS_MAX);
+		    JSON_FIELD_PATHS_MAX);
 	p = calloc(1, sizeof(*p));
 	if (p == NULL)
 		return fail_memory(f);
 	p->n = n;
 	for (size_t i = 0; i < n; i++)
 		if (add_path(p, path[i], UINT32_C(1) << i, f) != FAIL_NONE) {
-			json_paths_close(p);
+			json_field_paths_close(p);
 			return f->code;
 		}
 	*out = p;
@@ -145,7 +146,7 @@ close_children(struct node *parent)
 }
 
 void
-json_paths_close(struct json_paths *p)
+json_field_paths_close(struct json_field_paths *p)
 {
 	if (p == NULL)
 		return;
@@ -154,7 +155,7 @@ json_paths_close(struct json_paths *p)
 }
 
 static void
-set_values(struct parse *s, uint32_t bits, struct json_value value)
+set_values(struct parse *s, uint32_t bits, struct json_field_value value)
 {
 	for (; bits != 0; bits &= bits - 1)
 		s->value[__builtin_ctz(bits)] = value;
@@ -167,13 +168,13 @@ static bool
 read_wanted(struct parse *s, const struct node *node, size_t level)
 {
 	struct json_text *t = &s->text;
-	struct json_value value = {.found = JSON_OTHER, .bytes = t->at, .raw = t->at};
+	struct json_field_value value = {.found = JSON_FIELD_OTHER, .bytes = t->at, .raw = t->at};
 	char *room = s->scratch->bytes + s->scratch->used;
 	bool good;
 
-	set_values(s, node->passes, (struct json_value){.found = JSON_MISSING});
+	set_values(s, node->passes, (struct json_field_value){.found = JSON_FIELD_MISSING});
 	if (node->ends != 0 && json_text_take(t, '"')) {
-		value.found = JSON_STRING;
+		value.found = JSON_FIELD_STRING;
 		good = json_text_string(t, room, &value.bytes, &value.n);
 		if (good && value.bytes == room)
 			s->scratch->used += value.n;
@@ -223,7 +224,7 @@ read_object(struct parse *s, const struct node *node, size_t level)
 
 /* Room for one text and a word: strings get no longer when they are decoded. */
 static enum fail_code
-reserve(struct json_scratch *s, size_t n, struct failure *f)
+reserve(struct json_field_scratch *s, size_t n, struct failure *f)
 {
 	size_t room = n + n / 4 + JSON_TEXT_SLACK_BYTES;
 	char *grown;
@@ -241,8 +242,8 @@ reserve(struct json_scratch *s, size_t n, struct failure *f)
 }
 
 enum fail_code
-json_fields(const struct json_paths *p, struct json_scratch *scratch, const char *text, size_t n,
-    struct json_value *value, struct failure *f)
+json_field_read(const struct json_field_paths *p, struct json_field_scratch *scratch,
+    const char *text, size_t n, struct json_field_value *value, struct failure *f)
 {
 	struct parse s = {{text, text, text + n, NULL}, scratch, value};
 	struct json_text *t = &s.text;
@@ -251,7 +252,7 @@ json_fields(const struct json_paths *p, struct json_scratch *scratch, const char
 	if (reserve(scratch, n, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < p->n; i++)
-		value[i] = (struct json_value){.found = JSON_MISSING};
+		value[i] = (struct json_field_value){.found = JSON_FIELD_MISSING};
 	json_text_space(t);
 	object = json_text_take(t, '{');
 	good = object ? read_object(&s, &p->root, 1) : json_text_skip(t, 0);

@@ -15,35 +15,43 @@
 
 #include "common/base/failure.h"
 
-enum { JSON_FIELDS_MAX = 32 }; /* paths of one set: a bit each of a uint32_t */
+enum { JSON_FIELD_PATHS_MAX = 32 }; /* paths of one set: a bit each of a uint32_t */
 
-enum json_found { JSON_MISSING, JSON_STRING, JSON_OTHER }; /* OTHER: a value, but not a string */
+enum json_field_found {
+	JSON_FIELD_MISSING,
+	JSON_FIELD_STRING,
+	JSON_FIELD_OTHER, /* a value, but not a string */
+};
 
-struct json_value {
-	enum json_found found;
-	/* JSON_STRING: decoded UTF-8, in the text or in the scratch; JSON_OTHER: as raw. */
+struct json_field_value {
+	enum json_field_found found;
+	/* STRING: decoded UTF-8, in the text or in the scratch; OTHER: the same as raw. */
 	const char *bytes;
 	size_t n;
-	const char *raw; /* the value as the text has it; JSON_MISSING: NULL */
+	const char *raw; /* the value as the text has it; JSON_FIELD_MISSING: NULL */
 	size_t raw_n;
 };
 
-struct json_scratch; /* memory for decoded strings; one a thread */
-
-enum fail_code json_scratch_open(struct json_scratch **out, struct failure *f);
-void json_scratch_close(struct json_scratch *s);
-
-/* A compiled set of dotted paths; immutable, shared by threads. Gives *out. */
-struct json_paths;
-enum fail_code json_paths_open(
-    struct json_paths **out, const char *const *path, size_t n, struct failure *f);
-void json_paths_close(struct json_paths *p);
+/* Memory for decoded strings, which grows with the texts read; one a thread. Gives *out. */
+struct json_field_scratch;
+enum fail_code json_field_scratch_open(struct json_field_scratch **out, struct failure *f);
+void json_field_scratch_close(struct json_field_scratch *s); /* NULL is accepted */
 
 /*
- * Fills value[i] for path i; borrows until the next call with `s` or until the text is gone.
- * FAIL_DATA: "invalid JSON at byte 17: ...".
+ * A compiled set of dotted paths; immutable, shared by threads. Gives *out; copies path[n]. The
+ * order of the paths is the order of the values. FAIL_CONFIG: more than JSON_FIELD_PATHS_MAX paths,
+ * one with an empty part ("meta..source") or with more than JSON_TEXT_DEPTH_MAX parts.
  */
-enum fail_code json_fields(const struct json_paths *p, struct json_scratch *s, const char *text,
-    size_t n, struct json_value *value, struct failure *f);
+struct json_field_paths;
+enum fail_code json_field_paths_open(
+    struct json_field_paths **out, const char *const *path, size_t n, struct failure *f);
+void json_field_paths_close(struct json_field_paths *p); /* NULL is accepted */
+
+/*
+ * Fills value[i] for path i. The values borrow from the text and from `s`: they hold until the next
+ * call with `s`, and as long as the text does. FAIL_DATA: "invalid JSON at byte 17: ...".
+ */
+enum fail_code json_field_read(const struct json_field_paths *p, struct json_field_scratch *s,
+    const char *text, size_t n, struct json_field_value *value, struct failure *f);
 
 #endif

@@ -50,16 +50,16 @@ struct router {
 	const struct config_domain *const *domain;
 	size_t domains_n;
 	enum config_utf8 utf8;
-	struct json_paths *paths;
-	const char *field[JSON_FIELDS_MAX]; /* the dotted paths, each once */
+	struct json_field_paths *paths;
+	const char *field[JSON_FIELD_PATHS_MAX]; /* the dotted paths, each once */
 	size_t fields_n;
 	struct wanted *wanted; /* [domains_n] */
-	struct group group[JSON_FIELDS_MAX];
+	struct group group[JSON_FIELD_PATHS_MAX];
 	size_t groups_n; /* 0: one domain, which takes all */
 };
 
 struct router_scratch {
-	struct json_scratch *json;
+	struct json_field_scratch *json;
 	struct buffer text; /* what was repaired, or put together */
 	struct buffer keep;
 	char reason[ROUTER_REASON_MAX];
@@ -73,11 +73,11 @@ add_field(struct router *r, const char *path, size_t *field, struct failure *f)
 	for (*field = 0; *field < r->fields_n; ++*field)
 		if (strcmp(r->field[*field], path) == 0)
 			return FAIL_NONE;
-	if (r->fields_n == JSON_FIELDS_MAX)
+	if (r->fields_n == JSON_FIELD_PATHS_MAX)
 		return fail(f, FAIL_CONFIG,
 		    "domains of one input name more than %d different fields; give some of them an "
 		    "input of their own",
-		    JSON_FIELDS_MAX);
+		    JSON_FIELD_PATHS_MAX);
 	r->field[r->fields_n++] = path;
 	return FAIL_NONE;
 }
@@ -201,7 +201,7 @@ router_open(struct router **out, const struct config_domain *const *domain, size
 	for (size_t i = 0; i < r->groups_n; i++)
 		if (sort_group(r, &r->group[i], f) != FAIL_NONE)
 			goto failed;
-	if (json_paths_open(&r->paths, r->field, r->fields_n, f) != FAIL_NONE)
+	if (json_field_paths_open(&r->paths, r->field, r->fields_n, f) != FAIL_NONE)
 		goto failed;
 	*out = r;
 	return FAIL_NONE;
@@ -215,7 +215,7 @@ router_close(struct router *r)
 {
 	if (r == NULL)
 		return;
-	json_paths_close(r->paths);
+	json_field_paths_close(r->paths);
 	for (size_t i = 0; i < r->groups_n; i++)
 		free(r->group[i].choice);
 	for (size_t i = 0; r->wanted != NULL && i < r->domains_n; i++)
@@ -231,7 +231,7 @@ router_scratch_open(struct router_scratch **out, struct failure *f)
 
 	if (s == NULL)
 		return fail_memory(f);
-	if (json_scratch_open(&s->json, f) != FAIL_NONE) {
+	if (json_field_scratch_open(&s->json, f) != FAIL_NONE) {
 		free(s);
 		return f->code;
 	}
@@ -244,7 +244,7 @@ router_scratch_close(struct router_scratch *s)
 {
 	if (s == NULL)
 		return;
-	json_scratch_close(s->json);
+	json_field_scratch_close(s->json);
 	buffer_close(&s->text);
 	buffer_close(&s->keep);
 	free(s);
@@ -254,11 +254,11 @@ router_scratch_close(struct router_scratch *s)
 
 /* The domain that takes `value` by this group; domains_n: none. */
 static size_t
-find_domain(const struct router *r, const struct group *g, const struct json_value *value)
+find_domain(const struct router *r, const struct group *g, const struct json_field_value *value)
 {
 	size_t low = 0, high = g->choices_n;
 
-	if (value->found == JSON_MISSING)
+	if (value->found == JSON_FIELD_MISSING)
 		return r->domains_n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -276,7 +276,7 @@ find_domain(const struct router *r, const struct group *g, const struct json_val
 }
 
 static size_t
-choose_domain(const struct router *r, const struct json_value *value)
+choose_domain(const struct router *r, const struct json_field_value *value)
 {
 	size_t chosen = r->groups_n == 0 ? 0 : r->domains_n;
 
@@ -349,8 +349,8 @@ give_text(const struct router *r, struct router_scratch *s, size_t domain, const
  */
 static enum fail_code
 give_two(const struct router *r, struct router_scratch *s, size_t domain,
-    const struct json_value *prompt, const struct json_value *response, struct router_result *out,
-    struct failure *f)
+    const struct json_field_value *prompt, const struct json_field_value *response,
+    struct router_result *out, struct failure *f)
 {
 	bool valid[2];
 	size_t prompt_n;
@@ -392,7 +392,7 @@ repair_keep(struct buffer *b, struct failure *f)
 
 /* Adds what the domain keeps to a document. */
 static enum fail_code
-give_keep(const struct router *r, struct router_scratch *s, const struct json_value *value,
+give_keep(const struct router *r, struct router_scratch *s, const struct json_field_value *value,
     struct router_result *out, struct failure *f)
 {
 	const struct wanted *w = &r->wanted[out->domain];
@@ -402,9 +402,9 @@ give_keep(const struct router *r, struct router_scratch *s, const struct json_va
 	if (keep_begin(b, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < w->keeps_n; i++) {
-		const struct json_value *v = &value[w->keep[i]];
+		const struct json_field_value *v = &value[w->keep[i]];
 
-		if (v->found != JSON_MISSING &&
+		if (v->found != JSON_FIELD_MISSING &&
 		    keep_add(b, r->field[w->keep[i]], v->raw, v->raw_n, f) != FAIL_NONE)
 			return f->code;
 	}
@@ -430,12 +430,12 @@ give_keep(const struct router *r, struct router_scratch *s, const struct json_va
 
 /* Whether the field is a string; else `out` says so. */
 static bool
-check_string(struct router_scratch *s, const char *field, const struct json_value *value,
+check_string(struct router_scratch *s, const char *field, const struct json_field_value *value,
     struct router_result *out)
 {
-	if (value->found == JSON_STRING)
+	if (value->found == JSON_FIELD_STRING)
 		return true;
-	if (value->found == JSON_MISSING)
+	if (value->found == JSON_FIELD_MISSING)
 		snprintf(s->reason, sizeof(s->reason), "no field `%s`", field);
 	else
 		snprintf(s->reason, sizeof(s->reason), "field `%s` is not a string", field);
@@ -446,10 +446,10 @@ check_string(struct router_scratch *s, const char *field, const struct json_valu
 /* Gives the document that the fields of a record make for a domain, or rejects it. */
 static enum fail_code
 give_document(const struct router *r, struct router_scratch *s, size_t domain,
-    const struct json_value *value, struct router_result *out, struct failure *f)
+    const struct json_field_value *value, struct router_result *out, struct failure *f)
 {
 	const struct wanted *w = &r->wanted[domain];
-	const struct json_value *part[2] = {&value[w->part[0]], &value[w->part[1]]};
+	const struct json_field_value *part[2] = {&value[w->part[0]], &value[w->part[1]]};
 	enum fail_code code;
 
 	assert(domain < r->domains_n);
@@ -500,10 +500,10 @@ static enum fail_code
 route_line(const struct router *r, struct router_scratch *s, const struct chunk_record *record,
     struct router_result *out, struct failure *f)
 {
-	struct json_value value[JSON_FIELDS_MAX];
+	struct json_field_value value[JSON_FIELD_PATHS_MAX];
 	size_t domain;
 
-	if (json_fields(r->paths, s->json, record->bytes, record->n, value, f) != FAIL_NONE) {
+	if (json_field_read(r->paths, s->json, record->bytes, record->n, value, f) != FAIL_NONE) {
 		if (f->code != FAIL_DATA)
 			return f->code;
 		reject_json(s, record, f, out);

@@ -76,8 +76,8 @@ struct router_scratch;
 
 /*
  * Gives *out, to be ended with router_close(); borrows the domains until then. FAIL_CONFIG: two
- * domains with equal `where`, a domain without among others, more than JSON_FIELDS_MAX different
- * fields.
+ * domains with equal `where`, a domain without among others, more than JSON_FIELD_PATHS_MAX
+ * different fields.
  */
 enum fail_code router_open(struct router **out, const struct config_domain *const *domain, size_t n,
     enum config_utf8 utf8, struct failure *f);

@@ -2,10 +2,7 @@
  * JSON: what jansson accepts as an object is accepted, with the same strings (it refuses more: what
  * is not UTF-8, lone surrogates, numbers out of range). Values lie in the text or the scratch.
  */
-/* Both have a JSON_STRING. */
-#define JSON_STRING JANSSON_STRING
 #include <jansson.h>
-#undef JSON_STRING
 #include <stdbool.h>
 #include <string.h>
 
@@ -19,7 +16,7 @@ enum { PATHS = sizeof(paths) / sizeof(paths[0]) };
 static bool
 is_string(const json_t *value)
 {
-	return value != NULL && json_typeof(value) == JANSSON_STRING;
+	return value != NULL && json_typeof(value) == JSON_STRING;
 }
 
 static const json_t *
@@ -50,13 +47,13 @@ depth(const char *text, size_t n)
 }
 
 static void
-compare(const json_t *object, const struct json_value *value)
+compare(const json_t *object, const struct json_field_value *value)
 {
 	for (size_t i = 0; i < PATHS; i++) {
 		const json_t *theirs = walk(object, paths[i]);
 
-		FUZZ_CHECK((theirs == NULL) == (value[i].found == JSON_MISSING));
-		FUZZ_CHECK(is_string(theirs) == (value[i].found == JSON_STRING));
+		FUZZ_CHECK((theirs == NULL) == (value[i].found == JSON_FIELD_MISSING));
+		FUZZ_CHECK(is_string(theirs) == (value[i].found == JSON_FIELD_STRING));
 		if (!is_string(theirs))
 			continue;
 		FUZZ_CHECK(json_string_length(theirs) == value[i].n);
@@ -68,9 +65,9 @@ compare(const json_t *object, const struct json_value *value)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	static struct json_paths *compiled;
-	static struct json_scratch *scratch;
-	struct json_value value[PATHS];
+	static struct json_field_paths *compiled;
+	static struct json_field_scratch *scratch;
+	struct json_field_value value[PATHS];
 	struct failure f;
 	char *text = malloc(n + 1);
 	json_t *object;
@@ -79,13 +76,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	FUZZ_CHECK(text != NULL);
 	memcpy(text, data, n);
 	if (compiled == NULL) {
-		FUZZ_CHECK(json_paths_open(&compiled, paths, PATHS, &f) == FAIL_NONE);
-		FUZZ_CHECK(json_scratch_open(&scratch, &f) == FAIL_NONE);
+		FUZZ_CHECK(json_field_paths_open(&compiled, paths, PATHS, &f) == FAIL_NONE);
+		FUZZ_CHECK(json_field_scratch_open(&scratch, &f) == FAIL_NONE);
 	}
-	code = json_fields(compiled, scratch, text, n, value, &f);
+	code = json_field_read(compiled, scratch, text, n, value, &f);
 	FUZZ_CHECK(code == FAIL_NONE || code == FAIL_DATA);
 	for (size_t i = 0; code == FAIL_NONE && i < PATHS; i++)
-		FUZZ_CHECK(value[i].found == JSON_MISSING ||
+		FUZZ_CHECK(value[i].found == JSON_FIELD_MISSING ||
 			   (value[i].raw >= text && value[i].raw + value[i].raw_n <= text + n));
 	object = json_loadb(text, n, JSON_ALLOW_NUL, NULL);
 	/* jansson takes a NUL between values for white space, which it is not. */

@@ -16,23 +16,23 @@
 enum { TEXT_MAX_BYTES = 1 << 24 };
 
 static void
-print_value(const struct json_value *v)
+print_value(const struct json_field_value *v)
 {
 	static const char kinds[] = {'-', 's', 'o'};
 
 	putchar(kinds[v->found]);
-	for (size_t i = 0; v->found != JSON_MISSING && i < v->n; i++)
+	for (size_t i = 0; v->found != JSON_FIELD_MISSING && i < v->n; i++)
 		printf("%02x", (unsigned char)v->bytes[i]);
 }
 
 static void
-print_result(const struct json_paths *paths, struct json_scratch *scratch, size_t n,
+print_result(const struct json_field_paths *paths, struct json_field_scratch *scratch, size_t n,
     const char *text, size_t text_n)
 {
-	struct json_value value[JSON_FIELDS_MAX];
+	struct json_field_value value[JSON_FIELD_PATHS_MAX];
 	struct failure f;
 
-	if (json_fields(paths, scratch, text, text_n, value, &f) != FAIL_NONE) {
+	if (json_field_read(paths, scratch, text, text_n, value, &f) != FAIL_NONE) {
 		printf("error %s\n", f.text);
 		return;
 	}
@@ -67,14 +67,15 @@ read_text(size_t *n)
 int
 main(int argc, char **argv)
 {
-	struct json_scratch *scratch;
-	struct json_paths *paths;
+	struct json_field_scratch *scratch;
+	struct json_field_paths *paths;
 	size_t fields_n = (size_t)argc - 1, n;
 	struct failure f;
 	char *text;
 
-	if (json_paths_open(&paths, (const char *const *)argv + 1, fields_n, &f) != FAIL_NONE ||
-	    json_scratch_open(&scratch, &f) != FAIL_NONE) {
+	if (json_field_paths_open(&paths, (const char *const *)argv + 1, fields_n, &f) !=
+		FAIL_NONE ||
+	    json_field_scratch_open(&scratch, &f) != FAIL_NONE) {
 		fprintf(stderr, "json_field: %s\n", f.text);
 		return 1;
 	}
@@ -82,7 +83,7 @@ main(int argc, char **argv)
 		print_result(paths, scratch, fields_n, text, n);
 		free(text);
 	}
-	json_scratch_close(scratch);
-	json_paths_close(paths);
+	json_field_scratch_close(scratch);
+	json_field_paths_close(paths);
 	return 0;
 }

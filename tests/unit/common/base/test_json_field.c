@@ -3,32 +3,33 @@
 #include "common/base/json_text.h"
 #include "tests/unit/test.h"
 
-/* Runs json_fields() on a copy of exactly its size, so that a sanitizer sees any look beyond it. */
+/* Reads from a copy of exactly the text's size, so that a sanitizer sees any look beyond it. */
 static enum fail_code
 fields(const char *const *path, size_t n, const char *text, size_t text_n, char *out, size_t room,
     struct failure *f)
 {
-	struct json_value value[JSON_FIELDS_MAX];
-	struct json_scratch *scratch;
-	struct json_paths *paths;
+	struct json_field_value value[JSON_FIELD_PATHS_MAX];
+	struct json_field_scratch *scratch;
+	struct json_field_paths *paths;
 	char *copy = malloc(text_n == 0 ? 1 : text_n);
 	enum fail_code code;
 	size_t at = 0;
 
 	memcpy(copy, text, text_n);
 	out[0] = '\0';
-	assert_int_equal(json_paths_open(&paths, path, n, f), FAIL_NONE);
-	assert_int_equal(json_scratch_open(&scratch, f), FAIL_NONE);
-	code = json_fields(paths, scratch, copy, text_n, value, f);
+	assert_int_equal(json_field_paths_open(&paths, path, n, f), FAIL_NONE);
+	assert_int_equal(json_field_scratch_open(&scratch, f), FAIL_NONE);
+	code = json_field_read(paths, scratch, copy, text_n, value, f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
 		static const char *const kinds[] = {"-", "s:", "o:"};
 
 		at += (size_t)snprintf(out + at, room - at, "%s%s%.*s", i > 0 ? "|" : "",
-		    kinds[value[i].found], value[i].found == JSON_MISSING ? 0 : (int)value[i].n,
-		    value[i].found == JSON_MISSING ? "" : value[i].bytes);
+		    kinds[value[i].found],
+		    value[i].found == JSON_FIELD_MISSING ? 0 : (int)value[i].n,
+		    value[i].found == JSON_FIELD_MISSING ? "" : value[i].bytes);
 	}
-	json_scratch_close(scratch);
-	json_paths_close(paths);
+	json_field_scratch_close(scratch);
+	json_field_paths_close(paths);
 	free(copy);
 	return code;
 }
@@ -226,7 +227,7 @@ test_a_path_may_be_as_deep_as_the_nesting(void **unused)
 {
 	char path[2 * JSON_TEXT_DEPTH_MAX + 2], text[8192], out[64];
 	const char *const paths[] = {path};
-	struct json_paths *p;
+	struct json_field_paths *p;
 	struct failure f;
 
 	(void)unused;
@@ -238,27 +239,28 @@ test_a_path_may_be_as_deep_as_the_nesting(void **unused)
 	    FAIL_NONE);
 	assert_string_equal(out, "o:1");
 	memcpy(path + 2 * JSON_TEXT_DEPTH_MAX - 1, ".a", 3);
-	assert_int_equal(json_paths_open(&p, paths, 1, &f), FAIL_CONFIG);
+	assert_int_equal(json_field_paths_open(&p, paths, 1, &f), FAIL_CONFIG);
 }
 
 static void
 test_paths_that_cannot_be_are_refused(void **unused)
 {
 	static const char *const bad[] = {"", ".", "a.", ".a", "a..b"};
-	const char *many[JSON_FIELDS_MAX + 1];
-	struct json_paths *p;
+	const char *many[JSON_FIELD_PATHS_MAX + 1];
+	struct json_field_paths *p;
 	struct failure f;
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(json_paths_open(&p, &bad[i], 1, &f), FAIL_CONFIG);
+		assert_int_equal(json_field_paths_open(&p, &bad[i], 1, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, "has an empty part"));
 	}
-	for (size_t i = 0; i <= JSON_FIELDS_MAX; i++)
+	for (size_t i = 0; i <= JSON_FIELD_PATHS_MAX; i++)
 		many[i] = "a.b";
-	assert_int_equal(json_paths_open(&p, many, JSON_FIELDS_MAX, &f), FAIL_NONE);
-	json_paths_close(p);
-	assert_int_equal(json_paths_open(&p, many, JSON_FIELDS_MAX + 1, &f), FAIL_CONFIG);
+	assert_int_equal(json_field_paths_open(&p, many, JSON_FIELD_PATHS_MAX, &f), FAIL_NONE);
+	json_field_paths_close(p);
+	assert_int_equal(
+	    json_field_paths_open(&p, many, JSON_FIELD_PATHS_MAX + 1, &f), FAIL_CONFIG);
 }
 
 /* Every prefix of a text is looked at, and nothing beyond it. */
@@ -282,14 +284,14 @@ static void
 test_a_scratch_serves_texts_of_growing_and_shrinking_size(void **unused)
 {
 	static const char *const path[] = {"t"};
-	struct json_value value;
-	struct json_scratch *scratch;
-	struct json_paths *paths;
+	struct json_field_value value;
+	struct json_field_scratch *scratch;
+	struct json_field_paths *paths;
 	struct failure f;
 
 	(void)unused;
-	assert_int_equal(json_paths_open(&paths, path, 1, &f), FAIL_NONE);
-	assert_int_equal(json_scratch_open(&scratch, &f), FAIL_NONE);
+	assert_int_equal(json_field_paths_open(&paths, path, 1, &f), FAIL_NONE);
+	assert_int_equal(json_field_scratch_open(&scratch, &f), FAIL_NONE);
 	for (size_t n = 1; n < 200000; n = n * 3 % 200003 + 1) {
 		char *text = malloc(2 * n + 8);
 		size_t at = 6;
@@ -300,15 +302,16 @@ test_a_scratch_serves_texts_of_growing_and_shrinking_size(void **unused)
 			text[at++] = 'n';
 		}
 		memcpy(text + at, "\"}", 2);
-		assert_int_equal(json_fields(paths, scratch, text, at + 2, &value, &f), FAIL_NONE);
+		assert_int_equal(
+		    json_field_read(paths, scratch, text, at + 2, &value, &f), FAIL_NONE);
 		assert_int_equal(value.n, n);
 		assert_true(value.bytes[0] == '\n' && value.bytes[n - 1] == '\n');
 		free(text);
 		if (n > 150000)
 			break;
 	}
-	json_scratch_close(scratch);
-	json_paths_close(paths);
+	json_field_scratch_close(scratch);
+	json_field_paths_close(paths);
 }
 
 int

@@ -228,7 +228,7 @@ test_what_the_input_rejected_stays_rejected(void **unused)
 static void
 test_domains_that_cannot_share_an_input_are_refused(void **unused)
 {
-	static char fields[JSON_FIELDS_MAX][8];
+	static char fields[JSON_FIELD_PATHS_MAX][8];
 	struct given same = {.n = 0}, all = {.n = 0}, many = {.n = 0};
 	struct router *r;
 	struct failure f;
@@ -249,12 +249,13 @@ test_domains_that_cannot_share_an_input_are_refused(void **unused)
 	assert_string_equal(f.text,
 	    "domain two: takes every record of an input that domain one shares; give it a where");
 
-	for (size_t i = 0; i < JSON_FIELDS_MAX; i++) {
+	for (size_t i = 0; i < JSON_FIELD_PATHS_MAX; i++) {
 		snprintf(fields[i], sizeof(fields[i]), "f%zu", i);
 		add(&many, fields[i], "text", fields[i], "x");
 	}
 	assert_int_equal(
-	    router_open(&r, many.pointer, JSON_FIELDS_MAX - 1, CONFIG_UTF8_REPLACE, &f), FAIL_NONE);
+	    router_open(&r, many.pointer, JSON_FIELD_PATHS_MAX - 1, CONFIG_UTF8_REPLACE, &f),
+	    FAIL_NONE);
 	router_close(r);
 	assert_int_equal(
 	    router_open(&r, many.pointer, many.n, CONFIG_UTF8_REPLACE, &f), FAIL_CONFIG);
