@@ -385,7 +385,8 @@ get_record(const struct avro_table *t, const avro_value_t *from, void *to, struc
 			if (get_field(field, &value, to, f) != FAIL_NONE)
 				return fail_within(f, "%s", field->name);
 		} else if (field->kind == AVRO_FIELD_DOUBLE || field->kind == AVRO_FIELD_ANY) {
-			memcpy((char *)to + field->at, &field->preset, sizeof(field->preset));
+			memcpy((char *)to + field->at, &field->default_value,
+			    sizeof(field->default_value));
 		}
 	}
 	return FAIL_NONE;

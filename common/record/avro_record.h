@@ -45,7 +45,7 @@ struct avro_field {
 	size_t at;   /* offset in the struct; LIST: of the pointer */
 	int64_t min; /* LONG, INT */
 	/* DOUBLE, ANY: the value where the schema lacks the field; others: zero, "", no items. */
-	double preset;
+	double default_value;
 	const struct avro_table *items; /* LIST: from here on */
 	size_t count_at;
 	size_t items_max;
@@ -72,10 +72,10 @@ struct avro_table {
 		.name = #MEMBER, .kind = AVRO_FIELD_INT, .at = offsetof(struct TAG, MEMBER),       \
 		.min = (MIN)                                                                       \
 	}
-#define AVRO_REAL(TAG, MEMBER, PRESET)                                                             \
+#define AVRO_REAL(TAG, MEMBER, DEFAULT)                                                            \
 	{                                                                                          \
 		.name = #MEMBER, .kind = AVRO_FIELD_DOUBLE, .at = offsetof(struct TAG, MEMBER),    \
-		.preset = (PRESET)                                                                 \
+		.default_value = (DEFAULT)                                                         \
 	}
 #define AVRO_LIST(TAG, NAME, MEMBER, COUNT, ITEMS, MAX)                                            \
 	{                                                                                          \
