@@ -96,7 +96,8 @@ complete(const struct config *c, const struct config_scope *scope, int line, str
 		if (k->required)
 			return config_fail(c, line, key, f, "is missing (%s)", k->help);
 		scope->seen[i] = true;
-		if (k->preset != NULL && config_value_default(c, k, scope->base, f) != FAIL_NONE)
+		if (k->default_text != NULL &&
+		    config_value_default(c, k, scope->base, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;

@@ -50,7 +50,7 @@ struct config_key {
 	size_t at;                 /* in struct config; of domain keys in struct config_domain */
 	uint64_t min, max;         /* counts and sizes */
 	const char *const *choice; /* ends with NULL */
-	const char *preset;        /* the default, as a person would write it; NULL: none */
+	const char *default_text;  /* the default, as a person would write it; NULL: none */
 	bool required;
 	const char *help; /* a sentence; Markdown */
 };

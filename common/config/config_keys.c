@@ -44,35 +44,37 @@ const struct config_key config_keys[] = {
     {"sequence_length", CONFIG_COUNT32, AT(sequence_length), 1, LIMIT_SEQUENCE, .required = true,
 	.help =
 	    "inputs of one sequence, S; a sequence holds S + 1 tokens, and neighbours share one"},
-    {"split", CONFIG_SPLIT, AT(split), .preset = "1,0,0",
+    {"split", CONFIG_SPLIT, AT(split), .default_text = "1,0,0",
 	.help = "parts of the documents for train, valid and test, by hash of the document:"
 		" `949,50,1` or `[949, 50, 1]`; a domain with `valid` is not split"},
-    {"utf8", CONFIG_CHOICE, AT(utf8), .choice = utf8_names, .preset = "replace",
+    {"utf8", CONFIG_CHOICE, AT(utf8), .choice = utf8_names, .default_text = "replace",
 	.help = "a text that is not UTF-8: bad bytes become U+FFFD, or the document is a reject"},
-    {"on_reject", CONFIG_CHOICE, AT(on_reject), .choice = on_reject_names, .preset = "quarantine",
+    {"on_reject", CONFIG_CHOICE, AT(on_reject), .choice = on_reject_names,
+	.default_text = "quarantine",
 	.help =
 	    "input that is no document: record it in `<corpus>.rejects` and go on, or stop at the"
 	    " first"},
-    {"max_document_bytes", CONFIG_SIZE, AT(max_document_bytes), 1, GB, .preset = "64MiB",
+    {"max_document_bytes", CONFIG_SIZE, AT(max_document_bytes), 1, GB, .default_text = "64MiB",
 	.help = "a longer line or file, or document of tokens as stored, is a reject"},
     {"tokenizer.file", CONFIG_TEXT, AT(tokenizer.file), .required = true,
 	.help = "a `.tiktoken` or a `tokenizer.json`; relative to the folder of this file"},
     {"tokenizer.pattern", CONFIG_TEXT, AT(tokenizer.pattern),
 	.help = "how text is cut into pieces before it is encoded, such as `gpt2` or `cl100k`; of"
 		" a `.tiktoken` only, as a `tokenizer.json` says it itself"},
-    {"tokenizer.eos", CONFIG_TEXT, AT(tokenizer.eos), .preset = "<|endoftext|>",
+    {"tokenizer.eos", CONFIG_TEXT, AT(tokenizer.eos), .default_text = "<|endoftext|>",
 	.help = "text of the special token that ends each document"},
-    {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .preset = "false",
+    {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .default_text = "false",
 	.help = "put around each document what the `post_processor` of a `tokenizer.json` adds,"
 		" such as a BOS; `eos` follows in any case"},
-    {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text), .preset = "false",
+    {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text),
+	.default_text = "false",
 	.help = "special tokens of a `tokenizer.json` that stand in a document are plain text; with"
 		" `false` they become the special tokens, as in its own library. Those of a"
 		" `.tiktoken` are always text"},
-    {"topics.replication", CONFIG_COUNT32, AT(replication), 1, INT16_MAX, .preset = "1",
+    {"topics.replication", CONFIG_COUNT32, AT(replication), 1, INT16_MAX, .default_text = "1",
 	.help = "brokers that hold each topic; 3 in production"},
     {"topics.min_insync_replicas", CONFIG_COUNT32, AT(min_insync_replicas), 1, INT16_MAX,
-	.preset = "1",
+	.default_text = "1",
 	.help =
 	    "of them, those that must have a record before it counts; 2 where replication is 3"},
     {"domains", CONFIG_DOMAINS, AT(domains),
@@ -98,16 +100,16 @@ const struct config_key config_keys[] = {
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
 		" the folder of this file"},
     {CONFIG_DOMAIN_PREFIX "tokens", CONFIG_CHOICE, AT_DOMAIN(tokens), .choice = tokens_names,
-	.preset = "none",
+	.default_text = "none",
 	.help =
 	    "`train` and `valid` are files of tokens that another tool made with the same"
 	    " tokenizer, for `riffle import`: Megatron's `.bin` (its `.idx` beside it), Nanotron's"
 	    " and datatrove's `.ds`, OLMo's and NumPy's `.npy`, or llm.c's `.bin`"},
     {CONFIG_DOMAIN_PREFIX "token_bytes", CONFIG_CHOICE, AT_DOMAIN(token_bytes),
-	.choice = width_names, .preset = "file",
+	.choice = width_names, .default_text = "file",
 	.help = "bytes of one of these tokens, where the files do not say it: `.npy` without a"
 		" header, `.ds` without `.ds.metadata`; needs `tokens: npy` or `ds`"},
-    {CONFIG_DOMAIN_PREFIX "text", CONFIG_TEXT, AT_DOMAIN(text), .preset = "text",
+    {CONFIG_DOMAIN_PREFIX "text", CONFIG_TEXT, AT_DOMAIN(text), .default_text = "text",
 	.help = "the field that holds the text; dotted: `doc.body`"},
     {CONFIG_DOMAIN_PREFIX "where.field", CONFIG_TEXT, AT_DOMAIN(where_field),
 	.help =
@@ -117,14 +119,14 @@ const struct config_key config_keys[] = {
     {CONFIG_DOMAIN_PREFIX "where.equals", CONFIG_TEXT, AT_DOMAIN(where_equals),
 	.help = "the value of `where.field` that makes a document this domain's"},
     {CONFIG_DOMAIN_PREFIX "packing", CONFIG_CHOICE, AT_DOMAIN(packing),
-	.choice = sequence_packing_names, .preset = "concat",
+	.choice = sequence_packing_names, .default_text = "concat",
 	.help =
 	    "what a sequence is made of: all documents end to end, cut every S tokens; one document"
 	    " a sequence, for fine-tuning and prompts; or several whole ones as they fit best, a"
 	    " window of 4,096 documents at a time. The last two pad with `tokenizer.eos`, without"
 	    " loss"},
     {CONFIG_DOMAIN_PREFIX "over_long", CONFIG_CHOICE, AT_DOMAIN(over_long),
-	.choice = over_long_names, .preset = "split",
+	.choice = over_long_names, .default_text = "split",
 	.help = "a document of more than S + 1 tokens: goes on in the next sequence, is cut off"
 		" there, or is a reject; needs `packing: none`"},
     {CONFIG_DOMAIN_PREFIX "prompt", CONFIG_TEXT, AT_DOMAIN(prompt),
@@ -139,46 +141,48 @@ const struct config_key config_keys[] = {
 	    "fields (dotted) of a document that go to the trainer beside its tokens, as they are:"
 	    " `[id, answer]`; at most 64 KiB a document; needs `packing: none`"},
     {CONFIG_DOMAIN_PREFIX "partitions", CONFIG_COUNT32, AT_DOMAIN(partitions), 1,
-	ORDER_PARTITIONS_MAX, .preset = "1",
+	ORDER_PARTITIONS_MAX, .default_text = "1",
 	.help = "partitions of the domain's topics, one for each producer lane; 1 with `exec`"},
-    {CONFIG_DOMAIN_PREFIX "live", CONFIG_BOOL, AT_DOMAIN(live), .preset = "false",
+    {CONFIG_DOMAIN_PREFIX "live", CONFIG_BOOL, AT_DOMAIN(live), .default_text = "false",
 	.help =
 	    "the data keep arriving: `riffle produce --follow` does not close the domain, and the"
 	    " mix takes its sequences in the order of their arrival"},
     {CONFIG_DOMAIN_PREFIX "on_dry", CONFIG_CHOICE, AT_DOMAIN(on_dry), .choice = mix_on_dry_names,
-	.preset = "wait",
+	.default_text = "wait",
 	.help = "a live domain that has nothing at the moment: the mix waits for it, or others are"
 		" drawn and the debt is paid back; needs `live: true`"},
-    {CONFIG_DOMAIN_PREFIX "catch_up", CONFIG_NUMBER, AT_DOMAIN(catch_up), 1, 1000, .preset = "2",
+    {CONFIG_DOMAIN_PREFIX "catch_up", CONFIG_NUMBER, AT_DOMAIN(catch_up), 1, 1000,
+	.default_text = "2",
 	.help = "while its debt is paid back a domain is drawn at most so many times as often as"
 		" its share; needs `on_dry: lend`"},
     {CONFIG_DOMAIN_PREFIX "on_end", CONFIG_CHOICE, AT_DOMAIN(on_end), .choice = mix_on_end_names,
-	.preset = "repeat",
+	.default_text = "repeat",
 	.help =
 	    "when all is drawn: the next epoch in a new order; the mix ends; or the others share"
 	    " its weight"},
     {CONFIG_DOMAIN_PREFIX "max_epochs", CONFIG_COUNT, AT_DOMAIN(max_epochs), 0, INT32_MAX,
-	.preset = "0",
+	.default_text = "0",
 	.help =
 	    "passes after which all is drawn; then `repeat` does as `drop`. 0: one for `stop` and"
 	    " `drop`, no bound for `repeat`"},
     {"mix.name", CONFIG_NAME, AT(mix.name), .required = true,
 	.help = "names the mix: topics are `<mix>.batches`, `<mix>.ledger`, `<mix>.control` and"
 		" `<mix>.feedback`"},
-    {"mix.seed", CONFIG_COUNT, AT(mix.seed), 0, UINT64_MAX, .preset = "0",
+    {"mix.seed", CONFIG_COUNT, AT(mix.seed), 0, UINT64_MAX, .default_text = "0",
 	.help = "of every permutation"},
     {"mix.global_batch", CONFIG_COUNT32, AT(mix.global_batch), 1, LIMIT_BATCH, .required = true,
 	.help = "sequences of one step, B, over all ranks"},
     {"mix.lanes", CONFIG_COUNT32, AT(mix.lanes), 1, LIMIT_LANES, .required = true,
 	.help = "partitions of the batch topic, L: the largest number of ranks; divides"
 		" `global_batch`, and the record of a lane is at most 64 MiB"},
-    {"mix.schedule", CONFIG_CHOICE, AT(mix.schedule), .choice = schedule_names, .preset = "deficit",
+    {"mix.schedule", CONFIG_CHOICE, AT(mix.schedule), .choice = schedule_names,
+	.default_text = "deficit",
 	.help =
 	    "which domain is drawn next: the one that is furthest behind its share, so that no"
 	    " prefix is off by more than about one; as in Megatron's and Nanotron's index; or at"
 	    " random, with the shares in expectation"},
     {"mix.weights_unit", CONFIG_CHOICE, AT(mix.weights_unit), .choice = mix_unit_names,
-	.preset = "sequences",
+	.default_text = "sequences",
 	.help = "what weights are shares of; `tokens` counts no padding, and needs"
 		" `schedule: deficit`"},
     {"mix.epoch_size", CONFIG_ROUND, AT(mix.epoch_size), 1, ROUND_MAX,
@@ -191,7 +195,7 @@ const struct config_key config_keys[] = {
 	    "a map from each domain to its share, at least 0, one above 0, normalised, so that they"
 	    " need not sum to 1; `FILE.json` with such a map, relative to the folder of this file;"
 	    " `uniform`; or `size`: shares as in all sequences end to end"},
-    {"mix.temperature", CONFIG_POSITIVE, AT(mix.temperature), .preset = "1.0",
+    {"mix.temperature", CONFIG_POSITIVE, AT(mix.temperature), .default_text = "1.0",
 	.help = "T: shares are proportional to weight^(1/T); above 1 is flatter"},
     {"mix.phases", CONFIG_PHASES, AT(mix.phases),
 	.help =
@@ -206,28 +210,29 @@ const struct config_key config_keys[] = {
 		" `mix.weights`. If not given: `mix.weights` again"},
     {CONFIG_PHASE_PREFIX "temperature", CONFIG_POSITIVE, AT_PHASE(temperature),
 	.help = "T of the phase; that of `mix.temperature` if not given"},
-    {CONFIG_PHASE_PREFIX "lr_scale", CONFIG_POSITIVE, AT_PHASE(lr_scale), .preset = "1.0",
+    {CONFIG_PHASE_PREFIX "lr_scale", CONFIG_POSITIVE, AT_PHASE(lr_scale), .default_text = "1.0",
 	.help = "stands in every batch of the phase, for the trainer to multiply its learning rate"
 		" with"},
     {"mix.anneal_start_step", CONFIG_ANNEAL_STEP, 0, 0, STEP_MAX,
 	.help = "with `anneal_weights`: short for a list of one phase, named `anneal`"},
     {"mix.anneal_weights", CONFIG_ANNEAL_MAP, 0, .help = "`weights` of that phase"},
-    {"mix.window", CONFIG_COUNT32, AT(mix.window), 1, ORDER_WINDOW_MAX, .preset = "1",
+    {"mix.window", CONFIG_COUNT32, AT(mix.window), 1, ORDER_WINDOW_MAX, .default_text = "1",
 	.help = "blocks of a domain whose sequences are shuffled together; costs memory"},
-    {"mix.permute", CONFIG_BOOL, AT(mix.permute), .preset = "true",
+    {"mix.permute", CONFIG_BOOL, AT(mix.permute), .default_text = "true",
 	.help = "shuffle the sequences of each global batch over the ranks"},
     {"mix.lane_order", CONFIG_CHOICE, AT(mix.lane_order), .choice = mix_lane_order_names,
-	.preset = "contiguous",
+	.default_text = "contiguous",
 	.help = "a lane holds neighbours of the global batch, or every L-th sequence of it"},
-    {"mix.max_lead_steps", CONFIG_COUNT32, AT(mix.max_lead_steps), 0, INT32_MAX, .preset = "64",
+    {"mix.max_lead_steps", CONFIG_COUNT32, AT(mix.max_lead_steps), 0, INT32_MAX,
+	.default_text = "64",
 	.help = "steps that the mixer may be ahead of the slowest of `runs`; 0: no bound"},
-    {"mix.runs", CONFIG_RUNS, AT(mix.runs), .preset = "trainers",
+    {"mix.runs", CONFIG_RUNS, AT(mix.runs), .default_text = "trainers",
 	.help = "training runs (consumer groups `<mix>.<run>`) that bound the lead"},
-    {"mix.memory", CONFIG_SIZE, AT(mix.memory_bytes), 1000000, 1024 * GB, .preset = "512MB",
+    {"mix.memory", CONFIG_SIZE, AT(mix.memory_bytes), 1000000, 1024 * GB, .default_text = "512MB",
 	.help = "the most that `riffle mix` may need, computed before it starts"},
-    {"mix.transaction_bytes", CONFIG_SIZE, AT(mix.transaction_bytes), 1, GB, .preset = "16MiB",
-	.help = "a transaction ends with the step that reaches this size"},
-    {"mix.transaction_ms", CONFIG_COUNT32, AT(mix.transaction_ms), 1, 30000, .preset = "200",
+    {"mix.transaction_bytes", CONFIG_SIZE, AT(mix.transaction_bytes), 1, GB,
+	.default_text = "16MiB", .help = "a transaction ends with the step that reaches this size"},
+    {"mix.transaction_ms", CONFIG_COUNT32, AT(mix.transaction_ms), 1, 30000, .default_text = "200",
 	.help = "a transaction ends with the step that reaches this age, in milliseconds"},
     {"kafka", CONFIG_PROPERTIES, AT(kafka),
 	.help =
@@ -328,9 +333,12 @@ config_keys_print(FILE *to)
 
 		fprintf(to, "| `%s` | %s", k->path, kind_text[k->kind]);
 		print_range(k, to);
-		fputs(k->required ? " | required" : k->preset == NULL ? " | none" : " | `", to);
-		if (!k->required && k->preset != NULL) {
-			print_cell(k->preset, to);
+		fputs(k->required               ? " | required"
+		      : k->default_text == NULL ? " | none"
+						: " | `",
+		    to);
+		if (!k->required && k->default_text != NULL) {
+			print_cell(k->default_text, to);
 			fputc('`', to);
 		}
 		fputs(" | ", to);

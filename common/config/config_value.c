@@ -345,5 +345,5 @@ config_value_default(
 {
 	struct value v = {c, row, row->path, 0, f};
 
-	return set_text(&v, (char *)base + row->at, row->preset);
+	return set_text(&v, (char *)base + row->at, row->default_text);
 }

@@ -32,7 +32,7 @@ enum {
 
 struct role_property {
 	unsigned roles;
-	const char *name, *value; /* NULL: librdkafka's own preset */
+	const char *name, *value; /* NULL: librdkafka's own default */
 };
 
 /*
