@@ -69,7 +69,14 @@ restart_lanes(struct reader *r, const int64_t *offset_next)
 	step_check_restart(&r->check);
 }
 
-/* Searches the step that is due; `p` gives hints, NULL: none. */
+/*
+ * Searches the step that is due; `p` gives hints, NULL: none.
+ *
+ * From its first request on a search owns the lanes: it assigns them elsewhere and frees what they
+ * hold. So nothing may stay READY that was read before it, whatever becomes of it: a lane that
+ * still called itself ready would hand over another step's record under the number of the new one.
+ * After a failure the reader is `unplaced`, and reader_collect() searches again first.
+ */
 static enum fail_code
 search(struct reader *r, const struct resume_point *p, struct failure *f)
 {
@@ -87,10 +94,16 @@ search(struct reader *r, const struct resume_point *p, struct failure *f)
 
 	if (offset_next == NULL)
 		return fail_memory(f);
+	for (uint32_t i = 0; i < lanes_count(r->lanes); i++)
+		r->lane[i].ready = false;
+	step_check_restart(&r->check);
+	r->unplaced = true;
 	code = step_search_run(r->lanes, &s, offset_next, &expired, f);
 	r->expired = r->expired || expired;
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE) {
 		restart_lanes(r, offset_next);
+		r->unplaced = false;
+	}
 	free(offset_next);
 	return code;
 }
@@ -264,6 +277,8 @@ reader_collect(struct reader *r, int64_t deadline_ms, struct failure *f)
 {
 	uint32_t count = lanes_count(r->lanes), i = 0;
 
+	if (r->unplaced && search(r, NULL, f) != FAIL_NONE)
+		return f->code;
 	while (i < count && !r->ended) {
 		if (r->lane[i].ready) {
 			i++;
@@ -287,7 +302,9 @@ reader_take(struct reader *r, struct step_slot *slot)
 	uint32_t count = lanes_count(r->lanes);
 
 	assert(!r->ended);
+	assert(!r->unplaced);
 	assert(slot->lanes == count);
+	assert(r->check.lanes_there == count);
 	slot->step = (struct riffle_step){
 	    .step = r->check.step,
 	    .lr_scale = r->check.lr_scale,

@@ -42,7 +42,8 @@
  *
  * Both a commit and a search may name an offset that is too low; so reading starts with SKIPPING. A
  * search moves all lanes back to SKIPPING at once. Where the lanes do not hold the step after a
- * search either, the log is wrong: FAIL_DATA.
+ * search either, the log is wrong: FAIL_DATA. A search that fails (the broker is down) leaves no
+ * lane READY; the next reader_collect() makes up for it.
  *
  * Invariants: a `ready` lane holds a record of check.step, which its `view` looks into;
  * check.lanes_there is the number of ready lanes; no lane is both ready and skipping.
@@ -82,6 +83,7 @@ struct reader {
 	struct step_check check;  /* its step is the one that is due */
 	bool ended;               /* the mix has, before the step that is due */
 	bool searched;            /* since the last whole step, because a lane did not fit */
+	bool unplaced;            /* the last search failed: the lanes are anywhere */
 	bool expired;             /* the failure is RIFFLE_ERROR_EXPIRED; the caller clears it */
 	bool lost;                /* the failure is RIFFLE_ERROR_LOST */
 };
@@ -123,7 +125,8 @@ void reader_offsets(const struct reader *r, int64_t *offset_next);
 
 /*
  * Waits until every lane holds the step that is due, or r->ended. FAIL_TIMEOUT after `deadline_ms`
- * (clock_ms()); what was read stays. Other failures stay too: the next call meets them again.
+ * (clock_ms()); what was read stays, unless it was a search that failed: the next call repeats it.
+ * Other failures stay too: the next call meets them again.
  */
 enum fail_code reader_collect(struct reader *r, int64_t deadline_ms, struct failure *f);
 
