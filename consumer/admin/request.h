@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #include "common/config/config.h"
-#include "common//config/properties.h"
+#include "common/config/properties.h"
 #include "common/record/control.h"
 #include "common/base/failure.h"
 #include "common/base/stop.h"

@@ -15,7 +15,8 @@
  *     request_ids    the ids that were answered
  *     mixer_ledger   the state as a ledger record, both ways; a replay's snapshot
  *
- * Calls go downwards only, and the mixer alone knows more than one noun:
+ * Calls go downwards only. The four mixer files are the mixer, which knows all nouns; of the nouns
+ * only the cursor knows another, the exclusions:
  *
  *     mixer_request, mixer_ledger, mixer_answer
  *                  mixer
@@ -47,8 +48,8 @@
  *
  * Live domains. What can be drawn changes only by mixer_set_lengths(), which the caller calls between
  * transactions, so that every decision to wait or to lend is a function of the ledger. A picked
- * domain that is dry: `wait` undoes the step and reports MIXER_DRY; `lend` draws another in its place
- * and owes the draw, which is paid back once there is something again.
+ * domain that is dry: `wait` undoes the step and reports MIXER_DRY; `lend` draws another in its place;
+ * the domain is owed the draw, and gets it back once it has something again.
  *
  * State has one record, the ledger: mixer_save() writes all of it, mixer_resume() is its inverse.
  *

@@ -2,7 +2,7 @@
  * mixer_plan.h -- what a mixer is made from: the domains, the rules, the phases. Borrowed values.
  *
  * A plan comes from a configuration and the lengths of its domains (consumer/plan), or from the
- * configuration's text in a ledger. Phases and rules are the plan's for as long as the mixer lives;
+ * configuration's text in a ledger. Phases and rules are the plan's until mixer_replan() brings another;
  * positions, weights in force and lengths become the ledger's with the first step.
  */
 #ifndef CONSUMER_MIXER_MIXER_PLAN_H
@@ -16,8 +16,6 @@
 #include "common/record/ledger.h"
 #include "common/schedule/mix_rules.h"
 #include "common/schedule/schedule.h"
-
-enum { MIXER_ID_BYTES_MAX = 128 }; /* of a request's id */
 
 #define MIXER_EPOCH_LARGEST UINT64_MAX          /* epoch_size: the largest domain's sequences */
 #define MIXER_EPOCH_MAX     (UINT64_C(1) << 40) /* draws of a round */

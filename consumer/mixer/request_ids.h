@@ -13,6 +13,8 @@
 
 #include "common/base/failure.h"
 
+enum { MIXER_ID_BYTES_MAX = 128 }; /* of one id, in every record that has one */
+
 struct request_ids {
 	char **id; /* [n], oldest first */
 	size_t n;

@@ -2,8 +2,9 @@
  * shares.h -- the weights in force: which domain is drawn next, what a draw costs, and why the
  * weights are what they are.
  *
- * Three numbers stand for one weight:
+ * Four numbers stand for one weight:
  *
+ *   base      as the configuration has it: what phases that do not name the domain fall back to
  *   raw       as somebody wrote it: the configuration, a phase, a request
  *   weight    tempered and quantised over all domains that take part, so that they sum to 2^32, or to
  *             epoch_size where there are rounds (greedy: the bits of a double that is a share of 1)
@@ -43,6 +44,7 @@
 #include "common/record/ledger.h"
 #include "common/schedule/schedule.h"
 #include "consumer/mixer/mixer_plan.h"
+#include "consumer/mixer/request_ids.h"
 
 /* Of one domain: a value. */
 struct share {

@@ -6,7 +6,7 @@
  *
  *     attach_check()   reads the ledger: a configuration that does not fit must not end another
  *                      mixer that works, so what can be refused is refused before it is fenced
- *     transactions_open()   fences whoever was there; from here on the ledger's end is final
+ *     output_open()    fences whoever was there; from here on the ledger's end is final
  *     attach_look()    reads it again: is it another mixer's? (claim.h has the races)
  *     attach_take()    the mixer in the state of that record, or a new one
  *     START            committed by the caller, once in a mixer's life; then attach_started()
@@ -15,8 +15,8 @@
  * knows that its followers have them. For a moment the ledger seems to end with an older record,
  * and a mixer that resumed there would publish steps a second time. Two things stand against it:
  *
- *     - attach_look() comes after transactions_open(), which the broker answers only when every
- *       earlier transaction is decided and its markers are written: nothing is on its way;
+ *     - attach_look() comes after output_open(): the broker answers its transactions_open() only when
+ *       every earlier transaction is decided and its markers are written: nothing is on its way;
  *     - kafka_last_record() does not believe the first end that it is shown.
  *
  * A ledger that is empty although lanes hold batches was deleted: that is FAIL_DATA, and never step
@@ -80,7 +80,7 @@ enum fail_code attach_bind(struct attach *a, struct domains *d, struct failure *
  */
 enum fail_code attach_check(struct attach *a, struct ledger *last, bool *found, struct failure *f);
 
-/* The same right after transactions_open(), without the configuration: what is read is final. */
+/* The same right after output_open(), without the configuration: what is read is final. */
 enum fail_code attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *f);
 
 /*

@@ -45,7 +45,8 @@ struct claim {
 	uint64_t seen;  /* then the last record was of this mixer; 0: there was none */
 	bool started;   /* our START is in the ledger */
 	int64_t read;   /* offset of the record that was read last; -1: there was none */
-	int64_t before; /* the same at the last look before our START; -1 before that, too */
+	int64_t
+	    before; /* the offset that claim_look() stood at before our START; -1: no look yet */
 };
 
 void claim_init(struct claim *c, uint64_t mixer);

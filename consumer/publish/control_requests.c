@@ -20,7 +20,7 @@ enum {
 	SLICE_MS = 100,
 	EVENTS_MAX = 16,
 	REASON_BYTES = 256,          /* of a record that is no request */
-	REQUESTS_MAX = 256,          /* answered in one transaction, */
+	CONTROL_REQUESTS_MAX = 256,  /* answered in one transaction, */
 	ANSWERS_BYTES_MAX = 1 << 20, /* as long as their texts are no longer than this */
 	/* A ledger record with what waits for its step. The rest of TOPIC_LEDGER_BYTES is for what
 	 * grows by itself. */
@@ -190,7 +190,7 @@ struct sizes {
 };
 
 static enum fail_code
-answer_with(struct output *o, struct ledger_answer *answer, struct failure *f)
+pass_answer(struct output *o, struct ledger_answer *answer, struct failure *f)
 {
 	if (answer->accepted)
 		log_info("mix: request id=%s accepted step=%" PRId64, answer->id, answer->step);
@@ -214,7 +214,7 @@ refuse_size(struct mixer *m, const struct control *c, struct ledger_answer *answ
 }
 
 static enum fail_code
-judge(struct control_requests *r, struct mixer *m, const struct control *c,
+ask_mixer(struct control_requests *r, struct mixer *m, const struct control *c,
     struct ledger_answer *answer, bool *duplicate, struct failure *f)
 {
 	struct mixer_source joining;
@@ -261,7 +261,7 @@ take_request(struct control_requests *r, struct mixer *m, struct output *o, cons
 
 	if (s->ledger_bytes + bytes > PENDING_BYTES_MAX
 		? refuse_size(m, c, &answer, &duplicate, f) != FAIL_NONE
-		: judge(r, m, c, &answer, &duplicate, f) != FAIL_NONE)
+		: ask_mixer(r, m, c, &answer, &duplicate, f) != FAIL_NONE)
 		return f->code;
 	if (duplicate) {
 		log_info("mix: request id=%s was answered before", c->id);
@@ -269,7 +269,7 @@ take_request(struct control_requests *r, struct mixer *m, struct output *o, cons
 	}
 	s->ledger_bytes += answer.accepted ? bytes : MIXER_ID_BYTES_MAX;
 	s->answers_bytes += strlen(answer.text);
-	return answer_with(o, &answer, f);
+	return pass_answer(o, &answer, f);
 }
 
 /* Takes the record that waits into the mixer's state. */
@@ -313,7 +313,7 @@ control_requests_judge(
 	assert(o->answers_n == 0);
 	if (output_ledger_bytes(o, m, &s.ledger_bytes, f) != FAIL_NONE)
 		return f->code;
-	for (int i = 0; i < REQUESTS_MAX && s.answers_bytes < ANSWERS_BYTES_MAX; i++) {
+	for (int i = 0; i < CONTROL_REQUESTS_MAX && s.answers_bytes < ANSWERS_BYTES_MAX; i++) {
 		if (control_requests_wait(r, &waits, f) != FAIL_NONE)
 			return f->code;
 		if (!waits)

@@ -1,7 +1,7 @@
 /*
  * control_requests.h -- requests of the control topic: followed, judged by the mixer, answered.
  *
- * `riffle weights`, `skip`, `join` and `leave` append a record to <mix>.control and wait for its id
+ * `riffle weights` (also with --join and --leave), `skip` and `reweight` append a record to <mix>.control and wait for its id
  * in the ledger. The mixer follows the topic from the first record that is not answered; which one
  * that is stands in the ledger (control_next), so that no consumer group is needed.
  *
@@ -16,13 +16,13 @@
  * What one transaction takes is limited, because a ledger record has a largest size, and a mixer
  * that cannot write its record is stuck for ever:
  *
- *     REQUESTS_MAX answers, or ANSWERS_BYTES_MAX of their texts; what waits behind them is next
+ *     CONTROL_REQUESTS_MAX answers, or ANSWERS_BYTES_MAX of their texts; the rest is next
  *     PENDING_BYTES_MAX for the record with all accepted requests that wait for their steps: one
  *     that would exceed it is refused, whatever it asks for
  *
  * A record that is no request becomes a dead letter (dead_letters.h), and control_next passes over it.
  *
- * Thread: one. Memory: what librdkafka has fetched, at most REQUESTS_FETCHED_BYTES, and one
+ * Thread: one. Memory: what librdkafka has fetched, at most CONTROL_REQUESTS_FETCHED_BYTES, and one
  * transaction's answers.
  */
 #ifndef CONSUMER_PUBLISH_CONTROL_REQUESTS_H
@@ -36,7 +36,7 @@
 #include "consumer/mixer/mixer.h"
 #include "consumer/publish/output.h"
 
-enum { REQUESTS_FETCHED_BYTES = 1 << 20 };
+enum { CONTROL_REQUESTS_FETCHED_BYTES = 1 << 20 };
 
 struct control_requests;
 
@@ -61,7 +61,10 @@ void control_requests_close(struct control_requests *r); /* NULL is accepted */
 enum fail_code control_requests_seek(
     struct control_requests *r, int64_t offset_next, struct failure *f);
 
-/* *waits: a record is there. Asks the broker nothing. FAIL_DENIED: the user may not read it. */
+/*
+ * *waits: a record is there. Waits for nothing, unless the topic was cut under the mixer: then it
+ * seeks anew. FAIL_DENIED: the user may not read it. FAIL_BROKER as control_requests_seek().
+ */
 enum fail_code control_requests_wait(struct control_requests *r, bool *waits, struct failure *f);
 
 /*

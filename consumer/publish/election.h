@@ -6,12 +6,13 @@
  * That there are never two is the work of the transactional id: whoever attaches fences the other
  * (claim.h). So the group may be wrong for a while, and nothing but time is lost.
  *
- *                 has it                    attached
- *     WAITING <-------------> CHOSEN --------------------------+
- *     (a standby  has lost it (one that is no standby          v
- *      begins)    (a standby)  begins)                      DOUBTED <----> LEADING
- *                             TAKE_OVER                LOOK, once a      has lost it,
- *                                                         second         has it again
+ *     state    who starts there  has the partition         has it not                  attached
+ *     WAITING  a standby         TAKE_OVER, -> CHOSEN      WAIT                        -> DOUBTED
+ *     CHOSEN   any other mixer   TAKE_OVER                 a standby: WAIT, -> WAITING -> DOUBTED
+ *                                                          any other: TAKE_OVER
+ *     DOUBTED                    LOOK once a second, with  LOOK once a second
+ *                                it -> LEADING
+ *     LEADING                    GO_ON                     GO_ON, -> DOUBTED
  *
  * A mixer that leads and has lost the partition continues, because a lost session proves nothing:
  * only a START of another in the ledger proves that one has taken over. It looks there once a

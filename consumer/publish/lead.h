@@ -38,7 +38,8 @@ struct lead;
 enum fail_code lead_open(struct lead **out, const struct config *c, struct failure *f);
 void lead_close(struct lead *l); /* NULL is accepted */
 
-/* Asks the broker for every run's commits. FAIL_BROKER: it did not answer; what was known stays. */
+/* Asks the broker for every run's commits. FAIL_BROKER: it did not answer. FAIL_DATA: a
+ * commit is no step. What was known of the runs that were not reached stays. */
 enum fail_code lead_ask(struct lead *l, struct failure *f);
 
 /* The first step that must not be published yet; UINT64_MAX: no limit. */

@@ -43,7 +43,7 @@ struct mix {
 	rd_kafka_t *admin;
 	struct election election;
 	struct election_group *group;
-	bool led;             /* the last time that the election was in doubt, the group was ours */
+	bool had_partition;   /* of the election, at the last look at the ledger */
 	struct attach attach; /* the ledger, the plan, the reader */
 	struct domains *domains;
 	struct lengths lengths;
@@ -61,7 +61,7 @@ struct mix {
 	int64_t blocked_ms;    /* since when the lead is used up; 0: it is not */
 	int64_t dry_ms;        /* since when a live domain is dry and waited for; 0: none is */
 	int64_t warned_ms;     /* of either wait */
-	int64_t failing_ms;    /* since when failures follow each other without a commit; 0: none */
+	int64_t failing_ms;    /* since when failures follow each other without progress; 0: none */
 	int64_t began_ms;      /* the first step; 0: none yet */
 	int64_t logged_ms;     /* progress, with what was published by then: */
 	uint64_t logged_steps, logged_bytes;
@@ -90,16 +90,17 @@ step_next(const struct mix *m)
 static enum fail_code
 look_for_another(struct mix *m, bool has, struct failure *f)
 {
-	if (m->led && !has)
+	if (m->had_partition && !has) /* warns each time that it is lost */
 		log_warning("mix: MIX-ELECTION mix=%s: the election group has not given this mixer "
 			    "its partition back: looking whether another has taken over",
 		    m->config->mix.name);
-	m->led = has; /* said once for each time */
+	m->had_partition = has;
 	return attach_still_ours(&m->attach, f);
 }
 
 /*
- * Takes part in the election; called by every loop, at least every ELECTION_POLL_MAX_MS.
+ * Takes part in the election; called by every loop of this file, at least every
+ * ELECTION_POLL_MAX_MS.
  * FAIL_FENCED: another mixer has taken over. FAIL_BROKER: the user may not take part.
  */
 static enum fail_code
@@ -118,7 +119,7 @@ elect(struct mix *m, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* domains_stopped: takes part while domains are waited for. */
+/* A domains_stopped: takes part in the election while domains are waited for. */
 static bool
 stopped(void *mix)
 {
@@ -178,7 +179,7 @@ open_feed(struct mix *m, struct failure *f)
 	return feed_open(&m->feed, &o, f);
 }
 
-/* control_requests_join */
+/* A control_requests_join: what the topic of a domain that wants to join holds. */
 static enum fail_code
 look_at_joining(void *mix, const char *name, struct mixer_source *out, struct failure *f)
 {
@@ -346,7 +347,7 @@ answer_new(struct mix *m, struct failure *f)
 
 /* ---- attaching (attach.h has the order of these steps, claim.h the races) ---- */
 
-/* assembler_quarantined */
+/* An assembler_quarantined: a bad sequence becomes a dead letter of the next transaction. */
 static void
 keep_quarantined(void *mix, const struct mixer_draw *draw, const struct feed_block_record *record)
 {
@@ -372,7 +373,7 @@ keep_quarantined(void *mix, const struct mixer_draw *draw, const struct feed_blo
 
 /* From the ledger to an assembler. After a failure detach() is due. */
 static enum fail_code
-take_over(struct mix *m, struct failure *f)
+open_state(struct mix *m, struct failure *f)
 {
 	struct ledger last = {0};
 	struct mixer *mixer = NULL;
@@ -408,7 +409,7 @@ attach(struct mix *m, struct failure *f)
 	uint64_t step;
 
 	assert(m->assembler == NULL);
-	if (take_over(m, f) != FAIL_NONE)
+	if (open_state(m, f) != FAIL_NONE)
 		return f->code;
 	step = step_next(m);
 	if (m->over) {
@@ -679,7 +680,10 @@ recover(struct mix *m, struct failure *f)
 	return fail(f, FAIL_STOPPED, "stopped while recovering");
 }
 
-/* A standby attaches when its turn has come, and does not give up where a broker has died, too. */
+/*
+ * A standby attaches when its turn has come. It does not give up where the broker died together with
+ * the active mixer.
+ */
 static enum fail_code
 take_turn(struct mix *m, struct failure *f)
 {

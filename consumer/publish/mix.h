@@ -5,7 +5,7 @@
  * here the two meet, and what comes of them is written in transactions.
  *
  * Files of this room:
- *     mix               the loop, and what composes all others: to be read from top to bottom
+ *     mix               composes all others; its loop is run(), near the end of the file
  *     attach            from the ledger to a mixer's state, at the start and after every doubt
  *     claim             whether another mixer has taken over, by the ledger; pure
  *     election          whose turn it is to mix; pure
@@ -51,8 +51,8 @@
  * of the transactions is replaced, the ledger read again, and the steps after it drawn again, the
  * same.
  *
- * Threads: one, and librdkafka's. Every wait has a limit below ELECTION_POLL_MAX_MS, so that the
- * loop polls the election in time.
+ * Threads: one, and librdkafka's. Each single wait has a limit below ELECTION_POLL_MAX_MS, so that
+ * the loop polls the election in time.
  */
 #ifndef CONSUMER_PUBLISH_MIX_H
 #define CONSUMER_PUBLISH_MIX_H

@@ -75,7 +75,7 @@ begin(struct output *o, uint64_t step, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Puts one record on each lane: its part of the step; or, without a step, the one that ends it. */
+/* Puts one record on each lane: its part of the step or, without a step, the end of the mix. */
 static enum fail_code
 put_lanes(struct output *o, const struct mixer *m, uint64_t number, const struct assembled *step,
     struct failure *f)
