@@ -10,11 +10,12 @@
  *     names          names of topics and groups, and which names are allowed
  *     log            one line an event, to stderr
  *     clock          time for deadlines and rates
+ *     thread         threads that take no signals
  *     stop           the request to stop, from a signal handler to every loop
  *     fault          points at which a test makes the process die
  *     scalar         texts that people write for numbers
  *     nearest        which known name a mistyped one most likely means
- *     text           a text put together by formats
+ *     text           a text put together by formats; how a text ends
  *     buffer         bytes that grow at their end
  *     utf8           is it UTF-8, and what it is read as where it is not
  *     json_text      walks along a JSON text, strictly

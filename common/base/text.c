@@ -60,3 +60,11 @@ text_clear(struct text *t)
 	free(t->bytes);
 	*t = (struct text){0};
 }
+
+bool
+text_ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), end_n = strlen(end);
+
+	return n >= end_n && strcmp(text + n - end_n, end) == 0;
+}

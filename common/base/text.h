@@ -1,5 +1,5 @@
 /*
- * text.h -- a text that is put together in pieces.
+ * text.h -- a text that is put together in pieces, and what a text ends with.
  *
  * A zeroed text is a valid empty one. A piece that finds no memory is left out and the text is
  * marked: text_take() then gives NULL, so that only the end has to be checked.
@@ -23,5 +23,8 @@ char *text_take(struct text *t);
 
 /* Frees what *t holds and empties it. */
 void text_clear(struct text *t);
+
+/* Whether the last bytes of `text` are `end`; of any text if that is empty. Case counts. */
+bool text_ends_with(const char *text, const char *end);
 
 #endif

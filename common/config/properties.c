@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 /* Takes the property of that name out, so that the new one is the last. */
 static void
 remove_property(struct properties *p, const char *name)
@@ -122,19 +124,11 @@ properties_value(const struct properties *p, const char *name)
 	return NULL;
 }
 
-static bool
-ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 bool
 properties_secret(const char *name)
 {
-	return ends_with(name, "password") || ends_with(name, "secret") ||
-	       ends_with(name, ".key.pem") || strcmp(name, "sasl.oauthbearer.config") == 0;
+	return text_ends_with(name, "password") || text_ends_with(name, "secret") ||
+	       text_ends_with(name, ".key.pem") || strcmp(name, "sasl.oauthbearer.config") == 0;
 }
 
 void

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/thread.h"
 
 enum {
 	SLICE_MS = 250,      /* of waiting for records: the most that `interrupt` is overlooked */
@@ -248,21 +248,13 @@ thread_main(void *opaque)
 static enum fail_code
 start_threads(struct prefetch *p, struct failure *f)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
 	int err = 0;
 
 	p->thread = calloc(p->o.threads, sizeof(*p->thread));
 	if (p->thread == NULL)
 		return fail_memory(f);
-	sigfillset(&all); /* signals are the trainer's: no thread of ours takes one */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	for (; err == 0 && p->threads_n < p->o.threads; p->threads_n += err == 0)
-		err = pthread_create(&p->thread[p->threads_n], &attr, thread_main, p);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+		err = thread_start(&p->thread[p->threads_n], STACK_BYTES, thread_main, p);
 	if (err == 0)
 		return FAIL_NONE;
 	errno = err;

@@ -10,12 +10,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <xxhash.h>
+
+#include "common/base/thread.h"
 
 /* ---- from bytes to the queue ---- */
 
@@ -349,17 +350,11 @@ open_command(struct input *in, const struct input_options *o, const struct input
 
 /* ---- open, next, close ---- */
 
-/* The signals of the program are for its main thread. */
 static enum fail_code
 start_thread(struct input *in, struct failure *f)
 {
-	sigset_t all, before;
-	int refused;
+	int refused = thread_start(&in->thread, 0, reader, in);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	refused = pthread_create(&in->thread, NULL, reader, in);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (refused != 0) {
 		errno = refused;
 		return fail_errno(f, FAIL_IO, "input: a thread cannot be started");

@@ -11,18 +11,11 @@
 #include <xxhash.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "producer/input/chunk.h"
 #include "producer/input/stream.h"
 
 enum { SLICE_BYTES = 64 << 10 };
-
-static bool
-named(const char *name, const char *end)
-{
-	size_t n = strlen(name), end_n = strlen(end);
-
-	return n >= end_n && strcmp(name + n - end_n, end) == 0;
-}
 
 /* Opens a file for looking into it. *fd = -1: it has gone meanwhile. */
 static enum fail_code
@@ -312,8 +305,8 @@ take_file(
     struct live_scan *s, struct live_order *r, const struct file_list_entry *e, struct failure *f)
 {
 	enum fail_code code;
-	bool whole = chunk_form_of(e->name) == CHUNK_WHOLE_FILE || named(e->name, ".gz") ||
-		     named(e->name, ".zst");
+	bool whole = chunk_form_of(e->name) == CHUNK_WHOLE_FILE || text_ends_with(e->name, ".gz") ||
+		     text_ends_with(e->name, ".zst");
 	size_t index;
 	int fd;
 

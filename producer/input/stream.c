@@ -21,6 +21,7 @@
 #include <zstd_errors.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "producer/input/stream_internal.h"
 
 /* The marks of the kinds: RFC 1952 section 2.3.1, RFC 8878 sections 3.1.1 and 3.1.2. */
@@ -384,14 +385,6 @@ stream_is_compressed(const uint8_t *bytes, size_t n)
 	return is_gzip(bytes, n) || is_zstd(bytes, n);
 }
 
-static bool
-named(const char *name, const char *end)
-{
-	size_t n = strlen(name), end_n = strlen(end);
-
-	return n > end_n && strcmp(name + n - end_n, end) == 0;
-}
-
 /* Whether all that the file holds is the beginning of a mark. */
 static bool
 is_stump(const struct stream *s, const uint8_t *mark, size_t mark_n)
@@ -407,7 +400,9 @@ is_stump(const struct stream *s, const uint8_t *mark, size_t mark_n)
 static enum fail_code
 find_kind(struct stream *s, struct failure *f)
 {
-	bool gz = named(s->name, ".gz"), zst = named(s->name, ".zst");
+	/* Behind the first byte: a file called just ".gz" has no extension. */
+	const char *name = s->name[0] == '\0' ? s->name : s->name + 1;
+	bool gz = text_ends_with(name, ".gz"), zst = text_ends_with(name, ".zst");
 
 	if (need(s, sizeof(zstd_mark), f) != FAIL_NONE)
 		return f->code;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/record/token_format.h"
 #include "producer/input/token_window.h"
 
@@ -47,14 +48,6 @@ struct token_file {
 };
 
 /* ---- headers: what goes for several formats ---- */
-
-static bool
-ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), end_n = strlen(end);
-
-	return n >= end_n && strcmp(text + n - end_n, end) == 0;
-}
 
 /* `text` with its last `cut` bytes replaced by `end`. Gives *out (free). */
 static enum fail_code
@@ -197,7 +190,7 @@ read_megatron(struct token_file *t, struct failure *f)
 	uint64_t version;
 	size_t got;
 
-	if (!ends_with(t->o.name, ".bin"))
+	if (!text_ends_with(t->o.name, ".bin"))
 		return fail(f, FAIL_CONFIG,
 		    "%s: tokens: megatron needs the names of the .bin files; each has its .idx "
 		    "beside it",
@@ -288,7 +281,7 @@ read_ds(struct token_file *t, struct failure *f)
 	unsigned said;
 	bool index;
 
-	if (!ends_with(t->o.name, ".ds"))
+	if (!text_ends_with(t->o.name, ".ds"))
 		return fail(f, FAIL_CONFIG,
 		    "%s: tokens: ds needs the names of the .ds files; each may have its .ds.index "
 		    "and .ds.metadata beside it",

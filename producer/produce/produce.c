@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
 #include "common/base/log.h"
+#include "common/base/thread.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/topics.h"
 #include "producer/produce/part.h"
@@ -272,17 +272,11 @@ runner_main(void *argument)
 	return NULL;
 }
 
-/* The signals of the program are for its main thread. */
 static enum fail_code
 start_runner(struct runner *r, struct failure *f)
 {
-	sigset_t all, before;
-	int refused;
+	int refused = thread_start(&r->thread, 0, runner_main, r);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	refused = pthread_create(&r->thread, NULL, runner_main, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (refused == 0)
 		return FAIL_NONE;
 	errno = refused;

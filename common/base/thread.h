@@ -1,0 +1,22 @@
+/*
+ * thread.h -- threads that take no signals.
+ *
+ * A signal goes to any thread of the process that does not block it. Ours are for the main thread
+ * of a program, which waits in calls that a signal shall interrupt; those of a trainer that uses
+ * libriffle are none of our business at all. So every thread of ours blocks all of them.
+ */
+#ifndef COMMON_BASE_THREAD_H
+#define COMMON_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+/*
+ * Starts main(argument) with a stack of `stack_bytes`; 0: the system's default. 0, or the errno of
+ * pthread_create(), with *thread unset. The caller joins the thread. Leaves the signal mask of the
+ * caller as it was.
+ */
+int thread_start(
+    pthread_t *thread, size_t stack_bytes, void *(*main)(void *argument), void *argument);
+
+#endif
