@@ -1,17 +1,19 @@
 #include "producer/tokenizer/added_json.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* What the reading of one list works with. */
 struct reading {
 	struct tokenizer *t;
-	const struct model_json *b;
+	const struct model_json *model;
 	const struct tokenizer_options *o;
 	struct special_list *l;
 	struct added_tokens all; /* by content, to see one that is there twice */
 	struct normalizer_scratch normalizer;
-	uint32_t next_id;
+	uint32_t next_id; /* of the next token that the vocabulary does not have */
 };
 
 /* One member of added_tokens. */
@@ -19,9 +21,11 @@ struct one {
 	struct added_token token;
 	uint8_t content[ADDED_TOKENS_BYTES_MAX];
 	size_t n;
-	bool normalized, special;
+	bool normalized; /* it is looked for in normalised text, else in the text as it is */
+	bool special;
 };
 
+/* Takes the member apart. The file's "id" is checked and then ignored: see give_id(). */
 static enum fail_code
 read_one(const struct json_part *p, struct one *one, struct failure *f)
 {
@@ -41,15 +45,20 @@ read_one(const struct json_part *p, struct one *one, struct failure *f)
 	return json_part_bool(p, "special", NULL, &one->special, f);
 }
 
-/* The id that tokenizers gives, see added_json.h; each content may be there once. */
+/*
+ * Gives the token the id that the library tokenizers gives it (added_json.h), whatever the file's
+ * "id" says. Example: a vocabulary of 4 entries has "<s>" as id 1, and added_tokens are "<s>" and
+ * "<pad>": "<s>" keeps 1, "<pad>" gets 4. Each content may be there once.
+ */
 static enum fail_code
 give_id(struct reading *r, const struct json_part *p, struct one *one, struct failure *f)
 {
 	enum fail_code code;
 
-	one->token.id = vocabulary_find(&r->b->text, one->content, one->n);
+	one->token.id = vocabulary_find(&r->model->text, one->content, one->n);
 	if (one->token.id == VOCABULARY_NONE)
 		one->token.id = r->next_id++;
+	assert(r->next_id >= r->model->entries);
 	if (one->token.id >= VOCABULARY_IDS_MAX)
 		return json_part_refuse(p, "its id would be over 2097151", f);
 	one->token.as_text = one->special && r->o->special_as_text;
@@ -57,7 +66,11 @@ give_id(struct reading *r, const struct json_part *p, struct one *one, struct fa
 	return code != FAIL_DATA ? code : json_part_refuse(p, "this content is there twice", f);
 }
 
-/* Adds it to the set it is looked for in, as what the normaliser makes of it in the second. */
+/*
+ * Adds the token to the set in which it is looked for: as it is to `raw`, or as what the normaliser
+ * makes of it to `normalized`, for there it must match text that was normalised as well. So two
+ * different contents can become one, which is refused: the text could not say which of them it has.
+ */
 static enum fail_code
 add_to_set(struct reading *r, const struct json_part *p, const struct one *one, struct failure *f)
 {
@@ -80,7 +93,10 @@ add_to_set(struct reading *r, const struct json_part *p, const struct one *one, 
 		   : json_part_refuse(p, "another token is the same when it is normalised", f);
 }
 
-/* Notes what the token is decoded to. */
+/*
+ * Notes what the token is decoded to. Behind ByteLevel that is its content; else the decoder's steps
+ * apply to it as to any token. A result with a NUL is left out, because the list holds C strings.
+ */
 static enum fail_code
 note(struct reading *r, const struct one *one, struct failure *f)
 {
@@ -114,12 +130,14 @@ add_one(struct reading *r, const struct json_part *p, struct failure *f)
 }
 
 enum fail_code
-added_json_read(struct tokenizer *t, const struct model_json *b, const struct json_part *list,
+added_json_read(struct tokenizer *t, const struct model_json *model, const struct json_part *list,
     const struct tokenizer_options *o, struct special_list *l, struct failure *f)
 {
-	struct reading r = {.t = t, .b = b, .o = o, .l = l, .next_id = b->entries};
+	struct reading r = {.t = t, .model = model, .o = o, .l = l, .next_id = model->entries};
 	enum fail_code code = FAIL_NONE;
 
+	assert(t->recipe != NULL);
+	assert(model->entries > 0);
 	if (!json_part_is_null(list))
 		code = json_part_check_array(list, f);
 	for (size_t i = 0; code == FAIL_NONE && i < json_array_size(list->value); i++) {

@@ -103,12 +103,12 @@ hash_vocabulary(XXH64_state_t *h, const struct vocabulary *v)
 
 /* Merges that a later one of the same pair has not replaced. */
 static void
-hash_merges(XXH64_state_t *h, const struct tokenizer *t, const struct model_json *b)
+hash_merges(XXH64_state_t *h, const struct tokenizer *t, const struct model_json *model)
 {
-	for (uint32_t i = 0; i < b->merges_n; i++) {
-		const struct pair_merge *m = &b->merge[i];
+	for (uint32_t i = 0; i < model->merges_n; i++) {
+		const struct pair_merge *m = &model->merge[i];
 
-		if (i + MERGES_AHEAD < b->merges_n)
+		if (i + MERGES_AHEAD < model->merges_n)
 			pair_table_prefetch(&t->pairs, m[MERGES_AHEAD].left, m[MERGES_AHEAD].right);
 		if (pair_table_find(&t->pairs, m->left, m->right) != i)
 			continue;
@@ -118,15 +118,16 @@ hash_merges(XXH64_state_t *h, const struct tokenizer *t, const struct model_json
 }
 
 static void
-hash_flags(XXH64_state_t *h, const struct model_json *b, const struct tokenizer_options *o)
+hash_flags(XXH64_state_t *h, const struct model_json *model, const struct tokenizer_options *o)
 {
-	hash_number(h, (uint32_t)(b->fuse_unknown | b->byte_fallback << 1 | b->ignore_merges << 2 |
-				  o->add_special << 3 | o->special_as_text << 4));
-	hash_text(h, b->unknown.bytes, b->unknown.n);
+	hash_number(h,
+	    (uint32_t)(model->fuse_unknown | model->byte_fallback << 1 | model->ignore_merges << 2 |
+		       o->add_special << 3 | o->special_as_text << 4));
+	hash_text(h, model->unknown.bytes, model->unknown.n);
 }
 
 enum fail_code
-fingerprint_json(struct tokenizer *t, const struct model_json *b, const struct json_part *top,
+fingerprint_json(struct tokenizer *t, const struct model_json *model, const struct json_part *top,
     const struct tokenizer_options *o, struct failure *f)
 {
 	XXH64_state_t *h = XXH64_createState();
@@ -147,9 +148,9 @@ fingerprint_json(struct tokenizer *t, const struct model_json *b, const struct j
 		code = hash_part(h, top, "added_tokens", f);
 	if (code == FAIL_NONE && o->add_special)
 		code = hash_part(h, top, "post_processor", f);
-	hash_flags(h, b, o);
-	hash_vocabulary(h, &b->text);
-	hash_merges(h, t, b);
+	hash_flags(h, model, o);
+	hash_vocabulary(h, &model->text);
+	hash_merges(h, t, model);
 	t->fingerprint = XXH64_digest(h);
 	XXH64_freeState(h);
 	return code;

@@ -27,7 +27,7 @@
 enum fail_code fingerprint_tiktoken(struct tokenizer *t, struct failure *f);
 
 /* The same of a tokenizer.json. `top` holds all members of the file but the model, which is `m`. */
-enum fail_code fingerprint_json(struct tokenizer *t, const struct model_json *b,
+enum fail_code fingerprint_json(struct tokenizer *t, const struct model_json *model,
     const struct json_part *top, const struct tokenizer_options *o, struct failure *f);
 
 #endif

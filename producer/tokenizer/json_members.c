@@ -1,10 +1,12 @@
 #include "producer/tokenizer/json_members.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json_text.h"
 
+/* Fails with the place and the reason that the cursor stopped with. */
 static enum fail_code
 fail_bad(const struct json_text *t, const char *file, const char *path, struct failure *f)
 {
@@ -13,7 +15,11 @@ fail_bad(const struct json_text *t, const char *file, const char *path, struct f
 	    t->bad == NULL ? "invalid JSON" : t->bad);
 }
 
-/* Reads a key; its text is cut, as no key that is known is so long. */
+/*
+ * Reads a key and the colon behind it. A long key is cut: no key that riffle knows is so long, so
+ * the cut one is unknown, too, and is refused as such by whoever checks the keys. Two long keys that
+ * differ only behind the cut are refused as one that is there twice; both are unknown in any case.
+ */
 static bool
 read_key(struct json_text *t, char *room, char *key)
 {
@@ -29,7 +35,11 @@ read_key(struct json_text *t, char *room, char *key)
 	return json_text_colon(t);
 }
 
-/* Reads members up to the end of the object; true with m->n beyond the limit: too many. */
+/*
+ * Reads the members up to the end of the object. json_text_skip() checks a value without keeping
+ * anything of it, so that a "vocab" of tens of megabytes costs one walk over its text here. false:
+ * t->bad has the reason, or is NULL for plain invalid JSON.
+ */
 static bool
 walk(struct json_text *t, char *room, struct json_members *m)
 {
@@ -71,10 +81,12 @@ json_members_find(struct json_members *m, const char *file, const char *path, co
 
 	if (room == NULL)
 		return fail_memory(f);
+	assert(json != NULL);
 	m->n = 0;
 	if (!walk(&t, room, m))
 		code = fail_bad(&t, file, path, f);
 	free(room);
+	assert(m->n <= JSON_MEMBERS_MAX);
 	if (code != FAIL_NONE)
 		return code;
 	json_text_space(&t);

@@ -23,8 +23,9 @@ struct json_members {
 };
 
 /*
- * Finds the members of json[n]; all of it is checked. `path` is what the object is called in
- * sentences, "" for the whole file. A key twice is refused.
+ * Finds the members of json[n], which it borrows for the life of *m; all of the text is checked.
+ * `path` is what the object is called in messages, "" for the whole file. FAIL_DATA names the byte:
+ * invalid JSON, a key that is there twice, more than JSON_MEMBERS_MAX keys.
  */
 enum fail_code json_members_find(struct json_members *m, const char *file, const char *path,
     const char *json, size_t n, struct failure *f);

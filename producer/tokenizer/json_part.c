@@ -9,7 +9,10 @@
 
 #include "common/base/json_memory.h"
 
-/* Makes a value of one member, and puts it into the object. */
+/*
+ * Parses the text of one member, and puts the value into the object. jansson does not say that
+ * memory was refused: errno does, which is set to 0 for that (json_memory.h).
+ */
 static enum fail_code
 load_one(const struct json_member *m, const char *file, json_t *into, struct failure *f)
 {
@@ -31,6 +34,8 @@ enum fail_code
 json_part_open(struct json_part *p, const char *file, const char *path,
     const struct json_members *m, const char *const *except, size_t except_n, struct failure *f)
 {
+	assert(except != NULL || except_n == 0);
+	assert(strlen(path) < sizeof(p->path));
 	*p = (struct json_part){.file = file, .value = json_object()};
 	snprintf(p->path, sizeof(p->path), "%s", path);
 	if (p->value == NULL)
@@ -67,12 +72,17 @@ json_part_is_zero(const struct json_part *p)
 	return json_is_number(p->value) && json_number_value(p->value) == 0.0;
 }
 
+/*
+ * The path of a part is only read by people. It grows with the depth of the file, which is from
+ * outside, so that one that does not fit is cut: snprintf() never writes beyond m.path.
+ */
 struct json_part
 json_part_member(const struct json_part *p, const char *key)
 {
 	struct json_part m = {.file = p->file, .value = json_object_get(p->value, key)};
 	size_t n = strlen(p->path);
 
+	assert(n < sizeof(m.path));
 	memcpy(m.path, p->path, n);
 	snprintf(m.path + n, sizeof(m.path) - n, "%s%s", n == 0 ? "" : ".", key);
 	return m;
@@ -84,6 +94,7 @@ json_part_item(const struct json_part *p, size_t i)
 	struct json_part m = {.file = p->file, .value = json_array_get(p->value, i)};
 	size_t n = strlen(p->path);
 
+	assert(n < sizeof(m.path));
 	memcpy(m.path, p->path, n);
 	snprintf(m.path + n, sizeof(m.path) - n, "[%zu]", i);
 	return m;
@@ -95,7 +106,11 @@ json_part_is_null(const struct json_part *p)
 	return p->value == NULL || json_is_null(p->value);
 }
 
-/* Cut at a character's start, with dots, where it is long. */
+/*
+ * Cuts a long text and ends it with dots. A byte 10xxxxxx is inside a character of UTF-8, so the
+ * cut moves back to the first byte of one: the message stays valid UTF-8. The text begins with
+ * such a first byte, because jansson wrote it.
+ */
 static void
 shorten(char *text)
 {
@@ -103,7 +118,7 @@ shorten(char *text)
 
 	if (n < JSON_PART_VALUE_MAX)
 		return;
-	n = JSON_PART_VALUE_MAX - 4;
+	n = JSON_PART_VALUE_MAX - 4; /* room for the dots and the NUL */
 	while (((unsigned char)text[n] & 0xC0) == 0x80)
 		n--;
 	memcpy(text + n, "...", 4);
@@ -133,6 +148,7 @@ json_part_check_keys(
 	const char *key;
 	json_t *value;
 
+	assert(known_n > 0);
 	if (!json_is_object(p->value))
 		return json_part_refuse(p, "an object is wanted", f);
 	json_object_foreach(p->value, key, value)
@@ -165,6 +181,7 @@ json_part_copy(const struct json_part *p, const char *key, uint8_t *out, size_t 
 	struct json_part m = json_part_member(p, key);
 	char why[64];
 
+	assert(room > 0);
 	if (!json_is_string(m.value))
 		return json_part_refuse(&m, "a text is wanted", f);
 	*n = json_string_length(m.value);

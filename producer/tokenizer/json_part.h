@@ -37,18 +37,18 @@ void json_part_close(struct json_part *p);
 struct json_part json_part_member(const struct json_part *p, const char *key);
 struct json_part json_part_item(const struct json_part *p, size_t i);
 
-/* Whether it is missing, or null. */
+/* Whether it is missing or null. Files leave out a key or write null for the same thing. */
 bool json_part_is_null(const struct json_part *p);
 
-/* The text it is, or NULL. */
+/* The text that it is, borrowed from the value; NULL: it is missing, or no text. */
 const char *json_part_string(const struct json_part *p);
 
 bool json_part_is_zero(const struct json_part *p); /* a number that is 0 */
 
-/* FAIL_DATA that names file, path and value, and says `why`. */
+/* Fails with FAIL_DATA and names file, path, the value (cut where it is long) and `why`. */
 enum fail_code json_part_refuse(const struct json_part *p, const char *why, struct failure *f);
 
-/* It is an object that has no keys but known[known_n]. */
+/* Refuses the part if it is no object, or has a key that is not among known[known_n], n > 0. */
 enum fail_code json_part_check_keys(
     const struct json_part *p, const char *const *known, size_t known_n, struct failure *f);
 
@@ -60,7 +60,10 @@ enum fail_code json_part_check_keys(
 /* The text of a member, or "" where it is missing or no text. Borrowed from the value. */
 const char *json_part_text(const struct json_part *p, const char *key);
 
-/* Copies the text of a member to out[room]; it is refused where it is none, or too long. */
+/*
+ * Copies the text of a member to out[room], without a NUL, and sets *n to its bytes. A member that
+ * is missing, no text or longer is refused. room > 0.
+ */
 enum fail_code json_part_copy(const struct json_part *p, const char *key, uint8_t *out, size_t room,
     size_t *n, struct failure *f);
 
@@ -68,7 +71,7 @@ enum fail_code json_part_copy(const struct json_part *p, const char *key, uint8_
 enum fail_code json_part_bool(
     const struct json_part *p, const char *key, const bool *fallback, bool *out, struct failure *f);
 
-/* A whole number from 0 to `max`. */
+/* A member that is a whole number from 0 to `max`; anything else is refused. */
 enum fail_code json_part_count(
     const struct json_part *p, const char *key, uint32_t max, uint32_t *out, struct failure *f);
 

@@ -114,7 +114,7 @@ fill_one(uint32_t *one, const struct vocabulary *text, const uint16_t *point)
 
 /* Ids of <0x00> to <0xFF>; returns how many there are. */
 static unsigned
-fill_fallback(uint32_t *fallback, const struct model_json *b)
+fill_fallback(uint32_t *fallback, const struct model_json *model)
 {
 	unsigned found = 0;
 
@@ -122,8 +122,9 @@ fill_fallback(uint32_t *fallback, const struct model_json *b)
 		char name[8];
 
 		snprintf(name, sizeof(name), "<0x%02X>", i);
-		fallback[i] =
-		    b->byte_fallback ? vocabulary_find(&b->text, (const uint8_t *)name, 6) : NONE;
+		fallback[i] = model->byte_fallback
+				  ? vocabulary_find(&model->text, (const uint8_t *)name, 6)
+				  : NONE;
 		found += fallback[i] != NONE;
 	}
 	return found;
@@ -131,12 +132,12 @@ fill_fallback(uint32_t *fallback, const struct model_json *b)
 
 /* What becomes of characters that are no tokens. */
 static enum fail_code
-fill_symbols(struct recipe *r, const struct model_json *b, const char *file, struct failure *f)
+fill_symbols(struct recipe *r, const struct model_json *model, const char *file, struct failure *f)
 {
 	struct symbols *s = &r->symbols;
-	unsigned fallbacks = fill_fallback(s->fallback, b);
+	unsigned fallbacks = fill_fallback(s->fallback, model);
 
-	s->fuse = b->fuse_unknown;
+	s->fuse = model->fuse_unknown;
 	s->unknown = NONE;
 	if (r->byte_level && fallbacks > 0)
 		return fail(f, FAIL_DATA,
@@ -144,14 +145,14 @@ fill_symbols(struct recipe *r, const struct model_json *b, const char *file, str
 		    "only "
 		    "where all 256 bytes are tokens",
 		    file);
-	if (b->unknown.n == 0 || fallbacks == 256)
+	if (model->unknown.n == 0 || fallbacks == 256)
 		return FAIL_NONE;
-	s->unknown = vocabulary_find(&b->text, b->unknown.bytes, b->unknown.n);
+	s->unknown = vocabulary_find(&model->text, model->unknown.bytes, model->unknown.n);
 	if (s->unknown != NONE)
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
 	    "tokenizer %s: model.unk_token is \"%.*s\": it is not in model.vocab", file,
-	    (int)b->unknown.n, (const char *)b->unknown.bytes);
+	    (int)model->unknown.n, (const char *)model->unknown.bytes);
 }
 
 /*
@@ -162,13 +163,13 @@ fill_symbols(struct recipe *r, const struct model_json *b, const char *file, str
  * must not be looked up, as the pieces would be others.
  */
 static bool
-can_cut_marks(const struct model_json *b)
+can_cut_marks(const struct model_json *model)
 {
-	if (b->ignore_merges || vocabulary_find(&b->text, mark, MARK_BYTES) == NONE)
+	if (model->ignore_merges || vocabulary_find(&model->text, mark, MARK_BYTES) == NONE)
 		return false;
-	for (uint32_t i = 0; i < b->merges_n; i++) {
+	for (uint32_t i = 0; i < model->merges_n; i++) {
 		size_t n;
-		const uint8_t *token = vocabulary_token(&b->text, b->merge[i].result, &n);
+		const uint8_t *token = vocabulary_token(&model->text, model->merge[i].result, &n);
 		size_t at = 0;
 
 		while (at + MARK_BYTES <= n && memcmp(token + at, mark, MARK_BYTES) == 0)
@@ -192,21 +193,21 @@ index_bytes(struct vocabulary *v, struct failure *f)
 
 /* Of a byte-level model: tokens are bytes, and merging begins with bytes if all have an id. */
 static enum fail_code
-compile_bytes(struct tokenizer *t, const struct model_json *b, const char *file,
+compile_bytes(struct tokenizer *t, const struct model_json *model, const char *file,
     struct special_list *l, uint32_t *one, struct failure *f)
 {
 	uint16_t point[256];
 	int16_t byte[POINTS];
 
 	fill_alphabet(point, byte);
-	if (show_vocabulary(&t->vocabulary, &b->text, byte, file, l, f) != FAIL_NONE)
+	if (show_vocabulary(&t->vocabulary, &model->text, byte, file, l, f) != FAIL_NONE)
 		return f->code;
-	t->recipe->has_symbols = fill_one(one, &b->text, point) > 0;
+	t->recipe->has_symbols = fill_one(one, &model->text, point) > 0;
 	return FAIL_NONE;
 }
 
 enum fail_code
-model_compile(struct tokenizer *t, const struct model_json *b, const char *file,
+model_compile(struct tokenizer *t, const struct model_json *model, const char *file,
     struct special_list *l, struct failure *f)
 {
 	struct recipe *r = t->recipe;
@@ -214,23 +215,23 @@ model_compile(struct tokenizer *t, const struct model_json *b, const char *file,
 
 	for (unsigned i = 0; i < 256; i++)
 		none[i] = NONE;
-	if (copy_vocabulary(&t->vocabulary, &b->text, f) != FAIL_NONE)
+	if (copy_vocabulary(&t->vocabulary, &model->text, f) != FAIL_NONE)
 		return f->code;
 	if (r->byte_level) {
-		if (compile_bytes(t, b, file, l, one, f) != FAIL_NONE)
+		if (compile_bytes(t, model, file, l, one, f) != FAIL_NONE)
 			return f->code;
 	} else {
-		fill_one(one, &b->text, NULL);
+		fill_one(one, &model->text, NULL);
 		r->has_symbols = true;
 		r->symbols.vocabulary = &t->vocabulary;
-		r->pretokenizer.cut_marks = can_cut_marks(b);
+		r->pretokenizer.cut_marks = can_cut_marks(model);
 	}
 	memcpy(r->symbols.one, one, sizeof(one));
-	if (r->has_symbols && fill_symbols(r, b, file, f) != FAIL_NONE)
+	if (r->has_symbols && fill_symbols(r, model, file, f) != FAIL_NONE)
 		return f->code;
-	t->whole_first = b->ignore_merges;
+	t->whole_first = model->ignore_merges;
 	if ((t->whole_first || !r->byte_level) && index_bytes(&t->vocabulary, f) != FAIL_NONE)
 		return f->code; /* nobody else looks for a token by its bytes */
 	return pair_table_open_merges(
-	    &t->pairs, b->merge, b->merges_n, r->has_symbols ? none : one, f);
+	    &t->pairs, model->merge, model->merges_n, r->has_symbols ? none : one, f);
 }

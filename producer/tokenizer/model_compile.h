@@ -13,9 +13,9 @@
 
 /*
  * Fills vocabulary, pairs, whole_first and, in t->recipe, symbols and cut_marks; tokens that stand
- * for themselves go to `l`. t->recipe->byte_level is set. Borrows `b`.
+ * for themselves go to `l`. t->recipe->byte_level is set. Borrows `model`.
  */
-enum fail_code model_compile(struct tokenizer *t, const struct model_json *b, const char *file,
+enum fail_code model_compile(struct tokenizer *t, const struct model_json *model, const char *file,
     struct special_list *l, struct failure *f);
 
 #endif

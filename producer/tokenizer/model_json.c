@@ -21,12 +21,12 @@ struct waiting {
 };
 
 struct reading {
-	struct model_json *b;
+	struct model_json *model;
 	const char *file, *key; /* what is read now */
 	struct json_text t;
 	char *room; /* for one decoded text, as long as the JSON */
 	struct buffer texts;
-	struct entry *entry; /* [b->entries] */
+	struct entry *entry; /* [model->entries] */
 	size_t entries_room;
 	size_t merges_room;
 	struct waiting waiting[MERGES_AT_ONCE]; /* [waiting_n] */
@@ -34,12 +34,12 @@ struct reading {
 };
 
 void
-model_json_close(struct model_json *b)
+model_json_close(struct model_json *model)
 {
-	vocabulary_close(&b->text);
-	buffer_close(&b->unknown);
-	free(b->merge);
-	memset(b, 0, sizeof(*b));
+	vocabulary_close(&model->text);
+	buffer_close(&model->unknown);
+	free(model->merge);
+	memset(model, 0, sizeof(*model));
 }
 
 /* ---- JSON, as it stands: false is for fail_here() to report ---- */
@@ -90,9 +90,9 @@ read_open(struct reading *r, char open, char end, bool *ended)
 
 /* null: what would change tokens and is not done here. */
 static enum fail_code
-check_empty(const struct json_part *model, const char *key, struct failure *f)
+check_empty(const struct json_part *p, const char *key, struct failure *f)
 {
-	struct json_part m = json_part_member(model, key);
+	struct json_part m = json_part_member(p, key);
 	const char *text = json_part_string(&m);
 
 	if (json_part_is_null(&m) || json_part_is_zero(&m) || (text != NULL && text[0] == '\0'))
@@ -101,32 +101,32 @@ check_empty(const struct json_part *model, const char *key, struct failure *f)
 }
 
 static enum fail_code
-read_flags(struct model_json *b, const struct json_part *model, struct failure *f)
+read_flags(struct model_json *model, const struct json_part *p, struct failure *f)
 {
 	static const char *const keys[] = {"type", "dropout", "unk_token",
 	    "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
 	    "ignore_merges"};
-	struct json_part type = json_part_member(model, "type");
-	struct json_part unknown = json_part_member(model, "unk_token");
+	struct json_part type = json_part_member(p, "type");
+	struct json_part unknown = json_part_member(p, "unk_token");
 	const bool no = false;
 
-	if (json_part_check_keys(model, keys, sizeof(keys) / sizeof(keys[0]), f) != FAIL_NONE)
+	if (json_part_check_keys(p, keys, sizeof(keys) / sizeof(keys[0]), f) != FAIL_NONE)
 		return f->code;
-	if (type.value != NULL && strcmp(json_part_text(model, "type"), "BPE") != 0)
+	if (type.value != NULL && strcmp(json_part_text(p, "type"), "BPE") != 0)
 		return json_part_refuse(&type, "only \"BPE\" is known", f);
-	if (check_empty(model, "dropout", f) != FAIL_NONE ||
-	    check_empty(model, "continuing_subword_prefix", f) != FAIL_NONE ||
-	    check_empty(model, "end_of_word_suffix", f) != FAIL_NONE ||
-	    json_part_bool(model, "fuse_unk", &no, &b->fuse_unknown, f) != FAIL_NONE ||
-	    json_part_bool(model, "byte_fallback", &no, &b->byte_fallback, f) != FAIL_NONE ||
-	    json_part_bool(model, "ignore_merges", &no, &b->ignore_merges, f) != FAIL_NONE)
+	if (check_empty(p, "dropout", f) != FAIL_NONE ||
+	    check_empty(p, "continuing_subword_prefix", f) != FAIL_NONE ||
+	    check_empty(p, "end_of_word_suffix", f) != FAIL_NONE ||
+	    json_part_bool(p, "fuse_unk", &no, &model->fuse_unknown, f) != FAIL_NONE ||
+	    json_part_bool(p, "byte_fallback", &no, &model->byte_fallback, f) != FAIL_NONE ||
+	    json_part_bool(p, "ignore_merges", &no, &model->ignore_merges, f) != FAIL_NONE)
 		return f->code;
 	if (json_part_is_null(&unknown))
 		return FAIL_NONE;
 	if (json_part_string(&unknown) == NULL)
 		return json_part_refuse(&unknown, "a text or null is wanted", f);
 	return buffer_add(
-	    &b->unknown, json_part_string(&unknown), strlen(json_part_string(&unknown)), f);
+	    &model->unknown, json_part_string(&unknown), strlen(json_part_string(&unknown)), f);
 }
 
 /* ---- "vocab": texts with their ids, put in the order of these ---- */
@@ -150,13 +150,13 @@ read_id(struct reading *r, uint32_t *id)
 static enum fail_code
 add_entry(struct reading *r, const char *text, size_t n, struct failure *f)
 {
-	struct model_json *b = r->b;
+	struct model_json *model = r->model;
 
 	if (n > VOCABULARY_TOKEN_MAX)
 		return fail(f, FAIL_DATA,
 		    "tokenizer %s: model.vocab: a token of %zu bytes, at most %d are taken",
 		    r->file, n, VOCABULARY_TOKEN_MAX);
-	if (b->entries == r->entries_room) {
+	if (model->entries == r->entries_room) {
 		size_t room = r->entries_room == 0 ? 1 << 16 : r->entries_room * 2;
 		struct entry *more = realloc(r->entry, room * sizeof(*more));
 
@@ -165,7 +165,7 @@ add_entry(struct reading *r, const char *text, size_t n, struct failure *f)
 		r->entry = more;
 		r->entries_room = room;
 	}
-	r->entry[b->entries++] = (struct entry){0, (uint32_t)r->texts.n, (uint32_t)n};
+	r->entry[model->entries++] = (struct entry){0, (uint32_t)r->texts.n, (uint32_t)n};
 	return buffer_add(&r->texts, text, n, f);
 }
 
@@ -184,7 +184,7 @@ read_vocab(struct reading *r, struct failure *f)
 			return fail_here(r, f);
 		if (add_entry(r, text, n, f) != FAIL_NONE)
 			return f->code;
-		if (!json_text_colon(&r->t) || !read_id(r, &r->entry[r->b->entries - 1].id) ||
+		if (!json_text_colon(&r->t) || !read_id(r, &r->entry[r->model->entries - 1].id) ||
 		    !read_comma(r, '}', &ended))
 			return fail_here(r, f);
 	}
@@ -195,10 +195,10 @@ read_vocab(struct reading *r, struct failure *f)
 static enum fail_code
 order(struct reading *r, struct failure *f)
 {
-	struct vocabulary *v = &r->b->text;
+	struct vocabulary *v = &r->model->text;
 	uint32_t ids = 0, *of, at = 0;
 
-	for (uint32_t i = 0; i < r->b->entries; i++)
+	for (uint32_t i = 0; i < r->model->entries; i++)
 		if (r->entry[i].id >= ids)
 			ids = r->entry[i].id + 1;
 	v->ids = ids;
@@ -209,7 +209,7 @@ order(struct reading *r, struct failure *f)
 		free(of);
 		return fail_memory(f);
 	}
-	for (uint32_t i = 0; i < r->b->entries; i++) {
+	for (uint32_t i = 0; i < r->model->entries; i++) {
 		if (of[r->entry[i].id] != 0) {
 			free(of);
 			return fail(f, FAIL_DATA,
@@ -240,7 +240,7 @@ index_vocab(struct reading *r, struct failure *f)
 	enum fail_code code = order(r, f);
 
 	if (code == FAIL_NONE)
-		code = vocabulary_index(&r->b->text, &first, &second, f);
+		code = vocabulary_index(&r->model->text, &first, &second, f);
 	if (code != FAIL_DATA || first == second)
 		return code;
 	return fail(f, FAIL_DATA,
@@ -255,24 +255,24 @@ static enum fail_code
 find(const struct reading *r, uint64_t hash, const uint8_t *text, size_t n, uint32_t *id,
     struct failure *f)
 {
-	*id = n == 0 ? VOCABULARY_NONE : vocabulary_find_hashed(&r->b->text, hash, text, n);
+	*id = n == 0 ? VOCABULARY_NONE : vocabulary_find_hashed(&r->model->text, hash, text, n);
 	if (*id != VOCABULARY_NONE)
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
 	    "tokenizer %s: model.merges[%" PRIu32 "]: \"%.*s\" is not in model.vocab", r->file,
-	    r->b->merges_n, (int)(n > 100 ? 100 : n), (const char *)text);
+	    r->model->merges_n, (int)(n > 100 ? 100 : n), (const char *)text);
 }
 
 /* What a merge gives; in most files that is the token behind the one of the merge before. */
 static enum fail_code
 find_result(const struct reading *r, const uint8_t *text, size_t n, uint32_t *id, struct failure *f)
 {
-	const struct model_json *b = r->b;
-	uint32_t guess = b->merges_n == 0 ? 0 : b->merge[b->merges_n - 1].result + 1;
+	const struct model_json *model = r->model;
+	uint32_t guess = model->merges_n == 0 ? 0 : model->merge[model->merges_n - 1].result + 1;
 	size_t guess_n;
 
-	if (guess < b->text.ids) {
-		const uint8_t *token = vocabulary_token(&b->text, guess, &guess_n);
+	if (guess < model->text.ids) {
+		const uint8_t *token = vocabulary_token(&model->text, guess, &guess_n);
 
 		*id = guess;
 		if (guess_n == n && memcmp(token, text, n) == 0)
@@ -284,19 +284,19 @@ find_result(const struct reading *r, const uint8_t *text, size_t n, uint32_t *id
 static enum fail_code
 room_for_merge(struct reading *r, struct failure *f)
 {
-	struct model_json *b = r->b;
+	struct model_json *model = r->model;
 	size_t room = r->merges_room == 0 ? 1 << 16 : r->merges_room * 2;
 	struct pair_merge *more;
 
-	if (b->merges_n == VOCABULARY_IDS_MAX)
+	if (model->merges_n == VOCABULARY_IDS_MAX)
 		return fail(f, FAIL_DATA, "tokenizer %s: model.merges: at most %d are taken",
 		    r->file, VOCABULARY_IDS_MAX);
-	if (b->merges_n < r->merges_room)
+	if (model->merges_n < r->merges_room)
 		return FAIL_NONE;
-	more = realloc(b->merge, room * sizeof(*more));
+	more = realloc(model->merge, room * sizeof(*more));
 	if (more == NULL)
 		return fail_memory(f);
-	b->merge = more;
+	model->merge = more;
 	r->merges_room = room;
 	return FAIL_NONE;
 }
@@ -316,7 +316,7 @@ add_waiting(struct reading *r, struct failure *f)
 		    find_result(r, both, w->left_n + w->right_n, &m.result, f) != FAIL_NONE ||
 		    room_for_merge(r, f) != FAIL_NONE)
 			return f->code;
-		r->b->merge[r->b->merges_n++] = m;
+		r->model->merge[r->model->merges_n++] = m;
 	}
 	r->waiting_n = 0;
 	r->texts.n = 0;
@@ -336,8 +336,8 @@ add_merge(struct reading *r, size_t start, size_t left_n, struct failure *f)
 	if (left_n > 0 && right_n > 0) {
 		w->left_hash = bytes_hash(both, left_n);
 		w->right_hash = bytes_hash(both + left_n, right_n);
-		vocabulary_prefetch(&r->b->text, w->left_hash);
-		vocabulary_prefetch(&r->b->text, w->right_hash);
+		vocabulary_prefetch(&r->model->text, w->left_hash);
+		vocabulary_prefetch(&r->model->text, w->right_hash);
 	}
 	return r->waiting_n < MERGES_AT_ONCE ? FAIL_NONE : add_waiting(r, f);
 }
@@ -360,7 +360,7 @@ read_merge_text(struct reading *r, struct failure *f)
 		return fail(f, FAIL_DATA,
 		    "tokenizer %s: model.merges[%" PRIu32
 		    "] is \"%.*s\": two tokens with one space between them are wanted",
-		    r->file, r->b->merges_n + (uint32_t)r->waiting_n, (int)(n > 100 ? 100 : n),
+		    r->file, r->model->merges_n + (uint32_t)r->waiting_n, (int)(n > 100 ? 100 : n),
 		    text);
 	if (buffer_add(&r->texts, text, left_n, f) != FAIL_NONE ||
 	    buffer_add(&r->texts, space + 1, n - left_n - 1, f) != FAIL_NONE)
@@ -435,13 +435,13 @@ static enum fail_code
 read_all(struct reading *r, const struct json_members *m, struct failure *f)
 {
 	static const char *const large[] = {"vocab", "merges"};
-	struct json_part model;
+	struct json_part flags; /* all members but the large ones */
 	enum fail_code code;
 
-	if (json_part_open(&model, r->file, "model", m, large, 2, f) != FAIL_NONE)
+	if (json_part_open(&flags, r->file, "model", m, large, 2, f) != FAIL_NONE)
 		return f->code;
-	code = read_flags(r->b, &model, f);
-	json_part_close(&model);
+	code = read_flags(r->model, &flags, f);
+	json_part_close(&flags);
 	if (code == FAIL_NONE)
 		code = read_large(r, m, "vocab", read_vocab, f);
 	if (code == FAIL_NONE)
@@ -453,9 +453,10 @@ read_all(struct reading *r, const struct json_members *m, struct failure *f)
 
 enum fail_code
 model_json_read(
-    struct model_json *b, const char *file, const char *json, size_t n, struct failure *f)
+    struct model_json *model, const char *file, const char *json, size_t n, struct failure *f)
 {
-	struct reading r = {.b = b, .file = file, .room = malloc(n + JSON_TEXT_SLACK_BYTES)};
+	struct reading r = {
+	    .model = model, .file = file, .room = malloc(n + JSON_TEXT_SLACK_BYTES)};
 	struct json_members *m = malloc(sizeof(*m));
 	enum fail_code code = r.room == NULL || m == NULL ? fail_memory(f) : FAIL_NONE;
 

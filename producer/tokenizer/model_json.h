@@ -27,11 +27,11 @@ struct model_json {
 };
 
 /*
- * Fills the zeroed *b from json[n], which is valid UTF-8; `file` is for sentences. FAIL_DATA names
+ * Fills the zeroed *model from json[n], which is valid UTF-8; `file` is for sentences. FAIL_DATA names
  * the member, and the byte or the merge.
  */
 enum fail_code model_json_read(
-    struct model_json *b, const char *file, const char *json, size_t n, struct failure *f);
-void model_json_close(struct model_json *b);
+    struct model_json *model, const char *file, const char *json, size_t n, struct failure *f);
+void model_json_close(struct model_json *model);
 
 #endif

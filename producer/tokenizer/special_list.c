@@ -17,14 +17,14 @@ special_list_add(struct special_list *l, uint32_t id, const void *text, size_t n
 	assert(memchr(text, '\0', n) == NULL);
 	if (l->n == l->room) {
 		size_t room = l->room == 0 ? 64 : l->room * 2;
-		struct special_entry *more = realloc(l->entry, room * sizeof(*more));
+		struct special_list_entry *more = realloc(l->entry, room * sizeof(*more));
 
 		if (more == NULL)
 			return fail_memory(f);
 		l->entry = more;
 		l->room = room;
 	}
-	l->entry[l->n] = (struct special_entry){id, l->texts.n, l->n};
+	l->entry[l->n] = (struct special_list_entry){id, l->texts.n, l->n};
 	l->n++;
 	if (buffer_add(&l->texts, text, n, f) != FAIL_NONE)
 		return f->code;
@@ -35,7 +35,7 @@ special_list_add(struct special_list *l, uint32_t id, const void *text, size_t n
 static int
 compare(const void *left, const void *right)
 {
-	const struct special_entry *a = left, *b = right;
+	const struct special_list_entry *a = left, *b = right;
 
 	if (a->id != b->id)
 		return a->id < b->id ? -1 : 1;
@@ -45,7 +45,7 @@ compare(const void *left, const void *right)
 enum fail_code
 special_list_give(struct special_list *l, struct tokenizer *t, struct failure *f)
 {
-	struct special *special = malloc((l->n + 1) * sizeof(*special));
+	struct tokenizer_special *special = malloc((l->n + 1) * sizeof(*special));
 
 	assert(t->special_owned == NULL);
 	assert(t->recipe != NULL);
@@ -60,7 +60,7 @@ special_list_give(struct special_list *l, struct tokenizer *t, struct failure *f
 	l->texts = (struct buffer){NULL, 0, 0};
 	for (size_t i = 0; i < l->n; i++)
 		if (i == 0 || l->entry[i].id != l->entry[i - 1].id)
-			special[t->specials_n++] = (struct special){
+			special[t->specials_n++] = (struct tokenizer_special){
 			    (const char *)t->recipe->texts.bytes + l->entry[i].start,
 			    l->entry[i].id};
 	special_list_close(l);

@@ -14,7 +14,7 @@
 
 struct special_list {
 	struct buffer texts; /* one behind the other, each with a NUL */
-	struct special_entry {
+	struct special_list_entry {
 		uint32_t id;
 		size_t start, order;
 	} * entry; /* [n], owned */

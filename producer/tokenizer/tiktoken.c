@@ -268,7 +268,7 @@ static const struct encoding {
 	enum splitter_pattern pattern;
 	uint32_t ids; /* the highest rank + 1 */
 	size_t specials_n;
-	struct special special[SPECIALS_MAX];
+	struct tokenizer_special special[SPECIALS_MAX];
 } encodings[] = {
     {SPLITTER_GPT2, 50256, 1, {{"<|endoftext|>", 50256}}}, /* gpt2, r50k_base */
     {SPLITTER_GPT2, 50281, 1, {{"<|endoftext|>", 50256}}}, /* p50k_base: a hole at 50256 */

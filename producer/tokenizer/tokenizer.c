@@ -66,7 +66,7 @@ tokenizer_eos(const struct tokenizer *t)
 }
 
 /* The special token of this id, or NULL. */
-static const struct special *
+static const struct tokenizer_special *
 special_of(const struct tokenizer *t, uint32_t id)
 {
 	size_t low = 0, high = t->specials_n;
@@ -85,7 +85,7 @@ special_of(const struct tokenizer *t, uint32_t id)
 const uint8_t *
 tokenizer_bytes(const struct tokenizer *t, uint32_t id, size_t *n)
 {
-	const struct special *special = special_of(t, id);
+	const struct tokenizer_special *special = special_of(t, id);
 	const uint8_t *bytes;
 
 	if (special != NULL) {

@@ -16,7 +16,7 @@
 #include "producer/tokenizer/recipe.h"
 
 /* A token that stands for itself: special, added, or one that merging never gives. */
-struct special {
+struct tokenizer_special {
 	const char *text;
 	uint32_t id;
 };
@@ -25,8 +25,8 @@ struct tokenizer {
 	enum splitter_pattern pattern; /* of a .tiktoken */
 	struct vocabulary vocabulary;  /* without tokens that stand for themselves */
 	struct pair_table pairs;
-	const struct special *special; /* [specials_n], by id; static, or special_owned */
-	struct special *special_owned;
+	const struct tokenizer_special *special; /* [specials_n], by id; static, or special_owned */
+	struct tokenizer_special *special_owned;
 	size_t specials_n;
 	bool whole_first;      /* a piece that is a token as a whole is not merged */
 	struct recipe *recipe; /* owned; NULL: of a .tiktoken, which has none */
