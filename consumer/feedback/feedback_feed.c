@@ -102,12 +102,17 @@ feedback_feed_seek(struct feedback_feed *d, int64_t offset_next, struct failure 
 	return fail_within(f, "topic %s", d->topic);
 }
 
+/*
+ * Hands a record out. Whatever it holds, the next one is behind it: a record that is no report must
+ * not stop those who follow. Only memory that is short is a failure.
+ */
 static enum fail_code
 take(struct feedback_feed *d, const rd_kafka_message_t *m, struct feedback_feed_record *out,
     struct failure *f)
 {
 	struct failure why;
 
+	assert(m->offset >= d->offset_next);
 	feedback_clear(&d->feedback);
 	d->offset_next = m->offset + 1;
 	*out = (struct feedback_feed_record){.offset = m->offset};
@@ -120,6 +125,7 @@ take(struct feedback_feed *d, const rd_kafka_message_t *m, struct feedback_feed_
 	return FAIL_NONE;
 }
 
+/* Whether the offset to read from is not in the log: a failure that no waiting mends. */
 static bool
 is_gone(rd_kafka_resp_err_t err)
 {

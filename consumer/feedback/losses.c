@@ -158,9 +158,11 @@ give_up_lowest(struct losses *l)
 	l->counts.incomplete++;
 }
 
+/* An open step without a report: nothing is added up yet, no rank has reported. */
 static void
 begin(struct open_step *s, const struct feedback *b, int64_t offset, size_t domains_n)
 {
+	assert(b->world <= LOSSES_RANKS_MAX);
 	memset(s, 0, sizeof(*s) + domains_n * sizeof(s->sum[0]));
 	s->step = b->step;
 	s->world = b->world;
@@ -173,6 +175,7 @@ place(const struct losses *l, int64_t step)
 {
 	size_t at = l->open_n;
 
+	assert(l->open_n <= LOSSES_OPEN_MAX);
 	while (at > 0 && l->open[at - 1]->step >= step)
 		at--;
 	return at;
@@ -225,7 +228,7 @@ add_loss(struct losses *l, struct open_step *s, const struct feedback_loss *loss
 		return;
 	}
 	sum = &s->sum[d->at];
-	/* The sums must be finite, too: those of the ranks may be large without being infinite. */
+	/* The sums must be finite, too: two finite numbers can add up to infinity. */
 	if (!isfinite(sum->loss_sum + loss->loss_sum) ||
 	    !isfinite(sum->excess_sum + loss->excess_sum) || loss->excess_sum < 0 ||
 	    loss->tokens < 0 || loss->tokens > INT64_MAX - sum->tokens) {
@@ -262,6 +265,7 @@ losses_add(struct losses *l, const struct feedback *b, int64_t offset, struct fa
 	if (is_dropped(l, b))
 		return FAIL_NONE;
 	assert(b->step >= l->step_next);
+	assert(b->rank < b->world);
 	if (find(l, b, offset, &s, f) != FAIL_NONE)
 		return f->code;
 	if (s == NULL) {
@@ -284,6 +288,7 @@ losses_add(struct losses *l, const struct feedback *b, int64_t offset, struct fa
 	assert(s->reported <= s->world);
 	l->counts.reports++;
 	l->complete_n += is_complete(s);
+	assert(l->complete_n <= l->open_n);
 	for (size_t i = 0; i < b->losses_n; i++)
 		add_loss(l, s, &b->loss[i]);
 	return FAIL_NONE;

@@ -15,6 +15,7 @@ struct reporter {
 	rd_kafka_resp_err_t error; /* of the first of them */
 };
 
+/* librdkafka has delivered a report, or given it up. Only counts: the next call reports it. */
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 {
@@ -89,6 +90,7 @@ reporter_close(struct reporter *r)
 	free(r);
 }
 
+/* Fails once for all reports that were lost since the last time; FAIL_NONE: none was. */
 static enum fail_code
 fail_lost(struct reporter *r, struct failure *f)
 {
@@ -96,6 +98,7 @@ fail_lost(struct reporter *r, struct failure *f)
 
 	if (lost == 0)
 		return FAIL_NONE;
+	assert(r->error != RD_KAFKA_RESP_ERR_NO_ERROR);
 	r->lost = 0;
 	kafka_fail_topic(f, r->rk, r->error, NULL, "no delivery", r->topic_name);
 	return fail_within(f, "topic %s: %llu reports of losses", r->topic_name, lost);
@@ -121,8 +124,9 @@ reporter_send(struct reporter *r, const struct feedback *b, struct failure *f)
 enum fail_code
 reporter_flush(struct reporter *r, int timeout_ms, struct failure *f)
 {
-	rd_kafka_resp_err_t err = rd_kafka_flush(r->rk, timeout_ms);
+	rd_kafka_resp_err_t err = rd_kafka_flush(r->rk, timeout_ms); /* calls delivered() */
 
+	assert(r->topic != NULL);
 	if (fail_lost(r, f) != FAIL_NONE)
 		return f->code;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)

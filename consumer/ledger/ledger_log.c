@@ -64,6 +64,10 @@ ledger_log_topic(const struct ledger_log *l)
 	return l->topic;
 }
 
+/*
+ * Reads from `offset` on. Records that were fetched before may still come: poll() drops those below
+ * l->assigned.
+ */
 static enum fail_code
 assign(struct ledger_log *l, int64_t offset, struct failure *f)
 {
@@ -154,6 +158,7 @@ ledger_log_next(
 		return f->code;
 	if (m == NULL)
 		return fail(f, FAIL_TIMEOUT, "topic %s has no further record", l->topic);
+	assert(m->offset >= l->assigned);
 	*offset = m->offset;
 	l->assigned = m->offset + 1;
 	code = decode(l, m, out, f);
@@ -222,7 +227,15 @@ probe(struct ledger_log *l, int64_t offset, uint64_t step, bool *before, int64_t
 	return code;
 }
 
-/* Halves the offsets between *low, which is before the step, and `end`, which is not. */
+/*
+ * Halves the offsets between *low, at which is a record before the step, and `end`, from which on
+ * is none. Offsets have gaps: those of aborted transactions and of the marks that end one. So a
+ * probe reads the first record at or after the middle. Where that one is before the step, *low
+ * moves to it; where it is not, or there is none, `end` moves to the middle itself: no record lies
+ * between the middle and the one that was found.
+ *
+ * It ends LEDGER_LOG_NEAR offsets apart, because reading those costs less than another probe.
+ */
 static enum fail_code
 halve(struct ledger_log *l, uint64_t step, int64_t *low, int64_t end, struct failure *f)
 {
@@ -243,7 +256,10 @@ halve(struct ledger_log *l, uint64_t step, int64_t *low, int64_t end, struct fai
 	return FAIL_NONE;
 }
 
-/* Reads from *low to the last record that is before the step; *low becomes its offset. */
+/*
+ * Reads from *low to the last record that is before the step; *low becomes its offset. The end of
+ * the topic (FAIL_TIMEOUT) ends the search as a record that is not before the step does.
+ */
 static enum fail_code
 read_on(struct ledger_log *l, uint64_t step, int64_t *low, struct failure *f)
 {
@@ -276,6 +292,7 @@ step_back(struct ledger_log *l, int64_t low, int64_t *at, struct failure *f)
 {
 	int64_t before = *at, end = *at;
 
+	assert(low <= *at);
 	for (int64_t distance = 4; before == end && end > low; distance *= 2) {
 		int64_t from = end - low > distance ? end - distance : low, offset = from;
 

@@ -33,7 +33,7 @@ weight_history_close(struct weight_history *h)
 	*h = (struct weight_history){0};
 }
 
-/* Weights of greedy are the bits of doubles, and greedy is what counts its own draws. */
+/* A weight as a number: of the schedule greedy it is the `bits` of a double. */
 static double
 weight_of(const struct ledger *l, size_t i, bool bits)
 {
@@ -49,6 +49,7 @@ weight_history_share(const struct ledger *l, size_t i)
 	double sum = 0;
 	bool bits;
 
+	assert(i < l->domains_n);
 	for (size_t k = 0; k < l->domains_n; k++)
 		whole += l->domain[k].weight;
 	bits = whole != total;
@@ -176,6 +177,8 @@ step_until(struct weight_history *h, struct mixer *m, struct mixer_draw *draws, 
 			continue;
 		if (h->n == most) /* the oldest of them gives way */
 			close_version(&h->version[--h->n]);
+		assert(h->n < most);
+		assert(first <= h->n);
 		memmove(&h->version[first + 1], &h->version[first],
 		    (h->n - first) * sizeof(h->version[0]));
 		h->version[first] = (struct weight_history_version){0};
@@ -215,6 +218,7 @@ walk(struct weight_history *h, struct ledger_log *log, size_t most, struct failu
 {
 	bool found = true;
 
+	assert(h->n >= 1);
 	while (h->n < most && found) {
 		const struct weight_history_version *newest = &h->version[h->n - 1];
 		struct ledger record = {0};
@@ -245,6 +249,7 @@ weight_history_read(struct weight_history *out, const char *mix,
 	enum fail_code code;
 
 	assert(most >= 1 && most <= WEIGHT_HISTORY_MAX);
+	assert(out->n == 0);
 	out->version = calloc(most, sizeof(*out->version));
 	if (out->version == NULL)
 		return fail_memory(f);

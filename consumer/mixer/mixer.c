@@ -87,6 +87,7 @@ mixer_from_plan(const struct mixer_plan *p)
 	struct failure f;
 
 	assert(p->lanes >= 1);
+	assert(p->global_batch >= p->lanes);
 	assert(p->global_batch % p->lanes == 0);
 	if (m == NULL)
 		return NULL;
@@ -176,6 +177,7 @@ mixer_copy(struct mixer **out, const struct mixer *m, struct failure *f)
 {
 	struct mixer *copy = calloc(1, sizeof(*copy));
 
+	assert(m->domains_n >= 1);
 	if (copy == NULL)
 		return fail_memory(f);
 	copy->shape = m->shape;
@@ -237,6 +239,8 @@ mixer_put_phase(struct mixer *m, const struct agenda_phase *phase)
 	v->phase[0] = '\0';
 	if (phase == NULL)
 		return;
+	assert(phase->temperature > 0);
+	assert(phase->lr_scale > 0);
 	put_raw_weights(m, phase->weight, phase->weights_n);
 	v->temperature = phase->temperature;
 	v->lr_scale = phase->lr_scale;
@@ -251,6 +255,7 @@ mixer_put_change(struct mixer *m, const struct ledger_change *c, struct failure 
 	struct share *share = d < 0 ? NULL : &m->shares.share[d];
 
 	assert(c->kind == LEDGER_WEIGHTS || d >= 0);
+	assert(c->kind != LEDGER_SKIP || c->partition >= 0);
 	switch (c->kind) {
 	case LEDGER_SKIP: return exclusions_skip(&m->exclusions, &skip, f);
 	case LEDGER_WEIGHTS: put_raw_weights(m, c->weight, c->weights_n); break;
@@ -345,6 +350,7 @@ static void
 count_draw(
     struct mixer *m, const struct shares_choice *c, const struct mixer_draw *draw, uint64_t tokens)
 {
+	assert(draw->domain == c->drawn);
 	shares_charge(&m->shares, c, m->dry, m->shape.weights_unit == MIX_BY_TOKENS ? tokens : 1);
 	mark_dry(m);
 	if (m->shares.lenders_n > 0)
@@ -411,6 +417,7 @@ mixer_settle(struct mixer *m)
 static void
 keep(struct mixer *m)
 {
+	assert(!m->undoable);
 	m->at_kept = m->at;
 	for (size_t i = 0; i < m->domains_n; i++)
 		cursor_keep(&m->cursor[i]);
@@ -464,11 +471,13 @@ mixer_step(struct mixer *m, struct mixer_draw *draws, enum mixer_result *result,
 
 		code = draw_one(m, &draws[slot_of(s, k)], result, f);
 	}
-	if (code != FAIL_NONE || *result != MIXER_DRAWN)
+	if (code != FAIL_NONE || *result != MIXER_DRAWN) {
 		mixer_undo(m);
-	else
-		m->at.step_next++;
-	return code;
+		return code;
+	}
+	assert(m->at.draws - m->at_kept.draws == s->global_batch);
+	m->at.step_next++;
+	return FAIL_NONE;
 }
 
 const struct mixer_draw *
@@ -492,8 +501,12 @@ mixer_correct_tokens(struct mixer *m, uint32_t domain, uint32_t tokens)
 {
 	assert(domain < m->domains_n);
 	if (m->shape.weights_unit == MIX_BY_SEQUENCES &&
-	    tokens <= m->shape.sequence_length) /* else they were asked for, or decided by */
-		m->cursor[domain].place.tokens -= m->shape.sequence_length + 1 - tokens;
+	    tokens <= m->shape.sequence_length) { /* else they were asked for, or decided by */
+		uint32_t padding = m->shape.sequence_length + 1 - tokens;
+
+		assert(m->cursor[domain].place.tokens >= padding);
+		m->cursor[domain].place.tokens -= padding;
+	}
 }
 
 enum fail_code
@@ -534,6 +547,7 @@ replan_domain(
 	struct share *h = &m->shares.share[i];
 	enum ledger_domain_state was = h->state;
 
+	assert(s == NULL || strcmp(s->name, c->name) == 0);
 	if (s == NULL) {
 		if (!c->joined)
 			h->state = LEDGER_LEFT;
@@ -598,6 +612,7 @@ mixer_replan(struct mixer *m, const struct mixer_plan *p, struct failure *f)
 		m->shares.share[m->domains_n - 1].base = p->source[k].weight;
 		moved = true;
 	}
+	assert(m->domains_n >= p->sources_n);
 	m->shape.temperature = p->temperature;
 	m->shape.base = base;
 	if (agenda_set_phases(&m->agenda, p->phase, p->phases_n, p->temperature, f) != FAIL_NONE)

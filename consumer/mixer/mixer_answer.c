@@ -1,7 +1,17 @@
 /*
- * The text of an accepted answer: what becomes of shares, passes and ends. Steps in it that lie in
- * the future are estimates from the shares ("about"): excluded sequences, other changes to come and
- * the lengths of padded sequences are left out of account. Decides nothing.
+ * The text of an accepted answer: what becomes of shares, passes and ends. Decides nothing.
+ *
+ * It compares three mixers, which mixer_request() has made: `now`, as the mixer stands, `before`,
+ * with all in force that precedes the change, and `after`, with the change as well. Shares are
+ * exact. Steps in the future are estimates from the shares, and the text says "about": they ignore
+ * excluded sequences, other changes to come, and the lengths of padded sequences.
+ *
+ * Example. B is 100 sequences a step; the mix stands at step 1000, and the change takes effect at
+ * step 1100. Domain web has a share of 20% before it and 50% after it, and its epoch has 4000
+ * sequences left. Until step 1100 it is drawn 100 * 20 = 2000 times. The other 2000 take 2000/50 =
+ * 40 steps, so that the epoch ends about step 1140. Without the change: 1000 + 4000/20 = 1200.
+ *
+ *     web: 50% (was 20%); epoch 0 ends about step 1140 (was 1200)
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -10,20 +20,21 @@
 #include "common/base/text.h"
 #include "consumer/mixer/mixer_internal.h"
 
-#define NEVER 1e18 /* steps: beyond any run */
+#define NEVER 1e18 /* a step beyond any run: the domain is not drawn any more */
 
-/* Sequences of one domain a step, before and from the change's step on. */
+/* How often one domain is drawn, until the change and from it on. Doubles: nothing is decided. */
 struct rates {
-	double now, step; /* step_next; that of the change */
-	double before, after;
+	double now, step;     /* the step that is drawn next; that of the change, not below it */
+	double before, after; /* sequences a step; 0: it is not drawn */
 };
 
-/* The step at which `sequences` more are drawn. */
+/* The step at which `sequences` more are drawn; NEVER. The example is at the top of this file. */
 static double
 step_after(const struct rates *r, double sequences)
 {
 	double until = (r->step - r->now) * r->before;
 
+	assert(r->step >= r->now);
 	if (sequences <= until)
 		return r->now + ceil(sequences / r->before);
 	if (r->after <= 0)
@@ -31,7 +42,7 @@ step_after(const struct rates *r, double sequences)
 	return fmin(NEVER, r->step + ceil((sequences - until) / r->after));
 }
 
-/* "about step N (was M)", with the change and without it. */
+/* Adds "about step N (was M)", with the change and without it; the second only if it differs. */
 static void
 add_step(struct text *t, double with, double without)
 {
@@ -47,7 +58,10 @@ add_step(struct text *t, double with, double without)
 		text_add(t, " (was %.0f)", without);
 }
 
-/* The end of this pass, and of the last one. */
+/*
+ * Adds when this pass ends, and, where passes are limited, when the last one does. The passes
+ * between are of the length that this one has.
+ */
 static void
 add_ends(struct text *t, const struct mixer *now, uint32_t d, const struct rates *with)
 {
@@ -71,6 +85,7 @@ add_ends(struct text *t, const struct mixer *now, uint32_t d, const struct rates
 	add_step(t, step_after(with, all), step_after(&without, all));
 }
 
+/* Adds the line of one domain: its share, and when it ends. */
 static void
 add_domain(struct text *t, const struct mixer *now, uint32_t d, double before, double after,
     const struct ledger_change *c)
@@ -84,11 +99,12 @@ add_domain(struct text *t, const struct mixer *now, uint32_t d, double before, d
 	add_ends(t, now, d, &with);
 }
 
+/* Adds a line for each domain that has a share before or after the change; the first 64 of them. */
 static void
 add_domains(struct text *t, const struct mixer *now, const struct mixer *before,
     const struct mixer *after, const struct ledger_change *c)
 {
-	size_t told = 0, rest = 0;
+	size_t lines = 0, rest = 0;
 
 	for (uint32_t d = 0; d < after->domains_n; d++) {
 		struct mixer_standing was, will;
@@ -97,9 +113,9 @@ add_domains(struct text *t, const struct mixer *now, const struct mixer *before,
 		mixer_stand(after, d, &will);
 		if (was.share == 0 && will.share == 0)
 			continue;
-		if (told < MIXER_ANSWER_DOMAINS_MAX) {
+		if (lines < MIXER_ANSWER_DOMAINS_MAX) {
 			add_domain(t, now, d, was.share, will.share, c);
-			told++;
+			lines++;
 		} else
 			rest++;
 	}
@@ -107,7 +123,11 @@ add_domains(struct text *t, const struct mixer *now, const struct mixer *before,
 		text_add(t, "\nand %zu more", rest);
 }
 
-/* Draws come B a step, so that the place in the round at the change's step is known exactly. */
+/*
+ * Adds where in its round the change comes. Each step is B draws, so that this is exact. The steps
+ * until the change are divided by the size of a round first, because steps * B can exceed 64 bits:
+ * steps = q * size + r, and q * size steps are exactly q * B rounds.
+ */
 static void
 add_round(struct text *t, const struct mixer *now, int64_t step)
 {
@@ -116,6 +136,7 @@ add_round(struct text *t, const struct mixer *now, int64_t step)
 	uint64_t draws = steps % size * now->shape.global_batch + now->shares.round_draws;
 	uint64_t left = (size - draws % size) % size;
 
+	assert(step >= (int64_t)now->at.step_next);
 	rounds += draws / size;
 	if (left == 0)
 		text_add(t, "\nround %" PRIu64 " begins with it", rounds);
@@ -126,6 +147,7 @@ add_round(struct text *t, const struct mixer *now, int64_t step)
 		    left, rounds);
 }
 
+/* Adds the first phase that starts after the change, which it ends. */
 static void
 add_phase(struct text *t, const struct mixer *now, int64_t step)
 {
@@ -136,6 +158,7 @@ add_phase(struct text *t, const struct mixer *now, int64_t step)
 		    now->agenda.phase[i].name, now->agenda.phase[i].start_step);
 }
 
+/* Adds what a skip takes out, and how many sequences of the domain are out with it. */
 static void
 add_skip(struct text *t, const struct mixer *after, const struct ledger_change *c)
 {
@@ -144,6 +167,7 @@ add_skip(struct text *t, const struct mixer *after, const struct ledger_change *
 	uint64_t out = exclusions_count(
 	    &after->exclusions, (uint32_t)d, cursor->sequences, cursor->partitions_n);
 
+	assert(d >= 0);
 	text_add(t,
 	    "\n%s/%d: %" PRId64 "..%" PRId64 " are not drawn again; %" PRIu64 " of %" PRIu64
 	    " sequences are kept out",
@@ -157,6 +181,9 @@ mixer_describe(const struct mixer *now, const struct mixer *before, const struct
 	const struct shares_version *was = &before->shares.version, *will = &after->shares.version;
 	struct text t = {0};
 
+	assert(c->step >= (int64_t)now->at.step_next);
+	assert(now->domains_n == after->domains_n);
+	assert(before->domains_n == after->domains_n);
 	text_add(&t, "takes effect at step %" PRId64, c->step);
 	if (asked_step >= 0 && asked_step < c->step)
 		text_add(&t, ", for step %" PRId64 " is drawn already", asked_step);

@@ -40,6 +40,9 @@ save_domain(const struct mixer *m, size_t i, struct ledger_domain *l, struct fai
 	bool greedy = m->shares.schedule.kind == SCHEDULE_GREEDY;
 	int64_t credit = m->shares.schedule.credit[i];
 
+	assert(h->owed <= INT64_MAX);
+	assert(c->place.taken <= INT64_MAX);
+	assert(c->place.tokens <= INT64_MAX);
 	l->name = strdup(c->name);
 	l->partition = calloc(c->partitions_n, sizeof(*l->partition));
 	if (l->name == NULL || l->partition == NULL)
@@ -241,6 +244,7 @@ resume_schedule(struct mixer *m, const struct ledger *l, struct failure *f)
 		weight[i] = m->shares.epoch_size == 0 ? d->weight : d->round_weight;
 		any = any || !greedy || weights_double(d->weight) > 0;
 	}
+	assert(l->domains_n == m->domains_n);
 	if (!any)
 		return fail(f, FAIL_DATA, "ledger: no domain has a weight");
 	if (!greedy && check_sums(m, l, f) != FAIL_NONE)
@@ -259,6 +263,11 @@ save_version(const struct mixer *m, struct ledger *l, struct failure *f)
 {
 	const struct shares *s = &m->shares;
 
+	assert(m->at.step_next <= INT64_MAX);
+	assert(m->at.draws <= INT64_MAX);
+	assert(s->version.temperature > 0);
+	assert(s->version.lr_scale > 0);
+	assert(s->epoch_size == 0 ? s->round_draws == 0 : s->round_draws < s->epoch_size);
 	l->step_next = (int64_t)m->at.step_next;
 	l->draws = (int64_t)m->at.draws;
 	l->choices = m->at.choices;
@@ -330,6 +339,7 @@ save_exclusions(const struct mixer *m, struct ledger *l, struct failure *f)
 {
 	const struct exclusions *x = &m->exclusions;
 
+	assert(x->quarantined_n <= LEDGER_QUARANTINED_MAX);
 	if (x->skips_n > 0) {
 		l->skip = calloc(x->skips_n, sizeof(*l->skip));
 		if (l->skip == NULL)
@@ -393,6 +403,7 @@ save_requests(const struct mixer *m, struct ledger *l, struct failure *f)
 	const struct agenda *a = &m->agenda;
 	size_t waiting = agenda_waiting(a);
 
+	assert(a->done + waiting == a->pending_n);
 	if (waiting > 0) {
 		l->pending = calloc(waiting, sizeof(*l->pending));
 		if (l->pending == NULL)
@@ -507,6 +518,7 @@ snapshot_domain(struct mixer *m, uint32_t i, const struct ledger_domain *l, stru
 	uint64_t sequences[ORDER_PARTITIONS_MAX];
 	bool sealed[ORDER_PARTITIONS_MAX];
 
+	assert(c->partitions_n <= ORDER_PARTITIONS_MAX);
 	if (l->name == NULL || strcmp(l->name, c->name) != 0 || l->partitions_n != c->partitions_n)
 		return fail(f, FAIL_DATA,
 		    "ledger: domain number %u is %s with %zu partitions, and was %s with %zu", i,

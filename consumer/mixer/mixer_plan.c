@@ -51,6 +51,7 @@ mixer_plan_check_source(const struct mixer_plan *p, const struct mixer_source *s
 		return fail(f, FAIL_CONFIG,
 		    "domain %s: catch_up must be a number from 1 to %g, not %g", s->name,
 		    CATCH_UP_MAX, s->catch_up);
+	assert(s->sequences != NULL);
 	for (size_t i = 0; i < s->partitions_n; i++)
 		sum += s->sequences[i];
 	if (s->weight > 0 && sum == 0 && !s->live)
@@ -81,6 +82,7 @@ check_phase_weight(const struct mixer_plan *p, const struct mixer_phase *h,
 	if (named[s - p->source])
 		return fail(
 		    f, FAIL_CONFIG, "phase %s gives two weights to domain %s", h->name, w->domain);
+	assert((size_t)(s - p->source) < p->sources_n);
 	named[s - p->source] = true;
 	for (size_t i = 0; i < s->partitions_n; i++)
 		sequences += s->sequences[i];
@@ -96,6 +98,7 @@ check_phase_weights(const struct mixer_plan *p, const struct mixer_phase *h, str
 {
 	bool named[LIMIT_DOMAINS] = {false}, positive = false;
 
+	assert(p->sources_n <= LIMIT_DOMAINS);
 	for (size_t i = 0; i < h->weights_n; i++) {
 		if (check_phase_weight(p, h, &h->weight[i], named, f) != FAIL_NONE)
 			return f->code;
@@ -114,6 +117,7 @@ check_phase(const struct mixer_plan *p, size_t i, struct failure *f)
 {
 	const struct mixer_phase *h = &p->phase[i];
 
+	assert(i < p->phases_n);
 	if (strlen(h->name) > NAME_MAX_BYTES)
 		return fail(f, FAIL_CONFIG, "the name of phase %s is longer than %d bytes", h->name,
 		    NAME_MAX_BYTES);
@@ -181,6 +185,7 @@ mixer_plan_source(const struct mixer_plan *p, const char *name)
 {
 	size_t low = 0, high = p->sources_n;
 
+	assert(name != NULL);
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		int order = strcmp(p->source[middle].name, name);
@@ -210,6 +215,7 @@ hash_text(const char *text, uint64_t before)
 	return XXH64(text, strlen(text), before);
 }
 
+/* By bytes, lowest first, so that machines of either byte order agree. */
 static uint64_t
 hash_number(uint64_t value, uint64_t before)
 {

@@ -43,6 +43,7 @@ answer_with(struct mixer *m, const struct control *c, int64_t step, char *text,
 {
 	const char *id = text_or_empty(c->id);
 
+	assert(step >= -1);
 	*answer = (struct ledger_answer){.accepted = step >= 0, .step = step, .text = text};
 	answer->id = strndup(id, MIXER_ID_BYTES_MAX);
 	if (answer->id == NULL || text == NULL)
@@ -58,6 +59,7 @@ enum fail_code
 mixer_refuse(struct mixer *m, const struct control *c, const char *reason,
     struct ledger_answer *answer, bool *duplicate, struct failure *f)
 {
+	assert(reason != NULL);
 	*answer = (struct ledger_answer){0};
 	*duplicate = request_ids_has(&m->answered, text_or_empty(c->id));
 	if (*duplicate)
@@ -208,8 +210,10 @@ check_left(const struct mixer *m, const struct ledger_change *c, struct failure 
 {
 	int d = mixer_domain_named(m, c->domain);
 	const struct cursor *cursor = &m->cursor[d];
-	uint64_t length = cursor_length(&m->cursor[d]);
+	uint64_t length = cursor_length(cursor);
 
+	assert(c->kind == LEDGER_SKIP);
+	assert(d >= 0);
 	if (!cursor->all_sealed || m->shares.share[d].weight == 0 || length == 0)
 		return FAIL_NONE;
 	if (exclusions_count(&m->exclusions, (uint32_t)d, cursor->sequences, cursor->partitions_n) <
@@ -248,6 +252,7 @@ run_phases(struct mixer *m, uint64_t step, struct failure *f)
 	size_t i = agenda_phase_from(&m->agenda, m->at.step_next);
 
 	for (; i < m->agenda.phases_n && m->agenda.phase[i].start_step <= step; i++) {
+		assert(m->agenda.phase[i].start_step >= m->at.step_next);
 		m->at.step_next = m->agenda.phase[i].start_step + 1;
 		mixer_put_phase(m, &m->agenda.phase[i]);
 		if (!shares_weigh(&m->shares))
@@ -277,6 +282,8 @@ run_change(struct mixer *m, const struct ledger_change *c, struct failure *f)
 static enum fail_code
 run_pending(struct mixer *m, const struct agenda *a, size_t from, size_t to, struct failure *f)
 {
+	assert(from <= to);
+	assert(to <= a->pending_n);
 	for (size_t i = from; i < to; i++) {
 		const struct ledger_change *c = &a->pending[i];
 
@@ -306,6 +313,8 @@ judge(const struct mixer *m, const struct ledger_change *c, struct mixer **befor
 	struct mixer *rest = NULL;
 	enum fail_code code;
 
+	assert(c->step >= (int64_t)m->at.step_next);
+	assert(until <= a->pending_n);
 	while (until < a->pending_n && a->pending[until].step <= c->step)
 		until++;
 	if (mixer_copy(before, m, f) != FAIL_NONE ||
@@ -334,6 +343,7 @@ add_joining(
 	struct mixer_source source;
 	int known = mixer_domain_named(m, c->domain);
 
+	assert(c->kind == LEDGER_JOIN);
 	if (known >= 0) {
 		if (m->shares.share[known].state != LEDGER_LEFT)
 			return fail(f, FAIL_DATA, "domain %s is in the mix already", c->domain);

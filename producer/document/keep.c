@@ -1,7 +1,13 @@
 #include "producer/document/keep.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
+
+enum {
+	NAME_GROWTH = 6, /* bytes that one of a name becomes at most: \u001f */
+	NAME_EXTRA = 4,  /* quotes, colon, comma */
+};
 
 /* Appends a JSON value without the white space between its parts; there is room for all of it. */
 static void
@@ -48,8 +54,6 @@ append_name(struct buffer *b, const char *name)
 	b->bytes[b->n++] = '"';
 }
 
-enum { NAME_GROWTH = 6, NAME_EXTRA = 4 /* quotes, colon, comma */ };
-
 enum fail_code
 keep_begin(struct buffer *b, struct failure *f)
 {
@@ -62,6 +66,7 @@ keep_add(struct buffer *b, const char *name, const char *raw, size_t raw_n, stru
 {
 	size_t most = NAME_GROWTH * strlen(name) + NAME_EXTRA + raw_n;
 
+	assert(b->n > 0); /* keep_begin() */
 	if (buffer_reserve(b, most, f) != FAIL_NONE)
 		return f->code;
 	if (b->n > 1)
@@ -69,11 +74,13 @@ keep_add(struct buffer *b, const char *name, const char *raw, size_t raw_n, stru
 	append_name(b, name);
 	b->bytes[b->n++] = ':';
 	append_compact(b, raw, raw_n);
+	assert(b->n <= b->room);
 	return FAIL_NONE;
 }
 
 enum fail_code
 keep_end(struct buffer *b, struct failure *f)
 {
+	assert(b->n > 0);
 	return buffer_add(b, "}", 1, f);
 }

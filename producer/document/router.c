@@ -275,6 +275,7 @@ find_domain(const struct router *r, const struct group *g, const struct json_fie
 	return r->domains_n;
 }
 
+/* The lowest domain that takes the record by any group; domains_n: none does. */
 static size_t
 choose_domain(const struct router *r, const struct json_field_value *value)
 {
@@ -304,6 +305,7 @@ check_utf8(const struct router *r, struct router_scratch *s, const char *what, c
 {
 	size_t good = utf8_valid_bytes(text, n);
 
+	assert(good <= n);
 	*valid = good == n;
 	if (*valid || r->utf8 == CONFIG_UTF8_REPLACE)
 		return true;
@@ -364,6 +366,7 @@ give_two(const struct router *r, struct router_scratch *s, size_t domain,
 	prompt_n = s->text.n;
 	if (append(&s->text, response->bytes, response->n, valid[1], f) != FAIL_NONE)
 		return f->code;
+	assert(prompt_n <= s->text.n);
 	*out = (struct router_result){.verdict = ROUTER_DOCUMENT,
 	    .domain = domain,
 	    .text = s->text.n == 0 ? "" : (const char *)s->text.bytes,
@@ -386,6 +389,7 @@ repair_keep(struct buffer *b, struct failure *f)
 	if (buffer_reserve(b, UTF8_REPLACED_FACTOR * n, f) != FAIL_NONE)
 		return f->code;
 	b->n = utf8_replace((char *)b->bytes + n, (const char *)b->bytes, n);
+	assert(n + b->n <= b->room);
 	memmove(b->bytes, b->bytes + n, b->n);
 	return FAIL_NONE;
 }
@@ -399,6 +403,8 @@ give_keep(const struct router *r, struct router_scratch *s, const struct json_fi
 	struct buffer *b = &s->keep;
 	bool valid;
 
+	assert(out->verdict == ROUTER_DOCUMENT);
+	assert(out->domain < r->domains_n);
 	if (keep_begin(b, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < w->keeps_n; i++) {

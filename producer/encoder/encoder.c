@@ -40,6 +40,7 @@ encoder_open(struct encoder **out, const struct tokenizer *t, struct failure *f)
 {
 	struct encoder *e = calloc(1, sizeof(*e));
 
+	assert(t != NULL);
 	if (e == NULL)
 		return fail_memory(f);
 	e->t = t;
@@ -105,7 +106,9 @@ encode_batch(struct encoder *e, const uint8_t *text, size_t n, size_t count,
 {
 	size_t at = 0;
 
+	assert(count > 0);
 	assert(count <= BATCH_PIECES);
+	assert(e->end[count - 1] <= n);
 	prepare(e, text, n, count);
 	if (token_buffer_reserve(out, count * PIECE_CACHE_IDS_MAX, f) != FAIL_NONE)
 		return f->code;
@@ -122,6 +125,7 @@ encode_batch(struct encoder *e, const uint8_t *text, size_t n, size_t count,
 	}
 	if (e->rare.n > 0 && rare_pieces_finish(&e->rare, out, f) != FAIL_NONE)
 		return f->code;
+	assert(e->rare.n == 0);
 	piece_cache_grow(&e->cache);
 	return FAIL_NONE;
 }
@@ -258,6 +262,7 @@ replace(struct encoder *e, const char **text, size_t *n, struct failure *f)
 		e->replaced_room = room;
 	}
 	*n = utf8_replace(e->replaced, *text, *n);
+	assert(*n <= e->replaced_room);
 	*text = e->replaced;
 	return FAIL_NONE;
 }
@@ -281,6 +286,7 @@ enum fail_code
 encoder_encode(
     struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f)
 {
+	assert(text != NULL || n == 0);
 	if (n > SPLITTER_TEXT_MAX / UTF8_REPLACED_FACTOR)
 		return fail_long(n, f);
 	if (!utf8_valid(text, n) && replace(e, &text, &n, f) != FAIL_NONE)
@@ -292,6 +298,7 @@ enum fail_code
 encoder_encode_valid(
     struct encoder *e, const char *text, size_t n, struct token_buffer *out, struct failure *f)
 {
+	assert(text != NULL || n == 0);
 	if (n > SPLITTER_TEXT_MAX / UTF8_REPLACED_FACTOR)
 		return fail_long(n, f);
 	return encode(e, text, n, out, f);
