@@ -1,0 +1,248 @@
+/*
+ * committer.h against librdkafka's mock cluster, which refuses commits as it is told to. What the
+ * group has in the end is read back from the cluster.
+ */
+#include "tests/unit/test.h"
+
+#include "consumer/batches/lanes.h"
+#include "consumer/ledger/run_position.h"
+#include "consumer/reader/committer.h"
+#include "tests/unit/mock_cluster.h"
+
+enum { API_OFFSET_COMMIT = 8, BROKERS = 1, LANES = 2, WAIT_MS = 30000, REFUSALS = 5 };
+
+/* One that no time mends, and one that passes. */
+enum {
+	STAYS = RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE,
+	PASSES = RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
+};
+
+static struct failure f;
+static struct lanes *lanes;
+static struct committer *c;
+
+static int
+open_lanes(void **unused)
+{
+	char at[256];
+	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
+	const struct properties properties = {1, item};
+	struct lanes_options o = {.mix = "m",
+	    .group = "m.trainers",
+	    .rank = 0,
+	    .world = 1,
+	    .properties = &properties,
+	    .timeout_ms = WAIT_MS};
+
+	(void)unused;
+	if (open_mock_cluster(&f) != FAIL_NONE)
+		return -1;
+	if (rd_kafka_mock_topic_create(cluster, "m.batches", LANES, BROKERS))
+		return -1;
+	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	return lanes_open(&lanes, &o, &f) == FAIL_NONE ? 0 : -1;
+}
+
+static int
+close_lanes(void **unused)
+{
+	(void)unused;
+	lanes_close(lanes);
+	kafka_close(owner);
+	return 0;
+}
+
+static int
+open_committer(void **unused)
+{
+	(void)unused;
+	f = (struct failure){0};
+	return committer_open(&c, lanes, 3, &f) == FAIL_NONE ? 0 : -1;
+}
+
+static int
+close_committer(void **unused)
+{
+	(void)unused;
+	committer_close(c);
+	rd_kafka_mock_clear_request_errors(cluster, API_OFFSET_COMMIT);
+	return 0;
+}
+
+/* The next commit is answered by `err`, the one after it by what is said next. */
+static void
+answer_next(int err)
+{
+	rd_kafka_mock_push_request_errors(cluster, API_OFFSET_COMMIT, 1, (rd_kafka_resp_err_t)err);
+}
+
+/* The records of step n are at offset 10 * n of both lanes. */
+static void
+ask(uint64_t step)
+{
+	const int64_t offset_next[LANES] = {(int64_t)step * 10, (int64_t)step * 10};
+
+	assert_int_equal(committer_ask(c, step, offset_next, &f), FAIL_NONE);
+	assert_true(committer_flies(c));
+}
+
+static void
+wait_for_all(void)
+{
+	assert_int_equal(committer_poll(c, WAIT_MS, &f), FAIL_NONE);
+	assert_false(committer_flies(c));
+}
+
+/* What the broker has of both lanes. */
+static void
+check_group(uint64_t step)
+{
+	int64_t offset_next[LANES];
+	char *metadata[LANES] = {NULL}, wanted[RUN_POSITION_TEXT_MAX];
+
+	run_position_format(wanted, step);
+	assert_int_equal(lanes_committed(lanes, offset_next, metadata, WAIT_MS, &f), FAIL_NONE);
+	for (int i = 0; i < LANES; i++) {
+		assert_int_equal(offset_next[i], step * 10);
+		assert_string_equal(metadata[i], wanted);
+		free(metadata[i]);
+	}
+}
+
+static void
+test_what_it_was_opened_with_is_good_and_nothing_flies(void **unused)
+{
+	(void)unused;
+	assert_int_equal(committer_good(c), 3);
+	assert_false(committer_flies(c));
+	assert_int_equal(committer_poll(c, 0, &f), FAIL_NONE);
+	assert_int_equal(committer_failure(c, &f), FAIL_NONE);
+}
+
+static void
+test_of_those_that_wait_only_the_newest_is_sent(void **unused)
+{
+	(void)unused;
+	answer_next(RD_KAFKA_RESP_ERR_NO_ERROR);
+	answer_next(RD_KAFKA_RESP_ERR_NO_ERROR);
+	answer_next(STAYS); /* for a third commit, which there must not be */
+	ask(5);
+	ask(7);
+	ask(9);
+	assert_int_equal(committer_good(c), 3);
+	wait_for_all();
+	assert_int_equal(committer_good(c), 9);
+	assert_int_equal(committer_failure(c, &f), FAIL_NONE);
+	check_group(9);
+}
+
+static void
+test_a_refusal_is_reported_once_and_good_stays(void **unused)
+{
+	(void)unused;
+	ask(5);
+	wait_for_all();
+	answer_next(STAYS);
+	ask(7);
+	wait_for_all();
+	assert_int_equal(committer_good(c), 5);
+	assert_int_equal(committer_failure(c, &f), FAIL_BROKER);
+	assert_non_null(strstr(f.text, "committing step 7: "));
+	assert_int_equal(committer_failure(c, &f), FAIL_NONE);
+	check_group(5);
+}
+
+static void
+test_a_refusal_sends_what_waits(void **unused)
+{
+	(void)unused;
+	answer_next(STAYS);
+	ask(5);
+	ask(7);
+	wait_for_all();
+	assert_int_equal(committer_good(c), 7);
+	assert_int_equal(committer_failure(c, &f), FAIL_BROKER);
+	assert_non_null(strstr(f.text, "committing step 5: "));
+	check_group(7);
+}
+
+static void
+test_a_repeat_mends_what_a_late_commit_took_back(void **unused)
+{
+	const int64_t late[LANES] = {50, 50};
+	char metadata[RUN_POSITION_TEXT_MAX];
+
+	(void)unused;
+	ask(7);
+	wait_for_all();
+	run_position_format(metadata, 5);
+	assert_int_equal(lanes_commit_begin(lanes, late, metadata, &f), FAIL_NONE);
+	assert_int_equal(lanes_commit_end(lanes, WAIT_MS, &f), FAIL_NONE);
+	check_group(5);
+	committer_repeat(
+	    c, 8, (const int64_t[LANES]){80, 80}); /* 7 is known to be good, 8 is not */
+	assert_true(committer_flies(c));
+	wait_for_all();
+	assert_int_equal(committer_good(c), 7);
+	check_group(7);
+}
+
+static void
+test_a_repeat_that_is_refused_is_reported_to_nobody(void **unused)
+{
+	(void)unused;
+	ask(7);
+	wait_for_all();
+	answer_next(STAYS);
+	committer_repeat(c, 7, NULL);
+	wait_for_all();
+	assert_int_equal(committer_failure(c, &f), FAIL_NONE);
+	assert_int_equal(committer_good(c), 7);
+}
+
+static void
+test_without_a_good_commit_a_repeat_sends_the_one_given_or_nothing(void **unused)
+{
+	(void)unused;
+	committer_repeat(c, 3, NULL);
+	assert_false(committer_flies(c));
+	committer_repeat(c, 3, (const int64_t[LANES]){30, 30});
+	assert_true(committer_flies(c));
+	committer_repeat(c, 4, (const int64_t[LANES]){40, 40}); /* one is on its way */
+	wait_for_all();
+	check_group(3);
+}
+
+static void
+test_the_time_given_is_kept_and_the_commit_still_arrives(void **unused)
+{
+	(void)unused;
+	for (int i = 0; i < REFUSALS; i++)
+		answer_next(PASSES);
+	ask(6);
+	assert_int_equal(committer_poll(c, 20, &f), FAIL_TIMEOUT);
+	assert_non_null(strstr(f.text, "committing step 6: "));
+	assert_true(committer_flies(c));
+	wait_for_all();
+	assert_int_equal(committer_good(c), 6);
+	check_group(6);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_committer, close_committer)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_what_it_was_opened_with_is_good_and_nothing_flies),
+	    TEST(test_of_those_that_wait_only_the_newest_is_sent),
+	    TEST(test_a_refusal_is_reported_once_and_good_stays),
+	    TEST(test_a_refusal_sends_what_waits),
+	    TEST(test_a_repeat_mends_what_a_late_commit_took_back),
+	    TEST(test_a_repeat_that_is_refused_is_reported_to_nobody),
+	    TEST(test_without_a_good_commit_a_repeat_sends_the_one_given_or_nothing),
+	    TEST(test_the_time_given_is_kept_and_the_commit_still_arrives),
+	};
+
+	return cmocka_run_group_tests(tests, open_lanes, close_lanes);
+}
