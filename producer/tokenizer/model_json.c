@@ -20,6 +20,10 @@ struct waiting {
 	uint64_t left_hash, right_hash;
 };
 
+/*
+ * What the reading works with. `texts` holds the texts of all tokens while "vocab" is read, because
+ * they come in any order of ids, and then those of the merges that wait.
+ */
 struct reading {
 	struct model_json *model;
 	const char *file, *key; /* what is read now */
@@ -42,9 +46,9 @@ model_json_close(struct model_json *model)
 	memset(model, 0, sizeof(*model));
 }
 
-/* ---- JSON, as it stands: false is for fail_here() to report ---- */
+/* ---- JSON: what returns false has left the reason in r->t, for fail_here() ---- */
 
-/* Fails with the place where the JSON was no good. */
+/* Fails with the place at which the JSON is wrong, and the reason. */
 static enum fail_code
 fail_here(const struct reading *r, struct failure *f)
 {
@@ -52,7 +56,7 @@ fail_here(const struct reading *r, struct failure *f)
 	    r->t.at - r->t.start, r->t.bad == NULL ? "invalid JSON" : r->t.bad);
 }
 
-/* Reads a text into r->room. */
+/* Reads a text. *text is in r->room or in the JSON itself, and is valid until the next text. */
 static bool
 read_text(struct reading *r, const char **text, size_t *n)
 {
@@ -61,7 +65,7 @@ read_text(struct reading *r, const char **text, size_t *n)
 	return json_text_string(&r->t, r->room, text, n);
 }
 
-/* What follows a value: a comma, or the end with *ended. */
+/* Reads what follows a value: a comma, or the sign `end`, which sets *ended. */
 static bool
 read_comma(struct reading *r, char end, bool *ended)
 {
@@ -73,7 +77,7 @@ read_comma(struct reading *r, char end, bool *ended)
 	return true;
 }
 
-/* Opens an object or an array; *ended: it is empty. */
+/* Reads the start of an object or an array; *ended: it is empty, and its end was read, too. */
 static bool
 read_open(struct reading *r, char open, char end, bool *ended)
 {
@@ -86,9 +90,12 @@ read_open(struct reading *r, char open, char end, bool *ended)
 	return true;
 }
 
-/* ---- what is small ---- */
+/* ---- the small members, which become a tree ---- */
 
-/* null: what would change tokens and is not done here. */
+/*
+ * Refuses a member that would change tokens in a way that riffle does not implement. null, 0 and
+ * the empty text all mean that it is off: files of different versions write it differently.
+ */
 static enum fail_code
 check_empty(const struct json_part *p, const char *key, struct failure *f)
 {
@@ -100,6 +107,7 @@ check_empty(const struct json_part *p, const char *key, struct failure *f)
 	return json_part_refuse(&m, "riffle has no such thing; null is taken", f);
 }
 
+/* Reads what decides how merging works: the flags and the unknown token. */
 static enum fail_code
 read_flags(struct model_json *model, const struct json_part *p, struct failure *f)
 {
@@ -131,6 +139,7 @@ read_flags(struct model_json *model, const struct json_part *p, struct failure *
 
 /* ---- "vocab": texts with their ids, put in the order of these ---- */
 
+/* Reads an id. The digits end at the first value that is too large, so that nothing overflows. */
 static bool
 read_id(struct reading *r, uint32_t *id)
 {
@@ -146,7 +155,7 @@ read_id(struct reading *r, uint32_t *id)
 	return true;
 }
 
-/* Notes a token; its id follows. */
+/* Notes a token; its id is read next. The texts are below 256 MB, as the file is: 32 bits do. */
 static enum fail_code
 add_entry(struct reading *r, const char *text, size_t n, struct failure *f)
 {
@@ -169,6 +178,7 @@ add_entry(struct reading *r, const char *text, size_t n, struct failure *f)
 	return buffer_add(&r->texts, text, n, f);
 }
 
+/* Reads {"text": id, ...}. */
 static enum fail_code
 read_vocab(struct reading *r, struct failure *f)
 {
@@ -191,7 +201,14 @@ read_vocab(struct reading *r, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Puts the texts in the order of their ids. */
+/*
+ * Puts the texts in the order of their ids. of[id] is the entry that has this id, + 1, or 0: a hole,
+ * which gets an empty text. Example:
+ *
+ *     read     "bc": 2   "a": 0          entry  0 = bc, 1 = a
+ *     of       [0] 2   [1] 0   [2] 1
+ *     result   bytes  a b c   start  0 1 1 3     id 1 is a hole
+ */
 static enum fail_code
 order(struct reading *r, struct failure *f)
 {
@@ -227,12 +244,16 @@ order(struct reading *r, struct failure *f)
 		memcpy(v->bytes + at, r->texts.bytes + e->start, e->n);
 		at += e->n;
 	}
+	assert(at == r->texts.n);
 	v->start[ids] = at;
 	free(of);
 	return FAIL_NONE;
 }
 
-/* Makes the vocabulary of what was read. */
+/*
+ * Makes the vocabulary out of what was read. vocabulary_index() reports equal texts with the ids of
+ * the two; a FAIL_DATA without two different ids has its message already.
+ */
 static enum fail_code
 index_vocab(struct reading *r, struct failure *f)
 {
@@ -248,9 +269,16 @@ index_vocab(struct reading *r, struct failure *f)
 	    first, second);
 }
 
-/* ---- "merges": texts or pairs, looked up in the vocabulary many at once ---- */
+/*
+ * ---- "merges": texts or pairs, looked up in the vocabulary many at once ----
+ *
+ * A look-up reads a slot of a table that is far larger than the caches, and waiting for each of
+ * some hundreds of thousands would take most of the time. So add_merge() only calculates the
+ * hashes and sends for the slots; add_waiting() looks the merges up MERGES_AT_ONCE at a time, when
+ * the first slots have arrived.
+ */
 
-/* The id of a text of a merge. */
+/* Finds the id of a text; FAIL_DATA names the merge, which is number merges_n, and the text. */
 static enum fail_code
 find(const struct reading *r, uint64_t hash, const uint8_t *text, size_t n, uint32_t *id,
     struct failure *f)
@@ -263,7 +291,11 @@ find(const struct reading *r, uint64_t hash, const uint8_t *text, size_t n, uint
 	    r->model->merges_n, (int)(n > 100 ? 100 : n), (const char *)text);
 }
 
-/* What a merge gives; in most files that is the token behind the one of the merge before. */
+/*
+ * Finds what a merge gives. A trainer of BPE adds a token with each merge, so that in most files the
+ * result is the id behind the result of the merge before: comparing with that token costs much less
+ * than a look-up.
+ */
 static enum fail_code
 find_result(const struct reading *r, const uint8_t *text, size_t n, uint32_t *id, struct failure *f)
 {
@@ -301,7 +333,7 @@ room_for_merge(struct reading *r, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Looks up the merges that wait. */
+/* Looks up the merges that wait, in their order, and appends them; none waits then. */
 static enum fail_code
 add_waiting(struct reading *r, struct failure *f)
 {
@@ -323,7 +355,10 @@ add_waiting(struct reading *r, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* The merge of the texts from `start` on: left_n bytes and what follows there. */
+/*
+ * Lets a merge wait: its two texts are at the end of r->texts, from `start` on, the left one with
+ * left_n bytes. An empty text has no hash: find() refuses it.
+ */
 static enum fail_code
 add_merge(struct reading *r, size_t start, size_t left_n, struct failure *f)
 {
@@ -332,6 +367,7 @@ add_merge(struct reading *r, size_t start, size_t left_n, struct failure *f)
 	struct waiting *w = &r->waiting[r->waiting_n++];
 
 	assert(r->waiting_n <= MERGES_AT_ONCE);
+	assert(start + left_n <= r->texts.n);
 	*w = (struct waiting){.start = start, .left_n = left_n, .right_n = right_n};
 	if (left_n > 0 && right_n > 0) {
 		w->left_hash = bytes_hash(both, left_n);
@@ -342,7 +378,7 @@ add_merge(struct reading *r, size_t start, size_t left_n, struct failure *f)
 	return r->waiting_n < MERGES_AT_ONCE ? FAIL_NONE : add_waiting(r, f);
 }
 
-/* "a b": two texts with one space between them. */
+/* Reads "a b", two texts with one space between them; passes over "#version: ...". */
 static enum fail_code
 read_merge_text(struct reading *r, struct failure *f)
 {
@@ -368,7 +404,7 @@ read_merge_text(struct reading *r, struct failure *f)
 	return add_merge(r, start, left_n, f);
 }
 
-/* ["a", "b"] */
+/* Reads ["a", "b"]. */
 static enum fail_code
 read_merge_pair(struct reading *r, struct failure *f)
 {
@@ -393,7 +429,7 @@ read_merge_pair(struct reading *r, struct failure *f)
 	return add_merge(r, start, left_n, f);
 }
 
-/* After the vocabulary. Files have all merges as texts, or all as pairs. */
+/* Reads all merges; the vocabulary has its index. A file has all as texts, or all as pairs. */
 static enum fail_code
 read_merges(struct reading *r, struct failure *f)
 {
@@ -415,7 +451,7 @@ read_merges(struct reading *r, struct failure *f)
 
 /* ---- all of it ---- */
 
-/* Reads one of the two large members with `read`. */
+/* Reads one of the two large members with `read`, out of its stretch of the file. */
 static enum fail_code
 read_large(struct reading *r, const struct json_members *m, const char *key,
     enum fail_code (*read)(struct reading *, struct failure *), struct failure *f)

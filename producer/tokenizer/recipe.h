@@ -57,9 +57,8 @@ enum fail_code recipe_decode(const struct recipe_decoder *d, const uint8_t *text
     struct buffer *out, struct failure *f);
 
 /*
- * Fills r->decoded with what all tokens of `v` are decoded to, if the
- * decoder has steps and the model is not byte-level. Else it stays empty, and the tokens' own bytes
- * count. FAIL_MEMORY only.
+ * Fills r->decoded with what all tokens of `v` are decoded to, if the decoder has steps and the
+ * model is not byte-level. Else it stays empty, and the tokens' own bytes count. FAIL_MEMORY only.
  */
 enum fail_code recipe_decode_all(struct recipe *r, const struct vocabulary *v, struct failure *f);
 

@@ -106,7 +106,11 @@ read_normalizer(struct recipe *r, const struct json_part *p, struct failure *f)
 #define BODY         "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define SPACES       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-/* The patterns as models' files write them. */
+/*
+ * The patterns as models' files write them. A pattern is compared as a text and never parsed: riffle
+ * has a splitter of its own for each (splitter.h), and no engine for others. The macros are what
+ * several patterns share.
+ */
 static const struct known_pattern {
 	const char *text;
 	enum splitter_pattern pattern;
@@ -123,10 +127,12 @@ static const struct known_pattern {
 	SPLITTER_O200K},
 };
 
+/* Appends a step of the pretokenizer. */
 static enum fail_code
 add_cut(struct recipe *r, const struct json_part *p, const struct pretokenizer_step *step,
     struct failure *f)
 {
+	assert(r->pretokenizer.n <= PRETOKENIZER_STEPS_MAX);
 	if (r->pretokenizer.n == PRETOKENIZER_STEPS_MAX)
 		return json_part_refuse(p, "at most 16 steps are taken", f);
 	r->pretokenizer.step[r->pretokenizer.n++] = *step;
@@ -164,6 +170,7 @@ read_split(struct recipe *r, const struct json_part *p, struct failure *f)
 	return add_cut(r, p, &step, f);
 }
 
+/* Digits: each digit is a piece of its own, or each run of digits. */
 static enum fail_code
 read_digits(struct recipe *r, const struct json_part *p, struct failure *f)
 {
@@ -178,6 +185,11 @@ read_digits(struct recipe *r, const struct json_part *p, struct failure *f)
 	return add_cut(r, p, &step, f);
 }
 
+/*
+ * ByteLevel does up to three things: a space in front of the text, gpt2's split, and bytes in place
+ * of characters. A flag of the recipe stands for the last, because it is no step of the text here:
+ * merging itself begins with bytes. "trim_offsets" moves offsets, which riffle does not have.
+ */
 static enum fail_code
 read_byte_level(struct recipe *r, const struct json_part *p, struct failure *f)
 {
@@ -200,6 +212,10 @@ read_byte_level(struct recipe *r, const struct json_part *p, struct failure *f)
 	    &(struct pretokenizer_step){.kind = PRETOKENIZER_SPLIT, .pattern = SPLITTER_GPT2}, f);
 }
 
+/*
+ * Where Metaspace puts its mark in front. Older files have "add_prefix_space" in place of
+ * "prepend_scheme", and some have both: then they must say the same. Without either it is "always".
+ */
 static enum fail_code
 read_scheme(const struct json_part *p, enum pretokenizer_scheme *scheme, struct failure *f)
 {
@@ -224,7 +240,10 @@ read_scheme(const struct json_part *p, enum pretokenizer_scheme *scheme, struct 
 	return FAIL_NONE;
 }
 
-/* Where the text before it was changed, nobody knows any more what was first. */
+/*
+ * Whether a later step can still tell which piece holds the first character of the text. NFC can
+ * join that character with what follows it, and another Metaspace has put a mark in front of it.
+ */
 static bool
 knows_first(const struct recipe *r)
 {
@@ -237,6 +256,10 @@ knows_first(const struct recipe *r)
 	return true;
 }
 
+/*
+ * Metaspace: spaces become a mark, and with "split" the text is cut before each of them: two steps.
+ * "str_rep" is a key of old files that repeats the replacement.
+ */
 static enum fail_code
 read_metaspace(struct recipe *r, const struct json_part *p, struct failure *f)
 {
@@ -293,7 +316,13 @@ read_pretokenizer(struct recipe *r, const struct json_part *p, struct failure *f
 
 /* ---- post_processor ---- */
 
-/* The ids of a special token of the template go before or behind the text. */
+/*
+ * Puts the ids of a special token of the template before or behind the text. A piece of the template
+ * only names the token; its ids are in the template's own list:
+ *
+ *     "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]
+ *     "special_tokens": {"<s>": {"ids": [1]}}                 before: 1
+ */
 static enum fail_code
 read_special(struct recipe *r, const struct json_part *template, const struct json_part *piece,
     bool behind, struct failure *f)
@@ -320,6 +349,7 @@ read_special(struct recipe *r, const struct json_part *template, const struct js
 	return FAIL_NONE;
 }
 
+/* What surrounds a single text; "pair" is for two texts, which riffle never encodes together. */
 static enum fail_code
 read_template(struct recipe *r, const struct json_part *p, struct failure *f)
 {
@@ -352,7 +382,7 @@ static enum fail_code
 read_processor(struct recipe *r, const struct json_part *p, struct failure *f)
 {
 	if (json_part_is_null(p) || is_type(p, "ByteLevel"))
-		return FAIL_NONE; /* that one is about offsets */
+		return FAIL_NONE; /* ByteLevel only moves offsets here */
 	if (is_type(p, "Sequence"))
 		return read_sequence(r, p, "processors", read_processor, f);
 	if (!is_type(p, "TemplateProcessing"))
@@ -369,6 +399,7 @@ static enum fail_code
 add_decoder_step(struct recipe *r, const struct json_part *p,
     const struct recipe_decoder_step *step, struct failure *f)
 {
+	assert(r->decoder.n <= RECIPE_DECODER_STEPS_MAX);
 	if (r->decoder.n == RECIPE_DECODER_STEPS_MAX)
 		return json_part_refuse(p, "at most 8 steps are taken", f);
 	r->decoder.step[r->decoder.n++] = *step;
@@ -388,6 +419,7 @@ read_decoder_replace(struct recipe *r, const struct json_part *p, struct failure
 	return add_decoder_step(r, p, &step, f);
 }
 
+/* Metaspace back: each mark is a space again, and the one in front of the text is removed. */
 static enum fail_code
 read_decoder_metaspace(struct recipe *r, const struct json_part *p, struct failure *f)
 {
@@ -404,6 +436,7 @@ read_decoder_metaspace(struct recipe *r, const struct json_part *p, struct failu
 	return add_decoder_step(r, p, &step, f);
 }
 
+/* Strip: at most `start` times the byte `content` is removed at the start of the whole text. */
 static enum fail_code
 read_decoder_strip(struct recipe *r, const struct json_part *p, struct failure *f)
 {
@@ -425,7 +458,7 @@ read_decoder(struct recipe *r, const struct json_part *p, struct failure *f)
 	const char *type = json_part_text(p, "type");
 
 	if (json_part_is_null(p) || strcmp(type, "ByteLevel") == 0 || strcmp(type, "Fuse") == 0)
-		return FAIL_NONE; /* bytes are put together in any case */
+		return FAIL_NONE; /* riffle joins the bytes of tokens in any case */
 	if (strcmp(type, "Sequence") == 0)
 		return read_sequence(r, p, "decoders", read_decoder, f);
 	if (strcmp(type, "Replace") == 0)
@@ -460,6 +493,8 @@ recipe_json_read(struct recipe *r, const struct json_part *top, bool add_special
 
 	assert(r->normalizer.n == 0);
 	assert(r->pretokenizer.n == 0);
+	assert(r->decoder.n == 0);
+	assert(r->before_n + r->after_n == 0);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		struct json_part p = json_part_member(top, row[i].key);
 
