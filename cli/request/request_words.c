@@ -6,7 +6,7 @@
 
 #include "common/base/names.h"
 #include "common/base/scalar.h"
-#include "consumer/mixer/mixer.h"
+#include "consumer/mixer/request_ids.h"
 #include "consumer/admin/request.h"
 
 static enum fail_code
