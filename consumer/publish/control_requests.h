@@ -34,6 +34,7 @@
 #include "common/base/failure.h"
 #include "common/config/properties.h"
 #include "consumer/mixer/mixer.h"
+#include "consumer/mixer/request_ids.h"
 #include "consumer/publish/output.h"
 
 enum { CONTROL_REQUESTS_FETCHED_BYTES = 1 << 20 };

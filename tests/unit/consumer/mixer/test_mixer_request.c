@@ -1,6 +1,7 @@
 /* Phases and requests: what takes effect when, what is refused and why. */
 #include <math.h>
 
+#include "consumer/mixer/request_ids.h"
 #include "tests/unit/mixes.h"
 
 static const uint64_t size[] = {100000}, nothing[] = {0}, few[] = {10};
