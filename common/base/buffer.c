@@ -20,6 +20,7 @@ buffer_reserve(struct buffer *b, size_t more, struct failure *f)
 	/* Twice as much, so that many small pieces are copied a few times only; a large one fits. */
 	if (room < b->n + more)
 		room = b->n + more;
+	assert(room >= b->n + more);
 	bytes = realloc(b->bytes, room);
 	if (bytes == NULL)
 		return fail_memory(f);
@@ -31,6 +32,7 @@ buffer_reserve(struct buffer *b, size_t more, struct failure *f)
 enum fail_code
 buffer_add(struct buffer *b, const void *bytes, size_t n, struct failure *f)
 {
+	assert(bytes != NULL || n == 0);
 	if (buffer_reserve(b, n, f) != FAIL_NONE)
 		return f->code;
 	if (n > 0)

@@ -1,5 +1,6 @@
 #include "common/base/json_field.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,8 @@ json_field_read(const struct json_field_paths *p, struct json_field_scratch *scr
 	struct json_text *t = &s.text;
 	bool good, object;
 
+	assert(p->n <= JSON_FIELD_PATHS_MAX);
+	assert(text != NULL || n == 0);
 	if (reserve(scratch, n, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < p->n; i++)

@@ -40,6 +40,7 @@ names_domain_topic(char out[static TOPIC_MAX_BYTES + 1], const char *corpus, con
 	char what[NAME_MAX_BYTES + 8];
 
 	assert(names_valid(domain));
+	assert(set <= SET_TEST);
 	snprintf(what, sizeof(what), "%s%s%s", domain, set == SET_TRAIN ? "" : ".",
 	    set == SET_TRAIN ? "" : names_set_text[set]);
 	names_topic(out, corpus, what);

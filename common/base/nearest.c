@@ -37,6 +37,7 @@ distance(const char *a, size_t a_n, const char *b, size_t b_n)
 void
 nearest_init(struct nearest *n, const char *word)
 {
+	assert(word != NULL);
 	*n = (struct nearest){.word = word};
 }
 
@@ -46,6 +47,7 @@ nearest_offer(struct nearest *n, const char *known)
 	size_t word_n = strlen(n->word), known_n = strlen(known), longer, d;
 
 	longer = word_n > known_n ? word_n : known_n;
+	assert(n->best == NULL || n->distance <= NEAREST_BYTES_MAX);
 	if (word_n == 0 || longer > NEAREST_BYTES_MAX)
 		return;
 	d = distance(n->word, word_n, known, known_n);

@@ -50,6 +50,7 @@ scalar_count(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 	uint64_t value;
 	enum scalar_result result = take_digits(&text, &value);
 
+	assert(min <= max);
 	if (result == SCALAR_MALFORMED || *text != '\0')
 		return SCALAR_MALFORMED;
 	if (result == SCALAR_RANGE || value < min || value > max)
@@ -65,6 +66,7 @@ scalar_size(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 	enum scalar_result result = take_digits(&text, &value);
 	size_t i = 0;
 
+	assert(min <= max);
 	if (result == SCALAR_MALFORMED)
 		return result;
 	if (*text != '\0') {

@@ -1,5 +1,6 @@
 #include "common/base/text.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ grow(struct text *t, size_t n)
 	size_t room = t->room == 0 ? 128 : t->room;
 	char *bytes;
 
+	assert(t->bytes == NULL || t->n < t->room);
 	while (room < t->n + n + 1)
 		room *= 2;
 	if (room == t->room)
@@ -30,6 +32,7 @@ text_add(struct text *t, const char *format, ...)
 	va_list first, second;
 	int n;
 
+	assert(format != NULL);
 	va_start(first, format);
 	va_copy(second, first);
 	n = vsnprintf(NULL, 0, format, first);
