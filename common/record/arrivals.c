@@ -14,6 +14,7 @@ arrivals_encode(struct wire_writer *w, const struct arrivals *a,
 	uint8_t envelope[SCHEMA_ENVELOPE_BYTES];
 	size_t most = FIXED_BYTES_MAX + a->input.n;
 
+	assert(portion != NULL || a->portions_n == 0);
 	for (size_t i = 0; i < a->portions_n; i++)
 		most += portion[i].file.n + PORTION_BYTES_MAX;
 	wire_reserve(w, most);
@@ -88,10 +89,12 @@ void
 arrivals_portions(const struct arrivals *a, struct arrivals_portion *portion)
 {
 	struct wire_reader r;
+	size_t k = 0;
 
 	wire_reader_init(&r, a->portions, a->rest_n);
-	for (size_t items, k = 0; (items = wire_block(&r)) > 0;)
+	for (size_t items; (items = wire_block(&r)) > 0;)
 		for (size_t i = 0; i < items; i++)
 			portion[k++] = portion_of(&r);
 	assert(r.bad == NULL);
+	assert(k == a->portions_n);
 }

@@ -1,5 +1,6 @@
 #include "common/record/avro_compare.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,6 +127,7 @@ lists_differ(
 	size_t n_a, n_b, size = field->items->size_bytes;
 	char index[24];
 
+	assert(field->name != NULL); /* a list of lists is not in the tables */
 	memcpy(&items_a, a + field->at, sizeof(items_a));
 	memcpy(&items_b, b + field->at, sizeof(items_b));
 	memcpy(&n_a, a + field->count_at, sizeof(n_a));
@@ -148,6 +150,7 @@ lists_differ(
 static bool
 is_excepted(const struct avro_field *field, const char *const *except)
 {
+	assert(field->name != NULL);
 	for (; except != NULL && *except != NULL; except++)
 		if (strcmp(*except, field->name) == 0)
 			return true;
@@ -181,6 +184,7 @@ bool
 avro_compare(const struct avro_table *t, const void *a, const void *b, const char *const *except,
     struct avro_difference *out)
 {
+	assert(t->fields_n > 0);
 	memset(out, 0, sizeof(*out));
 	return fields_differ(t, a, b, except, out);
 }

@@ -236,6 +236,8 @@ avro_record_encode(enum schema_record record, const struct avro_table *t, const 
 {
 	enum fail_code code;
 
+	assert(t->fields_n > 0);
+	assert(from != NULL);
 	pthread_mutex_lock(&avro_lock);
 	code = encode_locked(record, t, from, bytes, n, f);
 	pthread_mutex_unlock(&avro_lock);
@@ -451,6 +453,8 @@ avro_record_decode_with(const char *schema, const struct avro_table *t, void *ou
 	struct avro_class c = {0};
 	enum fail_code code;
 
+	assert(schema != NULL);
+	assert(t->fields_n > 0);
 	memset(out, 0, t->size_bytes);
 	pthread_mutex_lock(&avro_lock);
 	code = class_open(&c, schema, f);

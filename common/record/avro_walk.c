@@ -1,8 +1,18 @@
 #include "common/record/avro_walk.h"
 
+#include <assert.h>
+
 #include "common/record/wire.h"
 
-/* What a walk carries along: where it stands, and what it may still take. */
+/*
+ * One walk. It goes along the schema and the bytes at once, as Avro's encoding has no tags: only
+ * the schema tells what the next bytes are.
+ *
+ *     items_left   of AVRO_WALK_ITEMS_MAX, over the whole value: lists in lists of items without
+ *                  bytes (an array of null) would otherwise cost time that no byte pays for
+ *     depth        of values inside each other; a schema can contain itself (AVRO_LINK), so that
+ *                  bytes alone decide how deep the walk recurses
+ */
 struct walk {
 	struct wire_reader r;
 	size_t items_left;
@@ -12,7 +22,7 @@ struct walk {
 
 static enum fail_code walk_value(struct walk *w, avro_schema_t schema);
 
-/* The reader's own complaint, if it has one. */
+/* FAIL_DATA where the reader met something bad, with the byte. */
 static enum fail_code
 checked(struct walk *w)
 {
@@ -35,7 +45,11 @@ walk_record(struct walk *w, avro_schema_t schema)
 	return FAIL_NONE;
 }
 
-/* Items of an array, or of a map, each of which has its key in front. */
+/*
+ * Items of an array, or of a map, each of which has its key in front. A block is taken off
+ * items_left before its first item is walked. The loop ends at a block of no items, or where the
+ * reader is bad, for then wire_block() returns 0 as well.
+ */
 static enum fail_code
 walk_items(struct walk *w, avro_schema_t item, bool keyed)
 {
@@ -56,6 +70,7 @@ walk_items(struct walk *w, avro_schema_t item, bool keyed)
 	return checked(w);
 }
 
+/* A union is the number of a branch, which would index an array of avro-c's, then its value. */
 static enum fail_code
 walk_union(struct walk *w, avro_schema_t schema)
 {
@@ -67,6 +82,10 @@ walk_union(struct walk *w, avro_schema_t schema)
 	return walk_value(w, avro_schema_union_branch(schema, (int)branch));
 }
 
+/*
+ * Sets `bad` without wire_spoil(): at these bytes, and without ending the reader, because the
+ * caller checks at once.
+ */
 static void
 skip_fixed(struct wire_reader *r, int64_t size_bytes)
 {
@@ -108,6 +127,7 @@ walk_value(struct walk *w, avro_schema_t schema)
 {
 	enum fail_code code;
 
+	assert(w->depth <= AVRO_WALK_DEPTH_MAX);
 	if (w->depth == AVRO_WALK_DEPTH_MAX)
 		return fail(w->f, FAIL_DATA, "nested more than %d deep", AVRO_WALK_DEPTH_MAX);
 	w->depth++;
@@ -122,8 +142,10 @@ avro_walk(avro_schema_t schema, const uint8_t *bytes, size_t n, struct failure *
 	struct walk w = {.items_left = AVRO_WALK_ITEMS_MAX, .f = f};
 	enum fail_code code;
 
+	assert(schema != NULL);
 	wire_reader_init(&w.r, bytes, n);
 	code = walk_value(&w, schema);
+	assert(w.depth == 0);
 	if (code == FAIL_NONE)
 		code = wire_reader_check(&w.r, true, "after the last field", f);
 	return code;

@@ -33,8 +33,11 @@ batch_begin(struct wire_writer *w, const struct batch_head *h, const struct batc
 	uint8_t envelope[SCHEMA_ENVELOPE_BYTES];
 	size_t most = HEAD_BYTES_MAX + h->mix.n + h->phase.n + domains_n * DOMAIN_BYTES_MAX;
 
-	assert(h->lanes >= 1 && h->lane < h->lanes);
-	assert(h->global_batch >= 1 && h->global_batch % h->lanes == 0);
+	assert(h->lanes >= 1);
+	assert(h->lane < h->lanes);
+	assert(h->global_batch >= 1);
+	assert(h->global_batch % h->lanes == 0);
+	assert(domains_n <= LIMIT_DOMAINS);
 	assert(sequences_n == (h->last ? 0 : h->global_batch / h->lanes));
 	for (size_t i = 0; i < domains_n; i++)
 		most += domains[i].name.n;
@@ -59,6 +62,8 @@ enum fail_code
 batch_add(struct wire_writer *w, const struct batch_drawn *d, const uint8_t *payload_raw,
     size_t payload_n, struct failure *f)
 {
+	assert(payload_raw != NULL);
+	assert(payload_n > 0);
 	wire_reserve(w, DRAWN_BYTES_MAX + payload_n);
 	wire_put_count(w, d->domain);
 	wire_put_count(w, d->partition);
@@ -175,12 +180,14 @@ void
 batch_domains(const struct batch_view *b, struct batch_domain *out)
 {
 	struct wire_reader r = {.start = b->rest.start, .at = b->domains, .end = b->rest.end};
+	size_t k = 0;
 
-	for (size_t items, k = 0; (items = wire_block(&r)) > 0;) {
+	for (size_t items; (items = wire_block(&r)) > 0;) {
 		for (size_t i = 0; i < items; i++)
 			out[k++] = domain_of(&r, 0);
 	}
 	assert(r.bad == NULL);
+	assert(k == b->domains_n);
 }
 
 /* After the last sequence of a block comes the next block; after the last of all, the end. */
@@ -223,7 +230,9 @@ batch_next(struct batch_view *b, struct batch_drawn *drawn, struct sequence_payl
 {
 	size_t number = b->sequences_n - b->sequences_left;
 
+	assert(b->rest.bad == NULL); /* no call after a failure */
 	assert(b->sequences_left > 0);
+	assert(b->block_left > 0);
 	if (read_sequence(b, drawn, payload, f) != FAIL_NONE)
 		return fail_within(f, "record of kind Batch: sequence %zu", number);
 	return FAIL_NONE;

@@ -97,6 +97,8 @@ frame_width(uint32_t entries)
 size_t
 frame_bound(size_t count, unsigned width)
 {
+	assert(width == 2 || width == 3);
+	assert(count <= FRAME_TOKENS_MAX);
 	return ZSTD_compressBound(count * width);
 }
 
@@ -158,6 +160,7 @@ frame_encode(struct frame_codec *c, const uint32_t *tokens, size_t count, unsign
 
 	assert(width == 2 || width == 3);
 	assert(count <= FRAME_TOKENS_MAX);
+	assert(room >= frame_bound(count, width));
 	if (ensure_packed(c, packed_bytes, f) != FAIL_NONE || set_width(c, width, f) != FAIL_NONE)
 		return f->code;
 	seen = width == 2 ? pack_2(c->packed, tokens, count) : pack_3(c->packed, tokens, count);

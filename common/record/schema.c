@@ -72,6 +72,7 @@ schema_which(enum schema_record *out, const uint8_t *bytes, size_t n, struct fai
 {
 	uint64_t fingerprint = 0;
 
+	assert(bytes != NULL || n == 0);
 	if (n < 2 || bytes[0] != 0xc3 || bytes[1] != 0x01)
 		return refuse_start(bytes, n, f);
 	if (n < SCHEMA_ENVELOPE_BYTES)
@@ -96,6 +97,7 @@ schema_expect(enum schema_record wanted, const uint8_t *bytes, size_t n, struct 
 	enum schema_record found;
 	enum fail_code code = schema_which(&found, bytes, n, f);
 
+	assert(wanted < SCHEMAS_COUNT);
 	if (code != FAIL_NONE)
 		return code;
 	if (found != wanted)

@@ -65,9 +65,11 @@ put_no_loss(struct wire_writer *w, const struct sequence_payload *p)
 static void
 put_payload(struct wire_writer *w, const struct sequence_payload *p)
 {
-	assert(p->count >= 1 && p->count <= SEQUENCE_TOKENS_MAX);
+	assert(p->count >= 1);
+	assert(p->count <= SEQUENCE_TOKENS_MAX);
 	assert(p->width == 2 || p->width == 3);
 	assert(p->used <= p->count);
+	assert(p->sources_n <= p->count);
 	wire_put_count(w, p->count);
 	wire_put_count(w, p->width);
 	wire_put_count(w, p->used);
@@ -94,6 +96,8 @@ sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
 	size_t most = FIXED_BYTES_MAX + position->file.n + p->frame_n +
 		      p->spans_n * SPAN_BYTES_MAX + p->no_loss_n * RANGE_BYTES_MAX;
 
+	assert(position->sealed >= -1);
+	assert(position->packing < SEQUENCE_PACKINGS);
 	for (size_t i = 0; i < p->sources_n; i++)
 		most += LENGTH_BYTES_MAX + p->sources[i].n;
 	for (size_t i = 0; i < p->spans_n; i++)
@@ -113,7 +117,6 @@ sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
 	wire_put_count(w, position->record_bytes_max);
 	wire_put_count(w, position->tokens);
 	wire_put_count(w, position->dropped);
-	assert(position->sealed >= -1);
 	wire_put_long(w, position->sealed);
 	wire_put_count(w, position->packing);
 	wire_put_count(w, position->window);
@@ -124,7 +127,9 @@ sequence_encode(struct wire_writer *w, uint64_t ordinal, uint64_t tokenizer,
 enum fail_code
 sequence_end_encode(struct wire_writer *w, const struct sequence_end *e, struct failure *f)
 {
-	assert(e->sequence_length >= 1 && e->sequence_length <= LIMIT_SEQUENCE);
+	assert(e->sequence_length >= 1);
+	assert(e->sequence_length <= LIMIT_SEQUENCE);
+	assert(e->packing < SEQUENCE_PACKINGS);
 	wire_reserve(w, FIXED_BYTES_MAX + e->input.file.n);
 	put_envelope(w, SCHEMA_END);
 	wire_put_count(w, e->sequences);
@@ -339,23 +344,29 @@ sequence_payload_lists(const struct sequence_payload_view *p, struct text_view *
     struct sequence_span *spans, struct sequence_range *no_loss)
 {
 	struct wire_reader r;
+	size_t k = 0;
 
 	wire_reader_init(&r, p->raw, p->room);
 	r.at = p->sources;
-	for (size_t items, k = 0; (items = wire_block(&r)) > 0;) {
+	for (size_t items; (items = wire_block(&r)) > 0;) {
 		for (size_t i = 0; i < items; i++)
 			sources[k++] = wire_text(&r);
 	}
+	assert(k == p->sources_n);
 	assert(r.at == p->spans);
-	for (size_t items, k = 0; (items = wire_block(&r)) > 0;) {
+	k = 0;
+	for (size_t items; (items = wire_block(&r)) > 0;) {
 		for (size_t i = 0; i < items; i++)
 			spans[k++] = span_of(&r, 0, p->count, p->sources_n);
 	}
+	assert(k == p->spans_n);
 	assert(r.at == p->no_loss);
-	for (size_t items, k = 0; (items = wire_block(&r)) > 0;) {
+	k = 0;
+	for (size_t items; (items = wire_block(&r)) > 0;) {
 		for (size_t i = 0; i < items; i++)
 			no_loss[k++] = range_of(&r, 0, p->count);
 	}
+	assert(k == p->no_loss_n);
 	assert(r.bad == NULL);
 }
 

@@ -13,7 +13,11 @@ wire_writer_close(struct wire_writer *w)
 	*w = (struct wire_writer){0};
 }
 
-/* Makes room for `more` bytes; false where a write, now or before, had to be given up. */
+/*
+ * Makes room for `more` bytes; false where this write or an earlier one failed. Room doubles, so
+ * that n bytes put in pieces are copied less than twice in all. `failed` is never cleared by a
+ * write: a record with a hole in it must not look like a whole one.
+ */
 static bool
 ensure(struct wire_writer *w, size_t more)
 {
@@ -54,12 +58,21 @@ wire_writer_take(struct wire_writer *w, uint8_t **bytes, size_t *n, struct failu
 		wire_writer_close(w);
 		return fail_memory(f);
 	}
+	assert(w->n <= w->room);
 	*bytes = w->bytes;
 	*n = w->n;
 	*w = (struct wire_writer){0};
 	return FAIL_NONE;
 }
 
+/*
+ * Zig-zag, so that small numbers of either sign are short, then seven bits a byte, the lowest
+ * first; the high bit of a byte says that another follows:
+ *
+ *     value     0    -1     1    -2    ...   64           -65
+ *     zig-zag   0     1     2     3         128           129
+ *     bytes     00    01    02    03         80 01         81 01
+ */
 void
 wire_put_long(struct wire_writer *w, int64_t value)
 {
@@ -114,6 +127,7 @@ wire_put_hash(struct wire_writer *w, uint64_t value)
 void
 wire_put_bytes(struct wire_writer *w, const void *bytes, size_t n)
 {
+	assert(bytes != NULL || n == 0);
 	if (n > WIRE_WRITER_MAX_BYTES) {
 		w->failed = true;
 		return;
@@ -140,17 +154,22 @@ wire_put_raw(struct wire_writer *w, const void *bytes, size_t n)
 void
 wire_reader_init(struct wire_reader *r, const void *bytes, size_t n)
 {
-	static const uint8_t none[1];
+	static const uint8_t none[1]; /* NULL + 0 and memcpy(_, NULL, 0) are undefined in C11 */
 	const uint8_t *start = n == 0 && bytes == NULL ? none : bytes;
 
 	assert(start != NULL);
 	*r = (struct wire_reader){.start = start, .at = start, .end = start + n};
 }
 
-/* The reader goes back to the item, whose byte the message names, and ends there. */
+/*
+ * Moves the reader back to the item, so that the message names its byte, and ends the bytes there:
+ * every later read finds none, fails in the same way, and changes nothing, as `bad` is already set.
+ * So a decoder needs no check between items, and the first thing that was wrong is reported.
+ */
 int64_t
 wire_spoil(struct wire_reader *r, const uint8_t *item, const char *bad)
 {
+	assert(bad != NULL);
 	assert(item <= r->at);
 	if (r->bad != NULL)
 		return 0;
@@ -160,7 +179,11 @@ wire_spoil(struct wire_reader *r, const uint8_t *item, const char *bad)
 	return 0;
 }
 
-/* Seven bits a byte, the lowest first; the tenth byte holds the 64th bit alone. */
+/*
+ * The reverse of wire_put_long(). Nine bytes hold 63 bits, so the tenth holds the 64th alone: a
+ * tenth byte above 1 would lose bits, and one of 80 or above asks for an eleventh. Needlessly long
+ * forms (80 00 for 0) are read: Avro does not forbid them.
+ */
 int64_t
 wire_long_slow(struct wire_reader *r)
 {
@@ -255,8 +278,13 @@ wire_text(struct wire_reader *r)
 
 /*
  * An array is blocks of items, and a block of no items ends it. Where the count is negative, its
- * magnitude counts, and the block's size in bytes stands behind it: it is checked and not used. An
- * item has at least one byte in every record of ours, so that more items than bytes cannot be.
+ * magnitude counts, and the block's size in bytes follows it: it is checked and not used.
+ *
+ *     04 AA.. BB.. 00           2 items, end
+ *     03 1A AA.. BB.. 00        -2: 2 items in 13 bytes, end
+ *
+ * An item has at least one byte in every record of ours, so that more items than bytes left is an
+ * error. That check is what limits a loop over the items of a block: a count of 2^62 fails here.
  */
 size_t
 wire_block(struct wire_reader *r)
@@ -288,6 +316,8 @@ wire_reader_check(const struct wire_reader *r, bool whole, const char *what, str
 {
 	size_t byte = (size_t)(r->at - r->start);
 
+	assert(what != NULL);
+	assert(r->at <= r->end);
 	if (r->bad != NULL)
 		return fail(f, FAIL_DATA, "%s: %s at byte %zu", what, r->bad, byte);
 	if (whole && r->at != r->end)

@@ -35,20 +35,22 @@ struct wire_writer {
 	bool failed;    /* memory was refused; later writes do nothing */
 };
 
+/* Frees the bytes; the writer is then empty, valid, and has not failed. */
 void wire_writer_close(struct wire_writer *w);
-/* Room for `more` bytes in advance. */
+/* Makes room for `more` bytes, so that what is put next is not copied as the writer grows. */
 void wire_reserve(struct wire_writer *w, size_t more);
 /* Gives the bytes (free) and leaves the writer empty; FAIL_MEMORY where a write had failed. */
 enum fail_code wire_writer_take(
     struct wire_writer *w, uint8_t **bytes, size_t *n, struct failure *f);
 
+/* All of these append to `w` and copy what they are given. */
 void wire_put_long(struct wire_writer *w, int64_t value);
 void wire_put_count(struct wire_writer *w, uint64_t value); /* a long that is not negative */
 void wire_put_double(struct wire_writer *w, double value);
 void wire_put_boolean(struct wire_writer *w, bool value);
 void wire_put_hash(struct wire_writer *w, uint64_t value); /* fixed, 8 bytes, little-endian */
 void wire_put_bytes(struct wire_writer *w, const void *bytes, size_t n); /* length first */
-void wire_put_raw(struct wire_writer *w, const void *bytes, size_t n);
+void wire_put_raw(struct wire_writer *w, const void *bytes, size_t n);   /* and nothing else */
 
 struct text_view { /* a borrowed text, not NUL-terminated */
 	const char *bytes;
@@ -62,6 +64,7 @@ struct wire_reader {
 	const char *bad;                 /* static; NULL: all well so far */
 };
 
+/* Borrows bytes[n] for as long as `r`, and all that was read from it, is used. */
 void wire_reader_init(struct wire_reader *r, const void *bytes, size_t n);
 
 /* Sets `bad` at `item`, where nothing was bad before; returns 0. */
@@ -101,16 +104,19 @@ wire_count(struct wire_reader *r)
 	return (uint64_t)wire_ranged(r, 0, INT64_MAX);
 }
 
-double wire_double(struct wire_reader *r);
+double wire_double(struct wire_reader *r); /* any bits: NAN and infinity too */
 bool wire_boolean(struct wire_reader *r);
 uint64_t wire_hash(struct wire_reader *r);
-/* Borrows n bytes whose length stands in front; NULL where bad. */
+/* Borrows n bytes, whose length is in front of them; NULL and n = 0 where bad. */
 const uint8_t *wire_bytes(struct wire_reader *r, size_t *n);
 /* The same as a text; nobody checked that it is UTF-8. */
 struct text_view wire_text(struct wire_reader *r);
 /* Items in the next block of an array; 0 ends it. More than the bytes left is bad. */
 size_t wire_block(struct wire_reader *r);
-/* FAIL_DATA with `bad` and the byte it was met at, or with "trailing bytes"; else FAIL_NONE. */
+/*
+ * FAIL_DATA: "WHAT: BAD at byte N", where N counts from the reader's start, or, of a `whole` record
+ * that has bytes left, "WHAT: 3 trailing bytes at byte N". FAIL_NONE: all was well.
+ */
 enum fail_code wire_reader_check(
     const struct wire_reader *r, bool whole, const char *what, struct failure *f);
 
