@@ -161,6 +161,7 @@ enum fail_code
 config_read_map(struct config *c, const struct yaml_node *map, const struct config_scope *scope,
     struct failure *f)
 {
+	assert(map->kind == YAML_MAP);
 	if (read_map(c, map, scope, f) != FAIL_NONE)
 		return f->code;
 	return complete(c, scope, map->line, f);
@@ -174,6 +175,7 @@ config_read_domain(
 	char shown[CONFIG_PATH_MAX], name[CONFIG_SHOWN_MAX];
 	struct config_scope scope = {CONFIG_DOMAIN_PREFIX, shown, d, seen};
 
+	assert(d->name == NULL);
 	snprintf(shown, sizeof(shown), "domains.%s", config_shown(name, node->key));
 	if (!names_valid(node->key))
 		return config_fail(c, node->line, shown, f,
@@ -232,6 +234,7 @@ read_key(struct config *c, const struct config_key *row, const struct yaml_node 
 {
 	struct config_mix *mix = &c->mix;
 
+	assert((size_t)(row - config_keys) < config_keys_n);
 	scope->seen[row - config_keys] = true;
 	switch (row->kind) {
 	case CONFIG_PROPERTIES: return read_properties(c, node, f);
@@ -338,6 +341,7 @@ read_tree(struct config *c, const struct yaml_tree *t, struct failure *f)
 	struct config_scope scope = {"", "", c, seen};
 	bool section;
 
+	assert(config_keys_n <= CONFIG_KEYS_MAX);
 	if (root->kind != YAML_MAP)
 		return fail(
 		    f, FAIL_CONFIG, "%s:%d: is not a map of keys and values", c->path, root->line);
@@ -374,6 +378,24 @@ set_bootstrap(struct config *c, struct failure *f)
 	return properties_set(&c->kafka, "bootstrap.servers", bootstrap, f);
 }
 
+/* What config.h promises of every configuration, whatever the file says. */
+static void
+assert_invariants(const struct config *c)
+{
+	const struct config_mix *m = &c->mix;
+
+	assert(c->domains_n >= 1);
+	assert(c->domains_n <= LIMIT_DOMAINS);
+	for (size_t i = 1; i < c->domains_n; i++)
+		assert(strcmp(c->domains[i - 1].name, c->domains[i].name) < 0);
+	if (m->name == NULL)
+		return;
+	assert(m->weight != NULL);
+	assert(m->global_batch % m->lanes == 0);
+	for (size_t i = 1; i < m->phases_n; i++)
+		assert(m->phases[i - 1].start_step < m->phases[i].start_step);
+}
+
 enum fail_code
 config_open(struct config **out, const char *path, struct failure *f)
 {
@@ -391,6 +413,7 @@ config_open(struct config **out, const char *path, struct failure *f)
 	if (read_tree(c, t, f) != FAIL_NONE || config_check(c, yaml_tree_root(t), f) != FAIL_NONE ||
 	    set_bootstrap(c, f) != FAIL_NONE)
 		goto failed;
+	assert_invariants(c);
 	yaml_tree_close(t);
 	*out = c;
 	return FAIL_NONE;

@@ -1,4 +1,10 @@
-/* What keys must be to each other: names that collide, records too large, keys without effect. */
+/*
+ * What keys must be to each other: names that collide, records too large, keys without effect.
+ *
+ * Each value alone was checked when it was read (config_value.c). Here the struct is complete, with
+ * its defaults. Whether a key was given, and in which line, only the tree knows: hence `root`
+ * beside `c` everywhere. Of several problems the first in the order of config_check() is reported.
+ */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -23,9 +29,11 @@ enum {
 int
 config_line(const struct yaml_node *root, const char *section, const char *key)
 {
+	/* As near as the file allows: the key, else its section, else the top of the file. */
 	const struct yaml_node *outer = section == NULL ? root : yaml_node_get(root, section);
 	const struct yaml_node *inner = yaml_node_get(outer, key);
 
+	assert(key != NULL);
 	return inner != NULL ? inner->line : outer != NULL ? outer->line : root->line;
 }
 
@@ -129,7 +137,15 @@ compare_text(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
-/* Domains of one input stand together, those without `where` first, equal `where` together. */
+/*
+ * Sorts domains so that those with one input are neighbours: among these the ones without `where`
+ * come first, and equal `where` are neighbours too. Then comparing neighbours finds every conflict
+ * among 4096 domains, where comparing pairs would take 8 million steps:
+ *
+ *     web   train: w.jsonl                         \  check_shared(web, blog): web takes every
+ *     blog  train: w.jsonl, where: {source: blog}  /  document of an input that blog shares
+ *     code  train: c.jsonl                            another input: not compared
+ */
 static int
 compare_sources(const void *a, const void *b)
 {
@@ -151,6 +167,7 @@ check_shared(const struct config *c, const struct yaml_node *root, const struct 
 {
 	char what[NAME_MAX_BYTES + 200];
 
+	assert(compare_inputs(a, b) == 0);
 	if (a->where_field == NULL) {
 		snprintf(what, sizeof(what),
 		    "takes every document of an input that domain %s (line %d) shares: give each a "
@@ -192,7 +209,10 @@ check_sources(const struct config *c, const struct yaml_node *root, struct failu
 	return code;
 }
 
-/* A topic and what it is for; `canon` is its name with "_" as ".", as Kafka compares them. */
+/*
+ * A topic and what it is for. `canon` is its name with "_" as ".": names of metrics in Kafka have
+ * no dots, so that a broker refuses to create a.b where a_b exists.
+ */
 struct use {
 	char name[TOPIC_MAX_BYTES + 1];
 	char canon[TOPIC_MAX_BYTES + 1];
@@ -205,7 +225,7 @@ compare_uses(const void *a, const void *b)
 	const struct use *x = a, *y = b;
 	int order = strcmp(x->canon, y->canon);
 
-	/* Those of the mix come last, so that a collision is told of the domain's line. */
+	/* Those of the mix come last, so that a collision is reported with the domain's line. */
 	return order != 0 ? order : (x->domain == NULL) - (y->domain == NULL);
 }
 
@@ -226,7 +246,11 @@ any_live_files(const struct config *c)
 	return false;
 }
 
-/* Fills use[SETS_COUNT * domains_n + 2 + MIX_TOPICS] with all topics of the file. */
+/*
+ * Fills use[SETS_COUNT * domains_n + 2 + MIX_TOPICS] with all topics that the file can imply, and
+ * sorts them so that names which collide are neighbours. Returns how many there are. All three sets
+ * of each domain count, whatever `split` is today: a set that is added later must not collide.
+ */
 static size_t
 list_uses(const struct config *c, struct use *use)
 {
@@ -244,12 +268,17 @@ list_uses(const struct config *c, struct use *use)
 		names_topic(use[n++].name, c->corpus, "arrivals");
 	for (size_t i = 0; c->mix.name != NULL && i < MIX_TOPICS; i++)
 		names_topic(use[n++].name, c->mix.name, of_mix[i]);
+	assert(n <= c->domains_n * SETS_COUNT + 2 + MIX_TOPICS);
 	for (size_t i = 0; i < n; i++)
 		canonise(&use[i]);
 	qsort(use, n, sizeof(*use), compare_uses);
 	return n;
 }
 
+/*
+ * `a` and `b` are neighbours in the order of compare_uses(). The line is that of a domain where one
+ * of them is a domain's, else that of mix.name; `owner` says whose the other topic is.
+ */
 static enum fail_code
 fail_collision(const struct config *c, const struct yaml_node *root, const struct use *a,
     const struct use *b, struct failure *f)
@@ -259,6 +288,7 @@ fail_collision(const struct config *c, const struct yaml_node *root, const struc
 	char key[NAME_MAX_BYTES + 16] = "mix.name", owner[NAME_MAX_BYTES + 80] = "the mix's";
 	int line = d != NULL ? d->line : config_line(root, "mix", "name");
 
+	assert(strcmp(a->canon, b->canon) == 0);
 	if (d != NULL)
 		snprintf(key, sizeof(key), "domains.%s", d->name);
 	if (b->domain != NULL)
@@ -295,11 +325,18 @@ check_topics(const struct config *c, const struct yaml_node *root, struct failur
 	return code;
 }
 
+/*
+ * Whether the record of one lane fits LIMIT_RECORD_BYTES. The tokenizer is not read here, so
+ * a token is taken for WIDTH_MAX bytes. Example: B = 1024, L = 8 and S = 65536 are 128 sequences of
+ * 65537 * 3 + 64 bytes, 25 MB; the same with L = 2 is 100 MB, which does not fit 64 MiB. A record
+ * names at most as many domains as it has sequences.
+ */
 static enum fail_code
 check_record(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
 	size_t each = topic_plan_sequence_bytes(c, WIDTH_MAX), in_lane, bytes, room, names;
 
+	assert(c->mix.lanes >= 1); /* the table's range */
 	if (c->mix.global_batch % c->mix.lanes != 0)
 		return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
 		    "does not divide mix.global_batch: %u (a divisor of %u)", c->mix.lanes,
@@ -362,7 +399,11 @@ is_without_width(const struct config_domain *d)
 	return d->tokens == TOKEN_FORMAT_NPY || d->tokens == TOKEN_FORMAT_DS;
 }
 
-/* What a key needs to have an effect. */
+/*
+ * What a key needs to have an effect. A key that is given and has none is an error: its author
+ * expects something that will not happen. The rows are in the order of the reports, so that the row
+ * that names the actual mistake comes first: `prompt` beside tokens is wrong whatever `packing` is.
+ */
 struct need {
 	const char *key;
 	bool (*met)(const struct config_domain *d);
@@ -391,7 +432,7 @@ static const struct need needs[] = {
 	"paid back"},
 };
 
-/* What keeps arriving grows by whole lines, which tokens have not. */
+/* The files of a live domain grow by whole lines; a file of tokens has no lines. */
 static enum fail_code
 check_tokens(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
     struct failure *f)
@@ -414,6 +455,7 @@ check_needs(const struct config *c, const struct yaml_node *root, const struct c
 
 /* ---- the mix ---- */
 
+/* Exact counts, whether of tokens or of a round, need a schedule that keeps accounts: deficit. */
 static enum fail_code
 check_schedule(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
@@ -440,6 +482,7 @@ check_live(const struct config *c, const struct yaml_node *root, const struct co
 {
 	const struct config_mix *m = &c->mix;
 
+	assert(d->live);
 	if (m->epoch_size > 0 || m->epoch_largest)
 		return config_fail(c, config_line(root, "mix", "epoch_size"), "mix.epoch_size", f,
 		    "cannot be given with a live domain, %s (line %d): what keeps arriving has no "
@@ -467,6 +510,7 @@ count_positive(const struct config *c, const struct config_phase *p)
 {
 	size_t n = 0;
 
+	assert(c->mix.weight != NULL);
 	for (size_t d = 0; d < c->domains_n; d++) {
 		double base = c->mix.weight[d];
 		double weight = p == NULL || isnan(p->weight[d]) ? base : p->weight[d];
@@ -520,7 +564,8 @@ check_effect(const struct config *c, const struct yaml_node *root, struct failur
 enum fail_code
 config_check(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
-	assert(c->domains_n > 0 && c->corpus != NULL);
+	assert(c->corpus != NULL);
+	assert(c->domains_n > 0);
 	if (check_replicas(c, root, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < c->domains_n; i++)

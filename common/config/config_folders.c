@@ -1,4 +1,18 @@
-/* domains_from: each sub-folder of a folder is a domain, its files are the domain's. */
+/*
+ * domains_from: each sub-folder of a folder is a domain, its files are the domain's.
+ *
+ *     data/                domains_from: data             ((star) is a *)
+ *         code/a.jsonl     code: train: ["data/code/(star).jsonl"]
+ *         web/x.jsonl.gz   web:  train: ["data/web/(star).jsonl.gz", "data/web/(star).txt"]
+ *         web/y.txt
+ *         .git/            hidden: not looked at
+ *         README           a file: not a domain
+ *
+ * What is found becomes patterns and not names, as if the user had written them: whoever reads the
+ * corpus expands them later, in the same way. A domain that `domains` has too keeps its keys from
+ * there, and gets its files from here only where it has neither train nor exec.
+ */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +31,7 @@ static const char *const endings[] = {".jsonl", ".jsonl.gz", ".jsonl.zst", ".jso
     ".json.zst", ".txt", ".txt.gz", ".txt.zst"};
 enum { ENDINGS = sizeof(endings) / sizeof(endings[0]) };
 
-/* What is known of the folder. */
+/* The folder of domains_from, while it is read. */
 struct folder {
 	struct config *c;
 	char *path; /* for opendir() */
@@ -56,7 +70,7 @@ look(const struct folder *o, const char *folder, const char *name, mode_t *kind)
 
 	if (join(&path, folder, name, o->f) != FAIL_NONE)
 		return o->f->code;
-	/* One that has gone meanwhile, or leads nowhere, is neither. */
+	/* An entry that was deleted since, or a link that leads nowhere, is neither. */
 	if (stat(path, &st) != 0 && errno != ENOENT) {
 		fail_folder(o, path, errno);
 		free(path);
@@ -124,7 +138,10 @@ take_folder(struct folder *o, const char *path, const char *name, void *unused)
 	return FAIL_NONE;
 }
 
-/* Marks in there[ENDINGS] what ending a file has. */
+/*
+ * Marks in there[ENDINGS] which ending a file has. The dot is part of an ending, so that a.jsonl.gz
+ * ends in ".jsonl.gz" alone; a file that is only an ending has no name and is passed over.
+ */
 static enum fail_code
 take_file(struct folder *o, const char *path, const char *name, void *opaque)
 {
@@ -144,13 +161,17 @@ take_file(struct folder *o, const char *path, const char *name, void *opaque)
 	return FAIL_NONE;
 }
 
-/* DIR/NAME/(star)ENDING, where characters of DIR that a pattern gives a meaning have none. */
+/*
+ * DIR/NAME/(star)ENDING, where a backslash takes their meaning from the characters of DIR that mean
+ * something in a pattern. NAME is a valid name and has none. Gives the text; NULL: no memory.
+ */
 static char *
 pattern_of(const char *dir, const char *name, const char *ending)
 {
 	size_t dir_n = strlen(dir), room = 2 * dir_n + strlen(name) + strlen(ending) + 4, at = 0;
 	char *out = malloc(room);
 
+	assert(dir_n > 0); /* the value of a text key is never empty */
 	if (out == NULL)
 		return NULL;
 	while (dir_n > 1 && dir[dir_n - 1] == '/')
@@ -164,7 +185,10 @@ pattern_of(const char *dir, const char *name, const char *ending)
 	return out;
 }
 
-/* Files keep arriving in a live domain: it takes all kinds, whichever are there now. */
+/*
+ * Gives a domain its train: a pattern for each ending that its folder has. Files keep arriving in a
+ * live domain, so that it gets a pattern for every ending, whichever are there now.
+ */
 static enum fail_code
 set_train(struct folder *o, struct config_domain *d)
 {
@@ -172,6 +196,7 @@ set_train(struct folder *o, struct config_domain *d)
 	struct config_list *train = &d->train;
 	char *path;
 
+	assert(train->text == NULL);
 	if (join(&path, o->path, d->name, o->f) != FAIL_NONE)
 		return o->f->code;
 	o->f->code = walk(o, path, take_file, there);
@@ -210,7 +235,14 @@ add_domain(struct folder *o, const char *name)
 	return config_read_domain(c, &empty, &c->domains[c->domains_n++], o->f);
 }
 
-/* First those that `domains` names, while it is sorted; then the others are added behind. */
+/*
+ * In two passes over the names, because config_domain_index() needs c->domains sorted, and adding
+ * to its end breaks the order:
+ *
+ *     1. a name that `domains` has: its domain gets its files; every other name moves to the front
+ *        of o->name, by exchange, so that each is still freed once
+ *     2. name[0, others_n) are added behind, and all is sorted again
+ */
 static enum fail_code
 merge(struct folder *o)
 {
@@ -255,12 +287,13 @@ config_read_folders(struct config *c, const struct yaml_node *root, struct failu
 	struct folder o = {.c = c, .line = config_line(root, NULL, key), .f = f};
 	enum fail_code code;
 
+	assert(c->domains_from != NULL);
 	if (config_resolve(&o.path, c, c->domains_from, f) != FAIL_NONE)
 		return f->code;
 	code = walk(&o, o.path, take_folder, NULL);
 	if (code == FAIL_NONE && o.names_n == 0)
 		code = config_fail(c, o.line, key, f, "%s has no sub-folder", o.path);
-	/* Whatever the order of the folder, the first that is wrong is the same one. */
+	/* readdir() has no order: sorted, the same folder always gives the same first failure. */
 	if (o.names_n > 0)
 		qsort(o.name, o.names_n, sizeof(*o.name), compare_names);
 	if (code == FAIL_NONE)

@@ -1,3 +1,16 @@
+/*
+ * One value of the configuration: from a node of YAML, by its row of the table, into the struct.
+ *
+ * config_value() looks at the node's kind and set_text() or set_list() at the row's; below them is
+ * a function for each type of destination. A value that is refused always leads to one sentence
+ * with the same parts, so that it can be corrected without the manual:
+ *
+ *     run.yml:4: mix.lanes: out of range: 0 (1 to 4096)
+ *     file:line: key        problem       value  what is allowed
+ *
+ * A default of the table goes the same way as a text of the file: what a person could write is all
+ * that a default can be.
+ */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -19,6 +32,8 @@ config_fail(
 	char text[FAILURE_TEXT_MAX];
 	va_list ap;
 
+	assert(c->path != NULL);
+	assert(line >= 0);
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
@@ -30,16 +45,17 @@ config_shown(char out[static CONFIG_SHOWN_MAX], const char *value)
 {
 	size_t n = strlen(value), room = CONFIG_SHOWN_MAX - 4, used = n < room ? n : room;
 
-	/* Never cut inside a UTF-8 character. */
+	/* Never cut inside a UTF-8 character: its tail bytes are 10xxxxxx, its first one is not. */
 	while (used < n && used > 0 && ((unsigned char)value[used] & 0xC0) == 0x80)
 		used--;
+	assert(used <= room);
 	for (size_t i = 0; i < used; i++)
 		out[i] = (unsigned char)value[i] < ' ' || value[i] == 0x7F ? ' ' : value[i];
 	snprintf(out + used, CONFIG_SHOWN_MAX - used, "%s", used < n ? "..." : "");
 	return out;
 }
 
-/* One value under way: what it is for and where it stands. */
+/* One value under way: its row, and where the file has it. */
 struct value {
 	const struct config *c;
 	const struct config_key *row;
@@ -57,6 +73,7 @@ fail_value(const struct value *v, const char *what, const char *text, const char
 	    v->c, v->line, v->key, v->f, "%s: %s (%s)", what, config_shown(shown, text), allowed);
 }
 
+/* Replaces *to; a failure leaves it as it was. */
 static enum fail_code
 copy_text(const struct value *v, char **to, const char *text)
 {
@@ -89,6 +106,7 @@ set_count(const struct value *v, void *to, const char *text)
 	uint64_t value;
 	enum scalar_result result = scalar_count(text, v->row->min, v->row->max, &value);
 
+	assert(v->row->min <= v->row->max);
 	if (result == SCALAR_OK) {
 		if (v->row->kind == CONFIG_COUNT32)
 			*(uint32_t *)to = (uint32_t)value;
@@ -136,6 +154,7 @@ set_number(const struct value *v, double *to, const char *text)
 	double value;
 	bool number = scalar_number(text, &value) == SCALAR_OK;
 
+	assert(v->row->min <= v->row->max);
 	if (number && value >= (double)v->row->min && value <= (double)v->row->max) {
 		*to = value;
 		return FAIL_NONE;
@@ -145,12 +164,14 @@ set_number(const struct value *v, double *to, const char *text)
 	return fail_value(v, number ? "out of range" : "not a finite number", text, allowed);
 }
 
+/* An enum, whose constants are the indexes of row->choice; the list of them is for the failure. */
 static enum fail_code
 set_choice(const struct value *v, int *to, const char *text)
 {
 	char allowed[160];
 	size_t used = 0;
 
+	assert(v->row->choice != NULL);
 	for (int i = 0; v->row->choice[i] != NULL; i++) {
 		if (strcmp(text, v->row->choice[i]) == 0) {
 			*to = i;
@@ -163,6 +184,10 @@ set_choice(const struct value *v, int *to, const char *text)
 	return fail_value(v, "unknown value", text, allowed);
 }
 
+/*
+ * Three parts, of which at least one is above 0: they are parts of their sum, so that 949,50,1 and
+ * 1898,100,2 split alike. `text` has n entries, of which the first PARTS can be read.
+ */
 static enum fail_code
 set_parts(const struct value *v, uint32_t *to, const char *const text[], size_t n)
 {
@@ -186,7 +211,11 @@ set_parts(const struct value *v, uint32_t *to, const char *const text[], size_t 
 	return FAIL_NONE;
 }
 
-/* "949,50,1", with blanks around the numbers where wanted. */
+/*
+ * "949,50,1", with blanks around the numbers where wanted. Parts behind the third are counted and
+ * not kept: set_parts() reports how many there are. A part is cut where it is longer than its
+ * room, which holds more digits than a number of the range needs.
+ */
 static enum fail_code
 set_split(const struct value *v, uint32_t *to, const char *text)
 {
@@ -220,6 +249,7 @@ set_bool(const struct value *v, bool *to, const char *text)
 		   : fail_value(v, "not a truth value", text, "true or false");
 }
 
+/* Appends a copy to a list that has room. CONFIG_RUNS and CONFIG_FIELDS are sets. */
 static enum fail_code
 add_item(const struct value *v, struct config_list *to, const char *text)
 {
@@ -240,7 +270,7 @@ add_item(const struct value *v, struct config_list *to, const char *text)
 	return FAIL_NONE;
 }
 
-/* Makes room for n items of an empty list. */
+/* Makes room for n items, n > 0, of an empty list. */
 static enum fail_code
 list_begin(const struct value *v, struct config_list *to, size_t n)
 {
@@ -248,6 +278,7 @@ list_begin(const struct value *v, struct config_list *to, size_t n)
 		      : v->row->kind == CONFIG_FIELDS ? CONFIG_FIELDS_MAX
 						      : CONFIG_LIST_MAX;
 
+	assert(n > 0);
 	assert(to->text == NULL);
 	if (n > most)
 		return config_fail(
@@ -262,12 +293,17 @@ set_list_of_one(const struct value *v, struct config_list *to, const char *text)
 	return list_begin(v, to, 1) == FAIL_NONE ? add_item(v, to, text) : v->f->code;
 }
 
+/*
+ * A list in YAML: of items, or of the three parts of a split. part[PARTS] only takes what is too
+ * much. v->line follows the items, so that a failure names the item's line and not the key's.
+ */
 static enum fail_code
 set_list(struct value *v, void *to, const struct yaml_node *node)
 {
 	const char *part[PARTS + 1] = {NULL};
 	bool split = v->row->kind == CONFIG_SPLIT;
 
+	assert(node->kind == YAML_LIST);
 	if (node->children_n == 0)
 		return config_fail(
 		    v->c, v->line, v->key, v->f, "is an empty list (%s)", v->row->help);
@@ -314,7 +350,7 @@ set_text(const struct value *v, void *to, const char *text)
 	case CONFIG_PHASES:
 	case CONFIG_PHASE_MAP:
 	case CONFIG_ANNEAL_STEP:
-	case CONFIG_ANNEAL_MAP: break; /* config_read.c's */
+	case CONFIG_ANNEAL_MAP: break; /* config.c and config_weights.c read these */
 	}
 	assert(false);
 	return FAIL_NONE;
@@ -329,6 +365,7 @@ config_value(const struct config *c, const struct config_key *row, const struct 
 		      row->kind == CONFIG_FIELDS || row->kind == CONFIG_SPLIT;
 	void *to = (char *)base + row->at;
 
+	assert(node->line >= 1);
 	if (node->kind == YAML_TEXT && node->plain && *node->text == '\0')
 		return config_fail(c, node->line, key, f, "has no value (%s)", row->help);
 	if (node->kind == YAML_TEXT)
@@ -344,6 +381,10 @@ config_value_default(
     const struct config *c, const struct config_key *row, void *base, struct failure *f)
 {
 	struct value v = {c, row, row->path, 0, f};
+	enum fail_code code;
 
-	return set_text(&v, (char *)base + row->at, row->default_text);
+	assert(row->default_text != NULL);
+	code = set_text(&v, (char *)base + row->at, row->default_text);
+	assert(code == FAIL_NONE || code == FAIL_MEMORY); /* else the table is wrong */
+	return code;
 }

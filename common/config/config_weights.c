@@ -32,6 +32,7 @@ no_weights(const struct config *c)
 {
 	double *weight = malloc(c->domains_n * sizeof(*weight));
 
+	assert(c->domains_n > 0);
 	for (size_t i = 0; weight != NULL && i < c->domains_n; i++)
 		weight[i] = NAN;
 	return weight;
@@ -43,6 +44,7 @@ config_weights_sum(const struct config *c, const struct config_phase *phase)
 	double sum = 0;
 
 	assert(c->mix.weight != NULL);
+	assert(phase == NULL || phase->weight != NULL);
 	for (size_t d = 0; d < c->domains_n; d++)
 		sum +=
 		    phase == NULL || isnan(phase->weight[d]) ? c->mix.weight[d] : phase->weight[d];
@@ -298,6 +300,7 @@ config_read_weights(struct config *c, const struct yaml_node *node, struct failu
 {
 	struct weights w = {c, "mix.weights", NULL, node->line, no_weights(c), f};
 
+	assert(c->mix.weight == NULL);
 	c->mix.weight = w.weight;
 	if (w.weight == NULL)
 		return fail_memory(f);
@@ -348,6 +351,7 @@ complete(
 {
 	bool positive = false;
 
+	assert(c->mix.weight != NULL);
 	if (p->weight == NULL && (p->weight = no_weights(c)) == NULL)
 		return fail_memory(f);
 	for (size_t d = 0; d < c->domains_n; d++) {
@@ -383,6 +387,7 @@ check_order(const struct config *c, size_t i, const char shown[static 64],
 	const struct yaml_node *step = yaml_node_get(node, "start_step");
 	char key[CONFIG_PATH_MAX];
 
+	assert(step != NULL); /* a required key */
 	if (i > 0 && all[i].start_step <= all[i - 1].start_step) {
 		snprintf(key, sizeof(key), "%sstart_step", shown);
 		return config_fail(c, step->line, key, f,
@@ -423,6 +428,8 @@ read_phase(struct config *c, const struct yaml_node *node, size_t i, struct fail
 static enum fail_code
 open_phases(struct config *c, size_t n, struct failure *f)
 {
+	assert(n >= 1);
+	assert(c->mix.phases == NULL);
 	c->mix.phases = calloc(n, sizeof(*c->mix.phases));
 	if (c->mix.phases == NULL)
 		return fail_memory(f);

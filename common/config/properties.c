@@ -28,9 +28,11 @@ remove_property(struct properties *p, const char *name)
 enum fail_code
 properties_set(struct properties *p, const char *name, const char *value, struct failure *f)
 {
-	struct property *item, new = {strdup(name), strdup(value)};
+	struct property *item, new;
 
 	assert(*name != '\0');
+	assert(value != NULL);
+	new = (struct property){strdup(name), strdup(value)};
 	item = realloc(p->item, (p->n + 1) * sizeof(*item));
 	if (item != NULL)
 		p->item = item;
@@ -48,6 +50,7 @@ properties_set(struct properties *p, const char *name, const char *value, struct
 static enum fail_code
 trim(char *text, size_t n, const char *path, struct failure *f)
 {
+	assert(n <= PROPERTIES_SECRET_MAX + 1);
 	if (n > PROPERTIES_SECRET_MAX || memchr(text, '\0', n) != NULL)
 		return fail(f, FAIL_CONFIG, "%s is no text of at most %d bytes", path,
 		    (int)PROPERTIES_SECRET_MAX);
@@ -118,6 +121,7 @@ properties_set_from(
 const char *
 properties_value(const struct properties *p, const char *name)
 {
+	assert(name != NULL);
 	for (size_t i = p == NULL ? 0 : p->n; i > 0; i--)
 		if (strcmp(p->item[i - 1].name, name) == 0)
 			return p->item[i - 1].value;

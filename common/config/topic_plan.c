@@ -21,6 +21,7 @@ topic_plan_sequence_bytes(const struct config *c, unsigned token_width)
 	size_t keep = 0;
 
 	assert(c->sequence_length >= 1);
+	assert(token_width >= 1);
 	for (size_t i = 0; i < c->domains_n; i++)
 		if (c->domains[i].keep.n > 0)
 			keep = LIMIT_KEEP_BYTES;
@@ -30,7 +31,8 @@ topic_plan_sequence_bytes(const struct config *c, unsigned token_width)
 size_t
 topic_plan_lane_bytes(const struct config *c, unsigned token_width)
 {
-	assert(c->mix.lanes > 0 && c->mix.global_batch % c->mix.lanes == 0);
+	assert(c->mix.lanes > 0);
+	assert(c->mix.global_batch % c->mix.lanes == 0);
 	return topic_plan_sequence_bytes(c, token_width) * (c->mix.global_batch / c->mix.lanes);
 }
 
@@ -61,6 +63,7 @@ add(struct topic_plan *p, enum topic_kind kind, int partitions, size_t bytes)
 {
 	struct planned_topic *t = &p->topic[p->n++];
 
+	assert(partitions >= 1);
 	t->kind = kind;
 	t->domain = -1;
 	t->partitions = partitions;
@@ -161,6 +164,7 @@ topic_plan_settings(struct topic_setting out[static TOPIC_SETTINGS], const struc
     const struct planned_topic *t)
 {
 	assert(t->message_bytes_max > 0);
+	assert(t->message_bytes_max <= TOPIC_MESSAGE_BYTES_MAX);
 	setting_text(&out[0], "retention.ms", "-1");
 	setting_text(&out[1], "retention.bytes", "-1");
 	setting_text(&out[2], "cleanup.policy", "delete");

@@ -24,6 +24,7 @@ struct building {
 	struct failure *f;
 };
 
+/* The line, from 1, of a byte. libyaml knows no line of bytes that are not UTF-8. */
 static int
 line_at(const char *bytes, size_t offset)
 {
@@ -53,7 +54,7 @@ fail_parse(const yaml_parser_t *p, const char *name, const char *bytes, size_t n
 	const char *problem = p->problem != NULL ? p->problem : "not YAML";
 	size_t line = p->problem_mark.line + 1;
 
-	/* Where memory for a piece of text is refused, libyaml 0.2.5 fails without saying why. */
+	/* Where memory for a piece of text is refused, libyaml 0.2.5 fails and sets no error. */
 	if (p->error == YAML_MEMORY_ERROR || p->error == YAML_NO_ERROR)
 		return fail_memory(f);
 	if (p->error == YAML_READER_ERROR) {
@@ -69,40 +70,46 @@ fail_parse(const yaml_parser_t *p, const char *name, const char *bytes, size_t n
 	    p->context != NULL ? p->context : "", p->context != NULL ? ": " : "", problem);
 }
 
-struct bounds {
+/* What the events so far have added up to; `depth` is of those that are open. */
+struct totals {
 	size_t nodes, depth, documents;
 };
 
-/* Takes one event into account; the limits hold before libyaml builds anything. */
+/* Takes one event into account. */
 static enum fail_code
-bounds_event(struct bounds *b, const yaml_event_t *e, const char *name, struct failure *f)
+add_event(struct totals *t, const yaml_event_t *e, const char *name, struct failure *f)
 {
 	size_t line = e->start_mark.line + 1;
 	bool opens = e->type == YAML_SEQUENCE_START_EVENT || e->type == YAML_MAPPING_START_EVENT;
 	bool closes = e->type == YAML_SEQUENCE_END_EVENT || e->type == YAML_MAPPING_END_EVENT;
 
-	b->documents += e->type == YAML_DOCUMENT_START_EVENT;
-	b->nodes += opens || e->type == YAML_SCALAR_EVENT || e->type == YAML_ALIAS_EVENT;
-	b->depth += opens;
-	b->depth -= closes;
-	if (b->documents > 1)
+	t->documents += e->type == YAML_DOCUMENT_START_EVENT;
+	t->nodes += opens || e->type == YAML_SCALAR_EVENT || e->type == YAML_ALIAS_EVENT;
+	t->depth += opens;
+	t->depth -= closes;
+	if (t->documents > 1)
 		return fail(
 		    f, FAIL_CONFIG, "%s:%zu: a second document begins; one is allowed", name, line);
-	if (b->depth > YAML_DEPTH_MAX)
+	if (t->depth > YAML_DEPTH_MAX)
 		return fail(f, FAIL_CONFIG, "%s:%zu: more than %d maps and lists inside each other",
 		    name, line, YAML_DEPTH_MAX);
-	if (b->nodes > YAML_NODES_MAX)
+	if (t->nodes > YAML_NODES_MAX)
 		return fail(f, FAIL_CONFIG, "%s:%zu: more than %d keys and values in one file",
 		    name, line, YAML_NODES_MAX);
 	return FAIL_NONE;
 }
 
-/* yaml_parser_load() has no limits of its own: a pass over the events finds what is too much. */
+/*
+ * A first pass over the events, which allocates one event at a time. yaml_parser_load() has no
+ * limits of its own: the 8 million entries of "[a,a,a,...", 16 MiB of text, would cost it some 100
+ * bytes each. What this pass lets through has at most YAML_NODES_MAX nodes; an alias counts as one
+ * here, and as all that it stands for in build().
+ */
 static enum fail_code
-check_bounds(const char *name, const char *bytes, size_t n, struct failure *f)
+check_limits(const char *name, const char *bytes, size_t n, struct failure *f)
 {
 	yaml_parser_t p;
-	struct bounds b = {0};
+	struct totals totals = {0};
 	enum fail_code code = FAIL_NONE;
 	bool over = false;
 
@@ -116,7 +123,7 @@ check_bounds(const char *name, const char *bytes, size_t n, struct failure *f)
 			code = fail_parse(&p, name, bytes, n, f);
 			break;
 		}
-		code = bounds_event(&b, &event, name, f);
+		code = add_event(&totals, &event, name, f);
 		over = event.type == YAML_STREAM_END_EVENT;
 		yaml_event_delete(&event);
 	}
@@ -151,12 +158,14 @@ compare_keys(const void *a, const void *b)
 	return order != 0 ? order : (x > y) - (x < y); /* equals in the order of the file */
 }
 
+/* Sorts pointers, so that a map of 200,000 keys costs no more than sorting; the map stays. */
 static enum fail_code
 check_distinct(const struct building *b, const struct yaml_node *map)
 {
 	const struct yaml_node **sorted = calloc(map->children_n + 1, sizeof(struct yaml_node *));
 	enum fail_code code = FAIL_NONE;
 
+	assert(map->kind == YAML_MAP);
 	if (sorted == NULL)
 		return fail_memory(b->f);
 	for (size_t i = 0; i < map->children_n; i++)
@@ -244,13 +253,25 @@ build_map(struct building *b, struct yaml_node *out, const yaml_node_t *node, si
 	return check_distinct(b, out);
 }
 
-/* Aliases are nodes met again: each time they count, and a node inside itself is too deep. */
+/*
+ * Node `id` of libyaml's document, numbered from 1, as a node of ours, `depth` maps and lists deep.
+ *
+ * An alias is the number of a node that was built before, and is built once more. So nodes_n counts
+ * it each time, and the "billion laughs" end at YAML_NODES_MAX:
+ *
+ *     a: &a [x, x, x, x, x, x, x, x, x, x]
+ *     b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]       some 100 nodes
+ *     c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]         some 1,000 ...
+ *
+ * and a node inside itself (a: &a [*a]), which has no end, ends at YAML_DEPTH_MAX.
+ */
 static enum fail_code
 build(struct building *b, struct yaml_node *out, int id, size_t depth)
 {
 	const yaml_node_t *node = yaml_document_get_node(&b->tree->document, id);
 
 	assert(node != NULL);
+	assert(depth <= YAML_DEPTH_MAX);
 	out->line = (int)node->start_mark.line + 1;
 	if (++b->nodes_n > YAML_NODES_MAX)
 		return fail(b->f, FAIL_CONFIG, "%s:%d: aliases stand for more than %d values",
@@ -272,10 +293,12 @@ yaml_tree_decode(
 	struct building b = {.name = name, .f = f};
 	const yaml_node_t *root;
 
+	assert(name != NULL);
+	assert(bytes != NULL || n == 0);
 	*out = NULL;
 	if (n > YAML_FILE_BYTES_MAX)
 		return fail(f, FAIL_CONFIG, "%s: larger than %d bytes", name, YAML_FILE_BYTES_MAX);
-	if (check_bounds(name, bytes, n, f) != FAIL_NONE)
+	if (check_limits(name, bytes, n, f) != FAIL_NONE)
 		return f->code;
 	b.tree = calloc(1, sizeof(*b.tree));
 	if (b.tree == NULL)
@@ -296,7 +319,10 @@ failed:
 	return f->code;
 }
 
-/* Reads to the end, or to one byte over the limit. */
+/*
+ * Reads to the end, or to one byte over the limit, which yaml_tree_decode() then reports. By
+ * doubling and not by the size of the file: a pipe has none. Gives *bytes.
+ */
 static enum fail_code
 read_all(FILE *from, const char *path, char **bytes, size_t *n, struct failure *f)
 {
@@ -321,6 +347,7 @@ read_all(FILE *from, const char *path, char **bytes, size_t *n, struct failure *
 		free(all);
 		return f->code;
 	}
+	assert(used <= YAML_FILE_BYTES_MAX + 1);
 	*bytes = all;
 	*n = used;
 	return FAIL_NONE;
@@ -345,7 +372,7 @@ yaml_tree_open(struct yaml_tree **out, const char *path, struct failure *f)
 	return code;
 }
 
-/* As deep as YAML_DEPTH_MAX. */
+/* Recurses as deep as the tree, at most YAML_DEPTH_MAX. */
 static void
 node_clear(struct yaml_node *node)
 {
@@ -368,12 +395,14 @@ yaml_tree_close(struct yaml_tree *t)
 const struct yaml_node *
 yaml_tree_root(const struct yaml_tree *t)
 {
+	assert(t != NULL);
 	return &t->root;
 }
 
 const struct yaml_node *
 yaml_node_get(const struct yaml_node *node, const char *key)
 {
+	assert(key != NULL);
 	if (node == NULL || node->kind != YAML_MAP)
 		return NULL;
 	for (size_t i = 0; i < node->children_n; i++)
