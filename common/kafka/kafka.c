@@ -429,7 +429,8 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 	assert(o->client != NULL);
 	assert((o->role == KAFKA_TRANSACTIONAL) == (o->transactional_id != NULL));
 	assert(o->role != KAFKA_MEMBER || o->group != NULL);
-	assert(!o->asks_only || (o->role == KAFKA_READER && o->group != NULL));
+	assert(!o->asks_only || o->role == KAFKA_READER);
+	assert(!o->asks_only || o->group != NULL);
 	h = handle_new(o);
 	conf = rd_kafka_conf_new();
 	if (h == NULL || conf == NULL) {

@@ -1,5 +1,5 @@
 /*
- * kafka.h -- librdkafka handles as riffle uses them, and what is asked of a broker.
+ * kafka.h -- librdkafka handles as riffle uses them, and queries of a broker.
  *
  * Files of this room:
  *     kafka            handles: opened with the right properties, closed without waiting for ever
@@ -27,9 +27,9 @@
  * kind.
  *
  * Before rd_kafka_assign() or the first rd_kafka_produce() on a topic that a handle has not met,
- * ask that very handle about it (kafka_partitions, kafka_watermarks_many): then it knows the
- * leaders. Else librdkafka 2.0.2 finds them at its next look, up to a second later (measured: 1.0 s
- * against 5 ms).
+ * query the topic with that very handle (kafka_partitions, kafka_watermarks_many): then it knows
+ * the leaders. Else librdkafka 2.0.2 finds them at its next look, up to a second later (measured:
+ * 1.0 s against 5 ms).
  *
  * Thread: a handle belongs to the thread that opened it, unless librdkafka says otherwise.
  */
@@ -57,9 +57,8 @@ struct kafka_options {
 	const char *client;                  /* client.id is "riffle-<client>" */
 	const char *group; /* KAFKA_READER: for commits; NULL: none. KAFKA_MEMBER: needs it */
 	/*
-	 * KAFKA_READER: the handle only asks about its group (commits, members); it commits and
-	 * reads nothing.
-	 * What an open transaction has yet to commit does not hold up the answer.
+	 * KAFKA_READER: the handle only queries its group (commits, members); it commits and
+	 * reads nothing. A query does not wait for the offsets of a transaction that is open.
 	 */
 	bool asks_only;
 	const char *transactional_id; /* KAFKA_TRANSACTIONAL */
@@ -73,7 +72,7 @@ struct kafka_options {
 	bool gapless;
 	/*
 	 * Failing connections are not logged: not before kafka_wait_broker(), where that follows;
-	 * not at all where only questions are asked, whose failures tell the cause.
+	 * not at all where the handle only queries, and each failure names its cause.
 	 */
 	bool quiet;
 	/* Delivery reports of writers; called from rd_kafka_poll() on the owner's thread. */
@@ -87,16 +86,16 @@ struct kafka_options {
 enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f);
 
 /*
- * Ends a handle; purges what was not delivered, which `delivered` still hears of. Waits at most a
- * few seconds. NULL is accepted.
+ * Ends a handle; purges what was not delivered, and reports it to `delivered`. Waits at most a few
+ * seconds. NULL is accepted.
  */
 void kafka_close(rd_kafka_t *rk);
 
 /*
  * Waits until the broker answers a metadata request. FAIL_BROKER names bootstrap.servers and the
- * usual cause. Every command asks this first, of a KAFKA_ADMIN handle (which connects no sooner) or
- * one opened `quiet`, so that one clear sentence says "no broker"; failing connections are not
- * logged meanwhile.
+ * usual cause. Every command calls this first, with a KAFKA_ADMIN handle (which connects no sooner)
+ * or one opened `quiet`, so that one clear sentence says "no broker"; failing connections are not
+ * logged during the wait.
  */
 enum fail_code kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f);
 
@@ -105,7 +104,7 @@ enum fail_code kafka_partitions(
     rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f);
 
 /*
- * Both at once: waits for a broker by asking it about one topic. Cheaper than kafka_wait_broker(),
+ * Both at once: waits for a broker with a request for one topic. Cheaper than kafka_wait_broker(),
  * which is answered with the metadata of every topic of the cluster (librdkafka 2.0.2; measured on
  * a busy broker with 5,700 topics: 424 KB, and seconds now and then).
  */
@@ -139,8 +138,8 @@ enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t part
 /*
  * Whether any request of a KAFKA_TRANSACTIONAL handle that writes (produce, and all that makes a
  * transaction) was sent and never answered: its connection broke, or time ran out. librdkafka sends
- * it again and tells nobody, but the first copy may still be on its way, and the broker may yet act
- * on it.
+ * it again and does not report that, but the first copy may still be on its way, and the broker may
+ * yet act on it.
  */
 bool kafka_doubtful(rd_kafka_t *rk);
 
@@ -174,7 +173,7 @@ enum fail_code kafka_fail_denied(struct failure *f, rd_kafka_t *rk, rd_kafka_res
 
 /*
  * Whether a topic that a KAFKA_TRANSACTIONAL handle wrote to was refused for want of a right: then
- * `f` says which. Asked where records of a transaction come back undelivered.
+ * `f` says which. Called where records of a transaction come back undelivered.
  */
 bool kafka_refused(struct failure *f, rd_kafka_t *rk, const char *attempted);
 

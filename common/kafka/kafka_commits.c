@@ -52,8 +52,9 @@ forget(rd_kafka_topic_partition_list_t *list)
 }
 
 /*
- * `err`, or that the coordinator may not be asked, which librdkafka tells those alone that poll.
- * Nothing is lost by that on a handle without partitions.
+ * `err`, or the error that says that the user may not look for the coordinator, which librdkafka
+ * reports only to a consumer that polls. The poll can lose no record: it is made only on a handle
+ * that has no partitions.
  */
 static rd_kafka_resp_err_t
 denied_or(rd_kafka_t *rk, rd_kafka_resp_err_t err)
@@ -73,7 +74,7 @@ denied_or(rd_kafka_t *rk, rd_kafka_resp_err_t err)
 	return err;
 }
 
-/* One request to the group's coordinator, which is asked about all partitions at once. */
+/* One request to the group's coordinator, for all partitions at once. */
 static rd_kafka_resp_err_t
 query_once(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms)
 {

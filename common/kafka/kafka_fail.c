@@ -167,6 +167,7 @@ kafka_fail_code(struct failure *f, rd_kafka_resp_err_t err, const char *text, co
 {
 	const char *hint = kafka_hint(err);
 
+	assert(attempted != NULL);
 	if (text == NULL || text[0] == '\0')
 		text = rd_kafka_err2str(err);
 	return fail(f, code_of(err), "%s: %s%s%s%s", attempted, text, hint[0] == '\0' ? "" : " (",

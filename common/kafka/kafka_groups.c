@@ -13,6 +13,7 @@
 void
 kafka_groups_free(char **name, size_t n)
 {
+	assert(name != NULL || n == 0);
 	for (size_t i = 0; name != NULL && i < n; i++)
 		free(name[i]);
 	free(name);
@@ -44,7 +45,7 @@ take_names(
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* A broker that failed alone is an error too: a list with a hole is no list. */
+/* One broker that failed is an error too: a list without its groups looks like a whole one. */
 static rd_kafka_resp_err_t
 take_event(const struct kafka_admin *admin, const char *prefix, char ***name, size_t *n)
 {
@@ -62,7 +63,7 @@ take_event(const struct kafka_admin *admin, const char *prefix, char ***name, si
 }
 
 static rd_kafka_resp_err_t
-ask_once(rd_kafka_t *rk, const char *prefix, char ***name, size_t *n, int timeout_ms)
+list_once(rd_kafka_t *rk, const char *prefix, char ***name, size_t *n, int timeout_ms)
 {
 	struct kafka_admin admin;
 	rd_kafka_resp_err_t err;
@@ -86,10 +87,11 @@ kafka_groups(
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_resp_err_t err;
 
+	assert(prefix != NULL);
 	*name = NULL;
 	*n = 0;
 	do {
-		err = ask_once(rk, prefix, name, n, kafka_slice_ms(deadline_ms));
+		err = list_once(rk, prefix, name, n, kafka_slice_ms(deadline_ms));
 	} while (kafka_again(err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
@@ -148,8 +150,9 @@ kafka_group_members(rd_kafka_t *rk, struct kafka_member *member, size_t max, siz
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_resp_err_t err;
 
-	assert(h->role == KAFKA_READER && h->group_chosen);
-	do { /* each attempt has all the time there is: see the header */
+	assert(h->role == KAFKA_READER);
+	assert(h->group_chosen);
+	do { /* each attempt has all the time that is left: see the header */
 		int left_ms = kafka_left_ms(deadline_ms);
 		struct kafka_admin admin;
 

@@ -1,6 +1,6 @@
 /*
- * kafka_groups.h -- which consumer groups a cluster knows, those that only commit included, and who
- * the members of one are. (kafka_commits.h: what a group has committed.)
+ * kafka_groups.h -- which consumer groups a cluster has, those that only commit included, and the
+ * members of one group. (kafka_commits.h: what a group has committed.)
  */
 #ifndef COMMON_KAFKA_KAFKA_GROUPS_H
 #define COMMON_KAFKA_KAFKA_GROUPS_H
@@ -12,8 +12,9 @@
 #include "common/base/failure.h"
 
 /*
- * Gives the names that begin with `prefix` (kafka_groups_free(name, n)), in no order. `rk` is a
- * KAFKA_READER. FAIL_BROKER: a broker did not answer, or the user may not list groups.
+ * Gives *name, the *n names that begin with `prefix`, in no order (kafka_groups_free(*name, *n)).
+ * `rk` is a KAFKA_READER. Every broker lists the groups that it coordinates; where one of them
+ * fails, all does: FAIL_BROKER, FAIL_TIMEOUT or FAIL_DENIED, and *name is NULL.
  */
 enum fail_code kafka_groups(
     rd_kafka_t *rk, const char *prefix, char ***name, size_t *n, int timeout_ms, struct failure *f);
@@ -28,9 +29,9 @@ struct kafka_member {
 /*
  * The members of the group that `rk` was opened with, up to `max` of them; *n = 0: it has none, or
  * there is no such group. FAIL_BROKER, FAIL_DENIED, FAIL_TIMEOUT. `rk` is a KAFKA_READER that is
- * used for nothing else: after FAIL_TIMEOUT it must be closed at once. An admin request that found
- * no coordinator in its time is not forgotten by librdkafka 2.0.2, which ends the process (an
- * assertion on eonce->refcnt) when the coordinator comes up behind it.
+ * used for nothing else: after FAIL_TIMEOUT it must be closed at once. librdkafka 2.0.2 keeps an
+ * admin request that found no coordinator in its time, and ends the process (an assertion on
+ * eonce->refcnt) when the coordinator comes up later.
  */
 enum fail_code kafka_group_members(rd_kafka_t *rk, struct kafka_member *member, size_t max,
     size_t *n, int timeout_ms, struct failure *f);

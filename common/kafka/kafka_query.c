@@ -1,4 +1,10 @@
-/* Queries of a broker: whether it answers, partitions, first and last offsets, the last record. */
+/*
+ * Queries of a broker: whether it answers, partitions, first and last offsets, the last record.
+ *
+ * All have one shape: an attempt of at most a second (kafka_slice_ms), repeated while its error is
+ * one that passes by itself (kafka_again), until the deadline. Attempts are short so that a new
+ * cause, such as a wrong password, is seen soon, and leaders can be looked for in between.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +18,10 @@ enum {
 	LAST_STEP_FIRST = 2, /* the last record of a transaction and its marker */
 };
 
-/* A wrong password does not get better by waiting. */
+/*
+ * Whether waiting is of no use: a wrong password or certificate stays wrong. librdkafka retries
+ * these like a broker that is down, and reports them only in the text of a log line.
+ */
 static bool
 hopeless(rd_kafka_t *rk)
 {
@@ -67,6 +76,7 @@ kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f)
 	return code;
 }
 
+/* One attempt; *partitions is 0 after an error, but stays where no response came. */
 static rd_kafka_resp_err_t
 partitions_once(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int timeout_ms)
 {
@@ -83,6 +93,10 @@ partitions_once(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int ti
 	return err;
 }
 
+/*
+ * Like wait_broker(), but any response about the topic is a broker that answers: also that there is
+ * no such topic, which is *partitions = 0 and no failure.
+ */
 static enum fail_code
 wait_topic(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int64_t deadline_ms,
     struct failure *f)
@@ -150,6 +164,7 @@ list_offsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t whic
 {
 	rd_kafka_resp_err_t err;
 
+	assert(which == RD_KAFKA_OFFSET_BEGINNING || which == RD_KAFKA_OFFSET_END);
 	for (int i = 0; i < list->cnt; i++) {
 		list->elems[i].offset = which;
 		list->elems[i].err = RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -172,8 +187,17 @@ is_one_topic(const rd_kafka_topic_partition_list_t *list)
 }
 
 /*
- * Until its cache is renewed, minutes later, librdkafka asks the leader that it knows, which may be
- * dead, and tells no more than that time ran out. All topics are asked for only where several are.
+ * Makes librdkafka (2.0.2) look for the leaders anew, after a request timed out. Until its cache of
+ * leaders expires, minutes later, it sends every request to the leader that it knows, which may be
+ * dead, and reports a timeout and nothing else:
+ *
+ *     1. broker 1 leads the partition, and dies; broker 2 takes over
+ *     2. ListOffsets goes to broker 1: a timeout, and the same at every attempt
+ *     3. a metadata request, to any broker that lives, replaces the cached leader
+ *     4. the next ListOffsets goes to broker 2
+ *
+ * One topic is requested by its name; of several topics all of the cluster's are requested, because
+ * the public interface has nothing in between.
  */
 static void
 renew_leaders(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list, int64_t deadline_ms)
@@ -182,6 +206,7 @@ renew_leaders(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list, int64
 	const struct rd_kafka_metadata *found;
 	rd_kafka_topic_t *one = NULL;
 
+	assert(list->cnt > 0);
 	if (left_ms == 0)
 		return;
 	if (is_one_topic(list) &&
@@ -194,6 +219,7 @@ renew_leaders(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list, int64
 		rd_kafka_topic_destroy(one);
 }
 
+/* The first offsets, then the ends: a record that is deleted in between leaves low <= high true. */
 static rd_kafka_resp_err_t
 watermarks_once(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *low, int64_t *high,
     int64_t deadline_ms)
@@ -274,8 +300,14 @@ assign_at(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset)
 }
 
 /*
- * Reads [from, end) and gives the last visible record there in *last (NULL: none). A record at or
- * behind `end`, or the end of the partition, says that all before it was seen.
+ * Reads [from, end) and gives the last visible record there in *last (NULL: none). Which offsets
+ * are visible is not known before: the stretch was read whole when
+ *
+ *     the record at end - 1 comes,
+ *     a record at or behind `end` comes (offsets end-1 and before were skipped as not visible), or
+ *     the partition's end is reported, at or behind `end`.
+ *
+ * `passed` is the last error that passes by itself: what the failure names where time runs out.
  */
 static rd_kafka_resp_err_t
 last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from, int64_t end,
@@ -308,7 +340,8 @@ last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from,
 			rd_kafka_message_destroy(m);
 			continue;
 		}
-		/* A new leader may not know yet how far its followers are: that is not our end. */
+		/* A new leader reports an early end until it knows how far its followers are: read
+		 * on, the real end is still to come. */
 		if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset < end) {
 			passed = RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE;
 			rd_kafka_message_destroy(m);
@@ -321,10 +354,10 @@ last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from,
 }
 
 /*
- * The end of a partition is no record's offset + 1: behind the last record are the markers of its
- * transaction, of aborted ones, and aborted records, none of which a reader sees. How many there
- * are nobody says, so this steps back from `high` by doubling distances until a stretch shows a
- * record:
+ * The end of a partition is not the last record's offset + 1: behind the last record are the marker
+ * of its transaction, those of aborted ones, and aborted records, none of which a reader sees. No
+ * request tells how many there are, so this steps back from `high` by doubling distances until a
+ * stretch shows a record:
  *
  *     stretch read        2 before the end, then 4 before that, 8, 16, ...
  *     usual case          the first one: the last record, and its transaction's marker
@@ -337,6 +370,7 @@ last_before(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t low, i
 	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
 	int64_t end = high, step = LAST_STEP_FIRST;
 
+	assert(*last == NULL);
 	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && *last == NULL && end > low) {
 		int64_t from = end - low > step ? end - step : low;
 
@@ -356,13 +390,15 @@ enum fail_code
 kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka_message_t **out,
     int timeout_ms, struct failure *f)
 {
+	const struct kafka_handle *h = rd_kafka_opaque(rk);
 	int64_t deadline_ms = clock_ms() + timeout_ms, low, high;
 	rd_kafka_resp_err_t err;
 	enum fail_code code;
 
+	assert(h->role == KAFKA_READER);
 	assert(partition >= 0);
 	*out = NULL;
-	do { /* again where the records were deleted while we looked */
+	do { /* repeated where the records were deleted between the two requests */
 		code = kafka_watermarks(
 		    rk, topic, partition, &low, &high, kafka_left_ms(deadline_ms), f);
 		if (code != FAIL_NONE)
@@ -371,6 +407,7 @@ kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka
 	} while (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET && kafka_left_ms(deadline_ms) > 0);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
+	assert(*out == NULL);
 	kafka_fail_asking(rk, err, "looking for its last record", topic, f);
 	return fail_within(f, "topic %s, partition %d", topic, (int)partition);
 }

@@ -1,5 +1,7 @@
 #include "common/kafka/kafka_trim.h"
 
+#include <assert.h>
+
 #include "common/kafka/kafka_admin.h"
 #include "common/kafka/kafka_internal.h"
 
@@ -50,6 +52,8 @@ kafka_trim(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 	rd_kafka_resp_err_t err;
 
+	for (int i = 0; i < list->cnt; i++)
+		assert(list->elems[i].offset >= 0); /* -1 would ask for all there is */
 	if (list->cnt == 0)
 		return FAIL_NONE;
 	do {

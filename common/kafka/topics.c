@@ -11,11 +11,13 @@
 #include "common/kafka/kafka_admin.h"
 #include "common/kafka/kafka_internal.h"
 
-enum { CHUNK = 256 }; /* topics of one request */
+/* Topics of one admin request: 4,096 domains have 12,000, whose settings would be megabytes. */
+enum { CHUNK = 256 };
 
 /* ---- comparing: what is there, and what differs ---- */
 
-/* Appends a problem to those found before: what differs, then what to do about it. */
+/* Appends a problem to those found before: what differs, then what to do about it. Cut where the
+ * report is full: the first problems are the ones to correct first. */
 static void __attribute__((format(printf, 2, 3)))
 problem(struct topics_report *r, const char *format, ...)
 {
@@ -25,6 +27,7 @@ problem(struct topics_report *r, const char *format, ...)
 	if (used > 0)
 		snprintf(r->problem + used, sizeof(r->problem) - used, "; ");
 	used = strlen(r->problem);
+	assert(used < sizeof(r->problem));
 	va_start(ap, format);
 	vsnprintf(r->problem + used, sizeof(r->problem) - used, format, ap);
 	va_end(ap);
@@ -77,11 +80,12 @@ compare_metadata(const struct config *c, const struct planned_topic *t,
 }
 
 /*
- * Asks for all topics at once: one answer, whatever their number, and no broker makes a topic
- * because it was asked about it by name.
+ * Requests the metadata of all topics: one response, whatever their number. Gives *out
+ * (rd_kafka_metadata_destroy). A request by name is what creates topics on a broker with
+ * auto.create.topics.enable; that ours never does so rests on a property (kafka.c) besides.
  */
 static enum fail_code
-all_topics(
+query_all_topics(
     rd_kafka_t *rk, const struct rd_kafka_metadata **out, int64_t deadline_ms, struct failure *f)
 {
 	rd_kafka_resp_err_t err;
@@ -94,6 +98,7 @@ all_topics(
 	return kafka_fail_asking(rk, err, "asking the broker for its topics", "", f);
 }
 
+/* A topic of the response by its name: sorted, so that each topic of the plan is a bsearch(). */
 struct named {
 	const char *name;
 	size_t index;
@@ -105,12 +110,13 @@ by_name(const void *a, const void *b)
 	return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
+/* Fills report[p->n]: which topics exist, their partitions, replicas and leaders. */
 static enum fail_code
-ask_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
+query_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
     struct topics_report *report, int64_t deadline_ms, struct failure *f)
 {
 	const struct rd_kafka_metadata *m;
-	enum fail_code code = all_topics(rk, &m, deadline_ms, f);
+	enum fail_code code = query_all_topics(rk, &m, deadline_ms, f);
 	struct named *sorted;
 	size_t n;
 
@@ -139,6 +145,7 @@ ask_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
 	return code;
 }
 
+/* A setting with a `least` may also be any number above its value: it is then more generous. */
 static void
 compare_setting(struct topics_report *r, const struct topic_setting *s, const char *value)
 {
@@ -155,6 +162,7 @@ compare_setting(struct topics_report *r, const struct topic_setting *s, const ch
 		    s->value);
 }
 
+/* What the response does not have, because the broker is older or newer, is not compared. */
 static void
 compare_settings(const struct config *c, const struct planned_topic *t,
     const rd_kafka_ConfigResource_t *resource, struct topics_report *r)
@@ -173,7 +181,11 @@ compare_settings(const struct config *c, const struct planned_topic *t,
 				    r, &wanted[k], rd_kafka_ConfigEntry_value(entry[i]));
 }
 
-/* Sends one DescribeConfigs; the answer is in admin->event where it returns no error. */
+/*
+ * Sends one DescribeConfigs, and repeats it while it fails with what passes by itself. Where it
+ * returns no error, the response is in admin->event, which the caller closes in any case. Borrows
+ * the resources: librdkafka copies them into each request.
+ */
 static rd_kafka_resp_err_t
 describe(rd_kafka_t *rk, struct kafka_admin *admin, rd_kafka_ConfigResource_t **resource, size_t n,
     int64_t deadline_ms)
@@ -190,9 +202,12 @@ describe(rd_kafka_t *rk, struct kafka_admin *admin, rd_kafka_ConfigResource_t **
 	return err;
 }
 
-/* Only the settings that matter: all of a topic's would be some 40 of 100 bytes. */
+/*
+ * The settings of one topic to query: only those that matter, for all of them would be some 40 of
+ * 100 bytes each. Gives a resource (rd_kafka_ConfigResource_destroy_array).
+ */
 static rd_kafka_ConfigResource_t *
-question(const struct config *c, const struct planned_topic *t)
+settings_of(const struct config *c, const struct planned_topic *t)
 {
 	rd_kafka_ConfigResource_t *r =
 	    rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, t->name);
@@ -204,6 +219,11 @@ question(const struct config *c, const struct planned_topic *t)
 	return r;
 }
 
+/*
+ * Compares what the response holds of the topics first..end-1. It is in no promised order, so each
+ * resource is found by its name, among CHUNK at most. A topic has an error of its own: it may be
+ * hidden from the user, or deleted between the two requests, and the others still count.
+ */
 static enum fail_code
 take_settings(const struct config *c, const struct topic_plan *p, size_t first, size_t end,
     rd_kafka_event_t *event, struct topics_report *report, struct failure *f)
@@ -226,7 +246,7 @@ take_settings(const struct config *c, const struct topic_plan *p, size_t first, 
 			compare_settings(c, &p->topic[i], resource[k], &report[i]);
 		else if (err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
 			report[i].hidden = true;
-		else if (err != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) /* deleted meanwhile */
+		else if (err != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) /* deleted since */
 			return kafka_fail_code(f, err, NULL, name);
 	}
 	return FAIL_NONE;
@@ -234,7 +254,7 @@ take_settings(const struct config *c, const struct topic_plan *p, size_t first, 
 
 /* Compares the settings of the topics first..end-1 that exist. */
 static enum fail_code
-ask_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p, size_t first,
+query_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p, size_t first,
     size_t end, struct topics_report *report, int64_t deadline_ms, struct failure *f)
 {
 	rd_kafka_ConfigResource_t *resource[CHUNK];
@@ -243,10 +263,11 @@ ask_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
 	rd_kafka_resp_err_t err;
 	size_t n = 0;
 
+	assert(first < end);
 	assert(end - first <= CHUNK);
 	for (size_t i = first; i < end; i++)
 		if (report[i].exists)
-			resource[n++] = question(c, &p->topic[i]);
+			resource[n++] = settings_of(c, &p->topic[i]);
 	if (n == 0)
 		return FAIL_NONE;
 	err = describe(rk, &admin, resource, n, deadline_ms);
@@ -259,6 +280,7 @@ ask_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
 	return code;
 }
 
+/* The right that a user needs for what is to be done with a topic: the strongest of them. */
 static const char *
 right_of(const struct planned_topic *t, struct topics_use use)
 {
@@ -270,11 +292,16 @@ right_of(const struct planned_topic *t, struct topics_use use)
 }
 
 /*
- * A list of all topics leaves out what the user may not see: what is missing there is asked about
- * by its name.
+ * A list of all topics leaves out what the user may not see. So a topic that is missing there is
+ * queried once more by its name, and only that tells "denied" from "does not exist":
+ *
+ *     in the list    by name        it is
+ *     yes            (not queried)  there
+ *     no             0 partitions   missing: riffle topics --create
+ *     no             denied         FAIL_DENIED, with the right that `use` needs
  */
 static enum fail_code
-ask_missing(rd_kafka_t *rk, const struct topic_plan *p, struct topics_use use,
+query_missing(rd_kafka_t *rk, const struct topic_plan *p, struct topics_use use,
     const struct topics_report *report, int64_t deadline_ms, struct failure *f)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -298,12 +325,12 @@ topics_query(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
     struct topics_use use, struct topics_report *report, int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + timeout_ms;
-	enum fail_code code = ask_metadata(rk, c, p, report, deadline_ms, f);
+	enum fail_code code = query_metadata(rk, c, p, report, deadline_ms, f);
 
 	if (code == FAIL_NONE)
-		code = ask_missing(rk, p, use, report, deadline_ms, f);
+		code = query_missing(rk, p, use, report, deadline_ms, f);
 	for (size_t i = 0; code == FAIL_NONE && i < p->n; i += CHUNK)
-		code = ask_settings(
+		code = query_settings(
 		    rk, c, p, i, i + CHUNK < p->n ? i + CHUNK : p->n, report, deadline_ms, f);
 	return code;
 }
@@ -328,7 +355,10 @@ new_topic(const struct config *c, const struct planned_topic *t, struct failure 
 	return made;
 }
 
-/* The first refusal of an answer, as a failure; `fine` is the code that does not count as one. */
+/*
+ * The first topic of a response that was refused, as a failure. `fine` is the code that is no
+ * refusal: the topic is already as the caller wants it.
+ */
 static enum fail_code
 check_results(rd_kafka_t *rk, const rd_kafka_topic_result_t **result, size_t n,
     rd_kafka_resp_err_t fine, const char *operation, const char *attempted, struct failure *f)
@@ -349,7 +379,10 @@ check_results(rd_kafka_t *rk, const rd_kafka_topic_result_t **result, size_t n,
 	return FAIL_NONE;
 }
 
-/* Sends one request for at most CHUNK topics. */
+/*
+ * Sends one request for at most CHUNK topics, and does not repeat it: after a timeout nobody knows
+ * what was done, and the caller's next query shows it.
+ */
 static enum fail_code
 create_chunk(
     rd_kafka_t *rk, rd_kafka_NewTopic_t **topic, size_t n, int64_t deadline_ms, struct failure *f)
@@ -361,6 +394,8 @@ create_chunk(
 	size_t results_n;
 	int ms = kafka_left_ms(deadline_ms);
 
+	assert(n >= 1);
+	assert(n <= CHUNK);
 	kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_CREATETOPICS, ms);
 	rd_kafka_CreateTopics(rk, topic, n, admin.options, admin.queue);
 	err = kafka_admin_wait(&admin, ms);
@@ -369,7 +404,7 @@ create_chunk(
 	} else {
 		result = rd_kafka_CreateTopics_result_topics(
 		    rd_kafka_event_CreateTopics_result(admin.event), &results_n);
-		/* Made by somebody else since we looked: the check that follows judges it. */
+		/* Created by another process since our query: the check that follows judges it. */
 		code = check_results(rk, result, results_n, RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS,
 		    "CREATE", "creating it", f);
 	}
@@ -388,6 +423,8 @@ delete_chunk(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **topic, size_t n, int64_t d
 	size_t results_n;
 	int ms = kafka_left_ms(deadline_ms);
 
+	assert(n >= 1);
+	assert(n <= CHUNK);
 	kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_DELETETOPICS, ms);
 	rd_kafka_DeleteTopics(rk, topic, n, admin.options, admin.queue);
 	err = kafka_admin_wait(&admin, ms);
@@ -434,7 +471,11 @@ count_present(
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* A topic that was made or deleted shows a moment later; waits for all of the plan. */
+/*
+ * The controller answers before all brokers know of a change, and a producer that starts in between
+ * would find no leader. So this polls until every topic of the plan has leaders (`wanted`), or none
+ * is known any more.
+ */
 static enum fail_code
 wait_shown(
     rd_kafka_t *rk, const struct topic_plan *p, bool wanted, int64_t deadline_ms, struct failure *f)
@@ -524,7 +565,8 @@ topics_warn_hidden(rd_kafka_t *rk, const struct topic_plan *p, const struct topi
 	    n, n == 1 ? "" : "s", f.text);
 }
 
-/* Who does not write domains reads no held-out set, and may not be allowed to see it. */
+/* A command that does not write domains reads no held-out set, and its user may have no right to
+ * see one. */
 static bool
 is_passed_over(const struct planned_topic *t, struct topics_use use)
 {
@@ -541,6 +583,7 @@ topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int 
 	enum fail_code code = topic_plan_open(&p, c, f);
 	size_t kept = 0;
 
+	assert((use.read | use.written) != 0);
 	if (code != FAIL_NONE)
 		return code;
 	for (size_t i = 0; i < p->n; i++)
@@ -568,6 +611,10 @@ topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int 
 
 /* ---- what the broker keeps of groups ---- */
 
+/*
+ * The id of some broker, because a broker's settings are requested of that broker. Which one does
+ * not matter: offsets.retention.minutes is the same on all of a cluster that is in order.
+ */
 static rd_kafka_resp_err_t
 any_broker(rd_kafka_t *rk, int32_t *id, int64_t deadline_ms)
 {
@@ -584,6 +631,7 @@ any_broker(rd_kafka_t *rk, int32_t *id, int64_t deadline_ms)
 	return *id < 0 ? RD_KAFKA_RESP_ERR__UNKNOWN_BROKER : RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
+/* *minutes stays where the response does not have the setting. */
 static rd_kafka_resp_err_t
 take_retention(int64_t *minutes, rd_kafka_event_t *event)
 {

@@ -36,36 +36,39 @@ struct topics_use {
 };
 
 /*
- * Asks the broker about every topic of the plan; report[p->n] is the caller's. A problem of a
+ * Queries every topic of the plan; fills report[p->n], which is the caller's. The problem of a
  * topic that does not exist is "missing". One that the user may not even see is FAIL_DENIED, which
  * names the right that `use` needs. Settings that the user may not see are not compared.
  */
 enum fail_code topics_query(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
     struct topics_use use, struct topics_report *report, int timeout_ms, struct failure *f);
-/* Makes those that do not exist and waits until every partition has a leader. */
+/*
+ * Creates the topics that do not exist by the report, and waits until every partition of the plan
+ * has a leader. Repeating it after a failure is safe: what exists by then is left alone.
+ */
 enum fail_code topics_create(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p,
     const struct topics_report *report, int timeout_ms, struct failure *f);
-/* Deletes those that exist, with all records, and waits until they are gone. */
+/* Deletes those that exist by the report, with all records, and waits until no broker has them. */
 enum fail_code topics_delete(rd_kafka_t *rk, const struct topic_plan *p,
     const struct topics_report *report, int timeout_ms, struct failure *f);
 
 /*
  * FAIL_CONFIG with one sentence for the first topic of `use` that is missing or
  * wrong ("topic demo.code: has 1 partition, the configuration wants 4; ..."). Every command that
- * reads or writes topics asks this at its start, about those that it uses. Held-out sets of domains
+ * reads or writes topics calls this at its start, for those that it uses. Held-out sets of domains
  * are checked only for those who write them.
  */
 enum fail_code topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use,
     int timeout_ms, struct failure *f);
 
-/* Says once which settings nobody compared, where some are hidden. */
+/* Warns, with one line, of the settings that were not compared because the user lacks a right. */
 void topics_warn_hidden(
     rd_kafka_t *rk, const struct topic_plan *p, const struct topics_report *report);
 
 /*
- * How long the broker keeps the committed offsets of a group without members, in minutes; -1: it
- * does not say. Trainers that pause for longer lose their position there. FAIL_DENIED: the user may
- * not ask.
+ * How long the broker keeps the committed offsets of a group without members, in minutes; -1: the
+ * broker does not report it. Trainers that pause for longer lose their position there. FAIL_DENIED:
+ * the user lacks DESCRIBE_CONFIGS on the cluster.
  */
 enum fail_code topics_offsets_retention(
     rd_kafka_t *rk, int64_t *minutes, int timeout_ms, struct failure *f);
