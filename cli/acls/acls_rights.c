@@ -27,12 +27,17 @@ enum what {
 	WHAT_CLUSTER,
 };
 
+/* One line of the table: `command` may do `operation` to all resources of kind `what`. */
 struct row {
 	const char *command, *operation;
 	enum what what;
 };
 
-/* Rows of one command, operation and kind of resource stand together. */
+/*
+ * Rows of one command stand together, and in them those of one operation and kind of resource:
+ * cmd_acls.c prints neighbours in one command line, and fail_unknown() lists a command when it
+ * differs from the row before.
+ */
 static const struct row rows[] = {
     {"topics", "DESCRIBE", WHAT_TOPICS},
     {"topics", "DESCRIBE_CONFIGS", WHAT_TOPICS},
@@ -133,13 +138,15 @@ struct list {
 static struct acls_right *
 add(struct list *l, const struct row *row, enum acls_right_kind kind)
 {
-	struct acls_right *r = &l->right[l->n++];
+	struct acls_right *r;
 
-	assert(l->n <= l->room);
+	assert(l->n < l->room);
+	r = &l->right[l->n++];
 	*r = (struct acls_right){.operation = row->operation, .kind = kind};
 	return r;
 }
 
+/* Whether a topic of the plan is of that kind. Kinds that are no topics concern none. */
 static bool
 concerns(const struct planned_topic *t, enum what what)
 {
@@ -164,6 +171,12 @@ concerns(const struct planned_topic *t, enum what what)
 	return false;
 }
 
+/*
+ * The topics of the plan that the row is about. The plan has <corpus>.arrivals only where a domain
+ * needs it. `riffle produce` looks for it all the same: a domain that is not live now may have been
+ * live once, and the order of its files is there then. A topic that a user may not see looks as one
+ * that does not exist, so the right to see is needed for the one that does not exist as well.
+ */
 static void
 add_topics(struct list *l, const struct row *row)
 {
@@ -248,6 +261,7 @@ acls_rights(struct acls_right **out, size_t *n, const struct config *c, const ch
 	if (topic_plan_open(&plan, c, f) != FAIL_NONE)
 		return f->code;
 	l.plan = plan;
+	/* A row gives a right for each topic or each run at most, or a single one. */
 	l.room = ROWS * (plan->n + c->mix.runs.n + 1);
 	l.right = calloc(l.room, sizeof(*l.right));
 	for (size_t i = 0; l.right != NULL && i < ROWS; i++)

@@ -4,6 +4,15 @@
  * The table is what docs/ACCESS.md prints and what the tests hold every command to: with exactly
  * these it works, without any one of them it ends with a sentence that names it. READ, WRITE,
  * DELETE and ALTER include DESCRIBE, which is therefore not listed beside them.
+ *
+ * From a row of the table to rights. A row names a command, an operation and a kind of resource;
+ * the configuration says which resources of that kind there are. Example, mix "pretrain" of corpus
+ * "quick" with domains code and prose:
+ *
+ *     row                                  rights
+ *     {"mix", "READ", WHAT_DOMAINS}        READ topic quick.code, READ topic quick.prose
+ *     {"mix", "READ", WHAT_GROUP_MIXER}    READ group pretrain.mixer
+ *     {"retain", "DESCRIBE", WHAT_GROUPS}  DESCRIBE group pretrain.*, prefixed
  */
 #ifndef CLI_ACLS_ACLS_RIGHTS_H
 #define CLI_ACLS_ACLS_RIGHTS_H

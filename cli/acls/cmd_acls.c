@@ -1,4 +1,18 @@
-/* riffle acls: the rights that a command needs, as lines for kafka-acls.sh or as a table. */
+/*
+ * riffle acls: the rights that a command needs, as lines for kafka-acls.sh or as a table.
+ *
+ *     $ riffle acls skip --principal User:ops -c run.yml
+ *     "$@" --add --allow-principal 'User:ops' --operation Read --topic pretrain.batches --topic ...
+ *     "$@" --add --allow-principal 'User:ops' --operation Write --topic pretrain.control
+ *
+ *     $ riffle acls retain --table -c run.yml
+ *     READ	topic	literal	pretrain.batches
+ *     DESCRIBE	group	prefixed	pretrain.
+ *
+ * The lines are a shell script. "$@" is how it is called: kafka-acls.sh and how that reaches the
+ * broker, so that no address or password is in what is printed.
+ */
+#include <assert.h>
 #include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,6 +29,7 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
+/* What --help prints of the options, below the text of cmd_acls. */
 static const struct option_row rows[] = {
     {.name = "principal",
 	.kind = OPTION_TEXT,
@@ -46,6 +61,7 @@ print_table(const struct acls_right *r, size_t n)
 		    r[i].prefixed ? "prefixed" : "literal", r[i].name);
 }
 
+/* kafka-acls.sh takes many resources in one call, of one kind, operation and pattern type. */
 static bool
 same_line(const struct acls_right *a, const struct acls_right *b)
 {
@@ -53,7 +69,10 @@ same_line(const struct acls_right *a, const struct acls_right *b)
 	       strcmp(a->operation, b->operation) == 0;
 }
 
-/* In single quotes: what Kafka allows in a principal is more than a shell takes as one word. */
+/*
+ * In single quotes: what Kafka allows in a principal is more than a shell takes as one word. A
+ * single quote ends the quoted text, comes escaped, and starts it again: 'O'\''Brien'.
+ */
 static void
 print_quoted(const char *text)
 {
@@ -66,7 +85,7 @@ print_quoted(const char *text)
 	putchar('\'');
 }
 
-/* DescribeConfigs, as kafka-acls.sh wants it. */
+/* From DESCRIBE_CONFIGS to DescribeConfigs, as kafka-acls.sh wants it. */
 static void
 print_operation(const char *text)
 {
@@ -83,6 +102,7 @@ print_operation(const char *text)
 static void
 print_commands(const struct acls_right *r, size_t n, const struct arguments *a)
 {
+	assert(a->principal != NULL); /* check() */
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || !same_line(&r[i - 1], &r[i])) {
 			printf("%s\"$@\" --%s --allow-principal ", i == 0 ? "" : "\n",
@@ -100,6 +120,7 @@ print_commands(const struct acls_right *r, size_t n, const struct arguments *a)
 	putchar('\n');
 }
 
+/* A control character could hide in a terminal what the printed script does. */
 static enum fail_code
 check(const struct arguments *a, struct failure *f)
 {

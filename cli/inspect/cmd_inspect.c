@@ -1,4 +1,10 @@
-/* riffle inspect: which documents a step held. */
+/*
+ * riffle inspect: which documents a step held.
+ *
+ * Seeks the step in the batch topic (step_records.h), decodes the record of each lane, or of one,
+ * and prints it (inspect_output.h). It joins no group and reads no tokens.
+ */
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,6 +29,7 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
+/* What --help prints of the options, below the text of cmd_inspect. */
 static const struct option_row rows[] = {
     OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json",
@@ -43,7 +50,11 @@ parse_words(struct arguments *a, const struct options *o, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Adds the next step of the mix to the failure, if the ledger can be read. */
+/*
+ * Nothing came in time for the step. The batch topic alone cannot tell whether it is still to come:
+ * the ledger can. Replaces *f by a sentence with the mix's next step; where the ledger cannot be
+ * read, *f stays as it is.
+ */
 static enum fail_code
 fail_not_yet(const struct arguments *a, const struct config *c, struct failure *f)
 {
@@ -68,6 +79,7 @@ static enum fail_code
 print_lanes(const struct arguments *a, struct step_records *r, const struct step_record *record,
     struct inspect_output *out, struct failure *f)
 {
+	assert(!a->one_lane || a->lane < step_records_lanes(r));
 	for (uint32_t i = 0; i < step_records_lanes(r); i++) {
 		struct batch_view view;
 
@@ -85,6 +97,7 @@ print_lanes(const struct arguments *a, struct step_records *r, const struct step
 	return inspect_output_end(out, f);
 }
 
+/* The step is read on all lanes even for one: its records are found together (step_records.h). */
 static enum fail_code
 inspect(const struct arguments *a, const struct config *c, struct step_records *r,
     struct inspect_output *out, struct failure *f)

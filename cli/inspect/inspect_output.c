@@ -12,7 +12,7 @@ struct inspect_output {
 	bool begun;
 };
 
-/* A sequence that is being printed. */
+/* A sequence that is being printed. The views borrow the record; the three lists are allocated. */
 struct shown {
 	uint32_t lane;
 	size_t slot;
@@ -51,7 +51,10 @@ inspect_output_close(struct inspect_output *o)
 	free(o);
 }
 
-/* Token after the last one of span i. */
+/*
+ * Token after the last one of span i. A span says where it starts; it ends where the next one
+ * starts, and the last one at `used`, behind which there is only padding.
+ */
 static uint32_t
 span_end(const struct shown *s, size_t i)
 {
@@ -127,7 +130,10 @@ ranges_of(const struct shown *s)
 static enum fail_code
 put_json(const struct inspect_output *o, const struct shown *s, struct failure *f)
 {
-	json_t *item = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "lane",
+	json_t *item;
+
+	assert(o->object != NULL);
+	item = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "lane",
 	    (json_int_t)s->lane, "slot", (json_int_t)s->slot, "domain", text_of(s->domain),
 	    "domain_index", (json_int_t)s->drawn.domain, "partition",
 	    (json_int_t)s->drawn.partition, "ordinal", (json_int_t)s->drawn.ordinal, "epoch",
@@ -142,12 +148,17 @@ put_json(const struct inspect_output *o, const struct shown *s, struct failure *
 
 /* ---- both ---- */
 
+/*
+ * What is printed once. The first lane's head stands for the step: mix, step, version, phase and
+ * lr_scale are the same in the records of all lanes.
+ */
 static enum fail_code
 begin(struct inspect_output *o, const struct batch_head *h, struct failure *f)
 {
 	json_t *head;
 	int lost;
 
+	assert(!o->begun);
 	o->begun = true;
 	if (o->object == NULL) {
 		fputs("lane\tslot\tdomain\tpartition\tordinal\tepoch\tstart\ttokens\tsource\t"
@@ -163,6 +174,7 @@ begin(struct inspect_output *o, const struct batch_head *h, struct failure *f)
 	return lost ? fail_memory(f) : FAIL_NONE;
 }
 
+/* A record numbers the domains of its sequences, and names those numbers once in front of them. */
 static enum fail_code
 name_domain(struct shown *s, const struct batch_domain *domain, size_t n, struct failure *f)
 {

@@ -1,4 +1,14 @@
-/* riffle plan: what the mix of a configuration will do. */
+/*
+ * riffle plan: what the mix of a configuration will do.
+ *
+ *     lengths of the domains   --sizes, the broker's, or without end (plan_lengths.h)
+ *             |
+ *     mixer's plan             configuration and lengths (config_plan.h)
+ *             |
+ *             +--> forecast    a table or JSON (forecast.h, plan_print.h)
+ *             +--> --draws     single draws
+ */
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -17,6 +27,7 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
+/* What --help prints of the options, below the text of cmd_plan. */
 static const struct option_row rows[] = {
     {.name = "steps",
 	.kind = OPTION_COUNT,
@@ -43,7 +54,12 @@ static const struct option_row rows[] = {
 	.help = "one JSON object; its keys are stable"},
 };
 
-/* Where lengths matter to the order of draws by themselves. */
+/*
+ * Whether the order of draws depends on the lengths: where weights follow from sizes, and where a
+ * round is as long as the largest domain (mix.epoch_size: largest). Otherwise --draws needs no
+ * broker: a domain without end is drawn at the same places as one that ends after the draws that
+ * are printed.
+ */
 static bool
 needs_lengths(const struct config *c)
 {
@@ -61,12 +77,19 @@ find_lengths(struct plan_lengths *out, const struct config *c, const struct argu
 	return plan_lengths_ask(out, c, f);
 }
 
-/* As many steps as draw what there is once, and a step of every phase. */
+/*
+ * As many steps as draw as many sequences as there are, and the first step of every phase.
+ *
+ * Example: 2115 + 4217 sequences, 16 a step: 6332 / 16 is 395.75, so 396 steps. With a phase that
+ * starts at step 500 it is 501. A domain that is drawn more than its size asks for is repeated
+ * then, which is what the table is to show.
+ */
 static uint64_t
 steps_default(const struct config *c, const struct plan_lengths *lengths)
 {
 	uint64_t total = 0, steps;
 
+	assert(c->mix.global_batch > 0);
 	for (size_t i = 0; i < lengths->n; i++)
 		for (size_t p = 0; p < lengths->length[i].partitions_n; p++)
 			total += lengths->length[i].sequences[p];

@@ -26,6 +26,8 @@ set_total(
 	uint64_t *sequences = calloc(n, sizeof(*sequences));
 
 	assert(i < p->n);
+	assert(n > 0);
+	assert(p->length[i].sequences == NULL);
 	if (sequences == NULL)
 		return fail_memory(f);
 	for (size_t k = 0; k < n; k++)
@@ -44,6 +46,7 @@ open_lengths(struct plan_lengths *out, const struct config *c, struct failure *f
 
 /* ---- as the command line says ---- */
 
+/* One "web=7000" of --sizes. A name may be given once. */
 static enum fail_code
 parse_item(struct plan_lengths *p, const struct config *c, const char *item, struct failure *f)
 {
@@ -109,6 +112,8 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 	size_t i = (size_t)d->configured;
 	uint64_t *sequences;
 
+	assert(d->configured >= 0);
+	assert(i < p->n);
 	if (d->partitions_n == 0)
 		return fail(f, FAIL_CONFIG,
 		    "domain %s has no topic yet: `riffle topics -c %s --create` makes it, `riffle "

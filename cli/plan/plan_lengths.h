@@ -1,6 +1,12 @@
 /*
  * plan_lengths.h -- how long the domains are that `riffle plan` plans for: as the command line
  * says, as the broker knows it, or without end.
+ *
+ * A length is kept for each partition, since the mixer draws from the partitions of a domain in
+ * rounds, and one that ends drops out of them. --sizes names a total, which is dealt as evenly as
+ * can be: 10 sequences on 4 partitions are 3 3 2 2. A producer deals whole documents, so that real
+ * partitions differ a little, and with them the order of draws inside of a domain; how often the
+ * domain is drawn does not depend on it.
  */
 #ifndef CLI_PLAN_PLAN_LENGTHS_H
 #define CLI_PLAN_PLAN_LENGTHS_H
@@ -23,10 +29,14 @@ struct plan_lengths {
 enum fail_code plan_lengths_parse(
     struct plan_lengths *out, const struct config *c, const char *text, struct failure *f);
 
-/* What the topics hold now. FAIL_CONFIG: one that is neither live nor sealed. */
+/*
+ * What the topics hold now. FAIL_CONFIG: a domain that is neither live nor sealed, without a topic,
+ * or with other partitions than the configuration says. FAIL_BROKER.
+ */
 enum fail_code plan_lengths_ask(
     struct plan_lengths *out, const struct config *c, struct failure *f);
 
+/* Every domain has PLAN_LENGTHS_ENDLESS sequences. */
 enum fail_code plan_lengths_endless(
     struct plan_lengths *out, const struct config *c, struct failure *f);
 

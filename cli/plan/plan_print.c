@@ -1,5 +1,6 @@
 #include "cli/plan/plan_print.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ repetition(const struct forecast_domain *d)
 	return once == 0 ? 0 : (double)d->at_end.taken / (double)once;
 }
 
+/* Of a domain without sequences nothing is drawn: 0, not a division by it. */
 static double
 passes(uint64_t drawn, uint64_t length)
 {
@@ -33,7 +35,10 @@ batch_bytes(const struct forecast *fc, const struct config *c)
 	return (double)topic_plan_lane_bytes(c, TOKEN_WIDTH_MAX) * fc->lanes * (double)fc->steps;
 }
 
-/* The mixer reads a sequence, writes it, and one run of trainers reads it. */
+/*
+ * What goes through the broker: the mixer reads a sequence, writes it, and one run of trainers
+ * reads it. A second run would add a third of this again.
+ */
 static double
 kafka_bytes(const struct forecast *fc, const struct config *c)
 {
@@ -53,6 +58,7 @@ name_width(const struct forecast *fc)
 	return width;
 }
 
+/* The first table: one stretch, the half-open range of steps [first, end). */
 static void
 print_stretch(const struct forecast *fc, const struct forecast_stretch *s, int width, FILE *to)
 {
@@ -82,6 +88,7 @@ step_text(char out[static 24], uint64_t step)
 	return out;
 }
 
+/* The second table: where each domain stands after the last step. */
 static void
 print_domains(const struct forecast *fc, int width, FILE *to)
 {
@@ -103,6 +110,7 @@ plan_print_table(const struct forecast *fc, const struct config *c, FILE *to)
 {
 	int width = name_width(fc);
 
+	assert(fc->stretches_n <= FORECAST_STRETCHES_MAX);
 	fprintf(to,
 	    "mix %s: %" PRIu64 " steps of %" PRIu32 " sequences on %" PRIu32 " lanes: %" PRIu64
 	    " sequences, %" PRIu64 " tokens; ",
@@ -135,6 +143,7 @@ step_or_null(uint64_t step)
 	return step == FORECAST_NEVER ? json_null() : number(step);
 }
 
+/* All steps, with the keys that `riffle status --json` has for a domain where both know it. */
 static json_t *
 domains_of(const struct forecast *fc)
 {
@@ -216,7 +225,16 @@ plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, str
 
 /* ---- draws ---- */
 
-/* Without the permutation a step's draws are in the order in which they were made. */
+/*
+ * A mixer of its own takes the steps again. Without the permutation, and with lanes that are
+ * contiguous, a step's draws are in the order in which they were made. Neither of the two changes
+ * which domain is drawn. The third column is count[domain], how many the domain gave before; it is
+ * no ordinal, as the order of an epoch decides which sequence that is.
+ *
+ *     0	prose	0
+ *     1	code	0
+ *     2	prose	1
+ */
 enum fail_code
 plan_print_draws(const struct config *c, const struct mixer_plan *plan, uint64_t draws, FILE *to,
     struct failure *f)
@@ -228,6 +246,7 @@ plan_print_draws(const struct config *c, const struct mixer_plan *plan, uint64_t
 	struct mixer *m = NULL;
 	enum fail_code code = count == NULL || draw == NULL ? fail_memory(f) : FAIL_NONE;
 
+	assert(plan->global_batch > 0);
 	bare.permute = false;
 	bare.lane_order = MIX_LANES_CONTIGUOUS;
 	if (code == FAIL_NONE)

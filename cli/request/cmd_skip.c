@@ -1,4 +1,8 @@
-/* riffle skip: keeps sequences out of every later draw of a running mix. */
+/*
+ * riffle skip: keeps sequences out of every later draw of a running mix.
+ *
+ *     words or --step --> skip_requests --> one or more requests --> request_print --> the answers
+ */
 #include <stddef.h>
 
 #include "cli/command.h"
@@ -16,6 +20,7 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
+/* What --help prints of the options, below the text of cmd_skip; defaults are in run(). */
 static const struct option_row rows[] = {
     {.name = "step",
 	.kind = OPTION_COUNT,
@@ -71,6 +76,7 @@ check_arguments(const struct options *o, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* All requests of a command take effect at the same step, that of --at-step where it is given. */
 static enum fail_code
 skip(struct request *r, const struct arguments *a, const struct options *o,
     const struct config *config, struct failure *f)

@@ -1,4 +1,10 @@
-/* riffle weights: shows or changes the weights of a running mix. */
+/*
+ * riffle weights: shows or changes the weights of a running mix.
+ *
+ *     any word or option that changes  --> weights_request --> request_print: the answer
+ *     --id alone                       --> request_print: the answer to that id
+ *     nothing                          --> weights_print: weights, what is to come, versions
+ */
 #include <stddef.h>
 
 #include "cli/command.h"
@@ -19,6 +25,7 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
+/* What --help prints of the options, below the text of cmd_weights; defaults are in run(). */
 static const struct option_row rows[] = {
     {.name = "at-step",
 	.kind = OPTION_COUNT,
@@ -114,6 +121,7 @@ change(struct request *r, const struct arguments *a, const struct options *o,
 	return code;
 }
 
+/* A temperature or scale of 0 is one that was not given: check_arguments() refuses a given 0. */
 static enum fail_code
 dispatch(struct request *r, const struct arguments *a, const struct options *o,
     const struct config *c, struct failure *f)

@@ -7,12 +7,13 @@
 
 #include "common/base/json_memory.h"
 
-/* An answer, and how it came about. */
+/* An answer, and how it came about. It owns the answer's texts: ledger_answer_clear(). */
 struct told {
 	struct ledger_answer answer;
 	bool before; /* was given before */
 };
 
+/* The answer's text without newlines in front of it; "" where it has none. */
 static const char *
 text_of(const struct told *t)
 {
@@ -76,7 +77,14 @@ print(const struct told *told, size_t n, const struct request_print_how *how, st
 	    text_of(refused));
 }
 
-/* All that were not answered before, in one go. */
+/*
+ * All that were not answered before are sent together, and then waited for.
+ *
+ * `rest` holds the requests that are sent, in their order, and answer[k] belongs to rest[k].
+ * Example, requests 0 to 2, of which 1 was answered before: rest is 0 2; answer[0] goes to told[0],
+ * answer[1] to told[2]. On a failure the answers that did come go to `told` as well, which frees
+ * them.
+ */
 static enum fail_code
 ask(struct request *r, const struct control *c, size_t n, const struct request_print_how *how,
     struct told *told, struct failure *f)
@@ -105,6 +113,7 @@ ask(struct request *r, const struct control *c, size_t n, const struct request_p
 	return code;
 }
 
+/* Each request by itself against the ledger's last record: none sees what another one changes. */
 static enum fail_code
 judge(struct request *r, const struct control *c, size_t n, const struct request_print_how *how,
     struct told *told, struct failure *f)

@@ -1,5 +1,6 @@
 #include "cli/request/request_words.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "consumer/mixer/request_ids.h"
 #include "consumer/admin/request.h"
 
+/* `weight` has room. An entry counts only once it is whole, for control_clear(). */
 static enum fail_code
 add_weight(struct control *c, const char *word, struct failure *f)
 {
@@ -48,6 +50,7 @@ request_words_place(struct control *c, const char *word, struct failure *f)
 	const char *slash = strchr(word, '/');
 	uint64_t partition = 0;
 
+	assert(c->domain == NULL);
 	c->domain = strndup(word, slash == NULL ? strlen(word) : (size_t)(slash - word));
 	if (c->domain == NULL)
 		return fail_memory(f);
@@ -88,6 +91,8 @@ request_words_name(struct control *c, const char *id, const char *prefix, struct
 {
 	char fresh[REQUEST_ID_BYTES], who[REQUEST_WHO_BYTES];
 
+	assert(c->id == NULL);
+	assert(c->who == NULL);
 	if (id != NULL && strlen(id) > MIXER_ID_BYTES_MAX)
 		return fail(f, FAIL_USAGE, "--id: longer than %d bytes", MIXER_ID_BYTES_MAX);
 	if (id == NULL && request_new_id(fresh, prefix, f) != FAIL_NONE)

@@ -1,5 +1,13 @@
 /*
  * request_words.h -- from the words of a command line to a request.
+ *
+ *     word             fields of struct control
+ *     "web=0.2"        weight[] {web, 0.2}
+ *     "code/3"         domain code, partition 3
+ *     "120..512"       first 120, end 512
+ *
+ * Each function sets its fields of a request and leaves the others; texts are copied, and freed by
+ * control_clear(), also after a failure. FAIL_USAGE names the word. Nothing here asks a broker.
  */
 #ifndef CLI_REQUEST_REQUEST_WORDS_H
 #define CLI_REQUEST_REQUEST_WORDS_H
@@ -22,7 +30,10 @@ enum fail_code request_words_place(struct control *c, const char *word, struct f
 /* "a..b", half open, not empty. */
 enum fail_code request_words_range(struct control *c, const char *word, struct failure *f);
 
-/* Sets id and who; `id` NULL: a new one, which begins with `prefix`. */
+/*
+ * Sets id and who, which were not set; `id` NULL: a new one, which begins with `prefix`.
+ * FAIL_USAGE: the id is longer than the mixer keeps.
+ */
 enum fail_code request_words_name(
     struct control *c, const char *id, const char *prefix, struct failure *f);
 

@@ -73,6 +73,7 @@ struct places {
 	size_t n, room;
 };
 
+/* A record numbers its domains; a request names them, as numbers differ from mix to mix. */
 static enum fail_code
 name_of(char out[static NAME_MAX_BYTES + 1], const struct batch_view *b,
     const struct batch_domain *domains, uint32_t index, struct failure *f)
@@ -103,6 +104,7 @@ add_place(struct places *p, const struct place *place, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* The places of one lane's sequences. `record` may be anything: it comes from the topic. */
 static enum fail_code
 add_lane(struct places *p, const struct step_record *record, uint64_t step, struct failure *f)
 {
@@ -142,6 +144,7 @@ add_step(struct places *p, struct step_records *r, uint64_t step, int64_t lane, 
 	struct step_record *record = calloc(lanes, sizeof(*record));
 	enum fail_code code;
 
+	assert(lane >= -1);
 	if (record == NULL)
 		return fail_memory(f);
 	code = step_records_seek(r, step, f);
@@ -212,6 +215,7 @@ join_places(struct control *c, size_t *n, const struct places *p, struct failure
 	return FAIL_NONE;
 }
 
+/* One id for the command with a number behind it: the mixer answers each request by its id. */
 static enum fail_code
 name_requests(struct control *c, size_t n, const char *id, struct failure *f)
 {

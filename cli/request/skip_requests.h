@@ -1,6 +1,25 @@
 /*
  * skip_requests.h -- the requests of `riffle skip`: for a range of the command line, or for all
  * sequences of a step.
+ *
+ * How the sequences of a step are found. The record of a lane in the batch topic says for each
+ * sequence which it was: domain, partition, ordinal, epoch. So
+ *   1. step_records.h seeks the records of the step on all lanes;
+ *   2. each record is decoded, and the places of its sequences are collected;
+ *   3. the places are sorted by domain, partition and ordinal;
+ *   4. neighbours become one range, since the ledger keeps a limited number of ranges.
+ *
+ * Example, step 48210 on two lanes:
+ *
+ *     lane 0   web/0 7   code/0 3   web/0 9
+ *     lane 1   web/0 8   web/1 4    code/0 3 (a later epoch)
+ *
+ *     sorted   code/0 3   code/0 3   web/0 7   web/0 8   web/0 9   web/1 4
+ *     ranges   code/0 3..4   web/0 7..10   web/1 4..5
+ *     ids      skip-5a1f...-0   skip-5a1f...-1   skip-5a1f...-2
+ *
+ * The same step and --id give the same ids, so that a command that is repeated finds the earlier
+ * answers (request_print.h).
  */
 #ifndef CLI_REQUEST_SKIP_REQUESTS_H
 #define CLI_REQUEST_SKIP_REQUESTS_H

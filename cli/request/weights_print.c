@@ -1,5 +1,6 @@
 #include "cli/request/weights_print.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "consumer/ledger/weight_history.h"
 #include "consumer/plan/ledger_plan.h"
 
-/* What is printed. */
+/* What is printed, by print_table() and print_json(); borrows all. */
 struct shown {
 	const char *mix;
 	const struct ledger *ledger;     /* the last record */
@@ -60,6 +61,7 @@ print_domains(const struct ledger *l)
 		    state_text[l->domain[i].state], l->domain[i].joined ? ", by request" : "");
 }
 
+/* One accepted change; what it leaves as it is, is left out. */
 static void
 print_change(const struct ledger_change *c)
 {
@@ -244,6 +246,8 @@ weights_print(const char *mix, const struct properties *properties, const struct
 	struct ledger_plan plan = {0};
 	enum fail_code code;
 
+	assert(history_max >= 1);
+	assert(history_max <= WEIGHT_HISTORY_MAX);
 	if (last == NULL)
 		return fail(f, FAIL_DATA,
 		    "mix %s has not started: its ledger is empty; `riffle plan` shows what its "

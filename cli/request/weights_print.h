@@ -1,5 +1,23 @@
 /*
  * weights_print.h -- how `riffle weights` shows what is in force, what is to come and what was.
+ *
+ *     mix      pretrain, next step 60
+ *     version  1 since step 0, by config
+ *     phase    none, lr_scale 1, temperature 1
+ *
+ *     DOMAIN       WEIGHT        SHARE  STATE
+ *     code            0.3   30.000000%  active
+ *     prose           0.7   70.000000%  active
+ *
+ *     to come
+ *       step 104  weights code=0.5  (request weights-3f9c... by ann@box)
+ *
+ *     VERSION         STEP  BY
+ *           1            0  config  code=0.3 prose=0.7
+ *
+ * "to come" lists accepted requests, in the order in which they take effect, and behind them the
+ * phases of the configuration that have not begun; without any the part is left out. Versions come
+ * newest first, each with its first eight domains; the JSON has all.
  */
 #ifndef CLI_REQUEST_WEIGHTS_PRINT_H
 #define CLI_REQUEST_WEIGHTS_PRINT_H
@@ -13,8 +31,8 @@
 
 /*
  * Prints to stdout, as a table or as JSON, what `last` says (the ledger's last record; NULL: the
- * mix has not started, FAIL_DATA), and at most `history_max` versions before it, which it reads
- * from the ledger.
+ * mix has not started, FAIL_DATA), and its last 1 <= `history_max` <= WEIGHT_HISTORY_MAX versions,
+ * which it reads from the ledger.
  */
 enum fail_code weights_print(const char *mix, const struct properties *properties,
     const struct ledger *last, size_t history_max, bool json, struct failure *f);

@@ -5,6 +5,7 @@
 
 #include "cli/request/request_words.h"
 
+/* A domain that has left may join again: it counts as one that the mix has not. */
 static bool
 is_mixed(const struct ledger *last, const char *domain)
 {
@@ -45,6 +46,8 @@ weights_request(struct control *out, const struct weights_request_change *change
 	char *join = (char *)(uintptr_t)change->join; /* only read */
 
 	assert(change->join == NULL || change->leave == NULL);
+	assert(out->weight == NULL); /* zeroed */
+	assert(out->domain == NULL);
 	out->kind = LEDGER_WEIGHTS;
 	out->at_step = change->at_step;
 	out->partition = -1;

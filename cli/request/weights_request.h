@@ -1,6 +1,16 @@
 /*
  * weights_request.h -- the request of `riffle weights`: new weights, a domain that joins or leaves.
  *
+ * Which kind of request it is follows from the words:
+ *
+ *     web=0.2 code=0.8     WEIGHTS  of two domains; the others keep theirs
+ *     --join papers=0.1    JOIN     papers, with a weight
+ *     papers=0.1           JOIN     too, where the configuration has papers and the mix has not
+ *     --leave web          LEAVE    web
+ *
+ * JOIN and LEAVE may carry weights of other domains. Only one domain joins or
+ * leaves by one request, since its kind stands in the request once.
+ *
  * Pure but for the new id.
  */
 #ifndef CLI_REQUEST_WEIGHTS_REQUEST_H

@@ -1,4 +1,11 @@
-/* riffle reweight: learns weights of domains from the losses that trainers report. */
+/*
+ * riffle reweight: learns weights of domains from the losses that trainers report.
+ *
+ *     reweight_job     options and domains; the learner (consumer/reweight)
+ *     reweight_state   the files: weights, and the state from which the same command resumes
+ *     reweight_loop    follows the reports, learns, asks the mix, saves
+ *     reweight_print   what is printed at the end
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,6 +21,7 @@ enum { ASK_MS = 15000, EVERY = 100, INTERVAL_S = 10 };
 
 #define AT(field) offsetof(struct reweight_job_arguments, field)
 
+/* What --help prints of the options, below the text of cmd_reweight; defaults are in run(). */
 static const struct option_row rows[] = {
     {.name = "method",
 	.kind = OPTION_CHOICE,
@@ -130,6 +138,10 @@ check_arguments(const struct reweight_job_arguments *a, const struct options *o,
 	return FAIL_NONE;
 }
 
+/*
+ * The mix must have started: its ledger says which domains are drawn. The log stays open behind
+ * that, since the loop asks it where the mix is.
+ */
 static enum fail_code
 learn(const struct reweight_job_arguments *a, const struct config *c, struct failure *f)
 {

@@ -20,7 +20,10 @@ by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Domains that the mix draws from, or did until they ended. */
+/*
+ * Domains that the mix draws from, or did until they ended. With a configuration only those that it
+ * has too. Sorted by their bytes, so that the order in the ledger does not matter.
+ */
 static enum fail_code
 list_domains(struct reweight_job *job, const struct ledger *last, struct failure *f)
 {
@@ -64,6 +67,7 @@ reweight_job_read_json(json_t **out, const char *path, struct failure *f)
 	return fail(f, FAIL_CONFIG, "reading %s: is not a JSON object", path);
 }
 
+/* The weights of --reference for the learned domains, scaled to sum 1. */
 static enum fail_code
 read_reference(struct reweight_job *job, struct failure *f)
 {
@@ -96,7 +100,7 @@ read_reference(struct reweight_job *job, struct failure *f)
 	return code;
 }
 
-/* One item of a list of bounds, "0.05" or "web=0.1". */
+/* One item of --floor or --ceiling, "0.05" or "web=0.1"; writes a '\0' into it. */
 static enum fail_code
 take_bound(const struct reweight_job *job, double *bound, char *item, const char *option,
     struct failure *f)
@@ -119,7 +123,10 @@ take_bound(const struct reweight_job *job, double *bound, char *item, const char
 	    f, FAIL_USAGE, "--%s: mix %s draws from no domain %s", option, job->a->mix, item);
 }
 
-/* "0.05,web=0.1": a bound for all, and for some; into bound [domains_n]. NULL: stays as it is. */
+/*
+ * "0.05,web=0.1": a limit for all, and for some; into bound [domains_n]. NULL: stays as it is.
+ * Items apply in their order, so that the one for all comes first.
+ */
 static enum fail_code
 take_bounds(const struct reweight_job *job, double *bound, const char *text, const char *option,
     struct failure *f)

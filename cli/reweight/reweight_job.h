@@ -22,6 +22,7 @@
 
 enum { REWEIGHT_JOB_ID_BYTES = 17 };
 
+/* The options of the command, checked. NULL: not given. */
 struct reweight_job_arguments {
 	const char *mix, *run, *out, *reference, *floor, *ceiling;
 	enum reweight_method method;

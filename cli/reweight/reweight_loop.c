@@ -29,8 +29,26 @@ struct loop {
 	bool malformed_warned;
 };
 
+/*
+ * What happens to one report, and when requests are sent:
+ *
+ *     feedback_feed_next() --report--> take() --> losses_add()
+ *                                        |
+ *                                        v
+ *                          learn(): each step that is complete --> reweight_step()
+ *                                        |
+ *                                        v
+ *                          may_ask()? --> ask(): mix answers --> save()
+ *
+ *     tick(), after every report or SLICE_MS: looks at the ledger, asks, saves, by the clock
+ *
+ * may_ask() is tested after each single step, since one report can complete several, and --every
+ * counts steps.
+ */
+
 /* ---- opening ---- */
 
+/* The book of losses, from the step and with the counts that the state file had. */
 static enum fail_code
 open_losses(struct loop *l, struct failure *f)
 {
@@ -47,6 +65,11 @@ open_losses(struct loop *l, struct failure *f)
 	return FAIL_NONE;
 }
 
+/*
+ * The feedback topic from offset_next on; `end` is its end now. The topic may have changed since
+ * the state was saved: a topic that ends before offset_next is another one, and one that begins
+ * behind it has lost reports, which is a warning.
+ */
 static enum fail_code
 open_feed(struct loop *l, struct failure *f)
 {
@@ -101,6 +124,7 @@ domain_of(const struct ledger *l, const char *name)
 	return NULL;
 }
 
+/* A domain that left or was dropped since has no weight that a request could change. */
 static bool
 is_drawn(const struct ledger *l, const char *name)
 {
@@ -130,6 +154,7 @@ fill_weights(
 	for (size_t i = 0; i < job->domains_n; i++) {
 		if (!is_drawn(last, job->domain[i]))
 			continue;
+		assert(c->weights_n < job->domains_n);
 		sum += domain_of(last, job->domain[i])->raw_weight;
 		learned += weight[i];
 		c->weight[c->weights_n++] =
@@ -145,6 +170,7 @@ fill_weights(
 	return FAIL_NONE;
 }
 
+/* The id is that of the learning and the number of learned steps: see reweight_loop.h for why. */
 static enum fail_code
 fill_request(
     struct reweight_job *job, const struct ledger *last, struct control *c, struct failure *f)
@@ -163,6 +189,7 @@ fill_request(
 	return fill_weights(job, last, c, f);
 }
 
+/* An earlier answer to the same id is taken instead of sending the request twice. */
 static enum fail_code
 send_and_wait(
     struct request *r, const struct control *c, struct ledger_answer *answer, struct failure *f)
@@ -226,7 +253,10 @@ save(struct loop *l, struct failure *f)
 
 	/*
 	 * A step is open while a rank has not reported it. Its reports are read again after a stop,
-	 * from the first one on; offset_counted keeps them from being counted twice.
+	 * from the first one on; offset_counted keeps them from being counted twice. Example, two
+	 * ranks, steps 5 and 6, offsets 10 to 12 hold 5a 6a 5b: step 5 is learned, 6 is open since
+	 * offset 11. Saved are offset_next 11 and offset_counted 13. The next run reads 6a and 5b
+	 * again, and drops 5b as late.
 	 */
 	job->offset_next = open >= 0 && open < job->offset_counted ? open : job->offset_counted;
 	job->step_next = losses_step_next(l->losses);
@@ -235,6 +265,10 @@ save(struct loop *l, struct failure *f)
 	return reweight_state_save(job, f);
 }
 
+/*
+ * DoReMi moves weights by the excess alone. Without any its result would be the weights that it
+ * started with, in silence.
+ */
 static enum fail_code
 check_excess(const struct loop *l, struct failure *f)
 {
@@ -247,6 +281,11 @@ check_excess(const struct loop *l, struct failure *f)
 	    reweight_steps(l->job->learner), l->job->a->run);
 }
 
+/*
+ * One request, its answer, and the state that belongs to it. No answer in time is a warning: the
+ * next request comes after --every steps. A signal while it waits is no failure either: the loop
+ * ends, and saves.
+ */
 static enum fail_code
 ask(struct loop *l, struct failure *f)
 {
@@ -288,6 +327,7 @@ may_ask(const struct loop *l)
 	const struct reweight_job_arguments *a = l->job->a;
 	uint64_t learned = reweight_steps(l->job->learner);
 
+	assert(l->asked_steps <= learned);
 	return a->live && feedback_feed_position(l->feed) >= l->end && learned > 0 &&
 	       learned - l->asked_steps >= a->every && !stop_asked(l->stop) && !l->mix_ended &&
 	       clock_ms() - l->asked_ms >= (int64_t)a->interval_s * 1000;
@@ -295,6 +335,10 @@ may_ask(const struct loop *l)
 
 /* ---- following ---- */
 
+/*
+ * Learns from the steps that are complete now, in their order. `last`: no report comes any more, so
+ * that an open step holds none back (losses_next()).
+ */
 static enum fail_code
 learn(struct loop *l, bool last, struct failure *f)
 {
@@ -311,6 +355,12 @@ learn(struct loop *l, bool last, struct failure *f)
 	return FAIL_NONE;
 }
 
+/*
+ * One report. Where it is of a step that the mix has not published by the last look at the ledger,
+ * the look may be old: the ledger is read again before losses_add() drops the report as of an
+ * unknown step. A report below offset_counted is added, as its step may be open, and changes no
+ * count.
+ */
 static enum fail_code
 take(struct loop *l, const struct feedback_feed_record *r, struct failure *f)
 {
@@ -335,6 +385,10 @@ take(struct loop *l, const struct feedback_feed_record *r, struct failure *f)
 	return learn(l, false, f);
 }
 
+/*
+ * Off line: all is read that was there at the start. Live: the mix has ended and every step of it
+ * was learned, or no report came for REWEIGHT_LOOP_END_MS.
+ */
 static bool
 is_done(const struct loop *l)
 {
@@ -396,6 +450,8 @@ run(struct loop *l, struct failure *f)
 {
 	enum fail_code code;
 
+	assert(l->job->learner != NULL);
+	assert(l->job->a->every > 0);
 	if (open_losses(l, f) != FAIL_NONE || open_feed(l, f) != FAIL_NONE ||
 	    look(l, f) != FAIL_NONE)
 		return f->code;

@@ -23,6 +23,8 @@ enum {
 };
 
 /*
+ * `job` is open, and resumed where there was a state. Borrows all until it returns.
+ *
  * FAIL_NONE: the topic's end as it was at the start (off line), or the mix's, --until-step or a
  * signal. The result is saved then, and before most failures.
  */

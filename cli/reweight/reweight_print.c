@@ -1,5 +1,6 @@
 #include "cli/reweight/reweight_print.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ distance(const struct reweight_job *job, const double *weight)
 {
 	double most = 0;
 
+	assert(job->reference != NULL);
 	for (size_t i = 0; i < job->domains_n; i++)
 		most = fmax(most, fabs(weight[i] - job->reference[i]));
 	return most;
@@ -54,6 +56,7 @@ reweight_print_table(const struct reweight_job *job, FILE *to)
 	bool doremi = job->a->method == REWEIGHT_DOREMI;
 	int width = 6;
 
+	assert(job->learner != NULL);
 	if (result == NULL)
 		return;
 	reweight_result(job->learner, result);

@@ -1,5 +1,6 @@
 #include "cli/reweight/reweight_state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,6 +21,10 @@ enum { STATE_VERSION = 1 };
 #field, offsetof(struct losses_counts, field)                                      \
 	}
 
+/*
+ * The counts by name, as the state file and the JSON have them. One table writes and reads them:
+ * each is 64 bits wide, and is copied as bytes from or to `at`.
+ */
 static const struct {
 	const char *name;
 	size_t at;
@@ -40,6 +45,7 @@ enum { COUNTS = sizeof(counts) / sizeof(counts[0]) };
 
 /* ---- files ---- */
 
+/* --out with something behind it (free); NULL: no memory. */
 static char *
 path_with(const struct reweight_job *job, const char *suffix)
 {
@@ -48,6 +54,7 @@ path_with(const struct reweight_job *job, const char *suffix)
 	return asprintf(&path, "%s%s", job->a->out, suffix) < 0 ? NULL : path;
 }
 
+/* Writes and syncs: the rename that follows must not be on the disk before the bytes are. */
 static bool
 write_all(int fd, const char *text, size_t n)
 {
@@ -77,7 +84,10 @@ check_regular(const char *path, struct failure *f)
 	    path);
 }
 
-/* Takes `o`. */
+/*
+ * Writes `o` to FILE.json.new and renames that to FILE.json with `suffix`. Takes `o`; NULL: there
+ * was no memory to make it. 17 digits are what a double needs to come back with the same bits.
+ */
 static enum fail_code
 replace_file(const struct reweight_job *job, const char *suffix, json_t *o, struct failure *f)
 {
@@ -111,7 +121,11 @@ done:
 
 /* ---- writing ---- */
 
-/* The three arrays of a learner by name; the third only DoReMi has. */
+/*
+ * The three arrays [domains_n] of a learner by name; NULL: it has none of that name. The state file
+ * of both methods has the same keys: "memory" is the last excess of DoReMi and the reward of ODM,
+ * "average" only DoReMi has.
+ */
 static double *
 values_of(struct reweight *r, const char *name)
 {
@@ -185,8 +199,12 @@ enum fail_code
 reweight_state_save(const struct reweight_job *job, struct failure *f)
 {
 	const struct reweight_job_arguments *a = job->a;
-	json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, "
-			      "s:b, s:o, s:o}",
+	json_t *o;
+
+	assert(job->learner != NULL);
+	assert(strlen(job->id) + 1 == sizeof(job->id));
+	o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, "
+		      "s:b, s:o, s:o}",
 	    "reweight", STATE_VERSION, "id", job->id, "mix", a->mix, "run", a->run, "method",
 	    reweight_method_name[a->method], "eta", a->eta, "parameter",
 	    a->method == REWEIGHT_DOREMI ? a->smoothing : a->memory, "offset_next",
@@ -224,6 +242,7 @@ integer_of(const json_t *o, const char *name, int64_t *out)
 	return true;
 }
 
+/* Compares what the result depends on, and what the reports are of. */
 static enum fail_code
 check_same(const struct reweight_job *job, const json_t *o, const char *path, struct failure *f)
 {
@@ -247,6 +266,7 @@ check_same(const struct reweight_job *job, const json_t *o, const char *path, st
 	    path, what);
 }
 
+/* False: other domains than the job's, or an array of the method is missing. */
 static bool
 take_domains(struct reweight_job *job, const json_t *list)
 {
@@ -269,6 +289,7 @@ take_domains(struct reweight_job *job, const json_t *list)
 	return true;
 }
 
+/* False: a number is missing or is none that this program writes. */
 static bool
 take_numbers(struct reweight_job *job, const json_t *o)
 {
@@ -303,6 +324,7 @@ reweight_state_load(struct reweight_job *job, bool *found, struct failure *f)
 	json_t *o = NULL;
 	enum fail_code code = FAIL_NONE;
 
+	assert(job->learner != NULL);
 	if (path == NULL)
 		return fail_memory(f);
 	*found = access(path, F_OK) == 0;

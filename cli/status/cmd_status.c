@@ -1,4 +1,9 @@
-/* riffle status: where a corpus and its mix stand, and what is wrong. */
+/*
+ * riffle status: where a corpus and its mix stand, and what is wrong.
+ *
+ * Reads one status, or with --watch one after the other over the same handles, and prints each.
+ * What a status is stands in consumer/status/status.h, what is printed of it in status_print.h.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -19,6 +24,7 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
+/* What --help prints of the options, below the text of cmd_status. */
 static const struct option_row rows[] = {
     {.name = "watch",
 	.letter = 'w',
@@ -31,6 +37,16 @@ static const struct option_row rows[] = {
 	.help = "one JSON object; its keys are stable"},
 };
 
+/*
+ * One status to stdout, whole.
+ *
+ * How --watch redraws. The broker is asked first, and the screen is erased only once the answer is
+ * there: during a slow request the old status stays readable. ESC[H puts the cursor into the top
+ * left corner and ESC[2J erases the screen without scrolling, so that the next table takes the
+ * place of the last. Escapes go to a terminal only. A pipe gets one table behind the other, and
+ * JSON gets an object a line, to be followed with `jq`. The flush comes before the pause: a reader
+ * of the pipe has the status while it is true, and a full disk is a failure at once.
+ */
 static enum fail_code
 show(struct status_query *q, const struct arguments *a, struct failure *f)
 {
@@ -51,7 +67,13 @@ show(struct status_query *q, const struct arguments *a, struct failure *f)
 	return code;
 }
 
-/* A broker that is away for a while does not end the watching. */
+/*
+ * A broker that is away for a while does not end the watching: its failure is a warning on stderr,
+ * and the handles, which reconnect by themselves, are asked again. All other failures end it.
+ *
+ * clock_pause_ms() returns early when a signal comes, also one that does not ask to stop (a window
+ * that was resized): the inner loop sleeps for the rest.
+ */
 static enum fail_code
 watch(struct status_query *q, const struct arguments *a, struct failure *f)
 {

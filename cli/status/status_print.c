@@ -1,5 +1,6 @@
 #include "cli/status/status_print.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -16,7 +17,10 @@ static const char *const reason_name[] = {
     [LEDGER_BY_REQUEST] = "request",
 };
 
-/* "1.61 M": three figures and a unit of thousands. */
+/*
+ * "1.61 M": three figures and a unit of thousands. A value is scaled before it is rounded, so that
+ * 999.9 becomes "1e+03" and not "1 k".
+ */
 static const char *
 scaled(double value, char out[static 32])
 {
@@ -29,6 +33,7 @@ scaled(double value, char out[static 32])
 	return out;
 }
 
+/* A text of a ledger record, which may be missing in it. */
 static const char *
 text(const char *t)
 {
@@ -51,6 +56,7 @@ print_weights(const struct status *st, FILE *to)
 	fprintf(to, "\n");
 }
 
+/* The next accepted change alone: `riffle weights` lists them all. */
 static void
 print_pending(const struct status *st, FILE *to)
 {
@@ -94,12 +100,13 @@ print_rates(const struct status *st, FILE *to)
 	fprintf(to, "written  %.1f s ago\n", (double)(st->now_ms - st->ledger_time_ms) / 1000);
 }
 
-/* "active 10.0.0.7; standby 10.0.0.8, 10.0.0.9" */
+/* "active 10.0.0.7; standby 10.0.0.8, 10.0.0.9": the active ones come first in st->mixer. */
 static void
 print_mixers(const struct status *st, FILE *to)
 {
 	const char *before[] = {"active ", "standby "};
 
+	assert(st->mixers_n <= STATUS_MIXERS);
 	if (!st->mixers_known || st->state == STATUS_ENDED)
 		return;
 	fprintf(to, "mixers   %s", st->mixers_n == 0 ? "none runs" : "");
@@ -116,11 +123,13 @@ print_mixers(const struct status *st, FILE *to)
 	fprintf(to, "\n");
 }
 
+/* Of one run, the one whose losses are in the column LOSS below; the JSON has those of all. */
 static void
 print_feedback(const struct status *st, FILE *to)
 {
 	const struct status_feedback *b = status_feedback(st);
 
+	assert(st->feedback_n <= st->runs_n);
 	if (b != NULL)
 		fprintf(to,
 		    "losses   run %s, mean of %" PRIu64 " steps, %" PRId64 " to %" PRId64
@@ -153,6 +162,7 @@ print_mix(const struct status *st, FILE *to)
 	print_feedback(st, to);
 }
 
+/* "-": no commit yet. "any": a run that the configuration does not name, or no limit at all. */
 static void
 print_runs(const struct status *st, FILE *to)
 {
@@ -178,9 +188,14 @@ print_runs(const struct status *st, FILE *to)
 	}
 }
 
+/*
+ * The column SEALED. A live domain is not expected to be sealed, so that how many of its partitions
+ * are is of no interest; whether the mixer waits for it is.
+ */
 static const char *
 sealed(const struct status_domain *d, char out[static 32])
 {
+	assert(d->partitions_sealed <= d->partitions_n);
 	if (d->partitions_n == 0)
 		return "no topic";
 	if (d->partitions_sealed == d->partitions_n)
@@ -193,6 +208,7 @@ sealed(const struct status_domain *d, char out[static 32])
 	return out;
 }
 
+/* A domain that only the configuration has shows its weight there, and zeros behind it. */
 static void
 print_domains(const struct status *st, FILE *to)
 {
@@ -246,6 +262,7 @@ print_problems(const struct status *st, FILE *to)
 void
 status_print_table(const struct status *st, FILE *to)
 {
+	assert(st->problem != NULL); /* status_derive() was called */
 	fprintf(to, "corpus   %s\n", st->config->corpus);
 	if (st->state != STATUS_NO_MIX) {
 		print_mix(st, to);
@@ -255,8 +272,12 @@ status_print_table(const struct status *st, FILE *to)
 	print_problems(st, to);
 }
 
-/* ---- for programs ---- */
-
+/*
+ * ---- for programs ----
+ *
+ * Each function gives a new value, which json_pack("o") or json_..._new() takes over. Without
+ * memory it gives NULL. json_pack() then fails as well, and so on up to status_print_json().
+ */
 static const char *const reason_key[] = {
     [LEDGER_BY_CONFIG] = "config",
     [LEDGER_BY_PHASE] = "phase",
@@ -270,6 +291,7 @@ number(uint64_t value)
 	return value > INT64_MAX ? INT64_MAX : (json_int_t)value;
 }
 
+/* A text, since a number of 64 bits loses digits in programs that read it as a double. */
 static json_t *
 hash(uint64_t value)
 {
@@ -296,6 +318,10 @@ text_json(const char *t)
 	return s != NULL ? s : json_string("(not UTF-8)");
 }
 
+/*
+ * A key is for ever: "bounds_lead" is the `configured` of today, and a run that has committed
+ * nothing has the step 0 and "committed": false, not null.
+ */
 static json_t *
 runs_json(const struct status *st)
 {
@@ -401,6 +427,7 @@ mixers_json(const struct status *st)
 	return list;
 }
 
+/* Facts of the ledger are 0 or null before its first record. null: the corpus has no mix. */
 static json_t *
 mix_json(const struct status *st)
 {
@@ -435,6 +462,7 @@ mix_json(const struct status *st)
 	return o;
 }
 
+/* In the order of st->domain: the configuration's first, then those that only the ledger has. */
 static json_t *
 domains_json(const struct status *st)
 {
@@ -479,6 +507,7 @@ topics_json(const struct status *st)
 {
 	json_t *list = json_array();
 
+	assert(st->report != NULL);
 	for (size_t i = 0; i < st->plan->n; i++)
 		json_array_append_new(
 		    list, json_pack("{s:s, s:b, s:i, s:i, s:s}", "name", st->plan->topic[i].name,
@@ -493,6 +522,7 @@ problems_json(const struct status *st)
 {
 	json_t *list = json_array();
 
+	assert(st->problems_n <= STATUS_PROBLEMS_MAX);
 	for (size_t i = 0; i < st->problems_n; i++)
 		json_array_append_new(list, text_json(st->problem[i]));
 	return list;

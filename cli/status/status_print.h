@@ -1,4 +1,28 @@
-/* status_print.h -- a status as a table for people and as JSON for programs. */
+/*
+ * status_print.h -- a status as a table for people and as JSON for programs.
+ *
+ *   corpus   quick
+ *   mix      pretrain, started
+ *   step     16 sequences of 512 tokens on 4 lanes
+ *   mixers   active 10.0.0.7; standby 10.0.0.8
+ *   next     step 60, may go to step 104
+ *   weights  version 1 since step 0, by the configuration
+ *   rates    652 steps/s, 10.4 k sequences/s, 5.35 M tokens/s (over 0.1 s up to the last record)
+ *   written  0.3 s ago
+ *
+ *   RUN              STEP          LAG      MAY LAG
+ *   trainers           40           20           64
+ *
+ *   DOMAIN    SEQUENCES   SEALED   WEIGHT    INTENDED    REALISED        TAKEN  EPOCH     POSITION
+ *   code           2115      yes      0.3  30.000000%  30.000000%          288      0          288
+ *   prose          4217      yes      0.7  70.000000%  70.000000%          672      0          672
+ *
+ * A line is left out where it has nothing to show. Below come the problems, each behind a "!". With
+ * reported losses there is a column LOSS. A corpus without a mix has only its first line, the first
+ * three columns of the domains, and the problems.
+ *
+ * The table may change with any version; scripts read the JSON.
+ */
 #ifndef CLI_STATUS_STATUS_PRINT_H
 #define CLI_STATUS_STATUS_PRINT_H
 
@@ -6,6 +30,7 @@
 
 #include "consumer/status/status.h"
 
+/* `st` is complete, with what status_derive() makes; so it is for the JSON. */
 void status_print_table(const struct status *st, FILE *to);
 
 /*

@@ -1,4 +1,8 @@
-/* riffle topics: the topics that a configuration needs: shown, checked, made, deleted. */
+/*
+ * riffle topics: the topics that a configuration needs: shown, checked, made, deleted.
+ *
+ * Reads the options, asks before it deletes, and calls the parts of topics_job.h in their order.
+ */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +19,7 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
+/* What --help prints of the options, below the text of cmd_topics. */
 static const struct option_row rows[] = {
     {.name = "create",
 	.kind = OPTION_FLAG,
@@ -27,7 +32,10 @@ static const struct option_row rows[] = {
     {.name = "yes", .letter = 'y', .kind = OPTION_FLAG, .at = AT(yes), .help = "do not ask"},
 };
 
-/* FAIL_STOPPED: the person at the terminal said no. */
+/*
+ * FAIL_STOPPED: the person at the terminal answered something else than "yes". A script has no
+ * terminal: it must give --yes, so that none deletes a corpus by default.
+ */
 static enum fail_code
 confirm(const struct topics_job *j, bool yes, struct failure *f)
 {
@@ -59,6 +67,10 @@ delete_all(struct topics_job *j, bool yes, struct failure *f)
 	return topics_job_delete(j, f);
 }
 
+/*
+ * Deletes before it creates, so that both together make empty topics. What was deleted is missing
+ * afterwards, which is what was wanted: then nothing is judged.
+ */
 static enum fail_code
 work(struct topics_job *j, const struct arguments *a, struct failure *f)
 {

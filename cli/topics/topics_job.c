@@ -1,5 +1,6 @@
 #include "cli/topics/topics_job.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,7 @@ topics_job_existing(const struct topics_job *j)
 enum fail_code
 topics_job_delete(struct topics_job *j, struct failure *f)
 {
+	assert(j->use.deleted);
 	if (topics_delete(j->rk, j->plan, j->report, CHANGE_MS, f) != FAIL_NONE)
 		return f->code;
 	return ask(j, f);
@@ -88,6 +90,7 @@ print_settings(const struct topics_job *j, FILE *to)
 {
 	struct topic_setting setting[TOPIC_SETTINGS];
 
+	assert(j->plan->n > 0);
 	topic_plan_settings(setting, j->config, &j->plan->topic[0]);
 	fprintf(to, "\nreplication=%" PRIu32, j->config->replication);
 	for (size_t i = 0; i < TOPIC_SETTINGS; i++)
@@ -113,6 +116,10 @@ topics_job_print(const struct topics_job *j, FILE *to)
 	print_settings(j, to);
 }
 
+/*
+ * A user that may not describe the brokers' configuration is no failure: nothing else here depends
+ * on how long offsets are kept. minutes < 0: the broker does not say.
+ */
 enum fail_code
 topics_job_warn(const struct topics_job *j, struct failure *f)
 {

@@ -1,6 +1,21 @@
 /*
  * topics_job.h -- the topics that a configuration needs, as the broker has them: asked about, made,
  * deleted, printed, judged.
+ *
+ *     TOPIC              PARTITIONS  MAX.MESSAGE.BYTES  STATE
+ *     quick.code                  1            1048576  present
+ *     quick.prose                 1            1048576  missing
+ *     pretrain.batches            4            1048576  present
+ *     pretrain.ledger             1           25231360  present
+ *
+ *     replication=1 retention.ms=-1 retention.bytes=-1 cleanup.policy=delete ...
+ *
+ * Numbers are those of the plan, also where the topic has others: STATE then says what differs.
+ *
+ *     topics_job_open   [delete] [create]   warn, print   judge   topics_job_close
+ *
+ * Each change ends with a new report, so that what is printed and judged is what the broker has
+ * now, and not what was asked for.
  */
 #ifndef CLI_TOPICS_TOPICS_JOB_H
 #define CLI_TOPICS_TOPICS_JOB_H
@@ -27,10 +42,13 @@ enum fail_code topics_job_open(
     struct topics_job **out, const struct config *c, bool deletes, struct failure *f);
 void topics_job_close(struct topics_job *j); /* NULL is accepted */
 
-/* How many of the topics exist. */
+/* How many of the topics exist, by the last report. */
 size_t topics_job_existing(const struct topics_job *j);
 
-/* Deletes those that exist, makes those that are missing; the report is new afterwards. */
+/*
+ * Deletes those that exist (only where the job was opened with `deletes`), makes those that are
+ * missing; the report is new afterwards. A topic that exists is never changed.
+ */
 enum fail_code topics_job_delete(struct topics_job *j, struct failure *f);
 enum fail_code topics_job_create(struct topics_job *j, struct failure *f);
 
