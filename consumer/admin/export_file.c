@@ -187,6 +187,7 @@ put_tokens(struct export_file *e, const uint32_t *id, size_t n, struct failure *
 	uint8_t bytes[4096];
 	size_t each = sizeof(bytes) / e->width;
 
+	assert(e->width == 2 || e->width == 4);
 	for (size_t i = 0; i < n; i += each) {
 		size_t some = n - i < each ? n - i : each;
 
@@ -264,6 +265,7 @@ export_file_end(struct export_file *e, bool whole, struct failure *f)
 {
 	if (!e->open)
 		return FAIL_NONE;
+	assert(e->kept <= e->tokens);
 	e->open = e->eos_pending = false;
 	if (!whole)
 		return take_back(e, f);

@@ -35,6 +35,8 @@ export_pieces_open(struct export_pieces **out, const struct export_pieces_sink *
 {
 	struct export_pieces *p = calloc(1, sizeof(*p));
 
+	assert(sink->tokens != NULL);
+	assert(sink->end != NULL);
 	if (p == NULL)
 		return fail_memory(f);
 	p->sink = *sink;
@@ -109,10 +111,8 @@ give(struct export_pieces *p, uint64_t document, uint64_t offset, const uint32_t
 static size_t
 span_length(const struct sequence_view *s, const struct sequence_span *span, size_t i)
 {
-	uint32_t end = i + 1 < s->payload.spans_n ? span[i + 1].start : s->payload.used;
-
 	assert(i < s->payload.spans_n);
-	return end - span[i].start;
+	return (i + 1 < s->payload.spans_n ? span[i + 1].start : s->payload.used) - span[i].start;
 }
 
 /* Whether the sequence begins with the token that the one before ended with. */
@@ -189,6 +189,7 @@ keep(struct export_pieces *p, const struct sequence_span *span, const uint32_t *
 		p->tokens_room = room;
 	}
 	p->piece[p->pieces_n++] = (struct piece){span->document, span->offset, p->tokens_n, n};
+	assert(n <= p->tokens_room - p->tokens_n);
 	memcpy(p->token + p->tokens_n, id, n * sizeof(*id));
 	p->tokens_n += n;
 	return FAIL_NONE;

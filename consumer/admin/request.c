@@ -56,6 +56,8 @@ request_open(struct request **out, const struct request_options *o, struct failu
 {
 	struct request *r = calloc(1, sizeof(*r));
 
+	assert(o->mix != NULL);
+	assert(o->properties != NULL);
 	if (r == NULL)
 		return fail_memory(f);
 	r->o = *o;
@@ -138,6 +140,7 @@ request_earlier(
 	struct ledger_log *log;
 	enum fail_code code;
 
+	assert(id != NULL);
 	*found = false;
 	if (!r->started || !is_answered(&r->last, id))
 		return FAIL_NONE;
@@ -196,6 +199,7 @@ request_wait(struct request *r, const struct control *c, size_t n, struct ledger
 	bool ended = false;
 
 	assert(n > 0);
+	assert(timeout_ms >= 0);
 	memset(out, 0, n * sizeof(*out));
 	while (missing > 0) {
 		struct ledger record = {0};
@@ -373,6 +377,7 @@ look_at(struct dry *d, const struct ledger *last, const char *name, const struct
 	    kafka_wait_broker(d->reader, FIRST_ANSWER_MS, f) != FAIL_NONE ||
 	    domains_add(&d->domains, d->reader, name, false, f) != FAIL_NONE)
 		return f->code;
+	assert(d->domains.n == 1);
 	facts = &d->domains.facts[0];
 	*out = (struct mixer_source){
 	    .name = facts->name,
@@ -408,6 +413,8 @@ request_dry(struct ledger_answer *out, const struct ledger *last, const struct c
 	struct dry d = {0};
 	enum fail_code code;
 
+	assert(last != NULL);
+	assert(request->id != NULL);
 	*out = (struct ledger_answer){0};
 	code = ledger_plan_open(&d.plan, last, f);
 	if (code == FAIL_NONE)

@@ -44,6 +44,7 @@ retain_add_run(struct retain_runs *r, const char *name, struct failure *f)
 	for (size_t i = 0; i < r->n; i++)
 		if (strcmp(r->run[i].name, name) == 0)
 			return FAIL_NONE;
+	assert(r->n <= RETAIN_RUNS_MAX);
 	if (r->n == RETAIN_RUNS_MAX)
 		return fail(f, FAIL_DATA,
 		    "there are more than %d runs: delete the consumer groups that are not used any "
@@ -178,6 +179,8 @@ ask_positions(const struct work *w, size_t from, size_t end, struct failure *f)
 	struct run_position_query *commits[RUNS_AT_ONCE] = {NULL};
 	enum fail_code code = FAIL_NONE;
 
+	assert(from <= end);
+	assert(end - from <= RUNS_AT_ONCE);
 	for (size_t i = from; code == FAIL_NONE && i < end; i++)
 		code = run_position_open(&commits[i - from], w->mix, w->runs.run[i].name, "retain",
 		    &w->o->config->kafka, f);

@@ -99,6 +99,7 @@ find_domain(struct batch_compare_difference *d, const struct batch_view *right)
 {
 	struct batch_domain *domain = calloc(right->domains_n + 1, sizeof(*domain));
 
+	assert(d->domain.bytes == NULL);
 	if (domain == NULL)
 		return; /* its number is enough */
 	batch_domains(right, domain);
@@ -219,6 +220,7 @@ batch_compare(struct batch_compare_difference *out, const uint8_t *right, size_t
 
 	*out = (struct batch_compare_difference){0};
 	out->at = first_difference(right, right_n, found, found_n);
+	assert(out->at <= right_n);
 	if (out->at == right_n && out->at == found_n)
 		return;
 	if (batch_decode(&r, right, right_n, &f) != FAIL_NONE) {

@@ -103,6 +103,7 @@ note_bad(void *replay, const struct mixer_draw *draw, const struct feed_block_re
 	struct replay *r = replay;
 	struct replay_bad *b = &r->bad;
 
+	assert(record->reason != NULL);
 	if (b->any)
 		return;
 	b->any = true;
@@ -156,6 +157,7 @@ open_assembler(struct replay *r, struct failure *f)
 {
 	struct mixer *m = NULL;
 
+	assert(r->assembler == NULL);
 	if (mixer_resume(&m, &r->plan.plan, &r->before, f) != FAIL_NONE)
 		return replay_verdict_ledger(r, &r->before, r->before_at, f);
 	if (mixer_take_snapshot(m, &r->now, f) != FAIL_NONE) {
@@ -211,6 +213,7 @@ fail_bad(const struct replay *r, uint64_t step, bool compared, struct failure *f
 	uint32_t lane;
 	size_t place;
 
+	assert(b->any);
 	if (compared && holds(r, &b->draw, &lane, &place)) {
 		snprintf(where, sizeof(where), ", lane %" PRIu32 ", sequence %zu", lane, place);
 		verdict = "the domain log is the odd one out: the batch topic holds this sequence";
@@ -281,6 +284,7 @@ compare_step(struct replay *r, const struct assembled *step, uint64_t number, st
 	size_t each = step == NULL ? 0 : head.global_batch / head.lanes;
 
 	assert(number >= r->compare_from);
+	assert(each * head.lanes == (step == NULL ? 0 : head.global_batch));
 	for (head.lane = 0; head.lane < head.lanes && !r->finding.any; head.lane++) {
 		const struct step_record *found = &r->record[head.lane];
 		size_t first = head.lane * each, n;
@@ -394,6 +398,7 @@ take_steps(struct replay *r, struct failure *f)
 	r->finding.any = false;
 	if (start_steps(r, f) != FAIL_NONE)
 		return f->code;
+	assert(r->assembler != NULL);
 	for (uint64_t s = (uint64_t)r->now.step_first; s < (uint64_t)r->now.step_next; s++)
 		if (take_step(r, s, f) != FAIL_NONE)
 			return f->code;

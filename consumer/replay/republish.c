@@ -236,6 +236,7 @@ commit(struct republish *p, struct ledger l, enum ledger_kind kind, const struct
 	l.runs_n = 0;
 	if (begin(p, (uint64_t)l.step_next, f) != FAIL_NONE)
 		return f->code;
+	assert(p->open);
 	l.step_first = (int64_t)p->open_first;
 	if (ledger_encode(&l, &bytes, &n, f) != FAIL_NONE ||
 	    transactions_put_ledger(p->transactions, bytes, n, f) != FAIL_NONE)
@@ -329,7 +330,7 @@ republish_step(struct republish *p, const struct mixer *m, const struct assemble
 	uint64_t number = mixer_step_next(m) - 1;
 
 	assert(mixer_step_next(m) > 0);
-
+	assert(step != NULL);
 	if (!p->begun || p->over || number < p->next || number >= p->end)
 		return FAIL_NONE;
 	if (put_lanes(p, m, step, head, number, f) != FAIL_NONE)

@@ -107,6 +107,7 @@ derive_rates(struct status *st)
 	const struct status_sample *last, *first = NULL;
 	double seconds;
 
+	assert(st->sample != NULL || st->samples_n == 0);
 	st->rate_ms = 0;
 	st->steps_per_s = st->sequences_per_s = st->tokens_per_s = 0;
 	if (st->samples_n == 0)
@@ -187,6 +188,7 @@ status_is_dry(const struct status_domain *d)
 	uint64_t low = 0, high = (uint64_t)d->position + 1, behind;
 
 	assert(d->position >= 0);
+	assert(d->partitions_sealed <= d->partitions_n);
 	if (!d->live || d->epoch > 0 || d->partition == NULL ||
 	    d->partitions_sealed == d->partitions_n)
 		return false;
@@ -240,6 +242,7 @@ lengths_open(struct lengths *l, const struct status *st, struct failure *f)
 
 		if (d->configured < 0 || d->partitions_n == 0)
 			continue;
+		assert((size_t)d->configured < st->config->domains_n);
 		for (size_t p = 0; p < d->partitions_n; p++) {
 			l->sequences[at + p] = d->partition[p].sequences;
 			l->sealed[at + p] = d->partition[p].sealed;
@@ -275,6 +278,7 @@ compare_lengths(const struct status *st, const struct lengths *l, struct failure
 	bool changed;
 	enum fail_code code = config_plan_open(&p, c, l->domain, f);
 
+	assert(l->whole);
 	if (code == FAIL_NONE && c->mix.weights_kind == CONFIG_WEIGHTS_SIZE)
 		code = bound_config_keep_sizes(&p, c, last->config, f);
 	if (code == FAIL_NONE)
@@ -310,6 +314,8 @@ problem(struct status *st, const char *format, ...)
 {
 	va_list ap;
 
+	assert(st->problem != NULL);
+	assert(st->problems_n <= STATUS_PROBLEMS_MAX);
 	if (st->problems_n == STATUS_PROBLEMS_MAX) {
 		st->problems_more++;
 		return;
@@ -463,6 +469,7 @@ ready_to_mix(const struct status *st)
 const struct status_feedback *
 status_feedback(const struct status *st)
 {
+	assert(st->feedback_n <= st->runs_n); /* the caller looks up the run by this index */
 	for (size_t i = 0; i < st->feedback_n; i++)
 		if (st->feedback[i].steps > 0)
 			return &st->feedback[i];
@@ -535,6 +542,8 @@ status_derive(struct status *st, struct failure *f)
 	assert(st->config != NULL);
 	assert(st->plan != NULL);
 	assert(st->domains_n >= st->config->domains_n || st->domain == NULL);
+	assert(st->report != NULL);
+	assert(st->feedback_n <= st->runs_n);
 	assert(st->problem == NULL);
 	st->problem = calloc(STATUS_PROBLEMS_MAX, sizeof(*st->problem));
 	if (st->problem == NULL)

@@ -83,6 +83,7 @@ list_partitions(struct status_query *q, struct status *st, rd_kafka_topic_partit
 
 		if (r == NULL)
 			continue;
+		assert(d->partition == NULL);
 		d->partitions_n = (size_t)r->partitions;
 		d->partition = calloc(d->partitions_n + 1, sizeof(*d->partition));
 		if (d->partition == NULL)
@@ -188,6 +189,8 @@ read_tails(struct status_query *q, struct status *st, rd_kafka_topic_partition_l
 	rd_kafka_resp_err_t err = rd_kafka_assign(q->reader, ask);
 	enum fail_code code = FAIL_NONE;
 
+	assert(ask->cnt > 0);
+	assert(ask->cnt <= TAILS_MAX);
 	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && code == FAIL_NONE && left > 0 &&
 	       clock_ms() < deadline_ms) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(q->reader, STATUS_QUERY_SLICE_MS);
@@ -267,6 +270,7 @@ ask_mixer_commits(struct status_query *q, struct status *st, rd_kafka_topic_part
 {
 	if (st->config->mix.name == NULL)
 		return FAIL_NONE;
+	assert(q->mixer != NULL);
 	if (kafka_commits(q->mixer, list, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
 	for (int i = 0; i < list->cnt; i++) {

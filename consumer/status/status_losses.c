@@ -118,6 +118,8 @@ read_tail(struct tail *t, struct feedback_feed *feed, struct failure *f)
 static enum fail_code
 make_room(struct status *st, size_t runs_n, struct failure *f)
 {
+	assert(st->feedback == NULL);
+	assert(runs_n <= st->runs_n);
 	st->feedback = calloc(runs_n, sizeof(*st->feedback));
 	if (st->feedback == NULL)
 		return fail_memory(f);

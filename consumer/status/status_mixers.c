@@ -15,11 +15,12 @@ static void
 add(struct status *st, const struct kafka_member *member, size_t n, bool standby)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct status_mixer *m = &st->mixer[st->mixers_n];
+		struct status_mixer *m;
 
 		if ((strcmp(member[i].client, "riffle-" ELECTION_STANDBY) == 0) != standby)
 			continue;
 		assert(st->mixers_n < STATUS_MIXERS);
+		m = &st->mixer[st->mixers_n];
 		snprintf(m->host, sizeof(m->host), "%s", member[i].host);
 		m->standby = standby;
 		st->mixers_n++;
@@ -29,6 +30,7 @@ add(struct status *st, const struct kafka_member *member, size_t n, bool standby
 enum fail_code
 status_mixers_open(struct status_query *q, struct failure *f)
 {
+	assert(q->config->mix.name != NULL);
 	if (q->election != NULL)
 		return FAIL_NONE;
 	q->election = status_query_open_group(q->config, "election", f);

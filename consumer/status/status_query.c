@@ -38,6 +38,7 @@ status_query_open_group(const struct config *c, const char *name, struct failure
 	    .quiet = true};
 	rd_kafka_t *rk;
 
+	assert(c->mix.name != NULL);
 	names_topic(group, c->mix.name, name);
 	return kafka_open(&rk, &o, f) == FAIL_NONE ? rk : NULL;
 }
@@ -257,6 +258,7 @@ ask_mix(struct status_query *q, struct status *st, struct failure *f)
 {
 	const char *topic;
 
+	assert(st->state == STATUS_NO_MIX);
 	st->state = STATUS_NOT_STARTED;
 	if (status_query_topic(st, TOPIC_LEDGER, -1, &topic) != NULL &&
 	    read_ledger(q, st, topic, f) != FAIL_NONE)

@@ -31,6 +31,7 @@ list_runs(struct status *st, struct failure *f)
 	const struct config_list *configured = &st->config->mix.runs;
 	const struct ledger *l = &st->ledger;
 
+	assert(st->run == NULL);
 	st->run = calloc(configured->n + l->runs_n + 1, sizeof(*st->run));
 	if (st->run == NULL)
 		return fail_memory(f);
