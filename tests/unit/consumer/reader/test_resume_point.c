@@ -1,0 +1,210 @@
+/*
+ * resume_point.h against librdkafka's mock cluster: two ranks of one lane each commit, or do not,
+ * and the ledger knows the run, or does not.
+ */
+#include "tests/unit/test.h"
+
+#include "common/record/ledger.h"
+#include "consumer/reader/resume_point.h"
+#include "tests/unit/mock_cluster.h"
+
+enum { BROKERS = 1, RANKS = 2, WAIT_MS = 30000 };
+
+static struct failure f;
+static char bootstrap[256];
+static struct property item[] = {{(char[]){"bootstrap.servers"}, bootstrap}};
+static const struct properties properties = {1, item};
+static struct lanes *lanes[RANKS];
+static struct resume_point point;
+
+static void
+write_record(const void *bytes, size_t n)
+{
+	struct kafka_options o = {
+	    .role = KAFKA_WRITER, .client = "ledger", .properties = &properties};
+	rd_kafka_t *rk;
+
+	assert_int_equal(kafka_open(&rk, &o, &f), FAIL_NONE);
+	assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("m.ledger"),
+			     RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE((void *)(uintptr_t)bytes, n),
+			     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
+	    RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(rd_kafka_flush(rk, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	kafka_close(rk);
+}
+
+/* The ledger's last record knows one run, at `step`. */
+static void
+write_ledger(const char *run, int64_t step)
+{
+	struct ledger_run known = {(char *)(uintptr_t)run, step};
+	const struct ledger l = {.run = &known, .runs_n = 1, .lr_scale = 1, .temperature = 1};
+	uint8_t *bytes;
+	size_t n;
+
+	assert_int_equal(ledger_encode(&l, &bytes, &n, &f), FAIL_NONE);
+	write_record(bytes, n);
+	free(bytes);
+}
+
+static int
+open_cluster(void **unused)
+{
+	(void)unused;
+	if (open_mock_cluster(&f) != FAIL_NONE ||
+	    rd_kafka_mock_topic_create(cluster, "m.batches", RANKS, BROKERS) ||
+	    rd_kafka_mock_topic_create(cluster, "m.ledger", 1, BROKERS))
+		return -1;
+	snprintf(bootstrap, sizeof(bootstrap), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	write_ledger("trainers", 40);
+	return 0;
+}
+
+static int
+close_cluster(void **unused)
+{
+	(void)unused;
+	kafka_close(owner);
+	return 0;
+}
+
+/* The ranks of a run, each with its lane. */
+static void
+open_run(const char *group)
+{
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		const struct lanes_options o = {.mix = "m",
+		    .group = group,
+		    .rank = rank,
+		    .world = RANKS,
+		    .properties = &properties,
+		    .timeout_ms = WAIT_MS};
+
+		assert_int_equal(lanes_open(&lanes[rank], &o, &f), FAIL_NONE);
+	}
+}
+
+static int
+close_run(void **unused)
+{
+	(void)unused;
+	resume_point_clear(&point);
+	for (int rank = 0; rank < RANKS; rank++) {
+		lanes_close(lanes[rank]);
+		lanes[rank] = NULL;
+	}
+	return 0;
+}
+
+static void
+commit(uint32_t rank, uint64_t step, int64_t offset_next)
+{
+	char metadata[RUN_POSITION_TEXT_MAX];
+
+	run_position_format(metadata, step);
+	assert_int_equal(lanes_commit_begin(lanes[rank], &offset_next, metadata, &f), FAIL_NONE);
+	assert_int_equal(lanes_commit_end(lanes[rank], WAIT_MS, &f), FAIL_NONE);
+}
+
+static enum fail_code
+find(uint32_t rank, const char *run)
+{
+	f = (struct failure){0};
+	return resume_point_find(&point, lanes[rank], "m", run, WAIT_MS, &f);
+}
+
+static void
+test_a_new_run_starts_at_step_0(void **unused)
+{
+	(void)unused;
+	open_run("m.fresh");
+	assert_int_equal(find(0, "fresh"), FAIL_NONE);
+	assert_int_equal(point.at.step, 0);
+	assert_false(point.at.any);
+	assert_false(point.lost);
+}
+
+static void
+test_all_ranks_resume_at_the_lowest_step_of_all_lanes(void **unused)
+{
+	(void)unused;
+	open_run("m.trainers");
+	commit(0, 43, 430);
+	commit(1, 41, 411);
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		assert_int_equal(find(rank, "trainers"), FAIL_NONE);
+		assert_true(point.at.all);
+		assert_int_equal(point.at.step, 41);
+		assert_int_equal(point.at.step_ahead, 43);
+		assert_int_equal(point.offset_next[0], 430);
+		assert_int_equal(point.offset_next[1], 411);
+		assert_int_equal(point.step[0], 43);
+		assert_int_equal(point.step[1], 41);
+		assert_false(point.lost);
+		resume_point_clear(&point);
+	}
+}
+
+static void
+test_a_run_that_lacks_a_lane_and_the_ledger_does_not_know_starts_at_step_0(void **unused)
+{
+	(void)unused;
+	open_run("m.young");
+	commit(1, 5, 50);
+	assert_int_equal(find(0, "young"), FAIL_NONE);
+	assert_int_equal(point.at.step, 0);
+	assert_true(point.at.any);
+	assert_false(point.at.all);
+	assert_int_equal(point.at.lane, 0);
+	assert_int_equal(point.offset_next[0], -1);
+	assert_int_equal(point.offset_next[1], 50);
+	assert_false(point.lost);
+}
+
+/* Other groups than m.trainers, so that the run that the ledger knows has no commit at all. */
+static void
+test_a_run_that_the_ledger_knows_further_on_has_lost_its_commits(void **unused)
+{
+	(void)unused;
+	open_run("m.expired");
+	assert_int_equal(find(0, "trainers"), FAIL_DATA);
+	assert_true(point.lost);
+	assert_non_null(
+	    strstr(f.text, "run trainers of mix m stood at step 40, as the ledger says"));
+	resume_point_clear(&point);
+	commit(0, 44, 440);
+	assert_int_equal(find(0, "trainers"), FAIL_DATA); /* lane 1 still has none */
+	assert_true(point.lost);
+	resume_point_clear(&point);
+	commit(1, 44, 441);
+	assert_int_equal(find(0, "trainers"), FAIL_NONE);
+	assert_int_equal(point.at.step, 44);
+}
+
+/* The last one: it leaves a ledger behind that nobody can read. */
+static void
+test_a_ledger_that_cannot_be_read_fails_and_nothing_is_lost(void **unused)
+{
+	(void)unused;
+	open_run("m.unread");
+	write_record("x", 1);
+	assert_int_equal(find(0, "trainers"), FAIL_DATA);
+	assert_false(point.lost);
+	assert_non_null(strstr(f.text, "topic m.ledger, last record: "));
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, close_run)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_a_new_run_starts_at_step_0),
+	    TEST(test_all_ranks_resume_at_the_lowest_step_of_all_lanes),
+	    TEST(test_a_run_that_lacks_a_lane_and_the_ledger_does_not_know_starts_at_step_0),
+	    TEST(test_a_run_that_the_ledger_knows_further_on_has_lost_its_commits),
+	    TEST(test_a_ledger_that_cannot_be_read_fails_and_nothing_is_lost),
+	};
+
+	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
+}
