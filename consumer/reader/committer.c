@@ -85,6 +85,7 @@ enum fail_code
 committer_ask(struct committer *c, uint64_t step, const int64_t *offset_next, struct failure *f)
 {
 	assert(step < RUN_POSITION_STEP_MAX);
+	assert(c->flying.there || !c->waiting.there);
 	if (!c->flying.there)
 		return fly(c, step, offset_next, f);
 	set(c, &c->waiting, step, offset_next);
@@ -140,6 +141,7 @@ committer_poll(struct committer *c, int timeout_ms, struct failure *f)
 			return fail_within(f, "committing step %" PRIu64, c->flying.step);
 		answered(c, code, f);
 	}
+	assert(!c->waiting.there);
 	return FAIL_NONE;
 }
 

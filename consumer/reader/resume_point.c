@@ -1,5 +1,6 @@
 #include "consumer/reader/resume_point.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ struct finding {
 	char **metadata; /* [total]; all NULL between two requests */
 };
 
+/* Fills the resume point from what the lanes have committed. */
 static enum fail_code
 ask_commits(struct finding *s, struct failure *f)
 {
@@ -24,6 +26,7 @@ ask_commits(struct finding *s, struct failure *f)
 	uint32_t total = lanes_total(s->lanes);
 	enum fail_code code;
 
+	assert(s->metadata[0] == NULL);
 	code = lanes_committed(s->lanes, p->offset_next, s->metadata, s->timeout_ms, f);
 	if (code == FAIL_NONE && run_position_lowest(&p->at, p->step, p->offset_next, s->metadata,
 				     total, f) != FAIL_NONE)
@@ -35,6 +38,7 @@ ask_commits(struct finding *s, struct failure *f)
 	return code;
 }
 
+/* The step at which the ledger knows the run; 0 as well where it does not know it. */
 static uint64_t
 step_of_run(const struct ledger *l, const char *run)
 {
@@ -55,6 +59,7 @@ check_ledger(struct finding *s, struct failure *f)
 	uint64_t step;
 	size_t n;
 
+	assert(!s->out->at.all);
 	names_topic(topic, s->mix, "ledger");
 	if (lanes_last_record(s->lanes, topic, &bytes, &n, s->timeout_ms, f) != FAIL_NONE)
 		return f->code;
@@ -76,6 +81,10 @@ check_ledger(struct finding *s, struct failure *f)
 	    s->run, s->mix, step, s->mix, s->run);
 }
 
+/*
+ * Asks for the commits, for the ledger where a lane has none, and for the commits once more where
+ * the ledger says more than they do: resume_point.h tells why.
+ */
 static enum fail_code
 find(struct finding *s, struct failure *f)
 {
@@ -102,6 +111,8 @@ log_start(const struct finding *s)
 {
 	const struct run_position *at = &s->out->at;
 
+	assert(at->step <= at->step_ahead);
+	assert(at->all || at->step == 0);
 	if (!at->any)
 		log_info("riffle: run %s of mix %s has committed nothing: it starts at step 0",
 		    s->run, s->mix);

@@ -28,6 +28,8 @@ enum fail_code
 riffle_gather_losses(
     struct feedback *b, const struct riffle_loss *loss, size_t n, struct failure *f)
 {
+	assert(b->loss == NULL);
+	assert(b->losses_n == 0);
 	b->loss = calloc(n + 1, sizeof(*b->loss));
 	if (b->loss == NULL)
 		return fail_memory(f);
@@ -60,6 +62,7 @@ riffle_send_losses(struct reporter *r, struct feedback *b, const struct riffle_l
 {
 	enum fail_code code;
 
+	assert(r != NULL);
 	if (b->step < 0 || (uint64_t)b->step >= RUN_POSITION_STEP_MAX)
 		code = fail(f, FAIL_USAGE, "the step is out of range");
 	else

@@ -130,6 +130,7 @@ riffle_validation_get_info(const struct riffle_validation *v, struct riffle_vali
 	};
 }
 
+/* Takes a slot for the next step, unless one is being filled: an earlier call ran out of time. */
 static enum fail_code
 begin(struct riffle_validation *v, struct failure *f)
 {
@@ -153,6 +154,7 @@ add(struct riffle_validation *v, const struct held_out_sequence *s, struct failu
 	    .ordinal = s->view.ordinal,
 	};
 
+	assert(v->filled < v->sequences);
 	v->filled++;
 	return step_decode_add(v->filling->decode, &drawn, &s->view.payload, f);
 }
@@ -178,11 +180,15 @@ fill(struct riffle_validation *v, int64_t deadline_ms, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Lends the step that is filled. A step of a set has no phase, and no weights of a mix. */
 static const struct riffle_step *
 hand_out(struct riffle_validation *v)
 {
 	struct step_slot *slot = v->filling;
 
+	assert(slot != NULL);
+	assert(v->given == NULL);
+	assert(v->filled > 0);
 	slot->phase[0] = '\0';
 	slot->step = (struct riffle_step){.step = v->step++, .lr_scale = 1.0, .phase = slot->phase};
 	step_decode_end(slot->decode, &slot->step);
