@@ -48,6 +48,7 @@ table_memory(size_t bytes)
 void
 table_memory_free(void *memory, size_t bytes)
 {
+	assert((bytes & (bytes - 1)) == 0);
 	if (bytes < LARGE_PAGE_BYTES)
 		free(memory);
 	else if (memory != NULL)

@@ -31,7 +31,10 @@ place_of(uint64_t hash)
 	return hash >> 10;
 }
 
-/* The slot of this token, or the free one where it belongs. There is always a free one. */
+/*
+ * The slot of this token, or the free one where it belongs. At most half of the slots are taken, so
+ * the search always ends.
+ */
 static struct vocabulary_slot *
 find_slot(const struct vocabulary *v, uint64_t hash, const uint8_t *token, size_t n)
 {
@@ -49,6 +52,7 @@ static enum fail_code
 insert(struct vocabulary *v, uint32_t id, uint32_t end, const uint64_t *hash, uint32_t *first,
     uint32_t *second, struct failure *f)
 {
+	assert(end - id <= TOKENS_AT_ONCE);
 	for (; id < end; id++, hash++) {
 		size_t n;
 		const uint8_t *token = vocabulary_token(v, id, &n);
@@ -96,6 +100,7 @@ vocabulary_index(struct vocabulary *v, uint32_t *first, uint32_t *second, struct
 		}
 		code = insert(v, id, end, hash, first, second, f);
 	}
+	assert(code != FAIL_NONE || v->longest <= v->start[v->ids]);
 	return code;
 }
 

@@ -64,7 +64,10 @@ descend(struct added_tokens *a, const uint8_t *content, size_t n)
 	return node;
 }
 
-/* Adds a token to what says where one can begin. */
+/*
+ * Notes in begins[], begins_one[] and `only` that a token can begin as this one does. A token of one
+ * byte can be followed by anything, so it sets the bits of all 256 pairs.
+ */
 static void
 note_begin(struct added_tokens *a, const uint8_t *content, size_t n)
 {
@@ -101,10 +104,12 @@ added_tokens_add(struct added_tokens *a, const uint8_t *content, size_t n,
 	if (a->nodes_n == 0)
 		a->node[a->nodes_n++] = (struct added_node){0, 0, 0, 0};
 	node = descend(a, content, n);
+	assert(a->nodes_n <= a->nodes_room);
 	if (a->node[node].token != 0)
 		return fail(f, FAIL_DATA, "twice");
 	note_begin(a, content, n);
 	a->token[a->n++] = *token;
+	assert(a->n <= a->room);
 	a->node[node].token = (uint32_t)a->n;
 	return FAIL_NONE;
 }

@@ -134,6 +134,7 @@ decompose(struct nfc_scratch *s, uint32_t point, struct failure *f)
 	push(s, point);
 	while (seconds_n > 0)
 		push(s, second[--seconds_n]);
+	assert(s->n <= s->room);
 	return FAIL_NONE;
 }
 

@@ -247,6 +247,8 @@ do_all(struct work *w, struct failure *f)
 	}
 	w->out->text = changes_text(w->step) ? w->text->bytes : w->in->text;
 	w->out->n = changes_text(w->step) ? w->text->n : w->in->n;
+	assert(w->out->count > 0);
+	assert(w->out->end[w->out->count - 1] == w->out->n);
 	return FAIL_NONE;
 }
 

@@ -19,6 +19,7 @@ fail_bad(const struct json_text *t, const char *file, const char *path, struct f
  * Reads a key and the colon behind it. A long key is cut: no key that riffle knows is so long, so
  * the cut one is unknown, too, and is refused as such by whoever checks the keys. Two long keys that
  * differ only behind the cut are refused as one that is there twice; both are unknown in any case.
+ * A key that is cut inside a character is no UTF-8 any more, and json_part_open() fails with it.
  */
 static bool
 read_key(struct json_text *t, char *room, char *key)
