@@ -478,7 +478,7 @@ config_close(struct config *c)
 	free(c);
 }
 
-/* ---- what others ask of a configuration ---- */
+/* ---- queries of a configuration ---- */
 
 enum fail_code
 config_need_mix(const struct config *c, struct failure *f)

@@ -92,7 +92,7 @@ struct config_domain {
 	 * NULL: the document is `text`; response NULL: it is the prompt. */
 	char *prompt, *response;
 	struct config_list keep; /* packing none: dotted paths of fields whose bytes go along */
-	int line;                /* where the domain stands in the file */
+	int line;                /* of the domain in the file, from 1 */
 };
 
 struct config_phase {
@@ -101,7 +101,7 @@ struct config_phase {
 	double *weight;     /* [domains_n]; NAN: not named, the base weight holds */
 	double temperature; /* 0: the mix's */
 	double lr_scale;    /* > 0 */
-	int line;           /* where the phase stands in the file */
+	int line;           /* of the phase in the file, from 1 */
 };
 
 struct config_mix {

@@ -36,11 +36,11 @@ enum config_kind {          /* and the type of its destination */
 	CONFIG_PROPERTIES,  /* struct properties: a map of texts */
 	CONFIG_DOMAINS,     /* the map of domains */
 	CONFIG_FOLDER,      /* the folder whose sub-folders are domains */
-	CONFIG_WEIGHTS,     /* the map of weights, or what stands for one */
+	CONFIG_WEIGHTS,     /* the map of weights, or a word or file in its place */
 	CONFIG_ROUND,       /* uint64_t, min to max, or `largest`, which sets mix.epoch_largest */
 	CONFIG_PHASES,      /* the list of phases */
 	CONFIG_PHASE_MAP,   /* the map of weights of one phase */
-	CONFIG_ANNEAL_STEP, /* start_step and weights of the one phase that they stand for */
+	CONFIG_ANNEAL_STEP, /* start_step and weights of the one phase that they are short for */
 	CONFIG_ANNEAL_MAP,
 };
 
@@ -60,22 +60,29 @@ enum { CONFIG_KEYS_MAX = 96, CONFIG_PATH_MAX = 256 };
 extern const struct config_key config_keys[];
 extern const size_t config_keys_n; /* at most CONFIG_KEYS_MAX */
 
-/* FAIL_CONFIG: "FILE:LINE: KEY: WHAT". */
+/* FAIL_CONFIG: "FILE:LINE: KEY: WHAT". `line` is from 1; 0: not a line of the file. */
 enum fail_code config_fail(const struct config *c, int line, const char *key, struct failure *f,
     const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 enum { CONFIG_SHOWN_MAX = 100 };
 
-/* Makes a value fit for an error message: cut, on one line. Returns `out`. */
+/*
+ * Makes a value fit for an error message: control characters become blanks; what does not fit is
+ * cut between characters and ends in "...". Returns `out`.
+ */
 const char *config_shown(char out[static CONFIG_SHOWN_MAX], const char *value);
 
-/* Sets what `row` says inside `base` from a node; `key` is its path as errors name it. */
+/*
+ * Sets the field at row->at of `base` from a node; copies. `key` is the node's path as errors name
+ * it. FAIL_CONFIG: not such a value, or out of range; FAIL_MEMORY. `base` can then be cleared as
+ * after a success. The second sets the default, which `row` must have; FAIL_MEMORY only.
+ */
 enum fail_code config_value(const struct config *c, const struct config_key *row,
     const struct yaml_node *node, const char *key, void *base, struct failure *f);
 enum fail_code config_value_default(
     const struct config *c, const struct config_key *row, void *base, struct failure *f);
 
-/* A map under way: where it stands in the table, in the file, and in memory. */
+/* A map that is being read: its place in the table, in messages, and in memory. Borrows all. */
 struct config_scope {
 	const char *rows;  /* in front of its keys in the table: "", "mix.", "domains.NAME." */
 	const char *shown; /* the same as errors show it: "domains.web." */
@@ -89,7 +96,8 @@ enum fail_code config_read_map(struct config *c, const struct yaml_node *map,
 enum fail_code config_need_map(
     const struct config *c, const struct yaml_node *node, const char *key, struct failure *f);
 
-/* A domain that is zeroed, from the entry of its map. */
+/* Fills *d, which is zeroed, from the entry of its map. After a failure *d is partly filled: it is
+ * among c->domains, and config_close() ends it. */
 enum fail_code config_read_domain(
     struct config *c, const struct yaml_node *node, struct config_domain *d, struct failure *f);
 
@@ -114,7 +122,8 @@ enum fail_code config_read_phases(struct config *c, const struct yaml_node *mix,
 enum fail_code config_read_phase_map(const struct config *c, const struct yaml_node *node,
     const char *key, struct config_phase *phase, struct failure *f);
 
-/* Line of a key: top-level where `section` is NULL; that of what is around it if not given. */
+/* Line of a key, which is top-level where `section` is NULL. Of a key that is not given: the line
+ * of its section, or else of the whole map. */
 int config_line(const struct yaml_node *root, const char *section, const char *key);
 /* What several keys must be to each other; `root` is for the lines. */
 enum fail_code config_check(

@@ -110,7 +110,7 @@ read_map(const struct weights *w, const struct yaml_node *map)
 		const struct yaml_node *node = &map->child[i];
 		double value = 0;
 
-		/* First the name: where that is wrong, the value tells nothing. */
+		/* First the name: without a domain the value has no meaning. */
 		if (config_domain_index(w->c, node->key) < 0)
 			return fail_no_domain(w, node->line, node->key);
 		if (node->kind != YAML_TEXT)

@@ -2,7 +2,7 @@
  * topic_plan.h -- which topics a configuration implies, and with which settings.
  *
  * Plain data computed from the configuration alone: name, partitions, largest record, settings. No
- * broker is asked; common/kafka/topics.h creates the topics of a plan and compares those that
+ * broker is queried; common/kafka/topics.h creates the topics of a plan and compares those that
  * exist.
  *
  * How large a record can get. A sequence is S + 1 tokens of 2 or 3 bytes, and about 64 bytes of

@@ -213,7 +213,7 @@ build_list(struct building *b, struct yaml_node *out, const yaml_node_t *node, s
 }
 
 /*
- * One entry: the key's line stands for it, and the path says where it is while its value is built.
+ * One entry: it has the line of its key, and b->path has its key too while its value is built.
  */
 static enum fail_code
 build_entry(struct building *b, struct yaml_node *out, const yaml_node_pair_t *pair, size_t depth)

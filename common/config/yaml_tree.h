@@ -38,7 +38,7 @@ struct yaml_tree;
 /* Gives *out, to be ended with yaml_tree_close(). Reads `path`, which may be a pipe. */
 enum fail_code yaml_tree_open(struct yaml_tree **out, const char *path, struct failure *f);
 
-/* The same from memory; `name` stands for the file in errors. Copies what it needs. */
+/* The same from memory; `name` is the file of the messages. Copies what it needs of bytes[n]. */
 enum fail_code yaml_tree_decode(
     struct yaml_tree **out, const char *name, const char *bytes, size_t n, struct failure *f);
 void yaml_tree_close(struct yaml_tree *t); /* NULL is accepted */

@@ -324,7 +324,7 @@ writes(int16_t api_key)
 /*
  * Whether a request was carried out. librdkafka sends a request again after its connection broke,
  * and reports the second answer alone. The first copy may still be under way to the broker: a
- * commit that was answered with an error may yet happen. Whoever must know for certain asks
+ * commit that was answered with an error may yet happen. Whoever must know for certain calls
  * kafka_doubtful() and, where it is true, reads the log instead of trusting the answer.
  *
  * Called by librdkafka's threads, once or twice for each request (2.0.2), with `err` where no
@@ -406,7 +406,7 @@ handle_new(const struct kafka_options *o)
 	h->role = o->role;
 	h->group_chosen = o->group != NULL;
 	h->commits = o->group != NULL && !o->asks_only;
-	/* What is asked of them, or the wait that follows, tells the cause: see kafka.h. */
+	/* The failure of a query, or of the wait that follows, names the cause: see kafka.h. */
 	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN || o->quiet);
 	h->delivered = o->delivered;
 	h->opaque = o->opaque;

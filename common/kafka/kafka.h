@@ -150,7 +150,7 @@ enum fail_code kafka_fail(struct failure *f, rd_kafka_error_t *error, const char
 enum fail_code kafka_fail_code(
     struct failure *f, rd_kafka_resp_err_t err, const char *text, const char *attempted);
 
-/* Whether an error goes away by itself: a connection to be made, a leader or coordinator to be
+/* Whether an error passes by itself: a connection to be made, a leader or coordinator to be
  * found, or one that has just begun. */
 bool kafka_passing(rd_kafka_resp_err_t err);
 

@@ -5,8 +5,8 @@
  * for each. For a group other than the handle's own librdkafka has an admin request
  * (ListConsumerGroupOffsets), which is not to be trusted while brokers die, move a coordinator or
  * are slow: 2.0.2 crashes without a group, ends the process (an assertion on eonce->refcnt) or
- * never finds the coordinator again (its issues 3663 and 4605). A handle's own group it follows
- * wherever that goes.
+ * never finds the coordinator again (its issues 3663 and 4605). It follows the
+ * coordinator of a handle's own group wherever that moves.
  */
 #ifndef COMMON_KAFKA_KAFKA_COMMITS_H
 #define COMMON_KAFKA_KAFKA_COMMITS_H
