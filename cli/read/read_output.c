@@ -96,7 +96,10 @@ compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* "code:2,web:6", sorted by the bytes of the names. */
+/*
+ * "code:2,web:6", sorted by the bytes of the names. Sorting brings equal names together, so that
+ * each run of them is a count; [i, end) is one. `name` keeps its room from lane to lane.
+ */
 static enum fail_code
 print_counts(struct read_output *o, const struct riffle_sequence *s, size_t n, struct failure *f)
 {

@@ -20,7 +20,7 @@ struct tally {
 	uint64_t steps, sequences, tokens;
 };
 
-/* An error of libriffle's as ours. */
+/* An error of libriffle's as ours, with its sentence. `e` is one: neither OK nor the end. */
 static enum fail_code
 fail_riffle(struct failure *f, const struct riffle_error *e)
 {
@@ -34,6 +34,8 @@ fail_riffle(struct failure *f, const struct riffle_error *e)
 	    [RIFFLE_ERROR_LOST] = FAIL_DATA,
 	};
 
+	assert(e->code > 0);
+	assert((size_t)e->code < sizeof(codes) / sizeof(codes[0]));
 	return fail(f, codes[e->code], "%s", e->text);
 }
 
@@ -62,6 +64,7 @@ next_step(struct riffle *r, const struct read_steps_arguments *a, const struct s
 		int code = stop_asked(stop) ? RIFFLE_END : riffle_next(r, SLICE_MS, s, &e);
 		int64_t now_ms = clock_ms();
 
+		/* A step that came together with the signal is still printed. */
 		if (stop_asked(stop) && code != RIFFLE_OK)
 			return fail(f, FAIL_STOPPED, "stopped by a signal");
 		if (code == RIFFLE_OK || code == RIFFLE_END)
@@ -112,6 +115,10 @@ commit_due(struct riffle *r, const struct read_steps_arguments *a, const struct 
 	return code == RIFFLE_OK ? FAIL_NONE : fail_riffle(f, &e);
 }
 
+/*
+ * Step after step: read, print, commit. The end of the mix, --steps and a signal end it without a
+ * failure. A step is printed before it is counted, so that print_rate() counts what is out.
+ */
 static enum fail_code
 read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
     struct read_output *out, struct tally *t, struct failure *f)
@@ -138,6 +145,13 @@ read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct st
 	return FAIL_NONE;
 }
 
+/*
+ * To stderr, for --format none:
+ *
+ *     read: steps=40 sequences=640 tokens=328320 first_step_ms=133 seconds=0.008 steps_per_s=...
+ *
+ * The rate counts from the first step on, as the opening and the seek are no part of it.
+ */
 static void
 print_rate(const struct tally *t)
 {
@@ -224,6 +238,7 @@ next_of_set(struct riffle_validation *v, const struct read_steps_arguments *a,
 	return FAIL_NONE;
 }
 
+/* All of a set, or --steps of it; a set has no positions to commit. */
 static enum fail_code
 read_set(struct riffle_validation *v, const struct read_steps_arguments *a, const struct stop *stop,
     struct read_output *out, struct failure *f)

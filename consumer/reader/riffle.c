@@ -106,6 +106,10 @@ riffle_timeout_ms(int open_timeout_ms)
 	return open_timeout_ms > 0 ? open_timeout_ms : OPEN_TIMEOUT_MS;
 }
 
+/*
+ * Not by properties_set(), which relies on a name that is not empty: a name comes from the caller's
+ * program here, and librdkafka reports a wrong one when the handle is opened.
+ */
 enum fail_code
 riffle_properties_copy(struct properties *out, const char *bootstrap,
     const struct riffle_property *property, size_t n, struct failure *f)
