@@ -33,6 +33,7 @@ mixer_close(struct mixer *m)
 	free(m);
 }
 
+/* Gives domain i the rules of `s`. Only a live domain can run dry, so only one can lend. */
 static void
 set_rules(struct mixer *m, size_t i, const struct mixer_source *s)
 {
@@ -216,6 +217,7 @@ mixer_set_tokens(struct mixer *m, mixer_tokens *tokens, void *opaque)
 
 /* ---- what takes effect at the start of a step ---- */
 
+/* Takes the weights as written. A domain that the mix does not have is passed over. */
 static void
 put_raw_weights(struct mixer *m, const struct ledger_raw_weight *weight, size_t weights_n)
 {
@@ -329,6 +331,10 @@ tokens_of(const struct mixer *m, const struct mixer_draw *draw)
 	return tokens < full ? tokens : full;
 }
 
+/*
+ * The hash of a draw on top of the hash of all before it. It is in every ledger record, so that a
+ * replay compares millions of draws by one number.
+ */
 static uint64_t
 hash_choice(const struct mixer_draw *d, uint64_t before)
 {
@@ -414,6 +420,10 @@ mixer_settle(struct mixer *m)
 	m->undoable = false;
 }
 
+/*
+ * Keeps the state before a step for mixer_undo(). What the step cannot change is not kept: lengths,
+ * the phases, the ids that were answered.
+ */
 static void
 keep(struct mixer *m)
 {

@@ -74,6 +74,7 @@ save_domain(const struct mixer *m, size_t i, struct ledger_domain *l, struct fai
 	return FAIL_NONE;
 }
 
+/* Checks what resume_domain() casts and copies: signs, ranges, lengths that fit each other. */
 static enum fail_code
 check_domain(const struct ledger_domain *l, size_t i, struct failure *f)
 {
@@ -161,7 +162,11 @@ refuse_schedule(const struct ledger_domain *d, struct failure *f)
 	    d->name, (unsigned long long)d->weight, (long long)d->credit);
 }
 
-/* A domain that cannot be drawn has no claim. */
+/*
+ * Whether domain i may have the weight and the credit of the record. A domain with a weight is
+ * active and has something to draw, or is live and may get it. One without has no claim: its credit
+ * is not positive, or it would be drawn.
+ */
 static bool
 can_be_weighed(const struct mixer *m, size_t i, const struct ledger_domain *d)
 {
@@ -179,7 +184,15 @@ can_be_weighed(const struct mixer *m, size_t i, const struct ledger_domain *d)
 	       (cursor_length(&m->cursor[i]) > 0 || m->cursor[i].live);
 }
 
-/* Integers that sum to what they must; credits within what can come about, and 0 in sum. */
+/*
+ * Checks the integers that drawing relies on. Weights sum to WEIGHT_ONE, or in rounds to the draws
+ * of a round. Credits sum to 0, and no domain is more than a draw ahead, total * unit: so no credit
+ * exceeds that times the number of domains.
+ *
+ * `dealt` is what the schedule holds in a round. A version that begins inside a round deals out only
+ * the draws that remain of it, so that `dealt` is less than a round by the draws before that, at
+ * most by all that the round has had.
+ */
 static enum fail_code
 check_sums(const struct mixer *m, const struct ledger *l, struct failure *f)
 {
@@ -212,7 +225,7 @@ check_sums(const struct mixer *m, const struct ledger *l, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Rounds are of the schedule deficit and count draws; each domain is in each. */
+/* Rounds need the schedule deficit and count draws; every domain is drawn in each of them. */
 static enum fail_code
 check_rounds(const struct mixer *m, struct failure *f)
 {
@@ -229,6 +242,7 @@ check_rounds(const struct mixer *m, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Sets the weights, credits and draws that the schedule had, once all are checked. */
 static enum fail_code
 resume_schedule(struct mixer *m, const struct ledger *l, struct failure *f)
 {
@@ -511,6 +525,7 @@ failed:
 
 /* ---- the snapshot of a replay ---- */
 
+/* Gives domain i the lengths of the record, once it is known to be the same domain. */
 static enum fail_code
 snapshot_domain(struct mixer *m, uint32_t i, const struct ledger_domain *l, struct failure *f)
 {

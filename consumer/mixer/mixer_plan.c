@@ -16,6 +16,7 @@
 
 /* ---- checks ---- */
 
+/* A domain may lend only under deficit, counted in draws, without rounds: it alone keeps debts. */
 static enum fail_code
 check_lend(const struct mixer_plan *p, const struct mixer_source *s, struct failure *f)
 {
@@ -93,6 +94,10 @@ check_phase_weight(const struct mixer_plan *p, const struct mixer_phase *h,
 	return FAIL_NONE;
 }
 
+/*
+ * Checks the weights of a phase. Domains that it does not name have their base weights, so that one
+ * positive weight among both is enough.
+ */
 static enum fail_code
 check_phase_weights(const struct mixer_plan *p, const struct mixer_phase *h, struct failure *f)
 {
@@ -137,6 +142,7 @@ check_phase(const struct mixer_plan *p, size_t i, struct failure *f)
 	return check_phase_weights(p, h, f);
 }
 
+/* Checks epoch_size against schedule and unit. */
 static enum fail_code
 check_rounds(const struct mixer_plan *p, struct failure *f)
 {

@@ -156,6 +156,7 @@ start(struct riffle *r, const struct riffle_options *o, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* The two failures of opening that a trainer can act upon have codes of their own. */
 static int
 give_open_failure(const struct riffle *r, struct riffle_error *e, const struct failure *f)
 {
@@ -261,6 +262,7 @@ riffle_position(const struct riffle *r)
 
 /* ---- commits ---- */
 
+/* Asks for a commit of the position; the answer is taken by serve_commits() or wait_commits(). */
 static enum fail_code
 ask_commit(struct riffle *r, struct failure *f)
 {
@@ -371,6 +373,7 @@ wait_step(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 	return wait_next(r, deadline_ms, reason, f);
 }
 
+/* RIFFLE_TIMEOUT, with why the step does not come, as far as anybody knows. */
 static int
 give_timeout(const struct riffle *r, const char *reason, struct riffle_error *e)
 {
@@ -399,7 +402,7 @@ give_end(struct riffle *r, struct riffle_error *e)
 	return riffle_give(e, RIFFLE_END, text);
 }
 
-/* The first step says what the mix is; the length must be the same in all. */
+/* The first step gives what riffle_get_info() says of the mix; all must have the same length. */
 static enum fail_code
 check_length(struct riffle *r, const struct step_slot *slot, struct failure *f)
 {
@@ -458,6 +461,10 @@ fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 	return riffle_give_failure(e, &f);
 }
 
+/*
+ * Lends r->next to the caller. From here on position and commit offsets are behind it: a commit
+ * says that the trainer has been given the step, not that it has finished with it.
+ */
 static const struct riffle_step *
 lend(struct riffle *r)
 {
@@ -465,6 +472,7 @@ lend(struct riffle *r)
 
 	assert(r->given == NULL);
 	assert(slot->step.step == r->pace.position);
+	assert(slot->lanes == r->info.lanes_mine);
 	step_slot_hand_out(slot);
 	r->given = slot;
 	r->next = NULL;
