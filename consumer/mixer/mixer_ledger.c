@@ -189,9 +189,9 @@ can_be_weighed(const struct mixer *m, size_t i, const struct ledger_domain *d)
  * of a round. Credits sum to 0, and no domain is more than a draw ahead, total * unit: so no credit
  * exceeds that times the number of domains.
  *
- * `dealt` is what the schedule holds in a round. A version that begins inside a round deals out only
- * the draws that remain of it, so that `dealt` is less than a round by the draws before that, at
- * most by all that the round has had.
+ * `dealt` is what the schedule holds in a round. A version that begins inside a round deals out
+ * only the draws that remain of it, so that `dealt` is less than a round by the draws before that,
+ * at most by all that the round has had.
  */
 static enum fail_code
 check_sums(const struct mixer *m, const struct ledger *l, struct failure *f)
