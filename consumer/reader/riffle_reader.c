@@ -445,13 +445,12 @@ fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 	if (serve_commits(r, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	take_back(r);
-	if (r->next != NULL)
-		return RIFFLE_OK;
-	code = wait_step(r, deadline_ms, reason, &f);
+	code = r->next == NULL ? wait_step(r, deadline_ms, reason, &f) : FAIL_NONE;
 	if (code == FAIL_TIMEOUT)
 		return give_timeout(r, reason, e);
 	if (code == FAIL_NONE && r->next == NULL)
 		return give_end(r, e);
+	/* Checked at each call: a step that was refused stays, and is refused again. */
 	if (code == FAIL_NONE)
 		code = check_length(r, r->next, &f);
 	if (code == FAIL_NONE)

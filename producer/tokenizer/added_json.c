@@ -61,6 +61,8 @@ give_id(struct reading *r, const struct json_part *p, struct one *one, struct fa
 	assert(r->next_id >= r->model->entries);
 	if (one->token.id >= VOCABULARY_IDS_MAX)
 		return json_part_refuse(p, "its id would be over 2097151", f);
+	if (r->all.n == ADDED_TOKENS_MAX)
+		return json_part_refuse(p, "at most 65536 are taken", f);
 	one->token.as_text = one->special && r->o->special_as_text;
 	code = added_tokens_add(&r->all, one->content, one->n, &one->token, f);
 	return code != FAIL_DATA ? code : json_part_refuse(p, "this content is there twice", f);
@@ -85,8 +87,7 @@ add_to_set(struct reading *r, const struct json_part *p, const struct one *one, 
 		return f->code;
 	if (n == 0 || n > ADDED_TOKENS_BYTES_MAX)
 		return json_part_refuse(p, "the normaliser leaves none or too much of it", f);
-	if (set->n == ADDED_TOKENS_MAX)
-		return json_part_refuse(p, "at most 65536 are taken", f);
+	assert(set->n < ADDED_TOKENS_MAX);
 	code = added_tokens_add(set, text, n, &one->token, f);
 	return code != FAIL_DATA
 		   ? code

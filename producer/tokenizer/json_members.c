@@ -19,7 +19,7 @@ fail_bad(const struct json_text *t, const char *file, const char *path, struct f
  * Reads a key and the colon behind it. A long key is cut: no key that riffle knows is so long, so
  * the cut one is unknown, too, and is refused as such by whoever checks the keys. Two long keys that
  * differ only behind the cut are refused as one that is there twice; both are unknown in any case.
- * A key that is cut inside a character is no UTF-8 any more, and json_part_open() fails with it.
+ * The cut is before a character, because jansson takes no key that is not UTF-8.
  */
 static bool
 read_key(struct json_text *t, char *room, char *key)
@@ -30,7 +30,8 @@ read_key(struct json_text *t, char *room, char *key)
 	if (!json_text_key(t) || !json_text_string(t, room, &text, &n))
 		return false;
 	if (n > JSON_MEMBERS_KEY_MAX)
-		n = JSON_MEMBERS_KEY_MAX;
+		for (n = JSON_MEMBERS_KEY_MAX; n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80;)
+			n--;
 	memcpy(key, text, n);
 	key[n] = '\0';
 	return json_text_colon(t);

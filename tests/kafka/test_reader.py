@@ -177,6 +177,19 @@ def test_what_is_wrong_in_the_log_stops_the_reader_at_its_step(mix, open_reader,
     assert seen == mine[:5 * len(mine) // 10]
 
 
+def test_a_step_of_another_length_is_refused_at_each_call(mix, open_reader, riffle_module):
+    expected = mix("--steps", 5)
+    mix("--keep", "--first", 5, "--steps", 5, "--length", 16, "--end")
+    reader = open_reader(step=0)
+    seen = []
+    for again in range(3):
+        with pytest.raises(riffle_module.DataError, match="step 5: .*17 tokens, where earlier sequences have 33"):
+            for step in reader:
+                seen += lines([step])
+        assert reader.position == 5
+    assert seen == expected
+
+
 # --- positions
 
 

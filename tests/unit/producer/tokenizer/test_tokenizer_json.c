@@ -221,6 +221,68 @@ test_a_broken_file_is_refused_or_read(void **unused)
 	free((char *)(uintptr_t)o.file);
 }
 
+static enum fail_code
+open_file(struct failure *f)
+{
+	struct tokenizer_options o = {.file = strdup(folder_path("t.json"))};
+	struct tokenizer *t = NULL;
+	enum fail_code code = tokenizer_open(&t, &o, f);
+
+	tokenizer_close(t);
+	free((char *)(uintptr_t)o.file);
+	return code;
+}
+
+/* A file with n added tokens <0>, <1>, ...; half of them are looked for in normalised text. */
+static void
+write_added(int n)
+{
+	size_t room = (size_t)n * 160 + sizeof(whole), at;
+	char *text = malloc(room);
+
+	assert_non_null(text);
+	at = (size_t)snprintf(text, room, "{\"added_tokens\": [");
+	for (int i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, room - at,
+		    "%s{\"id\": %d, \"content\": \"<%d>\", \"single_word\": false, "
+		    "\"lstrip\": false, \"rstrip\": false, \"normalized\": %s, \"special\": true}",
+		    i == 0 ? "" : ",", i + 4, i, i % 2 == 0 ? "false" : "true");
+	snprintf(text + at, room - at, "]%s", strstr(whole, ", \"normalizer\""));
+	folder_text("t.json", text);
+	free(text);
+}
+
+static void
+test_65536_added_tokens_are_taken_and_one_more_is_refused(void **unused)
+{
+	struct failure f;
+
+	(void)unused;
+	write_added(65536);
+	if (open_file(&f) != FAIL_NONE)
+		assert_string_equal(f.text, "");
+	write_added(65537);
+	assert_int_equal(open_file(&f), FAIL_DATA);
+	assert_non_null(strstr(f.text, "at most 65536 are taken"));
+}
+
+static void
+test_a_long_key_that_is_unknown_is_refused_wherever_it_is_cut(void **unused)
+{
+	(void)unused;
+	for (int before = 55; before < 70; before++) {
+		char new[128] = "\"";
+		struct failure f;
+
+		memset(new + 1, 'k', (size_t)before);
+		memcpy(new + 1 + before, "\u00e9\u20ac\": 1, \"version\"",
+		    sizeof("\u00e9\u20ac\": 1, \"version\""));
+		write_changed("\"version\"", new);
+		assert_int_equal(open_file(&f), FAIL_DATA);
+		assert_null(strstr(f.text, "memory"));
+	}
+}
+
 int
 main(void)
 {
@@ -231,6 +293,8 @@ main(void)
 	    cmocka_unit_test(test_special_tokens_are_text_where_that_is_asked_for),
 	    cmocka_unit_test(test_eos_is_an_added_token_or_one_of_the_vocabulary),
 	    cmocka_unit_test(test_a_broken_file_is_refused_or_read),
+	    cmocka_unit_test(test_65536_added_tokens_are_taken_and_one_more_is_refused),
+	    cmocka_unit_test(test_a_long_key_that_is_unknown_is_refused_wherever_it_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, folder_open, folder_close);
