@@ -33,8 +33,8 @@
 #include <xxhash.h>
 
 #include "common/base/json_field.h"
-#include "producer/pretokenizer/splitter.h"
 #include "producer/encoder/encoder.h"
+#include "producer/pretokenizer/splitter.h"
 #include "producer/tokenizer/tokenizer.h"
 
 enum { RUNS_PRESET = 5, RUNS_MAX = 99, PIECES = 1024, PASSES = 3 };

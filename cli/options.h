@@ -46,8 +46,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/config.h"
 
 enum {
 	OPTIONS_MAX = 48,       /* rows of one command, the common ones included */

@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/config/config.h"
 #include "common/base/names.h"
+#include "common/config/config.h"
 
 enum acls_right_kind {
 	ACLS_RIGHT_TOPIC,

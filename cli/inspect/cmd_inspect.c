@@ -14,8 +14,8 @@
 #include "cli/inspect/inspect_output.h"
 #include "common/base/limits.h"
 #include "common/base/scalar.h"
-#include "consumer/ledger/ledger_log.h"
 #include "consumer/batches/step_records.h"
+#include "consumer/ledger/ledger_log.h"
 
 enum { ASK_MS = 15000 };
 

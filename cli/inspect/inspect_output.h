@@ -23,8 +23,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "common/record/batch.h"
 #include "common/base/failure.h"
+#include "common/record/batch.h"
 
 struct inspect_output;
 

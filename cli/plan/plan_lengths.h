@@ -11,8 +11,8 @@
 #ifndef CLI_PLAN_PLAN_LENGTHS_H
 #define CLI_PLAN_PLAN_LENGTHS_H
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/config.h"
 #include "consumer/plan/config_plan.h"
 
 /* Sequences of a domain that has no end: more than any plan draws. */

@@ -29,8 +29,8 @@
 
 #include <stdio.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/config.h"
 #include "consumer/plan/forecast.h"
 
 void plan_print_table(const struct forecast *fc, const struct config *c, FILE *to);

@@ -9,9 +9,9 @@
 
 #include "cli/command.h"
 #include "cli/request/request_print.h"
-#include "cli/signals.h"
 #include "cli/request/weights_print.h"
 #include "cli/request/weights_request.h"
+#include "cli/signals.h"
 #include "common/base/limits.h"
 #include "consumer/ledger/weight_history.h"
 

@@ -18,9 +18,9 @@
 
 #include <stdbool.h>
 
+#include "common/base/failure.h"
 #include "common/config/config.h"
 #include "common/record/control.h"
-#include "common/base/failure.h"
 #include "consumer/admin/request.h"
 
 struct request_print_how {

@@ -7,8 +7,8 @@
 
 #include "common/base/names.h"
 #include "common/base/scalar.h"
-#include "consumer/mixer/request_ids.h"
 #include "consumer/admin/request.h"
+#include "consumer/mixer/request_ids.h"
 
 /* `weight` has room. An entry counts only once it is whole, for control_clear(). */
 static enum fail_code

@@ -14,8 +14,8 @@
 
 #include <stddef.h>
 
-#include "common/record/control.h"
 #include "common/base/failure.h"
+#include "common/record/control.h"
 
 /*
  * Appends a weight for each word, "DOMAIN=WEIGHT". FAIL_USAGE names the word. Whether a

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "cli/request/request_words.h"
-#include "common/record/batch.h"
 #include "common/base/names.h"
+#include "common/record/batch.h"
 #include "consumer/admin/request.h"
 #include "consumer/batches/step_records.h"
 

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/config.h"
 #include "common/record/ledger.h"
 #include "consumer/feedback/losses.h"
 #include "consumer/reweight/reweight.h"

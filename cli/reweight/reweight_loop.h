@@ -11,8 +11,8 @@
 #ifndef CLI_REWEIGHT_REWEIGHT_LOOP_H
 #define CLI_REWEIGHT_REWEIGHT_LOOP_H
 
-#include "common/base/stop.h"
 #include "cli/reweight/reweight_job.h"
+#include "common/base/stop.h"
 #include "consumer/ledger/ledger_log.h"
 
 enum {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/status/status_print.h"
 #include "cli/signals.h"
+#include "cli/status/status_print.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "consumer/status/status_query.h"

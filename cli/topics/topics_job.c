@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/kafka/kafka.h"
 #include "common/base/log.h"
+#include "common/kafka/kafka.h"
 
 enum { BROKER_MS = 8000, ASK_MS = 30000, CHANGE_MS = 120000 };
 

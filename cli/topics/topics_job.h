@@ -24,8 +24,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/config.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/topics.h"
 

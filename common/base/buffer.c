@@ -17,7 +17,9 @@ buffer_reserve(struct buffer *b, size_t more, struct failure *f)
 		return FAIL_NONE;
 	if (more > SIZE_MAX / 4 - b->n)
 		return fail_memory(f);
-	/* Twice as much, so that many small pieces are copied a few times only; a large one fits. */
+	/*
+	 * Twice as much, so that many small pieces are copied a few times only; a large one fits.
+	 */
 	if (room < b->n + more)
 		room = b->n + more;
 	assert(room >= b->n + more);

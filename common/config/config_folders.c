@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 
 #include "common/base/limits.h"
-#include "common/config/config_internal.h"
 #include "common/base/names.h"
+#include "common/config/config_internal.h"
 
 static const char key[] = "domains_from";
 

@@ -19,9 +19,9 @@
 #include <string.h>
 
 #include "common/base/limits.h"
-#include "common/config/config_internal.h"
 #include "common/base/names.h"
 #include "common/base/scalar.h"
+#include "common/config/config_internal.h"
 
 enum { PARTS = 3, PART_MAX = 1000000000 };
 

@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
 #include "common/base/names.h"
+#include "common/config/config.h"
 
 enum {
 	TOPIC_RECORD_SLACK = 64 << 10,      /* what names, document spans and framing may add */

@@ -40,8 +40,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/properties.h"
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 
 enum kafka_role {
 	KAFKA_READER, /* assign() at explicit offsets, read_committed, partition EOF events */

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/kafka/kafka.h"
 #include "common/base/log.h"
-#include "consumer/domain/partition_log.h"
+#include "common/kafka/kafka.h"
 #include "consumer/admin/export_pieces.h"
+#include "consumer/domain/partition_log.h"
 
 enum { BROKER_MS = 10000, READ_MS = 30000 };
 

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/names.h"
 #include "common/base/stop.h"
+#include "common/config/config.h"
 #include "consumer/admin/export_file.h"
 
 struct export_options {

@@ -32,11 +32,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/failure.h"
+#include "common/base/stop.h"
 #include "common/config/config.h"
 #include "common/config/properties.h"
 #include "common/record/control.h"
-#include "common/base/failure.h"
-#include "common/base/stop.h"
 #include "common/record/ledger.h"
 
 enum {

@@ -10,9 +10,9 @@
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_groups.h"
 #include "common/kafka/kafka_trim.h"
+#include "consumer/batches/step_records.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/ledger/run_position.h"
-#include "consumer/batches/step_records.h"
 
 enum {
 	OPEN_MS = 30000,

@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
-#include "common/record/ledger.h"
 #include "common/base/names.h"
+#include "common/config/config.h"
+#include "common/record/ledger.h"
 
 enum { RETAIN_RUNS_MAX = 4096 };
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/kafka/kafka.h"
 #include "common/base/log.h"
-#include "common/schedule/order.h"
 #include "common/config/topic_plan.h"
+#include "common/kafka/kafka.h"
+#include "common/schedule/order.h"
 #include "consumer/domain/partition_tail.h"
 
 enum {

@@ -23,9 +23,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
 #include "common/base/names.h"
+#include "common/config/config.h"
 
 struct domains_facts {
 	char name[NAME_MAX_BYTES + 1];

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/kafka/kafka.h"
 #include "common/base/log.h"
+#include "common/kafka/kafka.h"
 #include "common/record/schema.h"
 #include "consumer/domain/partition_tail.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/record/frame.h"
-#include "common/kafka/kafka.h"
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
+#include "common/record/frame.h"
 #include "common/record/schema.h"
 #include "consumer/domain/partition_tail.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/kafka/kafka.h"
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
 
 struct feedback_feed {
 	rd_kafka_t *rk;

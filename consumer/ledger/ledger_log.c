@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/kafka/kafka.h"
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
 
 enum { SLICE_MS = 100 };
 

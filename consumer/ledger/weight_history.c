@@ -6,8 +6,8 @@
 
 #include "common/schedule/weights.h"
 #include "consumer/ledger/ledger_log.h"
-#include "consumer/plan/ledger_plan.h"
 #include "consumer/mixer/mixer.h"
+#include "consumer/plan/ledger_plan.h"
 
 enum { ASK_MS = 15000 };
 

@@ -242,7 +242,9 @@ deal_seek(struct cursor *c, uint64_t position)
 	return true;
 }
 
-/* What stands at the cursor of a domain that deals, as c->deal; CURSOR_EXHAUSTED: all have ended. */
+/*
+ * What stands at the cursor of a domain that deals, as c->deal; CURSOR_EXHAUSTED: all have ended.
+ */
 static enum cursor_taken
 deal(struct cursor *c)
 {

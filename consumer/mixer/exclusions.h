@@ -3,12 +3,12 @@
  *
  * Two lists, as the ledger keeps them, and one index over both, which a draw asks.
  *
- *   skips        ranges that a request took out. They come into force at a step, so that a step that
- *                is undone takes its skips back (exclusions_keep, exclusions_undo).
- *   quarantined  single ordinals that turned out to be bad when they were read. They are never
+ *   skips        Ranges that a request took out. They come into force at a step; undoing the step
+ *                takes them back (exclusions_keep, exclusions_undo).
+ *   quarantined  Single ordinals that turned out to be bad when they were read. They are never
  *                taken back: a bad sequence stays bad.
- *   item         the union of both, sorted by (domain, partition, first), disjoint and not touching,
- *                so that a look-up is one binary search, in whichever order the ranges came.
+ *   item         The union of both, sorted by (domain, partition, first), disjoint, and not
+ *                touching: a look-up is one binary search, in whichever order the ranges came.
  *
  * A skip that is undone stays in the index. That is sound because the step that brought it is drawn
  * again before any other, and brings it into force again before its first draw.

@@ -69,7 +69,9 @@ mixer_add_domain(struct mixer *m, const struct mixer_source *s, struct failure *
 	if (cursor_open(&cursor[m->domains_n], s, m->shape.seed, m->shape.block,
 		m->shape.window_blocks, f) != FAIL_NONE)
 		return f->code;
-	/* Whoever adds a domain gives the mixer up where memory is short: no shares to take back. */
+	/*
+	 * Whoever adds a domain gives the mixer up where memory is short: no shares to take back.
+	 */
 	if (shares_add(&m->shares, f) != FAIL_NONE || shares_add(&m->shares_kept, f) != FAIL_NONE) {
 		cursor_close(&cursor[m->domains_n]);
 		return f->code;

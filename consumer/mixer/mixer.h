@@ -23,10 +23,10 @@
  *       shares  agenda  cursor  request_ids
  *                       exclusions
  *
- * A step is B draws. For each draw the shares choose a domain, its cursor gives the next sequence of
- * its epoch and passes over what is excluded, and the shares are charged. The draws of a step are
- * then put in the order of the batch: a permutation keyed by (seed, step), or none; draw number k of
- * that order goes to lane floor(k * L / B), slot k mod B/L, or, strided, to lane k mod L, slot
+ * A step is B draws. For each draw the shares choose a domain, its cursor gives the next sequence
+ * of its epoch and passes over what is excluded, and the shares are charged. The draws of a step
+ * are then put in the order of the batch: a permutation keyed by (seed, step), or none; draw number
+ * k of that order goes to lane floor(k * L / B), slot k mod B/L, or, strided, to lane k mod L, slot
  * floor(k / L).
  *
  *                 mixer_step(): MIXER_DRAWN, a whole step
@@ -35,9 +35,9 @@
  *       |         MIXER_UNKNOWN: a sequence's tokens are not known     >  call; call again
  *       |         MIXER_ENDED: the mix is over                        /   (ENDED: never)
  *
- * What takes effect at step s (a phase that starts there, accepted requests) does so at the start of
- * mixer_step() for s: phases first, then requests in the order of acceptance. Until then it is on the
- * agenda.
+ * What takes effect at step s (a phase that starts there, accepted requests) does so at the start
+ * of mixer_step() for s: phases first, then requests in the order of acceptance. Until then it is
+ * on the agenda.
  *
  * One step can be undone (mixer_undo), because only reading a sequence shows that it is bad: the
  * caller undoes the step, quarantines the ordinal, and steps again.
@@ -46,10 +46,10 @@
  * stop and drop, no limit for repeat): `stop` ends the mix; `drop`, and `repeat` with max_epochs,
  * give the domain's weight and positive credit to the others and draw again.
  *
- * Live domains. What can be drawn changes only by mixer_set_lengths(), which the caller calls between
- * transactions, so that every decision to wait or to lend is a function of the ledger. A picked
- * domain that is dry: `wait` undoes the step and reports MIXER_DRY; `lend` draws another in its place;
- * the domain is owed the draw, and gets it back once it has something again.
+ * Live domains. What can be drawn changes only by mixer_set_lengths(), which the caller calls
+ * between transactions, so that every decision to wait or to lend is a function of the ledger. A
+ * picked domain that is dry: `wait` undoes the step and reports MIXER_DRY; `lend` draws another in
+ * its place; the domain is owed the draw, and gets it back once it has something again.
  *
  * State has one record, the ledger: mixer_save() writes all of it, mixer_resume() is its inverse.
  *

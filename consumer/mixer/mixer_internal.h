@@ -1,9 +1,9 @@
 /*
- * mixer_internal.h -- what a mixer is inside: shared by mixer.c, mixer_request.c, mixer_answer.c and
- * mixer_ledger.c, and nobody else includes it.
+ * mixer_internal.h -- what a mixer is inside: shared by mixer.c, mixer_request.c, mixer_answer.c
+ * and mixer_ledger.c, and nobody else includes it.
  *
- * The mixer composes its nouns and holds little itself. What a step may change is in four of them and
- * in `at`; each keeps what it was before the step, so that mixer_undo() takes the step back.
+ * The mixer composes its nouns and holds little itself. What a step may change is in four of them
+ * and in `at`; each keeps what it was before the step, so that mixer_undo() takes the step back.
  */
 #ifndef CONSUMER_MIXER_MIXER_INTERNAL_H
 #define CONSUMER_MIXER_MIXER_INTERNAL_H
@@ -62,7 +62,9 @@ enum fail_code mixer_add_domain(struct mixer *m, const struct mixer_source *s, s
 /* Between steps: frees what only an undo would need. */
 void mixer_settle(struct mixer *m);
 
-/* Puts a phase's weights in force, or, NULL, the base weights; begins no version, weighs nothing. */
+/*
+ * Puts a phase's weights in force, or, NULL, the base weights; begins no version, weighs nothing.
+ */
 void mixer_put_phase(struct mixer *m, const struct agenda_phase *phase);
 
 /* Puts a request's change in force and begins its version; weighs nothing. FAIL_MEMORY only. */
@@ -71,8 +73,9 @@ enum fail_code mixer_put_change(struct mixer *m, const struct ledger_change *c, 
 /* ---- mixer_answer.c ---- */
 
 /*
- * Gives the text of an answer (free): what an accepted change does. `now` is the mixer as it stands;
- * `before` has all in force that precedes the change, `after` the change as well. NULL: no memory.
+ * Gives the text of an answer (free): what an accepted change does. `now` is the mixer as it
+ * stands; `before` has all in force that precedes the change, `after` the change as well. NULL: no
+ * memory.
  */
 char *mixer_describe(const struct mixer *now, const struct mixer *before, const struct mixer *after,
     const struct ledger_change *c, int64_t asked_step);

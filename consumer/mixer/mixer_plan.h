@@ -2,8 +2,8 @@
  * mixer_plan.h -- what a mixer is made from: the domains, the rules, the phases. Borrowed values.
  *
  * A plan comes from a configuration and the lengths of its domains (consumer/plan), or from the
- * configuration's text in a ledger. Phases and rules are the plan's until mixer_replan() brings another;
- * positions, weights in force and lengths become the ledger's with the first step.
+ * configuration's text in a ledger. Phases and rules are the plan's until mixer_replan() brings
+ * another; positions, weights in force and lengths become the ledger's with the first step.
  */
 #ifndef CONSUMER_MIXER_MIXER_PLAN_H
 #define CONSUMER_MIXER_MIXER_PLAN_H

@@ -1,17 +1,18 @@
 /*
  * Requests: what one asks for becomes a change, which is judged, kept until its step, and answered.
  *
- * Whether a change may be is not a question of the present state: it takes effect later. It must hold
- * at its step, with all that comes before it, and must leave possible what comes after it. So the
- * judge plays the agenda through, without drawing:
+ * Whether a change may be is not a question of the present state: it takes effect later. It must
+ * hold at its step, with all that comes before it, and must leave possible what comes after it. So
+ * the judge plays the agenda through, without drawing:
  *
  *     before   a copy of the mixer in which all is in force that precedes the change: phases and
  *              requests up to its step, in the order in which mixer_step() will take them
  *     after    a copy of `before` with the change in force
  *     rest     a copy of `after` in which all is in force that follows, up to the last phase
  *
- * A check fails where the state of its step forbids it: a domain that has left, a range that is none,
- * not one positive weight. A failure of something else than the change that is judged names it.
+ * A check fails where the state of its step forbids it: a domain that has left, a range that is
+ * none, not one positive weight. A failure of something else than the change that is judged names
+ * it.
  *
  * Positions do not move on those copies: what the judge cannot know, such as the end of a domain
  * before the step, it does not judge; a weight for a domain that is gone by then has no effect.
@@ -301,8 +302,8 @@ run_pending(struct mixer *m, const struct agenda *a, size_t from, size_t to, str
 }
 
 /*
- * FAIL_DATA: why the change cannot be. Gives *before and *after (mixer_close), also on failure where
- * they are not NULL.
+ * FAIL_DATA: why the change cannot be. Gives *before and *after (mixer_close), also on failure
+ * where they are not NULL.
  */
 static enum fail_code
 judge(const struct mixer *m, const struct ledger_change *c, struct mixer **before,

@@ -1,9 +1,9 @@
 /*
  * request_ids.h -- the ids of the requests that were answered last, so that each is answered once.
  *
- * Whoever does not hear an answer asks again with the same id. A known id is a duplicate: it has its
- * answer in the ledger and changes nothing. The list holds the last LEDGER_REQUEST_IDS_MAX ids; the
- * oldest goes first. A zeroed struct is a valid empty one; it owns its memory.
+ * Whoever does not hear an answer asks again with the same id. A known id is a duplicate: it has
+ * its answer in the ledger and changes nothing. The list holds the last LEDGER_REQUEST_IDS_MAX ids;
+ * the oldest goes first. A zeroed struct is a valid empty one; it owns its memory.
  */
 #ifndef CONSUMER_MIXER_REQUEST_IDS_H
 #define CONSUMER_MIXER_REQUEST_IDS_H

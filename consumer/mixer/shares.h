@@ -6,8 +6,8 @@
  *
  *   base      as the configuration has it: what phases that do not name the domain fall back to
  *   raw       as somebody wrote it: the configuration, a phase, a request
- *   weight    tempered and quantised over all domains that take part, so that they sum to 2^32, or to
- *             epoch_size where there are rounds (greedy: the bits of a double that is a share of 1)
+ *   weight    tempered and quantised over all domains that take part: they sum to 2^32, or with
+ *             rounds to epoch_size (greedy: the bits of a double that is a share of 1)
  *   schedule  what the draws go by: `weight`, or in an open round what of it is still to be drawn
  *
  * shares_weigh() goes from raw to weight to schedule. It runs when something changes and never in
@@ -22,13 +22,14 @@
  *
  * Lending (schedule.h has the arithmetic). A live domain under on_dry: lend that is picked while it
  * is dry pays as though it were drawn; another is drawn in its place. It is then `owed` one draw.
- * While it is owed and has sequences, `repay` grows at each draw by (catch_up - 1) times its weight;
- * once it has reached WEIGHT_ONE, the next draw that falls to somebody else is given to it. Example,
- * weight 1/4 and catch_up 2: `repay` is full after 4 draws, so that the domain is drawn twice in
- * four draws and not once, until nothing is owed.
+ * While it is owed and has sequences, `repay` grows at each draw by (catch_up - 1) times its
+ * weight; once it has reached WEIGHT_ONE, the next draw that falls to somebody else is given to it.
+ * Example, weight 1/4 and catch_up 2: `repay` is full after 4 draws, so that the domain is drawn
+ * twice in four draws and not once, until nothing is owed.
  *
- * Invariants: share[i] and schedule weight i are domain i; a domain that does not take part has weight
- * 0; those of schedule.h; lenders_n counts on_dry: lend; owed > 0 only for domains that lend, or did.
+ * Invariants: share[i] and schedule weight i are domain i; a domain that does not take part has
+ * weight 0; those of schedule.h; lenders_n counts on_dry: lend; owed > 0 only for domains that
+ * lend, or did.
  *
  * Owns its memory. No I/O. One thread.
  */

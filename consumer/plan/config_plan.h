@@ -25,8 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/config.h"
 #include "consumer/mixer/mixer.h"
 
 /* What is in a domain's topic; borrowed for the plan's life. */

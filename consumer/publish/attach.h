@@ -15,8 +15,9 @@
  * knows that its followers have them. For a moment the ledger seems to end with an older record,
  * and a mixer that resumed there would publish steps a second time. Two things stand against it:
  *
- *     - attach_look() comes after output_open(): the broker answers its transactions_open() only when
- *       every earlier transaction is decided and its markers are written: nothing is on its way;
+ *     - attach_look() comes after output_open(): the broker answers its transactions_open() only
+ *       when every earlier transaction is decided and its markers are written: nothing is on its
+ *       way;
  *     - kafka_last_record() does not believe the first end that it is shown.
  *
  * A ledger that is empty although lanes hold batches was deleted: that is FAIL_DATA, and never step

@@ -1,12 +1,13 @@
 /*
  * control_requests.h -- requests of the control topic: followed, judged by the mixer, answered.
  *
- * `riffle weights` (also with --join and --leave), `skip` and `reweight` append a record to <mix>.control and wait for its id
- * in the ledger. The mixer follows the topic from the first record that is not answered; which one
- * that is stands in the ledger (control_next), so that no consumer group is needed.
+ * `riffle weights` (also with --join and --leave), `skip` and `reweight` append a record to
+ * <mix>.control and wait for its id in the ledger. The mixer follows the topic from the first
+ * record that is not answered; which one that is stands in the ledger (control_next), so that no
+ * consumer group is needed.
  *
- *     a record waits -> the open transaction ends -> control_requests_judge() -> a ledger record of its
- *     own, without steps, with the answers, the pending changes and control_next -> next steps
+ *     a record waits -> the open transaction ends -> control_requests_judge() -> a ledger record of
+ *     its own, without steps, with the answers, the pending changes and control_next -> next steps
  *
  * Why a record of its own: a change must be in a committed `pending` before the first step that it
  * governs exists. A crash before that commit repeats the judgement, with the same result or
@@ -20,7 +21,8 @@
  *     PENDING_BYTES_MAX for the record with all accepted requests that wait for their steps: one
  *     that would exceed it is refused, whatever it asks for
  *
- * A record that is no request becomes a dead letter (dead_letters.h), and control_next passes over it.
+ * A record that is no request becomes a dead letter (dead_letters.h), and control_next passes over
+ * it.
  *
  * Thread: one. Memory: what librdkafka has fetched, at most CONTROL_REQUESTS_FETCHED_BYTES, and one
  * transaction's answers.

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/kafka/kafka.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
 
 enum { EVENTS_MAX = 16 };
 

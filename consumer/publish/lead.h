@@ -28,8 +28,8 @@
 #include <librdkafka/rdkafka.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/config.h"
 #include "common/record/ledger.h"
 
 struct lead;

@@ -14,12 +14,12 @@
 #include "consumer/domain/feed.h"
 #include "consumer/publish/assembler.h"
 #include "consumer/publish/attach.h"
+#include "consumer/publish/control_requests.h"
 #include "consumer/publish/election.h"
 #include "consumer/publish/election_group.h"
 #include "consumer/publish/lead.h"
 #include "consumer/publish/lengths.h"
 #include "consumer/publish/output.h"
-#include "consumer/publish/control_requests.h"
 #include "consumer/publish/standby.h"
 #include "consumer/publish/worst_case.h"
 
@@ -681,8 +681,8 @@ recover(struct mix *m, struct failure *f)
 }
 
 /*
- * A standby attaches when its turn has come. It does not give up where the broker died together with
- * the active mixer.
+ * A standby attaches when its turn has come. It does not give up where the broker died together
+ * with the active mixer.
  */
 static enum fail_code
 take_turn(struct mix *m, struct failure *f)

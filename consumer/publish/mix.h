@@ -60,9 +60,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
 #include "common/base/stop.h"
+#include "common/config/config.h"
 
 enum { MIX_RECOVER_MS = 300000 }; /* gives up when failures go on for so long without a commit */
 

@@ -34,8 +34,8 @@
 #include "common/record/ledger.h"
 #include "consumer/domain/domains.h"
 #include "consumer/publish/assembler.h"
-#include "consumer/publish/lead.h"
 #include "consumer/publish/dead_letters.h"
+#include "consumer/publish/lead.h"
 #include "consumer/publish/transactions.h"
 
 /* What all records of this mixer have in common; all borrowed for the output's life. */

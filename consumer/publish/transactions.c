@@ -8,9 +8,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
-#include "common/kafka/kafka.h"
 #include "common/base/names.h"
 #include "common/config/topic_plan.h"
+#include "common/kafka/kafka.h"
 
 struct transactions {
 	rd_kafka_t *rk;

@@ -8,8 +8,8 @@
 
 #include "common/base/clock.h"
 #include "consumer/batches/lane_seek.h"
-#include "consumer/reader/resume_point.h"
 #include "consumer/batches/step_search.h"
+#include "consumer/reader/resume_point.h"
 
 _Static_assert(LANE_SEEK_STEP_MAX == RUN_POSITION_STEP_MAX, "one limit for steps");
 

@@ -31,8 +31,8 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
-#include "consumer/ledger/run_position.h"
 #include "consumer/batches/lanes.h"
+#include "consumer/ledger/run_position.h"
 
 struct resume_point {
 	struct run_position at; /* at.step is the step */

@@ -28,8 +28,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/record/batch.h"
 #include "common/base/failure.h"
+#include "common/record/batch.h"
 
 enum {
 	STEP_PHASE_MAX = 256, /* bytes of a phase's name */

@@ -27,8 +27,8 @@
 
 #include <stdint.h>
 
-#include "common/record/batch.h"
 #include "common/base/failure.h"
+#include "common/record/batch.h"
 #include "common/record/frame.h"
 #include "consumer/reader/riffle.h"
 

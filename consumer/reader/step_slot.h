@@ -33,8 +33,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/record/batch.h"
 #include "common/base/failure.h"
+#include "common/record/batch.h"
 #include "consumer/batches/lanes.h"
 #include "consumer/reader/riffle.h"
 #include "consumer/reader/step_check.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "common/kafka/kafka.h"
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
 
 struct watchdog {
 	const char *mix;

@@ -35,8 +35,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/config/config.h"
 
 struct replay_options {
 	const struct config *config; /* names mix and broker; all else is the ledger's */

@@ -6,15 +6,15 @@
 #define CONSUMER_REPLAY_REPLAY_INTERNAL_H
 
 #include "common/base/names.h"
-#include "consumer/publish/assembler.h"
-#include "consumer/replay/batch_compare.h"
+#include "consumer/batches/step_records.h"
 #include "consumer/domain/feed.h"
-#include "consumer/publish/lane_record.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/plan/ledger_plan.h"
+#include "consumer/publish/assembler.h"
+#include "consumer/publish/lane_record.h"
+#include "consumer/replay/batch_compare.h"
 #include "consumer/replay/replay.h"
 #include "consumer/replay/republish.h"
-#include "consumer/batches/step_records.h"
 
 enum { REPLAY_REASON_BYTES = 256 };
 

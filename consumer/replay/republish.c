@@ -7,13 +7,13 @@
 #include <sys/random.h>
 
 #include "common/base/fault.h"
-#include "common/kafka/kafka.h"
 #include "common/base/log.h"
 #include "common/config/topic_plan.h"
+#include "common/kafka/kafka.h"
 #include "common/kafka/topics.h"
-#include "consumer/publish/transactions.h"
-#include "consumer/ledger/ledger_log.h"
 #include "consumer/batches/step_records.h"
+#include "consumer/ledger/ledger_log.h"
+#include "consumer/publish/transactions.h"
 
 enum { OPEN_MS = 15000, ASK_MS = 30000, CREATE_MS = 120000 };
 

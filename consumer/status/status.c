@@ -346,7 +346,7 @@ find_topic_problems(struct status *st)
 }
 
 static bool
-is_silent(const struct status *st)
+waits_long(const struct status *st)
 {
 	return st->state == STATUS_RUNNING && st->now_ms - st->ledger_time_ms > STATUS_WAIT_MS;
 }
@@ -359,7 +359,7 @@ may_be_waited_for(const struct status *st, const struct status_domain *d)
 
 	return d->live && d->mixed >= 0 && d->partitions_sealed < d->partitions_n &&
 	       st->config->domains[d->configured].on_dry == MIX_DRY_WAIT &&
-	       (double)left < d->intended * st->config->mix.global_batch && is_silent(st);
+	       (double)left < d->intended * st->config->mix.global_batch && waits_long(st);
 }
 
 static void
@@ -376,7 +376,7 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		problem(st, "domain %s is in the mix and not in the configuration", d->name);
 		return;
 	}
-	if (d->dry && is_silent(st))
+	if (d->dry && waits_long(st))
 		problem(st,
 		    "domain %s is live and dry: its next sequence is not there yet; `riffle "
 		    "produce %s --follow` writes it",
@@ -441,7 +441,7 @@ find_run_problems(struct status *st, const struct status_run *r)
 	else if (!r->committed && r->configured && lead > 0)
 		problem(st, "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
 		    waits ? "waits" : "will wait", lead);
-	else if (waits && is_silent(st))
+	else if (waits && waits_long(st))
 		problem(st,
 		    "the mixer waits at step %" PRIu64 " for run %s, which stands at step %" PRIu64
 		    " (lane %zu)",

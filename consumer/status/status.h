@@ -41,19 +41,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
+#include "common/base/names.h"
+#include "common/config/config.h"
+#include "common/config/topic_plan.h"
 #include "common/kafka/topics.h"
 #include "common/record/ledger.h"
-#include "common/base/names.h"
-#include "common/config/topic_plan.h"
 #include "consumer/feedback/losses.h"
 
 enum {
 	STATUS_PROBLEMS_MAX = 64, /* more are counted, not kept */
 	STATUS_PROBLEM_BYTES = 768,
 	STATUS_RATE_MS = 60000,   /* rates look back so far from the last record */
-	STATUS_WAIT_MS = 10000,   /* a mixer that has waited for a run so long is a problem */
+	STATUS_WAIT_MS = 10000,   /* a mixer that has waited for so long is a problem */
 	STATUS_SILENT_MS = 60000, /* a mixer that wrote nothing for so long may not be running */
 	STATUS_REPORTS = 512,     /* of losses, the last ones, are read */
 	STATUS_FEEDBACK_RUNS = 8, /* whose losses are shown */
@@ -84,8 +84,8 @@ struct status_domain {
 	int64_t position;      /* places of this epoch's order that are used up */
 	int64_t sealed_length; /* sequences of an epoch, by the last Ends; -1: not sealed */
 	int64_t sequences;     /* in its topic */
-	int64_t
-	    mixer_commit; /* sequences of this epoch that group <mix>.mixer has committed; -1: none */
+	/* Sequences of this epoch that group <mix>.mixer has committed; -1: none. */
+	int64_t mixer_commit;
 	struct status_partition *partition; /* [partitions_n]; those that exist */
 	size_t partitions_n, partitions_sealed;
 	char bad[STATUS_PROBLEM_BYTES]; /* why a last record cannot be read; else "" */

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_groups.h"
-#include "common/base/log.h"
 #include "consumer/publish/election_group.h"
 
 /* Adds the standbys, or the others: only the client's name tells them apart. */

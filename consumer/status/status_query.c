@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/record/batch.h"
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
+#include "common/record/batch.h"
 
 enum {
 	BROKER_MS = 8000,

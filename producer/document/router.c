@@ -346,8 +346,8 @@ give_text(const struct router *r, struct router_scratch *s, size_t domain, const
 }
 
 /*
- * Gives prompt and response as a document. Each is repaired by itself: bytes that are no character at
- * the end of the prompt do not become one with the first bytes of the response.
+ * Gives prompt and response as a document. Each is repaired by itself: bytes that are no character
+ * at the end of the prompt do not become one with the first bytes of the response.
  */
 static enum fail_code
 give_two(const struct router *r, struct router_scratch *s, size_t domain,

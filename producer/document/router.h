@@ -46,9 +46,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/base/failure.h"
 #include "common/base/limits.h"
 #include "common/config/config.h"
-#include "common/base/failure.h"
 #include "producer/input/chunk.h"
 
 enum {

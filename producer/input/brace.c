@@ -11,8 +11,8 @@
 #include <string.h>
 
 /*
- * How a pattern is expanded: the first group of it is replaced by each of its parts in turn, and what
- * that gives is expanded from the same place on, depth first. So words come in bash's order:
+ * How a pattern is expanded: the first group of it is replaced by each of its parts in turn, and
+ * what that gives is expanded from the same place on, depth first. So words come in bash's order:
  *
  *     x{a,b{1,2}}y    ->  xay                     no group is left: a word
  *                     ->  xb{1,2}y  ->  xb1y      the group was inside the part

@@ -38,8 +38,8 @@ void chunk_queue_close(struct chunk_queue *q); /* NULL is accepted; closes what 
 enum fail_code chunk_queue_put(struct chunk_queue *q, struct chunk *c, struct failure *f);
 
 /*
- * Nothing more comes. The taker gets *why after the last chunk; code FAIL_NONE: the end. It must not
- * be FAIL_TIMEOUT, which the taker would take for a pause. Copies.
+ * Nothing more comes. The taker gets *why after the last chunk; code FAIL_NONE: the end. It must
+ * not be FAIL_TIMEOUT, which the taker would take for a pause. Copies.
  */
 void chunk_queue_finish(struct chunk_queue *q, const struct failure *why);
 

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "producer/input/brace.h"
 #include "common/base/utf8.h"
+#include "producer/input/brace.h"
 
 /* What a search for one word needs; `list` collects over all words. */
 struct search {

@@ -7,8 +7,8 @@
  * any number of folders, none included; it enters neither hidden ones nor links. Wildcards take
  * files and leave folders; a word without any is a file that must be there.
  *
- * The names of all patterns together are sorted by their bytes, duplicates removed; partition k of n
- * takes the names k, k+n, k+2n... Names are relative to the folder where the pattern is, so that
+ * The names of all patterns together are sorted by their bytes, duplicates removed; partition k of
+ * n takes the names k, k+n, k+2n... Names are relative to the folder where the pattern is, so that
  * they do not depend on where a program was started; "./" and double slashes are taken out.
  *
  *     patterns   b.{1..2}.gz  *.jsonl         folder   b.1.gz b.2.gz a.jsonl c.jsonl .x.jsonl
@@ -56,9 +56,9 @@ void file_list_close(struct file_list *l); /* NULL is accepted */
 
 /*
  * The same at this moment for files that keep arriving: a pattern may match none, and a file that
- * goes away meanwhile is left out. Of a partition are those whose name's XXH64, scaled to the partitions, is
- * its number, so that a file stays where it is whatever comes. `folder_seen`, if not NULL, is called with
- * every folder in which files may appear, as a path that can be opened.
+ * goes away meanwhile is left out. Of a partition are those whose name's XXH64, scaled to the
+ * partitions, is its number, so that a file stays where it is whatever comes. `folder_seen`, if not
+ * NULL, is called with every folder in which files may appear, as a path that can be opened.
  */
 struct file_list_now {
 	const struct config_list *patterns;

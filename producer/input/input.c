@@ -162,7 +162,9 @@ read_all(struct input *in, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* in->end is complete before the queue is finished: whoever sees the end of the queue may read it. */
+/*
+ * in->end is complete before the queue is finished: whoever sees the end of the queue may read it.
+ */
 static void *
 reader(void *argument)
 {

@@ -265,8 +265,8 @@ pause_ms(const struct input *in, int64_t ms, struct failure *f)
 /*
  * Waits until looking again may be of use: first for an event, or INPUT_LIVE_LOOK_MS, then for what
  * is left of the pause that is due since the last look began. So what comes after a silence is seen
- * at once. Where somebody writes all the time a look costs at most a fifth of the time, and a round,
- * which makes a record in Kafka and a portion for each file, comes at most once a second.
+ * at once. Where somebody writes all the time a look costs at most a fifth of the time, and a
+ * round, which makes a record in Kafka and a portion for each file, comes at most once a second.
  */
 static enum fail_code
 wait_for_files(struct input *in, int64_t began_ms, int64_t looked_ms, struct failure *f)

@@ -79,8 +79,8 @@ struct live_order {
 void live_order_close(struct live_order *r);
 
 /*
- * Takes a record of the input into account, in the order of the log. FAIL_DATA: portions are missing
- * between those that are there and its own.
+ * Takes a record of the input into account, in the order of the log. FAIL_DATA: portions are
+ * missing between those that are there and its own.
  */
 enum fail_code live_order_apply(struct live_order *r, const struct arrivals *a, struct failure *f);
 

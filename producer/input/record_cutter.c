@@ -13,8 +13,8 @@
  *       0                       start              scan            n    room
  *
  * 0 <= start <= scan <= n <= room. Bytes [start, scan) hold no LF. `byte` and `line` are the place
- * of start in the file. Records are kept as offsets until the chunk is taken, since the buffer moves
- * when it grows.
+ * of start in the file. Records are kept as offsets until the chunk is taken, since the buffer
+ * moves when it grows.
  *
  * Example, chunk_bytes 12, three lines that come in two reads:
  *
@@ -22,11 +22,11 @@
  *     fed   {"a":1}LF{"b":22}LF{"c":3   a second one, [8, 16); start = 17 >= 12: the chunk is full
  *     take  the chunk has bytes [0, 17); {"c":3 is left, and moves to the front of the buffer
  *
- * Taking (hand_over()). The chunk's bytes [0, start) and the rest [start, n) go different ways. Most
- * often the buffer is given to the chunk, and the rest is copied into a new one: the rest is less
- * than one record long, so that next to nothing is copied. A chunk that fills less than half of the
- * buffer, as where a slow program pauses, would waste the other half: it is copied instead, and the
- * buffer stays.
+ * Taking (hand_over()). The chunk's bytes [0, start) and the rest [start, n) go different ways.
+ * Most often the buffer is given to the chunk, and the rest is copied into a new one: the rest is
+ * less than one record long, so that next to nothing is copied. A chunk that fills less than half
+ * of the buffer, as where a slow program pauses, would waste the other half: it is copied instead,
+ * and the buffer stays.
  */
 struct cut_record {
 	uint64_t document, byte, line;
@@ -304,9 +304,9 @@ drop(struct record_cutter *c)
 }
 
 /*
- * The record begun is longer than it may be, and its end has not come: rejects it and forgets it, up
- * to the stump, which the chunk keeps. What comes until its end is dropped as it comes (`skipping`),
- * so that a line of a gigabyte never is in memory.
+ * The record begun is longer than it may be, and its end has not come: rejects it and forgets it,
+ * up to the stump, which the chunk keeps. What comes until its end is dropped as it comes
+ * (`skipping`), so that a line of a gigabyte never is in memory.
  */
 static enum fail_code
 overflow(struct record_cutter *c, struct failure *f)

@@ -2,8 +2,8 @@
  * record_cutter.h -- cuts the bytes of files into chunks of records, without copying them.
  *
  * The caller reads straight into the cutter's buffer; records are places in that buffer; and a full
- * chunk takes the buffer with it. A byte is moved only if it is of a record that the chunk's end cut
- * in two (record_cutter.c shows how).
+ * chunk takes the buffer with it. A byte is moved only if it is of a record that the chunk's end
+ * cut in two (record_cutter.c shows how).
  *
  * JSON lines: a line ends with LF or CRLF, the last one may end with the file; lines of blanks are
  * none, but count. A whole file is one record unless it is empty. A byte order mark (EF BB BF) at
@@ -65,7 +65,9 @@ void record_cutter_number(struct record_cutter *c, uint64_t document);
  */
 void record_cutter_skip(struct record_cutter *c, uint64_t byte, uint64_t document, bool counted);
 
-/* After record_cutter_skip(): the file may also end at that place; the next file continues there. */
+/*
+ * After record_cutter_skip(): the file may also end at that place; the next file continues there.
+ */
 void record_cutter_may_end(struct record_cutter *c);
 
 /* What was cut ends at *byte, in line *line, and the next record has index *document. */

@@ -190,8 +190,8 @@ gz_next_member(struct stream *s, struct gz *g, struct failure *f)
 }
 
 /*
- * One call of inflate(); its output is counted in g->z.avail_out. Z_BUF_ERROR is no error: there was
- * nothing to do for it, as where its last call had filled the output to the byte.
+ * One call of inflate(); its output is counted in g->z.avail_out. Z_BUF_ERROR is no error: there
+ * was nothing to do for it, as where its last call had filled the output to the byte.
  */
 static enum fail_code
 gz_inflate_some(struct stream *s, struct gz *g, struct failure *f)

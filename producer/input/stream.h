@@ -1,12 +1,12 @@
 /*
  * stream.h -- the bytes of one file, decompressed, or what a program prints.
  *
- * Kinds of files are known by their first bytes, not by their names: gzip with all its members, zstd
- * with all its frames (skippable ones are left out; windows up to 2^31 bytes), else plain. After
- * the last member of a gzip file zeros are padding and other bytes are ignored with the warning
- * INPUT-GARBAGE, as gzip(1) does; a file that is named .gz or .zst and is shorter than the mark of
- * its kind is a truncated one. What is truncated or damaged gives all that comes before, then
- * FAIL_DATA with the place.
+ * Kinds of files are known by their first bytes, not by their names: gzip with all its members,
+ * zstd with all its frames (skippable ones are left out; windows up to 2^31 bytes), else plain.
+ * After the last member of a gzip file zeros are padding and other bytes are ignored with the
+ * warning INPUT-GARBAGE, as gzip(1) does; a file that is named .gz or .zst and is shorter than the
+ * mark of its kind is a truncated one. What is truncated or damaged gives all that comes before,
+ * then FAIL_DATA with the place.
  *
  * A program is run by /bin/sh -c in a process group of its own, reads nothing, and leaves its
  * stderr as it is. One that does not end with status 0 gives FAIL_DATA after all it has printed.
@@ -63,8 +63,8 @@ enum fail_code stream_read(
     struct stream *s, char *out, size_t room, size_t *got, struct failure *f);
 
 /*
- * Before the first read: goes to `byte` where that is possible without reading what is before. *at is
- * where the stream stands then: `byte`, or 0. FAIL_DATA: the file is shorter.
+ * Before the first read: goes to `byte` where that is possible without reading what is before. *at
+ * is where the stream stands then: `byte`, or 0. FAIL_DATA: the file is shorter.
  */
 enum fail_code stream_seek(struct stream *s, uint64_t byte, uint64_t *at, struct failure *f);
 

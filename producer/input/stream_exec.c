@@ -186,8 +186,8 @@ judge(int status, struct failure *f)
 
 /*
  * The program has closed its output; how it ends shows whether that was all. It is looked at every
- * EXIT_POLL_MS, not waited for, so that a stop is noticed: a program may close its output and run on for
- * ever.
+ * EXIT_POLL_MS, not waited for, so that a stop is noticed: a program may close its output and run
+ * on for ever.
  */
 static enum fail_code
 wait_exit(struct stream *s, struct failure *f)

@@ -1,6 +1,6 @@
 /*
- * stream_internal.h -- a stream at work: what stream.c, which has the files, and stream_exec.c, which
- * has the programs, share.
+ * stream_internal.h -- a stream at work: what stream.c, which has the files, and stream_exec.c,
+ * which has the programs, share.
  */
 #ifndef PRODUCER_INPUT_STREAM_INTERNAL_H
 #define PRODUCER_INPUT_STREAM_INTERNAL_H

@@ -1,6 +1,6 @@
 /*
- * token_file.c -- token files of four formats, seen as one: [first, end) of a file has tokens of one
- * width, and `bounds` says how documents are found in it.
+ * token_file.c -- token files of four formats, seen as one: [first, end) of a file has tokens of
+ * one width, and `bounds` says how documents are found in it.
  *
  * Order of this file: headers, which fill struct token_file; open and close; tokens; documents;
  * going to a place.

@@ -7,8 +7,8 @@
  *     file      0 ............. at [=========|.....] ............ size_bytes
  *                                  n in the window    room
  *
- * The file must keep its size while it is open: one that ends earlier is a failure, with both sizes.
- * It is never mapped, since a mapped file that shrinks ends the process with SIGBUS.
+ * The file must keep its size while it is open: one that ends earlier is a failure, with both
+ * sizes. It is never mapped, since a mapped file that shrinks ends the process with SIGBUS.
  *
  * Thread: one at a time.
  */

@@ -65,8 +65,8 @@ descend(struct added_tokens *a, const uint8_t *content, size_t n)
 }
 
 /*
- * Notes in begins[], begins_one[] and `only` that a token can begin as this one does. A token of one
- * byte can be followed by anything, so it sets the bits of all 256 pairs.
+ * Notes in begins[], begins_one[] and `only` that a token can begin as this one does. A token of
+ * one byte can be followed by anything, so it sets the bits of all 256 pairs.
  */
 static void
 note_begin(struct added_tokens *a, const uint8_t *content, size_t n)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/pretokenizer/nfc_table.h"
 #include "producer/pretokenizer/code_point.h"
+#include "producer/pretokenizer/nfc_table.h"
 
 /*
  * Hangul syllables are not in the tables: they are numbered by their leading consonant L, vowel V

@@ -41,8 +41,8 @@
 
 #include <stdbool.h>
 
-#include "producer/pretokenizer/splitter.h"
 #include "common/base/buffer.h"
+#include "producer/pretokenizer/splitter.h"
 
 enum { PRETOKENIZER_STEPS_MAX = 16, PRETOKENIZER_MARK_MAX = 4 };
 

@@ -1,5 +1,6 @@
 /*
- * frame_job.h -- a worker's job: sequences of one output become compressed frames with their hashes.
+ * frame_job.h -- a worker's job: sequences of one output become compressed frames with their
+ * hashes.
  *
  * Sequences are compressed one by one, each into a frame of its own: a mixer copies the frames that
  * it picks, without decompressing.

@@ -21,10 +21,10 @@
 #include "producer/produce/progress.h"
 #include "producer/produce/rejects.h"
 #include "producer/produce/text_job.h"
-#include "producer/publish/arrivals_log.h"
+#include "producer/writer/arrivals_log.h"
 
 enum {
-	SHARE_WAIT_MS = 50,          /* for work or input, before looking at `stop` again */
+	PART_WAIT_MS = 50,           /* for work or input, before looking at `stop` again */
 	REJECTS_LOGGED = 5,          /* the first few are logged one by one */
 	TEXT_BYTES_MIN = 32 << 20,   /* of records at work at once: this, or */
 	TEXT_WORKER_BYTES = 2 << 20, /* so many a worker; and the chunk that passes it */
@@ -114,8 +114,8 @@ missing_file(const struct part *s, const char *folder)
 }
 
 /*
- * An order of which nothing was published binds nobody: the files may have been moved, or the domain
- * is not live any more. It is dropped then, and arrivals_log_open() makes that durable.
+ * An order of which nothing was published binds nobody: the files may have been moved, or the
+ * domain is not live any more. It is dropped then, and arrivals_log_open() makes that durable.
  */
 static void
 drop_stale(struct part *s, const char *folder, bool live)
@@ -447,9 +447,9 @@ take_texts(struct part *s, bool *any, struct failure *f)
 }
 
 /*
- * Whether another chunk may be worked on. The pool's line limits jobs, but a chunk with one document
- * of half a gigabyte is a job, too: so their bytes have a limit of their own. The chunk that passes
- * it is still taken, as otherwise a large one could never be.
+ * Whether another chunk may be worked on. The pool's line limits jobs, but a chunk with one
+ * document of half a gigabyte is a job, too: so their bytes have a limit of their own. The chunk
+ * that passes it is still taken, as otherwise a large one could never be.
  */
 static bool
 has_room(const struct part *s)
@@ -475,7 +475,7 @@ read_chunk(struct part *s, bool *any, bool *over, struct failure *f)
 	*any = false;
 	if (*over || !has_room(s))
 		return FAIL_NONE;
-	code = input_next_within(s->input, idle ? SHARE_WAIT_MS : 0, &chunk, f);
+	code = input_next_within(s->input, idle ? PART_WAIT_MS : 0, &chunk, f);
 	if (code == FAIL_TIMEOUT)
 		return FAIL_NONE;
 	if (code != FAIL_NONE)
@@ -514,7 +514,7 @@ run_input(struct part *s, struct failure *f)
 		if (read || packed || published)
 			continue;
 		if (!pool_empty(s->pool, POOL_TEXTS) || !pool_empty(s->pool, POOL_FRAMES))
-			pool_wait(s->pool, SHARE_WAIT_MS);
+			pool_wait(s->pool, PART_WAIT_MS);
 		else if (part_outputs_submit(s->outputs, f) != FAIL_NONE)
 			return f->code;
 	}
@@ -551,7 +551,7 @@ end_stopped(struct part *s)
 {
 	struct failure late;
 
-	if (part_outputs_flush(s->outputs, SHARE_FLUSH_MS, &late) != FAIL_NONE)
+	if (part_outputs_flush(s->outputs, PART_FLUSH_MS, &late) != FAIL_NONE)
 		log_warning("produce: %s", late.text);
 	log_info("produce: %s stopped after %" PRIu64 " documents, at %s line %" PRIu64
 		 "; run it again to go on from the last record",

@@ -5,8 +5,8 @@
  * A part is what is done for partition k of n (`domains.X.partitions: n`, --partition k/n). It
  * reads its part of the input: every n-th file, beginning with the k-th, or of a live input the
  * files whose names hash to k. It writes partition k of every topic that the input feeds, one for
- * each domain and set (part_outputs.h). So a part is not a Kafka partition: it serves several of them,
- * which all have its number. Two parts have no file and no partition in common, and run on
+ * each domain and set (part_outputs.h). So a part is not a Kafka partition: it serves several of
+ * them, which all have its number. Two parts have no file and no partition in common, and run on
  * different machines, at different times, without knowing of each other.
  *
  *     input --chunk--> text job --documents--> outputs --frame job--> records --> writer
@@ -18,8 +18,8 @@
  * of the input; workers only compute. So the bytes do not depend on how many workers there are.
  *
  * Memory has a limit at each stage: the reader's queue (chunk_queue.h), POOL_TEXTS by jobs and by
- * bytes of records, POOL_FRAMES by jobs, jobs that are not full by tokens (part_outputs.c), a partition
- * by its batches (writer.h), and librdkafka's queue.
+ * bytes of records, POOL_FRAMES by jobs, jobs that are not full by tokens (part_outputs.c), a
+ * partition by its batches (writer.h), and librdkafka's queue.
  *
  * A part resumes by itself: part_run() asks where its partitions end and continues there
  * (resume.h). Nothing else is kept between two runs.
@@ -58,11 +58,11 @@ struct part_options {
 	const struct stop *stop;
 };
 
-enum { SHARE_FLUSH_MS = 10000 /* for what is on its way when asked to stop */ };
+enum { PART_FLUSH_MS = 10000 /* for what is on its way when asked to stop */ };
 
 /*
  * Runs to the Ends. FAIL_STOPPED: asked to stop; all that was put is delivered, as far as
- * SHARE_FLUSH_MS allow. FAIL_BROKER, FAIL_TIMEOUT: another call resumes, with a new reader.
+ * PART_FLUSH_MS allow. FAIL_BROKER, FAIL_TIMEOUT: another call resumes, with a new reader.
  * FAIL_DATA: the input has changed, or another producer writes to a partition.
  */
 enum fail_code part_run(const struct part_options *o, struct failure *f);

@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/config.h"
 #include "common/base/failure.h"
 #include "common/base/names.h"
+#include "common/config/config.h"
 
 struct part_item {
 	size_t *member; /* owned: domains that share the input, by index in the configuration */

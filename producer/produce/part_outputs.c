@@ -15,7 +15,9 @@ enum {
 	/* What a record is likely to take beside its frame: a guess that saves growing. */
 	SPAN_BYTES = 24,
 	RECORD_BYTES = 512,
-	/* Tokens in jobs that are not full, of all outputs: 64 MiB. With many outputs they add up. */
+	/*
+	 * Tokens in jobs that are not full, of all outputs: 64 MiB. With many outputs they add up.
+	 */
 	FILLING_TOKENS_MAX = 16 << 20,
 };
 
@@ -243,8 +245,8 @@ encode_sequence(const struct part_outputs *outs, const struct part_output *to,
  * The rejects that a record counts must be in the log before it: a resume behind that record does
  * not read them again. Two topics have no order between them, so the writer waits.
  *
- *     without it: reject 7 is put, sequence 4 ("7 rejects so far") is put and delivered, the process
- *     is killed: reject 7 is lost, and nobody will ever see its record again
+ *     without it: reject 7 is put, sequence 4 ("7 rejects so far") is put and delivered, the
+ *     process is killed: reject 7 is lost, and nobody will ever see its record again
  */
 static enum fail_code
 settle_rejects(struct part_outputs *outs, uint64_t rejects, struct failure *f)
@@ -266,10 +268,11 @@ static enum fail_code
 publish_sequence(struct part_outputs *outs, struct part_output *to,
     const struct frame_job_item *item, struct failure *f)
 {
+	uint64_t tokens = item->sequence->used - to->shares;
 	uint8_t *bytes;
 	size_t n;
 
-	to->tokens += item->sequence->used - to->shares;
+	to->tokens += tokens;
 	to->dropped += item->sequence->dropped;
 	to->shares = to->packing == SEQUENCE_CONCAT;
 	if (settle_rejects(outs, item->sequence->place.rejects, f) != FAIL_NONE ||
@@ -279,7 +282,7 @@ publish_sequence(struct part_outputs *outs, struct part_output *to,
 	to->record_bytes += n;
 	to->record_bytes_max = n > to->record_bytes_max ? n : to->record_bytes_max;
 	outs->workers.progress->sequences++;
-	outs->workers.progress->tokens += item->sequence->used - to->shares;
+	outs->workers.progress->tokens += tokens;
 	fault_point("produce.before_publish");
 	if (writer_put(to->writer, bytes, n, f) != FAIL_NONE)
 		return f->code;
@@ -362,8 +365,8 @@ skip_sequence(
 }
 
 /*
- * Takes `q`. A job is handed in when it is full. With a thousand domains a thousand jobs may each be
- * almost full, for hours; so their tokens have a limit together, at which all are handed in.
+ * Takes `q`. A job is handed in when it is full. With a thousand domains a thousand jobs may each
+ * be almost full, for hours; so their tokens have a limit together, at which all are handed in.
  */
 static enum fail_code
 add_to_job(

@@ -1,6 +1,6 @@
 /*
- * part_outputs.h -- the Kafka partitions that one part writes: from documents to sequences, records and
- * the End of each.
+ * part_outputs.h -- the Kafka partitions that one part writes: from documents to sequences, records
+ * and the End of each.
  *
  * An output is partition k of one topic: a domain's train, valid or test set. A part (part.h) has
  * one of them for each domain that shares its input and each set that the domain has.
@@ -50,9 +50,9 @@
 #include "producer/produce/pool.h"
 #include "producer/produce/progress.h"
 #include "producer/produce/worker.h"
-#include "producer/publish/resume.h"
-#include "producer/publish/writer.h"
 #include "producer/tokenizer/tokenizer.h"
+#include "producer/writer/resume.h"
+#include "producer/writer/writer.h"
 
 enum { PART_OUTPUTS_WAIT_MS = 50 /* for deliveries, before looking at `stop` again */ };
 
@@ -80,9 +80,9 @@ struct part_outputs_workers {
 struct part_outputs;
 
 /*
- * Gives *out, to be ended with part_outputs_close() after the pool: asks each partition where it stands.
- * `reader` is a KAFKA_READER with nothing assigned, needed for this call only. Failures as from
- * resume_ask().
+ * Gives *out, to be ended with part_outputs_close() after the pool: asks each partition where it
+ * stands. `reader` is a KAFKA_READER with nothing assigned, needed for this call only. Failures as
+ * from resume_ask().
  */
 enum fail_code part_outputs_open(struct part_outputs **out, const struct part_outputs_options *o,
     rd_kafka_t *reader, struct failure *f);
@@ -99,8 +99,8 @@ enum fail_code part_outputs_start(struct part_outputs *outs,
 
 /*
  * Adds a document, in the order of the input, to the set of domain `domain` (index in
- * part_outputs_options.domain). d->place needs no counts. Publishes other sequences where there is no
- * room for its own. FAIL_DATA: a resume expects another document here.
+ * part_outputs_options.domain). d->place needs no counts. Publishes other sequences where there is
+ * no room for its own. FAIL_DATA: a resume expects another document here.
  */
 enum fail_code part_outputs_add(struct part_outputs *outs, size_t domain, enum names_set set,
     const struct pack_document *d, const uint32_t *id, struct failure *f);
@@ -111,7 +111,9 @@ enum fail_code part_outputs_reject(
 /* Of the input so far, those before a resume included. */
 uint64_t part_outputs_rejects(const struct part_outputs *outs);
 
-/* Publishes the oldest frame job if it is done (or, with `wait`, when it is). *any: there was one. */
+/*
+ * Publishes the oldest frame job if it is done (or, with `wait`, when it is). *any: there was one.
+ */
 enum fail_code part_outputs_take(
     struct part_outputs *outs, bool wait, bool *any, struct failure *f);
 

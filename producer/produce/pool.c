@@ -16,7 +16,8 @@ struct slot {
 };
 
 /*
- * A ring of `depth` slots. Places are counted from the start and never wrap; slot i % depth has job i.
+ * A ring of `depth` slots. Places are counted from the start and never wrap; slot i % depth has job
+ * i.
  *
  *     head          next          tail
  *      | done or     | queued      | free ...

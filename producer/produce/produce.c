@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/kafka/kafka.h"
 #include "common/base/log.h"
 #include "common/base/thread.h"
 #include "common/config/topic_plan.h"
+#include "common/kafka/kafka.h"
 #include "common/kafka/topics.h"
 #include "producer/produce/part.h"
 #include "producer/produce/part_list.h"
@@ -186,7 +186,7 @@ is_worth_again(const struct part_options *o, int attempt, struct failure *f)
  * too: one that met a broker without leaders can go on answering "unknown partition" from memory.
  */
 static enum fail_code
-run_share(const struct produce *p, struct part_options *o, struct failure *f)
+run_part(const struct produce *p, struct part_options *o, struct failure *f)
 {
 	bool program = !o->held_out && p->config->domains[o->domain[0]].exec != NULL;
 
@@ -236,7 +236,7 @@ run_one(const struct produce *p, const struct part_item *item, struct failure *f
 	    .stop = &p->stop,
 	};
 
-	return run_share(p, &o, f);
+	return run_part(p, &o, f);
 }
 
 /* ---- all parts ---- */
@@ -251,7 +251,7 @@ struct runner {
 };
 
 static enum fail_code
-run_shares(const struct produce *p, const struct part_item *only, struct failure *f)
+run_parts(const struct produce *p, const struct part_item *only, struct failure *f)
 {
 	if (only != NULL)
 		return run_one(p, only, f);
@@ -267,7 +267,7 @@ runner_main(void *argument)
 {
 	struct runner *r = argument;
 
-	r->f.code = run_shares(r->p, r->item, &r->f);
+	r->f.code = run_parts(r->p, r->item, &r->f);
 	r->over = true;
 	return NULL;
 }

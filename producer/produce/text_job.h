@@ -3,8 +3,8 @@
  *
  * Done, a job holds its documents in the order of their records, each with its domain, set and
  * tokens (eos included), or the reason why it is none. What is tokens already gets its eos; its set
- * is that of the text that they stand for, so that a document is in the same set whether it comes as
- * text or as tokens (unless the tokenizer normalises).
+ * is that of the text that they stand for, so that a document is in the same set whether it comes
+ * as text or as tokens (unless the tokenizer normalises).
  *
  * All tokens of a job lie in one buffer, all kept fields in another: a chunk has thousands of
  * documents, and two allocations that grow are cheaper than thousands.
@@ -16,9 +16,9 @@
 
 #include "common/base/buffer.h"
 #include "common/base/names.h"
+#include "producer/encoder/encoder.h"
 #include "producer/input/chunk.h"
 #include "producer/produce/worker.h"
-#include "producer/encoder/encoder.h"
 
 enum text_job_verdict { TEXT_JOB_DOCUMENT, TEXT_JOB_UNMATCHED, TEXT_JOB_REJECT };
 

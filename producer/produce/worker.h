@@ -1,5 +1,5 @@
 /*
- * worker.h -- what a worker thread has for its jobs: constant tables that all part, and memory of
+ * worker.h -- what a worker thread has for its jobs: constant tables that all share, and memory of
  * its own.
  *
  * text_job.h and frame_job.h are the two kinds of jobs. A job owns its memory and touches nothing
@@ -15,8 +15,8 @@
 #include "common/base/names.h"
 #include "common/record/frame.h"
 #include "producer/document/router.h"
-#include "producer/produce/pool.h"
 #include "producer/encoder/encoder.h"
+#include "producer/produce/pool.h"
 #include "producer/tokenizer/tokenizer.h"
 
 /* Constant while a part runs. */

@@ -95,8 +95,9 @@ add_to_set(struct reading *r, const struct json_part *p, const struct one *one, 
 }
 
 /*
- * Notes what the token is decoded to. Behind ByteLevel that is its content; else the decoder's steps
- * apply to it as to any token. A result with a NUL is left out, because the list holds C strings.
+ * Notes what the token is decoded to. Behind ByteLevel that is its content; else the decoder's
+ * steps apply to it as to any token. A result with a NUL is left out, because the list holds C
+ * strings.
  */
 static enum fail_code
 note(struct reading *r, const struct one *one, struct failure *f)

@@ -13,9 +13,9 @@
 #include "producer/tokenizer/tokenizer_options.h"
 
 /*
- * After recipe_json_read() and model_json_read(), whose results it reads. FAIL_DATA names the token.
- * Fills t->recipe->raw and ->normalized, and adds the tokens to `l`. With `special_as_text` special
- * ones are not looked for. Where `eos` is the content of one, t->eos becomes its id.
+ * After recipe_json_read() and model_json_read(), whose results it reads. FAIL_DATA names the
+ * token. Fills t->recipe->raw and ->normalized, and adds the tokens to `l`. With `special_as_text`
+ * special ones are not looked for. Where `eos` is the content of one, t->eos becomes its id.
  */
 enum fail_code added_json_read(struct tokenizer *t, const struct model_json *model,
     const struct json_part *list, const struct tokenizer_options *o, struct special_list *l,

@@ -17,9 +17,9 @@ fail_bad(const struct json_text *t, const char *file, const char *path, struct f
 
 /*
  * Reads a key and the colon behind it. A long key is cut: no key that riffle knows is so long, so
- * the cut one is unknown, too, and is refused as such by whoever checks the keys. Two long keys that
- * differ only behind the cut are refused as one that is there twice; both are unknown in any case.
- * The cut is before a character, because jansson takes no key that is not UTF-8.
+ * the cut one is unknown, too, and is refused as such by whoever checks the keys. Two long keys
+ * that differ only behind the cut are refused as one that is there twice; both are unknown in any
+ * case. The cut is before a character, because jansson takes no key that is not UTF-8.
  */
 static bool
 read_key(struct json_text *t, char *room, char *key)

@@ -202,8 +202,8 @@ read_vocab(struct reading *r, struct failure *f)
 }
 
 /*
- * Puts the texts in the order of their ids. of[id] is the entry that has this id, + 1, or 0: a hole,
- * which gets an empty text. Example:
+ * Puts the texts in the order of their ids. of[id] is the entry that has this id, + 1, or 0: a
+ * hole, which gets an empty text. Example:
  *
  *     read     "bc": 2   "a": 0          entry  0 = bc, 1 = a
  *     of       [0] 2   [1] 0   [2] 1
@@ -292,9 +292,9 @@ find(const struct reading *r, uint64_t hash, const uint8_t *text, size_t n, uint
 }
 
 /*
- * Finds what a merge gives. A trainer of BPE adds a token with each merge, so that in most files the
- * result is the id behind the result of the merge before: comparing with that token costs much less
- * than a look-up.
+ * Finds what a merge gives. A trainer of BPE adds a token with each merge, so that in most files
+ * the result is the id behind the result of the merge before: comparing with that token costs much
+ * less than a look-up.
  */
 static enum fail_code
 find_result(const struct reading *r, const uint8_t *text, size_t n, uint32_t *id, struct failure *f)

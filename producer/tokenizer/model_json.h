@@ -27,8 +27,8 @@ struct model_json {
 };
 
 /*
- * Fills the zeroed *model from json[n], which is valid UTF-8; `file` is for sentences. FAIL_DATA names
- * the member, and the byte or the merge.
+ * Fills the zeroed *model from json[n], which is valid UTF-8; `file` is for sentences. FAIL_DATA
+ * names the member, and the byte or the merge.
  */
 enum fail_code model_json_read(
     struct model_json *model, const char *file, const char *json, size_t n, struct failure *f);

@@ -107,9 +107,9 @@ read_normalizer(struct recipe *r, const struct json_part *p, struct failure *f)
 #define SPACES       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 /*
- * The patterns as models' files write them. A pattern is compared as a text and never parsed: riffle
- * has a splitter of its own for each (splitter.h), and no engine for others. The macros are what
- * several patterns share.
+ * The patterns as models' files write them. A pattern is compared as a text and never parsed:
+ * riffle has a splitter of its own for each (splitter.h), and no engine for others. The macros are
+ * what several patterns share.
  */
 static const struct known_pattern {
 	const char *text;
@@ -317,8 +317,8 @@ read_pretokenizer(struct recipe *r, const struct json_part *p, struct failure *f
 /* ---- post_processor ---- */
 
 /*
- * Puts the ids of a special token of the template before or behind the text. A piece of the template
- * only names the token; its ids are in the template's own list:
+ * Puts the ids of a special token of the template before or behind the text. A piece of the
+ * template only names the token; its ids are in the template's own list:
  *
  *     "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]
  *     "special_tokens": {"<s>": {"ids": [1]}}                 before: 1

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/tokenizer/added_json.h"
-#include "producer/tokenizer/model_compile.h"
-#include "producer/tokenizer/fingerprint.h"
-#include "producer/tokenizer/recipe_json.h"
 #include "common/base/utf8.h"
+#include "producer/tokenizer/added_json.h"
+#include "producer/tokenizer/fingerprint.h"
+#include "producer/tokenizer/model_compile.h"
+#include "producer/tokenizer/recipe_json.h"
 
 /* What is open while a file is read. */
 struct reading {

@@ -7,8 +7,8 @@
 
 #include "common/config/topic_plan.h"
 #include "consumer/plan/bound_config.h"
-#include "consumer/plan/ledger_plan.h"
 #include "consumer/plan/config_plan.h"
+#include "consumer/plan/ledger_plan.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { DOMAINS_MAX = 64, STEPS = 3, BATCH_MAX = 4096 };

@@ -34,7 +34,9 @@ actor_mix(const struct world *w, size_t actor, uint64_t until_step)
 	tell(actor, code, &f);
 }
 
-/* ---- a producer: one part: one partition of one domain, tried again as `riffle produce` does ---- */
+/*
+ * ---- a producer: one part: one partition of one domain, tried again as `riffle produce` does ----
+ */
 
 static enum fail_code
 produce_once(const struct world *w, const struct world_part *s, struct failure *f)

@@ -1,6 +1,6 @@
 /*
- * pool.h without threads, in the place of producer/produce/pool.c: a job is done when it is taken back. In
- * builds for tools that watch threads the pool is the product's own.
+ * pool.h without threads, in the place of producer/produce/pool.c: a job is done when it is taken
+ * back. In builds for tools that watch threads the pool is the product's own.
  */
 #include "tests/sim/heap.h"
 

@@ -1,6 +1,6 @@
 /*
- * prefetch.h without threads, in the place of consumer/reader/prefetch.c: a step is collected and decoded
- * when it is asked for. Also notes which records a trainer was given.
+ * prefetch.h without threads, in the place of consumer/reader/prefetch.c: a step is collected and
+ * decoded when it is asked for. Also notes which records a trainer was given.
  */
 #include <stdlib.h>
 #include <xxhash.h>

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/names.h"
+#include "common/config/topic_plan.h"
 #include "common/record/control.h"
 #include "common/record/ledger.h"
-#include "common/base/names.h"
 #include "common/record/schema.h"
-#include "common/config/topic_plan.h"
 
 enum { ASK_MS = 10000, TEXT_MAX = 4096, DOCUMENTS_MAX = 64, BYTES = 256 };
 

@@ -20,8 +20,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
-#include "common/kafka/kafka.h"
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
 #include "common/record/sequence.h"
 #include "tests/tools/fill_pool.h"
 

@@ -16,11 +16,11 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "common/base/names.h"
+#include "common/kafka/kafka.h"
 #include "common/record/batch.h"
 #include "common/record/frame.h"
-#include "common/kafka/kafka.h"
 #include "common/record/ledger.h"
-#include "common/base/names.h"
 
 enum {
 	PAYLOADS = 251, /* different sequences; a prime, so that lanes do not repeat in step */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/kafka/kafka.h"
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
 #include "consumer/feedback/reporter.h"
 
 enum { WAIT_MS = 30000 };

@@ -8,9 +8,9 @@
  * operation must give FAIL_MEMORY with a sentence or, where it can do without, exactly what it gave
  * first; and what it allocated must be free again.
  *
- * avro-c 1.11 does not survive refusals of its own (see common/record/avro_record.h): its are passed over.
- * Those of jansson 2.14 are where `memory_spares_jansson` is set: it asserts, in the midst of a
- * string, that an escape whose end it could not keep is one.
+ * avro-c 1.11 does not survive refusals of its own (see common/record/avro_record.h): its are
+ * passed over. Those of jansson 2.14 are where `memory_spares_jansson` is set: it asserts, in the
+ * midst of a string, that an escape whose end it could not keep is one.
  */
 #ifndef TESTS_UNIT_MEMORY_H
 #define TESTS_UNIT_MEMORY_H

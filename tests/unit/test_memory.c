@@ -1,12 +1,12 @@
 /* Every allocation refused in turn: configuration, topics, records, frames, the text of a mix. */
 #include "tests/unit/memory.h"
 
+#include "common/base/json_memory.h"
+#include "common/config/topic_plan.h"
 #include "common/record/arrivals.h"
 #include "common/record/control.h"
 #include "common/record/feedback.h"
 #include "common/record/frame.h"
-#include "common/base/json_memory.h"
-#include "common/config/topic_plan.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
 #include "tests/unit/config_file.h"

@@ -1,6 +1,6 @@
 #include "common/base/limits.h"
-#include "common/config/config_keys.h"
 #include "common/config/config_internal.h"
+#include "common/config/config_keys.h"
 #include "common/config/topic_plan.h"
 #include "tests/unit/config_file.h"
 

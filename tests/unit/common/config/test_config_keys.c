@@ -1,8 +1,8 @@
 /* Every number that the table of keys bounds is taken at both of its bounds and refused beyond. */
 #include <inttypes.h>
 
-#include "common/config/config_internal.h"
 #include "common/base/scalar.h"
+#include "common/config/config_internal.h"
 #include "tests/unit/config_file.h"
 
 /* What must stand beside a key for it to be allowed; the line of the base that it replaces. */

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
 #include "common/kafka/kafka_groups.h"
 #include "common/kafka/kafka_log.h"
-#include "common/base/log.h"
 
 enum { WAIT_MS = 10000, API_LIST_OFFSETS = 2, API_OFFSET_FETCH = 9, API_FIND_COORDINATOR = 10 };
 

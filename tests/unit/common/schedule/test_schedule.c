@@ -1,6 +1,8 @@
-/* schedule.h: shares, starvation, changes of weights, lending; and the vectors of all three rules. */
-#include <math.h>
+/*
+ * schedule.h: shares, starvation, changes of weights, lending; and the vectors of all three rules.
+ */
 #include "tests/unit/test.h"
+#include <math.h>
 
 #include "common/schedule/schedule.h"
 

@@ -1,6 +1,6 @@
 /* weights.h: quantising, apportioning, what is refused. */
-#include <math.h>
 #include "tests/unit/test.h"
+#include <math.h>
 
 #include "common/schedule/weights.h"
 

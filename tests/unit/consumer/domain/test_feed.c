@@ -5,8 +5,8 @@
 #include <librdkafka/rdkafka_mock.h>
 
 #include "common/base/clock.h"
-#include "common/kafka/kafka.h"
 #include "common/base/log.h"
+#include "common/kafka/kafka.h"
 #include "common/record/schema.h"
 #include "consumer/domain/feed.h"
 #include "tests/unit/sample.h"

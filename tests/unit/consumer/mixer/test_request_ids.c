@@ -1,5 +1,5 @@
-#include "consumer/mixer/request_ids.h"
 #include "common/record/ledger.h"
+#include "consumer/mixer/request_ids.h"
 #include "tests/unit/test.h"
 
 static void

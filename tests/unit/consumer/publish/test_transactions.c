@@ -1,6 +1,6 @@
 /*
- * transactions.h against librdkafka's mock cluster, which answers transactions as it is told to (and
- * keeps none): what is fenced, what is refused, and after which errors the handle is in doubt.
+ * transactions.h against librdkafka's mock cluster, which answers transactions as it is told to
+ * (and keeps none): what is fenced, what is refused, and after which errors the handle is in doubt.
  */
 #include "tests/unit/test.h"
 

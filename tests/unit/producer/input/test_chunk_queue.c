@@ -1,4 +1,7 @@
-/* chunk_queue.h: what a reader and a taker may rely on, with a thread for the reader where it waits. */
+/*
+ * chunk_queue.h: what a reader and a taker may rely on, with a thread for the reader where it
+ * waits.
+ */
 #include "producer/input/chunk_queue.h"
 
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /*
  * resume.h -- where a producer continues, by the last record of each of its partitions.
  *
- * The partitions themselves are the only record of progress. Each sequence carries its position: the
- * document that its last token is of, where that document is in the input, and the counts so far.
- * So a producer that was killed at any moment is followed by one that asks each partition for its
- * last record:
+ * The partitions themselves are the only record of progress. Each sequence carries its position:
+ * the document that its last token is of, where that document is in the input, and the counts so
+ * far. So a producer that was killed at any moment is followed by one that asks each partition for
+ * its last record:
  *
  *     no record          needs the input from its start
  *     Sequence           needs its last token's document, from that token on; packed in windows,
@@ -36,8 +36,8 @@
  *
  * Thread: one.
  */
-#ifndef PRODUCER_PUBLISH_RESUME_H
-#define PRODUCER_PUBLISH_RESUME_H
+#ifndef PRODUCER_WRITER_RESUME_H
+#define PRODUCER_WRITER_RESUME_H
 
 #include <librdkafka/rdkafka.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "producer/publish/writer.h"
+#include "producer/writer/writer.h"
 
 #include <assert.h>
 #include <inttypes.h>

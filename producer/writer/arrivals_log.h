@@ -2,9 +2,9 @@
  * arrivals_log.h -- the topic <corpus>.arrivals: what producers of live inputs have read, and in
  * which order. live_order.h says what the records mean.
  *
- * One partition holds the records of all live inputs of the corpus, each with the name of its input:
- * a producer reads all of it once, and keeps its own. Records are small (64 bytes and a name for
- * each stretch of a file), and the order is needed for ever, so the topic is never trimmed.
+ * One partition holds the records of all live inputs of the corpus, each with the name of its
+ * input: a producer reads all of it once, and keeps its own. Records are small (64 bytes and a name
+ * for each stretch of a file), and the order is needed for ever, so the topic is never trimmed.
  *
  *     arrivals_log_read()   what is there, into a live_order
  *     arrivals_log_open()   "I take over behind portion n": whatever an earlier producer of this
@@ -13,8 +13,8 @@
  *
  * Thread: opened by one thread, then used by one other until it is closed.
  */
-#ifndef PRODUCER_PUBLISH_ARRIVALS_LOG_H
-#define PRODUCER_PUBLISH_ARRIVALS_LOG_H
+#ifndef PRODUCER_WRITER_ARRIVALS_LOG_H
+#define PRODUCER_WRITER_ARRIVALS_LOG_H
 
 #include <librdkafka/rdkafka.h>
 
@@ -32,8 +32,8 @@ enum {
 
 /*
  * Reads the order of an input into *r (which is empty). `inputs` are the names that it may have
- * had, since any of the domains that share it may have come first; *input is the one to continue as.
- * *there: the topic exists. FAIL_CONFIG: several have an order.
+ * had, since any of the domains that share it may have come first; *input is the one to continue
+ * as. *there: the topic exists. FAIL_CONFIG: several have an order.
  */
 enum fail_code arrivals_log_read(struct live_order *r, bool *there, size_t *input,
     rd_kafka_t *reader, const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES],

@@ -30,16 +30,16 @@
  * Thread: one. librdkafka's threads reach us only through writer_poll(), writer_flush() and the
  * waits in writer_put().
  */
-#ifndef PRODUCER_PUBLISH_WRITER_H
-#define PRODUCER_PUBLISH_WRITER_H
+#ifndef PRODUCER_WRITER_WRITER_H
+#define PRODUCER_WRITER_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/config/properties.h"
 #include "common/base/failure.h"
 #include "common/base/stop.h"
+#include "common/config/properties.h"
 
 enum { WRITER_SILENT_MS = 300000 };
 
@@ -55,8 +55,8 @@ enum fail_code writer_open(struct writer **out, const struct properties *propert
 void writer_close(struct writer *w); /* its partitions too; NULL is accepted */
 
 /*
- * Gives *out, which ends with the writer: a partition whose end, and so the place of its next record,
- * is `offset_next`. Copies `topic`.
+ * Gives *out, which ends with the writer: a partition whose end, and so the place of its next
+ * record, is `offset_next`. Copies `topic`.
  */
 enum fail_code writer_partition_open(struct writer_partition **out, struct writer *w,
     const char *topic, int32_t partition, int64_t offset_next, struct failure *f);

@@ -1,10 +1,10 @@
 /* writer.h against librdkafka's mock cluster, whose broker takes its time to answer. */
-#include "producer/publish/writer.h"
+#include "producer/writer/writer.h"
 
 #include <time.h>
 
-#include "tests/unit/test.h"
 #include "tests/unit/mock_cluster.h"
+#include "tests/unit/test.h"
 
 enum { BROKER = 1, ANSWER_MS = 30, FLUSH_MS = 60000 };
 

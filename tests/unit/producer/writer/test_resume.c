@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "producer/publish/resume.h"
+#include "producer/writer/resume.h"
 
 #define FRESH                                                                                      \
 	{                                                                                          \

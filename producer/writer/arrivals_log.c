@@ -1,4 +1,4 @@
-#include "producer/publish/arrivals_log.h"
+#include "producer/writer/arrivals_log.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -8,8 +8,8 @@
 #include <sys/random.h>
 
 #include "common/base/clock.h"
-#include "common/kafka/kafka.h"
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
 
 enum { ASK_TIMEOUT_MS = 30000, POLL_MS = 500, PORTION_BYTES = 64 };
 
@@ -40,10 +40,10 @@ is_named(const char *name, struct text_view text)
 }
 
 /*
- * Another name counts from here on, if the one before has no order.  Domains that share an input are
+ * Another name counts from here on, if the one before has no order. Domains that share an input are
  * named after the first of them, and that can change: [a b] is read as input a; the configuration
- * then names b before a, and the same input is called b. So all names that it may have had are looked
- * for. Two of them with portions were two inputs, and their orders cannot be put together.
+ * then names b before a, and the same input is called b. So all names that it may have had are
+ * looked for. Two of them with portions were two inputs, and their orders cannot be put together.
  */
 static enum fail_code
 change_name(struct read *s, size_t i, const struct arrivals *a, struct failure *f)

@@ -1,12 +1,12 @@
-#include "producer/publish/resume.h"
+#include "producer/writer/resume.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/record/frame.h"
 #include "common/kafka/kafka.h"
+#include "common/record/frame.h"
 #include "common/record/schema.h"
 #include "common/record/sequence.h"
 
