@@ -8,6 +8,8 @@
 #ifndef COMMON_BASE_LIMITS_H
 #define COMMON_BASE_LIMITS_H
 
+#include <stdint.h>
+
 enum {
 	LIMIT_DOMAINS = 4096,          /* of a corpus, hence of a mix and of its weights */
 	LIMIT_LANES = 4096,            /* of a mix: partitions of its topic of batches */
@@ -18,5 +20,11 @@ enum {
 	LIMIT_RECORD_BYTES = 64 << 20, /* of one lane's batch record */
 	LIMIT_KEEP_BYTES = 64 << 10,   /* of one document, by the key `keep` */
 };
+
+/* Steps, and positions that are counted in steps, are below it: sums of two fit 63 bits. */
+#define LIMIT_STEP (UINT64_C(1) << 62)
+
+/* Draws of a round (epoch_size): as many as weights_count() can deal. */
+#define LIMIT_ROUND (UINT64_C(1) << 40)
 
 #endif

@@ -16,8 +16,6 @@
 #define AT_DOMAIN(field) offsetof(struct config_domain, field)
 #define AT_PHASE(field)  offsetof(struct config_phase, field)
 #define GB               UINT64_C(1000000000)
-#define ROUND_MAX        (UINT64_C(1) << 40) /* draws that weights_count() can deal */
-#define STEP_MAX         (UINT64_C(1) << 62)
 
 static const char *const utf8_names[] = {
     [CONFIG_UTF8_REPLACE] = "replace", [CONFIG_UTF8_STRICT] = "strict", NULL};
@@ -185,7 +183,7 @@ const struct config_key config_keys[] = {
 	.default_text = "sequences",
 	.help = "what weights are shares of; `tokens` counts no padding, and needs"
 		" `schedule: deficit`"},
-    {"mix.epoch_size", CONFIG_ROUND, AT(mix.epoch_size), 1, ROUND_MAX,
+    {"mix.epoch_size", CONFIG_ROUND, AT(mix.epoch_size), 1, LIMIT_ROUND,
 	.help =
 	    "rounds of so many draws, or of as many as the largest domain has sequences: at the end"
 	    " of each every domain was drawn exactly its share of them. Needs `schedule: deficit`"
@@ -203,7 +201,7 @@ const struct config_key config_keys[] = {
 	    " starts or a request changes them"},
     {CONFIG_PHASE_PREFIX "name", CONFIG_NAME, AT_PHASE(name),
 	.help = "stands in every batch of the phase; `phase-1`, `phase-2`, ... if not given"},
-    {CONFIG_PHASE_PREFIX "start_step", CONFIG_COUNT, AT_PHASE(start_step), 0, STEP_MAX,
+    {CONFIG_PHASE_PREFIX "start_step", CONFIG_COUNT, AT_PHASE(start_step), 0, LIMIT_STEP,
 	.required = true, .help = "first step of the phase; larger than that of the phase before"},
     {CONFIG_PHASE_PREFIX "weights", CONFIG_PHASE_MAP, AT_PHASE(weight),
 	.help = "a map from domain to share; domains that are not named have that of"
@@ -213,7 +211,7 @@ const struct config_key config_keys[] = {
     {CONFIG_PHASE_PREFIX "lr_scale", CONFIG_POSITIVE, AT_PHASE(lr_scale), .default_text = "1.0",
 	.help = "stands in every batch of the phase, for the trainer to multiply its learning rate"
 		" with"},
-    {"mix.anneal_start_step", CONFIG_ANNEAL_STEP, 0, 0, STEP_MAX,
+    {"mix.anneal_start_step", CONFIG_ANNEAL_STEP, 0, 0, LIMIT_STEP,
 	.help = "with `anneal_weights`: short for a list of one phase, named `anneal`"},
     {"mix.anneal_weights", CONFIG_ANNEAL_MAP, 0, .help = "`weights` of that phase"},
     {"mix.window", CONFIG_COUNT32, AT(mix.window), 1, ORDER_WINDOW_MAX, .default_text = "1",

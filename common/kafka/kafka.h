@@ -150,6 +150,12 @@ enum fail_code kafka_fail(struct failure *f, rd_kafka_error_t *error, const char
 enum fail_code kafka_fail_code(
     struct failure *f, rd_kafka_resp_err_t err, const char *text, const char *attempted);
 
+/*
+ * Whether an error says that an offset is not in the log: records were deleted, or the log lost its
+ * tail or was recreated. Positions are never reset by themselves (auto.offset.reset=error).
+ */
+bool kafka_lost(rd_kafka_resp_err_t err);
+
 /* Whether an error passes by itself: a connection to be made, a leader or coordinator to be
  * found, or one that has just begun. */
 bool kafka_passing(rd_kafka_resp_err_t err);

@@ -49,6 +49,13 @@ static const rd_kafka_resp_err_t passing_errors[] = {
 };
 
 bool
+kafka_lost(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+	       err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
+}
+
+bool
 kafka_passing(rd_kafka_resp_err_t err)
 {
 	for (size_t i = 0; i < sizeof(passing_errors) / sizeof(passing_errors[0]); i++)

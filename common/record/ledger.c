@@ -1,5 +1,7 @@
 #include "common/record/ledger.h"
 
+#include <string.h>
+
 #include "common/record/avro_record.h"
 
 static const struct avro_field partition_fields[] = {
@@ -130,6 +132,15 @@ void
 ledger_clear(struct ledger *l)
 {
 	avro_record_clear(&ledger_table, l);
+}
+
+uint64_t
+ledger_run_step(const struct ledger *l, const char *run)
+{
+	for (size_t i = 0; i < l->runs_n; i++)
+		if (l->run[i].name != NULL && strcmp(l->run[i].name, run) == 0)
+			return l->run[i].step < 0 ? 0 : (uint64_t)l->run[i].step;
+	return 0;
 }
 
 void

@@ -137,6 +137,9 @@ void ledger_clear(struct ledger *l);
 bool ledger_compare(const struct ledger *a, const struct ledger *b, const char *const *except,
     struct avro_difference *out);
 
+/* The step at which a record knows a training run; 0 as well where it does not know it. */
+uint64_t ledger_run_step(const struct ledger *l, const char *run);
+
 /* Frees what one answer owns and zeroes it. */
 void ledger_answer_clear(struct ledger_answer *a);
 

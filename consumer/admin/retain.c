@@ -74,13 +74,14 @@ retain_add_group(struct retain_runs *r, const char *mix, const char *group, stru
 void
 retain_remember(struct retain_runs *r, const struct ledger *l)
 {
-	for (size_t i = 0; i < r->n; i++)
-		for (size_t k = 0; !r->run[i].committed && k < l->runs_n; k++)
-			if (l->run[k].name != NULL && l->run[k].step > 0 &&
-			    strcmp(l->run[k].name, r->run[i].name) == 0) {
-				r->run[i].remembered = true;
-				r->run[i].step = (uint64_t)l->run[k].step;
-			}
+	for (size_t i = 0; i < r->n; i++) {
+		uint64_t step = ledger_run_step(l, r->run[i].name);
+
+		if (!r->run[i].committed && step > 0) {
+			r->run[i].remembered = true;
+			r->run[i].step = step;
+		}
+	}
 }
 
 enum fail_code

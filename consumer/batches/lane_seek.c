@@ -1,4 +1,5 @@
 #include "consumer/batches/lane_seek.h"
+#include "common/base/limits.h"
 
 #include <assert.h>
 
@@ -179,7 +180,7 @@ decide(struct lane_seek *s)
 void
 lane_seek_init(struct lane_seek *s, uint64_t wanted, int64_t low, int64_t high)
 {
-	assert(wanted < LANE_SEEK_STEP_MAX);
+	assert(wanted < LIMIT_STEP);
 	assert(low >= 0);
 
 	*s = (struct lane_seek){.wanted = wanted, .low = low, .end = high < low ? low : high};
@@ -221,7 +222,7 @@ lane_seek_hint(struct lane_seek *s, int64_t offset, uint64_t step)
 {
 	assert(s->rounds == 0);
 
-	if (offset < s->low || offset > s->end || step >= LANE_SEEK_STEP_MAX ||
+	if (offset < s->low || offset > s->end || step >= LIMIT_STEP ||
 	    (s->low == 0 && (uint64_t)offset < step))
 		return; /* a step has as many offsets below it at least as there are steps */
 	learn(s, offset, offset, step);

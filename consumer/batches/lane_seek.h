@@ -53,6 +53,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/limits.h"
+
 enum {
 	LANE_SEEK_ROUNDS_MAX = 4,
 	LANE_SEEK_NEAR_BYTES = 256 << 10, /* what is cheaper to read through than to ask again */
@@ -60,7 +62,6 @@ enum {
 };
 
 /* Steps at or above this are refused by the callers; sums with offsets stay in range. */
-#define LANE_SEEK_STEP_MAX (UINT64_C(1) << 62)
 
 enum lane_seek_verdict {
 	LANE_SEEK_PROBE,   /* read the first visible record at `offset` and report it */
@@ -93,7 +94,7 @@ struct lane_seek {
 };
 
 /*
- * Starts a search and gives the first verdict. wanted < LANE_SEEK_STEP_MAX; low >= 0 and high are
+ * Starts a search and gives the first verdict. wanted < LIMIT_STEP; low >= 0 and high are
  * the lane's watermarks.
  */
 void lane_seek_init(struct lane_seek *s, uint64_t wanted, int64_t low, int64_t high);

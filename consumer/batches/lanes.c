@@ -333,13 +333,6 @@ serve(struct lanes *l, struct failure *f)
 	return take_events(l, f);
 }
 
-static bool
-is_lost(rd_kafka_resp_err_t err)
-{
-	return err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-	       err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
-}
-
 static void
 give_held(const struct lane *lane, enum lanes_event *event, struct lanes_record *out)
 {
@@ -368,7 +361,7 @@ take(struct lanes *l, struct lane *lane, rd_kafka_message_t *m, enum lanes_event
 	}
 	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
 		*event = LANES_AT_END;
-	else if (is_lost(m->err))
+	else if (kafka_lost(m->err))
 		*event = LANES_LOST;
 	else if (mends(m->err))
 		*again = true;

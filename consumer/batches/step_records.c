@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/base/names.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_seek.h"
@@ -148,7 +149,7 @@ step_records_seek(struct step_records *r, uint64_t step, struct failure *f)
 	struct step_search s = {.mix = r->mix, .step = step, .timeout_ms = r->timeout_ms};
 	bool expired;
 
-	assert(step < LANE_SEEK_STEP_MAX);
+	assert(step < LIMIT_STEP);
 	if (step_search_run(r->lanes, &s, r->offset_next, &expired, f) != FAIL_NONE)
 		return f->code;
 	for (uint32_t i = 0; i < step_records_lanes(r); i++)
@@ -239,7 +240,7 @@ step_records_next(struct step_records *r, int wait_ms, struct step_record *out, 
 	uint32_t n = step_records_lanes(r);
 
 	assert(r->sought);
-	assert(r->step_wanted < LANE_SEEK_STEP_MAX);
+	assert(r->step_wanted < LIMIT_STEP);
 	for (uint32_t i = 0; i < n; i++) {
 		struct place *p = &r->place[i];
 

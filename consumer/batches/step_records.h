@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/limits.h"
 #include "common/config/properties.h"
 
 enum { STEP_RECORDS_AHEAD_BYTES = 64 << 20 };
@@ -56,7 +57,7 @@ enum fail_code step_records_earliest(
     struct step_records *r, struct step_records_kept *out, struct failure *f);
 
 /*
- * step_records_next() will give `step` < LANE_SEEK_STEP_MAX. FAIL_DATA: it is not kept any more;
+ * step_records_next() will give `step` < LIMIT_STEP. FAIL_DATA: it is not kept any more;
  * the text names the earliest that is.
  */
 enum fail_code step_records_seek(struct step_records *r, uint64_t step, struct failure *f);

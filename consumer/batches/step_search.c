@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_seek.h"
 
@@ -168,7 +169,7 @@ step_search_run(struct lanes *l, const struct step_search *options, int64_t *off
 	struct search s;
 	enum fail_code code = search_open(&s, l, options, f);
 
-	assert(options->step < LANE_SEEK_STEP_MAX);
+	assert(options->step < LIMIT_STEP);
 	assert((options->commit_offset == NULL) == (options->commit_step == NULL));
 	*expired = false;
 	if (code == FAIL_NONE)

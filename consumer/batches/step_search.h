@@ -25,11 +25,12 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/limits.h"
 #include "consumer/batches/lanes.h"
 
 struct step_search {
 	const char *mix; /* for messages */
-	uint64_t step;   /* < LANE_SEEK_STEP_MAX */
+	uint64_t step;   /* < LIMIT_STEP */
 	int timeout_ms;  /* for asking the watermarks, and for all rounds together */
 	/*
 	 * What commits say, a shortcut: lane i's record of commit_step[i] is the first visible one

@@ -682,8 +682,7 @@ take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
 	l->ended_ms = 0;
 	if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		/* Records that are gone do not come back: trying again would not end. */
-		bool missing = msg->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-			       msg->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
+		bool missing = kafka_lost(msg->err);
 		char what[512];
 
 		snprintf(what, sizeof(what), "cannot read ordinal %" PRIu64 ": %s (%s)",

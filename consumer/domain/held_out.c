@@ -266,8 +266,7 @@ take_message(struct held_out *h, struct held_out_sequence *out, bool *taken, str
 	if (record && m->partition == (int32_t)h->at)
 		return fail_within(f, "topic %s, partition %d, offset %" PRId64, h->topic,
 		    (int)m->partition, m->offset);
-	if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-	    m->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
+	if (kafka_lost(m->err))
 		return fail(f, FAIL_DATA,
 		    "topic %s, partition %" PRIu32 ": ordinal %" PRIu64
 		    " was deleted while it was read",

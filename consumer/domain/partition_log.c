@@ -234,8 +234,7 @@ poll(struct partition_log *l, const struct stop *stop, struct failure *f)
 			l->held = m;
 			return FAIL_NONE;
 		}
-		if (m != NULL && (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-				     m->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)) {
+		if (m != NULL && kafka_lost(m->err)) {
 			rd_kafka_message_destroy(m);
 			return fail(f, FAIL_DATA, "was cut while it was read");
 		}

@@ -125,14 +125,6 @@ take(struct feedback_feed *d, const rd_kafka_message_t *m, struct feedback_feed_
 	return FAIL_NONE;
 }
 
-/* Whether the offset to read from is not in the log: a failure that no waiting mends. */
-static bool
-is_gone(rd_kafka_resp_err_t err)
-{
-	return err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-	       err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
-}
-
 enum fail_code
 feedback_feed_next(struct feedback_feed *d, int timeout_ms, struct feedback_feed_record *out,
     bool *any, struct failure *f)
@@ -144,7 +136,7 @@ feedback_feed_next(struct feedback_feed *d, int timeout_ms, struct feedback_feed
 	while (!*any) {
 		rd_kafka_message_t *m =
 		    rd_kafka_consumer_poll(d->rk, left_ms > 0 ? (int)left_ms : 0);
-		bool gone = m != NULL && is_gone(m->err);
+		bool gone = m != NULL && kafka_lost(m->err);
 		enum fail_code code = FAIL_NONE;
 
 		if (m == NULL)

@@ -111,8 +111,7 @@ poll(
 		return FAIL_NONE;
 	}
 	*at_end = m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
-	if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-	    m->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
+	if (kafka_lost(m->err))
 		code = fail(f, FAIL_DATA, "topic %s was cut while it was read", l->topic);
 	if (kafka_message_denied(l->rk, m))
 		code = kafka_fail_topic(f, l->rk, m->err, NULL, "reading", l->topic);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
@@ -18,7 +19,7 @@ enum { SHOWN_MAX = 64 }; /* bytes of strange metadata that a message quotes */
 void
 run_position_format(char out[static RUN_POSITION_TEXT_MAX], uint64_t step)
 {
-	assert(step < RUN_POSITION_STEP_MAX);
+	assert(step < LIMIT_STEP);
 	snprintf(out, RUN_POSITION_TEXT_MAX, "%s%" PRIu64, prefix, step);
 }
 
@@ -33,10 +34,10 @@ parse_number(uint64_t *out, const char *text)
 	for (; *text != '\0'; text++) {
 		if (*text < '0' || *text > '9')
 			return false;
-		if (value >= RUN_POSITION_STEP_MAX / 10 + 1)
+		if (value >= LIMIT_STEP / 10 + 1)
 			return false; /* the product below would leave the range of 64 bits */
 		value = value * 10 + (uint64_t)(*text - '0');
-		if (value >= RUN_POSITION_STEP_MAX)
+		if (value >= LIMIT_STEP)
 			return false;
 	}
 	*out = value;

@@ -29,12 +29,12 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/limits.h"
 #include "common/config/properties.h"
 
 enum { RUN_POSITION_TEXT_MAX = 32 };
 
 /* Steps are below this: an Avro long holds them, with room for sums. */
-#define RUN_POSITION_STEP_MAX (UINT64_C(1) << 62)
 
 /* A value that owns nothing. */
 struct run_position {
@@ -47,11 +47,11 @@ struct run_position {
 
 /* ---- pure ---- */
 
-/* Writes "step=N", NUL-terminated; step < RUN_POSITION_STEP_MAX. */
+/* Writes "step=N", NUL-terminated; step < LIMIT_STEP. */
 void run_position_format(char out[static RUN_POSITION_TEXT_MAX], uint64_t step);
 
 /*
- * Strict: "step=" and a decimal number below RUN_POSITION_STEP_MAX without sign, spaces, leading
+ * Strict: "step=" and a decimal number below LIMIT_STEP without sign, spaces, leading
  * zeros or anything after it. FAIL_DATA otherwise, with the text; *step is then unchanged. NULL is
  * as an empty text.
  */

@@ -132,7 +132,7 @@ set_epoch_size(struct mixer *m, const struct mixer_plan *p, struct failure *f)
 			    m->cursor[i].name);
 		largest = length > largest ? length : largest;
 	}
-	if (p->epoch_size == MIXER_EPOCH_LARGEST && (largest < 1 || largest > MIXER_EPOCH_MAX))
+	if (p->epoch_size == MIXER_EPOCH_LARGEST && (largest < 1 || largest > LIMIT_ROUND))
 		return fail(f, FAIL_CONFIG,
 		    "epoch_size: largest: the largest domain has %llu sequences",
 		    (unsigned long long)largest);

@@ -315,7 +315,7 @@ resume_version(struct mixer *m, const struct ledger *l, struct failure *f)
 	    l->step_next > COUNT_MAX || l->draws < 0 || l->draws > COUNT_MAX ||
 	    l->round > COUNT_MAX || l->version > COUNT_MAX || l->greedy_draws > COUNT_MAX ||
 	    l->round < 0 || l->round_draws < 0 || l->epoch_size < 0 || l->greedy_draws < 0 ||
-	    (uint64_t)l->epoch_size > MIXER_EPOCH_MAX || l->version < 0 || l->version_step < 0 ||
+	    (uint64_t)l->epoch_size > LIMIT_ROUND || l->version < 0 || l->version_step < 0 ||
 	    (l->epoch_size == 0 ? l->round_draws != 0 : l->round_draws >= l->epoch_size))
 		return fail(f, FAIL_DATA, "ledger: %zu domains at step %lld", l->domains_n,
 		    (long long)l->step_next);

@@ -152,9 +152,9 @@ check_rounds(const struct mixer_plan *p, struct failure *f)
 		return fail(f, FAIL_CONFIG,
 		    "epoch_size counts draws exactly: it needs schedule: deficit and weights_unit: "
 		    "sequences");
-	if (p->epoch_size != MIXER_EPOCH_LARGEST && p->epoch_size > MIXER_EPOCH_MAX)
+	if (p->epoch_size != MIXER_EPOCH_LARGEST && p->epoch_size > LIMIT_ROUND)
 		return fail(f, FAIL_CONFIG, "epoch_size: %llu is out of range (1 to %llu)",
-		    (unsigned long long)p->epoch_size, (unsigned long long)MIXER_EPOCH_MAX);
+		    (unsigned long long)p->epoch_size, (unsigned long long)LIMIT_ROUND);
 	return FAIL_NONE;
 }
 

@@ -17,8 +17,7 @@
 #include "common/schedule/mix_rules.h"
 #include "common/schedule/schedule.h"
 
-#define MIXER_EPOCH_LARGEST UINT64_MAX          /* epoch_size: the largest domain's sequences */
-#define MIXER_EPOCH_MAX     (UINT64_C(1) << 40) /* draws of a round */
+#define MIXER_EPOCH_LARGEST UINT64_MAX /* epoch_size: the largest domain's sequences */
 
 struct mixer_source { /* one domain as the configuration and its topic have it */
 	const char *name;

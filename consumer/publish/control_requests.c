@@ -148,8 +148,7 @@ poll(struct control_requests *r, int timeout_ms, struct failure *f)
 		rd_kafka_message_destroy(m);
 		if (denied != FAIL_NONE)
 			return denied;
-		if (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-		    err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
+		if (kafka_lost(err))
 			return control_requests_seek(r, r->offset_next, f);
 		/* other errors mend */
 	}

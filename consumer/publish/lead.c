@@ -114,21 +114,19 @@ lead_limit(const struct lead *l)
 enum fail_code
 lead_check(const struct lead *l, const struct ledger *last, struct failure *f)
 {
-	for (size_t i = 0; i < l->runs_n; i++)
-		for (size_t k = 0; k < last->runs_n; k++)
-			if (strcmp(l->run[i].name, last->run[k].name) == 0 &&
-			    last->run[k].step > 0 && !l->run[i].any)
-				return fail(f, FAIL_CONFIG,
-				    "run %s stood at step %" PRId64
-				    " by the ledger, and the broker knows no "
-				    "commit of group %s any more: its offsets have expired (the "
-				    "broker's "
-				    "offsets.retention.minutes). Let a trainer commit again "
-				    "(riffle read "
-				    "--from-step %" PRId64
-				    " --commit-every 1), or take the run out of mix.runs",
-				    l->run[i].name, last->run[k].step,
-				    run_position_group(l->run[i].commits), last->run[k].step);
+	for (size_t i = 0; i < l->runs_n; i++) {
+		const struct run *r = &l->run[i];
+		uint64_t step = ledger_run_step(last, r->name);
+
+		if (step > 0 && !r->any)
+			return fail(f, FAIL_CONFIG,
+			    "run %s stood at step %" PRIu64
+			    " by the ledger, and the broker knows no commit of group %s any more: "
+			    "its offsets have expired (the broker's offsets.retention.minutes). "
+			    "Let a trainer commit again (riffle read --from-step %" PRIu64
+			    " --commit-every 1), or take the run out of mix.runs",
+			    r->name, step, run_position_group(r->commits), step);
+	}
 	return FAIL_NONE;
 }
 

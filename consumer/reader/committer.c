@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
+#include "common/base/limits.h"
 #include "consumer/ledger/run_position.h"
 
 /* A commit that was asked for; its fields outlive `there`, so that it can be repeated. */
@@ -84,7 +85,7 @@ fly(struct committer *c, uint64_t step, const int64_t *offset_next, struct failu
 enum fail_code
 committer_ask(struct committer *c, uint64_t step, const int64_t *offset_next, struct failure *f)
 {
-	assert(step < RUN_POSITION_STEP_MAX);
+	assert(step < LIMIT_STEP);
 	assert(c->flying.there || !c->waiting.there);
 	if (!c->flying.there)
 		return fly(c, step, offset_next, f);

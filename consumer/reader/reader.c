@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "consumer/batches/lane_seek.h"
 #include "consumer/batches/step_search.h"
 #include "consumer/reader/resume_point.h"
-
-_Static_assert(LANE_SEEK_STEP_MAX == RUN_POSITION_STEP_MAX, "one limit for steps");
 
 enum { WHY_BYTES = 64 };
 
@@ -111,7 +110,7 @@ search(struct reader *r, const struct resume_point *p, struct failure *f)
 enum fail_code
 reader_start(struct reader *r, uint64_t step, struct failure *f)
 {
-	assert(step < RUN_POSITION_STEP_MAX);
+	assert(step < LIMIT_STEP);
 	r->check.step = step;
 	return search(r, NULL, f);
 }
@@ -166,7 +165,7 @@ reader_committed(struct reader *r, uint64_t *step, struct failure *f)
 enum fail_code
 reader_seek(struct reader *r, uint64_t step, struct failure *f)
 {
-	assert(step < RUN_POSITION_STEP_MAX);
+	assert(step < LIMIT_STEP);
 	r->check.step = step;
 	r->ended = false;
 	r->expired = false;

@@ -38,16 +38,6 @@ ask_commits(struct finding *s, struct failure *f)
 	return code;
 }
 
-/* The step at which the ledger knows the run; 0 as well where it does not know it. */
-static uint64_t
-step_of_run(const struct ledger *l, const char *run)
-{
-	for (size_t i = 0; i < l->runs_n; i++)
-		if (l->run[i].name != NULL && strcmp(l->run[i].name, run) == 0)
-			return (uint64_t)l->run[i].step;
-	return 0;
-}
-
 /* Fails, and sets `lost`, where the ledger's last record knows the run beyond step 0. */
 static enum fail_code
 check_ledger(struct finding *s, struct failure *f)
@@ -69,7 +59,7 @@ check_ledger(struct finding *s, struct failure *f)
 	free(bytes);
 	if (code != FAIL_NONE)
 		return fail_within(f, "topic %s, last record", topic);
-	step = step_of_run(&ledger, s->run);
+	step = ledger_run_step(&ledger, s->run);
 	ledger_clear(&ledger);
 	if (step == 0)
 		return FAIL_NONE;

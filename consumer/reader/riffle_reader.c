@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/base/names.h"
 #include "consumer/feedback/reporter.h"
 #include "consumer/ledger/run_position.h"
@@ -71,7 +72,7 @@ check_options(const struct riffle_options *o, struct failure *f)
 		return f->code;
 	if (o->start != RIFFLE_START_COMMITTED && o->start != RIFFLE_START_STEP)
 		return fail(f, FAIL_USAGE, "start is neither COMMITTED nor STEP");
-	if (o->start == RIFFLE_START_STEP && o->step >= RUN_POSITION_STEP_MAX)
+	if (o->start == RIFFLE_START_STEP && o->step >= LIMIT_STEP)
 		return fail(f, FAIL_USAGE, "step %" PRIu64 " is out of range", o->step);
 	if (o->threads > PREFETCH_THREADS_MAX)
 		return fail(f, FAIL_USAGE,
@@ -552,7 +553,7 @@ riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 
 	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
 		return RIFFLE_ERROR_USAGE;
-	if (step >= RUN_POSITION_STEP_MAX) {
+	if (step >= LIMIT_STEP) {
 		snprintf(text, sizeof(text), "step %" PRIu64 " is out of range", step);
 		return riffle_give(e, RIFFLE_ERROR_USAGE, text);
 	}

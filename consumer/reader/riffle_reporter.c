@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/limits.h"
 #include "common/base/names.h"
 #include "consumer/feedback/reporter.h"
 #include "consumer/ledger/run_position.h"
@@ -63,7 +64,7 @@ riffle_send_losses(struct reporter *r, struct feedback *b, const struct riffle_l
 	enum fail_code code;
 
 	assert(r != NULL);
-	if (b->step < 0 || (uint64_t)b->step >= RUN_POSITION_STEP_MAX)
+	if (b->step < 0 || (uint64_t)b->step >= LIMIT_STEP)
 		code = fail(f, FAIL_USAGE, "the step is out of range");
 	else
 		code = riffle_gather_losses(b, loss, n, f);

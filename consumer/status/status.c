@@ -413,22 +413,12 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    d->name);
 }
 
-/* The step of a run by the ledger; 0: it does not know the run, or no commit of it. */
-static uint64_t
-step_in_ledger(const struct status *st, const char *run)
-{
-	for (size_t i = 0; i < st->ledger.runs_n; i++)
-		if (st->ledger.run[i].name != NULL && strcmp(st->ledger.run[i].name, run) == 0)
-			return (uint64_t)st->ledger.run[i].step;
-	return 0;
-}
-
 static void
 find_run_problems(struct status *st, const struct status_run *r)
 {
 	uint64_t lead = st->config->mix.max_lead_steps, next = (uint64_t)st->ledger.step_next;
 	bool waits = r->configured && lead > 0 && next >= r->step + lead;
-	uint64_t known = step_in_ledger(st, r->name);
+	uint64_t known = ledger_run_step(&st->ledger, r->name);
 
 	if (r->bad[0] != '\0')
 		problem(st, "run %s: %s", r->name, r->bad);

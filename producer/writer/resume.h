@@ -16,7 +16,7 @@
  *
  *     document      0   1   2   3   4   5   6   7   8
  *     wiki.train    w       w           w              last record ends in document 5, token 80
- *     wiki.valid        w                              ... in document 1: 2 to 8 were others' so far
+ *     wiki.valid        w                              ... in document 1: others had 2 to 8
  *     code.train                c   c       c          ... in document 6
  *
  *     resume_start(): document 1, because wiki.valid may need what comes right behind it. Documents

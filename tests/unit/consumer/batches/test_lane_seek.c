@@ -1,3 +1,4 @@
+#include "common/base/limits.h"
 #include "consumer/batches/lane_seek.h"
 
 #include <inttypes.h>
@@ -332,11 +333,11 @@ test_the_largest_step_and_offsets_do_not_overflow(void **unused)
 	struct lane_seek s;
 
 	(void)unused;
-	lane_seek_init(&s, LANE_SEEK_STEP_MAX - 1, INT64_MAX / 2, INT64_MAX);
+	lane_seek_init(&s, LIMIT_STEP - 1, INT64_MAX / 2, INT64_MAX);
 	assert_int_equal(s.verdict, LANE_SEEK_PROBE);
 	lane_seek_record(&s, INT64_MAX / 2, 7, 100);
 	while (s.verdict == LANE_SEEK_PROBE)
-		lane_seek_record(&s, s.offset, LANE_SEEK_STEP_MAX / 2 + s.rounds, 100);
+		lane_seek_record(&s, s.offset, LIMIT_STEP / 2 + s.rounds, 100);
 	assert_int_equal(s.verdict, LANE_SEEK_START);
 }
 

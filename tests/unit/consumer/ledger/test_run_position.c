@@ -1,4 +1,5 @@
 /* run_position.h: texts and the lowest lane, and librdkafka's mock cluster asked for commits. */
+#include "common/base/limits.h"
 #include "tests/unit/test.h"
 
 #include "common/base/clock.h"
@@ -20,8 +21,7 @@ enum {
 static void
 test_a_step_survives_its_text(void **unused)
 {
-	static const uint64_t steps[] = {
-	    0, 1, 9, 10, 100000, UINT64_C(1) << 53, RUN_POSITION_STEP_MAX - 1};
+	static const uint64_t steps[] = {0, 1, 9, 10, 100000, UINT64_C(1) << 53, LIMIT_STEP - 1};
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
@@ -58,7 +58,7 @@ test_a_text_that_is_not_a_step_is_refused(void **unused)
 
 		assert_int_equal(
 		    run_position_parse(&step, "step=4611686018427387903", &f), FAIL_NONE);
-		assert_true(step == RUN_POSITION_STEP_MAX - 1);
+		assert_true(step == LIMIT_STEP - 1);
 	}
 }
 

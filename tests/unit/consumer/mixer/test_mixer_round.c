@@ -1,4 +1,5 @@
 /* epoch_size: exact counts, whole passes, changes inside a round. */
+#include "common/base/limits.h"
 #include "tests/unit/mixes.h"
 
 /* The four examples of VERL's page on weighted sampling: sizes, ratios, epoch size -> draws. */
@@ -128,7 +129,7 @@ test_rounds_that_cannot_be_are_refused(void **state)
 	    {SCHEDULE_DEFICIT, MIX_BY_SEQUENCES, 1, "epoch_size: 1 draws are too few"},
 	    {SCHEDULE_GREEDY, MIX_BY_SEQUENCES, 9, "epoch_size counts draws exactly"},
 	    {SCHEDULE_DEFICIT, MIX_BY_TOKENS, 9, "epoch_size counts draws exactly"},
-	    {SCHEDULE_DEFICIT, MIX_BY_SEQUENCES, MIXER_EPOCH_MAX + 1, "epoch_size: 1099511627777"},
+	    {SCHEDULE_DEFICIT, MIX_BY_SEQUENCES, LIMIT_ROUND + 1, "epoch_size: 1099511627777"},
 	};
 
 	(void)state;
