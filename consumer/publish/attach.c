@@ -344,7 +344,7 @@ attach_take(struct attach *a, struct lead *lead, const struct ledger *last, bool
 	if (compare_config(a, last, &changed, f) != FAIL_NONE ||
 	    check_partitions(a, last, f) != FAIL_NONE ||
 	    /* Asked anew: a standby has waited, perhaps since before the first commit. */
-	    lead_ask(lead, f) != FAIL_NONE || lead_check(lead, last, f) != FAIL_NONE)
+	    lead_ask(lead, f) != FAIL_NONE || lead_attach(lead, last, f) != FAIL_NONE)
 		return f->code;
 	if (mixer_resume(out, &a->plan.plan, last, f) != FAIL_NONE)
 		return f->code == FAIL_DATA ? fail_within(f, "topic %s", a->ledger_topic) : f->code;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "consumer/ledger/run_position.h"
 
 enum { LEAD_TIMEOUT_MS = 10000 };
@@ -12,16 +13,30 @@ enum { LEAD_TIMEOUT_MS = 10000 };
 struct run {
 	const char *name;
 	struct run_position_query *commits;
-	bool any; /* the broker knows a commit */
-	uint64_t step;
+	bool any;       /* the broker knows a commit */
+	uint64_t step;  /* that the lead counts from */
+	uint64_t known; /* the highest that broker or ledger have known */
 };
 
 struct lead {
+	const char *mix;
 	uint32_t max_lead_steps;
 	size_t lanes;
-	struct run *run;
+	struct run *run; /* of mix.runs */
 	size_t runs_n;
+	struct ledger_run *other; /* that only the ledger knows */
+	size_t others_n;
 };
+
+static void
+forget_others(struct lead *l)
+{
+	for (size_t i = 0; i < l->others_n; i++)
+		free(l->other[i].name);
+	free(l->other);
+	l->other = NULL;
+	l->others_n = 0;
+}
 
 enum fail_code
 lead_open(struct lead **out, const struct config *c, struct failure *f)
@@ -30,6 +45,7 @@ lead_open(struct lead **out, const struct config *c, struct failure *f)
 
 	if (l == NULL)
 		return fail_memory(f);
+	l->mix = c->mix.name;
 	l->max_lead_steps = c->mix.max_lead_steps;
 	l->lanes = c->mix.lanes;
 	l->runs_n = c->mix.runs.n;
@@ -60,7 +76,29 @@ lead_close(struct lead *l)
 	for (size_t i = 0; l->run != NULL && i < l->runs_n; i++)
 		run_position_close(l->run[i].commits);
 	free(l->run);
+	forget_others(l);
 	free(l);
+}
+
+/* What the broker says of a run now. A change for the worse is warned about once. */
+static void
+take_position(const struct lead *l, struct run *r, const struct run_position *at)
+{
+	bool lost = r->any && !at->any, back = at->any && at->step < r->step;
+
+	r->any = at->any;
+	if (lost)
+		log_warning("mix: MIX-RUN-LOST mix=%s run=%s: it stood at step=%" PRIu64
+			    ", and the broker knows no commit of group %s any more",
+		    l->mix, r->name, r->step, run_position_group(r->commits));
+	if (back)
+		log_warning("mix: MIX-RUN-BACK mix=%s run=%s: it went back from step=%" PRIu64
+			    " to step=%" PRIu64,
+		    l->mix, r->name, r->step, at->step);
+	if (at->any)
+		r->step = at->step;
+	if (r->step > r->known)
+		r->known = r->step;
 }
 
 static enum fail_code
@@ -73,8 +111,7 @@ ask_run(const struct lead *l, struct run *r, struct failure *f)
 		return fail_within(f, "group %s", run_position_group(r->commits));
 	if (code != FAIL_NONE)
 		return code;
-	r->any = at.any;
-	r->step = at.step;
+	take_position(l, r, &at);
 	return FAIL_NONE;
 }
 
@@ -111,13 +148,44 @@ lead_limit(const struct lead *l)
 	return step + l->max_lead_steps;
 }
 
-enum fail_code
-lead_check(const struct lead *l, const struct ledger *last, struct failure *f)
+static bool
+is_configured(const struct lead *l, const char *name)
 {
+	for (size_t i = 0; i < l->runs_n; i++)
+		if (strcmp(l->run[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Adds a run and its position to a list with room for it. */
+static enum fail_code
+add_run(struct ledger_run *list, size_t *n, const char *name, int64_t step, struct failure *f)
+{
+	list[*n] = (struct ledger_run){strdup(name), step};
+	if (list[*n].name == NULL)
+		return fail_memory(f);
+	++*n;
+	return FAIL_NONE;
+}
+
+enum fail_code
+lead_attach(struct lead *l, const struct ledger *last, struct failure *f)
+{
+	forget_others(l);
+	l->other = calloc(last->runs_n + 1, sizeof(*l->other));
+	if (l->other == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < last->runs_n; i++)
+		if (last->run[i].name != NULL && !is_configured(l, last->run[i].name) &&
+		    add_run(l->other, &l->others_n, last->run[i].name, last->run[i].step, f) !=
+			FAIL_NONE)
+			return f->code;
 	for (size_t i = 0; i < l->runs_n; i++) {
-		const struct run *r = &l->run[i];
+		struct run *r = &l->run[i];
 		uint64_t step = ledger_run_step(last, r->name);
 
+		if (step > r->known)
+			r->known = step;
 		if (step > 0 && !r->any)
 			return fail(f, FAIL_CONFIG,
 			    "run %s stood at step %" PRIu64
@@ -134,16 +202,19 @@ enum fail_code
 lead_save(const struct lead *l, struct ledger *to, struct failure *f)
 {
 	assert(to->run == NULL);
-	to->run = calloc(l->runs_n + 1, sizeof(*to->run));
+	if (l->runs_n + l->others_n > LEDGER_RUNS_MAX)
+		return fail(f, FAIL_DATA, "the ledger keeps at most %d runs, and there are %zu",
+		    LEDGER_RUNS_MAX, l->runs_n + l->others_n);
+	to->run = calloc(l->runs_n + l->others_n + 1, sizeof(*to->run));
 	if (to->run == NULL)
 		return fail_memory(f);
-	for (; to->runs_n < l->runs_n; to->runs_n++) {
-		struct ledger_run *r = &to->run[to->runs_n];
-
-		r->name = strdup(l->run[to->runs_n].name);
-		r->step = (int64_t)l->run[to->runs_n].step;
-		if (r->name == NULL)
-			return fail_memory(f);
-	}
+	for (size_t i = 0; i < l->runs_n; i++)
+		if (add_run(to->run, &to->runs_n, l->run[i].name, (int64_t)l->run[i].known, f) !=
+		    FAIL_NONE)
+			return f->code;
+	for (size_t i = 0; i < l->others_n; i++)
+		if (add_run(to->run, &to->runs_n, l->other[i].name, l->other[i].step, f) !=
+		    FAIL_NONE)
+			return f->code;
 	return FAIL_NONE;
 }

@@ -17,8 +17,24 @@
  * broker forgets the commits of a group in which nothing happens for offsets.retention.minutes.
  * Such a run would stand at step 0, and a mixer that is already m steps ahead of that would wait
  * for ever, while a resumed trainer would start from nothing. So each ledger record says where the
- * runs stood, and a mixer that attaches refuses (lead_check()) when the ledger knows a step of a
+ * runs stood, and a mixer that attaches refuses (lead_attach()) when the ledger knows a step of a
  * run and the broker no commit.
+ *
+ * The known position only grows. What a record says of a run is the highest step that the broker or
+ * an earlier record has known, for every run that was ever in mix.runs. Were it the broker's answer
+ * of the moment, one deleted group would undo itself:
+ *
+ *     1. main has committed step 250, and the ledger knows it. Somebody deletes the group's offsets.
+ *     2. A trainer that restarts now is refused, rightly: the ledger knows step 250.
+ *     3. Any request is answered, and the mixer writes a record. With the broker's answer in it,
+ *        that record would say step 0.
+ *     4. The trainer restarts again. Ledger and broker agree on step 0, and it trains from there.
+ *
+ * A run may go back, because its trainer has loaded an older checkpoint: the lead goes by its
+ * commits, the known position stays, and MIX-RUN-BACK names both. A run whose commits disappear
+ * under a running mixer keeps the lead where it was: MIX-RUN-LOST.
+ *
+ * Invariant: known >= step of each run.
  *
  * Thread: one.
  */
@@ -38,8 +54,11 @@ struct lead;
 enum fail_code lead_open(struct lead **out, const struct config *c, struct failure *f);
 void lead_close(struct lead *l); /* NULL is accepted */
 
-/* Asks the broker for every run's commits. FAIL_BROKER: it did not answer. FAIL_DATA: a
- * commit is no step. What was known of the runs that were not reached stays. */
+/*
+ * Asks the broker for every run's commits. FAIL_BROKER: it did not answer. FAIL_DATA: a commit is no
+ * step. What was known of the runs that were not reached stays. Warns where a run went back, or has
+ * lost its commits.
+ */
 enum fail_code lead_ask(struct lead *l, struct failure *f);
 
 /* The first step that must not be published yet; UINT64_MAX: no limit. */
@@ -48,10 +67,13 @@ uint64_t lead_limit(const struct lead *l);
 /* The run that stands lowest, and its step; "" and 0 where mix.runs is empty. Borrowed. */
 const char *lead_slowest(const struct lead *l, uint64_t *step);
 
-/* FAIL_CONFIG: a run stands at a step in the ledger, and the broker knows no commit of it. */
-enum fail_code lead_check(const struct lead *l, const struct ledger *last, struct failure *f);
+/*
+ * Takes what the ledger's last record knows of all runs; after lead_ask(). FAIL_CONFIG: a run of
+ * mix.runs stands at a step in the ledger, and the broker knows no commit of it.
+ */
+enum fail_code lead_attach(struct lead *l, const struct ledger *last, struct failure *f);
 
-/* Fills l->run: what the ledger keeps of them. */
+/* Fills to->run: the known position of every run. FAIL_DATA: more than LEDGER_RUNS_MAX. */
 enum fail_code lead_save(const struct lead *l, struct ledger *to, struct failure *f);
 
 #endif

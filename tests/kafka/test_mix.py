@@ -6,6 +6,7 @@ Domains are synthetic (tests/tools/fill.c): whole topics as the producer leaves 
 import collections
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -139,6 +140,60 @@ def test_the_lead_bounds_the_mixer_and_a_commit_frees_it(riffle, fill, configure
     mixer.send_signal(signal.SIGTERM)
     assert mixer.wait(timeout=60) == 0
     assert time.monotonic() - began < 10
+
+
+@pytest.fixture
+def forget(tools, bootstrap):
+    """Deletes a group with its commits."""
+    return lambda group: subprocess.run([tools / "broker", "forget", group], check=True, timeout=60,
+                                        env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap})
+
+
+def test_a_position_that_the_broker_lost_stays_in_the_ledger(riffle, fill, configure, forget, unique, tmp_path):
+    """Records that come after the loss must not say step 0, or the next trainer would begin again there."""
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5}, max_lead_steps=8)
+    log = tmp_path / "mix.log"
+    mixer = riffle.popen("mix", "-c", config, stderr=open(log, "w"))
+    trainer = ["read", "-c", config, "--commit-every", 1, "--format", "none"]
+    riffle(*trainer, "--steps", 40)
+    status = lambda: json.loads(riffle("status", "-c", config, "--json").stdout)
+    wait_until(lambda: status()["mix"]["step_next"] == 48, "the lead behind the commits")
+    forget(f"{unique}-mix.trainers")
+    wait_until(lambda: "MIX-RUN-LOST" in log.read_text(), "a warning of the loss")
+    for answered in range(2):
+        if answered:
+            riffle("weights", "-c", config, "a=0.4", "b=0.6")
+        refused = riffle(*trainer, "--steps", 1, check=False)
+        assert refused.returncode == 1 and "stood at step 40, as the ledger says" in refused.stderr
+        assert [p for p in status()["problems"] if "run trainers stands at step 40 in the ledger" in p]
+    mixer.send_signal(signal.SIGTERM)
+    assert mixer.wait(timeout=60) == 0
+    assert "stood at step 40 by the ledger" in riffle("mix", "-c", config, check=False).stderr
+    # Taken out of mix.runs, the run is known all the same.
+    other = configure({"a": 0.4, "b": 0.6}, create=False, max_lead_steps=0, runs=["others"])
+    riffle("mix", "-c", other, "--accept-config", "--until-step", 60)
+    riffle("weights", "-c", other, "--id", "later", "a=0.5", "--timeout", 1, check=False)
+    riffle("mix", "-c", other, "--until-step", 62)
+    refused = riffle(*trainer, "--steps", 1, check=False)
+    assert refused.returncode == 1 and "stood at step 40, as the ledger says" in refused.stderr
+
+
+def test_a_run_that_goes_back_is_named_and_the_ledger_keeps_its_highest_step(riffle, fill, configure, read, forget, unique,
+                                                                             tmp_path):
+    fill("a")
+    config = configure({"a": 1}, max_lead_steps=8)
+    log = tmp_path / "mix.log"
+    mixer = riffle.popen("mix", "-c", config, stderr=open(log, "w"))
+    read(config, 20, commit_every=1)
+    wait_until(lambda: json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["step_next"] == 28, "the lead")
+    riffle("read", "-c", config, "--from-step", 5, "--steps", 1, "--commit-every", 1, "--format", "none")
+    wait_until(lambda: re.search(r"MIX-RUN-BACK .*run=trainers: it went back from step=20 to step=6", log.read_text()), "a warning")
+    mixer.send_signal(signal.SIGTERM)
+    assert mixer.wait(timeout=60) == 0
+    riffle("mix", "-c", config, "--until-step", 14)  # a record more: START
+    forget(f"{unique}-mix.trainers")
+    assert "stood at step 20 by the ledger" in riffle("mix", "-c", config, check=False).stderr
 
 
 def test_a_domain_that_stops_ends_the_mix_on_every_lane(riffle, fill, configure, read):

@@ -8,6 +8,7 @@
  *     RIFFLE_BOOTSTRAP=localhost:9092 broker commit GROUP TOPIC PARTITION OFFSET TEXT
  *     RIFFLE_BOOTSTRAP=localhost:9092 broker make TOPIC PARTITIONS [SETTING=VALUE]...
  *     RIFFLE_BOOTSTRAP=localhost:9092 broker describe TOPIC
+ *     RIFFLE_BOOTSTRAP=localhost:9092 broker forget GROUP
  *
  * last prints "OFFSET VALUE" or "none"; watermarks "LOW HIGH" and group "OFFSET TEXT" ("-1 -" where
  * there is none) for each partition from 0; describe the number of partitions, then every setting
@@ -186,6 +187,32 @@ describe(rd_kafka_t *rk, const char *name)
 	return FAIL_NONE;
 }
 
+/* Deletes a group with its commits, as an administrator or the retention of offsets does. */
+static enum fail_code
+forget(rd_kafka_t *rk, const char *group)
+{
+	rd_kafka_DeleteGroup_t *asked = rd_kafka_DeleteGroup_new(group);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+	const rd_kafka_group_result_t **result;
+	rd_kafka_event_t *answer;
+	const rd_kafka_error_t *error;
+	enum fail_code code = FAIL_NONE;
+	size_t n;
+
+	rd_kafka_DeleteGroups(rk, &asked, 1, NULL, queue);
+	answer = wait_answer(queue, "deleting a group");
+	rd_kafka_DeleteGroup_destroy(asked);
+	if (answer == NULL)
+		return f.code;
+	result =
+	    rd_kafka_DeleteGroups_result_groups(rd_kafka_event_DeleteGroups_result(answer), &n);
+	error = rd_kafka_group_result_error(result[0]);
+	if (error != NULL)
+		code = kafka_fail_code(&f, rd_kafka_error_code(error), NULL, group);
+	rd_kafka_event_destroy(answer);
+	return code;
+}
+
 static enum fail_code
 ask(rd_kafka_t *rk, int argc, char **argv)
 {
@@ -201,6 +228,8 @@ ask(rd_kafka_t *rk, int argc, char **argv)
 		return make(rk, argv[2], (int)count(argv[3]), argc - 4, argv + 4);
 	if (strcmp(argv[1], "describe") == 0 && argc == 3)
 		return describe(rk, argv[2]);
+	if (strcmp(argv[1], "forget") == 0 && argc == 3)
+		return forget(rk, argv[2]);
 	return fail(&f, FAIL_USAGE, "%s is no question, or has other arguments", argv[1]);
 }
 
