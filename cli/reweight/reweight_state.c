@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/base/json_memory.h"
 
 enum { STATE_VERSION = 1 };
@@ -105,7 +106,7 @@ replace_file(const struct reweight_job *job, const char *suffix, json_t *o, stru
 	code = check_regular(job->a->out, f);
 	if (code != FAIL_NONE)
 		goto done;
-	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	fd = file_create(fresh);
 	if (fd < 0 || !write_all(fd, text, strlen(text)) || rename(fresh, path) != 0)
 		code = fail_errno(f, FAIL_IO, "writing %s (by way of %s)", path, fresh);
 	if (code != FAIL_NONE)

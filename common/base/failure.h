@@ -10,6 +10,7 @@
  *     names          names of topics and groups, and which names are allowed
  *     log            one line an event, to stderr
  *     clock          time for deadlines and rates
+ *     file           how a file that riffle writes is made
  *     thread         threads that take no signals
  *     stop           the request to stop, from a signal handler to every loop
  *     fault          points at which a test makes the process die

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/record/token_format.h"
 
 enum { BUFFER_BYTES = 1 << 20, PARTS_MAX = 3, NAMES_BYTES = 512 };
@@ -71,10 +72,17 @@ check_absent(const struct export_file *e, const struct part_file *p, struct fail
 static enum fail_code
 open_part(struct part_file *p, struct failure *f)
 {
-	p->to = fopen(p->partial, "wb+e");
-	if (p->to == NULL)
+	int fd = file_create(p->partial);
+
+	if (fd < 0)
 		return fail_errno(f, FAIL_IO, "%s cannot be made", p->partial);
 	p->made = true;
+	p->to = fdopen(fd, "wb+");
+	if (p->to == NULL) {
+		fail_errno(f, FAIL_IO, "%s cannot be made", p->partial);
+		close(fd);
+		return f->code;
+	}
 	setvbuf(p->to, NULL, _IOFBF, BUFFER_BYTES);
 	return FAIL_NONE;
 }

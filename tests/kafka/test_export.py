@@ -250,6 +250,24 @@ def test_kill_9_leaves_no_file_under_its_name(corpus, encoding):
         ["a.jsonl", "out.bin", "out.idx", corpus.path.name])
 
 
+def test_a_link_under_the_name_of_a_partial_file_is_not_followed(corpus, encoding):
+    """Who may write to the folder must not choose what export overwrites."""
+    documents = ["of all the words"] * 20
+    (corpus.folder / "a.jsonl").write_text(lines(documents))
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    corpus.create().produce()
+    target = corpus.folder / "target"
+    target.write_text("precious")
+    for name in ("out.bin.partial", "out.idx.partial"):
+        (corpus.folder / name).symlink_to(target)
+    export(corpus, "megatron", "out")
+    assert target.read_text() == "precious"
+    assert documents_of(corpus, "megatron") == whole([encoding.encode_ordinary(d) for d in documents])
+    for name in ("out.bin", "out.idx"):
+        assert not (corpus.folder / name).is_symlink()
+        assert (corpus.folder / name).stat().st_mode & 0o777 == 0o644
+
+
 def test_a_full_disk_is_said_and_leaves_nothing(corpus, encoding):
     (corpus.folder / "a.jsonl").write_text(lines([" word" * 3000] * 50))
     corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
