@@ -24,9 +24,9 @@
  * an earlier record has known, for every run that was ever in mix.runs. Were it the broker's answer
  * of the moment, one deleted group would undo itself:
  *
- *     1. main has committed step 250, and the ledger knows it. Somebody deletes the group's offsets.
- *     2. A trainer that restarts now is refused, rightly: the ledger knows step 250.
- *     3. Any request is answered, and the mixer writes a record. With the broker's answer in it,
+ *     1. main has committed step 250, and the ledger knows it. Somebody deletes the group's
+ *     offsets. 2. A trainer that restarts now is refused, rightly: the ledger knows step 250. 3.
+ *     Any request is answered, and the mixer writes a record. With the broker's answer in it,
  *        that record would say step 0.
  *     4. The trainer restarts again. Ledger and broker agree on step 0, and it trains from there.
  *
@@ -55,9 +55,9 @@ enum fail_code lead_open(struct lead **out, const struct config *c, struct failu
 void lead_close(struct lead *l); /* NULL is accepted */
 
 /*
- * Asks the broker for every run's commits. FAIL_BROKER: it did not answer. FAIL_DATA: a commit is no
- * step. What was known of the runs that were not reached stays. Warns where a run went back, or has
- * lost its commits.
+ * Asks the broker for every run's commits. FAIL_BROKER: it did not answer. FAIL_DATA: a commit is
+ * no step. What was known of the runs that were not reached stays. Warns where a run went back, or
+ * has lost its commits.
  */
 enum fail_code lead_ask(struct lead *l, struct failure *f);
 
