@@ -24,9 +24,10 @@
  * an earlier record has known, for every run that was ever in mix.runs. Were it the broker's answer
  * of the moment, one deleted group would undo itself:
  *
- *     1. main has committed step 250, and the ledger knows it. Somebody deletes the group's
- *     offsets. 2. A trainer that restarts now is refused, rightly: the ledger knows step 250. 3.
- *     Any request is answered, and the mixer writes a record. With the broker's answer in it,
+ *     1. main has committed step 250, and the ledger knows it. Somebody deletes the offsets of its
+ *        group.
+ *     2. A trainer that restarts now is refused, rightly: the ledger knows step 250.
+ *     3. Any request is answered, and the mixer writes a record. With the broker's answer in it,
  *        that record would say step 0.
  *     4. The trainer restarts again. Ledger and broker agree on step 0, and it trains from there.
  *
