@@ -116,7 +116,21 @@ mixer_from_plan(const struct mixer_plan *p)
 	return m;
 }
 
-/* The draws of a round, where the largest domain says it; a round holds a draw of each domain. */
+/* A round holds at least one draw of each domain. */
+static enum fail_code
+check_round(const struct mixer *m, struct failure *f)
+{
+	uint64_t epoch_size = m->shares.epoch_size;
+
+	if (epoch_size == 0 || m->domains_n <= epoch_size)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "epoch_size: %llu draws are too few for %zu domains: each is drawn at least once a "
+	    "round",
+	    (unsigned long long)epoch_size, m->domains_n);
+}
+
+/* The draws of a round, where the largest domain says it. */
 static enum fail_code
 set_epoch_size(struct mixer *m, const struct mixer_plan *p, struct failure *f)
 {
@@ -137,12 +151,7 @@ set_epoch_size(struct mixer *m, const struct mixer_plan *p, struct failure *f)
 		    "epoch_size: largest: the largest domain has %llu sequences",
 		    (unsigned long long)largest);
 	m->shares.epoch_size = p->epoch_size == MIXER_EPOCH_LARGEST ? largest : p->epoch_size;
-	if (m->shares.epoch_size == 0 || m->domains_n <= m->shares.epoch_size)
-		return FAIL_NONE;
-	return fail(f, FAIL_CONFIG,
-	    "epoch_size: %llu draws are too few for %zu domains: each is drawn at least once a "
-	    "round",
-	    (unsigned long long)m->shares.epoch_size, m->domains_n);
+	return check_round(m, f);
 }
 
 enum fail_code
@@ -592,11 +601,8 @@ weigh_by_plan(struct mixer *m, struct failure *f)
 	mixer_put_phase(m, phase);
 	shares_begin_version(&m->shares, step, phase == NULL ? LEDGER_BY_CONFIG : LEDGER_BY_PHASE,
 	    phase == NULL ? "" : phase->name);
-	if (m->shares.epoch_size != 0 && m->domains_n > m->shares.epoch_size)
-		return fail(f, FAIL_CONFIG,
-		    "epoch_size: %llu draws are too few for %zu domains: each is drawn at least "
-		    "once a round",
-		    (unsigned long long)m->shares.epoch_size, m->domains_n);
+	if (check_round(m, f) != FAIL_NONE)
+		return f->code;
 	if (!shares_weigh(&m->shares))
 		return fail(f, FAIL_CONFIG,
 		    "the configuration gives no weight to any domain that can still be drawn");
