@@ -128,6 +128,13 @@ enum fail_code kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_li
     int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
 
 /*
+ * Reads one partition from `offset` on, and nothing else. Records that were fetched before may still
+ * come.
+ */
+rd_kafka_resp_err_t kafka_assign_one(
+    rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset);
+
+/*
  * Gives the last visible record of a partition, to be ended with rd_kafka_message_destroy();
  * *out = NULL: the partition holds none. `rk` is a KAFKA_READER with nothing assigned, and has
  * nothing assigned afterwards. Steps back over control and aborted records.

@@ -287,8 +287,8 @@ kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *
 	return kafka_watermarks_many(rk, topic, &partition, 1, low, high, timeout_ms, f);
 }
 
-static rd_kafka_resp_err_t
-assign_at(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset)
+rd_kafka_resp_err_t
+kafka_assign_one(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_resp_err_t err;
@@ -313,7 +313,7 @@ static rd_kafka_resp_err_t
 last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from, int64_t end,
     rd_kafka_message_t **last, int64_t deadline_ms)
 {
-	rd_kafka_resp_err_t err = assign_at(rk, topic, partition, from), passed = 0;
+	rd_kafka_resp_err_t err = kafka_assign_one(rk, topic, partition, from), passed = 0;
 
 	while (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, kafka_slice_ms(deadline_ms));

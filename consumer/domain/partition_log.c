@@ -74,12 +74,8 @@ read_tail(struct partition_log *l, struct failure *f)
 static enum fail_code
 assign(struct partition_log *l, struct failure *f)
 {
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-	rd_kafka_resp_err_t err;
+	rd_kafka_resp_err_t err = kafka_assign_one(l->rk, l->topic, l->partition, 0);
 
-	rd_kafka_topic_partition_list_add(list, l->topic, l->partition)->offset = 0;
-	err = rd_kafka_assign(l->rk, list);
-	rd_kafka_topic_partition_list_destroy(list);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	return kafka_fail_code(f, err, NULL, "reading");

@@ -88,12 +88,8 @@ feedback_feed_ends(struct feedback_feed *d, int64_t *low, int64_t *high, struct 
 enum fail_code
 feedback_feed_seek(struct feedback_feed *d, int64_t offset_next, struct failure *f)
 {
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-	rd_kafka_resp_err_t err;
+	rd_kafka_resp_err_t err = kafka_assign_one(d->rk, d->topic, 0, offset_next);
 
-	rd_kafka_topic_partition_list_add(list, d->topic, 0)->offset = offset_next;
-	err = rd_kafka_assign(d->rk, list);
-	rd_kafka_topic_partition_list_destroy(list);
 	d->offset_next = offset_next;
 	d->sought = true;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)

@@ -71,13 +71,10 @@ ledger_log_topic(const struct ledger_log *l)
 static enum fail_code
 assign(struct ledger_log *l, int64_t offset, struct failure *f)
 {
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_resp_err_t err;
 
 	assert(offset >= 0);
-	rd_kafka_topic_partition_list_add(list, l->topic, 0)->offset = offset;
-	err = rd_kafka_assign(l->rk, list);
-	rd_kafka_topic_partition_list_destroy(list);
+	err = kafka_assign_one(l->rk, l->topic, 0, offset);
 	l->assigned = offset;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;

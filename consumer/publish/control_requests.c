@@ -92,7 +92,6 @@ control_requests_close(struct control_requests *r)
 enum fail_code
 control_requests_seek(struct control_requests *r, int64_t offset_next, struct failure *f)
 {
-	rd_kafka_topic_partition_list_t *list;
 	rd_kafka_resp_err_t err;
 	int64_t low, high;
 
@@ -110,10 +109,7 @@ control_requests_seek(struct control_requests *r, int64_t offset_next, struct fa
 		    r->topic, offset_next, low, high, low);
 		r->offset_next = low;
 	}
-	list = rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_list_add(list, r->topic, 0)->offset = r->offset_next;
-	err = rd_kafka_assign(r->rk, list);
-	rd_kafka_topic_partition_list_destroy(list);
+	err = kafka_assign_one(r->rk, r->topic, 0, r->offset_next);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	kafka_fail_code(f, err, NULL, "following");

@@ -105,18 +105,6 @@ status_query_topic(const struct status *st, enum topic_kind kind, int domain, co
 	return NULL;
 }
 
-static rd_kafka_resp_err_t
-assign_one(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset)
-{
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-	rd_kafka_resp_err_t err;
-
-	rd_kafka_topic_partition_list_add(list, topic, partition)->offset = offset;
-	err = rd_kafka_assign(rk, list);
-	rd_kafka_topic_partition_list_destroy(list);
-	return err;
-}
-
 /*
  * Hands the visible records of [from, end) of partition 0 to `take` until it returns false, or the
  * partition ends, or time is up: what is shown then is what was read.
@@ -129,7 +117,7 @@ read_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
     bool (*take)(const rd_kafka_message_t *, void *), void *to, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + STATUS_QUERY_MS;
-	rd_kafka_resp_err_t err = assign_one(rk, topic, 0, from);
+	rd_kafka_resp_err_t err = kafka_assign_one(rk, topic, 0, from);
 	bool more = err == RD_KAFKA_RESP_ERR_NO_ERROR;
 
 	while (more && clock_ms() < deadline_ms) {
