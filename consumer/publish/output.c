@@ -89,22 +89,12 @@ put_lanes(struct output *o, const struct mixer *m, uint64_t number, const struct
 	    .global_batch = c->global_batch,
 	    .lead = c->max_lead_steps,
 	};
-	struct batch_head head = lane_record_head(&mix, m, number, step == NULL);
-	size_t each = step == NULL ? 0 : head.global_batch / head.lanes;
+	uint64_t bytes = 0;
 
-	for (head.lane = 0; head.lane < head.lanes; head.lane++) {
-		size_t first = head.lane * each, n;
-		uint8_t *bytes;
-
-		if (lane_record_encode(&bytes, &n, &head, m,
-			step == NULL ? NULL : step->draw + first,
-			step == NULL ? NULL : step->record + first, each, f) != FAIL_NONE)
-			return f->code;
-		if (step != NULL)
-			o->bytes += n;
-		if (transactions_put(o->transactions, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
-			return f->code;
-	}
+	if (lane_record_put(o->transactions, &mix, m, number, step, &bytes, f) != FAIL_NONE)
+		return f->code;
+	if (step != NULL)
+		o->bytes += bytes;
 	return FAIL_NONE;
 }
 

@@ -273,28 +273,11 @@ put_lanes(struct republish *p, const struct mixer *m, const struct assembled *st
     const struct lane_mix *of, uint64_t number, struct failure *f)
 {
 	struct lane_mix mix = *of;
-	struct batch_head head;
-	size_t each = step == NULL ? 0 : mix.global_batch / mix.lanes;
 
-	assert(mix.lanes > 0);
-	assert(mix.global_batch % mix.lanes == 0);
 	mix.name = p->mix;
-	head = lane_record_head(&mix, m, number, step == NULL);
 	if (begin(p, number, f) != FAIL_NONE)
 		return f->code;
-	for (head.lane = 0; head.lane < head.lanes; head.lane++) {
-		size_t first = head.lane * each, n;
-		uint8_t *bytes;
-
-		if (lane_record_encode(&bytes, &n, &head, m,
-			step == NULL ? NULL : step->draw + first,
-			step == NULL ? NULL : step->record + first, each, f) != FAIL_NONE)
-			return f->code;
-		p->open_bytes += n;
-		if (transactions_put(p->transactions, (int32_t)head.lane, bytes, n, f) != FAIL_NONE)
-			return f->code;
-	}
-	return FAIL_NONE;
+	return lane_record_put(p->transactions, &mix, m, number, step, &p->open_bytes, f);
 }
 
 /* ---- what the replay calls ---- */
