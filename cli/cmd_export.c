@@ -5,10 +5,11 @@
 #include "cli/command.h"
 #include "cli/signals.h"
 #include "consumer/admin/export.h"
+#include "producer/produce/produce.h"
 #include "producer/tokenizer/tokenizer.h"
 
 struct arguments {
-	enum token_format format; /* index in `formats` until it is one */
+	enum token_format format; /* without NONE, until export_domain() counts it in */
 	enum names_set set;
 	const char *out;
 	bool stream, force;
@@ -16,14 +17,13 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
-static const char *const formats[] = {"megatron", "ds", "npy", "llmc", NULL};
 static const char *const sets[] = {"train", "valid", "test", NULL};
 
 static const struct option_row rows[] = {
     {.name = "format",
 	.kind = OPTION_CHOICE,
 	.at = AT(format),
-	.choice = formats,
+	.choice = token_format_names + 1, /* without NONE */
 	.value = "FORM",
 	.help = "PREFIX.bin and .idx of Megatron; PREFIX.ds, .ds.index and .ds.metadata of "
 		"datatrove and Nanotron; PREFIX.npy, tokens and nothing else, of OLMo; PREFIX.bin "
@@ -52,24 +52,6 @@ static const struct option_row rows[] = {
 };
 
 static enum fail_code
-open_tokenizer(struct tokenizer **out, const struct config *c, struct failure *f)
-{
-	struct tokenizer_options o = {.pattern = c->tokenizer.pattern,
-	    .eos = c->tokenizer.eos,
-	    .add_special = c->tokenizer.add_special,
-	    .special_as_text = c->tokenizer.special_as_text};
-	char *file;
-	enum fail_code code;
-
-	if (config_resolve(&file, c, c->tokenizer.file, f) != FAIL_NONE)
-		return f->code;
-	o.file = file;
-	code = tokenizer_open(out, &o, f);
-	free(file);
-	return code;
-}
-
-static enum fail_code
 export_domain(
     const struct config *c, const char *name, const struct arguments *a, struct failure *f)
 {
@@ -81,12 +63,12 @@ export_domain(
 
 	if (domain < 0)
 		return fail(f, FAIL_USAGE, "the configuration %s has no domain %s", c->path, name);
-	if (open_tokenizer(&t, c, f) != FAIL_NONE)
+	if (produce_open_tokenizer(&t, c, f) != FAIL_NONE)
 		return f->code;
 	o.domain = (size_t)domain;
 	o.tokenizer = tokenizer_fingerprint(t);
 	o.file = (struct export_file_options){.prefix = a->out,
-	    .format = a->format + TOKEN_FORMAT_MEGATRON,
+	    .format = a->format + 1,
 	    .force = a->force,
 	    .stream = a->stream,
 	    .tokenizer = c->tokenizer.file,

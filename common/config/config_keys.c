@@ -25,12 +25,6 @@ static const char *const over_long_names[] = {[CONFIG_LONG_SPLIT] = "split",
     [CONFIG_LONG_TRUNCATE] = "truncate",
     [CONFIG_LONG_REJECT] = "reject",
     NULL};
-static const char *const tokens_names[] = {[TOKEN_FORMAT_NONE] = "none",
-    [TOKEN_FORMAT_MEGATRON] = "megatron",
-    [TOKEN_FORMAT_DS] = "ds",
-    [TOKEN_FORMAT_NPY] = "npy",
-    [TOKEN_FORMAT_LLMC] = "llmc",
-    NULL};
 static const char *const width_names[] = {
     [CONFIG_WIDTH_FILE] = "file", [CONFIG_WIDTH_2] = "2", [CONFIG_WIDTH_4] = "4", NULL};
 
@@ -97,7 +91,7 @@ const struct config_key config_keys[] = {
     {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec),
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
 		" the folder of this file"},
-    {CONFIG_DOMAIN_PREFIX "tokens", CONFIG_CHOICE, AT_DOMAIN(tokens), .choice = tokens_names,
+    {CONFIG_DOMAIN_PREFIX "tokens", CONFIG_CHOICE, AT_DOMAIN(tokens), .choice = token_format_names,
 	.default_text = "none",
 	.help =
 	    "`train` and `valid` are files of tokens that another tool made with the same"

@@ -128,8 +128,8 @@ enum fail_code kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_li
     int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
 
 /*
- * Reads one partition from `offset` on, and nothing else. Records that were fetched before may still
- * come.
+ * Reads one partition from `offset` on, and nothing else. Records that were fetched before may
+ * still come.
  */
 rd_kafka_resp_err_t kafka_assign_one(
     rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset);

@@ -49,6 +49,9 @@ enum token_format {
 	TOKEN_FORMAT_LLMC,
 };
 
+/* Their words in the configuration and on the command line, an entry a constant; ends with NULL. */
+extern const char *const token_format_names[];
+
 /* Megatron's codes for the type of a token. */
 enum token_format_type {
 	TOKEN_FORMAT_U8 = 1,

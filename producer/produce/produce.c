@@ -102,20 +102,20 @@ choose_domains(struct produce *p, struct failure *f)
 	return FAIL_NONE;
 }
 
-static enum fail_code
-open_tokenizer(struct produce *p, struct failure *f)
+enum fail_code
+produce_open_tokenizer(struct tokenizer **out, const struct config *c, struct failure *f)
 {
-	struct tokenizer_options o = {.pattern = p->config->tokenizer.pattern,
-	    .eos = p->config->tokenizer.eos,
-	    .add_special = p->config->tokenizer.add_special,
-	    .special_as_text = p->config->tokenizer.special_as_text};
+	struct tokenizer_options o = {.pattern = c->tokenizer.pattern,
+	    .eos = c->tokenizer.eos,
+	    .add_special = c->tokenizer.add_special,
+	    .special_as_text = c->tokenizer.special_as_text};
 	char *file;
 	enum fail_code code;
 
-	if (config_resolve(&file, p->config, p->config->tokenizer.file, f) != FAIL_NONE)
+	if (config_resolve(&file, c, c->tokenizer.file, f) != FAIL_NONE)
 		return f->code;
 	o.file = file;
-	code = tokenizer_open(&p->tokenizer, &o, f);
+	code = tokenizer_open(out, &o, f);
 	free(file);
 	return code;
 }
@@ -392,7 +392,8 @@ run(struct produce *p, struct failure *f)
 	if (choose_domains(p, f) != FAIL_NONE || check_follow(p, f) != FAIL_NONE ||
 	    part_list_open(&p->parts, p->config, p->wanted, p->o->only != NULL, p->o->partition,
 		f) != FAIL_NONE ||
-	    open_tokenizer(p, f) != FAIL_NONE || check_topics(p, f) != FAIL_NONE)
+	    produce_open_tokenizer(&p->tokenizer, p->config, f) != FAIL_NONE ||
+	    check_topics(p, f) != FAIL_NONE)
 		return f->code;
 	return run_all(p, f);
 }

@@ -43,6 +43,7 @@
 #include "common/base/failure.h"
 #include "common/base/stop.h"
 #include "common/config/config.h"
+#include "producer/tokenizer/tokenizer.h"
 
 enum { PRODUCE_WORKERS_MAX = 256, PRODUCE_ATTEMPTS_MAX = 5, PRODUCE_FOLLOW_MAX = 1024 };
 
@@ -67,5 +68,12 @@ struct produce_options {
  * does not have. Others as from topics_check() and, after the retries, from part_run().
  */
 enum fail_code produce_run(const struct produce_options *given, struct failure *f);
+
+/*
+ * Gives *out (tokenizer_close()), the tokenizer that the configuration names. Fails as
+ * tokenizer_open().
+ */
+enum fail_code produce_open_tokenizer(
+    struct tokenizer **out, const struct config *c, struct failure *f);
 
 #endif
