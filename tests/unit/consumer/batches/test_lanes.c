@@ -6,43 +6,9 @@
 
 #include "common/base/clock.h"
 #include "consumer/batches/lanes.h"
-#include "tests/unit/mock_cluster.h"
+#include "tests/unit/mock_lanes.h"
 
-enum { API_OFFSET_COMMIT = 8, BROKERS = 1, LANES = 2, WAIT_MS = 30000, REFUSALS = 5 };
-
-static struct failure f;
-static struct lanes *lanes;
-
-static int
-open_lanes(void **unused)
-{
-	char at[256];
-	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
-	const struct properties properties = {1, item};
-	struct lanes_options o = {.mix = "m",
-	    .group = "m.trainers",
-	    .rank = 0,
-	    .world = 1,
-	    .properties = &properties,
-	    .timeout_ms = WAIT_MS};
-
-	(void)unused;
-	if (open_mock_cluster(&f) != FAIL_NONE)
-		return -1;
-	if (rd_kafka_mock_topic_create(cluster, "m.batches", LANES, BROKERS))
-		return -1;
-	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
-	return lanes_open(&lanes, &o, &f) == FAIL_NONE ? 0 : -1;
-}
-
-static int
-close_lanes(void **unused)
-{
-	(void)unused;
-	lanes_close(lanes);
-	kafka_close(owner);
-	return 0;
-}
+enum { API_OFFSET_COMMIT = 8, REFUSALS = 5 };
 
 /* The next `n` commits are refused. */
 static void
@@ -55,7 +21,7 @@ refuse(rd_kafka_resp_err_t err, int n)
 static void
 begin(int64_t offset)
 {
-	const int64_t offset_next[LANES] = {offset, offset};
+	const int64_t offset_next[MOCK_LANES] = {offset, offset};
 
 	f = (struct failure){0};
 	assert_int_equal(lanes_commit_begin(lanes, offset_next, "1", &f), FAIL_NONE);
@@ -65,7 +31,7 @@ begin(int64_t offset)
 static enum fail_code
 look(void)
 {
-	int64_t end_ms = clock_ms() + WAIT_MS;
+	int64_t end_ms = clock_ms() + MOCK_LANES_WAIT_MS;
 	enum fail_code code;
 
 	do {
@@ -87,7 +53,7 @@ test_a_refusal_that_passes_is_waited_out(void **unused)
 	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
 		refuse(passing[i], REFUSALS);
 		begin((int64_t)i);
-		assert_int_equal(lanes_commit_end(lanes, WAIT_MS, &f), FAIL_NONE);
+		assert_int_equal(lanes_commit_end(lanes, MOCK_LANES_WAIT_MS, &f), FAIL_NONE);
 		rd_kafka_mock_clear_request_errors(cluster, API_OFFSET_COMMIT);
 	}
 }
@@ -108,9 +74,9 @@ test_a_refusal_that_stays_ends_the_commit_and_not_the_next(void **unused)
 	(void)unused;
 	refuse(RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE, 1);
 	begin(8);
-	assert_int_equal(lanes_commit_end(lanes, WAIT_MS, &f), FAIL_BROKER);
+	assert_int_equal(lanes_commit_end(lanes, MOCK_LANES_WAIT_MS, &f), FAIL_BROKER);
 	begin(9);
-	assert_int_equal(lanes_commit_end(lanes, WAIT_MS, &f), FAIL_NONE);
+	assert_int_equal(lanes_commit_end(lanes, MOCK_LANES_WAIT_MS, &f), FAIL_NONE);
 }
 
 static void
@@ -122,8 +88,8 @@ test_the_time_given_is_kept_and_the_commit_goes_on_after_it(void **unused)
 	refuse(RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS, REFUSALS);
 	begin(10);
 	assert_int_equal(lanes_commit_end(lanes, 50, &f), FAIL_TIMEOUT);
-	assert_true(clock_ms() - began_ms < WAIT_MS);
-	assert_int_equal(lanes_commit_end(lanes, WAIT_MS, &f), FAIL_NONE);
+	assert_true(clock_ms() - began_ms < MOCK_LANES_WAIT_MS);
+	assert_int_equal(lanes_commit_end(lanes, MOCK_LANES_WAIT_MS, &f), FAIL_NONE);
 	rd_kafka_mock_clear_request_errors(cluster, API_OFFSET_COMMIT);
 }
 
@@ -137,5 +103,5 @@ main(void)
 	    cmocka_unit_test(test_the_time_given_is_kept_and_the_commit_goes_on_after_it),
 	};
 
-	return cmocka_run_group_tests(tests, open_lanes, close_lanes);
+	return cmocka_run_group_tests(tests, open_mock_lanes, close_mock_lanes);
 }

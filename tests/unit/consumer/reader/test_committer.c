@@ -7,9 +7,9 @@
 #include "consumer/batches/lanes.h"
 #include "consumer/ledger/run_position.h"
 #include "consumer/reader/committer.h"
-#include "tests/unit/mock_cluster.h"
+#include "tests/unit/mock_lanes.h"
 
-enum { API_OFFSET_COMMIT = 8, BROKERS = 1, LANES = 2, WAIT_MS = 30000, REFUSALS = 5 };
+enum { API_OFFSET_COMMIT = 8, REFUSALS = 5 };
 
 /* One that no time mends, and one that passes. */
 enum {
@@ -17,40 +17,7 @@ enum {
 	PASSES = RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
 };
 
-static struct failure f;
-static struct lanes *lanes;
 static struct committer *c;
-
-static int
-open_lanes(void **unused)
-{
-	char at[256];
-	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
-	const struct properties properties = {1, item};
-	struct lanes_options o = {.mix = "m",
-	    .group = "m.trainers",
-	    .rank = 0,
-	    .world = 1,
-	    .properties = &properties,
-	    .timeout_ms = WAIT_MS};
-
-	(void)unused;
-	if (open_mock_cluster(&f) != FAIL_NONE)
-		return -1;
-	if (rd_kafka_mock_topic_create(cluster, "m.batches", LANES, BROKERS))
-		return -1;
-	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
-	return lanes_open(&lanes, &o, &f) == FAIL_NONE ? 0 : -1;
-}
-
-static int
-close_lanes(void **unused)
-{
-	(void)unused;
-	lanes_close(lanes);
-	kafka_close(owner);
-	return 0;
-}
 
 static int
 open_committer(void **unused)
@@ -80,7 +47,7 @@ answer_next(int err)
 static void
 ask(uint64_t step)
 {
-	const int64_t offset_next[LANES] = {(int64_t)step * 10, (int64_t)step * 10};
+	const int64_t offset_next[MOCK_LANES] = {(int64_t)step * 10, (int64_t)step * 10};
 
 	assert_int_equal(committer_ask(c, step, offset_next, &f), FAIL_NONE);
 	assert_true(committer_flies(c));
@@ -89,7 +56,7 @@ ask(uint64_t step)
 static void
 wait_for_all(void)
 {
-	assert_int_equal(committer_poll(c, WAIT_MS, &f), FAIL_NONE);
+	assert_int_equal(committer_poll(c, MOCK_LANES_WAIT_MS, &f), FAIL_NONE);
 	assert_false(committer_flies(c));
 }
 
@@ -97,12 +64,13 @@ wait_for_all(void)
 static void
 check_group(uint64_t step)
 {
-	int64_t offset_next[LANES];
-	char *metadata[LANES] = {NULL}, wanted[RUN_POSITION_TEXT_MAX];
+	int64_t offset_next[MOCK_LANES];
+	char *metadata[MOCK_LANES] = {NULL}, wanted[RUN_POSITION_TEXT_MAX];
 
 	run_position_format(wanted, step);
-	assert_int_equal(lanes_committed(lanes, offset_next, metadata, WAIT_MS, &f), FAIL_NONE);
-	for (int i = 0; i < LANES; i++) {
+	assert_int_equal(
+	    lanes_committed(lanes, offset_next, metadata, MOCK_LANES_WAIT_MS, &f), FAIL_NONE);
+	for (int i = 0; i < MOCK_LANES; i++) {
 		assert_int_equal(offset_next[i], step * 10);
 		assert_string_equal(metadata[i], wanted);
 		free(metadata[i]);
@@ -169,7 +137,7 @@ test_a_refusal_sends_what_waits(void **unused)
 static void
 test_a_repeat_mends_what_a_late_commit_took_back(void **unused)
 {
-	const int64_t late[LANES] = {50, 50};
+	const int64_t late[MOCK_LANES] = {50, 50};
 	char metadata[RUN_POSITION_TEXT_MAX];
 
 	(void)unused;
@@ -177,10 +145,10 @@ test_a_repeat_mends_what_a_late_commit_took_back(void **unused)
 	wait_for_all();
 	run_position_format(metadata, 5);
 	assert_int_equal(lanes_commit_begin(lanes, late, metadata, &f), FAIL_NONE);
-	assert_int_equal(lanes_commit_end(lanes, WAIT_MS, &f), FAIL_NONE);
+	assert_int_equal(lanes_commit_end(lanes, MOCK_LANES_WAIT_MS, &f), FAIL_NONE);
 	check_group(5);
 	committer_repeat(
-	    c, 8, (const int64_t[LANES]){80, 80}); /* 7 is known to be good, 8 is not */
+	    c, 8, (const int64_t[MOCK_LANES]){80, 80}); /* 7 is known to be good, 8 is not */
 	assert_true(committer_flies(c));
 	wait_for_all();
 	assert_int_equal(committer_good(c), 7);
@@ -206,9 +174,9 @@ test_without_a_good_commit_a_repeat_sends_the_one_given_or_nothing(void **unused
 	(void)unused;
 	committer_repeat(c, 3, NULL);
 	assert_false(committer_flies(c));
-	committer_repeat(c, 3, (const int64_t[LANES]){30, 30});
+	committer_repeat(c, 3, (const int64_t[MOCK_LANES]){30, 30});
 	assert_true(committer_flies(c));
-	committer_repeat(c, 4, (const int64_t[LANES]){40, 40}); /* one is on its way */
+	committer_repeat(c, 4, (const int64_t[MOCK_LANES]){40, 40}); /* one is on its way */
 	wait_for_all();
 	check_group(3);
 }
@@ -244,5 +212,5 @@ main(void)
 	    TEST(test_the_time_given_is_kept_and_the_commit_still_arrives),
 	};
 
-	return cmocka_run_group_tests(tests, open_lanes, close_lanes);
+	return cmocka_run_group_tests(tests, open_mock_lanes, close_mock_lanes);
 }
