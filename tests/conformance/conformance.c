@@ -1,11 +1,12 @@
 /*
  * conformance -- plays scenarios against a Kafka and prints what came of each.
  *
- *     RIFFLE_BOOTSTRAP=localhost:9092 conformance [--jobs N] [--seed N] [CLAIM...]
+ *     RIFFLE_BOOTSTRAP=localhost:9092 conformance [--jobs N] [--seed N] [--expiring | CLAIM...]
  *
  * Linked once with librdkafka (against a real broker) and once with the simulation; the outcomes
  * must be equal. --jobs (1) scenarios run at a time, since some wait for the broker's time-outs;
  * the simulation takes one, and a seed, which decides how batches are cut and when markers come.
+ * --expiring plays those alone that need a broker which forgets ids within seconds.
  * Exit 1 where the scenery failed, so that an outcome says nothing.
  */
 #include <pthread.h>
@@ -99,9 +100,10 @@ main(int argc, char **argv)
 {
 	static const struct claim *const claims[] = {claims_waiting, claims_fencing,
 	    claims_transactions, claims_visibility, claims_offsets, claims_reading, claims_records,
-	    claims_topics};
+	    claims_topics, claims_sequences, claims_lost};
 	size_t jobs = 1;
 	int first = 1;
+	bool expiring;
 
 	for (; first + 1 < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
 		if (strcmp(argv[first], "--jobs") == 0)
@@ -112,7 +114,10 @@ main(int argc, char **argv)
 			break; /* no claim has such a name */
 	}
 	snprintf(prefix, sizeof(prefix), "c%lx%x", (unsigned long)time(NULL), (unsigned)getpid());
-	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++)
+	expiring = first < argc && strcmp(argv[first], "--expiring") == 0;
+	if (expiring)
+		add_claims(claims_expiring, 0, NULL);
+	for (size_t i = 0; !expiring && i < sizeof(claims) / sizeof(claims[0]); i++)
 		add_claims(claims[i], argc - first, argv + first);
 	if (plays_n == 0) {
 		fprintf(stderr, "conformance: no such claim\n");

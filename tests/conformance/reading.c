@@ -19,35 +19,6 @@ five(struct scene *s)
 }
 
 static void
-trim(struct scene *s, const char *topic, int32_t partition, int64_t offset)
-{
-	rd_kafka_topic_partition_list_t *list = list_of(s, topic, partition, offset);
-	rd_kafka_DeleteRecords_t *request = rd_kafka_DeleteRecords_new(list);
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(open_admin(s));
-	const rd_kafka_topic_partition_list_t *answer;
-	rd_kafka_event_t *event;
-
-	rd_kafka_DeleteRecords(s->admin, &request, 1, NULL, queue);
-	event = rd_kafka_queue_poll(queue, SCENE_WAIT_MS);
-	if (event == NULL)
-		scene_broken(s, "no answer to DeleteRecords");
-	else if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		say_code(s, "delete", rd_kafka_event_error(event));
-	else {
-		answer = rd_kafka_DeleteRecords_result_offsets(
-		    rd_kafka_event_DeleteRecords_result(event));
-		say(s, "delete below %" PRId64 ": %s, first %" PRId64, offset,
-		    rd_kafka_err2name(answer->elems[0].err),
-		    answer->elems[0].err == 0 ? answer->elems[0].offset : -1);
-	}
-	if (event != NULL)
-		rd_kafka_event_destroy(event);
-	rd_kafka_queue_destroy(queue);
-	rd_kafka_DeleteRecords_destroy(request);
-	rd_kafka_topic_partition_list_destroy(list);
-}
-
-static void
 reading_begins_at_any_offset_up_to_the_end(struct scene *s)
 {
 	five(s);
@@ -73,13 +44,13 @@ static void
 deleted_records_move_the_first_offset(struct scene *s)
 {
 	five(s);
-	trim(s, "a", 0, 2);
+	delete_records(s, "a", 0, 2);
 	say_ends(s, "a", 0);
 	say_records(s, COMMITTED, "a", 0, 2);
 	say_records(s, COMMITTED, "a", 0, RD_KAFKA_OFFSET_BEGINNING);
-	trim(s, "a", 0, 1);
-	trim(s, "a", 0, 6);
-	trim(s, "a", 0, RD_KAFKA_OFFSET_END);
+	delete_records(s, "a", 0, 1);
+	delete_records(s, "a", 0, 6);
+	delete_records(s, "a", 0, RD_KAFKA_OFFSET_END);
 	say_ends(s, "a", 0);
 	say_records(s, COMMITTED, "a", 0, 5);
 }
@@ -88,7 +59,7 @@ static void
 reading_deleted_records_is_an_error(struct scene *s)
 {
 	five(s);
-	trim(s, "a", 0, 2);
+	delete_records(s, "a", 0, 2);
 	say_records(s, COMMITTED, "a", 0, 1);
 	say_records(s, UNCOMMITTED, "a", 0, 0);
 }
@@ -97,8 +68,8 @@ static void
 deleting_in_what_does_not_exist_is_an_error(struct scene *s)
 {
 	five(s);
-	trim(s, "a", 7, 1);
-	trim(s, "nowhere", 0, 1);
+	delete_records(s, "a", 7, 1);
+	delete_records(s, "nowhere", 0, 1);
 }
 
 static void
@@ -106,7 +77,7 @@ appending_goes_on_behind_deleted_records(struct scene *s)
 {
 	struct producer *p = five(s);
 
-	trim(s, "a", 0, RD_KAFKA_OFFSET_END);
+	delete_records(s, "a", 0, RD_KAFKA_OFFSET_END);
 	put_all(s, p, "a", 0, "f g");
 	say_ends(s, "a", 0);
 	say_records(s, COMMITTED, "a", 0, 5);
@@ -122,7 +93,7 @@ deleting_into_an_open_transaction(struct scene *s)
 	transact(s, p, "a", 0, "a", true);
 	must(s, "begin", rd_kafka_begin_transaction(p->rk));
 	put_all(s, p, "a", 0, "x y");
-	trim(s, "a", 0, 3);
+	delete_records(s, "a", 0, 3);
 	must(s, "commit", rd_kafka_commit_transaction(p->rk, -1));
 	await_end(s, COMMITTED, "a", 0, 5);
 	say_ends(s, "a", 0);
@@ -190,7 +161,7 @@ consume_start_out_of_range_is_an_error(struct scene *s)
 	rd_kafka_t *rk;
 
 	five(s);
-	trim(s, "a", 0, 2);
+	delete_records(s, "a", 0, 2);
 	topic = open_topic(s, &rk);
 	say(s, "start behind the end: %d", rd_kafka_consume_start(topic, 0, 9));
 	say_message(s, rd_kafka_consume(topic, 0, SCENE_WAIT_MS));

@@ -132,6 +132,8 @@ void await_end(
     struct scene *s, enum scene_isolation i, const char *topic, int32_t partition, int64_t end);
 /* "topic/0: log 0..5, stable end 3" */
 void say_ends(struct scene *s, const char *topic, int32_t partition);
+/* Asks for the deletion of what lies below `offset`; says what the broker answers. */
+void delete_records(struct scene *s, const char *topic, int32_t partition, int64_t offset);
 /* Reads from `from` to the end: "read_committed topic/0 from 0: 0=a 1=b, end 3". */
 void say_records(
     struct scene *s, enum scene_isolation i, const char *topic, int32_t partition, int64_t from);
@@ -165,6 +167,9 @@ struct claim {
 	}
 
 extern const struct claim claims_waiting[], claims_fencing[], claims_transactions[],
-    claims_visibility[], claims_offsets[], claims_reading[], claims_records[], claims_topics[];
+    claims_visibility[], claims_offsets[], claims_reading[], claims_records[], claims_topics[],
+    claims_sequences[], claims_lost[];
+/* For a broker that forgets producers and transactional ids after seconds. */
+extern const struct claim claims_expiring[];
 
 #endif

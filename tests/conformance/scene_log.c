@@ -124,6 +124,35 @@ say_ends(struct scene *s, const char *topic, int32_t partition)
 	    end_of(s, COMMITTED, topic, partition));
 }
 
+void
+delete_records(struct scene *s, const char *topic, int32_t partition, int64_t offset)
+{
+	rd_kafka_topic_partition_list_t *list = list_of(s, topic, partition, offset);
+	rd_kafka_DeleteRecords_t *request = rd_kafka_DeleteRecords_new(list);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(open_admin(s));
+	const rd_kafka_topic_partition_list_t *answer;
+	rd_kafka_event_t *event;
+
+	rd_kafka_DeleteRecords(s->admin, &request, 1, NULL, queue);
+	event = rd_kafka_queue_poll(queue, SCENE_WAIT_MS);
+	if (event == NULL)
+		scene_broken(s, "no answer to DeleteRecords");
+	else if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		say_code(s, "delete", rd_kafka_event_error(event));
+	else {
+		answer = rd_kafka_DeleteRecords_result_offsets(
+		    rd_kafka_event_DeleteRecords_result(event));
+		say(s, "delete below %" PRId64 ": %s, first %" PRId64, offset,
+		    rd_kafka_err2name(answer->elems[0].err),
+		    answer->elems[0].err == 0 ? answer->elems[0].offset : -1);
+	}
+	if (event != NULL)
+		rd_kafka_event_destroy(event);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_DeleteRecords_destroy(request);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
 rd_kafka_t *
 begin_reading(
     struct scene *s, enum scene_isolation i, const char *topic, int32_t partition, int64_t from)

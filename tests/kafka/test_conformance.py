@@ -12,6 +12,9 @@ JOBS = 12  # scenarios at a time: the slow ones wait until the broker ends a tra
 BROKEN = 1  # exit code: the scenery failed, as on a machine that stood still for long; it says nothing
 TRIES = 3
 SEEDS = (1, 2, 3, 4, 5)
+# A broker that forgets what rests: EXPIRY_MS of tests/conformance/sequences.c is more than twice this.
+EXPIRING = ("transactional.id.expiration.ms=2000 transaction.remove.expired.transaction.cleanup.interval.ms=500 "
+            "producer.id.expiration.ms=2000 producer.id.expiration.check.interval.ms=500")
 
 
 def outcome(program, *options, **environment):
@@ -38,6 +41,31 @@ def real(build, bootstrap):
 def test_the_broker_does_what_is_written_down(real):
     written = (ROOT / "tests/conformance/outcome.txt").read_text()
     assert not differences(written, real, "outcome.txt", "broker")
+
+
+@pytest.fixture(scope="module")
+def expiring(build, tmp_path_factory):
+    """What came of the scenarios of a broker of their own."""
+    env = {**os.environ, "RIFFLE_KAFKA_DIR": str(tmp_path_factory.mktemp("expiring")), "RIFFLE_KAFKA_JVM": "1",
+           "RIFFLE_KAFKA_PROPERTIES": EXPIRING}
+    env.pop("RIFFLE_BOOTSTRAP", None)
+    words = ["--version", os.environ.get("KAFKA", "3.9")]
+    up = subprocess.run([ROOT / "scripts/kafka", "up", *words], env=env, stdout=subprocess.PIPE, text=True, check=True)
+    try:
+        yield outcome(build / "conformance/real", "--jobs", JOBS, "--expiring", RIFFLE_BOOTSTRAP=up.stdout.strip())
+    finally:
+        subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True)
+
+
+def test_a_broker_that_forgets_does_what_is_written_down(expiring):
+    written = (ROOT / "tests/conformance/outcome_expiring.txt").read_text()
+    assert not differences(written, expiring, "outcome_expiring.txt", "broker")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_simulation_forgets_as_the_broker_does(build, expiring, seed):
+    simulated = outcome(build / "conformance/sim", "--seed", seed, "--expiring")
+    assert not differences(expiring, simulated, "broker", f"simulation, seed {seed}")
 
 
 def test_there_are_at_least_forty_scenarios(real):

@@ -10,7 +10,7 @@
 #include "common/config/config.h"
 #include "common/record/ledger.h"
 #include "producer/tokenizer/tokenizer.h"
-#include "tests/sim/cluster.h"
+#include "tests/sim/kafka/cluster.h"
 
 enum {
 	WORLD_KINDS = 8,

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 static char host[] = "127.0.0.1";
 static char broker_name[] = "127.0.0.1:9092/1";

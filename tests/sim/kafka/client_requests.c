@@ -1,5 +1,5 @@
 /* Interceptors: riffle hears by them of requests whose answer never came. */
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 rd_kafka_resp_err_t
 rd_kafka_conf_interceptor_add_on_new(rd_kafka_conf_t *conf, const char *ic_name,

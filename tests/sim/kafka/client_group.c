@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 enum { REBALANCE_MS = 3000 };
 

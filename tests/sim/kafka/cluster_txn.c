@@ -1,7 +1,7 @@
 /* The coordinator: transactional ids, their epochs and transactions, and the offsets of groups. */
 #include <string.h>
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/kafka/cluster.h"
 
 enum {
 	MARKER_MS = 4,         /* a marker comes after up to so long, */
@@ -169,6 +169,53 @@ cluster_txn_end(struct cluster_txn *t, int64_t producer, int16_t epoch, bool com
 	return RD_KAFKA_RESP_ERR_INVALID_TXN_STATE;
 }
 
+/* ---- what is forgotten ---- */
+
+/* Of a producer, or of all (-1), unless a transaction of it is open. */
+static void
+forget_producers(struct cluster_partition *p, int64_t producer)
+{
+	struct cluster_producer **at = &p->producers;
+
+	while (*at != NULL)
+		if ((*at)->open_first < 0 && (producer < 0 || (*at)->producer == producer))
+			*at = (*at)->next;
+		else
+			at = &(*at)->next;
+}
+
+static void
+forget_everywhere(int64_t producer)
+{
+	for (size_t i = 0; i < cluster->topics_n; i++)
+		for (int32_t p = 0; p < cluster->topic[i]->partitions; p++)
+			forget_producers(&cluster->topic[i]->partition[p], producer);
+}
+
+bool
+cluster_txn_expire(const char *id)
+{
+	for (size_t i = 0; i < cluster->txns_n; i++) {
+		struct cluster_txn *t = cluster->txn[i];
+
+		if (strcmp(t->id, id) != 0 || t->state != CLUSTER_TXN_EMPTY || t->epoch < 0)
+			continue;
+		forget_everywhere(t->producer);
+		t->producer = cluster->producer_next++;
+		t->epoch = -1;
+		t->ended_once = false;
+		return true;
+	}
+	return false;
+}
+
+void
+cluster_expire(const char *id)
+{
+	cluster_txn_expire(id);
+	forget_everywhere(-1);
+}
+
 /* ---- time ---- */
 
 /* The marker carries the coordinator's epoch: what comes later with an older one is refused. */
@@ -178,6 +225,8 @@ mark(const struct cluster_txn *t, struct cluster_partition *p)
 	struct cluster_producer *s = cluster_producer_of(p, t->producer);
 	struct cluster_record *marker;
 
+	if (p->topic->deleted)
+		return;
 	for (int64_t i = s->open_first; i >= 0 && i < p->end; i++)
 		if (p->record[i].producer == t->producer && p->record[i].fate == CLUSTER_OPEN)
 			p->record[i].fate = t->commit ? CLUSTER_COMMITTED : CLUSTER_ABORTED;
@@ -279,6 +328,22 @@ cluster_commit_set(const struct cluster_commit *c)
 	*to = *c;
 	if (c->written == 0)
 		to->written = ++cluster->commits_written;
+}
+
+void
+cluster_commit_forget(const char *group, const char *topic, int32_t partition)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < cluster->commits_n; i++) {
+		const struct cluster_commit *c = &cluster->commit[i];
+
+		if ((group == NULL || strcmp(c->group, group) == 0) &&
+		    strcmp(c->topic, topic) == 0 && (partition < 0 || c->partition == partition))
+			continue;
+		cluster->commit[kept++] = *c;
+	}
+	cluster->commits_n = kept;
 }
 
 rd_kafka_resp_err_t

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 enum { LATE_MS = 12000, AGAIN_MS = 20 };
 
@@ -182,6 +182,8 @@ rd_kafka_send_offsets_to_transaction(rd_kafka_t *rk, const rd_kafka_topic_partit
 		err = cluster_txn_offsets(rk->txn, rk->producer, rk->epoch, c, n);
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			break;
+		if (err == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_ID_MAPPING)
+			return needs_abort(rk->abortable = err);
 		if (err != RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS)
 			return fenced(rk);
 		if (cluster->now_ms >= until_ms)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 struct rd_kafka_AdminOptions_s {
 	int timeout_ms;
@@ -25,6 +25,16 @@ struct rd_kafka_NewTopic_s {
 
 struct rd_kafka_DeleteTopic_s {
 	char name[CLUSTER_NAME_MAX];
+};
+
+struct rd_kafka_NewPartitions_s {
+	char topic[CLUSTER_NAME_MAX];
+	size_t total;
+};
+
+struct rd_kafka_DeleteConsumerGroupOffsets_s {
+	char group[CLUSTER_NAME_MAX];
+	rd_kafka_topic_partition_list_t *list;
 };
 
 struct rd_kafka_topic_result_s {
@@ -270,6 +280,45 @@ rd_kafka_ConsumerGroupListing_group_id(const rd_kafka_ConsumerGroupListing_t *l)
 	return l->group;
 }
 
+/* ---- commits that are deleted ---- */
+
+rd_kafka_DeleteConsumerGroupOffsets_t *
+rd_kafka_DeleteConsumerGroupOffsets_new(
+    const char *group, const rd_kafka_topic_partition_list_t *partitions)
+{
+	rd_kafka_DeleteConsumerGroupOffsets_t *r = admin_make(1, sizeof(*r));
+
+	snprintf(r->group, sizeof(r->group), "%s", group);
+	r->list = rd_kafka_topic_partition_list_copy(partitions);
+	return r;
+}
+
+void
+rd_kafka_DeleteConsumerGroupOffsets_destroy(rd_kafka_DeleteConsumerGroupOffsets_t *r)
+{
+	rd_kafka_topic_partition_list_destroy(r->list);
+	free(r);
+}
+
+void
+rd_kafka_DeleteConsumerGroupOffsets(rd_kafka_t *rk,
+    rd_kafka_DeleteConsumerGroupOffsets_t **del_grpoffsets, size_t del_grpoffsets_cnt,
+    const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu)
+{
+	const rd_kafka_topic_partition_list_t *list = del_grpoffsets[0]->list;
+
+	(void)rk;
+	(void)del_grpoffsets_cnt; /* 1: librdkafka takes no more */
+	if (!admin_asked("DeleteConsumerGroupOffsets", "", options,
+		RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT, rkqu))
+		return;
+	for (int i = 0; i < list->cnt; i++)
+		cluster_commit_forget(
+		    del_grpoffsets[0]->group, list->elems[i].topic, list->elems[i].partition);
+	admin_answer(rkqu, client_event(RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT,
+			       RD_KAFKA_RESP_ERR_NO_ERROR));
+}
+
 /* ---- topics ---- */
 
 rd_kafka_NewTopic_t *
@@ -447,7 +496,7 @@ rd_kafka_DeleteTopics(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **del_topics, size_
 		    result(del_topics[i]->name, t == NULL ? RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART
 							  : RD_KAFKA_RESP_ERR_NO_ERROR);
 		if (t != NULL)
-			t->deleted = true;
+			cluster_delete_topic(t);
 	}
 	admin_answer(rkqu, e);
 }
@@ -460,6 +509,66 @@ rd_kafka_event_DeleteTopics_result(rd_kafka_event_t *e)
 
 const rd_kafka_topic_result_t **
 rd_kafka_DeleteTopics_result_topics(const rd_kafka_DeleteTopics_result_t *r, size_t *n)
+{
+	return rd_kafka_CreateTopics_result_topics((const void *)r, n);
+}
+
+rd_kafka_NewPartitions_t *
+rd_kafka_NewPartitions_new(
+    const char *topic, size_t new_total_cnt, char *errstr, size_t errstr_size)
+{
+	rd_kafka_NewPartitions_t *p = admin_make(1, sizeof(*p));
+
+	(void)errstr;
+	(void)errstr_size;
+	snprintf(p->topic, sizeof(p->topic), "%s", topic);
+	p->total = new_total_cnt;
+	return p;
+}
+
+void
+rd_kafka_NewPartitions_destroy(rd_kafka_NewPartitions_t *p)
+{
+	free(p);
+}
+
+static rd_kafka_resp_err_t
+add_partitions(const rd_kafka_NewPartitions_t *wanted)
+{
+	struct cluster_topic *t = cluster_topic(wanted->topic);
+
+	if (t == NULL)
+		return RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	return cluster_add_partitions(t, (int32_t)wanted->total)
+		   ? RD_KAFKA_RESP_ERR_NO_ERROR
+		   : RD_KAFKA_RESP_ERR_INVALID_PARTITIONS;
+}
+
+void
+rd_kafka_CreatePartitions(rd_kafka_t *rk, rd_kafka_NewPartitions_t **new_parts,
+    size_t new_parts_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu)
+{
+	rd_kafka_event_t *e;
+
+	(void)rk;
+	if (!admin_asked(
+		"CreatePartitions", "", options, RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT, rkqu))
+		return;
+	e = client_event(RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
+	e->topic = admin_make(new_parts_cnt, sizeof(*e->topic));
+	for (size_t i = 0; i < new_parts_cnt; i++)
+		e->topic[e->topics_n++] = result(new_parts[i]->topic, add_partitions(new_parts[i]));
+	admin_answer(rkqu, e);
+}
+
+const rd_kafka_CreatePartitions_result_t *
+rd_kafka_event_CreatePartitions_result(rd_kafka_event_t *e)
+{
+	return e->type == RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT ? (const void *)e : NULL;
+}
+
+const rd_kafka_topic_result_t **
+rd_kafka_CreatePartitions_result_topics(const rd_kafka_CreatePartitions_result_t *r, size_t *n)
 {
 	return rd_kafka_CreateTopics_result_topics((const void *)r, n);
 }

@@ -1,4 +1,4 @@
-#include "tests/sim/cluster.h"
+#include "tests/sim/kafka/cluster.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -101,13 +101,30 @@ cluster_make_topic(const char *name, int32_t partitions)
 		abort();
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	t->partitions = partitions;
-	t->partition = cluster_allocate((size_t)partitions * sizeof(*t->partition));
-	for (int32_t i = 0; i < partitions; i++) {
+	t->room = partitions + CLUSTER_PARTITIONS_ADDED;
+	t->partition = cluster_allocate((size_t)t->room * sizeof(*t->partition));
+	for (int32_t i = 0; i < t->room; i++) {
 		t->partition[i].topic = t;
 		t->partition[i].number = i;
 	}
 	cluster->topic[cluster->topics_n++] = t;
 	return t;
+}
+
+void
+cluster_delete_topic(struct cluster_topic *t)
+{
+	t->deleted = true;
+	cluster_commit_forget(NULL, t->name, -1);
+}
+
+bool
+cluster_add_partitions(struct cluster_topic *t, int32_t partitions)
+{
+	if (partitions <= t->partitions || partitions > t->room)
+		return false;
+	t->partitions = partitions;
+	return true;
 }
 
 struct cluster_partition *
@@ -165,27 +182,30 @@ cluster_producer_of(struct cluster_partition *p, int64_t producer)
 		return s;
 	s = cluster_allocate(sizeof(*s));
 	s->producer = producer;
+	s->epoch = -1;
 	s->open_first = -1;
 	s->next = p->producers;
 	p->producers = s;
 	return s;
 }
 
-/* A batch that is on the log already: its offset, as far as the leader remembers it. */
-static rd_kafka_resp_err_t
-repeated(const struct cluster_producer *s, struct cluster_request *r)
+/* Whether the batch is one of the last few, which are known by their first and last sequence. */
+static bool
+is_repeated(const struct cluster_producer *s, struct cluster_request *r)
 {
 	unsigned kept = s->batches < CLUSTER_BATCHES_KEPT ? s->batches : CLUSTER_BATCHES_KEPT;
 
-	r->offset = -1;
-	for (unsigned i = 0; i < kept; i++)
-		if (s->batch_first[i] == r->sequence)
+	for (unsigned i = 0; i < kept && r->epoch == s->epoch; i++)
+		if (s->batch_first[i] == r->sequence && s->batch_n[i] == (int32_t)r->records_n) {
 			r->offset = s->batch_offset[i];
-	return RD_KAFKA_RESP_ERR_NO_ERROR;
+			return true;
+		}
+	return false;
 }
 
 /*
- * Idempotence, the epoch, and that the transaction knows the partition (as brokers since 3.6 ask).
+ * The epoch, that the transaction knows the partition (as brokers since 3.6 demand), and the
+ * sequence: the next one; of a new epoch 0; of a producer that the partition does not know any.
  */
 static rd_kafka_resp_err_t
 check_produce(const struct cluster_producer *s, const struct cluster_request *r)
@@ -197,9 +217,30 @@ check_produce(const struct cluster_producer *s, const struct cluster_request *r)
 		!cluster_txn_has(r->txn, r->partition)))
 		return r->txn->epoch > r->epoch ? RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH
 						: RD_KAFKA_RESP_ERR_INVALID_TXN_STATE;
-	if (r->epoch == s->epoch && r->sequence > s->sequence_next)
+	if (s->epoch >= 0 && r->sequence != (r->epoch == s->epoch ? s->sequence_next : 0))
 		return RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER;
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Sequences begin again at 0 behind the largest. */
+static int32_t
+sequence_behind(const struct cluster_request *r)
+{
+	return (int32_t)(((int64_t)r->sequence + (int64_t)r->records_n) & INT32_MAX);
+}
+
+static void
+note_batch(struct cluster_producer *s, const struct cluster_request *r)
+{
+	if (r->epoch != s->epoch)
+		s->batches = 0;
+	s->epoch = r->epoch;
+	s->sequence_next = sequence_behind(r);
+	s->batch_first[s->batches % CLUSTER_BATCHES_KEPT] = r->sequence;
+	s->batch_n[s->batches % CLUSTER_BATCHES_KEPT] = (int32_t)r->records_n;
+	s->batch_offset[s->batches++ % CLUSTER_BATCHES_KEPT] = r->offset;
+	if (r->txn != NULL && s->open_first < 0)
+		s->open_first = r->offset;
 }
 
 static rd_kafka_resp_err_t
@@ -207,21 +248,17 @@ produce(struct cluster_request *r)
 {
 	struct cluster_partition *p = r->partition;
 	struct cluster_producer *s = cluster_producer_of(p, r->producer);
-	rd_kafka_resp_err_t err = check_produce(s, r);
+	rd_kafka_resp_err_t err;
 
 	if (p->topic->deleted)
 		return RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	if (is_repeated(s, r))
+		return RD_KAFKA_RESP_ERR_NO_ERROR;
+	err = check_produce(s, r);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return err;
-	if (r->epoch == s->epoch && r->sequence < s->sequence_next)
-		return repeated(s, r);
 	r->offset = p->end;
-	s->epoch = r->epoch;
-	s->sequence_next = r->sequence + (int32_t)r->records_n;
-	s->batch_first[s->batches % CLUSTER_BATCHES_KEPT] = r->sequence;
-	s->batch_offset[s->batches++ % CLUSTER_BATCHES_KEPT] = r->offset;
-	if (r->txn != NULL && s->open_first < 0)
-		s->open_first = r->offset;
+	note_batch(s, r);
 	for (size_t i = 0; i < r->records_n; i++) {
 		struct cluster_record *to = cluster_append(p);
 
@@ -231,6 +268,26 @@ produce(struct cluster_request *r)
 		to->epoch = r->epoch;
 	}
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+rd_kafka_resp_err_t
+cluster_produce(const char *topic, int32_t partition, int64_t producer, int16_t epoch,
+    int32_t sequence, int32_t n, int64_t *offset)
+{
+	struct cluster_request r = {.partition = cluster_partition(topic, partition),
+	    .producer = producer,
+	    .epoch = epoch,
+	    .sequence = sequence,
+	    .records_n = (size_t)n,
+	    .offset = -1};
+	rd_kafka_resp_err_t err;
+
+	if (r.partition == NULL)
+		return RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	r.record = cluster_allocate((size_t)n * sizeof(*r.record));
+	err = produce(&r);
+	*offset = r.offset;
+	return err;
 }
 
 /* ---- time ---- */

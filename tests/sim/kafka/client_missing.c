@@ -1,7 +1,7 @@
 /* Functions that link and do not run: no simulated run calls them. */
 #include <stdlib.h>
 
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 static _Noreturn void
 missing(const char *function)

@@ -1,4 +1,4 @@
-#include "tests/sim/chance.h"
+#include "tests/sim/kafka/chance.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "tests/sim/cluster.h"
+#include "tests/sim/kafka/cluster.h"
 
 enum {
 	STOP_MS = 20000,

@@ -1,5 +1,5 @@
 /* Names and texts of the error codes that occur. */
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 struct name {
 	rd_kafka_resp_err_t err;

@@ -8,7 +8,7 @@
 #ifndef TESTS_SIM_CLIENT_H
 #define TESTS_SIM_CLIENT_H
 
-#include "tests/sim/cluster.h"
+#include "tests/sim/kafka/cluster.h"
 
 enum { CLIENT_PROPERTIES_MAX = 96, CLIENT_VALUE_MAX = 256, CLIENT_TEXT_MAX = 256 };
 

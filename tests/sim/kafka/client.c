@@ -1,5 +1,5 @@
 /* Handles, their properties, topics, messages and errors. */
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

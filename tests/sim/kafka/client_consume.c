@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 enum {
 	FETCH_RECORDS = 32, /* of one fetch, at most */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 rd_kafka_topic_partition_list_t *
 rd_kafka_topic_partition_list_new(int size)

@@ -22,13 +22,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "tests/sim/chance.h"
+#include "tests/sim/kafka/chance.h"
 
 enum {
 	CLUSTER_NAME_MAX = 250,
 	CLUSTER_BROKERS = 3,
 	CLUSTER_TOPICS_MAX = 512,
 	CLUSTER_PARTITIONS_MAX = 512, /* of one topic */
+	CLUSTER_PARTITIONS_ADDED = 4, /* to a topic, at most */
 	CLUSTER_TXNS_MAX = 64,        /* transactional ids */
 	CLUSTER_TXN_PARTITIONS_MAX = 512,
 	CLUSTER_COMMITS_MAX = 1024,
@@ -65,10 +66,10 @@ struct cluster_record {
 /* What a partition knows of a producer id. */
 struct cluster_producer {
 	int64_t producer;
-	int16_t epoch;
+	int16_t epoch; /* -1: none yet, and any sequence may come first */
 	int32_t sequence_next;
 	int64_t open_first; /* offset; -1: no transaction is open here */
-	int32_t batch_first[CLUSTER_BATCHES_KEPT];
+	int32_t batch_first[CLUSTER_BATCHES_KEPT], batch_n[CLUSTER_BATCHES_KEPT];
 	int64_t batch_offset[CLUSTER_BATCHES_KEPT];
 	unsigned batches;
 	struct cluster_producer *next;
@@ -92,8 +93,8 @@ struct cluster_setting {
 struct cluster_topic {
 	char name[CLUSTER_NAME_MAX];
 	bool deleted;
-	int32_t partitions;
-	struct cluster_partition *partition;
+	int32_t partitions, room;
+	struct cluster_partition *partition; /* [room]: they stay where they are */
 	struct cluster_setting setting[CLUSTER_SETTINGS_MAX];
 	size_t settings_n;
 };
@@ -199,6 +200,10 @@ void cluster_restore(const void *image, size_t n);
 
 struct cluster_topic *cluster_topic(const char *name);
 struct cluster_topic *cluster_make_topic(const char *name, int32_t partitions);
+/* With all commits of groups for it. */
+void cluster_delete_topic(struct cluster_topic *t);
+/* False: there are as many already, or no room. */
+bool cluster_add_partitions(struct cluster_topic *t, int32_t partitions);
 /* NULL: there is none. */
 struct cluster_partition *cluster_partition(const char *topic, int32_t partition);
 
@@ -208,6 +213,9 @@ int64_t cluster_stable(const struct cluster_partition *p);
 /* Gives room for one more record at the end, as it is on the log at once. */
 struct cluster_record *cluster_append(struct cluster_partition *p);
 struct cluster_producer *cluster_producer_of(struct cluster_partition *p, int64_t producer);
+/* A batch of a plain producer that arrives now; for the conformance suite. */
+rd_kafka_resp_err_t cluster_produce(const char *topic, int32_t partition, int64_t producer,
+    int16_t epoch, int32_t sequence, int32_t n, int64_t *offset);
 
 /* Does what is due: requests that arrive, markers, time-outs. */
 void cluster_tick(void);
@@ -229,6 +237,13 @@ rd_kafka_resp_err_t cluster_txn_offsets(struct cluster_txn *t, int64_t producer,
 rd_kafka_resp_err_t cluster_txn_end(
     struct cluster_txn *t, int64_t producer, int16_t epoch, bool commit);
 bool cluster_txn_has(const struct cluster_txn *t, const struct cluster_partition *p);
+/*
+ * The coordinator forgets an id that rests, with what partitions know of its producer; false: it is
+ * unknown, or has a transaction open.
+ */
+bool cluster_txn_expire(const char *id);
+/* The same for the conformance suite, and all resting producers are forgotten. */
+void cluster_expire(const char *id);
 /* Markers and time-outs that are due. */
 void cluster_txn_tick(struct cluster_txn *t);
 int64_t cluster_txn_next_ms(const struct cluster_txn *t);
@@ -237,6 +252,8 @@ int64_t cluster_txn_next_ms(const struct cluster_txn *t);
 struct cluster_commit *cluster_commit(const char *group, const char *topic, int32_t partition);
 /* Of two the one written later counts, whichever becomes visible first; written 0: now. */
 void cluster_commit_set(const struct cluster_commit *c);
+/* NULL group: those of every group; partition -1: those of every partition. */
+void cluster_commit_forget(const char *group, const char *topic, int32_t partition);
 /* What the broker says to a commit for the partition with so much metadata. */
 rd_kafka_resp_err_t cluster_commit_check(const char *topic, int32_t partition, size_t metadata_n);
 

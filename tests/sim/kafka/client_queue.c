@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 enum { LATE_MS = 5000, ANSWER_MS = 2000, STEP_MS = 20 };
 

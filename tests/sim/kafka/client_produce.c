@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/client.h"
+#include "tests/sim/kafka/client.h"
 
 enum {
 	LINGER_ONE_OF = 3,     /* a call sends what is queued once in so many, */
@@ -223,6 +223,11 @@ is_kept(rd_kafka_t *rk, struct client_sending *s, struct cluster_partition *p)
 		err = cluster_txn_add(rk->txn, rk->producer, rk->epoch, p);
 	if (err == RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS)
 		return true;
+	if (err == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_ID_MAPPING) {
+		rk->abortable = err;
+		report_all(rk, &s->queued, RD_KAFKA_RESP_ERR__PURGE_QUEUE);
+		return true;
+	}
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		client_fatal(rk, RD_KAFKA_RESP_ERR__FENCED,
 		    "Failed to add partition to "
