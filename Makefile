@@ -63,7 +63,7 @@ $B/%.o: %.c VERSION
 	@mkdir -p $(@D)
 	$(COMPILE) -MMD -MP -c -o $@ $<
 
-$B/gen/schema_text.c: $(wildcard schemas/*.avsc) scripts/embed-schemas
+$B/gen/schema_text.c: $(wildcard schemas/*.avsc schemas/earlier/*.avsc) scripts/embed-schemas
 	@mkdir -p $(@D)
 	scripts/embed-schemas schemas > $@
 

@@ -94,6 +94,11 @@ static const struct row rows[] = {
     {"skip", "READ", WHAT_LEDGER},
     {"skip", "WRITE", WHAT_CONTROL},
 
+    {"runs", "READ", WHAT_BATCHES},
+    {"runs", "READ", WHAT_LEDGER},
+    {"runs", "WRITE", WHAT_CONTROL},
+    {"runs", "READ", WHAT_GROUP_RUNS},
+
     {"reweight", "READ", WHAT_FEEDBACK},
     {"reweight", "READ", WHAT_LEDGER},
 

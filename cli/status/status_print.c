@@ -162,15 +162,24 @@ print_mix(const struct status *st, FILE *to)
 	print_feedback(st, to);
 }
 
-/* "-": no commit yet. "any": a run that the configuration does not name, or no limit at all. */
-static void
-print_runs(const struct status *st, FILE *to)
+/* The longest name; at least that of the column. */
+static int
+runs_width(const struct status *st)
 {
 	int width = 3;
 
 	for (size_t i = 0; i < st->runs_n; i++)
 		if ((int)strlen(st->run[i].name) > width)
 			width = (int)strlen(st->run[i].name);
+	return width;
+}
+
+/* "-": no commit yet. "any": a run that the configuration does not name, or no limit at all. */
+static void
+print_runs(const struct status *st, FILE *to)
+{
+	int width = runs_width(st);
+
 	fprintf(to, "\n%-*s %12s %12s %12s\n", width, "RUN", "STEP", "LAG", "MAY LAG");
 	for (size_t i = 0; i < st->runs_n; i++) {
 		const struct status_run *r = &st->run[i];
@@ -331,10 +340,12 @@ runs_json(const struct status *st)
 		const struct status_run *r = &st->run[i];
 
 		json_array_append_new(
-		    list, json_pack("{s:s, s:b, s:b, s:I, s:I, s:I, s:I}", "name", r->name,
-			      "bounds_lead", r->configured, "committed", r->committed, "step",
-			      number(r->step), "step_ahead", number(r->step_ahead), "lane",
-			      number(r->lane), "lag_steps", number(r->lag_steps)));
+		    list, json_pack("{s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "name",
+			      r->name, "bounds_lead", r->configured, "committed", r->committed,
+			      "step", number(r->step), "step_ahead", number(r->step_ahead), "lane",
+			      number(r->lane), "lag_steps", number(r->lag_steps), "step_known",
+			      number(r->known), "state", status_run_state_name(status_run_state(r)),
+			      "seen_ms", known(r->seen_ms >= 0, r->seen_ms)));
 	}
 	return list;
 }
@@ -528,14 +539,10 @@ problems_json(const struct status *st)
 	return list;
 }
 
-enum fail_code
-status_print_json(const struct status *st, FILE *to, bool compact, struct failure *f)
+/* Takes `o`, which is NULL without memory. */
+static enum fail_code
+print_json(json_t *o, size_t flags, FILE *to, struct failure *f)
 {
-	size_t flags = JSON_PRESERVE_ORDER | (compact ? JSON_COMPACT : JSON_INDENT(2));
-	json_t *o = json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:o, s:I}", "corpus",
-	    st->config->corpus, "now_ms", (json_int_t)st->now_ms, "mix", mix_json(st), "domains",
-	    domains_json(st), "topics", topics_json(st), "rejects", (json_int_t)st->rejects,
-	    "problems", problems_json(st), "problems_more", number(st->problems_more));
 	char *out = o == NULL ? NULL : json_memory_text(o, flags);
 
 	json_decref(o);
@@ -544,4 +551,46 @@ status_print_json(const struct status *st, FILE *to, bool compact, struct failur
 	fprintf(to, "%s\n", out);
 	free(out);
 	return FAIL_NONE;
+}
+
+enum fail_code
+status_print_json(const struct status *st, FILE *to, bool compact, struct failure *f)
+{
+	size_t flags = JSON_PRESERVE_ORDER | (compact ? JSON_COMPACT : JSON_INDENT(2));
+	json_t *o = json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:o, s:I}", "corpus",
+	    st->config->corpus, "now_ms", (json_int_t)st->now_ms, "mix", mix_json(st), "domains",
+	    domains_json(st), "topics", topics_json(st), "rejects", (json_int_t)st->rejects,
+	    "problems", problems_json(st), "problems_more", number(st->problems_more));
+
+	return print_json(o, flags, to, f);
+}
+
+enum fail_code
+status_print_runs_json(const struct status *st, FILE *to, struct failure *f)
+{
+	return print_json(runs_json(st), JSON_PRESERVE_ORDER | JSON_INDENT(2), to, f);
+}
+
+/* "-" in SEEN: not in the ledger's last records. */
+void
+status_print_runs_table(const struct status *st, FILE *to)
+{
+	int width = runs_width(st);
+
+	fprintf(to, "%-*s %12s %12s %12s %12s  %-12s  %s\n", width, "RUN", "STEP", "KNOWN", "LAG",
+	    "MAY LAG", "SEEN", "STATE");
+	for (size_t i = 0; i < st->runs_n; i++) {
+		const struct status_run *r = &st->run[i];
+		char step[24] = "-", lead[24] = "any", seen[32] = "-";
+
+		if (r->committed)
+			snprintf(step, sizeof(step), "%" PRIu64, r->step);
+		if (r->configured && st->config->mix.max_lead_steps > 0)
+			snprintf(lead, sizeof(lead), "%" PRIu32, st->config->mix.max_lead_steps);
+		if (r->seen_ms >= 0)
+			snprintf(seen, sizeof(seen), "%" PRId64 " s ago", r->seen_ms / 1000);
+		fprintf(to, "%-*s %12s %12" PRIu64 " %12" PRIu64 " %12s  %-12s  %s\n", width,
+		    r->name, step, r->known, r->lag_steps, lead, seen,
+		    r->bad[0] != '\0' ? r->bad : status_run_state_name(status_run_state(r)));
+	}
 }

@@ -40,4 +40,16 @@ void status_print_table(const struct status *st, FILE *to);
 enum fail_code status_print_json(
     const struct status *st, FILE *to, bool compact, struct failure *f);
 
+/*
+ * The runs alone, for `riffle runs`; of a status of status_query_runs() as well.
+ *
+ *     RUN              STEP        KNOWN          LAG      MAY LAG  SEEN          STATE
+ *     trainers            6           20           22            8  -             went back
+ *     ablation            -           40            8          any  -             commits lost
+ */
+void status_print_runs_table(const struct status *st, FILE *to);
+
+/* An array, one object a run: `mix.runs` of the whole status. */
+enum fail_code status_print_runs_json(const struct status *st, FILE *to, struct failure *f);
+
 #endif

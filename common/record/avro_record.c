@@ -429,18 +429,24 @@ avro_record_decode(enum schema_record record, const struct avro_table *t, void *
 {
 	struct avro_class *c;
 	enum fail_code code;
+	const char *text;
 
 	assert(t->fields_n > 0);
 	memset(out, 0, t->size_bytes);
-	code = schema_expect(record, bytes, n, f);
+	code = schema_written_with(&text, record, bytes, n, f);
 	if (code != FAIL_NONE)
 		return code;
-	pthread_mutex_lock(&avro_lock);
-	code = class_of(&c, record, f);
-	if (code == FAIL_NONE)
-		code = decode_body(
-		    c, t, out, bytes + SCHEMA_ENVELOPE_BYTES, n - SCHEMA_ENVELOPE_BYTES, f);
-	pthread_mutex_unlock(&avro_lock);
+	bytes += SCHEMA_ENVELOPE_BYTES;
+	n -= SCHEMA_ENVELOPE_BYTES;
+	if (text != schema_text(record)) {
+		code = avro_record_decode_with(text, t, out, bytes, n, f);
+	} else {
+		pthread_mutex_lock(&avro_lock);
+		code = class_of(&c, record, f);
+		if (code == FAIL_NONE)
+			code = decode_body(c, t, out, bytes, n, f);
+		pthread_mutex_unlock(&avro_lock);
+	}
 	if (code != FAIL_NONE)
 		return fail_within(f, "record of kind %s", schema_name[record]);
 	return FAIL_NONE;

@@ -20,6 +20,8 @@ static const struct avro_field control_fields[] = {
     AVRO_LONG(control, first, 0),
     AVRO_LONG(control, end, 0),
     AVRO_PLAIN(TEXT, control, who),
+    AVRO_PLAIN(TEXT, control, run),
+    AVRO_LONG(control, to_step, 0),
 };
 static const struct avro_table control_table = AVRO_TABLE(control_fields, struct control);
 

@@ -22,6 +22,8 @@ struct control {
 	int32_t partition;
 	int64_t first, end;
 	char *who;
+	char *run;
+	int64_t to_step;
 };
 
 /* Frees what *c owns and zeroes it; a zeroed one is valid. NULL strings read as "". */

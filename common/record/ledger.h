@@ -32,7 +32,13 @@ enum {
 enum ledger_kind { LEDGER_START, LEDGER_STEPS, LEDGER_END };
 enum ledger_reason { LEDGER_BY_CONFIG, LEDGER_BY_PHASE, LEDGER_BY_REQUEST };
 enum ledger_domain_state { LEDGER_ACTIVE, LEDGER_DROPPED, LEDGER_LEFT, LEDGER_JOINING };
-enum ledger_change_kind { LEDGER_WEIGHTS, LEDGER_SKIP, LEDGER_JOIN, LEDGER_LEAVE };
+enum ledger_change_kind {
+	LEDGER_WEIGHTS,
+	LEDGER_SKIP,
+	LEDGER_JOIN,
+	LEDGER_LEAVE,
+	LEDGER_RESET, /* of a request only: it takes effect with its answer, and is never pending */
+};
 
 struct ledger_partition {
 	int64_t sequences;

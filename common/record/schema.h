@@ -4,8 +4,9 @@
  * The room common/record is what stands in the topics, as bytes and as structs. Every value on
  * every topic is Avro single-object encoding (Avro specification 1.11, "Single-object encoding"):
  * C3 01, the CRC-64-AVRO fingerprint of the schema's Parsing Canonical Form as 8 bytes
- * little-endian, then the body. schemas/<name>.avsc are compiled in; a fingerprint that was ever
- * published stays readable.
+ * little-endian, then the body. schemas/<name>.avsc are compiled in, and so are the earlier schemas
+ * of cold records, schemas/earlier/<name>.<n>.avsc: a fingerprint that was ever published stays
+ * readable. A new schema may add fields with a default, and symbols behind the last one.
  *
  * Files of this room:
  *     schema          the schemas, their fingerprints, the envelope
@@ -50,6 +51,8 @@ enum schema_record {
 	SCHEMAS_COUNT
 };
 
+enum { SCHEMAS_EARLIER = 1 }; /* in schemas/earlier */
+
 enum { SCHEMA_ENVELOPE_BYTES = 10 };
 
 extern const char *const schema_name[SCHEMAS_COUNT]; /* "Sequence", ... */
@@ -67,8 +70,15 @@ void schema_put_envelope(uint8_t out[static SCHEMA_ENVELOPE_BYTES], enum schema_
 enum fail_code schema_which(
     enum schema_record *out, const uint8_t *bytes, size_t n, struct failure *f);
 
-/* The same, and FAIL_DATA where it is not `wanted`. */
+/* The same, and FAIL_DATA where it is not `wanted`. Not for records that have earlier schemas. */
 enum fail_code schema_expect(
     enum schema_record wanted, const uint8_t *bytes, size_t n, struct failure *f);
+
+/*
+ * The same for those that have: *text is the schema that `bytes` were written with, of now or an
+ * earlier one.
+ */
+enum fail_code schema_written_with(const char **text, enum schema_record wanted,
+    const uint8_t *bytes, size_t n, struct failure *f);
 
 #endif

@@ -2,11 +2,13 @@
  * request.h -- sends a mix a request for a change and reads its answer.
  *
  * The room of the commands that act on a mix or a corpus from outside, while it runs or not:
- * requests (riffle weights, skip, reweight), deleting old steps (riffle retain), exporting a domain
- * (riffle export). None of them is a mixer, and none writes to a topic that a mixer writes to.
+ * requests (riffle weights, skip, runs, reweight), deleting old steps (riffle retain), exporting a
+ * domain (riffle export). None of them is a mixer, and none writes to a topic that a mixer writes
+ * to.
  *
  * Files of this room:
  *     request        a request on the control topic, its answer in the ledger; a dry run
+ *     run_commit     sets the commits of a run to a step
  *     retain         deletes the steps of a mix below a given one
  *     export         a domain's set as token files: partition by partition
  *     export_pieces  from the sequences of a partition back to its documents

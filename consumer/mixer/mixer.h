@@ -162,11 +162,21 @@ enum fail_code mixer_take_snapshot(struct mixer *m, const struct ledger *l, stru
  * refused with the reason. The answer and what mixer_save() then gives go into a record of their
  * own, committed before the next step: a change is in the ledger before anything it governs, and a
  * replay finds each record's steps in the state of the record before. An id that was answered
- * before: *duplicate is true, *answer empty, and nothing changes. FAIL_MEMORY only.
+ * before: *duplicate is true, *answer empty, and nothing changes. Not of kind RESET, which does
+ * not concern the mixer. FAIL_MEMORY only.
  */
 enum fail_code mixer_request(struct mixer *m, const struct control *c,
     const struct mixer_source *joining, struct ledger_answer *answer, bool *duplicate,
     struct failure *f);
+
+bool mixer_has_answered(const struct mixer *m, const char *id);
+
+/*
+ * Answers with an acceptance of the caller's: a request that changes nothing that the mixer decides
+ * by (RESET). Its id is 1 to MIXER_ID_BYTES_MAX bytes, and was not answered before.
+ */
+enum fail_code mixer_accept(struct mixer *m, const struct control *c, const char *text,
+    struct ledger_answer *answer, struct failure *f);
 
 /* Answers a request with a refusal of the caller's, as one that the mixer had refused. */
 enum fail_code mixer_refuse(struct mixer *m, const struct control *c, const char *reason,

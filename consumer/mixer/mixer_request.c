@@ -56,16 +56,31 @@ answer_with(struct mixer *m, const struct control *c, int64_t step, char *text,
 	return f->code;
 }
 
+bool
+mixer_has_answered(const struct mixer *m, const char *id)
+{
+	return request_ids_has(&m->answered, text_or_empty(id));
+}
+
 enum fail_code
 mixer_refuse(struct mixer *m, const struct control *c, const char *reason,
     struct ledger_answer *answer, bool *duplicate, struct failure *f)
 {
 	assert(reason != NULL);
 	*answer = (struct ledger_answer){0};
-	*duplicate = request_ids_has(&m->answered, text_or_empty(c->id));
+	*duplicate = mixer_has_answered(m, c->id);
 	if (*duplicate)
 		return FAIL_NONE;
 	return answer_with(m, c, -1, strdup(reason), answer, f);
+}
+
+enum fail_code
+mixer_accept(struct mixer *m, const struct control *c, const char *text,
+    struct ledger_answer *answer, struct failure *f)
+{
+	assert(!mixer_has_answered(m, c->id));
+	assert(c->id != NULL && c->id[0] != '\0');
+	return answer_with(m, c, (int64_t)m->at.step_next, strdup(text), answer, f);
 }
 
 /* ---- what a request may not say, whatever the state ---- */
@@ -239,6 +254,7 @@ check_in_state(const struct mixer *m, const struct ledger_change *c, struct fail
 	case LEDGER_LEAVE:
 		return need_active(m, c->domain, &d, f) == FAIL_NONE ? check_weights(m, c, f)
 								     : f->code;
+	case LEDGER_RESET: break;
 	}
 	assert(false);
 	return FAIL_NONE;
@@ -427,8 +443,9 @@ mixer_request(struct mixer *m, const struct control *c, const struct mixer_sourc
 	int64_t step = change_of(m, c).step;
 	enum fail_code code;
 
+	assert(c->kind != LEDGER_RESET);
 	*answer = (struct ledger_answer){0};
-	*duplicate = request_ids_has(&m->answered, text_or_empty(c->id));
+	*duplicate = mixer_has_answered(m, c->id);
 	if (*duplicate)
 		return FAIL_NONE;
 	mixer_settle(m);

@@ -20,6 +20,7 @@ enum {
 	SLICE_MS = 100,
 	EVENTS_MAX = 16,
 	REASON_BYTES = 256,          /* of a record that is no request */
+	RESET_BYTES = 512,           /* of an answer to RESET */
 	CONTROL_REQUESTS_MAX = 256,  /* answered in one transaction, */
 	ANSWERS_BYTES_MAX = 1 << 20, /* as long as their texts are no longer than this */
 	/* A ledger record with what waits for its step. The rest of TOPIC_LEDGER_BYTES is for what
@@ -30,6 +31,7 @@ enum {
 struct control_requests {
 	rd_kafka_t *rk;
 	char topic[TOPIC_MAX_BYTES + 1];
+	struct lead *lead;
 	control_requests_join *join;
 	void *opaque;
 	int64_t offset_next;         /* of the first record that was not taken */
@@ -42,8 +44,8 @@ struct control_requests {
 
 enum fail_code
 control_requests_open(struct control_requests **out, const char *mix,
-    const struct properties *properties, control_requests_join *join, void *opaque,
-    struct failure *f)
+    const struct properties *properties, struct lead *lead, control_requests_join *join,
+    void *opaque, struct failure *f)
 {
 	struct property tune[] = {
 	    {(char[]){"queued.max.messages.kbytes"}, (char[]){"1024"}},
@@ -58,6 +60,7 @@ control_requests_open(struct control_requests **out, const char *mix,
 
 	if (r == NULL)
 		return fail_memory(f);
+	r->lead = lead;
 	r->join = join;
 	r->opaque = opaque;
 	names_topic(r->topic, mix, "control");
@@ -209,12 +212,57 @@ refuse_size(struct mixer *m, const struct control *c, struct ledger_answer *answ
 }
 
 static enum fail_code
-ask_mixer(struct control_requests *r, struct mixer *m, const struct control *c,
+check_reset(const struct mixer *m, const struct control *c, struct failure *f)
+{
+	const char *id = c->id == NULL ? "" : c->id;
+
+	if (id[0] == '\0' || strlen(id) > MIXER_ID_BYTES_MAX)
+		return fail(f, FAIL_DATA, "a request needs an id of 1 to %d bytes, not %zu",
+		    MIXER_ID_BYTES_MAX, strlen(id));
+	if ((uint64_t)c->to_step > mixer_step_next(m))
+		return fail(f, FAIL_DATA,
+		    "step %" PRId64 " is not published: the mix stands at step %" PRIu64,
+		    c->to_step, mixer_step_next(m));
+	return FAIL_NONE;
+}
+
+/* A run's known position: the lead's, and in the ledger with this answer. */
+static enum fail_code
+reset_run(struct control_requests *r, struct mixer *m, const struct control *c,
+    struct ledger_answer *answer, bool *duplicate, struct failure *f)
+{
+	const char *run = c->run == NULL ? "" : c->run, *who = c->who == NULL ? "" : c->who;
+	char text[RESET_BYTES];
+	struct failure why;
+	uint64_t from;
+
+	*answer = (struct ledger_answer){0};
+	*duplicate = mixer_has_answered(m, c->id);
+	if (*duplicate)
+		return FAIL_NONE;
+	if (check_reset(m, c, &why) != FAIL_NONE ||
+	    lead_reset(r->lead, run, (uint64_t)c->to_step, &from, &why) != FAIL_NONE) {
+		if (why.code == FAIL_DATA)
+			return mixer_refuse(m, c, why.text, answer, duplicate, f);
+		*f = why;
+		return f->code;
+	}
+	snprintf(text, sizeof(text),
+	    "run %s is known at step %" PRId64 " from here on, where it was known at step %" PRIu64
+	    " (by %s)",
+	    run, c->to_step, from, who);
+	return mixer_accept(m, c, text, answer, f);
+}
+
+static enum fail_code
+ask(struct control_requests *r, struct mixer *m, const struct control *c,
     struct ledger_answer *answer, bool *duplicate, struct failure *f)
 {
 	struct mixer_source joining;
 	struct failure why;
 
+	if (c->kind == LEDGER_RESET)
+		return reset_run(r, m, c, answer, duplicate, f);
 	if (c->kind != LEDGER_JOIN)
 		return mixer_request(m, c, NULL, answer, duplicate, f);
 	if (r->join(r->opaque, c->domain == NULL ? "" : c->domain, &joining, &why) == FAIL_NONE)
@@ -256,7 +304,7 @@ take_request(struct control_requests *r, struct mixer *m, struct output *o, cons
 
 	if (s->ledger_bytes + bytes > PENDING_BYTES_MAX
 		? refuse_size(m, c, &answer, &duplicate, f) != FAIL_NONE
-		: ask_mixer(r, m, c, &answer, &duplicate, f) != FAIL_NONE)
+		: ask(r, m, c, &answer, &duplicate, f) != FAIL_NONE)
 		return f->code;
 	if (duplicate) {
 		log_info("mix: request id=%s was answered before", c->id);

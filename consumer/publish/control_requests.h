@@ -1,10 +1,10 @@
 /*
  * control_requests.h -- requests of the control topic: followed, judged by the mixer, answered.
  *
- * `riffle weights` (also with --join and --leave), `skip` and `reweight` append a record to
- * <mix>.control and wait for its id in the ledger. The mixer follows the topic from the first
- * record that is not answered; which one that is stands in the ledger (control_next), so that no
- * consumer group is needed.
+ * `riffle weights` (also with --join and --leave), `skip`, `runs --reset` and `reweight` append a
+ * record to <mix>.control and wait for its id in the ledger. The mixer follows the topic from the
+ * first record that is not answered; which one that is stands in the ledger (control_next), so that
+ * no consumer group is needed.
  *
  *     a record waits -> the open transaction ends -> control_requests_judge() -> a ledger record of
  *     its own, without steps, with the answers, the pending changes and control_next -> next steps
@@ -20,6 +20,8 @@
  *     CONTROL_REQUESTS_MAX answers, or ANSWERS_BYTES_MAX of their texts; the rest is next
  *     PENDING_BYTES_MAX for the record with all accepted requests that wait for their steps: one
  *     that would exceed it is refused, whatever it asks for
+ *
+ * The mixer judges all kinds but RESET, which changes no draw: that one is the lead's (lead.h).
  *
  * A record that is no request becomes a dead letter (dead_letters.h), and control_next passes over
  * it.
@@ -37,6 +39,7 @@
 #include "common/config/properties.h"
 #include "consumer/mixer/mixer.h"
 #include "consumer/mixer/request_ids.h"
+#include "consumer/publish/lead.h"
 #include "consumer/publish/output.h"
 
 enum { CONTROL_REQUESTS_FETCHED_BYTES = 1 << 20 };
@@ -50,10 +53,13 @@ struct control_requests;
 typedef enum fail_code control_requests_join(
     void *opaque, const char *domain, struct mixer_source *out, struct failure *f);
 
-/* Gives *out, to be ended with control_requests_close(). Copies `mix`, borrows the properties. */
+/*
+ * Gives *out, to be ended with control_requests_close(). Copies `mix`, borrows the properties, and
+ * `lead` for its life.
+ */
 enum fail_code control_requests_open(struct control_requests **out, const char *mix,
-    const struct properties *properties, control_requests_join *join, void *opaque,
-    struct failure *f);
+    const struct properties *properties, struct lead *lead, control_requests_join *join,
+    void *opaque, struct failure *f);
 void control_requests_close(struct control_requests *r); /* NULL is accepted */
 
 /*

@@ -20,6 +20,7 @@ struct run {
 
 struct lead {
 	const char *mix;
+	const struct properties *kafka;
 	uint32_t max_lead_steps;
 	size_t lanes;
 	struct run *run; /* of mix.runs */
@@ -46,6 +47,7 @@ lead_open(struct lead **out, const struct config *c, struct failure *f)
 	if (l == NULL)
 		return fail_memory(f);
 	l->mix = c->mix.name;
+	l->kafka = &c->kafka;
 	l->max_lead_steps = c->mix.max_lead_steps;
 	l->lanes = c->mix.lanes;
 	l->runs_n = c->mix.runs.n;
@@ -184,18 +186,82 @@ lead_attach(struct lead *l, const struct ledger *last, struct failure *f)
 		struct run *r = &l->run[i];
 		uint64_t step = ledger_run_step(last, r->name);
 
-		if (step > r->known)
-			r->known = step;
+		r->known = step > r->step ? step : r->step;
 		if (step > 0 && !r->any)
 			return fail(f, FAIL_CONFIG,
 			    "run %s stood at step %" PRIu64
 			    " by the ledger, and the broker knows no commit of group %s any more: "
-			    "its offsets have expired (the broker's offsets.retention.minutes). "
-			    "Let a trainer commit again (riffle read --from-step %" PRIu64
-			    " --commit-every 1), or take the run out of mix.runs",
-			    r->name, step, run_position_group(r->commits), step);
+			    "they were deleted, or have expired (offsets.retention.minutes). "
+			    "`riffle runs --reset %s --to %" PRIu64
+			    "` sets them again, or take the run out of mix.runs",
+			    r->name, step, run_position_group(r->commits), r->name, step);
 	}
 	return FAIL_NONE;
+}
+
+/* ---- a reset ---- */
+
+/* Whether the broker's commits are at step `to` on every lane: set there for this reset. */
+static enum fail_code
+check_commits(const char *group, const struct run_position *at, uint64_t to, struct failure *f)
+{
+	if (at->all && at->step == to && at->step_ahead == to)
+		return FAIL_NONE;
+	if (!at->any)
+		return fail(f, FAIL_DATA, "the broker knows no commit of group %s", group);
+	return fail(f, FAIL_DATA,
+	    "the commits of group %s are at steps %" PRIu64 " to %" PRIu64 ", not at step %" PRIu64
+	    ": are its trainers running? Stop them first",
+	    group, at->step, at->step_ahead, to);
+}
+
+static enum fail_code
+reset_configured(struct lead *l, struct run *r, uint64_t to, uint64_t *from, struct failure *f)
+{
+	struct run_position at;
+	enum fail_code code = run_position_ask(r->commits, l->lanes, LEAD_TIMEOUT_MS, &at, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	take_position(l, r, &at);
+	if (check_commits(run_position_group(r->commits), &at, to, f) != FAIL_NONE)
+		return f->code;
+	*from = r->known;
+	r->known = to;
+	return FAIL_NONE;
+}
+
+/* A run that only the ledger knows: nobody asks for its commits but here. */
+static enum fail_code
+reset_other(struct lead *l, struct ledger_run *r, uint64_t to, uint64_t *from, struct failure *f)
+{
+	struct run_position_query *commits;
+	struct run_position at;
+	enum fail_code code;
+
+	if (run_position_open(&commits, l->mix, r->name, "mix-lead", l->kafka, f) != FAIL_NONE)
+		return f->code;
+	code = run_position_ask(commits, l->lanes, LEAD_TIMEOUT_MS, &at, f);
+	if (code == FAIL_NONE)
+		code = check_commits(run_position_group(commits), &at, to, f);
+	run_position_close(commits);
+	if (code != FAIL_NONE)
+		return code;
+	*from = (uint64_t)r->step;
+	r->step = (int64_t)to;
+	return FAIL_NONE;
+}
+
+enum fail_code
+lead_reset(struct lead *l, const char *run, uint64_t to, uint64_t *from, struct failure *f)
+{
+	for (size_t i = 0; i < l->runs_n; i++)
+		if (strcmp(l->run[i].name, run) == 0)
+			return reset_configured(l, &l->run[i], to, from, f);
+	for (size_t i = 0; i < l->others_n; i++)
+		if (strcmp(l->other[i].name, run) == 0)
+			return reset_other(l, &l->other[i], to, from, f);
+	return fail(f, FAIL_DATA, "mix %s knows no run %s", l->mix, run);
 }
 
 enum fail_code

@@ -35,6 +35,10 @@
  * commits, the known position stays, and MIX-RUN-BACK names both. A run whose commits disappear
  * under a running mixer keeps the lead where it was: MIX-RUN-LOST.
  *
+ * Only a request takes the known position back (lead_reset(), `riffle runs --reset`). Whoever asks
+ * for it has set the run's commits to that step before, so that ledger and broker agree again. A
+ * mixer that attaches takes what the ledger says: another mixer may have granted a reset meanwhile.
+ *
  * Invariant: known >= step of each run.
  *
  * Thread: one.
@@ -67,6 +71,14 @@ uint64_t lead_limit(const struct lead *l);
 
 /* The run that stands lowest, and its step; "" and 0 where mix.runs is empty. Borrowed. */
 const char *lead_slowest(const struct lead *l, uint64_t *step);
+
+/*
+ * Takes a run's known position to `to`, a published step, in the next record; *from: where it was
+ * known before. FAIL_DATA: the reason why not, for who asked: ledger and mix.runs do not know the
+ * run, or its commits do not stand at `to` on every lane. FAIL_BROKER as lead_ask().
+ */
+enum fail_code lead_reset(
+    struct lead *l, const char *run, uint64_t to, uint64_t *from, struct failure *f);
 
 /*
  * Takes what the ledger's last record knows of all runs; after lead_ask(). FAIL_CONFIG: a run of

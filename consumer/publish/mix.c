@@ -228,9 +228,9 @@ open_all(struct mix *m, struct failure *f)
 	    election_group_join(&m->group, c->mix.name, &c->kafka, m->o->standby, f) != FAIL_NONE ||
 	    domains_open(&m->domains, m->attach.reader, c, stopped, m, f) != FAIL_NONE ||
 	    attach_bind(&m->attach, m->domains, f) != FAIL_NONE || open_feed(m, f) != FAIL_NONE ||
-	    control_requests_open(&m->requests, c->mix.name, &c->kafka, look_at_joining, m, f) !=
-		FAIL_NONE ||
-	    lead_open(&m->lead, c, f) != FAIL_NONE)
+	    lead_open(&m->lead, c, f) != FAIL_NONE ||
+	    control_requests_open(
+		&m->requests, c->mix.name, &c->kafka, m->lead, look_at_joining, m, f) != FAIL_NONE)
 		return f->code;
 	output_init(&m->output, &(struct output_source){
 				    .config = c,

@@ -66,9 +66,10 @@ check_ledger(struct finding *s, struct failure *f)
 	s->out->lost = true;
 	return fail(f, FAIL_DATA,
 	    "run %s of mix %s stood at step %" PRIu64
-	    ", as the ledger says, but the broker has no commit of group %s.%s for every lane (did "
-	    "they expire?): name the step to start from, or another run",
-	    s->run, s->mix, step, s->mix, s->run);
+	    ", as the ledger says, but the broker has no commit of group %s.%s for every lane: "
+	    "they were deleted, or have expired. Name the step to start from, or set them again "
+	    "(riffle runs --reset %s --to %" PRIu64 ")",
+	    s->run, s->mix, step, s->mix, s->run, s->run, step);
 }
 
 /*

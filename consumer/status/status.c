@@ -25,6 +25,30 @@ status_state_name(enum status_state state)
 	return state_name[state];
 }
 
+enum status_run_state
+status_run_state(const struct status_run *r)
+{
+	if (r->known > 0 && !r->committed_all)
+		return STATUS_RUN_LOST;
+	if (r->known == 0 && !r->committed)
+		return STATUS_RUN_NEW;
+	return r->step < r->known ? STATUS_RUN_BACK : STATUS_RUN_GOOD;
+}
+
+const char *
+status_run_state_name(enum status_run_state state)
+{
+	static const char *const name[] = {
+	    [STATUS_RUN_NEW] = "new",
+	    [STATUS_RUN_GOOD] = "good",
+	    [STATUS_RUN_BACK] = "went back",
+	    [STATUS_RUN_LOST] = "commits lost",
+	};
+
+	assert((size_t)state < sizeof(name) / sizeof(name[0]));
+	return name[state];
+}
+
 void
 status_free(struct status *st)
 {
@@ -39,6 +63,7 @@ status_free(struct status *st)
 	ledger_clear(&st->ledger);
 	free(st->report);
 	free(st->sample);
+	free(st->seen);
 	free(st->domain);
 	free(st->run);
 	free(st->problem);
@@ -132,8 +157,8 @@ derive_rates(struct status *st)
  * A run may be at most max_lead_steps behind the mixer. The slowest run of the configuration
  * decides where the mixer waits; runs that only the ledger knows are shown and limit nothing.
  */
-static void
-derive_runs(struct status *st)
+void
+status_derive_runs(struct status *st)
 {
 	uint64_t next = (uint64_t)st->ledger.step_next, lead = st->config->mix.max_lead_steps;
 
@@ -418,16 +443,24 @@ find_run_problems(struct status *st, const struct status_run *r)
 {
 	uint64_t lead = st->config->mix.max_lead_steps, next = (uint64_t)st->ledger.step_next;
 	bool waits = r->configured && lead > 0 && next >= r->step + lead;
-	uint64_t known = ledger_run_step(&st->ledger, r->name);
+	enum status_run_state state = status_run_state(r);
+	const char *mix = st->config->mix.name, *path = st->config->path;
 
 	if (r->bad[0] != '\0')
 		problem(st, "run %s: %s", r->name, r->bad);
-	else if (!r->committed && known > 0)
+	else if (state == STATUS_RUN_LOST)
 		problem(st,
-		    "run %s stands at step %" PRIu64 " in the ledger, and the broker knows no "
-		    "commit of it: were its offsets deleted, or has it paused for longer than "
-		    "offsets.retention.minutes?",
-		    r->name, known);
+		    "run %s stands at step %" PRIu64 " in the ledger, and the broker has no commit "
+		    "of group %s.%s for every lane: they were deleted, or have expired "
+		    "(offsets.retention.minutes). No trainer starts from its commits before "
+		    "`riffle runs -c %s --reset %s --to %" PRIu64 "` sets them again",
+		    r->name, r->known, mix, r->name, path, r->name, r->known);
+	else if (state == STATUS_RUN_BACK)
+		problem(st,
+		    "run %s went back to step %" PRIu64 ", and the ledger knows it at step %" PRIu64
+		    ": the steps between are read again. `riffle runs -c %s --reset %s --to "
+		    "%" PRIu64 "`, while no trainer runs, takes the ledger's step back, too",
+		    r->name, r->step, r->known, path, r->name, r->step);
 	else if (!r->committed && r->configured && lead > 0)
 		problem(st, "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
 		    waits ? "waits" : "will wait", lead);
@@ -545,7 +578,7 @@ status_derive(struct status *st, struct failure *f)
 	for (size_t i = 0; i < st->domains_n; i++)
 		st->domain[i].dry = st->domain[i].mixed >= 0 && status_is_dry(&st->domain[i]);
 	derive_rates(st);
-	derive_runs(st);
+	status_derive_runs(st);
 	find_topic_problems(st);
 	for (size_t i = 0; i < st->domains_n; i++)
 		find_domain_problems(st, &st->domain[i]);

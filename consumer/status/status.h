@@ -94,7 +94,10 @@ struct status_domain {
 struct status_run {
 	char name[NAME_MAX_BYTES + 1];
 	bool configured;                /* it limits the lead */
-	bool committed;                 /* at least one lane has a commit */
+	uint64_t known;                 /* the highest step that the ledger knows; 0: none */
+	int64_t seen_ms;                /* since the ledger saw it go on; -1: not lately */
+	bool committed;                 /* at least one lane has a commit, */
+	bool committed_all;             /* or all have */
 	uint64_t step;                  /* all lanes have read the steps below */
 	uint64_t step_ahead;            /* the lane that is furthest */
 	size_t lane;                    /* one that is at `step` */
@@ -115,6 +118,19 @@ struct status_feedback {
 	uint32_t world;
 	struct losses_counts counts;
 	struct status_loss *domain; /* [domains_n], as status.domain */
+};
+
+/* How a run stands to what the ledger knows of it. */
+enum status_run_state {
+	STATUS_RUN_NEW,  /* neither ledger nor broker know a step of it */
+	STATUS_RUN_GOOD, /* its commits are where the ledger knows it, or further */
+	STATUS_RUN_BACK, /* its commits are at an earlier step */
+	STATUS_RUN_LOST, /* the broker has no commit of it for some lane */
+};
+
+/* When the ledger last saw a run go on; entries are those of ledger.run. */
+struct status_seen {
+	int64_t step, time_ms; /* of the record before; -1: none of those that were read */
 };
 
 /* A member of the election. For up to the session timeout also one that has died. */
@@ -141,7 +157,8 @@ struct status {
 	int64_t now_ms;               /* wall clock when it was read */
 	struct status_sample *sample; /* [samples_n], oldest first */
 	size_t samples_n;
-	bool batches_kept; /* there is a batch record, and step_kept is its step */
+	struct status_seen *seen; /* [ledger.runs_n] */
+	bool batches_kept;        /* there is a batch record, and step_kept is its step */
 	uint64_t step_kept;
 	int64_t rejects;              /* records of <corpus>.rejects */
 	struct status_domain *domain; /* the configuration's first, then the ledger's others */
@@ -171,11 +188,20 @@ void status_free(struct status *st); /* frees st and all that it holds; NULL is 
  */
 enum fail_code status_derive(struct status *st, struct failure *f);
 
+/* Its part for runs alone: their lags, and the limit. Pure. */
+void status_derive_runs(struct status *st);
+
 /* The feedback of the first run that has a complete step; NULL: none has. Pure. */
 const struct status_feedback *status_feedback(const struct status *st);
 
 /* Whether a live domain lacks the next sequence in the round of its partitions. Pure. */
 bool status_is_dry(const struct status_domain *d);
+
+/* Pure, as the next one. */
+enum status_run_state status_run_state(const struct status_run *r);
+
+/* "new", "good", "went back", "commits lost" */
+const char *status_run_state_name(enum status_run_state state);
 
 /* "not started", "running", ... */
 const char *status_state_name(enum status_state state);

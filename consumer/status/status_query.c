@@ -154,6 +154,20 @@ sample_of(const struct ledger *l, const rd_kafka_message_t *m)
 	return s;
 }
 
+/* A run that goes on in this record was seen when it was written. A reset is no sight of it. */
+static void
+take_seen(struct status *st, const struct ledger *l, int64_t time_ms)
+{
+	for (size_t k = 0; k < st->ledger.runs_n; k++) {
+		struct status_seen *seen = &st->seen[k];
+		int64_t step = (int64_t)ledger_run_step(l, st->ledger.run[k].name);
+
+		if (seen->step >= 0 && step > seen->step)
+			seen->time_ms = time_ms;
+		seen->step = step;
+	}
+}
+
 static bool
 take_sample(const rd_kafka_message_t *m, void *to)
 {
@@ -164,6 +178,7 @@ take_sample(const rd_kafka_message_t *m, void *to)
 	assert(st->samples_n < SAMPLES_MAX);
 	if (ledger_decode(&l, m->payload, m->len, &ignored) == FAIL_NONE) {
 		st->sample[st->samples_n++] = sample_of(&l, m);
+		take_seen(st, &l, rd_kafka_message_timestamp(m, NULL));
 		ledger_clear(&l);
 	}
 	return st->samples_n < SAMPLES_MAX;
@@ -197,8 +212,11 @@ read_ledger(struct status_query *q, struct status *st, const char *topic, struct
 		return fail_within(f, "topic %s, offset %" PRId64, topic, offset);
 	st->state = st->ledger.kind == LEDGER_END ? STATUS_ENDED : STATUS_RUNNING;
 	st->sample = calloc(SAMPLES_MAX, sizeof(*st->sample));
-	if (st->sample == NULL)
+	st->seen = calloc(st->ledger.runs_n + 1, sizeof(*st->seen));
+	if (st->sample == NULL || st->seen == NULL)
 		return fail_memory(f);
+	for (size_t k = 0; k < st->ledger.runs_n; k++)
+		st->seen[k] = (struct status_seen){-1, -1};
 	if (kafka_watermarks(q->reader, topic, 0, &low, &high, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
 	samples = samples < 2 ? 2 : samples > SAMPLES_MAX ? SAMPLES_MAX : samples;
@@ -270,15 +288,22 @@ ask_rejects(struct status_query *q, struct status *st, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* All topics of the plan; or, for runs alone, those that say where they are. */
 static enum fail_code
-ask_topics(struct status_query *q, struct status *st, struct failure *f)
+ask_topics(struct status_query *q, struct status *st, bool runs_alone, struct failure *f)
 {
-	const struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_BATCHES |
-					       1U << TOPIC_LEDGER | 1U << TOPIC_FEEDBACK};
+	unsigned runs = 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER;
+	const struct topics_use use = {
+	    .read = runs_alone ? runs : runs | 1U << TOPIC_DOMAIN | 1U << TOPIC_FEEDBACK};
+	size_t kept = 0;
 
 	if (topic_plan_open(&st->plan, q->config, f) != FAIL_NONE)
 		return f->code;
-	st->report = calloc(st->plan->n, sizeof(*st->report));
+	for (size_t i = 0; i < st->plan->n; i++)
+		if (!runs_alone || (1U << st->plan->topic[i].kind & runs) != 0)
+			st->plan->topic[kept++] = st->plan->topic[i];
+	st->plan->n = kept;
+	st->report = calloc(kept, sizeof(*st->report));
 	if (st->report == NULL)
 		return fail_memory(f);
 	return topics_query(q->admin, q->config, st->plan, use, st->report, STATUS_QUERY_MS, f);
@@ -308,7 +333,7 @@ status_query_read(struct status_query *q, struct status **out, struct failure *f
 
 	if (st == NULL)
 		return fail_memory(f);
-	if (ask_topics(q, st, f) != FAIL_NONE)
+	if (ask_topics(q, st, false, f) != FAIL_NONE)
 		goto failed;
 	if (mix && (status_mixers_open(q, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
 		       status_runs_open(q, st, f) != FAIL_NONE))
@@ -328,13 +353,31 @@ failed:
 }
 
 enum fail_code
+status_query_runs(struct status_query *q, struct status **out, struct failure *f)
+{
+	struct status *st = new_status(q->config);
+
+	assert(q->config->mix.name != NULL);
+	if (st == NULL)
+		return fail_memory(f);
+	if (ask_topics(q, st, true, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
+	    status_runs_open(q, st, f) != FAIL_NONE || status_runs_read(q, st, f) != FAIL_NONE) {
+		status_free(st);
+		return f->code;
+	}
+	status_derive_runs(st);
+	*out = st;
+	return FAIL_NONE;
+}
+
+enum fail_code
 status_query_lengths(struct status_query *q, struct status **out, struct failure *f)
 {
 	struct status *st = new_status(q->config);
 
 	if (st == NULL)
 		return fail_memory(f);
-	if (ask_topics(q, st, f) != FAIL_NONE ||
+	if (ask_topics(q, st, false, f) != FAIL_NONE ||
 	    (q->config->mix.name != NULL && ask_mix(q, st, f) != FAIL_NONE) ||
 	    status_domains_read(q, st, f) != FAIL_NONE) {
 		status_free(st);

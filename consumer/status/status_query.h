@@ -28,4 +28,7 @@ enum fail_code status_query_read(struct status_query *q, struct status **out, st
 /* The same for topics, ledger and domains alone: nothing is derived, and no group is asked. */
 enum fail_code status_query_lengths(struct status_query *q, struct status **out, struct failure *f);
 
+/* The same for ledger and runs alone, with what status_derive_runs() makes. There is a mix. */
+enum fail_code status_query_runs(struct status_query *q, struct status **out, struct failure *f);
+
 #endif

@@ -24,6 +24,20 @@ status_runs_close(struct status_query *q)
 	q->runs_n = 0;
 }
 
+/* What the ledger says of a run: its step, and when it last went on. */
+static void
+take_ledger(const struct status *st, struct status_run *r)
+{
+	const struct ledger *l = &st->ledger;
+
+	r->known = ledger_run_step(l, r->name);
+	r->seen_ms = -1;
+	for (size_t k = 0; st->seen != NULL && k < l->runs_n; k++)
+		if (strcmp(l->run[k].name, r->name) == 0 && st->seen[k].time_ms >= 0)
+			r->seen_ms =
+			    st->now_ms > st->seen[k].time_ms ? st->now_ms - st->seen[k].time_ms : 0;
+}
+
 /* Runs of the configuration, then those that only the ledger knows. */
 static enum fail_code
 list_runs(struct status *st, struct failure *f)
@@ -50,6 +64,8 @@ list_runs(struct status *st, struct failure *f)
 			snprintf(st->run[st->runs_n++].name, sizeof(st->run[i].name), "%s",
 			    l->run[k].name);
 	}
+	for (size_t i = 0; i < st->runs_n; i++)
+		take_ledger(st, &st->run[i]);
 	return FAIL_NONE;
 }
 
@@ -101,6 +117,7 @@ ask_run(struct run_position_query *commits, struct status_run *r, size_t lanes, 
 
 	if (code == FAIL_NONE) {
 		r->committed = at.any;
+		r->committed_all = at.all;
 		r->step = at.step;
 		r->lane = at.lane;
 		r->step_ahead = at.step_ahead;

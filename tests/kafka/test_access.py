@@ -149,6 +149,15 @@ def ask(*words):
     return run
 
 
+def runs(world, user):
+    """Both runs have commits, of the test before or of this."""
+    world.run("admin", "read", "--from-step", 2, "--steps", 2, "--commit-every", 1, "--format", "none")
+    world.run("admin", "read", "--run", "fresh", "--from-step", 2, "--steps", 2, "--commit-every", 1, "--format", "none")
+    yield world.run(user, "runs", check=False)
+    for run in ("trainers", "fresh"):
+        yield from ask("runs", "--reset", run, "--to", 4, "--idle", 0)(world, user)
+
+
 def retain(world, user):
     next(mix(world, "admin"))
     world.run("admin", "read", "--steps", 1, "--commit-every", 1, "--format", "none")
@@ -179,6 +188,7 @@ COMMANDS = {
     "read": read,
     "weights": ask("weights", "code=0.4"),
     "skip": ask("skip", "--step", "6"),
+    "runs": runs,
     "reweight": reweight,
     "status": simple("status"),
     "inspect": simple("inspect", 7),
@@ -214,6 +224,8 @@ def test_a_command_works_with_its_rights_and_names_each_one_that_is_missing(worl
         wrong = []
         for right in rights:
             operation, kind, pattern, resource = right
+            if (command, kind) == ("runs", "group"):
+                operation = "DESCRIBE"  # first it asks for the commits, for which DESCRIBE is enough; READ gives it
             name = f"user worker lacks {operation} on {kind.replace('-', ' ')} {resource}" + " " * (pattern == "literal")
             acls.take(WORKER, [right])
             said = runs_until_named(world, command, name)

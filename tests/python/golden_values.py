@@ -14,10 +14,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
 
 NAMES = ["Sequence", "End", "Batch", "Ledger", "Control", "Feedback", "Arrivals"]
+EARLIER = ["Control.1"]  # schemas/earlier
 
 
 def schema_text(name):
-    return (ROOT / "schemas" / f"{name}.avsc").read_text()
+    return (ROOT / "schemas" / ("earlier" if name in EARLIER else "") / f"{name}.avsc").read_text()
 
 
 def fingerprints():
@@ -252,6 +253,22 @@ CONTROL = {
     "who": "user@host",
 }
 
+RESET = {
+    "id": "r-10",
+    "kind": "RESET",
+    "at_step": -1,
+    "weights": [],
+    "temperature": 0.0,
+    "lr_scale": 0.0,
+    "domain": "",
+    "partition": -1,
+    "first": 0,
+    "end": 0,
+    "who": "user@host",
+    "run": "trainers",
+    "to_step": 12000,
+}
+
 FEEDBACK = {
     "mix": "pretrain",
     "run": "trainers",
@@ -282,7 +299,8 @@ GOLDEN = {
     "batch": ("Batch", BATCH),
     "batch_last": ("Batch", BATCH_LAST),
     "ledger": ("Ledger", LEDGER),
-    "control": ("Control", CONTROL),
+    "control": ("Control.1", CONTROL),
+    "control_reset": ("Control", RESET),
     "feedback": ("Feedback", FEEDBACK),
     "arrivals": ("Arrivals", ARRIVALS),
 }

@@ -103,20 +103,14 @@ static const struct ledger sample = {
     .runs_n = 1,
 };
 
-static struct ledger_raw_weight control_weight[] = {{"code", 0.25}, {"web", 0.75}};
-static const struct control sample_control = {
-    .id = "r-9",
-    .kind = LEDGER_SKIP,
+static const struct control sample_reset = {
+    .id = "r-10",
+    .kind = LEDGER_RESET,
     .at_step = -1,
-    .weight = control_weight,
-    .weights_n = 2,
-    .temperature = 1.5,
-    .lr_scale = 0.5,
-    .domain = "web",
-    .partition = 1,
-    .first = 100,
-    .end = 200,
+    .partition = -1,
     .who = "user@host",
+    .run = "trainers",
+    .to_step = 12000,
 };
 
 static struct feedback_loss sample_loss[] = {{"code", 12.5, 0.5, 16}, {"web", 25, 0, 8}};
@@ -168,7 +162,7 @@ decode_feedback(const uint8_t *bytes, size_t n, struct failure *f)
 static void
 test_records_have_the_golden_bytes(void **unused)
 {
-	static const char *const name[] = {"ledger", "control", "feedback"};
+	static const char *const name[] = {"ledger", "control_reset", "feedback"};
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++) {
@@ -181,7 +175,7 @@ test_records_have_the_golden_bytes(void **unused)
 		if (i == 0)
 			code = ledger_encode(&sample, &bytes, &n, &f);
 		else if (i == 1)
-			code = control_encode(&sample_control, &bytes, &n, &f);
+			code = control_encode(&sample_reset, &bytes, &n, &f);
 		else
 			code = feedback_encode(&sample_feedback, &bytes, &n, &f);
 		assert_int_equal(code, FAIL_NONE);
@@ -279,6 +273,7 @@ test_the_golden_ledger_has_its_values(void **unused)
 	free(golden.bytes);
 }
 
+/* control.hex was written with the schema before RESET (schemas/earlier/Control.1.avsc). */
 static void
 test_the_golden_control_has_its_values(void **unused)
 {
@@ -295,6 +290,14 @@ test_the_golden_control_has_its_values(void **unused)
 	assert_string_equal(c.domain, "web");
 	assert_true(c.partition == 1 && c.first == 100 && c.end == 200);
 	assert_string_equal(c.who, "user@host");
+	assert_true(c.run == NULL && c.to_step == 0);
+	control_clear(&c);
+	free(golden.bytes);
+
+	golden = vector_read("control_reset");
+	assert_int_equal(control_decode(&c, golden.bytes, golden.n, &f), FAIL_NONE);
+	assert_true(c.kind == LEDGER_RESET && c.to_step == 12000 && c.weights_n == 0);
+	assert_string_equal(c.run, "trainers");
 	control_clear(&c);
 	free(golden.bytes);
 }
@@ -342,9 +345,13 @@ static void
 test_damaged_records_are_refused_or_decoded_and_nothing_else(void **unused)
 {
 	struct vector ledger = vector_read("ledger"), control = vector_read("control");
-	struct vector feedback = vector_read("feedback");
+	struct vector feedback = vector_read("feedback"), reset = vector_read("control_reset");
 
 	(void)unused;
+	vector_refuses_every_truncation(decode_control, &reset);
+	vector_refuses_a_byte_more(decode_control, &reset);
+	vector_survives_every_flip(decode_control, &reset);
+	free(reset.bytes);
 	vector_refuses_every_truncation(decode_ledger, &ledger);
 	vector_refuses_a_byte_more(decode_ledger, &ledger);
 	vector_survives_every_flip(decode_ledger, &ledger);

@@ -91,7 +91,7 @@ mixing(void)
 	l->domain[1].weight = WEIGHT_ONE / 4 * 3;
 	st->domain[0].taken = 20;
 	st->domain[1].taken = 60;
-	st->run[0].committed = true;
+	st->run[0].committed = st->run[0].committed_all = true;
 	st->run[0].step = 4;
 	return st;
 }
@@ -412,19 +412,22 @@ static void
 test_a_run_whose_position_is_lost_is_told(void **state)
 {
 	struct status *st = mixing();
-	char *name = run_names[0];
-	struct ledger_run *known = calloc(1, sizeof(*known));
 
 	(void)state;
-	*known = (struct ledger_run){.name = strdup(name), .step = 7};
-	st->ledger.run = known;
-	st->ledger.runs_n = 1;
-	st->run[0].committed = false;
+	st->run[0].known = 7;
+	st->run[0].committed = st->run[0].committed_all = false;
 	st->run[0].step = 0;
 	check_problem(st,
-	    "run trainers stands at step 7 in the ledger, and the broker knows no "
-	    "commit of it: were its offsets deleted, or has it paused for longer than "
-	    "offsets.retention.minutes?");
+	    "run trainers stands at step 7 in the ledger, and the broker has no commit of group "
+	    "pre.trainers for every lane: they were deleted, or have expired "
+	    "(offsets.retention.minutes). No trainer starts from its commits before `riffle runs "
+	    "-c run.yml --reset trainers --to 7` sets them again");
+	st = mixing();
+	st->run[0].known = 7;
+	check_problem(st,
+	    "run trainers went back to step 4, and the ledger knows it at step 7: the steps "
+	    "between are read again. `riffle runs -c run.yml --reset trainers --to 4`, while no "
+	    "trainer runs, takes the ledger's step back, too");
 	st = mixing();
 	st->batches_kept = true;
 	st->step_kept = 4;

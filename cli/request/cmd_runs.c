@@ -1,0 +1,136 @@
+/*
+ * riffle runs: where the runs of trainers stand, and the only way to take one back.
+ *
+ *     no --reset  --> status_query_runs --> status_print: a line a run
+ *     --reset     --> runs_reset: looks, sets the commits, requests the ledger's part
+ */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/request/runs_reset.h"
+#include "cli/status/status_print.h"
+#include "common/base/limits.h"
+#include "consumer/status/status_query.h"
+
+struct arguments {
+	const char *reset, *id;
+	uint64_t to, idle_s, timeout_s;
+	bool json;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+/* What --help prints of the options, below the text of cmd_runs; defaults are in run(). */
+static const struct option_row rows[] = {
+    {.name = "reset",
+	.kind = OPTION_TEXT,
+	.at = AT(reset),
+	.value = "RUN",
+	.help = "take that run to the step of --to: its commits at the broker and its known step "
+		"in the ledger"},
+    {.name = "to",
+	.kind = OPTION_COUNT,
+	.at = AT(to),
+	.max = LIMIT_STEP - 1,
+	.value = "STEP",
+	.help = "the first step that the run reads then; published, and still kept"},
+    {.name = "idle",
+	.kind = OPTION_COUNT,
+	.at = AT(idle_s),
+	.max = 86400,
+	.value = "SECONDS",
+	.help = "how long the run must have been silent (60)"},
+    {.name = "id",
+	.kind = OPTION_TEXT,
+	.at = AT(id),
+	.value = "ID",
+	.help = "name of the request, as in `riffle weights`"},
+    {.name = "timeout",
+	.kind = OPTION_COUNT,
+	.at = AT(timeout_s),
+	.min = 1,
+	.max = 86400,
+	.value = "SECONDS",
+	.help = "how long to wait for the answer (30)"},
+    {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
+};
+
+static enum fail_code
+show(struct status_query *q, bool json, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+	struct status *st;
+
+	if (status_query_runs(q, &st, f) != FAIL_NONE)
+		return f->code;
+	if (json)
+		code = status_print_runs_json(st, stdout, f);
+	else
+		status_print_runs_table(st, stdout);
+	status_free(st);
+	return code;
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	struct arguments a = {.idle_s = 60, .timeout_s = 30};
+	struct status_query *q = NULL;
+	struct config *c = NULL;
+	struct options o;
+	enum fail_code code;
+
+	if (options_parse(&o, &cmd_runs, argc, argv, &a, f) != FAIL_NONE)
+		return f->code;
+	if ((a.reset == NULL) == options_given(&o, &cmd_runs, "to"))
+		return fail(f, FAIL_USAGE, "--reset RUN and --to STEP go together");
+	if (options_config(&c, &o, f) != FAIL_NONE)
+		return f->code;
+	code = config_need_mix(c, f);
+	if (code == FAIL_NONE)
+		code = status_query_open(&q, c, f);
+	if (code == FAIL_NONE && a.reset == NULL)
+		code = show(q, a.json, f);
+	else if (code == FAIL_NONE)
+		code = runs_reset(q,
+		    &(struct runs_reset){
+			.config = c,
+			.run = a.reset,
+			.id = a.id,
+			.to_step = a.to,
+			.idle_ms = (int64_t)a.idle_s * 1000,
+			.timeout_ms = (int)a.timeout_s * 1000,
+			.json = a.json,
+		    },
+		    f);
+	status_query_close(q);
+	config_close(c);
+	return code;
+}
+
+const struct command cmd_runs = {
+    .name = "runs",
+    .summary = "show where the runs of trainers stand, or take one back to a step",
+    .usage = "-c FILE [--reset RUN --to STEP [OPTION...]] [--json]",
+    .help =
+	"A line for each run of mix.runs or of the ledger. STEP is its lowest commit at the\n"
+	"broker, KNOWN the highest step that the ledger has seen of it, LAG the steps that are\n"
+	"published and not committed, SEEN when the ledger last saw it go on. STATE: good; new;\n"
+	"went back: it has committed an earlier step than the known one; commits lost: the\n"
+	"broker has none for some lane, and trainers that start from commits are refused.\n"
+	"\n"
+	"With --reset: stop the run's trainers first; a run that is active is refused, and so is\n"
+	"an unknown one, and a step that is not published or not kept any more. Sets the run's\n"
+	"commits to STEP on every lane, so that a trainer from commits starts there, then asks\n"
+	"the mixer to make it the known step. The answer is in the ledger, with who asked. Where\n"
+	"no mixer runs, the commits are set and the request waits for one. A trainer that\n"
+	"starts from a checkpoint takes its own step, as ever. Exit 1: refused, or no answer in\n"
+	"time.",
+    .example = "riffle runs -c run.yml\n"
+	       "riffle runs -c run.yml --reset trainers --to 12000",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .run = run,
+};

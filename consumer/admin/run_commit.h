@@ -1,0 +1,35 @@
+/*
+ * run_commit.h -- sets the commits of a run of trainers to a step, on every lane.
+ *
+ * For `riffle runs --reset`: a trainer that starts from its commits then starts at that step. The
+ * offsets are those of the step in the log (step_search.h), so that it starts there at once.
+ *
+ *     run_commit_find   where the step lies on each lane; changes nothing
+ *     run_commit_set    commits these offsets, with step=N, for group <mix>.<run>
+ *
+ * Thread: one.
+ */
+#ifndef CONSUMER_ADMIN_RUN_COMMIT_H
+#define CONSUMER_ADMIN_RUN_COMMIT_H
+
+#include <stdint.h>
+
+#include "common/base/failure.h"
+#include "common/config/properties.h"
+
+struct run_commit;
+
+/*
+ * Gives *out, to be ended with run_commit_close(). Copies mix and run, borrows the properties
+ * during the call. FAIL_DATA: `step`, which is published or the next one, is not kept any more.
+ */
+enum fail_code run_commit_find(struct run_commit **out, const char *mix, const char *run,
+    uint64_t step, const struct properties *properties, struct failure *f);
+void run_commit_close(struct run_commit *r); /* NULL is accepted */
+
+/* Returns when the broker has committed all lanes. */
+enum fail_code run_commit_set(struct run_commit *r, struct failure *f);
+
+uint32_t run_commit_lanes(const struct run_commit *r);
+
+#endif
