@@ -12,6 +12,7 @@
 #include "common/base/names.h"
 #include "common/base/nearest.h"
 #include "common/base/scalar.h"
+#include "common/kafka/kafka.h"
 
 enum {
 	LONG_FIRST = 256, /* + row: what getopt_long() answers for a long option */
@@ -312,7 +313,10 @@ check_arguments(const struct options *o, const struct command *c, struct failure
 		const char *text = o->properties.text[i], *equals = strchr(text, '=');
 
 		if (equals == NULL || equals == text)
-			return fail(f, FAIL_USAGE, "-X: not a property: %s (NAME=VALUE)", text);
+			return fail(f, FAIL_USAGE,
+			    "-X: not a property: %s (NAME=VALUE; what was given is not shown: it "
+			    "may be a secret)",
+			    equals == NULL ? "it has no '='" : "it has no name");
 	}
 	if (o->verbose && o->quiet)
 		return fail(f, FAIL_USAGE, "--verbose and --quiet exclude each other");
@@ -392,12 +396,43 @@ options_set_property(struct config *c, const char *text, struct failure *f)
 	char name[PROPERTY_NAME_MAX + 1];
 
 	if (equals - text > PROPERTY_NAME_MAX)
-		return fail(f, FAIL_USAGE, "-X: the name of a property is too long: %.*s...",
-		    PROPERTY_NAME_MAX, text);
+		return fail(f, FAIL_USAGE, "-X: a property's name has at most %d letters",
+		    PROPERTY_NAME_MAX);
 	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
 	if (properties_secret(name))
 		return set_secret(c, name, equals + 1, f);
 	return properties_set(&c->kafka, name, equals + 1, f);
+}
+
+/* Whether -X gave the property, which wins over the file. */
+static bool
+given_by_option(const struct options *o, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < o->properties.n; i++)
+		if (strncmp(o->properties.text[i], name, n) == 0 && o->properties.text[i][n] == '=')
+			return true;
+	return false;
+}
+
+/* A failure names what gave the property: a line of the file, or -X. */
+static enum fail_code
+check_properties(const struct config *c, const struct options *o, struct failure *f)
+{
+	for (size_t i = 0; i < c->kafka.n; i++) {
+		const struct property *p = &c->kafka.item[i];
+		int line;
+
+		if (kafka_check_property(p, f) == FAIL_NONE)
+			continue;
+		if (given_by_option(o, p->name))
+			return fail_within(f, "-X");
+		line = config_property_line(c, p->name);
+		return line > 0 ? fail_within(f, "%s:%d", c->path, line)
+				: fail_within(f, "%s", c->path == NULL ? "environment" : c->path);
+	}
+	return FAIL_NONE;
 }
 
 enum fail_code
@@ -411,7 +446,8 @@ options_config(struct config **out, const struct options *o, struct failure *f)
 	for (size_t i = 0; i < o->properties.n; i++)
 		if (options_set_property(*out, o->properties.text[i], f) != FAIL_NONE)
 			goto failed;
-	return FAIL_NONE;
+	if (check_properties(*out, o, f) == FAIL_NONE)
+		return FAIL_NONE;
 failed:
 	config_close(*out);
 	*out = NULL;
@@ -432,6 +468,8 @@ bare_config(struct config **out, const struct options *o, struct failure *f)
 		code = properties_set(&(*out)->kafka, "bootstrap.servers", bootstrap, f);
 	for (size_t i = 0; i < o->properties.n && code == FAIL_NONE; i++)
 		code = options_set_property(*out, o->properties.text[i], f);
+	if (code == FAIL_NONE)
+		code = check_properties(*out, o, f);
 	if (code != FAIL_NONE) {
 		config_close(*out);
 		*out = NULL;

@@ -144,14 +144,11 @@ read_properties(struct config *c, const struct yaml_node *map, struct failure *f
 		if (*node->key == '\0')
 			return config_fail(c, node->line, "kafka", f, "a property has no name");
 		snprintf(key, sizeof(key), "kafka.%s", config_shown(shown, node->key));
-		if (node->kind != YAML_TEXT && read_property_from(c, node, key, f) != FAIL_NONE)
-			return f->code;
-		if (node->kind != YAML_TEXT)
-			continue;
-		if (node->plain && *node->text == '\0')
+		if (node->kind == YAML_TEXT && node->plain && *node->text == '\0')
 			return config_fail(c, node->line, key, f,
 			    "has no value (a librdkafka property; \"\" is an empty one)");
-		if (properties_set(&c->kafka, node->key, node->text, f) != FAIL_NONE)
+		if ((node->kind == YAML_TEXT ? properties_set(&c->kafka, node->key, node->text, f)
+					     : read_property_from(c, node, key, f)) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;
@@ -507,6 +504,23 @@ config_domain_index(const struct config *c, const char *name)
 		return -1;
 	d = bsearch(name, c->domains, c->domains_n, sizeof(*c->domains), compare_name);
 	return d == NULL ? -1 : (int)(d - c->domains);
+}
+
+int
+config_property_line(const struct config *c, const char *name)
+{
+	const struct yaml_node *node;
+	struct yaml_tree *t = NULL;
+	struct failure f;
+	int line = 0;
+
+	if (c->path == NULL || yaml_tree_open(&t, c->path, &f) != FAIL_NONE)
+		return 0;
+	node = yaml_node_get(yaml_node_get(yaml_tree_root(t), "kafka"), name);
+	if (node != NULL)
+		line = node->line;
+	yaml_tree_close(t);
+	return line;
 }
 
 enum fail_code

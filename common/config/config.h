@@ -9,6 +9,7 @@
  *     config_weights    mix.weights, mix.phases, anneal_*: maps of weights
  *     config_check      what several keys must be to each other
  *     properties        librdkafka properties that a user set
+ *     property_names    librdkafka's names: whose values may be shown, and which was meant
  *     topic_plan        which topics a configuration implies, and their settings
  *     yaml_tree         YAML as a tree of nodes, each with its line
  *
@@ -168,6 +169,9 @@ int config_domain_index(const struct config *c, const char *name);
  * they are by size.
  */
 double config_weights_sum(const struct config *c, const struct config_phase *phase);
+
+/* The line of kafka.NAME, from the file, which is read again; 0: it is not there. */
+int config_property_line(const struct config *c, const char *name);
 
 /* Path relative to the configuration's folder -> path for open(). Gives *out (free). */
 enum fail_code config_resolve(

@@ -32,7 +32,7 @@ properties_set(struct properties *p, const char *name, const char *value, struct
 
 	assert(*name != '\0');
 	assert(value != NULL);
-	new = (struct property){strdup(name), strdup(value)};
+	new = (struct property){.name = strdup(name), .value = strdup(value)};
 	item = realloc(p->item, (p->n + 1) * sizeof(*item));
 	if (item != NULL)
 		p->item = item;
@@ -132,7 +132,8 @@ bool
 properties_secret(const char *name)
 {
 	return text_ends_with(name, "password") || text_ends_with(name, "secret") ||
-	       text_ends_with(name, ".key.pem") || strcmp(name, "sasl.oauthbearer.config") == 0;
+	       text_ends_with(name, "passphrase") || text_ends_with(name, ".key.pem") ||
+	       strcmp(name, "sasl.oauthbearer.config") == 0;
 }
 
 void

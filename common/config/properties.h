@@ -5,8 +5,8 @@
  * A trainer opens handles from properties alone, without the rest of a configuration. Values can be
  * passwords: no message of these functions shows one.
  *
- * A zeroed struct is an empty list. Names are not checked here: librdkafka refuses an unknown one
- * when a handle is opened.
+ * A zeroed struct is an empty list. Names are not checked here: kafka_check_property() asks
+ * librdkafka, which knows them.
  */
 #ifndef COMMON_CONFIG_PROPERTIES_H
 #define COMMON_CONFIG_PROPERTIES_H
@@ -47,7 +47,10 @@ enum fail_code properties_set_from(
 /* The value of a property, the last of several; NULL: not set. Borrowed; `p` may be NULL. */
 const char *properties_value(const struct properties *p, const char *name);
 
-/* Whether a property of this name is a password, key or token, which no message may show. */
+/*
+ * Whether a property of this name is a password, key or token, which may not stand on a command
+ * line. What messages may show is the business of property_names.h.
+ */
 bool properties_secret(const char *name);
 
 /* Frees what properties_set() copied; the list is empty then. */

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "common/base/log.h"
+#include "common/config/property_names.h"
 #include "common/kafka/kafka_internal.h"
 
 static bool
@@ -78,17 +79,52 @@ static const struct role_property forced[] = {
     {ROLE(KAFKA_WRITER) | ROLE(KAFKA_ADMIN), "transactional.id", NULL},
 };
 
+/* A value that may be a secret is not shown, nor are librdkafka's words, which may quote it. */
+static enum fail_code
+fail_hidden(const char *name, rd_kafka_conf_res_t refused, struct failure *f)
+{
+	const char *instead = property_names_instead(name);
+	const char *nearest = property_names_nearest(name);
+
+	if (instead != NULL)
+		return fail(f, FAIL_CONFIG,
+		    "kafka property %s: is of Kafka's Java clients; riffle uses librdkafka: set %s",
+		    name, instead);
+	if (refused != RD_KAFKA_CONF_UNKNOWN)
+		return fail(f, FAIL_CONFIG,
+		    "kafka property %s: librdkafka does not take its value (which is not shown: it "
+		    "may be a secret)",
+		    name);
+	return fail(f, FAIL_CONFIG, "kafka property %s: librdkafka has no such property%s%s%s",
+	    name, nearest == NULL ? " (its CONFIGURATION.md lists all)" : "; did you mean ",
+	    nearest == NULL ? "" : nearest, nearest == NULL ? "" : "?");
+}
+
 static enum fail_code
 set(rd_kafka_conf_t *conf, const char *name, const char *value, struct failure *f)
 {
 	char why[256];
+	rd_kafka_conf_res_t refused = rd_kafka_conf_set(conf, name, value, why, sizeof(why));
 
-	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
+	if (refused == RD_KAFKA_CONF_OK)
 		return FAIL_NONE;
-	if (value != NULL && properties_secret(name))
-		return fail(f, FAIL_CONFIG, "kafka property %s (a secret) is not accepted", name);
+	if (!property_names_harmless(name))
+		return fail_hidden(name, refused, f);
 	return fail(f, FAIL_CONFIG, "kafka property %s = %s: %s", name,
 	    value == NULL ? "(preset)" : value, why);
+}
+
+enum fail_code
+kafka_check_property(const struct property *p, struct failure *f)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	enum fail_code code;
+
+	if (conf == NULL)
+		return fail_memory(f);
+	code = set(conf, p->name, p->value, f);
+	rd_kafka_conf_destroy(conf);
+	return code;
 }
 
 static enum fail_code
@@ -423,7 +459,7 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 	rd_kafka_conf_t *conf = NULL;
 	struct kafka_handle *h;
 	enum fail_code code;
-	char why[512] = "";
+	char why[512] = "", shown[512];
 	rd_kafka_t *rk;
 
 	assert(o->client != NULL);
@@ -437,7 +473,9 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 		code = fail_memory(f);
 		goto failed;
 	}
-	code = configure(conf, o, h, f);
+	code = kafka_log_hide(&h->log, o->properties, f);
+	if (code == FAIL_NONE)
+		code = configure(conf, o, h, f);
 	if (code != FAIL_NONE)
 		goto failed;
 	errno = 0;
@@ -445,7 +483,8 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 	if (rk == NULL) { /* a contradiction in the properties, or no thread or memory left */
 		code = rd_kafka_last_error() == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE ? FAIL_IO
 										     : FAIL_CONFIG;
-		fail(f, code, "kafka properties: %s", why);
+		kafka_log_shown(&h->log, why, shown, sizeof(shown));
+		fail(f, code, "kafka properties: %s", shown);
 		goto failed;
 	}
 	conf = NULL; /* rk owns it from here on */

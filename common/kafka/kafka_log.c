@@ -5,10 +5,12 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "common/base/log.h"
+#include "common/config/property_names.h"
 
 /* Levels of syslog(3), which librdkafka uses. */
 enum { SYSLOG_WARNING = 4, SYSLOG_DEBUG = 7 };
@@ -24,7 +26,79 @@ void
 kafka_log_end(struct kafka_log *l)
 {
 	pthread_mutex_destroy(&l->lock);
+	free(l->hidden);
 }
+
+/* ---- what no line shows ---- */
+
+#define HIDDEN_ENDS " \t\r\n\"'=,;&?" /* of a word of a value */
+
+/* Appends a text of n bytes; l->hidden has room. */
+static void
+hide(struct kafka_log *l, const char *text, size_t n)
+{
+	if (n < KAFKA_LOG_HIDDEN_MIN)
+		return;
+	memcpy(l->hidden + l->hidden_n, text, n);
+	l->hidden_n += n;
+	l->hidden[l->hidden_n++] = '\0';
+}
+
+/* The whole first, which may have its words inside. */
+static void
+hide_value(struct kafka_log *l, const char *value)
+{
+	hide(l, value, strlen(value));
+	for (const char *at = value; *at != '\0';) {
+		size_t n = strcspn(at, HIDDEN_ENDS);
+
+		if (n < strlen(value))
+			hide(l, at, n);
+		at += n + strspn(at + n, HIDDEN_ENDS);
+	}
+}
+
+enum fail_code
+kafka_log_hide(struct kafka_log *l, const struct properties *p, struct failure *f)
+{
+	size_t room = 0;
+
+	assert(l->hidden == NULL);
+	for (size_t i = 0; p != NULL && i < p->n; i++)
+		if (!property_names_harmless(p->item[i].name))
+			room += 2 * strlen(p->item[i].value) + 2;
+	if (room == 0)
+		return FAIL_NONE;
+	l->hidden = malloc(room);
+	if (l->hidden == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < p->n; i++)
+		if (!property_names_harmless(p->item[i].name))
+			hide_value(l, p->item[i].value);
+	assert(l->hidden_n <= room);
+	return FAIL_NONE;
+}
+
+void
+kafka_log_shown(const struct kafka_log *l, const char *text, char *out, size_t room)
+{
+	static const char stars[] = "***";
+	enum { STARS_N = sizeof(stars) - 1 };
+
+	snprintf(out, room, "%s", text);
+	for (size_t i = 0; i < l->hidden_n; i += strlen(l->hidden + i) + 1) {
+		const char *hidden = l->hidden + i;
+		size_t n = strlen(hidden);
+
+		assert(n > STARS_N); /* the line becomes shorter */
+		for (char *at = out; (at = strstr(at, hidden)) != NULL; at += STARS_N) {
+			memcpy(at, stars, STARS_N);
+			memmove(at + STARS_N, at + n, strlen(at + n) + 1);
+		}
+	}
+}
+
+/* ---- lines ---- */
 
 /* The text without librdkafka's "[thrd:NAME]: ", which says nothing to a user. */
 static const char *
@@ -137,13 +211,14 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
     const char *text, int64_t now_ms)
 {
 	uint64_t held_back;
-	char more[64] = "";
+	char more[64] = "", line[KAFKA_LOG_LINE_MAX];
 	bool connection = strcmp(facility, "FAIL") == 0, pass;
 	bool certificate = strcmp(facility, "SSLCERTVRFY") == 0;
 
 	assert(facility != NULL);
 	assert(text != NULL);
-	text = without_thread(text);
+	kafka_log_shown(l, without_thread(text), line, sizeof(line));
+	text = line;
 	if (level >= SYSLOG_DEBUG) { /* only where the user has set `debug`: wanted, all of it */
 		log_info("kafka: client=%s %s %s", client, facility, text);
 		return;

@@ -15,10 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/failure.h"
+#include "common/config/properties.h"
+
 enum {
 	KAFKA_LOG_INTERVAL_MS = 10000,
 	KAFKA_LOG_KINDS_MAX = 64, /* kinds remembered; the one seen longest ago gives way */
 	KAFKA_CAUSE_MAX = 256,
+	KAFKA_LOG_HIDDEN_MIN = 4, /* letters: less of a value is no secret, and is in every line */
+	KAFKA_LOG_LINE_MAX = 4096 /* a longer one is cut */
 };
 
 struct kafka_log_kind {
@@ -28,6 +33,8 @@ struct kafka_log_kind {
 };
 
 struct kafka_log {
+	char *hidden; /* texts that no line shows, each with its '\0'; constant after the start */
+	size_t hidden_n;      /* bytes of all of them */
 	pthread_mutex_t lock; /* protects all below */
 	bool quiet;           /* connection failures are kept, not shown: somebody waits for one */
 	char cause[KAFKA_CAUSE_MAX];
@@ -38,6 +45,16 @@ struct kafka_log {
 
 void kafka_log_init(struct kafka_log *l);
 void kafka_log_end(struct kafka_log *l);
+
+/*
+ * Values of properties that may be secrets (property_names.h), and words of them, stand in no line
+ * from here on: librdkafka quotes what it was given. Before any other thread knows `l`; `p` may be
+ * NULL. FAIL_MEMORY.
+ */
+enum fail_code kafka_log_hide(struct kafka_log *l, const struct properties *p, struct failure *f);
+
+/* Copies `text`, cut to out[room], with "***" for each of these. */
+void kafka_log_shown(const struct kafka_log *l, const char *text, char *out, size_t room);
 
 /*
  * One line of librdkafka: `level` as in syslog(3), `facility` its kind ("FAIL"), `text` what it

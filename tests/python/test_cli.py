@@ -116,7 +116,8 @@ def test_a_wrong_option_is_one_sentence_and_exit_2(fails, command):
 def test_wrong_values_of_common_options(fails, command):
     see = f"; see riffle {command} --help"
     fails(2, f"riffle {command}: --config: needs a value: FILE{see}", command, "-c")
-    fails(2, f"riffle {command}: -X: not a property: x (NAME=VALUE){see}", command, "-X", "x", "-c", "y")
+    fails(2, f"riffle {command}: -X: not a property: it has no '=' (NAME=VALUE; what was given is not shown: it may be a "
+             f"secret){see}", command, "-X", "x", "-c", "y")
     fails(2, f"riffle {command}: --quiet: takes no value, but has one: --quiet=1{see}", command, "--quiet=1")
 
 
@@ -196,6 +197,31 @@ def test_weights_and_domains_come_from_beside_the_configuration(riffle, fails, w
     shares.write_text('{"code": 0.3, "web": 0.7}')
     fails(2, f"riffle config: {path}:12: mix.weights: a domain without a weight: `domains` has books (line 4), "
              "shares.json has not; 0 leaves it out of the mix", "config", "--check", "-c", path)
+
+
+SECRET = "hunter2-of-nobody"
+
+
+@pytest.mark.parametrize("name, said", [
+    ("sasl.pasword", "librdkafka has no such property; did you mean sasl.password?"),
+    ("sasl.jaas.config", "is of Kafka's Java clients; riffle uses librdkafka: set sasl.mechanism, sasl.username and sasl.password"),
+    ("of.nobody", "librdkafka has no such property (its CONFIGURATION.md lists all)"),
+])
+def test_a_property_that_librdkafka_lacks_is_found_by_the_check_and_its_value_shown_nowhere(fails, write_config, name, said):
+    path = write_config(GOOD + f"kafka:\n  {name}: {SECRET}\n")
+    for words in (["config", "--check"], ["topics"], ["acls", "mix", "--principal", "User:a"]):
+        fails(2, f"riffle {words[0]}: {path}:13: kafka property {name}: {said}", *words, "-c", path)
+    path = write_config(GOOD)
+    fails(2, f"riffle topics: -X: kafka property {name}: {said}", "topics", "-c", path, "-X", f"{name}={SECRET}")
+    fails(2, f"riffle config: /dev/stdin: kafka property {name}: {said}", "config", "--check", "-c", "/dev/stdin",
+          input=GOOD + f"kafka: {{{name}: {SECRET}}}\n")
+
+
+@pytest.mark.parametrize("words", [["-X", SECRET], ["-X", f"={SECRET}"], ["-X", f"sasl.password:{SECRET}"],
+                                   ["-X", f"{SECRET * 20}="], ["-X", f"sasl.password={SECRET}"]])
+def test_a_property_that_is_none_is_not_shown(riffle, write_config, words):
+    done = riffle("config", "--check", "-c", write_config(GOOD), *words, check=False)
+    assert done.returncode == 2 and SECRET not in done.stdout + done.stderr
 
 
 def test_a_configuration_comes_through_a_pipe(riffle):

@@ -262,8 +262,10 @@ test_every_mistake_has_one_sentence(void **unused)
 	    {"--slice 4/4", "--slice: not a slice: 4/4 (k/n: slice k, from 0 to n-1, of n)"},
 	    {"--slic 1/4", "unknown option --slic"},
 	    {"--name _", "--name: is empty: needs a value: NAME"},
-	    {"-X a", "-X: not a property: a (NAME=VALUE)"},
-	    {"-X =a", "-X: not a property: =a (NAME=VALUE)"},
+	    {"-X a", "-X: not a property: it has no '=' (NAME=VALUE; what was given is not shown: "
+		     "it may be a secret)"},
+	    {"-X =a", "-X: not a property: it has no name (NAME=VALUE; what was given is not "
+		      "shown: it may be a secret)"},
 	    {"-v -q", "--verbose and --quiet exclude each other"},
 	    {"a b c", "unexpected argument: c (usage: riffle try [OPTION...] [WORD...])"},
 	};
@@ -463,12 +465,13 @@ test_the_configuration_gets_the_properties(void **unused)
 	assert_null(c);
 
 	folder_text("run.yml", "corpus: a\ntokenizer: {file: v}\nsequence_length: 8\n"
-			       "domains: {d: {train: x}}\nkafka: {p: file}\n");
-	snprintf(text, sizeof(text), "-c %s -X q=1 -X p=line=2", folder_path("run.yml"));
+			       "domains: {d: {train: x}}\nkafka: {client.id: file}\n");
+	snprintf(
+	    text, sizeof(text), "-c %s -X linger.ms=1 -X client.id=line=2", folder_path("run.yml"));
 	assert_int_equal(parse(&command, text, &o, &v, &f), FAIL_NONE);
 	assert_int_equal(options_config(&c, &o, &f), FAIL_NONE);
 	assert_int_equal(c->kafka.n, 2);
-	assert_string_equal(c->kafka.item[1].name, "p");
+	assert_string_equal(c->kafka.item[1].name, "client.id");
 	assert_string_equal(c->kafka.item[1].value, "line=2");
 	config_close(c);
 
@@ -477,11 +480,34 @@ test_the_configuration_gets_the_properties(void **unused)
 	for (int i = 0; i < 2; i++) {
 		snprintf(text, sizeof(text), "-c %s -X %s=1", folder_path("run.yml"), name);
 		assert_int_equal(parse(&command, text, &o, &v, &f), FAIL_NONE);
-		assert_int_equal(options_config(&c, &o, &f), i == 0 ? FAIL_NONE : FAIL_USAGE);
-		config_close(c);
+		assert_int_equal(options_config(&c, &o, &f), i == 0 ? FAIL_CONFIG : FAIL_USAGE);
 		name[255] = 'n';
 		name[256] = '\0';
 	}
+}
+
+static void
+test_a_property_that_librdkafka_lacks_is_refused_at_load_without_its_value(void **unused)
+{
+	char text[1024], said[1200];
+	struct config *c;
+	struct options o;
+	struct values v;
+	struct failure f;
+
+	(void)unused;
+	folder_text("run.yml", "corpus: a\ntokenizer: {file: v}\nsequence_length: 8\n"
+			       "domains: {d: {train: x}}\nkafka:\n  client.id: a\n"
+			       "  sasl.pasword: hunter2\n");
+	snprintf(text, sizeof(text), "-c %s", folder_path("run.yml"));
+	assert_int_equal(parse(&command, text, &o, &v, &f), FAIL_NONE);
+	assert_int_equal(options_config(&c, &o, &f), FAIL_CONFIG);
+	assert_null(c);
+	snprintf(said, sizeof(said),
+	    "%s:7: kafka property sasl.pasword: librdkafka has no such property; did you mean "
+	    "sasl.password?",
+	    folder_path("run.yml"));
+	assert_string_equal(f.text, said);
 }
 
 int
@@ -502,6 +528,9 @@ main(void)
 	    cmocka_unit_test(test_the_help_is_the_table),
 	    cmocka_unit_test_setup_teardown(
 		test_the_configuration_gets_the_properties, folder_open, folder_close),
+	    cmocka_unit_test_setup_teardown(
+		test_a_property_that_librdkafka_lacks_is_refused_at_load_without_its_value,
+		folder_open, folder_close),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
