@@ -435,6 +435,7 @@ domain_clear(struct config_domain *d)
 	list_clear(&d->train);
 	list_clear(&d->valid);
 	free(d->exec);
+	free(d->exec_name);
 	free(d->text);
 	free(d->where_field);
 	free(d->where_equals);

@@ -76,6 +76,7 @@ struct config_domain {
 	struct config_list train; /* patterns as written: brace ranges, globs; relative as above */
 	struct config_list valid; /* n > 0: split does not apply to this domain */
 	char *exec;               /* a shell command that prints JSONL; NULL: files */
+	char *exec_name;          /* what records call it; NULL: as the domain */
 	enum token_format tokens; /* NONE: text; else train and valid are files of tokens, */
 	enum config_width token_bytes; /* each of so many bytes, where they do not say it */
 	char *text;                    /* dotted path of the field that holds the text */

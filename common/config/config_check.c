@@ -100,6 +100,9 @@ check_domain(const struct config *c, const struct yaml_node *root, const struct 
 			? "has no source: give train (files) or exec (a program)"
 			: "has no source: the folder of domains_from has no sub-folder of that "
 			  "name; make one, or give train (files) or exec (a program)");
+	if (!program && d->exec_name != NULL)
+		return fail_domain(c, root, d, "exec_name", f,
+		    "has no effect without exec: it is what records call the program");
 	if (program && d->partitions > 1)
 		return fail_domain(c, root, d, "partitions", f,
 		    "one program cannot be dealt to several producers: must be 1 with exec");
@@ -181,6 +184,12 @@ check_shared(const struct config *c, const struct yaml_node *root, const struct 
 		    "wants the same documents of the same input as domain %s (line %d)", a->name,
 		    a->line);
 		return fail_domain(c, root, b, "where", f, what);
+	}
+	if (compare_text(a->exec_name, b->exec_name) != 0) {
+		snprintf(what, sizeof(what),
+		    "differs from that of domain %s (line %d), which shares its input: must agree",
+		    a->name, a->line);
+		return fail_domain(c, root, b, "exec_name", f, what);
 	}
 	if (a->partitions != b->partitions || a->live != b->live) {
 		snprintf(what, sizeof(what),

@@ -27,7 +27,7 @@ struct chunk_record {
 };
 
 struct chunk {
-	/* Relative as the pattern is, or the exec command. Borrowed: lives as long as the input. */
+	/* Relative as the pattern is, or exec:NAME#HASH. Borrowed: lives as long as the input. */
 	const char *file;
 	enum chunk_form form;
 	struct chunk_record *record; /* [n], owned */

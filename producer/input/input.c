@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "common/base/text.h"
 #include "common/base/thread.h"
 
 /* ---- from bytes to the queue ---- */
@@ -147,7 +149,7 @@ read_all(struct input *in, struct failure *f)
 {
 	uint64_t used_after = 0;
 
-	if (in->command != NULL)
+	if (in->program != NULL)
 		return input_read_one(in, 0, f);
 	for (size_t i = 0; i < in->file_at; i++)
 		used_after += in->files->file[i].size_bytes;
@@ -302,6 +304,17 @@ open_files(struct input *in, const struct input_options *o, const struct input_p
 
 /* ---- a program ---- */
 
+/* Whether a program that was read as `then` is the one of this hash: see input.h. */
+static bool
+same_program(const char *then, const char *command, uint64_t hash)
+{
+	char mark[2 + 16];
+
+	snprintf(mark, sizeof(mark), "#%016" PRIx64, hash);
+	return strcmp(then, command) == 0 ||
+	       (strncmp(then, "exec:", 5) == 0 && text_ends_with(then, mark));
+}
+
 /*
  * The program starts here, in the caller's thread. One that is followed and begins where
  * RIFFLE_RESUME says is numbered from there; all others print everything again, and what was
@@ -311,8 +324,11 @@ static enum fail_code
 open_command(struct input *in, const struct input_options *o, const struct input_position *from,
     struct failure *f)
 {
+	uint64_t hash = XXH64(o->exec, strlen(o->exec), 0);
+	struct text name = {0};
 	struct stream_program p = {
 	    .command = o->exec,
+	    .name = o->exec_name,
 	    .folder = in->folder,
 	    .resume = from == NULL ? 0 : from->document,
 	    .says_resume = o->follow,
@@ -322,24 +338,26 @@ open_command(struct input *in, const struct input_options *o, const struct input
 
 	if (o->partitions > 1)
 		return fail(f, FAIL_CONFIG,
-		    "exec %s: a program cannot be dealt out to %" PRIu32
+		    "exec:%s: a program cannot be dealt out to %" PRIu32
 		    " lanes; use partitions: 1",
-		    o->exec, o->partitions);
-	in->command = strdup(o->exec);
-	if (in->command == NULL)
+		    o->exec_name, o->partitions);
+	text_add(&name, "exec:%s#%016" PRIx64, o->exec_name, hash);
+	in->program = text_take(&name);
+	if (in->program == NULL)
 		return fail_memory(f);
-	in->end.file = in->command;
-	in->end.names = XXH64(in->command, strlen(in->command), 0);
-	if (from != NULL && from->file != NULL && strcmp(from->file, o->exec) != 0)
+	in->end.file = in->program;
+	in->end.names = hash;
+	if (from != NULL && from->file != NULL && !same_program(from->file, o->exec, hash))
 		return fail(f, FAIL_CONFIG,
-		    "exec %s: the last run read \"%s\"; put it back, or start a new corpus",
-		    o->exec, from->file);
+		    "exec:%s: the last run read another command than that of now (hash %016" PRIx64
+		    "): put the former one back, or start a new corpus",
+		    o->exec_name, hash);
 	if (stream_open_program(&in->stream, &p, f) != FAIL_NONE)
 		return f->code;
-	record_cutter_start(in->cutter, in->command, CHUNK_JSON_LINES, 0, 1);
+	record_cutter_start(in->cutter, in->program, CHUNK_JSON_LINES, 0, 1);
 	if (from != NULL && o->follow && !o->repeats) {
 		record_cutter_start(
-		    in->cutter, in->command, CHUNK_JSON_LINES, from->byte, from->line);
+		    in->cutter, in->program, CHUNK_JSON_LINES, from->byte, from->line);
 		record_cutter_number(in->cutter, from->document);
 		return FAIL_NONE;
 	}
@@ -375,6 +393,7 @@ input_open(struct input **out, const struct input_options *o, const struct input
 
 	assert(o->partition < o->partitions);
 	assert(o->patterns != NULL || o->exec != NULL);
+	assert(o->exec == NULL || o->exec_name != NULL);
 	if (in == NULL)
 		return fail_memory(f);
 	in->end.file = "";
@@ -420,7 +439,7 @@ input_close(struct input *in)
 	file_list_close(in->files);
 	if (in->stop_fd >= 0)
 		close(in->stop_fd);
-	free(in->command);
+	free(in->program);
 	free(in->folder);
 	free(in);
 }

@@ -52,6 +52,11 @@
  * An appended run continues where the input ended before (`ended`): its files, now, must begin with
  * those of the run before, in the same order, and the last of them may have grown by whole lines.
  *
+ * A program's command can hold a password, and what records name stays for ever. So a program is
+ * named exec:NAME#HASH in chunk.file and all that is made of it: the name that the configuration
+ * gives, and 16 hexadecimal digits of the XXH64 of its command, by which a resume knows another
+ * one. Logs that were begun before have the command itself there, and are continued all the same.
+ *
  * Of token files (token_file.h) `line` is the number of the document in its file, from 1, and
  * `byte` where its tokens begin. An id outside the vocabulary is a failure.
  *
@@ -103,6 +108,7 @@ struct input_options {
 	const struct config_list *patterns; /* or exec; borrowed while opening */
 	const char *folder;                 /* patterns and exec are relative to it */
 	const char *exec;
+	const char *exec_name; /* of the program: records name it by this, never by its command */
 	uint32_t partition, partitions; /* which part of the files: partition < partitions */
 	uint64_t max_document_bytes;
 	uint64_t chunk_bytes;                     /* 0: INPUT_CHUNK_BYTES */
@@ -135,8 +141,9 @@ struct input;
 
 /*
  * Gives *out, to be ended with input_close(); `from` may be NULL: the start. FAIL_CONFIG: a pattern
- * that matches nothing, a directory, a program in more than one partition, other files than the run
- * before had. FAIL_DATA: no record starts at `from`. FAIL_IO: a file cannot be opened.
+ * that matches nothing, a directory, a program in more than one partition, other files, or another
+ * command, than the run before had. FAIL_DATA: no record starts at `from`. FAIL_IO: a file cannot
+ * be opened.
  */
 enum fail_code input_open(struct input **out, const struct input_options *o,
     const struct input_position *from, struct failure *f);

@@ -4,7 +4,7 @@
  *
  * Four kinds of input have one struct. Which it is:
  *
- *     command   live   tokens   files
+ *     program   live   tokens   files
  *     set       -      -        -        a program
  *     -         -      -        set      files that are all there
  *     -         set    -        -        files that keep arriving (input_live.c)
@@ -26,7 +26,7 @@
 
 struct input {
 	char *folder;
-	char *command;               /* owned; see above */
+	char *program;               /* owned; exec:NAME#HASH; see above */
 	struct file_list *files;     /* owned */
 	struct input_live *live;     /* owned */
 	struct input_tokens *tokens; /* owned */

@@ -40,6 +40,7 @@ enum fail_code stream_open_file(
 
 struct stream_program {
 	const char *command; /* for /bin/sh -c */
+	const char *name;    /* for failures, which do not show the command */
 	const char *folder;  /* where it is run */
 	bool says_resume;    /* RIFFLE_RESUME is in its environment: */
 	uint64_t resume;     /* the record that it is to begin with */

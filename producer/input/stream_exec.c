@@ -131,7 +131,7 @@ start(struct stream *s, const struct stream_program *o, struct failure *f)
 		return f->code;
 	if (pipe2(ends, O_CLOEXEC) != 0) {
 		free(environment);
-		return fail_errno(f, FAIL_IO, "exec %s: no pipe", o->command);
+		return fail_errno(f, FAIL_IO, "exec:%s: no pipe", o->name);
 	}
 	s->fd = ends[0];
 	fcntl(s->fd, F_SETPIPE_SZ, STREAM_STORED_BYTES); /* the default will do if it is refused */
@@ -142,7 +142,7 @@ start(struct stream *s, const struct stream_program *o, struct failure *f)
 		p->pid = 0;
 		errno = refused;
 		return fail_errno(
-		    f, FAIL_IO, "exec %s: cannot be run in folder %s", o->command, o->folder);
+		    f, FAIL_IO, "exec:%s: cannot be run in folder %s", o->name, o->folder);
 	}
 	return FAIL_NONE;
 }
@@ -159,11 +159,11 @@ wait_readable(const struct stream *s, int fd, int timeout_ms, struct failure *f)
 		n = poll(fds, 2, timeout_ms);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return fail_errno(f, FAIL_IO, "exec %s: cannot wait for its output", s->name);
+		return fail_errno(f, FAIL_IO, "exec:%s: cannot wait for its output", s->name);
 	if (fds[1].revents != 0)
-		return fail(f, FAIL_STOPPED, "exec %s: stopped", s->name);
+		return fail(f, FAIL_STOPPED, "exec:%s: stopped", s->name);
 	if (n == 0)
-		return fail(f, FAIL_TIMEOUT, "exec %s: prints nothing", s->name);
+		return fail(f, FAIL_TIMEOUT, "exec:%s: prints nothing", s->name);
 	return FAIL_NONE;
 }
 
@@ -202,7 +202,7 @@ wait_exit(struct stream *s, struct failure *f)
 		pid_t pid = waitpid(p->pid, &status, WNOHANG);
 
 		if (pid < 0 && errno != EINTR)
-			return fail_errno(f, FAIL_IO, "exec %s: its end is not known", s->name);
+			return fail_errno(f, FAIL_IO, "exec:%s: its end is not known", s->name);
 		if (pid > 0)
 			break;
 		if (wait_readable(s, -1, EXIT_POLL_MS, &why) == FAIL_STOPPED) {
@@ -235,7 +235,7 @@ exec_read(struct stream *s, char *out, size_t room, size_t *got, struct failure 
 		n = read(s->fd, out, room);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return fail_errno(f, FAIL_IO, "exec %s: its output cannot be read", s->name);
+		return fail_errno(f, FAIL_IO, "exec:%s: its output cannot be read", s->name);
 	if (n == 0) {
 		s->ended = true;
 		return wait_exit(s, f);
@@ -294,7 +294,7 @@ stream_open_program(struct stream **out, const struct stream_program *o, struct 
 		return fail_memory(f);
 	s->kind = &kind_exec;
 	s->fd = -1;
-	s->name = strdup(o->command);
+	s->name = strdup(o->name);
 	if (s->name == NULL) {
 		fail_memory(f);
 		goto failed;

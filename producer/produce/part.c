@@ -225,6 +225,7 @@ open_input(struct part *s, const struct input_position *from, bool from_start, s
 	struct input_options o = {
 	    .patterns = s->o->held_out ? &d->valid : &d->train,
 	    .exec = s->o->held_out ? NULL : d->exec,
+	    .exec_name = d->exec_name == NULL ? d->name : d->exec_name,
 	    .partition = s->o->partition,
 	    .partitions = s->o->partitions,
 	    .max_document_bytes = s->config->max_document_bytes,
@@ -320,9 +321,14 @@ open_all(struct part *s, const struct input_position *from, bool from_start, str
 	if (part_outputs_start(s->outputs, &workers, from_start ? 0 : from->rejects, f) !=
 	    FAIL_NONE)
 		return f->code;
+	/* Of a program the file can be its command, with what is secret in it: see input.h. */
 	if (!from_start)
 		log_info("produce: %s goes on at document=%" PRIu64 " file=%s byte=%" PRIu64,
-		    s->o->label, from->document, from->file == NULL ? "" : from->file, from->byte);
+		    s->o->label, from->document,
+		    from->file == NULL || s->config->domains[s->o->domain[0]].exec != NULL
+			? ""
+			: from->file,
+		    from->byte);
 	if (open_input(s, from, from_start, f) != FAIL_NONE)
 		return f->code;
 	progress_begin(

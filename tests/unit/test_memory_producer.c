@@ -156,6 +156,7 @@ read_program(uint64_t *gave, struct failure *f)
 {
 	struct input_options o = {.folder = folder,
 	    .exec = "cat a.jsonl",
+	    .exec_name = "a",
 	    .partitions = 1,
 	    .max_document_bytes = 1 << 20};
 

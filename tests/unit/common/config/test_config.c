@@ -545,6 +545,9 @@ test_a_domain_has_one_source(void **unused)
 	    {8, "    valid: v",
 		"8: domains.code.valid: valid without train: give train or exec, from which the "
 		"mix is drawn"},
+	    {8, "    train: x\n    exec_name: dump",
+		"9: domains.code.exec_name: has no effect without exec: it is what records call "
+		"the program"},
 	    {6, "    exec: cat web\n    partitions: 2",
 		"7: domains.web.partitions: one program cannot be dealt to several producers: "
 		"must be 1 with exec"},
@@ -611,6 +614,12 @@ test_domains_of_one_input_each_need_a_where_of_their_own(void **unused)
 	    {"exec: x, where: {field: s, equals: A}", "exec: x, where: {field: s, equals: A}",
 		"6: domains.b.where: wants the same documents of the same input as domain a "
 		"(line 5)"},
+	    {"exec: x, exec_name: n, where: {field: s, equals: A}",
+		"exec: x, exec_name: n, where: {field: s, equals: B}", NULL},
+	    {"exec: x, exec_name: n, where: {field: s, equals: A}",
+		"exec: x, where: {field: s, equals: B}",
+		"6: domains.b.exec_name: differs from that of domain a (line 5), which shares its "
+		"input: must agree"},
 	    {"train: x, where: {field: s, equals: A}, partitions: 2",
 		"train: x, where: {field: s, equals: B}",
 		"6: domains.b.partitions: differs from that of domain a (line 5), which shares "

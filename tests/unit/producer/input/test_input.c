@@ -2,7 +2,9 @@
 
 #include "producer/input/chunk_queue.h"
 
+#include <inttypes.h>
 #include <time.h>
+#include <xxhash.h>
 
 #include "tests/unit/folder.h"
 
@@ -453,8 +455,11 @@ test_an_input_can_be_closed_at_any_time(void **unused)
 static struct input_options
 program(const char *command)
 {
-	return (struct input_options){
-	    .exec = command, .folder = folder, .partitions = 1, .max_document_bytes = 1 << 20};
+	return (struct input_options){.exec = command,
+	    .exec_name = "web",
+	    .folder = folder,
+	    .partitions = 1,
+	    .max_document_bytes = 1 << 20};
 }
 
 static void
@@ -481,7 +486,8 @@ test_a_program_is_an_input(void **unused)
 			size_t n = strlen(expected);
 
 			if (*at == '%')
-				snprintf(expected + n, sizeof(expected) - n, "%s", rows[i].command);
+				snprintf(expected + n, sizeof(expected) - n, "exec:web#%016" PRIx64,
+				    XXH64(rows[i].command, strlen(rows[i].command), 0));
 			else
 				snprintf(expected + n, sizeof(expected) - n, "%c", *at);
 		}
@@ -519,9 +525,39 @@ test_a_program_is_resumed_by_skipping_what_it_prints_again(void **unused)
 	from.byte = 16;
 	from.document = 9; /* it has printed less */
 	assert_int_equal(read_with(&o, &from, &f), FAIL_DATA);
-	from.file = "another";
-	assert_int_equal(read_with(&o, &from, &f), FAIL_CONFIG);
-	assert_non_null(strstr(f.text, "the last run read \"another\""));
+}
+
+static void
+test_another_command_is_named_by_name_and_hash_and_never_written_out(void **unused)
+{
+	static const char command[] = "echo 1; echo 2 # of token hunter2";
+	struct input_options o = program(command);
+	struct input_position from = {.document = 1, .byte = 2, .line = 2};
+	char file[64];
+	struct failure f;
+
+	(void)unused;
+	/* Under whatever name it was read then, and as logs of before names have it. */
+	snprintf(file, sizeof(file), "exec:feed#%016" PRIx64, XXH64(command, strlen(command), 0));
+	from.file = file;
+	assert_int_equal(read_with(&o, &from, &f), FAIL_NONE);
+	assert_int_equal(r.records, 1);
+	from.file = command;
+	assert_int_equal(read_with(&o, &from, &f), FAIL_NONE);
+	assert_null(strstr(r.text, "hunter2"));
+
+	for (int i = 0; i < 4; i++) {
+		static const char *const others[] = {"exec:web#0123456789abcdef", "exec:web#",
+		    "echo 1; echo 3 # of token hunter2", "a.jsonl"};
+
+		from.file = others[i];
+		assert_int_equal(read_with(&o, &from, &f), FAIL_CONFIG);
+		assert_non_null(strstr(f.text, "exec:web: the last run read another command"));
+		assert_null(strstr(f.text, "hunter2"));
+	}
+	o.exec = "echo 1; exit 7 # hunter2";
+	assert_int_equal(read_with(&o, NULL, &f), FAIL_NONE);
+	assert_null(strstr(r.text, "hunter2"));
 }
 
 static void
@@ -633,6 +669,7 @@ main(void)
 	    TEST(test_an_input_can_be_closed_at_any_time),
 	    TEST(test_a_program_is_an_input),
 	    TEST(test_a_program_is_resumed_by_skipping_what_it_prints_again),
+	    TEST(test_another_command_is_named_by_name_and_hash_and_never_written_out),
 	    TEST(test_a_program_that_is_followed_begins_where_it_is_told_to),
 	    TEST(test_a_program_on_two_lanes_is_refused),
 	    TEST(test_a_slow_programs_records_come_before_its_chunk_is_full),

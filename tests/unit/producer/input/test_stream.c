@@ -463,7 +463,7 @@ static struct stream_program
 program(const char *command)
 {
 	return (struct stream_program){
-	    .command = command, .folder = folder, .stop_fd = -1, .idle_ms = -1};
+	    .command = command, .name = "web", .folder = folder, .stop_fd = -1, .idle_ms = -1};
 }
 
 static enum fail_code
@@ -548,8 +548,8 @@ test_a_program_whose_folder_is_missing_is_an_io_failure(void **unused)
 	(void)unused;
 	p.folder = "/no/such/folder";
 	assert_int_equal(stream_open_program(&s, &p, &f), FAIL_IO);
-	assert_string_equal(f.text,
-	    "exec true: cannot be run in folder /no/such/folder: No such file or directory");
+	assert_string_equal(
+	    f.text, "exec:web: cannot be run in folder /no/such/folder: No such file or directory");
 }
 
 static void
