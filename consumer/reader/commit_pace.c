@@ -32,6 +32,14 @@ commit_pace_given(struct commit_pace *p, uint64_t lead)
 }
 
 void
+commit_pace_trained(struct commit_pace *p, uint64_t position, uint64_t lead)
+{
+	assert(position >= p->position);
+	p->position = position;
+	p->lead = lead;
+}
+
+void
 commit_pace_asked(struct commit_pace *p)
 {
 	p->asked = p->position;

@@ -15,7 +15,8 @@
  *   4  While a step is waited for, the last commit is repeated every COMMIT_PACE_REPEAT_MS, with
  *      k = 0 as well: committer.h says which race that ends.
  *
- * Where k is 0, rules 1 to 3 are the trainer's business.
+ * Where k is 0, rules 1 to 3 are the trainer's business. A progress (riffle_progress.c) obeys rules
+ * 1 and 3 for what was trained.
  *
  * Plain data and pure functions; times are clock_ms(). Invariants: asked <= position, which all
  * functions keep; waits_ms is 0 while no caller waits for a step.
@@ -50,6 +51,9 @@ void commit_pace_move(struct commit_pace *p, uint64_t position);
 
 /* The step at the position was given; its record names the mix's lead. */
 void commit_pace_given(struct commit_pace *p, uint64_t lead);
+
+/* All steps below `position` are trained, which is not below the last one: of a progress. */
+void commit_pace_trained(struct commit_pace *p, uint64_t position, uint64_t lead);
 
 /* A commit of the position was asked for. */
 void commit_pace_asked(struct commit_pace *p);

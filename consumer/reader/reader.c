@@ -138,6 +138,7 @@ reader_resume(struct reader *r, struct failure *f)
 	if (code == FAIL_NONE) {
 		const int64_t *mine = p.offset_next + lanes_first(r->lanes);
 
+		resume_point_log(&p, r->mix, r->run);
 		r->check.step = p.at.step;
 		if (!commits_suffice(r, &p)) {
 			code = search(r, &p, f);
@@ -151,13 +152,15 @@ reader_resume(struct reader *r, struct failure *f)
 }
 
 enum fail_code
-reader_committed(struct reader *r, uint64_t *step, struct failure *f)
+reader_committed(struct reader *r, bool starts, uint64_t *step, struct failure *f)
 {
 	struct resume_point p;
 	enum fail_code code = resume_point_find(&p, r->lanes, r->mix, r->run, r->timeout_ms, f);
 
 	r->lost = p.lost;
 	*step = code == FAIL_NONE ? p.at.step : 0;
+	if (code == FAIL_NONE && starts)
+		resume_point_log(&p, r->mix, r->run);
 	resume_point_clear(&p);
 	return code;
 }

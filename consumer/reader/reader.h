@@ -9,6 +9,7 @@
  *     riffle             the public API (installed as <riffle.h>), and what all its calls share
  *     riffle_reader      struct riffle: opens, hands out, seeks and commits; composes the rest
  *     riffle_reporter    reports of losses without a reader
+ *     riffle_progress    what was trained: reports and commits, wherever the reader is
  *     riffle_validation  held-out sets, as steps
  *     riffle_targets     inputs, labels and positions of a step
  *     commit_pace        decides when a reader commits; pure
@@ -114,8 +115,8 @@ enum fail_code reader_start(struct reader *r, uint64_t step, struct failure *f);
  */
 enum fail_code reader_resume(struct reader *r, struct failure *f);
 
-/* Where reader_resume() would start, in *step; r->lost as there. */
-enum fail_code reader_committed(struct reader *r, uint64_t *step, struct failure *f);
+/* Where reader_resume() would start, in *step; r->lost as there. Logs it if the run `starts`. */
+enum fail_code reader_committed(struct reader *r, bool starts, uint64_t *step, struct failure *f);
 
 /* From now on `step` is due, wherever the reader stands. FAIL_DATA and r->expired as above. */
 enum fail_code reader_seek(struct reader *r, uint64_t step, struct failure *f);

@@ -97,25 +97,6 @@ find(struct finding *s, struct failure *f)
 	return p->lost ? f->code : FAIL_NONE;
 }
 
-static void
-log_start(const struct finding *s)
-{
-	const struct run_position *at = &s->out->at;
-
-	assert(at->step <= at->step_ahead);
-	assert(at->all || at->step == 0);
-	if (!at->any)
-		log_info("riffle: run %s of mix %s has committed nothing: it starts at step 0",
-		    s->run, s->mix);
-	else if (!at->all)
-		log_info("riffle: run %s of mix %s has no commit of lane %zu: it starts at step 0",
-		    s->run, s->mix, at->lane);
-	else
-		log_info("riffle: run %s of mix %s starts at step %" PRIu64
-			 ", its lowest commit (the highest is %" PRIu64 ")",
-		    s->run, s->mix, at->step, at->step_ahead);
-}
-
 enum fail_code
 resume_point_find(struct resume_point *out, struct lanes *l, const char *mix, const char *run,
     int timeout_ms, struct failure *f)
@@ -139,10 +120,27 @@ resume_point_find(struct resume_point *out, struct lanes *l, const char *mix, co
 		code = fail_memory(f);
 	else
 		code = find(&s, f);
-	if (code == FAIL_NONE)
-		log_start(&s);
 	free(s.metadata);
 	return code;
+}
+
+void
+resume_point_log(const struct resume_point *p, const char *mix, const char *run)
+{
+	const struct run_position *at = &p->at;
+
+	assert(at->step <= at->step_ahead);
+	assert(at->all || at->step == 0);
+	if (!at->any)
+		log_info("riffle: run %s of mix %s has committed nothing: it starts at step 0", run,
+		    mix);
+	else if (!at->all)
+		log_info("riffle: run %s of mix %s has no commit of lane %zu: it starts at step 0",
+		    run, mix, at->lane);
+	else
+		log_info("riffle: run %s of mix %s starts at step %" PRIu64
+			 ", its lowest commit (the highest is %" PRIu64 ")",
+		    run, mix, at->step, at->step_ahead);
 }
 
 void

@@ -42,11 +42,14 @@ struct resume_point {
 };
 
 /*
- * Fills *out, to be ended with resume_point_clear(), also after a failure. Logs where the run
- * starts. Only while no lane is assigned; each request waits timeout_ms at most.
+ * Fills *out, to be ended with resume_point_clear(), also after a failure. Only while no lane is
+ * assigned; each request waits timeout_ms at most.
  */
 enum fail_code resume_point_find(struct resume_point *out, struct lanes *l, const char *mix,
     const char *run, int timeout_ms, struct failure *f);
 void resume_point_clear(struct resume_point *p);
+
+/* Logs that the run starts there. */
+void resume_point_log(const struct resume_point *p, const char *mix, const char *run);
 
 #endif

@@ -17,7 +17,7 @@
  *         int rc = riffle_next(r, 10000, &s, &e);
  *         if (rc != RIFFLE_OK) break;     // RIFFLE_END, RIFFLE_TIMEOUT, or an error
  *         train(s->tokens, s->sequences, s->tokens_each);
- *         riffle_commit(r, &e);           // progress: all up to s->step is read
+ *         riffle_commit(r, &e);           // progress: all up to s->step is trained
  *     }
  *     riffle_close(r);
  *
@@ -92,7 +92,8 @@ struct riffle_options {
 	 * that never commits holds the mixer up. At the mix's end it commits the end; and a place
 	 * that was given (RIFFLE_START_STEP, riffle_seek) where no step comes within a second,
 	 * since the mixer may be waiting for that. 0: only riffle_commit(). While no step comes the
-	 * last commit is repeated every ten seconds, in either case.
+	 * last commit is repeated every ten seconds, in either case. Only for a loop that asks for
+	 * a step once the one before is trained: see "what was trained" below.
 	 */
 	uint64_t commit_every;
 	int open_timeout_ms; /* riffle_open() waits this long for the broker; 0: 10,000 */
@@ -170,6 +171,7 @@ struct riffle_info {
 	uint32_t sequence_length; /* S */
 	uint64_t schedule;        /* hash of what fixes the order; belongs into checkpoints */
 	uint64_t tokenizer;       /* fingerprint */
+	uint64_t lead; /* max_lead_steps, by the step given last; 0: no limit, or none was given */
 };
 
 /* Gives *out, to be ended with riffle_close(). Copies the options. Finds the first step. */
@@ -261,11 +263,72 @@ RIFFLE_API int riffle_flush(struct riffle *r, int timeout_ms, struct riffle_erro
 
 /*
  * Where the run stands by its commits, without reading: the lowest step over all lanes of the mix,
- * 0 where it has none. Uses mix, bootstrap, run, properties and open_timeout_ms of the options.
+ * 0 where it has none. Uses mix, bootstrap, run, properties and open_timeout_ms of the options, and
+ * start: RIFFLE_START_COMMITTED logs the answer as where the run starts, the other does not.
  * Ranks that must agree ask it once and start at RIFFLE_START_STEP. RIFFLE_ERROR_LOST as above.
  */
 RIFFLE_API int riffle_find_committed(
     const struct riffle_options *options, uint64_t *step, struct riffle_error *e);
+
+/* ---- what was trained ---- */
+
+/*
+ * A reader knows what it has given, not what was trained: a worker process, or a framework, fetches
+ * steps ahead of training. So where riffle_next() is not called by the loop that trains, once for
+ * each step and after the step before is trained, reading and training are two ends. The reader
+ * commits nothing (commit_every 0, no riffle_commit()). The process that trains has a progress,
+ * which reports and commits. Between them goes a place: a step, and where it begins on each lane.
+ *
+ *     the reader, anywhere             the process that trains
+ *     riffle_next(): step 7
+ *     riffle_place(): step 8 begins
+ *       at these offsets  -----------> keeps the place until step 7 is trained
+ *                                      riffle_progress_trained(place 8, losses of step 7)
+ */
+struct riffle_place {
+	uint64_t step;              /* all steps below it come before the place */
+	uint64_t lead;              /* riffle_info.lead */
+	size_t lanes;               /* of the rank */
+	const int64_t *offset_next; /* [lanes] */
+};
+
+/* The place of riffle_position(). Borrowed until the next call on the same reader. */
+RIFFLE_API void riffle_place(const struct riffle *r, struct riffle_place *out);
+
+/*
+ * Uses mix, bootstrap, run, rank, world, properties, open_timeout_ms and commit_every of the
+ * options; a commit_every of 0 is as 1. Reads nothing. A thread of its own sends reports and
+ * commits, so that no call but riffle_progress_open(), the first that reports, and
+ * riffle_progress_flush() waits.
+ */
+struct riffle_progress;
+RIFFLE_API int riffle_progress_open(
+    struct riffle_progress **out, const struct riffle_options *options, struct riffle_error *e);
+
+/*
+ * All steps below place->step are trained. Copies the place. Reports `loss` (loss[n] as of
+ * riffle_report(); n 0: nothing is reported) as of step place->step - 1. Commits the place where
+ * commit_every steps were trained since the last commit, or a quarter of the lead; the first call
+ * commits in any case. A commit is sent once the reports up to it are delivered, so that a run that
+ * resumes from its commits has reported every step below. While nothing is trained for ten seconds
+ * the last commit is repeated, unless the run stands higher.
+ *
+ * A report or commit that failed is an error of a later call, once; that call does nothing else.
+ * RIFFLE_ERROR_USAGE: a step below the last one (open another progress to begin elsewhere), lanes
+ * that are not the rank's, or losses as of riffle_report().
+ */
+RIFFLE_API int riffle_progress_trained(struct riffle_progress *p, const struct riffle_place *place,
+    const struct riffle_loss *loss, size_t n, struct riffle_error *e);
+
+/* Commits all that is trained, and waits until it and the reports are answered. */
+RIFFLE_API int riffle_progress_flush(
+    struct riffle_progress *p, int timeout_ms, struct riffle_error *e);
+
+/* All steps below are committed, as far as the broker has answered; 0: none. */
+RIFFLE_API uint64_t riffle_progress_committed(const struct riffle_progress *p);
+
+/* The same as riffle_progress_flush() for two seconds, then the end. NULL is accepted. */
+RIFFLE_API void riffle_progress_close(struct riffle_progress *p);
 
 /*
  * What a model takes, by tokens k in [0, S) of each sequence; every array that is not NULL is

@@ -1,6 +1,7 @@
 /*
  * riffle_internal.h -- what the files behind the public API share: riffle_reader.c,
- * riffle_reporter.c and riffle_validation.c. riffle.c holds it, and sees none of them.
+ * riffle_reporter.c, riffle_progress.c and riffle_validation.c. riffle.c holds it, and sees none of
+ * them.
  *
  * The edge of the library: options come in and are checked here, failures leave as a code and a
  * sentence. Within, code works with `struct failure` as everywhere; libriffle returns FAIL_MEMORY

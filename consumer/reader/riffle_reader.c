@@ -195,6 +195,7 @@ riffle_open(struct riffle **out, const struct riffle_options *options, struct ri
 int
 riffle_find_committed(const struct riffle_options *options, uint64_t *step, struct riffle_error *e)
 {
+	bool starts = options->start == RIFFLE_START_COMMITTED;
 	struct riffle_options o = *options;
 	struct failure f = {0};
 	struct riffle *r;
@@ -214,7 +215,7 @@ riffle_find_committed(const struct riffle_options *options, uint64_t *step, stru
 		return riffle_give_failure(e, &f);
 	}
 	if (connect_reader(r, &o, &f) != FAIL_NONE ||
-	    reader_committed(&r->reader, step, &f) != FAIL_NONE)
+	    reader_committed(&r->reader, starts, step, &f) != FAIL_NONE)
 		code = give_open_failure(r, e, &f);
 	riffle_close(r);
 	return code;
@@ -259,6 +260,17 @@ uint64_t
 riffle_position(const struct riffle *r)
 {
 	return r->pace.position;
+}
+
+void
+riffle_place(const struct riffle *r, struct riffle_place *out)
+{
+	*out = (struct riffle_place){
+	    .step = r->pace.position,
+	    .lead = r->pace.lead,
+	    .lanes = r->info.lanes_mine,
+	    .offset_next = r->offset_next,
+	};
 }
 
 /* ---- commits ---- */
@@ -477,6 +489,7 @@ lend(struct riffle *r)
 	r->given = slot;
 	r->next = NULL;
 	commit_pace_given(&r->pace, slot->lead);
+	r->info.lead = slot->lead;
 	for (uint32_t i = 0; i < slot->lanes; i++)
 		r->offset_next[i] = slot->lane[i].offset + 1;
 	return &slot->step;

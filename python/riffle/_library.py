@@ -56,7 +56,12 @@ class StepOfReader(Structure):
 
 class InfoOfReader(Structure):
     _fields_ = [("lanes", c_uint32), ("lanes_mine", c_uint32), ("global_batch", c_uint32),
-                ("sequence_length", c_uint32), ("schedule", c_uint64), ("tokenizer", c_uint64)]
+                ("sequence_length", c_uint32), ("schedule", c_uint64), ("tokenizer", c_uint64),
+                ("lead", c_uint64)]
+
+
+class PlaceOfReader(Structure):
+    _fields_ = [("step", c_uint64), ("lead", c_uint64), ("lanes", c_size_t), ("offset_next", c_void_p)]
 
 
 class LossOfDomain(Structure):
@@ -79,7 +84,7 @@ class InfoOfValidation(Structure):
                 ("tokenizer", c_uint64)]
 
 
-_E, _S = POINTER(ErrorText), POINTER(StepOfReader)
+_E, _S, _P = POINTER(ErrorText), POINTER(StepOfReader), POINTER(PlaceOfReader)
 _FUNCTIONS = {
     "riffle_open": (c_int, [POINTER(c_void_p), POINTER(Options), _E]),
     "riffle_close": (None, [c_void_p]),
@@ -99,6 +104,12 @@ _FUNCTIONS = {
     "riffle_reporter_close": (None, [c_void_p]),
     "riffle_reporter_report": (c_int, [c_void_p, c_uint64, POINTER(LossOfDomain), c_size_t, _E]),
     "riffle_reporter_flush": (c_int, [c_void_p, c_int, _E]),
+    "riffle_place": (None, [c_void_p, _P]),
+    "riffle_progress_open": (c_int, [POINTER(c_void_p), POINTER(Options), _E]),
+    "riffle_progress_close": (None, [c_void_p]),
+    "riffle_progress_trained": (c_int, [c_void_p, _P, POINTER(LossOfDomain), c_size_t, _E]),
+    "riffle_progress_flush": (c_int, [c_void_p, c_int, _E]),
+    "riffle_progress_committed": (c_uint64, [c_void_p]),
     "riffle_find_committed": (c_int, [POINTER(Options), POINTER(c_uint64), _E]),
     "riffle_step_targets": (None, [_S, c_uint32, POINTER(Targets)]),
     "riffle_validation_open": (c_int, [POINTER(c_void_p), POINTER(ValidationOptions), _E]),

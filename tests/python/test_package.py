@@ -66,7 +66,7 @@ def test_a_library_that_is_not_there_is_named(package):
 
 STRUCTS = {"riffle_error": "ErrorText", "riffle_property": "Property", "riffle_options": "Options",
            "riffle_span": "SpanOfSequence", "riffle_range": "Range", "riffle_sequence": "Sequence",
-           "riffle_step": "StepOfReader", "riffle_info": "InfoOfReader", "riffle_loss": "LossOfDomain",
+           "riffle_step": "StepOfReader", "riffle_info": "InfoOfReader", "riffle_place": "PlaceOfReader", "riffle_loss": "LossOfDomain",
            "riffle_targets": "Targets", "riffle_validation_options": "ValidationOptions",
            "riffle_validation_info": "InfoOfValidation"}
 

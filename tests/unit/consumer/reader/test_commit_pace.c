@@ -55,6 +55,22 @@ test_a_commit_is_due_after_so_many_steps_or_a_quarter_of_the_lead(void **unused)
 }
 
 static void
+test_what_was_trained_may_be_many_steps_at_once(void **unused)
+{
+	struct commit_pace p = placed_at(4, 5, false);
+
+	(void)unused;
+	commit_pace_trained(&p, 8, 0);
+	assert_false(commit_pace_due(&p));
+	assert_true(commit_pace_due_at_end(&p));
+	commit_pace_trained(&p, 9, 0);
+	assert_true(commit_pace_due(&p));
+	commit_pace_asked(&p);
+	commit_pace_trained(&p, 11, 8); /* a quarter of the lead */
+	assert_true(commit_pace_due(&p));
+}
+
+static void
 test_at_the_end_one_step_is_enough_and_none_is_not(void **unused)
 {
 	struct commit_pace p = placed_at(100, 7, false);
@@ -142,6 +158,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_commit_is_due_after_so_many_steps_or_a_quarter_of_the_lead),
+	    cmocka_unit_test(test_what_was_trained_may_be_many_steps_at_once),
 	    cmocka_unit_test(test_at_the_end_one_step_is_enough_and_none_is_not),
 	    cmocka_unit_test(test_a_place_is_due_until_a_commit_was_asked_for),
 	    cmocka_unit_test(test_a_wait_ends_at_the_first_thing_to_do),
