@@ -68,7 +68,7 @@ def train_plainly(a, mix, run):
     for item in steps:
         losses, counted = learn(model, optimizer, item)
         sums = riffle.domain_sums(losses, item["domains"], mask=counted)
-        dataset.report(item["step"], sums)
+        dataset.trained(item["step"], sums)
         curve.append(means(sums))
     return model, curve
 
@@ -98,7 +98,7 @@ def train_proxy(a, mix, run, reference):
             (model(part) * (part["labels"] != -100) * weight).sum().backward()
         t.set_rate(optimizer, item["step"], item["lr_scale"])
         optimizer.step()
-        dataset.report(item["step"], sums)
+        dataset.trained(item["step"], sums)
         curve.append(means(sums))
         parts = []
     return doremi, curve, weights, excess

@@ -91,12 +91,14 @@ def learn(a, model, mix):
     import riffle.torch
 
     optimizer = t.make_optimizer(model)
-    for item in riffle.torch.Dataset(mix, a.bootstrap, step=0, commit_every=8, timeout=120):
+    dataset = riffle.torch.Dataset(mix, a.bootstrap, step=0, commit_every=8, timeout=120)
+    for item in dataset:
         losses, counted = model(item), item["labels"] != -100
         optimizer.zero_grad()
         (losses.sum() / counted.sum()).backward()
         t.set_rate(optimizer, item["step"], item["lr_scale"])
         optimizer.step()
+        dataset.trained(item["step"])
         if item["step"] + 1 == a.steps:
             return
 

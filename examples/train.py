@@ -188,7 +188,7 @@ def worker(a):
             rate = set_rate(optimizer, item["step"], item["lr_scale"])
             optimizer.step()
             sums = riffle.domain_sums(losses, item["domains"], mask=counted)
-            dataset.report(item["step"], sums)
+            dataset.trained(item["step"], sums)
             curve.write(json.dumps({
                 "step": item["step"], "loss": loss.item().hex(), "rate": rate, "phase": item["phase"],
                 "domains": {d: [total / n, item["domains"].count(d)] for d, (total, _, n) in sums.items()}}) + "\n")
@@ -198,8 +198,7 @@ def worker(a):
                 save(checkpoint, model=model.state_dict(), optimizer=optimizer.state_dict(),
                      riffle=dataset.state_dict())
             if done == a.steps:
-                dataset.reader.commit()
-                dataset.reader.flush()
+                dataset.flush()
                 break
 
 

@@ -13,12 +13,14 @@ from ._library import VERSION
 from .doremi import DoReMi, domain_sums
 from .errors import BrokerError, DataError, ExpiredError, LostError, RiffleError, StepTimeout, UsageError
 from .odm import ODM
+from .progress import Place, Progress
 from .reader import Info, Reader, Reporter, committed_step
 from .step import Span, Step, Targets, cu_seqlens
 from .validation import Validation
 
 __version__ = VERSION
 __all__ = [
-    "BrokerError", "DataError", "DoReMi", "ExpiredError", "Info", "LostError", "ODM", "Reader", "Reporter", "RiffleError",
+    "BrokerError", "DataError", "DoReMi", "ExpiredError", "Info", "LostError", "ODM", "Place",
+    "Progress", "Reader", "Reporter", "RiffleError",
     "Span", "Step", "StepTimeout", "Targets", "UsageError", "Validation", "committed_step", "cu_seqlens", "domain_sums",
 ]

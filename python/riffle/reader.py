@@ -6,19 +6,20 @@ import ctypes
 import os
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+import weakref
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional
 
 import numpy as np
 
 from . import _library as c
-from .errors import DataError, UsageError, error_of
+from .errors import UsageError, error_of
+from .progress import WORDS, Losses, Place, Places, Progress, Training, losses_of, place_of, state_of, step_of_state
 from .step import Step
 
 _SLICE_MS = 100  # a wait returns to Python so often, for signals
 _StepPointer = ctypes.POINTER(c.StepOfReader)
 _DTYPES = {"u2": "uint16", "u4": "uint32", "i8": "int64"}
-
-Losses = Mapping[str, Tuple[float, float, int]]
+_END_S = 1.0  # that the end of the program waits for a call in another thread
 
 
 class Info(NamedTuple):
@@ -30,6 +31,7 @@ class Info(NamedTuple):
     sequence_length: int  #: S
     schedule: int  #: hash of what fixes the order
     tokenizer: int  #: fingerprint
+    lead: int = 0  #: max_lead_steps, by the last step; 0: no limit
 
 
 def token_dtype(dtype: Any) -> np.dtype:
@@ -99,6 +101,15 @@ def next_step(call: Callable[[int], int], error: c.ErrorText, timeout: Optional[
             return code
 
 
+def end_reader(busy: threading.Lock, handle: int) -> None:
+    """Closes a reader, unless a call in another thread does not end: then the end of the process closes it."""
+    if busy.acquire(timeout=_END_S):
+        try:
+            c.lib.riffle_close(handle)
+        finally:
+            busy.release()
+
+
 class Reader:
     """Reads the lanes of one rank of a mix, whole steps in order, each the previous one plus 1.
 
@@ -110,7 +121,9 @@ class Reader:
     run: name of the training run; commits go to the group "<mix>.<run>".
     step: first step, from a checkpoint. None: where the run has committed (the lowest step over all lanes), or 0.
     dtype: of the tokens: uint16 (an error where a token is above 65,535), uint32 or int64.
-    commit_every: commit by itself every k steps, or more often where the lead of the mix asks for it; 0: never.
+    commit_every: where the next step is asked for, commit every k steps (or more often where the lead of the mix asks
+        for it) that all steps given so far are trained. Only for a loop that asks for a step once it has trained the one
+        before; 0: never. Whoever fetches ahead calls trained() instead.
     timeout: seconds that iterating waits for a step; None: for ever.
     ahead_bytes: memory for steps that are decoded ahead (0: 64 MiB; at least two steps), and as much again for records
         that are fetched and not decoded yet (at least 1 MiB a lane).
@@ -127,14 +140,17 @@ class Reader:
                  timeout: Optional[float] = None, ahead_bytes: int = 0, threads: int = 0,
                  properties: Optional[Mapping[str, Any]] = None, schedule: int = 0, open_timeout: float = 10.0):
         self._handle: Optional[int] = None
-        self._pid = os.getpid()
         self.mix, self.run, self.rank, self.world = mix, run, rank, world
         self.dtype = token_dtype(dtype)
         self.timeout = timeout
+        self.commit_every = commit_every
         self._error = c.ErrorText()
         self._names: Dict[int, str] = {}
         self._busy = threading.Lock()
         self._step = _StepPointer()
+        self._training = Training(Places(np.zeros(WORDS, np.int64)), lambda: Progress(
+            mix, bootstrap, rank, world, run=run, properties=properties, open_timeout=open_timeout))
+        self._told = self._training.places  # of what was trained
         for name, value in (("rank", rank), ("world", world), ("step", step or 0), ("commit_every", commit_every),
                             ("ahead_bytes", ahead_bytes), ("threads", threads)):
             if not 0 <= value < 2**63:
@@ -143,30 +159,26 @@ class Reader:
         options.commit_every, options.ahead_bytes = commit_every, ahead_bytes
         options.threads, options.schedule = threads, schedule
         self._handle = handle_of(c.lib.riffle_open, c.lib.riffle_close, options, self._error)
+        # Also where the program ends with an open reader, while the modules that this needs are still there.
+        self._ends = weakref.finalize(self, end_reader, self._busy, self._handle)
+        self._begin()
 
     # ---- life ----
 
     def close(self) -> None:
-        """Ends the reader. Steps that somebody still holds stay valid. Commits nothing new."""
+        """Ends the reader. Steps that somebody still holds stay valid. Commits nothing but what trained() has said."""
         if self._handle is None:
             return
-        if self._pid == os.getpid():
-            with self._busy:
-                handle, self._handle = self._handle, None
-                c.lib.riffle_close(handle)
-        self._handle = None
+        with self._busy:
+            self._handle = None
+        self._training.close()
+        self._ends()
 
     def __enter__(self) -> "Reader":
         return self
 
     def __exit__(self, *unused: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Exception:  # the interpreter is ending
-            pass
 
     def __getstate__(self) -> None:
         raise TypeError("a Reader cannot be sent to another process: open one there")
@@ -220,6 +232,7 @@ class Reader:
             raw = pointer.contents
             tokens = tokens.reshape(-1)[:raw.sequences * raw.tokens_each].reshape(raw.sequences, raw.tokens_each)
         self._step = _StepPointer()
+        self._training.places.put(place_of(self._open()))
         return Step(pointer, self.dtype, self._names, tokens)
 
     def seek(self, step: int) -> None:
@@ -233,11 +246,22 @@ class Reader:
                 return c.lib.riffle_seek(handle, step, ctypes.byref(self._error))
 
         self._check(uninterrupted(call, lambda: None))
+        self._begin()
+
+    def _begin(self) -> None:
+        place = self.place
+        self._training.begin(place.step)
+        self._training.places.reads(place)
 
     @property
     def position(self) -> int:
-        """The step that comes next: what belongs into a checkpoint."""
+        """The step that comes next."""
         return c.lib.riffle_position(self._open())
+
+    @property
+    def place(self) -> Place:
+        """Where `position` is, for the Progress of the process that trains."""
+        return place_of(self._open())
 
     @property
     def info(self) -> Info:
@@ -248,18 +272,35 @@ class Reader:
 
     # ---- checkpoints, commits, losses ----
 
-    def state_dict(self) -> Dict[str, Any]:
-        """{"mix", "run", "step"}: understood at any world size."""
-        return {"mix": self.mix, "run": self.run, "step": self.position}
+    def state_dict(self, step: Optional[int] = None) -> Dict[str, Any]:
+        """{"mix", "run", "step"}, understood at any world size: `step` comes next. None: the step after the last that
+        trained() was told of; `position`, where it never was."""
+        if step is None:
+            places = self._training.places
+            step = places.trained if places.is_trained else self.position
+        return state_of(self.mix, self.run, step)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes to the step of a checkpoint. DataError where it is of another mix."""
         self.seek(step_of_state(state, self.mix))
 
+    def trained(self, step: Optional[int] = None, losses: Optional[Losses] = None) -> None:
+        """All steps up to `step` (None: the one after the last) are trained: commits that, reports `losses` of `step`
+        as report() does, and moves the state. Returns at once; what fails is raised by a later trained() or flush(),
+        once, and that call does nothing else. Steps may be read ahead of training."""
+        self._open()
+        if self.commit_every > 0:
+            raise UsageError("this reader commits by itself what it has given (commit_every): open it without, and "
+                             "trained() commits what was trained")
+        self._training.trained(step, losses)
+
     def commit(self, wait: bool = True, timeout: float = 30.0) -> None:
-        """Commits that all steps below `position` are read: progress for the mixer's lead and for resuming without a
+        """Commits that all steps below `position` are trained: progress for the mixer's lead and for resuming without a
         checkpoint. wait=False: returns at once; what fails is raised by a later commit() or flush()."""
         handle, error = self._open(), ctypes.byref(self._error)
+        if self._told.is_trained:
+            raise UsageError("commit() commits what was given, and trained() says what was trained: use one of them "
+                             "(flush() waits for the commits of trained())")
         self._check(c.lib.riffle_commit_async(handle, error))
         if wait:
             self.flush(timeout)
@@ -267,6 +308,8 @@ class Reader:
     @property
     def committed(self) -> int:
         """The last known good: the broker has confirmed that all steps below it are committed by this reader."""
+        if self._training.progress is not None:
+            return self._training.progress.committed
         return c.lib.riffle_committed(self._open())
 
     def report(self, step: int, losses: Losses) -> None:
@@ -280,12 +323,8 @@ class Reader:
         """Waits until reports are delivered and commits confirmed. StepTimeout where not all are, in time."""
         handle, error = self._open(), ctypes.byref(self._error)
         self._check(next_step(lambda ms: c.lib.riffle_flush(handle, ms, error), self._error, timeout))
-
-
-def losses_of(losses: Losses) -> "ctypes.Array":
-    return (c.LossOfDomain * len(losses))(*[
-        (domain.encode(), float(loss), float(excess), int(tokens))
-        for domain, (loss, excess, tokens) in losses.items()])
+        if self._training.progress is not None:
+            self._training.progress.flush(timeout)
 
 
 class Reporter:
@@ -294,10 +333,10 @@ class Reporter:
     def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: int = 0, world: int = 1, *,
                  run: str = "trainers", properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0):
         self._handle: Optional[int] = None
-        self._pid = os.getpid()
         self._error = c.ErrorText()
         options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
         self._handle = handle_of(c.lib.riffle_reporter_open, c.lib.riffle_reporter_close, options, self._error)
+        self._ends = weakref.finalize(self, c.lib.riffle_reporter_close, self._handle)
 
     def _open(self) -> int:
         if self._handle is None:
@@ -320,21 +359,15 @@ class Reporter:
 
     def close(self) -> None:
         """Ends it; what is on its way gets two seconds."""
-        handle, self._handle = self._handle, None
-        if handle is not None and self._pid == os.getpid():
-            c.lib.riffle_reporter_close(handle)
+        self._handle = None
+        if hasattr(self, "_ends"):
+            self._ends()
 
     def __enter__(self) -> "Reporter":
         return self
 
     def __exit__(self, *unused: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Exception:  # the interpreter is ending
-            pass
 
     def __getstate__(self) -> None:
         raise TypeError("a Reporter cannot be sent to another process: open one there")
@@ -349,23 +382,15 @@ def options_of(mix: str, bootstrap: Optional[str], rank: int, world: int, run: s
         properties=given, properties_n=len(given), open_timeout_ms=max(1, int(open_timeout * 1000)))
 
 
-def step_of_state(state: Mapping[str, Any], mix: str) -> int:
-    """The step of a checkpoint, once it is seen to be of this mix."""
-    missing = {"mix", "run", "step"} - set(state)
-    if missing:
-        raise DataError(f"the checkpoint lacks {', '.join(sorted(missing))}: it is no state of riffle")
-    if state["mix"] != mix:
-        raise DataError(f"the checkpoint is of mix {state['mix']}, this reader is of mix {mix}")
-    return int(state["step"])
-
-
 def committed_step(mix: str, bootstrap: Optional[str] = None, *, run: str = "trainers",
-                   properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0) -> int:
-    """Where a run stands by its commits: the lowest step over all lanes of the mix; 0 where it has none.
+                   properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0,
+                   starts: bool = True) -> int:
+    """Where a run stands by its commits: the lowest step over all lanes of the mix; 0 where it has none. `starts`: the
+    library logs that the run starts there.
 
     Ranks that must agree let one of them ask, before anyone commits, and start at the answer.
     """
-    options = options_of(mix, bootstrap, 0, 1, run, None, 4, properties, open_timeout)
+    options = options_of(mix, bootstrap, 0, 1, run, None if starts else 0, 4, properties, open_timeout)
     step, error = c.c_uint64(), c.ErrorText()
     code = uninterrupted(
         lambda: c.lib.riffle_find_committed(ctypes.byref(options), ctypes.byref(step), ctypes.byref(error)),

@@ -2,31 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+import os
+import time
+import warnings
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
 import torch.distributed
 import torch.utils.data
 
-from .errors import UsageError
-from .reader import Reader, Reporter, committed_step, step_of_state, token_dtype
+from .errors import RiffleError, StepTimeout, UsageError
+from .progress import WORDS, Losses, Places, Progress, Training, state_of, step_of_state
+from .reader import Reader, Reporter, committed_step, token_dtype
 from .step import Step, cu_seqlens
 from .validation import Validation
 
 __all__ = ["Dataset", "ValidationDataset", "batch_of"]
 
+TENSORS = ("input_ids", "labels", "position_ids", "document_ids", "domain_index")
+_OTHERS = ("domains", "step", "lr_scale", "phase")
+_PACKED = ("cu_seqlens", "max_seqlen")
+_PLACE_S = 1.0  # for the first step, before the place where reading begins is committed
+_STALL_S = 5.0  # for a step, before it is said that training holds it up
+_UNTRAINED = 16  # steps that are given, before it is said that trained() was not called
+
+Fields = Union[None, str, Sequence[str]]
+
+
+def _fields_of(fields: Fields, with_cu_seqlens: bool) -> Tuple[FrozenSet[str], bool]:
+    """Names of the fields of an item, and whether it has those of variable-length attention."""
+    if fields is None:
+        return frozenset(TENSORS + _OTHERS + (_PACKED if with_cu_seqlens else ())), with_cu_seqlens
+    if fields == "tensors":
+        return frozenset(TENSORS + (_PACKED[:1] if with_cu_seqlens else ())), with_cu_seqlens
+    known = TENSORS + _OTHERS + _PACKED
+    names = frozenset([fields] if isinstance(fields, str) else fields)
+    if names - set(known) or not names:
+        raise UsageError(f"fields: {', '.join(sorted(names - set(known))) or 'none'}; known are {', '.join(known)}, or "
+                         "\"tensors\" for all that are tensors")
+    return names, bool(names & set(_PACKED))
+
 
 def batch_of(step: Step, first: int = 0, end: Optional[int] = None, *, mask_boundaries: bool = False,
-             with_cu_seqlens: bool = False) -> Dict[str, Any]:
+             with_cu_seqlens: bool = False, fields: Fields = None) -> Dict[str, Any]:
     """Sequences [first, end) of a step as what a model takes; n = end - first, S tokens each.
 
-    input_ids: int64 [n, S]; labels: int64 [n, S], -100 where there is no loss; position_ids: int32 [n, S], from 0 in
+    input_ids: int64 [n, S]; labels: int64 [n, S], -100 where there is no loss; position_ids: int64 [n, S], from 0 in
     each stretch of a document; document_ids: int32 [n, S], stretches of the sequence from 0; domain_index: int64 [n];
     domains: list of n names; step: int; lr_scale: float; phase: str. With cu_seqlens also cu_seqlens: int32 [k + 1]
-    over the flattened n * S tokens, and max_seqlen: int.
+    over the flattened n * S tokens, and max_seqlen: int. `fields`: names of those that are wanted, or "tensors": the
+    tensors alone.
     """
-    return _slice(_Ready(step, mask_boundaries), first, len(step) if end is None else end, with_cu_seqlens)
+    names, packed = _fields_of(fields, with_cu_seqlens)
+    return _slice(_Ready(step, mask_boundaries), first, len(step) if end is None else end, names, packed)
 
 
 class _Ready:
@@ -37,12 +66,12 @@ class _Ready:
         self.targets = step.targets(mask_boundaries=mask_boundaries)
 
 
-def _slice(ready: _Ready, first: int, end: int, with_cu_seqlens: bool) -> Dict[str, Any]:
+def _slice(ready: _Ready, first: int, end: int, names: FrozenSet[str], packed: bool) -> Dict[str, Any]:
     step, t = ready.step, ready.targets
     item: Dict[str, Any] = {
         "input_ids": torch.from_numpy(t.input_ids[first:end]),
         "labels": torch.from_numpy(t.labels[first:end]),
-        "position_ids": torch.from_numpy(t.position_ids[first:end]),
+        "position_ids": torch.from_numpy(t.position_ids[first:end].astype(np.int64)),
         "document_ids": torch.from_numpy(t.document_ids[first:end]),
         "domain_index": torch.from_numpy(step.domain_index[first:end].astype(np.int64)),
         "domains": step.domains[first:end],
@@ -50,11 +79,11 @@ def _slice(ready: _Ready, first: int, end: int, with_cu_seqlens: bool) -> Dict[s
         "lr_scale": step.lr_scale,
         "phase": step.phase,
     }
-    if with_cu_seqlens:
+    if packed:
         cumulative = cu_seqlens(t.position_ids[first:end])
         item["cu_seqlens"] = torch.from_numpy(cumulative)
         item["max_seqlen"] = int(np.diff(cumulative).max())
-    return item
+    return {name: value for name, value in item.items() if name in names}
 
 
 def _distributed() -> Tuple[int, int]:
@@ -65,82 +94,164 @@ def _distributed() -> Tuple[int, int]:
 
 class Dataset(torch.utils.data.IterableDataset):
     """The steps of one rank of a mix, in order. An item is a whole step, or a micro-batch of it: give it to a
-    DataLoader (or torchdata's StatefulDataLoader) with batch_size=None. Items are as :func:`batch_of` says.
+    DataLoader with batch_size=None. Items are as :func:`batch_of` says.
+
+        for item in DataLoader(dataset, batch_size=None, num_workers=1):
+            train(item)
+            dataset.trained(item["step"])               # commits; the last micro-batch of the step says it
+            torch.save({"riffle": dataset.state_dict(), ...})
 
     Parameters
     ----------
-    mix, bootstrap, run, properties, commit_every, timeout, ahead_bytes, threads: as of riffle.Reader.
+    mix, bootstrap, run, properties, timeout, ahead_bytes, threads: as of riffle.Reader.
+    commit_every: steps that are trained between two commits, fewer where a quarter of the mix's lead is less; 0: each.
+        Nothing is committed because it was read. k > 0 also commits the place of a checkpoint where no step comes from
+        there within a second, since the mixer may be waiting for that.
     rank, world: None: of torch.distributed where it is initialised when this is made, else 0 and 1.
     step: first step. None: where the run has committed; under torch.distributed rank 0 asks the broker and tells all
         others (so making a Dataset is then collective), before anyone commits. A checkpoint wins over both.
     micro_batch: sequences of an item; divides those of a step. None: the whole step.
     mask_boundaries: labels that are the first token of another document are -100 too.
     cu_seqlens: items have them.
+    fields: names of the fields that items have, or "tensors": those that are tensors alone. None: all.
 
-    The state is {"mix", "run", "step"}, `step` the first one that was not given whole: a checkpoint between two
-    micro-batches of a step begins that step again. It is understood at any world size.
+    The state is {"mix", "run", "step"}: `step` is the first one that was not trained, as trained() says. Where
+    trained() is not called it is the first one that was not given whole, with a warning, since a framework may fetch
+    ahead of training; and an error in a process that cannot know that either, because a worker reads. state_dict(step=n)
+    is the state after n steps, for whoever counts them. It is understood at any world size.
 
     Workers: worker 0 of a DataLoader reads, others have nothing to give; one is enough, for the library reads ahead
     in threads of its own. Nothing is connected before iteration begins in the process that reads, so that neither
-    fork nor spawn harm. Every iteration goes on where the last one, or load_state_dict(), stands.
+    fork nor spawn harm. Every iteration begins behind what was trained; or behind what was given, or at what
+    load_state_dict() says; an error where a worker has read ahead and nobody knows how much of that was trained.
     """
 
     def __init__(self, mix: str, bootstrap: Optional[str] = None, *, run: str = "trainers",
                  rank: Optional[int] = None, world: Optional[int] = None, step: Optional[int] = None,
                  micro_batch: Optional[int] = None, mask_boundaries: bool = False, cu_seqlens: bool = False,
-                 commit_every: int = 0, timeout: Optional[float] = None, ahead_bytes: int = 0, threads: int = 0,
-                 properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0):
+                 fields: Fields = None, commit_every: int = 0, timeout: Optional[float] = None, ahead_bytes: int = 0,
+                 threads: int = 0, properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0):
         super().__init__()
         if (rank is None) != (world is None):
             raise UsageError("give both rank and world, or neither")
-        if micro_batch is not None and micro_batch < 1:
-            raise UsageError(f"micro_batch is {micro_batch}")
+        for name, value, least in (("micro_batch", micro_batch or 1, 1), ("commit_every", commit_every, 0),
+                                   ("step", step or 0, 0)):
+            if not least <= value < 2**62:
+                raise UsageError(f"{name} is {value}")
         self.mix, self.bootstrap, self.run, self.properties = mix, bootstrap, run, dict(properties or {})
         self.rank, self.world = _distributed() if rank is None or world is None else (rank, world)
         self.micro_batch, self.mask_boundaries, self.cu_seqlens = micro_batch, mask_boundaries, cu_seqlens
+        self.fields = fields
+        self._names, self._packed = _fields_of(fields, cu_seqlens)
         self.commit_every, self.timeout, self.open_timeout = commit_every, timeout, open_timeout
         self.ahead_bytes, self.threads = ahead_bytes, threads
         self._dtype = token_dtype(np.uint32)
-        self._step = step
+        self._shared = torch.zeros(WORDS, dtype=torch.int64).share_memory_()
+        self._given_step, self._loaded, self._origin = step, False, 0
         self._why: Optional[Exception] = None  # the run's position could not be found
-        self._reader: Optional[Reader] = None
-        self._reporter: Optional[Reporter] = None
+        self._said: set = set()
+        self._open_here()
         if step is None:
             self._find_start()
+        else:
+            self._training.begin(step)
+        self._origin = self._places.start
+
+    def _open_here(self) -> None:
+        """What a process has of its own."""
+        self._places = Places(self._shared.numpy())
+        self._training = Training(self._places, self._open_progress)
+        self._reader: Optional[Reader] = None
+        self._reporter: Optional[Reporter] = None
+
+    def _open_progress(self) -> Progress:
+        return Progress(self.mix, self.bootstrap, self.rank, self.world, run=self.run, commit_every=self.commit_every,
+                        properties=self.properties, open_timeout=self.open_timeout)
+
+    def _committed(self, starts: bool) -> int:
+        return committed_step(self.mix, self.bootstrap, run=self.run, properties=self.properties,
+                              open_timeout=self.open_timeout, starts=starts)
 
     def _find_start(self) -> None:
         found: List[Any] = [None]
-        if not self._shared() or self.rank == 0:
+        if not self._is_distributed() or self.rank == 0:
             try:
-                found[0] = committed_step(self.mix, self.bootstrap, run=self.run, properties=self.properties,
-                                          open_timeout=self.open_timeout)
+                found[0] = self._committed(True)
             except Exception as why:  # not needed where a checkpoint is loaded
                 found[0] = why
-        if self._shared():
+        if self._is_distributed():
             torch.distributed.broadcast_object_list(found, src=0)
         if isinstance(found[0], Exception):
             self._why = found[0]
         else:
-            self._step = found[0]
+            self._training.begin(found[0])
 
-    def _shared(self) -> bool:
+    def _is_distributed(self) -> bool:
         return (self.rank, self.world) == _distributed() and self.world > 1
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {**self.__dict__, "_reader": None, "_reporter": None}
+        state = dict(self.__dict__)
+        for name in ("_places", "_training", "_reader", "_reporter"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open_here()
+
+    def _warn(self, key: str, text: str) -> None:
+        if key not in self._said:
+            self._said.add(key)
+            warnings.warn(f"riffle: {text}", RuntimeWarning, stacklevel=3)
 
     # ---- state ----
 
-    def state_dict(self) -> Dict[str, Any]:
-        """{"mix", "run", "step"}."""
-        if self._step is None and self._why is not None:
+    def state_dict(self, num_samples: Optional[int] = None, from_beginning: bool = True, *,
+                   step: Optional[int] = None) -> Dict[str, Any]:
+        """{"mix", "run", "step"}. `step`: the number of steps that are trained, where the caller counts them. num_samples
+        (as Composer asks): the sequences that are trained over all ranks, since the run began, or since this process
+        did; whole steps of them."""
+        if num_samples is not None and step is None:
+            return self._state_of_samples(num_samples, from_beginning)
+        return state_of(self.mix, self.run, self._step_of_state() if step is None else step)
+
+    def _step_of_state(self) -> int:
+        places, worker = self._places, torch.utils.data.get_worker_info()
+        if self._why is not None:
             raise self._why
-        return {"mix": self.mix, "run": self.run, "step": self._step}
+        if places.is_trained and worker is not None and worker.id == 0:
+            raise UsageError(
+                "a StatefulDataLoader saves what its worker has given, and trained() says what was trained, which may be "
+                "less: use torch.utils.data.DataLoader, and save dataset.state_dict() of the process that trains")
+        if places.is_trained:
+            return places.trained
+        if places.given == places.start or places.ended or (worker is not None and worker.id > 0):
+            return places.given
+        if places.reader != os.getpid():
+            raise UsageError(
+                f"nobody knows what was trained: a worker has read all steps below {places.given}, ahead of training. Call "
+                "trained(step) after each step, or name the step: state_dict(step=n) after n steps")
+        self._warn("state", f"the state is of what was given: step {places.given} comes next. Where a framework fetches "
+                            "ahead of training (Lightning does), that is too far: call trained(step) after each step, or "
+                            "state_dict(step=n) after n steps")
+        return places.given
+
+    def _state_of_samples(self, num_samples: int, from_beginning: bool) -> Dict[str, Any]:
+        batch = self._places.batch or num_samples + 1  # no step was read: only 0 is whole
+        if num_samples % batch != 0:
+            raise UsageError(f"{num_samples} sequences are no whole number of steps" +
+                             (f" of {batch} sequences" if self._places.batch else ", and no step was read yet"))
+        begun = self._origin if from_beginning else self._places.start
+        state = state_of(self.mix, self.run, begun + num_samples // batch)
+        return {**state, "origin": self._origin} if self._origin > 0 else state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Iteration goes on at the step of the checkpoint. DataError where it is of another mix."""
-        self._step = step_of_state(state, self.mix)
-        self._why = None
+        step, worker = step_of_state(state, self.mix), torch.utils.data.get_worker_info()
+        if worker is not None and worker.id > 0:
+            return  # it reads nothing
+        self._training.begin(step)
+        self._why, self._loaded, self._origin = None, True, int(state.get("origin", 0))
 
     # ---- steps ----
 
@@ -150,21 +261,89 @@ class Dataset(torch.utils.data.IterableDataset):
             return iter(())
         return self._items()
 
-    def _items(self) -> Iterator[Dict[str, Any]]:
-        if self._step is None and self._why is not None:
+    def _begin(self) -> int:
+        """The step at which an iteration begins."""
+        places = self._places
+        if self._why is not None:
             raise self._why
-        with Reader(self.mix, self.bootstrap, self.rank, self.world, run=self.run, step=self._step,
-                    dtype=self._dtype, commit_every=self.commit_every, timeout=self.timeout,
-                    ahead_bytes=self.ahead_bytes, threads=self.threads, properties=self.properties,
-                    open_timeout=self.open_timeout) as reader:
-            self._reader = reader
+        if places.is_trained:
+            return places.trained
+        here = torch.utils.data.get_worker_info() is None and places.reader == os.getpid()
+        if places.given > places.start and not places.ended and not here:
+            raise UsageError(
+                f"iterating again: a worker has read all steps below {places.given}, and nobody knows how many were "
+                "trained. Call trained(step) after each step, or load_state_dict() with the state to go on from")
+        if self._given_step is not None and not self._loaded and places.reader == 0:
+            self._warn_of_commits(places.start)
+        return places.given
+
+    def _warn_of_commits(self, begin: int) -> None:
+        try:
+            committed = self._committed(False)
+        except RiffleError:
+            return  # whoever names a step needs no commits
+        if committed > begin:
+            self._warn("again", f"run {self.run} of mix {self.mix} has trained all steps below {committed}, and begins at "
+                                f"step {begin}, as step={begin} says, not at a checkpoint: they are trained again. Leave "
+                                "`step` out to go on where the run stands, call load_state_dict(), or name another run")
+
+    def _items(self) -> Iterator[Dict[str, Any]]:
+        begin = self._begin()
+        with Reader(self.mix, self.bootstrap, self.rank, self.world, run=self.run, step=begin, dtype=self._dtype,
+                    timeout=self.timeout, ahead_bytes=self.ahead_bytes, threads=self.threads,
+                    properties=self.properties, open_timeout=self.open_timeout) as reader:
+            self._reader, reader._told = reader, self._places
+            self._places.reads(reader.place)
             try:
-                for step in reader:
-                    yield from self._items_of(step)
+                while (step := self._next(reader, begin)) is not None:
+                    yield from self._items_of(step, reader)
+                self._places.end()
             finally:
                 self._reader = None
 
-    def _items_of(self, step: Step) -> Iterator[Dict[str, Any]]:
+    def _next(self, reader: Reader, begin: int) -> Optional[Step]:
+        """The next step. Says what training has to do with one that does not come."""
+        places, waits = self._places, _STALL_S
+        deadline = None if self.timeout is None else time.monotonic() + self.timeout
+        if self.commit_every > 0 and reader.position == begin and not places.is_trained:
+            waits = _PLACE_S
+        while True:
+            left = waits if deadline is None else min(waits, max(0.0, deadline - time.monotonic()))
+            try:
+                return reader.next(left)
+            except StepTimeout as why:
+                if waits == _PLACE_S:
+                    self._commit_place(reader)
+                held = self._held_up(reader)
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise StepTimeout(f"{why}{'; ' if held else ''}{held}") from None
+                if held and waits == _STALL_S:
+                    self._warn("held", held)
+                waits = _STALL_S
+
+    def _commit_place(self, reader: Reader) -> None:
+        """Commits where reading began, for which the mixer may be waiting; not where that would take the run back."""
+        try:
+            if self._committed(False) >= reader.position:
+                return
+        except RiffleError:
+            pass  # the run has lost its commits, or cannot know them
+        with self._open_progress() as progress:
+            progress.trained(reader.place)
+
+    def _held_up(self, reader: Reader) -> str:
+        """Why the next step cannot come before more is trained, or "": the mixer waits for the run's commits."""
+        places, step = self._places, reader.position
+        if places.lead == 0 or step < places.known + places.lead:
+            return ""
+        text = (f"step {step} cannot come before step {step - places.lead} is trained: the mix's max_lead_steps is "
+                f"{places.lead}, and ")
+        if not places.is_trained:
+            return text + "trained() was never called: it commits"
+        return text + (f"{step - places.trained} steps were fetched ahead of training. Where nothing trains meanwhile, this "
+                       "stands still for ever: let the framework fetch less ahead, or make max_lead_steps twice as much")
+
+    def _items_of(self, step: Step, reader: Reader) -> Iterator[Dict[str, Any]]:
         n = len(step)
         each = self.micro_batch or n
         if n % each != 0:
@@ -172,17 +351,56 @@ class Dataset(torch.utils.data.IterableDataset):
         ready = _Ready(step, self.mask_boundaries)
         for first in range(0, n, each):
             if first + each == n:
-                self._step = step.step + 1
-            yield _slice(ready, first, first + each, self.cu_seqlens)
+                self._places.put(reader.place, n * self.world)
+                self._expect_trained()
+            yield _slice(ready, first, first + each, self._names, self._packed)
 
-    # ---- back to the mix ----
+    def _expect_trained(self) -> None:
+        places = self._places
+        if self.commit_every > 0 and not places.is_trained and places.given - places.start == max(
+                self.commit_every, _UNTRAINED):
+            self._warn("commits", f"commit_every is {self.commit_every}, and nothing is committed: trained() was not called, "
+                                  f"and {places.given - places.start} steps were given. Reading commits nothing")
+
+    # ---- what was trained ----
+
+    def trained(self, step: Optional[int] = None, losses: Optional[Losses] = None) -> None:
+        """All steps up to `step` (None: the one after the last) are trained. Commits that, as commit_every says; reports
+        `losses` of `step` as report() does; moves the state. For the process that trains, wherever the reader is; once
+        a step, after its last micro-batch. Returns at once; what fails is raised by a later trained() or flush(), once,
+        and that call does nothing else.
+
+        Every rank that reads lanes of its own calls it. Of several processes that read the same lanes (tensor, pipeline
+        or context parallel) one does; the others use state_dict(step=n)."""
+        if torch.utils.data.get_worker_info() is not None:
+            raise UsageError("trained() is for the process that trains, and this is a worker of a DataLoader")
+        self._training.trained(step, losses)
+
+    def flush(self, timeout: float = 30.0) -> None:
+        """Commits all that is trained, and waits until it and its reports are confirmed. StepTimeout: not in time."""
+        if self._training.progress is not None:
+            self._training.progress.flush(timeout)
+        if self._reporter is not None:
+            self._reporter.flush(timeout)
+
+    @property
+    def committed(self) -> int:
+        """All steps below it are committed by this process' trained(), as the broker has confirmed; 0: none."""
+        return 0 if self._training.progress is None else self._training.progress.committed
+
+    def close(self) -> None:
+        """Gives what trained() and report() have sent two seconds to arrive. The end of the program does the same."""
+        self._training.close()
+        if self._reporter is not None:
+            self._reporter.close()
+        self._reporter = None
 
     @property
     def reader(self) -> Optional[Reader]:
-        """The reader, while an iteration goes on in this process (num_workers 0)."""
+        """The reader, while an iteration goes on in this process (num_workers 0). Its commit() commits what was given."""
         return self._reader
 
-    def report(self, step: int, losses: Mapping[str, Tuple[float, float, int]]) -> None:
+    def report(self, step: int, losses: Losses) -> None:
         """Reports losses of a step, as riffle.Reader.report; works in the main process, wherever the reader is."""
         if self._reader is not None:
             self._reader.report(step, losses)
@@ -201,10 +419,12 @@ class ValidationDataset(torch.utils.data.IterableDataset):
     """
 
     def __init__(self, validation: Validation, *, rank: Optional[int] = None, world: Optional[int] = None,
-                 mask_boundaries: bool = False, cu_seqlens: bool = False):
+                 mask_boundaries: bool = False, cu_seqlens: bool = False, fields: Fields = None):
         super().__init__()
         if (rank is None) != (world is None):
             raise UsageError("give both rank and world, or neither")
+        _fields_of(fields, cu_seqlens)
+        self.fields = fields
         self.validation = validation
         self.rank, self.world = _distributed() if rank is None or world is None else (rank, world)
         self.mask_boundaries, self.cu_seqlens = mask_boundaries, cu_seqlens
@@ -215,4 +435,5 @@ class ValidationDataset(torch.utils.data.IterableDataset):
             return
         for step in self.validation:
             if step.step % self.world == self.rank:
-                yield batch_of(step, mask_boundaries=self.mask_boundaries, with_cu_seqlens=self.cu_seqlens)
+                yield batch_of(step, mask_boundaries=self.mask_boundaries, with_cu_seqlens=self.cu_seqlens,
+                               fields=self.fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import os
+import weakref
 from typing import Any, Dict, Iterator, Mapping, Optional
 
 import numpy as np
@@ -69,7 +69,7 @@ class _Reading:
     """One pass."""
 
     def __init__(self, v: Validation):
-        self.pid, self.dtype, self.timeout = os.getpid(), v.dtype, v.timeout
+        self.dtype, self.timeout = v.dtype, v.timeout
         self.error = c.ErrorText()
         given = properties_of(v.properties)
         options = c.ValidationOptions(
@@ -77,6 +77,7 @@ class _Reading:
             bootstrap=bootstrap_of(v.bootstrap, v.properties), properties=given, properties_n=len(given),
             token_bytes=v.dtype.itemsize, sequences=v.batch, open_timeout_ms=max(1, int(v.open_timeout * 1000)))
         self.handle = handle_of(c.lib.riffle_validation_open, c.lib.riffle_validation_close, options, self.error)
+        self.close = weakref.finalize(self, c.lib.riffle_validation_close, self.handle)  # also as the program ends
 
     def next(self, names: Dict[int, str]) -> Optional[Step]:
         pointer, error = ctypes.POINTER(c.StepOfReader)(), ctypes.byref(self.error)
@@ -89,8 +90,3 @@ class _Reading:
         if code != c.OK:
             raise error_of(code, self.error)
         return Step(pointer, self.dtype, names)
-
-    def close(self) -> None:
-        handle, self.handle = self.handle, None
-        if handle is not None and self.pid == os.getpid():
-            c.lib.riffle_validation_close(handle)

@@ -342,6 +342,106 @@ def test_a_mix_without_a_topic_for_losses_says_so(mix, open_reader, riffle_modul
         open_reader().report(0, {"a": (1, 0, 1)})
 
 
+# --- what was trained
+
+
+def test_what_was_trained_is_committed_and_is_the_state(mix, open_reader, riffle_module, bootstrap):
+    mix("--steps", 20, "--end")
+    reader = open_reader()
+    for _ in range(9):
+        next(reader)
+    assert (reader.position, reader.state_dict()["step"]) == (9, 9)  # as far as anybody has said
+    reader.trained(3)
+    reader.flush()
+    assert reader.committed == riffle_module.committed_step(mix.name, bootstrap) == 4
+    assert (reader.position, reader.state_dict()["step"], reader.state_dict(step=7)["step"]) == (9, 4, 7)
+    reader.trained()
+    with pytest.raises(riffle_module.UsageError, match=r"step 2 is trained already, step 5 is next"):
+        reader.trained(2)
+    with pytest.raises(riffle_module.UsageError, match=r"step 9 was not given whole yet; all below 9 were"):
+        reader.trained(9)
+    with pytest.raises(riffle_module.UsageError, match="use one of them"):
+        reader.commit()
+    reader.close()  # sends what is on its way
+    assert next(open_reader()).step == 5
+
+
+def test_a_seek_begins_to_train_elsewhere(mix, open_reader, riffle_module, bootstrap):
+    mix("--steps", 20, "--end")
+    reader = open_reader()
+    next(reader)
+    reader.trained(0)
+    reader.load_state_dict(reader.state_dict(step=10))
+    with pytest.raises(riffle_module.UsageError, match="step 0 is trained already, step 10 is next"):
+        reader.trained(0)
+    next(reader)
+    reader.trained()
+    reader.flush()
+    assert riffle_module.committed_step(mix.name, bootstrap) == 11
+
+
+def test_a_reader_that_commits_what_it_gives_is_not_told_what_was_trained(mix, open_reader, riffle_module):
+    mix("--steps", 2, "--end")
+    reader = open_reader(commit_every=1)
+    next(reader)
+    with pytest.raises(riffle_module.UsageError, match="commits by itself what it has given"):
+        reader.trained(0)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_places_go_from_the_process_that_reads_to_the_one_that_trains(mix, open_reader, riffle_module, bootstrap, rank):
+    mix("--steps", 20, "--abort-every", 3, "--end")
+    reader = open_reader(rank, 2, step=0)
+    places = {reader.place.step: reader.place}
+    for step in reader:
+        places[step.step + 1] = reader.place
+    assert list(places) == list(range(21)) and len(places[0].offsets) == LANES // 2
+    with riffle_module.Progress(mix.name, bootstrap, rank, 2, commit_every=5) as progress:
+        progress.trained(places[3])
+        progress.flush()
+        assert progress.committed == 3
+        with pytest.raises(riffle_module.UsageError, match="all steps below 3 are trained already, this says below 2"):
+            progress.trained(places[2])
+        with pytest.raises(riffle_module.UsageError, match="a place of 3 lanes, where rank . of 2 has 4"):
+            progress.trained(places[4]._replace(offsets=places[4].offsets[1:]))
+        progress.trained(places[14])
+    other = riffle_module.Reader(mix.name, bootstrap, 1 - rank, 2, step=0, timeout=60)
+    while other.position < 14:
+        next(other)
+    other.commit()
+    other.close()
+    resumed = open_reader(rank, 2)
+    assert resumed.position == 14  # exact offsets: it reads on without a search
+    assert next(resumed).step == 14
+
+
+def test_a_last_commit_is_repeated_unless_the_run_stands_higher(mix, open_reader, riffle_module, bootstrap, wait_for,
+                                                                capfd):
+    """A late commit of a process that is dead takes the run back; one of a newer process does not."""
+    mix("--steps", 20, "--end")
+    reader = open_reader()
+    places = [reader.place]
+    for step in reader:
+        places.append(reader.place)
+    late, mended, newer = (riffle_module.Progress(mix.name, bootstrap, run=run) for run in ("late", "late", "newer"))
+    with late, mended, newer, riffle_module.Progress(mix.name, bootstrap, run="newer") as hung:
+        mended.trained(places[9])
+        mended.flush()
+        hung.trained(places[5])
+        hung.flush()
+        newer.trained(places[12])
+        newer.flush()
+        late.trained(places[4])
+        late.flush()
+        assert riffle_module.committed_step(mix.name, bootstrap, run="late") == 4
+        wait_for(lambda: riffle_module.committed_step(mix.name, bootstrap, run="late", starts=False) == 9,
+                 "the last commit is repeated")
+        said = []
+        wait_for(lambda: said.append(capfd.readouterr().err) or f"READ-RUN-TWICE run newer of mix {mix.name} has committed "
+                 "more than step 5" in "".join(said), "the process that hung comes by")
+        assert riffle_module.committed_step(mix.name, bootstrap, run="newer") == 12
+
+
 # --- waiting
 
 

@@ -65,7 +65,7 @@ def test_items_are_what_a_model_takes(mix, dataset):
     assert item["step"] == 1 and item["lr_scale"] == 1.0 and isinstance(item["phase"], str)
     assert {k: (v.dtype, tuple(v.shape)) for k, v in item.items() if torch.is_tensor(v)} == {
         "input_ids": (torch.int64, (n, 16)), "labels": (torch.int64, (n, 16)),
-        "position_ids": (torch.int32, (n, 16)), "document_ids": (torch.int32, (n, 16)),
+        "position_ids": (torch.int64, (n, 16)), "document_ids": (torch.int32, (n, 16)),
         "domain_index": (torch.int64, (n,)), "cu_seqlens": (torch.int32, (2 * n + 1,))}
     assert item["max_seqlen"] == 8
     assert item["position_ids"][0].tolist() == [*range(8), *range(8)]

@@ -1,0 +1,247 @@
+"""What was trained: commits and reports of the process that trains, and the places that a reader passes on to it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from . import _library as c
+from .errors import DataError, UsageError, error_of
+
+if TYPE_CHECKING:
+    from .reader import Reader
+
+Losses = Mapping[str, Tuple[float, float, int]]
+
+
+class Place(NamedTuple):
+    """Where a step begins; :attr:`riffle.Reader.place` gives it, :meth:`Progress.trained` takes it."""
+
+    step: int  #: all steps below it come before the place
+    lead: int  #: max_lead_steps of the mix; 0: no limit, or not known yet
+    offsets: np.ndarray  #: int64 [lanes of the rank]
+
+
+def place_of(handle: int) -> Place:
+    raw = c.PlaceOfReader()
+    c.lib.riffle_place(handle, ctypes.byref(raw))
+    offsets = np.empty(raw.lanes, np.int64)
+    ctypes.memmove(offsets.ctypes.data, raw.offset_next, offsets.nbytes)
+    return Place(raw.step, raw.lead, offsets)
+
+
+def losses_of(losses: Optional[Losses]) -> "ctypes.Array":
+    return (c.LossOfDomain * len(losses or {}))(*[
+        (domain.encode(), float(loss), float(excess), int(tokens))
+        for domain, (loss, excess, tokens) in (losses or {}).items()])
+
+
+class Progress:
+    """Reports and commits what was trained, for a rank whose reader is elsewhere: in a worker, or ahead of training.
+
+    Parameters are those of :class:`riffle.Reader`. `commit_every`: steps between two commits, fewer where a quarter of
+    the mix's lead is less; 0: each step. The first trained() commits in any case. A thread of the library sends
+    reports and commits; a commit is sent once the reports up to it are delivered.
+    """
+
+    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: int = 0, world: int = 1, *,
+                 run: str = "trainers", commit_every: int = 0, properties: Optional[Mapping[str, Any]] = None,
+                 open_timeout: float = 10.0):
+        from .reader import handle_of, options_of
+        self._handle: Optional[int] = None
+        self._error = c.ErrorText()
+        if not 0 <= commit_every < 2**63:
+            raise UsageError(f"commit_every is {commit_every}")
+        options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
+        options.commit_every = commit_every
+        self._handle = handle_of(c.lib.riffle_progress_open, c.lib.riffle_progress_close, options, self._error)
+        self._ends = weakref.finalize(self, c.lib.riffle_progress_close, self._handle)  # also before the program ends
+
+    def _open(self) -> int:
+        if self._handle is None:
+            raise UsageError("this progress is closed")
+        return self._handle
+
+    def trained(self, place: Place, losses: Optional[Losses] = None) -> None:
+        """All steps below place.step are trained; `losses` are those of step place.step - 1. Returns at once; a report
+        or commit that failed is raised by a later call, once, which then does nothing else."""
+        raw = losses_of(losses)
+        offsets = np.ascontiguousarray(place.offsets, np.int64)
+        given = c.PlaceOfReader(place.step, place.lead, len(offsets), offsets.ctypes.data)
+        code = c.lib.riffle_progress_trained(self._open(), ctypes.byref(given), raw, len(raw), ctypes.byref(self._error))
+        if code != c.OK:
+            raise error_of(code, self._error)
+
+    def flush(self, timeout: float = 30.0) -> None:
+        """Commits all that is trained, and waits until it and the reports are confirmed. StepTimeout: not in time."""
+        from .reader import next_step
+        handle, error = self._open(), ctypes.byref(self._error)
+        code = next_step(lambda ms: c.lib.riffle_progress_flush(handle, ms, error), self._error, timeout)
+        if code != c.OK:
+            raise error_of(code, self._error)
+
+    @property
+    def committed(self) -> int:
+        """All steps below it are committed by this process, as far as the broker has confirmed; 0: none."""
+        return c.lib.riffle_progress_committed(self._open())
+
+    def close(self) -> None:
+        """The same as flush() for two seconds, then the end."""
+        self._handle = None
+        if hasattr(self, "_ends"):
+            self._ends()
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> None:
+        raise TypeError("a Progress cannot be sent to another process: open one there")
+
+
+# Words of Places.
+_START, _GIVEN, _TRAINED, _READER, _ENDED, _BATCH, _LEAD, _LANES, _HEAD = range(9)
+_NOBODY, _NEVER = 0, -1
+WORDS = 1 << 19  #: 4 MiB: the places of 52,000 steps at 8 lanes a rank, of 127 at 4,096
+
+
+class Places:
+    """The last places that a reader has given, and what was trained of them, in one array of int64.
+
+    The array may be in memory that processes share: the one that reads writes start and places, the one that trains
+    writes `trained`. A place is written between two changes of its number, with a sum, so that half of one is none.
+    """
+
+    def __init__(self, words: np.ndarray):
+        assert words.dtype == np.int64 and words.ndim == 1
+        self.words = words
+
+    def begin(self, step: int) -> None:
+        """Nothing was given nor trained: `step` is the first one, by whoever knows (a checkpoint, the run's commits)."""
+        self.words[_GIVEN] = self.words[_START] = step
+        self.words[_TRAINED], self.words[_READER], self.words[_ENDED] = _NEVER, _NOBODY, 0
+
+    def reads(self, place: Place) -> None:
+        """This process begins to read at a place."""
+        self.words[_READER], self.words[_ENDED] = os.getpid(), 0
+        self.put(place)
+
+    def put(self, place: Place, batch: int = 0) -> None:
+        """All steps below place.step are given."""
+        w, lanes = self.words, len(place.offsets)
+        if w[_LANES] != lanes:
+            w[_HEAD:] = 0
+            w[_LANES] = lanes
+        at = self._at(place.step)
+        w[at] = 0
+        w[at + 1:at + 1 + lanes] = place.offsets
+        w[at + 1 + lanes] = place.step + int(place.offsets.sum())
+        w[at] = place.step + 1  # 0: none
+        w[_LEAD] = place.lead
+        if batch:
+            w[_BATCH] = batch
+        w[_GIVEN] = place.step
+
+    def _at(self, step: int) -> int:
+        each = int(self.words[_LANES]) + 2
+        return _HEAD + step % ((len(self.words) - _HEAD) // each) * each
+
+    def place(self, step: int) -> Optional[Place]:
+        """Where a step begins, if that is still known."""
+        w, lanes = self.words, int(self.words[_LANES])
+        if lanes == 0:
+            return None
+        at = self._at(step)
+        found, offsets, total = int(w[at]), w[at + 1:at + 1 + lanes].copy(), int(w[at + 1 + lanes])
+        if found != step + 1 or total != step + int(offsets.sum()):
+            return None
+        return Place(step, int(w[_LEAD]), offsets)
+
+    def end(self) -> None:
+        """The mix has ended: all steps were given."""
+        self.words[_ENDED] = 1
+
+    def __getattr__(self, name: str) -> int:
+        try:
+            return int(self.words[_NAMES[name]])
+        except KeyError:
+            raise AttributeError(name) from None
+
+    @property
+    def is_trained(self) -> bool:
+        """trained() was called since begin()."""
+        return self.trained != _NEVER
+
+    @property
+    def known(self) -> int:
+        """All steps below are trained, as far as anybody has said."""
+        return self.trained if self.is_trained else self.start
+
+    def next_trained(self, step: Optional[int]) -> Place:
+        """The place behind `step`, which was trained; None: behind the next one. UsageError where that cannot be."""
+        step = self.known if step is None else step
+        if step < self.known:
+            raise UsageError(f"trained({step}): step {step} is trained already, step {self.known} is next")
+        if self.reader == _NOBODY:
+            raise UsageError(
+                f"trained({step}): no step was given yet. The reader must be of this very object, or of the worker of a "
+                "DataLoader that has it: a copy that was pickled otherwise shares nothing with it")
+        if step >= self.given:
+            raise UsageError(f"trained({step}): step {step} was not given whole yet; all below {self.given} were")
+        found = self.place(step + 1)
+        if found is None:
+            raise UsageError(
+                f"trained({step}): step {self.given} was read meanwhile, which is too far ahead to know where step {step} "
+                "ends: call trained() more often")
+        return found
+
+    def note_trained(self, place: Place) -> None:
+        self.words[_TRAINED] = place.step
+
+
+_NAMES = {"start": _START, "given": _GIVEN, "trained": _TRAINED, "reader": _READER, "ended": _ENDED, "batch": _BATCH,
+          "lead": _LEAD, "lanes": _LANES}
+
+
+class Training:
+    """The end that trains of a reader or a data set: its Places, and the Progress that is opened when it is needed."""
+
+    def __init__(self, places: Places, opens: Callable[[], Progress]):
+        self.places, self._opens = places, opens
+        self.progress: Optional[Progress] = None
+
+    def trained(self, step: Optional[int], losses: Optional[Losses]) -> None:
+        place = self.places.next_trained(step)
+        if self.progress is None:
+            self.progress = self._opens()
+        self.progress.trained(place, losses)
+        self.places.note_trained(place)
+
+    def begin(self, step: int) -> None:
+        self.close()
+        self.places.begin(step)
+
+    def close(self) -> None:
+        progress, self.progress = self.progress, None
+        if progress is not None:
+            progress.close()
+
+
+def state_of(mix: str, run: str, step: int) -> dict:
+    return {"mix": mix, "run": run, "step": step}
+
+
+def step_of_state(state: Mapping[str, Any], mix: str) -> int:
+    """The step of a checkpoint, once it is seen to be of this mix."""
+    missing = {"mix", "run", "step"} - set(state)
+    if missing:
+        raise DataError(f"the checkpoint lacks {', '.join(sorted(missing))}: it is no state of riffle")
+    if state["mix"] != mix:
+        raise DataError(f"the checkpoint is of mix {state['mix']}, this reader is of mix {mix}")
+    return int(state["step"])
