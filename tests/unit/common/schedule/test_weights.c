@@ -88,6 +88,58 @@ test_apportioning_gives_all_and_ties_go_to_the_lowest(void **state)
 	assert_int_equal(share[2], (UINT64_C(1) << 60));
 }
 
+/* raw[i] = 1 / (7 i mod n + 3); what NumPy 2.1.3 makes of raw / numpy.sum(raw). */
+static void
+test_shares_of_many_have_the_bits_of_numpys_sums(void **state)
+{
+	static const struct {
+		size_t n;
+		double first;
+	} row[] = {
+	    {129, 0x1.591c320e59af8p-4},
+	    {135, 0x1.5542f2b7576f5p-4},
+	    {150, 0x1.4ca71059555d1p-4},
+	    {300, 0x1.1d1480c7c6e77p-4},
+	    {1000, 0x1.c8104dbfaa8bap-5},
+	};
+	static const char *name[1000];
+	static double raw[1000];
+	static uint64_t share[1000];
+	struct failure f;
+
+	(void)state;
+	for (size_t i = 0; i < 1000; i++)
+		name[i] = "d";
+	for (size_t k = 0; k < sizeof(row) / sizeof(row[0]); k++) {
+		for (size_t i = 0; i < row[k].n; i++)
+			raw[i] = 1.0 / (double)(7 * i % row[k].n + 3);
+		assert_int_equal(weights_share(share, raw, name, row[k].n, 1, &f), FAIL_NONE);
+		assert_true(weights_double(share[0]) == row[k].first);
+	}
+}
+
+static void
+test_what_remains_goes_to_the_largest_rests_one_each(void **state)
+{
+	static const struct {
+		uint64_t total, weight[4], share[4];
+	} row[] = {
+	    {5, {1, 1, 1, 0}, {2, 2, 1, 0}},
+	    {7, {1, 1, 1, 1}, {2, 2, 2, 1}},
+	    {8, {3, 3, 3, 1}, {3, 2, 2, 1}}, /* 2.4 2.4 2.4 0.8: the last, then the first */
+	    {2, {1, 1, 1, 1}, {1, 1, 0, 0}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		uint64_t share[4];
+
+		weights_apportion(share, row[i].total, row[i].weight, 4);
+		for (size_t k = 0; k < 4; k++)
+			assert_int_equal(share[k], row[i].share[k]);
+	}
+}
+
 int
 main(void)
 {
@@ -95,6 +147,8 @@ main(void)
 	    cmocka_unit_test(test_weights_are_quantised_to_sum_exactly_one),
 	    cmocka_unit_test(test_weights_that_cannot_be_are_refused_by_name),
 	    cmocka_unit_test(test_apportioning_gives_all_and_ties_go_to_the_lowest),
+	    cmocka_unit_test(test_shares_of_many_have_the_bits_of_numpys_sums),
+	    cmocka_unit_test(test_what_remains_goes_to_the_largest_rests_one_each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -341,6 +341,91 @@ test_the_largest_step_and_offsets_do_not_overflow(void **unused)
 	assert_int_equal(s.verdict, LANE_SEEK_START);
 }
 
+/* The example of the header, offset by offset: estimates, margins, and what was learnt. */
+static void
+test_the_example_of_the_header_holds(void **unused)
+{
+	static const int64_t asked[] = {1000, 1912, 2008, 2036};
+	struct lane_seek s;
+
+	(void)unused;
+	lane_seek_init(&s, 1000, 0, 6040);
+	for (size_t i = 0; i < 4; i++) {
+		int64_t step = asked[i] < 1200 ? asked[i] / 2 : (asked[i] - 40) / 2;
+
+		assert_int_equal(s.verdict, LANE_SEEK_PROBE);
+		assert_int_equal(s.offset, asked[i]);
+		lane_seek_record(&s, asked[i], (uint64_t)step, 64 << 10);
+	}
+	assert_int_equal(s.verdict, LANE_SEEK_START);
+	assert_int_equal(s.offset, 2036);
+}
+
+/* From a lane whose beginning was deleted, with a record above known: another line, and margins. */
+static void
+test_offsets_that_are_asked_between_two_known_records(void **unused)
+{
+	struct lane_seek s;
+
+	(void)unused;
+	lane_seek_init(&s, 5000, 1000, 40000);
+	assert_int_equal(s.offset, 1000); /* what is the earliest that is kept? */
+	lane_seek_record(&s, 1001, 400, 0);
+	/* From step 400 at 1001 on an offset a step at least: no rate is known yet. */
+	assert_int_equal(s.offset, 1001 + 4600);
+	lane_seek_record(&s, 5602, 1700, 1);
+	/* 1300 steps took 4601 offsets: 3300 more steps and 8379 gaps, less four times their root. */
+	assert_int_equal(s.offset, 5602 + 3300 + 8379 - 4 * 91);
+	lane_seek_record(&s, 16920, 5040, 1 << 20);
+	/* Beyond it by 40: between the two, 3340 steps took 11315 offsets at most. */
+	assert_int_equal(s.verdict, LANE_SEEK_PROBE);
+	assert_in_range(s.offset, 5602 + 3300, 16917 - 40);
+	lane_seek_record(&s, s.offset, 4999, 1 << 20);
+	assert_int_equal(s.verdict, LANE_SEEK_START);
+}
+
+/* What is near is read through: by bytes, by steps, and a record without bytes divides nothing. */
+static void
+test_near_is_by_bytes_and_by_steps(void **unused)
+{
+	static const struct {
+		size_t bytes;
+		uint64_t near;
+	} row[] = {{0, 512}, {1, 512}, {512, 512}, {513, 511}, {64 << 10, 4}, {256 << 10, 1},
+	    {(256 << 10) + 1, 0}};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		for (uint64_t beyond = 0; beyond < 2; beyond++) {
+			struct lane_seek s;
+
+			lane_seek_init(&s, 100 + row[i].near + beyond, 1000, 100000);
+			lane_seek_record(&s, 1000, 100, row[i].bytes);
+			assert_int_equal(s.verdict, beyond ? LANE_SEEK_PROBE : LANE_SEEK_START);
+		}
+}
+
+/* A step that is not published: further from the end each time that nothing is found there. */
+static void
+test_the_end_is_come_to_from_further_and_further(void **unused)
+{
+	static const int64_t before[] = {4, 64, 4096};
+	struct lane_seek s;
+	int64_t end = 100000;
+
+	(void)unused;
+	lane_seek_init(&s, 900000, 1000, end);
+	lane_seek_record(&s, 1000, 400, 1 << 20);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(s.verdict, LANE_SEEK_PROBE);
+		assert_int_equal(s.offset, end - before[i]);
+		end = s.offset;
+		lane_seek_nothing(&s);
+	}
+	assert_int_equal(s.verdict, LANE_SEEK_START);
+	assert_int_equal(s.offset, 1000);
+}
+
 int
 main(void)
 {
@@ -355,6 +440,10 @@ main(void)
 	    cmocka_unit_test(test_a_hint_outside_the_watermarks_is_ignored),
 	    cmocka_unit_test(test_a_wrong_commit_of_a_step_above_does_not_overshoot),
 	    cmocka_unit_test(test_the_largest_step_and_offsets_do_not_overflow),
+	    cmocka_unit_test(test_the_example_of_the_header_holds),
+	    cmocka_unit_test(test_offsets_that_are_asked_between_two_known_records),
+	    cmocka_unit_test(test_near_is_by_bytes_and_by_steps),
+	    cmocka_unit_test(test_the_end_is_come_to_from_further_and_further),
 	};
 	const char *seed = getenv("RIFFLE_TEST_SEED");
 

@@ -265,6 +265,42 @@ test_a_copy_goes_the_same_way(void **state)
 	cursor_close(&copy);
 }
 
+/* A block ends where the partition does at the moment; one that lacks the ordinal has none. */
+static void
+test_a_live_domains_block_is_as_long_as_what_is_there(void **state)
+{
+	const uint64_t sequences[] = {BLOCK + 3, 0};
+	const bool sealed[] = {true, false};
+	const struct mixer_source s = {.name = "web",
+	    .partitions_n = 2,
+	    .sequences = sequences,
+	    .sealed = sealed,
+	    .live = true,
+	    .on_end = MIX_END_REPEAT};
+	uint64_t more[] = {BLOCK + 3, BLOCK + 1};
+	struct cursor c = open_cursor(&s);
+	struct mixer_draw d = take(&c);
+
+	(void)state;
+	assert_int_equal(d.block_first, 0);
+	assert_int_equal(d.block_count, BLOCK);
+	assert_int_equal(cursor_take(&c, &none, 5, &d), CURSOR_DRY);
+	assert_int_equal(d.partition, 1);
+	assert_int_equal(d.block_count, 0);
+	set_lengths(&c, more, sealed);
+	for (uint64_t i = 1; i < 2 * BLOCK; i++)
+		d = take(&c);
+	d = take(&c); /* partition 0, ordinal BLOCK */
+	assert_int_equal(d.partition, 0);
+	assert_int_equal(d.ordinal, BLOCK);
+	assert_int_equal(d.block_first, BLOCK);
+	assert_int_equal(d.block_count, 3);
+	d = take(&c);
+	assert_int_equal(d.partition, 1);
+	assert_int_equal(d.block_count, 1);
+	cursor_close(&c);
+}
+
 int
 main(void)
 {
@@ -278,6 +314,7 @@ main(void)
 		test_an_extension_counts_from_the_next_epoch_and_is_undone_with_its_step),
 	    cmocka_unit_test(test_a_partition_that_became_shorter_is_refused),
 	    cmocka_unit_test(test_a_copy_goes_the_same_way),
+	    cmocka_unit_test(test_a_live_domains_block_is_as_long_as_what_is_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

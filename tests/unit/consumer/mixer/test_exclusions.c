@@ -132,6 +132,30 @@ test_a_copy_is_independent(void **state)
 	exclusions_close(&copy);
 }
 
+static void
+test_ranges_join_where_they_touch_and_not_a_step_before(void **state)
+{
+	static const struct {
+		int64_t first, end;
+		size_t items;
+	} row[] = {{15, 20, 2}, {4, 9, 2}, {20, 25, 1}, {4, 10, 1}, {8, 22, 1}, {12, 13, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		for (int turned = 0; turned < 2; turned++) {
+			struct exclusions x = {0};
+
+			/* 10..20 but for the first two, which stay apart from 10..14. */
+			if (!turned)
+				put_skip(&x, 1, 0, 10, i < 2 ? 14 : 20);
+			put_skip(&x, 1, 0, row[i].first, row[i].end);
+			if (turned)
+				put_skip(&x, 1, 0, 10, i < 2 ? 14 : 20);
+			assert_int_equal(x.items_n, row[i].items);
+			exclusions_close(&x);
+		}
+}
+
 int
 main(void)
 {
@@ -143,6 +167,7 @@ main(void)
 	    cmocka_unit_test(test_counts_stop_at_the_length_of_each_partition),
 	    cmocka_unit_test(test_an_undone_step_takes_its_skips_back_and_no_quarantine),
 	    cmocka_unit_test(test_a_copy_is_independent),
+	    cmocka_unit_test(test_ranges_join_where_they_touch_and_not_a_step_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

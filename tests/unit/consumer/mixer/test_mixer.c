@@ -496,6 +496,179 @@ test_a_weight_without_sequences_is_refused(void **state)
 	mixer_close(m);
 }
 
+static uint32_t
+three_tokens(void *opaque, const struct mixer_draw *draw)
+{
+	(void)opaque;
+	return draw->domain == 0 ? 3 : 30; /* as short ones have; a wrong one counts as full */
+}
+
+static uint64_t
+tokens_of_domain(const struct mixer *m, uint32_t domain)
+{
+	struct mixer_standing s;
+
+	mixer_stand(m, domain, &s);
+	return s.tokens;
+}
+
+static void
+test_tokens_are_asked_where_sequences_can_be_short(void **state)
+{
+	struct mixer_source source[] = {three[0], three[1]};
+	struct mixer_plan p = plan_of(source, 2);
+	struct mixer_draw draws[B];
+	struct mixer_standing s;
+
+	(void)state;
+	p.weights_unit = MIX_BY_TOKENS;
+	for (int asked = 0; asked < 2; asked++)
+		for (int brief = 0; brief < 2; brief++) {
+			struct mixer *m = NULL;
+			struct failure f;
+
+			source[0].short_ones = source[1].short_ones = brief;
+			assert_int_equal(mixer_open(&m, &p, &f), FAIL_NONE);
+			if (asked)
+				mixer_set_tokens(m, three_tokens, NULL);
+			step(m, draws);
+			mixer_stand(m, 0, &s);
+			assert_int_equal(s.tokens, s.taken * (asked && brief ? 3 : 9));
+			mixer_stand(m, 1, &s);
+			assert_int_equal(s.tokens, s.taken * 9);
+			mixer_close(m);
+		}
+}
+
+static void
+test_tokens_are_corrected_where_sequences_are_counted(void **state)
+{
+	struct mixer_plan p = plan_of(three, 3);
+	struct mixer_draw draws[B];
+
+	(void)state;
+	for (int by_tokens = 0; by_tokens < 2; by_tokens++) {
+		struct mixer *m = NULL;
+		struct failure f;
+		uint64_t before;
+
+		p.weights_unit = by_tokens ? MIX_BY_TOKENS : MIX_BY_SEQUENCES;
+		assert_int_equal(mixer_open(&m, &p, &f), FAIL_NONE);
+		step(m, draws);
+		before = tokens_of_domain(m, 0);
+		mixer_correct_tokens(m, 0, 9); /* a full one */
+		assert_int_equal(tokens_of_domain(m, 0), before);
+		mixer_correct_tokens(m, 0, 8);
+		assert_int_equal(tokens_of_domain(m, 0), by_tokens ? before : before - 1);
+		mixer_correct_tokens(m, 0, 4);
+		assert_int_equal(tokens_of_domain(m, 0), by_tokens ? before : before - 6);
+		mixer_close(m);
+	}
+}
+
+static void
+test_a_round_is_as_long_as_the_largest_domain(void **state)
+{
+	struct mixer_plan p = plan_of(three, 3);
+	struct mixer *m = NULL;
+	struct ledger l;
+	struct failure f;
+
+	(void)state;
+	p.epoch_size = MIXER_EPOCH_LARGEST;
+	assert_int_equal(mixer_open(&m, &p, &f), FAIL_NONE);
+	save(m, &l);
+	assert_int_equal(l.epoch_size, 700); /* the second of three */
+	ledger_clear(&l);
+	mixer_close(m);
+}
+
+static void
+test_live_cannot_change_in_the_first_pass(void **state)
+{
+	struct mixer_source changed[] = {three[0], three[1], three[2]};
+	struct mixer_plan p = plan_of(changed, 3);
+	struct mixer *m = open_three();
+	struct mixer_draw draws[B];
+	struct failure f;
+
+	(void)state;
+	changed[2].live = true;
+	step(m, draws);
+	assert_int_equal(mixer_replan(m, &p, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "domain c: live decides the order of its first pass"));
+	mixer_close(m);
+	m = open_three();
+	for (int s = 0; s < 5; s++) /* 16 of c's 9 are drawn: it is in its second */
+		step(m, draws);
+	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	mixer_close(m);
+}
+
+/* A domain that the configuration has again is drawn again; one that it keeps changes nothing. */
+static void
+test_a_domain_that_left_comes_back_with_the_configuration(void **state)
+{
+	struct mixer_plan p = plan_of(three, 3), less = plan_of(three + 1, 2);
+	struct mixer *m = open_three();
+	struct mixer_draw draws[B];
+	struct mixer_standing s;
+	struct failure f;
+	uint64_t version;
+
+	(void)state;
+	step(m, draws);
+	version = mixer_version(m);
+	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_version(m), version);
+	assert_int_equal(mixer_replan(m, &less, &f), FAIL_NONE);
+	assert_int_equal(mixer_version(m), version + 1);
+	mixer_stand(m, 0, &s);
+	assert_int_equal(s.state, LEDGER_LEFT);
+	assert_true(s.share == 0);
+	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	mixer_stand(m, 0, &s);
+	assert_int_equal(s.state, LEDGER_ACTIVE);
+	assert_true(s.share > 0.49);
+	step(m, draws);
+	mixer_close(m);
+}
+
+static void
+test_shares_and_credits_are_told_for_each_schedule(void **state)
+{
+	static const enum schedule_kind kinds[] = {
+	    SCHEDULE_DEFICIT, SCHEDULE_GREEDY, SCHEDULE_RANDOM};
+	struct mixer_plan p = plan_of(three, 3);
+	struct mixer_draw draws[B];
+
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		struct mixer *m = NULL;
+		double credits = 0;
+		struct failure f;
+
+		p.schedule = kinds[k];
+		assert_int_equal(mixer_open(&m, &p, &f), FAIL_NONE);
+		step(m, draws);
+		for (uint32_t d = 0; d < 3; d++) {
+			struct mixer_standing s;
+			double due;
+
+			mixer_stand(m, d, &s);
+			assert_true(fabs(s.share - three[d].weight) < 1e-6);
+			due = B * three[d].weight - (double)s.taken;
+			if (kinds[k] == SCHEDULE_RANDOM)
+				assert_true(s.credit == 0);
+			else
+				assert_true(fabs(s.credit - due) < 1e-6);
+			credits += s.credit;
+		}
+		assert_true(fabs(credits) < 1e-6);
+		mixer_close(m);
+	}
+}
+
 int
 main(void)
 {
@@ -515,6 +688,12 @@ main(void)
 	    cmocka_unit_test(test_a_greedy_ledger_without_weights_or_with_rounds_is_refused),
 	    cmocka_unit_test(test_catch_up_out_of_range_is_refused_wherever_it_stands),
 	    cmocka_unit_test(test_a_weight_without_sequences_is_refused),
+	    cmocka_unit_test(test_tokens_are_asked_where_sequences_can_be_short),
+	    cmocka_unit_test(test_tokens_are_corrected_where_sequences_are_counted),
+	    cmocka_unit_test(test_a_round_is_as_long_as_the_largest_domain),
+	    cmocka_unit_test(test_live_cannot_change_in_the_first_pass),
+	    cmocka_unit_test(test_a_domain_that_left_comes_back_with_the_configuration),
+	    cmocka_unit_test(test_shares_and_credits_are_told_for_each_schedule),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

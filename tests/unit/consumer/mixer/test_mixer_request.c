@@ -190,7 +190,13 @@ static const struct {
     {{.id = "x", .weight = &of_empty, .weights_n = 1},
 	"domain empty has weight 1 and not one sequence"},
     {{.id = "x", .temperature = -1}, "temperature must be a positive number, not -1"},
+    {{.id = "x", .temperature = NAN}, "temperature must be a positive number, not nan"},
+    {{.id = "x", .temperature = INFINITY}, "temperature must be a positive number, not inf"},
     {{.id = "x", .lr_scale = -0.5}, "lr_scale must be a positive number, not -0.5"},
+    {{.id = "x", .lr_scale = NAN}, "lr_scale must be a positive number, not nan"},
+    {{.id = "x", .lr_scale = INFINITY}, "lr_scale must be a positive number, not inf"},
+    {{.id = "x", .kind = LEDGER_JOIN, .domain = "code", .weight = &web_nine, .weights_n = 1},
+	"domain code is in the mix already"},
     {{.id = "x", .kind = LEDGER_SKIP}, "names no domain"},
     {{.id = "x", .kind = LEDGER_SKIP, .domain = "books", .end = 1}, "the mix has no domain books"},
     {{.id = "x", .kind = LEDGER_SKIP, .domain = "web", .partition = 1, .end = 1},
@@ -456,6 +462,73 @@ test_an_accepted_configuration_that_says_the_same_of_weights_leaves_a_request_in
 	mixer_close(m);
 }
 
+static void
+test_fractions_of_temperature_and_lr_scale_come_into_force(void **state)
+{
+	struct mixer_plan p = mixes_plan(three, 3);
+	struct mixer *m = mixes_open(&p);
+
+	(void)state;
+	accept(
+	    m, (struct control){.id = "x", .at_step = 1, .temperature = 0.5, .lr_scale = 0.25}, 1);
+	run_to(m, &p, 1);
+	assert_in_force(m, 0.75, 1, 1, 0, LEDGER_BY_CONFIG, "", "");
+	run_to(m, &p, 2); /* w^2: 1 to 9 */
+	assert_in_force(m, 0.9, 0.25, 2, 1, LEDGER_BY_REQUEST, "x", "");
+	mixer_close(m);
+}
+
+static void
+test_the_last_sequence_of_a_domain_that_is_drawn_cannot_be_skipped(void **state)
+{
+	static const uint64_t one[] = {1};
+	static const struct mixer_source two[] = {
+	    {.name = "code", .weight = 1, .partitions_n = 1, .sequences = size},
+	    {.name = "one", .weight = 1, .partitions_n = 1, .sequences = one},
+	};
+	struct control skip = {.id = "x", .kind = LEDGER_SKIP, .domain = "one", .end = 1};
+	struct mixer_plan p = mixes_plan(two, 2);
+	struct mixer *m = mixes_open(&p);
+	struct ledger_answer a = mixes_ask(m, skip, NULL);
+
+	(void)state;
+	assert_false(a.accepted);
+	ledger_answer_clear(&a);
+	mixer_close(m);
+}
+
+/* A domain whose data keep arriving may join before it has any. */
+static void
+test_a_live_domain_joins_before_it_has_a_sequence(void **state)
+{
+	static struct ledger_raw_weight weight[] = {{"feed", 4}};
+	const struct mixer_source feed = {
+	    .name = "feed", .partitions_n = 1, .sequences = nothing, .live = true};
+	struct mixer_source closed = feed;
+	struct control join = {.id = "j",
+	    .kind = LEDGER_JOIN,
+	    .at_step = -1,
+	    .domain = "feed",
+	    .weight = weight,
+	    .weights_n = 1};
+	struct mixer_plan p = mixes_plan(three, 3);
+	struct mixer *m = mixes_open(&p);
+	struct ledger_answer a;
+
+	(void)state;
+	closed.live = false;
+	a = mixes_ask(m, join, &closed);
+	assert_false(a.accepted);
+	ledger_answer_clear(&a);
+	join.id = (char *)(uintptr_t) "k";
+	a = mixes_ask(m, join, &feed);
+	assert_true(a.accepted);
+	ledger_answer_clear(&a);
+	assert_true(mixes_stand(m, 3).live);
+	assert_int_equal(mixes_step(m, &p, NULL), MIXER_DRY);
+	mixer_close(m);
+}
+
 int
 main(void)
 {
@@ -473,6 +546,9 @@ main(void)
 	    cmocka_unit_test(test_phases_that_cannot_be_are_refused),
 	    cmocka_unit_test(
 		test_an_accepted_configuration_that_says_the_same_of_weights_leaves_a_request_in_force),
+	    cmocka_unit_test(test_fractions_of_temperature_and_lr_scale_come_into_force),
+	    cmocka_unit_test(test_the_last_sequence_of_a_domain_that_is_drawn_cannot_be_skipped),
+	    cmocka_unit_test(test_a_live_domain_joins_before_it_has_a_sequence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
