@@ -225,6 +225,79 @@ test_two_bytes_do_not_merge_ahead_of_what_takes_them(void **unused)
 	assert_int_equal(ids[1], vocabulary_find(&vocabulary, (const uint8_t *)"pq", 2));
 }
 
+enum { FEW_IDS = 12, LISTED = 60, IDS_MAX = 400 };
+
+static uint32_t
+next_random(uint32_t *x)
+{
+	*x = *x * 1664525 + 1013904223;
+	return *x >> 16;
+}
+
+/* The definition over ids: rank[a][b] of the pair, what[rank] it gives. */
+static uint32_t
+merge_ids_slowly(uint32_t rank[FEW_IDS][FEW_IDS], const uint32_t *what, uint32_t *id, uint32_t n)
+{
+	for (;;) {
+		uint32_t lowest = VOCABULARY_NONE, at = 0;
+
+		for (uint32_t i = 0; i + 1 < n; i++)
+			if (rank[id[i]][id[i + 1]] < lowest) {
+				lowest = rank[id[i]][id[i + 1]];
+				at = i;
+			}
+		if (lowest == VOCABULARY_NONE)
+			return n;
+		id[at] = what[lowest];
+		memmove(id + at + 1, id + at + 2, (n - at - 2) * sizeof(*id));
+		n--;
+	}
+}
+
+/*
+ * A list that no training makes: a merge can give a token that has a lower rank with its neighbour
+ * than the merge itself had. Then pairs of one rank come up from right to left, and a bucket must
+ * be ordered.
+ */
+static void
+test_merges_of_any_list_go_by_rank_and_from_the_left(void **unused)
+{
+	(void)unused;
+	for (uint32_t round = 0; round < 400; round++) {
+		uint32_t rank[FEW_IDS][FEW_IDS], what[LISTED], byte[256], x = round;
+		uint32_t fast[IDS_MAX], slow[IDS_MAX], n = 100 + round % (IDS_MAX - 100);
+		struct pair_merge merge[LISTED];
+		struct merge_item item = {.id = fast, .n = n};
+		struct merge_scratch *s = NULL;
+		static struct pair_table t;
+		struct failure f;
+
+		memset(rank, 0xff, sizeof(rank));
+		memset(byte, 0xff, sizeof(byte));
+		for (uint32_t i = 0; i < LISTED; i++) {
+			uint32_t a, b;
+
+			do {
+				a = next_random(&x) % FEW_IDS;
+				b = next_random(&x) % FEW_IDS;
+			} while (rank[a][b] != VOCABULARY_NONE);
+			what[i] = next_random(&x) % FEW_IDS;
+			rank[a][b] = i;
+			merge[i] = (struct pair_merge){a, b, what[i]};
+		}
+		for (uint32_t i = 0; i < n; i++)
+			fast[i] = slow[i] = next_random(&x) % FEW_IDS;
+		memset(&t, 0, sizeof(t));
+		assert_int_equal(pair_table_open_merges(&t, merge, LISTED, byte, &f), FAIL_NONE);
+		assert_int_equal(merge_scratch_open(&s, LISTED, &f), FAIL_NONE);
+		assert_int_equal(merge_items(&t, s, &item, 1, &f), FAIL_NONE);
+		assert_int_equal(item.count, merge_ids_slowly(rank, what, slow, n));
+		assert_memory_equal(fast, slow, item.count * sizeof(*fast));
+		merge_scratch_close(s);
+		pair_table_close(&t);
+	}
+}
+
 int
 main(void)
 {
@@ -236,6 +309,7 @@ main(void)
 	    cmocka_unit_test(test_long_pieces_merge_by_definition),
 	    cmocka_unit_test(test_many_pieces_at_once),
 	    cmocka_unit_test(test_work_on_a_million_bytes_is_linear),
+	    cmocka_unit_test(test_merges_of_any_list_go_by_rank_and_from_the_left),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
