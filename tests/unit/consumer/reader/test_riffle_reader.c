@@ -1,0 +1,175 @@
+/* riffle.h against librdkafka's mock cluster: which step comes after a seek, and in which buffer. */
+#include "tests/unit/test.h"
+
+#include "common/record/batch.h"
+#include "common/record/frame.h"
+#include "consumer/reader/riffle.h"
+#include "tests/unit/mock_cluster.h"
+
+enum { STEPS = 8, TOKENS = 9, WAIT_MS = 30000 };
+
+static struct failure f;
+static struct riffle *reader;
+
+/* The only lane of a step: one sequence of tokens that are all the step's number. */
+static void
+encode(struct wire_writer *w, uint64_t step)
+{
+	const struct batch_head head = {.mix = {"m", 1},
+	    .step = step,
+	    .lanes = 1,
+	    .global_batch = 1,
+	    .schedule = 5,
+	    .version = 1,
+	    .lr_scale = 1,
+	    .tokenizer = 7};
+	const struct batch_domain domain = {0, {"code", 4}};
+	const struct sequence_position position = {.file = {"x", 1}};
+	const struct text_view source = {"x", 1};
+	const struct sequence_span span = {0};
+	const struct batch_drawn drawn = {.ordinal = step};
+	uint32_t token[TOKENS];
+	uint8_t frame[1024];
+	struct frame_codec *codec = NULL;
+	struct wire_writer record = {0};
+	struct sequence_view view;
+	size_t frame_n;
+
+	for (int i = 0; i < TOKENS; i++)
+		token[i] = (uint32_t)step;
+	assert_int_equal(frame_codec_open(&codec, &f), FAIL_NONE);
+	assert_true(frame_bound(TOKENS, 2) <= sizeof(frame));
+	assert_int_equal(
+	    frame_encode(codec, token, TOKENS, 2, frame, sizeof(frame), &frame_n, &f), FAIL_NONE);
+	frame_codec_close(codec);
+	const struct sequence_payload payload = {.count = TOKENS,
+	    .width = 2,
+	    .used = TOKENS,
+	    .frame_hash = frame_hash(frame, frame_n),
+	    .sources = &source,
+	    .sources_n = 1,
+	    .spans = &span,
+	    .spans_n = 1,
+	    .frame = frame,
+	    .frame_n = frame_n};
+
+	assert_int_equal(sequence_encode(&record, 0, 7, &position, &payload, &f), FAIL_NONE);
+	assert_int_equal(sequence_decode(&view, record.bytes, record.n, &f), FAIL_NONE);
+	assert_int_equal(batch_begin(w, &head, &domain, 1, 1, &f), FAIL_NONE);
+	assert_int_equal(batch_add(w, &drawn, view.payload.raw, view.payload.raw_n, &f), FAIL_NONE);
+	assert_int_equal(batch_end(w, &f), FAIL_NONE);
+	wire_writer_close(&record);
+}
+
+static int
+open_reader(void **unused)
+{
+	char at[256];
+	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
+	const struct properties properties = {1, item};
+	const struct kafka_options o = {
+	    .role = KAFKA_WRITER, .client = "steps", .properties = &properties};
+	struct riffle_options wanted = {
+	    .mix = "m", .bootstrap = at, .world = 1, .token_bytes = 4, .start = RIFFLE_START_STEP};
+	struct riffle_error e;
+	rd_kafka_t *rk;
+
+	(void)unused;
+	if (open_mock_cluster(&f) != FAIL_NONE ||
+	    rd_kafka_mock_topic_create(cluster, "m.batches", 1, 1))
+		return -1;
+	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	if (kafka_open(&rk, &o, &f) != FAIL_NONE)
+		return -1;
+	for (uint64_t step = 0; step < STEPS; step++) {
+		struct wire_writer w = {0};
+
+		encode(&w, step);
+		rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("m.batches"), RD_KAFKA_V_PARTITION(0),
+		    RD_KAFKA_V_VALUE(w.bytes, w.n), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+		    RD_KAFKA_V_END);
+		wire_writer_close(&w);
+	}
+	if (rd_kafka_flush(rk, WAIT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return -1;
+	kafka_close(rk);
+	if (riffle_open(&reader, &wanted, &e) == RIFFLE_OK)
+		return 0;
+	print_error("%s\n", e.text);
+	return -1;
+}
+
+static int
+close_reader(void **unused)
+{
+	(void)unused;
+	riffle_close(reader);
+	kafka_close(owner);
+	return 0;
+}
+
+static void
+assert_next(uint64_t step)
+{
+	const struct riffle_step *s;
+	struct riffle_error e;
+
+	assert_int_equal(riffle_next(reader, WAIT_MS, &s, &e), RIFFLE_OK);
+	assert_int_equal(s->step, step);
+	assert_int_equal(s->sequences, 1);
+	assert_int_equal(s->tokens_each, TOKENS);
+	for (int i = 0; i < TOKENS; i++)
+		assert_int_equal(((const uint32_t *)s->tokens)[i], step);
+}
+
+static void
+test_a_step_that_a_buffer_had_no_room_for_is_not_given_after_a_seek(void **unused)
+{
+	uint32_t buffer[TOKENS] = {0};
+	const struct riffle_step *s;
+	struct riffle_error e;
+
+	(void)unused;
+	assert_next(0);
+	for (int i = 0; i < 2; i++) { /* it waits, and is refused again */
+		assert_int_equal(
+		    riffle_next_into(reader, WAIT_MS, buffer, sizeof(buffer) - 1, &s, &e),
+		    RIFFLE_ERROR_USAGE);
+		assert_null(s);
+		assert_non_null(strstr(e.text, "step 1 takes 36 bytes (1 sequences of 9 tokens)"));
+	}
+	assert_int_equal(riffle_seek(reader, 5, &e), RIFFLE_OK);
+	assert_int_equal(
+	    riffle_next_into(reader, WAIT_MS, buffer, sizeof(buffer), &s, &e), RIFFLE_OK);
+	assert_int_equal(s->step, 5);
+	assert_ptr_equal(s->tokens, buffer);
+	assert_int_equal(buffer[TOKENS - 1], 5);
+	assert_next(6);
+}
+
+static void
+test_seeks_go_forth_and_back(void **unused)
+{
+	static const uint64_t step[] = {3, 7, 0, 0, 6, 2};
+	struct riffle_error e;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(step) / sizeof(step[0]); i++) {
+		assert_int_equal(riffle_seek(reader, step[i], &e), RIFFLE_OK);
+		assert_next(step[i]);
+	}
+	assert_next(3);
+	assert_int_equal(riffle_seek(reader, UINT64_MAX, &e), RIFFLE_ERROR_USAGE);
+	assert_next(4); /* where it stood */
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_step_that_a_buffer_had_no_room_for_is_not_given_after_a_seek),
+	    cmocka_unit_test(test_seeks_go_forth_and_back),
+	};
+
+	return cmocka_run_group_tests(tests, open_reader, close_reader);
+}
