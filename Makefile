@@ -115,7 +115,8 @@ $B/librdkafka_sim.a: $(SIMULATED)
 # Waits of the producer's threads are without time-outs in it, so that a seed decides everything.
 COMMA    := ,
 SIM_WRAP := $(addprefix -Wl$(COMMA)--wrap=,pool_take chunk_queue_take pthread_create pthread_join pthread_detach)
-$B/sim: $(patsubst %,$B/tests/sim/%.o,sim driver task heap checker actors world seams prefetch_now pool_now) $B/librdkafka_sim.a $B/core.a
+SIM_OBJECTS := $(patsubst %,$B/tests/sim/%.o,sim driver task heap checker actors world seams prefetch_now pool_now)
+$B/sim: $(SIM_OBJECTS) $B/librdkafka_sim.a $B/core.a
 	$(PROGRAM) $(SIM_WRAP) -o $@ $^ $B/librdkafka_sim.a $(filter-out -lrdkafka,$(LIBS))
 
 # The same scenarios against librdkafka and against the simulation.
@@ -141,6 +142,13 @@ SEEDS ?= 10000
 sim:  ## riffle on a Kafka in memory under SEEDS (10000) seeds of faults; SEED=n replays one
 	@$(PARALLEL) $B/sim
 	@$B/sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+
+mutants: deps-unit  ## one change at a time in what decides: do the unit tests and the simulation see it? N=200 SEED=1
+	@$(PARALLEL) B=$B/mutants CFLAGS=-O2 mutate
+
+mutate: $(TESTS) $B/sim
+	@B=$B LINK_COMMAND='$(PROGRAM)' LIBS='$(LIBS)' SIM_OBJECTS='$(SIM_OBJECTS)' SIM_WRAP='$(SIM_WRAP)' \
+	    scripts/mutants $(if $N,--number $N) $(if $(SEED),--seed $(SEED)) $(MUTANTS)
 
 test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.1: the newer). T=tests/kafka/test_read.py[::NAME]: these
 	@echo == compiling
@@ -245,7 +253,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores nightly chaos \
+.PHONY: build product all-programs debug unit sim mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores nightly chaos \
 	stuck soak demo bench bench-trainers bench-tokenizer check layers format format-check deps wheel install clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
