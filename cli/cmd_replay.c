@@ -10,6 +10,7 @@
 struct arguments {
 	struct option_range steps;
 	const char *republish;
+	bool derive_only;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -28,6 +29,11 @@ static const struct option_row rows[] = {
 	    "write these steps to the topics of another mix, with its name in them and a ledger "
 	    "that ends with them; topics that are missing are made, and a mix that holds a part "
 	    "is gone on with"},
+    {.name = "derive-only",
+	.kind = OPTION_FLAG,
+	.at = AT(derive_only),
+	.help = "with --republish: compare with the ledger alone, where the batch topic lacks some "
+		"of these steps"},
 };
 
 static void
@@ -44,9 +50,10 @@ print(const struct replay_options *o, const struct replay_result *r)
 	       " bytes, all equal\n",
 	    o->first, o->end, mix, r->records, r->bytes);
 	if (r->steps < o->end - o->first)
-		printf("of %" PRIu64 " steps %" PRIu64
-		       " are not in the batch topic any more: derived, not compared\n",
-		    o->end - o->first, o->end - o->first - r->steps);
+		printf("of %" PRIu64 " steps %" PRIu64 " %s: derived, not compared\n",
+		    o->end - o->first, o->end - o->first - r->steps,
+		    o->derive_only ? "were compared with the ledger alone"
+				   : "are not in the batch topic any more");
 	if (o->republish != NULL)
 		printf("wrote %" PRIu64 " steps to mix %s, which ends before step %" PRIu64 "\n",
 		    r->republished, o->republish, o->end);
@@ -62,6 +69,8 @@ check_arguments(const struct arguments *a, const struct options *o, struct failu
 		    a->steps.first, a->steps.end);
 	if (a->steps.end > INT64_MAX / 2)
 		return fail(f, FAIL_USAGE, "--steps: %" PRIu64 " is out of range", a->steps.end);
+	if (a->derive_only && a->republish == NULL)
+		return fail(f, FAIL_USAGE, "--derive-only: only with --republish MIX");
 	if (a->republish != NULL && !names_valid(a->republish))
 		return fail(
 		    f, FAIL_USAGE, "--republish: \"%s\" is not a name of a mix", a->republish);
@@ -87,6 +96,7 @@ run(int argc, char **argv, struct failure *f)
 		    .first = a.steps.first,
 		    .end = a.steps.end,
 		    .republish = a.republish,
+		    .derive_only = a.derive_only,
 		};
 
 		code = replay(&r, &result, f);
@@ -100,7 +110,7 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_replay = {
     .name = "replay",
     .summary = "derive steps again and compare them with the batch topic",
-    .usage = "-c FILE --steps A..B [--republish MIX]",
+    .usage = "-c FILE --steps A..B [--republish MIX [--derive-only]]",
     .help =
 	"Derives the steps from domain logs and ledger and compares every byte with the batch\n"
 	"topic. Exit 1 at the first difference: which step, lane, sequence and field, and\n"

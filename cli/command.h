@@ -23,6 +23,7 @@
  *     cmd_mix      riffle mix: the mixer
  *     cmd_replay   riffle replay: derives published steps and compares
  *     cmd_retain   riffle retain: deletes old steps
+ *     cmd_repair   riffle repair: completes lanes whose end a broker has lost
  *     topics/      riffle topics: creates, checks and deletes topics
  *     acls/        riffle acls: the rights that each command needs
  *     produce/     riffle produce and riffle import: from files to domain topics
@@ -60,6 +61,7 @@
 	ROW(inspect)                                                                               \
 	ROW(replay)                                                                                \
 	ROW(retain)                                                                                \
+	ROW(repair)                                                                                \
 	ROW(tokenize)
 
 #define COMMAND_DECLARE(name) extern const struct command cmd_##name;

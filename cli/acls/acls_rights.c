@@ -68,6 +68,7 @@ static const struct row rows[] = {
     {"mix", "READ", WHAT_DOMAINS},
     {"mix", "READ", WHAT_CONTROL},
     {"mix", "READ", WHAT_LEDGER},
+    {"mix", "READ", WHAT_BATCHES},
     {"mix", "WRITE", WHAT_LEDGER},
     {"mix", "WRITE", WHAT_BATCHES},
     {"mix", "WRITE", WHAT_REJECTS},
@@ -119,6 +120,15 @@ static const struct row rows[] = {
     {"replay", "READ", WHAT_DOMAINS},
     {"replay", "READ", WHAT_BATCHES},
     {"replay", "READ", WHAT_LEDGER},
+
+    {"repair", "READ", WHAT_DOMAINS},
+    {"repair", "READ", WHAT_BATCHES},
+    {"repair", "READ", WHAT_LEDGER},
+    {"repair", "WRITE", WHAT_LEDGER},
+    {"repair", "WRITE", WHAT_BATCHES},
+    {"repair", "WRITE", WHAT_REJECTS},
+    {"repair", "DESCRIBE", WHAT_CONTROL},
+    {"repair", "WRITE", WHAT_TRANSACTIONS},
 
     {"export", "READ", WHAT_DOMAINS},
 

@@ -438,6 +438,19 @@ mixers_json(const struct status *st)
 	return list;
 }
 
+/* The lanes that lack what the ledger has, or have what it lacks. */
+static json_t *
+lanes_json(const struct status *st, enum lane_ends_state state)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < st->ends_n; i++)
+		if (st->apart[i] && st->end[i].state == state)
+			json_array_append_new(list, json_pack("{s:I, s:I}", "lane", (json_int_t)i,
+							"step_next", (json_int_t)st->end[i].next));
+	return list;
+}
+
 /* Facts of the ledger are 0 or null before its first record. null: the corpus has no mix. */
 static json_t *
 mix_json(const struct status *st)
@@ -457,6 +470,8 @@ mix_json(const struct status *st)
 	json_object_set_new(
 	    o, "step_limit", known(st->step_limit != UINT64_MAX, number(st->step_limit)));
 	json_object_set_new(o, "step_kept", known(st->batches_kept, number(st->step_kept)));
+	json_object_set_new(o, "lanes_behind", lanes_json(st, LANE_ENDS_BEHIND));
+	json_object_set_new(o, "lanes_ahead", lanes_json(st, LANE_ENDS_AHEAD));
 	json_object_set_new(o, "written_ms", known(started, st->ledger_time_ms));
 	json_object_set_new(o, "age_ms", known(started, st->now_ms - st->ledger_time_ms));
 	json_object_set_new(o, "schedule", started ? hash(l->schedule) : json_null());

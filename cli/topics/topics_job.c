@@ -126,6 +126,7 @@ topics_job_warn(const struct topics_job *j, struct failure *f)
 	int64_t minutes;
 
 	topics_warn_hidden(j->rk, j->plan, j->report);
+	topics_warn_losses(j->plan, j->report);
 	if (topics_offsets_retention(j->rk, &minutes, ASK_MS, f) == FAIL_DENIED) {
 		log_warning("topics: TOPICS-OFFSETS-RETENTION how long the broker keeps committed "
 			    "offsets is not known: %s",

@@ -230,7 +230,8 @@ set_forced(
 			code = force(conf, o, forced[i].name, forced[i].value, f);
 	if (code == FAIL_NONE && o->group != NULL)
 		code = force(conf, o, "group.id", o->group, f);
-	if (code == FAIL_NONE && o->asks_only) /* commits that are pending are not waited for */
+	/* asks_only: commits that are pending are not waited for */
+	if (code == FAIL_NONE && (o->asks_only || o->uncommitted))
 		code = set(conf, "isolation.level", "read_uncommitted", f);
 	if (code == FAIL_NONE && o->role == KAFKA_MEMBER) /* others tell members by it */
 		code = set(conf, "client.id", client, f);

@@ -61,6 +61,8 @@ struct kafka_options {
 	 * reads nothing. A query does not wait for the offsets of a transaction that is open.
 	 */
 	bool asks_only;
+	bool
+	    uncommitted; /* KAFKA_READER: the end of a log is that of all records, also undecided */
 	const char *transactional_id; /* KAFKA_TRANSACTIONAL */
 	size_t message_bytes_max;     /* largest record it writes; 0: librdkafka's default */
 	const struct property *tune;  /* more defaults, which the user's properties override */

@@ -63,6 +63,10 @@ compare_metadata(const struct config *c, const struct planned_topic *t,
 {
 	int replicas = m->partition_cnt > 0 ? m->partitions[0].replica_cnt : 0;
 
+	for (int i = 1; i < m->partition_cnt; i++)
+		if (m->partitions[i].replica_cnt < replicas)
+			replicas = m->partitions[i].replica_cnt;
+	r->replicas = replicas;
 	r->exists = true;
 	r->partitions = m->partition_cnt;
 	compare_partitions(c, t, m->partition_cnt, r);
@@ -132,7 +136,8 @@ query_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
 		struct named key = {p->topic[i].name, 0},
 			     *found = bsearch(&key, sorted, n, sizeof(*sorted), by_name);
 
-		report[i] = (struct topics_report){.exists = false};
+		report[i] =
+		    (struct topics_report){.exists = false, .min_insync = -1, .flush_messages = -1};
 		if (found == NULL ||
 		    m->topics[found->index].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
 			problem(&report[i], "missing");
@@ -162,6 +167,20 @@ compare_setting(struct topics_report *r, const struct topic_setting *s, const ch
 		    s->value);
 }
 
+/* Beside those that the plan wants: by which acknowledged records can be lost. */
+static const char *const loss_settings[] = {"unclean.leader.election.enable", "flush.messages"};
+
+static void
+take_loss_setting(struct topics_report *r, const char *name, const char *value)
+{
+	if (strcmp(name, "min.insync.replicas") == 0)
+		r->min_insync = strtoll(value, NULL, 10);
+	else if (strcmp(name, "flush.messages") == 0)
+		r->flush_messages = strtoll(value, NULL, 10);
+	else if (strcmp(name, "unclean.leader.election.enable") == 0)
+		r->unclean = strcmp(value, "true") == 0;
+}
+
 /* What the response does not have, because the broker is older or newer, is not compared. */
 static void
 compare_settings(const struct config *c, const struct planned_topic *t,
@@ -173,12 +192,17 @@ compare_settings(const struct config *c, const struct planned_topic *t,
 
 	topic_plan_settings(wanted, c, t);
 	entry = rd_kafka_ConfigResource_configs(resource, &entries_n);
-	for (size_t i = 0; i < entries_n; i++)
+	for (size_t i = 0; i < entries_n; i++) {
+		const char *name = rd_kafka_ConfigEntry_name(entry[i]);
+		const char *value = rd_kafka_ConfigEntry_value(entry[i]);
+
+		if (value == NULL)
+			continue;
+		take_loss_setting(r, name, value);
 		for (size_t k = 0; k < TOPIC_SETTINGS; k++)
-			if (strcmp(rd_kafka_ConfigEntry_name(entry[i]), wanted[k].name) == 0 &&
-			    rd_kafka_ConfigEntry_value(entry[i]) != NULL)
-				compare_setting(
-				    r, &wanted[k], rd_kafka_ConfigEntry_value(entry[i]));
+			if (strcmp(name, wanted[k].name) == 0)
+				compare_setting(r, &wanted[k], value);
+	}
 }
 
 /*
@@ -216,6 +240,8 @@ settings_of(const struct config *c, const struct planned_topic *t)
 	topic_plan_settings(wanted, c, t);
 	for (size_t i = 0; i < TOPIC_SETTINGS; i++)
 		rd_kafka_ConfigResource_set_config(r, wanted[i].name, "");
+	for (size_t i = 0; i < sizeof(loss_settings) / sizeof(loss_settings[0]); i++)
+		rd_kafka_ConfigResource_set_config(r, loss_settings[i], "");
 	return r;
 }
 
@@ -563,6 +589,56 @@ topics_warn_hidden(rd_kafka_t *rk, const struct topic_plan *p, const struct topi
 	    "topics: TOPICS-HIDDEN the settings of %zu topic%s are not compared with what they "
 	    "must be: %s",
 	    n, n == 1 ? "" : "s", f.text);
+}
+
+static bool
+is_insync_low(const struct topics_report *r)
+{
+	return r->replicas >= 3 && r->min_insync >= 0 && r->min_insync < 2;
+}
+
+static bool
+is_unclean(const struct topics_report *r)
+{
+	return r->replicas > 1 && r->unclean;
+}
+
+static bool
+is_unflushed(const struct topics_report *r)
+{
+	return r->replicas == 1 && r->flush_messages > 1;
+}
+
+void
+topics_warn_losses(const struct topic_plan *p, const struct topics_report *report)
+{
+	static const struct {
+		bool (*is)(const struct topics_report *);
+		const char *id, *text;
+	} cause[] = {
+	    {is_insync_low, "TOPICS-MIN-INSYNC",
+		"min.insync.replicas is under 2 with 3 replicas: records that one broker alone has "
+		"are acknowledged, and lost with it; topics.min_insync_replicas: 2"},
+	    {is_unclean, "TOPICS-UNCLEAN",
+		"unclean.leader.election.enable is true: a replica that lags may become leader, "
+		"and acknowledged records are cut off; set it to false"},
+	    {is_unflushed, "TOPICS-FLUSH",
+		"one replica, which is not flushed (flush.messages): if its machine dies it loses "
+		"acknowledged records; topics.replication: 3, or flush.messages=1"},
+	};
+
+	for (size_t k = 0; k < sizeof(cause) / sizeof(cause[0]); k++) {
+		size_t n = 0, first = 0;
+
+		for (size_t i = p->n; i-- > 0;)
+			if (report[i].exists && cause[k].is(&report[i])) {
+				first = i;
+				n++;
+			}
+		if (n > 0)
+			log_warning("topics: %s %zu topic%s, the first: %s: %s", cause[k].id, n,
+			    n == 1 ? "" : "s", p->topic[first].name, cause[k].text);
+	}
 }
 
 /* A command that does not write domains reads no held-out set, and its user may have no right to

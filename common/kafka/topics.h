@@ -25,8 +25,16 @@ enum { TOPICS_OFFSETS_RETENTION_MINUTES = 30 * 24 * 60 }; /* less deserves a war
 struct topics_report {
 	bool exists;
 	int partitions;
-	bool hidden;       /* its settings are not compared: the user lacks DESCRIBE_CONFIGS */
-	char problem[512]; /* "" where all is as planned; else what differs and what to do */
+	int replicas; /* of the partition that has fewest; 0: not known */
+	/*
+	 * Settings in force by which a broker may lose what it has acknowledged: not a problem of the
+	 * plan's, for the broker's owner decides. -1, false: the broker does not say.
+	 */
+	int64_t min_insync;     /* min.insync.replicas */
+	int64_t flush_messages; /* flush.messages */
+	bool unclean;           /* unclean.leader.election.enable */
+	bool hidden;            /* its settings are not compared: the user lacks DESCRIBE_CONFIGS */
+	char problem[512];      /* "" where all is as planned; else what differs and what to do */
 };
 
 /* What the caller will do with the topics, as bits 1 << kind; READ is of training sets alone. */
@@ -64,6 +72,16 @@ enum fail_code topics_check(rd_kafka_t *rk, const struct config *c, struct topic
 /* Warns, with one line, of the settings that were not compared because the user lacks a right. */
 void topics_warn_hidden(
     rd_kafka_t *rk, const struct topic_plan *p, const struct topics_report *report);
+
+/*
+ * Warns, a line a cause, of topics that can lose acknowledged records: min.insync.replicas under 2
+ * with 3 replicas or more (the last replica in sync may be the one that dies), an unclean election
+ * (a replica that lags becomes leader, and the others are cut to its end), and a single replica
+ * that is not flushed record by record (Kafka leaves that to the kernel, so that a machine that
+ * dies takes the end of the log with it). With two replicas in sync flush settings do not matter,
+ * unless all machines lose power together.
+ */
+void topics_warn_losses(const struct topic_plan *p, const struct topics_report *report);
 
 /*
  * How long the broker keeps the committed offsets of a group without members, in minutes; -1: the

@@ -343,12 +343,12 @@ give_held(const struct lane *lane, enum lanes_event *event, struct lanes_record 
 }
 
 /*
- * What a message of a lane's queue means. *again: nothing for the reader, poll once more. Takes
- * `m`.
+ * What a message of a lane's queue means; *end is where the lane ends for now, where that is what
+ * it says. *again: nothing for the reader, poll once more. Takes `m`.
  */
 static enum fail_code
 take(struct lanes *l, struct lane *lane, rd_kafka_message_t *m, enum lanes_event *event,
-    bool *again, struct failure *f)
+    int64_t *end, bool *again, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 
@@ -359,6 +359,7 @@ take(struct lanes *l, struct lane *lane, rd_kafka_message_t *m, enum lanes_event
 			lane_fetch_wake(l->rk, l->list);
 		return FAIL_NONE;
 	}
+	*end = m->offset;
 	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
 		*event = LANES_AT_END;
 	else if (kafka_lost(m->err))
@@ -394,7 +395,7 @@ lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *e
 		if (m == NULL)
 			return fail(f, FAIL_TIMEOUT, "topic %s, lane %" PRIu32 ": nothing came",
 			    l->topic, l->first + i);
-		if (take(l, lane, m, event, &again, f) != FAIL_NONE)
+		if (take(l, lane, m, event, &out->offset, &again, f) != FAIL_NONE)
 			return f->code;
 	}
 	if (lane->held != NULL)

@@ -10,11 +10,14 @@
  *     lane_fetch    how far librdkafka reads ahead
  *     lane_seek     decides which offset of a lane to ask next; pure
  *     step_search   finds a step in the log of all lanes, in rounds
+ *     lane_ends     the last record of every lane, compared with the ledger's
  *     step_records  steps as they lie in the log, record by record, not judged
  *
  *     step_records --> step_search --> lane_seek
  *          |                |
  *          +----> lanes <---+          lanes --> lane_fetch
+ *                   ^
+ *     lane_ends ----+
  *
  * Lanes are partitions of <mix>.batches. Rank r of W reads the lanes l with floor(l*W/L) = r, and
  * calls them 0..count-1. Example, L = 8 and W = 4: rank 1 has partitions 2 and 3, as its lanes 0
@@ -89,13 +92,13 @@ enum lanes_event {
 struct lanes_record {
 	const uint8_t *bytes;
 	size_t n;
-	int64_t offset;
+	int64_t offset; /* LANES_AT_END: the end that was met; the others are not set then */
 };
 
 /*
  * The next event of lane i < lanes_count(), for which it waits until `deadline_ms` (clock_ms());
- * FAIL_TIMEOUT then. Fills *out, which borrows, for LANES_RECORD only. The record is held, and
- * given again by later calls, until lanes_release(), lanes_detach() or lanes_assign().
+ * FAIL_TIMEOUT then. Fills *out, which borrows. A record is held, and given again by later calls,
+ * until lanes_release(), lanes_detach() or lanes_assign().
  */
 enum fail_code lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *event,
     struct lanes_record *out, struct failure *f);

@@ -28,6 +28,7 @@ struct step_records {
 	struct lanes *lanes;
 	struct place *place;  /* [lanes] */
 	int64_t *offset_next; /* [lanes]: of the last search */
+	uint64_t *absent;     /* [lanes]: the first step that a lane does not have */
 	uint64_t step_wanted; /* the step that step_records_next() will give; once `sought` */
 	bool sought;
 };
@@ -55,10 +56,13 @@ step_records_open(struct step_records **out, const char *mix, const struct prope
 	n = lanes_count(r->lanes);
 	r->place = calloc(n, sizeof(*r->place));
 	r->offset_next = calloc(n, sizeof(*r->offset_next));
-	if (r->place == NULL || r->offset_next == NULL) {
+	r->absent = calloc(n, sizeof(*r->absent));
+	if (r->place == NULL || r->offset_next == NULL || r->absent == NULL) {
 		fail_memory(f);
 		goto failed;
 	}
+	for (uint32_t i = 0; i < n; i++)
+		r->absent[i] = UINT64_MAX;
 	*out = r;
 	return FAIL_NONE;
 failed:
@@ -74,6 +78,7 @@ step_records_close(struct step_records *r)
 	lanes_close(r->lanes);
 	free(r->place);
 	free(r->offset_next);
+	free(r->absent);
 	free(r);
 }
 
@@ -233,6 +238,13 @@ serve(struct step_records *r, uint32_t i, int wait_ms, int64_t deadline_ms, stru
 	    step_records_topic(r), i, r->step_wanted);
 }
 
+void
+step_records_absent(struct step_records *r, uint32_t lane, uint64_t step)
+{
+	assert(lane < step_records_lanes(r));
+	r->absent[lane] = step;
+}
+
 enum fail_code
 step_records_next(struct step_records *r, int wait_ms, struct step_record *out, struct failure *f)
 {
@@ -247,14 +259,16 @@ step_records_next(struct step_records *r, int wait_ms, struct step_record *out, 
 		if (p->done)
 			lanes_release(r->lanes, i);
 		p->done = false;
-		while (!p->there)
+		while (!p->there && r->step_wanted < r->absent[i])
 			if (serve(r, i, wait_ms, deadline_ms, f) != FAIL_NONE)
 				return f->code;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		out[i] = r->place[i].record;
+		bool there = r->place[i].there;
+
+		out[i] = there ? r->place[i].record : (struct step_record){0};
 		r->place[i].there = false;
-		r->place[i].done = true;
+		r->place[i].done = there;
 	}
 	r->step_wanted++;
 	return FAIL_NONE;

@@ -28,7 +28,8 @@ enum { STEP_RECORDS_AHEAD_BYTES = 64 << 20 };
 struct step_records;
 
 struct step_record {
-	const uint8_t *bytes; /* valid until the next call of step_records_next() */
+	/* Valid until the next call of step_records_next(); NULL: step_records_absent(). */
+	const uint8_t *bytes;
 	size_t n;
 	int64_t offset;
 	bool last; /* it can be decoded, and says that the mix ends here */
@@ -61,6 +62,9 @@ enum fail_code step_records_earliest(
  * the text names the earliest that is.
  */
 enum fail_code step_records_seek(struct step_records *r, uint64_t step, struct failure *f);
+
+/* From `step` on the lane has no record, and is not waited for. After step_records_open(). */
+void step_records_absent(struct step_records *r, uint32_t lane, uint64_t step);
 
 /*
  * Fills out[lanes] with the records of the step that is next; the one after it is next then.

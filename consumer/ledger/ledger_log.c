@@ -14,6 +14,7 @@ struct ledger_log {
 	rd_kafka_t *rk;
 	char topic[TOPIC_MAX_BYTES + 1];
 	int timeout_ms;
+	int64_t last;     /* offset of the last record, as ledger_log_last() found it; -1 */
 	int64_t assigned; /* records below it are not given; -1: nothing is assigned */
 };
 
@@ -30,7 +31,7 @@ ledger_log_open(struct ledger_log **out, const char *mix, const struct propertie
 		return fail_memory(f);
 	names_topic(l->topic, mix, "ledger");
 	l->timeout_ms = timeout_ms;
-	l->assigned = -1;
+	l->assigned = l->last = -1;
 	if (kafka_open(&l->rk, &k, f) != FAIL_NONE ||
 	    kafka_wait_broker(l->rk, timeout_ms, f) != FAIL_NONE ||
 	    kafka_partitions(l->rk, l->topic, &partitions, timeout_ms, f) != FAIL_NONE)
@@ -173,11 +174,18 @@ ledger_log_last(struct ledger_log *l, struct ledger *out, bool *any, struct fail
 	if (kafka_last_record(l->rk, l->topic, 0, &m, l->timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	*any = m != NULL;
+	l->last = m == NULL ? -1 : m->offset;
 	if (m == NULL)
 		return FAIL_NONE;
 	code = decode(l, m, out, f);
 	rd_kafka_message_destroy(m);
 	return code;
+}
+
+int64_t
+ledger_log_last_offset(const struct ledger_log *l)
+{
+	return l->last;
 }
 
 /* The first record at or after `offset`, into a zeroed *out. *any is false at the end. */
@@ -204,6 +212,24 @@ ledger_log_first(struct ledger_log *l, struct ledger *out, bool *any, struct fai
 	if (kafka_watermarks(l->rk, l->topic, 0, &low, &high, l->timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	return low < high ? record_at(l, low, out, &offset, any, f) : FAIL_NONE;
+}
+
+enum fail_code
+ledger_log_begins(uint64_t *step, const char *mix, const struct properties *properties,
+    int timeout_ms, struct failure *f)
+{
+	struct ledger first = {0};
+	struct ledger_log *l;
+	bool any = false;
+	enum fail_code code = ledger_log_open(&l, mix, properties, timeout_ms, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	code = ledger_log_first(l, &first, &any, f);
+	*step = any ? (uint64_t)first.step_first : 0;
+	ledger_clear(&first);
+	ledger_log_close(l);
+	return code;
 }
 
 /*

@@ -63,9 +63,19 @@ const char *ledger_log_topic(const struct ledger_log *l);
 enum fail_code ledger_log_last(
     struct ledger_log *l, struct ledger *out, bool *any, struct failure *f);
 
-/* The same of the first record kept. */
+/* The offset of the record that ledger_log_last() found last; -1: none. */
+int64_t ledger_log_last_offset(const struct ledger_log *l);
+
+/* The first record kept, in the same way. */
 enum fail_code ledger_log_first(
     struct ledger_log *l, struct ledger *out, bool *any, struct failure *f);
+
+/*
+ * The step at which the ledger of a mix begins, with handles of its own; 0 where it is empty. Only
+ * one that was republished begins with another step than 0.
+ */
+enum fail_code ledger_log_begins(uint64_t *step, const char *mix,
+    const struct properties *properties, int timeout_ms, struct failure *f);
 
 /*
  * ledger_log_next() will give the last record with step_next <= step, the state in which that step

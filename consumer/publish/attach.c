@@ -9,6 +9,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/kafka/kafka.h"
+#include "consumer/batches/lane_ends.h"
+#include "consumer/ledger/ledger_log.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/publish/lengths.h"
 
@@ -248,6 +250,37 @@ attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *
 		return fail_fenced(a, last, f);
 	claim_look(&a->claim, *found ? last->mixer : 0);
 	return FAIL_NONE;
+}
+
+/* ---- the lanes ---- */
+
+enum fail_code
+attach_compare(struct attach *a, const struct ledger *last, struct lane_end **out, uint32_t *lanes,
+    struct failure *f)
+{
+	struct lane_ends_ledger l = {
+	    .next = (uint64_t)last->step_next, .ended = last->kind == LEDGER_END};
+	const char *mix = a->config->mix.name;
+	struct lane_ends_report report;
+	char what[FAILURE_TEXT_MAX];
+
+	*out = NULL;
+	if (lane_ends_query_decided(out, lanes, mix, &a->config->kafka, ASK_TIMEOUT_MS, f) !=
+	    FAIL_NONE)
+		return f->code;
+	if (lane_ends_empty(*out, *lanes) &&
+	    ledger_log_begins(&l.first, mix, &a->config->kafka, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		goto failed;
+	lane_ends_compare(&report, *out, *lanes, &l);
+	if (lane_ends_judge(&report, *out, &l, mix, f) == FAIL_NONE)
+		return FAIL_NONE;
+	memcpy(what, f->text, sizeof(what));
+	return fail(f, FAIL_DATA, "%s. `riffle repair -c %s` completes what can be derived again",
+	    what, a->config->path);
+failed:
+	free(*out);
+	*out = NULL;
+	return f->code;
 }
 
 /* Each START is committed before any batch: batches without a ledger had one that was deleted. */

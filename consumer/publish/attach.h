@@ -8,6 +8,7 @@
  *                      mixer that works, so what can be refused is refused before it is fenced
  *     output_open()    fences whoever was there; from here on the ledger's end is final
  *     attach_look()    reads it again: is it another mixer's? (claim.h has the races)
+ *     attach_compare() do all lanes end with the ledger's last step?
  *     attach_take()    the mixer in the state of that record, or a new one
  *     START            committed by the caller, once in a mixer's life; then attach_started()
  *
@@ -21,7 +22,9 @@
  *     - kafka_last_record() does not believe the first end that it is shown.
  *
  * A ledger that is empty although lanes hold batches was deleted: that is FAIL_DATA, and never step
- * 0 a second time.
+ * 0 a second time. So are lanes that do not end with the ledger (lane_ends.h), whichever of the two
+ * is behind: a step would be missing for ever, or come twice. The mixer stops there; it is
+ * `riffle repair` that writes into the past (docs/DESIGN.md says why).
  *
  * The struct also holds what a mix is bound to: the plan, and the configuration's text with its
  * hash, as they go into every record.
@@ -44,6 +47,8 @@
 #include "consumer/plan/config_plan.h"
 #include "consumer/publish/claim.h"
 #include "consumer/publish/lead.h"
+
+struct lane_end;
 
 struct attach {
 	const struct config *config; /* borrowed */
@@ -83,6 +88,15 @@ enum fail_code attach_check(struct attach *a, struct ledger *last, bool *found, 
 
 /* The same right after output_open(), without the configuration: what is read is final. */
 enum fail_code attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *f);
+
+/*
+ * Compares the last record of each lane with the ledger's, *last, right after attach_look() found
+ * it. Gives *out[*lanes] (free), the ends of the lanes as they were compared; NULL: they could not
+ * be read. FAIL_DATA: a lane or the ledger has lost its end, or another mixer has taken over
+ * meanwhile and writes: the caller finds out by its handle.
+ */
+enum fail_code attach_compare(struct attach *a, const struct ledger *last, struct lane_end **out,
+    uint32_t *lanes, struct failure *f);
 
 /*
  * Gives *out, the mixer in the state of *last, or a new one where nothing was found; it may be set

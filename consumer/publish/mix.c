@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
@@ -10,6 +11,7 @@
 #include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/topics.h"
+#include "consumer/batches/lane_ends.h"
 #include "consumer/domain/domains.h"
 #include "consumer/domain/feed.h"
 #include "consumer/publish/assembler.h"
@@ -34,6 +36,7 @@ enum {
 	LEAD_PAUSE_MS = 5,
 	DRY_PAUSE_MS = 20,
 	RECOVER_PAUSE_MS = 500,
+	WARN_LANES = 16,        /* that are named, of those that do not end with the ledger */
 	FENCED_WAIT_MS = 10000, /* for the START of whoever has fenced us */
 };
 
@@ -371,6 +374,45 @@ keep_quarantined(void *mix, const struct mixer_draw *draw, const struct feed_blo
 	dead_letters_keep(&m->output.letters, &letter);
 }
 
+static void
+warn_lanes(const struct mix *m, const struct lane_end *end, uint32_t lanes, int64_t ledger_next)
+{
+	uint32_t warned = 0;
+
+	for (uint32_t i = 0; i < lanes && warned < WARN_LANES; i++)
+		if (end[i].state != LANE_ENDS_LEVEL || end[i].open) {
+			log_warning("mix: MIX-LANE-END mix=%s lane=%" PRIu32 " step_next=%" PRIu64
+				    " ledger_next=%" PRId64 "%s",
+			    m->config->mix.name, i, end[i].next, ledger_next,
+			    end[i].open ? " transaction=open" : "");
+			warned++;
+		}
+}
+
+/*
+ * The lanes end with the ledger, and whatever is written to them comes behind that. They seem not
+ * to where another mixer has taken over and works: one that lost its handle to ours, and opened
+ * another, writes no second START.
+ */
+static enum fail_code
+compare_lanes(struct mix *m, const struct ledger *last, struct failure *f)
+{
+	struct lane_end *end;
+	struct failure fenced;
+	uint32_t lanes;
+	enum fail_code code = attach_compare(&m->attach, last, &end, &lanes, f);
+
+	if (code == FAIL_DATA && output_check_owner(&m->output, &fenced) != FAIL_NONE) {
+		*f = fenced;
+		code = fenced.code;
+	} else if (code == FAIL_DATA && end != NULL)
+		warn_lanes(m, end, lanes, last->step_next);
+	for (uint32_t i = 0; code == FAIL_NONE && i < lanes; i++)
+		output_expect(&m->output, i, end[i].high);
+	free(end);
+	return code;
+}
+
 /* From the ledger to an assembler. After a failure detach() is due. */
 static enum fail_code
 open_state(struct mix *m, struct failure *f)
@@ -386,6 +428,8 @@ open_state(struct mix *m, struct failure *f)
 	/* Only now is every earlier transaction decided, and the ledger's end final. */
 	if (code == FAIL_NONE)
 		code = attach_look(&m->attach, &last, &found, f);
+	if (code == FAIL_NONE && found)
+		code = compare_lanes(m, &last, f);
 	if (code == FAIL_NONE)
 		code = attach_take(&m->attach, m->lead, &last, found, &mixer, &m->over, f);
 	ledger_clear(&last);

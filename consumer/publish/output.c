@@ -37,6 +37,20 @@ output_open(struct output *o, struct failure *f)
 	return transactions_open(&o->transactions, &t, f);
 }
 
+void
+output_expect(struct output *o, uint32_t lane, int64_t offset_next)
+{
+	assert(o->transactions != NULL);
+	transactions_expect(o->transactions, lane, offset_next);
+}
+
+enum fail_code
+output_check_owner(struct output *o, struct failure *f)
+{
+	assert(!o->open);
+	return transactions_check_owner(o->transactions, f);
+}
+
 static void
 clear_answers(struct output *o)
 {

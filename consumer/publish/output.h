@@ -67,6 +67,12 @@ void output_init(struct output *o, const struct output_source *of);
 /* Opens a handle, which fences every other mixer of this mix. Only while closed. */
 enum fail_code output_open(struct output *o, struct failure *f);
 
+/* Every record of `lane` is to be delivered at `offset_next` or behind it, its end (open only). */
+void output_expect(struct output *o, uint32_t lane, int64_t offset_next);
+
+/* FAIL_NONE: no other mixer's handle was opened since ours. No transaction is open. FAIL_FENCED. */
+enum fail_code output_check_owner(struct output *o, struct failure *f);
+
 /* Forgets what is not committed. Closing a closed one is allowed. */
 void output_close(struct output *o);
 

@@ -19,7 +19,30 @@ struct transactions {
 	/* Of the first record that was not delivered, and its topic. */
 	rd_kafka_resp_err_t failed;
 	char failed_topic[TOPIC_MAX_BYTES + 1];
+	/* [lanes]: where each lane ends at least, by its deliveries and transactions_expect(). */
+	int64_t *offset_next;
+	int lanes;
+	/* The first lane that went back; -1: none did. It was delivered at back_to. */
+	int back;
+	int64_t back_to;
 };
+
+/* A broker that had the record already does not say where (an offset below 0). */
+static void
+note_offset(struct transactions *t, const rd_kafka_message_t *msg)
+{
+	int64_t *next;
+
+	if (msg->offset < 0 || msg->partition < 0 || msg->partition >= t->lanes)
+		return;
+	next = &t->offset_next[msg->partition];
+	if (msg->offset >= *next)
+		*next = msg->offset + 1;
+	else if (t->back < 0) {
+		t->back = msg->partition;
+		t->back_to = msg->offset;
+	}
+}
 
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
@@ -27,6 +50,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 	struct transactions *t = opaque;
 
 	(void)rk;
+	if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR && msg->rkt == t->batches)
+		note_offset(t, msg);
 	if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR || t->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return;
 	t->failed = msg->err;
@@ -110,14 +135,13 @@ failed(struct transactions *t, rd_kafka_error_t *error, const char *attempted, s
  * its next round of metadata, a second later (librdkafka 2.0.2).
  */
 static enum fail_code
-open_topic(struct transactions *t, rd_kafka_topic_t **out, const char *name, struct failure *f)
+open_topic(struct transactions *t, rd_kafka_topic_t **out, const char *name, int *partitions,
+    struct failure *f)
 {
-	int partitions;
-
 	*out = rd_kafka_topic_new(t->rk, name, NULL);
 	if (*out == NULL)
 		return fail_memory(f);
-	return kafka_partitions(t->rk, name, &partitions, TRANSACTIONS_TIMEOUT_MS, f);
+	return kafka_partitions(t->rk, name, partitions, TRANSACTIONS_TIMEOUT_MS, f);
 }
 
 enum fail_code
@@ -127,18 +151,25 @@ transactions_open(
 	struct transactions *t = calloc(1, sizeof(*t));
 	char batches[TOPIC_MAX_BYTES + 1], ledger[TOPIC_MAX_BYTES + 1];
 	rd_kafka_error_t *error;
+	int ignored;
 
 	if (t == NULL)
 		return fail_memory(f);
+	t->back = -1;
 	if (open_producer(t, o, f) != FAIL_NONE)
 		goto failed;
 	names_topic(t->group, o->mix, "mixer");
 	names_topic(batches, o->mix, "batches");
 	names_topic(ledger, o->mix, "ledger");
-	if (open_topic(t, &t->batches, batches, f) != FAIL_NONE ||
-	    open_topic(t, &t->ledger, ledger, f) != FAIL_NONE ||
-	    open_topic(t, &t->rejects, o->rejects_topic, f) != FAIL_NONE)
+	if (open_topic(t, &t->batches, batches, &t->lanes, f) != FAIL_NONE ||
+	    open_topic(t, &t->ledger, ledger, &ignored, f) != FAIL_NONE ||
+	    open_topic(t, &t->rejects, o->rejects_topic, &ignored, f) != FAIL_NONE)
 		goto failed;
+	t->offset_next = calloc((size_t)t->lanes + 1, sizeof(*t->offset_next));
+	if (t->offset_next == NULL) {
+		fail_memory(f);
+		goto failed;
+	}
 	error = rd_kafka_init_transactions(t->rk, 2 * TRANSACTIONS_TIMEOUT_MS);
 	if (error != NULL) {
 		failed(t, error, "taking over the transactions of this mix", f);
@@ -162,8 +193,17 @@ transactions_close(struct transactions *t)
 		rd_kafka_topic_destroy(t->ledger);
 	if (t->rejects != NULL)
 		rd_kafka_topic_destroy(t->rejects);
-	kafka_close(t->rk);
+	kafka_close(t->rk); /* reports what was not delivered */
+	free(t->offset_next);
 	free(t);
+}
+
+void
+transactions_expect(struct transactions *t, uint32_t lane, int64_t offset_next)
+{
+	assert(offset_next >= 0);
+	if (lane < (uint32_t)t->lanes && t->offset_next[lane] < offset_next)
+		t->offset_next[lane] = offset_next;
 }
 
 enum fail_code
@@ -178,6 +218,16 @@ transactions_begin(struct transactions *t, struct failure *f)
 		    "connection broke, or time ran out), and the broker may act on it late");
 	error = rd_kafka_begin_transaction(t->rk);
 	return error == NULL ? FAIL_NONE : failed(t, error, "beginning a transaction", f);
+}
+
+static enum fail_code
+fail_back(const struct transactions *t, struct failure *f)
+{
+	return fail(f, FAIL_BROKER,
+	    "publishing: topic %s, lane %d: a record was delivered at offset %" PRId64
+	    ", and the lane ended at %" PRId64
+	    " before: it has lost its end, or the topic was recreated",
+	    rd_kafka_topic_name(t->batches), t->back, t->back_to, t->offset_next[t->back]);
 }
 
 /* Why a record could not be delivered: the fatal error of the handle says more than its own. */
@@ -307,6 +357,18 @@ send_offsets(
 			     : failed(t, error, "sending offsets to the transaction", f);
 }
 
+enum fail_code
+transactions_flush(struct transactions *t, struct failure *f)
+{
+	rd_kafka_resp_err_t err = rd_kafka_flush(t->rk, TRANSACTIONS_TIMEOUT_MS);
+
+	if (t->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return not_delivered(t, t->failed, f);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return kafka_fail_code(f, err, NULL, "waiting for the delivery of a transaction");
+	return t->back < 0 ? FAIL_NONE : fail_back(t, f);
+}
+
 /*
  * 1. Every record is delivered: librdkafka would flush by itself, but its error would not name the
  *    record's topic.
@@ -319,12 +381,9 @@ transactions_commit(struct transactions *t, const struct transactions_offset *of
     size_t offsets_n, struct failure *f)
 {
 	rd_kafka_error_t *error;
-	rd_kafka_resp_err_t err = rd_kafka_flush(t->rk, TRANSACTIONS_TIMEOUT_MS);
 
-	if (t->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return not_delivered(t, t->failed, f);
-	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return kafka_fail_code(f, err, NULL, "waiting for the delivery of a transaction");
+	if (transactions_flush(t, f) != FAIL_NONE)
+		return f->code;
 	fault_point("mix.after_flush");
 	if (offsets_n > 0 && send_offsets(t, offset, offsets_n, f) != FAIL_NONE)
 		return f->code;
@@ -334,4 +393,22 @@ transactions_commit(struct transactions *t, const struct transactions_offset *of
 		return failed(t, error, "committing a transaction", f);
 	fault_point("mix.after_commit");
 	return FAIL_NONE;
+}
+
+enum fail_code
+transactions_abort(struct transactions *t, struct failure *f)
+{
+	rd_kafka_error_t *error = rd_kafka_abort_transaction(t->rk, TRANSACTIONS_TIMEOUT_MS);
+
+	return error == NULL ? FAIL_NONE : failed(t, error, "aborting a transaction", f);
+}
+
+enum fail_code
+transactions_check_owner(struct transactions *t, struct failure *f)
+{
+	struct transactions_offset offset = {.topic = rd_kafka_topic_name(t->ledger)};
+
+	if (transactions_begin(t, f) != FAIL_NONE || send_offsets(t, &offset, 1, f) != FAIL_NONE)
+		return f->code;
+	return transactions_abort(t, f);
 }

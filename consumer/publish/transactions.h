@@ -34,6 +34,12 @@
  * late copy is refused at step 4. (Seen on Kafka 3.9 through a proxy that holds an EndTxn back:
  * tests/kafka/test_doubt.py.)
  *
+ * Offsets that go back. A record that is delivered at a lower offset than one before it says that
+ * the partition has lost its end, or that its topic was recreated, under a running mixer. Brokers
+ * take such records, and a commit would make them visible over a hole. So every delivery of a lane
+ * must be behind the last one, and behind where the lane ended when the mixer attached; else the
+ * handle fails with FAIL_BROKER before anything is committed, and attaching tells what was lost.
+ *
  * Thread: one.
  */
 #ifndef CONSUMER_PUBLISH_TRANSACTIONS_H
@@ -97,6 +103,12 @@ void transactions_close(struct transactions *t);
  */
 enum fail_code transactions_begin(struct transactions *t, struct failure *f);
 
+/*
+ * Every record of `lane` is to be delivered at `offset_next` or behind it: the lane's end, as it
+ * was read since the handle was opened.
+ */
+void transactions_expect(struct transactions *t, uint32_t lane, int64_t offset_next);
+
 /* Takes `bytes` (malloc), also on failure. Waits where the queue is full. */
 enum fail_code transactions_put(
     struct transactions *t, int32_t lane, uint8_t *bytes, size_t n, struct failure *f);
@@ -105,6 +117,18 @@ enum fail_code transactions_put_ledger(
 /* Copies. */
 enum fail_code transactions_put_reject(
     struct transactions *t, const struct transactions_reject *r, struct failure *f);
+
+/*
+ * FAIL_NONE: no other handle was opened since this one. Asks the coordinator, which tells a writer
+ * alone, by a transaction of an offset that is aborted; only where none is open. FAIL_FENCED.
+ */
+enum fail_code transactions_check_owner(struct transactions *t, struct failure *f);
+
+/* Waits until every record that was put is delivered. Fails as transactions_commit() does. */
+enum fail_code transactions_flush(struct transactions *t, struct failure *f);
+
+/* Ends the open transaction without its records. Fails as transactions_commit() does. */
+enum fail_code transactions_abort(struct transactions *t, struct failure *f);
 
 /*
  * Sends the offsets to group <mix>.mixer and commits. FAIL_NONE: committed; readers may see it a

@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "consumer/replay/lane_fill.h"
 #include "consumer/replay/replay_internal.h"
 
 enum {
@@ -28,10 +30,12 @@ check_published(struct replay *r, struct failure *f)
 	enum fail_code code = ledger_log_last(r->log, &last, &any, f);
 	uint64_t next = any ? (uint64_t)last.step_next : 0;
 
+	r->ledger_ended = any && last.kind == LEDGER_END;
+	r->last_at = ledger_log_last_offset(r->log);
 	ledger_clear(&last);
 	if (code != FAIL_NONE)
 		return code;
-	if (r->o->end <= next)
+	if (r->o->end <= next || (r->o->fill != NULL && r->o->ledger_end == next))
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
 	    "steps %" PRIu64 "..%" PRIu64 " are not all published: mix %s stands at step %" PRIu64,
@@ -44,7 +48,11 @@ seek_batches(struct replay *r, struct failure *f)
 {
 	struct step_records_kept kept;
 
-	r->compare_from = r->o->first;
+	r->compare_from = r->o->derive_only ? r->o->end : r->o->first;
+	if (r->o->derive_only)
+		return FAIL_NONE;
+	for (uint32_t i = 0; r->o->fill != NULL && i < r->o->fill->lanes; i++)
+		step_records_absent(r->records, i, r->o->fill->absent_from[i]);
 	if (r->o->republish != NULL) {
 		if (step_records_earliest(r->records, &kept, f) != FAIL_NONE)
 			return f->code;
@@ -275,7 +283,10 @@ keep_finding(struct replay *r, uint64_t step, uint32_t lane, const uint8_t *byte
 	x->difference.domain = (struct text_view){NULL, 0}; /* it points into `bytes` */
 }
 
-/* A step that was derived, or with `step` NULL the end of the mix, against the lanes' records. */
+/*
+ * A step that was derived, or with `step` NULL the end of the mix, against the lanes' records. What
+ * a lane lacks is put there.
+ */
 static enum fail_code
 compare_step(struct replay *r, const struct assembled *step, uint64_t number, struct failure *f)
 {
@@ -294,6 +305,11 @@ compare_step(struct replay *r, const struct assembled *step, uint64_t number, st
 			step == NULL ? NULL : step->draw + first,
 			step == NULL ? NULL : step->record + first, each, f) != FAIL_NONE)
 			return f->code;
+		if (found->bytes == NULL) {
+			if (lane_fill_put(r->o->fill, head.lane, bytes, n, f) != FAIL_NONE)
+				return f->code;
+			continue;
+		}
 		if (n != found->n || memcmp(bytes, found->bytes, n) != 0)
 			keep_finding(r, number, head.lane, bytes, n);
 		r->result->bytes += n;
@@ -347,7 +363,7 @@ take_end(struct replay *r, struct failure *f)
 {
 	uint64_t number = (uint64_t)r->now.step_next;
 
-	if (r->now.kind != LEDGER_END || number != r->o->end || number < r->compare_from)
+	if (r->now.kind != LEDGER_END || number != r->o->end || r->compare_from >= number)
 		return FAIL_NONE;
 	if (step_records_next(r->records, WAIT_MS, r->record, f) != FAIL_NONE)
 		return f->code;
@@ -485,6 +501,8 @@ take_record(struct replay *r, struct failure *f)
 	}
 	/* Answers are taken over from the record, not derived: such a record may be at fault. */
 	r->before_sure = r->now.answers_n == 0;
+	if (r->o->fill != NULL)
+		return lane_fill_commit(r->o->fill, f);
 	if (r->other == NULL)
 		return FAIL_NONE;
 	return republish_record(r->other, &r->now, f);
@@ -493,9 +511,130 @@ take_record(struct replay *r, struct failure *f)
 static bool
 is_done(const struct replay *r)
 {
+	if (r->o->fill != NULL) /* what stands behind the last step changes what follows it */
+		return r->now_at >= r->last_at;
 	if ((uint64_t)r->now.step_next < r->o->end)
 		return false;
 	return r->other == NULL || republish_complete(r->other);
+}
+
+/* ---- beyond the ledger: steps that the lanes hold, and of which it lost its records ---- */
+
+/* The assembler in the state of the ledger's last record, with the lengths in it. */
+static enum fail_code
+start_beyond(struct replay *r, struct failure *f)
+{
+	struct mixer *m = NULL;
+
+	if (r->assembler != NULL)
+		return FAIL_NONE;
+	if (mixer_resume(&m, &r->plan.plan, &r->now, f) != FAIL_NONE)
+		return replay_verdict_ledger(r, &r->now, r->now_at, f);
+	if (open_feed(r, f) != FAIL_NONE || add_domains_to_feed(r, m, f) != FAIL_NONE ||
+	    assembler_open(&r->assembler, m, r->feed, r->head.global_batch, note_bad, r, f) !=
+		FAIL_NONE) {
+		mixer_close(m);
+		return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* The ledger's record of what was derived, by a writer of its own, whose START comes first. */
+static enum fail_code
+write_beyond(struct replay *r, bool ended, struct failure *f)
+{
+	struct ledger l = {0};
+	struct ledger start = r->now; /* borrows */
+	enum fail_code code = FAIL_NONE;
+	uint64_t id;
+
+	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+		return fail_errno(f, FAIL_IO, "cannot draw a random number for this writer's id");
+	start.kind = LEDGER_START;
+	start.mixer = id;
+	start.step_first = start.step_next;
+	start.answers_n = 0;
+	/* The steps' records are put and not committed: one transaction holds all of it. */
+	if (lane_fill_put_ledger(r->o->fill, &start, f) != FAIL_NONE)
+		return f->code;
+	code = mixer_save(assembler_mixer(r->assembler), &l, f);
+	if (code == FAIL_NONE) {
+		struct ledger record = l;
+
+		record.kind = ended ? LEDGER_END : LEDGER_STEPS;
+		record.mix = r->now.mix;
+		record.mixer = id;
+		record.schedule = r->now.schedule;
+		record.tokenizer = r->now.tokenizer;
+		record.config = r->now.config;
+		record.step_first = r->now.step_next;
+		record.run = r->now.run;
+		record.runs_n = r->now.runs_n;
+		code = lane_fill_put_ledger(r->o->fill, &record, f);
+	}
+	ledger_clear(&l);
+	return code == FAIL_NONE ? lane_fill_commit(r->o->fill, f) : code;
+}
+
+static enum fail_code
+fail_dry_beyond(const struct replay *r, uint64_t number, struct failure *f)
+{
+	const struct mixer_draw *draw = assembler_dry(r->assembler);
+
+	return fail(f, FAIL_DATA,
+	    "step %" PRIu64 ": domain %s is live, and the ledger has lost how long it was when the "
+	    "step was drawn",
+	    number, mixer_domain_name(assembler_mixer(r->assembler), draw->domain));
+}
+
+/* One step beyond the ledger, or the end of the mix there. */
+static enum fail_code
+take_beyond(struct replay *r, uint64_t number, bool last, struct failure *f)
+{
+	struct assembled step;
+	bool ended = false;
+
+	if (step_records_next(r->records, WAIT_MS, r->record, f) != FAIL_NONE)
+		return f->code;
+	if (next_step(r, &step, &ended, f) != FAIL_NONE && !r->bad.any)
+		return assembler_dry(r->assembler) == NULL ? f->code
+							   : fail_dry_beyond(r, number, f);
+	if (r->bad.any)
+		return fail_bad(r, number, true, f);
+	if (ended != last)
+		return fail(f, FAIL_DATA,
+		    "step %" PRIu64 ": by the ledger's last record the mix %s there, by the lanes "
+		    "it %s: the ledger has lost a change",
+		    number, ended ? "ends" : "goes on", last ? "ends" : "goes on");
+	if (compare_step(r, last ? NULL : &step, number, f) != FAIL_NONE)
+		return f->code;
+	if (!last)
+		assembler_release(r->assembler);
+	r->result->steps += !last;
+	return replay_verdict_beyond(r, f);
+}
+
+/*
+ * Steps [ledger_end, end), which lanes hold and of which the ledger lost its records. They are
+ * derived from its last record, as a mixer would that goes on from there, and are certain where
+ * every record that a lane holds is as derived.
+ */
+static enum fail_code
+walk_beyond(struct replay *r, struct failure *f)
+{
+	bool last = r->o->ended && !r->ledger_ended;
+
+	if (r->o->fill == NULL || (r->o->end == r->o->ledger_end && !last))
+		return FAIL_NONE;
+	r->finding.any = false;
+	if (start_beyond(r, f) != FAIL_NONE)
+		return f->code;
+	for (uint64_t s = r->o->ledger_end; s < r->o->end; s++)
+		if (take_beyond(r, s, false, f) != FAIL_NONE)
+			return f->code;
+	if (last && take_beyond(r, r->o->end, true, f) != FAIL_NONE)
+		return f->code;
+	return write_beyond(r, last, f);
 }
 
 static enum fail_code
@@ -514,7 +653,7 @@ walk(struct replay *r, struct failure *f)
 			    r->now.step_next, r->o->first, r->o->end);
 		}
 	}
-	return FAIL_NONE;
+	return walk_beyond(r, f);
 }
 
 enum fail_code

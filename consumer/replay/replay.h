@@ -26,6 +26,8 @@
  *     replay_verdict what a ledger record must be, and which witness a difference convicts
  *     batch_compare  where two records of a lane differ first, in words
  *     republish      writes the derived steps to another mix
+ *     lane_fill      writes the derived records that lanes have lost
+ *     repair         finds what lanes and ledger have lost, and has it derived and written
  *
  * Memory: half of mix.memory for blocks, and one step. Works while the mix is running. Thread: one.
  */
@@ -38,6 +40,8 @@
 #include "common/base/failure.h"
 #include "common/config/config.h"
 
+struct lane_fill;
+
 struct replay_options {
 	const struct config *config; /* names mix and broker; all else is the ledger's */
 	uint64_t first, end;         /* steps, half open; first < end */
@@ -48,6 +52,16 @@ struct replay_options {
 	 * comparing.
 	 */
 	const char *republish;
+	bool derive_only; /* with republish: compares with the ledger alone, not with the lanes */
+	/*
+	 * NULL, or what completes the lanes (lane_fill.h). The walk then goes to the very end: of
+	 * the ledger, and of the lanes where these hold more (ledger_end < end). What is beyond the
+	 * ledger is derived from its last record and must be on the lanes as derived; the ledger
+	 * then gets the record that it lost.
+	 */
+	struct lane_fill *fill;
+	uint64_t ledger_end; /* with fill: step at which the ledger ends, */
+	bool ended;          /* and whether the lanes and, up to there, the ledger end the mix */
 };
 
 struct replay_result {

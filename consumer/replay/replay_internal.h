@@ -55,6 +55,8 @@ struct replay {
 	struct replay_finding finding;
 	struct replay_bad bad;
 	struct republish *other; /* NULL: none */
+	bool ledger_ended;       /* the ledger's last record is an END, */
+	int64_t last_at;         /* and its offset */
 	struct replay_result *result;
 };
 
@@ -73,6 +75,8 @@ enum fail_code replay_verdict_standing(const struct replay *r, struct failure *f
 /* After the steps of record k: its state against that of `m`, and the finding, if there is one. */
 enum fail_code replay_verdict_steps(
     const struct replay *r, const struct mixer *m, struct failure *f);
+/* Beyond the ledger: the finding, or FAIL_NONE where there is none. */
+enum fail_code replay_verdict_beyond(const struct replay *r, struct failure *f);
 /*
  * Blames the ledger for what *f says: puts "topic X, offset N (steps a..b)" in front of it and the
  * verdict behind it. `l` is r->before or r->now, read at `offset`. Returns FAIL_DATA.

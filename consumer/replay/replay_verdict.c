@@ -296,3 +296,14 @@ replay_verdict_steps(const struct replay *r, const struct mixer *m, struct failu
 		return r->finding.any ? blame_both(r, f) : fail_now(r, f);
 	return r->finding.any ? blame_batch(r, f) : FAIL_NONE;
 }
+
+enum fail_code
+replay_verdict_beyond(const struct replay *r, struct failure *f)
+{
+	if (!r->finding.any)
+		return FAIL_NONE;
+	describe(r, f);
+	return add(f,
+	    "the ledger has lost its records of these steps, and they were drawn with what cannot "
+	    "be derived: a request, another configuration, the lengths of a live domain");
+}

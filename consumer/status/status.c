@@ -64,6 +64,8 @@ status_free(struct status *st)
 	free(st->report);
 	free(st->sample);
 	free(st->seen);
+	free(st->end);
+	free(st->apart);
 	free(st->domain);
 	free(st->run);
 	free(st->problem);
@@ -438,6 +440,40 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    d->name);
 }
 
+/*
+ * A lane that lacks what the ledger's last transaction but one held has lost it: the last one began
+ * when the markers of that were written. Of the last one itself markers may be on their way, for
+ * seconds at most.
+ */
+static bool
+is_apart(const struct status *st, const struct lane_end *e)
+{
+	if (e->state == LANE_ENDS_LEVEL)
+		return false;
+	return st->now_ms - st->ledger_time_ms > STATUS_WAIT_MS ||
+	       (e->state == LANE_ENDS_BEHIND && e->next < (uint64_t)st->ledger.step_first);
+}
+
+static void
+find_lane_problems(struct status *st)
+{
+	if (st->ends_bad[0] != '\0')
+		problem(st, "%s", st->ends_bad);
+	for (uint32_t i = 0; i < st->ends_n; i++) {
+		const struct lane_end *e = &st->end[i];
+
+		st->apart[i] = is_apart(st, e);
+		if (st->apart[i])
+			problem(st,
+			    "%s has lost its end: lane %" PRIu32 " ends before step %" PRIu64
+			    ", the ledger before step %" PRId64
+			    ": no mixer goes on; `riffle repair -c %s` completes what can be "
+			    "derived again",
+			    e->state == LANE_ENDS_AHEAD ? "the ledger" : "the batch topic", i,
+			    e->next, st->ledger.step_next, st->config->path);
+	}
+}
+
 static void
 find_run_problems(struct status *st, const struct status_run *r)
 {
@@ -569,7 +605,8 @@ status_derive(struct status *st, struct failure *f)
 	assert(st->feedback_n <= st->runs_n);
 	assert(st->problem == NULL);
 	st->problem = calloc(STATUS_PROBLEMS_MAX, sizeof(*st->problem));
-	if (st->problem == NULL)
+	st->apart = calloc(st->ends_n + 1, sizeof(*st->apart));
+	if (st->problem == NULL || st->apart == NULL)
 		return fail_memory(f);
 	if (st->state == STATUS_RUNNING || st->state == STATUS_ENDED)
 		derive_mixed_shares(st);
@@ -582,6 +619,7 @@ status_derive(struct status *st, struct failure *f)
 	find_topic_problems(st);
 	for (size_t i = 0; i < st->domains_n; i++)
 		find_domain_problems(st, &st->domain[i]);
+	find_lane_problems(st);
 	for (size_t i = 0; i < st->runs_n && st->state != STATUS_ENDED; i++)
 		find_run_problems(st, &st->run[i]);
 	for (size_t i = 0; i < st->feedback_n; i++)

@@ -47,6 +47,7 @@
 #include "common/config/topic_plan.h"
 #include "common/kafka/topics.h"
 #include "common/record/ledger.h"
+#include "consumer/batches/lane_ends.h"
 #include "consumer/feedback/losses.h"
 
 enum {
@@ -158,7 +159,14 @@ struct status {
 	struct status_sample *sample; /* [samples_n], oldest first */
 	size_t samples_n;
 	struct status_seen *seen; /* [ledger.runs_n] */
-	bool batches_kept;        /* there is a batch record, and step_kept is its step */
+	/*
+	 * [ends_n], compared with the ledger (lane_ends.h); empty: not read, or both changed
+	 * meanwhile. Where a mixer is at work its last transaction may be seen on some alone.
+	 */
+	struct lane_end *end;
+	uint32_t ends_n;
+	char ends_bad[STATUS_PROBLEM_BYTES]; /* why a lane's end cannot be read; else "" */
+	bool batches_kept; /* there is a batch record, and step_kept is its step */
 	uint64_t step_kept;
 	int64_t rejects;              /* records of <corpus>.rejects */
 	struct status_domain *domain; /* the configuration's first, then the ledger's others */
@@ -174,6 +182,7 @@ struct status {
 	/* What status_derive() makes. */
 	int64_t rate_ms; /* the stretch that the rates cover; 0: there are none */
 	double steps_per_s, sequences_per_s, tokens_per_s;
+	bool *apart;         /* [ends_n]: the lane and the ledger do not end with the same step */
 	uint64_t step_limit; /* the mixer publishes no step from here on; UINT64_MAX: no limit */
 	char (*problem)[STATUS_PROBLEM_BYTES]; /* [problems_n] */
 	size_t problems_n, problems_more;

@@ -10,6 +10,8 @@
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
 #include "common/record/batch.h"
+#include "consumer/batches/lane_ends.h"
+#include "consumer/ledger/ledger_log.h"
 
 enum {
 	BROKER_MS = 8000,
@@ -259,6 +261,66 @@ read_first_batch(struct status_query *q, struct status *st, const char *topic, s
 	return FAIL_NONE;
 }
 
+/* Whether the ledger still ends as it did when it was read. */
+static enum fail_code
+ledger_stands(struct status_query *q, const struct status *st, const char *topic, bool *stands,
+    struct failure *f)
+{
+	rd_kafka_message_t *last;
+
+	*stands = false;
+	if (kafka_last_record(q->reader, topic, 0, &last, STATUS_QUERY_MS, f) != FAIL_NONE)
+		return f->code;
+	if (last == NULL)
+		return FAIL_NONE;
+	*stands = rd_kafka_message_timestamp(last, NULL) == st->ledger_time_ms;
+	rd_kafka_message_destroy(last);
+	return FAIL_NONE;
+}
+
+/*
+ * The ends of the lanes: at the first read, and while the mixer is silent. One that works has found
+ * them right when it started, and sees for itself when a lane goes back.
+ */
+static enum fail_code
+read_ends(struct status_query *q, struct status *st, struct failure *f)
+{
+	struct lane_ends_ledger l = {
+	    .next = (uint64_t)st->ledger.step_next, .ended = st->ledger.kind == LEDGER_END};
+	const struct config *c = q->config;
+	struct lane_ends_report report;
+	const char *batches, *ledger;
+	struct failure why;
+	bool stands;
+	enum fail_code code;
+
+	if (st->ledger.mix == NULL || status_query_topic(st, TOPIC_BATCHES, -1, &batches) == NULL ||
+	    status_query_topic(st, TOPIC_LEDGER, -1, &ledger) == NULL ||
+	    (q->ends_seen && st->now_ms - st->ledger_time_ms < STATUS_WAIT_MS))
+		return FAIL_NONE;
+	code =
+	    lane_ends_query(&st->end, &st->ends_n, c->mix.name, &c->kafka, STATUS_QUERY_MS, &why);
+	if (code == FAIL_DATA) { /* the trainers meet it too */
+		snprintf(st->ends_bad, sizeof(st->ends_bad), "%.*s", (int)sizeof(st->ends_bad) - 1,
+		    why.text);
+		return FAIL_NONE;
+	}
+	if (code != FAIL_NONE) {
+		*f = why;
+		return code;
+	}
+	if (lane_ends_empty(st->end, st->ends_n) &&
+	    ledger_log_begins(&l.first, c->mix.name, &c->kafka, STATUS_QUERY_MS, f) != FAIL_NONE)
+		return f->code;
+	if (ledger_stands(q, st, ledger, &stands, f) != FAIL_NONE)
+		return f->code;
+	q->ends_seen = true;
+	lane_ends_compare(&report, st->end, st->ends_n, &l);
+	if (!stands) /* the two were not read at one moment */
+		st->ends_n = 0;
+	return FAIL_NONE;
+}
+
 static enum fail_code
 ask_mix(struct status_query *q, struct status *st, struct failure *f)
 {
@@ -336,7 +398,7 @@ status_query_read(struct status_query *q, struct status **out, struct failure *f
 	if (ask_topics(q, st, false, f) != FAIL_NONE)
 		goto failed;
 	if (mix && (status_mixers_open(q, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
-		       status_runs_open(q, st, f) != FAIL_NONE))
+		       read_ends(q, st, f) != FAIL_NONE || status_runs_open(q, st, f) != FAIL_NONE))
 		goto failed;
 	if (status_domains_read(q, st, f) != FAIL_NONE || ask_rejects(q, st, f) != FAIL_NONE ||
 	    status_runs_read(q, st, f) != FAIL_NONE || status_losses_read(q, st, f) != FAIL_NONE)

@@ -1,0 +1,410 @@
+#include "consumer/batches/lane_ends.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/names.h"
+#include "common/kafka/kafka.h"
+#include "common/record/batch.h"
+#include "consumer/batches/lanes.h"
+
+enum {
+	AHEAD_BYTES = 16 << 20,
+	STEP_FIRST = 2, /* the last record of a transaction, and its marker */
+	LOOKS_MAX = 3,  /* a log that is being cut can move under a look */
+	OPEN_MS = 10000,
+	OPEN_PAUSE_MS = 200,
+};
+
+/* ---- the last record of each lane ---- */
+
+/* What one look works with. */
+struct look {
+	struct lanes *lanes;
+	const char *mix;
+	struct lane_end *end;   /* [count] */
+	int64_t *low, *high;    /* [count]: watermarks */
+	int64_t *from, *behind; /* [count]: the stretch that was read last, [from, behind) */
+	int64_t *at;            /* [count]: where the lanes are assigned */
+	uint32_t count;
+	bool moved; /* the log was cut while we looked */
+};
+
+static enum fail_code
+take_record(struct look *k, uint32_t i, const struct lanes_record *record, struct failure *f)
+{
+	struct lane_end *e = &k->end[i];
+	struct batch_view view;
+	struct text_view mix;
+
+	if (batch_decode(&view, record->bytes, record->n, f) == FAIL_NONE) {
+		mix = view.head.mix;
+		if (view.head.lane == i && mix.n == strlen(k->mix) &&
+		    memcmp(mix.bytes, k->mix, mix.n) == 0) {
+			*e = (struct lane_end){.low = k->low[i],
+			    .high = k->high[i],
+			    .any = true,
+			    .offset = record->offset,
+			    .step = view.head.step,
+			    .last = view.head.last};
+			return FAIL_NONE;
+		}
+		fail(f, FAIL_DATA,
+		    "the last record is of lane %" PRIu32 " of mix \"%.*s\": another program "
+		    "writes here",
+		    view.head.lane, (int)(mix.n < NAME_MAX_BYTES ? mix.n : NAME_MAX_BYTES),
+		    mix.bytes);
+	}
+	return fail_within(f, "topic %s, lane %" PRIu32 ", offset %" PRId64, lanes_topic(k->lanes),
+	    i, record->offset);
+}
+
+/*
+ * Reads lane i through its stretch, to the lane's end as the log has it: an end that is reported
+ * below the stretch's is that of a leader that does not know its followers yet.
+ */
+static enum fail_code
+read_stretch(struct look *k, uint32_t i, int64_t deadline_ms, struct failure *f)
+{
+	for (;;) {
+		struct lanes_record record;
+		enum lanes_event event;
+		enum fail_code code = FAIL_NONE;
+
+		if (lanes_next(k->lanes, i, deadline_ms, &event, &record, f) != FAIL_NONE)
+			return fail_within(f, "looking for the last record of each lane");
+		switch (event) {
+		case LANES_LOST: k->moved = true; return FAIL_NONE;
+		case LANES_AT_END:
+			if (record.offset >= k->behind[i])
+				return FAIL_NONE;
+			continue;
+		case LANES_RECORD: break;
+		}
+		if (record.offset >= k->from[i] && record.offset < k->behind[i])
+			code = take_record(k, i, &record, f);
+		lanes_release(k->lanes, i);
+		if (code != FAIL_NONE || record.offset >= k->behind[i])
+			return code;
+	}
+}
+
+/* Its last record is found, or it has none. */
+static bool
+is_done(const struct look *k, uint32_t i)
+{
+	return k->end[i].any || k->from[i] == k->low[i];
+}
+
+/* The next stretch of every lane that is not done. False: all are. */
+static bool
+next_stretch(struct look *k, int64_t step)
+{
+	bool more = false;
+
+	for (uint32_t i = 0; i < k->count; i++) {
+		k->at[i] = k->high[i];
+		if (is_done(k, i))
+			continue;
+		k->behind[i] = k->from[i];
+		k->from[i] = k->behind[i] - k->low[i] > step ? k->behind[i] - step : k->low[i];
+		k->at[i] = k->from[i];
+		more = true;
+	}
+	return more;
+}
+
+/*
+ * Offsets behind a lane's last record hold the marker of its transaction, and aborted records with
+ * theirs. Nobody knows how many: all lanes that showed no record yet step back together, 2 offsets,
+ * then 4, 8, ...
+ */
+static enum fail_code
+step_back(struct look *k, int64_t deadline_ms, struct failure *f)
+{
+	for (int64_t step = STEP_FIRST; !k->moved && next_stretch(k, step); step *= 2) {
+		if (lanes_assign(k->lanes, k->at, f) != FAIL_NONE)
+			return f->code;
+		for (uint32_t i = 0; i < k->count && !k->moved; i++)
+			if (k->at[i] != k->high[i] &&
+			    read_stretch(k, i, deadline_ms, f) != FAIL_NONE)
+				return f->code;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+look(struct look *k, int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+
+	if (lanes_watermarks(k->lanes, k->low, k->high, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	for (uint32_t i = 0; i < k->count; i++) {
+		k->end[i] = (struct lane_end){.low = k->low[i], .high = k->high[i]};
+		k->from[i] = k->high[i];
+	}
+	return step_back(k, deadline_ms, f);
+}
+
+/* Gives *out[count] (free). *moved: the log was cut meanwhile, and nothing is given. */
+static enum fail_code
+read_ends(struct lane_end **out, bool *moved, struct lanes *l, const char *mix, int timeout_ms,
+    struct failure *f)
+{
+	size_t n = lanes_count(l);
+	struct look k = {.lanes = l, .mix = mix, .count = (uint32_t)n};
+	int64_t *offsets = calloc(5 * n, sizeof(*offsets));
+	enum fail_code code = FAIL_NONE;
+
+	k.end = calloc(n, sizeof(*k.end));
+	if (offsets == NULL || k.end == NULL)
+		code = fail_memory(f);
+	if (code == FAIL_NONE) {
+		k.low = offsets;
+		k.high = offsets + n;
+		k.from = offsets + 2 * n;
+		k.behind = offsets + 3 * n;
+		k.at = offsets + 4 * n;
+		code = look(&k, timeout_ms, f);
+	}
+	free(offsets);
+	*moved = k.moved;
+	if (code != FAIL_NONE || k.moved)
+		free(k.end);
+	else
+		*out = k.end;
+	return code;
+}
+
+/* ---- transactions that nobody ends ---- */
+
+/* The ends of the log itself: `rk` sees what is undecided, too. */
+static enum fail_code
+compare_logs(struct lane_end *end, uint32_t n, rd_kafka_t *rk, const char *topic, bool *open,
+    int timeout_ms, struct failure *f)
+{
+	int32_t *partition = calloc(n, sizeof(*partition));
+	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
+	enum fail_code code =
+	    partition == NULL || low == NULL || high == NULL ? fail_memory(f) : FAIL_NONE;
+
+	*open = false;
+	for (uint32_t i = 0; code == FAIL_NONE && i < n; i++)
+		partition[i] = (int32_t)i;
+	if (code == FAIL_NONE)
+		code = kafka_watermarks_many(rk, topic, partition, n, low, high, timeout_ms, f);
+	for (uint32_t i = 0; code == FAIL_NONE && i < n; i++) {
+		end[i].open = high[i] > end[i].high;
+		*open = *open || end[i].open;
+	}
+	free(partition);
+	free(low);
+	free(high);
+	return code;
+}
+
+static enum fail_code
+find_open(struct lane_end *end, uint32_t n, const char *mix, const struct properties *properties,
+    bool *open, int timeout_ms, struct failure *f)
+{
+	struct kafka_options k = {.role = KAFKA_READER,
+	    .properties = properties,
+	    .client = "lane-ends",
+	    .uncommitted = true};
+	char topic[TOPIC_MAX_BYTES + 1];
+	rd_kafka_t *rk;
+	enum fail_code code = kafka_open(&rk, &k, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	names_topic(topic, mix, "batches");
+	code = compare_logs(end, n, rk, topic, open, timeout_ms, f);
+	kafka_close(rk);
+	return code;
+}
+
+/* ---- all of it ---- */
+
+/* A new handle for each look: what an earlier one had fetched would be taken for the end. */
+static enum fail_code
+query(struct lane_end **out, bool *moved, uint32_t *n, const char *mix,
+    const struct properties *properties, int timeout_ms, struct failure *f)
+{
+	struct lanes_options o = {
+	    .mix = mix,
+	    .world = 1,
+	    .properties = properties,
+	    .timeout_ms = timeout_ms,
+	    .ahead_bytes = AHEAD_BYTES,
+	};
+	struct lanes *l;
+	enum fail_code code = lanes_open(&l, &o, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	*n = lanes_count(l);
+	code = read_ends(out, moved, l, mix, timeout_ms, f);
+	lanes_close(l);
+	return code;
+}
+
+enum fail_code
+lane_ends_query(struct lane_end **out, uint32_t *n, const char *mix,
+    const struct properties *properties, int timeout_ms, struct failure *f)
+{
+	for (int looks = 0; looks < LOOKS_MAX; looks++) {
+		bool moved;
+
+		if (query(out, &moved, n, mix, properties, timeout_ms, f) != FAIL_NONE)
+			return f->code;
+		if (!moved)
+			return FAIL_NONE;
+	}
+	return fail(f, FAIL_BROKER,
+	    "topic %s.batches is being cut faster than the ends of its lanes can be read", mix);
+}
+
+/*
+ * A transaction that was just decided may still look open: its marker is written, and not on every
+ * replica yet. One that nobody ends stays so.
+ */
+enum fail_code
+lane_ends_query_decided(struct lane_end **out, uint32_t *n, const char *mix,
+    const struct properties *properties, int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + OPEN_MS;
+	bool open = true;
+
+	for (;;) {
+		if (lane_ends_query(out, n, mix, properties, timeout_ms, f) != FAIL_NONE)
+			return f->code;
+		if (find_open(*out, *n, mix, properties, &open, timeout_ms, f) != FAIL_NONE)
+			break;
+		if (!open || clock_ms() >= deadline_ms)
+			return FAIL_NONE;
+		free(*out);
+		clock_pause_ms(OPEN_PAUSE_MS);
+	}
+	free(*out);
+	return f->code;
+}
+
+/* ---- compared with the ledger ---- */
+
+bool
+lane_ends_empty(const struct lane_end *end, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!end[i].any)
+			return true;
+	return false;
+}
+
+static bool
+all_empty(const struct lane_end *end, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (end[i].any)
+			return false;
+	return true;
+}
+
+/* All records of all lanes may have been deleted, and nothing else be wrong. */
+static bool
+may_be_deleted(const struct lane_end *end, const struct lane_ends_ledger *l)
+{
+	return end->low > 0 && (uint64_t)end->high >= l->next - l->first;
+}
+
+static void
+compare_lane(struct lane_end *end, bool others_empty, const struct lane_ends_ledger *l)
+{
+	bool ended = end->any && end->last;
+
+	end->next = !end->any ? l->first : ended ? end->step : end->step + 1;
+	end->state = LANE_ENDS_LEVEL;
+	if (!end->any && others_empty && may_be_deleted(end, l))
+		end->next = l->next;
+	else if (end->next < l->next || (end->next == l->next && l->ended && !ended))
+		end->state = LANE_ENDS_BEHIND;
+	else if (end->next > l->next || ended != l->ended)
+		end->state = LANE_ENDS_AHEAD;
+}
+
+static void
+count(struct lane_ends_count *c, bool counts, uint32_t lane)
+{
+	if (counts && c->n++ == 0)
+		c->lane = lane;
+}
+
+void
+lane_ends_compare(struct lane_ends_report *out, struct lane_end *end, uint32_t n,
+    const struct lane_ends_ledger *l)
+{
+	bool empty = all_empty(end, n);
+
+	assert(l->first <= l->next);
+	*out = (struct lane_ends_report){.lowest = l->next, .highest = l->next};
+	for (uint32_t i = 0; i < n; i++) {
+		struct lane_end *e = &end[i];
+
+		compare_lane(e, empty, l);
+		count(&out->behind, e->state == LANE_ENDS_BEHIND, i);
+		count(&out->ahead, e->state == LANE_ENDS_AHEAD, i);
+		count(&out->open, e->open, i);
+		if (e->next < out->lowest)
+			out->lowest = e->next;
+		if (e->next > out->highest)
+			out->highest = e->next;
+	}
+}
+
+/* "lane 3", "lane 3 and 4 more". */
+static void
+name_lanes(char out[static 48], const struct lane_ends_count *c)
+{
+	if (c->n == 1)
+		snprintf(out, 48, "lane %" PRIu32, c->lane);
+	else
+		snprintf(out, 48, "lane %" PRIu32 " (and %" PRIu32 " more)", c->lane, c->n - 1);
+}
+
+enum fail_code
+lane_ends_judge(const struct lane_ends_report *r, const struct lane_end *end,
+    const struct lane_ends_ledger *l, const char *mix, struct failure *f)
+{
+	const char *kept = "a broker has not kept what it acknowledged, or the topic was recreated";
+	char lanes[48];
+
+	if (r->ahead.n > 0) {
+		name_lanes(lanes, &r->ahead);
+		return fail(f, FAIL_DATA,
+		    "topic %s.ledger has lost its end: it ends before step %" PRIu64
+		    ", %s of topic %s.batches before step %" PRIu64
+		    ": %s. Going on would publish these steps a second time",
+		    mix, l->next, lanes, mix, end[r->ahead.lane].next, kept);
+	}
+	if (r->behind.n > 0) {
+		name_lanes(lanes, &r->behind);
+		return fail(f, FAIL_DATA,
+		    "topic %s.batches has lost its end: %s ends before step %" PRIu64
+		    "%s, the ledger before step %" PRIu64 "%s: %s",
+		    mix, lanes, end[r->behind.lane].next,
+		    end[r->behind.lane].any ? "" : " (it holds no record)", l->next,
+		    l->ended ? " with the end of the mix" : "", kept);
+	}
+	if (r->open.n > 0) {
+		name_lanes(lanes, &r->open);
+		return fail(f, FAIL_DATA,
+		    "topic %s.batches has lost its end: %s holds records of a transaction behind "
+		    "offset %" PRId64 " that nobody ends any more: %s",
+		    mix, lanes, end[r->open.lane].high, kept);
+	}
+	return FAIL_NONE;
+}

@@ -1,0 +1,102 @@
+/*
+ * lane_ends.h -- the last record of every lane, and whether it is the one that the ledger's last
+ * record calls for.
+ *
+ * A step's lanes and its ledger record commit in one transaction, so that they end together. Where
+ * they do not, a broker has lost what it acknowledged (a disk that lies, an unclean election), or a
+ * topic was recreated. Going on over such a log would leave a hole that nothing can fill, or
+ * publish steps a second time.
+ *
+ *     ledger: steps below 60      lane 0   ... 58 59        LEVEL
+ *                                 lane 1   ... 52           BEHIND: it lacks 53..60
+ *                                 lane 2   ... 58 59 60     AHEAD: the ledger lacks step 60
+ *                                 lane 3   none             BEHIND: it lacks all that others hold
+ *
+ * Lanes of which all records were deleted (an administrator can; `riffle retain` leaves a step) say
+ * nothing of their end: where no lane holds a record they are level, unless one has fewer offsets
+ * than steps were published. A step costs at least one.
+ *
+ * Open transactions. A lane can lose a transaction's marker and keep its records. No reader sees
+ * them, but the next transaction of the mix would end them with its own: aborted records would
+ * become visible. Such a lane ends, for readers, before its log does. That means something only
+ * where every transaction of the mix is decided, as after transactions_open().
+ *
+ * Cost: three round trips for all lanes together, and a fetch of each lane's last two offsets; more
+ * where aborted records stand behind the last visible one. This module is the only one that knows
+ * where a lane's last record lies.
+ *
+ * Thread: any.
+ */
+#ifndef CONSUMER_BATCHES_LANE_ENDS_H
+#define CONSUMER_BATCHES_LANE_ENDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+#include "common/config/properties.h"
+
+enum lane_ends_state { LANE_ENDS_LEVEL, LANE_ENDS_BEHIND, LANE_ENDS_AHEAD };
+
+struct lane_end {
+	int64_t low, high; /* first offset kept, and the end that readers see */
+	bool any;          /* a record is visible; of the last one: */
+	int64_t offset;
+	uint64_t step;
+	bool last; /* it ends the mix at `step`, and holds no sequence */
+	bool open; /* lane_ends_query_decided(): records of a transaction stand behind `high` */
+
+	/* What lane_ends_compare() makes. */
+	enum lane_ends_state state;
+	uint64_t next; /* steps below it are on the lane; where it holds none, the ledger's first */
+};
+
+/* What the ledger's last record says. */
+struct lane_ends_ledger {
+	uint64_t first; /* step at which the ledger begins: 0, but for a mix that was republished */
+	uint64_t next;  /* steps below it are published */
+	bool ended;
+};
+
+/* How many lanes are so, and the first of them. */
+struct lane_ends_count {
+	uint32_t n, lane;
+};
+
+struct lane_ends_report {
+	struct lane_ends_count behind, ahead, open;
+	uint64_t lowest;  /* of the lanes behind: the first step that one lacks */
+	uint64_t highest; /* of all lanes: one past the last step that one holds */
+};
+
+/*
+ * Gives *out[*n] (free): the ends of all lanes of a mix, not compared yet. Opens handles of its
+ * own. FAIL_CONFIG: there is no such topic. FAIL_DATA: a lane's last record is no batch of this mix
+ * and lane.
+ */
+enum fail_code lane_ends_query(struct lane_end **out, uint32_t *n, const char *mix,
+    const struct properties *properties, int timeout_ms, struct failure *f);
+
+/*
+ * The same while every transaction of the mix is decided (transactions_open()), with `open`: waits
+ * a few seconds for markers that are on their way.
+ */
+enum fail_code lane_ends_query_decided(struct lane_end **out, uint32_t *n, const char *mix,
+    const struct properties *properties, int timeout_ms, struct failure *f);
+
+/* Whether some lane shows no record, so that lane_ends_ledger.first matters. Pure, as the rest. */
+bool lane_ends_empty(const struct lane_end *end, uint32_t n);
+
+/* Fills *out, and state and next of each lane. */
+void lane_ends_compare(struct lane_ends_report *out, struct lane_end *end, uint32_t n,
+    const struct lane_ends_ledger *l);
+
+/*
+ * FAIL_NONE: the mix can go on. FAIL_DATA: what is wrong with the batch topic or the ledger; not
+ * what to do.
+ */
+enum fail_code lane_ends_judge(const struct lane_ends_report *r, const struct lane_end *end,
+    const struct lane_ends_ledger *l, const char *mix, struct failure *f);
+
+#endif

@@ -1,0 +1,452 @@
+#include "consumer/replay/repair.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/names.h"
+#include "common/config/topic_plan.h"
+#include "common/kafka/kafka.h"
+#include "common/record/batch.h"
+#include "consumer/batches/lane_ends.h"
+#include "consumer/batches/step_records.h"
+#include "consumer/ledger/ledger_log.h"
+#include "consumer/publish/transactions.h"
+#include "consumer/replay/lane_fill.h"
+#include "consumer/replay/replay.h"
+
+enum { OPEN_MS = 15000, ASK_MS = 30000, LOOKS_MAX = 3 };
+
+/* What one command holds. */
+struct work {
+	const struct repair_options *o;
+	const char *mix;
+	struct ledger last; /* the ledger's last record */
+	int64_t last_at;    /* its offset */
+	struct lane_ends_ledger ledger;
+	struct lane_end *end; /* [lanes] */
+	uint32_t lanes;
+	struct lane_ends_report report;
+	uint64_t *absent_from; /* [lanes] */
+	struct transactions *transactions;
+	struct repair_result *result;
+};
+
+/* ---- looking ---- */
+
+/* The ledger's last record, into w->last. FAIL_DATA: there is none. */
+static enum fail_code
+read_ledger(struct work *w, struct failure *f)
+{
+	struct ledger_log *log;
+	bool any = false;
+	enum fail_code code = ledger_log_open(&log, w->mix, &w->o->config->kafka, OPEN_MS, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	ledger_clear(&w->last);
+	code = ledger_log_last(log, &w->last, &any, f);
+	w->last_at = ledger_log_last_offset(log);
+	ledger_log_close(log);
+	if (code != FAIL_NONE)
+		return code;
+	w->ledger = (struct lane_ends_ledger){
+	    .next = (uint64_t)w->last.step_next, .ended = w->last.kind == LEDGER_END};
+	return any ? FAIL_NONE
+		   : fail(f, FAIL_DATA,
+			 "topic %s.ledger holds no record: the mix has not begun, or all of its "
+			 "ledger "
+			 "is lost and nothing can be derived from it; then delete the topics "
+			 "%s.batches and %s.ledger, or start a mix of another name",
+			 w->mix, w->mix, w->mix);
+}
+
+static enum fail_code
+read_ends(struct work *w, struct failure *f)
+{
+	const struct properties *kafka = &w->o->config->kafka;
+
+	free(w->end);
+	w->end = NULL;
+	if (lane_ends_query_decided(&w->end, &w->lanes, w->mix, kafka, ASK_MS, f) != FAIL_NONE)
+		return f->code;
+	if (lane_ends_empty(w->end, w->lanes) &&
+	    ledger_log_begins(&w->ledger.first, w->mix, kafka, ASK_MS, f) != FAIL_NONE)
+		return f->code;
+	lane_ends_compare(&w->report, w->end, w->lanes, &w->ledger);
+	return FAIL_NONE;
+}
+
+static bool
+is_level(const struct work *w)
+{
+	return w->report.behind.n == 0 && w->report.ahead.n == 0 && w->report.open.n == 0;
+}
+
+/*
+ * Looks without fencing anyone. A mixer that works makes ledger and lanes look different from one
+ * moment to the next: while the ledger grows (*grows) the look proves nothing, and a mixer that
+ * works has found them level when it started.
+ */
+static enum fail_code
+look(struct work *w, bool *grows, struct failure *f)
+{
+	*grows = false;
+	if (read_ledger(w, f) != FAIL_NONE)
+		return f->code;
+	for (int looks = 0; looks < LOOKS_MAX; looks++) {
+		int64_t before = w->last_at;
+
+		if (read_ends(w, f) != FAIL_NONE)
+			return f->code;
+		if (is_level(w))
+			break;
+		if (read_ledger(w, f) != FAIL_NONE)
+			return f->code;
+		*grows = w->last_at != before;
+		if (!*grows)
+			break;
+	}
+	return FAIL_NONE;
+}
+
+/* ---- fencing, and transactions that nobody ends ---- */
+
+static enum fail_code
+fence(struct work *w, struct failure *f)
+{
+	const struct config *c = w->o->config;
+	char rejects[TOPIC_MAX_BYTES + 1];
+	struct transactions_options o = {
+	    .properties = &c->kafka,
+	    .mix = w->mix,
+	    .rejects_topic = rejects,
+	    .message_bytes_max = topic_plan_lane_bytes(c, 3),
+	    .transaction_bytes = c->mix.transaction_bytes,
+	};
+
+	names_topic(rejects, c->corpus, "rejects");
+	return transactions_open(&w->transactions, &o, f);
+}
+
+/*
+ * A lane that lost a marker still has the transaction open, of the mix's own producer id. A
+ * transaction of ours on the lane ends both with one marker: aborted, for nobody knows how much of
+ * it is left. The record is never visible.
+ */
+static enum fail_code
+abort_open(struct work *w, struct failure *f)
+{
+	if (transactions_begin(w->transactions, f) != FAIL_NONE)
+		return f->code;
+	for (uint32_t i = 0; i < w->lanes; i++) {
+		uint8_t *bytes;
+
+		if (!w->end[i].open)
+			continue;
+		w->result->opened++;
+		bytes = calloc(1, 1);
+		if (bytes == NULL)
+			return fail_memory(f);
+		if (transactions_put(w->transactions, (int32_t)i, bytes, 1, f) != FAIL_NONE)
+			return f->code;
+	}
+	if (transactions_flush(w->transactions, f) != FAIL_NONE ||
+	    transactions_abort(w->transactions, f) != FAIL_NONE)
+		return f->code;
+	if (read_ends(w, f) != FAIL_NONE)
+		return f->code;
+	if (w->report.open.n == 0)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "topic %s.batches, lane %" PRIu32
+	    ": records of a transaction stand behind offset %" PRId64
+	    ", and not of this mix's producer: kafka-transactions.sh find-hanging names it, abort "
+	    "ends it",
+	    w->mix, w->report.open.lane, w->end[w->report.open.lane].high);
+}
+
+/* ---- what is missing ---- */
+
+/* The first step that is kept on every lane that keeps any. */
+static enum fail_code
+first_kept(const struct work *w, uint64_t *step, struct failure *f)
+{
+	struct step_records_kept kept;
+	struct step_records *records;
+	enum fail_code code = step_records_open(&records, w->mix, &w->o->config->kafka, OPEN_MS, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	code = step_records_earliest(records, &kept, f);
+	step_records_close(records);
+	*step = kept.any ? kept.whole : w->ledger.first;
+	return code;
+}
+
+/* Where a lane that holds no record is filled from. */
+static enum fail_code
+empty_from(const struct work *w, uint64_t *step, struct failure *f)
+{
+	uint64_t lowest = UINT64_MAX;
+
+	if (first_kept(w, step, f) != FAIL_NONE)
+		return f->code;
+	for (uint32_t i = 0; i < w->lanes; i++)
+		if (w->end[i].any)
+			return FAIL_NONE;
+	if (!w->o->from_given)
+		return FAIL_NONE;
+	*step = w->o->from_step;
+	for (size_t i = 0; i < w->last.runs_n; i++)
+		if ((uint64_t)w->last.run[i].step < lowest)
+			lowest = (uint64_t)w->last.run[i].step;
+	if (*step < w->ledger.first || *step >= w->ledger.next)
+		return fail(f, FAIL_DATA,
+		    "--from-step %" PRIu64 ": the ledger has the steps %" PRIu64 "..%" PRIu64,
+		    *step, w->ledger.first, w->ledger.next);
+	if (lowest < *step)
+		return fail(f, FAIL_DATA,
+		    "--from-step %" PRIu64 ": a run stands at step %" PRIu64
+		    " by the ledger, and would not find its steps",
+		    *step, lowest);
+	return FAIL_NONE;
+}
+
+/* Fills absent_from[]. *first: the lowest of them. */
+static enum fail_code
+find_missing(struct work *w, uint64_t *first, struct failure *f)
+{
+	uint64_t from = 0, end = w->report.highest;
+
+	*first = end;
+	if (lane_ends_empty(w->end, w->lanes) && empty_from(w, &from, f) != FAIL_NONE)
+		return f->code;
+	for (uint32_t i = 0; i < w->lanes; i++) {
+		struct repair_lane *lane = &w->result->lane[i];
+		uint64_t next = w->end[i].any ? w->end[i].next : from;
+
+		*lane = (struct repair_lane){next, end};
+		w->absent_from[i] = w->end[i].any && w->end[i].last ? UINT64_MAX : next;
+		if (next < *first)
+			*first = next;
+	}
+	return FAIL_NONE;
+}
+
+/* The end of the mix is on some lane, or in the ledger. */
+static bool
+is_ended(const struct work *w)
+{
+	bool ended = w->ledger.ended;
+
+	for (uint32_t i = 0; i < w->lanes; i++)
+		ended = ended || (w->end[i].any && w->end[i].last);
+	return ended;
+}
+
+/* FAIL_DATA: a request stands in the control topic of which the ledger has no answer. */
+static enum fail_code
+check_requests(const struct work *w, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = &w->o->config->kafka, .client = "repair"};
+	char topic[TOPIC_MAX_BYTES + 1];
+	int64_t low, high;
+	rd_kafka_t *rk;
+	enum fail_code code = kafka_open(&rk, &k, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	names_topic(topic, w->mix, "control");
+	code = kafka_watermarks(rk, topic, 0, &low, &high, ASK_MS, f);
+	kafka_close(rk);
+	if (code != FAIL_NONE || high <= w->last.control_next)
+		return code;
+	return fail(f, FAIL_DATA,
+	    "steps %" PRIu64 "..%" PRIu64 " are lost in the ledger, and some lanes have lost them "
+	    "too; a request in %s, at offset %" PRId64
+	    ", may have changed them, and the ledger has "
+	    "lost its answer: delete the mix's topics, or start a mix of another name",
+	    w->ledger.next, w->report.highest, topic, w->last.control_next);
+}
+
+/*
+ * Steps beyond the ledger that some lanes lack, too: no record proves what such a lane held. They
+ * are certain where nothing but domain logs of fixed length decides.
+ */
+static enum fail_code
+check_certain(const struct work *w, struct failure *f)
+{
+	bool lacks = false;
+
+	for (uint32_t i = 0; i < w->lanes; i++)
+		lacks = lacks || w->end[i].next < w->report.highest;
+	if (!lacks || w->report.highest == w->ledger.next)
+		return FAIL_NONE;
+	for (size_t i = 0; i < w->last.domains_n; i++)
+		if (w->last.domain[i].live && w->last.domain[i].state == LEDGER_ACTIVE)
+			return fail(f, FAIL_DATA,
+			    "steps %" PRIu64 "..%" PRIu64
+			    " are lost in the ledger, and some lanes have lost them too; domain %s "
+			    "is live, and how long it was when they were drawn is not known: "
+			    "delete "
+			    "the mix's topics, or start a mix of another name",
+			    w->ledger.next, w->report.highest, w->last.domain[i].name);
+	return check_requests(w, f);
+}
+
+/* ---- nothing is missing at the ends: in the middle? ---- */
+
+static enum fail_code
+fail_hole(const struct work *w, uint32_t lane, uint64_t step, uint64_t found, struct failure *f)
+{
+	return fail(f, FAIL_DATA,
+	    "topic %s.batches, lane %" PRIu32 ": steps %" PRIu64 "..%" PRIu64
+	    " are missing in its middle, and Kafka cannot insert them. `riffle replay -c %s "
+	    "--steps "
+	    "%" PRIu64 "..%" PRIu64
+	    " --republish NAME --derive-only` writes them to another mix, from which "
+	    "trainers read them; they read %s again from step %" PRIu64 " on",
+	    w->mix, lane, step, found, w->o->config->path, step, found, w->mix, found);
+}
+
+static enum fail_code
+check_step(const struct work *w, const struct step_record *record, uint64_t step, struct failure *f)
+{
+	for (uint32_t i = 0; i < w->lanes; i++) {
+		struct batch_view view;
+
+		if (batch_decode(&view, record[i].bytes, record[i].n, f) != FAIL_NONE)
+			return fail_within(f, "topic %s.batches, lane %" PRIu32 ", offset %" PRId64,
+			    w->mix, i, record[i].offset);
+		if (view.head.step > step)
+			return fail_hole(w, i, step, view.head.step, f);
+	}
+	return FAIL_NONE;
+}
+
+/* Where trainers may still read: the lowest position of a run that the ledger knows. */
+static uint64_t
+lowest_run(const struct work *w, uint64_t kept)
+{
+	uint64_t lowest = UINT64_MAX;
+
+	for (size_t i = 0; i < w->last.runs_n; i++)
+		if ((uint64_t)w->last.run[i].step < lowest)
+			lowest = (uint64_t)w->last.run[i].step;
+	return lowest == UINT64_MAX || lowest < kept ? kept : lowest;
+}
+
+static enum fail_code
+scan(struct work *w, struct failure *f)
+{
+	struct step_record *record = calloc(w->lanes, sizeof(*record));
+	uint64_t end = w->ledger.next, first;
+	struct step_records *records = NULL;
+	enum fail_code code = record == NULL ? fail_memory(f) : first_kept(w, &first, f);
+
+	if (code == FAIL_NONE) {
+		first = w->o->from_given && w->o->from_step > first ? w->o->from_step
+								    : lowest_run(w, first);
+		w->result->checked_first = first < end ? first : end;
+		w->result->checked_end = end;
+	}
+	if (code == FAIL_NONE && first < end)
+		code = step_records_open(&records, w->mix, &w->o->config->kafka, OPEN_MS, f);
+	if (records != NULL)
+		code = step_records_seek(records, first, f);
+	for (uint64_t s = first; records != NULL && code == FAIL_NONE && s < end; s++) {
+		code = step_records_next(records, 0, record, f);
+		if (code == FAIL_NONE)
+			code = check_step(w, record, s, f);
+	}
+	step_records_close(records);
+	free(record);
+	return code;
+}
+
+/* ---- all of it ---- */
+
+static enum fail_code
+complete(struct work *w, struct failure *f)
+{
+	struct lane_fill fill = {.transactions = w->transactions, .lanes = w->lanes};
+	struct replay_options o = {
+	    .config = w->o->config,
+	    .end = w->report.highest,
+	    .fill = &fill,
+	    .ledger_end = w->ledger.next,
+	    .ended = is_ended(w),
+	};
+	struct replay_result replayed;
+	enum fail_code code;
+
+	w->absent_from = calloc(w->lanes, sizeof(*w->absent_from));
+	w->result->lane = calloc(w->lanes, sizeof(*w->result->lane));
+	if (w->absent_from == NULL || w->result->lane == NULL)
+		return fail_memory(f);
+	w->result->lanes = w->lanes;
+	w->result->ledger_first = w->ledger.next;
+	w->result->ledger_end = w->report.highest;
+	if (w->ledger.ended && o.end > w->ledger.next)
+		return fail(f, FAIL_DATA,
+		    "topic %s.ledger ends the mix before step %" PRIu64
+		    ", and lanes hold steps behind it: another program writes there",
+		    w->mix, w->ledger.next);
+	if (o.end == 0)
+		return fail(f, FAIL_DATA, "mix %s has no step: nothing can be derived", w->mix);
+	if (find_missing(w, &o.first, f) != FAIL_NONE || check_certain(w, f) != FAIL_NONE)
+		return f->code;
+	if (o.first > w->ledger.next)
+		o.first = w->ledger.next;
+	if (o.first == o.end) /* the last step is compared, and what ends the mix follows it */
+		o.first--;
+	fill.absent_from = w->absent_from;
+	code = replay(&o, &replayed, f);
+	w->result->records = fill.records;
+	return code;
+}
+
+static enum fail_code
+work(struct work *w, struct failure *f)
+{
+	bool grows = false;
+
+	if (look(w, &grows, f) != FAIL_NONE)
+		return f->code;
+	if (grows)
+		return fail(f, FAIL_DATA,
+		    "a mixer is publishing mix %s: it has found lanes and ledger level when it "
+		    "started, and nothing is repaired beside it",
+		    w->mix);
+	if (is_level(w))
+		return scan(w, f);
+	w->result->needed = true;
+	if (w->o->dry_run)
+		w->result->opened = w->report.open.n;
+	if (!w->o->dry_run && (fence(w, f) != FAIL_NONE || read_ledger(w, f) != FAIL_NONE ||
+				  read_ends(w, f) != FAIL_NONE ||
+				  (w->report.open.n > 0 && abort_open(w, f) != FAIL_NONE)))
+		return f->code;
+	if (w->report.behind.n == 0 && w->report.ahead.n == 0)
+		return FAIL_NONE;
+	return complete(w, f);
+}
+
+enum fail_code
+repair(const struct repair_options *o, struct repair_result *out, struct failure *f)
+{
+	struct work w = {.o = o, .mix = o->config->mix.name, .result = out};
+	enum fail_code code;
+
+	assert(w.mix != NULL);
+	*out = (struct repair_result){0};
+	code = work(&w, f);
+	transactions_close(w.transactions);
+	ledger_clear(&w.last);
+	free(w.end);
+	free(w.absent_from);
+	return code;
+}
