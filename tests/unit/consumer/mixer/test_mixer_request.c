@@ -273,6 +273,41 @@ test_a_request_that_breaks_what_was_accepted_or_planned_is_refused(void **state)
 	mixer_close(m);
 }
 
+/* Phases that are still to come are played through, the last one too, whatever is pending. */
+static void
+test_a_request_that_leaves_a_later_phase_without_a_domain_is_refused(void **state)
+{
+	static struct ledger_raw_weight alone[] = {{"code", 0}, {"web", 1}};
+	static const struct mixer_phase later[] = {
+	    {.name = "both", .start_step = 10, .lr_scale = 0.5},
+	    {.name = "alone", .start_step = 20, .weight = alone, .weights_n = 2},
+	};
+	struct control leave = {.id = "r1", .at_step = 3, .kind = LEDGER_LEAVE, .domain = "web"};
+	struct mixer_plan p = mixes_plan(three, 3);
+	struct ledger_answer a;
+	struct mixer *m;
+
+	(void)state;
+	p.phase = later;
+	p.phases_n = 2;
+	m = mixes_open(&p);
+	a = mixes_ask(m, leave, NULL);
+	assert_false(a.accepted);
+	assert_string_equal(a.text, "phase alone at step 20 would have no domain with a weight");
+	ledger_answer_clear(&a);
+	leave.id = (char *)(uintptr_t) "r2"; /* behind the phase it is no better */
+	leave.at_step = 25;
+	a = mixes_ask(m, leave, NULL);
+	assert_string_equal(a.text, "no domain would have a weight: at least one must be positive");
+	ledger_answer_clear(&a);
+	leave.id = (char *)(uintptr_t) "r3";
+	leave.domain = (char *)(uintptr_t) "code";
+	accept(m, leave, 25);
+	run_to(m, &p, 30); /* the mix goes on */
+	assert_true(mixes_stand(m, WEB).share == 1);
+	mixer_close(m);
+}
+
 static void
 test_a_domain_joins_with_the_next_index_and_credit_0(void **state)
 {
@@ -540,6 +575,7 @@ main(void)
 	    cmocka_unit_test(test_an_id_is_answered_once),
 	    cmocka_unit_test(test_bad_requests_are_refused_with_the_reason_and_change_nothing),
 	    cmocka_unit_test(test_a_request_that_breaks_what_was_accepted_or_planned_is_refused),
+	    cmocka_unit_test(test_a_request_that_leaves_a_later_phase_without_a_domain_is_refused),
 	    cmocka_unit_test(test_a_domain_joins_with_the_next_index_and_credit_0),
 	    cmocka_unit_test(test_skipped_ranges_are_not_drawn_again),
 	    cmocka_unit_test(test_lists_are_taken_up_to_their_limits),
