@@ -202,8 +202,11 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 		if (lanes != 0 && info.lanes != lanes)
 			code = fail(f, FAIL_CONFIG,
 			    "topic %s.batches has %" PRIu32 " partitions, the configuration wants "
-			    "%" PRIu32 " (mix.lanes)",
-			    a->mix, info.lanes, lanes);
+			    "%" PRIu32 " (mix.lanes)%s",
+			    a->mix, info.lanes, lanes,
+			    info.lanes > lanes ? ": were partitions added? `riffle topics` says "
+						 "what to do"
+					       : "");
 	}
 	if (code == FAIL_NONE)
 		code = read_mix(r, a, stop, out, &tally, f);

@@ -51,10 +51,18 @@ compare_partitions(
 		snprintf(key, sizeof(key), "domains.%s.partitions", c->domains[t->domain].name);
 	else
 		snprintf(key, sizeof(key), "%s", t->kind == TOPIC_BATCHES ? "mix.lanes" : "always");
-	problem(r,
-	    "has %d partition%s, the configuration wants %d (%s): correct it, or delete the "
-	    "topic and make it anew",
-	    partitions, plural(partitions), t->partitions, key);
+	if (t->kind == TOPIC_BATCHES && partitions > t->partitions)
+		problem(r,
+		    "has %d partitions, the configuration wants %d (%s): correct it; or where "
+		    "partitions were added, which Kafka does not take away, delete the topic: "
+		    "`riffle topics --create` creates it, and `riffle repair` fills it from ledger "
+		    "and domains",
+		    partitions, t->partitions, key);
+	else
+		problem(r,
+		    "has %d partition%s, the configuration wants %d (%s): correct it, or delete "
+		    "the topic and make it anew",
+		    partitions, plural(partitions), t->partitions, key);
 }
 
 static void

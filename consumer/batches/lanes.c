@@ -444,22 +444,28 @@ lanes_sleep(struct lanes *l)
 }
 
 enum fail_code
-lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n, int timeout_ms,
-    struct failure *f)
+lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n, bool *emptied,
+    int timeout_ms, struct failure *f)
 {
 	rd_kafka_message_t *m = NULL;
+	enum fail_code code;
+	int64_t low, high;
 	int partitions;
 
 	*bytes = NULL;
 	*n = 0;
+	*emptied = false;
 	if (kafka_partitions(l->rk, topic, &partitions, timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	if (partitions == 0)
 		return FAIL_NONE;
 	if (kafka_last_record(l->rk, topic, 0, &m, timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	if (m == NULL)
-		return FAIL_NONE;
+	if (m == NULL) {
+		code = kafka_watermarks(l->rk, topic, 0, &low, &high, timeout_ms, f);
+		*emptied = code == FAIL_NONE && low == high && high > 0;
+		return code;
+	}
 	*bytes = malloc(m->len + 1);
 	if (*bytes != NULL && m->len > 0)
 		memcpy(*bytes, m->payload, m->len);

@@ -127,11 +127,11 @@ enum fail_code lanes_committed(
     struct lanes *l, int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f);
 
 /*
- * Gives a copy (free) of the last record of a topic with one partition; NULL: there is none, or no
- * such topic. Only while nothing is assigned.
+ * Gives a copy (free) of the last record of a topic with one partition; NULL: there is none.
+ * *emptied: there were some, and they were deleted. Only while nothing is assigned.
  */
 enum fail_code lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n,
-    int timeout_ms, struct failure *f);
+    bool *emptied, int timeout_ms, struct failure *f);
 
 /*
  * Starts to commit offset_next[count] with `metadata` for this rank's lanes; copies both. One at a

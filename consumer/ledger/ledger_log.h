@@ -9,6 +9,7 @@
  *     ledger_log      finds and reads records of the ledger
  *     weight_history  the versions of the weights, newest first
  *     run_position    where a run stands, by its group's commits
+ *     batch_topic     whether the batch topic can be the one that the ledger speaks of
  *
  * Finding the state before a step. A record holds the state before its step_next, which never falls
  * from record to record: so the last record with step_next <= step holds the state from which that

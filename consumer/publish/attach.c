@@ -120,6 +120,18 @@ attach_still_ours(struct attach *a, struct failure *f)
 	return code;
 }
 
+/* Whether the ledger has had records and holds none: all below its end are deleted. */
+static bool
+was_emptied(struct attach *a)
+{
+	struct failure ignored;
+	int64_t low, high;
+
+	return kafka_watermarks(a->reader, a->ledger_topic, 0, &low, &high, ASK_TIMEOUT_MS,
+		   &ignored) == FAIL_NONE &&
+	       high > 0 && low == high;
+}
+
 enum fail_code
 attach_wait_visible(struct attach *a, uint64_t step, struct failure *f)
 {
@@ -134,6 +146,13 @@ attach_wait_visible(struct attach *a, uint64_t step, struct failure *f)
 			return f->code;
 		visible = found && last.step_next >= (int64_t)step;
 		ledger_clear(&last);
+		if (!found && was_emptied(a))
+			return fail(f, FAIL_DATA,
+			    "topic %s holds no record any more: its records were deleted while "
+			    "this mixer ran (DeleteRecords, or retention). All steps below %" PRIu64
+			    " are published, and without the ledger no mixer can go on: start a "
+			    "mix of another name",
+			    a->ledger_topic, step);
 		if (!visible && clock_ms() >= deadline_ms)
 			return fail(f, FAIL_TIMEOUT,
 			    "the last transaction is committed but topic %s does not show it "

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,19 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 	snprintf(t->failed_topic, sizeof(t->failed_topic), "%s", rd_kafka_topic_name(msg->rkt));
 }
 
+/*
+ * The time of a transaction, the user's where it is set. The two limits that librdkafka wants below
+ * it follow one that is shorter than ours, so that one property is enough.
+ */
+static int
+transaction_timeout_ms(const struct properties *p)
+{
+	const char *given = properties_value(p, "transaction.timeout.ms");
+	long ms = given == NULL ? 0 : strtol(given, NULL, 10);
+
+	return ms > 0 && ms < INT_MAX ? (int)ms : TRANSACTIONS_ABORT_MS;
+}
+
 static enum fail_code
 open_producer(struct transactions *t, const struct transactions_options *o, struct failure *f)
 {
@@ -86,11 +100,14 @@ open_producer(struct transactions *t, const struct transactions_options *o, stru
 	    .opaque = t,
 	};
 
+	int ms = transaction_timeout_ms(o->properties);
+
 	names_topic(id, o->mix, "mixer");
 	snprintf(ledger, sizeof(ledger), "%d", TOPIC_LEDGER_BYTES + TOPIC_RECORD_SLACK);
 	snprintf(kbytes, sizeof(kbytes), "%" PRIu64, queue);
-	snprintf(transaction_ms, sizeof(transaction_ms), "%d", TRANSACTIONS_ABORT_MS);
-	snprintf(message_ms, sizeof(message_ms), "%d", TRANSACTIONS_TIMEOUT_MS);
+	snprintf(transaction_ms, sizeof(transaction_ms), "%d", ms);
+	snprintf(message_ms, sizeof(message_ms), "%d",
+	    ms < TRANSACTIONS_ABORT_MS ? ms * 2 / 3 : TRANSACTIONS_TIMEOUT_MS);
 	return kafka_open(&t->rk, &k, f);
 }
 
@@ -171,6 +188,17 @@ transactions_open(
 		goto failed;
 	}
 	error = rd_kafka_init_transactions(t->rk, 2 * TRANSACTIONS_TIMEOUT_MS);
+	if (error != NULL &&
+	    rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT) {
+		rd_kafka_error_destroy(error);
+		fail(f, FAIL_CONFIG,
+		    "the broker allows no transaction of %d ms (transaction.timeout.ms): raise its "
+		    "transaction.max.timeout.ms, or set transaction.timeout.ms under `kafka:` to "
+		    "that; message.timeout.ms and socket.timeout.ms follow it where they are not "
+		    "set",
+		    transaction_timeout_ms(o->properties));
+		goto failed;
+	}
 	if (error != NULL) {
 		failed(t, error, "taking over the transactions of this mix", f);
 		goto failed;

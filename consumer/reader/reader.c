@@ -12,7 +12,7 @@
 #include "consumer/batches/step_search.h"
 #include "consumer/reader/resume_point.h"
 
-enum { WHY_BYTES = 64 };
+enum { WHY_BYTES = 192 };
 
 /* ---- opening ---- */
 
@@ -226,7 +226,11 @@ skip_record(struct reader *r, uint32_t i, const struct lanes_record *record, str
 	if (h->step > r->check.step) {
 		char why[WHY_BYTES];
 
-		snprintf(why, sizeof(why), "step %" PRIu64 " comes first", h->step);
+		/* Nothing was skipped: retention leaves a log that begins above offset 0. */
+		snprintf(why, sizeof(why), "step %" PRIu64 " comes first%s", h->step,
+		    lane->offset_next == 0 ? ", at offset 0 of the log: the topic was deleted and "
+					     "created again, or the mix republished from there on"
+					   : "");
 		return search_once(r, i, record->offset, why, f);
 	}
 	lane->offset_next = record->offset + 1;

@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/record/ledger.h"
+#include "consumer/ledger/batch_topic.h"
+
+/* How long a topic must look like another one: a new leader believes in an earlier end at first. */
+enum { SURE_MS = 3000, SURE_PAUSE_MS = 200 };
 
 /* What one call works with. */
 struct finding {
@@ -38,7 +43,37 @@ ask_commits(struct finding *s, struct failure *f)
 	return code;
 }
 
-/* Fails, and sets `lost`, where the ledger's last record knows the run beyond step 0. */
+/* Whether the topic itself is another one than the ledger speaks of. */
+static enum fail_code
+check_topic(struct finding *s, const struct ledger *last, struct failure *f)
+{
+	uint32_t n = lanes_count(s->lanes);
+	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
+	int64_t deadline_ms = clock_ms() + SURE_MS;
+	bool again = true;
+	enum fail_code code;
+
+	while (again) {
+		if (low == NULL || high == NULL)
+			code = fail_memory(f);
+		else
+			code = lanes_watermarks(s->lanes, low, high, s->timeout_ms, f);
+		if (code == FAIL_NONE)
+			code = batch_topic_judge(
+			    s->mix, last, lanes_total(s->lanes), lanes_first(s->lanes), high, n, f);
+		again = code == FAIL_DATA && clock_ms() < deadline_ms;
+		if (again)
+			clock_pause_ms(SURE_PAUSE_MS);
+	}
+	free(low);
+	free(high);
+	return code;
+}
+
+/*
+ * Fails where the topic is not the ledger's; fails, and sets `lost`, where the ledger's last record
+ * knows the run beyond step 0.
+ */
 static enum fail_code
 check_ledger(struct finding *s, struct failure *f)
 {
@@ -47,12 +82,18 @@ check_ledger(struct finding *s, struct failure *f)
 	enum fail_code code;
 	uint8_t *bytes;
 	uint64_t step;
+	bool emptied;
 	size_t n;
 
 	assert(!s->out->at.all);
 	names_topic(topic, s->mix, "ledger");
-	if (lanes_last_record(s->lanes, topic, &bytes, &n, s->timeout_ms, f) != FAIL_NONE)
+	if (lanes_last_record(s->lanes, topic, &bytes, &n, &emptied, s->timeout_ms, f) != FAIL_NONE)
 		return f->code;
+	if (emptied)
+		return fail(f, FAIL_DATA,
+		    "run %s of mix %s has no commit of every lane, and the records of topic %s, "
+		    "which say where runs stand, were deleted. Name the step to start from",
+		    s->run, s->mix, topic);
 	if (bytes == NULL)
 		return FAIL_NONE;
 	code = ledger_decode(&ledger, bytes, n, f);
@@ -60,7 +101,10 @@ check_ledger(struct finding *s, struct failure *f)
 	if (code != FAIL_NONE)
 		return fail_within(f, "topic %s, last record", topic);
 	step = ledger_run_step(&ledger, s->run);
+	code = check_topic(s, &ledger, f);
 	ledger_clear(&ledger);
+	if (code != FAIL_NONE)
+		return code;
 	if (step == 0)
 		return FAIL_NONE;
 	s->out->lost = true;

@@ -11,7 +11,8 @@
  * that died before each rank had committed once. It is a disaster for a run whose commits have
  * expired at the broker (offsets.retention.minutes): it would train from the beginning again, and
  * nobody would notice. The mixer copies the position of every run into the ledger, so a run that
- * the ledger knows beyond step 0 has lost its commits: FAIL_DATA and `lost`.
+ * the ledger knows beyond step 0 has lost its commits: FAIL_DATA and `lost`. A topic that was
+ * created again, or has got more partitions, lacks commits too, and is named first (batch_topic.h).
  *
  * The two are not read at one moment, and another rank may commit in between. World of 2; rank 1
  * has committed step 10, and is restarted before rank 0 has committed anything:

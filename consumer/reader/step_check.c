@@ -33,7 +33,8 @@ check_place(const struct step_check *c, uint32_t partition, const struct batch_h
 		return fail(f, FAIL_DATA, "says lane %" PRIu32, h->lane);
 	if (h->lanes != c->lanes)
 		return fail(f, FAIL_DATA,
-		    "says that the mix has %" PRIu32 " lanes, the topic has %" PRIu32 " partitions",
+		    "says that the mix has %" PRIu32 " lanes, the topic has %" PRIu32
+		    " partitions: some were added",
 		    h->lanes, c->lanes);
 	if (h->global_batch == 0 || h->global_batch % h->lanes != 0)
 		return fail(f, FAIL_DATA,

@@ -8,6 +8,7 @@
 
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "consumer/ledger/batch_topic.h"
 
 struct watchdog {
 	const char *mix;
@@ -94,6 +95,36 @@ watchdog_judge(
 		    l->step_next, seconds);
 }
 
+/* The step is published and does not come: is the topic the one that it was published to? */
+static bool
+judge_topic(struct watchdog *w, const struct ledger *l, char *reason, size_t room)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+	int32_t *lane = NULL;
+	int64_t *low = NULL, *high = NULL;
+	struct failure f = {0};
+	int n = 0;
+
+	names_topic(topic, w->mix, "batches");
+	if (kafka_partitions(w->rk, topic, &n, WATCHDOG_ANSWER_MS, &f) == FAIL_NONE && n > 0) {
+		lane = calloc((size_t)n, sizeof(*lane));
+		low = calloc((size_t)n, sizeof(*low));
+		high = calloc((size_t)n, sizeof(*high));
+	}
+	for (int i = 0; lane != NULL && i < n; i++)
+		lane[i] = i;
+	if (lane != NULL && low != NULL && high != NULL &&
+	    kafka_watermarks_many(
+		w->rk, topic, lane, (size_t)n, low, high, WATCHDOG_ANSWER_MS, &f) == FAIL_NONE)
+		batch_topic_judge(w->mix, l, (uint32_t)n, 0, high, (uint32_t)n, &f);
+	free(lane);
+	free(low);
+	free(high);
+	if (f.code == FAIL_DATA)
+		snprintf(reason, room, "%s", f.text);
+	return f.code == FAIL_DATA;
+}
+
 static void
 judge_record(struct watchdog *w, const rd_kafka_message_t *m, uint64_t step, uint64_t lead,
     char *reason, size_t room)
@@ -108,7 +139,8 @@ judge_record(struct watchdog *w, const rd_kafka_message_t *m, uint64_t step, uin
 		    w->topic, f.text);
 		return;
 	}
-	watchdog_judge(&ledger, age, step, lead, reason, room);
+	if ((uint64_t)ledger.step_next <= step || !judge_topic(w, &ledger, reason, room))
+		watchdog_judge(&ledger, age, step, lead, reason, room);
 	ledger_clear(&ledger);
 }
 
@@ -118,6 +150,7 @@ watchdog_why(struct watchdog *w, uint64_t step, uint64_t lead, char *reason, siz
 	struct kafka_options o = {
 	    .role = KAFKA_READER, .properties = w->properties, .client = "watch"};
 	rd_kafka_message_t *m = NULL;
+	int64_t low = 0, high = 0;
 	struct failure f;
 	int partitions;
 
@@ -128,7 +161,15 @@ watchdog_why(struct watchdog *w, uint64_t step, uint64_t lead, char *reason, siz
 		snprintf(reason, room, "the broker does not answer: %.384s", f.text);
 		return;
 	}
-	if (m == NULL)
+	if (m == NULL &&
+	    kafka_watermarks(w->rk, w->topic, 0, &low, &high, WATCHDOG_ANSWER_MS, &f) ==
+		FAIL_NONE &&
+	    high > 0 && low == high)
+		snprintf(reason, room,
+		    "topic %s holds no record any more: its records were deleted. `riffle status` "
+		    "says what to do",
+		    w->topic);
+	else if (m == NULL)
 		snprintf(
 		    reason, room, "no mixer has written to mix %s yet; start `riffle mix`", w->mix);
 	else

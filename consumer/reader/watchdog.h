@@ -5,7 +5,8 @@
  *
  *     no answer from the broker                      the broker is down
  *     no record                                      no mixer has written yet
- *     step_next is beyond the step                   published, but it has not arrived
+ *     step_next is beyond the step                   it has not arrived; or the batch topic is
+ *                                                    another one (batch_topic.h)
  *     the record ends the mix                        there is no such step
  *     step_next is at the lowest run's step + lead   the mixer waits for that run to commit
  *     older than WATCHDOG_STOPPED_MS                 the mixer has stopped, or waits for domains
@@ -14,7 +15,7 @@
  * Connects at the first call of watchdog_why() and keeps the connection: with a handle of its own,
  * because the lanes' handle must not wait for anything but records.
  *
- * Thread: one at a time. A call makes two requests, of WATCHDOG_ANSWER_MS at most each.
+ * Thread: one at a time. A call makes four requests, of WATCHDOG_ANSWER_MS at most each.
  */
 #ifndef CONSUMER_READER_WATCHDOG_H
 #define CONSUMER_READER_WATCHDOG_H

@@ -560,7 +560,14 @@ find_mixer_problems(struct status *st)
 	int64_t silent_ms = st->now_ms - st->ledger_time_ms;
 	const struct ledger_quarantined *q;
 
-	if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))
+	if (st->ledger_emptied)
+		problem(st,
+		    "topic %s.ledger holds no record any more: its records were deleted "
+		    "(DeleteRecords, or retention; it is kept for ever). A mixer that still runs "
+		    "writes its whole state with the next step or request (`riffle weights`); "
+		    "without one the mix cannot go on: start one of another name",
+		    st->config->mix.name);
+	else if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))
 		problem(
 		    st, "the mix has not started: `riffle mix -c %s` starts it", st->config->path);
 	if (st->state == STATUS_RUNNING && silent_ms > STATUS_SILENT_MS &&

@@ -203,8 +203,13 @@ read_ledger(struct status_query *q, struct status *st, const char *topic, struct
 
 	if (kafka_last_record(q->reader, topic, 0, &last, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
-	if (last == NULL)
+	if (last == NULL) {
+		if (kafka_watermarks(q->reader, topic, 0, &low, &high, STATUS_QUERY_MS, f) !=
+		    FAIL_NONE)
+			return f->code;
+		st->ledger_emptied = high > 0 && low == high;
 		return FAIL_NONE;
+	}
 	code = ledger_decode(&st->ledger, last->payload, last->len, f);
 	st->ledger_time_ms = rd_kafka_message_timestamp(last, NULL);
 	offset = last->offset;

@@ -131,6 +131,7 @@ ask_run(struct run_position_query *commits, struct status_run *r, size_t lanes, 
 enum fail_code
 status_runs_read(struct status_query *q, struct status *st, struct failure *f)
 {
+	size_t lanes = st->config->mix.lanes;
 	const struct topics_report *batches;
 	const char *topic;
 
@@ -138,9 +139,11 @@ status_runs_read(struct status_query *q, struct status *st, struct failure *f)
 		return FAIL_NONE;
 	batches = status_query_topic(st, TOPIC_BATCHES, -1, &topic);
 	assert(q->runs_n == st->runs_n); /* status_runs_open() was called for this status */
+	/* Partitions that an administrator added are no lanes. */
+	if (batches != NULL && (size_t)batches->partitions < lanes)
+		lanes = (size_t)batches->partitions;
 	for (size_t i = 0; batches != NULL && i < st->runs_n; i++)
-		if (ask_run(q->run[i].commits, &st->run[i], (size_t)batches->partitions, f) !=
-		    FAIL_NONE)
+		if (ask_run(q->run[i].commits, &st->run[i], lanes, f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
 }

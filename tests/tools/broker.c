@@ -9,6 +9,7 @@
  *     RIFFLE_BOOTSTRAP=localhost:9092 broker make TOPIC PARTITIONS [SETTING=VALUE]...
  *     RIFFLE_BOOTSTRAP=localhost:9092 broker describe TOPIC
  *     RIFFLE_BOOTSTRAP=localhost:9092 broker forget GROUP
+ *     RIFFLE_BOOTSTRAP=localhost:9092 broker widen TOPIC PARTITIONS
  *
  * last prints "OFFSET VALUE" or "none"; watermarks "LOW HIGH" and group "OFFSET TEXT" ("-1 -" where
  * there is none) for each partition from 0; describe the number of partitions, then every setting
@@ -213,6 +214,38 @@ forget(rd_kafka_t *rk, const char *group)
 	return code;
 }
 
+/* Adds partitions up to that number, as an administrator does. */
+static enum fail_code
+widen(rd_kafka_t *rk, const char *topic, size_t partitions)
+{
+	char why[256] = "";
+	rd_kafka_NewPartitions_t *asked =
+	    rd_kafka_NewPartitions_new(topic, partitions, why, sizeof(why));
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+	const rd_kafka_topic_result_t **result;
+	int64_t deadline_ms = clock_ms() + WAIT_MS;
+	rd_kafka_event_t *answer;
+	rd_kafka_resp_err_t err;
+	int shown = 0;
+	size_t n;
+
+	rd_kafka_CreatePartitions(rk, &asked, 1, NULL, queue);
+	answer = wait_answer(queue, "adding partitions");
+	rd_kafka_NewPartitions_destroy(asked);
+	if (answer == NULL)
+		return f.code;
+	result = rd_kafka_CreatePartitions_result_topics(
+	    rd_kafka_event_CreatePartitions_result(answer), &n);
+	err = rd_kafka_topic_result_error(result[0]);
+	rd_kafka_event_destroy(answer);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return kafka_fail_code(&f, err, NULL, topic);
+	while (shown < (int)partitions && clock_ms() < deadline_ms)
+		if (kafka_partitions(rk, topic, &shown, WAIT_MS, &f) != FAIL_NONE)
+			return f.code;
+	return FAIL_NONE;
+}
+
 static enum fail_code
 ask(rd_kafka_t *rk, int argc, char **argv)
 {
@@ -230,6 +263,8 @@ ask(rd_kafka_t *rk, int argc, char **argv)
 		return describe(rk, argv[2]);
 	if (strcmp(argv[1], "forget") == 0 && argc == 3)
 		return forget(rk, argv[2]);
+	if (strcmp(argv[1], "widen") == 0 && argc == 4)
+		return widen(rk, argv[2], count(argv[3]));
 	return fail(&f, FAIL_USAGE, "%s is no question, or has other arguments", argv[1]);
 }
 

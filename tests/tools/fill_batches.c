@@ -16,6 +16,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "common/base/clock.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/record/batch.h"
@@ -407,6 +408,32 @@ create_topic(struct fill *fill, const char *name, uint32_t partitions)
 	rd_kafka_NewTopic_destroy(topic);
 }
 
+/*
+ * A commit is answered before its markers are written: on a busy broker a reader that starts at
+ * once does not see the record yet, and takes the mix for one without a ledger.
+ */
+static void
+wait_visible(const char *topic)
+{
+	static char name[] = "bootstrap.servers";
+	struct property property = {name, getenv("RIFFLE_BOOTSTRAP")};
+	struct properties properties = {property.value == NULL ? 0 : 1, &property};
+	struct kafka_options o = {
+	    .role = KAFKA_READER, .client = "fill-batches", .properties = &properties};
+	int64_t deadline_ms = clock_ms() + TIMEOUT_MS;
+	rd_kafka_message_t *m = NULL;
+	struct failure f;
+	rd_kafka_t *rk;
+
+	must(kafka_open(&rk, &o, &f), &f);
+	while (m == NULL && clock_ms() < deadline_ms)
+		must(kafka_last_record(rk, topic, 0, &m, TIMEOUT_MS, &f), &f);
+	if (m == NULL)
+		must(fail(&f, FAIL_TIMEOUT, "topic %s shows no record", topic), &f);
+	rd_kafka_message_destroy(m);
+	kafka_close(rk);
+}
+
 /* A ledger whose last record knows where the run "trainers" stood. */
 static void
 write_ledger(struct fill *fill)
@@ -431,6 +458,7 @@ write_ledger(struct fill *fill)
 		exit(1);
 	must_error(rd_kafka_commit_transaction(fill->rk, -1), "committing");
 	rd_kafka_topic_destroy(topic);
+	wait_visible(name);
 }
 
 static void

@@ -1,0 +1,143 @@
+"""What administrators do to topics, and what riffle says of it: what happened, and the way out."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+LANES, STEPS, LEAD = 8, 20, 8
+
+
+class Mix:
+    """A mix whose run `trainers` has committed step STEPS; the mixer has stopped at STEPS + LEAD."""
+
+    def __init__(self, riffle, config, tools, bootstrap, name):
+        self.riffle, self.config, self.tools, self.name = riffle, config, tools, name
+        self.env = {**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}
+
+    def tool(self, *words, input=None):
+        return subprocess.run([self.tools / words[0], *map(str, words[1:])], env=self.env, check=True, timeout=60, text=True,
+                              stdout=subprocess.PIPE, input=input).stdout
+
+    def read(self, *words):
+        """A trainer that fails; what it says."""
+        done = self.riffle("read", "--mix", self.name, "-X", f"bootstrap.servers={self.env['RIFFLE_BOOTSTRAP']}",
+                           "--format", "none", "--steps", 1, "--timeout", 5, *words, check=False)
+        assert done.returncode == 1, done.stderr
+        return done.stderr
+
+    def problems(self):
+        return json.loads(self.riffle("status", "-c", self.config, "--json").stdout)["problems"]
+
+    def empty_ledger(self):
+        end = self.tool("broker", "watermarks", f"{self.name}.ledger", 1).split()[1]
+        self.tool("trim", f"{self.name}.ledger", 0, end)
+
+
+@pytest.fixture
+def mix(riffle, fill, configure, read, tools, bootstrap, unique):
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5}, max_lead_steps=LEAD)
+    mixer = riffle.popen("mix", "-c", config, "--until-step", STEPS + LEAD)
+    read(config, STEPS, commit_every=1)
+    assert mixer.wait(timeout=60) == 0
+    return Mix(riffle, config, tools, bootstrap, f"{unique}-mix")
+
+
+def test_a_batch_topic_that_was_created_again_is_said_to_be_that(mix):
+    """Its deletion took the run's commits away, too; nothing has expired."""
+    mix.tool("topic", "write", f"{mix.name}.batches", LANES, input="")
+    said = f"topic {mix.name}.batches was deleted and created again: lane 0 never held a record, and the ledger says that steps below "
+    for words in ([], ["--from-step", 5], ["--rank", 1, "--world", 2]):
+        stderr = mix.read(*words)
+        assert said.replace("lane 0", "lane 4" if "--rank" in words else "lane 0") in stderr
+        assert "`riffle repair` fills it" in stderr and "expired" not in stderr
+
+
+def test_a_batch_topic_that_was_created_again_and_written_on_is_said_to_be_that(mix, riffle, tools):
+    """The steps from 12 on alone, in a topic that begins at offset 0."""
+    records = [line.split("\t") for line in mix.tool("topic", "read", f"{mix.name}.batches").splitlines()]
+    later = ["\t".join(r) for lane in range(LANES) for r in [r for r in records if int(r[0]) == lane][12:]]
+    mix.tool("topic", "write", f"{mix.name}.batches", LANES, input="\n".join(later) + "\n")
+    stderr = mix.read("--from-step", 5)
+    assert "step 5 is due, but step 12 comes first, at offset 0 of the log: the topic was deleted and created again" in stderr
+    assert "not kept any more" not in stderr
+
+
+def test_a_search_in_a_topic_that_was_created_again_does_not_blame_retention(mix):
+    """So far from the beginning that the log is searched, not read through."""
+    name = f"{mix.name}-long"
+    mix.tool("fill_batches", "--mix", name, "--lanes", 1, "--steps", 1000)
+    lines = mix.tool("topic", "read", f"{name}.batches").splitlines()
+    mix.tool("topic", "write", f"{name}.batches", 1, input="\n".join(lines[600:]) + "\n")
+    mix.name = name
+    stderr = mix.read("--from-step", 400)
+    assert "step 400 is due, but step 600 comes first, at offset 0 of the log: the topic was deleted and created again" in stderr
+    assert "not kept any more" not in stderr
+
+
+def test_partitions_that_were_added_are_said_to_be_that(mix, riffle):
+    mix.tool("broker", "widen", f"{mix.name}.batches", LANES + 4)
+    said = (f"topic {mix.name}.batches has 12 partitions, and the mix has 8 lanes: partitions were added, and Kafka takes none "
+            "away. Delete the topic: `riffle topics --create`")
+    assert said in mix.read()  # from its commits
+    assert said in mix.read("--from-step", 5, "--rank", 3, "--world", 4)  # new partitions only: nothing ever comes
+    assert "says that the mix has 8 lanes, the topic has 12 partitions: some were added" in mix.read("--from-step", 5)
+    mixer = riffle("mix", "-c", mix.config, check=False)
+    assert mixer.returncode == 2 and "where partitions were added, which Kafka does not take away" in mixer.stderr
+    problem, = mix.problems()  # the run's commits are good: they are those of the lanes
+    assert "where partitions were added, which Kafka does not take away" in problem
+
+
+def test_a_ledger_that_was_emptied_is_said_to_be_that(mix, riffle):
+    """Nobody takes it for a mix that has not begun."""
+    mix.empty_ledger()
+    problem, = mix.problems()
+    assert f"topic {mix.name}.ledger holds no record any more: its records were deleted" in problem
+    mixer = riffle("mix", "-c", mix.config, check=False)
+    assert mixer.returncode == 1 and "the ledger was deleted" in mixer.stderr
+    assert f"topic {mix.name}.ledger holds no record any more" in mix.read("--from-step", STEPS + LEAD)
+    mix.tool("broker", "forget", f"{mix.name}.trainers")
+    assert f"the records of topic {mix.name}.ledger, which say where runs stand, were deleted" in mix.read()
+
+
+def test_a_ledger_that_is_emptied_under_a_mixer_is_said_to_be_that(mix, riffle):
+    mixer = riffle.popen("mix", "-c", mix.config)
+    assert "mixer=" in mixer.stderr.readline()  # attached; it waits for its trainers
+    mix.empty_ledger()
+    mixer.send_signal(signal.SIGTERM)
+    said = mixer.communicate(timeout=60)[1]
+    assert mixer.returncode == 1
+    assert f"topic {mix.name}.ledger holds no record any more: its records were deleted while this mixer ran" in said
+    assert "markers" not in said
+
+
+@pytest.fixture
+def short_transactions(tmp_path):
+    """A broker of its own that allows transactions of 5 s."""
+    env = {**os.environ, "RIFFLE_KAFKA_DIR": str(tmp_path / "short"), "RIFFLE_KAFKA_JVM": "1",
+           "RIFFLE_KAFKA_PROPERTIES": "transaction.max.timeout.ms=5000"}
+    env.pop("RIFFLE_BOOTSTRAP", None)
+    words = [ROOT / "scripts/kafka", "{}", "--version", os.environ.get("KAFKA", "3.9")]
+    yield subprocess.run([words[0], "up", *words[2:]], env=env, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    subprocess.run([words[0], "down", *words[2:]], env=env, check=True)
+
+
+class TestShortTransactions:
+    @pytest.fixture
+    def bootstrap(self, short_transactions):
+        return short_transactions
+
+    def test_a_low_limit_of_transactions_is_one_error_and_one_property(self, riffle, fill, configure, read):
+        fill("a")
+        config = configure({"a": 1})
+        refused = riffle("mix", "-c", config, "--until-step", 5, check=False)
+        assert refused.returncode == 2
+        assert ("the broker allows no transaction of 15000 ms (transaction.timeout.ms): raise its transaction.max.timeout.ms, "
+                "or set transaction.timeout.ms under `kafka:` to that") in refused.stderr
+        riffle("mix", "-c", config, "--until-step", 5, "-X", "transaction.timeout.ms=5000")
+        assert len(read(config, 5)) == 5 * LANES

@@ -1,0 +1,61 @@
+/* batch_topic.h: what the ledger knows of the batch topic that its partitions contradict. */
+#include "consumer/ledger/batch_topic.h"
+
+#include "tests/unit/test.h"
+
+static const char two_lanes[] = "{\"changeable\":{},\"fixed\":{\"lanes\":2}}", empty[] = "";
+
+static const struct row {
+	const char *config;
+	int64_t step_first, draws; /* the record's, up to step 60 */
+	uint32_t partitions;
+	int64_t high[2];
+	const char *said; /* NULL: nothing is wrong, as far as the record says */
+} rows[] = {
+    {two_lanes, 60, 480, 2, {120, 121}, NULL},
+    {two_lanes, 60, 480, 2, {1, 1}, NULL}, /* a tail that is lost is not looked for */
+    {two_lanes, 56, 480, 2, {110, 0},
+	"topic m.batches was deleted and created again: lane 5 never held a record, and the ledger "
+	"says that steps below 56 are published. "},
+    {two_lanes, 0, 480, 2, {110, 0}, NULL}, /* the first steps: a marker is on its way */
+    {two_lanes, 0, 0, 2, {0, 0}, NULL},
+    {two_lanes, 0, 0, 3, {0, 0},
+	"topic m.batches has 3 partitions, and the mix has 2 lanes: partitions were added, and "
+	"Kafka takes none away. Delete the topic: `riffle topics --create`"},
+    {two_lanes, 60, 480, 1, {0, 0},
+	"topic m.batches has 1 partitions, and the mix has 2 lanes: it was deleted and created "
+	"again with fewer"},
+    {empty, 60, 480, 3, {1, 1}, NULL}, /* a record that does not say how many lanes */
+    {NULL, 60, 480, 3, {1, 1}, NULL},
+};
+
+static void
+test_a_topic_that_is_not_the_ledgers_is_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *r = &rows[i];
+		char *config = r->config == NULL ? NULL : strdup(r->config);
+		struct ledger l = {.config = config,
+		    .step_first = r->step_first,
+		    .step_next = 60,
+		    .draws = r->draws};
+		struct failure f = {0};
+
+		assert_int_equal(batch_topic_judge("m", &l, r->partitions, 4, r->high, 2, &f),
+		    r->said == NULL ? FAIL_NONE : FAIL_DATA);
+		if (r->said != NULL)
+			assert_int_equal(strncmp(f.text, r->said, strlen(r->said)), 0);
+		free(config);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_topic_that_is_not_the_ledgers_is_named),
+	};
+
+	return cmocka_run_group_tests_name("batch_topic", tests, NULL, NULL);
+}
