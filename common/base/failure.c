@@ -69,6 +69,19 @@ fail_within(struct failure *f, const char *format, ...)
 	return f->code;
 }
 
+enum fail_code
+fail_more(struct failure *f, const char *format, ...)
+{
+	size_t used = strlen(f->text);
+	va_list ap;
+
+	assert(f->code != FAIL_NONE);
+	va_start(ap, format);
+	vsnprintf(f->text + used, sizeof(f->text) - used, format, ap);
+	va_end(ap);
+	return f->code;
+}
+
 int
 fail_exit(enum fail_code code)
 {

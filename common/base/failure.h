@@ -74,6 +74,10 @@ enum fail_code fail_memory(struct failure *f);
 enum fail_code fail_within(struct failure *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Puts more behind the sentence; returns the code that `f` holds. */
+enum fail_code fail_more(struct failure *f, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* The exit code of a program that ends with `code`: 0 done, 1 the world, 2 usage or config;
  * 3 fenced. */
 int fail_exit(enum fail_code code);

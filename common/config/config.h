@@ -10,6 +10,7 @@
  *     config_check      what several keys must be to each other
  *     properties        librdkafka properties that a user set
  *     property_names    librdkafka's names: whose values may be shown, and which was meant
+ *     recipe            what of it defines a domain's records, as a text in the domain's log
  *     topic_plan        which topics a configuration implies, and their settings
  *     yaml_tree         YAML as a tree of nodes, each with its line
  *
@@ -140,6 +141,7 @@ struct config {
 	uint32_t split[3];        /* train, valid, test: parts of their sum */
 	enum config_utf8 utf8;
 	enum config_on_reject on_reject;
+	double max_rejects; /* 0 to 1: the part of an input that may be rejects */
 	uint64_t max_document_bytes;
 	uint32_t replication;
 	uint32_t min_insync_replicas;

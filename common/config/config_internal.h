@@ -52,6 +52,7 @@ struct config_key {
 	const char *const *choice; /* ends with NULL */
 	const char *default_text;  /* the default, as a person would write it; NULL: none */
 	bool required;
+	bool recipe;      /* it defines the records of a domain; see recipe.h */
 	const char *help; /* a sentence; Markdown */
 };
 

@@ -34,19 +34,26 @@ const struct config_key config_keys[] = {
 	    "names the tokenised data: topics are `<corpus>.<domain>`, `<corpus>.<domain>.valid`,"
 	    " `<corpus>.<domain>.test` and `<corpus>.rejects`"},
     {"sequence_length", CONFIG_COUNT32, AT(sequence_length), 1, LIMIT_SEQUENCE, .required = true,
+	.recipe = true,
 	.help =
 	    "inputs of one sequence, S; a sequence holds S + 1 tokens, and neighbours share one"},
-    {"split", CONFIG_SPLIT, AT(split), .default_text = "1,0,0",
+    {"split", CONFIG_SPLIT, AT(split), .default_text = "1,0,0", .recipe = true,
 	.help = "parts of the documents for train, valid and test, by hash of the document:"
 		" `949,50,1` or `[949, 50, 1]`; a domain with `valid` is not split"},
     {"utf8", CONFIG_CHOICE, AT(utf8), .choice = utf8_names, .default_text = "replace",
+	.recipe = true,
 	.help = "a text that is not UTF-8: bad bytes become U+FFFD, or the document is a reject"},
     {"on_reject", CONFIG_CHOICE, AT(on_reject), .choice = on_reject_names,
 	.default_text = "quarantine",
 	.help =
 	    "input that is no document: record it in `<corpus>.rejects` and go on, or stop at the"
 	    " first"},
+    {"max_rejects", CONFIG_NUMBER, AT(max_rejects), 0, 1, .default_text = "0.1",
+	.help =
+	    "the part of an input's records that may be rejects: a domain with more is not closed,"
+	    " and `riffle produce` ends with 1"},
     {"max_document_bytes", CONFIG_SIZE, AT(max_document_bytes), 1, GB, .default_text = "64MiB",
+	.recipe = true,
 	.help = "a longer line or file, or document of tokens as stored, is a reject"},
     {"tokenizer.file", CONFIG_TEXT, AT(tokenizer.file), .required = true,
 	.help = "a `.tiktoken` or a `tokenizer.json`; relative to the folder of this file"},
@@ -54,12 +61,13 @@ const struct config_key config_keys[] = {
 	.help = "how text is cut into pieces before it is encoded, such as `gpt2` or `cl100k`; of"
 		" a `.tiktoken` only, as a `tokenizer.json` says it itself"},
     {"tokenizer.eos", CONFIG_TEXT, AT(tokenizer.eos), .default_text = "<|endoftext|>",
-	.help = "text of the special token that ends each document"},
+	.recipe = true, .help = "text of the special token that ends each document"},
     {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .default_text = "false",
+	.recipe = true,
 	.help = "put around each document what the `post_processor` of a `tokenizer.json` adds,"
 		" such as a BOS; `eos` follows in any case"},
     {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text),
-	.default_text = "false",
+	.default_text = "false", .recipe = true,
 	.help = "special tokens of a `tokenizer.json` that stand in a document are plain text; with"
 		" `false` they become the special tokens, as in its own library. Those of a"
 		" `.tiktoken` are always text"},
@@ -79,16 +87,16 @@ const struct config_key config_keys[] = {
 	    " least one where the domain is not live. Other keys of such a domain, and a `train` or"
 	    " `exec` instead of its files, stand under `domains`, where there can be more domains,"
 	    " too. Relative to the folder of this file"},
-    {CONFIG_DOMAIN_PREFIX "train", CONFIG_LIST, AT_DOMAIN(train),
+    {CONFIG_DOMAIN_PREFIX "train", CONFIG_LIST, AT_DOMAIN(train), .recipe = true,
 	.help =
 	    "its files, as a path or a list of paths with brace ranges and globs:"
 	    " `data/code.{1..4}.jsonl.zst`; `.jsonl`, `.json` (the same), `.txt` (one document a"
 	    " file), plain, gzip or zstd; relative to the folder of this file"},
-    {CONFIG_DOMAIN_PREFIX "valid", CONFIG_LIST, AT_DOMAIN(valid),
+    {CONFIG_DOMAIN_PREFIX "valid", CONFIG_LIST, AT_DOMAIN(valid), .recipe = true,
 	.help =
 	    "files for validation; then `split` does not apply to this domain, and all of `train`"
 	    " is for training"},
-    {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec),
+    {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec), .recipe = true,
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
 		" the folder of this file"},
     {CONFIG_DOMAIN_PREFIX "exec_name", CONFIG_NAME, AT_DOMAIN(exec_name),
@@ -98,43 +106,43 @@ const struct config_key config_keys[] = {
 		" be changed; a run with another command is refused, so that what changes or is"
 		" secret in it belongs into a file or a variable of the environment"},
     {CONFIG_DOMAIN_PREFIX "tokens", CONFIG_CHOICE, AT_DOMAIN(tokens), .choice = token_format_names,
-	.default_text = "none",
+	.default_text = "none", .recipe = true,
 	.help =
 	    "`train` and `valid` are files of tokens that another tool made with the same"
 	    " tokenizer, for `riffle import`: Megatron's `.bin` (its `.idx` beside it), Nanotron's"
 	    " and datatrove's `.ds`, OLMo's and NumPy's `.npy`, or llm.c's `.bin`"},
     {CONFIG_DOMAIN_PREFIX "token_bytes", CONFIG_CHOICE, AT_DOMAIN(token_bytes),
-	.choice = width_names, .default_text = "file",
+	.choice = width_names, .default_text = "file", .recipe = true,
 	.help = "bytes of one of these tokens, where the files do not say it: `.npy` without a"
 		" header, `.ds` without `.ds.metadata`; needs `tokens: npy` or `ds`"},
     {CONFIG_DOMAIN_PREFIX "text", CONFIG_TEXT, AT_DOMAIN(text), .default_text = "text",
-	.help = "the field that holds the text; dotted: `doc.body`"},
-    {CONFIG_DOMAIN_PREFIX "where.field", CONFIG_TEXT, AT_DOMAIN(where_field),
+	.recipe = true, .help = "the field that holds the text; dotted: `doc.body`"},
+    {CONFIG_DOMAIN_PREFIX "where.field", CONFIG_TEXT, AT_DOMAIN(where_field), .recipe = true,
 	.help =
 	    "takes only documents whose field (dotted: `meta.source`) is `where.equals`. Domains"
 	    " with the same `train` (the same list) or `exec` share one input, which is read once:"
 	    " each needs a `where` of its own, and they agree in `partitions` and `live`"},
-    {CONFIG_DOMAIN_PREFIX "where.equals", CONFIG_TEXT, AT_DOMAIN(where_equals),
+    {CONFIG_DOMAIN_PREFIX "where.equals", CONFIG_TEXT, AT_DOMAIN(where_equals), .recipe = true,
 	.help = "the value of `where.field` that makes a document this domain's"},
     {CONFIG_DOMAIN_PREFIX "packing", CONFIG_CHOICE, AT_DOMAIN(packing),
-	.choice = sequence_packing_names, .default_text = "concat",
+	.choice = sequence_packing_names, .default_text = "concat", .recipe = true,
 	.help =
 	    "what a sequence is made of: all documents end to end, cut every S tokens; one document"
 	    " a sequence, for fine-tuning and prompts; or several whole ones as they fit best, a"
 	    " window of 4,096 documents at a time. The last two pad with `tokenizer.eos`, without"
 	    " loss"},
     {CONFIG_DOMAIN_PREFIX "over_long", CONFIG_CHOICE, AT_DOMAIN(over_long),
-	.choice = over_long_names, .default_text = "split",
+	.choice = over_long_names, .default_text = "split", .recipe = true,
 	.help = "a document of more than S + 1 tokens: goes on in the next sequence, is cut off"
 		" there, or is a reject; needs `packing: none`"},
-    {CONFIG_DOMAIN_PREFIX "prompt", CONFIG_TEXT, AT_DOMAIN(prompt),
+    {CONFIG_DOMAIN_PREFIX "prompt", CONFIG_TEXT, AT_DOMAIN(prompt), .recipe = true,
 	.help = "instead of `text`: the field (dotted) that a document begins with, whose tokens "
 		"have no"
 		" loss; needs `packing: none`"},
-    {CONFIG_DOMAIN_PREFIX "response", CONFIG_TEXT, AT_DOMAIN(response),
+    {CONFIG_DOMAIN_PREFIX "response", CONFIG_TEXT, AT_DOMAIN(response), .recipe = true,
 	.help =
 	    "the field (dotted) that follows the `prompt`, with loss; without it all is prompt"},
-    {CONFIG_DOMAIN_PREFIX "keep", CONFIG_FIELDS, AT_DOMAIN(keep),
+    {CONFIG_DOMAIN_PREFIX "keep", CONFIG_FIELDS, AT_DOMAIN(keep), .recipe = true,
 	.help =
 	    "fields (dotted) of a document that go to the trainer beside its tokens, as they are:"
 	    " `[id, answer]`; at most 64 KiB a document; needs `packing: none`"},

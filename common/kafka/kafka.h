@@ -151,6 +151,13 @@ rd_kafka_resp_err_t kafka_assign_one(
 enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition,
     rd_kafka_message_t **out, int timeout_ms, struct failure *f);
 
+/* The same for the first offset that is kept; NULL also where no visible record stands there. */
+enum fail_code kafka_first_record(rd_kafka_t *rk, const char *topic, int32_t partition,
+    rd_kafka_message_t **out, int timeout_ms, struct failure *f);
+
+/* Value of the last header of this name, *n bytes, borrowed from `m`; NULL: there is none. */
+const char *kafka_header(const rd_kafka_message_t *m, const char *name, size_t *n);
+
 /*
  * Whether any request of a KAFKA_TRANSACTIONAL handle that writes (produce, and all that makes a
  * transaction) was sent and never answered: its connection broke, or time ran out. librdkafka sends

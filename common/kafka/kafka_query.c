@@ -411,3 +411,37 @@ kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka
 	kafka_fail_asking(rk, err, "looking for its last record", topic, f);
 	return fail_within(f, "topic %s, partition %d", topic, (int)partition);
 }
+
+enum fail_code
+kafka_first_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka_message_t **out,
+    int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms, low, high;
+	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
+
+	assert(partition >= 0);
+	*out = NULL;
+	if (kafka_watermarks(rk, topic, partition, &low, &high, kafka_left_ms(deadline_ms), f) !=
+	    FAIL_NONE)
+		return f->code;
+	if (low < high)
+		err = last_between(rk, topic, partition, low, low + 1, out, deadline_ms);
+	rd_kafka_assign(rk, NULL);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	assert(*out == NULL);
+	kafka_fail_asking(rk, err, "looking for its first record", topic, f);
+	return fail_within(f, "topic %s, partition %d", topic, (int)partition);
+}
+
+const char *
+kafka_header(const rd_kafka_message_t *m, const char *name, size_t *n)
+{
+	rd_kafka_headers_t *all;
+	const void *value;
+
+	if (rd_kafka_message_headers(m, &all) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+	    rd_kafka_header_get_last(all, name, &value, n) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return NULL;
+	return value == NULL ? "" : value;
+}

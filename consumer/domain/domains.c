@@ -12,6 +12,7 @@
 #include "common/kafka/kafka.h"
 #include "common/schedule/order.h"
 #include "consumer/domain/partition_tail.h"
+#include "consumer/domain/recipes.h"
 
 enum {
 	ASK_TIMEOUT_MS = 30000,
@@ -273,6 +274,37 @@ wait_sealed(struct domains *d, rd_kafka_t *reader, domains_stopped *stopped, voi
 	}
 }
 
+/*
+ * Whoever reads the configuration takes it for what the mix is made of. Sources may differ where an
+ * append is still to come.
+ */
+static enum fail_code
+check_recipes(const struct config *c, rd_kafka_t *reader, struct failure *f)
+{
+	struct recipe_differences *differs = calloc(c->domains_n + 1, sizeof(*differs));
+	enum fail_code code;
+
+	if (differs == NULL)
+		return fail_memory(f);
+	code = recipes_ask(differs, reader, c, NULL, ASK_TIMEOUT_MS, f);
+	for (size_t i = 0; code == FAIL_NONE && i < c->domains_n; i++) {
+		const char *name = c->domains[i].name;
+
+		if (differs[i].kind[0] != '\0')
+			code = fail(f, FAIL_CONFIG,
+			    "domain %s was published with another configuration: %s. Set it back, "
+			    "or "
+			    "publish the domain again",
+			    name, differs[i].kind);
+		else if (differs[i].source[0] != '\0')
+			log_warning("mix: MIX-SOURCE domain=%s was published from another source: "
+				    "%s; the mix has what is in the log",
+			    name, differs[i].source);
+	}
+	free(differs);
+	return code;
+}
+
 enum fail_code
 domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
     domains_stopped *stopped, void *opaque, struct failure *f)
@@ -286,7 +318,8 @@ domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
 		if (append(d, c->domains[i].name, c->domains[i].partitions, c->domains[i].live,
 			f) != FAIL_NONE)
 			goto failed;
-	if (wait_sealed(d, reader, stopped, opaque, f) != FAIL_NONE)
+	if (wait_sealed(d, reader, stopped, opaque, f) != FAIL_NONE ||
+	    check_recipes(c, reader, f) != FAIL_NONE)
 		goto failed;
 	*out = d;
 	return FAIL_NONE;

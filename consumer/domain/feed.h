@@ -9,6 +9,7 @@
  *     domains         lengths, sizes and tokenizer of the domains of a mix; what has grown since
  *     partition_tail  the last record of a partition, which tells its length
  *     partition_log   all sequences of one sealed partition, with their tokens decoded
+ *     recipes         whether domain logs are what the configuration says
  *     held_out        all sequences of a domain's validation or test set
  *
  * Lookahead. A copy of the mixer runs ahead (assembler.h) and announces every draw with

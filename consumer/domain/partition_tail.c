@@ -1,8 +1,10 @@
 #include "consumer/domain/partition_tail.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
+#include "common/config/recipe.h"
 #include "common/kafka/kafka.h"
 #include "common/record/schema.h"
 #include "common/record/sequence.h"
@@ -71,9 +73,13 @@ static void
 take(const rd_kafka_message_t *m, struct partition_tail_at *at)
 {
 	struct failure why;
+	size_t n;
+	const char *recipe;
 
 	if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return;
+	recipe = at->want_recipe ? kafka_header(m, RECIPE_HEADER, &n) : NULL;
+	at->recipe = recipe == NULL ? NULL : strndup(recipe, n);
 	at->known = partition_tail_decode(&at->tail, m->payload, m->len, &why) == FAIL_NONE;
 	at->bad = !at->known;
 	if (at->bad)
@@ -125,6 +131,7 @@ read_some(rd_kafka_t *reader, struct partition_tail_at *at, size_t n, int64_t de
 		    rd_kafka_topic_partition_list_add(list, at[i].topic, at[i].partition);
 
 		at[i].known = at[i].bad = false;
+		at[i].recipe = NULL;
 		e->offset = at[i].high - 1;
 		e->opaque = &at[i];
 	}

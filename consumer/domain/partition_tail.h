@@ -52,11 +52,14 @@ struct partition_tail_at {
 	bool bad;     /* or it was there and cannot be read, for this reason: */
 	char reason[PARTITION_TAIL_REASON_BYTES];
 	struct partition_tail tail;
+	bool want_recipe;
+	char *recipe; /* where it is wanted: on the record (recipe.h), free; NULL: it has none */
 };
 
 /*
  * Reads the last record of each of at[n]. What does not come within timeout_ms, or was deleted, is
- * neither known nor bad afterwards. `reader` is a KAFKA_READER with nothing assigned, now and
+ * neither known nor bad afterwards. Any other record is read by the offset behind it as `high`.
+ * `reader` is a KAFKA_READER with nothing assigned, now and
  * afterwards, that has been asked about these partitions before (kafka.h tells why).
  * FAIL_DENIED: the user may not read one of the topics. FAIL_BROKER.
  */

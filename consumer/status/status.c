@@ -396,6 +396,15 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 
 	if (d->bad[0] != '\0')
 		problem(st, "domain %s: %s", d->name, d->bad);
+	if (d->differs.kind[0] != '\0')
+		problem(st, "domain %s was published with another configuration: %s", d->name,
+		    d->differs.kind);
+	if (d->differs.source[0] != '\0')
+		problem(st,
+		    "domain %s was published from another source: %s; `riffle produce %s` says "
+		    "what "
+		    "is new",
+		    d->name, d->differs.source, d->name);
 	if (d->configured < 0) {
 		assert(d->mixed >= 0);
 		if (st->ledger.domain[d->mixed].joined || d->state == LEDGER_LEFT)

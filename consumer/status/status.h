@@ -44,6 +44,7 @@
 #include "common/base/failure.h"
 #include "common/base/names.h"
 #include "common/config/config.h"
+#include "common/config/recipe.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/topics.h"
 #include "common/record/ledger.h"
@@ -89,6 +90,8 @@ struct status_domain {
 	int64_t mixer_commit;
 	struct status_partition *partition; /* [partitions_n]; those that exist */
 	size_t partitions_n, partitions_sealed;
+	/* Its log was published with another configuration; both "" where it was not. */
+	struct recipe_differences differs;
 	char bad[STATUS_PROBLEM_BYTES]; /* why a last record cannot be read; else "" */
 };
 

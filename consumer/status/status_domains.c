@@ -18,6 +18,7 @@
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
 #include "consumer/domain/partition_tail.h"
+#include "consumer/domain/recipes.h"
 
 enum { TAILS_MAX = 256 }; /* partitions whose last record is asked for at once */
 
@@ -284,6 +285,30 @@ ask_mixer_commits(struct status_query *q, struct status *st, rd_kafka_topic_part
 	return FAIL_NONE;
 }
 
+/* Logs are compared with the configuration at the first read: neither changes while status runs. */
+static enum fail_code
+ask_recipes(struct status_query *q, struct status *st, struct failure *f)
+{
+	size_t n = st->config->domains_n;
+	bool *there = calloc(n + 1, sizeof(*there));
+	enum fail_code code = FAIL_NONE;
+
+	if (there == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < n; i++)
+		there[i] = st->domain[i].partitions_n > 0;
+	if (q->differs == NULL) {
+		q->differs = calloc(n + 1, sizeof(*q->differs));
+		code = q->differs == NULL ? fail_memory(f)
+					  : recipes_ask(q->differs, q->reader, st->config, there,
+						STATUS_QUERY_MS, f);
+	}
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		st->domain[i].differs = q->differs[i];
+	free(there);
+	return code;
+}
+
 enum fail_code
 status_domains_read(struct status_query *q, struct status *st, struct failure *f)
 {
@@ -300,6 +325,8 @@ status_domains_read(struct status_query *q, struct status *st, struct failure *f
 		sum_partitions(&st->domain[i]);
 	if (code == FAIL_NONE)
 		code = keep_partitions(q, st, f);
+	if (code == FAIL_NONE)
+		code = ask_recipes(q, st, f);
 	if (code == FAIL_NONE)
 		code = ask_mixer_commits(q, st, list, f);
 	rd_kafka_topic_partition_list_destroy(list);

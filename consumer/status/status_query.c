@@ -88,6 +88,7 @@ status_query_close(struct status_query *q)
 		free(q->seen[i]);
 	free(q->seen);
 	free(q->seen_n);
+	free(q->differs);
 	free(q);
 }
 

@@ -387,6 +387,17 @@ file_list_scan(struct file_list **out, const struct file_list_now *now, struct f
 }
 
 uint64_t
+file_list_bytes(const struct file_list *l, size_t n)
+{
+	uint64_t bytes = 0;
+
+	assert(n <= l->n);
+	for (size_t i = 0; i < n; i++)
+		bytes += l->file[i].size_bytes;
+	return bytes;
+}
+
+uint64_t
 file_list_names(const struct file_list *l, size_t n)
 {
 	uint64_t hash = 0;

@@ -76,6 +76,9 @@ enum fail_code file_list_scan(
  */
 uint64_t file_list_names(const struct file_list *l, size_t n);
 
+/* Bytes of the first n files together, as stored. */
+uint64_t file_list_bytes(const struct file_list *l, size_t n);
+
 /* The path of `name` for open(), seen from here. Gives *out (free). */
 enum fail_code file_list_path(char **out, const char *folder, const char *name, struct failure *f);
 

@@ -190,6 +190,22 @@ reader(void *argument)
 
 /* ---- files that are all there ---- */
 
+/* Only the last file of the run before can have grown: what others have more would not be read. */
+static enum fail_code
+check_sizes(const struct file_list *l, const struct input_position *from, struct failure *f)
+{
+	uint64_t bytes = file_list_bytes(l, from->files - 1);
+
+	assert(from->files > 0);
+	if (from->settled_bytes < 0 || (uint64_t)from->settled_bytes == bytes)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "the files before %s, the last of the run before, had %" PRId64 " bytes then and have "
+	    "%" PRIu64 " now: only the last file and new ones are read. Put back those that have "
+	    "changed, or make what is new in them files that sort behind it",
+	    l->file[from->files - 1].name, from->settled_bytes, bytes);
+}
+
 /*
  * An appended run reads what comes behind the list of the run before: the list now must begin with
  * that one. It would not where a new file sorts between old ones, [a c] -> [a b c]: the records of
@@ -201,7 +217,7 @@ check_list(const struct input *in, const struct input_position *from, struct fai
 	const struct file_list *l = in->files;
 
 	if (from->files <= l->n && file_list_names(l, from->files) == from->names)
-		return FAIL_NONE;
+		return check_sizes(l, from, f);
 	return fail(f, FAIL_CONFIG,
 	    "the %" PRIu64 " files of the run before are not the first of the list now (names are "
 	    "sorted by their bytes; the last one was %s): put back those that are gone, name new "
@@ -277,12 +293,14 @@ input_list_files(struct input *in, const struct input_options *o, const struct i
 	if (file_list_open(&in->files, o->patterns, o->folder, o->partition, o->partitions, f) !=
 	    FAIL_NONE)
 		return f->code;
-	for (size_t i = 0; i < in->files->n; i++)
-		in->bytes_total += in->files->file[i].size_bytes;
+	in->bytes_total = file_list_bytes(in->files, in->files->n);
 	in->end.files = in->files->n;
 	in->end.names = file_list_names(in->files, in->files->n);
-	if (in->files->n > 0)
+	if (in->files->n > 0) {
 		in->end.file = in->files->file[in->files->n - 1].name;
+		in->end.last_bytes = (int64_t)in->files->file[in->files->n - 1].size_bytes;
+		in->end.settled_bytes = (int64_t)in->bytes_total - in->end.last_bytes;
+	}
 	return from == NULL ? FAIL_NONE : find_file(in, from, f);
 }
 
@@ -397,6 +415,7 @@ input_open(struct input **out, const struct input_options *o, const struct input
 	if (in == NULL)
 		return fail_memory(f);
 	in->end.file = "";
+	in->end.settled_bytes = in->end.last_bytes = -1;
 	in->folder = strdup(o->folder == NULL || *o->folder == '\0' ? "." : o->folder);
 	in->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	code = in->folder == NULL ? fail_memory(f) : FAIL_NONE;

@@ -128,6 +128,7 @@ struct input_position {
 	bool ended;       /* the input ended there then: there need be no record */
 	/* What a run that ended has read: the files now must begin with these. 0: not known. */
 	uint64_t files, names;
+	int64_t settled_bytes; /* of them but the last, as stored; -1: not known */
 };
 
 /* Where an input ended, once input_next() has given NULL; see Input in schemas/End.avsc. */
@@ -135,6 +136,8 @@ struct input_end {
 	uint64_t records, files, names;
 	const char *file; /* lives as long as the input; "" for none */
 	uint64_t byte, line;
+	/* As stored, of files that are all there: all but the last, and the last; -1: others. */
+	int64_t settled_bytes, last_bytes;
 };
 
 struct input;

@@ -49,8 +49,9 @@ struct part {
 	char label[256];   /* of the domains, for rejects */
 	size_t text_bytes; /* of the records in POOL_TEXTS */
 	struct rejects reasons;
-	uint64_t unmatched;    /* records that are no domain's */
-	const char *last_file; /* of the last record that was packed; NULL: none was */
+	char first_reject[256]; /* file, line and reason; "": none yet */
+	uint64_t unmatched;     /* records that are no domain's */
+	const char *last_file;  /* of the last record that was packed; NULL: none was */
 	uint64_t last_line;
 };
 
@@ -416,6 +417,9 @@ reject(
 		log_warning("produce: PRODUCE-REJECT file=%s line=%" PRIu64 " byte=%" PRIu64 ": %s",
 		    r.file, r.line, r.byte, r.reason);
 	}
+	if (s->reasons.total == 0)
+		snprintf(s->first_reject, sizeof(s->first_reject), "%s:%" PRIu64 ": %s", r.file,
+		    r.line, r.reason);
 	rejects_add(&s->reasons, r.reason);
 	return part_outputs_reject(s->outputs, &r, f);
 }
@@ -550,6 +554,123 @@ report_left_out(const struct part *s)
 	    s->label, rejects, since, reasons, s->config->corpus);
 }
 
+/* ---- a part that is complete ---- */
+
+/* The End that knows of most files; NULL: none of the outputs has one. */
+static const struct resume *
+last_end(const struct part *s)
+{
+	const struct resume *best = NULL, *resume;
+	size_t n;
+
+	resume = part_outputs_resume(s->outputs, &n);
+	for (size_t i = 0; i < n; i++)
+		if (part_outputs_topic(s->outputs, i)[0] != '\0' &&
+		    (best == NULL || resume[i].files > best->files))
+			best = &resume[i];
+	return best;
+}
+
+/*
+ * What differs between the files of the End and those of now; false: nothing, or it cannot be told:
+ * Ends of live inputs count portions, and those of releases before 1.0 have no sizes.
+ */
+static bool
+files_differ(const struct file_list *l, const struct resume *end, char *what, size_t room)
+{
+	uint64_t before = (uint64_t)end->settled_bytes, last = (uint64_t)end->last_bytes;
+
+	if (end->files == 0 || end->last_bytes < 0)
+		return false;
+	if (end->files > l->n || file_list_names(l, end->files) != end->names) {
+		snprintf(what, room,
+		    "the %" PRIu64 " files up to %s that it was made of are not the first of the "
+		    "%zu that the configuration names now",
+		    end->files, end->file, l->n);
+		return true;
+	}
+	if (file_list_bytes(l, end->files - 1) == before &&
+	    l->file[end->files - 1].size_bytes >= last)
+		return false;
+	snprintf(what, room, "the files up to %s had %" PRIu64 " bytes and have %" PRIu64,
+	    end->file, before + last, file_list_bytes(l, end->files));
+	return true;
+}
+
+static void
+report_nothing(const struct part *s)
+{
+	log_info("produce: %s is complete: nothing to do%s", s->o->label,
+	    s->o->follow ? " (it is sealed; --append goes on behind its End)" : "");
+}
+
+static void
+report_changed(const struct part *s, const char *what)
+{
+	log_warning(
+	    "produce: PRODUCE-CHANGED %s is complete, but %s. What was published stays; the "
+	    "data of now can be another domain, or replace it with `--restart`",
+	    s->o->label, what);
+}
+
+static void
+report_files(const struct part *s, const struct file_list *l, const struct resume *end)
+{
+	char what[FAILURE_TEXT_MAX];
+	bool same = end->files <= l->n && file_list_names(l, end->files) == end->names;
+	uint64_t last = (uint64_t)end->last_bytes;
+
+	if (files_differ(l, end, what, sizeof(what)))
+		report_changed(s, what);
+	else if (same && l->n > end->files)
+		log_warning("produce: PRODUCE-NEW %s is complete up to %s; %" PRIu64
+			    " new files, from %s on: `--append` publishes them",
+		    s->o->label, end->files == 0 ? "its start" : end->file, l->n - end->files,
+		    l->file[end->files].name);
+	else if (same && l->n > 0 && end->last_bytes >= 0 && l->file[l->n - 1].size_bytes > last)
+		log_warning("produce: PRODUCE-NEW %s is complete; %s has grown by %" PRIu64
+			    " bytes: `--append` publishes them",
+		    s->o->label, end->file, l->file[l->n - 1].size_bytes - last);
+	else
+		report_nothing(s);
+}
+
+/*
+ * Nothing is to be done. Where the input is not that of the Ends the user should know, who may think
+ * that it is published. Files that were deleted since are no failure.
+ */
+static enum fail_code
+report_complete(const struct part *s, struct failure *f)
+{
+	const struct config_domain *d = &s->config->domains[s->o->domain[0]];
+	const struct config_list *patterns = s->o->held_out ? &d->valid : &d->train;
+	const struct resume *end = last_end(s);
+	struct file_list *l;
+	char *folder;
+	enum fail_code code;
+
+	if (end == NULL || d->live || patterns->n == 0) {
+		if (end != NULL && end->sources[0] != '\0')
+			report_changed(s, end->sources);
+		else
+			report_nothing(s);
+		return FAIL_NONE;
+	}
+	if (config_resolve(&folder, s->config, ".", f) != FAIL_NONE)
+		return f->code;
+	code = file_list_open(&l, patterns, folder, s->o->partition, s->o->partitions, f);
+	free(folder);
+	if (code == FAIL_MEMORY)
+		return code;
+	if (code != FAIL_NONE) {
+		report_changed(s, f->text);
+		return FAIL_NONE;
+	}
+	report_files(s, l, end);
+	file_list_close(l);
+	return FAIL_NONE;
+}
+
 /* ---- from start to end ---- */
 
 static void
@@ -578,6 +699,7 @@ run(struct part *s, struct failure *f)
 	    .append = s->o->append,
 	    .seal = s->o->seal,
 	    .partition = s->o->partition,
+	    .partitions = s->o->partitions,
 	    .stop = s->o->stop,
 	};
 	const struct resume *resume;
@@ -590,16 +712,15 @@ run(struct part *s, struct failure *f)
 		return f->code;
 	resume = part_outputs_resume(s->outputs, &n);
 	resume_start(resume, n, &from, &from_start, &needed);
-	if (!needed) {
-		log_info("produce: %s is complete: nothing to do%s", s->o->label,
-		    s->o->follow ? " (it is sealed; --append goes on behind its End)" : "");
-		return FAIL_NONE;
-	}
+	if (!needed)
+		return report_complete(s, f);
 	if (open_all(s, &from, from_start, f) != FAIL_NONE)
 		return f->code;
 	code = run_input(s, f);
 	if (code == FAIL_NONE)
 		code = part_outputs_end(s->outputs, input_end(s->input), f);
+	if (code == FAIL_DATA && s->first_reject[0] != '\0')
+		fail_more(f, "; the first reject of this run: %s", s->first_reject);
 	progress_end(&s->progress);
 	if (code == FAIL_NONE)
 		report_left_out(s);

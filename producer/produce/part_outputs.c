@@ -2,11 +2,13 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/fault.h"
 #include "common/base/log.h"
+#include "common/config/recipe.h"
 #include "common/config/topic_plan.h"
 #include "producer/produce/frame_job.h"
 
@@ -37,6 +39,8 @@ struct part_output {
 	uint64_t record_bytes, record_bytes_max;
 	uint64_t tokens, dropped;
 	int64_t sealed; /* its length by the last End; -1: none */
+	char *recipe;   /* owned; see recipe.h */
+	bool marked;    /* its first record of this run, if any, needs no recipe */
 };
 
 struct part_outputs {
@@ -46,7 +50,9 @@ struct part_outputs {
 	struct resume *resume;      /* [n] */
 	size_t n;
 	struct writer *writer;
-	uint64_t rejects;         /* of the input so far */
+	uint64_t rejects; /* of the input so far */
+	uint64_t appended_from,
+	    rejects_before;       /* records and rejects at the End that an append is behind */
 	uint64_t rejects_settled; /* of these, those that are in the log for certain */
 	size_t filling_tokens;    /* of all outputs' `filling` */
 };
@@ -66,8 +72,9 @@ set_is_ours(const struct part_outputs *outs, const struct config_domain *d, enum
 static enum fail_code
 ask(struct part_outputs *outs, rd_kafka_t *reader, struct failure *f)
 {
-	struct resume_expected expected = {.tokenizer = tokenizer_fingerprint(outs->o.tokenizer),
-	    .sequence_length = outs->o.config->sequence_length};
+	const uint64_t tokenizer = tokenizer_fingerprint(outs->o.tokenizer);
+	struct resume_expected expected = {
+	    .tokenizer = tokenizer, .sequence_length = outs->o.config->sequence_length};
 
 	for (size_t i = 0; i < outs->n; i++) {
 		const struct config_domain *d =
@@ -81,6 +88,10 @@ ask(struct part_outputs *outs, rd_kafka_t *reader, struct failure *f)
 			continue;
 		to->packing = d->packing;
 		to->truncate = d->packing == SEQUENCE_NONE && d->over_long == CONFIG_LONG_TRUNCATE;
+		if (recipe_text(&to->recipe, outs->o.config, d, &tokenizer, f) != FAIL_NONE)
+			return f->code;
+		expected.domain = d->name;
+		expected.recipe = to->recipe;
 		expected.packing = to->packing;
 		names_domain_topic(to->topic, outs->o.config->corpus, d->name, set);
 		if (resume_ask(r, reader, to->topic, (int32_t)outs->o.partition, &expected, f) !=
@@ -88,8 +99,13 @@ ask(struct part_outputs *outs, rd_kafka_t *reader, struct failure *f)
 			return f->code;
 		if (outs->o.append)
 			resume_append(r);
+		if (r->state == RESUME_APPEND && r->document >= outs->appended_from) {
+			outs->appended_from = r->document;
+			outs->rejects_before = r->rejects;
+		}
 		to->open = r->state != RESUME_ENDED;
 		to->behind = r->state == RESUME_PARTIAL;
+		to->marked = to->behind;
 		to->shares = to->behind && to->packing == SEQUENCE_CONCAT;
 		to->sequences = r->sequences;
 		to->documents = r->documents;
@@ -137,6 +153,7 @@ part_outputs_close(struct part_outputs *outs)
 	for (size_t i = 0; outs->output != NULL && i < outs->n; i++) {
 		frame_job_close(outs->output[i].filling);
 		pack_close(outs->output[i].pack);
+		free(outs->output[i].recipe);
 	}
 	for (size_t i = 0; outs->resume != NULL && i < outs->n; i++)
 		resume_close(&outs->resume[i]);
@@ -268,6 +285,7 @@ static enum fail_code
 publish_sequence(struct part_outputs *outs, struct part_output *to,
     const struct frame_job_item *item, struct failure *f)
 {
+	const struct writer_header recipe = {RECIPE_HEADER, to->recipe};
 	uint64_t tokens = item->sequence->used - to->shares;
 	uint8_t *bytes;
 	size_t n;
@@ -284,8 +302,9 @@ publish_sequence(struct part_outputs *outs, struct part_output *to,
 	outs->workers.progress->sequences++;
 	outs->workers.progress->tokens += tokens;
 	fault_point("produce.before_publish");
-	if (writer_put(to->writer, bytes, n, f) != FAIL_NONE)
+	if (writer_put(to->writer, bytes, n, &recipe, to->marked ? 0 : 1, f) != FAIL_NONE)
 		return f->code;
+	to->marked = true;
 	fault_point("produce.after_publish");
 	return FAIL_NONE;
 }
@@ -590,10 +609,15 @@ publish_end(struct part_outputs *outs, struct part_output *to, const struct inpu
 		.byte = input->byte,
 		.line = input->line},
 	};
+	char sizes[64];
+	const struct writer_header header[] = {
+	    {RECIPE_HEADER, to->recipe}, {RESUME_BYTES_HEADER, sizes}};
 	struct wire_writer w = {0};
 	uint8_t *bytes;
 	size_t n;
 
+	snprintf(
+	    sizes, sizeof(sizes), "%" PRId64 " %" PRId64, input->settled_bytes, input->last_bytes);
 	if (is_as_before(&outs->resume[to - outs->output], &end))
 		return FAIL_NONE;
 	if (sequence_end_encode(&w, &end, f) != FAIL_NONE ||
@@ -605,7 +629,7 @@ publish_end(struct part_outputs *outs, struct part_output *to, const struct inpu
 		 " documents=%" PRIu64 " dropped_tokens=%" PRIu64 " rejects=%" PRIu64,
 	    to->topic, outs->o.partition, end.sequences, end.tokens, end.documents, end.dropped,
 	    end.rejects);
-	return writer_put(to->writer, bytes, n, f);
+	return writer_put(to->writer, bytes, n, header, input->last_bytes < 0 ? 1 : 2, f);
 }
 
 static enum fail_code
@@ -641,11 +665,79 @@ check_none_behind(const struct part_outputs *outs, struct failure *f)
 	return FAIL_NONE;
 }
 
+/*
+ * A wrong `text` makes every record a reject. Of an append only what came behind the End counts: a
+ * large domain would hide a new file that is all rejects.
+ */
+static enum fail_code
+check_rejects(const struct part_outputs *outs, const struct input_end *end, struct failure *f)
+{
+	uint64_t records = end->records - outs->appended_from;
+	uint64_t rejects = outs->rejects - outs->rejects_before;
+	double most = outs->o.config->max_rejects;
+
+	if (rejects == 0 || (double)rejects <= most * (double)records)
+		return FAIL_NONE;
+	if (rejects >= records)
+		return fail(f, FAIL_DATA,
+		    "all %" PRIu64 " records were rejected, and the domain is not closed", records);
+	return fail(f, FAIL_DATA,
+	    "%" PRIu64 " of %" PRIu64
+	    " records were rejected (%.1f %%), more than max_rejects allows "
+	    "(%g %%), and the domain is not closed: correct the input or its keys and run it "
+	    "again, or "
+	    "raise max_rejects",
+	    rejects, records, 100 * (double)rejects / (double)records, 100 * most);
+}
+
+/* What an empty domain lacks. Of several parts one may well be empty, or too small for a sequence. */
+static enum fail_code
+check_sequences(
+    const struct part_outputs *outs, size_t domain, const struct input_end *end, struct failure *f)
+{
+	const struct config_domain *d = &outs->o.config->domains[outs->o.domain[domain]];
+	const struct part_output *to = &outs->output[domain * SETS_COUNT];
+	uint64_t documents = 0, sequences = 0;
+	bool closes = false;
+
+	for (size_t set = 0; set < SETS_COUNT; set++) {
+		closes = closes || gets_end(outs, &to[set]);
+		documents += to[set].documents;
+		sequences += to[set].sequences;
+	}
+	if (!closes || sequences > 0 || outs->o.partitions > 1)
+		return FAIL_NONE;
+	if (end->records == 0)
+		return fail(
+		    f, FAIL_DATA, "domain %s yields no sequence: its input has no record", d->name);
+	if (documents == 0 && d->where_field != NULL)
+		return fail(f, FAIL_DATA,
+		    "domain %s yields no sequence: none of the %" PRIu64
+		    " records has %s = \"%s\" (where)",
+		    d->name, end->records, d->where_field, d->where_equals);
+	return fail(f, FAIL_DATA,
+	    "domain %s yields no sequence: %" PRIu64 " document%s, and a sequence needs %" PRIu32
+	    " tokens",
+	    d->name, documents, documents == 1 ? "" : "s", outs->o.config->sequence_length + 1);
+}
+
+static bool
+any_end(const struct part_outputs *outs)
+{
+	for (size_t i = 0; i < outs->n; i++)
+		if (gets_end(outs, &outs->output[i]))
+			return true;
+	return false;
+}
+
 enum fail_code
 part_outputs_end(struct part_outputs *outs, const struct input_end *end, struct failure *f)
 {
 	bool any;
 
+	/* No End is put over an input that was most likely read wrongly: it cannot be taken back. */
+	if (any_end(outs) && check_rejects(outs, end, f) != FAIL_NONE)
+		return f->code;
 	if (finish(outs, f) != FAIL_NONE || part_outputs_submit(outs, f) != FAIL_NONE)
 		return f->code;
 	while (!pool_empty(outs->workers.pool, POOL_FRAMES))
@@ -654,6 +746,9 @@ part_outputs_end(struct part_outputs *outs, const struct input_end *end, struct 
 	/* An End is a promise about what is before it: that is delivered first. */
 	if (check_none_behind(outs, f) != FAIL_NONE || deliver(outs, f) != FAIL_NONE)
 		return f->code;
+	for (size_t i = 0; i < outs->o.domains_n; i++)
+		if (check_sequences(outs, i, end, f) != FAIL_NONE)
+			return f->code;
 	progress_end(outs->workers.progress);
 	fault_point("produce.before_end");
 	if (publish_ends(outs, end, f) != FAIL_NONE || deliver(outs, f) != FAIL_NONE)

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,6 +212,50 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
 	return take_end(out, &end, f);
 }
 
+/* How large the files were at the End, where it says so. */
+static void
+take_bytes(struct resume *out, const rd_kafka_message_t *msg)
+{
+	char text[64];
+	size_t n;
+	const char *value = kafka_header(msg, RESUME_BYTES_HEADER, &n);
+	int64_t settled, last;
+
+	snprintf(text, sizeof(text), "%.*s", value == NULL ? 0 : (int)n, value);
+	if (sscanf(text, "%" SCNd64 " %" SCNd64, &settled, &last) == 2 && settled >= 0 &&
+	    last >= 0) {
+		out->settled_bytes = settled;
+		out->last_bytes = last;
+	}
+}
+
+/*
+ * Compares the recipe on a record, where it has one, with the present one. Which files are read may
+ * change at an append; in a part that was broken off the check of the documents is the judge.
+ */
+static enum fail_code
+check_recipe(struct resume *out, const rd_kafka_message_t *msg, const struct resume_expected *e,
+    struct failure *f)
+{
+	struct recipe_differences d;
+	size_t n;
+	const char *recipe = kafka_header(msg, RECIPE_HEADER, &n);
+
+	if (recipe == NULL)
+		return FAIL_NONE;
+	if (recipe_compare(&d, recipe, n, e->recipe, f) != FAIL_NONE)
+		return f->code;
+	if (d.kind[0] != '\0')
+		return fail(f, FAIL_CONFIG,
+		    "domain %s was published with another configuration: %s. A domain has records "
+		    "of one kind: set it back, or publish the domain under another name, or again "
+		    "from its start (`riffle produce %s --restart`)",
+		    e->domain, d.kind, e->domain);
+	if (out->state == RESUME_ENDED)
+		memcpy(out->sources, d.source, sizeof(out->sources));
+	return FAIL_NONE;
+}
+
 /* ---- asking the broker ---- */
 
 /*
@@ -253,6 +298,23 @@ ask_last(rd_kafka_message_t **msg, rd_kafka_t *reader, const char *topic, int32_
 	    topic, partition, high);
 }
 
+/* As check_recipe(), by the first record: the last one is a Sequence. */
+static enum fail_code
+check_first(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t partition,
+    const struct resume_expected *expected, struct failure *f)
+{
+	rd_kafka_message_t *first;
+	enum fail_code code;
+
+	if (kafka_first_record(reader, topic, partition, &first, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	if (first == NULL)
+		return FAIL_NONE;
+	code = check_recipe(out, first, expected, f);
+	rd_kafka_message_destroy(first);
+	return code;
+}
+
 enum fail_code
 resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t partition,
     const struct resume_expected *expected, struct failure *f)
@@ -261,13 +323,19 @@ resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t pa
 	enum fail_code code;
 
 	memset(out, 0, sizeof(*out));
-	out->sealed = -1;
+	out->sealed = out->settled_bytes = out->last_bytes = -1;
 	if (ask_last(&msg, reader, topic, partition, f) != FAIL_NONE)
 		return f->code;
 	if (msg == NULL)
 		return FAIL_NONE;
 	code = take_record(out, msg->payload, msg->len, expected, f);
 	out->offset_next = msg->offset + 1;
+	if (out->state == RESUME_ENDED)
+		take_bytes(out, msg);
+	if (code == FAIL_NONE)
+		code = out->state == RESUME_ENDED
+			   ? check_recipe(out, msg, expected, f)
+			   : check_first(out, reader, topic, partition, expected, f);
 	if (code != FAIL_NONE)
 		fail_within(f, "topic %s partition %" PRId32 " offset %" PRId64, topic, partition,
 		    msg->offset);
@@ -362,5 +430,6 @@ resume_start(
 	    .ended = earliest->state == RESUME_APPEND,
 	    .files = listed == NULL ? 0 : listed->files,
 	    .names = listed == NULL ? 0 : listed->names,
+	    .settled_bytes = listed == NULL ? -1 : listed->settled_bytes,
 	};
 }

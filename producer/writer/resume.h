@@ -32,6 +32,10 @@
  * windows the last sequence must come out whole a second time (resume_is_last). Data that have
  * changed since are FAIL_DATA, and nothing is written.
  *
+ * The configuration of now must be that of then in all that makes the records: the recipe (recipe.h)
+ * on the last End, or where the last record is a Sequence on the partition's first record, which was
+ * of the same kind as all since.
+ *
  * resume_ask() asks the broker; all the others decide, with plain values.
  *
  * Thread: one.
@@ -44,8 +48,12 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/config/recipe.h"
 #include "common/record/sequence.h"
 #include "producer/input/input.h"
+
+/* On an End of files that are all there: "SETTLED LAST", bytes as in struct resume. */
+#define RESUME_BYTES_HEADER "riffle.input_bytes"
 
 enum resume_state { RESUME_FRESH, RESUME_PARTIAL, RESUME_ENDED, RESUME_APPEND };
 
@@ -63,6 +71,8 @@ struct resume {
 	uint64_t tokens, dropped, window;
 	int64_t sealed;        /* length by the last End; -1: there is none */
 	uint64_t files, names; /* of the End: see Input in schemas/End.avsc */
+	/* Of these files but the last, and of the last, as stored; -1: not known. */
+	int64_t settled_bytes, last_bytes;
 	/*
 	 * RESUME_PARTIAL. Owned: the last record's tokens of that document, which end with number
 	 * `offset`; where there is a window, all its tokens. At least one.
@@ -72,10 +82,15 @@ struct resume {
 	/* Owned: where there is a window, the last record's spans, without what is kept. */
 	struct sequence_span *span;
 	size_t spans_n;
+	/* How the recipe's sources differ; "": they do not, or the log has no recipe. */
+	char sources[RECIPE_DIFFERENCES_BYTES];
 };
 
 /* What the configuration says; the log must say the same. */
 struct resume_expected {
+	const char *domain;
+	const char *recipe; /* see recipe.h */
+	/* The same of logs that have no recipe. */
 	uint64_t tokenizer;
 	uint32_t sequence_length;
 	enum sequence_packing packing;
@@ -83,7 +98,7 @@ struct resume_expected {
 
 /*
  * Fills *out, to be ended with resume_close(). FAIL_CONFIG: another tokenizer, sequence_length or
- * packing; FAIL_DATA: the last record is not a producer's, or records were deleted. `reader` is a
+ * packing, or the log's recipe differs in the kind of records; FAIL_DATA: the last record is not a producer's, or records were deleted. `reader` is a
  * KAFKA_READER with nothing assigned.
  */
 enum fail_code resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic,

@@ -243,15 +243,35 @@ wait_for_room(const struct writer_partition *p, size_t n, struct failure *f)
 
 /* ---- records ---- */
 
-enum fail_code
-writer_put(struct writer_partition *p, uint8_t *bytes, size_t n, struct failure *f)
+/* Hands a record to librdkafka; on success `bytes` and `headers` are its own. */
+static rd_kafka_resp_err_t
+produce(struct writer_partition *p, uint8_t *bytes, size_t n, rd_kafka_headers_t *headers)
 {
+	if (headers == NULL)
+		return rd_kafka_produce(
+			   p->topic, p->partition, RD_KAFKA_MSG_F_FREE, bytes, n, NULL, 0, p) == 0
+			   ? RD_KAFKA_RESP_ERR_NO_ERROR
+			   : rd_kafka_last_error();
+	return rd_kafka_producev(p->w->rk, RD_KAFKA_V_RKT(p->topic),
+	    RD_KAFKA_V_PARTITION(p->partition), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_FREE),
+	    RD_KAFKA_V_VALUE(bytes, n), RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(p),
+	    RD_KAFKA_V_END);
+}
+
+enum fail_code
+writer_put(struct writer_partition *p, uint8_t *bytes, size_t n, const struct writer_header *header,
+    size_t headers_n, struct failure *f)
+{
+	rd_kafka_headers_t *headers = headers_n == 0 ? NULL : rd_kafka_headers_new(headers_n);
 	enum fail_code code = wait_for_room(p, n, f);
 
-	while (code == FAIL_NONE && rd_kafka_produce(p->topic, p->partition, RD_KAFKA_MSG_F_FREE,
-					bytes, n, NULL, 0, p) != 0) {
-		rd_kafka_resp_err_t err = rd_kafka_last_error();
+	for (size_t i = 0; headers != NULL && i < headers_n; i++)
+		rd_kafka_header_add(headers, header[i].name, -1, header[i].value, -1);
+	while (code == FAIL_NONE) {
+		rd_kafka_resp_err_t err = produce(p, bytes, n, headers);
 
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			break;
 		if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			code = wait_for_reports(p->w, f);
 		else if (writer_poll(p->w, f) != FAIL_NONE)
@@ -260,6 +280,8 @@ writer_put(struct writer_partition *p, uint8_t *bytes, size_t n, struct failure 
 			code = kafka_fail_code(f, err, NULL, "publishing a sequence");
 	}
 	if (code != FAIL_NONE) {
+		if (headers != NULL)
+			rd_kafka_headers_destroy(headers);
 		free(bytes);
 		return code;
 	}
@@ -274,9 +296,7 @@ static rd_kafka_headers_t *
 reject_headers(const struct writer_reject *r)
 {
 	char line[32], byte[32], count[32];
-	const struct {
-		const char *name, *value;
-	} header[] = {
+	const struct writer_header header[] = {
 	    {"riffle.error.stage", "produce"},
 	    {"riffle.error.domain", r->domain},
 	    {"riffle.error.file", r->file},

@@ -61,11 +61,17 @@ void writer_close(struct writer *w); /* its partitions too; NULL is accepted */
 enum fail_code writer_partition_open(struct writer_partition **out, struct writer *w,
     const char *topic, int32_t partition, int64_t offset_next, struct failure *f);
 
+/* A Kafka header of a record; the texts are borrowed during the call. */
+struct writer_header {
+	const char *name, *value;
+};
+
 /*
- * Takes `bytes` (malloc), also on failure. FAIL_STOPPED: there is no room, and a stop is asked.
- * Any other failure is final: that of an earlier record, or of this one.
+ * Takes `bytes` (malloc), also on failure. FAIL_STOPPED: there is no room, and a stop is asked. Any
+ * other failure is final: that of an earlier record, or of this one.
  */
-enum fail_code writer_put(struct writer_partition *p, uint8_t *bytes, size_t n, struct failure *f);
+enum fail_code writer_put(struct writer_partition *p, uint8_t *bytes, size_t n,
+    const struct writer_header *header, size_t headers_n, struct failure *f);
 
 /* A record that could not become a document. Texts are borrowed during the call, bytes copied. */
 struct writer_reject {

@@ -195,8 +195,8 @@ def test_a_file_that_is_there_stays_without_force(corpus, encoding, form):
 
 
 def test_an_empty_set_makes_empty_files(corpus):
-    (corpus.folder / "a.jsonl").write_text("")
-    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    (corpus.folder / "a.jsonl").write_text(lines(["few words"]))
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"], "partitions": 2}}
     corpus.create().produce()
     for form in FORMATS:
         export(corpus, form, form)

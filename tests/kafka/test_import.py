@@ -178,7 +178,7 @@ def test_a_negative_id_is_an_error(corpus):
 
 
 def test_a_document_that_is_too_long_is_a_reject_with_its_place(corpus, encoding):
-    corpus.config["max_document_bytes"] = 200
+    corpus.config.update(max_document_bytes=200, max_rejects=0.5)
     for form in ("megatron", "npy", "llmc"):
         name, more = write(form, corpus.folder, "long", [[1] * 50, list(range(101)), [2] * 100, [3] * 5000, [4] * 70])
         corpus.config["domains"] = {"a": domain(form, [name], more)}

@@ -121,6 +121,7 @@ PAIR = {"packing": "none", "prompt": "q", "response": "a.text", "keep": ["meta.t
 def test_none_makes_a_sequence_of_each_document_and_says_where_its_prompt_is(corpus, encoding, over_long):
     found = records(300)
     write(corpus, "a.jsonl", found)
+    corpus.config["max_rejects"] = 1
     corpus.config["domains"] = {"a": {"train": ["a.jsonl"], **PAIR, "over_long": over_long}}
     corpus.create().produce()
     documents = [(i, *encode(encoding, r)) for i, r in enumerate(found)]
@@ -194,7 +195,7 @@ def calm(tmp_path_factory, bootstrap, vocab):
     write(made, "pairs.jsonl", [r if i % 97 else {} for i, r in enumerate(found[:900])])
     for i in range(2):
         write(made, f"lane.{i}.jsonl", [{"text": r["a"]["text"]} for r in found[i * 300:i * 300 + 300]])
-    made.config["split"] = "8,2,0"
+    made.config.update(split="8,2,0", max_rejects=1)
     made.config["domains"] = {
         "fit": {"train": ["big.jsonl.gz"], "packing": "best_fit"},
         "lane": {"train": ["lane.*.jsonl"], "packing": "best_fit", "partitions": 2},

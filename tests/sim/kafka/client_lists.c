@@ -147,6 +147,16 @@ rd_kafka_header_get_all(
 }
 
 rd_kafka_resp_err_t
+rd_kafka_header_get_last(
+    const rd_kafka_headers_t *h, const char *name, const void **valuep, size_t *sizep)
+{
+	for (size_t i = h->n; i-- > 0;)
+		if (strcmp(h->header[i].name, name) == 0)
+			return rd_kafka_header_get_all(h, i, &name, valuep, sizep);
+	return RD_KAFKA_RESP_ERR__NOENT;
+}
+
+rd_kafka_resp_err_t
 rd_kafka_message_headers(const rd_kafka_message_t *rkmessage, rd_kafka_headers_t **hdrsp)
 {
 	*hdrsp = ((const struct client_message *)rkmessage)->headers;

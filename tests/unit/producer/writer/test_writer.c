@@ -59,7 +59,7 @@ put(struct writer_partition *p, size_t n)
 	uint8_t *bytes = calloc(1, n);
 
 	assert_non_null(bytes);
-	return writer_put(p, bytes, n, &f);
+	return writer_put(p, bytes, n, NULL, 0, &f);
 }
 
 static double

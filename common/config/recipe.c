@@ -1,0 +1,289 @@
+#include "common/config/recipe.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "common/base/json_memory.h"
+#include "common/base/scalar.h"
+#include "common/config/config_internal.h"
+
+static const char tokenizer_key[] = "tokenizer";
+static const char *const sources[] = {"train", "valid", "exec"};
+
+/* ---- one key ---- */
+
+static bool
+is_source(const char *key)
+{
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (strcmp(key, sources[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The row's key as a recipe has it. */
+static const char *
+key_of(const struct config_key *row)
+{
+	size_t n = strlen(CONFIG_DOMAIN_PREFIX);
+
+	return strncmp(row->path, CONFIG_DOMAIN_PREFIX, n) == 0 ? row->path + n : row->path;
+}
+
+/* NULL: the recipe of no domain has such a key. */
+static const struct config_key *
+row_of(const char *key)
+{
+	for (size_t i = 0; i < config_keys_n; i++)
+		if (config_keys[i].recipe && strcmp(key_of(&config_keys[i]), key) == 0)
+			return &config_keys[i];
+	return NULL;
+}
+
+/* Whether a key has an effect on what the producer makes of the domain's input. */
+static bool
+has_effect(const char *key, const struct config_domain *d)
+{
+	static const char *const of_texts[] = {"utf8", "text", "tokenizer.add_special",
+	    "tokenizer.special_as_text", "prompt", "response"};
+
+	if (strcmp(key, "split") == 0)
+		return d->valid.n == 0;
+	if (strcmp(key, "over_long") == 0)
+		return d->packing == SEQUENCE_NONE;
+	if (strcmp(key, "text") == 0 && d->prompt != NULL)
+		return false;
+	if (strcmp(key, "token_bytes") == 0)
+		return d->tokens != TOKEN_FORMAT_NONE;
+	for (size_t i = 0; i < sizeof(of_texts) / sizeof(of_texts[0]); i++)
+		if (strcmp(key, of_texts[i]) == 0)
+			return d->tokens == TOKEN_FORMAT_NONE;
+	return true;
+}
+
+/* NULL: no memory. */
+static json_t *
+list_value(const struct config_list *list)
+{
+	json_t *out = json_array();
+	int lost = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		lost |= json_array_append_new(out, json_string(list->text[i]));
+	if (lost == 0)
+		return out;
+	json_decref(out);
+	return NULL;
+}
+
+static json_t *
+hash_value(const char *what, size_t n, const char *text)
+{
+	char shown[64];
+
+	snprintf(shown, sizeof(shown), "%zu %s, hash %016" PRIx64, n, what,
+	    XXH64(text, strlen(text), 0));
+	return json_string(shown);
+}
+
+/* The value of a row as a person could write it; json_null() where it has none. NULL: no memory. */
+static json_t *
+value_of(const struct config_key *row, const void *base)
+{
+	const void *at = (const char *)base + row->at;
+	char text[SCALAR_SIZE_TEXT_MAX > 48 ? SCALAR_SIZE_TEXT_MAX : 48];
+	const char *const *name = at;
+	const uint32_t *count = at;
+
+	switch (row->kind) {
+	case CONFIG_TEXT:
+		if (*name == NULL)
+			return json_null();
+		return strcmp(key_of(row), "exec") == 0 ? hash_value("command", 1, *name)
+							: json_string(*name);
+	case CONFIG_COUNT32: snprintf(text, sizeof(text), "%" PRIu32, *count); break;
+	case CONFIG_SIZE: scalar_size_text(text, *(const uint64_t *)at); break;
+	case CONFIG_BOOL: return json_string(*(const bool *)at ? "true" : "false");
+	case CONFIG_CHOICE: return json_string(row->choice[*(const unsigned *)at]);
+	case CONFIG_LIST:
+	case CONFIG_FIELDS:
+		return ((const struct config_list *)at)->n == 0 ? json_null() : list_value(at);
+	case CONFIG_SPLIT:
+		snprintf(text, sizeof(text), "%" PRIu32 ",%" PRIu32 ",%" PRIu32, count[0], count[1],
+		    count[2]);
+		break;
+	case CONFIG_NAME:
+	case CONFIG_COUNT:
+	case CONFIG_POSITIVE:
+	case CONFIG_NUMBER:
+	case CONFIG_RUNS:
+	case CONFIG_PROPERTIES:
+	case CONFIG_DOMAINS:
+	case CONFIG_FOLDER:
+	case CONFIG_WEIGHTS:
+	case CONFIG_ROUND:
+	case CONFIG_PHASES:
+	case CONFIG_PHASE_MAP:
+	case CONFIG_ANNEAL_STEP:
+	case CONFIG_ANNEAL_MAP:
+		assert(!"a row of this kind is marked as part of a recipe");
+		return json_null();
+	}
+	return json_string(text);
+}
+
+/* ---- the text ---- */
+
+static json_t *
+object_of(const struct config *c, const struct config_domain *d, const uint64_t *tokenizer)
+{
+	json_t *all = json_object();
+	int lost = 0;
+
+	for (size_t i = 0; i < config_keys_n; i++) {
+		const struct config_key *row = &config_keys[i];
+		const char *key = key_of(row);
+		json_t *value;
+
+		if (!row->recipe || !has_effect(key, d))
+			continue;
+		value = value_of(row, key == row->path ? (const void *)c : (const void *)d);
+		if (!json_is_null(value))
+			lost |= json_object_set_new(all, key, value);
+	}
+	if (tokenizer != NULL) {
+		char text[17];
+
+		snprintf(text, sizeof(text), "%016" PRIx64, *tokenizer);
+		lost |= json_object_set_new(all, tokenizer_key, json_string(text));
+	}
+	if (lost == 0)
+		return all;
+	json_decref(all);
+	return NULL;
+}
+
+/* Ten thousand files, each by its name: their number and hash stand for them. */
+static int
+shorten_lists(json_t *all)
+{
+	int lost = 0;
+
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		json_t *list = json_object_get(all, sources[i]);
+		char *text;
+
+		if (!json_is_array(list))
+			continue;
+		text = json_memory_text(list, JSON_COMPACT);
+		lost |=
+		    text == NULL || json_object_set_new(all, sources[i],
+					hash_value("patterns", json_array_size(list), text)) != 0;
+		free(text);
+	}
+	return lost;
+}
+
+enum fail_code
+recipe_text(char **out, const struct config *c, const struct config_domain *d,
+    const uint64_t *tokenizer, struct failure *f)
+{
+	json_t *all = object_of(c, d, tokenizer);
+
+	*out = all == NULL ? NULL : json_memory_text(all, JSON_SORT_KEYS | JSON_COMPACT);
+	if (*out != NULL && strlen(*out) > RECIPE_BYTES_MAX) {
+		free(*out);
+		*out = shorten_lists(all) != 0
+			   ? NULL
+			   : json_memory_text(all, JSON_SORT_KEYS | JSON_COMPACT);
+	}
+	json_decref(all);
+	return *out == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
+/* ---- the comparison ---- */
+
+static enum fail_code
+parse(json_t **out, const char *text, size_t n, struct failure *f)
+{
+	json_error_t why;
+
+	errno = 0;
+	*out = json_loadb(text, n, 0, &why);
+	if (*out == NULL && json_memory_refused())
+		return fail_memory(f);
+	if (json_is_object(*out))
+		return FAIL_NONE;
+	fail(f, FAIL_DATA, "header %s is not a JSON object%s%s", RECIPE_HEADER,
+	    *out == NULL ? ": " : "", *out == NULL ? why.text : "");
+	json_decref(*out);
+	return f->code;
+}
+
+static void
+show(char shown[static CONFIG_SHOWN_MAX], const json_t *value)
+{
+	char *text = value == NULL
+			 ? NULL
+			 : json_memory_text(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+
+	config_shown(shown, text == NULL ? "nothing" : text);
+	free(text);
+}
+
+/* Whether a key that one side lacks has its default on the other. */
+static bool
+is_default(const char *key, const json_t *value)
+{
+	const struct config_key *row = row_of(key);
+
+	return row != NULL && row->default_text != NULL && json_is_string(value) &&
+	       strcmp(json_string_value(value), row->default_text) == 0;
+}
+
+static void
+compare_key(
+    struct recipe_differences *out, const char *key, const json_t *logged, const json_t *present)
+{
+	char *list = is_source(key) ? out->source : out->kind;
+	char was[CONFIG_SHOWN_MAX], is[CONFIG_SHOWN_MAX];
+	size_t used = strlen(list);
+
+	assert(used < RECIPE_DIFFERENCES_BYTES);
+	if (logged != NULL && present != NULL
+		? json_equal(logged, present)
+		: strcmp(key, tokenizer_key) == 0 ||
+		      is_default(key, logged != NULL ? logged : present))
+		return;
+	show(was, logged);
+	show(is, present);
+	snprintf(list + used, RECIPE_DIFFERENCES_BYTES - used,
+	    "%s%s: %s in the log, %s in the file", used == 0 ? "" : "; ", key, was, is);
+}
+
+enum fail_code
+recipe_compare(struct recipe_differences *out, const char *logged, size_t n, const char *present,
+    struct failure *f)
+{
+	json_t *was, *is, *value;
+	const char *key;
+
+	out->kind[0] = out->source[0] = '\0';
+	if (parse(&was, logged, n, f) != FAIL_NONE)
+		return f->code;
+	if (parse(&is, present, strlen(present), f) != FAIL_NONE) {
+		json_decref(was);
+		return f->code;
+	}
+	json_object_foreach(was, key, value) compare_key(out, key, value, json_object_get(is, key));
+	json_object_foreach(is, key, value) if (json_object_get(was, key) == NULL)
+	    compare_key(out, key, NULL, value);
+	json_decref(was);
+	json_decref(is);
+	return FAIL_NONE;
+}

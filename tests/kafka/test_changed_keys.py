@@ -1,0 +1,208 @@
+"""riffle produce and riffle mix where the configuration is not that of the log: each key is named, nothing is taken
+silently.
+"""
+
+import json
+import subprocess
+
+import pytest
+
+from test_produce import Corpus, corpus, encoding, lines, texts, which  # noqa: F401
+
+
+def headers(bootstrap, topic):
+    """The headers of each record, by kcat."""
+    out = subprocess.run(["kcat", "-C", "-q", "-e", "-b", bootstrap, "-t", topic, "-o", "beginning", "-f", "%h\n"],
+                         check=True, capture_output=True, text=True, timeout=60).stdout
+    return out.splitlines()
+
+
+@pytest.fixture
+def sealed(corpus):
+    """Domain a, of one file, produced to its End."""
+    (corpus.folder / "a.jsonl").write_text(lines(texts(60, 1)))
+    corpus.config["domains"] = {"a": {"train": ["*.jsonl"]}}
+    corpus.create().produce()
+    return corpus
+
+
+def test_the_recipe_stands_on_the_first_record_and_on_each_end(sealed):
+    found = headers(sealed.bootstrap, f"{sealed.name}.a")
+    assert [i for i, h in enumerate(found) if "riffle.recipe" in h] == [0, len(found) - 1]
+    recipe = json.loads(found[0].removeprefix("riffle.recipe="))
+    assert recipe["split"] == "1,0,0" and recipe["train"] == ["*.jsonl"] and recipe["text"] == "text"
+    (sealed.folder / "b.jsonl").write_text(lines(texts(60, 2)))
+    sealed.produce("--append")
+    more = headers(sealed.bootstrap, f"{sealed.name}.a")
+    assert [i for i, h in enumerate(more) if "riffle.recipe" in h] == [0, len(found) - 1, len(found), len(more) - 1]
+
+
+def change(c, key, value):
+    at = c.config if key in ("split", "utf8", "max_document_bytes", "sequence_length") else c.config["domains"]["a"]
+    if key == "eos":
+        at = c.config["tokenizer"] = dict(c.config["tokenizer"])
+    at[key] = value
+    c.write()
+
+
+CHANGES = [
+    ("split", "98,1,1", 'split: "1,0,0" in the log, "98,1,1" in the file'),
+    ("utf8", "strict", 'utf8: "replace" in the log, "strict" in the file'),
+    ("text", "body", 'text: "text" in the log, "body" in the file'),
+    ("where", {"field": "lang", "equals": "c"}, 'where.field: nothing in the log, "lang" in the file'),
+    ("max_document_bytes", 1000, 'max_document_bytes: "64MiB" in the log, "1KB" in the file'),
+    ("packing", "none", "begun with packing concat, the configuration has none"),
+    ("sequence_length", 16, "begun with sequence_length 32, the configuration has 16"),
+]
+
+
+@pytest.mark.parametrize("key, value, words", CHANGES)
+@pytest.mark.parametrize("how", [[], ["--append"]], ids=["produce", "append"])
+def test_a_changed_key_is_named_and_refused(sealed, key, value, words, how):
+    before = sealed.values("a")
+    (sealed.folder / "b.jsonl").write_text(lines(texts(60, 2)))
+    change(sealed, key, value)
+    if key == "split":
+        sealed.riffle("topics", "-c", sealed.path, "--create")
+    refused = sealed.produce(*how, check=False)
+    assert refused.returncode == 2, refused.stderr
+    assert words in refused.stderr
+    assert sealed.values("a") == before
+
+
+def test_a_part_that_was_broken_off_is_bound_too(corpus):
+    (corpus.folder / "a.jsonl").write_text(lines(texts(300, 1)))
+    corpus.config["domains"] = {"a": {"train": ["*.jsonl"]}}
+    corpus.create()
+    corpus.produce(env={"RIFFLE_FAULT": "produce.before_end"}, check=False)
+    before = corpus.values("a")
+    assert before
+    change(corpus, "text", "body")
+    refused = corpus.produce(check=False)
+    assert refused.returncode == 2 and 'text: "text" in the log, "body" in the file' in refused.stderr
+    assert corpus.values("a") == before
+    change(corpus, "text", "text")
+    corpus.produce()
+
+
+def test_new_files_and_grown_files_behind_an_end_are_named(sealed):
+    assert "a is complete: nothing to do" in sealed.produce().stderr
+    (sealed.folder / "b.jsonl").write_text(lines(texts(10, 2)))
+    (sealed.folder / "c.jsonl").write_text(lines(texts(10, 3)))
+    new = sealed.produce()
+    assert "2 new files, from b.jsonl on: `--append` publishes them" in new.stderr
+    (sealed.folder / "b.jsonl").unlink()
+    (sealed.folder / "c.jsonl").unlink()
+    with open(sealed.folder / "a.jsonl", "a") as out:
+        out.write(lines(texts(1, 4)))
+    assert "a.jsonl has grown by" in sealed.produce().stderr
+
+
+def test_files_that_are_not_those_of_the_end_are_named(sealed):
+    before = sealed.values("a")
+    (sealed.folder / "a.jsonl").write_text(lines(texts(3, 1)))
+    assert "PRODUCE-CHANGED a is complete, but the files up to a.jsonl had" in sealed.produce().stderr
+    (sealed.folder / "a.jsonl").rename(sealed.folder / "0.jsonl")
+    assert "the 1 files up to a.jsonl that it was made of are not the first of the 1" in sealed.produce().stderr
+    (sealed.folder / "0.jsonl").unlink()
+    assert "PRODUCE-CHANGED" in sealed.produce().stderr
+    assert sealed.values("a") == before
+
+
+def test_an_append_refuses_a_file_that_changed_and_is_not_the_last(sealed):
+    (sealed.folder / "b.jsonl").write_text(lines(texts(30, 2)))
+    sealed.produce("--append")
+    before = sealed.values("a")
+    with open(sealed.folder / "a.jsonl", "a") as out:
+        out.write(lines(texts(30, 3)))
+    (sealed.folder / "c.jsonl").write_text(lines(texts(30, 4)))
+    refused = sealed.produce("--append", check=False)
+    assert refused.returncode == 2 and "the files before b.jsonl, the last of the run before, had" in refused.stderr
+    assert sealed.values("a") == before
+
+
+# ---- a domain that yields nothing, or mostly rejects ----
+
+
+def test_a_field_that_is_not_there_seals_nothing_and_can_be_corrected(corpus):
+    (corpus.folder / "a.jsonl").write_text(lines(texts(60, 1)))
+    corpus.config["domains"] = {"a": {"train": ["*.jsonl"], "text": "body"}}
+    refused = corpus.create().produce(check=False)
+    assert refused.returncode == 1, refused.stderr
+    assert "all 60 records were rejected" in refused.stderr and "a.jsonl:1: " in refused.stderr
+    assert corpus.values("a") == []
+    again = corpus.produce(check=False)
+    assert again.returncode == 1 and corpus.values("a") == []
+    change(corpus, "text", "text")
+    corpus.produce()
+    assert corpus.log("a")[1] is not None
+
+
+def half(n):
+    """Every second line is no JSON."""
+    return "".join(line + "\n" + ("{" if i % 2 else "") + "\n"
+                   for i, line in enumerate(lines(texts(n, 1)).splitlines()))
+
+
+def test_more_rejects_than_max_rejects_do_not_seal(corpus):
+    (corpus.folder / "a.jsonl").write_text(half(60))
+    corpus.config["domains"] = {"a": {"train": ["*.jsonl"]}}
+    refused = corpus.create().produce(check=False)
+    assert refused.returncode == 1, refused.stderr
+    assert "30 of 90 records were rejected (33.3 %), more than max_rejects allows (10 %)" in refused.stderr
+    assert "a.jsonl:" in refused.stderr
+    assert corpus.log("a")[1] is None
+    corpus.config["max_rejects"] = 0.5
+    corpus.write()
+    corpus.produce()
+    assert corpus.log("a")[1] is not None
+
+
+def test_an_append_that_is_mostly_rejects_does_not_seal(sealed):
+    (sealed.folder / "b.jsonl").write_text(half(4))
+    ends = len(sealed.values("a"))
+    refused = sealed.produce("--append", check=False)
+    assert refused.returncode == 1 and "2 of 6 records were rejected (33.3 %)" in refused.stderr
+    assert which(sealed.values("a")[-1]) == "Sequence" or len(sealed.values("a")) == ends
+
+
+def test_a_domain_without_a_sequence_is_not_sealed(corpus):
+    (corpus.folder / "a.jsonl").write_text(lines(["short"]))
+    (corpus.folder / "b.jsonl").write_text("")
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    refused = corpus.create().produce(check=False)
+    assert refused.returncode == 1 and "yields no sequence: 1 document" in refused.stderr, refused.stderr
+    corpus.config["domains"] = {"a": {"train": ["b.jsonl"]}}
+    corpus.write()
+    refused = corpus.produce(check=False)
+    assert refused.returncode == 1 and "yields no sequence: its input has no record" in refused.stderr, refused.stderr
+    assert corpus.values("a") == []
+
+
+def test_a_where_that_matches_nothing_is_not_sealed(corpus):
+    (corpus.folder / "a.jsonl").write_text(lines(texts(60, 1)))
+    corpus.config["domains"] = {"a": {"train": ["*.jsonl"], "where": {"field": "lang", "equals": "c"}}}
+    refused = corpus.create().produce(check=False)
+    assert refused.returncode == 1 and "yields no sequence: none of the 60 records" in refused.stderr, refused.stderr
+    assert corpus.values("a") == []
+
+
+# ---- mix and status ----
+
+
+def test_mix_and_status_name_what_differs(sealed):
+    sealed.config["mix"] = {"name": sealed.name + "-mix", "global_batch": 8, "lanes": 2, "weights": "uniform",
+                            "max_lead_steps": 0}
+    sealed.write()
+    sealed.riffle("topics", "-c", sealed.path, "--create")
+    change(sealed, "text", "body")
+    words = 'domain a was published with another configuration: text: "text" in the log, "body" in the file'
+    refused = sealed.riffle("mix", "-c", sealed.path, "--until-step", 2, check=False)
+    assert refused.returncode == 2 and words in refused.stderr
+    assert words in sealed.riffle("status", "-c", sealed.path, check=False).stdout
+    change(sealed, "text", "text")
+    change(sealed, "train", ["*.jsonl", "*.json"])
+    words = "domain a was published from another source: train: "
+    assert words in sealed.riffle("status", "-c", sealed.path, check=False).stdout
+    mixed = sealed.riffle("mix", "-c", sealed.path, "--until-step", 2)
+    assert "MIX-SOURCE domain=a was published from another source: train: " in mixed.stderr

@@ -1,0 +1,227 @@
+/* recipe.h: which keys define a domain's records, and how two recipes differ. */
+#include "common/config/recipe.h"
+
+#include "tests/unit/config_file.h"
+
+static const uint64_t tokenizer = 0xabcdef;
+
+/* The recipe of domain `code` of the base with a line replaced. */
+static char *
+recipe_with(size_t line, const char *text, const uint64_t *fingerprint)
+{
+	struct config *c;
+	struct failure f;
+	char *out;
+
+	if (open_with(&c, line, text, &f) != FAIL_NONE)
+		print_error("%s: %s\n", text, f.text);
+	assert_int_equal(
+	    recipe_text(&out, c, &c->domains[config_domain_index(c, "code")], fingerprint, &f),
+	    FAIL_NONE);
+	config_close(c);
+	return out;
+}
+
+static struct recipe_differences
+compare(const char *logged, const char *present)
+{
+	struct recipe_differences d;
+	struct failure f;
+
+	assert_int_equal(recipe_compare(&d, logged, strlen(logged), present, &f), FAIL_NONE);
+	return d;
+}
+
+static void
+a_recipe_has_what_defines_the_records(void **state)
+{
+	char *r = recipe_with(0, "", &tokenizer);
+
+	(void)state;
+	assert_string_equal(r,
+	    "{\"max_document_bytes\":\"64MiB\",\"packing\":\"concat\",\"sequence_length\":\"8\","
+	    "\"split\":\"1,0,0\",\"text\":\"text\",\"tokenizer\":\"0000000000abcdef\","
+	    "\"tokenizer.add_special\":\"false\",\"tokenizer.eos\":\"<|endoftext|>\","
+	    "\"tokenizer.special_as_text\":\"false\",\"tokens\":\"none\","
+	    "\"train\":[\"b.jsonl\",\"a.jsonl\"],\"utf8\":\"replace\"}");
+	free(r);
+}
+
+/* A line of the base, and what it makes different: of the kind of records, or of their source. */
+static const struct {
+	size_t line;
+	const char *text, *kind, *source;
+} changes[] = {
+    {3, "sequence_length: 16", "sequence_length: \"8\" in the log, \"16\" in the file", ""},
+    {3, "sequence_length: 8\nsplit: 98,1,1", "split: \"1,0,0\" in the log, \"98,1,1\" in the file",
+	""},
+    {3, "sequence_length: 8\nutf8: strict", "utf8: \"replace\" in the log, \"strict\" in the file",
+	""},
+    {3, "sequence_length: 8\nmax_document_bytes: 1MB",
+	"max_document_bytes: \"64MiB\" in the log, \"1MB\" in the file", ""},
+    {3, "sequence_length: 8\nmax_document_bytes: 67108864", "", ""},
+    {2, "tokenizer: {file: other.tiktoken, pattern: gpt2, eos: \"</s>\"}",
+	"tokenizer.eos: \"<|endoftext|>\" in the log, \"</s>\" in the file", ""},
+    {2, "tokenizer: {file: v.tiktoken, pattern: gpt2, special_as_text: true}",
+	"tokenizer.special_as_text: \"false\" in the log, \"true\" in the file", ""},
+    {2, "tokenizer: {file: v.tiktoken, pattern: gpt2, add_special: true}",
+	"tokenizer.add_special: \"false\" in the log, \"true\" in the file", ""},
+    {8, "    train: [b.jsonl, a.jsonl, c.jsonl]", "",
+	"train: [\"b.jsonl\",\"a.jsonl\"] in the log, [\"b.jsonl\",\"a.jsonl\",\"c.jsonl\"] in the "
+	"file"},
+    {8, "    train: [b.jsonl, a.jsonl]\n    text: body",
+	"text: \"text\" in the log, \"body\" in the file", ""},
+    {8, "    train: [b.jsonl, a.jsonl]\n    where: {field: lang, equals: c}",
+	"where.equals: nothing in the log, \"c\" in the file; where.field: nothing in the log, "
+	"\"lang\" in the file",
+	""},
+    {8, "    train: [b.jsonl, a.jsonl]\n    packing: none\n    over_long: reject\n    keep: [id]",
+	"packing: \"concat\" in the log, \"none\" in the file; keep: nothing in the log, [\"id\"] "
+	"in "
+	"the file; over_long: nothing in the log, \"reject\" in the file",
+	""},
+    /* What changes nothing: who mixes, how topics are kept, a key that has no effect. */
+    {8, "    train: [b.jsonl, a.jsonl]\n    on_end: stop", "", ""},
+    {3, "sequence_length: 8\non_reject: stop", "", ""},
+    {11, "  global_batch: 32", "", ""},
+};
+
+static void
+each_change_is_named(void **state)
+{
+	char *logged = recipe_with(0, "", &tokenizer);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		char *present = recipe_with(changes[i].line, changes[i].text, &tokenizer);
+		struct recipe_differences d = compare(logged, present);
+
+		assert_string_equal(d.kind, changes[i].kind);
+		assert_string_equal(d.source, changes[i].source);
+		free(present);
+	}
+	free(logged);
+}
+
+static void
+a_split_does_not_count_where_there_are_files_for_validation(void **state)
+{
+	char *logged = recipe_with(8, "    train: a\n    valid: v", &tokenizer);
+	char *present = recipe_with(8, "    train: a\n    valid: v\nsplit: 8,1,1", &tokenizer);
+	struct recipe_differences d = compare(logged, present);
+
+	(void)state;
+	assert_string_equal(d.kind, "");
+	free(present);
+	/* Without them it counts: their documents would be dealt anew. */
+	present = recipe_with(8, "    train: a\nsplit: 8,1,1", &tokenizer);
+	d = compare(logged, present);
+	assert_string_equal(d.kind, "split: nothing in the log, \"8,1,1\" in the file");
+	assert_string_equal(d.source, "valid: [\"v\"] in the log, nothing in the file");
+	free(present);
+	free(logged);
+}
+
+static void
+a_tokenizer_counts_where_both_know_it(void **state)
+{
+	const uint64_t other = 1;
+	char *one = recipe_with(0, "", &tokenizer), *two = recipe_with(0, "", &other),
+	     *unknown = recipe_with(0, "", NULL);
+	struct recipe_differences d = compare(one, two);
+
+	(void)state;
+	assert_string_equal(
+	    d.kind, "tokenizer: \"0000000000abcdef\" in the log, \"0000000000000001\" in the file");
+	d = compare(one, unknown);
+	assert_string_equal(d.kind, "");
+	free(one);
+	free(two);
+	free(unknown);
+}
+
+/* The text of a command may hold a token of somebody's account. */
+static void
+a_command_is_not_in_it(void **state)
+{
+	char *one = recipe_with(8, "    exec: fetch --token=hunter2", &tokenizer);
+	char *two = recipe_with(8, "    exec: fetch --token=hunter3", &tokenizer);
+	struct recipe_differences d = compare(one, two);
+
+	(void)state;
+	assert_null(strstr(one, "hunter2"));
+	assert_non_null(strstr(d.source, "exec: \"1 command, hash "));
+	free(one);
+	free(two);
+}
+
+static void
+long_lists_are_hashed(void **state)
+{
+	enum { FILES = 4000 };
+	char *line = malloc(FILES * 16 + 64), *at = line, *one, *two;
+	struct recipe_differences d;
+
+	(void)state;
+	assert_non_null(line);
+	at += sprintf(at, "    train: [");
+	for (int i = 0; i < FILES; i++)
+		at += sprintf(at, "f%06d.jsonl,", i);
+	sprintf(at - 1, "]");
+	one = recipe_with(8, line, &tokenizer);
+	sprintf(at - 1, ",new]");
+	two = recipe_with(8, line, &tokenizer);
+	assert_true(strlen(one) < RECIPE_BYTES_MAX);
+	d = compare(one, two);
+	assert_string_equal(d.kind, "");
+	assert_non_null(strstr(d.source, "train: \"4000 patterns, hash "));
+	assert_non_null(strstr(d.source, "in the log, \"4001 patterns, hash "));
+	free(one);
+	free(two);
+	free(line);
+}
+
+/* A release to come may add keys, and one before may lack some: their defaults count. */
+static void
+a_key_that_one_side_lacks_has_its_default(void **state)
+{
+	struct recipe_differences d =
+	    compare("{\"a\":\"1\"}", "{\"a\":\"1\",\"utf8\":\"replace\",\"text\":\"body\"}");
+
+	(void)state;
+	assert_string_equal(d.kind, "text: nothing in the log, \"body\" in the file");
+	d = compare("{\"to_come\":\"x\",\"utf8\":\"replace\"}", "{}");
+	assert_string_equal(d.kind, "to_come: \"x\" in the log, nothing in the file");
+}
+
+static void
+what_is_no_recipe_is_refused(void **state)
+{
+	static const char *const bad[] = {"", "[]", "\"x\"", "{", "{}x", "{\"a\":\"\xff\"}"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct recipe_differences d;
+		struct failure f;
+
+		assert_int_equal(recipe_compare(&d, bad[i], strlen(bad[i]), "{}", &f), FAIL_DATA);
+		assert_non_null(strstr(f.text, "riffle.recipe"));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_recipe_has_what_defines_the_records),
+	    cmocka_unit_test(each_change_is_named),
+	    cmocka_unit_test(a_split_does_not_count_where_there_are_files_for_validation),
+	    cmocka_unit_test(a_tokenizer_counts_where_both_know_it),
+	    cmocka_unit_test(a_command_is_not_in_it),
+	    cmocka_unit_test(long_lists_are_hashed),
+	    cmocka_unit_test(a_key_that_one_side_lacks_has_its_default),
+	    cmocka_unit_test(what_is_no_recipe_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, folder_open, folder_close);
+}
