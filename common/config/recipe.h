@@ -2,18 +2,18 @@
  * recipe.h -- all of a configuration that defines the records of one domain, as a text that stands
  * in the domain's own log.
  *
- * A producer puts its recipe on the first record of a partition and on each End, as the Kafka header
- * RECIPE_HEADER. Whoever opens the domain later compares its own with it, so that a key that was
- * changed meanwhile is named and not ignored. It is a JSON object with sorted keys; numbers are
- * texts, as in bound_config.h:
+ * A producer puts its recipe on the first record of a partition and on each End, as the Kafka
+ * header RECIPE_HEADER. Whoever opens the domain later compares its own with it, so that a key that
+ * was changed meanwhile is named and not ignored. It is a JSON object with sorted keys; numbers are
+ * texts:
  *
  *     {"sequence_length":"2048","split":"949,50,1","text":"text","tokenizer":"6d1b...",
  *      "tokenizer.eos":"<|endoftext|>","train":["code.*.jsonl"],...}
  *
  * The keys are the rows of the table in config_keys.c that are marked so, those of the domain by
- * their names within it, and the fingerprint of the tokenizer. A key without effect on the domain is
- * left out: `split` where it has `valid` files. The command of `exec` can hold a secret: its hash
- * stands there.
+ * their names within it, and the fingerprint of the tokenizer. A key without effect on the domain
+ * is left out: `split` where it has `valid` files. The command of `exec` can hold a secret: its
+ * hash stands there.
  *
  * Two kinds of difference:
  *

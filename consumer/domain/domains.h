@@ -56,8 +56,8 @@ typedef bool domains_stopped(void *opaque);
  * Gives *out, to be ended with domains_close(). Waits for the Ends, and until one domain shows the
  * tokenizer; logs every ten seconds whom it waits for; FAIL_STOPPED once stopped() says so.
  * FAIL_CONFIG: two tokenizers, another sequence_length, or a log that is of another kind than the
- * configuration says (recipe.h); another source is a warning. Borrows the configuration. `reader` is a
- * KAFKA_READER with nothing assigned.
+ * configuration says (recipe.h); another source is a warning. Borrows the configuration. `reader`
+ * is a KAFKA_READER with nothing assigned.
  */
 enum fail_code domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
     domains_stopped *stopped, void *opaque, struct failure *f);

@@ -636,8 +636,8 @@ report_files(const struct part *s, const struct file_list *l, const struct resum
 }
 
 /*
- * Nothing is to be done. Where the input is not that of the Ends the user should know, who may think
- * that it is published. Files that were deleted since are no failure.
+ * Nothing is to be done. Where the input is not that of the Ends the user should know, who may
+ * think that it is published. Files that were deleted since are no failure.
  */
 static enum fail_code
 report_complete(const struct part *s, struct failure *f)

@@ -690,7 +690,7 @@ check_rejects(const struct part_outputs *outs, const struct input_end *end, stru
 	    rejects, records, 100 * (double)rejects / (double)records, 100 * most);
 }
 
-/* What an empty domain lacks. Of several parts one may well be empty, or too small for a sequence. */
+/* What an empty domain lacks. Of several parts one may well be too small for a sequence. */
 static enum fail_code
 check_sequences(
     const struct part_outputs *outs, size_t domain, const struct input_end *end, struct failure *f)
@@ -735,7 +735,7 @@ part_outputs_end(struct part_outputs *outs, const struct input_end *end, struct 
 {
 	bool any;
 
-	/* No End is put over an input that was most likely read wrongly: it cannot be taken back. */
+	/* No End over an input that was most likely read wrongly: it cannot be taken back. */
 	if (any_end(outs) && check_rejects(outs, end, f) != FAIL_NONE)
 		return f->code;
 	if (finish(outs, f) != FAIL_NONE || part_outputs_submit(outs, f) != FAIL_NONE)

@@ -125,9 +125,9 @@ enum fail_code part_outputs_poll(struct part_outputs *outs, struct failure *f);
 
 /*
  * The input is over, and ended at `end`: publishes what the packers hold, then the Ends of the
- * outputs that get one, and waits until all is delivered. FAIL_DATA: an input of which a domain gets
- * no sequence, or that is more rejects than max_rejects allows, is most likely read wrongly; what
- * was published stays, and no output is closed.
+ * outputs that get one, and waits until all is delivered. FAIL_DATA: an input of which a domain
+ * gets no sequence, or that is more rejects than max_rejects allows, is most likely read wrongly;
+ * what was published stays, and no output is closed.
  */
 enum fail_code part_outputs_end(
     struct part_outputs *outs, const struct input_end *end, struct failure *f);

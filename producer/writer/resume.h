@@ -32,9 +32,9 @@
  * windows the last sequence must come out whole a second time (resume_is_last). Data that have
  * changed since are FAIL_DATA, and nothing is written.
  *
- * The configuration of now must be that of then in all that makes the records: the recipe (recipe.h)
- * on the last End, or where the last record is a Sequence on the partition's first record, which was
- * of the same kind as all since.
+ * The configuration of now must be that of then in all that makes the records: its recipe
+ * (recipe.h) is on the last End. Where the last record is a Sequence the one on the partition's
+ * first record counts, which was of the same kind as all since.
  *
  * resume_ask() asks the broker; all the others decide, with plain values.
  *
@@ -98,8 +98,8 @@ struct resume_expected {
 
 /*
  * Fills *out, to be ended with resume_close(). FAIL_CONFIG: another tokenizer, sequence_length or
- * packing, or the log's recipe differs in the kind of records; FAIL_DATA: the last record is not a producer's, or records were deleted. `reader` is a
- * KAFKA_READER with nothing assigned.
+ * packing, or the log's recipe differs in the kind of records. FAIL_DATA: the last record is not a
+ * producer's, or records were deleted. `reader` is a KAFKA_READER with nothing assigned.
  */
 enum fail_code resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic,
     int32_t partition, const struct resume_expected *expected, struct failure *f);
