@@ -99,7 +99,7 @@ const struct config_key config_keys[] = {
     {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec), .recipe = true,
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
 		" the folder of this file"},
-    {CONFIG_DOMAIN_PREFIX "exec_name", CONFIG_NAME, AT_DOMAIN(exec_name),
+    {CONFIG_DOMAIN_PREFIX "exec_name", CONFIG_NAME, AT_DOMAIN(exec_name), .recipe = true,
 	.help = "what records call the program of `exec`; without it the name of the domain, of"
 		" domains that share one input the first of their names. Records hold"
 		" `exec:NAME#HASH`, with the XXH64 of the command, and never its text. The name can"

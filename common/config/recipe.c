@@ -13,7 +13,7 @@
 #include "common/config/config_internal.h"
 
 static const char tokenizer_key[] = "tokenizer";
-static const char *const sources[] = {"train", "valid", "exec"};
+static const char *const sources[] = {"train", "valid", "exec", "exec_name"};
 
 /* ---- one key ---- */
 
@@ -81,13 +81,13 @@ list_value(const struct config_list *list)
 	return NULL;
 }
 
+/* NULL: no memory. */
 static json_t *
-hash_value(const char *what, size_t n, const char *text)
+hash_value(const char *text)
 {
-	char shown[64];
+	char shown[32];
 
-	snprintf(shown, sizeof(shown), "%zu %s, hash %016" PRIx64, n, what,
-	    XXH64(text, strlen(text), 0));
+	snprintf(shown, sizeof(shown), "hash %016" PRIx64, (uint64_t)XXH64(text, strlen(text), 0));
 	return json_string(shown);
 }
 
@@ -102,10 +102,10 @@ value_of(const struct config_key *row, const void *base)
 
 	switch (row->kind) {
 	case CONFIG_TEXT:
+	case CONFIG_NAME:
 		if (*name == NULL)
 			return json_null();
-		return strcmp(key_of(row), "exec") == 0 ? hash_value("command", 1, *name)
-							: json_string(*name);
+		return strcmp(key_of(row), "exec") == 0 ? hash_value(*name) : json_string(*name);
 	case CONFIG_COUNT32: snprintf(text, sizeof(text), "%" PRIu32, *count); break;
 	case CONFIG_SIZE: scalar_size_text(text, *(const uint64_t *)at); break;
 	case CONFIG_BOOL: return json_string(*(const bool *)at ? "true" : "false");
@@ -117,7 +117,6 @@ value_of(const struct config_key *row, const void *base)
 		snprintf(text, sizeof(text), "%" PRIu32 ",%" PRIu32 ",%" PRIu32, count[0], count[1],
 		    count[2]);
 		break;
-	case CONFIG_NAME:
 	case CONFIG_COUNT:
 	case CONFIG_POSITIVE:
 	case CONFIG_NUMBER:
@@ -166,7 +165,7 @@ object_of(const struct config *c, const struct config_domain *d, const uint64_t 
 	return NULL;
 }
 
-/* Ten thousand files, each by its name: their number and hash stand for them. */
+/* Ten thousand files, each by its name: a hash stands for them. */
 static int
 shorten_lists(json_t *all)
 {
@@ -179,9 +178,7 @@ shorten_lists(json_t *all)
 		if (!json_is_array(list))
 			continue;
 		text = json_memory_text(list, JSON_COMPACT);
-		lost |=
-		    text == NULL || json_object_set_new(all, sources[i],
-					hash_value("patterns", json_array_size(list), text)) != 0;
+		lost |= text == NULL || json_object_set_new(all, sources[i], hash_value(text)) != 0;
 		free(text);
 	}
 	return lost;

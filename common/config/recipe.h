@@ -17,7 +17,7 @@
  *
  * Two kinds of difference:
  *
- *     source    train, valid, exec: more files are what --append is for
+ *     source    train, valid, exec, exec_name: more files are what --append is for
  *     kind      all others: a partition has records of one kind, from first to last
  *
  * Logs of releases before this one have no such header; nothing is known of them.

@@ -16,6 +16,7 @@ struct setting {
 static const struct setting settings[] = {
     {"sequence_length", 3, "sequence_length:", ""},
     {"max_document_bytes", 3, "sequence_length: 8\nmax_document_bytes:", ""},
+    {"max_rejects", 3, "sequence_length: 8\nmax_rejects:", ""},
     {"topics.replication", 3, "sequence_length: 8\ntopics: {replication:", "}"},
     {"topics.min_insync_replicas", 3,
 	"sequence_length: 8\ntopics: {replication: 32767, min_insync_replicas:", "}"},

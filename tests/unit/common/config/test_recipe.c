@@ -150,7 +150,7 @@ a_command_is_not_in_it(void **state)
 
 	(void)state;
 	assert_null(strstr(one, "hunter2"));
-	assert_non_null(strstr(d.source, "exec: \"1 command, hash "));
+	assert_non_null(strstr(d.source, "exec: \"hash "));
 	free(one);
 	free(two);
 }
@@ -174,8 +174,8 @@ long_lists_are_hashed(void **state)
 	assert_true(strlen(one) < RECIPE_BYTES_MAX);
 	d = compare(one, two);
 	assert_string_equal(d.kind, "");
-	assert_non_null(strstr(d.source, "train: \"4000 patterns, hash "));
-	assert_non_null(strstr(d.source, "in the log, \"4001 patterns, hash "));
+	assert_non_null(strstr(d.source, "train: \"hash "));
+	assert_non_null(strstr(d.source, "in the log, \"hash "));
 	free(one);
 	free(two);
 	free(line);
