@@ -35,7 +35,7 @@ struct status_query {
 	size_t runs_n;
 	struct status_partition **seen; /* [config->domains_n][seen_n]: as at the last read */
 	size_t *seen_n;
-	bool ends_seen;  /* the ends of the lanes were compared with the ledger */
+	bool ends_seen; /* the ends of the lanes were compared with the ledger */
 	struct recipe_differences *differs; /* [config->domains_n]; NULL: not asked yet */
 	bool kept_known; /* the first batch was read, when lane 0 began at kept_low */
 	int64_t kept_low;
