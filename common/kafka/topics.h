@@ -27,7 +27,7 @@ struct topics_report {
 	int partitions;
 	int replicas; /* of the partition that has fewest; 0: not known */
 	/*
-	 * Settings in force by which a broker may lose what it has acknowledged: not a problem of the
+	 * Settings in force by which a broker may lose what it has acknowledged; no problem of the
 	 * plan's, for the broker's owner decides. -1, false: the broker does not say.
 	 */
 	int64_t min_insync;     /* min.insync.replicas */

@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -138,3 +139,57 @@ def test_what_a_broker_lost_stops_the_mixer_and_is_completed(mixed, lose, whole)
         status = m.status()["mix"]
         assert status["lanes_behind"] == status["lanes_ahead"] == []
         whole(m)
+
+
+def test_records_of_an_aborted_transaction_whose_marker_is_lost_stay_unseen(mixed, lose, whole):
+    """The mixer's next transaction would end them with its own marker: its steps would be there twice."""
+    m = mixed("aborted")
+    assert m.mix(LATER, env={"RIFFLE_FAULT": "mix.after_flush:2"}, check=False).returncode == -signal.SIGKILL
+    m.mix(STEPS)  # ends that transaction
+    lose(*[(m, "batches", lane, 1, "marker") for lane in range(LANES)])
+    m.refused(r"lane 0 \(and 3 more\) holds records of a transaction", "riffle repair -c")
+    assert "aborted a transaction that nobody ended, on 4 lanes" in m.repair()
+    whole(m)
+
+
+def test_a_batch_topic_that_is_recreated_under_a_running_mixer_stops_it_and_is_filled(
+        mixed, whole, riffle, tools, bootstrap, tmp_path):
+    m = mixed("again", STEPS - 10, max_lead_steps=STEPS)
+    env, topic = {**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, f"{m.name}.batches"
+    log = tmp_path / "mix.log"
+    with log.open("w") as out:
+        mixer = riffle.popen("mix", "-c", m.config, stderr=out)
+        wait_until(lambda: m.status()["mix"]["step_next"] == STEPS, "the mixer waiting for its trainers")
+        subprocess.run([tools / "topic", "write", topic, str(LANES)], env=env, check=True, input="", text=True)
+        for lane in range(LANES):
+            subprocess.run([tools / "broker", "commit", f"{m.name}.trainers", topic, str(lane), "1", "step=30"], env=env,
+                           check=True, capture_output=True)
+        assert mixer.wait(60) == 1
+    assert re.search(r"ended at \d+ before", log.read_text()), log.read_text()
+    assert "holds no record" in log.read_text() and "riffle repair" in log.read_text()
+    assert f"lane 3: steps 0..{STEPS}" in m.repair()
+    whole(m)
+
+
+def test_steps_that_are_missing_in_the_middle_are_named_and_go_to_another_mix(mixed, riffle, tools, bootstrap):
+    m = mixed("hole")
+    env, topic = {**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, f"{m.name}.batches"
+
+    def tool(command, *words, **more):
+        return subprocess.run([tools / "topic", command, topic, *words], env=env, check=True, capture_output=True, text=True,
+                              **more).stdout
+    lines = tool("read").splitlines(True)
+    of_lane = [line for line in lines if line.startswith("2\t")]
+    tool("write", str(LANES), input="".join(line for line in lines if line not in of_lane[20:25]))
+    text = m.refused("lane 2: steps 20..25 are missing in its middle", command=("repair",))
+    command = re.search(r"`riffle (replay .*)`", text)[1].replace("NAME", f"{m.name}-rest").split()
+    assert "wrote 5 steps" in riffle(*command).stdout
+
+
+def test_a_ledger_that_is_gone_is_no_reason_to_begin_again(mixed, riffle, tools, bootstrap):
+    m = mixed("gone")
+    subprocess.run([tools / "topic", "delete", f"{m.name}.ledger"], env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap},
+                   check=True)
+    riffle("topics", "-c", m.config, "--create")
+    m.refused("ledger was deleted")
+    m.refused("nothing can be derived", command=("repair",))

@@ -138,6 +138,14 @@ def test_a_setting_that_loses_records_is_named(riffle, config, unique, broker, s
     assert says in table(done)[f"{unique}c.code"][1]
 
 
+def test_a_single_replica_that_is_not_flushed_is_warned_of(riffle, config, unique, broker):
+    path = config(lambda c: c.pop("mix"))
+    broker("make", f"{unique}c.code", 1, "flush.messages=1", "retention.ms=-1", "max.message.bytes=9000000")
+    done = riffle("topics", "-c", path, "--create")
+    assert f"TOPICS-FLUSH {len(table(done)) - 1} topics" in done.stderr
+    assert "TOPICS-UNCLEAN" not in done.stderr and "TOPICS-MIN-INSYNC" not in done.stderr
+
+
 def test_a_segment_smaller_than_the_largest_record_is_named(riffle, config, unique, broker):
     path = config()
     broker("make", f"{unique}m.ledger", 1, "segment.bytes=20000000")

@@ -9,6 +9,8 @@
  *         offset is passed over)
  *     RIFFLE_BOOTSTRAP=localhost:9092 topic append TOPIC
  *         produces them to a topic that is there
+ *     RIFFLE_BOOTSTRAP=localhost:9092 topic delete TOPIC
+ *         deletes it, and waits until the brokers know it no more
  *
  * Exit 1 with a sentence on any failure.
  */
@@ -214,6 +216,16 @@ wait_partitions(rd_kafka_t *rk, const char *topic, int partitions)
 }
 
 static void
+delete_topic(const char *name)
+{
+	rd_kafka_t *rk = open_handle(KAFKA_WRITER);
+
+	remove_topic(rk, name);
+	wait_partitions(rk, name, 0);
+	kafka_close(rk);
+}
+
+static void
 append_topic(const char *name)
 {
 	rd_kafka_t *rk = open_handle(KAFKA_WRITER);
@@ -259,8 +271,11 @@ main(int argc, char **argv)
 		write_topic(argv[2], (int)strtol(argv[3], NULL, 10));
 	else if (argc == 3 && strcmp(argv[1], "append") == 0)
 		append_topic(argv[2]);
+	else if (argc == 3 && strcmp(argv[1], "delete") == 0)
+		delete_topic(argv[2]);
 	else {
-		fprintf(stderr, "usage: %s read TOPIC | write TOPIC PARTITIONS | append TOPIC\n",
+		fprintf(stderr,
+		    "usage: %s read TOPIC | write TOPIC PARTITIONS | append TOPIC | delete TOPIC\n",
 		    argv[0]);
 		return 2;
 	}

@@ -158,6 +158,22 @@ test_a_commit_that_is_refused_fails_and_so_does_the_next_use(void **unused)
 	transactions_close(p);
 }
 
+/* A lane that was cut, or whose topic was recreated: brokers take records there all the same. */
+static void
+test_a_delivery_before_the_end_of_its_lane_is_never_committed(void **unused)
+{
+	struct transactions *p = open_transactions();
+
+	(void)unused;
+	transactions_expect(p, 0, 1 << 20); /* another lane */
+	assert_int_equal(transact(p), FAIL_NONE);
+	transactions_expect(p, 1, 1 << 20);
+	assert_int_equal(transact(p), FAIL_BROKER);
+	assert_non_null(strstr(f.text, "m.batches, lane 1"));
+	assert_non_null(strstr(f.text, "ended at 1048576 before"));
+	transactions_close(p);
+}
+
 int
 main(void)
 {
@@ -167,6 +183,7 @@ main(void)
 	    cmocka_unit_test(test_a_request_without_an_answer_ends_the_use_of_the_handle),
 	    cmocka_unit_test(test_one_whose_epoch_is_over_is_fenced),
 	    cmocka_unit_test(test_a_commit_that_is_refused_fails_and_so_does_the_next_use),
+	    cmocka_unit_test(test_a_delivery_before_the_end_of_its_lane_is_never_committed),
 	};
 
 	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
