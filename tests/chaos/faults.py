@@ -9,7 +9,8 @@ import signal
 import subprocess
 import time
 
-from pipeline import ATTACHED, TRANSACTION_S
+import log_tail
+from pipeline import ATTACHED, BUILD, LANES, LEAD, TRANSACTION_S
 
 FAULTS = {}
 COMMIT_POINTS = ["mix.before_begin", "mix.mid_produce", "mix.after_flush", "mix.after_offsets", "mix.after_commit"]
@@ -157,6 +158,59 @@ def group_coordinator_kill(run, rng):
 def election_coordinator_kill(run, rng):
     """kill -9 of the coordinator of the mixers' election."""
     return bounce(run, rng, run.cluster.group_coordinator(f"{run.p.name}.election"))
+
+
+# ---- logs that lose what was acknowledged ----
+
+def said(run, words):
+    return [m for m in run.p.mixers if any(words in m.text(n) for n in range(max(1, m.runs - 1), m.runs + 1))]
+
+
+def wait_stopped(run, words):
+    """A mixer has ended with a sentence that names the loss; both are held, as by whoever reads it."""
+    run.p.wait(lambda: said(run, words) and said(run, "riffle repair"), f"a mixer saying: {words}", 120)
+    for m in run.p.mixers:
+        m.stop()
+
+
+def repair(run):
+    done = run.p.riffle("repair", "-c", run.p.config, timeout=240)
+    for m in run.p.mixers:
+        m.start()
+    return done.stdout.strip().splitlines()[-1]
+
+
+@fault("tail-loss")
+def tail_loss(run, rng):
+    """All brokers die, and on no disk is the end of one lane, up to four transactions; riffle repair completes it."""
+    lane, lost = rng.randrange(LANES), rng.randint(1, 4)
+    folders = [run.cluster.home() / f"broker{n}.data/{run.p.name}.batches-{lane}" for n in range(1, run.cluster.brokers + 1)]
+    run.p.wait(lambda: run.p.slowest() >= 2 * LEAD, "steps that can be lost", 120)
+    run.strike()
+    for node in range(1, run.cluster.brokers + 1):
+        run.cluster.end(node, signal.SIGKILL)
+    ends = [[b.last + 1 for b in log_tail.batches(f) if b.marker] for f in folders]
+    kept = min(len(e) for e in ends) - 1
+    assert kept > 0, "too few transactions to lose one"
+    at = min(e[-min(lost, kept) - 1] for e in ends)
+    for folder, end in zip(folders, ends):
+        if end[-1] > at:
+            log_tail.cut(folder, at)
+    run.cluster.up()
+    run.p.wait(run.in_sync, "all replicas in sync", 120)
+    wait_stopped(run, f"lane {lane} ")
+    return f"lane {lane}: {repair(run)}"
+
+
+@fault("topic-recreate")
+def topic_recreate(run, rng):
+    """The batch topic is deleted and made again under all that use it; riffle repair fills it from its first step."""
+    run.strike()
+    subprocess.run([*run.p.prefix, BUILD / "tests/tools/topic", "delete", f"{run.p.name}.batches"], check=True, timeout=120,
+                   env={**os.environ, "RIFFLE_BOOTSTRAP": run.cluster.bootstrap})
+    run.p.riffle("topics", "-c", run.p.config, "--create")
+    wait_stopped(run, "has lost its end")
+    return repair(run)
 
 
 # ---- network, disk, clock ----
