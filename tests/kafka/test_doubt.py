@@ -140,3 +140,35 @@ def test_a_first_transaction_that_times_out_is_no_fencing_where_nobody_else_is(r
         proxy.close()
     assert "MIX-RECOVER" in done.stderr and plan.inits == 2
     assert [int(line.split("\t")[0]) for line in read(config, 20)] == [s for s in range(20) for _ in range(8)]
+
+
+class SlowSuccessor:
+    """Takes the transactional id at once, and is slow to say in the ledger that it has begun."""
+
+    STALL_S = 3
+
+    def __init__(self):
+        self.stall_s = self.STALL_S
+
+    def __call__(self, api_key):
+        if api_key == PRODUCE:
+            stall_s, self.stall_s = self.stall_s, 0
+            time.sleep(stall_s)  # the fault itself
+        return Fate.PASS
+
+
+def test_a_fenced_mixer_waits_for_the_start_of_the_one_that_fenced_it(riffle, fill, configure, read, bootstrap, wait_for):
+    """One that took its place again at once would fence the newer one before that has begun."""
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5}, transaction_ms=20)
+    older = riffle.popen("mix", "-c", config)
+    wait_for(lambda: len(read(config, 1)) == 8, "the first step")
+    proxy = Proxy(bootstrap, SlowSuccessor())
+    try:
+        newer = riffle("mix", "-c", config, "--until-step", 1, check=False, timeout=120,
+                       env={"RIFFLE_BOOTSTRAP": proxy.address})
+    finally:
+        proxy.close()
+    assert newer.returncode == 0 and "MIX-RECOVER" not in newer.stderr, newer.stderr
+    said = older.communicate(timeout=60)[1]
+    assert older.returncode == 3 and "another mixer has taken over" in said, said
