@@ -89,7 +89,8 @@ set_commits(struct status_query *q, const struct runs_reset *r, struct failure *
 		return f->code;
 	code = runs_reset_check(r, st, f);
 	if (code == FAIL_NONE)
-		code = run_commit_find(&commit, mix, r->run, r->to_step, &r->config->kafka, f);
+		code = run_commit_find(
+		    &commit, mix, r->run, r->to_step, &st->ledger, &r->config->kafka, f);
 	if (code == FAIL_NONE)
 		code = watch(q, r, find_run(st, r->run), f);
 	if (code == FAIL_NONE)

@@ -5,6 +5,7 @@
 
 #include "common/base/names.h"
 #include "consumer/batches/step_search.h"
+#include "consumer/ledger/batch_topic.h"
 #include "consumer/ledger/run_position.h"
 
 enum {
@@ -18,9 +19,28 @@ struct run_commit {
 	uint64_t step;
 };
 
+/* A topic that was created again would give the offsets of other records, or of none. */
+static enum fail_code
+check_topic(struct lanes *l, const char *mix, const struct ledger *last, struct failure *f)
+{
+	uint32_t n = lanes_count(l);
+	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
+	enum fail_code code;
+
+	if (low == NULL || high == NULL)
+		code = fail_memory(f);
+	else
+		code = lanes_watermarks(l, low, high, ASK_MS, f);
+	if (code == FAIL_NONE)
+		code = batch_topic_judge(mix, last, lanes_total(l), lanes_first(l), high, n, f);
+	free(low);
+	free(high);
+	return code;
+}
+
 enum fail_code
 run_commit_find(struct run_commit **out, const char *mix, const char *run, uint64_t step,
-    const struct properties *properties, struct failure *f)
+    const struct ledger *last, const struct properties *properties, struct failure *f)
 {
 	char group[TOPIC_MAX_BYTES + 1];
 	struct lanes_options o = {
@@ -41,7 +61,8 @@ run_commit_find(struct run_commit **out, const char *mix, const char *run, uint6
 		return fail_memory(f);
 	r->step = step;
 	names_topic(group, mix, run);
-	if (lanes_open(&r->lanes, &o, f) != FAIL_NONE)
+	if (lanes_open(&r->lanes, &o, f) != FAIL_NONE ||
+	    check_topic(r->lanes, mix, last, f) != FAIL_NONE)
 		goto failed;
 	r->offset_next = calloc(lanes_count(r->lanes), sizeof(*r->offset_next));
 	if (r->offset_next == NULL) {

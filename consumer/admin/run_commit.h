@@ -16,15 +16,18 @@
 
 #include "common/base/failure.h"
 #include "common/config/properties.h"
+#include "common/record/ledger.h"
 
 struct run_commit;
 
 /*
- * Gives *out, to be ended with run_commit_close(). Copies mix and run, borrows the properties
- * during the call. FAIL_DATA: `step`, which is published or the next one, is not kept any more.
+ * Gives *out, to be ended with run_commit_close(). Copies mix and run, borrows the properties and
+ * the ledger's last record during the call. FAIL_DATA: `step`, which is published or the next one,
+ * is not kept any more; or the batch topic is not the ledger's (batch_topic.h).
  */
 enum fail_code run_commit_find(struct run_commit **out, const char *mix, const char *run,
-    uint64_t step, const struct properties *properties, struct failure *f);
+    uint64_t step, const struct ledger *last, const struct properties *properties,
+    struct failure *f);
 void run_commit_close(struct run_commit *r); /* NULL is accepted */
 
 /* Returns when the broker has committed all lanes. */

@@ -11,6 +11,7 @@
 #include "common/record/batch.h"
 #include "consumer/batches/lane_ends.h"
 #include "consumer/batches/step_records.h"
+#include "consumer/ledger/batch_topic.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/publish/transactions.h"
 #include "consumer/replay/lane_fill.h"
@@ -69,7 +70,9 @@ read_ends(struct work *w, struct failure *f)
 
 	free(w->end);
 	w->end = NULL;
-	if (lane_ends_query_decided(&w->end, &w->lanes, w->mix, kafka, ASK_MS, f) != FAIL_NONE)
+	/* Partitions that were added are no lanes: nothing belongs there. */
+	if (lane_ends_query_decided(&w->end, &w->lanes, w->mix, kafka, ASK_MS, f) != FAIL_NONE ||
+	    batch_topic_judge(w->mix, &w->last, w->lanes, 0, NULL, 0, f) != FAIL_NONE)
 		return f->code;
 	if (lane_ends_empty(w->end, w->lanes) &&
 	    ledger_log_begins(&w->ledger.first, w->mix, kafka, ASK_MS, f) != FAIL_NONE)

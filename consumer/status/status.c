@@ -483,6 +483,16 @@ find_lane_problems(struct status *st)
 	}
 }
 
+/* What is to be done about the lanes comes first, and takes commits with it. */
+static bool
+any_apart(const struct status *st)
+{
+	for (uint32_t i = 0; i < st->ends_n; i++)
+		if (st->apart[i])
+			return true;
+	return false;
+}
+
 static void
 find_run_problems(struct status *st, const struct status_run *r)
 {
@@ -493,6 +503,8 @@ find_run_problems(struct status *st, const struct status_run *r)
 
 	if (r->bad[0] != '\0')
 		problem(st, "run %s: %s", r->name, r->bad);
+	else if (state == STATUS_RUN_LOST && any_apart(st))
+		return;
 	else if (state == STATUS_RUN_LOST)
 		problem(st,
 		    "run %s stands at step %" PRIu64 " in the ledger, and the broker has no commit "

@@ -296,11 +296,13 @@ read_ends(struct status_query *q, struct status *st, struct failure *f)
 	const struct config *c = q->config;
 	struct lane_ends_report report;
 	const char *batches, *ledger;
+	const struct topics_report *topic = status_query_topic(st, TOPIC_BATCHES, -1, &batches);
 	struct failure why;
 	bool stands;
 	enum fail_code code;
 
-	if (st->ledger.mix == NULL || status_query_topic(st, TOPIC_BATCHES, -1, &batches) == NULL ||
+	/* Where partitions are not the lanes that is the problem, and the ends say nothing. */
+	if (st->ledger.mix == NULL || topic == NULL || topic->partitions != (int)c->mix.lanes ||
 	    status_query_topic(st, TOPIC_LEDGER, -1, &ledger) == NULL ||
 	    (q->ends_seen && st->now_ms - st->ledger_time_ms < STATUS_WAIT_MS))
 		return FAIL_NONE;

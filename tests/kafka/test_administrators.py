@@ -58,6 +58,21 @@ def test_a_batch_topic_that_was_created_again_is_said_to_be_that(mix):
         assert "`riffle repair` fills it" in stderr and "expired" not in stderr
 
 
+def test_the_runs_of_a_batch_topic_that_was_created_again_are_reset_once_it_is_repaired(mix, riffle):
+    """The whole way out."""
+    before = riffle("read", "-c", mix.config, "--from-step", 12, "--steps", 8).stdout
+    mix.tool("topic", "write", f"{mix.name}.batches", LANES, input="")
+    reset = ["runs", "-c", mix.config, "--reset", "trainers", "--to", 12, "--idle", 0, "--timeout", 1]
+    refused = riffle(*reset, check=False)
+    assert refused.returncode == 1 and "was deleted and created again" in refused.stderr
+    assert not [p for p in mix.problems() if "riffle runs" in p], "a reset is no way out yet"
+    riffle("repair", "-c", mix.config)
+    riffle(*reset, check=False)  # no mixer answers yet
+    riffle("mix", "-c", mix.config, "--until-step", STEPS)
+    assert riffle("read", "-c", mix.config, "--commit-every", 1, "--steps", 8).stdout == before
+    assert not mix.problems()
+
+
 def test_a_batch_topic_that_was_created_again_and_written_on_is_said_to_be_that(mix, riffle, tools):
     """The steps from 12 on alone, in a topic that begins at offset 0."""
     records = [line.split("\t") for line in mix.tool("topic", "read", f"{mix.name}.batches").splitlines()]
@@ -89,6 +104,8 @@ def test_partitions_that_were_added_are_said_to_be_that(mix, riffle):
     assert "says that the mix has 8 lanes, the topic has 12 partitions: some were added" in mix.read("--from-step", 5)
     mixer = riffle("mix", "-c", mix.config, check=False)
     assert mixer.returncode == 2 and "where partitions were added, which Kafka does not take away" in mixer.stderr
+    repair = riffle("repair", "-c", mix.config, check=False)
+    assert repair.returncode != 0 and "partitions were added" in repair.stderr
     problem, = mix.problems()  # the run's commits are good: they are those of the lanes
     assert "where partitions were added, which Kafka does not take away" in problem
 
