@@ -2,16 +2,16 @@
 the losses of one that was left alone."""
 
 import importlib
-import subprocess
 import os
+import subprocess
 import warnings
 
 import pytest
+import pytorch_lightning as pl
 import torch
 from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
-pl = pytest.importorskip("pytorch_lightning")
 LANES, STEPS, HALF, VOCABULARY = 8, 12, 5, 50257
 
 

@@ -89,7 +89,8 @@ def test_only_what_was_trained_is_committed(mix, dataset, committed, workers, co
     d.flush()
     assert d.committed == committed() == 2
     assert d.state_dict() == {"mix": mix.name, "run": "trainers", "step": 2}
-    del items
+    del items  # the worker ends, and gives what it has sent time to arrive
+    assert committed() == 2
     assert steps_of(load(dataset(commit_every=commit_every), workers)) == list(range(2, STEPS))
 
 
