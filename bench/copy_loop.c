@@ -23,7 +23,8 @@ enum {
 	HEAD_BYTES = 120,
 	LEDGER_BYTES = 20000,
 	TAKE = 1024,
-	READ_MS = 10000
+	READ_MS = 10000,
+	SEND_S = 60,
 };
 
 static const char *const reader_properties[][2] = {
@@ -41,9 +42,9 @@ static const char *const reader_properties[][2] = {
 
 static const char *const writer_properties[][2] = {
     {"transactional.id", "bench-copy"},
-    {"transaction.timeout.ms", "15000"},
-    {"message.timeout.ms", "10000"},
-    {"linger.ms", "5"},
+    {"transaction.timeout.ms", "60000"},
+    {"message.timeout.ms", "60000"},
+    {"linger.ms", "500"},
     {"batch.size", "1048576"},
     {"queue.buffering.max.kbytes", "262144"},
     {"queue.buffering.max.messages", "1000000"},
@@ -169,6 +170,20 @@ copy_lane(struct bench *b, int32_t lane)
 	return n;
 }
 
+/* Repeated while the broker still writes the markers of the last transaction, as in riffle. */
+static rd_kafka_error_t *
+send_offsets(struct bench *b, rd_kafka_consumer_group_metadata_t *group)
+{
+	double deadline = seconds() + SEND_S;
+	rd_kafka_error_t *error;
+
+	while ((error = rd_kafka_send_offsets_to_transaction(
+		    b->out, b->domains, group, SEND_S * 1000)) != NULL &&
+	       rd_kafka_error_is_retriable(error) && seconds() < deadline)
+		rd_kafka_error_destroy(error);
+	return error;
+}
+
 static void
 commit(struct bench *b)
 {
@@ -179,8 +194,7 @@ commit(struct bench *b)
 	if (rd_kafka_produce(
 		b->ledger, 0, RD_KAFKA_MSG_F_COPY, ledger, sizeof(ledger), NULL, 0, NULL))
 		die("producing", rd_kafka_err2str(rd_kafka_last_error()));
-	die_on(rd_kafka_send_offsets_to_transaction(b->out, b->domains, group, 10000),
-	    "sending offsets");
+	die_on(send_offsets(b, group), "sending offsets");
 	die_on(rd_kafka_commit_transaction(b->out, -1), "committing");
 	rd_kafka_consumer_group_metadata_destroy(group);
 }

@@ -375,6 +375,35 @@ set_bootstrap(struct config *c, struct failure *f)
 	return properties_set(&c->kafka, "bootstrap.servers", bootstrap, f);
 }
 
+enum {
+	LANE_BYTES = 128 << 10, /* of a transaction: its marker in each lane costs a write, too */
+	TRANSACTION_BYTES_LEAST = 16 << 20,
+	TRANSACTION_MEMORY_PART = 4,
+	TRANSACTION_FIRST_MS = 200,
+	TRANSACTION_LANE_MS = 2,
+	TRANSACTION_MS_MOST = 5000, /* far from TRANSACTIONS_ABORT_MS, beside what a commit takes */
+};
+
+/* What was left to be computed from other keys. */
+static void
+settle_transactions(struct config_mix *m)
+{
+	uint64_t bytes = (uint64_t)LANE_BYTES * m->lanes;
+	uint32_t most_ms = TRANSACTION_FIRST_MS + TRANSACTION_LANE_MS * m->lanes;
+
+	if (bytes > m->memory_bytes / TRANSACTION_MEMORY_PART)
+		bytes = m->memory_bytes / TRANSACTION_MEMORY_PART;
+	if (bytes < TRANSACTION_BYTES_LEAST)
+		bytes = TRANSACTION_BYTES_LEAST;
+	if (m->transaction_bytes == 0)
+		m->transaction_bytes = bytes;
+	m->transaction_first_ms = m->transaction_ms;
+	if (m->transaction_ms > 0)
+		return;
+	m->transaction_first_ms = TRANSACTION_FIRST_MS;
+	m->transaction_ms = most_ms < TRANSACTION_MS_MOST ? most_ms : TRANSACTION_MS_MOST;
+}
+
 /* What config.h promises of every configuration, whatever the file says. */
 static void
 assert_invariants(const struct config *c)
@@ -389,6 +418,9 @@ assert_invariants(const struct config *c)
 		return;
 	assert(m->weight != NULL);
 	assert(m->global_batch % m->lanes == 0);
+	assert(m->transaction_bytes > 0);
+	assert(m->transaction_first_ms > 0);
+	assert(m->transaction_first_ms <= m->transaction_ms);
 	for (size_t i = 1; i < m->phases_n; i++)
 		assert(m->phases[i - 1].start_step < m->phases[i].start_step);
 }
@@ -410,6 +442,7 @@ config_open(struct config **out, const char *path, struct failure *f)
 	if (read_tree(c, t, f) != FAIL_NONE || config_check(c, yaml_tree_root(t), f) != FAIL_NONE ||
 	    set_bootstrap(c, f) != FAIL_NONE)
 		goto failed;
+	settle_transactions(&c->mix);
 	assert_invariants(c);
 	yaml_tree_close(t);
 	*out = c;

@@ -130,7 +130,10 @@ struct config_mix {
 	enum mix_lane_order lane_order;
 	uint64_t memory_bytes;
 	uint64_t transaction_bytes; /* a transaction ends when it holds this much, */
-	uint32_t transaction_ms;    /* or is this old, or the lead is used up */
+	uint32_t transaction_ms;    /* or is this old, at most, or the lead is used up */
+	/* The age after a wait: it doubles from transaction to transaction, up to transaction_ms.
+	 */
+	uint32_t transaction_first_ms;
 };
 
 struct config {

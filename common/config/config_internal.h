@@ -53,6 +53,7 @@ struct config_key {
 	const char *default_text;  /* the default, as a person would write it; NULL: none */
 	bool required;
 	bool recipe;      /* it defines the records of a domain; see recipe.h */
+	bool automatic;   /* a count or size: `auto` is 0, until config.c computes it */
 	const char *help; /* a sentence; Markdown */
 };
 

@@ -236,10 +236,22 @@ const struct config_key config_keys[] = {
 	.help = "training runs (consumer groups `<mix>.<run>`) that bound the lead"},
     {"mix.memory", CONFIG_SIZE, AT(mix.memory_bytes), 1000000, 1024 * GB, .default_text = "512MB",
 	.help = "the most that `riffle mix` may need, computed before it starts"},
-    {"mix.transaction_bytes", CONFIG_SIZE, AT(mix.transaction_bytes), 1, GB,
-	.default_text = "16MiB", .help = "a transaction ends with the step that reaches this size"},
-    {"mix.transaction_ms", CONFIG_COUNT32, AT(mix.transaction_ms), 1, 30000, .default_text = "200",
-	.help = "a transaction ends with the step that reaches this age, in milliseconds"},
+    {"mix.transaction_bytes", CONFIG_SIZE, AT(mix.transaction_bytes), 1, GB, .automatic = true,
+	.default_text = "auto",
+	.help =
+	    "a transaction ends with the step that reaches this size. `auto`: 128 KiB a lane, at "
+	    "most"
+	    " a quarter of `mix.memory`, at least 16 MiB. What waits to be sent, two transactions, "
+	    "is"
+	    " at most that quarter, too: the rest of a larger transaction waits for the broker"},
+    {"mix.transaction_ms", CONFIG_COUNT32, AT(mix.transaction_ms), 1, 30000, .automatic = true,
+	.default_text = "auto",
+	.help =
+	    "a transaction ends with the step that reaches this age, in milliseconds. `auto`: 200,"
+	    " twice as many after each transaction that reached its size or age, at most 200 and 2 "
+	    "a"
+	    " lane, and 200 again when the mixer had to wait; so steps are visible at once where it"
+	    " is not behind, and large transactions save time where it is"},
     {"kafka", CONFIG_PROPERTIES, AT(kafka),
 	.help =
 	    "a map of librdkafka properties, passed on as they are: `bootstrap.servers`,"
@@ -318,6 +330,8 @@ print_range(const struct config_key *k, FILE *to)
 	} else if (k->max != 0) {
 		fprintf(to, ", %" PRIu64 " to %" PRIu64, k->min, k->max);
 	}
+	if (k->automatic)
+		fputs(", or `auto`", to);
 	for (size_t i = 0; k->kind == CONFIG_CHOICE && k->choice[i] != NULL; i++)
 		fprintf(to, "%s`%s`", i == 0 ? "" : ", ", k->choice[i]);
 }

@@ -107,6 +107,10 @@ set_count(const struct value *v, void *to, const char *text)
 	enum scalar_result result = scalar_count(text, v->row->min, v->row->max, &value);
 
 	assert(v->row->min <= v->row->max);
+	if (v->row->automatic && strcmp(text, "auto") == 0) {
+		value = 0;
+		result = SCALAR_OK;
+	}
 	if (result == SCALAR_OK) {
 		if (v->row->kind == CONFIG_COUNT32)
 			*(uint32_t *)to = (uint32_t)value;
@@ -114,7 +118,10 @@ set_count(const struct value *v, void *to, const char *text)
 			*(uint64_t *)to = value;
 		return FAIL_NONE;
 	}
-	snprintf(allowed, sizeof(allowed), "%s%" PRIu64 " to %" PRIu64, round ? "largest, or " : "",
+	snprintf(allowed, sizeof(allowed), "%s%" PRIu64 " to %" PRIu64,
+	    round               ? "largest, or "
+	    : v->row->automatic ? "auto, or "
+				: "",
 	    v->row->min, v->row->max);
 	return fail_value(
 	    v, result == SCALAR_RANGE ? "out of range" : "not a whole number", text, allowed);
@@ -128,9 +135,14 @@ set_size(const struct value *v, uint64_t *to, const char *text)
 
 	if (result == SCALAR_OK)
 		return FAIL_NONE;
+	if (v->row->automatic && strcmp(text, "auto") == 0) {
+		*to = 0;
+		return FAIL_NONE;
+	}
 	scalar_size_text(low, v->row->min);
 	scalar_size_text(high, v->row->max);
-	snprintf(allowed, sizeof(allowed), "%s to %s, as 4096, 16MiB or 512MB", low, high);
+	snprintf(allowed, sizeof(allowed), "%s%s to %s, as 4096, 16MiB or 512MB",
+	    v->row->automatic ? "auto, or " : "", low, high);
 	return fail_value(v, result == SCALAR_RANGE ? "out of range" : "not a size", text, allowed);
 }
 

@@ -9,13 +9,14 @@
 #include "common/base/names.h"
 #include "common/config/topic_plan.h"
 #include "consumer/publish/lane_record.h"
+#include "consumer/publish/worst_case.h"
 
 /* ---- opening and closing ---- */
 
 void
 output_init(struct output *o, const struct output_source *of)
 {
-	*o = (struct output){.of = *of};
+	*o = (struct output){.of = *of, .age_ms = of->config->mix.transaction_first_ms};
 }
 
 enum fail_code
@@ -29,6 +30,8 @@ output_open(struct output *o, struct failure *f)
 	    .rejects_topic = rejects,
 	    .message_bytes_max = topic_plan_lane_bytes(c, 3),
 	    .transaction_bytes = c->mix.transaction_bytes,
+	    .queue_bytes = worst_case_queue(&c->mix),
+	    .lanes = c->mix.lanes,
 	};
 
 	assert(o->transactions == NULL);
@@ -131,7 +134,7 @@ output_full(const struct output *o)
 	const struct config_mix *c = &o->of.config->mix;
 
 	return o->open &&
-	       (o->bytes >= c->transaction_bytes || clock_ms() - o->since_ms >= c->transaction_ms);
+	       (o->bytes >= c->transaction_bytes || clock_ms() - o->since_ms >= o->age_ms);
 }
 
 /* ---- the ledger record ---- */
@@ -241,11 +244,19 @@ offsets(const struct output *o, const struct mixer *m, struct transactions_offse
 	return FAIL_NONE;
 }
 
+int64_t
+output_age_next(const struct config_mix *mix, int64_t age_ms, bool full)
+{
+	if (!full)
+		return mix->transaction_first_ms;
+	return 2 * age_ms < mix->transaction_ms ? 2 * age_ms : mix->transaction_ms;
+}
+
 enum fail_code
 output_commit(struct output *o, const struct mixer *m, enum ledger_kind kind, struct failure *f)
 {
 	struct transactions_offset *offset;
-	bool answers = o->answers_n > 0;
+	bool answers = o->answers_n > 0, full = output_full(o);
 	size_t offsets_n;
 	enum fail_code code;
 
@@ -261,6 +272,7 @@ output_commit(struct output *o, const struct mixer *m, enum ledger_kind kind, st
 	if (code != FAIL_NONE)
 		return code;
 	o->open = false;
+	o->age_ms = output_age_next(&o->of.config->mix, o->age_ms, full);
 	o->bytes_total += o->bytes;
 	o->steps_total += mixer_step_next(m) - o->step_first;
 	dead_letters_clear(&o->letters);

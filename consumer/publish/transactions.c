@@ -13,6 +13,13 @@
 #include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
 
+enum {
+	LINGER_MS = 500,
+	BATCH_LEAST = 16 << 10,
+	BATCH_MOST = 1 << 20,
+	QUEUE_EXTRA = 64 << 20, /* what else a transaction holds: a ledger record, dead letters */
+};
+
 struct transactions {
 	rd_kafka_t *rk;
 	rd_kafka_topic_t *batches, *ledger, *rejects;
@@ -72,20 +79,37 @@ transaction_timeout_ms(const struct properties *p)
 	return ms > 0 && ms < INT_MAX ? (int)ms : TRANSACTIONS_ABORT_MS;
 }
 
+/*
+ * librdkafka sends requests of one lane each, and looks through all lanes for each: the fewer, the
+ * better. So a record waits until its lane has a whole batch, or until the commit, for which no
+ * linger counts. Lanes together must have a batch before a transaction that is larger than the
+ * queue fills it.
+ */
+static uint64_t
+batch_bytes(const struct transactions_options *o)
+{
+	uint64_t share = o->queue_bytes / o->lanes;
+
+	assert(o->lanes > 0);
+	if (o->transaction_bytes <= o->queue_bytes + QUEUE_EXTRA / 2 || share > BATCH_MOST)
+		return BATCH_MOST;
+	return share < BATCH_LEAST ? BATCH_LEAST : share;
+}
+
 static enum fail_code
 open_producer(struct transactions *t, const struct transactions_options *o, struct failure *f)
 {
 	char id[TOPIC_MAX_BYTES + 1], kbytes[32], transaction_ms[32], message_ms[32], ledger[32];
-	/* Two transactions, and what else they hold: a ledger record, dead letters. */
-	uint64_t queue = 2 * o->transaction_bytes / 1024 + 2 * o->message_bytes_max / 1024 + 65536;
+	char linger_ms[32], batch[32];
+	uint64_t queue = (o->queue_bytes + 2 * o->message_bytes_max + QUEUE_EXTRA) / 1024;
 	struct property tune[] = {
 	    {(char[]){"transaction.timeout.ms"}, transaction_ms},
 	    {(char[]){"message.timeout.ms"}, message_ms},
 	    {(char[]){"socket.timeout.ms"}, message_ms},
 	    {(char[]){"queue.buffering.max.kbytes"}, kbytes},
 	    {(char[]){"queue.buffering.max.messages"}, (char[]){"1000000"}},
-	    {(char[]){"linger.ms"}, (char[]){"5"}},
-	    {(char[]){"batch.size"}, (char[]){"1048576"}},
+	    {(char[]){"linger.ms"}, linger_ms},
+	    {(char[]){"batch.size"}, batch},
 	    {(char[]){"message.max.bytes"}, ledger},
 	};
 	struct kafka_options k = {
@@ -101,13 +125,16 @@ open_producer(struct transactions *t, const struct transactions_options *o, stru
 	};
 
 	int ms = transaction_timeout_ms(o->properties);
+	int delivery_ms = ms < TRANSACTIONS_ABORT_MS ? ms * 2 / 3 : TRANSACTIONS_TIMEOUT_MS;
 
 	names_topic(id, o->mix, "mixer");
 	snprintf(ledger, sizeof(ledger), "%d", TOPIC_LEDGER_BYTES + TOPIC_RECORD_SLACK);
 	snprintf(kbytes, sizeof(kbytes), "%" PRIu64, queue);
 	snprintf(transaction_ms, sizeof(transaction_ms), "%d", ms);
-	snprintf(message_ms, sizeof(message_ms), "%d",
-	    ms < TRANSACTIONS_ABORT_MS ? ms * 2 / 3 : TRANSACTIONS_TIMEOUT_MS);
+	snprintf(message_ms, sizeof(message_ms), "%d", delivery_ms);
+	snprintf(linger_ms, sizeof(linger_ms), "%d",
+	    LINGER_MS < delivery_ms / 2 ? LINGER_MS : delivery_ms / 2);
+	snprintf(batch, sizeof(batch), "%" PRIu64, batch_bytes(o));
 	return kafka_open(&t->rk, &k, f);
 }
 

@@ -63,7 +63,9 @@ struct transactions_options {
 	const char *mix; /* transactional.id is <mix>.mixer */
 	const char *rejects_topic;
 	size_t message_bytes_max;   /* of a batch */
-	uint64_t transaction_bytes; /* how much a transaction holds: sizes the queue */
+	uint64_t transaction_bytes; /* how much a transaction holds, */
+	uint64_t queue_bytes;       /* and how much of it may wait to be sent */
+	uint32_t lanes;             /* > 0 */
 };
 
 /* Where the mixer stands in one partition of a domain topic, for lag tools. */

@@ -6,6 +6,8 @@
 #include "common/config/topic_plan.h"
 #include "consumer/domain/feed.h"
 
+enum { QUEUE_PART = 4 };
+
 /* The largest block of any domain, in bytes. A domain that cannot grow may be smaller than one. */
 static uint64_t
 largest_block(const struct domains *d, uint32_t block)
@@ -24,6 +26,14 @@ largest_block(const struct domains *d, uint32_t block)
 	return largest;
 }
 
+uint64_t
+worst_case_queue(const struct config_mix *mix)
+{
+	uint64_t most = mix->memory_bytes / QUEUE_PART;
+
+	return 2 * mix->transaction_bytes < most ? 2 * mix->transaction_bytes : most;
+}
+
 enum fail_code
 worst_case_check(const struct config *c, const struct domains *d, uint32_t block,
     uint64_t *blocks_bytes, struct failure *f)
@@ -36,7 +46,7 @@ worst_case_check(const struct config *c, const struct domains *d, uint32_t block
 	if (touched > mix->global_batch)
 		touched = mix->global_batch;
 	fetches = FEED_LOADS_MAX * (largest + largest / 4);
-	queue = 2 * mix->transaction_bytes + topic_plan_lane_bytes(c, 3);
+	queue = worst_case_queue(mix) + topic_plan_lane_bytes(c, 3);
 	step = touched * largest;
 	if (fetches + queue + step > mix->memory_bytes)
 		return fail(f, FAIL_CONFIG,

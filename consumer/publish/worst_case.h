@@ -6,7 +6,7 @@
  * it for blocks that will be needed later.
  *
  *     mix.memory >= fetches   FEED_LOADS_MAX blocks, each with a quarter more for whole batches
- *                 + queue     two transactions and a record, in librdkafka's queue
+ *                 + queue     what waits to be sent, in librdkafka's queue, and a record
  *                 + step      every block that one step can touch: all must be there at once
  *
  * Blocks a step touches: its draws of a domain follow the domain's order, in which a window of
@@ -25,6 +25,12 @@
 #include "common/base/failure.h"
 #include "common/config/config.h"
 #include "consumer/domain/domains.h"
+
+/*
+ * Bytes that may wait to be sent: two transactions, at most a quarter of mix.memory. A transaction
+ * may be larger: what does not fit waits for the broker.
+ */
+uint64_t worst_case_queue(const struct config_mix *mix);
 
 /*
  * *blocks_bytes: what of mix.memory is for blocks. FAIL_CONFIG: it cannot hold the worst case; the

@@ -14,6 +14,7 @@
 #include "consumer/ledger/batch_topic.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/publish/transactions.h"
+#include "consumer/publish/worst_case.h"
 #include "consumer/replay/lane_fill.h"
 #include "consumer/replay/replay.h"
 
@@ -127,6 +128,8 @@ fence(struct work *w, struct failure *f)
 	    .rejects_topic = rejects,
 	    .message_bytes_max = topic_plan_lane_bytes(c, 3),
 	    .transaction_bytes = c->mix.transaction_bytes,
+	    .queue_bytes = worst_case_queue(&c->mix),
+	    .lanes = c->mix.lanes,
 	};
 
 	names_topic(rejects, c->corpus, "rejects");

@@ -14,6 +14,7 @@
 #include "consumer/batches/step_records.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/publish/transactions.h"
+#include "consumer/publish/worst_case.h"
 
 enum { OPEN_MS = 15000, ASK_MS = 30000, CREATE_MS = 120000 };
 
@@ -140,6 +141,8 @@ open_transactions(struct republish *p, struct failure *f)
 	    .rejects_topic = rejects,
 	    .message_bytes_max = topic_plan_lane_bytes(&p->config, 3),
 	    .transaction_bytes = p->config.mix.transaction_bytes,
+	    .queue_bytes = worst_case_queue(&p->config.mix),
+	    .lanes = p->config.mix.lanes,
 	};
 
 	names_topic(rejects, p->config.corpus, "rejects");

@@ -378,6 +378,7 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, bool trace)
 	mix = &r->w->config->mix;
 	mix->transaction_bytes = 1 + chance_below(3000);
 	mix->transaction_ms = 20 + (uint32_t)chance_below(200);
+	mix->transaction_first_ms = 20 + (mix->transaction_ms - 20) / 2;
 	for (size_t i = 0; i < r->w->ranks; i++)
 		r->actor[WORLD_TRAINER_FIRST + i].wanted = true;
 	for (size_t i = WORLD_PRODUCER_FIRST; r->produces && i < WORLD_ACTORS; i++)

@@ -67,7 +67,8 @@ test_a_mix_fills_the_struct_and_presets_the_rest(void **unused)
 	assert_int_equal(c->mix.lane_order, MIX_LANES_CONTIGUOUS);
 	assert_int_equal(c->mix.memory_bytes, 512000000);
 	assert_int_equal(c->mix.transaction_bytes, 16 << 20);
-	assert_int_equal(c->mix.transaction_ms, 200);
+	assert_int_equal(c->mix.transaction_first_ms, 200);
+	assert_int_equal(c->mix.transaction_ms, 208);
 	assert_int_equal(config_need_mix(c, &f), FAIL_NONE);
 	assert_int_equal(config_domain_index(c, "code"), 0);
 	assert_int_equal(config_domain_index(c, "web"), 1);
@@ -113,6 +114,48 @@ static const char all_keys[] =
     "  transaction_ms: 50\n"
     "kafka: {a.b: 1, ssl: true, empty: \"\"}\n";
 
+/* 128 KiB a lane, at most a quarter of the memory, at least 16 MiB; 2 ms a lane, at most 5 s. */
+static void
+test_transactions_grow_with_the_lanes_unless_their_size_is_given(void **unused)
+{
+	static const struct {
+		const char *lanes, *keys;
+		uint64_t bytes;
+		uint32_t first_ms, ms;
+	} rows[] = {
+	    {"16", "", 16 << 20, 200, 232},
+	    {"128", "", 16 << 20, 200, 456},
+	    {"256", "", 32 << 20, 200, 712},
+	    {"256", "  transaction_bytes: auto\n  transaction_ms: auto\n", 32 << 20, 200, 712},
+	    {"256", "  memory: 100MB\n", 25000000, 200, 712},
+	    {"256", "  memory: 10MB\n", 16 << 20, 200, 712},
+	    {"256", "  transaction_bytes: 4KiB\n", 4096, 200, 712},
+	    {"256", "  transaction_ms: 30000\n", 32 << 20, 30000, 30000},
+	    {"1024", "", 128000000, 200, 2248},
+	    {"1024", "  memory: 1GiB\n", 128 << 20, 200, 2248},
+	    {"4096", "  memory: 16GiB\n", 512 << 20, 200, 5000},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[512];
+		struct config *c;
+		struct failure f;
+
+		snprintf(text, sizeof(text),
+		    "corpus: c\ntokenizer: {file: t, pattern: gpt2}\nsequence_length: 8\n"
+		    "domains: {a: {train: x}}\nmix:\n  name: m\n  global_batch: 4096\n"
+		    "  weights: uniform\n  lanes: %s\n%s",
+		    rows[i].lanes, rows[i].keys);
+		folder_text("lanes.yml", text);
+		assert_int_equal(config_open(&c, folder_path("lanes.yml"), &f), FAIL_NONE);
+		assert_int_equal(c->mix.transaction_bytes, rows[i].bytes);
+		assert_int_equal(c->mix.transaction_first_ms, rows[i].first_ms);
+		assert_int_equal(c->mix.transaction_ms, rows[i].ms);
+		config_close(c);
+	}
+}
+
 static void
 test_keys_that_go_together_can_all_be_given(void **unused)
 {
@@ -155,6 +198,7 @@ test_keys_that_go_together_can_all_be_given(void **unused)
 	assert_int_equal(c->mix.lane_order, MIX_LANES_STRIDED);
 	assert_true(c->mix.memory_bytes == UINT64_C(2) << 30);
 	assert_int_equal(c->mix.transaction_bytes, 1000000);
+	assert_int_equal(c->mix.transaction_first_ms, 50);
 	assert_int_equal(c->mix.transaction_ms, 50);
 	assert_int_equal(c->kafka.n, 3);
 	assert_string_equal(c->kafka.item[1].value, "true");
@@ -329,11 +373,11 @@ test_both_sides_of_every_range(void **unused)
 	    {10, "  name: m\n  window", "1", "16", "0", "17", "1 to 16"},
 	    {10, "  name: m\n  max_lead_steps", "0", "2147483647", "-1", "2147483648",
 		"0 to 2147483647"},
-	    {10, "  name: m\n  transaction_ms", "1", "30000", "0", "30001", "1 to 30000"},
+	    {10, "  name: m\n  transaction_ms", "1", "30000", "0", "30001", "auto, or 1 to 30000"},
 	    {10, "  name: m\n  memory", "1MB", "1024GB", "999999", "1024000000001",
 		"1MB to 1024GB, as 4096, 16MiB or 512MB"},
 	    {10, "  name: m\n  transaction_bytes", "1", "1GB", "0", "1000000001",
-		"1 to 1GB, as 4096, 16MiB or 512MB"},
+		"auto, or 1 to 1GB, as 4096, 16MiB or 512MB"},
 	    {3, "sequence_length: 8\nmax_document_bytes", "1", "1GB", "0", "1000000001",
 		"1 to 1GB, as 4096, 16MiB or 512MB"},
 	    {8, "    train: x\n    partitions", "1", "4096", "0", "4097", "1 to 4096"},
@@ -955,6 +999,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_file_fills_the_struct_and_presets_the_rest),
 	    cmocka_unit_test(test_a_mix_fills_the_struct_and_presets_the_rest),
+	    cmocka_unit_test(test_transactions_grow_with_the_lanes_unless_their_size_is_given),
 	    cmocka_unit_test(test_keys_that_go_together_can_all_be_given),
 	    cmocka_unit_test(test_a_file_without_a_mix_describes_a_corpus),
 	    cmocka_unit_test(test_unknown_and_duplicate_keys_are_named),

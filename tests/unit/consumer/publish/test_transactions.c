@@ -40,7 +40,9 @@ open_transactions(void)
 	    .mix = "m",
 	    .rejects_topic = "c.rejects",
 	    .message_bytes_max = 1000,
-	    .transaction_bytes = 100000};
+	    .transaction_bytes = 100000,
+	    .queue_bytes = 100000,
+	    .lanes = 1};
 	struct transactions *p;
 
 	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));

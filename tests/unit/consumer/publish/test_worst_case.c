@@ -25,7 +25,7 @@ reset(void **unused)
 	config.mix.global_batch = 1024;
 	config.mix.lanes = 4;
 	config.mix.window = 4;
-	config.mix.transaction_bytes = 1 << 20;
+	config.mix.transaction_bytes = 100 << 10;
 	return 0;
 }
 
@@ -91,6 +91,26 @@ test_a_short_domain_counts_as_it_is_unless_it_is_live(void **unused)
 	expect(128, BLOCK * RECORD);
 }
 
+/* What is larger waits for the broker: memory stays what it is, whatever a transaction holds. */
+static void
+test_the_queue_is_two_transactions_and_at_most_a_quarter_of_memory(void **unused)
+{
+	uint64_t blocks, as_it_was;
+
+	(void)unused;
+	config.mix.memory_bytes = 64 << 20;
+	assert_int_equal(worst_case_queue(&config.mix), 200 << 10);
+	config.mix.transaction_bytes = 8 << 20;
+	assert_int_equal(worst_case_queue(&config.mix), 16 << 20);
+	config.mix.transaction_bytes = (8 << 20) + 1;
+	assert_int_equal(worst_case_queue(&config.mix), 16 << 20);
+	assert_int_equal(check(64 << 20, &as_it_was), FAIL_NONE);
+	config.mix.transaction_bytes = 1000000000;
+	assert_int_equal(worst_case_queue(&config.mix), 16 << 20);
+	assert_int_equal(check(64 << 20, &blocks), FAIL_NONE);
+	assert_int_equal(blocks, as_it_was);
+}
+
 int
 main(void)
 {
@@ -99,6 +119,8 @@ main(void)
 	    cmocka_unit_test_setup(test_a_step_touches_no_more_blocks_than_it_has_draws, reset),
 	    cmocka_unit_test_setup(test_the_largest_block_of_any_domain_counts, reset),
 	    cmocka_unit_test_setup(test_a_short_domain_counts_as_it_is_unless_it_is_live, reset),
+	    cmocka_unit_test_setup(
+		test_the_queue_is_two_transactions_and_at_most_a_quarter_of_memory, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
