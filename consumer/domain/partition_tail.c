@@ -87,7 +87,17 @@ take(const rd_kafka_message_t *m, struct partition_tail_at *at)
 }
 
 /*
- * Each partition is heard of once: by its last record, by its end (the record was deleted), or by
+ * A new leader shows records only as far as it knows that its followers have them, and learns that
+ * with their next fetches: for a moment the topic seems to end before the record.
+ */
+static bool
+ends_too_early(const rd_kafka_message_t *m, const struct partition_tail_at *at)
+{
+	return m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset < at->high;
+}
+
+/*
+ * Each partition is heard of once: by its last record, by its end (the record is a marker), or by
  * its error. Its `opaque` is cleared then.
  */
 static enum fail_code
@@ -105,7 +115,8 @@ read_assigned(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, int64_t
 		if (m->rkt != NULL)
 			e = rd_kafka_topic_partition_list_find(
 			    list, rd_kafka_topic_name(m->rkt), m->partition);
-		if (e != NULL && e->opaque != NULL && m->err != RD_KAFKA_RESP_ERR__TRANSPORT) {
+		if (e != NULL && e->opaque != NULL && m->err != RD_KAFKA_RESP_ERR__TRANSPORT &&
+		    !ends_too_early(m, e->opaque)) {
 			take(m, e->opaque);
 			e->opaque = NULL; /* heard of */
 			left--;

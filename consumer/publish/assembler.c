@@ -197,8 +197,13 @@ load_unknown(struct assembler *a, int64_t deadline_ms, struct failure *f)
 	struct mixer_draw draw = *mixer_blocked(a->now);
 	const struct feed_block_record *record;
 
-	/* What `ahead` has announced in vain may hold the room that this one needs. */
-	if ((feed_over(a->feed) || a->asked_n == a->global_batch) && renew(a, f) != FAIL_NONE)
+	/*
+	 * What `ahead` has announced in vain may hold the room that this one needs. And where `now`
+	 * has just met its first unknown length, announce() would renew `ahead`, which forgets what
+	 * is wanted here: so that comes first.
+	 */
+	if ((must_renew(a) || feed_over(a->feed) || a->asked_n == a->global_batch) &&
+	    renew(a, f) != FAIL_NONE)
 		return f->code;
 	if (feed_want(a->feed, &draw, f) != FAIL_NONE)
 		return f->code;

@@ -14,6 +14,12 @@ enum { TIMEOUT_MS = 10000, SLICE_MS = 1000, ATTEMPTS = 3, AGAIN_MS = 1000 };
 
 static struct stop never;
 
+struct trainer {
+	size_t number;
+	uint32_t first, lanes; /* those of its rank */
+	struct riffle *riffle;
+};
+
 static void
 tell(size_t actor, enum fail_code code, const struct failure *f)
 {
@@ -27,7 +33,12 @@ tell(size_t actor, enum fail_code code, const struct failure *f)
 void
 actor_mix(const struct world *w, size_t actor, uint64_t until_step)
 {
-	struct mix_options o = {.config = w->config, .until_step = until_step, .stop = &never};
+	const struct world_told *told = world_told();
+	struct mix_options o = {.config = told->accepted ? w->accepted : w->config,
+	    .until_step = until_step,
+	    .accept_config = told->accepted,
+	    .standby = told->standbys,
+	    .stop = &never};
 	struct failure f;
 	enum fail_code code = mix_run(&o, &f);
 
@@ -42,17 +53,17 @@ static enum fail_code
 produce_once(const struct world *w, const struct world_part *s, struct failure *f)
 {
 	struct kafka_options k = {
-	    .role = KAFKA_READER, .properties = &w->config->kafka, .client = "produce-resume"};
-	bool wanted = true, mismatch = false;
+	    .role = KAFKA_READER, .properties = &w->producing->kafka, .client = "produce-resume"};
+	bool wanted[WORLD_DOMAINS_MAX] = {true, true, true, true, true}, mismatch = false;
 	struct part_options o = {
-	    .config = w->config,
+	    .config = w->producing,
 	    .tokenizer = w->tokenizer,
-	    .domain = &s->domain,
-	    .wanted = &wanted,
-	    .domains_n = 1,
+	    .domain = s->domain,
+	    .wanted = wanted,
+	    .domains_n = s->domains_n,
 	    .mismatch = &mismatch,
 	    .partition = s->partition,
-	    .partitions = w->config->domains[s->domain].partitions,
+	    .partitions = s->partitions,
 	    .workers = 1,
 	    .label = "sim",
 	    .stop = &never,
@@ -84,63 +95,113 @@ actor_produce(const struct world *w, size_t actor)
 
 /* ---- a trainer: libriffle, with a checkpoint now and then, else from the commits ---- */
 
+static uint64_t
+lowest(const uint64_t *step, uint32_t first, uint32_t n)
+{
+	uint64_t low = UINT64_MAX;
+
+	for (uint32_t i = first; i < first + n; i++)
+		low = step[i] < low ? step[i] : low;
+	return low;
+}
+
+/* A checkpoint is of all ranks together. */
 static int
-open_trainer(const struct world *w, size_t number, struct riffle **out, struct riffle_error *e)
+open_trainer(const struct world *w, struct trainer *t, struct riffle_error *e)
 {
 	struct world_told *told = world_told();
+	bool given = told->lost[t->number] || chance_below(4) == 0;
 	struct riffle_options o = {
 	    .mix = "m",
-	    .rank = (uint32_t)number,
-	    .world = w->ranks,
-	    .start = chance_below(4) == 0 ? RIFFLE_START_STEP : RIFFLE_START_COMMITTED,
-	    .step = told->trained[number],
+	    .rank = (uint32_t)t->number,
+	    .world = told->ranks,
+	    .start = given ? RIFFLE_START_STEP : RIFFLE_START_COMMITTED,
+	    .step = lowest(told->trained, 0, w->lanes),
 	    .token_bytes = 4,
 	    .commit_every = 1 + chance_below(4),
 	    .open_timeout_ms = TIMEOUT_MS,
 	};
-	int code = riffle_open(out, &o, e);
+	int code = riffle_open(&t->riffle, &o, e);
 
+	t->lanes = w->lanes / told->ranks;
+	t->first = (uint32_t)t->number * t->lanes;
+	if (code == RIFFLE_ERROR_LOST)
+		told->lost[t->number] = true; /* the next start names the step */
 	if (code != RIFFLE_OK)
 		return code;
-	told->begun[number] = riffle_position(*out);
-	if (told->begun[number] > told->trained[number])
-		told->skipped[number] = true;
+	told->begun[t->number] = riffle_position(t->riffle);
+	if (told->begun[t->number] > lowest(told->trained, t->first, t->lanes))
+		told->skipped[t->number] = true;
 	return code;
+}
+
+static void
+raise_to(uint64_t *step, const struct trainer *t, uint64_t to)
+{
+	for (uint32_t i = t->first; i < t->first + t->lanes; i++)
+		step[i] = step[i] < to ? to : step[i];
 }
 
 /* Where it began is "committed" to a reader from the start; the group need not know of it. */
 static void
-note_step(struct riffle *r, size_t number)
+note_step(const struct trainer *t)
 {
 	struct world_told *told = world_told();
 
-	if (riffle_position(r) > told->trained[number])
-		told->trained[number] = riffle_position(r);
-	if (riffle_committed(r) > told->begun[number] &&
-	    riffle_committed(r) > told->committed[number])
-		told->committed[number] = riffle_committed(r);
+	raise_to(told->trained, t, riffle_position(t->riffle));
+	if (riffle_committed(t->riffle) > told->begun[t->number]) {
+		raise_to(told->committed, t, riffle_committed(t->riffle));
+		told->lost[t->number] = false;
+	}
 }
 
 static int
-train(struct riffle *r, size_t number, struct riffle_error *e)
+wrong_step(struct riffle_error *e, const char *what, uint64_t step, uint64_t due)
+{
+	e->code = RIFFLE_ERROR_DATA;
+	snprintf(e->text, sizeof(e->text), "%s: step %" PRIu64 " where %" PRIu64 " is due", what,
+	    step, due);
+	return e->code;
+}
+
+/* Reads what it had once more, from anywhere on. */
+static int
+seek(const struct trainer *t, struct riffle_error *e)
+{
+	uint64_t step = chance_below(riffle_position(t->riffle) + 1);
+	int code;
+
+	chance_trace("SEEK to step %" PRIu64, step);
+	code = riffle_seek(t->riffle, step, e);
+	if (code == RIFFLE_OK && chance_below(2) == 0)
+		code = riffle_commit(t->riffle, e);
+	if (code == RIFFLE_OK && riffle_position(t->riffle) != step)
+		code = wrong_step(e, "behind a seek", riffle_position(t->riffle), step);
+	return code;
+}
+
+static int
+train(const struct trainer *t, struct riffle_error *e)
 {
 	const struct riffle_step *step;
+	bool again;
 	int code;
 
 	do {
-		uint64_t before = riffle_position(r);
+		uint64_t before = riffle_position(t->riffle);
 
-		code = riffle_next(r, SLICE_MS, &step, e);
-		note_step(r, number);
-		if (code == RIFFLE_OK && step->step != before) {
-			e->code = RIFFLE_ERROR_DATA;
-			snprintf(e->text, sizeof(e->text),
-			    "step %" PRIu64 " came where %" PRIu64 " was next", step->step, before);
-			return e->code;
-		}
+		code = riffle_next(t->riffle, SLICE_MS, &step, e);
+		note_step(t);
+		if (code == RIFFLE_OK && step->step != before)
+			code = wrong_step(e, "the next step", step->step, before);
 		if (code == RIFFLE_OK && chance_below(16) == 0)
-			code = riffle_commit(r, e);
-	} while (code == RIFFLE_OK || code == RIFFLE_TIMEOUT);
+			code = riffle_commit(t->riffle, e);
+		again = code == RIFFLE_OK || code == RIFFLE_TIMEOUT;
+		if ((again || code == RIFFLE_END) && chance_fault(CHANCE_SEEK, "m.batches")) {
+			code = seek(t, e);
+			again = code == RIFFLE_OK;
+		}
+	} while (again);
 	return code;
 }
 
@@ -155,17 +216,16 @@ fail_code_of(int code)
 void
 actor_train(const struct world *w, size_t actor)
 {
-	size_t number = actor - WORLD_TRAINER_FIRST;
+	struct trainer t = {.number = actor - WORLD_TRAINER_FIRST};
 	struct riffle_error e = {0};
-	struct riffle *r = NULL;
 	struct failure f;
-	int code = open_trainer(w, number, &r, &e);
+	int code = open_trainer(w, &t, &e);
 
 	if (code == RIFFLE_OK)
-		code = train(r, number, &e);
+		code = train(&t, &e);
 	snprintf(f.text, sizeof(f.text), "%s", e.text);
 	tell(actor, fail_code_of(code), &f);
-	riffle_close(r);
+	riffle_close(t.riffle);
 }
 
 void

@@ -217,10 +217,9 @@ check_ledger(const struct world *w)
 static const char *
 check_taken(const struct world *w)
 {
-	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
-		const struct world_part *s = &w->part[i];
-		const struct cluster_commit *c =
-		    cluster_commit("m.mixer", s->topic, (int32_t)s->partition);
+	for (size_t i = 0; i < w->logs_n; i++) {
+		const struct world_log *s = &w->log[i];
+		const struct cluster_commit *c = cluster_commit("m.mixer", s->topic, s->partition);
 		int64_t taken = c == NULL ? -1 : c->offset;
 
 		if (taken != w->taken[i])
@@ -231,10 +230,51 @@ check_taken(const struct world *w)
 	return NULL;
 }
 
+/* ---- dead letters ---- */
+
+static const char *
+header(const struct cluster_record *r, const char *name)
+{
+	for (size_t i = 0; i < r->headers_n; i++)
+		if (strcmp(r->header[i].name, name) == 0 && r->header[i].value != NULL)
+			return r->header[i].value;
+	return "";
+}
+
+static bool
+same_letter(const struct cluster_record *a, const struct cluster_record *b)
+{
+	return a->fate == CLUSTER_COMMITTED && b->fate == CLUSTER_COMMITTED &&
+	       strcmp(header(a, "riffle.error.topic"), header(b, "riffle.error.topic")) == 0 &&
+	       strcmp(header(a, "riffle.error.partition"), header(b, "riffle.error.partition")) ==
+		   0 &&
+	       strcmp(header(a, "riffle.error.ordinal"), header(b, "riffle.error.ordinal")) == 0;
+}
+
+/* What was quarantined is there, each sequence once. */
+static const char *
+check_rejects(const struct world *w)
+{
+	const struct cluster_partition *p = cluster_partition("c.rejects", 0);
+	size_t n = 0;
+
+	for (int64_t i = 0; i < p->end; i++) {
+		n += p->record[i].fate == CLUSTER_COMMITTED;
+		for (int64_t k = 0; k < i; k++)
+			if (same_letter(&p->record[i], &p->record[k]))
+				return problem("duplicate: dead letters %" PRId64 " and %" PRId64
+					       " are of one sequence",
+				    k, i);
+	}
+	if (n == w->rejects_n)
+		return NULL;
+	return problem("lost write: %zu dead letters of %zu", n, w->rejects_n);
+}
+
 /* ---- trainers ---- */
 
 static const char *
-check_seen_one(const struct world *w, const struct world_seen *s)
+check_seen_one(const struct world_seen *s)
 {
 	const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)s->lane);
 	const struct cluster_record *r = &p->record[s->offset];
@@ -243,34 +283,34 @@ check_seen_one(const struct world *w, const struct world_seen *s)
 		return problem("aborted read: a trainer was given step %" PRIu64 " of lane %" PRIu32
 			       ", offset %" PRId64 ", which was never committed",
 		    s->step, s->lane, s->offset);
-	if (s->step >= w->steps_n ||
-	    s->hash != XXH64(w->batch[s->lane][s->step].bytes, w->batch[s->lane][s->step].n, 0))
+	if (s->hash != XXH64(r->bytes, r->n, 0))
 		return problem("other bytes: a trainer was given step %" PRIu64 " of lane %" PRIu32,
 		    s->step, s->lane);
 	return NULL;
 }
 
 static const char *
-check_seen(const struct world *w)
+check_seen(const struct world *w, uint64_t steps)
 {
 	static bool had[WORLD_LANES_MAX][WORLD_STEPS_MAX];
 	const struct world_told *told = world_told();
 
 	memset(had, 0, sizeof(had));
 	for (size_t i = 0; i < told->seen_n; i++) {
-		const char *bad = check_seen_one(w, &told->seen[i]);
+		const char *bad = check_seen_one(&told->seen[i]);
 
 		if (bad != NULL)
 			return bad;
-		had[told->seen[i].lane][told->seen[i].step] = true;
+		if (told->seen[i].step < WORLD_STEPS_MAX)
+			had[told->seen[i].lane][told->seen[i].step] = true;
 	}
-	for (uint32_t i = 0; i < w->ranks; i++)
+	for (uint32_t i = 0; i < WORLD_TRAINERS; i++)
 		if (told->skipped[i])
 			return problem("gap: trainer %" PRIu32 " began at step %" PRIu64
 				       ", behind what it was given",
 			    i, told->begun[i]);
 	for (uint32_t lane = 0; lane < w->lanes; lane++)
-		for (uint64_t step = 0; step + 1 < w->steps_n; step++)
+		for (uint64_t step = 0; step < steps; step++)
 			if (!had[lane][step] && told->seen_n < WORLD_SEEN_MAX)
 				return problem("lost read: no trainer was given step %" PRIu64
 					       " of lane %" PRIu32,
@@ -300,9 +340,9 @@ ordinal_of(const struct cluster_record *r, uint64_t *ordinal)
 
 /* Every sequence in its place, whatever is there twice; nothing but another End behind the End. */
 static const char *
-check_domain(const struct world_part *s)
+check_domain(const struct world_log *s)
 {
-	const struct cluster_partition *p = cluster_partition(s->topic, (int32_t)s->partition);
+	const struct cluster_partition *p = cluster_partition(s->topic, s->partition);
 	size_t next = 0;
 
 	for (int64_t i = 0; i < p->end; i++) {
@@ -313,44 +353,158 @@ check_domain(const struct world_part *s)
 			return problem("topic %s offset %" PRId64 ": no sequence", s->topic, i);
 		at = ordinal == UINT64_MAX ? s->records_n - 1 : ordinal;
 		if (at > next)
-			return problem("gap: topic %s [%" PRIu32 "] offset %" PRId64
+			return problem("gap: topic %s [%" PRId32 "] offset %" PRId64
 				       ": record %" PRIu64 " where %zu is due",
 			    s->topic, s->partition, i, at, next);
 		if (r->n != s->record[at].n || memcmp(r->bytes, s->record[at].bytes, r->n) != 0)
-			return problem("other bytes: topic %s [%" PRIu32 "] offset %" PRId64
+			return problem("other bytes: topic %s [%" PRId32 "] offset %" PRId64
 				       ", record %" PRIu64,
 			    s->topic, s->partition, i, at);
 		next += at == next;
 	}
 	if (next == s->records_n)
 		return NULL;
-	return problem("lost write: topic %s [%" PRIu32 "] has %zu records of %zu", s->topic,
+	return problem("lost write: topic %s [%" PRId32 "] has %zu records of %zu", s->topic,
 	    s->partition, next, s->records_n);
 }
 
 bool
-checker_sealed(const struct world_part *s)
+checker_sealed(const struct world_log *l)
 {
-	const struct cluster_partition *p = cluster_partition(s->topic, (int32_t)s->partition);
+	const struct cluster_partition *p = cluster_partition(l->topic, l->partition);
 	uint64_t ordinal;
 
 	return p->end > 0 && ordinal_of(&p->record[p->end - 1], &ordinal) && ordinal == UINT64_MAX;
+}
+
+/* Steps below it are on every lane. */
+static uint64_t
+last_step(const struct cluster_partition *p, bool *over)
+{
+	struct batch_view view;
+	struct failure f;
+
+	*over = false;
+	for (int64_t i = p->end; i-- > 0;) {
+		if (p->record[i].fate != CLUSTER_COMMITTED)
+			continue;
+		if (batch_decode(&view, p->record[i].bytes, p->record[i].n, &f) != FAIL_NONE)
+			break;
+		*over = view.head.last;
+		return view.head.last ? view.head.step : view.head.step + 1;
+	}
+	return 0;
 }
 
 const char *
 checker_check(const struct world *w, bool produced)
 {
 	const char *bad = NULL;
+	bool over;
 
-	for (size_t i = 0; produced && bad == NULL && i < WORLD_PRODUCERS; i++)
-		bad = check_domain(&w->part[i]);
-	if (bad == NULL)
+	for (size_t i = 0; produced && bad == NULL && i < w->logs_n; i++)
+		bad = check_domain(&w->log[i]);
+	if (bad == NULL && w->free)
+		bad = checker_check_free(w);
+	if (bad == NULL && !w->free)
 		bad = check_batches(w);
-	if (bad == NULL)
+	if (bad == NULL && !w->free)
 		bad = check_ledger(w);
-	if (bad == NULL)
+	if (bad == NULL && !w->free)
 		bad = check_taken(w);
-	return bad == NULL ? check_seen(w) : bad;
+	if (bad == NULL)
+		bad = check_rejects(w);
+	if (bad == NULL)
+		bad = check_seen(w, last_step(cluster_partition("m.batches", 0), &over));
+	return bad;
+}
+
+/* ---- at any moment ---- */
+
+/* -1: there is no commit. */
+static int64_t
+committed_step(uint32_t lane, int64_t *offset)
+{
+	const struct cluster_commit *c = cluster_commit("m.trainers", "m.batches", (int32_t)lane);
+
+	if (c == NULL || c->metadata == NULL || strncmp(c->metadata, "step=", 5) != 0)
+		return -1;
+	*offset = c->offset;
+	return (int64_t)strtoull(c->metadata + 5, NULL, 10);
+}
+
+static uint32_t lanes; /* of the world that is played */
+
+/* The lowest commit of all lanes is the run's position, and the lead counts from it. */
+static void
+hear(const struct cluster_commit *c)
+{
+	struct world_told *told = world_told();
+	int64_t lowest = INT64_MAX, offset;
+
+	if (told == NULL || told->ranks == 0 || strcmp(c->group, "m.trainers") != 0)
+		return;
+	for (uint32_t i = 0; i < lanes; i++) {
+		int64_t step = committed_step(i, &offset);
+
+		lowest = step < lowest ? step : lowest;
+	}
+	if (lowest > (int64_t)told->position)
+		told->position = (uint64_t)lowest;
+}
+
+static const char *
+watch_lead(const struct world *w)
+{
+	const struct world_told *told = world_told();
+	uint32_t lead = w->config->mix.max_lead_steps;
+	bool over;
+	uint64_t steps = last_step(cluster_partition("m.batches", 0), &over);
+
+	if (lead == 0 || steps <= told->position + lead)
+		return NULL;
+	return problem("lead: step %" PRIu64 " is published, the trainers have committed %" PRIu64
+		       " and max_lead_steps is %" PRIu32,
+	    steps - 1, told->position, lead);
+}
+
+/* A commit names an offset that is not behind the step that it names. */
+static const char *
+watch_commit(uint32_t lane)
+{
+	const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
+	int64_t offset = 0, step = committed_step(lane, &offset);
+	uint64_t before;
+
+	if (step < 0)
+		return NULL;
+	for (int64_t i = offset < p->end ? offset : p->end; i-- > p->log_start;) {
+		if (p->record[i].fate != CLUSTER_COMMITTED || !step_of(&p->record[i], &before))
+			continue;
+		if (before < (uint64_t)step)
+			return NULL;
+		return problem("gap: lane %" PRIu32 " is committed at step %" PRId64
+			       " with offset %" PRId64 ", behind step %" PRIu64,
+		    lane, step, offset, before);
+	}
+	return NULL;
+}
+
+void
+checker_begin(const struct world *w)
+{
+	lanes = w->lanes;
+	cluster_heard = hear;
+}
+
+const char *
+checker_watch(const struct world *w)
+{
+	const char *bad = watch_lead(w);
+
+	for (uint32_t lane = 0; bad == NULL && lane < w->lanes; lane++)
+		bad = watch_commit(lane);
+	return bad;
 }
 
 void

@@ -12,6 +12,9 @@
 
 enum {
 	LOOK_TURNS = 64,
+	WATCH_TURNS = 4,
+	ARRIVE_TURNS = 6, /* a record of a live log comes about so often */
+	STANDBY_ONE_OF = 4,
 	FAULTS_MAX = 24,     /* of a run */
 	TURNS_MAX = 200000,  /* of all actors: more is a run that does not end */
 	CALLS_MAX = 400000,  /* of one process */
@@ -35,9 +38,11 @@ struct actor {
 struct run {
 	const struct world *w;
 	struct actor actor[WORLD_ACTORS];
-	bool produces, rivals; /* rivals: a second mixer is started by mistake */
-	bool ever_rivals;      /* two mixers were alive at one time */
-	bool tasks;            /* else processes */
+	bool produces;
+	bool ever_rivals;  /* two mixers were alive at one time */
+	int64_t ledger_at; /* of its records those below were looked at */
+	size_t answered;   /* requests, in these */
+	bool tasks;        /* else processes */
 	uint64_t turns;
 	struct driver_result *out;
 };
@@ -207,6 +212,7 @@ turn(struct run *r, size_t i)
 	c->rounds = 0;
 	cluster->scheduled = alive(r, 0, WORLD_ACTORS) > 1;
 	rests = go_on(r, i, &status);
+	a->crash_at = c->crash_at;
 	a->calls = c->calls;
 	a->rounds = c->rounds;
 	if (rests)
@@ -226,7 +232,15 @@ mixed(const struct run *r)
 	return false;
 }
 
-/* One that was fenced stays away while the other one is there. */
+static void
+start_mixer(struct run *r, size_t i)
+{
+	r->actor[i].fenced = false;
+	r->ever_rivals = r->ever_rivals || alive(r, 0, WORLD_MIXERS) > 0;
+	start(r, i);
+}
+
+/* One that was fenced stays away while the other one is there; of standbys both are. */
 static void
 start_mixers(struct run *r)
 {
@@ -234,19 +248,10 @@ start_mixers(struct run *r)
 
 	if (mixed(r))
 		return;
-	if (n == 0) {
-		size_t i = chance_below(WORLD_MIXERS);
-
-		r->actor[i].fenced = false;
-		start(r, i);
-	} else if (n == 1 && r->rivals && cluster->chance.faults_left > 0 &&
-		   chance_below(200) == 0) {
-		size_t i = !r->actor[0].alive ? 0 : 1;
-
-		cluster->chance.faults_left--;
-		r->ever_rivals = true;
-		start(r, i);
-	}
+	if (n == 0)
+		start_mixer(r, chance_below(WORLD_MIXERS));
+	else if (n == 1 && (world_told()->standbys || chance_fault(CHANCE_RIVAL, "m")))
+		start_mixer(r, r->actor[0].alive ? 1 : 0);
 }
 
 /*
@@ -256,11 +261,14 @@ start_mixers(struct run *r)
 static void
 look_at_ends(struct run *r)
 {
-	for (size_t i = 0; r->produces && r->turns % LOOK_TURNS == 0 && i < WORLD_PRODUCERS; i++) {
+	const struct world *w = r->w;
+
+	for (size_t i = 0; r->produces && r->turns % LOOK_TURNS == 0 && i < w->parts_n; i++) {
 		struct actor *a = &r->actor[WORLD_PRODUCER_FIRST + i];
 
-		if (a->finished && !checker_sealed(&r->w->part[i]))
-			a->finished = false;
+		for (size_t d = 0; a->finished && d < w->part[i].domains_n; d++)
+			if (!checker_sealed(&w->log[w->part[i].log[d]]))
+				a->finished = false;
 	}
 }
 
@@ -283,16 +291,52 @@ finished(const struct run *r)
 	return mixed(r) && alive(r, 0, WORLD_MIXERS) == 0;
 }
 
+static bool
+is_trainer(size_t i)
+{
+	return i >= WORLD_TRAINER_FIRST && i < WORLD_PRODUCER_FIRST;
+}
+
+/* Answers in the ledger so far. */
+static void
+count_answers(struct run *r)
+{
+	const struct cluster_partition *p = cluster_partition("m.ledger", 0);
+
+	for (; r->ledger_at < p->end && p->record[r->ledger_at].fate != CLUSTER_OPEN;
+	     r->ledger_at++) {
+		const struct cluster_record *record = &p->record[r->ledger_at];
+		struct ledger l = {0};
+		struct failure f;
+
+		if (record->fate == CLUSTER_COMMITTED &&
+		    ledger_decode(&l, record->bytes, record->n, &f) == FAIL_NONE)
+			r->answered += l.answers_n;
+		ledger_clear(&l);
+	}
+}
+
+/* Trainers wait for the answer to a request: the mixer must give it without them. */
+static bool
+trainers_wait(struct run *r)
+{
+	if (world_told()->late_n == 0 || mixed(r))
+		return false;
+	count_answers(r);
+	return r->answered < world_told()->late_n;
+}
+
 /* Someone that runs and does not rest; where all rest, the one that rests the least. */
 static size_t
 choose(struct run *r)
 {
 	size_t ready[WORLD_ACTORS], n = 0, least = WORLD_ACTORS;
+	bool held = trainers_wait(r);
 
 	for (size_t i = 0; i < WORLD_ACTORS; i++) {
 		struct actor *a = &r->actor[i];
 
-		if (!a->alive)
+		if (!a->alive || (held && is_trainer(i)))
 			continue;
 		if (a->rounds == 0)
 			ready[n++] = i;
@@ -304,39 +348,87 @@ choose(struct run *r)
 	return n == 0 ? least : ready[chance_below(n)];
 }
 
+static void
+end_one(struct run *r, size_t i)
+{
+	if (!r->actor[i].alive)
+		return;
+	r->actor[i].alive = false;
+	if (r->tasks) {
+		task_drop(i);
+	} else {
+		kill(r->actor[i].pid, SIGKILL);
+		waitpid(r->actor[i].pid, NULL, 0);
+	}
+}
+
+/* ---- what happens beside the actors ---- */
+
 /* The lowest step that the trainers have committed is kept, with all behind it. */
 static void
 trim(struct run *r)
 {
 	uint64_t step = UINT64_MAX;
 
-	if (cluster->chance.rate[CHANCE_RETENTION] == 0 || cluster->chance.faults_left <= 0 ||
-	    chance_below(400) != 0)
+	if (r->turns % LOOK_TURNS != 0 || !chance_fault(CHANCE_RETENTION, "m.batches"))
 		return;
-	for (uint32_t i = 0; i < r->w->ranks; i++)
+	for (uint32_t i = 0; i < r->w->lanes; i++)
 		if (world_told()->committed[i] < step)
 			step = world_told()->committed[i];
-	if (step == 0)
-		return;
-	cluster->chance.faults_left--;
-	chance_note(CHANCE_RETENTION, "m.batches");
-	checker_trim(r->w, step);
+	if (step > 0)
+		checker_trim(r->w, step);
+}
+
+/* As many ranks as divide the lanes; steps that some had and others had not are read again. */
+static void
+change_world_size(struct run *r)
+{
+	uint32_t ranks = r->w->lanes >> chance_below(3);
+
+	ranks = ranks == 0 ? 1 : ranks;
+	world_told()->ranks = ranks;
+	chance_trace("RANKS %" PRIu32, ranks);
+	for (size_t i = 0; i < WORLD_TRAINERS; i++) {
+		struct actor *a = &r->actor[WORLD_TRAINER_FIRST + i];
+
+		end_one(r, WORLD_TRAINER_FIRST + i);
+		a->finished = false;
+		a->wanted = i < ranks;
+		world_told()->lost[i] = false;
+	}
+}
+
+/* Whoever changes the configuration ends the mixers first. */
+static void
+change_configuration(struct run *r)
+{
+	for (size_t i = 0; i < WORLD_MIXERS; i++)
+		end_one(r, i);
+	world_told()->accepted = true;
+}
+
+static void
+look_at_people(struct run *r)
+{
+	struct world_told *told = world_told();
+	const struct world *w = r->w;
+
+	if (w->lanes > 1 && r->turns % LOOK_TURNS == 0 &&
+	    chance_fault(CHANCE_WORLD_SIZE, "trainers"))
+		change_world_size(r);
+	if (told->late_n < w->late_n && chance_fault(CHANCE_REQUEST, "m.control"))
+		world_request(&w->late[told->late_n++]);
+	if (w->accepted != NULL && !told->accepted && !mixed(r) && chance_fault(CHANCE_ACCEPT, "m"))
+		change_configuration(r);
+	if (w->live && chance_below(ARRIVE_TURNS) == 0)
+		world_arrive(&w->log[chance_below(w->logs_n)]);
 }
 
 static void
 end_all(struct run *r)
 {
-	for (size_t i = 0; i < WORLD_ACTORS; i++) {
-		if (!r->actor[i].alive)
-			continue;
-		r->actor[i].alive = false;
-		if (r->tasks) {
-			task_drop(i);
-		} else {
-			kill(r->actor[i].pid, SIGKILL);
-			waitpid(r->actor[i].pid, NULL, 0);
-		}
-	}
+	for (size_t i = 0; i < WORLD_ACTORS; i++)
+		end_one(r, i);
 }
 
 /* ---- a seed ---- */
@@ -356,15 +448,21 @@ draw_rates(void)
 		c->rate[i] *= 3; /* few calls meet them */
 	c->rate[CHANCE_STOP] /= 20;
 	c->rate[CHANCE_EXPIRED] = 0; /* a consequence */
+	c->rate[CHANCE_RETENTION] *= 10;
+	c->rate[CHANCE_WORLD_SIZE] *= 4;
+	c->rate[CHANCE_REQUEST] += 600;
+	c->rate[CHANCE_ACCEPT] += 600;
+	if (c->rate[CHANCE_SEEK] > 0) /* what is read again is kept */
+		c->rate[CHANCE_RETENTION] = 0;
 	c->faults_left = (int64_t)chance_below(FAULTS_MAX);
 	c->calls_max = CALLS_MAX;
 }
 
 static void
-prepare(struct run *r, const struct world *worlds, uint64_t seed, bool trace)
+prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct driver_options *o)
 {
-	struct chance *c;
 	struct config_mix *mix;
+	struct chance *c;
 
 	r->w = &worlds[seed % WORLD_KINDS];
 	r->produces = r->w->produces && seed / WORLD_KINDS % 4 == 0;
@@ -372,20 +470,29 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, bool trace)
 	    r->produces ? r->w->empty : r->w->filled, r->produces ? r->w->empty_n : r->w->filled_n);
 	memset(world_told(), 0, sizeof(*world_told()));
 	c = &cluster->chance;
-	*c = (struct chance){.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1, .trace = trace};
+	*c = (struct chance){.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
+	    .trace = o->trace,
+	    .without = o->without};
 	draw_rates();
-	r->rivals = chance_below(3) == 0;
+	world_told()->ranks = r->w->ranks;
+	world_told()->standbys = chance_below(STANDBY_ONE_OF) == 0;
 	mix = &r->w->config->mix;
 	mix->transaction_bytes = 1 + chance_below(3000);
 	mix->transaction_ms = 20 + (uint32_t)chance_below(200);
 	mix->transaction_first_ms = 20 + (mix->transaction_ms - 20) / 2;
+	if (r->w->accepted != NULL) {
+		r->w->accepted->mix.transaction_bytes = mix->transaction_bytes;
+		r->w->accepted->mix.transaction_ms = mix->transaction_ms;
+		r->w->accepted->mix.transaction_first_ms = mix->transaction_first_ms;
+	}
 	for (size_t i = 0; i < r->w->ranks; i++)
 		r->actor[WORLD_TRAINER_FIRST + i].wanted = true;
-	for (size_t i = WORLD_PRODUCER_FIRST; r->produces && i < WORLD_ACTORS; i++)
-		r->actor[i].wanted = true;
+	for (size_t i = 0; r->produces && i < r->w->parts_n; i++)
+		r->actor[WORLD_PRODUCER_FIRST + i].wanted = true;
 	c->actor = -1;
-	chance_trace("seed %" PRIu64 ", world: %s%s, %" PRId64 " faults", seed, r->w->name,
-	    r->produces ? ", producers at work" : "", c->faults_left);
+	chance_trace("seed %" PRIu64 ", world: %s%s%s, %" PRId64 " faults", seed, r->w->name,
+	    r->produces ? ", producers at work" : "", world_told()->standbys ? ", standbys" : "",
+	    c->faults_left);
 }
 
 static void
@@ -414,12 +521,17 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 
 	memset(out, 0, sizeof(*out));
 	choose_actors(&r, o);
-	prepare(&r, worlds, seed, o->trace);
+	prepare(&r, worlds, seed, o);
+	checker_begin(r.w);
 	while (!finished(&r) && out->problem[0] == '\0') {
 		cluster->chance.actor = -1;
-		start_all(&r);
 		trim(&r);
+		look_at_people(&r);
+		start_all(&r);
 		turn(&r, choose(&r));
+		bad = r.turns % WATCH_TURNS == 0 ? checker_watch(r.w) : NULL;
+		if (bad != NULL)
+			snprintf(out->problem, sizeof(out->problem), "%s", bad);
 		if (++r.turns > TURNS_MAX)
 			problem(&r, 0, "and all others", "the run does not end");
 	}
@@ -435,5 +547,6 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 	out->mark = mark();
 	out->calls = cluster->chance.calls_total;
 	out->turns = r.turns;
+	out->faults = cluster->chance.drawn;
 	memcpy(out->fault, cluster->chance.count, sizeof(out->fault));
 }

@@ -11,15 +11,16 @@
 #include "tests/sim/world.h"
 
 struct driver_result {
-	char problem[1200]; /* "": all is well */
-	uint64_t calls, runs, turns;
+	char problem[1200];                  /* "": all is well */
+	uint64_t calls, runs, turns, faults; /* faults: drawn, with those left out */
 	uint64_t fault[CHANCE_FAULTS];
 	uint64_t mark; /* runs that had another course have another one, almost surely */
 };
 
 struct driver_options {
-	bool trace;     /* on stdout */
-	bool processes; /* as actors; they are where there are no tasks, too */
+	bool trace;       /* on stdout */
+	uint64_t without; /* chance.h */
+	bool processes;   /* as actors; they are where there are no tasks, too */
 };
 
 /* Plays one seed in the worlds. */

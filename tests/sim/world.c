@@ -10,31 +10,16 @@
 #include "common/record/control.h"
 #include "common/record/ledger.h"
 #include "common/record/schema.h"
+#include "tests/sim/world_kinds.h"
 
-enum { ASK_MS = 10000, TEXT_MAX = 4096, DOCUMENTS_MAX = 64, BYTES = 256 };
-
-/* What differs between the worlds. */
-struct kind {
-	const char *name;
-	uint32_t lanes, ranks, lead;
-	const char *more; /* of the mix section */
-	const char *drop; /* what domain d does at its end */
-	bool bad, repeated, requests;
-};
-
-static const struct kind kinds[WORLD_KINDS] = {
-    {"plain", 4, 2, 0, "", "repeat", false, false, false},
-    {"one lane, lead of 2", 1, 1, 2, "", "repeat", false, false, false},
-    {"lead of 5, records twice", 4, 2, 5, "", "repeat", false, true, false},
-    {"bad sequences", 2, 1, 0, "", "repeat", true, false, false},
-    {"by tokens", 2, 2, 7, "  weights_unit: tokens\n", "drop", false, false, false},
-    {"greedy, strided, phases", 4, 1, 0,
-	"  schedule: greedy\n  lane_order: strided\n  phases:\n"
-	"    - {name: late, start_step: 6, weights: {d: 1.0}, lr_scale: 0.5}\n",
-	"repeat", false, true, false},
-    {"requests", 4, 2, 6, "", "repeat", false, false, true},
-    {"random, bad sequences, records twice", 2, 2, 9, "  schedule: random\n", "drop", true, true,
-	false},
+enum {
+	ASK_MS = 10000,
+	TEXT_MAX = 4096,
+	DOCUMENTS_MAX = 64,
+	BYTES = 256,
+	LIVE_GIVEN = 3,      /* records of a live log that are there from the start */
+	ORDER_STEPS = 2000,  /* draws that the order of all domains is taken from */
+	EVERYTHING = 1 << 20 /* bytes of a transaction: more than any mix has */
 };
 
 static void
@@ -86,30 +71,29 @@ write_documents(const char *folder, const char *name, unsigned documents)
 	write_file(folder, name, text, n);
 }
 
-static struct config *
-make_config(const char *folder, const struct kind *k)
+/* Documents of two kinds, in turns, for one input of several domains. */
+static void
+write_dealt(const char *folder, const char *name, unsigned documents)
 {
-	char text[TEXT_MAX], path[TEXT_MAX];
+	char text[DOCUMENTS_MAX * 80];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < documents; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+		    "{\"from\":\"%s\",\"text\":\"document %u%.*s\"}\n", i % 3 == 0 ? "y" : "x", i,
+		    (int)(i * 5 % 23), " and what else it says");
+	write_file(folder, name, text, n);
+}
+
+static struct config *
+read_config(const char *folder, const char *text, int n)
+{
+	char path[TEXT_MAX];
 	struct config *c;
 	struct failure f;
-	int n = snprintf(text, sizeof(text),
-	    "corpus: c\n"
-	    "tokenizer: {file: bytes.tiktoken, pattern: gpt2, eos: \"~\"}\n"
-	    "sequence_length: 8\n"
-	    "domains:\n"
-	    "  a: {train: [a.jsonl], on_end: stop}\n"
-	    "  b: {train: [\"b.{1..2}.jsonl\"], partitions: 2}\n"
-	    "  d: {train: [d.jsonl], on_end: %s}\n"
-	    "mix:\n"
-	    "  name: m\n"
-	    "  seed: 7\n"
-	    "  global_batch: 8\n"
-	    "  lanes: %" PRIu32 "\n"
-	    "  max_lead_steps: %" PRIu32 "\n"
-	    "  transaction_bytes: 1\n"
-	    "  weights: {a: 0.5, b: 0.3, d: 0.2}\n%s",
-	    k->drop, k->lanes, k->lead, k->more);
 
+	if (n < 0 || n >= TEXT_MAX)
+		give_up("a configuration is too long", NULL);
 	write_file(folder, "run.yml", text, (size_t)n);
 	snprintf(path, sizeof(path), "%s/run.yml", folder);
 	if (config_open(&c, path, &f) != FAIL_NONE)
@@ -117,23 +101,79 @@ make_config(const char *folder, const struct kind *k)
 	return c;
 }
 
+#define CORPUS                                                                                     \
+	"corpus: c\n"                                                                              \
+	"tokenizer: {file: bytes.tiktoken, pattern: gpt2, eos: \"~\"}\n"                           \
+	"sequence_length: 8\n"                                                                     \
+	"domains:\n%s"
+
+static struct config *
+make_config(const char *folder, const struct world_kind *k, const char *weights)
+{
+	char text[TEXT_MAX];
+	int n = snprintf(text, sizeof(text),
+	    CORPUS "mix:\n"
+		   "  name: m\n"
+		   "  seed: 7\n"
+		   "  global_batch: 8\n"
+		   "  lanes: %" PRIu32 "\n"
+		   "  max_lead_steps: %" PRIu32 "\n"
+		   "  transaction_bytes: 1\n"
+		   "  weights: %s\n%s",
+	    k->domains, k->lanes, k->lead, weights, k->more == NULL ? "" : k->more);
+
+	return read_config(folder, text, n);
+}
+
+static struct config *
+make_producing(const char *folder, const struct world_kind *k)
+{
+	char text[TEXT_MAX];
+	int n =
+	    snprintf(text, sizeof(text), CORPUS, k->producing == NULL ? k->domains : k->producing);
+
+	return read_config(folder, text, n);
+}
+
+/* One sequence a step, of all domains in turns: as producers see them, none of them is live. */
+static struct config *
+make_ordering(const char *folder, const struct world_kind *k)
+{
+	char text[TEXT_MAX];
+	int n = snprintf(text, sizeof(text),
+	    CORPUS "mix:\n"
+		   "  name: o\n"
+		   "  seed: 7\n"
+		   "  global_batch: 1\n"
+		   "  lanes: 1\n"
+		   "  max_lead_steps: 0\n"
+		   "  transaction_bytes: %d\n"
+		   "  transaction_ms: 30000\n"
+		   "  weights: uniform\n",
+	    k->producing == NULL ? k->domains : k->producing, EVERYTHING);
+
+	return read_config(folder, text, n);
+}
+
 /* ---- topics and logs ---- */
 
 /* As `riffle topics --create` makes them. */
 static void
-make_topics(const struct world *w)
+make_topics(const struct config *c)
 {
 	struct topic_setting wanted[TOPIC_SETTINGS];
 	struct topic_plan *plan;
 	struct failure f = {0};
 
-	if (topic_plan_open(&plan, w->config, &f) != FAIL_NONE)
+	if (topic_plan_open(&plan, c, &f) != FAIL_NONE)
 		give_up("topics", &f);
 	for (size_t i = 0; i < plan->n; i++) {
-		struct cluster_topic *t =
-		    cluster_make_topic(plan->topic[i].name, plan->topic[i].partitions);
+		struct cluster_topic *t = cluster_topic(plan->topic[i].name);
 
-		topic_plan_settings(wanted, w->config, &plan->topic[i]);
+		if (t != NULL)
+			continue;
+		t = cluster_make_topic(plan->topic[i].name, plan->topic[i].partitions);
+		topic_plan_settings(wanted, c, &plan->topic[i]);
 		for (size_t k = 0; k < TOPIC_SETTINGS; k++) {
 			struct cluster_setting *s = &t->setting[t->settings_n++];
 
@@ -167,18 +207,56 @@ must(size_t actor, const char *what)
 }
 
 static void
+keep_log(struct world_log *l)
+{
+	const struct cluster_partition *p = cluster_partition(l->topic, l->partition);
+
+	if (p->end > WORLD_RECORDS_MAX)
+		give_up("too many records in a domain", NULL);
+	l->records_n = (size_t)p->end;
+	for (size_t k = 0; k < l->records_n; k++)
+		l->record[k] = copy(&p->record[k]);
+}
+
+static void
 fill(struct world *w)
 {
-	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
-		struct world_part *s = &w->part[i];
-		const struct cluster_partition *p;
-
+	for (size_t i = 0; i < w->parts_n; i++) {
 		actor_produce(w, WORLD_PRODUCER_FIRST + i);
 		must(WORLD_PRODUCER_FIRST + i, "producing without faults");
-		p = cluster_partition(s->topic, (int32_t)s->partition);
-		s->records_n = (size_t)p->end;
-		for (size_t k = 0; k < s->records_n; k++)
-			s->record[k] = copy(&p->record[k]);
+	}
+	for (size_t i = 0; i < w->logs_n; i++)
+		keep_log(&w->log[i]);
+}
+
+int64_t
+world_log_length(const struct world_log *l)
+{
+	return (int64_t)l->records_n - (l->live ? 1 : 0);
+}
+
+/* What has not come yet stands behind the end, where nobody sees it. */
+bool
+world_arrive(const struct world_log *l)
+{
+	struct cluster_partition *p = cluster_partition(l->topic, l->partition);
+
+	if (!l->live || p->end >= world_log_length(l))
+		return false;
+	p->end++;
+	return true;
+}
+
+static void
+hold_back(const struct world *w, int64_t records)
+{
+	for (size_t i = 0; i < w->logs_n; i++) {
+		struct cluster_partition *p =
+		    cluster_partition(w->log[i].topic, w->log[i].partition);
+		int64_t length = world_log_length(&w->log[i]);
+
+		if (w->log[i].live)
+			p->end = records < length ? records : length;
 	}
 }
 
@@ -205,8 +283,8 @@ repeat(struct cluster_partition *p, int64_t offset, int64_t n)
 	memcpy(&p->record[offset], &p->record[offset - n], (size_t)n * sizeof(*p->record));
 }
 
-static void
-ask_for(const struct control *c)
+void
+world_request(const struct control *c)
 {
 	struct cluster_partition *p = cluster_partition("m.control", 0);
 	struct cluster_record *r;
@@ -221,31 +299,6 @@ ask_for(const struct control *c)
 	memcpy(r->bytes, bytes, n);
 	r->n = n;
 	free(bytes);
-}
-
-static void
-ask(void)
-{
-	struct ledger_raw_weight weight[] = {{(char[]){"a"}, .2}, {(char[]){"d"}, .8}};
-	struct control heavier = {.id = (char[]){"heavier"},
-	    .kind = LEDGER_WEIGHTS,
-	    .at_step = 4,
-	    .weight = weight,
-	    .weights_n = 2,
-	    .lr_scale = 0.5,
-	    .partition = -1,
-	    .who = (char[]){"sim"}};
-	struct control skip = {.id = (char[]){"skip"},
-	    .kind = LEDGER_SKIP,
-	    .at_step = 3,
-	    .domain = (char[]){"b"},
-	    .partition = 1,
-	    .first = 2,
-	    .end = 6,
-	    .who = (char[]){"sim"}};
-
-	ask_for(&heavier);
-	ask_for(&skip);
 }
 
 /* ---- the unfaulted run ---- */
@@ -313,6 +366,7 @@ keep_ledger(struct world *w)
 		if (ledger_decode(&l, p->record[i].bytes, p->record[i].n, &f) != FAIL_NONE)
 			give_up("the ledger", &f);
 		keep_state(w, &l, &p->record[i]);
+		w->text = w->text == NULL ? strdup(l.config) : w->text;
 		ledger_clear(&l);
 	}
 }
@@ -320,12 +374,16 @@ keep_ledger(struct world *w)
 static void
 keep_taken(struct world *w)
 {
-	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
+	const struct cluster_partition *rejects = cluster_partition("c.rejects", 0);
+
+	for (size_t i = 0; i < w->logs_n; i++) {
 		const struct cluster_commit *c =
-		    cluster_commit("m.mixer", w->part[i].topic, (int32_t)w->part[i].partition);
+		    cluster_commit("m.mixer", w->log[i].topic, w->log[i].partition);
 
 		w->taken[i] = c == NULL ? -1 : c->offset;
 	}
+	for (int64_t i = 0; i < rejects->end; i++)
+		w->rejects_n += rejects->record[i].fate == CLUSTER_COMMITTED;
 }
 
 static void
@@ -372,34 +430,133 @@ world_told(void)
 	return cluster->world;
 }
 
-static void
-name_shares(struct world *w)
-{
-	static const size_t domain[WORLD_PRODUCERS] = {0, 1, 1, 2};
-	static const uint32_t partition[WORLD_PRODUCERS] = {0, 0, 1, 0};
+/* ---- the order of every domain's draws ---- */
 
-	for (size_t i = 0; i < WORLD_PRODUCERS; i++) {
-		w->part[i].domain = domain[i];
-		w->part[i].partition = partition[i];
-		names_domain_topic(
-		    w->part[i].topic, "c", w->config->domains[domain[i]].name, SET_TRAIN);
+static struct world_order *
+order_of(struct world *w, const struct config *c, uint32_t domain)
+{
+	for (size_t i = 0; i < w->orders_n; i++)
+		if (strcmp(w->order[i].domain, c->domains[domain].name) == 0)
+			return &w->order[i];
+	w->order[w->orders_n].domain = strdup(c->domains[domain].name);
+	return &w->order[w->orders_n++];
+}
+
+static void
+keep_draws(struct world *w, const struct config *c)
+{
+	const struct cluster_partition *p = cluster_partition("o.batches", 0);
+
+	for (int64_t i = 0; i < p->end; i++) {
+		struct sequence_payload_view payload;
+		struct batch_drawn drawn;
+		struct batch_view view;
+		struct world_order *o;
+		struct failure f;
+
+		if (p->record[i].fate != CLUSTER_COMMITTED)
+			continue;
+		if (batch_decode(&view, p->record[i].bytes, p->record[i].n, &f) != FAIL_NONE ||
+		    view.sequences_n != 1 || batch_next(&view, &drawn, &payload, &f) != FAIL_NONE)
+			give_up("the order of draws", &f);
+		o = order_of(w, c, drawn.domain);
+		if (o->n < WORLD_RECORDS_MAX)
+			o->draw[o->n++] = drawn;
+	}
+}
+
+/* A mix of its own in the same topics, which are restored then. */
+static void
+keep_orders(struct world *w, const struct world_kind *k, const char *where)
+{
+	struct config *c = make_ordering(where, k), *mine = w->config;
+	size_t n;
+	void *before = cluster_save(&n);
+
+	for (size_t i = 0; i < c->domains_n; i++)
+		c->domains[i].on_end = MIX_END_REPEAT;
+	for (size_t i = 0; i < w->logs_n; i++) /* with its End: none of them is live here */
+		if (w->log[i].live)
+			cluster_partition(w->log[i].topic, w->log[i].partition)->end =
+			    (int64_t)w->log[i].records_n;
+	make_topics(c);
+	w->config = c;
+	mix_until(w, ORDER_STEPS);
+	keep_draws(w, c);
+	w->config = mine;
+	config_close(c);
+	cluster_restore(before, n);
+	free(before);
+}
+
+/* ---- a world ---- */
+
+static void
+add_log(struct world *w, struct world_part *s, size_t domain)
+{
+	const struct config_domain *d = &w->producing->domains[domain];
+	struct world_log *l = &w->log[w->logs_n];
+
+	if (w->logs_n == WORLD_LOGS_MAX)
+		give_up("too many partitions of domains", NULL);
+	l->domain = d->name;
+	l->partition = (int32_t)s->partition;
+	names_domain_topic(l->topic, "c", d->name, SET_TRAIN);
+	for (size_t i = 0; i < w->config->domains_n; i++)
+		if (strcmp(w->config->domains[i].name, d->name) == 0)
+			l->live = w->config->domains[i].live;
+	w->live = w->live || l->live;
+	s->domain[s->domains_n] = domain;
+	s->log[s->domains_n++] = w->logs_n++;
+}
+
+/* A part of each partition of each input; domains with `where` share the one that they name. */
+static void
+make_parts(struct world *w)
+{
+	const struct config *c = w->producing;
+
+	for (size_t d = 0; d < c->domains_n; d++) {
+		if (d > 0 && c->domains[d].where_field != NULL &&
+		    c->domains[d - 1].where_field != NULL) {
+			add_log(w, &w->part[w->parts_n - 1], d);
+			continue;
+		}
+		for (uint32_t k = 0; k < c->domains[d].partitions; k++) {
+			struct world_part *s = &w->part[w->parts_n++];
+
+			if (w->parts_n > WORLD_PRODUCERS)
+				give_up("too many producers", NULL);
+			s->partition = k;
+			s->partitions = c->domains[d].partitions;
+			add_log(w, s, d);
+		}
 	}
 }
 
 static void
-open_world(struct world *w, const struct kind *k, const char *where, const void *nothing, size_t n)
+open_world(
+    struct world *w, const struct world_kind *k, const char *where, const void *nothing, size_t n)
 {
 	cluster_restore(nothing, n);
 	w->name = k->name;
 	w->lanes = k->lanes;
 	w->ranks = k->ranks;
-	w->config = make_config(where, k);
-	w->produces = !k->bad && !k->repeated;
-	name_shares(w);
+	w->config = make_config(where, k, k->weights);
+	if (k->accepted != NULL)
+		w->accepted = make_config(where, k, k->accepted);
+	w->producing = make_producing(where, k);
+	w->lends = k->lends;
+	memcpy(w->late, k->late, sizeof(w->late));
+	w->late_n = k->late_n;
+	make_parts(w);
+	w->free = w->live || k->late_n > 0 || k->accepted != NULL;
+	w->produces = !k->bad && !k->repeated && k->producing == NULL;
 	cluster->world = cluster_allocate(sizeof(struct world_told));
-	make_topics(w);
-	if (k->requests)
-		ask();
+	make_topics(w->config);
+	make_topics(w->producing);
+	for (size_t i = 0; i < k->asked_n; i++)
+		world_request(&k->asked[i]);
 	w->empty = cluster_save(&w->empty_n);
 	fill(w);
 	if (k->bad) {
@@ -410,13 +567,17 @@ open_world(struct world *w, const struct kind *k, const char *where, const void 
 		repeat(cluster_partition("c.a", 0), 12, 3);
 		repeat(cluster_partition("c.d", 0), 4, 4);
 	}
+	if (w->free)
+		keep_orders(w, k, where);
 	memset(world_told(), 0, sizeof(*world_told()));
+	hold_back(w, LIVE_GIVEN);
 	w->filled = cluster_save(&w->filled_n);
+	hold_back(w, WORLD_RECORDS_MAX);
 	run_unfaulted(w);
 }
 
-static const char *const files[] = {
-    "run.yml", "bytes.tiktoken", "a.jsonl", "b.1.jsonl", "b.2.jsonl", "d.jsonl"};
+static const char *const files[] = {"run.yml", "bytes.tiktoken", "a.jsonl", "b.1.jsonl",
+    "b.2.jsonl", "d.jsonl", "e.jsonl", "l.1.jsonl", "l.2.jsonl", "w.jsonl"};
 static char folder[] = P_tmpdir "/riffle-sim-XXXXXX";
 
 void
@@ -424,8 +585,12 @@ world_close_all(struct world *w)
 {
 	char path[TEXT_MAX];
 
-	for (size_t i = 0; i < WORLD_KINDS; i++)
+	for (size_t i = 0; i < WORLD_KINDS; i++) {
 		config_close(w[i].config);
+		config_close(w[i].accepted);
+		config_close(w[i].producing);
+		free(w[i].text);
+	}
 	tokenizer_close(w[0].tokenizer);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
@@ -451,6 +616,10 @@ world_open_all(struct world *w)
 	write_documents(folder, "b.1.jsonl", 20);
 	write_documents(folder, "b.2.jsonl", 14);
 	write_documents(folder, "d.jsonl", 6);
+	write_documents(folder, "e.jsonl", 9);
+	write_documents(folder, "l.1.jsonl", 22);
+	write_documents(folder, "l.2.jsonl", 22);
+	write_dealt(folder, "w.jsonl", 30);
 	snprintf(vocabulary, sizeof(vocabulary), "%s/bytes.tiktoken", folder);
 	if (tokenizer_open(&tokenizer, &o, &f) != FAIL_NONE)
 		give_up("the vocabulary", &f);
@@ -458,7 +627,7 @@ world_open_all(struct world *w)
 	nothing = cluster_save(&n);
 	for (size_t i = 0; i < WORLD_KINDS; i++) {
 		w[i].tokenizer = tokenizer;
-		open_world(&w[i], &kinds[i], folder, nothing, n);
+		open_world(&w[i], &world_kinds[i], folder, nothing, n);
 	}
 	free(nothing);
 }

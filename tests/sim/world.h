@@ -8,24 +8,27 @@
 #define TESTS_SIM_WORLD_H
 
 #include "common/config/config.h"
+#include "common/record/batch.h"
+#include "common/record/control.h"
 #include "common/record/ledger.h"
 #include "producer/tokenizer/tokenizer.h"
 #include "tests/sim/kafka/cluster.h"
 
 enum {
-	WORLD_KINDS = 8,
+	WORLD_KINDS = 20,
 	WORLD_LANES_MAX = 4,
 	WORLD_STEPS_MAX = 128,
-	WORLD_DOMAINS = 3,
-	WORLD_PARTITIONS_MAX = 2,
+	WORLD_DOMAINS_MAX = 5,
+	WORLD_LOGS_MAX = 7,
+	WORLD_LATE_MAX = 4,       /* requests that are put while the mix runs */
 	WORLD_RECORDS_MAX = 1024, /* of a domain partition */
 	WORLD_SEEN_MAX = 4096,
 	WORLD_STATES_MAX = WORLD_STEPS_MAX + 8,
 	WORLD_ANSWERS_MAX = 1024, /* bytes */
 
 	WORLD_MIXERS = 2,
-	WORLD_TRAINERS = 2,
-	WORLD_PRODUCERS = 4, /* partitions of all domains */
+	WORLD_TRAINERS = WORLD_LANES_MAX,
+	WORLD_PRODUCERS = 5,
 	WORLD_ACTORS = WORLD_MIXERS + WORLD_TRAINERS + WORLD_PRODUCERS,
 	WORLD_TRAINER_FIRST = WORLD_MIXERS,
 	WORLD_PRODUCER_FIRST = WORLD_MIXERS + WORLD_TRAINERS,
@@ -45,24 +48,55 @@ struct world_state {
 	struct world_bytes ledger;
 };
 
-/* A domain partition that one producer writes: its part. */
-struct world_part {
-	size_t domain; /* in the configuration */
-	uint32_t partition;
+/* A domain partition. */
+struct world_log {
+	const char *domain;
 	char topic[CLUSTER_NAME_MAX];
+	int32_t partition;
 	struct world_bytes record[WORLD_RECORDS_MAX]; /* the last one is its End */
 	size_t records_n;
+	bool live; /* it has no End, and its records come while the mix runs */
+};
+
+/* What one producer writes: a partition of each domain that shares its input. */
+struct world_part {
+	size_t domain[WORLD_DOMAINS_MAX]; /* in the configuration that produces */
+	size_t domains_n;
+	uint32_t partition, partitions;
+	size_t log[WORLD_DOMAINS_MAX]; /* one a domain */
+};
+
+/* The draws of a domain, in their order: which depends on nothing but the domain and the seed. */
+struct world_order {
+	const char *domain;
+	struct batch_drawn draw[WORLD_RECORDS_MAX];
+	size_t n;
 };
 
 struct world {
 	const char *name;
 	uint32_t lanes, ranks;
-	struct config *config;
+	struct config *config; /* of the mixers, */
+	struct config
+	    *accepted; /* of those that are started behind a change; NULL: there is none */
+	struct config *producing; /* of the producers */
 	struct tokenizer *tokenizer;
 	void *empty, *filled; /* images: without any record, and with the domain logs */
 	size_t empty_n, filled_n;
 	bool produces; /* producers may run in the simulated run */
+	bool live;     /* records of some logs come while the mix runs */
+	bool lends;    /* and others are drawn meanwhile */
+	char *text;    /* of the configuration, as the ledger has it */
+	/* What is drawn when rests on when things happen: domains that lend, requests that come late. */
+	bool free;
+	struct control late[WORLD_LATE_MAX]; /* borrow constants */
+	size_t late_n;
+	struct world_log log[WORLD_LOGS_MAX];
+	size_t logs_n;
 	struct world_part part[WORLD_PRODUCERS];
+	size_t parts_n;
+	struct world_order order[WORLD_DOMAINS_MAX]; /* of a world that is free */
+	size_t orders_n;
 	/* The unfaulted run: step s of a lane, the end of the mix as the last one. */
 	struct world_bytes batch[WORLD_LANES_MAX][WORLD_STEPS_MAX];
 	size_t steps_n; /* the end included */
@@ -70,7 +104,8 @@ struct world {
 	size_t states_n;
 	char answers[WORLD_ANSWERS_MAX]; /* to requests, in order */
 	size_t answers_n;
-	int64_t taken[WORLD_PRODUCERS]; /* offsets of the mixer's group */
+	int64_t taken[WORLD_LOGS_MAX]; /* offsets of the mixer's group */
+	size_t rejects_n;              /* dead letters */
 };
 
 /* How an actor's last run ended. */
@@ -87,15 +122,21 @@ struct world_seen {
 	int64_t offset;
 };
 
-/* What actors tell the driver, in the cluster's memory. */
+/* What driver and actors tell each other, in the cluster's memory. */
 struct world_told {
 	struct world_outcome outcome[WORLD_ACTORS];
 	struct world_seen seen[WORLD_SEEN_MAX];
 	size_t seen_n;
-	uint64_t trained[WORLD_TRAINERS];   /* steps below it were given to the trainer */
-	uint64_t committed[WORLD_TRAINERS]; /* the broker has confirmed it */
-	uint64_t begun[WORLD_TRAINERS];     /* where its last run has begun */
-	bool skipped[WORLD_TRAINERS];       /* it has begun behind what it was given */
+	uint32_t ranks;                      /* of the trainers, now */
+	bool accepted;                       /* mixers are started with the changed configuration */
+	bool standbys;                       /* and as standbys */
+	bool lost[WORLD_TRAINERS];           /* its commits were gone: its checkpoint counts */
+	uint64_t trained[WORLD_LANES_MAX];   /* steps below it were given to a trainer */
+	uint64_t committed[WORLD_LANES_MAX]; /* the broker has confirmed it */
+	uint64_t begun[WORLD_TRAINERS];      /* where its last run has begun */
+	bool skipped[WORLD_TRAINERS];        /* it has begun behind what it was given */
+	uint64_t position; /* the highest that the run has ever had at the broker */
+	size_t late_n;     /* requests that were put */
 };
 
 /* Makes all worlds in the cluster; ends the program with a sentence where that fails. */
@@ -109,6 +150,13 @@ void actor_train(const struct world *w, size_t actor);
 void actor_produce(const struct world *w, size_t actor);
 void actor_run(const struct world *w, size_t actor);
 
+/* Puts a request on the control topic. */
+void world_request(const struct control *c);
+/* One more record of a live log comes; false: all are there. */
+bool world_arrive(const struct world_log *l);
+/* All records that the log will have. */
+int64_t world_log_length(const struct world_log *l);
+
 /* NULL: the run without faults has no such state. */
 const struct world_state *world_state(
     const struct world *w, int64_t step_next, int64_t control_next);
@@ -117,8 +165,14 @@ bool world_add_answers(char text[static WORLD_ANSWERS_MAX], const struct ledger 
 
 /* checker.c: NULL: all is well; else the class and a sentence. Borrowed until the next call. */
 const char *checker_check(const struct world *w, bool produced);
-/* Whether the last record of a producer's partition is its End. */
-bool checker_sealed(const struct world_part *s);
+/* Before a run: what is watched from then on. */
+void checker_begin(const struct world *w);
+/* The same, at any moment of a run, for what must hold at all of them. */
+const char *checker_watch(const struct world *w);
+/* Whether the last record of a partition is its End. */
+bool checker_sealed(const struct world_log *l);
+/* checker_free.c: steps and ledger of a world whose draws rest on when things happen. */
+const char *checker_check_free(const struct world *w);
 /* Lets a trainer's past go: what stands below `step` of the batch topic is deleted. */
 void checker_trim(const struct world *w, uint64_t step);
 

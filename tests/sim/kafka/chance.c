@@ -45,6 +45,11 @@ const char *const chance_name[CHANCE_FAULTS] = {
     [CHANCE_GROUP_REFUSED] = "group's commit refused",
     [CHANCE_EXPIRED] = "transaction ended by the coordinator",
     [CHANCE_RETENTION] = "log start moved",
+    [CHANCE_SEEK] = "steps read again",
+    [CHANCE_WORLD_SIZE] = "number of ranks changed",
+    [CHANCE_RIVAL] = "second mixer started",
+    [CHANCE_REQUEST] = "request while the mix runs",
+    [CHANCE_ACCEPT] = "configuration changed",
 };
 
 /* splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). */
@@ -87,16 +92,28 @@ chance_note(enum chance_fault fault, const char *where)
 	chance_trace("FAULT %s: %s", chance_name[fault], where);
 }
 
+/* One that was drawn: it happens unless it is left out. */
+static bool
+happens(enum chance_fault fault, const char *where)
+{
+	struct chance *c = &cluster->chance;
+	uint64_t n = c->drawn++;
+
+	c->faults_left--;
+	if (n < 64 && (c->without >> n & 1) != 0)
+		return false;
+	chance_note(fault, where);
+	return true;
+}
+
 bool
 chance_fault(enum chance_fault fault, const char *where)
 {
-	struct chance *c = &cluster->chance;
+	const struct chance *c = &cluster->chance;
 
 	if (c->rate[fault] == 0 || c->faults_left <= 0 || chance_below(65536) >= c->rate[fault])
 		return false;
-	c->faults_left--;
-	chance_note(fault, where);
-	return true;
+	return happens(fault, where);
 }
 
 void
@@ -119,9 +136,9 @@ rest(void)
 static void
 crash(const char *function)
 {
-	cluster->chance.faults_left--;
-	chance_note(CHANCE_CRASH, function);
-	chance_exit(EXIT_CRASHED);
+	cluster->chance.crash_at = 0;
+	if (happens(CHANCE_CRASH, function))
+		chance_exit(EXIT_CRASHED);
 }
 
 /* Heartbeats of the process that runs. */

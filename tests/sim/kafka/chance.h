@@ -33,6 +33,12 @@ enum chance_fault {
 	CHANCE_GROUP_REFUSED,   /* it does not arrive */
 	CHANCE_EXPIRED,         /* the coordinator has ended a transaction (a consequence) */
 	CHANCE_RETENTION,       /* the log's start moves */
+	/* What people do. */
+	CHANCE_SEEK,       /* a trainer reads again what it had */
+	CHANCE_WORLD_SIZE, /* the trainers are started again, as more or fewer ranks */
+	CHANCE_RIVAL,      /* a second mixer is started by mistake */
+	CHANCE_REQUEST,    /* comes while the mix runs */
+	CHANCE_ACCEPT,     /* the mixer is started with a changed configuration */
 	CHANCE_FAULTS,
 };
 
@@ -43,6 +49,8 @@ struct chance {
 	uint32_t rate[CHANCE_FAULTS]; /* of 65,536 */
 	uint64_t count[CHANCE_FAULTS];
 	int64_t faults_left; /* the run is then without */
+	uint64_t drawn;      /* faults so far, with those that were left out */
+	uint64_t without;    /* bit n: the n-th is left out, and all others are drawn as before */
 	uint64_t process;    /* which one runs, counted from the first */
 	uint64_t calls;      /* of the process that runs */
 	uint64_t crash_at;   /* the call at which it dies; 0: none */
@@ -57,7 +65,7 @@ struct chance {
 uint64_t chance_next(void);
 /* In [0, n). */
 uint64_t chance_below(uint64_t n);
-/* Whether the fault happens now; counts it and says it in the trace. */
+/* Whether the fault happens now by its rate; counts it and says it in the trace. */
 bool chance_fault(enum chance_fault fault, const char *where);
 void chance_note(enum chance_fault fault, const char *where);
 

@@ -10,6 +10,7 @@ enum { START_MS = 1000000, ALIGN = 16, ROOM_FIRST = 16 };
 #define SIZE_USUAL ((size_t)1 << 30)
 
 struct cluster *cluster;
+void (*cluster_heard)(const struct cluster_commit *c);
 
 void
 cluster_open(size_t size)
@@ -310,6 +311,8 @@ arrive(struct cluster_request *r)
 	case CLUSTER_COMMIT:
 		for (size_t i = 0; i < r->offsets_n; i++)
 			cluster_commit_set(&r->offsets[i]);
+		if (cluster_heard != NULL && r->offsets_n > 0)
+			cluster_heard(&r->offsets[0]);
 		chance_trace("arrives: %zu offsets of %s", r->offsets_n,
 		    r->offsets_n == 0 ? "" : r->offsets[0].group);
 		break;

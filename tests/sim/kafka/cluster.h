@@ -186,6 +186,8 @@ struct cluster {
 };
 
 extern struct cluster *cluster; /* NULL: not opened */
+/* Hears of each commit of a group that has come; allocates nothing. NULL: nobody does. */
+extern void (*cluster_heard)(const struct cluster_commit *c);
 
 /* Maps `size` bytes and makes an empty cluster there; does nothing where there is one. */
 void cluster_open(size_t size);

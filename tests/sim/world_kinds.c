@@ -1,0 +1,190 @@
+#include "tests/sim/world_kinds.h"
+
+#define A        "  a: {train: [a.jsonl], on_end: stop}\n"
+#define B        "  b: {train: [\"b.{1..2}.jsonl\"], partitions: 2}\n"
+#define D        "  d: {train: [d.jsonl]}\n"
+#define D_DROPS  "  d: {train: [d.jsonl], on_end: drop}\n"
+#define E        "  e: {train: [e.jsonl]}\n"
+#define L        "  l: {train: [\"l.{1..2}.jsonl\"], partitions: 2}\n"
+#define L_WAITS  "  l: {train: [\"l.{1..2}.jsonl\"], partitions: 2, live: true}\n"
+#define L_LENDS  "  l: {train: [\"l.{1..2}.jsonl\"], partitions: 2, live: true, on_dry: lend}\n"
+#define FITTED   "  b: {train: [\"b.{1..2}.jsonl\"], partitions: 2, packing: best_fit}\n"
+#define PADDED   "  d: {train: [d.jsonl], packing: none}\n"
+#define DEALT(x) "  " x ": {train: [w.jsonl], where: {field: from, equals: " x "}}\n"
+#define USUAL    "{a: 0.5, b: 0.3, d: 0.2}"
+
+/* Requests; what they point to is constant, and nobody writes to it. */
+#define TEXT(text) (char *)(uintptr_t)(text)
+
+static struct ledger_raw_weight heavier[] = {{TEXT("a"), .2}, {TEXT("d"), .8}};
+static struct ledger_raw_weight lighter[] = {{TEXT("a"), .6}, {TEXT("b"), .3}, {TEXT("d"), .1}};
+static struct ledger_raw_weight without_b[] = {{TEXT("a"), .6}, {TEXT("d"), .1}};
+static struct ledger_raw_weight joins[] = {{TEXT("e"), .4}};
+
+#define WEIGH(name, at, list, scale)                                                               \
+	{                                                                                          \
+		.id = TEXT(name), .kind = LEDGER_WEIGHTS, .at_step = (at), .weight = (list),       \
+		.weights_n = sizeof(list) / sizeof((list)[0]), .lr_scale = (scale),                \
+		.partition = -1, .who = TEXT("sim")                                                \
+	}
+#define JOIN(at)                                                                                   \
+	{                                                                                          \
+		.id = TEXT("join"), .kind = LEDGER_JOIN, .at_step = (at), .domain = TEXT("e"),     \
+		.weight = joins, .weights_n = 1, .partition = -1, .who = TEXT("sim")               \
+	}
+#define LEAVE(at)                                                                                  \
+	{                                                                                          \
+		.id = TEXT("leave"), .kind = LEDGER_LEAVE, .at_step = (at), .domain = TEXT("b"),   \
+		.partition = -1, .who = TEXT("sim")                                                \
+	}
+#define SKIP(at)                                                                                   \
+	{                                                                                          \
+		.id = TEXT("skip"), .kind = LEDGER_SKIP, .at_step = (at), .domain = TEXT("b"),     \
+		.partition = 1, .first = 2, .end = 6, .who = TEXT("sim")                           \
+	}
+
+const struct world_kind world_kinds[WORLD_KINDS] = {
+    {.name = "plain", .lanes = 4, .ranks = 2, .domains = A B D, .weights = USUAL},
+    {.name = "one lane, lead of 2",
+	.lanes = 1,
+	.ranks = 1,
+	.lead = 2,
+	.domains = A B D,
+	.weights = USUAL},
+    {.name = "lead of 5, records twice",
+	.lanes = 4,
+	.ranks = 2,
+	.lead = 5,
+	.domains = A B D,
+	.weights = USUAL,
+	.repeated = true},
+    {.name = "bad sequences",
+	.lanes = 2,
+	.ranks = 1,
+	.domains = A B D,
+	.weights = USUAL,
+	.bad = true},
+    {.name = "by tokens",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 7,
+	.domains = A B D_DROPS,
+	.weights = USUAL,
+	.more = "  weights_unit: tokens\n"},
+    {.name = "greedy, strided, phases",
+	.lanes = 4,
+	.ranks = 1,
+	.domains = A B D,
+	.weights = USUAL,
+	.more = "  schedule: greedy\n  lane_order: strided\n  phases:\n"
+		"    - {name: late, start_step: 6, weights: {d: 1.0}, lr_scale: 0.5}\n",
+	.repeated = true},
+    {.name = "requests",
+	.lanes = 4,
+	.ranks = 2,
+	.lead = 6,
+	.domains = A B D,
+	.weights = USUAL,
+	.asked = {WEIGH("heavier", 4, heavier, 0.5), SKIP(3)},
+	.asked_n = 2},
+    {.name = "random, bad sequences, records twice",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 9,
+	.domains = A B D_DROPS,
+	.weights = USUAL,
+	.more = "  schedule: random\n",
+	.bad = true,
+	.repeated = true},
+    {.name = "rounds",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 4,
+	.domains = A B D,
+	.weights = USUAL,
+	.more = "  epoch_size: 20\n"},
+    {.name = "rounds, requests, a phase",
+	.lanes = 4,
+	.ranks = 4,
+	.domains = A B D,
+	.weights = USUAL,
+	.more =
+	    "  epoch_size: 27\n  phases:\n    - {name: late, start_step: 7, weights: {d: 1.0}}\n",
+	.asked = {WEIGH("heavier", 4, heavier, 0), SKIP(2)},
+	.asked_n = 2},
+    {.name = "joins, leaves, skips",
+	.lanes = 4,
+	.ranks = 2,
+	.lead = 8,
+	.domains = A B D,
+	.producing = A B D E,
+	.weights = USUAL,
+	.asked = {JOIN(3), LEAVE(7), SKIP(4)},
+	.asked_n = 3},
+    {.name = "packed to fit and one by one, by tokens",
+	.lanes = 2,
+	.ranks = 1,
+	.lead = 6,
+	.domains = A FITTED PADDED,
+	.weights = USUAL,
+	.more = "  weights_unit: tokens\n"},
+    {.name = "one input dealt out",
+	.lanes = 2,
+	.ranks = 2,
+	.domains = A DEALT("x") DEALT("y"),
+	.weights = "{a: 0.5, x: 0.3, y: 0.2}",
+	.more = "  window: 2\n"},
+    {.name = "live",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 5,
+	.domains = A D L_WAITS,
+	.producing = A D L,
+	.weights = "{a: 0.5, d: 0.2, l: 0.3}"},
+    {.name = "live, lends",
+	.lanes = 4,
+	.ranks = 2,
+	.domains = A B L_LENDS,
+	.producing = A B L,
+	.weights = "{a: 0.4, b: 0.2, l: 0.4}",
+	.lends = true},
+    {.name = "live, lends, lead of 3",
+	.lanes = 2,
+	.ranks = 1,
+	.lead = 3,
+	.domains = A D L_LENDS,
+	.producing = A D L,
+	.weights = "{a: 0.5, d: 0.2, l: 0.3}",
+	.lends = true},
+    {.name = "requests that come late",
+	.lanes = 4,
+	.ranks = 2,
+	.lead = 4,
+	.domains = A B D,
+	.weights = USUAL,
+	.late = {WEIGH("heavier", -1, heavier, 0.5), WEIGH("lighter", 9, lighter, 0)},
+	.late_n = 2},
+    {.name = "joins and leaves late",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 6,
+	.domains = A B D,
+	.producing = A B D E,
+	.weights = USUAL,
+	.late = {JOIN(-1), LEAVE(-1), WEIGH("lighter", -1, without_b, 0)},
+	.late_n = 3},
+    {.name = "changed configuration",
+	.lanes = 2,
+	.ranks = 1,
+	.lead = 4,
+	.domains = A B D,
+	.weights = USUAL,
+	.accepted = "{a: 0.3, b: 0.1, d: 0.6}"},
+    {.name = "changed configuration, rounds",
+	.lanes = 4,
+	.ranks = 2,
+	.domains = A B D,
+	.weights = USUAL,
+	.more = "  epoch_size: 16\n",
+	.accepted = "{a: 0.6, b: 0.2, d: 0.2}"},
+};
