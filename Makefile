@@ -141,7 +141,10 @@ unit: deps-unit  ## every unit test, and a short simulation; needs no broker. T=
 SEEDS ?= 10000
 sim:  ## riffle on a Kafka in memory under SEEDS (10000) seeds of faults; SEED=n replays one
 	@$(PARALLEL) $B/sim
-	@$B/sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+	@$B/sim $(if $(SEED),--seed $(SEED) $(if $(WITHOUT),--without $(WITHOUT)),--seeds $(SEEDS))
+
+sim-long:
+	@$(MAKE) --no-print-directory sim SEEDS=1000000
 
 mutants: deps-unit  ## one change at a time in what decides: do the unit tests and the simulation see it? N=200 SEED=1
 	@$(PARALLEL) B=$B/mutants CFLAGS=-O2 mutate
@@ -183,7 +186,7 @@ test-torch: deps-test  ## the tests that need PyTorch, which it installs (about 
 test-stores: deps-test  ## the source of Parquet and Arrow files on s3:// and gs://, from servers on loopback
 	@B=$B scripts/test-stores
 
-nightly: test asan tsan valgrind vectors test-torch test-stores  ## all tests: sanitizers, valgrind, other compilers, PyTorch
+nightly: test asan tsan valgrind vectors test-torch test-stores sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, 10^6 seeds
 
 CHAOS = $(PARALLEL) product $B/tests/chaos/clock_jump.so && B=$B KAFKA=$(KAFKA) scripts/chaos
 chaos: deps-test  ## three brokers, a mix with a standby, and every fault; SEED=n repeats one, FAULTS=a,b picks
@@ -253,7 +256,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores nightly chaos \
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores nightly chaos \
 	stuck soak demo bench bench-trainers bench-tokenizer check layers format format-check deps wheel install clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

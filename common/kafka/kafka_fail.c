@@ -29,7 +29,10 @@ kafka_slice_ms(int64_t deadline_ms)
 	return left < SLICE_MS ? left : SLICE_MS;
 }
 
-/* Errors that pass by themselves: a connection to be made, a leader or coordinator to be found. */
+/*
+ * Errors that pass by themselves: a connection to be made, a leader or coordinator to be found,
+ * also where the disk of the last one failed.
+ */
 static const rd_kafka_resp_err_t passing_errors[] = {
     RD_KAFKA_RESP_ERR__TRANSPORT,
     RD_KAFKA_RESP_ERR__TIMED_OUT,
@@ -39,6 +42,7 @@ static const rd_kafka_resp_err_t passing_errors[] = {
     RD_KAFKA_RESP_ERR__RETRY,
     RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
     RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+    RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
     RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
     RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
     RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,

@@ -121,6 +121,7 @@ open_trainer(const struct world *w, struct trainer *t, struct riffle_error *e)
 	    .commit_every = 1 + chance_below(4),
 	    .open_timeout_ms = TIMEOUT_MS,
 	};
+	uint64_t known = checker_known_position();
 	int code = riffle_open(&t->riffle, &o, e);
 
 	t->lanes = w->lanes / told->ranks;
@@ -130,6 +131,8 @@ open_trainer(const struct world *w, struct trainer *t, struct riffle_error *e)
 	if (code != RIFFLE_OK)
 		return code;
 	told->begun[t->number] = riffle_position(t->riffle);
+	if (!given && known > 0 && told->begun[t->number] == 0 && !checker_all_committed(w))
+		told->reset[t->number] = true;
 	if (told->begun[t->number] > lowest(told->trained, t->first, t->lanes))
 		told->skipped[t->number] = true;
 	return code;

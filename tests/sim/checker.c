@@ -165,7 +165,7 @@ check_order(const struct ledger *l, int64_t offset, int64_t step_next, uint64_t 
 
 static const char *
 check_ledger_record(const struct world *w, const struct cluster_record *r, int64_t offset,
-    int64_t *step_next, uint64_t *mixer, char answers[static WORLD_ANSWERS_MAX])
+    int64_t *step_next, uint64_t *mixer, uint64_t *run, char answers[static WORLD_ANSWERS_MAX])
 {
 	struct ledger l = {0};
 	struct failure f;
@@ -181,6 +181,11 @@ check_ledger_record(const struct world *w, const struct cluster_record *r, int64
 		bad = check_state(w, &l, offset);
 	if (bad == NULL && !world_add_answers(answers, &l))
 		bad = problem("ledger offset %" PRId64 ": more answers than requests", offset);
+	if (bad == NULL && ledger_run_step(&l, "trainers") < *run)
+		bad = problem("ledger offset %" PRId64 ": the run stood at step %" PRIu64
+			      ", and now at %" PRIu64,
+		    offset, *run, ledger_run_step(&l, "trainers"));
+	*run = ledger_run_step(&l, "trainers");
 	*step_next = l.step_next;
 	*mixer = l.mixer;
 	ledger_clear(&l);
@@ -193,7 +198,7 @@ check_ledger(const struct world *w)
 	const struct cluster_partition *p = cluster_partition("m.ledger", 0);
 	char answers[WORLD_ANSWERS_MAX] = "";
 	int64_t step_next = 0;
-	uint64_t mixer = 0;
+	uint64_t mixer = 0, run = 0;
 
 	for (int64_t i = 0; i < p->end; i++) {
 		const struct cluster_record *r = &p->record[i];
@@ -201,7 +206,7 @@ check_ledger(const struct world *w)
 
 		if (r->fate == CLUSTER_MARKER || r->fate == CLUSTER_ABORTED)
 			continue;
-		bad = check_ledger_record(w, r, i, &step_next, &mixer, answers);
+		bad = check_ledger_record(w, r, i, &step_next, &mixer, &run, answers);
 		if (bad != NULL)
 			return bad;
 	}
@@ -304,6 +309,11 @@ check_seen(const struct world *w, uint64_t steps)
 		if (told->seen[i].step < WORLD_STEPS_MAX)
 			had[told->seen[i].lane][told->seen[i].step] = true;
 	}
+	for (uint32_t i = 0; i < WORLD_TRAINERS; i++)
+		if (told->reset[i])
+			return problem("reset: trainer %" PRIu32 " began at step 0, and the ledger "
+				       "knew where its run stood",
+			    i);
 	for (uint32_t i = 0; i < WORLD_TRAINERS; i++)
 		if (told->skipped[i])
 			return problem("gap: trainer %" PRIu32 " began at step %" PRIu64
@@ -488,6 +498,37 @@ watch_commit(uint32_t lane)
 		    lane, step, offset, before);
 	}
 	return NULL;
+}
+
+uint64_t
+checker_known_position(void)
+{
+	const struct cluster_partition *p = cluster_partition("m.ledger", 0);
+	uint64_t step = 0;
+
+	for (int64_t i = p == NULL ? 0 : p->end; i-- > (p == NULL ? 0 : p->log_start);) {
+		struct ledger l = {0};
+		struct failure f;
+
+		if (p->record[i].fate != CLUSTER_COMMITTED)
+			continue;
+		if (ledger_decode(&l, p->record[i].bytes, p->record[i].n, &f) == FAIL_NONE)
+			step = ledger_run_step(&l, "trainers");
+		ledger_clear(&l);
+		break;
+	}
+	return step;
+}
+
+bool
+checker_all_committed(const struct world *w)
+{
+	int64_t offset;
+
+	for (uint32_t lane = 0; lane < w->lanes; lane++)
+		if (committed_step(lane, &offset) < 0)
+			return false;
+	return true;
 }
 
 void

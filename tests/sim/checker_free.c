@@ -415,6 +415,10 @@ check_record(struct count *c, struct ledger *l, int64_t offset)
 		return problem("ledger offset %" PRId64
 			       ": a mixer writes that is not the last one to have started",
 		    offset);
+	if (ledger_run_step(l, "trainers") < ledger_run_step(b, "trainers"))
+		return problem("ledger offset %" PRId64 ": the run stood at step %" PRIu64
+			       ", and now at %" PRIu64,
+		    offset, ledger_run_step(b, "trainers"), ledger_run_step(l, "trainers"));
 	bad = take_answers(c, l);
 	if (bad == NULL)
 		bad = check_taken(c, l);

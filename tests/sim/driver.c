@@ -15,13 +15,17 @@ enum {
 	WATCH_TURNS = 4,
 	ARRIVE_TURNS = 6, /* a record of a live log comes about so often */
 	STANDBY_ONE_OF = 4,
-	FAULTS_MAX = 24,     /* of a run */
-	TURNS_MAX = 200000,  /* of all actors: more is a run that does not end */
-	CALLS_MAX = 400000,  /* of one process */
-	SLICE_MAX = 300,     /* calls */
-	CRASH_BITS = 11,     /* a process that crashes does within so many calls */
-	FAILURES_QUIET = 12, /* an actor may fail so often without a new fault */
+	DISK_TURNS = 16,
+	CUT_MAX = 8,            /* records of a tail that is lost, at most */
+	FAULTS_MAX = 24,        /* of a run */
+	TURNS_MAX = 60000,      /* of all actors: more is a run that does not end */
+	CALLS_MAX = 100000,     /* of one process, */
+	CALLS_ALL_MAX = 300000, /* and of all */
+	SLICE_MAX = 300,        /* calls */
+	CRASH_BITS = 11,        /* a process that crashes does within so many calls */
+	FAILURES_QUIET = 12,    /* an actor may fail so often without a new fault */
 	SETTLE_MS = 60000,
+	AGAIN_MS = 2000,
 	EXIT_CRASHED = 99,
 	EXIT_HANGS = 98,
 };
@@ -122,19 +126,35 @@ alive(const struct run *r, size_t from, size_t end)
 
 /* ---- ends ---- */
 
-/* Whether a failure is one that its user would meet by starting it again. */
+static bool
+says(size_t i, const char *words)
+{
+	return strstr(world_told()->outcome[i].text, words) != NULL;
+}
+
+/*
+ * Whether a failure is one that its user would meet by starting it again: the broker's, a fencing,
+ * or a stop that says what was taken away.
+ */
 static bool
 may_fail(struct run *r, size_t i, enum fail_code code)
 {
+	const uint64_t *count = cluster->chance.count;
+	bool mixer = i < WORLD_TRAINER_FIRST, producer = i >= WORLD_PRODUCER_FIRST;
+
 	if (code == FAIL_BROKER || code == FAIL_TIMEOUT)
 		return true;
 	/* By a rival; or by the coordinator, before the START that would tell the two apart. */
 	if (code == FAIL_FENCED)
-		return i < WORLD_TRAINER_FIRST &&
-		       (r->ever_rivals || cluster->chance.count[CHANCE_EXPIRED] > 0);
+		return mixer && (r->ever_rivals || count[CHANCE_EXPIRED] > 0);
+	if (count[CHANCE_COMMITS_GONE] > 0 && mixer && code == FAIL_CONFIG)
+		return says(i, "the broker knows no commit of group m.trainers any more");
+	if (count[CHANCE_COMMITS_GONE] > 0 && !mixer && !producer)
+		return says(i, "the broker has no commit of group m.trainers for every lane");
+	if (count[CHANCE_TAIL_LOST] > 0 && mixer)
+		return says(i, "are missing: records were deleted") || says(i, "shorter");
 	/* What a dead producer had sent can land behind its successor. */
-	return code == FAIL_DATA && i >= WORLD_PRODUCER_FIRST &&
-	       strstr(world_told()->outcome[i].text, "another producer writes here") != NULL;
+	return code == FAIL_DATA && producer && says(i, "another producer writes here");
 }
 
 static void
@@ -153,8 +173,13 @@ ended(struct run *r, size_t i)
 		return;
 	}
 	a->fenced = o->code == FAIL_FENCED;
-	if (a->quiet && !a->fenced && ++a->failures > FAILURES_QUIET)
+	if (o->code == FAIL_CONFIG || o->code == FAIL_DATA) {
+		/* Another actor brings back what was taken away; who reads that waits for it. */
+		cluster->now_ms += AGAIN_MS;
+		cluster_tick();
+	} else if (a->quiet && !a->fenced && ++a->failures > FAILURES_QUIET) {
 		problem(r, i, "fails again and again, without a fault", o->text);
+	}
 }
 
 static void
@@ -316,11 +341,12 @@ count_answers(struct run *r)
 	}
 }
 
-/* Trainers wait for the answer to a request: the mixer must give it without them. */
+/* Trainers wait for the answer to a request, unless a mixer waits for their commits: it must come
+ * without them. */
 static bool
 trainers_wait(struct run *r)
 {
-	if (world_told()->late_n == 0 || mixed(r))
+	if (world_told()->late_n == 0 || mixed(r) || cluster->chance.count[CHANCE_COMMITS_GONE] > 0)
 		return false;
 	count_answers(r);
 	return r->answered < world_told()->late_n;
@@ -407,6 +433,104 @@ change_configuration(struct run *r)
 	world_told()->accepted = true;
 }
 
+/* ---- what administrators and disks do ---- */
+
+/* Some of the run's commits, or all of them. */
+static void
+delete_commits(const struct run *r)
+{
+	bool all = chance_below(2) == 0;
+
+	cluster_commit_forget(
+	    "m.trainers", "m.batches", all ? -1 : (int32_t)chance_below(r->w->lanes));
+}
+
+/* What stands below the ledger's last record, and the requests that it has answered. */
+static void
+delete_records(void)
+{
+	struct cluster_partition *ledger = cluster_partition("m.ledger", 0);
+	struct cluster_partition *control = cluster_partition("m.control", 0);
+	struct ledger l = {0};
+	struct failure f;
+	int64_t i = ledger->end;
+
+	while (i > ledger->log_start && ledger->record[i - 1].fate != CLUSTER_COMMITTED)
+		i--;
+	if (i == ledger->log_start)
+		return;
+	if (ledger_decode(&l, ledger->record[i - 1].bytes, ledger->record[i - 1].n, &f) ==
+		FAIL_NONE &&
+	    l.control_next > control->log_start && l.control_next <= control->end)
+		control->log_start = l.control_next;
+	ledger_clear(&l);
+	ledger->log_start = i - 1;
+}
+
+static void
+recreate(const char *name)
+{
+	struct cluster_topic *before = cluster_topic(name), *t;
+
+	cluster_delete_topic(before);
+	t = cluster_make_topic(name, before->partitions);
+	memcpy(t->setting, before->setting, sizeof(t->setting));
+	t->settings_n = before->settings_n;
+}
+
+/*
+ * Of a domain that was complete: its producer makes it whole again. What one at work loses can
+ * leave a hole that no other fills, and the mixer stops there.
+ */
+static void
+lose_tail(const struct run *r)
+{
+	const struct world_log *l = &r->w->log[chance_below(r->w->logs_n)];
+	struct cluster_partition *p = cluster_partition(l->topic, l->partition);
+
+	for (const struct cluster_request *q = cluster->requests; q != NULL; q = q->next)
+		if (q->kind == CLUSTER_PRODUCE && q->partition == p)
+			return;
+	if (checker_sealed(l))
+		cluster_cut(p, 1 + (int64_t)chance_below(CUT_MAX));
+}
+
+static bool
+all_answered(struct run *r)
+{
+	count_answers(r);
+	return r->answered >= r->w->answers_n && r->answered >= world_told()->late_n;
+}
+
+static void
+look_at_disks(struct run *r)
+{
+	struct cluster_topic *batches = cluster_topic("m.batches");
+	const struct world *w = r->w;
+
+	if (chance_fault(CHANCE_COMMITS_GONE, "m.trainers"))
+		delete_commits(r);
+	if (chance_fault(CHANCE_ID_EXPIRED, "m.mixer"))
+		cluster_txn_expire("m.mixer");
+	if (chance_fault(CHANCE_RECORDS_DELETED, "m.ledger, m.control"))
+		delete_records();
+	if (all_answered(r) && w->late_n == 0 && chance_fault(CHANCE_CONTROL_MADE, "m.control"))
+		recreate("m.control");
+	if (r->produces && chance_fault(CHANCE_TAIL_LOST, "a domain"))
+		lose_tail(r);
+	if (chance_fault(CHANCE_LANE_CUT, "m.batches"))
+		cluster_cut(&batches->partition[chance_below(w->lanes)],
+		    1 + (int64_t)chance_below(CUT_MAX));
+	if (chance_fault(CHANCE_LEDGER_CUT, "m.ledger"))
+		cluster_cut(cluster_partition("m.ledger", 0), 1 + (int64_t)chance_below(CUT_MAX));
+	if (chance_fault(CHANCE_LEDGER_EMPTY, "m.ledger"))
+		cluster_partition("m.ledger", 0)->log_start = cluster_partition("m.ledger", 0)->end;
+	if (chance_fault(CHANCE_BATCHES_MADE, "m.batches"))
+		recreate("m.batches");
+	if (chance_fault(CHANCE_PARTITIONS, "m.batches"))
+		cluster_add_partitions(batches, batches->partitions + 1);
+}
+
 static void
 look_at_people(struct run *r)
 {
@@ -435,7 +559,7 @@ end_all(struct run *r)
 
 /* Each seed has some of the faults only, some often: rare ones meet in odd pairs that way. */
 static void
-draw_rates(void)
+draw_rates(bool lost)
 {
 	struct chance *c = &cluster->chance;
 
@@ -452,7 +576,12 @@ draw_rates(void)
 	c->rate[CHANCE_WORLD_SIZE] *= 4;
 	c->rate[CHANCE_REQUEST] += 600;
 	c->rate[CHANCE_ACCEPT] += 600;
-	if (c->rate[CHANCE_SEEK] > 0) /* what is read again is kept */
+	for (int i = CHANCE_COMMITS_GONE; i <= CHANCE_PARTITIONS; i++)
+		c->rate[i] *= 2;
+	for (int i = CHANCE_LANE_CUT; i <= CHANCE_PARTITIONS; i++)
+		c->rate[i] = lost ? c->rate[i] : 0;
+	c->rate[CHANCE_DISK_FULL] /= 16;
+	if (c->rate[CHANCE_SEEK] > 0 || c->rate[CHANCE_COMMITS_GONE] > 0) /* it is read again */
 		c->rate[CHANCE_RETENTION] = 0;
 	c->faults_left = (int64_t)chance_below(FAULTS_MAX);
 	c->calls_max = CALLS_MAX;
@@ -473,7 +602,7 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct d
 	*c = (struct chance){.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
 	    .trace = o->trace,
 	    .without = o->without};
-	draw_rates();
+	draw_rates(o->lost);
 	world_told()->ranks = r->w->ranks;
 	world_told()->standbys = chance_below(STANDBY_ONE_OF) == 0;
 	mix = &r->w->config->mix;
@@ -527,12 +656,14 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 		cluster->chance.actor = -1;
 		trim(&r);
 		look_at_people(&r);
+		if (r.turns % DISK_TURNS == 0)
+			look_at_disks(&r);
 		start_all(&r);
 		turn(&r, choose(&r));
 		bad = r.turns % WATCH_TURNS == 0 ? checker_watch(r.w) : NULL;
 		if (bad != NULL)
 			snprintf(out->problem, sizeof(out->problem), "%s", bad);
-		if (++r.turns > TURNS_MAX)
+		if (++r.turns > TURNS_MAX || cluster->chance.calls_total > CALLS_ALL_MAX)
 			problem(&r, 0, "and all others", "the run does not end");
 	}
 	end_all(&r);

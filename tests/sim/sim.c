@@ -1,19 +1,22 @@
 /*
  * sim -- riffle on a Kafka in memory, with the faults that a seed decides.
  *
- *     sim                                         plays some seeds, for the runner of unit tests
- *     sim [--seeds N] [--first S] [--workers W]   plays seeds S..S+N-1 (200 from 0, a worker a
- * core) sim --seed S                                plays one seed again and prints all its calls
+ *     sim                                        plays some seeds, for the runner of unit tests
+ *     sim [--seeds N] [--first S] [--workers W]  plays S..S+N-1 (200 from 0, a worker a core)
+ *     sim --seed S [--without MASK]              plays one seed again and prints all its calls
  *
- * With --processes every actor is a process, not a task; the runner's seeds are played both ways,
+ * With --lost there are faults, too, that destroy what was published. With --processes every actor is a process, not a task; the runner's seeds are played both ways,
  * and must be played alike. Ends with the number of faults of each kind. Exit 1 where a seed
- * failed; its trace is printed.
+ * failed: faults that it does not need are left out one by one, and what is left is printed, with
+ * the line that plays it again.
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,16 +28,19 @@ enum {
 	FAILED_MAX = 16,
 	UNIT_SEEDS = 200,
 	UNIT_BOTH = 24, /* of those, played as processes, too */
+	SHRUNK_MAX = 4, /* of the seeds that failed */
+	SHRINK_ROUNDS = 3,
+	DRAWN_MAX = 64, /* faults that a mask can leave out */
 };
 
 /* Seeds that once found something, beside the first ones. */
 static const uint64_t unit_seeds[] = {3904};
 
 struct options {
-	uint64_t seeds, first, one;
+	uint64_t seeds, first, one, without;
 	uint64_t both; /* so many of the first are played both ways */
 	size_t more_n; /* of unit_seeds */
-	bool single, processes;
+	bool single, processes, lost;
 	unsigned workers;
 };
 
@@ -60,7 +66,7 @@ usage(void)
 {
 	fprintf(stderr,
 	    "usage: sim [--processes] [--seeds N] [--first S] [--workers W] [--both N] | "
-	    "--seed S\n");
+	    "--seed S [--without MASK]\n");
 	return 2;
 }
 
@@ -74,6 +80,8 @@ number(struct options *o, const char *name)
 		return &o->first;
 	if (strcmp(name, "--both") == 0)
 		return &o->both;
+	if (strcmp(name, "--without") == 0)
+		return &o->without;
 	o->single = o->single || strcmp(name, "--seed") == 0;
 	return strcmp(name, "--seed") == 0 ? &o->one : NULL;
 }
@@ -88,13 +96,13 @@ parse(struct options *o, int argc, char **argv)
 		uint64_t *to = counts ? &workers : number(o, argv[i]);
 		char *end;
 
-		if (strcmp(argv[i], "--processes") == 0) {
-			o->processes = true;
+		if (strcmp(argv[i], "--processes") == 0 || strcmp(argv[i], "--lost") == 0) {
+			*(strcmp(argv[i], "--lost") == 0 ? &o->lost : &o->processes) = true;
 			continue;
 		}
 		if (to == NULL || ++i == argc)
 			return false;
-		*to = strtoull(argv[i], &end, 10);
+		*to = strtoull(argv[i], &end, 0);
 		if (*end != '\0' || end == argv[i])
 			return false;
 	}
@@ -153,7 +161,7 @@ count(struct tally *t, const struct driver_result *r)
 static void
 play_again(struct tally *t, const struct driver_options *before, const struct driver_result *first)
 {
-	struct driver_options o = {.processes = !before->processes};
+	struct driver_options o = {.processes = !before->processes, .lost = before->lost};
 	struct driver_result r;
 
 	driver_play(worlds, t->seed, &o, &r);
@@ -164,7 +172,7 @@ play_again(struct tally *t, const struct driver_options *before, const struct dr
 static void
 work(const struct options *o, struct work *w, struct tally *t)
 {
-	struct driver_options d = {.processes = o->processes};
+	struct driver_options d = {.processes = o->processes, .lost = o->lost};
 	uint64_t i;
 
 	own_cluster();
@@ -181,15 +189,86 @@ work(const struct options *o, struct work *w, struct tally *t)
 }
 
 static int
-play_one(uint64_t seed, bool processes)
+play_one(const struct options *of, uint64_t seed, uint64_t without)
 {
-	struct driver_options o = {.trace = true, .processes = processes};
+	struct driver_options o = {
+	    .trace = true, .processes = of->processes, .lost = of->lost, .without = without};
 	struct driver_result r;
 
 	own_cluster();
 	driver_play(worlds, seed, &o, &r);
 	printf("seed %" PRIu64 ": %s\n", seed, r.problem[0] == '\0' ? "all is well" : r.problem);
 	return r.problem[0] != '\0';
+}
+
+/* ---- a seed that failed, with fewer faults ---- */
+
+/* In a process of its own, which it may end. Whether it fails; *drawn: faults, 0 where that is
+ * not known. */
+static bool
+fails(const struct options *of, uint64_t seed, uint64_t without, uint64_t *drawn)
+{
+	struct driver_result *r =
+	    mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	bool failed;
+	pid_t pid;
+
+	if (r == MAP_FAILED)
+		return false;
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		struct driver_options o = {.lost = of->lost, .without = without};
+
+		own_cluster();
+		driver_play(worlds, seed, &o, r);
+		_exit(r->problem[0] != '\0');
+	}
+	if (pid < 0 || waitpid(pid, &(int){0}, 0) != pid)
+		abort();
+	failed = r->turns == 0 || r->problem[0] != '\0'; /* 0: it has ended the process */
+	*drawn = r->turns == 0 ? DRAWN_MAX : r->faults;
+	munmap(r, sizeof(*r));
+	return failed;
+}
+
+/* Leaves out what the failure does not need, the last faults first. */
+static uint64_t
+shrink(const struct options *o, uint64_t seed)
+{
+	uint64_t without = 0, drawn, ignored;
+	bool less = fails(o, seed, 0, &drawn);
+
+	drawn = drawn < DRAWN_MAX ? drawn : DRAWN_MAX;
+	for (int round = 0; less && round < SHRINK_ROUNDS; round++) {
+		less = false;
+		for (uint64_t i = drawn; i-- > 0;) {
+			uint64_t fewer = without | UINT64_C(1) << i;
+
+			if (fewer == without || !fails(o, seed, fewer, &ignored))
+				continue;
+			without = fewer;
+			less = true;
+		}
+	}
+	return without;
+}
+
+static int
+print_failed(const struct options *o, const struct tally *t)
+{
+	uint64_t first = 0;
+
+	for (uint64_t i = 0; i < t->failed_n && i < SHRUNK_MAX; i++) {
+		uint64_t without = shrink(o, t->failed[i]);
+
+		printf("play it again, with as few faults: make sim SEED=%" PRIu64
+		       " WITHOUT=0x%" PRIx64 "\n",
+		    t->failed[i], without);
+		first = i == 0 ? without : first;
+	}
+	fflush(stdout);
+	return play_one(o, t->failed[0], first);
 }
 
 static void
@@ -226,6 +305,35 @@ seconds_since(const struct timespec *begun)
 	return (double)(now.tv_sec - begun->tv_sec) + (double)(now.tv_nsec - begun->tv_nsec) / 1e9;
 }
 
+/* One that a seed has ended is replaced. */
+static void
+start_worker(const struct options *o, struct work *w, unsigned i, pid_t *pid)
+{
+	pid[i] = fork();
+	if (pid[i] != 0)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would wait for it */
+	work(o, w, &w->tally[i]);
+	exit(0);
+}
+
+static void
+run_workers(const struct options *o, struct work *w)
+{
+	pid_t pid[WORKERS_MAX], ended;
+
+	fflush(stdout);
+	for (unsigned i = 0; i < o->workers; i++)
+		start_worker(o, w, i, pid);
+	while ((ended = wait(NULL)) > 0)
+		for (unsigned i = 0; i < o->workers; i++) {
+			if (pid[i] != ended || w->tally[i].over)
+				continue;
+			note_failed(&w->tally[i], w->tally[i].seed, "ends the whole program");
+			start_worker(o, w, i, pid);
+		}
+}
+
 static int
 play_all(const struct options *o)
 {
@@ -233,28 +341,15 @@ play_all(const struct options *o)
 	    mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct tally sum = {0};
 	struct timespec begun;
-	bool over = true;
 
 	if (w == MAP_FAILED)
 		return 1;
 	clock_gettime(CLOCK_MONOTONIC, &begun);
+	run_workers(o, w);
 	for (unsigned i = 0; i < o->workers; i++)
-		if (fork() == 0) {
-			work(o, w, &w->tally[i]);
-			exit(0);
-		}
-	while (wait(NULL) > 0)
-		;
-	for (unsigned i = 0; i < o->workers; i++) {
-		if (!w->tally[i].over)
-			note_failed(&w->tally[i], w->tally[i].seed, "ends the whole program");
 		add(&sum, &w->tally[i]);
-		over = over && w->tally[i].over;
-	}
 	print(&sum, seconds_since(&begun));
-	if (sum.failed_n > 0)
-		play_one(sum.failed[0], o->processes || !over);
-	return sum.failed_n > 0;
+	return sum.failed_n > 0 ? print_failed(o, &sum) : 0;
 }
 
 int
@@ -275,7 +370,7 @@ main(int argc, char **argv)
 	}
 	hush();
 	world_open_all(worlds);
-	failed = o.single ? play_one(o.one, o.processes) : play_all(&o);
+	failed = o.single ? play_one(&o, o.one, o.without) : play_all(&o);
 	world_close_all(worlds);
 	if (argc == 1 && !failed)
 		printf("[       OK ] faults_change_no_byte\n");

@@ -135,8 +135,9 @@ struct world_told {
 	uint64_t committed[WORLD_LANES_MAX]; /* the broker has confirmed it */
 	uint64_t begun[WORLD_TRAINERS];      /* where its last run has begun */
 	bool skipped[WORLD_TRAINERS];        /* it has begun behind what it was given */
-	uint64_t position; /* the highest that the run has ever had at the broker */
-	size_t late_n;     /* requests that were put */
+	uint64_t position;          /* the highest that the run has ever had at the broker */
+	size_t late_n;              /* requests that were put */
+	bool reset[WORLD_TRAINERS]; /* its position was known, and it began at 0 */
 };
 
 /* Makes all worlds in the cluster; ends the program with a sentence where that fails. */
@@ -169,6 +170,10 @@ const char *checker_check(const struct world *w, bool produced);
 void checker_begin(const struct world *w);
 /* The same, at any moment of a run, for what must hold at all of them. */
 const char *checker_watch(const struct world *w);
+/* Where the ledger's last committed record has the trainers; whether they have a commit on each
+ * lane. */
+uint64_t checker_known_position(void);
+bool checker_all_committed(const struct world *w);
 /* Whether the last record of a partition is its End. */
 bool checker_sealed(const struct world_log *l);
 /* checker_free.c: steps and ledger of a world whose draws rest on when things happen. */

@@ -33,6 +33,20 @@ enum chance_fault {
 	CHANCE_GROUP_REFUSED,   /* it does not arrive */
 	CHANCE_EXPIRED,         /* the coordinator has ended a transaction (a consequence) */
 	CHANCE_RETENTION,       /* the log's start moves */
+	CHANCE_DISK_FULL,       /* a partition's log cannot be used for a while */
+	CHANCE_FOLLOWER,        /* a reader is served by a follower that lags */
+	/* What administrators do, and disks. */
+	CHANCE_COMMITS_GONE,    /* commits of the run are deleted, or have expired */
+	CHANCE_ID_EXPIRED,      /* the coordinator forgets the mixer's transactional id */
+	CHANCE_RECORDS_DELETED, /* of the control topic and the ledger, what nobody needs any more */
+	CHANCE_CONTROL_MADE,    /* the control topic is recreated */
+	CHANCE_TAIL_LOST,       /* a domain log loses its last records */
+	/* Off, unless they are asked for. */
+	CHANCE_LANE_CUT,     /* a lane loses its last records */
+	CHANCE_LEDGER_CUT,   /* the ledger does */
+	CHANCE_LEDGER_EMPTY, /* all of the ledger's records are deleted */
+	CHANCE_BATCHES_MADE, /* the batch topic is recreated */
+	CHANCE_PARTITIONS,   /* partitions are added to the batch topic */
 	/* What people do. */
 	CHANCE_SEEK,       /* a trainer reads again what it had */
 	CHANCE_WORLD_SIZE, /* the trainers are started again, as more or fewer ranks */

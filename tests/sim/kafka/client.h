@@ -84,6 +84,7 @@ struct client_partition {
 	bool assigned, separate, stopped; /* separate: it has a queue of its own */
 	int64_t offset_next, end_told;
 	int64_t quiet_until_ms;
+	int64_t follower_end, follower_until_ms; /* what a follower that lags shows, until then */
 	struct client_messages fetched;
 	struct client_partition *next;
 };

@@ -88,6 +88,8 @@ ask_offset(const rd_kafka_t *rk, rd_kafka_topic_partition_t *e)
 	e->err = RD_KAFKA_RESP_ERR_NO_ERROR;
 	if (p == NULL)
 		e->err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	else if (cluster->now_ms < p->offline_until_ms)
+		e->err = RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR;
 	else if (cluster->now_ms < p->leaderless_until_ms)
 		e->err = RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION;
 	else if (e->offset == RD_KAFKA_OFFSET_BEGINNING)

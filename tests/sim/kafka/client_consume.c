@@ -10,6 +10,7 @@ enum {
 	QUIET_MS = 1500,
 	LEADERLESS_MS = 1500,
 	LAG_MS = 3000,
+	OFFLINE_MS = 30000,
 	LAG_RECORDS = 6,
 	STEP_MS = 20, /* of a wait */
 };
@@ -43,7 +44,7 @@ forget(struct client_partition *p)
 		rd_kafka_message_destroy(&m->m);
 	p->assigned = p->stopped = false;
 	p->end_told = -1;
-	p->quiet_until_ms = 0;
+	p->quiet_until_ms = p->follower_until_ms = 0;
 }
 
 void
@@ -141,16 +142,38 @@ answers(struct client_partition *p, struct cluster_partition *c)
 		p->quiet_until_ms = cluster->now_ms + (int64_t)chance_below(QUIET_MS);
 		return false;
 	}
+	if (chance_fault(CHANCE_DISK_FULL, what)) {
+		c->offline_until_ms = cluster->now_ms + (int64_t)chance_below(OFFLINE_MS);
+		c->leaderless_until_ms = c->offline_until_ms;
+		return false;
+	}
+	if (chance_fault(CHANCE_FOLLOWER, what)) {
+		int64_t lag = (int64_t)chance_below(LAG_RECORDS);
+
+		p->follower_until_ms = cluster->now_ms + (int64_t)chance_below(LAG_MS);
+		p->follower_end = c->end - lag < c->log_start ? c->log_start : c->end - lag;
+	}
 	if (!chance_fault(CHANCE_LEADER, what))
 		return true;
 	change_leader(c);
 	return false;
 }
 
+/* What the replica shows that the reader fetches from. */
+static int64_t
+end_shown(const struct client_partition *p, const struct cluster_partition *c)
+{
+	int64_t end = p->rk->committed_only ? cluster_stable(c) : cluster_high(c);
+
+	if (cluster->now_ms < p->follower_until_ms && p->follower_end < end)
+		return p->follower_end;
+	return end;
+}
+
 static void
 take_records(struct client_partition *p, const struct cluster_partition *c)
 {
-	int64_t end = p->rk->committed_only ? cluster_stable(c) : cluster_high(c);
+	int64_t end = end_shown(p, c);
 	size_t most = 1 + (size_t)chance_below(FETCH_RECORDS);
 
 	while (p->offset_next < end && p->fetched.n < most) {

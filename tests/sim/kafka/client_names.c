@@ -37,6 +37,7 @@ static const struct name names[] = {
     NAME(OFFSET_OUT_OF_RANGE, "Broker: Offset out of range"),
     NAME(LEADER_NOT_AVAILABLE, "Broker: Leader not available"),
     NAME(NOT_LEADER_FOR_PARTITION, "Broker: Not leader for partition"),
+    NAME(KAFKA_STORAGE_ERROR, "Broker: Disk error when trying to access log file on disk"),
     NAME(REQUEST_TIMED_OUT, "Broker: Request timed out"),
     NAME(MSG_SIZE_TOO_LARGE, "Broker: Message size too large"),
     NAME(OFFSET_METADATA_TOO_LARGE, "Broker: Offset metadata string too large"),

@@ -190,6 +190,26 @@ cluster_producer_of(struct cluster_partition *p, int64_t producer)
 	return s;
 }
 
+void
+cluster_cut(struct cluster_partition *p, int64_t n)
+{
+	for (; n > 0 && p->end > p->log_start; n--) {
+		const struct cluster_record *r = &p->record[--p->end];
+
+		for (struct cluster_producer *s = p->producers; s != NULL; s = s->next) {
+			if (s->producer != r->producer)
+				continue;
+			s->batches = 0;
+			if (r->fate != CLUSTER_MARKER && s->sequence_next > 0)
+				s->sequence_next--;
+			if (s->open_first >= p->end)
+				s->open_first = -1;
+		}
+	}
+	if (p->high_lagging > p->end)
+		p->high_lagging = p->end;
+}
+
 /* Whether the batch is one of the last few, which are known by their first and last sequence. */
 static bool
 is_repeated(const struct cluster_producer *s, struct cluster_request *r)
@@ -215,7 +235,7 @@ check_produce(const struct cluster_producer *s, const struct cluster_request *r)
 		return RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
 	if (r->txn != NULL && s->open_first < 0 &&
 	    (r->txn->state != CLUSTER_TXN_ONGOING || r->txn->epoch != r->epoch ||
-		!cluster_txn_has(r->txn, r->partition)))
+		r->txn->producer != r->producer || !cluster_txn_has(r->txn, r->partition)))
 		return r->txn->epoch > r->epoch ? RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH
 						: RD_KAFKA_RESP_ERR_INVALID_TXN_STATE;
 	if (s->epoch >= 0 && r->sequence != (r->epoch == s->epoch ? s->sequence_next : 0))

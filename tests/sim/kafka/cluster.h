@@ -83,6 +83,7 @@ struct cluster_partition {
 	int64_t high_lagging;  /* the high watermark of a new leader, */
 	int64_t lags_until_ms; /* until then */
 	int64_t leaderless_until_ms;
+	int64_t offline_until_ms; /* its log cannot be used */
 	struct cluster_producer *producers;
 };
 
@@ -212,6 +213,11 @@ struct cluster_partition *cluster_partition(const char *topic, int32_t partition
 /* What all clients see, and what those see that read committed records only. */
 int64_t cluster_high(const struct cluster_partition *p);
 int64_t cluster_stable(const struct cluster_partition *p);
+/*
+ * The last n records are gone, as where all replicas lost them: producers and transactions are
+ * known by what is left. Requests on their way arrive behind it.
+ */
+void cluster_cut(struct cluster_partition *p, int64_t n);
 /* Gives room for one more record at the end, as it is on the log at once. */
 struct cluster_record *cluster_append(struct cluster_partition *p);
 struct cluster_producer *cluster_producer_of(struct cluster_partition *p, int64_t producer);

@@ -450,8 +450,9 @@ test_an_error_that_passes_is_waited_out_and_one_that_stays_is_told(void **state)
 
 	(void)state;
 	rd_kafka_mock_topic_create(mock, "m.ledger", 1, 1);
-	rd_kafka_mock_push_request_errors(mock, API_LIST_OFFSETS, 2,
-	    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE);
+	rd_kafka_mock_push_request_errors(mock, API_LIST_OFFSETS, 3,
+	    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+	    RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR);
 	assert_int_equal(kafka_watermarks(rk, "m.ledger", 0, &low, &high, WAIT_MS, &f), FAIL_NONE);
 	assert_int_equal(high, 0);
 
