@@ -1,14 +1,14 @@
 /*
  * sim -- riffle on a Kafka in memory, with the faults that a seed decides.
  *
- *     sim                                        plays some seeds, for the runner of unit tests
- *     sim [--seeds N] [--first S] [--workers W]  plays S..S+N-1 (200 from 0, a worker a core)
- *     sim --seed S [--without MASK]              plays one seed again and prints all its calls
+ *     sim                                 plays some seeds, for the runner of unit tests
+ *     sim [--seeds N] [--first S]         plays S..S+N-1 (200 from 0); --workers W: a core each
+ *     sim --seed S [--without MASK]       plays one seed again and prints all its calls
  *
- * With --lost there are faults, too, that destroy what was published. With --processes every actor is a process, not a task; the runner's seeds are played both ways,
- * and must be played alike. Ends with the number of faults of each kind. Exit 1 where a seed
- * failed: faults that it does not need are left out one by one, and what is left is printed, with
- * the line that plays it again.
+ * With --lost there are faults, too, that destroy what was published. With --processes every actor
+ * is a process, not a task; the runner's seeds are played both ways, and must be played alike. Ends
+ * with the number of faults of each kind. Exit 1 where a seed failed: faults that it does not need
+ * are left out one by one, and what is left is printed, with the line that plays it again.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -87,7 +87,7 @@ struct world {
 	bool live;     /* records of some logs come while the mix runs */
 	bool lends;    /* and others are drawn meanwhile */
 	char *text;    /* of the configuration, as the ledger has it */
-	/* What is drawn when rests on when things happen: domains that lend, requests that come late. */
+	/* What is drawn when rests on when things happen: lending, requests that come late. */
 	bool free;
 	struct control late[WORLD_LATE_MAX]; /* borrow constants */
 	size_t late_n;

@@ -38,7 +38,7 @@ enum chance_fault {
 	/* What administrators do, and disks. */
 	CHANCE_COMMITS_GONE,    /* commits of the run are deleted, or have expired */
 	CHANCE_ID_EXPIRED,      /* the coordinator forgets the mixer's transactional id */
-	CHANCE_RECORDS_DELETED, /* of the control topic and the ledger, what nobody needs any more */
+	CHANCE_RECORDS_DELETED, /* of control topic and ledger: what nobody needs */
 	CHANCE_CONTROL_MADE,    /* the control topic is recreated */
 	CHANCE_TAIL_LOST,       /* a domain log loses its last records */
 	/* Off, unless they are asked for. */

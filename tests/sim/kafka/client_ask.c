@@ -38,12 +38,13 @@ rd_kafka_metadata(rd_kafka_t *rk, int all_topics, rd_kafka_topic_t *only_rkt,
 {
 	rd_kafka_resp_err_t err;
 	struct rd_kafka_metadata *m;
-	size_t n = only_rkt != NULL ? 1 : cluster->topics_n;
+	size_t n;
 
 	(void)all_topics; /* without one librdkafka 2.0.2 is answered with all, too */
 	chance_call("metadata", client_value(rk->conf, "client.id"));
 	if (client_unanswered(CHANCE_CONNECTION, "metadata", timeout_ms, &err))
 		return err;
+	n = only_rkt != NULL ? 1 : cluster->topics_n; /* now: others run while it is on its way */
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
 		abort();
