@@ -49,7 +49,7 @@ static void
 step(struct mixer *m, struct mixer_draw *draws)
 {
 	struct failure f;
-	enum mixer_result result;
+	enum mixer_result result = MIXER_UNKNOWN;
 
 	assert_int_equal(mixer_step(m, draws, &result, &f), FAIL_NONE);
 	assert_int_equal(result, MIXER_DRAWN);
@@ -634,6 +634,36 @@ test_a_domain_that_left_comes_back_with_the_configuration(void **state)
 	mixer_close(m);
 }
 
+/* What the configuration says now counts, at once and where a phase falls back to it. */
+static void
+test_a_changed_weight_of_the_configuration_is_the_base_of_phases(void **state)
+{
+	struct mixer_source changed[] = {three[0], three[1], three[2]};
+	const struct mixer_phase phase = {.name = "p", .start_step = 3, .lr_scale = 0.5};
+	struct mixer_plan p = plan_of(changed, 3);
+	struct mixer *m = open_three();
+	struct mixer_draw draws[B];
+	struct mixer_standing s;
+	struct failure f;
+
+	(void)state;
+	step(m, draws);
+	changed[0].weight = 0.1;
+	changed[1].weight = 0.7;
+	p.phase = &phase;
+	p.phases_n = 1;
+	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	for (int i = 0; i < 4; i++) {
+		mixer_stand(m, 0, &s);
+		assert_true(fabs(s.share - 0.1) < 1e-6);
+		mixer_stand(m, 1, &s);
+		assert_true(fabs(s.share - 0.7) < 1e-6);
+		step(m, draws);
+	}
+	assert_string_equal(mixer_phase_name(m), "p");
+	mixer_close(m);
+}
+
 static void
 test_shares_and_credits_are_told_for_each_schedule(void **state)
 {
@@ -669,6 +699,59 @@ test_shares_and_credits_are_told_for_each_schedule(void **state)
 	}
 }
 
+/* The ledger's witness of all draws: it goes on from draw to draw, and is the same for ever. */
+static void
+test_each_choice_is_in_the_rolling_hash(void **state)
+{
+	static const uint64_t pinned[] = {
+	    0, UINT64_C(4054390161240118967), UINT64_C(1598912055716214684)};
+	struct mixer *m = open_three();
+	struct mixer_draw draws[B];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct ledger l;
+
+		save(m, &l);
+		assert_true(l.choices == pinned[i]);
+		ledger_clear(&l);
+		step(m, draws);
+	}
+	mixer_close(m);
+}
+
+static void
+test_a_dropped_domain_comes_back_where_it_gets_more_passes(void **state)
+{
+	struct mixer_source source[] = {three[1], three[2]};
+	struct mixer_plan p = plan_of(source, 2);
+	struct mixer *m = NULL;
+	struct mixer_draw draws[B];
+	struct mixer_standing s;
+	struct failure f;
+
+	(void)state;
+	source[1].on_end = MIX_END_DROP;
+	assert_int_equal(mixer_open(&m, &p, &f), FAIL_NONE);
+	for (int i = 0; i < 3; i++)
+		step(m, draws);
+	mixer_stand(m, 1, &s);
+	assert_int_equal(s.state, LEDGER_DROPPED);
+	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	mixer_stand(m, 1, &s);
+	assert_int_equal(s.state, LEDGER_DROPPED);
+	source[1].max_epochs = 1; /* as it was */
+	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	mixer_stand(m, 1, &s);
+	assert_int_equal(s.state, LEDGER_DROPPED);
+	source[1].max_epochs = 2;
+	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	mixer_stand(m, 1, &s);
+	assert_int_equal(s.state, LEDGER_ACTIVE);
+	step(m, draws);
+	mixer_close(m);
+}
+
 int
 main(void)
 {
@@ -694,6 +777,9 @@ main(void)
 	    cmocka_unit_test(test_live_cannot_change_in_the_first_pass),
 	    cmocka_unit_test(test_a_domain_that_left_comes_back_with_the_configuration),
 	    cmocka_unit_test(test_shares_and_credits_are_told_for_each_schedule),
+	    cmocka_unit_test(test_a_changed_weight_of_the_configuration_is_the_base_of_phases),
+	    cmocka_unit_test(test_each_choice_is_in_the_rolling_hash),
+	    cmocka_unit_test(test_a_dropped_domain_comes_back_where_it_gets_more_passes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,9 @@
 
 #include <math.h>
 
+#include "common/base/names.h"
 #include "common/schedule/weights.h"
+#include "consumer/mixer/request_ids.h"
 #include "tests/unit/mixes.h"
 
 #define COUNT_MAX  (INT64_C(1) << 62)
@@ -401,6 +403,42 @@ test_credits_are_bounded_by_a_draw_for_each_domain(void **state)
 	ledger_clear(&l);
 }
 
+static void
+test_names_of_what_is_in_force_have_a_length(void **state)
+{
+	static const struct {
+		bool id;
+		size_t length;
+		bool taken;
+	} row[] = {{true, MIXER_ID_BYTES_MAX, true}, {true, MIXER_ID_BYTES_MAX + 1, false},
+	    {false, NAME_MAX_BYTES, true}, {false, NAME_MAX_BYTES + 1, false}, {true, 0, true}};
+	struct mixer_plan p = mixes_plan(two, 2);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		char *text = calloc(1, row[i].length + 1), **field;
+		struct mixer *m = NULL;
+		struct ledger l, again = {0};
+		struct failure f;
+
+		assert_non_null(text);
+		memset(text, 'n', row[i].length);
+		save_after_a_step(&p, &l, false);
+		field = row[i].id ? &l.reason_id : &l.phase;
+		free(*field);
+		*field = text;
+		assert_int_equal(
+		    mixer_resume(&m, &p, &l, &f), row[i].taken ? FAIL_NONE : FAIL_DATA);
+		if (row[i].taken) {
+			assert_int_equal(mixer_save(m, &again, &f), FAIL_NONE);
+			assert_string_equal(row[i].id ? again.reason_id : again.phase, text);
+			ledger_clear(&again);
+		}
+		mixer_close(m);
+		ledger_clear(&l);
+	}
+}
+
 int
 main(void)
 {
@@ -410,6 +448,7 @@ main(void)
 	    cmocka_unit_test(test_what_a_round_has_dealt_out_fits_its_draws),
 	    cmocka_unit_test(test_what_schedules_without_credits_hold),
 	    cmocka_unit_test(test_credits_are_bounded_by_a_draw_for_each_domain),
+	    cmocka_unit_test(test_names_of_what_is_in_force_have_a_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

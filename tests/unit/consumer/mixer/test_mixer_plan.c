@@ -216,6 +216,25 @@ test_sources_are_found_by_name(void **state)
 	assert_null(mixer_plan_source(&p->plan, ""));
 }
 
+static void
+test_a_mix_holds_so_many_domains_and_no_more(void **state)
+{
+	static struct mixer_source many[LIMIT_DOMAINS + 1];
+	static char name[LIMIT_DOMAINS + 1][8];
+	struct parts *p = make();
+
+	(void)state;
+	for (int i = 0; i <= LIMIT_DOMAINS; i++) {
+		snprintf(name[i], sizeof(name[i]), "d%05d", i);
+		many[i] = (struct mixer_source){
+		    .name = name[i], .weight = 1, .partitions_n = 2, .sequences = some};
+	}
+	p->plan = mixes_plan(many, LIMIT_DOMAINS);
+	assert_says(p, NULL);
+	p->plan.sources_n++;
+	assert_says(p, "a mix holds 1 to");
+}
+
 int
 main(void)
 {
@@ -227,6 +246,7 @@ main(void)
 	    cmocka_unit_test(test_the_hash_tells_apart_all_that_is_said_about_weights),
 	    cmocka_unit_test(test_a_domain_that_joined_has_rules_that_hold_for_any),
 	    cmocka_unit_test(test_sources_are_found_by_name),
+	    cmocka_unit_test(test_a_mix_holds_so_many_domains_and_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,7 +164,10 @@ test_an_id_is_answered_once(void **state)
 
 static struct ledger_raw_weight bad_name = {"books", 1}, negative = {"web", -1}, nan_weight,
 				twice[] = {{"web", 1}, {"web", 2}},
-				no_weight[] = {{"code", 0}, {"web", 0}}, of_empty = {"empty", 1};
+				no_weight[] = {{"code", 0}, {"web", 0}},
+				second_unknown[] = {{"web", 1}, {"books", 1}},
+				second_negative[] = {{"code", 1}, {"web", -1}},
+				of_empty = {"empty", 1};
 
 static char long_id[MIXER_ID_BYTES_MAX + 2];
 
@@ -180,6 +183,9 @@ static const struct {
     {{.id = "x", .at_step = -2, .lr_scale = 1},
 	"at_step must be a step, or -1 for the next, not -2"},
     {{.id = "x", .weight = &bad_name, .weights_n = 1}, "the mix has no domain books"},
+    {{.id = "x", .weight = second_unknown, .weights_n = 2}, "the mix has no domain books"},
+    {{.id = "x", .weight = second_negative, .weights_n = 2},
+	"the weight of domain web must be a finite number of at least 0, not -1"},
     {{.id = "x", .weight = &negative, .weights_n = 1},
 	"the weight of domain web must be a finite number of at least 0, not -1"},
     {{.id = "x", .weight = &nan_weight, .weights_n = 1},
@@ -564,6 +570,51 @@ test_a_live_domain_joins_before_it_has_a_sequence(void **state)
 	mixer_close(m);
 }
 
+/* Nothing is drawn from it: nothing of it need be left. */
+static void
+test_all_of_a_domain_without_weight_can_be_skipped(void **state)
+{
+	struct mixer_plan p = mixes_plan(three, 3);
+	struct mixer *m = mixes_open(&p);
+
+	(void)state;
+	accept(m, mixes_weight("w", -1, &code_zero, 1), 0);
+	accept(m,
+	    (struct control){
+		.id = "s", .kind = LEDGER_SKIP, .at_step = -1, .domain = "code", .end = 100000},
+	    0);
+	run_to(m, &p, 2);
+	mixer_close(m);
+}
+
+static void
+test_no_more_domains_join_than_a_round_has_draws(void **state)
+{
+	static struct ledger_raw_weight weight[] = {{"books", 4}};
+	static const struct mixer_source two[] = {
+	    {.name = "code", .weight = 1, .partitions_n = 1, .sequences = size},
+	    {.name = "web", .weight = 1, .partitions_n = 1, .sequences = size},
+	};
+	const struct mixer_source books = {.name = "books", .partitions_n = 1, .sequences = size};
+	struct control join = {.id = "j",
+	    .kind = LEDGER_JOIN,
+	    .at_step = -1,
+	    .domain = "books",
+	    .weight = weight,
+	    .weights_n = 1};
+	struct mixer_plan p = mixes_plan(two, 2);
+
+	(void)state;
+	for (p.epoch_size = 2; p.epoch_size < 5; p.epoch_size++) {
+		struct mixer *m = mixes_open(&p);
+		struct ledger_answer a = mixes_ask(m, join, &books);
+
+		assert_true(a.accepted == (p.epoch_size > 2));
+		ledger_answer_clear(&a);
+		mixer_close(m);
+	}
+}
+
 int
 main(void)
 {
@@ -585,6 +636,8 @@ main(void)
 	    cmocka_unit_test(test_fractions_of_temperature_and_lr_scale_come_into_force),
 	    cmocka_unit_test(test_the_last_sequence_of_a_domain_that_is_drawn_cannot_be_skipped),
 	    cmocka_unit_test(test_a_live_domain_joins_before_it_has_a_sequence),
+	    cmocka_unit_test(test_all_of_a_domain_without_weight_can_be_skipped),
+	    cmocka_unit_test(test_no_more_domains_join_than_a_round_has_draws),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
