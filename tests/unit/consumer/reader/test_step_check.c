@@ -74,6 +74,12 @@ set_mix(struct batch_head *h)
 }
 
 static void
+set_mix_of_that_length(struct batch_head *h)
+{
+	h->mix = (struct text_view){"pretrail", 8};
+}
+
+static void
 set_mix_prefix(struct batch_head *h)
 {
 	h->mix = (struct text_view){"pretrain", 7};
@@ -140,6 +146,7 @@ static const struct {
 	const char *says;
 } rows[] = {
     {set_mix, "belongs to mix other, not to pretrain"},
+    {set_mix_of_that_length, "belongs to mix pretrail, not to pretrain"},
     {set_mix_prefix, "belongs to mix pretrai, not to pretrain"},
     {set_lane, "says lane 1"},
     {set_lanes, "8 lanes, the topic has 4 partitions"},
