@@ -374,7 +374,7 @@ test_offsets_that_are_asked_between_two_known_records(void **unused)
 	/* From step 400 at 1001 on an offset a step at least: no rate is known yet. */
 	assert_int_equal(s.offset, 1001 + 4600);
 	lane_seek_record(&s, 5602, 1700, 1);
-	/* 1300 steps took 4601 offsets: 3300 more steps and 8379 gaps, less four times their root. */
+	/* 1300 steps took 4601 offsets: 3300 more, 8379 gaps, less four times their root. */
 	assert_int_equal(s.offset, 5602 + 3300 + 8379 - 4 * 91);
 	lane_seek_record(&s, 16920, 5040, 1 << 20);
 	/* Beyond it by 40: between the two, 3340 steps took 11315 offsets at most. */

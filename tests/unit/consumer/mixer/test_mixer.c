@@ -714,6 +714,8 @@ test_each_choice_is_in_the_rolling_hash(void **state)
 
 		save(m, &l);
 		assert_true(l.choices == pinned[i]);
+		for (size_t d = 0; d < l.domains_n; d++)
+			assert_int_equal(l.domain[d].tokens, 9 * l.domain[d].taken);
 		ledger_clear(&l);
 		step(m, draws);
 	}

@@ -555,6 +555,7 @@ test_a_live_domain_joins_before_it_has_a_sequence(void **state)
 	struct mixer_plan p = mixes_plan(three, 3);
 	struct mixer *m = mixes_open(&p);
 	struct ledger_answer a;
+	struct failure f;
 
 	(void)state;
 	closed.live = false;
@@ -566,6 +567,9 @@ test_a_live_domain_joins_before_it_has_a_sequence(void **state)
 	assert_true(a.accepted);
 	ledger_answer_clear(&a);
 	assert_true(mixes_stand(m, 3).live);
+	/* The configuration does not name it: it joined by a request, and stays. */
+	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_not_equal(mixes_stand(m, 3).state, LEDGER_LEFT);
 	assert_int_equal(mixes_step(m, &p, NULL), MIXER_DRY);
 	mixer_close(m);
 }

@@ -1,4 +1,4 @@
-/* riffle.h against librdkafka's mock cluster: which step comes after a seek, and in which buffer. */
+/* riffle.h against librdkafka's mock cluster: which step comes after a seek, in which buffer. */
 #include "tests/unit/test.h"
 
 #include "common/record/batch.h"
