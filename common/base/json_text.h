@@ -24,7 +24,7 @@
 
 enum {
 	JSON_TEXT_DEPTH_MAX = 512,  /* containers inside each other */
-	JSON_TEXT_SLACK_BYTES = 16, /* a decoded string may be written so far beyond its end */
+	JSON_TEXT_SLACK_BYTES = 32, /* a decoded string may be written so far beyond its end */
 };
 
 struct json_text {

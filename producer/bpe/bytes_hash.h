@@ -7,6 +7,7 @@
 #ifndef PRODUCER_BPE_BYTES_HASH_H
 #define PRODUCER_BPE_BYTES_HASH_H
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -42,6 +43,19 @@ bytes_hash(const uint8_t *p, size_t n)
 	}
 	memcpy(&word, p + n - 8, 8);
 	return bytes_hash_mix(h, word) * BYTES_HASH_B;
+}
+
+/* The same, faster where n > 0 is small: all bytes up to `end` may be read. */
+static inline uint64_t
+bytes_hash_within(const uint8_t *p, size_t n, const uint8_t *end)
+{
+	uint64_t word;
+
+	if (n >= 8 || end - p < 8)
+		return bytes_hash(p, n);
+	memcpy(&word, p, 8);
+	word = le64toh(word) & ((UINT64_C(1) << 8 * n) - 1);
+	return bytes_hash_mix(BYTES_HASH_B ^ n, word) * BYTES_HASH_B;
 }
 
 #endif

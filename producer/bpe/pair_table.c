@@ -43,32 +43,40 @@ push(struct pairs *p, uint32_t left, uint32_t right, uint32_t rank, struct failu
 
 /*
  * Cuts the token at each place of [first, end), and keeps the pairs whose both parts are tokens.
- * All slots of the vocabulary that this reads are sent for before the first is read.
+ * Three passes, so that what one reads was sent for in the one before; the right part is looked for
+ * only where the left one is a token, as about every second is.
  */
 static enum fail_code
 cut_between(struct pairs *p, const struct vocabulary *v, uint32_t id, size_t first, size_t end,
     struct failure *f)
 {
 	uint64_t left_hash[CUTS_AT_ONCE], right_hash[CUTS_AT_ONCE];
+	uint32_t left[CUTS_AT_ONCE];
 	size_t n;
-	const uint8_t *token = vocabulary_token(v, id, &n);
+	const uint8_t *token = vocabulary_token(v, id, &n), *last = vocabulary_end(v);
 
 	assert(first > 0);
 	assert(end <= n);
 	assert(end - first <= CUTS_AT_ONCE);
 	for (size_t at = first; at < end; at++) {
-		left_hash[at - first] = bytes_hash(token, at);
-		right_hash[at - first] = bytes_hash(token + at, n - at);
+		left_hash[at - first] = bytes_hash_within(token, at, last);
 		vocabulary_prefetch(v, left_hash[at - first]);
+	}
+	for (size_t at = first; at < end; at++) {
+		left[at - first] = vocabulary_find_hashed(v, left_hash[at - first], token, at);
+		if (left[at - first] == VOCABULARY_NONE)
+			continue;
+		right_hash[at - first] = bytes_hash_within(token + at, n - at, last);
 		vocabulary_prefetch(v, right_hash[at - first]);
 	}
 	for (size_t at = first; at < end; at++) {
-		uint32_t left = vocabulary_find_hashed(v, left_hash[at - first], token, at), right;
+		uint32_t right;
 
-		if (left == VOCABULARY_NONE)
+		if (left[at - first] == VOCABULARY_NONE)
 			continue;
 		right = vocabulary_find_hashed(v, right_hash[at - first], token + at, n - at);
-		if (right != VOCABULARY_NONE && push(p, left, right, id, f) != FAIL_NONE)
+		if (right != VOCABULARY_NONE &&
+		    push(p, left[at - first], right, id, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;

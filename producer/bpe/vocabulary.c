@@ -95,7 +95,7 @@ vocabulary_index(struct vocabulary *v, uint32_t *first, uint32_t *second, struct
 			size_t n;
 			const uint8_t *token = vocabulary_token(v, i, &n);
 
-			hash[i - id] = n == 0 ? 0 : bytes_hash(token, n);
+			hash[i - id] = n == 0 ? 0 : bytes_hash_within(token, n, vocabulary_end(v));
 			vocabulary_prefetch(v, hash[i - id]);
 		}
 		code = insert(v, id, end, hash, first, second, f);

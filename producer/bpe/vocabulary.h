@@ -81,4 +81,11 @@ vocabulary_token(const struct vocabulary *v, uint32_t id, size_t *n)
 	return v->bytes + v->start[id];
 }
 
+/* Behind the bytes of the last token. */
+static inline const uint8_t *
+vocabulary_end(const struct vocabulary *v)
+{
+	return v->bytes + v->start[v->ids];
+}
+
 #endif

@@ -9,6 +9,8 @@
 
 #include "producer/tokenizer/fingerprint.h"
 
+enum { IS_DIGIT = 64 };
+
 /* A token as read: its bytes in `text`, over the base64 they came from. */
 struct line {
 	uint32_t number; /* from 1; 0: this rank has not come */
@@ -23,7 +25,8 @@ struct reading {
 	struct line *line; /* [room], by rank */
 	uint32_t ranks;    /* the highest + 1 */
 	uint32_t room;
-	uint64_t bytes; /* of all tokens */
+	uint64_t bytes;      /* of all tokens */
+	uint8_t digits[256]; /* digit() of every byte */
 };
 
 static enum fail_code
@@ -60,41 +63,38 @@ read_file(struct reading *r, struct failure *f)
 	return code;
 }
 
-/* Six bits of a base64 digit, or -1. */
-static int
+/* Six bits of a base64 digit and one above that says that it is one; 0: it is none. */
+static uint8_t
 digit(uint8_t c)
 {
 	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
+		return (uint8_t)(IS_DIGIT | (c - 'A'));
 	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
+		return (uint8_t)(IS_DIGIT | (c - 'a' + 26));
 	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
+		return (uint8_t)(IS_DIGIT | (c - '0' + 52));
+	return c == '+' ? IS_DIGIT | 62 : c == '/' ? IS_DIGIT | 63 : 0;
 }
 
 /* Decodes p[n] in place; false: it is not canonical base64 of at least one byte. */
 static bool
-decode(uint8_t *p, size_t n, size_t *out)
+decode(const uint8_t *digits, uint8_t *p, size_t n, size_t *out)
 {
 	size_t written = 0, padding = 0;
-	uint32_t bits = 0;
 
 	if (n == 0 || n % 4 != 0)
 		return false;
 	while (padding < 2 && p[n - 1 - padding] == '=')
-		padding++;
-	for (size_t i = 0; i < n; i++) {
-		int six = i < n - padding ? digit(p[i]) : 0;
+		p[n - 1 - padding++] = 'A'; /* zero bits, which are taken off below */
+	for (size_t i = 0; i < n; i += 4) {
+		uint8_t a = digits[p[i]], b = digits[p[i + 1]], c = digits[p[i + 2]],
+			d = digits[p[i + 3]];
 
-		if (six < 0)
+		if ((a & b & c & d & IS_DIGIT) == 0)
 			return false;
-		bits = bits << 6 | (uint32_t)six;
-		if (i % 4 != 3)
-			continue;
-		p[written++] = (uint8_t)(bits >> 16);
-		p[written++] = (uint8_t)(bits >> 8);
-		p[written++] = (uint8_t)bits;
+		p[written++] = (uint8_t)(a << 2 | (b & 63) >> 4);
+		p[written++] = (uint8_t)(b << 4 | (c & 63) >> 2);
+		p[written++] = (uint8_t)(c << 6 | (d & 63));
 	}
 	/* What the padding stands for must be zero bits. */
 	for (size_t i = 0; i < padding; i++)
@@ -162,7 +162,7 @@ read_line(struct reading *r, uint8_t *p, size_t n, uint32_t number, struct failu
 		return fail(f, FAIL_DATA,
 		    "tokenizer %s: line %" PRIu32 ": rank %" PRIu32 " is over the limit of %d",
 		    r->file, number, rank, VOCABULARY_IDS_MAX - 1);
-	if (!decode(p, token_n, &bytes))
+	if (!decode(r->digits, p, token_n, &bytes))
 		return fail_line(r, number, f, "the token is not canonical base64");
 	if (bytes > VOCABULARY_TOKEN_MAX)
 		return fail(f, FAIL_DATA,
@@ -187,6 +187,8 @@ read_lines(struct reading *r, struct failure *f)
 {
 	uint8_t *p = r->text, *end = r->text + r->n;
 
+	for (unsigned i = 0; i < 256; i++)
+		r->digits[i] = digit((uint8_t)i);
 	for (uint32_t number = 1; p < end; number++) {
 		uint8_t *newline = memchr(p, '\n', (size_t)(end - p));
 		uint8_t *after = newline == NULL ? end : newline;

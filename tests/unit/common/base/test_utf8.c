@@ -57,13 +57,13 @@ test_each_maximal_invalid_part_becomes_one_replacement(void **unused)
 		    strlen(cases[i].expected));
 }
 
-/* Behind and before ASCII of every length up to three words, in memory of just that size. */
+/* Behind and before ASCII of every length up to two blocks, in memory of just that size. */
 static void
 test_the_place_in_the_text_makes_no_difference(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < CASES; i++)
-		for (size_t before = 0; before < 25; before++) {
+		for (size_t before = 0; before < 70; before++) {
 			size_t n = strlen(cases[i].text), expected_n = strlen(cases[i].expected);
 			char *text = malloc(before * 2 + n + 1);
 			char *expected = malloc(before * 2 + expected_n + 1);
