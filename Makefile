@@ -212,9 +212,13 @@ bench-trainers: deps-test  ## riffle next to other loaders on the same rows (fet
 	@$(PARALLEL) product
 	@B=$B scripts/bench-trainers
 
-bench-tokenizer: deps-test  ## one core beside five other tokenizers, two threads, and from a file to Kafka
+bench-tokenizer: deps-test  ## one core beside seven other tokenizers, two threads, and from a file to Kafka
 	@$(PARALLEL) product
 	@B=$B scripts/bench-tokenizer
+
+bench-produce: deps-test  ## from one .jsonl.zst, beside what others make files of tokens with (fetches them: some 3 GB)
+	@$(PARALLEL) product
+	@B=$B scripts/bench-produce
 
 # ---- what a machine can judge without running it ----
 
@@ -257,6 +261,6 @@ help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores nightly chaos \
-	stuck soak demo bench bench-trainers bench-tokenizer check layers format format-check deps wheel install clean help
+	stuck soak demo bench bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel install clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

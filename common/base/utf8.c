@@ -115,8 +115,8 @@ enum { BLOCK = 32 };
 #define AVX2 __attribute__((target("avx2")))
 
 /*
- * After Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021). What can
- * be wrong with two neighbouring bytes is a bit in each of three tables of 16 entries: by the high
+ * After Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021). What
+ * can be wrong with two neighbouring bytes is a bit in each of three tables of 16 entries: by the high
  * and the low nibble of the first and the high nibble of the second. A bit that all three have is
  * an error.
  */
