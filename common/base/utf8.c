@@ -116,9 +116,9 @@ enum { BLOCK = 32 };
 
 /*
  * After Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021). What
- * can be wrong with two neighbouring bytes is a bit in each of three tables of 16 entries: by the high
- * and the low nibble of the first and the high nibble of the second. A bit that all three have is
- * an error.
+ * can be wrong with two neighbouring bytes is a bit in each of three tables of 16 entries: by the
+ * high and the low nibble of the first and the high nibble of the second. A bit that all three have
+ * is an error.
  */
 enum {
 	SHORT = 1,       /* a lead, and no tail behind it: 11______ 0_______, 11______ 11______ */
