@@ -245,9 +245,9 @@ enum { WIDE_BYTES = 32 };
 
 /*
  * Copies a string and decodes its escapes of one letter, 32 bytes at a time, until it meets
- * anything else (the quote, \u, what is wrong) or is near the end. Text has an escape every line or so,
- * where a branch would be mispredicted: so a step goes to the first special byte, if any, and
- * always decodes; without a special byte what it has decoded does not count.
+ * anything else (the quote, \u, what is wrong) or is near the end. Text has an escape every line
+ * or so, where a branch would be mispredicted: so a step goes to the first special byte, if any,
+ * and always decodes; without a special byte what it has decoded does not count.
  *
  *     step       H e l l o . \ n     copied as it is
  *     n = 6                          the letter behind it is looked up, and put over the \
