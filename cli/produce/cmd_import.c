@@ -13,6 +13,7 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(append),
 	.help = "files that have come since go behind the End of a sealed domain, then a new End"},
+    PRODUCE_JOB_RESTART_ROWS,
     {.name = "workers",
 	.kind = OPTION_COUNT32,
 	.at = AT(workers),
@@ -32,7 +33,7 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_import = {
     .name = "import",
     .summary = "publish token files of other tools, a topic a domain",
-    .usage = "-c FILE [DOMAIN...] [--append] [--partition K/N] [--workers N]",
+    .usage = "-c FILE [DOMAIN...] [--append] [--restart] [--partition K/N] [--workers N]",
     .help =
 	"Reads the token files of each domain that has `tokens` (all of them, or those named): "
 	"Megatron's .bin and .idx, Nanotron's and datatrove's .ds, OLMo's and NumPy's .npy, "

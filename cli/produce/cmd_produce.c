@@ -23,6 +23,7 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(append),
 	.help = "what has come since goes behind the End of a sealed domain, then a new End"},
+    PRODUCE_JOB_RESTART_ROWS,
     {.name = "workers",
 	.kind = OPTION_COUNT32,
 	.at = AT(workers),
@@ -42,8 +43,8 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_produce = {
     .name = "produce",
     .summary = "tokenise sources and publish them, a topic a domain",
-    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--partition K/N]\n"
-	     "                      [--workers N]",
+    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--restart]\n"
+	     "                      [--partition K/N] [--workers N]",
     .help =
 	"Reads the files or runs the program of each domain (all, or those named), tokenises, "
 	"packs into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, "

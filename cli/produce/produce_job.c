@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include "cli/signals.h"
+#include "cli/topics/topics_job.h"
 #include "producer/produce/produce.h"
 
 /*
@@ -17,6 +18,37 @@ keep_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, KEPT_BYTES_MAX);
 	mallopt(M_TRIM_THRESHOLD, 4 * KEPT_BYTES_MAX);
+}
+
+/*
+ * The domains' topics, empty. A mix that has drawn from one could not be replayed, nor go on; the
+ * mix of this file is no exception, for its steps may have been trained on.
+ */
+static enum fail_code
+restart(const struct config *c, const struct options *o, bool yes, struct failure *f)
+{
+	const struct topics_choice choice = {.domain = o->argument, .domains_n = o->arguments_n};
+	struct topics_job *j;
+	enum fail_code code;
+
+	if (o->arguments_n == 0)
+		return fail(f, FAIL_USAGE,
+		    "--restart deletes what is published: name the domains, as in `riffle produce "
+		    "DOMAIN --restart`");
+	code = topics_job_open(&j, c, true, f);
+	if (code != FAIL_NONE)
+		return code;
+	code = topics_job_choose(j, &choice, f);
+	if (code == FAIL_NONE)
+		code = topics_job_check_mixes(j, true, false, f);
+	if (code == FAIL_NONE)
+		code = topics_job_confirm(j, yes, f);
+	if (code == FAIL_NONE)
+		code = topics_job_delete(j, f);
+	if (code == FAIL_NONE)
+		code = topics_job_create(j, f);
+	topics_job_close(j);
+	return code;
 }
 
 enum fail_code
@@ -46,7 +78,13 @@ produce_job_run(
 	p.append = a.append;
 	p.workers = a.workers;
 	keep_memory();
-	code = produce_run(&p, f);
+	code = FAIL_NONE;
+	if (a.restart) /* nothing is deleted for a command that cannot run */
+		code = produce_check(&p, f);
+	if (a.restart && code == FAIL_NONE)
+		code = restart(c, &o, a.yes, f);
+	if (code == FAIL_NONE)
+		code = produce_run(&p, f);
 	config_close(c);
 	return code;
 }

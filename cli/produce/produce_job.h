@@ -13,7 +13,7 @@
 /* What the option rows of both fill in; import has no row for `follow` and `seal`. */
 struct produce_job_arguments {
 	struct option_part partition;
-	bool follow, seal, append;
+	bool follow, seal, append, restart, yes;
 	uint32_t workers;
 };
 
@@ -30,6 +30,18 @@ struct produce_job_arguments {
 	{                                                                                          \
 		.name = "lane", .kind = OPTION_PART,                                               \
 		.at = offsetof(struct produce_job_arguments, partition), .value = "K/N",           \
+	}
+
+/* The rows of --restart, which both have. */
+#define PRODUCE_JOB_RESTART_ROWS                                                                   \
+	{.name = "restart",                                                                        \
+	    .kind = OPTION_FLAG,                                                                   \
+	    .at = offsetof(struct produce_job_arguments, restart),                                 \
+	    .help = "publish the domains that are named from their start: deletes their topics, "  \
+		    "asks first. Refused where a mix has drawn from one"},                         \
+	{                                                                                          \
+		.name = "yes", .letter = 'y', .kind = OPTION_FLAG,                                 \
+		.at = offsetof(struct produce_job_arguments, yes), .help = "do not ask",           \
 	}
 
 /* Parses for `command` and runs; `tokens`: its domains are token files of others. */

@@ -1,20 +1,17 @@
 /*
  * riffle topics: the topics that a configuration needs: shown, checked, made, deleted.
  *
- * Reads the options, asks before it deletes, and calls the parts of topics_job.h in their order.
+ * Reads the options and calls the parts of topics_job.h in their order.
  */
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/topics/topics_job.h"
 
-enum { ANSWER_MAX = 16 };
-
 struct arguments {
-	bool create, remove, yes;
+	bool create, remove, yes, mix, corpus, force;
+	struct option_list domains;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -28,41 +25,36 @@ static const struct option_row rows[] = {
     {.name = "delete",
 	.kind = OPTION_FLAG,
 	.at = AT(remove),
-	.help = "delete all of them, with every record; asks first. With --create: make them anew"},
+	.help = "delete all of them, or those that the next options name, with every record; asks "
+		"first. With --create: make them again, empty"},
+    {.name = "domain",
+	.kind = OPTION_LIST,
+	.at = AT(domains),
+	.value = "DOMAIN",
+	.help = "delete the topics of this domain; may be given more than once"},
+    {.name = "mix", .kind = OPTION_FLAG, .at = AT(mix), .help = "delete the topics of the mix"},
+    {.name = "corpus",
+	.kind = OPTION_FLAG,
+	.at = AT(corpus),
+	.help = "delete the topics of all domains, and of their rejects and arrivals"},
+    {.name = "force",
+	.kind = OPTION_FLAG,
+	.at = AT(force),
+	.help = "delete domains although another mix draws from them, which cannot go on then"},
     {.name = "yes", .letter = 'y', .kind = OPTION_FLAG, .at = AT(yes), .help = "do not ask"},
 };
 
-/*
- * FAIL_STOPPED: the person at the terminal answered something else than "yes". A script has no
- * terminal: it must give --yes, so that none deletes a corpus by default.
- */
 static enum fail_code
-confirm(const struct topics_job *j, bool yes, struct failure *f)
+delete_chosen(struct topics_job *j, const struct arguments *a, struct failure *f)
 {
-	char answer[ANSWER_MAX];
+	const struct topics_choice choice = {.mix = a->mix,
+	    .corpus = a->corpus,
+	    .domain = (char *const *)a->domains.text,
+	    .domains_n = a->domains.n};
 
-	if (yes)
-		return FAIL_NONE;
-	if (!isatty(STDIN_FILENO))
-		return fail(f, FAIL_USAGE,
-		    "--delete asks before it deletes, and there is no "
-		    "terminal to ask on: add --yes");
-	fprintf(stderr,
-	    "Delete these %zu topics with all their records? Type yes: ", topics_job_existing(j));
-	if (fgets(answer, sizeof(answer), stdin) != NULL && strcmp(answer, "yes\n") == 0)
-		return FAIL_NONE;
-	return fail(f, FAIL_STOPPED, "nothing was deleted");
-}
-
-static enum fail_code
-delete_all(struct topics_job *j, bool yes, struct failure *f)
-{
-	if (topics_job_existing(j) == 0)
-		return FAIL_NONE;
-	for (size_t i = 0; i < j->plan->n; i++)
-		if (j->report[i].exists)
-			fprintf(stderr, "%s\n", j->plan->topic[i].name);
-	if (confirm(j, yes, f) != FAIL_NONE)
+	if (topics_job_choose(j, &choice, f) != FAIL_NONE ||
+	    topics_job_check_mixes(j, false, a->force, f) != FAIL_NONE ||
+	    topics_job_confirm(j, a->yes, f) != FAIL_NONE)
 		return f->code;
 	return topics_job_delete(j, f);
 }
@@ -74,7 +66,7 @@ delete_all(struct topics_job *j, bool yes, struct failure *f)
 static enum fail_code
 work(struct topics_job *j, const struct arguments *a, struct failure *f)
 {
-	if (a->remove && delete_all(j, a->yes, f) != FAIL_NONE)
+	if (a->remove && delete_chosen(j, a, f) != FAIL_NONE)
 		return f->code;
 	if (a->create && topics_job_create(j, f) != FAIL_NONE)
 		return f->code;
@@ -93,8 +85,12 @@ run(int argc, char **argv, struct failure *f)
 	struct options o;
 	enum fail_code code;
 
-	if (options_parse(&o, &cmd_topics, argc, argv, &a, f) != FAIL_NONE ||
-	    options_config(&c, &o, f) != FAIL_NONE)
+	if (options_parse(&o, &cmd_topics, argc, argv, &a, f) != FAIL_NONE)
+		return f->code;
+	if (!a.remove && (a.mix || a.corpus || a.force || a.domains.n > 0))
+		return fail(f, FAIL_USAGE,
+		    "--domain, --mix, --corpus and --force say what --delete deletes: add it");
+	if (options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
 	code = topics_job_open(&j, c, a.remove, f);
 	if (code == FAIL_NONE) {
@@ -108,9 +104,11 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_topics = {
     .name = "topics",
     .summary = "show, make, check or delete the topics of a configuration",
-    .usage = "-c FILE [--create] [--delete [--yes]]",
-    .help = "Shows every topic that the configuration needs, whether it exists and what is wrong "
-	    "with it. Exit code 2: one is missing or wrong.",
+    .usage = "-c FILE [--create] [--delete [--domain DOMAIN...] [--mix] [--corpus] [--yes]]",
+    .help =
+	"Shows every topic that the configuration needs, whether it exists and what is wrong "
+	"with it. Exit code 2: one is missing or wrong. Domains from which a mix of another file "
+	"draws are not deleted without --force.",
     .example = "riffle topics -c run.yml --create",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,

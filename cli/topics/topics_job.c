@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/kafka/kafka.h"
+#include "consumer/admin/draws.h"
 
-enum { BROKER_MS = 8000, ASK_MS = 30000, CHANGE_MS = 120000 };
+enum { BROKER_MS = 8000, ASK_MS = 30000, CHANGE_MS = 120000, ANSWER_MAX = 16 };
 
 static enum fail_code
 ask(struct topics_job *j, struct failure *f)
@@ -30,7 +32,9 @@ topics_job_open(struct topics_job **out, const struct config *c, bool deletes, s
 	if (topic_plan_open(&j->plan, c, f) != FAIL_NONE)
 		goto failed;
 	j->report = calloc(j->plan->n, sizeof(*j->report));
-	if (j->report == NULL) {
+	j->chosen = calloc(j->plan->n, sizeof(*j->chosen));
+	j->domain = calloc(c->domains_n + 1, sizeof(*j->domain));
+	if (j->report == NULL || j->chosen == NULL || j->domain == NULL) {
 		fail_memory(f);
 		goto failed;
 	}
@@ -51,6 +55,8 @@ topics_job_close(struct topics_job *j)
 		return;
 	kafka_close(j->rk);
 	free(j->report);
+	free(j->chosen);
+	free(j->domain);
 	topic_plan_close(j->plan);
 	free(j);
 }
@@ -65,14 +71,151 @@ topics_job_existing(const struct topics_job *j)
 	return n;
 }
 
+/* ---- deleting ---- */
+
+static bool
+is_of_mix(const struct planned_topic *t)
+{
+	switch (t->kind) {
+	case TOPIC_BATCHES:
+	case TOPIC_LEDGER:
+	case TOPIC_CONTROL:
+	case TOPIC_FEEDBACK: return true;
+	case TOPIC_DOMAIN:
+	case TOPIC_REJECTS:
+	case TOPIC_ARRIVALS: return false;
+	}
+	abort(); /* unreachable */
+}
+
+enum fail_code
+topics_job_choose(struct topics_job *j, const struct topics_choice *choice, struct failure *f)
+{
+	bool all = !choice->mix && !choice->corpus && choice->domains_n == 0;
+
+	if (choice->mix && config_need_mix(j->config, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < choice->domains_n; i++) {
+		int k = config_domain_index(j->config, choice->domain[i]);
+
+		if (k < 0)
+			return fail(f, FAIL_USAGE, "the configuration %s has no domain %s",
+			    j->config->path, choice->domain[i]);
+		j->domain[k] = true;
+	}
+	for (size_t i = 0; i < j->config->domains_n; i++)
+		j->domain[i] = j->domain[i] || all || choice->corpus;
+	for (size_t i = 0; i < j->plan->n; i++) {
+		const struct planned_topic *t = &j->plan->topic[i];
+
+		j->chosen[i] = is_of_mix(t)    ? all || choice->mix
+			       : t->domain < 0 ? all || choice->corpus
+					       : j->domain[t->domain];
+	}
+	return FAIL_NONE;
+}
+
+/* Whether the mix of this file goes, too. */
+static bool
+mix_goes(const struct topics_job *j)
+{
+	for (size_t i = 0; i < j->plan->n; i++)
+		if (is_of_mix(&j->plan->topic[i]))
+			return j->chosen[i];
+	return false;
+}
+
+static enum fail_code
+fail_mix(const struct draws_mix *m, struct failure *f)
+{
+	if (m->unknown[0] != '\0')
+		return fail(f, FAIL_CONFIG,
+		    "whether mix %s draws from these domains is not known: %s", m->mix, m->unknown);
+	return fail(f, FAIL_CONFIG,
+	    "mix %s draws from domain %s, and has published %" PRIu64
+	    " step%s: without the domain it cannot go on, nor be replayed",
+	    m->mix, m->domain, m->steps, m->steps == 1 ? "" : "s");
+}
+
+enum fail_code
+topics_job_check_mixes(struct topics_job *j, bool drawn, bool force, struct failure *f)
+{
+	struct kafka_options o = {
+	    .role = KAFKA_READER, .properties = &j->config->kafka, .client = "topics-mixes"};
+	const char *own = mix_goes(j) ? j->config->mix.name : NULL;
+	struct draws_mix *mix = NULL;
+	size_t n = 0;
+	rd_kafka_t *reader;
+	enum fail_code code = kafka_open(&reader, &o, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	code = draws_find(&mix, &n, reader, j->config, j->domain, own, ASK_MS, f);
+	kafka_close(reader);
+	if (code != FAIL_NONE)
+		return code;
+	for (size_t i = 0; i < n && code == FAIL_NONE; i++) {
+		if (drawn && !mix[i].drawn && mix[i].unknown[0] == '\0')
+			continue;
+		code = fail_mix(&mix[i], f);
+		if (force) {
+			log_warning("topics: TOPICS-MIX %s", f->text);
+			code = FAIL_NONE;
+		}
+	}
+	if (code == FAIL_CONFIG)
+		fail_more(f,
+		    ". Delete the mix first (`riffle topics --delete --mix` with its file)%s",
+		    drawn ? "" : ", or use --force");
+	free(mix);
+	return code;
+}
+
+/* How many topics are chosen and exist. */
+static size_t
+chosen_n(const struct topics_job *j)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < j->plan->n; i++)
+		n += j->chosen[i] && j->report[i].exists;
+	return n;
+}
+
+enum fail_code
+topics_job_confirm(const struct topics_job *j, bool yes, struct failure *f)
+{
+	char answer[ANSWER_MAX];
+
+	for (size_t i = 0; i < j->plan->n; i++)
+		if (j->chosen[i] && j->report[i].exists)
+			fprintf(stderr, "%s\n", j->plan->topic[i].name);
+	if (yes || chosen_n(j) == 0)
+		return FAIL_NONE;
+	if (!isatty(STDIN_FILENO))
+		return fail(f, FAIL_USAGE,
+		    "deleting these topics is asked about first, and there is no terminal to ask "
+		    "on: add --yes");
+	fprintf(stderr, "Delete these %zu topics with all their records? Type yes: ", chosen_n(j));
+	if (fgets(answer, sizeof(answer), stdin) != NULL && strcmp(answer, "yes\n") == 0)
+		return FAIL_NONE;
+	return fail(f, FAIL_STOPPED, "nothing was deleted");
+}
+
 enum fail_code
 topics_job_delete(struct topics_job *j, struct failure *f)
 {
 	assert(j->use.deleted);
+	if (chosen_n(j) == 0)
+		return FAIL_NONE;
+	for (size_t i = 0; i < j->plan->n; i++)
+		j->report[i].exists = j->report[i].exists && j->chosen[i];
 	if (topics_delete(j->rk, j->plan, j->report, CHANGE_MS, f) != FAIL_NONE)
 		return f->code;
 	return ask(j, f);
 }
+
+/* ---- the others ---- */
 
 enum fail_code
 topics_job_create(struct topics_job *j, struct failure *f)
@@ -123,18 +266,20 @@ topics_job_print(const struct topics_job *j, FILE *to)
 enum fail_code
 topics_job_warn(const struct topics_job *j, struct failure *f)
 {
+	enum fail_code code;
 	int64_t minutes;
 
 	topics_warn_hidden(j->rk, j->plan, j->report);
 	topics_warn_losses(j->plan, j->report);
-	if (topics_offsets_retention(j->rk, &minutes, ASK_MS, f) == FAIL_DENIED) {
+	code = topics_offsets_retention(j->rk, &minutes, ASK_MS, f);
+	if (code == FAIL_DENIED) {
 		log_warning("topics: TOPICS-OFFSETS-RETENTION how long the broker keeps committed "
 			    "offsets is not known: %s",
 		    f->text);
 		return FAIL_NONE;
 	}
-	if (f->code != FAIL_NONE)
-		return f->code;
+	if (code != FAIL_NONE)
+		return code;
 	if (minutes >= 0 && minutes < TOPICS_OFFSETS_RETENTION_MINUTES)
 		log_warning("topics: TOPICS-OFFSETS-RETENTION the broker forgets committed offsets "
 			    "after %" PRId64 " days (offsets.retention.minutes=%" PRId64

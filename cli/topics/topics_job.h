@@ -29,12 +29,22 @@
 #include "common/config/topic_plan.h"
 #include "common/kafka/topics.h"
 
+/* Which topics are deleted; all of the plan where nothing is named. */
+struct topics_choice {
+	bool mix;            /* those of the mix */
+	bool corpus;         /* those of all domains, rejects and arrivals */
+	char *const *domain; /* [domains_n]: those of these domains; borrowed */
+	size_t domains_n;
+};
+
 struct topics_job {
 	const struct config *config; /* borrowed: outlives the job */
 	rd_kafka_t *rk;
 	struct topic_plan *plan;
 	struct topics_report *report; /* [plan->n], as asked last */
 	struct topics_use use;        /* what is done with them */
+	bool *chosen;                 /* [plan->n]: to be deleted */
+	bool *domain;                 /* [config->domains_n]: has a train topic that is chosen */
 };
 
 /* Gives *out, to be ended with topics_job_close(): connects, and asks about every topic. */
@@ -45,9 +55,26 @@ void topics_job_close(struct topics_job *j); /* NULL is accepted */
 /* How many of the topics exist, by the last report. */
 size_t topics_job_existing(const struct topics_job *j);
 
+/* FAIL_USAGE: a domain or a mix that the configuration does not have. */
+enum fail_code topics_job_choose(
+    struct topics_job *j, const struct topics_choice *choice, struct failure *f);
+
 /*
- * Deletes those that exist (only where the job was opened with `deletes`), makes those that are
- * missing; the report is new afterwards. A topic that exists is never changed.
+ * Whether domains may go: FAIL_CONFIG names a mix of another file that has one of them, or with
+ * `drawn` any mix that has drawn from one. `force`: they are named in a warning.
+ */
+enum fail_code topics_job_check_mixes(
+    struct topics_job *j, bool drawn, bool force, struct failure *f);
+
+/*
+ * Lists what is chosen and exists, and asks. FAIL_STOPPED: the person at the terminal answered
+ * something else than "yes". A script has no terminal: it must give --yes (FAIL_USAGE).
+ */
+enum fail_code topics_job_confirm(const struct topics_job *j, bool yes, struct failure *f);
+
+/*
+ * Deletes those that are chosen and exist (only where the job was opened with `deletes`), makes
+ * those that are missing; the report is new afterwards. A topic that exists is never changed.
  */
 enum fail_code topics_job_delete(struct topics_job *j, struct failure *f);
 enum fail_code topics_job_create(struct topics_job *j, struct failure *f);

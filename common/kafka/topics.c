@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/kafka/kafka_admin.h"
 #include "common/kafka/kafka_internal.h"
 
@@ -108,6 +110,33 @@ query_all_topics(
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	return kafka_fail_asking(rk, err, "asking the broker for its topics", "", f);
+}
+
+enum fail_code
+topics_ending(
+    char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f)
+{
+	const struct rd_kafka_metadata *m;
+	size_t bytes = 1;
+	char *at;
+
+	if (query_all_topics(rk, &m, clock_ms() + timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	for (int i = 0; i < m->topic_cnt; i++)
+		bytes += strlen(m->topics[i].topic) + 1;
+	*n = 0;
+	*out = at = malloc(bytes);
+	for (int i = 0; at != NULL && i < m->topic_cnt; i++) {
+		size_t size = strlen(m->topics[i].topic) + 1;
+
+		if (!text_ends_with(m->topics[i].topic, end))
+			continue;
+		memcpy(at, m->topics[i].topic, size);
+		at += size;
+		(*n)++;
+	}
+	rd_kafka_metadata_destroy(m);
+	return *out == NULL ? fail_memory(f) : FAIL_NONE;
 }
 
 /* A topic of the response by its name: sorted, so that each topic of the plan is a bsearch(). */
@@ -483,10 +512,13 @@ has_leaders(const struct rd_kafka_metadata_topic *t)
 	return t->err == RD_KAFKA_RESP_ERR_NO_ERROR && t->partition_cnt > 0;
 }
 
-/* Counts the topics of the plan that the broker shows, with a leader for each partition. */
+/*
+ * Counts the topics of the plan that the broker shows with a leader for each partition; *known:
+ * those that it shows at all, of those with gone[i].exists (NULL: none).
+ */
 static rd_kafka_resp_err_t
-count_present(
-    rd_kafka_t *rk, const struct topic_plan *p, size_t *present, size_t *known, int timeout_ms)
+count_present(rd_kafka_t *rk, const struct topic_plan *p, const struct topics_report *gone,
+    size_t *present, size_t *known, int timeout_ms)
 {
 	const struct rd_kafka_metadata *m;
 	rd_kafka_resp_err_t err = rd_kafka_metadata(rk, 1, NULL, &m, timeout_ms);
@@ -498,7 +530,8 @@ count_present(
 		for (size_t i = 0; i < p->n; i++)
 			if (strcmp(m->topics[k].topic, p->topic[i].name) == 0) {
 				*present += has_leaders(&m->topics[k]);
-				*known += m->topics[k].err == RD_KAFKA_RESP_ERR_NO_ERROR;
+				*known += gone != NULL && gone[i].exists &&
+					  m->topics[k].err == RD_KAFKA_RESP_ERR_NO_ERROR;
 				break;
 			}
 	rd_kafka_metadata_destroy(m);
@@ -507,26 +540,27 @@ count_present(
 
 /*
  * The controller answers before all brokers know of a change, and a producer that starts in between
- * would find no leader. So this polls until every topic of the plan has leaders (`wanted`), or none
- * is known any more.
+ * would find no leader. So this polls until every topic of the plan has leaders, or, of those that
+ * existed by `gone` (not NULL), none is known any more.
  */
 static enum fail_code
-wait_shown(
-    rd_kafka_t *rk, const struct topic_plan *p, bool wanted, int64_t deadline_ms, struct failure *f)
+wait_shown(rd_kafka_t *rk, const struct topic_plan *p, const struct topics_report *gone,
+    int64_t deadline_ms, struct failure *f)
 {
 	rd_kafka_resp_err_t err;
 	size_t present, known;
 
 	do {
-		err = count_present(rk, p, &present, &known, kafka_slice_ms(deadline_ms));
-		if (err == RD_KAFKA_RESP_ERR_NO_ERROR && (wanted ? present == p->n : known == 0))
+		err = count_present(rk, p, gone, &present, &known, kafka_slice_ms(deadline_ms));
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    (gone == NULL ? present == p->n : known == 0))
 			return FAIL_NONE;
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			err = RD_KAFKA_RESP_ERR__TIMED_OUT;
 	} while (kafka_again(err, deadline_ms));
 	return kafka_fail_asking(rk, err,
-	    wanted ? "waiting for the new topics to have leaders"
-		   : "waiting for the deleted topics to be gone",
+	    gone == NULL ? "waiting for the new topics to have leaders"
+			 : "waiting for the deleted topics to be gone",
 	    "", f);
 }
 
@@ -552,7 +586,7 @@ topics_create(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p
 		}
 	}
 	rd_kafka_NewTopic_destroy_array(topic, n);
-	return code != FAIL_NONE ? code : wait_shown(rk, p, true, deadline_ms, f);
+	return code != FAIL_NONE ? code : wait_shown(rk, p, NULL, deadline_ms, f);
 }
 
 enum fail_code
@@ -573,7 +607,7 @@ topics_delete(rd_kafka_t *rk, const struct topic_plan *p, const struct topics_re
 			n = 0;
 		}
 	}
-	return code != FAIL_NONE ? code : wait_shown(rk, p, false, deadline_ms, f);
+	return code != FAIL_NONE ? code : wait_shown(rk, p, report, deadline_ms, f);
 }
 
 /* ---- at the start of a command ---- */

@@ -9,6 +9,7 @@
  * Files of this room:
  *     request        a request on the control topic, its answer in the ledger; a dry run
  *     run_commit     sets the commits of a run to a step
+ *     draws          which mixes draw from a domain, before it is deleted
  *     retain         deletes the steps of a mix below a given one
  *     export         a domain's set as token files: partition by partition
  *     export_pieces  from the sequences of a partition back to its documents

@@ -133,6 +133,22 @@ parse(json_t **out, const char *text, struct failure *f)
 }
 
 enum fail_code
+bound_config_corpus(char **out, const char *text, struct failure *f)
+{
+	const char *corpus;
+	json_t *all;
+
+	if (parse(&all, text, f) != FAIL_NONE)
+		return f->code;
+	corpus = json_string_value(json_object_get(json_object_get(all, "fixed"), "corpus"));
+	*out = corpus == NULL ? NULL : strdup(corpus);
+	json_decref(all);
+	if (corpus == NULL)
+		return fail(f, FAIL_DATA, "the configuration in the ledger names no corpus");
+	return *out == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
+enum fail_code
 bound_config_schedule(uint64_t *out, const char *text, struct failure *f)
 {
 	json_t *all;

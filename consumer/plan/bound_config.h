@@ -43,6 +43,9 @@ enum fail_code bound_config_text(char **out, const struct config *c, const struc
 enum fail_code bound_config_keep_sizes(
     struct config_plan *p, const struct config *c, const char *text, struct failure *f);
 
+/* Gives *out (free), the corpus of the mix. FAIL_DATA: not such a text. */
+enum fail_code bound_config_corpus(char **out, const char *text, struct failure *f);
+
 /* Hash of the "fixed" part of a text. FAIL_DATA: not such a text. */
 enum fail_code bound_config_schedule(uint64_t *out, const char *text, struct failure *f);
 

@@ -381,21 +381,36 @@ check_follow(const struct produce *p, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* All that needs no broker. */
 static enum fail_code
-run(struct produce *p, struct failure *f)
+prepare(struct produce *p, struct failure *f)
 {
-	size_t n = p->config->domains_n;
-
-	p->wanted = calloc(n, sizeof(*p->wanted));
+	p->wanted = calloc(p->config->domains_n, sizeof(*p->wanted));
 	if (p->wanted == NULL)
 		return fail_memory(f);
 	if (choose_domains(p, f) != FAIL_NONE || check_follow(p, f) != FAIL_NONE ||
 	    part_list_open(&p->parts, p->config, p->wanted, p->o->only != NULL, p->o->partition,
-		f) != FAIL_NONE ||
-	    produce_open_tokenizer(&p->tokenizer, p->config, f) != FAIL_NONE ||
-	    check_topics(p, f) != FAIL_NONE)
+		f) != FAIL_NONE)
 		return f->code;
-	return run_all(p, f);
+	return produce_open_tokenizer(&p->tokenizer, p->config, f);
+}
+
+static void
+end(struct produce *p)
+{
+	tokenizer_close(p->tokenizer);
+	part_list_close(&p->parts);
+	free(p->wanted);
+}
+
+enum fail_code
+produce_check(const struct produce_options *given, struct failure *f)
+{
+	struct produce p = {.o = given, .config = given->config};
+	enum fail_code code = prepare(&p, f);
+
+	end(&p);
+	return code;
 }
 
 enum fail_code
@@ -410,9 +425,11 @@ produce_run(const struct produce_options *given, struct failure *f)
 		o.workers = processors < 1                     ? 1
 			    : processors > PRODUCE_WORKERS_MAX ? PRODUCE_WORKERS_MAX
 							       : (uint32_t)processors;
-	code = run(&p, f);
-	tokenizer_close(p.tokenizer);
-	part_list_close(&p.parts);
-	free(p.wanted);
+	code = prepare(&p, f);
+	if (code == FAIL_NONE)
+		code = check_topics(&p, f);
+	if (code == FAIL_NONE)
+		code = run_all(&p, f);
+	end(&p);
 	return code == FAIL_STOPPED ? FAIL_NONE : code;
 }

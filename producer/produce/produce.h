@@ -70,6 +70,12 @@ struct produce_options {
 enum fail_code produce_run(const struct produce_options *given, struct failure *f);
 
 /*
+ * Fails as produce_run() would for what the configuration, the options and the tokenizer's file
+ * have wrong. Asks no broker and opens no source.
+ */
+enum fail_code produce_check(const struct produce_options *given, struct failure *f);
+
+/*
  * Gives *out (tokenizer_close()), the tokenizer that the configuration names. Fails as
  * tokenizer_open().
  */

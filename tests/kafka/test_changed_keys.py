@@ -206,3 +206,62 @@ def test_mix_and_status_name_what_differs(sealed):
     assert words in sealed.riffle("status", "-c", sealed.path, check=False).stdout
     mixed = sealed.riffle("mix", "-c", sealed.path, "--until-step", 2)
     assert "MIX-SOURCE domain=a was published from another source: train: " in mixed.stderr
+
+
+# ---- one domain again ----
+
+
+def mixed(c, name):
+    """A mix of the corpus, in a file of its own, that has published a step."""
+    path = c.folder / f"{name}.yml"
+    path.write_text(json.dumps({**c.config, "mix": {"name": name, "global_batch": 8, "lanes": 2, "weights": "uniform",
+                                                    "max_lead_steps": 0}}))
+    c.riffle("topics", "-c", path, "--create")
+    c.riffle("mix", "-c", path, "--until-step", 1)
+    return path
+
+
+def test_restart_publishes_a_domain_again_where_no_mix_has_drawn_from_it(sealed):
+    (sealed.folder / "b.jsonl").write_text(lines(texts(40, 9)))
+    sealed.config["domains"] = {"a": {"train": ["a.jsonl"]}, "b": {"train": ["b.jsonl"]}}
+    sealed.write()
+    sealed.riffle("topics", "-c", sealed.path, "--create")
+    sealed.produce("b")
+    b, a = sealed.values("b"), sealed.values("a")
+    (sealed.folder / "a.jsonl").write_text(lines(texts(50, 5)))
+    asked = sealed.produce("a", "--restart", check=False)
+    assert asked.returncode == 2 and "add --yes" in asked.stderr
+    assert sealed.produce("--restart", "--yes", check=False).returncode == 2
+    assert sealed.values("a") == a
+    sealed.config["utf8"] = "strict"
+    sealed.write()
+    sealed.produce("a", "--restart", "--yes")
+    assert sealed.values("a") != a and sealed.read("a")[1]["documents"] == 50
+    assert sealed.values("b") == b
+    name = sealed.name + "-mix"
+    sealed.config["utf8"] = "replace"
+    sealed.write()
+    sealed.produce("a", "--restart", "--yes")
+    mixed(sealed, name)
+    now = sealed.values("a")
+    refused = sealed.produce("a", "--restart", "--yes", check=False)
+    assert refused.returncode == 2 and f"mix {name} draws from domain a, and has published 1 step:" in refused.stderr
+    assert sealed.values("a") == now
+
+
+def test_delete_takes_what_is_named_and_asks_for_mixes_of_others(sealed):
+    name = sealed.name + "-mix"
+    path = mixed(sealed, name)
+    before = sealed.values("a")
+    for words in ([], ["--corpus"], ["--domain", "a"]):
+        refused = sealed.riffle("topics", "-c", sealed.path, "--delete", *words, "--yes", check=False)
+        assert refused.returncode == 2 and f"mix {name} draws from domain a" in refused.stderr
+        assert sealed.values("a") == before
+    assert sealed.riffle("topics", "-c", sealed.path, "--delete", "--domain", "x", "--yes", check=False).returncode == 2
+    sealed.riffle("topics", "-c", path, "--delete", "--mix", "--yes")
+    assert sealed.values("a") == before
+    sealed.riffle("topics", "-c", path, "--create")
+    sealed.riffle("mix", "-c", path, "--until-step", 1)
+    forced = sealed.riffle("topics", "-c", sealed.path, "--delete", "--domain", "a", "--yes", "--force")
+    assert f"TOPICS-MIX mix {name} draws from domain a" in forced.stderr
+    assert "missing" in sealed.riffle("topics", "-c", sealed.path, check=False).stdout
