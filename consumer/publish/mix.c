@@ -617,6 +617,32 @@ log_end(const struct mix *m, const char *how)
 }
 
 /*
+ * A mix that is over before its first step has nothing for a trainer: its domains are empty, or too
+ * small. Their lengths are in the ledger already, for all of epoch 0.
+ */
+static enum fail_code
+fail_empty(const struct mix *m, struct failure *f)
+{
+	const struct domains_facts *smallest = &m->domains->facts[0];
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < m->domains->n; i++) {
+		const struct domains_facts *d = &m->domains->facts[i];
+
+		total += d->sequences_total;
+		if (d->sequences_total < smallest->sequences_total)
+			smallest = d;
+	}
+	return fail(f, FAIL_DATA,
+	    "mix %s would end before its first step, which takes %" PRIu32
+	    " sequences: its domains have %" PRIu64 ", domain %s %" PRIu64
+	    ". Publish more (`riffle produce --append`) and begin the mix again (`riffle topics "
+	    "--delete --mix --create`), or change on_end, max_epochs or mix.global_batch",
+	    m->config->mix.name, m->config->mix.global_batch, total, smallest->name,
+	    smallest->sequences_total);
+}
+
+/*
  * Runs until done (*done), a failure, or a stop. Why a turn has this order:
  *
  *     - the election first, in every turn: all else may wait for a broker;
@@ -650,6 +676,8 @@ run(struct mix *m, bool *done, struct failure *f)
 		if (output_full(&m->output) && commit_open(m, f) != FAIL_NONE)
 			return f->code;
 	}
+	if (ended && step_next(m) == 0)
+		return fail_empty(m, f);
 	if (ended ? output_end(&m->output, mixer_of(m), f) != FAIL_NONE
 		  : commit_open(m, f) != FAIL_NONE)
 		return f->code;

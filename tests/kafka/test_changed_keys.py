@@ -265,3 +265,21 @@ def test_delete_takes_what_is_named_and_asks_for_mixes_of_others(sealed):
     forced = sealed.riffle("topics", "-c", sealed.path, "--delete", "--domain", "a", "--yes", "--force")
     assert f"TOPICS-MIX mix {name} draws from domain a" in forced.stderr
     assert "missing" in sealed.riffle("topics", "-c", sealed.path, check=False).stdout
+
+
+def test_a_mix_of_domains_too_small_for_a_step_is_an_error(sealed):
+    """Of a live domain that was sealed empty it ended before step 0 with exit 0."""
+    few = len(sealed.read("a")[0])
+    name = sealed.name + "-mix"
+    sealed.config["domains"]["a"]["on_end"] = "stop"
+    sealed.config["mix"] = {"name": name, "global_batch": 2 * few, "lanes": 2, "weights": "uniform", "max_lead_steps": 0}
+    sealed.write()
+    sealed.riffle("topics", "-c", sealed.path, "--create")
+    refused = sealed.riffle("mix", "-c", sealed.path, check=False)
+    assert refused.returncode == 1
+    assert f"mix {name} would end before its first step, which takes {2 * few} sequences" in refused.stderr
+    assert f"its domains have {few}, domain a {few}" in refused.stderr
+    (sealed.folder / "b.jsonl").write_text(lines(texts(100, 7)))
+    sealed.produce("--append")
+    sealed.riffle("topics", "-c", sealed.path, "--delete", "--mix", "--create", "--yes")
+    sealed.riffle("mix", "-c", sealed.path, "--until-step", 1)
