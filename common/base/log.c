@@ -1,6 +1,8 @@
 #include "common/base/log.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,32 +19,57 @@ static const char *const level_name[] = {
 
 static _Atomic enum log_level level_max = LOG_INFO;
 
+/* Held for reading by whoever logs a line. */
+static pthread_rwlock_t sink_lock = PTHREAD_RWLOCK_INITIALIZER;
+static log_sink *sink_now;
+static void *sink_opaque;
+
 void
 log_set_level(enum log_level level)
 {
 	level_max = level;
 }
 
+void
+log_set_sink(log_sink *sink, void *opaque)
+{
+	pthread_rwlock_wrlock(&sink_lock);
+	sink_now = sink;
+	sink_opaque = opaque;
+	pthread_rwlock_unlock(&sink_lock);
+}
+
 /* One fwrite a line, so that lines of several threads do not mix. */
+static void
+put_stderr(enum log_level level, const char *text)
+{
+	char line[LOG_LINE_MAX + 64], when[32];
+	time_t now = time(NULL);
+	struct tm utc;
+	int used;
+
+	gmtime_r(&now, &utc);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	used = snprintf(line, sizeof(line), "%s %s %s\n", when, level_name[level], text);
+	assert((size_t)used < sizeof(line));
+	fwrite(line, 1, (size_t)used, stderr);
+}
+
 static void
 put(enum log_level level, const char *format, va_list ap)
 {
-	char line[LOG_LINE_MAX], when[32];
-	int saved = errno, used, more;
-	time_t now = time(NULL);
-	struct tm utc;
+	char text[LOG_LINE_MAX];
+	int saved = errno;
 
 	if (level > level_max)
 		return;
-	gmtime_r(&now, &utc);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	used = snprintf(line, sizeof(line), "%s %s ", when, level_name[level]);
-	more = vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, ap);
-	used = more < 0 ? used : used + more;
-	if ((size_t)used > sizeof(line) - 2)
-		used = (int)sizeof(line) - 2;
-	line[used++] = '\n';
-	fwrite(line, 1, (size_t)used, stderr);
+	vsnprintf(text, sizeof(text), format, ap);
+	pthread_rwlock_rdlock(&sink_lock);
+	if (sink_now != NULL)
+		sink_now(sink_opaque, level, text);
+	else
+		put_stderr(level, text);
+	pthread_rwlock_unlock(&sink_lock);
 	errno = saved;
 }
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 
 /* Levels of syslog(3), which librdkafka uses. */
 enum { SYSLOG_WARNING = 4, SYSLOG_DEBUG = 7 };
+
+static atomic_bool worked;
 
 void
 kafka_log_init(struct kafka_log *l)
@@ -132,9 +135,24 @@ kind_key(const char *facility, const char *text)
 	       1;
 }
 
-/* Whether the line passes; *held_back is how many of its kind did not since the last one. */
+/* The broker of "b1:9092/1: Connect to ..." or "GroupCoordinator: b1:9092: ...". */
+static uint64_t
+broker_key(const char *text)
+{
+	const char *at = strstr(text, "Coordinator: ");
+	size_t n;
+
+	at = at == NULL || at > strchr(text, ' ') ? text : at + strlen("Coordinator: ");
+	n = strcspn(at, "/ ");
+	return XXH64(at, n > 0 && at[n - 1] == ':' ? n - 1 : n, 0) | 1;
+}
+
+/*
+ * Whether the line passes, one each interval_ms; *held_back is how many of its kind did not since
+ * the last one.
+ */
 static bool
-passes(struct kafka_log *l, uint64_t key, int64_t now_ms, uint64_t *held_back)
+passes(struct kafka_log *l, uint64_t key, int64_t interval_ms, int64_t now_ms, uint64_t *held_back)
 {
 	struct kafka_log_kind *oldest = &l->kind[0];
 
@@ -143,7 +161,7 @@ passes(struct kafka_log *l, uint64_t key, int64_t now_ms, uint64_t *held_back)
 	for (size_t i = 0; i < KAFKA_LOG_KINDS_MAX; i++) {
 		struct kafka_log_kind *k = &l->kind[i];
 
-		if (k->key == key && now_ms - k->shown_ms < KAFKA_LOG_INTERVAL_MS) {
+		if (k->key == key && now_ms - k->shown_ms < interval_ms) {
 			k->held_back++;
 			return false;
 		}
@@ -206,6 +224,24 @@ keep_refused(struct kafka_log *l, const char *text)
 		snprintf(l->refused, sizeof(l->refused), "%.*s", (int)(end - begin), begin);
 }
 
+/* A new broker's coordinator is not ready at once: librdkafka asks again, and that is all. */
+static bool
+begins(const char *facility, const char *text)
+{
+	return strcmp(facility, "GETPID") == 0 && strstr(text, "retrying") != NULL;
+}
+
+/* Cuts ": might be caused by incorrect security.protocol configuration (...)". */
+static void
+drop_guess(char *line)
+{
+	char *guess = strstr(line, ": might be caused by");
+	const char *more = guess == NULL ? NULL : strstr(guess, " (after ");
+
+	if (guess != NULL)
+		memmove(guess, more == NULL ? "" : more, more == NULL ? 1 : strlen(more) + 1);
+}
+
 void
 kafka_log_put(struct kafka_log *l, const char *client, int level, const char *facility,
     const char *text, int64_t now_ms)
@@ -230,14 +266,18 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
 		keep_cause(l, text);
 	if (strcmp(facility, "ADDPARTS") == 0)
 		keep_refused(l, text);
+	if (connection && worked)
+		drop_guess(line);
 	pass = !((connection || certificate) && l->quiet) &&
-	       passes(l, kind_key(facility, text), now_ms, &held_back);
+	       (connection ? passes(l, broker_key(text), KAFKA_LOG_OUTAGE_MS, now_ms, &held_back)
+			   : passes(l, kind_key(facility, text), KAFKA_LOG_INTERVAL_MS, now_ms,
+				 &held_back));
 	pthread_mutex_unlock(&l->lock);
 	if (!pass)
 		return;
 	if (held_back > 0)
 		snprintf(more, sizeof(more), " (%" PRIu64 " more like it)", held_back);
-	if (level <= SYSLOG_WARNING)
+	if (level <= SYSLOG_WARNING && !begins(facility, text))
 		log_warning("kafka: KAFKA-%s client=%s %s%s", facility, client, text, more);
 	else
 		log_info("kafka: client=%s %s%s", client, text, more);
@@ -249,6 +289,12 @@ kafka_log_set_quiet(struct kafka_log *l, bool quiet)
 	pthread_mutex_lock(&l->lock);
 	l->quiet = quiet;
 	pthread_mutex_unlock(&l->lock);
+}
+
+void
+kafka_log_set_worked(void)
+{
+	worked = true;
 }
 
 void

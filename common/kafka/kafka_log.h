@@ -1,8 +1,9 @@
 /*
  * kafka_log.h -- what librdkafka's threads report, as log lines of ours; private to kafka*.c.
  *
- * A broker that is down is reported by librdkafka several times a second. Here one line a broker
- * and kind passes every KAFKA_LOG_INTERVAL_MS, with the number of those held back in between. The
+ * A broker that is down is reported by librdkafka several times a second, in several words. Of all
+ * failures of connections to one broker a line passes every KAFKA_LOG_OUTAGE_MS, and of other kinds
+ * of lines one every KAFKA_LOG_INTERVAL_MS, each with the number of those held back in between. The
  * last failure of a connection is kept, so that a command can say why no broker answers.
  *
  * Thread: kafka_log_put() and kafka_log_cause() from any; init and end from the handle's owner.
@@ -20,6 +21,7 @@
 
 enum {
 	KAFKA_LOG_INTERVAL_MS = 10000,
+	KAFKA_LOG_OUTAGE_MS = 60000,
 	KAFKA_LOG_KINDS_MAX = 64, /* kinds remembered; the one seen longest ago gives way */
 	KAFKA_CAUSE_MAX = 256,
 	KAFKA_LOG_HIDDEN_MIN = 4, /* letters: less of a value is no secret, and is in every line */
@@ -67,6 +69,12 @@ void kafka_log_put(struct kafka_log *l, const char *client, int level, const cha
  * While `quiet`, connection failures only become the cause: the caller will tell it in a sentence.
  */
 void kafka_log_set_quiet(struct kafka_log *l, bool quiet);
+
+/*
+ * A broker has answered some handle of this process: librdkafka's guess at a wrong
+ * security.protocol is left out from here on.
+ */
+void kafka_log_set_worked(void);
 
 /*
  * Notes what is wrong with a broker's certificate, a text that lives for ever: OpenSSL's error says

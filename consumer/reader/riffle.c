@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/base/names.h"
 #include "consumer/reader/riffle_internal.h"
 
@@ -132,4 +133,32 @@ const char *
 riffle_version(void)
 {
 	return RIFFLE_VERSION;
+}
+
+/* ---- log lines ---- */
+
+/* What the caller gave, for the sink of log.h, which has other types. */
+static struct {
+	riffle_log *log;
+	void *opaque;
+} caller;
+
+static void
+pass_on(void *opaque, enum log_level level, const char *line)
+{
+	(void)opaque;
+	caller.log(caller.opaque, (enum riffle_log_level)level, line);
+}
+
+void
+riffle_set_log(enum riffle_log_level level, riffle_log *log, void *opaque)
+{
+	_Static_assert((int)RIFFLE_LOG_DEBUG == (int)LOG_DEBUG, "levels are the same");
+
+	log_set_sink(NULL, NULL); /* nobody reads `caller` from here on */
+	caller.log = log;
+	caller.opaque = opaque;
+	log_set_level((enum log_level)level);
+	if (log != NULL)
+		log_set_sink(pass_on, NULL);
 }

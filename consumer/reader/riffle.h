@@ -28,8 +28,8 @@
  * riffle_next_into() or riffle_seek() on the same reader, or longer by riffle_keep().
  * Errors: a code to branch on and a sentence in *e. Thread: a reader is used by one thread at a
  * time; readers are independent. Process: a reader belongs to the one that opened it; after a fork
- * every call of the child fails with that and does nothing. The library has no globals, writes
- * nothing to stdout, logs to stderr, never ends the process.
+ * every call of the child fails with that and does nothing. The library has no globals but
+ * riffle_set_log(), writes nothing to stdout, logs to stderr, never ends the process.
  *
  * Symbols carry the version RIFFLE_0; one that changes its meaning gets another version.
  */
@@ -396,6 +396,24 @@ RIFFLE_API int riffle_validation_keep(
 
 /* Version of the library, such as "1.2.3". */
 RIFFLE_API const char *riffle_version(void);
+
+enum riffle_log_level {
+	RIFFLE_LOG_ERROR = 0,
+	RIFFLE_LOG_WARNING = 1, /* "module: ID ...", with an id that does not change */
+	RIFFLE_LOG_INFO = 2,
+	RIFFLE_LOG_DEBUG = 3,
+};
+
+/* `line` has neither time, level nor end of line, and is borrowed during the call. */
+typedef void riffle_log(void *opaque, enum riffle_log_level level, const char *line);
+
+/*
+ * For the whole process: lines up to `level` go to log(opaque, level, line) instead of to stderr;
+ * NULL: to stderr again. Before that, lines up to RIFFLE_LOG_INFO do. `log` is called by any
+ * thread, by several at once, and must not call the library. After the return the one before is not
+ * called any more. Not in the child of a fork.
+ */
+RIFFLE_API void riffle_set_log(enum riffle_log_level level, riffle_log *log, void *opaque);
 
 #ifdef __cplusplus
 }

@@ -6,9 +6,12 @@
         step.domains      # [n] names
         reader.commit(wait=False)
 
+What the library logs goes to Python's logging, logger "riffle"; to stderr where that has no handler.
+
 For PyTorch see riffle.torch.Dataset, which is imported by itself (`import riffle.torch`).
 """
 
+from . import log
 from ._library import VERSION
 from .doremi import DoReMi, domain_sums
 from .errors import BrokerError, DataError, ExpiredError, LostError, RiffleError, StepTimeout, UsageError
@@ -19,6 +22,7 @@ from .step import Span, Step, Targets, cu_seqlens
 from .validation import Validation
 
 __version__ = VERSION
+log.start()
 __all__ = [
     "BrokerError", "DataError", "DoReMi", "ExpiredError", "Info", "LostError", "ODM", "Place",
     "Progress", "Reader", "Reporter", "RiffleError",

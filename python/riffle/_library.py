@@ -10,6 +10,8 @@ from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int3
 
 OK, END, TIMEOUT, ERROR_USAGE, ERROR_MEMORY, ERROR_BROKER, ERROR_DATA, ERROR_EXPIRED, ERROR_LOST = range(9)
 START_COMMITTED, START_STEP = 0, 1
+LOG_INFO = 2
+LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 VERSION = (pathlib.Path(__file__).parent / "VERSION").read_text().strip()
 
 
@@ -118,6 +120,7 @@ _FUNCTIONS = {
     "riffle_validation_next": (c_int, [c_void_p, c_int, POINTER(_S), _E]),
     "riffle_validation_keep": (c_int, [c_void_p, _S, _E]),
     "riffle_version": (c_char_p, []),
+    "riffle_set_log": (None, [c_int, LogFunction, c_void_p]),
 }
 
 

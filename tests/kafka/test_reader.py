@@ -3,7 +3,9 @@
 import gc
 import io
 import json
+import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -416,7 +418,7 @@ def test_places_go_from_the_process_that_reads_to_the_one_that_trains(mix, open_
 
 
 def test_a_last_commit_is_repeated_unless_the_run_stands_higher(mix, open_reader, riffle_module, bootstrap, wait_for,
-                                                                capfd):
+                                                                caplog):
     """A late commit of a process that is dead takes the run back; one of a newer process does not."""
     mix("--steps", 20, "--end")
     reader = open_reader()
@@ -436,9 +438,8 @@ def test_a_last_commit_is_repeated_unless_the_run_stands_higher(mix, open_reader
         assert riffle_module.committed_step(mix.name, bootstrap, run="late") == 4
         wait_for(lambda: riffle_module.committed_step(mix.name, bootstrap, run="late", starts=False) == 9,
                  "the last commit is repeated")
-        said = []
-        wait_for(lambda: said.append(capfd.readouterr().err) or f"READ-RUN-TWICE run newer of mix {mix.name} has committed "
-                 "more than step 5" in "".join(said), "the process that hung comes by")
+        wait_for(lambda: f"READ-RUN-TWICE run newer of mix {mix.name} has committed more than step 5" in caplog.text,
+                 "the process that hung comes by")
         assert riffle_module.committed_step(mix.name, bootstrap, run="newer") == 12
 
 
@@ -614,3 +615,18 @@ def test_a_set_whose_beginning_was_deleted_is_an_error(fill, unique, riffle_modu
 def test_read_refuses_what_does_not_belong_to_a_set(configure, riffle, words, says):
     done = riffle("read", "-c", configure({"d": 1}, create=False), *words, check=False)
     assert done.returncode == 2 and says in done.stderr
+
+
+def test_what_the_library_logs_goes_to_pythons_logging(open_reader, mix, caplog):
+    mix("--steps", 3)
+    with caplog.at_level(logging.INFO, logger="riffle"):
+        open_reader()
+    said = [(r.name, r.levelname) for r in caplog.records if "step 0" in r.getMessage()]
+    assert said == [("riffle", "INFO")] or said == [("riffle", "WARNING")], caplog.text
+
+
+def test_without_a_handler_its_lines_go_to_stderr(package, mix, bootstrap):
+    mix("--steps", 3)
+    program = f"import riffle; riffle.Reader({mix.name!r}, {bootstrap!r}, 0, 1, timeout=60).close()"
+    done = subprocess.run([sys.executable, "-c", program], env=package.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and re.search(r"^\d{4}-\d\d-\d\dT\S+Z (info|warning) .*step 0", done.stderr, re.M), done.stderr

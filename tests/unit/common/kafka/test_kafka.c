@@ -1,4 +1,5 @@
 /* kafka.h against librdkafka's own mock cluster: properties, errors, questions, the end. */
+#include "tests/unit/capture.h"
 #include "tests/unit/test.h"
 
 #include <librdkafka/rdkafka.h>
@@ -88,42 +89,6 @@ write_records(rd_kafka_t *writer, const char *topic, int32_t partition, int n)
 		    RD_KAFKA_RESP_ERR_NO_ERROR);
 	}
 	assert_int_equal(rd_kafka_flush(writer, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
-}
-
-/* Between begin and end, stderr goes to a file; the end gives its text and number of lines. */
-struct capture {
-	FILE *file;
-	int saved;
-};
-
-static void
-capture_begin(struct capture *c)
-{
-	fflush(stderr);
-	c->file = tmpfile();
-	assert_non_null(c->file);
-	log_set_level(LOG_INFO);
-	c->saved = dup(STDERR_FILENO);
-	assert_true(dup2(fileno(c->file), STDERR_FILENO) >= 0);
-}
-
-static int
-capture_end_lines(struct capture *c, char *text, size_t room)
-{
-	int lines = 0;
-	size_t n;
-
-	fflush(stderr);
-	assert_true(dup2(c->saved, STDERR_FILENO) >= 0);
-	close(c->saved);
-	log_set_level(LOG_ERROR);
-	rewind(c->file);
-	n = fread(text, 1, room - 1, c->file);
-	text[n] = '\0';
-	for (size_t i = 0; i < n; i++)
-		lines += text[i] == '\n';
-	fclose(c->file);
-	return lines;
 }
 
 static void
@@ -688,7 +653,7 @@ test_librdkafkas_errors_become_ours(void **state)
 }
 
 static void
-test_one_line_a_broker_and_kind_passes_every_ten_seconds(void **state)
+test_of_an_outage_one_line_a_broker_passes_a_minute(void **state)
 {
 	static const char refused[] =
 	    "[thrd:b1:9092/1]: b1:9092/1: Connect to ipv4#10.0.0.1:9092 failed: Connection refused "
@@ -708,11 +673,43 @@ test_one_line_a_broker_and_kind_passes_every_ten_seconds(void **state)
 	    "[thrd:b2:9092/2]: b2:9092/2: Connect to ipv4#10.0.0.2:9092 failed: Connection refused",
 	    5000);
 	kafka_log_put(&l, "riffle-test", 3, "FAIL", "[thrd:b1:9092/1]: b1:9092/1: Disconnected", 1);
-	kafka_log_put(&l, "riffle-test", 3, "FAIL", line, KAFKA_LOG_INTERVAL_MS);
-	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 4);
+	kafka_log_put(&l, "riffle-test", 3, "FAIL",
+	    "[thrd:GroupCoordinator]: GroupCoordinator: b1:9092: Disconnected", 2);
+	kafka_log_put(&l, "riffle-test", 3, "FAIL", line, KAFKA_LOG_OUTAGE_MS);
+	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 3);
 	assert_non_null(strstr(text, "KAFKA-FAIL client=riffle-test b1:9092/1: Connect to"));
-	assert_non_null(strstr(text, "(9 more like it)"));
+	assert_non_null(strstr(text, "(11 more like it)"));
 	assert_null(strstr(text, "thrd"));
+	kafka_log_end(&l);
+}
+
+static void
+test_a_guess_is_left_out_once_a_broker_has_answered(void **state)
+{
+	static const char gone[] =
+	    "[thrd:b1:9092/1]: b1:9092/1: Disconnected while requesting "
+	    "ApiVersion: might be caused by incorrect security.protocol "
+	    "configuration (connecting to a SSL listener?) (after 4ms in state "
+	    "APIVERSION_QUERY)";
+	char text[4096];
+	struct kafka_log l;
+	struct capture c;
+
+	(void)state;
+	kafka_log_init(&l);
+	capture_begin(&c);
+	kafka_log_put(&l, "riffle-test", 3, "FAIL", gone, 0);
+	kafka_log_set_worked();
+	kafka_log_put(&l, "riffle-test", 3, "FAIL", gone, KAFKA_LOG_OUTAGE_MS);
+	kafka_log_put(&l, "riffle-test", 4, "GETPID",
+	    "Failed to acquire idempotence PID from broker b1:9092/1: Coordinator load in "
+	    "progress: "
+	    "retrying",
+	    0);
+	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 3);
+	assert_non_null(strstr(text, "requesting ApiVersion: might be caused by"));
+	assert_non_null(strstr(text, "requesting ApiVersion (after 4ms"));
+	assert_non_null(strstr(text, " info kafka: client=riffle-test Failed to acquire"));
 	kafka_log_end(&l);
 }
 
@@ -843,7 +840,8 @@ main(void)
 		test_members_that_are_not_told_in_time_are_a_time_out_and_the_handle_can_be_closed),
 	    cmocka_unit_test(test_closing_a_writer_reports_what_was_not_delivered),
 	    cmocka_unit_test(test_librdkafkas_errors_become_ours),
-	    cmocka_unit_test(test_one_line_a_broker_and_kind_passes_every_ten_seconds),
+	    cmocka_unit_test(test_of_an_outage_one_line_a_broker_passes_a_minute),
+	    cmocka_unit_test(test_a_guess_is_left_out_once_a_broker_has_answered),
 	    cmocka_unit_test(test_more_kinds_than_remembered_do_not_lose_lines),
 	    cmocka_unit_test(test_the_cause_is_the_last_failure_without_its_times),
 	    cmocka_unit_test(test_a_certificate_that_does_not_verify_is_told_with_its_reason),
