@@ -157,6 +157,11 @@ topics_job_check_mixes(struct topics_job *j, bool drawn, bool force, struct fail
 	for (size_t i = 0; i < n && code == FAIL_NONE; i++) {
 		if (drawn && !mix[i].drawn && mix[i].unknown[0] == '\0')
 			continue;
+		if (mix[i].damaged) { /* nothing can go on from it */
+			log_warning("topics: TOPICS-MIX the ledger of mix %s cannot be read: %s",
+			    mix[i].mix, mix[i].unknown);
+			continue;
+		}
 		code = fail_mix(&mix[i], f);
 		if (force) {
 			log_warning("topics: TOPICS-MIX %s", f->text);

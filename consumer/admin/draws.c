@@ -91,6 +91,7 @@ draws_find(struct draws_mix **out, size_t *n, rd_kafka_t *reader, const struct c
 			if (code != FAIL_NONE)
 				break;
 			snprintf(m->unknown, sizeof(m->unknown), "%.255s", f->text);
+			m->damaged = f->code == FAIL_DATA;
 			found = true;
 		}
 		*n += found;

@@ -3,8 +3,44 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
-#include "consumer/plan/bound_config.h"
+#include "common/base/json_field.h"
+#include "common/base/limits.h"
+#include "common/base/scalar.h"
+
+/*
+ * Lanes of the mix by its configuration, "fixed.lanes"; 0: it does not say. Not by bound_config.h:
+ * libriffle would need jansson for this one number.
+ */
+static enum fail_code
+lanes_of(uint32_t *lanes, const char *config, struct failure *f)
+{
+	static const char *const path[] = {"fixed.lanes"};
+	struct json_field_paths *paths;
+	struct json_field_scratch *scratch;
+	struct json_field_value value;
+	char text[16];
+	uint64_t n;
+
+	*lanes = 0;
+	if (json_field_paths_open(&paths, path, 1, f) != FAIL_NONE)
+		return f->code;
+	if (json_field_scratch_open(&scratch, f) != FAIL_NONE) {
+		json_field_paths_close(paths);
+		return f->code;
+	}
+	if (json_field_read(paths, scratch, config, strlen(config), &value, f) == FAIL_NONE &&
+	    value.found == JSON_FIELD_OTHER && value.raw_n < sizeof(text)) {
+		snprintf(text, sizeof(text), "%.*s", (int)value.raw_n, value.raw);
+		if (scalar_count(text, 1, LIMIT_LANES, &n) == SCALAR_OK)
+			*lanes = (uint32_t)n;
+	}
+	json_field_scratch_close(scratch);
+	json_field_paths_close(paths);
+	return FAIL_NONE;
+}
 
 static const char way_out[] =
     "`riffle topics --create` creates it, `riffle repair` fills it from ledger and domains, and "
@@ -21,7 +57,7 @@ batch_topic_judge(const char *mix, const struct ledger *last, uint32_t partition
 
 	assert(partitions > 0);
 	if (last->config != NULL)
-		bound_config_lanes(&lanes, last->config, &ignored);
+		lanes_of(&lanes, last->config, &ignored);
 	if (lanes > 0 && partitions != lanes)
 		return fail(f, FAIL_DATA,
 		    "topic %s.batches has %" PRIu32 " partitions, and the mix has %" PRIu32

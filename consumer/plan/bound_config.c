@@ -167,20 +167,6 @@ bound_config_schedule(uint64_t *out, const char *text, struct failure *f)
 }
 
 enum fail_code
-bound_config_lanes(uint32_t *lanes, const char *text, struct failure *f)
-{
-	json_int_t n;
-	json_t *all;
-
-	if (parse(&all, text, f) != FAIL_NONE)
-		return f->code;
-	n = json_integer_value(json_object_get(json_object_get(all, "fixed"), "lanes"));
-	json_decref(all);
-	*lanes = n > 0 && n <= LIMIT_LANES ? (uint32_t)n : 0;
-	return FAIL_NONE;
-}
-
-enum fail_code
 bound_config_keep_sizes(
     struct config_plan *p, const struct config *c, const char *text, struct failure *f)
 {

@@ -49,9 +49,6 @@ enum fail_code bound_config_corpus(char **out, const char *text, struct failure 
 /* Hash of the "fixed" part of a text. FAIL_DATA: not such a text. */
 enum fail_code bound_config_schedule(uint64_t *out, const char *text, struct failure *f);
 
-/* *lanes of a text; 0 where it does not say. FAIL_DATA: not such a text. */
-enum fail_code bound_config_lanes(uint32_t *lanes, const char *text, struct failure *f);
-
 /*
  * Compares the ledger's text with the present one. *changed: "changeable" differs. FAIL_CONFIG
  * lists what differs, as "mix.seed: 1 in the ledger, 2 in the file": in "fixed" always, in

@@ -163,7 +163,7 @@ def test_output_on_a_full_disk_is_an_error_of_every_command(riffle, fill, config
 
 def test_a_gigabyte_on_one_line_and_files_that_unfold_to_one_are_rejects_in_bounded_memory(corpus):
     """Of some kilobytes of zstd, of gzip, and through a pipe; what stands around is published."""
-    good = lines(["one", "two"]).encode()
+    good = lines(["one " * 40, "two " * 40]).encode()
     big = zstandard.ZstdCompressor(level=1)
     with open(corpus.folder / "a.jsonl.zst", "wb") as out:
         with big.stream_writer(out, closefd=False) as z:
@@ -176,9 +176,10 @@ def test_a_gigabyte_on_one_line_and_files_that_unfold_to_one_are_rejects_in_boun
         for _ in range(64):
             z.write(b"{" * (1 << 20))
         z.write(b"\n" + good)
-    corpus.config.update(max_document_bytes="1MB", domains={
+    one, two = (json.dumps({"text": word * 40}) for word in ("one ", "two "))
+    corpus.config.update(max_document_bytes="1MB", max_rejects=0.5, domains={
         "a": {"train": ["a.jsonl.zst"]}, "b": {"train": ["b.jsonl.gz"]},
-        "c": {"exec": "echo '{\"text\": \"one\"}'; head -c 100000000 /dev/zero; echo; echo '{\"text\": \"two\"}'"}})
+        "c": {"exec": f"echo '{one}'; head -c 100000000 /dev/zero; echo; echo '{two}'"}})
     corpus.create()
     done = subprocess.run(["/bin/sh", "-c", f'ulimit -v 1500000; exec "{corpus.riffle.path}" produce -c "{corpus.path}" --workers 1'],
                           capture_output=True, text=True, timeout=200)

@@ -82,7 +82,7 @@ def test_create_makes_every_topic_as_planned_and_again_changes_nothing(
     for _ in range(2):
         done = riffle("topics", "-c", path, "--create")
         assert table(done) == {name: (n, "present") for name, n in planned(unique).items()}
-        assert done.stderr == ""
+        assert [line for line in done.stderr.splitlines() if "TOPICS-FLUSH" not in line] == []
     for name, n in planned(unique).items():
         partitions, settings = described(broker, name)
         assert partitions == n
@@ -220,8 +220,8 @@ def test_no_broker_is_one_sentence_and_exit_1_within_ten_seconds(riffle, config)
     assert "onnection refused" in done.stderr
 
 
-def test_a_wrong_property_is_exit_2_in_librdkafkas_words(riffle, config):
-    for words, says in [(("-X", "no.such=1"), "No such configuration property"),
+def test_a_wrong_property_is_exit_2(riffle, config):
+    for words, says in [(("-X", "no.such=1"), "librdkafka has no such property"),
                         (("-X", "security.protocol=tls"), "security.protocol")]:
         done = riffle("topics", "-c", config(), *words, check=False)
         assert done.returncode == 2
