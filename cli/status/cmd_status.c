@@ -120,8 +120,10 @@ const struct command cmd_status = {
     .usage = "-c FILE [--watch] [--json]",
     .help =
 	"Reads only: the topics, the last records of the ledger and of each domain, the commits "
-	"of the runs. INTENDED is the share in force now, REALISED the share of all sequences so "
-	"far; LAG counts the steps that are published and not yet committed by the run.",
+	"of the runs. INTENDED is the share in force now. TARGET is the share of all sequences "
+	"so far that the weights of all versions give, each for its own steps; REALISED is what "
+	"was drawn, and OFF the difference in sequences, below 2 for the schedule deficit. LAG "
+	"counts the steps that are published and not yet committed by the run.",
     .example = "riffle status -c run.yml --watch\nriffle status -c run.yml --json",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,18 @@ sealed(const struct status_domain *d, char out[static 32])
 	return out;
 }
 
+static void
+print_shares(const struct status_domain *d, FILE *to)
+{
+	fprintf(to, " %8.4g %10.6f%%", d->weight, 100 * d->intended);
+	if (isnan(d->target))
+		fprintf(to, " %11s %10.6f%% %6s", "-", 100 * d->realised, "-");
+	else
+		fprintf(to, " %10.6f%% %10.6f%% %+6.2f", 100 * d->target, 100 * d->realised,
+		    fabs(d->deviation) < 0.005 ? 0 : d->deviation); /* no -0.00 */
+	fprintf(to, " %12" PRId64 " %6" PRId64 " %12" PRId64, d->taken, d->epoch, d->position);
+}
+
 /* A domain that only the configuration has shows its weight there, and zeros behind it. */
 static void
 print_domains(const struct status *st, FILE *to)
@@ -234,8 +247,8 @@ print_domains(const struct status *st, FILE *to)
 			width = (int)strlen(st->domain[i].name);
 	fprintf(to, "\n%-*s %12s %8s", width, "DOMAIN", "SEQUENCES", "SEALED");
 	if (st->state != STATUS_NO_MIX)
-		fprintf(to, " %8s %11s %11s %12s %6s %12s", "WEIGHT", "INTENDED", "REALISED",
-		    "TAKEN", "EPOCH", "POSITION");
+		fprintf(to, " %8s %11s %11s %11s %6s %12s %6s %12s", "WEIGHT", "INTENDED", "TARGET",
+		    "REALISED", "OFF", "TAKEN", "EPOCH", "POSITION");
 	if (b != NULL)
 		fprintf(to, " %8s", "LOSS");
 	fprintf(to, "\n");
@@ -245,10 +258,7 @@ print_domains(const struct status *st, FILE *to)
 		fprintf(
 		    to, "%-*s %12" PRId64 " %8s", width, d->name, d->sequences, sealed(d, buffer));
 		if (st->state != STATUS_NO_MIX)
-			fprintf(to,
-			    " %8.4g %10.6f%% %10.6f%% %12" PRId64 " %6" PRId64 " %12" PRId64,
-			    d->weight, 100 * d->intended, 100 * d->realised, d->taken, d->epoch,
-			    d->position);
+			print_shares(d, to);
 		if (b != NULL && b->domain[i].tokens > 0)
 			fprintf(to, " %8.4f", b->domain[i].loss);
 		else if (b != NULL)
@@ -506,6 +516,10 @@ domains_json(const struct status *st)
 		    "configured", d->configured >= 0, "mixed", d->mixed >= 0, "live", d->live,
 		    "weight", d->weight, "intended", d->intended, "realised", d->realised);
 
+		json_object_set_new(
+		    o, "target", isnan(d->target) ? json_null() : json_real(d->target));
+		json_object_set_new(
+		    o, "deviation", isnan(d->target) ? json_null() : json_real(d->deviation));
 		json_object_set_new(
 		    o, "state", d->mixed >= 0 ? json_string(state[d->state]) : json_null());
 		json_object_set_new(o, "dry", json_boolean(d->dry));

@@ -13,13 +13,13 @@
  *   RUN              STEP          LAG      MAY LAG
  *   trainers           40           20           64
  *
- *   DOMAIN    SEQUENCES   SEALED   WEIGHT    INTENDED    REALISED        TAKEN  EPOCH     POSITION
- *   code           2115      yes      0.3  30.000000%  30.000000%          288      0          288
- *   prose          4217      yes      0.7  70.000000%  70.000000%          672      0          672
+ *   DOMAIN    SEQUENCES   SEALED   WEIGHT    INTENDED      TARGET    REALISED    OFF        TAKEN
+ *   code           2115      yes      0.3  30.000000%  30.000000%  30.000000%  +0.00          288
+ *   prose          4217      yes      0.7  70.000000%  70.000000%  70.000000%  +0.00          672
  *
- * A line is left out where it has nothing to show. Below come the problems, each behind a "!". With
- * reported losses there is a column LOSS. A corpus without a mix has only its first line, the first
- * three columns of the domains, and the problems.
+ * EPOCH and POSITION follow these columns. A line is left out where it has nothing to show. Below
+ * come the problems, each behind a "!". With reported losses there is a column LOSS. A corpus
+ * without a mix has only its first line, the first three columns of the domains, and the problems.
  *
  * The table may change with any version; scripts read the JSON.
  */

@@ -42,20 +42,43 @@ weight_of(const struct ledger *l, size_t i, bool bits)
 	return bits ? weights_double(weight) : (double)weight;
 }
 
+/* Whether the weights are those of the schedule greedy: the others sum to a known integer. */
+static bool
+is_greedy(const struct ledger *l)
+{
+	uint64_t total = l->epoch_size > 0 ? (uint64_t)l->epoch_size : WEIGHT_ONE, whole = 0;
+
+	for (size_t k = 0; k < l->domains_n; k++)
+		whole += l->domain[k].weight;
+	return whole != total;
+}
+
 double
 weight_history_share(const struct ledger *l, size_t i)
 {
-	uint64_t total = l->epoch_size > 0 ? (uint64_t)l->epoch_size : WEIGHT_ONE, whole = 0;
+	bool bits = is_greedy(l);
 	double sum = 0;
-	bool bits;
 
 	assert(i < l->domains_n);
 	for (size_t k = 0; k < l->domains_n; k++)
-		whole += l->domain[k].weight;
-	bits = whole != total;
-	for (size_t k = 0; k < l->domains_n; k++)
 		sum += weight_of(l, k, bits);
 	return sum > 0 ? weight_of(l, i, bits) / sum : 0;
+}
+
+double
+weight_history_behind(const struct ledger *l, size_t i, uint64_t unit)
+{
+	const struct ledger_domain *d = &l->domain[i];
+	uint64_t one = 0; /* what the credits count in: what the schedule's weights sum to */
+
+	assert(i < l->domains_n);
+	assert(unit >= 1);
+	if (is_greedy(l))
+		return weight_history_share(l, i) * (double)l->greedy_draws -
+		       (double)d->greedy_count;
+	for (size_t k = 0; k < l->domains_n; k++)
+		one += l->domain[k].round_weight;
+	return (double)d->credit / (double)(l->epoch_size > 0 ? one : WEIGHT_ONE) / (double)unit;
 }
 
 static char *

@@ -25,6 +25,7 @@
 #define CONSUMER_LEDGER_WEIGHT_HISTORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/failure.h"
 #include "common/config/properties.h"
@@ -63,5 +64,13 @@ void weight_history_close(struct weight_history *h);
 
 /* The share, 0 to 1, of domain i of a record under the weights in force. */
 double weight_history_share(const struct ledger *l, size_t i);
+
+/*
+ * How many draws domain i of a record is behind what the weights of all versions so far give it;
+ * below 0: ahead. Deficit carries it over each change of weights; greedy restarts it there, and in
+ * rounds a change inside a round does. `unit`: sequences are 1, tokens those of a sequence. Not of
+ * the schedule random, which has no such figure.
+ */
+double weight_history_behind(const struct ledger *l, size_t i, uint64_t unit);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,12 +80,20 @@ static void
 derive_mixed_shares(struct status *st)
 {
 	const struct ledger *l = &st->ledger;
+	const struct config_mix *m = &st->config->mix;
+	uint64_t unit =
+	    m->weights_unit == MIX_BY_TOKENS ? (uint64_t)st->config->sequence_length + 1 : 1;
 
 	for (size_t i = 0; i < st->domains_n; i++) {
 		struct status_domain *d = &st->domain[i];
 
 		d->intended = d->mixed >= 0 ? weight_history_share(l, (size_t)d->mixed) : 0;
 		d->realised = l->draws > 0 ? (double)d->taken / (double)l->draws : 0;
+		d->target = d->deviation = NAN;
+		if (d->mixed < 0 || l->draws == 0 || m->schedule == SCHEDULE_RANDOM)
+			continue;
+		d->deviation = -weight_history_behind(l, (size_t)d->mixed, unit);
+		d->target = ((double)d->taken - d->deviation) / (double)l->draws;
 	}
 }
 
@@ -102,6 +111,7 @@ derive_configured_shares(struct status *st, struct failure *f)
 	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++) {
 		int k = st->domain[i].configured;
 
+		st->domain[i].target = st->domain[i].deviation = NAN;
 		if (k < 0)
 			continue;
 		assert((size_t)k < c->domains_n);

@@ -82,6 +82,12 @@ struct status_domain {
 	double weight;   /* as written */
 	double intended; /* share in force, after temperature and normalising */
 	double realised; /* of all draws so far; 0 before the first */
+	/*
+	 * The share of all draws so far that the weights of all versions give it, and by how many
+	 * sequences `taken` is off it (below 0: too few). NAN before the first draw, and for the
+	 * schedule random, which aims at no such number.
+	 */
+	double target, deviation;
 	int64_t taken, tokens, epoch;
 	int64_t position;      /* places of this epoch's order that are used up */
 	int64_t sealed_length; /* sequences of an epoch, by the last Ends; -1: not sealed */

@@ -6,6 +6,7 @@ import signal
 import subprocess
 
 import pytest
+import yaml
 
 from wire_proxy import FIND_COORDINATOR, Fate, Proxy
 
@@ -115,6 +116,7 @@ def test_sealed_domains_and_no_mix_yet(status, riffle, config, fill):
     assert any(p.startswith("the mix has not started: `riffle mix") for p in answer["problems"])
     for name, d in domains(answer).items():
         assert d["intended"] == pytest.approx(WEIGHTS[name], abs=1e-9)
+        assert d["target"] is None and d["deviation"] is None
         assert d["realised"] == 0 and d["mixed"] is False and d["mixer_commit"] is None
 
 
@@ -136,6 +138,27 @@ def test_a_mix_shows_steps_shares_and_positions(status, mixed):
     assert of["code"]["epoch"] == 1
     assert answer["problems"] == [
         "run trainers has committed nothing: the mixer will wait at step 64"]
+
+
+def test_realised_shares_stand_beside_the_target_of_all_versions(status, riffle, write_config, config, fill, unique):
+    """Steps 0..19 by 0.2 0.5 0.3, then 20 steps by 0.8 0.1 0.1: the target is the mean of both, not what is in force."""
+    changed = yaml.safe_load(open(config))
+    changed["mix"]["phases"] = [{"name": "late", "start_step": 20, "weights": {"books": 0.8, "code": 0.1, "web": 0.1}}]
+    config = write_config(changed, "phases.yml")
+    riffle("topics", "-c", config, "--create")
+    fill(*WEIGHTS)
+    riffle("mix", "-c", config, "--until-step", 40)
+    of = domains(json.loads(riffle("status", "-c", config, "--json").stdout))
+    for name, late in (("books", 0.8), ("code", 0.1), ("web", 0.1)):
+        d = of[name]
+        target = (WEIGHTS[name] + late) * 20 * BATCH
+        assert d["intended"] == pytest.approx(late, abs=1e-6)
+        assert d["target"] == pytest.approx(target / (40 * BATCH), abs=1e-6)
+        assert d["deviation"] == pytest.approx(d["taken"] - target, abs=1e-3) and abs(d["deviation"]) < 2
+        assert abs(d["realised"] - d["intended"]) > 0.04
+    table = riffle("status", "-c", config).stdout
+    books = next(line for line in table.splitlines() if line.startswith("books")).split()
+    assert "TARGET" in table and books[4] == "80.000000%" and books[5] == "50.000000%"
 
 
 def test_a_run_stands_at_its_lowest_lane(status, mixed, commit):
@@ -192,7 +215,7 @@ def test_the_table_shows_the_same(riffle, config, mixed, commit, unique):
     assert any(line.split() == ["trainers", "20", "20", "64"] for line in lines)
     row, = [line.split() for line in lines if line.startswith("code ")]
     assert row[:4] == ["code", "300", "yes", "0.5"]
-    assert row[4] == "50.000000%" and row[6:] == ["320", "1", "20"]
+    assert row[4:8] == ["50.000000%"] * 3 + ["+0.00"] and row[8:] == ["320", "1", "20"]
     assert done.stderr == ""
 
 

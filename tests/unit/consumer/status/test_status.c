@@ -1,6 +1,8 @@
 /* status.h: shares, rates, lags and problems from plain values; no broker. */
 #include "tests/unit/test.h"
 
+#include <math.h>
+
 #include "common/schedule/weights.h"
 #include "consumer/status/status.h"
 
@@ -152,6 +154,47 @@ test_shares_come_from_the_ledger_and_before_it_from_the_configuration(void **sta
 }
 
 static void
+test_the_target_is_what_was_taken_and_what_is_owed(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	st->ledger.domain[0].credit = (int64_t)(WEIGHT_ONE / 2); /* half a draw behind */
+	st->ledger.domain[1].credit = -(int64_t)(WEIGHT_ONE / 2);
+	derive(st);
+	assert_true(st->domain[0].deviation == -0.5 && st->domain[1].deviation == 0.5);
+	assert_true(st->domain[0].target == 20.5 / 80 && st->domain[1].target == 59.5 / 80);
+	status_free(st);
+
+	st = mixing();
+	st->ledger.epoch_size = 100; /* a round in which 20 draws are left */
+	st->ledger.domain[0].weight = 25;
+	st->ledger.domain[1].weight = 75;
+	st->ledger.domain[0].round_weight = 5;
+	st->ledger.domain[1].round_weight = 15;
+	st->ledger.domain[0].credit = 10;
+	st->ledger.domain[1].credit = -10;
+	derive(st);
+	assert_true(st->domain[0].deviation == -0.5 && st->domain[1].deviation == 0.5);
+	status_free(st);
+}
+
+static void
+test_random_draws_have_no_target(void **state)
+{
+	struct status *st = mixing();
+	struct config random = *st->config;
+
+	(void)state;
+	random.mix.schedule = SCHEDULE_RANDOM;
+	st->config = &random;
+	derive(st);
+	assert_true(isnan(st->domain[0].target) && isnan(st->domain[0].deviation));
+	assert_true(st->domain[0].realised == 0.25);
+	status_free(st);
+}
+
+static void
 test_greedy_weights_are_the_bits_of_doubles(void **state)
 {
 	struct status *st = mixing();
@@ -162,6 +205,17 @@ test_greedy_weights_are_the_bits_of_doubles(void **state)
 		memcpy(&st->ledger.domain[i].weight, &w[i], sizeof(w[i]));
 	derive(st);
 	assert_true(st->domain[0].intended > 0.2499 && st->domain[0].intended < 0.2501);
+	status_free(st);
+
+	st = mixing(); /* the weights changed 8 draws ago; 3 of them were of domain 0 */
+	for (int i = 0; i < DOMAINS; i++)
+		memcpy(&st->ledger.domain[i].weight, &w[i], sizeof(w[i]));
+	st->ledger.greedy_draws = 8;
+	st->ledger.domain[0].greedy_count = 3;
+	st->ledger.domain[1].greedy_count = 5;
+	derive(st);
+	assert_true(fabs(st->domain[0].deviation - 1) < 1e-9);
+	assert_true(fabs(st->domain[1].deviation + 1) < 1e-9);
 	status_free(st);
 }
 
@@ -500,6 +554,8 @@ main(void)
 	    cmocka_unit_test(test_a_mix_that_runs_well_has_no_problems),
 	    cmocka_unit_test(test_a_mix_that_could_start_is_told_how),
 	    cmocka_unit_test(test_shares_come_from_the_ledger_and_before_it_from_the_configuration),
+	    cmocka_unit_test(test_the_target_is_what_was_taken_and_what_is_owed),
+	    cmocka_unit_test(test_random_draws_have_no_target),
 	    cmocka_unit_test(test_greedy_weights_are_the_bits_of_doubles),
 	    cmocka_unit_test(test_lag_and_limit_are_counted_in_steps),
 	    cmocka_unit_test(test_rates_span_the_last_minute_of_one_mixer),
