@@ -2,11 +2,13 @@
  * riffle skip: keeps sequences out of every later draw of a running mix.
  *
  *     words or --step --> skip_requests --> one or more requests --> request_print --> the answers
+ *     --list          --> skip_print: what the ledger's last record keeps out
  */
 #include <stddef.h>
 
 #include "cli/command.h"
 #include "cli/request/request_print.h"
+#include "cli/request/skip_print.h"
 #include "cli/request/skip_requests.h"
 #include "cli/signals.h"
 #include "common/base/limits.h"
@@ -15,7 +17,7 @@ struct arguments {
 	const char *mix;
 	uint64_t step, lane, at_step, timeout_s;
 	const char *id;
-	bool dry_run, json;
+	bool list, dry_run, json;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -34,6 +36,11 @@ static const struct option_row rows[] = {
 	.max = LIMIT_LANES - 1,
 	.value = "L",
 	.help = "with --step: only those of lane L"},
+    {.name = "list",
+	.kind = OPTION_FLAG,
+	.at = AT(list),
+	.help = "ask nobody: show what is skipped, what accepted requests will skip, and what the "
+		"mixer has quarantined"},
     {.name = "at-step",
 	.kind = OPTION_COUNT,
 	.at = AT(at_step),
@@ -64,10 +71,14 @@ static const struct option_row rows[] = {
 };
 
 static enum fail_code
-check_arguments(const struct options *o, struct failure *f)
+check_arguments(const struct arguments *a, const struct options *o, struct failure *f)
 {
 	bool step = options_given(o, &cmd_skip, "step");
 
+	if (a->list && (step || o->arguments_n > 0))
+		return fail(f, FAIL_USAGE, "--list shows all: it goes with no sequences");
+	if (a->list)
+		return FAIL_NONE;
 	if (step ? o->arguments_n != 0 : o->arguments_n != 2)
 		return fail(f, FAIL_USAGE,
 		    "which sequences? give DOMAIN[/PARTITION] and a..b, or --step S");
@@ -116,13 +127,15 @@ run(int argc, char **argv, struct failure *f)
 	enum fail_code code;
 
 	if (options_parse(&o, &cmd_skip, argc, argv, &a, f) != FAIL_NONE ||
-	    check_arguments(&o, f) != FAIL_NONE ||
+	    check_arguments(&a, &o, f) != FAIL_NONE ||
 	    options_mix_config(&c, &a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	with.mix = a.mix;
 	with.properties = &c->kafka;
 	code = request_open(&request, &with, f);
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE && a.list)
+		code = skip_print(a.mix, request_ledger(request), a.json, f);
+	else if (code == FAIL_NONE)
 		code = skip(request, &a, &o, c, f);
 	request_close(request);
 	config_close(c);
@@ -132,16 +145,19 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_skip = {
     .name = "skip",
     .summary = "keep sequences out of every later draw of a running mix",
-    .usage = "-c FILE | --mix NAME  DOMAIN[/PARTITION] A..B | --step S [--lane L]  [OPTION...]",
+    .usage = "-c FILE | --mix NAME  DOMAIN[/PARTITION] A..B | --step S [--lane L] | --list  "
+	     "[OPTION...]",
     .help =
 	"Asks the mixer, as `riffle weights` does, to pass over the ordinals from A on, below B:\n"
 	"in this epoch and all later ones another sequence of the domain is drawn instead. With\n"
 	"--step all sequences of that step are looked up in the batch topic: the remedy for a\n"
-	"spike of the loss. `riffle inspect` shows which those are. The ledger keeps at most\n"
-	"4,096 ranges. Exit 1: refused, or no answer in time.",
+	"spike of the loss. `riffle inspect` shows which those are. Ordinals that a sealed\n"
+	"domain does not have are refused; those of a live one may be published later. The\n"
+	"ledger keeps at most 4,096 ranges. Exit 1: refused, or no answer in time.",
     .example = "riffle skip -c run.yml web 120000..120512\n"
 	       "riffle skip -c run.yml --step 48210\n"
-	       "riffle skip --mix pretrain code/3 7..8 --dry-run",
+	       "riffle skip --mix pretrain code/3 7..8 --dry-run\n"
+	       "riffle skip -c run.yml --list",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),

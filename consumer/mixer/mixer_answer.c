@@ -172,6 +172,13 @@ add_skip(struct text *t, const struct mixer *after, const struct ledger_change *
 	    "\n%s/%d: %" PRId64 "..%" PRId64 " are not drawn again; %" PRIu64 " of %" PRIu64
 	    " sequences are kept out",
 	    c->domain, (int)c->partition, c->first, c->end, out, cursor_length(cursor));
+	if (!cursor->sealed[c->partition] &&
+	    (uint64_t)c->end > cursor->sequences_next[c->partition])
+		text_add(t,
+		    "; the domain is live, and has %" PRIu64
+		    " sequences there so far: those of the range that are published later are not "
+		    "drawn either",
+		    cursor->sequences_next[c->partition]);
 }
 
 char *

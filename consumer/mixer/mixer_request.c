@@ -220,6 +220,32 @@ check_skip(const struct mixer *m, const struct ledger_change *c, struct failure 
 	return FAIL_NONE;
 }
 
+/*
+ * A new skip: ordinals that a sealed partition does not have are a mistake. An open one may grow:
+ * what is not there yet can be kept out before it comes. Judged once, for a mixer of before may
+ * have accepted what is pending.
+ */
+static enum fail_code
+check_bounds(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	int d = mixer_domain_named(m, c->domain);
+	const struct cursor *cursor = &m->cursor[d];
+	uint64_t n;
+
+	assert(c->kind == LEDGER_SKIP);
+	assert(d >= 0);
+	assert((size_t)c->partition < cursor->partitions_n);
+	n = cursor->sequences_next[c->partition];
+	if (!cursor->sealed[c->partition] || (uint64_t)c->end <= n)
+		return FAIL_NONE;
+	if (n == 0)
+		return fail(f, FAIL_DATA, "%s/%d is sealed and has no sequence", c->domain,
+		    (int)c->partition);
+	return fail(f, FAIL_DATA,
+	    "%s/%d has the ordinals 0..%llu, and no more: %lld..%lld is beyond them", c->domain,
+	    (int)c->partition, (unsigned long long)n, (long long)c->first, (long long)c->end);
+}
+
 /* After a skip: a domain that is drawn from must keep a sequence in each epoch. */
 static enum fail_code
 check_left(const struct mixer *m, const struct ledger_change *c, struct failure *f)
@@ -423,6 +449,8 @@ accept(struct mixer *m, const struct control *c, const struct mixer_source *join
 		code = add_joining(m, c, joining, f);
 	if (code == FAIL_NONE)
 		code = judge(m, &change, &before, &after, f);
+	if (code == FAIL_NONE && c->kind == LEDGER_SKIP)
+		code = check_bounds(m, &change, f);
 	if (code == FAIL_NONE)
 		code = agenda_insert(&m->agenda, &change, f);
 	if (code == FAIL_NONE) {

@@ -205,6 +205,7 @@ def test_a_refused_request_says_why_exits_1_and_changes_nothing(riffle, running,
         done = riffle("weights", "-c", running, *words, check=False)
         assert done.returncode == 2 and why in done.stderr, words
     for words, why in [(["zebra", "1..2"], "the mix has no domain zebra"), (["a/1", "1..2"], "has no partition 1"),
+                       (["a", "190..201"], "a/0 has the ordinals 0..200, and no more"),
                        (["a", "0..200"], "not one sequence of domain a would be left")]:
         done = riffle("skip", "-c", running, *words, check=False)
         assert done.returncode == 1 and why in done.stderr, words
@@ -514,6 +515,10 @@ def test_skipped_sequences_are_not_drawn_again(riffle, fill, configure, read, as
     riffle("mix", "-c", config, "--until-step", 12)
     drawn = collections.Counter((p, o) for _, p, _, o in places(read(config, 10, first=2, form="jsonl")))
     out = held | lane | {(0, o) for o in range(10, 14)}
+    listed = json.loads(riffle("skip", "-c", config, "--list", "--json").stdout)
+    assert {(r["partition"], o) for r in listed["skipped"] for o in range(r["first"], r["end"])} == out
+    assert {r["domain"] for r in listed["skipped"]} == {"a"} and listed["pending"] == listed["quarantined"] == []
+    assert "a/0                                    10..14  in force" in riffle("skip", "-c", config, "--list").stdout
     assert not out & set(drawn)
     assert set(drawn) == {(0, o) for o in range(64)} - out
 
@@ -602,6 +607,8 @@ def test_waits_lends_and_requests_among_them_are_repeated_by_a_replay(riffle, fi
                                "--format", "none", "--timeout", 60)
         if n == 2:
             riffle("skip", "-c", config, "live", "20..40")
+            dry = riffle("skip", "-c", config, "live", "20..4000", "--dry-run").stdout
+            assert "the domain is live" in dry and "are published later" in dry
         for more in (1, 30, 100):
             pour("live", more)
         assert trainer.wait(timeout=60) == 0
