@@ -28,7 +28,7 @@
  *     acls/        riffle acls: the rights that each command needs
  *     produce/     riffle produce and riffle import: from files to domain topics
  *     read/        riffle read: a trainer without the training
- *     request/     riffle weights, riffle skip and riffle runs: requests to a mix
+ *     request/     riffle weights, skip, requests and runs: requests to a mix
  *     reweight/    riffle reweight: learns weights from the trainers' losses
  *     status/      riffle status: where a corpus and its mix stand
  *     plan/        riffle plan: what a configuration will do
@@ -54,6 +54,7 @@
 	ROW(read)                                                                                  \
 	ROW(weights)                                                                               \
 	ROW(skip)                                                                                  \
+	ROW(requests)                                                                              \
 	ROW(runs)                                                                                  \
 	ROW(reweight)                                                                              \
 	ROW(status)                                                                                \

@@ -90,15 +90,23 @@ static const struct row rows[] = {
 
     {"weights", "READ", WHAT_LEDGER},
     {"weights", "WRITE", WHAT_CONTROL},
+    {"weights", "DESCRIBE", WHAT_GROUP_ELECTION},
 
     {"skip", "READ", WHAT_BATCHES},
     {"skip", "READ", WHAT_LEDGER},
     {"skip", "WRITE", WHAT_CONTROL},
+    {"skip", "DESCRIBE", WHAT_GROUP_ELECTION},
+
+    {"requests", "READ", WHAT_LEDGER},
+    {"requests", "READ", WHAT_CONTROL},
+    {"requests", "WRITE", WHAT_CONTROL},
+    {"requests", "DESCRIBE", WHAT_GROUP_ELECTION},
 
     {"runs", "READ", WHAT_BATCHES},
     {"runs", "READ", WHAT_LEDGER},
     {"runs", "WRITE", WHAT_CONTROL},
     {"runs", "READ", WHAT_GROUP_RUNS},
+    {"runs", "DESCRIBE", WHAT_GROUP_ELECTION},
 
     {"reweight", "READ", WHAT_FEEDBACK},
     {"reweight", "READ", WHAT_LEDGER},

@@ -145,8 +145,7 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_skip = {
     .name = "skip",
     .summary = "keep sequences out of every later draw of a running mix",
-    .usage = "-c FILE | --mix NAME  DOMAIN[/PARTITION] A..B | --step S [--lane L] | --list  "
-	     "[OPTION...]",
+    .usage = "-c FILE | --mix NAME  DOMAIN[/PARTITION] A..B | --step S | --list  [OPTION...]",
     .help =
 	"Asks the mixer, as `riffle weights` does, to pass over the ordinals from A on, below B:\n"
 	"in this epoch and all later ones another sequence of the domain is drawn instead. With\n"

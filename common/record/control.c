@@ -22,6 +22,7 @@ static const struct avro_field control_fields[] = {
     AVRO_PLAIN(TEXT, control, who),
     AVRO_PLAIN(TEXT, control, run),
     AVRO_LONG(control, to_step, 0),
+    AVRO_PLAIN(TEXT, control, request),
 };
 static const struct avro_table control_table = AVRO_TABLE(control_fields, struct control);
 

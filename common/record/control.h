@@ -24,6 +24,7 @@ struct control {
 	char *who;
 	char *run;
 	int64_t to_step;
+	char *request;
 };
 
 /* Frees what *c owns and zeroes it; a zeroed one is valid. NULL strings read as "". */

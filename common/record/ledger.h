@@ -37,7 +37,9 @@ enum ledger_change_kind {
 	LEDGER_SKIP,
 	LEDGER_JOIN,
 	LEDGER_LEAVE,
-	LEDGER_RESET, /* of a request only: it takes effect with its answer, and is never pending */
+	/* Of a request only: these take effect with their answers, and are never pending. */
+	LEDGER_RESET,
+	LEDGER_CANCEL,
 };
 
 struct ledger_partition {

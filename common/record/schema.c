@@ -28,7 +28,7 @@ static const uint64_t fingerprint_now[SCHEMAS_COUNT] = {
     [SCHEMA_END] = UINT64_C(0xb23e55a2e05c7dd8),
     [SCHEMA_BATCH] = UINT64_C(0xb746ce167c0f75c1),
     [SCHEMA_LEDGER] = UINT64_C(0x876870eb2b6a81b3),
-    [SCHEMA_CONTROL] = UINT64_C(0x2f8425fce14b9502),
+    [SCHEMA_CONTROL] = UINT64_C(0x0174961d1d8d36be),
     [SCHEMA_FEEDBACK] = UINT64_C(0x74a5df22289da78f),
     [SCHEMA_ARRIVALS] = UINT64_C(0xdbccd8289274c1a1),
 };
@@ -39,6 +39,7 @@ static const struct {
 	uint64_t fingerprint;
 } earlier[SCHEMAS_EARLIER] = {
     {SCHEMA_CONTROL, UINT64_C(0xd4d378c6b9fafb26)}, /* without RESET */
+    {SCHEMA_CONTROL, UINT64_C(0x2f8425fce14b9502)}, /* without CANCEL */
 };
 
 const char *

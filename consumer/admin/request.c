@@ -10,14 +10,16 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/kafka_groups.h"
 #include "consumer/domain/domains.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/mixer/mixer.h"
 #include "consumer/plan/ledger_plan.h"
 
-enum { SLICE_MS = 200, DELIVERY_MS = 30000, FIRST_ANSWER_MS = 10000 };
+enum { SLICE_MS = 200, DELIVERY_MS = 30000, FIRST_ANSWER_MS = 10000, ELECTION_MS = 5000 };
 
 struct request {
 	struct request_options o;
@@ -242,6 +244,19 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 		r->failed = m->err;
 }
 
+/* A user without WRITE on any topic gets no producer id: then nothing of the handle's is taken. */
+static enum fail_code
+fail_writing(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *topic)
+{
+	char ignored[8];
+
+	if (rd_kafka_fatal_error(rk, ignored, sizeof(ignored)) ==
+	    RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+		err = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+	kafka_fail_topic(f, rk, err, NULL, "writing a request", topic);
+	return fail_within(f, "topic %s", topic);
+}
+
 static enum fail_code
 put(rd_kafka_t *rk, const char *topic, const struct control *c, struct failure *f)
 {
@@ -256,8 +271,7 @@ put(rd_kafka_t *rk, const char *topic, const struct control *c, struct failure *
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	free(bytes);
-	kafka_fail_code(f, err, NULL, "writing a request");
-	return fail_within(f, "topic %s", topic);
+	return fail_writing(f, rk, err, topic);
 }
 
 static enum fail_code
@@ -281,9 +295,40 @@ send_all(struct request *r, rd_kafka_t *rk, const struct control *c, size_t n, s
 		rd_kafka_poll(rk, SLICE_MS);
 	if (r->delivered == n)
 		return FAIL_NONE;
-	kafka_fail_topic(f, rk, r->failed == 0 ? RD_KAFKA_RESP_ERR__TIMED_OUT : r->failed, NULL,
-	    "writing a request", topic);
-	return fail_within(f, "topic %s", topic);
+	return fail_writing(
+	    f, rk, r->failed == 0 ? RD_KAFKA_RESP_ERR__TIMED_OUT : r->failed, topic);
+}
+
+/* Says at once what a wait would only show at its end. No answer is no failure of the request. */
+static void
+warn_without_mixer(const struct request *r, const char *id)
+{
+	char group[TOPIC_MAX_BYTES + 1];
+	struct kafka_options k = {.role = KAFKA_READER,
+	    .client = "request",
+	    .properties = r->o.properties,
+	    .group = group,
+	    .asks_only = true,
+	    .quiet = true};
+	struct kafka_member member;
+	struct failure why;
+	enum fail_code code;
+	rd_kafka_t *rk;
+	size_t n;
+
+	names_topic(group, r->o.mix, "election");
+	if (kafka_open(&rk, &k, &why) != FAIL_NONE)
+		return;
+	code = kafka_group_members(rk, &member, 1, &n, ELECTION_MS, &why);
+	kafka_close(rk);
+	if (code == FAIL_DENIED)
+		log_warning(
+		    "request: REQUEST-MIXERS %s: whether a mixer runs is not known", why.text);
+	if (code == FAIL_NONE && n == 0)
+		log_warning("request: REQUEST-NO-MIXER no mixer of mix %s runs: request %s stays "
+			    "in topic %s.control, and the next `riffle mix` answers it. `riffle "
+			    "requests --cancel %s` withdraws it",
+		    r->o.mix, id, r->o.mix, id);
 }
 
 enum fail_code
@@ -310,6 +355,8 @@ request_send(struct request *r, const struct control *c, size_t n, struct failur
 	r->failed = RD_KAFKA_RESP_ERR_NO_ERROR;
 	code = send_all(r, rk, c, n, f);
 	kafka_close(rk);
+	if (code == FAIL_NONE)
+		warn_without_mixer(r, c[0].id);
 	return code;
 }
 

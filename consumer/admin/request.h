@@ -8,6 +8,7 @@
  *
  * Files of this room:
  *     request        a request on the control topic, its answer in the ledger; a dry run
+ *     request_list   every request that a mix was sent, and what became of it
  *     run_commit     sets the commits of a run to a step
  *     draws          which mixes draw from a domain, before it is deleted
  *     retain         deletes the steps of a mix below a given one
@@ -68,7 +69,10 @@ const struct ledger *request_ledger(const struct request *r);
 enum fail_code request_earlier(
     struct request *r, const char *id, struct ledger_answer *out, bool *found, struct failure *f);
 
-/* Writes n requests; returns when the broker has all of them. */
+/*
+ * Writes n requests; returns when the broker has all of them. Warns (REQUEST-NO-MIXER) where the
+ * election has no member: nobody will answer before a mixer runs.
+ */
 enum fail_code request_send(
     struct request *r, const struct control *c, size_t n, struct failure *f);
 

@@ -194,6 +194,27 @@ agenda_insert(struct agenda *a, const struct ledger_change *c, struct failure *f
 }
 
 const struct ledger_change *
+agenda_find(const struct agenda *a, const char *id)
+{
+	for (size_t i = a->done; i < a->pending_n; i++)
+		if (strcmp(a->pending[i].id, id) == 0)
+			return &a->pending[i];
+	return NULL;
+}
+
+void
+agenda_remove(struct agenda *a, const struct ledger_change *c)
+{
+	size_t i = (size_t)(c - a->pending);
+
+	assert(i >= a->done);
+	assert(i < a->pending_n);
+	agenda_change_close(&a->pending[i]);
+	a->pending_n--;
+	memmove(a->pending + i, a->pending + i + 1, (a->pending_n - i) * sizeof(*a->pending));
+}
+
+const struct ledger_change *
 agenda_due(const struct agenda *a, uint64_t step)
 {
 	assert(a->done <= a->pending_n);

@@ -73,6 +73,12 @@ size_t agenda_waiting(const struct agenda *a);
 /* Keeps a change until its step, behind all others of the same step. Copies. */
 enum fail_code agenda_insert(struct agenda *a, const struct ledger_change *c, struct failure *f);
 
+/* The accepted request of that id that waits for its step; NULL: none does. */
+const struct ledger_change *agenda_find(const struct agenda *a, const char *id);
+
+/* Takes out and frees a change that agenda_find() gave. */
+void agenda_remove(struct agenda *a, const struct ledger_change *c);
+
 /*
  * The next change that takes effect at `step` or before, which the caller puts in force and counts
  * by agenda_count_done(). NULL: there is none. Borrowed until the agenda changes.

@@ -282,7 +282,8 @@ mixer_put_change(struct mixer *m, const struct ledger_change *c, struct failure 
 		share->state = LEDGER_LEFT;
 		put_raw_weights(m, c->weight, c->weights_n);
 		break;
-	case LEDGER_RESET: assert(false); /* never a change of the mixer's */
+	case LEDGER_RESET:
+	case LEDGER_CANCEL: assert(false); /* never pending */
 	}
 	if (c->temperature > 0)
 		m->shares.version.temperature = c->temperature;

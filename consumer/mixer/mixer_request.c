@@ -111,13 +111,21 @@ check_numbers(const struct control *c, struct failure *f)
 }
 
 static enum fail_code
-check_request(const struct mixer *m, const struct control *c, struct failure *f)
+check_id(const struct control *c, struct failure *f)
 {
 	const char *id = text_or_empty(c->id);
 
-	if (id[0] == '\0' || strlen(id) > MIXER_ID_BYTES_MAX)
-		return fail(f, FAIL_DATA, "a request needs an id of 1 to %d bytes, not %zu",
-		    MIXER_ID_BYTES_MAX, strlen(id));
+	if (id[0] != '\0' && strlen(id) <= MIXER_ID_BYTES_MAX)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA, "a request needs an id of 1 to %d bytes, not %zu",
+	    MIXER_ID_BYTES_MAX, strlen(id));
+}
+
+static enum fail_code
+check_request(const struct mixer *m, const struct control *c, struct failure *f)
+{
+	if (check_id(c, f) != FAIL_NONE)
+		return f->code;
 	if (c->at_step < -1)
 		return fail(f, FAIL_DATA, "at_step must be a step, or -1 for the next, not %lld",
 		    (long long)c->at_step);
@@ -280,7 +288,8 @@ check_in_state(const struct mixer *m, const struct ledger_change *c, struct fail
 	case LEDGER_LEAVE:
 		return need_active(m, c->domain, &d, f) == FAIL_NONE ? check_weights(m, c, f)
 								     : f->code;
-	case LEDGER_RESET: break;
+	case LEDGER_RESET:
+	case LEDGER_CANCEL: break;
 	}
 	assert(false);
 	return FAIL_NONE;
@@ -375,6 +384,21 @@ judge(const struct mixer *m, const struct ledger_change *c, struct mixer **befor
 
 /* ---- the request ---- */
 
+/* Whether the domain waits to join, and no accepted request lets it: that one was cancelled. */
+static bool
+join_was_cancelled(const struct mixer *m, int domain)
+{
+	if (m->shares.share[domain].state != LEDGER_JOINING)
+		return false;
+	for (size_t i = m->agenda.done; i < m->agenda.pending_n; i++) {
+		const struct ledger_change *c = &m->agenda.pending[i];
+
+		if (c->kind == LEDGER_JOIN && strcmp(c->domain, m->cursor[domain].name) == 0)
+			return false;
+	}
+	return true;
+}
+
 /* The joining domain goes into the mix now, weightless, so that its index and lengths are kept. */
 static enum fail_code
 add_joining(
@@ -388,7 +412,7 @@ add_joining(
 
 	assert(c->kind == LEDGER_JOIN);
 	if (known >= 0) {
-		if (m->shares.share[known].state != LEDGER_LEFT)
+		if (m->shares.share[known].state != LEDGER_LEFT && !join_was_cancelled(m, known))
 			return fail(f, FAIL_DATA, "domain %s is in the mix already", c->domain);
 		m->shares.share[known].state = LEDGER_JOINING;
 		m->cursor[known].joined = true;
@@ -462,13 +486,51 @@ accept(struct mixer *m, const struct control *c, const struct mixer_source *join
 	return code;
 }
 
+/*
+ * Withdraws an accepted request on `m`, a copy as in accept(). What waits behind it must still be
+ * possible. A domain that was to join stays in the mix without a weight, as its answer left it.
+ */
+static enum fail_code
+cancel(struct mixer *m, const struct control *c, char **text, struct failure *f)
+{
+	const char *id = text_or_empty(c->request);
+	const struct ledger_change *change;
+	struct text t = {0};
+	struct mixer *rest = NULL;
+	enum fail_code code = check_id(c, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	change = agenda_find(&m->agenda, id);
+	if (change == NULL && mixer_has_answered(m, id))
+		return fail(f, FAIL_DATA,
+		    "request %s does not wait any more: it has taken effect, or was refused or "
+		    "cancelled",
+		    id);
+	if (change == NULL)
+		return fail(f, FAIL_DATA, "the mix knows no request %.200s", id);
+	text_add(&t, "request %s is cancelled: it would have taken effect at step %lld (by %.100s)",
+	    id, (long long)change->step, text_or_empty(c->who));
+	agenda_remove(&m->agenda, change);
+	code = mixer_copy(&rest, m, f);
+	if (code == FAIL_NONE)
+		code = run_pending(rest, &m->agenda, m->agenda.done, m->agenda.pending_n, f);
+	if (code == FAIL_NONE)
+		code = run_phases(rest, UINT64_MAX, f);
+	mixer_close(rest);
+	*text = text_take(&t);
+	if (code == FAIL_NONE && *text == NULL)
+		code = fail_memory(f);
+	return code;
+}
+
 enum fail_code
 mixer_request(struct mixer *m, const struct control *c, const struct mixer_source *joining,
     struct ledger_answer *answer, bool *duplicate, struct failure *f)
 {
 	struct mixer *trial, swap;
 	char *text = NULL;
-	int64_t step = change_of(m, c).step;
+	int64_t step = c->kind == LEDGER_CANCEL ? (int64_t)m->at.step_next : change_of(m, c).step;
 	enum fail_code code;
 
 	assert(c->kind != LEDGER_RESET);
@@ -479,12 +541,15 @@ mixer_request(struct mixer *m, const struct control *c, const struct mixer_sourc
 	mixer_settle(m);
 	if (mixer_copy(&trial, m, f) != FAIL_NONE)
 		return f->code;
-	code = accept(trial, c, joining, &text, f);
+	code = c->kind == LEDGER_CANCEL ? cancel(trial, c, &text, f)
+					: accept(trial, c, joining, &text, f);
 	if (code == FAIL_MEMORY) {
+		free(text);
 		mixer_close(trial);
 		return code;
 	}
 	if (code != FAIL_NONE) {
+		free(text);
 		mixer_close(trial);
 		return answer_with(m, c, -1, strdup(f->text), answer, f);
 	}

@@ -302,7 +302,8 @@ take_request(struct control_requests *r, struct mixer *m, struct output *o, cons
 	struct ledger_answer answer;
 	bool duplicate = false;
 
-	if (s->ledger_bytes + bytes > PENDING_BYTES_MAX
+	/* A cancelled request leaves the record smaller. */
+	if (c->kind != LEDGER_CANCEL && s->ledger_bytes + bytes > PENDING_BYTES_MAX
 		? refuse_size(m, c, &answer, &duplicate, f) != FAIL_NONE
 		: ask(r, m, c, &answer, &duplicate, f) != FAIL_NONE)
 		return f->code;

@@ -1,7 +1,8 @@
 /*
  * control_requests.h -- requests of the control topic: followed, judged by the mixer, answered.
  *
- * `riffle weights` (also with --join and --leave), `skip`, `runs --reset` and `reweight` append a
+ * `riffle weights` (also with --join and --leave), `skip`, `runs --reset`, `requests --cancel` and
+ * `reweight` append a
  * record to <mix>.control and wait for its id in the ledger. The mixer follows the topic from the
  * first record that is not answered; which one that is stands in the ledger (control_next), so that
  * no consumer group is needed.

@@ -65,7 +65,7 @@ class World:
     def __init__(self, broker, folder, vocab, tools):
         self.broker, self.folder, self.tools = broker, folder, tools
         self.riffle = Riffle()
-        self.appended = self.step = self.retained = 0
+        self.appended = self.step = self.retained = self.withdrawn = 0
         for domain in ("code", "web"):
             (folder / f"{domain}.jsonl").write_text(documents(domain, 60))
         for user in ("admin", "worker"):
@@ -149,6 +149,13 @@ def ask(*words):
     return run
 
 
+def requests(world, user):
+    world.withdrawn += 1
+    slip = f"slip{world.withdrawn}"
+    world.run("admin", "weights", "code=0.3", "--at-step", 10 ** 9, "--id", slip, "--timeout", 1, check=False)
+    yield from ask("requests", "--cancel", slip)(world, user)
+
+
 def runs(world, user):
     """Both runs have commits, of the test before or of this."""
     world.run("admin", "read", "--from-step", 2, "--steps", 2, "--commit-every", 1, "--format", "none")
@@ -188,6 +195,7 @@ COMMANDS = {
     "read": read,
     "weights": ask("weights", "code=0.4"),
     "skip": ask("skip", "--step", "6"),
+    "requests": requests,
     "runs": runs,
     "reweight": reweight,
     "status": simple("status"),
@@ -200,7 +208,7 @@ COMMANDS = {
 
 def is_warned(command, right):
     """Whether the command works without, and warns: that it compares nothing, or does not know the mixers."""
-    return right[0] == "DESCRIBE_CONFIGS" or (command == "status" and right[3] == "accmix.election")
+    return right[0] == "DESCRIBE_CONFIGS" or (command != "mix" and right[3] == "accmix.election")
 
 
 def runs_until_named(world, command, name):

@@ -462,6 +462,49 @@ def test_changed_phases_need_accept_config_and_begin_where_they_say(riffle, fill
     assert never.returncode == 2 and "seed" in never.stderr and "cannot change" in never.stderr
 
 
+# ---- requests that wait ----
+
+def test_a_request_without_a_mixer_is_said_listed_and_can_be_withdrawn(riffle, fill, configure, read, ask, ledger):
+    """Two mixes of one corpus: in one a request is sent while no mixer runs and withdrawn; both draw the same."""
+    fill("a", "b", sequences=400)
+    config, plain = configure({"a": 1, "b": 1}), configure({"a": 1, "b": 1}, name="plain")
+    requests = lambda: {r["id"]: r for r in json.loads(riffle("requests", "-c", config, "--json").stdout)}
+    for c in (config, plain):
+        riffle("mix", "-c", c, "--until-step", 4)
+    assert requests() == {}
+    for words in (["weights", "a=9", "--id", "slip"], ["skip", "a", "3..5", "--id", "kept"]):
+        done = riffle(words[0], "-c", config, *words[1:], "--timeout", 1, check=False)
+        assert done.returncode == 1 and "REQUEST-NO-MIXER no mixer of mix" in done.stderr
+        assert f"`riffle requests --cancel {words[-1]}` withdraws it" in done.stderr
+    assert {i: (r["state"], r["step"], r["kind"]) for i, r in requests().items()} == {
+        "slip": ("open", None, "weights"), "kept": ("open", None, "skip")}
+    assert requests()["slip"]["weights"] == {"a": 9} and "@" in requests()["slip"]["who"]
+    done = riffle("requests", "-c", config, "--cancel", "nobody", check=False)
+    assert done.returncode == 1 and "has no request nobody" in done.stderr
+    riffle("requests", "-c", config, "--cancel", "slip", "--id", "no", "--timeout", 1, check=False)
+    riffle("requests", "-c", config, "--cancel", "kept", "--id", "no2", "--timeout", 1, check=False)
+    for c in (config, plain):
+        riffle("mix", "-c", c, "--until-step", 12)
+    assert {i: (r["state"], r["step"]) for i, r in requests().items()} == {
+        "slip": ("cancelled", 4), "kept": ("cancelled", 4), "no": ("in force", 4), "no2": ("in force", 4)}
+    assert answers_in(ledger()) == {"slip": (True, 4), "kept": (True, 4), "no": (True, 4), "no2": (True, 4)}
+    assert [places(read(c, 12, form="jsonl")) for c in (config,)] == [places(read(plain, 12, form="jsonl"))]
+    riffle("replay", "-c", config, "--steps", "0..12")
+    done = riffle("requests", "-c", config, "--cancel", "slip", check=False)
+    assert done.returncode == 1 and "request slip is cancelled: there is nothing to cancel" in done.stderr
+
+
+def test_an_accepted_request_is_withdrawn_before_its_step(riffle, running, ask, state):
+    [answer] = ask(running, "a=7", "--at-step", 1000, "--id", "later")
+    assert answer["accepted"] and [p["id"] for p in state(running)["pending"]] == ["later"]
+    table = riffle("requests", "-c", running).stdout
+    assert any(line.split()[:4] == ["accepted", "1000", "weights", "later"] for line in table.splitlines())
+    [gone] = ask(running, "--cancel", "later", command="requests")
+    assert gone["accepted"] and "request later is cancelled: it would have taken effect at step 1000" in gone["text"]
+    assert state(running)["pending"] == [] and state(running)["version"] == 1
+    assert "REQUEST-NO-MIXER" not in riffle("weights", "-c", running, "a=nope", check=False).stderr
+
+
 # ---- join, leave, skip ----
 
 def test_a_domain_joins_a_running_mix_and_leaves_it_again(riffle, fill, running, ask, read, inspect, status, state, wait_for,

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
 
 NAMES = ["Sequence", "End", "Batch", "Ledger", "Control", "Feedback", "Arrivals"]
-EARLIER = ["Control.1"]  # schemas/earlier
+EARLIER = ["Control.1", "Control.2"]  # schemas/earlier
 
 
 def schema_text(name):
@@ -269,6 +269,15 @@ RESET = {
     "to_step": 12000,
 }
 
+CANCEL = {
+    **RESET,
+    "id": "r-11",
+    "kind": "CANCEL",
+    "run": "",
+    "to_step": 0,
+    "request": "r-9",
+}
+
 FEEDBACK = {
     "mix": "pretrain",
     "run": "trainers",
@@ -300,7 +309,8 @@ GOLDEN = {
     "batch_last": ("Batch", BATCH_LAST),
     "ledger": ("Ledger", LEDGER),
     "control": ("Control.1", CONTROL),
-    "control_reset": ("Control", RESET),
+    "control_reset": ("Control.2", RESET),
+    "control_cancel": ("Control", CANCEL),
     "feedback": ("Feedback", FEEDBACK),
     "arrivals": ("Arrivals", ARRIVALS),
 }

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-COMMANDS = ["config", "topics", "acls", "produce", "import", "export", "mix", "read", "weights", "skip", "runs", "reweight", "status",
+COMMANDS = ["config", "topics", "acls", "produce", "import", "export", "mix", "read", "weights", "skip", "requests", "runs", "reweight", "status",
             "plan", "inspect", "replay", "retain", "repair", "tokenize"]
 MIXING = ["topics", "produce", "mix", "read", "status", "plan"]  # commands that load a configuration
 

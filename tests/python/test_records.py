@@ -305,8 +305,9 @@ def ledger(rng):
 
 
 def control(rng):
-    kind = rng.choice(["WEIGHTS", "SKIP", "JOIN", "LEAVE", "RESET"])
-    return {"at_step": rng.choice([-1, count(rng)]), **change(rng), "kind": kind, "run": text(rng), "to_step": count(rng)}
+    kind = rng.choice(["WEIGHTS", "SKIP", "JOIN", "LEAVE", "RESET", "CANCEL"])
+    return {"at_step": rng.choice([-1, count(rng)]), **change(rng), "kind": kind, "run": text(rng), "to_step": count(rng),
+            "request": text(rng)}
 
 
 def feedback(rng):
@@ -379,7 +380,7 @@ def test_what_an_earlier_schema_wrote_we_read_and_write_as_the_one_of_now(record
     recoded = records("recode", [golden.encode("Control.1", value).hex() for value in values])
     assert len(recoded) == len(values)
     for value, line in zip(values, recoded):
-        assert golden.decode("Control", bytes.fromhex(line)) == {**value, "run": "", "to_step": 0}
+        assert golden.decode("Control", bytes.fromhex(line)) == {**value, "run": "", "to_step": 0, "request": ""}
 
 
 @pytest.mark.parametrize("name", golden.NAMES)

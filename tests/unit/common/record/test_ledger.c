@@ -103,14 +103,13 @@ static const struct ledger sample = {
     .runs_n = 1,
 };
 
-static const struct control sample_reset = {
-    .id = "r-10",
-    .kind = LEDGER_RESET,
+static const struct control sample_cancel = {
+    .id = "r-11",
+    .kind = LEDGER_CANCEL,
     .at_step = -1,
     .partition = -1,
     .who = "user@host",
-    .run = "trainers",
-    .to_step = 12000,
+    .request = "r-9",
 };
 
 static struct feedback_loss sample_loss[] = {{"code", 12.5, 0.5, 16}, {"web", 25, 0, 8}};
@@ -162,7 +161,7 @@ decode_feedback(const uint8_t *bytes, size_t n, struct failure *f)
 static void
 test_records_have_the_golden_bytes(void **unused)
 {
-	static const char *const name[] = {"ledger", "control_reset", "feedback"};
+	static const char *const name[] = {"ledger", "control_cancel", "feedback"};
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++) {
@@ -175,7 +174,7 @@ test_records_have_the_golden_bytes(void **unused)
 		if (i == 0)
 			code = ledger_encode(&sample, &bytes, &n, &f);
 		else if (i == 1)
-			code = control_encode(&sample_reset, &bytes, &n, &f);
+			code = control_encode(&sample_cancel, &bytes, &n, &f);
 		else
 			code = feedback_encode(&sample_feedback, &bytes, &n, &f);
 		assert_int_equal(code, FAIL_NONE);
@@ -273,7 +272,7 @@ test_the_golden_ledger_has_its_values(void **unused)
 	free(golden.bytes);
 }
 
-/* control.hex was written with the schema before RESET (schemas/earlier/Control.1.avsc). */
+/* The first two were written with earlier schemas: before RESET, and before CANCEL. */
 static void
 test_the_golden_control_has_its_values(void **unused)
 {
@@ -298,6 +297,14 @@ test_the_golden_control_has_its_values(void **unused)
 	assert_int_equal(control_decode(&c, golden.bytes, golden.n, &f), FAIL_NONE);
 	assert_true(c.kind == LEDGER_RESET && c.to_step == 12000 && c.weights_n == 0);
 	assert_string_equal(c.run, "trainers");
+	assert_true(c.request == NULL);
+	control_clear(&c);
+	free(golden.bytes);
+
+	golden = vector_read("control_cancel");
+	assert_int_equal(control_decode(&c, golden.bytes, golden.n, &f), FAIL_NONE);
+	assert_true(c.kind == LEDGER_CANCEL && c.at_step == -1);
+	assert_string_equal(c.request, "r-9");
 	control_clear(&c);
 	free(golden.bytes);
 }
@@ -345,7 +352,7 @@ static void
 test_damaged_records_are_refused_or_decoded_and_nothing_else(void **unused)
 {
 	struct vector ledger = vector_read("ledger"), control = vector_read("control");
-	struct vector feedback = vector_read("feedback"), reset = vector_read("control_reset");
+	struct vector feedback = vector_read("feedback"), reset = vector_read("control_cancel");
 
 	(void)unused;
 	vector_refuses_every_truncation(decode_control, &reset);

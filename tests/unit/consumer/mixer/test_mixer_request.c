@@ -399,6 +399,103 @@ test_skipped_ranges_are_not_drawn_again(void **state)
 	mixer_close(m);
 }
 
+static struct ledger_answer
+cancel(struct mixer *m, const char *id, const char *request)
+{
+	return mixes_ask(m,
+	    (struct control){.id = (char *)(uintptr_t)id,
+		.kind = LEDGER_CANCEL,
+		.at_step = -1,
+		.partition = -1,
+		.who = (char *)(uintptr_t) "ann@box",
+		.request = (char *)(uintptr_t)request},
+	    NULL);
+}
+
+static void
+test_a_cancelled_request_leaves_the_draws_of_a_mix_that_never_had_it(void **state)
+{
+	struct mixer_plan p = phased_plan();
+	struct mixer *m = mixes_open(&p), *plain = mixes_open(&p);
+	struct ledger_raw_weight nine = {(char *)(uintptr_t) "web", 9};
+	struct mixer_draw draw[16], same[16];
+	enum mixer_result result;
+	struct failure f;
+
+	(void)state;
+	accept(m, (struct control){.id = "w", .at_step = 3, .weight = &nine, .weights_n = 1}, 3);
+	accept(m, (struct control){.id = "x", .at_step = 4, .lr_scale = 0.5}, 4);
+	for (int s = 0; s < 6; s++) {
+		if (s == 2) {
+			struct ledger_answer a = cancel(m, "c", "w");
+
+			assert_true(a.accepted && a.step == 2);
+			assert_string_equal(a.text,
+			    "request w is cancelled: it would have taken effect at step 3 (by "
+			    "ann@box)");
+			ledger_answer_clear(&a);
+			assert_int_equal(mixer_pending(m), 1); /* x alone */
+			a = cancel(m, "c2", "w");
+			assert_false(a.accepted);
+			assert_string_equal(a.text,
+			    "request w does not wait any more: it has taken effect, or was refused "
+			    "or cancelled");
+			ledger_answer_clear(&a);
+			a = cancel(m, "c3", "nobody");
+			assert_string_equal(a.text, "the mix knows no request nobody");
+			ledger_answer_clear(&a);
+		}
+		assert_int_equal(mixer_step(m, draw, &result, &f), FAIL_NONE);
+		assert_int_equal(mixer_step(plain, same, &result, &f), FAIL_NONE);
+		for (int i = 0; i < 16; i++)
+			assert_true(
+			    draw[i].domain == same[i].domain && draw[i].ordinal == same[i].ordinal);
+	}
+	assert_true(mixer_lr_scale(m) == 0.5);
+	mixer_close(m);
+	mixer_close(plain);
+}
+
+static void
+test_a_request_that_others_wait_behind_cannot_be_cancelled(void **state)
+{
+	static const uint64_t n[] = {100};
+	const struct mixer_source papers = {
+	    .name = "papers", .partitions_n = 1, .sequences = n, .weight = 0};
+	struct mixer_plan p = mixes_plan(three, 3);
+	struct mixer *m = mixes_open(&p);
+	struct ledger_raw_weight one = {(char *)(uintptr_t) "papers", 1};
+	struct control join = {.id = "j",
+	    .kind = LEDGER_JOIN,
+	    .at_step = 5,
+	    .domain = "papers",
+	    .weight = &one,
+	    .weights_n = 1};
+	struct ledger_answer a = mixes_ask(m, join, &papers);
+
+	(void)state;
+	assert_true(a.accepted);
+	ledger_answer_clear(&a);
+	accept(m, (struct control){.id = "w", .at_step = 6, .weight = &one, .weights_n = 1}, 6);
+	a = cancel(m, "c", "j");
+	assert_false(a.accepted);
+	assert_string_equal(a.text,
+	    "it would make the accepted request w at step 6 impossible: domain papers has not "
+	    "joined yet");
+	ledger_answer_clear(&a);
+	a = cancel(m, "c2", "w");
+	assert_true(a.accepted);
+	ledger_answer_clear(&a);
+	a = cancel(m, "c3", "j");
+	assert_true(a.accepted);
+	ledger_answer_clear(&a);
+	join.id = (char *)(uintptr_t) "j2"; /* and it may join after all */
+	a = mixes_ask(m, join, &papers);
+	assert_true(a.accepted && a.step == 5);
+	ledger_answer_clear(&a);
+	mixer_close(m);
+}
+
 /* A mixer whose ledger has `pending` changes of the rate and `skips` ranges. */
 static struct mixer *
 open_full(const struct mixer_plan *p, size_t pending, size_t skips)
@@ -637,6 +734,8 @@ main(void)
 	    cmocka_unit_test(test_a_request_that_leaves_a_later_phase_without_a_domain_is_refused),
 	    cmocka_unit_test(test_a_domain_joins_with_the_next_index_and_credit_0),
 	    cmocka_unit_test(test_skipped_ranges_are_not_drawn_again),
+	    cmocka_unit_test(test_a_cancelled_request_leaves_the_draws_of_a_mix_that_never_had_it),
+	    cmocka_unit_test(test_a_request_that_others_wait_behind_cannot_be_cancelled),
 	    cmocka_unit_test(test_lists_are_taken_up_to_their_limits),
 	    cmocka_unit_test(test_phases_that_cannot_be_are_refused),
 	    cmocka_unit_test(

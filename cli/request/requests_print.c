@@ -1,0 +1,102 @@
+#include "cli/request/requests_print.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json_memory.h"
+
+static const char *const kind_text[] = {
+    [LEDGER_WEIGHTS] = "weights",
+    [LEDGER_SKIP] = "skip",
+    [LEDGER_JOIN] = "join",
+    [LEDGER_LEAVE] = "leave",
+    [LEDGER_RESET] = "reset",
+    [LEDGER_CANCEL] = "cancel",
+};
+
+static const char *
+text(const char *t)
+{
+	return t == NULL ? "" : t;
+}
+
+/* ---- for people ---- */
+
+static void
+print_table(const struct request_list *l)
+{
+	if (l->n == 0) {
+		printf("no request\n");
+		return;
+	}
+	printf("%-9s %12s  %-8s  %-30s  %s\n", "STATE", "STEP", "KIND", "ID", "WHO");
+	for (size_t i = 0; i < l->n; i++) {
+		const struct request_entry *e = &l->entry[i];
+		char step[24] = "-";
+
+		if (e->answer.accepted)
+			snprintf(step, sizeof(step), "%" PRId64, e->answer.step);
+		printf("%-9s %12s  %-8s  %-30s  %s\n", request_state_names[e->state], step,
+		    kind_text[e->asked.kind], text(e->asked.id), text(e->asked.who));
+		if (e->state == REQUEST_REFUSED)
+			printf("%35s%s\n", "", text(e->answer.text));
+	}
+	if (l->unreadable > 0)
+		printf("%zu records of the topic are no requests\n", l->unreadable);
+}
+
+/* ---- for programs ---- */
+
+/* What comes from outside may be no UTF-8. */
+static json_t *
+string(const char *t)
+{
+	json_t *s = json_string(text(t));
+
+	return s != NULL ? s : json_string("(not UTF-8)");
+}
+
+static json_t *
+entry_json(const struct request_entry *e)
+{
+	const struct control *c = &e->asked;
+	json_t *weights = json_object();
+
+	for (size_t i = 0; i < c->weights_n; i++)
+		json_object_set_new(
+		    weights, text(c->weight[i].domain), json_real(c->weight[i].weight));
+	return json_pack(
+	    "{s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:f, s:f, s:I, s:I, s:I, s:I, s:o}",
+	    "id", string(c->id), "kind", kind_text[c->kind], "state", request_state_names[e->state],
+	    "step", e->answer.accepted ? json_integer(e->answer.step) : json_null(), "who",
+	    string(c->who), "text", string(e->answer.text), "asked_step", (json_int_t)c->at_step,
+	    "weights", weights, "domain", string(c->domain), "temperature", c->temperature,
+	    "lr_scale", c->lr_scale, "partition", (json_int_t)c->partition, "first",
+	    (json_int_t)c->first, "end", (json_int_t)c->end, "time_ms", (json_int_t)e->time_ms,
+	    "request", string(c->request));
+}
+
+enum fail_code
+requests_print(const struct request_list *l, bool json, struct failure *f)
+{
+	json_t *all;
+	char *out;
+
+	if (!json) {
+		print_table(l);
+		return FAIL_NONE;
+	}
+	all = json_array();
+	for (size_t i = 0; i < l->n; i++)
+		json_array_append_new(all, entry_json(&l->entry[i]));
+	out = all == NULL ? NULL : json_memory_text(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	json_decref(all);
+	if (out == NULL)
+		return fail_memory(f);
+	printf("%s\n", out);
+	free(out);
+	return FAIL_NONE;
+}
