@@ -1,6 +1,9 @@
 /* riffle mix: runs the mixer. */
 #include <malloc.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/signals.h"
@@ -8,7 +11,7 @@
 
 struct arguments {
 	uint64_t until_step;
-	bool accept_config;
+	bool accept_config, yes;
 	bool standby;
 };
 
@@ -26,7 +29,11 @@ static const struct option_row rows[] = {
 	.help =
 	    "take weights, temperature, phases, domains, what happens at their ends and when they "
 	    "are dry, runs and max_lead_steps that differ from the ledger's, as a new version "
-	    "from the next step on"},
+	    "from the next step on; shows first what changes, and asks"},
+    {.name = "yes",
+	.kind = OPTION_FLAG,
+	.at = AT(yes),
+	.help = "with --accept-config: do not ask; needed where there is no terminal"},
     {.name = "standby",
 	.kind = OPTION_FLAG,
 	.at = AT(standby),
@@ -39,6 +46,27 @@ static const struct option_row rows[] = {
  * replaced after a fault keep a megabyte or two each, which nobody uses again.
  */
 enum { ARENAS = 2 };
+
+enum { ANSWER_MAX = 16 };
+
+/* `yes`: --yes was given. */
+static enum fail_code
+confirm(void *yes, const char *changes, struct failure *f)
+{
+	char answer[ANSWER_MAX];
+
+	fprintf(stderr, "%s\n", changes);
+	if (*(const bool *)yes)
+		return FAIL_NONE;
+	if (!isatty(STDIN_FILENO))
+		return fail(f, FAIL_USAGE,
+		    "accepting this is asked about first, and there is no terminal to ask on: add "
+		    "--yes");
+	fprintf(stderr, "Accept this configuration? Type yes: ");
+	if (fgets(answer, sizeof(answer), stdin) != NULL && strcmp(answer, "yes\n") == 0)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG, "the changed configuration was not accepted: nothing was done");
+}
 
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
@@ -57,6 +85,8 @@ run(int argc, char **argv, struct failure *f)
 	mix.until_step = a.until_step;
 	mix.accept_config = a.accept_config;
 	mix.standby = a.standby;
+	mix.confirm = confirm;
+	mix.confirm_opaque = &a.yes;
 	code = config_need_mix(c, f);
 	if (code == FAIL_NONE)
 		code = mix_run(&mix, f);
@@ -67,12 +97,14 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_mix = {
     .name = "mix",
     .summary = "draw from the domains by weight and publish steps",
-    .usage = "-c FILE [--until-step N] [--accept-config] [--standby]",
+    .usage = "-c FILE [--until-step N] [--accept-config [--yes]] [--standby]",
     .help =
 	"Waits until every domain that is not live is sealed, then publishes steps to "
 	"<mix>.batches, several in one transaction, with the record in <mix>.ledger that a "
 	"later start resumes from. Runs at most mix.max_lead_steps ahead of the slowest run in "
-	"mix.runs. Requests of `riffle weights` and `riffle skip` are answered between two "
+	"mix.runs. --accept-config keeps what `riffle weights` has changed, but for what the "
+	"file changed too, and accepts nothing where no step follows. Requests of `riffle weights` "
+	"and `riffle skip` are answered between two "
 	"transactions. SIGTERM or SIGINT commits what is open and ends with 0; run it again to go "
 	"on. A second mixer of the same mix takes over: the older one ends with 3; "
 	"--standby waits for its turn instead. SIGTERM, a failure or --until-step of the active "

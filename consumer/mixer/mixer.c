@@ -560,11 +560,12 @@ mixer_control_next(const struct mixer *m)
 
 /*
  * Domain i as the changed plan has it; `s` NULL: the plan lacks it, and it leaves, unless it joined
- * by request. *moved: it came or went.
+ * by request. `known`: the plan until now had it too, so that it is gone by request, and stays so.
+ * *moved: it came or went.
  */
 static enum fail_code
-replan_domain(
-    struct mixer *m, size_t i, const struct mixer_source *s, bool *moved, struct failure *f)
+replan_domain(struct mixer *m, size_t i, const struct mixer_source *s, bool known, bool *moved,
+    struct failure *f)
 {
 	struct cursor *c = &m->cursor[i];
 	struct share *h = &m->shares.share[i];
@@ -585,22 +586,90 @@ replan_domain(
 	set_rules(m, i, s);
 	c->joined = false;
 	h->base = s->weight;
-	if (h->state == LEDGER_LEFT || h->state == LEDGER_JOINING ||
+	if ((!known && (h->state == LEDGER_LEFT || h->state == LEDGER_JOINING)) ||
 	    (h->state == LEDGER_DROPPED && c->place.epoch + 1 < cursor_passes(c)))
 		h->state = LEDGER_ACTIVE;
 	*moved = *moved || h->state != was;
 	return FAIL_NONE;
 }
 
+/* The last phase of a plan that starts before `step`; NULL: none does. */
+static const struct mixer_phase *
+phase_before(const struct mixer_plan *p, uint64_t step)
+{
+	const struct mixer_phase *found = NULL;
+
+	for (size_t i = 0; i < p->phases_n && p->phase[i].start_step < step; i++)
+		found = &p->phase[i];
+	return found;
+}
+
+/* The weight that a plan gives a domain in a phase; below 0: the plan lacks the domain. */
+static double
+weight_said(const struct mixer_plan *p, const struct mixer_phase *phase, const char *name)
+{
+	const struct mixer_source *s = mixer_plan_source(p, name);
+
+	for (size_t i = 0; s != NULL && phase != NULL && i < phase->weights_n; i++)
+		if (strcmp(phase->weight[i].domain, name) == 0)
+			return phase->weight[i].weight;
+	return s == NULL ? -1 : s->weight;
+}
+
+static double
+temperature_said(const struct mixer_plan *p, const struct mixer_phase *phase)
+{
+	return phase == NULL || phase->temperature == 0 ? p->temperature : phase->temperature;
+}
+
+static double
+lr_scale_said(const struct mixer_phase *phase)
+{
+	return phase == NULL || phase->lr_scale == 0 ? 1 : phase->lr_scale;
+}
+
+/* What was in force before a plan was put in force. */
+struct in_force {
+	double raw[LIMIT_DOMAINS], temperature, lr_scale;
+};
+
+/* Puts back what `p` and `was` say alike of step_next. A domain of neither joined by request. */
+static void
+keep_in_force(struct mixer *m, const struct mixer_plan *p, const struct mixer_plan *was,
+    const struct in_force *before)
+{
+	const struct mixer_phase *now = phase_before(p, m->at.step_next);
+	const struct mixer_phase *then = phase_before(was, m->at.step_next);
+
+	for (size_t i = 0; i < m->domains_n; i++) {
+		const char *name = m->cursor[i].name;
+
+		if (weights_bits(weight_said(p, now, name)) ==
+		    weights_bits(weight_said(was, then, name)))
+			m->shares.share[i].raw = before->raw[i];
+	}
+	if (weights_bits(temperature_said(p, now)) == weights_bits(temperature_said(was, then)))
+		m->shares.version.temperature = before->temperature;
+	if (weights_bits(lr_scale_said(now)) == weights_bits(lr_scale_said(then)))
+		m->shares.version.lr_scale = before->lr_scale;
+}
+
 /* Puts in force what the plan says for step_next; a phase that starts there is still to come. */
 static enum fail_code
-weigh_by_plan(struct mixer *m, struct failure *f)
+weigh_by_plan(
+    struct mixer *m, const struct mixer_plan *p, const struct mixer_plan *was, struct failure *f)
 {
+	struct in_force before = {
+	    .temperature = m->shares.version.temperature, .lr_scale = m->shares.version.lr_scale};
 	uint64_t step = m->at.step_next;
 	size_t started = agenda_phase_from(&m->agenda, step);
 	const struct agenda_phase *phase = started == 0 ? NULL : &m->agenda.phase[started - 1];
 
+	for (size_t i = 0; i < m->domains_n; i++)
+		before.raw[i] = m->shares.share[i].raw;
 	mixer_put_phase(m, phase);
+	if (was != NULL)
+		keep_in_force(m, p, was, &before);
 	shares_begin_version(&m->shares, step, phase == NULL ? LEDGER_BY_CONFIG : LEDGER_BY_PHASE,
 	    phase == NULL ? "" : phase->name);
 	if (check_round(m, f) != FAIL_NONE)
@@ -612,7 +681,8 @@ weigh_by_plan(struct mixer *m, struct failure *f)
 }
 
 enum fail_code
-mixer_replan(struct mixer *m, const struct mixer_plan *p, struct failure *f)
+mixer_replan(
+    struct mixer *m, const struct mixer_plan *p, const struct mixer_plan *was, struct failure *f)
 {
 	uint64_t base = mixer_plan_hash(p);
 	bool moved = base != m->shape.base;
@@ -620,10 +690,13 @@ mixer_replan(struct mixer *m, const struct mixer_plan *p, struct failure *f)
 	if (mixer_plan_check(p, f) != FAIL_NONE)
 		return f->code;
 	mixer_settle(m);
-	for (size_t i = 0; i < m->domains_n; i++)
-		if (replan_domain(m, i, mixer_plan_source(p, m->cursor[i].name), &moved, f) !=
-		    FAIL_NONE)
+	for (size_t i = 0; i < m->domains_n; i++) {
+		const char *name = m->cursor[i].name;
+		bool known = was != NULL && mixer_plan_source(was, name) != NULL;
+
+		if (replan_domain(m, i, mixer_plan_source(p, name), known, &moved, f) != FAIL_NONE)
 			return f->code;
+	}
 	for (size_t k = 0; k < p->sources_n; k++) {
 		if (mixer_domain_named(m, p->source[k].name) >= 0)
 			continue;
@@ -637,7 +710,7 @@ mixer_replan(struct mixer *m, const struct mixer_plan *p, struct failure *f)
 	m->shape.base = base;
 	if (agenda_set_phases(&m->agenda, p->phase, p->phases_n, p->temperature, f) != FAIL_NONE)
 		return f->code;
-	return moved ? weigh_by_plan(m, f) : FAIL_NONE;
+	return moved ? weigh_by_plan(m, p, was, f) : FAIL_NONE;
 }
 
 /* ---- what a caller may ask ---- */

@@ -189,12 +189,16 @@ int64_t mixer_control_next(const struct mixer *m);
 
 /*
  * Takes a changed plan before the next step. Where base weights, temperature, phases or the set of
- * domains differ, what the plan says for this step comes into force as a new version (a request
- * that was in force is over); pending requests stay. A new domain gets the next index and credit 0;
+ * domains differ, a new version begins. In it what `p` says of this step otherwise than `was`, the
+ * plan until now, comes into force: a weight, the temperature, lr_scale, that a domain is there.
+ * What both say alike stays as it is, also where a request had changed it; pending requests stay.
+ * `was` NULL: all that `p` says comes into force, and a request that was is over, as mixers did it
+ * first: a replay of their ledgers needs it. A new domain gets the next index and credit 0;
  * one that the plan had and lacks leaves; one that joined by request stays. FAIL_CONFIG: weights
  * that cannot be, or `live` of a domain changed; *m is then of no more use.
  */
-enum fail_code mixer_replan(struct mixer *m, const struct mixer_plan *p, struct failure *f);
+enum fail_code mixer_replan(
+    struct mixer *m, const struct mixer_plan *p, const struct mixer_plan *was, struct failure *f);
 
 /* ---- what a caller may ask; after a step these are what governed it ---- */
 

@@ -8,10 +8,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/kafka/kafka.h"
 #include "consumer/batches/lane_ends.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/plan/bound_config.h"
+#include "consumer/plan/ledger_plan.h"
 #include "consumer/publish/lengths.h"
 
 enum {
@@ -32,12 +34,13 @@ open_reader(rd_kafka_t **out, const struct config *c, struct failure *f)
 }
 
 enum fail_code
-attach_open(struct attach *a, const struct config *c, bool accept_config, struct failure *f)
+attach_open(
+    struct attach *a, const struct config *c, const struct attach_accept *accept, struct failure *f)
 {
 	uint64_t id;
 
 	assert(c->mix.name != NULL);
-	*a = (struct attach){.config = c, .accept_config = accept_config};
+	*a = (struct attach){.config = c, .accept = *accept};
 	names_topic(a->ledger_topic, c->mix.name, "ledger");
 	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
 		return fail_errno(f, FAIL_IO, "cannot draw a random number for this mixer's id");
@@ -194,7 +197,7 @@ keep_sizes(struct attach *a, struct failure *f)
 	bool found;
 	enum fail_code code;
 
-	if (a->config->mix.weights_kind != CONFIG_WEIGHTS_SIZE || a->accept_config)
+	if (a->config->mix.weights_kind != CONFIG_WEIGHTS_SIZE || a->accept.accept)
 		return FAIL_NONE;
 	code = read_last(a, &last, &found, f);
 	if (code == FAIL_NONE && found)
@@ -245,7 +248,135 @@ compare_config(const struct attach *a, const struct ledger *last, bool *changed,
 	if (check_record(a, last, f) != FAIL_NONE)
 		return fail_within(f, "topic %s: the last record", a->ledger_topic);
 	return bound_config_compare(
-	    last->config, a->config_text, a->accept_config || a->claim.started, changed, f);
+	    last->config, a->config_text, a->accept.accept || a->claim.started, changed, f);
+}
+
+/* ---- a changed configuration ---- */
+
+/* Puts the changed plan in force in a mixer that stands where `last` does. */
+static enum fail_code
+replan(struct attach *a, struct mixer *m, const struct ledger *last, struct failure *f)
+{
+	struct ledger_plan was = {0};
+	enum fail_code code = ledger_plan_open(&was, last, f);
+
+	if (code == FAIL_NONE)
+		code = mixer_replan(m, &a->plan.plan, &was.plan, f);
+	ledger_plan_close(&was);
+	return code;
+}
+
+static const char *
+state_text(enum ledger_domain_state state)
+{
+	switch (state) {
+	case LEDGER_ACTIVE: break;
+	case LEDGER_DROPPED: return " (dropped at its end)";
+	case LEDGER_LEFT: return " (not in the mix)";
+	case LEDGER_JOINING: return " (to join)";
+	}
+	return "";
+}
+
+/* One domain, where it changes: in force -> will be. A new one has no `was`. */
+static void
+add_domain(struct text *t, const char *name, const struct mixer_standing *was,
+    const struct mixer_standing *will)
+{
+	if (was != NULL && was->weight == will->weight && was->state == will->state &&
+	    was->share == will->share)
+		return;
+	text_add(t, "\n  %s: ", name);
+	if (was == NULL)
+		text_add(t, "not in the mix");
+	else
+		text_add(t, "weight %g, share %.4f %%%s", was->weight, 100 * was->share,
+		    state_text(was->state));
+	text_add(t, " -> weight %g, share %.4f %%%s", will->weight, 100 * will->share,
+	    state_text(will->state));
+}
+
+/* All that is drawn or given to trainers otherwise from the next step on. */
+static char *
+describe(const struct mixer *was, const struct mixer *will, const char *differences)
+{
+	struct text t = {0};
+
+	text_add(&t, "%s\nfrom step %" PRIu64 " on, in force -> will be:", differences,
+	    mixer_step_next(will));
+	for (uint32_t i = 0; i < mixer_domains(will); i++) {
+		struct mixer_standing before, after;
+		bool known = i < mixer_domains(was);
+
+		if (known)
+			mixer_stand(was, i, &before);
+		mixer_stand(will, i, &after);
+		add_domain(&t, mixer_domain_name(will, i), known ? &before : NULL, &after);
+	}
+	if (mixer_temperature(was) != mixer_temperature(will))
+		text_add(&t, "\n  temperature: %g -> %g", mixer_temperature(was),
+		    mixer_temperature(will));
+	if (mixer_lr_scale(was) != mixer_lr_scale(will))
+		text_add(&t, "\n  lr_scale: %g -> %g", mixer_lr_scale(was), mixer_lr_scale(will));
+	if (mixer_version(was) == mixer_version(will))
+		text_add(&t, "\n  no weight, temperature or lr_scale");
+	if (mixer_pending(will) > 0)
+		text_add(
+		    &t, "\n%zu accepted requests still wait for their steps", mixer_pending(will));
+	return text_take(&t);
+}
+
+/* Asks for the consent to what changes, worked out on a copy of the mixer before any write. */
+static enum fail_code
+confirm(struct attach *a, const struct ledger *last, const char *differences, struct failure *f)
+{
+	struct mixer *was = NULL, *will = NULL;
+	char *changes = NULL;
+	enum fail_code code = mixer_resume(&was, &a->plan.plan, last, f);
+
+	if (code == FAIL_NONE)
+		code = mixer_copy(&will, was, f);
+	if (code == FAIL_NONE)
+		code = replan(a, will, last, f);
+	if (code == FAIL_NONE) {
+		changes = describe(was, will, differences);
+		code = changes == NULL ? fail_memory(f)
+				       : a->accept.confirm(a->accept.opaque, changes, f);
+	}
+	free(changes);
+	mixer_close(was);
+	mixer_close(will);
+	a->confirmed = code == FAIL_NONE;
+	return code;
+}
+
+/* Whether a changed configuration may be accepted: a step must follow, and somebody want it. */
+static enum fail_code
+check_accept(struct attach *a, const struct ledger *last, struct failure *f)
+{
+	struct failure differs;
+	bool changed;
+	char *advice;
+
+	if (!a->accept.accept || a->claim.started || a->confirmed)
+		return FAIL_NONE;
+	if (bound_config_compare(last->config, a->config_text, false, &changed, &differs) ==
+	    FAIL_NONE)
+		return FAIL_NONE;
+	if (last->kind == LEDGER_END)
+		return fail(f, FAIL_CONFIG,
+		    "mix %s ended before step %" PRId64
+		    ": no step follows, and the changed configuration is not accepted",
+		    a->config->mix.name, last->step_next);
+	if ((uint64_t)last->step_next >= a->accept.until_step)
+		return fail(f, FAIL_CONFIG,
+		    "mix %s stands at step %" PRId64 ", and --until-step %" PRIu64
+		    " is reached: no step follows, and the changed configuration is not accepted",
+		    a->config->mix.name, last->step_next, a->accept.until_step);
+	advice = strstr(differs.text, "; --accept-config"); /* which is given */
+	if (advice != NULL)
+		*advice = '\0';
+	return a->accept.confirm == NULL ? FAIL_NONE : confirm(a, last, differs.text, f);
 }
 
 /* ---- attaching ---- */
@@ -257,7 +388,11 @@ attach_check(struct attach *a, struct ledger *last, bool *found, struct failure 
 
 	if (read_yet(a, last, found, f) != FAIL_NONE)
 		return f->code;
-	return *found ? compare_config(a, last, &changed, f) : FAIL_NONE;
+	if (!*found)
+		return FAIL_NONE;
+	if (compare_config(a, last, &changed, f) != FAIL_NONE)
+		return f->code;
+	return changed ? check_accept(a, last, f) : FAIL_NONE;
 }
 
 enum fail_code
@@ -410,7 +545,7 @@ attach_take(struct attach *a, struct lead *lead, const struct ledger *last, bool
 		return f->code;
 	if (!changed)
 		return FAIL_NONE;
-	if (mixer_replan(*out, &a->plan.plan, f) != FAIL_NONE)
+	if (replan(a, *out, last, f) != FAIL_NONE)
 		return f->code;
 	log_info("mix: the changed configuration is version %" PRIu64 " from step %" PRIu64 " on",
 	    mixer_version(*out), mixer_step_next(*out));

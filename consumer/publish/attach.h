@@ -50,9 +50,23 @@
 
 struct lane_end;
 
+/*
+ * What is to be done with a configuration that differs from the ledger's. `confirm` gets the text
+ * of all that would change, once, before anything is written; NULL: nobody is asked. Any failure of
+ * it is that of the attach.
+ */
+struct attach_accept {
+	bool accept; /* else such a configuration is refused */
+	uint64_t
+	    until_step; /* no step from here on is published: nothing is accepted without one */
+	enum fail_code (*confirm)(void *opaque, const char *changes, struct failure *f);
+	void *opaque;
+};
+
 struct attach {
 	const struct config *config; /* borrowed */
-	bool accept_config;
+	struct attach_accept accept;
+	bool confirmed;
 	char ledger_topic[TOPIC_MAX_BYTES + 1];
 	rd_kafka_t *reader;      /* KAFKA_READER for the ledger and the ends of domain topics */
 	struct domains *domains; /* borrowed from attach_bind() on */
@@ -66,8 +80,8 @@ struct attach {
  * Draws this mixer's id and opens the reader. Borrows the configuration. *a is to be ended with
  * attach_close(), also on failure.
  */
-enum fail_code attach_open(
-    struct attach *a, const struct config *c, bool accept_config, struct failure *f);
+enum fail_code attach_open(struct attach *a, const struct config *c,
+    const struct attach_accept *accept, struct failure *f);
 void attach_close(struct attach *a);
 
 /*
@@ -82,7 +96,8 @@ enum fail_code attach_bind(struct attach *a, struct domains *d, struct failure *
 /*
  * Reads the ledger's last record before anyone is fenced. *found: there is one, now in *last
  * (zeroed by the caller, who ends it with ledger_clear()). FAIL_FENCED: a newer mixer has taken
- * over. FAIL_CONFIG: the configuration does not fit the record. FAIL_DATA: the record is damaged.
+ * over. FAIL_CONFIG: the configuration does not fit the record, or would be accepted for no step.
+ * Whoever is to confirm a changed one is asked here. FAIL_DATA: the record is damaged.
  */
 enum fail_code attach_check(struct attach *a, struct ledger *last, bool *found, struct failure *f);
 

@@ -223,11 +223,15 @@ open_all(struct mix *m, struct failure *f)
 	    .role = KAFKA_ADMIN, .properties = &c->kafka, .client = "mix-admin"};
 	struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_CONTROL,
 	    .written = 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER};
+	const struct attach_accept accept = {.accept = m->o->accept_config,
+	    .until_step = m->o->until_step,
+	    .confirm = m->o->confirm,
+	    .opaque = m->o->confirm_opaque};
 
 	if (kafka_open(&m->admin, &k, f) != FAIL_NONE ||
 	    kafka_wait_broker(m->admin, FIRST_ANSWER_MS, f) != FAIL_NONE ||
 	    topics_check(m->admin, c, use, ASK_TIMEOUT_MS, f) != FAIL_NONE ||
-	    attach_open(&m->attach, c, m->o->accept_config, f) != FAIL_NONE ||
+	    attach_open(&m->attach, c, &accept, f) != FAIL_NONE ||
 	    election_group_join(&m->group, c->mix.name, &c->kafka, m->o->standby, f) != FAIL_NONE ||
 	    domains_open(&m->domains, m->attach.reader, c, stopped, m, f) != FAIL_NONE ||
 	    attach_bind(&m->attach, m->domains, f) != FAIL_NONE || open_feed(m, f) != FAIL_NONE ||

@@ -69,7 +69,10 @@ enum { MIX_RECOVER_MS = 300000 }; /* gives up when failures go on for so long wi
 struct mix_options {
 	const struct config *config; /* with a mix section */
 	uint64_t until_step;         /* publishes steps below it, then pauses; UINT64_MAX: all */
-	bool accept_config;
+	bool accept_config;          /* takes a configuration that differs from the ledger's */
+	/* Asked once about all that would change (attach.h); NULL: nobody is. */
+	enum fail_code (*confirm)(void *opaque, const char *changes, struct failure *f);
+	void *confirm_opaque;
 	bool standby;            /* waits until no other mixer is active */
 	const struct stop *stop; /* asked by a signal handler */
 };

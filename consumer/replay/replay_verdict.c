@@ -181,17 +181,27 @@ compare_state(const struct replay *r, const struct mixer *m, bool *differs, stru
 }
 
 /* A mixer in the state that record k started from. Gives *out, to be ended with mixer_close(). */
-static enum fail_code
-derive_standing(const struct replay *r, struct mixer **out, struct failure *f)
+static bool
+is_replanned(const struct replay *r)
 {
-	bool changed = r->now.kind == LEDGER_START && !same_text(r->before.config, r->now.config);
+	return r->now.kind == LEDGER_START && !same_text(r->before.config, r->now.config);
+}
+
+/*
+ * `was`: the plan of record k-1, NULL: a changed configuration takes effect as mixers did it first
+ * (mixer_replan()).
+ */
+static enum fail_code
+derive_standing(
+    const struct replay *r, const struct mixer_plan *was, struct mixer **out, struct failure *f)
+{
 	struct ledger now = without_new(r);
 
 	*out = NULL;
 	if (mixer_resume(out, &r->plan.plan, &r->before, f) != FAIL_NONE ||
 	    mixer_take_snapshot(*out, &now, f) != FAIL_NONE)
 		return f->code;
-	return changed ? mixer_replan(*out, &r->plan.plan, f) : FAIL_NONE;
+	return is_replanned(r) ? mixer_replan(*out, &r->plan.plan, was, f) : FAIL_NONE;
 }
 
 static enum fail_code
@@ -204,17 +214,36 @@ check_derived(const struct replay *r, struct mixer *m, struct failure *f)
 	return differs ? fail_now(r, f) : FAIL_NONE;
 }
 
-enum fail_code
-replay_verdict_standing(const struct replay *r, struct failure *f)
+static enum fail_code
+check_standing(const struct replay *r, const struct mixer_plan *was, struct failure *f)
 {
 	struct mixer *m;
-	enum fail_code code = derive_standing(r, &m, f);
+	enum fail_code code = derive_standing(r, was, &m, f);
 
 	if (code == FAIL_NONE)
 		code = check_derived(r, m, f);
 	else if (code != FAIL_MEMORY)
 		code = fail_now(r, f);
 	mixer_close(m);
+	return code;
+}
+
+/* Where the rule of now does not give record k, the one that mixers had first may. */
+enum fail_code
+replay_verdict_standing(const struct replay *r, struct failure *f)
+{
+	struct ledger_plan was = {0};
+	struct failure ignored;
+	enum fail_code code;
+
+	if (!is_replanned(r))
+		return check_standing(r, NULL, f);
+	code = ledger_plan_open(&was, &r->before, f);
+	if (code == FAIL_NONE)
+		code = check_standing(r, &was.plan, f);
+	if (code == FAIL_DATA && check_standing(r, NULL, &ignored) == FAIL_NONE)
+		code = FAIL_NONE;
+	ledger_plan_close(&was);
 	return code;
 }
 

@@ -172,7 +172,7 @@ def test_a_position_that_the_broker_lost_stays_in_the_ledger(riffle, fill, confi
     assert "stood at step 40 by the ledger" in riffle("mix", "-c", config, check=False).stderr
     # Taken out of mix.runs, the run is known all the same.
     other = configure({"a": 0.4, "b": 0.6}, create=False, max_lead_steps=0, runs=["others"])
-    riffle("mix", "-c", other, "--accept-config", "--until-step", 60)
+    riffle("mix", "-c", other, "--accept-config", "--yes", "--until-step", 60)
     riffle("weights", "-c", other, "--id", "later", "a=0.5", "--timeout", 1, check=False)
     riffle("mix", "-c", other, "--until-step", 62)
     refused = riffle(*trainer, "--steps", 1, check=False)
@@ -220,13 +220,63 @@ def test_a_changed_configuration_is_refused_by_name_and_accepted_when_told(riffl
     assert "--accept-config" in refused.stderr
     problems = lambda: json.loads(riffle("status", "-c", changed, "--json").stdout)["problems"]
     assert [p for p in problems() if "riffle mix would not start with this file" in p and "0.5 in the ledger, 0.9" in p]
-    riffle("mix", "-c", changed, "--until-step", 110, "--accept-config")
+    riffle("mix", "-c", changed, "--until-step", 110, "--accept-config", "--yes")
     assert not [p for p in problems() if "riffle mix would not start" in p]
     after = counts(read(config, 100, first=10))
     assert abs(after["a"] - 1440) < 3
     fixed = configure({"a": 0.9, "b": 0.1}, create=False, seed=8)
-    refused = riffle("mix", "-c", fixed, "--accept-config", check=False)
+    refused = riffle("mix", "-c", fixed, "--accept-config", "--yes", check=False)
     assert refused.returncode == 2 and "mix.seed: \"7\" in the ledger, \"8\" in the file" in refused.stderr
+
+
+def test_accepting_a_file_says_all_that_changes_and_keeps_what_was_changed_at_run_time(riffle, fill, configure):
+    """The weight of a and lr_scale were changed by a request, then the file changes the weight of b alone."""
+    fill("a", "b", "c", sequences=400)
+    config = configure({"a": 0.4, "b": 0.3, "c": 0.3})
+    riffle("mix", "-c", config, "--until-step", 5)
+    riffle("weights", "-c", config, "a=0.8", "--lr-scale", 0.5, "--timeout", 1, check=False)
+    riffle("mix", "-c", config, "--until-step", 10)
+
+    def state():
+        s = json.loads(riffle("weights", "-c", config, "--json").stdout)
+        return {d["name"]: d["weight"] for d in s["domains"]}, s["lr_scale"], s["version"]
+
+    assert state() == ({"a": 0.8, "b": 0.3, "c": 0.3}, 0.5, 2)
+    changed = configure({"a": 0.4, "b": 0.6, "c": 0.3}, create=False)
+    ask = riffle("mix", "-c", changed, "--until-step", 20, "--accept-config", check=False, input="")
+    assert ask.returncode == 2 and "add --yes" in ask.stderr
+    for part in ("from step 10 on, in force -> will be:", "mix.domains.b.weight: 0.3", "lr_scale: 0.5 ->"):
+        assert (part in ask.stderr) == ("lr_scale" not in part), ask.stderr
+    assert "  a: weight 0.8, share 57.1429 % -> weight 0.8, share 47.0588 %" in ask.stderr
+    assert "  b: weight 0.3, share 21.4286 % -> weight 0.6, share 35.2941 %" in ask.stderr
+    for until in (10, 3):
+        none = riffle("mix", "-c", changed, "--until-step", until, "--accept-config", "--yes", check=False)
+        assert none.returncode == 2 and "no step follows, and the changed configuration is not accepted" in none.stderr
+    assert state() == ({"a": 0.8, "b": 0.3, "c": 0.3}, 0.5, 2)
+    riffle("mix", "-c", changed, "--until-step", 20, "--accept-config", "--yes")
+    assert state() == ({"a": 0.8, "b": 0.6, "c": 0.3}, 0.5, 3)
+    both = configure({"a": 0.1, "b": 0.6, "c": 0.3}, create=False)
+    riffle("mix", "-c", both, "--until-step", 30, "--accept-config", "--yes")
+    assert state() == ({"a": 0.1, "b": 0.6, "c": 0.3}, 0.5, 4)
+    riffle("replay", "-c", both, "--steps", "0..30")
+
+
+def test_a_changed_file_is_asked_about_on_a_terminal(riffle, fill, configure):
+    fill("a", "b")
+    riffle("mix", "-c", configure({"a": 0.5, "b": 0.5}), "--until-step", 5)
+    changed = configure({"a": 0.9, "b": 0.1}, create=False)
+    for answer, code in ((b"no\n", 2), (b"yes\n", 0)):
+        ours, theirs = os.openpty()
+        os.write(ours, answer)
+        mixer = riffle.popen("mix", "-c", changed, "--until-step", 8, "--accept-config", stdin=theirs)
+        os.close(theirs)
+        _, said = mixer.communicate(timeout=60)
+        os.close(ours)
+        assert mixer.returncode == code, said
+        assert "Accept this configuration? Type yes: " in said
+        assert ("was not accepted: nothing was done" in said) == (code == 2)
+        steps = json.loads(riffle("status", "-c", changed, "--json").stdout)["mix"]["step_next"]
+        assert steps == (5 if code == 2 else 8)
 
 
 def test_a_mixer_that_is_refused_leaves_the_running_one_alone(riffle, fill, configure):
@@ -305,7 +355,7 @@ def test_an_accepted_domain_without_sequences_is_refused_and_the_mix_goes_on(rif
     fill("a")
     fill("none", sequences=0)
     riffle("mix", "-c", configure({"a": 1}), "--until-step", 5)
-    refused = riffle("mix", "-c", configure({"a": 1, "none": 1}), "--accept-config", check=False)
+    refused = riffle("mix", "-c", configure({"a": 1, "none": 1}), "--accept-config", "--yes", check=False)
     assert refused.returncode == 2 and "domain none has weight 1 and not one sequence" in refused.stderr
     riffle("mix", "-c", configure({"a": 1}), "--until-step", 10)
     assert len(read(configure({"a": 1}), 10)) == 80

@@ -152,9 +152,9 @@ def test_an_accepted_configuration_is_replayed_by_the_ledger_alone(riffle, fill,
     fill("a", "b", "c", sequences=90)
     riffle("mix", "-c", configure(WEIGHTS), "--until-step", 20)
     second = configure({"a": 0.1, "b": 0.2, "c": 0.7}, max_lead_steps=0, temperature=2)
-    riffle("mix", "-c", second, "--until-step", 40, "--accept-config")
+    riffle("mix", "-c", second, "--until-step", 40, "--accept-config", "--yes")
     third = configure({"b": 1, "c": 1})
-    riffle("mix", "-c", third, "--until-step", 60, "--accept-config")
+    riffle("mix", "-c", third, "--until-step", 60, "--accept-config", "--yes")
     first = configure({"a": 1})
     for config in (first, third):
         replay(config, 0, 60)

@@ -455,10 +455,10 @@ def test_changed_phases_need_accept_config_and_begin_where_they_say(riffle, fill
     config = configure({"a": 0.5, "b": 0.5}, phases=PHASES, create=False)
     refused = riffle("mix", "-c", config, "--until-step", 8, check=False)
     assert refused.returncode == 2 and "phases" in refused.stderr and "--accept-config" in refused.stderr
-    riffle("mix", "-c", config, "--until-step", 8, "--accept-config")
+    riffle("mix", "-c", config, "--until-step", 8, "--accept-config", "--yes")
     assert [inspect(config, s)["phase"] for s in (4, 5)] == ["", "warm"]
     shuffled = configure({"a": 0.5, "b": 0.5}, phases=PHASES, create=False, seed=8)
-    never = riffle("mix", "-c", shuffled, "--accept-config", check=False)
+    never = riffle("mix", "-c", shuffled, "--accept-config", "--yes", check=False)
     assert never.returncode == 2 and "seed" in never.stderr and "cannot change" in never.stderr
 
 
@@ -677,7 +677,7 @@ def test_an_extended_domain_has_its_new_length_from_the_next_epoch_on(riffle, fi
     wait_for(lambda: {d["name"]: d for d in status(config)["domains"]}["a"]["sealed_length"] == 100, "the new End")
     stop(mixer)
     config = configure({"a": 1}, max_lead_steps=0)
-    riffle("mix", "-c", config, "--until-step", 15, "--accept-config")
+    riffle("mix", "-c", config, "--until-step", 15, "--accept-config", "--yes")
     epochs = collections.defaultdict(list)
     for _, _, epoch, ordinal in places(read(config, 15, form="jsonl")):
         epochs[epoch].append(ordinal)

@@ -150,7 +150,7 @@ change(uint64_t *gave, struct failure *f)
 	changed[0].weight = 7;
 	if (mixer_open(&m, &p, f) == FAIL_NONE && step(m, &p, 2, gave, f) == FAIL_NONE &&
 	    mixer_set_lengths(m, 2, longer, (const bool[]){true}, f) == FAIL_NONE &&
-	    mixer_replan(m, &q, f) == FAIL_NONE)
+	    mixer_replan(m, &q, NULL, f) == FAIL_NONE)
 		step(m, &q, 4, gave, f);
 	mixer_close(m);
 	return f->code;

@@ -371,7 +371,7 @@ test_a_changed_configuration_joins_leaves_and_keeps_the_cursors(void **state)
 	for (int s = 0; s < 20; s++)
 		step(m, draws);
 	save(m, &before);
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	save(m, &after);
 	assert_int_equal(after.version, 2);
 	assert_int_equal(after.version_step, 20);
@@ -595,13 +595,13 @@ test_live_cannot_change_in_the_first_pass(void **state)
 	(void)state;
 	changed[2].live = true;
 	step(m, draws);
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_CONFIG);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_CONFIG);
 	assert_non_null(strstr(f.text, "domain c: live decides the order of its first pass"));
 	mixer_close(m);
 	m = open_three();
 	for (int s = 0; s < 5; s++) /* 16 of c's 9 are drawn: it is in its second */
 		step(m, draws);
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	mixer_close(m);
 }
 
@@ -619,19 +619,64 @@ test_a_domain_that_left_comes_back_with_the_configuration(void **state)
 	(void)state;
 	step(m, draws);
 	version = mixer_version(m);
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	assert_int_equal(mixer_version(m), version);
-	assert_int_equal(mixer_replan(m, &less, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &less, NULL, &f), FAIL_NONE);
 	assert_int_equal(mixer_version(m), version + 1);
 	mixer_stand(m, 0, &s);
 	assert_int_equal(s.state, LEDGER_LEFT);
 	assert_true(s.share == 0);
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	mixer_stand(m, 0, &s);
 	assert_int_equal(s.state, LEDGER_ACTIVE);
 	assert_true(s.share > 0.49);
 	step(m, draws);
 	mixer_close(m);
+}
+
+/*
+ * A request set the weight of a and lr_scale. The file then changes b alone: a and lr_scale stay as
+ * the request left them. By the rule that mixers had first, they are the file's.
+ */
+static void
+test_a_changed_plan_keeps_what_a_request_changed_and_the_plan_did_not(void **state)
+{
+	for (int keeps = 0; keeps < 2; keeps++) {
+		struct mixer_source changed[] = {three[0], three[1], three[2]};
+		struct mixer_plan was = plan_of(three, 3), p = plan_of(changed, 3);
+		struct ledger_raw_weight five = {(char *)(uintptr_t)three[0].name, 5};
+		struct control request = {.id = (char *)(uintptr_t) "r",
+		    .at_step = -1,
+		    .weight = &five,
+		    .weights_n = 1,
+		    .lr_scale = 0.5};
+		struct mixer *m = open_three();
+		struct mixer_draw draws[B];
+		struct ledger_answer answer;
+		struct mixer_standing s;
+		struct failure f;
+		bool duplicate;
+
+		assert_int_equal(
+		    mixer_request(m, &request, NULL, &answer, &duplicate, &f), FAIL_NONE);
+		assert_true(answer.accepted);
+		ledger_answer_clear(&answer);
+		step(m, draws);
+		changed[1].weight = 0.7;
+		assert_int_equal(mixer_replan(m, &p, keeps ? &was : NULL, &f), FAIL_NONE);
+		mixer_stand(m, 0, &s);
+		assert_true(s.weight == (keeps ? 5 : three[0].weight));
+		assert_true(mixer_lr_scale(m) == (keeps ? 0.5 : 1));
+		mixer_stand(m, 1, &s);
+		assert_true(s.weight == 0.7);
+		changed[0].weight = 0.2; /* now the file changes it, too */
+		was = plan_of(three, 3);
+		assert_int_equal(mixer_replan(m, &p, keeps ? &was : NULL, &f), FAIL_NONE);
+		mixer_stand(m, 0, &s);
+		assert_true(s.weight == 0.2);
+		mixer_close(m);
+	}
+	(void)state;
 }
 
 /* What the configuration says now counts, at once and where a phase falls back to it. */
@@ -652,7 +697,7 @@ test_a_changed_weight_of_the_configuration_is_the_base_of_phases(void **state)
 	changed[1].weight = 0.7;
 	p.phase = &phase;
 	p.phases_n = 1;
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	for (int i = 0; i < 4; i++) {
 		mixer_stand(m, 0, &s);
 		assert_true(fabs(s.share - 0.1) < 1e-6);
@@ -739,15 +784,15 @@ test_a_dropped_domain_comes_back_where_it_gets_more_passes(void **state)
 		step(m, draws);
 	mixer_stand(m, 1, &s);
 	assert_int_equal(s.state, LEDGER_DROPPED);
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	mixer_stand(m, 1, &s);
 	assert_int_equal(s.state, LEDGER_DROPPED);
 	source[1].max_epochs = 1; /* as it was */
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	mixer_stand(m, 1, &s);
 	assert_int_equal(s.state, LEDGER_DROPPED);
 	source[1].max_epochs = 2;
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	mixer_stand(m, 1, &s);
 	assert_int_equal(s.state, LEDGER_ACTIVE);
 	step(m, draws);
@@ -779,6 +824,7 @@ main(void)
 	    cmocka_unit_test(test_live_cannot_change_in_the_first_pass),
 	    cmocka_unit_test(test_a_domain_that_left_comes_back_with_the_configuration),
 	    cmocka_unit_test(test_shares_and_credits_are_told_for_each_schedule),
+	    cmocka_unit_test(test_a_changed_plan_keeps_what_a_request_changed_and_the_plan_did_not),
 	    cmocka_unit_test(test_a_changed_weight_of_the_configuration_is_the_base_of_phases),
 	    cmocka_unit_test(test_each_choice_is_in_the_rolling_hash),
 	    cmocka_unit_test(test_a_dropped_domain_comes_back_where_it_gets_more_passes),

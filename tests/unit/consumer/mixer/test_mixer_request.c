@@ -594,11 +594,11 @@ test_an_accepted_configuration_that_says_the_same_of_weights_leaves_a_request_in
 	(void)state;
 	accept(m, mixes_weight("r1", 2, &web_nine, 1), 2);
 	run_to(m, &p, 4);
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	assert_in_force(m, 0.9, 1, 2, 2, LEDGER_BY_REQUEST, "r1", "");
 	run_to(m, &p, 12);
 	p.temperature = 1.5; /* the phase in force comes back, whole */
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	assert_in_force(m, 0.5, 0.5, 4, 12, LEDGER_BY_PHASE, "half", "half");
 	assert_true(mixer_temperature(m) == 1.5);
 	mixer_close(m);
@@ -669,7 +669,7 @@ test_a_live_domain_joins_before_it_has_a_sequence(void **state)
 	ledger_answer_clear(&a);
 	assert_true(mixes_stand(m, 3).live);
 	/* The configuration does not name it: it joined by a request, and stays. */
-	assert_int_equal(mixer_replan(m, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	assert_int_not_equal(mixes_stand(m, 3).state, LEDGER_LEFT);
 	assert_int_equal(mixes_step(m, &p, NULL), MIXER_DRY);
 	mixer_close(m);
