@@ -292,9 +292,9 @@ kafka_log_set_quiet(struct kafka_log *l, bool quiet)
 }
 
 void
-kafka_log_set_worked(void)
+kafka_log_set_worked(bool has)
 {
-	worked = true;
+	worked = has;
 }
 
 void

@@ -71,10 +71,10 @@ void kafka_log_put(struct kafka_log *l, const char *client, int level, const cha
 void kafka_log_set_quiet(struct kafka_log *l, bool quiet);
 
 /*
- * A broker has answered some handle of this process: librdkafka's guess at a wrong
- * security.protocol is left out from here on.
+ * Whether a broker has answered some handle of this process: then librdkafka's guess at a wrong
+ * security.protocol is left out.
  */
-void kafka_log_set_worked(void);
+void kafka_log_set_worked(bool has);
 
 /*
  * Notes what is wrong with a broker's certificate, a text that lives for ever: OpenSSL's error says

@@ -54,7 +54,7 @@ wait_broker(rd_kafka_t *rk, int64_t deadline_ms, struct failure *f)
 	do {
 		err = rd_kafka_metadata(rk, 0, NULL, &metadata, kafka_slice_ms(deadline_ms));
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-			kafka_log_set_worked();
+			kafka_log_set_worked(true);
 			rd_kafka_metadata_destroy(metadata);
 			return FAIL_NONE;
 		}
@@ -87,7 +87,7 @@ partitions_once(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int ti
 	err = rd_kafka_metadata(rk, 0, topic, &metadata, timeout_ms);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return err;
-	kafka_log_set_worked();
+	kafka_log_set_worked(true);
 	err = metadata->topic_cnt == 1 ? metadata->topics[0].err
 				       : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	*partitions = err == RD_KAFKA_RESP_ERR_NO_ERROR ? metadata->topics[0].partition_cnt : 0;

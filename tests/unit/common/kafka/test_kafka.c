@@ -698,8 +698,9 @@ test_a_guess_is_left_out_once_a_broker_has_answered(void **state)
 	(void)state;
 	kafka_log_init(&l);
 	capture_begin(&c);
+	kafka_log_set_worked(false);
 	kafka_log_put(&l, "riffle-test", 3, "FAIL", gone, 0);
-	kafka_log_set_worked();
+	kafka_log_set_worked(true);
 	kafka_log_put(&l, "riffle-test", 3, "FAIL", gone, KAFKA_LOG_OUTAGE_MS);
 	kafka_log_put(&l, "riffle-test", 4, "GETPID",
 	    "Failed to acquire idempotence PID from broker b1:9092/1: Coordinator load in "
