@@ -285,15 +285,16 @@ start_mixers(struct run *r)
 }
 
 /*
- * What a dead producer had sent can land behind its successor's End. The mixer then says that the
- * domain has no End and that `riffle produce` writes it: whoever reads that runs it again.
+ * What a dead producer had sent can land behind its successor's End, and a log that was complete
+ * can lose its tail. The mixer then says that the domain has no End and that `riffle produce`
+ * writes it: whoever reads that runs it again.
  */
 static void
 look_at_ends(struct run *r)
 {
 	const struct world *w = r->w;
 
-	for (size_t i = 0; r->produces && r->turns % LOOK_TURNS == 0 && i < w->parts_n; i++) {
+	for (size_t i = 0; r->produces && i < w->parts_n; i++) {
 		struct actor *a = &r->actor[WORLD_PRODUCER_FIRST + i];
 
 		for (size_t d = 0; a->finished && d < w->part[i].domains_n; d++)
@@ -306,19 +307,29 @@ static void
 start_all(struct run *r)
 {
 	start_mixers(r);
-	look_at_ends(r);
+	if (r->turns % LOOK_TURNS == 0)
+		look_at_ends(r);
 	for (size_t i = WORLD_TRAINER_FIRST; i < WORLD_ACTORS; i++)
 		if (r->actor[i].wanted && !r->actor[i].finished && !r->actor[i].alive)
 			start(r, i);
 }
 
 static bool
-finished(const struct run *r)
+all_finished(const struct run *r)
 {
 	for (size_t i = WORLD_TRAINER_FIRST; i < WORLD_ACTORS; i++)
 		if (r->actor[i].wanted && !r->actor[i].finished)
 			return false;
 	return mixed(r) && alive(r, 0, WORLD_MIXERS) == 0;
+}
+
+/* The mix can end between the loss of a tail and the next look at it. */
+static bool
+finished(struct run *r)
+{
+	if (all_finished(r))
+		look_at_ends(r);
+	return all_finished(r);
 }
 
 static bool
