@@ -182,8 +182,10 @@ take(struct domains *d, struct domains_facts *of, const struct partition_tail_at
 		    (int)at->partition, at->reason);
 		of->high[at->partition] = at->high; /* not read again: what follows may tell more */
 	}
-	if (!at->known) /* deleted meanwhile, or the broker is slow: `high` makes it read again */
+	if (!at->known) { /* deleted meanwhile, or the broker is slow: `high` makes it read again */
+		of->unheard = of->unheard || !at->bad;
 		return FAIL_NONE;
+	}
 	if (check_tail(d, at, f) != FAIL_NONE)
 		return f->code;
 	take_tail(of, at);
@@ -200,6 +202,8 @@ ask_from(struct domains *d, rd_kafka_t *reader, size_t first, bool live_only, st
 	enum fail_code code;
 	size_t n = 0;
 
+	for (size_t i = first; i < d->n; i++)
+		d->facts[i].unheard = false;
 	if (at == NULL || of == NULL)
 		code = fail_memory(f);
 	else
@@ -339,6 +343,10 @@ check_sealed(const struct domains *d, struct failure *f)
 
 	if (open == NULL)
 		return FAIL_NONE;
+	if (open->unheard)
+		return fail(f, FAIL_TIMEOUT,
+		    "domain %s: the last record of topic %s did not come within %d s", open->name,
+		    open->topic, ASK_TIMEOUT_MS / 1000);
 	return fail(f, FAIL_CONFIG,
 	    "domain %s is not sealed: partition %zu of topic %s has no End yet; `riffle produce "
 	    "%s` "

@@ -32,6 +32,7 @@ struct domains_facts {
 	char topic[TOPIC_MAX_BYTES + 1];
 	bool live;
 	bool changed; /* lengths or seals differ from when the reader of them last cleared this */
+	bool unheard; /* when they were asked last, a last record did not come in time */
 	size_t partitions_n;
 	int64_t *high;       /* [partitions_n]: its end when its last record was read */
 	uint64_t *sequences; /* [partitions_n] */
@@ -69,7 +70,8 @@ int domains_named(const struct domains *d, const char *name);
 /*
  * Adds a domain that the configuration lacks, behind the others. FAIL_CONFIG, in words for who
  * asked for it: there is no such topic, it is not sealed (and not live), it has another tokenizer
- * or sequence_length; nothing is added then. Pointers into d->facts move.
+ * or sequence_length. FAIL_TIMEOUT: its last records did not come in time, which says nothing of
+ * the domain. Nothing is added then. Pointers into d->facts move.
  */
 enum fail_code domains_add(
     struct domains *d, rd_kafka_t *reader, const char *name, bool live, struct failure *f);

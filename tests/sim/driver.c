@@ -155,9 +155,6 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 		return says(i, "are missing: records were deleted") || says(i, "shorter");
 	if (count[CHANCE_RECORDS_DELETED] > 0 && mixer && says(i, "was cut while it was read"))
 		return true;
-	/* One that rests longer than it waits for a domain's last record takes it for missing. */
-	if (count[CHANCE_STOP] > 0 && mixer && says(i, "which joined by request"))
-		return true;
 	/* What a dead producer had sent can land behind its successor. */
 	return code == FAIL_DATA && producer && says(i, "another producer writes here");
 }

@@ -1,0 +1,122 @@
+/* domains.h against librdkafka's mock cluster: a domain that joins a mix. */
+#include "tests/unit/test.h"
+
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "consumer/domain/domains.h"
+#include "tests/unit/mock_cluster.h"
+#include "tests/unit/sample.h"
+
+enum { API_FETCH = 1, ERRORS = 40, WAIT_MS = 10000 };
+
+static struct failure f;
+static bool hurries; /* each look at the clock takes a second */
+static int64_t hurried_ms;
+
+/* In place of common/base/clock.c: a time-out of 30 s passes in three. */
+int64_t
+clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	hurried_ms += hurries ? 1000 : 0;
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 + hurried_ms;
+}
+
+void
+clock_pause_ms(int64_t ms)
+{
+	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+static rd_kafka_t *
+open_handle(enum kafka_role role)
+{
+	struct property item[] = {
+	    {(char[]){"bootstrap.servers"}, (char *)rd_kafka_mock_cluster_bootstraps(cluster)}};
+	const struct properties properties = {1, item};
+	struct kafka_options o = {.role = role,
+	    .client = "test",
+	    .properties = &properties,
+	    .message_bytes_max = 1 << 20};
+	rd_kafka_t *rk;
+
+	assert_int_equal(kafka_open(&rk, &o, &f), FAIL_NONE);
+	return rk;
+}
+
+static void
+write_end(const char *topic)
+{
+	struct sequence_end e = {.sequences = 9,
+	    .sequence_length = 8,
+	    .tokenizer = SAMPLE_TOKENIZER,
+	    .record_bytes = 90,
+	    .record_bytes_max = 11};
+	rd_kafka_t *writer = open_handle(KAFKA_WRITER);
+	struct wire_writer w = {0};
+
+	assert_int_equal(sequence_end_encode(&w, &e, &f), FAIL_NONE);
+	assert_int_equal(rd_kafka_producev(writer, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
+			     RD_KAFKA_V_VALUE(w.bytes, w.n),
+			     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
+	    RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(rd_kafka_flush(writer, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	wire_writer_close(&w);
+	kafka_close(writer);
+}
+
+static void
+push_fetch_errors(void)
+{
+	rd_kafka_resp_err_t error[ERRORS];
+
+	for (int i = 0; i < ERRORS; i++)
+		error[i] = RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR;
+	rd_kafka_mock_push_request_errors_array(cluster, API_FETCH, ERRORS, error);
+}
+
+/* A request to join must not be refused because a disk was slow, and no mixer may end for it. */
+static void
+test_a_last_record_that_does_not_come_in_time_is_not_a_missing_end(void **state)
+{
+	struct config config = {.corpus = (char[]){"c"}, .sequence_length = 8};
+	struct domains d = {.config = &config};
+	rd_kafka_t *reader;
+
+	(void)state;
+	assert_int_equal(open_mock_cluster(&f), FAIL_NONE);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "c.slow", 1, 1), 0);
+	write_end("c.slow");
+	reader = open_handle(KAFKA_READER);
+	push_fetch_errors();
+	hurries = true;
+	assert_int_equal(domains_add(&d, reader, "slow", false, &f), FAIL_TIMEOUT);
+	assert_non_null(strstr(f.text, "c.slow"));
+	assert_int_equal(d.n, 0);
+
+	rd_kafka_mock_clear_request_errors(cluster, API_FETCH);
+	hurries = false;
+	assert_int_equal(domains_add(&d, reader, "slow", false, &f), FAIL_NONE);
+	assert_true(d.facts[0].sealed[0] && d.facts[0].sequences[0] == 9);
+	domains_drop_last(&d);
+	free(d.facts);
+	kafka_close(reader);
+	kafka_close(owner);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_last_record_that_does_not_come_in_time_is_not_a_missing_end),
+	};
+
+	log_set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
