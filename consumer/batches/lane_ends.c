@@ -288,9 +288,11 @@ lane_ends_query_decided(struct lane_end **out, uint32_t *n, const char *mix,
 		if (!open || clock_ms() >= deadline_ms)
 			return FAIL_NONE;
 		free(*out);
+		*out = NULL;
 		clock_pause_ms(OPEN_PAUSE_MS);
 	}
 	free(*out);
+	*out = NULL; /* callers free it on failure, too */
 	return f->code;
 }
 
