@@ -15,9 +15,10 @@ enum { COMMANDS_N = sizeof(commands) / sizeof(commands[0]) };
 
 static const char after_commands[] =
     "\n"
-    "`riffle COMMAND --help` shows the options of a command, with an example.\n"
-    "`riffle --version` shows the version, and that of librdkafka.\n"
+    "`riffle COMMAND --help` or `riffle help COMMAND` shows the options of a command, with an\n"
+    "example. `riffle --version` or `riffle -V` shows the version, and that of librdkafka.\n"
     "\n"
+    "RIFFLE_CONFIG names the configuration of commands without -c.\n"
     "RIFFLE_BOOTSTRAP, where set, replaces bootstrap.servers of the configuration.\n"
     "Exit codes: 0 done, 1 a file, record or broker failed, 2 the command line or the\n"
     "configuration is wrong, 3 a newer instance has taken over.\n";
@@ -72,6 +73,26 @@ fail_unknown(const char *name, struct failure *f)
 	return fail(f, FAIL_USAGE, "unknown command %s; see riffle --help", name);
 }
 
+/* `riffle help`, and `riffle help COMMAND`. */
+static enum fail_code
+help(int argc, char **argv, struct failure *f)
+{
+	const struct command *c;
+
+	if (argc > 2)
+		return fail(f, FAIL_USAGE, "unexpected argument: %s (usage: riffle help [COMMAND])",
+		    argv[2]);
+	if (argc < 2) {
+		print_help(stdout);
+		return FAIL_NONE;
+	}
+	c = find(argv[1]);
+	if (c == NULL)
+		return fail_unknown(argv[1], f);
+	options_print_help(c, stdout);
+	return FAIL_NONE;
+}
+
 static enum fail_code
 run_command(const struct command *c, int argc, char **argv, struct failure *f)
 {
@@ -124,8 +145,10 @@ main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		print_help(stdout);
-	else if (strcmp(argv[1], "--version") == 0)
+	else if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
 		print_version();
+	else if (strcmp(argv[1], "help") == 0)
+		code = help(argc - 1, argv + 1, &f);
 	else if ((c = find(argv[1])) == NULL)
 		code = fail_unknown(argv[1], &f);
 	else

@@ -181,9 +181,14 @@ set_value(const struct option_row *row, void *values, const char *text, struct f
 
 #define AT(field) offsetof(struct options, field)
 
-/* In the order of the help. The first two are for commands that ask for them. */
+/* In the order of the help. The first ones are for commands that ask for them: common_wanted(). */
 static const struct option_row common_rows[] = {
-    {"config", 'c', OPTION_TEXT, AT(config), 0, 0, NULL, "FILE", "the configuration (YAML)"},
+    {"config", 'c', OPTION_TEXT, AT(config), 0, 0, NULL, "FILE",
+	"the configuration (YAML); default: the file that RIFFLE_CONFIG names"},
+    {"override", 's', OPTION_LIST, AT(overrides), 0, 0, NULL, "KEY=VALUE",
+	"set a key of the configuration in place of what the file has, as mix.weights.code=0.3; "
+	"may "
+	"be repeated; a value that begins with [ or { is YAML"},
     {"property", 'X', OPTION_LIST, AT(properties), 0, 0, NULL, "NAME=VALUE",
 	"set a librdkafka property; may be repeated; wins over the configuration's kafka section"},
     {"verbose", 'v', OPTION_FLAG, AT(verbose), 0, 0, NULL, NULL, "log more, to stderr"},
@@ -206,6 +211,14 @@ struct grammar {
 	char shorts[2 * OPTIONS_MAX + 2];
 };
 
+static bool
+common_wanted(const struct command *c, const struct option_row *row)
+{
+	if (row->letter == 'c' || row->letter == 's')
+		return (c->common & OPTIONS_CONFIG) != 0;
+	return row->letter != 'X' || (c->common & OPTIONS_PROPERTIES) != 0;
+}
+
 /*
  * The rows of a command, its own first, then the common ones that it has; returns their number.
  * Destinations of the common ones are in struct options.
@@ -219,8 +232,7 @@ list_rows(const struct command *c, const struct option_row *rows[static OPTIONS_
 	for (size_t i = 0; i < c->options_n; i++)
 		rows[n++] = &c->option[i];
 	for (size_t i = 0; i < COMMON_ROWS; i++)
-		if (!(i == 0 && (c->common & OPTIONS_CONFIG) == 0) &&
-		    !(i == 1 && (c->common & OPTIONS_PROPERTIES) == 0))
+		if (common_wanted(c, &common_rows[i]))
 			rows[n++] = &common_rows[i];
 	return n;
 }
@@ -318,6 +330,9 @@ check_arguments(const struct options *o, const struct command *c, struct failure
 			    "may be a secret)",
 			    equals == NULL ? "it has no '='" : "it has no name");
 	}
+	for (size_t i = 0; i < o->overrides.n; i++)
+		if (strchr(o->overrides.text[i], '=') == NULL || o->overrides.text[i][0] == '=')
+			return fail(f, FAIL_USAGE, "-s: not KEY=VALUE: %s", o->overrides.text[i]);
 	if (o->verbose && o->quiet)
 		return fail(f, FAIL_USAGE, "--verbose and --quiet exclude each other");
 	if (o->arguments_n > c->arguments_max)
@@ -327,6 +342,14 @@ check_arguments(const struct options *o, const struct command *c, struct failure
 		return fail(f, FAIL_USAGE, "an argument is missing (usage: riffle %s %s)", c->name,
 		    c->usage);
 	return FAIL_NONE;
+}
+
+static const char *
+config_of_environment(void)
+{
+	const char *path = getenv("RIFFLE_CONFIG");
+
+	return path == NULL || *path == '\0' ? NULL : path;
 }
 
 enum fail_code
@@ -355,6 +378,8 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 		if (own)
 			o->given |= UINT64_C(1) << (row - c->option);
 	}
+	if (o->config == NULL && (c->common & OPTIONS_CONFIG) != 0)
+		o->config = config_of_environment();
 	o->argument = argv + optind;
 	o->arguments_n = (size_t)(argc - optind);
 	if (check_arguments(o, c, f) != FAIL_NONE)
@@ -404,30 +429,67 @@ options_set_property(struct config *c, const char *text, struct failure *f)
 	return properties_set(&c->kafka, name, equals + 1, f);
 }
 
-/* Whether -X gave the property, which wins over the file. */
-static bool
+#define KAFKA_PREFIX "kafka."
+enum { KAFKA_PREFIX_N = sizeof(KAFKA_PREFIX) - 1 };
+
+/* The property that an override sets, as -X gives it; NULL: it sets another key. */
+static const char *
+property_of(const char *override)
+{
+	return strncmp(override, KAFKA_PREFIX, KAFKA_PREFIX_N) == 0 ? override + KAFKA_PREFIX_N
+								    : NULL;
+}
+
+/* The option that gave the property, which wins over the file; NULL: none. */
+static const char *
 given_by_option(const struct options *o, const char *name)
 {
 	size_t n = strlen(name);
 
 	for (size_t i = 0; i < o->properties.n; i++)
 		if (strncmp(o->properties.text[i], name, n) == 0 && o->properties.text[i][n] == '=')
-			return true;
-	return false;
+			return "-X";
+	for (size_t i = 0; i < o->overrides.n; i++) {
+		const char *text = property_of(o->overrides.text[i]);
+
+		if (text != NULL && strncmp(text, name, n) == 0 && text[n] == '=')
+			return "-s";
+	}
+	return NULL;
 }
 
-/* A failure names what gave the property: a line of the file, or -X. */
+/* -s kafka.NAME=VALUE is -X NAME=VALUE, with the same care for secrets; -X wins. */
+static enum fail_code
+set_properties(struct config *c, const struct options *o, struct failure *f)
+{
+	for (size_t i = 0; i < o->overrides.n; i++) {
+		const char *text = property_of(o->overrides.text[i]);
+
+		if (text != NULL && *text == '=')
+			return fail(f, FAIL_USAGE, "-s kafka.: the name of a property is missing");
+		if (text != NULL && options_set_property(c, text, f) != FAIL_NONE)
+			return f->code;
+	}
+	for (size_t i = 0; i < o->properties.n; i++)
+		if (options_set_property(c, o->properties.text[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/* A failure names what gave the property: a line of the file, or an option. */
 static enum fail_code
 check_properties(const struct config *c, const struct options *o, struct failure *f)
 {
 	for (size_t i = 0; i < c->kafka.n; i++) {
 		const struct property *p = &c->kafka.item[i];
+		const char *option;
 		int line;
 
 		if (kafka_check_property(p, f) == FAIL_NONE)
 			continue;
-		if (given_by_option(o, p->name))
-			return fail_within(f, "-X");
+		option = given_by_option(o, p->name);
+		if (option != NULL)
+			return fail_within(f, "%s", option);
 		line = config_property_line(c, p->name);
 		return line > 0 ? fail_within(f, "%s:%d", c->path, line)
 				: fail_within(f, "%s", c->path == NULL ? "environment" : c->path);
@@ -438,17 +500,20 @@ check_properties(const struct config *c, const struct options *o, struct failure
 enum fail_code
 options_config(struct config **out, const struct options *o, struct failure *f)
 {
+	const char *set[OPTIONS_LIST_MAX];
+	size_t n = 0;
+
 	*out = NULL;
 	if (o->config == NULL)
-		return fail(f, FAIL_USAGE, "no configuration is named: add -c FILE");
-	if (config_open(out, o->config, f) != FAIL_NONE)
+		return fail(
+		    f, FAIL_USAGE, "no configuration is named: add -c FILE, or set RIFFLE_CONFIG");
+	for (size_t i = 0; i < o->overrides.n; i++)
+		if (property_of(o->overrides.text[i]) == NULL)
+			set[n++] = o->overrides.text[i];
+	if (config_open_with(out, o->config, set, n, f) != FAIL_NONE)
 		return f->code;
-	for (size_t i = 0; i < o->properties.n; i++)
-		if (options_set_property(*out, o->properties.text[i], f) != FAIL_NONE)
-			goto failed;
-	if (check_properties(*out, o, f) == FAIL_NONE)
+	if (set_properties(*out, o, f) == FAIL_NONE && check_properties(*out, o, f) == FAIL_NONE)
 		return FAIL_NONE;
-failed:
 	config_close(*out);
 	*out = NULL;
 	return f->code;
@@ -461,13 +526,17 @@ bare_config(struct config **out, const struct options *o, struct failure *f)
 	const char *bootstrap = getenv("RIFFLE_BOOTSTRAP");
 	enum fail_code code = FAIL_NONE;
 
+	for (size_t i = 0; i < o->overrides.n; i++)
+		if (property_of(o->overrides.text[i]) == NULL)
+			return fail(f, FAIL_USAGE, "-s %s: needs the configuration: add -c FILE",
+			    o->overrides.text[i]);
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return fail_memory(f);
 	if (bootstrap != NULL && *bootstrap != '\0')
 		code = properties_set(&(*out)->kafka, "bootstrap.servers", bootstrap, f);
-	for (size_t i = 0; i < o->properties.n && code == FAIL_NONE; i++)
-		code = options_set_property(*out, o->properties.text[i], f);
+	if (code == FAIL_NONE)
+		code = set_properties(*out, o, f);
 	if (code == FAIL_NONE)
 		code = check_properties(*out, o, f);
 	if (code != FAIL_NONE) {

@@ -93,14 +93,15 @@ struct option_row {
 
 /* Options that many commands share. */
 enum options_common {
-	OPTIONS_CONFIG = 1,     /* -c, --config FILE */
+	OPTIONS_CONFIG = 1,     /* -c, --config FILE; -s, --override KEY=VALUE */
 	OPTIONS_PROPERTIES = 2, /* -X, --property NAME=VALUE */
 };
 
 /* What options_parse() found beside the command's own struct; borrows argv. */
 struct options {
-	const char *config;            /* -c; NULL: not given */
+	const char *config;            /* -c, else RIFFLE_CONFIG; NULL: not given */
 	struct option_list properties; /* -X, each with a "=" after the first byte */
+	struct option_list overrides;  /* -s, the same */
 	bool verbose, quiet, help;
 	char **argument; /* [arguments_n]: the words that are no options, in order */
 	size_t arguments_n;
@@ -138,8 +139,8 @@ bool options_given(const struct options *o, const struct command *c, const char 
 enum fail_code options_set_property(struct config *c, const char *text, struct failure *f);
 
 /*
- * Gives *out, to be ended with config_close(): the configuration of -c with the properties of -X.
- * FAIL_USAGE: there is no -c.
+ * Gives *out, to be ended with config_close(): the configuration of -c with the keys of -s and the
+ * properties of -X. FAIL_USAGE: there is no -c, and no RIFFLE_CONFIG.
  */
 enum fail_code options_config(struct config **out, const struct options *o, struct failure *f);
 

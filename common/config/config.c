@@ -61,6 +61,9 @@ fail_unknown(const struct config *c, const struct yaml_node *node, const struct 
 		if (elsewhere == NULL && strcmp(last == NULL ? path : last + 1, node->key) == 0)
 			elsewhere = path;
 	}
+	if (elsewhere != NULL && strchr(elsewhere, '.') == NULL)
+		return config_fail(c, node->line, key, f,
+		    "unknown key; did you mean %s, at the top level?", elsewhere);
 	if (elsewhere == NULL)
 		elsewhere = near.best;
 	if (elsewhere != NULL)
@@ -425,15 +428,43 @@ assert_invariants(const struct config *c)
 		assert(m->phases[i - 1].start_step < m->phases[i].start_step);
 }
 
+/* Whether the keys of the map at `path` are names that may hold dots, and values lie below them. */
+static bool
+names_below(const char *path)
+{
+	return strcmp(path, "mix.weights") == 0 || strcmp(path, "mix.anneal_weights") == 0 ||
+	       (begins(path, "mix.phases[") && strcmp(strrchr(path, '.'), ".weights") == 0);
+}
+
+static enum fail_code
+set_keys(struct yaml_tree *t, const char *const *set, size_t set_n, struct failure *f)
+{
+	for (size_t i = 0; i < set_n; i++) {
+		if (begins(set[i], "kafka=") || begins(set[i], "kafka."))
+			return fail(f, FAIL_CONFIG,
+			    "-s kafka: properties are set one by one: -s kafka.NAME=VALUE");
+		if (yaml_tree_set(t, set[i], names_below, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
 enum fail_code
 config_open(struct config **out, const char *path, struct failure *f)
+{
+	return config_open_with(out, path, NULL, 0, f);
+}
+
+enum fail_code
+config_open_with(
+    struct config **out, const char *path, const char *const *set, size_t set_n, struct failure *f)
 {
 	struct yaml_tree *t = NULL;
 	struct config *c = NULL;
 
 	*out = NULL;
-	if (yaml_tree_open(&t, path, f) != FAIL_NONE)
-		return f->code;
+	if (yaml_tree_open(&t, path, f) != FAIL_NONE || set_keys(t, set, set_n, f) != FAIL_NONE)
+		goto failed;
 	c = calloc(1, sizeof(*c));
 	if (c == NULL || (c->path = strdup(path)) == NULL) {
 		fail_memory(f);

@@ -162,6 +162,15 @@ struct config {
  * RIFFLE_BOOTSTRAP, where set, replaces bootstrap.servers. FAIL_CONFIG names file, line and key.
  */
 enum fail_code config_open(struct config **out, const char *path, struct failure *f);
+
+/*
+ * The same with set[set_n], "KEY=VALUE", in place of what the file has there, or beside it: keys as
+ * in the table, values as in the file (yaml_tree_set()). They are checked as if the file had them;
+ * a failure about one of them begins with "-s KEY". Properties (`kafka`) are not set in this way:
+ * FAIL_CONFIG.
+ */
+enum fail_code config_open_with(
+    struct config **out, const char *path, const char *const *set, size_t set_n, struct failure *f);
 void config_close(struct config *c); /* NULL is accepted */
 
 /* FAIL_CONFIG that says which section is missing, for commands that need a mix. */

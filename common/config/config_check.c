@@ -173,28 +173,28 @@ check_shared(const struct config *c, const struct yaml_node *root, const struct 
 	assert(compare_inputs(a, b) == 0);
 	if (a->where_field == NULL) {
 		snprintf(what, sizeof(what),
-		    "takes every document of an input that domain %s (line %d) shares: give each a "
+		    "takes every document of an input that domain %s (%s) shares: give each a "
 		    "where",
-		    b->name, b->line);
+		    b->name, CONFIG_WHERE(b->line));
 		return fail_domain(c, root, a, "", f, what);
 	}
 	if (compare_text(a->where_field, b->where_field) == 0 &&
 	    compare_text(a->where_equals, b->where_equals) == 0) {
 		snprintf(what, sizeof(what),
-		    "wants the same documents of the same input as domain %s (line %d)", a->name,
-		    a->line);
+		    "wants the same documents of the same input as domain %s (%s)", a->name,
+		    CONFIG_WHERE(a->line));
 		return fail_domain(c, root, b, "where", f, what);
 	}
 	if (compare_text(a->exec_name, b->exec_name) != 0) {
 		snprintf(what, sizeof(what),
-		    "differs from that of domain %s (line %d), which shares its input: must agree",
-		    a->name, a->line);
+		    "differs from that of domain %s (%s), which shares its input: must agree",
+		    a->name, CONFIG_WHERE(a->line));
 		return fail_domain(c, root, b, "exec_name", f, what);
 	}
 	if (a->partitions != b->partitions || a->live != b->live) {
 		snprintf(what, sizeof(what),
-		    "differs from that of domain %s (line %d), which shares its input: must agree",
-		    a->name, a->line);
+		    "differs from that of domain %s (%s), which shares its input: must agree",
+		    a->name, CONFIG_WHERE(a->line));
 		return fail_domain(c, root, b, a->live != b->live ? "live" : "partitions", f, what);
 	}
 	return FAIL_NONE;
@@ -301,8 +301,8 @@ fail_collision(const struct config *c, const struct yaml_node *root, const struc
 	if (d != NULL)
 		snprintf(key, sizeof(key), "domains.%s", d->name);
 	if (b->domain != NULL)
-		snprintf(owner, sizeof(owner), "that of domain %s (line %d)", b->domain->name,
-		    b->domain->line);
+		snprintf(owner, sizeof(owner), "that of domain %s (%s)", b->domain->name,
+		    CONFIG_WHERE(b->domain->line));
 	if (strncmp(b->name, c->corpus, strlen(c->corpus)) == 0 &&
 	    strcmp(b->name + strlen(c->corpus), ".rejects") == 0)
 		snprintf(owner, sizeof(owner), "the topic of rejects");
@@ -494,14 +494,14 @@ check_live(const struct config *c, const struct yaml_node *root, const struct co
 	assert(d->live);
 	if (m->epoch_size > 0 || m->epoch_largest)
 		return config_fail(c, config_line(root, "mix", "epoch_size"), "mix.epoch_size", f,
-		    "cannot be given with a live domain, %s (line %d): what keeps arriving has no "
+		    "cannot be given with a live domain, %s (%s): what keeps arriving has no "
 		    "length, and rounds no exact counts",
-		    d->name, d->line);
+		    d->name, CONFIG_WHERE(d->line));
 	if (m->weights_kind == CONFIG_WEIGHTS_SIZE)
 		return config_fail(c, config_line(root, "mix", "weights"), "mix.weights", f,
-		    "size cannot be given with a live domain, %s (line %d): what keeps arriving "
+		    "size cannot be given with a live domain, %s (%s): what keeps arriving "
 		    "has no size",
-		    d->name, d->line);
+		    d->name, CONFIG_WHERE(d->line));
 	if (!lends(d))
 		return FAIL_NONE;
 	if (m->schedule != SCHEDULE_DEFICIT)

@@ -62,9 +62,14 @@ enum { CONFIG_KEYS_MAX = 96, CONFIG_PATH_MAX = 256 };
 extern const struct config_key config_keys[];
 extern const size_t config_keys_n; /* at most CONFIG_KEYS_MAX */
 
-/* FAIL_CONFIG: "FILE:LINE: KEY: WHAT". `line` is from 1; 0: not a line of the file. */
+/* FAIL_CONFIG: "FILE:LINE: KEY: WHAT". `line` is from 1; 0: it was set: "-s KEY: WHAT". */
 enum fail_code config_fail(const struct config *c, int line, const char *key, struct failure *f,
     const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Where another key is, for a message: "line 7", or "-s" where it was set. */
+enum { CONFIG_WHERE_MAX = 24 };
+const char *config_where(char out[static CONFIG_WHERE_MAX], int line);
+#define CONFIG_WHERE(line) config_where((char[CONFIG_WHERE_MAX]){0}, line)
 
 enum { CONFIG_SHOWN_MAX = 100 };
 

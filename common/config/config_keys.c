@@ -315,7 +315,13 @@ static const char introduction[] =
     "`_`\n"
     "only (Kafka refuses these).\n"
     "\n"
-    "| key | value | preset | what it is |\n"
+    "`-s KEY=VALUE` sets any of these keys on the command line, in every command that takes -c:\n"
+    "`-s mix.weights.code=0.3`, `-s 'mix.phases[0].start_step=500'`, `-s kafka.linger.ms=5`. A "
+    "value\n"
+    "that begins with `[`, `{` or a quotation mark is YAML, any other is a text as it is.\n"
+    "`RIFFLE_CONFIG` in the environment names the file where `-c` is not given.\n"
+    "\n"
+    "| key | value | default | what it is |\n"
     "|---|---|---|---|\n";
 
 static void

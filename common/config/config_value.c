@@ -37,7 +37,19 @@ config_fail(
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
+	if (line == 0)
+		return fail(f, FAIL_CONFIG, "-s %s: %s", key, text);
 	return fail(f, FAIL_CONFIG, "%s:%d: %s: %s", c->path, line, key, text);
+}
+
+const char *
+config_where(char out[static CONFIG_WHERE_MAX], int line)
+{
+	assert(line >= 0);
+	if (line == 0)
+		return "-s";
+	snprintf(out, CONFIG_WHERE_MAX, "line %d", line);
+	return out;
 }
 
 const char *
@@ -377,7 +389,7 @@ config_value(const struct config *c, const struct config_key *row, const struct 
 		      row->kind == CONFIG_FIELDS || row->kind == CONFIG_SPLIT;
 	void *to = (char *)base + row->at;
 
-	assert(node->line >= 1);
+	assert(node->line >= 0);
 	if (node->kind == YAML_TEXT && node->plain && *node->text == '\0')
 		return config_fail(c, node->line, key, f, "has no value (%s)", row->help);
 	if (node->kind == YAML_TEXT)

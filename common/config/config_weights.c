@@ -249,9 +249,9 @@ check_all(const struct weights *w)
 	for (size_t d = 0; d < w->c->domains_n; d++) {
 		if (isnan(w->weight[d]))
 			return config_fail(w->c, w->line, w->key, w->f,
-			    "a domain without a weight: `domains` has %s (line %d), %s%s%s has "
+			    "a domain without a weight: `domains` has %s (%s), %s%s%s has "
 			    "not; 0 leaves it out of the mix",
-			    w->c->domains[d].name, w->c->domains[d].line,
+			    w->c->domains[d].name, CONFIG_WHERE(w->c->domains[d].line),
 			    w->file == NULL ? "`" : "", w->file == NULL ? w->key : w->file,
 			    w->file == NULL ? "`" : "");
 		positive = positive || w->weight[d] > 0;
@@ -391,15 +391,16 @@ check_order(const struct config *c, size_t i, const char shown[static 64],
 	if (i > 0 && all[i].start_step <= all[i - 1].start_step) {
 		snprintf(key, sizeof(key), "%sstart_step", shown);
 		return config_fail(c, step->line, key, f,
-		    "does not increase: %" PRIu64 " (above %" PRIu64 ", that of phase %s, line %d)",
-		    all[i].start_step, all[i - 1].start_step, all[i - 1].name, all[i - 1].line);
+		    "does not increase: %" PRIu64 " (above %" PRIu64 ", that of phase %s, %s)",
+		    all[i].start_step, all[i - 1].start_step, all[i - 1].name,
+		    CONFIG_WHERE(all[i - 1].line));
 	}
 	for (size_t k = 0; k < i; k++)
 		if (strcmp(all[k].name, all[i].name) == 0) {
 			snprintf(key, sizeof(key), "%sname", shown);
 			return config_fail(c, all[i].line, key, f,
-			    "is that of the phase in line %d too: %s (names are distinct)",
-			    all[k].line, all[i].name);
+			    "is that of the phase in %s too: %s (names are distinct)",
+			    CONFIG_WHERE(all[k].line), all[i].name);
 		}
 	return FAIL_NONE;
 }
@@ -496,9 +497,9 @@ config_read_phases(struct config *c, const struct yaml_node *mix, struct failure
 	if (list != NULL && anneal != NULL)
 		return config_fail(c, anneal->line,
 		    anneal == step ? "mix.anneal_start_step" : "mix.anneal_weights", f,
-		    "stands beside mix.phases (line %d): write the change as one of the phases, or "
+		    "stands beside mix.phases (%s): write the change as one of the phases, or "
 		    "leave these out",
-		    list->line);
+		    CONFIG_WHERE(list->line));
 	if (list != NULL)
 		return read_list(c, list, f);
 	if (weights == NULL)

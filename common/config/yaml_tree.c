@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,19 @@
 
 enum { KEY_PATH_MAX = 512, SHOWN_MAX = 80 };
 
+/* A key or a value of yaml_tree_set(). */
+struct kept_text {
+	struct kept_text *next;
+	char text[];
+};
+
 struct yaml_tree {
-	yaml_document_t document; /* owns the texts */
+	yaml_document_t document; /* owns the texts of the file */
 	bool loaded;
 	struct yaml_node root;
+	struct kept_text *kept;     /* and these are owned, too */
+	struct yaml_tree *settings; /* owned: values that are YAML; their nodes are in this tree */
+	struct yaml_tree *next;     /* of the list `settings` */
 };
 
 /* A tree under construction. */
@@ -387,6 +397,18 @@ yaml_tree_close(struct yaml_tree *t)
 	if (t == NULL)
 		return;
 	node_clear(&t->root);
+	while (t->kept != NULL) {
+		struct kept_text *first = t->kept;
+
+		t->kept = first->next;
+		free(first);
+	}
+	while (t->settings != NULL) {
+		struct yaml_tree *first = t->settings;
+
+		t->settings = first->next;
+		yaml_tree_close(first);
+	}
 	if (t->loaded)
 		yaml_document_delete(&t->document);
 	free(t);
@@ -409,4 +431,222 @@ yaml_node_get(const struct yaml_node *node, const char *key)
 		if (strcmp(node->child[i].key, key) == 0)
 			return &node->child[i];
 	return NULL;
+}
+
+/* ---- values set from outside the file ---- */
+
+/* A setting on its way down its path: `at` is the node that it has reached. */
+struct walk {
+	struct yaml_tree *tree;
+	const char *setting;
+	struct yaml_node *at;
+	const char *rest, *end;  /* what is left of the path */
+	char done[KEY_PATH_MAX]; /* what is behind; cut where too long */
+	bool (*whole)(const char *path);
+	struct failure *f;
+};
+
+static enum fail_code __attribute__((format(printf, 2, 3)))
+fail_setting(const struct walk *w, const char *format, ...)
+{
+	char why[FAILURE_TEXT_MAX];
+	int n = (int)strcspn(w->setting, "=");
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(why, sizeof(why), format, ap);
+	va_end(ap);
+	return fail(
+	    w->f, FAIL_CONFIG, "-s %.*s: %s", n < SHOWN_MAX ? n : SHOWN_MAX, w->setting, why);
+}
+
+/* A copy of text[n] that lives as long as the tree; NULL: no memory. */
+static const char *
+keep(struct walk *w, const char *text, size_t n)
+{
+	struct kept_text *k = malloc(sizeof(*k) + n + 1);
+
+	if (k == NULL) {
+		fail_memory(w->f);
+		return NULL;
+	}
+	memcpy(k->text, text, n);
+	k->text[n] = '\0';
+	k->next = w->tree->kept;
+	w->tree->kept = k;
+	return k->text;
+}
+
+/* Whether the path continues with a key of n bytes, which may hold dots. */
+static bool
+fits(const struct walk *w, const char *key, size_t n)
+{
+	const char *end = w->rest + n;
+
+	return end <= w->end && strncmp(w->rest, key, n) == 0 &&
+	       (end == w->end || *end == '.' || *end == '[');
+}
+
+/* The longest key of the map w->at, of at least n bytes, that the path continues with, or NULL. */
+static struct yaml_node *
+longest_key(const struct walk *w, size_t least_n)
+{
+	struct yaml_node *best = NULL;
+	size_t best_n = least_n;
+
+	for (size_t i = 0; i < w->at->children_n; i++) {
+		struct yaml_node *child = &w->at->child[i];
+		size_t n = strlen(child->key);
+
+		if (n >= best_n && fits(w, child->key, n)) {
+			best = child;
+			best_n = n;
+		}
+	}
+	return best;
+}
+
+/* Adds the entry w->rest[n] to the map w->at, and goes there. */
+static enum fail_code
+add_key(struct walk *w, size_t n)
+{
+	struct yaml_node *map = w->at, *more;
+	const char *key = keep(w, w->rest, n);
+
+	if (key == NULL)
+		return w->f->code;
+	more = realloc(map->child, (map->children_n + 1) * sizeof(*more));
+	if (more == NULL)
+		return fail_memory(w->f);
+	map->child = more;
+	w->at = &more[map->children_n++];
+	*w->at = (struct yaml_node){.kind = YAML_TEXT, .key = key, .text = "", .plain = true};
+	return FAIL_NONE;
+}
+
+/* One key further down; one that is missing is added. */
+static enum fail_code
+step_key(struct walk *w)
+{
+	struct yaml_node *next;
+	size_t n, used = strlen(w->done);
+	bool whole;
+
+	/* `mix:` without a value, or a key that was added by the step before. */
+	if (w->at->kind == YAML_TEXT && w->at->plain && *w->at->text == '\0')
+		w->at->kind = YAML_MAP;
+	if (w->at->kind != YAML_MAP)
+		return fail_setting(w,
+		    "%s is a %s, not a map of keys and values: replace it as a "
+		    "whole, with -s '%s={...}'",
+		    w->done, w->at->kind == YAML_LIST ? "list" : "value", w->done);
+	whole = w->whole(w->done);
+	n = whole ? (size_t)(w->end - w->rest) : strcspn(w->rest, ".[=");
+	next = longest_key(w, n);
+	n = next != NULL ? strlen(next->key) : n;
+	if (n == 0)
+		return fail_setting(w, "a part of the key is empty");
+	snprintf(w->done + used, sizeof(w->done) - used, "%s%.*s", used == 0 ? "" : ".",
+	    (int)(n & 0xFFFF), w->rest);
+	if (next == NULL && add_key(w, n) != FAIL_NONE)
+		return w->f->code;
+	if (next != NULL)
+		w->at = next;
+	w->rest += n;
+	return FAIL_NONE;
+}
+
+/* "[2]": to an entry of the list w->at. */
+static enum fail_code
+step_entry(struct walk *w)
+{
+	char *after;
+	unsigned long i = strtoul(w->rest + 1, &after, 10);
+	size_t used = strlen(w->done);
+
+	if (after == w->rest + 1 || w->rest[1] < '0' || w->rest[1] > '9' || *after != ']')
+		return fail_setting(w, "%s: the number of an entry, from 0, is missing", w->done);
+	if (w->at->kind != YAML_LIST || i >= w->at->children_n)
+		return fail_setting(w, "%s has no entry [%lu] in the file (it has %zu, from 0)",
+		    w->done, i, w->at->kind == YAML_LIST ? w->at->children_n : 0);
+	snprintf(w->done + used, sizeof(w->done) - used, "[%lu]", i);
+	w->at = &w->at->child[i];
+	w->rest = after + 1;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+walk_path(struct walk *w)
+{
+	if (step_key(w) != FAIL_NONE)
+		return w->f->code;
+	while (w->rest < w->end) {
+		char c = *w->rest;
+
+		if (c == '[') {
+			if (step_entry(w) != FAIL_NONE)
+				return w->f->code;
+			continue;
+		}
+		if (c != '.')
+			return fail_setting(w, "a dot is missing behind %s", w->done);
+		w->rest++;
+		if (step_key(w) != FAIL_NONE)
+			return w->f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* No line of the file is to blame for what a setting brought. */
+static void
+clear_lines(struct yaml_node *node)
+{
+	node->line = 0;
+	for (size_t i = 0; i < node->children_n; i++)
+		clear_lines(&node->child[i]);
+}
+
+/* Reads the value as YAML, and moves its nodes into *out. */
+static enum fail_code
+read_value(struct walk *w, const char *value, struct yaml_node *out)
+{
+	struct yaml_tree *t;
+	struct failure why;
+
+	if (yaml_tree_decode(&t, "value", value, strlen(value), &why) != FAIL_NONE)
+		return why.code == FAIL_MEMORY ? fail_memory(w->f)
+					       : fail_setting(w, "%s", why.text);
+	*out = t->root;
+	t->root = (struct yaml_node){.kind = YAML_TEXT};
+	t->next = w->tree->settings;
+	w->tree->settings = t;
+	clear_lines(out);
+	return FAIL_NONE;
+}
+
+enum fail_code
+yaml_tree_set(
+    struct yaml_tree *t, const char *setting, bool (*whole)(const char *path), struct failure *f)
+{
+	struct walk w = {
+	    .tree = t, .setting = setting, .at = &t->root, .rest = setting, .whole = whole, .f = f};
+	struct yaml_node value = {.kind = YAML_TEXT, .plain = true};
+	const char *key;
+
+	w.end = strchr(setting, '=');
+	if (w.end == NULL)
+		return fail(f, FAIL_CONFIG, "-s %.*s: has no '=' (KEY=VALUE)", SHOWN_MAX, setting);
+	if (walk_path(&w) != FAIL_NONE)
+		return f->code;
+	if (w.end[1] != '\0' && strchr("[{\"'", w.end[1]) != NULL) {
+		if (read_value(&w, w.end + 1, &value) != FAIL_NONE)
+			return f->code;
+	} else if ((value.text = keep(&w, w.end + 1, strlen(w.end + 1))) == NULL) {
+		return f->code;
+	}
+	node_clear(w.at);
+	key = w.at->key;
+	*w.at = value;
+	w.at->key = key;
+	return FAIL_NONE;
 }

@@ -84,8 +84,20 @@ def test_help_wins_over_what_is_wrong_beside_it(riffle):
     assert riffle("read", "--nonsense", "--help").stdout == riffle("read", "-h").stdout
 
 
-def test_version_names_librdkafka_and_its_features(riffle):
-    lines = riffle("--version").stdout.splitlines()
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_with_a_command_is_the_help_of_that_command(riffle, command):
+    assert riffle("help", command).stdout == riffle(command, "--help").stdout
+
+
+def test_help_as_a_command(riffle, fails):
+    assert riffle("help").stdout == riffle("--help").stdout
+    fails(2, "riffle: unknown command mxi (did you mean mix?); see riffle --help", "help", "mxi")
+    fails(2, "riffle: unexpected argument: mix (usage: riffle help [COMMAND])", "help", "read", "mix")
+
+
+@pytest.mark.parametrize("word", ["--version", "-V"])
+def test_version_names_librdkafka_and_its_features(riffle, word):
+    lines = riffle(word).stdout.splitlines()
     assert re.fullmatch(r"riffle \d+\.\d+\.\d+", lines[0])
     assert re.fullmatch(r"librdkafka \d+\.\d+\.\d+, builtin\.features \S*gzip\S*", lines[1])
     assert len(lines) == 2
@@ -123,7 +135,7 @@ def test_wrong_values_of_common_options(fails, command):
 
 @pytest.mark.parametrize("command", [c for c in MIXING if c != "read"])
 def test_a_command_without_its_configuration_says_so(fails, command):
-    fails(2, f"riffle {command}: no configuration is named: add -c FILE; see riffle {command} --help", command)
+    fails(2, f"riffle {command}: no configuration is named: add -c FILE, or set RIFFLE_CONFIG; see riffle {command} --help", command)
 
 
 def test_config_wants_one_of_its_two_options(fails):
@@ -138,6 +150,19 @@ def test_config_wants_one_of_its_two_options(fails):
 def test_a_wrong_key_is_one_sentence_and_exit_2_for_every_command(fails, write_config, command):
     path = write_config(GOOD.replace("lanes:", "lanse:"))
     fails(2, f"riffle {command}: {path}:10: mix.lanse: unknown key; did you mean lanes?", command, "-c", path)
+
+
+@pytest.mark.parametrize("command", MIXING)
+def test_a_key_set_on_the_command_line_is_checked_in_every_command(fails, write_config, command):
+    path = write_config(GOOD)
+    fails(2, f"riffle {command}: -s mix.lanes: out of range: 0 (1 to 4096)", command, "-c", path, "-s", "mix.lanes=0")
+    fails(2, f"riffle {command}: -s mix.lanse: unknown key; did you mean lanes?", command, "-s", "mix.lanse=2",
+          env={"RIFFLE_CONFIG": str(path)})
+
+
+def test_a_key_set_without_a_configuration_is_refused(fails):
+    fails(2, "riffle read: -s mix.lanes=2: needs the configuration: add -c FILE; see riffle read --help",
+          "read", "--mix", "m", "--rank", "0", "--world", "1", "-s", "mix.lanes=2")
 
 
 def test_check_opens_nothing_and_says_ok(riffle, write_config):

@@ -427,7 +427,15 @@ test_the_help_is_the_table(void **unused)
 	    "      --range a..b        a range\n"
 	    "      --lane k/n          a lane\n"
 	    "      --name NAME         names\n"
-	    "  -c, --config FILE       the configuration (YAML)\n"
+	    "  -c, --config FILE       the configuration (YAML); default: the file that "
+	    "RIFFLE_CONFIG\n"
+	    "                          names\n"
+	    "  -s, --override KEY=VALUE\n"
+	    "                          set a key of the configuration in place of what the file "
+	    "has,\n"
+	    "                          as mix.weights.code=0.3; may be repeated; a value that "
+	    "begins\n"
+	    "                          with [ or { is YAML\n"
 	    "  -X, --property NAME=VALUE\n"
 	    "                          set a librdkafka property; may be repeated; wins over the\n"
 	    "                          configuration's kafka section\n"
@@ -461,7 +469,7 @@ test_the_configuration_gets_the_properties(void **unused)
 	(void)unused;
 	assert_int_equal(parse(&command, "", &o, &v, &f), FAIL_NONE);
 	assert_int_equal(options_config(&c, &o, &f), FAIL_USAGE);
-	assert_string_equal(f.text, "no configuration is named: add -c FILE");
+	assert_string_equal(f.text, "no configuration is named: add -c FILE, or set RIFFLE_CONFIG");
 	assert_null(c);
 
 	folder_text("run.yml", "corpus: a\ntokenizer: {file: v}\nsequence_length: 8\n"
@@ -484,6 +492,52 @@ test_the_configuration_gets_the_properties(void **unused)
 		name[255] = 'n';
 		name[256] = '\0';
 	}
+}
+
+static void
+test_keys_of_the_configuration_are_set_on_the_command_line(void **unused)
+{
+	static const char *const refused[][2] = {
+	    {"-s sequence_length", "-s: not KEY=VALUE: sequence_length"},
+	    {"-s =8", "-s: not KEY=VALUE: =8"},
+	    {"-s kafka.=x", "-s kafka.: the name of a property is missing"},
+	    {"-s sequence_length=x", "-s sequence_length: not a whole number: x (1 to 1048576)"},
+	    {"-s kafka.sasl.password=x",
+		"-X sasl.password: everybody can see the command line: give -X "
+		"sasl.password=file:PATH or -X sasl.password=env:NAME"},
+	    {"-s kafka.sasl.pasword=x", "-s: kafka property sasl.pasword: librdkafka has no such "
+					"property; did you mean sasl.password?"},
+	};
+	char text[1024];
+	struct config *c;
+	struct options o;
+	struct values v;
+	struct failure f;
+	enum fail_code code;
+
+	(void)unused;
+	folder_text("run.yml", "corpus: a\ntokenizer: {file: v}\nsequence_length: 8\n"
+			       "domains: {d: {train: x}}\nkafka: {client.id: file}\n");
+	assert_int_equal(setenv("RIFFLE_CONFIG", folder_path("run.yml"), 1), 0);
+	snprintf(text, sizeof(text),
+	    "-s sequence_length=16 --override kafka.client.id=s -s kafka.linger.ms=5 -X "
+	    "linger.ms=7");
+	assert_int_equal(parse(&command, text, &o, &v, &f), FAIL_NONE);
+	assert_int_equal(options_config(&c, &o, &f), FAIL_NONE);
+	assert_int_equal(c->sequence_length, 16);
+	assert_int_equal(c->kafka.n, 2);
+	assert_string_equal(c->kafka.item[0].value, "s");
+	assert_string_equal(c->kafka.item[1].value, "7"); /* -X wins */
+	config_close(c);
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		code = parse(&command, refused[i][0], &o, &v, &f);
+		if (code == FAIL_NONE)
+			code = options_config(&c, &o, &f);
+		assert_int_not_equal(code, FAIL_NONE);
+		assert_string_equal(f.text, refused[i][1]);
+	}
+	unsetenv("RIFFLE_CONFIG");
 }
 
 static void
@@ -528,6 +582,9 @@ main(void)
 	    cmocka_unit_test(test_the_help_is_the_table),
 	    cmocka_unit_test_setup_teardown(
 		test_the_configuration_gets_the_properties, folder_open, folder_close),
+	    cmocka_unit_test_setup_teardown(
+		test_keys_of_the_configuration_are_set_on_the_command_line, folder_open,
+		folder_close),
 	    cmocka_unit_test_setup_teardown(
 		test_a_property_that_librdkafka_lacks_is_refused_at_load_without_its_value,
 		folder_open, folder_close),

@@ -234,7 +234,9 @@ test_unknown_and_duplicate_keys_are_named(void **unused)
 	static const struct row rows[] = {
 	    {1, "corpus: demo\ncropus: x", "2: cropus: unknown key; did you mean corpus?"},
 	    {12, "  lanse: 4", "12: mix.lanse: unknown key; did you mean lanes?"},
-	    {12, "  lanes: 4\n  corpus: x", "13: mix.corpus: unknown key; did you mean corpus?"},
+	    {12, "  lanes: 4\n  corpus: x",
+		"13: mix.corpus: unknown key; did you mean corpus, "
+		"at the top level?"},
 	    {3, "sequence_length: 8\nseed: 4", "4: seed: unknown key; did you mean mix.seed?"},
 	    {3, "sequence_length: 8\nlanes: 4", "4: lanes: unknown key; did you mean mix.lanes?"},
 	    {6, "    exec: cat web\n    trian: x",
