@@ -1,15 +1,16 @@
-/* riffle config: the table of keys, and the check of a file. Opens nothing. */
+/* riffle config: the table of keys, and the check of a file. Asks no broker. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "cli/command.h"
 #include "common/config/config_keys.h"
+#include "producer/produce/source_check.h"
 
 #define SUM_TOLERANCE 1e-9 /* of what decimal fractions in doubles sum to */
 
 struct arguments {
-	bool keys, check;
+	bool keys, check, no_inputs;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -22,8 +23,12 @@ static const struct option_row rows[] = {
     {.name = "check",
 	.kind = OPTION_FLAG,
 	.at = AT(check),
-	.help = "read and check the file of -c, with the weights and folders that it names, and "
-		"open nothing else: no source, broker or tokenizer"},
+	.help = "read and check the file of -c and all that needs no broker: the tokenizer, the "
+		"files of every domain, the fields of their first records; runs no program"},
+    {.name = "no-inputs",
+	.kind = OPTION_FLAG,
+	.at = AT(no_inputs),
+	.help = "with --check: leave out the tokenizer and the files of the domains"},
 };
 
 /* Weights need not sum to 1; a user who expects that they do should see it. */
@@ -59,26 +64,31 @@ run(int argc, char **argv, struct failure *f)
 	struct arguments a = {0};
 	struct config *c = NULL;
 	struct options o;
+	enum fail_code code;
 
 	if (options_parse(&o, &cmd_config, argc, argv, &a, f) != FAIL_NONE)
 		return f->code;
 	if (a.keys == a.check)
 		return fail(f, FAIL_USAGE, "give one of --keys and --check");
+	if (a.no_inputs && !a.check)
+		return fail(f, FAIL_USAGE, "--no-inputs: needs --check");
 	if (a.keys) {
 		config_keys_print(stdout);
 		return FAIL_NONE;
 	}
 	if (options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
-	print_summary(c);
+	code = a.no_inputs ? FAIL_NONE : source_check(c, f);
+	if (code == FAIL_NONE)
+		print_summary(c);
 	config_close(c);
-	return FAIL_NONE;
+	return code;
 }
 
 const struct command cmd_config = {
     .name = "config",
     .summary = "list the keys of the configuration, or check a file",
-    .usage = "--keys | --check -c FILE",
+    .usage = "--keys | --check -c FILE [--no-inputs]",
     .example = "riffle config --check -c run.yml\nriffle config --keys",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,

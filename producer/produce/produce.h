@@ -6,6 +6,7 @@
  *
  * Files of this room:
  *     produce        all parts, one after the other or each in a thread; retries
+ *     source_check   before anything is published: do the inputs have what domains need?
  *     part_list      which parts there are
  *     part           one part: partition k of n of an input, from records to Ends
  *     part_outputs   the Kafka partitions that a part writes

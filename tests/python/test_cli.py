@@ -1,5 +1,6 @@
 """The command line without a broker: help, mistakes, exit codes, the check of a configuration."""
 
+import base64
 import os
 import pathlib
 import re
@@ -141,6 +142,7 @@ def test_a_command_without_its_configuration_says_so(fails, command):
 def test_config_wants_one_of_its_two_options(fails):
     for words in ((), ("--keys", "--check")):
         fails(2, "riffle config: give one of --keys and --check; see riffle config --help", "config", *words)
+    fails(2, "riffle config: --no-inputs: needs --check; see riffle config --help", "config", "--keys", "--no-inputs")
 
 
 # --- the configuration
@@ -165,9 +167,82 @@ def test_a_key_set_without_a_configuration_is_refused(fails):
           "read", "--mix", "m", "--rank", "0", "--world", "1", "-s", "mix.lanes=2")
 
 
-def test_check_opens_nothing_and_says_ok(riffle, write_config):
+@pytest.fixture(scope="session")
+def small_tokenizer(tmp_path_factory):
+    """Every byte, and nothing else."""
+    path = tmp_path_factory.mktemp("tokenizer") / "v.tiktoken"
+    path.write_text("".join(f"{base64.b64encode(bytes([i])).decode()} {i}\n" for i in range(256)))
+    return path
+
+
+@pytest.fixture
+def with_data(tmp_path, small_tokenizer):
+    """with_data(domain) -> run.yml with a tokenizer, two files of records and a domain `code` as YAML."""
+    def make(domain):
+        (tmp_path / "a.jsonl").write_text('{"id": 1, "content": "x", "meta": {"kind": "k"}}\n{"id": 2, "content": "y"}\n')
+        (tmp_path / "b.txt").write_text("a whole file")
+        (tmp_path / "bad.jsonl").write_text("not JSON\n")
+        (tmp_path / "mixed.jsonl").write_text('not JSON\n{"text": "x"}\n')
+        path = tmp_path / "run.yml"
+        path.write_text(f"corpus: demo\ntokenizer: {{file: {small_tokenizer}, pattern: gpt2, eos: a}}\nsequence_length: 8\n"
+                        f"domains:\n  code: {domain}\n")
+        return path
+    return make
+
+
+@pytest.mark.parametrize("domain, sentence", [
+    ("{train: '*.gz'}", "domains.code.train: pattern *.gz: matches no file in {0}/."),
+    ("{train: a.jsonl, text: content, valid: c.jsonl}", "domains.code.valid: pattern c.jsonl: matches no file in {0}/."),
+    ("{train: a.jsonl}", "domains.code.text: no field `text` with a text in the first 2 records of a.jsonl; "
+                         "the first has: id, content, meta"),
+    ("{train: a.jsonl, text: id}", "domains.code.text: no field `id` with a text in the first 2 records of a.jsonl; "
+                                   "the first has: id, content, meta"),
+    ("{train: a.jsonl, text: content, where: {field: kind, equals: x}}",
+     "domains.code.where.field: no field `kind` in the first 2 records of a.jsonl; the first has: id, content, meta"),
+    ("{train: a.jsonl, where: {field: id, equals: 2}}",
+     "domains.code.text: no field `text` with a text in the first 2 records of a.jsonl; the first has: id, content, meta"),
+    ("{train: a.jsonl, packing: none, prompt: content, response: answer}",
+     "domains.code.response: no field `answer` with a text in the first 2 records of a.jsonl; the first has: id, content, meta"),
+    ("{train: a.jsonl, packing: none, prompt: question}",
+     "domains.code.prompt: no field `question` with a text in the first 2 records of a.jsonl; the first has: id, content, meta"),
+    ("{train: bad.jsonl}", "domains.code.train: none of the first 1 records of bad.jsonl can be read; the first: "
+                           "invalid JSON at byte 1: no such value; a string wants quotes"),
+])
+def test_check_finds_what_the_inputs_lack(riffle, with_data, tmp_path, domain, sentence):
+    path = with_data(domain)
+    done = riffle("config", "--check", "-c", path, check=False)
+    assert done.returncode in (1, 2) and done.stdout == ""
+    assert done.stderr == f"riffle config: {path}:5: {sentence.format(tmp_path)}\n"
+
+
+@pytest.mark.parametrize("domain", [
+    "{train: a.jsonl, text: content}",
+    "{train: a.jsonl, text: content, where: {field: meta.kind, equals: k}}",
+    "{train: a.jsonl, where: {field: id, equals: 7}}",  # none of the first records is its own
+    "{train: mixed.jsonl}",                             # the others are rejects, one by one
+    "{train: b.txt}",
+    "{train: '*.gz', live: true}",
+    "{exec: 'touch run; cat a.jsonl'}",
+])
+def test_check_passes_what_can_be_published(riffle, with_data, tmp_path, domain):
+    path = with_data(domain)
+    assert riffle("config", "--check", "-c", path).stdout == f"{path}: ok: corpus demo, 1 domain\n"
+    assert not (tmp_path / "run").exists()
+
+
+def test_check_opens_the_tokenizer(riffle, with_data, tmp_path, small_tokenizer):
+    path = with_data("{train: a.jsonl, text: content}")
+    for key, said in (("tokenizer.pattern=cl100", f"tokenizer {small_tokenizer}: unknown pattern \"cl100\"; the known ones are: "),
+                      ("tokenizer.file=none.tiktoken", f"tokenizer {tmp_path}/none.tiktoken: cannot be opened: No such file")):
+        done = riffle("config", "--check", "-c", path, "-s", key, check=False)
+        assert done.returncode in (1, 2)
+        assert done.stderr.startswith(f"riffle config: {path}: {said}")
+        assert riffle("config", "--check", "--no-inputs", "-c", path, "-s", key).stdout.startswith(f"{path}: ok")
+
+
+def test_check_without_inputs_opens_nothing_and_says_ok(riffle, write_config):
     path = write_config(GOOD)
-    done = riffle("config", "--check", "-c", path, env={"RIFFLE_BOOTSTRAP": "nowhere.invalid:1"}, timeout=10)
+    done = riffle("config", "--check", "--no-inputs", "-c", path, env={"RIFFLE_BOOTSTRAP": "nowhere.invalid:1"}, timeout=10)
     assert done.stdout.startswith(f"{path}: ok")
     assert done.stdout.count("\n") == 1
     assert "corpus demo, 2 domains" in done.stdout and "mix pretrain" in done.stdout
@@ -193,21 +268,21 @@ def test_check_opens_nothing_and_says_ok(riffle, write_config):
 ])
 def test_check_names_file_line_and_key(fails, write_config, change, sentence):
     path = write_config(GOOD.replace(*change))
-    fails(2, f"riffle config: {path}:{sentence}", "config", "--check", "-c", path)
+    fails(2, f"riffle config: {path}:{sentence}", "config", "--check", "--no-inputs", "-c", path)
 
 
 def test_a_configuration_that_cannot_be_read(fails, tmp_path):
     fails(2, f"riffle config: opening the configuration {tmp_path}/none.yml: No such file or directory",
-          "config", "--check", "-c", tmp_path / "none.yml")
-    fails(2, f"riffle config: reading the configuration {tmp_path}: Is a directory", "config", "--check", "-c", tmp_path)
+          "config", "--check", "--no-inputs", "-c", tmp_path / "none.yml")
+    fails(2, f"riffle config: reading the configuration {tmp_path}: Is a directory", "config", "--check", "--no-inputs", "-c", tmp_path)
 
 
 def test_check_says_where_weights_do_not_sum_to_1(riffle, write_config):
     path = write_config(GOOD.replace("web: 0.7}", "web: 0.4}\n  phases: [{name: p, start_step: 9, weights: {code: 0.6}}]"))
-    done = riffle("config", "--check", "-c", path)
+    done = riffle("config", "--check", "--no-inputs", "-c", path)
     assert done.stdout.splitlines()[1:] == [f"{path}: weights sum to 0.7: they are normalised"]
     path = write_config(GOOD.replace("web: 0.7}", "web: 0.7}\n  phases: [{name: p, start_step: 9, weights: {code: 0.6}}]"))
-    done = riffle("config", "--check", "-c", path)
+    done = riffle("config", "--check", "--no-inputs", "-c", path)
     assert done.stdout.splitlines()[1:] == [f"{path}: weights of phase p sum to 1.3: they are normalised"]
 
 
@@ -217,11 +292,11 @@ def test_weights_and_domains_come_from_beside_the_configuration(riffle, fails, w
     (path.parent / "data/books/a.txt").write_text("A")
     shares = path.parent / "shares.json"
     shares.write_text('{"code": 0.3, "web": 0.2, "books": 0.5}')
-    done = riffle("config", "--check", "-c", path)
+    done = riffle("config", "--check", "--no-inputs", "-c", path)
     assert done.stdout.count("\n") == 1 and "corpus demo, 3 domains" in done.stdout
     shares.write_text('{"code": 0.3, "web": 0.7}')
     fails(2, f"riffle config: {path}:12: mix.weights: a domain without a weight: `domains` has books (line 4), "
-             "shares.json has not; 0 leaves it out of the mix", "config", "--check", "-c", path)
+             "shares.json has not; 0 leaves it out of the mix", "config", "--check", "--no-inputs", "-c", path)
 
 
 SECRET = "hunter2-of-nobody"
@@ -234,23 +309,23 @@ SECRET = "hunter2-of-nobody"
 ])
 def test_a_property_that_librdkafka_lacks_is_found_by_the_check_and_its_value_shown_nowhere(fails, write_config, name, said):
     path = write_config(GOOD + f"kafka:\n  {name}: {SECRET}\n")
-    for words in (["config", "--check"], ["topics"], ["acls", "mix", "--principal", "User:a"]):
+    for words in (["config", "--check", "--no-inputs"], ["topics"], ["acls", "mix", "--principal", "User:a"]):
         fails(2, f"riffle {words[0]}: {path}:13: kafka property {name}: {said}", *words, "-c", path)
     path = write_config(GOOD)
     fails(2, f"riffle topics: -X: kafka property {name}: {said}", "topics", "-c", path, "-X", f"{name}={SECRET}")
-    fails(2, f"riffle config: /dev/stdin: kafka property {name}: {said}", "config", "--check", "-c", "/dev/stdin",
+    fails(2, f"riffle config: /dev/stdin: kafka property {name}: {said}", "config", "--check", "--no-inputs", "-c", "/dev/stdin",
           input=GOOD + f"kafka: {{{name}: {SECRET}}}\n")
 
 
 @pytest.mark.parametrize("words", [["-X", SECRET], ["-X", f"={SECRET}"], ["-X", f"sasl.password:{SECRET}"],
                                    ["-X", f"{SECRET * 20}="], ["-X", f"sasl.password={SECRET}"]])
 def test_a_property_that_is_none_is_not_shown(riffle, write_config, words):
-    done = riffle("config", "--check", "-c", write_config(GOOD), *words, check=False)
+    done = riffle("config", "--check", "--no-inputs", "-c", write_config(GOOD), *words, check=False)
     assert done.returncode == 2 and SECRET not in done.stdout + done.stderr
 
 
 def test_a_configuration_comes_through_a_pipe(riffle):
-    done = riffle("config", "--check", "-c", "/dev/stdin", input=GOOD)
+    done = riffle("config", "--check", "--no-inputs", "-c", "/dev/stdin", input=GOOD)
     assert done.stdout.startswith("/dev/stdin: ok")
 
 
@@ -264,13 +339,13 @@ def keys():
 
 def test_the_example_passes_the_check_with_and_without_its_presets(riffle, write_config):
     path = ROOT / "config/example.yml"
-    assert riffle("config", "--check", "-c", path).stdout.startswith(f"{path}: ok")
+    assert riffle("config", "--check", "--no-inputs", "-c", path).stdout.startswith(f"{path}: ok")
     # "  # window: 1   # comment" -> "  window: 1   # comment"
     whole, n = re.subn(r"^( *)# (?=[a-z_.]+: \S)", r"\1", path.read_text(), flags=re.M)
     assert n > 10
     path = write_config(whole)
     (path.parent / "secret.txt").write_text("secret\n")
-    bare = riffle("config", "--check", "-c", path).stdout
+    bare = riffle("config", "--check", "--no-inputs", "-c", path).stdout
     assert ": ok" in bare
 
 

@@ -1,0 +1,256 @@
+#include "producer/produce/source_check.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json_field.h"
+#include "common/base/names.h"
+#include "producer/input/file_list.h"
+#include "producer/input/input.h"
+#include "producer/produce/produce.h"
+
+enum { WHERE, TEXT, RESPONSE, FIELDS, KEYS_SHOWN_MAX = 200 };
+
+/* A domain whose first records are read. */
+struct look {
+	const struct config *c;
+	const struct config_domain *d;
+	const char *folder;
+	const char *path[FIELDS]; /* [n], of the fields that it needs */
+	int field[FIELDS];        /* [n], which ones these are */
+	size_t n;
+	bool found[FIELDS]; /* [n]: some record has it, as a text where a text is needed */
+	size_t own;         /* records that are this domain's by `where` */
+};
+
+/* Puts "run.yml:7: domains.code.KEY: " in front of what failed. */
+static enum fail_code
+fail_key(const struct look *l, const char *key, struct failure *f)
+{
+	if (l->d->line == 0) /* it was set by -s */
+		return fail_within(f, "-s domains.%s.%s", l->d->name, key);
+	return fail_within(f, "%s:%d: domains.%s.%s", l->c->path, l->d->line, l->d->name, key);
+}
+
+static void
+need_field(struct look *l, int field, const char *path)
+{
+	if (path == NULL)
+		return;
+	l->field[l->n] = field;
+	l->path[l->n++] = path;
+}
+
+static const char *
+key_of(const struct look *l, int field)
+{
+	static const char *const names[FIELDS] = {"where.field", "text", "response"};
+
+	return field == TEXT && l->d->prompt != NULL ? "prompt" : names[field];
+}
+
+/* The keys of a record, for who has named one that is not there. */
+static void
+list_keys(char out[static KEYS_SHOWN_MAX], const struct chunk_record *r)
+{
+	json_t *object = json_loadb(r->bytes, r->n, 0, NULL), *value;
+	const char *key;
+	size_t used = 0;
+
+	out[0] = '\0';
+	json_object_foreach(object, key, value)
+	{
+		if (used + strlen(key) + sizeof(", ...") > KEYS_SHOWN_MAX) {
+			snprintf(out + used, KEYS_SHOWN_MAX - used, ", ...");
+			break;
+		}
+		used += (size_t)snprintf(
+		    out + used, KEYS_SHOWN_MAX - used, "%s%s", used == 0 ? "" : ", ", key);
+	}
+	json_decref(object);
+}
+
+/* Notes which fields one record has. FAIL_DATA: it is no JSON object. */
+static enum fail_code
+look_at_record(struct look *l, const struct json_field_paths *paths, struct json_field_scratch *s,
+    const struct chunk_record *r, struct failure *f)
+{
+	struct json_field_value value[FIELDS];
+	bool own = true;
+
+	if (json_field_read(paths, s, r->bytes, r->n, value, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < l->n; i++)
+		if (l->field[i] == WHERE) {
+			l->found[i] = l->found[i] || value[i].found != JSON_FIELD_MISSING;
+			own = value[i].found != JSON_FIELD_MISSING &&
+			      value[i].n == strlen(l->d->where_equals) &&
+			      memcmp(value[i].bytes, l->d->where_equals, value[i].n) == 0;
+		}
+	l->own += own;
+	for (size_t i = 0; i < l->n; i++)
+		if (l->field[i] != WHERE)
+			l->found[i] = l->found[i] || (own && value[i].found == JSON_FIELD_STRING);
+	return FAIL_NONE;
+}
+
+/* What the records that were read do not have. */
+static enum fail_code
+fail_missing(const struct look *l, const struct chunk *chunk, size_t read, struct failure *f)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		char keys[KEYS_SHOWN_MAX];
+
+		if (l->found[i] || (l->field[i] != WHERE && l->own == 0))
+			continue;
+		list_keys(keys, &chunk->record[0]);
+		fail(f, FAIL_CONFIG,
+		    "no field `%s`%s in the first %zu record%s of %s; the first has: %s",
+		    l->path[i], l->field[i] == WHERE ? "" : " with a text", read,
+		    read == 1 ? "" : "s", chunk->file, keys);
+		return fail_key(l, key_of(l, l->field[i]), f);
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+look_at_chunk(struct look *l, const struct chunk *chunk, struct failure *f)
+{
+	struct json_field_paths *paths = NULL;
+	struct json_field_scratch *s = NULL;
+	struct failure why = {0};
+	size_t n = chunk->n < SOURCE_CHECK_RECORDS ? chunk->n : SOURCE_CHECK_RECORDS, read = 0;
+	enum fail_code code = FAIL_NONE;
+
+	if (chunk->form != CHUNK_JSON_LINES)
+		return FAIL_NONE;
+	if (json_field_paths_open(&paths, l->path, l->n, f) != FAIL_NONE ||
+	    json_field_scratch_open(&s, f) != FAIL_NONE)
+		code = f->code;
+	for (size_t i = 0; i < n && code == FAIL_NONE; i++) {
+		const struct chunk_record *r = &chunk->record[i];
+		struct failure *into = why.code == FAIL_NONE ? &why : f;
+
+		if (r->reject != NULL) {
+			if (why.code == FAIL_NONE)
+				fail(&why, FAIL_DATA, "%s", r->reject);
+		} else if (look_at_record(l, paths, s, r, into) == FAIL_NONE) {
+			read++;
+		} else if (into->code == FAIL_MEMORY) {
+			code = fail_memory(f);
+		}
+	}
+	if (code == FAIL_NONE && read == 0 && why.code != FAIL_NONE) {
+		fail(f, FAIL_DATA, "none of the first %zu records of %s can be read; the first: %s",
+		    n, chunk->file, why.text);
+		code = fail_key(l, "train", f);
+	}
+	if (code == FAIL_NONE && read > 0)
+		code = fail_missing(l, chunk, n, f);
+	json_field_scratch_close(s);
+	json_field_paths_close(paths);
+	return code;
+}
+
+/* Reads the first records of files that hold text. */
+static enum fail_code
+look_at_text(struct look *l, const struct config_list *patterns, struct failure *f)
+{
+	struct input_options o = {.patterns = patterns,
+	    .folder = l->folder,
+	    .partitions = 1,
+	    .max_document_bytes = l->c->max_document_bytes};
+	struct input *in;
+	struct chunk *chunk = NULL;
+	enum fail_code code;
+
+	if (input_open(&in, &o, NULL, f) != FAIL_NONE)
+		return fail_key(l, "train", f);
+	code = input_next(in, &chunk, f);
+	if (code != FAIL_NONE)
+		code = fail_key(l, "train", f);
+	else if (chunk != NULL)
+		code = look_at_chunk(l, chunk, f);
+	chunk_close(chunk);
+	input_close(in);
+	return code;
+}
+
+/* How many files a live domain has at the moment. */
+static enum fail_code
+count_now(const struct look *l, size_t *n, struct failure *f)
+{
+	struct file_list_now now = {
+	    .patterns = &l->d->train, .folder = l->folder, .partition = 0, .partitions = 1};
+	struct file_list *files;
+
+	if (file_list_scan(&files, &now, f) != FAIL_NONE)
+		return fail_key(l, "train", f);
+	*n = files->n;
+	file_list_close(files);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+find_files(
+    const struct look *l, const struct config_list *patterns, const char *key, struct failure *f)
+{
+	struct file_list *files = NULL;
+
+	if (file_list_open(&files, patterns, l->folder, 0, 1, f) != FAIL_NONE)
+		return fail_key(l, key, f);
+	file_list_close(files);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_domain(struct look *l, struct failure *f)
+{
+	const struct config_domain *d = l->d;
+	size_t n = 1;
+
+	if (d->valid.n > 0 && find_files(l, &d->valid, "valid", f) != FAIL_NONE)
+		return f->code;
+	if (d->exec != NULL)
+		return FAIL_NONE;
+	if (d->live && count_now(l, &n, f) != FAIL_NONE)
+		return f->code;
+	if (n == 0)
+		return FAIL_NONE;
+	if (d->tokens != TOKEN_FORMAT_NONE)
+		return find_files(l, &d->train, "train", f);
+	need_field(l, WHERE, d->where_field);
+	need_field(l, TEXT, d->prompt != NULL ? d->prompt : d->text);
+	need_field(l, RESPONSE, d->response);
+	return look_at_text(l, &d->train, f);
+}
+
+static enum fail_code
+check_tokenizer(const struct config *c, struct failure *f)
+{
+	struct tokenizer *t = NULL;
+
+	if (produce_open_tokenizer(&t, c, f) != FAIL_NONE)
+		return fail_within(f, "%s", c->path);
+	tokenizer_close(t);
+	return FAIL_NONE;
+}
+
+enum fail_code
+source_check(const struct config *c, struct failure *f)
+{
+	char *folder = NULL;
+	enum fail_code code = check_tokenizer(c, f);
+
+	if (code == FAIL_NONE)
+		code = config_resolve(&folder, c, ".", f);
+	for (size_t i = 0; i < c->domains_n && code == FAIL_NONE; i++) {
+		struct look l = {.c = c, .d = &c->domains[i], .folder = folder};
+
+		code = check_domain(&l, f);
+	}
+	free(folder);
+	return code;
+}

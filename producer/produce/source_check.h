@@ -1,0 +1,23 @@
+/*
+ * source_check.h -- what can be known of a configuration's inputs before anything is published: are
+ * the tokenizer and the files there, and do the first records have the fields that domains need?
+ *
+ * Of each domain with files the first file is opened and its first records are read. A field that
+ * none of them has is taken for a wrong name, one that some lack for bad records, which `riffle
+ * produce` rejects one by one. Of a domain with `where` only the records that are its own are asked
+ * for its text. Programs (exec) are not run, token files only looked for.
+ *
+ * Threads: reads with input.h, which has a thread of its own until the call returns.
+ */
+#ifndef PRODUCER_PRODUCE_SOURCE_CHECK_H
+#define PRODUCER_PRODUCE_SOURCE_CHECK_H
+
+#include "common/base/failure.h"
+#include "common/config/config.h"
+
+enum { SOURCE_CHECK_RECORDS = 100 }; /* of each domain */
+
+/* FAIL_CONFIG, FAIL_IO or FAIL_DATA: "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer. */
+enum fail_code source_check(const struct config *c, struct failure *f);
+
+#endif
