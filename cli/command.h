@@ -23,6 +23,7 @@
  *     cmd_mix      riffle mix: the mixer
  *     cmd_replay   riffle replay: derives published steps and compares
  *     cmd_retain   riffle retain: deletes old steps
+ *     cmd_rejects  riffle rejects: what could not be used
  *     cmd_repair   riffle repair: completes lanes whose end a broker has lost
  *     topics/      riffle topics: creates, checks and deletes topics
  *     acls/        riffle acls: the rights that each command needs
@@ -58,6 +59,7 @@
 	ROW(runs)                                                                                  \
 	ROW(reweight)                                                                              \
 	ROW(status)                                                                                \
+	ROW(rejects)                                                                               \
 	ROW(plan)                                                                                  \
 	ROW(inspect)                                                                               \
 	ROW(replay)                                                                                \

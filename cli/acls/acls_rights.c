@@ -123,6 +123,8 @@ static const struct row rows[] = {
     {"status", "DESCRIBE", WHAT_GROUP_ELECTION},
     {"status", "DESCRIBE", WHAT_GROUP_RUNS},
 
+    {"rejects", "READ", WHAT_REJECTS},
+
     {"inspect", "READ", WHAT_BATCHES},
 
     {"replay", "READ", WHAT_DOMAINS},

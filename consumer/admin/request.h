@@ -11,6 +11,7 @@
  *     request_list   every request that a mix was sent, and what became of it
  *     run_commit     sets the commits of a run to a step
  *     draws          which mixes draw from a domain, before it is deleted
+ *     rejects_log    the records of the topic of rejects
  *     retain         deletes the steps of a mix below a given one
  *     export         a domain's set as token files: partition by partition
  *     export_pieces  from the sequences of a partition back to its documents

@@ -17,7 +17,9 @@
 
 enum { SOURCE_CHECK_RECORDS = 100 }; /* of each domain */
 
-/* FAIL_CONFIG, FAIL_IO or FAIL_DATA: "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer. */
+/*
+ * FAIL_CONFIG, FAIL_IO or FAIL_DATA: "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer.
+ */
 enum fail_code source_check(const struct config *c, struct failure *f);
 
 #endif

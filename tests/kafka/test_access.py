@@ -199,6 +199,7 @@ COMMANDS = {
     "runs": runs,
     "reweight": reweight,
     "status": simple("status"),
+    "rejects": simple("rejects", "--count"),
     "inspect": simple("inspect", 7),
     "replay": simple("replay", "--steps", "6..8"),
     "export": export,

@@ -25,7 +25,8 @@ def schema(name):
 
 
 def fingerprint(name):
-    prints = dict(line.split("\t") for line in (ROOT / "tests/vectors/fingerprints.tsv").read_text().splitlines()[1:])
+    prints = dict(line.split("\t") for line in (ROOT / "tests/vectors/fingerprints.tsv").read_text().splitlines()
+                  if not line.startswith("#"))
     return int(prints[name], 16).to_bytes(8, "little")
 
 
@@ -143,6 +144,12 @@ def test_each_poisoned_record_of_a_domain_is_a_dead_letter_and_a_replay_passes_i
         assert x["offset"] == str(at) and x["size"] == len(log.records[0][at]), (name, x)
         assert re.search(POISONED[name][1], x["reason"]), (name, x)
         assert f"ordinal={at}: " in done.stderr
+
+    # listed and counted: records, not offsets, among which are the marks of transactions
+    listed = [json.loads(x) for x in riffle("rejects", "-c", config, "--json").stdout.splitlines()]
+    counts = listed.pop()
+    assert sorted((r["ordinal"], r["offset"], r["topic"]) for r in listed) == sorted((at, at, f"{unique}.a") for at in bad)
+    assert counts["records"] == len(bad)
 
     # counted, drawn around, and so again by a replay
     status = json.loads(riffle("status", "-c", config, "--json").stdout)

@@ -681,6 +681,16 @@ def test_every_kind_of_reject_is_kept_with_its_place_and_reason(corpus, encoding
     assert [corpus.read(d)[1]["rejects"] for d in ("gz", "txt", "exec")] == [1, 1, 1]
     assert f"they are in {corpus.name}.rejects" in done.stderr
 
+    listed = [json.loads(x) for x in corpus.riffle("rejects", "-c", corpus.path, "--json").stdout.splitlines()]
+    counts = listed.pop()
+    assert {r["domain"]: str(r["line"]) for r in listed} == {d: r["line"] for d, r in rejects.items()}
+    assert [r["begins"] for r in listed if r["domain"] == "utf"] == ['{"text": "a\ufffd"}']
+    assert counts["records"] == len(rejects) and [d["records"] for d in counts["domains"]] == [1] * len(rejects)
+    one = corpus.riffle("rejects", "-c", corpus.path, "--domain", "field").stdout
+    assert one == ('field\tfield/f.jsonl:3\tno field `text`\t{"txt": "no"}\n1 record\nfield: 1 no field `text`\n')
+    some = corpus.riffle("rejects", "-c", corpus.path, "--reason", "invalid UTF-8", "--count").stdout
+    assert some.startswith("2 records\n") and "\nutf: 1 " in some and "\ntxt: 1 " in some
+
 
 def test_rejects_are_counted_on(corpus):
     (corpus.folder / "a.jsonl").write_text(("bad\n" + lines(["good " * 9])) * 9)

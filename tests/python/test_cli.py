@@ -10,7 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 COMMANDS = ["config", "topics", "acls", "produce", "import", "export", "mix", "read", "weights", "skip", "requests", "runs", "reweight", "status",
-            "plan", "inspect", "replay", "retain", "repair", "tokenize"]
+            "rejects", "plan", "inspect", "replay", "retain", "repair", "tokenize"]
 MIXING = ["topics", "produce", "mix", "read", "status", "plan"]  # commands that load a configuration
 
 GOOD = """\
