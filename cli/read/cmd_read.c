@@ -1,8 +1,10 @@
 /* riffle read: a trainer without the training. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/read/read_pipe.h"
 #include "cli/read/read_steps.h"
 #include "cli/signals.h"
 #include "common/base/limits.h"
@@ -39,19 +41,19 @@ static const struct option_row rows[] = {
 	.at = AT(from_step),
 	.max = INT64_MAX / 2,
 	.value = "S",
-	.help = "first step; without it the run's committed one, or 0 where there is none"},
+	.help = "first step; default: the run's committed one, or 0 where there is none"},
     {.name = "steps",
 	.kind = OPTION_COUNT,
 	.at = AT(steps),
 	.value = "N",
-	.help = "read N steps, then end; without it to the end of the mix"},
+	.help = "read N steps, then end; default: to the end of the mix"},
     {.name = "commit-every",
 	.kind = OPTION_COUNT,
 	.at = AT(commit_every),
 	.min = 1,
 	.value = "K",
-	.help = "commit the position every K steps, and at the end of the mix (more often where "
-		"the mix's lead asks for it); without it nothing is committed"},
+	.help = "commit the position every K steps, and at the end (more often where the mix's "
+		"lead asks for it); default: nothing is committed"},
     {.name = "format",
 	.kind = OPTION_CHOICE,
 	.at = AT(format),
@@ -117,6 +119,21 @@ load_for_set(struct config **out, const struct read_steps_arguments *a, const st
 }
 
 static enum fail_code
+read_to_stdout(
+    const struct read_steps_arguments *a, const struct config *c, bool set, struct failure *f)
+{
+	const struct stop *stop = signals_stop();
+	FILE *to = read_pipe_open(STDOUT_FILENO, stop);
+	enum fail_code code;
+
+	if (to == NULL)
+		return fail_memory(f);
+	code = set ? read_steps_set(a, c, stop, to, f) : read_steps_mix(a, c, stop, to, f);
+	fclose(to); /* every step was flushed, or its failure is reported */
+	return code;
+}
+
+static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
 	struct read_steps_arguments a = {.world = 1, .run = "trainers", .steps = UINT64_MAX};
@@ -130,10 +147,8 @@ run(int argc, char **argv, struct failure *f)
 	set = options_given(&o, &cmd_read, "set");
 	a.from_step_given = options_given(&o, &cmd_read, "from-step");
 	code = set ? load_for_set(&c, &a, &o, f) : load_for_mix(&c, &a, &o, f);
-	if (code == FAIL_NONE && set)
-		code = read_steps_set(&a, c, signals_stop(), stdout, f);
-	else if (code == FAIL_NONE)
-		code = read_steps_mix(&a, c, signals_stop(), stdout, f);
+	if (code == FAIL_NONE)
+		code = read_to_stdout(&a, c, set, f);
 	config_close(c);
 	return code;
 }

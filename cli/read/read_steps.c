@@ -1,8 +1,10 @@
 #include "cli/read/read_steps.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -11,13 +13,15 @@
 enum {
 	SLICE_MS = 200, /* of a wait, between two looks at the clock and at signals */
 	WAITING_EVERY_MS = 10000,
-	SET_SEQUENCES = 64, /* of a held-out set are one step */
+	STOPPED_COMMIT_MS = 2000, /* for the last commit after a signal */
+	SET_SEQUENCES = 64,       /* of a held-out set are one step */
 };
 
 /* What was read of a mix, for the rate. */
 struct tally {
 	int64_t begun_ms, first_ms;
-	uint64_t steps, sequences, tokens;
+	uint64_t steps, committed, sequences, tokens;
+	bool cut; /* of a further step a part is out */
 };
 
 /* An error of libriffle's as ours, with its sentence. `e` is one: neither OK nor the end. */
@@ -84,25 +88,24 @@ next_step(struct riffle *r, const struct read_steps_arguments *a, const struct s
 }
 
 /*
- * Commits what is printed, every `commit_every` steps. A broker that is away is waited for as for a
- * step; FAIL_STOPPED.
+ * Commits what is printed. A broker that is away is waited for as for a step; FAIL_STOPPED, at once
+ * where the signal comes now, after STOPPED_COMMIT_MS where it came before.
  */
 static enum fail_code
-commit_due(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
-    const struct tally *t, struct failure *f)
+commit(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
+    struct failure *f)
 {
 	int64_t begun_ms = clock_ms(), warned_ms = begun_ms;
+	int64_t stopped_ms = stop_asked(stop) ? STOPPED_COMMIT_MS : 0;
 	struct riffle_error e;
 	int code;
 
-	if (a->commit_every == 0 || t->steps % a->commit_every != 0)
-		return FAIL_NONE;
 	if (riffle_commit_async(r, &e) != RIFFLE_OK)
 		return fail_riffle(f, &e);
 	while ((code = riffle_flush(r, SLICE_MS, &e)) == RIFFLE_TIMEOUT) {
 		int64_t now_ms = clock_ms();
 
-		if (stop_asked(stop))
+		if (stop_asked(stop) && now_ms - begun_ms >= stopped_ms)
 			return fail(f, FAIL_STOPPED, "stopped by a signal");
 		if (a->timeout_s > 0 && now_ms - begun_ms >= (int64_t)a->timeout_s * 1000)
 			break;
@@ -116,12 +119,30 @@ commit_due(struct riffle *r, const struct read_steps_arguments *a, const struct 
 }
 
 /*
+ * A write to a pipe that nobody empties ends with the signal: what is left of the step is dropped,
+ * so that the end of the program does not wait for the pipe either; it is not committed.
+ */
+static enum fail_code
+print_step(struct read_output *out, const struct riffle_step *s, uint32_t lanes,
+    const struct stop *stop, FILE *to, struct tally *t, struct failure *f)
+{
+	errno = 0;
+	if (read_output_step(out, s, lanes, f) == FAIL_NONE)
+		return FAIL_NONE;
+	if (!stop_asked(stop) || errno != EINTR)
+		return f->code;
+	__fpurge(to);
+	t->cut = true;
+	return fail(f, FAIL_STOPPED, "stopped by a signal");
+}
+
+/*
  * Step after step: read, print, commit. The end of the mix, --steps and a signal end it without a
  * failure. A step is printed before it is counted, so that print_rate() counts what is out.
  */
 static enum fail_code
-read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
-    struct read_output *out, struct tally *t, struct failure *f)
+read_all(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
+    struct read_output *out, FILE *to, struct tally *t, struct failure *f)
 {
 	const struct riffle_step *s = NULL;
 	struct riffle_info info;
@@ -130,17 +151,38 @@ read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct st
 	while (t->steps < a->steps) {
 		enum fail_code code = next_step(r, a, stop, &s, f);
 
-		if (code == FAIL_STOPPED || (code == FAIL_NONE && s == NULL))
-			return FAIL_NONE;
-		if (code != FAIL_NONE || read_output_step(out, s, info.lanes_mine, f) != FAIL_NONE)
-			return f->code;
+		if (code != FAIL_NONE || s == NULL)
+			return code;
+		code = print_step(out, s, info.lanes_mine, stop, to, t, f);
+		if (code != FAIL_NONE)
+			return code;
 		if (t->steps++ == 0)
 			t->first_ms = clock_ms();
 		t->sequences += s->sequences;
 		t->tokens += s->sequences * s->tokens_each;
-		code = commit_due(r, a, stop, t, f);
-		if (code != FAIL_NONE)
-			return code == FAIL_STOPPED ? FAIL_NONE : code;
+		if (a->commit_every > 0 && t->steps % a->commit_every == 0) {
+			code = commit(r, a, stop, f);
+			if (code != FAIL_NONE)
+				return code;
+			t->committed = t->steps;
+		}
+	}
+	return FAIL_NONE;
+}
+
+/* However the reading ends without a failure, all that is printed is committed where that is asked. */
+static enum fail_code
+read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
+    struct read_output *out, FILE *to, struct tally *t, struct failure *f)
+{
+	enum fail_code code = read_all(r, a, stop, out, to, t, f);
+
+	if (code != FAIL_NONE && code != FAIL_STOPPED)
+		return code;
+	if (a->commit_every > 0 && t->committed < t->steps && !t->cut) {
+		code = commit(r, a, stop, f);
+		if (code != FAIL_STOPPED)
+			return code;
 	}
 	return FAIL_NONE;
 }
@@ -209,7 +251,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 					       : "");
 	}
 	if (code == FAIL_NONE)
-		code = read_mix(r, a, stop, out, &tally, f);
+		code = read_mix(r, a, stop, out, to, &tally, f);
 	if (r != NULL && a->format == READ_OUTPUT_NONE)
 		print_rate(&tally);
 	riffle_close(r);

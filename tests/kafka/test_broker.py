@@ -8,6 +8,7 @@ import pathlib
 import select
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -125,9 +126,16 @@ def test_a_recorded_pid_that_is_another_program_by_now_is_left_alone(cluster):
 
 
 def test_a_bootstrap_of_ones_own_is_used_and_nothing_is_started(cluster):
-    for command in ("up", "status"):
-        assert cluster(command, RIFFLE_BOOTSTRAP="kafka.example:9092").stdout == "kafka.example:9092\n"
-    cluster("down", RIFFLE_BOOTSTRAP="kafka.example:9092")
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        port = broker.getsockname()[1]
+        for address in (f"127.0.0.1:{port}", f"nowhere.invalid:1,SASL_SSL://127.0.0.1:{port}"):
+            for command in ("up", "status"):
+                assert cluster(command, RIFFLE_BOOTSTRAP=address).stdout == f"{address}\n"
+    for command in ("up", "status"):  # the port is closed now
+        done = cluster(command, RIFFLE_BOOTSTRAP=address, code=1)
+        assert done.stdout == ""
+        assert done.stderr == f"kafka: RIFFLE_BOOTSTRAP is set, and nobody listens at {address}\n"
+    cluster("down", RIFFLE_BOOTSTRAP=address)
     assert cluster.pid_file() is None
 
 

@@ -5,6 +5,7 @@ The topics are synthetic (tests/tools/fill_batches.c), which also prints what mu
 
 import json
 import os
+import select
 import signal
 import struct
 import subprocess
@@ -217,10 +218,23 @@ def test_a_run_goes_on_where_it_has_committed(mix, read):
     assert lines(read("--commit-every", 3)) == []  # the end was committed too
 
 
-def test_steps_after_the_last_commit_are_read_again(mix, read):
+def test_the_end_of_the_reading_is_committed(mix, read):
     expected = mix("--steps", 20, "--end")
     assert lines(read("--steps", 8, "--commit-every", 5)) == expected[:8 * LANES]
-    assert lines(read()) == expected[5 * LANES:]
+    assert lines(read()) == expected[8 * LANES:]
+
+
+def test_a_signal_ends_a_reader_whose_pipe_nobody_empties_with_0(mix, read, riffle, bootstrap, wait_for):
+    mix("--steps", 400, "--end")
+    process = riffle.popen("read", "--mix", mix.name, "-X", f"bootstrap.servers={bootstrap}", "--format", "jsonl",
+                           "--commit-every", 1000, stdout=subprocess.PIPE)
+    writes = os.open(f"/proc/{process.pid}/fd/1", os.O_WRONLY)
+    wait_for(lambda: select.select([], [writes], [], 0)[1] == [], "a full pipe")
+    os.close(writes)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 0
+    seen = [json.loads(line)["step"] for line in process.stdout.read().splitlines()[:-1]]
+    assert steps(read())[0] <= seen[-1], "a step that is not out was committed"
 
 
 def test_without_commit_every_nothing_is_committed(mix, read):
@@ -287,8 +301,9 @@ def test_a_commit_whose_offset_is_not_its_step_is_searched_for(mix, read, tool, 
 
 def test_the_lead_of_the_mix_makes_a_reader_commit_in_time(mix, read):
     mix("--steps", 10, "--lead", 8, "--end")
-    read("--steps", 7, "--commit-every", 1000)  # a quarter of the lead: every 2 steps
-    assert steps(read())[0] == 6
+    # A quarter of the lead: every 2 steps. The second commit is not sent before the first is answered.
+    read("--commit-every", 1000, code=-signal.SIGKILL, env={"RIFFLE_FAULT": "read.before_commit:2"})
+    assert steps(read())[0] == 2
 
 
 @pytest.mark.parametrize("point", ["read.before_commit", "read.after_commit"])
