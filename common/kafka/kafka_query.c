@@ -41,8 +41,7 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 	kafka_log_cause(&h->log, cause);
 	return fail(f, FAIL_BROKER, "no broker answers at %s (bootstrap.servers): %s%s",
 	    h->bootstrap, cause[0] == '\0' ? "no answer" : cause,
-	    hopeless(rk) ? " (check security.protocol, sasl.* and ssl.*)"
-			 : "; is it running?");
+	    hopeless(rk) ? " (check security.protocol, sasl.* and ssl.*)" : "; is it running?");
 }
 
 static enum fail_code
