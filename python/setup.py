@@ -17,6 +17,9 @@ from setuptools.dist import Distribution
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIBRARY = "libriffle.so.0"
+PACKAGES = ("rdkafka", "avro-c", "yaml-0.1", "libzstd", "zlib", "jansson", "libxxhash")
+DEBIAN = ("gcc make pkg-config binutils librdkafka-dev libavro-dev libyaml-dev libzstd-dev zlib1g-dev libjansson-dev "
+          "libxxhash-dev")
 
 
 def library() -> pathlib.Path:
@@ -30,7 +33,17 @@ def library() -> pathlib.Path:
         raise SystemExit(
             f"{checkout} is no checkout of riffle: build libriffle there and name it by RIFFLE_LIBRARY")
     build = "build/wheel"
-    subprocess.run(["make", "-s", "-C", checkout, f"B={build}", f"{build}/{LIBRARY}"], check=True)
+    # What is missing shows as an error of the compiler or of make, of which pip shows a traceback only.
+    if not all(map(shutil.which, ("make", "cc", "pkg-config"))) or subprocess.run(
+            ["pkg-config", "--exists", *PACKAGES]).returncode != 0:
+        raise SystemExit(
+            "riffle: libriffle is compiled here, and needs make, a C compiler, pkg-config and the headers of "
+            f"{', '.join(PACKAGES)}. On Debian or Ubuntu:\n\n    apt-get install {DEBIAN}\n\n"
+            "or name a library that was built elsewhere by RIFFLE_LIBRARY")
+    try:
+        subprocess.run(["make", "-s", "-C", checkout, f"B={build}", f"{build}/{LIBRARY}"], check=True)
+    except subprocess.CalledProcessError as why:
+        raise SystemExit(f"riffle: libriffle cannot be built: make ended with {why.returncode}; what it printed is above")
     return checkout / build / LIBRARY
 
 

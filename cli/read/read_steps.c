@@ -170,7 +170,7 @@ read_all(struct riffle *r, const struct read_steps_arguments *a, const struct st
 	return FAIL_NONE;
 }
 
-/* However the reading ends without a failure, all that is printed is committed where that is asked. */
+/* However the reading ends without a failure, what is printed is committed where that is asked. */
 static enum fail_code
 read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
     struct read_output *out, FILE *to, struct tally *t, struct failure *f)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import threading
 import time
@@ -153,7 +154,7 @@ class Reader:
         self._told = self._training.places  # of what was trained
         for name, value in (("rank", rank), ("world", world), ("step", step or 0), ("commit_every", commit_every),
                             ("ahead_bytes", ahead_bytes), ("threads", threads)):
-            if not 0 <= value < 2**63:
+            if not 0 <= whole(name, value) < 2**63:
                 raise UsageError(f"{name} is {value}")
         options = options_of(mix, bootstrap, rank, world, run, step, self.dtype.itemsize, properties, open_timeout)
         options.commit_every, options.ahead_bytes = commit_every, ahead_bytes
@@ -373,9 +374,17 @@ class Reporter:
         raise TypeError("a Reporter cannot be sent to another process: open one there")
 
 
+def whole(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise UsageError(f"{name} is {value!r}: must be a whole number") from None
+
+
 def options_of(mix: str, bootstrap: Optional[str], rank: int, world: int, run: str, step: Optional[int],
                token_bytes: int, properties: Optional[Mapping[str, Any]], open_timeout: float) -> c.Options:
     given = properties_of(properties)
+    rank, world = whole("rank", rank), whole("world", world)
     return c.Options(
         mix=mix.encode(), bootstrap=bootstrap_of(bootstrap, properties), run=run.encode(), rank=rank, world=world,
         start=c.START_COMMITTED if step is None else c.START_STEP, step=step or 0, token_bytes=token_bytes,

@@ -254,6 +254,9 @@ def test_a_mix_made_anew_under_its_name_is_another_one(mix, open_reader, riffle_
     (dict(dtype="float32"), "dtype is float32"),
     (dict(threads=65), "threads is 65"),
     (dict(rank=-1), "rank is -1"),
+    (dict(rank="0"), "rank is '0': must be a whole number"),
+    (dict(world=2.0), "world is 2.0: must be a whole number"),
+    (dict(commit_every=None), "commit_every is None: must be a whole number"),
     (dict(step=2**62), "out of range"),
 ])
 def test_what_does_not_fit_is_refused(mix, open_reader, riffle_module, options, says):

@@ -41,6 +41,16 @@ def test_building_it_leaves_nothing_in_the_source(wheel):
     assert [line for line in left if "__pycache__" not in line and line[:2] in ("??", "!!")] == []
 
 
+def test_without_the_headers_it_names_what_to_install(tmp_path):
+    """As pip runs it; pkg-config finds nothing."""
+    env = {key: value for key, value in os.environ.items() if key != "RIFFLE_LIBRARY"}
+    done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", tmp_path,
+                           ROOT / "python"], env={**env, "PKG_CONFIG_LIBDIR": str(tmp_path)}, capture_output=True, text=True)
+    assert done.returncode != 0
+    debian = re.search(r"\n\s+packages\+=\((gcc[^)]*)\)", (ROOT / "scripts/deps").read_text()).group(1)
+    assert f"apt-get install {' '.join(debian.split())}\n" in done.stdout + done.stderr
+
+
 def test_it_is_installed_in_a_clean_environment(wheel, tmp_path):
     env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "RIFFLE_LIBRARY")}
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
