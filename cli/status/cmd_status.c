@@ -19,7 +19,7 @@
 enum { REDRAW_MS = 2000 };
 
 struct arguments {
-	bool watch, json;
+	bool watch, json, check;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -35,6 +35,10 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(json),
 	.help = "one JSON object; its keys are stable"},
+    {.name = "check",
+	.kind = OPTION_FLAG,
+	.at = AT(check),
+	.help = "for probes: exit 1 where there is a problem, and name the first one on stderr"},
 };
 
 /*
@@ -61,6 +65,9 @@ show(struct status_query *q, const struct arguments *a, struct failure *f)
 		code = status_print_json(st, stdout, a->watch, f);
 	else
 		status_print_table(st, stdout);
+	if (code == FAIL_NONE && a->check && st->problems_n > 0)
+		code = fail(f, FAIL_DATA, "%zu problem%s: %s", st->problems_n + st->problems_more,
+		    st->problems_n + st->problems_more == 1 ? "" : "s, the first", st->problem[0]);
 	status_free(st);
 	if (code == FAIL_NONE && fflush(stdout) != 0)
 		return fail_errno(f, FAIL_IO, "writing to stdout");
@@ -105,7 +112,10 @@ run(int argc, char **argv, struct failure *f)
 	if (options_parse(&o, &cmd_status, argc, argv, &a, f) != FAIL_NONE ||
 	    options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
-	code = status_query_open(&q, c, f);
+	if (a.check && a.watch)
+		code = fail(f, FAIL_USAGE, "--check and --watch exclude each other");
+	else
+		code = status_query_open(&q, c, f);
 	if (code == FAIL_NONE) {
 		code = a.watch ? watch(q, &a, f) : show(q, &a, f);
 		status_query_close(q);
@@ -117,14 +127,14 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_status = {
     .name = "status",
     .summary = "show where the corpus, the mix and its runs stand, and what is wrong",
-    .usage = "-c FILE [--watch] [--json]",
+    .usage = "-c FILE [--watch | --check] [--json]",
     .help =
 	"Reads only: the topics, the last records of the ledger and of each domain, the commits "
 	"of the runs. INTENDED is the share in force now. TARGET is the share of all sequences "
 	"so far that the weights of all versions give, each for its own steps; REALISED is what "
 	"was drawn, and OFF the difference in sequences, below 2 for the schedule deficit. LAG "
 	"counts the steps that are published and not yet committed by the run.",
-    .example = "riffle status -c run.yml --watch\nriffle status -c run.yml --json",
+    .example = "riffle status -c run.yml --watch\nriffle status -c run.yml --json --check",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),

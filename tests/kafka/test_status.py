@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -190,6 +191,18 @@ def test_a_mixer_at_its_lead_is_told_whom_it_waits_for(status, riffle, config, m
     mixed(LEAD)
     assert status()["problems"] == [
         f"run trainers has committed nothing: the mixer waits at step {LEAD}"]
+
+
+def test_a_check_ends_with_1_where_there_is_a_problem(status, riffle, config, mixed, commit):
+    done = riffle("status", "-c", config, "--check", check=False)
+    assert done.returncode == 1 and done.stdout.startswith(riffle("status", "-c", config).stdout.splitlines()[0])
+    assert re.fullmatch(r"riffle status: \d+ problems, the first: .* topics are missing.*\n", done.stderr), done.stderr
+    mixed(40)
+    commit([20, 30, 25, 22])
+    done = riffle("status", "-c", config, "--check", "--json")
+    assert json.loads(done.stdout)["problems"] == [] and done.stderr == ""
+    done = riffle("status", "-c", config, "--check", "--watch", check=False)
+    assert done.returncode == 2 and "exclude each other" in done.stderr
 
 
 def test_without_a_mix_only_the_corpus_is_shown(riffle, config, fill, write_config):
