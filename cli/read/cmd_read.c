@@ -59,7 +59,8 @@ static const struct option_row rows[] = {
 	.at = AT(format),
 	.choice = read_output_format_text,
 	.value = "FORM",
-	.help = "steps: a line a lane; jsonl: an object a sequence; tokens: little-endian u32; "
+	.help = "steps: a line a lane; jsonl: an object a sequence, with its documents; tokens: "
+		"little-endian u32; "
 		"none: read, check and decode only, and print the rate"},
     {.name = "set",
 	.kind = OPTION_CHOICE,

@@ -226,6 +226,22 @@ print_masks(FILE *to, const struct riffle_sequence *q)
 		print_text(to, q->spans[0].keep);
 }
 
+/* Which stretches of which documents the sequence is made of. */
+static void
+print_spans(FILE *to, const struct riffle_sequence *q)
+{
+	fputs(",\"spans\":[", to);
+	for (size_t i = 0; i < q->spans_n; i++) {
+		const struct riffle_span *span = &q->spans[i];
+
+		fprintf(to, "%s{\"start\":%" PRIu32 ",\"source\":", i == 0 ? "" : ",", span->start);
+		print_text(to, span->source);
+		fprintf(to, ",\"document\":%" PRIu64 ",\"offset\":%" PRIu64 "}", span->document,
+		    span->offset);
+	}
+	fputc(']', to);
+}
+
 static void
 print_sequence(struct read_output *o, const struct riffle_step *s, size_t i)
 {
@@ -238,6 +254,10 @@ print_sequence(struct read_output *o, const struct riffle_step *s, size_t i)
 	    q->partition, q->ordinal, q->epoch);
 	print_text(o->to, q->spans_n == 0 ? "" : q->spans[0].source);
 	print_masks(o->to, q);
+	print_spans(o->to, q);
+	fputs(",\"phase\":", o->to);
+	print_text(o->to, s->phase);
+	fprintf(o->to, ",\"lr_scale\":%.17g,\"version\":%" PRIu64, s->lr_scale, s->version);
 	fputs(",\"tokens\":[", o->to);
 	print_tokens(o->to, (const uint32_t *)s->tokens + i * s->tokens_each, s->tokens_each);
 	fputs("]}\n", o->to);

@@ -89,7 +89,11 @@ def test_jsonl_and_tokens_show_what_the_hashes_are_of(mix, read):
     objects = [json.loads(line) for line in lines(read("--format", "jsonl"))]
     assert len(objects) == 3 * LANES * 2
     assert list(objects[0]) == ["step", "lane", "domain", "partition", "ordinal", "epoch",
-                                "source", "used", "no_loss", "tokens"]
+                                "source", "used", "no_loss", "spans", "phase", "lr_scale", "version", "tokens"]
+    for o in objects:
+        assert [s["source"] for s in o["spans"]][:1] == [o["source"]] and o["spans"][0]["start"] == 0
+        assert all(list(s) == ["start", "source", "document", "offset"] for s in o["spans"])
+        assert (o["phase"], o["lr_scale"]) == ("", 1)
     for line in expected:
         step, lane, _, counts = line.split("\t")
         mine = [o for o in objects if (o["step"], o["lane"]) == (int(step), int(lane))]

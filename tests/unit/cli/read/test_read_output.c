@@ -11,7 +11,8 @@ static const uint32_t tokens[] = {5, 6, 7, 0};
 static char *
 print(enum read_output_format format, const char *keep, size_t keep_n, size_t ranges_n)
 {
-	struct riffle_span span = {.source = "a\"b", .keep = keep, .keep_n = keep_n};
+	struct riffle_span span = {
+	    .source = "a\"b", .document = 6, .offset = 7, .keep = keep, .keep_n = keep_n};
 	struct riffle_sequence sequence = {.domain = "web",
 	    .lane = 1,
 	    .partition = 2,
@@ -26,7 +27,10 @@ print(enum read_output_format format, const char *keep, size_t keep_n, size_t ra
 	    .sequences = 1,
 	    .tokens_each = LENGTH,
 	    .tokens = tokens,
-	    .sequence = &sequence};
+	    .sequence = &sequence,
+	    .lr_scale = 0.5,
+	    .phase = "cool",
+	    .version = 8};
 	struct read_output *o;
 	struct failure f;
 	char *out = NULL;
@@ -45,7 +49,9 @@ print(enum read_output_format format, const char *keep, size_t keep_n, size_t ra
 #define HEAD                                                                                       \
 	"{\"step\":9,\"lane\":1,\"domain\":\"web\",\"partition\":2,\"ordinal\":3,\"epoch\":4,"     \
 	"\"source\":\"a\\\"b\",\"used\":3,\"no_loss\":"
-#define TAIL ",\"tokens\":[5,6,7,0]}\n"
+#define TAIL                                                                                       \
+	",\"spans\":[{\"start\":0,\"source\":\"a\\\"b\",\"document\":6,\"offset\":7}],"            \
+	"\"phase\":\"cool\",\"lr_scale\":0.5,\"version\":8,\"tokens\":[5,6,7,0]}\n"
 
 static const struct {
 	const char *claim, *keep;
