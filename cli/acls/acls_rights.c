@@ -15,6 +15,7 @@ enum what {
 	WHAT_ARRIVALS,    /* where the configuration needs it */
 	WHAT_NO_ARRIVALS, /* where it does not: that there is none must be seen */
 	WHAT_BATCHES,
+	WHAT_LANES,
 	WHAT_LEDGER,
 	WHAT_CONTROL,
 	WHAT_FEEDBACK,
@@ -76,6 +77,8 @@ static const struct row rows[] = {
     {"mix", "DESCRIBE_CONFIGS", WHAT_CONTROL},
     {"mix", "DESCRIBE_CONFIGS", WHAT_LEDGER},
     {"mix", "DESCRIBE_CONFIGS", WHAT_BATCHES},
+    {"mix", "DESCRIBE", WHAT_LANES},
+    {"mix", "DESCRIBE_CONFIGS", WHAT_LANES},
     {"mix", "DESCRIBE_CONFIGS", WHAT_REJECTS},
     {"mix", "READ", WHAT_GROUP_MIXER},
     {"mix", "READ", WHAT_GROUP_ELECTION},
@@ -83,6 +86,7 @@ static const struct row rows[] = {
     {"mix", "WRITE", WHAT_TRANSACTIONS},
 
     {"read", "READ", WHAT_BATCHES},
+    {"read", "READ", WHAT_LANES},
     {"read", "READ", WHAT_LEDGER},
     {"read", "READ", WHAT_HELD_OUT},
     {"read", "WRITE", WHAT_FEEDBACK},
@@ -93,6 +97,7 @@ static const struct row rows[] = {
     {"weights", "DESCRIBE", WHAT_GROUP_ELECTION},
 
     {"skip", "READ", WHAT_BATCHES},
+    {"skip", "DESCRIBE", WHAT_LANES},
     {"skip", "READ", WHAT_LEDGER},
     {"skip", "WRITE", WHAT_CONTROL},
     {"skip", "DESCRIBE", WHAT_GROUP_ELECTION},
@@ -103,6 +108,7 @@ static const struct row rows[] = {
     {"requests", "DESCRIBE", WHAT_GROUP_ELECTION},
 
     {"runs", "READ", WHAT_BATCHES},
+    {"runs", "READ", WHAT_LANES},
     {"runs", "READ", WHAT_LEDGER},
     {"runs", "WRITE", WHAT_CONTROL},
     {"runs", "READ", WHAT_GROUP_RUNS},
@@ -115,6 +121,7 @@ static const struct row rows[] = {
     {"status", "READ", WHAT_BATCHES},
     {"status", "READ", WHAT_LEDGER},
     {"status", "READ", WHAT_FEEDBACK},
+    {"status", "DESCRIBE", WHAT_LANES},
     {"status", "DESCRIBE", WHAT_HELD_OUT},
     {"status", "DESCRIBE", WHAT_REJECTS},
     {"status", "DESCRIBE", WHAT_ARRIVALS},
@@ -126,13 +133,16 @@ static const struct row rows[] = {
     {"rejects", "READ", WHAT_REJECTS},
 
     {"inspect", "READ", WHAT_BATCHES},
+    {"inspect", "DESCRIBE", WHAT_LANES},
 
     {"replay", "READ", WHAT_DOMAINS},
     {"replay", "READ", WHAT_BATCHES},
+    {"replay", "DESCRIBE", WHAT_LANES},
     {"replay", "READ", WHAT_LEDGER},
 
     {"repair", "READ", WHAT_DOMAINS},
     {"repair", "READ", WHAT_BATCHES},
+    {"repair", "DESCRIBE", WHAT_LANES},
     {"repair", "READ", WHAT_LEDGER},
     {"repair", "WRITE", WHAT_LEDGER},
     {"repair", "WRITE", WHAT_BATCHES},
@@ -143,6 +153,7 @@ static const struct row rows[] = {
     {"export", "READ", WHAT_DOMAINS},
 
     {"retain", "READ", WHAT_BATCHES},
+    {"retain", "DESCRIBE", WHAT_LANES},
     {"retain", "READ", WHAT_LEDGER},
     {"retain", "DELETE", WHAT_BATCHES},
     {"retain", "DESCRIBE", WHAT_GROUPS},
@@ -181,6 +192,7 @@ concerns(const struct planned_topic *t, enum what what)
 	case WHAT_REJECTS: return t->kind == TOPIC_REJECTS;
 	case WHAT_ARRIVALS: return t->kind == TOPIC_ARRIVALS;
 	case WHAT_BATCHES: return t->kind == TOPIC_BATCHES;
+	case WHAT_LANES: return t->kind == TOPIC_LANES;
 	case WHAT_LEDGER: return t->kind == TOPIC_LEDGER;
 	case WHAT_CONTROL: return t->kind == TOPIC_CONTROL;
 	case WHAT_FEEDBACK: return t->kind == TOPIC_FEEDBACK;

@@ -80,7 +80,8 @@ is_of_mix(const struct planned_topic *t)
 	case TOPIC_BATCHES:
 	case TOPIC_LEDGER:
 	case TOPIC_CONTROL:
-	case TOPIC_FEEDBACK: return true;
+	case TOPIC_FEEDBACK:
+	case TOPIC_LANES: return true;
 	case TOPIC_DOMAIN:
 	case TOPIC_REJECTS:
 	case TOPIC_ARRIVALS: return false;

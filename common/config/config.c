@@ -389,10 +389,17 @@ enum {
 
 /* What was left to be computed from other keys. */
 static void
+settle_partitions(struct config_mix *m)
+{
+	if (m->partitions == 0)
+		m->partitions = m->lanes;
+}
+
+static void
 settle_transactions(struct config_mix *m)
 {
-	uint64_t bytes = (uint64_t)LANE_BYTES * m->lanes;
-	uint32_t most_ms = TRANSACTION_FIRST_MS + TRANSACTION_LANE_MS * m->lanes;
+	uint64_t bytes = (uint64_t)LANE_BYTES * m->partitions;
+	uint32_t most_ms = TRANSACTION_FIRST_MS + TRANSACTION_LANE_MS * m->partitions;
 
 	if (bytes > m->memory_bytes / TRANSACTION_MEMORY_PART)
 		bytes = m->memory_bytes / TRANSACTION_MEMORY_PART;
@@ -421,6 +428,8 @@ assert_invariants(const struct config *c)
 		return;
 	assert(m->weight != NULL);
 	assert(m->global_batch % m->lanes == 0);
+	assert(m->partitions >= 1);
+	assert(m->partitions <= m->lanes);
 	assert(m->transaction_bytes > 0);
 	assert(m->transaction_first_ms > 0);
 	assert(m->transaction_first_ms <= m->transaction_ms);
@@ -470,8 +479,10 @@ config_open_with(
 		fail_memory(f);
 		goto failed;
 	}
-	if (read_tree(c, t, f) != FAIL_NONE || config_check(c, yaml_tree_root(t), f) != FAIL_NONE ||
-	    set_bootstrap(c, f) != FAIL_NONE)
+	if (read_tree(c, t, f) != FAIL_NONE)
+		goto failed;
+	settle_partitions(&c->mix);
+	if (config_check(c, yaml_tree_root(t), f) != FAIL_NONE || set_bootstrap(c, f) != FAIL_NONE)
 		goto failed;
 	settle_transactions(&c->mix);
 	assert_invariants(c);

@@ -112,6 +112,7 @@ struct config_mix {
 	uint64_t seed;
 	uint32_t global_batch;   /* B, sequences a step */
 	uint32_t lanes;          /* L */
+	uint32_t partitions;     /* P, of the batch topic; at most L (record/lane_map.h) */
 	uint32_t max_lead_steps; /* 0: no limit */
 	struct config_list runs;
 	enum schedule_kind schedule;

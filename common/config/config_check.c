@@ -18,7 +18,8 @@
 #include "common/config/topic_plan.h"
 
 enum {
-	MIX_TOPICS = 4,
+	MIX_TOPICS = 5,
+	MIX_TOPIC_LANES = 4,
 	WIDTH_MAX = 3, /* bytes of a token; the tokenizer is not read here */
 	/* What a batch record holds beside its sequences: the head, and a name and index for each
 	 * domain drawn. */
@@ -263,7 +264,8 @@ any_live_files(const struct config *c)
 static size_t
 list_uses(const struct config *c, struct use *use)
 {
-	static const char *const of_mix[MIX_TOPICS] = {"batches", "ledger", "control", "feedback"};
+	static const char *const of_mix[MIX_TOPICS] = {
+	    "batches", "ledger", "control", "feedback", [MIX_TOPIC_LANES] = "lanes"};
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->domains_n; i++)
@@ -276,7 +278,8 @@ list_uses(const struct config *c, struct use *use)
 	if (any_live_files(c))
 		names_topic(use[n++].name, c->corpus, "arrivals");
 	for (size_t i = 0; c->mix.name != NULL && i < MIX_TOPICS; i++)
-		names_topic(use[n++].name, c->mix.name, of_mix[i]);
+		if (i != MIX_TOPIC_LANES || c->mix.partitions < c->mix.lanes)
+			names_topic(use[n++].name, c->mix.name, of_mix[i]);
 	assert(n <= c->domains_n * SETS_COUNT + 2 + MIX_TOPICS);
 	for (size_t i = 0; i < n; i++)
 		canonise(&use[i]);
@@ -346,6 +349,9 @@ check_record(const struct config *c, const struct yaml_node *root, struct failur
 	size_t each = topic_plan_sequence_bytes(c, WIDTH_MAX), in_lane, bytes, room, names;
 
 	assert(c->mix.lanes >= 1); /* the table's range */
+	if (c->mix.partitions > c->mix.lanes)
+		return config_fail(c, config_line(root, "mix", "partitions"), "mix.partitions", f,
+		    "out of range: %u (at most mix.lanes, %u)", c->mix.partitions, c->mix.lanes);
 	if (c->mix.global_batch % c->mix.lanes != 0)
 		return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
 		    "does not divide mix.global_batch: %u (a divisor of %u)", c->mix.lanes,

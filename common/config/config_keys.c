@@ -179,8 +179,14 @@ const struct config_key config_keys[] = {
     {"mix.global_batch", CONFIG_COUNT32, AT(mix.global_batch), 1, LIMIT_BATCH, .required = true,
 	.help = "sequences of one step, B, over all ranks"},
     {"mix.lanes", CONFIG_COUNT32, AT(mix.lanes), 1, LIMIT_LANES, .required = true,
-	.help = "partitions of the batch topic, L: the largest number of ranks; divides"
-		" `global_batch`, and the record of a lane is at most 64 MiB"},
+	.help = "parts of a step, L: the largest number of ranks; divides `global_batch`, and the"
+		" record of a lane is at most 64 MiB"},
+    {"mix.partitions", CONFIG_COUNT32, AT(mix.partitions), 1, LIMIT_LANES, .automatic = true,
+	.default_text = "auto",
+	.help =
+	    "partitions of the batch topic, P: lane l lies in partition floor(l*P/L). `auto`: L."
+	    " Fewer cost the mixer and the broker less; readers fetch the lanes beside theirs, too."
+	    " It cannot be changed once the mix has begun"},
     {"mix.schedule", CONFIG_CHOICE, AT(mix.schedule), .choice = schedule_names,
 	.default_text = "deficit",
 	.help =

@@ -108,7 +108,7 @@ has_arrivals(const struct config *c)
 enum fail_code
 topic_plan_open(struct topic_plan **out, const struct config *c, struct failure *f)
 {
-	size_t n_max = c->domains_n * SETS_COUNT + 6;
+	size_t n_max = c->domains_n * SETS_COUNT + 7;
 	struct topic_plan *p = calloc(1, sizeof(*p));
 
 	if (p != NULL)
@@ -122,8 +122,10 @@ topic_plan_open(struct topic_plan **out, const struct config *c, struct failure 
 	if (has_arrivals(c))
 		add_named(p, TOPIC_ARRIVALS, c->corpus, "arrivals", 1, 0);
 	if (c->mix.name != NULL) {
-		add_named(p, TOPIC_BATCHES, c->mix.name, "batches", (int)c->mix.lanes,
+		add_named(p, TOPIC_BATCHES, c->mix.name, "batches", (int)c->mix.partitions,
 		    topic_plan_lane_bytes(c, WIDTH_MAX));
+		if (c->mix.partitions < c->mix.lanes)
+			add_named(p, TOPIC_LANES, c->mix.name, "lanes", (int)c->mix.lanes, 0);
 		/* A ledger record grows with the domains, and by skips, requests and answers. */
 		add_named(p, TOPIC_LEDGER, c->mix.name, "ledger", 1, TOPIC_LEDGER_BYTES);
 		add_named(p, TOPIC_CONTROL, c->mix.name, "control", 1, 0);

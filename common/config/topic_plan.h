@@ -35,6 +35,7 @@ enum topic_kind {
 	TOPIC_LEDGER,
 	TOPIC_CONTROL,
 	TOPIC_FEEDBACK,
+	TOPIC_LANES,    /* without records: where lanes that share partitions are committed */
 	TOPIC_ARRIVALS, /* where files of a live domain keep arriving */
 };
 

@@ -41,6 +41,15 @@ plural(int n)
 	return n == 1 ? "" : "s";
 }
 
+/* The key of the configuration that decides how many partitions a topic of the mix has. */
+static const char *
+partitions_key(const struct config *c, enum topic_kind kind)
+{
+	if (kind == TOPIC_BATCHES && c->mix.partitions < c->mix.lanes)
+		return "mix.partitions";
+	return kind == TOPIC_BATCHES || kind == TOPIC_LANES ? "mix.lanes" : "always";
+}
+
 static void
 compare_partitions(
     const struct config *c, const struct planned_topic *t, int partitions, struct topics_report *r)
@@ -52,14 +61,15 @@ compare_partitions(
 	if (t->kind == TOPIC_DOMAIN)
 		snprintf(key, sizeof(key), "domains.%s.partitions", c->domains[t->domain].name);
 	else
-		snprintf(key, sizeof(key), "%s", t->kind == TOPIC_BATCHES ? "mix.lanes" : "always");
-	if (t->kind == TOPIC_BATCHES && partitions > t->partitions)
+		snprintf(key, sizeof(key), "%s", partitions_key(c, t->kind));
+	if (partitions > t->partitions && (t->kind == TOPIC_BATCHES || t->kind == TOPIC_LANES))
 		problem(r,
 		    "has %d partitions, the configuration wants %d (%s): correct it; or where "
 		    "partitions were added, which Kafka does not take away, delete the topic: "
-		    "`riffle topics --create` creates it, and `riffle repair` fills it from ledger "
-		    "and domains",
-		    partitions, t->partitions, key);
+		    "`riffle topics --create` creates it, and %s",
+		    partitions, t->partitions, key,
+		    t->kind == TOPIC_LANES ? "`riffle runs --reset` sets a run's commits"
+					   : "`riffle repair` fills it from ledger and domains");
 	else
 		problem(r,
 		    "has %d partition%s, the configuration wants %d (%s): correct it, or delete "

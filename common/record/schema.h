@@ -14,6 +14,7 @@
  *     sequence        Sequence and End, the records of a domain topic, and the payload
  *     frame           the tokens of one sequence as bytes: one zstd frame
  *     batch           Batch: one lane of one step
+ *     lane_map        which partition holds which lane
  *     arrivals        Arrivals: in which order a live domain's files were read
  *     avro_record     cold records: a struct and an Avro record, tied together by a table
  *     avro_walk       checks that bytes are one value of a schema, before avro-c reads them

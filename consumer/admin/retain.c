@@ -183,7 +183,8 @@ ask_positions(const struct work *w, size_t from, size_t end, struct failure *f)
 	assert(from <= end);
 	assert(end - from <= RUNS_AT_ONCE);
 	for (size_t i = from; code == FAIL_NONE && i < end; i++)
-		code = run_position_open(&commits[i - from], w->mix, w->runs.run[i].name, "retain",
+		code = run_position_open(&commits[i - from], w->mix, w->runs.run[i].name,
+		    w->o->config->mix.partitions < w->o->config->mix.lanes, "retain",
 		    &w->o->config->kafka, f);
 	for (size_t i = from; code == FAIL_NONE && i < end; i++)
 		code = ask_position(w, &w->runs.run[i], commits[i - from], f);
@@ -259,13 +260,15 @@ warn_uncommitted(const struct work *w)
 static enum fail_code
 cut(struct work *w, const struct step_record *record, struct failure *f)
 {
-	uint32_t lanes = step_records_lanes(w->records);
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)lanes);
+	struct lane_map map = step_records_map(w->records);
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new((int)map.partitions);
 	enum fail_code code;
 
-	for (uint32_t i = 0; i < lanes; i++)
-		rd_kafka_topic_partition_list_add(list, step_records_topic(w->records), (int32_t)i)
-		    ->offset = record[i].offset;
+	for (uint32_t p = 0; p < map.partitions;
+	     p++) /* a step begins with the first of its lanes */
+		rd_kafka_topic_partition_list_add(list, step_records_topic(w->records), (int32_t)p)
+		    ->offset = record[lane_map_first(&map, p)].offset;
 	code = kafka_trim(w->rk, list, TRIM_MS, f);
 	rd_kafka_topic_partition_list_destroy(list);
 	return code;

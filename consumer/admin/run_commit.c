@@ -32,7 +32,7 @@ check_topic(struct lanes *l, const char *mix, const struct ledger *last, struct 
 	else
 		code = lanes_watermarks(l, low, high, ASK_MS, f);
 	if (code == FAIL_NONE)
-		code = batch_topic_judge(mix, last, lanes_total(l), lanes_first(l), high, n, f);
+		code = batch_topic_judge(mix, last, lanes_map(l), lanes_first(l), high, n, f);
 	free(low);
 	free(high);
 	return code;

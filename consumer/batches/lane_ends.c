@@ -14,8 +14,8 @@
 
 enum {
 	AHEAD_BYTES = 16 << 20,
-	STEP_FIRST = 2, /* the last record of a transaction, and its marker */
-	LOOKS_MAX = 3,  /* a log that is being cut can move under a look */
+	MARKERS = 1,   /* behind the last records of a transaction */
+	LOOKS_MAX = 3, /* a log that is being cut can move under a look */
 	OPEN_MS = 10000,
 	OPEN_PAUSE_MS = 200,
 };
@@ -30,6 +30,7 @@ struct look {
 	int64_t *low, *high;    /* [count]: watermarks */
 	int64_t *from, *behind; /* [count]: the stretch that was read last, [from, behind) */
 	int64_t *at;            /* [count]: where the lanes are assigned */
+	bool *reads;            /* [count]: the stretch is not read through */
 	uint32_t count;
 	bool moved; /* the log was cut while we looked */
 };
@@ -45,12 +46,10 @@ take_record(struct look *k, uint32_t i, const struct lanes_record *record, struc
 		mix = view.head.mix;
 		if (view.head.lane == i && mix.n == strlen(k->mix) &&
 		    memcmp(mix.bytes, k->mix, mix.n) == 0) {
-			*e = (struct lane_end){.low = k->low[i],
-			    .high = k->high[i],
-			    .any = true,
-			    .offset = record->offset,
-			    .step = view.head.step,
-			    .last = view.head.last};
+			e->any = true;
+			e->offset = record->offset;
+			e->step = view.head.step;
+			e->last = view.head.last;
 			return FAIL_NONE;
 		}
 		fail(f, FAIL_DATA,
@@ -64,33 +63,28 @@ take_record(struct look *k, uint32_t i, const struct lanes_record *record, struc
 }
 
 /*
- * Reads lane i through its stretch, to the lane's end as the log has it: an end that is reported
- * below the stretch's is that of a leader that does not know its followers yet.
+ * Reads one record of lane i, or that its stretch is at its end, as the log has it: an end that is
+ * reported below the stretch's is that of a leader that does not know its followers yet.
  */
 static enum fail_code
-read_stretch(struct look *k, uint32_t i, int64_t deadline_ms, struct failure *f)
+read_next(struct look *k, uint32_t i, int64_t deadline_ms, struct failure *f)
 {
-	for (;;) {
-		struct lanes_record record;
-		enum lanes_event event;
-		enum fail_code code = FAIL_NONE;
+	struct lanes_record record;
+	enum lanes_event event;
+	enum fail_code code = FAIL_NONE;
 
-		if (lanes_next(k->lanes, i, deadline_ms, &event, &record, f) != FAIL_NONE)
-			return fail_within(f, "looking for the last record of each lane");
-		switch (event) {
-		case LANES_LOST: k->moved = true; return FAIL_NONE;
-		case LANES_AT_END:
-			if (record.offset >= k->behind[i])
-				return FAIL_NONE;
-			continue;
-		case LANES_RECORD: break;
-		}
-		if (record.offset >= k->from[i] && record.offset < k->behind[i])
-			code = take_record(k, i, &record, f);
-		lanes_release(k->lanes, i);
-		if (code != FAIL_NONE || record.offset >= k->behind[i])
-			return code;
+	if (lanes_next(k->lanes, i, deadline_ms, &event, &record, f) != FAIL_NONE)
+		return fail_within(f, "looking for the last record of each lane");
+	switch (event) {
+	case LANES_LOST: k->moved = true; return FAIL_NONE;
+	case LANES_AT_END: k->reads[i] = record.offset < k->behind[i]; return FAIL_NONE;
+	case LANES_RECORD: break;
 	}
+	if (record.offset >= k->from[i] && record.offset < k->behind[i])
+		code = take_record(k, i, &record, f);
+	k->reads[i] = record.offset < k->behind[i];
+	lanes_release(k->lanes, i);
+	return code;
 }
 
 /* Its last record is found, or it has none. */
@@ -102,13 +96,16 @@ is_done(const struct look *k, uint32_t i)
 
 /* The next stretch of every lane that is not done. False: all are. */
 static bool
-next_stretch(struct look *k, int64_t step)
+next_stretch(struct look *k, int64_t factor)
 {
 	bool more = false;
 
 	for (uint32_t i = 0; i < k->count; i++) {
+		int64_t step = factor * ((int64_t)k->end[i].each + MARKERS);
+
 		k->at[i] = k->high[i];
-		if (is_done(k, i))
+		k->reads[i] = !is_done(k, i);
+		if (!k->reads[i])
 			continue;
 		k->behind[i] = k->from[i];
 		k->from[i] = k->behind[i] - k->low[i] > step ? k->behind[i] - step : k->low[i];
@@ -118,34 +115,56 @@ next_stretch(struct look *k, int64_t step)
 	return more;
 }
 
+/* The lanes in turns, as they lie in a partition that they share: none has many records to wait. */
+static enum fail_code
+read_stretch(struct look *k, int64_t deadline_ms, struct failure *f)
+{
+	bool more = true;
+
+	if (lanes_assign(k->lanes, k->at, f) != FAIL_NONE)
+		return f->code;
+	while (more && !k->moved) {
+		more = false;
+		for (uint32_t i = 0; i < k->count && !k->moved; i++) {
+			if (k->reads[i] && read_next(k, i, deadline_ms, f) != FAIL_NONE)
+				return f->code;
+			more = more || k->reads[i];
+		}
+	}
+	return FAIL_NONE;
+}
+
 /*
  * Offsets behind a lane's last record hold the marker of its transaction, and aborted records with
  * theirs. Nobody knows how many: all lanes that showed no record yet step back together, 2 offsets,
- * then 4, 8, ...
+ * then 4, 8, ...; n + 1 at first where n lanes share the partition.
  */
 static enum fail_code
 step_back(struct look *k, int64_t deadline_ms, struct failure *f)
 {
-	for (int64_t step = STEP_FIRST; !k->moved && next_stretch(k, step); step *= 2) {
-		if (lanes_assign(k->lanes, k->at, f) != FAIL_NONE)
+	for (int64_t factor = 1; !k->moved && next_stretch(k, factor); factor *= 2)
+		if (read_stretch(k, deadline_ms, f) != FAIL_NONE)
 			return f->code;
-		for (uint32_t i = 0; i < k->count && !k->moved; i++)
-			if (k->at[i] != k->high[i] &&
-			    read_stretch(k, i, deadline_ms, f) != FAIL_NONE)
-				return f->code;
-	}
 	return FAIL_NONE;
 }
 
 static enum fail_code
 look(struct look *k, int timeout_ms, struct failure *f)
 {
+	const struct lane_map *map = lanes_map(k->lanes);
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 
 	if (lanes_watermarks(k->lanes, k->low, k->high, timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	for (uint32_t i = 0; i < k->count; i++) {
-		k->end[i] = (struct lane_end){.low = k->low[i], .high = k->high[i]};
+		uint32_t p = lane_map_partition(map, i);
+
+		k->end[i] = (struct lane_end){
+		    .partition = p,
+		    .each = lane_map_first(map, p + 1) - lane_map_first(map, p),
+		    .low = k->low[i],
+		    .high = k->high[i],
+		};
 		k->from[i] = k->high[i];
 	}
 	return step_back(k, deadline_ms, f);
@@ -162,7 +181,8 @@ read_ends(struct lane_end **out, bool *moved, struct lanes *l, const char *mix, 
 	enum fail_code code = FAIL_NONE;
 
 	k.end = calloc(n, sizeof(*k.end));
-	if (offsets == NULL || k.end == NULL)
+	k.reads = calloc(n, sizeof(*k.reads));
+	if (offsets == NULL || k.end == NULL || k.reads == NULL)
 		code = fail_memory(f);
 	if (code == FAIL_NONE) {
 		k.low = offsets;
@@ -173,6 +193,7 @@ read_ends(struct lane_end **out, bool *moved, struct lanes *l, const char *mix, 
 		code = look(&k, timeout_ms, f);
 	}
 	free(offsets);
+	free(k.reads);
 	*moved = k.moved;
 	if (code != FAIL_NONE || k.moved)
 		free(k.end);
@@ -185,9 +206,10 @@ read_ends(struct lane_end **out, bool *moved, struct lanes *l, const char *mix, 
 
 /* The ends of the log itself: `rk` sees what is undecided, too. */
 static enum fail_code
-compare_logs(struct lane_end *end, uint32_t n, rd_kafka_t *rk, const char *topic, bool *open,
-    int timeout_ms, struct failure *f)
+compare_logs(struct lane_end *end, const struct lane_map *map, rd_kafka_t *rk, const char *topic,
+    bool *open, int timeout_ms, struct failure *f)
 {
+	uint32_t n = map->partitions;
 	int32_t *partition = calloc(n, sizeof(*partition));
 	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
 	enum fail_code code =
@@ -198,8 +220,8 @@ compare_logs(struct lane_end *end, uint32_t n, rd_kafka_t *rk, const char *topic
 		partition[i] = (int32_t)i;
 	if (code == FAIL_NONE)
 		code = kafka_watermarks_many(rk, topic, partition, n, low, high, timeout_ms, f);
-	for (uint32_t i = 0; code == FAIL_NONE && i < n; i++) {
-		end[i].open = high[i] > end[i].high;
+	for (uint32_t i = 0; code == FAIL_NONE && i < map->lanes; i++) {
+		end[i].open = high[end[i].partition] > end[i].high;
 		*open = *open || end[i].open;
 	}
 	free(partition);
@@ -209,8 +231,8 @@ compare_logs(struct lane_end *end, uint32_t n, rd_kafka_t *rk, const char *topic
 }
 
 static enum fail_code
-find_open(struct lane_end *end, uint32_t n, const char *mix, const struct properties *properties,
-    bool *open, int timeout_ms, struct failure *f)
+find_open(struct lane_end *end, const struct lane_map *map, const char *mix,
+    const struct properties *properties, bool *open, int timeout_ms, struct failure *f)
 {
 	struct kafka_options k = {.role = KAFKA_READER,
 	    .properties = properties,
@@ -223,7 +245,7 @@ find_open(struct lane_end *end, uint32_t n, const char *mix, const struct proper
 	if (code != FAIL_NONE)
 		return code;
 	names_topic(topic, mix, "batches");
-	code = compare_logs(end, n, rk, topic, open, timeout_ms, f);
+	code = compare_logs(end, map, rk, topic, open, timeout_ms, f);
 	kafka_close(rk);
 	return code;
 }
@@ -232,7 +254,7 @@ find_open(struct lane_end *end, uint32_t n, const char *mix, const struct proper
 
 /* A new handle for each look: what an earlier one had fetched would be taken for the end. */
 static enum fail_code
-query(struct lane_end **out, bool *moved, uint32_t *n, const char *mix,
+query(struct lane_end **out, bool *moved, struct lane_map *map, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f)
 {
 	struct lanes_options o = {
@@ -247,20 +269,20 @@ query(struct lane_end **out, bool *moved, uint32_t *n, const char *mix,
 
 	if (code != FAIL_NONE)
 		return code;
-	*n = lanes_count(l);
+	*map = *lanes_map(l);
 	code = read_ends(out, moved, l, mix, timeout_ms, f);
 	lanes_close(l);
 	return code;
 }
 
 enum fail_code
-lane_ends_query(struct lane_end **out, uint32_t *n, const char *mix,
+lane_ends_query(struct lane_end **out, struct lane_map *map, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f)
 {
 	for (int looks = 0; looks < LOOKS_MAX; looks++) {
 		bool moved;
 
-		if (query(out, &moved, n, mix, properties, timeout_ms, f) != FAIL_NONE)
+		if (query(out, &moved, map, mix, properties, timeout_ms, f) != FAIL_NONE)
 			return f->code;
 		if (!moved)
 			return FAIL_NONE;
@@ -274,16 +296,16 @@ lane_ends_query(struct lane_end **out, uint32_t *n, const char *mix,
  * replica yet. One that nobody ends stays so.
  */
 enum fail_code
-lane_ends_query_decided(struct lane_end **out, uint32_t *n, const char *mix,
+lane_ends_query_decided(struct lane_end **out, struct lane_map *map, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + OPEN_MS;
 	bool open = true;
 
 	for (;;) {
-		if (lane_ends_query(out, n, mix, properties, timeout_ms, f) != FAIL_NONE)
+		if (lane_ends_query(out, map, mix, properties, timeout_ms, f) != FAIL_NONE)
 			return f->code;
-		if (find_open(*out, *n, mix, properties, &open, timeout_ms, f) != FAIL_NONE)
+		if (find_open(*out, map, mix, properties, &open, timeout_ms, f) != FAIL_NONE)
 			break;
 		if (!open || clock_ms() >= deadline_ms)
 			return FAIL_NONE;
@@ -320,7 +342,8 @@ all_empty(const struct lane_end *end, uint32_t n)
 static bool
 may_be_deleted(const struct lane_end *end, const struct lane_ends_ledger *l)
 {
-	return end->low > 0 && (uint64_t)end->high >= l->next - l->first;
+	assert(end->each > 0);
+	return end->low > 0 && (uint64_t)end->high / end->each >= l->next - l->first;
 }
 
 static void

@@ -14,12 +14,15 @@
  *
  * Lanes of which all records were deleted (an administrator can; `riffle retain` leaves a step) say
  * nothing of their end: where no lane holds a record they are level, unless one has fewer offsets
- * than steps were published. A step costs at least one.
+ * than steps were published. A step costs at least one, or as many as lanes share the partition.
  *
  * Open transactions. A lane can lose a transaction's marker and keep its records. No reader sees
  * them, but the next transaction of the mix would end them with its own: aborted records would
  * become visible. Such a lane ends, for readers, before its log does. That means something only
  * where every transaction of the mix is decided, as after transactions_open().
+ *
+ * Where lanes share a partition (record/lane_map.h) each has an end of its own: its last record is
+ * one of the partition's last, and what befell the partition shows on all of its lanes.
  *
  * Cost: three round trips for all lanes together, and a fetch of each lane's last two offsets; more
  * where aborted records stand behind the last visible one. This module is the only one that knows
@@ -36,12 +39,14 @@
 
 #include "common/base/failure.h"
 #include "common/config/properties.h"
+#include "common/record/lane_map.h"
 
 enum lane_ends_state { LANE_ENDS_LEVEL, LANE_ENDS_BEHIND, LANE_ENDS_AHEAD };
 
 struct lane_end {
-	int64_t low, high; /* first offset kept, and the end that readers see */
-	bool any;          /* a record is visible; of the last one: */
+	uint32_t partition, each; /* where it lies, with so many lanes, itself included */
+	int64_t low, high;        /* the partition's first offset kept, and end that readers see */
+	bool any;                 /* a record is visible; of the last one: */
 	int64_t offset;
 	uint64_t step;
 	bool last; /* it ends the mix at `step`, and holds no sequence */
@@ -71,18 +76,18 @@ struct lane_ends_report {
 };
 
 /*
- * Gives *out[*n] (free): the ends of all lanes of a mix, not compared yet. Opens handles of its
- * own. FAIL_CONFIG: there is no such topic. FAIL_DATA: a lane's last record is no batch of this mix
- * and lane.
+ * Gives *out[map->lanes] (free): the ends of all lanes of a mix, not compared yet; and the map,
+ * also with FAIL_DATA. Opens handles of its own. FAIL_CONFIG: there is no such topic. FAIL_DATA: a
+ * lane's last record is no batch of this mix and lane.
  */
-enum fail_code lane_ends_query(struct lane_end **out, uint32_t *n, const char *mix,
+enum fail_code lane_ends_query(struct lane_end **out, struct lane_map *map, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);
 
 /*
  * The same while every transaction of the mix is decided (transactions_open()), with `open`: waits
  * a few seconds for markers that are on their way.
  */
-enum fail_code lane_ends_query_decided(struct lane_end **out, uint32_t *n, const char *mix,
+enum fail_code lane_ends_query_decided(struct lane_end **out, struct lane_map *map, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);
 
 /* Whether some lane shows no record, so that lane_ends_ledger.first matters. Pure, as the rest. */

@@ -44,9 +44,9 @@ gaps_expected(const struct lane_seek *s, uint64_t distance)
 		return 0;
 	offsets = (uint64_t)(to->offset - from->offset);
 	steps = to->step - from->step;
-	if (offsets <= steps)
-		return 0; /* no gaps; fewer offsets than steps: a hint was wrong */
-	return scaled(offsets - steps, distance, steps);
+	if (offsets <= steps * s->each)
+		return 0; /* no gaps; fewer offsets than records: a hint was wrong */
+	return scaled(offsets - steps * s->each, distance, steps);
 }
 
 static uint64_t
@@ -96,15 +96,15 @@ margin_of(const struct lane_seek *s, uint64_t gaps)
 static int64_t
 estimate(const struct lane_seek *s)
 {
-	uint64_t distance = s->wanted - s->below.step, room, gaps, margin;
+	uint64_t distance = (s->wanted - s->below.step) * s->each, room, gaps, margin;
 	int64_t guess, most;
 
 	assert(s->below.known);
 	assert(distance > 0);
 	room = (uint64_t)(s->end - s->below.offset);
 	if (distance >= room)
-		return s->end; /* a step costs an offset at least: it is not published */
-	gaps = gaps_expected(s, distance);
+		return s->end; /* a step costs that much at least: it is not published */
+	gaps = gaps_expected(s, s->wanted - s->below.step);
 	margin = margin_of(s, gaps);
 	gaps = gaps > margin ? gaps - margin : 0;
 	if (gaps > room - distance)
@@ -112,7 +112,7 @@ estimate(const struct lane_seek *s)
 	guess = s->below.offset + (int64_t)(distance + gaps);
 	if (!s->above.known)
 		return guess;
-	most = s->above.offset - (int64_t)(s->above.step - s->wanted);
+	most = s->above.offset - (int64_t)((s->above.step - s->wanted) * s->each);
 	return guess < most ? guess : most;
 }
 
@@ -127,7 +127,7 @@ learn_error(struct lane_seek *s, int64_t offset, uint64_t step)
 		return; /* there was no line */
 	assert(offset >= s->below.offset);
 	distance = step - s->below.step;
-	expected = distance + gaps_expected(s, distance);
+	expected = distance * s->each + gaps_expected(s, distance);
 	found = (uint64_t)(offset - s->below.offset);
 	s->error_known = true;
 	s->error_offsets = found > expected ? found - expected : expected - found;
@@ -178,12 +178,14 @@ decide(struct lane_seek *s)
 }
 
 void
-lane_seek_init(struct lane_seek *s, uint64_t wanted, int64_t low, int64_t high)
+lane_seek_init(struct lane_seek *s, uint64_t wanted, uint32_t each, int64_t low, int64_t high)
 {
 	assert(wanted < LIMIT_STEP);
+	assert(each >= 1);
 	assert(low >= 0);
 
-	*s = (struct lane_seek){.wanted = wanted, .low = low, .end = high < low ? low : high};
+	*s = (struct lane_seek){
+	    .wanted = wanted, .each = each, .low = low, .end = high < low ? low : high};
 	if (low == 0) { /* steps are dense from 0: step 0 is at offset 0 or above */
 		s->below = (struct lane_seek_point){.known = true};
 		s->first = s->below;
@@ -223,8 +225,8 @@ lane_seek_hint(struct lane_seek *s, int64_t offset, uint64_t step)
 	assert(s->rounds == 0);
 
 	if (offset < s->low || offset > s->end || step >= LIMIT_STEP ||
-	    (s->low == 0 && (uint64_t)offset < step))
-		return; /* a step has as many offsets below it at least as there are steps */
+	    (s->low == 0 && step > 0 && (uint64_t)offset < (step - 1) * s->each + 1))
+		return; /* the step before it is not even whole */
 	learn(s, offset, offset, step);
 	decide(s);
 }
@@ -236,7 +238,7 @@ lane_seek_record(struct lane_seek *s, int64_t offset, uint64_t step, size_t byte
 	assert(offset >= s->offset);
 
 	s->rounds++;
-	s->near_steps = LANE_SEEK_NEAR_BYTES / (bytes == 0 ? 1 : bytes);
+	s->near_steps = LANE_SEEK_NEAR_BYTES / ((bytes == 0 ? 1 : bytes) * s->each);
 	if (s->near_steps > LANE_SEEK_NEAR_STEPS)
 		s->near_steps = LANE_SEEK_NEAR_STEPS;
 	if (step > s->wanted && s->offset <= s->low) { /* the first record of all is beyond it */

@@ -11,8 +11,9 @@
  * Two errors, and they are not equal. Who starts too low reads a few records in vain. Who starts
  * too high has missed the step, and needs another round. So the search comes from below:
  *
- *   - A step costs at least one offset. Between a known record (o, s) and the wanted step w lie at
- *     least w - s offsets, so o + (w - s) is never too high.
+ *   - A step costs at least one offset, or `each` where so many lanes share the partition. Between
+ *     a known record (o, s) and the wanted step w lie at least w - s times that many, so
+ *     o + (w - s) * each is never too high.
  *   - Only the gaps beyond that are interpolated, by their rate between two known records.
  *   - A margin is taken off the estimate. Gaps come in random bursts, so that the error of an
  *     estimate grows as the square root of its distance: the margin is MARGIN_FIRST times the root
@@ -82,6 +83,7 @@ struct lane_seek {
 
 	/* What is known; the functions below keep it. */
 	uint64_t wanted;
+	uint32_t each;                /* offsets that a step costs at least */
 	int64_t low, end;             /* nothing is visible below low, nor at or after end */
 	struct lane_seek_point first; /* the lowest record met: with below, the rate of gaps */
 	struct lane_seek_point below; /* the highest known with step <= wanted */
@@ -95,9 +97,10 @@ struct lane_seek {
 
 /*
  * Starts a search and gives the first verdict. wanted < LIMIT_STEP; low >= 0 and high are
- * the lane's watermarks.
+ * the watermarks of the lane's partition, which holds `each` >= 1 lanes; records are then those of
+ * one and the same lane.
  */
-void lane_seek_init(struct lane_seek *s, uint64_t wanted, int64_t low, int64_t high);
+void lane_seek_init(struct lane_seek *s, uint64_t wanted, uint32_t each, int64_t low, int64_t high);
 
 /*
  * Adds what is known without asking: the first visible record at or after `offset` has `step` (a

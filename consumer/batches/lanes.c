@@ -13,6 +13,7 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
+#include "common/record/batch.h"
 #include "consumer/batches/lane_fetch.h"
 
 enum {
@@ -27,16 +28,26 @@ enum {
 };
 
 struct lane {
-	rd_kafka_queue_t *queue;
 	rd_kafka_message_t *held; /* given by lanes_next(), not released yet; NULL: none */
+	/* Where lanes share a partition: what was met while another one was read. */
+	rd_kafka_message_t *wait[LANES_WAIT_MAX]; /* wait_n from wait_at on, as a ring */
+	unsigned wait_at, wait_n;
+	int64_t offset_first; /* records below it are not this lane's business */
+	uint64_t step_first;  /* records of lower steps are passed over; 0: none are any more */
+	bool at_end, lost;    /* the partition is, */
+	int64_t end;          /* and where */
 };
 
 struct lanes {
 	rd_kafka_t *rk;
 	char topic[TOPIC_MAX_BYTES + 1];
 	char group[GROUP_MAX_BYTES];
-	uint32_t total, first, count;
+	char positions[TOPIC_MAX_BYTES + 1]; /* the topic of commits */
+	struct lane_map map;
+	uint32_t first, count;
 	struct lane *lane; /* [count] */
+	uint32_t part_first, parts;
+	rd_kafka_queue_t **queue; /* [parts]: of the partitions from part_first on */
 	struct lane_fetch fetch;
 	rd_kafka_topic_partition_list_t *list; /* of the lanes, for lane_fetch_wake() */
 	unsigned since_served;
@@ -48,10 +59,12 @@ struct lanes {
 	atomic_int denied; /* the last rd_kafka_resp_err_t that was a denial; 0: none */
 };
 
+static void forget(struct lanes *l, uint32_t i);
+
 /* ---- opening ---- */
 
 static enum fail_code
-open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, struct failure *f)
+open_handle(struct lanes *l, const struct lanes_options *o, uint32_t parts, struct failure *f)
 {
 	static char name[][32] = {"queued.max.messages.kbytes", "queued.min.messages",
 	    "fetch.wait.max.ms", "fetch.message.max.bytes"};
@@ -65,10 +78,10 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, stru
 	    .group = l->group[0] == '\0' ? NULL : l->group,
 	    .tune = tune,
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
-	    .quiet = l->total == 0, /* the first one: lanes_open() waits for the broker */
+	    .quiet = l->map.lanes == 0, /* the first one: lanes_open() waits for the broker */
 	};
 
-	lane_fetch_init(&l->fetch, o->ahead_bytes == 0 ? LANES_AHEAD_BYTES : o->ahead_bytes, lanes);
+	lane_fetch_init(&l->fetch, o->ahead_bytes == 0 ? LANES_AHEAD_BYTES : o->ahead_bytes, parts);
 	snprintf(value[0], NUMBER_MAX_BYTES, "%zu", l->fetch.ahead_bytes >> 10);
 	snprintf(value[1], NUMBER_MAX_BYTES, "%zu", l->fetch.ahead_records);
 	snprintf(value[2], NUMBER_MAX_BYTES, "%d", FETCH_WAIT_MS);
@@ -76,23 +89,37 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t lanes, stru
 	return kafka_open(&l->rk, &k, f);
 }
 
-static enum fail_code
-check_lanes(int partitions, const struct lanes_options *o, const char *topic, struct failure *f)
+/*
+ * Lanes share partitions where there is a topic <mix>.lanes. One that may not be seen is as none:
+ * the mix is older than such topics and so are the user's rights, or else the first record will not
+ * fit (step_check.h).
+ */
+enum fail_code
+lanes_query_map(struct lane_map *out, struct rd_kafka_s *rk, const char *mix, int partitions,
+    int timeout_ms, struct failure *f)
 {
-	if (partitions == 0)
+	char topic[TOPIC_MAX_BYTES + 1];
+	int lanes;
+
+	assert(partitions > 0);
+	names_topic(topic, mix, "lanes");
+	if (kafka_partitions(rk, topic, &lanes, timeout_ms, f) != FAIL_NONE) {
+		if (f->code != FAIL_DENIED)
+			return f->code;
+		lanes = 0;
+	}
+	if (lanes == 0)
+		lanes = partitions;
+	if (lanes > LIMIT_LANES)
 		return fail(f, FAIL_CONFIG,
-		    "topic %s does not exist (is the mix called %s? `riffle topics --create` makes "
-		    "its topics)",
-		    topic, o->mix);
-	if (partitions > LIMIT_LANES)
+		    "topic %s.%s has %d partitions; a mix has at most %d lanes", mix,
+		    lanes == partitions ? "batches" : "lanes", lanes, LIMIT_LANES);
+	if (lanes < partitions)
 		return fail(f, FAIL_CONFIG,
-		    "topic %s has %d partitions; a mix has at most %d lanes", topic, partitions,
-		    LIMIT_LANES);
-	if ((uint32_t)partitions % o->world != 0)
-		return fail(f, FAIL_CONFIG,
-		    "a world of %" PRIu32 " ranks does not divide the %d lanes of topic %s: take a "
-		    "divisor of %d",
-		    o->world, partitions, topic, partitions);
+		    "topic %s.batches has %d partitions, and %s has %d: partitions of the first "
+		    "were added, or the second is another mix's",
+		    mix, partitions, topic, lanes);
+	*out = (struct lane_map){(uint32_t)lanes, (uint32_t)partitions};
 	return FAIL_NONE;
 }
 
@@ -103,32 +130,46 @@ find_lanes(struct lanes *l, const struct lanes_options *o, struct failure *f)
 
 	if (kafka_wait_topic(l->rk, l->topic, &partitions, o->timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	if (check_lanes(partitions, o, l->topic, f) != FAIL_NONE)
+	if (partitions == 0)
+		return fail(f, FAIL_CONFIG,
+		    "topic %s does not exist (is the mix called %s? `riffle topics --create` makes "
+		    "its topics)",
+		    l->topic, o->mix);
+	if (lanes_query_map(&l->map, l->rk, o->mix, partitions, o->timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	l->total = (uint32_t)partitions;
-	l->count = l->total / o->world;
+	if (l->map.lanes % o->world != 0)
+		return fail(f, FAIL_CONFIG,
+		    "a world of %" PRIu32 " ranks does not divide the %" PRIu32
+		    " lanes of topic %s: take a divisor of %" PRIu32,
+		    o->world, l->map.lanes, l->topic, l->map.lanes);
+	names_topic(l->positions, o->mix, lane_map_shared(&l->map) ? "lanes" : "batches");
+	l->count = l->map.lanes / o->world;
 	l->first = l->count * o->rank;
+	l->part_first = lane_map_partition(&l->map, l->first);
+	l->parts = lane_map_partition(&l->map, l->first + l->count - 1) - l->part_first + 1;
 	return FAIL_NONE;
 }
 
 /*
- * Gives each lane a queue of its own. By default librdkafka forwards all partitions into the queue
- * of the consumer, where a lane that is far behind would stand in front of the others.
+ * Gives each partition a queue of its own. By default librdkafka forwards all partitions into the
+ * queue of the consumer, where one that is far behind would stand in front of the others.
  */
 static enum fail_code
 open_queues(struct lanes *l, struct failure *f)
 {
 	l->lane = calloc(l->count, sizeof(*l->lane));
-	l->list = rd_kafka_topic_partition_list_new((int)l->count);
-	if (l->lane == NULL || l->list == NULL)
+	l->queue = calloc(l->parts, sizeof(*l->queue));
+	l->list = rd_kafka_topic_partition_list_new((int)l->parts);
+	if (l->lane == NULL || l->queue == NULL || l->list == NULL)
 		return fail_memory(f);
-	for (uint32_t i = 0; i < l->count; i++) {
-		l->lane[i].queue =
-		    rd_kafka_queue_get_partition(l->rk, l->topic, (int32_t)(l->first + i));
-		if (l->lane[i].queue == NULL)
+	for (uint32_t p = 0; p < l->parts; p++) {
+		int32_t partition = (int32_t)(l->part_first + p);
+
+		l->queue[p] = rd_kafka_queue_get_partition(l->rk, l->topic, partition);
+		if (l->queue[p] == NULL)
 			return fail_memory(f);
-		rd_kafka_queue_forward(l->lane[i].queue, NULL);
-		rd_kafka_topic_partition_list_add(l->list, l->topic, (int32_t)(l->first + i));
+		rd_kafka_queue_forward(l->queue[p], NULL);
+		rd_kafka_topic_partition_list_add(l->list, l->topic, partition);
 	}
 	return FAIL_NONE;
 }
@@ -148,13 +189,13 @@ lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f)
 		goto failed;
 	/*
 	 * A handle's limits of read-ahead are fixed when it is created, and they depend on the
-	 * number of lanes (lane_fetch.h), which only a handle can find out. So the first handle
-	 * guesses LANES_EXPECTED, which is right for most; with more lanes it is replaced.
+	 * number of partitions (lane_fetch.h), which only a handle can find out. So the first
+	 * handle guesses LANES_EXPECTED, which is right for most; with more it is replaced.
 	 */
-	if (l->count > LANES_EXPECTED) {
+	if (l->parts > LANES_EXPECTED) {
 		kafka_close(l->rk);
 		l->rk = NULL;
-		if (open_handle(l, o, l->count, f) != FAIL_NONE || find_lanes(l, o, f) != FAIL_NONE)
+		if (open_handle(l, o, l->parts, f) != FAIL_NONE || find_lanes(l, o, f) != FAIL_NONE)
 			goto failed;
 	}
 	l->answers = rd_kafka_queue_new(l->rk);
@@ -176,11 +217,11 @@ lanes_close(struct lanes *l)
 {
 	if (l == NULL)
 		return;
-	for (uint32_t i = 0; l->lane != NULL && i < l->count; i++) {
-		lanes_release(l, i);
-		if (l->lane[i].queue != NULL)
-			rd_kafka_queue_destroy(l->lane[i].queue);
-	}
+	for (uint32_t i = 0; l->lane != NULL && i < l->count; i++)
+		forget(l, i);
+	for (uint32_t p = 0; l->queue != NULL && p < l->parts; p++)
+		if (l->queue[p] != NULL)
+			rd_kafka_queue_destroy(l->queue[p]);
 	if (l->answers != NULL)
 		rd_kafka_queue_destroy(l->answers);
 	if (l->list != NULL)
@@ -189,6 +230,7 @@ lanes_close(struct lanes *l)
 		rd_kafka_topic_partition_list_destroy(l->commit);
 	kafka_close(l->rk);
 	free(l->lane);
+	free(l->queue);
 	free(l);
 }
 
@@ -201,7 +243,7 @@ lanes_topic(const struct lanes *l)
 uint32_t
 lanes_total(const struct lanes *l)
 {
-	return l->total;
+	return l->map.lanes;
 }
 
 uint32_t
@@ -216,44 +258,93 @@ lanes_first(const struct lanes *l)
 	return l->first;
 }
 
+const struct lane_map *
+lanes_map(const struct lanes *l)
+{
+	return &l->map;
+}
+
+/* The place of lane i's partition among the rank's. */
+static uint32_t
+part_of(const struct lanes *l, uint32_t i)
+{
+	assert(i < l->count);
+	return lane_map_partition(&l->map, l->first + i) - l->part_first;
+}
+
+uint32_t
+lanes_lead(const struct lanes *l, uint32_t i)
+{
+	uint32_t lead = lane_map_first(&l->map, l->part_first + part_of(l, i));
+
+	return lead < l->first ? 0 : lead - l->first;
+}
+
 enum fail_code
 lanes_watermarks(struct lanes *l, int64_t *low, int64_t *high, int timeout_ms, struct failure *f)
 {
-	int32_t *partition = malloc(l->count * sizeof(*partition));
+	int32_t *partition = malloc(l->parts * sizeof(*partition));
 	enum fail_code code;
 
+	assert(l->parts <= l->count);
 	if (partition == NULL)
 		return fail_memory(f);
-	for (uint32_t i = 0; i < l->count; i++)
-		partition[i] = (int32_t)(l->first + i);
+	for (uint32_t p = 0; p < l->parts; p++)
+		partition[p] = (int32_t)(l->part_first + p);
 	code =
-	    kafka_watermarks_many(l->rk, l->topic, partition, l->count, low, high, timeout_ms, f);
+	    kafka_watermarks_many(l->rk, l->topic, partition, l->parts, low, high, timeout_ms, f);
+	if (code == FAIL_NONE) {
+		lane_map_spread(&l->map, l->first, l->count, low);
+		lane_map_spread(&l->map, l->first, l->count, high);
+	}
 	free(partition);
 	return code;
 }
 
-/* Gives the rank's lanes as librdkafka wants them, each with its offset; NULL: no memory. */
+/* Gives the rank's partitions, each at the lowest offset of its lanes; NULL: no memory. */
 static rd_kafka_topic_partition_list_t *
-list_of(const struct lanes *l, const int64_t *offset_next)
+parts_at(const struct lanes *l, const int64_t *offset_next)
 {
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)l->count);
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)l->parts);
 
-	for (uint32_t i = 0; list != NULL && i < l->count; i++)
-		rd_kafka_topic_partition_list_add(list, l->topic, (int32_t)(l->first + i))->offset =
-		    offset_next[i];
+	for (uint32_t p = 0; list != NULL && p < l->parts; p++)
+		rd_kafka_topic_partition_list_add(list, l->topic, (int32_t)(l->part_first + p))
+		    ->offset = INT64_MAX;
+	for (uint32_t i = 0; list != NULL && i < l->count; i++) {
+		int64_t *offset = &list->elems[part_of(l, i)].offset;
+
+		if (offset_next[i] < *offset)
+			*offset = offset_next[i];
+	}
 	return list;
+}
+
+/* Drops what the lane holds and what waits for it. */
+static void
+forget(struct lanes *l, uint32_t i)
+{
+	struct lane *lane = &l->lane[i];
+
+	lanes_release(l, i);
+	for (; lane->wait_n > 0; lane->wait_n--)
+		rd_kafka_message_destroy(
+		    lane->wait[(lane->wait_at + lane->wait_n - 1) % LANES_WAIT_MAX]);
+	lane->at_end = lane->lost = false;
+	lane->step_first = 0;
 }
 
 enum fail_code
 lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f)
 {
-	rd_kafka_topic_partition_list_t *list = list_of(l, offset_next);
+	rd_kafka_topic_partition_list_t *list = parts_at(l, offset_next);
 	rd_kafka_resp_err_t err;
 
 	if (list == NULL)
 		return fail_memory(f);
-	for (uint32_t i = 0; i < l->count; i++)
-		lanes_release(l, i);
+	for (uint32_t i = 0; i < l->count; i++) {
+		forget(l, i);
+		l->lane[i].offset_first = lane_map_shared(&l->map) ? offset_next[i] : 0;
+	}
 	err = rd_kafka_assign(l->rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -296,8 +387,8 @@ fail_message(const struct lanes *l, const rd_kafka_message_t *m, struct failure 
 
 	if (m->err == RD_KAFKA_RESP_ERR__BAD_MSG || m->err == RD_KAFKA_RESP_ERR__BAD_COMPRESSION) {
 		fail(f, FAIL_DATA, "reading: %s", text);
-		return fail_within(f, "topic %s, lane %d, offset %" PRId64, l->topic,
-		    (int)m->partition, m->offset);
+		return fail_within(f, "topic %s, %s %d, offset %" PRId64, l->topic,
+		    lane_map_shared(&l->map) ? "partition" : "lane", (int)m->partition, m->offset);
 	}
 	kafka_fail_topic(f, l->rk, m->err, text, "reading", l->topic);
 	return fail_within(f, "topic %s", l->topic);
@@ -342,34 +433,152 @@ give_held(const struct lane *lane, enum lanes_event *event, struct lanes_record 
 	out->offset = lane->held->offset;
 }
 
+/* Puts a record behind those that wait for its lane. Takes `m`. */
+static enum fail_code
+let_wait(struct lanes *l, uint32_t i, rd_kafka_message_t *m, struct failure *f)
+{
+	struct lane *lane = &l->lane[i];
+
+	if (lane->wait_n == LANES_WAIT_MAX) {
+		fail(f, FAIL_DATA,
+		    "topic %s, partition %d, offset %" PRId64 ": %d records of lane %" PRIu32
+		    " came, and none of another lane that is read there: records are missing",
+		    l->topic, (int)m->partition, m->offset, LANES_WAIT_MAX, l->first + i);
+		rd_kafka_message_destroy(m);
+		return f->code;
+	}
+	lane->wait[(lane->wait_at + lane->wait_n++) % LANES_WAIT_MAX] = m;
+	lane->at_end = false;
+	return FAIL_NONE;
+}
+
+/* Nobody wants it: its step is below the one that was sought, and it is not the mix's end. */
+static bool
+passed_over(struct lane *lane, const rd_kafka_message_t *m)
+{
+	struct batch_view view;
+	struct failure ignored; /* the lane's reader decodes it, too */
+
+	if (lane->step_first == 0)
+		return false;
+	if (batch_decode(&view, m->payload, m->len, &ignored) == FAIL_NONE && !view.head.last &&
+	    view.head.step < lane->step_first)
+		return true;
+	lane->step_first = 0;
+	return false;
+}
+
+/* What the search has met already is passed over like what comes. */
+void
+lanes_pass_over(struct lanes *l, uint64_t step)
+{
+	for (uint32_t i = 0; lane_map_shared(&l->map) && i < l->count; i++) {
+		struct lane *lane = &l->lane[i];
+
+		lane->step_first = step;
+		if (lane->held != NULL && passed_over(lane, lane->held))
+			lanes_release(l, i);
+		for (; lane->held == NULL && lane->wait_n > 0; lane->wait_n--) {
+			if (!passed_over(lane, lane->wait[lane->wait_at]))
+				break;
+			rd_kafka_message_destroy(lane->wait[lane->wait_at]);
+			lane->wait_at = (lane->wait_at + 1) % LANES_WAIT_MAX;
+		}
+	}
+}
+
+/* Brings a record to its lane: lane i of this rank holds its own. Takes `m`. */
+static enum fail_code
+deal(struct lanes *l, uint32_t i, rd_kafka_message_t *m, struct failure *f)
+{
+	int64_t lane = l->first + i;
+
+	if (lane_map_shared(&l->map))
+		lane = lane_map_lane(&l->map, (uint32_t)m->partition, m->key, m->key_len);
+	if (lane < 0) {
+		fail(f, FAIL_DATA,
+		    "topic %s, partition %d, offset %" PRId64
+		    ": the record's key is no lane that lies there (%" PRIu32 " lanes in %" PRIu32
+		    " partitions): were partitions added? `riffle topics` says what to do",
+		    l->topic, (int)m->partition, m->offset, l->map.lanes, l->map.partitions);
+		rd_kafka_message_destroy(m);
+		return f->code;
+	}
+	if (lane < l->first || lane >= (int64_t)l->first + l->count ||
+	    m->offset < l->lane[lane - l->first].offset_first ||
+	    passed_over(&l->lane[lane - l->first], m))
+		rd_kafka_message_destroy(m);
+	else if (lane == (int64_t)l->first + i)
+		l->lane[i].held = m;
+	else
+		return let_wait(l, (uint32_t)lane - l->first, m, f);
+	return FAIL_NONE;
+}
+
+/* What the partition of lane i has come to, for its other lanes: lane i hears of it at once. */
+static void
+mark(struct lanes *l, uint32_t i, bool lost, int64_t end)
+{
+	for (uint32_t k = 0; lane_map_shared(&l->map) && k < l->count; k++) {
+		if (k == i || part_of(l, k) != part_of(l, i))
+			continue;
+		l->lane[k].at_end = !lost;
+		l->lane[k].lost = lost;
+		l->lane[k].end = end;
+	}
+}
+
 /*
- * What a message of a lane's queue means; *end is where the lane ends for now, where that is what
- * it says. *again: nothing for the reader, poll once more. Takes `m`.
+ * What a message of the queue of lane i's partition means; *end is where the partition ends for
+ * now, where that is what it says. *again: nothing for the reader of that lane, poll once more.
+ * Takes `m`.
  */
 static enum fail_code
-take(struct lanes *l, struct lane *lane, rd_kafka_message_t *m, enum lanes_event *event,
-    int64_t *end, bool *again, struct failure *f)
+take(struct lanes *l, uint32_t i, rd_kafka_message_t *m, enum lanes_event *event, int64_t *end,
+    bool *again, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 
 	*again = false;
 	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-		lane->held = m;
 		if (lane_fetch_taken(&l->fetch, m->len))
 			lane_fetch_wake(l->rk, l->list);
-		return FAIL_NONE;
+		code = deal(l, i, m, f);
+		*again = l->lane[i].held == NULL;
+		return code;
 	}
 	*end = m->offset;
-	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 		*event = LANES_AT_END;
-	else if (kafka_lost(m->err))
+		mark(l, i, false, m->offset);
+	} else if (kafka_lost(m->err)) {
 		*event = LANES_LOST;
-	else if (mends(m->err))
+		mark(l, i, true, m->offset);
+	} else if (mends(m->err)) {
 		*again = true;
-	else
+	} else {
 		code = fail_message(l, m, f);
+	}
 	rd_kafka_message_destroy(m);
 	return code;
+}
+
+/* What another lane's reader has met for this one. False: nothing. */
+static bool
+take_waiting(struct lane *lane, enum lanes_event *event, int64_t *end)
+{
+	if (lane->wait_n > 0) {
+		lane->held = lane->wait[lane->wait_at];
+		lane->wait_at = (lane->wait_at + 1) % LANES_WAIT_MAX;
+		lane->wait_n--;
+		return true;
+	}
+	*event = lane->lost ? LANES_LOST : LANES_AT_END;
+	*end = lane->end;
+	if (!lane->lost && !lane->at_end)
+		return false;
+	lane->at_end = false;
+	return true;
 }
 
 enum fail_code
@@ -380,13 +589,13 @@ lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *e
 	bool again;
 
 	assert(i < l->count);
-	again = lane->held == NULL;
+	again = lane->held == NULL && !take_waiting(lane, event, &out->offset);
 	if (again && ++l->since_served >= SERVE_EVERY && serve(l, f) != FAIL_NONE)
 		return f->code;
 	while (again) {
 		int64_t left = deadline_ms - clock_ms();
 		rd_kafka_message_t *m = rd_kafka_consume_queue(
-		    lane->queue, left < 0 || atomic_load(&l->awake) ? 0 : (int)left);
+		    l->queue[part_of(l, i)], left < 0 || atomic_load(&l->awake) ? 0 : (int)left);
 
 		if (m == NULL && serve(l, f) != FAIL_NONE)
 			return f->code;
@@ -395,7 +604,7 @@ lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *e
 		if (m == NULL)
 			return fail(f, FAIL_TIMEOUT, "topic %s, lane %" PRIu32 ": nothing came",
 			    l->topic, l->first + i);
-		if (take(l, lane, m, event, &out->offset, &again, f) != FAIL_NONE)
+		if (take(l, i, m, event, &out->offset, &again, f) != FAIL_NONE)
 			return f->code;
 	}
 	if (lane->held != NULL)
@@ -433,8 +642,8 @@ void
 lanes_wake(struct lanes *l)
 {
 	atomic_store(&l->awake, true);
-	for (uint32_t i = 0; i < l->count; i++)
-		rd_kafka_queue_yield(l->lane[i].queue);
+	for (uint32_t p = 0; p < l->parts; p++)
+		rd_kafka_queue_yield(l->queue[p]);
 }
 
 void
@@ -481,7 +690,19 @@ lanes_committed(
     struct lanes *l, int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f)
 {
 	return kafka_commits_of_topic(
-	    l->rk, l->topic, l->total, offset_next, metadata, timeout_ms, f);
+	    l->rk, l->positions, l->map.lanes, offset_next, metadata, timeout_ms, f);
+}
+
+/* Gives the rank's lanes as they are committed, each with its offset; NULL: no memory. */
+static rd_kafka_topic_partition_list_t *
+positions_of(const struct lanes *l, const int64_t *offset_next)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)l->count);
+
+	for (uint32_t i = 0; list != NULL && i < l->count; i++)
+		rd_kafka_topic_partition_list_add(list, l->positions, (int32_t)(l->first + i))
+		    ->offset = offset_next[i];
+	return list;
 }
 
 static enum fail_code
@@ -499,7 +720,7 @@ add_metadata(rd_kafka_topic_partition_list_t *list, const char *metadata, struct
 static enum fail_code
 fail_commit(const struct lanes *l, struct failure *f)
 {
-	return fail_within(f, "group %s, topic %s", l->group, l->topic);
+	return fail_within(f, "group %s, topic %s", l->group, l->positions);
 }
 
 static enum fail_code
@@ -518,7 +739,7 @@ enum fail_code
 lanes_commit_begin(
     struct lanes *l, const int64_t *offset_next, const char *metadata, struct failure *f)
 {
-	rd_kafka_topic_partition_list_t *list = list_of(l, offset_next);
+	rd_kafka_topic_partition_list_t *list = positions_of(l, offset_next);
 	enum fail_code code;
 
 	code = list == NULL ? fail_memory(f) : add_metadata(list, metadata, f);

@@ -19,15 +19,20 @@
  *                   ^
  *     lane_ends ----+
  *
- * Lanes are partitions of <mix>.batches. Rank r of W reads the lanes l with floor(l*W/L) = r, and
- * calls them 0..count-1. Example, L = 8 and W = 4: rank 1 has partitions 2 and 3, as its lanes 0
- * and 1; lanes_first() is 2. They are assigned at explicit offsets, never subscribed: a rebalance
- * of Kafka would move lanes between ranks in the middle of a step. Each lane has its own queue, so
- * that one lane's records never stand in front of another's.
+ * Lanes lie in the partitions of <mix>.batches, as a rule each in its own (record/lane_map.h). Rank
+ * r of W reads the lanes l with floor(l*W/L) = r, and calls them 0..count-1. Example, L = 8 and W =
+ * 4: rank 1 has lanes 2 and 3, as its lanes 0 and 1; lanes_first() is 2. They are assigned at
+ * explicit offsets, never subscribed: a rebalance of Kafka would move lanes between ranks in the
+ * middle of a step. Each partition has its own queue, so that one's records never stand in front of
+ * another's.
+ *
+ * Where lanes share a partition, records of other ranks' lanes are passed over by their keys. One
+ * of another lane of this rank waits for that lane: at most LANES_WAIT_MAX, for a reader takes the
+ * lanes in turn; more means that records of a lane are missing.
  *
  * A record's life:
  *
- *     lanes_next()      librdkafka's queue -> held by the lane; given again until one of
+ *     lanes_next()      librdkafka's queue -> held by its lane; given again until one of
  *     lanes_release()   held -> gone: it was read in vain
  *     lanes_detach()    held -> the caller's, which ends it with lanes_free() in any thread
  *     lanes_assign()    all held ones -> gone; what librdkafka has fetched is dropped
@@ -49,8 +54,12 @@
 
 #include "common/base/failure.h"
 #include "common/config/properties.h"
+#include "common/record/lane_map.h"
 
-enum { LANES_AHEAD_BYTES = 64 << 20 };
+enum {
+	LANES_AHEAD_BYTES = 64 << 20,
+	LANES_WAIT_MAX = 64, /* records of a lane that wait while another one is read */
+};
 
 struct lanes;
 
@@ -74,14 +83,40 @@ void lanes_close(struct lanes *l); /* NULL is accepted */
 const char *lanes_topic(const struct lanes *l);
 uint32_t lanes_total(const struct lanes *l); /* L */
 uint32_t lanes_count(const struct lanes *l); /* L / world */
-uint32_t lanes_first(const struct lanes *l); /* partition of lane 0 of this rank */
+uint32_t lanes_first(const struct lanes *l); /* the number of this rank's lane 0 */
 
-/* Fills low[count] and high[count]: the first offset kept and the visible end of each lane. */
+/*
+ * Where the lanes of a mix lie, by its topics: <mix>.batches has `partitions` > 0. FAIL_CONFIG: no
+ * mix has such topics.
+ */
+struct rd_kafka_s;
+enum fail_code lanes_query_map(struct lane_map *out, struct rd_kafka_s *rk, const char *mix,
+    int partitions, int timeout_ms, struct failure *f);
+
+/* Borrowed, for the life of `l`. */
+const struct lane_map *lanes_map(const struct lanes *l);
+
+/* This rank's first lane that lies in the partition of its lane i. */
+uint32_t lanes_lead(const struct lanes *l, uint32_t i);
+
+/*
+ * Fills low[count] and high[count]: the first offset kept and the visible end of each lane's
+ * partition.
+ */
 enum fail_code lanes_watermarks(
     struct lanes *l, int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
 
-/* Starts every lane at offset_next[count]; what was held or on its way is dropped. */
+/*
+ * Starts every lane at offset_next[count]; what was held or on its way is dropped. Lanes that share
+ * a partition had better start close to each other: what lies between is read in vain.
+ */
 enum fail_code lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f);
+
+/*
+ * The lanes were assigned below `step` to meet it: where they share partitions, what comes before
+ * it is passed over, so that it does not wait for its lane while another one is read.
+ */
+void lanes_pass_over(struct lanes *l, uint64_t step);
 
 enum lanes_event {
 	LANES_RECORD, /* *out is the lane's next record */

@@ -88,6 +88,12 @@ step_records_lanes(const struct step_records *r)
 	return lanes_count(r->lanes);
 }
 
+struct lane_map
+step_records_map(const struct step_records *r)
+{
+	return *lanes_map(r->lanes);
+}
+
 const char *
 step_records_topic(const struct step_records *r)
 {

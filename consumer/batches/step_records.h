@@ -22,6 +22,7 @@
 #include "common/base/failure.h"
 #include "common/base/limits.h"
 #include "common/config/properties.h"
+#include "common/record/lane_map.h"
 
 enum { STEP_RECORDS_AHEAD_BYTES = 64 << 20 };
 
@@ -44,6 +45,7 @@ enum fail_code step_records_open(struct step_records **out, const char *mix,
 void step_records_close(struct step_records *r); /* NULL is accepted */
 
 uint32_t step_records_lanes(const struct step_records *r);
+struct lane_map step_records_map(const struct step_records *r); /* where they lie */
 const char *step_records_topic(const struct step_records *r);
 
 /* What a batch topic still holds. */

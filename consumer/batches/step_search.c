@@ -18,6 +18,7 @@ struct search {
 	struct lane_seek *seek; /* [count] */
 	int64_t *low, *high;    /* [count] */
 	int64_t *asked;         /* [count]: where the lanes are assigned */
+	uint32_t *lead;         /* [count]: the lane that is searched for each */
 	uint32_t count;
 	bool moved; /* the log was cut while we searched */
 };
@@ -32,8 +33,12 @@ search_open(struct search *s, struct lanes *l, const struct step_search *options
 	s->low = calloc(n, sizeof(*s->low));
 	s->high = calloc(n, sizeof(*s->high));
 	s->asked = calloc(n, sizeof(*s->asked));
-	if (s->seek == NULL || s->low == NULL || s->high == NULL || s->asked == NULL)
+	s->lead = calloc(n, sizeof(*s->lead));
+	if (s->seek == NULL || s->low == NULL || s->high == NULL || s->asked == NULL ||
+	    s->lead == NULL)
 		return fail_memory(f);
+	for (uint32_t i = 0; i < n; i++)
+		s->lead[i] = lanes_lead(l, i);
 	return FAIL_NONE;
 }
 
@@ -44,13 +49,20 @@ search_close(struct search *s)
 	free(s->low);
 	free(s->high);
 	free(s->asked);
+	free(s->lead);
+}
+
+static bool
+leads(const struct search *s, uint32_t i)
+{
+	return s->lead[i] == i;
 }
 
 static bool
 any(const struct search *s, enum lane_seek_verdict verdict)
 {
 	for (uint32_t i = 0; i < s->count; i++)
-		if (s->seek[i].verdict == verdict)
+		if (leads(s, i) && s->seek[i].verdict == verdict)
 			return true;
 	return false;
 }
@@ -59,7 +71,7 @@ static enum fail_code
 assign(struct search *s, struct failure *f)
 {
 	for (uint32_t i = 0; i < s->count; i++)
-		s->asked[i] = s->seek[i].offset;
+		s->asked[i] = s->seek[s->lead[i]].offset;
 	return lanes_assign(s->lanes, s->asked, f);
 }
 
@@ -97,7 +109,8 @@ fail_expired(const struct search *s, struct failure *f)
 	uint64_t earliest = 0;
 
 	for (uint32_t i = 0; i < s->count; i++)
-		if (s->seek[i].verdict == LANE_SEEK_EXPIRED && s->seek[i].earliest > earliest)
+		if (leads(s, i) && s->seek[i].verdict == LANE_SEEK_EXPIRED &&
+		    s->seek[i].earliest > earliest)
 			earliest = s->seek[i].earliest;
 	return fail(f, FAIL_DATA,
 	    "step %" PRIu64
@@ -115,7 +128,7 @@ search_rounds(struct search *s, int64_t deadline_ms, bool *expired, struct failu
 		return f->code;
 	while (any(s, LANE_SEEK_PROBE)) {
 		for (uint32_t i = 0; i < s->count; i++)
-			if (s->seek[i].verdict == LANE_SEEK_PROBE &&
+			if (leads(s, i) && s->seek[i].verdict == LANE_SEEK_PROBE &&
 			    probe_lane(s, i, deadline_ms, f) != FAIL_NONE)
 				return f->code;
 		if (s->moved)
@@ -131,10 +144,20 @@ search_rounds(struct search *s, int64_t deadline_ms, bool *expired, struct failu
 	 * record is held. Only a lane whose probe was too high starts below it.
 	 */
 	for (uint32_t i = 0; i < s->count; i++) {
-		assert(s->seek[i].verdict == LANE_SEEK_START);
-		below = below || s->seek[i].offset < s->asked[i];
+		assert(s->seek[s->lead[i]].verdict == LANE_SEEK_START);
+		below = below || s->seek[s->lead[i]].offset < s->asked[i];
 	}
 	return below ? assign(s, f) : FAIL_NONE;
+}
+
+/* Records of a step in the partition of lane i, of other ranks, too. */
+static uint32_t
+records(const struct search *s, uint32_t i)
+{
+	const struct lane_map *m = lanes_map(s->lanes);
+	uint32_t partition = lane_map_partition(m, lanes_first(s->lanes) + i);
+
+	return lane_map_first(m, partition + 1) - lane_map_first(m, partition);
 }
 
 static enum fail_code
@@ -147,7 +170,10 @@ search(struct search *s, bool *expired, struct failure *f)
 		if (lanes_watermarks(s->lanes, s->low, s->high, s->o->timeout_ms, f) != FAIL_NONE)
 			return f->code;
 		for (uint32_t i = 0; i < s->count; i++) {
-			lane_seek_init(&s->seek[i], s->o->step, s->low[i], s->high[i]);
+			if (!leads(s, i))
+				continue;
+			lane_seek_init(
+			    &s->seek[i], s->o->step, records(s, i), s->low[i], s->high[i]);
 			if (s->o->commit_offset != NULL && s->o->commit_offset[i] >= 0)
 				lane_seek_hint(
 				    &s->seek[i], s->o->commit_offset[i], s->o->commit_step[i]);
@@ -174,8 +200,10 @@ step_search_run(struct lanes *l, const struct step_search *options, int64_t *off
 	*expired = false;
 	if (code == FAIL_NONE)
 		code = search(&s, expired, f);
+	if (code == FAIL_NONE)
+		lanes_pass_over(l, options->step);
 	for (uint32_t i = 0; code == FAIL_NONE && i < s.count; i++)
-		offset_next[i] = s.seek[i].offset;
+		offset_next[i] = s.seek[s.lead[i]].offset;
 	search_close(&s);
 	return code;
 }

@@ -4,7 +4,9 @@
  *
  * lane_seek.h decides for one lane what to ask next; this module asks, for all lanes of a rank in
  * rounds. A round assigns every lane at the offset that its lane_seek names, and waits for each
- * lane's first visible record, so that a round costs one round trip however many lanes there are:
+ * lane's first visible record, so that a round costs one round trip however many lanes there are.
+ * Of lanes that share a partition the rank's first one is searched (its lead): the records of a
+ * step lie in the order of the lanes, so that its place is at or before that of the others:
  *
  *     watermarks of all lanes -> lane_seek_init(), lane_seek_hint()
  *     while a lane wants a probe:

@@ -10,32 +10,44 @@
 #include "common/base/limits.h"
 #include "common/base/scalar.h"
 
-/*
- * Lanes of the mix by its configuration, "fixed.lanes"; 0: it does not say. Not by bound_config.h:
- * libriffle would need jansson for this one number.
- */
-static enum fail_code
-lanes_of(uint32_t *lanes, const char *config, struct failure *f)
+/* A count of the configuration; 0: it does not say. */
+static uint32_t
+count_of(const struct json_field_value *value)
 {
-	static const char *const path[] = {"fixed.lanes"};
-	struct json_field_paths *paths;
-	struct json_field_scratch *scratch;
-	struct json_field_value value;
 	char text[16];
 	uint64_t n;
 
-	*lanes = 0;
-	if (json_field_paths_open(&paths, path, 1, f) != FAIL_NONE)
+	if (value->found != JSON_FIELD_OTHER || value->raw_n >= sizeof(text))
+		return 0;
+	snprintf(text, sizeof(text), "%.*s", (int)value->raw_n, value->raw);
+	return scalar_count(text, 1, LIMIT_LANES, &n) == SCALAR_OK ? (uint32_t)n : 0;
+}
+
+/*
+ * Where the lanes of the mix lie by its configuration, "fixed.lanes" and "fixed.partitions", which
+ * is there where lanes share some; all 0: it does not say. Not by bound_config.h: libriffle would
+ * need jansson for these numbers.
+ */
+static enum fail_code
+lanes_of(struct lane_map *out, const char *config, struct failure *f)
+{
+	static const char *const path[] = {"fixed.lanes", "fixed.partitions"};
+	struct json_field_paths *paths;
+	struct json_field_scratch *scratch;
+	struct json_field_value value[2];
+
+	*out = (struct lane_map){0};
+	if (json_field_paths_open(&paths, path, 2, f) != FAIL_NONE)
 		return f->code;
 	if (json_field_scratch_open(&scratch, f) != FAIL_NONE) {
 		json_field_paths_close(paths);
 		return f->code;
 	}
-	if (json_field_read(paths, scratch, config, strlen(config), &value, f) == FAIL_NONE &&
-	    value.found == JSON_FIELD_OTHER && value.raw_n < sizeof(text)) {
-		snprintf(text, sizeof(text), "%.*s", (int)value.raw_n, value.raw);
-		if (scalar_count(text, 1, LIMIT_LANES, &n) == SCALAR_OK)
-			*lanes = (uint32_t)n;
+	if (json_field_read(paths, scratch, config, strlen(config), value, f) == FAIL_NONE) {
+		out->lanes = count_of(&value[0]);
+		out->partitions = count_of(&value[1]);
+		if (out->partitions == 0 || out->partitions > out->lanes)
+			out->partitions = out->lanes;
 	}
 	json_field_scratch_close(scratch);
 	json_field_paths_close(paths);
@@ -46,26 +58,64 @@ static const char way_out[] =
     "`riffle topics --create` creates it, `riffle repair` fills it from ledger and domains, and "
     "`riffle runs --reset` sets a run's commits";
 
+static enum fail_code
+fail_partitions(
+    const char *mix, const struct lane_map *ledger, uint32_t partitions, struct failure *f)
+{
+	char in[48] = "";
+
+	if (lane_map_shared(ledger))
+		snprintf(in, sizeof(in), " in %" PRIu32 " partitions", ledger->partitions);
+	return fail(f, FAIL_DATA,
+	    "topic %s.batches has %" PRIu32 " partitions, and the mix has %" PRIu32
+	    " lanes%s: %s. Delete the topic: %s",
+	    mix, partitions, ledger->lanes, in,
+	    partitions > ledger->partitions ? "partitions were added, and Kafka takes none away"
+					    : "it was deleted and created again with fewer",
+	    way_out);
+}
+
+/* <mix>.batches is as it was: it is <mix>.lanes that is not. */
+static enum fail_code
+fail_lanes(
+    const char *mix, const struct lane_map *ledger, const struct lane_map *map, struct failure *f)
+{
+	if (!lane_map_shared(ledger))
+		return fail(f, FAIL_DATA,
+		    "there is a topic %s.lanes, and no lanes of the mix share a partition: it is "
+		    "of another mix of this name. Delete it",
+		    mix);
+	if (!lane_map_shared(map))
+		return fail(f, FAIL_DATA,
+		    "there is no topic %s.lanes, or no right to see it, and the mix has %" PRIu32
+		    " lanes in %" PRIu32 " partitions: `riffle topics --create` creates it, and "
+		    "`riffle runs --reset` sets a run's commits",
+		    mix, ledger->lanes, ledger->partitions);
+	return fail(f, FAIL_DATA,
+	    "topic %s.lanes has %" PRIu32 " partitions, and the mix has %" PRIu32
+	    " lanes: %s. Delete the topic: `riffle topics --create` creates it, and `riffle runs "
+	    "--reset` sets a run's commits",
+	    mix, map->lanes, ledger->lanes,
+	    map->lanes > ledger->lanes ? "partitions were added, and Kafka takes none away"
+				       : "it was deleted and created again with fewer");
+}
+
 enum fail_code
-batch_topic_judge(const char *mix, const struct ledger *last, uint32_t partitions, uint32_t first,
-    const int64_t *high, uint32_t n, struct failure *f)
+batch_topic_judge(const char *mix, const struct ledger *last, const struct lane_map *map,
+    uint32_t first, const int64_t *high, uint32_t n, struct failure *f)
 {
 	/* The record's own steps show on a lane when the marker is written there. */
 	bool published = last->step_first > 0 && last->draws > 0;
 	struct failure ignored; /* the mixer and `riffle status` report such a record */
-	uint32_t lanes = 0;
+	struct lane_map ledger = {0};
 
-	assert(partitions > 0);
+	assert(map->partitions > 0);
 	if (last->config != NULL)
-		lanes_of(&lanes, last->config, &ignored);
-	if (lanes > 0 && partitions != lanes)
-		return fail(f, FAIL_DATA,
-		    "topic %s.batches has %" PRIu32 " partitions, and the mix has %" PRIu32
-		    " lanes: %s. Delete the topic: %s",
-		    mix, partitions, lanes,
-		    partitions > lanes ? "partitions were added, and Kafka takes none away"
-				       : "it was deleted and created again with fewer",
-		    way_out);
+		lanes_of(&ledger, last->config, &ignored);
+	if (ledger.lanes > 0 && map->partitions != ledger.partitions)
+		return fail_partitions(mix, &ledger, map->partitions, f);
+	if (ledger.lanes > 0 && map->lanes != ledger.lanes)
+		return fail_lanes(mix, &ledger, map, f);
 	for (uint32_t i = 0; published && i < n; i++)
 		if (high[i] == 0)
 			return fail(f, FAIL_DATA,

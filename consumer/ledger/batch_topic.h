@@ -7,7 +7,8 @@
  * asks here first. The signs are certain:
  *
  *     more partitions than lanes   partitions were added: the lanes of a mix never change, and the
- *                                  ledger has their number
+ *                                  ledger has their number. The same for the partitions of lanes
+ *                                  that share them, and for <mix>.lanes (record/lane_map.h)
  *     a lane whose end is 0        the topic is a new one: the transactions before the one of the
  *                                  ledger's last record are over, each step took an offset on
  *                                  every lane, and neither retention nor DeleteRecords lowers the
@@ -24,13 +25,15 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/record/lane_map.h"
 #include "common/record/ledger.h"
 
 /*
- * `last` is the ledger's last record, and high[n] are the ends of the lanes from `first` on. What
- * the record does not say is not judged. FAIL_DATA: what happened to the topic, and the way out.
+ * `last` is the ledger's last record, `map` is what the topics say of lanes and partitions, and
+ * high[n] are the ends of the lanes from `first` on. What the record does not say is not judged.
+ * FAIL_DATA: what happened to the topic, and the way out.
  */
-enum fail_code batch_topic_judge(const char *mix, const struct ledger *last, uint32_t partitions,
-    uint32_t first, const int64_t *high, uint32_t n, struct failure *f);
+enum fail_code batch_topic_judge(const char *mix, const struct ledger *last,
+    const struct lane_map *map, uint32_t first, const int64_t *high, uint32_t n, struct failure *f);
 
 #endif

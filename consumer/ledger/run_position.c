@@ -95,7 +95,7 @@ struct run_position_query {
 };
 
 enum fail_code
-run_position_open(struct run_position_query **out, const char *mix, const char *run,
+run_position_open(struct run_position_query **out, const char *mix, const char *run, bool shared,
     const char *client, const struct properties *kafka, struct failure *f)
 {
 	struct run_position_query *q = calloc(1, sizeof(*q));
@@ -108,7 +108,7 @@ run_position_open(struct run_position_query **out, const char *mix, const char *
 	if (q == NULL)
 		return fail_memory(f);
 	names_topic(q->group, mix, run);
-	names_topic(q->topic, mix, "batches");
+	names_topic(q->topic, mix, shared ? "lanes" : "batches");
 	k.group = q->group;
 	if (kafka_open(&q->rk, &k, f) != FAIL_NONE) {
 		run_position_close(q);

@@ -71,17 +71,18 @@ struct run_position_query;
 
 /*
  * Gives *out, to be ended with run_position_close(). Copies mix and run, borrows `kafka` during the
- * call. `client` is as in struct kafka_options.
+ * call. `client` is as in struct kafka_options. `shared`: lanes share partitions, and are committed
+ * in a topic of their own (record/lane_map.h).
  */
 enum fail_code run_position_open(struct run_position_query **out, const char *mix, const char *run,
-    const char *client, const struct properties *kafka, struct failure *f);
+    bool shared, const char *client, const struct properties *kafka, struct failure *f);
 void run_position_close(struct run_position_query *q); /* NULL is accepted */
 
 /* <mix>.<run>; lives as long as `q`. */
 const char *run_position_group(const struct run_position_query *q);
 
 /*
- * Asks for the commits of lanes 0..lanes-1 of <mix>.batches, lanes > 0. FAIL_DATA: a lane's
+ * Asks for the commits of lanes 0..lanes-1, lanes > 0. FAIL_DATA: a lane's
  * metadata is not a step, and the text names the lane alone; what else fails names group and topic.
  * *at is set only where it succeeds. May be called as often as the caller likes.
  */

@@ -29,16 +29,24 @@ static json_t *
 fixed_part(const struct config *c, uint64_t tokenizer)
 {
 	const struct config_mix *m = &c->mix;
+	json_t *fixed =
+	    json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:s, s:o, s:o}", "corpus",
+		c->corpus, "seed", text_of(m->seed, "%" PRIu64), "sequence_length",
+		(int)c->sequence_length, "global_batch", (int)m->global_batch, "lanes",
+		(int)m->lanes, "block", (int)order_block_sequences(c->sequence_length), "window",
+		(int)m->window, "permute", (int)m->permute, "lane_order",
+		mix_lane_order_names[m->lane_order], "schedule", schedule_names[m->schedule],
+		"weights_unit", mix_unit_names[m->weights_unit], "epoch_size",
+		m->epoch_largest ? json_string("largest") : text_of(m->epoch_size, "%" PRIu64),
+		"tokenizer", text_of(tokenizer, "%016" PRIx64));
 
-	return json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:s, s:o, s:o}",
-	    "corpus", c->corpus, "seed", text_of(m->seed, "%" PRIu64), "sequence_length",
-	    (int)c->sequence_length, "global_batch", (int)m->global_batch, "lanes", (int)m->lanes,
-	    "block", (int)order_block_sequences(c->sequence_length), "window", (int)m->window,
-	    "permute", (int)m->permute, "lane_order", mix_lane_order_names[m->lane_order],
-	    "schedule", schedule_names[m->schedule], "weights_unit",
-	    mix_unit_names[m->weights_unit], "epoch_size",
-	    m->epoch_largest ? json_string("largest") : text_of(m->epoch_size, "%" PRIu64),
-	    "tokenizer", text_of(tokenizer, "%016" PRIx64));
+	/* As it was before lanes could share partitions, where they do not. */
+	if (fixed != NULL && m->partitions < m->lanes &&
+	    json_object_set_new(fixed, "partitions", json_integer(m->partitions)) != 0) {
+		json_decref(fixed);
+		return NULL;
+	}
+	return fixed;
 }
 
 static json_t *

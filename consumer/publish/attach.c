@@ -416,12 +416,14 @@ attach_compare(struct attach *a, const struct ledger *last, struct lane_end **ou
 	    .next = (uint64_t)last->step_next, .ended = last->kind == LEDGER_END};
 	const char *mix = a->config->mix.name;
 	struct lane_ends_report report;
+	struct lane_map map;
 	char what[FAILURE_TEXT_MAX];
 
 	*out = NULL;
-	if (lane_ends_query_decided(out, lanes, mix, &a->config->kafka, ASK_TIMEOUT_MS, f) !=
+	if (lane_ends_query_decided(out, &map, mix, &a->config->kafka, ASK_TIMEOUT_MS, f) !=
 	    FAIL_NONE)
 		return f->code;
+	*lanes = map.lanes;
 	if (lane_ends_empty(*out, *lanes) &&
 	    ledger_log_begins(&l.first, mix, &a->config->kafka, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		goto failed;
@@ -441,20 +443,20 @@ failed:
 static enum fail_code
 check_no_batches(struct attach *a, struct failure *f)
 {
-	size_t n = a->config->mix.lanes;
-	int32_t *lane = calloc(n, sizeof(*lane));
+	size_t n = a->config->mix.partitions;
+	int32_t *partition = calloc(n, sizeof(*partition));
 	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
 	char topic[TOPIC_MAX_BYTES + 1];
 	enum fail_code code = FAIL_NONE;
 
 	names_topic(topic, a->config->mix.name, "batches");
-	if (lane == NULL || low == NULL || high == NULL)
+	if (partition == NULL || low == NULL || high == NULL)
 		code = fail_memory(f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
-		lane[i] = (int32_t)i;
+		partition[i] = (int32_t)i;
 	if (code == FAIL_NONE)
-		code =
-		    kafka_watermarks_many(a->reader, topic, lane, n, low, high, ASK_TIMEOUT_MS, f);
+		code = kafka_watermarks_many(
+		    a->reader, topic, partition, n, low, high, ASK_TIMEOUT_MS, f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
 		if (high[i] > 0)
 			code = fail(f, FAIL_DATA,
@@ -462,7 +464,7 @@ check_no_batches(struct attach *a, struct failure *f)
 			    "steps would come a second time; delete both topics, or start a mix "
 			    "of another name",
 			    a->ledger_topic, topic);
-	free(lane);
+	free(partition);
 	free(low);
 	free(high);
 	return code;

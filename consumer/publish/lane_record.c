@@ -116,7 +116,7 @@ lane_record_put(struct transactions *t, const struct lane_mix *mix, const struct
 			step == NULL ? NULL : step->record + first, each, f) != FAIL_NONE)
 			return f->code;
 		*bytes += n;
-		if (transactions_put(t, (int32_t)head.lane, record, n, f) != FAIL_NONE)
+		if (transactions_put(t, head.lane, record, n, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;

@@ -23,6 +23,7 @@ struct lead {
 	const struct properties *kafka;
 	uint32_t max_lead_steps;
 	size_t lanes;
+	bool shared;     /* lanes share partitions (record/lane_map.h) */
 	struct run *run; /* of mix.runs */
 	size_t runs_n;
 	struct ledger_run *other; /* that only the ledger knows */
@@ -50,6 +51,7 @@ lead_open(struct lead **out, const struct config *c, struct failure *f)
 	l->kafka = &c->kafka;
 	l->max_lead_steps = c->mix.max_lead_steps;
 	l->lanes = c->mix.lanes;
+	l->shared = c->mix.partitions < c->mix.lanes;
 	l->runs_n = c->mix.runs.n;
 	l->run = calloc(l->runs_n + 1, sizeof(*l->run));
 	if (l->run == NULL) {
@@ -60,8 +62,8 @@ lead_open(struct lead **out, const struct config *c, struct failure *f)
 		struct run *r = &l->run[i];
 
 		r->name = c->mix.runs.text[i];
-		if (run_position_open(
-			&r->commits, c->mix.name, r->name, "mix-lead", &c->kafka, f) != FAIL_NONE) {
+		if (run_position_open(&r->commits, c->mix.name, r->name, l->shared, "mix-lead",
+			&c->kafka, f) != FAIL_NONE) {
 			lead_close(l);
 			return f->code;
 		}
@@ -239,7 +241,8 @@ reset_other(struct lead *l, struct ledger_run *r, uint64_t to, uint64_t *from, s
 	struct run_position at;
 	enum fail_code code;
 
-	if (run_position_open(&commits, l->mix, r->name, "mix-lead", l->kafka, f) != FAIL_NONE)
+	if (run_position_open(&commits, l->mix, r->name, l->shared, "mix-lead", l->kafka, f) !=
+	    FAIL_NONE)
 		return f->code;
 	code = run_position_ask(commits, l->lanes, LEAD_TIMEOUT_MS, &at, f);
 	if (code == FAIL_NONE)

@@ -221,7 +221,8 @@ open_all(struct mix *m, struct failure *f)
 	const struct config *c = m->config;
 	struct kafka_options k = {
 	    .role = KAFKA_ADMIN, .properties = &c->kafka, .client = "mix-admin"};
-	struct topics_use use = {.read = 1U << TOPIC_DOMAIN | 1U << TOPIC_CONTROL,
+	struct topics_use use = {
+	    .read = 1U << TOPIC_DOMAIN | 1U << TOPIC_CONTROL | 1U << TOPIC_LANES,
 	    .written = 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER};
 	const struct attach_accept accept = {.accept = m->o->accept_config,
 	    .until_step = m->o->until_step,

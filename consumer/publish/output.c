@@ -31,7 +31,7 @@ output_open(struct output *o, struct failure *f)
 	    .message_bytes_max = topic_plan_lane_bytes(c, 3),
 	    .transaction_bytes = c->mix.transaction_bytes,
 	    .queue_bytes = worst_case_queue(&c->mix),
-	    .lanes = c->mix.lanes,
+	    .map = {c->mix.lanes, c->mix.partitions},
 	};
 
 	assert(o->transactions == NULL);

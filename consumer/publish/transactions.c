@@ -23,14 +23,14 @@ enum {
 struct transactions {
 	rd_kafka_t *rk;
 	rd_kafka_topic_t *batches, *ledger, *rejects;
+	struct lane_map map;
 	char group[TOPIC_MAX_BYTES + 1];
 	/* Of the first record that was not delivered, and its topic. */
 	rd_kafka_resp_err_t failed;
 	char failed_topic[TOPIC_MAX_BYTES + 1];
-	/* [lanes]: where each lane ends at least, by its deliveries and transactions_expect(). */
+	/* [map.partitions]: where each ends at least, by deliveries and transactions_expect(). */
 	int64_t *offset_next;
-	int lanes;
-	/* The first lane that went back; -1: none did. It was delivered at back_to. */
+	/* The first partition that went back; -1: none did. It was delivered at back_to. */
 	int back;
 	int64_t back_to;
 };
@@ -41,7 +41,7 @@ note_offset(struct transactions *t, const rd_kafka_message_t *msg)
 {
 	int64_t *next;
 
-	if (msg->offset < 0 || msg->partition < 0 || msg->partition >= t->lanes)
+	if (msg->offset < 0 || msg->partition < 0 || (uint32_t)msg->partition >= t->map.partitions)
 		return;
 	next = &t->offset_next[msg->partition];
 	if (msg->offset >= *next)
@@ -80,17 +80,17 @@ transaction_timeout_ms(const struct properties *p)
 }
 
 /*
- * librdkafka sends requests of one lane each, and looks through all lanes for each: the fewer, the
- * better. So a record waits until its lane has a whole batch, or until the commit, for which no
- * linger counts. Lanes together must have a batch before a transaction that is larger than the
- * queue fills it.
+ * librdkafka sends requests of one partition each, and looks through all for each: the fewer, the
+ * better. So a record waits until its partition has a whole batch, or until the commit, for which
+ * no linger counts. Partitions together must have a batch before a transaction that is larger than
+ * the queue fills it.
  */
 static uint64_t
 batch_bytes(const struct transactions_options *o)
 {
-	uint64_t share = o->queue_bytes / o->lanes;
+	uint64_t share = o->queue_bytes / o->map.partitions;
 
-	assert(o->lanes > 0);
+	assert(o->map.partitions > 0);
 	if (o->transaction_bytes <= o->queue_bytes + QUEUE_EXTRA / 2 || share > BATCH_MOST)
 		return BATCH_MOST;
 	return share < BATCH_LEAST ? BATCH_LEAST : share;
@@ -179,13 +179,14 @@ failed(struct transactions *t, rd_kafka_error_t *error, const char *attempted, s
  * its next round of metadata, a second later (librdkafka 2.0.2).
  */
 static enum fail_code
-open_topic(struct transactions *t, rd_kafka_topic_t **out, const char *name, int *partitions,
-    struct failure *f)
+open_topic(struct transactions *t, rd_kafka_topic_t **out, const char *name, struct failure *f)
 {
+	int ignored;
+
 	*out = rd_kafka_topic_new(t->rk, name, NULL);
 	if (*out == NULL)
 		return fail_memory(f);
-	return kafka_partitions(t->rk, name, partitions, TRANSACTIONS_TIMEOUT_MS, f);
+	return kafka_partitions(t->rk, name, &ignored, TRANSACTIONS_TIMEOUT_MS, f);
 }
 
 enum fail_code
@@ -195,21 +196,21 @@ transactions_open(
 	struct transactions *t = calloc(1, sizeof(*t));
 	char batches[TOPIC_MAX_BYTES + 1], ledger[TOPIC_MAX_BYTES + 1];
 	rd_kafka_error_t *error;
-	int ignored;
 
 	if (t == NULL)
 		return fail_memory(f);
 	t->back = -1;
+	t->map = o->map;
 	if (open_producer(t, o, f) != FAIL_NONE)
 		goto failed;
 	names_topic(t->group, o->mix, "mixer");
 	names_topic(batches, o->mix, "batches");
 	names_topic(ledger, o->mix, "ledger");
-	if (open_topic(t, &t->batches, batches, &t->lanes, f) != FAIL_NONE ||
-	    open_topic(t, &t->ledger, ledger, &ignored, f) != FAIL_NONE ||
-	    open_topic(t, &t->rejects, o->rejects_topic, &ignored, f) != FAIL_NONE)
+	if (open_topic(t, &t->batches, batches, f) != FAIL_NONE ||
+	    open_topic(t, &t->ledger, ledger, f) != FAIL_NONE ||
+	    open_topic(t, &t->rejects, o->rejects_topic, f) != FAIL_NONE)
 		goto failed;
-	t->offset_next = calloc((size_t)t->lanes + 1, sizeof(*t->offset_next));
+	t->offset_next = calloc(t->map.partitions, sizeof(*t->offset_next));
 	if (t->offset_next == NULL) {
 		fail_memory(f);
 		goto failed;
@@ -256,9 +257,11 @@ transactions_close(struct transactions *t)
 void
 transactions_expect(struct transactions *t, uint32_t lane, int64_t offset_next)
 {
+	int64_t *next = &t->offset_next[lane_map_partition(&t->map, lane)];
+
 	assert(offset_next >= 0);
-	if (lane < (uint32_t)t->lanes && t->offset_next[lane] < offset_next)
-		t->offset_next[lane] = offset_next;
+	if (*next < offset_next)
+		*next = offset_next;
 }
 
 enum fail_code
@@ -278,11 +281,14 @@ transactions_begin(struct transactions *t, struct failure *f)
 static enum fail_code
 fail_back(const struct transactions *t, struct failure *f)
 {
+	const char *part = lane_map_shared(&t->map) ? "partition" : "lane";
+
 	return fail(f, FAIL_BROKER,
-	    "publishing: topic %s, lane %d: a record was delivered at offset %" PRId64
-	    ", and the lane ended at %" PRId64
+	    "publishing: topic %s, %s %d: a record was delivered at offset %" PRId64
+	    ", and the %s ended at %" PRId64
 	    " before: it has lost its end, or the topic was recreated",
-	    rd_kafka_topic_name(t->batches), t->back, t->back_to, t->offset_next[t->back]);
+	    rd_kafka_topic_name(t->batches), part, t->back, t->back_to, part,
+	    t->offset_next[t->back]);
 }
 
 /* Why a record could not be delivered: the fatal error of the handle says more than its own. */
@@ -302,14 +308,14 @@ not_delivered(struct transactions *t, rd_kafka_resp_err_t err, struct failure *f
 
 /* Waits while the queue is full: a record that was left out would be a gap at a trainer. */
 static enum fail_code
-put(struct transactions *t, rd_kafka_topic_t *topic, int32_t partition, uint8_t *bytes, size_t n,
-    struct failure *f)
+put(struct transactions *t, rd_kafka_topic_t *topic, int32_t partition, const uint8_t *key,
+    uint8_t *bytes, size_t n, struct failure *f)
 {
 	for (;;) {
 		rd_kafka_resp_err_t err;
 
-		if (rd_kafka_produce(
-			topic, partition, RD_KAFKA_MSG_F_FREE, bytes, n, NULL, 0, NULL) == 0)
+		if (rd_kafka_produce(topic, partition, RD_KAFKA_MSG_F_FREE, bytes, n, key,
+			key == NULL ? 0 : LANE_MAP_KEY_BYTES, NULL) == 0)
 			break;
 		err = rd_kafka_last_error();
 		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL ||
@@ -326,16 +332,20 @@ put(struct transactions *t, rd_kafka_topic_t *topic, int32_t partition, uint8_t 
 }
 
 enum fail_code
-transactions_put(struct transactions *t, int32_t lane, uint8_t *bytes, size_t n, struct failure *f)
+transactions_put(struct transactions *t, uint32_t lane, uint8_t *bytes, size_t n, struct failure *f)
 {
+	uint8_t key[LANE_MAP_KEY_BYTES]; /* librdkafka copies it */
+
 	fault_point("mix.mid_produce");
-	return put(t, t->batches, lane, bytes, n, f);
+	lane_map_key(key, lane);
+	return put(t, t->batches, (int32_t)lane_map_partition(&t->map, lane),
+	    lane_map_shared(&t->map) ? key : NULL, bytes, n, f);
 }
 
 enum fail_code
 transactions_put_ledger(struct transactions *t, uint8_t *bytes, size_t n, struct failure *f)
 {
-	return put(t, t->ledger, 0, bytes, n, f);
+	return put(t, t->ledger, 0, NULL, bytes, n, f);
 }
 
 static rd_kafka_headers_t *

@@ -50,6 +50,7 @@
 
 #include "common/base/failure.h"
 #include "common/config/properties.h"
+#include "common/record/lane_map.h"
 
 enum {
 	TRANSACTIONS_TIMEOUT_MS = 10000, /* for one message, and for a commit */
@@ -65,7 +66,7 @@ struct transactions_options {
 	size_t message_bytes_max;   /* of a batch */
 	uint64_t transaction_bytes; /* how much a transaction holds, */
 	uint64_t queue_bytes;       /* and how much of it may wait to be sent */
-	uint32_t lanes;             /* > 0 */
+	struct lane_map map;        /* where lanes lie; at least one */
 };
 
 /* Where the mixer stands in one partition of a domain topic, for lag tools. */
@@ -113,7 +114,7 @@ void transactions_expect(struct transactions *t, uint32_t lane, int64_t offset_n
 
 /* Takes `bytes` (malloc), also on failure. Waits where the queue is full. */
 enum fail_code transactions_put(
-    struct transactions *t, int32_t lane, uint8_t *bytes, size_t n, struct failure *f);
+    struct transactions *t, uint32_t lane, uint8_t *bytes, size_t n, struct failure *f);
 enum fail_code transactions_put_ledger(
     struct transactions *t, uint8_t *bytes, size_t n, struct failure *f);
 /* Copies. */

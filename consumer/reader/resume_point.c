@@ -60,7 +60,7 @@ check_topic(struct finding *s, const struct ledger *last, struct failure *f)
 			code = lanes_watermarks(s->lanes, low, high, s->timeout_ms, f);
 		if (code == FAIL_NONE)
 			code = batch_topic_judge(
-			    s->mix, last, lanes_total(s->lanes), lanes_first(s->lanes), high, n, f);
+			    s->mix, last, lanes_map(s->lanes), lanes_first(s->lanes), high, n, f);
 		again = code == FAIL_DATA && clock_ms() < deadline_ms;
 		if (again)
 			clock_pause_ms(SURE_PAUSE_MS);

@@ -8,6 +8,7 @@
 
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "consumer/batches/lanes.h"
 #include "consumer/ledger/batch_topic.h"
 
 struct watchdog {
@@ -100,24 +101,28 @@ static bool
 judge_topic(struct watchdog *w, const struct ledger *l, char *reason, size_t room)
 {
 	char topic[TOPIC_MAX_BYTES + 1];
-	int32_t *lane = NULL;
+	int32_t *partition = NULL;
 	int64_t *low = NULL, *high = NULL;
 	struct failure f = {0};
+	struct lane_map map;
 	int n = 0;
 
 	names_topic(topic, w->mix, "batches");
-	if (kafka_partitions(w->rk, topic, &n, WATCHDOG_ANSWER_MS, &f) == FAIL_NONE && n > 0) {
-		lane = calloc((size_t)n, sizeof(*lane));
+	if (kafka_partitions(w->rk, topic, &n, WATCHDOG_ANSWER_MS, &f) == FAIL_NONE && n > 0 &&
+	    lanes_query_map(&map, w->rk, w->mix, n, WATCHDOG_ANSWER_MS, &f) == FAIL_NONE) {
+		partition = calloc((size_t)n, sizeof(*partition));
 		low = calloc((size_t)n, sizeof(*low));
-		high = calloc((size_t)n, sizeof(*high));
+		high = calloc(map.lanes, sizeof(*high));
 	}
-	for (int i = 0; lane != NULL && i < n; i++)
-		lane[i] = i;
-	if (lane != NULL && low != NULL && high != NULL &&
-	    kafka_watermarks_many(
-		w->rk, topic, lane, (size_t)n, low, high, WATCHDOG_ANSWER_MS, &f) == FAIL_NONE)
-		batch_topic_judge(w->mix, l, (uint32_t)n, 0, high, (uint32_t)n, &f);
-	free(lane);
+	for (int i = 0; partition != NULL && i < n; i++)
+		partition[i] = i;
+	if (partition != NULL && low != NULL && high != NULL &&
+	    kafka_watermarks_many(w->rk, topic, partition, (size_t)n, low, high, WATCHDOG_ANSWER_MS,
+		&f) == FAIL_NONE) {
+		lane_map_spread(&map, 0, map.lanes, high);
+		batch_topic_judge(w->mix, l, &map, 0, high, map.lanes, &f);
+	}
+	free(partition);
 	free(low);
 	free(high);
 	if (f.code == FAIL_DATA)

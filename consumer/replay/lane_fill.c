@@ -26,7 +26,7 @@ lane_fill_put(struct lane_fill *p, uint32_t lane, uint8_t *bytes, size_t n, stru
 		free(bytes);
 		return p->transactions == NULL ? FAIL_NONE : f->code;
 	}
-	return transactions_put(p->transactions, (int32_t)lane, bytes, n, f);
+	return transactions_put(p->transactions, lane, bytes, n, f);
 }
 
 enum fail_code

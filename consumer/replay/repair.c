@@ -28,6 +28,7 @@ struct work {
 	int64_t last_at;    /* its offset */
 	struct lane_ends_ledger ledger;
 	struct lane_end *end; /* [lanes] */
+	struct lane_map map;  /* where they lie */
 	uint32_t lanes;
 	struct lane_ends_report report;
 	uint64_t *absent_from; /* [lanes] */
@@ -68,13 +69,19 @@ static enum fail_code
 read_ends(struct work *w, struct failure *f)
 {
 	const struct properties *kafka = &w->o->config->kafka;
+	enum fail_code code;
 
 	free(w->end);
 	w->end = NULL;
-	/* Partitions that were added are no lanes: nothing belongs there. */
-	if (lane_ends_query_decided(&w->end, &w->lanes, w->mix, kafka, ASK_MS, f) != FAIL_NONE ||
-	    batch_topic_judge(w->mix, &w->last, w->lanes, 0, NULL, 0, f) != FAIL_NONE)
+	w->map = (struct lane_map){0};
+	code = lane_ends_query_decided(&w->end, &w->map, w->mix, kafka, ASK_MS, f);
+	/* Partitions that were added are no lanes: nothing belongs there, and keys may not fit. */
+	if ((code == FAIL_NONE || code == FAIL_DATA) && w->map.lanes > 0 &&
+	    batch_topic_judge(w->mix, &w->last, &w->map, 0, NULL, 0, f) != FAIL_NONE)
 		return f->code;
+	if (code != FAIL_NONE)
+		return code;
+	w->lanes = w->map.lanes;
 	if (lane_ends_empty(w->end, w->lanes) &&
 	    ledger_log_begins(&w->ledger.first, w->mix, kafka, ASK_MS, f) != FAIL_NONE)
 		return f->code;
@@ -129,7 +136,7 @@ fence(struct work *w, struct failure *f)
 	    .message_bytes_max = topic_plan_lane_bytes(c, 3),
 	    .transaction_bytes = c->mix.transaction_bytes,
 	    .queue_bytes = worst_case_queue(&c->mix),
-	    .lanes = c->mix.lanes,
+	    .map = w->map,
 	};
 
 	names_topic(rejects, c->corpus, "rejects");
@@ -155,7 +162,7 @@ abort_open(struct work *w, struct failure *f)
 		bytes = calloc(1, 1);
 		if (bytes == NULL)
 			return fail_memory(f);
-		if (transactions_put(w->transactions, (int32_t)i, bytes, 1, f) != FAIL_NONE)
+		if (transactions_put(w->transactions, i, bytes, 1, f) != FAIL_NONE)
 			return f->code;
 	}
 	if (transactions_flush(w->transactions, f) != FAIL_NONE ||

@@ -142,7 +142,7 @@ open_transactions(struct republish *p, struct failure *f)
 	    .message_bytes_max = topic_plan_lane_bytes(&p->config, 3),
 	    .transaction_bytes = p->config.mix.transaction_bytes,
 	    .queue_bytes = worst_case_queue(&p->config.mix),
-	    .lanes = p->config.mix.lanes,
+	    .map = {p->config.mix.lanes, p->config.mix.partitions},
 	};
 
 	names_topic(rejects, p->config.corpus, "rejects");

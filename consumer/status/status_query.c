@@ -295,19 +295,23 @@ read_ends(struct status_query *q, struct status *st, struct failure *f)
 	    .next = (uint64_t)st->ledger.step_next, .ended = st->ledger.kind == LEDGER_END};
 	const struct config *c = q->config;
 	struct lane_ends_report report;
-	const char *batches, *ledger;
+	struct lane_map map;
+	const char *batches, *lanes, *ledger;
 	const struct topics_report *topic = status_query_topic(st, TOPIC_BATCHES, -1, &batches);
+	const struct topics_report *positions = status_query_topic(st, TOPIC_LANES, -1, &lanes);
 	struct failure why;
 	bool stands;
 	enum fail_code code;
 
 	/* Where partitions are not the lanes that is the problem, and the ends say nothing. */
-	if (st->ledger.mix == NULL || topic == NULL || topic->partitions != (int)c->mix.lanes ||
+	if (st->ledger.mix == NULL || topic == NULL ||
+	    topic->partitions != (int)c->mix.partitions ||
+	    (c->mix.partitions < c->mix.lanes &&
+		(positions == NULL || positions->partitions != (int)c->mix.lanes)) ||
 	    status_query_topic(st, TOPIC_LEDGER, -1, &ledger) == NULL ||
 	    (q->ends_seen && st->now_ms - st->ledger_time_ms < STATUS_WAIT_MS))
 		return FAIL_NONE;
-	code =
-	    lane_ends_query(&st->end, &st->ends_n, c->mix.name, &c->kafka, STATUS_QUERY_MS, &why);
+	code = lane_ends_query(&st->end, &map, c->mix.name, &c->kafka, STATUS_QUERY_MS, &why);
 	if (code == FAIL_DATA) { /* the trainers meet it too */
 		snprintf(st->ends_bad, sizeof(st->ends_bad), "%.*s", (int)sizeof(st->ends_bad) - 1,
 		    why.text);
@@ -317,6 +321,7 @@ read_ends(struct status_query *q, struct status *st, struct failure *f)
 		*f = why;
 		return code;
 	}
+	st->ends_n = map.lanes;
 	if (lane_ends_empty(st->end, st->ends_n) &&
 	    ledger_log_begins(&l.first, c->mix.name, &c->kafka, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
@@ -370,7 +375,8 @@ ask_topics(struct status_query *q, struct status *st, bool runs_alone, struct fa
 	if (topic_plan_open(&st->plan, q->config, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < st->plan->n; i++)
-		if (!runs_alone || (1U << st->plan->topic[i].kind & runs) != 0)
+		if (!runs_alone ||
+		    (1U << st->plan->topic[i].kind & (runs | 1U << TOPIC_LANES)) != 0)
 			st->plan->topic[kept++] = st->plan->topic[i];
 	st->plan->n = kept;
 	st->report = calloc(kept, sizeof(*st->report));

@@ -99,8 +99,8 @@ status_runs_open(struct status_query *q, struct status *st, struct failure *f)
 		snprintf(run[i].name, sizeof(run[i].name), "%s", st->run[i].name);
 		run[i].commits = take_open(q, run[i].name);
 		if (run[i].commits == NULL)
-			code = run_position_open(
-			    &run[i].commits, c->mix.name, run[i].name, "status", &c->kafka, f);
+			code = run_position_open(&run[i].commits, c->mix.name, run[i].name,
+			    c->mix.partitions < c->mix.lanes, "status", &c->kafka, f);
 	}
 	status_runs_close(q); /* what is left are runs that nobody names any more */
 	q->run = run;
@@ -131,18 +131,20 @@ ask_run(struct run_position_query *commits, struct status_run *r, size_t lanes, 
 enum fail_code
 status_runs_read(struct status_query *q, struct status *st, struct failure *f)
 {
-	size_t lanes = st->config->mix.lanes;
-	const struct topics_report *batches;
+	const struct config_mix *mix = &st->config->mix;
+	const struct topics_report *report;
+	size_t lanes = mix->lanes;
 	const char *topic;
 
-	if (st->config->mix.name == NULL)
+	if (mix->name == NULL)
 		return FAIL_NONE;
-	batches = status_query_topic(st, TOPIC_BATCHES, -1, &topic);
+	report = status_query_topic(
+	    st, mix->partitions < mix->lanes ? TOPIC_LANES : TOPIC_BATCHES, -1, &topic);
 	assert(q->runs_n == st->runs_n); /* status_runs_open() was called for this status */
 	/* Partitions that an administrator added are no lanes. */
-	if (batches != NULL && (size_t)batches->partitions < lanes)
-		lanes = (size_t)batches->partitions;
-	for (size_t i = 0; batches != NULL && i < st->runs_n; i++)
+	if (report != NULL && (size_t)report->partitions < lanes)
+		lanes = (size_t)report->partitions;
+	for (size_t i = 0; report != NULL && i < st->runs_n; i++)
 		if (ask_run(q->run[i].commits, &st->run[i], lanes, f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;

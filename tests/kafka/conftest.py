@@ -30,8 +30,10 @@ def fill(tools, bootstrap, unique):
 
 @pytest.fixture
 def configure(write_config, bootstrap, unique, riffle):
-    """configure(weights, mix=..., domains=..., **mix keys) -> path, with the mix's topics made."""
-    def make(weights, /, name="mix", create=True, partitions=1, domains=None, corpus=None, **keys):
+    """configure(weights, mix=..., domains=..., shared=..., **mix keys) -> path, with the mix's topics made."""
+    def make(weights, /, name="mix", create=True, partitions=1, domains=None, corpus=None, shared=None, **keys):
+        if shared:  # lanes in so many partitions of the batch topic
+            keys["partitions"] = shared
         config = {
             "corpus": corpus or unique,
             "tokenizer": {"file": "unused.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},

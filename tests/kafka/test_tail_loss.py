@@ -141,6 +141,31 @@ def test_what_a_broker_lost_stops_the_mixer_and_is_completed(mixed, lose, whole)
         whole(m)
 
 
+# The same with two lanes in each partition, which are lost together.
+SHARED = {
+    "ends": ([("batches", 1, 2, "")], [r"lane 2 \(and 1 more\) ends before step"], ["lane 2: ", "lane 3: "]),
+    "two": ([("ledger", 0, 3, ""), ("batches", 0, 1, ""), ("batches", 1, 2, "")], ["ledger has lost its end"],
+            ["lane 2: ", "lane 3: ", "ledger: steps "]),
+    "markers": ([("batches", 0, 1, "marker")], [r"lane 0 \(and 1 more\) ends before step"],
+                ["aborted a transaction that nobody ended, on 2 lanes", "lane 0: ", "lane 1: "]),
+}
+
+
+def test_lanes_that_share_a_partition_are_completed_as_well(mixed, lose, whole):
+    mixes = {name: mixed(f"shared-{name}", shared=2) for name in SHARED}
+    lose(*[(mixes[name], *tail) for name, (tails, _, _) in SHARED.items() for tail in tails])
+    for name, (_, said, repaired) in SHARED.items():
+        m = mixes[name]
+        m.refused(*said, "riffle repair -c")
+        behind = {lane["lane"] for lane in m.status()["mix"]["lanes_behind"]}
+        assert behind == {"ends": {2, 3}, "two": set(), "markers": {0, 1}}[name]
+        done = m.repair()
+        for words in repaired:
+            assert words in done, f"{name}: {done}"
+        assert "nothing to repair" in m.repair()
+        whole(m)
+
+
 def test_records_of_an_aborted_transaction_whose_marker_is_lost_stay_unseen(mixed, lose, whole):
     """The mixer's next transaction would end them with its own marker: its steps would be there twice."""
     m = mixed("aborted")

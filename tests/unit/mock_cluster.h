@@ -20,7 +20,11 @@ open_mock_cluster(struct failure *f)
 
 	if (kafka_open(&owner, &o, f) == FAIL_NONE)
 		cluster = rd_kafka_handle_mock_cluster(owner);
-	return cluster == NULL ? f->code : FAIL_NONE;
+	if (cluster == NULL)
+		return f->code;
+	/* It creates what it is asked for; but the lanes of mix "m" share no partition. */
+	rd_kafka_mock_topic_set_error(cluster, "m.lanes", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	return FAIL_NONE;
 }
 
 #endif

@@ -56,6 +56,7 @@ test_a_mix_fills_the_struct_and_presets_the_rest(void **unused)
 	assert_int_equal(c->mix.seed, 0);
 	assert_int_equal(c->mix.global_batch, 16);
 	assert_int_equal(c->mix.lanes, 4);
+	assert_int_equal(c->mix.partitions, 4);
 	assert_int_equal(c->mix.max_lead_steps, 64);
 	assert_int_equal(c->mix.runs.n, 1);
 	assert_string_equal(c->mix.runs.text[0], "trainers");
@@ -281,8 +282,8 @@ test_missing_keys_say_what_they_are_for(void **unused)
 		"`<mix>.ledger`, `<mix>.control` and `<mix>.feedback`)"},
 	    {11, "", "9: mix.global_batch: is missing (sequences of one step, B, over all ranks)"},
 	    {12, "",
-		"9: mix.lanes: is missing (partitions of the batch topic, L: the largest number "
-		"of ranks; divides `global_batch`, and the record of a lane is at most 64 MiB)"},
+		"9: mix.lanes: is missing (parts of a step, L: the largest number of ranks; "
+		"divides `global_batch`, and the record of a lane is at most 64 MiB)"},
 	    {13, "",
 		"9: mix.weights: is missing (a map from each domain to its share, at least 0, one "
 		"above 0, normalised, so that they need not sum to 1; `FILE.json` with such a map, "
@@ -369,6 +370,7 @@ test_both_sides_of_every_range(void **unused)
 	} rows[] = {
 	    {3, "sequence_length", "1", "1048576", "0", "1048577", "1 to 1048576"},
 	    {12, "  lanes", "1", "16", "0", "4097", "1 to 4096"},
+	    {10, "  name: m\n  partitions", "1", "4", "0", "4097", "auto, or 1 to 4096"},
 	    {11, "  global_batch", "4", "1048576", "0", "1048577", "1 to 1048576"},
 	    {10, "  name: m\n  seed", "0", "18446744073709551615", "-1", "18446744073709551616",
 		"0 to 18446744073709551615"},
@@ -414,6 +416,8 @@ static void
 test_values_that_are_no_values_say_what_is_allowed(void **unused)
 {
 	static const struct row rows[] = {
+	    {12, "  lanes: 4\n  partitions: 5",
+		"13: mix.partitions: out of range: 5 (at most mix.lanes, 4)"},
 	    {12, "  lanes: four", "12: mix.lanes: not a whole number: four (1 to 4096)"},
 	    {12, "  lanes: 4.0", "12: mix.lanes: not a whole number: 4.0 (1 to 4096)"},
 	    {12, "  lanes: 4\n  memory: 512mb",

@@ -34,6 +34,7 @@ static const struct setting settings[] = {
     {"mix.window", 10, "  name: m\n  window:", ""},
     {"mix.max_lead_steps", 10, "  name: m\n  max_lead_steps:", ""},
     {"mix.memory", 10, "  name: m\n  memory:", ""},
+    {"mix.partitions", 10, "  name: m\n  partitions:", ""},
     {"mix.transaction_bytes", 10, "  name: m\n  transaction_bytes:", ""},
     {"mix.transaction_ms", 10, "  name: m\n  transaction_ms:", ""},
 };
@@ -80,28 +81,30 @@ setting_of(const struct config_key *row)
 }
 
 /*
- * Opens the file with one key at one value. Batch and lanes bound each other, and a lane's record
- * is bounded too: they stand in a file of their own.
+ * Opens the file with one key at one value. Batch, lanes and partitions bound each other, and a
+ * lane's record is bounded too: they stand in a file of their own.
  */
 static enum fail_code
 open_at(const struct setting *s, const char *value, struct failure *f)
 {
+	bool batch = strcmp(s->path, "mix.global_batch") == 0;
+	bool partitions = strcmp(s->path, "mix.partitions") == 0;
 	struct config *c = NULL;
 	char text[512];
 	enum fail_code code;
 
-	if (strcmp(s->path, "mix.global_batch") == 0 || strcmp(s->path, "mix.lanes") == 0) {
-		bool batch = strcmp(s->path, "mix.global_batch") == 0;
-
+	if (batch || partitions || strcmp(s->path, "mix.lanes") == 0) {
 		snprintf(text, sizeof(text),
 		    "corpus: demo\ntokenizer: {file: v, pattern: gpt2}\nsequence_length: 1\n"
 		    "domains: {web: {exec: cat}}\nmix:\n  name: m\n  global_batch: %s\n"
-		    "  lanes: %s\n  weights: uniform\n"
+		    "  lanes: %s\n  partitions: %s\n  weights: uniform\n"
 		    "kafka: {bootstrap.servers: \"localhost:9092\"}\n",
 		    batch ? value : "4096",
-		    !batch             ? value
+		    partitions         ? "4096"
+		    : !batch           ? value
 		    : value[1] == '\0' ? "1"
-				       : "64");
+				       : "64",
+		    partitions ? value : "auto");
 		folder_text("run.yml", text);
 		code = config_open(&c, folder_path("run.yml"), f);
 	} else {

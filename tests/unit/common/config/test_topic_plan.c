@@ -20,7 +20,7 @@ static const struct config plain = {
     .min_insync_replicas = 2,
     .domains_n = DOMAINS,
     .domains = domain,
-    .mix = {.name = "pretrain", .global_batch = 64, .lanes = 8},
+    .mix = {.name = "pretrain", .global_batch = 64, .lanes = 8, .partitions = 8},
 };
 
 struct expected {
@@ -68,6 +68,27 @@ test_every_domain_set_and_the_mix_have_their_topics(void **state)
 
 	(void)state;
 	check_plan(&plain, e, sizeof(e) / sizeof(e[0]));
+}
+
+static void
+test_lanes_that_share_partitions_are_committed_in_a_topic_of_their_own(void **state)
+{
+	static const struct expected e[] = {
+	    {"demo.code", TOPIC_DOMAIN, 0, SET_TRAIN, 1},
+	    {"demo.web", TOPIC_DOMAIN, 1, SET_TRAIN, 3},
+	    {"demo.rejects", TOPIC_REJECTS, -1, SET_TRAIN, 1},
+	    {"pretrain.batches", TOPIC_BATCHES, -1, SET_TRAIN, 7},
+	    {"pretrain.lanes", TOPIC_LANES, -1, SET_TRAIN, 8},
+	    {"pretrain.ledger", TOPIC_LEDGER, -1, SET_TRAIN, 1},
+	    {"pretrain.control", TOPIC_CONTROL, -1, SET_TRAIN, 1},
+	    {"pretrain.feedback", TOPIC_FEEDBACK, -1, SET_TRAIN, 1},
+	};
+	struct config c = plain;
+
+	(void)state;
+	c.split[SET_VALID] = c.split[SET_TEST] = 0;
+	c.mix.partitions = 7;
+	check_plan(&c, e, sizeof(e) / sizeof(e[0]));
 }
 
 static void
@@ -173,7 +194,7 @@ test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence(void **state)
 
 		c.sequence_length = row[i].length;
 		c.mix.global_batch = row[i].batch;
-		c.mix.lanes = row[i].lanes;
+		c.mix.lanes = c.mix.partitions = row[i].lanes;
 		assert_int_equal(topic_plan_sequence_bytes(&c, row[i].width), row[i].sequence);
 		assert_int_equal(topic_plan_lane_bytes(&c, row[i].width), row[i].lane);
 	}
@@ -205,7 +226,7 @@ batches_message_bytes(uint32_t length, uint32_t batch)
 
 	c.sequence_length = length;
 	c.mix.global_batch = batch;
-	c.mix.lanes = 1;
+	c.mix.lanes = c.mix.partitions = 1;
 	assert_int_equal(topic_plan_open(&p, &c, &f), FAIL_NONE);
 	for (size_t i = 0; i < p->n; i++)
 		if (p->topic[i].kind == TOPIC_BATCHES)
@@ -261,6 +282,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_every_domain_set_and_the_mix_have_their_topics),
+	    cmocka_unit_test(
+		test_lanes_that_share_partitions_are_committed_in_a_topic_of_their_own),
 	    cmocka_unit_test(test_without_a_mix_there_are_only_the_corpus_topics),
 	    cmocka_unit_test(test_a_live_domain_of_files_has_a_topic_for_their_order),
 	    cmocka_unit_test(test_own_validation_files_replace_the_split),

@@ -8,19 +8,25 @@
 
 #define AT(S)                                                                                      \
 	{                                                                                          \
-		.high = 2 * ((S) + 1), .any = true, .offset = 2 * (S), .step = (S)                 \
+		.each = 1, .high = 2 * ((S) + 1), .any = true, .offset = 2 * (S), .step = (S)      \
 	}
 #define END(S)                                                                                     \
 	{                                                                                          \
-		.high = 2 * ((S) + 1), .any = true, .offset = 2 * (S), .step = (S), .last = true   \
+		.each = 1, .high = 2 * ((S) + 1), .any = true, .offset = 2 * (S), .step = (S),     \
+		.last = true                                                                       \
 	}
 #define NEVER                                                                                      \
 	{                                                                                          \
-		.any = false                                                                       \
+		.each = 1, .any = false                                                            \
 	}
 #define DELETED(HIGH)                                                                              \
 	{                                                                                          \
-		.low = (HIGH), .high = (HIGH)                                                      \
+		.each = 1, .low = (HIGH), .high = (HIGH)                                           \
+	}
+/* Two lanes in one partition. */
+#define SHARED(HIGH)                                                                               \
+	{                                                                                          \
+		.each = 2, .low = (HIGH), .high = (HIGH)                                           \
 	}
 
 #define LEVEL  LANE_ENDS_LEVEL
@@ -56,6 +62,8 @@ each_end_is_judged_beside_the_ledger(void **unused)
 	    {{DELETED(70), DELETED(60)}, {0, 60, false}, {LEVEL, LEVEL}, 60, 60},
 	    {{DELETED(70), DELETED(59)}, {0, 60, false}, {LEVEL, BEHIND}, 0, 60},
 	    {{DELETED(70), AT(59)}, {0, 60, false}, {BEHIND, LEVEL}, 0, 60},
+	    {{SHARED(120), SHARED(120)}, {0, 60, false}, {LEVEL, LEVEL}, 60, 60},
+	    {{SHARED(119), SHARED(119)}, {0, 60, false}, {BEHIND, BEHIND}, 0, 60},
 	};
 
 	(void)unused;

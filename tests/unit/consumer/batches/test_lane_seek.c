@@ -18,6 +18,8 @@ enum { GAP = -1 };
  * Of 20,000 steps with wild gaps, what four rounds may leave to be read through. Typical: 0 to 60.
  */
 enum { VAIN_MAX = 2048 };
+/* And on average; as if each lane were alone it would be 42 and more. */
+enum { VAIN_MEAN = 32 };
 
 struct log {
 	int64_t *entry;
@@ -28,6 +30,7 @@ struct log {
 struct shape {
 	int64_t steps, steps_per_transaction_max, abort_every, aborted_records_max;
 	int64_t bytes_each;
+	int64_t lanes, lane; /* that share the partition, and the one that is sought; 0: one */
 };
 
 static uint64_t state;
@@ -58,6 +61,16 @@ put(struct log *l, int64_t entry)
 	l->entry[l->high++] = entry;
 }
 
+/* The records of other lanes are passed over like gaps. */
+static void
+put_step(struct log *l, const struct shape *shape)
+{
+	put(l, shape->lane == 0 ? l->steps : GAP);
+	for (int64_t k = 1; k < shape->lanes; k++)
+		put(l, shape->lane == k ? l->steps : GAP);
+	l->steps++;
+}
+
 /* Steps in transactions of random sizes, each with its control record, some aborted. */
 static void
 fill(struct log *l, const struct shape *shape)
@@ -68,7 +81,7 @@ fill(struct log *l, const struct shape *shape)
 		int64_t n = random_in(1, shape->steps_per_transaction_max);
 
 		for (int64_t i = 0; i < n && l->steps < shape->steps; i++)
-			put(l, l->steps++);
+			put_step(l, shape);
 		put(l, GAP);
 		if (shape->abort_every == 0 || ++transactions % shape->abort_every != 0)
 			continue;
@@ -125,19 +138,47 @@ read_in_vain(const struct lane_seek *s, const struct log *l)
 
 static const struct shape shapes[] = {
     /* steps, steps a transaction, abort every, aborted records, bytes a record */
-    {20000, 1, 0, 0, 200},
-    {20000, 1, 50, 1, 200},
-    {20000, 1, 50, 16, 200},
-    {20000, 16, 0, 0, 200},
-    {20000, 16, 7, 64, 200},
-    {20000, 64, 3, 64, 40000},
-    {20000, 4, 50, 4, 40000},
-    {20000, 16, 20, 16, 4000000},
-    {300, 16, 5, 8, 40000},
-    {3, 1, 2, 2, 200},
-    {1, 1, 1, 3, 200},
+    {20000, 1, 0, 0, 200, 0, 0},
+    {20000, 1, 50, 1, 200, 0, 0},
+    {20000, 1, 50, 16, 200, 0, 0},
+    {20000, 16, 0, 0, 200, 0, 0},
+    {20000, 16, 7, 64, 200, 0, 0},
+    {20000, 64, 3, 64, 40000, 0, 0},
+    {20000, 4, 50, 4, 40000, 0, 0},
+    {20000, 16, 20, 16, 4000000, 0, 0},
+    {300, 16, 5, 8, 40000, 0, 0},
+    {3, 1, 2, 2, 200, 0, 0},
+    {1, 1, 1, 3, 200, 0, 0},
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+static void
+test_a_step_of_lanes_that_share_a_partition_is_found_as_well(void **unused)
+{
+	static const int64_t lanes[] = {2, 7, 64};
+	int64_t searches = 0, vain = 0;
+
+	(void)unused;
+	for (size_t k = 0; k < SHAPES * sizeof(lanes) / sizeof(lanes[0]); k++) {
+		struct shape shape = shapes[k % SHAPES];
+		struct log l = {0};
+
+		shape.lanes = lanes[k / SHAPES];
+		shape.lane = random_in(0, shape.lanes - 1);
+		fill(&l, &shape);
+		for (int i = 0; i < 100; i++) {
+			struct lane_seek s;
+			int64_t wanted = random_in(0, shape.steps - 1);
+
+			lane_seek_init(&s, (uint64_t)wanted, (uint32_t)shape.lanes, l.low, l.high);
+			search(&s, &l, shape.bytes_each);
+			vain += read_in_vain(&s, &l);
+			searches++;
+		}
+		free(l.entry);
+	}
+	assert_in_range(vain / searches, 0, VAIN_MEAN);
+}
 
 static void
 test_any_step_is_found_within_the_rounds_and_never_overshot(void **unused)
@@ -151,7 +192,7 @@ test_any_step_is_found_within_the_rounds_and_never_overshot(void **unused)
 			struct lane_seek s;
 			int64_t wanted = random_in(0, shapes[k].steps - 1);
 
-			lane_seek_init(&s, (uint64_t)wanted, l.low, l.high);
+			lane_seek_init(&s, (uint64_t)wanted, 1, l.low, l.high);
 			search(&s, &l, shapes[k].bytes_each);
 			assert_in_range(read_in_vain(&s, &l), 0, VAIN_MAX);
 		}
@@ -173,7 +214,7 @@ test_a_trimmed_lane_finds_what_is_kept_and_expires_what_is_not(void **unused)
 
 			l.low = random_in(1, l.high - 1);
 			at = first_visible(&l, l.low);
-			lane_seek_init(&s, (uint64_t)wanted, l.low, l.high);
+			lane_seek_init(&s, (uint64_t)wanted, 1, l.low, l.high);
 			search(&s, &l, shapes[k].bytes_each);
 			if (at < l.high && wanted < l.entry[at]) {
 				assert_int_equal(s.verdict, LANE_SEEK_EXPIRED);
@@ -200,7 +241,7 @@ test_a_step_not_published_starts_near_the_end(void **unused)
 			struct lane_seek s;
 			uint64_t wanted = (uint64_t)(l.steps + beyond[i]);
 
-			lane_seek_init(&s, wanted, l.low, l.high);
+			lane_seek_init(&s, wanted, 1, l.low, l.high);
 			search(&s, &l, shapes[k].bytes_each);
 			read_in_vain(&s, &l);
 			assert_true(l.high - s.offset <= 2 * LANE_SEEK_NEAR_STEPS);
@@ -216,12 +257,12 @@ test_a_kink_in_the_density_is_never_overshot(void **unused)
 
 	(void)unused;
 	fill(&l, &shapes[0]); /* one step a transaction, then many */
-	fill(&l, &(struct shape){200000, 64, 0, 0, 0});
-	fill(&l, &(struct shape){220000, 1, 2, 200, 0});
+	fill(&l, &(struct shape){200000, 64, 0, 0, 0, 0, 0});
+	fill(&l, &(struct shape){220000, 1, 2, 200, 0, 0, 0});
 	for (int i = 0; i < 2000; i++) {
 		struct lane_seek s;
 
-		lane_seek_init(&s, (uint64_t)random_in(0, l.steps - 1), l.low, l.high);
+		lane_seek_init(&s, (uint64_t)random_in(0, l.steps - 1), 1, l.low, l.high);
 		search(&s, &l, 200);
 		read_in_vain(&s, &l);
 	}
@@ -241,7 +282,7 @@ test_a_commit_leads_straight_to_its_step(void **unused)
 
 		while (l.entry[offset] != wanted - 1)
 			offset = first_visible(&l, offset + 1);
-		lane_seek_init(&s, (uint64_t)wanted, l.low, l.high);
+		lane_seek_init(&s, (uint64_t)wanted, 1, l.low, l.high);
 		lane_seek_hint(&s, offset + 1, (uint64_t)wanted);
 		assert_int_equal(s.verdict, LANE_SEEK_START);
 		assert_int_equal(read_in_vain(&s, &l), 0);
@@ -263,7 +304,7 @@ test_a_commit_ahead_or_behind_bounds_the_search(void **unused)
 
 		for (offset = 0; l.entry[offset] != committed - 1;)
 			offset = first_visible(&l, offset + 1);
-		lane_seek_init(&s, (uint64_t)wanted, l.low, l.high);
+		lane_seek_init(&s, (uint64_t)wanted, 1, l.low, l.high);
 		lane_seek_hint(&s, offset + 1, (uint64_t)committed);
 		search(&s, &l, 200);
 		assert_in_range(read_in_vain(&s, &l), 0, VAIN_MAX);
@@ -283,7 +324,7 @@ test_step_0_and_an_empty_lane_ask_nothing(void **unused)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct lane_seek s;
 
-		lane_seek_init(&s, rows[i].wanted, rows[i].low, rows[i].high);
+		lane_seek_init(&s, rows[i].wanted, 1, rows[i].low, rows[i].high);
 		assert_int_equal(s.verdict, LANE_SEEK_START);
 		assert_int_equal(s.offset, rows[i].start);
 	}
@@ -295,7 +336,7 @@ test_a_hint_outside_the_watermarks_is_ignored(void **unused)
 	struct lane_seek s, same;
 
 	(void)unused;
-	lane_seek_init(&s, 100, 50, 1000);
+	lane_seek_init(&s, 100, 1, 50, 1000);
 	same = s;
 	lane_seek_hint(&s, 49, 100);
 	assert_memory_equal(&s, &same, sizeof(s));
@@ -319,7 +360,7 @@ test_a_wrong_commit_of_a_step_above_does_not_overshoot(void **unused)
 		uint64_t wanted = (uint64_t)random_in(0, l.steps - 2);
 		uint64_t committed = (uint64_t)random_in((int64_t)wanted + 1, l.steps - 1);
 
-		lane_seek_init(&s, wanted, l.low, l.high);
+		lane_seek_init(&s, wanted, 1, l.low, l.high);
 		lane_seek_hint(&s, random_in(0, l.high), committed);
 		search(&s, &l, 200);
 		read_in_vain(&s, &l);
@@ -333,7 +374,7 @@ test_the_largest_step_and_offsets_do_not_overflow(void **unused)
 	struct lane_seek s;
 
 	(void)unused;
-	lane_seek_init(&s, LIMIT_STEP - 1, INT64_MAX / 2, INT64_MAX);
+	lane_seek_init(&s, LIMIT_STEP - 1, 1, INT64_MAX / 2, INT64_MAX);
 	assert_int_equal(s.verdict, LANE_SEEK_PROBE);
 	lane_seek_record(&s, INT64_MAX / 2, 7, 100);
 	while (s.verdict == LANE_SEEK_PROBE)
@@ -349,7 +390,7 @@ test_the_example_of_the_header_holds(void **unused)
 	struct lane_seek s;
 
 	(void)unused;
-	lane_seek_init(&s, 1000, 0, 6040);
+	lane_seek_init(&s, 1000, 1, 0, 6040);
 	for (size_t i = 0; i < 4; i++) {
 		int64_t step = asked[i] < 1200 ? asked[i] / 2 : (asked[i] - 40) / 2;
 
@@ -368,7 +409,7 @@ test_offsets_that_are_asked_between_two_known_records(void **unused)
 	struct lane_seek s;
 
 	(void)unused;
-	lane_seek_init(&s, 5000, 1000, 40000);
+	lane_seek_init(&s, 5000, 1, 1000, 40000);
 	assert_int_equal(s.offset, 1000); /* what is the earliest that is kept? */
 	lane_seek_record(&s, 1001, 400, 0);
 	/* From step 400 at 1001 on an offset a step at least: no rate is known yet. */
@@ -399,7 +440,7 @@ test_near_is_by_bytes_and_by_steps(void **unused)
 		for (uint64_t beyond = 0; beyond < 2; beyond++) {
 			struct lane_seek s;
 
-			lane_seek_init(&s, 100 + row[i].near + beyond, 1000, 100000);
+			lane_seek_init(&s, 100 + row[i].near + beyond, 1, 1000, 100000);
 			lane_seek_record(&s, 1000, 100, row[i].bytes);
 			assert_int_equal(s.verdict, beyond ? LANE_SEEK_PROBE : LANE_SEEK_START);
 		}
@@ -414,7 +455,7 @@ test_the_end_is_come_to_from_further_and_further(void **unused)
 	int64_t end = 100000;
 
 	(void)unused;
-	lane_seek_init(&s, 900000, 1000, end);
+	lane_seek_init(&s, 900000, 1, 1000, end);
 	lane_seek_record(&s, 1000, 400, 1 << 20);
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(s.verdict, LANE_SEEK_PROBE);
@@ -444,6 +485,7 @@ main(void)
 	    cmocka_unit_test(test_offsets_that_are_asked_between_two_known_records),
 	    cmocka_unit_test(test_near_is_by_bytes_and_by_steps),
 	    cmocka_unit_test(test_the_end_is_come_to_from_further_and_further),
+	    cmocka_unit_test(test_a_step_of_lanes_that_share_a_partition_is_found_as_well),
 	};
 	const char *seed = getenv("RIFFLE_TEST_SEED");
 

@@ -144,7 +144,8 @@ open_run(const char *run)
 	struct run_position_query *r = NULL;
 
 	f = (struct failure){0};
-	assert_int_equal(run_position_open(&r, "m", run, "test", &properties, &f), FAIL_NONE);
+	assert_int_equal(
+	    run_position_open(&r, "m", run, false, "test", &properties, &f), FAIL_NONE);
 	return r;
 }
 

@@ -41,7 +41,7 @@ sample_init(struct sample *s, enum config_weights kind)
 	s->c.mix.name = name_m;
 	s->c.mix.weights_kind = kind;
 	s->c.mix.global_batch = 8;
-	s->c.mix.lanes = 4;
+	s->c.mix.lanes = s->c.mix.partitions = 4;
 	s->c.mix.window = 1;
 	s->c.mix.weight = s->weight;
 	s->c.mix.temperature = 1;
@@ -113,7 +113,7 @@ test_what_decides_the_order_never_changes(void **state)
 	(void)state;
 	sample_init(&s, CONFIG_WEIGHTS_MAP);
 	before = text_of(&s, NULL);
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 7; i++) {
 		bool changed;
 		struct failure f;
 		char *after;
@@ -126,6 +126,7 @@ test_what_decides_the_order_never_changes(void **state)
 		case 3: s.c.mix.epoch_size = 50; break;
 		case 4: s.c.mix.epoch_largest = true; break;
 		case 5: s.c.mix.global_batch = 16; break;
+		case 6: s.c.mix.partitions = 3; break;
 		}
 		after = text_of(&s, NULL);
 		assert_int_equal(

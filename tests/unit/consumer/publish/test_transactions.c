@@ -42,7 +42,7 @@ open_transactions(void)
 	    .message_bytes_max = 1000,
 	    .transaction_bytes = 100000,
 	    .queue_bytes = 100000,
-	    .lanes = 1};
+	    .map = {2, 2}};
 	struct transactions *p;
 
 	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));

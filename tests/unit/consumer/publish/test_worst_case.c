@@ -23,7 +23,7 @@ reset(void **unused)
 	domains = (struct domains){.n = 8, .facts = facts};
 	config = (struct config){.sequence_length = 256};
 	config.mix.global_batch = 1024;
-	config.mix.lanes = 4;
+	config.mix.lanes = config.mix.partitions = 4;
 	config.mix.window = 4;
 	config.mix.transaction_bytes = 100 << 10;
 	return 0;

@@ -29,6 +29,7 @@ static struct config config = {
     .mix = {.name = "pre",
 	.global_batch = 8,
 	.lanes = 2,
+	.partitions = 2,
 	.max_lead_steps = 64,
 	.runs = {1, run_names},
 	.weight = weight,
