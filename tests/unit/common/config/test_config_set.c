@@ -133,7 +133,7 @@ test_what_is_wrong_is_said_of_the_setting(void **unused)
 {
 	static const char *const rows[][2] = {
 	    {"mix.lanes=0", "-s mix.lanes: out of range: 0 (1 to 4096)"},
-	    {"mix.lanes=", "-s mix.lanes: has no value (partitions of the batch topic"},
+	    {"mix.lanes=", "-s mix.lanes: has no value (parts of a step, L:"},
 	    {"mix.lane=4", "-s mix.lane: unknown key; did you mean lanes?"},
 	    {"mix.lanes=[1]", "-s mix.lanes: is a list (must be one value)"},
 	    {"mix.lanes=5", "-s mix.lanes: does not divide mix.global_batch: 5"},
