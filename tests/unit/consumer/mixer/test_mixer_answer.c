@@ -170,7 +170,7 @@ test_the_first_sixty_four_domains_with_a_share_are_listed(void **state)
 {
 	enum { DOMAINS = 70 };
 	static struct mixer_source many[DOMAINS];
-	static char name[DOMAINS][8];
+	static char name[DOMAINS][16];
 	struct ledger_raw_weight one[] = {{name[1], 2}};
 	struct mixer_plan p;
 	struct mixer *m;

@@ -220,7 +220,7 @@ static void
 test_a_mix_holds_so_many_domains_and_no_more(void **state)
 {
 	static struct mixer_source many[LIMIT_DOMAINS + 1];
-	static char name[LIMIT_DOMAINS + 1][8];
+	static char name[LIMIT_DOMAINS + 1][16];
 	struct parts *p = make();
 
 	(void)state;
