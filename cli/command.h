@@ -17,6 +17,7 @@
  *     main         picks the command, prints what failed
  *     command      the list of commands
  *     options      a command's description, its options and their help
+ *     json_print   JSON to a stream
  *     signals      SIGINT and SIGTERM as the request to stop
  *     cmd_config   riffle config: checks and explains a configuration
  *     cmd_export   riffle export: a domain's set as token files

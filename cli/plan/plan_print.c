@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_memory.h"
+#include "cli/json_print.h"
 #include "common/config/topic_plan.h"
 
 enum { TOKEN_WIDTH_MAX = 3 }; /* bytes */
@@ -213,14 +213,8 @@ plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, str
 	    number(fc->draws * (fc->sequence_length + 1)), "batch_bytes_max", batch_bytes(fc, c),
 	    "kafka_bytes_max", kafka_bytes(fc, c), "phases", stretches_of(fc), "domains",
 	    domains_of(fc));
-	char *text = o == NULL ? NULL : json_memory_text(o, JSON_PRESERVE_ORDER | JSON_INDENT(2));
 
-	json_decref(o);
-	if (text == NULL)
-		return fail_memory(f);
-	fprintf(to, "%s\n", text);
-	free(text);
-	return FAIL_NONE;
+	return json_print(o, JSON_PRESERVE_ORDER | JSON_INDENT(2), to, f);
 }
 
 /* ---- draws ---- */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/base/json_memory.h"
+#include "cli/json_print.h"
 
 /* An answer, and how it came about. It owns the answer's texts: ledger_answer_clear(). */
 struct told {
@@ -30,14 +30,8 @@ print_json(const struct told *t, const struct request_print_how *how, struct fai
 	json_t *o = json_pack("{s:s, s:b, s:I, s:b, s:b, s:s}", "id", t->answer.id, "accepted",
 	    (int)t->answer.accepted, "step", (json_int_t)t->answer.step, "answered_before",
 	    (int)t->before, "dry_run", (int)how->dry_run, "text", text_of(t));
-	char *out = o == NULL ? NULL : json_memory_text(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
 
-	json_decref(o);
-	if (out == NULL)
-		return fail_memory(f);
-	printf("%s\n", out);
-	free(out);
-	return FAIL_NONE;
+	return json_print(o, JSON_COMPACT | JSON_PRESERVE_ORDER, stdout, f);
 }
 
 static void

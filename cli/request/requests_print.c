@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_memory.h"
+#include "cli/json_print.h"
 
 static const char *const kind_text[] = {
     [LEDGER_WEIGHTS] = "weights",
@@ -50,15 +50,6 @@ print_table(const struct request_list *l)
 
 /* ---- for programs ---- */
 
-/* What comes from outside may be no UTF-8. */
-static json_t *
-string(const char *t)
-{
-	json_t *s = json_string(text(t));
-
-	return s != NULL ? s : json_string("(not UTF-8)");
-}
-
 static json_t *
 entry_json(const struct request_entry *e)
 {
@@ -70,20 +61,20 @@ entry_json(const struct request_entry *e)
 		    weights, text(c->weight[i].domain), json_real(c->weight[i].weight));
 	return json_pack(
 	    "{s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:f, s:f, s:I, s:I, s:I, s:I, s:o}",
-	    "id", string(c->id), "kind", kind_text[c->kind], "state", request_state_names[e->state],
-	    "step", e->answer.accepted ? json_integer(e->answer.step) : json_null(), "who",
-	    string(c->who), "text", string(e->answer.text), "asked_step", (json_int_t)c->at_step,
-	    "weights", weights, "domain", string(c->domain), "temperature", c->temperature,
-	    "lr_scale", c->lr_scale, "partition", (json_int_t)c->partition, "first",
-	    (json_int_t)c->first, "end", (json_int_t)c->end, "time_ms", (json_int_t)e->time_ms,
-	    "request", string(c->request));
+	    "id", json_print_text(c->id), "kind", kind_text[c->kind], "state",
+	    request_state_names[e->state], "step",
+	    e->answer.accepted ? json_integer(e->answer.step) : json_null(), "who",
+	    json_print_text(c->who), "text", json_print_text(e->answer.text), "asked_step",
+	    (json_int_t)c->at_step, "weights", weights, "domain", json_print_text(c->domain),
+	    "temperature", c->temperature, "lr_scale", c->lr_scale, "partition",
+	    (json_int_t)c->partition, "first", (json_int_t)c->first, "end", (json_int_t)c->end,
+	    "time_ms", (json_int_t)e->time_ms, "request", json_print_text(c->request));
 }
 
 enum fail_code
 requests_print(const struct request_list *l, bool json, struct failure *f)
 {
 	json_t *all;
-	char *out;
 
 	if (!json) {
 		print_table(l);
@@ -92,11 +83,5 @@ requests_print(const struct request_list *l, bool json, struct failure *f)
 	all = json_array();
 	for (size_t i = 0; i < l->n; i++)
 		json_array_append_new(all, entry_json(&l->entry[i]));
-	out = all == NULL ? NULL : json_memory_text(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	json_decref(all);
-	if (out == NULL)
-		return fail_memory(f);
-	printf("%s\n", out);
-	free(out);
-	return FAIL_NONE;
+	return json_print(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER, stdout, f);
 }

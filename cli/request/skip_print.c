@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/base/json_memory.h"
+#include "cli/json_print.h"
 #include "common/base/names.h"
 
 enum { PLACE_BYTES = NAME_MAX_BYTES + 16, RANGE_BYTES = 48 };
@@ -77,15 +77,6 @@ range_json(const char *domain, int64_t partition, int64_t first, int64_t end)
 	    (json_int_t)partition, "first", (json_int_t)first, "end", (json_int_t)end);
 }
 
-/* What comes from outside may be no UTF-8. */
-static json_t *
-string(const char *text)
-{
-	json_t *s = json_string(text == NULL ? "" : text);
-
-	return s != NULL ? s : json_string("(not UTF-8)");
-}
-
 static json_t *
 pending_json(const struct ledger *l)
 {
@@ -99,8 +90,8 @@ pending_json(const struct ledger *l)
 			continue;
 		o = range_json(c->domain, c->partition, c->first, c->end);
 		json_object_set_new(o, "step", json_integer(c->step));
-		json_object_set_new(o, "id", string(c->id));
-		json_object_set_new(o, "who", string(c->who));
+		json_object_set_new(o, "id", json_print_text(c->id));
+		json_object_set_new(o, "who", json_print_text(c->who));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -110,7 +101,6 @@ static enum fail_code
 print_json(const char *mix, const struct ledger *l, struct failure *f)
 {
 	json_t *skipped = json_array(), *quarantined = json_array(), *o;
-	char *out;
 
 	for (size_t i = 0; i < l->skips_n; i++) {
 		const struct ledger_skip *s = &l->skip[i];
@@ -124,18 +114,12 @@ print_json(const char *mix, const struct ledger *l, struct failure *f)
 		json_array_append_new(
 		    quarantined, json_pack("{s:s, s:I, s:I, s:o}", "domain", name_of(l, q->domain),
 				     "partition", (json_int_t)q->partition, "ordinal",
-				     (json_int_t)q->ordinal, "reason", string(q->reason)));
+				     (json_int_t)q->ordinal, "reason", json_print_text(q->reason)));
 	}
 	o = json_pack("{s:s, s:I, s:o, s:o, s:o}", "mix", mix, "step_next",
 	    (json_int_t)l->step_next, "skipped", skipped, "pending", pending_json(l), "quarantined",
 	    quarantined);
-	out = o == NULL ? NULL : json_memory_text(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	json_decref(o);
-	if (out == NULL)
-		return fail_memory(f);
-	printf("%s\n", out);
-	free(out);
-	return FAIL_NONE;
+	return json_print(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER, stdout, f);
 }
 
 enum fail_code

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_memory.h"
+#include "cli/json_print.h"
 #include "consumer/ledger/weight_history.h"
 #include "consumer/plan/ledger_plan.h"
 
@@ -137,15 +137,6 @@ print_table(const struct shown *w)
 
 /* ---- for programs ---- */
 
-/* Names of domains are valid names; what else comes from outside may be no UTF-8. */
-static json_t *
-string(const char *t)
-{
-	json_t *s = json_string(text(t));
-
-	return s != NULL ? s : json_string("(not UTF-8)");
-}
-
 static json_t *
 domains_json(const struct ledger *l)
 {
@@ -154,8 +145,8 @@ domains_json(const struct ledger *l)
 	for (size_t i = 0; i < l->domains_n; i++)
 		json_array_append_new(list,
 		    json_pack("{s:o, s:I, s:s, s:b, s:f, s:f, s:f}", "name",
-			string(l->domain[i].name), "index", (json_int_t)l->domain[i].index, "state",
-			state_text[l->domain[i].state], "joined", (int)l->domain[i].joined,
+			json_print_text(l->domain[i].name), "index", (json_int_t)l->domain[i].index,
+			"state", state_text[l->domain[i].state], "joined", (int)l->domain[i].joined,
 			"weight", l->domain[i].raw_weight, "base_weight", l->domain[i].base_weight,
 			"share", weight_history_share(l, i)));
 	return list;
@@ -169,14 +160,15 @@ change_json(const struct ledger_change *c)
 	for (size_t i = 0; i < c->weights_n; i++)
 		json_object_set_new(
 		    weights, text(c->weight[i].domain), json_real(c->weight[i].weight));
-	o = json_pack("{s:o, s:s, s:I, s:o, s:o}", "id", string(c->id), "kind", kind_text[c->kind],
-	    "step", (json_int_t)c->step, "weights", weights, "who", string(c->who));
+	o = json_pack("{s:o, s:s, s:I, s:o, s:o}", "id", json_print_text(c->id), "kind",
+	    kind_text[c->kind], "step", (json_int_t)c->step, "weights", weights, "who",
+	    json_print_text(c->who));
 	if (c->temperature != 0)
 		json_object_set_new(o, "temperature", json_real(c->temperature));
 	if (c->lr_scale != 0)
 		json_object_set_new(o, "lr_scale", json_real(c->lr_scale));
 	if (text(c->domain)[0] != '\0')
-		json_object_set_new(o, "domain", string(c->domain));
+		json_object_set_new(o, "domain", json_print_text(c->domain));
 	if (c->kind == LEDGER_SKIP) {
 		json_object_set_new(o, "partition", json_integer(c->partition));
 		json_object_set_new(o, "first", json_integer(c->first));
@@ -194,8 +186,8 @@ version_json(const struct weight_history_version *v)
 		json_object_set_new(weights, v->domain[i].name, json_real(v->domain[i].weight));
 	return json_pack("{s:I, s:I, s:s, s:o, s:o, s:f, s:f, s:o}", "version",
 	    (json_int_t)v->version, "step", (json_int_t)v->step, "reason", reason_text[v->reason],
-	    "reason_id", string(v->reason_id), "phase", string(v->phase), "temperature",
-	    v->temperature, "lr_scale", v->lr_scale, "weights", weights);
+	    "reason_id", json_print_text(v->reason_id), "phase", json_print_text(v->phase),
+	    "temperature", v->temperature, "lr_scale", v->lr_scale, "weights", weights);
 }
 
 static json_t *
@@ -205,8 +197,8 @@ phases_json(const struct shown *w)
 
 	for (size_t i = 0; i < w->phases_n; i++)
 		json_array_append_new(
-		    list, json_pack("{s:o, s:I}", "name", string(w->phase[i].name), "start_step",
-			      (json_int_t)w->phase[i].start_step));
+		    list, json_pack("{s:o, s:I}", "name", json_print_text(w->phase[i].name),
+			      "start_step", (json_int_t)w->phase[i].start_step));
 	return list;
 }
 
@@ -215,7 +207,6 @@ print_json(const struct shown *w, struct failure *f)
 {
 	const struct ledger *l = w->ledger;
 	json_t *pending = json_array(), *history = json_array(), *o;
-	char *out;
 
 	for (size_t i = 0; i < l->pending_n; i++)
 		json_array_append_new(pending, change_json(&l->pending[i]));
@@ -224,16 +215,10 @@ print_json(const struct shown *w, struct failure *f)
 	o = json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o}", "mix",
 	    w->mix, "step_next", (json_int_t)l->step_next, "version", (json_int_t)l->version,
 	    "since_step", (json_int_t)l->version_step, "reason", reason_text[l->reason],
-	    "reason_id", string(l->reason_id), "phase", string(l->phase), "temperature",
-	    l->temperature, "lr_scale", l->lr_scale, "domains", domains_json(l), "pending", pending,
-	    "phases", phases_json(w), "history", history);
-	out = o == NULL ? NULL : json_memory_text(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	json_decref(o);
-	if (out == NULL)
-		return fail_memory(f);
-	printf("%s\n", out);
-	free(out);
-	return FAIL_NONE;
+	    "reason_id", json_print_text(l->reason_id), "phase", json_print_text(l->phase),
+	    "temperature", l->temperature, "lr_scale", l->lr_scale, "domains", domains_json(l),
+	    "pending", pending, "phases", phases_json(w), "history", history);
+	return json_print(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER, stdout, f);
 }
 
 /* ---- all of it ---- */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_print.h"
 #include "cli/reweight/reweight_state.h"
-#include "common/base/json_memory.h"
 
 /* What the learner remembers of a domain: its last excess, or its smoothed loss. */
 static double
@@ -99,7 +99,6 @@ reweight_print_json(const struct reweight_job *job, FILE *to, struct failure *f)
 {
 	double *now = calloc(job->domains_n, sizeof(*now));
 	json_t *o = NULL;
-	char *text = NULL;
 
 	if (now != NULL) {
 		reweight_weights(job->learner, now);
@@ -109,13 +108,7 @@ reweight_print_json(const struct reweight_job *job, FILE *to, struct failure *f)
 		    (json_int_t)job->step_next, "asked", (json_int_t)job->asked, "refused",
 		    (json_int_t)job->refused, "weights", reweight_state_weights(job), "last",
 		    list(job, now), "dropped", reweight_state_counts(&job->counts));
-		text = o == NULL ? NULL : json_memory_text(o, JSON_INDENT(2));
 	}
 	free(now);
-	json_decref(o);
-	if (text == NULL)
-		return fail_memory(f);
-	fprintf(to, "%s\n", text);
-	free(text);
-	return FAIL_NONE;
+	return json_print(o, JSON_INDENT(2), to, f);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_memory.h"
+#include "cli/json_print.h"
 
 /* ---- for people ---- */
 
@@ -327,17 +327,6 @@ known(bool is_known, int64_t value)
 }
 
 /*
- * Texts from the broker (a commit's metadata, a reason) may hold any bytes; JSON takes UTF-8 only.
- */
-static json_t *
-text_json(const char *t)
-{
-	json_t *s = json_string(t == NULL ? "" : t);
-
-	return s != NULL ? s : json_string("(not UTF-8)");
-}
-
-/*
  * A key is for ever: "bounds_lead" is the `configured` of today, and a run that has committed
  * nothing has the step 0 and "committed": false, not null.
  */
@@ -411,8 +400,8 @@ weights_json(const struct status *st)
 		return json_null();
 	return json_pack("{s:I, s:I, s:s, s:o, s:o, s:f, s:f}", "version", (json_int_t)l->version,
 	    "since_step", (json_int_t)l->version_step, "reason", reason_key[l->reason], "reason_id",
-	    text_json(l->reason_id), "phase", text_json(l->phase), "lr_scale", l->lr_scale,
-	    "temperature", l->temperature);
+	    json_print_text(l->reason_id), "phase", json_print_text(l->phase), "lr_scale",
+	    l->lr_scale, "temperature", l->temperature);
 }
 
 /* Accepted changes that have not taken effect, in their order. */
@@ -428,9 +417,10 @@ pending_json(const struct status *st)
 	for (size_t i = 0; i < st->ledger.pending_n; i++) {
 		const struct ledger_change *c = &st->ledger.pending[i];
 
-		json_array_append_new(list,
-		    json_pack("{s:I, s:s, s:o, s:o}", "step", (json_int_t)c->step, "kind",
-			kind[c->kind], "id", text_json(c->id), "domain", text_json(c->domain)));
+		json_array_append_new(
+		    list, json_pack("{s:I, s:s, s:o, s:o}", "step", (json_int_t)c->step, "kind",
+			      kind[c->kind], "id", json_print_text(c->id), "domain",
+			      json_print_text(c->domain)));
 	}
 	return list;
 }
@@ -443,8 +433,8 @@ mixers_json(const struct status *st)
 
 	for (size_t i = 0; i < st->mixers_n; i++)
 		json_array_append_new(
-		    list, json_pack("{s:o, s:b}", "host", text_json(st->mixer[i].host), "standby",
-			      st->mixer[i].standby));
+		    list, json_pack("{s:o, s:b}", "host", json_print_text(st->mixer[i].host),
+			      "standby", st->mixer[i].standby));
 	return list;
 }
 
@@ -564,22 +554,8 @@ problems_json(const struct status *st)
 
 	assert(st->problems_n <= STATUS_PROBLEMS_MAX);
 	for (size_t i = 0; i < st->problems_n; i++)
-		json_array_append_new(list, text_json(st->problem[i]));
+		json_array_append_new(list, json_print_text(st->problem[i]));
 	return list;
-}
-
-/* Takes `o`, which is NULL without memory. */
-static enum fail_code
-print_json(json_t *o, size_t flags, FILE *to, struct failure *f)
-{
-	char *out = o == NULL ? NULL : json_memory_text(o, flags);
-
-	json_decref(o);
-	if (out == NULL)
-		return fail_memory(f);
-	fprintf(to, "%s\n", out);
-	free(out);
-	return FAIL_NONE;
 }
 
 enum fail_code
@@ -591,13 +567,13 @@ status_print_json(const struct status *st, FILE *to, bool compact, struct failur
 	    domains_json(st), "topics", topics_json(st), "rejects", (json_int_t)st->rejects,
 	    "problems", problems_json(st), "problems_more", number(st->problems_more));
 
-	return print_json(o, flags, to, f);
+	return json_print(o, flags, to, f);
 }
 
 enum fail_code
 status_print_runs_json(const struct status *st, FILE *to, struct failure *f)
 {
-	return print_json(runs_json(st), JSON_PRESERVE_ORDER | JSON_INDENT(2), to, f);
+	return json_print(runs_json(st), JSON_PRESERVE_ORDER | JSON_INDENT(2), to, f);
 }
 
 /* "-" in SEEN: not in the ledger's last records. */

@@ -1,0 +1,26 @@
+#include "cli/json_print.h"
+
+#include <stdlib.h>
+
+#include "common/base/json_memory.h"
+
+enum fail_code
+json_print(json_t *value, size_t flags, FILE *to, struct failure *f)
+{
+	char *text = value == NULL ? NULL : json_memory_text(value, flags);
+
+	json_decref(value);
+	if (text == NULL)
+		return fail_memory(f);
+	fprintf(to, "%s\n", text);
+	free(text);
+	return FAIL_NONE;
+}
+
+json_t *
+json_print_text(const char *text)
+{
+	json_t *s = json_string(text == NULL ? "" : text);
+
+	return s != NULL ? s : json_string("(not UTF-8)");
+}
