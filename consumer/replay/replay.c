@@ -155,6 +155,19 @@ open_feed(struct replay *r, struct failure *f)
 	return r->feed != NULL ? FAIL_NONE : feed_open(&r->feed, &o, f);
 }
 
+/* Opens the feed and the assembler of a mixer, which it takes. */
+static enum fail_code
+assemble(struct replay *r, struct mixer *m, struct failure *f)
+{
+	if (open_feed(r, f) != FAIL_NONE || add_domains_to_feed(r, m, f) != FAIL_NONE ||
+	    assembler_open(&r->assembler, m, r->feed, r->head.global_batch, note_bad, r, f) !=
+		FAIL_NONE) {
+		mixer_close(m);
+		return f->code;
+	}
+	return FAIL_NONE;
+}
+
 /*
  * The state of record k-1, with what the transaction of record k was drawn with: the lengths that
  * the mixer knew then, and the sequences that it had quarantined by its end. Without these the
@@ -172,13 +185,7 @@ open_assembler(struct replay *r, struct failure *f)
 		mixer_close(m);
 		return replay_verdict_ledger(r, &r->now, r->now_at, f);
 	}
-	if (open_feed(r, f) != FAIL_NONE || add_domains_to_feed(r, m, f) != FAIL_NONE ||
-	    assembler_open(&r->assembler, m, r->feed, r->head.global_batch, note_bad, r, f) !=
-		FAIL_NONE) {
-		mixer_close(m);
-		return f->code;
-	}
-	return FAIL_NONE;
+	return assemble(r, m, f);
 }
 
 /* ---- what is wrong with a domain log ---- */
@@ -530,13 +537,7 @@ start_beyond(struct replay *r, struct failure *f)
 		return FAIL_NONE;
 	if (mixer_resume(&m, &r->plan.plan, &r->now, f) != FAIL_NONE)
 		return replay_verdict_ledger(r, &r->now, r->now_at, f);
-	if (open_feed(r, f) != FAIL_NONE || add_domains_to_feed(r, m, f) != FAIL_NONE ||
-	    assembler_open(&r->assembler, m, r->feed, r->head.global_batch, note_bad, r, f) !=
-		FAIL_NONE) {
-		mixer_close(m);
-		return f->code;
-	}
-	return FAIL_NONE;
+	return assemble(r, m, f);
 }
 
 /* The ledger's record of what was derived, by a writer of its own, whose START comes first. */

@@ -571,32 +571,6 @@ last_end(const struct part *s)
 	return best;
 }
 
-/*
- * What differs between the files of the End and those of now; false: nothing, or it cannot be told:
- * Ends of live inputs count portions, and those of releases before 1.0 have no sizes.
- */
-static bool
-files_differ(const struct file_list *l, const struct resume *end, char *what, size_t room)
-{
-	uint64_t before = (uint64_t)end->settled_bytes, last = (uint64_t)end->last_bytes;
-
-	if (end->files == 0 || end->last_bytes < 0)
-		return false;
-	if (end->files > l->n || file_list_names(l, end->files) != end->names) {
-		snprintf(what, room,
-		    "the %" PRIu64 " files up to %s that it was made of are not the first of the "
-		    "%zu that the configuration names now",
-		    end->files, end->file, l->n);
-		return true;
-	}
-	if (file_list_bytes(l, end->files - 1) == before &&
-	    l->file[end->files - 1].size_bytes >= last)
-		return false;
-	snprintf(what, room, "the files up to %s had %" PRIu64 " bytes and have %" PRIu64,
-	    end->file, before + last, file_list_bytes(l, end->files));
-	return true;
-}
-
 static void
 report_nothing(const struct part *s)
 {
@@ -613,26 +587,47 @@ report_changed(const struct part *s, const char *what)
 	    s->o->label, what);
 }
 
+/*
+ * Says what is new or differs between the files of the End and those of now. Where the End does not
+ * know their sizes it may be that of a live input, whose `files` are portions: then other names say
+ * nothing.
+ */
 static void
 report_files(const struct part *s, const struct file_list *l, const struct resume *end)
 {
-	char what[FAILURE_TEXT_MAX];
 	bool same = end->files <= l->n && file_list_names(l, end->files) == end->names;
-	uint64_t last = (uint64_t)end->last_bytes;
+	bool sized = end->files > 0 && end->last_bytes >= 0;
+	int64_t settled_now = -1, last_now = -1;
+	char what[FAILURE_TEXT_MAX];
 
-	if (files_differ(l, end, what, sizeof(what)))
+	if (same && sized) {
+		settled_now = (int64_t)file_list_bytes(l, end->files - 1);
+		last_now = (int64_t)l->file[end->files - 1].size_bytes;
+	}
+	if (!same && sized) {
+		snprintf(what, sizeof(what),
+		    "the %" PRIu64 " files up to %s that it was made of are not the first of the "
+		    "%zu that the configuration names now",
+		    end->files, end->file, l->n);
 		report_changed(s, what);
-	else if (same && l->n > end->files)
+	} else if (settled_now >= 0 &&
+		   (settled_now != end->settled_bytes || last_now < end->last_bytes)) {
+		snprintf(what, sizeof(what),
+		    "the files up to %s had %" PRId64 " bytes and have %" PRId64, end->file,
+		    end->settled_bytes + end->last_bytes, settled_now + last_now);
+		report_changed(s, what);
+	} else if (same && l->n > end->files) {
 		log_warning("produce: PRODUCE-NEW %s is complete up to %s; %" PRIu64
 			    " new files, from %s on: `--append` publishes them",
 		    s->o->label, end->files == 0 ? "its start" : end->file, l->n - end->files,
 		    l->file[end->files].name);
-	else if (same && l->n > 0 && end->last_bytes >= 0 && l->file[l->n - 1].size_bytes > last)
-		log_warning("produce: PRODUCE-NEW %s is complete; %s has grown by %" PRIu64
+	} else if (last_now > end->last_bytes) {
+		log_warning("produce: PRODUCE-NEW %s is complete; %s has grown by %" PRId64
 			    " bytes: `--append` publishes them",
-		    s->o->label, end->file, l->file[l->n - 1].size_bytes - last);
-	else
+		    s->o->label, end->file, last_now - end->last_bytes);
+	} else {
 		report_nothing(s);
+	}
 }
 
 /*
