@@ -339,9 +339,18 @@ on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 		h->delivered(rk, message, h->opaque);
 }
 
-/* ---- requests that were never answered, by librdkafka's interceptors ---- */
+/* ---- requests and their answers, by librdkafka's interceptors ---- */
 
-/* Keys of Kafka's protocol: what changes the log or a transaction. */
+/* Keys of Kafka's protocol: what waits for the other members of a group. */
+static bool
+joins(int16_t api_key)
+{
+	enum { API_JOIN_GROUP = 11, API_SYNC_GROUP = 14 };
+
+	return api_key == API_JOIN_GROUP || api_key == API_SYNC_GROUP;
+}
+
+/* What changes the log or a transaction. */
 static bool
 writes(int16_t api_key)
 {
@@ -380,13 +389,34 @@ on_response(rd_kafka_t *rk, int socket, const char *broker, int32_t broker_id, i
 	if (writes(api_key) && err != RD_KAFKA_RESP_ERR_NO_ERROR &&
 	    err != RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE && err != RD_KAFKA_RESP_ERR__DESTROY)
 		atomic_store(&h->doubtful, true);
+	if (joins(api_key))
+		atomic_store(&h->joining, false);
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* A handle has one such request on its way at a time. See leave_or_not(). */
+static rd_kafka_resp_err_t
+on_request(rd_kafka_t *rk, int socket, const char *broker, int32_t broker_id, int16_t api_key,
+    int16_t api_version, int32_t correlation, size_t n, void *handle)
+{
+	struct kafka_handle *h = handle;
+
+	(void)rk, (void)socket, (void)broker, (void)broker_id, (void)api_version;
+	(void)correlation, (void)n;
+	if (joins(api_key))
+		atomic_store(&h->joining, true);
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 static rd_kafka_resp_err_t
 on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *handle, char *why, size_t room)
 {
+	rd_kafka_resp_err_t err =
+	    rd_kafka_interceptor_add_on_request_sent(rk, "riffle", on_request, handle);
+
 	(void)conf, (void)why, (void)room;
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return err;
 	return rd_kafka_interceptor_add_on_response_received(rk, "riffle", on_response, handle);
 }
 
@@ -412,8 +442,9 @@ configure(
 	rd_kafka_conf_set_ssl_cert_verify_cb(conf, on_certificate);
 	if (is_writer(o->role)) /* without one, flush and commit wait in 10 ms slices */
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
-	if (o->role == KAFKA_TRANSACTIONAL && rd_kafka_conf_interceptor_add_on_new(conf, "riffle",
-						  on_new, h) != RD_KAFKA_RESP_ERR_NO_ERROR)
+	if ((o->role == KAFKA_TRANSACTIONAL || o->role == KAFKA_MEMBER) &&
+	    rd_kafka_conf_interceptor_add_on_new(conf, "riffle", on_new, h) !=
+		RD_KAFKA_RESP_ERR_NO_ERROR)
 		return fail_memory(f);
 	code = set_all(conf, o, h->client, f);
 	value_of(conf, "bootstrap.servers", h->bootstrap, sizeof(h->bootstrap));
@@ -502,7 +533,12 @@ failed:
 
 /* ---- closing, which does not wait for ever ---- */
 
-enum { CLOSE_FLUSH_MS = 2000, CLOSE_DESTROY_MS = 5000 };
+enum {
+	CLOSE_FLUSH_MS = 2000,
+	CLOSE_DESTROY_MS = 5000,
+	CLOSE_JOIN_MS = 750, /* members hear of a rebalance with their next heartbeat: 500 ms */
+	CLOSE_SLICE_MS = 20,
+};
 
 /*
  * A destroy that hangs (librdkafka has had such bugs) must not hold up an exit: it gets a thread of
@@ -520,6 +556,7 @@ struct ending {
 	pthread_cond_t done;
 	rd_kafka_t *rk;
 	struct kafka_handle *handle;
+	int flags;                 /* of rd_kafka_destroy_flags() */
 	bool destroyed, abandoned; /* the later of the two sides frees this */
 };
 
@@ -528,16 +565,8 @@ ending_free(struct ending *e)
 {
 	pthread_cond_destroy(&e->done);
 	pthread_mutex_destroy(&e->lock);
+	handle_free(e->handle);
 	free(e);
-}
-
-static void
-destroy(rd_kafka_t *rk, struct kafka_handle *h)
-{
-	/* Only members join a group, and leave it here, so that others need not wait. */
-	rd_kafka_destroy_flags(
-	    rk, h->role == KAFKA_READER ? RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE : 0);
-	handle_free(h);
 }
 
 static void *
@@ -546,7 +575,7 @@ destroy_thread(void *argument)
 	struct ending *e = argument;
 	bool abandoned;
 
-	destroy(e->rk, e->handle);
+	rd_kafka_destroy_flags(e->rk, e->flags);
 	pthread_mutex_lock(&e->lock);
 	e->destroyed = true;
 	abandoned = e->abandoned;
@@ -557,27 +586,59 @@ destroy_thread(void *argument)
 	return NULL;
 }
 
-static void
-wait_destroyed(struct ending *e, const char *client)
+/* Whether a member that was to leave began to join after leave_or_not() looked. */
+static bool
+joins_late(const struct ending *e)
 {
-	struct timespec until;
-	bool destroyed;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += CLOSE_DESTROY_MS / 1000;
-	pthread_mutex_lock(&e->lock);
-	while (!e->destroyed && pthread_cond_timedwait(&e->done, &e->lock, &until) == 0)
-		;
-	destroyed = e->destroyed;
-	e->abandoned = !destroyed;
-	pthread_mutex_unlock(&e->lock);
-	if (destroyed)
-		ending_free(e);
-	else
-		log_warning("kafka: KAFKA-CLOSE client=%s did not end within %d ms; left behind",
-		    client, CLOSE_DESTROY_MS);
+	return (e->flags & RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE) == 0 &&
+	       atomic_load(&e->handle->joining);
 }
 
+static void
+wait_destroyed(struct ending *e)
+{
+	int64_t deadline_ms = clock_ms() + CLOSE_DESTROY_MS;
+	struct timespec until;
+	bool late;
+
+	pthread_mutex_lock(&e->lock);
+	while (!e->destroyed && !joins_late(e) && clock_ms() < deadline_ms) {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += CLOSE_SLICE_MS * 1000000L;
+		until.tv_sec += until.tv_nsec / 1000000000L;
+		until.tv_nsec %= 1000000000L;
+		pthread_cond_timedwait(&e->done, &e->lock, &until);
+	}
+	late = !e->destroyed;
+	e->abandoned = late;
+	if (late && !joins_late(e))
+		log_warning("kafka: KAFKA-CLOSE client=%s did not end within %d ms; left behind",
+		    e->handle->client, CLOSE_DESTROY_MS);
+	pthread_mutex_unlock(&e->lock);
+	if (!late)
+		ending_free(e);
+}
+
+/*
+ * Flags for the handle's end. Only members join a group, and leave it here, so that others need not
+ * wait. But the broker answers the requests of a connection one after the other, and holds back
+ * that of a member that joins until each other member has joined or its session is over: 10 s where
+ * one was killed. A request to leave would wait behind it. So such a member goes without a word,
+ * and is out when its own session ends.
+ */
+static int
+leave_or_not(const struct kafka_handle *h)
+{
+	int64_t deadline_ms = clock_ms() + CLOSE_JOIN_MS;
+
+	if (h->role == KAFKA_READER)
+		return RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE;
+	while (atomic_load(&h->joining) && clock_ms() < deadline_ms)
+		clock_pause_ms(CLOSE_SLICE_MS);
+	return atomic_load(&h->joining) ? RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE : 0;
+}
+
+/* Takes `h`. */
 static struct ending *
 ending_new(rd_kafka_t *rk, struct kafka_handle *h)
 {
@@ -599,28 +660,33 @@ ending_new(rd_kafka_t *rk, struct kafka_handle *h)
 void
 kafka_close(rd_kafka_t *rk)
 {
-	char client[sizeof(((struct kafka_handle *)NULL)->client)];
 	struct kafka_handle *h;
 	pthread_t thread;
 	struct ending *e;
+	int flags;
 
 	if (rk == NULL)
 		return;
 	h = rd_kafka_opaque(rk);
-	assert(h != NULL); /* kafka_open() made it */
-	memcpy(client, h->client, sizeof(client));
+	assert(h != NULL);                  /* kafka_open() made it */
 	kafka_log_set_quiet(&h->log, true); /* a connection that is being made is given up */
 	if (is_writer(h->role)) {           /* reports what is lost to `delivered` */
 		rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 		rd_kafka_flush(rk, CLOSE_FLUSH_MS);
 	}
+	flags = leave_or_not(h);
 	e = ending_new(rk, h);
-	if (e == NULL || pthread_create(&thread, NULL, destroy_thread, e) != 0) {
-		destroy(rk, h);
-		if (e != NULL)
-			ending_free(e);
+	if (e == NULL) {
+		rd_kafka_destroy_flags(rk, flags);
+		handle_free(h);
+		return;
+	}
+	e->flags = flags;
+	if (pthread_create(&thread, NULL, destroy_thread, e) != 0) {
+		rd_kafka_destroy_flags(rk, flags);
+		ending_free(e);
 		return;
 	}
 	pthread_detach(thread);
-	wait_destroyed(e, client);
+	wait_destroyed(e);
 }

@@ -3,7 +3,7 @@
  * librdkafka handle, deadlines, and failures of requests.
  *
  * A struct kafka_handle is the handle's opaque. kafka_open() makes it, kafka_close() frees it,
- * after the last callback. All but `log` and `doubtful` is constant in between.
+ * after the last callback. All but `log`, `doubtful` and `joining` is constant in between.
  */
 #ifndef COMMON_KAFKA_KAFKA_INTERNAL_H
 #define COMMON_KAFKA_KAFKA_INTERNAL_H
@@ -25,6 +25,7 @@ struct kafka_handle {
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
 	void *opaque;         /* the caller's, for `delivered` */
 	atomic_bool doubtful; /* what kafka_doubtful() returns; set by librdkafka's threads */
+	atomic_bool joining;  /* KAFKA_MEMBER: a JoinGroup or SyncGroup is not answered yet */
 };
 
 /* Milliseconds until `deadline_ms` (monotonic clock); 0: it has passed. */

@@ -220,3 +220,17 @@ def test_a_standby_that_waits_ends_with_sigterm(pair, mixer):
     standby.ends(0)
     first.signal(signal.SIGTERM)
     first.ends(0)
+
+
+def test_a_mixer_after_one_that_was_killed_ends_without_waiting_for_its_session(pair, mixer, position):
+    """Its join is answered when the dead one's session is over; it has long ended by then, or the join is answered."""
+    hit, _ = pair
+    first = mixer(hit)
+    first.leads()
+    wait_until(lambda: position(hit) > 0, "a step")
+    first.signal(signal.SIGKILL)
+    first.ends(-signal.SIGKILL)
+    second = mixer(hit, "--until-step", 1)
+    second.ends(0)
+    assert "paused before step" in second.log()
+    assert "KAFKA-CLOSE" not in second.log()

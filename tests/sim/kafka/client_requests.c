@@ -11,6 +11,15 @@ rd_kafka_conf_interceptor_add_on_new(rd_kafka_conf_t *conf, const char *ic_name,
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
+/* Only members' requests to join are of interest, and here no join takes time. */
+rd_kafka_resp_err_t
+rd_kafka_interceptor_add_on_request_sent(rd_kafka_t *rk, const char *ic_name,
+    rd_kafka_interceptor_f_on_request_sent_t *on_request_sent, void *ic_opaque)
+{
+	(void)rk, (void)ic_name, (void)on_request_sent, (void)ic_opaque;
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 rd_kafka_resp_err_t
 rd_kafka_interceptor_add_on_response_received(rd_kafka_t *rk, const char *ic_name,
     rd_kafka_interceptor_f_on_response_received_t *on_response_received, void *ic_opaque)
