@@ -74,7 +74,7 @@ print_stretch(const struct forecast *fc, const struct forecast_stretch *s, int w
 		fprintf(to,
 		    "%-*s  %11.6f%%  %11.6f%%  %12" PRIu64 "  %16" PRIu64 "  %10.4f  %9.4f%%\n",
 		    width, fc->domain[d].name, 100 * x->intended, 100 * (double)x->drawn / all,
-		    x->drawn, x->drawn * (fc->sequence_length + 1),
+		    x->drawn, x->drawn * fc->sequence_length,
 		    passes(x->drawn, fc->domain[d].length), 100 * x->rank_error);
 	}
 }
@@ -115,7 +115,7 @@ plan_print_table(const struct forecast *fc, const struct config *c, FILE *to)
 	    "mix %s: %" PRIu64 " steps of %" PRIu32 " sequences on %" PRIu32 " lanes: %" PRIu64
 	    " sequences, %" PRIu64 " tokens; ",
 	    c->mix.name, fc->steps, fc->global_batch, fc->lanes, fc->draws,
-	    fc->draws * (fc->sequence_length + 1));
+	    fc->draws * fc->sequence_length);
 	if (fc->dry)
 		fprintf(to, "then domain %s, which is live, has nothing further\n", fc->dry_domain);
 	else
@@ -158,7 +158,7 @@ domains_of(const struct forecast *fc)
 		    json_pack("{s:s, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:f}",
 			"name", d->name, "weight", at->weight, "intended", at->share, "realised",
 			(double)at->taken / all, "taken", number(at->taken), "tokens",
-			number(at->tokens), "epoch", number(at->epoch), "position",
+			number(at->tokens - at->taken), "epoch", number(at->epoch), "position",
 			number(at->position), "length", number(d->length), "epochs",
 			passes(at->taken, d->length), "first_step", step_or_null(d->first_step),
 			"exhausted_step", step_or_null(d->exhausted_step), "repetition",
@@ -179,7 +179,7 @@ shares_of(const struct forecast *fc, const struct forecast_stretch *s)
 		json_array_append_new(list,
 		    json_pack("{s:s, s:f, s:f, s:o, s:o, s:f, s:f}", "name", fc->domain[d].name,
 			"intended", x->intended, "achieved", (double)x->drawn / all, "sequences",
-			number(x->drawn), "tokens", number(x->drawn * (fc->sequence_length + 1)),
+			number(x->drawn), "tokens", number(x->drawn * fc->sequence_length),
 			"epochs", passes(x->drawn, fc->domain[d].length), "worst_rank_error",
 			x->rank_error));
 	}
@@ -210,7 +210,7 @@ plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, str
 	    fc->dry ? json_string(fc->dry_domain) : json_null(), "global_batch",
 	    number(fc->global_batch), "lanes", number(fc->lanes), "sequence_length",
 	    number(fc->sequence_length), "draws", number(fc->draws), "tokens",
-	    number(fc->draws * (fc->sequence_length + 1)), "batch_bytes_max", batch_bytes(fc, c),
+	    number(fc->draws * fc->sequence_length), "batch_bytes_max", batch_bytes(fc, c),
 	    "kafka_bytes_max", kafka_bytes(fc, c), "phases", stretches_of(fc), "domains",
 	    domains_of(fc));
 

@@ -1,12 +1,12 @@
 /*
  * plan_print.h -- a forecast as a table for people and as JSON for programs; single draws.
  *
- *     mix pretrain: 60 steps of 16 sequences on 4 lanes: 960 sequences, 492480 tokens; the mix ...
+ *     mix pretrain: 60 steps of 16 sequences on 4 lanes: 960 sequences, 491520 tokens; the mix ...
  *
  *     steps 0..60  lr_scale 1  temperature 1
  *     DOMAIN      INTENDED      ACHIEVED     SEQUENCES            TOKENS      EPOCHS  WORST RANK
- *     code      30.000000%    30.000000%           288            147744      0.1362     4.5833%
- *     prose     70.000000%    70.000000%           672            344736      0.1594     4.5833%
+ *     code      30.000000%    30.000000%           288            147456      0.1362     4.5833%
+ *     prose     70.000000%    70.000000%           672            344064      0.1594     4.5833%
  *
  *     all steps
  *     DOMAIN        LENGTH     SEQUENCES      EPOCHS   FIRST DRAWN     EXHAUSTED  REPETITION
@@ -18,7 +18,7 @@
  *
  *     INTENDED     share by the weights in force when the stretch begins, after temperature
  *     ACHIEVED     drawn / (steps of the stretch * global_batch)
- *     TOKENS       drawn * (sequence_length + 1): all sequences are taken to be full
+ *     TOKENS       drawn * sequence_length: targets, as if all sequences were full
  *     WORST RANK   the largest distance of a lane's share of the domain from the whole batch's
  *     EPOCHS       drawn / length; 0.1362 is 288 of 2115 sequences, 1.5 is one pass and a half
  *     EXHAUSTED    the step in which the first pass over the domain ends

@@ -136,6 +136,17 @@ print_step(struct read_output *out, const struct riffle_step *s, uint32_t lanes,
 	return fail(f, FAIL_STOPPED, "stopped by a signal");
 }
 
+/* The tokens of a step as all commands count them: S a full sequence, without padding. */
+static uint64_t
+targets(const struct riffle_step *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->sequences; i++)
+		n += s->sequence[i].used - 1;
+	return n;
+}
+
 /*
  * Step after step: read, print, commit. The end of the mix, --steps and a signal end it without a
  * failure. A step is printed before it is counted, so that print_rate() counts what is out.
@@ -159,7 +170,7 @@ read_all(struct riffle *r, const struct read_steps_arguments *a, const struct st
 		if (t->steps++ == 0)
 			t->first_ms = clock_ms();
 		t->sequences += s->sequences;
-		t->tokens += s->sequences * s->tokens_each;
+		t->tokens += targets(s);
 		if (a->commit_every > 0 && t->steps % a->commit_every == 0) {
 			code = commit(r, a, stop, f);
 			if (code != FAIL_NONE)
@@ -190,7 +201,7 @@ read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct st
 /*
  * To stderr, for --format none:
  *
- *     read: steps=40 sequences=640 tokens=328320 first_step_ms=133 seconds=0.008 steps_per_s=...
+ *     read: steps=40 sequences=640 tokens=327680 first_step_ms=133 seconds=0.008 steps_per_s=...
  *
  * The rate counts from the first step on, as the opening and the seek are no part of it.
  */
@@ -300,7 +311,7 @@ read_set(struct riffle_validation *v, const struct read_steps_arguments *a, cons
 		if (read_output_step(out, s, 1, f) != FAIL_NONE)
 			return f->code;
 		sequences += s->sequences;
-		tokens += s->sequences * s->tokens_each;
+		tokens += targets(s);
 	}
 	ms = clock_ms() - begun_ms;
 	if (a->format == READ_OUTPUT_NONE)

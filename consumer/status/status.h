@@ -88,7 +88,8 @@ struct status_domain {
 	 * schedule random, which aims at no such number.
 	 */
 	double target, deviation;
-	int64_t taken, tokens, epoch;
+	int64_t taken, epoch;
+	int64_t tokens;        /* targets in them: a sequence has one fewer than tokens */
 	int64_t position;      /* places of this epoch's order that are used up */
 	int64_t sealed_length; /* sequences of an epoch, by the last Ends; -1: not sealed */
 	int64_t sequences;     /* in its topic */

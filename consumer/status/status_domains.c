@@ -58,7 +58,7 @@ list_domains(struct status *st, struct failure *f)
 		d->mixed = (int)k;
 		d->weight = from->raw_weight;
 		d->taken = from->taken;
-		d->tokens = from->tokens;
+		d->tokens = from->tokens - from->taken;
 		d->epoch = from->epoch;
 		d->position = from->position;
 		d->state = from->state;

@@ -153,7 +153,7 @@ sample_of(const struct ledger *l, const rd_kafka_message_t *m)
 	    .draws = l->draws};
 
 	for (size_t i = 0; i < l->domains_n; i++)
-		s.tokens += l->domain[i].tokens;
+		s.tokens += l->domain[i].tokens - l->domain[i].taken;
 	return s;
 }
 

@@ -300,7 +300,7 @@ publish_sequence(struct part_outputs *outs, struct part_output *to,
 	to->record_bytes += n;
 	to->record_bytes_max = n > to->record_bytes_max ? n : to->record_bytes_max;
 	outs->workers.progress->sequences++;
-	outs->workers.progress->tokens += tokens;
+	outs->workers.progress->tokens += item->sequence->used - 1;
 	fault_point("produce.before_publish");
 	if (writer_put(to->writer, bytes, n, &recipe, to->marked ? 0 : 1, f) != FAIL_NONE)
 		return f->code;
@@ -587,6 +587,20 @@ is_as_before(const struct resume *r, const struct sequence_end *end)
 	       r->byte == end->input.byte;
 }
 
+/*
+ * The tokens of a partition as all commands count them: S a full sequence, without padding. What
+ * the End counts are tokens of documents: concat gives neighbours one of them in common, and none
+ * to the first after an earlier End.
+ */
+static uint64_t
+targets(const struct part_outputs *outs, const struct sequence_end *end)
+{
+	if (end->packing == SEQUENCE_CONCAT)
+		return end->sequences * outs->o.config->sequence_length;
+	assert(end->tokens >= end->sequences);
+	return end->tokens - end->sequences;
+}
+
 static enum fail_code
 publish_end(struct part_outputs *outs, struct part_output *to, const struct input_end *input,
     struct failure *f)
@@ -627,8 +641,8 @@ publish_end(struct part_outputs *outs, struct part_output *to, const struct inpu
 	}
 	log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64 " tokens=%" PRIu64
 		 " documents=%" PRIu64 " dropped_tokens=%" PRIu64 " rejects=%" PRIu64,
-	    to->topic, outs->o.partition, end.sequences, end.tokens, end.documents, end.dropped,
-	    end.rejects);
+	    to->topic, outs->o.partition, end.sequences, targets(outs, &end), end.documents,
+	    end.dropped, end.rejects);
 	return writer_put(to->writer, bytes, n, header, input->last_bytes < 0 ? 1 : 2, f);
 }
 

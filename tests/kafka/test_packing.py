@@ -123,7 +123,7 @@ def test_none_makes_a_sequence_of_each_document_and_says_where_its_prompt_is(cor
     write(corpus, "a.jsonl", found)
     corpus.config["max_rejects"] = 1
     corpus.config["domains"] = {"a": {"train": ["a.jsonl"], **PAIR, "over_long": over_long}}
-    corpus.create().produce()
+    said = corpus.create().produce().stderr
     documents = [(i, *encode(encoding, r)) for i, r in enumerate(found)]
     sequences, end = corpus.read("a")
     assert seen(sequences) == pack_none(documents, over_long)
@@ -132,6 +132,8 @@ def test_none_makes_a_sequence_of_each_document_and_says_where_its_prompt_is(cor
     rejects = len(long) if over_long == "reject" else 0
     dropped = sum(long) - COUNT * len(long) if over_long == "truncate" else 0
     check_totals(sequences, end, 300 - rejects, dropped, rejects)
+    targets = sum(s["payload"]["used"] - 1 for s in sequences)
+    assert f"partition=0 sequences={len(sequences)} tokens={targets} " in said
     for s in sequences:
         for d in s["payload"]["documents"]:
             record = found[d["document"]]

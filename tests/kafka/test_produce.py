@@ -254,7 +254,7 @@ def test_every_format_gives_the_sequences_of_tiktoken_and_a_naive_packing(corpus
     }
     corpus.config["domains"] = {name: {"train": patterns} for name, patterns in formats.items()}
     corpus.config["domains"]["exec"] = {"exec": "cat part.1.jsonl part.2.jsonl part.3.jsonl; cat part.4.jsonl"}
-    corpus.create().produce()
+    said = corpus.create().produce().stderr
 
     expected, spans, dropped = pack(documents, encoding)
     assert len(expected) > 200
@@ -265,6 +265,8 @@ def test_every_format_gives_the_sequences_of_tiktoken_and_a_naive_packing(corpus
         assert all(s["payload"]["width"] == 2 and s["payload"]["used"] == LENGTH + 1 for s in sequences)
         assert (end["sequences"], end["tokens"], end["dropped"], end["documents"], end["rejects"]) == (
             len(expected), len(expected) * LENGTH + 1, dropped, len(documents), 0), name
+        counted = f"sequences={len(expected)} tokens={len(expected) * LENGTH} "
+        assert f"topic={corpus.name}.{name} partition=0 {counted}" in said, name
         sizes = [len(v) for v in corpus.log(name)[0]]
         assert (end["record_bytes"], end["record_bytes_max"]) == (sum(sizes), max(sizes))
     assert {s for q in corpus.read("txt")[0] for s in q["payload"]["sources"]} == {f"doc{i:04}.txt" for i in range(len(documents))}

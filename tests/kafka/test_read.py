@@ -122,7 +122,7 @@ def test_the_format_none_prints_a_rate_and_no_data(mix, read):
     mix("--steps", 7, "--length", 16, "--end")
     done = read("--format", "none")
     assert done.stdout == ""
-    assert f"steps=7 sequences={7 * LANES * 2} tokens={7 * LANES * 2 * 17} " in done.stderr
+    assert f"steps=7 sequences={7 * LANES * 2} tokens={7 * LANES * 2 * 16} " in done.stderr
     assert "tokens_per_s=" in done.stderr
 
 
