@@ -19,36 +19,38 @@ struct arguments {
 
 static const char *const sets[] = {"train", "valid", "test", NULL};
 
+static const struct arguments defaults = {.set = SET_TRAIN};
+
 static const struct option_row rows[] = {
     {.name = "format",
 	.kind = OPTION_CHOICE,
 	.at = AT(format),
 	.choice = token_format_names + 1, /* without NONE */
 	.value = "FORM",
-	.help = "PREFIX.bin and .idx of Megatron; PREFIX.ds, .ds.index and .ds.metadata of "
-		"datatrove and Nanotron; PREFIX.npy, tokens and nothing else, of OLMo; PREFIX.bin "
-		"of llm.c"},
+	.without = "",
+	.help =
+	    "required. PREFIX.bin and .idx of Megatron; PREFIX.ds, .ds.index and .ds.metadata of "
+	    "datatrove and Nanotron; PREFIX.npy, tokens and nothing else, of OLMo; PREFIX.bin "
+	    "of llm.c"},
     {.name = "out",
 	.letter = 'o',
 	.kind = OPTION_TEXT,
 	.at = AT(out),
 	.value = "PREFIX",
-	.help = "path of the files without their endings"},
+	.help = "required: path of the files, without their endings"},
     {.name = "set",
 	.kind = OPTION_CHOICE,
 	.at = AT(set),
 	.choice = sets,
 	.value = "SET",
-	.help = "train (without it), valid or test"},
+	.help = "which set of the domain"},
     {.name = "stream",
 	.kind = OPTION_FLAG,
 	.at = AT(stream),
-	.help = "every token in the order of the sequences, also of the documents that an End cut "
-		"off; an index then has the stretches of documents as they come"},
-    {.name = "force",
-	.kind = OPTION_FLAG,
-	.at = AT(force),
-	.help = "replaces files that are there"},
+	.help =
+	    "write every token in the order of the sequences, also of documents that an End cut "
+	    "off; an index then lists the pieces of documents in that order"},
+    {.name = "force", .kind = OPTION_FLAG, .at = AT(force), .help = "replace files that exist"},
 };
 
 static enum fail_code
@@ -82,7 +84,7 @@ export_domain(
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct arguments a = {0};
+	struct arguments a = defaults;
 	struct config *c = NULL;
 	struct options o;
 	enum fail_code code;
@@ -104,14 +106,16 @@ const struct command cmd_export = {
     .name = "export",
     .summary = "write a domain as a token file of another tool",
     .usage = "-c FILE DOMAIN --format FORM --out PREFIX [--set SET] [--stream] [--force]",
-    .help = "Reads a domain's topic from its beginning to its End, partition after partition, puts "
-	    "the documents together again and writes them, each with its eos, in the order of the "
-	    "input. The last document of a partition may be cut off by the End, where the packing "
-	    "drops what fills no sequence; it is left out, and counted. Files get their names when "
-	    "they are complete, the index last; what is there is not replaced without --force.",
+    .help =
+	"Reads a domain's topic from its beginning to its End, partition after partition, joins "
+	"the documents and writes them, each with its eos, in the order of the "
+	"input. Packing concat drops what fills no sequence before an End: a document that is cut "
+	"off there is left out, and counted. Files get their names when "
+	"they are complete, the index last; a file that exists is replaced only with --force.",
     .example = "riffle export -c run.yml web --format megatron --out data/web\n"
 	       "riffle export -c run.yml web --set valid --format npy --out data/web.val",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .defaults = &defaults,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
     .arguments_min = 1,

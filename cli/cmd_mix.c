@@ -22,23 +22,25 @@ static const struct option_row rows[] = {
 	.kind = OPTION_COUNT,
 	.at = AT(until_step),
 	.value = "N",
+	.without = "to the end of the mix",
 	.help = "publish the steps below N, then pause: exit 0, and the mix does not end"},
     {.name = "accept-config",
 	.kind = OPTION_FLAG,
 	.at = AT(accept_config),
 	.help =
-	    "take weights, temperature, phases, domains, what happens at their ends and when they "
-	    "are dry, runs and max_lead_steps that differ from the ledger's, as a new version "
-	    "from the next step on; shows first what changes, and asks"},
+	    "take weights, temperature, phases, domains, on_end, on_dry, runs and max_lead_steps "
+	    "from the configuration where they differ from the ledger's, as a new version from "
+	    "the next step on. Shows first what will change, and asks"},
     {.name = "yes",
 	.kind = OPTION_FLAG,
 	.at = AT(yes),
-	.help = "with --accept-config: do not ask; needed where there is no terminal"},
+	.help = "with --accept-config: do not ask; required where there is no terminal"},
     {.name = "standby",
 	.kind = OPTION_FLAG,
 	.at = AT(standby),
-	.help = "wait while another mixer of this mix runs, and go on when it has died (within 15 "
-		"s) or has ended before the mix has (at once)"},
+	.help =
+	    "wait while another mixer of this mix runs; take over within 15 s after it has died, "
+	    "at once after it has ended before the mix has"},
 };
 
 /*
@@ -102,13 +104,16 @@ const struct command cmd_mix = {
 	"Waits until every domain that is not live is sealed, then publishes steps to "
 	"<mix>.batches, several in one transaction, with the record in <mix>.ledger that a "
 	"later start resumes from. Runs at most mix.max_lead_steps ahead of the slowest run in "
-	"mix.runs. --accept-config keeps what `riffle weights` has changed, but for what the "
-	"file changed too, and accepts nothing where no step follows. Requests of `riffle weights` "
-	"and `riffle skip` are answered between two "
-	"transactions. SIGTERM or SIGINT commits what is open and ends with 0; run it again to go "
-	"on. A second mixer of the same mix takes over: the older one ends with 3; "
-	"--standby waits for its turn instead. SIGTERM, a failure or --until-step of the active "
-	"mixer hand over to a standby; with the end of the mix the standbys end, too.",
+	"mix.runs. Answers requests of `riffle weights` and `riffle skip` between two "
+	"transactions. SIGTERM or SIGINT commits what is open and ends it with 0; the same command "
+	"continues.\n"
+	"\n"
+	"A second mixer of the same mix takes over, and the older one ends with 3; with --standby "
+	"it waits for its turn instead. A standby takes over after SIGTERM, a failure or "
+	"--until-step of the active mixer; with the end of the mix the standbys end, too.\n"
+	"\n"
+	"--accept-config keeps what `riffle weights` has changed, unless the file changed it too, "
+	"and accepts nothing where no step follows.",
     .example = "riffle mix -c run.yml\nriffle mix -c run.yml --until-step 1000\n"
 	       "riffle mix -c run.yml --standby",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

@@ -25,20 +25,20 @@ static const struct option_row rows[] = {
 	.kind = OPTION_TEXT,
 	.at = AT(domain),
 	.value = "D",
-	.help = "records of this domain only"},
+	.help = "only records of this domain"},
     {.name = "reason",
 	.kind = OPTION_TEXT,
 	.at = AT(reason),
 	.value = "R",
-	.help = "records whose reason holds this text only"},
+	.help = "only records whose reason contains this text"},
     {.name = "count",
 	.kind = OPTION_FLAG,
 	.at = AT(count),
-	.help = "the counts by domain and reason only"},
+	.help = "only the counts by domain and reason"},
     {.name = "json",
 	.kind = OPTION_FLAG,
 	.at = AT(json),
-	.help = "an object a record, then one with the counts; its keys are stable"},
+	.help = "JSON: an object for each record, then one with the counts; its keys are stable"},
 };
 
 /* The records of a domain, or of several that share an input, by reason. */
@@ -230,12 +230,12 @@ const struct command cmd_rejects = {
     .summary = "list and count what could not be used",
     .usage = "-c FILE [--domain D] [--reason R] [--count] [--json]",
     .help =
-	"Reads the topic of rejects of the corpus: records of files that riffle produce could not "
-	"use, and records of domains that riffle mix passed over. A line each: the domain, the "
-	"file and line (or topic, partition and offset), the reason, the record's beginning; "
-	"then the counts by domain and reason, where N stands for the numbers in a reason. "
-	"Counted are records, not offsets of the topic. What a producer that was killed has "
-	"rejected once more after its restart is listed twice.",
+	"Reads the corpus's topic of rejects: records of files that `riffle produce` could not "
+	"use, and records of domains that `riffle mix` passed over. Prints a line for each: the "
+	"domain, the file and line (or topic, partition and offset), the reason and the beginning "
+	"of the record; then the counts by domain and reason, with N in place of the numbers in a "
+	"reason. Counts records, not offsets of the topic. Lists a record twice that a producer "
+	"rejected before and after it was killed.",
     .example = "riffle rejects -c run.yml --domain web --count\n"
 	       "riffle rejects -c run.yml --reason 'no field' --json",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

@@ -20,13 +20,13 @@ static const struct option_row rows[] = {
 	.at = AT(from_step),
 	.max = INT64_MAX / 2,
 	.value = "S",
-	.help = "where no lane holds a record: leave out the steps below S, as retain does; where "
-		"nothing is missing at the ends: look from S on for steps that are missing"},
+	.help = "where no lane holds a record: leave out the steps below S, as `riffle retain` "
+		"does; where no lane lacks its end: search from S on for missing steps"},
     {.name = "dry-run",
 	.letter = 'n',
 	.kind = OPTION_FLAG,
 	.at = AT(dry_run),
-	.help = "derive and compare, say what would be written, and write nothing"},
+	.help = "derive, compare and print what would be written, and write nothing"},
 };
 
 static void
@@ -88,11 +88,11 @@ const struct command cmd_repair = {
     .summary = "complete lanes whose end a broker has lost",
     .usage = "-c FILE [--from-step S] [--dry-run]",
     .help =
-	"Completes lanes that end before the ledger, and a ledger that ends before its lanes:\n"
-	"derives what is missing from domain logs and ledger, compares it with what the other\n"
-	"lanes hold, and writes it. Stop all mixers and standbys first. Exit 1, and nothing is\n"
-	"written that is not certain: steps are missing in the middle of a lane, or the lost\n"
-	"part of the ledger held a change; the sentence says what else can be done.",
+	"Completes lanes that end before the ledger, and a ledger that ends before its lanes: "
+	"derives what is missing from domain logs and ledger, compares it with what the other "
+	"lanes hold, and writes it. Stop all mixers and standbys first. Writes only what is "
+	"certain. Exit 1, and nothing is written, where steps are missing in the middle of a lane "
+	"or the lost part of the ledger held a change; the message says what else can be done.",
     .example = "riffle repair -c run.yml --dry-run\n"
 	       "riffle repair -c run.yml",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

@@ -20,15 +20,15 @@ static const struct option_row rows[] = {
 	.kind = OPTION_RANGE,
 	.at = AT(steps),
 	.value = "A..B",
-	.help = "the steps from A on, below B; needed"},
+	.help = "required: the steps from A on, below B"},
     {.name = "republish",
 	.kind = OPTION_TEXT,
 	.at = AT(republish),
 	.value = "MIX",
 	.help =
-	    "write these steps to the topics of another mix, with its name in them and a ledger "
-	    "that ends with them; topics that are missing are made, and a mix that holds a part "
-	    "is gone on with"},
+	    "write these steps to another mix: to its batch topic, with its name, and to its "
+	    "ledger, which ends with them. Creates topics that are missing, and continues a mix "
+	    "that holds a part of the steps"},
     {.name = "derive-only",
 	.kind = OPTION_FLAG,
 	.at = AT(derive_only),
@@ -111,11 +111,11 @@ const struct command cmd_replay = {
     .name = "replay",
     .summary = "derive steps again and compare them with the batch topic",
     .usage = "-c FILE --steps A..B [--republish MIX [--derive-only]]",
-    .help =
-	"Derives the steps from domain logs and ledger and compares every byte with the batch\n"
-	"topic. Exit 1 at the first difference: which step, lane, sequence and field, and\n"
-	"whether the batch topic, a domain log or the ledger is the odd one out. The file names\n"
-	"the mix and the broker; all else is the ledger's. Works while the mix is running.",
+    .help = "Derives the steps from domain logs and ledger and compares every byte with the batch "
+	    "topic. Exit 1 at the first difference: names the step, lane, sequence and field, and "
+	    "whether the batch topic, a domain log or the ledger differs from the other two. Takes "
+	    "only the mix and the broker from the configuration, all else from the ledger. Works "
+	    "while the mix runs.",
     .example = "riffle replay -c run.yml --steps 1000..1100\n"
 	       "riffle replay -c run.yml --steps 1000..1100 --republish again",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

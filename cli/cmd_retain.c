@@ -19,7 +19,7 @@ static const struct option_row rows[] = {
 	.at = AT(from_step),
 	.max = INT64_MAX / 2,
 	.value = "S",
-	.help = "the first step that stays; needed"},
+	.help = "required: the first step that is kept"},
     {.name = "force",
 	.kind = OPTION_FLAG,
 	.at = AT(force),
@@ -28,7 +28,7 @@ static const struct option_row rows[] = {
 	.letter = 'n',
 	.kind = OPTION_FLAG,
 	.at = AT(dry_run),
-	.help = "say what would be deleted, and delete nothing"},
+	.help = "print what would be deleted, and delete nothing"},
 };
 
 static void
@@ -84,10 +84,10 @@ const struct command cmd_retain = {
     .name = "retain",
     .summary = "delete the batches below a step",
     .usage = "-c FILE --from-step S [--force] [--dry-run]",
-    .help = "Deletes all steps below S from the batch topic, on every lane; the ledger stays.\n"
-	    "Exit 1, and nothing is deleted, where S is not published, or where a training run\n"
-	    "has a committed position below S: one of mix.runs, of the ledger, or any consumer\n"
-	    "group MIX.RUN. A run that has committed nothing is only warned of.",
+    .help = "Deletes all steps below S from the batch topic, on every lane; the ledger stays. "
+	    "Exit 1, and nothing is deleted, where S is not published, or where a training run "
+	    "has a committed position below S: one of mix.runs, of the ledger, or any consumer "
+	    "group MIX.RUN. A run that has committed nothing only causes a warning.",
     .example = "riffle retain -c run.yml --from-step 10000 --dry-run\n"
 	       "riffle retain -c run.yml --from-step 10000",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

@@ -19,7 +19,7 @@ enum {
 	PROPERTY_NAME_MAX = 255,
 
 	/* The layout of --help. */
-	WIDTH = 88,         /* of a line, in columns */
+	WIDTH = 79,         /* of a line, in columns: a terminal of 80 breaks none */
 	INDENT = 26,        /* where the help of an option begins */
 	BOUND_MAX = 100000, /* a larger limit tells a reader nothing */
 	HEAD_MAX = 512,
@@ -183,17 +183,18 @@ set_value(const struct option_row *row, void *values, const char *text, struct f
 
 /* In the order of the help. The first ones are for commands that ask for them: common_wanted(). */
 static const struct option_row common_rows[] = {
-    {"config", 'c', OPTION_TEXT, AT(config), 0, 0, NULL, "FILE",
-	"the configuration (YAML); default: the file that RIFFLE_CONFIG names"},
+    {"config", 'c', OPTION_TEXT, AT(config), 0, 0, NULL, "FILE", "the configuration, in YAML",
+	"the file that RIFFLE_CONFIG names"},
     {"override", 's', OPTION_LIST, AT(overrides), 0, 0, NULL, "KEY=VALUE",
 	"set a key of the configuration in place of what the file has, as mix.weights.code=0.3; "
-	"may "
-	"be repeated; a value that begins with [ or { is YAML"},
+	"may be repeated; a value that begins with [ or { is YAML",
+	NULL},
     {"property", 'X', OPTION_LIST, AT(properties), 0, 0, NULL, "NAME=VALUE",
-	"set a librdkafka property; may be repeated; wins over the configuration's kafka section"},
-    {"verbose", 'v', OPTION_FLAG, AT(verbose), 0, 0, NULL, NULL, "log more, to stderr"},
-    {"quiet", 'q', OPTION_FLAG, AT(quiet), 0, 0, NULL, NULL, "log warnings and errors only"},
-    {"help", 'h', OPTION_FLAG, AT(help), 0, 0, NULL, NULL, "print this text"},
+	"set a librdkafka property; may be repeated; wins over the configuration's kafka section",
+	NULL},
+    {"verbose", 'v', OPTION_FLAG, AT(verbose), 0, 0, NULL, NULL, "log more, to stderr", NULL},
+    {"quiet", 'q', OPTION_FLAG, AT(quiet), 0, 0, NULL, NULL, "log warnings and errors only", NULL},
+    {"help", 'h', OPTION_FLAG, AT(help), 0, 0, NULL, NULL, "print this text", NULL},
 };
 enum { COMMON_ROWS = sizeof(common_rows) / sizeof(common_rows[0]) };
 
@@ -321,6 +322,8 @@ fail_syntax(const struct grammar *g, int code, char *const *argv, struct failure
 static enum fail_code
 check_arguments(const struct options *o, const struct command *c, struct failure *f)
 {
+	int form = (int)strcspn(c->usage, "\n"); /* the first one */
+
 	for (size_t i = 0; i < o->properties.n; i++) {
 		const char *text = o->properties.text[i], *equals = strchr(text, '=');
 
@@ -336,11 +339,11 @@ check_arguments(const struct options *o, const struct command *c, struct failure
 	if (o->verbose && o->quiet)
 		return fail(f, FAIL_USAGE, "--verbose and --quiet exclude each other");
 	if (o->arguments_n > c->arguments_max)
-		return fail(f, FAIL_USAGE, "unexpected argument: %s (usage: riffle %s %s)",
-		    o->argument[c->arguments_max], c->name, c->usage);
+		return fail(f, FAIL_USAGE, "unexpected argument: %s (usage: riffle %s %.*s)",
+		    o->argument[c->arguments_max], c->name, form, c->usage);
 	if (o->arguments_n < c->arguments_min)
-		return fail(f, FAIL_USAGE, "an argument is missing (usage: riffle %s %s)", c->name,
-		    c->usage);
+		return fail(f, FAIL_USAGE, "an argument is missing (usage: riffle %s %.*s)",
+		    c->name, form, c->usage);
 	return FAIL_NONE;
 }
 
@@ -587,7 +590,7 @@ options_help_wanted(const struct command *c, int argc, char **argv)
 	return false;
 }
 
-/* Prints words from column `used` on, broken at WIDTH; "\n" in the text stays a break. */
+/* Prints words from column `used` on, in lines of WIDTH; "\n\n" in the text: an empty line. */
 static void
 print_wrapped(FILE *to, const char *text, int used, int indent)
 {
@@ -607,9 +610,10 @@ print_wrapped(FILE *to, const char *text, int used, int indent)
 		fprintf(to, "%.*s", n, text);
 		column += n;
 		text += n;
-		if (*text == '\n') {
-			fprintf(to, "\n%*s", text[1] == '\n' ? 0 : indent, "");
+		if (strncmp(text, "\n\n", 2) == 0) {
+			fprintf(to, "\n\n%*s", indent, "");
 			column = indent;
+			text++;
 		}
 		text += *text != '\0';
 	}
@@ -634,7 +638,7 @@ print_head(FILE *to, const struct option_row *row)
 	return fprintf(to, "%s", head);
 }
 
-/* What an option takes, where its range says something: " (1 to 4096)". */
+/* What an option takes, where its range says something: "1 to 4096"; else "". */
 static void
 bounds_text(char *out, size_t room, const struct option_row *row)
 {
@@ -646,18 +650,58 @@ bounds_text(char *out, size_t room, const struct option_row *row)
 	if (row->kind == OPTION_SIZE) {
 		scalar_size_text(low, row->min);
 		scalar_size_text(high, row->max);
-		snprintf(out, room, " (%s to %s)", low, high);
+		snprintf(out, room, "%s to %s", low, high);
 	} else if (row->max <= BOUND_MAX &&
 		   (row->kind == OPTION_COUNT32 || row->kind == OPTION_COUNT ||
 		       row->kind == OPTION_NUMBER)) {
-		snprintf(out, room, " (%" PRIu64 " to %" PRIu64 ")", row->min, row->max);
+		snprintf(out, room, "%" PRIu64 " to %" PRIu64, row->min, row->max);
 	}
 }
 
+/*
+ * What holds without the option; "" where that is nothing to speak of. A number of 0 stands for one
+ * that is not given: a default of 0 is for the row's `without`.
+ */
 static void
-print_option(FILE *to, const struct option_row *row)
+default_text(char *out, size_t room, const struct option_row *row, const void *defaults)
 {
-	char text[TEXT_MAX], bounds[80];
+	const void *at = defaults == NULL ? NULL : (const char *)defaults + row->at;
+	uint64_t count = 0;
+
+	out[0] = '\0';
+	if (row->without != NULL)
+		snprintf(out, room, "%s", row->without);
+	if (row->without != NULL || at == NULL)
+		return;
+	switch (row->kind) {
+	case OPTION_TEXT:
+		if (*(const char *const *)at != NULL)
+			snprintf(out, room, "%s", *(const char *const *)at);
+		return;
+	case OPTION_COUNT32: count = *(const uint32_t *)at; break;
+	case OPTION_COUNT: count = *(const uint64_t *)at; break;
+	case OPTION_SIZE:
+		if (*(const uint64_t *)at != 0)
+			scalar_size_text(out, *(const uint64_t *)at);
+		return;
+	case OPTION_NUMBER:
+		if (*(const double *)at != 0)
+			snprintf(out, room, "%g", *(const double *)at);
+		return;
+	case OPTION_CHOICE: snprintf(out, room, "%s", row->choice[*(const int *)at]); return;
+	case OPTION_FLAG:
+	case OPTION_RANGE:
+	case OPTION_PART:
+	case OPTION_LIST: return;
+	}
+	if (count != 0)
+		snprintf(out, room, "%" PRIu64, count);
+}
+
+static void
+print_option(FILE *to, const struct option_row *row, const void *defaults)
+{
+	char text[TEXT_MAX], bounds[80], without[HEAD_MAX];
 	int used = print_head(to, row);
 
 	if (used > INDENT - 2) {
@@ -666,8 +710,32 @@ print_option(FILE *to, const struct option_row *row)
 	}
 	fprintf(to, "%*s", INDENT - used, "");
 	bounds_text(bounds, sizeof(bounds), row);
-	snprintf(text, sizeof(text), "%s%s", row->help, bounds);
+	default_text(without, sizeof(without), row, defaults);
+	snprintf(text, sizeof(text), "%s%s%s%s%s%s%s", row->help,
+	    *bounds == '\0' && *without == '\0' ? "" : " (", bounds,
+	    *bounds != '\0' && *without != '\0' ? "; " : "",
+	    *without == '\0' ? "" : "default: ", without,
+	    *bounds == '\0' && *without == '\0' ? "" : ")");
 	print_wrapped(to, text, INDENT, INDENT);
+}
+
+/* "usage: riffle NAME ...", each form on lines of its own. */
+static void
+print_usage(FILE *to, const struct command *c)
+{
+	int used = fprintf(to, "usage: riffle %s ", c->name);
+	char form[TEXT_MAX];
+
+	for (const char *at = c->usage; at != NULL;) {
+		size_t n = strcspn(at, "\n");
+
+		snprintf(form, sizeof(form), "%.*s", (int)n, at);
+		print_wrapped(to, form, used, used);
+		at = at[n] == '\0' ? NULL : at + n + 1;
+		if (at != NULL)
+			used = fprintf(to, "       riffle %s ", c->name);
+	}
+	fputc('\n', to);
 }
 
 void
@@ -676,7 +744,7 @@ options_print_help(const struct command *c, FILE *to)
 	const struct option_row *row[OPTIONS_MAX];
 	size_t n = list_rows(c, row);
 
-	fprintf(to, "usage: riffle %s %s\n\n", c->name, c->usage);
+	print_usage(to, c);
 	print_wrapped(to, c->summary, 0, 0);
 	if (c->help != NULL) {
 		fputc('\n', to);
@@ -685,7 +753,7 @@ options_print_help(const struct command *c, FILE *to)
 	fputs("\noptions:\n", to);
 	for (size_t i = 0; i < n; i++)
 		if (row[i]->help != NULL)
-			print_option(to, row[i]);
+			print_option(to, row[i], i < c->options_n ? c->defaults : NULL);
 	fputs("\nexample:\n", to);
 	for (const char *line = c->example; line != NULL;) {
 		fprintf(to, "  %.*s\n", (int)strcspn(line, "\n"), line);

@@ -4,7 +4,8 @@
  *
  * A command describes its options in rows; options_parse() fills its own struct from argv, and
  * `riffle NAME --help` is printed from the same rows, so that no option can lack help. Defaults are
- * what the command put into the struct before the call.
+ * what the command put into the struct before the call: a copy of command.defaults, which the help
+ * shows.
  *
  *     struct arguments { uint32_t rank, world; enum format format; };
  *     #define AT(field) offsetof(struct arguments, field)
@@ -16,18 +17,21 @@
  *             .value = "FORM", .help = "what to print"},
  *     };
  *
+ *     static const struct arguments defaults = {.world = 1};
+ *
  *     const struct command cmd_read = {
  *         .name = "read",
  *         .summary = "read a mix as a trainer does",
  *         .usage = "-c FILE --rank R --world W [OPTION...]",
  *         .example = "riffle read -c run.yml --rank 0 --world 2 --format steps",
  *         .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+ *         .defaults = &defaults,
  *         .option = rows,
  *         .options_n = sizeof(rows) / sizeof(rows[0]),
  *         .run = run,
  *     };
  *
- *     struct arguments a = {.world = 1};
+ *     struct arguments a = defaults;
  *     struct options o;
  *     struct config *c = NULL;
  *     if (options_parse(&o, &cmd_read, argc, argv, &a, f) != FAIL_NONE ||
@@ -89,6 +93,8 @@ struct option_row {
 	const char *const *choice; /* OPTION_CHOICE: ends with NULL */
 	const char *value;         /* how the help names the value; NULL for flags */
 	const char *help;          /* NULL: an older name of another row; accepted, and not shown */
+	/* What holds without it, for the help; NULL: what the command's `defaults` have; "": none. */
+	const char *without;
 };
 
 /* Options that many commands share. */
@@ -111,12 +117,13 @@ struct options {
 struct command {
 	const char *name;
 	const char *summary; /* one line for `riffle --help` */
-	const char *usage;   /* what follows "riffle NAME" in the usage line */
-	const char *help;    /* paragraphs between the usage and the options; NULL: none */
+	const char *usage;   /* what follows "riffle NAME"; "\n": another form of it */
+	const char *help; /* between the usage and the options; NULL: none. "\n\n": a paragraph */
 	const char *example; /* whole command lines, "\n" between them */
 	unsigned common;     /* bits of enum options_common; --help, -v and -q every command has */
 	const struct option_row *option; /* [options_n]; a command's own options */
 	size_t options_n;
+	const void *defaults; /* the command's struct before options_parse(); NULL: all zeros */
 	size_t arguments_min, arguments_max; /* how many words that are no options it takes */
 	/* argv[0] is the command's name. FAIL_USAGE makes main add "see riffle NAME --help". */
 	enum fail_code (*run)(int argc, char **argv, struct failure *f);
@@ -152,7 +159,7 @@ enum fail_code options_config(struct config **out, const struct options *o, stru
 #define OPTIONS_MIX_ROW(AT)                                                                        \
 	{                                                                                          \
 		.name = "mix", .kind = OPTION_TEXT, .at = (AT), .value = "NAME",                   \
-		.help = "name of the mix; without it the one of the configuration"                 \
+		.without = "that of the configuration", .help = "name of the mix"                  \
 	}
 
 /*

@@ -35,11 +35,11 @@ static const struct option_row rows[] = {
 	.kind = OPTION_TEXT,
 	.at = AT(principal),
 	.value = "P",
-	.help = "who gets the rights, as Kafka names it: User:mixer"},
+	.help = "required: who gets the rights, as Kafka names it: User:mixer"},
     {.name = "remove",
 	.kind = OPTION_FLAG,
 	.at = AT(remove),
-	.help = "print the lines that take the rights away again"},
+	.help = "print the commands that remove the rights"},
     {.name = "table",
 	.kind = OPTION_FLAG,
 	.at = AT(table),
@@ -165,9 +165,10 @@ const struct command cmd_acls = {
     .summary = "print the rights that a command needs on a broker with ACLs",
     .usage = "COMMAND --principal User:NAME -c FILE [--remove] [--table]",
     .help = "COMMAND is topics, topics-create, topics-delete, produce, mix, read, ... (any other "
-	    "word lists all); the rights are the least with which it works, for the domains, mix "
-	    "and runs of the configuration. They are printed as a shell script that gives them: "
-	    "its arguments are kafka-acls.sh and how that reaches the broker. Opens nothing.",
+	    "word lists all). Prints the least rights with which the command works, for the "
+	    "domains, mix and runs of the configuration, as a shell script that adds them; its "
+	    "arguments are kafka-acls.sh and the options with which that reaches the broker. "
+	    "Connects to nothing.",
     .example = "riffle acls mix --principal User:mixer -c run.yml | sh -s kafka-acls.sh "
 	       "--bootstrap-server broker:9093 --command-config admin.properties",
     .common = OPTIONS_CONFIG,

@@ -34,20 +34,20 @@ static const struct option_row rows[] = {
 	.at = AT(steps),
 	.min = 1,
 	.value = "N",
-	.help = "plan so many steps, or fewer where the mix ends; without it as many as it takes "
-		"to draw as many sequences as there are, and the beginning of every phase"},
+	.without = "until as many sequences are drawn as there are, and every phase has begun",
+	.help = "plan N steps, or fewer where the mix ends"},
     {.name = "sizes",
 	.kind = OPTION_TEXT,
 	.at = AT(sizes),
 	.value = "D=N,...",
-	.help = "take the domains to have so many sequences, and ask no broker; all are named"},
+	.help = "how many sequences each domain has; then no broker is queried. Names all domains"},
     {.name = "draws",
 	.kind = OPTION_COUNT,
 	.at = AT(draws),
 	.value = "N",
-	.help = "print the first N draws instead: draw, domain, and how many the domain gave "
-		"before, with tabs between; the order before the permutation inside each global "
-		"batch. Without --sizes domains have no end"},
+	.help = "print the first N draws instead, a line each, with tabs: draw, domain, and how "
+		"many draws of that domain came before; in the order before the permutation "
+		"inside each global batch. Without --sizes domains have no end"},
     {.name = "json",
 	.kind = OPTION_FLAG,
 	.at = AT(json),
@@ -164,11 +164,11 @@ const struct command cmd_plan = {
     .summary = "show what the mix will do",
     .usage = "-c FILE [--steps N] [--sizes D=N,...] [--json] | --draws N",
     .help =
-	"Steps through the mixer's own decisions, without data. For each phase and domain: the\n"
-	"intended and the achieved share, sequences, tokens, epochs, and how far the share of\n"
-	"a lane is from that of the whole batch, at worst; for each domain the steps in which\n"
-	"it is first drawn and first exhausted, and how often a sequence is drawn. Sequences\n"
-	"are taken to be full. With --sizes no broker, source or tokenizer is opened.",
+	"Steps through the mixer's own decisions, without data. Shows for each phase and domain "
+	"the intended and the achieved share, sequences, tokens, epochs, and how far the share of "
+	"the worst lane is from that of the whole batch; for each domain the steps in which it is "
+	"first drawn and first exhausted, and how often a sequence is drawn. Counts every sequence "
+	"as full. With --sizes it opens no broker, source or tokenizer.",
     .example = "riffle plan -c run.yml --sizes web=7000,code=1000 --steps 500\n"
 	       "riffle plan -c run.yml --json\nriffle plan -c run.yml --draws 20",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

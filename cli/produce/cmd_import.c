@@ -12,7 +12,7 @@ static const struct option_row rows[] = {
     {.name = "append",
 	.kind = OPTION_FLAG,
 	.at = AT(append),
-	.help = "files that have come since go behind the End of a sealed domain, then a new End"},
+	.help = "publish files that were added since a domain was sealed, then a new End"},
     PRODUCE_JOB_RESTART_ROWS,
     {.name = "workers",
 	.kind = OPTION_COUNT32,
@@ -20,8 +20,8 @@ static const struct option_row rows[] = {
 	.min = 1,
 	.max = PRODUCE_WORKERS_MAX,
 	.value = "N",
-	.help = "threads that compress; without it one for each processor. What is published does "
-		"not depend on it"},
+	.without = "one for each processor",
+	.help = "threads that compress; they do not change what is published"},
 };
 
 static enum fail_code
@@ -37,11 +37,11 @@ const struct command cmd_import = {
     .help =
 	"Reads the token files of each domain that has `tokens` (all of them, or those named): "
 	"Megatron's .bin and .idx, Nanotron's and datatrove's .ds, OLMo's and NumPy's .npy, "
-	"llm.c's "
-	".bin. They must be of the configuration's tokenizer: an id that it does not have ends the "
-	"run with its place. Documents are those of the index, or what stands between two "
-	"tokenizer.eos; each gets its eos, is dealt to train, valid and test, packed and published "
-	"as `riffle produce` does with text, and is gone on with in the same way after any end.",
+	"llm.c's .bin. They must be of the configuration's tokenizer: an id that it does not have "
+	"ends the run, which names its place. Documents are those of the index, or the tokens "
+	"between two tokenizer.eos. Each gets its eos; it is assigned to train, valid or test, "
+	"packed and published as `riffle produce` does with text, and a run resumes in the same "
+	"way.",
     .example = "riffle import -c run.yml\nriffle import -c run.yml web --partition 0/4",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,

@@ -13,16 +13,17 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(follow),
 	.help =
-	    "live domains: goes on with what arrives, until SIGTERM or SIGINT; never seals them. "
-	    "A program has RIFFLE_RESUME=DOCUMENT in its environment and begins there"},
+	    "live domains: continue with what arrives, until SIGTERM or SIGINT; never seal them. A "
+	    "program of `exec` gets RIFFLE_RESUME=DOCUMENT in its environment and must start "
+	    "there"},
     {.name = "seal",
 	.kind = OPTION_FLAG,
 	.at = AT(seal),
-	.help = "live domains end with what is there: they get their End"},
+	.help = "live domains: publish what is there, then the End"},
     {.name = "append",
 	.kind = OPTION_FLAG,
 	.at = AT(append),
-	.help = "what has come since goes behind the End of a sealed domain, then a new End"},
+	.help = "publish what was added to the input since a domain was sealed, then a new End"},
     PRODUCE_JOB_RESTART_ROWS,
     {.name = "workers",
 	.kind = OPTION_COUNT32,
@@ -30,8 +31,8 @@ static const struct option_row rows[] = {
 	.min = 1,
 	.max = PRODUCE_WORKERS_MAX,
 	.value = "N",
-	.help = "threads that tokenise and compress; without it one for each processor. What is "
-		"published does not depend on it"},
+	.without = "one for each processor",
+	.help = "threads that tokenise and compress; they do not change what is published"},
 };
 
 static enum fail_code
@@ -43,16 +44,16 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_produce = {
     .name = "produce",
     .summary = "tokenise sources and publish them, a topic a domain",
-    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--restart]\n"
-	     "                      [--partition K/N] [--workers N]",
+    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--restart] "
+	     "[--partition K/N] [--workers N]",
     .help =
 	"Reads the files or runs the program of each domain (all, or those named), tokenises, "
 	"packs into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, "
-	"and closes each partition with an End record. Resumes by itself from the last record of "
-	"each partition, however it was ended. A domain with live: true stays open: its files are "
-	"read as they arrive and grow, by whole lines, and it gets its End when it is told to. "
-	"Records that cannot be used go to <corpus>.rejects, or end the run with on_reject: stop. "
-	"SIGTERM or SIGINT ends it with 0 after what is on its way is delivered.",
+	"and closes each partition with an End record. However a run ended, the next one resumes "
+	"from the last record of each partition. A domain with live: true stays open: its files "
+	"are read as they arrive and grow, by whole lines, and --seal closes it. Records that "
+	"cannot be used go to <corpus>.rejects, or end the run with on_reject: stop. SIGTERM or "
+	"SIGINT ends it with 0 after all records in flight are delivered.",
     .example = "riffle produce -c run.yml\nriffle produce -c run.yml code --partition 0/4 "
 	       "--workers 8\nriffle "
 	       "produce -c run.yml news --follow\nriffle produce -c run.yml code --append",

@@ -23,10 +23,9 @@ struct produce_job_arguments {
 	    .kind = OPTION_PART,                                                                   \
 	    .at = offsetof(struct produce_job_arguments, partition),                               \
 	    .value = "K/N",                                                                        \
+	    .without = "all partitions, one after the other",                                      \
 	    .help = "only partition K (from 0) of N: every N-th file, beginning with the K-th; N " \
-		    "must equal the domain's partitions. Without it all partitions, one after "    \
-		    "the "                                                                         \
-		    "other"},                                                                      \
+		    "must equal the domain's partitions"},                                         \
 	{                                                                                          \
 		.name = "lane", .kind = OPTION_PART,                                               \
 		.at = offsetof(struct produce_job_arguments, partition), .value = "K/N",           \
@@ -37,8 +36,9 @@ struct produce_job_arguments {
 	{.name = "restart",                                                                        \
 	    .kind = OPTION_FLAG,                                                                   \
 	    .at = offsetof(struct produce_job_arguments, restart),                                 \
-	    .help = "publish the domains that are named from their start: deletes their topics, "  \
-		    "asks first. Refused where a mix has drawn from one"},                         \
+	    .help =                                                                                \
+		"publish the named domains from their start: delete their topics first, after "    \
+		"a question; refused where a mix has drawn from one"},                             \
 	{                                                                                          \
 		.name = "yes", .letter = 'y', .kind = OPTION_FLAG,                                 \
 		.at = offsetof(struct produce_job_arguments, yes), .help = "do not ask",           \

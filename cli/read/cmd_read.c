@@ -16,6 +16,9 @@
 static const char *const sets[] = {
     [SET_TRAIN] = "train", [SET_VALID] = "valid", [SET_TEST] = "test", NULL};
 
+static const struct read_steps_arguments defaults = {
+    .world = 1, .run = "trainers", .steps = UINT64_MAX};
+
 static const struct option_row rows[] = {
     OPTIONS_MIX_ROW(AT(mix)),
     {.name = "rank",
@@ -23,6 +26,7 @@ static const struct option_row rows[] = {
 	.at = AT(rank),
 	.max = LIMIT_LANES - 1,
 	.value = "R",
+	.without = "0",
 	.help = "this reader's rank, from 0"},
     {.name = "world",
 	.kind = OPTION_COUNT32,
@@ -35,25 +39,28 @@ static const struct option_row rows[] = {
 	.kind = OPTION_TEXT,
 	.at = AT(run),
 	.value = "NAME",
-	.help = "name of the training run: commits go to the group MIX.NAME"},
+	.help = "name of the training run; its commits are those of group MIX.NAME"},
     {.name = "from-step",
 	.kind = OPTION_COUNT,
 	.at = AT(from_step),
 	.max = INT64_MAX / 2,
 	.value = "S",
-	.help = "first step; default: the run's committed one, or 0 where there is none"},
+	.without = "the one that the run has committed, else 0",
+	.help = "first step"},
     {.name = "steps",
 	.kind = OPTION_COUNT,
 	.at = AT(steps),
 	.value = "N",
-	.help = "read N steps, then end; default: to the end of the mix"},
+	.without = "to the end of the mix",
+	.help = "read N steps, then end"},
     {.name = "commit-every",
 	.kind = OPTION_COUNT,
 	.at = AT(commit_every),
 	.min = 1,
 	.value = "K",
-	.help = "commit the position every K steps, and at the end (more often where the mix's "
-		"lead asks for it); default: nothing is committed"},
+	.without = "commit nothing",
+	.help = "commit the position every K steps, more often where the mix's lead requires it, "
+		"and at the end"},
     {.name = "format",
 	.kind = OPTION_CHOICE,
 	.at = AT(format),
@@ -67,19 +74,20 @@ static const struct option_row rows[] = {
 	.at = AT(set),
 	.choice = sets,
 	.value = "SET",
-	.help = "no mix, but a set of the domain that --domain names, once, in order: valid, test "
-		"or train"},
+	.without = "a mix",
+	.help = "read a set of the domain that --domain names, once and in order, not a mix"},
     {.name = "domain",
 	.kind = OPTION_TEXT,
 	.at = AT(domain),
 	.value = "D",
-	.help = "with --set: whose set"},
+	.help = "with --set: the domain"},
     {.name = "timeout",
 	.kind = OPTION_COUNT32,
 	.at = AT(timeout_s),
 	.max = 86400,
 	.value = "SECONDS",
-	.help = "fail where a step does not come within this time; 0: wait for ever"},
+	.without = "0",
+	.help = "fail where a step does not come within this time; 0: wait without a limit"},
 };
 
 /* Loads the configuration for a mix: of -c, or bare where --mix names the mix. */
@@ -137,7 +145,7 @@ read_to_stdout(
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct read_steps_arguments a = {.world = 1, .run = "trainers", .steps = UINT64_MAX};
+	struct read_steps_arguments a = defaults;
 	struct config *c = NULL;
 	struct options o;
 	enum fail_code code;
@@ -158,15 +166,16 @@ const struct command cmd_read = {
     .name = "read",
     .summary = "read a mix as a trainer does",
     .usage = "-c FILE | --mix NAME [--rank R --world W] [OPTION...]\n"
-	     "       riffle read -c FILE --set valid|test|train --domain D [OPTION...]",
+	     "-c FILE --set valid|test|train --domain D [OPTION...]",
     .help = "Reads the lanes of one rank of a training run, whole steps in order, checks every "
 	    "record and prints what it has read; a step is printed before it is committed. "
-	    "SIGTERM or SIGINT ends it after the step at hand with 0. Exit 1: the broker, a "
+	    "SIGTERM or SIGINT ends it with 0 after the present step. Exit 1: the broker failed, a "
 	    "record or the order of steps is wrong, or a step did not come in time.",
     .example = "riffle read -c run.yml --rank 0 --world 2 --commit-every 10\n"
 	       "riffle read --mix pretrain -X bootstrap.servers=localhost:9092 --from-step 100 "
 	       "--steps 1 --format jsonl",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .defaults = &defaults,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
     .run = run,

@@ -23,24 +23,16 @@ struct arguments {
 #define AT(field) offsetof(struct arguments, field)
 
 /* What --help prints of the options, below the text of cmd_requests; defaults are in run(). */
+static const struct arguments defaults = {.timeout_s = REQUEST_PRINT_TIMEOUT_S};
+
 static const struct option_row rows[] = {
     {.name = "cancel",
 	.kind = OPTION_TEXT,
 	.at = AT(cancel),
 	.value = "ID",
 	.help = "withdraw the request of that id: open, or accepted and not in force yet"},
-    {.name = "id",
-	.kind = OPTION_TEXT,
-	.at = AT(id),
-	.value = "ID",
-	.help = "with --cancel: name of this request itself, as in `riffle weights`"},
-    {.name = "timeout",
-	.kind = OPTION_COUNT,
-	.at = AT(timeout_s),
-	.min = 1,
-	.max = 86400,
-	.value = "SECONDS",
-	.help = "with --cancel: how long to wait for the answer (30)"},
+    REQUEST_PRINT_ID_ROW(AT(id), "; with --cancel: of the new request, not of the one withdrawn"),
+    REQUEST_PRINT_TIMEOUT_ROW(AT(timeout_s)),
     OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
 };
@@ -75,7 +67,7 @@ cancel(struct request *r, const struct request_list *l, const struct arguments *
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct arguments a = {.timeout_s = 30};
+	struct arguments a = defaults;
 	struct request_options with = {.stop = signals_stop()};
 	struct request_list list = {0};
 	struct request *request = NULL;
@@ -120,6 +112,7 @@ const struct command cmd_requests = {
     .example = "riffle requests -c run.yml\n"
 	       "riffle requests -c run.yml --cancel weights-3f9c2d7e01ab44c8",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .defaults = &defaults,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
     .run = run,

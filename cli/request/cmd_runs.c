@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/request/request_print.h"
 #include "cli/request/runs_reset.h"
 #include "cli/status/status_print.h"
 #include "common/base/limits.h"
@@ -21,7 +22,9 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
-/* What --help prints of the options, below the text of cmd_runs; defaults are in run(). */
+static const struct arguments defaults = {.idle_s = 60, .timeout_s = REQUEST_PRINT_TIMEOUT_S};
+
+/* What --help prints of the options, below the text of cmd_runs. */
 static const struct option_row rows[] = {
     {.name = "reset",
 	.kind = OPTION_TEXT,
@@ -40,19 +43,9 @@ static const struct option_row rows[] = {
 	.at = AT(idle_s),
 	.max = 86400,
 	.value = "SECONDS",
-	.help = "how long the run must have been silent (60)"},
-    {.name = "id",
-	.kind = OPTION_TEXT,
-	.at = AT(id),
-	.value = "ID",
-	.help = "name of the request, as in `riffle weights`"},
-    {.name = "timeout",
-	.kind = OPTION_COUNT,
-	.at = AT(timeout_s),
-	.min = 1,
-	.max = 86400,
-	.value = "SECONDS",
-	.help = "how long to wait for the answer (30)"},
+	.help = "how long the run must have been silent"},
+    REQUEST_PRINT_ID_ROW(AT(id), ""),
+    REQUEST_PRINT_TIMEOUT_ROW(AT(timeout_s)),
     {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
 };
 
@@ -75,7 +68,7 @@ show(struct status_query *q, bool json, struct failure *f)
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct arguments a = {.idle_s = 60, .timeout_s = 30};
+	struct arguments a = defaults;
 	struct status_query *q = NULL;
 	struct config *c = NULL;
 	struct options o;
@@ -130,6 +123,7 @@ const struct command cmd_runs = {
     .example = "riffle runs -c run.yml\n"
 	       "riffle runs -c run.yml --reset trainers --to 12000",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .defaults = &defaults,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
     .run = run,

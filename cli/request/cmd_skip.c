@@ -22,7 +22,9 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
-/* What --help prints of the options, below the text of cmd_skip; defaults are in run(). */
+static const struct arguments defaults = {.timeout_s = REQUEST_PRINT_TIMEOUT_S};
+
+/* What --help prints of the options, below the text of cmd_skip. */
 static const struct option_row rows[] = {
     {.name = "step",
 	.kind = OPTION_COUNT,
@@ -47,22 +49,12 @@ static const struct option_row rows[] = {
 	.max = INT64_MAX,
 	.value = "N",
 	.help = "the first step that is drawn without them; the next one that is not published"},
-    {.name = "id",
-	.kind = OPTION_TEXT,
-	.at = AT(id),
-	.value = "ID",
-	.help = "name of the request, as in `riffle weights`; those of --step add a number"},
+    REQUEST_PRINT_ID_ROW(AT(id), "; --step adds a number for each request"),
     {.name = "dry-run",
 	.kind = OPTION_FLAG,
 	.at = AT(dry_run),
 	.help = "ask nobody: work out the answers from the ledger's last record"},
-    {.name = "timeout",
-	.kind = OPTION_COUNT,
-	.at = AT(timeout_s),
-	.min = 1,
-	.max = 86400,
-	.value = "SECONDS",
-	.help = "how long to wait for the answers (30)"},
+    REQUEST_PRINT_TIMEOUT_ROW(AT(timeout_s)),
     OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json",
 	.kind = OPTION_FLAG,
@@ -119,7 +111,7 @@ skip(struct request *r, const struct arguments *a, const struct options *o,
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct arguments a = {.timeout_s = 30};
+	struct arguments a = defaults;
 	struct request_options with = {.stop = signals_stop()};
 	struct request *request = NULL;
 	struct config *c = NULL;
@@ -158,6 +150,7 @@ const struct command cmd_skip = {
 	       "riffle skip --mix pretrain code/3 7..8 --dry-run\n"
 	       "riffle skip -c run.yml --list",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .defaults = &defaults,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
     .arguments_max = 2,

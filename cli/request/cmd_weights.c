@@ -25,15 +25,18 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
-/* What --help prints of the options, below the text of cmd_weights; defaults are in run(). */
+/* What --help prints of the options, below the text of cmd_weights. */
+static const struct arguments defaults = {.timeout_s = REQUEST_PRINT_TIMEOUT_S, .history = 20};
+
 static const struct option_row rows[] = {
     {.name = "at-step",
 	.kind = OPTION_COUNT,
 	.at = AT(at_step),
 	.max = INT64_MAX,
 	.value = "N",
-	.help = "the first step to govern; one that is published already is clamped to the next "
-		"that is not"},
+	.without = "the next one that can be changed",
+	.help = "the first step that the change governs; a step that is published already stands "
+		"for the next one that is not"},
     {.name = "temperature",
 	.kind = OPTION_NUMBER,
 	.at = AT(temperature),
@@ -54,30 +57,19 @@ static const struct option_row rows[] = {
 	.at = AT(leave),
 	.value = "DOMAIN",
 	.help = "a domain leaves the mix; the others share its weight"},
-    {.name = "id",
-	.kind = OPTION_TEXT,
-	.at = AT(id),
-	.value = "ID",
-	.help = "name of the request; asked again with the same one, the mix gives its earlier "
-		"answer and changes nothing. Alone: shows that answer"},
+    REQUEST_PRINT_ID_ROW(AT(id), ". Alone: show that answer"),
     {.name = "dry-run",
 	.kind = OPTION_FLAG,
 	.at = AT(dry_run),
-	.help = "ask nobody: work out the answer from the ledger's last record"},
-    {.name = "timeout",
-	.kind = OPTION_COUNT,
-	.at = AT(timeout_s),
-	.min = 1,
-	.max = 86400,
-	.value = "SECONDS",
-	.help = "how long to wait for the answer (30)"},
+	.help = "send nothing: derive the answer from the ledger's last record"},
+    REQUEST_PRINT_TIMEOUT_ROW(AT(timeout_s)),
     {.name = "history",
 	.kind = OPTION_COUNT,
 	.at = AT(history),
 	.min = 1,
 	.max = WEIGHT_HISTORY_MAX,
 	.value = "N",
-	.help = "show at most the last N versions (20)"},
+	.help = "show at most the last N versions"},
     OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
 };
@@ -142,7 +134,7 @@ dispatch(struct request *r, const struct arguments *a, const struct options *o,
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct arguments a = {.timeout_s = 30, .history = 20};
+	struct arguments a = defaults;
 	struct request_options with = {.stop = signals_stop()};
 	struct request *request = NULL;
 	struct config *c = NULL;
@@ -168,19 +160,23 @@ const struct command cmd_weights = {
     .summary = "show or change the weights of a running mix",
     .usage = "-c FILE | --mix NAME  [DOMAIN=WEIGHT...] [OPTION...]",
     .help =
-	"With weights: writes a request to <mix>.control, waits for the mixer's answer in the\n"
-	"ledger, and prints the step at which the change takes effect and what it does to the\n"
-	"shares, epochs and ends of the domains. Weights need not sum to 1; domains that are not\n"
-	"named keep theirs. The change takes effect at exactly that step for every trainer, crash\n"
-	"or not, at most mix.max_lead_steps after the slowest one. A weight for a domain that the\n"
-	"configuration has and the mix has not lets it join.\n"
-	"Without: shows the weights in force, where they come from, what is to come, and the\n"
-	"versions so far. Exit 1: the request was refused (stderr says why), or no answer came in\n"
-	"time: the request then stays and is answered when a mixer runs.",
+	"With weights: writes a request to <mix>.control, waits for the mixer's answer in the "
+	"ledger, and prints the step at which the change takes effect and what it does to the "
+	"shares, epochs and ends of the domains. Weights need not sum to 1; domains that are not "
+	"named keep theirs. The change takes effect at exactly that step for every trainer, crash "
+	"or not, at most mix.max_lead_steps after the slowest one. A weight for a domain that is "
+	"in the configuration and not in the mix lets it join.\n"
+	"\n"
+	"Without weights: shows the weights in force, where they come from, which changes are to "
+	"come, and the versions so far.\n"
+	"\n"
+	"Exit 1: the mixer refused the request (stderr says why), or no answer came in time: the "
+	"request then stays, and the next mixer answers it.",
     .example = "riffle weights -c run.yml\n"
 	       "riffle weights -c run.yml web=0.2 code=0.8 --lr-scale 0.5 --at-step 12000\n"
 	       "riffle weights -c run.yml --join papers=0.1 --dry-run",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .defaults = &defaults,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
     .arguments_max = LIMIT_DOMAINS,

@@ -18,10 +18,29 @@
 
 #include <stdbool.h>
 
+#include "cli/options.h"
 #include "common/base/failure.h"
 #include "common/config/config.h"
 #include "common/record/control.h"
 #include "consumer/admin/request.h"
+
+/*
+ * The rows of --timeout and --id of every command that sends a request; MORE: the end of the help.
+ * The command's struct has `uint64_t timeout_s`, REQUEST_PRINT_TIMEOUT_S by default.
+ */
+enum { REQUEST_PRINT_TIMEOUT_S = 30 };
+#define REQUEST_PRINT_TIMEOUT_ROW(AT)                                                              \
+	{                                                                                          \
+		.name = "timeout", .kind = OPTION_COUNT, .at = (AT), .min = 1, .max = 86400,       \
+		.value = "SECONDS", .help = "how long to wait for the mixer's answer"              \
+	}
+#define REQUEST_PRINT_ID_ROW(AT, MORE)                                                             \
+	{                                                                                          \
+		.name = "id", .kind = OPTION_TEXT, .at = (AT), .value = "ID",                      \
+		.without = "a new one",                                                            \
+		.help = "id of the request; the mix answers an id once, and repeats that answer "  \
+			"where it comes again" MORE                                                \
+	}
 
 struct request_print_how {
 	const struct config *config; /* borrowed; where the broker is, for a dry run */

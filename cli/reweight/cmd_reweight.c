@@ -21,90 +21,107 @@ enum { ASK_MS = 15000, EVERY = 100, INTERVAL_S = 10 };
 
 #define AT(field) offsetof(struct reweight_job_arguments, field)
 
-/* What --help prints of the options, below the text of cmd_reweight; defaults are in run(). */
+static const struct reweight_job_arguments defaults = {.run = "trainers",
+    .every = EVERY,
+    .interval_s = INTERVAL_S,
+    .until_step = INT64_MAX,
+    .eta = 1,
+    .smoothing = REWEIGHT_SMOOTHING,
+    .memory = REWEIGHT_MEMORY};
+
+/* What --help prints of the options, below the text of cmd_reweight. */
 static const struct option_row rows[] = {
     {.name = "method",
 	.kind = OPTION_CHOICE,
 	.at = AT(method),
 	.choice = reweight_method_name,
 	.value = "METHOD",
-	.help = "doremi: from the excess over a reference model (arXiv 2305.10429); odm: from the "
-		"loss alone (arXiv 2312.02406); needed"},
+	.without = "",
+	.help = "required. doremi: from the excess over a reference model (arXiv 2305.10429); odm: "
+		"from the loss alone (arXiv 2312.02406)"},
     {.name = "out",
 	.letter = 'o',
 	.kind = OPTION_TEXT,
 	.at = AT(out),
 	.value = "FILE.json",
 	.help =
-	    "where the weights go, for `mix.weights: FILE.json`; beside it FILE.json.state, from "
-	    "which the same command goes on; needed"},
+	    "required: the file for the weights, as `mix.weights: FILE.json` reads it; beside it "
+	    "is FILE.json.state, from which the same command continues"},
     {.name = "offline",
 	.kind = OPTION_FLAG,
 	.at = AT(offline),
-	.help = "learn from what is reported by now and end (the preset)"},
+	.help = "learn from what is reported by now, then end: the default"},
     {.name = "live",
 	.kind = OPTION_FLAG,
 	.at = AT(live),
-	.help = "follow the reports until the mix ends and ask the mix for what is learned: "
-		"adaptive sampling"},
+	.help =
+	    "follow the reports until the mix ends, and request the learned weights of the mix: "
+	    "adaptive sampling"},
     {.name = "every",
 	.kind = OPTION_COUNT,
 	.at = AT(every),
 	.min = 1,
 	.max = INT64_MAX,
 	.value = "N",
-	.help = "live: at most one request in N learned steps (100)"},
+	.help = "live: at most one request in N learned steps"},
     {.name = "interval",
 	.kind = OPTION_COUNT,
 	.at = AT(interval_s),
 	.max = 86400,
 	.value = "SECONDS",
-	.help = "live: at most one request in so many seconds (10)"},
+	.help = "live: at most one request in so many seconds"},
     {.name = "floor",
 	.kind = OPTION_TEXT,
 	.at = AT(floor),
 	.value = "LIST",
-	.help = "least weight, of 1, for every domain and for some: 0.02 or 0.02,web=0.1"},
+	.without = "none",
+	.help = "smallest weight, as a part of 1, for every domain or for some: 0.02 or "
+		"0.02,web=0.1"},
     {.name = "ceiling",
 	.kind = OPTION_TEXT,
 	.at = AT(ceiling),
 	.value = "LIST",
-	.help = "largest weight, in the same way"},
+	.without = "none",
+	.help = "largest weight, in the same form"},
     {.name = "reference",
 	.kind = OPTION_TEXT,
 	.at = AT(reference),
 	.value = "FILE.json",
-	.help =
-	    "doremi: weights that the reference model was trained with, such as the last round's "
-	    "result: where learning starts, and what the result is compared with (uniform)"},
+	.without = "all equal",
+	.help = "doremi: the weights that the reference model was trained with, such as the last "
+		"round's result; learning starts from them, and the result is compared with them"},
     {.name = "eta",
 	.kind = OPTION_NUMBER,
 	.at = AT(eta),
 	.value = "X",
-	.help = "doremi: step size; odm: what losses are multiplied by (1)"},
+	.help = "doremi: step size; odm: what losses are multiplied by"},
     {.name = "smoothing",
 	.kind = OPTION_NUMBER,
 	.at = AT(smoothing),
 	.value = "X",
-	.help = "doremi: the part of each step's weights that is uniform (0.001)"},
+	.help = "doremi: the part of each step's weights that is the same for all domains"},
     {.name = "memory",
 	.kind = OPTION_NUMBER,
 	.at = AT(memory),
 	.value = "X",
-	.help = "odm: the part of the smoothed loss that the next step keeps (0.9)"},
+	.help = "odm: the part of the smoothed loss that the next step keeps"},
     {.name = "run",
 	.kind = OPTION_TEXT,
 	.at = AT(run),
 	.value = "NAME",
-	.help = "the run whose reports count (trainers)"},
+	.help = "the run whose reports count"},
     {.name = "until-step",
 	.kind = OPTION_COUNT,
 	.at = AT(until_step),
 	.min = 1,
 	.max = INT64_MAX,
 	.value = "N",
+	.without = "to the end",
 	.help = "learn from steps below N only, then end"},
-    {.name = "anew", .kind = OPTION_FLAG, .at = AT(anew), .help = "forget the state file"},
+    {.name = "anew",
+	.kind = OPTION_FLAG,
+	.at = AT(anew),
+	.help = "ignore the state file: learn from the start"},
     OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
 };
@@ -177,13 +194,7 @@ learn(const struct reweight_job_arguments *a, const struct config *c, struct fai
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct reweight_job_arguments a = {.run = "trainers",
-	    .every = EVERY,
-	    .interval_s = INTERVAL_S,
-	    .until_step = INT64_MAX,
-	    .eta = 1,
-	    .smoothing = REWEIGHT_SMOOTHING,
-	    .memory = REWEIGHT_MEMORY};
+	struct reweight_job_arguments a = defaults;
 	struct config *c = NULL;
 	struct options o;
 	enum fail_code code;
@@ -202,22 +213,28 @@ const struct command cmd_reweight = {
     .summary = "learn weights from the trainers' losses",
     .usage = "-c FILE | --mix NAME  --method doremi|odm --out FILE.json [OPTION...]",
     .help =
-	"Reads what trainers report to <mix>.feedback (riffle_report(), reader.report() in\n"
-	"Python) and learns from each step that all ranks have reported. A loss that is no\n"
-	"finite number, late, a repetition or of an unknown step is dropped and counted.\n"
-	"doremi: weights grow where a proxy's loss is above a reference model's; trainers\n"
-	"report excess_sum, clipped at 0 a token. The result is the average over the steps.\n"
-	"A round more: train the next reference with the result, give it as --reference.\n"
+	"Reads what trainers report to <mix>.feedback (riffle_report(), reader.report() in "
+	"Python) and learns from each step that all ranks have reported. A loss that is no "
+	"finite number, that is late or repeated, or of an unknown step is dropped and counted.\n"
+	"\n"
+	"doremi: weights grow where a proxy's loss is above a reference model's; trainers "
+	"report excess_sum, clipped at 0 a token. The result is the average over the steps. "
+	"For another round, train the next reference with the result, and give that as "
+	"--reference.\n"
+	"\n"
 	"odm: a bandit whose reward is the loss; the result is its last weights.\n"
-	"Live, it asks the mix for the weights it has after --every steps; they take effect a\n"
-	"lead later, at a step that the mix answers, and stand in its ledger, so that a replay\n"
-	"repeats them. Killed and run again it goes on where it was, and asks for nothing\n"
-	"twice. Exit 1: nothing was reported, or three requests in a row were refused.",
+	"\n"
+	"Live, it requests new weights of the mix every --every steps. They take effect a lead "
+	"later, at the step that the mix answers, and are in its ledger, so that a replay "
+	"repeats them. After a kill the same command continues where it was, and sends no "
+	"request twice. Exit 1: nothing was reported, or the mix refused three requests in a "
+	"row.",
     .example =
 	"riffle reweight -c proxy.yml --method doremi --out round1.json\n"
 	"riffle reweight -c proxy2.yml --method doremi --reference round1.json --out round2.json\n"
 	"riffle reweight -c run.yml --method odm --live --every 200 --floor 0.02 --out odm.json",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .defaults = &defaults,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
     .run = run,

@@ -19,18 +19,21 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
+static const struct arguments defaults = {.text = "text"};
+
 static const struct option_row rows[] = {
     {.name = "tokenizer",
 	.kind = OPTION_TEXT,
 	.at = AT(tokenizer),
 	.value = "FILE",
-	.help = "a .tiktoken file or a tokenizer.json"},
+	.help = "required: a .tiktoken file or a tokenizer.json"},
     {.name = "pattern",
 	.kind = OPTION_TEXT,
 	.at = AT(pattern),
 	.value = "P",
 	.help =
-	    "of a .tiktoken: how text is cut into pieces: gpt2 (r50k too), cl100k, o200k, qwen2"},
+	    "of a .tiktoken, required: how text is cut into pieces: gpt2 (also for r50k), cl100k, "
+	    "o200k or qwen2"},
     {.name = "text",
 	.kind = OPTION_TEXT,
 	.at = AT(text),
@@ -42,7 +45,8 @@ static const struct option_row rows[] = {
 	.min = 1,
 	.max = THREADS_MAX,
 	.value = "N",
-	.help = "threads that tokenise; without it one a processor, at most 16"},
+	.without = "one for each processor, at most 16",
+	.help = "threads that tokenise"},
     {.name = "count", .kind = OPTION_FLAG, .at = AT(count), .help = "print totals and rate only"},
     {.name = "add-special",
 	.kind = OPTION_FLAG,
@@ -55,7 +59,7 @@ static const struct option_row rows[] = {
     {.name = "decode",
 	.kind = OPTION_FLAG,
 	.at = AT(decode),
-	.help = "the other way: lines of {\"tokens\":[...]} to lines of {\"text\":\"...\"}"},
+	.help = "the reverse: from lines of {\"tokens\":[...]} to lines of {\"text\":\"...\"}"},
 };
 
 static void
@@ -73,10 +77,7 @@ static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	struct arguments a = {.text = "text",
-	    .threads = processors < 1                     ? 1
-		       : processors > THREADS_DEFAULT_MAX ? THREADS_DEFAULT_MAX
-							  : (uint32_t)processors};
+	struct arguments a = defaults;
 	struct tokenizer_options wanted;
 	struct tokenizer *tokenizer = NULL;
 	struct tokenize_job_totals totals;
@@ -87,6 +88,10 @@ run(int argc, char **argv, struct failure *f)
 
 	if (options_parse(&o, &cmd_tokenize, argc, argv, &a, f) != FAIL_NONE)
 		return f->code;
+	if (a.threads == 0)
+		a.threads = processors < 1                     ? 1
+			    : processors > THREADS_DEFAULT_MAX ? THREADS_DEFAULT_MAX
+							       : (uint32_t)processors;
 	if (a.tokenizer == NULL)
 		return fail(f, FAIL_USAGE, "which tokenizer? give --tokenizer FILE");
 	wanted = (struct tokenizer_options){.file = a.tokenizer,
@@ -122,6 +127,7 @@ const struct command cmd_tokenize = {
     .example = "riffle tokenize --tokenizer cl100k_base.tiktoken --pattern cl100k code.jsonl.zst\n"
 	       "zcat web.jsonl.gz | riffle tokenize --tokenizer r50k_base.tiktoken --pattern gpt2 "
 	       "--count",
+    .defaults = &defaults,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
     .arguments_max = 1,

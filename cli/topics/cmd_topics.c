@@ -21,12 +21,12 @@ static const struct option_row rows[] = {
     {.name = "create",
 	.kind = OPTION_FLAG,
 	.at = AT(create),
-	.help = "make the topics that are missing; those that exist stay as they are"},
+	.help = "create the topics that are missing; those that exist stay as they are"},
     {.name = "delete",
 	.kind = OPTION_FLAG,
 	.at = AT(remove),
-	.help = "delete all of them, or those that the next options name, with every record; asks "
-		"first. With --create: make them again, empty"},
+	.help = "delete all of them, or those that --domain, --mix and --corpus name, with every "
+		"record; asks first. With --create: recreate them, empty"},
     {.name = "domain",
 	.kind = OPTION_LIST,
 	.at = AT(domains),
@@ -40,7 +40,7 @@ static const struct option_row rows[] = {
     {.name = "force",
 	.kind = OPTION_FLAG,
 	.at = AT(force),
-	.help = "delete domains although another mix draws from them, which cannot go on then"},
+	.help = "delete domains although another mix draws from them, which then cannot continue"},
     {.name = "yes", .letter = 'y', .kind = OPTION_FLAG, .at = AT(yes), .help = "do not ask"},
 };
 
@@ -103,12 +103,12 @@ run(int argc, char **argv, struct failure *f)
 
 const struct command cmd_topics = {
     .name = "topics",
-    .summary = "show, make, check or delete the topics of a configuration",
+    .summary = "show, create, check or delete the topics of a configuration",
     .usage = "-c FILE [--create] [--delete [--domain DOMAIN...] [--mix] [--corpus] [--yes]]",
     .help =
 	"Shows every topic that the configuration needs, whether it exists and what is wrong "
-	"with it. Exit code 2: one is missing or wrong. Domains from which a mix of another file "
-	"draws are not deleted without --force.",
+	"with it. Exit code 2: one is missing or wrong. --delete refuses domains from which a mix "
+	"of another configuration draws, without --force.",
     .example = "riffle topics -c run.yml --create",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,

@@ -13,8 +13,8 @@ struct values {
 	const char *text;
 	uint32_t rank;
 	uint64_t steps, memory;
-	double share;
-	enum form form;
+	double share, least;
+	enum form form, other;
 	struct option_range range;
 	struct option_part lane;
 	struct option_list names;
@@ -39,7 +39,12 @@ static const struct option_row rows[] = {
 	.max = 7,
 	.value = "R",
 	.help = "a rank"},
-    {.name = "steps", .kind = OPTION_COUNT, .at = AT(steps), .value = "N", .help = "a count"},
+    {.name = "steps",
+	.kind = OPTION_COUNT,
+	.at = AT(steps),
+	.value = "N",
+	.without = "as many as there are",
+	.help = "a count"},
     {.name = "memory",
 	.kind = OPTION_SIZE,
 	.at = AT(memory),
@@ -53,23 +58,38 @@ static const struct option_row rows[] = {
 	.max = 1,
 	.value = "X",
 	.help = "a number"},
+    {.name = "least",
+	.kind = OPTION_NUMBER,
+	.at = AT(least),
+	.value = "X",
+	.help = "a number from nothing on"},
     {.name = "format",
 	.kind = OPTION_CHOICE,
 	.at = AT(form),
 	.choice = forms,
 	.value = "FORM",
 	.help = "a choice"},
+    {.name = "other",
+	.kind = OPTION_CHOICE,
+	.at = AT(other),
+	.choice = forms,
+	.without = "",
+	.help = "a choice that must be made"},
     {.name = "range", .kind = OPTION_RANGE, .at = AT(range), .value = "a..b", .help = "a range"},
     {.name = "lane", .kind = OPTION_PART, .at = AT(lane), .value = "k/n", .help = "a lane"},
     {.name = "slice", .kind = OPTION_PART, .at = AT(lane), .value = "k/n"}, /* --lane, of before */
     {.name = "name", .kind = OPTION_LIST, .at = AT(names), .value = "NAME", .help = "names"},
 };
 
+static const struct values defaults = {.rank = 5, .text = "default", .memory = 4096, .share = 0.25};
+
 static const struct command command = {
     .name = "try",
     .summary = "tries options",
     .usage = "[OPTION...] [WORD...]",
-    .help = "A paragraph.",
+    .help = "A paragraph of words\nthat are filled\nup to the width of a line, and broken where "
+	    "the next word has no room.\n\nAnother one.",
+    .defaults = &defaults,
     .example = "riffle try --flag\nriffle try --rank 1",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
@@ -122,7 +142,7 @@ parse(const struct command *c, const char *text, struct options *o, struct value
 	static struct line l; /* argv is borrowed beyond the call */
 
 	line_init(&l, text);
-	*v = (struct values){.rank = 5, .text = "preset"};
+	*v = defaults;
 	return options_parse(o, c, l.argc, l.argv, v, f);
 }
 
@@ -155,7 +175,7 @@ test_each_kind_reaches_its_destination(void **unused)
 }
 
 static void
-test_what_is_not_given_keeps_its_preset(void **unused)
+test_what_is_not_given_keeps_its_default(void **unused)
 {
 	struct options o;
 	struct values v;
@@ -164,7 +184,7 @@ test_what_is_not_given_keeps_its_preset(void **unused)
 	(void)unused;
 	assert_int_equal(parse(&command, "--steps 0", &o, &v, &f), FAIL_NONE);
 	assert_int_equal(v.rank, 5);
-	assert_string_equal(v.text, "preset");
+	assert_string_equal(v.text, "default");
 	assert_false(v.flag);
 	assert_false(options_given(&o, &command, "rank"));
 	assert_true(options_given(&o, &command, "steps"));
@@ -411,34 +431,36 @@ test_the_help_is_the_table(void **unused)
 	    "\n"
 	    "tries options\n"
 	    "\n"
-	    "A paragraph.\n"
+	    "A paragraph of words that are filled up to the width of a line, and broken\n"
+	    "where the next word has no room.\n"
+	    "\n"
+	    "Another one.\n"
 	    "\n"
 	    "options:\n"
 	    "  -f, --flag              a flag\n"
-	    "  -t, --text T            a text that is explained at a length which does not fit "
-	    "one\n"
-	    "                          line of the help at all\n"
-	    "      --rank R            a rank (1 to 7)\n"
-	    "      --steps N           a count\n"
-	    "      --memory SIZE       a size (1KiB to 1MiB)\n"
-	    "      --share X           a number (0 to 1)\n"
+	    "  -t, --text T            a text that is explained at a length which does not\n"
+	    "                          fit one line of the help at all (default: default)\n"
+	    "      --rank R            a rank (1 to 7; default: 5)\n"
+	    "      --steps N           a count (default: as many as there are)\n"
+	    "      --memory SIZE       a size (1KiB to 1MiB; default: 4KiB)\n"
+	    "      --share X           a number (0 to 1; default: 0.25)\n"
+	    "      --least X           a number from nothing on\n"
 	    "      --format steps|jsonl\n"
-	    "                          a choice\n"
+	    "                          a choice (default: steps)\n"
+	    "      --other steps|jsonl\n"
+	    "                          a choice that must be made\n"
 	    "      --range a..b        a range\n"
 	    "      --lane k/n          a lane\n"
 	    "      --name NAME         names\n"
-	    "  -c, --config FILE       the configuration (YAML); default: the file that "
-	    "RIFFLE_CONFIG\n"
-	    "                          names\n"
+	    "  -c, --config FILE       the configuration, in YAML (default: the file that\n"
+	    "                          RIFFLE_CONFIG names)\n"
 	    "  -s, --override KEY=VALUE\n"
-	    "                          set a key of the configuration in place of what the file "
-	    "has,\n"
-	    "                          as mix.weights.code=0.3; may be repeated; a value that "
-	    "begins\n"
-	    "                          with [ or { is YAML\n"
+	    "                          set a key of the configuration in place of what the\n"
+	    "                          file has, as mix.weights.code=0.3; may be repeated; a\n"
+	    "                          value that begins with [ or { is YAML\n"
 	    "  -X, --property NAME=VALUE\n"
-	    "                          set a librdkafka property; may be repeated; wins over the\n"
-	    "                          configuration's kafka section\n"
+	    "                          set a librdkafka property; may be repeated; wins over\n"
+	    "                          the configuration's kafka section\n"
 	    "  -v, --verbose           log more, to stderr\n"
 	    "  -q, --quiet             log warnings and errors only\n"
 	    "  -h, --help              print this text\n"
@@ -569,7 +591,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_each_kind_reaches_its_destination),
-	    cmocka_unit_test(test_what_is_not_given_keeps_its_preset),
+	    cmocka_unit_test(test_what_is_not_given_keeps_its_default),
 	    cmocka_unit_test(test_common_options_go_to_the_common_struct),
 	    cmocka_unit_test(test_words_and_options_mix_until_two_dashes),
 	    cmocka_unit_test(test_every_mistake_has_one_sentence),
