@@ -1,5 +1,5 @@
 /*
- * riffle skip: keeps sequences out of every later draw of a running mix.
+ * riffle skip: keeps sequences out of every later draw of a running mix, or, --undo, lets them in.
  *
  *     words or --step --> skip_requests --> one or more requests --> request_print --> the answers
  *     --list          --> skip_print: what the ledger's last record keeps out
@@ -17,7 +17,7 @@ struct arguments {
 	const char *mix;
 	uint64_t step, lane, at_step, timeout_s;
 	const char *id;
-	bool list, dry_run, json;
+	bool undo, list, dry_run, json;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -38,6 +38,10 @@ static const struct option_row rows[] = {
 	.max = LIMIT_LANES - 1,
 	.value = "L",
 	.help = "with --step: only those of lane L"},
+    {.name = "undo",
+	.kind = OPTION_FLAG,
+	.at = AT(undo),
+	.help = "the other way: what of these sequences is skipped is drawn again"},
     {.name = "list",
 	.kind = OPTION_FLAG,
 	.at = AT(list),
@@ -48,7 +52,8 @@ static const struct option_row rows[] = {
 	.at = AT(at_step),
 	.max = INT64_MAX,
 	.value = "N",
-	.help = "the first step that is drawn without them; the next one that is not published"},
+	.without = "the next one that is not published",
+	.help = "the first step that is drawn without them; of --undo, that may hold them again"},
     REQUEST_PRINT_ID_ROW(AT(id), "; --step adds a number for each request"),
     {.name = "dry-run",
 	.kind = OPTION_FLAG,
@@ -67,13 +72,14 @@ check_arguments(const struct arguments *a, const struct options *o, struct failu
 {
 	bool step = options_given(o, &cmd_skip, "step");
 
-	if (a->list && (step || o->arguments_n > 0))
+	if (a->list && (step || a->undo || o->arguments_n > 0))
 		return fail(f, FAIL_USAGE, "--list shows all: it goes with no sequences");
 	if (a->list)
 		return FAIL_NONE;
 	if (step ? o->arguments_n != 0 : o->arguments_n != 2)
 		return fail(f, FAIL_USAGE,
-		    "which sequences? give DOMAIN[/PARTITION] and a..b, or --step S");
+		    "which sequences? give DOMAIN[/PARTITION] and a..b, or --step S%s",
+		    a->undo ? "; `riffle skip --list` shows what is skipped" : "");
 	if (!step && options_given(o, &cmd_skip, "lane"))
 		return fail(f, FAIL_USAGE, "--lane goes with --step");
 	return FAIL_NONE;
@@ -89,16 +95,17 @@ skip(struct request *r, const struct arguments *a, const struct options *o,
 	    .json = a->json,
 	    .timeout_ms = (int)a->timeout_s * 1000};
 	bool timed = options_given(o, &cmd_skip, "at-step");
+	enum ledger_change_kind kind = a->undo ? LEDGER_UNDO : LEDGER_SKIP;
 	int64_t lane = options_given(o, &cmd_skip, "lane") ? (int64_t)a->lane : -1;
 	struct control *c = NULL;
 	size_t n = 0;
 	enum fail_code code;
 
 	if (options_given(o, &cmd_skip, "step"))
-		code = skip_requests_step(&c, &n, a->mix, config, a->step, lane, a->id, f);
+		code = skip_requests_step(&c, &n, kind, a->mix, config, a->step, lane, a->id, f);
 	else
 		code = skip_requests_range(
-		    &c, &n, o->argument[0], o->argument[1], request_ledger(r), a->id, f);
+		    &c, &n, kind, o->argument[0], o->argument[1], request_ledger(r), a->id, f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
 		c[i].at_step = timed ? (int64_t)a->at_step : -1;
 
@@ -137,17 +144,22 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_skip = {
     .name = "skip",
     .summary = "keep sequences out of every later draw of a running mix",
-    .usage = "-c FILE | --mix NAME  DOMAIN[/PARTITION] A..B | --step S | --list  [OPTION...]",
+    .usage = "-c FILE | --mix NAME  DOMAIN[/PARTITION] A..B | --step S  [--undo] [OPTION...]\n"
+	     "-c FILE | --mix NAME  --list",
     .help =
-	"Asks the mixer, as `riffle weights` does, to pass over the ordinals from A on, below B:\n"
-	"in this epoch and all later ones another sequence of the domain is drawn instead. With\n"
-	"--step all sequences of that step are looked up in the batch topic: the remedy for a\n"
-	"spike of the loss. `riffle inspect` shows which those are. Ordinals that a sealed\n"
-	"domain does not have are refused; those of a live one may be published later. The\n"
-	"ledger keeps at most 4,096 ranges. Exit 1: refused, or no answer in time.",
+	"Asks the mixer, as `riffle weights` does, to pass over the ordinals from A on, below B: "
+	"in "
+	"this epoch and all later ones another sequence of the domain is drawn instead. With "
+	"--step all sequences of that step are skipped: the remedy for a spike of the loss. "
+	"`riffle inspect` shows which those are. Ordinals that a sealed domain does not have are "
+	"refused; those of a live one may be published later. The ledger keeps at most 4,096 "
+	"ranges.\n\n"
+	"--undo takes back what of these sequences is skipped, all or a part of what was skipped "
+	"at once; quarantined sequences stay out. Exit 1: refused, or no answer in time.",
     .example = "riffle skip -c run.yml web 120000..120512\n"
 	       "riffle skip -c run.yml --step 48210\n"
 	       "riffle skip --mix pretrain code/3 7..8 --dry-run\n"
+	       "riffle skip -c run.yml --undo web 120000..120100\n"
 	       "riffle skip -c run.yml --list",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .defaults = &defaults,

@@ -8,15 +8,6 @@
 
 #include "cli/json_print.h"
 
-static const char *const kind_text[] = {
-    [LEDGER_WEIGHTS] = "weights",
-    [LEDGER_SKIP] = "skip",
-    [LEDGER_JOIN] = "join",
-    [LEDGER_LEAVE] = "leave",
-    [LEDGER_RESET] = "reset",
-    [LEDGER_CANCEL] = "cancel",
-};
-
 static const char *
 text(const char *t)
 {
@@ -40,7 +31,7 @@ print_table(const struct request_list *l)
 		if (e->answer.accepted)
 			snprintf(step, sizeof(step), "%" PRId64, e->answer.step);
 		printf("%-9s %12s  %-8s  %-30s  %s\n", request_state_names[e->state], step,
-		    kind_text[e->asked.kind], text(e->asked.id), text(e->asked.who));
+		    ledger_change_names[e->asked.kind], text(e->asked.id), text(e->asked.who));
 		if (e->state == REQUEST_REFUSED)
 			printf("%35s%s\n", "", text(e->answer.text));
 	}
@@ -61,7 +52,7 @@ entry_json(const struct request_entry *e)
 		    weights, text(c->weight[i].domain), json_real(c->weight[i].weight));
 	return json_pack(
 	    "{s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:f, s:f, s:I, s:I, s:I, s:I, s:o}",
-	    "id", json_print_text(c->id), "kind", kind_text[c->kind], "state",
+	    "id", json_print_text(c->id), "kind", ledger_change_names[c->kind], "state",
 	    request_state_names[e->state], "step",
 	    e->answer.accepted ? json_integer(e->answer.step) : json_null(), "who",
 	    json_print_text(c->who), "text", json_print_text(e->answer.text), "asked_step",

@@ -30,13 +30,20 @@ print_range(const char *domain, uint32_t partition, int64_t first, int64_t end)
 	printf("%-20s %24s  ", place, range);
 }
 
+/* Whether a change to come skips sequences, or takes a skip back. */
+static bool
+is_of_skips(const struct ledger_change *c)
+{
+	return c->kind == LEDGER_SKIP || c->kind == LEDGER_UNDO;
+}
+
 static void
 print_table(const struct ledger *l)
 {
 	bool any = l->skips_n > 0;
 
 	for (size_t i = 0; i < l->pending_n; i++)
-		any = any || l->pending[i].kind == LEDGER_SKIP;
+		any = any || is_of_skips(&l->pending[i]);
 	if (any)
 		printf("%-20s %24s  %s\n", "PLACE", "ORDINALS", "SINCE");
 	else
@@ -50,10 +57,11 @@ print_table(const struct ledger *l)
 	for (size_t i = 0; i < l->pending_n; i++) {
 		const struct ledger_change *c = &l->pending[i];
 
-		if (c->kind != LEDGER_SKIP)
+		if (!is_of_skips(c))
 			continue;
 		print_range(c->domain, (uint32_t)c->partition, c->first, c->end);
-		printf("step %" PRId64 " (request %s by %s)\n", c->step, c->id, c->who);
+		printf("%sstep %" PRId64 " (request %s by %s)\n",
+		    c->kind == LEDGER_UNDO ? "taken back from " : "", c->step, c->id, c->who);
 	}
 	if (l->quarantined_n > 0)
 		printf(
@@ -86,12 +94,13 @@ pending_json(const struct ledger *l)
 		const struct ledger_change *c = &l->pending[i];
 		json_t *o;
 
-		if (c->kind != LEDGER_SKIP)
+		if (!is_of_skips(c))
 			continue;
 		o = range_json(c->domain, c->partition, c->first, c->end);
 		json_object_set_new(o, "step", json_integer(c->step));
 		json_object_set_new(o, "id", json_print_text(c->id));
 		json_object_set_new(o, "who", json_print_text(c->who));
+		json_object_set_new(o, "kind", json_string(ledger_change_names[c->kind]));
 		json_array_append_new(list, o);
 	}
 	return list;

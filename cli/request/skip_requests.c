@@ -24,6 +24,14 @@ skip_requests_free(struct control *c, size_t n)
 
 /* ---- a range ---- */
 
+/* What a new id begins with. */
+static const char *
+prefix_of(enum ledger_change_kind kind)
+{
+	assert(kind == LEDGER_SKIP || kind == LEDGER_UNDO);
+	return kind == LEDGER_SKIP ? "skip" : "undo";
+}
+
 /* A domain without /PARTITION must have one only. */
 static enum fail_code
 choose_partition(struct control *c, const struct ledger *last, struct failure *f)
@@ -43,8 +51,9 @@ choose_partition(struct control *c, const struct ledger *last, struct failure *f
 }
 
 enum fail_code
-skip_requests_range(struct control **out, size_t *n, const char *place, const char *range,
-    const struct ledger *last, const char *id, struct failure *f)
+skip_requests_range(struct control **out, size_t *n, enum ledger_change_kind kind,
+    const char *place, const char *range, const struct ledger *last, const char *id,
+    struct failure *f)
 {
 	struct control *c = calloc(1, sizeof(*c));
 
@@ -52,12 +61,12 @@ skip_requests_range(struct control **out, size_t *n, const char *place, const ch
 	*n = c == NULL ? 0 : 1;
 	if (c == NULL)
 		return fail_memory(f);
-	*c = (struct control){.kind = LEDGER_SKIP, .at_step = -1};
+	*c = (struct control){.kind = kind, .at_step = -1};
 	if (request_words_place(c, place, f) != FAIL_NONE ||
 	    request_words_range(c, range, f) != FAIL_NONE ||
 	    choose_partition(c, last, f) != FAIL_NONE)
 		return f->code;
-	return request_words_name(c, id, "skip", f);
+	return request_words_name(c, id, prefix_of(kind), f);
 }
 
 /* ---- the sequences of a step ---- */
@@ -190,7 +199,8 @@ continues(const struct control *c, const struct place *p)
 
 /* Of places in order: neighbours become one range. `c` has room for a request a place. */
 static enum fail_code
-join_places(struct control *c, size_t *n, const struct places *p, struct failure *f)
+join_places(struct control *c, size_t *n, enum ledger_change_kind kind, const struct places *p,
+    struct failure *f)
 {
 	*n = 0;
 	for (size_t i = 0; i < p->n; i++) {
@@ -201,7 +211,7 @@ join_places(struct control *c, size_t *n, const struct places *p, struct failure
 			c[*n - 1].end = (int64_t)at->ordinal + 1;
 			continue;
 		}
-		*to = (struct control){.kind = LEDGER_SKIP,
+		*to = (struct control){.kind = kind,
 		    .at_step = -1,
 		    .domain = strdup(at->domain),
 		    .partition = (int32_t)at->partition,
@@ -221,7 +231,7 @@ name_requests(struct control *c, size_t n, const char *id, struct failure *f)
 {
 	char base[REQUEST_ID_BYTES];
 
-	if (id == NULL && request_new_id(base, "skip", f) != FAIL_NONE)
+	if (id == NULL && request_new_id(base, prefix_of(c[0].kind), f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < n; i++) {
 		char numbered[256];
@@ -234,8 +244,8 @@ name_requests(struct control *c, size_t n, const char *id, struct failure *f)
 }
 
 enum fail_code
-skip_requests_step(struct control **out, size_t *n, const char *mix, const struct config *c,
-    uint64_t step, int64_t lane, const char *id, struct failure *f)
+skip_requests_step(struct control **out, size_t *n, enum ledger_change_kind kind, const char *mix,
+    const struct config *c, uint64_t step, int64_t lane, const char *id, struct failure *f)
 {
 	struct step_records *records = NULL;
 	struct places p = {0};
@@ -249,7 +259,7 @@ skip_requests_step(struct control **out, size_t *n, const char *mix, const struc
 	if (code == FAIL_NONE) {
 		qsort(p.place, p.n, sizeof(*p.place), by_place);
 		*out = calloc(p.n + 1, sizeof(**out));
-		code = *out == NULL ? fail_memory(f) : join_places(*out, n, &p, f);
+		code = *out == NULL ? fail_memory(f) : join_places(*out, n, kind, &p, f);
 	}
 	if (code == FAIL_NONE)
 		code = name_requests(*out, *n, id, f);

@@ -1,6 +1,6 @@
 /*
- * skip_requests.h -- the requests of `riffle skip`: for a range of the command line, or for all
- * sequences of a step.
+ * skip_requests.h -- the requests of `riffle skip`, and of `riffle skip --undo`: for a range of the
+ * command line, or for all sequences of a step.
  *
  * How the sequences of a step are found. The record of a lane in the batch topic says for each
  * sequence which it was: domain, partition, ordinal, epoch. So
@@ -31,23 +31,25 @@
 
 /*
  * Each gives *out, [*n], to be ended with skip_requests_free(), also where it failed: requests that
- * take effect at once, with their ids. `id` NULL: new ones.
+ * take effect at once, with their ids. `kind` is LEDGER_SKIP or LEDGER_UNDO; `id` NULL: new ones.
  */
 
 /*
  * One request: `place` is "DOMAIN[/PARTITION]", `range` "a..b". `last`, the ledger's last record or
  * NULL, says whether a domain without a /PARTITION has one only. FAIL_USAGE names the word.
  */
-enum fail_code skip_requests_range(struct control **out, size_t *n, const char *place,
-    const char *range, const struct ledger *last, const char *id, struct failure *f);
+enum fail_code skip_requests_range(struct control **out, size_t *n, enum ledger_change_kind kind,
+    const char *place, const char *range, const struct ledger *last, const char *id,
+    struct failure *f);
 
 /*
  * One request for each stretch of neighbouring ordinals of one partition that the step holds, on
  * one lane, or, with lane -1, on all; ids get a number behind them. FAIL_DATA: the step is not
  * published yet, or not kept any more.
  */
-enum fail_code skip_requests_step(struct control **out, size_t *n, const char *mix,
-    const struct config *c, uint64_t step, int64_t lane, const char *id, struct failure *f);
+enum fail_code skip_requests_step(struct control **out, size_t *n, enum ledger_change_kind kind,
+    const char *mix, const struct config *c, uint64_t step, int64_t lane, const char *id,
+    struct failure *f);
 
 void skip_requests_free(struct control *c, size_t n);
 

@@ -31,12 +31,6 @@ static const char *const state_text[] = {
     [LEDGER_LEFT] = "left",
     [LEDGER_JOINING] = "joining",
 };
-static const char *const kind_text[] = {
-    [LEDGER_WEIGHTS] = "weights",
-    [LEDGER_SKIP] = "skip",
-    [LEDGER_JOIN] = "join",
-    [LEDGER_LEAVE] = "leave",
-};
 
 static const char *
 text(const char *t)
@@ -65,10 +59,10 @@ print_domains(const struct ledger *l)
 static void
 print_change(const struct ledger_change *c)
 {
-	printf("  step %" PRId64 "  %s", c->step, kind_text[c->kind]);
+	printf("  step %" PRId64 "  %s", c->step, ledger_change_names[c->kind]);
 	if (text(c->domain)[0] != '\0')
 		printf(" %s", c->domain);
-	if (c->kind == LEDGER_SKIP)
+	if (c->kind == LEDGER_SKIP || c->kind == LEDGER_UNDO)
 		printf("/%" PRId32 " %" PRId64 "..%" PRId64, c->partition, c->first, c->end);
 	for (size_t i = 0; i < c->weights_n; i++)
 		printf(" %s=%g", text(c->weight[i].domain), c->weight[i].weight);
@@ -161,7 +155,7 @@ change_json(const struct ledger_change *c)
 		json_object_set_new(
 		    weights, text(c->weight[i].domain), json_real(c->weight[i].weight));
 	o = json_pack("{s:o, s:s, s:I, s:o, s:o}", "id", json_print_text(c->id), "kind",
-	    kind_text[c->kind], "step", (json_int_t)c->step, "weights", weights, "who",
+	    ledger_change_names[c->kind], "step", (json_int_t)c->step, "weights", weights, "who",
 	    json_print_text(c->who));
 	if (c->temperature != 0)
 		json_object_set_new(o, "temperature", json_real(c->temperature));
@@ -169,7 +163,7 @@ change_json(const struct ledger_change *c)
 		json_object_set_new(o, "lr_scale", json_real(c->lr_scale));
 	if (text(c->domain)[0] != '\0')
 		json_object_set_new(o, "domain", json_print_text(c->domain));
-	if (c->kind == LEDGER_SKIP) {
+	if (c->kind == LEDGER_SKIP || c->kind == LEDGER_UNDO) {
 		json_object_set_new(o, "partition", json_integer(c->partition));
 		json_object_set_new(o, "first", json_integer(c->first));
 		json_object_set_new(o, "end", json_integer(c->end));

@@ -65,7 +65,8 @@ print_pending(const struct status *st, FILE *to)
 	static const char *const kind[] = {[LEDGER_WEIGHTS] = "weights",
 	    [LEDGER_SKIP] = "a skip",
 	    [LEDGER_JOIN] = "a domain that joins",
-	    [LEDGER_LEAVE] = "a domain that leaves"};
+	    [LEDGER_LEAVE] = "a domain that leaves",
+	    [LEDGER_UNDO] = "the undoing of a skip"};
 
 	if (l->pending_n == 0)
 		return;
@@ -408,10 +409,6 @@ weights_json(const struct status *st)
 static json_t *
 pending_json(const struct status *st)
 {
-	static const char *const kind[] = {[LEDGER_WEIGHTS] = "weights",
-	    [LEDGER_SKIP] = "skip",
-	    [LEDGER_JOIN] = "join",
-	    [LEDGER_LEAVE] = "leave"};
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < st->ledger.pending_n; i++) {
@@ -419,7 +416,7 @@ pending_json(const struct status *st)
 
 		json_array_append_new(
 		    list, json_pack("{s:I, s:s, s:o, s:o}", "step", (json_int_t)c->step, "kind",
-			      kind[c->kind], "id", json_print_text(c->id), "domain",
+			      ledger_change_names[c->kind], "id", json_print_text(c->id), "domain",
 			      json_print_text(c->domain)));
 	}
 	return list;

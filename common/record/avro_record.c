@@ -27,6 +27,7 @@ fail_avro(int rc, const char *attempted, struct failure *f)
 
 /* A parsed schema and avro-c's way to make values of it. */
 struct avro_class {
+	const char *text; /* of its schema: schema.h keeps one a schema */
 	avro_schema_t schema;
 	avro_value_iface_t *iface;
 };
@@ -36,7 +37,8 @@ struct avro_class {
  * a time is inside it.
  */
 static pthread_mutex_t avro_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct avro_class classes[SCHEMAS_COUNT]; /* parsed at first use, kept for ever */
+static struct avro_class
+    classes[SCHEMAS_COUNT + SCHEMAS_EARLIER]; /* parsed at first use, kept for ever */
 
 _Static_assert(sizeof(enum schema_record) == sizeof(int), "enums are as large as int");
 
@@ -63,15 +65,20 @@ class_close(struct avro_class *c)
 	avro_schema_decref(c->schema);
 }
 
-/* Borrows the class of a record; the lock is held. */
+/* Borrows the class of one of our schemas, by its text; the lock is held. */
 static enum fail_code
-class_of(struct avro_class **out, enum schema_record record, struct failure *f)
+class_of(struct avro_class **out, const char *text, struct failure *f)
 {
-	struct avro_class *c = &classes[record];
+	struct avro_class *c = classes, *end = classes + sizeof(classes) / sizeof(classes[0]);
 
-	assert(record < SCHEMAS_COUNT);
+	while (c < end && c->iface != NULL && c->text != text)
+		c++;
+	assert(c < end);
 	*out = c;
-	return c->iface != NULL ? FAIL_NONE : class_open(c, schema_text(record), f);
+	if (c->iface != NULL)
+		return FAIL_NONE;
+	c->text = text;
+	return class_open(c, text, f);
 }
 
 /* ---- a struct into a value of avro-c, and into bytes ---- */
@@ -216,7 +223,7 @@ encode_locked(enum schema_record record, const struct avro_table *t, const void 
 {
 	struct avro_class *c;
 	avro_value_t value;
-	enum fail_code code = class_of(&c, record, f);
+	enum fail_code code = class_of(&c, schema_text(record), f);
 	int rc;
 
 	if (code != FAIL_NONE)
@@ -438,15 +445,11 @@ avro_record_decode(enum schema_record record, const struct avro_table *t, void *
 		return code;
 	bytes += SCHEMA_ENVELOPE_BYTES;
 	n -= SCHEMA_ENVELOPE_BYTES;
-	if (text != schema_text(record)) {
-		code = avro_record_decode_with(text, t, out, bytes, n, f);
-	} else {
-		pthread_mutex_lock(&avro_lock);
-		code = class_of(&c, record, f);
-		if (code == FAIL_NONE)
-			code = decode_body(c, t, out, bytes, n, f);
-		pthread_mutex_unlock(&avro_lock);
-	}
+	pthread_mutex_lock(&avro_lock);
+	code = class_of(&c, text, f);
+	if (code == FAIL_NONE)
+		code = decode_body(c, t, out, bytes, n, f);
+	pthread_mutex_unlock(&avro_lock);
 	if (code != FAIL_NONE)
 		return fail_within(f, "record of kind %s", schema_name[record]);
 	return FAIL_NONE;

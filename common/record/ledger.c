@@ -143,6 +143,16 @@ ledger_run_step(const struct ledger *l, const char *run)
 	return 0;
 }
 
+const char *const ledger_change_names[] = {
+    [LEDGER_WEIGHTS] = "weights",
+    [LEDGER_SKIP] = "skip",
+    [LEDGER_JOIN] = "join",
+    [LEDGER_LEAVE] = "leave",
+    [LEDGER_RESET] = "reset",
+    [LEDGER_CANCEL] = "cancel",
+    [LEDGER_UNDO] = "undo",
+};
+
 void
 ledger_answer_clear(struct ledger_answer *a)
 {

@@ -40,7 +40,11 @@ enum ledger_change_kind {
 	/* Of a request only: these take effect with their answers, and are never pending. */
 	LEDGER_RESET,
 	LEDGER_CANCEL,
+	LEDGER_UNDO, /* of skips */
 };
+
+/* As `riffle requests` and JSON have them. */
+extern const char *const ledger_change_names[];
 
 struct ledger_partition {
 	int64_t sequences;

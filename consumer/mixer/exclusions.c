@@ -11,8 +11,18 @@ exclusions_close(struct exclusions *x)
 		free(x->quarantined[i].reason);
 	free(x->quarantined);
 	free(x->skip);
+	free(x->kept);
 	free(x->item);
 	*x = (struct exclusions){0};
+}
+
+/* Room for an item a range, with one more that comes: so building the index again cannot fail. */
+static size_t
+ranges_max(const struct exclusions *x)
+{
+	size_t skips = x->changed && x->kept_n > x->skips_n ? x->kept_n : x->skips_n;
+
+	return skips + x->quarantined_n + 1;
 }
 
 enum fail_code
@@ -21,12 +31,12 @@ exclusions_copy(struct exclusions *to, const struct exclusions *from, struct fai
 	assert(to->skips_n == 0 && to->quarantined_n == 0 && to->items_n == 0);
 	to->skip = calloc(from->skips_n + 1, sizeof(*to->skip));
 	to->quarantined = calloc(from->quarantined_n + 1, sizeof(*to->quarantined));
-	to->item = calloc(from->items_n + 1, sizeof(*to->item));
+	to->items_room = ranges_max(from);
+	to->item = calloc(to->items_room, sizeof(*to->item));
 	if (to->skip == NULL || to->quarantined == NULL || to->item == NULL)
 		return fail_memory(f);
 	for (; to->skips_n < from->skips_n; to->skips_n++)
 		to->skip[to->skips_n] = from->skip[to->skips_n];
-	to->skips_kept = from->skips_kept;
 	for (; to->quarantined_n < from->quarantined_n; to->quarantined_n++) {
 		struct ledger_quarantined *q = &to->quarantined[to->quarantined_n];
 
@@ -35,7 +45,7 @@ exclusions_copy(struct exclusions *to, const struct exclusions *from, struct fai
 		if (q->reason == NULL)
 			return fail_memory(f);
 	}
-	to->items_room = from->items_n + 1;
+	assert(from->items_n <= to->items_room);
 	for (; to->items_n < from->items_n; to->items_n++)
 		to->item[to->items_n] = from->item[to->items_n];
 	memcpy(to->touched, from->touched, sizeof(to->touched));
@@ -84,26 +94,16 @@ joins(const struct exclusions_range *a, const struct exclusions_range *b)
  * Adds a range to the index. Items that it overlaps or touches become one item with it:
  *
  *     items 0..10 20..30 40..50, new 10..35   ->   0..35 40..50
- *
- * FAIL_MEMORY: nothing was added.
  */
-static enum fail_code
-index_add(struct exclusions *x, const struct exclusions_range *range, struct failure *f)
+static void
+index_add(struct exclusions *x, const struct exclusions_range *range)
 {
 	struct exclusions_range all = *range;
 	size_t from, to;
 
 	assert(range->first < range->end);
 	assert(range->domain < LIMIT_DOMAINS);
-	if (x->items_n == x->items_room) {
-		size_t room = x->items_room == 0 ? 16 : 2 * x->items_room;
-		struct exclusions_range *item = realloc(x->item, room * sizeof(*item));
-
-		if (item == NULL)
-			return fail_memory(f);
-		x->item = item;
-		x->items_room = room;
-	}
+	assert(x->items_n < x->items_room); /* index_reserve() */
 	from = upper(x, range);
 	if (from > 0 && joins(&x->item[from - 1], range))
 		from--;
@@ -117,7 +117,49 @@ index_add(struct exclusions *x, const struct exclusions_range *range, struct fai
 	x->items_n = x->items_n - (to - from) + 1;
 	x->item[from] = all;
 	x->touched[range->domain / 64] |= UINT64_C(1) << range->domain % 64;
+}
+
+/* Makes room in the index for the lists and `more` ranges. FAIL_MEMORY: nothing was changed. */
+static enum fail_code
+index_reserve(struct exclusions *x, size_t more, struct failure *f)
+{
+	size_t n = ranges_max(x) + more, room = 2 * n + 16;
+	struct exclusions_range *item;
+
+	if (n <= x->items_room)
+		return FAIL_NONE;
+	item = realloc(x->item, room * sizeof(*item));
+	if (item == NULL)
+		return fail_memory(f);
+	x->item = item;
+	x->items_room = room;
 	return FAIL_NONE;
+}
+
+static struct exclusions_range
+range_of(const struct ledger_skip *s)
+{
+	return (struct exclusions_range){
+	    s->domain, s->partition, (uint64_t)s->first, (uint64_t)s->end};
+}
+
+/* The index, from the lists. */
+static void
+index_build(struct exclusions *x)
+{
+	x->items_n = 0;
+	memset(x->touched, 0, sizeof(x->touched));
+	for (size_t i = 0; i < x->skips_n; i++) {
+		const struct exclusions_range range = range_of(&x->skip[i]);
+
+		index_add(x, &range);
+	}
+	for (size_t i = 0; i < x->quarantined_n; i++) {
+		const struct ledger_quarantined *q = &x->quarantined[i];
+
+		index_add(x, &(struct exclusions_range){q->domain, q->partition,
+				 (uint64_t)q->ordinal, (uint64_t)q->ordinal + 1});
+	}
 }
 
 bool
@@ -157,11 +199,30 @@ exclusions_count(
 
 /* ---- the lists ---- */
 
+/* Keeps the skips as they were before the step, once a step. */
+static enum fail_code
+keep_skips(struct exclusions *x, struct failure *f)
+{
+	struct ledger_skip *kept;
+
+	if (x->changed)
+		return FAIL_NONE;
+	kept = calloc(x->skips_n + 1, sizeof(*kept));
+	if (kept == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < x->skips_n; i++)
+		kept[i] = x->skip[i];
+	free(x->kept);
+	x->kept = kept;
+	x->kept_n = x->skips_n;
+	x->changed = true;
+	return FAIL_NONE;
+}
+
 enum fail_code
 exclusions_skip(struct exclusions *x, const struct ledger_skip *s, struct failure *f)
 {
-	const struct exclusions_range range = {
-	    s->domain, s->partition, (uint64_t)s->first, (uint64_t)s->end};
+	const struct exclusions_range range = range_of(s);
 	struct ledger_skip *grown;
 
 	assert(s->first >= 0 && s->first < s->end);
@@ -169,10 +230,84 @@ exclusions_skip(struct exclusions *x, const struct ledger_skip *s, struct failur
 	if (grown == NULL)
 		return fail_memory(f);
 	x->skip = grown;
-	if (index_add(x, &range, f) != FAIL_NONE)
+	if (keep_skips(x, f) != FAIL_NONE || index_reserve(x, 1, f) != FAIL_NONE)
 		return f->code;
+	index_add(x, &range);
 	x->skip[x->skips_n++] = *s;
 	return FAIL_NONE;
+}
+
+static bool
+overlaps(const struct ledger_skip *a, const struct ledger_skip *b)
+{
+	return a->domain == b->domain && a->partition == b->partition && a->first < b->end &&
+	       b->first < a->end;
+}
+
+/*
+ *     skips 0..10 20..30, taken back 5..7   ->   0..5 7..10 20..30
+ */
+enum fail_code
+exclusions_unskip(struct exclusions *x, const struct ledger_skip *s, struct failure *f)
+{
+	struct ledger_skip *left = calloc(2 * x->skips_n + 1, sizeof(*left));
+	size_t n = 0;
+
+	assert(s->first >= 0 && s->first < s->end);
+	if (left == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < x->skips_n; i++) {
+		struct ledger_skip below = x->skip[i], above = x->skip[i];
+
+		if (!overlaps(&x->skip[i], s)) {
+			left[n++] = x->skip[i];
+			continue;
+		}
+		below.end = s->first;
+		above.first = s->end;
+		if (below.first < below.end)
+			left[n++] = below;
+		if (above.first < above.end)
+			left[n++] = above;
+	}
+	if (keep_skips(x, f) != FAIL_NONE || index_reserve(x, n, f) != FAIL_NONE) {
+		free(left);
+		return f->code;
+	}
+	free(x->skip);
+	x->skip = left;
+	x->skips_n = n;
+	index_build(x);
+	return FAIL_NONE;
+}
+
+struct exclusions_within
+exclusions_within(const struct exclusions *x, const struct ledger_skip *s)
+{
+	struct exclusions_within w = {0};
+
+	for (size_t i = 0; i < x->skips_n; i++)
+		w.skipped = w.skipped || overlaps(&x->skip[i], s);
+	for (size_t i = 0; i < x->items_n; i++) {
+		const struct exclusions_range *e = &x->item[i];
+		uint64_t first = (uint64_t)s->first, end = (uint64_t)s->end;
+
+		if (e->domain != s->domain || e->partition != s->partition)
+			continue;
+		first = e->first > first ? e->first : first;
+		end = e->end < end ? e->end : end;
+		w.alone += end > first ? end - first : 0;
+	}
+	for (size_t i = 0; i < x->quarantined_n; i++) {
+		const struct ledger_quarantined *q = &x->quarantined[i];
+
+		if (q->domain == s->domain && q->partition == s->partition &&
+		    q->ordinal >= s->first && q->ordinal < s->end)
+			w.quarantined++;
+	}
+	assert(w.alone >= w.quarantined);
+	w.alone -= w.quarantined; /* the index holds both */
+	return w;
 }
 
 enum fail_code
@@ -200,10 +335,11 @@ exclusions_quarantine(struct exclusions *x, uint32_t domain, uint32_t partition,
 	*q = (struct ledger_quarantined){
 	    .domain = domain, .partition = partition, .ordinal = (int64_t)ordinal};
 	q->reason = strdup(reason);
-	if (q->reason == NULL || index_add(x, &range, f) != FAIL_NONE) {
+	if (q->reason == NULL || index_reserve(x, 1, f) != FAIL_NONE) {
 		free(q->reason);
 		return fail_memory(f);
 	}
+	index_add(x, &range);
 	x->quarantined_n++;
 	return FAIL_NONE;
 }
@@ -211,12 +347,19 @@ exclusions_quarantine(struct exclusions *x, uint32_t domain, uint32_t partition,
 void
 exclusions_keep(struct exclusions *x)
 {
-	x->skips_kept = x->skips_n;
+	x->changed = false;
 }
 
 void
 exclusions_undo(struct exclusions *x)
 {
-	assert(x->skips_kept <= x->skips_n);
-	x->skips_n = x->skips_kept;
+	if (!x->changed)
+		return;
+	free(x->skip);
+	x->skip = x->kept;
+	x->skips_n = x->kept_n;
+	x->kept = NULL;
+	x->kept_n = 0;
+	x->changed = false;
+	index_build(x);
 }

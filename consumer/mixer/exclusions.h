@@ -3,15 +3,15 @@
  *
  * Two lists, as the ledger keeps them, and one index over both, which a draw asks.
  *
- *   skips        Ranges that a request took out. They come into force at a step; undoing the step
- *                takes them back (exclusions_keep, exclusions_undo).
+ *   skips        Ranges that a request took out, less what another took back. Both happen at a
+ *                step; undoing the step undoes them (exclusions_keep, exclusions_undo).
  *   quarantined  Single ordinals that turned out to be bad when they were read. They are never
  *                taken back: a bad sequence stays bad.
  *   item         The union of both, sorted by (domain, partition, first), disjoint, and not
  *                touching: a look-up is one binary search, in whichever order the ranges came.
  *
- * A skip that is undone stays in the index. That is sound because the step that brought it is drawn
- * again before any other, and brings it into force again before its first draw.
+ * The index follows the lists. Ranges are only added to it; where a skip goes, by a request or with
+ * its step, it is built again from the lists.
  *
  * A zeroed struct is a valid empty one; it owns its memory. No I/O. One thread.
  */
@@ -34,7 +34,10 @@ struct exclusions_range {
 
 struct exclusions {
 	struct ledger_skip *skip; /* in the order in which they came into force */
-	size_t skips_n, skips_kept;
+	size_t skips_n;
+	struct ledger_skip *kept; /* the skips before the step, where it has changed them */
+	size_t kept_n;
+	bool changed;
 	struct ledger_quarantined *quarantined; /* in the order in which they were found */
 	size_t quarantined_n;
 	struct exclusions_range *item;
@@ -54,6 +57,22 @@ enum fail_code exclusions_skip(
     struct exclusions *x, const struct ledger_skip *s, struct failure *f);
 
 /*
+ * Takes [s->first, s->end) out of all skips: one that reaches beyond it is cut, and one that does
+ * on both sides becomes two. FAIL_MEMORY: nothing was changed.
+ */
+enum fail_code exclusions_unskip(
+    struct exclusions *x, const struct ledger_skip *s, struct failure *f);
+
+struct exclusions_within {
+	bool skipped;         /* some of the range is */
+	uint64_t alone;       /* ordinals of it that are skipped and not quarantined */
+	uint64_t quarantined; /* ordinals of it that are, skipped or not */
+};
+
+/* What of a range is excluded. */
+struct exclusions_within exclusions_within(const struct exclusions *x, const struct ledger_skip *s);
+
+/*
  * Adds one ordinal that is bad; once it is there, nothing happens. Copies `reason`. FAIL_DATA: more
  * than LEDGER_QUARANTINED_MAX. FAIL_MEMORY: nothing was added.
  */
@@ -68,7 +87,7 @@ bool exclusions_has(
 uint64_t exclusions_count(
     const struct exclusions *x, uint32_t domain, const uint64_t *sequences, size_t partitions_n);
 
-/* Notes the skips in force before a step; takes back those that came since. */
+/* Notes the skips in force before a step; puts back what was in force then. */
 void exclusions_keep(struct exclusions *x);
 void exclusions_undo(struct exclusions *x);
 

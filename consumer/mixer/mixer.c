@@ -268,9 +268,10 @@ mixer_put_change(struct mixer *m, const struct ledger_change *c, struct failure 
 	struct share *share = d < 0 ? NULL : &m->shares.share[d];
 
 	assert(c->kind == LEDGER_WEIGHTS || d >= 0);
-	assert(c->kind != LEDGER_SKIP || c->partition >= 0);
+	assert((c->kind != LEDGER_SKIP && c->kind != LEDGER_UNDO) || c->partition >= 0);
 	switch (c->kind) {
 	case LEDGER_SKIP: return exclusions_skip(&m->exclusions, &skip, f);
+	case LEDGER_UNDO: return exclusions_unskip(&m->exclusions, &skip, f);
 	case LEDGER_WEIGHTS: put_raw_weights(m, c->weight, c->weights_n); break;
 	case LEDGER_JOIN:
 		if (share->state == LEDGER_JOINING)

@@ -181,6 +181,30 @@ add_skip(struct text *t, const struct mixer *after, const struct ledger_change *
 		    cursor->sequences_next[c->partition]);
 }
 
+/* Adds what comes back: `before` has the skips that the change takes back. */
+static void
+add_undo(struct text *t, const struct mixer *before, const struct mixer *after,
+    const struct ledger_change *c)
+{
+	int d = mixer_domain_named(after, c->domain);
+	const struct ledger_skip range = {(uint32_t)d, (uint32_t)c->partition, c->first, c->end};
+	const struct exclusions_within w = exclusions_within(&before->exclusions, &range);
+	const struct cursor *cursor = &after->cursor[d];
+	uint64_t out = exclusions_count(
+	    &after->exclusions, (uint32_t)d, cursor->sequences, cursor->partitions_n);
+
+	assert(d >= 0);
+	assert(w.skipped);
+	text_add(t,
+	    "\n%s/%d: %" PRIu64 " of %" PRId64 "..%" PRId64
+	    " are drawn again: those whose place this epoch has passed, in the next one; %" PRIu64
+	    " of %" PRIu64 " sequences are kept out",
+	    c->domain, (int)c->partition, w.alone, c->first, c->end, out, cursor_length(cursor));
+	if (w.quarantined > 0)
+		text_add(
+		    t, "; %" PRIu64 " of the range are quarantined and stay out", w.quarantined);
+}
+
 char *
 mixer_describe(const struct mixer *now, const struct mixer *before, const struct mixer *after,
     const struct ledger_change *c, int64_t asked_step)
@@ -196,6 +220,10 @@ mixer_describe(const struct mixer *now, const struct mixer *before, const struct
 		text_add(&t, ", for step %" PRId64 " is drawn already", asked_step);
 	if (c->kind == LEDGER_SKIP) {
 		add_skip(&t, after, c);
+		return text_take(&t);
+	}
+	if (c->kind == LEDGER_UNDO) {
+		add_undo(&t, before, after, c);
 		return text_take(&t);
 	}
 	if (was->temperature != will->temperature)

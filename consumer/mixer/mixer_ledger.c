@@ -452,7 +452,9 @@ change_is_sound(const struct mixer *m, const struct ledger_change *c)
 
 	for (size_t i = 0; i < c->weights_n; i++)
 		sound = sound && c->weight[i].weight >= 0 && isfinite(c->weight[i].weight);
-	if (c->kind == LEDGER_SKIP)
+	if (c->kind == LEDGER_RESET || c->kind == LEDGER_CANCEL)
+		return false;
+	if (c->kind == LEDGER_SKIP || c->kind == LEDGER_UNDO)
 		return sound && d >= 0 && c->partition >= 0 && c->first >= 0 && c->end > c->first;
 	return sound && (c->kind == LEDGER_WEIGHTS || d >= 0);
 }

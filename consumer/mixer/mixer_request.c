@@ -209,8 +209,9 @@ check_join(const struct mixer *m, const struct ledger_change *c, struct failure 
 	return fail(f, FAIL_DATA, "domain %s would join without a weight", c->domain);
 }
 
+/* The range of a skip, or of one that is taken back. */
 static enum fail_code
-check_skip(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+check_range(const struct mixer *m, const struct ledger_change *c, struct failure *f)
 {
 	int d = mixer_domain_named(m, c->domain);
 
@@ -222,10 +223,65 @@ check_skip(const struct mixer *m, const struct ledger_change *c, struct failure 
 	if (c->first < 0 || c->end <= c->first)
 		return fail(f, FAIL_DATA, "%lld..%lld is no range of ordinals: a..b has 0 <= a < b",
 		    (long long)c->first, (long long)c->end);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_skip(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	if (check_range(m, c, f) != FAIL_NONE)
+		return f->code;
 	if (m->exclusions.skips_n == LEDGER_SKIPS_MAX)
 		return fail(f, FAIL_DATA, "%d ranges are skipped already: no more can be kept",
 		    LEDGER_SKIPS_MAX);
 	return FAIL_NONE;
+}
+
+/* The accepted skip that waits for a later step and takes some of the range out; NULL: none. */
+static const struct ledger_change *
+skip_to_come(const struct mixer *m, const struct ledger_change *c)
+{
+	for (size_t i = m->agenda.done; i < m->agenda.pending_n; i++) {
+		const struct ledger_change *p = &m->agenda.pending[i];
+
+		if (p->kind == LEDGER_SKIP && p->step > c->step &&
+		    strcmp(p->domain, c->domain) == 0 && p->partition == c->partition &&
+		    p->first < c->end && c->first < p->end)
+			return p;
+	}
+	return NULL;
+}
+
+/* What is taken back must be skipped, or the word is a slip. */
+static enum fail_code
+check_undo(const struct mixer *m, const struct ledger_change *c, struct failure *f)
+{
+	struct ledger_skip range = {0, (uint32_t)c->partition, c->first, c->end};
+	const struct ledger_change *later;
+	struct exclusions_within w;
+
+	if (check_range(m, c, f) != FAIL_NONE)
+		return f->code;
+	range.domain = (uint32_t)mixer_domain_named(m, c->domain);
+	w = exclusions_within(&m->exclusions, &range);
+	if (w.skipped)
+		return FAIL_NONE;
+	later = skip_to_come(m, c);
+	if (later != NULL)
+		return fail(f, FAIL_DATA,
+		    "%s/%d %lld..%lld is not skipped yet: request %s will do so at step %lld; "
+		    "`riffle requests --cancel` withdraws it",
+		    c->domain, (int)c->partition, (long long)c->first, (long long)c->end, later->id,
+		    (long long)later->step);
+	if (w.quarantined > 0)
+		return fail(f, FAIL_DATA,
+		    "%s/%d %lld..%lld is not skipped: %llu of these sequences are quarantined, and "
+		    "a damaged sequence stays out",
+		    c->domain, (int)c->partition, (long long)c->first, (long long)c->end,
+		    (unsigned long long)w.quarantined);
+	return fail(f, FAIL_DATA,
+	    "no sequence of %s/%d in %lld..%lld is skipped: `riffle skip --list` shows which are",
+	    c->domain, (int)c->partition, (long long)c->first, (long long)c->end);
 }
 
 /*
@@ -282,6 +338,7 @@ check_in_state(const struct mixer *m, const struct ledger_change *c, struct fail
 
 	switch (c->kind) {
 	case LEDGER_SKIP: return check_skip(m, c, f);
+	case LEDGER_UNDO: return check_undo(m, c, f);
 	case LEDGER_WEIGHTS: return check_weights(m, c, f);
 	case LEDGER_JOIN:
 		return check_join(m, c, f) == FAIL_NONE ? check_weights(m, c, f) : f->code;
@@ -324,6 +381,12 @@ run_change(struct mixer *m, const struct ledger_change *c, struct failure *f)
 		return f->code;
 	if (c->kind == LEDGER_SKIP)
 		return check_left(m, c, f);
+	if (c->kind == LEDGER_UNDO && m->exclusions.skips_n > LEDGER_SKIPS_MAX)
+		return fail(f, FAIL_DATA,
+		    "what is left would be %zu ranges, and at most %d can be kept",
+		    m->exclusions.skips_n, LEDGER_SKIPS_MAX);
+	if (c->kind == LEDGER_UNDO)
+		return FAIL_NONE;
 	if (!shares_weigh(&m->shares))
 		return fail(
 		    f, FAIL_DATA, "no domain would have a weight: at least one must be positive");

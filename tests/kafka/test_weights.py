@@ -566,6 +566,40 @@ def test_skipped_sequences_are_not_drawn_again(riffle, fill, configure, read, as
     assert set(drawn) == {(0, o) for o in range(64)} - out
 
 
+def test_a_skip_is_taken_back_in_part_at_an_exact_step_and_replayed(riffle, fill, configure, read, ask):
+    """Skipped 10..20 at step 2, 12..15 of it taken back at step 6; the rest of the epoch's places decides which come at once."""
+    fill("a", sequences=64)
+    config = configure({"a": 1})
+    riffle("mix", "-c", config, "--until-step", 2)
+    done = riffle("skip", "-c", config, "--undo", "a", "10..20", "--dry-run", check=False)
+    assert done.returncode == 1 and "no sequence of a/0 in 10..20 is skipped: `riffle skip --list` shows which are" in done.stderr
+    riffle("skip", "-c", config, "a", "10..20", "--timeout", 1, check=False)
+    riffle("skip", "-c", config, "--undo", "a/0", "12..15", "--at-step", 6, "--id", "back", "--timeout", 1, check=False)
+    listed = lambda: json.loads(riffle("skip", "-c", config, "--list", "--json").stdout)
+    ranges = lambda rows: [(r["first"], r["end"]) for r in rows]
+    riffle("mix", "-c", config, "--until-step", 4)
+    assert ranges(listed()["skipped"]) == [(10, 20)]
+    assert [(r["kind"], r["step"], r["id"]) for r in listed()["pending"]] == [("undo", 6, "back")] and "@" in listed()["pending"][0]["who"]
+    assert "taken back from step 6 (request back by " in riffle("skip", "-c", config, "--list").stdout
+    shown = {r["id"]: r for r in json.loads(riffle("requests", "-c", config, "--json").stdout)}["back"]
+    assert (shown["kind"], shown["state"], shown["step"], shown["first"]) == ("undo", "accepted", 6, 12) and "@" in shown["who"]
+    riffle("mix", "-c", config, "--until-step", 14)
+    assert ranges(listed()["skipped"]) == [(10, 12), (15, 20)] and listed()["pending"] == []
+    steps = [{o for _, _, _, o in places(read(config, 1, first=s, form="jsonl"))} for s in range(14)]
+    assert not set.union(*steps[2:6]) & set(range(10, 20))
+    assert not set.union(*steps[6:]) & {10, 11, 15, 16, 17, 18, 19} and set.union(*steps[6:]) >= {12, 13, 14}
+    assert "3 of 12..15 are drawn again" in {r["id"]: r for r in json.loads(riffle("requests", "-c", config, "--json").stdout)}["back"]["text"]
+    riffle("replay", "-c", config, "--steps", "0..14")
+    # All of a step that was skipped comes back by the same words.
+    riffle("skip", "-c", config, "--step", 13, "--timeout", 1, check=False)
+    riffle("mix", "-c", config, "--until-step", 15)
+    assert set.union(*map(lambda r: set(range(*r)), ranges(listed()["skipped"]))) >= steps[13]
+    riffle("skip", "-c", config, "--undo", "--step", 13, "--timeout", 1, check=False)
+    riffle("mix", "-c", config, "--until-step", 16)
+    assert ranges(listed()["skipped"]) == [(10, 12), (15, 20)]
+    riffle("replay", "-c", config, "--steps", "0..16")
+
+
 # ---- domains that grow ----
 
 @pytest.fixture

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
 
 NAMES = ["Sequence", "End", "Batch", "Ledger", "Control", "Feedback", "Arrivals"]
-EARLIER = ["Control.1", "Control.2"]  # schemas/earlier
+EARLIER = ["Control.1", "Control.2", "Control.3", "Ledger.1"]  # schemas/earlier
 
 
 def schema_text(name):
@@ -278,6 +278,11 @@ CANCEL = {
     "request": "r-9",
 }
 
+UNDO = {**CONTROL, "id": "r-12", "kind": "UNDO", "weights": [], "temperature": 0.0, "lr_scale": 0.0, "run": "", "to_step": 0,
+        "request": ""}
+
+LEDGER_UNDO = {**LEDGER, "pending": [{**LEDGER["pending"][0], "kind": "UNDO"}]}
+
 FEEDBACK = {
     "mix": "pretrain",
     "run": "trainers",
@@ -307,10 +312,12 @@ GOLDEN = {
     "end": ("End", END),
     "batch": ("Batch", BATCH),
     "batch_last": ("Batch", BATCH_LAST),
-    "ledger": ("Ledger", LEDGER),
+    "ledger": ("Ledger.1", LEDGER),
+    "ledger_undo": ("Ledger", LEDGER_UNDO),
     "control": ("Control.1", CONTROL),
     "control_reset": ("Control.2", RESET),
-    "control_cancel": ("Control", CANCEL),
+    "control_cancel": ("Control.3", CANCEL),
+    "control_undo": ("Control", UNDO),
     "feedback": ("Feedback", FEEDBACK),
     "arrivals": ("Arrivals", ARRIVALS),
 }

@@ -42,6 +42,11 @@ static struct ledger_raw_weight joins[] = {{TEXT("e"), .4}};
 		.id = TEXT("skip"), .kind = LEDGER_SKIP, .at_step = (at), .domain = TEXT("b"),     \
 		.partition = 1, .first = 2, .end = 6, .who = TEXT("sim")                           \
 	}
+#define UNDO(at)                                                                                   \
+	{                                                                                          \
+		.id = TEXT("undo"), .kind = LEDGER_UNDO, .at_step = (at), .domain = TEXT("b"),     \
+		.partition = 1, .first = 3, .end = 5, .who = TEXT("sim")                           \
+	}
 
 const struct world_kind world_kinds[WORLD_KINDS] = {
     {.name = "plain", .lanes = 4, .ranks = 2, .domains = A B D, .weights = USUAL},
@@ -85,8 +90,8 @@ const struct world_kind world_kinds[WORLD_KINDS] = {
 	.lead = 6,
 	.domains = A B D,
 	.weights = USUAL,
-	.asked = {WEIGH("heavier", 4, heavier, 0.5), SKIP(3)},
-	.asked_n = 2},
+	.asked = {WEIGH("heavier", 4, heavier, 0.5), SKIP(3), UNDO(6)},
+	.asked_n = 3},
     {.name = "random, bad sequences, records twice",
 	.lanes = 2,
 	.ranks = 2,

@@ -46,7 +46,7 @@ static struct ledger_domain sample_domain[] = {
 static struct ledger_raw_weight sample_weight[] = {{"code", 0.25}};
 static struct ledger_change sample_pending[] = {{.id = "r-2",
     .step = 164,
-    .kind = LEDGER_LEAVE,
+    .kind = LEDGER_UNDO,
     .weight = sample_weight,
     .weights_n = 1,
     .temperature = 1.5,
@@ -103,13 +103,15 @@ static const struct ledger sample = {
     .runs_n = 1,
 };
 
-static const struct control sample_cancel = {
-    .id = "r-11",
-    .kind = LEDGER_CANCEL,
+static const struct control sample_undo = {
+    .id = "r-12",
+    .kind = LEDGER_UNDO,
     .at_step = -1,
-    .partition = -1,
+    .domain = "web",
+    .partition = 1,
+    .first = 100,
+    .end = 200,
     .who = "user@host",
-    .request = "r-9",
 };
 
 static struct feedback_loss sample_loss[] = {{"code", 12.5, 0.5, 16}, {"web", 25, 0, 8}};
@@ -161,7 +163,7 @@ decode_feedback(const uint8_t *bytes, size_t n, struct failure *f)
 static void
 test_records_have_the_golden_bytes(void **unused)
 {
-	static const char *const name[] = {"ledger", "control_cancel", "feedback"};
+	static const char *const name[] = {"ledger_undo", "control_undo", "feedback"};
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++) {
@@ -174,7 +176,7 @@ test_records_have_the_golden_bytes(void **unused)
 		if (i == 0)
 			code = ledger_encode(&sample, &bytes, &n, &f);
 		else if (i == 1)
-			code = control_encode(&sample_cancel, &bytes, &n, &f);
+			code = control_encode(&sample_undo, &bytes, &n, &f);
 		else
 			code = feedback_encode(&sample_feedback, &bytes, &n, &f);
 		assert_int_equal(code, FAIL_NONE);
@@ -222,7 +224,7 @@ assert_lists_equal(const struct ledger *l)
 	assert_true(l->pending_n == 1 && l->skips_n == 1 && l->quarantined_n == 1);
 	assert_true(l->request_ids_n == 2 && l->answers_n == 2 && l->runs_n == 1);
 	assert_string_equal(c->id, "r-2");
-	assert_true(c->step == 164 && c->kind == LEDGER_LEAVE && c->weights_n == 1);
+	assert_true(c->step == 164 && c->weights_n == 1);
 	assert_string_equal(c->weight[0].domain, "code");
 	assert_true(c->weight[0].weight == 0.25 && c->temperature == 1.5 && c->lr_scale == 0.125);
 	assert_string_equal(c->domain, "web");
@@ -243,36 +245,43 @@ assert_lists_equal(const struct ledger *l)
 	assert_int_equal(l->run[0].step, 36);
 }
 
+/* The first was written with the schema before UNDO, and its pending change is another. */
 static void
 test_the_golden_ledger_has_its_values(void **unused)
 {
-	struct vector golden = vector_read("ledger");
-	struct ledger l;
-	struct failure f;
+	static const char *const name[] = {"ledger", "ledger_undo"};
 
 	(void)unused;
-	assert_int_equal(ledger_decode(&l, golden.bytes, golden.n, &f), FAIL_NONE);
-	assert_int_equal(l.kind, LEDGER_STEPS);
-	assert_string_equal(l.mix, "pretrain");
-	assert_true(l.mixer == sample.mixer && l.schedule == sample.schedule);
-	assert_string_equal(l.config, sample.config);
-	assert_true(l.tokenizer == sample.tokenizer && l.step_first == 96 && l.step_next == 100);
-	assert_true(l.draws == 6400 && l.choices == 0x5566 && l.version == 2);
-	assert_true(l.version_step == 50 && l.reason == LEDGER_BY_REQUEST);
-	assert_string_equal(l.reason_id, "r-1");
-	assert_string_equal(l.phase, "warm");
-	assert_true(l.lr_scale == 0.5 && l.temperature == 2);
-	assert_true(l.greedy_draws == 11 && l.round == 12 && l.round_draws == 13);
-	assert_true(l.base == sample.base && l.epoch_size == 1000);
-	assert_int_equal(l.control_next, 4);
-	assert_domains_equal(&l);
-	assert_lists_equal(&l);
-	ledger_clear(&l);
-	ledger_clear(&l);
-	free(golden.bytes);
+	for (size_t i = 0; i < 2; i++) {
+		struct vector golden = vector_read(name[i]);
+		struct ledger l;
+		struct failure f;
+
+		assert_int_equal(ledger_decode(&l, golden.bytes, golden.n, &f), FAIL_NONE);
+		assert_int_equal(l.kind, LEDGER_STEPS);
+		assert_string_equal(l.mix, "pretrain");
+		assert_true(l.mixer == sample.mixer && l.schedule == sample.schedule);
+		assert_string_equal(l.config, sample.config);
+		assert_true(
+		    l.tokenizer == sample.tokenizer && l.step_first == 96 && l.step_next == 100);
+		assert_true(l.draws == 6400 && l.choices == 0x5566 && l.version == 2);
+		assert_true(l.version_step == 50 && l.reason == LEDGER_BY_REQUEST);
+		assert_string_equal(l.reason_id, "r-1");
+		assert_string_equal(l.phase, "warm");
+		assert_true(l.lr_scale == 0.5 && l.temperature == 2);
+		assert_true(l.greedy_draws == 11 && l.round == 12 && l.round_draws == 13);
+		assert_true(l.base == sample.base && l.epoch_size == 1000);
+		assert_int_equal(l.control_next, 4);
+		assert_int_equal(l.pending[0].kind, i == 0 ? LEDGER_LEAVE : LEDGER_UNDO);
+		assert_domains_equal(&l);
+		assert_lists_equal(&l);
+		ledger_clear(&l);
+		ledger_clear(&l);
+		free(golden.bytes);
+	}
 }
 
-/* The first two were written with earlier schemas: before RESET, and before CANCEL. */
+/* All but the last were written with earlier schemas: before RESET, CANCEL, and UNDO. */
 static void
 test_the_golden_control_has_its_values(void **unused)
 {
@@ -305,6 +314,12 @@ test_the_golden_control_has_its_values(void **unused)
 	assert_int_equal(control_decode(&c, golden.bytes, golden.n, &f), FAIL_NONE);
 	assert_true(c.kind == LEDGER_CANCEL && c.at_step == -1);
 	assert_string_equal(c.request, "r-9");
+	control_clear(&c);
+	free(golden.bytes);
+
+	golden = vector_read("control_undo");
+	assert_int_equal(control_decode(&c, golden.bytes, golden.n, &f), FAIL_NONE);
+	assert_true(c.kind == LEDGER_UNDO && c.partition == 1 && c.first == 100 && c.end == 200);
 	control_clear(&c);
 	free(golden.bytes);
 }
@@ -351,8 +366,8 @@ test_an_empty_ledger_is_valid(void **unused)
 static void
 test_damaged_records_are_refused_or_decoded_and_nothing_else(void **unused)
 {
-	struct vector ledger = vector_read("ledger"), control = vector_read("control");
-	struct vector feedback = vector_read("feedback"), reset = vector_read("control_cancel");
+	struct vector ledger = vector_read("ledger_undo"), control = vector_read("control");
+	struct vector feedback = vector_read("feedback"), reset = vector_read("control_undo");
 
 	(void)unused;
 	vector_refuses_every_truncation(decode_control, &reset);
@@ -408,7 +423,7 @@ test_damage_is_named_by_its_field(void **unused)
 	    {"warm", 4, "\0\0\0\0\0\0\xf8\x7f", 8, "lr_scale: a number out of range"},
 	    {"bad hash", -1, "\xff\xff\xff\xff\x0f", 5, "quarantined: item 0: reason: "},
 	};
-	struct vector golden = vector_read("ledger");
+	struct vector golden = vector_read("ledger_undo");
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -587,7 +602,7 @@ encode_and_decode(void *golden)
 static void
 test_threads_do_not_disturb_each_other(void **unused)
 {
-	struct vector golden = vector_read("ledger");
+	struct vector golden = vector_read("ledger_undo");
 	pthread_t thread[4];
 
 	(void)unused;

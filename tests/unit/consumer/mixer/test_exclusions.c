@@ -110,7 +110,64 @@ test_an_undone_step_takes_its_skips_back_and_no_quarantine(void **state)
 	exclusions_undo(&x);
 	assert_int_equal(x.skips_n, 1);
 	assert_int_equal(x.quarantined_n, 1);
+	assert_true(exclusions_has(&x, 0, 0, 1) && exclusions_has(&x, 0, 0, 9));
+	assert_false(exclusions_has(&x, 0, 0, 5)); /* nobody may bring that skip again */
 	exclusions_close(&x);
+}
+
+static void
+take_back(struct exclusions *x, uint32_t partition, int64_t first, int64_t end)
+{
+	const struct ledger_skip s = {1, partition, first, end};
+	struct failure f;
+
+	assert_int_equal(exclusions_unskip(x, &s, &f), FAIL_NONE);
+}
+
+static void
+test_a_range_is_taken_out_of_all_skips_and_of_no_quarantine(void **state)
+{
+	static const struct {
+		int64_t first, end;
+		size_t skips;
+	} row[] = {{0, 70, 0}, {0, 5, 3}, {12, 14, 4}, {10, 20, 2}, {15, 45, 3}, {20, 30, 3},
+	    {50, 51, 3}, {9, 10, 3}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct exclusions x = {0};
+		struct exclusions_within w;
+
+		put_skip(&x, 1, 0, 10, 20);
+		put_skip(&x, 1, 0, 40, 50);
+		put_skip(&x, 1, 1, 10, 20); /* of another partition: stays */
+		quarantine(&x, 1, 0, 13);
+		quarantine(&x, 1, 0, 60);
+		w = exclusions_within(&x, &(struct ledger_skip){1, 0, row[i].first, row[i].end});
+		exclusions_keep(&x);
+		for (int undone = 0; undone < 2; undone++) {
+			uint64_t back = 0;
+
+			if (undone)
+				exclusions_undo(&x);
+			else
+				take_back(&x, 0, row[i].first, row[i].end);
+			assert_int_equal(x.skips_n, undone ? 3 : row[i].skips + (i == 0 ? 1 : 0));
+			for (int64_t o = 0; o < 70; o++) {
+				bool skipped = (o >= 10 && o < 20) || (o >= 40 && o < 50);
+				bool inside = o >= row[i].first && o < row[i].end;
+				bool bad = o == 13 || o == 60;
+
+				back += skipped && inside && !bad;
+				assert_int_equal(exclusions_has(&x, 1, 0, (uint64_t)o),
+				    bad || (skipped && (undone || !inside)));
+				assert_int_equal(
+				    exclusions_has(&x, 1, 1, (uint64_t)o), o >= 10 && o < 20);
+			}
+			assert_int_equal(w.alone, back);
+		}
+		exclusions_close(&x);
+	}
 }
 
 static void
@@ -166,6 +223,7 @@ main(void)
 	    cmocka_unit_test(test_more_quarantined_than_the_limit_is_an_error),
 	    cmocka_unit_test(test_counts_stop_at_the_length_of_each_partition),
 	    cmocka_unit_test(test_an_undone_step_takes_its_skips_back_and_no_quarantine),
+	    cmocka_unit_test(test_a_range_is_taken_out_of_all_skips_and_of_no_quarantine),
 	    cmocka_unit_test(test_a_copy_is_independent),
 	    cmocka_unit_test(test_ranges_join_where_they_touch_and_not_a_step_before),
 	};

@@ -412,6 +412,145 @@ cancel(struct mixer *m, const char *id, const char *request)
 	    NULL);
 }
 
+static struct ledger_answer
+ask_range(struct mixer *m, const char *id, enum ledger_change_kind kind, int64_t at_step,
+    int64_t first, int64_t end)
+{
+	return mixes_ask(m,
+	    (struct control){.id = (char *)(uintptr_t)id,
+		.kind = kind,
+		.at_step = at_step,
+		.domain = (char *)(uintptr_t) "a",
+		.first = first,
+		.end = end},
+	    NULL);
+}
+
+static void
+check_refused(struct ledger_answer a, const char *text)
+{
+	assert_false(a.accepted);
+	assert_string_equal(a.text, text);
+	ledger_answer_clear(&a);
+}
+
+/* What the ledger says is what is drawn: a mixer that resumes from the state draws the same. */
+static struct mixer *
+resumed(const struct mixer_plan *p, const struct mixer *m)
+{
+	struct mixer *other = NULL;
+	struct ledger l = {0};
+	struct failure f;
+
+	assert_int_equal(mixer_save(m, &l, &f), FAIL_NONE);
+	assert_int_equal(mixer_resume(&other, p, &l, &f), FAIL_NONE);
+	ledger_clear(&l);
+	return other;
+}
+
+static void
+test_a_skip_is_taken_back_whole_or_in_part_at_its_step(void **state)
+{
+	const struct mixer_source source[] = {
+	    {.name = "a", .weight = 1, .partitions_n = 1, .sequences = few}};
+	struct mixer_plan p = mixes_plan(source, 1);
+	struct mixer *m = mixes_open(&p), *other;
+	struct mixer_draw draw[16], same[16];
+	enum mixer_result result;
+	struct failure f;
+	uint64_t drawn[10] = {0};
+	struct ledger_answer a = ask_range(m, "s", LEDGER_SKIP, 1, 2, 9);
+
+	(void)state;
+	assert_true(a.accepted);
+	ledger_answer_clear(&a);
+	check_refused(ask_range(m, "u0", LEDGER_UNDO, 0, 2, 3),
+	    "a/0 2..3 is not skipped yet: request s will do so at step 1; `riffle requests "
+	    "--cancel` withdraws it");
+	a = ask_range(m, "u", LEDGER_UNDO, 3, 4, 6);
+	assert_true(a.accepted && a.step == 3);
+	assert_string_equal(a.text,
+	    "takes effect at step 3\na/0: 2 of 4..6 are drawn again: those whose place this epoch "
+	    "has passed, in the next one; 5 of 10 sequences are kept out");
+	ledger_answer_clear(&a);
+	check_refused(cancel(m, "c", "s"),
+	    "it would make the accepted request u at step 3 impossible: no sequence of a/0 in "
+	    "4..6 is skipped: `riffle skip --list` shows which are");
+	other = resumed(&p, m); /* with both to come */
+	for (int s = 0; s < 20; s++) {
+		if (s == 8) {
+			mixer_close(other);
+			other = resumed(&p, m);
+		}
+		assert_int_equal(mixer_step(m, draw, &result, &f), FAIL_NONE);
+		assert_int_equal(mixer_step(other, same, &result, &f), FAIL_NONE);
+		for (int i = 0; i < 16; i++) {
+			uint64_t o = draw[i].ordinal;
+
+			assert_int_equal(o, same[i].ordinal);
+			assert_false(s >= 1 && s < 3 && o >= 2 && o < 9);
+			assert_false(s >= 3 && ((o >= 2 && o < 4) || (o >= 6 && o < 9)));
+			drawn[o] += s >= 3;
+		}
+	}
+	assert_true(drawn[4] > 0 && drawn[5] > 0);
+	check_refused(ask_range(m, "u2", LEDGER_UNDO, -1, 4, 6),
+	    "no sequence of a/0 in 4..6 is skipped: `riffle skip --list` shows which are");
+	assert_int_equal(mixer_quarantine(m, 0, 0, 5, "broken", &f), FAIL_NONE);
+	check_refused(ask_range(m, "u3", LEDGER_UNDO, -1, 4, 6),
+	    "a/0 4..6 is not skipped: 1 of these sequences are quarantined, and a damaged sequence "
+	    "stays out");
+	check_refused(ask_range(m, "u4", LEDGER_UNDO, -1, 7, 7),
+	    "7..7 is no range of ordinals: a..b has 0 <= a < b");
+	a = ask_range(m, "u5", LEDGER_UNDO, -1, 0, 1000); /* all of it, whatever is skipped */
+	assert_true(a.accepted && strstr(a.text, "a/0: 5 of 0..1000 are drawn again") != NULL);
+	assert_true(strstr(a.text, "1 of 10 sequences are kept out; 1 of the range are "
+				   "quarantined and stay out") != NULL);
+	ledger_answer_clear(&a);
+	mixer_close(other);
+	mixer_close(m);
+}
+
+/* Where a live domain is dry, the step of a skip is tried and undone, and the skip waits. */
+static void
+test_a_skip_cancelled_while_its_step_is_dry_leaves_nothing_behind(void **state)
+{
+	static const uint64_t short_of[] = {8}, enough[] = {1000};
+	static const bool open[] = {false};
+	const struct mixer_source source[] = {
+	    {.name = "a", .weight = 1, .partitions_n = 1, .sequences = few},
+	    {.name = "feed", .weight = 1, .partitions_n = 1, .sequences = short_of, .live = true},
+	};
+	struct mixer_plan p = mixes_plan(source, 2);
+	struct mixer *m = mixes_open(&p), *plain;
+	struct mixer_draw draw[16], same[16];
+	enum mixer_result result;
+	struct failure f;
+	struct ledger_answer a;
+
+	(void)state;
+	assert_int_equal(mixes_step(m, &p, NULL), MIXER_DRAWN);
+	a = ask_range(m, "s", LEDGER_SKIP, -1, 2, 9);
+	assert_true(a.accepted);
+	ledger_answer_clear(&a);
+	assert_int_equal(mixes_step(m, &p, NULL), MIXER_DRY);
+	a = cancel(m, "c", "s");
+	assert_true(a.accepted);
+	ledger_answer_clear(&a);
+	plain = resumed(&p, m);
+	assert_int_equal(mixer_set_lengths(m, 1, enough, open, &f), FAIL_NONE);
+	assert_int_equal(mixer_set_lengths(plain, 1, enough, open, &f), FAIL_NONE);
+	for (int s = 0; s < 8; s++) {
+		assert_int_equal(mixer_step(m, draw, &result, &f), FAIL_NONE);
+		assert_int_equal(mixer_step(plain, same, &result, &f), FAIL_NONE);
+		for (int i = 0; i < 16; i++)
+			assert_true(
+			    draw[i].domain == same[i].domain && draw[i].ordinal == same[i].ordinal);
+	}
+	mixer_close(m);
+	mixer_close(plain);
+}
+
 static void
 test_a_cancelled_request_leaves_the_draws_of_a_mix_that_never_had_it(void **state)
 {
@@ -734,6 +873,8 @@ main(void)
 	    cmocka_unit_test(test_a_request_that_leaves_a_later_phase_without_a_domain_is_refused),
 	    cmocka_unit_test(test_a_domain_joins_with_the_next_index_and_credit_0),
 	    cmocka_unit_test(test_skipped_ranges_are_not_drawn_again),
+	    cmocka_unit_test(test_a_skip_is_taken_back_whole_or_in_part_at_its_step),
+	    cmocka_unit_test(test_a_skip_cancelled_while_its_step_is_dry_leaves_nothing_behind),
 	    cmocka_unit_test(test_a_cancelled_request_leaves_the_draws_of_a_mix_that_never_had_it),
 	    cmocka_unit_test(test_a_request_that_others_wait_behind_cannot_be_cancelled),
 	    cmocka_unit_test(test_lists_are_taken_up_to_their_limits),
