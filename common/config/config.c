@@ -99,7 +99,8 @@ complete(const struct config *c, const struct config_scope *scope, int line, str
 		if (k->required)
 			return config_fail(c, line, key, f, "is missing (%s)", k->help);
 		scope->seen[i] = true;
-		if (k->default_text != NULL &&
+		/* That of mix.weights needs all domains: config_read_weights() sets it. */
+		if (k->default_text != NULL && k->kind != CONFIG_WEIGHTS &&
 		    config_value_default(c, k, scope->base, f) != FAIL_NONE)
 			return f->code;
 	}

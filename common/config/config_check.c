@@ -505,8 +505,11 @@ check_live(const struct config *c, const struct yaml_node *root, const struct co
 		    d->name, CONFIG_WHERE(d->line));
 	if (m->weights_kind == CONFIG_WEIGHTS_SIZE)
 		return config_fail(c, config_line(root, "mix", "weights"), "mix.weights", f,
-		    "size cannot be given with a live domain, %s (%s): what keeps arriving "
-		    "has no size",
+		    "%s cannot be given with a live domain, %s (%s): what keeps arriving has no "
+		    "size",
+		    yaml_node_get(yaml_node_get(root, "mix"), "weights") != NULL
+			? "size"
+			: "is not set, and its default, size,",
 		    d->name, CONFIG_WHERE(d->line));
 	if (!lends(d))
 		return FAIL_NONE;

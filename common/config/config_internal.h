@@ -118,7 +118,7 @@ void config_sort_domains(struct config *c);
 enum fail_code config_read_folders(
     struct config *c, const struct yaml_node *root, struct failure *f);
 
-/* mix.weights; after the domains. Reads a file of them. */
+/* mix.weights; after the domains. Reads a file of them. NULL: the key is not set. */
 enum fail_code config_read_weights(
     struct config *c, const struct yaml_node *node, struct failure *f);
 

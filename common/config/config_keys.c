@@ -202,11 +202,12 @@ const struct config_key config_keys[] = {
 	    "rounds of so many draws, or of as many as the largest domain has sequences: at the end"
 	    " of each every domain was drawn exactly its share of them. Needs `schedule: deficit`"
 	    " and `weights_unit: sequences`, and no domain that is live"},
-    {"mix.weights", CONFIG_WEIGHTS, AT(mix.weight), .required = true,
+    {"mix.weights", CONFIG_WEIGHTS, AT(mix.weight), .default_text = "size",
 	.help =
 	    "a map from each domain to its share, at least 0, one above 0, normalised, so that they"
-	    " need not sum to 1; `FILE.json` with such a map, relative to the folder of this file;"
-	    " `uniform`; or `size`: shares as in all sequences end to end"},
+	    " need not sum to 1; `FILE.json` with such a map, or with DoReMi's"
+	    " `train_domain_weights`, relative to the folder of this file; `uniform`; or `size`:"
+	    " shares as in all sequences end to end"},
     {"mix.temperature", CONFIG_POSITIVE, AT(mix.temperature), .default_text = "1.0",
 	.help = "T: shares are proportional to weight^(1/T); above 1 is flatter"},
     {"mix.phases", CONFIG_PHASES, AT(mix.phases),

@@ -140,6 +140,9 @@ read_weight_map(const struct config *c, const struct yaml_node *map, const char 
 
 /* ---- a file ---- */
 
+/* https://github.com/sangmichaelxie/doremi, configs/ */
+#define DOREMI_TRAIN "train_domain_weights"
+
 /* What a parser of a file has read of it so far. */
 struct source {
 	FILE *file;
@@ -190,12 +193,18 @@ parse(const struct weights *w, json_t **out, FILE *file)
 	    w->c, w->line, w->key, w->f, "%s:%d: not JSON: %s", w->file, why.line, why.text);
 }
 
+/*
+ * A map from domain to weight; or DoReMi's form of it, which has such maps under two keys, for
+ * training and for evaluation: that of training counts.
+ */
 static enum fail_code
 take_json(const struct weights *w, json_t *map)
 {
 	const char *name;
-	json_t *value;
+	json_t *value, *train = json_object_get(map, DOREMI_TRAIN);
 
+	if (json_is_object(train))
+		map = train;
 	if (!json_is_object(map))
 		return config_fail(w->c, w->line, w->key, w->f,
 		    "%s: is not a map from domain to number, {\"web\": 0.7, ...}", w->file);
@@ -298,12 +307,16 @@ read_text(struct config *c, struct weights *w, const char *text)
 enum fail_code
 config_read_weights(struct config *c, const struct yaml_node *node, struct failure *f)
 {
-	struct weights w = {c, "mix.weights", NULL, node->line, no_weights(c), f};
+	struct weights w = {c, "mix.weights", NULL, node == NULL ? 0 : node->line, no_weights(c), f};
 
 	assert(c->mix.weight == NULL);
 	c->mix.weight = w.weight;
 	if (w.weight == NULL)
 		return fail_memory(f);
+	if (node == NULL) {
+		c->mix.weights_kind = CONFIG_WEIGHTS_SIZE;
+		return FAIL_NONE;
+	}
 	switch (node->kind) {
 	case YAML_TEXT: return read_text(c, &w, node->text);
 	case YAML_MAP: return read_map(&w, node) != FAIL_NONE ? f->code : check_all(&w);

@@ -284,11 +284,6 @@ test_missing_keys_say_what_they_are_for(void **unused)
 	    {12, "",
 		"9: mix.lanes: is missing (parts of a step, L: the largest number of ranks; "
 		"divides `global_batch`, and the record of a lane is at most 64 MiB)"},
-	    {13, "",
-		"9: mix.weights: is missing (a map from each domain to its share, at least 0, one "
-		"above 0, normalised, so that they need not sum to 1; `FILE.json` with such a map, "
-		"relative to the folder of this file; `uniform`; or `size`: shares as in all "
-		"sequences end to end)"},
 	};
 	struct config *c;
 	struct failure f;

@@ -481,12 +481,15 @@ static void
 test_a_file_of_weights_is_read(void **unused)
 {
 	static const char *const texts[] = {
-	    "{\"web\": 0.75, \"code\": 0.25}", " {\n\"code\": 2.5e-1,\n\"web\": 0.75}\n"};
+	    "{\"web\": 0.75, \"code\": 0.25}", " {\n\"code\": 2.5e-1,\n\"web\": 0.75}\n",
+	    /* DoReMi's form; what it evaluates may be other domains. */
+	    "{\"train_domain_weights\": {\"web\": 0.75, \"code\": 0.25}, "
+	    "\"eval_domain_weights\": {\"books\": 1}}"};
 	struct config *c;
 	struct failure f = {0};
 
 	(void)unused;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		folder_text("w.json", texts[i]);
 		open_with(&c, 13, "  weights: w.json", &f);
 		assert_string_equal(f.text, "");
@@ -514,6 +517,12 @@ test_a_wrong_file_of_weights_names_file_and_key(void **unused)
 	    {"{\"web\": 1, \"cod\": 1}",
 		"13: mix.weights: w.json: cod: a weight without a domain: `domains` has no cod; "
 		"did you mean code?"},
+	    {"{\"train_domain_weights\": {\"web\": 1}, \"eval_domain_weights\": {\"code\": 1}}",
+		"13: mix.weights: a domain without a weight: `domains` has code (line 7), w.json "
+		"has not; 0 leaves it out of the mix"},
+	    {"{\"train_domain_weights\": 1}",
+		"13: mix.weights: w.json: train_domain_weights: a weight without a domain: "
+		"`domains` has no train_domain_weights"},
 	    {"{\"web\": 1, \"code\": -0.5}",
 		"13: mix.weights: w.json: code: is negative: -0.5 (at least 0)"},
 	    {"{\"web\": 1, \"code\": \"1\"}",
@@ -569,15 +578,18 @@ test_a_file_of_weights_that_cannot_be_read(void **unused)
 static void
 test_weights_by_size_are_left_to_those_who_know_the_sizes(void **unused)
 {
+	static const char *const line[] = {"  weights: size", ""};
 	struct config *c;
 	struct failure f;
 
 	(void)unused;
-	assert_int_equal(open_with(&c, 13, "  weights: size", &f), FAIL_NONE);
-	assert_int_equal(c->mix.weights_kind, CONFIG_WEIGHTS_SIZE);
-	assert_true(isnan(c->mix.weight[0]) && isnan(c->mix.weight[1]));
-	assert_true(isnan(config_weights_sum(c, NULL)));
-	config_close(c);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(open_with(&c, 13, line[i], &f), FAIL_NONE);
+		assert_int_equal(c->mix.weights_kind, CONFIG_WEIGHTS_SIZE);
+		assert_true(isnan(c->mix.weight[0]) && isnan(c->mix.weight[1]));
+		assert_true(isnan(config_weights_sum(c, NULL)));
+		config_close(c);
+	}
 }
 
 /* ---- domains_from ---- */
