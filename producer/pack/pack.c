@@ -39,7 +39,6 @@ pack_add(struct pack *p, const struct pack_document *d, const uint32_t *id, uint
 {
 	assert(first < end);
 	assert(end <= d->n);
-	assert(d->prompt_n <= d->n);
 	return p->method->add(p, d, id, first, end, f);
 }
 
@@ -101,20 +100,33 @@ pack_tokens_add(struct pack_tokens *t, const uint32_t *token, size_t n, struct f
 
 /* ---- a sequence from its pieces ---- */
 
+/* At most so many ranges of token[n] are without loss. */
+static size_t
+count_no_loss(const uint32_t *token, size_t n)
+{
+	size_t ranges = token[0] >> 31;
+
+	for (size_t i = 1; i < n; i++)
+		ranges += (token[i] & ~token[i - 1]) >> 31;
+	return ranges;
+}
+
 /* Room for all that the pieces can need; NULL: no memory. */
 static struct pack_sequence *
 open_sequence(size_t count, const struct pack_piece *piece, size_t pieces_n)
 {
 	struct pack_sequence *s = calloc(1, sizeof(*s));
-	size_t keep_n = 0;
+	size_t keep_n = 0, ranges = 1; /* the padding */
 
 	if (s == NULL)
 		return NULL;
-	for (size_t i = 0; i < pieces_n; i++)
+	for (size_t i = 0; i < pieces_n; i++) {
 		keep_n += piece[i].keep_n;
+		ranges += count_no_loss(piece[i].token, piece[i].n);
+	}
 	s->token = malloc(count * sizeof(*s->token));
 	s->span = calloc(pieces_n, sizeof(*s->span));
-	s->no_loss = calloc(pieces_n + 1, sizeof(*s->no_loss));
+	s->no_loss = calloc(ranges, sizeof(*s->no_loss));
 	s->source = calloc(pieces_n, sizeof(*s->source));
 	s->keep = keep_n == 0 ? NULL : malloc(keep_n);
 	if (s->token != NULL && s->span != NULL && s->no_loss != NULL && s->source != NULL &&
@@ -154,6 +166,22 @@ add_no_loss(struct pack_sequence *s, uint32_t start, uint32_t end)
 		s->no_loss[s->no_loss_n++] = (struct sequence_range){start, end};
 }
 
+/* Adds token[n], and the ranges of them that are without loss. */
+static void
+add_tokens(struct pack_sequence *s, const uint32_t *token, uint32_t n)
+{
+	uint32_t *to = s->token + s->used, marks = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		marks |= token[i];
+		to[i] = token[i] & ~PACK_NO_LOSS;
+	}
+	for (uint32_t i = 0; (marks & PACK_NO_LOSS) != 0 && i < n; i++)
+		if ((token[i] & PACK_NO_LOSS) != 0)
+			add_no_loss(s, s->used + i, s->used + i + 1);
+	s->used += n;
+}
+
 enum fail_code
 pack_build(struct pack_sequence **out, const struct pack_options *o, const struct pack_piece *piece,
     size_t pieces_n, struct failure *f)
@@ -182,13 +210,7 @@ pack_build(struct pack_sequence **out, const struct pack_options *o, const struc
 			memcpy(keep, k->keep, k->keep_n);
 			keep += k->keep_n;
 		}
-		if (k->prompt_n > k->offset) {
-			uint64_t n = k->prompt_n - k->offset;
-
-			add_no_loss(s, s->used, s->used + (n < k->n ? (uint32_t)n : k->n));
-		}
-		memcpy(s->token + s->used, k->token, k->n * sizeof(*s->token));
-		s->used += k->n;
+		add_tokens(s, k->token, k->n);
 	}
 	s->place = *piece[pieces_n - 1].place;
 	s->offset = piece[pieces_n - 1].offset + piece[pieces_n - 1].n - 1;

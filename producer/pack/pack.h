@@ -37,7 +37,8 @@
  * Invariants, of every sequence that pack_next() gives, established by pack_build():
  *   token[S + 1] is full: `used` tokens of documents, then eos;
  *   spans cover [0, used) in order, without gaps;
- *   no_loss is in order and does not touch; it covers all prompts and the padding, nothing else.
+ *   no_loss is in order and does not touch; it covers the tokens that came with PACK_NO_LOSS and
+ *   the padding, nothing else.
  * The same documents give the same sequences, in however many parts pack_add() gets them.
  *
  * Pure memory: no files, no Kafka, no clock. Thread: one.
@@ -58,6 +59,9 @@ enum {
 	PACK_WINDOW_TOKENS = 16 << 20,    /* 64 MiB of memory */
 	PACK_WINDOW_KEEP_BYTES = 64 << 20 /* of their `keep` */
 };
+
+/* Set in a token that is no target, such as one of a prompt. Ids are below it. */
+#define PACK_NO_LOSS (UINT32_C(1) << 31)
 
 struct pack;
 
@@ -80,7 +84,6 @@ struct pack_place {
 struct pack_document {
 	struct pack_place place;
 	uint64_t n;          /* its tokens, eos included: at least 1 */
-	uint64_t prompt_n;   /* of these the first so many are no targets */
 	const uint8_t *keep; /* [keep_n]: what the user keeps of it; goes into its spans; copied */
 	size_t keep_n;
 };
@@ -90,11 +93,11 @@ struct pack_document {
  * borrowed from the files of the places.
  */
 struct pack_sequence {
-	uint32_t *token; /* [S + 1] */
+	uint32_t *token; /* [S + 1], without PACK_NO_LOSS */
 	uint32_t used;   /* before the padding */
 	struct sequence_span *span;
 	size_t spans_n;
-	struct sequence_range *no_loss; /* prompts and padding */
+	struct sequence_range *no_loss; /* tokens with PACK_NO_LOSS, and padding */
 	size_t no_loss_n;
 	struct text_view *source;
 	size_t sources_n;

@@ -31,7 +31,6 @@ static_assert((int)BINS_CAPACITY_MAX == (int)SEQUENCE_TOKENS_MAX, "a bin is a se
 struct rest {
 	struct pack_place place;
 	uint64_t offset; /* in the document, of its first token */
-	uint64_t prompt_n;
 	size_t token_at; /* in `tokens` */
 	size_t keep_at, keep_n;
 };
@@ -172,7 +171,6 @@ end_document(struct best_fit *b)
 		b->length[b->rests_n] = (uint32_t)n;
 		b->rest[b->rests_n++] = (struct rest){.place = b->document.place,
 		    .offset = b->offset,
-		    .prompt_n = b->document.prompt_n,
 		    .token_at = b->tail,
 		    .keep_at = b->keep_n - b->document.keep_n,
 		    .keep_n = b->document.keep_n};
@@ -213,7 +211,6 @@ give_full_piece(struct best_fit *b, struct pack_sequence **out, struct failure *
 	const struct pack_document *d = &b->document;
 	struct pack_piece piece = {.place = &d->place,
 	    .offset = b->offset,
-	    .prompt_n = d->prompt_n,
 	    .keep = d->keep_n == 0 ? NULL : b->keep + (b->keep_n - d->keep_n),
 	    .keep_n = d->keep_n,
 	    .token = b->tokens.token + b->head,
@@ -240,7 +237,6 @@ give_bin(struct best_fit *b, struct pack_sequence **out, struct failure *f)
 
 		b->piece[i] = (struct pack_piece){.place = &r->place,
 		    .offset = r->offset,
-		    .prompt_n = r->prompt_n,
 		    .keep = r->keep_n == 0 ? NULL : b->keep + r->keep_at,
 		    .keep_n = r->keep_n,
 		    .token = b->tokens.token + r->token_at,

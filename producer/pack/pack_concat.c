@@ -19,7 +19,6 @@
 struct stretch {
 	size_t start;    /* index in the buffer of its first token there */
 	uint64_t offset; /* of that token in the document */
-	uint64_t prompt_n;
 	struct pack_place place;
 	uint8_t *keep; /* owned */
 	size_t keep_n;
@@ -110,7 +109,6 @@ begin_stretch(struct concat *c, const struct pack_document *d, uint64_t first, s
 	}
 	c->stretch[c->stretches_n++] = (struct stretch){.start = c->tokens.n,
 	    .offset = first,
-	    .prompt_n = d->prompt_n,
 	    .place = d->place,
 	    .keep = keep,
 	    .keep_n = d->keep_n};
@@ -159,7 +157,6 @@ list_pieces(struct concat *c, size_t end, size_t *pieces_n, struct failure *f)
 
 		c->piece[i] = (struct pack_piece){.place = &s->place,
 		    .offset = s->offset + (from - s->start),
-		    .prompt_n = s->prompt_n,
 		    .keep = s->keep,
 		    .keep_n = s->keep_n,
 		    .token = c->tokens.token + from,

@@ -35,8 +35,7 @@ enum fail_code pack_best_fit_open(struct pack **out, uint32_t sequence_length, s
 /* A stretch of one document; all pointers are borrowed. */
 struct pack_piece {
 	const struct pack_place *place;
-	uint64_t offset;   /* of its first token in the document */
-	uint64_t prompt_n; /* of the document */
+	uint64_t offset; /* of its first token in the document */
 	const uint8_t *keep;
 	size_t keep_n;
 	const uint32_t *token;

@@ -91,7 +91,6 @@ none_next(struct pack *p, struct pack_sequence **out, bool *there, struct failur
 	uint64_t taken = pack_taken(&p->o, d->n);
 	struct pack_piece piece = {.place = &d->place,
 	    .offset = n->offset,
-	    .prompt_n = d->prompt_n,
 	    .keep = d->keep,
 	    .keep_n = d->keep_n,
 	    .token = n->tokens.token + n->head,

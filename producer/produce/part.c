@@ -381,7 +381,6 @@ add_document(
 		.byte = record->byte,
 		.line = record->line},
 	    .n = d->n,
-	    .prompt_n = d->prompt_n,
 	    .keep = d->keep_n == 0 ? NULL : j->keep.bytes + d->keep_first,
 	    .keep_n = d->keep_n,
 	};

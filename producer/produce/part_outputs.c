@@ -452,7 +452,7 @@ is_where_it_ended(const struct part_output *to, const struct resume *r,
 	if (d->place.document > r->document)
 		return false;
 	/* The sequences that a window is left with are compared as they come out. */
-	return to->packing == SEQUENCE_BEST_FIT || resume_fits(r, id, d->n);
+	return to->packing == SEQUENCE_BEST_FIT || resume_fits(r, id, d->n, PACK_NO_LOSS);
 }
 
 /*

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "producer/document/split.h"
+#include "producer/pack/pack.h"
 
 /* Bytes of a record for each of its tokens, rather too few: room for these saves growing. */
 enum { TOKEN_BYTES_GUESS = 3 };
@@ -61,6 +62,15 @@ reject_long(struct text_job *j, struct text_job_document *d, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Tokens [first, end) of the job are no targets. */
+static void
+mark_no_loss(struct text_job *j, size_t first, size_t end)
+{
+	assert(end <= j->tokens.n);
+	for (size_t i = first; i < end; i++)
+		j->tokens.id[i] |= PACK_NO_LOSS;
+}
+
 /*
  * Prompt and response by themselves, so that no token holds bytes of both; the router's are UTF-8.
  */
@@ -78,7 +88,7 @@ tokenise(struct text_job *j, struct worker_memory *m, const struct router_result
 	if (prompt_n > 0 &&
 	    encoder_encode_valid(m->encoder, r->text, prompt_n, &j->tokens, f) != FAIL_NONE)
 		return f->code;
-	d->prompt_n = j->tokens.n - d->first;
+	mark_no_loss(j, d->first, j->tokens.n);
 	if (encoder_encode_valid(m->encoder, r->text + prompt_n, r->n - prompt_n, &j->tokens, f) !=
 		FAIL_NONE ||
 	    token_buffer_reserve(&j->tokens, 1, f) != FAIL_NONE)
@@ -86,7 +96,7 @@ tokenise(struct text_job *j, struct worker_memory *m, const struct router_result
 	j->tokens.id[j->tokens.n++] = tokenizer_eos(j->context->tokenizer);
 	d->n = j->tokens.n - d->first;
 	if (r->prompt_only)
-		d->prompt_n = d->n;
+		mark_no_loss(j, d->first, j->tokens.n);
 	if (j->context->reject_long[d->domain] && d->n > (size_t)j->context->sequence_length + 1)
 		return reject_long(j, d, f);
 	d->keep_first = j->keep.n;

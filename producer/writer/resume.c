@@ -364,13 +364,18 @@ resume_append(struct resume *r)
 }
 
 bool
-resume_fits(const struct resume *r, const uint32_t *id, size_t n)
+resume_fits(const struct resume *r, const uint32_t *id, size_t n, uint32_t marks)
 {
 	assert(r->state == RESUME_PARTIAL);
 	assert(r->tail_n >= 1);
 	assert(r->offset + 1 >= r->tail_n);
-	return r->offset < n &&
-	       memcmp(id + (r->offset + 1 - r->tail_n), r->tail, r->tail_n * sizeof(*id)) == 0;
+	if (r->offset >= n)
+		return false;
+	id += r->offset + 1 - r->tail_n;
+	for (size_t i = 0; i < r->tail_n; i++)
+		if ((id[i] & ~marks) != r->tail[i])
+			return false;
+	return true;
 }
 
 bool

@@ -108,8 +108,11 @@ void resume_close(struct resume *r); /* ends what *r owns, not *r */
 /* An ended partition is to be appended to; others stay as they are. */
 void resume_append(struct resume *r);
 
-/* Whether a document with the tokens id[n] can be the one that the last record ended in. */
-bool resume_fits(const struct resume *r, const uint32_t *id, size_t n);
+/*
+ * Whether a document with the tokens id[n] can be the one that the last record ended in. Bits of
+ * `marks` in an id are no part of it.
+ */
+bool resume_fits(const struct resume *r, const uint32_t *id, size_t n, uint32_t marks);
 
 /* Where there is a window: whether its last published sequence has these tokens and spans. */
 bool resume_is_last(const struct resume *r, const uint32_t *token, size_t n,

@@ -295,7 +295,7 @@ take_sequences(struct pack *p, uint64_t *gave, struct failure *f)
 static enum fail_code
 pack(enum sequence_packing packing, uint64_t *gave, struct failure *f)
 {
-	static uint32_t id[40];
+	static uint32_t id[40] = {0, PACK_NO_LOSS, 0, 0, PACK_NO_LOSS};
 	struct pack_options o = {.packing = packing, .sequence_length = 8};
 	struct pack *p = NULL;
 
@@ -303,7 +303,6 @@ pack(enum sequence_packing packing, uint64_t *gave, struct failure *f)
 		for (uint64_t i = 0; i < 30 && f->code == FAIL_NONE; i++) {
 			struct pack_document d = {.place = {.document = i, .file = "x"},
 			    .n = 1 + i * 7 % 23,
-			    .prompt_n = i % 2,
 			    .keep = (const uint8_t *)"{}",
 			    .keep_n = i % 2 * 2};
 

@@ -12,7 +12,7 @@ enum { DOCUMENTS = 60, TOKENS_MAX = 40, SEQUENCES_MAX = DOCUMENTS * TOKENS_MAX, 
 
 struct text {
 	uint32_t token[TOKENS_MAX];
-	size_t n, prompt_n, keep_n;
+	size_t n, keep_n;
 	uint8_t keep[4];
 };
 
@@ -55,12 +55,13 @@ make_corpus(struct corpus *c)
 {
 	for (size_t d = 0; d < DOCUMENTS; d++) {
 		struct text *t = &c->document[d];
+		bool prompts = random_below(2) == 0;
 
 		t->n = 1 + random_below(random_below(4) == 0 ? TOKENS_MAX : 6);
-		t->prompt_n = random_below(2) == 0 ? 0 : random_below(t->n + 1);
 		t->keep_n = random_below(sizeof(t->keep) + 1);
 		for (size_t i = 0; i < t->n; i++)
-			t->token[i] = i + 1 == t->n ? EOS : (uint32_t)(1 + random_below(1000));
+			t->token[i] = (i + 1 == t->n ? EOS : (uint32_t)(1 + random_below(1000))) |
+				      (prompts && random_below(3) > 0 ? PACK_NO_LOSS : 0);
 		for (size_t i = 0; i < t->keep_n; i++)
 			t->keep[i] = (uint8_t)random_below(256);
 	}
@@ -232,7 +233,6 @@ document_of(const struct corpus *c, size_t d)
 					  .documents = d + 1,
 					  .rejects = d / 2},
 	    .n = t->n,
-	    .prompt_n = t->prompt_n,
 	    .keep = t->keep,
 	    .keep_n = t->keep_n};
 }
@@ -287,8 +287,10 @@ check_sequence(
 
 		check_span(s, &s->span[k], c, part, at);
 		for (size_t i = part->offset; i < part->offset + part->n; i++) {
-			masked[at] = i < c->document[part->document].prompt_n;
-			assert_int_equal(s->token[at++], c->document[part->document].token[i]);
+			uint32_t token = c->document[part->document].token[i];
+
+			masked[at] = (token & PACK_NO_LOSS) != 0;
+			assert_int_equal(s->token[at++], token & ~PACK_NO_LOSS);
 		}
 	}
 	assert_int_equal(s->used, at);

@@ -75,6 +75,8 @@ test_a_lane_goes_on_at_the_earliest_place_that_a_partition_needs(void **state)
 	}
 }
 
+#define MARK 0x80000000U
+
 static const struct {
 	const char *claim;
 	uint64_t offset; /* of the last token in its document */
@@ -90,6 +92,7 @@ static const struct {
     {"one token", 0, {1}, 1, {1}, 1, true},
     {"one token too short", 3, {3, 4}, 2, {1, 2, 3}, 3, false},
     {"empty but for its eos", 3, {3, 4}, 2, {0}, 1, false},
+    {"tokens that are marked", 3, {3, 4}, 2, {1, 2 | MARK, 3 | MARK, 4, 5}, 5, true},
     {"another first token of the tail", 3, {9, 4}, 2, {1, 2, 3, 4, 5}, 5, false},
     {"another last token of the tail", 3, {3, 9}, 2, {1, 2, 3, 4, 5}, 5, false},
     {"moved by one token", 3, {3, 4}, 2, {0, 1, 2, 3, 4, 5}, 6, false},
@@ -108,7 +111,7 @@ test_a_document_fits_if_it_has_the_tokens_of_the_last_record_in_their_place(void
 
 		memcpy(tail, fits[i].tail, sizeof(tail));
 		print_message("%s\n", fits[i].claim);
-		assert_int_equal(resume_fits(&r, fits[i].document, fits[i].n), fits[i].fits);
+		assert_int_equal(resume_fits(&r, fits[i].document, fits[i].n, MARK), fits[i].fits);
 	}
 }
 
