@@ -166,6 +166,10 @@ def said(run, words):
     return [m for m in run.p.mixers if any(words in m.text(n) for n in range(max(1, m.runs - 1), m.runs + 1))]
 
 
+def wait_said(run, words):
+    run.p.wait(lambda: said(run, words), f"a mixer saying: {words}", 120)
+
+
 def wait_stopped(run, words):
     """A mixer has ended with a sentence that names the loss; both are held, as by whoever reads it."""
     run.p.wait(lambda: said(run, words) and said(run, "riffle repair"), f"a mixer saying: {words}", 120)
@@ -211,6 +215,50 @@ def topic_recreate(run, rng):
     run.p.riffle("topics", "-c", run.p.config, "--create")
     wait_stopped(run, "has lost its end")
     return repair(run)
+
+
+# ---- commits that are gone ----
+
+def forget_commits(run):
+    """What the broker does when offsets expire: tombstones for every commit of the trainers' group."""
+    subprocess.run([*run.p.prefix, BUILD / "tests/tools/broker", "forget", f"{run.p.name}.trainers"], check=True, timeout=120,
+                   env={**os.environ, "RIFFLE_BOOTSTRAP": run.cluster.bootstrap})
+
+
+@fault("commits-lost")
+def commits_lost(run, rng):
+    """The commits of the run are deleted while its trainers work; the mixer warns, and the next commits are there."""
+    run.p.wait(lambda: run.p.slowest() >= LEAD, "commits that can be lost", 120)
+    time.sleep(rng.uniform(0, 1))
+    run.strike()
+    forget_commits(run)
+
+
+@fault("commits-expire")
+def commits_expire(run, rng):
+    """They expire while no trainer runs, and the active mixer dies: mixers and trainers stop and name it; a reset."""
+    run.p.wait(lambda: run.p.slowest() >= LEAD and run.p.committed() > 0, "commits that can be lost", 120)
+    wait_standby(run)
+    by_commits = [t for t in run.p.trainers if not t.checkpoint]
+    for t in run.p.trainers:
+        t.stop()
+    run.strike()
+    forget_commits(run)
+    wait_active(run).signal(signal.SIGKILL)
+    wait_said(run, "riffle runs --reset trainers --to")
+    for t in by_commits:
+        t.start()
+    run.p.wait(lambda: all(any("riffle runs --reset trainers --to" in t.text(n) for n in (t.runs - 1, t.runs)) for t in by_commits),
+               "trainers saying that their commits are gone", 60)
+    for t in run.p.trainers:
+        t.stop()
+        t.read()
+    to = run.p.slowest() + 1
+    run.p.riffle("runs", "-c", run.p.config, "--reset", "trainers", "--to", to, "--idle", 0, "--timeout", 120, timeout=240)
+    for t in run.p.trainers:
+        t.floor = to
+        t.start()
+    return f"mixer and trainers named it; reset to step {to}"
 
 
 # ---- network, disk, clock ----
