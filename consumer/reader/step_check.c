@@ -122,6 +122,24 @@ check_agrees(const struct step_check *c, const struct batch_head *h, struct fail
 	return FAIL_NONE;
 }
 
+/*
+ * Not the step that is due, behind records that were. A log is only appended to, so this one is not
+ * the log that was read so far: a search for the step tells what is there now.
+ */
+static enum fail_code
+fail_step(const struct step_check *c, const struct batch_head *h, struct failure *f)
+{
+	bool earlier = h->step < c->step;
+
+	return fail(f, FAIL_DATA,
+	    "%s: step %" PRIu64 "%s, where step %" PRIu64
+	    " is due: the lane is not the one that was read so far. It has lost its end and was "
+	    "filled again (riffle repair), its topic was recreated, or another program writes "
+	    "there. Start the trainer again: it searches step %" PRIu64
+	    " in what is there now, and `riffle repair` says whether steps are missing",
+	    earlier ? "duplicate" : "gap", h->step, earlier ? " again" : "", c->step, c->step);
+}
+
 enum fail_code
 step_check_record(struct step_check *c, uint32_t partition, const struct batch_head *h,
     size_t sequences_n, struct failure *f)
@@ -130,13 +148,8 @@ step_check_record(struct step_check *c, uint32_t partition, const struct batch_h
 
 	if (step_check_constants(c, partition, h, sequences_n, f) != FAIL_NONE)
 		return f->code;
-	if (h->step < c->step)
-		return fail(f, FAIL_DATA,
-		    "duplicate: step %" PRIu64 " again, where step %" PRIu64 " is due", h->step,
-		    c->step);
-	if (h->step > c->step)
-		return fail(f, FAIL_DATA, "gap: step %" PRIu64 ", where step %" PRIu64 " is due",
-		    h->step, c->step);
+	if (h->step != c->step)
+		return fail_step(c, h, f);
 	if (c->lanes_there > 0 && check_agrees(c, h, f) != FAIL_NONE)
 		return f->code;
 	if (c->lanes_there++ == 0) {

@@ -166,6 +166,44 @@ def test_lanes_that_share_a_partition_are_completed_as_well(mixed, lose, whole):
         whole(m)
 
 
+def test_the_end_of_a_mix_is_written_where_it_is_lost_and_nowhere_else(mixed, lose, riffle, read, configure):
+    m = Mix(riffle, configure(WEIGHTS, "ended", lanes=LANES, transaction_bytes=10000,
+                              domains={d: {"on_end": "stop"} for d in WEIGHTS}))
+    riffle("mix", "-c", m.config)
+    steps = m.status()["mix"]["step_next"]
+    before = read(m.config, steps)
+    lose((m, "batches", 2, 1, ""))
+    m.refused("lane 2 ends before step", "with the end of the mix")
+    done = m.repair()
+    assert re.search(r"lane 2: steps \d+\.\.\d+\n", done) and "lane 0" not in done
+    first = int(re.search(r"lane 2: steps (\d+)", done)[1])
+    assert f"wrote {steps - first + 1} records of lanes" in done  # and the end
+    assert "nothing to repair" in m.repair()
+    assert read(m.config, steps + 1) == before  # it ends there
+
+
+def test_a_trainer_under_whom_a_lane_was_filled_again_says_so_and_the_next_one_goes_on(
+        mixed, lose, riffle, calm, tmp_path):
+    m = mixed("under", STEPS - 4)
+    assert m.mix(STEPS, env={"RIFFLE_FAULT": "mix.after_flush:2"}, check=False).returncode == -signal.SIGKILL
+    m.mix(STEPS)
+    out, log = tmp_path / "under.tsv", tmp_path / "under.log"
+    with out.open("w") as steps, log.open("w") as said:
+        trainer = riffle.popen("read", "-c", m.config, "--commit-every", 1, "--timeout", 0, stdout=steps, stderr=said)
+    wait_until(lambda: len(out.read_text().splitlines()) == STEPS * LANES, "all steps at the trainer")
+    wait_until(lambda: m.status()["mix"]["runs"][0]["step"] == STEPS, "its last commit")
+    trainer.send_signal(signal.SIGSTOP)
+    lose((m, "batches", 2, 6, ""))
+    m.repair()  # without the records that were aborted: what follows lies at other offsets
+    m.mix(LATER)
+    trainer.send_signal(signal.SIGCONT)
+    wait_until(lambda: trainer.poll() is not None or len(out.read_text().splitlines()) == LATER * LANES, "the trainer's end")
+    assert trainer.poll() == 1, log.read_text()[-3000:]
+    assert re.search(rf"lane 2, offset \d+: gap: step \d+, where step {STEPS} is due: .*\(riffle repair\)", log.read_text())
+    again = riffle("read", "-c", m.config, "--commit-every", 1, "--steps", LATER - STEPS).stdout.splitlines()
+    assert out.read_text().splitlines() + again == calm
+
+
 def test_records_of_an_aborted_transaction_whose_marker_is_lost_stay_unseen(mixed, lose, whole):
     """The mixer's next transaction would end them with its own marker: its steps would be there twice."""
     m = mixed("aborted")

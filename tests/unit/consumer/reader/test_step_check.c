@@ -155,8 +155,9 @@ static const struct {
     {set_batch_other, "has 2 sequences, not 3"},
     {set_last, "ends the mix, but has 2 sequences"},
     {set_phase_long, "a phase name of 257 bytes"},
-    {set_earlier, "duplicate: step 4 again, where step 5 is due"},
-    {set_later, "gap: step 6, where step 5 is due"},
+    {set_earlier, "duplicate: step 4 again, where step 5 is due: the lane is not the one"},
+    {set_later, "gap: step 6, where step 5 is due: the lane is not the one that was read so far"},
+    {set_later, "Start the trainer again: it searches step 5"},
 };
 
 static void
