@@ -474,23 +474,34 @@ is_apart(const struct status *st, const struct lane_end *e)
 }
 
 static void
+add_lane_problem(struct status *st, uint32_t lane)
+{
+	const struct lane_end *e = &st->end[lane];
+
+	problem(st,
+	    "%s has lost its end: lane %" PRIu32 " ends before step %" PRIu64
+	    ", the ledger before step %" PRId64
+	    ": no mixer goes on; `riffle repair -c %s` completes what can be derived again",
+	    e->state == LANE_ENDS_AHEAD ? "the ledger" : "the batch topic", lane, e->next,
+	    st->ledger.step_next, st->config->path);
+}
+
+/* A broker that loses what it acknowledged does so for many lanes: the first ones say it all. */
+static void
 find_lane_problems(struct status *st)
 {
+	uint32_t apart = 0;
+
 	if (st->ends_bad[0] != '\0')
 		problem(st, "%s", st->ends_bad);
 	for (uint32_t i = 0; i < st->ends_n; i++) {
-		const struct lane_end *e = &st->end[i];
-
-		st->apart[i] = is_apart(st, e);
-		if (st->apart[i])
-			problem(st,
-			    "%s has lost its end: lane %" PRIu32 " ends before step %" PRIu64
-			    ", the ledger before step %" PRId64
-			    ": no mixer goes on; `riffle repair -c %s` completes what can be "
-			    "derived again",
-			    e->state == LANE_ENDS_AHEAD ? "the ledger" : "the batch topic", i,
-			    e->next, st->ledger.step_next, st->config->path);
+		st->apart[i] = is_apart(st, &st->end[i]);
+		if (st->apart[i] && apart++ < STATUS_LANES_SAID)
+			add_lane_problem(st, i);
 	}
+	if (apart > STATUS_LANES_SAID)
+		problem(st, "and %" PRIu32 " more lanes do not end with the ledger",
+		    apart - STATUS_LANES_SAID);
 }
 
 /* What is to be done about the lanes comes first, and takes commits with it. */

@@ -54,6 +54,7 @@
 enum {
 	STATUS_PROBLEMS_MAX = 64, /* more are counted, not kept */
 	STATUS_PROBLEM_BYTES = 768,
+	STATUS_LANES_SAID = 3,    /* of lanes that do not end with the ledger; more are counted */
 	STATUS_RATE_MS = 60000,   /* rates look back so far from the last record */
 	STATUS_WAIT_MS = 10000,   /* a mixer that has waited for so long is a problem */
 	STATUS_SILENT_MS = 60000, /* a mixer that wrote nothing for so long may not be running */

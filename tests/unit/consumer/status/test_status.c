@@ -533,6 +533,40 @@ test_more_problems_than_kept_are_counted(void **state)
 	status_free(st);
 }
 
+/* 64 lanes, of which the first `behind` lack step 9. */
+static struct status *
+with_lanes_behind(uint32_t behind)
+{
+	struct status *st = mixing();
+
+	st->ends_n = 64;
+	st->end = calloc(st->ends_n, sizeof(*st->end));
+	st->ledger.step_first = 9;
+	st->ledger_time_ms = NOW_MS - STATUS_WAIT_MS - 1;
+	for (uint32_t i = 0; i < st->ends_n; i++)
+		st->end[i] =
+		    (struct lane_end){.state = i < behind ? LANE_ENDS_BEHIND : LANE_ENDS_LEVEL,
+			.next = i < behind ? 9 : 10};
+	derive(st);
+	return st;
+}
+
+static void
+test_of_many_lanes_that_lost_their_end_the_first_are_named_and_the_rest_counted(void **state)
+{
+	struct status *st = with_lanes_behind(STATUS_LANES_SAID);
+
+	(void)state;
+	assert_int_equal(st->problems_n, STATUS_LANES_SAID);
+	assert_non_null(strstr(st->problem[2], "lane 2 ends before step 9"));
+	status_free(st);
+	st = with_lanes_behind(64);
+	assert_int_equal(st->problems_n, STATUS_LANES_SAID + 1);
+	assert_string_equal(st->problem[3], "and 61 more lanes do not end with the ledger");
+	assert_true(st->apart[63]); /* the JSON has them all */
+	status_free(st);
+}
+
 static void
 test_a_corpus_without_a_mix_has_only_its_own_problems(void **state)
 {
@@ -572,6 +606,8 @@ main(void)
 	    cmocka_unit_test(test_a_run_whose_position_is_lost_is_told),
 	    cmocka_unit_test(test_what_was_left_out_is_counted),
 	    cmocka_unit_test(test_more_problems_than_kept_are_counted),
+	    cmocka_unit_test(
+		test_of_many_lanes_that_lost_their_end_the_first_are_named_and_the_rest_counted),
 	    cmocka_unit_test(test_a_corpus_without_a_mix_has_only_its_own_problems),
 	};
 
