@@ -258,7 +258,8 @@ const struct config_key config_keys[] = {
 	    " twice as many after each transaction that reached its size or age, at most 200 and 2 "
 	    "a"
 	    " lane, and 200 again when the mixer had to wait; so steps are visible at once where it"
-	    " is not behind, and large transactions save time where it is"},
+	    " is not behind, and large transactions save time where it is. Never more than a short "
+	    "`transaction.timeout.ms` leaves beside the commit"},
     {"kafka", CONFIG_PROPERTIES, AT(kafka),
 	.help =
 	    "a map of librdkafka properties, passed on as they are: `bootstrap.servers`,"

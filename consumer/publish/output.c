@@ -16,7 +16,17 @@
 void
 output_init(struct output *o, const struct output_source *of)
 {
-	*o = (struct output){.of = *of, .age_ms = of->config->mix.transaction_first_ms};
+	const struct config_mix *c = &of->config->mix;
+	struct transactions_times times =
+	    transactions_times(&of->config->kafka, c->partitions, c->transaction_ms);
+	int64_t most_ms = times.age_ms, first_ms = c->transaction_first_ms;
+
+	*o = (struct output){
+	    .of = *of,
+	    .age_most_ms = most_ms,
+	    .age_first_ms = first_ms < most_ms ? first_ms : most_ms,
+	};
+	o->age_ms = o->age_first_ms;
 }
 
 enum fail_code
@@ -31,6 +41,7 @@ output_open(struct output *o, struct failure *f)
 	    .message_bytes_max = topic_plan_lane_bytes(c, 3),
 	    .transaction_bytes = c->mix.transaction_bytes,
 	    .queue_bytes = worst_case_queue(&c->mix),
+	    .age_ms = c->mix.transaction_ms,
 	    .map = {c->mix.lanes, c->mix.partitions},
 	};
 
@@ -245,11 +256,11 @@ offsets(const struct output *o, const struct mixer *m, struct transactions_offse
 }
 
 int64_t
-output_age_next(const struct config_mix *mix, int64_t age_ms, bool full)
+output_age_next(const struct output *o, bool full)
 {
 	if (!full)
-		return mix->transaction_first_ms;
-	return 2 * age_ms < mix->transaction_ms ? 2 * age_ms : mix->transaction_ms;
+		return o->age_first_ms;
+	return 2 * o->age_ms < o->age_most_ms ? 2 * o->age_ms : o->age_most_ms;
 }
 
 enum fail_code
@@ -272,7 +283,7 @@ output_commit(struct output *o, const struct mixer *m, enum ledger_kind kind, st
 	if (code != FAIL_NONE)
 		return code;
 	o->open = false;
-	o->age_ms = output_age_next(&o->of.config->mix, o->age_ms, full);
+	o->age_ms = output_age_next(o, full);
 	o->bytes_total += o->bytes;
 	o->steps_total += mixer_step_next(m) - o->step_first;
 	dead_letters_clear(&o->letters);

@@ -11,7 +11,8 @@
  * is in it, and each lane a marker: it is ended when it holds mix.transaction_bytes or is old
  * enough, and whenever something has to be in the ledger first (a request, an end, a wait). While
  * no transaction is full the trainers keep pace, and each ends at transaction_first_ms; each that
- * was full lets the next one become twice as old, up to mix.transaction_ms. Its ledger record is
+ * was full lets the next one become twice as old, up to mix.transaction_ms, or to what a short
+ * transaction.timeout.ms leaves (transactions_times()). Its ledger record is
  * written last and speaks of all of it: steps [step_first, step_next), the state behind them, and
  * the answers to requests. So the ledger's last record always is the state behind the last step
  * that anyone can see.
@@ -57,7 +58,8 @@ struct output {
 	uint64_t step_first;               /* its first step, */
 	uint64_t bytes;                    /* what it holds, */
 	int64_t since_ms;                  /* when it was begun, */
-	int64_t age_ms;                    /* and how old it may become */
+	int64_t age_ms;                    /* and how old it may become: */
+	int64_t age_first_ms, age_most_ms; /* after a wait, and at most */
 	struct ledger_answer *answer;      /* [answers_n], for the next ledger record */
 	size_t answers_n;
 	struct dead_letters letters;       /* for the next transaction that ends */
@@ -83,8 +85,8 @@ void output_close(struct output *o);
 enum fail_code output_step(
     struct output *o, const struct mixer *m, const struct assembled *step, struct failure *f);
 
-/* How old the transaction behind one of `age_ms` may become, which was full or was not. Pure. */
-int64_t output_age_next(const struct config_mix *mix, int64_t age_ms, bool full);
+/* How old the transaction behind this one may become, which was full or was not. Pure. */
+int64_t output_age_next(const struct output *o, bool full);
 
 /* The open transaction holds enough, or is old enough, to be ended. False: none is open. */
 bool output_full(const struct output *o);

@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
+#include "common/base/limits.h"
 #include "common/base/names.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
@@ -22,6 +23,7 @@ enum {
 
 struct transactions {
 	rd_kafka_t *rk;
+	int timeout_ms; /* of a flush, a commit, ... */
 	rd_kafka_topic_t *batches, *ledger, *rejects;
 	struct lane_map map;
 	char group[TOPIC_MAX_BYTES + 1];
@@ -66,17 +68,41 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 	snprintf(t->failed_topic, sizeof(t->failed_topic), "%s", rd_kafka_topic_name(msg->rkt));
 }
 
-/*
- * The time of a transaction, the user's where it is set. The two limits that librdkafka wants below
- * it follow one that is shorter than ours, so that one property is enough.
- */
 static int
-transaction_timeout_ms(const struct properties *p)
+given_timeout_ms(const struct properties *p)
 {
 	const char *given = properties_value(p, "transaction.timeout.ms");
 	long ms = given == NULL ? 0 : strtol(given, NULL, 10);
 
-	return ms > 0 && ms < INT_MAX ? (int)ms : TRANSACTIONS_ABORT_MS;
+	return ms > 0 && ms < INT_MAX ? (int)ms : 0;
+}
+
+/* For one message, and for a commit. */
+static int
+patience_ms(uint32_t partitions)
+{
+	int parts = (int)(partitions / TRANSACTIONS_PARTITIONS_OF_TIME);
+
+	assert(partitions <= LIMIT_LANES);
+	return TRANSACTIONS_TIMEOUT_MS + parts * TRANSACTIONS_PARTITIONS_MS;
+}
+
+/* The two limits that librdkafka wants below a short one follow it: one is enough to set. */
+struct transactions_times
+transactions_times(const struct properties *p, uint32_t partitions, uint32_t age_ms)
+{
+	int given = given_timeout_ms(p), message = patience_ms(partitions), age = (int)age_ms;
+	int abort = message + (age > message / 2 ? age : message / 2);
+
+	assert(age_ms < INT_MAX / 2);
+	if (given > 0) {
+		abort = given;
+		if (message > given - given / 3)
+			message = given - given / 3;
+		if (age > given - message)
+			age = given - message;
+	}
+	return (struct transactions_times){message, abort, age};
 }
 
 /*
@@ -124,16 +150,16 @@ open_producer(struct transactions *t, const struct transactions_options *o, stru
 	    .opaque = t,
 	};
 
-	int ms = transaction_timeout_ms(o->properties);
-	int delivery_ms = ms < TRANSACTIONS_ABORT_MS ? ms * 2 / 3 : TRANSACTIONS_TIMEOUT_MS;
+	struct transactions_times times =
+	    transactions_times(o->properties, o->map.partitions, o->age_ms);
 
 	names_topic(id, o->mix, "mixer");
 	snprintf(ledger, sizeof(ledger), "%d", TOPIC_LEDGER_BYTES + TOPIC_RECORD_SLACK);
 	snprintf(kbytes, sizeof(kbytes), "%" PRIu64, queue);
-	snprintf(transaction_ms, sizeof(transaction_ms), "%d", ms);
-	snprintf(message_ms, sizeof(message_ms), "%d", delivery_ms);
+	snprintf(transaction_ms, sizeof(transaction_ms), "%d", times.abort_ms);
+	snprintf(message_ms, sizeof(message_ms), "%d", times.message_ms);
 	snprintf(linger_ms, sizeof(linger_ms), "%d",
-	    LINGER_MS < delivery_ms / 2 ? LINGER_MS : delivery_ms / 2);
+	    LINGER_MS < times.message_ms / 2 ? LINGER_MS : times.message_ms / 2);
 	snprintf(batch, sizeof(batch), "%" PRIu64, batch_bytes(o));
 	return kafka_open(&t->rk, &k, f);
 }
@@ -186,7 +212,7 @@ open_topic(struct transactions *t, rd_kafka_topic_t **out, const char *name, str
 	*out = rd_kafka_topic_new(t->rk, name, NULL);
 	if (*out == NULL)
 		return fail_memory(f);
-	return kafka_partitions(t->rk, name, &ignored, TRANSACTIONS_TIMEOUT_MS, f);
+	return kafka_partitions(t->rk, name, &ignored, t->timeout_ms, f);
 }
 
 enum fail_code
@@ -201,6 +227,7 @@ transactions_open(
 		return fail_memory(f);
 	t->back = -1;
 	t->map = o->map;
+	t->timeout_ms = patience_ms(o->map.partitions);
 	if (open_producer(t, o, f) != FAIL_NONE)
 		goto failed;
 	names_topic(t->group, o->mix, "mixer");
@@ -215,7 +242,7 @@ transactions_open(
 		fail_memory(f);
 		goto failed;
 	}
-	error = rd_kafka_init_transactions(t->rk, 2 * TRANSACTIONS_TIMEOUT_MS);
+	error = rd_kafka_init_transactions(t->rk, 2 * t->timeout_ms);
 	if (error != NULL &&
 	    rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT) {
 		rd_kafka_error_destroy(error);
@@ -224,7 +251,7 @@ transactions_open(
 		    "transaction.max.timeout.ms, or set transaction.timeout.ms under `kafka:` to "
 		    "that; message.timeout.ms and socket.timeout.ms follow it where they are not "
 		    "set",
-		    transaction_timeout_ms(o->properties));
+		    transactions_times(o->properties, o->map.partitions, o->age_ms).abort_ms);
 		goto failed;
 	}
 	if (error != NULL) {
@@ -405,15 +432,14 @@ send_offsets(
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n);
 	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata_new(t->group);
-	int64_t deadline_ms = clock_ms() + TRANSACTIONS_TIMEOUT_MS;
+	int64_t deadline_ms = clock_ms() + t->timeout_ms;
 	rd_kafka_error_t *error;
 
 	for (size_t i = 0; i < n; i++)
 		rd_kafka_topic_partition_list_add(list, offset[i].topic, offset[i].partition)
 		    ->offset = offset[i].taken;
 	do
-		error = rd_kafka_send_offsets_to_transaction(
-		    t->rk, list, group, TRANSACTIONS_TIMEOUT_MS);
+		error = rd_kafka_send_offsets_to_transaction(t->rk, list, group, t->timeout_ms);
 	while (error != NULL && rd_kafka_error_is_retriable(error) && clock_ms() < deadline_ms &&
 	       (rd_kafka_error_destroy(error), 1));
 	rd_kafka_consumer_group_metadata_destroy(group);
@@ -425,7 +451,7 @@ send_offsets(
 enum fail_code
 transactions_flush(struct transactions *t, struct failure *f)
 {
-	rd_kafka_resp_err_t err = rd_kafka_flush(t->rk, TRANSACTIONS_TIMEOUT_MS);
+	rd_kafka_resp_err_t err = rd_kafka_flush(t->rk, t->timeout_ms);
 
 	if (t->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return not_delivered(t, t->failed, f);
@@ -453,7 +479,7 @@ transactions_commit(struct transactions *t, const struct transactions_offset *of
 	if (offsets_n > 0 && send_offsets(t, offset, offsets_n, f) != FAIL_NONE)
 		return f->code;
 	fault_point("mix.after_offsets");
-	error = rd_kafka_commit_transaction(t->rk, TRANSACTIONS_TIMEOUT_MS);
+	error = rd_kafka_commit_transaction(t->rk, t->timeout_ms);
 	if (error != NULL)
 		return failed(t, error, "committing a transaction", f);
 	fault_point("mix.after_commit");
@@ -463,7 +489,7 @@ transactions_commit(struct transactions *t, const struct transactions_offset *of
 enum fail_code
 transactions_abort(struct transactions *t, struct failure *f)
 {
-	rd_kafka_error_t *error = rd_kafka_abort_transaction(t->rk, TRANSACTIONS_TIMEOUT_MS);
+	rd_kafka_error_t *error = rd_kafka_abort_transaction(t->rk, t->timeout_ms);
 
 	return error == NULL ? FAIL_NONE : failed(t, error, "aborting a transaction", f);
 }

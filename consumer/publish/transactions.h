@@ -53,9 +53,27 @@
 #include "common/record/lane_map.h"
 
 enum {
-	TRANSACTIONS_TIMEOUT_MS = 10000, /* for one message, and for a commit */
-	TRANSACTIONS_ABORT_MS = 15000,   /* open for longer: the broker aborts it, fencing us */
+	TRANSACTIONS_TIMEOUT_MS = 10000,     /* for one message, and for a commit, */
+	TRANSACTIONS_PARTITIONS_MS = 1000,   /* and so much more for each */
+	TRANSACTIONS_PARTITIONS_OF_TIME = 64 /* partitions: see transactions_times() */
 };
+
+/* How long things may take. message_ms + age_ms <= abort_ms. */
+struct transactions_times {
+	int message_ms; /* one message until it is delivered; one commit until it is answered */
+	int abort_ms;   /* open for longer: the broker aborts the transaction, fencing us */
+	int age_ms;     /* when a transaction is to be ended at the latest, wanted or less */
+};
+
+/*
+ * Ours, for a mix that wants transactions of `age_ms` in so many partitions. A message waits for
+ * the markers of the transaction before, and in the first one for every partition to be added, and
+ * its log to be begun: a broker that is busy needs more than ten seconds for a thousand of these.
+ * A transaction.timeout.ms of the user counts, and what lies within it becomes shorter with it.
+ * Pure.
+ */
+struct transactions_times transactions_times(
+    const struct properties *p, uint32_t partitions, uint32_t age_ms);
 
 struct transactions;
 
@@ -66,6 +84,7 @@ struct transactions_options {
 	size_t message_bytes_max;   /* of a batch */
 	uint64_t transaction_bytes; /* how much a transaction holds, */
 	uint64_t queue_bytes;       /* and how much of it may wait to be sent */
+	uint32_t age_ms;            /* how old one may become before its commit */
 	struct lane_map map;        /* where lanes lie; at least one */
 };
 

@@ -2,28 +2,61 @@
 #include "consumer/publish/output.h"
 #include "tests/unit/test.h"
 
+static struct output
+opened(uint32_t first_ms, uint32_t most_ms, char *timeout_ms)
+{
+	struct property given = {(char[]){"transaction.timeout.ms"}, timeout_ms};
+	const struct config c = {
+	    .mix = {.lanes = 8,
+		.partitions = 8,
+		.transaction_first_ms = first_ms,
+		.transaction_ms = most_ms},
+	    .kafka = {timeout_ms == NULL ? 0 : 1, &given},
+	};
+	struct output o;
+
+	output_init(&o, &(struct output_source){.config = &c});
+	o.of.config = NULL; /* it ends here */
+	return o;
+}
+
 static void
 test_transactions_become_older_while_they_are_full_and_begin_again_after_a_wait(void **unused)
 {
-	const struct config_mix mix = {.transaction_first_ms = 200, .transaction_ms = 900};
+	static const int64_t ages[][3] = {/* before, after one that was full, after another */
+	    {200, 400, 200}, {400, 800, 200}, {800, 900, 200}, {900, 900, 200}};
+	struct output o = opened(200, 900, NULL);
 
 	(void)unused;
-	assert_int_equal(output_age_next(&mix, 200, true), 400);
-	assert_int_equal(output_age_next(&mix, 400, true), 800);
-	assert_int_equal(output_age_next(&mix, 800, true), 900);
-	assert_int_equal(output_age_next(&mix, 900, true), 900);
-	assert_int_equal(output_age_next(&mix, 900, false), 200);
-	assert_int_equal(output_age_next(&mix, 200, false), 200);
+	assert_int_equal(o.age_ms, 200);
+	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
+		o.age_ms = ages[i][0];
+		assert_int_equal(output_age_next(&o, true), ages[i][1]);
+		assert_int_equal(output_age_next(&o, false), ages[i][2]);
+	}
 }
 
 static void
 test_an_age_that_is_given_stays(void **unused)
 {
-	const struct config_mix mix = {.transaction_first_ms = 50, .transaction_ms = 50};
+	struct output o = opened(50, 50, NULL);
 
 	(void)unused;
-	assert_int_equal(output_age_next(&mix, 50, true), 50);
-	assert_int_equal(output_age_next(&mix, 50, false), 50);
+	assert_int_equal(output_age_next(&o, true), 50);
+	assert_int_equal(output_age_next(&o, false), 50);
+}
+
+static void
+test_a_short_time_out_leaves_a_third_of_it_to_the_age(void **unused)
+{
+	struct output o = opened(200, 2000, (char[]){"3000"});
+
+	(void)unused;
+	assert_int_equal(o.age_first_ms, 200);
+	assert_int_equal(o.age_most_ms, 1000);
+	o = opened(200, 2000, (char[]){"300"});
+	assert_int_equal(o.age_first_ms, 100);
+	assert_int_equal(o.age_most_ms, 100);
 }
 
 int
@@ -33,6 +66,7 @@ main(void)
 	    cmocka_unit_test(
 		test_transactions_become_older_while_they_are_full_and_begin_again_after_a_wait),
 	    cmocka_unit_test(test_an_age_that_is_given_stays),
+	    cmocka_unit_test(test_a_short_time_out_leaves_a_third_of_it_to_the_age),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,6 +176,42 @@ test_a_delivery_before_the_end_of_its_lane_is_never_committed(void **unused)
 	transactions_close(p);
 }
 
+/* Partitions, the age wanted, the user's time-out (0: none); message, abort and age. */
+static void
+test_times_grow_with_partitions_and_follow_a_time_out_that_is_given(void **unused)
+{
+	static const int rows[][6] = {
+	    {8, 200, 0, 10000, 15000, 200},
+	    {63, 5000, 0, 10000, 15000, 5000},
+	    {64, 328, 0, 11000, 16500, 328},
+	    {1024, 2248, 0, 26000, 39000, 2248},
+	    {4096, 5000, 0, 74000, 111000, 5000},
+	    {8, 30000, 0, 10000, 40000, 30000}, /* given in the configuration */
+	    {8, 200, 9000, 6000, 9000, 200},
+	    {1024, 2248, 3000, 2000, 3000, 1000},
+	    {1024, 2248, 30000, 20000, 30000, 2248},
+	    {8, 30000, 60000, 10000, 60000, 30000},
+	    {8, 30000, 36000, 10000, 36000, 26000},
+	    {1, 1, 1, 1, 1, 0},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const int *r = rows[i];
+		char text[16];
+		struct property given = {(char[]){"transaction.timeout.ms"}, text};
+		const struct properties p = {r[2] == 0 ? 0 : 1, &given};
+		struct transactions_times t;
+
+		snprintf(text, sizeof(text), "%d", r[2]);
+		t = transactions_times(&p, (uint32_t)r[0], (uint32_t)r[1]);
+		assert_int_equal(t.message_ms, r[3]);
+		assert_int_equal(t.abort_ms, r[4]);
+		assert_int_equal(t.age_ms, r[5]);
+		assert_true(t.message_ms + t.age_ms <= t.abort_ms);
+	}
+}
+
 int
 main(void)
 {
@@ -186,6 +222,7 @@ main(void)
 	    cmocka_unit_test(test_one_whose_epoch_is_over_is_fenced),
 	    cmocka_unit_test(test_a_commit_that_is_refused_fails_and_so_does_the_next_use),
 	    cmocka_unit_test(test_a_delivery_before_the_end_of_its_lane_is_never_committed),
+	    cmocka_unit_test(test_times_grow_with_partitions_and_follow_a_time_out_that_is_given),
 	};
 
 	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
