@@ -83,6 +83,13 @@ run_position_lowest(struct run_position *out, uint64_t *step, const int64_t *off
 	return FAIL_NONE;
 }
 
+bool
+run_position_is_at(const struct run_position *at, uint64_t step)
+{
+	assert(at->step <= at->step_ahead);
+	return at->all && at->step == step && at->step_ahead == step;
+}
+
 /* ---- asking the broker ---- */
 
 struct run_position_query {

@@ -14,10 +14,10 @@
  * committed less than the others. Whoever resumes at the lowest step reads some records of the
  * other lanes a second time, and loses none.
  *
- * run_position_format(), _parse() and _lowest() are pure. The query asks the broker, with a handle
- * of the run's own group (kafka_commits_of_topic() says why) that commits nothing. Opening a query
- * waits for nothing: its handle looks for the group's coordinator in the background. So a caller
- * with several runs opens all queries before it asks the first.
+ * run_position_format(), _parse(), _lowest() and _is_at() are pure. The query asks the broker, with
+ * a handle of the run's own group (kafka_commits_of_topic() says why) that commits nothing. Opening
+ * a query waits for nothing: its handle looks for the group's coordinator in the background. So a
+ * caller with several runs opens all queries before it asks the first.
  *
  * Thread: the caller's.
  */
@@ -64,6 +64,9 @@ enum fail_code run_position_parse(uint64_t *step, const char *text, struct failu
  */
 enum fail_code run_position_lowest(struct run_position *out, uint64_t *step,
     const int64_t *offset_next, char *const *metadata, size_t n, struct failure *f);
+
+/* Every lane has a commit, and all are at `step`: where a reset puts them, and nobody else has. */
+bool run_position_is_at(const struct run_position *at, uint64_t step);
 
 /* ---- asking the broker ---- */
 

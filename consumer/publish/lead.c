@@ -207,7 +207,7 @@ lead_attach(struct lead *l, const struct ledger *last, struct failure *f)
 static enum fail_code
 check_commits(const char *group, const struct run_position *at, uint64_t to, struct failure *f)
 {
-	if (at->all && at->step == to && at->step_ahead == to)
+	if (run_position_is_at(at, to))
 		return FAIL_NONE;
 	if (!at->any)
 		return fail(f, FAIL_DATA, "the broker knows no commit of group %s", group);

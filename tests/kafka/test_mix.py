@@ -72,6 +72,19 @@ def test_any_world_sees_the_same_lanes(riffle, fill, configure, read):
         assert sorted(parts) == everything
 
 
+def test_each_transaction_ends_when_it_holds_transaction_bytes_and_not_before(riffle, fill, configure, tools, bootstrap, unique):
+    fill("a")
+    config = configure({"a": 1}, transaction_bytes=20000, transaction_ms=30000)
+    riffle("mix", "-c", config, "--until-step", 60)
+    env = {**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}
+    read = lambda topic: subprocess.run([tools / "topic", "read", f"{unique}-mix.{topic}"], env=env, check=True, capture_output=True,
+                                        text=True).stdout.splitlines()
+    lanes = sum(len(line.split("\t")[-1]) // 2 for line in read("batches"))
+    transactions = len(read("ledger")) - 1  # a START
+    assert 60 > transactions > 2
+    assert (transactions - 1) * 20000 <= lanes < (transactions + 1) * 20000 * 1.5
+
+
 @pytest.mark.parametrize("domains", [3, 35, 200])
 def test_realised_counts_keep_to_the_weights(riffle, fill, configure, read, domains):
     """No domain is a whole sequence ahead or two behind at any step boundary, however small its weight."""

@@ -113,6 +113,28 @@ test_a_lane_with_another_metadata_is_named(void **unused)
 	assert_string_equal(f.text, "lane 1: the commit's metadata is \"by hand\", not step=N");
 }
 
+static void
+test_a_run_is_at_a_step_where_all_lanes_are(void **unused)
+{
+	static const struct {
+		struct run_position at;
+		bool is;
+	} rows[] = {
+	    {{.any = true, .all = true, .step = 7, .step_ahead = 7}, true},
+	    {{.any = true, .all = true, .step = 7, .step_ahead = 8}, false}, /* one has gone on */
+	    {{.any = true, .all = true, .step = 6, .step_ahead = 7}, false},
+	    {{.any = true, .all = true, .step = 8, .step_ahead = 8}, false},
+	    {{.any = true, .step_ahead = 7}, false}, /* a lane has no commit */
+	    {{.any = false}, false},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(run_position_is_at(&rows[i].at, 7), rows[i].is);
+	assert_false(run_position_is_at(&(struct run_position){.any = true}, 0));
+	assert_true(run_position_is_at(&(struct run_position){.any = true, .all = true}, 0));
+}
+
 /* ---- asking the broker ---- */
 
 static struct failure f;
@@ -295,6 +317,7 @@ main(void)
 	    cmocka_unit_test(test_a_run_that_has_committed_nothing_stands_at_0),
 	    cmocka_unit_test(test_a_run_stands_at_its_lowest_lane_and_is_asked_again),
 	    cmocka_unit_test(test_what_is_not_a_step_names_its_lane_and_changes_nothing),
+	    cmocka_unit_test(test_a_run_is_at_a_step_where_all_lanes_are),
 	    cmocka_unit_test(test_a_coordinator_that_moves_is_followed),
 	    cmocka_unit_test(
 		test_a_coordinator_that_answers_too_late_is_a_failure_and_the_next_question_is_answered),

@@ -238,6 +238,25 @@ test_a_partition_that_became_shorter_is_refused(void **state)
 	cursor_close(&c);
 }
 
+/* What was appended is counted with from the next epoch on, and is no less promised. */
+static void
+test_a_partition_that_lost_what_was_appended_is_refused(void **state)
+{
+	const uint64_t sequences[] = {4}, longer[] = {9}, lost[] = {8};
+	const bool sealed[] = {true};
+	const struct mixer_source s = {.name = "web", .partitions_n = 1, .sequences = sequences};
+	struct cursor c = open_cursor(&s);
+	struct failure f;
+
+	(void)state;
+	set_lengths(&c, longer, sealed);
+	assert_int_equal(cursor_length(&c), 4);
+	assert_int_equal(cursor_check_lengths(&c, lost, sealed, &f), FAIL_DATA);
+	assert_non_null(strstr(f.text, "counts with 9 sequences, the topic holds 8"));
+	assert_int_equal(cursor_check_lengths(&c, longer, sealed, &f), FAIL_NONE);
+	cursor_close(&c);
+}
+
 static void
 test_a_copy_goes_the_same_way(void **state)
 {
@@ -313,6 +332,7 @@ main(void)
 	    cmocka_unit_test(
 		test_an_extension_counts_from_the_next_epoch_and_is_undone_with_its_step),
 	    cmocka_unit_test(test_a_partition_that_became_shorter_is_refused),
+	    cmocka_unit_test(test_a_partition_that_lost_what_was_appended_is_refused),
 	    cmocka_unit_test(test_a_copy_goes_the_same_way),
 	    cmocka_unit_test(test_a_live_domains_block_is_as_long_as_what_is_there),
 	};

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/record/batch.h"
+#include "consumer/ledger/run_position.h"
 #include "consumer/reader/reader.h"
 #include "tests/unit/mock_cluster.h"
 #include "tests/unit/sample.h"
@@ -174,6 +175,26 @@ test_a_step_that_is_sought_after_a_seek_that_failed_is_found(void **unused)
 	assert_collected(5);
 }
 
+/* Lane 0 holds the step already when lane 1 shows that its commit was wrong. */
+static void
+test_a_search_in_the_middle_of_a_step_collects_it_from_its_first_lane(void **unused)
+{
+	const int64_t right_and_wrong[LANES] = {4, 6};
+	char metadata[RUN_POSITION_TEXT_MAX];
+
+	(void)unused;
+	run_position_format(metadata, 4);
+	assert_int_equal(
+	    lanes_commit_begin(reader.lanes, right_and_wrong, metadata, &f), FAIL_NONE);
+	assert_int_equal(lanes_commit_end(reader.lanes, WAIT_MS, &f), FAIL_NONE);
+	assert_int_equal(lanes_assign(reader.lanes, (int64_t[LANES]){0}, &f), FAIL_NONE);
+	assert_int_equal(reader_resume(&reader, &f), FAIL_NONE);
+	assert_false(reader.searched); /* the commits are believed at first */
+	assert_collected(4);
+	assert_true(reader.searched);
+	assert_int_equal(reader.check.lanes_there, LANES);
+}
+
 int
 main(void)
 {
@@ -182,6 +203,7 @@ main(void)
 		test_a_seek_that_failed_is_made_up_for_and_gives_no_other_step, allow),
 	    cmocka_unit_test_teardown(
 		test_a_step_that_is_sought_after_a_seek_that_failed_is_found, allow),
+	    cmocka_unit_test(test_a_search_in_the_middle_of_a_step_collects_it_from_its_first_lane),
 	};
 
 	return cmocka_run_group_tests(tests, open_reader, close_reader);

@@ -4,11 +4,14 @@
  */
 #include "tests/unit/test.h"
 
+#include <pthread.h>
+
+#include "common/base/clock.h"
 #include "common/record/ledger.h"
 #include "consumer/reader/resume_point.h"
 #include "tests/unit/mock_cluster.h"
 
-enum { BROKERS = 1, RANKS = 2, WAIT_MS = 30000 };
+enum { API_LIST_OFFSETS = 2, BROKERS = 1, RANKS = 2, WAIT_MS = 30000, REFUSED = 1000 };
 
 static struct failure f;
 static char bootstrap[256];
@@ -181,6 +184,55 @@ test_a_run_that_the_ledger_knows_further_on_has_lost_its_commits(void **unused)
 	assert_int_equal(point.at.step, 44);
 }
 
+/* One rank asks while the ledger cannot be read yet: what it knows of the commits grows old. */
+struct asking {
+	char run[16];
+	struct failure f;
+	enum fail_code code;
+};
+
+static void *
+ask(void *opaque)
+{
+	struct asking *a = opaque;
+
+	a->code = resume_point_find(&point, lanes[0], "m", a->run, WAIT_MS, &a->f);
+	return NULL;
+}
+
+/* The race of resume_point.h. The longest pause is longer than any first request. */
+static void
+test_commits_that_came_while_the_ledger_was_read_are_not_lost(void **unused)
+{
+	static const int pause_ms[] = {0, 50, 800};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(pause_ms) / sizeof(pause_ms[0]); i++) {
+		struct asking a = {.code = FAIL_DATA};
+		char group[24];
+		pthread_t thread;
+
+		snprintf(a.run, sizeof(a.run), "late%zu", i);
+		snprintf(group, sizeof(group), "m.%s", a.run);
+		write_ledger(a.run, 40);
+		open_run(group);
+		commit(0, 41, 410);
+		for (int k = 0; k < REFUSED; k++)
+			rd_kafka_mock_push_request_errors(cluster, API_LIST_OFFSETS, 1,
+			    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION);
+		assert_int_equal(pthread_create(&thread, NULL, ask, &a), 0);
+		clock_pause_ms(pause_ms[i]);
+		commit(1, 40, 400);
+		rd_kafka_mock_clear_request_errors(cluster, API_LIST_OFFSETS);
+		pthread_join(thread, NULL);
+		assert_string_equal(a.code == FAIL_NONE ? "" : a.f.text, "");
+		assert_false(point.lost);
+		assert_int_equal(point.at.step, 40);
+		assert_int_equal(point.offset_next[1], 400);
+		close_run(NULL);
+	}
+}
+
 /* The last one: it leaves a ledger behind that nobody can read. */
 static void
 test_a_ledger_that_cannot_be_read_fails_and_nothing_is_lost(void **unused)
@@ -203,6 +255,7 @@ main(void)
 	    TEST(test_all_ranks_resume_at_the_lowest_step_of_all_lanes),
 	    TEST(test_a_run_that_lacks_a_lane_and_the_ledger_does_not_know_starts_at_step_0),
 	    TEST(test_a_run_that_the_ledger_knows_further_on_has_lost_its_commits),
+	    TEST(test_commits_that_came_while_the_ledger_was_read_are_not_lost),
 	    TEST(test_a_ledger_that_cannot_be_read_fails_and_nothing_is_lost),
 	};
 
