@@ -25,7 +25,7 @@ static const struct option_row rows[] = {
     {.name = "format",
 	.kind = OPTION_CHOICE,
 	.at = AT(format),
-	.choice = token_format_names + 1, /* without NONE */
+	.choice = token_format_names + TOKEN_FORMAT_MEGATRON,
 	.value = "FORM",
 	.without = "",
 	.help =
@@ -70,7 +70,7 @@ export_domain(
 	o.domain = (size_t)domain;
 	o.tokenizer = tokenizer_fingerprint(t);
 	o.file = (struct export_file_options){.prefix = a->out,
-	    .format = a->format + 1,
+	    .format = a->format + TOKEN_FORMAT_MEGATRON,
 	    .force = a->force,
 	    .stream = a->stream,
 	    .tokenizer = c->tokenizer.file,

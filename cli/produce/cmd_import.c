@@ -37,11 +37,12 @@ const struct command cmd_import = {
     .help =
 	"Reads the token files of each domain that has `tokens` (all of them, or those named): "
 	"Megatron's .bin and .idx, Nanotron's and datatrove's .ds, OLMo's and NumPy's .npy, "
-	"llm.c's .bin. They must be of the configuration's tokenizer: an id that it does not have "
-	"ends the run, which names its place. Documents are those of the index, or the tokens "
-	"between two tokenizer.eos. Each gets its eos; it is assigned to train, valid or test, "
-	"packed and published as `riffle produce` does with text, and a run resumes in the same "
-	"way.",
+	"llm.c's .bin, or the lines of {\"tokens\": [...]} that riffle tokenize prints. They must "
+	"be of the configuration's tokenizer: an id that it does not have ends the run, which "
+	"names its place; a line with one is a reject. Documents are those of the index, those of "
+	"the lines, or the tokens between two tokenizer.eos. Each gets its eos; it is assigned to "
+	"train, valid or test, packed and published as `riffle produce` does with text, and a run "
+	"resumes in the same way.",
     .example = "riffle import -c run.yml\nriffle import -c run.yml web --partition 0/4",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,

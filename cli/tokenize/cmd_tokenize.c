@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/tokenize/tokenize_job.h"
 #include "common/base/clock.h"
+#include "producer/document/token_record.h"
 
 enum { THREADS_MAX = 256, THREADS_DEFAULT_MAX = 16 };
 
@@ -99,7 +100,7 @@ run(int argc, char **argv, struct failure *f)
 	    .add_special = a.add_special,
 	    .special_as_text = a.special_as_text};
 	task = (struct tokenize_job_task){
-	    .field = a.decode ? "tokens" : a.text, .decode = a.decode, .count = a.count};
+	    .field = a.decode ? TOKEN_RECORD_TOKENS : a.text, .decode = a.decode, .count = a.count};
 	code = json_field_paths_open(&task.paths, &task.field, 1, f);
 	if (code == FAIL_NONE)
 		code = tokenizer_open(&tokenizer, &wanted, f);

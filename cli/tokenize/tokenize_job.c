@@ -7,6 +7,7 @@
 
 #include "cli/tokenize/tokenize_input.h"
 #include "common/base/utf8.h"
+#include "producer/document/token_record.h"
 #include "producer/encoder/encoder.h"
 #include "producer/input/chunk.h"
 #include "producer/produce/pool.h"
@@ -227,56 +228,22 @@ reserve_bytes(struct worker *w, size_t n, struct failure *f)
 	return FAIL_NONE;
 }
 
-static const char *
-skip_blanks(const char *p, const char *end)
-{
-	while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
-		p++;
-	return p;
-}
-
-/* One id at *p, and what follows it up to the next; FAIL_DATA: it is none. */
+/* The bytes of w->ids, in w->bytes. */
 static enum fail_code
-read_id(const char **p, const char *end, uint32_t *id, struct failure *f)
+bytes_of_ids(struct worker *w, size_t *bytes_n, struct failure *f)
 {
-	const char *at = *p;
-	uint64_t value = 0;
-
-	while (at < end && *at >= '0' && *at <= '9' && value <= UINT32_MAX)
-		value = value * 10 + (uint64_t)(*at++ - '0');
-	if (at == *p || value > UINT32_MAX ||
-	    (at < end && (*at == '.' || *at == 'e' || *at == 'E')))
-		return fail(f, FAIL_DATA, "`tokens` holds something that is not an id");
-	*id = (uint32_t)value;
-	at = skip_blanks(at, end);
-	*p = at < end && *at == ',' ? skip_blanks(at + 1, end) : at;
-	return FAIL_NONE;
-}
-
-/* The bytes of the ids in the JSON array text[n], in w->bytes. */
-static enum fail_code
-bytes_of_ids(struct worker *w, const char *text, size_t n, uint64_t *ids_n, uint32_t *first,
-    size_t *bytes_n, struct failure *f)
-{
-	const char *end = text + n, *p = skip_blanks(text + 1, end);
-
 	*bytes_n = 0;
-	for (*ids_n = 0; p < end && *p != ']'; ++*ids_n) {
-		const uint8_t *bytes;
+	for (size_t i = 0; i < w->ids.n; i++) {
 		size_t more;
-		uint32_t id = 0;
+		const uint8_t *bytes = tokenizer_bytes(w->task->tokenizer, w->ids.id[i], &more);
 
-		if (read_id(&p, end, &id, f) != FAIL_NONE)
-			return f->code;
-		bytes = tokenizer_bytes(w->task->tokenizer, id, &more);
 		if (bytes == NULL)
-			return fail(f, FAIL_DATA, "id %" PRIu32 " is not in the tokenizer", id);
+			return fail(
+			    f, FAIL_DATA, "id %" PRIu32 " is not in the tokenizer", w->ids.id[i]);
 		if (reserve_bytes(w, *bytes_n + more, f) != FAIL_NONE)
 			return f->code;
 		memcpy(w->bytes + *bytes_n, bytes, more);
 		*bytes_n += more;
-		if (*ids_n == 0)
-			*first = id;
 	}
 	return FAIL_NONE;
 }
@@ -284,21 +251,19 @@ bytes_of_ids(struct worker *w, const char *text, size_t n, uint64_t *ids_n, uint
 static enum fail_code
 decode(struct worker *w, struct job *j, const struct json_field_value *v, struct failure *f)
 {
-	uint64_t ids_n;
-	uint32_t first = 0;
 	size_t n = 0, cut;
 
-	if (v->found != JSON_FIELD_OTHER || v->n == 0 || v->bytes[0] != '[')
-		return fail(f, FAIL_DATA,
-		    v->found == JSON_FIELD_MISSING ? "there is no field `%s`"
-						   : "the field `%s` is not an array",
-		    w->task->field);
-	if (reserve_bytes(w, 1, f) != FAIL_NONE ||
-	    bytes_of_ids(w, v->bytes, v->n, &ids_n, &first, &n, f) != FAIL_NONE)
+	if (v->found == JSON_FIELD_MISSING)
+		return fail(f, FAIL_DATA, "no field `" TOKEN_RECORD_TOKENS "`");
+	w->ids.n = 0;
+	if (token_buffer_reserve(&w->ids, token_record_room(v->raw, v->raw_n), f) != FAIL_NONE ||
+	    token_record_ids(v->raw, v->raw_n, w->ids.id, &w->ids.n, f) != FAIL_NONE ||
+	    reserve_bytes(w, 1, f) != FAIL_NONE || bytes_of_ids(w, &n, f) != FAIL_NONE)
 		return f->code;
-	cut = tokenizer_decoded_cut(w->task->tokenizer, first, (const uint8_t *)w->bytes, n);
+	cut = tokenizer_decoded_cut(
+	    w->task->tokenizer, w->ids.n == 0 ? 0 : w->ids.id[0], (const uint8_t *)w->bytes, n);
 	n -= cut;
-	j->tokens += ids_n;
+	j->tokens += w->ids.n;
 	j->bytes += n;
 	if (w->task->count)
 		return FAIL_NONE;

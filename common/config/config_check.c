@@ -409,6 +409,12 @@ is_text(const struct config_domain *d)
 }
 
 static bool
+is_lines(const struct config_domain *d)
+{
+	return !token_format_is_file(d->tokens);
+}
+
+static bool
 is_without_width(const struct config_domain *d)
 {
 	return d->tokens == TOKEN_FORMAT_NPY || d->tokens == TOKEN_FORMAT_DS;
@@ -428,11 +434,11 @@ struct need {
 static const struct need needs[] = {
     {"token_bytes", is_without_width,
 	"has no effect without tokens: npy or ds; other files say how wide their tokens are"},
-    {"exec", is_text, "cannot be given beside tokens: give the files that hold them as train"},
-    {"where", is_text, "cannot be given beside tokens, which have no fields"},
-    {"text", is_text, "cannot be given beside tokens, which have no fields"},
-    {"prompt", is_text, "cannot be given beside tokens, which have no fields"},
-    {"keep", is_text, "cannot be given beside tokens, which have no fields"},
+    {"exec", is_lines, "cannot be given beside tokens: give the files that hold them as train"},
+    {"where", is_lines, "cannot be given beside tokens, which have no fields"},
+    {"text", is_text, "cannot be given beside tokens, which are there already"},
+    {"prompt", is_text, "cannot be given beside tokens; tokens: jsonl has its field no_loss"},
+    {"keep", is_text, "cannot be given beside tokens; tokens: jsonl has its field keep"},
     {"over_long", is_single,
 	"has no effect without packing: none; what else is packed is cut where it must be"},
     {"prompt", is_single, "needs packing: none: a loss mask is that of one document a sequence"},

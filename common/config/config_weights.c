@@ -307,7 +307,8 @@ read_text(struct config *c, struct weights *w, const char *text)
 enum fail_code
 config_read_weights(struct config *c, const struct yaml_node *node, struct failure *f)
 {
-	struct weights w = {c, "mix.weights", NULL, node == NULL ? 0 : node->line, no_weights(c), f};
+	struct weights w = {
+	    c, "mix.weights", NULL, node == NULL ? 0 : node->line, no_weights(c), f};
 
 	assert(c->mix.weight == NULL);
 	c->mix.weight = w.weight;

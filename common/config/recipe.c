@@ -49,8 +49,8 @@ row_of(const char *key)
 static bool
 has_effect(const char *key, const struct config_domain *d)
 {
-	static const char *const of_texts[] = {"utf8", "text", "tokenizer.add_special",
-	    "tokenizer.special_as_text", "prompt", "response"};
+	static const char *const of_texts[] = {
+	    "text", "tokenizer.add_special", "tokenizer.special_as_text", "prompt", "response"};
 
 	if (strcmp(key, "split") == 0)
 		return d->valid.n == 0;
@@ -59,7 +59,9 @@ has_effect(const char *key, const struct config_domain *d)
 	if (strcmp(key, "text") == 0 && d->prompt != NULL)
 		return false;
 	if (strcmp(key, "token_bytes") == 0)
-		return d->tokens != TOKEN_FORMAT_NONE;
+		return token_format_is_file(d->tokens);
+	if (strcmp(key, "utf8") == 0)
+		return !token_format_is_file(d->tokens);
 	for (size_t i = 0; i < sizeof(of_texts) / sizeof(of_texts[0]); i++)
 		if (strcmp(key, of_texts[i]) == 0)
 			return d->tokens == TOKEN_FORMAT_NONE;

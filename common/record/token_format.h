@@ -22,6 +22,7 @@
 #ifndef COMMON_RECORD_TOKEN_FORMAT_H
 #define COMMON_RECORD_TOKEN_FORMAT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TOKEN_FORMAT_MEGATRON_MAGIC "MMIDIDX\0" /* nine bytes: the literal's own 0 is the last */
@@ -40,14 +41,22 @@ enum {
 	TOKEN_FORMAT_LLMC_VERSION_U32 = 7,
 };
 
-/* What `tokens` of a domain and `--format` of an export can be; NONE: text. */
+/* What `tokens` of a domain can be. NONE: text; JSONL: JSON lines of tokens, riffle's own. */
 enum token_format {
 	TOKEN_FORMAT_NONE,
-	TOKEN_FORMAT_MEGATRON,
+	TOKEN_FORMAT_JSONL,
+	TOKEN_FORMAT_MEGATRON, /* this and all below: `--format` of an export, too */
 	TOKEN_FORMAT_DS,
 	TOKEN_FORMAT_NPY,
 	TOKEN_FORMAT_LLMC,
 };
+
+/* Files with one of the layouts above, not lines of records. */
+static inline bool
+token_format_is_file(enum token_format format)
+{
+	return format >= TOKEN_FORMAT_MEGATRON;
+}
 
 /* Their words in the configuration and on the command line, an entry a constant; ends with NULL. */
 extern const char *const token_format_names[];

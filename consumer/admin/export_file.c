@@ -170,7 +170,7 @@ export_file_open(struct export_file **out, const struct export_file_options *o, 
 {
 	struct export_file *e = calloc(1, sizeof(*e));
 
-	assert(o->format != TOKEN_FORMAT_NONE);
+	assert(token_format_is_file(o->format));
 	if (e == NULL)
 		return fail_memory(f);
 	e->o = *o;
@@ -377,7 +377,8 @@ complete(struct export_file *e, struct failure *f)
 	case TOKEN_FORMAT_DS: return put_metadata(e, f);
 	case TOKEN_FORMAT_LLMC: return put_llmc_header(e, f);
 	case TOKEN_FORMAT_NPY:
-	case TOKEN_FORMAT_NONE: return FAIL_NONE;
+	case TOKEN_FORMAT_NONE:
+	case TOKEN_FORMAT_JSONL: return FAIL_NONE;
 	}
 	abort(); /* unreachable */
 }

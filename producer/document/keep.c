@@ -84,3 +84,13 @@ keep_end(struct buffer *b, struct failure *f)
 	assert(b->n > 0);
 	return buffer_add(b, "}", 1, f);
 }
+
+enum fail_code
+keep_object(struct buffer *b, const char *raw, size_t raw_n, struct failure *f)
+{
+	b->n = 0;
+	if (buffer_reserve(b, raw_n, f) != FAIL_NONE)
+		return f->code;
+	append_compact(b, raw, raw_n);
+	return FAIL_NONE;
+}

@@ -21,6 +21,8 @@ enum fail_code keep_begin(struct buffer *b, struct failure *f);
 /* `raw` is a valid JSON text. */
 enum fail_code keep_add(
     struct buffer *b, const char *name, const char *raw, size_t raw_n, struct failure *f);
+/* Instead of all of them: `raw` is an object by itself. */
+enum fail_code keep_object(struct buffer *b, const char *raw, size_t raw_n, struct failure *f);
 /* From here on the object is whole. */
 enum fail_code keep_end(struct buffer *b, struct failure *f);
 

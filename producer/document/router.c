@@ -9,6 +9,7 @@
 #include "common/base/json_field.h"
 #include "common/base/utf8.h"
 #include "producer/document/keep.h"
+#include "producer/document/token_record.h"
 
 /*
  * What the configuration of the domains becomes, so that a record costs one walk over its JSON and
@@ -41,7 +42,9 @@ struct group {
 struct wanted {
 	size_t part[2]; /* the text, or prompt and response */
 	size_t parts_n;
-	bool prompt;  /* part[0] is one */
+	bool prompt; /* part[0] is one */
+	bool tokens; /* part[0] is a list of ids; keep[0] is the record's own */
+	size_t no_loss;
 	size_t *keep; /* in the order of the configuration */
 	size_t keeps_n;
 };
@@ -105,13 +108,29 @@ add_choice(struct router *r, size_t field, size_t domain, struct failure *f)
 }
 
 static enum fail_code
+add_wanted_tokens(struct router *r, struct wanted *w, struct failure *f)
+{
+	w->keep = calloc(1, sizeof(*w->keep));
+	if (w->keep == NULL)
+		return fail_memory(f);
+	if (add_field(r, TOKEN_RECORD_TOKENS, &w->part[0], f) != FAIL_NONE ||
+	    add_field(r, TOKEN_RECORD_NO_LOSS, &w->no_loss, f) != FAIL_NONE)
+		return f->code;
+	w->keeps_n = 1;
+	return add_field(r, TOKEN_RECORD_KEEP, &w->keep[0], f);
+}
+
+static enum fail_code
 add_wanted(struct router *r, size_t i, struct failure *f)
 {
 	const struct config_domain *d = r->domain[i];
 	struct wanted *w = &r->wanted[i];
 
+	w->tokens = d->tokens == TOKEN_FORMAT_JSONL;
 	w->prompt = d->prompt != NULL;
 	w->parts_n = w->prompt && d->response != NULL ? 2 : 1;
+	if (w->tokens)
+		return add_wanted_tokens(r, w, f);
 	if (add_field(r, w->prompt ? d->prompt : d->text, &w->part[0], f) != FAIL_NONE)
 		return f->code;
 	if (w->parts_n == 2 && add_field(r, d->response, &w->part[1], f) != FAIL_NONE)
@@ -394,28 +413,14 @@ repair_keep(struct buffer *b, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Adds what the domain keeps to a document. */
+/* Gives what stands in s->keep to a document, or rejects it. */
 static enum fail_code
-give_keep(const struct router *r, struct router_scratch *s, const struct json_field_value *value,
-    struct router_result *out, struct failure *f)
+take_keep(
+    const struct router *r, struct router_scratch *s, struct router_result *out, struct failure *f)
 {
-	const struct wanted *w = &r->wanted[out->domain];
 	struct buffer *b = &s->keep;
 	bool valid;
 
-	assert(out->verdict == ROUTER_DOCUMENT);
-	assert(out->domain < r->domains_n);
-	if (keep_begin(b, f) != FAIL_NONE)
-		return f->code;
-	for (size_t i = 0; i < w->keeps_n; i++) {
-		const struct json_field_value *v = &value[w->keep[i]];
-
-		if (v->found != JSON_FIELD_MISSING &&
-		    keep_add(b, r->field[w->keep[i]], v->raw, v->raw_n, f) != FAIL_NONE)
-			return f->code;
-	}
-	if (keep_end(b, f) != FAIL_NONE)
-		return f->code;
 	if (!check_utf8(r, s, "what is kept", (const char *)b->bytes, b->n, &valid, out))
 		return FAIL_NONE;
 	if (!valid && repair_keep(b, f) != FAIL_NONE)
@@ -430,6 +435,28 @@ give_keep(const struct router *r, struct router_scratch *s, const struct json_fi
 	out->keep = (const char *)b->bytes;
 	out->keep_n = b->n;
 	return FAIL_NONE;
+}
+
+/* Adds what the domain keeps to a document. */
+static enum fail_code
+give_keep(const struct router *r, struct router_scratch *s, const struct json_field_value *value,
+    struct router_result *out, struct failure *f)
+{
+	const struct wanted *w = &r->wanted[out->domain];
+	struct buffer *b = &s->keep;
+
+	assert(out->verdict == ROUTER_DOCUMENT);
+	assert(out->domain < r->domains_n);
+	if (keep_begin(b, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < w->keeps_n; i++) {
+		const struct json_field_value *v = &value[w->keep[i]];
+
+		if (v->found != JSON_FIELD_MISSING &&
+		    keep_add(b, r->field[w->keep[i]], v->raw, v->raw_n, f) != FAIL_NONE)
+			return f->code;
+	}
+	return keep_end(b, f) != FAIL_NONE ? f->code : take_keep(r, s, out, f);
 }
 
 /* ---- the document ---- */
@@ -449,6 +476,40 @@ check_string(struct router_scratch *s, const char *field, const struct json_fiel
 	return false;
 }
 
+static bool
+is_absent(const struct json_field_value *v)
+{
+	return v->found == JSON_FIELD_MISSING || (v->raw_n == 4 && memcmp(v->raw, "null", 4) == 0);
+}
+
+/* Gives the ids of a record as a document. */
+static enum fail_code
+give_tokens(const struct router *r, struct router_scratch *s, size_t domain,
+    const struct json_field_value *value, struct router_result *out, struct failure *f)
+{
+	const struct wanted *w = &r->wanted[domain];
+	const struct json_field_value *ids = &value[w->part[0]], *no_loss = &value[w->no_loss],
+				      *keep = &value[w->keep[0]];
+
+	if (ids->found == JSON_FIELD_MISSING) {
+		reject(out, "no field `" TOKEN_RECORD_TOKENS "`");
+		return FAIL_NONE;
+	}
+	*out = (struct router_result){
+	    .verdict = ROUTER_DOCUMENT, .domain = domain, .ids = {ids->raw, ids->raw_n}};
+	if (!is_absent(no_loss))
+		out->no_loss = (struct text_view){no_loss->raw, no_loss->raw_n};
+	if (is_absent(keep))
+		return FAIL_NONE;
+	if (*keep->raw != '{') {
+		reject(out, "field `" TOKEN_RECORD_KEEP "` is not an object");
+		return FAIL_NONE;
+	}
+	return keep_object(&s->keep, keep->raw, keep->raw_n, f) != FAIL_NONE
+		   ? f->code
+		   : take_keep(r, s, out, f);
+}
+
 /* Gives the document that the fields of a record make for a domain, or rejects it. */
 static enum fail_code
 give_document(const struct router *r, struct router_scratch *s, size_t domain,
@@ -459,6 +520,8 @@ give_document(const struct router *r, struct router_scratch *s, size_t domain,
 	enum fail_code code;
 
 	assert(domain < r->domains_n);
+	if (w->tokens)
+		return give_tokens(r, s, domain, value, out, f);
 	for (size_t i = 0; i < w->parts_n; i++)
 		if (!check_string(s, r->field[w->part[i]], part[i], out))
 			return FAIL_NONE;
@@ -534,6 +597,10 @@ router_route(const struct router *r, struct router_scratch *s, enum chunk_form f
 		return route_line(r, s, record, out, f);
 	if (r->groups_n > 0) {
 		reject(out, "a text file has no fields, so that `where` cannot choose its domain");
+		return FAIL_NONE;
+	}
+	if (r->wanted[0].tokens) {
+		reject(out, "a text file has no fields, of which `tokens` could be one");
 		return FAIL_NONE;
 	}
 	if (r->wanted[0].prompt || r->wanted[0].keeps_n > 0) {

@@ -6,6 +6,7 @@
  *     router         chooses a record's domain, takes its text, rejects what cannot be used
  *     keep           fields of a record as one compact JSON object
  *     split          train, valid or test, by the hash of a text
+ *     token_record   ids and ranges of a record that holds tokens
  *
  *     record --router_route()--> ROUTER_DOCUMENT: domain, text, keep --split_set()--> train, ...
  *                           |--> ROUTER_UNMATCHED: no domain's; it is counted, and left out
@@ -29,6 +30,9 @@
  *
  *     keep: [answer, meta.id]
  *     {"meta": {"id": 7}, "answer": ["a", "b"], ...}  ->  {"answer":["a","b"],"meta.id":7}
+ *
+ * Where a domain has `tokens: jsonl`, a record holds tokens in place of a text (token_record.h),
+ * and what is kept is its own object `keep`, as it stands there.
  *
  * Strings are compared with `equals` after their escapes are decoded, other values by their JSON
  * text as it stands ("true", "3"). Where several domains match, which takes different fields, the
@@ -61,10 +65,11 @@ enum router_verdict { ROUTER_DOCUMENT, ROUTER_UNMATCHED, ROUTER_REJECT };
 /* `text` lies in the record or in the scratch: until the next call, or until the record is gone. */
 struct router_result {
 	enum router_verdict verdict;
-	size_t domain;      /* ROUTER_DOCUMENT: index in the domains given to router_open() */
-	const char *text;   /* ROUTER_DOCUMENT: valid UTF-8; what was not became U+FFFD */
-	size_t n;           /* its bytes; may be 0 */
-	size_t prompt_n;    /* of them, those of the prompt */
+	size_t domain;    /* ROUTER_DOCUMENT: index in the domains given to router_open() */
+	const char *text; /* ROUTER_DOCUMENT: valid UTF-8; what was not became U+FFFD */
+	size_t n;         /* its bytes; may be 0 */
+	struct text_view ids, no_loss; /* of tokens, in place of a text: JSON; NULL: none */
+	size_t prompt_n;               /* of them, those of the prompt */
 	bool prompt_only;   /* there is no response: the document has no targets at all */
 	const char *keep;   /* ROUTER_DOCUMENT: valid UTF-8; lives as `text` does */
 	size_t keep_n;      /* 0: the domain keeps nothing */

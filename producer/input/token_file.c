@@ -447,7 +447,8 @@ read_header(struct token_file *t, struct failure *f)
 	case TOKEN_FORMAT_DS: return read_ds(t, f);
 	case TOKEN_FORMAT_NPY: return read_npy(t, f);
 	case TOKEN_FORMAT_LLMC: return read_llmc(t, f);
-	case TOKEN_FORMAT_NONE: break;
+	case TOKEN_FORMAT_NONE:
+	case TOKEN_FORMAT_JSONL: break;
 	}
 	abort(); /* unreachable */
 }

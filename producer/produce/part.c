@@ -236,7 +236,7 @@ open_input(struct part *s, const struct input_position *from, bool from_start, s
 	input_name *names = NULL;
 	enum fail_code code = FAIL_NONE;
 
-	if (d->tokens != TOKEN_FORMAT_NONE) {
+	if (token_format_is_file(d->tokens)) {
 		if (know_ids(s, f) != FAIL_NONE)
 			return f->code;
 		tokens = (struct input_token_options){.format = d->tokens,

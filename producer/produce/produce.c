@@ -71,7 +71,8 @@ choose_all(struct produce *p, struct failure *f)
 	}
 	if (!any && p->o->tokens)
 		return fail(f, FAIL_USAGE,
-		    "no domain of %s has tokens: megatron, ds, npy or llmc; there is nothing to "
+		    "no domain of %s has tokens: jsonl, megatron, ds, npy or llmc; there is "
+		    "nothing to "
 		    "import",
 		    p->config->path);
 	return FAIL_NONE;

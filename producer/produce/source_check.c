@@ -7,11 +7,12 @@
 
 #include "common/base/json_field.h"
 #include "common/base/names.h"
+#include "producer/document/token_record.h"
 #include "producer/input/file_list.h"
 #include "producer/input/input.h"
 #include "producer/produce/produce.h"
 
-enum { WHERE, TEXT, RESPONSE, FIELDS, KEYS_SHOWN_MAX = 200 };
+enum { WHERE, TEXT, RESPONSE, TOKENS, FIELDS, KEYS_SHOWN_MAX = 200 };
 
 /* A domain whose first records are read. */
 struct look {
@@ -46,7 +47,7 @@ need_field(struct look *l, int field, const char *path)
 static const char *
 key_of(const struct look *l, int field)
 {
-	static const char *const names[FIELDS] = {"where.field", "text", "response"};
+	static const char *const names[FIELDS] = {"where.field", "text", "response", "tokens"};
 
 	return field == TEXT && l->d->prompt != NULL ? "prompt" : names[field];
 }
@@ -72,6 +73,14 @@ list_keys(char out[static KEYS_SHOWN_MAX], const struct chunk_record *r)
 	json_decref(object);
 }
 
+/* Whether a document can be made of the value. */
+static bool
+is_source(int field, const struct json_field_value *v)
+{
+	return field == TOKENS ? v->found == JSON_FIELD_OTHER && *v->raw == '['
+			       : v->found == JSON_FIELD_STRING;
+}
+
 /* Notes which fields one record has. FAIL_DATA: it is no JSON object. */
 static enum fail_code
 look_at_record(struct look *l, const struct json_field_paths *paths, struct json_field_scratch *s,
@@ -92,7 +101,7 @@ look_at_record(struct look *l, const struct json_field_paths *paths, struct json
 	l->own += own;
 	for (size_t i = 0; i < l->n; i++)
 		if (l->field[i] != WHERE)
-			l->found[i] = l->found[i] || (own && value[i].found == JSON_FIELD_STRING);
+			l->found[i] = l->found[i] || (own && is_source(l->field[i], &value[i]));
 	return FAIL_NONE;
 }
 
@@ -100,6 +109,9 @@ look_at_record(struct look *l, const struct json_field_paths *paths, struct json
 static enum fail_code
 fail_missing(const struct look *l, const struct chunk *chunk, size_t read, struct failure *f)
 {
+	static const char *const what[FIELDS] = {
+	    "", " with a text", " with a text", " with a list"};
+
 	for (size_t i = 0; i < l->n; i++) {
 		char keys[KEYS_SHOWN_MAX];
 
@@ -108,8 +120,7 @@ fail_missing(const struct look *l, const struct chunk *chunk, size_t read, struc
 		list_keys(keys, &chunk->record[0]);
 		fail(f, FAIL_CONFIG,
 		    "no field `%s`%s in the first %zu record%s of %s; the first has: %s",
-		    l->path[i], l->field[i] == WHERE ? "" : " with a text", read,
-		    read == 1 ? "" : "s", chunk->file, keys);
+		    l->path[i], what[l->field[i]], read, read == 1 ? "" : "s", chunk->file, keys);
 		return fail_key(l, key_of(l, l->field[i]), f);
 	}
 	return FAIL_NONE;
@@ -219,11 +230,15 @@ check_domain(struct look *l, struct failure *f)
 		return f->code;
 	if (n == 0)
 		return FAIL_NONE;
-	if (d->tokens != TOKEN_FORMAT_NONE)
+	if (token_format_is_file(d->tokens))
 		return find_files(l, &d->train, "train", f);
 	need_field(l, WHERE, d->where_field);
-	need_field(l, TEXT, d->prompt != NULL ? d->prompt : d->text);
-	need_field(l, RESPONSE, d->response);
+	if (d->tokens == TOKEN_FORMAT_JSONL) {
+		need_field(l, TOKENS, TOKEN_RECORD_TOKENS);
+	} else {
+		need_field(l, TEXT, d->prompt != NULL ? d->prompt : d->text);
+		need_field(l, RESPONSE, d->response);
+	}
 	return look_at_text(l, &d->train, f);
 }
 

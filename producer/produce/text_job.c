@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "producer/document/split.h"
+#include "producer/document/token_record.h"
 #include "producer/pack/pack.h"
 
 /* Bytes of a record for each of its tokens, rather too few: room for these saves growing. */
@@ -45,6 +46,14 @@ text_job_close(struct text_job *j)
 	free(j);
 }
 
+static enum fail_code
+reject(struct text_job_document *d, const char *reason, struct failure *f)
+{
+	d->verdict = TEXT_JOB_REJECT;
+	d->reason = strdup(reason);
+	return d->reason == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
 /* The document is one token too long, or more: it is a reject, and its tokens are removed. */
 static enum fail_code
 reject_long(struct text_job *j, struct text_job_document *d, struct failure *f)
@@ -60,6 +69,19 @@ reject_long(struct text_job *j, struct text_job_document *d, struct failure *f)
 	j->tokens.n = d->first;
 	d->verdict = TEXT_JOB_REJECT;
 	return FAIL_NONE;
+}
+
+/* Counts the document's tokens, which are all there, and copies what is kept of it. */
+static enum fail_code
+end_document(struct text_job *j, const struct router_result *r, struct text_job_document *d,
+    struct failure *f)
+{
+	d->n = j->tokens.n - d->first;
+	if (j->context->reject_long[d->domain] && d->n > (size_t)j->context->sequence_length + 1)
+		return reject_long(j, d, f);
+	d->keep_first = j->keep.n;
+	d->keep_n = r->keep_n;
+	return buffer_add(&j->keep, r->keep, r->keep_n, f);
 }
 
 /* Tokens [first, end) of the job are no targets. */
@@ -94,14 +116,9 @@ tokenise(struct text_job *j, struct worker_memory *m, const struct router_result
 	    token_buffer_reserve(&j->tokens, 1, f) != FAIL_NONE)
 		return f->code;
 	j->tokens.id[j->tokens.n++] = tokenizer_eos(j->context->tokenizer);
-	d->n = j->tokens.n - d->first;
 	if (r->prompt_only)
 		mark_no_loss(j, d->first, j->tokens.n);
-	if (j->context->reject_long[d->domain] && d->n > (size_t)j->context->sequence_length + 1)
-		return reject_long(j, d, f);
-	d->keep_first = j->keep.n;
-	d->keep_n = r->keep_n;
-	return buffer_add(&j->keep, r->keep, r->keep_n, f);
+	return end_document(j, r, d, f);
 }
 
 /* Whether the set depends on the document. */
@@ -118,9 +135,9 @@ is_split(const uint32_t parts[static SETS_COUNT])
 /* The set of id[n] by the text that it stands for: tokens and text of one document go together. */
 static enum fail_code
 choose_set(const struct text_job *j, struct worker_memory *m, const uint32_t *id, size_t n,
-    enum names_set *set, struct failure *f)
+    struct text_job_document *d, struct failure *f)
 {
-	const uint32_t *parts = j->context->split[0];
+	const uint32_t *parts = j->context->split[d->domain];
 
 	m->text.n = 0;
 	for (size_t i = 0; i < n && is_split(parts); i++) {
@@ -130,7 +147,7 @@ choose_set(const struct text_job *j, struct worker_memory *m, const uint32_t *id
 		if (buffer_add(&m->text, bytes, bytes_n, f) != FAIL_NONE)
 			return f->code;
 	}
-	*set = split_set(m->text.n == 0 ? "" : (const char *)m->text.bytes, m->text.n, parts);
+	d->set = split_set(m->text.n == 0 ? "" : (const char *)m->text.bytes, m->text.n, parts);
 	return FAIL_NONE;
 }
 
@@ -144,7 +161,7 @@ take_tokens(struct text_job *j, struct worker_memory *m, const struct chunk_reco
 	d->verdict = TEXT_JOB_DOCUMENT;
 	d->first = j->tokens.n;
 	d->n = n + 1;
-	if (choose_set(j, m, id, n, &d->set, f) != FAIL_NONE ||
+	if (choose_set(j, m, id, n, d, f) != FAIL_NONE ||
 	    token_buffer_reserve(&j->tokens, n + 1, f) != FAIL_NONE)
 		return f->code;
 	if (n > 0)
@@ -154,6 +171,69 @@ take_tokens(struct text_job *j, struct worker_memory *m, const struct chunk_reco
 	if (j->context->reject_long[0] && d->n > (size_t)j->context->sequence_length + 1)
 		return reject_long(j, d, f);
 	return FAIL_NONE;
+}
+
+/* The record's tokens, whose ids the tokenizer must have. FAIL_DATA: they cannot be used. */
+static enum fail_code
+read_ids(struct text_job *j, const struct router_result *r, size_t *n, struct failure *f)
+{
+	const struct tokenizer *t = j->context->tokenizer;
+	uint32_t *id;
+	size_t bytes_n;
+
+	if (token_buffer_reserve(&j->tokens, token_record_room(r->ids.bytes, r->ids.n) + 1, f) !=
+	    FAIL_NONE)
+		return f->code;
+	id = j->tokens.id + j->tokens.n;
+	if (token_record_ids(r->ids.bytes, r->ids.n, id, n, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < *n; i++)
+		if (tokenizer_bytes(t, id[i], &bytes_n) == NULL)
+			return fail(f, FAIL_DATA,
+			    TOKEN_RECORD_TOKENS "[%zu] is id %" PRIu32
+						", which the tokenizer does not have",
+			    i, id[i]);
+	return FAIL_NONE;
+}
+
+/*
+ * Tokens of a record. They get an eos if they do not end with one: it is a target if the token
+ * before it is, so that a document that is all prompt stays that.
+ */
+static enum fail_code
+take_ids(struct text_job *j, struct worker_memory *m, const struct router_result *r,
+    struct text_job_document *d, struct failure *f)
+{
+	uint32_t eos = tokenizer_eos(j->context->tokenizer), *id;
+	size_t n = 0, text_n;
+
+	d->domain = r->domain;
+	d->first = j->tokens.n;
+	if (read_ids(j, r, &n, f) != FAIL_NONE)
+		return f->code;
+	id = j->tokens.id + d->first;
+	text_n = n > 0 && id[n - 1] == eos ? n - 1 : n;
+	if (choose_set(j, m, id, text_n, d, f) != FAIL_NONE)
+		return f->code;
+	if (r->no_loss.bytes != NULL &&
+	    token_record_mark(r->no_loss.bytes, r->no_loss.n, PACK_NO_LOSS, id, n, f) != FAIL_NONE)
+		return f->code;
+	if (text_n == n)
+		id[n] = eos | (n > 0 ? id[n - 1] & PACK_NO_LOSS : 0);
+	j->tokens.n += text_n + 1;
+	d->verdict = TEXT_JOB_DOCUMENT;
+	return end_document(j, r, d, f);
+}
+
+/* A document of text or of tokens. */
+static enum fail_code
+take_document(struct text_job *j, struct worker_memory *m, const struct router_result *r,
+    struct text_job_document *d, struct failure *f)
+{
+	enum fail_code code =
+	    r->ids.bytes == NULL ? tokenise(j, m, r, d, f) : take_ids(j, m, r, d, f);
+
+	return code == FAIL_DATA ? reject(d, f->text, f) : code;
 }
 
 static enum fail_code
@@ -170,13 +250,11 @@ run_record(struct text_job *j, struct worker_memory *m, size_t i, struct failure
 		f) != FAIL_NONE)
 		return f->code;
 	switch (r.verdict) {
-	case ROUTER_DOCUMENT: return tokenise(j, m, &r, d, f);
+	case ROUTER_DOCUMENT: return take_document(j, m, &r, d, f);
 	case ROUTER_UNMATCHED: d->verdict = TEXT_JOB_UNMATCHED; return FAIL_NONE;
 	case ROUTER_REJECT: break;
 	}
-	d->verdict = TEXT_JOB_REJECT;
-	d->reason = strdup(r.reason);
-	return d->reason == NULL ? fail_memory(f) : FAIL_NONE;
+	return reject(d, r.reason, f);
 }
 
 /*

@@ -4,6 +4,8 @@ The documents are tokenised by tiktoken; what riffle produce makes of the same t
 tokens, frame by frame.
 """
 
+import json
+import re
 import signal
 import struct
 
@@ -23,6 +25,10 @@ def ids_of(encoding, documents):
 def write(form, folder, name, ids, width=2):
     """A file in one of the ways of its format; gives its name and the domain's further keys."""
     kind, _, way = form.partition("-")
+    if kind == "jsonl":  # an eos at the end is the document's own
+        own = {"eos": [EOS], "": []}[way]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps({"tokens": i + own}) + "\n" for i in ids))
+        return f"{name}.jsonl", {}
     if kind == "megatron":
         more = {"eod": {"eos": EOS}, "sentences": {"sequences": 3}, "": {}}[way]
         return token_files.megatron(folder, name, ids, width, **more), {}
@@ -36,7 +42,7 @@ def write(form, folder, name, ids, width=2):
 
 
 FORMS = ["megatron", "megatron-eod", "megatron-sentences", "ds", "ds-eos", "ds-bare", "npy", "npy-header", "npy-open",
-         "llmc"]
+         "llmc", "jsonl", "jsonl-eos"]
 
 
 def domain(form, names, more, **keys):
@@ -267,8 +273,11 @@ def test_other_data_than_the_run_began_with_are_refused(corpus, encoding, form):
 @pytest.mark.parametrize("keys, why", [
     ({"tokens": "megatron", "exec": "true"}, "exec: cannot be given beside tokens"),
     ({"tokens": "megatron", "train": ["x"], "where": {"field": "a", "equals": "b"}}, "which have no fields"),
-    ({"tokens": "ds", "train": ["x"], "text": "body"}, "which have no fields"),
+    ({"tokens": "ds", "train": ["x"], "text": "body"}, "which are there already"),
+    ({"tokens": "jsonl", "train": ["x"], "packing": "none", "prompt": "q"}, "tokens: jsonl has its field no_loss"),
+    ({"tokens": "jsonl", "train": ["x"], "packing": "none", "keep": ["id"]}, "tokens: jsonl has its field keep"),
     ({"tokens": "ds", "train": ["x"], "live": True}, "their files are complete"),
+    ({"tokens": "jsonl", "train": ["x"], "live": True}, "their files are complete"),
     ({"tokens": "llmc", "train": ["x"], "token_bytes": 2}, "has no effect without tokens: npy or ds"),
     ({"train": ["x"], "token_bytes": 2}, "has no effect without tokens: npy or ds"),
     ({"tokens": "bin", "train": ["x"]}, "domains.a.tokens"),
@@ -308,3 +317,73 @@ def test_token_bytes_must_not_contradict_the_file(corpus):
         corpus.create()
         done = run(corpus, check=False)
         assert done.returncode == 2 and "says 2 bytes a token" in done.stderr, done.stderr
+
+
+def test_what_tokenize_prints_is_what_import_reads(corpus):
+    documents = texts(60, 4)
+    (corpus.folder / "a.jsonl").write_text(lines(documents))
+    tokenizer = corpus.config["tokenizer"]
+    printed = corpus.riffle("tokenize", "--tokenizer", tokenizer["file"], "--pattern", tokenizer["pattern"],
+                            corpus.folder / "a.jsonl").stdout
+    (corpus.folder / "t.jsonl").write_text(printed)
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}, "b": {"train": ["t.jsonl"], "tokens": "jsonl"}}
+    corpus.create().produce()
+    run(corpus)
+    assert frames(corpus, "a") == frames(corpus, "b")
+
+
+@pytest.mark.parametrize("packing", ["concat", "none", "best_fit"])
+def test_masks_and_kept_objects_come_with_the_tokens(corpus, packing):
+    """Two turns of a chat; a document that is all prompt, with and without an eos of its own; one without a mask."""
+    records = [
+        {"tokens": [11, 12, 13, 14, 15, 16], "no_loss": [[0, 2], [4, 5]], "keep": {"id": 7, "x": ["a", " b"]}},
+        {"no_loss": [[0, 3]], "tokens": [21, 22, 23]},
+        {"tokens": [31, 32, EOS], "no_loss": [[1, 2], [0, 1], [2, 3]], "keep": None},
+        {"tokens": [41, 42], "no_loss": None, "keep": {"id": 8}},
+        {"tokens": [], "keep": {}},
+    ] * 20
+    (corpus.folder / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    corpus.config["domains"] = {"a": domain("jsonl", ["a.jsonl"], {}, packing=packing)}
+    corpus.config["split"] = "1,0,0"
+    corpus.create()
+    run(corpus)
+    masked = [{0, 1, 4}, {0, 1, 2, 3}, {0, 1, 2}, set(), set()]
+    ids = [r["tokens"] + ([] if r["tokens"][-1:] == [EOS] else [EOS]) for r in records]
+    kept = ['{"id":7,"x":["a"," b"]}', "", "", '{"id":8}', "{}"]
+    seen = 0
+    for s in corpus.read("a")[0]:
+        p = s["payload"]
+        no_loss = {i for r in p["no_loss"] for i in range(r["start"], r["end"])}
+        starts = [d["start"] for d in p["documents"]] + [p["used"]]
+        for d, end in zip(p["documents"], starts[1:]):
+            for at in range(d["start"], end):
+                place = d["offset"] + at - d["start"]
+                assert tokens(s)[at] == ids[d["document"]][place]
+                assert (at in no_loss) == (place in masked[d["document"] % 5]), (d, at)
+                seen += 1
+            assert d["keep"] == kept[d["document"] % 5].encode()
+        assert set(range(p["used"], LENGTH + 1)) <= no_loss
+    assert seen > len(records)
+
+
+def test_records_that_cannot_be_used_are_rejects_with_their_place(corpus):
+    bad = [
+        ({"text": "x"}, "no field `tokens`"),
+        ({"tokens": "1 2"}, "field `tokens` is not a list of ids"),
+        ({"tokens": [1, -2]}, r"tokens\[1\] is not an id"),
+        ({"tokens": [1, 2, 999999999]}, r"tokens\[2\] is id 999999999, which the tokenizer does not have"),
+        ({"tokens": [1, 2], "no_loss": [[0, 3]]}, r"no_loss\[0\], \[0, 3\], is no range of the 2 tokens"),
+        ({"tokens": [1, 2], "no_loss": [[0, 1], [1, 1]]}, r"no_loss\[1\], \[1, 1\], is no range"),
+        ({"tokens": [1, 2], "no_loss": [0, 1]}, r"no_loss\[0\] is not a range"),
+        ({"tokens": [1, 2], "keep": 3}, "field `keep` is not an object"),
+    ]
+    good = [{"tokens": list(range(100))}] * 50
+    (corpus.folder / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [b for b, _ in bad] + good))
+    corpus.config["domains"] = {"a": domain("jsonl", ["a.jsonl"], {})}
+    corpus.config["max_rejects"] = 0.5
+    corpus.create()
+    run(corpus)
+    rejects = corpus.rejects()
+    assert len(rejects) == len(bad)
+    for i, (reject, (_, why)) in enumerate(zip(rejects, bad)):
+        assert reject["line"] == str(i + 1) and re.search(why, reject["reason"]), (reject, why)

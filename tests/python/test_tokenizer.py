@@ -285,15 +285,15 @@ def test_decode_is_the_inverse(tokenize, known):
 @pytest.mark.parametrize(
     "line, why",
     [
-        (b'{"tokens": [1, -1]}', "`tokens` holds something that is not an id"),
-        (b'{"tokens": [1.0]}', "`tokens` holds something that is not an id"),
-        (b'{"tokens": [1e0]}', "`tokens` holds something that is not an id"),
-        (b'{"tokens": ["1"]}', "`tokens` holds something that is not an id"),
-        (b'{"tokens": [[1]]}', "`tokens` holds something that is not an id"),
+        (b'{"tokens": [1, -1]}', "tokens[1] is not an id"),
+        (b'{"tokens": [1.0]}', "tokens[0] is not an id"),
+        (b'{"tokens": [1e0]}', "tokens[0] is not an id"),
+        (b'{"tokens": ["1"]}', "tokens[0] is not an id"),
+        (b'{"tokens": [[1]]}', "tokens[0] is not an id"),
         (b'{"tokens": [100256]}', "id 100256 is not in the tokenizer"),
-        (b'{"tokens": [99999999999999999999999]}', "`tokens` holds something that is not an id"),
-        (b'{"tokens": "1"}', "the field `tokens` is not an array"),
-        (b'{"text": "1"}', "there is no field `tokens`"),
+        (b'{"tokens": [99999999999999999999999]}', "tokens[0] is not an id"),
+        (b'{"tokens": "1"}', "field `tokens` is not a list of ids"),
+        (b'{"text": "1"}', "no field `tokens`"),
     ],
 )
 def test_decoding_says_what_is_wrong(tokenize, known, line, why):

@@ -480,11 +480,11 @@ test_a_round_has_a_draw_for_each_domain_with_a_weight(void **unused)
 static void
 test_a_file_of_weights_is_read(void **unused)
 {
-	static const char *const texts[] = {
-	    "{\"web\": 0.75, \"code\": 0.25}", " {\n\"code\": 2.5e-1,\n\"web\": 0.75}\n",
+	static const char *const texts[] = {"{\"web\": 0.75, \"code\": 0.25}",
+	    " {\n\"code\": 2.5e-1,\n\"web\": 0.75}\n",
 	    /* DoReMi's form; what it evaluates may be other domains. */
-	    "{\"train_domain_weights\": {\"web\": 0.75, \"code\": 0.25}, "
-	    "\"eval_domain_weights\": {\"books\": 1}}"};
+	    ("{\"train_domain_weights\": {\"web\": 0.75, \"code\": 0.25}, "
+	     "\"eval_domain_weights\": {\"books\": 1}}")};
 	struct config *c;
 	struct failure f = {0};
 

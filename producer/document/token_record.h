@@ -1,0 +1,35 @@
+/*
+ * token_record.h -- a record that holds tokens: its ids, and which of them are no targets.
+ *
+ *     {"tokens": [1, 15043, 29991, 2], "no_loss": [[0, 2]], "keep": {"id": 7}}
+ *
+ * A range of `no_loss` is [first, end), in tokens; ranges may come in any order. The values are
+ * those of a JSON text that json_field has checked. Pure memory.
+ */
+#ifndef PRODUCER_DOCUMENT_TOKEN_RECORD_H
+#define PRODUCER_DOCUMENT_TOKEN_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+
+#define TOKEN_RECORD_TOKENS  "tokens"
+#define TOKEN_RECORD_NO_LOSS "no_loss"
+#define TOKEN_RECORD_KEEP    "keep"
+
+/* The array raw[n] has at most so many elements. */
+size_t token_record_room(const char *raw, size_t n);
+
+/* Reads ids into id[token_record_room()]. FAIL_DATA: raw[n] is no list of ids. */
+enum fail_code token_record_ids(
+    const char *raw, size_t n, uint32_t *id, size_t *ids_n, struct failure *f);
+
+/*
+ * Sets the bits of `mark` in the ids of the ranges of raw[n]. FAIL_DATA: it is no list of ranges,
+ * or one of them is empty or not inside id[ids_n]; then some ids may have the mark.
+ */
+enum fail_code token_record_mark(
+    const char *raw, size_t n, uint32_t mark, uint32_t *id, size_t ids_n, struct failure *f);
+
+#endif
