@@ -7,11 +7,19 @@
 
 #include "cli/json_print.h"
 
-/* An answer, and how it came about. It owns the answer's texts: ledger_answer_clear(). */
+/* An answer, and how it came about. It owns the answer's texts, and the effect. */
 struct told {
 	struct ledger_answer answer;
-	bool before; /* was given before */
+	struct mixer_effect effect; /* of a dry run that accepts a change; else empty */
+	bool before;                /* was given before */
 };
+
+static void
+told_clear(struct told *t)
+{
+	ledger_answer_clear(&t->answer);
+	mixer_effect_clear(&t->effect);
+}
 
 /* The answer's text without newlines in front of it; "" where it has none. */
 static const char *
@@ -24,6 +32,59 @@ text_of(const struct told *t)
 	return text;
 }
 
+static json_t *
+step_json(double step)
+{
+	return step >= MIXER_EFFECT_NEVER ? json_null() : json_integer((json_int_t)step);
+}
+
+static json_t *
+domain_json(const struct mixer_effect_domain *d)
+{
+	json_t *o = json_pack("{s:o, s:f, s:f, s:b}", "name", json_print_text(d->name), "share",
+	    d->share, "share_before", d->share_before, "live", (int)d->live);
+
+	if (!d->live) {
+		json_object_set_new(o, "epoch", json_integer((json_int_t)d->epoch));
+		json_object_set_new(o, "epoch_end_step", step_json(d->epoch_end.with));
+		json_object_set_new(o, "epoch_end_step_before", step_json(d->epoch_end.without));
+	}
+	if (d->limited) {
+		json_object_set_new(o, "last_end", json_string(d->ends_mix ? "stop" : "drop"));
+		json_object_set_new(o, "last_end_step", step_json(d->last_end.with));
+		json_object_set_new(o, "last_end_step_before", step_json(d->last_end.without));
+	}
+	return o;
+}
+
+/* What the change does: the numbers of the answer's text; null where nothing is accepted. */
+static json_t *
+effect_json(const struct mixer_effect *e)
+{
+	json_t *list, *o;
+
+	if (e->skip)
+		return json_pack("{s:I, s:I}", "excluded", (json_int_t)e->excluded, "sequences",
+		    (json_int_t)e->sequences);
+	if (e->domain == NULL)
+		return json_null();
+	list = json_array();
+	for (size_t i = 0; i < e->domains_n; i++)
+		json_array_append_new(list, domain_json(&e->domain[i]));
+	o = json_pack("{s:f, s:f, s:f, s:f, s:o}", "temperature", e->temperature,
+	    "temperature_before", e->temperature_before, "lr_scale", e->lr_scale, "lr_scale_before",
+	    e->lr_scale_before, "domains", list);
+	if (e->rounds) {
+		json_object_set_new(o, "round", json_integer((json_int_t)e->round));
+		json_object_set_new(o, "round_draws_dealt", json_integer((json_int_t)e->dealt));
+	}
+	if (e->phase[0] != '\0') {
+		json_object_set_new(o, "next_phase", json_print_text(e->phase));
+		json_object_set_new(o, "next_phase_step", json_integer((json_int_t)e->phase_step));
+	}
+	return o;
+}
+
 static enum fail_code
 print_json(const struct told *t, const struct request_print_how *how, struct failure *f)
 {
@@ -31,6 +92,8 @@ print_json(const struct told *t, const struct request_print_how *how, struct fai
 	    (int)t->answer.accepted, "step", (json_int_t)t->answer.step, "answered_before",
 	    (int)t->before, "dry_run", (int)how->dry_run, "text", text_of(t));
 
+	if (how->dry_run)
+		json_object_set_new(o, "effect", effect_json(&t->effect));
 	return json_print(o, JSON_COMPACT | JSON_PRESERVE_ORDER, stdout, f);
 }
 
@@ -118,7 +181,8 @@ judge(struct request *r, const struct control *c, size_t n, const struct request
 		return fail(f, FAIL_DATA,
 		    "the mix has not started: `riffle plan` shows what its configuration will do");
 	for (size_t i = 0; i < n; i++)
-		if (request_dry(&told[i].answer, last, &c[i], how->config, f) != FAIL_NONE)
+		if (request_dry(&told[i].answer, &told[i].effect, last, &c[i], how->config, f) !=
+		    FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
 }
@@ -139,7 +203,7 @@ request_print(struct request *r, const struct control *c, size_t n,
 	if (code == FAIL_NONE)
 		code = print(told, n, how, f);
 	for (size_t i = 0; i < n; i++)
-		ledger_answer_clear(&told[i].answer);
+		told_clear(&told[i]);
 	free(told);
 	return code;
 }
@@ -155,6 +219,6 @@ request_print_earlier(
 		code = fail(f, FAIL_DATA, "the mix has answered no request %s", id);
 	if (code == FAIL_NONE)
 		code = print(&told, 1, how, f);
-	ledger_answer_clear(&told.answer);
+	told_clear(&told);
 	return code;
 }

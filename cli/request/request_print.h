@@ -12,6 +12,8 @@
  * refused, is an object on a line of its own:
  *
  *     {"id":"weights-3f9c...","accepted":true,"step":104,"answered_before":false,...}
+ *
+ * A dry run adds `effect`: the numbers of which the answer's text is made (mixer_effect.h).
  */
 #ifndef CLI_REQUEST_REQUEST_PRINT_H
 #define CLI_REQUEST_REQUEST_PRINT_H

@@ -437,16 +437,19 @@ look_at(struct dry *d, const struct ledger *last, const char *name, const struct
 
 static enum fail_code
 judge(struct dry *d, const struct ledger *last, const struct control *request,
-    const struct config *c, struct ledger_answer *out, struct failure *f)
+    const struct config *c, struct ledger_answer *out, struct mixer_effect *effect,
+    struct failure *f)
 {
 	struct mixer_source joining;
 	struct failure why;
 	bool duplicate;
 
 	if (request->kind != LEDGER_JOIN)
-		return mixer_request(d->mixer, request, NULL, out, &duplicate, f);
+		return mixer_request_with_effect(
+		    d->mixer, request, NULL, out, &duplicate, effect, f);
 	if (look_at(d, last, request->domain, c, &joining, &why) == FAIL_NONE)
-		return mixer_request(d->mixer, request, &joining, out, &duplicate, f);
+		return mixer_request_with_effect(
+		    d->mixer, request, &joining, out, &duplicate, effect, f);
 	if (why.code == FAIL_CONFIG || why.code == FAIL_DATA)
 		return mixer_refuse(d->mixer, request, why.text, out, &duplicate, f);
 	*f = why;
@@ -454,8 +457,8 @@ judge(struct dry *d, const struct ledger *last, const struct control *request,
 }
 
 enum fail_code
-request_dry(struct ledger_answer *out, const struct ledger *last, const struct control *request,
-    const struct config *c, struct failure *f)
+request_dry(struct ledger_answer *out, struct mixer_effect *effect, const struct ledger *last,
+    const struct control *request, const struct config *c, struct failure *f)
 {
 	struct dry d = {0};
 	enum fail_code code;
@@ -463,11 +466,12 @@ request_dry(struct ledger_answer *out, const struct ledger *last, const struct c
 	assert(last != NULL);
 	assert(request->id != NULL);
 	*out = (struct ledger_answer){0};
+	*effect = (struct mixer_effect){0};
 	code = ledger_plan_open(&d.plan, last, f);
 	if (code == FAIL_NONE)
 		code = mixer_resume(&d.mixer, &d.plan.plan, last, f);
 	if (code == FAIL_NONE)
-		code = judge(&d, last, request, c, out, f);
+		code = judge(&d, last, request, c, out, effect, f);
 	close_dry(&d);
 	return code;
 }

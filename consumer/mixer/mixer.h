@@ -11,14 +11,15 @@
  *     agenda         what is to come: phases, and accepted requests that wait for their step
  *     exclusions     sequences that no draw may take: skipped, quarantined
  *     mixer_request  requests: judged on copies, kept, answered
- *     mixer_answer   the text of an answer
+ *     mixer_effect   what an accepted change does, in numbers
+ *     mixer_answer   the same as the text of an answer
  *     request_ids    the ids that were answered
  *     mixer_ledger   the state as a ledger record, both ways; a replay's snapshot
  *
  * Calls go downwards only. The four mixer files are the mixer, which knows all nouns; of the nouns
  * only the cursor knows another, the exclusions:
  *
- *     mixer_request, mixer_ledger, mixer_answer
+ *     mixer_request, mixer_ledger, mixer_effect, mixer_answer
  *                  mixer
  *       shares  agenda  cursor  request_ids
  *                       exclusions
@@ -169,6 +170,16 @@ enum fail_code mixer_take_snapshot(struct mixer *m, const struct ledger *l, stru
 enum fail_code mixer_request(struct mixer *m, const struct control *c,
     const struct mixer_source *joining, struct ledger_answer *answer, bool *duplicate,
     struct failure *f);
+
+struct mixer_effect; /* mixer_effect.h */
+
+/*
+ * The same, and where a change was accepted *effect says what it does, to be ended with
+ * mixer_effect_clear(); it is empty for CANCEL, a refusal and a duplicate.
+ */
+enum fail_code mixer_request_with_effect(struct mixer *m, const struct control *c,
+    const struct mixer_source *joining, struct ledger_answer *answer, bool *duplicate,
+    struct mixer_effect *effect, struct failure *f);
 
 bool mixer_has_answered(const struct mixer *m, const char *id);
 

@@ -72,12 +72,7 @@ enum fail_code mixer_put_change(struct mixer *m, const struct ledger_change *c, 
 
 /* ---- mixer_answer.c ---- */
 
-/*
- * Gives the text of an answer (free): what an accepted change does. `now` is the mixer as it
- * stands; `before` has all in force that precedes the change, `after` the change as well. NULL: no
- * memory.
- */
-char *mixer_describe(const struct mixer *now, const struct mixer *before, const struct mixer *after,
-    const struct ledger_change *c, int64_t asked_step);
+/* Gives the text of an answer (free): what an accepted change does. NULL: no memory. */
+char *mixer_answer_text(const struct mixer_effect *e, const struct ledger_change *c);
 
 #endif

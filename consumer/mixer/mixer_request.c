@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "consumer/mixer/mixer_effect.h"
 #include "consumer/mixer/mixer_internal.h"
 
 /* ---- answers ---- */
@@ -523,10 +524,13 @@ change_of(const struct mixer *m, const struct control *c)
 	};
 }
 
-/* Judges on `m`, a copy of the mixer that a refusal throws away; gives the answer's text. */
+/*
+ * Judges on `m`, a copy of the mixer that a refusal throws away; gives what the change does, and
+ * that as the answer's text.
+ */
 static enum fail_code
-accept(struct mixer *m, const struct control *c, const struct mixer_source *joining, char **text,
-    struct failure *f)
+accept(struct mixer *m, const struct control *c, const struct mixer_source *joining,
+    struct mixer_effect *effect, char **text, struct failure *f)
 {
 	const struct ledger_change change = change_of(m, c);
 	struct mixer *before = NULL, *after = NULL;
@@ -540,8 +544,10 @@ accept(struct mixer *m, const struct control *c, const struct mixer_source *join
 		code = check_bounds(m, &change, f);
 	if (code == FAIL_NONE)
 		code = agenda_insert(&m->agenda, &change, f);
+	if (code == FAIL_NONE)
+		code = mixer_effect_open(effect, m, before, after, &change, c->at_step, f);
 	if (code == FAIL_NONE) {
-		*text = mixer_describe(m, before, after, &change, c->at_step);
+		*text = mixer_answer_text(effect, &change);
 		code = *text == NULL ? fail_memory(f) : FAIL_NONE;
 	}
 	mixer_close(before);
@@ -591,6 +597,19 @@ enum fail_code
 mixer_request(struct mixer *m, const struct control *c, const struct mixer_source *joining,
     struct ledger_answer *answer, bool *duplicate, struct failure *f)
 {
+	struct mixer_effect effect;
+	enum fail_code code =
+	    mixer_request_with_effect(m, c, joining, answer, duplicate, &effect, f);
+
+	mixer_effect_clear(&effect);
+	return code;
+}
+
+enum fail_code
+mixer_request_with_effect(struct mixer *m, const struct control *c,
+    const struct mixer_source *joining, struct ledger_answer *answer, bool *duplicate,
+    struct mixer_effect *effect, struct failure *f)
+{
 	struct mixer *trial, swap;
 	char *text = NULL;
 	int64_t step = c->kind == LEDGER_CANCEL ? (int64_t)m->at.step_next : change_of(m, c).step;
@@ -598,6 +617,7 @@ mixer_request(struct mixer *m, const struct control *c, const struct mixer_sourc
 
 	assert(c->kind != LEDGER_RESET);
 	*answer = (struct ledger_answer){0};
+	*effect = (struct mixer_effect){0};
 	*duplicate = mixer_has_answered(m, c->id);
 	if (*duplicate)
 		return FAIL_NONE;
@@ -605,17 +625,16 @@ mixer_request(struct mixer *m, const struct control *c, const struct mixer_sourc
 	if (mixer_copy(&trial, m, f) != FAIL_NONE)
 		return f->code;
 	code = c->kind == LEDGER_CANCEL ? cancel(trial, c, &text, f)
-					: accept(trial, c, joining, &text, f);
-	if (code == FAIL_MEMORY) {
-		free(text);
-		mixer_close(trial);
-		return code;
-	}
+					: accept(trial, c, joining, effect, &text, f);
 	if (code != FAIL_NONE) {
 		free(text);
+		mixer_effect_clear(effect);
 		mixer_close(trial);
-		return answer_with(m, c, -1, strdup(f->text), answer, f);
 	}
+	if (code == FAIL_MEMORY)
+		return code;
+	if (code != FAIL_NONE)
+		return answer_with(m, c, -1, strdup(f->text), answer, f);
 	code = answer_with(trial, c, step, text, answer, f);
 	if (code == FAIL_NONE) { /* the trial becomes the mixer */
 		trial->tokens = m->tokens;

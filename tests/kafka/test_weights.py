@@ -372,6 +372,15 @@ def test_a_dry_run_says_what_the_mixer_says_and_asks_nobody(riffle, running, ask
     [wet] = ask(running, *words)
     assert (dry["accepted"], dry["step"], dry["text"]) == (wet["accepted"], wet["step"], wet["text"])
     assert dry["dry_run"] and not wet["dry_run"]
+    effect = dry["effect"]
+    assert (effect["lr_scale_before"], effect["lr_scale"], effect["temperature"]) == (1, 0.5, 1)
+    lines = {line.split(":")[0]: line for line in dry["text"].splitlines() if "%" in line}
+    assert [d["name"] for d in effect["domains"]] == list(lines) and len(lines) > 1
+    for d in effect["domains"]:
+        assert f"{d['name']}: {100 * d['share']:.5g}% (was {100 * d['share_before']:.5g}%)" in lines[d["name"]]
+        assert f"epoch {d['epoch']} ends about step {d['epoch_end_step']} (was {d['epoch_end_step_before']})" in lines[d["name"]]
+    [skip] = map(json.loads, riffle("skip", "-c", running, "a", "3..5", "--dry-run", "--json").stdout.splitlines())
+    assert skip["effect"]["excluded"] == 2 and f"2 of {skip['effect']['sequences']} " in skip["text"]
 
 
 # ---- crashes ----

@@ -1,0 +1,190 @@
+#include "consumer/mixer/mixer_effect.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/mixer/mixer_internal.h"
+
+/* How often one domain is drawn, until the change and from it on. */
+struct rates {
+	double now, step;     /* the step that is drawn next; that of the change, not below it */
+	double before, after; /* sequences a step; 0: it is not drawn */
+};
+
+/* The step at which `sequences` more are drawn. The example is in the header. */
+static double
+step_after(const struct rates *r, double sequences)
+{
+	double until = (r->step - r->now) * r->before;
+
+	assert(r->step >= r->now);
+	if (sequences <= until)
+		return r->now + ceil(sequences / r->before);
+	if (r->after <= 0)
+		return MIXER_EFFECT_NEVER;
+	return fmin(MIXER_EFFECT_NEVER, r->step + ceil((sequences - until) / r->after));
+}
+
+static struct mixer_effect_step
+steps_after(const struct rates *with, double sequences)
+{
+	const struct rates without = {with->now, with->step, with->before, with->before};
+
+	return (struct mixer_effect_step){
+	    step_after(with, sequences), step_after(&without, sequences)};
+}
+
+/*
+ * When this pass ends, and, where passes are limited, when the last one does. The passes between
+ * are of the length that this one has.
+ */
+static void
+find_ends(struct mixer_effect_domain *e, const struct mixer *now, uint32_t d, double step)
+{
+	const struct rates with = {(double)now->at.step_next, step,
+	    e->share_before * now->shape.global_batch, e->share * now->shape.global_batch};
+	struct mixer_standing s;
+	double left;
+
+	mixer_stand(now, d, &s);
+	e->live = s.live;
+	if (s.live)
+		return;
+	left = (double)(s.length - s.position);
+	e->epoch = s.epoch;
+	e->epoch_end = steps_after(&with, left);
+	e->limited = s.passes != 0;
+	if (!e->limited)
+		return;
+	e->ends_mix = now->cursor[d].on_end == MIX_END_STOP;
+	e->last_end =
+	    steps_after(&with, left + (double)(s.passes - s.epoch - 1) * (double)s.length);
+}
+
+static void
+find_domains(struct mixer_effect *e, const struct mixer *now, const struct mixer *before,
+    const struct mixer *after)
+{
+	for (uint32_t d = 0; d < after->domains_n; d++) {
+		struct mixer_effect_domain *to = &e->domain[e->domains_n];
+		struct mixer_standing was, will;
+
+		mixer_stand(before, d, &was);
+		mixer_stand(after, d, &will);
+		if (was.share == 0 && will.share == 0)
+			continue;
+		memccpy(to->name, now->cursor[d].name, '\0', sizeof(to->name));
+		to->share_before = was.share;
+		to->share = will.share;
+		find_ends(to, now, d, (double)e->step);
+		e->domains_n++;
+	}
+}
+
+/*
+ * Where in its round the change comes. Each step is B draws, so that this is exact. The steps
+ * until the change are divided by the size of a round first, because steps * B can exceed 64 bits:
+ * steps = q * size + r, and q * size steps are exactly q * B rounds.
+ */
+static void
+find_round(struct mixer_effect *e, const struct mixer *now)
+{
+	uint64_t size = now->shares.epoch_size, steps = (uint64_t)e->step - now->at.step_next;
+	uint64_t rounds = steps / size * now->shape.global_batch + now->shares.round;
+	uint64_t draws = steps % size * now->shape.global_batch + now->shares.round_draws;
+
+	e->rounds = true;
+	e->round = rounds + draws / size;
+	e->dealt = (size - draws % size) % size;
+}
+
+/* The first phase that starts after the change, which it ends. */
+static void
+find_phase(struct mixer_effect *e, const struct mixer *now)
+{
+	size_t i = agenda_phase_from(&now->agenda, (uint64_t)e->step + 1);
+
+	if (i >= now->agenda.phases_n)
+		return;
+	memccpy(e->phase, now->agenda.phase[i].name, '\0', sizeof(e->phase));
+	e->phase_step = now->agenda.phase[i].start_step;
+}
+
+static void
+find_skip(struct mixer_effect *e, const struct mixer *after, const struct ledger_change *c)
+{
+	int d = mixer_domain_named(after, c->domain);
+	const struct cursor *cursor = &after->cursor[d];
+	uint64_t next = cursor->sequences_next[c->partition];
+
+	assert(d >= 0);
+	e->skip = true;
+	e->excluded = exclusions_count(
+	    &after->exclusions, (uint32_t)d, cursor->sequences, cursor->partitions_n);
+	e->sequences = cursor_length(cursor);
+	if (!cursor->sealed[c->partition] && (uint64_t)c->end > next)
+		e->published = (int64_t)next;
+}
+
+/* What comes back: `before` has the skips that the change takes back. */
+static void
+find_undo(struct mixer_effect *e, const struct mixer *before, const struct mixer *after,
+    const struct ledger_change *c)
+{
+	int d = mixer_domain_named(after, c->domain);
+	const struct ledger_skip range = {(uint32_t)d, (uint32_t)c->partition, c->first, c->end};
+	const struct exclusions_within w = exclusions_within(&before->exclusions, &range);
+
+	assert(d >= 0);
+	assert(w.skipped);
+	find_skip(e, after, c);
+	e->published = -1;
+	e->undo = true;
+	e->drawn = w.alone;
+	e->quarantined = w.quarantined;
+}
+
+enum fail_code
+mixer_effect_open(struct mixer_effect *e, const struct mixer *now, const struct mixer *before,
+    const struct mixer *after, const struct ledger_change *c, int64_t asked_step, struct failure *f)
+{
+	const struct shares_version *was = &before->shares.version, *will = &after->shares.version;
+
+	assert(c->step >= (int64_t)now->at.step_next);
+	assert(now->domains_n == after->domains_n);
+	assert(before->domains_n == after->domains_n);
+	*e = (struct mixer_effect){.step = c->step,
+	    .clamped = asked_step >= 0 && asked_step < c->step ? asked_step : -1,
+	    .published = -1};
+	if (c->kind == LEDGER_SKIP) {
+		find_skip(e, after, c);
+		return FAIL_NONE;
+	}
+	if (c->kind == LEDGER_UNDO) {
+		find_undo(e, before, after, c);
+		return FAIL_NONE;
+	}
+	e->domain = calloc(after->domains_n + 1, sizeof(*e->domain));
+	if (e->domain == NULL) {
+		mixer_effect_clear(e);
+		return fail_memory(f);
+	}
+	e->temperature = will->temperature;
+	e->temperature_before = was->temperature;
+	e->lr_scale = will->lr_scale;
+	e->lr_scale_before = was->lr_scale;
+	find_domains(e, now, before, after);
+	if (now->shares.epoch_size != 0)
+		find_round(e, now);
+	find_phase(e, now);
+	return FAIL_NONE;
+}
+
+void
+mixer_effect_clear(struct mixer_effect *e)
+{
+	free(e->domain);
+	*e = (struct mixer_effect){0};
+}
