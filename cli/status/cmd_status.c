@@ -66,8 +66,10 @@ show(struct status_query *q, const struct arguments *a, struct failure *f)
 	else
 		status_print_table(st, stdout);
 	if (code == FAIL_NONE && a->check && st->problems_n > 0)
-		code = fail(f, FAIL_DATA, "%zu problem%s: %s", st->problems_n + st->problems_more,
-		    st->problems_n + st->problems_more == 1 ? "" : "s, the first", st->problem[0]);
+		code =
+		    fail(f, FAIL_DATA, "%zu problem%s: %s %s", st->problems_n + st->problems_more,
+			st->problems_n + st->problems_more == 1 ? "" : "s, the first",
+			st->problem[0].code, st->problem[0].text);
 	status_free(st);
 	if (code == FAIL_NONE && fflush(stdout) != 0)
 		return fail_errno(f, FAIL_IO, "writing to stdout");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/json_print.h"
+#include "common/base/clock.h"
 
 /* ---- for people ---- */
 
@@ -91,7 +92,7 @@ print_owed(const struct status *st, FILE *to)
 static void
 print_rates(const struct status *st, FILE *to)
 {
-	char steps[32], sequences[32], tokens[32];
+	char steps[32], sequences[32], tokens[32], span[CLOCK_SPAN_BYTES];
 
 	if (st->rate_ms > 0)
 		fprintf(to,
@@ -99,7 +100,7 @@ print_rates(const struct status *st, FILE *to)
 		    "record)\n",
 		    scaled(st->steps_per_s, steps), scaled(st->sequences_per_s, sequences),
 		    scaled(st->tokens_per_s, tokens), (double)st->rate_ms / 1000);
-	fprintf(to, "written  %.1f s ago\n", (double)(st->now_ms - st->ledger_time_ms) / 1000);
+	fprintf(to, "written  %s ago\n", clock_span(span, st->now_ms - st->ledger_time_ms));
 }
 
 /* "active 10.0.0.7; standby 10.0.0.8, 10.0.0.9": the active ones come first in st->mixer. */
@@ -145,7 +146,9 @@ print_mix(const struct status *st, FILE *to)
 	const struct config_mix *m = &st->config->mix;
 
 	fprintf(to, "mix      %s, %s\n", m->name,
-	    st->state == STATUS_RUNNING ? "started" : status_state_name(st->state));
+	    st->state == STATUS_STARTED && !st->mixers_known
+		? "started; whether a mixer runs is not known"
+		: status_state_name(st));
 	fprintf(to, "step     %" PRIu32 " sequences of %" PRIu32 " tokens on %" PRIu32 " lanes\n",
 	    m->global_batch, st->config->sequence_length, m->lanes);
 	print_mixers(st, to);
@@ -154,7 +157,7 @@ print_mix(const struct status *st, FILE *to)
 	fprintf(to, "next     step %" PRId64, st->ledger.step_next);
 	if (st->batches_kept && st->step_kept > 0)
 		fprintf(to, ", kept from step %" PRIu64, st->step_kept);
-	if (st->step_limit != UINT64_MAX && st->state == STATUS_RUNNING)
+	if (st->step_limit != UINT64_MAX && st->state == STATUS_STARTED)
 		fprintf(to, ", may go to step %" PRIu64, st->step_limit);
 	fprintf(to, "\n");
 	print_weights(st, to);
@@ -274,7 +277,7 @@ print_problems(const struct status *st, FILE *to)
 	if (st->problems_n > 0)
 		fprintf(to, "\n");
 	for (size_t i = 0; i < st->problems_n; i++)
-		fprintf(to, "! %s\n", st->problem[i]);
+		fprintf(to, "! %s %s\n", st->problem[i].code, st->problem[i].text);
 	if (st->problems_more > 0)
 		fprintf(to, "! and %zu more\n", st->problems_more);
 }
@@ -460,7 +463,7 @@ mix_json(const struct status *st)
 	if (st->state == STATUS_NO_MIX)
 		return json_null();
 	o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "name", m->name, "state",
-	    status_state_name(st->state), "lanes", (json_int_t)m->lanes, "global_batch",
+	    status_state_name(st), "lanes", (json_int_t)m->lanes, "global_batch",
 	    (json_int_t)m->global_batch, "sequence_length", (json_int_t)st->config->sequence_length,
 	    "max_lead_steps", (json_int_t)m->max_lead_steps, "step_next", (json_int_t)l->step_next,
 	    "draws", (json_int_t)l->draws);
@@ -551,7 +554,19 @@ problems_json(const struct status *st)
 
 	assert(st->problems_n <= STATUS_PROBLEMS_MAX);
 	for (size_t i = 0; i < st->problems_n; i++)
-		json_array_append_new(list, json_print_text(st->problem[i]));
+		json_array_append_new(list, json_print_text(st->problem[i].text));
+	return list;
+}
+
+/* The same problems with their codes: "problems" was a list of texts before they had codes. */
+static json_t *
+problem_list_json(const struct status *st)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < st->problems_n; i++)
+		json_array_append_new(list, json_pack("{s:s, s:o}", "code", st->problem[i].code,
+						"text", json_print_text(st->problem[i].text)));
 	return list;
 }
 
@@ -559,10 +574,11 @@ enum fail_code
 status_print_json(const struct status *st, FILE *to, bool compact, struct failure *f)
 {
 	size_t flags = JSON_PRESERVE_ORDER | (compact ? JSON_COMPACT : JSON_INDENT(2));
-	json_t *o = json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:o, s:I}", "corpus",
+	json_t *o = json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:I}", "corpus",
 	    st->config->corpus, "now_ms", (json_int_t)st->now_ms, "mix", mix_json(st), "domains",
 	    domains_json(st), "topics", topics_json(st), "rejects", (json_int_t)st->rejects,
-	    "problems", problems_json(st), "problems_more", number(st->problems_more));
+	    "problems", problems_json(st), "problem_list", problem_list_json(st), "problems_more",
+	    number(st->problems_more));
 
 	return json_print(o, flags, to, f);
 }
@@ -579,18 +595,19 @@ status_print_runs_table(const struct status *st, FILE *to)
 {
 	int width = runs_width(st);
 
-	fprintf(to, "%-*s %12s %12s %12s %12s  %-12s  %s\n", width, "RUN", "STEP", "KNOWN", "LAG",
+	fprintf(to, "%-*s %12s %12s %12s %12s  %-15s  %s\n", width, "RUN", "STEP", "KNOWN", "LAG",
 	    "MAY LAG", "SEEN", "STATE");
 	for (size_t i = 0; i < st->runs_n; i++) {
 		const struct status_run *r = &st->run[i];
-		char step[24] = "-", lead[24] = "any", seen[32] = "-";
+		char step[24] = "-", lead[24] = "any", seen[CLOCK_SPAN_BYTES + 8] = "-";
+		char span[CLOCK_SPAN_BYTES];
 
 		if (r->committed)
 			snprintf(step, sizeof(step), "%" PRIu64, r->step);
 		if (r->configured && st->config->mix.max_lead_steps > 0)
 			snprintf(lead, sizeof(lead), "%" PRIu32, st->config->mix.max_lead_steps);
 		if (r->seen_ms >= 0)
-			snprintf(seen, sizeof(seen), "%" PRId64 " s ago", r->seen_ms / 1000);
+			snprintf(seen, sizeof(seen), "%s ago", clock_span(span, r->seen_ms));
 		fprintf(to, "%-*s %12s %12" PRIu64 " %12" PRIu64 " %12s  %-12s  %s\n", width,
 		    r->name, step, r->known, r->lag_steps, lead, seen,
 		    r->bad[0] != '\0' ? r->bad : status_run_state_name(status_run_state(r)));

@@ -2,7 +2,7 @@
  * status_print.h -- a status as a table for people and as JSON for programs.
  *
  *   corpus   quick
- *   mix      pretrain, started
+ *   mix      pretrain, running
  *   step     16 sequences of 512 tokens on 4 lanes
  *   mixers   active 10.0.0.7; standby 10.0.0.8
  *   next     step 60, may go to step 104
@@ -18,7 +18,7 @@
  *   prose          4217      yes      0.7  70.000000%  70.000000%  70.000000%  +0.00          672
  *
  * EPOCH and POSITION follow these columns. A line is left out where it has nothing to show. Below
- * come the problems, each behind a "!". With reported losses there is a column LOSS. A corpus
+ * come the problems, each behind a "!" and its code. With reported losses there is a column LOSS. A corpus
  * without a mix has only its first line, the first three columns of the domains, and the problems.
  *
  * The table may change with any version; scripts read the JSON.

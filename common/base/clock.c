@@ -1,5 +1,7 @@
 #include "common/base/clock.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
 
 int64_t
@@ -17,4 +19,29 @@ clock_pause_ms(int64_t ms)
 	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
 	nanosleep(&t, NULL);
+}
+
+const char *
+clock_span(char out[static CLOCK_SPAN_BYTES], int64_t ms)
+{
+	static const struct {
+		int64_t seconds;
+		const char *name;
+	} unit[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+	int64_t s = ms / 1000;
+	size_t i = 0;
+
+	if (s < 10) {
+		snprintf(out, CLOCK_SPAN_BYTES, "%.1f s", ms < 0 ? 0 : (double)(ms / 100) / 10);
+		return out;
+	}
+	while (s < unit[i].seconds)
+		i++;
+	if (unit[i].seconds == 1)
+		snprintf(out, CLOCK_SPAN_BYTES, "%" PRId64 " s", s);
+	else
+		snprintf(out, CLOCK_SPAN_BYTES, "%" PRId64 " %s %" PRId64 " %s",
+		    s / unit[i].seconds, unit[i].name, s % unit[i].seconds / unit[i + 1].seconds,
+		    unit[i + 1].name);
+	return out;
 }

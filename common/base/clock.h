@@ -4,10 +4,18 @@
 
 #include <stdint.h>
 
+enum { CLOCK_SPAN_BYTES = 48 };
+
 /* Milliseconds of the monotonic clock. */
 int64_t clock_ms(void);
 
 /* Sleeps so long, or until a signal comes. */
 void clock_pause_ms(int64_t ms);
+
+/*
+ * How long something took, or is ago, for people, in two units at most: "0.4 s", "7 min 36 s", "3 h
+ * 5 min", "12 d 4 h". Below 0 counts as 0: it may be another machine's clock. Returns `out`.
+ */
+const char *clock_span(char out[static CLOCK_SPAN_BYTES], int64_t ms);
 
 #endif

@@ -8,22 +8,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/schedule/weights.h"
 #include "consumer/ledger/weight_history.h"
 #include "consumer/plan/bound_config.h"
 
-static const char *const state_name[] = {
-    [STATUS_NO_MIX] = "no mix",
-    [STATUS_NOT_STARTED] = "not started",
-    [STATUS_RUNNING] = "running",
-    [STATUS_ENDED] = "ended",
-};
+bool
+status_is_mixed(const struct status *st)
+{
+	for (size_t i = 0; i < st->mixers_n; i++)
+		if (!st->mixer[i].standby)
+			return true;
+	return false;
+}
 
 const char *
-status_state_name(enum status_state state)
+status_state_name(const struct status *st)
 {
-	assert((size_t)state < sizeof(state_name) / sizeof(state_name[0]));
-	return state_name[state];
+	switch (st->state) {
+	case STATUS_NO_MIX: return "no mix";
+	case STATUS_NOT_STARTED: return "not started";
+	case STATUS_STARTED:
+		if (!st->mixers_known)
+			return "unknown";
+		return status_is_mixed(st) ? "running" : "stopped";
+	case STATUS_ENDED: return "ended";
+	}
+	abort(); /* unreachable */
 }
 
 enum status_run_state
@@ -346,8 +357,8 @@ compare_config(const struct status *st, struct failure *f)
 
 /* ---- problems ---- */
 
-static void __attribute__((format(printf, 2, 3)))
-problem(struct status *st, const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+problem(struct status *st, const char *code, const char *format, ...)
 {
 	va_list ap;
 
@@ -358,7 +369,8 @@ problem(struct status *st, const char *format, ...)
 		return;
 	}
 	va_start(ap, format);
-	vsnprintf(st->problem[st->problems_n++], STATUS_PROBLEM_BYTES, format, ap);
+	st->problem[st->problems_n].code = code;
+	vsnprintf(st->problem[st->problems_n++].text, STATUS_PROBLEM_BYTES, format, ap);
 	va_end(ap);
 }
 
@@ -373,19 +385,20 @@ find_topic_problems(struct status *st)
 			first = i;
 		}
 	if (missing > 0)
-		problem(st,
+		problem(st, "STATUS-TOPICS-MISSING",
 		    "%zu of %zu topics are missing, the first: %s: `riffle topics -c %s --create` "
 		    "makes them",
 		    missing, st->plan->n, st->plan->topic[first].name, st->config->path);
 	for (size_t i = 0; i < st->plan->n; i++)
 		if (st->report[i].exists && st->report[i].problem[0] != '\0')
-			problem(st, "topic %s: %s", st->plan->topic[i].name, st->report[i].problem);
+			problem(st, "STATUS-TOPIC", "topic %s: %s", st->plan->topic[i].name,
+			    st->report[i].problem);
 }
 
 static bool
 waits_long(const struct status *st)
 {
-	return st->state == STATUS_RUNNING && st->now_ms - st->ledger_time_ms > STATUS_WAIT_MS;
+	return st->state == STATUS_STARTED && st->now_ms - st->ledger_time_ms > STATUS_WAIT_MS;
 }
 
 /* A step is drawn whole: where too few sequences of a live domain are left, all of it waits. */
@@ -405,12 +418,13 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 	const char *path = st->config->path;
 
 	if (d->bad[0] != '\0')
-		problem(st, "domain %s: %s", d->name, d->bad);
+		problem(st, "STATUS-DOMAIN-UNREADABLE", "domain %s: %s", d->name, d->bad);
 	if (d->differs.kind[0] != '\0')
-		problem(st, "domain %s was published with another configuration: %s", d->name,
+		problem(st, "STATUS-DOMAIN-CHANGED",
+		    "domain %s was published with another configuration: %s", d->name,
 		    d->differs.kind);
 	if (d->differs.source[0] != '\0')
-		problem(st,
+		problem(st, "STATUS-SOURCE-CHANGED",
 		    "domain %s was published from another source: %s; `riffle produce %s` says "
 		    "what "
 		    "is new",
@@ -419,42 +433,44 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		assert(d->mixed >= 0);
 		if (st->ledger.domain[d->mixed].joined || d->state == LEDGER_LEFT)
 			return;
-		problem(st, "domain %s is in the mix and not in the configuration", d->name);
+		problem(st, "STATUS-NOT-CONFIGURED",
+		    "domain %s is in the mix and not in the configuration", d->name);
 		return;
 	}
 	if (d->dry && waits_long(st))
-		problem(st,
+		problem(st, "STATUS-DRY",
 		    "domain %s is live and dry: its next sequence is not there yet; `riffle "
 		    "produce %s --follow` writes it",
 		    d->name, d->name);
 	else if (may_be_waited_for(st, d))
-		problem(st,
+		problem(st, "STATUS-ALMOST-DRY",
 		    "domain %s is live and has %" PRId64
 		    " sequences left, fewer than its share of a "
 		    "step: the mixer may wait for it; `riffle produce %s --follow` writes more",
 		    d->name, d->sequences - d->position, d->name);
-	if (st->state == STATUS_RUNNING && d->mixed < 0)
-		problem(st,
+	if (st->state == STATUS_STARTED && d->mixed < 0)
+		problem(st, "STATUS-NOT-MIXED",
 		    "domain %s is in the configuration and not in the mix: `riffle mix -c %s "
 		    "--accept-config` takes it in",
 		    d->name, path);
 	if (d->partitions_n == 0 || d->live || d->bad[0] != '\0')
 		return;
 	if (d->partitions_sealed == 0 && d->sequences == 0)
-		problem(st, "domain %s has no sequences yet: run `riffle produce %s -c %s`",
-		    d->name, d->name, path);
+		problem(st, "STATUS-NOT-PRODUCED",
+		    "domain %s has no sequences yet: run `riffle produce %s -c %s`", d->name,
+		    d->name, path);
 	else if (d->partitions_sealed < d->partitions_n)
-		problem(st,
+		problem(st, "STATUS-UNSEALED",
 		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle produce %s "
 		    "-c %s`",
 		    d->name, d->partitions_sealed, d->partitions_n, d->name, path);
 	else if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
-		problem(st,
+		problem(st, "STATUS-APPEND-OPEN",
 		    "domain %s has %" PRId64 " sequences behind its End, which do not count yet: "
 		    "`riffle produce %s --append -c %s` completes them",
 		    d->name, d->sequences - d->sealed_length, d->name, path);
 	else if (d->sequences == 0 && d->intended > 0)
-		problem(st,
+		problem(st, "STATUS-EMPTY",
 		    "domain %s is sealed and empty: its sources hold less than one sequence",
 		    d->name);
 }
@@ -478,7 +494,7 @@ add_lane_problem(struct status *st, uint32_t lane)
 {
 	const struct lane_end *e = &st->end[lane];
 
-	problem(st,
+	problem(st, "STATUS-LANE-END",
 	    "%s has lost its end: lane %" PRIu32 " ends before step %" PRIu64
 	    ", the ledger before step %" PRId64
 	    ": no mixer goes on; `riffle repair -c %s` completes what can be derived again",
@@ -493,14 +509,15 @@ find_lane_problems(struct status *st)
 	uint32_t apart = 0;
 
 	if (st->ends_bad[0] != '\0')
-		problem(st, "%s", st->ends_bad);
+		problem(st, "STATUS-LANE-UNREADABLE", "%s", st->ends_bad);
 	for (uint32_t i = 0; i < st->ends_n; i++) {
 		st->apart[i] = is_apart(st, &st->end[i]);
 		if (st->apart[i] && apart++ < STATUS_LANES_SAID)
 			add_lane_problem(st, i);
 	}
 	if (apart > STATUS_LANES_SAID)
-		problem(st, "and %" PRIu32 " more lanes do not end with the ledger",
+		problem(st, "STATUS-LANE-END",
+		    "and %" PRIu32 " more lanes do not end with the ledger",
 		    apart - STATUS_LANES_SAID);
 }
 
@@ -523,32 +540,33 @@ find_run_problems(struct status *st, const struct status_run *r)
 	const char *mix = st->config->mix.name, *path = st->config->path;
 
 	if (r->bad[0] != '\0')
-		problem(st, "run %s: %s", r->name, r->bad);
+		problem(st, "STATUS-RUN-UNREADABLE", "run %s: %s", r->name, r->bad);
 	else if (state == STATUS_RUN_LOST && any_apart(st))
 		return;
 	else if (state == STATUS_RUN_LOST)
-		problem(st,
+		problem(st, "STATUS-RUN-LOST",
 		    "run %s stands at step %" PRIu64 " in the ledger, and the broker has no commit "
 		    "of group %s.%s for every lane: they were deleted, or have expired "
 		    "(offsets.retention.minutes). No trainer starts from its commits before "
 		    "`riffle runs -c %s --reset %s --to %" PRIu64 "` sets them again",
 		    r->name, r->known, mix, r->name, path, r->name, r->known);
 	else if (state == STATUS_RUN_BACK)
-		problem(st,
+		problem(st, "STATUS-RUN-BACK",
 		    "run %s went back to step %" PRIu64 ", and the ledger knows it at step %" PRIu64
 		    ": the steps between are read again. `riffle runs -c %s --reset %s --to "
 		    "%" PRIu64 "`, while no trainer runs, takes the ledger's step back, too",
 		    r->name, r->step, r->known, path, r->name, r->step);
 	else if (!r->committed && r->configured && lead > 0)
-		problem(st, "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
+		problem(st, "STATUS-RUN-NEW",
+		    "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
 		    waits ? "waits" : "will wait", lead);
 	else if (waits && waits_long(st))
-		problem(st,
+		problem(st, "STATUS-LEAD",
 		    "the mixer waits at step %" PRIu64 " for run %s, which stands at step %" PRIu64
 		    " (lane %zu)",
 		    next, r->name, r->step, r->lane);
 	if (r->committed && st->batches_kept && r->step < st->step_kept)
-		problem(st,
+		problem(st, "STATUS-RUN-NOT-KEPT",
 		    "run %s stands at step %" PRIu64
 		    ", and the first step that is kept is %" PRIu64,
 		    r->name, r->step, st->step_kept);
@@ -584,15 +602,40 @@ find_feedback_problems(struct status *st, size_t i)
 
 	assert(i < st->runs_n);
 	if (c->not_a_number > 0)
-		problem(st,
+		problem(st, "STATUS-LOSS-NUMBER",
 		    "run %s reported %" PRIu64
 		    " losses lately that are no finite numbers: they are dropped",
 		    st->run[i].name, c->not_a_number);
 	if (c->unknown_step > 0)
-		problem(st,
+		problem(st, "STATUS-LOSS-STEP",
 		    "run %s reported %" PRIu64
 		    " losses lately of steps that the mix has not published: they are dropped",
 		    st->run[i].name, c->unknown_step);
+}
+
+/* Nobody writes although more could be written: there is no mixer, or it does nothing. */
+static void
+find_silence(struct status *st, int64_t silent_ms)
+{
+	char span[CLOCK_SPAN_BYTES];
+
+	clock_span(span, silent_ms);
+	if (st->mixers_known && !status_is_mixed(st))
+		problem(st, "STATUS-NO-MIXER",
+		    "no mixer runs, and the last one wrote %s ago: `riffle mix -c %s` continues "
+		    "the "
+		    "mix at step %" PRId64,
+		    span, st->config->path, st->ledger.step_next);
+	else if (st->mixers_known)
+		problem(st, "STATUS-SILENT",
+		    "the mixer has written nothing for %s, at step %" PRId64
+		    ": its log says what it waits for",
+		    span, st->ledger.step_next);
+	else
+		problem(st, "STATUS-SILENT",
+		    "the mixer has written nothing for %s, at step %" PRId64
+		    ": is `riffle mix -c %s` running?",
+		    span, st->ledger.step_next, st->config->path);
 }
 
 static void
@@ -603,25 +646,22 @@ find_mixer_problems(struct status *st)
 	const struct ledger_quarantined *q;
 
 	if (st->ledger_emptied)
-		problem(st,
+		problem(st, "STATUS-LEDGER-EMPTY",
 		    "topic %s.ledger holds no record any more: its records were deleted "
 		    "(DeleteRecords, or retention; it is kept for ever). A mixer that still runs "
 		    "writes its whole state with the next step or request (`riffle weights`); "
 		    "without one the mix cannot go on: start one of another name",
 		    st->config->mix.name);
 	else if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))
-		problem(
-		    st, "the mix has not started: `riffle mix -c %s` starts it", st->config->path);
-	if (st->state == STATUS_RUNNING && silent_ms > STATUS_SILENT_MS &&
+		problem(st, "STATUS-NOT-STARTED",
+		    "the mix has not started: `riffle mix -c %s` starts it", st->config->path);
+	if (st->state == STATUS_STARTED && silent_ms > STATUS_SILENT_MS &&
 	    (uint64_t)l->step_next < st->step_limit)
-		problem(st,
-		    "the mixer has written nothing for %" PRId64 " s, at step %" PRId64
-		    ": is `riffle mix -c %s` running?",
-		    silent_ms / 1000, l->step_next, st->config->path);
+		find_silence(st, silent_ms);
 	if (l->quarantined_n == 0)
 		return;
 	q = &l->quarantined[l->quarantined_n - 1];
-	problem(st,
+	problem(st, "STATUS-QUARANTINE",
 	    "%zu sequences failed the mixer's check and were left out, the last one: domain %s, "
 	    "partition %" PRIu32 ", ordinal %" PRId64 ": %s",
 	    l->quarantined_n, q->domain < l->domains_n ? l->domain[q->domain].name : "?",
@@ -638,7 +678,8 @@ find_config_problem(struct status *st, struct failure *f)
 	if (code == FAIL_MEMORY)
 		*f = why;
 	else if (code != FAIL_NONE)
-		problem(st, "riffle mix would not start with this file: %s", why.text);
+		problem(
+		    st, "STATUS-CONFIG", "riffle mix would not start with this file: %s", why.text);
 	return code == FAIL_MEMORY ? code : FAIL_NONE;
 }
 
@@ -657,7 +698,7 @@ status_derive(struct status *st, struct failure *f)
 	st->apart = calloc(st->ends_n + 1, sizeof(*st->apart));
 	if (st->problem == NULL || st->apart == NULL)
 		return fail_memory(f);
-	if (st->state == STATUS_RUNNING || st->state == STATUS_ENDED)
+	if (st->state == STATUS_STARTED || st->state == STATUS_ENDED)
 		derive_mixed_shares(st);
 	else if (st->state == STATUS_NOT_STARTED && derive_configured_shares(st, f) != FAIL_NONE)
 		return f->code;
@@ -678,7 +719,7 @@ status_derive(struct status *st, struct failure *f)
 	if (st->ledger.config != NULL && find_config_problem(st, f) != FAIL_NONE)
 		return f->code;
 	if (st->rejects > 0)
-		problem(st,
+		problem(st, "STATUS-REJECTS",
 		    "topic %s.rejects says what could not be used, and why: %" PRId64
 		    " records, markers of transactions among them",
 		    st->config->corpus, st->rejects);

@@ -157,7 +157,14 @@ struct status_sample {
 	int64_t time_ms, step_next, draws, tokens;
 };
 
-enum status_state { STATUS_NO_MIX, STATUS_NOT_STARTED, STATUS_RUNNING, STATUS_ENDED };
+/* By the ledger; whether a mixer runs is in `mixer`: status_state_name() has both. */
+enum status_state { STATUS_NO_MIX, STATUS_NOT_STARTED, STATUS_STARTED, STATUS_ENDED };
+
+/* `code` is for programs, and stable: docs/DESIGN.md lists them. */
+struct status_problem {
+	const char *code;
+	char text[STATUS_PROBLEM_BYTES];
+};
 
 struct status {
 	const struct config *config; /* borrowed: outlives the status */
@@ -196,7 +203,7 @@ struct status {
 	double steps_per_s, sequences_per_s, tokens_per_s;
 	bool *apart;         /* [ends_n]: the lane and the ledger do not end with the same step */
 	uint64_t step_limit; /* the mixer publishes no step from here on; UINT64_MAX: no limit */
-	char (*problem)[STATUS_PROBLEM_BYTES]; /* [problems_n] */
+	struct status_problem *problem; /* [problems_n] */
 	size_t problems_n, problems_more;
 };
 
@@ -224,7 +231,13 @@ enum status_run_state status_run_state(const struct status_run *r);
 /* "new", "good", "went back", "commits lost" */
 const char *status_run_state_name(enum status_run_state state);
 
-/* "not started", "running", ... */
-const char *status_state_name(enum status_state state);
+/*
+ * "no mix", "not started", "ended"; between the last two "running" where a mixer is active, "stopped"
+ * where none is, "unknown" where the election cannot be asked.
+ */
+const char *status_state_name(const struct status *st);
+
+/* Whether a mixer is active, as far as that is known; standbys are not. */
+bool status_is_mixed(const struct status *st);
 
 #endif

@@ -142,7 +142,7 @@ status_losses_read(struct status_query *q, struct status *st, struct failure *f)
 	const char *topic;
 
 	if (runs_n == 0 || st->domains_n == 0 ||
-	    (st->state != STATUS_RUNNING && st->state != STATUS_ENDED) ||
+	    (st->state != STATUS_STARTED && st->state != STATUS_ENDED) ||
 	    status_query_topic(st, TOPIC_FEEDBACK, -1, &topic) == NULL)
 		return FAIL_NONE;
 	t.of = calloc(runs_n, sizeof(struct losses *));

@@ -218,7 +218,7 @@ read_ledger(struct status_query *q, struct status *st, const char *topic, struct
 	rd_kafka_message_destroy(last);
 	if (code != FAIL_NONE)
 		return fail_within(f, "topic %s, offset %" PRId64, topic, offset);
-	st->state = st->ledger.kind == LEDGER_END ? STATUS_ENDED : STATUS_RUNNING;
+	st->state = st->ledger.kind == LEDGER_END ? STATUS_ENDED : STATUS_STARTED;
 	st->sample = calloc(SAMPLES_MAX, sizeof(*st->sample));
 	st->seen = calloc(st->ledger.runs_n + 1, sizeof(*st->seen));
 	if (st->sample == NULL || st->seen == NULL)

@@ -71,7 +71,7 @@ def test_runs_says_where_each_run_stands(mix, read):
     head, line = mix.runs().stdout.splitlines()
     assert head.split() == ["RUN", "STEP", "KNOWN", "LAG", "MAY", "LAG", "SEEN", "STATE"]
     assert line.split()[:5] == ["trainers", "12", "12", "8", "8"]
-    assert re.search(r" \d+ s ago +good$", line)
+    assert re.search(r" \d+\.\d s ago +good$", line)
 
 
 def test_a_run_that_lost_its_commits_starts_again_after_a_reset_and_not_before(mix, riffle, forget):

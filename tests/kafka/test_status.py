@@ -9,9 +9,11 @@ import subprocess
 import pytest
 import yaml
 
+from conftest import ROOT
 from wire_proxy import FIND_COORDINATOR, Fate, Proxy
 
 LENGTH, BATCH, LANES, LEAD = 64, 16, 4, 64
+PROBLEMS = (ROOT / "docs/DESIGN.md").read_text().partition("## Problems of riffle status")[2].partition("\n## ")[0]
 WEIGHTS = {"books": 0.2, "code": 0.5, "web": 0.3}
 
 
@@ -125,7 +127,7 @@ def test_a_mix_shows_steps_shares_and_positions(status, mixed):
     mixed(40)  # 640 draws: code (500) and its epoch of 300 sequences wrap once
     answer = status()
     mix = answer["mix"]
-    assert (mix["state"], mix["step_next"], mix["draws"]) == ("running", 40, 40 * BATCH)
+    assert (mix["state"], mix["step_next"], mix["draws"]) == ("stopped", 40, 40 * BATCH)
     assert mix["step_kept"] == 0 and mix["step_limit"] == LEAD
     assert mix["weights"]["version"] == 1 and mix["weights"]["reason"] == "config"
     assert mix["age_ms"] >= 0
@@ -137,8 +139,9 @@ def test_a_mix_shows_steps_shares_and_positions(status, mixed):
         assert d["taken"] == d["epoch"] * 300 + d["position"]
         assert d["mixer_commit"] == d["position"]
     assert of["code"]["epoch"] == 1
-    assert answer["problems"] == [
-        "run trainers has committed nothing: the mixer will wait at step 64"]
+    text = "run trainers has committed nothing: the mixer will wait at step 64"
+    assert answer["problems"] == [text]
+    assert answer["problem_list"] == [{"code": "STATUS-RUN-NEW", "text": text}]
 
 
 def test_realised_shares_stand_beside_the_target_of_all_versions(status, riffle, write_config, config, fill, unique):
@@ -160,6 +163,24 @@ def test_realised_shares_stand_beside_the_target_of_all_versions(status, riffle,
     table = riffle("status", "-c", config).stdout
     books = next(line for line in table.splitlines() if line.startswith("books")).split()
     assert "TARGET" in table and books[4] == "80.000000%" and books[5] == "50.000000%"
+
+
+def test_a_mix_runs_while_a_mixer_is_active(status, riffle, config, mixed, wait_for):
+    mixed(10)
+    assert status()["mix"]["state"] == "stopped"
+    process = riffle.popen("mix", "-c", config)
+    wait_for(lambda: status()["mix"]["step_next"] == LEAD, "the mixer at its lead")
+    assert status()["mix"]["state"] == "running"
+    assert f", running\n" in riffle("status", "-c", config).stdout
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 0
+    wait_for(lambda: status()["mix"]["state"] == "stopped", "no mixer")
+
+
+def test_the_codes_of_problems_are_those_of_the_documents():
+    room = (ROOT / "consumer/status/status.c").read_text()
+    used = set(re.findall(r'"(STATUS-[A-Z-]+)"', room))
+    assert used and used == set(re.findall(r"^\| `(STATUS-[A-Z-]+)` \|", PROBLEMS, re.M))
 
 
 def test_a_run_stands_at_its_lowest_lane(status, mixed, commit):
@@ -196,7 +217,7 @@ def test_a_mixer_at_its_lead_is_told_whom_it_waits_for(status, riffle, config, m
 def test_a_check_ends_with_1_where_there_is_a_problem(status, riffle, config, mixed, commit):
     done = riffle("status", "-c", config, "--check", check=False)
     assert done.returncode == 1 and done.stdout.startswith(riffle("status", "-c", config).stdout.splitlines()[0])
-    assert re.fullmatch(r"riffle status: \d+ problems, the first: .* topics are missing.*\n", done.stderr), done.stderr
+    assert re.fullmatch(r"riffle status: \d+ problems, the first: STATUS-TOPICS-MISSING .* topics are missing.*\n", done.stderr), done.stderr
     mixed(40)
     commit([20, 30, 25, 22])
     done = riffle("status", "-c", config, "--check", "--json")
@@ -223,7 +244,7 @@ def test_the_table_shows_the_same(riffle, config, mixed, commit, unique):
     commit([20, 20, 20, 20])
     done = riffle("status", "-c", config)
     lines = done.stdout.splitlines()
-    assert f"mix      {unique}m, started" in lines
+    assert f"mix      {unique}m, stopped" in lines
     assert "next     step 40, may go to step 84" in lines
     assert any(line.split() == ["trainers", "20", "20", "64"] for line in lines)
     row, = [line.split() for line in lines if line.startswith("code ")]

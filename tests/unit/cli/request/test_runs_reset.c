@@ -8,7 +8,7 @@ enum { IDLE_MS = 60000 };
 static struct config config = {.mix = {.name = "pre"}};
 static struct status_run run = {.name = "trainers", .known = 20, .seen_ms = -1};
 static struct status st = {
-    .config = &config, .state = STATUS_RUNNING, .run = &run, .runs_n = 1, .ledger.step_next = 28};
+    .config = &config, .state = STATUS_STARTED, .run = &run, .runs_n = 1, .ledger.step_next = 28};
 
 static void
 check(const char *name, uint64_t to, const char *refused)
@@ -44,7 +44,7 @@ test_a_mix_without_a_ledger_that_goes_on_refuses(void **state)
 	check("trainers", 5, "has ended, and its ledger with it: start the trainers at a step");
 	st.state = STATUS_NOT_STARTED;
 	check("trainers", 0, "has not started");
-	st.state = STATUS_RUNNING;
+	st.state = STATUS_STARTED;
 }
 
 int

@@ -78,7 +78,7 @@ mixing(void)
 	struct status *st = ready();
 	struct ledger *l = &st->ledger;
 
-	st->state = STATUS_RUNNING;
+	st->state = STATUS_STARTED;
 	st->ledger_time_ms = NOW_MS - 100;
 	l->kind = LEDGER_STEPS;
 	l->step_next = 10;
@@ -111,10 +111,10 @@ check_problem(struct status *st, const char *text)
 {
 	derive(st);
 	if (text == NULL && st->problems_n > 0)
-		assert_string_equal(st->problem[0], "");
+		assert_string_equal(st->problem[0].text, "");
 	if (text != NULL) {
 		assert_int_equal(st->problems_n, 1);
-		assert_string_equal(st->problem[0], text);
+		assert_string_equal(st->problem[0].text, text);
 	}
 	status_free(st);
 }
@@ -455,12 +455,59 @@ test_a_mixer_that_is_silent_without_a_reason_is_told(void **state)
 	check_problem(st, NULL);
 	st = mixing();
 	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
-	check_problem(st, "the mixer has written nothing for 60 s, at step 10: is `riffle mix -c "
-			  "run.yml` running?");
+	check_problem(st,
+	    "the mixer has written nothing for 1 min 0 s, at step 10: is `riffle mix -c "
+	    "run.yml` running?");
+	st = mixing();
+	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
+	st->mixers_known = true;
+	st->mixers_n = 1;
+	check_problem(st,
+	    "the mixer has written nothing for 1 min 0 s, at step 10: its log says what "
+	    "it waits for");
+	st = mixing();
+	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
+	st->mixers_known = true;
+	st->mixers_n = 1;
+	st->mixer[0].standby = true;
+	check_problem(st,
+	    "no mixer runs, and the last one wrote 1 min 0 s ago: `riffle mix -c run.yml` "
+	    "continues the mix at step 10");
 	st = mixing();
 	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
 	st->state = STATUS_ENDED;
 	check_problem(st, NULL);
+}
+
+static void
+test_a_mix_runs_while_a_mixer_is_active(void **state)
+{
+	static const struct {
+		enum status_state state;
+		bool known;
+		size_t mixers;
+		bool standby; /* the last one */
+		const char *name;
+	} row[] = {
+	    {STATUS_NO_MIX, false, 0, false, "no mix"},
+	    {STATUS_NOT_STARTED, true, 1, false, "not started"},
+	    {STATUS_STARTED, false, 0, false, "unknown"},
+	    {STATUS_STARTED, true, 0, false, "stopped"},
+	    {STATUS_STARTED, true, 1, true, "stopped"},
+	    {STATUS_STARTED, true, 1, false, "running"},
+	    {STATUS_STARTED, true, 2, true, "running"},
+	    {STATUS_ENDED, true, 1, false, "ended"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct status st = {
+		    .state = row[i].state, .mixers_known = row[i].known, .mixers_n = row[i].mixers};
+
+		if (row[i].mixers > 0)
+			st.mixer[row[i].mixers - 1].standby = row[i].standby;
+		assert_string_equal(status_state_name(&st), row[i].name);
+	}
 }
 
 static void
@@ -558,11 +605,11 @@ test_of_many_lanes_that_lost_their_end_the_first_are_named_and_the_rest_counted(
 
 	(void)state;
 	assert_int_equal(st->problems_n, STATUS_LANES_SAID);
-	assert_non_null(strstr(st->problem[2], "lane 2 ends before step 9"));
+	assert_non_null(strstr(st->problem[2].text, "lane 2 ends before step 9"));
 	status_free(st);
 	st = with_lanes_behind(64);
 	assert_int_equal(st->problems_n, STATUS_LANES_SAID + 1);
-	assert_string_equal(st->problem[3], "and 61 more lanes do not end with the ledger");
+	assert_string_equal(st->problem[3].text, "and 61 more lanes do not end with the ledger");
 	assert_true(st->apart[63]); /* the JSON has them all */
 	status_free(st);
 }
@@ -603,6 +650,7 @@ main(void)
 	    cmocka_unit_test(test_a_run_without_commits_is_told_where_the_mixer_waits),
 	    cmocka_unit_test(test_a_mixer_that_waits_long_for_a_run_is_told),
 	    cmocka_unit_test(test_a_mixer_that_is_silent_without_a_reason_is_told),
+	    cmocka_unit_test(test_a_mix_runs_while_a_mixer_is_active),
 	    cmocka_unit_test(test_a_run_whose_position_is_lost_is_told),
 	    cmocka_unit_test(test_what_was_left_out_is_counted),
 	    cmocka_unit_test(test_more_problems_than_kept_are_counted),
