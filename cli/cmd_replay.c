@@ -46,14 +46,20 @@ print(const struct replay_options *o, const struct replay_result *r)
 		    o->republish, o->first, o->end);
 		return;
 	}
-	printf("replayed steps %" PRIu64 "..%" PRIu64 " of mix %s: %" PRIu64 " records, %" PRIu64
-	       " bytes, all equal\n",
-	    o->first, o->end, mix, r->records, r->bytes);
+	if (r->records > 0 || o->derive_only)
+		printf("replayed steps %" PRIu64 "..%" PRIu64 " of mix %s: %" PRIu64
+		       " records, %" PRIu64 " bytes, all equal\n",
+		    o->first, o->end, mix, r->records, r->bytes);
+	else
+		printf("replayed steps %" PRIu64 "..%" PRIu64
+		       " of mix %s: the ledger agrees with each\n",
+		    o->first, o->end, mix);
 	if (r->steps < o->end - o->first)
-		printf("of %" PRIu64 " steps %" PRIu64 " %s: derived, not compared\n",
+		printf("of %" PRIu64 " steps %" PRIu64 " %s: derived, not compared%s\n",
 		    o->end - o->first, o->end - o->first - r->steps,
 		    o->derive_only ? "were compared with the ledger alone"
-				   : "are not in the batch topic any more");
+				   : "are not in the batch topic any more",
+		    o->derive_only ? "" : " but with the ledger");
 	if (o->republish != NULL)
 		printf("wrote %" PRIu64 " steps to mix %s, which ends before step %" PRIu64 "\n",
 		    r->republished, o->republish, o->end);
@@ -115,7 +121,8 @@ const struct command cmd_replay = {
 	    "topic. Exit 1 at the first difference: names the step, lane, sequence and field, and "
 	    "whether the batch topic, a domain log or the ledger differs from the other two. Takes "
 	    "only the mix and the broker from the configuration, all else from the ledger. Works "
-	    "while the mix runs.",
+	    "while the mix runs. Steps that `riffle retain` has deleted are compared with the "
+	    "ledger alone.",
     .example = "riffle replay -c run.yml --steps 1000..1100\n"
 	       "riffle replay -c run.yml --steps 1000..1100 --republish again",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

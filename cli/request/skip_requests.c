@@ -10,9 +10,7 @@
 #include "common/base/names.h"
 #include "common/record/batch.h"
 #include "consumer/admin/request.h"
-#include "consumer/batches/step_records.h"
-
-enum { ASK_MS = 15000 };
+#include "consumer/replay/published_step.h"
 
 void
 skip_requests_free(struct control *c, size_t n)
@@ -113,18 +111,16 @@ add_place(struct places *p, const struct place *place, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* The places of one lane's sequences. `record` may be anything: it comes from the topic. */
+/* The places of one lane's sequences. */
 static enum fail_code
-add_lane(struct places *p, const struct step_record *record, uint64_t step, struct failure *f)
+add_lane(struct places *p, const struct published_step *s, uint32_t lane, struct failure *f)
 {
 	struct batch_domain *domains;
 	struct batch_view b;
 	enum fail_code code = FAIL_NONE;
 
-	if (batch_decode(&b, record->bytes, record->n, f) != FAIL_NONE)
+	if (published_step_decode(&b, s, lane, f) != FAIL_NONE)
 		return f->code;
-	if (record->last)
-		return fail(f, FAIL_DATA, "the mix has ended before step %" PRIu64, step);
 	domains = calloc(b.domains_n + 1, sizeof(*domains));
 	if (domains == NULL)
 		return fail_memory(f);
@@ -143,35 +139,20 @@ add_lane(struct places *p, const struct step_record *record, uint64_t step, stru
 			code = add_place(p, &place, f);
 	}
 	free(domains);
-	return code;
+	return code == FAIL_NONE ? code : published_step_fail(s, lane, f);
 }
 
 static enum fail_code
-add_step(struct places *p, struct step_records *r, uint64_t step, int64_t lane, struct failure *f)
+add_step(struct places *p, const struct published_step *s, int64_t lane, struct failure *f)
 {
-	uint32_t lanes = step_records_lanes(r);
-	struct step_record *record = calloc(lanes, sizeof(*record));
-	enum fail_code code;
-
 	assert(lane >= -1);
-	if (record == NULL)
-		return fail_memory(f);
-	code = step_records_seek(r, step, f);
-	if (code == FAIL_NONE)
-		code = step_records_next(r, 0, record, f);
-	if (code == FAIL_TIMEOUT)
-		code = fail(f, FAIL_DATA, "step %" PRIu64 " is not published yet", step);
-	if (code == FAIL_NONE && lane >= (int64_t)lanes)
-		code = fail(f, FAIL_USAGE,
-		    "--lane: out of range: %" PRId64 " (the mix has %" PRIu32 ")", lane, lanes);
-	for (uint32_t i = 0; code == FAIL_NONE && i < lanes; i++)
-		if (lane < 0 || lane == i) {
-			code = add_lane(p, &record[i], step, f);
-			if (code != FAIL_NONE)
-				fail_within(f, "topic %s, lane %" PRIu32, step_records_topic(r), i);
-		}
-	free(record);
-	return code;
+	if (lane >= (int64_t)s->lanes)
+		return fail(f, FAIL_USAGE,
+		    "--lane: out of range: %" PRId64 " (the mix has %" PRIu32 ")", lane, s->lanes);
+	for (uint32_t i = 0; i < s->lanes; i++)
+		if ((lane < 0 || lane == i) && add_lane(p, s, i, f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
 }
 
 /* ---- its requests ---- */
@@ -247,15 +228,15 @@ enum fail_code
 skip_requests_step(struct control **out, size_t *n, enum ledger_change_kind kind, const char *mix,
     const struct config *c, uint64_t step, int64_t lane, const char *id, struct failure *f)
 {
-	struct step_records *records = NULL;
+	struct published_step s = {0};
 	struct places p = {0};
-	enum fail_code code = step_records_open(&records, mix, &c->kafka, ASK_MS, f);
+	enum fail_code code = published_step_open(&s, mix, c, step, f);
 
 	*out = NULL;
 	*n = 0;
 	if (code == FAIL_NONE)
-		code = add_step(&p, records, step, lane, f);
-	step_records_close(records);
+		code = add_step(&p, &s, lane, f);
+	published_step_close(&s);
 	if (code == FAIL_NONE) {
 		qsort(p.place, p.n, sizeof(*p.place), by_place);
 		*out = calloc(p.n + 1, sizeof(**out));

@@ -2,9 +2,9 @@
  * skip_requests.h -- the requests of `riffle skip`, and of `riffle skip --undo`: for a range of the
  * command line, or for all sequences of a step.
  *
- * How the sequences of a step are found. The record of a lane in the batch topic says for each
- * sequence which it was: domain, partition, ordinal, epoch. So
- *   1. step_records.h seeks the records of the step on all lanes;
+ * How the sequences of a step are found. The record of a lane says for each sequence which it was:
+ * domain, partition, ordinal, epoch. So
+ *   1. published_step.h gives the records of the step, of all lanes;
  *   2. each record is decoded, and the places of its sequences are collected;
  *   3. the places are sorted by domain, partition and ordinal;
  *   4. neighbours become one range, since the ledger keeps a limited number of ranges.
@@ -45,7 +45,7 @@ enum fail_code skip_requests_range(struct control **out, size_t *n, enum ledger_
 /*
  * One request for each stretch of neighbouring ordinals of one partition that the step holds, on
  * one lane, or, with lane -1, on all; ids get a number behind them. FAIL_DATA: the step is not
- * published yet, or not kept any more.
+ * published yet.
  */
 enum fail_code skip_requests_step(struct control **out, size_t *n, enum ledger_change_kind kind,
     const char *mix, const struct config *c, uint64_t step, int64_t lane, const char *id,

@@ -42,30 +42,38 @@ check_published(struct replay *r, struct failure *f)
 	    r->o->first, r->o->end, r->mix, next);
 }
 
-/* Republishing derives without comparing what the batch topic does not keep any more. */
+/*
+ * Where comparing begins: what the batch topic does not keep any more is derived all the same. A
+ * first record that cannot be read is no answer; such a lane is searched as it is, and the record
+ * found by comparing.
+ */
 static enum fail_code
-seek_batches(struct replay *r, struct failure *f)
+find_kept(struct replay *r, struct failure *f)
 {
 	struct step_records_kept kept;
 
-	r->compare_from = r->o->derive_only ? r->o->end : r->o->first;
-	if (r->o->derive_only)
+	if (step_records_earliest(r->records, &kept, f) != FAIL_NONE)
+		return f->code == FAIL_DATA && r->o->republish == NULL ? FAIL_NONE : f->code;
+	if (kept.any && kept.whole <= r->o->first)
 		return FAIL_NONE;
+	r->compare_from = kept.any && kept.whole < r->o->end ? kept.whole : r->o->end;
+	log_warning("replay: REPLAY-NOT-KEPT steps below %" PRIu64
+		    " are not in the batch topic any more: they are derived, and compared with the "
+		    "ledger alone",
+	    r->compare_from);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+seek_batches(struct replay *r, struct failure *f)
+{
+	r->compare_from = r->o->derive_only ? r->o->end : r->o->first;
 	for (uint32_t i = 0; r->o->fill != NULL && i < r->o->fill->lanes; i++)
 		step_records_absent(r->records, i, r->o->fill->absent_from[i]);
-	if (r->o->republish != NULL) {
-		if (step_records_earliest(r->records, &kept, f) != FAIL_NONE)
-			return f->code;
-		if (!kept.any || kept.whole > r->o->first)
-			r->compare_from = kept.any ? kept.whole : r->o->end;
-		if (r->compare_from > r->o->first)
-			log_warning("replay: REPLAY-NOT-KEPT steps below %" PRIu64
-				    " are not in the batch topic any more: they are derived, and "
-				    "not compared",
-			    r->compare_from < r->o->end ? r->compare_from : r->o->end);
-		if (r->compare_from >= r->o->end)
-			return FAIL_NONE;
-	}
+	if (!r->o->derive_only && r->o->fill == NULL && find_kept(r, f) != FAIL_NONE)
+		return f->code;
+	if (r->compare_from >= r->o->end)
+		return FAIL_NONE;
 	return step_records_seek(r->records, r->compare_from, f);
 }
 
@@ -332,6 +340,32 @@ in_range(const struct replay *r, uint64_t step)
 	return step >= r->compare_from && step < r->o->end;
 }
 
+/* Hands the lanes of a step out, where the caller wants them. */
+static enum fail_code
+give_step(struct replay *r, const struct assembled *step, uint64_t number, struct failure *f)
+{
+	const struct mixer *m = assembler_mixer(r->assembler);
+	struct batch_head head = lane_record_head(&r->head, m, number, false);
+	size_t each = head.global_batch / head.lanes;
+
+	if (r->o->lane == NULL || number < r->o->first || number >= r->o->end)
+		return FAIL_NONE;
+	for (head.lane = 0; head.lane < head.lanes; head.lane++) {
+		size_t first = head.lane * each, n;
+		enum fail_code code;
+		uint8_t *bytes;
+
+		if (lane_record_encode(&bytes, &n, &head, m, step->draw + first,
+			step->record + first, each, f) != FAIL_NONE)
+			return f->code;
+		code = r->o->lane(r->o->lane_opaque, head.lane, bytes, n, f);
+		free(bytes);
+		if (code != FAIL_NONE)
+			return code;
+	}
+	return FAIL_NONE;
+}
+
 /* One step: its records, its sequences, the comparison. */
 static enum fail_code
 take_step(struct replay *r, uint64_t number, struct failure *f)
@@ -356,6 +390,8 @@ take_step(struct replay *r, uint64_t number, struct failure *f)
 	if (compared && compare_step(r, &step, number, f) != FAIL_NONE)
 		return f->code;
 	r->result->steps += compared;
+	if (give_step(r, &step, number, f) != FAIL_NONE)
+		return f->code;
 	if (r->other != NULL && !r->finding.any &&
 	    republish_step(r->other, assembler_mixer(r->assembler), &step, &r->head, &r->now, f) !=
 		FAIL_NONE)

@@ -15,7 +15,8 @@
  * Two payloads that are both whole and differ leave open which one was changed.
  *
  * What no decision depends on is not derived: positions of runs, ids of mixers, the producer's
- * position in a sequence record.
+ * position in a sequence record. Steps that the batch topic does not keep any more are compared with
+ * the ledger alone.
  *
  *     for each record k:   ledger k-1, k --> plan and head --> is record k possible behind k-1?
  *                          domain logs ----> step, step, ...   compared with the lanes' records
@@ -28,6 +29,7 @@
  *     republish      writes the derived steps to another mix
  *     lane_fill      writes the derived records that lanes have lost
  *     repair         finds what lanes and ledger have lost, and has it derived and written
+ *     published_step one step's records: from the batch topic, or, where it has them no more, derived
  *
  * Memory: half of mix.memory for blocks, and one step. Works while the mix is running. Thread: one.
  */
@@ -42,17 +44,23 @@
 
 struct lane_fill;
 
+/* A lane's record of a step, as derived; `bytes` are borrowed during the call. */
+typedef enum fail_code replay_lane(
+    void *opaque, uint32_t lane, const uint8_t *bytes, size_t n, struct failure *f);
+
 struct replay_options {
 	const struct config *config; /* names mix and broker; all else is the ledger's */
 	uint64_t first, end;         /* steps, half open; first < end */
 	/*
 	 * NULL, or a mix that gets these steps, with its name in them, and a ledger that ends with
 	 * them (republish.h). Missing topics are created; a mix that holds a part of them is
-	 * resumed. Steps that the batch topic does not keep any more are then derived without
-	 * comparing.
+	 * resumed.
 	 */
 	const char *republish;
-	bool derive_only; /* with republish: compares with the ledger alone, not with the lanes */
+	bool derive_only; /* compares with the ledger alone, not with the lanes */
+	/* NULL, or called for each lane of each of these steps, in order. */
+	replay_lane *lane;
+	void *lane_opaque;
 	/*
 	 * NULL, or what completes the lanes (lane_fill.h). The walk then goes to the very end: of
 	 * the ledger, and of the lanes where these hold more (ledger_end < end). What is beyond the
@@ -72,7 +80,7 @@ struct replay_result {
 
 /*
  * FAIL_NONE: every byte is equal. FAIL_DATA: the first difference, or the steps are not published
- * yet or not kept any more. FAIL_FENCED: another process writes the other mix.
+ * yet. FAIL_FENCED: another process writes the other mix.
  */
 enum fail_code replay(const struct replay_options *o, struct replay_result *out, struct failure *f);
 

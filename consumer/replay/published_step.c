@@ -1,0 +1,193 @@
+#include "consumer/replay/published_step.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "consumer/batches/step_records.h"
+#include "consumer/ledger/ledger_log.h"
+#include "consumer/replay/replay.h"
+
+enum { ASK_MS = 15000 };
+
+#define MEMORY_BYTES (UINT64_C(256) << 20) /* to derive with, where no configuration says it */
+
+void
+published_step_close(struct published_step *s)
+{
+	for (uint32_t i = 0; s->lane != NULL && i < s->lanes; i++)
+		free(s->lane[i].bytes);
+	free(s->lane);
+	*s = (struct published_step){0};
+}
+
+enum fail_code
+published_step_fail(const struct published_step *s, uint32_t lane, struct failure *f)
+{
+	assert(lane < s->lanes);
+	if (s->derived)
+		return fail_within(f, "step %" PRIu64 " as derived, lane %" PRIu32, s->step, lane);
+	return fail_within(
+	    f, "topic %s, lane %" PRIu32 ", offset %" PRId64, s->topic, lane, s->lane[lane].offset);
+}
+
+enum fail_code
+published_step_decode(
+    struct batch_view *out, const struct published_step *s, uint32_t lane, struct failure *f)
+{
+	assert(lane < s->lanes);
+	if (batch_decode(out, s->lane[lane].bytes, s->lane[lane].n, f) == FAIL_NONE)
+		return FAIL_NONE;
+	return published_step_fail(s, lane, f);
+}
+
+static enum fail_code
+put_lane(void *step, uint32_t lane, const uint8_t *bytes, size_t n, struct failure *f)
+{
+	struct published_step *s = step;
+	struct published_lane *to = &s->lane[lane];
+
+	assert(lane < s->lanes);
+	assert(to->bytes == NULL);
+	to->bytes = malloc(n + 1);
+	if (to->bytes == NULL)
+		return fail_memory(f);
+	memcpy(to->bytes, bytes, n);
+	to->n = n;
+	to->offset = -1;
+	return FAIL_NONE;
+}
+
+/* ---- from the batch topic ---- */
+
+static enum fail_code
+take(struct published_step *s, struct step_records *r, const char *mix, struct failure *f)
+{
+	struct step_record *record = calloc(s->lanes, sizeof(*record));
+	enum fail_code code = record == NULL ? fail_memory(f) : FAIL_NONE;
+
+	if (code == FAIL_NONE)
+		code = step_records_seek(r, s->step, f);
+	if (code == FAIL_NONE)
+		code = step_records_next(r, 0, record, f);
+	for (uint32_t i = 0; code == FAIL_NONE && i < s->lanes; i++) {
+		if (record[i].last)
+			code = fail(f, FAIL_DATA,
+			    "mix %s has ended before step %" PRIu64 "; there is no such step", mix,
+			    s->step);
+		if (code == FAIL_NONE)
+			code = put_lane(s, i, record[i].bytes, record[i].n, f);
+		if (code == FAIL_NONE)
+			s->lane[i].offset = record[i].offset;
+	}
+	free(record);
+	return code;
+}
+
+/*
+ * Whether the lanes have lost the step that take() did not find; a failure of theirs that has
+ * another reason stays in *f.
+ */
+static bool
+is_deleted(const struct published_step *s, struct step_records *r, const struct failure *f)
+{
+	struct step_records_kept kept;
+	struct failure ignored;
+
+	if (f->code != FAIL_DATA && f->code != FAIL_TIMEOUT)
+		return false;
+	return step_records_earliest(r, &kept, &ignored) == FAIL_NONE &&
+	       (!kept.any || kept.whole > s->step);
+}
+
+/* ---- derived ---- */
+
+/*
+ * The batch topic alone cannot tell whether a step that it lacks is still to come: the ledger can.
+ * Where that cannot be read, *f stays as it is.
+ */
+static enum fail_code
+check_published(
+    const struct published_step *s, const char *mix, const struct config *c, struct failure *f)
+{
+	struct ledger last = {0};
+	struct ledger_log *log;
+	struct failure why;
+	bool any = false;
+	enum fail_code code = f->code;
+
+	if (ledger_log_open(&log, mix, &c->kafka, ASK_MS, &why) != FAIL_NONE)
+		return code;
+	if (ledger_log_last(log, &last, &any, &why) == FAIL_NONE) {
+		if (last.step_next > (int64_t)s->step)
+			code = FAIL_NONE;
+		else if (last.kind == LEDGER_END)
+			code = fail(f, FAIL_DATA, "mix %s has ended before step %" PRId64, mix,
+			    last.step_next);
+		else
+			code = fail(f, FAIL_DATA,
+			    "step %" PRIu64
+			    " of mix %s is not published yet: the mix stands at step %" PRId64,
+			    s->step, mix, last.step_next);
+	}
+	ledger_clear(&last);
+	ledger_log_close(log);
+	return code;
+}
+
+static enum fail_code
+derive(struct published_step *s, const char *mix, const struct config *c, struct failure *f)
+{
+	struct config with = *c; /* borrows */
+	struct replay_result result;
+	struct replay_options o = {
+	    .config = &with,
+	    .first = s->step,
+	    .end = s->step + 1,
+	    .derive_only = true,
+	    .lane = put_lane,
+	    .lane_opaque = s,
+	};
+
+	with.mix.name = (char *)(uintptr_t)mix; /* read only */
+	if (with.mix.memory_bytes == 0)
+		with.mix.memory_bytes = MEMORY_BYTES;
+	log_warning("replay: REPLAY-NOT-KEPT step %" PRIu64
+		    " is not in the batch topic any more: it is derived from ledger and domain "
+		    "logs",
+	    s->step);
+	for (uint32_t i = 0; i < s->lanes; i++) {
+		free(s->lane[i].bytes);
+		s->lane[i].bytes = NULL;
+	}
+	s->derived = true;
+	if (replay(&o, &result, f) != FAIL_NONE)
+		return fail_within(f,
+		    "step %" PRIu64 " is not in the batch topic any more, and is derived", s->step);
+	return FAIL_NONE;
+}
+
+enum fail_code
+published_step_open(struct published_step *out, const char *mix, const struct config *c,
+    uint64_t step, struct failure *f)
+{
+	struct step_records *r;
+	enum fail_code code;
+	bool deleted;
+
+	*out = (struct published_step){.step = step};
+	if (step_records_open(&r, mix, &c->kafka, ASK_MS, f) != FAIL_NONE)
+		return f->code;
+	snprintf(out->topic, sizeof(out->topic), "%s", step_records_topic(r));
+	out->lanes = step_records_lanes(r);
+	out->lane = calloc(out->lanes, sizeof(*out->lane));
+	code = out->lane == NULL ? fail_memory(f) : take(out, r, mix, f);
+	deleted = code != FAIL_NONE && is_deleted(out, r, f);
+	step_records_close(r);
+	if ((deleted || code == FAIL_TIMEOUT) && check_published(out, mix, c, f) != FAIL_NONE)
+		return f->code;
+	return deleted ? derive(out, mix, c, f) : code;
+}

@@ -1,0 +1,55 @@
+/*
+ * published_step.h -- the records of one published step, lane after lane: as the batch topic keeps
+ * them, or, where they were deleted (riffle retain), derived from ledger and domain logs.
+ *
+ * A replay derives them (replay.h), so that they are the bytes that the lanes held; what it derives
+ * is compared with the ledger. That takes the right to read ledger and domains, and the time to
+ * fetch the sequences of one transaction.
+ *
+ * Memory: one step. Thread: one.
+ */
+#ifndef CONSUMER_REPLAY_PUBLISHED_STEP_H
+#define CONSUMER_REPLAY_PUBLISHED_STEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+#include "common/base/names.h"
+#include "common/config/config.h"
+#include "common/record/batch.h"
+
+struct published_lane {
+	uint8_t *bytes;
+	size_t n;
+	int64_t offset; /* -1: derived */
+};
+
+struct published_step {
+	uint64_t step;
+	uint32_t lanes;
+	bool derived;
+	char topic[TOPIC_MAX_BYTES + 1];
+	struct published_lane *lane; /* [lanes] */
+};
+
+/*
+ * Fills *out, to be ended with published_step_close(), also where it failed. `c` says where the
+ * broker is, and how much memory deriving may take. Warns (REPLAY-NOT-KEPT) of a step that is
+ * derived. FAIL_DATA: not published yet, with the step at which the mix stands; or the mix has ended
+ * before it. FAIL_CONFIG: there is no such mix.
+ */
+enum fail_code published_step_open(struct published_step *out, const char *mix,
+    const struct config *c, uint64_t step, struct failure *f);
+void published_step_close(struct published_step *s); /* a zeroed one is accepted */
+
+/* The record of a lane, decoded as far as batch_decode() does; *f names lane and offset. */
+enum fail_code published_step_decode(
+    struct batch_view *out, const struct published_step *s, uint32_t lane, struct failure *f);
+
+/* Puts in front of *f what record it speaks of. Returns its code. */
+enum fail_code published_step_fail(
+    const struct published_step *s, uint32_t lane, struct failure *f);
+
+#endif
