@@ -21,7 +21,7 @@ BUILD = (ROOT / os.environ.get("B", "build")).resolve()
 # Files that take longest, the longest first: several workers (scripts/test) then end at about the same time.
 LONGEST = ["tokenizer_json", "access", "tokenizer", "replay", "weights", "mix", "reader", "reweight", "produce", "follow",
            "import", "packing", "scarcity", "chaos", "bad_records", "read", "conformance", "reader_broker", "mix_restart",
-           "doubt", "broker", "source_hf", "retain", "append", "standby"]
+           "doubt", "broker", "riffle_source", "retain", "append", "standby"]
 
 
 def children():

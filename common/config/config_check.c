@@ -80,12 +80,35 @@ fail_domain(const struct config *c, const struct yaml_node *root, const struct c
 	return config_fail(c, domain_line(root, d, key), path, f, "%s", what);
 }
 
+/* An address such as s3://bucket/x: riffle reads files, programs read the rest. */
+static enum fail_code
+check_local(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
+    const char *key, const struct config_list *files, struct failure *f)
+{
+	char what[4 * CONFIG_SHOWN_MAX], shown[CONFIG_SHOWN_MAX];
+
+	for (size_t i = 0; i < files->n; i++) {
+		if (strstr(files->text[i], "://") == NULL)
+			continue;
+		config_shown(shown, files->text[i]);
+		snprintf(what, sizeof(what),
+		    "%s is not a path; in place of train give exec: \"riffle-source '%s'\" (pip "
+		    "install 'riffle[source]')",
+		    shown, shown);
+		return fail_domain(c, root, d, key, f, what);
+	}
+	return FAIL_NONE;
+}
+
 static enum fail_code
 check_domain(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
     struct failure *f)
 {
 	bool files = d->train.n > 0, program = d->exec != NULL;
 
+	if (check_local(c, root, d, "train", &d->train, f) != FAIL_NONE ||
+	    check_local(c, root, d, "valid", &d->valid, f) != FAIL_NONE)
+		return f->code;
 	if (strcmp(d->name, "rejects") == 0)
 		return fail_domain(c, root, d, "", f,
 		    "the name is taken: <corpus>.rejects holds what could not be read");

@@ -111,10 +111,10 @@ const struct config_key config_keys[] = {
 	    "`train` and `valid` are files of tokens that another tool made with the same"
 	    " tokenizer, for `riffle import`: Megatron's `.bin` (its `.idx` beside it), Nanotron's"
 	    " and datatrove's `.ds`, OLMo's and NumPy's `.npy`, or llm.c's `.bin`; or `jsonl`:"
-	    " lines of `{\"tokens\": [...], \"no_loss\": [[first, end], ...], \"keep\": {...}}`, "
-	    "from"
-	    " files or `exec`, where tokens in the ranges of `no_loss` are no targets, the trainer"
-	    " gets the object `keep`, and both may be missing"},
+	    " lines of `{\"tokens\": [...], \"no_loss\": [[first, end], ...], \"keep\": {...},"
+	    " \"eos\": false}`, from files or `exec`: tokens in the ranges of `no_loss` are no"
+	    " targets, the trainer gets the object `keep`, `eos` false appends no eos, and all but"
+	    " the tokens may be missing"},
     {CONFIG_DOMAIN_PREFIX "token_bytes", CONFIG_CHOICE, AT_DOMAIN(token_bytes),
 	.choice = width_names, .default_text = "file", .recipe = true,
 	.help = "bytes of one of these tokens, where the files do not say it: `.npy` without a"

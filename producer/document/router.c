@@ -44,7 +44,7 @@ struct wanted {
 	size_t parts_n;
 	bool prompt; /* part[0] is one */
 	bool tokens; /* part[0] is a list of ids; keep[0] is the record's own */
-	size_t no_loss;
+	size_t no_loss, eos;
 	size_t *keep; /* in the order of the configuration */
 	size_t keeps_n;
 };
@@ -114,7 +114,8 @@ add_wanted_tokens(struct router *r, struct wanted *w, struct failure *f)
 	if (w->keep == NULL)
 		return fail_memory(f);
 	if (add_field(r, TOKEN_RECORD_TOKENS, &w->part[0], f) != FAIL_NONE ||
-	    add_field(r, TOKEN_RECORD_NO_LOSS, &w->no_loss, f) != FAIL_NONE)
+	    add_field(r, TOKEN_RECORD_NO_LOSS, &w->no_loss, f) != FAIL_NONE ||
+	    add_field(r, TOKEN_RECORD_EOS, &w->eos, f) != FAIL_NONE)
 		return f->code;
 	w->keeps_n = 1;
 	return add_field(r, TOKEN_RECORD_KEEP, &w->keep[0], f);
@@ -476,10 +477,17 @@ check_string(struct router_scratch *s, const char *field, const struct json_fiel
 	return false;
 }
 
+/* Whether the value's JSON text is `word`. */
+static bool
+is_word(const struct json_field_value *v, const char *word)
+{
+	return v->raw_n == strlen(word) && memcmp(v->raw, word, v->raw_n) == 0;
+}
+
 static bool
 is_absent(const struct json_field_value *v)
 {
-	return v->found == JSON_FIELD_MISSING || (v->raw_n == 4 && memcmp(v->raw, "null", 4) == 0);
+	return v->found == JSON_FIELD_MISSING || is_word(v, "null");
 }
 
 /* Gives the ids of a record as a document. */
@@ -489,7 +497,7 @@ give_tokens(const struct router *r, struct router_scratch *s, size_t domain,
 {
 	const struct wanted *w = &r->wanted[domain];
 	const struct json_field_value *ids = &value[w->part[0]], *no_loss = &value[w->no_loss],
-				      *keep = &value[w->keep[0]];
+				      *keep = &value[w->keep[0]], *eos = &value[w->eos];
 
 	if (ids->found == JSON_FIELD_MISSING) {
 		reject(out, "no field `" TOKEN_RECORD_TOKENS "`");
@@ -499,6 +507,11 @@ give_tokens(const struct router *r, struct router_scratch *s, size_t domain,
 	    .verdict = ROUTER_DOCUMENT, .domain = domain, .ids = {ids->raw, ids->raw_n}};
 	if (!is_absent(no_loss))
 		out->no_loss = (struct text_view){no_loss->raw, no_loss->raw_n};
+	out->no_eos = !is_absent(eos) && is_word(eos, "false");
+	if (!is_absent(eos) && !out->no_eos && !is_word(eos, "true")) {
+		reject(out, "field `" TOKEN_RECORD_EOS "` is not true or false");
+		return FAIL_NONE;
+	}
 	if (is_absent(keep))
 		return FAIL_NONE;
 	if (*keep->raw != '{') {

@@ -69,6 +69,7 @@ struct router_result {
 	const char *text; /* ROUTER_DOCUMENT: valid UTF-8; what was not became U+FFFD */
 	size_t n;         /* its bytes; may be 0 */
 	struct text_view ids, no_loss; /* of tokens, in place of a text: JSON; NULL: none */
+	bool no_eos;                   /* of tokens: none is to be appended */
 	size_t prompt_n;               /* of them, those of the prompt */
 	bool prompt_only;   /* there is no response: the document has no targets at all */
 	const char *keep;   /* ROUTER_DOCUMENT: valid UTF-8; lives as `text` does */

@@ -1,10 +1,11 @@
 /*
  * token_record.h -- a record that holds tokens: its ids, and which of them are no targets.
  *
- *     {"tokens": [1, 15043, 29991, 2], "no_loss": [[0, 2]], "keep": {"id": 7}}
+ *     {"tokens": [1, 15043, 29991, 2], "no_loss": [[0, 2]], "keep": {"id": 7}, "eos": false}
  *
- * A range of `no_loss` is [first, end), in tokens; ranges may come in any order. The values are
- * those of a JSON text that json_field has checked. Pure memory.
+ * A range of `no_loss` is [first, end), in tokens; ranges may come in any order. `eos` false: none
+ * is appended, as for a prompt that is to be continued. The values are those of a JSON text that
+ * json_field has checked. Pure memory.
  */
 #ifndef PRODUCER_DOCUMENT_TOKEN_RECORD_H
 #define PRODUCER_DOCUMENT_TOKEN_RECORD_H
@@ -17,6 +18,7 @@
 #define TOKEN_RECORD_TOKENS  "tokens"
 #define TOKEN_RECORD_NO_LOSS "no_loss"
 #define TOKEN_RECORD_KEEP    "keep"
+#define TOKEN_RECORD_EOS     "eos"
 
 /* The array raw[n] has at most so many elements. */
 size_t token_record_room(const char *raw, size_t n);

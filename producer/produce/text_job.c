@@ -197,8 +197,8 @@ read_ids(struct text_job *j, const struct router_result *r, size_t *n, struct fa
 }
 
 /*
- * Tokens of a record. They get an eos if they do not end with one: it is a target if the token
- * before it is, so that a document that is all prompt stays that.
+ * Tokens of a record. They get an eos if they do not end with one and may have one: it is a target
+ * if the token before it is, so that a document that is all prompt stays that.
  */
 static enum fail_code
 take_ids(struct text_job *j, struct worker_memory *m, const struct router_result *r,
@@ -218,9 +218,13 @@ take_ids(struct text_job *j, struct worker_memory *m, const struct router_result
 	if (r->no_loss.bytes != NULL &&
 	    token_record_mark(r->no_loss.bytes, r->no_loss.n, PACK_NO_LOSS, id, n, f) != FAIL_NONE)
 		return f->code;
-	if (text_n == n)
+	if (r->no_eos && n == 0)
+		return fail(f, FAIL_DATA, "there is no token, and no eos is to be appended");
+	if (text_n == n && !r->no_eos) {
 		id[n] = eos | (n > 0 ? id[n - 1] & PACK_NO_LOSS : 0);
-	j->tokens.n += text_n + 1;
+		n++;
+	}
+	j->tokens.n += n;
 	d->verdict = TEXT_JOB_DOCUMENT;
 	return end_document(j, r, d, f);
 }

@@ -340,16 +340,17 @@ def test_masks_and_kept_objects_come_with_the_tokens(corpus, packing):
         {"no_loss": [[0, 3]], "tokens": [21, 22, 23]},
         {"tokens": [31, 32, EOS], "no_loss": [[1, 2], [0, 1], [2, 3]], "keep": None},
         {"tokens": [41, 42], "no_loss": None, "keep": {"id": 8}},
-        {"tokens": [], "keep": {}},
+        {"tokens": [], "keep": {}, "eos": True},
+        {"tokens": [51, 52], "no_loss": [[0, 2]], "eos": False},
     ] * 20
     (corpus.folder / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
     corpus.config["domains"] = {"a": domain("jsonl", ["a.jsonl"], {}, packing=packing)}
     corpus.config["split"] = "1,0,0"
     corpus.create()
     run(corpus)
-    masked = [{0, 1, 4}, {0, 1, 2, 3}, {0, 1, 2}, set(), set()]
-    ids = [r["tokens"] + ([] if r["tokens"][-1:] == [EOS] else [EOS]) for r in records]
-    kept = ['{"id":7,"x":["a"," b"]}', "", "", '{"id":8}', "{}"]
+    masked = [{0, 1, 4}, {0, 1, 2, 3}, {0, 1, 2}, set(), set(), {0, 1}]
+    ids = [r["tokens"] + ([] if r["tokens"][-1:] == [EOS] or r.get("eos") is False else [EOS]) for r in records]
+    kept = ['{"id":7,"x":["a"," b"]}', "", "", '{"id":8}', "{}", ""]
     seen = 0
     for s in corpus.read("a")[0]:
         p = s["payload"]
@@ -359,9 +360,9 @@ def test_masks_and_kept_objects_come_with_the_tokens(corpus, packing):
             for at in range(d["start"], end):
                 place = d["offset"] + at - d["start"]
                 assert tokens(s)[at] == ids[d["document"]][place]
-                assert (at in no_loss) == (place in masked[d["document"] % 5]), (d, at)
+                assert (at in no_loss) == (place in masked[d["document"] % 6]), (d, at)
                 seen += 1
-            assert d["keep"] == kept[d["document"] % 5].encode()
+            assert d["keep"] == kept[d["document"] % 6].encode()
         assert set(range(p["used"], LENGTH + 1)) <= no_loss
     assert seen > len(records)
 
@@ -376,6 +377,8 @@ def test_records_that_cannot_be_used_are_rejects_with_their_place(corpus):
         ({"tokens": [1, 2], "no_loss": [[0, 1], [1, 1]]}, r"no_loss\[1\], \[1, 1\], is no range"),
         ({"tokens": [1, 2], "no_loss": [0, 1]}, r"no_loss\[0\] is not a range"),
         ({"tokens": [1, 2], "keep": 3}, "field `keep` is not an object"),
+        ({"tokens": [1, 2], "eos": "no"}, "field `eos` is not true or false"),
+        ({"tokens": [], "eos": False}, "there is no token"),
     ]
     good = [{"tokens": list(range(100))}] * 50
     (corpus.folder / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [b for b, _ in bad] + good))

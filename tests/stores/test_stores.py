@@ -1,18 +1,21 @@
-"""scripts/source-hf on s3:// and gs://, by s3fs and gcsfs, from servers on loopback that speak those protocols."""
+"""riffle-source on s3://, gs:// and http://, by s3fs, gcsfs and aiohttp, from servers on loopback that speak those protocols."""
 
+import functools
+import http.server
 import json
 import os
 import pathlib
 import socket
 import subprocess
 import sys
+import threading
 
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/source-hf"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "python/riffle_source.py"
 ROWS = [{"text": f"document {i} é 漢", "n": i} for i in range(3000)]
 PARTS = {"a.parquet": ROWS[:1000], "b.parquet": ROWS[1000:2500], "c.jsonl": ROWS[2500:]}
 
@@ -42,6 +45,32 @@ def gs(monkeypatch):
     monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # asks another service, by gRPC
     yield fsspec.filesystem("gs", token="anon", project="none", skip_instance_cache=True)
     server.stop()
+
+
+@pytest.fixture
+def web(tmp_path):
+    folder = tmp_path / "web"
+    folder.mkdir()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def test_files_of_a_web_server_are_read(web):
+    folder, address = web
+    pq.write_table(pa.Table.from_pylist(ROWS[:2000]), folder / "a.parquet", row_group_size=400)
+    (folder / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS[2000:]))
+    for resume in (0, 401, 2500):
+        done = subprocess.run([sys.executable, SCRIPT, f"{address}/b.jsonl", f"{address}/a.parquet"], capture_output=True,
+                              timeout=120, env={**os.environ, "RIFFLE_RESUME": str(resume)})
+        assert done.returncode == 0, done.stderr.decode()
+        assert [json.loads(line) for line in done.stdout.splitlines()] == ROWS[resume:]
 
 
 @pytest.mark.parametrize("scheme", ["s3", "gs"])

@@ -587,6 +587,10 @@ test_a_domain_has_one_source(void **unused)
 		"9: domains.code.exec: train and exec exclude each other: give one of them"},
 	    {8, "    text: body",
 		"7: domains.code: has no source: give train (files) or exec (a program)"},
+	    {8, "    train: [y, \"s3://bucket/x/*.parquet\"]",
+		"8: domains.code.train: s3://bucket/x/*.parquet is not a path; in place of train "
+		"give exec: \"riffle-source 's3://bucket/x/*.parquet'\" (pip install "
+		"'riffle[source]')"},
 	    {8, "    valid: v",
 		"8: domains.code.valid: valid without train: give train or exec, from which the "
 		"mix is drawn"},

@@ -1,4 +1,4 @@
-"""scripts/source-hf: rows of files that pyarrow wrote, as JSON lines, the same each time, from any row on."""
+"""riffle-source: rows of files that pyarrow wrote, as JSON lines, the same each time, from any row on."""
 
 import datetime
 import decimal
@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 
+import datasets
 import pyarrow
 import pyarrow.feather
 import pyarrow.ipc
@@ -17,7 +18,7 @@ import pyarrow.parquet
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts/source-hf"
+SCRIPT = ROOT / "python/riffle_source.py"
 
 
 def source(*words, resume=None, check=True, cwd=None, **env):
@@ -102,14 +103,13 @@ def test_other_file_systems_of_fsspec_are_read_too(tmp_path):
     write(tmp_path / "a.parquet", documents(12))
     write(tmp_path / "b.jsonl.gz", documents(5, 2))
     program = f"""
-import fsspec, importlib.machinery, importlib.util, sys
+import fsspec, sys
 for name in ("a.parquet", "b.jsonl.gz"):
     with fsspec.open("memory://bucket/" + name, "wb") as out:
         out.write(open({str(tmp_path)!r} + "/" + name, "rb").read())
-loader = importlib.machinery.SourceFileLoader("source_hf", {str(SCRIPT)!r})
-module = importlib.util.module_from_spec(importlib.util.spec_from_loader("source_hf", loader))
-loader.exec_module(module)
-sys.exit(module.main(["memory://bucket/*"]))
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+import riffle_source
+sys.exit(riffle_source.main(["memory://bucket/*"]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
@@ -178,7 +178,7 @@ def test_a_resume_that_cannot_be(tmp_path, resume, why):
 def test_help_names_every_option_and_the_requirements():
     text = source("--help").stdout.decode()
     for word in ("--columns", "--limit", "--watch", "--dataset", "--name", "--split", "--revision", "--download",
-                 "RIFFLE_RESUME", "scripts/source-hf.txt", "gs://", "s3://"):
+                 "RIFFLE_RESUME", "riffle[source]", "gs://", "s3://", "--chat"):
         assert word in text
 
 
@@ -196,6 +196,20 @@ def test_a_dataset_of_a_local_folder(tmp_path, download):
     bad = source(*words, "--columns", "body", check=False, **env)
     assert bad.returncode == 1 and b"no column body" in bad.stderr
     assert source("--dataset", tmp_path / "none", *download, check=False, **env).returncode == 1
+
+
+def test_a_folder_that_save_to_disk_wrote(tmp_path):
+    rows = documents(20)
+    one = datasets.Dataset.from_list(rows)
+    one.save_to_disk(tmp_path / "one")
+    datasets.DatasetDict({"train": one, "valid": one.select([3, 4])}).save_to_disk(tmp_path / "two")
+    assert rows_of(source("--dataset", tmp_path / "one")) == rows
+    assert rows_of(source("--dataset", tmp_path / "one", "--columns", "id", resume=18)) == [{"id": 18}, {"id": 19}]
+    assert rows_of(source("--dataset", tmp_path / "two", "--split", "valid")) == rows[3:5]
+    bad = source("--dataset", tmp_path / "two", "--split", "test", check=False)
+    assert bad.returncode == 1 and b"no split test: there are train, valid" in bad.stderr
+    bad = source("--dataset", tmp_path / "one", "--name", "en", check=False)
+    assert bad.returncode == 1 and b"has no --name" in bad.stderr
 
 
 def test_watching_goes_on_with_new_files_and_says_where_one_sorts_before(tmp_path):

@@ -1,24 +1,33 @@
 #!/usr/bin/env python3
-"""source-hf: prints rows of Parquet, Arrow or Hugging Face datasets as JSON lines, for a domain's exec:.
+"""riffle-source: prints rows of Parquet, Arrow or Hugging Face datasets as JSON lines, for a domain's exec:.
 
     domains:
-      web:  {exec: "scripts/source-hf 's3://bucket/web/*.parquet' --columns text,url"}
-      wiki: {exec: "scripts/source-hf --dataset wikimedia/wikipedia --name 20231101.en --revision REV"}
+      web:  {exec: "riffle-source 's3://bucket/web/*.parquet' --columns text,url"}
+      wiki: {exec: "riffle-source --dataset wikimedia/wikipedia --name 20231101.en --revision REV"}
+      chat: {exec: "riffle-source chat.parquet --chat meta-llama/Llama-3.2-1B-Instruct", tokens: jsonl}
 
 Sources are files or globs: local paths, or any address that fsspec knows (gs://, s3://, hf://, https://,
 memory://, file://), of .parquet, .arrow, .feather (Arrow's file and stream formats), .jsonl and .json (one
-object a line), plain or .gz or .zst. All files together are sorted by their full names and read in that
-order, row group after row group, so that every run prints the same lines. `riffle produce` relies on
-that: with the same data it may be ended at any moment and go on.
+object a line), plain or .gz or .zst. riffle-source sorts all files by their full names and reads them in
+that order, row group after row group, so that every run prints the same lines. `riffle produce` relies on
+that: with the same data it may be ended at any moment and resume. A folder that
+Dataset.save_to_disk() wrote is a dataset too: --dataset FOLDER.
 
 RIFFLE_RESUME=N in the environment leaves out the first N rows (of Parquet and Arrow files without
-reading them). `riffle produce --follow` sets it; with --watch this program goes on with files that sort
-behind those it has read, and says so where one comes that does not.
+reading them). `riffle produce --follow` sets it; with --watch this program continues with files that sort
+behind those it has read, and fails where one comes that does not.
 
 Values that JSON lacks: bytes become text where they are UTF-8, else base64; times become ISO 8601;
-decimals text; numbers that are not finite become null. Needs scripts/source-hf.txt (pip install -r): pyarrow
-and fsspec; gcsfs for gs://, s3fs for s3://, datasets for --dataset. Exit 0 when all is printed, 1 where
-something cannot be read, 2 for a wrong command line.
+decimals text; numbers that are not finite become null.
+
+--chat makes tokens of rows that hold lists of messages, [{"role": "user", "content": "..."}, ...], by
+transformers' apply_chat_template: lines for a domain with `tokens: jsonl`. Only what the template marks
+as the assistant's, {% generation %}, is a target; --loss all makes every token one. --prompt-only prints
+prompts for sampling: with the template's beginning of an answer, no targets, no eos.
+
+pip install 'riffle[source]' installs what files and datasets need (pyarrow, fsspec, datasets); gs:// needs
+gcsfs, s3:// s3fs, https:// aiohttp, --chat transformers. Exit 0 when all is printed, 1 where something
+cannot be read, 2 for a wrong command line.
 """
 
 import argparse
@@ -29,6 +38,7 @@ import io
 import json
 import math
 import os
+import re
 import signal
 import sys
 import time
@@ -47,8 +57,8 @@ def need(module, what):
     try:
         return __import__(module, fromlist=["_"])
     except ImportError as e:
-        raise Failure(f"{what} needs the Python package {module.split('.')[0]}: pip install -r scripts/source-hf.txt "
-                      f"({e})") from None
+        name = module.split(".")[0]
+        raise Failure(f"{what} needs the Python package {name}: pip install {name} ({e})") from None
 
 
 # ---- values
@@ -84,8 +94,10 @@ def plain(value):
 
 
 class Printer:
-    def __init__(self, out, skip, limit):
-        self.out, self.skip, self.left = out, skip, limit
+    """Prints rows, or what `change` makes of them; leaves out the first `skip`."""
+
+    def __init__(self, out, skip, limit, change=None):
+        self.out, self.skip, self.left, self.change = out, skip, limit, change
 
     def full(self):
         return self.left == 0
@@ -101,6 +113,8 @@ class Printer:
             return
         if self.left is not None:
             self.left -= 1
+        if self.change:
+            row = self.change(row)
         text = json.dumps(plain(row), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         self.out.write(text.encode("utf-8", "replace") + b"\n")
 
@@ -259,18 +273,32 @@ def print_sources(a, printer):
 # ---- Hugging Face datasets
 
 
+def load(datasets, a):
+    """The rows of one split; a folder of save_to_disk() holds a dataset, or one for each split."""
+    if any(os.path.exists(os.path.join(a.dataset, name)) for name in ("dataset_dict.json", "state.json")):
+        if a.name or a.revision or a.source:
+            raise Failure(f"{a.dataset}: save_to_disk() wrote this folder: it has no --name, --revision or data files")
+        rows = datasets.load_from_disk(a.dataset)
+        if not isinstance(rows, datasets.DatasetDict):
+            return rows
+        if a.split not in rows:
+            raise Failure(f"{a.dataset}: no split {a.split}: there are {', '.join(rows)}")
+        return rows[a.split]
+    return datasets.load_dataset(a.dataset, a.name, split=a.split, revision=a.revision, streaming=not a.download,
+                                 data_files=a.source or None)
+
+
 def print_dataset(a, printer):
     datasets = need("datasets", "--dataset")
     datasets.disable_progress_bars()
     try:
-        rows = datasets.load_dataset(a.dataset, a.name, split=a.split, revision=a.revision, streaming=not a.download,
-                                     data_files=a.source or None)
+        rows = load(datasets, a)
         if a.columns:
             missing = [c for c in a.columns if rows.column_names and c not in rows.column_names]
             if missing:
                 raise Failure(f"{a.dataset}: no column {missing[0]}: there are {', '.join(rows.column_names)}")
             rows = rows.select_columns(a.columns)
-        if a.download:
+        if hasattr(rows, "select"):
             rows = rows.select(range(printer.leave_out(len(rows)), len(rows)))
         elif printer.skip:
             rows = rows.skip(printer.skip)
@@ -285,6 +313,72 @@ def print_dataset(a, printer):
         raise Failure(f"{a.dataset}: {type(e).__name__}: {e}") from None
 
 
+# ---- chats
+
+
+class Chat:
+    """Rows of messages to records of tokens: {"tokens": [...], "no_loss": [[first, end], ...], "keep": {...}}."""
+
+    def __init__(self, a):
+        os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # it speaks as it is imported
+        transformers = need("transformers", "--chat")
+        need("jinja2", "--chat")
+        try:
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(a.chat, revision=a.chat_revision)
+        except (OSError, ValueError) as e:
+            raise Failure(f"--chat {a.chat}: {e}") from None
+        try:
+            self.template = open(a.chat_template, encoding="utf-8").read() if a.chat_template else None
+        except (OSError, UnicodeDecodeError) as e:
+            raise Failure(f"--chat-template {a.chat_template}: {e}") from None
+        text = self.template or self.tokenizer.chat_template
+        if not text:
+            raise Failure(f"--chat {a.chat}: the tokenizer has no chat template: give one by --chat-template FILE")
+        if a.loss == "assistant" and not a.prompt_only and not re.search(r"{%[-+]?\s*generation\b", str(text)):
+            raise Failure("the chat template does not mark what the assistant says with {% generation %} and "
+                          "{% endgeneration %}, so that no token would be a target: give one that does by "
+                          "--chat-template FILE, or --loss all")
+        self.a = a
+
+    def __call__(self, row):
+        a = self.a
+        for column in [a.messages, *([a.tools] if a.tools else []), *a.keep]:
+            if column not in row:
+                raise Failure(f"no column {column}: there are {', '.join(row)}")
+        messages = row[a.messages]
+        if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
+            raise Failure(f"column {a.messages} is not a list of messages")
+        # Parquet and Arrow give every message the keys of all: those that it does not have are null.
+        messages = [{k: v for k, v in plain(m).items() if v is not None} for m in messages]
+        assistant = a.loss == "assistant" and not a.prompt_only
+        try:
+            made = self.tokenizer.apply_chat_template(
+                messages, tools=plain(row[a.tools]) if a.tools else None, chat_template=self.template, tokenize=True,
+                return_dict=True, return_assistant_tokens_mask=assistant, add_generation_prompt=a.prompt_only)
+        except Exception as e:  # a template may raise what it likes
+            raise Failure(f"the chat template: {type(e).__name__}: {e}") from None
+        record = {"tokens": list(made["input_ids"])}
+        if a.prompt_only:
+            record.update(no_loss=[[0, len(record["tokens"])]], eos=False)
+        elif assistant:
+            record["no_loss"] = ranges(made["assistant_masks"])
+        if a.keep:
+            record["keep"] = {column: row[column] for column in a.keep}
+        return record
+
+
+def ranges(mask):
+    """[first, end) of each stretch of zeros."""
+    found, first = [], None
+    for i, one in enumerate([*mask, 1]):
+        if one and first is not None:
+            found.append([first, i])
+            first = None
+        elif not one and first is None:
+            first = i
+    return found
+
+
 # ---- the command line
 
 
@@ -296,7 +390,7 @@ def resume():
 
 
 def arguments(words):
-    p = argparse.ArgumentParser(prog="source-hf", description=__doc__,
+    p = argparse.ArgumentParser(prog="riffle-source", description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("source", nargs="*", metavar="FILE", help="a file, folder or glob; with --dataset its data files")
     p.add_argument("--columns", metavar="A,B", help="only these columns, in this order; without it all")
@@ -307,7 +401,22 @@ def arguments(words):
     p.add_argument("--split", default="train", help="of the dataset (train)")
     p.add_argument("--revision", metavar="REV", help="commit of the dataset: without it a later run can read other data")
     p.add_argument("--download", action="store_true", help="takes the dataset into the cache, then reads it there")
+    chat = p.add_argument_group("chats", "rows of messages become tokens, for a domain with `tokens: jsonl`")
+    chat.add_argument("--chat", metavar="TOKENIZER", help="a tokenizer of transformers: a folder, or an id on the hub")
+    chat.add_argument("--chat-revision", metavar="REV", help="commit of the tokenizer")
+    chat.add_argument("--chat-template", metavar="FILE", help="a Jinja template (default: the tokenizer's)")
+    chat.add_argument("--messages", metavar="COLUMN", default="messages", help="of the messages (default: messages)")
+    chat.add_argument("--tools", metavar="COLUMN", help="of the tools that the template describes")
+    chat.add_argument("--keep", metavar="A,B", default="", help="columns that go to the trainer beside the tokens")
+    chat.add_argument("--loss", choices=["assistant", "all"], default="assistant",
+                      help="what is a target (default: assistant)")
+    chat.add_argument("--prompt-only", action="store_true", help="prompts: no targets, no eos")
     a = p.parse_args(words)
+    a.keep = [c.strip() for c in a.keep.split(",")] if a.keep else []
+    if not a.chat and (a.chat_template or a.chat_revision or a.tools or a.keep or a.prompt_only):
+        p.error("--chat-template, --chat-revision, --tools, --keep and --prompt-only need --chat")
+    if a.chat and a.columns:
+        p.error("--columns cannot be given with --chat: --messages, --tools and --keep choose the columns")
     if not a.source and not a.dataset:
         p.error("give FILE, or --dataset ID")
     if a.watch is not None and (a.dataset or a.watch <= 0):
@@ -322,24 +431,29 @@ def arguments(words):
     return a
 
 
-def main(words):
+def main(words=None):
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # whoever reads may end first
     a = arguments(words)
     out = io.BufferedWriter(io.FileIO(1, "w", closefd=False), 1 << 20)
     try:
-        printer = Printer(out, resume(), a.limit)
+        printer = Printer(out, resume(), a.limit, Chat(a) if a.chat else None)
         (print_dataset if a.dataset else print_sources)(a, printer)
         out.flush()
         if printer.skip:
             raise Failure(f"RIFFLE_RESUME asks for more rows than there are: {printer.skip} fewer")
     except Failure as e:
         out.flush()
-        print(f"source-hf: {e}", file=sys.stderr)
+        print(f"riffle-source: {e}", file=sys.stderr)
         return 1
     return 0
 
 
-if __name__ == "__main__":
-    code = main(sys.argv[1:])
+def run():
+    """The program `riffle-source`."""
+    code = main()
     sys.stderr.flush()
     os._exit(code)  # pyarrow's threads may still be at work, and end a Python that shuts down by SIGABRT
+
+
+if __name__ == "__main__":
+    run()
