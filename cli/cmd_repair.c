@@ -40,9 +40,10 @@ print(const struct repair_options *o, const struct repair_result *r)
 		    mix, r->checked_first, r->checked_end);
 		return;
 	}
-	if (r->opened > 0)
-		printf("%s a transaction that nobody ended, on %" PRIu32 " lane%s\n",
-		    o->dry_run ? "would abort" : "aborted", r->opened, r->opened == 1 ? "" : "s");
+	if (r->opened > 0 || r->opened_ledger)
+		printf("%s a transaction that nobody ended, on %" PRIu32 " lane%s%s\n",
+		    o->dry_run ? "would abort" : "aborted", r->opened, r->opened == 1 ? "" : "s",
+		    r->opened_ledger ? " and in the ledger" : "");
 	for (uint32_t i = 0; i < r->lanes; i++)
 		if (r->lane[i].first < r->lane[i].end)
 			printf("lane %" PRIu32 ": steps %" PRIu64 "..%" PRIu64 "\n", i,

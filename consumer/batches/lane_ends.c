@@ -231,22 +231,52 @@ compare_logs(struct lane_end *end, const struct lane_map *map, rd_kafka_t *rk, c
 }
 
 static enum fail_code
-find_open(struct lane_end *end, const struct lane_map *map, const char *mix,
-    const struct properties *properties, bool *open, int timeout_ms, struct failure *f)
+open_looker(
+    rd_kafka_t **out, const struct properties *properties, bool uncommitted, struct failure *f)
 {
 	struct kafka_options k = {.role = KAFKA_READER,
 	    .properties = properties,
 	    .client = "lane-ends",
-	    .uncommitted = true};
-	char topic[TOPIC_MAX_BYTES + 1];
-	rd_kafka_t *rk;
-	enum fail_code code = kafka_open(&rk, &k, f);
+	    .uncommitted = uncommitted};
 
-	if (code != FAIL_NONE)
-		return code;
+	return kafka_open(out, &k, f);
+}
+
+/* The same of the ledger. `rk` sees what is undecided, `reader` does not. */
+static enum fail_code
+compare_ledger(struct lane_ends_ledger *l, rd_kafka_t *rk, rd_kafka_t *reader, const char *mix,
+    int timeout_ms, struct failure *f)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+	int64_t low, high;
+
+	names_topic(topic, mix, "ledger");
+	if (kafka_watermarks(reader, topic, 0, &low, &l->high, timeout_ms, f) != FAIL_NONE ||
+	    kafka_watermarks(rk, topic, 0, &low, &high, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	l->open = high > l->high;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+find_open(struct lane_end *end, const struct lane_map *map, struct lane_ends_ledger *ledger,
+    const char *mix, const struct properties *properties, bool *any, int timeout_ms,
+    struct failure *f)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+	rd_kafka_t *rk = NULL, *reader = NULL;
+	enum fail_code code = open_looker(&rk, properties, true, f);
+
 	names_topic(topic, mix, "batches");
-	code = compare_logs(end, map, rk, topic, open, timeout_ms, f);
+	if (code == FAIL_NONE)
+		code = open_looker(&reader, properties, false, f);
+	if (code == FAIL_NONE)
+		code = compare_ledger(ledger, rk, reader, mix, timeout_ms, f);
+	if (code == FAIL_NONE)
+		code = compare_logs(end, map, rk, topic, any, timeout_ms, f);
+	*any = *any || ledger->open;
 	kafka_close(rk);
+	kafka_close(reader);
 	return code;
 }
 
@@ -296,8 +326,9 @@ lane_ends_query(struct lane_end **out, struct lane_map *map, const char *mix,
  * replica yet. One that nobody ends stays so.
  */
 enum fail_code
-lane_ends_query_decided(struct lane_end **out, struct lane_map *map, const char *mix,
-    const struct properties *properties, int timeout_ms, struct failure *f)
+lane_ends_query_decided(struct lane_end **out, struct lane_map *map,
+    struct lane_ends_ledger *ledger, const char *mix, const struct properties *properties,
+    int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + OPEN_MS;
 	bool open = true;
@@ -305,7 +336,8 @@ lane_ends_query_decided(struct lane_end **out, struct lane_map *map, const char 
 	for (;;) {
 		if (lane_ends_query(out, map, mix, properties, timeout_ms, f) != FAIL_NONE)
 			return f->code;
-		if (find_open(*out, map, mix, properties, &open, timeout_ms, f) != FAIL_NONE)
+		if (find_open(*out, map, ledger, mix, properties, &open, timeout_ms, f) !=
+		    FAIL_NONE)
 			break;
 		if (!open || clock_ms() >= deadline_ms)
 			return FAIL_NONE;
@@ -372,14 +404,17 @@ void
 lane_ends_compare(struct lane_ends_report *out, struct lane_end *end, uint32_t n,
     const struct lane_ends_ledger *l)
 {
+	struct lane_ends_ledger at = *l;
 	bool empty = all_empty(end, n);
 
-	assert(l->first <= l->next);
+	/* Another mixer went on after `next` was read, and records were deleted below that. */
+	if (at.first > at.next)
+		at.first = at.next;
 	*out = (struct lane_ends_report){.lowest = l->next, .highest = l->next};
 	for (uint32_t i = 0; i < n; i++) {
 		struct lane_end *e = &end[i];
 
-		compare_lane(e, empty, l);
+		compare_lane(e, empty, &at);
 		count(&out->behind, e->state == LANE_ENDS_BEHIND, i);
 		count(&out->ahead, e->state == LANE_ENDS_AHEAD, i);
 		count(&out->open, e->open, i);
@@ -424,6 +459,11 @@ lane_ends_judge(const struct lane_ends_report *r, const struct lane_end *end,
 		    end[r->behind.lane].any ? "" : " (it holds no record)", l->next,
 		    l->ended ? " with the end of the mix" : "", kept);
 	}
+	if (l->open)
+		return fail(f, FAIL_DATA,
+		    "topic %s.ledger has lost its end: it holds records of a transaction behind "
+		    "step %" PRIu64 " that nobody ends any more: %s",
+		    mix, l->next, kept);
 	if (r->open.n > 0) {
 		name_lanes(lanes, &r->open);
 		return fail(f, FAIL_DATA,

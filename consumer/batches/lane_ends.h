@@ -19,7 +19,8 @@
  * Open transactions. A lane can lose a transaction's marker and keep its records. No reader sees
  * them, but the next transaction of the mix would end them with its own: aborted records would
  * become visible. Such a lane ends, for readers, before its log does. That means something only
- * where every transaction of the mix is decided, as after transactions_open().
+ * where every transaction of the mix is decided, as after transactions_open(). The same counts for
+ * the ledger: an aborted record of it would become visible as the state to resume from.
  *
  * Where lanes share a partition (record/lane_map.h) each has an end of its own: its last record is
  * one of the partition's last, and what befell the partition shows on all of its lanes.
@@ -62,6 +63,8 @@ struct lane_ends_ledger {
 	uint64_t first; /* step at which the ledger begins: 0, but for a mix that was republished */
 	uint64_t next;  /* steps below it are published */
 	bool ended;
+	int64_t high; /* lane_ends_query_decided(): as of a lane */
+	bool open;
 };
 
 /* How many lanes are so, and the first of them. */
@@ -85,10 +88,11 @@ enum fail_code lane_ends_query(struct lane_end **out, struct lane_map *map, cons
 
 /*
  * The same while every transaction of the mix is decided (transactions_open()), with `open`: waits
- * a few seconds for markers that are on their way.
+ * a few seconds for markers that are on their way. Fills `high` and `open` of *ledger, too.
  */
-enum fail_code lane_ends_query_decided(struct lane_end **out, struct lane_map *map, const char *mix,
-    const struct properties *properties, int timeout_ms, struct failure *f);
+enum fail_code lane_ends_query_decided(struct lane_end **out, struct lane_map *map,
+    struct lane_ends_ledger *ledger, const char *mix, const struct properties *properties,
+    int timeout_ms, struct failure *f);
 
 /* Whether some lane shows no record, so that lane_ends_ledger.first matters. Pure, as the rest. */
 bool lane_ends_empty(const struct lane_end *end, uint32_t n);

@@ -11,6 +11,7 @@
 #include "common/base/text.h"
 #include "common/kafka/kafka.h"
 #include "consumer/batches/lane_ends.h"
+#include "consumer/ledger/batch_topic.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
@@ -20,6 +21,7 @@ enum {
 	ASK_TIMEOUT_MS = 30000,
 	VISIBLE_MS = 10000,
 	VISIBLE_PAUSE_MS = 5,
+	LOOK_PAUSE_MS = 200,
 };
 
 /* ---- opening and closing ---- */
@@ -123,16 +125,28 @@ attach_still_ours(struct attach *a, struct failure *f)
 	return code;
 }
 
-/* Whether the ledger has had records and holds none: all below its end are deleted. */
+/*
+ * Of a ledger that shows no record: whether it had some, which were deleted. (Aborted records and
+ * markers may stand there.)
+ */
+static enum fail_code
+ask_emptied(struct attach *a, bool *emptied, struct failure *f)
+{
+	int64_t low, high;
+	enum fail_code code =
+	    kafka_watermarks(a->reader, a->ledger_topic, 0, &low, &high, ASK_TIMEOUT_MS, f);
+
+	*emptied = code == FAIL_NONE && low > 0;
+	return code;
+}
+
 static bool
 was_emptied(struct attach *a)
 {
 	struct failure ignored;
-	int64_t low, high;
+	bool emptied;
 
-	return kafka_watermarks(a->reader, a->ledger_topic, 0, &low, &high, ASK_TIMEOUT_MS,
-		   &ignored) == FAIL_NONE &&
-	       high > 0 && low == high;
+	return ask_emptied(a, &emptied, &ignored) == FAIL_NONE && emptied;
 }
 
 enum fail_code
@@ -398,8 +412,24 @@ attach_check(struct attach *a, struct ledger *last, bool *found, struct failure 
 enum fail_code
 attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *f)
 {
+	int64_t deadline_ms = clock_ms() + VISIBLE_MS;
+
 	if (read_last(a, last, found, f) != FAIL_NONE)
 		return f->code;
+	/* A marker that was just written may not be on every replica yet. */
+	while (*found && claim_cut(&a->claim, last->mixer)) {
+		if (clock_ms() >= deadline_ms)
+			return fail(f, FAIL_DATA,
+			    "topic %s has lost its end: it ends before step %" PRId64
+			    " and before what this mixer had found or written there: a broker has "
+			    "not kept what it acknowledged. `riffle repair -c %s` completes what "
+			    "can be derived again",
+			    a->ledger_topic, last->step_next, a->config->path);
+		ledger_clear(last);
+		clock_pause_ms(LOOK_PAUSE_MS);
+		if (read_last(a, last, found, f) != FAIL_NONE)
+			return f->code;
+	}
 	if (*found && claim_lost(&a->claim, last->mixer))
 		return fail_fenced(a, last, f);
 	claim_look(&a->claim, *found ? last->mixer : 0);
@@ -420,10 +450,15 @@ attach_compare(struct attach *a, const struct ledger *last, struct lane_end **ou
 	char what[FAILURE_TEXT_MAX];
 
 	*out = NULL;
-	if (lane_ends_query_decided(out, &map, mix, &a->config->kafka, ASK_TIMEOUT_MS, f) !=
+	if (lane_ends_query_decided(out, &map, &l, mix, &a->config->kafka, ASK_TIMEOUT_MS, f) !=
 	    FAIL_NONE)
 		return f->code;
+	/* Partitions that were added while a mixer ran are no lanes that lost something. */
+	if (batch_topic_judge(mix, last, &map, 0, NULL, 0, f) != FAIL_NONE)
+		goto failed;
 	*lanes = map.lanes;
+	/* Between the two looks it may have lost its end. */
+	a->ledger_end = l.high > a->claim.read ? l.high : a->claim.read + 1;
 	if (lane_ends_empty(*out, *lanes) &&
 	    ledger_log_begins(&l.first, mix, &a->config->kafka, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		goto failed;
@@ -470,6 +505,23 @@ check_no_batches(struct attach *a, struct failure *f)
 	return code;
 }
 
+/* Its records may have answered requests that would now be answered otherwise. */
+static enum fail_code
+check_not_emptied(struct attach *a, struct failure *f)
+{
+	bool emptied;
+
+	if (ask_emptied(a, &emptied, f) != FAIL_NONE)
+		return f->code;
+	if (!emptied)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "topic %s holds no record any more: its records were deleted (DeleteRecords, or "
+	    "retention), with all answers to requests; no step was published: delete the topic, "
+	    "`riffle topics --create` creates it, and ask again for what was asked",
+	    a->ledger_topic);
+}
+
 /* A new mix. Batches that are there can be of another mixer, which has begun it since we looked. */
 static enum fail_code
 open_new(struct attach *a, struct mixer **out, struct failure *f)
@@ -478,7 +530,7 @@ open_new(struct attach *a, struct mixer **out, struct failure *f)
 	struct failure why;
 	bool found = false;
 
-	if (check_no_batches(a, f) == FAIL_NONE)
+	if (check_no_batches(a, f) == FAIL_NONE && check_not_emptied(a, f) == FAIL_NONE)
 		return mixer_open(out, &a->plan.plan, f);
 	if (f->code == FAIL_DATA && read_last(a, &last, &found, &why) == FAIL_NONE && found)
 		fail(f, FAIL_FENCED,

@@ -71,6 +71,7 @@ struct attach {
 	rd_kafka_t *reader;      /* KAFKA_READER for the ledger and the ends of domain topics */
 	struct domains *domains; /* borrowed from attach_bind() on */
 	struct claim claim;
+	int64_t ledger_end;      /* attach_compare(): the ledger ends there, or behind it */
 	struct config_plan plan; /* of the configuration; set by attach_bind(), as what follows */
 	char *config_text;       /* bound_config.h */
 	uint64_t schedule;       /* its hash */

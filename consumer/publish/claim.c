@@ -45,3 +45,9 @@ claim_lost_yet(const struct claim *c, uint64_t mixer)
 {
 	return c->read > c->before && claim_lost(c, mixer);
 }
+
+bool
+claim_cut(const struct claim *c, uint64_t mixer)
+{
+	return c->read <= c->before && claim_lost(c, mixer);
+}

@@ -73,4 +73,10 @@ bool claim_lost(const struct claim *c, uint64_t mixer);
  */
 bool claim_lost_yet(const struct claim *c, uint64_t mixer);
 
+/*
+ * The last record proves nothing, while every transaction is decided: the ledger has lost what
+ * stood behind it, our START among it, or what we saw in step 4.
+ */
+bool claim_cut(const struct claim *c, uint64_t mixer);
+
 #endif

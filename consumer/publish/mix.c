@@ -414,6 +414,8 @@ compare_lanes(struct mix *m, const struct ledger *last, struct failure *f)
 		warn_lanes(m, end, lanes, last->step_next);
 	for (uint32_t i = 0; code == FAIL_NONE && i < lanes; i++)
 		output_expect(&m->output, i, end[i].high);
+	if (code == FAIL_NONE)
+		output_expect_ledger(&m->output, m->attach.ledger_end);
 	free(end);
 	return code;
 }

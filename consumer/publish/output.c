@@ -58,6 +58,13 @@ output_expect(struct output *o, uint32_t lane, int64_t offset_next)
 	transactions_expect(o->transactions, lane, offset_next);
 }
 
+void
+output_expect_ledger(struct output *o, int64_t offset_next)
+{
+	assert(o->transactions != NULL);
+	transactions_expect_ledger(o->transactions, offset_next);
+}
+
 enum fail_code
 output_check_owner(struct output *o, struct failure *f)
 {

@@ -74,6 +74,8 @@ enum fail_code output_open(struct output *o, struct failure *f);
 
 /* Every record of `lane` is to be delivered at `offset_next` or behind it, its end (open only). */
 void output_expect(struct output *o, uint32_t lane, int64_t offset_next);
+/* The same of the ledger. */
+void output_expect_ledger(struct output *o, int64_t offset_next);
 
 /* FAIL_NONE: no other mixer's handle was opened since ours. No transaction is open. FAIL_FENCED. */
 enum fail_code output_check_owner(struct output *o, struct failure *f);

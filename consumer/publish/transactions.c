@@ -30,26 +30,30 @@ struct transactions {
 	/* Of the first record that was not delivered, and its topic. */
 	rd_kafka_resp_err_t failed;
 	char failed_topic[TOPIC_MAX_BYTES + 1];
-	/* [map.partitions]: where each ends at least, by deliveries and transactions_expect(). */
+	/*
+	 * [map.partitions + 1]: where each ends at least, and the ledger behind them, by deliveries
+	 * and transactions_expect().
+	 */
 	int64_t *offset_next;
-	/* The first partition that went back; -1: none did. It was delivered at back_to. */
+	/* The first one that went back; -1: none did. It was delivered at back_to, < 0: unknown. */
 	int back;
 	int64_t back_to;
 };
 
-/* A broker that had the record already does not say where (an offset below 0). */
+/* A broker that had the record already does not say where: an offset below 0. */
 static void
 note_offset(struct transactions *t, const rd_kafka_message_t *msg)
 {
+	int32_t at = msg->rkt == t->ledger ? (int32_t)t->map.partitions : msg->partition;
 	int64_t *next;
 
-	if (msg->offset < 0 || msg->partition < 0 || (uint32_t)msg->partition >= t->map.partitions)
+	if (at < 0 || (uint32_t)at > t->map.partitions)
 		return;
-	next = &t->offset_next[msg->partition];
+	next = &t->offset_next[at];
 	if (msg->offset >= *next)
 		*next = msg->offset + 1;
 	else if (t->back < 0) {
-		t->back = msg->partition;
+		t->back = at;
 		t->back_to = msg->offset;
 	}
 }
@@ -60,7 +64,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 	struct transactions *t = opaque;
 
 	(void)rk;
-	if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR && msg->rkt == t->batches)
+	if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR &&
+	    (msg->rkt == t->batches || msg->rkt == t->ledger))
 		note_offset(t, msg);
 	if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR || t->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return;
@@ -237,7 +242,7 @@ transactions_open(
 	    open_topic(t, &t->ledger, ledger, f) != FAIL_NONE ||
 	    open_topic(t, &t->rejects, o->rejects_topic, f) != FAIL_NONE)
 		goto failed;
-	t->offset_next = calloc(t->map.partitions, sizeof(*t->offset_next));
+	t->offset_next = calloc(t->map.partitions + 1, sizeof(*t->offset_next));
 	if (t->offset_next == NULL) {
 		fail_memory(f);
 		goto failed;
@@ -291,6 +296,16 @@ transactions_expect(struct transactions *t, uint32_t lane, int64_t offset_next)
 		*next = offset_next;
 }
 
+void
+transactions_expect_ledger(struct transactions *t, int64_t offset_next)
+{
+	int64_t *next = &t->offset_next[t->map.partitions];
+
+	assert(offset_next >= 0);
+	if (*next < offset_next)
+		*next = offset_next;
+}
+
 enum fail_code
 transactions_begin(struct transactions *t, struct failure *f)
 {
@@ -308,14 +323,24 @@ transactions_begin(struct transactions *t, struct failure *f)
 static enum fail_code
 fail_back(const struct transactions *t, struct failure *f)
 {
-	const char *part = lane_map_shared(&t->map) ? "partition" : "lane";
+	bool ledger = t->back == (int32_t)t->map.partitions;
+	const char *part = ledger ? "ledger" : lane_map_shared(&t->map) ? "partition" : "lane";
+	const char *topic = rd_kafka_topic_name(ledger ? t->ledger : t->batches);
+	char place[32] = "";
 
+	if (!ledger)
+		snprintf(place, sizeof(place), ", %s %d", part, t->back);
+	if (t->back_to < 0)
+		return fail(f, FAIL_BROKER,
+		    "publishing: topic %s%s: the answer for a record was lost, and the broker, "
+		    "which had it when it was sent again, does not say where: the %s may have "
+		    "lost its end before it",
+		    topic, place, part);
 	return fail(f, FAIL_BROKER,
-	    "publishing: topic %s, %s %d: a record was delivered at offset %" PRId64
+	    "publishing: topic %s%s: a record was delivered at offset %" PRId64
 	    ", and the %s ended at %" PRId64
 	    " before: it has lost its end, or the topic was recreated",
-	    rd_kafka_topic_name(t->batches), part, t->back, t->back_to, part,
-	    t->offset_next[t->back]);
+	    topic, place, t->back_to, part, t->offset_next[t->back]);
 }
 
 /* Why a record could not be delivered: the fatal error of the handle says more than its own. */

@@ -38,7 +38,9 @@
  * the partition has lost its end, or that its topic was recreated, under a running mixer. Brokers
  * take such records, and a commit would make them visible over a hole. So every delivery of a lane
  * must be behind the last one, and behind where the lane ended when the mixer attached; else the
- * handle fails with FAIL_BROKER before anything is committed, and attaching tells what was lost.
+ * handle fails with FAIL_BROKER before anything is committed, and attaching tells what was lost. So
+ * it does where the answer for a record is lost: the broker knows its repetition, and does not say
+ * at which offset the first one is. (The handle is in doubt then, too, and ends after the commit.)
  *
  * Thread: one.
  */
@@ -130,6 +132,8 @@ enum fail_code transactions_begin(struct transactions *t, struct failure *f);
  * was read since the handle was opened.
  */
 void transactions_expect(struct transactions *t, uint32_t lane, int64_t offset_next);
+/* The same of the ledger. */
+void transactions_expect_ledger(struct transactions *t, int64_t offset_next);
 
 /* Takes `bytes` (malloc), also on failure. Waits where the queue is full. */
 enum fail_code transactions_put(

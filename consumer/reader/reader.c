@@ -10,11 +10,38 @@
 #include "common/base/limits.h"
 #include "consumer/batches/lane_seek.h"
 #include "consumer/batches/step_search.h"
+#include "consumer/ledger/batch_topic.h"
+#include "consumer/ledger/ledger_log.h"
 #include "consumer/reader/resume_point.h"
 
 enum { WHY_BYTES = 192 };
 
 /* ---- opening ---- */
+
+/*
+ * The ranks do not divide the lanes: where somebody added partitions, that is the cause, and the
+ * ledger knows it. Else *f stays.
+ */
+static void
+blame_topic(const struct lanes_options *of, struct failure *f)
+{
+	struct lanes_options o = *of;
+	struct ledger last = {0};
+	struct ledger_log *log = NULL;
+	struct lanes *all = NULL;
+	struct failure ignored;
+	bool any = false;
+
+	o.rank = 0;
+	o.world = 1;
+	if (lanes_open(&all, &o, &ignored) == FAIL_NONE &&
+	    ledger_log_open(&log, o.mix, o.properties, o.timeout_ms, &ignored) == FAIL_NONE &&
+	    ledger_log_last(log, &last, &any, &ignored) == FAIL_NONE && any)
+		batch_topic_judge(o.mix, &last, lanes_map(all), 0, NULL, 0, f);
+	ledger_clear(&last);
+	ledger_log_close(log);
+	lanes_close(all);
+}
 
 enum fail_code
 reader_open(struct reader *r, const struct reader_options *o, struct failure *f)
@@ -37,8 +64,11 @@ reader_open(struct reader *r, const struct reader_options *o, struct failure *f)
 	snprintf(r->mix, sizeof(r->mix), "%s", o->mix);
 	snprintf(r->run, sizeof(r->run), "%s", o->run);
 	snprintf(group, sizeof(group), "%s.%s", r->mix, r->run);
-	if (lanes_open(&r->lanes, &lanes, f) != FAIL_NONE)
+	if (lanes_open(&r->lanes, &lanes, f) != FAIL_NONE) {
+		if (f->code == FAIL_CONFIG && o->world > 1)
+			blame_topic(&lanes, f);
 		return f->code;
+	}
 	count = lanes_count(r->lanes);
 	r->lane = calloc(count, sizeof(*r->lane));
 	if (r->lane == NULL)

@@ -54,8 +54,8 @@ read_ledger(struct work *w, struct failure *f)
 	ledger_log_close(log);
 	if (code != FAIL_NONE)
 		return code;
-	w->ledger = (struct lane_ends_ledger){
-	    .next = (uint64_t)w->last.step_next, .ended = w->last.kind == LEDGER_END};
+	w->ledger.next = (uint64_t)w->last.step_next;
+	w->ledger.ended = w->last.kind == LEDGER_END;
 	return any ? FAIL_NONE
 		   : fail(f, FAIL_DATA,
 			 "topic %s.ledger holds no record: the mix has not begun, or all of its "
@@ -74,7 +74,7 @@ read_ends(struct work *w, struct failure *f)
 	free(w->end);
 	w->end = NULL;
 	w->map = (struct lane_map){0};
-	code = lane_ends_query_decided(&w->end, &w->map, w->mix, kafka, ASK_MS, f);
+	code = lane_ends_query_decided(&w->end, &w->map, &w->ledger, w->mix, kafka, ASK_MS, f);
 	/* Partitions that were added are no lanes: nothing belongs there, and keys may not fit. */
 	if ((code == FAIL_NONE || code == FAIL_DATA) && w->map.lanes > 0 &&
 	    batch_topic_judge(w->mix, &w->last, &w->map, 0, NULL, 0, f) != FAIL_NONE)
@@ -92,7 +92,8 @@ read_ends(struct work *w, struct failure *f)
 static bool
 is_level(const struct work *w)
 {
-	return w->report.behind.n == 0 && w->report.ahead.n == 0 && w->report.open.n == 0;
+	return w->report.behind.n == 0 && w->report.ahead.n == 0 && w->report.open.n == 0 &&
+	       !w->ledger.open;
 }
 
 /*
@@ -144,21 +145,28 @@ fence(struct work *w, struct failure *f)
 }
 
 /*
- * A lane that lost a marker still has the transaction open, of the mix's own producer id. A
- * transaction of ours on the lane ends both with one marker: aborted, for nobody knows how much of
- * it is left. The record is never visible.
+ * A lane or ledger that lost a marker still has the transaction open, of the mix's own producer id.
+ * A transaction of ours there ends both with one marker: aborted, for nobody knows how much of it
+ * is left. The record is never visible.
  */
 static enum fail_code
 abort_open(struct work *w, struct failure *f)
 {
-	if (transactions_begin(w->transactions, f) != FAIL_NONE)
+	uint8_t *ledger = w->ledger.open ? calloc(1, 1) : NULL;
+
+	if (w->ledger.open && ledger == NULL)
+		return fail_memory(f);
+	if (transactions_begin(w->transactions, f) != FAIL_NONE) {
+		free(ledger);
+		return f->code;
+	}
+	if (ledger != NULL && transactions_put_ledger(w->transactions, ledger, 1, f) != FAIL_NONE)
 		return f->code;
 	for (uint32_t i = 0; i < w->lanes; i++) {
 		uint8_t *bytes;
 
 		if (!w->end[i].open)
 			continue;
-		w->result->opened++;
 		bytes = calloc(1, 1);
 		if (bytes == NULL)
 			return fail_memory(f);
@@ -170,6 +178,11 @@ abort_open(struct work *w, struct failure *f)
 		return f->code;
 	if (read_ends(w, f) != FAIL_NONE)
 		return f->code;
+	if (w->ledger.open)
+		return fail(f, FAIL_DATA,
+		    "topic %s.ledger: records of a transaction stand at its end, and not of this "
+		    "mix's producer: kafka-transactions.sh find-hanging names it, abort ends it",
+		    w->mix);
 	if (w->report.open.n == 0)
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
@@ -437,11 +450,13 @@ work(struct work *w, struct failure *f)
 	if (is_level(w))
 		return scan(w, f);
 	w->result->needed = true;
-	if (w->o->dry_run)
-		w->result->opened = w->report.open.n;
 	if (!w->o->dry_run && (fence(w, f) != FAIL_NONE || read_ledger(w, f) != FAIL_NONE ||
-				  read_ends(w, f) != FAIL_NONE ||
-				  (w->report.open.n > 0 && abort_open(w, f) != FAIL_NONE)))
+				  read_ends(w, f) != FAIL_NONE))
+		return f->code;
+	w->result->opened = w->report.open.n;
+	w->result->opened_ledger = w->ledger.open;
+	if (!w->o->dry_run && (w->report.open.n > 0 || w->ledger.open) &&
+	    abort_open(w, f) != FAIL_NONE)
 		return f->code;
 	if (w->report.behind.n == 0 && w->report.ahead.n == 0)
 		return FAIL_NONE;

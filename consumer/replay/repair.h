@@ -53,6 +53,7 @@ struct repair_result {
 	uint64_t ledger_first, ledger_end;   /* steps that the ledger lacked */
 	uint64_t records;                    /* of lanes */
 	uint32_t opened;                     /* lanes with a transaction that nobody ended */
+	bool opened_ledger;                  /* the ledger had one */
 	uint64_t checked_first, checked_end; /* no step is missing in the middle of these */
 	bool needed;                         /* something was missing */
 };

@@ -101,6 +101,7 @@ def test_partitions_that_were_added_are_said_to_be_that(mix, riffle):
             "away. Delete the topic: `riffle topics --create`")
     assert said in mix.read()  # from its commits
     assert said in mix.read("--from-step", 5, "--rank", 3, "--world", 4)  # new partitions only: nothing ever comes
+    assert said in mix.read("--from-step", 5, "--rank", 3, "--world", 8)  # which divides the lanes, and not 12
     assert "says that the mix has 8 lanes, the topic has 12 partitions: some were added" in mix.read("--from-step", 5)
     mixer = riffle("mix", "-c", mix.config, check=False)
     assert mixer.returncode == 2 and "where partitions were added, which Kafka does not take away" in mixer.stderr
@@ -131,6 +132,35 @@ def test_a_ledger_that_is_emptied_under_a_mixer_is_said_to_be_that(mix, riffle):
     assert mixer.returncode == 1
     assert f"topic {mix.name}.ledger holds no record any more: its records were deleted while this mixer ran" in said
     assert "markers" not in said
+
+
+def test_a_ledger_that_is_emptied_before_the_first_step_is_not_begun_again(mix, riffle, configure, unique):
+    """Its answers to requests would be given again, to another result."""
+    config = configure({"a": 0.5, "b": 0.5}, "young")
+    riffle("mix", "-c", config, "--until-step", 0)
+    mix.name = f"{unique}-young"
+    mix.empty_ledger()
+    mixer = riffle("mix", "-c", config, "--until-step", 1, check=False)
+    assert mixer.returncode == 1
+    assert f"topic {mix.name}.ledger holds no record any more" in mixer.stderr and "ask again" in mixer.stderr
+
+
+def test_a_ledger_that_loses_its_end_under_a_mixer_stops_it(mix, riffle, read):
+    """Its next record would stand behind a hole, and the steps of the lost ones come twice after a restart."""
+    mixer = riffle.popen("mix", "-c", mix.config)
+    assert "mixer=" in mixer.stderr.readline()  # attached; it waits for its trainers
+    ledger = f"{mix.name}.ledger"
+    records = mix.tool("topic", "read", ledger).splitlines(True)
+    mix.tool("topic", "delete", ledger)
+    riffle("topics", "-c", mix.config, "--create")
+    mix.tool("topic", "append", ledger, input="".join(records[:-2]))
+    riffle("read", "-c", mix.config, "--steps", 2, "--commit-every", 1, "--timeout", 20, check=False)
+    said = mixer.communicate(timeout=60)[1]
+    assert mixer.returncode == 1
+    assert f"topic {ledger}: a record was delivered at offset" in said and "the ledger ended at" in said
+    assert f"topic {ledger} has lost its end" in said and "`riffle repair -c" in said
+    assert "ledger: steps " in riffle("repair", "-c", mix.config).stdout
+    riffle("mix", "-c", mix.config, "--until-step", STEPS + LEAD + 1)
 
 
 @pytest.fixture

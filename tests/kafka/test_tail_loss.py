@@ -211,7 +211,18 @@ def test_records_of_an_aborted_transaction_whose_marker_is_lost_stay_unseen(mixe
     m.mix(STEPS)  # ends that transaction
     lose(*[(m, "batches", lane, 1, "marker") for lane in range(LANES)])
     m.refused(r"lane 0 \(and 3 more\) holds records of a transaction", "riffle repair -c")
-    assert "aborted a transaction that nobody ended, on 4 lanes" in m.repair()
+    assert "aborted a transaction that nobody ended, on 4 lanes\n" in m.repair()
+    whole(m)
+
+
+def test_an_aborted_record_of_the_ledger_whose_marker_is_lost_stays_unseen(mixed, lose, whole):
+    """The mixer's next transaction would make it the state to resume from."""
+    m = mixed("aborted-ledger")
+    assert m.mix(LATER, env={"RIFFLE_FAULT": "mix.after_flush:2"}, check=False).returncode == -signal.SIGKILL
+    m.mix(STEPS)  # ends that transaction
+    lose((m, "ledger", 0, 1, "marker"))
+    m.refused(r"ledger has lost its end: it holds records of a transaction behind step \d+ that nobody ends", "riffle repair -c")
+    assert "aborted a transaction that nobody ended, on 0 lanes and in the ledger" in m.repair()
     whole(m)
 
 

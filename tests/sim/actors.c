@@ -7,6 +7,7 @@
 #include "common/kafka/kafka.h"
 #include "consumer/publish/mix.h"
 #include "consumer/reader/riffle.h"
+#include "consumer/replay/repair.h"
 #include "producer/produce/part.h"
 #include "tests/sim/world.h"
 
@@ -232,12 +233,26 @@ actor_train(const struct world *w, size_t actor)
 }
 
 void
+actor_repair(const struct world *w, size_t actor)
+{
+	struct repair_options o = {.config = world_told()->accepted ? w->accepted : w->config};
+	struct repair_result result;
+	struct failure f;
+	enum fail_code code = repair(&o, &result, &f);
+
+	free(result.lane);
+	tell(actor, code, &f);
+}
+
+void
 actor_run(const struct world *w, size_t actor)
 {
 	if (actor < WORLD_TRAINER_FIRST)
 		actor_mix(w, actor, UINT64_MAX);
 	else if (actor < WORLD_PRODUCER_FIRST)
 		actor_train(w, actor);
-	else
+	else if (actor < WORLD_REPAIR)
 		actor_produce(w, actor);
+	else
+		actor_repair(w, actor);
 }

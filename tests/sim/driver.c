@@ -26,6 +26,8 @@ enum {
 	FAILURES_QUIET = 12,    /* an actor may fail so often without a new fault */
 	SETTLE_MS = 60000,
 	AGAIN_MS = 2000,
+	LOSSES_ONE_OF = 8, /* seeds in which what was published is destroyed */
+	SEEN_TURNS = 4000, /* then people restart what stands still behind a loss */
 	EXIT_CRASHED = 99,
 	EXIT_HANGS = 98,
 };
@@ -43,13 +45,40 @@ struct run {
 	const struct world *w;
 	struct actor actor[WORLD_ACTORS];
 	bool produces;
-	bool ever_rivals;  /* two mixers were alive at one time */
-	int64_t ledger_at; /* of its records those below were looked at */
-	size_t answered;   /* requests, in these */
-	bool tasks;        /* else processes */
+	bool ever_rivals;   /* two mixers were alive at one time */
+	int64_t ledger_at;  /* of its records those below were looked at */
+	size_t answered;    /* requests, in these */
+	uint64_t lost_turn; /* of the last loss of what was published; 0: there was none */
+	bool repairs;       /* a mixer has named a loss: mixers wait for `riffle repair`, */
+	bool refused;       /* which cannot make it good: the run is over */
+	bool tasks;         /* else processes */
 	uint64_t turns;
 	struct driver_result *out;
 };
+
+static bool
+is_mixer(size_t i)
+{
+	return i < WORLD_TRAINER_FIRST;
+}
+
+static bool
+is_trainer(size_t i)
+{
+	return i >= WORLD_TRAINER_FIRST && i < WORLD_PRODUCER_FIRST;
+}
+
+static bool
+is_producer(size_t i)
+{
+	return i >= WORLD_PRODUCER_FIRST && i < WORLD_REPAIR;
+}
+
+static bool
+is_repair(size_t i)
+{
+	return i == WORLD_REPAIR;
+}
 
 static void
 problem(struct run *r, size_t actor, const char *what, const char *text)
@@ -58,7 +87,8 @@ problem(struct run *r, size_t actor, const char *what, const char *text)
 		snprintf(r->out->problem, sizeof(r->out->problem), "%s %zu %s: %s",
 		    actor < WORLD_TRAINER_FIRST    ? "mixer"
 		    : actor < WORLD_PRODUCER_FIRST ? "trainer"
-						   : "producer",
+		    : actor < WORLD_REPAIR         ? "producer"
+						   : "repair",
 		    actor, what, text);
 }
 
@@ -109,7 +139,7 @@ start(struct run *r, size_t i)
 	r->out->runs++;
 	a->alive = true;
 	if (r->tasks)
-		task_start(i, run_task, r->w, i >= WORLD_PRODUCER_FIRST);
+		task_start(i, run_task, r->w, is_producer(i));
 	else
 		a->pid = start_process(r, i);
 }
@@ -132,6 +162,77 @@ says(size_t i, const char *words)
 	return strstr(world_told()->outcome[i].text, words) != NULL;
 }
 
+/* ---- what was published is destroyed ---- */
+
+/* Who says what, where one of the faults has happened. */
+static const struct loss_words {
+	bool (*who)(size_t actor);
+	const char *words;
+} loss_words[] = {
+    {is_mixer, "has lost its end"},
+    {is_mixer, "was deleted and created again"},
+    {is_mixer, "partitions were added"},
+    {is_mixer, "the ledger was deleted"},
+    {is_mixer, "holds no record any more"},
+    {is_mixer, "was cut while it was read"},
+    {is_mixer, "the broker knows no commit of group m.trainers any more"},
+    {is_trainer, "does not divide the"}, /* the ledger holds no record yet */
+    {is_trainer, "partitions were added"},
+    {is_trainer, "some were added"},
+    {is_trainer, "was deleted and created again"},
+    {is_trainer, "the records of topic m.ledger, which say where runs stand, were deleted"},
+    {is_trainer, "the broker has no commit of group m.trainers for every lane"},
+    /* Of a position in the log that was there before; a restarted one searches. */
+    {is_trainer, "comes first"},
+    {is_trainer, "but this offset is not in the log"},
+    {is_trainer, "gap: step "},
+    {is_trainer, "duplicate: step "},
+    /* While it works more is lost, or another mixer works. */
+    {is_repair, "was cut while it was read"},
+    {is_repair, "partitions were added"},
+    {is_repair, "the batch topic has"},
+    {is_repair, "are not all published"},
+    {is_repair, "a mixer is publishing mix m"},
+};
+
+/* Why `riffle repair` cannot make a loss good. */
+static const char *const refusals[] = {
+    "holds no record: the mix has not begun, or all of its ledger is lost",
+    "it is empty, or its beginning was deleted",
+    "they were drawn with what cannot be derived",
+    "and the ledger has lost how long it was when the step was drawn",
+    "and how long it was when they were drawn is not known",
+    "may have changed them, and the ledger has lost its answer",
+    "and not of this mix's producer",
+    "the record is damaged", /* the ledger has lost that it is quarantined */
+    "is not kept any more: the earliest retained step",
+};
+
+static bool
+any_loss(const struct run *r)
+{
+	return r->lost_turn > 0;
+}
+
+/* Whether it stops and names a loss. */
+static bool
+names_loss(const struct run *r, size_t i)
+{
+	for (size_t k = 0; any_loss(r) && k < sizeof(loss_words) / sizeof(loss_words[0]); k++)
+		if (loss_words[k].who(i) && says(i, loss_words[k].words))
+			return true;
+	return false;
+}
+
+static bool
+refuses(size_t i)
+{
+	for (size_t k = 0; k < sizeof(refusals) / sizeof(refusals[0]); k++)
+		if (says(i, refusals[k]))
+			return true;
+	return false;
+}
+
 /*
  * Whether a failure is one that its user would meet by starting it again: the broker's, a fencing,
  * or a stop that says what was taken away.
@@ -140,13 +241,16 @@ static bool
 may_fail(struct run *r, size_t i, enum fail_code code)
 {
 	const uint64_t *count = cluster->chance.count;
-	bool mixer = i < WORLD_TRAINER_FIRST, producer = i >= WORLD_PRODUCER_FIRST;
+	bool mixer = is_mixer(i), producer = is_producer(i);
 
 	if (code == FAIL_BROKER || code == FAIL_TIMEOUT)
 		return true;
 	/* By a rival; or by the coordinator, before the START that would tell the two apart. */
 	if (code == FAIL_FENCED)
-		return mixer && (r->ever_rivals || count[CHANCE_EXPIRED] > 0);
+		return is_repair(i) ||
+		       (mixer && (r->ever_rivals || any_loss(r) || count[CHANCE_EXPIRED] > 0));
+	if (names_loss(r, i) || (is_repair(i) && refuses(i)))
+		return true;
 	if (count[CHANCE_COMMITS_GONE] > 0 && mixer && code == FAIL_CONFIG)
 		return says(i, "the broker knows no commit of group m.trainers any more");
 	if (count[CHANCE_COMMITS_GONE] > 0 && !mixer && !producer)
@@ -160,12 +264,39 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 }
 
 static void
+recreate(const char *name, int32_t partitions)
+{
+	struct cluster_topic *before = cluster_topic(name), *t;
+
+	cluster_delete_topic(before);
+	t = cluster_make_topic(name, partitions);
+	memcpy(t->setting, before->setting, sizeof(t->setting));
+	t->settings_n = before->settings_n;
+}
+
+/* Whoever reads what a mixer says does it, before a mixer is started again. */
+static void
+ask_for_repair(struct run *r, size_t i)
+{
+	struct cluster_topic *batches = cluster_topic("m.batches");
+
+	if (says(i, "partitions were added") && batches->partitions > (int32_t)r->w->lanes)
+		recreate("m.batches", (int32_t)r->w->lanes);
+	r->repairs = r->actor[WORLD_REPAIR].wanted = true;
+}
+
+static void
 ended(struct run *r, size_t i)
 {
 	const struct world_outcome *o = &world_told()->outcome[i];
 	struct actor *a = &r->actor[i];
 
 	chance_trace("END actor %zu: code %d %s", i, (int)o->code, o->text);
+	if (is_repair(i) && (o->code == FAIL_NONE || refuses(i))) {
+		r->repairs = a->wanted = false;
+		r->refused = o->code != FAIL_NONE;
+		return;
+	}
 	if (o->code == FAIL_NONE) {
 		a->finished = true;
 		return;
@@ -175,6 +306,10 @@ ended(struct run *r, size_t i)
 		return;
 	}
 	a->fenced = o->code == FAIL_FENCED;
+	if ((is_mixer(i) || is_repair(i)) && names_loss(r, i))
+		ask_for_repair(r, i);
+	for (size_t m = 0; is_trainer(i) && names_loss(r, i) && m < WORLD_MIXERS; m++)
+		r->actor[m].finished = false; /* it looks once more */
 	if (o->code == FAIL_CONFIG || o->code == FAIL_DATA) {
 		/* Another actor brings back what was taken away; who reads that waits for it. */
 		cluster->now_ms += AGAIN_MS;
@@ -237,7 +372,7 @@ turn(struct run *r, size_t i)
 	c->crash_at = a->crash_at;
 	c->slice = 1 + chance_below(SLICE_MAX);
 	c->rounds = 0;
-	cluster->scheduled = alive(r, 0, WORLD_ACTORS) > 1;
+	cluster->scheduled = true;
 	rests = go_on(r, i, &status);
 	a->crash_at = c->crash_at;
 	a->calls = c->calls;
@@ -273,7 +408,7 @@ start_mixers(struct run *r)
 {
 	unsigned n = alive(r, 0, WORLD_MIXERS);
 
-	if (mixed(r))
+	if (mixed(r) || r->repairs)
 		return;
 	if (n == 0)
 		start_mixer(r, chance_below(WORLD_MIXERS));
@@ -327,12 +462,6 @@ finished(struct run *r)
 	if (all_finished(r))
 		look_at_ends(r);
 	return all_finished(r);
-}
-
-static bool
-is_trainer(size_t i)
-{
-	return i >= WORLD_TRAINER_FIRST && i < WORLD_PRODUCER_FIRST;
 }
 
 /* Answers in the ledger so far. */
@@ -458,9 +587,22 @@ delete_commits(const struct run *r)
 	    "m.trainers", "m.batches", all ? -1 : (int32_t)chance_below(r->w->lanes));
 }
 
-/* What stands below the ledger's last record, and the requests that it has answered. */
+/* In some seeds what was published is destroyed. */
+static bool
+may_destroy(void)
+{
+	for (int i = CHANCE_LANE_CUT; i <= CHANCE_PARTITIONS; i++)
+		if (cluster->chance.rate[i] > 0)
+			return true;
+	return false;
+}
+
+/*
+ * What stands below the ledger's last record, and the requests that it has answered. (In a world
+ * that is free not where steps may be derived again: nobody would know where lanes begin then.)
+ */
 static void
-delete_records(void)
+delete_records(const struct world *w)
 {
 	struct cluster_partition *ledger = cluster_partition("m.ledger", 0);
 	struct cluster_partition *control = cluster_partition("m.control", 0);
@@ -477,18 +619,8 @@ delete_records(void)
 	    l.control_next > control->log_start && l.control_next <= control->end)
 		control->log_start = l.control_next;
 	ledger_clear(&l);
-	ledger->log_start = i - 1;
-}
-
-static void
-recreate(const char *name)
-{
-	struct cluster_topic *before = cluster_topic(name), *t;
-
-	cluster_delete_topic(before);
-	t = cluster_make_topic(name, before->partitions);
-	memcpy(t->setting, before->setting, sizeof(t->setting));
-	t->settings_n = before->settings_n;
+	if (!w->free || !may_destroy())
+		ledger->log_start = i - 1;
 }
 
 /*
@@ -518,7 +650,6 @@ all_answered(struct run *r)
 static void
 look_at_disks(struct run *r)
 {
-	struct cluster_topic *batches = cluster_topic("m.batches");
 	const struct world *w = r->w;
 
 	if (chance_fault(CHANCE_COMMITS_GONE, "m.trainers"))
@@ -526,22 +657,68 @@ look_at_disks(struct run *r)
 	if (chance_fault(CHANCE_ID_EXPIRED, "m.mixer"))
 		cluster_txn_expire("m.mixer");
 	if (chance_fault(CHANCE_RECORDS_DELETED, "m.ledger, m.control"))
-		delete_records();
+		delete_records(w);
 	if (all_answered(r) && w->late_n == 0 && chance_fault(CHANCE_CONTROL_MADE, "m.control"))
-		recreate("m.control");
+		recreate("m.control", 1);
 	if (r->produces && chance_fault(CHANCE_TAIL_LOST, "a domain"))
 		lose_tail(r);
-	if (chance_fault(CHANCE_LANE_CUT, "m.batches"))
+}
+
+/* Brokers die together, and take the mixers along or not; whatever was done is looked at again. */
+static void
+note_loss(struct run *r)
+{
+	bool all = chance_below(2) == 0;
+
+	r->lost_turn = r->turns + 1;
+	for (size_t i = 0; i < WORLD_MIXERS; i++) {
+		r->actor[i].finished = false;
+		if (all)
+			end_one(r, i);
+	}
+}
+
+static bool
+destroys(struct run *r, enum chance_fault fault, const char *what)
+{
+	if (!chance_fault(fault, what))
+		return false;
+	note_loss(r);
+	return true;
+}
+
+static void
+cut_ledger(struct run *r, struct cluster_partition *ledger)
+{
+	cluster_cut(ledger, 1 + (int64_t)chance_below(CUT_MAX));
+	r->ledger_at = 0;
+	r->answered = 0;
+}
+
+static void
+look_at_losses(struct run *r)
+{
+	struct cluster_topic *batches = cluster_topic("m.batches");
+	struct cluster_partition *ledger = cluster_partition("m.ledger", 0);
+	const struct world *w = r->w;
+
+	if (destroys(r, CHANCE_LANE_CUT, "m.batches"))
 		cluster_cut(&batches->partition[chance_below(w->lanes)],
 		    1 + (int64_t)chance_below(CUT_MAX));
-	if (chance_fault(CHANCE_LEDGER_CUT, "m.ledger"))
-		cluster_cut(cluster_partition("m.ledger", 0), 1 + (int64_t)chance_below(CUT_MAX));
-	if (chance_fault(CHANCE_LEDGER_EMPTY, "m.ledger"))
-		cluster_partition("m.ledger", 0)->log_start = cluster_partition("m.ledger", 0)->end;
-	if (chance_fault(CHANCE_BATCHES_MADE, "m.batches"))
-		recreate("m.batches");
-	if (chance_fault(CHANCE_PARTITIONS, "m.batches"))
+	/* Answers that are given again, later, make another mix of it. */
+	if ((w->answers_n == 0 || w->free) && destroys(r, CHANCE_LEDGER_CUT, "m.ledger"))
+		cut_ledger(r, ledger);
+	if (destroys(r, CHANCE_LEDGER_EMPTY, "m.ledger"))
+		ledger->log_start = ledger->end;
+	if (destroys(r, CHANCE_BATCHES_MADE, "m.batches"))
+		recreate("m.batches", (int32_t)w->lanes);
+	if (destroys(r, CHANCE_PARTITIONS, "m.batches"))
 		cluster_add_partitions(batches, batches->partitions + 1);
+	if (any_loss(r) && r->turns > r->lost_turn + SEEN_TURNS) {
+		for (size_t i = 0; i < WORLD_PRODUCER_FIRST; i++)
+			end_one(r, i);
+		r->lost_turn = r->turns;
+	}
 }
 
 static void
@@ -591,8 +768,9 @@ draw_rates(bool lost)
 	c->rate[CHANCE_ACCEPT] += 600;
 	for (int i = CHANCE_COMMITS_GONE; i <= CHANCE_PARTITIONS; i++)
 		c->rate[i] *= 2;
+	lost = chance_below(LOSSES_ONE_OF) == 0 || lost;
 	for (int i = CHANCE_LANE_CUT; i <= CHANCE_PARTITIONS; i++)
-		c->rate[i] = lost ? c->rate[i] : 0;
+		c->rate[i] = lost ? c->rate[i] / 2 : 0;
 	c->rate[CHANCE_DISK_FULL] /= 16;
 	if (c->rate[CHANCE_SEEK] > 0 || c->rate[CHANCE_COMMITS_GONE] > 0) /* it is read again */
 		c->rate[CHANCE_RETENTION] = 0;
@@ -665,12 +843,14 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 	choose_actors(&r, o);
 	prepare(&r, worlds, seed, o);
 	checker_begin(r.w);
-	while (!finished(&r) && out->problem[0] == '\0') {
+	while (!finished(&r) && !r.refused && out->problem[0] == '\0') {
 		cluster->chance.actor = -1;
 		trim(&r);
 		look_at_people(&r);
-		if (r.turns % DISK_TURNS == 0)
+		if (r.turns % DISK_TURNS == 0) {
 			look_at_disks(&r);
+			look_at_losses(&r);
+		}
 		start_all(&r);
 		turn(&r, choose(&r));
 		bad = r.turns % WATCH_TURNS == 0 ? checker_watch(r.w) : NULL;
@@ -684,7 +864,7 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 	cluster->chance.actor = -1;
 	if (out->problem[0] == '\0') {
 		chance_wait(SETTLE_MS);
-		bad = checker_check(r.w, r.produces);
+		bad = r.refused ? checker_check_stopped(r.w) : checker_check(r.w, r.produces);
 		if (bad != NULL)
 			snprintf(out->problem, sizeof(out->problem), "%s", bad);
 	}

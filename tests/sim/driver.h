@@ -21,7 +21,7 @@ struct driver_options {
 	bool trace;       /* on stdout */
 	uint64_t without; /* chance.h */
 	bool processes;   /* as actors; they are where there are no tasks, too */
-	bool lost;        /* with faults that destroy what was published */
+	bool lost;        /* with faults that destroy what was published, in every seed */
 };
 
 /* Plays one seed in the worlds. */

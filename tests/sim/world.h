@@ -29,9 +29,10 @@ enum {
 	WORLD_MIXERS = 2,
 	WORLD_TRAINERS = WORLD_LANES_MAX,
 	WORLD_PRODUCERS = 5,
-	WORLD_ACTORS = WORLD_MIXERS + WORLD_TRAINERS + WORLD_PRODUCERS,
 	WORLD_TRAINER_FIRST = WORLD_MIXERS,
-	WORLD_PRODUCER_FIRST = WORLD_MIXERS + WORLD_TRAINERS,
+	WORLD_PRODUCER_FIRST = WORLD_TRAINER_FIRST + WORLD_TRAINERS,
+	WORLD_REPAIR = WORLD_PRODUCER_FIRST + WORLD_PRODUCERS,
+	WORLD_ACTORS = WORLD_REPAIR + 1,
 };
 
 struct world_bytes {
@@ -149,6 +150,7 @@ struct world_told *world_told(void);
 void actor_mix(const struct world *w, size_t actor, uint64_t until_step);
 void actor_train(const struct world *w, size_t actor);
 void actor_produce(const struct world *w, size_t actor);
+void actor_repair(const struct world *w, size_t actor);
 void actor_run(const struct world *w, size_t actor);
 
 /* Puts a request on the control topic. */
@@ -166,6 +168,11 @@ bool world_add_answers(char text[static WORLD_ANSWERS_MAX], const struct ledger 
 
 /* checker.c: NULL: all is well; else the class and a sentence. Borrowed until the next call. */
 const char *checker_check(const struct world *w, bool produced);
+/*
+ * Of a run that has stopped for good, because of what was destroyed: what there still is on a lane
+ * goes on from the first step, without a gap and with no step twice.
+ */
+const char *checker_check_stopped(const struct world *w);
 /* Before a run: what is watched from then on. */
 void checker_begin(const struct world *w);
 /* The same, at any moment of a run, for what must hold at all of them. */

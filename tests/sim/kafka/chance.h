@@ -41,7 +41,7 @@ enum chance_fault {
 	CHANCE_RECORDS_DELETED, /* of control topic and ledger: what nobody needs */
 	CHANCE_CONTROL_MADE,    /* the control topic is recreated */
 	CHANCE_TAIL_LOST,       /* a domain log loses its last records */
-	/* Off, unless they are asked for. */
+	/* What destroys what was published. */
 	CHANCE_LANE_CUT,     /* a lane loses its last records */
 	CHANCE_LEDGER_CUT,   /* the ledger does */
 	CHANCE_LEDGER_EMPTY, /* all of the ledger's records are deleted */

@@ -190,22 +190,58 @@ cluster_producer_of(struct cluster_partition *p, int64_t producer)
 	return s;
 }
 
+/* What a transaction had here before its marker was lost is undecided again. */
+static void
+reopen(struct cluster_partition *p, int64_t producer)
+{
+	for (int64_t i = p->end; i-- > 0;) {
+		struct cluster_record *r = &p->record[i];
+
+		if (r->producer != producer)
+			continue;
+		if (r->fate == CLUSTER_MARKER)
+			break;
+		r->fate = CLUSTER_OPEN;
+	}
+}
+
+/* As a broker does that reads a log from its beginning. */
+static void
+learn_again(const struct cluster_partition *p, struct cluster_producer *s)
+{
+	s->epoch = -1;
+	s->sequence_next = 0;
+	s->batches = 0;
+	s->open_first = -1;
+	for (int64_t i = 0; i < p->end; i++) {
+		const struct cluster_record *r = &p->record[i];
+
+		if (r->producer != s->producer)
+			continue;
+		if (r->epoch != s->epoch)
+			s->sequence_next = 0;
+		s->epoch = r->epoch;
+		if (r->fate == CLUSTER_MARKER)
+			continue;
+		s->sequence_next++;
+		if (r->fate == CLUSTER_OPEN && s->open_first < 0)
+			s->open_first = i;
+	}
+}
+
 void
 cluster_cut(struct cluster_partition *p, int64_t n)
 {
 	for (; n > 0 && p->end > p->log_start; n--) {
 		const struct cluster_record *r = &p->record[--p->end];
 
-		for (struct cluster_producer *s = p->producers; s != NULL; s = s->next) {
-			if (s->producer != r->producer)
-				continue;
-			s->batches = 0;
-			if (r->fate != CLUSTER_MARKER && s->sequence_next > 0)
-				s->sequence_next--;
-			if (s->open_first >= p->end)
-				s->open_first = -1;
-		}
+		if (r->fate == CLUSTER_MARKER)
+			reopen(p, r->producer);
 	}
+	for (int64_t i = 0; i < p->end; i++) /* a forgotten one is known again by its records */
+		cluster_producer_of(p, p->record[i].producer);
+	for (struct cluster_producer *s = p->producers; s != NULL; s = s->next)
+		learn_again(p, s);
 	if (p->high_lagging > p->end)
 		p->high_lagging = p->end;
 }

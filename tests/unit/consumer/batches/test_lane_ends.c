@@ -33,6 +33,11 @@
 #define BEHIND LANE_ENDS_BEHIND
 #define AHEAD  LANE_ENDS_AHEAD
 
+#define LEDGER(begins, ends, over)                                                                 \
+	{                                                                                          \
+		.first = (begins), .next = (ends), .ended = (over)                                 \
+	}
+
 enum { LANES = 2 };
 
 static void
@@ -44,26 +49,28 @@ each_end_is_judged_beside_the_ledger(void **unused)
 		enum lane_ends_state state[LANES];
 		uint64_t lowest, highest;
 	} row[] = {
-	    {{AT(59), AT(59)}, {0, 60, false}, {LEVEL, LEVEL}, 60, 60},
-	    {{AT(59), AT(52)}, {0, 60, false}, {LEVEL, BEHIND}, 53, 60},
-	    {{AT(59), AT(60)}, {0, 60, false}, {LEVEL, AHEAD}, 60, 61},
-	    {{AT(61), AT(52)}, {0, 60, false}, {AHEAD, BEHIND}, 53, 62},
+	    {{AT(59), AT(59)}, LEDGER(0, 60, false), {LEVEL, LEVEL}, 60, 60},
+	    {{AT(59), AT(52)}, LEDGER(0, 60, false), {LEVEL, BEHIND}, 53, 60},
+	    {{AT(59), AT(60)}, LEDGER(0, 60, false), {LEVEL, AHEAD}, 60, 61},
+	    {{AT(61), AT(52)}, LEDGER(0, 60, false), {AHEAD, BEHIND}, 53, 62},
 	    /* The end of a mix is a record of its own. */
-	    {{END(60), END(60)}, {0, 60, true}, {LEVEL, LEVEL}, 60, 60},
-	    {{END(60), AT(59)}, {0, 60, true}, {LEVEL, BEHIND}, 60, 60},
-	    {{END(60), AT(59)}, {0, 60, false}, {AHEAD, LEVEL}, 60, 60},
+	    {{END(60), END(60)}, LEDGER(0, 60, true), {LEVEL, LEVEL}, 60, 60},
+	    {{END(60), AT(59)}, LEDGER(0, 60, true), {LEVEL, BEHIND}, 60, 60},
+	    {{END(60), AT(59)}, LEDGER(0, 60, false), {AHEAD, LEVEL}, 60, 60},
 	    /* Nothing was published: a new mix, and one that was republished from step 30. */
-	    {{NEVER, NEVER}, {0, 0, false}, {LEVEL, LEVEL}, 0, 0},
-	    {{NEVER, NEVER}, {30, 30, false}, {LEVEL, LEVEL}, 30, 30},
-	    {{NEVER, NEVER}, {0, 1, false}, {BEHIND, BEHIND}, 0, 1},
-	    {{NEVER, AT(59)}, {0, 60, false}, {BEHIND, LEVEL}, 0, 60},
-	    {{END(0), END(0)}, {0, 0, true}, {LEVEL, LEVEL}, 0, 0},
+	    {{NEVER, NEVER}, LEDGER(0, 0, false), {LEVEL, LEVEL}, 0, 0},
+	    {{NEVER, NEVER}, LEDGER(30, 30, false), {LEVEL, LEVEL}, 30, 30},
+	    {{NEVER, NEVER}, LEDGER(0, 1, false), {BEHIND, BEHIND}, 0, 1},
+	    {{NEVER, AT(59)}, LEDGER(0, 60, false), {BEHIND, LEVEL}, 0, 60},
+	    {{END(0), END(0)}, LEDGER(0, 0, true), {LEVEL, LEVEL}, 0, 0},
+	    /* The ledger was read at step 60; others went on, and deleted what is below 65. */
+	    {{NEVER, AT(69)}, LEDGER(65, 60, false), {LEVEL, AHEAD}, 60, 70},
 	    /* All records deleted, by somebody; a step costs an offset at least. */
-	    {{DELETED(70), DELETED(60)}, {0, 60, false}, {LEVEL, LEVEL}, 60, 60},
-	    {{DELETED(70), DELETED(59)}, {0, 60, false}, {LEVEL, BEHIND}, 0, 60},
-	    {{DELETED(70), AT(59)}, {0, 60, false}, {BEHIND, LEVEL}, 0, 60},
-	    {{SHARED(120), SHARED(120)}, {0, 60, false}, {LEVEL, LEVEL}, 60, 60},
-	    {{SHARED(119), SHARED(119)}, {0, 60, false}, {BEHIND, BEHIND}, 0, 60},
+	    {{DELETED(70), DELETED(60)}, LEDGER(0, 60, false), {LEVEL, LEVEL}, 60, 60},
+	    {{DELETED(70), DELETED(59)}, LEDGER(0, 60, false), {LEVEL, BEHIND}, 0, 60},
+	    {{DELETED(70), AT(59)}, LEDGER(0, 60, false), {BEHIND, LEVEL}, 0, 60},
+	    {{SHARED(120), SHARED(120)}, LEDGER(0, 60, false), {LEVEL, LEVEL}, 60, 60},
+	    {{SHARED(119), SHARED(119)}, LEDGER(0, 60, false), {BEHIND, BEHIND}, 0, 60},
 	};
 
 	(void)unused;
@@ -90,7 +97,7 @@ static void
 a_transaction_that_nobody_ends_is_damage(void **unused)
 {
 	struct lane_end end[LANES] = {AT(59), AT(59)};
-	struct lane_ends_ledger l = {0, 60, false};
+	struct lane_ends_ledger l = {.next = 60};
 	struct lane_ends_report r;
 	struct failure f;
 
@@ -100,13 +107,20 @@ a_transaction_that_nobody_ends_is_damage(void **unused)
 	assert_int_equal(r.open.n, 1);
 	assert_int_equal(lane_ends_judge(&r, end, &l, "m", &f), FAIL_DATA);
 	assert_non_null(strstr(f.text, "lane 1 holds records of a transaction behind offset 120"));
+
+	end[1].open = false;
+	l.open = true; /* an aborted record would become the state to resume from */
+	lane_ends_compare(&r, end, LANES, &l);
+	assert_int_equal(lane_ends_judge(&r, end, &l, "m", &f), FAIL_DATA);
+	assert_non_null(
+	    strstr(f.text, "m.ledger has lost its end: it holds records of a transaction"));
 }
 
 static void
 the_sentence_names_the_log_that_is_shorter(void **unused)
 {
 	struct lane_end behind[LANES] = {AT(52), AT(52)}, ahead[LANES] = {AT(59), AT(61)};
-	struct lane_ends_ledger l = {0, 60, false};
+	struct lane_ends_ledger l = {.next = 60};
 	struct lane_ends_report r;
 	struct failure f;
 

@@ -103,6 +103,23 @@ test_a_second_look_keeps_what_stood_before_the_start(void **unused)
 	assert_false(lost_yet(70, BEFORE_US));
 }
 
+/* Every transaction is decided, and what stood there when it looked, or its START, is gone. */
+static void
+test_a_ledger_that_lost_its_end_is_no_other_mixer(void **unused)
+{
+	(void)unused;
+	look(70, BEFORE_US);
+	claim_read(&c, 60);
+	assert_true(claim_cut(&c, OTHER));
+	assert_false(claim_cut(&c, BEFORE_US)); /* the lanes will tell */
+	claim_start(&c);
+	claim_read(&c, 70);
+	assert_true(claim_cut(&c, BEFORE_US));
+	claim_read(&c, 72);
+	assert_false(claim_cut(&c, OTHER));
+	assert_false(claim_cut(&c, US));
+}
+
 /* The ledger was deleted under a mixer that runs: nothing stands there, and nobody took over. */
 static void
 test_an_empty_ledger_is_looked_at_also_after_the_start(void **unused)
@@ -127,6 +144,7 @@ main(void)
 		test_what_stood_before_the_start_proves_nothing_until_transactions_are_decided),
 	    cmocka_unit_test(test_a_start_behind_ours_has_taken_over),
 	    cmocka_unit_test(test_a_second_look_keeps_what_stood_before_the_start),
+	    cmocka_unit_test(test_a_ledger_that_lost_its_end_is_no_other_mixer),
 	    cmocka_unit_test(test_an_empty_ledger_is_looked_at_also_after_the_start),
 	};
 

@@ -162,7 +162,7 @@ test_a_commit_that_is_refused_fails_and_so_does_the_next_use(void **unused)
 
 /* A lane that was cut, or whose topic was recreated: brokers take records there all the same. */
 static void
-test_a_delivery_before_the_end_of_its_lane_is_never_committed(void **unused)
+test_a_delivery_before_the_end_of_its_lane_or_ledger_is_never_committed(void **unused)
 {
 	struct transactions *p = open_transactions();
 
@@ -173,6 +173,16 @@ test_a_delivery_before_the_end_of_its_lane_is_never_committed(void **unused)
 	assert_int_equal(transact(p), FAIL_BROKER);
 	assert_non_null(strstr(f.text, "m.batches, lane 1"));
 	assert_non_null(strstr(f.text, "ended at 1048576 before"));
+	transactions_close(p);
+
+	p = open_transactions();
+	assert_int_equal(transact(p), FAIL_NONE);
+	transactions_expect_ledger(p, 1 << 20);
+	assert_int_equal(transactions_begin(p, &f), FAIL_NONE);
+	assert_int_equal(transactions_put_ledger(p, calloc(1, 1), 1, &f), FAIL_NONE);
+	assert_int_equal(transactions_commit(p, NULL, 0, &f), FAIL_BROKER);
+	assert_non_null(strstr(f.text, "topic m.ledger"));
+	assert_non_null(strstr(f.text, "the ledger ended at 1048576 before"));
 	transactions_close(p);
 }
 
@@ -212,6 +222,20 @@ test_times_grow_with_partitions_and_follow_a_time_out_that_is_given(void **unuse
 	}
 }
 
+/* Where its answer is lost: it may be the one that would show that the lane lost its end. */
+static void
+test_a_record_that_is_delivered_without_an_offset_is_never_committed(void **unused)
+{
+	struct transactions *p = open_transactions();
+
+	(void)unused;
+	rd_kafka_mock_push_request_errors(
+	    cluster, API_PRODUCE, 1, RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER);
+	assert_int_equal(transact(p), FAIL_BROKER);
+	assert_non_null(strstr(f.text, "m.batches, lane 1: the answer for a record was lost"));
+	transactions_close(p);
+}
+
 int
 main(void)
 {
@@ -221,8 +245,10 @@ main(void)
 	    cmocka_unit_test(test_a_request_without_an_answer_ends_the_use_of_the_handle),
 	    cmocka_unit_test(test_one_whose_epoch_is_over_is_fenced),
 	    cmocka_unit_test(test_a_commit_that_is_refused_fails_and_so_does_the_next_use),
-	    cmocka_unit_test(test_a_delivery_before_the_end_of_its_lane_is_never_committed),
+	    cmocka_unit_test(
+		test_a_delivery_before_the_end_of_its_lane_or_ledger_is_never_committed),
 	    cmocka_unit_test(test_times_grow_with_partitions_and_follow_a_time_out_that_is_given),
+	    cmocka_unit_test(test_a_record_that_is_delivered_without_an_offset_is_never_committed),
 	};
 
 	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
