@@ -132,8 +132,10 @@ static const struct row rows[] = {
 
     {"rejects", "READ", WHAT_REJECTS},
 
+    {"inspect", "READ", WHAT_DOMAINS},
     {"inspect", "READ", WHAT_BATCHES},
     {"inspect", "DESCRIBE", WHAT_LANES},
+    {"inspect", "READ", WHAT_LEDGER},
 
     {"replay", "READ", WHAT_DOMAINS},
     {"replay", "READ", WHAT_BATCHES},

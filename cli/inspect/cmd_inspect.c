@@ -7,17 +7,19 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/command.h"
+#include "cli/inspect/inspect_lines.h"
 #include "cli/inspect/inspect_output.h"
 #include "common/base/limits.h"
 #include "common/base/scalar.h"
 #include "consumer/replay/published_step.h"
+#include "producer/produce/produce.h"
+#include "producer/tokenizer/tokenizer.h"
 
 struct arguments {
 	const char *mix;
-	bool json;
+	bool json, text, ids;
 	uint64_t step;
 	bool one_lane;
 	uint64_t lane;
@@ -27,6 +29,14 @@ struct arguments {
 
 /* What --help prints of the options, below the text of cmd_inspect. */
 static const struct option_row rows[] = {
+    {.name = "text",
+	.kind = OPTION_FLAG,
+	.at = AT(text),
+	.help = "the text of each document in the sequence, by the tokenizer of the configuration"},
+    {.name = "tokens",
+	.kind = OPTION_FLAG,
+	.at = AT(ids),
+	.help = "the token ids of each document"},
     OPTIONS_MIX_ROW(AT(mix)),
     {.name = "json",
 	.kind = OPTION_FLAG,
@@ -46,14 +56,21 @@ parse_words(struct arguments *a, const struct options *o, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* The tokenizer of the configuration; whether the step was made with it is for who prints it. */
 static enum fail_code
-inspect(const struct arguments *a, const struct published_step *s, struct inspect_output *out,
+open_tokenizer(
+    struct tokenizer **out, const struct options *o, const struct config *c, struct failure *f)
+{
+	if (o->config == NULL)
+		return fail(
+		    f, FAIL_USAGE, "--text: the configuration names the tokenizer: add -c FILE");
+	return produce_open_tokenizer(out, c, f);
+}
+
+static enum fail_code
+print_lanes(const struct arguments *a, const struct published_step *s, struct inspect_output *out,
     struct failure *f)
 {
-	if (a->one_lane && a->lane >= s->lanes)
-		return fail(f, FAIL_USAGE,
-		    "LANE: out of range: %" PRIu64 " (mix %s has %" PRIu32 ")", a->lane, a->mix,
-		    s->lanes);
 	for (uint32_t i = 0; i < s->lanes; i++) {
 		struct batch_view view;
 
@@ -68,10 +85,38 @@ inspect(const struct arguments *a, const struct published_step *s, struct inspec
 }
 
 static enum fail_code
+inspect_step(
+    const struct arguments *a, const struct config *c, const struct tokenizer *t, struct failure *f)
+{
+	struct published_step step;
+	struct inspect_lines *lines = NULL;
+	struct inspect_output *out = NULL;
+	struct inspect_output_options o = {.to = stdout, .json = a->json, .ids = a->ids, .text = t};
+	enum fail_code code = published_step_open(&step, a->mix, c, a->step, f);
+
+	if (code == FAIL_NONE && a->one_lane && a->lane >= step.lanes)
+		code =
+		    fail(f, FAIL_USAGE, "LANE: out of range: %" PRIu64 " (mix %s has %" PRIu32 ")",
+			a->lane, a->mix, step.lanes);
+	if (code == FAIL_NONE)
+		code = inspect_lines_open(
+		    &lines, a->mix, c, &step, a->one_lane ? (int64_t)a->lane : -1, f);
+	o.lines = lines;
+	o.derived = step.derived;
+	if (code == FAIL_NONE)
+		code = inspect_output_open(&out, &o, f);
+	if (code == FAIL_NONE)
+		code = print_lanes(a, &step, out, f);
+	inspect_output_close(out);
+	inspect_lines_close(lines);
+	published_step_close(&step);
+	return code;
+}
+
+static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct inspect_output *out = NULL;
-	struct published_step step = {0};
+	struct tokenizer *tokenizer = NULL;
 	struct arguments a = {0};
 	struct config *c = NULL;
 	struct options o;
@@ -81,13 +126,10 @@ run(int argc, char **argv, struct failure *f)
 	    parse_words(&a, &o, f) != FAIL_NONE ||
 	    options_mix_config(&c, &a.mix, &o, f) != FAIL_NONE)
 		return f->code;
-	code = inspect_output_open(&out, stdout, a.json, f);
+	code = a.text ? open_tokenizer(&tokenizer, &o, c, f) : FAIL_NONE;
 	if (code == FAIL_NONE)
-		code = published_step_open(&step, a.mix, c, a.step, f);
-	if (code == FAIL_NONE)
-		code = inspect(&a, &step, out, f);
-	published_step_close(&step);
-	inspect_output_close(out);
+		code = inspect_step(&a, c, tokenizer, f);
+	tokenizer_close(tokenizer);
 	config_close(c);
 	return code;
 }
@@ -95,15 +137,19 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_inspect = {
     .name = "inspect",
     .summary = "show which documents a step held",
-    .usage = "-c FILE | --mix NAME  STEP [LANE] [--json]",
+    .usage = "-c FILE | --mix NAME  STEP [LANE] [--text] [--tokens] [--json]",
     .help =
-	"Prints a line for each document of each sequence of the step, tabs between: lane and\n"
-	"slot in the lane; domain, partition, ordinal and epoch of the sequence; first token\n"
-	"and number of tokens of the document in it; source file, index of the document in\n"
-	"its input, and which token of the document comes first. Reads no tokens, so that it\n"
-	"works on sequences that a trainer cannot decode. Where `riffle retain` has deleted the\n"
-	"step, it is derived from ledger and domain logs. Exit 1: the step is not published yet.",
-    .example = "riffle inspect -c run.yml 1200\nriffle inspect --mix pretrain 1200 3 --json",
+	"Prints a line for each document of each sequence of the step, tabs between: lane and slot "
+	"in the lane; domain, partition, ordinal and epoch of the sequence; first token and number "
+	"of tokens of the document in it; source file, index of the document in its input (over "
+	"all files), which token of the document comes first, and its line in the file: ~17 is "
+	"line 17 unless there are blank lines, - is not known. The lines come from the domain "
+	"logs. Without --text and --tokens it reads no token, so that it works on sequences that a "
+	"trainer cannot decode. Where `riffle retain` has deleted the step, it is derived from "
+	"ledger and domain logs. Exit 1: the step is not published yet.",
+    .example = "riffle inspect -c run.yml 1200\n"
+	       "riffle inspect -c run.yml 1200 3 --text\n"
+	       "riffle inspect --mix pretrain 1200 3 --json",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),

@@ -230,3 +230,24 @@ order_place_at(const struct order_window *w, uint64_t position)
 	place.ordinal = w->block[place.block].first + slot;
 	return place;
 }
+
+/*
+ *     ordinal --> its block --number_of()--> among the dealt --permutation--> place in the epoch
+ *             --> its window, and the slot there --permutation of the window--> position
+ */
+uint64_t
+order_position_of(const struct order *o, uint32_t partition, uint64_t ordinal)
+{
+	uint64_t number, place, slot = ordinal % o->block;
+	struct order_window w;
+
+	assert(partition < o->partitions_n);
+	assert(ordinal < o->sequences[partition]);
+	number = number_of(o, partition, ordinal / o->block);
+	place = permutation_where(&o->shuffle, number);
+	order_window_at(o, window_start(o, place / o->window), &w);
+	for (uint32_t i = 0; i < place % o->window; i++)
+		slot += w.block[i].count;
+	assert(w.block[place % o->window].partition == partition);
+	return w.first + permutation_where(&w.shuffle, slot);
+}

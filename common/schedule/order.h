@@ -79,4 +79,10 @@ void order_window_at(const struct order *o, uint64_t position, struct order_wind
 /* The place of `position`, which lies in the window. O(1). */
 struct order_place order_place_at(const struct order_window *w, uint64_t position);
 
+/*
+ * The position of a sequence, of which its partition has `ordinal` < sequences: the inverse of the
+ * two above. Costs O(partitions).
+ */
+uint64_t order_position_of(const struct order *o, uint32_t partition, uint64_t ordinal);
+
 #endif

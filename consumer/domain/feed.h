@@ -10,6 +10,8 @@
  *     partition_tail  the last record of a partition, which tells its length
  *     partition_log   all sequences of one sealed partition, with their tokens decoded
  *     recipes         whether domain logs are what the configuration says
+ *     documents       the documents of a partition, with their files and lines
+ *     document_line   at which lines the documents of a sequence stand
  *     held_out        all sequences of a domain's validation or test set
  *
  * Lookahead. A copy of the mixer runs ahead (assembler.h) and announces every draw with

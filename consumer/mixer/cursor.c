@@ -271,6 +271,25 @@ cursor_is_dry(struct cursor *c)
 
 /* ---- the next sequence ---- */
 
+bool
+cursor_position_of(struct cursor *c, uint32_t partition, uint64_t ordinal, uint64_t *position)
+{
+	const uint64_t *sequences = c->place.extended ? c->sequences_next : c->sequences;
+
+	if (partition >= c->partitions_n || ordinal >= sequences[partition])
+		return false;
+	if (cursor_deals(c)) {
+		*position = dealt(c, ordinal);
+		for (size_t p = 0; p < partition; p++)
+			*position += end_of(c, p) > ordinal;
+		return true;
+	}
+	order_restart(order_of(c), c->place.epoch);
+	c->window_order = NULL; /* a draw comes to its window anew */
+	*position = order_position_of(order_of(c), partition, ordinal);
+	return true;
+}
+
 /* The place in the rounds of a domain that deals; what is missing has a block, too. */
 static void
 dealt_place(const struct cursor *c, struct mixer_draw *draw)

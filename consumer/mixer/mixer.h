@@ -245,6 +245,14 @@ void mixer_stand(const struct mixer *m, uint32_t domain, struct mixer_standing *
 uint64_t mixer_partition_taken(const struct mixer *m, uint32_t domain, uint32_t partition);
 size_t mixer_partitions(const struct mixer *m, uint32_t domain);
 
+/*
+ * Where a sequence comes in the epoch in which a ledger record's domain stands: *there: the epoch
+ * has it, and `position` of it is its place, of which the record's position have been used up. `p`
+ * is the plan of the record. FAIL_DATA: the record contradicts itself.
+ */
+enum fail_code mixer_position_of(const struct mixer_plan *p, const struct ledger_domain *l,
+    uint32_t partition, uint64_t ordinal, bool *there, uint64_t *position, struct failure *f);
+
 /* Rounds of epoch_size draws that are complete, and draws of the open one; 0 without. */
 uint64_t mixer_round(const struct mixer *m, uint64_t *draws);
 

@@ -154,6 +154,25 @@ resume_domain(
 	return FAIL_NONE;
 }
 
+/* The domain's cursor alone, as it is in the mixer that resumes from the record. */
+enum fail_code
+mixer_position_of(const struct mixer_plan *p, const struct ledger_domain *l, uint32_t partition,
+    uint64_t ordinal, bool *there, uint64_t *position, struct failure *f)
+{
+	struct mixer *m = mixer_from_plan(p);
+	struct ledger_domain alone = *l; /* borrows */
+	enum fail_code code;
+
+	if (m == NULL)
+		return fail_memory(f);
+	alone.index = 0;
+	code = resume_domain(m, p, &alone, f);
+	if (code == FAIL_NONE)
+		*there = cursor_position_of(&m->cursor[0], partition, ordinal, position);
+	mixer_close(m);
+	return code;
+}
+
 /* ---- the schedule ---- */
 
 static enum fail_code

@@ -208,7 +208,9 @@ COMMANDS = {
 
 
 def is_warned(command, right):
-    """Whether the command works without, and warns: that it compares nothing, or does not know the mixers."""
+    """Whether the command works without, and warns: that it compares nothing, knows no mixers, or no lines of documents."""
+    if command == "inspect" and right[3] != "accmix.batches" and right[0] == "READ":
+        return True
     return right[0] == "DESCRIBE_CONFIGS" or (command != "mix" and right[3] == "accmix.election")
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 WEIGHTS = {"a": 0.7, "b": 0.3}
-COLUMNS = ["lane", "slot", "domain", "partition", "ordinal", "epoch", "start", "tokens", "source", "document", "offset"]
+COLUMNS = ["lane", "slot", "domain", "partition", "ordinal", "epoch", "start", "tokens", "source", "document", "offset", "line"]
 
 
 @pytest.fixture
@@ -56,6 +56,8 @@ def test_text_and_json_say_the_same(riffle, mixed):
     rows = [dict(zip(COLUMNS, line.split("\t"))) for line in lines[1:]]
     shown = json.loads(inspect(riffle, mixed, 5, "--json").stdout)
     flat = [{**s, **d} for s in shown["sequences"] for d in s["documents"]]
+    for f in flat:
+        f["line"] = ("" if f["line_exact"] else "~") + str(f["line"]) if f["line"] else "-"
     assert rows == [{k: str(f[k]) for k in COLUMNS} for f in flat]
 
 

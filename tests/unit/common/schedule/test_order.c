@@ -147,6 +147,35 @@ test_each_epoch_visits_every_sequence_once_in_another_order(void **state)
 }
 
 static void
+test_a_position_is_found_from_its_sequence(void **state)
+{
+	static const uint64_t row[][3] = {
+	    {1, 0, 0}, {16, 0, 0}, {17, 3, 40}, {100, 0, 31}, {5, 5, 5}, {64, 64, 64}, {200, 1, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		for (uint32_t window = 1; window <= 3; window++)
+			for (uint64_t epoch = 0; epoch < 3; epoch++) {
+				struct order *o;
+				struct failure f;
+
+				assert_int_equal(
+				    order_open(&o, row[i], 3, 8, window, 77, &f), FAIL_NONE);
+				order_restart(o, epoch);
+				for (uint64_t t = 0; t < order_length(o); t++) {
+					struct order_window w;
+					struct order_place at;
+
+					order_window_at(o, t, &w);
+					at = order_place_at(&w, t);
+					assert_int_equal(
+					    order_position_of(o, at.partition, at.ordinal), t);
+				}
+				order_close(o);
+			}
+}
+
+static void
 test_partitions_are_dealt_round_robin(void **state)
 {
 	static const uint64_t sequences[2] = {10, 3}; /* blocks of 2: 5 and 2 */
@@ -193,6 +222,7 @@ main(void)
 	    cmocka_unit_test(test_a_permutation_of_any_size_stays_in_range),
 	    cmocka_unit_test(test_published_vectors_hold),
 	    cmocka_unit_test(test_each_epoch_visits_every_sequence_once_in_another_order),
+	    cmocka_unit_test(test_a_position_is_found_from_its_sequence),
 	    cmocka_unit_test(test_partitions_are_dealt_round_robin),
 	    cmocka_unit_test(test_blocks_are_powers_of_two_within_their_limits),
 	};

@@ -186,6 +186,46 @@ test_any_position_of_a_live_domain_is_found_directly(void **state)
 	cursor_close(&straight);
 }
 
+/* Before anything is drawn, each position of three epochs is known; then it is where it was said. */
+static void
+test_the_position_of_a_sequence_is_known_before_it_is_drawn(void **state)
+{
+	const uint64_t sequences[] = {7, 0, 10, 3};
+	const bool sealed[] = {true, true, true, true};
+
+	(void)state;
+	for (int live = 0; live < 2; live++) {
+		const struct mixer_source s = {.name = "web",
+		    .partitions_n = 4,
+		    .sequences = sequences,
+		    .sealed = sealed,
+		    .live = live,
+		    .on_end = MIX_END_REPEAT};
+		struct cursor c = open_cursor(&s), ahead;
+		struct failure f;
+		uint64_t position;
+
+		for (int t = 0; t < 60; t++) {
+			struct mixer_draw d;
+
+			assert_int_equal(cursor_copy(&ahead, &c, &f), FAIL_NONE);
+			d = take(&ahead);
+			if (d.epoch == c.place.epoch) {
+				assert_true(
+				    cursor_position_of(&c, d.partition, d.ordinal, &position));
+				assert_int_equal(position, c.place.position);
+			}
+			take(&c); /* also after it was asked */
+			assert_int_equal(c.place.epoch, d.epoch);
+			cursor_close(&ahead);
+		}
+		assert_false(cursor_position_of(&c, 1, 0, &position));
+		assert_false(cursor_position_of(&c, 0, 7, &position));
+		assert_false(cursor_position_of(&c, 4, 0, &position));
+		cursor_close(&c);
+	}
+}
+
 static void
 test_an_extension_counts_from_the_next_epoch_and_is_undone_with_its_step(void **state)
 {
@@ -331,6 +371,7 @@ main(void)
 	    cmocka_unit_test(test_any_position_of_a_live_domain_is_found_directly),
 	    cmocka_unit_test(
 		test_an_extension_counts_from_the_next_epoch_and_is_undone_with_its_step),
+	    cmocka_unit_test(test_the_position_of_a_sequence_is_known_before_it_is_drawn),
 	    cmocka_unit_test(test_a_partition_that_became_shorter_is_refused),
 	    cmocka_unit_test(test_a_partition_that_lost_what_was_appended_is_refused),
 	    cmocka_unit_test(test_a_copy_goes_the_same_way),
