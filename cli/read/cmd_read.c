@@ -35,6 +35,10 @@ static const struct option_row rows[] = {
 	.max = LIMIT_LANES,
 	.value = "W",
 	.help = "ranks of the training run; divides the lanes of the mix"},
+    {.name = "uneven",
+	.kind = OPTION_FLAG,
+	.at = AT(uneven),
+	.help = "--world need not divide the lanes: ranks differ by one lane"},
     {.name = "run",
 	.kind = OPTION_TEXT,
 	.at = AT(run),
@@ -111,7 +115,7 @@ load_for_set(struct config **out, const struct read_steps_arguments *a, const st
     struct failure *f)
 {
 	static const char *const others[] = {
-	    "mix", "rank", "world", "run", "from-step", "commit-every"};
+	    "mix", "rank", "world", "uneven", "run", "from-step", "commit-every"};
 
 	if (a->domain == NULL || !names_valid(a->domain))
 		return fail(f, FAIL_USAGE, "--set: which domain? give --domain NAME");

@@ -29,6 +29,7 @@ struct read_steps_arguments {
 	enum read_output_format format;
 	enum names_set set;
 	bool from_step_given;
+	bool uneven; /* `world` need not divide the lanes */
 };
 
 /*

@@ -123,6 +123,36 @@ lanes_query_map(struct lane_map *out, struct rd_kafka_s *rk, const char *mix, in
 	return FAIL_NONE;
 }
 
+/* The lowest lane l with floor(l * world / lanes) = rank. */
+static uint32_t
+first_lane(uint32_t lanes, uint32_t world, uint32_t rank)
+{
+	return (uint32_t)(((uint64_t)rank * lanes + world - 1) / world);
+}
+
+static enum fail_code
+check_world(const struct lanes *l, const struct lanes_options *o, struct failure *f)
+{
+	uint32_t lanes = l->map.lanes, below = o->world, above = o->world;
+
+	if (o->world > lanes)
+		return fail(f, FAIL_CONFIG,
+		    "a world of %" PRIu32 " ranks is larger than the %" PRIu32
+		    " lanes of topic %s, and a rank reads at least one",
+		    o->world, lanes, l->topic);
+	if (o->uneven || lanes % o->world == 0)
+		return FAIL_NONE;
+	while (lanes % below != 0)
+		below--;
+	while (lanes % above != 0)
+		above++;
+	return fail(f, FAIL_CONFIG,
+	    "a world of %" PRIu32 " ranks does not divide the %" PRIu32
+	    " lanes of topic %s: take %" PRIu32 " or %" PRIu32
+	    ", or let ranks differ by one lane (uneven)",
+	    o->world, lanes, l->topic, below, above);
+}
+
 static enum fail_code
 find_lanes(struct lanes *l, const struct lanes_options *o, struct failure *f)
 {
@@ -137,14 +167,11 @@ find_lanes(struct lanes *l, const struct lanes_options *o, struct failure *f)
 		    l->topic, o->mix);
 	if (lanes_query_map(&l->map, l->rk, o->mix, partitions, o->timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	if (l->map.lanes % o->world != 0)
-		return fail(f, FAIL_CONFIG,
-		    "a world of %" PRIu32 " ranks does not divide the %" PRIu32
-		    " lanes of topic %s: take a divisor of %" PRIu32,
-		    o->world, l->map.lanes, l->topic, l->map.lanes);
+	if (check_world(l, o, f) != FAIL_NONE)
+		return f->code;
 	names_topic(l->positions, o->mix, lane_map_shared(&l->map) ? "lanes" : "batches");
-	l->count = l->map.lanes / o->world;
-	l->first = l->count * o->rank;
+	l->first = first_lane(l->map.lanes, o->world, o->rank);
+	l->count = first_lane(l->map.lanes, o->world, o->rank + 1) - l->first;
 	l->part_first = lane_map_partition(&l->map, l->first);
 	l->parts = lane_map_partition(&l->map, l->first + l->count - 1) - l->part_first + 1;
 	return FAIL_NONE;

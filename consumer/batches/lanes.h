@@ -21,8 +21,8 @@
  *
  * Lanes lie in the partitions of <mix>.batches, as a rule each in its own (record/lane_map.h). Rank
  * r of W reads the lanes l with floor(l*W/L) = r, and calls them 0..count-1. Example, L = 8 and W =
- * 4: rank 1 has lanes 2 and 3, as its lanes 0 and 1; lanes_first() is 2. They are assigned at
- * explicit offsets, never subscribed: a rebalance of Kafka would move lanes between ranks in the
+ * 4: rank 1 has lanes 2 and 3, as its lanes 0 and 1; lanes_first() is 2. With W = 3, which takes
+ * `uneven`, ranks 0, 1 and 2 have lanes 0-2, 3-5 and 6-7. They are assigned at explicit offsets, never subscribed: a rebalance of Kafka would move lanes between ranks in the
  * middle of a step. Each partition has its own queue, so that one's records never stand in front of
  * another's.
  *
@@ -67,6 +67,7 @@ struct lanes_options {
 	const char *mix;
 	const char *group; /* for commits */
 	uint32_t rank, world;
+	bool uneven; /* `world` need not divide the lanes */
 	const struct properties *properties;
 	int timeout_ms;
 	size_t ahead_bytes; /* read ahead over all lanes; 0: LANES_AHEAD_BYTES */
@@ -74,15 +75,15 @@ struct lanes_options {
 
 /*
  * Gives *out, to be ended with lanes_close(). Connects and asks for the topic, for timeout_ms at
- * most. FAIL_CONFIG: there is no such topic, or `world` does not divide its lanes. Copies the
- * options; rank < world.
+ * most. FAIL_CONFIG: there is no such topic, or `world` does not divide its lanes, or is
+ * larger. Copies the options; rank < world.
  */
 enum fail_code lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f);
 void lanes_close(struct lanes *l); /* NULL is accepted */
 
 const char *lanes_topic(const struct lanes *l);
 uint32_t lanes_total(const struct lanes *l); /* L */
-uint32_t lanes_count(const struct lanes *l); /* L / world */
+uint32_t lanes_count(const struct lanes *l); /* L / world; one more for some where it is uneven */
 uint32_t lanes_first(const struct lanes *l); /* the number of this rank's lane 0 */
 
 /*

@@ -52,6 +52,7 @@ reader_open(struct reader *r, const struct reader_options *o, struct failure *f)
 	    .group = group,
 	    .rank = o->rank,
 	    .world = o->world,
+	    .uneven = o->uneven,
 	    .properties = o->properties,
 	    .timeout_ms = o->timeout_ms,
 	    .ahead_bytes = o->ahead_bytes,

@@ -92,6 +92,7 @@ struct reader {
 struct reader_options {
 	const char *mix, *run; /* valid names */
 	uint32_t rank, world;  /* rank < world */
+	bool uneven;           /* see struct lanes_options */
 	const struct properties *properties;
 	int timeout_ms;
 	uint64_t ahead_bytes; /* see struct lanes_options */

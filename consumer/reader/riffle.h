@@ -109,6 +109,12 @@ struct riffle_options {
 	 * recreated under the same name, is RIFFLE_ERROR_DATA. 0: any.
 	 */
 	uint64_t schedule;
+	/*
+	 * Not 0: `world` need not divide the lanes L, it only must not be larger. Rank r reads the
+	 * lanes l with floor(l*world/L) = r in any case; then ranks differ by one lane, and so by
+	 * B/L sequences a step.
+	 */
+	uint32_t uneven;
 };
 
 /* A stretch of one document in a sequence; it ends where the next begins, the last at `used`. */
@@ -166,7 +172,7 @@ struct riffle_step {
 /* Shape of the mix, known after riffle_open(). */
 struct riffle_info {
 	uint32_t lanes;           /* L */
-	uint32_t lanes_mine;      /* L / world */
+	uint32_t lanes_mine;      /* L / world, or with `uneven` one more */
 	uint32_t global_batch;    /* B */
 	uint32_t sequence_length; /* S */
 	uint64_t schedule;        /* hash of what fixes the order; belongs into checkpoints */

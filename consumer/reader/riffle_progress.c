@@ -243,6 +243,7 @@ connect_progress(struct riffle_progress *p, const struct riffle_options *o, stru
 	    .group = group,
 	    .rank = o->rank,
 	    .world = o->world,
+	    .uneven = o->uneven != 0,
 	    .properties = &p->properties,
 	    .timeout_ms = p->timeout_ms,
 	};

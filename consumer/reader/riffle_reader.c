@@ -96,6 +96,7 @@ connect_reader(struct riffle *r, const struct riffle_options *o, struct failure 
 	    .run = riffle_run(o),
 	    .rank = o->rank,
 	    .world = o->world,
+	    .uneven = o->uneven != 0,
 	    .properties = &r->properties,
 	    .timeout_ms = riffle_timeout_ms(o->open_timeout_ms),
 	    .ahead_bytes = ahead_of(o),

@@ -28,7 +28,7 @@ class Options(Structure):
         ("mix", c_char_p), ("bootstrap", c_char_p), ("run", c_char_p), ("rank", c_uint32), ("world", c_uint32),
         ("start", c_int), ("step", c_uint64), ("token_bytes", c_uint32), ("properties", POINTER(Property)),
         ("properties_n", c_size_t), ("commit_every", c_uint64), ("open_timeout_ms", c_int),
-        ("ahead_bytes", c_uint64), ("threads", c_uint32), ("schedule", c_uint64),
+        ("ahead_bytes", c_uint64), ("threads", c_uint32), ("schedule", c_uint64), ("uneven", c_uint32),
     ]
 
 

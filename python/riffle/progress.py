@@ -50,14 +50,14 @@ class Progress:
 
     def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: int = 0, world: int = 1, *,
                  run: str = "trainers", commit_every: int = 0, properties: Optional[Mapping[str, Any]] = None,
-                 open_timeout: float = 10.0):
+                 open_timeout: float = 10.0, uneven: bool = False):
         from .reader import handle_of, options_of
         self._handle: Optional[int] = None
         self._error = c.ErrorText()
         if not 0 <= commit_every < 2**63:
             raise UsageError(f"commit_every is {commit_every}")
         options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
-        options.commit_every = commit_every
+        options.commit_every, options.uneven = commit_every, uneven
         self._handle = handle_of(c.lib.riffle_progress_open, c.lib.riffle_progress_close, options, self._error)
         self._ends = weakref.finalize(self, c.lib.riffle_progress_close, self._handle)  # also before the program ends
 

@@ -27,7 +27,7 @@ class Info(NamedTuple):
     """Shape of the mix. All but lanes and lanes_mine are 0 until the first step was read."""
 
     lanes: int  #: L
-    lanes_mine: int  #: L / world
+    lanes_mine: int  #: L / world; with uneven=True one more for some ranks
     global_batch: int  #: B
     sequence_length: int  #: S
     schedule: int  #: hash of what fixes the order
@@ -119,6 +119,7 @@ class Reader:
     mix: name of the mix.
     bootstrap: "host:port,..."; None: $RIFFLE_BOOTSTRAP or localhost:9092.
     rank, world: this reader and how many there are; world divides the lanes of the mix.
+    uneven: world need only not be larger than the lanes; ranks then differ by one lane, B / L sequences a step.
     run: name of the training run; commits go to the group "<mix>.<run>".
     step: first step, from a checkpoint. None: where the run has committed (the lowest step over all lanes), or 0.
     dtype: of the tokens: uint16 (an error where a token is above 65,535), uint32 or int64.
@@ -139,7 +140,8 @@ class Reader:
     def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: int = 0, world: int = 1, *,
                  run: str = "trainers", step: Optional[int] = None, dtype: Any = np.uint32, commit_every: int = 0,
                  timeout: Optional[float] = None, ahead_bytes: int = 0, threads: int = 0,
-                 properties: Optional[Mapping[str, Any]] = None, schedule: int = 0, open_timeout: float = 10.0):
+                 properties: Optional[Mapping[str, Any]] = None, schedule: int = 0, open_timeout: float = 10.0,
+                 uneven: bool = False):
         self._handle: Optional[int] = None
         self.mix, self.run, self.rank, self.world = mix, run, rank, world
         self.dtype = token_dtype(dtype)
@@ -150,7 +152,7 @@ class Reader:
         self._busy = threading.Lock()
         self._step = _StepPointer()
         self._training = Training(Places(np.zeros(WORDS, np.int64)), lambda: Progress(
-            mix, bootstrap, rank, world, run=run, properties=properties, open_timeout=open_timeout))
+            mix, bootstrap, rank, world, run=run, properties=properties, open_timeout=open_timeout, uneven=uneven))
         self._told = self._training.places  # of what was trained
         for name, value in (("rank", rank), ("world", world), ("step", step or 0), ("commit_every", commit_every),
                             ("ahead_bytes", ahead_bytes), ("threads", threads)):
@@ -158,7 +160,7 @@ class Reader:
                 raise UsageError(f"{name} is {value}")
         options = options_of(mix, bootstrap, rank, world, run, step, self.dtype.itemsize, properties, open_timeout)
         options.commit_every, options.ahead_bytes = commit_every, ahead_bytes
-        options.threads, options.schedule = threads, schedule
+        options.threads, options.schedule, options.uneven = threads, schedule, uneven
         self._handle = handle_of(c.lib.riffle_open, c.lib.riffle_close, options, self._error)
         # Also where the program ends with an open reader, while the modules that this needs are still there.
         self._ends = weakref.finalize(self, end_reader, self._busy, self._handle)

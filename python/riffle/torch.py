@@ -108,6 +108,7 @@ class Dataset(torch.utils.data.IterableDataset):
         Nothing is committed because it was read. k > 0 also commits the place of a checkpoint where no step comes from
         there within a second, since the mixer may be waiting for that.
     rank, world: None: of torch.distributed where it is initialised when this is made, else 0 and 1.
+    uneven: as of riffle.Reader: world need not divide the lanes of the mix, and ranks have different numbers of sequences.
     step: first step. None: where the run has committed; under torch.distributed rank 0 asks the broker and tells all
         others (so making a Dataset is then collective), before anyone commits. A checkpoint wins over both.
     micro_batch: sequences of an item; divides those of a step. None: the whole step.
@@ -130,7 +131,8 @@ class Dataset(torch.utils.data.IterableDataset):
                  rank: Optional[int] = None, world: Optional[int] = None, step: Optional[int] = None,
                  micro_batch: Optional[int] = None, mask_boundaries: bool = False, cu_seqlens: bool = False,
                  fields: Fields = None, commit_every: int = 0, timeout: Optional[float] = None, ahead_bytes: int = 0,
-                 threads: int = 0, properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0):
+                 threads: int = 0, properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0,
+                 uneven: bool = False):
         super().__init__()
         if (rank is None) != (world is None):
             raise UsageError("give both rank and world, or neither")
@@ -144,7 +146,7 @@ class Dataset(torch.utils.data.IterableDataset):
         self.fields = fields
         self._names, self._packed = _fields_of(fields, cu_seqlens)
         self.commit_every, self.timeout, self.open_timeout = commit_every, timeout, open_timeout
-        self.ahead_bytes, self.threads = ahead_bytes, threads
+        self.ahead_bytes, self.threads, self.uneven = ahead_bytes, threads, uneven
         self._dtype = token_dtype(np.uint32)
         self._shared = torch.zeros(WORDS, dtype=torch.int64).share_memory_()
         self._given_step, self._loaded, self._origin = step, False, 0
@@ -166,7 +168,7 @@ class Dataset(torch.utils.data.IterableDataset):
 
     def _open_progress(self) -> Progress:
         return Progress(self.mix, self.bootstrap, self.rank, self.world, run=self.run, commit_every=self.commit_every,
-                        properties=self.properties, open_timeout=self.open_timeout)
+                        properties=self.properties, open_timeout=self.open_timeout, uneven=self.uneven)
 
     def _committed(self, starts: bool) -> int:
         return committed_step(self.mix, self.bootstrap, run=self.run, properties=self.properties,
@@ -291,7 +293,7 @@ class Dataset(torch.utils.data.IterableDataset):
         begin = self._begin()
         with Reader(self.mix, self.bootstrap, self.rank, self.world, run=self.run, step=begin, dtype=self._dtype,
                     timeout=self.timeout, ahead_bytes=self.ahead_bytes, threads=self.threads,
-                    properties=self.properties, open_timeout=self.open_timeout) as reader:
+                    properties=self.properties, open_timeout=self.open_timeout, uneven=self.uneven) as reader:
             self._reader, reader._told = reader, self._places
             self._places.reads(reader.place)
             try:
@@ -351,7 +353,7 @@ class Dataset(torch.utils.data.IterableDataset):
         ready = _Ready(step, self.mask_boundaries)
         for first in range(0, n, each):
             if first + each == n:
-                self._places.put(reader.place, n * self.world)
+                self._places.put(reader.place, reader.info.global_batch)
                 self._expect_trained()
             yield _slice(ready, first, first + each, self._names, self._packed)
 

@@ -57,6 +57,7 @@ def read(riffle):
     def run(config, steps, first=0, rank=0, world=1, form="steps", run=None, commit_every=None):
         more = (["--run", run] if run else []) + (["--commit-every", commit_every] if commit_every else [])
         start = [] if commit_every else ["--from-step", first]
+        more += ["--uneven"] if 8 % world else []
         return riffle("read", "-c", config, "--rank", rank, "--world", world, *start, "--steps", steps,
                       "--format", form, "--timeout", 60, *more).stdout.splitlines()
     return run

@@ -33,7 +33,7 @@ def main(mix, bootstrap, rank, world, folder, *options):
     given = dict(option.split("=", 1) for option in options)
     every, commit, kill = (int(given.get(name, 0)) for name in ("every", "commit", "kill"))
     here, name = pathlib.Path(folder), f"{rank}-of-{world}"
-    reader = riffle.Reader(mix, bootstrap, int(rank), int(world), step=0, timeout=60)
+    reader = riffle.Reader(mix, bootstrap, int(rank), int(world), step=0, timeout=60, uneven=True)
     if "from" in given:
         reader.load_state_dict(json.loads(pathlib.Path(given["from"]).read_text()))
     seen = 0

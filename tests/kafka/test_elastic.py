@@ -84,7 +84,7 @@ def test_8_ranks_killed_at_different_steps_go_on_as_fewer_at_the_last_common_che
     assert again and set(again) <= set(expected)  # what was lost with the ranks was the same
 
 
-@pytest.mark.parametrize("before, after", [(1, 8), (2, 4), (4, 2)])
+@pytest.mark.parametrize("before, after", [(1, 8), (2, 4), (4, 2), (3, 5), (8, 3)])
 def test_a_run_grows_and_shrinks_at_a_step(mix, start, tmp_path, before, after):
     expected = mix("--steps", 30, "--end")
     wait([start(mix.name, rank, before, every=13, kill=13) for rank in range(before)], -signal.SIGKILL)

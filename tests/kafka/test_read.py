@@ -67,12 +67,12 @@ def in_order(these):
 # --- what is read
 
 
-@pytest.mark.parametrize("world", [1, 2, 4, 8])
+@pytest.mark.parametrize("world", [1, 2, 3, 4, 5, 7, 8])
 def test_every_world_sees_the_same_lanes(mix, read, world):
     expected = mix("--steps", 12, "--end", "--abort-every", 3)
     seen = []
     for rank in range(world):
-        mine = lines(read("--rank", rank, "--world", world))
+        mine = lines(read("--rank", rank, "--world", world, *(["--uneven"] if LANES % world else [])))
         assert {int(line.split("\t")[1]) * world // LANES for line in mine} == {rank}
         assert mine == in_order(mine)
         seen += mine
@@ -403,8 +403,8 @@ def test_a_broker_that_does_not_answer_is_one_clear_sentence(riffle):
 
 
 USAGE = {
-    "a world that does not divide the lanes": (["--world", 3], "does not divide the 8 lanes"),
-    "more ranks than lanes": (["--world", 16], "does not divide the 8 lanes"),
+    "a world that does not divide the lanes": (["--world", 3], "does not divide the 8 lanes of topic"),
+    "more ranks than lanes": (["--world", 16], "larger than the 8 lanes"),
     "a rank beyond the world": (["--rank", 2, "--world", 2], "--rank: out of range: 2"),
     "a run with a name of the mixer's": (["--run", "mixer"], "\"mixer\" is not a name of a run"),
     "an unknown format": (["--format", "xml"], "--format"),
