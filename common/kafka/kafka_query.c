@@ -6,15 +6,18 @@
  * cause, such as a wrong password, is seen soon, and leaders can be looked for in between.
  */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/log.h"
 #include "common/kafka/kafka_internal.h"
 
 enum {
 	RENEW_MS = 5000,     /* for metadata of all topics, which can be much */
+	SAID_MS = 2000,      /* who waits for a first answer so long says so */
 	LAST_STEP_FIRST = 2, /* the last record of a transaction and its marker */
 };
 
@@ -44,14 +47,50 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 	    hopeless(rk) ? " (check security.protocol, sasl.* and ssl.*)" : "; is it running?");
 }
 
-static enum fail_code
-wait_broker(rd_kafka_t *rk, int64_t deadline_ms, struct failure *f)
+/* A wait for the first answer of a broker, between two attempts: says once whom it waits for. */
+struct first_wait {
+	int64_t begun_ms, deadline_ms;
+	bool said;
+};
+
+static struct first_wait
+first_wait_begin(int timeout_ms)
 {
+	int64_t now_ms = clock_ms();
+
+	return (struct first_wait){now_ms, now_ms + timeout_ms, false};
+}
+
+/* Whether to try again after `err`; pauses first. */
+static bool
+first_wait_again(struct first_wait *w, rd_kafka_t *rk, rd_kafka_resp_err_t err)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	char cause[KAFKA_CAUSE_MAX];
+	int64_t now_ms = clock_ms();
+
+	if (hopeless(rk) || !kafka_again(err, w->deadline_ms))
+		return false;
+	if (!w->said && now_ms - w->begun_ms >= SAID_MS) {
+		w->said = true;
+		kafka_log_cause(&h->log, cause);
+		log_warning("kafka: KAFKA-WAIT no broker has answered yet at %s "
+			    "(bootstrap.servers): %s; waiting %" PRId64 " s more",
+		    h->bootstrap, cause[0] == '\0' ? "no answer" : cause,
+		    (w->deadline_ms - now_ms + 999) / 1000);
+	}
+	return true;
+}
+
+static enum fail_code
+wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f)
+{
+	struct first_wait wait = first_wait_begin(timeout_ms);
 	const struct rd_kafka_metadata *metadata;
 	rd_kafka_resp_err_t err;
 
 	do {
-		err = rd_kafka_metadata(rk, 0, NULL, &metadata, kafka_slice_ms(deadline_ms));
+		err = rd_kafka_metadata(rk, 0, NULL, &metadata, kafka_slice_ms(wait.deadline_ms));
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 			kafka_log_set_worked(true);
 			rd_kafka_metadata_destroy(metadata);
@@ -60,7 +99,7 @@ wait_broker(rd_kafka_t *rk, int64_t deadline_ms, struct failure *f)
 		if (!kafka_passing(err))
 			return kafka_fail_asking(
 			    rk, err, "asking the broker for its metadata", "", f);
-	} while (!hopeless(rk) && kafka_again(err, deadline_ms));
+	} while (first_wait_again(&wait, rk, err));
 	return fail_no_broker(rk, f);
 }
 
@@ -71,7 +110,7 @@ kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f)
 	enum fail_code code;
 
 	kafka_log_set_quiet(&h->log, true);
-	code = wait_broker(rk, clock_ms() + timeout_ms, f);
+	code = wait_broker(rk, timeout_ms, f);
 	kafka_log_set_quiet(&h->log, h->role == KAFKA_ADMIN);
 	return code;
 }
@@ -99,13 +138,14 @@ partitions_once(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int ti
  * no such topic, which is *partitions = 0 and no failure.
  */
 static enum fail_code
-wait_topic(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int64_t deadline_ms,
-    struct failure *f)
+wait_topic(
+    rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int timeout_ms, struct failure *f)
 {
+	struct first_wait wait = first_wait_begin(timeout_ms);
 	rd_kafka_resp_err_t err;
 
 	do {
-		err = partitions_once(rk, topic, partitions, kafka_slice_ms(deadline_ms));
+		err = partitions_once(rk, topic, partitions, kafka_slice_ms(wait.deadline_ms));
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			return FAIL_NONE;
 		*partitions = 0;
@@ -114,7 +154,7 @@ wait_topic(rd_kafka_t *rk, rd_kafka_topic_t *topic, int *partitions, int64_t dea
 		if (!kafka_passing(err))
 			return kafka_fail_asking(rk, err, "asking the broker about a topic",
 			    rd_kafka_topic_name(topic), f);
-	} while (!hopeless(rk) && kafka_again(err, deadline_ms));
+	} while (first_wait_again(&wait, rk, err));
 	return fail_no_broker(rk, f);
 }
 
@@ -129,7 +169,7 @@ kafka_wait_topic(
 	if (handle == NULL)
 		return kafka_fail_code(f, rd_kafka_last_error(), NULL, topic);
 	kafka_log_set_quiet(&h->log, true);
-	code = wait_topic(rk, handle, partitions, clock_ms() + timeout_ms, f);
+	code = wait_topic(rk, handle, partitions, timeout_ms, f);
 	kafka_log_set_quiet(&h->log, h->role == KAFKA_ADMIN);
 	rd_kafka_topic_destroy(handle);
 	return code;

@@ -381,3 +381,22 @@ def test_help_survives_a_closed_reader(riffle):
     done = subprocess.run([riffle.path, "--help"], stdout=write, stderr=subprocess.PIPE, timeout=30)
     os.close(write)
     assert done.returncode != 0
+
+
+# --- a broker that is not there
+
+def test_a_command_says_whom_it_waits_for_before_it_gives_up(riffle, tmp_path):
+    """Before its failure, and before its patience is over: the line comes first, and names seconds that are left."""
+    config = tmp_path / "run.yml"
+    config.write_text(GOOD)
+    commands = {
+        "status": [], "topics": [], "mix": [], "weights": [], "requests": [], "runs": [], "rejects": [],
+        "read": [], "replay": ["--steps", "0..1"], "retain": ["--from-step", "1"], "inspect": ["1"], "plan": [], "repair": []}
+    words = ["-c", config, "-X", "bootstrap.servers=127.0.0.1:1"]
+    running = {c: riffle.popen(c, *words, *more) for c, more in commands.items()}
+    for command, process in running.items():
+        lines = process.communicate(timeout=120)[1].splitlines()
+        assert process.returncode == 1, (command, lines)
+        assert len(lines) >= 2 and "no broker answers at 127.0.0.1:1" in lines[-1], (command, lines)
+        waits = [line for line in lines if "KAFKA-WAIT" in line]
+        assert waits and re.search(r"at 127\.0\.0\.1:1 \(bootstrap\.servers\): .*; waiting [1-9]\d* s more$", waits[0]), (command, lines)
