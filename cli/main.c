@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "common/base/log.h"
 #include "common/base/nearest.h"
+#include "common/terminal/terminal.h"
 
 #define COMMAND_ROW(name) &cmd_##name,
 static const struct command *const commands[] = {COMMANDS(COMMAND_ROW)};
@@ -20,6 +22,7 @@ static const char after_commands[] =
     "\n"
     "RIFFLE_CONFIG names the configuration of commands without -c.\n"
     "RIFFLE_BOOTSTRAP, where set, replaces bootstrap.servers of the configuration.\n"
+    "NO_COLOR, where set, turns off the colours of errors and warnings on a terminal.\n"
     "Exit codes: 0 done, 1 a file, record or broker failed, 2 the command line or the\n"
     "configuration is wrong, 3 a newer instance has taken over.\n";
 
@@ -120,13 +123,16 @@ static int
 finish(const struct command *c, enum fail_code code, const struct failure *f)
 {
 	const char *name = c == NULL ? "" : c->name, *space = c == NULL ? "" : " ";
+	bool colours = terminal_colours(STDERR_FILENO);
+	const char *red = colours ? TERMINAL_RED : "", *plain = colours ? TERMINAL_PLAIN : "";
 
 	if (code == FAIL_STOPPED)
 		log_info("%s: %s", name, f->text);
 	else if (code == FAIL_USAGE && c != NULL)
-		fprintf(stderr, "riffle %s: %s; see riffle %s --help\n", name, f->text, name);
+		fprintf(stderr, "%sriffle %s:%s %s; see riffle %s --help\n", red, name, plain,
+		    f->text, name);
 	else if (code != FAIL_NONE)
-		fprintf(stderr, "riffle%s%s: %s\n", space, name, f->text);
+		fprintf(stderr, "%sriffle%s%s:%s %s\n", red, space, name, plain, f->text);
 	return fail_exit(code);
 }
 
@@ -139,6 +145,7 @@ main(int argc, char **argv)
 
 	/* A file at its limit is an error of the write, with a sentence, not a signal. */
 	signal(SIGXFSZ, SIG_IGN);
+	log_set_colours(terminal_colours(STDERR_FILENO));
 	if (argc < 2) {
 		print_help(stderr);
 		return fail_exit(FAIL_USAGE);

@@ -9,6 +9,7 @@
 #include "cli/reweight/reweight_state.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/terminal/progress.h"
 #include "consumer/admin/request.h"
 #include "consumer/feedback/feedback_feed.h"
 
@@ -27,6 +28,7 @@ struct loop {
 	uint64_t asked_steps; /* learned when it was asked last */
 	uint64_t refused_in_row;
 	bool malformed_warned;
+	struct progress progress;
 };
 
 /*
@@ -416,6 +418,17 @@ tick(struct loop *l, struct failure *f)
 	return now_ms - l->saved_ms >= REWEIGHT_LOOP_SAVE_MS ? save(l, f) : FAIL_NONE;
 }
 
+/* Off line the topic's end is known; live there is none, and steps count. */
+static void
+show(struct loop *l)
+{
+	if (l->job->a->live)
+		l->progress.done = reweight_steps(l->job->learner) - l->progress.skipped;
+	else
+		l->progress.done = (uint64_t)feedback_feed_position(l->feed) - l->progress.skipped;
+	progress_show(&l->progress);
+}
+
 static enum fail_code
 follow(struct loop *l, struct failure *f)
 {
@@ -426,6 +439,7 @@ follow(struct loop *l, struct failure *f)
 		if (feedback_feed_next(l->feed, SLICE_MS, &r, &any, f) != FAIL_NONE ||
 		    (any && take(l, &r, f) != FAIL_NONE) || tick(l, f) != FAIL_NONE)
 			return f->code;
+		show(l);
 	}
 	/* Off line no more will come: what is complete behind an open step counts. */
 	return l->job->a->live || stop_asked(l->stop) ? FAIL_NONE : learn(l, true, f);
@@ -462,7 +476,14 @@ run(struct loop *l, struct failure *f)
 	l->saved_ms = l->heard_ms = clock_ms();
 	l->asked_ms = l->saved_ms - (int64_t)l->job->a->interval_s * 1000;
 	l->asked_steps = reweight_steps(l->job->learner) / l->job->a->every * l->job->a->every;
+	if (l->job->a->live)
+		progress_begin(
+		    &l->progress, "reweight", "learned_steps", 0, reweight_steps(l->job->learner));
+	else
+		progress_begin(&l->progress, "reweight", "records", (uint64_t)l->end,
+		    (uint64_t)feedback_feed_position(l->feed));
 	code = follow(l, f);
+	progress_end(&l->progress);
 	if (code != FAIL_NONE)
 		return code;
 	if (reweight_steps(l->job->learner) == 0)

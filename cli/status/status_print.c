@@ -10,6 +10,7 @@
 
 #include "cli/json_print.h"
 #include "common/base/clock.h"
+#include "common/terminal/terminal.h"
 
 /* ---- for people ---- */
 
@@ -274,10 +275,13 @@ print_domains(const struct status *st, FILE *to)
 static void
 print_problems(const struct status *st, FILE *to)
 {
+	bool colours = terminal_colours(fileno(to));
+
 	if (st->problems_n > 0)
 		fprintf(to, "\n");
 	for (size_t i = 0; i < st->problems_n; i++)
-		fprintf(to, "! %s %s\n", st->problem[i].code, st->problem[i].text);
+		fprintf(to, "%s! %s%s %s\n", colours ? TERMINAL_YELLOW : "", st->problem[i].code,
+		    colours ? TERMINAL_PLAIN : "", st->problem[i].text);
 	if (st->problems_more > 0)
 		fprintf(to, "! and %zu more\n", st->problems_more);
 }

@@ -17,7 +17,15 @@ static const char *const level_name[] = {
     [LOG_DEBUG] = "debug",
 };
 
+static const char *const level_colour[] = {
+    [LOG_ERROR] = "\033[31m",
+    [LOG_WARNING] = "\033[33m",
+    [LOG_INFO] = "",
+    [LOG_DEBUG] = "",
+};
+
 static _Atomic enum log_level level_max = LOG_INFO;
+static atomic_bool colours, bar;
 
 /* Held for reading by whoever logs a line. */
 static pthread_rwlock_t sink_lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -28,6 +36,18 @@ void
 log_set_level(enum log_level level)
 {
 	level_max = level;
+}
+
+void
+log_set_colours(bool on)
+{
+	colours = on;
+}
+
+void
+log_set_bar(bool drawn)
+{
+	bar = drawn;
 }
 
 void
@@ -43,14 +63,16 @@ log_set_sink(log_sink *sink, void *opaque)
 static void
 put_stderr(enum log_level level, const char *text)
 {
-	char line[LOG_LINE_MAX + 64], when[32];
+	const char *colour = colours ? level_colour[level] : "";
+	char line[LOG_LINE_MAX + 80], when[32];
 	time_t now = time(NULL);
 	struct tm utc;
 	int used;
 
 	gmtime_r(&now, &utc);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	used = snprintf(line, sizeof(line), "%s %s %s\n", when, level_name[level], text);
+	used = snprintf(line, sizeof(line), "%s%s %s%s%s %s\n", bar ? "\r\033[K" : "", when, colour,
+	    level_name[level], *colour == '\0' ? "" : "\033[0m", text);
 	assert((size_t)used < sizeof(line));
 	fwrite(line, 1, (size_t)used, stderr);
 }

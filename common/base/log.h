@@ -8,6 +8,8 @@
 #ifndef COMMON_BASE_LOG_H
 #define COMMON_BASE_LOG_H
 
+#include <stdbool.h>
+
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
 /* Lines above `level` are dropped; LOG_INFO at the start. */
@@ -20,6 +22,12 @@ void log_set_level(enum log_level level);
  */
 typedef void log_sink(void *opaque, enum log_level level, const char *line);
 void log_set_sink(log_sink *sink, void *opaque);
+
+/* Lines on stderr have their level in red or yellow where it is error or warning. Off at first. */
+void log_set_colours(bool on);
+
+/* A bar is drawn in the last line of the terminal (progress.h): the next line takes its place. */
+void log_set_bar(bool drawn);
 
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -2,10 +2,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/log.h"
 #include "common/kafka/kafka.h"
+#include "common/terminal/progress.h"
 #include "consumer/admin/export_pieces.h"
 #include "consumer/domain/partition_log.h"
 
@@ -57,12 +59,14 @@ open_topic(struct export *e, struct failure *f)
 
 /* Each sequence of the log to the pieces, which give documents to the file. */
 static enum fail_code
-read_log(struct export *e, struct partition_log *log, int partition, struct failure *f)
+read_log(struct export *e, struct partition_log *log, int partition, struct progress *p,
+    struct failure *f)
 {
 	struct partition_log_sequence s;
 	bool there;
 
-	for (;;) {
+	for (;; p->done++) {
+		progress_show(p);
 		if (partition_log_next(log, e->o->stop, &s, &there, f) != FAIL_NONE)
 			return f->code;
 		if (!there)
@@ -80,12 +84,17 @@ static enum fail_code
 run_partition(struct export *e, int partition, struct failure *f)
 {
 	struct partition_log *log;
+	char what[TOPIC_MAX_BYTES + 32];
+	struct progress p;
 	enum fail_code code;
 
 	if (partition_log_open(&log, e->reader, e->topic, partition, e->o->tokenizer, READ_MS, f) !=
 	    FAIL_NONE)
 		return f->code;
-	code = read_log(e, log, partition, f);
+	snprintf(what, sizeof(what), "export %s %d/%d", e->topic, partition, e->partitions);
+	progress_begin(&p, what, "sequences", partition_log_sequences(log), 0);
+	code = read_log(e, log, partition, &p, f);
+	progress_end(&p);
 	partition_log_close(log);
 	return code;
 }

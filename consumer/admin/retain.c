@@ -10,6 +10,7 @@
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_groups.h"
 #include "common/kafka/kafka_trim.h"
+#include "common/terminal/progress.h"
 #include "consumer/batches/step_records.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/ledger/run_position.h"
@@ -18,6 +19,7 @@ enum {
 	OPEN_MS = 30000,
 	ASK_MS = 30000,
 	TRIM_MS = 60000,
+	CUT_AT_ONCE = 64,  /* partitions of one request to delete records */
 	RUNS_AT_ONCE = 16, /* handles that look for the coordinators of their groups */
 };
 
@@ -257,20 +259,40 @@ warn_uncommitted(const struct work *w)
 
 /* ---- cutting ---- */
 
+/* Partitions [first, end). */
+static enum fail_code
+cut_some(struct work *w, const struct step_record *record, const struct lane_map *map,
+    uint32_t first, uint32_t end, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new((int)(end - first));
+	enum fail_code code;
+
+	for (uint32_t p = first; p < end; p++) /* a step begins with the first of its lanes */
+		rd_kafka_topic_partition_list_add(list, step_records_topic(w->records), (int32_t)p)
+		    ->offset = record[lane_map_first(map, p)].offset;
+	code = kafka_trim(w->rk, list, TRIM_MS, f);
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
+}
+
 static enum fail_code
 cut(struct work *w, const struct step_record *record, struct failure *f)
 {
 	struct lane_map map = step_records_map(w->records);
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new((int)map.partitions);
-	enum fail_code code;
+	enum fail_code code = FAIL_NONE;
+	struct progress progress;
 
-	for (uint32_t p = 0; p < map.partitions;
-	     p++) /* a step begins with the first of its lanes */
-		rd_kafka_topic_partition_list_add(list, step_records_topic(w->records), (int32_t)p)
-		    ->offset = record[lane_map_first(&map, p)].offset;
-	code = kafka_trim(w->rk, list, TRIM_MS, f);
-	rd_kafka_topic_partition_list_destroy(list);
+	progress_begin(&progress, "retain", "partitions", map.partitions, 0);
+	for (uint32_t first = 0; code == FAIL_NONE && first < map.partitions;) {
+		uint32_t end =
+		    first + CUT_AT_ONCE < map.partitions ? first + CUT_AT_ONCE : map.partitions;
+
+		progress_draw(&progress, NULL, 0);
+		code = cut_some(w, record, &map, first, end, f);
+		progress.done = first = end;
+	}
+	progress_end(&progress);
 	return code;
 }
 

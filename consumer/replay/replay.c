@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/terminal/progress.h"
 #include "consumer/replay/lane_fill.h"
 #include "consumer/replay/replay_internal.h"
 
@@ -16,7 +17,6 @@ enum {
 	OPEN_MS = 15000,
 	WAIT_MS = 60000,  /* for the sequences or the records of one step */
 	GATHER_MS = 1000, /* of it at once */
-	LOG_MS = 10000,
 };
 
 /* ---- opening ---- */
@@ -675,22 +675,29 @@ walk_beyond(struct replay *r, struct failure *f)
 }
 
 static enum fail_code
-walk(struct replay *r, struct failure *f)
+walk_records(struct replay *r, struct progress *p, struct failure *f)
 {
-	int64_t logged_ms = clock_ms();
-
-	if (begin(r, f) != FAIL_NONE)
-		return f->code;
 	while (!is_done(r)) {
 		if (read_record(r, f) != FAIL_NONE || take_record(r, f) != FAIL_NONE)
 			return f->code;
-		if (clock_ms() - logged_ms >= LOG_MS) {
-			logged_ms = clock_ms();
-			log_info("replay: step=%" PRId64 " of %" PRIu64 "..%" PRIu64,
-			    r->now.step_next, r->o->first, r->o->end);
-		}
+		p->done = (uint64_t)r->now.step_next - p->skipped;
+		progress_show(p);
 	}
 	return walk_beyond(r, f);
+}
+
+static enum fail_code
+walk(struct replay *r, struct failure *f)
+{
+	struct progress p;
+	enum fail_code code;
+
+	if (begin(r, f) != FAIL_NONE)
+		return f->code;
+	progress_begin(&p, "replay", "steps", r->o->end, (uint64_t)r->now.step_next);
+	code = walk_records(r, &p, f);
+	progress_end(&p);
+	return code;
 }
 
 enum fail_code

@@ -17,8 +17,8 @@
 #include "producer/input/live_order.h"
 #include "producer/produce/frame_job.h"
 #include "producer/produce/part_outputs.h"
+#include "producer/produce/part_progress.h"
 #include "producer/produce/pool.h"
-#include "producer/produce/progress.h"
 #include "producer/produce/rejects.h"
 #include "producer/produce/text_job.h"
 #include "producer/writer/arrivals_log.h"
@@ -45,7 +45,7 @@ struct part {
 	bool *known;                   /* NULL: the input is text; see input.h */
 	struct live_order order;       /* of files that keep arriving; the input's while it runs */
 	struct arrivals_log *arrivals; /* NULL: other inputs */
-	struct progress progress;
+	struct part_progress progress;
 	char label[256];   /* of the domains, for rejects */
 	size_t text_bytes; /* of the records in POOL_TEXTS */
 	struct rejects reasons;
@@ -332,10 +332,10 @@ open_all(struct part *s, const struct input_position *from, bool from_start, str
 		    from->byte);
 	if (open_input(s, from, from_start, f) != FAIL_NONE)
 		return f->code;
-	progress_begin(
+	part_progress_begin(
 	    &s->progress, s->o->label, input_bytes_total(s->input), input_bytes_skipped(s->input));
 	if (s->o->follow) { /* several parts use the terminal, and nothing ends */
-		s->progress.terminal = false;
+		s->progress.bar.terminal = false;
 		s->progress.quiet = true;
 	}
 	return FAIL_NONE;
@@ -412,7 +412,7 @@ reject(
 		    "); on_reject is stop: mend the record, or set on_reject: quarantine",
 		    r.file, r.line, r.reason, r.byte);
 	if (part_outputs_rejects(s->outputs) < REJECTS_LOGGED) {
-		progress_end(&s->progress);
+		progress_end(&s->progress.bar);
 		log_warning("produce: PRODUCE-REJECT file=%s line=%" PRIu64 " byte=%" PRIu64 ": %s",
 		    r.file, r.line, r.byte, r.reason);
 	}
@@ -448,7 +448,7 @@ take_texts(struct part *s, bool *any, struct failure *f)
 	}
 	if (j != NULL) {
 		assert(s->text_bytes >= j->bytes);
-		s->progress.bytes += j->chunk->input_bytes;
+		s->progress.bar.done += j->chunk->input_bytes;
 		s->text_bytes -= j->bytes;
 	}
 	text_job_close(j);
@@ -519,7 +519,7 @@ run_input(struct part *s, struct failure *f)
 		    part_outputs_take(s->outputs, false, &published, f) != FAIL_NONE ||
 		    part_outputs_poll(s->outputs, f) != FAIL_NONE)
 			return f->code;
-		progress_show(&s->progress);
+		part_progress_show(&s->progress);
 		if (read || packed || published)
 			continue;
 		if (!pool_empty(s->pool, POOL_TEXTS) || !pool_empty(s->pool, POOL_FRAMES))
@@ -715,7 +715,7 @@ run(struct part *s, struct failure *f)
 		code = part_outputs_end(s->outputs, input_end(s->input), f);
 	if (code == FAIL_DATA && s->first_reject[0] != '\0')
 		fail_more(f, "; the first reject of this run: %s", s->first_reject);
-	progress_end(&s->progress);
+	progress_end(&s->progress.bar);
 	if (code == FAIL_NONE)
 		report_left_out(s);
 	if (code == FAIL_STOPPED)

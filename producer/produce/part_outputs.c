@@ -572,7 +572,7 @@ deliver(struct part_outputs *outs, struct failure *f)
 		if (stop_asked(outs->o.stop))
 			return fail(f, FAIL_STOPPED, "stopped");
 		code = writer_flush(outs->writer, PART_OUTPUTS_WAIT_MS, f);
-		progress_show(outs->workers.progress);
+		part_progress_show(outs->workers.progress);
 	} while (code == FAIL_TIMEOUT);
 	return code;
 }
@@ -763,7 +763,7 @@ part_outputs_end(struct part_outputs *outs, const struct input_end *end, struct 
 	for (size_t i = 0; i < outs->o.domains_n; i++)
 		if (check_sequences(outs, i, end, f) != FAIL_NONE)
 			return f->code;
-	progress_end(outs->workers.progress);
+	progress_end(&outs->workers.progress->bar);
 	fault_point("produce.before_end");
 	if (publish_ends(outs, end, f) != FAIL_NONE || deliver(outs, f) != FAIL_NONE)
 		return f->code;

@@ -47,8 +47,8 @@
 #include "common/config/config.h"
 #include "producer/input/input.h"
 #include "producer/pack/pack.h"
+#include "producer/produce/part_progress.h"
 #include "producer/produce/pool.h"
-#include "producer/produce/progress.h"
 #include "producer/produce/worker.h"
 #include "producer/tokenizer/tokenizer.h"
 #include "producer/writer/resume.h"
@@ -74,7 +74,7 @@ struct part_outputs_options {
 struct part_outputs_workers {
 	struct pool *pool; /* POOL_FRAMES is the outputs' */
 	const struct worker_context *context;
-	struct progress *progress;
+	struct part_progress *progress;
 };
 
 struct part_outputs;

@@ -15,7 +15,7 @@
  *     text_job       a job: records to documents of tokens
  *     frame_job      a job: sequences to compressed frames
  *     rejects        counts rejects by reason
- *     progress       a bar, or log lines
+ *     part_progress  how far a part is: a bar, or log lines
  *
  *     configuration --part_list--> parts --part_run()--> for each:
  *

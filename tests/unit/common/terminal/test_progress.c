@@ -1,0 +1,147 @@
+/* progress.h: the bar's text, on both sides of what it must not do: divide by 0, pass 100 %, wrap. */
+#include "tests/unit/test.h"
+
+#include "common/terminal/progress.h"
+
+#include <string.h>
+
+#define FULL  "########################"
+#define HALF  "############------------"
+#define EMPTY "------------------------"
+
+enum { WIDE = 200 };
+
+static const char *const rates[] = {"0.50 M tokens/s", "1234 docs"};
+
+static const struct {
+	const char *claim;
+	struct progress p; /* began at 1000 ms */
+	int64_t now_ms;
+	const char *expected;
+} cases[] = {
+    {"nothing yet: no estimate, no division by 0", {.total = 1000000}, 1000,
+	"code  [" EMPTY "]    0%  0.0 of 1.0 MB"},
+    {"half in ten seconds: ten more", {.total = 2000000, .done = 1000000}, 11000,
+	"code  [" HALF "]   50%  ETA 0:10  1.0 of 2.0 MB"},
+    {"what a resume left out is done, but says nothing of the rate",
+	{.total = 4000000, .skipped = 1000000, .done = 1000000}, 11000,
+	"code  [" HALF "]   50%  ETA 0:20  2.0 of 4.0 MB"},
+    {"minutes", {.total = 2000000000, .done = 1000000}, 2000,
+	"code  [" EMPTY "]    0%  ETA 33:19  1.0 of 2000.0 MB"},
+    {"almost done is not 100%", {.total = 1000000, .done = 999999}, 2000,
+	"code  [#######################-]   99%  ETA 0:00  1.0 of 1.0 MB"},
+    {"done", {.total = 1000000, .done = 1000000}, 2000,
+	"code  [" FULL "]  100%  ETA 0:00  1.0 of 1.0 MB"},
+    {"a file that grew meanwhile stays at 100%", {.total = 1000000, .done = 3000000}, 2000,
+	"code  [" FULL "]  100%  ETA 0:00  1.0 of 1.0 MB"},
+    {"a program: no bar, no estimate", {.done = 3000000}, 3000, "code  3.0 MB"},
+    {"one byte of very many: no estimate, no overflow", {.total = UINT64_MAX, .done = 1}, INT64_MAX,
+	"code  [" EMPTY "]    0%  0.0 of 18446744073709.6 MB"},
+    {"a clock that stands still", {.total = 1000000, .done = 500000}, 1000,
+	"code  [" HALF "]   50%  ETA 0:00  0.5 of 1.0 MB"},
+    {"steps", {.unit = "steps", .total = 10, .done = 5}, 11000,
+	"code  [" HALF "]   50%  ETA 0:10  5 of 10 steps"},
+    {"steps, nobody knows how many", {.unit = "steps", .done = 5}, 11000, "code  5 steps"},
+};
+
+static void
+test_the_bar_says_what_is_done_and_when_the_rest_will_be(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct progress p = cases[i].p;
+		char line[PROGRESS_LINE_MAX];
+
+		print_message("%s\n", cases[i].claim);
+		p.what = "code";
+		p.began_ms = 1000;
+		progress_format(&p, cases[i].now_ms, WIDE, NULL, 0, line);
+		assert_string_equal(line, cases[i].expected);
+	}
+}
+
+static void
+test_what_has_no_room_is_left_out_whole(void **state)
+{
+	static const struct {
+		int columns;
+		const char *line;
+	} row[] = {
+	    {93, "code  [" HALF "]   50%  ETA 0:10  12.3 of 24.6 MB  0.50 M tokens/s  1234 docs"},
+	    {92, "code  [#####-----]   50%  ETA 0:10  12.3 of 24.6 MB  0.50 M tokens/s  1234 docs"},
+	    {79, "code  [#####-----]   50%  ETA 0:10  12.3 of 24.6 MB  0.50 M tokens/s  1234 docs"},
+	    {78, "code  [#####-----]   50%  ETA 0:10  12.3 of 24.6 MB  0.50 M tokens/s"},
+	    {67, "code  [#####-----]   50%  ETA 0:10  0.50 M tokens/s"},
+	    {50, "code   50%  ETA 0:10  0.50 M tokens/s"},
+	    {36, "code   50%  ETA 0:10"},
+	    {19, "code   50%"},
+	    {9, "cod   50%"},
+	    {7, "c   50%"},
+	    {6, "   50%"},
+	};
+	struct progress p = {.what = "code", .total = 24600000, .done = 12300000, .began_ms = 1000};
+	char line[PROGRESS_LINE_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		progress_format(&p, 11000, row[i].columns, rates, 2, line);
+		assert_string_equal(line, row[i].line);
+	}
+	for (int columns = 6; columns < WIDE; columns++) {
+		progress_format(&p, 11000, columns, rates, 2, line);
+		assert_true((int)strlen(line) <= columns);
+	}
+	p.total = 0;
+	for (int columns = 9; columns < WIDE; columns++) {
+		progress_format(&p, 11000, columns, rates, 2, line);
+		assert_true((int)strlen(line) <= columns);
+		assert_non_null(strstr(line, "  12.3 MB"));
+	}
+}
+
+static void
+test_a_long_name_leaves_room_for_the_percentage(void **state)
+{
+	struct progress p = {.total = 2, .done = 1};
+	char line[PROGRESS_LINE_MAX], name[400];
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	p.what = name;
+	progress_format(&p, 5000, 79, rates, 2, line);
+	assert_int_equal(strlen(line), 79);
+	assert_non_null(strstr(line, "nnn   50%"));
+}
+
+static void
+test_nothing_is_shown_before_it_is_time(void **state)
+{
+	struct progress p;
+	int64_t shown_ms;
+
+	(void)state;
+	progress_begin(&p, "code", PROGRESS_BYTES, 1000, 10);
+	assert_int_equal(p.total, 1000);
+	assert_int_equal(p.skipped, 10);
+	assert_int_equal(p.done, 0);
+	shown_ms = p.shown_ms;
+	assert_false(progress_due(&p));
+	assert_int_equal(p.shown_ms, shown_ms);
+	p.shown_ms -= PROGRESS_LOG_MS;
+	assert_true(progress_due(&p));
+	assert_true(p.shown_ms >= shown_ms);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_the_bar_says_what_is_done_and_when_the_rest_will_be),
+	    cmocka_unit_test(test_what_has_no_room_is_left_out_whole),
+	    cmocka_unit_test(test_a_long_name_leaves_room_for_the_percentage),
+	    cmocka_unit_test(test_nothing_is_shown_before_it_is_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
