@@ -93,7 +93,7 @@ struct option_row {
 	const char *const *choice; /* OPTION_CHOICE: ends with NULL */
 	const char *value;         /* how the help names the value; NULL for flags */
 	const char *help;          /* NULL: an older name of another row; accepted, and not shown */
-	/* What holds without it, for the help; NULL: what the command's `defaults` have; "": none. */
+	/* What holds without it, for the help; NULL: what command.defaults has; "": none. */
 	const char *without;
 };
 

@@ -18,8 +18,9 @@
  *   prose          4217      yes      0.7  70.000000%  70.000000%  70.000000%  +0.00          672
  *
  * EPOCH and POSITION follow these columns. A line is left out where it has nothing to show. Below
- * come the problems, each behind a "!" and its code. With reported losses there is a column LOSS. A corpus
- * without a mix has only its first line, the first three columns of the domains, and the problems.
+ * come the problems, each behind a "!" and its code. With reported losses there is a column LOSS. A
+ * corpus without a mix has only its first line, the first three columns of the domains, and the
+ * problems.
  *
  * The table may change with any version; scripts read the JSON.
  */

@@ -32,7 +32,8 @@ clock_span(char out[static CLOCK_SPAN_BYTES], int64_t ms)
 	size_t i = 0;
 
 	if (s < 10) {
-		snprintf(out, CLOCK_SPAN_BYTES, "%.1f s", ms < 0 ? 0 : (double)(ms / 100) / 10);
+		snprintf(
+		    out, CLOCK_SPAN_BYTES, "%.1f s", ms < 0 ? 0 : (double)(ms - ms % 100) / 1000);
 		return out;
 	}
 	while (s < unit[i].seconds)

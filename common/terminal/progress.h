@@ -16,9 +16,9 @@
  *     progress   the bar, and when it is drawn
  *     terminal   how wide the terminal is; whether it has colours
  *
- * The bar is one line that fits the terminal, for a line that wraps could not be cleared: what has no
- * room is left out whole, the least important first (progress_format()). A line of the log that comes
- * while it is drawn takes its place (log_set_bar()). Thread: one a struct; one bar a process.
+ * The bar is one line that fits the terminal, for a line that wraps could not be cleared: what has
+ * no room is left out whole, the least important first (progress_format()). A line of the log that
+ * comes while it is drawn takes its place (log_set_bar()). Thread: one a struct; one bar a process.
  */
 #ifndef COMMON_TERMINAL_PROGRESS_H
 #define COMMON_TERMINAL_PROGRESS_H
@@ -50,8 +50,8 @@ void progress_begin(
     struct progress *p, const char *what, const char *unit, uint64_t total, uint64_t skipped);
 
 /*
- * Whether it is time to show something: on a terminal at once and then every PROGRESS_BAR_MS, in the
- * log every PROGRESS_LOG_MS. Notes that it is shown now.
+ * Whether it is time to show something: on a terminal at once and then every PROGRESS_BAR_MS, in
+ * the log every PROGRESS_LOG_MS. Notes that it is shown now.
  */
 bool progress_due(struct progress *p);
 

@@ -1,8 +1,8 @@
 /*
  * terminal.h -- what the terminal behind stdout or stderr can show.
  *
- * Colours are few: an error is red, a warning or a problem yellow. They go to a terminal only, and to
- * none where NO_COLOR is set and not empty (https://no-color.org) or TERM is "dumb" or not set.
+ * Colours are few: an error is red, a warning or a problem yellow. They go to a terminal only, and
+ * to none where NO_COLOR is set and not empty (https://no-color.org) or TERM is "dumb" or not set.
  */
 #ifndef COMMON_TERMINAL_TERMINAL_H
 #define COMMON_TERMINAL_TERMINAL_H

@@ -94,9 +94,9 @@ void request_who(char out[static REQUEST_WHO_BYTES]);
 
 /*
  * What a mix would answer to a request, without sending it: judged by a mixer in the state of
- * `last`, the ledger's last record. Fills *out, to be cleared with ledger_answer_clear(), and, where
- * a change would be accepted, *effect (mixer_effect_clear()). `c` names the broker, which is only
- * asked about a domain that would join. FAIL_DATA: the ledger contradicts itself.
+ * `last`, the ledger's last record. Fills *out, to be cleared with ledger_answer_clear(), and,
+ * where a change would be accepted, *effect (mixer_effect_clear()). `c` names the broker, which is
+ * only asked about a domain that would join. FAIL_DATA: the ledger contradicts itself.
  */
 enum fail_code request_dry(struct ledger_answer *out, struct mixer_effect *effect,
     const struct ledger *last, const struct control *request, const struct config *c,

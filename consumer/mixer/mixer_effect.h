@@ -1,6 +1,6 @@
 /*
- * mixer_effect.h -- what an accepted change does, in numbers: shares, ends of epochs, rounds, what a
- * skip keeps out.
+ * mixer_effect.h -- what an accepted change does, in numbers: shares, ends of epochs, rounds, what
+ * a skip keeps out.
  *
  * mixer_effect_open() compares three mixers, which mixer_request() has made: `now`, as the mixer
  * stands, `before`, with all in force that precedes the change, and `after`, with the change as

@@ -232,8 +232,8 @@ enum status_run_state status_run_state(const struct status_run *r);
 const char *status_run_state_name(enum status_run_state state);
 
 /*
- * "no mix", "not started", "ended"; between the last two "running" where a mixer is active, "stopped"
- * where none is, "unknown" where the election cannot be asked.
+ * "no mix", "not started", "ended"; between the last two "running" where a mixer is active,
+ * "stopped" where none is, "unknown" where the election cannot be asked.
  */
 const char *status_state_name(const struct status *st);
 

@@ -1,4 +1,4 @@
-/* progress.h: the bar's text, on both sides of what it must not do: divide by 0, pass 100 %, wrap. */
+/* progress.h: the bar's text, and what it must not do: divide by 0, pass 100 %, wrap. */
 #include "tests/unit/test.h"
 
 #include "common/terminal/progress.h"
