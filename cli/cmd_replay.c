@@ -8,6 +8,7 @@
 #include "consumer/replay/replay.h"
 
 struct arguments {
+	const char *mix;
 	struct option_range steps;
 	const char *republish;
 	bool derive_only;
@@ -34,6 +35,7 @@ static const struct option_row rows[] = {
 	.at = AT(derive_only),
 	.help = "with --republish: compare with the ledger alone, where the batch topic lacks some "
 		"of these steps"},
+    OPTIONS_MIX_ROW(AT(mix)),
 };
 
 static void
@@ -77,6 +79,10 @@ check_arguments(const struct arguments *a, const struct options *o, struct failu
 		return fail(f, FAIL_USAGE, "--steps: %" PRIu64 " is out of range", a->steps.end);
 	if (a->derive_only && a->republish == NULL)
 		return fail(f, FAIL_USAGE, "--derive-only: only with --republish MIX");
+	if (a->republish != NULL && o->config == NULL)
+		return fail(f, FAIL_USAGE,
+		    "--republish: needs the configuration, for the topics of the other mix: add -c "
+		    "FILE");
 	if (a->republish != NULL && !names_valid(a->republish))
 		return fail(
 		    f, FAIL_USAGE, "--republish: \"%s\" is not a name of a mix", a->republish);
@@ -84,31 +90,36 @@ check_arguments(const struct arguments *a, const struct options *o, struct failu
 }
 
 static enum fail_code
-run(int argc, char **argv, struct failure *f)
+work(const struct config *c, const struct arguments *a, struct failure *f)
 {
 	struct replay_result result;
+	struct replay_options r = {
+	    .config = c,
+	    .first = a->steps.first,
+	    .end = a->steps.end,
+	    .republish = a->republish,
+	    .derive_only = a->derive_only,
+	};
+
+	if (replay(&r, &result, f) != FAIL_NONE)
+		return f->code;
+	print(&r, &result);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
 	struct arguments a = {0};
 	struct config *c = NULL;
 	struct options o;
 	enum fail_code code;
 
 	if (options_parse(&o, &cmd_replay, argc, argv, &a, f) != FAIL_NONE ||
-	    check_arguments(&a, &o, f) != FAIL_NONE || options_config(&c, &o, f) != FAIL_NONE)
+	    check_arguments(&a, &o, f) != FAIL_NONE ||
+	    options_config_of_mix(&c, a.mix, &o, f) != FAIL_NONE)
 		return f->code;
-	code = config_need_mix(c, f);
-	if (code == FAIL_NONE) {
-		struct replay_options r = {
-		    .config = c,
-		    .first = a.steps.first,
-		    .end = a.steps.end,
-		    .republish = a.republish,
-		    .derive_only = a.derive_only,
-		};
-
-		code = replay(&r, &result, f);
-		if (code == FAIL_NONE)
-			print(&r, &result);
-	}
+	code = work(c, &a, f);
 	config_close(c);
 	return code;
 }
@@ -116,7 +127,7 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_replay = {
     .name = "replay",
     .summary = "derive steps again and compare them with the batch topic",
-    .usage = "-c FILE --steps A..B [--republish MIX [--derive-only]]",
+    .usage = "-c FILE | --mix NAME  --steps A..B [--republish MIX [--derive-only]]",
     .help = "Derives the steps from domain logs and ledger and compares every byte with the batch "
 	    "topic. Exit 1 at the first difference: names the step, lane, sequence and field, and "
 	    "whether the batch topic, a domain log or the ledger differs from the other two. Takes "

@@ -7,6 +7,7 @@
 #include "consumer/admin/retain.h"
 
 struct arguments {
+	const char *mix;
 	uint64_t from_step;
 	bool force, dry_run;
 };
@@ -29,6 +30,7 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(dry_run),
 	.help = "print what would be deleted, and delete nothing"},
+    OPTIONS_MIX_ROW(AT(mix)),
 };
 
 static void
@@ -49,9 +51,21 @@ print(const struct retain_options *o, const struct retain_result *r)
 }
 
 static enum fail_code
-run(int argc, char **argv, struct failure *f)
+work(const struct config *c, const struct arguments *a, struct failure *f)
 {
 	struct retain_result result;
+	struct retain_options r = {
+	    .config = c, .from_step = a->from_step, .force = a->force, .dry_run = a->dry_run};
+
+	if (retain(&r, &result, f) != FAIL_NONE)
+		return f->code;
+	print(&r, &result);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
 	struct arguments a = {0};
 	struct config *c = NULL;
 	struct options o;
@@ -61,21 +75,9 @@ run(int argc, char **argv, struct failure *f)
 		return f->code;
 	if (!options_given(&o, &cmd_retain, "from-step"))
 		return fail(f, FAIL_USAGE, "--from-step S is needed: the first step that stays");
-	if (options_config(&c, &o, f) != FAIL_NONE)
+	if (options_config_of_mix(&c, a.mix, &o, f) != FAIL_NONE)
 		return f->code;
-	code = config_need_mix(c, f);
-	if (code == FAIL_NONE) {
-		struct retain_options r = {
-		    .config = c,
-		    .from_step = a.from_step,
-		    .force = a.force,
-		    .dry_run = a.dry_run,
-		};
-
-		code = retain(&r, &result, f);
-		if (code == FAIL_NONE)
-			print(&r, &result);
-	}
+	code = work(c, &a, f);
 	config_close(c);
 	return code;
 }
@@ -83,7 +85,7 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_retain = {
     .name = "retain",
     .summary = "delete the batches below a step",
-    .usage = "-c FILE --from-step S [--force] [--dry-run]",
+    .usage = "-c FILE | --mix NAME  --from-step S [--force] [--dry-run]",
     .help = "Deletes all steps below S from the batch topic, on every lane; the ledger stays. "
 	    "Exit 1, and nothing is deleted, where S is not published, or where a training run "
 	    "has a committed position below S: one of mix.runs, of the ledger, or any consumer "

@@ -13,6 +13,7 @@
 #include "common/base/nearest.h"
 #include "common/base/scalar.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/topics.h"
 
 enum {
 	LONG_FIRST = 256, /* + row: what getopt_long() answers for a long option */
@@ -23,8 +24,13 @@ enum {
 	INDENT = 26,        /* where the help of an option begins */
 	BOUND_MAX = 100000, /* a larger limit tells a reader nothing */
 	HEAD_MAX = 512,
+
+	BROKER_MS = 10000,
+	NAMES_BYTES = 256, /* of the mixes that a failure names */
 	TEXT_MAX = 2048,
 };
+
+#define LEDGER_END ".ledger"
 
 /* ---- values: from text to the command's struct ---- */
 
@@ -549,25 +555,106 @@ bare_config(struct config **out, const struct options *o, struct failure *f)
 	return code;
 }
 
+static enum fail_code
+name_mix(struct config *c, const char *name, struct failure *f)
+{
+	char *copy = strdup(name);
+
+	if (copy == NULL)
+		return fail_memory(f);
+	free(c->mix.name);
+	c->mix.name = copy;
+	return FAIL_NONE;
+}
+
+/* Names the mix whose ledger is the only one: `topics` are n names, one behind the other. */
+static enum fail_code
+name_only_mix(struct config *c, const char *topics, size_t n, struct failure *f)
+{
+	char names[NAMES_BYTES] = "", name[NAME_MAX_BYTES + 1];
+	const char *at = topics;
+	size_t used = 0;
+
+	if (n == 0)
+		return fail(f, FAIL_CONFIG,
+		    "which mix? the broker has none (no topic MIX.ledger that this user may see): "
+		    "give "
+		    "--mix NAME, or a configuration with a mix section");
+	for (size_t i = 0; i < n && used < sizeof(names); i++, at += strlen(at) + 1)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.*s",
+		    i == 0 ? "" : ", ", (int)(strlen(at) - strlen(LEDGER_END)), at);
+	if (n > 1)
+		return fail(f, FAIL_CONFIG, "which mix? the broker has %zu: %s%s: give --mix NAME",
+		    n, names, used < sizeof(names) ? "" : "...");
+	snprintf(name, sizeof(name), "%s", names);
+	return name_mix(c, name, f);
+}
+
+/* The mix is named nowhere: the topics of the broker decide. */
+static enum fail_code
+find_mix(struct config *c, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = &c->kafka, .client = "find-mix", .quiet = true};
+	char *topics = NULL;
+	rd_kafka_t *rk;
+	size_t n;
+	enum fail_code code;
+
+	if (properties_value(&c->kafka, "bootstrap.servers") == NULL)
+		return fail(f, FAIL_USAGE,
+		    "which mix? give -c FILE, or a broker (RIFFLE_BOOTSTRAP, or -X "
+		    "bootstrap.servers=HOST:PORT) and --mix NAME");
+	if (kafka_open(&rk, &k, f) != FAIL_NONE)
+		return f->code;
+	code = kafka_wait_broker(rk, BROKER_MS, f);
+	if (code == FAIL_NONE)
+		code = topics_ending(&topics, &n, rk, LEDGER_END, BROKER_MS, f);
+	if (code == FAIL_NONE)
+		code = name_only_mix(c, topics, n, f);
+	free(topics);
+	kafka_close(rk);
+	return code;
+}
+
 enum fail_code
 options_mix_config(
     struct config **out, const char **mix, const struct options *o, struct failure *f)
 {
+	enum fail_code code;
+
 	*out = NULL;
-	if (o->config == NULL && *mix == NULL)
-		return fail(f, FAIL_USAGE, "which mix? give -c FILE or --mix NAME");
 	if (*mix != NULL && !names_valid(*mix))
 		return fail(f, FAIL_USAGE, "--mix: \"%s\" is not a name of a mix", *mix);
-	if (o->config == NULL)
-		return bare_config(out, o, f);
-	if (options_config(out, o, f) != FAIL_NONE)
-		return f->code;
-	if (*mix != NULL)
+	code = o->config == NULL ? bare_config(out, o, f) : options_config(out, o, f);
+	if (code == FAIL_NONE && *mix != NULL && o->config == NULL)
+		code = name_mix(*out, *mix, f);
+	else if (code == FAIL_NONE && *mix == NULL && (*out)->mix.name == NULL)
+		code = find_mix(*out, f);
+	if (code == FAIL_NONE) {
+		*mix = *mix == NULL ? (*out)->mix.name : *mix;
 		return FAIL_NONE;
-	if (config_need_mix(*out, f) != FAIL_NONE)
+	}
+	config_close(*out);
+	*out = NULL;
+	return code;
+}
+
+enum fail_code
+options_config_of_mix(
+    struct config **out, const char *mix, const struct options *o, struct failure *f)
+{
+	const char *name = mix;
+
+	if (options_mix_config(out, &name, o, f) != FAIL_NONE)
 		return f->code;
-	*mix = (*out)->mix.name;
-	return FAIL_NONE;
+	if ((*out)->mix.name != NULL && strcmp((*out)->mix.name, name) == 0)
+		return FAIL_NONE;
+	if (name_mix(*out, name, f) == FAIL_NONE)
+		return FAIL_NONE;
+	config_close(*out);
+	*out = NULL;
+	return f->code;
 }
 
 /* ---- help ---- */

@@ -152,22 +152,29 @@ enum fail_code options_set_property(struct config *c, const char *text, struct f
 enum fail_code options_config(struct config **out, const struct options *o, struct failure *f);
 
 /*
- * Commands that only read a mix take `-c FILE`, or `--mix NAME` with where the broker is, or both:
- * then the name is that of --mix and the rest is the file's. The row of a command whose struct has
- * `const char *mix` at AT:
+ * Commands that read a mix take `-c FILE`, or `--mix NAME` with where the broker is, or both: then
+ * the name is that of --mix and the rest is the file's. Without either, and where the file has no
+ * mix, the broker's topics decide: the one mix whose ledger is there. The row of a command whose
+ * struct has `const char *mix` at AT:
  */
 #define OPTIONS_MIX_ROW(AT)                                                                        \
 	{                                                                                          \
 		.name = "mix", .kind = OPTION_TEXT, .at = (AT), .value = "NAME",                   \
-		.without = "that of the configuration", .help = "name of the mix"                  \
+		.without = "that of the configuration, else the only one of the broker",           \
+		.help = "name of the mix"                                                          \
 	}
 
 /*
- * Gives *out (config_close), which without -c holds properties only, and sets *mix where it is
- * NULL; that name is borrowed from *out. FAIL_USAGE: neither is given.
+ * Gives *out (config_close), which without -c holds properties and the mix's name only, and sets *mix
+ * where it is NULL; that name is borrowed from *out. FAIL_USAGE: no broker is named. FAIL_CONFIG: the
+ * broker has no mix, or several, which the sentence names.
  */
 enum fail_code options_mix_config(
     struct config **out, const char **mix, const struct options *o, struct failure *f);
+
+/* The same for a command that takes the name from the configuration: (*out)->mix.name is *mix. */
+enum fail_code options_config_of_mix(
+    struct config **out, const char *mix, const struct options *o, struct failure *f);
 
 /* Whether argv asks for --help, whatever else is right or wrong in it. */
 bool options_help_wanted(const struct command *c, int argc, char **argv);

@@ -180,14 +180,14 @@ static enum fail_code
 ask_positions(const struct work *w, size_t from, size_t end, struct failure *f)
 {
 	struct run_position_query *commits[RUNS_AT_ONCE] = {NULL};
+	struct lane_map map = step_records_map(w->records);
 	enum fail_code code = FAIL_NONE;
 
 	assert(from <= end);
 	assert(end - from <= RUNS_AT_ONCE);
 	for (size_t i = from; code == FAIL_NONE && i < end; i++)
 		code = run_position_open(&commits[i - from], w->mix, w->runs.run[i].name,
-		    w->o->config->mix.partitions < w->o->config->mix.lanes, "retain",
-		    &w->o->config->kafka, f);
+		    map.partitions < map.lanes, "retain", &w->o->config->kafka, f);
 	for (size_t i = from; code == FAIL_NONE && i < end; i++)
 		code = ask_position(w, &w->runs.run[i], commits[i - from], f);
 	for (size_t i = 0; i < RUNS_AT_ONCE; i++)

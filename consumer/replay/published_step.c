@@ -13,8 +13,6 @@
 
 enum { ASK_MS = 15000 };
 
-#define MEMORY_BYTES (UINT64_C(256) << 20) /* to derive with, where no configuration says it */
-
 void
 published_step_close(struct published_step *s)
 {
@@ -153,8 +151,6 @@ derive(struct published_step *s, const char *mix, const struct config *c, struct
 	};
 
 	with.mix.name = (char *)(uintptr_t)mix; /* read only */
-	if (with.mix.memory_bytes == 0)
-		with.mix.memory_bytes = MEMORY_BYTES;
 	log_warning("replay: REPLAY-NOT-KEPT step %" PRIu64
 		    " is not in the batch topic any more: it is derived from ledger and domain "
 		    "logs",

@@ -14,6 +14,7 @@
 #include "consumer/replay/replay_internal.h"
 
 enum {
+	MEMORY_BYTES = 512000000, /* as mix.memory by default */
 	OPEN_MS = 15000,
 	WAIT_MS = 60000,  /* for the sequences or the records of one step */
 	GATHER_MS = 1000, /* of it at once */
@@ -152,9 +153,10 @@ add_domains_to_feed(struct replay *r, const struct mixer *m, struct failure *f)
 static enum fail_code
 open_feed(struct replay *r, struct failure *f)
 {
+	uint64_t memory = r->o->config->mix.memory_bytes; /* 0: a mix without a file */
 	struct feed_options o = {
 	    .properties = &r->o->config->kafka,
-	    .memory_bytes = r->o->config->mix.memory_bytes / 2,
+	    .memory_bytes = (memory == 0 ? MEMORY_BYTES : memory) / 2,
 	    .tokenizer = r->now.tokenizer,
 	    .block = r->plan.plan.block,
 	    .block_bytes = r->plan.plan.block * (2 * (uint64_t)r->plan.plan.sequence_length + 256),

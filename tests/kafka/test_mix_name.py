@@ -1,0 +1,61 @@
+"""Which mix is meant: by --mix, by the configuration, and, where neither says it, by the topics of the broker."""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+import pytest
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
+
+from cluster import Cluster  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def broker(build):
+    """One of these tests' own, which has no other mix."""
+    c = Cluster(build / f"kafka-name-{os.getpid()}", os.environ.get("KAFKA", "3.9"), 1)
+    c.up()
+    yield c
+    c.down()
+    shutil.rmtree(c.folder)
+
+
+@pytest.fixture
+def bootstrap(broker):
+    return broker.bootstrap
+
+
+def test_the_only_mix_of_a_broker_needs_no_name_and_several_are_listed(riffle, fill, configure, bootstrap, unique, write_config):
+    here = {"RIFFLE_BOOTSTRAP": bootstrap, "RIFFLE_CONFIG": ""}
+    none = riffle("weights", env=here, check=False)
+    assert none.returncode == 2 and "which mix? the broker has none" in none.stderr
+    fill("a", "b", sequences=400)
+    config = configure({"a": 1, "b": 1})
+    riffle("mix", "-c", config, "--until-step", 20)
+    mix = f"{unique}-mix"
+    without = json.loads(pathlib.Path(config).read_text())
+    del without["mix"]
+    for words, env in (([], here), (["-c", write_config(without, "without.yml")], {}), (["--mix", mix], here)):
+        assert f"mix      {mix}, next step 20" in riffle("weights", *words, env=env).stdout
+        assert len(riffle("read", *words, "--steps", 1, env=env).stdout.splitlines()) == 8
+        assert "request" in riffle("requests", *words, env=env).stdout.lower()
+        assert f"replayed steps 0..20 of mix {mix}: " in riffle("replay", *words, "--steps", "0..20", env=env).stdout
+        assert f"would delete steps 0..5 of mix {mix}, 8 lanes" in riffle(
+            "retain", *words, "--from-step", 5, "--dry-run", "--force", env=env).stdout
+    configure({"a": 1}, name="other")
+    several = riffle("replay", "--steps", "0..20", env=here, check=False)
+    assert several.returncode == 2
+    assert f"which mix? the broker has 2: {mix}, {unique}-other: give --mix NAME" in several.stderr \
+        or f"which mix? the broker has 2: {unique}-other, {mix}: give --mix NAME" in several.stderr
+    assert f"of mix {mix}: " in riffle("replay", "-c", pathlib.Path(config).with_name("other.yml"), "--mix", mix,
+                                       "--steps", "0..20").stdout
+    done = riffle("replay", "--mix", mix, "--steps", "0..2", "--republish", "x", env=here, check=False)
+    assert done.returncode == 2 and "--republish: needs the configuration" in done.stderr
+
+
+def test_without_a_broker_the_name_alone_says_nothing(riffle):
+    done = riffle("retain", "--from-step", 1, env={"RIFFLE_BOOTSTRAP": "", "RIFFLE_CONFIG": ""}, check=False)
+    assert done.returncode == 2 and "which mix? give -c FILE, or a broker (RIFFLE_BOOTSTRAP" in done.stderr
