@@ -277,16 +277,20 @@ static enum fail_code
 check_requests(const struct work *w, struct failure *f)
 {
 	struct kafka_options k = {
-	    .role = KAFKA_READER, .properties = &w->o->config->kafka, .client = "repair"};
+	    .role = KAFKA_ADMIN, .properties = &w->o->config->kafka, .client = "repair"};
 	char topic[TOPIC_MAX_BYTES + 1];
 	int64_t low, high;
+	int partitions;
 	rd_kafka_t *rk;
 	enum fail_code code = kafka_open(&rk, &k, f);
 
 	if (code != FAIL_NONE)
 		return code;
 	names_topic(topic, w->mix, "control");
-	code = kafka_watermarks(rk, topic, 0, &low, &high, ASK_MS, f);
+	/* A topic that the user may not see is named by metadata alone. */
+	code = kafka_partitions(rk, topic, &partitions, ASK_MS, f);
+	if (code == FAIL_NONE)
+		code = kafka_watermarks(rk, topic, 0, &low, &high, ASK_MS, f);
 	kafka_close(rk);
 	if (code != FAIL_NONE || high <= w->last.control_next)
 		return code;

@@ -28,6 +28,11 @@ def text(value):
 class AclClient:
     def __init__(self, properties):
         """`properties` are librdkafka's, of a user who may alter the cluster."""
+        self.properties = properties
+        self.connect()
+
+    def connect(self):
+        properties = self.properties
         host, port = properties["bootstrap.servers"].split(":")
         context = ssl.create_default_context(cafile=properties["ssl.ca.location"])
         self.socket = context.wrap_socket(socket.create_connection((host, int(port)), 30), server_hostname=host)

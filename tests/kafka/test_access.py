@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -19,7 +20,11 @@ import time
 import pytest
 
 from acl_client import AclClient
-from conftest import ROOT, Package, Riffle
+from conftest import ROOT, Package, Riffle, wait_until
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
+
+from log_tail import batches, cut  # noqa: E402
 
 VERSION = os.environ.get("KAFKA", "3.9")
 WORKER = "User:worker"
@@ -31,10 +36,24 @@ def read_properties(path):
 
 
 class Broker:
-    def __init__(self, folder):
+    def __init__(self, folder, up):
+        self.up = up
+        up()
         self.users = next(folder.glob("*/users"))
         self.tls = self.users.parent / "tls"
         self.acls = AclClient(self.properties("admin"))
+
+    def lose(self, *partitions):
+        """It is killed, and its disk has not kept the last transaction of these: TOPIC-PARTITION."""
+        home, logs = self.users.parent, [self.users.parent / "broker1.data" / name for name in partitions]
+        wait_until(lambda: all(batches(log)[-1].marker for log in logs), "the marker of the last transaction")
+        os.kill(int((home / "broker1.pid").read_text()), signal.SIGKILL)
+        for log in logs:
+            markers = [b for b in batches(log) if b.marker]
+            cut(log, markers[-2].last + 1)
+        self.up()
+        self.acls.close()
+        self.acls.connect()
 
     def properties(self, user):
         return read_properties(self.users / f"{user}.properties")
@@ -46,8 +65,7 @@ def broker(build):
     env = {**{k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}, "RIFFLE_KAFKA_DIR": str(folder)}
     words = ["--version", VERSION, "--secure", "worker"]
     subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True, timeout=600)
-    subprocess.run([ROOT / "scripts/kafka", "up", *words], env=env, check=True, timeout=600)
-    b = Broker(folder)
+    b = Broker(folder, lambda: subprocess.run([ROOT / "scripts/kafka", "up", *words], env=env, check=True, timeout=600))
     yield b
     b.acls.close()
     subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True, timeout=600)
@@ -66,6 +84,7 @@ class World:
         self.broker, self.folder, self.tools = broker, folder, tools
         self.riffle = Riffle()
         self.appended = self.step = self.retained = self.withdrawn = 0
+        self.whole = True  # the mix of repair()
         for domain in ("code", "web"):
             (folder / f"{domain}.jsonl").write_text(documents(domain, 60))
         for user in ("admin", "worker"):
@@ -81,6 +100,9 @@ class World:
             # Another corpus and mix, for topics that come and go.
             other = {**config, "corpus": "other", "mix": {**config["mix"], "name": "othermix"}}
             (folder / f"other-{user}.yml").write_text(json.dumps(other))
+            # A mix that loses its end.
+            lossy = {**config, "mix": {**config["mix"], "name": "lossmix"}}
+            (folder / f"lossy-{user}.yml").write_text(json.dumps(lossy))
 
     def run(self, user, command, *words, check=True, **more):
         return self.riffle(command, "-c", self.folder / f"{user}.yml", *words, check=check, **more)
@@ -96,6 +118,9 @@ def world(broker, tmp_path_factory, vocab, tools):
     w.run("admin", "topics", "--create")
     w.run("admin", "produce")
     w.run("admin", "mix", "--until-step", 8)
+    w.run("lossy-admin", "topics", "--create")
+    for step in (2, 3):
+        w.run("lossy-admin", "mix", "--until-step", step)
     assert report(w, "admin").returncode == 0
     yield w
     w.riffle.close()
@@ -172,6 +197,16 @@ def retain(world, user):
     yield world.run(user, "retain", "--from-step", world.retained, check=False)
 
 
+def repair(world, user):
+    """A lane has lost a step, and the ledger too: that it is repaired needs every right."""
+    if world.whole:
+        world.broker.lose("lossmix.ledger-0", "lossmix.batches-1")
+    done = world.run(f"lossy-{user}", "repair", check=False)
+    world.whole = done.returncode == 0
+    assert not world.whole or "wrote 1 records of lanes of mix lossmix, and the ledger's" in done.stdout
+    yield done
+
+
 def simple(*words):
     def run(world, user):
         yield world.run(user, *words, check=False)
@@ -202,6 +237,7 @@ COMMANDS = {
     "rejects": simple("rejects", "--count"),
     "inspect": simple("inspect", 7),
     "replay": simple("replay", "--steps", "6..8"),
+    "repair": repair,
     "export": export,
     "retain": retain,
 }
@@ -226,7 +262,7 @@ def runs_until_named(world, command, name):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_works_with_its_rights_and_names_each_one_that_is_missing(world, command):
-    acls, rights = world.broker.acls, world.rights(command)
+    acls, rights = world.broker.acls, world.rights(command, "lossy-admin" if command == "repair" else "admin")
     acls.give(WORKER, rights)
     try:
         for done in COMMANDS[command](world, "worker"):

@@ -2,11 +2,20 @@
 
 import os
 import pty
+import pathlib
 import re
+import shutil
 import subprocess
+import sys
 import time
 
 import pytest
+
+from conftest import wait_until
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
+
+from cluster import Cluster  # noqa: E402
 
 
 @pytest.fixture
@@ -144,6 +153,31 @@ def test_a_single_replica_that_is_not_flushed_is_warned_of(riffle, config, uniqu
     done = riffle("topics", "-c", path, "--create")
     assert f"TOPICS-FLUSH {len(table(done)) - 1} topics" in done.stderr
     assert "TOPICS-UNCLEAN" not in done.stderr and "TOPICS-MIN-INSYNC" not in done.stderr
+
+
+@pytest.fixture
+def three_brokers(build, unique):
+    c = Cluster(build / f"kafka-{unique}", os.environ.get("KAFKA", "3.9"), 3)
+    c.up()
+    yield c
+    c.down()
+    shutil.rmtree(c.folder)
+
+
+def test_settings_under_which_three_replicas_lose_records_are_warned_of(riffle, config, unique, three_brokers):
+    def change(c):
+        c.pop("mix")
+        c["topics"] = {"replication": 3, "min_insync_replicas": 1}
+        c["kafka"]["bootstrap.servers"] = three_brokers.bootstrap
+    path = config(change)
+    made = riffle("topics", "-c", path, "--create").stderr
+    assert "TOPICS-MIN-INSYNC 6 topics, the first: " in made and "topics.min_insync_replicas: 2" in made
+    assert "TOPICS-UNCLEAN" not in made and "TOPICS-FLUSH" not in made
+    three_brokers.configure(f"{unique}c.web", "unclean.leader.election.enable=true")
+    three_brokers.configure(f"{unique}c.web", "min.insync.replicas=2")
+    said = lambda: riffle("topics", "-c", path, check=False).stderr
+    wait_until(lambda: f"TOPICS-UNCLEAN 1 topic, the first: {unique}c.web: " in said(), "the brokers' new setting")
+    wait_until(lambda: "TOPICS-MIN-INSYNC 5 topics" in said(), "the other one")
 
 
 def test_a_segment_smaller_than_the_largest_record_is_named(riffle, config, unique, broker):
