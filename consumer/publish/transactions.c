@@ -18,12 +18,14 @@ enum {
 	LINGER_MS = 500,
 	BATCH_LEAST = 16 << 10,
 	BATCH_MOST = 1 << 20,
+	GIVE_UP_MS = 2000,
 	QUEUE_EXTRA = 64 << 20, /* what else a transaction holds: a ledger record, dead letters */
 };
 
 struct transactions {
 	rd_kafka_t *rk;
 	int timeout_ms; /* of a flush, a commit, ... */
+	bool open;      /* a transaction is, and no call has failed */
 	rd_kafka_topic_t *batches, *ledger, *rejects;
 	struct lane_map map;
 	char group[TOPIC_MAX_BYTES + 1];
@@ -193,6 +195,7 @@ failed(struct transactions *t, rd_kafka_error_t *error, const char *attempted, s
 {
 	rd_kafka_resp_err_t err = rd_kafka_error_code(error);
 
+	t->open = false;
 	if (kafka_denied(err)) {
 		rd_kafka_error_destroy(error);
 		return kafka_fail_denied(
@@ -270,11 +273,28 @@ failed:
 	return f->code;
 }
 
+/*
+ * What failed was not the transaction: a sequence is missing, say. Aborted here it holds up no
+ * reader until its time-out. And librdkafka 2.0.2 aborts the process where a handle is destroyed
+ * that has not asked for its partitions yet (rd_kafka_txn_register_partitions() sends the request
+ * to a broker that ends, whose answer comes before the request is counted).
+ */
+static void
+give_up(struct transactions *t)
+{
+	rd_kafka_error_t *error = rd_kafka_abort_transaction(t->rk, GIVE_UP_MS);
+
+	if (error != NULL)
+		rd_kafka_error_destroy(error);
+}
+
 void
 transactions_close(struct transactions *t)
 {
 	if (t == NULL)
 		return;
+	if (t->open)
+		give_up(t);
 	if (t->batches != NULL)
 		rd_kafka_topic_destroy(t->batches);
 	if (t->ledger != NULL)
@@ -317,7 +337,10 @@ transactions_begin(struct transactions *t, struct failure *f)
 		    "beginning a transaction: a request of the last one was never answered (its "
 		    "connection broke, or time ran out), and the broker may act on it late");
 	error = rd_kafka_begin_transaction(t->rk);
-	return error == NULL ? FAIL_NONE : failed(t, error, "beginning a transaction", f);
+	if (error != NULL)
+		return failed(t, error, "beginning a transaction", f);
+	t->open = true;
+	return FAIL_NONE;
 }
 
 static enum fail_code
@@ -350,6 +373,7 @@ not_delivered(struct transactions *t, rd_kafka_resp_err_t err, struct failure *f
 	char text[512] = "";
 	rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(t->rk, text, sizeof(text));
 
+	t->open = false;
 	if (fatal == RD_KAFKA_RESP_ERR__FENCED || fatal == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH)
 		return fail(f, FAIL_FENCED, "publishing: %s", text);
 	if (kafka_refused(f, t->rk, "publishing"))
@@ -507,6 +531,7 @@ transactions_commit(struct transactions *t, const struct transactions_offset *of
 	error = rd_kafka_commit_transaction(t->rk, t->timeout_ms);
 	if (error != NULL)
 		return failed(t, error, "committing a transaction", f);
+	t->open = false;
 	fault_point("mix.after_commit");
 	return FAIL_NONE;
 }
@@ -516,7 +541,10 @@ transactions_abort(struct transactions *t, struct failure *f)
 {
 	rd_kafka_error_t *error = rd_kafka_abort_transaction(t->rk, t->timeout_ms);
 
-	return error == NULL ? FAIL_NONE : failed(t, error, "aborting a transaction", f);
+	if (error != NULL)
+		return failed(t, error, "aborting a transaction", f);
+	t->open = false;
+	return FAIL_NONE;
 }
 
 enum fail_code

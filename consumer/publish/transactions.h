@@ -118,7 +118,10 @@ struct transactions_reject {
 enum fail_code transactions_open(
     struct transactions **out, const struct transactions_options *o, struct failure *f);
 
-/* NULL is accepted. An open transaction is left for the broker, or the next handle, to abort. */
+/*
+ * NULL is accepted. An open transaction is aborted where nothing has failed; else it is left for
+ * the broker, or the next handle, to abort.
+ */
 void transactions_close(struct transactions *t);
 
 /*

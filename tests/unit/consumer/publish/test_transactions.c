@@ -186,6 +186,21 @@ test_a_delivery_before_the_end_of_its_lane_or_ledger_is_never_committed(void **u
 	transactions_close(p);
 }
 
+/* Destroyed before it has asked for its partitions librdkafka 2.0.2 would end the process. */
+static void
+test_a_transaction_that_has_just_begun_is_given_up(void **unused)
+{
+	(void)unused;
+	for (int i = 0; i < 50; i++) {
+		struct transactions *p = open_transactions();
+
+		assert_int_equal(transact(p), FAIL_NONE);
+		assert_int_equal(transactions_begin(p, &f), FAIL_NONE);
+		assert_int_equal(put(p), FAIL_NONE);
+		transactions_close(p);
+	}
+}
+
 /* Partitions, the age wanted, the user's time-out (0: none); message, abort and age. */
 static void
 test_times_grow_with_partitions_and_follow_a_time_out_that_is_given(void **unused)
@@ -247,6 +262,7 @@ main(void)
 	    cmocka_unit_test(test_a_commit_that_is_refused_fails_and_so_does_the_next_use),
 	    cmocka_unit_test(
 		test_a_delivery_before_the_end_of_its_lane_or_ledger_is_never_committed),
+	    cmocka_unit_test(test_a_transaction_that_has_just_begun_is_given_up),
 	    cmocka_unit_test(test_times_grow_with_partitions_and_follow_a_time_out_that_is_given),
 	    cmocka_unit_test(test_a_record_that_is_delivered_without_an_offset_is_never_committed),
 	};
