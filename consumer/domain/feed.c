@@ -32,8 +32,11 @@ enum {
 struct feed_partition {
 	struct feed_block *block; /* all of this partition, in any state */
 	bool loading;
-	/* The push that is known: ordinals from pushed_from on stand at offset ordinal + push or
-	 * later. */
+	/*
+	 * The push that is known: ordinal pushed_from stands at offset pushed_from + push. Those
+	 * behind it stand at their ordinal + push, or later by duplicates, or earlier where
+	 * ordinals are missing.
+	 */
 	uint64_t pushed_from;
 	int64_t push;
 };
@@ -49,6 +52,8 @@ struct feed_domain {
 /* A partition that is being read for one block. */
 struct feed_load {
 	struct feed_block *block; /* NULL: free */
+	bool sure;                /* what was read so far began below the ordinal that is wanted */
+	bool stepped;             /* reading began too high, and goes on from below without leaps */
 	uint32_t undecodable;     /* records since the last good one */
 	char reason[256];         /* of the last of them, */
 	uint8_t *bytes;           /* its bytes, cut; owned */
@@ -446,10 +451,11 @@ start_load(struct feed *d, struct feed_block *b, struct failure *f)
 	assert(b->state == FEED_BLOCK_QUEUED);
 	assert(!p->loading);
 	assert(d->loads_n < FEED_LOADS_MAX);
+	int64_t offset = (int64_t)first + (first >= p->pushed_from ? p->push : 0);
+
 	while (l->block != NULL)
 		l++;
-	if (start_at(d, b, (int64_t)first + (first >= p->pushed_from ? p->push : 0), f) !=
-	    FAIL_NONE)
+	if (start_at(d, b, offset, f) != FAIL_NONE)
 		return f->code;
 	dequeue(d, b);
 	b->state = FEED_BLOCK_LOADING;
@@ -457,6 +463,8 @@ start_load(struct feed *d, struct feed_block *b, struct failure *f)
 	d->bytes -= b->bytes;
 	p->loading = true;
 	l->block = b;
+	l->sure = offset == 0;
+	l->stepped = false;
 	l->undecodable = 0;
 	l->ended_ms = 0;
 	l->begun_ms = clock_ms();
@@ -540,22 +548,25 @@ note_undecodable(
  * Ordinals [b->first + b->filled, until) were not seen: each must be one of the records that could
  * not be decoded, which do not tell their ordinals. Ordinals 7 and 10 with two such records between
  * them are well: 8 and 9 are bad. With only one such record, one is missing, and nobody knows
- * which.
+ * which: both count as missing.
+ *
+ * What is missing is no failure before it is drawn: a mix that skips it needs it no more.
  */
 static enum fail_code
 fill_gap(struct feed *d, struct feed_load *l, uint64_t until, struct failure *f)
 {
 	struct feed_block *b = l->block;
 	uint64_t want = b->first + b->filled;
-	char what[160];
+	char what[512];
 
 	if (until - want > l->undecodable) {
 		snprintf(what, sizeof(what),
-		    "ordinals %" PRIu64 "..%" PRIu64
-		    " are missing: records were deleted, or another "
-		    "program writes here",
-		    want, until);
-		return fail_at(d, b, FAIL_DATA, what, f);
+		    "topic %s partition %" PRIu32 ": ordinals %" PRIu64 "..%" PRIu64
+		    " are missing: a broker has lost what it acknowledged, records were deleted, "
+		    "or another program writes here",
+		    d->domain[b->domain].name, b->partition, want, until);
+		return feed_block_put_missing(b, &d->pool, what, until) ? FAIL_NONE
+									: fail_memory(f);
 	}
 	for (; want < until; want++)
 		if (!feed_block_put_bad(b, &d->pool, l->reason, l->bytes, l->bytes_n, l->offset))
@@ -579,7 +590,7 @@ keep_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg
 		    ", the mix has %016" PRIx64 ": one mix cannot hold two tokenizers",
 		    d->domain[b->domain].name, b->partition, s->ordinal, s->tokenizer,
 		    d->tokenizer);
-	if (msg->offset - (int64_t)s->ordinal > p->push) {
+	if (s->ordinal >= p->pushed_from && msg->offset - (int64_t)s->ordinal != p->push) {
 		p->push = msg->offset - (int64_t)s->ordinal;
 		p->pushed_from = s->ordinal;
 	}
@@ -642,6 +653,27 @@ wait_end(struct feed *d, struct feed_load *l, struct failure *f)
 	return fill_gap(d, l, l->block->first + l->block->count, f);
 }
 
+/*
+ * The first record that was read stands too high. Ordinals below it are missing, so that it stands
+ * at a lower offset than it would, and what is wanted stands below it, or is missing itself. Example,
+ * 100..199 are missing:
+ *
+ *     offset     98   99  100  101 ...  205          wanted 205, sought at offset 205: ordinal 305
+ *     ordinal    98   99  200  201 ...  305          305 is 100 too high: read on from offset 105
+ *
+ * Each step goes down, to offset 0 at last.
+ */
+static enum fail_code
+step_back(struct feed *d, struct feed_load *l, int64_t offset, uint64_t by, struct failure *f)
+{
+	int64_t to = (uint64_t)offset > by ? offset - (int64_t)by : 0;
+
+	l->sure = to == 0;
+	l->stepped = true;
+	l->undecodable = 0;
+	return restart(d, l, to, f);
+}
+
 static enum fail_code
 take_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg, bool *restarted,
     struct failure *f)
@@ -655,11 +687,17 @@ take_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg
 		return note_undecodable(l, msg, why.text, f);
 	if (s.ordinal < want) { /* before the block, or a duplicate */
 		l->undecodable = 0;
-		if (b->filled > 0 || want - s.ordinal <= FEED_SKIP_MAX)
+		l->sure = true;
+		if (b->filled > 0 || l->stepped || want - s.ordinal <= FEED_SKIP_MAX)
 			return FAIL_NONE;
-		/* What is wanted stands at least as far behind this record as its ordinal does. */
+		/* What is wanted stands at least so far behind this record, unless some are missing. */
+		l->sure = false;
 		*restarted = true;
 		return restart(d, l, msg->offset + (int64_t)(want - s.ordinal), f);
+	}
+	if (s.ordinal - want > l->undecodable && !l->sure && b->filled == 0) {
+		*restarted = true;
+		return step_back(d, l, msg->offset, s.ordinal - want, f);
 	}
 	if (s.ordinal > want && fill_gap(d, l, s.ordinal < end ? s.ordinal : end, f) != FAIL_NONE)
 		return f->code;

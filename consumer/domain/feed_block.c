@@ -155,3 +155,21 @@ feed_block_put_bad(struct feed_block *b, struct feed_block_pool *pool, const cha
 	b->filled += r->reason != NULL;
 	return r->reason != NULL;
 }
+
+bool
+feed_block_put_missing(
+    struct feed_block *b, struct feed_block_pool *pool, const char *reason, uint64_t end)
+{
+	uint64_t first = b->first + b->filled;
+
+	assert(end <= b->first + b->count);
+	while (b->first + b->filled < end) {
+		struct feed_block_record *r = &b->record[b->filled];
+
+		if (!feed_block_put_bad(b, pool, reason, NULL, 0, -1))
+			return false;
+		r->missing_first = first;
+		r->missing_end = end;
+	}
+	return true;
+}

@@ -42,6 +42,8 @@ struct feed_block_record {
 	int64_t offset;       /* of the record in its topic; -1: unknown */
 	const uint8_t *bytes; /* bad: the record as it was read, cut; NULL where unknown */
 	size_t bytes_n;
+	/* Bad, and not in its topic: [missing_first, missing_end) are not; empty: it is there. */
+	uint64_t missing_first, missing_end;
 };
 
 struct feed_block_chunk {
@@ -101,5 +103,9 @@ bool feed_block_put(struct feed_block *b, struct feed_block_pool *pool, const ui
     size_t n, uint32_t tokens, uint32_t padding, int64_t offset);
 bool feed_block_put_bad(struct feed_block *b, struct feed_block_pool *pool, const char *reason,
     const uint8_t *bytes, size_t n, int64_t offset);
+
+/* Appends all ordinals below `end`, which are missing in the topic. False: no memory. */
+bool feed_block_put_missing(
+    struct feed_block *b, struct feed_block_pool *pool, const char *reason, uint64_t end);
 
 #endif

@@ -1,6 +1,7 @@
 #include "consumer/publish/assembler.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -175,6 +176,18 @@ assembler_idle(struct assembler *a, int timeout_ms, struct failure *f)
 
 /* ---- one step ---- */
 
+/* No decision that a replay could repeat: the records may come back with a broker. A skip is one. */
+static enum fail_code
+fail_missing(const struct assembler *a, const struct mixer_draw *draw,
+    const struct feed_block_record *r, struct failure *f)
+{
+	return fail(f, FAIL_DATA,
+	    "%s. `riffle skip %s/%" PRIu32 " %" PRIu64 "..%" PRIu64
+	    "` leaves them out of all later draws; it is answered once the mixer is started again",
+	    r->reason, mixer_domain_name(a->now, draw->domain), draw->partition, r->missing_first,
+	    r->missing_end);
+}
+
 static enum fail_code
 wait_record(struct assembler *a, const struct mixer_draw *draw, int64_t deadline_ms,
     const struct feed_block_record **out, struct failure *f)
@@ -187,7 +200,7 @@ wait_record(struct assembler *a, const struct mixer_draw *draw, int64_t deadline
 			return fail(f, FAIL_TIMEOUT, "waiting for sequences of domain %s",
 			    mixer_domain_name(a->now, draw->domain));
 	}
-	return FAIL_NONE;
+	return (*out)->missing_end > 0 ? fail_missing(a, draw, *out, f) : FAIL_NONE;
 }
 
 /* The draw whose tokens `now` needs to know: waits until it is loaded. */

@@ -39,11 +39,44 @@ test_a_block_that_grows_keeps_what_it_holds_and_takes_more(void **state)
 	feed_block_pool_close(&pool);
 }
 
+static void
+test_what_is_missing_is_bad_and_says_from_where_to_where(void **state)
+{
+	struct feed_block_pool pool = {0};
+	struct feed_block *b = feed_block_open(1, 2, 512, 6);
+	static const uint8_t bytes[] = "abcdef";
+
+	(void)state;
+	assert_non_null(b);
+	assert_true(feed_block_put_bad(b, &pool, "torn", bytes, 3, 600));
+	assert_true(feed_block_put_missing(b, &pool, "lost", 515));
+	assert_int_equal(b->filled, 3);
+	assert_true(feed_block_put_missing(b, &pool, "lost", 515)); /* nothing more */
+	assert_int_equal(b->filled, 3);
+	assert_true(feed_block_put(b, &pool, bytes, 2, 60, 5, 601));
+	assert_true(feed_block_put_missing(b, &pool, "end", 518));
+	assert_int_equal(b->filled, 6);
+	assert_int_equal(b->record[0].missing_end, 0);
+	assert_int_equal(b->record[3].missing_end, 0);
+	for (int i = 1; i < 6; i++) {
+		if (i == 3)
+			continue;
+		assert_string_equal(b->record[i].reason, i < 3 ? "lost" : "end");
+		assert_null(b->record[i].payload);
+		assert_int_equal(b->record[i].offset, -1);
+		assert_int_equal(b->record[i].missing_first, i < 3 ? 513 : 516);
+		assert_int_equal(b->record[i].missing_end, i < 3 ? 515 : 518);
+	}
+	feed_block_close(b, &pool);
+	feed_block_pool_close(&pool);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_block_that_grows_keeps_what_it_holds_and_takes_more),
+	    cmocka_unit_test(test_what_is_missing_is_bad_and_says_from_where_to_where),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
