@@ -655,8 +655,8 @@ wait_end(struct feed *d, struct feed_load *l, struct failure *f)
 
 /*
  * The first record that was read stands too high. Ordinals below it are missing, so that it stands
- * at a lower offset than it would, and what is wanted stands below it, or is missing itself. Example,
- * 100..199 are missing:
+ * at a lower offset than it would, and what is wanted stands below it, or is missing itself.
+ * Example, 100..199 are missing:
  *
  *     offset     98   99  100  101 ...  205          wanted 205, sought at offset 205: ordinal 305
  *     ordinal    98   99  200  201 ...  305          305 is 100 too high: read on from offset 105
@@ -690,7 +690,7 @@ take_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg
 		l->sure = true;
 		if (b->filled > 0 || l->stepped || want - s.ordinal <= FEED_SKIP_MAX)
 			return FAIL_NONE;
-		/* What is wanted stands at least so far behind this record, unless some are missing. */
+		/* It stands at least so far behind this record, unless some are missing. */
 		l->sure = false;
 		*restarted = true;
 		return restart(d, l, msg->offset + (int64_t)(want - s.ordinal), f);

@@ -176,7 +176,7 @@ assembler_idle(struct assembler *a, int timeout_ms, struct failure *f)
 
 /* ---- one step ---- */
 
-/* No decision that a replay could repeat: the records may come back with a broker. A skip is one. */
+/* Nothing that a replay could repeat: the records may come back with a broker. A skip is. */
 static enum fail_code
 fail_missing(const struct assembler *a, const struct mixer_draw *draw,
     const struct feed_block_record *r, struct failure *f)

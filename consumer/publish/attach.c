@@ -16,6 +16,7 @@
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
 #include "consumer/publish/lengths.h"
+#include "consumer/publish/transactions.h"
 
 enum {
 	ASK_TIMEOUT_MS = 30000,
@@ -152,7 +153,8 @@ was_emptied(struct attach *a)
 enum fail_code
 attach_wait_visible(struct attach *a, uint64_t step, struct failure *f)
 {
-	int64_t deadline_ms = clock_ms() + VISIBLE_MS;
+	int wait_ms = transactions_patience_ms(a->config->mix.partitions);
+	int64_t deadline_ms = clock_ms() + wait_ms;
 	bool visible = false;
 
 	while (!visible) {
@@ -174,7 +176,7 @@ attach_wait_visible(struct attach *a, uint64_t step, struct failure *f)
 			return fail(f, FAIL_TIMEOUT,
 			    "the last transaction is committed but topic %s does not show it "
 			    "after %d s: the broker has not written its markers yet",
-			    a->ledger_topic, VISIBLE_MS / 1000);
+			    a->ledger_topic, wait_ms / 1000);
 		if (!visible)
 			clock_pause_ms(VISIBLE_PAUSE_MS);
 	}

@@ -84,9 +84,8 @@ given_timeout_ms(const struct properties *p)
 	return ms > 0 && ms < INT_MAX ? (int)ms : 0;
 }
 
-/* For one message, and for a commit. */
-static int
-patience_ms(uint32_t partitions)
+int
+transactions_patience_ms(uint32_t partitions)
 {
 	int parts = (int)(partitions / TRANSACTIONS_PARTITIONS_OF_TIME);
 
@@ -98,7 +97,8 @@ patience_ms(uint32_t partitions)
 struct transactions_times
 transactions_times(const struct properties *p, uint32_t partitions, uint32_t age_ms)
 {
-	int given = given_timeout_ms(p), message = patience_ms(partitions), age = (int)age_ms;
+	int given = given_timeout_ms(p), message = transactions_patience_ms(partitions),
+	    age = (int)age_ms;
 	int abort = message + (age > message / 2 ? age : message / 2);
 
 	assert(age_ms < INT_MAX / 2);
@@ -235,7 +235,7 @@ transactions_open(
 		return fail_memory(f);
 	t->back = -1;
 	t->map = o->map;
-	t->timeout_ms = patience_ms(o->map.partitions);
+	t->timeout_ms = transactions_patience_ms(o->map.partitions);
 	if (open_producer(t, o, f) != FAIL_NONE)
 		goto failed;
 	names_topic(t->group, o->mix, "mixer");

@@ -77,6 +77,9 @@ struct transactions_times {
 struct transactions_times transactions_times(
     const struct properties *p, uint32_t partitions, uint32_t age_ms);
 
+/* For a broker that is busy: until an answer, or until the markers of a transaction. Pure. */
+int transactions_patience_ms(uint32_t partitions);
+
 struct transactions;
 
 struct transactions_options {
