@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ import torch.utils.data
 from .errors import RiffleError, StepTimeout, UsageError
 from .progress import WORDS, Losses, Places, Progress, Training, state_of, step_of_state
 from .reader import Reader, Reporter, committed_step, token_dtype
-from .step import Step, cu_seqlens
+from .step import Step, Targets, cu_seqlens
 from .validation import Validation
 
 __all__ = ["Dataset", "ValidationDataset", "batch_of"]
@@ -23,6 +23,7 @@ __all__ = ["Dataset", "ValidationDataset", "batch_of"]
 TENSORS = ("input_ids", "labels", "position_ids", "document_ids", "domain_index")
 _OTHERS = ("domains", "step", "lr_scale", "phase")
 _PACKED = ("cu_seqlens", "max_seqlen")
+_WANTED = ("attention_mask", "used", "epoch", "keep")  # only where `fields` names them
 _PLACE_S = 1.0  # for the first step, before the place where reading begins is committed
 _STALL_S = 5.0  # for a step, before it is said that training holds it up
 _UNTRAINED = 16  # steps that are given, before it is said that trained() was not called
@@ -30,60 +31,87 @@ _UNTRAINED = 16  # steps that are given, before it is said that trained() was no
 Fields = Union[None, str, Sequence[str]]
 
 
-def _fields_of(fields: Fields, with_cu_seqlens: bool) -> Tuple[FrozenSet[str], bool]:
-    """Names of the fields of an item, and whether it has those of variable-length attention."""
+def _fields_of(fields: Fields, with_cu_seqlens: bool) -> FrozenSet[str]:
+    """Names of the fields of an item."""
     if fields is None:
-        return frozenset(TENSORS + _OTHERS + (_PACKED if with_cu_seqlens else ())), with_cu_seqlens
+        return frozenset(TENSORS + _OTHERS + (_PACKED if with_cu_seqlens else ()))
     if fields == "tensors":
-        return frozenset(TENSORS + (_PACKED[:1] if with_cu_seqlens else ())), with_cu_seqlens
-    known = TENSORS + _OTHERS + _PACKED
+        return frozenset(TENSORS + (_PACKED[:1] if with_cu_seqlens else ()))
+    known = TENSORS + _OTHERS + _PACKED + _WANTED
     names = frozenset([fields] if isinstance(fields, str) else fields)
     if names - set(known) or not names:
         raise UsageError(f"fields: {', '.join(sorted(names - set(known))) or 'none'}; known are {', '.join(known)}, or "
                          "\"tensors\" for all that are tensors")
-    return names, bool(names & set(_PACKED))
+    return names
+
+
+def _side_of(padding_side: str) -> str:
+    if padding_side not in ("left", "right"):
+        raise UsageError(f"padding_side is {padding_side!r}; it must be \"left\" or \"right\"")
+    return padding_side
 
 
 def batch_of(step: Step, first: int = 0, end: Optional[int] = None, *, mask_boundaries: bool = False,
-             with_cu_seqlens: bool = False, fields: Fields = None) -> Dict[str, Any]:
+             with_cu_seqlens: bool = False, fields: Fields = None, padding_side: str = "right") -> Dict[str, Any]:
     """Sequences [first, end) of a step as what a model takes; n = end - first, S tokens each.
 
     input_ids: int64 [n, S]; labels: int64 [n, S], -100 where there is no loss; position_ids: int64 [n, S], from 0 in
     each stretch of a document; document_ids: int32 [n, S], stretches of the sequence from 0; domain_index: int64 [n];
     domains: list of n names; step: int; lr_scale: float; phase: str. With cu_seqlens also cu_seqlens: int32 [k + 1]
     over the flattened n * S tokens, and max_seqlen: int. `fields`: names of those that are wanted, or "tensors": the
-    tensors alone.
+    tensors alone. Only by name: attention_mask: int64 [n, S], 0 in the padding; used: int64 [n], tokens of S + 1 before
+    the padding; epoch: int64 [n]; keep: list of n lists, what is kept of each stretch of a document, parsed.
+
+    padding_side "left" moves the padding of each sequence in front of its tokens, as sampling from prompts needs it.
     """
-    names, packed = _fields_of(fields, with_cu_seqlens)
-    return _slice(_Ready(step, mask_boundaries), first, len(step) if end is None else end, names, packed)
+    ready = _Ready(step, mask_boundaries, _side_of(padding_side))
+    return _slice(ready, slice(first, len(step) if end is None else end), _fields_of(fields, with_cu_seqlens))
 
 
 class _Ready:
     """A step with its targets, which are computed once for all of its micro-batches."""
 
-    def __init__(self, step: Step, mask_boundaries: bool):
+    def __init__(self, step: Step, mask_boundaries: bool, padding_side: str):
         self.step = step
         self.targets = step.targets(mask_boundaries=mask_boundaries)
+        self.left = padding_side == "left"
+        if self.left:
+            self.targets = Targets(*map(self._padded_left, self.targets))
+
+    def _padded_left(self, rows: np.ndarray) -> np.ndarray:
+        """[n, S], with what stands behind `used` moved to the front of each row."""
+        length = rows.shape[1]
+        used = np.minimum(self.step.used.astype(np.int64), length)
+        return np.take_along_axis(rows, (np.arange(length) + used[:, None]) % length, axis=1)
+
+    def mask(self) -> np.ndarray:
+        """int64 [n, S]: 1 where there is no padding."""
+        length = self.targets.input_ids.shape[1]
+        rows = (np.arange(length) < self.step.used[:, None]).astype(np.int64)
+        return self._padded_left(rows) if self.left else rows
 
 
-def _slice(ready: _Ready, first: int, end: int, names: FrozenSet[str], packed: bool) -> Dict[str, Any]:
-    step, t = ready.step, ready.targets
-    item: Dict[str, Any] = {
-        "input_ids": torch.from_numpy(t.input_ids[first:end]),
-        "labels": torch.from_numpy(t.labels[first:end]),
-        "position_ids": torch.from_numpy(t.position_ids[first:end].astype(np.int64)),
-        "document_ids": torch.from_numpy(t.document_ids[first:end]),
-        "domain_index": torch.from_numpy(step.domain_index[first:end].astype(np.int64)),
-        "domains": step.domains[first:end],
-        "step": step.step,
-        "lr_scale": step.lr_scale,
-        "phase": step.phase,
-    }
-    if packed:
-        cumulative = cu_seqlens(t.position_ids[first:end])
-        item["cu_seqlens"] = torch.from_numpy(cumulative)
-        item["max_seqlen"] = int(np.diff(cumulative).max())
-    return {name: value for name, value in item.items() if name in names}
+_FIELDS: Dict[str, Callable[[_Ready, slice], Any]] = {
+    "input_ids": lambda r, s: torch.from_numpy(r.targets.input_ids[s]),
+    "labels": lambda r, s: torch.from_numpy(r.targets.labels[s]),
+    "position_ids": lambda r, s: torch.from_numpy(r.targets.position_ids[s].astype(np.int64)),
+    "document_ids": lambda r, s: torch.from_numpy(r.targets.document_ids[s]),
+    "domain_index": lambda r, s: torch.from_numpy(r.step.domain_index[s].astype(np.int64)),
+    "domains": lambda r, s: r.step.domains[s],
+    "step": lambda r, s: r.step.step,
+    "lr_scale": lambda r, s: r.step.lr_scale,
+    "phase": lambda r, s: r.step.phase,
+    "cu_seqlens": lambda r, s: torch.from_numpy(cu_seqlens(r.targets.position_ids[s])),
+    "max_seqlen": lambda r, s: int(np.diff(cu_seqlens(r.targets.position_ids[s])).max()),
+    "attention_mask": lambda r, s: torch.from_numpy(r.mask()[s]),
+    "used": lambda r, s: torch.from_numpy(r.step.used[s].astype(np.int64)),
+    "epoch": lambda r, s: torch.from_numpy(r.step.epoch[s].astype(np.int64)),
+    "keep": lambda r, s: [[span.kept() for span in r.step.spans(i)] for i in range(s.start, s.stop)],
+}
+
+
+def _slice(ready: _Ready, rows: slice, names: FrozenSet[str]) -> Dict[str, Any]:
+    return {name: make(ready, rows) for name, make in _FIELDS.items() if name in names}
 
 
 def _distributed() -> Tuple[int, int]:
@@ -114,7 +142,9 @@ class Dataset(torch.utils.data.IterableDataset):
     micro_batch: sequences of an item; divides those of a step. None: the whole step.
     mask_boundaries: labels that are the first token of another document are -100 too.
     cu_seqlens: items have them.
-    fields: names of the fields that items have, or "tensors": those that are tensors alone. None: all.
+    fields: names of the fields that items have, or "tensors": those that are tensors alone. None: all but
+        attention_mask, used, epoch and keep, which come only by name.
+    padding_side: "left" moves padding in front of the tokens; see batch_of().
 
     The state is {"mix", "run", "step"}: `step` is the first one that was not trained, as trained() says. Where
     trained() is not called it is the first one that was not given whole, with a warning, since a framework may fetch
@@ -132,7 +162,7 @@ class Dataset(torch.utils.data.IterableDataset):
                  micro_batch: Optional[int] = None, mask_boundaries: bool = False, cu_seqlens: bool = False,
                  fields: Fields = None, commit_every: int = 0, timeout: Optional[float] = None, ahead_bytes: int = 0,
                  threads: int = 0, properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0,
-                 uneven: bool = False):
+                 uneven: bool = False, padding_side: str = "right"):
         super().__init__()
         if (rank is None) != (world is None):
             raise UsageError("give both rank and world, or neither")
@@ -143,8 +173,8 @@ class Dataset(torch.utils.data.IterableDataset):
         self.mix, self.bootstrap, self.run, self.properties = mix, bootstrap, run, dict(properties or {})
         self.rank, self.world = _distributed() if rank is None or world is None else (rank, world)
         self.micro_batch, self.mask_boundaries, self.cu_seqlens = micro_batch, mask_boundaries, cu_seqlens
-        self.fields = fields
-        self._names, self._packed = _fields_of(fields, cu_seqlens)
+        self.fields, self.padding_side = fields, _side_of(padding_side)
+        self._names = _fields_of(fields, cu_seqlens)
         self.commit_every, self.timeout, self.open_timeout = commit_every, timeout, open_timeout
         self.ahead_bytes, self.threads, self.uneven = ahead_bytes, threads, uneven
         self._dtype = token_dtype(np.uint32)
@@ -350,12 +380,12 @@ class Dataset(torch.utils.data.IterableDataset):
         each = self.micro_batch or n
         if n % each != 0:
             raise UsageError(f"micro_batch {each} does not divide the {n} sequences of a step of this rank")
-        ready = _Ready(step, self.mask_boundaries)
+        ready = _Ready(step, self.mask_boundaries, self.padding_side)
         for first in range(0, n, each):
             if first + each == n:
                 self._places.put(reader.place, reader.info.global_batch)
                 self._expect_trained()
-            yield _slice(ready, first, first + each, self._names, self._packed)
+            yield _slice(ready, slice(first, first + each), self._names)
 
     def _expect_trained(self) -> None:
         places = self._places

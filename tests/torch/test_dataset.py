@@ -1,6 +1,5 @@
 """riffle.torch on a real broker: items, checkpoints, workers, world sizes, torch.distributed."""
 
-import importlib
 import json
 import os
 import socket
@@ -14,12 +13,6 @@ from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 LANES, STEPS = 8, 24
-
-
-@pytest.fixture(scope="session")
-def riffle_torch(package):
-    assert package.riffle
-    return importlib.import_module("riffle.torch")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 step, from its checkpoint as from its commits. On a real broker, with and without a worker, with frameworks that fetch
 ahead."""
 
-import importlib
 import json
 import os
 import signal
@@ -18,12 +17,6 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 
 LANES, STEPS = 8, 24
 WORKERS = pytest.mark.parametrize("workers", [0, 1])
-
-
-@pytest.fixture(scope="session")
-def riffle_torch(package):
-    assert package.riffle
-    return importlib.import_module("riffle.torch")
 
 
 @pytest.fixture
