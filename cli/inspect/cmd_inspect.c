@@ -1,5 +1,6 @@
 /*
- * riffle inspect: which documents a step held.
+ * riffle inspect: which documents a step held; --document: which steps held a document
+ * (inspect_document.h).
  *
  * Takes the step's records (published_step.h), decodes that of each lane, or of one, and prints it
  * (inspect_output.h). It joins no group.
@@ -9,6 +10,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/inspect/inspect_document.h"
 #include "cli/inspect/inspect_lines.h"
 #include "cli/inspect/inspect_output.h"
 #include "common/base/limits.h"
@@ -19,7 +21,9 @@
 
 struct arguments {
 	const char *mix;
-	bool json, text, ids;
+	bool json, text, ids, plan;
+	const char *document;
+	struct option_range steps;
 	uint64_t step;
 	bool one_lane;
 	uint64_t lane;
@@ -29,6 +33,24 @@ struct arguments {
 
 /* What --help prints of the options, below the text of cmd_inspect. */
 static const struct option_row rows[] = {
+    {.name = "document",
+	.kind = OPTION_TEXT,
+	.at = AT(document),
+	.value = "WHAT",
+	.help =
+	    "instead of STEP: FILE, FILE:LINE or DOMAIN/PARTITION/ORDINAL; which steps held it"},
+    {.name = "plan",
+	.kind = OPTION_FLAG,
+	.at = AT(plan),
+	.help =
+	    "with --document: and which steps to come will, by the weights and requests of now; "
+	    "without --steps up to the next draw of each sequence"},
+    {.name = "steps",
+	.kind = OPTION_RANGE,
+	.at = AT(steps),
+	.value = "A..B",
+	.without = "all",
+	.help = "with --document: of the steps from A on, below B"},
     {.name = "text",
 	.kind = OPTION_FLAG,
 	.at = AT(text),
@@ -47,6 +69,20 @@ static const struct option_row rows[] = {
 static enum fail_code
 parse_words(struct arguments *a, const struct options *o, struct failure *f)
 {
+	if (a->document != NULL && (o->arguments_n > 0 || a->text || a->ids))
+		return fail(f, FAIL_USAGE, "--document: goes without STEP, --text and --tokens");
+	if (!options_given(o, &cmd_inspect, "steps"))
+		a->steps = (struct option_range){0, UINT64_MAX};
+	else if (a->document == NULL || a->steps.first >= a->steps.end)
+		return fail(f, FAIL_USAGE,
+		    a->document == NULL ? "--steps: only with --document"
+					: "--steps: holds no step");
+	if (a->document != NULL)
+		return FAIL_NONE;
+	if (a->plan)
+		return fail(f, FAIL_USAGE, "--plan: only with --document");
+	if (o->arguments_n == 0)
+		return fail(f, FAIL_USAGE, "which STEP? or --document FILE[:LINE]");
 	if (scalar_count(o->argument[0], 0, INT64_MAX / 2, &a->step) != SCALAR_OK)
 		return fail(f, FAIL_USAGE, "STEP: not a step: %s", o->argument[0]);
 	a->one_lane = o->arguments_n > 1;
@@ -126,6 +162,19 @@ run(int argc, char **argv, struct failure *f)
 	    parse_words(&a, &o, f) != FAIL_NONE ||
 	    options_mix_config(&c, &a.mix, &o, f) != FAIL_NONE)
 		return f->code;
+	if (a.document != NULL) {
+		const struct inspect_document_options d = {.mix = a.mix,
+		    .what = a.document,
+		    .config = c,
+		    .first = a.steps.first,
+		    .end = a.steps.end,
+		    .plan = a.plan,
+		    .json = a.json};
+
+		code = inspect_document(&d, f);
+		config_close(c);
+		return code;
+	}
 	code = a.text ? open_tokenizer(&tokenizer, &o, c, f) : FAIL_NONE;
 	if (code == FAIL_NONE)
 		code = inspect_step(&a, c, tokenizer, f);
@@ -137,7 +186,8 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_inspect = {
     .name = "inspect",
     .summary = "show which documents a step held",
-    .usage = "-c FILE | --mix NAME  STEP [LANE] [--text] [--tokens] [--json]",
+    .usage = "-c FILE | --mix NAME  STEP [LANE] [--text] [--tokens] [--json]\n"
+	     "-c FILE | --mix NAME  --document WHAT [--plan] [--steps A..B] [--json]",
     .help =
 	"Prints a line for each document of each sequence of the step, tabs between: lane and slot "
 	"in the lane; domain, partition, ordinal and epoch of the sequence; first token and number "
@@ -146,14 +196,21 @@ const struct command cmd_inspect = {
 	"line 17 unless there are blank lines, - is not known. The lines come from the domain "
 	"logs. Without --text and --tokens it reads no token, so that it works on sequences that a "
 	"trainer cannot decode. Where `riffle retain` has deleted the step, it is derived from "
-	"ledger and domain logs. Exit 1: the step is not published yet.",
+	"ledger and domain logs.\n\n"
+	"--document is the other way: every step, lane, slot and epoch in which a sequence was "
+	"drawn, and with --plan will be, calculated from ledger and schedule. A FILE, by the end "
+	"of "
+	"its path, is looked for in all domain logs, which are read once; "
+	"DOMAIN/PARTITION/ORDINAL names a sequence itself. Exit 1: the step is not published yet, "
+	"or nothing holds the document.",
     .example = "riffle inspect -c run.yml 1200\n"
 	       "riffle inspect -c run.yml 1200 3 --text\n"
-	       "riffle inspect --mix pretrain 1200 3 --json",
+	       "riffle inspect --mix pretrain 1200 3 --json\n"
+	       "riffle inspect -c run.yml --document data/code.1.jsonl:4711 --plan\n"
+	       "riffle inspect -c run.yml --document web/0/120512",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
-    .arguments_min = 1,
     .arguments_max = 2,
     .run = run,
 };

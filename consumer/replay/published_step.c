@@ -62,7 +62,8 @@ put_lane(void *step, uint32_t lane, const uint8_t *bytes, size_t n, struct failu
 /* ---- from the batch topic ---- */
 
 static enum fail_code
-take(struct published_step *s, struct step_records *r, const char *mix, struct failure *f)
+take(struct published_step *s, struct step_records *r, const char *mix, int wait_ms,
+    struct failure *f)
 {
 	struct step_record *record = calloc(s->lanes, sizeof(*record));
 	enum fail_code code = record == NULL ? fail_memory(f) : FAIL_NONE;
@@ -70,7 +71,7 @@ take(struct published_step *s, struct step_records *r, const char *mix, struct f
 	if (code == FAIL_NONE)
 		code = step_records_seek(r, s->step, f);
 	if (code == FAIL_NONE)
-		code = step_records_next(r, 0, record, f);
+		code = step_records_next(r, wait_ms, record, f);
 	for (uint32_t i = 0; code == FAIL_NONE && i < s->lanes; i++) {
 		if (record[i].last)
 			code = fail(f, FAIL_DATA,
@@ -117,6 +118,7 @@ check_published(
 	bool any = false;
 	enum fail_code code = f->code;
 
+	assert(code != FAIL_NONE);
 	if (ledger_log_open(&log, mix, &c->kafka, ASK_MS, &why) != FAIL_NONE)
 		return code;
 	if (ledger_log_last(log, &last, &any, &why) == FAIL_NONE) {
@@ -180,10 +182,13 @@ published_step_open(struct published_step *out, const char *mix, const struct co
 	snprintf(out->topic, sizeof(out->topic), "%s", step_records_topic(r));
 	out->lanes = step_records_lanes(r);
 	out->lane = calloc(out->lanes, sizeof(*out->lane));
-	code = out->lane == NULL ? fail_memory(f) : take(out, r, mix, f);
+	code = out->lane == NULL ? fail_memory(f) : take(out, r, mix, 0, f);
 	deleted = code != FAIL_NONE && is_deleted(out, r, f);
+	if (deleted || code == FAIL_TIMEOUT)
+		code = check_published(out, mix, c, f);
+	/* Committed, the lanes show it a moment later than the ledger. */
+	if (code == FAIL_NONE && !deleted && out->lane[0].bytes == NULL)
+		code = take(out, r, mix, ASK_MS, f);
 	step_records_close(r);
-	if ((deleted || code == FAIL_TIMEOUT) && check_published(out, mix, c, f) != FAIL_NONE)
-		return f->code;
-	return deleted ? derive(out, mix, c, f) : code;
+	return code == FAIL_NONE && deleted ? derive(out, mix, c, f) : code;
 }

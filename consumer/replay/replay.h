@@ -29,6 +29,7 @@
  *     republish      writes the derived steps to another mix
  *     lane_fill      writes the derived records that lanes have lost
  *     repair         finds what lanes and ledger have lost, and has it derived and written
+ *     drawn          in which steps a sequence was drawn, and will be
  *     published_step one step's records: from the batch topic, or, where it has them no more, derived
  *
  * Memory: half of mix.memory for blocks, and one step. Works while the mix is running. Thread: one.
@@ -43,6 +44,9 @@
 #include "common/config/config.h"
 
 struct lane_fill;
+
+/* mix.memory, where a caller has no configuration that says it. */
+#define REPLAY_MEMORY_BYTES (UINT64_C(256) << 20)
 
 /* A lane's record of a step, as derived; `bytes` are borrowed during the call. */
 typedef enum fail_code replay_lane(

@@ -79,3 +79,28 @@ def test_the_table_has_the_same_and_a_wrong_tokenizer_is_refused(corpus, trained
     done = corpus.riffle("inspect", "-c", corpus.path, "-s", f"tokenizer.file={file}", "-s", "tokenizer.pattern=cl100k", 3, "--text",
                          check=False)
     assert done.returncode == 2 and "--text needs the one it was made with" in done.stderr
+
+
+@pytest.mark.parametrize("packing", ["concat", "none"])
+def test_every_step_that_held_a_document_is_found_by_its_file_and_line(corpus, trained, packing):
+    """Over several epochs, against what inspect shows of each step; the steps are then deleted."""
+    trained(packing, steps=45)
+    held = collections.defaultdict(list)
+    for step in range(45):
+        for s in shown(corpus, step)["sequences"]:
+            for d in s["documents"]:
+                held[name(d["source"]), d["line"], d["line_exact"]].append((step, s["lane"], s["slot"], s["epoch"], d["start"]))
+    corpus.riffle("retain", "-c", corpus.path, "--from-step", 40)
+    some = [k for k in sorted(held, key=str) if k[2]][::9]
+    assert len(some) > 8 and max(len(held[k]) for k in some) > 1
+    for file, line, _ in some:
+        document = json.loads(corpus.riffle("inspect", "-c", corpus.path, "--document", f"{file}:{line}", "--json").stdout)
+        found = [(d["step"], d["lane"], d["slot"], d["epoch"], x["start"]) for s in document["sequences"] for d in s["draws"]
+                 for x in s["documents"]]
+        assert sorted(found) == sorted(held[file, line, True] + held.get((file, line, False), [])), (file, line)
+        assert {(x["line"], name(x["source"])) for s in document["sequences"] for x in s["documents"]} == {(line, file)}
+    rows = [r.split("\t") for r in corpus.riffle("inspect", "-c", corpus.path, "--document", "two.jsonl").stdout.splitlines()]
+    assert rows[0][8:] == ["start", "tokens", "source", "document", "offset", "line"]
+    assert len(rows) - 1 == sum(len(v) for k, v in held.items() if k[0] == "two.jsonl")
+    done = corpus.riffle("inspect", "-c", corpus.path, "--document", "two.jsonl:41", check=False)  # the reject
+    assert done.returncode == 1 and "`riffle rejects` lists what was not used" in done.stderr

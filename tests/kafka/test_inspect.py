@@ -77,7 +77,7 @@ def test_one_lane_is_its_part_of_the_step(riffle, mixed):
     (["-1"], 2, "unknown option -1"),
     (["x"], 2, "STEP: not a step: x"),
     (["1", "x"], 2, "LANE: not a lane: x"),
-    ([], 2, "an argument is missing"),
+    ([], 2, "which STEP? or --document FILE[:LINE]"),
 ])
 def test_what_cannot_be_shown_is_told(riffle, mixed, words, code, said):
     done = inspect(riffle, mixed, *words, check=False)
@@ -124,3 +124,91 @@ def test_a_mix_is_found_by_its_name_alone(riffle, mixed, bootstrap):
     assert done.stdout == inspect(riffle, mixed, 3).stdout
     done = riffle("inspect", "--mix", name + "-not", "-X", f"bootstrap.servers={bootstrap}", 3, check=False)
     assert done.returncode == 2 and "does not exist" in done.stderr
+
+
+# ---- the other way: where a sequence was drawn ----
+
+def drawn_by_batches(read, config, steps):
+    """(domain, partition, ordinal) -> [(step, lane, slot, epoch)], of all steps as trainers read them."""
+    found, slots = collections.defaultdict(list), collections.Counter()
+    for line in read(config, steps, form="jsonl"):
+        s = json.loads(line)
+        found[s["domain"], s["partition"], s["ordinal"]].append((s["step"], s["lane"], slots[s["step"], s["lane"]], s["epoch"]))
+        slots[s["step"], s["lane"]] += 1
+    return found
+
+
+def document(riffle, config, what, *words):
+    return json.loads(riffle("inspect", "-c", config, "--document", what, "--json", *words).stdout)
+
+
+def draws(shown):
+    [sequence] = shown["sequences"]
+    return [(d["step"], d["lane"], d["slot"], d["epoch"]) for d in sequence["draws"]]
+
+
+def some(found, n=12):
+    """Places from all domains and partitions."""
+    return sorted(found)[::max(1, len(found) // n)]
+
+
+@pytest.mark.parametrize("keys", [
+    {}, {"schedule": "greedy", "lane_order": "strided"}, {"weights_unit": "tokens"},
+    {"phases": [{"name": "late", "start_step": 30, "weights": {"a": 0.1}}], "block": 4},
+    {"epoch_size": 50, "schedule": "deficit"}])
+def test_every_draw_of_a_sequence_is_calculated_from_the_ledger(riffle, fill, configure, read, keys):
+    """Weights change, sequences are skipped and come back, mixers restart, the batch topic is trimmed."""
+    fill("a", "b", sequences=30, partitions=2)
+    config = configure(WEIGHTS, partitions=2, **{k: v for k, v in keys.items() if k != "block"})
+    ask = lambda *words: riffle(*words[:1], "-c", config, *words[1:], "--timeout", 1, check=False)
+    riffle("mix", "-c", config, "--until-step", 11)
+    ask("weights", "a=0.2", "--at-step", 20)
+    ask("skip", "a/1", "3..9", "--at-step", 15)
+    riffle("mix", "-c", config, "--until-step", 31)
+    ask("skip", "--undo", "a/1", "4..6", "--at-step", 40)
+    planned = {p: draws(document(riffle, config, "/".join(map(str, p)), "--plan", "--steps", "0..31"))
+               for p in [("b", 0, 7)]}
+    riffle("mix", "-c", config, "--until-step", 60)
+    found = drawn_by_batches(read, config, 60)
+    riffle("retain", "-c", config, "--from-step", 50)
+    for place in [*some(found), ("a", 1, 5), ("a", 1, 8)]:
+        shown = document(riffle, config, "/".join(map(str, place)))
+        assert draws(shown) == sorted(found[place]), place
+        assert shown["published"] == 60 and shown["planned_end"] is None
+    assert planned["b", 0, 7] == [d for d in sorted(found["b", 0, 7]) if d[0] < 31]
+    place = ("b", 1, 3)
+    within = draws(document(riffle, config, "b/1/3", "--steps", "20..45"))
+    assert within == [d for d in sorted(found[place]) if 20 <= d[0] < 45]
+
+
+def test_what_will_be_drawn_is_what_then_is(riffle, fill, configure, read):
+    fill("a", "b", sequences=40, partitions=2)
+    config = configure(WEIGHTS, partitions=2, phases=[{"name": "late", "start_step": 40, "weights": {"b": 0.7}}])
+    riffle("mix", "-c", config, "--until-step", 8)
+    riffle("weights", "-c", config, "a=0.5", "--at-step", 20, "--timeout", 1, check=False)
+    riffle("mix", "-c", config, "--until-step", 10)
+    places = [(d, p, o) for d in "ab" for p in (0, 1) for o in (0, 11, 19)]
+    planned = {p: document(riffle, config, "/".join(map(str, p)), "--plan", "--steps", "0..60") for p in places}
+    soon = {p: document(riffle, config, "/".join(map(str, p)), "--plan") for p in places}
+    riffle("mix", "-c", config, "--until-step", 60)
+    found = drawn_by_batches(read, config, 60)
+    for p in places:
+        assert draws(planned[p]) == sorted(found[p])
+        assert [d["planned"] for d in planned[p]["sequences"][0]["draws"]] == [d[0] >= 10 for d in sorted(found[p])]
+        assert planned[p]["planned_end"] == 60
+        first = next(d for d in sorted(found[p]) if d[0] >= 10)
+        assert draws(soon[p]) == [d for d in sorted(found[p]) if d <= first] and soon[p]["planned_end"] == first[0] + 1
+
+
+def test_sequences_that_there_are_not_are_named(riffle, mixed):
+    for what, said in [("a/2/0", "domain a has no partition 2 (0 to 1)"), ("a/1/100", "a/1 has the ordinals 0..50 as far as mix"),
+                       ("none.jsonl:3", "holds a document of none.jsonl:3"), ("c/0/0", "holds a document of c/0/0")]:
+        done = riffle("inspect", "-c", mixed, "--document", what, check=False)
+        assert done.returncode == 1 and said in done.stderr, (what, done.stderr)
+    for words, said in [(["--plan", "3"], "--plan: only with --document"), (["--document", "a/0/0", "3"], "goes without STEP"),
+                        (["--steps", "3..4", "7"], "--steps: only with --document")]:
+        done = riffle("inspect", "-c", mixed, *words, check=False)
+        assert done.returncode == 2 and said in done.stderr
+    lines = riffle("inspect", "-c", mixed, "--document", "a/0/5").stdout.splitlines()
+    assert lines[0].split("\t") == ["step", "lane", "slot", "epoch", "domain", "partition", "ordinal", "state"]
+    assert lines[1].split("\t")[4:] == ["a", "0", "5", "published"]

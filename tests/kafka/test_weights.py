@@ -661,6 +661,29 @@ def test_a_mix_waits_for_a_dry_live_domain_and_goes_on_when_it_has_more(riffle, 
     assert sorted(o for d, _, _, o in drawn if d == "live") == list(range(64))
 
 
+@pytest.mark.parametrize("on_dry", ["wait", "lend"])
+def test_the_draws_of_a_live_domain_are_calculated_while_it_grows_and_after(riffle, fill, configure, pour, read, on_dry):
+    fill("a", sequences=100)
+    config = live_config(configure, on_dry=on_dry)
+    until = 0
+    for _ in range(4):
+        pour("live", 24)
+        until += 3
+        riffle("mix", "-c", config, "--until-step", until)
+    found, slots = collections.defaultdict(list), collections.Counter()
+    for s in map(json.loads, read(config, until, form="jsonl")):
+        found[s["domain"], s["ordinal"]].append((s["step"], s["lane"], slots[s["step"], s["lane"]], s["epoch"]))
+        slots[s["step"], s["lane"]] += 1
+    drawn = lambda *words: [(d["step"], d["lane"], d["slot"], d["epoch"]) for d in json.loads(riffle(
+        "inspect", "-c", config, "--document", *words, "--json").stdout)["sequences"][0]["draws"]]
+    for ordinal in (0, 23, 24, 60, 95):
+        assert drawn(f"live/0/{ordinal}") == found["live", ordinal] != []
+    for ordinal in (0, 50, 99):
+        assert drawn(f"a/0/{ordinal}") == found["a", ordinal]
+    shown = json.loads(riffle("inspect", "-c", config, "--document", "live/0/95", "--plan", "--json").stdout)
+    assert shown["dry"] == ("live" if on_dry == "wait" else None)
+
+
 def test_lent_draws_are_paid_back_and_a_resume_keeps_the_debt(riffle, fill, configure, pour, status, wait_for, read):
     fill("a", sequences=2000)
     config = live_config(configure, on_dry="lend", catch_up=2)
