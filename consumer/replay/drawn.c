@@ -14,8 +14,9 @@
 
 enum {
 	ASK_MS = 15000,
-	NEAR_STEPS =
-	    128, /* steps a sequence that is looked for, that are read rather than halved */
+	/* Records, for each sequence that is looked for, that are read rather than halved: a search in the
+	 * ledger asks the broker some twenty times. */
+	NEAR_RECORDS = 1024,
 	STOP_STEPS = 256, /* to come, between two looks at `stop` */
 };
 
@@ -38,6 +39,7 @@ struct search {
 	char *config;
 	struct mixer_draw *draw; /* [draws_room] */
 	size_t draws_room, unseen;
+	uint64_t near_steps; /* that so many records hold, on the average */
 };
 
 /* ---- what is looked for ---- */
@@ -155,17 +157,17 @@ is_within(struct search *s, const struct target *t, const struct ledger *l, int6
 }
 
 /*
- * How many targets may have been drawn between two records. In the epoch that both are in, the
+ * How many targets may have been drawn between two records; no more than `enough` are counted. In the epoch that both are in, the
  * positions say it; in the one that ended between them, those behind the first record's; epochs that
  * began and ended between them hold every sequence. An epoch that is dealt (cursor.h) grows, so that
  * its first record does not know it: it counts as held.
  */
 static enum fail_code
-count_between(struct search *s, const struct ledger *a, const struct ledger *b, size_t *count,
-    struct failure *f)
+count_between(struct search *s, const struct ledger *a, const struct ledger *b, uint64_t enough,
+    uint64_t *count, struct failure *f)
 {
 	*count = 0;
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n && *count < enough; i++) {
 		const struct target *t = &s->target[i];
 		bool joined = t->domain >= a->domains_n, within = true;
 		const struct ledger_domain *x = joined ? NULL : &a->domain[t->domain];
@@ -316,14 +318,14 @@ read_through(struct search *s, uint64_t first, uint64_t end, struct failure *f)
 	if (code == FAIL_NONE)
 		code = ledger_log_next(s->log, ASK_MS, &before, &offset, f);
 	while (code == FAIL_NONE && (uint64_t)before.step_next < end) {
-		size_t count = 0;
+		uint64_t count = 0;
 
 		if (stop_asked(s->o->stop))
 			code = fail(f, FAIL_STOPPED, "stopped");
 		if (code == FAIL_NONE)
 			code = ledger_log_next(s->log, ASK_MS, &now, &offset, f);
 		if (code == FAIL_NONE && now.step_next > now.step_first)
-			code = count_between(s, &before, &now, &count, f);
+			code = count_between(s, &before, &now, 1, &count, f);
 		if (code == FAIL_NONE && count > 0)
 			code = derive(s, &before, &now, f);
 		if (code != FAIL_NONE)
@@ -354,18 +356,18 @@ halve(struct search *s, const struct ledger *a, const struct ledger *b, struct f
 {
 	uint64_t first = (uint64_t)a->step_next, end = (uint64_t)b->step_next;
 	struct ledger middle = {0};
-	size_t count;
+	uint64_t count;
 	enum fail_code code;
 
 	if (stop_asked(s->o->stop))
 		return fail(f, FAIL_STOPPED, "stopped");
 	if (first >= end)
 		return FAIL_NONE;
-	if (count_between(s, a, b, &count, f) != FAIL_NONE)
+	if (count_between(s, a, b, (end - first) / s->near_steps + 1, &count, f) != FAIL_NONE)
 		return f->code;
 	if (count == 0)
 		return FAIL_NONE;
-	if (end - first <= NEAR_STEPS * (uint64_t)count)
+	if (end - first <= s->near_steps * count)
 		return read_through(s, first, end, f);
 	code = state_at(s, first + (end - first) / 2, &middle, f);
 	if (code == FAIL_NONE && (uint64_t)middle.step_next <= first)
@@ -475,7 +477,10 @@ drawn_find(const struct drawn_options *o, struct drawn_result *out, struct failu
 	if (code == FAIL_NONE)
 		code = set_targets(&s, &last, f);
 	if (code == FAIL_NONE) {
+		uint64_t offsets = (uint64_t)ledger_log_last_offset(s.log) + 1;
+
 		out->published = out->planned_end = (uint64_t)last.step_next;
+		s.near_steps = NEAR_RECORDS * (out->published / offsets + 1);
 		code = find_published(&s, &last, f);
 	}
 	if (code == FAIL_NONE)
