@@ -239,8 +239,6 @@ replay_transaction(struct search *s, const struct ledger *now, struct failure *f
 	    .lane_opaque = s};
 
 	with.mix.name = (char *)(uintptr_t)s->o->mix; /* read only */
-	if (with.mix.memory_bytes == 0)
-		with.mix.memory_bytes = REPLAY_MEMORY_BYTES;
 	return replay(&o, &result, f);
 }
 

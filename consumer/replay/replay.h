@@ -45,9 +45,6 @@
 
 struct lane_fill;
 
-/* mix.memory, where a caller has no configuration that says it. */
-#define REPLAY_MEMORY_BYTES (UINT64_C(256) << 20)
-
 /* A lane's record of a step, as derived; `bytes` are borrowed during the call. */
 typedef enum fail_code replay_lane(
     void *opaque, uint32_t lane, const uint8_t *bytes, size_t n, struct failure *f);
