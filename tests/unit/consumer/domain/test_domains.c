@@ -12,8 +12,9 @@
 enum { API_FETCH = 1, ERRORS = 40, WAIT_MS = 10000 };
 
 static struct failure f;
-static bool hurries; /* each look at the clock takes a second */
-static int64_t hurried_ms;
+/* librdkafka's threads look at the clock, too, for what they log. */
+static _Atomic bool hurries; /* each look at the clock takes a second */
+static _Atomic int64_t hurried_ms;
 
 /* In place of common/base/clock.c: a time-out of 30 s passes in three. */
 int64_t
