@@ -45,9 +45,8 @@ const struct config_key config_keys[] = {
 	.help = "a text that is not UTF-8: bad bytes become U+FFFD, or the document is a reject"},
     {"on_reject", CONFIG_CHOICE, AT(on_reject), .choice = on_reject_names,
 	.default_text = "quarantine",
-	.help =
-	    "input that is no document: record it in `<corpus>.rejects` and go on, or stop at the"
-	    " first"},
+	.help = "input that is no document: record it in `<corpus>.rejects` and continue, or stop "
+		"at the first"},
     {"max_rejects", CONFIG_NUMBER, AT(max_rejects), 0, 1, .default_text = "0.1",
 	.help =
 	    "the part of an input's records that may be rejects: a domain with more is not closed,"
@@ -59,7 +58,7 @@ const struct config_key config_keys[] = {
 	.help = "a `.tiktoken` or a `tokenizer.json`; relative to the folder of this file"},
     {"tokenizer.pattern", CONFIG_TEXT, AT(tokenizer.pattern),
 	.help = "how text is cut into pieces before it is encoded, such as `gpt2` or `cl100k`; of"
-		" a `.tiktoken` only, as a `tokenizer.json` says it itself"},
+		" a `.tiktoken` only, as a `tokenizer.json` has its own"},
     {"tokenizer.eos", CONFIG_TEXT, AT(tokenizer.eos), .default_text = "<|endoftext|>",
 	.recipe = true, .help = "text of the special token that ends each document"},
     {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .default_text = "false",
@@ -68,7 +67,7 @@ const struct config_key config_keys[] = {
 		" such as a BOS; `eos` follows in any case"},
     {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text),
 	.default_text = "false", .recipe = true,
-	.help = "special tokens of a `tokenizer.json` that stand in a document are plain text; with"
+	.help = "special tokens of a `tokenizer.json` in a document are plain text; with"
 		" `false` they become the special tokens, as in its own library. Those of a"
 		" `.tiktoken` are always text"},
     {"topics.replication", CONFIG_COUNT32, AT(replication), 1, INT16_MAX, .default_text = "1",
@@ -85,8 +84,8 @@ const struct config_key config_keys[] = {
 	    "a folder, each of whose sub-folders (but hidden ones) is a domain of that name; its"
 	    " `train` is the `.jsonl`, `.json` and `.txt` files in it, plain, gzip or zstd, at"
 	    " least one where the domain is not live. Other keys of such a domain, and a `train` or"
-	    " `exec` instead of its files, stand under `domains`, where there can be more domains,"
-	    " too. Relative to the folder of this file"},
+	    " `exec` instead of its files, are under `domains`, which may have further domains. "
+	    "Relative to the folder of this file"},
     {CONFIG_DOMAIN_PREFIX "train", CONFIG_LIST, AT_DOMAIN(train), .recipe = true,
 	.help =
 	    "its files, as a path or a list of paths with brace ranges and globs:"
@@ -103,8 +102,8 @@ const struct config_key config_keys[] = {
 	.help = "what records call the program of `exec`; without it the name of the domain, of"
 		" domains that share one input the first of their names. Records hold"
 		" `exec:NAME#HASH`, with the XXH64 of the command, and never its text. The name can"
-		" be changed; a run with another command is refused, so that what changes or is"
-		" secret in it belongs into a file or a variable of the environment"},
+		" be changed; a run with another command is refused, so put what changes, or is "
+		"secret, in a file or an environment variable"},
     {CONFIG_DOMAIN_PREFIX "tokens", CONFIG_CHOICE, AT_DOMAIN(tokens), .choice = token_format_names,
 	.default_text = "none", .recipe = true,
 	.help =
@@ -137,7 +136,7 @@ const struct config_key config_keys[] = {
 	    " loss"},
     {CONFIG_DOMAIN_PREFIX "over_long", CONFIG_CHOICE, AT_DOMAIN(over_long),
 	.choice = over_long_names, .default_text = "split", .recipe = true,
-	.help = "a document of more than S + 1 tokens: goes on in the next sequence, is cut off"
+	.help = "a document of more than S + 1 tokens: continues in the next sequence, is cut off"
 		" there, or is a reject; needs `packing: none`"},
     {CONFIG_DOMAIN_PREFIX "prompt", CONFIG_TEXT, AT_DOMAIN(prompt), .recipe = true,
 	.help = "instead of `text`: the field (dotted) that a document begins with, whose tokens "
@@ -174,7 +173,7 @@ const struct config_key config_keys[] = {
 	.default_text = "0",
 	.help =
 	    "passes after which all is drawn; then `repeat` does as `drop`. 0: one for `stop` and"
-	    " `drop`, no bound for `repeat`"},
+	    " `drop`, no limit for `repeat`"},
     {"mix.name", CONFIG_NAME, AT(mix.name), .required = true,
 	.help = "names the mix: topics are `<mix>.batches`, `<mix>.ledger`, `<mix>.control` and"
 		" `<mix>.feedback`"},
@@ -219,7 +218,7 @@ const struct config_key config_keys[] = {
 	    "a list of maps, each of which changes the weights from a step on, until the next one"
 	    " starts or a request changes them"},
     {CONFIG_PHASE_PREFIX "name", CONFIG_NAME, AT_PHASE(name),
-	.help = "stands in every batch of the phase; `phase-1`, `phase-2`, ... if not given"},
+	.help = "every batch of the phase has it; `phase-1`, `phase-2`, ... if not given"},
     {CONFIG_PHASE_PREFIX "start_step", CONFIG_COUNT, AT_PHASE(start_step), 0, LIMIT_STEP,
 	.required = true, .help = "first step of the phase; larger than that of the phase before"},
     {CONFIG_PHASE_PREFIX "weights", CONFIG_PHASE_MAP, AT_PHASE(weight),
@@ -228,7 +227,7 @@ const struct config_key config_keys[] = {
     {CONFIG_PHASE_PREFIX "temperature", CONFIG_POSITIVE, AT_PHASE(temperature),
 	.help = "T of the phase; that of `mix.temperature` if not given"},
     {CONFIG_PHASE_PREFIX "lr_scale", CONFIG_POSITIVE, AT_PHASE(lr_scale), .default_text = "1.0",
-	.help = "stands in every batch of the phase, for the trainer to multiply its learning rate"
+	.help = "every batch of the phase has it, for the trainer to multiply its learning rate"
 		" with"},
     {"mix.anneal_start_step", CONFIG_ANNEAL_STEP, 0, 0, LIMIT_STEP,
 	.help = "with `anneal_weights`: short for a list of one phase, named `anneal`"},
@@ -242,11 +241,11 @@ const struct config_key config_keys[] = {
 	.help = "a lane holds neighbours of the global batch, or every L-th sequence of it"},
     {"mix.max_lead_steps", CONFIG_COUNT32, AT(mix.max_lead_steps), 0, INT32_MAX,
 	.default_text = "64",
-	.help = "steps that the mixer may be ahead of the slowest of `runs`; 0: no bound"},
+	.help = "steps that the mixer may be ahead of the slowest of `runs`; 0: no limit"},
     {"mix.runs", CONFIG_RUNS, AT(mix.runs), .default_text = "trainers",
-	.help = "training runs (consumer groups `<mix>.<run>`) that bound the lead"},
+	.help = "training runs (consumer groups `<mix>.<run>`) that limit the lead"},
     {"mix.memory", CONFIG_SIZE, AT(mix.memory_bytes), 1000000, 1024 * GB, .default_text = "512MB",
-	.help = "the most that `riffle mix` may need, computed before it starts"},
+	.help = "most memory that `riffle mix` may need; computed before it starts"},
     {"mix.transaction_bytes", CONFIG_SIZE, AT(mix.transaction_bytes), 1, GB, .automatic = true,
 	.default_text = "auto",
 	.help =
@@ -265,11 +264,11 @@ const struct config_key config_keys[] = {
 	    " is not behind, and large transactions save time where it is. Never more than a short "
 	    "`transaction.timeout.ms` leaves beside the commit"},
     {"kafka", CONFIG_PROPERTIES, AT(kafka),
-	.help =
-	    "a map of librdkafka properties, passed on as they are: `bootstrap.servers`,"
-	    " `sasl.mechanisms`, ...; `RIFFLE_BOOTSTRAP` in the environment replaces"
-	    " `bootstrap.servers`, and `-X NAME=VALUE` any of them. A value may stand elsewhere:"
-	    " `sasl.password: {file: PATH}`, or `{env: NAME}`"},
+	.help = "a map of librdkafka properties, passed on as they are: `bootstrap.servers`,"
+		" `sasl.mechanisms`, ...; `RIFFLE_BOOTSTRAP` in the environment replaces"
+		" `bootstrap.servers`, and `-X NAME=VALUE` any of them. A value may come from "
+		"elsewhere:"
+		" `sasl.password: {file: PATH}`, or `{env: NAME}`"},
 };
 const size_t config_keys_n = sizeof(config_keys) / sizeof(config_keys[0]);
 _Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= CONFIG_KEYS_MAX, "CONFIG_KEYS_MAX");

@@ -561,7 +561,7 @@ test_reserved_names_are_refused(void **unused)
 	    {10, "  name: m\n  runs: [a, b, a]", "11: mix.runs: run a is named twice"},
 	    {10, "  name: m\n  runs: []",
 		"11: mix.runs: is an empty list (training runs (consumer groups `<mix>.<run>`) "
-		"that bound the lead)"},
+		"that limit the lead)"},
 	    {7, "  rejects:",
 		"7: domains.rejects: the name is taken: <corpus>.rejects holds what could not be "
 		"read"},
