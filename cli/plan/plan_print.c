@@ -119,7 +119,7 @@ plan_print_table(const struct forecast *fc, const struct config *c, FILE *to)
 	if (fc->dry)
 		fprintf(to, "then domain %s, which is live, has nothing further\n", fc->dry_domain);
 	else
-		fprintf(to, "%s\n", fc->ended ? "then the mix ends" : "the mix goes on");
+		fprintf(to, "%s\n", fc->ended ? "then the mix ends" : "the mix continues");
 	fprintf(to,
 	    "through Kafka at most %.1f MB: read by the mixer, written, read by one run, before "
 	    "compression\n",

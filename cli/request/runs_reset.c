@@ -42,7 +42,7 @@ runs_reset_check(const struct runs_reset *r, const struct status *st, struct fai
 		    "mix %s has no run %s: neither mix.runs nor the ledger names it", mix, r->run);
 	if (r->to_step > (uint64_t)st->ledger.step_next)
 		return fail(f, FAIL_DATA,
-		    "step %" PRIu64 " is not published: mix %s stands at step %" PRId64, r->to_step,
+		    "step %" PRIu64 " is not published: mix %s is at step %" PRId64, r->to_step,
 		    mix, st->ledger.step_next);
 	if (run->seen_ms >= 0 && run->seen_ms < r->idle_ms)
 		return fail(f, FAIL_DATA,

@@ -84,7 +84,7 @@ open_feed(struct loop *l, struct failure *f)
 	if (job->offset_next > l->end)
 		return fail(f, FAIL_DATA,
 		    "topic %s ends at offset %" PRId64 ", and what was learned rests on reports up "
-		    "to %" PRId64 ": the topic was made anew; begin again with --anew",
+		    "to %" PRId64 ": the topic was recreated; start over with --anew",
 		    feedback_feed_topic(l->feed), l->end, job->offset_next);
 	if (job->offset_next < low) {
 		if (job->offset_next > 0)

@@ -263,7 +263,7 @@ check_same(const struct reweight_job *job, const json_t *o, const char *path, st
 		what = a->method == REWEIGHT_DOREMI ? "another --smoothing" : "another --memory";
 	if (what == NULL)
 		return FAIL_NONE;
-	return fail(f, FAIL_CONFIG, "%s is of %s: name another --out, or begin again with --anew",
+	return fail(f, FAIL_CONFIG, "%s is of %s: name another --out, or start over with --anew",
 	    path, what);
 }
 
@@ -336,7 +336,7 @@ reweight_state_load(struct reweight_job *job, bool *found, struct failure *f)
 	if (o != NULL && code == FAIL_NONE) {
 		if (!take_numbers(job, o))
 			code = fail(f, FAIL_DATA,
-			    "%s is damaged: remove it, or begin again with --anew", path);
+			    "%s is damaged: remove it, or start over with --anew", path);
 		else if (!take_domains(job, json_object_get(o, "domains")))
 			code = fail(f, FAIL_CONFIG,
 			    "%s is of other domains than mix %s has: name another --out, or begin "

@@ -73,7 +73,7 @@ compare_partitions(
 	else
 		problem(r,
 		    "has %d partition%s, the configuration wants %d (%s): correct it, or delete "
-		    "the topic and make it anew",
+		    "the topic and recreate it",
 		    partitions, plural(partitions), t->partitions, key);
 }
 

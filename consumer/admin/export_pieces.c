@@ -92,7 +92,7 @@ give(struct export_pieces *p, uint64_t document, uint64_t offset, const uint32_t
 	}
 	if (continues && offset != p->next)
 		return fail(f, FAIL_DATA,
-		    "document %llu goes on at its token %llu, and token %llu was expected",
+		    "document %llu continues at its token %llu, and token %llu was expected",
 		    (unsigned long long)document, (unsigned long long)offset,
 		    (unsigned long long)p->next);
 	if (!continues && end_document(p, followed, f) != FAIL_NONE)

@@ -101,7 +101,7 @@ retain_check(const struct retain_runs *r, uint64_t step, struct failure *f)
 	if (lowest == NULL)
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
-	    "nothing was deleted: run %s stands at step %" PRIu64
+	    "nothing was deleted: run %s is at step %" PRIu64
 	    "%s and has not read the steps from there to %" PRIu64
 	    "; --force deletes them all the same",
 	    lowest->name, lowest->step,
@@ -135,8 +135,7 @@ check_published(const struct work *w, struct failure *f)
 	if (w->o->from_step < next || (w->o->from_step == next && w->last.kind == LEDGER_END))
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
-	    "nothing was deleted: step %" PRIu64
-	    " is not published, mix %s stands at step %" PRIu64,
+	    "nothing was deleted: step %" PRIu64 " is not published, mix %s is at step %" PRIu64,
 	    w->o->from_step, w->mix, next);
 }
 

@@ -150,7 +150,7 @@ feedback_feed_next(struct feedback_feed *d, int timeout_ms, struct feedback_feed
 		if (gone)
 			return fail(f, FAIL_DATA,
 			    "topic %s: offset %" PRId64
-			    " is not kept: reports were deleted, or the topic was made anew",
+			    " is not kept: reports were deleted, or the topic was recreated",
 			    d->topic, d->offset_next);
 		left_ms = deadline_ms - clock_ms(); /* other errors mend */
 	}

@@ -386,7 +386,7 @@ check_accept(struct attach *a, const struct ledger *last, struct failure *f)
 		    a->config->mix.name, last->step_next);
 	if ((uint64_t)last->step_next >= a->accept.until_step)
 		return fail(f, FAIL_CONFIG,
-		    "mix %s stands at step %" PRId64 ", and --until-step %" PRIu64
+		    "mix %s is at step %" PRId64 ", and --until-step %" PRIu64
 		    " is reached: no step follows, and the changed configuration is not accepted",
 		    a->config->mix.name, last->step_next, a->accept.until_step);
 	advice = strstr(differs.text, "; --accept-config"); /* which is given */

@@ -108,7 +108,7 @@ control_requests_seek(struct control_requests *r, int64_t offset_next, struct fa
 		log_warning(
 		    "mix: MIX-CONTROL topic=%s: the ledger has answered up to offset=%" PRId64
 		    ", the topic holds %" PRId64 "..%" PRId64
-		    ": records were deleted, or the topic was made anew; going on at %" PRId64,
+		    ": records were deleted, or the topic was recreated; continuing at %" PRId64,
 		    r->topic, offset_next, low, high, low);
 		r->offset_next = low;
 	}
@@ -221,8 +221,8 @@ check_reset(const struct mixer *m, const struct control *c, struct failure *f)
 		    MIXER_ID_BYTES_MAX, strlen(id));
 	if ((uint64_t)c->to_step > mixer_step_next(m))
 		return fail(f, FAIL_DATA,
-		    "step %" PRId64 " is not published: the mix stands at step %" PRIu64,
-		    c->to_step, mixer_step_next(m));
+		    "step %" PRId64 " is not published: the mix is at step %" PRIu64, c->to_step,
+		    mixer_step_next(m));
 	return FAIL_NONE;
 }
 

@@ -92,7 +92,7 @@ take_position(const struct lead *l, struct run *r, const struct run_position *at
 
 	r->any = at->any;
 	if (lost)
-		log_warning("mix: MIX-RUN-LOST mix=%s run=%s: it stood at step=%" PRIu64
+		log_warning("mix: MIX-RUN-LOST mix=%s run=%s: it was at step=%" PRIu64
 			    ", and the broker knows no commit of group %s any more",
 		    l->mix, r->name, r->step, run_position_group(r->commits));
 	if (back)
@@ -191,7 +191,7 @@ lead_attach(struct lead *l, const struct ledger *last, struct failure *f)
 		r->known = step > r->step ? step : r->step;
 		if (step > 0 && !r->any)
 			return fail(f, FAIL_CONFIG,
-			    "run %s stood at step %" PRIu64
+			    "run %s was at step %" PRIu64
 			    " by the ledger, and the broker knows no commit of group %s any more: "
 			    "they were deleted, or have expired (offsets.retention.minutes). "
 			    "`riffle runs --reset %s --to %" PRIu64

@@ -109,7 +109,7 @@ check_ledger(struct finding *s, struct failure *f)
 		return FAIL_NONE;
 	s->out->lost = true;
 	return fail(f, FAIL_DATA,
-	    "run %s of mix %s stood at step %" PRIu64
+	    "run %s of mix %s was at step %" PRIu64
 	    ", as the ledger says, but the broker has no commit of group %s.%s for every lane: "
 	    "they were deleted, or have expired. Name the step to start from, or set them again "
 	    "(riffle runs --reset %s --to %" PRIu64 ")",

@@ -130,7 +130,7 @@ check_published(
 		else
 			code = fail(f, FAIL_DATA,
 			    "step %" PRIu64
-			    " of mix %s is not published yet: the mix stands at step %" PRId64,
+			    " of mix %s is not published yet: the mix is at step %" PRId64,
 			    s->step, mix, last.step_next);
 	}
 	ledger_clear(&last);

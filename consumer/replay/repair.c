@@ -234,7 +234,7 @@ empty_from(const struct work *w, uint64_t *step, struct failure *f)
 		    *step, w->ledger.first, w->ledger.next);
 	if (lowest < *step)
 		return fail(f, FAIL_DATA,
-		    "--from-step %" PRIu64 ": a run stands at step %" PRIu64
+		    "--from-step %" PRIu64 ": a run is at step %" PRIu64
 		    " by the ledger, and would not find its steps",
 		    *step, lowest);
 	return FAIL_NONE;

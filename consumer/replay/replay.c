@@ -39,7 +39,7 @@ check_published(struct replay *r, struct failure *f)
 	if (r->o->end <= next || (r->o->fill != NULL && r->o->ledger_end == next))
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
-	    "steps %" PRIu64 "..%" PRIu64 " are not all published: mix %s stands at step %" PRIu64,
+	    "steps %" PRIu64 "..%" PRIu64 " are not all published: mix %s is at step %" PRIu64,
 	    r->o->first, r->o->end, r->mix, next);
 }
 
@@ -644,7 +644,7 @@ take_beyond(struct replay *r, uint64_t number, bool last, struct failure *f)
 		return fail(f, FAIL_DATA,
 		    "step %" PRIu64 ": by the ledger's last record the mix %s there, by the lanes "
 		    "it %s: the ledger has lost a change",
-		    number, ended ? "ends" : "goes on", last ? "ends" : "goes on");
+		    number, ended ? "ends" : "continues", last ? "ends" : "continues");
 	if (compare_step(r, last ? NULL : &step, number, f) != FAIL_NONE)
 		return f->code;
 	if (!last)

@@ -305,7 +305,7 @@ republish_begin(
 		    "mix %s holds other steps than mix %s up to step %" PRIu64 "; name another mix",
 		    p->mix, p->from, p->next);
 	if (p->resumed)
-		log_info("replay: mix=%s goes on at step=%" PRIu64, p->mix, p->next);
+		log_info("replay: mix=%s continues at step=%" PRIu64, p->mix, p->next);
 	return commit_state(p, m, LEDGER_START, now, f);
 }
 

@@ -497,7 +497,7 @@ add_lane_problem(struct status *st, uint32_t lane)
 	problem(st, "STATUS-LANE-END",
 	    "%s has lost its end: lane %" PRIu32 " ends before step %" PRIu64
 	    ", the ledger before step %" PRId64
-	    ": no mixer goes on; `riffle repair -c %s` completes what can be derived again",
+	    ": no mixer continues; `riffle repair -c %s` completes what can be derived again",
 	    e->state == LANE_ENDS_AHEAD ? "the ledger" : "the batch topic", lane, e->next,
 	    st->ledger.step_next, st->config->path);
 }
@@ -545,7 +545,7 @@ find_run_problems(struct status *st, const struct status_run *r)
 		return;
 	else if (state == STATUS_RUN_LOST)
 		problem(st, "STATUS-RUN-LOST",
-		    "run %s stands at step %" PRIu64 " in the ledger, and the broker has no commit "
+		    "run %s is at step %" PRIu64 " in the ledger, and the broker has no commit "
 		    "of group %s.%s for every lane: they were deleted, or have expired "
 		    "(offsets.retention.minutes). No trainer starts from its commits before "
 		    "`riffle runs -c %s --reset %s --to %" PRIu64 "` sets them again",
@@ -562,13 +562,12 @@ find_run_problems(struct status *st, const struct status_run *r)
 		    waits ? "waits" : "will wait", lead);
 	else if (waits && waits_long(st))
 		problem(st, "STATUS-LEAD",
-		    "the mixer waits at step %" PRIu64 " for run %s, which stands at step %" PRIu64
+		    "the mixer waits at step %" PRIu64 " for run %s, which is at step %" PRIu64
 		    " (lane %zu)",
 		    next, r->name, r->step, r->lane);
 	if (r->committed && st->batches_kept && r->step < st->step_kept)
 		problem(st, "STATUS-RUN-NOT-KEPT",
-		    "run %s stands at step %" PRIu64
-		    ", and the first step that is kept is %" PRIu64,
+		    "run %s is at step %" PRIu64 ", and the first step that is kept is %" PRIu64,
 		    r->name, r->step, st->step_kept);
 }
 

@@ -240,7 +240,7 @@ find_file(struct input *in, const struct input_position *from, struct failure *f
 	if (in->file_at < l->n)
 		return FAIL_NONE;
 	return fail(f, FAIL_CONFIG,
-	    "file %s: the last run stood there, and no pattern names it any more; put it back, or "
+	    "file %s: the last run ended there, and no pattern names it any more; put it back, or "
 	    "start a new corpus",
 	    from->file);
 }
@@ -274,7 +274,7 @@ resume_file(struct input *in, const struct input_position *from, struct failure 
 	if (at > 0 && (got == 0 || before != '\n'))
 		return fail(f, FAIL_DATA,
 		    "file %s: no line starts at byte %" PRIu64
-		    ", where the last run stood; a run is resumed on the data it began with",
+		    ", where the last run ended; a run is resumed on the data it began with",
 		    name, from->byte);
 	if (at > 0)
 		record_cutter_start(in->cutter, name, chunk_form_of(name), from->byte, from->line);

@@ -49,7 +49,7 @@ static enum fail_code
 fail_unknown(const struct input_position *from, struct failure *f)
 {
 	return fail(f, FAIL_DATA,
-	    "the last run stood at byte %" PRIu64
+	    "the last run ended at byte %" PRIu64
 	    " of file %s, and the order in which the files were read does not have that place: the "
 	    "domain was begun before it was live, or the topic of arrivals was deleted. Produce it "
 	    "under another name",

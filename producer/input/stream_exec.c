@@ -213,7 +213,7 @@ wait_exit(struct stream *s, struct failure *f)
 		if (waited_ms == EXIT_WARN_MS)
 			log_warning(
 			    "input: INPUT-EXEC-LINGERS command=\"%s\" has closed its output and "
-			    "goes on running; it is waited for",
+			    "still runs: riffle waits for it",
 			    s->name);
 	}
 	p->pid = 0;

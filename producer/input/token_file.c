@@ -795,7 +795,7 @@ fail_moved(const struct token_file *t, uint64_t byte, uint64_t number, struct fa
 {
 	return fail(f, FAIL_DATA,
 	    "%s: document %" PRIu64 " does not begin at byte %" PRIu64
-	    ", where the last run stood; a run is resumed on the data it began with",
+	    ", where the last run ended; a run is resumed on the data it began with",
 	    t->o.name, number, byte);
 }
 

@@ -129,7 +129,7 @@ drop_stale(struct part *s, const char *folder, bool live)
 	if (live && missing == NULL)
 		return;
 	if (live)
-		log_info("produce: %s begins anew: nothing was published, and file %s has changed",
+		log_info("produce: %s starts over: nothing was published, and file %s has changed",
 		    s->o->label, missing);
 	live_order_reset(&s->order);
 }
@@ -324,7 +324,7 @@ open_all(struct part *s, const struct input_position *from, bool from_start, str
 		return f->code;
 	/* Of a program the file can be its command, with what is secret in it: see input.h. */
 	if (!from_start)
-		log_info("produce: %s goes on at document=%" PRIu64 " file=%s byte=%" PRIu64,
+		log_info("produce: %s resumes at document=%" PRIu64 " file=%s byte=%" PRIu64,
 		    s->o->label, from->document,
 		    from->file == NULL || s->config->domains[s->o->domain[0]].exec != NULL
 			? ""
@@ -574,7 +574,7 @@ static void
 report_nothing(const struct part *s)
 {
 	log_info("produce: %s is complete: nothing to do%s", s->o->label,
-	    s->o->follow ? " (it is sealed; --append goes on behind its End)" : "");
+	    s->o->follow ? " (it is sealed; --append continues behind its End)" : "");
 }
 
 static void

@@ -655,7 +655,7 @@ publish_ends(struct part_outputs *outs, const struct input_end *input, struct fa
 
 		if (to->open && !gets_end(outs, to))
 			log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64
-				 " live: no End, a later run goes on here",
+				 " live: no End, a later run continues here",
 			    to->topic, outs->o.partition, to->sequences);
 		else if (to->open)
 			code = publish_end(outs, to, input, f);

@@ -199,7 +199,7 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
 	if (schema_which(&which, bytes, n, &why) != FAIL_NONE)
 		return fail(f, FAIL_DATA,
 		    "%s; it cannot be told where to go on: use the riffle that wrote it, or delete "
-		    "the topic and produce it anew",
+		    "the topic and produce it again",
 		    why.text);
 	if (which == SCHEMA_SEQUENCE)
 		return take_sequence(out, bytes, n, e, f);
@@ -294,7 +294,7 @@ ask_last(rd_kafka_message_t **msg, rd_kafka_t *reader, const char *topic, int32_
 	return fail(f, FAIL_DATA,
 	    "topic %s partition %" PRId32 ": all %" PRId64
 	    " records were deleted or are of transactions, so that it cannot be told where to go "
-	    "on: delete the topic and produce it anew",
+	    "on: delete the topic and produce it again",
 	    topic, partition, high);
 }
 

@@ -86,14 +86,14 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 		    "acknowledged, or was recreated; sequences are missing in front of the record. "
 		    "`riffle produce --restart` publishes the domain again, where no mix draws "
 		    "from it. "
-		    "Else `riffle produce` goes on behind them; a mix that would draw one stops, "
+		    "Else `riffle produce` continues behind them; a mix that would draw one stops, "
 		    "and names the `riffle skip` that leaves them out",
 		    rd_kafka_topic_name(msg->rkt), msg->partition, msg->offset, expected);
 	} else if (expected >= 0 && msg->offset > expected) {
 		fail(&w->failure, FAIL_DATA,
 		    "topic %s partition %" PRId32 ": a record landed at offset %" PRId64
 		    " and not at %" PRId64 ": another producer writes here. End it; then `riffle "
-		    "produce` goes on, and readers drop what is there twice",
+		    "produce` continues, and readers drop duplicates",
 		    rd_kafka_topic_name(msg->rkt), msg->partition, msg->offset, expected);
 	}
 }

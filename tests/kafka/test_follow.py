@@ -196,7 +196,7 @@ def test_following_goes_on_behind_an_end_and_seals_no_more(live, encoding):
     w.append("m.jsonl", 30)
     live.create().produce("--seal")
     process = live.start("--follow")
-    assert "--append goes on behind its End" in end_of_itself(process)
+    assert "--append continues behind its End" in end_of_itself(process)
     process = live.start("--follow", "--append")
     n = len(sequences(live))
     w.append("a.jsonl", 40)

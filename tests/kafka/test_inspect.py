@@ -71,8 +71,8 @@ def test_one_lane_is_its_part_of_the_step(riffle, mixed):
 
 
 @pytest.mark.parametrize("words, code, said", [
-    (["40"], 1, "is not published yet: the mix stands at step 40"),
-    (["1000000"], 1, "is not published yet: the mix stands at step 40"),
+    (["40"], 1, "is not published yet: the mix is at step 40"),
+    (["1000000"], 1, "is not published yet: the mix is at step 40"),
     (["3", "8"], 2, "LANE: out of range: 8 (mix "),
     (["-1"], 2, "unknown option -1"),
     (["x"], 2, "STEP: not a step: x"),
@@ -106,7 +106,7 @@ def test_a_step_that_was_deleted_is_derived_by_inspect_skip_and_replay(riffle, f
     done = riffle("replay", "-c", mixed, "--steps", "3..9")
     assert done.stdout.startswith(f"replayed steps 3..9 of mix {name}: the ledger agrees with each\n")
     done = inspect(riffle, mixed, 41, check=False)
-    assert done.returncode == 1 and "is not published yet: the mix stands at step 40" in done.stderr
+    assert done.returncode == 1 and "is not published yet: the mix is at step 40" in done.stderr
 
 
 def test_after_the_end_there_is_no_step(riffle, fill, configure):

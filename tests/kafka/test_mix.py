@@ -178,18 +178,18 @@ def test_a_position_that_the_broker_lost_stays_in_the_ledger(riffle, fill, confi
         if answered:
             riffle("weights", "-c", config, "a=0.4", "b=0.6")
         refused = riffle(*trainer, "--steps", 1, check=False)
-        assert refused.returncode == 1 and "stood at step 40, as the ledger says" in refused.stderr
-        assert [p for p in status()["problems"] if "run trainers stands at step 40 in the ledger" in p]
+        assert refused.returncode == 1 and "was at step 40, as the ledger says" in refused.stderr
+        assert [p for p in status()["problems"] if "run trainers is at step 40 in the ledger" in p]
     mixer.send_signal(signal.SIGTERM)
     assert mixer.wait(timeout=60) == 0
-    assert "stood at step 40 by the ledger" in riffle("mix", "-c", config, check=False).stderr
+    assert "was at step 40 by the ledger" in riffle("mix", "-c", config, check=False).stderr
     # Taken out of mix.runs, the run is known all the same.
     other = configure({"a": 0.4, "b": 0.6}, create=False, max_lead_steps=0, runs=["others"])
     riffle("mix", "-c", other, "--accept-config", "--yes", "--until-step", 60)
     riffle("weights", "-c", other, "--id", "later", "a=0.5", "--timeout", 1, check=False)
     riffle("mix", "-c", other, "--until-step", 62)
     refused = riffle(*trainer, "--steps", 1, check=False)
-    assert refused.returncode == 1 and "stood at step 40, as the ledger says" in refused.stderr
+    assert refused.returncode == 1 and "was at step 40, as the ledger says" in refused.stderr
 
 
 def test_a_run_that_goes_back_is_named_and_the_ledger_keeps_its_highest_step(riffle, fill, configure, read, forget, unique,
@@ -206,7 +206,7 @@ def test_a_run_that_goes_back_is_named_and_the_ledger_keeps_its_highest_step(rif
     assert mixer.wait(timeout=60) == 0
     riffle("mix", "-c", config, "--until-step", 14)  # a record more: START
     forget(f"{unique}-mix.trainers")
-    assert "stood at step 20 by the ledger" in riffle("mix", "-c", config, check=False).stderr
+    assert "was at step 20 by the ledger" in riffle("mix", "-c", config, check=False).stderr
 
 
 def test_a_domain_that_stops_ends_the_mix_on_every_lane(riffle, fill, configure, read):

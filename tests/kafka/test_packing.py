@@ -295,7 +295,7 @@ def test_a_window_that_has_changed_is_refused(interrupted, name, change):
     (interrupted.folder / "a.jsonl").write_text("".join(changed))
     refused = interrupted.produce("a", check=False)
     assert refused.returncode == 1, refused.stderr
-    assert "changed since" in refused.stderr or "last run stood" in refused.stderr
+    assert "changed since" in refused.stderr or "last run ended" in refused.stderr
     assert interrupted.values("a") == before
 
 

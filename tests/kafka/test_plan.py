@@ -69,7 +69,7 @@ def test_draws_are_a_line_each_before_the_permutation(riffle, write_config):
     for n in (0, 1, 16, 17):
         assert len(riffle("plan", "-c", path, "--draws", n).stdout.splitlines()) == n
     table = riffle("plan", "-c", path, "--sizes", "a=10,b=20,c=30,d=40", "--steps", 10).stdout
-    assert "mix m: 10 steps of 16 sequences on 4 lanes: 160 sequences, 10240 tokens; the mix goes on" in table
+    assert "mix m: 10 steps of 16 sequences on 4 lanes: 160 sequences, 10240 tokens; the mix continues" in table
 
 
 @pytest.mark.parametrize("words, code, said", [

@@ -529,7 +529,7 @@ def test_a_second_producer_on_one_partition_is_detected(corpus, encoding):
     half = len(pack(documents[:155], encoding)[0])
     wait_until(lambda: len(corpus.values("a")) == half, "the first half")
     second = corpus.start()
-    wait_until(lambda: "goes on at document" in second.stderr.readline(), "the second producer's start")
+    wait_until(lambda: "resumes at document" in second.stderr.readline(), "the second producer's start")
     (corpus.folder / "go").touch()
     codes = sorted([first.wait(timeout=60), second.wait(timeout=60)])
     said = first.stderr.read() + second.stderr.read()
@@ -601,7 +601,7 @@ def test_an_input_that_has_changed_is_refused(interrupted, name, change):
     for domain in ("a", "b"):
         refused = interrupted.produce(domain, check=False)
         assert refused.returncode == 1, refused.stderr
-        assert re.search(r"has changed since|data it began with|where the last run stood|cannot be resumed", refused.stderr), refused.stderr
+        assert re.search(r"has changed since|data it began with|where the last run ended|cannot be resumed", refused.stderr), refused.stderr
     assert before == [interrupted.values(d) for d in ("a", "b")]
 
 
@@ -626,7 +626,7 @@ def test_an_input_that_is_gone_is_refused(interrupted):
     interrupted.config["domains"]["a"]["train"] = ["z.jsonl"]
     interrupted.write()
     refused = interrupted.produce("a", check=False)
-    assert refused.returncode == 2 and "file a.jsonl: the last run stood there" in refused.stderr
+    assert refused.returncode == 2 and "file a.jsonl: the last run ended there" in refused.stderr
 
 
 def test_another_tokenizer_or_length_on_a_rerun_is_refused(interrupted, vocab):

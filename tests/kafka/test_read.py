@@ -278,7 +278,7 @@ def test_a_lane_without_a_commit_stands_at_step_0(mix, read):
 def test_a_run_whose_commits_are_gone_does_not_begin_again(mix, read):
     expected = mix("--steps", 10, "--ledger-step", 7, "--end")
     done = read(code=1)
-    assert f"run trainers of mix {mix.name} stood at step 7, as the ledger says" in done.stderr
+    assert f"run trainers of mix {mix.name} was at step 7, as the ledger says" in done.stderr
     assert lines(read("--from-step", 7, "--steps", 1, "--commit-every", 1)) == \
         expected[7 * LANES:8 * LANES]
     assert steps(read()) == [8, 9]  # it has commits again

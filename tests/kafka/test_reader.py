@@ -304,7 +304,7 @@ def test_a_reader_that_commits_by_itself(mix, open_reader):
 def test_a_run_whose_commits_are_gone_is_lost(mix, riffle_module, bootstrap, open_reader):
     mix("--steps", 10, "--ledger-step", 7, "--end")
     for call in (open_reader, lambda: riffle_module.committed_step(mix.name, bootstrap)):
-        with pytest.raises(riffle_module.LostError, match="stood at step 7, as the ledger says"):
+        with pytest.raises(riffle_module.LostError, match="was at step 7, as the ledger says"):
             call()
     assert next(open_reader(step=7)).step == 7
 

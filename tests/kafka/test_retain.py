@@ -64,7 +64,7 @@ def test_a_committed_position_holds_it_back_also_of_a_run_that_nothing_names(rif
     read(mixed, 20, run=run, commit_every=20)
     refused = retain(riffle, mixed, 21)
     assert refused.returncode == 1
-    assert f"run {run} stands at step 20 and has not read the steps from there to 21; --force" in refused.stderr
+    assert f"run {run} is at step 20 and has not read the steps from there to 21; --force" in refused.stderr
     assert refused.stdout == "" and first_kept(riffle, mixed) == 0
     allowed = retain(riffle, mixed, 20)
     assert allowed.returncode == 0 and first_kept(riffle, mixed) == 20
@@ -77,7 +77,7 @@ def test_the_slowest_lane_of_a_run_counts(riffle, mixed, read):
     for rank, steps in ((0, 40), (1, 12)):
         read(mixed, steps, rank=rank, world=2, run="two", commit_every=steps)
     refused = retain(riffle, mixed, 13)
-    assert refused.returncode == 1 and "run two stands at step 12 " in refused.stderr
+    assert refused.returncode == 1 and "run two is at step 12 " in refused.stderr
     assert retain(riffle, mixed, 12).returncode == 0
 
 
@@ -85,7 +85,7 @@ def test_what_is_not_published_cannot_be_kept(riffle, mixed):
     for step in (60, 61, 10**9):
         done = retain(riffle, mixed, step)
         assert done.returncode == 1
-        assert f"step {step} is not published" in done.stderr and "stands at step 60" in done.stderr
+        assert f"step {step} is not published" in done.stderr and "is at step 60" in done.stderr
     assert first_kept(riffle, mixed) == 0
     assert retain(riffle, mixed, 59).returncode == 0
 

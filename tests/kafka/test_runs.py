@@ -129,12 +129,12 @@ def test_a_run_that_went_back_is_said_and_a_reset_makes_it_its_position(mix, for
     mix.start()
     wait_until(lambda: mix.of("trainers")["step_known"] == 6, "the new mixer's record")
     forget(f"{mix.name}.trainers")
-    assert "stood at step 6, as the ledger says" in mix.trainer(1, check=False).stderr
+    assert "was at step 6, as the ledger says" in mix.trainer(1, check=False).stderr
 
 
 @pytest.mark.parametrize("run, to, said", [
     ("nobody", 3, "has no run nobody: neither mix.runs nor the ledger names it"),
-    ("trainers", 1000, "step 1000 is not published: mix {mix} stands at step 28"),
+    ("trainers", 1000, "step 1000 is not published: mix {mix} is at step 28"),
     ("trainers", 3, "step 3 of mix {mix} is not kept any more: the earliest retained step is 5"),
 ])
 def test_a_reset_that_cannot_be_is_refused_and_changes_nothing(mix, run, to, said):

@@ -172,7 +172,7 @@ def test_a_state_of_another_mix_is_refused(mix, dataset, package):
 def test_a_lost_position_is_an_error_unless_a_checkpoint_is_loaded(mix, dataset, package):
     mix("--steps", 10, "--ledger-step", 7, "--end")
     d = dataset(step=None)
-    with pytest.raises(package.riffle.LostError, match="stood at step 7"):
+    with pytest.raises(package.riffle.LostError, match="was at step 7"):
         next(iter(d))
     d.load_state_dict({"mix": mix.name, "run": "trainers", "step": 7})
     assert next(iter(d))["step"] == 7

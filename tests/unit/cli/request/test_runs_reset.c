@@ -27,7 +27,7 @@ test_a_published_step_of_a_known_silent_run_is_taken(void **state)
 	(void)state;
 	check("trainers", 0, NULL);
 	check("trainers", 28, NULL); /* the next one: all are read */
-	check("trainers", 29, "step 29 is not published: mix pre stands at step 28");
+	check("trainers", 29, "step 29 is not published: mix pre is at step 28");
 	check("nobody", 5, "mix pre has no run nobody");
 	run.seen_ms = IDLE_MS - 1;
 	check("trainers", 5, "is active: the ledger saw it go on 59 s ago, to step 20");

@@ -51,11 +51,11 @@ test_the_lowest_position_below_the_step_holds_it_back(void **state)
 	(void)state;
 	assert_int_equal(retain_check(&r, 15, &f), FAIL_NONE);
 	assert_int_equal(retain_check(&r, 16, &f), FAIL_DATA);
-	assert_non_null(strstr(f.text, "run forgotten stands at step 15 (as the ledger says"));
+	assert_non_null(strstr(f.text, "run forgotten is at step 15 (as the ledger says"));
 	r.n = 3;
 	assert_int_equal(retain_check(&r, 20, &f), FAIL_NONE);
 	assert_int_equal(retain_check(&r, 21, &f), FAIL_DATA);
-	assert_non_null(strstr(f.text, "run near stands at step 20 and"));
+	assert_non_null(strstr(f.text, "run near is at step 20 and"));
 	assert_int_equal(retain_check(&r, 1000, &f), FAIL_DATA);
 	assert_non_null(strstr(f.text, "run near "));
 }

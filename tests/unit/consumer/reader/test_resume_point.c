@@ -172,8 +172,7 @@ test_a_run_that_the_ledger_knows_further_on_has_lost_its_commits(void **unused)
 	open_run("m.expired");
 	assert_int_equal(find(0, "trainers"), FAIL_DATA);
 	assert_true(point.lost);
-	assert_non_null(
-	    strstr(f.text, "run trainers of mix m stood at step 40, as the ledger says"));
+	assert_non_null(strstr(f.text, "run trainers of mix m was at step 40, as the ledger says"));
 	resume_point_clear(&point);
 	commit(0, 44, 440);
 	assert_int_equal(find(0, "trainers"), FAIL_DATA); /* lane 1 still has none */

@@ -442,7 +442,7 @@ test_a_mixer_that_waits_long_for_a_run_is_told(void **state)
 	st->ledger_time_ms = NOW_MS - STATUS_WAIT_MS - 1;
 	st->run[0].lane = 1;
 	check_problem(
-	    st, "the mixer waits at step 68 for run trainers, which stands at step 4 (lane 1)");
+	    st, "the mixer waits at step 68 for run trainers, which is at step 4 (lane 1)");
 }
 
 static void
@@ -520,7 +520,7 @@ test_a_run_whose_position_is_lost_is_told(void **state)
 	st->run[0].committed = st->run[0].committed_all = false;
 	st->run[0].step = 0;
 	check_problem(st,
-	    "run trainers stands at step 7 in the ledger, and the broker has no commit of group "
+	    "run trainers is at step 7 in the ledger, and the broker has no commit of group "
 	    "pre.trainers for every lane: they were deleted, or have expired "
 	    "(offsets.retention.minutes). No trainer starts from its commits before `riffle runs "
 	    "-c run.yml --reset trainers --to 7` sets them again");
@@ -537,7 +537,7 @@ test_a_run_whose_position_is_lost_is_told(void **state)
 	st = mixing();
 	st->batches_kept = true;
 	st->step_kept = 5;
-	check_problem(st, "run trainers stands at step 4, and the first step that is kept is 5");
+	check_problem(st, "run trainers is at step 4, and the first step that is kept is 5");
 	st = mixing();
 	snprintf(st->run[0].bad, sizeof(st->run[0].bad), "lane 1: the commit's metadata is \"\"");
 	check_problem(st, "run trainers: lane 1: the commit's metadata is \"\"");

@@ -248,7 +248,7 @@ test_a_resume_on_other_data_is_refused(void **unused)
 		enum fail_code code;
 		const char *says;
 	} rows[] = {
-	    {{.file = "gone", .document = 1}, FAIL_CONFIG, "file gone: the last run stood there"},
+	    {{.file = "gone", .document = 1}, FAIL_CONFIG, "file gone: the last run ended there"},
 	    {{.file = "a", .document = 1, .byte = 9, .line = 2}, FAIL_DATA,
 		"file a: no line starts at byte 9"},
 	    {{.file = "a", .document = 1, .byte = 16, .line = 3}, FAIL_DATA,
@@ -521,7 +521,7 @@ test_a_program_is_resumed_by_skipping_what_it_prints_again(void **unused)
 
 	from.byte = 15; /* another place than now: it has not printed the same */
 	assert_int_equal(read_with(&o, &from, &f), FAIL_DATA);
-	assert_non_null(strstr(f.text, "no record 2 starts at byte 15, where the last run stood"));
+	assert_non_null(strstr(f.text, "no record 2 starts at byte 15, where the last run ended"));
 	from.byte = 16;
 	from.document = 9; /* it has printed less */
 	assert_int_equal(read_with(&o, &from, &f), FAIL_DATA);

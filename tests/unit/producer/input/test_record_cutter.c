@@ -353,7 +353,7 @@ test_a_skip_goes_to_the_record_at_its_byte(void **unused)
 
 			if (rows[i].expected == NULL) {
 				assert_int_equal(code, FAIL_DATA);
-				assert_non_null(strstr(f.text, "where the last run stood"));
+				assert_non_null(strstr(f.text, "where the last run ended"));
 			} else {
 				assert_int_equal(code, FAIL_NONE);
 				assert_string_equal(seen, rows[i].expected);
