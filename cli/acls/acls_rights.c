@@ -23,7 +23,8 @@ enum what {
 	WHAT_GROUP_MIXER,
 	WHAT_GROUP_RUNS, /* of mix.runs */
 	WHAT_GROUP_ELECTION,
-	WHAT_GROUPS, /* every group of the mix, also of runs that nobody has named */
+	WHAT_GROUP_PRODUCERS, /* of all inputs of the corpus */
+	WHAT_GROUPS,          /* every group of the mix, also of runs that nobody has named */
 	WHAT_TRANSACTIONS,
 	WHAT_CLUSTER,
 };
@@ -61,6 +62,7 @@ static const struct row rows[] = {
     {"produce", "WRITE", WHAT_REJECTS},
     {"produce", "WRITE", WHAT_ARRIVALS},
     {"produce", "READ", WHAT_NO_ARRIVALS},
+    {"produce", "READ", WHAT_GROUP_PRODUCERS},
     {"produce", "DESCRIBE_CONFIGS", WHAT_DOMAINS},
     {"produce", "DESCRIBE_CONFIGS", WHAT_HELD_OUT},
     {"produce", "DESCRIBE_CONFIGS", WHAT_REJECTS},
@@ -203,6 +205,7 @@ concerns(const struct planned_topic *t, enum what what)
 	case WHAT_GROUP_MIXER:
 	case WHAT_GROUP_RUNS:
 	case WHAT_GROUP_ELECTION:
+	case WHAT_GROUP_PRODUCERS:
 	case WHAT_GROUPS:
 	case WHAT_TRANSACTIONS:
 	case WHAT_CLUSTER: return false;
@@ -244,11 +247,14 @@ add_groups(struct list *l, const struct row *row)
 		names_topic(add(l, row, ACLS_RIGHT_GROUP)->name, mix->name, "mixer");
 	if (row->what == WHAT_GROUP_ELECTION)
 		names_topic(add(l, row, ACLS_RIGHT_GROUP)->name, mix->name, "election");
-	if (row->what != WHAT_GROUPS)
+	if (row->what != WHAT_GROUPS && row->what != WHAT_GROUP_PRODUCERS)
 		return;
 	r = add(l, row, ACLS_RIGHT_GROUP);
 	r->prefixed = true;
-	snprintf(r->name, sizeof(r->name), "%s.", mix->name);
+	if (row->what == WHAT_GROUPS)
+		snprintf(r->name, sizeof(r->name), "%s.", mix->name);
+	else
+		snprintf(r->name, sizeof(r->name), "%s.producer/", l->config->corpus);
 }
 
 static void

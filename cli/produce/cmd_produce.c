@@ -51,7 +51,10 @@ const struct command cmd_produce = {
 	"packs into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, "
 	"and closes each partition with an End record. However a run ended, the next one resumes "
 	"from the last record of each partition. A domain with live: true stays open: its files "
-	"are read as they arrive and grow, by whole lines, and --seal closes it. Records that "
+	"are read as they arrive and grow, by whole lines, and --seal closes it. Of "
+	"several producers of one input's partition one writes at a time: a later one says for "
+	"whom it waits, and resumes when that one ends, or 10 s after it was killed. One that was "
+	"stopped for so long and overtaken ends with 3. Records that "
 	"cannot be used go to <corpus>.rejects, or end the run with on_reject: stop. SIGTERM or "
 	"SIGINT ends it with 0 after all records in flight are delivered.",
     .example = "riffle produce -c run.yml\nriffle produce -c run.yml code --partition 0/4 "

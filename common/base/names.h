@@ -5,7 +5,7 @@
  *   <corpus>.<domain>  <corpus>.<domain>.valid  <corpus>.<domain>.test  <corpus>.rejects
  *   <corpus>.arrivals
  *   <mix>.batches  <mix>.ledger  <mix>.control  <mix>.feedback
- * Groups: <mix>.mixer  <mix>.election  <mix>.<run>.
+ * Groups: <mix>.mixer  <mix>.election  <mix>.<run>  <corpus>.producer/<input>/<partition>.
  */
 #ifndef COMMON_BASE_NAMES_H
 #define COMMON_BASE_NAMES_H

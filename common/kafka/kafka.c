@@ -472,6 +472,7 @@ handle_new(const struct kafka_options *o)
 		return NULL;
 	kafka_log_init(&h->log);
 	h->role = o->role;
+	h->hasty = o->hasty;
 	h->group_chosen = o->group != NULL;
 	h->commits = o->group != NULL && !o->asks_only;
 	/* The failure of a query, or of the wait that follows, names the cause: see kafka.h. */
@@ -629,7 +630,7 @@ wait_destroyed(struct ending *e)
 static int
 leave_or_not(const struct kafka_handle *h)
 {
-	int64_t deadline_ms = clock_ms() + CLOSE_JOIN_MS;
+	int64_t deadline_ms = clock_ms() + (h->hasty ? 0 : CLOSE_JOIN_MS);
 
 	if (h->role == KAFKA_READER)
 		return RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE;

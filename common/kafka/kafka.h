@@ -57,6 +57,11 @@ struct kafka_options {
 	const char *client;                  /* client.id is "riffle-<client>" */
 	const char *group; /* KAFKA_READER: for commits; NULL: none. KAFKA_MEMBER: needs it */
 	/*
+	 * KAFKA_MEMBER: where a join is not answered yet, kafka_close() does not wait for it. The
+	 * member then does not leave, and is out when its session ends.
+	 */
+	bool hasty;
+	/*
 	 * KAFKA_READER: the handle only queries its group (commits, members); it commits and
 	 * reads nothing. A query does not wait for the offsets of a transaction that is open.
 	 */

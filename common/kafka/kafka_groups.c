@@ -113,6 +113,7 @@ take_member(struct kafka_member *to, const rd_kafka_MemberDescription_t *from)
 	    a == NULL ? NULL : rd_kafka_MemberAssignment_partitions(a);
 	const char *host = rd_kafka_MemberDescription_host(from);
 
+	snprintf(to->id, sizeof(to->id), "%s", rd_kafka_MemberDescription_consumer_id(from));
 	snprintf(to->client, sizeof(to->client), "%s", rd_kafka_MemberDescription_client_id(from));
 	snprintf(to->host, sizeof(to->host), "%s", host[0] == '/' ? host + 1 : host);
 	to->assigned = list != NULL && list->cnt > 0;

@@ -21,6 +21,7 @@ enum fail_code kafka_groups(
 void kafka_groups_free(char **name, size_t n); /* NULL is accepted */
 
 struct kafka_member {
+	char id[128];    /* the broker's name for it, new at each join; cut where it is longer */
 	char client[64]; /* its client.id; cut where it is longer, as is the next */
 	char host[64];   /* as the broker sees it */
 	bool assigned;   /* it has a partition */

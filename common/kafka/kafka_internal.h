@@ -21,6 +21,7 @@ struct kafka_handle {
 	/* For messages: cut where they are longer, "" where there is none. */
 	char bootstrap[256], group[256], transactional_id[256], user[256];
 	bool group_chosen; /* the caller named the group */
+	bool hasty;        /* see struct kafka_options */
 	bool commits;      /* and will commit to it: not asks_only */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
 	void *opaque;         /* the caller's, for `delivered` */

@@ -514,6 +514,8 @@ run_input(struct part *s, struct failure *f)
 	while (!over || !pool_empty(s->pool, POOL_TEXTS)) {
 		if (stop_asked(s->o->stop))
 			return fail(f, FAIL_STOPPED, "stopped");
+		if (s->o->tick != NULL && s->o->tick(s->o->opaque, f) != FAIL_NONE)
+			return f->code;
 		if (read_chunk(s, &read, &over, f) != FAIL_NONE ||
 		    take_texts(s, &packed, f) != FAIL_NONE ||
 		    part_outputs_take(s->outputs, false, &published, f) != FAIL_NONE ||
@@ -680,8 +682,9 @@ end_stopped(struct part *s)
 	    s->last_line);
 }
 
+/* Opens the outputs. *needed: there is something to do; else says why not. */
 static enum fail_code
-run(struct part *s, struct failure *f)
+look(struct part *s, struct input_position *from, bool *from_start, bool *needed, struct failure *f)
 {
 	struct part_outputs_options o = {
 	    .config = s->config,
@@ -697,17 +700,25 @@ run(struct part *s, struct failure *f)
 	    .stop = s->o->stop,
 	};
 	const struct resume *resume;
-	struct input_position from;
-	bool from_start, needed;
-	enum fail_code code;
 	size_t n;
 
+	*needed = false;
 	if (part_outputs_open(&s->outputs, &o, s->o->reader, f) != FAIL_NONE)
 		return f->code;
 	resume = part_outputs_resume(s->outputs, &n);
-	resume_start(resume, n, &from, &from_start, &needed);
-	if (!needed)
-		return report_complete(s, f);
+	resume_start(resume, n, from, from_start, needed);
+	return *needed ? FAIL_NONE : report_complete(s, f);
+}
+
+static enum fail_code
+run(struct part *s, struct failure *f)
+{
+	struct input_position from;
+	bool from_start, needed;
+	enum fail_code code = look(s, &from, &from_start, &needed, f);
+
+	if (code != FAIL_NONE || !needed)
+		return code;
 	if (open_all(s, &from, from_start, f) != FAIL_NONE)
 		return f->code;
 	code = run_input(s, f);
@@ -724,6 +735,21 @@ run(struct part *s, struct failure *f)
 		log_info("produce: %s has nothing new: its End stays", s->o->label);
 	/* Before the first document all that can be wrong with the data is their start. */
 	*s->o->mismatch = code == FAIL_DATA && !from_start && s->progress.documents == 0;
+	return code;
+}
+
+enum fail_code
+part_look(const struct part_options *o, bool *needed, struct failure *f)
+{
+	struct part s = {.o = o, .config = o->config};
+	struct input_position from;
+	bool from_start;
+	enum fail_code code;
+
+	assert(o->partition < o->partitions);
+	assert(o->domains_n > 0);
+	code = look(&s, &from, &from_start, needed, f);
+	close_all(&s);
 	return code;
 }
 

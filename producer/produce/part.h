@@ -56,14 +56,23 @@ struct part_options {
 	uint32_t workers;
 	const char *label; /* for progress: "code", or "code lane 2/4" */
 	const struct stop *stop;
+	/* Called all the time while it runs; its failure ends the part. NULL: nothing is. */
+	enum fail_code (*tick)(void *opaque, struct failure *f);
+	void *opaque;
 };
 
 enum { PART_FLUSH_MS = 10000 /* for what is on its way when asked to stop */ };
 
 /*
+ * *needed: part_run() has something to do; else it has said why not. `reader` may be used again.
+ * Fails as part_run().
+ */
+enum fail_code part_look(const struct part_options *o, bool *needed, struct failure *f);
+
+/*
  * Runs to the Ends. FAIL_STOPPED: asked to stop; all that was put is delivered, as far as
  * PART_FLUSH_MS allow. FAIL_BROKER, FAIL_TIMEOUT: another call resumes, with a new reader.
- * FAIL_DATA: the input has changed, or another producer writes to a partition.
+ * FAIL_DATA: the input has changed. FAIL_FENCED: another producer writes to a partition, or did.
  */
 enum fail_code part_run(const struct part_options *o, struct failure *f);
 

@@ -1,5 +1,6 @@
 #include "producer/produce/produce.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -11,12 +12,14 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/names.h"
 #include "common/base/thread.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/topics.h"
 #include "producer/produce/part.h"
 #include "producer/produce/part_list.h"
+#include "producer/writer/turn.h"
 
 enum {
 	FIRST_ANSWER_MS = 10000,
@@ -163,12 +166,13 @@ pause_ms(int ms, const struct stop *stop)
 
 /*
  * Whether a part that failed may be run again, after a pause: what the broker or the network did
- * may be over, all other failures would come again. The pause doubles, 1 s to 8 s.
+ * may be over, and so may what a producer that was killed had on its way; all other failures would
+ * come again. The pause doubles, 1 s to 8 s.
  */
 static bool
 is_worth_again(const struct part_options *o, int attempt, struct failure *f)
 {
-	if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT) ||
+	if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT && f->code != FAIL_FENCED) ||
 	    attempt == PRODUCE_ATTEMPTS_MAX || stop_asked(o->stop))
 		return false;
 	log_warning("produce: PRODUCE-RETRY attempt=%d of=%d %s: %s", attempt, PRODUCE_ATTEMPTS_MAX,
@@ -181,26 +185,68 @@ is_worth_again(const struct part_options *o, int attempt, struct failure *f)
 	return true;
 }
 
+static enum fail_code
+tick(void *turn, struct failure *f)
+{
+	return turn_poll(turn, f);
+}
+
+/*
+ * One attempt. The turn is taken where there is something to do, for as long as the part is run,
+ * attempts included; and what there is to do is asked again behind that.
+ */
+static enum fail_code
+run_attempt(const struct produce *p, struct part_options *o, struct turn *turn, struct failure *f)
+{
+	bool needed = true;
+	enum fail_code code = open_reader(p, &o->reader, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	if (!turn_taken(turn)) {
+		code = part_look(o, &needed, f);
+		if (code == FAIL_NONE && needed)
+			code = turn_take(turn, f);
+	}
+	if (code == FAIL_NONE && needed)
+		code = part_run(o, f);
+	kafka_close(o->reader);
+	return code;
+}
+
+/*
+ * Another producer has written where this one wrote. Sets f->code: FAIL_FENCED while this one may
+ * resume, since it is its turn; *over where it is not.
+ */
+static void
+judge_other(struct turn *turn, bool *over, struct failure *f)
+{
+	struct failure why;
+
+	*over = turn_taken(turn) && turn_check(turn, &why) == FAIL_FENCED;
+	if (*over)
+		*f = why;
+}
+
 /*
  * Runs one part to its end. The idempotent producer of librdkafka 2.0.2 can fail for good after a
  * broker restart: the part is then resumed with a new one, as after a crash. The reader is new,
  * too: one that met a broker without leaders can go on answering "unknown partition" from memory.
  */
 static enum fail_code
-run_part(const struct produce *p, struct part_options *o, struct failure *f)
+run_part(const struct produce *p, struct part_options *o, struct turn *turn, struct failure *f)
 {
 	bool program = !o->held_out && p->config->domains[o->domain[0]].exec != NULL;
 
 	for (int attempt = 1;;) {
 		int64_t began_ms = clock_ms();
-		enum fail_code code = open_reader(p, &o->reader, f);
+		enum fail_code code = run_attempt(p, o, turn, f);
+		bool over = false;
 
-		if (code != FAIL_NONE)
-			return code;
-		code = part_run(o, f);
-		kafka_close(o->reader);
 		if (code == FAIL_NONE)
 			return code;
+		if (code == FAIL_FENCED)
+			judge_other(turn, &over, f);
 		if (*o->mismatch && program && o->follow && !o->repeats) {
 			log_info("produce: %s: the program did not begin at document "
 				 "RIFFLE_RESUME; taking it for one that prints all again",
@@ -210,15 +256,51 @@ run_part(const struct produce *p, struct part_options *o, struct failure *f)
 		}
 		if (clock_ms() - began_ms > ATTEMPT_GOOD_MS)
 			attempt = 1;
-		if (!is_worth_again(o, attempt++, f))
-			return f->code == FAIL_STOPPED ? f->code : fail_within(f, "%s", o->label);
+		if (!over && is_worth_again(o, attempt++, f))
+			continue;
+		if (!over && f->code == FAIL_FENCED) { /* by one that is in no group */
+			f->code = FAIL_DATA;
+			fail_more(f, ". End the other one; then `riffle produce` resumes");
+		}
+		return f->code == FAIL_STOPPED ? f->code : fail_within(f, "%s", o->label);
 	}
+}
+
+/*
+ * The turn of an input's partition goes by the first domain that shares the input: whichever of
+ * them are written, they are read together, and those that keep arriving in one order.
+ */
+static enum fail_code
+open_turn(
+    const struct produce *p, const struct part_options *o, struct turn **out, struct failure *f)
+{
+	char input[TOPIC_MAX_BYTES + 1], topic[TOPIC_MAX_BYTES + 1];
+	size_t written = 0;
+
+	while (!o->wanted[written])
+		written++;
+	assert(written < o->domains_n);
+	snprintf(input, sizeof(input), "%s%s", p->config->domains[o->domain[0]].name,
+	    o->held_out ? ".valid" : "");
+	names_domain_topic(topic, p->config->corpus, p->config->domains[o->domain[written]].name,
+	    o->held_out ? SET_VALID : SET_TRAIN);
+	return turn_open(out,
+	    &(struct turn_options){.properties = &p->config->kafka,
+		.corpus = p->config->corpus,
+		.input = input,
+		.partition = o->partition,
+		.topic = topic,
+		.label = o->label,
+		.stop = o->stop},
+	    f);
 }
 
 static enum fail_code
 run_one(const struct produce *p, const struct part_item *item, struct failure *f)
 {
 	bool mismatch = false;
+	struct turn *turn;
+	enum fail_code code;
 	struct part_options o = {
 	    .config = p->config,
 	    .tokenizer = p->tokenizer,
@@ -237,7 +319,13 @@ run_one(const struct produce *p, const struct part_item *item, struct failure *f
 	    .stop = &p->stop,
 	};
 
-	return run_part(p, &o, f);
+	if (open_turn(p, &o, &turn, f) != FAIL_NONE)
+		return f->code;
+	o.tick = tick;
+	o.opaque = turn;
+	code = run_part(p, &o, turn, f);
+	turn_close(turn);
+	return code;
 }
 
 /* ---- all parts ---- */

@@ -45,8 +45,8 @@ struct writer {
  *                                                                                   another's
  *
  * Two producers at one partition write every sequence twice. Readers drop the second of two equal
- * ordinals, so that nothing is lost; but the first producer that notices fails and puts no further
- * record, because only a person knows which of the two was meant.
+ * ordinals, so that nothing is lost; but the producer that notices fails and puts no further record.
+ * Whose turn it is (turn.h) resumes; the other was overtaken.
  *
  * _private of a sequence is its partition, that of a reject is NULL. A broker that recognises a
  * repeated request may not say its offset (-1): then the next report does.
@@ -90,10 +90,10 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 		    "and names the `riffle skip` that leaves them out",
 		    rd_kafka_topic_name(msg->rkt), msg->partition, msg->offset, expected);
 	} else if (expected >= 0 && msg->offset > expected) {
-		fail(&w->failure, FAIL_DATA,
+		fail(&w->failure, FAIL_FENCED,
 		    "topic %s partition %" PRId32 ": a record landed at offset %" PRId64
-		    " and not at %" PRId64 ": another producer writes here. End it; then `riffle "
-		    "produce` continues, and readers drop duplicates",
+		    " and not at %" PRId64 ": another producer writes here, or one that was "
+		    "killed had records on their way; readers drop duplicates",
 		    rd_kafka_topic_name(msg->rkt), msg->partition, msg->offset, expected);
 	}
 }

@@ -8,6 +8,8 @@
  * Files of this room:
  *     resume         where a producer continues, by the last record of each of its partitions
  *     writer         records to partitions, without a gap and each once
+ *     turn           of several producers of an input one at a time
+ *     holder         which process has the turn, and whether it lives
  *     arrivals_log   the topic <corpus>.arrivals: which live files were read, in which order
  *
  *     resume_ask() -> resume_start() -> the input, from there
@@ -20,7 +22,7 @@
  * record of progress exists, so none can disagree.
  *
  * Every delivery report must give the offset that follows from the partition's end at the start;
- * another one means that somebody else writes there. A partition has at most two batches on their
+ * another one means that somebody else writes there: FAIL_FENCED. A partition has at most two batches on their
  * way, and all partitions together what librdkafka's queue holds: for room the writer waits, until
  * `stop` is asked. Rejects go through the same handle, without that check.
  *

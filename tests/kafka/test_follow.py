@@ -419,24 +419,20 @@ def test_what_was_begun_sealed_does_not_become_live(live, encoding):
     assert refused.returncode == 2 and "cannot become live" in refused.stderr
 
 
-def test_a_second_producer_of_a_live_lane_is_found(live, encoding):
-    """Both follow one folder: the first one to publish where the other has published stops."""
+def test_a_second_producer_that_follows_waits_and_takes_over_when_the_first_is_killed(live, encoding):
     w = live.writer
     w.append("m.jsonl", 40)
     one = live.create().start("--follow")
     wait_for_all(live, encoding)
     two = live.start("--follow")
-    time.sleep(0.5)  # nothing to wait for: the second has nothing to do yet
-    for i in range(60):
-        w.append(f"{i}.jsonl", 10)
-        time.sleep(0.05)
-        if one.poll() is not None or two.poll() is not None:
-            break
-    assert one.poll() == 1 or two.poll() == 1
-    for process in (one, two):
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    wait_until(lambda: "PRODUCE-TURN" in two.stderr.readline(), "the second saying that it waits")
+    w.append("n.jsonl", 40)
+    wait_for_all(live, encoding)
+    one.kill()
+    w.append("o.jsonl", 40)
+    wait_for_all(live, encoding)
+    two.send_signal(signal.SIGTERM)
+    assert two.wait(timeout=60) == 0
 
 
 @pytest.mark.alone

@@ -246,7 +246,7 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 	if (code == FAIL_BROKER || code == FAIL_TIMEOUT)
 		return true;
 	/* By a rival; or by the coordinator, before the START that would tell the two apart. */
-	if (code == FAIL_FENCED)
+	if (code == FAIL_FENCED && !producer)
 		return is_repair(i) ||
 		       (mixer && (r->ever_rivals || any_loss(r) || count[CHANCE_EXPIRED] > 0));
 	if (names_loss(r, i) || (is_repair(i) && refuses(i)))
@@ -260,7 +260,7 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 	if (count[CHANCE_RECORDS_DELETED] > 0 && mixer && says(i, "was cut while it was read"))
 		return true;
 	/* What a dead producer had sent can land behind its successor. */
-	return code == FAIL_DATA && producer && says(i, "another producer writes here");
+	return code == FAIL_FENCED && producer && says(i, "another producer writes here");
 }
 
 static void
@@ -305,12 +305,13 @@ ended(struct run *r, size_t i)
 		problem(r, i, "failed", o->text);
 		return;
 	}
-	a->fenced = o->code == FAIL_FENCED;
+	a->fenced = o->code == FAIL_FENCED && !is_producer(i);
 	if ((is_mixer(i) || is_repair(i)) && names_loss(r, i))
 		ask_for_repair(r, i);
 	for (size_t m = 0; is_trainer(i) && names_loss(r, i) && m < WORLD_MIXERS; m++)
 		r->actor[m].finished = false; /* it looks once more */
-	if (o->code == FAIL_CONFIG || o->code == FAIL_DATA) {
+	if (o->code == FAIL_CONFIG || o->code == FAIL_DATA ||
+	    (o->code == FAIL_FENCED && !a->fenced)) {
 		/* Another actor brings back what was taken away; who reads that waits for it. */
 		cluster->now_ms += AGAIN_MS;
 		cluster_tick();
