@@ -169,7 +169,7 @@ struct riffle_step {
 	uint64_t version;  /* of the weights in force */
 };
 
-/* Shape of the mix, known after riffle_open(). */
+/* Shape of the mix: see riffle_wait_info(). */
 struct riffle_info {
 	uint32_t lanes;           /* L */
 	uint32_t lanes_mine;      /* L / world, or with `uneven` one more */
@@ -185,8 +185,18 @@ RIFFLE_API int riffle_open(
     struct riffle **out, const struct riffle_options *options, struct riffle_error *e);
 RIFFLE_API void riffle_close(struct riffle *r); /* NULL is accepted; commits nothing */
 
-/* Known once a first record was read; lanes_mine and lanes from the start, else zeros. */
+/*
+ * What is known without asking: lanes_mine and lanes from the start, the rest once riffle_next() or
+ * riffle_wait_info() has succeeded, until then zeros.
+ */
 RIFFLE_API void riffle_get_info(const struct riffle *r, struct riffle_info *out);
+
+/*
+ * All of it, before the first step too: from the next step, where that is there, else from the
+ * ledger of the mix. RIFFLE_TIMEOUT: no mixer has begun the mix within timeout_ms. Moves nothing.
+ */
+RIFFLE_API int riffle_wait_info(
+    struct riffle *r, int timeout_ms, struct riffle_info *out, struct riffle_error *e);
 
 /*
  * The next whole step, or nothing: RIFFLE_TIMEOUT after timeout_ms leaves the position as it was.

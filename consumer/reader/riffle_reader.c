@@ -25,9 +25,12 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_field.h"
 #include "common/base/limits.h"
 #include "common/base/names.h"
+#include "common/base/scalar.h"
 #include "consumer/feedback/reporter.h"
+#include "consumer/ledger/ledger_log.h"
 #include "consumer/ledger/run_position.h"
 #include "consumer/reader/commit_pace.h"
 #include "consumer/reader/committer.h"
@@ -39,6 +42,7 @@
 enum {
 	THREADS_DEFAULT = 2,
 	COMMIT_TIMEOUT_MS = 30000, /* of a commit that the caller waits for */
+	LEDGER_AGAIN_MS = 1000,    /* between two looks at a ledger that had no record */
 };
 
 #define AHEAD_BYTES_DEFAULT (UINT64_C(64) << 20)
@@ -49,6 +53,8 @@ struct riffle {
 	int timeout_ms;
 	struct properties properties; /* a copy */
 	struct riffle_info info;
+	bool ledger_asked; /* for `info`, at ledger_ms */
+	int64_t ledger_ms;
 	struct reader reader;
 	struct step_pool *pool;
 	struct prefetch *prefetch;
@@ -554,6 +560,99 @@ void
 riffle_free_step(const struct riffle_step *step)
 {
 	step_slot_let_go(step);
+}
+
+/* ---- the shape of the mix ---- */
+
+/* A number of the configuration that the ledger holds; 0: it is not there, or out of range. */
+static uint32_t
+size_in(const struct json_field_value *v)
+{
+	char text[32];
+	uint64_t size;
+
+	snprintf(text, sizeof(text), "%.*s", v->found == JSON_FIELD_MISSING ? 0 : (int)v->raw_n,
+	    v->raw == NULL ? "" : v->raw);
+	return scalar_count(text, 1, UINT32_MAX, &size) == SCALAR_OK ? (uint32_t)size : 0;
+}
+
+/* Takes from a ledger's record what is known of the mix for its whole life. */
+static enum fail_code
+take_ledger(struct riffle *r, const struct ledger *l, struct failure *f)
+{
+	static const char *const path[] = {"fixed.sequence_length", "fixed.global_batch"};
+	struct json_field_value value[2];
+	struct json_field_paths *paths = NULL;
+	struct json_field_scratch *scratch = NULL;
+	uint32_t length = 0, batch = 0;
+	enum fail_code code = json_field_paths_open(&paths, path, 2, f);
+
+	if (code == FAIL_NONE)
+		code = json_field_scratch_open(&scratch, f);
+	if (code == FAIL_NONE)
+		code = json_field_read(paths, scratch, l->config, strlen(l->config), value, f);
+	if (code == FAIL_NONE) {
+		length = size_in(&value[0]);
+		batch = size_in(&value[1]);
+		if (length == 0 || batch == 0)
+			code = fail(f, FAIL_DATA,
+			    "the ledger of mix %s has no sequence_length or no global_batch",
+			    r->reader.mix);
+	}
+	if (code == FAIL_NONE) {
+		r->info.sequence_length = length;
+		r->info.global_batch = batch;
+		r->info.schedule = l->schedule;
+		r->info.tokenizer = l->tokenizer;
+	}
+	json_field_scratch_close(scratch);
+	json_field_paths_close(paths);
+	return code;
+}
+
+/* Where the ledger has a record, what it says. Asks once a second at most. */
+static enum fail_code
+ask_ledger(struct riffle *r, struct failure *f)
+{
+	struct ledger_log *log = NULL;
+	struct ledger last = {0};
+	bool any = false;
+	enum fail_code code;
+
+	if (r->ledger_asked && clock_ms() - r->ledger_ms < LEDGER_AGAIN_MS)
+		return FAIL_NONE;
+	code = ledger_log_open(&log, r->reader.mix, &r->properties, r->timeout_ms, f);
+	if (code == FAIL_NONE)
+		code = ledger_log_last(log, &last, &any, f);
+	if (code == FAIL_NONE && any)
+		code = take_ledger(r, &last, f);
+	ledger_clear(&last);
+	ledger_log_close(log);
+	r->ledger_asked = true;
+	r->ledger_ms = clock_ms();
+	return code;
+}
+
+/*
+ * A step that is published would do as well as the ledger, which is asked first: a run may have to
+ * wait for others before a step of its own comes, and one that resumes at the end has none. A
+ * ledger that cannot be read is a failure only where no step comes either.
+ */
+int
+riffle_wait_info(struct riffle *r, int timeout_ms, struct riffle_info *out, struct riffle_error *e)
+{
+	struct failure f = {0};
+	int code = riffle_check_process(r->process, "reader", e);
+
+	if (code != RIFFLE_OK)
+		return code;
+	if (r->info.sequence_length == 0 && r->next == NULL)
+		code = ask_ledger(r, &f) == FAIL_MEMORY ? riffle_give_failure(e, &f) : RIFFLE_OK;
+	if (code == RIFFLE_OK && r->info.sequence_length == 0)
+		code = fetch(r, timeout_ms, e);
+	if (code == RIFFLE_OK)
+		*out = r->info;
+	return code;
 }
 
 /* ---- another step ---- */

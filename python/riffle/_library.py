@@ -91,6 +91,7 @@ _FUNCTIONS = {
     "riffle_open": (c_int, [POINTER(c_void_p), POINTER(Options), _E]),
     "riffle_close": (None, [c_void_p]),
     "riffle_get_info": (None, [c_void_p, POINTER(InfoOfReader)]),
+    "riffle_wait_info": (c_int, [c_void_p, c_int, POINTER(InfoOfReader), _E]),
     "riffle_next": (c_int, [c_void_p, c_int, POINTER(_S), _E]),
     "riffle_next_into": (c_int, [c_void_p, c_int, c_void_p, c_size_t, POINTER(_S), _E]),
     "riffle_keep": (c_int, [c_void_p, _S, _E]),

@@ -268,9 +268,11 @@ class Reader:
 
     @property
     def info(self) -> Info:
-        """Shape of the mix."""
-        raw = c.InfoOfReader()
-        c.lib.riffle_get_info(self._open(), ctypes.byref(raw))
+        """Shape of the mix, also before the first step. Where no mixer has begun it yet, waits for that as for a step:
+        StepTimeout after `timeout` seconds. `lead` is by the step that was given last, 0 before."""
+        raw, handle, error = c.InfoOfReader(), self._open(), ctypes.byref(self._error)
+        self._check(next_step(
+            lambda ms: c.lib.riffle_wait_info(handle, ms, ctypes.byref(raw), error), self._error, self.timeout))
         return Info(*(getattr(raw, name) for name, _ in c.InfoOfReader._fields_))
 
     # ---- checkpoints, commits, losses ----

@@ -148,13 +148,42 @@ def test_targets_are_a_shift_with_positions_and_documents(mix, open_reader, riff
     assert np.diff(ends).tolist() == [8, 8] * len(step)
 
 
-def test_the_shape_of_the_mix_is_known_with_the_first_step(mix, open_reader):
+def test_the_shape_of_the_mix_is_known_before_the_first_step(mix, open_reader):
     mix("--steps", 2, "--length", 16, "--end")
     reader = open_reader(1, 4, step=0)
-    assert reader.info[:4] == (LANES, 2, 0, 0)
+    info = reader.info
+    assert info[:4] == (LANES, 2, 16, 16) and info.schedule and info.tokenizer
+    assert reader.position == 0
     step = next(reader)
-    assert reader.info[:4] == (LANES, 2, 16, 16)
+    assert step.step == 0 and reader.info[:6] == info[:6]
     assert step.tokens.shape == (4, 17) and set(step.lane.tolist()) == {2, 3}
+
+
+@pytest.mark.parametrize("where", ["before its first step", "behind its last step"])
+def test_the_shape_of_a_mix_is_known_where_no_step_comes(
+        where, fill, configure, riffle, bootstrap, riffle_module):
+    """Before: a mixer has begun, and waits. Behind: a reader that resumes at the end."""
+    fill("a")
+    config = configure({"a": 1}, domains={"a": {"on_end": "stop"}})
+    name = json.loads(config.read_text())["mix"]["name"]
+    riffle("mix", "-c", config, *(["--until-step", 0] if where == "before its first step" else []))
+    end = json.loads(riffle("status", "-c", config, "--json").stdout)["mix"].get("step_next") or 0
+    with riffle_module.Reader(name, bootstrap, step=end, timeout=30) as reader:
+        info = reader.info
+        assert info[:4] == (8, 8, 16, 64) and info.schedule and info.tokenizer
+        assert reader.position == end
+
+
+def test_the_shape_of_a_mix_that_nobody_has_begun_is_waited_for(configure, fill, riffle, bootstrap, riffle_module):
+    fill("a")
+    config = configure({"a": 1})
+    name = json.loads(config.read_text())["mix"]["name"]
+    with riffle_module.Reader(name, bootstrap, step=0, timeout=1) as reader:
+        with pytest.raises(riffle_module.StepTimeout, match="step 0 of mix .* does not come"):
+            reader.info
+        riffle("mix", "-c", config, "--until-step", 2)
+        assert reader.info[:4] == (8, 8, 16, 64)
+        assert [reader.next(timeout=30).step for _ in range(2)] == [0, 1]
 
 
 @pytest.mark.parametrize("bad, says", [
