@@ -15,9 +15,11 @@
 #include "cli/reweight/reweight_print.h"
 #include "cli/reweight/reweight_state.h"
 #include "cli/signals.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/names.h"
 
-enum { ASK_MS = 15000, EVERY = 100, INTERVAL_S = 10 };
+enum { ASK_MS = 15000, EVERY = 100, INTERVAL_S = 10, START_LOOK_MS = 1000, START_SLICE_MS = 50 };
 
 #define AT(field) offsetof(struct reweight_job_arguments, field)
 
@@ -155,10 +157,33 @@ check_arguments(const struct reweight_job_arguments *a, const struct options *o,
 	return FAIL_NONE;
 }
 
-/*
- * The mix must have started: its ledger says which domains are drawn. The log stays open behind
- * that, since the loop asks it where the mix is.
- */
+/* The mix must have started: its ledger says which domains are drawn. A live learner waits for it. */
+static enum fail_code
+wait_started(const struct reweight_job_arguments *a, struct ledger_log *log, struct ledger *last,
+    const struct stop *stop, struct failure *f)
+{
+	bool any, said = false;
+
+	for (;;) {
+		if (ledger_log_last(log, last, &any, f) != FAIL_NONE)
+			return f->code;
+		if (any)
+			return FAIL_NONE;
+		if (!a->live)
+			return fail(
+			    f, FAIL_DATA, "mix %s has not started: its ledger is empty", a->mix);
+		if (!said)
+			log_info(
+			    "reweight: mix=%s has not started; waits for `riffle mix`", a->mix);
+		said = true;
+		for (int ms = 0; ms < START_LOOK_MS && !stop_asked(stop); ms += START_SLICE_MS)
+			clock_pause_ms(START_SLICE_MS);
+		if (stop_asked(stop))
+			return fail(f, FAIL_STOPPED, "stopped");
+	}
+}
+
+/* The log stays open behind the start, since the loop asks it where the mix is. */
 static enum fail_code
 learn(const struct reweight_job_arguments *a, const struct config *c, struct failure *f)
 {
@@ -166,13 +191,11 @@ learn(const struct reweight_job_arguments *a, const struct config *c, struct fai
 	struct reweight_job job = {0};
 	struct ledger_log *log = NULL;
 	struct ledger last = {0};
-	bool any = false, found;
+	bool found;
 	enum fail_code code = ledger_log_open(&log, a->mix, &c->kafka, ASK_MS, f);
 
 	if (code == FAIL_NONE)
-		code = ledger_log_last(log, &last, &any, f);
-	if (code == FAIL_NONE && !any)
-		code = fail(f, FAIL_DATA, "mix %s has not started: its ledger is empty", a->mix);
+		code = wait_started(a, log, &last, stop, f);
 	if (code == FAIL_NONE)
 		code = reweight_job_open(&job, a, c, &last, f);
 	if (code == FAIL_NONE && !a->anew)
@@ -224,7 +247,8 @@ const struct command cmd_reweight = {
 	"\n"
 	"odm: a bandit whose reward is the loss; the result is its last weights.\n"
 	"\n"
-	"Live, it requests new weights of the mix every --every steps. They take effect a lead "
+	"Live, it waits for a mix that has not started, and requests new weights of it every "
+	"--every steps. They take effect a lead "
 	"later, at the step that the mix answers, and are in its ledger, so that a replay "
 	"repeats them. After a kill the same command continues where it was, and sends no "
 	"request twice. Exit 1: nothing was reported, or the mix refused three requests in a "

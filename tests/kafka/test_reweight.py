@@ -287,3 +287,21 @@ def test_live_ends_with_the_mix(fill, configure, riffle, report, tmp_path):
     finally:
         if learner.poll() is None:
             learner.kill()
+
+
+def test_live_waits_for_a_mix_that_has_not_started(fill, configure, riffle, report, tmp_path):
+    fill("code", "news", sequences=160)
+    config = configure({"code": 1, "news": 1}, domains={"code": {"on_end": "stop"}, "news": {"on_end": "stop"}})
+    words = ["reweight", "-c", config, "--method", "odm", "--out", tmp_path / "w.json"]
+    done = riffle(*words, check=False)
+    assert done.returncode == 1 and "has not started" in done.stderr
+    stopped, learner = riffle.popen(*words, "--live"), riffle.popen(*words, "--live")
+    for process in (stopped, learner):
+        wait_until(lambda: "has not started; waits for" in process.stderr.readline(), "saying that it waits")
+    stopped.send_signal(signal.SIGTERM)
+    assert stopped.wait(60) == 0 and "has not started" not in stopped.stderr.read()
+    riffle("mix", "-c", config)
+    last = json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]
+    report([line(i, {"code": (2.0, 0.0, 1), "news": (1.0, 0.0, 1)}) for i in range(last["step_next"])])
+    assert learner.wait(60) == 0, learner.stderr.read()
+    assert json.loads((tmp_path / "w.json").read_text())["code"] > 0.5
