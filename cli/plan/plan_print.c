@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/json_print.h"
+#include "common/base/limits.h"
 #include "common/config/topic_plan.h"
 
 enum { TOKEN_WIDTH_MAX = 3 }; /* bytes */
@@ -28,11 +29,28 @@ passes(uint64_t drawn, uint64_t length)
 	return length == 0 ? 0 : (double)drawn / (double)length;
 }
 
-/* Records of batches before compression: more than they will be. */
-static double
-batch_bytes(const struct forecast *fc, const struct config *c)
+static bool
+keeps(const struct config *c, const char *domain)
 {
-	return (double)topic_plan_lane_bytes(c, TOKEN_WIDTH_MAX) * fc->lanes * (double)fc->steps;
+	int i = config_domain_index(c, domain);
+
+	return i >= 0 && c->domains[i].keep.n > 0;
+}
+
+/*
+ * Records of batches before compression: more than they will be, but for what `keep` puts beside
+ * the documents. How much that is only the documents know; `with_keep` counts the most that a
+ * sequence of one document may have.
+ */
+static double
+batch_bytes(const struct forecast *fc, const struct config *c, bool with_keep)
+{
+	double bytes = (double)topic_plan_plain_bytes(c, TOKEN_WIDTH_MAX) * (double)fc->draws;
+
+	for (size_t i = 0; with_keep && i < fc->domains_n; i++)
+		if (keeps(c, fc->domain[i].name))
+			bytes += (double)LIMIT_KEEP_BYTES * (double)fc->domain[i].at_end.taken;
+	return bytes;
 }
 
 /*
@@ -40,9 +58,27 @@ batch_bytes(const struct forecast *fc, const struct config *c)
  * reads it. A second run would add a third of this again.
  */
 static double
-kafka_bytes(const struct forecast *fc, const struct config *c)
+kafka_bytes(const struct forecast *fc, const struct config *c, bool with_keep)
 {
-	return 3 * batch_bytes(fc, c);
+	return 3 * batch_bytes(fc, c, with_keep);
+}
+
+/* Names the domains whose records are larger than the figure says. */
+static void
+print_keep(const struct forecast *fc, const struct config *c, FILE *to)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < fc->domains_n; i++) {
+		if (!keeps(c, fc->domain[i].name) || fc->domain[i].at_end.taken == 0)
+			continue;
+		fprintf(to, "%s%s",
+		    any ? ", " : "not counted: what `keep` puts beside documents of ",
+		    fc->domain[i].name);
+		any = true;
+	}
+	if (any)
+		fprintf(to, " (at most %d KiB a document)\n", LIMIT_KEEP_BYTES / 1024);
 }
 
 /* ---- the table ---- */
@@ -123,7 +159,8 @@ plan_print_table(const struct forecast *fc, const struct config *c, FILE *to)
 	fprintf(to,
 	    "through Kafka at most %.1f MB: read by the mixer, written, read by one run, before "
 	    "compression\n",
-	    kafka_bytes(fc, c) / 1e6);
+	    kafka_bytes(fc, c, false) / 1e6);
+	print_keep(fc, c, to);
 	for (size_t i = 0; i < fc->stretches_n; i++)
 		print_stretch(fc, &fc->stretch[i], width, to);
 	print_domains(fc, width, to);
@@ -205,14 +242,16 @@ stretches_of(const struct forecast *fc)
 enum fail_code
 plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, struct failure *f)
 {
-	json_t *o = json_pack("{s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o}",
-	    "mix", c->mix.name, "steps", number(fc->steps), "ended", fc->ended, "dry",
-	    fc->dry ? json_string(fc->dry_domain) : json_null(), "global_batch",
-	    number(fc->global_batch), "lanes", number(fc->lanes), "sequence_length",
-	    number(fc->sequence_length), "draws", number(fc->draws), "tokens",
-	    number(fc->draws * fc->sequence_length), "batch_bytes_max", batch_bytes(fc, c),
-	    "kafka_bytes_max", kafka_bytes(fc, c), "phases", stretches_of(fc), "domains",
-	    domains_of(fc));
+	json_t *o =
+	    json_pack("{s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:o}",
+		"mix", c->mix.name, "steps", number(fc->steps), "ended", fc->ended, "dry",
+		fc->dry ? json_string(fc->dry_domain) : json_null(), "global_batch",
+		number(fc->global_batch), "lanes", number(fc->lanes), "sequence_length",
+		number(fc->sequence_length), "draws", number(fc->draws), "tokens",
+		number(fc->draws * fc->sequence_length), "batch_bytes",
+		batch_bytes(fc, c, false), "kafka_bytes", kafka_bytes(fc, c, false),
+		"batch_bytes_max", batch_bytes(fc, c, true), "kafka_bytes_max",
+		kafka_bytes(fc, c, true), "phases", stretches_of(fc), "domains", domains_of(fc));
 
 	return json_print(o, JSON_PRESERVE_ORDER | JSON_INDENT(2), to, f);
 }

@@ -16,16 +16,22 @@ enum {
 };
 
 size_t
+topic_plan_plain_bytes(const struct config *c, unsigned token_width)
+{
+	assert(c->sequence_length >= 1);
+	assert(token_width >= 1);
+	return ((size_t)c->sequence_length + 1) * token_width + SEQUENCE_EXTRA;
+}
+
+size_t
 topic_plan_sequence_bytes(const struct config *c, unsigned token_width)
 {
 	size_t keep = 0;
 
-	assert(c->sequence_length >= 1);
-	assert(token_width >= 1);
 	for (size_t i = 0; i < c->domains_n; i++)
 		if (c->domains[i].keep.n > 0)
 			keep = LIMIT_KEEP_BYTES;
-	return ((size_t)c->sequence_length + 1) * token_width + SEQUENCE_EXTRA + keep;
+	return topic_plan_plain_bytes(c, token_width) + keep;
 }
 
 size_t

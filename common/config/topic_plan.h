@@ -59,8 +59,9 @@ struct topic_plan {
  * documents may come on top; message_bytes_max leaves room for them.
  */
 size_t topic_plan_lane_bytes(const struct config *c, unsigned token_width);
-/* Bytes of a record of a domain topic, in the same way. */
+/* Bytes of a record of a domain topic, in the same way; and without what is kept. */
 size_t topic_plan_sequence_bytes(const struct config *c, unsigned token_width);
+size_t topic_plan_plain_bytes(const struct config *c, unsigned token_width);
 
 /* Whether documents can reach the set of a domain: own files, or a part of the split. */
 bool topic_plan_has_set(const struct config *c, const struct config_domain *d, enum names_set set);

@@ -20,6 +20,26 @@ PHASES = [{"name": "late", "start_step": 17, "weights": {"c": 1}, "lr_scale": 0.
           {"name": "end", "start_step": 31, "weights": {"a": 1, "b": 1, "c": 1}, "temperature": 2}]
 
 
+def test_what_keep_adds_is_named_and_not_claimed(riffle, write_config):
+    """64 KiB for every sequence was 500 times what went through Kafka."""
+    config = {
+        "corpus": "c", "tokenizer": {"file": "v.tiktoken", "pattern": "gpt2"}, "sequence_length": 64,
+        "domains": {"a": {"train": ["a.jsonl"]}, "b": {"train": ["b.jsonl"], "packing": "none", "keep": ["id"]}},
+        "mix": {"name": "m", "global_batch": 16, "lanes": 4, "weights": {"a": 0.75, "b": 0.25}},
+    }
+    words = ["--sizes", "a=1000,b=1000", "--steps", 10]
+    path = write_config(config)
+    p = plan(riffle, path, *words)
+    assert p["batch_bytes"] == 160 * (65 * 3 + 64) and p["kafka_bytes"] == 3 * p["batch_bytes"]
+    assert p["batch_bytes_max"] == p["batch_bytes"] + 40 * 65536
+    shown = riffle("plan", "-c", path, *words).stdout.splitlines()
+    assert shown[1].startswith("through Kafka at most 0.1 MB")
+    assert shown[2] == "not counted: what `keep` puts beside documents of b (at most 64 KiB a document)"
+    del config["domains"]["b"]["keep"]
+    p = plan(riffle, write_config(config), *words)
+    assert p["batch_bytes_max"] == p["batch_bytes"]
+
+
 @pytest.mark.parametrize("keys", [
     {}, {"phases": PHASES}, {"schedule": "greedy", "phases": PHASES}, {"schedule": "random"}, {"temperature": 3},
     {"epoch_size": 150}, {"epoch_size": "largest"}, {"weights": "size"}, {"weights_unit": "tokens"},
