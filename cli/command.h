@@ -19,13 +19,13 @@
  *     options      a command's description, its options and their help
  *     json_print   JSON to a stream
  *     signals      SIGINT and SIGTERM as the request to stop
- *     cmd_config   riffle config: checks and explains a configuration
  *     cmd_export   riffle export: a domain's set as token files
  *     cmd_mix      riffle mix: the mixer
  *     cmd_replay   riffle replay: derives published steps and compares
  *     cmd_retain   riffle retain: deletes old steps
  *     cmd_rejects  riffle rejects: what could not be used
  *     cmd_repair   riffle repair: completes lanes whose end a broker has lost
+ *     config/      riffle config: checks and explains a configuration, prints a first one
  *     topics/      riffle topics: creates, checks and deletes topics
  *     acls/        riffle acls: the rights that each command needs
  *     produce/     riffle produce and riffle import: from files to domain topics

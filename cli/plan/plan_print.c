@@ -248,10 +248,10 @@ plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, str
 		fc->dry ? json_string(fc->dry_domain) : json_null(), "global_batch",
 		number(fc->global_batch), "lanes", number(fc->lanes), "sequence_length",
 		number(fc->sequence_length), "draws", number(fc->draws), "tokens",
-		number(fc->draws * fc->sequence_length), "batch_bytes",
-		batch_bytes(fc, c, false), "kafka_bytes", kafka_bytes(fc, c, false),
-		"batch_bytes_max", batch_bytes(fc, c, true), "kafka_bytes_max",
-		kafka_bytes(fc, c, true), "phases", stretches_of(fc), "domains", domains_of(fc));
+		number(fc->draws * fc->sequence_length), "batch_bytes", batch_bytes(fc, c, false),
+		"kafka_bytes", kafka_bytes(fc, c, false), "batch_bytes_max",
+		batch_bytes(fc, c, true), "kafka_bytes_max", kafka_bytes(fc, c, true), "phases",
+		stretches_of(fc), "domains", domains_of(fc));
 
 	return json_print(o, JSON_PRESERVE_ORDER | JSON_INDENT(2), to, f);
 }

@@ -141,7 +141,7 @@ def test_a_command_without_its_configuration_says_so(fails, command):
 
 def test_config_wants_one_of_its_two_options(fails):
     for words in ((), ("--keys", "--check")):
-        fails(2, "riffle config: give one of --keys and --check; see riffle config --help", "config", *words)
+        fails(2, "riffle config: give one of --keys, --check and --init; see riffle config --help", "config", *words)
     fails(2, "riffle config: --no-inputs: needs --check; see riffle config --help", "config", "--keys", "--no-inputs")
 
 

@@ -1,16 +1,26 @@
-/* riffle config: the table of keys, and the check of a file. Asks no broker. */
+/*
+ * riffle config: the table of keys, the check of a file, and a first file. Asks no broker.
+ *
+ *     init_field   which field of records holds the text
+ *     init_files   the files below folders, sorted out into domains
+ *     init_print   these as a configuration
+ */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/config/init_files.h"
+#include "cli/config/init_print.h"
+#include "common/base/limits.h"
 #include "common/config/config_keys.h"
 #include "producer/produce/source_check.h"
 
 #define SUM_TOLERANCE 1e-9 /* of what decimal fractions in doubles sum to */
 
 struct arguments {
-	bool keys, check, no_inputs;
+	bool keys, check, no_inputs, init;
+	const char *tokenizer;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -29,6 +39,18 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(no_inputs),
 	.help = "with --check: leave out the tokenizer and the files of the domains"},
+    {.name = "init",
+	.kind = OPTION_FLAG,
+	.at = AT(init),
+	.help =
+	    "print a first file, with comments, for the data in the folders DIR...: each "
+	    "sub-folder is a domain, the field with the text is found in the records, and files "
+	    "that are not taken are listed"},
+    {.name = "tokenizer",
+	.kind = OPTION_TEXT,
+	.at = AT(tokenizer),
+	.value = "FILE",
+	.help = "with --init: the tokenizer (default: one that lies in the folders)"},
 };
 
 /* Weights need not sum to 1; a user who expects that they do should see it. */
@@ -59,6 +81,27 @@ print_summary(const struct config *c)
 }
 
 static enum fail_code
+init(const struct arguments *a, const struct options *o, struct failure *f)
+{
+	struct init_print_options print = {
+	    .folder = o->argument, .folders_n = o->arguments_n, .tokenizer = a->tokenizer};
+	struct init_files files;
+	enum fail_code code;
+
+	if (o->arguments_n == 0)
+		return fail(f, FAIL_USAGE,
+		    "--init: name a folder of data, as in `riffle config "
+		    "--init data > run.yml`");
+	code = init_files_open(&files, o->argument, o->arguments_n, f);
+	if (code == FAIL_NONE)
+		code = init_print(&files, &print, stdout, f);
+	init_files_close(&files);
+	if (code == FAIL_NONE && fflush(stdout) != 0)
+		code = fail_errno(f, FAIL_IO, "writing to stdout");
+	return code;
+}
+
+static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
 	struct arguments a = {0};
@@ -68,8 +111,14 @@ run(int argc, char **argv, struct failure *f)
 
 	if (options_parse(&o, &cmd_config, argc, argv, &a, f) != FAIL_NONE)
 		return f->code;
-	if (a.keys == a.check)
-		return fail(f, FAIL_USAGE, "give one of --keys and --check");
+	if (a.keys + a.check + a.init != 1)
+		return fail(f, FAIL_USAGE, "give one of --keys, --check and --init");
+	if (a.tokenizer != NULL && !a.init)
+		return fail(f, FAIL_USAGE, "--tokenizer: needs --init");
+	if (a.init)
+		return init(&a, &o, f);
+	if (o.arguments_n > 0)
+		return fail(f, FAIL_USAGE, "%s: only --init takes folders", o.argument[0]);
 	if (a.no_inputs && !a.check)
 		return fail(f, FAIL_USAGE, "--no-inputs: needs --check");
 	if (a.keys) {
@@ -87,11 +136,13 @@ run(int argc, char **argv, struct failure *f)
 
 const struct command cmd_config = {
     .name = "config",
-    .summary = "list the keys of the configuration, or check a file",
-    .usage = "--keys | --check -c FILE [--no-inputs]",
-    .example = "riffle config --check -c run.yml\nriffle config --keys",
+    .summary = "write a first configuration, check one, or list its keys",
+    .usage = "--init DIR... [--tokenizer FILE] | --check -c FILE [--no-inputs] | --keys",
+    .example = "riffle config --init data > run.yml\nriffle config --check -c run.yml\n"
+	       "riffle config --keys",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
+    .arguments_max = LIMIT_DOMAINS,
     .run = run,
 };
