@@ -157,7 +157,9 @@ check_arguments(const struct reweight_job_arguments *a, const struct options *o,
 	return FAIL_NONE;
 }
 
-/* The mix must have started: its ledger says which domains are drawn. A live learner waits for it. */
+/*
+ * The mix must have started: its ledger says which domains are drawn. A live learner waits for it.
+ */
 static enum fail_code
 wait_started(const struct reweight_job_arguments *a, struct ledger_log *log, struct ledger *last,
     const struct stop *stop, struct failure *f)

@@ -69,8 +69,9 @@ void turn_close(struct turn *t); /* leaves the group; NULL is accepted */
 bool turn_taken(const struct turn *t); /* turn_take() has succeeded */
 
 /*
- * Waits until it is this producer's turn, and warns by name where that is not at once. FAIL_STOPPED:
- * asked to stop. FAIL_DENIED: the user may not be a member. FAIL_BROKER, FAIL_TIMEOUT.
+ * Waits until it is this producer's turn, and warns by name where that is not at once.
+ * FAIL_STOPPED: asked to stop. FAIL_DENIED: the user may not be a member. FAIL_BROKER,
+ * FAIL_TIMEOUT.
  */
 enum fail_code turn_take(struct turn *t, struct failure *f);
 
@@ -97,8 +98,8 @@ enum turn_rule {
 };
 
 /*
- * `client` is this producer's own client.id, which no other has. *mine: its place among the members,
- * n where it is none. *other: that of another that counts, n: there is none.
+ * `client` is this producer's own client.id, which no other has. *mine: its place among the
+ * members, n where it is none. *other: that of another that counts, n: there is none.
  */
 enum turn_rule turn_judge(const struct kafka_member *member, size_t n, const char *client,
     bool joined, size_t *mine, size_t *other);

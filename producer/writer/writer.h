@@ -22,9 +22,9 @@
  * record of progress exists, so none can disagree.
  *
  * Every delivery report must give the offset that follows from the partition's end at the start;
- * another one means that somebody else writes there: FAIL_FENCED. A partition has at most two batches on their
- * way, and all partitions together what librdkafka's queue holds: for room the writer waits, until
- * `stop` is asked. Rejects go through the same handle, without that check.
+ * another one means that somebody else writes there: FAIL_FENCED. A partition has at most two
+ * batches on their way, and all partitions together what librdkafka's queue holds: for room the
+ * writer waits, until `stop` is asked. Rejects go through the same handle, without that check.
  *
  * A partition has no gaps, whatever becomes of a record: none is given up alone. Where nothing is
  * acknowledged for WRITER_SILENT_MS, all that waits is given up.
