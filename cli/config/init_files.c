@@ -396,7 +396,7 @@ static void
 name_domain(
     const struct init_files *l, const struct init_file *x, char out[static NAME_MAX_BYTES + 1])
 {
-	char folder[NAME_MAX_BYTES + 1], kind[NAME_MAX_BYTES + 1], name[NAME_MAX_BYTES + 1];
+	char folder[NAME_MAX_BYTES + 1], kind[NAME_MAX_BYTES + 1], chosen[NAME_MAX_BYTES + 1];
 	char text[2 * NAME_MAX_BYTES + 32];
 	char *path = strndup(x->path, x->folder_n);
 
@@ -408,12 +408,12 @@ name_domain(
 	snprintf(text, sizeof(text), "%s", folder);
 	if (has_name(l, text))
 		snprintf(text, sizeof(text), "%s-%.40s", folder, kind);
-	init_files_name(name, text);
-	for (unsigned i = 2; has_name(l, name); i++) {
+	init_files_name(chosen, text);
+	for (unsigned i = 2; has_name(l, chosen); i++) {
 		snprintf(text, sizeof(text), "%s-%u", folder, i);
-		init_files_name(name, text);
+		init_files_name(chosen, text);
 	}
-	memcpy(out, name, sizeof(name));
+	memcpy(out, chosen, sizeof(chosen));
 }
 
 /*
@@ -476,7 +476,7 @@ is_second(const struct init_files *l, size_t d)
 	for (size_t i = 0; i < l->domains_n; i++)
 		if (i != d && same_folder(&l->file[l->domain[i].first], &l->file[own->first]) &&
 		    (l->domain[i].files_n > own->files_n ||
-			(l->domain[i].files_n == own->files_n && i < d)))
+			(i < d && l->domain[i].files_n == own->files_n)))
 			return true;
 	return false;
 }
