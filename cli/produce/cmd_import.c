@@ -42,7 +42,9 @@ const struct command cmd_import = {
 	"names its place; a line with one is a reject. Documents are those of the index, those of "
 	"the lines, or the tokens between two tokenizer.eos. Each gets its eos; it is assigned to "
 	"train, valid or test, packed and published as `riffle produce` does with text, and a run "
-	"resumes in the same way.",
+	"resumes in the same way. A line may have {\"no_loss\": [[0, 12]]}, ranges of tokens that "
+	"are no targets, {\"keep\": {...}} for the trainer, and {\"eos\": false}; a line with any "
+	"other field is a reject.",
     .example = "riffle import -c run.yml\nriffle import -c run.yml web --partition 0/4",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,

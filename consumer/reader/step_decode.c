@@ -272,7 +272,8 @@ decode_frame(struct step_decode *d, const struct riffle_sequence *s,
 	if (frame_decode(d->lent != NULL ? d->lent : d->codec, p->frame, p->frame_n, p->count,
 		p->width, to, d->token_bytes, f) == FAIL_NONE)
 		return FAIL_NONE;
-	if (f->code == FAIL_DATA) {
+	/* With 2 bytes a token the reader may be wrong, not the sequence. */
+	if (f->code == FAIL_DATA && d->token_bytes >= p->width) {
 		char why[FAILURE_TEXT_MAX];
 
 		memcpy(why, f->text, sizeof(why));

@@ -493,14 +493,24 @@ is_absent(const struct json_field_value *v)
 /* Gives the ids of a record as a document. */
 static enum fail_code
 give_tokens(const struct router *r, struct router_scratch *s, size_t domain,
-    const struct json_field_value *value, struct router_result *out, struct failure *f)
+    const struct chunk_record *record, const struct json_field_value *value,
+    struct router_result *out, struct failure *f)
 {
+	const char *where = r->domain[domain]->where_field;
+	struct text_view unknown = token_record_unknown(record->bytes, record->n, where);
 	const struct wanted *w = &r->wanted[domain];
 	const struct json_field_value *ids = &value[w->part[0]], *no_loss = &value[w->no_loss],
 				      *keep = &value[w->keep[0]], *eos = &value[w->eos];
 
 	if (ids->found == JSON_FIELD_MISSING) {
 		reject(out, "no field `" TOKEN_RECORD_TOKENS "`");
+		return FAIL_NONE;
+	}
+	if (unknown.bytes != NULL) {
+		snprintf(s->reason, sizeof(s->reason),
+		    "unknown field `%.*s`: a record of tokens has tokens, no_loss, keep and eos",
+		    (int)(unknown.n < 100 ? unknown.n : 100), unknown.bytes);
+		reject(out, s->reason);
 		return FAIL_NONE;
 	}
 	*out = (struct router_result){
@@ -526,7 +536,7 @@ give_tokens(const struct router *r, struct router_scratch *s, size_t domain,
 /* Gives the document that the fields of a record make for a domain, or rejects it. */
 static enum fail_code
 give_document(const struct router *r, struct router_scratch *s, size_t domain,
-    const struct json_field_value *value, struct router_result *out, struct failure *f)
+    const struct chunk_record *record, const struct json_field_value *value, struct router_result *out, struct failure *f)
 {
 	const struct wanted *w = &r->wanted[domain];
 	const struct json_field_value *part[2] = {&value[w->part[0]], &value[w->part[1]]};
@@ -534,7 +544,7 @@ give_document(const struct router *r, struct router_scratch *s, size_t domain,
 
 	assert(domain < r->domains_n);
 	if (w->tokens)
-		return give_tokens(r, s, domain, value, out, f);
+		return give_tokens(r, s, domain, record, value, out, f);
 	for (size_t i = 0; i < w->parts_n; i++)
 		if (!check_string(s, r->field[w->part[i]], part[i], out))
 			return FAIL_NONE;
@@ -593,7 +603,7 @@ route_line(const struct router *r, struct router_scratch *s, const struct chunk_
 	}
 	domain = choose_domain(r, value);
 	if (domain < r->domains_n)
-		return give_document(r, s, domain, value, out, f);
+		return give_document(r, s, domain, record, value, out, f);
 	*out = (struct router_result){.verdict = ROUTER_UNMATCHED};
 	return FAIL_NONE;
 }

@@ -3,11 +3,51 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* A JSON text of which the rest is at `at`. */
 struct text {
 	const char *at, *end;
 };
+
+/* Behind the string that begins at `at`. */
+static const char *
+end_of_string(const char *at, const char *end)
+{
+	assert(*at == '"');
+	for (at++; at < end && *at != '"'; at++)
+		at += *at == '\\';
+	return at + 1;
+}
+
+struct text_view
+token_record_unknown(const char *record, size_t n, const char *also)
+{
+	const char *known[] = {TOKEN_RECORD_TOKENS, TOKEN_RECORD_NO_LOSS, TOKEN_RECORD_KEEP,
+	    TOKEN_RECORD_EOS, also};
+	const char *end = record + n;
+	bool key = true; /* the next string of the object itself is one */
+	int depth = 0;
+
+	for (const char *at = record; at < end; at++) {
+		struct text_view text;
+		bool found = false;
+
+		depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+		key = key || (depth == 1 && *at == ',');
+		if (*at != '"')
+			continue;
+		text = (struct text_view){at + 1, (size_t)(end_of_string(at, end) - at - 2)};
+		at += text.n + 1;
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			found = found || (known[i] != NULL && strcspn(known[i], ".") == text.n &&
+					     memcmp(known[i], text.bytes, text.n) == 0);
+		if (depth == 1 && key && !found)
+			return text;
+		key = key && depth != 1;
+	}
+	return (struct text_view){NULL, 0};
+}
 
 size_t
 token_record_room(const char *raw, size_t n)

@@ -14,11 +14,19 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/record/wire.h"
 
 #define TOKEN_RECORD_TOKENS  "tokens"
 #define TOKEN_RECORD_NO_LOSS "no_loss"
 #define TOKEN_RECORD_KEEP    "keep"
 #define TOKEN_RECORD_EOS     "eos"
+
+/*
+ * The first key of the JSON object record[n] that a record of tokens does not have, and with which
+ * the dotted path `also` (NULL: none) does not begin; it lies in the record, as JSON has it. NULL bytes: there is none. A mask
+ * of another name would be read as no mask.
+ */
+struct text_view token_record_unknown(const char *record, size_t n, const char *also);
 
 /* The array raw[n] has at most so many elements. */
 size_t token_record_room(const char *raw, size_t n);

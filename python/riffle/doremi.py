@@ -62,7 +62,10 @@ def domain_sums(losses: Any, domains: Sequence[str], *, mask: Any = None, refere
     loss = _numpy(losses).astype(np.float64, copy=False)
     if loss.ndim != 2 or loss.shape[0] != len(domains):
         raise UsageError(f"losses are {list(loss.shape)}, and there are {len(domains)} domains: they are [n, S] and n")
-    kept = np.ones(loss.shape, bool) if mask is None else _numpy(mask) != 0
+    kept = np.ones(loss.shape, bool) if mask is None else _numpy(mask)
+    if kept.dtype != bool and not np.isin(kept, (0, 1)).all():
+        raise UsageError("mask has other values than 0 and 1; of labels it is labels != -100")
+    kept = kept != 0
     excess = np.zeros_like(loss)
     if reference is not None:
         other = _numpy(reference).astype(np.float64, copy=False)

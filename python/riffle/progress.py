@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
+from collections.abc import Mapping as AnyMapping
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -35,6 +36,9 @@ def place_of(handle: int) -> Place:
 
 
 def losses_of(losses: Optional[Losses]) -> "ctypes.Array":
+    for domain, sums in (losses or {}).items():
+        if not isinstance(sums, (tuple, list)) or len(sums) != 3:
+            raise UsageError(f"losses of domain {domain} are {sums!r}: must be (loss_sum, excess_sum, tokens)")
     return (c.LossOfDomain * len(losses or {}))(*[
         (domain.encode(), float(loss), float(excess), int(tokens))
         for domain, (loss, excess, tokens) in (losses or {}).items()])
@@ -48,7 +52,7 @@ class Progress:
     reports and commits; a commit is sent once the reports up to it are delivered.
     """
 
-    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: int = 0, world: int = 1, *,
+    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: Optional[int] = None, world: Optional[int] = None, *,
                  run: str = "trainers", commit_every: int = 0, properties: Optional[Mapping[str, Any]] = None,
                  open_timeout: float = 10.0, uneven: bool = False):
         from .reader import handle_of, options_of
@@ -239,6 +243,8 @@ def state_of(mix: str, run: str, step: int) -> dict:
 
 def step_of_state(state: Mapping[str, Any], mix: str) -> int:
     """The step of a checkpoint, once it is seen to be of this mix."""
+    if not isinstance(state, AnyMapping):
+        raise UsageError(f"the checkpoint is {state!r}: must be what state_dict() gave")
     missing = {"mix", "run", "step"} - set(state)
     if missing:
         raise DataError(f"the checkpoint lacks {', '.join(sorted(missing))}: it is no state of riffle")

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -118,7 +118,7 @@ class Reader:
     ----------
     mix: name of the mix.
     bootstrap: "host:port,..."; None: $RIFFLE_BOOTSTRAP or localhost:9092.
-    rank, world: this reader and how many there are; world divides the lanes of the mix.
+    rank, world: this reader and how many there are, 0 of 1 where neither is given; world divides the lanes of the mix.
     uneven: world need only not be larger than the lanes; ranks then differ by one lane, B / L sequences a step.
     run: name of the training run; commits go to the group "<mix>.<run>".
     step: first step, from a checkpoint. None: where the run has committed (the lowest step over all lanes), or 0.
@@ -137,13 +137,14 @@ class Reader:
     A reader belongs to the process that opened it, and is used by one thread at a time.
     """
 
-    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: int = 0, world: int = 1, *,
+    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: Optional[int] = None, world: Optional[int] = None, *,
                  run: str = "trainers", step: Optional[int] = None, dtype: Any = np.uint32, commit_every: int = 0,
                  timeout: Optional[float] = None, ahead_bytes: int = 0, threads: int = 0,
                  properties: Optional[Mapping[str, Any]] = None, schedule: int = 0, open_timeout: float = 10.0,
                  uneven: bool = False):
         self._handle: Optional[int] = None
-        self.mix, self.run, self.rank, self.world = mix, run, rank, world
+        self.mix, self.run = mix, run
+        self.rank, self.world = rank, world = rank_of(rank, world)
         self.dtype = token_dtype(dtype)
         self.timeout = timeout
         self.commit_every = commit_every
@@ -335,7 +336,7 @@ class Reader:
 class Reporter:
     """Reports losses as :meth:`Reader.report` does, for a process whose reader is in another one (a worker)."""
 
-    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: int = 0, world: int = 1, *,
+    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: Optional[int] = None, world: Optional[int] = None, *,
                  run: str = "trainers", properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0):
         self._handle: Optional[int] = None
         self._error = c.ErrorText()
@@ -385,10 +386,20 @@ def whole(name: str, value: Any) -> int:
         raise UsageError(f"{name} is {value!r}: must be a whole number") from None
 
 
-def options_of(mix: str, bootstrap: Optional[str], rank: int, world: int, run: str, step: Optional[int],
+def rank_of(rank: Optional[int], world: Optional[int]) -> Tuple[int, int]:
+    """Rank and world, 0 of 1 where neither is given: a rank alone, or a world, would read what others read."""
+    if (rank is None) != (world is None):
+        raise UsageError("give both rank and world, or neither")
+    return (0, 1) if rank is None or world is None else (whole("rank", rank), whole("world", world))
+
+
+def options_of(mix: str, bootstrap: Optional[str], rank: Optional[int], world: Optional[int], run: str, step: Optional[int],
                token_bytes: int, properties: Optional[Mapping[str, Any]], open_timeout: float) -> c.Options:
     given = properties_of(properties)
-    rank, world = whole("rank", rank), whole("world", world)
+    rank, world = rank_of(rank, world)
+    for name, value in (("mix", mix), ("run", run)):
+        if not isinstance(value, str):
+            raise UsageError(f"{name} is {value!r}: must be text")
     return c.Options(
         mix=mix.encode(), bootstrap=bootstrap_of(bootstrap, properties), run=run.encode(), rank=rank, world=world,
         start=c.START_COMMITTED if step is None else c.START_STEP, step=step or 0, token_bytes=token_bytes,

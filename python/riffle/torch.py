@@ -120,6 +120,19 @@ def _distributed() -> Tuple[int, int]:
     return 0, 1
 
 
+def _rank_of(rank: Optional[int], world: Optional[int]) -> Tuple[int, int]:
+    if rank is not None and world is not None:
+        return rank, world
+    if rank is not None or world is not None:
+        raise UsageError("give both rank and world, or neither")
+    group = torch.distributed.is_available() and torch.distributed.is_initialized()
+    torchrun = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
+    if not group and torchrun[0].isdigit() and torchrun[1].isdigit() and int(torchrun[1]) > 1:
+        raise UsageError(f"RANK is {torchrun[0]} and WORLD_SIZE {torchrun[1]} in the environment, and torch.distributed is "
+                         "not initialised: make the dataset after init_process_group(), or give rank and world")
+    return _distributed()
+
+
 class Dataset(torch.utils.data.IterableDataset):
     """The steps of one rank of a mix, in order. An item is a whole step, or a micro-batch of it: give it to a
     DataLoader with batch_size=None. Items are as :func:`batch_of` says.
@@ -164,14 +177,12 @@ class Dataset(torch.utils.data.IterableDataset):
                  threads: int = 0, properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0,
                  uneven: bool = False, padding_side: str = "right"):
         super().__init__()
-        if (rank is None) != (world is None):
-            raise UsageError("give both rank and world, or neither")
         for name, value, least in (("micro_batch", micro_batch or 1, 1), ("commit_every", commit_every, 0),
                                    ("step", step or 0, 0)):
             if not least <= value < 2**62:
                 raise UsageError(f"{name} is {value}")
         self.mix, self.bootstrap, self.run, self.properties = mix, bootstrap, run, dict(properties or {})
-        self.rank, self.world = _distributed() if rank is None or world is None else (rank, world)
+        self.rank, self.world = _rank_of(rank, world)
         self.micro_batch, self.mask_boundaries, self.cu_seqlens = micro_batch, mask_boundaries, cu_seqlens
         self.fields, self.padding_side = fields, _side_of(padding_side)
         self._names = _fields_of(fields, cu_seqlens)
@@ -453,12 +464,10 @@ class ValidationDataset(torch.utils.data.IterableDataset):
     def __init__(self, validation: Validation, *, rank: Optional[int] = None, world: Optional[int] = None,
                  mask_boundaries: bool = False, cu_seqlens: bool = False, fields: Fields = None):
         super().__init__()
-        if (rank is None) != (world is None):
-            raise UsageError("give both rank and world, or neither")
         _fields_of(fields, cu_seqlens)
         self.fields = fields
         self.validation = validation
-        self.rank, self.world = _distributed() if rank is None or world is None else (rank, world)
+        self.rank, self.world = _rank_of(rank, world)
         self.mask_boundaries, self.cu_seqlens = mask_boundaries, cu_seqlens
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:

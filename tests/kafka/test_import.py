@@ -377,6 +377,7 @@ def test_records_that_cannot_be_used_are_rejects_with_their_place(corpus):
         ({"tokens": [1, 2], "no_loss": [[0, 1], [1, 1]]}, r"no_loss\[1\], \[1, 1\], is no range"),
         ({"tokens": [1, 2], "no_loss": [0, 1]}, r"no_loss\[0\] is not a range"),
         ({"tokens": [1, 2], "keep": 3}, "field `keep` is not an object"),
+        ({"tokens": [1, 2], "labels": [-100, 2]}, "unknown field `labels`"),
         ({"tokens": [1, 2], "eos": "no"}, "field `eos` is not true or false"),
         ({"tokens": [], "eos": False}, "there is no token"),
     ]

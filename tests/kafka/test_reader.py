@@ -277,14 +277,17 @@ def test_a_mix_made_anew_under_its_name_is_another_one(mix, open_reader, riffle_
 
 @pytest.mark.parametrize("options, says", [
     (dict(rank=2, world=2), "rank 2 is not in a world of 2"),
-    (dict(world=3), "does not divide the 8 lanes"),
+    (dict(rank=0, world=3), "does not divide the 8 lanes"),
     (dict(run="mixer"), "not a name of a run"),
     (dict(dtype="uint8"), "dtype is uint8"),
     (dict(dtype="float32"), "dtype is float32"),
     (dict(threads=65), "threads is 65"),
-    (dict(rank=-1), "rank is -1"),
-    (dict(rank="0"), "rank is '0': must be a whole number"),
-    (dict(world=2.0), "world is 2.0: must be a whole number"),
+    (dict(rank=-1, world=1), "rank is -1"),
+    (dict(rank="0", world=1), "rank is '0': must be a whole number"),
+    (dict(rank=1), "give both rank and world, or neither"),
+    (dict(world=2), "give both rank and world, or neither"),
+    (dict(run=None), "run is None: must be text"),
+    (dict(rank=0, world=2.0), "world is 2.0: must be a whole number"),
     (dict(commit_every=None), "commit_every is None: must be a whole number"),
     (dict(step=2**62), "out of range"),
 ])

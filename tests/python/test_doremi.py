@@ -29,6 +29,8 @@ def test_domain_sums_clip_the_excess_a_token_and_leave_masked_tokens_out(riffle)
             riffle.domain_sums(*words)
     with pytest.raises(riffle.UsageError, match="reference losses are"):
         riffle.domain_sums(losses, DOMAINS + ["web"], reference=reference[:, :2])
+    with pytest.raises(riffle.UsageError, match="labels != -100"):
+        riffle.domain_sums(losses, DOMAINS + ["web"], mask=np.where(mask, 7, -100))
     with pytest.raises(riffle.UsageError, match="mask is"):
         riffle.domain_sums(losses, DOMAINS + ["web"], mask=mask[:, :2])
 

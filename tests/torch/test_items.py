@@ -65,3 +65,13 @@ def test_a_chat_is_an_item_with_its_mask_and_what_is_kept(chats, riffle_torch, b
 def test_a_side_that_is_none_is_refused(riffle_torch, bootstrap, package):
     with pytest.raises(package.riffle.UsageError, match="padding_side is 'up'"):
         riffle_torch.Dataset("m", bootstrap, step=0, padding_side="up")
+
+
+def test_a_process_of_several_without_a_group_is_refused(riffle_torch, bootstrap, package, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(package.riffle.UsageError, match="RANK is 1 and WORLD_SIZE 2 in the environment, and torch.dist"):
+        riffle_torch.Dataset("m", bootstrap, step=0)
+    assert riffle_torch.Dataset("m", bootstrap, step=0, rank=0, world=2).rank == 0
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert riffle_torch.Dataset("m", bootstrap, step=0).world == 1

@@ -94,12 +94,44 @@ test_ranges_mark_their_ids(void **state)
 	}
 }
 
+static void
+test_a_field_of_another_name_is_found(void **state)
+{
+	static const struct {
+		const char *record, *also, *unknown;
+	} rows[] = {
+	    {"{}", NULL, NULL},
+	    {"{\"tokens\": [1], \"no_loss\":[[0,1]],\"keep\":{\"a\":{\"b\":\"c\"},\"d\":1},\"eos\":true}", NULL,
+		NULL},
+	    {"{\"tokens\": [1], \"labels\": [-100]}", NULL, "labels"},
+	    {"{\"noloss\": \"tokens\", \"tokens\": []}", NULL, "noloss"},
+	    {"{\"keep\": {\"x\": \"\\\"}, {\"}, \"y\": \"keep\"}", NULL, "y"},
+	    {"{\"keep\": [\"a\", \"b\", {\"c\": 1}], \"\": 1}", NULL, ""},
+	    {"{\"source\": \"x\", \"tokens\": []}", NULL, "source"},
+	    {"{\"source\": \"x\", \"tokens\": []}", "source", NULL},
+	    {"{\"meta\": {\"a\": \"x\"}, \"tokens\": []}", "meta.a", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct text_view found =
+		    token_record_unknown(rows[i].record, strlen(rows[i].record), rows[i].also);
+
+		assert_int_equal(found.bytes == NULL, rows[i].unknown == NULL);
+		if (rows[i].unknown == NULL)
+			continue;
+		assert_int_equal(found.n, strlen(rows[i].unknown));
+		assert_memory_equal(found.bytes, rows[i].unknown, found.n);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_ids_are_read_as_they_stand),
 	    cmocka_unit_test(test_ranges_mark_their_ids),
+	    cmocka_unit_test(test_a_field_of_another_name_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
