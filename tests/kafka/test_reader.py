@@ -284,8 +284,6 @@ def test_a_mix_made_anew_under_its_name_is_another_one(mix, open_reader, riffle_
     (dict(threads=65), "threads is 65"),
     (dict(rank=-1, world=1), "rank is -1"),
     (dict(rank="0", world=1), "rank is '0': must be a whole number"),
-    (dict(rank=1), "give both rank and world, or neither"),
-    (dict(world=2), "give both rank and world, or neither"),
     (dict(run=None), "run is None: must be text"),
     (dict(rank=0, world=2.0), "world is 2.0: must be a whole number"),
     (dict(commit_every=None), "commit_every is None: must be a whole number"),
@@ -295,6 +293,12 @@ def test_what_does_not_fit_is_refused(mix, open_reader, riffle_module, options, 
     mix("--steps", 1)
     with pytest.raises(riffle_module.UsageError, match=says):
         open_reader(**options)
+
+
+@pytest.mark.parametrize("options", [dict(rank=1), dict(world=2)])
+def test_a_rank_alone_or_a_world_alone_is_refused(riffle_module, bootstrap, options):
+    with pytest.raises(riffle_module.UsageError, match="give both rank and world, or neither"):
+        riffle_module.Reader("m", bootstrap, **options)
 
 
 # --- commits and losses
