@@ -3,7 +3,7 @@
  * drawn, and will be.
  *
  *     FILE[:LINE]  --the domain logs, read through--> sequences that hold it  \
- *     DOMAIN/PARTITION/ORDINAL  --------------------> one sequence             > drawn_find() --> lines
+ *     DOMAIN/PARTITION/ORDINAL  --------------------> one sequence             > drawn_find()
  *
  * A file is named as in the configuration, or by the end of that path, from a slash on. Records say
  * names of files, so that the files themselves need not be there.

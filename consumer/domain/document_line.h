@@ -10,8 +10,8 @@
  *     documents 41 and 42 are lines 42 and 43, for no line between holds anything else
  *
  * Where blank lines stand between, or only one side is known, the line is the one without blank
- * lines, and not exact. Line 1 at the least leaves no choice either. In a file of tokens the line is
- * the number of the document, in a file that is one document 1.
+ * lines, and not exact. Line 1 at the least leaves no choice either. In a file of tokens the line
+ * is the number of the document, in a file that is one document 1.
  *
  * Pure.
  */

@@ -2,7 +2,8 @@
  * documents.h -- the documents of a partition of a domain topic, sequence after sequence: file,
  * line, and which tokens of which sequence.
  *
- *     documents_open   documents_seek(topic, partition, first)   documents_next ...   documents_close
+ *     documents_open   documents_seek(topic, partition, first)   documents_next ...
+ *     documents_close
  *
  * The record before `first` is read, too, for the lines (document_line.h). Records that cannot be
  * read are passed over, as a mixer quarantines them; duplicates are dropped. How far a partition

@@ -115,8 +115,8 @@ uint64_t cursor_passes(const struct cursor *c);
 uint64_t cursor_length(const struct cursor *c);
 
 /*
- * The position of a sequence in the epoch that the cursor is in, drawn or not; false: the epoch does
- * not have it, as far as is known. Moves nothing that a draw depends on. Costs O(partitions).
+ * The position of a sequence in the epoch that the cursor is in, drawn or not; false: the epoch
+ * does not have it, as far as is known. Moves nothing that a draw depends on. Costs O(partitions).
  */
 bool cursor_position_of(struct cursor *c, uint32_t partition, uint64_t ordinal, uint64_t *position);
 

@@ -163,9 +163,9 @@ enum fail_code mixer_take_snapshot(struct mixer *m, const struct ledger *l, stru
  * refused with the reason. The answer and what mixer_save() then gives go into a record of their
  * own, committed before the next step: a change is in the ledger before anything it governs, and a
  * replay finds each record's steps in the state of the record before. An id that was answered
- * before: *duplicate is true, *answer empty, and nothing changes. UNDO takes back what of a range is
- * skipped. CANCEL takes an accepted request back that has not taken effect, where what waits behind
- * it stays possible. Not of kind RESET, which does not concern the mixer. FAIL_MEMORY only.
+ * before: *duplicate is true, *answer empty, and nothing changes. UNDO takes back what is skipped
+ * of a range. CANCEL takes an accepted request back that has not taken effect, where what waits
+ * behind it stays possible. Not of kind RESET, which does not concern the mixer. FAIL_MEMORY only.
  */
 enum fail_code mixer_request(struct mixer *m, const struct control *c,
     const struct mixer_source *joining, struct ledger_answer *answer, bool *duplicate,

@@ -14,8 +14,10 @@
 
 enum {
 	ASK_MS = 15000,
-	/* Records, for each sequence that is looked for, that are read rather than halved: a search in the
-	 * ledger asks the broker some twenty times. */
+	/*
+	 * Records, for each sequence that is looked for, that are read rather than halved: a search
+	 * in the ledger asks the broker some twenty times.
+	 */
 	NEAR_RECORDS = 1024,
 	STOP_STEPS = 256, /* to come, between two looks at `stop` */
 };
@@ -157,10 +159,10 @@ is_within(struct search *s, const struct target *t, const struct ledger *l, int6
 }
 
 /*
- * How many targets may have been drawn between two records; no more than `enough` are counted. In the epoch that both are in, the
- * positions say it; in the one that ended between them, those behind the first record's; epochs that
- * began and ended between them hold every sequence. An epoch that is dealt (cursor.h) grows, so that
- * its first record does not know it: it counts as held.
+ * How many targets may have been drawn between two records; no more than `enough` are counted. In
+ * the epoch that both are in, the positions say it; in the one that ended between them, those
+ * behind the first record's; epochs that began and ended between them hold every sequence. An epoch
+ * that is dealt (cursor.h) grows, so that its first record does not know it: it counts as held.
  */
 static enum fail_code
 count_between(struct search *s, const struct ledger *a, const struct ledger *b, uint64_t enough,

@@ -37,8 +37,8 @@ struct published_step {
 /*
  * Fills *out, to be ended with published_step_close(), also where it failed. `c` says where the
  * broker is, and how much memory deriving may take. Warns (REPLAY-NOT-KEPT) of a step that is
- * derived. FAIL_DATA: not published yet, with the step at which the mix stands; or the mix has ended
- * before it. FAIL_CONFIG: there is no such mix.
+ * derived. FAIL_DATA: not published yet, with the step at which the mix stands; or the mix has
+ * ended before it. FAIL_CONFIG: there is no such mix.
  */
 enum fail_code published_step_open(struct published_step *out, const char *mix,
     const struct config *c, uint64_t step, struct failure *f);

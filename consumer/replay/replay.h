@@ -15,8 +15,8 @@
  * Two payloads that are both whole and differ leave open which one was changed.
  *
  * What no decision depends on is not derived: positions of runs, ids of mixers, the producer's
- * position in a sequence record. Steps that the batch topic does not keep any more are compared with
- * the ledger alone.
+ * position in a sequence record. Steps that the batch topic does not keep any more are compared
+ * with the ledger alone.
  *
  *     for each record k:   ledger k-1, k --> plan and head --> is record k possible behind k-1?
  *                          domain logs ----> step, step, ...   compared with the lanes' records
@@ -30,7 +30,7 @@
  *     lane_fill      writes the derived records that lanes have lost
  *     repair         finds what lanes and ledger have lost, and has it derived and written
  *     drawn          in which steps a sequence was drawn, and will be
- *     published_step one step's records: from the batch topic, or, where it has them no more, derived
+ *     published_step one step's records: from the batch topic, or derived where it lacks them
  *
  * Memory: half of mix.memory for blocks, and one step. Works while the mix is running. Thread: one.
  */

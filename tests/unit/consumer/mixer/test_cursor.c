@@ -186,7 +186,7 @@ test_any_position_of_a_live_domain_is_found_directly(void **state)
 	cursor_close(&straight);
 }
 
-/* Before anything is drawn, each position of three epochs is known; then it is where it was said. */
+/* Before anything is drawn each position is known; then the sequence is drawn there. */
 static void
 test_the_position_of_a_sequence_is_known_before_it_is_drawn(void **state)
 {
