@@ -62,7 +62,8 @@ confirm(void *yes, const char *changes, struct failure *f)
 		return FAIL_NONE;
 	if (!isatty(STDIN_FILENO))
 		return fail(f, FAIL_USAGE,
-		    "accepting this is asked about first, and there is no terminal to ask on: add "
+		    "riffle asks before it accepts these changes, and there is no terminal to ask "
+		    "on: add "
 		    "--yes");
 	fprintf(stderr, "Accept this configuration? Type yes: ");
 	if (fgets(answer, sizeof(answer), stdin) != NULL && strcmp(answer, "yes\n") == 0)

@@ -97,18 +97,18 @@ run(int argc, char **argv, struct failure *f)
 
 const struct command cmd_requests = {
     .name = "requests",
-    .summary = "list what a mix was asked, or withdraw a request",
+    .summary = "list the requests to a mix, or withdraw one",
     .usage = "-c FILE | --mix NAME  [--cancel ID]  [OPTION...]",
     .help =
-	"Lists the requests of `riffle weights`, `skip`, `runs --reset` and of this command, in\n"
-	"the order in which they were sent, each with its id and who sent it. STATE: open: no\n"
-	"mixer has answered it yet, and the next one will; accepted: it waits for STEP, the\n"
-	"first step that it governs; in force; refused; cancelled.\n"
+	"Lists the requests of `riffle weights`, `skip`, `runs --reset` and of this command, in "
+	"the order in which they were sent, each with its id and who sent it. STATE is open: no "
+	"mixer has answered it yet, and the next one will; accepted: it waits for STEP, the first "
+	"step that it governs; in force; refused; or cancelled.\n"
 	"\n"
-	"--cancel withdraws one that is open or accepted. That is a request, too: the mixer\n"
-	"answers it between two steps, and the answer is in the ledger. While no mixer runs,\n"
-	"the next one takes both before its first step, so that the cancelled request changes\n"
-	"nothing. Exit 1: refused, or no answer in time.",
+	"--cancel withdraws a request that is open or accepted. It is a request itself: the mixer "
+	"answers it between two steps, and the answer is in the ledger. While no mixer runs, both "
+	"wait; the next mixer takes both before its first step, so that the cancelled request "
+	"changes nothing. Exit 1: the mixer refused, or no answer came in time.",
     .example = "riffle requests -c run.yml\n"
 	       "riffle requests -c run.yml --cancel weights-3f9c2d7e01ab44c8",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

@@ -107,19 +107,19 @@ const struct command cmd_runs = {
     .summary = "show where the runs of trainers stand, or take one back to a step",
     .usage = "-c FILE [--reset RUN --to STEP [OPTION...]] [--json]",
     .help =
-	"A line for each run of mix.runs or of the ledger. STEP is its lowest commit at the\n"
-	"broker, KNOWN the highest step that the ledger has seen of it, LAG the steps that are\n"
-	"published and not committed, SEEN when the ledger last saw it go on. STATE: good; new;\n"
-	"went back: it has committed an earlier step than the known one; commits lost: the\n"
-	"broker has none for some lane, and trainers that start from commits are refused.\n"
+	"Prints a line for each run of mix.runs or of the ledger. STEP is its lowest commit at the "
+	"broker, KNOWN the highest step that the ledger has seen of it, LAG the steps that are "
+	"published and not committed, SEEN when the ledger last saw it continue. STATE is good; "
+	"new; "
+	"went back: it has committed an earlier step than the known one; or commits lost: the "
+	"broker has none for some lane, and trainers cannot start from commits.\n"
 	"\n"
-	"With --reset: stop the run's trainers first; a run that is active is refused, and so is\n"
-	"an unknown one, and a step that is not published or not kept any more. Sets the run's\n"
-	"commits to STEP on every lane, so that a trainer from commits starts there, then asks\n"
-	"the mixer to make it the known step. The answer is in the ledger, with who asked. Where\n"
-	"no mixer runs, the commits are set and the request waits for one. A trainer that\n"
-	"starts from a checkpoint takes its own step, as ever. Exit 1: refused, or no answer in\n"
-	"time.",
+	"Stop the run's trainers before --reset. It refuses a run that is active or unknown, and "
+	"a step that is not published, or not kept any more. It sets the run's commits to STEP on "
+	"every lane, so that a trainer from commits starts there, then requests of the mixer to "
+	"make it the known step. The answer is in the ledger, with who requested it. Where no "
+	"mixer runs, the commits are set and the request waits for one. A trainer that starts "
+	"from a checkpoint takes the step of that. Exit 1: refused, or no answer in time.",
     .example = "riffle runs -c run.yml\n"
 	       "riffle runs -c run.yml --reset trainers --to 12000",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

@@ -125,7 +125,8 @@ dispatch(struct request *r, const struct arguments *a, const struct options *o,
 		return change(r, a, o, c, f);
 	/* No change: what is left is to show something. */
 	if (a->dry_run || options_given(o, &cmd_weights, "at-step"))
-		return fail(f, FAIL_USAGE, "nothing is asked for: give DOMAIN=WEIGHT");
+		return fail(f, FAIL_USAGE,
+		    "no change is given: give DOMAIN=WEIGHT, --temperature or --lr-scale");
 	if (a->id != NULL)
 		return request_print_earlier(r, a->id, &how, f);
 	return weights_print(a->mix, &c->kafka, request_ledger(r), (size_t)a->history, a->json, f);

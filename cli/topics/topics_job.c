@@ -200,7 +200,7 @@ topics_job_confirm(const struct topics_job *j, bool yes, struct failure *f)
 		return FAIL_NONE;
 	if (!isatty(STDIN_FILENO))
 		return fail(f, FAIL_USAGE,
-		    "deleting these topics is asked about first, and there is no terminal to ask "
+		    "riffle asks before it deletes topics, and there is no terminal to ask "
 		    "on: add --yes");
 	fprintf(stderr, "Delete these %zu topics with all their records? Type yes: ", chosen_n(j));
 	if (fgets(answer, sizeof(answer), stdin) != NULL && strcmp(answer, "yes\n") == 0)

@@ -120,7 +120,7 @@ static const struct hint hints[] = {
     {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND,
 	"fewer brokers are in sync than min.insync.replicas"},
     {RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR,
-	"there are fewer brokers than topics.replication asks for"},
+	"the cluster has fewer brokers than topics.replication"},
     {RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR, "the broker's disk failed or is full"},
 };
 

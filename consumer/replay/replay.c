@@ -232,8 +232,9 @@ static enum fail_code
 fail_bad(const struct replay *r, uint64_t step, bool compared, struct failure *f)
 {
 	const struct replay_bad *b = &r->bad;
-	const char *verdict = "the domain log is the odd one out, or the ledger, which does not "
-			      "name it among the quarantined";
+	const char *verdict =
+	    "the domain log is the one that differs, or the ledger, which does not "
+	    "name it among the quarantined";
 	char where[64] = "";
 	uint32_t lane;
 	size_t place;
@@ -241,9 +242,10 @@ fail_bad(const struct replay *r, uint64_t step, bool compared, struct failure *f
 	assert(b->any);
 	if (compared && holds(r, &b->draw, &lane, &place)) {
 		snprintf(where, sizeof(where), ", lane %" PRIu32 ", sequence %zu", lane, place);
-		verdict = "the domain log is the odd one out: the batch topic holds this sequence";
+		verdict =
+		    "the domain log is the one that differs: the batch topic holds this sequence";
 	} else if (compared)
-		verdict = "the ledger is the odd one out: the batch topic passes over this "
+		verdict = "the ledger is the one that differs: the batch topic passes over this "
 			  "sequence too, and the ledger does not name it among the quarantined";
 	return fail(f, FAIL_DATA,
 	    "step %" PRIu64 "%s (domain %s, partition %" PRIu32 ", ordinal %" PRIu64
@@ -503,7 +505,7 @@ read_record(struct replay *r, struct failure *f)
 	if (ledger_log_next(r->log, 0, &r->now, &r->now_at, f) == FAIL_NONE)
 		return take_config(r, f);
 	if (f->code == FAIL_DATA)
-		fail_within(f, "the ledger is the odd one out: a record of it cannot be read");
+		fail_within(f, "the ledger is the one that differs: a record of it cannot be read");
 	return f->code;
 }
 

@@ -63,7 +63,7 @@ struct replay {
 /*
  * ---- replay_verdict.c ----
  *
- * FAIL_DATA gives the record, the field, and who is the odd one out.
+ * FAIL_DATA gives the record, the field, and who is the one that differs.
  */
 
 /* What record k must be by itself and behind record k-1. */

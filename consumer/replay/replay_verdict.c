@@ -2,7 +2,7 @@
  * The part of a replay that judges: a ledger record against the one before it, and against what was
  * derived; and from both, which of the three witnesses (ledger, batch topic, domain log) differs.
  *
- *     derived state       lanes' records     the odd one out
+ *     derived state       lanes' records     the one that differs
  *     is the ledger's     are as derived     none
  *     is the ledger's     differ             the batch topic; or, where both payloads are whole, it
  *                                            or the domain log
@@ -43,12 +43,13 @@ enum fail_code
 replay_verdict_ledger(
     const struct replay *r, const struct ledger *l, int64_t offset, struct failure *f)
 {
-	char verdict[128] = "the ledger is the odd one out";
+	char verdict[128] = "the ledger is the one that differs";
 
 	assert(l == &r->before || l == &r->now);
 	if (l == &r->now && !r->before_sure && r->before_at >= 0)
 		snprintf(verdict, sizeof(verdict),
-		    "the ledger is the odd one out, this record or the one before it, at offset "
+		    "the ledger is the one that differs, this record or the one before it, at "
+		    "offset "
 		    "%" PRId64,
 		    r->before_at);
 	fail_within(f, "topic %s, offset %" PRId64 " (steps %" PRId64 "..%" PRId64 ")",
@@ -287,11 +288,12 @@ static enum fail_code
 blame_batch(const struct replay *r, struct failure *f)
 {
 	const struct batch_compare_difference *d = &r->finding.difference;
-	const char *verdict = "the batch topic is the odd one out";
+	const char *verdict = "the batch topic is the one that differs";
 
 	if (d->part == BATCH_COMPARE_PAYLOAD && !d->found_whole)
-		verdict = "the batch topic is the odd one out: its sequence is damaged, the domain "
-			  "log's is whole";
+		verdict =
+		    "the batch topic is the one that differs: its sequence is damaged, the domain "
+		    "log's is whole";
 	else if (d->part == BATCH_COMPARE_PAYLOAD)
 		verdict = "both sequences are whole: either the batch topic or the domain log was "
 			  "changed, which of them cannot be told";
@@ -307,7 +309,7 @@ blame_both(const struct replay *r, struct failure *f)
 
 	memcpy(state, f->text, sizeof(state));
 	snprintf(verdict, sizeof(verdict),
-	    "the ledger is the odd one out: topic %s, offset %" PRId64 " (steps %" PRId64
+	    "the ledger is the one that differs: topic %s, offset %" PRId64 " (steps %" PRId64
 	    "..%" PRId64 ") or the record before it: %.200s",
 	    ledger_log_topic(r->log), r->now_at, r->now.step_first, r->now.step_next, state);
 	describe(r, f);

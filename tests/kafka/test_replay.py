@@ -274,7 +274,7 @@ def test_steps_that_were_deleted_are_compared_with_the_ledger_alone(riffle, mixe
     log.flip(0, index, *ledger_changes(log.records[0][index])["choices"])
     log.write(1)
     said = blamed(replay(mixed, 0, 30, check=False))
-    assert "choices" in said and "the ledger is the odd one out" in said
+    assert "choices" in said and "the ledger is the one that differs" in said
 
 
 # --- what was changed
@@ -299,7 +299,7 @@ def test_a_byte_of_the_batch_topic_is_found_wherever_it_is(mixed, replay, topic)
         log.write(8)
         said = blamed(replay(mixed, 0, 60, check=False))
         assert f"step {step}, lane {lane}" in said, (lane, step, at)
-        assert "the batch topic is the odd one out" in said or "both sequences are whole" in said, (lane, step, at)
+        assert "the batch topic is the one that differs" in said or "both sequences are whole" in said, (lane, step, at)
         first = max(0, step - 3)
         assert f"step {step}, lane {lane}" in blamed(replay(mixed, first, step + 1, check=False))
 
@@ -313,7 +313,7 @@ def test_a_damaged_frame_in_the_batch_topic_names_its_sequence(riffle, mixed, re
     last = shown[-1]
     assert (f"step 12, lane 3, sequence {last['slot']} (domain {last['domain']}, partition {last['partition']}, "
             f"ordinal {last['ordinal']}, epoch {last['epoch']}): frame: differs at byte ") in said
-    assert "the batch topic is the odd one out: its sequence is damaged, the domain log's is whole" in said
+    assert "the batch topic is the one that differs: its sequence is damaged, the domain log's is whole" in said
 
 
 def test_a_lane_that_lacks_a_step_is_found(mixed, replay, topic):
@@ -334,7 +334,7 @@ def test_a_byte_of_a_domain_log_is_found_and_named(riffle, mixed, replay, topic,
     found = re.search(r"step (\d+), lane (\d+), sequence (\d+) \(domain (\w+), partition (\d+), ordinal (\d+)\)", said)
     assert [found[4], int(found[5]), int(found[6])] == [shown["domain"], shown["partition"], shown["ordinal"]]
     assert int(found[1]) <= 23
-    assert "the domain log is the odd one out: the batch topic holds this sequence" in said
+    assert "the domain log is the one that differs: the batch topic holds this sequence" in said
 
 
 def test_a_sequence_that_was_written_anew_is_told_from_a_damaged_one(riffle, mixed, replay, topic, unique):
@@ -395,7 +395,7 @@ def test_a_byte_of_the_ledger_is_found_in_every_field_that_decides(mixed, replay
         log.flip(0, index, at, bits)
         log.write(1)
         said = blamed(replay(mixed, 20, 40, check=False))
-        assert "ledger is the odd one out" in said, (field, said)
+        assert "ledger is the one that differs" in said, (field, said)
         assert f"{name_of(mixed)}.ledger, offset {index}" in said or "the one before it, at offset" in said, (field, said)
 
 
@@ -416,7 +416,7 @@ def test_a_ledger_that_forgets_a_quarantined_sequence_is_told_from_a_damaged_dom
     log.write(1)
     said = blamed(replay(config, 0, 20, check=False))
     assert "domain a, partition 0, ordinal 17" in said
-    assert "the ledger is the odd one out: the batch topic passes over this sequence too" in said
+    assert "the ledger is the one that differs: the batch topic passes over this sequence too" in said
 
 
 def changed(record, at, bits):
