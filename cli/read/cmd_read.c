@@ -102,8 +102,8 @@ load_for_mix(
 	if (a->domain != NULL)
 		return fail(f, FAIL_USAGE, "--domain is for --set");
 	if (a->world > 1 && !options_given(o, &cmd_read, "rank"))
-		return fail(f, FAIL_USAGE, "--world %" PRIu32 ": which of them is this? give --rank",
-		    a->world);
+		return fail(f, FAIL_USAGE,
+		    "--world %" PRIu32 ": which of them is this? give --rank", a->world);
 	if (a->rank >= a->world)
 		return fail(f, FAIL_USAGE,
 		    "--rank: out of range: %" PRIu32 " (0 to %" PRIu32 ", as --world is %" PRIu32

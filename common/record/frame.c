@@ -334,7 +334,8 @@ unpack(void *out, unsigned out_bytes, const uint8_t *packed, size_t count, unsig
 		unpack_2_narrow(out, packed, count);
 	else if (unpack_3_narrow(out, packed, count) > UINT16_MAX)
 		return fail(f, FAIL_DATA,
-		    "a token above 65,535, which does not fit 2 bytes: ask for 4 bytes a token (uint32)");
+		    "a token above 65,535, which does not fit 2 bytes: ask for 4 bytes a token "
+		    "(uint32)");
 	return FAIL_NONE;
 }
 

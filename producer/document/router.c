@@ -536,7 +536,8 @@ give_tokens(const struct router *r, struct router_scratch *s, size_t domain,
 /* Gives the document that the fields of a record make for a domain, or rejects it. */
 static enum fail_code
 give_document(const struct router *r, struct router_scratch *s, size_t domain,
-    const struct chunk_record *record, const struct json_field_value *value, struct router_result *out, struct failure *f)
+    const struct chunk_record *record, const struct json_field_value *value,
+    struct router_result *out, struct failure *f)
 {
 	const struct wanted *w = &r->wanted[domain];
 	const struct json_field_value *part[2] = {&value[w->part[0]], &value[w->part[1]]};

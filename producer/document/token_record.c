@@ -23,8 +23,8 @@ end_of_string(const char *at, const char *end)
 struct text_view
 token_record_unknown(const char *record, size_t n, const char *also)
 {
-	const char *known[] = {TOKEN_RECORD_TOKENS, TOKEN_RECORD_NO_LOSS, TOKEN_RECORD_KEEP,
-	    TOKEN_RECORD_EOS, also};
+	const char *known[] = {
+	    TOKEN_RECORD_TOKENS, TOKEN_RECORD_NO_LOSS, TOKEN_RECORD_KEEP, TOKEN_RECORD_EOS, also};
 	const char *end = record + n;
 	bool key = true; /* the next string of the object itself is one */
 	int depth = 0;

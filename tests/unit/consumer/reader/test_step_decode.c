@@ -181,7 +181,8 @@ static const struct {
     {{.holds = COUNT - 1}, 4, {"domain web, partition 0, ordinal 5: ", "riffle skip web/0 5..6"}},
     {{.holds = COUNT + 1}, 4, {"domain web, partition 0, ordinal 5: ", "riffle skip web/0 5..6"}},
     {{.count = COUNT + 1}, 4, {"ordinal 5: 10 tokens, where earlier sequences have 9", ""}},
-    {{.token = 65536}, 2, {"domain web, partition 0, ordinal 5: ", "ask for 4 bytes a token (uint32)"}},
+    {{.token = 65536}, 2,
+	{"domain web, partition 0, ordinal 5: ", "ask for 4 bytes a token (uint32)"}},
     {{.domain = 1}, 4, {"names domain 8, which is not among its domains", ""}},
 };
 

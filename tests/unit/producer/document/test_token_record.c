@@ -101,8 +101,9 @@ test_a_field_of_another_name_is_found(void **state)
 		const char *record, *also, *unknown;
 	} rows[] = {
 	    {"{}", NULL, NULL},
-	    {"{\"tokens\": [1], \"no_loss\":[[0,1]],\"keep\":{\"a\":{\"b\":\"c\"},\"d\":1},\"eos\":true}", NULL,
-		NULL},
+	    {"{\"tokens\": [1], "
+	     "\"no_loss\":[[0,1]],\"keep\":{\"a\":{\"b\":\"c\"},\"d\":1},\"eos\":true}",
+		NULL, NULL},
 	    {"{\"tokens\": [1], \"labels\": [-100]}", NULL, "labels"},
 	    {"{\"noloss\": \"tokens\", \"tokens\": []}", NULL, "noloss"},
 	    {"{\"keep\": {\"x\": \"\\\"}, {\"}, \"y\": \"keep\"}", NULL, "y"},
