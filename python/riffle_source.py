@@ -25,8 +25,8 @@ transformers' apply_chat_template: lines for a domain with `tokens: jsonl`. Only
 as the assistant's, {% generation %}, is a target; --loss all makes every token one. --prompt-only prints
 prompts for sampling: with the template's beginning of an answer, no targets, no eos.
 
-pip install 'riffle[source]' installs what files and datasets need (pyarrow, fsspec, datasets); gs:// needs
-gcsfs, s3:// s3fs, https:// aiohttp, --chat transformers. Exit 0 when all is printed, 1 where something
+Files need the Python packages pyarrow and fsspec, datasets datasets; gs:// needs gcsfs, s3:// s3fs, https://
+aiohttp, --chat transformers and jinja2. Exit 0 when all is printed, 1 where something
 cannot be read, 2 for a wrong command line.
 """
 

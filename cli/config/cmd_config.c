@@ -127,7 +127,7 @@ run(int argc, char **argv, struct failure *f)
 	}
 	if (options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
-	code = a.no_inputs ? FAIL_NONE : source_check(c, f);
+	code = a.no_inputs ? FAIL_NONE : source_check(c, NULL, 0, f);
 	if (code == FAIL_NONE)
 		print_summary(c);
 	config_close(c);

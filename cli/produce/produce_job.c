@@ -5,6 +5,7 @@
 #include "cli/signals.h"
 #include "cli/topics/topics_job.h"
 #include "producer/produce/produce.h"
+#include "producer/produce/source_check.h"
 
 /*
  * Chunks of text, tokens and records are a megabyte or so each, and thousands follow one another.
@@ -81,6 +82,8 @@ produce_job_run(
 	code = FAIL_NONE;
 	if (a.restart) /* nothing is deleted for a command that cannot run */
 		code = produce_check(&p, f);
+	if (a.restart && code == FAIL_NONE)
+		code = source_check(c, p.domain, p.domains_n, f);
 	if (a.restart && code == FAIL_NONE)
 		code = restart(c, &o, a.yes, f);
 	if (code == FAIL_NONE)

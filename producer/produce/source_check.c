@@ -10,6 +10,7 @@
 #include "producer/document/token_record.h"
 #include "producer/input/file_list.h"
 #include "producer/input/input.h"
+#include "producer/input/token_file.h"
 #include "producer/produce/produce.h"
 
 enum { WHERE, TEXT, RESPONSE, TOKENS, FIELDS, KEYS_SHOWN_MAX = 200 };
@@ -216,12 +217,51 @@ find_files(
 	return FAIL_NONE;
 }
 
+/* Opens one file of tokens, which checks its header and the sizes of it and its index. */
+static enum fail_code
+open_tokens(const struct look *l, const char *name, struct failure *f)
+{
+	struct token_file_options o = {.name = name,
+	    .format = l->d->tokens,
+	    .token_bytes = 2 * (unsigned)l->d->token_bytes,
+	    .max_document_bytes = l->c->max_document_bytes};
+	struct token_file *file = NULL;
+	char *path = NULL;
+	enum fail_code code = config_resolve(&path, l->c, name, f);
+
+	o.path = path;
+	if (code == FAIL_NONE)
+		code = token_file_open(&file, &o, f);
+	token_file_close(file);
+	free(path);
+	return code;
+}
+
+static enum fail_code
+look_at_tokens(
+    const struct look *l, const struct config_list *patterns, const char *key, struct failure *f)
+{
+	struct file_list *files = NULL;
+	enum fail_code code = patterns->n == 0
+				  ? FAIL_NONE
+				  : file_list_open(&files, patterns, l->folder, 0, 1, f);
+
+	for (size_t i = 0; code == FAIL_NONE && files != NULL && i < files->n; i++)
+		code = open_tokens(l, files->file[i].name, f);
+	file_list_close(files);
+	return code == FAIL_NONE ? FAIL_NONE : fail_key(l, key, f);
+}
+
 static enum fail_code
 check_domain(struct look *l, struct failure *f)
 {
 	const struct config_domain *d = l->d;
 	size_t n = 1;
 
+	if (token_format_is_file(d->tokens))
+		return look_at_tokens(l, &d->valid, "valid", f) != FAIL_NONE
+			   ? f->code
+			   : look_at_tokens(l, &d->train, "train", f);
 	if (d->valid.n > 0 && find_files(l, &d->valid, "valid", f) != FAIL_NONE)
 		return f->code;
 	if (d->exec != NULL)
@@ -230,8 +270,6 @@ check_domain(struct look *l, struct failure *f)
 		return f->code;
 	if (n == 0)
 		return FAIL_NONE;
-	if (token_format_is_file(d->tokens))
-		return find_files(l, &d->train, "train", f);
 	need_field(l, WHERE, d->where_field);
 	if (d->tokens == TOKEN_FORMAT_JSONL) {
 		need_field(l, TOKENS, TOKEN_RECORD_TOKENS);
@@ -253,8 +291,19 @@ check_tokenizer(const struct config *c, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* None named: all are. */
+static bool
+is_wanted(const char *name, char *const *wanted, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(wanted[i], name) == 0)
+			return true;
+	return n == 0;
+}
+
 enum fail_code
-source_check(const struct config *c, struct failure *f)
+source_check(
+    const struct config *c, char *const *domain, size_t domains_n, struct failure *f)
 {
 	char *folder = NULL;
 	enum fail_code code = check_tokenizer(c, f);
@@ -264,7 +313,8 @@ source_check(const struct config *c, struct failure *f)
 	for (size_t i = 0; i < c->domains_n && code == FAIL_NONE; i++) {
 		struct look l = {.c = c, .d = &c->domains[i], .folder = folder};
 
-		code = check_domain(&l, f);
+		if (is_wanted(l.d->name, domain, domains_n))
+			code = check_domain(&l, f);
 	}
 	free(folder);
 	return code;

@@ -5,7 +5,7 @@
  * Of each domain with files the first file is opened and its first records are read. A field that
  * none of them has is taken for a wrong name, one that some lack for bad records, which `riffle
  * produce` rejects one by one. Of a domain with `where` only the records that are its own are asked
- * for its text. Programs (exec) are not run, token files only looked for.
+ * for its text. Of token files headers and sizes are checked. Programs (exec) are not run.
  *
  * Threads: reads with input.h, which has a thread of its own until the call returns.
  */
@@ -18,8 +18,10 @@
 enum { SOURCE_CHECK_RECORDS = 100 }; /* of each domain */
 
 /*
- * FAIL_CONFIG, FAIL_IO or FAIL_DATA: "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer.
+ * Looks at these domains; domains_n 0: at all. FAIL_CONFIG, FAIL_IO or FAIL_DATA:
+ * "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer.
  */
-enum fail_code source_check(const struct config *c, struct failure *f);
+enum fail_code source_check(
+    const struct config *c, char *const *domain, size_t domains_n, struct failure *f);
 
 #endif

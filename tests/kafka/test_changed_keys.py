@@ -232,6 +232,11 @@ def test_restart_publishes_a_domain_again_where_no_mix_has_drawn_from_it(sealed)
     asked = sealed.produce("a", "--restart", check=False)
     assert asked.returncode == 2 and "add --yes" in asked.stderr
     assert sealed.produce("--restart", "--yes", check=False).returncode == 2
+    sealed.config["domains"]["a"]["text"] = "txet"  # what cannot be published again is not deleted
+    sealed.write()
+    wrong = sealed.produce("a", "--restart", "--yes", check=False)
+    assert wrong.returncode == 2 and "no field `txet`" in wrong.stderr
+    del sealed.config["domains"]["a"]["text"]
     assert sealed.values("a") == a
     sealed.config["utf8"] = "strict"
     sealed.write()

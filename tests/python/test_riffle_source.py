@@ -178,7 +178,7 @@ def test_a_resume_that_cannot_be(tmp_path, resume, why):
 def test_help_names_every_option_and_the_requirements():
     text = source("--help").stdout.decode()
     for word in ("--columns", "--limit", "--watch", "--dataset", "--name", "--split", "--revision", "--download",
-                 "RIFFLE_RESUME", "riffle[source]", "gs://", "s3://", "--chat"):
+                 "RIFFLE_RESUME", "pyarrow", "gs://", "s3://", "--chat"):
         assert word in text
 
 
