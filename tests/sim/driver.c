@@ -30,6 +30,8 @@ enum {
 	SEEN_TURNS = 4000, /* then people restart what stands still behind a loss */
 	EXIT_CRASHED = 99,
 	EXIT_HANGS = 98,
+	EXIT_LOOPS = 97, /* without a call */
+	TURN_S = 120,    /* of one turn, which takes milliseconds */
 };
 
 struct actor {
@@ -52,6 +54,7 @@ struct run {
 	bool repairs;       /* a mixer has named a loss: mixers wait for `riffle repair`, */
 	bool refused;       /* which cannot make it good: the run is over */
 	bool tasks;         /* else processes */
+	unsigned turn_s;
 	uint64_t turns;
 	struct driver_result *out;
 };
@@ -94,10 +97,32 @@ problem(struct run *r, size_t actor, const char *what, const char *text)
 
 /* ---- starting and letting go on ---- */
 
+static bool stuck;             /* driver_options */
+static volatile pid_t at_work; /* the process whose turn it is; 0: a task */
+
+static void
+run_actor(const struct world *w, size_t i)
+{
+	for (volatile bool loops = stuck; loops;)
+		;
+	actor_run(w, i);
+}
+
 static void
 run_task(const void *context, size_t number)
 {
-	actor_run(context, number);
+	run_actor(context, number);
+}
+
+/* A turn that takes this long makes no call any more: those are counted. */
+static void
+end_turn(int ignored)
+{
+	(void)ignored;
+	if (at_work > 0)
+		kill(at_work, SIGALRM);
+	else
+		chance_exit(EXIT_LOOPS);
 }
 
 /* A process that waits for its first turn. */
@@ -113,8 +138,9 @@ start_process(const struct run *r, size_t i)
 		exit(1);
 	}
 	if (pid == 0) {
+		signal(SIGALRM, SIG_DFL);
 		raise(SIGSTOP);
-		actor_run(r->w, i);
+		run_actor(r->w, i);
 		_exit(0);
 	}
 	waitpid(pid, NULL, WUNTRACED);
@@ -331,6 +357,11 @@ died(struct run *r, size_t i, int status)
 		problem(r, i, "hangs", "it makes calls without end");
 		return;
 	}
+	if ((WIFEXITED(status) && WEXITSTATUS(status) == EXIT_LOOPS) ||
+	    (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)) {
+		problem(r, i, "hangs", "it goes on, or waits, without a call");
+		return;
+	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && world_told()->outcome[i].done) {
 		ended(r, i);
 		return;
@@ -374,7 +405,10 @@ turn(struct run *r, size_t i)
 	c->slice = 1 + chance_below(SLICE_MAX);
 	c->rounds = 0;
 	cluster->scheduled = true;
+	at_work = r->tasks ? 0 : a->pid;
+	alarm(r->turn_s);
 	rests = go_on(r, i, &status);
+	alarm(0);
 	a->crash_at = c->crash_at;
 	a->calls = c->calls;
 	a->rounds = c->rounds;
@@ -837,10 +871,12 @@ void
 driver_play(const struct world *worlds, uint64_t seed, const struct driver_options *o,
     struct driver_result *out)
 {
-	struct run r = {.out = out};
+	struct run r = {.out = out, .turn_s = o->turn_s > 0 ? o->turn_s : TURN_S};
 	const char *bad;
 
 	memset(out, 0, sizeof(*out));
+	stuck = o->stuck;
+	signal(SIGALRM, end_turn);
 	choose_actors(&r, o);
 	prepare(&r, worlds, seed, o);
 	checker_begin(r.w);

@@ -31,6 +31,7 @@ enum {
 	UNIT_BOTH = 24, /* of those, played as processes, too */
 	SHRUNK_MAX = 4, /* of the seeds that failed */
 	SHRINK_ROUNDS = 3,
+	SHRINK_TURN_S = 5,
 	DRAWN_MAX = 64, /* faults that a mask can leave out */
 };
 
@@ -200,6 +201,27 @@ work(const struct options *o, struct work *w, struct tally *t)
 	t->over = true;
 }
 
+/* An actor that makes no call any more is named, as a task and as a process. */
+static bool
+names_stuck(void)
+{
+	bool named = true;
+
+	own_cluster();
+	for (int processes = 0; processes < 2; processes++) {
+		struct driver_options o = {.processes = processes, .stuck = true, .turn_s = 1};
+		struct driver_result r;
+
+		driver_play(worlds, 0, &o, &r);
+		named = named && strstr(r.problem, " hangs: it goes on, or waits") != NULL;
+	}
+	if (!named)
+		printf("[  FAILED  ] an_actor_that_makes_no_call_is_named\n");
+	else
+		printf("[       OK ] an_actor_that_makes_no_call_is_named\n");
+	return named;
+}
+
 static int
 play_one(const struct options *of, uint64_t seed, uint64_t without)
 {
@@ -230,7 +252,8 @@ fails(const struct options *of, uint64_t seed, uint64_t without, uint64_t *drawn
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		struct driver_options o = {.lost = of->lost, .without = without};
+		struct driver_options o = {
+		    .lost = of->lost, .without = without, .turn_s = SHRINK_TURN_S};
 
 		own_cluster();
 		driver_play(worlds, seed, &o, r);
@@ -383,6 +406,8 @@ main(int argc, char **argv)
 	hush();
 	world_open_all(worlds);
 	failed = o.single ? play_one(&o, o.one, o.without) : play_all(&o);
+	if (argc == 1 && !names_stuck())
+		failed = 1;
 	world_close_all(worlds);
 	if (argc == 1 && !failed)
 		printf("[       OK ] faults_change_no_byte\n");
