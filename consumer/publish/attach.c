@@ -411,6 +411,18 @@ attach_check(struct attach *a, struct ledger *last, bool *found, struct failure 
 	return changed ? check_accept(a, last, f) : FAIL_NONE;
 }
 
+/* Its records may have answered requests that would now be answered otherwise. */
+static enum fail_code
+fail_emptied(const struct attach *a, struct failure *f)
+{
+	return fail(f, FAIL_DATA,
+	    "topic %s holds no record any more: its records were deleted (DeleteRecords, or "
+	    "retention), or it was recreated, with all answers to requests. Where no step was "
+	    "published: delete the topic, `riffle topics --create` creates it, and ask again for "
+	    "what was asked; else start a mix of another name",
+	    a->ledger_topic);
+}
+
 enum fail_code
 attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *f)
 {
@@ -419,7 +431,9 @@ attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *
 	if (read_last(a, last, found, f) != FAIL_NONE)
 		return f->code;
 	/* A marker that was just written may not be on every replica yet. */
-	while (*found && claim_cut(&a->claim, last->mixer)) {
+	while (*found ? claim_cut(&a->claim, last->mixer) : a->claim.started) {
+		if (clock_ms() >= deadline_ms && !*found)
+			return fail_emptied(a, f);
 		if (clock_ms() >= deadline_ms)
 			return fail(f, FAIL_DATA,
 			    "topic %s has lost its end: it ends before step %" PRId64
@@ -507,7 +521,6 @@ check_no_batches(struct attach *a, struct failure *f)
 	return code;
 }
 
-/* Its records may have answered requests that would now be answered otherwise. */
 static enum fail_code
 check_not_emptied(struct attach *a, struct failure *f)
 {
@@ -515,13 +528,7 @@ check_not_emptied(struct attach *a, struct failure *f)
 
 	if (ask_emptied(a, &emptied, f) != FAIL_NONE)
 		return f->code;
-	if (!emptied)
-		return FAIL_NONE;
-	return fail(f, FAIL_DATA,
-	    "topic %s holds no record any more: its records were deleted (DeleteRecords, or "
-	    "retention), with all answers to requests; no step was published: delete the topic, "
-	    "`riffle topics --create` creates it, and ask again for what was asked",
-	    a->ledger_topic);
+	return emptied ? fail_emptied(a, f) : FAIL_NONE;
 }
 
 /* A new mix. Batches that are there can be of another mixer, which has begun it since we looked. */

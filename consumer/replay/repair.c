@@ -82,6 +82,11 @@ read_ends(struct work *w, struct failure *f)
 	if (code != FAIL_NONE)
 		return code;
 	w->lanes = w->map.lanes;
+	/* What is lost from here on stops what is written. */
+	for (uint32_t i = 0; w->transactions != NULL && i < w->lanes; i++)
+		transactions_expect(w->transactions, i, w->end[i].high);
+	if (w->transactions != NULL)
+		transactions_expect_ledger(w->transactions, w->ledger.high);
 	if (lane_ends_empty(w->end, w->lanes) &&
 	    ledger_log_begins(&w->ledger.first, w->mix, kafka, ASK_MS, f) != FAIL_NONE)
 		return f->code;

@@ -76,12 +76,40 @@ check_batch(const struct world *w, uint32_t lane, int64_t offset, const struct c
 	return NULL;
 }
 
+/* Some of what was published was destroyed, and may have been published again at other offsets. */
+static bool
+any_destroyed(void)
+{
+	const uint64_t *count = cluster->chance.count;
+
+	return count[CHANCE_LANE_CUT] > 0 || count[CHANCE_LEDGER_CUT] > 0 ||
+	       count[CHANCE_LEDGER_EMPTY] > 0 || count[CHANCE_BATCHES_MADE] > 0 ||
+	       count[CHANCE_PARTITIONS] > 0;
+}
+
+/*
+ * The step that is due first: 0, but where a lane was filled again and the ledger did not have its
+ * beginning any more.
+ */
+static uint64_t
+first_due(const struct cluster_partition *p)
+{
+	uint64_t step;
+
+	if (!any_destroyed() || cluster->chance.count[CHANCE_RECORDS_DELETED] == 0)
+		return 0;
+	for (int64_t i = 0; i < p->end; i++)
+		if (p->record[i].fate == CLUSTER_COMMITTED && step_of(&p->record[i], &step))
+			return step;
+	return 0;
+}
+
 static const char *
 check_lane(const struct world *w, uint32_t lane, uint64_t *steps)
 {
 	const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
 
-	*steps = 0;
+	*steps = first_due(p);
 	for (int64_t i = 0; i < p->end; i++) {
 		const struct cluster_record *r = &p->record[i];
 		const char *bad;
@@ -286,17 +314,6 @@ check_rejects(const struct world *w)
 
 /* ---- trainers ---- */
 
-/* Some of what was published was destroyed, and may have been published again at other offsets. */
-static bool
-any_destroyed(void)
-{
-	const uint64_t *count = cluster->chance.count;
-
-	return count[CHANCE_LANE_CUT] > 0 || count[CHANCE_LEDGER_CUT] > 0 ||
-	       count[CHANCE_LEDGER_EMPTY] > 0 || count[CHANCE_BATCHES_MADE] > 0 ||
-	       count[CHANCE_PARTITIONS] > 0;
-}
-
 /* The record of a step, at another offset than the one at which it was read. */
 static const struct cluster_record *
 find_step(const struct cluster_partition *p, uint64_t step)
@@ -328,6 +345,8 @@ check_seen_one(const struct world *w, const struct world_seen *s)
 	const struct cluster_record *r =
 	    any_destroyed() ? find_step(p, s->step) : &p->record[s->offset];
 
+	if (r == NULL && s->step < first_due(p))
+		return NULL;
 	if (r == NULL)
 		return problem("lost write: a trainer was given step %" PRIu64 " of lane %" PRIu32
 			       ", which is not there any more",
@@ -482,7 +501,7 @@ checker_check_stopped(const struct world *w)
 {
 	for (uint32_t lane = 0; lane < w->lanes; lane++) {
 		const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
-		uint64_t next = 0, step;
+		uint64_t next = first_due(p), step;
 
 		for (int64_t i = 0; i < p->end; i++) {
 			const char *bad = NULL;

@@ -26,8 +26,9 @@ enum {
 	FAILURES_QUIET = 12,    /* an actor may fail so often without a new fault */
 	SETTLE_MS = 60000,
 	AGAIN_MS = 2000,
+	MADE_ONE_OF = 8,   /* looks after which a deleted topic is made again */
 	LOSSES_ONE_OF = 8, /* seeds in which what was published is destroyed */
-	SEEN_TURNS = 4000, /* then people restart what stands still behind a loss */
+	SEEN_TURNS = 4000, /* then people restart what stands still behind a loss, and repair */
 	EXIT_CRASHED = 99,
 	EXIT_HANGS = 98,
 	EXIT_LOOPS = 97, /* without a call */
@@ -47,13 +48,14 @@ struct run {
 	const struct world *w;
 	struct actor actor[WORLD_ACTORS];
 	bool produces;
-	bool ever_rivals;   /* two mixers were alive at one time */
-	int64_t ledger_at;  /* of its records those below were looked at */
-	size_t answered;    /* requests, in these */
-	uint64_t lost_turn; /* of the last loss of what was published; 0: there was none */
-	bool repairs;       /* a mixer has named a loss: mixers wait for `riffle repair`, */
-	bool refused;       /* which cannot make it good: the run is over */
-	bool tasks;         /* else processes */
+	bool ever_rivals;           /* two mixers were alive at one time */
+	int64_t ledger_at;          /* of its records those below were looked at */
+	size_t answered;            /* requests, in these */
+	uint64_t lost_turn;         /* of the last loss of what was published; 0: there was none */
+	struct cluster_topic *gone; /* the batch topic, deleted and not made again yet */
+	bool repairs;               /* a mixer has named a loss: mixers wait for `riffle repair`, */
+	bool refused;               /* which cannot make it good: the run is over */
+	bool tasks;                 /* else processes */
 	unsigned turn_s;
 	uint64_t turns;
 	struct driver_result *out;
@@ -197,11 +199,14 @@ static const struct loss_words {
 } loss_words[] = {
     {is_mixer, "has lost its end"},
     {is_mixer, "was deleted and created again"},
+    {is_mixer, "topic m.batches is missing"},
+    {is_mixer, "topic m.batches does not exist"},
     {is_mixer, "partitions were added"},
     {is_mixer, "the ledger was deleted"},
     {is_mixer, "holds no record any more"},
     {is_mixer, "was cut while it was read"},
     {is_mixer, "the broker knows no commit of group m.trainers any more"},
+    {is_trainer, "topic m.batches does not exist"},
     {is_trainer, "does not divide the"}, /* the ledger holds no record yet */
     {is_trainer, "partitions were added"},
     {is_trainer, "some were added"},
@@ -215,6 +220,7 @@ static const struct loss_words {
     {is_trainer, "duplicate: step "},
     /* While it works more is lost, or another mixer works. */
     {is_repair, "was cut while it was read"},
+    {is_repair, "topic m.batches does not exist"},
     {is_repair, "partitions were added"},
     {is_repair, "the batch topic has"},
     {is_repair, "are not all published"},
@@ -259,6 +265,13 @@ refuses(size_t i)
 	return false;
 }
 
+/* The mix ended as its configuration was changed. */
+static bool
+comes_too_late(size_t i)
+{
+	return says(i, "no step follows, and the changed configuration is not accepted");
+}
+
 /*
  * Whether a failure is one that its user would meet by starting it again: the broker's, a fencing,
  * or a stop that says what was taken away.
@@ -269,7 +282,7 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 	const uint64_t *count = cluster->chance.count;
 	bool mixer = is_mixer(i), producer = is_producer(i);
 
-	if (code == FAIL_BROKER || code == FAIL_TIMEOUT)
+	if (code == FAIL_BROKER || code == FAIL_TIMEOUT || (mixer && comes_too_late(i)))
 		return true;
 	/* By a rival; or by the coordinator, before the START that would tell the two apart. */
 	if (code == FAIL_FENCED && !producer)
@@ -290,14 +303,21 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 }
 
 static void
-recreate(const char *name, int32_t partitions)
+make_again(const struct cluster_topic *before, int32_t partitions)
 {
-	struct cluster_topic *before = cluster_topic(name), *t;
+	struct cluster_topic *t = cluster_make_topic(before->name, partitions);
 
-	cluster_delete_topic(before);
-	t = cluster_make_topic(name, partitions);
 	memcpy(t->setting, before->setting, sizeof(t->setting));
 	t->settings_n = before->settings_n;
+}
+
+static void
+recreate(const char *name, int32_t partitions)
+{
+	struct cluster_topic *before = cluster_topic(name);
+
+	cluster_delete_topic(before);
+	make_again(before, partitions);
 }
 
 /* Whoever reads what a mixer says does it, before a mixer is started again. */
@@ -306,7 +326,8 @@ ask_for_repair(struct run *r, size_t i)
 {
 	struct cluster_topic *batches = cluster_topic("m.batches");
 
-	if (says(i, "partitions were added") && batches->partitions > (int32_t)r->w->lanes)
+	if (says(i, "partitions were added") && batches != NULL &&
+	    batches->partitions > (int32_t)r->w->lanes)
 		recreate("m.batches", (int32_t)r->w->lanes);
 	r->repairs = r->actor[WORLD_REPAIR].wanted = true;
 }
@@ -332,6 +353,8 @@ ended(struct run *r, size_t i)
 		return;
 	}
 	a->fenced = o->code == FAIL_FENCED && !is_producer(i);
+	if (is_mixer(i) && comes_too_late(i))
+		world_told()->accepted = false;
 	if ((is_mixer(i) || is_repair(i)) && names_loss(r, i))
 		ask_for_repair(r, i);
 	for (size_t m = 0; is_trainer(i) && names_loss(r, i) && m < WORLD_MIXERS; m++)
@@ -523,7 +546,8 @@ count_answers(struct run *r)
 static bool
 trainers_wait(struct run *r)
 {
-	if (world_told()->late_n == 0 || mixed(r) || cluster->chance.count[CHANCE_COMMITS_GONE] > 0)
+	if (world_told()->late_n == 0 || mixed(r) || any_loss(r) ||
+	    cluster->chance.count[CHANCE_COMMITS_GONE] > 0)
 		return false;
 	count_answers(r);
 	return r->answered < world_told()->late_n;
@@ -722,12 +746,38 @@ destroys(struct run *r, enum chance_fault fault, const char *what)
 	return true;
 }
 
+/* Answers that are given again, later, make no other mix of it. */
+static bool
+answers_rest(const struct world *w)
+{
+	return w->answers_n == 0 || w->free;
+}
+
 static void
 cut_ledger(struct run *r, struct cluster_partition *ledger)
 {
 	cluster_cut(ledger, 1 + (int64_t)chance_below(CUT_MAX));
 	r->ledger_at = 0;
 	r->answered = 0;
+}
+
+/* Its records are deleted, or all of it. */
+static void
+empty_ledger(struct run *r, struct cluster_partition *ledger)
+{
+	ledger->log_start = ledger->end;
+	if (!answers_rest(r->w) || chance_below(2) == 0)
+		return;
+	recreate("m.ledger", 1);
+	r->ledger_at = 0;
+	r->answered = 0;
+}
+
+static void
+end_absence(struct run *r)
+{
+	make_again(r->gone, (int32_t)r->w->lanes);
+	r->gone = NULL;
 }
 
 static void
@@ -737,21 +787,33 @@ look_at_losses(struct run *r)
 	struct cluster_partition *ledger = cluster_partition("m.ledger", 0);
 	const struct world *w = r->w;
 
+	/* A standby ends with the mix, and looks at no lane. */
+	if (mixed(r) && world_told()->standbys)
+		return;
+	if (batches == NULL) {
+		if (chance_below(MADE_ONE_OF) == 0)
+			end_absence(r);
+		return;
+	}
 	if (destroys(r, CHANCE_LANE_CUT, "m.batches"))
 		cluster_cut(&batches->partition[chance_below(w->lanes)],
 		    1 + (int64_t)chance_below(CUT_MAX));
-	/* Answers that are given again, later, make another mix of it. */
-	if ((w->answers_n == 0 || w->free) && destroys(r, CHANCE_LEDGER_CUT, "m.ledger"))
+	if (answers_rest(w) && destroys(r, CHANCE_LEDGER_CUT, "m.ledger"))
 		cut_ledger(r, ledger);
 	if (destroys(r, CHANCE_LEDGER_EMPTY, "m.ledger"))
-		ledger->log_start = ledger->end;
-	if (destroys(r, CHANCE_BATCHES_MADE, "m.batches"))
-		recreate("m.batches", (int32_t)w->lanes);
+		empty_ledger(r, ledger);
 	if (destroys(r, CHANCE_PARTITIONS, "m.batches"))
 		cluster_add_partitions(batches, batches->partitions + 1);
+	if (destroys(r, CHANCE_BATCHES_MADE, "m.batches")) {
+		cluster_delete_topic(batches);
+		r->gone = batches;
+		if (chance_below(2) == 0)
+			end_absence(r);
+	}
 	if (any_loss(r) && r->turns > r->lost_turn + SEEN_TURNS) {
 		for (size_t i = 0; i < WORLD_PRODUCER_FIRST; i++)
 			end_one(r, i);
+		r->repairs = r->actor[WORLD_REPAIR].wanted = true;
 		r->lost_turn = r->turns;
 	}
 }
@@ -882,7 +944,8 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 	checker_begin(r.w);
 	while (!finished(&r) && !r.refused && out->problem[0] == '\0') {
 		cluster->chance.actor = -1;
-		trim(&r);
+		if (r.gone == NULL)
+			trim(&r);
 		look_at_people(&r);
 		if (r.turns % DISK_TURNS == 0) {
 			look_at_disks(&r);
@@ -890,13 +953,15 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 		}
 		start_all(&r);
 		turn(&r, choose(&r));
-		bad = r.turns % WATCH_TURNS == 0 ? checker_watch(r.w) : NULL;
+		bad = r.turns % WATCH_TURNS == 0 && r.gone == NULL ? checker_watch(r.w) : NULL;
 		if (bad != NULL)
 			snprintf(out->problem, sizeof(out->problem), "%s", bad);
 		if (++r.turns > TURNS_MAX || cluster->chance.calls_total > CALLS_ALL_MAX)
 			problem(&r, 0, "and all others", "the run does not end");
 	}
 	end_all(&r);
+	if (r.gone != NULL)
+		end_absence(&r);
 	cluster->scheduled = false;
 	cluster->chance.actor = -1;
 	if (out->problem[0] == '\0') {

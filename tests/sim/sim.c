@@ -40,12 +40,11 @@ static const struct {
 	uint64_t seed;
 	bool lost;
 } unit_seeds[] = {
-    {3904, false},
-    {32332, false}, /* a domain log lost its tail as the mix ended */
+    {3904, false}, {32332, false}, /* a domain log lost its tail as the mix ended */
     {4023, true},   /* the ends of lanes, freed twice where the broker did not answer */
-    {4383, true},   /* the ledger lost its end between two looks at it, */
-    {4535, true},   /* and the marker of an aborted transaction */
-    {5255, true},
+    {405, true},    /* the ledger lost the marker of an aborted transaction */
+    {24873, false}, /* a record whose answer was lost was the first of a ledger that had lost all */
+    {9756, true},   /* the ledger was recreated under a mixer that had answered requests */
 };
 
 struct options {
