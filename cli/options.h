@@ -165,9 +165,9 @@ enum fail_code options_config(struct config **out, const struct options *o, stru
 	}
 
 /*
- * Gives *out (config_close), which without -c holds properties and the mix's name only, and sets *mix
- * where it is NULL; that name is borrowed from *out. FAIL_USAGE: no broker is named. FAIL_CONFIG: the
- * broker has no mix, or several, which the sentence names.
+ * Gives *out (config_close), which without -c holds properties and the mix's name only, and sets
+ * *mix where it is NULL; that name is borrowed from *out. FAIL_USAGE: no broker is named.
+ * FAIL_CONFIG: the broker has no mix, or several, which the sentence names.
  */
 enum fail_code options_mix_config(
     struct config **out, const char **mix, const struct options *o, struct failure *f);
