@@ -23,7 +23,7 @@ struct arguments {
 #define AT(field) offsetof(struct arguments, field)
 
 /* What --help prints of the options, below the text of cmd_requests; defaults are in run(). */
-static const struct arguments defaults = {.timeout_s = REQUEST_PRINT_TIMEOUT_S};
+static const struct arguments defaults = {0};
 
 static const struct option_row rows[] = {
     {.name = "cancel",
@@ -42,8 +42,10 @@ static enum fail_code
 cancel(struct request *r, const struct request_list *l, const struct arguments *a,
     const struct config *config, struct failure *f)
 {
-	struct request_print_how how = {
-	    .config = config, .json = a->json, .timeout_ms = (int)a->timeout_s * 1000};
+	struct request_print_how how = {.config = config,
+	    .json = a->json,
+	    .named = a->id != NULL,
+	    .timeout_ms = (int)a->timeout_s * 1000};
 	const struct request_entry *of = request_list_find(l, a->cancel);
 	struct control c = {.kind = LEDGER_CANCEL, .at_step = -1, .partition = -1};
 	enum fail_code code;

@@ -22,7 +22,7 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
-static const struct arguments defaults = {.idle_s = 60, .timeout_s = REQUEST_PRINT_TIMEOUT_S};
+static const struct arguments defaults = {.idle_s = 60};
 
 /* What --help prints of the options, below the text of cmd_runs. */
 static const struct option_row rows[] = {

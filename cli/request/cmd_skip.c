@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/request/request_print.h"
+#include "cli/request/request_words.h"
 #include "cli/request/skip_print.h"
 #include "cli/request/skip_requests.h"
 #include "cli/signals.h"
@@ -22,7 +23,7 @@ struct arguments {
 
 #define AT(field) offsetof(struct arguments, field)
 
-static const struct arguments defaults = {.timeout_s = REQUEST_PRINT_TIMEOUT_S};
+static const struct arguments defaults = {0};
 
 /* What --help prints of the options, below the text of cmd_skip. */
 static const struct option_row rows[] = {
@@ -93,6 +94,7 @@ skip(struct request *r, const struct arguments *a, const struct options *o,
 	struct request_print_how how = {.config = config,
 	    .dry_run = a->dry_run,
 	    .json = a->json,
+	    .named = a->id != NULL,
 	    .timeout_ms = (int)a->timeout_s * 1000};
 	bool timed = options_given(o, &cmd_skip, "at-step");
 	enum ledger_change_kind kind = a->undo ? LEDGER_UNDO : LEDGER_SKIP;
@@ -106,6 +108,8 @@ skip(struct request *r, const struct arguments *a, const struct options *o,
 	else
 		code = skip_requests_range(
 		    &c, &n, kind, o->argument[0], o->argument[1], request_ledger(r), a->id, f);
+	if (code == FAIL_NONE && o->arguments_n > 0)
+		code = request_words_known(c[0].domain, request_ledger(r), config, f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
 		c[i].at_step = timed ? (int64_t)a->at_step : -1;
 

@@ -26,7 +26,7 @@ struct arguments {
 #define AT(field) offsetof(struct arguments, field)
 
 /* What --help prints of the options, below the text of cmd_weights. */
-static const struct arguments defaults = {.timeout_s = REQUEST_PRINT_TIMEOUT_S, .history = 20};
+static const struct arguments defaults = {.history = 20};
 
 static const struct option_row rows[] = {
     {.name = "at-step",
@@ -95,6 +95,7 @@ change(struct request *r, const struct arguments *a, const struct options *o,
 	struct request_print_how how = {.config = c,
 	    .dry_run = a->dry_run,
 	    .json = a->json,
+	    .named = a->id != NULL,
 	    .timeout_ms = (int)a->timeout_s * 1000};
 	struct weights_request_change wanted = {.word = o->argument,
 	    .words_n = o->arguments_n,
@@ -171,8 +172,10 @@ const struct command cmd_weights = {
 	"Without weights: shows the weights in force, where they come from, which changes are to "
 	"come, and the versions so far.\n"
 	"\n"
-	"Exit 1: the mixer refused the request (stderr says why), or no answer came in time: the "
-	"request then stays, and the next mixer answers it.",
+	"Exit 1: the mixer refused the request (stderr says why), it was cancelled since, or no "
+	"answer came in time: the request then stays, and the next mixer answers it. Where no "
+	"mixer runs, the answer is waited for only with --timeout. Exit 2: the id was given to a "
+	"request for something else.",
     .example = "riffle weights -c run.yml\n"
 	       "riffle weights -c run.yml web=0.2 code=0.8 --lr-scale 0.5 --at-step 12000\n"
 	       "riffle weights -c run.yml --join papers=0.1 --dry-run",

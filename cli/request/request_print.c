@@ -6,12 +6,15 @@
 #include <stdlib.h>
 
 #include "cli/json_print.h"
+#include "cli/request/request_words.h"
+#include "consumer/admin/request_list.h"
 
 /* An answer, and how it came about. It owns the answer's texts, and the effect. */
 struct told {
 	struct ledger_answer answer;
 	struct mixer_effect effect; /* of a dry run that accepts a change; else empty */
 	bool before;                /* was given before */
+	bool cancelled;             /* and its request was cancelled since */
 };
 
 static void
@@ -88,9 +91,10 @@ effect_json(const struct mixer_effect *e)
 static enum fail_code
 print_json(const struct told *t, const struct request_print_how *how, struct failure *f)
 {
-	json_t *o = json_pack("{s:s, s:b, s:I, s:b, s:b, s:s}", "id", t->answer.id, "accepted",
+	json_t *o = json_pack("{s:s, s:b, s:I, s:b, s:b, s:b, s:s}", "id", t->answer.id, "accepted",
 	    (int)t->answer.accepted, "step", (json_int_t)t->answer.step, "answered_before",
-	    (int)t->before, "dry_run", (int)how->dry_run, "text", text_of(t));
+	    (int)t->before, "cancelled", (int)t->cancelled, "dry_run", (int)how->dry_run, "text",
+	    text_of(t));
 
 	if (how->dry_run)
 		json_object_set_new(o, "effect", effect_json(&t->effect));
@@ -102,7 +106,7 @@ print_text(const struct told *t, const struct request_print_how *how)
 {
 	const char *text = text_of(t);
 
-	if (!t->answer.accepted)
+	if (!t->answer.accepted || t->cancelled)
 		return; /* the reason goes to stderr, as the failure */
 	if (how->dry_run)
 		printf("would be accepted\n");
@@ -122,16 +126,77 @@ print(const struct told *told, size_t n, const struct request_print_how *how, st
 		if (how->json ? print_json(&told[i], how, f) != FAIL_NONE
 			      : (print_text(&told[i], how), false))
 			return f->code;
-		if (!told[i].answer.accepted && refused == NULL)
+		if ((!told[i].answer.accepted || told[i].cancelled) && refused == NULL)
 			refused = &told[i];
 	}
 	if (refused == NULL)
 		return FAIL_NONE;
 	if (how->dry_run)
 		return fail(f, FAIL_DATA, "would be refused: %s", text_of(refused));
+	if (refused->cancelled)
+		return fail(f, FAIL_DATA,
+		    "request %s was cancelled: it changes nothing; ask again with another --id, or "
+		    "without",
+		    refused->answer.id);
 	return fail(f, FAIL_DATA, "request %s %s: %s; nothing was changed by it",
 	    refused->answer.id, refused->before ? "was refused before" : "was refused",
 	    text_of(refused));
+}
+
+static enum fail_code
+fail_other(const struct control *before, const struct control *now, struct failure *f)
+{
+	struct text was = {0}, is = {0};
+	char *a, *b;
+
+	request_words_text(&was, before);
+	request_words_text(&is, now);
+	a = text_take(&was);
+	b = text_take(&is);
+	fail(f, FAIL_USAGE,
+	    "--id %s: request %s was sent before, and asks for %.200s, not for %.200s: give "
+	    "another --id, or none",
+	    now->id, now->id, a == NULL ? "" : a, b == NULL ? "" : b);
+	free(a);
+	free(b);
+	return f->code;
+}
+
+/*
+ * What the control topic says of ids that were given: whether one stands for something else than
+ * is asked for now, and which were cancelled since. A user who may not read the topic is not told.
+ * `c` NULL: only told[0]'s is looked for.
+ */
+static enum fail_code
+look_back(
+    struct request *r, const struct control *c, size_t n, struct told *told, struct failure *f)
+{
+	const struct request_options *o = request_options(r);
+	struct request_list list = {0};
+	enum fail_code code = request_list_read(&list, o->mix, o->properties, request_ledger(r), f);
+
+	if (code == FAIL_DENIED)
+		code = FAIL_NONE;
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
+		const char *id = c == NULL ? told[i].answer.id : c[i].id;
+		const struct request_entry *e = request_list_find(&list, id);
+
+		if (e != NULL && c != NULL && !request_words_same(&e->asked, &c[i]))
+			code = fail_other(&e->asked, &c[i], f);
+		told[i].cancelled = e != NULL && e->state == REQUEST_CANCELLED;
+	}
+	request_list_close(&list);
+	return code;
+}
+
+/* Nobody answers soon: the request is there, and waiting for it is for those who want that. */
+static enum fail_code
+fail_open(const char *id, struct failure *f)
+{
+	return fail(f, FAIL_TIMEOUT,
+	    "request %s is open: no mixer runs, and the next `riffle mix` answers it (--timeout "
+	    "SECONDS waits for that); `riffle requests` shows what became of it",
+	    id);
 }
 
 /*
@@ -149,6 +214,7 @@ ask(struct request *r, const struct control *c, size_t n, const struct request_p
 	struct control *rest = calloc(n, sizeof(*rest));
 	struct ledger_answer *answer = calloc(n, sizeof(*answer));
 	size_t rest_n = 0, k = 0;
+	int timeout_ms = how->timeout_ms;
 	enum fail_code code = FAIL_NONE;
 
 	if (rest == NULL || answer == NULL)
@@ -158,10 +224,15 @@ ask(struct request *r, const struct control *c, size_t n, const struct request_p
 		if (code == FAIL_NONE && !told[i].before)
 			rest[rest_n++] = c[i]; /* borrowed */
 	}
+	if (code == FAIL_NONE && how->named)
+		code = look_back(r, c, n, told, f);
 	if (code == FAIL_NONE && rest_n > 0)
 		code = request_send(r, rest, rest_n, f);
-	if (code == FAIL_NONE && rest_n > 0)
-		code = request_wait(r, rest, rest_n, answer, how->timeout_ms, f);
+	if (code == FAIL_NONE && rest_n > 0 && timeout_ms == 0 && request_without_mixer(r))
+		code = fail_open(rest[0].id, f);
+	else if (code == FAIL_NONE && rest_n > 0)
+		code = request_wait(r, rest, rest_n, answer,
+		    timeout_ms == 0 ? REQUEST_PRINT_TIMEOUT_S * 1000 : timeout_ms, f);
 	for (size_t i = 0; answer != NULL && i < n && k < rest_n; i++)
 		if (!told[i].before)
 			told[i].answer = answer[k++];
@@ -217,6 +288,8 @@ request_print_earlier(
 
 	if (code == FAIL_NONE && !told.before)
 		code = fail(f, FAIL_DATA, "the mix has answered no request %s", id);
+	if (code == FAIL_NONE)
+		code = look_back(r, NULL, 1, &told, f);
 	if (code == FAIL_NONE)
 		code = print(&told, 1, how, f);
 	told_clear(&told);

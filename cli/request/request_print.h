@@ -2,12 +2,13 @@
  * request_print.h -- asks a mix and prints what it answers, for `riffle weights` and `riffle skip`.
  *
  *     accepted: request weights-3f9c...
- *     was accepted before: request weights-3f9c...    the same id was asked earlier
+ *     was accepted before: request weights-3f9c...    the same id was asked earlier, for the same
  *     would be accepted                               --dry-run
  *
  * Below such a line comes the mix's text: when the change takes effect, and what it changes.
  *
- * A refusal is the failure of the command, and so a sentence on stderr, not a line here. Of several
+ * A refusal is the failure of the command, and so a sentence on stderr, not a line here. So is an
+ * answer to a request that was cancelled since, and an id that stands for another request. Of several
  * requests each is printed, and the first refusal is the failure. As JSON each answer, accepted or
  * refused, is an object on a line of its own:
  *
@@ -28,13 +29,14 @@
 
 /*
  * The rows of --timeout and --id of every command that sends a request; MORE: the end of the help.
- * The command's struct has `uint64_t timeout_s`, REQUEST_PRINT_TIMEOUT_S by default.
+ * The command's struct has `uint64_t timeout_s`, 0 where it is not given.
  */
 enum { REQUEST_PRINT_TIMEOUT_S = 30 };
 #define REQUEST_PRINT_TIMEOUT_ROW(AT)                                                              \
 	{                                                                                          \
 		.name = "timeout", .kind = OPTION_COUNT, .at = (AT), .min = 1, .max = 86400,       \
-		.value = "SECONDS", .help = "how long to wait for the mixer's answer"              \
+		.value = "SECONDS", .without = "30 where a mixer runs, 0 where none does",         \
+		.help = "how long to wait for the mixer's answer"                                  \
 	}
 #define REQUEST_PRINT_ID_ROW(AT, MORE)                                                             \
 	{                                                                                          \
@@ -47,13 +49,14 @@ enum { REQUEST_PRINT_TIMEOUT_S = 30 };
 struct request_print_how {
 	const struct config *config; /* borrowed; where the broker is, for a dry run */
 	bool dry_run, json;
-	int timeout_ms; /* for all answers together */
+	bool named;     /* --id is given: it may stand for an earlier request */
+	int timeout_ms; /* for all answers together; 0: REQUEST_PRINT_TIMEOUT_S, none without a mixer */
 };
 
 /*
  * Sends n requests, or finds the earlier answers to their ids, or, dry, judges each one by itself;
- * prints each answer to stdout. FAIL_DATA: one was refused, with the reason. FAIL_TIMEOUT: no
- * answer came.
+ * prints each answer to stdout. FAIL_DATA: one was refused, with the reason, or was cancelled since.
+ * FAIL_USAGE: an id was given to a request for something else. FAIL_TIMEOUT: no answer came.
  */
 enum fail_code request_print(struct request *r, const struct control *c, size_t n,
     const struct request_print_how *how, struct failure *f);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/names.h"
+#include "common/base/nearest.h"
 #include "common/base/scalar.h"
 #include "consumer/admin/request.h"
 #include "consumer/mixer/request_ids.h"
@@ -60,6 +61,70 @@ request_words_place(struct control *c, const char *word, struct failure *f)
 		return fail(f, FAIL_USAGE, "%s: \"%s\" is not a partition", word, slash + 1);
 	c->partition = slash == NULL ? -1 : (int32_t)partition;
 	return FAIL_NONE;
+}
+
+enum fail_code
+request_words_known(
+    const char *domain, const struct ledger *last, const struct config *c, struct failure *f)
+{
+	struct nearest near;
+	struct text all = {0};
+	char *names;
+
+	nearest_init(&near, domain);
+	for (size_t i = 0; last != NULL && i < last->domains_n; i++) {
+		if (strcmp(last->domain[i].name, domain) == 0)
+			return FAIL_NONE;
+		nearest_offer(&near, last->domain[i].name);
+		text_add(&all, "%s%s", all.n == 0 ? "" : ", ", last->domain[i].name);
+	}
+	for (size_t i = 0; last == NULL && i < c->domains_n; i++)
+		text_add(&all, "%s%s", all.n == 0 ? "" : ", ", c->domains[i].name);
+	for (size_t i = 0; i < c->domains_n; i++) {
+		if (strcmp(c->domains[i].name, domain) == 0)
+			return FAIL_NONE;
+		nearest_offer(&near, c->domains[i].name);
+	}
+	names = text_take(&all);
+	fail(f, FAIL_DATA, "the mix has no domain %s%s%s%s; it has %.400s", domain,
+	    near.best == NULL ? "" : " (did you mean ", near.best == NULL ? "" : near.best,
+	    near.best == NULL ? "" : "?)", names == NULL ? "" : names);
+	free(names);
+	return f->code;
+}
+
+bool
+request_words_same(const struct control *a, const struct control *b)
+{
+	static const char *const always[] = {"id", "who", NULL};
+	static const char *const joined[] = {"id", "who", "kind", "domain", NULL};
+	bool weights = (a->kind == LEDGER_WEIGHTS || a->kind == LEDGER_JOIN) &&
+		       (b->kind == LEDGER_WEIGHTS || b->kind == LEDGER_JOIN);
+	struct avro_difference ignored;
+
+	return !control_compare(a, b, weights ? joined : always, &ignored);
+}
+
+void
+request_words_text(struct text *t, const struct control *c)
+{
+	text_add(t, "%s", ledger_change_names[c->kind]);
+	if (c->run != NULL && *c->run != '\0')
+		text_add(t, " %s to step %" PRId64, c->run, c->to_step);
+	if (c->request != NULL && *c->request != '\0')
+		text_add(t, " %s", c->request);
+	if (c->domain != NULL && *c->domain != '\0')
+		text_add(t, " %s", c->domain);
+	if (c->end > 0)
+		text_add(t, "/%" PRId32 " %" PRId64 "..%" PRId64, c->partition, c->first, c->end);
+	for (size_t i = 0; i < c->weights_n; i++)
+		text_add(t, " %s=%g", c->weight[i].domain, c->weight[i].weight);
+	if (c->temperature > 0)
+		text_add(t, " temperature %g", c->temperature);
+	if (c->lr_scale > 0)
+		text_add(t, " lr_scale %g", c->lr_scale);
+	if (c->at_step >= 0)
+		text_add(t, " at step %" PRId64, c->at_step);
 }
 
 enum fail_code

@@ -12,10 +12,14 @@
 #ifndef CLI_REQUEST_REQUEST_WORDS_H
 #define CLI_REQUEST_REQUEST_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/failure.h"
+#include "common/base/text.h"
+#include "common/config/config.h"
 #include "common/record/control.h"
+#include "common/record/ledger.h"
 
 /*
  * Appends a weight for each word, "DOMAIN=WEIGHT". FAIL_USAGE names the word. Whether a
@@ -26,6 +30,22 @@ enum fail_code request_words_weights(
 
 /* "DOMAIN" or "DOMAIN/PARTITION"; without one the partition is -1. */
 enum fail_code request_words_place(struct control *c, const char *word, struct failure *f);
+
+/*
+ * FAIL_DATA: neither the mix, by `last` (NULL: not started), nor the configuration has the domain.
+ * Names the nearest one, and all that there are.
+ */
+enum fail_code request_words_known(
+    const char *domain, const struct ledger *last, const struct config *c, struct failure *f);
+
+/*
+ * Whether two requests ask for the same. An id stands for one request. A weight is one of a domain
+ * that joins before it has joined, and one of a domain of the mix behind that: both are the same.
+ */
+bool request_words_same(const struct control *a, const struct control *b);
+
+/* Appends what a request asks for: "weights prose=0.9 at step 12". */
+void request_words_text(struct text *t, const struct control *c);
 
 /* "a..b", half open, not empty. */
 enum fail_code request_words_range(struct control *c, const char *word, struct failure *f);

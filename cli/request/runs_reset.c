@@ -107,8 +107,10 @@ set_commits(struct status_query *q, const struct runs_reset *r, struct failure *
 static enum fail_code
 ask(struct request *request, const struct runs_reset *r, struct failure *f)
 {
-	struct request_print_how how = {
-	    .config = r->config, .json = r->json, .timeout_ms = r->timeout_ms};
+	struct request_print_how how = {.config = r->config,
+	    .json = r->json,
+	    .named = r->id != NULL,
+	    .timeout_ms = r->timeout_ms};
 	struct control c = {
 	    .kind = LEDGER_RESET, .at_step = -1, .partition = -1, .to_step = (int64_t)r->to_step};
 	enum fail_code code = request_words_name(&c, r->id, "reset", f);

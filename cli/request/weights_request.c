@@ -39,6 +39,18 @@ find_joining(
 	return FAIL_NONE;
 }
 
+/* What joins by --join may be new to both: the mix looks for its topic. */
+static enum fail_code
+check_names(
+    const struct control *r, const struct ledger *last, const struct config *c, struct failure *f)
+{
+	for (size_t i = 0; i < r->weights_n; i++)
+		if ((r->kind != LEDGER_JOIN || strcmp(r->weight[i].domain, r->domain) != 0) &&
+		    request_words_known(r->weight[i].domain, last, c, f) != FAIL_NONE)
+			return f->code;
+	return r->kind == LEDGER_LEAVE ? request_words_known(r->domain, last, c, f) : FAIL_NONE;
+}
+
 enum fail_code
 weights_request(struct control *out, const struct weights_request_change *change,
     const struct ledger *last, const struct config *c, struct failure *f)
@@ -68,5 +80,7 @@ weights_request(struct control *out, const struct weights_request_change *change
 	}
 	if ((change->leave != NULL || change->join != NULL) && out->domain == NULL)
 		return fail_memory(f);
+	if (check_names(out, last, c, f) != FAIL_NONE)
+		return f->code;
 	return find_joining(out, last, c, f);
 }

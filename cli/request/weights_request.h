@@ -39,6 +39,7 @@ struct weights_request_change {
  * Fills a zeroed *out, to be cleared with control_clear(), also where it failed. A weight for a
  * domain that the configuration has, and the mix by `last` (NULL: not started) has not, lets that
  * domain join. FAIL_USAGE: a word is wrong, or two domains would join or leave by one request.
+ * FAIL_DATA: a domain that neither the mix nor the configuration has.
  */
 enum fail_code weights_request(struct control *out, const struct weights_request_change *change,
     const struct ledger *last, const struct config *c, struct failure *f);

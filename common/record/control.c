@@ -1,5 +1,6 @@
 #include "common/record/control.h"
 
+#include "common/record/avro_compare.h"
 #include "common/record/avro_record.h"
 
 static const struct avro_field weight_fields[] = {
@@ -30,6 +31,13 @@ void
 control_clear(struct control *c)
 {
 	avro_record_clear(&control_table, c);
+}
+
+bool
+control_compare(const struct control *a, const struct control *b, const char *const *except,
+    struct avro_difference *out)
+{
+	return avro_compare(&control_table, a, b, except, out);
 }
 
 enum fail_code

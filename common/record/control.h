@@ -5,10 +5,12 @@
 #ifndef COMMON_RECORD_CONTROL_H
 #define COMMON_RECORD_CONTROL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/record/avro_compare.h"
 #include "common/record/ledger.h"
 
 struct control {
@@ -29,6 +31,13 @@ struct control {
 
 /* Frees what *c owns and zeroes it; a zeroed one is valid. NULL strings read as "". */
 void control_clear(struct control *c);
+
+/*
+ * False: the two are equal but for the fields that `except` names (ends with NULL); else *out is
+ * the first that differs.
+ */
+bool control_compare(const struct control *a, const struct control *b, const char *const *except,
+    struct avro_difference *out);
 
 /* Gives *bytes (free). FAIL_MEMORY, or FAIL_DATA for more than LEDGER_DOMAINS_MAX weights. */
 enum fail_code control_encode(

@@ -29,6 +29,7 @@ struct request {
 	struct ledger last; /* at the opening */
 	rd_kafka_resp_err_t failed;
 	size_t delivered;
+	bool without_mixer; /* no mixer ran when the last ones were sent */
 };
 
 /* ---- opening ---- */
@@ -86,6 +87,18 @@ const struct ledger *
 request_ledger(const struct request *r)
 {
 	return r->started ? &r->last : NULL;
+}
+
+const struct request_options *
+request_options(const struct request *r)
+{
+	return &r->o;
+}
+
+bool
+request_without_mixer(const struct request *r)
+{
+	return r->without_mixer;
 }
 
 /* ---- answers ---- */
@@ -301,7 +314,7 @@ send_all(struct request *r, rd_kafka_t *rk, const struct control *c, size_t n, s
 
 /* Says at once what a wait would only show at its end. No answer is no failure of the request. */
 static void
-warn_without_mixer(const struct request *r, const char *id)
+warn_without_mixer(struct request *r, const char *id)
 {
 	char group[TOPIC_MAX_BYTES + 1];
 	struct kafka_options k = {.role = KAFKA_READER,
@@ -324,7 +337,8 @@ warn_without_mixer(const struct request *r, const char *id)
 	if (code == FAIL_DENIED)
 		log_warning(
 		    "request: REQUEST-MIXERS %s: whether a mixer runs is not known", why.text);
-	if (code == FAIL_NONE && n == 0)
+	r->without_mixer = code == FAIL_NONE && n == 0;
+	if (r->without_mixer)
 		log_warning("request: REQUEST-NO-MIXER no mixer of mix %s runs: request %s stays "
 			    "in topic %s.control, and the next `riffle mix` answers it. `riffle "
 			    "requests --cancel %s` withdraws it",

@@ -67,6 +67,11 @@ void request_close(struct request *r); /* NULL is accepted */
 /* The ledger's last record at the opening; NULL: the mix has not started. Borrowed. */
 const struct ledger *request_ledger(const struct request *r);
 
+const struct request_options *request_options(const struct request *r);
+
+/* Whether the last request_send() found no mixer that could answer. */
+bool request_without_mixer(const struct request *r);
+
 /* *found: the id was answered before; out is then to be cleared with ledger_answer_clear(). */
 enum fail_code request_earlier(
     struct request *r, const char *id, struct ledger_answer *out, bool *found, struct failure *f);

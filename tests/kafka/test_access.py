@@ -166,7 +166,7 @@ def read(world, user):
 def ask(*words):
     """A request waits for a mixer's answer; steps go on until it has one."""
     def run(world, user):
-        asking = world.riffle.popen(words[0], "-c", world.folder / f"{user}.yml", *words[1:])
+        asking = world.riffle.popen(words[0], "-c", world.folder / f"{user}.yml", *words[1:], "--timeout", 30)
         while asking.poll() is None:
             assert next(mix(world, "admin")).returncode == 0
         out, err = asking.communicate()

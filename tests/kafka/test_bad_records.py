@@ -223,7 +223,7 @@ def test_a_frame_with_a_right_hash_and_wrong_tokens_stops_the_reader_which_says_
     last = done.stderr.splitlines()[-1]
     assert "domain a, partition 0, ordinal 7: " in last and "riffle skip a/0 7..8" in last
     # the line that it says helps: in the next pass the sequence is not drawn
-    ask = riffle.popen("skip", "-c", config, "a/0", "7..8", "--id", "x")
+    ask = riffle.popen("skip", "-c", config, "a/0", "7..8", "--id", "x", "--timeout", 30)
     riffle("mix", "-c", config, "--until-step", 6)
     assert ask.wait(timeout=60) == 0
     out = riffle("read", "-c", config, "--rank", "0", "--world", "1", "--from-step", "2", "--steps", "4", "--format", "jsonl")

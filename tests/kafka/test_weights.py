@@ -220,7 +220,9 @@ def test_a_refused_request_says_why_exits_1_and_changes_nothing(riffle, running,
 
 def test_the_same_id_again_gets_the_earlier_answer_and_changes_nothing(riffle, running, ask, state):
     [first] = ask(running, "a=3", "--id", "once")
-    [again] = ask(running, "a=7", "b=1", "--id", "once")
+    [again] = ask(running, "a=3", "--id", "once")
+    other = riffle("weights", "-c", running, "a=7", "b=1", "--id", "once", check=False)
+    assert other.returncode == 2 and "asks for weights a=3, not for weights a=7 b=1" in other.stderr
     [alone] = ask(running, "--id", "once")
     assert first["step"] == again["step"] == alone["step"] == 10
     assert (first["answered_before"], again["answered_before"], alone["answered_before"]) == (False, True, True)
@@ -480,10 +482,14 @@ def test_a_request_without_a_mixer_is_said_listed_and_can_be_withdrawn(riffle, f
     requests = lambda: {r["id"]: r for r in json.loads(riffle("requests", "-c", config, "--json").stdout)}
     for c in (config, plain):
         riffle("mix", "-c", c, "--until-step", 4)
+    for words in (["weights", "aa=1"], ["skip", "aa", "0..1"]):
+        done = riffle(words[0], "-c", config, *words[1:], check=False)
+        assert done.returncode == 1 and "no domain aa (did you mean a?); it has a, b" in done.stderr
     assert requests() == {}
     for words in (["weights", "a=9", "--id", "slip"], ["skip", "a", "3..5", "--id", "kept"]):
-        done = riffle(words[0], "-c", config, *words[1:], "--timeout", 1, check=False)
+        done = riffle(words[0], "-c", config, *words[1:], check=False)
         assert done.returncode == 1 and "REQUEST-NO-MIXER no mixer of mix" in done.stderr
+        assert f"request {words[-1]} is open: no mixer runs" in done.stderr
         assert f"`riffle requests --cancel {words[-1]}` withdraws it" in done.stderr
     assert {i: (r["state"], r["step"], r["kind"]) for i, r in requests().items()} == {
         "slip": ("open", None, "weights"), "kept": ("open", None, "skip")}
@@ -499,6 +505,9 @@ def test_a_request_without_a_mixer_is_said_listed_and_can_be_withdrawn(riffle, f
     assert answers_in(ledger()) == {"slip": (True, 4), "kept": (True, 4), "no": (True, 4), "no2": (True, 4)}
     assert [places(read(c, 12, form="jsonl")) for c in (config,)] == [places(read(plain, 12, form="jsonl"))]
     riffle("replay", "-c", config, "--steps", "0..12")
+    for words in ([], ["a=9"]):
+        done = riffle("weights", "-c", config, *words, "--id", "slip", check=False)
+        assert done.returncode == 1 and "request slip was cancelled" in done.stderr and not done.stdout
     done = riffle("requests", "-c", config, "--cancel", "slip", check=False)
     assert done.returncode == 1 and "request slip is cancelled: there is nothing to cancel" in done.stderr
 

@@ -116,6 +116,38 @@ test_a_request_without_an_id_gets_a_fresh_one(void **state)
 	control_clear(&large);
 }
 
+/* One id stands for one request, whoever asks and whenever. */
+static void
+test_the_same_request_is_told_from_another(void **unused)
+{
+	char web[] = "web", id[] = "w1", other[] = "w2";
+	struct ledger_raw_weight nine = {web, 0.9}, eight = {web, 0.8};
+	struct control a = {
+	    .id = id, .kind = LEDGER_WEIGHTS, .at_step = -1, .weight = &nine, .weights_n = 1};
+	struct control b = a;
+	struct text t = {0};
+	char *text;
+
+	(void)unused;
+	b.id = b.who = other;
+	assert_true(request_words_same(&a, &b));
+	b.kind = LEDGER_JOIN; /* it has joined since */
+	b.domain = web;
+	assert_true(request_words_same(&a, &b));
+	b.kind = LEDGER_LEAVE;
+	assert_false(request_words_same(&a, &b));
+	b = a;
+	b.weight = &eight;
+	assert_false(request_words_same(&a, &b));
+	b = a;
+	b.at_step = 12;
+	assert_false(request_words_same(&a, &b));
+	request_words_text(&t, &b);
+	text = text_take(&t);
+	assert_string_equal(text, "weights web=0.9 at step 12");
+	free(text);
+}
+
 int
 main(void)
 {
@@ -123,6 +155,7 @@ main(void)
 	    cmocka_unit_test(test_weights_are_name_equals_number),
 	    cmocka_unit_test(test_places_and_ranges),
 	    cmocka_unit_test(test_a_request_without_an_id_gets_a_fresh_one),
+	    cmocka_unit_test(test_the_same_request_is_told_from_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

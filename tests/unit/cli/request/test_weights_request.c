@@ -1,6 +1,8 @@
 /* weights_request.h: which request the words of `riffle weights` are. */
 #include "cli/request/weights_request.h"
 
+#include "cli/request/request_words.h"
+
 #include "tests/unit/test.h"
 
 enum { CONFIGURED = 4 };
@@ -55,8 +57,7 @@ test_a_weight_of_a_domain_that_is_only_configured_lets_it_join(void **unused)
 	(void)unused;
 	check(&started, plain, "papers=1", "web=2", FAIL_NONE, LEDGER_JOIN, "papers");
 	check(&started, plain, "books=1", "", FAIL_NONE, LEDGER_JOIN, "books");
-	check(NULL, plain, "papers=1", "", FAIL_NONE, LEDGER_WEIGHTS, "");      /* not started */
-	check(&started, plain, "unknown=1", "", FAIL_NONE, LEDGER_WEIGHTS, ""); /* the mix judges */
+	check(NULL, plain, "papers=1", "", FAIL_NONE, LEDGER_WEIGHTS, ""); /* not started */
 }
 
 static void
@@ -73,6 +74,25 @@ test_one_domain_joins_or_leaves_at_a_time(void **unused)
 	check(&started, join, "books=1", "", FAIL_USAGE, LEDGER_JOIN, "");
 }
 
+/* At once, mixer or not: a request for it would be refused when a mixer answers. */
+static void
+test_a_domain_that_nobody_knows_is_named_with_the_one_that_is_near(void **unused)
+{
+	const struct weights_request_change plain = {0}, leave = {.leave = "cod"};
+	const struct weights_request_change join = {.join = "fresh=1"};
+	struct failure f = {0};
+
+	(void)unused;
+	check(&started, plain, "cod=1", "", FAIL_DATA, LEDGER_WEIGHTS, "");
+	check(NULL, plain, "web=1", "cod=1", FAIL_DATA, LEDGER_WEIGHTS, "");
+	check(&started, leave, "", "", FAIL_DATA, LEDGER_LEAVE, "");
+	check(&started, join, "web=1", "", FAIL_NONE, LEDGER_JOIN, "fresh"); /* its topic tells */
+	check(&started, join, "cod=1", "", FAIL_DATA, LEDGER_JOIN, "");
+	assert_int_equal(request_words_known("cod", &started, &config, &f), FAIL_DATA);
+	assert_string_equal(
+	    f.text, "the mix has no domain cod (did you mean code?); it has web, code, books");
+}
+
 int
 main(void)
 {
@@ -80,6 +100,7 @@ main(void)
 	    cmocka_unit_test(test_weights_of_domains_of_the_mix_are_weights),
 	    cmocka_unit_test(test_a_weight_of_a_domain_that_is_only_configured_lets_it_join),
 	    cmocka_unit_test(test_one_domain_joins_or_leaves_at_a_time),
+	    cmocka_unit_test(test_a_domain_that_nobody_knows_is_named_with_the_one_that_is_near),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
