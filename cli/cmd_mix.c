@@ -7,6 +7,10 @@
 
 #include "cli/command.h"
 #include "cli/signals.h"
+#include "common/base/names.h"
+#include "common/kafka/kafka.h"
+#include "common/kafka/kafka_groups.h"
+#include "consumer/publish/election_group.h"
 #include "consumer/publish/mix.h"
 
 struct arguments {
@@ -23,7 +27,8 @@ static const struct option_row rows[] = {
 	.at = AT(until_step),
 	.value = "N",
 	.without = "to the end of the mix",
-	.help = "publish the steps below N, then pause: exit 0, and the mix does not end"},
+	.help = "publish the steps below N, then pause: exit 0, and the mix does not end. Where "
+		"they are published already and another mixer runs, that one is left alone"},
     {.name = "accept-config",
 	.kind = OPTION_FLAG,
 	.at = AT(accept_config),
@@ -49,7 +54,7 @@ static const struct option_row rows[] = {
  */
 enum { ARENAS = 2 };
 
-enum { ANSWER_MAX = 16 };
+enum { ANSWER_MAX = 16, MEMBERS_MAX = 64, MEMBERS_MS = 5000 };
 
 /* `yes`: --yes was given. */
 static enum fail_code
@@ -71,6 +76,33 @@ confirm(void *yes, const char *changes, struct failure *f)
 	return fail(f, FAIL_CONFIG, "the changed configuration was not accepted: nothing was done");
 }
 
+/* One that was killed less than its session ago counts. Not known: none. */
+static bool
+active(const struct config *c)
+{
+	char group[TOPIC_MAX_BYTES + 1];
+	struct kafka_options k = {.role = KAFKA_READER,
+	    .client = "mix-active-ask",
+	    .properties = &c->kafka,
+	    .group = group,
+	    .asks_only = true,
+	    .quiet = true};
+	struct kafka_member member[MEMBERS_MAX];
+	struct failure ignored;
+	size_t n = 0, found = 0;
+	rd_kafka_t *rk;
+
+	names_topic(group, c->mix.name, "election");
+	if (kafka_open(&rk, &k, &ignored) != FAIL_NONE)
+		return false;
+	if (kafka_group_members(rk, member, MEMBERS_MAX, &n, MEMBERS_MS, &ignored) != FAIL_NONE)
+		n = 0;
+	kafka_close(rk);
+	for (size_t i = 0; i < n; i++)
+		found += strcmp(member[i].client, "riffle-" ELECTION_ACTIVE) == 0;
+	return found > 0;
+}
+
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
@@ -88,6 +120,7 @@ run(int argc, char **argv, struct failure *f)
 	mix.until_step = a.until_step;
 	mix.accept_config = a.accept_config;
 	mix.standby = a.standby;
+	mix.active = active;
 	mix.confirm = confirm;
 	mix.confirm_opaque = &a.yes;
 	code = config_need_mix(c, f);

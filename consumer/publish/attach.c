@@ -398,6 +398,20 @@ check_accept(struct attach *a, const struct ledger *last, struct failure *f)
 /* ---- attaching ---- */
 
 enum fail_code
+attach_reached(struct attach *a, bool *reached, int64_t *step, struct failure *f)
+{
+	struct ledger last = {0};
+	bool found;
+	enum fail_code code = read_yet(a, &last, &found, f);
+
+	*step = last.step_next;
+	*reached = code == FAIL_NONE && found && last.kind != LEDGER_END &&
+		   (uint64_t)last.step_next >= a->accept.until_step;
+	ledger_clear(&last);
+	return code;
+}
+
+enum fail_code
 attach_check(struct attach *a, struct ledger *last, bool *found, struct failure *f)
 {
 	bool changed;

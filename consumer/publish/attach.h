@@ -94,6 +94,9 @@ enum fail_code attach_renew_reader(struct attach *a, struct failure *f);
 /* Makes the plan and the text, once the domains are known. Weights by size may be the ledger's. */
 enum fail_code attach_bind(struct attach *a, struct domains *d, struct failure *f);
 
+/* Whether the mix stands at until_step or behind it, and has not ended. Asked before all else. */
+enum fail_code attach_reached(struct attach *a, bool *reached, int64_t *step, struct failure *f);
+
 /*
  * Reads the ledger's last record before anyone is fenced. *found: there is one, now in *last
  * (zeroed by the caller, who ends it with ledger_clear()). FAIL_FENCED: a newer mixer has taken

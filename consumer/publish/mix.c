@@ -57,7 +57,7 @@ struct mix {
 
 	/* Attached: from attach() to detach(). */
 	struct assembler *assembler;
-	bool over; /* the ledger says END */
+	bool over; /* the ledger says END, or there is nothing to do beside another mixer */
 
 	/* The loop's clock. */
 	int64_t lead_asked_ms; /* last question for the trainers' positions */
@@ -215,6 +215,29 @@ look_at_joining(void *mix, const char *name, struct mixer_source *out, struct fa
 	return FAIL_NONE;
 }
 
+/*
+ * A mixer that would publish nothing must not end one that does. A changed configuration that is to
+ * be accepted is refused later, as no step follows.
+ */
+static enum fail_code
+look_for_nothing_to_do(struct mix *m, struct failure *f)
+{
+	bool reached;
+	int64_t step;
+
+	if (m->o->until_step == UINT64_MAX || m->o->standby || m->o->accept_config ||
+	    m->o->active == NULL)
+		return FAIL_NONE;
+	if (attach_reached(&m->attach, &reached, &step, f) != FAIL_NONE)
+		return f->code;
+	m->over = reached && m->o->active(m->config);
+	if (m->over)
+		log_info("mix: mix=%s step=%" PRId64 ": --until-step %" PRIu64
+			 " is reached, and another mixer is active, which goes on: nothing to do",
+		    m->config->mix.name, step, m->o->until_step);
+	return FAIL_NONE;
+}
+
 static enum fail_code
 open_all(struct mix *m, struct failure *f)
 {
@@ -233,7 +256,11 @@ open_all(struct mix *m, struct failure *f)
 	    kafka_wait_broker(m->admin, FIRST_ANSWER_MS, f) != FAIL_NONE ||
 	    topics_check(m->admin, c, use, ASK_TIMEOUT_MS, f) != FAIL_NONE ||
 	    attach_open(&m->attach, c, &accept, f) != FAIL_NONE ||
-	    election_group_join(&m->group, c->mix.name, &c->kafka, m->o->standby, f) != FAIL_NONE ||
+	    look_for_nothing_to_do(m, f) != FAIL_NONE)
+		return f->code;
+	if (m->over)
+		return FAIL_NONE;
+	if (election_group_join(&m->group, c->mix.name, &c->kafka, m->o->standby, f) != FAIL_NONE ||
 	    domains_open(&m->domains, m->attach.reader, c, stopped, m, f) != FAIL_NONE ||
 	    attach_bind(&m->attach, m->domains, f) != FAIL_NONE || open_feed(m, f) != FAIL_NONE ||
 	    lead_open(&m->lead, c, f) != FAIL_NONE ||
@@ -795,7 +822,7 @@ mix_run(const struct mix_options *o, struct failure *f)
 	assert(o->config->mix.name != NULL);
 	election_init(&m.election, o->standby);
 	code = open_all(&m, f);
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE && !m.over)
 		code = attach_first(&m, f);
 	while (code == FAIL_NONE && !done && !m.over) {
 		code = run(&m, &done, f);

@@ -73,6 +73,11 @@ struct mix_options {
 	/* Asked once about all that would change (attach.h); NULL: nobody is. */
 	enum fail_code (*confirm)(void *opaque, const char *changes, struct failure *f);
 	void *confirm_opaque;
+	/*
+	 * Whether an active mixer runs already. Asked where until_step is reached: then there is
+	 * nothing to do, and that mixer is left alone. NULL: it would be fenced.
+	 */
+	bool (*active)(const struct config *c);
 	bool standby;            /* waits until no other mixer is active */
 	const struct stop *stop; /* asked by a signal handler */
 };

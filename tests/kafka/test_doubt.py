@@ -1,5 +1,6 @@
 """riffle mix when nobody knows how a commit ended: a new producer, and the state from Kafka, not from memory."""
 
+import signal
 import struct
 import time
 
@@ -165,10 +166,11 @@ def test_a_fenced_mixer_waits_for_the_start_of_the_one_that_fenced_it(riffle, fi
     wait_for(lambda: len(read(config, 1)) == 8, "the first step")
     proxy = Proxy(bootstrap, SlowSuccessor())
     try:
-        newer = riffle("mix", "-c", config, "--until-step", 1, check=False, timeout=120,
-                       env={"RIFFLE_BOOTSTRAP": proxy.address})
+        newer = riffle.popen("mix", "-c", config, env={"RIFFLE_BOOTSTRAP": proxy.address})
+        said = older.communicate(timeout=120)[1]
+        newer.send_signal(signal.SIGTERM)
+        newer_said = newer.communicate(timeout=60)[1]
     finally:
         proxy.close()
-    assert newer.returncode == 0 and "MIX-RECOVER" not in newer.stderr, newer.stderr
-    said = older.communicate(timeout=60)[1]
+    assert newer.returncode == 0 and "MIX-RECOVER" not in newer_said, newer_said
     assert older.returncode == 3 and "another mixer has taken over" in said, said

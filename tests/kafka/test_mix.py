@@ -56,10 +56,16 @@ def test_a_second_mixer_fences_the_first_which_exits_3(riffle, fill, configure, 
     config = configure({"a": 0.5, "b": 0.5}, max_lead_steps=1000000, runs=["trainers"], transaction_ms=20)
     first = riffle.popen("mix", "-c", config, "--until-step", 1000000, stderr=subprocess.PIPE)
     wait_until(lambda: len(read(config, 1)) == 8, "the first step")
-    second = riffle("mix", "-c", config, "--until-step", 1, timeout=60)
-    assert second.returncode == 0
+    idle = riffle("mix", "-c", config, "--until-step", 1, timeout=60)
+    assert "--until-step 1 is reached, and another mixer is active" in idle.stderr and first.poll() is None
+    step = lambda: json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["step_next"]
+    before = step()
+    wait_until(lambda: step() > before, "a step of the first")
+    second = riffle.popen("mix", "-c", config)
     assert first.wait(timeout=60) == 3
     assert "another mixer has taken over" in first.stderr.read()
+    second.send_signal(signal.SIGTERM)
+    assert second.wait(timeout=60) == 0
 
 
 def test_any_world_sees_the_same_lanes(riffle, fill, configure, read):

@@ -230,7 +230,7 @@ def test_a_mixer_after_one_that_was_killed_ends_without_waiting_for_its_session(
     wait_until(lambda: position(hit) > 0, "a step")
     first.signal(signal.SIGKILL)
     first.ends(-signal.SIGKILL)
-    second = mixer(hit, "--until-step", 1)
+    second = mixer(hit, "--until-step", position(hit) + 1)
     second.ends(0)
     assert "paused before step" in second.log()
     assert "KAFKA-CLOSE" not in second.log()
