@@ -92,7 +92,8 @@ check_local(const struct config *c, const struct yaml_node *root, const struct c
 			continue;
 		config_shown(shown, files->text[i]);
 		snprintf(what, sizeof(what),
-		    "%s is not a path; in place of train give exec: \"riffle-source '%s'\", a program "
+		    "%s is not a path; in place of train give exec: \"riffle-source '%s'\", a "
+		    "program "
 		    "of riffle's Python package",
 		    shown, shown);
 		return fail_domain(c, root, d, key, f, what);

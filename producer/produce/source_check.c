@@ -242,9 +242,8 @@ look_at_tokens(
     const struct look *l, const struct config_list *patterns, const char *key, struct failure *f)
 {
 	struct file_list *files = NULL;
-	enum fail_code code = patterns->n == 0
-				  ? FAIL_NONE
-				  : file_list_open(&files, patterns, l->folder, 0, 1, f);
+	enum fail_code code =
+	    patterns->n == 0 ? FAIL_NONE : file_list_open(&files, patterns, l->folder, 0, 1, f);
 
 	for (size_t i = 0; code == FAIL_NONE && files != NULL && i < files->n; i++)
 		code = open_tokens(l, files->file[i].name, f);
@@ -302,8 +301,7 @@ is_wanted(const char *name, char *const *wanted, size_t n)
 }
 
 enum fail_code
-source_check(
-    const struct config *c, char *const *domain, size_t domains_n, struct failure *f)
+source_check(const struct config *c, char *const *domain, size_t domains_n, struct failure *f)
 {
 	char *folder = NULL;
 	enum fail_code code = check_tokenizer(c, f);

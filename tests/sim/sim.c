@@ -42,6 +42,7 @@ static const struct {
 } unit_seeds[] = {
     {3904, false}, {32332, false}, /* a domain log lost its tail as the mix ended */
     {4023, true},   /* the ends of lanes, freed twice where the broker did not answer */
+    {3009, true},   /* partitions were added before the first step */
     {405, true},    /* the ledger lost the marker of an aborted transaction */
     {24873, false}, /* a record whose answer was lost was the first of a ledger that had lost all */
     {9756, true},   /* the ledger was recreated under a mixer that had answered requests */

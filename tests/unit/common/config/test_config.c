@@ -589,7 +589,8 @@ test_a_domain_has_one_source(void **unused)
 		"7: domains.code: has no source: give train (files) or exec (a program)"},
 	    {8, "    train: [y, \"s3://bucket/x/*.parquet\"]",
 		"8: domains.code.train: s3://bucket/x/*.parquet is not a path; in place of train "
-		"give exec: \"riffle-source 's3://bucket/x/*.parquet'\", a program of riffle's Python "
+		"give exec: \"riffle-source 's3://bucket/x/*.parquet'\", a program of riffle's "
+		"Python "
 		"package"},
 	    {8, "    valid: v",
 		"8: domains.code.valid: valid without train: give train or exec, from which the "
