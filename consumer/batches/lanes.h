@@ -22,9 +22,9 @@
  * Lanes lie in the partitions of <mix>.batches, as a rule each in its own (record/lane_map.h). Rank
  * r of W reads the lanes l with floor(l*W/L) = r, and calls them 0..count-1. Example, L = 8 and W =
  * 4: rank 1 has lanes 2 and 3, as its lanes 0 and 1; lanes_first() is 2. With W = 3, which takes
- * `uneven`, ranks 0, 1 and 2 have lanes 0-2, 3-5 and 6-7. They are assigned at explicit offsets, never subscribed: a rebalance of Kafka would move lanes between ranks in the
- * middle of a step. Each partition has its own queue, so that one's records never stand in front of
- * another's.
+ * `uneven`, ranks 0, 1 and 2 have lanes 0-2, 3-5 and 6-7. They are assigned at explicit offsets,
+ * never subscribed: a rebalance of Kafka would move lanes between ranks in the middle of a step.
+ * Each partition has its own queue, so that one's records never stand in front of another's.
  *
  * Where lanes share a partition, records of other ranks' lanes are passed over by their keys. One
  * of another lane of this rank waits for that lane: at most LANES_WAIT_MAX, for a reader takes the

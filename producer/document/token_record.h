@@ -23,8 +23,8 @@
 
 /*
  * The first key of the JSON object record[n] that a record of tokens does not have, and with which
- * the dotted path `also` (NULL: none) does not begin; it lies in the record, as JSON has it. NULL bytes: there is none. A mask
- * of another name would be read as no mask.
+ * the dotted path `also` (NULL: none) does not begin; it lies in the record, as JSON has it. NULL
+ * bytes: there is none. A mask of another name would be read as no mask.
  */
 struct text_view token_record_unknown(const char *record, size_t n, const char *also);
 
