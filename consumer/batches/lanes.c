@@ -133,7 +133,7 @@ first_lane(uint32_t lanes, uint32_t world, uint32_t rank)
 static enum fail_code
 check_world(const struct lanes *l, const struct lanes_options *o, struct failure *f)
 {
-	uint32_t lanes = l->map.lanes, below = o->world, above = o->world;
+	uint32_t lanes = l->map.lanes, below = o->world, above = o->world + 1;
 
 	if (o->world > lanes)
 		return fail(f, FAIL_CONFIG,

@@ -284,7 +284,7 @@ check_requests(const struct work *w, struct failure *f)
 	struct kafka_options k = {
 	    .role = KAFKA_ADMIN, .properties = &w->o->config->kafka, .client = "repair"};
 	char topic[TOPIC_MAX_BYTES + 1];
-	int64_t low, high;
+	int64_t low = 0, high = 0;
 	int partitions;
 	rd_kafka_t *rk;
 	enum fail_code code = kafka_open(&rk, &k, f);
