@@ -295,7 +295,7 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 	if (count[CHANCE_COMMITS_GONE] > 0 && !mixer && !producer)
 		return says(i, "the broker has no commit of group m.trainers for every lane");
 	if (count[CHANCE_TAIL_LOST] > 0 && mixer)
-		return says(i, "are missing: records were deleted") || says(i, "shorter");
+		return says(i, "are missing: a broker has lost") || says(i, "shorter");
 	if (count[CHANCE_RECORDS_DELETED] > 0 && mixer && says(i, "was cut while it was read"))
 		return true;
 	/* What a dead producer had sent can land behind its successor. */
