@@ -50,6 +50,21 @@ partitions_key(const struct config *c, enum topic_kind kind)
 	return kind == TOPIC_BATCHES || kind == TOPIC_LANES ? "mix.lanes" : "always";
 }
 
+/* Whether anything hangs on the topic already is not known here: that case comes first. */
+static const char *
+partitions_advice(enum topic_kind kind)
+{
+	if (kind == TOPIC_BATCHES || kind == TOPIC_LANES)
+		return "the lanes of a begun mix cannot change: correct it, or give mix.name "
+		       "another name; before its first step `riffle topics --delete --mix "
+		       "--create` makes its topics anew";
+	if (kind == TOPIC_DOMAIN)
+		return "the partitions of a published domain cannot change: correct it, or "
+		       "publish it under another name; where no mix draws from it, `riffle produce "
+		       "--restart` publishes it anew";
+	return "delete the topic, and `riffle topics --create` creates it";
+}
+
 static void
 compare_partitions(
     const struct config *c, const struct planned_topic *t, int partitions, struct topics_report *r)
@@ -71,10 +86,8 @@ compare_partitions(
 		    t->kind == TOPIC_LANES ? "`riffle runs --reset` sets a run's commits"
 					   : "`riffle repair` fills it from ledger and domains");
 	else
-		problem(r,
-		    "has %d partition%s, the configuration wants %d (%s): correct it, or delete "
-		    "the topic and recreate it",
-		    partitions, plural(partitions), t->partitions, key);
+		problem(r, "has %d partition%s, the configuration wants %d (%s): %s", partitions,
+		    plural(partitions), t->partitions, key, partitions_advice(t->kind));
 }
 
 static void

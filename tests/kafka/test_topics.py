@@ -126,7 +126,7 @@ def test_another_number_of_partitions_is_exit_2_and_named(riffle, config, unique
     rows = table(done)
     assert "has 2 partitions, the configuration wants 1 (domains.code.partitions)" in \
         rows[f"{unique}c.code"][1]
-    assert "has 4 partitions, the configuration wants 8 (mix.lanes)" in \
+    assert "has 4 partitions, the configuration wants 8 (mix.lanes): the lanes of a begun mix cannot change" in \
         rows[f"{unique}m.batches"][1]
     assert sum(state == "present" for _, state in rows.values()) == 8  # the others were made
 
