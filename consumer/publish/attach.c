@@ -526,9 +526,10 @@ check_no_batches(struct attach *a, struct failure *f)
 		if (high[i] > 0)
 			code = fail(f, FAIL_DATA,
 			    "topic %s is empty and topic %s is not: the ledger was deleted, and "
-			    "steps would come a second time; delete both topics, or start a mix "
-			    "of another name",
-			    a->ledger_topic, topic);
+			    "steps would come a second time; start a mix of another name, or "
+			    "delete this one and begin it anew: `riffle topics -c %s --delete "
+			    "--mix --create`",
+			    a->ledger_topic, topic, a->config->path);
 	free(partition);
 	free(low);
 	free(high);

@@ -5,17 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "consumer/ledger/run_position.h"
 
-enum { LEAD_TIMEOUT_MS = 10000 };
+enum { LEAD_TIMEOUT_MS = 10000, BACK_AGAIN_MS = 60000 };
 
 struct run {
 	const char *name;
 	struct run_position_query *commits;
-	bool any;       /* the broker knows a commit */
-	uint64_t step;  /* that the lead counts from */
-	uint64_t known; /* the highest that broker or ledger have known */
+	bool any;        /* the broker knows a commit */
+	uint64_t step;   /* that the lead counts from */
+	uint64_t known;  /* the highest that broker or ledger have known */
+	int64_t back_ms; /* when it was said last that it went back; 0: never */
 };
 
 struct lead {
@@ -84,21 +86,28 @@ lead_close(struct lead *l)
 	free(l);
 }
 
-/* What the broker says of a run now. A change for the worse is warned about once. */
+/*
+ * What the broker says of a run now. A change for the worse is warned about once; two trainers of
+ * one rank take each other back at every commit: that is one line a minute.
+ */
 static void
 take_position(const struct lead *l, struct run *r, const struct run_position *at)
 {
-	bool lost = r->any && !at->any, back = at->any && at->step < r->step;
+	bool lost = r->any && !at->any;
+	bool back = at->any && at->step < r->step;
 
 	r->any = at->any;
 	if (lost)
 		log_warning("mix: MIX-RUN-LOST mix=%s run=%s: it was at step=%" PRIu64
 			    ", and the broker knows no commit of group %s any more",
 		    l->mix, r->name, r->step, run_position_group(r->commits));
-	if (back)
+	if (back && (r->back_ms == 0 || clock_ms() - r->back_ms >= BACK_AGAIN_MS)) {
+		r->back_ms = clock_ms();
 		log_warning("mix: MIX-RUN-BACK mix=%s run=%s: it went back from step=%" PRIu64
-			    " to step=%" PRIu64,
+			    " to step=%" PRIu64
+			    ": a trainer that was started there, or two trainers of one rank?",
 		    l->mix, r->name, r->step, at->step);
+	}
 	if (at->any)
 		r->step = at->step;
 	if (r->step > r->known)

@@ -536,6 +536,7 @@ find_run_problems(struct status *st, const struct status_run *r)
 {
 	uint64_t lead = st->config->mix.max_lead_steps, next = (uint64_t)st->ledger.step_next;
 	bool waits = r->configured && lead > 0 && next >= r->step + lead;
+	bool gone = r->committed && st->batches_kept && r->step < st->step_kept;
 	enum status_run_state state = status_run_state(r);
 	const char *mix = st->config->mix.name, *path = st->config->path;
 
@@ -550,25 +551,34 @@ find_run_problems(struct status *st, const struct status_run *r)
 		    "(offsets.retention.minutes). No trainer starts from its commits before "
 		    "`riffle runs -c %s --reset %s --to %" PRIu64 "` sets them again",
 		    r->name, r->known, mix, r->name, path, r->name, r->known);
-	else if (state == STATUS_RUN_BACK)
+	else if (state == STATUS_RUN_BACK && !gone)
 		problem(st, "STATUS-RUN-BACK",
 		    "run %s went back to step %" PRIu64 ", and the ledger knows it at step %" PRIu64
-		    ": the steps between are read again. `riffle runs -c %s --reset %s --to "
+		    ": the steps between are read again (a trainer that was started there, or two "
+		    "trainers of one rank). `riffle runs -c %s --reset %s --to "
 		    "%" PRIu64 "`, while no trainer runs, takes the ledger's step back, too",
 		    r->name, r->step, r->known, path, r->name, r->step);
 	else if (!r->committed && r->configured && lead > 0)
 		problem(st, "STATUS-RUN-NEW",
 		    "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
 		    waits ? "waits" : "will wait", lead);
+	else if (waits && waits_long(st) && st->mixers_known && !status_is_mixed(st))
+		problem(st, "STATUS-LEAD",
+		    "no mixer runs, and one would wait at step %" PRIu64
+		    " for run %s, which is at step %" PRIu64 " (lane %zu)",
+		    next, r->name, r->step, r->lane);
 	else if (waits && waits_long(st))
 		problem(st, "STATUS-LEAD",
 		    "the mixer waits at step %" PRIu64 " for run %s, which is at step %" PRIu64
 		    " (lane %zu)",
 		    next, r->name, r->step, r->lane);
-	if (r->committed && st->batches_kept && r->step < st->step_kept)
+	if (gone)
 		problem(st, "STATUS-RUN-NOT-KEPT",
-		    "run %s is at step %" PRIu64 ", and the first step that is kept is %" PRIu64,
-		    r->name, r->step, st->step_kept);
+		    "run %s is at step %" PRIu64 ", and the first step that is kept is %" PRIu64
+		    ": `riffle runs -c %s --reset %s --to %" PRIu64
+		    "`, while no trainer runs, lets it go on there; `riffle replay --republish` "
+		    "makes the steps before it anew",
+		    r->name, r->step, st->step_kept, path, r->name, st->step_kept);
 }
 
 static bool
@@ -612,6 +622,21 @@ find_feedback_problems(struct status *st, size_t i)
 		    st->run[i].name, c->unknown_step);
 }
 
+/* Whether a mixer that starts now would be refused, by what was found already. */
+static bool
+is_stuck(const struct status *st)
+{
+	static const char *const refused[] = {"STATUS-TOPICS-MISSING", "STATUS-TOPIC",
+	    "STATUS-DOMAIN-CHANGED", "STATUS-DOMAIN-UNREADABLE", "STATUS-LANE-END",
+	    "STATUS-LANE-UNREADABLE", "STATUS-RUN-LOST"};
+
+	for (size_t i = 0; i < st->problems_n; i++)
+		for (size_t k = 0; k < sizeof(refused) / sizeof(refused[0]); k++)
+			if (strcmp(st->problem[i].code, refused[k]) == 0)
+				return true;
+	return false;
+}
+
 /* Nobody writes although more could be written: there is no mixer, or it does nothing. */
 static void
 find_silence(struct status *st, int64_t silent_ms)
@@ -619,7 +644,13 @@ find_silence(struct status *st, int64_t silent_ms)
 	char span[CLOCK_SPAN_BYTES];
 
 	clock_span(span, silent_ms);
-	if (st->mixers_known && !status_is_mixed(st))
+	if (st->mixers_known && !status_is_mixed(st) && is_stuck(st))
+		problem(st, "STATUS-NO-MIXER",
+		    "no mixer runs, and the last one wrote %s ago: none starts before the other "
+		    "problems are mended; then `riffle mix -c %s` continues the mix at step "
+		    "%" PRId64,
+		    span, st->config->path, st->ledger.step_next);
+	else if (st->mixers_known && !status_is_mixed(st))
 		problem(st, "STATUS-NO-MIXER",
 		    "no mixer runs, and the last one wrote %s ago: `riffle mix -c %s` continues "
 		    "the "
@@ -651,6 +682,13 @@ find_mixer_problems(struct status *st)
 		    "writes its whole state with the next step or request (`riffle weights`); "
 		    "without one the mix cannot go on: start one of another name",
 		    st->config->mix.name);
+	else if (st->state == STATUS_NOT_STARTED && st->batches_kept)
+		problem(st, "STATUS-LEDGER-EMPTY",
+		    "topic %s.ledger is empty, and %s.batches is not: the ledger was deleted, and "
+		    "`riffle mix` refuses to publish these steps a second time: start a mix of "
+		    "another name, or delete this one and begin it anew with `riffle topics -c %s "
+		    "--delete --mix --create`",
+		    st->config->mix.name, st->config->mix.name, st->config->path);
 	else if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))
 		problem(st, "STATUS-NOT-STARTED",
 		    "the mix has not started: `riffle mix -c %s` starts it", st->config->path);

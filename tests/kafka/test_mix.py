@@ -435,6 +435,7 @@ def test_a_ledger_that_was_deleted_does_not_begin_the_mix_again(riffle, fill, co
     trim(tools, bootstrap, f"{unique}-mix.ledger", -1)
     refused = riffle("mix", "-c", config, check=False)
     assert refused.returncode == 1 and "the ledger was deleted" in refused.stderr
+    assert f"riffle topics -c {config} --delete --mix --create" in refused.stderr
 
 
 def test_a_domain_that_was_cut_ends_the_mixer_with_the_topic_and_ordinal(

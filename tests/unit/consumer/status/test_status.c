@@ -445,6 +445,48 @@ test_a_mixer_that_waits_long_for_a_run_is_told(void **state)
 	    st, "the mixer waits at step 68 for run trainers, which is at step 4 (lane 1)");
 }
 
+/* What a problem advises is not refused by the command that it names. */
+static void
+test_what_is_advised_is_possible(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	/* a run that went back below what is kept: that step is no place to be reset to */
+	st->batches_kept = true;
+	st->step_kept = 6;
+	st->run[0].known = 8;
+	check_problem(st,
+	    "run trainers is at step 4, and the first step that is kept is 6: `riffle runs -c "
+	    "run.yml --reset trainers --to 6`, while no trainer runs, lets it go on there; "
+	    "`riffle replay --republish` makes the steps before it anew");
+	st = mixing();
+	st->ledger.step_next = 68;
+	st->ledger_time_ms = NOW_MS - STATUS_WAIT_MS - 1;
+	st->mixers_known = true;
+	check_problem(st,
+	    "no mixer runs, and one would wait at step 68 for run trainers, which is at step 4 "
+	    "(lane 0)");
+	/* no mixer begins a mix whose steps are there */
+	st = ready();
+	st->batches_kept = true;
+	derive(st);
+	assert_string_equal(st->problem[st->problems_n - 1].code, "STATUS-LEDGER-EMPTY");
+	assert_non_null(strstr(st->problem[st->problems_n - 1].text,
+	    "`riffle topics -c run.yml --delete --mix --create`"));
+	status_free(st);
+	/* no mixer starts where a domain cannot be read */
+	st = mixing();
+	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
+	st->mixers_known = true;
+	snprintf(st->domain[0].bad, sizeof(st->domain[0].bad), "damaged");
+	derive(st);
+	assert_int_equal(st->problems_n, 2);
+	assert_string_equal(st->problem[1].code, "STATUS-NO-MIXER");
+	assert_non_null(strstr(st->problem[1].text, "none starts before the other problems"));
+	status_free(st);
+}
+
 static void
 test_a_mixer_that_is_silent_without_a_reason_is_told(void **state)
 {
@@ -528,16 +570,13 @@ test_a_run_whose_position_is_lost_is_told(void **state)
 	st->run[0].known = 7;
 	check_problem(st,
 	    "run trainers went back to step 4, and the ledger knows it at step 7: the steps "
-	    "between are read again. `riffle runs -c run.yml --reset trainers --to 4`, while no "
+	    "between are read again (a trainer that was started there, or two trainers of one "
+	    "rank). `riffle runs -c run.yml --reset trainers --to 4`, while no "
 	    "trainer runs, takes the ledger's step back, too");
 	st = mixing();
 	st->batches_kept = true;
 	st->step_kept = 4;
 	check_problem(st, NULL);
-	st = mixing();
-	st->batches_kept = true;
-	st->step_kept = 5;
-	check_problem(st, "run trainers is at step 4, and the first step that is kept is 5");
 	st = mixing();
 	snprintf(st->run[0].bad, sizeof(st->run[0].bad), "lane 1: the commit's metadata is \"\"");
 	check_problem(st, "run trainers: lane 1: the commit's metadata is \"\"");
@@ -649,6 +688,7 @@ main(void)
 	    cmocka_unit_test(test_domains_of_one_side_only_are_told),
 	    cmocka_unit_test(test_a_run_without_commits_is_told_where_the_mixer_waits),
 	    cmocka_unit_test(test_a_mixer_that_waits_long_for_a_run_is_told),
+	    cmocka_unit_test(test_what_is_advised_is_possible),
 	    cmocka_unit_test(test_a_mixer_that_is_silent_without_a_reason_is_told),
 	    cmocka_unit_test(test_a_mix_runs_while_a_mixer_is_active),
 	    cmocka_unit_test(test_a_run_whose_position_is_lost_is_told),
