@@ -16,17 +16,13 @@ enum { ASK_MS = 15000 };
 
 /* A sequence of the step. */
 struct place {
-	char domain[NAME_MAX_BYTES + 1];
-	uint32_t partition, lane;
-	uint64_t ordinal;
-	size_t slot;
-	struct document_line *line; /* [n], owned; NULL: unknown */
-	size_t n;
+	struct published_place at;
+	struct document_line *line; /* [at.spans_n], owned; NULL: unknown */
 };
 
 struct inspect_lines {
-	struct place *place; /* by lane and slot, once all is read */
-	size_t n, room;
+	struct place *place; /* [n], by lane and slot, once all is read */
+	size_t n;
 };
 
 void
@@ -42,43 +38,23 @@ inspect_lines_close(struct inspect_lines *l)
 
 /* ---- which sequences ---- */
 
+/* A damaged record has none: who prints it says what is wrong with it. */
 static enum fail_code
-add_lane(struct inspect_lines *l, const struct published_step *s, uint32_t lane, struct failure *f)
+list_places(
+    struct inspect_lines *l, const struct published_step *s, int64_t lane, struct failure *f)
 {
-	struct batch_domain *domain;
-	struct batch_view b;
-	struct place *grown;
+	struct published_place *at = NULL;
+	size_t n = 0;
+	enum fail_code code = published_step_places(&at, &n, s, lane, f);
 
-	if (published_step_decode(&b, s, lane, f) != FAIL_NONE)
-		return FAIL_NONE; /* who prints it says what is wrong with it */
-	domain = calloc(b.domains_n + 1, sizeof(*domain));
-	grown = realloc(l->place, (l->n + b.sequences_n + 1) * sizeof(*grown));
-	if (grown != NULL)
-		l->place = grown;
-	if (domain == NULL || grown == NULL) {
-		free(domain);
-		return fail_memory(f);
+	if (code == FAIL_NONE) {
+		l->place = calloc(n + 1, sizeof(*l->place));
+		code = l->place == NULL ? fail_memory(f) : FAIL_NONE;
 	}
-	batch_domains(&b, domain);
-	for (size_t slot = 0; slot < b.sequences_n; slot++) {
-		struct sequence_payload_view payload;
-		struct place *to = &l->place[l->n];
-		struct batch_drawn drawn;
-
-		if (batch_next(&b, &drawn, &payload, f) != FAIL_NONE)
-			break;
-		*to = (struct place){.lane = lane,
-		    .slot = slot,
-		    .partition = drawn.partition,
-		    .ordinal = drawn.ordinal,
-		    .n = payload.spans_n};
-		for (size_t i = 0; i < b.domains_n; i++)
-			if (domain[i].index == drawn.domain && domain[i].name.n <= NAME_MAX_BYTES)
-				memcpy(to->domain, domain[i].name.bytes, domain[i].name.n);
-		l->n++;
-	}
-	free(domain);
-	return FAIL_NONE;
+	for (; code == FAIL_NONE && l->n < n; l->n++)
+		l->place[l->n].at = at[l->n];
+	free(at);
+	return code == FAIL_DATA ? FAIL_NONE : code;
 }
 
 /* ---- their lines ---- */
@@ -87,19 +63,15 @@ static int
 by_log(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
-	int names = strcmp(x->domain, y->domain);
 
-	if (names != 0)
-		return names;
-	if (x->partition != y->partition)
-		return x->partition < y->partition ? -1 : 1;
-	return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
+	return published_place_by_log(&x->at, &y->at);
 }
 
 static int
 by_slot(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct published_place *x = &((const struct place *)a)->at,
+				     *y = &((const struct place *)b)->at;
 
 	if (x->lane != y->lane)
 		return x->lane < y->lane ? -1 : 1;
@@ -138,20 +110,20 @@ read_places(struct inspect_lines *l, struct documents *d, const char *corpus, st
 		struct place *p = &l->place[i];
 		char topic[TOPIC_MAX_BYTES + 1];
 
-		names_domain_topic(topic, corpus, p->domain, SET_TRAIN);
+		names_domain_topic(topic, corpus, p->at.domain, SET_TRAIN);
 		if (last == NULL || by_log(last, p) != 0) {
-			if (documents_seek(d, topic, (int32_t)p->partition, p->ordinal, f) !=
+			if (documents_seek(d, topic, (int32_t)p->at.partition, p->at.ordinal, f) !=
 				FAIL_NONE ||
 			    documents_next(d, &s, &there, f) != FAIL_NONE)
 				return f->code;
 		}
 		last = p;
-		if (!there || s.ordinal != p->ordinal || s.spans_n != p->n)
+		if (!there || s.ordinal != p->at.ordinal || s.spans_n != p->at.spans_n)
 			continue; /* damaged since, or made anew */
-		p->line = calloc(p->n + 1, sizeof(*p->line));
+		p->line = calloc(p->at.spans_n + 1, sizeof(*p->line));
 		if (p->line == NULL)
 			return fail_memory(f);
-		memcpy(p->line, s.line, p->n * sizeof(*p->line));
+		memcpy(p->line, s.line, p->at.spans_n * sizeof(*p->line));
 	}
 	return FAIL_NONE;
 }
@@ -163,11 +135,8 @@ inspect_lines_open(struct inspect_lines **out, const char *mix, const struct con
 	struct inspect_lines *l = calloc(1, sizeof(*l));
 	struct documents *d = NULL;
 	char *corpus = NULL;
-	enum fail_code code = l == NULL ? fail_memory(f) : FAIL_NONE;
+	enum fail_code code = l == NULL ? fail_memory(f) : list_places(l, s, lane, f);
 
-	for (uint32_t i = 0; code == FAIL_NONE && i < s->lanes; i++)
-		if (lane < 0 || lane == i)
-			code = add_lane(l, s, i, f);
 	if (code != FAIL_NONE) {
 		inspect_lines_close(l);
 		return code;
@@ -189,8 +158,8 @@ inspect_lines_open(struct inspect_lines **out, const char *mix, const struct con
 const struct document_line *
 inspect_lines_of(const struct inspect_lines *l, uint32_t lane, size_t slot, size_t spans_n)
 {
-	const struct place want = {.lane = lane, .slot = slot};
+	const struct place want = {.at = {.lane = lane, .slot = slot}};
 	const struct place *p = bsearch(&want, l->place, l->n, sizeof(*l->place), by_slot);
 
-	return p != NULL && p->n == spans_n ? p->line : NULL;
+	return p != NULL && p->at.spans_n == spans_n ? p->line : NULL;
 }

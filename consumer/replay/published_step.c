@@ -192,3 +192,103 @@ published_step_open(struct published_step *out, const char *mix, const struct co
 	step_records_close(r);
 	return code == FAIL_NONE && deleted ? derive(out, mix, c, f) : code;
 }
+
+/* ---- its sequences ---- */
+
+/* A record numbers its domains, and numbers differ from mix to mix. */
+static enum fail_code
+name_of(char out[static NAME_MAX_BYTES + 1], const struct batch_view *b,
+    const struct batch_domain *domains, uint32_t index, struct failure *f)
+{
+	for (size_t i = 0; i < b->domains_n; i++)
+		if (domains[i].index == index && domains[i].name.n <= NAME_MAX_BYTES) {
+			memcpy(out, domains[i].name.bytes, domains[i].name.n);
+			out[domains[i].name.n] = '\0';
+			return FAIL_NONE;
+		}
+	return fail(f, FAIL_DATA,
+	    "a sequence is of domain number %" PRIu32 ", which the record does not name", index);
+}
+
+/* The sequences of one lane, into place[b->sequences_n]. */
+static enum fail_code
+read_places(struct published_place *place, struct batch_view *b, const struct batch_domain *domains,
+    uint32_t lane, struct failure *f)
+{
+	for (size_t i = 0; i < b->sequences_n; i++) {
+		struct published_place *to = &place[i];
+		struct sequence_payload_view payload;
+		struct batch_drawn drawn;
+
+		if (batch_next(b, &drawn, &payload, f) != FAIL_NONE ||
+		    name_of(to->domain, b, domains, drawn.domain, f) != FAIL_NONE)
+			return f->code;
+		to->partition = drawn.partition;
+		to->ordinal = drawn.ordinal;
+		to->lane = lane;
+		to->slot = i;
+		to->spans_n = payload.spans_n;
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+add_lane(struct published_place **places, size_t *n, const struct published_step *s, uint32_t lane,
+    struct failure *f)
+{
+	struct published_place *grown;
+	struct batch_domain *domains;
+	struct batch_view b;
+	enum fail_code code;
+
+	if (published_step_decode(&b, s, lane, f) != FAIL_NONE)
+		return f->code;
+	domains = calloc(b.domains_n + 1, sizeof(*domains));
+	grown = realloc(*places, (*n + b.sequences_n + 1) * sizeof(*grown));
+	if (grown != NULL)
+		*places = grown;
+	if (domains == NULL || grown == NULL) {
+		free(domains);
+		return fail_memory(f);
+	}
+	batch_domains(&b, domains);
+	code = read_places(*places + *n, &b, domains, lane, f);
+	free(domains);
+	if (code != FAIL_NONE)
+		return published_step_fail(s, lane, f);
+	*n += b.sequences_n;
+	return FAIL_NONE;
+}
+
+enum fail_code
+published_step_places(struct published_place **out, size_t *n, const struct published_step *s,
+    int64_t lane, struct failure *f)
+{
+	assert(lane >= -1);
+	*out = NULL;
+	*n = 0;
+	if (lane >= (int64_t)s->lanes)
+		return fail(f, FAIL_USAGE,
+		    "--lane: out of range: %" PRId64 " (the mix has %" PRIu32 ")", lane, s->lanes);
+	for (uint32_t i = 0; i < s->lanes; i++)
+		if ((lane < 0 || lane == i) && add_lane(out, n, s, i, f) != FAIL_NONE) {
+			free(*out);
+			*out = NULL;
+			*n = 0;
+			return f->code;
+		}
+	return FAIL_NONE;
+}
+
+int
+published_place_by_log(const void *a, const void *b)
+{
+	const struct published_place *x = a, *y = b;
+	int names = strcmp(x->domain, y->domain);
+
+	if (names != 0)
+		return names;
+	if (x->partition != y->partition)
+		return x->partition < y->partition ? -1 : 1;
+	return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
+}

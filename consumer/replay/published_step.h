@@ -48,6 +48,25 @@ void published_step_close(struct published_step *s); /* a zeroed one is accepted
 enum fail_code published_step_decode(
     struct batch_view *out, const struct published_step *s, uint32_t lane, struct failure *f);
 
+/* A sequence of the step. */
+struct published_place {
+	char domain[NAME_MAX_BYTES + 1];
+	uint32_t partition, lane;
+	uint64_t ordinal;
+	size_t slot;    /* in the lane */
+	size_t spans_n; /* stretches of documents */
+};
+
+/*
+ * Gives the sequences of all lanes, or of one where lane >= 0, by lane and slot: free(). FAIL_USAGE:
+ * there is no such lane. FAIL_DATA: a record is damaged.
+ */
+enum fail_code published_step_places(struct published_place **out, size_t *n,
+    const struct published_step *s, int64_t lane, struct failure *f);
+
+/* For qsort(): by domain, partition and ordinal, as they lie in the domain logs. */
+int published_place_by_log(const void *a, const void *b);
+
 /* Puts in front of *f what record it speaks of. Returns its code. */
 enum fail_code published_step_fail(
     const struct published_step *s, uint32_t lane, struct failure *f);
