@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 
 enum {
 	SLICE_MS = 200, /* of a wait, between two looks at the clock and at signals */
@@ -218,6 +220,28 @@ print_rate(const struct tally *t)
 	    seconds, (double)t->steps / seconds, (double)t->tokens / seconds);
 }
 
+/* A mistyped name commits as well as any; the mixer does not wait for it. */
+static void
+warn_of_run(const char *run, const struct config *c)
+{
+	const struct config_list *runs = &c->mix.runs;
+	struct text names = {0};
+	char *text;
+
+	for (size_t i = 0; i < runs->n; i++) {
+		if (strcmp(runs->text[i], run) == 0)
+			return;
+		text_add(&names, "%s%s", i == 0 ? "" : ", ", runs->text[i]);
+	}
+	text = text_take(&names);
+	if (runs->n > 0 && text != NULL)
+		log_warning("read: READ-RUN-UNKNOWN run %s is not in mix.runs (%.200s): the mixer "
+			    "does not wait for it, and its commits hold back `riffle retain`; "
+			    "`riffle runs --forget %s` deletes them",
+		    run, text, run);
+	free(text);
+}
+
 enum fail_code
 read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
     const struct stop *stop, FILE *to, struct failure *f)
@@ -237,7 +261,8 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	    .commit_every = a->commit_every,
 	};
 	/* --mix may name another mix than the configuration, whose lanes are then not known. */
-	uint32_t lanes = a->mix == c->mix.name ? c->mix.lanes : 0;
+	bool known = a->mix == c->mix.name;
+	uint32_t lanes = known ? c->mix.lanes : 0;
 	struct tally tally = {.begun_ms = clock_ms()};
 	struct read_output *out = NULL;
 	struct riffle *r = NULL;
@@ -248,6 +273,8 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	assert(a->rank < a->world);
 	if (properties == NULL)
 		return fail_memory(f);
+	if (known && a->commit_every > 0)
+		warn_of_run(a->run, c);
 	code = read_output_open(&out, to, a->format, f);
 	if (code == FAIL_NONE && riffle_open(&r, &options, &e) != RIFFLE_OK)
 		code = fail_riffle(f, &e);

@@ -15,7 +15,7 @@
 #include "consumer/status/status_query.h"
 
 struct arguments {
-	const char *reset, *id;
+	const char *reset, *forget, *id;
 	uint64_t to, idle_s, timeout_s;
 	bool json;
 };
@@ -38,6 +38,12 @@ static const struct option_row rows[] = {
 	.max = LIMIT_STEP - 1,
 	.value = "STEP",
 	.help = "the first step that the run reads then; published, and still kept"},
+    {.name = "forget",
+	.kind = OPTION_TEXT,
+	.at = AT(forget),
+	.value = "RUN",
+	.help = "delete the commits of a run that neither mix.runs nor the ledger names: it is "
+		"over, or its name was mistyped. Needs DELETE on its group"},
     {.name = "idle",
 	.kind = OPTION_COUNT,
 	.at = AT(idle_s),
@@ -78,12 +84,16 @@ run(int argc, char **argv, struct failure *f)
 		return f->code;
 	if ((a.reset == NULL) == options_given(&o, &cmd_runs, "to"))
 		return fail(f, FAIL_USAGE, "--reset RUN and --to STEP go together");
+	if (a.reset != NULL && a.forget != NULL)
+		return fail(f, FAIL_USAGE, "--reset or --forget");
 	if (options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
 	code = config_need_mix(c, f);
 	if (code == FAIL_NONE)
 		code = status_query_open(&q, c, f);
-	if (code == FAIL_NONE && a.reset == NULL)
+	if (code == FAIL_NONE && a.forget != NULL)
+		code = runs_forget(q, c, a.forget, f);
+	else if (code == FAIL_NONE && a.reset == NULL)
 		code = show(q, a.json, f);
 	else if (code == FAIL_NONE)
 		code = runs_reset(q,
@@ -105,9 +115,10 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_runs = {
     .name = "runs",
     .summary = "show where the runs of trainers stand, or take one back to a step",
-    .usage = "-c FILE [--reset RUN --to STEP [OPTION...]] [--json]",
+    .usage = "-c FILE [--reset RUN --to STEP [OPTION...] | --forget RUN] [--json]",
     .help =
-	"Prints a line for each run of mix.runs or of the ledger. STEP is its lowest commit at the "
+	"Prints a line for each run of mix.runs, of the ledger, or with commits alone. STEP is its "
+	"lowest commit at the "
 	"broker, KNOWN the highest step that the ledger has seen of it, LAG the steps that are "
 	"published and not committed, SEEN when the ledger last saw it continue. STATE is good; "
 	"new; "

@@ -37,9 +37,10 @@ runs_reset_check(const struct runs_reset *r, const struct status *st, struct fai
 		    "mix %s has ended, and its ledger with it: start the trainers at a step of "
 		    "their own (riffle read --from-step %" PRIu64 ")",
 		    mix, r->to_step);
-	if (run == NULL)
+	if (run == NULL || (!run->configured && run->known == 0))
 		return fail(f, FAIL_DATA,
-		    "mix %s has no run %s: neither mix.runs nor the ledger names it", mix, r->run);
+		    "mix %s has no run %s: neither mix.runs nor the ledger names it%s", mix, r->run,
+		    run == NULL ? "" : "; --forget deletes its commits");
 	if (r->to_step > (uint64_t)st->ledger.step_next)
 		return fail(f, FAIL_DATA,
 		    "step %" PRIu64 " is not published: mix %s is at step %" PRId64, r->to_step,
@@ -121,6 +122,34 @@ ask(struct request *request, const struct runs_reset *r, struct failure *f)
 	if (code == FAIL_NONE)
 		code = request_print(request, &c, 1, &how, f);
 	control_clear(&c);
+	return code;
+}
+
+enum fail_code
+runs_forget(struct status_query *q, const struct config *c, const char *name, struct failure *f)
+{
+	const struct status_run *run;
+	enum fail_code code;
+	struct status *st;
+
+	if (!names_run_valid(name))
+		return fail(f, FAIL_USAGE, "--forget: \"%s\" is not a name of a run", name);
+	if (status_query_runs(q, &st, f) != FAIL_NONE)
+		return f->code;
+	run = find_run(st, name);
+	if (run == NULL)
+		code = fail(f, FAIL_DATA, "mix %s has no run %s: `riffle runs` lists them",
+		    c->mix.name, name);
+	else if (run->configured || run->known > 0)
+		code = fail(f, FAIL_DATA,
+		    "%s names run %s, which would be taken for one that has lost its commits: "
+		    "nothing was deleted; --reset %s --to STEP moves it",
+		    run->configured ? "mix.runs" : "the ledger", name, name);
+	else
+		code = run_commit_forget(c->mix.name, name, &c->kafka, f);
+	status_free(st);
+	if (code == FAIL_NONE)
+		log_info("runs: group=%s.%s is deleted, with its commits", c->mix.name, name);
 	return code;
 }
 

@@ -1,5 +1,5 @@
 /*
- * runs_reset.h -- takes a run to a step: `riffle runs --reset`.
+ * runs_reset.h -- takes a run to a step, `riffle runs --reset`, or forgets it, `--forget`.
  *
  *     1. Looks: the run is known and silent, the step is published and kept.
  *     2. Sets the run's commits at the broker to that step.
@@ -32,6 +32,10 @@ struct runs_reset {
 
 /* Prints the answer. FAIL_DATA: refused, and why. FAIL_TIMEOUT: no answer came. */
 enum fail_code runs_reset(struct status_query *q, const struct runs_reset *r, struct failure *f);
+
+/* Deletes the commits of a run that is neither in mix.runs nor in the ledger. FAIL_DATA: it is. */
+enum fail_code runs_forget(
+    struct status_query *q, const struct config *c, const char *name, struct failure *f);
 
 /* Whether the run may be reset, as `st` shows it. FAIL_DATA: why not. Pure. */
 enum fail_code runs_reset_check(

@@ -103,6 +103,47 @@ kafka_groups(
 	return kafka_fail_asking(rk, err, "listing the consumer groups", "", f);
 }
 
+/* ---- deleting one ---- */
+
+static rd_kafka_resp_err_t
+delete_once(rd_kafka_t *rk, const char *group, int timeout_ms)
+{
+	rd_kafka_DeleteGroup_t *asked = rd_kafka_DeleteGroup_new(group);
+	const rd_kafka_group_result_t **result;
+	struct kafka_admin admin;
+	rd_kafka_resp_err_t err;
+	size_t n = 0;
+
+	kafka_admin_open(&admin, rk, RD_KAFKA_ADMIN_OP_DELETEGROUPS, timeout_ms);
+	rd_kafka_DeleteGroups(rk, &asked, 1, admin.options, admin.queue);
+	rd_kafka_DeleteGroup_destroy(asked);
+	err = kafka_admin_wait(&admin, timeout_ms);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		result = rd_kafka_DeleteGroups_result_groups(
+		    rd_kafka_event_DeleteGroups_result(admin.event), &n);
+		if (n == 1 && rd_kafka_group_result_error(result[0]) != NULL)
+			err = rd_kafka_error_code(rd_kafka_group_result_error(result[0]));
+	}
+	kafka_admin_close(&admin);
+	return err;
+}
+
+enum fail_code
+kafka_group_delete(rd_kafka_t *rk, const char *group, int timeout_ms, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	rd_kafka_resp_err_t err;
+
+	do {
+		err = delete_once(rk, group, kafka_slice_ms(deadline_ms));
+	} while (kafka_again(err, deadline_ms));
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND)
+		return FAIL_NONE;
+	if (err == RD_KAFKA_RESP_ERR_NON_EMPTY_GROUP)
+		return fail(f, FAIL_DATA, "group %s has members: it is in use", group);
+	return kafka_fail_asking(rk, err, "deleting group", group, f);
+}
+
 /* ---- who is in a group ---- */
 
 static void

@@ -37,4 +37,11 @@ struct kafka_member {
 enum fail_code kafka_group_members(rd_kafka_t *rk, struct kafka_member *member, size_t max,
     size_t *n, int timeout_ms, struct failure *f);
 
+/*
+ * Deletes a group, with all that it has committed. FAIL_DATA: it has members. One that is not there
+ * is deleted already. `rk` as for kafka_groups().
+ */
+enum fail_code kafka_group_delete(
+    rd_kafka_t *rk, const char *group, int timeout_ms, struct failure *f);
+
 #endif

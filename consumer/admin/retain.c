@@ -103,9 +103,11 @@ retain_check(const struct retain_runs *r, uint64_t step, struct failure *f)
 	return fail(f, FAIL_DATA,
 	    "nothing was deleted: run %s is at step %" PRIu64
 	    "%s and has not read the steps from there to %" PRIu64
-	    "; --force deletes them all the same",
+	    "; --force deletes them all the same, and `riffle runs --forget %s` forgets a run that "
+	    "is over and not in mix.runs",
 	    lowest->name, lowest->step,
-	    lowest->committed ? "" : " (as the ledger says; the broker has no commit of it)", step);
+	    lowest->committed ? "" : " (as the ledger says; the broker has no commit of it)", step,
+	    lowest->name);
 }
 
 /* ---- what there is ---- */

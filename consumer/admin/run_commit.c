@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
+#include "common/kafka/kafka_groups.h"
 #include "consumer/batches/step_search.h"
 #include "consumer/ledger/batch_topic.h"
 #include "consumer/ledger/run_position.h"
@@ -97,6 +99,25 @@ run_commit_set(struct run_commit *r, struct failure *f)
 	if (lanes_commit_begin(r->lanes, r->offset_next, metadata, f) != FAIL_NONE)
 		return f->code;
 	return lanes_commit_end(r->lanes, ASK_MS, f);
+}
+
+enum fail_code
+run_commit_forget(
+    const char *mix, const char *run, const struct properties *properties, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = properties, .client = "runs-forget"};
+	char group[TOPIC_MAX_BYTES + 1];
+	enum fail_code code;
+	rd_kafka_t *rk;
+
+	assert(names_run_valid(run));
+	names_topic(group, mix, run);
+	if (kafka_open(&rk, &k, f) != FAIL_NONE)
+		return f->code;
+	code = kafka_group_delete(rk, group, ASK_MS, f);
+	kafka_close(rk);
+	return code;
 }
 
 uint32_t

@@ -6,6 +6,7 @@
  *
  *     run_commit_find   where the step lies on each lane; changes nothing
  *     run_commit_set    commits these offsets, with step=N, for group <mix>.<run>
+ *     run_commit_forget deletes the commits of a run that is over, or was a slip of the pen
  *
  * Thread: one.
  */
@@ -32,6 +33,10 @@ void run_commit_close(struct run_commit *r); /* NULL is accepted */
 
 /* Returns when the broker has committed all lanes. */
 enum fail_code run_commit_set(struct run_commit *r, struct failure *f);
+
+/* Deletes the group of a run, with all its commits: nothing of the run is left at the broker. */
+enum fail_code run_commit_forget(
+    const char *mix, const char *run, const struct properties *properties, struct failure *f);
 
 uint32_t run_commit_lanes(const struct run_commit *r);
 

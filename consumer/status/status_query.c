@@ -411,8 +411,9 @@ status_query_read(struct status_query *q, struct status **out, struct failure *f
 		return fail_memory(f);
 	if (ask_topics(q, st, false, f) != FAIL_NONE)
 		goto failed;
-	if (mix && (status_mixers_open(q, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
-		       read_ends(q, st, f) != FAIL_NONE || status_runs_open(q, st, f) != FAIL_NONE))
+	if (mix &&
+	    (status_mixers_open(q, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
+		read_ends(q, st, f) != FAIL_NONE || status_runs_open(q, st, false, f) != FAIL_NONE))
 		goto failed;
 	if (status_domains_read(q, st, f) != FAIL_NONE || ask_rejects(q, st, f) != FAIL_NONE ||
 	    status_runs_read(q, st, f) != FAIL_NONE || status_losses_read(q, st, f) != FAIL_NONE)
@@ -437,7 +438,8 @@ status_query_runs(struct status_query *q, struct status **out, struct failure *f
 	if (st == NULL)
 		return fail_memory(f);
 	if (ask_topics(q, st, true, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
-	    status_runs_open(q, st, f) != FAIL_NONE || status_runs_read(q, st, f) != FAIL_NONE) {
+	    status_runs_open(q, st, true, f) != FAIL_NONE ||
+	    status_runs_read(q, st, f) != FAIL_NONE) {
 		status_free(st);
 		return f->code;
 	}

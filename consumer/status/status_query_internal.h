@@ -65,9 +65,11 @@ enum fail_code status_domains_read(struct status_query *q, struct status *st, st
 
 /*
  * Fills st->run from the configuration and the ledger with what is known without a request, and
- * opens a handle for each run. What is open from the last read stays open.
+ * opens a handle for each run. What is open from the last read stays open. `groups`: also runs that
+ * only a group of commits tells of.
  */
-enum fail_code status_runs_open(struct status_query *q, struct status *st, struct failure *f);
+enum fail_code status_runs_open(
+    struct status_query *q, struct status *st, bool groups, struct failure *f);
 void status_runs_close(struct status_query *q);
 
 /* Fills the positions of the runs. */

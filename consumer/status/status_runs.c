@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/kafka/kafka_groups.h"
 #include "consumer/ledger/run_position.h"
 
 /* A run and its handle, which stays open from read to read. */
@@ -69,6 +70,38 @@ list_runs(struct status *st, struct failure *f)
 	return FAIL_NONE;
 }
 
+/*
+ * Adds runs that only a group of commits tells of: a trainer was given a name that nobody else
+ * knows. Not every user may list groups, and a run that is not listed is missed, no more.
+ */
+static enum fail_code
+list_groups(struct status_query *q, struct status *st, struct failure *f)
+{
+	char prefix[NAME_MAX_BYTES + 2];
+	size_t n, at = (size_t)snprintf(prefix, sizeof(prefix), "%s.", q->config->mix.name);
+	struct status_run *grown;
+	char **name;
+
+	if (kafka_groups(q->reader, prefix, &name, &n, STATUS_QUERY_MS, f) != FAIL_NONE)
+		return f->code == FAIL_MEMORY ? f->code : FAIL_NONE;
+	grown = realloc(st->run, (st->runs_n + n + 1) * sizeof(*grown));
+	for (size_t k = 0; grown != NULL && k < n; k++) {
+		size_t i = 0;
+
+		while (i < st->runs_n && strcmp(grown[i].name, name[k] + at) != 0)
+			i++;
+		if (i < st->runs_n || !names_run_valid(name[k] + at))
+			continue;
+		grown[st->runs_n] = (struct status_run){.seen_ms = -1};
+		snprintf(grown[st->runs_n++].name, sizeof(grown[0].name), "%s", name[k] + at);
+	}
+	kafka_groups_free(name, n);
+	if (grown == NULL)
+		return fail_memory(f);
+	st->run = grown;
+	return FAIL_NONE;
+}
+
 /* Takes the handle of that run from those of the last read; NULL: none is open. */
 static struct run_position_query *
 take_open(struct status_query *q, const char *name)
@@ -84,12 +117,14 @@ take_open(struct status_query *q, const char *name)
 }
 
 enum fail_code
-status_runs_open(struct status_query *q, struct status *st, struct failure *f)
+status_runs_open(struct status_query *q, struct status *st, bool groups, struct failure *f)
 {
 	const struct config *c = q->config;
 	struct status_queried_run *run;
 	enum fail_code code = list_runs(st, f);
 
+	if (code == FAIL_NONE && groups)
+		code = list_groups(q, st, f);
 	if (code != FAIL_NONE)
 		return code;
 	run = calloc(st->runs_n + 1, sizeof(*run));

@@ -132,6 +132,23 @@ def test_a_run_that_went_back_is_said_and_a_reset_makes_it_its_position(mix, for
     assert "was at step 6, as the ledger says" in mix.trainer(1, check=False).stderr
 
 
+def test_a_mistyped_run_is_warned_of_listed_and_forgotten(mix, riffle):
+    mix.trainer(8)
+    wait_until(lambda: mix.of("trainers")["step_known"] == 8, "the ledger's knowledge of step 8")
+    assert "READ-RUN-UNKNOWN" not in mix.trainer(1).stderr
+    typo = riffle("read", "-c", mix.config, "--run", "trainer", "--commit-every", 1, "--steps", 3)
+    assert "READ-RUN-UNKNOWN run trainer is not in mix.runs (trainers)" in typo.stderr
+    assert mix.of("trainer")["step"] == 3 and mix.runs().stdout.count("\n") == 3
+    refused = riffle("retain", "-c", mix.config, "--from-step", 5, check=False)
+    assert refused.returncode == 1 and "`riffle runs --forget trainer`" in refused.stderr
+    assert "--forget deletes its commits" in mix.reset("trainer", 5, check=False).stderr
+    kept = mix.runs("--forget", "trainers", check=False)
+    assert kept.returncode == 1 and "mix.runs names run trainers" in kept.stderr and mix.of("trainers")["step"] == 9
+    mix.runs("--forget", "trainer")
+    assert "trainer " not in mix.runs().stdout
+    riffle("retain", "-c", mix.config, "--from-step", 5)
+
+
 @pytest.mark.parametrize("run, to, said", [
     ("nobody", 3, "has no run nobody: neither mix.runs nor the ledger names it"),
     ("trainers", 1000, "step 1000 is not published: mix {mix} is at step 28"),
