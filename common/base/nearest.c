@@ -44,17 +44,20 @@ nearest_init(struct nearest *n, const char *word)
 void
 nearest_offer(struct nearest *n, const char *known)
 {
-	size_t word_n = strlen(n->word), known_n = strlen(known), longer, d;
+	size_t word_n = strlen(n->word), known_n = strlen(known), longer, d, exact;
 
 	longer = word_n > known_n ? word_n : known_n;
 	assert(n->best == NULL || n->distance <= NEAREST_BYTES_MAX);
 	if (word_n == 0 || longer > NEAREST_BYTES_MAX)
 		return;
-	d = distance(n->word, word_n, known, known_n);
+	exact = d = distance(n->word, word_n, known, known_n);
 	if (word_n >= NEAREST_BEGINNING_MIN && strncmp(n->word, known, word_n) == 0 && d > 0)
 		d = 1;
-	if (d > (longer + 2) / 3 || d == longer || (n->best != NULL && d >= n->distance))
+	if (d > (longer + 2) / 3 || d == longer)
+		return;
+	if (n->best != NULL && (d > n->distance || (d == n->distance && exact >= n->exact)))
 		return;
 	n->best = known;
 	n->distance = d;
+	n->exact = exact;
 }

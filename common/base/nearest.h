@@ -16,7 +16,8 @@ enum { NEAREST_BYTES_MAX = 64 }; /* longer names are never near */
 struct nearest {
 	const char *word; /* borrowed */
 	const char *best; /* borrowed; NULL: none is near */
-	size_t distance;  /* of best */
+	size_t distance;  /* of best, 1 where it begins with the word, */
+	size_t exact;     /* and what it would be otherwise */
 };
 
 void nearest_init(struct nearest *n, const char *word);

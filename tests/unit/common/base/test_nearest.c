@@ -16,8 +16,8 @@ nearest_of(const char *word, const char *const *known, size_t n)
 static void
 test_the_nearest_name_is_within_a_third_or_begins_with_the_word(void **unused)
 {
-	static const char *const known[] = {
-	    "lanes", "memory", "max_lead_steps", "config", "commit-every", "train", "topics"};
+	static const char *const known[] = {"lanes", "memory", "max_lead_steps", "config",
+	    "commit-every", "train", "topics", "weights_unit", "weights"};
 	static const struct {
 		const char *word, *best;
 	} rows[] = {
@@ -30,6 +30,7 @@ test_the_nearest_name_is_within_a_third_or_begins_with_the_word(void **unused)
 	    {"momory", "memory"},
 	    {"max-lead-steps", "max_lead_steps"},
 	    {"commit", "commit-every"},
+	    {"weight", "weights"}, /* of two that begin with it, the nearer */
 	    {"co", NULL},
 	    {"topcis", "topics"},
 	    {"trian", "train"},
