@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/text.h"
 #include "common/record/token_format.h"
 
 enum { BUFFER_BYTES = 1 << 20, PARTS_MAX = 3, NAMES_BYTES = 512 };
@@ -116,6 +117,29 @@ open_ends(struct export_file *e, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* A prefix that is a folder, or has an ending that it gets here, is not what its user means. */
+static enum fail_code
+check_prefix(const struct export_file *e, struct failure *f)
+{
+	const char *slash = strrchr(e->o.prefix, '/');
+	const char *name = slash == NULL ? e->o.prefix : slash + 1;
+
+	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return fail(f, FAIL_USAGE,
+		    "--out %s is a folder: give the path of the files without their endings, as "
+		    "%s%sweb",
+		    e->o.prefix, e->o.prefix, *name == '\0' ? "" : "/");
+	for (int i = 0; i < PARTS_MAX; i++) {
+		const char *ending = endings[e->o.format][i];
+
+		if (ending != NULL && text_ends_with(name, ending))
+			return fail(f, FAIL_USAGE,
+			    "--out %s: it is without endings, which the form gives: --out %.*s",
+			    e->o.prefix, (int)(strlen(e->o.prefix) - strlen(ending)), e->o.prefix);
+	}
+	return FAIL_NONE;
+}
+
 static enum fail_code
 name_parts(struct export_file *e, struct failure *f)
 {
@@ -147,7 +171,7 @@ open_all(struct export_file *e, struct failure *f)
 {
 	uint8_t zeros[TOKEN_FORMAT_LLMC_HEADER_BYTES] = {0};
 
-	if (name_parts(e, f) != FAIL_NONE)
+	if (check_prefix(e, f) != FAIL_NONE || name_parts(e, f) != FAIL_NONE)
 		return f->code;
 	for (int i = 0; i < PARTS_MAX; i++)
 		if (e->part[i].path != NULL && check_absent(e, &e->part[i], f) != FAIL_NONE)

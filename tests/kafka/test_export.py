@@ -225,6 +225,9 @@ def test_what_cannot_be_exported_is_said(corpus, encoding, vocab):
         assert not list(corpus.folder.glob("out*"))
     assert export(corpus, "npy", name="b", check=False).returncode == 2
     assert "give --format" in corpus.riffle("export", "-c", corpus.path, "a", "--out", "x", check=False).stderr
+    for out, why in (("x.npy", "--out x;"), (".", "is a folder"), ("sub/", "is a folder"), ("..", "is a folder")):
+        refused = corpus.riffle("export", "-c", corpus.path, "a", "--format", "npy", "--out", out, check=False)
+        assert refused.returncode == 2 and why in refused.stderr, refused.stderr
     assert "give --out" in corpus.riffle("export", "-c", corpus.path, "a", "--format", "ds", check=False).stderr
 
 
