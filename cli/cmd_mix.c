@@ -12,6 +12,7 @@
 #include "common/kafka/kafka_groups.h"
 #include "consumer/publish/election_group.h"
 #include "consumer/publish/mix.h"
+#include "producer/produce/produce.h"
 
 struct arguments {
 	uint64_t until_step;
@@ -116,6 +117,7 @@ run(int argc, char **argv, struct failure *f)
 	    options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
 	mallopt(M_ARENA_MAX, ARENAS);
+	produce_note_tokenizer(c);
 	mix.config = c;
 	mix.until_step = a.until_step;
 	mix.accept_config = a.accept_config;

@@ -16,6 +16,7 @@
 #include "cli/plan/plan_lengths.h"
 #include "cli/plan/plan_print.h"
 #include "consumer/plan/config_plan.h"
+#include "producer/produce/produce.h"
 
 enum { STEPS_DEFAULT_MAX = 1000000 };
 
@@ -67,13 +68,14 @@ needs_lengths(const struct config *c)
 }
 
 static enum fail_code
-find_lengths(struct plan_lengths *out, const struct config *c, const struct arguments *a,
-    bool draws, struct failure *f)
+find_lengths(struct plan_lengths *out, struct config *c, const struct arguments *a, bool draws,
+    struct failure *f)
 {
 	if (a->sizes != NULL)
 		return plan_lengths_parse(out, c, a->sizes, f);
 	if (draws && !needs_lengths(c))
 		return plan_lengths_endless(out, c, f);
+	produce_note_tokenizer(c);
 	return plan_lengths_ask(out, c, f);
 }
 
@@ -118,7 +120,7 @@ print_forecast(const struct config *c, const struct mixer_plan *plan, uint64_t s
 }
 
 static enum fail_code
-plan(const struct config *c, const struct arguments *a, bool draws, struct failure *f)
+plan(struct config *c, const struct arguments *a, bool draws, struct failure *f)
 {
 	struct plan_lengths lengths = {0};
 	struct config_plan p = {0};
@@ -168,7 +170,8 @@ const struct command cmd_plan = {
 	"the intended and the achieved share, sequences, tokens, epochs, and how far the share of "
 	"the worst lane is from that of the whole batch; for each domain the steps in which it is "
 	"first drawn and first exhausted, and how often a sequence is drawn. Counts every sequence "
-	"as full. With --sizes it opens no broker, source or tokenizer.",
+	"as full. Warns where a mix of this name has begun with another configuration. With "
+	"--sizes it opens no broker, source or tokenizer.",
     .example = "riffle plan -c run.yml --sizes web=7000,code=1000 --steps 500\n"
 	       "riffle plan -c run.yml --json\nriffle plan -c run.yml --draws 20",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

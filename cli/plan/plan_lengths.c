@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/scalar.h"
 #include "consumer/status/status_query.h"
 
@@ -139,6 +140,21 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 	return FAIL_NONE;
 }
 
+/* A plan of what `riffle mix` would refuse is none of the mix that is there. */
+static void
+warn_refused(const struct status *st)
+{
+	static const char *const codes[] = {"STATUS-CONFIG", "STATUS-DOMAIN-CHANGED"};
+
+	for (size_t i = 0; i < st->problems_n; i++)
+		for (size_t k = 0; k < sizeof(codes) / sizeof(codes[0]); k++)
+			if (strcmp(st->problem[i].code, codes[k]) == 0)
+				log_warning(
+				    "plan: PLAN-CONFIG this is the plan of the file, not of "
+				    "what has begun: %s",
+				    st->problem[i].text);
+}
+
 enum fail_code
 plan_lengths_ask(struct plan_lengths *out, const struct config *c, struct failure *f)
 {
@@ -155,6 +171,8 @@ plan_lengths_ask(struct plan_lengths *out, const struct config *c, struct failur
 	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)
 		if (st->domain[i].configured >= 0)
 			code = take_domain(out, c, &st->domain[i], f);
+	if (code == FAIL_NONE && status_derive(st, f) == FAIL_NONE)
+		warn_refused(st);
 	status_free(st);
 	if (code != FAIL_NONE)
 		plan_lengths_close(out);

@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "consumer/status/status_query.h"
+#include "producer/produce/produce.h"
 
 enum { REDRAW_MS = 2000 };
 
@@ -109,7 +110,7 @@ run(int argc, char **argv, struct failure *f)
 	struct status_query *q;
 	struct config *c = NULL;
 	struct options o;
-	enum fail_code code;
+	enum fail_code code = FAIL_NONE;
 
 	if (options_parse(&o, &cmd_status, argc, argv, &a, f) != FAIL_NONE ||
 	    options_config(&c, &o, f) != FAIL_NONE)
@@ -117,6 +118,8 @@ run(int argc, char **argv, struct failure *f)
 	if (a.check && a.watch)
 		code = fail(f, FAIL_USAGE, "--check and --watch exclude each other");
 	else
+		produce_note_tokenizer(c);
+	if (code == FAIL_NONE)
 		code = status_query_open(&q, c, f);
 	if (code == FAIL_NONE) {
 		code = a.watch ? watch(q, &a, f) : show(q, &a, f);

@@ -70,6 +70,9 @@ struct config_tokenizer {
 	char *eos;            /* the text of the end-of-document token, as "<|endoftext|>" */
 	bool add_special;     /* what a tokenizer.json puts around a text, such as a BOS */
 	bool special_as_text; /* its special tokens inside a document are text */
+	/* Set by who has opened the file: produce_note_tokenizer(). A mixer needs no tokenizer. */
+	bool known;
+	uint64_t fingerprint;
 };
 
 struct config_domain {

@@ -88,6 +88,8 @@ domains_named(const struct domains *d, const char *name)
 static enum fail_code
 check_tail(struct domains *d, const struct partition_tail_at *at, struct failure *f)
 {
+	const struct config_tokenizer *t = &d->config->tokenizer;
+
 	if (at->tail.sequence_length != d->config->sequence_length)
 		return fail(f, FAIL_CONFIG,
 		    "topic %s has sequences of length %" PRIu32 ", the configuration says %" PRIu32,
@@ -97,8 +99,15 @@ check_tail(struct domains *d, const struct partition_tail_at *at, struct failure
 	if (at->tail.tokenizer != d->tokenizer)
 		return fail(f, FAIL_CONFIG,
 		    "topic %s has tokenizer %016" PRIx64 ", the others have %016" PRIx64
-		    ": one mix cannot hold two tokenizers",
-		    at->topic, at->tail.tokenizer, d->tokenizer);
+		    "%s%s: one mix cannot hold two tokenizers. Publish one of them again with the "
+		    "tokenizer of the other (`riffle produce DOMAIN --restart`), or leave its "
+		    "domain out",
+		    at->topic, at->tail.tokenizer, d->tokenizer,
+		    !t->known                              ? ""
+		    : t->fingerprint == at->tail.tokenizer ? "; the former is that of "
+		    : t->fingerprint == d->tokenizer       ? "; the latter is that of "
+							   : "; neither is that of ",
+		    t->known ? t->file : "");
 	return FAIL_NONE;
 }
 

@@ -76,16 +76,22 @@ compare(struct recipe_differences *out, const struct asked *a, size_t k, const s
     struct failure *f)
 {
 	char *logged = a->at[k].recipe, *present;
+	size_t used;
 	enum fail_code code;
 
 	a->at[k].recipe = NULL;
 	if (logged == NULL)
 		return FAIL_NONE;
-	code = recipe_text(&present, c, &c->domains[a->index[k]], NULL, f);
+	code = recipe_text(&present, c, &c->domains[a->index[k]],
+	    c->tokenizer.known ? &c->tokenizer.fingerprint : NULL, f);
 	if (code == FAIL_NONE) {
 		code = recipe_compare(out, logged, strlen(logged), present, f);
 		free(present);
 	}
+	used = strlen(out->kind);
+	if (code == FAIL_NONE && strstr(out->kind, "tokenizer: ") != NULL)
+		snprintf(out->kind + used, sizeof(out->kind) - used, " (tokenizer.file is %s)",
+		    c->tokenizer.file);
 	free(logged);
 	if (code != FAIL_NONE)
 		fail_within(f, "topic %s partition 0", a->at[k].topic);

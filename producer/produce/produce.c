@@ -124,6 +124,19 @@ produce_open_tokenizer(struct tokenizer **out, const struct config *c, struct fa
 	return code;
 }
 
+void
+produce_note_tokenizer(struct config *c)
+{
+	struct tokenizer *t;
+	struct failure ignored;
+
+	if (produce_open_tokenizer(&t, c, &ignored) != FAIL_NONE)
+		return;
+	c->tokenizer.known = true;
+	c->tokenizer.fingerprint = tokenizer_fingerprint(t);
+	tokenizer_close(t);
+}
+
 static enum fail_code
 open_reader(const struct produce *p, rd_kafka_t **out, struct failure *f)
 {

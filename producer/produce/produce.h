@@ -83,4 +83,7 @@ enum fail_code produce_check(const struct produce_options *given, struct failure
 enum fail_code produce_open_tokenizer(
     struct tokenizer **out, const struct config *c, struct failure *f);
 
+/* Notes the tokenizer's fingerprint in *c, to be compared with logs, where its file can be read. */
+void produce_note_tokenizer(struct config *c);
+
 #endif

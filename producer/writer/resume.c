@@ -13,6 +13,11 @@
 
 enum { ASK_TIMEOUT_MS = 30000, LATE_TRIES_MAX = 3 };
 
+/* After what differs; of the domain. */
+#define WAY_OUT                                                                                    \
+	"set it back, publish the domain again from its start (`riffle produce %s --restart`), "   \
+	"or under another corpus name"
+
 /* ---- what the last record says ---- */
 
 /* A partition is continued as it was begun: its sequences are of one kind, from first to last. */
@@ -22,19 +27,18 @@ check(const struct resume_expected *e, uint64_t tokenizer, uint32_t sequence_len
 {
 	if (tokenizer != e->tokenizer)
 		return fail(f, FAIL_CONFIG,
-		    "it was begun with tokenizer %016" PRIx64 ", the configuration has %016" PRIx64
-		    ": produce under another corpus name, or delete the topic",
-		    tokenizer, e->tokenizer);
+		    "it was begun with tokenizer %016" PRIx64 ", that of %s is %016" PRIx64
+		    ": " WAY_OUT,
+		    tokenizer, e->tokenizer_file, e->tokenizer, e->domain);
 	if (sequence_length != e->sequence_length)
 		return fail(f, FAIL_CONFIG,
 		    "it was begun with sequence_length %" PRIu32 ", the configuration has %" PRIu32
-		    ": produce under another corpus name, or delete the topic",
-		    sequence_length, e->sequence_length);
+		    ": " WAY_OUT,
+		    sequence_length, e->sequence_length, e->domain);
 	if (packing != e->packing)
 		return fail(f, FAIL_CONFIG,
-		    "it was begun with packing %s, the configuration has %s: produce under another "
-		    "corpus name, or delete the topic",
-		    sequence_packing_names[packing], sequence_packing_names[e->packing]);
+		    "it was begun with packing %s, the configuration has %s: " WAY_OUT,
+		    sequence_packing_names[packing], sequence_packing_names[e->packing], e->domain);
 	return FAIL_NONE;
 }
 

@@ -92,6 +92,7 @@ struct resume_expected {
 	const char *recipe; /* see recipe.h */
 	/* The same of logs that have no recipe. */
 	uint64_t tokenizer;
+	const char *tokenizer_file; /* for failures */
 	uint32_t sequence_length;
 	enum sequence_packing packing;
 };
