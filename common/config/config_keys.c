@@ -50,7 +50,8 @@ const struct config_key config_keys[] = {
     {"max_rejects", CONFIG_NUMBER, AT(max_rejects), 0, 1, .default_text = "0.1",
 	.help =
 	    "the part of an input's records that may be rejects: a domain with more is not closed,"
-	    " and `riffle produce` ends with 1"},
+	    " and `riffle produce` ends with 1. Only 1 does without what a damaged file or a failed"
+	    " program lacks"},
     {"max_document_bytes", CONFIG_SIZE, AT(max_document_bytes), 1, GB, .default_text = "64MiB",
 	.recipe = true,
 	.help = "a longer line or file, or document of tokens as stored, is a reject"},

@@ -346,6 +346,17 @@ append(struct buffer *b, const char *text, size_t n, bool valid, struct failure 
 	return FAIL_NONE;
 }
 
+/* Whether so much of what were `before` bytes was replaced that it is in another encoding. */
+static bool
+is_garbled(const struct buffer *b, size_t before)
+{
+	size_t replaced = 0;
+
+	for (size_t i = 0; i + 2 < b->n; i++)
+		replaced += memcmp(b->bytes + i, "\xef\xbf\xbd", 3) == 0;
+	return replaced * 100 > before * ROUTER_GARBLED_PERCENT;
+}
+
 /* Gives one text as a document, or rejects it. It is copied only where it has to be repaired. */
 static enum fail_code
 give_text(const struct router *r, struct router_scratch *s, size_t domain, const char *text,
@@ -361,7 +372,8 @@ give_text(const struct router *r, struct router_scratch *s, size_t domain, const
 	*out = (struct router_result){.verdict = ROUTER_DOCUMENT,
 	    .domain = domain,
 	    .text = valid ? text : (const char *)s->text.bytes,
-	    .n = valid ? n : s->text.n};
+	    .n = valid ? n : s->text.n,
+	    .garbled = !valid && is_garbled(&s->text, n)};
 	return FAIL_NONE;
 }
 
@@ -391,6 +403,7 @@ give_two(const struct router *r, struct router_scratch *s, size_t domain,
 	    .domain = domain,
 	    .text = s->text.n == 0 ? "" : (const char *)s->text.bytes,
 	    .n = s->text.n,
+	    .garbled = !(valid[0] && valid[1]) && is_garbled(&s->text, prompt->n + response->n),
 	    .prompt_n = prompt_n};
 	return FAIL_NONE;
 }

@@ -58,6 +58,7 @@
 enum {
 	ROUTER_REASON_MAX = 512,
 	ROUTER_KEEP_BYTES = LIMIT_KEEP_BYTES, /* of one document */
+	ROUTER_GARBLED_PERCENT = 1,
 };
 
 enum router_verdict { ROUTER_DOCUMENT, ROUTER_UNMATCHED, ROUTER_REJECT };
@@ -68,6 +69,7 @@ struct router_result {
 	size_t domain;    /* ROUTER_DOCUMENT: index in the domains given to router_open() */
 	const char *text; /* ROUTER_DOCUMENT: valid UTF-8; what was not became U+FFFD */
 	size_t n;         /* its bytes; may be 0 */
+	bool garbled;     /* more than ROUTER_GARBLED_PERCENT of its bytes were not: no text */
 	struct text_view ids, no_loss; /* of tokens, in place of a text: JSON; NULL: none */
 	bool no_eos;                   /* of tokens: none is to be appended */
 	size_t prompt_n;               /* of them, those of the prompt */

@@ -11,6 +11,7 @@
 #ifndef PRODUCER_INPUT_CHUNK_H
 #define PRODUCER_INPUT_CHUNK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@ struct chunk_record {
 	const char *bytes; /* inside the chunk; a line without its end */
 	size_t n;
 	const char *reject; /* NULL: a record; else why it is none, and bytes[n] is its beginning */
+	bool breaks_off;    /* a reject: the file or program gives nothing after it, and should */
 };
 
 struct chunk {

@@ -34,8 +34,10 @@
  *
  * What cannot be a record is passed on as a reject with its place and reason, not as a failure: a
  * line over max_document_bytes, the stump of a truncated or damaged compressed file, a program that
- * fails. A file that cannot be opened or read, or that shrank or was replaced meanwhile, is a
- * failure; so is what is not a regular file, since it could not be read again after a crash.
+ * fails, a file that is no text by its first bytes (bzip2, Parquet, UTF-16). All but the first are
+ * marked (chunk.h), as what follows them is missing. A file that cannot be opened or read, or that
+ * shrank or was replaced meanwhile, is a failure; so is what is not a regular file, since it could
+ * not be read again after a crash.
  *
  * How an input resumes.  The caller names the record that held the last published token, by its
  * file, byte, line and index. Reading starts there, and the same record must start there:

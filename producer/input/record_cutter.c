@@ -32,6 +32,7 @@ struct cut_record {
 	uint64_t document, byte, line;
 	size_t offset, n;
 	size_t reason; /* offset in `reasons` + 1; 0: it is no reject */
+	bool breaks_off;
 };
 
 struct record_cutter {
@@ -248,7 +249,7 @@ emit(struct record_cutter *c, size_t n, const char *reason, struct failure *f)
 	if (reason != NULL && n > RECORD_CUTTER_STUMP_BYTES)
 		n = RECORD_CUTTER_STUMP_BYTES;
 	r = &c->record[c->records_n++];
-	*r = (struct cut_record){c->document++, c->byte, c->line, c->start, n, reason_at};
+	*r = (struct cut_record){c->document++, c->byte, c->line, c->start, n, reason_at, false};
 	return FAIL_NONE;
 }
 
@@ -260,6 +261,19 @@ emit_too_long(struct record_cutter *c, size_t n, struct failure *f)
 	snprintf(reason, sizeof(reason), "longer than max_document_bytes, %" PRIu64,
 	    c->max_document_bytes);
 	return emit(c, n, reason, f);
+}
+
+/* The stream ends here with a failure: `reason`. */
+static enum fail_code
+emit_break(struct record_cutter *c, size_t n, const char *reason, struct failure *f)
+{
+	size_t before = c->records_n;
+
+	if (emit(c, n, reason, f) != FAIL_NONE)
+		return f->code;
+	if (c->records_n > before)
+		c->record[before].breaks_off = true;
+	return FAIL_NONE;
 }
 
 static bool
@@ -419,7 +433,7 @@ record_cutter_end(struct record_cutter *c, const char *reason, struct failure *f
 	n = c->n - c->start;
 	/* What is skipped was rejected already, but a stream that ends early is one more reject. */
 	if (reason != NULL)
-		code = emit(c, n, reason, f);
+		code = emit_break(c, n, reason, f);
 	else if (!c->skipping && n > 0)
 		code = c->form == CHUNK_JSON_LINES ? end_line(c, n, f) : emit(c, n, NULL, f);
 	if (code != FAIL_NONE)
@@ -474,6 +488,7 @@ place_record(const struct cut_record *r, const struct chunk *k)
 	    .bytes = k->bytes + r->offset,
 	    .n = r->n,
 	    .reject = r->reason > 0 ? k->reasons + r->reason - 1 : NULL,
+	    .breaks_off = r->breaks_off,
 	};
 }
 

@@ -22,6 +22,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "producer/input/chunk.h"
 #include "producer/input/stream_internal.h"
 
 /* The marks of the kinds: RFC 1952 section 2.3.1, RFC 8878 sections 3.1.1 and 3.1.2. */
@@ -364,6 +365,8 @@ static const struct stream_kind kind_zst = {zst_open, zst_read, zst_close};
 
 /* ---- which kind ---- */
 
+enum { MARK_BYTES_MAX = 10 }; /* the longest: bzip2's */
+
 static bool
 is_gzip(const uint8_t *bytes, size_t n)
 {
@@ -392,6 +395,40 @@ is_stump(const struct stream *s, const uint8_t *mark, size_t mark_n)
 	return s->ended && s->n < mark_n && memcmp(s->stored, mark, s->n) == 0;
 }
 
+/* What the bytes of a file that is no text say that it is, and what can be done. NULL: nothing. */
+static const char *
+known_as(const uint8_t *bytes, size_t n)
+{
+	static const struct {
+		const char *mark;
+		size_t n;
+		const char *what;
+	} rows[] = {
+	    {"BZh91AY&SY", MARK_BYTES_MAX,
+		"bzip2, which is not read: give `exec: bzcat FILE`, or unpack it"},
+	    {"\xfd"
+	     "7zXZ",
+		6, "xz, which is not read: give `exec: xzcat FILE`, or unpack it"},
+	    {"PK\3\4", 4, "a zip archive, which is not read: unpack it"},
+	    {"PAR1\x15", 5, "Parquet: give `exec: riffle-source FILE`, which reads it"},
+	    {"\xff\xfe", 2, "UTF-16 or UTF-32: make it UTF-8, as with iconv -f UTF-16 -t UTF-8"},
+	    {"\xfe\xff", 2, "UTF-16: make it UTF-8, as with iconv -f UTF-16 -t UTF-8"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (n >= rows[i].n && memcmp(bytes, rows[i].mark, rows[i].n) == 0)
+			return rows[i].what;
+	return NULL;
+}
+
+/* A line of JSON; plain files that are named .gz are read, as a download may unpack them. */
+static bool
+may_begin_json(uint8_t first)
+{
+	return first == '{' || first == '[' || first == 0xef || first == ' ' || first == '\t' ||
+	       first == '\r' || first == '\n';
+}
+
 /*
  * Finds the kind by the first bytes. A name alone decides nothing but one case: a file named .gz or
  * .zst that ends inside the mark of its kind, or is empty, was cut off while it was written or
@@ -403,9 +440,13 @@ find_kind(struct stream *s, struct failure *f)
 	/* Behind the first byte: a file called just ".gz" has no extension. */
 	const char *name = s->name[0] == '\0' ? s->name : s->name + 1;
 	bool gz = text_ends_with(name, ".gz"), zst = text_ends_with(name, ".zst");
+	const char *what;
 
-	if (need(s, sizeof(zstd_mark), f) != FAIL_NONE)
+	if (need(s, MARK_BYTES_MAX, f) != FAIL_NONE)
 		return f->code;
+	what = known_as(s->stored, s->n);
+	if (what != NULL)
+		return fail(f, FAIL_DATA, "the file is %s", what);
 	if ((gz && is_stump(s, gzip_mark, sizeof(gzip_mark))) ||
 	    (zst && (is_stump(s, zstd_mark, sizeof(zstd_mark)) ||
 			is_stump(s, zstd_skippable_mark, sizeof(zstd_mark)))))
@@ -414,6 +455,12 @@ find_kind(struct stream *s, struct failure *f)
 	s->kind = is_gzip(s->stored, s->n)   ? &kind_gz
 		  : is_zstd(s->stored, s->n) ? &kind_zst
 					     : &kind_plain;
+	if (s->kind == &kind_plain && (gz || zst) && chunk_form_of(s->name) == CHUNK_JSON_LINES &&
+	    s->n > 0 && !may_begin_json(s->stored[0]))
+		return fail(f, FAIL_DATA,
+		    "the file is named %s and holds neither %s data nor JSON lines: was it "
+		    "downloaded whole, or did an error page come in its place?",
+		    gz ? ".gz" : ".zst", gz ? "gzip" : "zstd");
 	return FAIL_NONE;
 }
 

@@ -49,9 +49,11 @@ struct part {
 	char label[256];   /* of the domains, for rejects */
 	size_t text_bytes; /* of the records in POOL_TEXTS */
 	struct rejects reasons;
-	char first_reject[256]; /* file, line and reason; "": none yet */
-	uint64_t unmatched;     /* records that are no domain's */
-	const char *last_file;  /* of the last record that was packed; NULL: none was */
+	char first_reject[256];  /* file, line and reason; "": none yet */
+	uint64_t unmatched;      /* records that are no domain's */
+	uint64_t garbled;        /* documents that are hardly UTF-8, */
+	char first_garbled[256]; /* and where the first is */
+	const char *last_file;   /* of the last record that was packed; NULL: none was */
 	uint64_t last_line;
 };
 
@@ -385,8 +387,31 @@ add_document(
 	    .keep_n = d->keep_n,
 	};
 
+	if (d->garbled && s->garbled++ == 0)
+		snprintf(s->first_garbled, sizeof(s->first_garbled), "%s:%" PRIu64, j->chunk->file,
+		    record->line);
 	return part_outputs_add(
 	    s->outputs, d->domain, d->set, &document, j->tokens.id + d->first, f);
+}
+
+/*
+ * The records that a damaged file or a failed program does not give cannot be counted, and what
+ * comes behind it must not be published: a resume begins there, and the rest would never be read.
+ */
+static enum fail_code
+fail_broken_off(const struct part *s, const struct writer_reject *r, struct failure *f)
+{
+	bool program = s->config->domains[s->o->domain[0]].exec != NULL && !s->o->held_out;
+
+	if (part_outputs_drain(s->outputs, f) != FAIL_NONE)
+		return f->code;
+	return fail(f, FAIL_DATA,
+	    "%s: %s, after %" PRIu64 " byte%s of text (line %" PRIu64
+	    "). What comes before is published, and the domain is not closed. %s and run "
+	    "`riffle produce` again; it goes on there. Or set max_rejects: 1 to do without the "
+	    "rest of it",
+	    r->file, r->reason, r->byte, r->byte == 1 ? "" : "s", r->line,
+	    program ? "Mend the program" : "Put a whole file in its place");
 }
 
 /* What a record that cannot be used costs: a log line for the first few, its place in the topic of
@@ -411,6 +436,8 @@ reject(
 		    "%s:%" PRIu64 ": %s (record at byte %" PRIu64
 		    "); on_reject is stop: mend the record, or set on_reject: quarantine",
 		    r.file, r.line, r.reason, r.byte);
+	if (record->breaks_off && s->config->max_rejects < 1)
+		return fail_broken_off(s, &r, f);
 	if (part_outputs_rejects(s->outputs) < REJECTS_LOGGED) {
 		progress_end(&s->progress.bar);
 		log_warning("produce: PRODUCE-REJECT file=%s line=%" PRIu64 " byte=%" PRIu64 ": %s",
@@ -543,6 +570,13 @@ report_left_out(const struct part *s)
 		log_warning("produce: PRODUCE-UNMATCHED %s: %" PRIu64
 			    " records belong to no domain by `where` and were left out",
 		    s->label, s->unmatched);
+	if (s->garbled > 0)
+		log_warning("produce: PRODUCE-ENCODING %s: %" PRIu64
+			    " document%s not UTF-8: more than %d %% of the bytes became U+FFFD, "
+			    "first in %s. Is it another encoding, or no text? `utf8: strict` "
+			    "rejects such documents",
+		    s->label, s->garbled, s->garbled == 1 ? " is" : "s are", ROUTER_GARBLED_PERCENT,
+		    s->first_garbled);
 	if (rejects == 0)
 		return;
 	rejects_format(&s->reasons, reasons);
@@ -553,6 +587,22 @@ report_left_out(const struct part *s)
 		    " records were rejected (%s%s); they are in %s.rejects with file, line and "
 		    "reason",
 	    s->label, rejects, since, reasons, s->config->corpus);
+}
+
+/*
+ * The rejects of a run that fails are what its user must see. Those behind the last record of a
+ * partition come again in the next run: at least once.
+ */
+static void
+report_first_reject(struct part *s, struct failure *f)
+{
+	struct failure late;
+
+	fail_more(f, "; the first reject of this run: %s", s->first_reject);
+	if (part_outputs_settle(s->outputs, &late) == FAIL_NONE)
+		fail_more(f, "; `riffle rejects` lists them all");
+	else
+		log_warning("produce: %s", late.text);
 }
 
 /* ---- a part that is complete ---- */
@@ -584,8 +634,8 @@ report_changed(const struct part *s, const char *what)
 {
 	log_warning(
 	    "produce: PRODUCE-CHANGED %s is complete, but %s. What was published stays; the "
-	    "data of now can be another domain, or replace it with `--restart`",
-	    s->o->label, what);
+	    "data of now can be another domain, or replace it: `riffle produce %s --restart`",
+	    s->o->label, what, s->config->domains[s->o->domain[0]].name);
 }
 
 /*
@@ -607,9 +657,10 @@ report_files(const struct part *s, const struct file_list *l, const struct resum
 	}
 	if (!same && sized) {
 		snprintf(what, sizeof(what),
-		    "the %" PRIu64 " files up to %s that it was made of are not the first of the "
-		    "%zu that the configuration names now",
-		    end->files, end->file, l->n);
+		    "it was made of %" PRIu64 " file%s, the last one %s, and the %zu that the "
+		    "configuration names now do not begin with them: files were added in front, "
+		    "removed or renamed (they are read in the order of their names)",
+		    end->files, end->files == 1 ? "" : "s", end->file, l->n);
 		report_changed(s, what);
 	} else if (settled_now >= 0 &&
 		   (settled_now != end->settled_bytes || last_now < end->last_bytes)) {
@@ -725,7 +776,7 @@ run(struct part *s, struct failure *f)
 	if (code == FAIL_NONE)
 		code = part_outputs_end(s->outputs, input_end(s->input), f);
 	if (code == FAIL_DATA && s->first_reject[0] != '\0')
-		fail_more(f, "; the first reject of this run: %s", s->first_reject);
+		report_first_reject(s, f);
 	progress_end(&s->progress.bar);
 	if (code == FAIL_NONE)
 		report_left_out(s);

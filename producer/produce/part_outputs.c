@@ -57,6 +57,20 @@ struct part_outputs {
 	size_t filling_tokens;    /* of all outputs' `filling` */
 };
 
+/* Why documents are not where they were, and what to do; of the domain. */
+#define CHANGED                                                                                    \
+	": the input has changed since, or a file was added, removed or renamed in front of it "   \
+	"(files are read in the order of their names). Put all back as it was, publish the "       \
+	"domain again from its start (`riffle produce %s --restart`), or under another corpus "    \
+	"name"
+
+static const char *
+name_of(const struct part_outputs *outs, const struct part_output *to)
+{
+	return outs->o.config->domains[outs->o.domain[(size_t)(to - outs->output) / SETS_COUNT]]
+	    .name;
+}
+
 /* ---- where each output stands ---- */
 
 /* Whether this input feeds the set: topic_plan.h says which sets have a topic at all. */
@@ -378,10 +392,8 @@ skip_sequence(
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
 	    "topic %s: packing the documents from document %" PRIu64
-	    " of %s again does not give the %" PRIu64
-	    " sequences that are there: they have changed since. Put the data back, or produce "
-	    "them under another corpus name",
-	    to->topic, r->document, r->file, r->window);
+	    " of %s again does not give the %" PRIu64 " sequences that are there" CHANGED,
+	    to->topic, r->document, r->file, r->window, name_of(outs, to));
 }
 
 /*
@@ -495,9 +507,8 @@ part_outputs_add(struct part_outputs *outs, size_t domain, enum names_set set,
 		return fail(f, FAIL_DATA,
 		    "topic %s: the last sequence ended in document %" PRIu64
 		    " of %s at token %" PRIu64
-		    ", which the input does not have there any more: it has changed since. Put the "
-		    "data back, or produce them under another corpus name",
-		    to->topic, r->document, r->file, r->offset);
+		    ", which the input does not have there any more" CHANGED,
+		    to->topic, r->document, r->file, r->offset, name_of(outs, to));
 	if (to->behind) {
 		to->behind = false;
 		first = first_token(to, r); /* it is counted already */
@@ -516,6 +527,12 @@ part_outputs_reject(struct part_outputs *outs, struct writer_reject *r, struct f
 	r->count = ++outs->rejects;
 	outs->workers.progress->rejects++;
 	return writer_put_reject(outs->writer, r, f);
+}
+
+enum fail_code
+part_outputs_settle(struct part_outputs *outs, struct failure *f)
+{
+	return writer_settle_rejects(outs->writer, f);
 }
 
 uint64_t
@@ -674,9 +691,9 @@ check_none_behind(const struct part_outputs *outs, struct failure *f)
 		if (outs->output[i].open && (outs->output[i].behind || outs->output[i].skip > 0))
 			return fail(f, FAIL_DATA,
 			    "topic %s: the input ends before document %" PRIu64
-			    ", where its last sequence ended: it has changed since. Put the data "
-			    "back, or produce them under another corpus name",
-			    outs->output[i].topic, outs->resume[i].document);
+			    ", where its last sequence ended" CHANGED,
+			    outs->output[i].topic, outs->resume[i].document,
+			    name_of(outs, &outs->output[i]));
 	return FAIL_NONE;
 }
 
@@ -746,20 +763,27 @@ any_end(const struct part_outputs *outs)
 }
 
 enum fail_code
-part_outputs_end(struct part_outputs *outs, const struct input_end *end, struct failure *f)
+part_outputs_drain(struct part_outputs *outs, struct failure *f)
 {
 	bool any;
 
-	/* No End over an input that was most likely read wrongly: it cannot be taken back. */
-	if (any_end(outs) && check_rejects(outs, end, f) != FAIL_NONE)
-		return f->code;
-	if (finish(outs, f) != FAIL_NONE || part_outputs_submit(outs, f) != FAIL_NONE)
+	if (part_outputs_submit(outs, f) != FAIL_NONE)
 		return f->code;
 	while (!pool_empty(outs->workers.pool, POOL_FRAMES))
 		if (part_outputs_take(outs, true, &any, f) != FAIL_NONE)
 			return f->code;
+	return deliver(outs, f);
+}
+
+enum fail_code
+part_outputs_end(struct part_outputs *outs, const struct input_end *end, struct failure *f)
+{
+	/* No End over an input that was most likely read wrongly: it cannot be taken back. */
+	if (any_end(outs) && check_rejects(outs, end, f) != FAIL_NONE)
+		return f->code;
 	/* An End is a promise about what is before it: that is delivered first. */
-	if (check_none_behind(outs, f) != FAIL_NONE || deliver(outs, f) != FAIL_NONE)
+	if (finish(outs, f) != FAIL_NONE || part_outputs_drain(outs, f) != FAIL_NONE ||
+	    check_none_behind(outs, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < outs->o.domains_n; i++)
 		if (check_sequences(outs, i, end, f) != FAIL_NONE)

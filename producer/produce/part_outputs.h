@@ -108,6 +108,8 @@ enum fail_code part_outputs_add(struct part_outputs *outs, size_t domain, enum n
 /* Publishes a reject. r->count is set here. */
 enum fail_code part_outputs_reject(
     struct part_outputs *outs, struct writer_reject *r, struct failure *f);
+/* Waits until all rejects are in the log; failures as from writer_settle_rejects(). */
+enum fail_code part_outputs_settle(struct part_outputs *outs, struct failure *f);
 /* Of the input so far, those before a resume included. */
 uint64_t part_outputs_rejects(const struct part_outputs *outs);
 
@@ -119,6 +121,9 @@ enum fail_code part_outputs_take(
 
 /* Hands in the frame jobs that are not full: when the input pauses. */
 enum fail_code part_outputs_submit(struct part_outputs *outs, struct failure *f);
+
+/* Publishes all sequences that are whole, and waits until they are delivered. */
+enum fail_code part_outputs_drain(struct part_outputs *outs, struct failure *f);
 
 /* Serves delivery reports; the failure of any record so far. */
 enum fail_code part_outputs_poll(struct part_outputs *outs, struct failure *f);

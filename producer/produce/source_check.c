@@ -136,7 +136,7 @@ look_at_chunk(struct look *l, const struct chunk *chunk, struct failure *f)
 	size_t n = chunk->n < SOURCE_CHECK_RECORDS ? chunk->n : SOURCE_CHECK_RECORDS, read = 0;
 	enum fail_code code = FAIL_NONE;
 
-	if (chunk->form != CHUNK_JSON_LINES)
+	if (chunk->form != CHUNK_JSON_LINES && chunk->record[0].reject == NULL)
 		return FAIL_NONE;
 	if (json_field_paths_open(&paths, l->path, l->n, f) != FAIL_NONE ||
 	    json_field_scratch_open(&s, f) != FAIL_NONE)

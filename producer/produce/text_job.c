@@ -105,6 +105,7 @@ tokenise(struct text_job *j, struct worker_memory *m, const struct router_result
 	assert(prompt_n <= r->n);
 	d->verdict = TEXT_JOB_DOCUMENT;
 	d->domain = r->domain;
+	d->garbled = r->garbled;
 	d->set = split_set(r->text, r->n, j->context->split[r->domain]);
 	d->first = j->tokens.n;
 	if (prompt_n > 0 &&

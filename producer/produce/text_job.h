@@ -27,6 +27,7 @@ struct text_job_document {
 	size_t record; /* index in the chunk */
 	size_t domain; /* index among the router's domains */
 	enum names_set set;
+	bool garbled;    /* as the router says */
 	size_t first, n; /* its tokens in the job's buffer; a prompt's have PACK_NO_LOSS */
 	size_t keep_first, keep_n; /* in the job's `keep` */
 	char *reason;              /* TEXT_JOB_REJECT; owned */

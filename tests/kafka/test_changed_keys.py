@@ -2,6 +2,7 @@
 silently.
 """
 
+import gzip
 import json
 import subprocess
 
@@ -103,7 +104,8 @@ def test_files_that_are_not_those_of_the_end_are_named(sealed):
     (sealed.folder / "a.jsonl").write_text(lines(texts(3, 1)))
     assert "PRODUCE-CHANGED a is complete, but the files up to a.jsonl had" in sealed.produce().stderr
     (sealed.folder / "a.jsonl").rename(sealed.folder / "0.jsonl")
-    assert "the 1 files up to a.jsonl that it was made of are not the first of the 1" in sealed.produce().stderr
+    said = sealed.produce().stderr
+    assert "it was made of 1 file, the last one a.jsonl, and the 1 that" in said and "produce a --restart`" in said
     (sealed.folder / "0.jsonl").unlink()
     assert "PRODUCE-CHANGED" in sealed.produce().stderr
     assert sealed.values("a") == before
@@ -150,12 +152,34 @@ def test_more_rejects_than_max_rejects_do_not_seal(corpus):
     refused = corpus.create().produce(check=False)
     assert refused.returncode == 1, refused.stderr
     assert "30 of 90 records were rejected (33.3 %), more than max_rejects allows (10 %)" in refused.stderr
-    assert "a.jsonl:" in refused.stderr
+    assert "a.jsonl:" in refused.stderr and "`riffle rejects` lists them all" in refused.stderr
     assert corpus.log("a")[1] is None
+    assert [r["line"] for r in corpus.rejects()] == [str(i) for i in range(4, 124, 4)]  # all that the user must mend
     corpus.config["max_rejects"] = 0.5
     corpus.write()
     corpus.produce()
     assert corpus.log("a")[1] is not None
+
+
+def test_an_input_that_breaks_off_is_not_sealed_and_goes_on_when_it_is_whole(corpus):
+    """Nobody knows how many records are lost: no share of rejects allows that, but max_rejects: 1."""
+    whole = {name: gzip.compress(lines(texts(200, i)).encode(), 6) for i, name in enumerate("abc")}
+    for name, content in whole.items():
+        (corpus.folder / f"{name}.gz").write_bytes(content[:2 * len(content) // 3] if name == "b" else content)
+    (corpus.folder / "e.jsonl").write_text(lines(texts(200, 7)))
+    program = {"exec": "cat e.jsonl; test -e whole"}
+    corpus.config["domains"] = {"a": {"train": ["*.gz"]}, "e": program}
+    corpus.create()
+    for domain, name, cause in (("a", "b.gz", "in the middle of a member"), ("e", "exec:e", "exit status 1")):
+        refused = corpus.produce(domain, check=False)
+        assert refused.returncode == 1 and "the domain is not closed" in refused.stderr, refused.stderr
+        assert name in refused.stderr and cause in refused.stderr and "max_rejects: 1" in refused.stderr
+        assert corpus.log(domain)[1] is None
+    assert len(corpus.values("a")) > 0  # what came before is there
+    (corpus.folder / "b.gz").write_bytes(whole["b"])
+    (corpus.folder / "whole").touch()
+    corpus.produce()
+    assert [(corpus.read(d)[1]["documents"], corpus.read(d)[1]["rejects"]) for d in "ae"] == [(600, 0), (200, 0)]
 
 
 def test_an_append_that_is_mostly_rejects_does_not_seal(sealed):
@@ -288,3 +312,25 @@ def test_a_mix_of_domains_too_small_for_a_step_is_an_error(sealed):
     sealed.produce("--append")
     sealed.riffle("topics", "-c", sealed.path, "--delete", "--mix", "--create", "--yes")
     sealed.riffle("mix", "-c", sealed.path, "--until-step", 1)
+
+
+def test_a_changed_tokenizer_is_seen_by_mix_status_and_plan(sealed, vocab):
+    """A mixer needs no tokenizer; where its file can be read, it is that of the logs."""
+    path = mixed(sealed, sealed.name + "-mix")
+    began = path.read_text()
+    assert "PLAN-CONFIG" not in sealed.riffle("plan", "-c", path).stderr
+    other = json.loads(began)
+    other["tokenizer"] = {"file": str(vocab / "cl100k_base.tiktoken"), "pattern": "cl100k", "eos": "<|endoftext|>"}
+    path.write_text(json.dumps(other))
+    refused = sealed.riffle("mix", "-c", path, "--until-step", 2, check=False)
+    assert refused.returncode == 2, refused.stderr
+    status = sealed.riffle("status", "-c", path, check=False).stdout
+    for said in (refused.stderr, status, sealed.riffle("plan", "-c", path).stderr):
+        assert 'tokenizer: "' in said and "cl100k_base.tiktoken)" in said, said
+    produced = sealed.riffle("produce", "-c", path, check=False).stderr
+    assert "that of " in produced and "cl100k_base.tiktoken is " in produced and "`riffle produce a --restart`" in produced
+    path.write_text(json.dumps({**json.loads(began), "sequence_length": 16}))
+    assert "PLAN-CONFIG" in sealed.riffle("plan", "-c", path, check=False).stderr
+    other["tokenizer"]["file"] = "is/not/there.tiktoken"
+    path.write_text(json.dumps(other))
+    sealed.riffle("mix", "-c", path, "--until-step", 2)

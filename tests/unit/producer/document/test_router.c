@@ -186,6 +186,40 @@ test_text_that_is_not_utf8_is_repaired_or_refused(void **unused)
 }
 
 static void
+test_a_text_in_another_encoding_is_noticed(void **unused)
+{
+	static const struct {
+		const char *bytes;
+		bool garbled;
+	} rows[] = {
+	    {"caf\xe9 au lait", true}, /* Latin-1 */
+	    {"caf\xc3\xa9 \xef\xbf\xbd", false},
+	    {"one bad byte \xff in a long text: 0123456789012345678901234567890123456789"
+	     "0123456789012345678901234567890123456789",
+		false},
+	};
+	struct given g = {.n = 0};
+	struct router_scratch *s;
+	struct router *r;
+	struct failure f;
+
+	(void)unused;
+	add(&g, "one", "text", NULL, NULL);
+	r = open_router(&g, CONFIG_UTF8_REPLACE);
+	assert_int_equal(router_scratch_open(&s, &f), FAIL_NONE);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct chunk_record record = {.bytes = rows[i].bytes, .n = strlen(rows[i].bytes)};
+		struct router_result result;
+
+		assert_int_equal(
+		    router_route(r, s, CHUNK_WHOLE_FILE, &record, &result, &f), FAIL_NONE);
+		assert_int_equal(result.garbled, rows[i].garbled);
+	}
+	router_scratch_close(s);
+	router_close(r);
+}
+
+static void
 test_a_whole_file_is_text_to_which_where_cannot_apply(void **unused)
 {
 	static const char *const taken[][2] = {
@@ -478,6 +512,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_domain_without_where_takes_every_record),
 	    cmocka_unit_test(test_where_deals_records_out),
+	    cmocka_unit_test(test_a_text_in_another_encoding_is_noticed),
 	    cmocka_unit_test(test_text_that_is_not_utf8_is_repaired_or_refused),
 	    cmocka_unit_test(test_a_whole_file_is_text_to_which_where_cannot_apply),
 	    cmocka_unit_test(test_what_the_input_rejected_stays_rejected),

@@ -93,9 +93,9 @@ test_the_kind_is_told_by_the_content(void **unused)
 		folder_write(names[i], zst.at, zst.n);
 		assert_int_equal(read_file(names[i], 4096, &f), FAIL_NONE);
 		check_is("hello\n", 6);
-		folder_write(names[i], "hello\n", 6);
+		folder_write(names[i], "{\"a\":1}\n", 8);
 		assert_int_equal(read_file(names[i], 4096, &f), FAIL_NONE);
-		check_is("hello\n", 6);
+		check_is("{\"a\":1}\n", 8);
 	}
 	free(gz.at);
 	free(zst.at);
@@ -117,7 +117,7 @@ test_files_shorter_than_their_mark(void **unused)
 	    {"a", "\x1f", NULL},
 	    {"a.gz", "{", NULL},
 	    {"a.zst", "{}\n", NULL},
-	    {"a.gz", "\x1f\x8c", NULL},
+	    {"a", "\x1f\x8c", NULL},
 	};
 
 	(void)unused;
@@ -240,6 +240,44 @@ test_a_damaged_byte_never_passes_unseen_nor_takes_what_came_before(void **unused
 	}
 	assert_true(seen > 200);
 	free(t.at);
+}
+
+static void
+test_what_is_no_text_is_named(void **unused)
+{
+	static const struct {
+		const char *name, *bytes, *why; /* NULL: it is read as it is */
+	} rows[] = {
+	    {"a", "BZh91AY&SY....", "the file is bzip2"},
+	    {"a", "BZh is a word", NULL},
+	    {"a",
+		"\xfd"
+		"7zXZ",
+		NULL}, /* five bytes; the sixth of the mark is NUL */
+	    {"a.txt", "PK\3\4...", "the file is a zip archive"},
+	    {"a.parquet", "PAR1\x15...", "the file is Parquet: give `exec: riffle-source"},
+	    {"a.txt", "PAR1 is a word", NULL},
+	    {"a", "\xff\xfe{", "the file is UTF-16"},
+	    {"a", "\xfe\xff", "the file is UTF-16"},
+	    {"a.jsonl.gz", "<html>", "the file is named .gz and holds neither gzip data"},
+	    {"a.jsonl.zst", "<html>", "the file is named .zst and holds neither zstd data"},
+	    {"a.jsonl.gz", "{\"text\": 1}", NULL},
+	    {"a.txt.gz", "<html>", NULL},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct failure f;
+
+		folder_write(rows[i].name, rows[i].bytes, strlen(rows[i].bytes));
+		if (rows[i].why == NULL) {
+			assert_int_equal(read_file(rows[i].name, 4096, &f), FAIL_NONE);
+			check_is(rows[i].bytes, strlen(rows[i].bytes));
+			continue;
+		}
+		assert_int_equal(read_file(rows[i].name, 4096, &f), FAIL_DATA);
+		assert_non_null(strstr(f.text, rows[i].why));
+	}
 }
 
 static void
@@ -650,6 +688,7 @@ main(void)
 	    TEST(test_all_members_and_frames_are_read_in_pieces_of_any_size),
 	    TEST(test_a_file_cut_at_any_byte_gives_what_came_before_and_says_so),
 	    TEST(test_a_damaged_byte_never_passes_unseen_nor_takes_what_came_before),
+	    TEST(test_what_is_no_text_is_named),
 	    TEST(test_a_wrong_checksum_is_damage_after_all_the_text),
 	    TEST(test_what_follows_gzip_data_is_taken_as_gzip_takes_it),
 	    TEST(test_zstd_windows_of_2_gib_are_read_and_larger_ones_refused),
