@@ -68,6 +68,7 @@ struct feed_load {
 struct feed {
 	rd_kafka_t *rk;
 	uint64_t memory_bytes, tokenizer;
+	bool missing_fails;
 	uint32_t block; /* sequences of a whole one */
 	struct feed_domain *domain;
 	size_t domains_n;
@@ -119,6 +120,7 @@ feed_open(struct feed **out, const struct feed_options *o, struct failure *f)
 	d->memory_bytes = o->memory_bytes;
 	d->tokenizer = o->tokenizer;
 	d->block = o->block;
+	d->missing_fails = o->missing_fails;
 	d->queue_end = &d->queue;
 	if (open_reader(d, o, f) != FAIL_NONE) {
 		free(d);
@@ -801,8 +803,8 @@ poll_load(struct feed *d, struct feed_load *l, int timeout_ms, bool *progress, s
 }
 
 /*
- * librdkafka reports nothing where the user may not see a topic. When a load stays silent, the
- * broker is asked once.
+ * librdkafka reports nothing where the user may not see a topic, or where it was deleted. When a
+ * load stays silent, the broker is asked once.
  */
 static enum fail_code
 ask_why(struct feed *d, struct feed_load *l, struct failure *f)
@@ -814,6 +816,10 @@ ask_why(struct feed *d, struct feed_load *l, struct failure *f)
 		return FAIL_NONE;
 	l->asked = true;
 	code = kafka_partitions(d->rk, d->domain[l->block->domain].name, &partitions, SILENT_MS, f);
+	if (code == FAIL_NONE && partitions == 0 && d->missing_fails)
+		return fail(f, FAIL_DATA,
+		    "topic %s does not exist any more: its sequences cannot be read",
+		    d->domain[l->block->domain].name);
 	return code == FAIL_DENIED ? code : FAIL_NONE;
 }
 

@@ -88,6 +88,8 @@ struct feed_options {
 	uint64_t tokenizer;    /* fingerprint that every sequence must have */
 	uint64_t block_bytes;  /* of a typical block: sizes the fetches */
 	uint32_t block;        /* sequences of a whole one; a shorter one may grow */
+	/* A topic that the broker does not know is FAIL_DATA; else it is waited for. */
+	bool missing_fails;
 };
 
 /* Gives *out, to be ended with feed_close(). Copies the options. */

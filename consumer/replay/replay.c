@@ -159,6 +159,7 @@ open_feed(struct replay *r, struct failure *f)
 	    .memory_bytes = (memory == 0 ? MEMORY_BYTES : memory) / 2,
 	    .tokenizer = r->now.tokenizer,
 	    .block = r->plan.plan.block,
+	    .missing_fails = true,
 	    .block_bytes = r->plan.plan.block * (2 * (uint64_t)r->plan.plan.sequence_length + 256),
 	};
 

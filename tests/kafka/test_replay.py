@@ -349,6 +349,12 @@ def test_a_sequence_that_was_written_anew_is_told_from_a_damaged_one(riffle, mix
     assert "both sequences are whole: either the batch topic or the domain log was changed" in said
 
 
+def test_a_domain_topic_that_was_deleted_is_named_at_once(mixed, replay, tools, bootstrap, unique):
+    subprocess.run([tools / "topic", "delete", f"{unique}.a"], env={"RIFFLE_BOOTSTRAP": bootstrap}, check=True)
+    missing = replay(mixed, 0, 3, check=False)
+    assert missing.returncode == 1 and f"topic {unique}.a does not exist any more" in missing.stderr
+
+
 def test_records_missing_from_a_domain_log_are_named(mixed, replay, topic, unique):
     log = topic(f"{unique}.a")
     log.records[1] = log.records[1][:30] + log.records[1][31:]
