@@ -242,6 +242,19 @@ warn_of_run(const char *run, const struct config *c)
 	free(text);
 }
 
+/* Where the commits cannot be asked for, opening says so. */
+static void
+warn_of_going_back(const struct riffle_options *o)
+{
+	struct riffle_error ignored;
+	uint64_t step;
+
+	if (riffle_find_committed(o, &step, &ignored) == RIFFLE_OK && step > o->step)
+		log_warning("read: READ-RUN-BACK run %s of mix %s has committed step %" PRIu64
+			    ": reading from step %" PRIu64 " takes its commits back",
+		    o->run, o->mix, step, o->step);
+}
+
 enum fail_code
 read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
     const struct stop *stop, FILE *to, struct failure *f)
@@ -269,15 +282,27 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	struct riffle_info info;
 	struct riffle_error e;
 	enum fail_code code;
+	int opened;
 
 	assert(a->rank < a->world);
 	if (properties == NULL)
 		return fail_memory(f);
 	if (known && a->commit_every > 0)
 		warn_of_run(a->run, c);
+	if (a->from_step_given && a->commit_every > 0)
+		warn_of_going_back(&options);
 	code = read_output_open(&out, to, a->format, f);
-	if (code == FAIL_NONE && riffle_open(&r, &options, &e) != RIFFLE_OK)
+	opened = code == FAIL_NONE ? riffle_open(&r, &options, &e) : RIFFLE_OK;
+	if (opened != RIFFLE_OK)
 		code = fail_riffle(f, &e);
+	if (opened == RIFFLE_ERROR_EXPIRED) {
+		struct failure why = *f;
+
+		code = fail(f, why.code,
+		    "%s; --from-step with that step starts there, and `riffle replay --republish` "
+		    "makes the steps before it anew",
+		    why.text);
+	}
 	if (code == FAIL_NONE) {
 		riffle_get_info(r, &info);
 		if (lanes != 0 && info.lanes != lanes)

@@ -68,6 +68,8 @@ def test_a_committed_position_holds_it_back_also_of_a_run_that_nothing_names(rif
     assert refused.stdout == "" and first_kept(riffle, mixed) == 0
     allowed = retain(riffle, mixed, 20)
     assert allowed.returncode == 0 and first_kept(riffle, mixed) == 20
+    late = riffle("read", "-c", mixed, "--run", "late", check=False)
+    assert late.returncode == 1 and "retained step is 20; --from-step with that step starts there" in late.stderr
     forced = retain(riffle, mixed, 33, "--force")
     assert forced.returncode == 0 and "steps 20..33" in forced.stdout
     assert first_kept(riffle, mixed) == 33

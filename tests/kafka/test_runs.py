@@ -118,6 +118,8 @@ def test_a_run_that_went_back_is_said_and_a_reset_makes_it_its_position(mix, for
     wait_until(lambda: mix.of("trainers")["step_known"] == 20, "the ledger's knowledge of step 20")
     mix.riffle("read", "-c", mix.config, "--from-step", 5, "--steps", 1, "--commit-every", 1, "--format", "none")
     assert mix.of("trainers")["state"] == "went back"
+    again = mix.riffle("read", "-c", mix.config, "--from-step", 5, "--steps", 1, "--commit-every", 1, "--format", "none")
+    assert "READ-RUN-BACK run trainers of mix" in again.stderr and "has committed step 6" in again.stderr
     problem, = (p for p in mix.status()["problems"] if "run trainers" in p)
     assert "run trainers went back to step 6, and the ledger knows it at step 20" in problem
     assert f"riffle runs -c {mix.config} --reset trainers --to 6" in problem
