@@ -249,8 +249,9 @@ def test_no_broker_is_one_sentence_and_exit_1_within_ten_seconds(riffle, config)
     done = riffle("topics", "-c", config(change), check=False)
     assert time.monotonic() - begin < 10
     assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "no broker answers at 127.0.0.1:1 (bootstrap.servers)" in done.stderr
+    said = [line for line in done.stderr.splitlines() if "KAFKA-WAIT" not in line]  # while it waits for a broker
+    assert len(said) == 1
+    assert "no broker answers at 127.0.0.1:1 (bootstrap.servers)" in said[0]
     assert "onnection refused" in done.stderr
 
 
