@@ -299,17 +299,19 @@ static const char *
 check_rejects(const struct world *w)
 {
 	const struct cluster_partition *p = cluster_partition("c.rejects", 0);
+	const uint64_t *count = cluster->chance.count;
+	bool lost = count[CHANCE_LEDGER_CUT] + count[CHANCE_LEDGER_EMPTY] > 0;
 	size_t n = 0;
 
 	for (int64_t i = 0; i < p->end; i++) {
 		n += p->record[i].fate == CLUSTER_COMMITTED;
-		for (int64_t k = 0; cluster->chance.count[CHANCE_LEDGER_CUT] == 0 && k < i; k++)
+		for (int64_t k = 0; !lost && k < i; k++)
 			if (same_letter(&p->record[i], &p->record[k]))
 				return problem("duplicate: dead letters %" PRId64 " and %" PRId64
 					       " are of one sequence",
 				    k, i);
 	}
-	if (n == w->rejects_n || (n > w->rejects_n && cluster->chance.count[CHANCE_LEDGER_CUT] > 0))
+	if (n == w->rejects_n || (n > w->rejects_n && lost))
 		return NULL;
 	return problem("lost write: %zu dead letters of %zu", n, w->rejects_n);
 }

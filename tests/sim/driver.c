@@ -192,6 +192,8 @@ says(size_t i, const char *words)
 
 /* ---- what was published is destroyed ---- */
 
+static const char no_commit[] = "the broker knows no commit of group m.trainers any more";
+
 /* Who says what, where one of the faults has happened. */
 static const struct loss_words {
 	bool (*who)(size_t actor);
@@ -205,7 +207,7 @@ static const struct loss_words {
     {is_mixer, "the ledger was deleted"},
     {is_mixer, "holds no record any more"},
     {is_mixer, "was cut while it was read"},
-    {is_mixer, "the broker knows no commit of group m.trainers any more"},
+    {is_mixer, no_commit},
     {is_trainer, "topic m.batches does not exist"},
     {is_trainer, "does not divide the"}, /* the ledger holds no record yet */
     {is_trainer, "partitions were added"},
@@ -291,11 +293,12 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 	if (names_loss(r, i) || (is_repair(i) && refuses(i)))
 		return true;
 	if (count[CHANCE_COMMITS_GONE] > 0 && mixer && code == FAIL_CONFIG)
-		return says(i, "the broker knows no commit of group m.trainers any more");
+		return says(i, no_commit);
 	if (count[CHANCE_COMMITS_GONE] > 0 && !mixer && !producer)
 		return says(i, "the broker has no commit of group m.trainers for every lane");
 	if (count[CHANCE_TAIL_LOST] > 0 && mixer)
-		return says(i, "are missing: a broker has lost") || says(i, "shorter");
+		return says(i, "are missing: a broker has lost") || says(i, "shorter") ||
+		       says(i, "is not in the log (any more)") || says(i, "the topic holds");
 	if (count[CHANCE_RECORDS_DELETED] > 0 && mixer && says(i, "was cut while it was read"))
 		return true;
 	/* What a dead producer had sent can land behind its successor. */
@@ -332,6 +335,15 @@ ask_for_repair(struct run *r, size_t i)
 	r->repairs = r->actor[WORLD_REPAIR].wanted = true;
 }
 
+static bool
+trainers_finished(const struct run *r)
+{
+	for (size_t i = WORLD_TRAINER_FIRST; i < WORLD_PRODUCER_FIRST; i++)
+		if (r->actor[i].wanted && !r->actor[i].finished)
+			return false;
+	return true;
+}
+
 static void
 ended(struct run *r, size_t i)
 {
@@ -355,6 +367,9 @@ ended(struct run *r, size_t i)
 	a->fenced = o->code == FAIL_FENCED && !is_producer(i);
 	if (is_mixer(i) && comes_too_late(i))
 		world_told()->accepted = false;
+	/* Nobody will commit again. */
+	if (is_mixer(i) && says(i, no_commit) && trainers_finished(r))
+		r->refused = true;
 	if ((is_mixer(i) || is_repair(i)) && names_loss(r, i))
 		ask_for_repair(r, i);
 	for (size_t m = 0; is_trainer(i) && names_loss(r, i) && m < WORLD_MIXERS; m++)
@@ -597,6 +612,9 @@ trim(struct run *r)
 {
 	uint64_t step = UINT64_MAX;
 
+	for (const struct cluster_request *q = cluster->requests; q != NULL; q = q->next)
+		if (q->kind == CLUSTER_COMMIT) /* it may take the run back */
+			return;
 	if (r->turns % LOOK_TURNS != 0 || !chance_fault(CHANCE_RETENTION, "m.batches"))
 		return;
 	for (uint32_t i = 0; i < r->w->lanes; i++)
@@ -780,23 +798,29 @@ end_absence(struct run *r)
 	r->gone = NULL;
 }
 
+/*
+ * Where retention has deleted the beginning, a record stays: of lanes without any nobody can tell
+ * that they have not all been deleted.
+ */
 static void
-look_at_losses(struct run *r)
+cut_lane(struct cluster_partition *p, int64_t n)
 {
-	struct cluster_topic *batches = cluster_topic("m.batches");
+	int64_t first = p->log_start;
+
+	while (first < p->end && p->record[first].fate != CLUSTER_COMMITTED)
+		first++;
+	if (p->log_start == 0 || first < p->end - n)
+		cluster_cut(p, n);
+}
+
+static void
+destroy_some(struct run *r, struct cluster_topic *batches)
+{
 	struct cluster_partition *ledger = cluster_partition("m.ledger", 0);
 	const struct world *w = r->w;
 
-	/* A standby ends with the mix, and looks at no lane. */
-	if (mixed(r) && world_told()->standbys)
-		return;
-	if (batches == NULL) {
-		if (chance_below(MADE_ONE_OF) == 0)
-			end_absence(r);
-		return;
-	}
 	if (destroys(r, CHANCE_LANE_CUT, "m.batches"))
-		cluster_cut(&batches->partition[chance_below(w->lanes)],
+		cut_lane(&batches->partition[chance_below(w->lanes)],
 		    1 + (int64_t)chance_below(CUT_MAX));
 	if (answers_rest(w) && destroys(r, CHANCE_LEDGER_CUT, "m.ledger"))
 		cut_ledger(r, ledger);
@@ -810,7 +834,19 @@ look_at_losses(struct run *r)
 		if (chance_below(2) == 0)
 			end_absence(r);
 	}
-	if (any_loss(r) && r->turns > r->lost_turn + SEEN_TURNS) {
+}
+
+static void
+look_at_losses(struct run *r)
+{
+	struct cluster_topic *batches = cluster_topic("m.batches");
+
+	if (batches == NULL && chance_below(MADE_ONE_OF) == 0)
+		end_absence(r);
+	/* A standby ends with the mix, and looks at no lane. */
+	if (batches != NULL && !(mixed(r) && world_told()->standbys))
+		destroy_some(r, batches);
+	if (r->gone == NULL && any_loss(r) && r->turns > r->lost_turn + SEEN_TURNS) {
 		for (size_t i = 0; i < WORLD_PRODUCER_FIRST; i++)
 			end_one(r, i);
 		r->repairs = r->actor[WORLD_REPAIR].wanted = true;
