@@ -8,9 +8,9 @@
  * Below such a line comes the mix's text: when the change takes effect, and what it changes.
  *
  * A refusal is the failure of the command, and so a sentence on stderr, not a line here. So is an
- * answer to a request that was cancelled since, and an id that stands for another request. Of several
- * requests each is printed, and the first refusal is the failure. As JSON each answer, accepted or
- * refused, is an object on a line of its own:
+ * answer to a request that was cancelled since, and an id that stands for another request. Of
+ * several requests each is printed, and the first refusal is the failure. As JSON each answer,
+ * accepted or refused, is an object on a line of its own:
  *
  *     {"id":"weights-3f9c...","accepted":true,"step":104,"answered_before":false,...}
  *
@@ -49,14 +49,15 @@ enum { REQUEST_PRINT_TIMEOUT_S = 30 };
 struct request_print_how {
 	const struct config *config; /* borrowed; where the broker is, for a dry run */
 	bool dry_run, json;
-	bool named;     /* --id is given: it may stand for an earlier request */
-	int timeout_ms; /* for all answers together; 0: REQUEST_PRINT_TIMEOUT_S, none without a mixer */
+	bool named; /* --id is given: it may stand for an earlier request */
+	/* For all answers together; 0: REQUEST_PRINT_TIMEOUT_S, none without a mixer. */
+	int timeout_ms;
 };
 
 /*
  * Sends n requests, or finds the earlier answers to their ids, or, dry, judges each one by itself;
- * prints each answer to stdout. FAIL_DATA: one was refused, with the reason, or was cancelled since.
- * FAIL_USAGE: an id was given to a request for something else. FAIL_TIMEOUT: no answer came.
+ * prints each answer to stdout. FAIL_DATA: one was refused, with the reason, or was cancelled
+ * since. FAIL_USAGE: an id was given to a request for something else. FAIL_TIMEOUT: no answer came.
  */
 enum fail_code request_print(struct request *r, const struct control *c, size_t n,
     const struct request_print_how *how, struct failure *f);

@@ -58,8 +58,8 @@ struct published_place {
 };
 
 /*
- * Gives the sequences of all lanes, or of one where lane >= 0, by lane and slot: free(). FAIL_USAGE:
- * there is no such lane. FAIL_DATA: a record is damaged.
+ * Gives the sequences of all lanes, or of one where lane >= 0, by lane and slot: free().
+ * FAIL_USAGE: there is no such lane. FAIL_DATA: a record is damaged.
  */
 enum fail_code published_step_places(struct published_place **out, size_t *n,
     const struct published_step *s, int64_t lane, struct failure *f);

@@ -6,8 +6,8 @@
  * After the last member of a gzip file zeros are padding and other bytes are ignored with the
  * warning INPUT-GARBAGE, as gzip(1) does; a file that is named .gz or .zst and is shorter than the
  * mark of its kind is a truncated one. Bytes of bzip2, xz, zip, Parquet or UTF-16, and a file of
- * JSON lines that is named .gz or .zst and is neither, are FAIL_DATA. What is truncated or damaged gives all that comes before,
- * then FAIL_DATA with the place.
+ * JSON lines that is named .gz or .zst and is neither, are FAIL_DATA. What is truncated or damaged
+ * gives all that comes before, then FAIL_DATA with the place.
  *
  * A program is run by /bin/sh -c in a process group of its own, reads nothing, and leaves its
  * stderr as it is. One that does not end with status 0 gives FAIL_DATA after all it has printed.

@@ -269,8 +269,7 @@ test_a_coordinator_that_moves_is_followed(void **unused)
 
 /* The admin request for another group's offsets ends the process here, in librdkafka 2.0.2. */
 static void
-test_a_coordinator_that_answers_too_late_is_a_failure_and_the_next_question_is_answered(
-    void **unused)
+test_a_coordinator_that_answers_too_late_is_a_failure_and_the_next_is_answered(void **unused)
 {
 	struct run_position_query *r = open_run("late");
 	struct run_position p;
@@ -320,7 +319,7 @@ main(void)
 	    cmocka_unit_test(test_a_run_is_at_a_step_where_all_lanes_are),
 	    cmocka_unit_test(test_a_coordinator_that_moves_is_followed),
 	    cmocka_unit_test(
-		test_a_coordinator_that_answers_too_late_is_a_failure_and_the_next_question_is_answered),
+		test_a_coordinator_that_answers_too_late_is_a_failure_and_the_next_is_answered),
 	    cmocka_unit_test(test_a_right_that_is_missing_is_named),
 	};
 

@@ -724,7 +724,7 @@ test_phases_that_cannot_be_are_refused(void **state)
 }
 
 static void
-test_an_accepted_configuration_that_says_the_same_of_weights_leaves_a_request_in_force(void **state)
+test_an_accepted_configuration_with_the_same_weights_leaves_a_request_in_force(void **state)
 {
 	struct mixer_plan p = phased_plan();
 	struct mixer *m = mixes_open(&p);
@@ -880,7 +880,7 @@ main(void)
 	    cmocka_unit_test(test_lists_are_taken_up_to_their_limits),
 	    cmocka_unit_test(test_phases_that_cannot_be_are_refused),
 	    cmocka_unit_test(
-		test_an_accepted_configuration_that_says_the_same_of_weights_leaves_a_request_in_force),
+		test_an_accepted_configuration_with_the_same_weights_leaves_a_request_in_force),
 	    cmocka_unit_test(test_fractions_of_temperature_and_lr_scale_come_into_force),
 	    cmocka_unit_test(test_the_last_sequence_of_a_domain_that_is_drawn_cannot_be_skipped),
 	    cmocka_unit_test(test_a_live_domain_joins_before_it_has_a_sequence),
