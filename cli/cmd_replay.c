@@ -63,7 +63,7 @@ print(const struct replay_options *o, const struct replay_result *r)
 				   : "are not in the batch topic any more",
 		    o->derive_only ? "" : " but with the ledger");
 	if (o->republish != NULL)
-		printf("wrote %" PRIu64 " steps to mix %s, which ends before step %" PRIu64 "\n",
+		printf("wrote %" PRIu64 " steps to mix %s, and its end at step %" PRIu64 "\n",
 		    r->republished, o->republish, o->end);
 }
 

@@ -127,9 +127,9 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 		    d->name, d->partitions_n, c->domains[i].partitions);
 	if (!d->live && d->partitions_sealed < d->partitions_n)
 		return fail(f, FAIL_CONFIG,
-		    "domain %s is not sealed, so that its length is not known: `riffle produce %s "
-		    "-c %s` closes it; or give --sizes",
-		    d->name, d->name, c->path);
+		    "domain %s is not sealed, so that its length is not known: `riffle %s %s -c "
+		    "%s` closes it; or give --sizes",
+		    d->name, config_publisher(c, d->name), d->name, c->path);
 	sequences = calloc(d->partitions_n, sizeof(*sequences));
 	if (sequences == NULL)
 		return fail_memory(f);

@@ -79,7 +79,7 @@ check_arguments(const struct arguments *a, const struct options *o, struct failu
 		return FAIL_NONE;
 	if (step ? o->arguments_n != 0 : o->arguments_n != 2)
 		return fail(f, FAIL_USAGE,
-		    "which sequences? give DOMAIN[/PARTITION] and a..b, or --step S%s",
+		    "which sequences? give either DOMAIN[/PARTITION] and a..b, or --step S%s",
 		    a->undo ? "; `riffle skip --list` shows what is skipped" : "");
 	if (!step && options_given(o, &cmd_skip, "lane"))
 		return fail(f, FAIL_USAGE, "--lane goes with --step");

@@ -583,6 +583,14 @@ config_domain_index(const struct config *c, const char *name)
 	return d == NULL ? -1 : (int)(d - c->domains);
 }
 
+const char *
+config_publisher(const struct config *c, const char *name)
+{
+	int i = config_domain_index(c, name);
+
+	return i >= 0 && c->domains[i].tokens != TOKEN_FORMAT_NONE ? "import" : "produce";
+}
+
 int
 config_property_line(const struct config *c, const char *name)
 {

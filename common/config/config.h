@@ -183,6 +183,9 @@ enum fail_code config_need_mix(const struct config *c, struct failure *f);
 /* Index of a domain by name; -1: there is none. */
 int config_domain_index(const struct config *c, const char *name);
 
+/* The command that publishes a domain, for sentences: "import" where it is made of tokens. */
+const char *config_publisher(const struct config *c, const char *name);
+
 /*
  * Sum of the weights as written, of a phase or (NULL) of the mix, which is then normalised. NAN:
  * they are by size.

@@ -257,8 +257,9 @@ log_wait(const struct domains *d, const struct domains_facts *open, size_t parti
 		    d->config->corpus);
 	else
 		log_warning("mix: MIX-UNSEALED waiting for the end of domain=%s topic=%s "
-			    "partition=%zu: `riffle produce %s` writes it",
-		    open->name, open->topic, partition, open->name);
+			    "partition=%zu: `riffle %s %s` writes it",
+		    open->name, open->topic, partition, config_publisher(d->config, open->name),
+		    open->name);
 }
 
 static enum fail_code
@@ -357,10 +358,10 @@ check_sealed(const struct domains *d, struct failure *f)
 		    "domain %s: the last record of topic %s did not come within %d s", open->name,
 		    open->topic, ASK_TIMEOUT_MS / 1000);
 	return fail(f, FAIL_CONFIG,
-	    "domain %s is not sealed: partition %zu of topic %s has no End yet; `riffle produce "
-	    "%s` "
+	    "domain %s is not sealed: partition %zu of topic %s has no End yet; `riffle %s %s` "
 	    "writes it",
-	    open->name, partition, open->topic, open->name);
+	    open->name, partition, open->topic, config_publisher(d->config, open->name),
+	    open->name);
 }
 
 void

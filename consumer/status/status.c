@@ -415,7 +415,7 @@ may_be_waited_for(const struct status *st, const struct status_domain *d)
 static void
 find_domain_problems(struct status *st, const struct status_domain *d)
 {
-	const char *path = st->config->path;
+	const char *path = st->config->path, *command = config_publisher(st->config, d->name);
 
 	if (d->bad[0] != '\0')
 		problem(st, "STATUS-DOMAIN-UNREADABLE", "domain %s: %s", d->name, d->bad);
@@ -425,10 +425,9 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    d->differs.kind);
 	if (d->differs.source[0] != '\0')
 		problem(st, "STATUS-SOURCE-CHANGED",
-		    "domain %s was published from another source: %s; `riffle produce %s` says "
-		    "what "
-		    "is new",
-		    d->name, d->differs.source, d->name);
+		    "domain %s was published from another source: %s; `riffle %s %s` says what is "
+		    "new",
+		    d->name, d->differs.source, command, d->name);
 	if (d->configured < 0) {
 		assert(d->mixed >= 0);
 		if (st->ledger.domain[d->mixed].joined || d->state == LEDGER_LEFT)
@@ -457,18 +456,18 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		return;
 	if (d->partitions_sealed == 0 && d->sequences == 0)
 		problem(st, "STATUS-NOT-PRODUCED",
-		    "domain %s has no sequences yet: run `riffle produce %s -c %s`", d->name,
+		    "domain %s has no sequences yet: run `riffle %s %s -c %s`", d->name, command,
 		    d->name, path);
 	else if (d->partitions_sealed < d->partitions_n)
 		problem(st, "STATUS-UNSEALED",
-		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle produce %s "
-		    "-c %s`",
-		    d->name, d->partitions_sealed, d->partitions_n, d->name, path);
+		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle %s %s -c "
+		    "%s`",
+		    d->name, d->partitions_sealed, d->partitions_n, command, d->name, path);
 	else if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
 		problem(st, "STATUS-APPEND-OPEN",
 		    "domain %s has %" PRId64 " sequences behind its End, which do not count yet: "
-		    "`riffle produce %s --append -c %s` completes them",
-		    d->name, d->sequences - d->sealed_length, d->name, path);
+		    "`riffle %s %s --append -c %s` completes them",
+		    d->name, d->sequences - d->sealed_length, command, d->name, path);
 	else if (d->sequences == 0 && d->intended > 0)
 		problem(st, "STATUS-EMPTY",
 		    "domain %s is sealed and empty: its sources hold less than one sequence",

@@ -444,7 +444,7 @@ def tokens(read, config, first, end):
 def test_steps_are_republished_for_trainers(riffle, mixed, replay, read, configure, unique):
     other = f"{unique}-again"
     done = replay(mixed, 13, 41, "--republish", other)
-    assert f"wrote 28 steps to mix {other}, which ends before step 41" in done.stdout
+    assert f"wrote 28 steps to mix {other}, and its end at step 41" in done.stdout
     config = configure(WEIGHTS, "again", partitions=2, create=False)
     assert tokens(read, config, 13, 41) == tokens(read, mixed, 13, 41)
     early = riffle("read", "-c", config, "--steps", 1, "--run", "early", "--timeout", 30, check=False)
