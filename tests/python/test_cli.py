@@ -268,7 +268,7 @@ def test_check_without_inputs_opens_nothing_and_says_ok(riffle, write_config):
     (("lanes: 4", "lanes: 4\n  phases: [{start_step: 5, lr_scale: 0}]"),
      "11: mix.phases[0].lr_scale: out of range: 0 (a number above 0)"),
     (("{code: 0.3, web: 0.7}", "{code: 0.3}"),
-     "11: mix.weights: a domain without a weight: `domains` has web (line 6), `mix.weights` has not; 0 leaves it out of the mix"),
+     "11: mix.weights: a domain without a weight: `domains` has web (line 6), `mix.weights` has not; 0 draws none of it, once it is published"),
     (("{code: 0.3, web: 0.7}", "{code: 0, web: 0}"), "11: mix.weights: all are 0 (at least one above 0)"),
     (("{train: [a.jsonl]}", "{train: [a.jsonl], keep: id}"),
      "5: domains.code.keep: needs packing: none: what is kept is that of one document a sequence"),
@@ -303,7 +303,7 @@ def test_weights_and_domains_come_from_beside_the_configuration(riffle, fails, w
     assert done.stdout.count("\n") == 1 and "corpus demo, 3 domains" in done.stdout
     shares.write_text('{"code": 0.3, "web": 0.7}')
     fails(2, f"riffle config: {path}:12: mix.weights: a domain without a weight: `domains` has books (line 4), "
-             "shares.json has not; 0 leaves it out of the mix", "config", "--check", "--no-inputs", "-c", path)
+             "shares.json has not; 0 draws none of it, once it is published", "config", "--check", "--no-inputs", "-c", path)
 
 
 SECRET = "hunter2-of-nobody"
