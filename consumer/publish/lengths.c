@@ -16,8 +16,12 @@ set_domain(struct domains_facts *d, struct mixer *m, uint32_t domain, struct fai
 		    "domain %s: the mix counts with %zu partitions, topic %s has %zu",
 		    mixer_domain_name(m, domain), mixer_partitions(m, domain), d->topic,
 		    d->partitions_n);
-	if (mixer_set_lengths(m, domain, d->sequences, d->sealed, f) != FAIL_NONE)
+	if (mixer_set_lengths(m, domain, d->sequences, d->sealed, f) != FAIL_NONE) {
+		if (d->unheard) /* what is known of it is old */
+			return fail(f, FAIL_TIMEOUT,
+			    "topic %s: its last record did not come in time", d->topic);
 		return fail_within(f, "topic %s", d->topic);
+	}
 	d->changed = false;
 	return FAIL_NONE;
 }

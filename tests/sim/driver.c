@@ -41,6 +41,7 @@ struct actor {
 	bool wanted, finished, fenced;
 	uint64_t process, calls, crash_at, rounds; /* rounds: it rests for so many turns */
 	unsigned failures;                         /* in a row, without faults */
+	uint64_t started;                          /* the turn */
 	bool quiet;                                /* its run has begun without faults to come */
 };
 
@@ -156,6 +157,7 @@ start(struct run *r, size_t i)
 	struct chance *c = &cluster->chance;
 
 	world_told()->outcome[i].done = false;
+	a->started = r->turns + 1;
 	a->calls = 0;
 	a->process = r->out->runs + 1;
 	a->rounds = 0;
@@ -357,7 +359,8 @@ ended(struct run *r, size_t i)
 		return;
 	}
 	if (o->code == FAIL_NONE) {
-		a->finished = true;
+		/* What was lost after its last commit it has not seen: it looks once more. */
+		a->finished = !is_mixer(i) || a->started >= r->lost_turn;
 		return;
 	}
 	if (!may_fail(r, i, o->code)) {
@@ -800,13 +803,17 @@ end_absence(struct run *r)
 
 /*
  * Where retention has deleted the beginning, a record stays: of lanes without any nobody can tell
- * that they have not all been deleted.
+ * that they have not all been deleted. And no end of a transaction is on its way: it would make
+ * aborted records visible that lose their marker now.
  */
 static void
 cut_lane(struct cluster_partition *p, int64_t n)
 {
 	int64_t first = p->log_start;
 
+	for (const struct cluster_request *q = cluster->requests; q != NULL; q = q->next)
+		if (q->kind == CLUSTER_END)
+			return;
 	while (first < p->end && p->record[first].fate != CLUSTER_COMMITTED)
 		first++;
 	if (p->log_start == 0 || first < p->end - n)
