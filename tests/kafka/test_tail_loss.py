@@ -49,6 +49,10 @@ class Mix:
     def mix(self, until, **more):
         return self.riffle("mix", "-c", self.config, "--until-step", until, **more)
 
+    def settle(self, until):
+        """Ends the transaction of a mixer that was killed, once it does not count as active any more."""
+        wait_until(lambda: "another mixer is active" not in self.mix(until).stderr, "the end of the killed one's session")
+
     def refused(self, *texts, command=("mix", "--until-step", LATER)):
         done = self.riffle(command[0], "-c", self.config, *command[1:], check=False)
         assert done.returncode == 1, done.stderr
@@ -208,7 +212,7 @@ def test_records_of_an_aborted_transaction_whose_marker_is_lost_stay_unseen(mixe
     """The mixer's next transaction would end them with its own marker: its steps would be there twice."""
     m = mixed("aborted")
     assert m.mix(LATER, env={"RIFFLE_FAULT": "mix.after_flush:2"}, check=False).returncode == -signal.SIGKILL
-    m.mix(STEPS)  # ends that transaction
+    m.settle(STEPS)
     lose(*[(m, "batches", lane, 1, "marker") for lane in range(LANES)])
     m.refused(r"lane 0 \(and 3 more\) holds records of a transaction", "riffle repair -c")
     assert "aborted a transaction that nobody ended, on 4 lanes\n" in m.repair()
@@ -219,7 +223,7 @@ def test_an_aborted_record_of_the_ledger_whose_marker_is_lost_stays_unseen(mixed
     """The mixer's next transaction would make it the state to resume from."""
     m = mixed("aborted-ledger")
     assert m.mix(LATER, env={"RIFFLE_FAULT": "mix.after_flush:2"}, check=False).returncode == -signal.SIGKILL
-    m.mix(STEPS)  # ends that transaction
+    m.settle(STEPS)
     lose((m, "ledger", 0, 1, "marker"))
     m.refused(r"ledger has lost its end: it holds records of a transaction behind step \d+ that nobody ends", "riffle repair -c")
     assert "aborted a transaction that nobody ended, on 0 lanes and in the ledger" in m.repair()

@@ -720,7 +720,7 @@ def test_waits_lends_and_requests_among_them_are_repeated_by_a_replay(riffle, fi
     pour("live", 5)
     mixer = riffle.popen("mix", "-c", config, stderr=None)
     for n, words in enumerate([["a=0.4"], ["--join", "later=0.1"], ["a=0.5", "live=0.6"], ["--leave", "later"], ["live=0.3"]]):
-        assert ask(config, *words)[0]["accepted"]
+        assert ask(config, *words, "--timeout", 60)[0]["accepted"]  # the mixer may just be starting
         trainer = riffle.popen("read", "-c", config, "--rank", 0, "--world", 1, "--steps", 10, "--commit-every", 1,
                                "--format", "none", "--timeout", 60)
         if n == 2:
