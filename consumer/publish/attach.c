@@ -504,10 +504,18 @@ failed:
 	return f->code;
 }
 
-/* Each START is committed before any batch: batches without a ledger had one that was deleted. */
+/*
+ * Each START is committed before any batch: batches without a ledger had one that was deleted. Also
+ * those that no reader sees: they may have lost their marker, and ours would end them.
+ */
 static enum fail_code
 check_no_batches(struct attach *a, struct failure *f)
 {
+	struct kafka_options k = {.role = KAFKA_READER,
+	    .properties = &a->config->kafka,
+	    .client = "mix-new",
+	    .uncommitted = true};
+	rd_kafka_t *rk = NULL;
 	size_t n = a->config->mix.partitions;
 	int32_t *partition = calloc(n, sizeof(*partition));
 	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
@@ -520,8 +528,10 @@ check_no_batches(struct attach *a, struct failure *f)
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
 		partition[i] = (int32_t)i;
 	if (code == FAIL_NONE)
-		code = kafka_watermarks_many(
-		    a->reader, topic, partition, n, low, high, ASK_TIMEOUT_MS, f);
+		code = kafka_open(&rk, &k, f);
+	if (code == FAIL_NONE)
+		code = kafka_watermarks_many(rk, topic, partition, n, low, high, ASK_TIMEOUT_MS, f);
+	kafka_close(rk);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
 		if (high[i] > 0)
 			code = fail(f, FAIL_DATA,

@@ -41,6 +41,7 @@ static const struct {
 	bool lost;
 } unit_seeds[] = {
     {3904, false}, {32332, false}, /* a domain log lost its tail as the mix ended */
+    {660981, false},               /* all of a ledger was lost, and a lane's marker */
     {369454, false},               /* a mixer was stopped as it asked how long a live domain is */
     {4023, true},   /* the ends of lanes, freed twice where the broker did not answer */
     {3009, true},   /* partitions were added before the first step */
