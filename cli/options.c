@@ -571,7 +571,7 @@ name_mix(struct config *c, const char *name, struct failure *f)
 static enum fail_code
 name_only_mix(struct config *c, const char *topics, size_t n, struct failure *f)
 {
-	char names[NAMES_BYTES] = "", name[NAME_MAX_BYTES + 1];
+	char names[NAMES_BYTES] = "";
 	const char *at = topics;
 	size_t used = 0;
 
@@ -586,8 +586,7 @@ name_only_mix(struct config *c, const char *topics, size_t n, struct failure *f)
 	if (n > 1)
 		return fail(f, FAIL_CONFIG, "which mix? the broker has %zu: %s%s: give --mix NAME",
 		    n, names, used < sizeof(names) ? "" : "...");
-	snprintf(name, sizeof(name), "%s", names);
-	return name_mix(c, name, f);
+	return name_mix(c, names, f);
 }
 
 /* The mix is named nowhere: the topics of the broker decide. */

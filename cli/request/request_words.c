@@ -63,8 +63,9 @@ request_words_place(struct control *c, const char *word, struct failure *f)
 	return FAIL_NONE;
 }
 
-enum fail_code
-request_words_known(
+/* Names what there is: of the mix, or where it has no ledger yet of the configuration. */
+static enum fail_code
+fail_unknown(
     const char *domain, const struct ledger *last, const struct config *c, struct failure *f)
 {
 	struct nearest near;
@@ -73,17 +74,13 @@ request_words_known(
 
 	nearest_init(&near, domain);
 	for (size_t i = 0; last != NULL && i < last->domains_n; i++) {
-		if (strcmp(last->domain[i].name, domain) == 0)
-			return FAIL_NONE;
 		nearest_offer(&near, last->domain[i].name);
 		text_add(&all, "%s%s", all.n == 0 ? "" : ", ", last->domain[i].name);
 	}
-	for (size_t i = 0; last == NULL && i < c->domains_n; i++)
-		text_add(&all, "%s%s", all.n == 0 ? "" : ", ", c->domains[i].name);
 	for (size_t i = 0; i < c->domains_n; i++) {
-		if (strcmp(c->domains[i].name, domain) == 0)
-			return FAIL_NONE;
 		nearest_offer(&near, c->domains[i].name);
+		if (last == NULL)
+			text_add(&all, "%s%s", all.n == 0 ? "" : ", ", c->domains[i].name);
 	}
 	names = text_take(&all);
 	fail(f, FAIL_DATA, "the mix has no domain %s%s%s%s; it has %.400s", domain,
@@ -91,6 +88,19 @@ request_words_known(
 	    near.best == NULL ? "" : "?)", names == NULL ? "" : names);
 	free(names);
 	return f->code;
+}
+
+enum fail_code
+request_words_known(
+    const char *domain, const struct ledger *last, const struct config *c, struct failure *f)
+{
+	for (size_t i = 0; last != NULL && i < last->domains_n; i++)
+		if (strcmp(last->domain[i].name, domain) == 0)
+			return FAIL_NONE;
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (strcmp(c->domains[i].name, domain) == 0)
+			return FAIL_NONE;
+	return fail_unknown(domain, last, c, f);
 }
 
 bool
