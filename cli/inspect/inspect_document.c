@@ -397,18 +397,14 @@ log_bounds(const struct answer *a)
 static enum fail_code
 ask_ledger(struct answer *a, struct failure *f)
 {
-	struct ledger_log *log;
-	bool any = false;
-	enum fail_code code;
+	bool any;
+	enum fail_code code =
+	    ledger_log_ask(&a->last, &any, a->o->mix, &a->o->config->kafka, ASK_MS, f);
 
-	if (ledger_log_open(&log, a->o->mix, &a->o->config->kafka, ASK_MS, f) != FAIL_NONE)
-		return f->code;
-	code = ledger_log_last(log, &a->last, &any, f);
 	if (code == FAIL_NONE && !any)
 		code = fail(f, FAIL_DATA, "mix %s has not started: its ledger is empty", a->o->mix);
 	if (code == FAIL_NONE)
 		code = bound_config_corpus(&a->corpus, a->last.config, f);
-	ledger_log_close(log);
 	return code;
 }
 

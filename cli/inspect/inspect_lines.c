@@ -82,19 +82,14 @@ static enum fail_code
 ask_corpus(char **corpus, const char *mix, const struct config *c, struct failure *f)
 {
 	struct ledger last = {0};
-	struct ledger_log *log;
-	bool any = false;
-	enum fail_code code;
+	bool any;
+	enum fail_code code = ledger_log_ask(&last, &any, mix, &c->kafka, ASK_MS, f);
 
-	if (ledger_log_open(&log, mix, &c->kafka, ASK_MS, f) != FAIL_NONE)
-		return f->code;
-	code = ledger_log_last(log, &last, &any, f);
 	if (code == FAIL_NONE && !any)
 		code = fail(f, FAIL_DATA, "the ledger of mix %s is empty", mix);
 	if (code == FAIL_NONE)
 		code = bound_config_corpus(corpus, last.config, f);
 	ledger_clear(&last);
-	ledger_log_close(log);
 	return code;
 }
 

@@ -115,14 +115,10 @@ retain_check(const struct retain_runs *r, uint64_t step, struct failure *f)
 static enum fail_code
 read_ledger(struct work *w, struct failure *f)
 {
-	struct ledger_log *log;
-	bool any = false;
-	enum fail_code code = ledger_log_open(&log, w->mix, &w->o->config->kafka, OPEN_MS, f);
+	bool any;
+	enum fail_code code =
+	    ledger_log_ask(&w->last, &any, w->mix, &w->o->config->kafka, OPEN_MS, f);
 
-	if (code != FAIL_NONE)
-		return code;
-	code = ledger_log_last(log, &w->last, &any, f);
-	ledger_log_close(log);
 	if (code != FAIL_NONE || any)
 		return code;
 	return fail(f, FAIL_DATA, "mix %s has not begun: there is nothing to delete", w->mix);

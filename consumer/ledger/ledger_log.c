@@ -215,6 +215,20 @@ ledger_log_first(struct ledger_log *l, struct ledger *out, bool *any, struct fai
 }
 
 enum fail_code
+ledger_log_ask(struct ledger *out, bool *any, const char *mix, const struct properties *properties,
+    int timeout_ms, struct failure *f)
+{
+	struct ledger_log *l = NULL;
+	enum fail_code code = ledger_log_open(&l, mix, properties, timeout_ms, f);
+
+	*any = false;
+	if (code == FAIL_NONE)
+		code = ledger_log_last(l, out, any, f);
+	ledger_log_close(l);
+	return code;
+}
+
+enum fail_code
 ledger_log_begins(uint64_t *step, const char *mix, const struct properties *properties,
     int timeout_ms, struct failure *f)
 {

@@ -71,6 +71,10 @@ int64_t ledger_log_last_offset(const struct ledger_log *l);
 enum fail_code ledger_log_first(
     struct ledger_log *l, struct ledger *out, bool *any, struct failure *f);
 
+/* The last record as ledger_log_last() gives it, with handles of its own. */
+enum fail_code ledger_log_ask(struct ledger *out, bool *any, const char *mix,
+    const struct properties *properties, int timeout_ms, struct failure *f);
+
 /*
  * The step at which the ledger of a mix begins, with handles of its own; 0 where it is empty. Only
  * one that was republished begins with another step than 0.

@@ -27,19 +27,17 @@ blame_topic(const struct lanes_options *of, struct failure *f)
 {
 	struct lanes_options o = *of;
 	struct ledger last = {0};
-	struct ledger_log *log = NULL;
 	struct lanes *all = NULL;
 	struct failure ignored;
-	bool any = false;
+	bool any;
 
 	o.rank = 0;
 	o.world = 1;
 	if (lanes_open(&all, &o, &ignored) == FAIL_NONE &&
-	    ledger_log_open(&log, o.mix, o.properties, o.timeout_ms, &ignored) == FAIL_NONE &&
-	    ledger_log_last(log, &last, &any, &ignored) == FAIL_NONE && any)
+	    ledger_log_ask(&last, &any, o.mix, o.properties, o.timeout_ms, &ignored) == FAIL_NONE &&
+	    any)
 		batch_topic_judge(o.mix, &last, lanes_map(all), 0, NULL, 0, f);
 	ledger_clear(&last);
-	ledger_log_close(log);
 	lanes_close(all);
 }
 

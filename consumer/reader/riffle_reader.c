@@ -614,20 +614,16 @@ take_ledger(struct riffle *r, const struct ledger *l, struct failure *f)
 static enum fail_code
 ask_ledger(struct riffle *r, struct failure *f)
 {
-	struct ledger_log *log = NULL;
 	struct ledger last = {0};
-	bool any = false;
+	bool any;
 	enum fail_code code;
 
 	if (r->ledger_asked && clock_ms() - r->ledger_ms < LEDGER_AGAIN_MS)
 		return FAIL_NONE;
-	code = ledger_log_open(&log, r->reader.mix, &r->properties, r->timeout_ms, f);
-	if (code == FAIL_NONE)
-		code = ledger_log_last(log, &last, &any, f);
+	code = ledger_log_ask(&last, &any, r->reader.mix, &r->properties, r->timeout_ms, f);
 	if (code == FAIL_NONE && any)
 		code = take_ledger(r, &last, f);
 	ledger_clear(&last);
-	ledger_log_close(log);
 	r->ledger_asked = true;
 	r->ledger_ms = clock_ms();
 	return code;

@@ -113,15 +113,12 @@ check_published(
     const struct published_step *s, const char *mix, const struct config *c, struct failure *f)
 {
 	struct ledger last = {0};
-	struct ledger_log *log;
 	struct failure why;
-	bool any = false;
+	bool any;
 	enum fail_code code = f->code;
 
 	assert(code != FAIL_NONE);
-	if (ledger_log_open(&log, mix, &c->kafka, ASK_MS, &why) != FAIL_NONE)
-		return code;
-	if (ledger_log_last(log, &last, &any, &why) == FAIL_NONE) {
+	if (ledger_log_ask(&last, &any, mix, &c->kafka, ASK_MS, &why) == FAIL_NONE) {
 		if (last.step_next > (int64_t)s->step)
 			code = FAIL_NONE;
 		else if (last.kind == LEDGER_END)
@@ -134,7 +131,6 @@ check_published(
 			    s->step, mix, last.step_next);
 	}
 	ledger_clear(&last);
-	ledger_log_close(log);
 	return code;
 }
 
