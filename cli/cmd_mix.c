@@ -8,7 +8,6 @@
 #include "cli/command.h"
 #include "cli/signals.h"
 #include "common/base/names.h"
-#include "common/kafka/kafka.h"
 #include "common/kafka/kafka_groups.h"
 #include "consumer/publish/election_group.h"
 #include "consumer/publish/mix.h"
@@ -82,26 +81,18 @@ static bool
 active(const struct config *c)
 {
 	char group[TOPIC_MAX_BYTES + 1];
-	struct kafka_options k = {.role = KAFKA_READER,
-	    .client = "mix-active-ask",
-	    .properties = &c->kafka,
-	    .group = group,
-	    .asks_only = true,
-	    .quiet = true};
 	struct kafka_member member[MEMBERS_MAX];
 	struct failure ignored;
-	size_t n = 0, found = 0;
-	rd_kafka_t *rk;
+	size_t n;
 
 	names_topic(group, c->mix.name, "election");
-	if (kafka_open(&rk, &k, &ignored) != FAIL_NONE)
+	if (kafka_group_members_of(
+		group, &c->kafka, member, MEMBERS_MAX, &n, MEMBERS_MS, &ignored) != FAIL_NONE)
 		return false;
-	if (kafka_group_members(rk, member, MEMBERS_MAX, &n, MEMBERS_MS, &ignored) != FAIL_NONE)
-		n = 0;
-	kafka_close(rk);
 	for (size_t i = 0; i < n; i++)
-		found += strcmp(member[i].client, "riffle-" ELECTION_ACTIVE) == 0;
-	return found > 0;
+		if (strcmp(member[i].client, "riffle-" ELECTION_ACTIVE) == 0)
+			return true;
+	return false;
 }
 
 static enum fail_code

@@ -213,3 +213,23 @@ kafka_group_members(rd_kafka_t *rk, struct kafka_member *member, size_t max, siz
 	kafka_fail_code(f, err, NULL, "asking for the members of a group");
 	return fail_within(f, "group %s", group);
 }
+
+enum fail_code
+kafka_group_members_of(const char *group, const struct properties *properties,
+    struct kafka_member *member, size_t max, size_t *n, int timeout_ms, struct failure *f)
+{
+	struct kafka_options k = {.role = KAFKA_READER,
+	    .client = "group-members",
+	    .properties = properties,
+	    .group = group,
+	    .asks_only = true,
+	    .quiet = true};
+	rd_kafka_t *rk;
+	enum fail_code code = kafka_open(&rk, &k, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	code = kafka_group_members(rk, member, max, n, timeout_ms, f);
+	kafka_close(rk);
+	return code;
+}

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 
 /*
  * Gives *name, the *n names that begin with `prefix`, in no order (kafka_groups_free(*name, *n)).
@@ -36,6 +37,10 @@ struct kafka_member {
  */
 enum fail_code kafka_group_members(rd_kafka_t *rk, struct kafka_member *member, size_t max,
     size_t *n, int timeout_ms, struct failure *f);
+
+/* The same of a group by its name, with a handle of its own. Logs nothing. */
+enum fail_code kafka_group_members_of(const char *group, const struct properties *properties,
+    struct kafka_member *member, size_t max, size_t *n, int timeout_ms, struct failure *f);
 
 /*
  * Deletes a group, with all that it has committed. FAIL_DATA: it has members. One that is not there

@@ -317,23 +317,13 @@ static void
 warn_without_mixer(struct request *r, const char *id)
 {
 	char group[TOPIC_MAX_BYTES + 1];
-	struct kafka_options k = {.role = KAFKA_READER,
-	    .client = "request",
-	    .properties = r->o.properties,
-	    .group = group,
-	    .asks_only = true,
-	    .quiet = true};
 	struct kafka_member member;
 	struct failure why;
 	enum fail_code code;
-	rd_kafka_t *rk;
 	size_t n;
 
 	names_topic(group, r->o.mix, "election");
-	if (kafka_open(&rk, &k, &why) != FAIL_NONE)
-		return;
-	code = kafka_group_members(rk, &member, 1, &n, ELECTION_MS, &why);
-	kafka_close(rk);
+	code = kafka_group_members_of(group, r->o.properties, &member, 1, &n, ELECTION_MS, &why);
 	if (code == FAIL_DENIED)
 		log_warning(
 		    "request: REQUEST-MIXERS %s: whether a mixer runs is not known", why.text);
