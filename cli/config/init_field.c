@@ -117,15 +117,22 @@ add_record(struct look *l, const struct chunk_record *r)
 	json_decref(value);
 }
 
-/* The most bytes among the fields that nine of ten records have, but `not`; NULL: there is none. */
+/* Nine of ten records have it, and it is no empty one. */
+static bool
+is_common(const struct look *l, const struct seen *s)
+{
+	return s->records * 10 >= l->objects * 9 && s->bytes > 0;
+}
+
+/* The most bytes among the common fields other than `but`; NULL: there is none. */
 static const struct seen *
-largest(const struct look *l, const struct seen * not )
+largest(const struct look *l, const struct seen *but)
 {
 	const struct seen *best = NULL;
 
 	for (size_t i = 0; i < l->n; i++)
-		if (&l->field[i] != not &&l->field[i].records * 10 >= l->objects * 9 &&
-		    l->field[i].bytes > 0 && (best == NULL || l->field[i].bytes > best->bytes))
+		if (&l->field[i] != but && is_common(l, &l->field[i]) &&
+		    (best == NULL || l->field[i].bytes > best->bytes))
 			best = &l->field[i];
 	return best;
 }
@@ -136,8 +143,7 @@ choose(struct init_field *out, const struct look *l)
 	const struct seen *best = largest(l, NULL), *rival;
 
 	for (size_t i = 0; best != NULL && i < l->n; i++)
-		if (strcmp(l->field[i].path, "text") == 0 && l->field[i].bytes > 0 &&
-		    l->field[i].records * 10 >= l->objects * 9)
+		if (strcmp(l->field[i].path, "text") == 0 && is_common(l, &l->field[i]))
 			best = &l->field[i];
 	out->records = l->objects;
 	if (l->objects == 0 && l->rejects > 0) {

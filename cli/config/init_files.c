@@ -89,11 +89,11 @@ static bool
 is_llmc(const char *path)
 {
 	unsigned char b[4];
-	uint32_t magic;
+	uint64_t magic;
 
 	if (!read_first(path, b, sizeof(b)))
 		return false;
-	magic = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+	magic = token_format_get(b, sizeof(b));
 	return magic == TOKEN_FORMAT_LLMC_MAGIC_U16 || magic == TOKEN_FORMAT_LLMC_MAGIC_U32;
 }
 
@@ -101,7 +101,7 @@ is_llmc(const char *path)
 static void
 check_tokens(struct init_file *x)
 {
-	unsigned char first[6];
+	unsigned char first[TOKEN_FORMAT_NPY_MAGIC_BYTES];
 
 	switch (x->tokens) {
 	case TOKEN_FORMAT_NONE:
@@ -117,7 +117,7 @@ check_tokens(struct init_file *x)
 		return;
 	case TOKEN_FORMAT_NPY:
 		if (!read_first(x->path, first, sizeof(first)) ||
-		    memcmp(first, "\x93NUMPY", 6) != 0)
+		    memcmp(first, TOKEN_FORMAT_NPY_MAGIC, sizeof(first)) != 0)
 			set_why(x, "tokens without a header: a domain with `tokens: npy` needs "
 				   "`token_bytes`");
 		return;
@@ -368,8 +368,8 @@ init_files_last(char out[static NAME_MAX_BYTES + 1], const char *path)
 	init_files_name(out, last_part(whole));
 }
 
-static bool
-is_taken(const struct init_file *x)
+bool
+init_files_taken(const struct init_file *x)
 {
 	return x->why == NULL && !x->side;
 }
@@ -449,7 +449,7 @@ group(struct init_files *l, struct failure *f)
 		struct init_file *x = &l->file[i];
 		size_t d = l->domains_n;
 
-		if (!is_taken(x))
+		if (!init_files_taken(x))
 			continue;
 		while (d > 0 && !same_domain(&l->file[l->domain[d - 1].first], x))
 			d--;
@@ -498,7 +498,7 @@ train_all(struct init_files *l)
 	for (size_t i = 0; i < l->n; i++) {
 		const struct init_domain *d = &l->domain[l->file[i].domain];
 
-		if (is_taken(&l->file[i]) && d->held_out_n == d->files_n)
+		if (init_files_taken(&l->file[i]) && d->held_out_n == d->files_n)
 			l->file[i].held_out = false;
 	}
 	for (size_t d = 0; d < l->domains_n; d++)

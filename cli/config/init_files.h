@@ -70,6 +70,9 @@ enum fail_code init_files_open(
     struct init_files *out, char *const *folder, size_t n, struct failure *f);
 void init_files_close(struct init_files *l);
 
+/* Whether a domain reads it by itself. */
+bool init_files_taken(const struct init_file *x);
+
 /* `name` as a name that riffle takes: other bytes become "-". "data": nothing is left of it. */
 void init_files_name(char out[static NAME_MAX_BYTES + 1], const char *name);
 

@@ -1,6 +1,5 @@
 #include "cli/config/init_print.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -76,7 +75,7 @@ struct choice {
 static bool
 is_chosen(const struct choice *c, const struct init_file *x)
 {
-	return x->why == NULL && !x->side && x->domain == c->domain && x->held_out == c->held_out &&
+	return init_files_taken(x) && x->domain == c->domain && x->held_out == c->held_out &&
 	       strcmp(x->ending, c->ending) == 0;
 }
 
@@ -159,7 +158,7 @@ is_deep(const struct init_files *l, size_t domain)
 	for (size_t i = l->domain[domain].first; i < l->n; i++) {
 		const struct init_file *x = &l->file[i];
 
-		if (x->why == NULL && !x->side && x->domain == domain &&
+		if (init_files_taken(x) && x->domain == domain &&
 		    strchr(x->path + x->folder_n + 1, '/') != NULL)
 			return true;
 	}
@@ -209,22 +208,13 @@ static enum fail_code
 print_patterns(
     const struct init_files *l, size_t domain, bool held_out, FILE *to, struct failure *f)
 {
-	const char *done[64]; /* there are fewer endings */
-	size_t done_n = 0;
 	bool any = false;
 
 	fprintf(to, "    %s: [", held_out ? "valid" : "train");
 	for (size_t i = l->domain[domain].first; i < l->n; i++) {
 		struct choice c = {.l = l, .domain = domain, .held_out = held_out};
-		bool known = false;
 
-		for (size_t k = 0; k < done_n; k++)
-			known = known || strcmp(done[k], l->file[i].ending) == 0;
-		if (known || !is_first_of_ending(&c, i))
-			continue;
-		assert(done_n < sizeof(done) / sizeof(done[0]));
-		done[done_n++] = c.ending;
-		if (print_ending(&c, &any, to, f) != FAIL_NONE)
+		if (is_first_of_ending(&c, i) && print_ending(&c, &any, to, f) != FAIL_NONE)
 			return f->code;
 	}
 	fprintf(to, "]\n");
