@@ -395,7 +395,7 @@ def arguments(words):
     p.add_argument("source", nargs="*", metavar="FILE", help="a file, folder or glob; with --dataset its data files")
     p.add_argument("--columns", metavar="A,B", help="only these columns, in this order; without it all")
     p.add_argument("--limit", type=int, metavar="N", help="at most N rows, for a first look")
-    p.add_argument("--watch", type=float, metavar="S", help="goes on with new files; looks every S seconds")
+    p.add_argument("--watch", type=float, metavar="S", help="continues with new files; looks every S seconds")
     p.add_argument("--dataset", metavar="ID", help="a dataset by its id on the Hugging Face hub, or a local folder")
     p.add_argument("--name", metavar="NAME", help="configuration of the dataset")
     p.add_argument("--split", default="train", help="of the dataset (train)")

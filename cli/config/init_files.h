@@ -34,7 +34,7 @@ enum {
 struct init_file {
 	char *path;         /* owned: the folder as it was given, and the way from there */
 	size_t folder_n;    /* path[folder_n] is the folder that may be a domain */
-	const char *ending; /* ".jsonl.gz"; "": of no kind that is known */
+	const char *ending; /* ".jsonl.gz"; "": of an unknown kind */
 	uint64_t size_bytes;
 	enum token_format tokens;
 	bool records;            /* JSON lines */

@@ -114,7 +114,7 @@ read_places(struct inspect_lines *l, struct documents *d, const char *corpus, st
 		}
 		last = p;
 		if (!there || s.ordinal != p->at.ordinal || s.spans_n != p->at.spans_n)
-			continue; /* damaged since, or made anew */
+			continue; /* damaged since, or recreated */
 		p->line = calloc(p->at.spans_n + 1, sizeof(*p->line));
 		if (p->line == NULL)
 			return fail_memory(f);

@@ -111,7 +111,7 @@ set(rd_kafka_conf_t *conf, const char *name, const char *value, struct failure *
 	if (!property_names_harmless(name))
 		return fail_hidden(name, refused, f);
 	return fail(f, FAIL_CONFIG, "kafka property %s = %s: %s", name,
-	    value == NULL ? "(preset)" : value, why);
+	    value == NULL ? "(default)" : value, why);
 }
 
 enum fail_code

@@ -25,7 +25,7 @@ struct draws_mix {
 	uint64_t steps;                  /* that it has published */
 	bool drawn;                      /* it has drawn from one of them, and not only may */
 	char unknown[256];               /* why its ledger cannot be read; else "" */
-	bool damaged; /* because its last record is none: no mixer goes on from it */
+	bool damaged; /* because its last record is none: no mixer resumes from it */
 };
 
 /*

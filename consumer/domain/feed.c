@@ -53,10 +53,10 @@ struct feed_domain {
 struct feed_load {
 	struct feed_block *block; /* NULL: free */
 	bool sure;                /* what was read so far began below the ordinal that is wanted */
-	bool stepped;             /* reading began too high, and goes on from below without leaps */
-	uint32_t undecodable;     /* records since the last good one */
-	char reason[256];         /* of the last of them, */
-	uint8_t *bytes;           /* its bytes, cut; owned */
+	bool stepped;         /* reading began too high, and continues from below without leaps */
+	uint32_t undecodable; /* records since the last good one */
+	char reason[256];     /* of the last of them, */
+	uint8_t *bytes;       /* its bytes, cut; owned */
 	size_t bytes_n;
 	int64_t offset;    /* and where it stands */
 	int64_t ended_ms;  /* since when the topic ends before the block; 0: it does not */

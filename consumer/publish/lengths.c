@@ -65,7 +65,7 @@ lengths_ask(struct lengths *l, struct domains *d, rd_kafka_t *reader, struct ass
 	for (uint32_t k = 0; k < mixer_domains(m); k++) {
 		int i = domains_named(d, mixer_domain_name(m, k));
 
-		/* assembler_change() makes reading ahead begin anew: not without a reason. */
+		/* assembler_change() restarts reading ahead: not without a reason. */
 		if (i >= 0 && d->facts[i].changed &&
 		    set_domain(&d->facts[i], assembler_change(a), k, f) != FAIL_NONE)
 			return f->code;

@@ -233,7 +233,7 @@ look_for_nothing_to_do(struct mix *m, struct failure *f)
 	m->over = reached && m->o->active(m->config);
 	if (m->over)
 		log_info("mix: mix=%s step=%" PRId64 ": --until-step %" PRIu64
-			 " is reached, and another mixer is active, which goes on: nothing to do",
+			 " is reached, and another mixer is active and continues: nothing to do",
 		    m->config->mix.name, step, m->o->until_step);
 	return FAIL_NONE;
 }

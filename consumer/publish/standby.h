@@ -7,7 +7,7 @@
  * over because its configuration is not the ledger's. A broker that does not answer is waited for:
  * that is what a standby is for.
  *
- * Whose turn it is comes from the election (election.h), not from here: a ledger that stands still
+ * Whose turn it is comes from the election (election.h), not from here: a ledger that does not grow
  * proves nothing.
  *
  * Thread: one.

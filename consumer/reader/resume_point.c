@@ -133,6 +133,7 @@ find(struct finding *s, struct failure *f)
 	if (!p->lost)
 		return f->code; /* the ledger could not be read */
 	lost = *f;
+	p->lost = false; /* not known, should the broker not answer this time */
 	if (ask_commits(s, f) != FAIL_NONE)
 		return f->code;
 	p->lost = !p->at.all;

@@ -82,7 +82,7 @@ check_options(const struct riffle_options *o, struct failure *f)
 		return fail(f, FAIL_USAGE, "step %" PRIu64 " is out of range", o->step);
 	if (o->threads > PREFETCH_THREADS_MAX)
 		return fail(f, FAIL_USAGE,
-		    "threads is %" PRIu32 "; it is 1 to %d, or 0 for the preset", o->threads,
+		    "threads is %" PRIu32 "; it is 1 to %d, or 0 for the default", o->threads,
 		    PREFETCH_THREADS_MAX);
 	return FAIL_NONE;
 }

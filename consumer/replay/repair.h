@@ -14,6 +14,7 @@
  *     ends of both                  both, where nothing but the domain logs decided the steps
  *                                   beyond the ledger: no request waits, no domain is live
  *     a marker of a transaction     the transaction is aborted; then as above
+ *     the marker of an abort        where its records are visible now: refused, the like
  *     all of the ledger             refused: delete the mix's topics, or name another mix
  *     steps in the middle           refused, with their numbers: `riffle replay --republish` writes
  *                                   them to another mix, from which trainers can read them
@@ -22,7 +23,7 @@
  *        -> fence every mixer -> abort what is open -> look once more -> replay() with a lane_fill
  *
  * Fencing: no mixer may run meanwhile. One that does takes over again and ends this with
- * FAIL_FENCED; what is committed by then is right, and the next call goes on behind it.
+ * FAIL_FENCED; what is committed by then is right, and the next call continues behind it.
  *
  * Thread: one.
  */

@@ -69,12 +69,33 @@ static enum fail_code
 seek_batches(struct replay *r, struct failure *f)
 {
 	r->compare_from = r->o->derive_only ? r->o->end : r->o->first;
-	for (uint32_t i = 0; r->o->fill != NULL && i < r->o->fill->lanes; i++)
-		step_records_absent(r->records, i, r->o->fill->absent_from[i]);
-	if (!r->o->derive_only && r->o->fill == NULL && find_kept(r, f) != FAIL_NONE)
+	if (!r->o->derive_only && find_kept(r, f) != FAIL_NONE)
 		return f->code;
 	if (r->compare_from >= r->o->end)
 		return FAIL_NONE;
+	return step_records_seek(r->records, r->compare_from, f);
+}
+
+/*
+ * Lanes that are completed are compared from the first step that is derived, where they keep it: one
+ * that lost the marker of an abort, and not its records, shows them at its end once the next marker
+ * has come.
+ */
+static enum fail_code
+seek_filled(struct replay *r, struct failure *f)
+{
+	uint64_t derived = (uint64_t)r->now.step_next;
+	struct step_records_kept kept;
+
+	if (step_records_earliest(r->records, &kept, f) != FAIL_NONE)
+		return f->code;
+	r->compare_from = r->o->first;
+	if (kept.any && kept.whole < r->compare_from)
+		r->compare_from = kept.whole;
+	if (kept.any && r->compare_from < derived)
+		r->compare_from = derived;
+	for (uint32_t i = 0; i < r->o->fill->lanes; i++)
+		step_records_absent(r->records, i, r->o->fill->absent_from[i]);
 	return step_records_seek(r->records, r->compare_from, f);
 }
 
@@ -86,7 +107,7 @@ open_all(struct replay *r, struct failure *f)
 	if (ledger_log_open(&r->log, r->mix, properties, OPEN_MS, f) != FAIL_NONE ||
 	    check_published(r, f) != FAIL_NONE ||
 	    step_records_open(&r->records, r->mix, properties, OPEN_MS, f) != FAIL_NONE ||
-	    seek_batches(r, f) != FAIL_NONE)
+	    (r->o->fill == NULL && seek_batches(r, f) != FAIL_NONE))
 		return f->code;
 	r->record = calloc(step_records_lanes(r->records), sizeof(*r->record));
 	if (r->record == NULL)
@@ -658,7 +679,7 @@ take_beyond(struct replay *r, uint64_t number, bool last, struct failure *f)
 
 /*
  * Steps [ledger_end, end), which lanes hold and of which the ledger lost its records. They are
- * derived from its last record, as a mixer would that goes on from there, and are certain where
+ * derived from its last record, as a mixer would that resumes there, and are certain where
  * every record that a lane holds is as derived.
  */
 static enum fail_code
@@ -698,6 +719,8 @@ walk(struct replay *r, struct failure *f)
 	enum fail_code code;
 
 	if (begin(r, f) != FAIL_NONE)
+		return f->code;
+	if (r->o->fill != NULL && seek_filled(r, f) != FAIL_NONE)
 		return f->code;
 	progress_begin(&p, "replay", "steps", r->o->end, (uint64_t)r->now.step_next);
 	code = walk_records(r, &p, f);

@@ -283,17 +283,22 @@ describe(const struct replay *r, struct failure *f)
 	    x->step, x->lane, sequence, d->text, step_records_topic(r->records), x->offset);
 }
 
+/* Kafka cannot replace a record: what is left is another topic. */
+#define ANOTHER_MIX                                                                                \
+	". `riffle replay --steps A..B --republish NAME --derive-only` writes the steps as the "   \
+	"ledger has them to another mix, from which trainers can read them"
+
 /* The ledger agrees with what was derived: the record itself, or what it was copied from. */
 static enum fail_code
 blame_batch(const struct replay *r, struct failure *f)
 {
 	const struct batch_compare_difference *d = &r->finding.difference;
-	const char *verdict = "the batch topic is the one that differs";
+	const char *verdict = "the batch topic is the one that differs" ANOTHER_MIX;
 
 	if (d->part == BATCH_COMPARE_PAYLOAD && !d->found_whole)
 		verdict =
 		    "the batch topic is the one that differs: its sequence is damaged, the domain "
-		    "log's is whole";
+		    "log's is whole" ANOTHER_MIX;
 	else if (d->part == BATCH_COMPARE_PAYLOAD)
 		verdict = "both sequences are whole: either the batch topic or the domain log was "
 			  "changed, which of them cannot be told";

@@ -157,7 +157,7 @@ sample_of(const struct ledger *l, const rd_kafka_message_t *m)
 	return s;
 }
 
-/* A run that goes on in this record was seen when it was written. A reset is no sight of it. */
+/* A run that advances in this record was seen when it was written. A reset is no sight of it. */
 static void
 take_seen(struct status *st, const struct ledger *l, int64_t time_ms)
 {

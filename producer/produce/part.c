@@ -408,7 +408,7 @@ fail_broken_off(const struct part *s, const struct writer_reject *r, struct fail
 	return fail(f, FAIL_DATA,
 	    "%s: %s, after %" PRIu64 " byte%s of text (line %" PRIu64
 	    "). What comes before is published, and the domain is not closed. %s and run "
-	    "`riffle produce` again; it goes on there. Or set max_rejects: 1 to do without the "
+	    "`riffle produce` again; it continues there. Or set max_rejects: 1 to do without the "
 	    "rest of it",
 	    r->file, r->reason, r->byte, r->byte == 1 ? "" : "s", r->line,
 	    program ? "Mend the program" : "Put a whole file in its place");

@@ -131,7 +131,7 @@ class Reader:
         that are fetched and not decoded yet (at least 1 MiB a lane).
     threads: that decompress (0: 2).
     properties: further librdkafka properties.
-    schedule: `info.schedule` of a checkpoint; a mix that was made anew under the same name is an error. 0: any.
+    schedule: `info.schedule` of a checkpoint; a mix that was recreated under the same name is an error. 0: any.
     open_timeout: seconds to wait for the broker.
 
     A reader belongs to the process that opened it, and is used by one thread at a time.

@@ -75,7 +75,7 @@ class Targets(NamedTuple):
 class Step:
     """One step of one rank: n = global_batch / world sequences of S + 1 tokens, in lane order.
 
-    Arrays are views of memory that lives as long as any of them, also when the reader has gone on or is closed.
+    Arrays are views of memory that lives as long as any of them, also when the reader is at a later step or is closed.
     """
 
     __slots__ = ("step", "tokens", "lr_scale", "phase", "version", "_held", "_sequences", "_domains", "_names",

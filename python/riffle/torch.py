@@ -14,7 +14,7 @@ import torch.utils.data
 
 from .errors import RiffleError, StepTimeout, UsageError
 from .progress import WORDS, Losses, Places, Progress, Training, state_of, step_of_state
-from .reader import Reader, Reporter, committed_step, token_dtype
+from .reader import Reader, Reporter, committed_step, rank_of, token_dtype
 from .step import Step, Targets, cu_seqlens
 from .validation import Validation
 
@@ -121,10 +121,8 @@ def _distributed() -> Tuple[int, int]:
 
 
 def _rank_of(rank: Optional[int], world: Optional[int]) -> Tuple[int, int]:
-    if rank is not None and world is not None:
-        return rank, world
     if rank is not None or world is not None:
-        raise UsageError("give both rank and world, or neither")
+        return rank_of(rank, world)
     group = torch.distributed.is_available() and torch.distributed.is_initialized()
     torchrun = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
     if not group and torchrun[0].isdigit() and torchrun[1].isdigit() and int(torchrun[1]) > 1:
@@ -289,7 +287,7 @@ class Dataset(torch.utils.data.IterableDataset):
         return {**state, "origin": self._origin} if self._origin > 0 else state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Iteration goes on at the step of the checkpoint. DataError where it is of another mix."""
+        """Iteration resumes at the step of the checkpoint. DataError where it is of another mix."""
         step, worker = step_of_state(state, self.mix), torch.utils.data.get_worker_info()
         if worker is not None and worker.id > 0:
             return  # it reads nothing
@@ -384,7 +382,7 @@ class Dataset(torch.utils.data.IterableDataset):
         if not places.is_trained:
             return text + "trained() was never called: it commits"
         return text + (f"{step - places.trained} steps were fetched ahead of training. Where nothing trains meanwhile, this "
-                       "stands still for ever: let the framework fetch less ahead, or make max_lead_steps twice as much")
+                       "stalls for ever: let the framework fetch less ahead, or make max_lead_steps twice as much")
 
     def _items_of(self, step: Step, reader: Reader) -> Iterator[Dict[str, Any]]:
         n = len(step)
@@ -440,7 +438,7 @@ class Dataset(torch.utils.data.IterableDataset):
 
     @property
     def reader(self) -> Optional[Reader]:
-        """The reader, while an iteration goes on in this process (num_workers 0). Its commit() commits what was given."""
+        """The reader, while an iteration runs in this process (num_workers 0). Its commit() commits what was given."""
         return self._reader
 
     def report(self, step: int, losses: Losses) -> None:

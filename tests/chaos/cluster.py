@@ -1,5 +1,6 @@
 """The brokers of a run, through scripts/kafka: started, killed, found out about."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -132,3 +133,15 @@ class Cluster:
         """Every replica of every partition is there and has all records."""
         return all(p["leader"] > 0 and len(p["isrs"]) == len(p["replicas"])
                    for partitions in self.topics().values() for p in partitions)
+
+
+@contextlib.contextmanager
+def running(folder, version=None, brokers=1):
+    """A cluster of its own, which is gone with its data afterwards."""
+    c = Cluster(folder, version or os.environ.get("KAFKA", "3.9"), brokers)
+    try:
+        c.up()
+        yield c
+    finally:
+        c.down()
+        shutil.rmtree(c.folder)

@@ -1,10 +1,8 @@
 """The short form of `make chaos`: a whole riffle on one broker of its own, killed part by part, and all of it compared
 with an undisturbed run."""
 
-import os
 import pathlib
 import random
-import shutil
 import signal
 import sys
 import time
@@ -13,21 +11,16 @@ import pytest
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
 
-from cluster import Cluster  # noqa: E402
+from cluster import running  # noqa: E402
 from corpus import Corpus  # noqa: E402
 from pipeline import LANES, Pipeline, produce_sealed  # noqa: E402
 from report import Row, judge, lanes_of  # noqa: E402
 
-VERSION = os.environ.get("KAFKA", "3.9")
-
 
 @pytest.fixture
 def brokers(build, unique):
-    c = Cluster(build / f"kafka-{unique}", VERSION, 1)
-    c.up()
-    yield c
-    c.down()
-    shutil.rmtree(c.folder)
+    with running(build / f"kafka-{unique}") as c:
+        yield c
 
 
 @pytest.fixture

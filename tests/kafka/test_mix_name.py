@@ -3,24 +3,20 @@
 import json
 import os
 import pathlib
-import shutil
 import sys
 
 import pytest
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
 
-from cluster import Cluster  # noqa: E402
+from cluster import running  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def broker(build):
     """One of these tests' own, which has no other mix."""
-    c = Cluster(build / f"kafka-name-{os.getpid()}", os.environ.get("KAFKA", "3.9"), 1)
-    c.up()
-    yield c
-    c.down()
-    shutil.rmtree(c.folder)
+    with running(build / f"kafka-name-{os.getpid()}") as c:
+        yield c
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from conftest import wait_until
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
 
-from cluster import Cluster  # noqa: E402
+from cluster import running  # noqa: E402
 from log_tail import batches, cut  # noqa: E402
 
 LANES, STEPS, LATER = 4, 40, 60
@@ -26,11 +25,8 @@ WEIGHTS = {"a": 0.6, "b": 0.4}
 @pytest.fixture(scope="module")
 def broker(build):
     """One of these tests' own: it is killed again and again."""
-    c = Cluster(build / f"kafka-tail-{os.getpid()}", os.environ.get("KAFKA", "3.9"), 1)
-    c.up()
-    yield c
-    c.down()
-    shutil.rmtree(c.folder)
+    with running(build / f"kafka-tail-{os.getpid()}") as c:
+        yield c
 
 
 @pytest.fixture

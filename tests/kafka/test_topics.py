@@ -4,7 +4,6 @@ import os
 import pty
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ from conftest import wait_until
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
 
-from cluster import Cluster  # noqa: E402
+from cluster import running  # noqa: E402
 
 
 @pytest.fixture
@@ -157,11 +156,8 @@ def test_a_single_replica_that_is_not_flushed_is_warned_of(riffle, config, uniqu
 
 @pytest.fixture
 def three_brokers(build, unique):
-    c = Cluster(build / f"kafka-{unique}", os.environ.get("KAFKA", "3.9"), 3)
-    c.up()
-    yield c
-    c.down()
-    shutil.rmtree(c.folder)
+    with running(build / f"kafka-{unique}", brokers=3) as c:
+        yield c
 
 
 def test_settings_under_which_three_replicas_lose_records_are_warned_of(riffle, config, unique, three_brokers):

@@ -47,7 +47,10 @@ static const struct {
     {3009, true},   /* partitions were added before the first step */
     {405, true},    /* the ledger lost the marker of an aborted transaction */
     {24873, false}, /* a record whose answer was lost was the first of a ledger that had lost all */
-    {9756, true},   /* the ledger was recreated under a mixer that had answered requests */
+    {823955, false}, /* a lane lost the marker of an abort, and showed its records */
+    {965125, false}, /* commits looked lost where the broker did not answer the second time */
+    {63357, false},  /* a lane lost more while it was repaired */
+    {9756, true},    /* the ledger was recreated under a mixer that had answered requests */
 };
 
 struct options {

@@ -1,4 +1,4 @@
-"""What counts is what was trained: a run is stopped between fetching and training, and goes on with the next untrained
+"""What counts is what was trained: a run is stopped between fetching and training, and continues with the next untrained
 step, from its checkpoint as from its commits. On a real broker, with and without a worker, with frameworks that fetch
 ahead."""
 

@@ -201,6 +201,7 @@ reopen(struct cluster_partition *p, int64_t producer)
 			continue;
 		if (r->fate == CLUSTER_MARKER)
 			break;
+		r->undone = r->undone || r->fate == CLUSTER_ABORTED;
 		r->fate = CLUSTER_OPEN;
 	}
 }

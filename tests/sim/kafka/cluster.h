@@ -61,6 +61,7 @@ struct cluster_record {
 	int64_t producer;
 	int16_t epoch;
 	bool commit; /* of a marker */
+	bool undone; /* it was aborted, and the log has lost the marker that says so */
 };
 
 /* What a partition knows of a producer id. */
