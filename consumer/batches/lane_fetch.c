@@ -27,6 +27,13 @@ lane_fetch_init(struct lane_fetch *t, size_t ahead_bytes, uint32_t lanes)
 	};
 }
 
+void
+lane_fetch_fewer(struct lane_fetch *t, uint32_t lanes)
+{
+	assert(lanes > 0 && lanes < t->lanes);
+	t->lanes = lanes;
+}
+
 bool
 lane_fetch_taken(struct lane_fetch *t, size_t bytes)
 {

@@ -58,6 +58,13 @@ struct lane_fetch {
 /* Shares `ahead_bytes` out among `lanes` lanes, more than 0. */
 void lane_fetch_init(struct lane_fetch *t, size_t ahead_bytes, uint32_t lanes);
 
+/*
+ * The rank has fewer lanes than lane_fetch_init() was told, more than 0, in a handle whose limits
+ * stay: it is time to wake after a quarter of what these lanes may have. (After a quarter of what
+ * all would have, one lane's queue is empty twice over.)
+ */
+void lane_fetch_fewer(struct lane_fetch *t, uint32_t lanes);
+
 /* Counts a record of so many bytes that was taken from a queue. True: it is time to wake. */
 bool lane_fetch_taken(struct lane_fetch *t, size_t bytes);
 

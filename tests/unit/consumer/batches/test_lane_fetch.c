@@ -64,6 +64,19 @@ test_a_quarter_of_the_bytes_or_of_the_records_is_taken_between_two_wakes(void **
 	assert_int_equal(taken(&t, 0), 4096 * (195 / 4 + 1));
 }
 
+static void
+test_a_handle_for_more_lanes_is_woken_after_a_quarter_of_those_there_are(void **state)
+{
+	struct lane_fetch t;
+
+	(void)state;
+	lane_fetch_init(&t, 64 * MIB, 8);
+	lane_fetch_fewer(&t, 1);
+	assert_int_equal(t.ahead_bytes, 8 * MIB);
+	assert_int_equal(taken(&t, MIB), 2);
+	assert_int_equal(taken(&t, 1), 25001);
+}
+
 int
 main(void)
 {
@@ -71,6 +84,8 @@ main(void)
 	    cmocka_unit_test(test_what_is_ahead_is_shared_by_the_lanes_within_their_limits),
 	    cmocka_unit_test(
 		test_a_quarter_of_the_bytes_or_of_the_records_is_taken_between_two_wakes),
+	    cmocka_unit_test(
+		test_a_handle_for_more_lanes_is_woken_after_a_quarter_of_those_there_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
