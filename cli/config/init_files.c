@@ -39,8 +39,8 @@ static const struct {
     {.ending = ".ds", .tokens = TOKEN_FORMAT_DS},
     {.ending = ".ds.index", .side = true},
     {.ending = ".ds.metadata", .side = true},
-    {.ending = ".parquet", .why = "Parquet: a program that prints it as JSON lines can be `exec`"},
-    {.ending = ".arrow", .why = "Arrow: a program that prints it as JSON lines can be `exec`"},
+    {.ending = ".parquet", .why = "Parquet: `exec: riffle-source FILE` reads it"},
+    {.ending = ".arrow", .why = "Arrow: `exec: riffle-source FILE` reads it"},
     {.ending = ".tiktoken", .why = "a tokenizer"},
 };
 

@@ -231,17 +231,8 @@ look_lane(void *search, uint32_t lane, const uint8_t *bytes, size_t n, struct fa
 static enum fail_code
 replay_transaction(struct search *s, const struct ledger *now, struct failure *f)
 {
-	struct config with = *s->o->config; /* borrows */
-	struct replay_result result;
-	struct replay_options o = {.config = &with,
-	    .first = (uint64_t)now->step_first,
-	    .end = (uint64_t)now->step_next,
-	    .derive_only = true,
-	    .lane = look_lane,
-	    .lane_opaque = s};
-
-	with.mix.name = (char *)(uintptr_t)s->o->mix; /* read only */
-	return replay(&o, &result, f);
+	return replay_derive(s->o->config, s->o->mix, (uint64_t)now->step_first,
+	    (uint64_t)now->step_next, look_lane, s, f);
 }
 
 static enum fail_code

@@ -137,18 +137,6 @@ check_published(
 static enum fail_code
 derive(struct published_step *s, const char *mix, const struct config *c, struct failure *f)
 {
-	struct config with = *c; /* borrows */
-	struct replay_result result;
-	struct replay_options o = {
-	    .config = &with,
-	    .first = s->step,
-	    .end = s->step + 1,
-	    .derive_only = true,
-	    .lane = put_lane,
-	    .lane_opaque = s,
-	};
-
-	with.mix.name = (char *)(uintptr_t)mix; /* read only */
 	log_warning("replay: REPLAY-NOT-KEPT step %" PRIu64
 		    " is not in the batch topic any more: it is derived from ledger and domain "
 		    "logs",
@@ -158,7 +146,7 @@ derive(struct published_step *s, const char *mix, const struct config *c, struct
 		s->lane[i].bytes = NULL;
 	}
 	s->derived = true;
-	if (replay(&o, &result, f) != FAIL_NONE)
+	if (replay_derive(c, mix, s->step, s->step + 1, put_lane, s, f) != FAIL_NONE)
 		return fail_within(f,
 		    "step %" PRIu64 " is not in the batch topic any more, and is derived", s->step);
 	return FAIL_NONE;

@@ -759,3 +759,22 @@ replay(const struct replay_options *o, struct replay_result *out, struct failure
 	free(r);
 	return code;
 }
+
+enum fail_code
+replay_derive(const struct config *c, const char *mix, uint64_t first, uint64_t end,
+    replay_lane *lane, void *opaque, struct failure *f)
+{
+	struct config with = *c; /* borrows */
+	struct replay_options o = {
+	    .config = &with,
+	    .first = first,
+	    .end = end,
+	    .derive_only = true,
+	    .lane = lane,
+	    .lane_opaque = opaque,
+	};
+	struct replay_result ignored;
+
+	with.mix.name = (char *)(uintptr_t)mix; /* read only */
+	return replay(&o, &ignored, f);
+}
