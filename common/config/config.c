@@ -397,6 +397,14 @@ settle_partitions(struct config_mix *m)
 }
 
 static void
+settle_shuffle(struct config *c)
+{
+	for (size_t i = 0; i < c->domains_n; i++)
+		if ((int)c->domains[i].shuffle == CONFIG_SHUFFLE_MIX)
+			c->domains[i].shuffle = c->mix.shuffle;
+}
+
+static void
 settle_transactions(struct config_mix *m)
 {
 	uint64_t bytes = (uint64_t)LANE_BYTES * m->partitions;
@@ -483,6 +491,7 @@ config_open_with(
 	if (read_tree(c, t, f) != FAIL_NONE)
 		goto failed;
 	settle_partitions(&c->mix);
+	settle_shuffle(c);
 	if (config_check(c, yaml_tree_root(t), f) != FAIL_NONE || set_bootstrap(c, f) != FAIL_NONE)
 		goto failed;
 	settle_transactions(&c->mix);

@@ -89,9 +89,10 @@ struct config_domain {
 	uint32_t partitions;
 	bool live;
 	enum mix_on_end on_end;
-	uint64_t max_epochs;    /* 0: no limit of its own */
-	enum mix_on_dry on_dry; /* a live domain that has nothing at the moment */
-	double catch_up;        /* >= 1: at most so many times its share while it is paid back */
+	uint64_t max_epochs;      /* 0: no limit of its own */
+	enum mix_on_dry on_dry;   /* a live domain that has nothing at the moment */
+	double catch_up;          /* >= 1: at most so many times its share while it is paid back */
+	enum mix_shuffle shuffle; /* the mix's where the file does not give one */
 	enum sequence_packing packing; /* what a sequence is made of */
 	enum config_long over_long;    /* packing none: a document of more than S + 1 tokens */
 	/* Packing none: dotted paths of what has no loss, and of what follows it and has. prompt
@@ -129,8 +130,9 @@ struct config_mix {
 	double temperature;
 	struct config_phase *phases; /* start_step increases strictly */
 	size_t phases_n;
-	uint32_t window; /* blocks that are shuffled together */
-	bool permute;    /* order inside the global batch */
+	enum mix_shuffle shuffle; /* of domains without one of their own, and of those that join */
+	uint32_t window;          /* blocks that are shuffled together */
+	bool permute;             /* order inside the global batch */
 	enum mix_lane_order lane_order;
 	uint64_t memory_bytes;
 	uint64_t transaction_bytes; /* a transaction ends when it holds this much, */

@@ -521,6 +521,20 @@ check_schedule(const struct config *c, const struct yaml_node *root, struct fail
 	return FAIL_NONE;
 }
 
+/* Only blocks have windows. A domain that joins by request has the mix's order. */
+static enum fail_code
+check_window(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	bool blocks = c->mix.shuffle == MIX_SHUFFLE_BLOCK;
+
+	for (size_t i = 0; i < c->domains_n; i++)
+		blocks = blocks || c->domains[i].shuffle == MIX_SHUFFLE_BLOCK;
+	if (blocks || yaml_node_get(yaml_node_get(root, "mix"), "window") == NULL)
+		return FAIL_NONE;
+	return config_fail(c, config_line(root, "mix", "window"), "mix.window", f,
+	    "has no effect: no domain has shuffle: block, which alone has windows");
+}
+
 static enum fail_code
 check_live(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
     struct failure *f)
@@ -599,7 +613,7 @@ check_effect(const struct config *c, const struct yaml_node *root, struct failur
 			return f->code;
 	if (c->mix.name == NULL)
 		return FAIL_NONE;
-	if (check_schedule(c, root, f) != FAIL_NONE)
+	if (check_schedule(c, root, f) != FAIL_NONE || check_window(c, root, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < c->domains_n; i++)
 		if (c->domains[i].live && check_live(c, root, &c->domains[i], f) != FAIL_NONE)

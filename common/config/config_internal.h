@@ -19,6 +19,9 @@
 #define CONFIG_DOMAIN_PREFIX "domains.NAME."
 #define CONFIG_PHASE_PREFIX  "mix.phases[]." /* the same for struct config_phase */
 
+/* A domain's `shuffle: mix`, until config.c puts the mix's in its place. */
+enum { CONFIG_SHUFFLE_MIX = MIX_SHUFFLE_NONE + 1 };
+
 enum config_kind {          /* and the type of its destination */
 	CONFIG_TEXT,        /* char * */
 	CONFIG_NAME,        /* char *, names_valid() */

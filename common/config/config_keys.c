@@ -25,6 +25,11 @@ static const char *const over_long_names[] = {[CONFIG_LONG_SPLIT] = "split",
     [CONFIG_LONG_TRUNCATE] = "truncate",
     [CONFIG_LONG_REJECT] = "reject",
     NULL};
+static const char *const shuffle_names[] = {[MIX_SHUFFLE_BLOCK] = "block",
+    [MIX_SHUFFLE_FULL] = "full",
+    [MIX_SHUFFLE_NONE] = "none",
+    [CONFIG_SHUFFLE_MIX] = "mix",
+    NULL};
 static const char *const width_names[] = {
     [CONFIG_WIDTH_FILE] = "file", [CONFIG_WIDTH_2] = "2", [CONFIG_WIDTH_4] = "4", NULL};
 
@@ -175,6 +180,11 @@ const struct config_key config_keys[] = {
 	.help =
 	    "passes after which all is drawn; then `repeat` does as `drop`. 0: one for `stop` and"
 	    " `drop`, no limit for `repeat`"},
+    {CONFIG_DOMAIN_PREFIX "shuffle", CONFIG_CHOICE, AT_DOMAIN(shuffle), .choice = shuffle_names,
+	.default_text = "mix",
+	.help = "the order of the domain's sequences in an epoch, as `mix.shuffle`, for this"
+		" domain alone; `mix`: that of `mix.shuffle`. It cannot be changed once some were"
+		" drawn"},
     {"mix.name", CONFIG_NAME, AT(mix.name), .required = true,
 	.help = "names the mix: topics are `<mix>.batches`, `<mix>.ledger`, `<mix>.control` and"
 		" `<mix>.feedback`"},
@@ -233,8 +243,17 @@ const struct config_key config_keys[] = {
     {"mix.anneal_start_step", CONFIG_ANNEAL_STEP, 0, 0, LIMIT_STEP,
 	.help = "with `anneal_weights`: short for a list of one phase, named `anneal`"},
     {"mix.anneal_weights", CONFIG_ANNEAL_MAP, 0, .help = "`weights` of that phase"},
+    {"mix.shuffle", CONFIG_CHOICE, AT(mix.shuffle), .choice = mix_shuffle_names,
+	.default_text = "block",
+	.help =
+	    "the order of each domain's sequences in an epoch. `block`: blocks of 2^20 tokens in"
+	    " random order, and within a `window` of them the sequences; `full`: all sequences in"
+	    " random order, which reads slower unless `mix.memory` holds the domain; `none`: every"
+	    " epoch as they stand, several partitions in turn. It cannot be changed once the mix"
+	    " has begun"},
     {"mix.window", CONFIG_COUNT32, AT(mix.window), 1, ORDER_WINDOW_MAX, .default_text = "1",
-	.help = "blocks of a domain whose sequences are shuffled together; costs memory"},
+	.help = "blocks of a domain whose sequences are shuffled together; costs memory. Needs"
+		" `shuffle: block`"},
     {"mix.permute", CONFIG_BOOL, AT(mix.permute), .default_text = "true",
 	.help = "shuffle the sequences of each global batch over the ranks"},
     {"mix.lane_order", CONFIG_CHOICE, AT(mix.lane_order), .choice = mix_lane_order_names,

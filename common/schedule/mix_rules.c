@@ -9,3 +9,5 @@ const char *const mix_unit_names[] = {
     [MIX_BY_SEQUENCES] = "sequences", [MIX_BY_TOKENS] = "tokens", NULL};
 const char *const mix_lane_order_names[] = {
     [MIX_LANES_CONTIGUOUS] = "contiguous", [MIX_LANES_STRIDED] = "strided", NULL};
+const char *const mix_shuffle_names[] = {
+    [MIX_SHUFFLE_BLOCK] = "block", [MIX_SHUFFLE_FULL] = "full", [MIX_SHUFFLE_NONE] = "none", NULL};

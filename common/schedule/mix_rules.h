@@ -1,6 +1,7 @@
 /*
  * mix_rules.h -- the choices that a mix's owner makes, by name: what happens at a domain's end,
- * when a live domain is dry, what weights count, which draw goes to which lane.
+ * when a live domain is dry, what weights count, which draw goes to which lane, in which order the
+ * sequences of a domain come.
  *
  * One enumeration a choice, from the configuration to the mixer and back out of the ledger, whose
  * text has the names below. (Which rule draws is enum schedule_kind of schedule.h.)
@@ -30,9 +31,16 @@ enum mix_lane_order {
 	MIX_LANES_STRIDED,    /* to lane k mod L */
 };
 
+enum mix_shuffle {         /* order.h */
+	MIX_SHUFFLE_BLOCK, /* blocks are permuted, and the sequences of a window of them */
+	MIX_SHUFFLE_FULL,  /* all sequences are permuted */
+	MIX_SHUFFLE_NONE,  /* as they stand */
+};
+
 extern const char *const mix_on_end_names[];
 extern const char *const mix_on_dry_names[];
 extern const char *const mix_unit_names[];
 extern const char *const mix_lane_order_names[];
+extern const char *const mix_shuffle_names[];
 
 #endif

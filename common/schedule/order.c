@@ -8,10 +8,14 @@
  * - At which position does a window start? All blocks are of one length but the last of each
  *   partition. Those short ones are kept in the order of their places in the epoch (`odd`): a start
  *   is (blocks before it) * block, less what the short ones among them lack.
+ *
+ * The other two orders need an entry a partition, too: FULL the number of its first sequence, NONE
+ * the position from which on one partition fewer takes turns.
  */
 #include "common/schedule/order.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,15 +25,24 @@ struct short_block {
 	uint32_t missing; /* sequences that a whole block has more */
 };
 
+/* Of NONE: rounds from `round` on, which begin at position `first`, in which so many take turns. */
+struct turns {
+	uint64_t first, round;
+	size_t partitions_n;
+};
+
 struct order {
-	uint32_t block, window; /* sequences of a block, blocks of a window */
+	struct order_rule rule;
 	uint64_t key, epoch;
 	uint64_t length, blocks;    /* of the epoch: sequences, blocks */
-	struct permutation shuffle; /* of block numbers */
+	struct permutation shuffle; /* BLOCK: of block numbers; FULL: of sequences */
 	size_t partitions_n;
 	uint64_t *sequences;     /* [partitions_n] */
-	struct short_block *odd; /* [odd_n], by place */
+	struct short_block *odd; /* BLOCK: [odd_n], by place */
 	size_t odd_n;
+	uint64_t *first;     /* FULL: [partitions_n], sequences of those before */
+	struct turns *turns; /* NONE: [turns_n], by position */
+	size_t turns_n;
 };
 
 uint32_t
@@ -43,43 +56,62 @@ order_block_sequences(uint32_t sequence_length)
 	return block;
 }
 
+/* ---- dealing ---- */
+
+/* What a partition is dealt in: blocks, or sequences where they stay as they stand. */
 static uint64_t
-blocks_of(const struct order *o, size_t partition)
+pieces_of(const struct order *o, size_t partition)
 {
-	return (o->sequences[partition] + o->block - 1) / o->block;
+	uint64_t piece = o->rule.shuffle == MIX_SHUFFLE_NONE ? 1 : o->rule.block;
+
+	return (o->sequences[partition] + piece - 1) / piece;
 }
 
-/* Blocks that the first `rounds` rounds of dealing hand out. */
+/* Pieces that the first `rounds` rounds of dealing hand out. */
 static uint64_t
 dealt(const struct order *o, uint64_t rounds)
 {
 	uint64_t sum = 0;
 
 	for (size_t p = 0; p < o->partitions_n; p++) {
-		uint64_t n = blocks_of(o, p);
+		uint64_t n = pieces_of(o, p);
 
 		sum += n < rounds ? n : rounds;
 	}
 	return sum;
 }
 
-/* The number that the deal gives to block `round` of `partition`. */
+/* The number that the deal gives to piece `round` of `partition`. */
 static uint64_t
 number_of(const struct order *o, size_t partition, uint64_t round)
 {
 	uint64_t number = dealt(o, round);
 
 	for (size_t p = 0; p < partition; p++)
-		number += blocks_of(o, p) > round;
+		number += pieces_of(o, p) > round;
 	return number;
 }
 
-/* The inverse of number_of(). */
+/* The block that holds an ordinal. */
+static struct order_block
+block_at(const struct order *o, size_t partition, uint64_t ordinal)
+{
+	uint64_t first = ordinal - ordinal % o->rule.block;
+	uint64_t rest = o->sequences[partition] - first;
+
+	assert(ordinal < o->sequences[partition]);
+	return (struct order_block){
+	    .partition = (uint32_t)partition,
+	    .first = first,
+	    .count = rest < o->rule.block ? (uint32_t)rest : o->rule.block,
+	};
+}
+
+/* The inverse of number_of(), of blocks. */
 static struct order_block
 block_numbered(const struct order *o, uint64_t number)
 {
 	uint64_t low = 0, high = o->blocks;
-	struct order_block b;
 	size_t p = 0;
 
 	if (o->partitions_n == 1)
@@ -95,14 +127,10 @@ block_numbered(const struct order *o, uint64_t number)
 		}
 	for (uint64_t skip = o->partitions_n == 1 ? 0 : number - dealt(o, low);; p++) {
 		assert(p < o->partitions_n);
-		if (blocks_of(o, p) > low && skip-- == 0)
+		if (pieces_of(o, p) > low && skip-- == 0)
 			break;
 	}
-	b.partition = (uint32_t)p;
-	b.first = low * o->block;
-	b.count =
-	    o->sequences[p] - b.first < o->block ? (uint32_t)(o->sequences[p] - b.first) : o->block;
-	return b;
+	return block_at(o, p, low * o->rule.block);
 }
 
 static int
@@ -116,50 +144,115 @@ by_place(const void *a, const void *b)
 void
 order_restart(struct order *o, uint64_t epoch)
 {
+	bool full = o->rule.shuffle == MIX_SHUFFLE_FULL;
+
 	o->epoch = epoch;
 	if (o->blocks == 0)
 		return;
-	permutation_init(&o->shuffle, o->blocks, o->key, epoch);
+	permutation_init(&o->shuffle, full ? o->length : o->blocks, o->key, epoch);
 	for (size_t i = 0; i < o->odd_n; i++)
 		o->odd[i].place = permutation_where(&o->shuffle, o->odd[i].number);
 	qsort(o->odd, o->odd_n, sizeof(*o->odd), by_place);
 }
 
+static void
+find_odd(struct order *o)
+{
+	for (size_t p = 0; p < o->partitions_n; p++) {
+		uint32_t rest = (uint32_t)(o->sequences[p] % o->rule.block);
+
+		if (rest == 0)
+			continue;
+		o->odd[o->odd_n].number = number_of(o, p, pieces_of(o, p) - 1);
+		o->odd[o->odd_n++].missing = o->rule.block - rest;
+	}
+}
+
+static void
+find_first(struct order *o)
+{
+	for (size_t p = 1; p < o->partitions_n; p++)
+		o->first[p] = o->first[p - 1] + o->sequences[p - 1];
+}
+
+static int
+by_round(const void *a, const void *b)
+{
+	const struct turns *x = a, *y = b;
+
+	return (x->round > y->round) - (x->round < y->round);
+}
+
+/*
+ * Partitions of 4, 0, 2 and 4 sequences end in rounds 0, 2, 4, 4: three take turns in rounds 0 and
+ * 1, two in 2 and 3.
+ */
+static void
+find_turns(struct order *o)
+{
+	uint64_t first = 0, round = 0;
+
+	for (size_t p = 0; p < o->partitions_n; p++)
+		o->turns[p].round = o->sequences[p];
+	qsort(o->turns, o->partitions_n, sizeof(*o->turns), by_round);
+	for (size_t p = 0; p < o->partitions_n; p++) {
+		uint64_t end = o->turns[p].round;
+		size_t left = o->partitions_n - p;
+
+		if (end == round)
+			continue;
+		o->turns[o->turns_n++] = (struct turns){first, round, left};
+		first += (end - round) * left;
+		round = end;
+	}
+	assert(first == o->length);
+}
+
 enum fail_code
-order_open(struct order **out, const uint64_t *sequences, size_t partitions_n, uint32_t block,
-    uint32_t window, uint64_t key, struct failure *f)
+order_open(struct order **out, const uint64_t *sequences, size_t partitions_n,
+    const struct order_rule *rule, uint64_t key, struct failure *f)
 {
 	struct order *o = calloc(1, sizeof(*o));
 
 	assert(partitions_n >= 1 && partitions_n <= ORDER_PARTITIONS_MAX);
-	assert(block >= 1);
-	assert(window >= 1 && window <= ORDER_WINDOW_MAX);
+	assert(rule->block >= 1);
+	assert(rule->window >= 1 && rule->window <= ORDER_WINDOW_MAX);
 	if (o == NULL)
 		return fail_memory(f);
-	o->block = block;
-	o->window = window;
+	o->rule = *rule;
 	o->key = key;
 	o->partitions_n = partitions_n;
 	o->sequences = calloc(partitions_n, sizeof(*o->sequences));
-	o->odd = calloc(partitions_n, sizeof(*o->odd));
-	if (o->sequences == NULL || o->odd == NULL) {
-		order_close(o);
-		return fail_memory(f);
-	}
+	if (o->sequences == NULL)
+		goto failed;
 	memcpy(o->sequences, sequences, partitions_n * sizeof(*sequences));
 	for (size_t p = 0; p < partitions_n; p++) {
 		o->length += sequences[p];
-		o->blocks += blocks_of(o, p);
+		o->blocks += (sequences[p] + rule->block - 1) / rule->block;
 	}
-	for (size_t p = 0; p < partitions_n; p++) {
-		if (sequences[p] % block == 0)
-			continue;
-		o->odd[o->odd_n].number = number_of(o, p, blocks_of(o, p) - 1);
-		o->odd[o->odd_n++].missing = block - (uint32_t)(sequences[p] % block);
+	switch (rule->shuffle) {
+	case MIX_SHUFFLE_BLOCK:
+		if ((o->odd = calloc(partitions_n, sizeof(*o->odd))) == NULL)
+			goto failed;
+		find_odd(o);
+		break;
+	case MIX_SHUFFLE_FULL:
+		if ((o->first = calloc(partitions_n, sizeof(*o->first))) == NULL)
+			goto failed;
+		find_first(o);
+		break;
+	case MIX_SHUFFLE_NONE:
+		if ((o->turns = calloc(partitions_n, sizeof(*o->turns))) == NULL)
+			goto failed;
+		find_turns(o);
+		break;
 	}
 	order_restart(o, 0);
 	*out = o;
 	return FAIL_NONE;
+failed:
+	order_close(o);
+	return fail_memory(f);
 }
 
 void
@@ -169,6 +262,8 @@ order_close(struct order *o)
 		return;
 	free(o->sequences);
 	free(o->odd);
+	free(o->first);
+	free(o->turns);
 	free(o);
 }
 
@@ -182,72 +277,157 @@ order_length(const struct order *o)
 static uint64_t
 window_start(const struct order *o, uint64_t number)
 {
-	uint64_t place = number * o->window, start;
+	uint64_t place = number * o->rule.window, start;
 
 	if (place > o->blocks)
 		place = o->blocks;
-	start = place * o->block;
+	start = place * o->rule.block;
 	for (size_t i = 0; i < o->odd_n && o->odd[i].place < place; i++)
 		start -= o->odd[i].missing;
 	return start;
 }
 
-void
-order_window_at(const struct order *o, uint64_t position, struct order_window *out)
+/* The stretch of rounds that holds `position`: the last one that begins at or before it. */
+static void
+turns_at(const struct order *o, uint64_t position, struct order_window *out)
 {
-	uint64_t number = position / ((uint64_t)o->block * o->window), key;
+	size_t low = 0, high = o->turns_n;
 
-	assert(position < o->length);
+	while (low + 1 < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (o->turns[middle].first <= position)
+			low = middle;
+		else
+			high = middle;
+	}
+	out->number = low;
+	out->first = o->turns[low].first;
+	out->count = (low + 1 < o->turns_n ? o->turns[low + 1].first : o->length) - out->first;
+}
+
+static void
+blocks_at(const struct order *o, uint64_t position, struct order_window *out)
+{
+	uint64_t number = position / ((uint64_t)o->rule.block * o->rule.window), key;
+
 	/* Were all blocks whole it would be this window; short ones move it to a later one. */
 	while (window_start(o, number + 1) <= position)
 		number++;
 	out->number = number;
 	out->first = window_start(o, number);
 	out->count = window_start(o, number + 1) - out->first;
-	out->blocks_n = 0;
-	for (uint64_t place = number * o->window; place < o->blocks && out->blocks_n < o->window;
-	     place++)
+	for (uint64_t place = number * o->rule.window;
+	     place < o->blocks && out->blocks_n < o->rule.window; place++)
 		out->block[out->blocks_n++] = block_numbered(o, permutation_at(&o->shuffle, place));
 	assert(out->blocks_n >= 1);
-	assert(position - out->first < out->count);
 	key = permutation_subkey(o->key, number + 1);
 	permutation_init(&out->shuffle, out->count, key, o->epoch);
 }
 
-struct order_place
-order_place_at(const struct order_window *w, uint64_t position)
+void
+order_window_at(const struct order *o, uint64_t position, struct order_window *out)
 {
-	uint64_t slot;
-	struct order_place place;
+	assert(position < o->length);
+	out->blocks_n = 0;
+	switch (o->rule.shuffle) {
+	case MIX_SHUFFLE_BLOCK: blocks_at(o, position, out); break;
+	case MIX_SHUFFLE_FULL:
+		out->number = out->first = 0;
+		out->count = o->length;
+		break;
+	case MIX_SHUFFLE_NONE: turns_at(o, position, out); break;
+	}
+	assert(position - out->first < out->count);
+}
 
+/* ---- places ---- */
+
+static struct order_place
+block_place(const struct order_window *w, uint64_t position)
+{
+	uint64_t slot = permutation_at(&w->shuffle, position - w->first);
+	const struct order_block *b = w->block;
+
+	while (slot >= b->count)
+		slot -= b++->count;
+	return (struct order_place){.ordinal = b->first + slot, .block = *b};
+}
+
+static struct order_place
+full_place(const struct order *o, uint64_t position)
+{
+	uint64_t number = permutation_at(&o->shuffle, position), ordinal;
+	size_t low = 0, high = o->partitions_n;
+
+	while (low + 1 < high) { /* the last one that begins at or before it has it */
+		size_t middle = low + (high - low) / 2;
+
+		if (o->first[middle] <= number)
+			low = middle;
+		else
+			high = middle;
+	}
+	ordinal = number - o->first[low];
+	return (struct order_place){.ordinal = ordinal, .block = block_at(o, low, ordinal)};
+}
+
+static struct order_place
+turn_place(const struct order *o, const struct order_window *w, uint64_t position)
+{
+	const struct turns *t = &o->turns[w->number];
+	uint64_t ordinal = t->round + (position - w->first) / t->partitions_n;
+	uint64_t skip = (position - w->first) % t->partitions_n;
+	size_t p = 0;
+
+	for (;; p++) {
+		assert(p < o->partitions_n);
+		if (o->sequences[p] > t->round && skip-- == 0)
+			break;
+	}
+	return (struct order_place){.ordinal = ordinal, .block = block_at(o, p, ordinal)};
+}
+
+struct order_place
+order_place_at(const struct order *o, const struct order_window *w, uint64_t position)
+{
 	assert(position >= w->first && position - w->first < w->count);
-	slot = permutation_at(&w->shuffle, position - w->first);
-	place.block = 0;
-	while (slot >= w->block[place.block].count)
-		slot -= w->block[place.block++].count;
-	place.slot = (uint32_t)slot;
-	place.partition = w->block[place.block].partition;
-	place.ordinal = w->block[place.block].first + slot;
-	return place;
+	switch (o->rule.shuffle) {
+	case MIX_SHUFFLE_BLOCK: return block_place(w, position);
+	case MIX_SHUFFLE_FULL: return full_place(o, position);
+	case MIX_SHUFFLE_NONE: return turn_place(o, w, position);
+	}
+	abort(); /* unreachable */
 }
 
 /*
  *     ordinal --> its block --number_of()--> among the dealt --permutation--> place in the epoch
  *             --> its window, and the slot there --permutation of the window--> position
  */
+static uint64_t
+block_position(const struct order *o, uint32_t partition, uint64_t ordinal)
+{
+	uint64_t number, place, slot = ordinal % o->rule.block;
+	struct order_window w;
+
+	number = number_of(o, partition, ordinal / o->rule.block);
+	place = permutation_where(&o->shuffle, number);
+	order_window_at(o, window_start(o, place / o->rule.window), &w);
+	for (uint32_t i = 0; i < place % o->rule.window; i++)
+		slot += w.block[i].count;
+	assert(w.block[place % o->rule.window].partition == partition);
+	return w.first + permutation_where(&w.shuffle, slot);
+}
+
 uint64_t
 order_position_of(const struct order *o, uint32_t partition, uint64_t ordinal)
 {
-	uint64_t number, place, slot = ordinal % o->block;
-	struct order_window w;
-
 	assert(partition < o->partitions_n);
 	assert(ordinal < o->sequences[partition]);
-	number = number_of(o, partition, ordinal / o->block);
-	place = permutation_where(&o->shuffle, number);
-	order_window_at(o, window_start(o, place / o->window), &w);
-	for (uint32_t i = 0; i < place % o->window; i++)
-		slot += w.block[i].count;
-	assert(w.block[place % o->window].partition == partition);
-	return w.first + permutation_where(&w.shuffle, slot);
+	switch (o->rule.shuffle) {
+	case MIX_SHUFFLE_BLOCK: return block_position(o, partition, ordinal);
+	case MIX_SHUFFLE_FULL: return permutation_where(&o->shuffle, o->first[partition] + ordinal);
+	case MIX_SHUFFLE_NONE: return number_of(o, partition, ordinal);
+	}
+	abort(); /* unreachable */
 }

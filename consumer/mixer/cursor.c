@@ -43,8 +43,7 @@ reopen(const struct cursor *c, struct order **order, const uint64_t *sequences, 
 {
 	struct order *fresh;
 
-	if (order_open(&fresh, sequences, c->partitions_n, c->block, c->window_blocks, c->key, f) !=
-	    FAIL_NONE)
+	if (order_open(&fresh, sequences, c->partitions_n, &c->rule, c->key, f) != FAIL_NONE)
 		return f->code;
 	order_close(*order);
 	*order = fresh;
@@ -77,11 +76,11 @@ derive(struct cursor *c, struct failure *f)
 
 enum fail_code
 cursor_open(struct cursor *c, const struct mixer_source *s, uint64_t seed, uint32_t block,
-    uint32_t window_blocks, struct failure *f)
+    uint32_t window, struct failure *f)
 {
 	assert(names_valid(s->name));
 	assert(s->partitions_n >= 1 && s->partitions_n <= ORDER_PARTITIONS_MAX);
-	*c = (struct cursor){.live = s->live, .block = block, .window_blocks = window_blocks};
+	*c = (struct cursor){.live = s->live, .rule = {s->shuffle, block, window}};
 	memcpy(c->name, s->name, strlen(s->name) + 1);
 	c->key = permutation_key(s->name, seed);
 	cursor_set_rules(c, s);
@@ -298,9 +297,9 @@ dealt_place(const struct cursor *c, struct mixer_draw *draw)
 
 	draw->partition = (uint32_t)c->deal.partition;
 	draw->ordinal = ordinal;
-	draw->block_first = ordinal - ordinal % c->block;
+	draw->block_first = ordinal - ordinal % c->rule.block;
 	rest = length > draw->block_first ? length - draw->block_first : 0;
-	draw->block_count = rest < c->block ? (uint32_t)rest : c->block;
+	draw->block_count = rest < c->rule.block ? (uint32_t)rest : c->rule.block;
 }
 
 /* The place in the epoch's order. Brings order and window to where the cursor stands. */
@@ -321,11 +320,11 @@ ordered_place(struct cursor *c, struct mixer_draw *draw)
 	assert(position < order_length(o));
 	if (position < w->first || position - w->first >= w->count)
 		order_window_at(o, position, w);
-	at = order_place_at(w, position);
-	draw->partition = at.partition;
+	at = order_place_at(o, w, position);
+	draw->partition = at.block.partition;
 	draw->ordinal = at.ordinal;
-	draw->block_first = w->block[at.block].first;
-	draw->block_count = w->block[at.block].count;
+	draw->block_first = at.block.first;
+	draw->block_count = at.block.count;
 }
 
 /* What stands at the cursor, excluded or not; begins the next epoch where this one is used up. */

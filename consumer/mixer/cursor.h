@@ -3,8 +3,8 @@
  *
  * A cursor walks through its domain epoch by epoch. What an epoch looks like depends on the domain:
  *
- *   ordered   The epoch is a permutation of all sequences (order.h). This needs all lengths, so all
- *             partitions are sealed. Position p of epoch e is one fixed sequence.
+ *   ordered   The epoch has all sequences in the domain's order (order.h). This needs all lengths,
+ *             so all partitions are sealed. Position p of epoch e is one fixed sequence.
  *   dealt     Epoch 0 of a live domain, whose partitions still grow. There is no permutation: the
  *             partitions take turns, one sequence each. A partition that has ended drops out; one
  *             that is open and lacks its next sequence is waited for: the domain is *dry*. So the
@@ -70,8 +70,8 @@ struct cursor {
 	uint64_t max_epochs; /* 0: not set */
 	bool short_ones;     /* sequences may have fewer than S + 1 tokens */
 
-	uint32_t block, window_blocks; /* as in order.h */
-	uint64_t key;                  /* of its permutations */
+	struct order_rule rule;
+	uint64_t key; /* of its permutations */
 	size_t partitions_n;
 	uint64_t *sequences, *sequences_next; /* [partitions_n] */
 	bool *sealed;                         /* [partitions_n] */
@@ -89,10 +89,10 @@ struct cursor {
 
 /*
  * Fills *c for a domain at the start of epoch 0, ended with cursor_close(). Copies what it needs of
- * *s. FAIL_MEMORY; *c is then closed.
+ * *s; `block` and `window` as in order.h. FAIL_MEMORY; *c is then closed.
  */
 enum fail_code cursor_open(struct cursor *c, const struct mixer_source *s, uint64_t seed,
-    uint32_t block, uint32_t window_blocks, struct failure *f);
+    uint32_t block, uint32_t window, struct failure *f);
 void cursor_close(struct cursor *c);
 
 /* An independent cursor at the same place; nothing to undo. FAIL_MEMORY; *to is then closed. */

@@ -103,6 +103,7 @@ mixer_from_plan(const struct mixer_plan *p)
 	    .window_blocks = p->window,
 	    .permute = p->permute,
 	    .lane_order = p->lane_order,
+	    .shuffle = p->shuffle,
 	    .weights_unit = p->weights_unit,
 	    .temperature = p->temperature,
 	    .base = mixer_plan_hash(p),
@@ -560,6 +561,29 @@ mixer_control_next(const struct mixer *m)
 /* ---- a changed plan ---- */
 
 /*
+ * The order of domain i, once it has drawn by it. A plan that does not name a domain gives it its
+ * own: so one that leaves the plan, too, must come back with the order that it had.
+ */
+static enum fail_code
+check_shuffle(const struct mixer *m, size_t i, const struct mixer_plan *p,
+    const struct mixer_plan *was, struct failure *f)
+{
+	const struct cursor *c = &m->cursor[i];
+	enum mix_shuffle before = mixer_plan_shuffle(was, c->name);
+
+	if (mixer_plan_shuffle(p, c->name) == before || cursor_deals(c) ||
+	    (c->place.epoch == 0 && c->place.position == 0))
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "domain %s: shuffle decides the order of its sequences, and cannot change once some "
+	    "were drawn; give it shuffle: %s%s",
+	    c->name, mix_shuffle_names[before],
+	    mixer_plan_source(p, c->name) == NULL
+		? " in the file, with weight 0 where it is to leave the mix"
+		: "");
+}
+
+/*
  * Domain i as the changed plan has it; `s` NULL: the plan lacks it, and it leaves, unless it joined
  * by request. `known`: the plan until now had it too, so that it is gone by request, and stays so.
  * *moved: it came or went.
@@ -695,7 +719,8 @@ mixer_replan(
 		const char *name = m->cursor[i].name;
 		bool known = was != NULL && mixer_plan_source(was, name) != NULL;
 
-		if (replan_domain(m, i, mixer_plan_source(p, name), known, &moved, f) != FAIL_NONE)
+		if ((was != NULL && check_shuffle(m, i, p, was, f) != FAIL_NONE) ||
+		    replan_domain(m, i, mixer_plan_source(p, name), known, &moved, f) != FAIL_NONE)
 			return f->code;
 	}
 	for (size_t k = 0; k < p->sources_n; k++) {

@@ -89,8 +89,8 @@ enum fail_code mixer_open(struct mixer **out, const struct mixer_plan *p, struct
 
 /*
  * The same from the last ledger record. Domains, lengths, weights, positions, the epoch size and
- * pending changes are the ledger's; phases, on_end, max_epochs, on_dry, catch_up and short_ones are
- * the plan's (a domain that joined by request and is not in the plan: repeat, wait, short ones).
+ * pending changes are the ledger's; phases, on_end, max_epochs, on_dry, catch_up, short_ones and
+ * shuffle are the plan's (a domain that it does not name: repeat, wait, short ones, plan.shuffle).
  * FAIL_DATA: the ledger contradicts itself. FAIL_CONFIG as above.
  */
 enum fail_code mixer_resume(
@@ -206,7 +206,8 @@ int64_t mixer_control_next(const struct mixer *m);
  * `was` NULL: all that `p` says comes into force, and a request that was is over, as mixers did it
  * first: a replay of their ledgers needs it. A new domain gets the next index and credit 0;
  * one that the plan had and lacks leaves; one that joined by request stays. FAIL_CONFIG: weights
- * that cannot be, or `live` of a domain changed; *m is then of no more use.
+ * that cannot be, or `live` or `shuffle` of a domain changed that has its order; *m is then of no
+ * more use.
  */
 enum fail_code mixer_replan(
     struct mixer *m, const struct mixer_plan *p, const struct mixer_plan *was, struct failure *f);

@@ -21,6 +21,7 @@ struct mixer_shape {
 	uint32_t sequence_length, global_batch, lanes, block, window_blocks;
 	bool permute;
 	enum mix_lane_order lane_order;
+	enum mix_shuffle shuffle;
 	enum mix_unit weights_unit;
 	double temperature;
 	uint64_t base; /* mixer_plan_hash(): of the plan's weights, temperature and phases */

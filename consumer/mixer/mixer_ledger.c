@@ -111,7 +111,7 @@ resume_domain(
 	    taken[ORDER_PARTITIONS_MAX];
 	bool sealed[ORDER_PARTITIONS_MAX];
 	const struct mixer_source *planned = mixer_plan_source(p, text_or_empty(l->name));
-	struct mixer_source s = planned == NULL ? mixer_plan_joined_rules() : *planned;
+	struct mixer_source s = planned == NULL ? mixer_plan_joined_rules(p->shuffle) : *planned;
 	const struct cursor_place place = {
 	    .epoch = (uint64_t)l->epoch,
 	    .position = (uint64_t)l->position,

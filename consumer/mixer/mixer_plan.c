@@ -206,11 +206,21 @@ mixer_plan_source(const struct mixer_plan *p, const char *name)
 	return NULL;
 }
 
-struct mixer_source
-mixer_plan_joined_rules(void)
+enum mix_shuffle
+mixer_plan_shuffle(const struct mixer_plan *p, const char *name)
 {
-	return (struct mixer_source){
-	    .on_end = MIX_END_REPEAT, .on_dry = MIX_DRY_WAIT, .short_ones = true};
+	const struct mixer_source *s = mixer_plan_source(p, name);
+
+	return s == NULL ? p->shuffle : s->shuffle;
+}
+
+struct mixer_source
+mixer_plan_joined_rules(enum mix_shuffle shuffle)
+{
+	return (struct mixer_source){.on_end = MIX_END_REPEAT,
+	    .on_dry = MIX_DRY_WAIT,
+	    .short_ones = true,
+	    .shuffle = shuffle};
 }
 
 /* ---- the hash ---- */

@@ -31,6 +31,7 @@ struct mixer_source { /* one domain as the configuration and its topic have it *
 	enum mix_on_dry on_dry;
 	double catch_up; /* >= 1; 0 stands for 2 */
 	bool short_ones; /* by tokens: sequences may be shorter than S + 1: the callback is asked */
+	enum mix_shuffle shuffle;
 };
 
 struct mixer_phase {
@@ -45,7 +46,8 @@ struct mixer_phase {
 struct mixer_plan {
 	uint64_t seed;
 	uint32_t sequence_length, global_batch, lanes;
-	uint32_t block, window; /* as in order.h */
+	uint32_t block, window;   /* as in order.h */
+	enum mix_shuffle shuffle; /* of domains that the plan does not name */
 	bool permute;
 	enum mix_lane_order lane_order;
 	double temperature;
@@ -73,8 +75,14 @@ enum fail_code mixer_plan_check_source(
 /* The domain of that name; NULL: the plan has none. */
 const struct mixer_source *mixer_plan_source(const struct mixer_plan *p, const char *name);
 
-/* The rules of a domain that no plan names: no configuration says more of it than its topic. */
-struct mixer_source mixer_plan_joined_rules(void);
+/* The order of a domain of that name. */
+enum mix_shuffle mixer_plan_shuffle(const struct mixer_plan *p, const char *name);
+
+/*
+ * The rules of a domain that no plan names: no configuration says more of it than its topic.
+ * `shuffle` is the plan's.
+ */
+struct mixer_source mixer_plan_joined_rules(enum mix_shuffle shuffle);
 
 /*
  * A hash of all that decides on weights in force: base weights, temperature, phases. Where it

@@ -489,7 +489,7 @@ add_joining(
 		return fail(f, FAIL_DATA,
 		    "%llu draws a round are too few for a domain more: each is drawn at least once",
 		    (unsigned long long)m->shares.epoch_size);
-	source = mixer_plan_joined_rules();
+	source = mixer_plan_joined_rules(m->shape.shuffle);
 	source.name = s->name;
 	source.live = s->live;
 	source.partitions_n = s->partitions_n;

@@ -29,6 +29,7 @@ static json_t *
 fixed_part(const struct config *c, uint64_t tokenizer)
 {
 	const struct config_mix *m = &c->mix;
+	int lost = 0;
 	json_t *fixed =
 	    json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:s, s:o, s:o}", "corpus",
 		c->corpus, "seed", text_of(m->seed, "%" PRIu64), "sequence_length",
@@ -40,9 +41,12 @@ fixed_part(const struct config *c, uint64_t tokenizer)
 		m->epoch_largest ? json_string("largest") : text_of(m->epoch_size, "%" PRIu64),
 		"tokenizer", text_of(tokenizer, "%016" PRIx64));
 
-	/* As it was before lanes could share partitions, where they do not. */
-	if (fixed != NULL && m->partitions < m->lanes &&
-	    json_object_set_new(fixed, "partitions", json_integer(m->partitions)) != 0) {
+	if (m->partitions < m->lanes)
+		lost |= json_object_set_new(fixed, "partitions", json_integer(m->partitions));
+	if (m->shuffle != MIX_SHUFFLE_BLOCK)
+		lost |= json_object_set_new(
+		    fixed, "shuffle", json_string(mix_shuffle_names[m->shuffle]));
+	if (lost != 0) {
 		json_decref(fixed);
 		return NULL;
 	}
@@ -50,12 +54,19 @@ fixed_part(const struct config *c, uint64_t tokenizer)
 }
 
 static json_t *
-domain_part(const struct config_domain *d, const struct mixer_source *s)
+domain_part(const struct config *c, const struct config_domain *d, const struct mixer_source *s)
 {
-	return json_pack("{s:f, s:s, s:o, s:b, s:s, s:f, s:s}", "weight", s->weight, "on_end",
-	    mix_on_end_names[d->on_end], "max_epochs", text_of(d->max_epochs, "%" PRIu64), "live",
-	    (int)d->live, "on_dry", mix_on_dry_names[d->on_dry], "catch_up", d->catch_up, "packing",
-	    sequence_packing_names[d->packing]);
+	json_t *part = json_pack("{s:f, s:s, s:o, s:b, s:s, s:f, s:s}", "weight", s->weight,
+	    "on_end", mix_on_end_names[d->on_end], "max_epochs", text_of(d->max_epochs, "%" PRIu64),
+	    "live", (int)d->live, "on_dry", mix_on_dry_names[d->on_dry], "catch_up", d->catch_up,
+	    "packing", sequence_packing_names[d->packing]);
+
+	if (d->shuffle != c->mix.shuffle &&
+	    json_object_set_new(part, "shuffle", json_string(mix_shuffle_names[d->shuffle])) != 0) {
+		json_decref(part);
+		return NULL;
+	}
+	return part;
 }
 
 /* NULL: no memory. */
@@ -85,7 +96,7 @@ changeable_part(const struct config *c, const struct config_plan *p)
 
 	for (size_t i = 0; i < c->domains_n; i++)
 		lost |= json_object_set_new(
-		    domains, c->domains[i].name, domain_part(&c->domains[i], &p->source[i]));
+		    domains, c->domains[i].name, domain_part(c, &c->domains[i], &p->source[i]));
 	for (size_t i = 0; i < c->mix.runs.n; i++)
 		lost |= json_array_append_new(runs, json_string(c->mix.runs.text[i]));
 	for (size_t i = 0; i < p->plan.phases_n; i++)

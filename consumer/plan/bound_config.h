@@ -12,6 +12,11 @@
  * goes into the ledger. A later start compares its own with it, and ledger_plan.h makes a plan of
  * it. The name of the mix is in neither part: two mixes of one seed are alike but for their names.
  *
+ * A key that came later stands in the text only where it is not at its default, so that texts of
+ * before keep their bytes: `partitions`, `shuffle`, and a domain's `shuffle` where it is not the
+ * mix's. The latter is changeable in the text, for domains may come; mixer_replan() refuses it for
+ * one that has drawn.
+ *
  * Numbers that need 64 bits are strings, because JSON's numbers are doubles to many readers.
  *
  * Weights `size` are the domains' parts of all sequences at the first start. The text has them as

@@ -42,6 +42,7 @@ set_sources(struct config_plan *p, const struct config *c, const struct config_p
 		    .on_dry = d->on_dry,
 		    .catch_up = d->catch_up,
 		    .short_ones = d->packing != SEQUENCE_CONCAT,
+		    .shuffle = d->shuffle,
 		};
 	}
 }
@@ -97,6 +98,7 @@ config_plan_open(struct config_plan *out, const struct config *c,
 	    .lanes = mix->lanes,
 	    .block = order_block_sequences(c->sequence_length),
 	    .window = mix->window,
+	    .shuffle = mix->shuffle,
 	    .permute = mix->permute,
 	    .lane_order = mix->lane_order,
 	    .temperature = mix->temperature,

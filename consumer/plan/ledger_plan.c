@@ -135,7 +135,7 @@ set_lengths(struct mixer_source *s, const struct ledger_domain *d, struct failur
 
 static enum fail_code
 add_source(struct memory *m, struct walk *w, const char *name, const json_t *from,
-    const struct ledger_domain *d, struct failure *f)
+    const struct ledger_domain *d, enum mix_shuffle shuffle, struct failure *f)
 {
 	struct mixer_source *s = &m->source[m->sources_n];
 	const char *packing = json_string_value(json_object_get(from, "packing"));
@@ -150,6 +150,8 @@ add_source(struct memory *m, struct walk *w, const char *name, const json_t *fro
 	    .on_dry = (enum mix_on_dry)choice_of(w, from, "on_dry", mix_on_dry_names, MIX_DRY_WAIT),
 	    .catch_up = number_of(w, from, "catch_up", 0),
 	    .short_ones = packing != NULL && strcmp(packing, "concat") != 0,
+	    .shuffle =
+		(enum mix_shuffle)choice_of(w, from, "shuffle", mix_shuffle_names, (int)shuffle),
 	};
 	m->sources_n++;
 	return set_lengths(s, d, f);
@@ -157,8 +159,8 @@ add_source(struct memory *m, struct walk *w, const char *name, const json_t *fro
 
 /* Keys of the text are sorted by their bytes, as the plan wants its domains. */
 static enum fail_code
-add_sources(
-    struct memory *m, struct walk *w, const struct ledger *l, json_t *domains, struct failure *f)
+add_sources(struct memory *m, struct walk *w, const struct ledger *l, json_t *domains,
+    enum mix_shuffle shuffle, struct failure *f)
 {
 	const char *name, *before = "";
 	json_t *value;
@@ -174,7 +176,7 @@ add_sources(
 			w->wrong = "domains";
 		before = name;
 		if (d != NULL && d->partitions_n > 0 &&
-		    add_source(m, w, name, value, d, f) != FAIL_NONE)
+		    add_source(m, w, name, value, d, shuffle, f) != FAIL_NONE)
 			return f->code;
 	}
 	return FAIL_NONE;
@@ -242,6 +244,8 @@ set_fixed(struct mixer_plan *p, struct walk *w, const json_t *fixed)
 	p->lanes = size_of(w, fixed, "lanes", 1, LIMIT_LANES);
 	p->block = size_of(w, fixed, "block", 1, UINT32_MAX);
 	p->window = size_of(w, fixed, "window", 1, UINT32_MAX);
+	p->shuffle =
+	    (enum mix_shuffle)choice_of(w, fixed, "shuffle", mix_shuffle_names, MIX_SHUFFLE_BLOCK);
 	p->permute = flag_of(fixed, "permute", true);
 	p->lane_order = (enum mix_lane_order)choice_of(
 	    w, fixed, "lane_order", mix_lane_order_names, MIX_LANES_CONTIGUOUS);
@@ -267,7 +271,8 @@ fill(struct ledger_plan *out, struct memory *m, const struct ledger *l, struct f
 	out->max_lead_steps = count_of(&w, changeable, "max_lead_steps", 0);
 	set_fixed(&out->plan, &w, fixed);
 	out->plan.temperature = number_of(&w, changeable, "temperature", 1);
-	if (add_sources(m, &w, l, json_object_get(changeable, "domains"), f) != FAIL_NONE ||
+	if (add_sources(m, &w, l, json_object_get(changeable, "domains"), out->plan.shuffle, f) !=
+		FAIL_NONE ||
 	    add_phases(m, &w, json_object_get(changeable, "phases"), f) != FAIL_NONE)
 		return f->code;
 	out->plan.source = m->source;

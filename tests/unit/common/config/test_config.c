@@ -63,6 +63,8 @@ test_a_mix_fills_the_struct_and_presets_the_rest(void **unused)
 	assert_int_equal(c->mix.weights_kind, CONFIG_WEIGHTS_MAP);
 	assert_true(c->mix.weight[0] == 0.25 && c->mix.weight[1] == 0.75);
 	assert_true(c->mix.temperature == 1.0);
+	assert_int_equal(c->mix.shuffle, MIX_SHUFFLE_BLOCK);
+	assert_int_equal(c->domains[0].shuffle, MIX_SHUFFLE_BLOCK);
 	assert_int_equal(c->mix.window, 1);
 	assert_true(c->mix.permute);
 	assert_int_equal(c->mix.lane_order, MIX_LANES_CONTIGUOUS);
@@ -90,9 +92,9 @@ static const char all_keys[] =
     "  a: {train: x.jsonl, valid: [v.jsonl], text: doc.body, partitions: 4, live: true,\n"
     "      on_end: drop, where: {field: meta.source, equals: A}}\n"
     "  b: {train: x.jsonl, partitions: 4, live: true, on_end: stop, on_dry: lend, catch_up: 3,\n"
-    "      where: {equals: \"true\", field: web}}\n"
+    "      shuffle: block, where: {equals: \"true\", field: web}}\n"
     "  c: {train: y, max_epochs: 2, packing: none, over_long: truncate, prompt: p,\n"
-    "      response: r, keep: [id]}\n"
+    "      shuffle: full, response: r, keep: [id]}\n"
     "mix:\n"
     "  name: m\n"
     "  seed: 18446744073709551615\n"
@@ -107,6 +109,7 @@ static const char all_keys[] =
     "    - {name: x, start_step: 5, weights: {a: 1, c: 2}, temperature: 2, lr_scale: 0.5}\n"
     "    - {start_step: 6}\n"
     "  temperature: 0.5\n"
+    "  shuffle: none\n"
     "  window: 4\n"
     "  permute: false\n"
     "  lane_order: strided\n"
@@ -194,7 +197,11 @@ test_keys_that_go_together_can_all_be_given(void **unused)
 	assert_int_equal(c->mix.weights_kind, CONFIG_WEIGHTS_UNIFORM);
 	assert_true(c->mix.weight[0] == 1 && c->mix.weight[1] == 1);
 	assert_true(c->mix.temperature == 0.5);
+	assert_int_equal(c->mix.shuffle, MIX_SHUFFLE_NONE);
 	assert_int_equal(c->mix.window, 4);
+	assert_int_equal(c->domains[0].shuffle, MIX_SHUFFLE_NONE);
+	assert_int_equal(c->domains[1].shuffle, MIX_SHUFFLE_BLOCK);
+	assert_int_equal(c->domains[2].shuffle, MIX_SHUFFLE_FULL);
 	assert_false(c->mix.permute);
 	assert_int_equal(c->mix.lane_order, MIX_LANES_STRIDED);
 	assert_true(c->mix.memory_bytes == UINT64_C(2) << 30);
@@ -427,6 +434,13 @@ test_values_that_are_no_values_say_what_is_allowed(void **unused)
 		"13: mix.permute: not a truth value: yes (true or false)"},
 	    {12, "  lanes: 4\n  lane_order: random",
 		"13: mix.lane_order: unknown value: random (contiguous, strided)"},
+	    {12, "  lanes: 4\n  shuffle: mix",
+		"13: mix.shuffle: unknown value: mix (block, full, none)"},
+	    {8, "    train: x\n    shuffle: no",
+		"9: domains.code.shuffle: unknown value: no (block, full, none, mix)"},
+	    {12, "  lanes: 4\n  shuffle: full\n  window: 4",
+		"14: mix.window: has no effect: no domain has shuffle: block, which alone has "
+		"windows"},
 	    {3, "sequence_length: 8\nutf8: ignore",
 		"4: utf8: unknown value: ignore (replace, strict)"},
 	    {3, "sequence_length: 8\non_reject: skip",

@@ -1,4 +1,6 @@
 /* permutation.h and order.h: bijections, vectors, and epochs that visit every sequence once. */
+#include <stdbool.h>
+
 #include "tests/unit/test.h"
 
 #include "common/schedule/order.h"
@@ -86,6 +88,29 @@ static const struct {
     {4, {1000, 0, 3, 257}, 16, 3},
     {4, {5, 5, 5, 6}, 4, 2},
 };
+enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]), SHUFFLES = MIX_SHUFFLE_NONE + 1 };
+
+static struct order *
+open_order(enum mix_shuffle shuffle, const uint64_t *sequences, size_t partitions_n, uint32_t block,
+    uint32_t window, uint64_t key)
+{
+	const struct order_rule rule = {shuffle, block, window};
+	struct order *o;
+	struct failure f;
+
+	assert_int_equal(order_open(&o, sequences, partitions_n, &rule, key, &f), FAIL_NONE);
+	return o;
+}
+
+/* The place of any position, by a window of its own. */
+static struct order_place
+place_of(const struct order *o, uint64_t position)
+{
+	struct order_window w;
+
+	order_window_at(o, position, &w);
+	return order_place_at(o, &w, position);
+}
 
 /* Visits one epoch; returns a hash-like sum of the order, and checks each sequence comes once. */
 static uint64_t
@@ -106,13 +131,17 @@ visit(struct order *o, size_t layout, uint64_t epoch)
 		assert_int_equal(w.first, at);
 		assert_true(w.blocks_n <= layouts[layout].window);
 		for (; at < w.first + w.count; at++) {
-			struct order_place place = order_place_at(&w, at);
+			struct order_place place = order_place_at(o, &w, at);
+			uint64_t length = layouts[layout].sequences[place.block.partition];
 			struct order_window again;
 
-			assert_true(place.ordinal < layouts[layout].sequences[place.partition]);
-			assert_int_equal(seen[place.partition][place.ordinal]++, 0);
-			assert_int_equal(place.ordinal, w.block[place.block].first + place.slot);
-			sum = sum * 31 + place.ordinal * 4 + place.partition;
+			assert_true(place.ordinal < length);
+			assert_int_equal(seen[place.block.partition][place.ordinal]++, 0);
+			assert_int_equal(place.block.first % layouts[layout].block, 0);
+			assert_true(place.ordinal - place.block.first < place.block.count);
+			assert_true(place.block.count == layouts[layout].block ||
+				    place.block.first + place.block.count == length);
+			sum = sum * 31 + place.ordinal * 4 + place.block.partition;
 			order_window_at(o, at, &again);
 			assert_int_equal(again.number, w.number);
 		}
@@ -129,18 +158,17 @@ static void
 test_each_epoch_visits_every_sequence_once_in_another_order(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-		struct order *o;
-		struct failure f;
-		uint64_t first, second;
+	for (size_t i = 0; i < LAYOUTS * SHUFFLES; i++) {
+		enum mix_shuffle shuffle = (enum mix_shuffle)(i / LAYOUTS);
+		size_t k = i % LAYOUTS;
+		struct order *o = open_order(shuffle, layouts[k].sequences, layouts[k].partitions_n,
+		    layouts[k].block, layouts[k].window, 99);
+		uint64_t first = visit(o, k, 0), second = visit(o, k, 1);
 
-		assert_int_equal(order_open(&o, layouts[i].sequences, layouts[i].partitions_n,
-				     layouts[i].block, layouts[i].window, 99, &f),
-		    FAIL_NONE);
-		first = visit(o, i, 0);
-		second = visit(o, i, 1);
-		assert_int_equal(visit(o, i, 0), first);
-		if (order_length(o) > 8)
+		assert_int_equal(visit(o, k, 0), first);
+		if (shuffle == MIX_SHUFFLE_NONE)
+			assert_int_equal(first, second);
+		else if (order_length(o) > 8)
 			assert_int_not_equal(first, second);
 		order_close(o);
 	}
@@ -153,26 +181,175 @@ test_a_position_is_found_from_its_sequence(void **state)
 	    {1, 0, 0}, {16, 0, 0}, {17, 3, 40}, {100, 0, 31}, {5, 5, 5}, {64, 64, 64}, {200, 1, 0}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-		for (uint32_t window = 1; window <= 3; window++)
-			for (uint64_t epoch = 0; epoch < 3; epoch++) {
-				struct order *o;
-				struct failure f;
+	for (size_t i = 0; i < SHUFFLES * sizeof(row) / sizeof(row[0]); i++)
+		for (uint32_t window = 1; window <= 3; window++) {
+			struct order *o = open_order(
+			    (enum mix_shuffle)(i % SHUFFLES), row[i / SHUFFLES], 3, 8, window, 77);
 
+			for (uint64_t t = 0; t < 3 * order_length(o); t++) {
+				uint64_t position = t % order_length(o);
+				struct order_place at;
+
+				order_restart(o, t / order_length(o));
+				at = place_of(o, position);
 				assert_int_equal(
-				    order_open(&o, row[i], 3, 8, window, 77, &f), FAIL_NONE);
-				order_restart(o, epoch);
-				for (uint64_t t = 0; t < order_length(o); t++) {
-					struct order_window w;
-					struct order_place at;
-
-					order_window_at(o, t, &w);
-					at = order_place_at(&w, t);
-					assert_int_equal(
-					    order_position_of(o, at.partition, at.ordinal), t);
-				}
-				order_close(o);
+				    order_position_of(o, at.block.partition, at.ordinal), position);
 			}
+			order_close(o);
+		}
+}
+
+static void
+test_none_is_the_order_of_the_input_in_every_epoch(void **state)
+{
+	static const uint64_t one[] = {7000}, four[] = {4, 0, 2, 3};
+	static const struct {
+		uint32_t partition, ordinal;
+	} turns[] = {{0, 0}, {2, 0}, {3, 0}, {0, 1}, {2, 1}, {3, 1}, {0, 2}, {3, 2}, {0, 3}};
+	struct order *o = open_order(MIX_SHUFFLE_NONE, one, 1, 512, 1, 5);
+
+	(void)state;
+	for (uint64_t t = 0; t < 3 * 7000; t++) {
+		if (t % 7000 == 0)
+			order_restart(o, t / 7000);
+		assert_int_equal(place_of(o, t % 7000).ordinal, t % 7000);
+	}
+	order_close(o);
+	o = open_order(MIX_SHUFFLE_NONE, four, 4, 2, 1, 5);
+	assert_int_equal(order_length(o), 9);
+	for (uint64_t t = 0; t < 9; t++) {
+		struct order_place at = place_of(o, t);
+
+		assert_int_equal(at.block.partition, turns[t].partition);
+		assert_int_equal(at.ordinal, turns[t].ordinal);
+	}
+	order_close(o);
+}
+
+/* The permutation of the vectors: what another program needs to know to have the same order. */
+static void
+test_full_is_one_permutation_of_all_sequences(void **state)
+{
+	static const uint64_t lengths[] = {300, 0, 130, 570};
+	struct order *o = open_order(MIX_SHUFFLE_FULL, lengths, 4, 64, 1, 99);
+	struct permutation p;
+
+	(void)state;
+	for (uint64_t epoch = 0; epoch < 2; epoch++) {
+		order_restart(o, epoch);
+		permutation_init(&p, 1000, 99, epoch);
+		for (uint64_t t = 0; t < 1000; t++) {
+			uint64_t number = permutation_at(&p, t);
+			uint32_t partition = number < 300 ? 0 : number < 430 ? 2 : 3;
+			struct order_place at = place_of(o, t);
+
+			assert_int_equal(at.block.partition, partition);
+			assert_int_equal(at.ordinal, number - (partition == 0      ? 0
+								  : partition == 2 ? 300
+										   : 430));
+		}
+	}
+	order_close(o);
+}
+
+/* ---- how random an order is ---- */
+
+enum { SEQUENCES = 7000, BLOCK = 512, CELLS = 16 };
+
+/*
+ * Pearson's statistic of where sequences come: ordinals and positions are each cut into 16 parts,
+ * so that 7,000 sequences fall into 256 cells. For a random permutation it is chi-squared with 15 *
+ * 15 = 225 degrees of freedom: 225 on average, with a standard deviation of 21.
+ */
+static double
+chi_squared(enum mix_shuffle shuffle, uint32_t window, uint64_t seed)
+{
+	static const uint64_t length[] = {SEQUENCES};
+	struct order *o =
+	    open_order(shuffle, length, 1, BLOCK, window, permutation_key("web", seed));
+	double cell[CELLS][CELLS] = {{0}}, sum = 0;
+
+	for (uint64_t t = 0; t < SEQUENCES; t++)
+		cell[place_of(o, t).ordinal * CELLS / SEQUENCES][t * CELLS / SEQUENCES]++;
+	order_close(o);
+	for (size_t i = 0; i < CELLS; i++)
+		for (size_t k = 0; k < CELLS; k++) {
+			double expected = (double)SEQUENCES / CELLS / CELLS;
+
+			sum += (cell[i][k] - expected) * (cell[i][k] - expected) / expected;
+		}
+	return sum;
+}
+
+/* Within four standard deviations of what chance gives, each way, over twenty seeds. */
+static void
+test_full_passes_a_chi_squared_test_of_positions(void **state)
+{
+	double sum = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		double one = chi_squared(MIX_SHUFFLE_FULL, 1, seed);
+
+		assert_true(one > 140 && one < 330);
+		sum += one;
+	}
+	assert_true(sum > 20 * 225 - 4 * 95 && sum < 20 * 225 + 4 * 95);
+	/* The others do not: so the test sees what it is for. */
+	assert_true(chi_squared(MIX_SHUFFLE_BLOCK, 1, 1) > 10 * 225);
+	assert_true(chi_squared(MIX_SHUFFLE_BLOCK, 4, 1) > 2 * 225);
+	assert_true(chi_squared(MIX_SHUFFLE_NONE, 1, 1) > 100 * 225);
+}
+
+/* One sequence, over many seeds: 6,400 of them, 64 positions. 63 degrees of freedom: 63 +- 11. */
+static void
+test_full_puts_a_sequence_anywhere(void **state)
+{
+	static const uint64_t length[] = {64};
+
+	(void)state;
+	for (uint64_t ordinal = 0; ordinal < 64; ordinal += 9) {
+		double count[64] = {0}, sum = 0;
+
+		for (uint64_t seed = 0; seed < 6400; seed++) {
+			struct order *o = open_order(
+			    MIX_SHUFFLE_FULL, length, 1, BLOCK, 1, permutation_key("web", seed));
+
+			count[order_position_of(o, 0, ordinal)]++;
+			order_close(o);
+		}
+		for (size_t i = 0; i < 64; i++)
+			sum += (count[i] - 100) * (count[i] - 100) / 100;
+		assert_true(sum > 63 - 4 * 11.2 && sum < 63 + 4 * 11.2);
+	}
+}
+
+static size_t
+blocks_of_first(enum mix_shuffle shuffle, uint32_t window, uint64_t draws)
+{
+	static const uint64_t length[] = {SEQUENCES};
+	struct order *o = open_order(shuffle, length, 1, BLOCK, window, permutation_key("web", 1));
+	bool seen[SEQUENCES / BLOCK + 1] = {false};
+	size_t n = 0;
+
+	for (uint64_t t = 0; t < draws; t++) {
+		uint64_t block = place_of(o, t).ordinal / BLOCK;
+
+		n += !seen[block];
+		seen[block] = true;
+	}
+	order_close(o);
+	return n;
+}
+
+static void
+test_the_first_draws_come_from_so_many_blocks(void **state)
+{
+	(void)state;
+	assert_in_range(blocks_of_first(MIX_SHUFFLE_BLOCK, 1, 500), 1, 2);
+	assert_in_range(blocks_of_first(MIX_SHUFFLE_BLOCK, 8, 500), 8, 9);
+	assert_int_equal(blocks_of_first(MIX_SHUFFLE_FULL, 1, 500), 14);
+	assert_int_equal(blocks_of_first(MIX_SHUFFLE_NONE, 1, 500), 1);
 }
 
 static void
@@ -181,12 +358,10 @@ test_partitions_are_dealt_round_robin(void **state)
 	static const uint64_t sequences[2] = {10, 3}; /* blocks of 2: 5 and 2 */
 	static const struct order_block dealt[] = {
 	    {0, 0, 2}, {1, 0, 2}, {0, 2, 2}, {1, 2, 1}, {0, 4, 2}, {0, 6, 2}, {0, 8, 2}};
-	struct order *o;
-	struct failure f;
+	struct order *o = open_order(MIX_SHUFFLE_BLOCK, sequences, 2, 2, 1, 5);
 	struct permutation p;
 
 	(void)state;
-	assert_int_equal(order_open(&o, sequences, 2, 2, 1, 5, &f), FAIL_NONE);
 	permutation_init(&p, 7, 5, 0);
 	for (uint64_t at = 0, place = 0; at < 13; place++) {
 		const struct order_block *expected = &dealt[permutation_at(&p, place)];
@@ -224,6 +399,11 @@ main(void)
 	    cmocka_unit_test(test_each_epoch_visits_every_sequence_once_in_another_order),
 	    cmocka_unit_test(test_a_position_is_found_from_its_sequence),
 	    cmocka_unit_test(test_partitions_are_dealt_round_robin),
+	    cmocka_unit_test(test_none_is_the_order_of_the_input_in_every_epoch),
+	    cmocka_unit_test(test_full_is_one_permutation_of_all_sequences),
+	    cmocka_unit_test(test_full_passes_a_chi_squared_test_of_positions),
+	    cmocka_unit_test(test_full_puts_a_sequence_anywhere),
+	    cmocka_unit_test(test_the_first_draws_come_from_so_many_blocks),
 	    cmocka_unit_test(test_blocks_are_powers_of_two_within_their_limits),
 	};
 

@@ -1,7 +1,7 @@
 #include "consumer/mixer/cursor.h"
 #include "tests/unit/test.h"
 
-enum { BLOCK = 4, WINDOW = 1 };
+enum { BLOCK = 4, WINDOW = 1, SHUFFLES = MIX_SHUFFLE_NONE + 1 };
 
 static struct cursor
 open_cursor(const struct mixer_source *s)
@@ -194,12 +194,13 @@ test_the_position_of_a_sequence_is_known_before_it_is_drawn(void **state)
 	const bool sealed[] = {true, true, true, true};
 
 	(void)state;
-	for (int live = 0; live < 2; live++) {
+	for (int i = 0; i < 2 * SHUFFLES; i++) {
 		const struct mixer_source s = {.name = "web",
 		    .partitions_n = 4,
 		    .sequences = sequences,
 		    .sealed = sealed,
-		    .live = live,
+		    .live = i % 2 == 1,
+		    .shuffle = (enum mix_shuffle)(i / 2),
 		    .on_end = MIX_END_REPEAT};
 		struct cursor c = open_cursor(&s), ahead;
 		struct failure f;
@@ -256,6 +257,70 @@ test_an_extension_counts_from_the_next_epoch_and_is_undone_with_its_step(void **
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(take(&c).epoch, 1);
 	assert_int_equal(take(&c).epoch, 2);
+	cursor_close(&c);
+}
+
+/* Whatever the order: the epoch that an extension counts in has each of its sequences once. */
+static void
+test_each_order_is_one_of_the_lengths_of_its_epoch(void **state)
+{
+	const uint64_t sequences[] = {5, 3}, longer[] = {11, 3};
+	const bool sealed[] = {true, true};
+
+	(void)state;
+	for (int i = 0; i < SHUFFLES; i++) {
+		const struct mixer_source s = {.name = "web",
+		    .partitions_n = 2,
+		    .sequences = sequences,
+		    .shuffle = (enum mix_shuffle)i,
+		    .on_end = MIX_END_REPEAT};
+		struct cursor c = open_cursor(&s);
+
+		take(&c);
+		set_lengths(&c, longer, sealed);
+		for (int k = 0; k < 7; k++)
+			assert_int_equal(take(&c).epoch, 0);
+		for (uint64_t epoch = 1; epoch < 4; epoch++) {
+			bool seen[2][11] = {{false}};
+
+			for (int k = 0; k < 14; k++) {
+				struct mixer_draw d = take(&c);
+
+				assert_int_equal(d.epoch, epoch);
+				assert_false(seen[d.partition][d.ordinal]);
+				seen[d.partition][d.ordinal] = true;
+			}
+		}
+		cursor_close(&c);
+	}
+}
+
+/* Its first pass was dealt, when nobody knew how long it would become. */
+static void
+test_none_repeats_the_first_pass_of_a_live_domain(void **state)
+{
+	const uint64_t sequences[] = {5, 0, 9, 2};
+	const bool sealed[] = {true, true, true, true};
+	const struct mixer_source s = {.name = "web",
+	    .partitions_n = 4,
+	    .sequences = sequences,
+	    .sealed = sealed,
+	    .live = true,
+	    .shuffle = MIX_SHUFFLE_NONE,
+	    .on_end = MIX_END_REPEAT};
+	struct cursor c = open_cursor(&s);
+	struct mixer_draw first[16];
+
+	(void)state;
+	for (int i = 0; i < 64; i++) {
+		struct mixer_draw d = take(&c);
+
+		assert_int_equal(d.epoch, i / 16);
+		if (i < 16)
+			first[i] = d;
+		assert_int_equal(d.partition, first[i % 16].partition);
+		assert_int_equal(d.ordinal, first[i % 16].ordinal);
+	}
 	cursor_close(&c);
 }
 
@@ -372,6 +437,8 @@ main(void)
 	    cmocka_unit_test(
 		test_an_extension_counts_from_the_next_epoch_and_is_undone_with_its_step),
 	    cmocka_unit_test(test_the_position_of_a_sequence_is_known_before_it_is_drawn),
+	    cmocka_unit_test(test_each_order_is_one_of_the_lengths_of_its_epoch),
+	    cmocka_unit_test(test_none_repeats_the_first_pass_of_a_live_domain),
 	    cmocka_unit_test(test_a_partition_that_became_shorter_is_refused),
 	    cmocka_unit_test(test_a_partition_that_lost_what_was_appended_is_refused),
 	    cmocka_unit_test(test_a_copy_goes_the_same_way),

@@ -196,16 +196,17 @@ test_each_epoch_draws_every_sequence_once_and_in_another_order(void **state)
 		for (int i = 0; i < 9; i++)
 			assert_int_equal(seen[e][i], 1);
 	for (uint64_t e = 0; e < 3; e++) {
+		const struct order_rule rule = {MIX_SHUFFLE_BLOCK, 16, 1};
 		struct order *o;
 		struct order_window w;
 		struct failure f;
 
 		assert_int_equal(
-		    order_open(&o, lengths_c, 1, 16, 1, permutation_key("c", 1234), &f), FAIL_NONE);
+		    order_open(&o, lengths_c, 1, &rule, permutation_key("c", 1234), &f), FAIL_NONE);
 		order_restart(o, e);
 		order_window_at(o, 0, &w);
 		for (uint64_t t = 0; t < 9; t++)
-			order[e] = order[e] * 9 + order_place_at(&w, t).ordinal;
+			order[e] = order[e] * 9 + order_place_at(o, &w, t).ordinal;
 		order_close(o);
 	}
 	assert_true(order[0] != order[1] && order[1] != order[2] && order[0] != order[2]);
@@ -605,6 +606,39 @@ test_live_cannot_change_in_the_first_pass(void **state)
 	mixer_close(m);
 }
 
+/*
+ * By a plan until now, and one of now: what was drawn in one order cannot go on in another, also
+ * where the domain is gone meanwhile. Before its first draw it can.
+ */
+static void
+test_the_order_of_a_domain_cannot_change_once_it_was_drawn(void **state)
+{
+	struct mixer_source changed[] = {three[0], three[1], three[2]};
+	struct mixer_plan was = plan_of(three, 3), p = plan_of(changed, 3),
+			  less = plan_of(three, 2), rest = plan_of(changed, 2);
+	struct mixer *m = open_three();
+	struct mixer_draw draws[B];
+	struct failure f;
+
+	(void)state;
+	changed[2].shuffle = MIX_SHUFFLE_FULL;
+	assert_int_equal(mixer_replan(m, &p, &was, &f), FAIL_NONE); /* nothing is drawn yet */
+	step(m, draws);
+	assert_int_equal(mixer_replan(m, &p, &p, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &was, &p, &f), FAIL_CONFIG);
+	assert_string_equal(f.text,
+	    "domain c: shuffle decides the order of its sequences, and cannot change once some "
+	    "were drawn; give it shuffle: full");
+	assert_int_equal(mixer_replan(m, &rest, &p, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "shuffle: full in the file, with weight 0 where"));
+	/* Of the mix's order it may leave; and it comes back with no other one. */
+	assert_int_equal(mixer_replan(m, &less, &was, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &was, &less, &f), FAIL_NONE);
+	assert_int_equal(mixer_replan(m, &p, &less, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "give it shuffle: block"));
+	mixer_close(m);
+}
+
 /* A domain that the configuration has again is drawn again; one that it keeps changes nothing. */
 static void
 test_a_domain_that_left_comes_back_with_the_configuration(void **state)
@@ -822,6 +856,7 @@ main(void)
 	    cmocka_unit_test(test_tokens_are_corrected_where_sequences_are_counted),
 	    cmocka_unit_test(test_a_round_is_as_long_as_the_largest_domain),
 	    cmocka_unit_test(test_live_cannot_change_in_the_first_pass),
+	    cmocka_unit_test(test_the_order_of_a_domain_cannot_change_once_it_was_drawn),
 	    cmocka_unit_test(test_a_domain_that_left_comes_back_with_the_configuration),
 	    cmocka_unit_test(test_shares_and_credits_are_told_for_each_schedule),
 	    cmocka_unit_test(test_a_changed_plan_keeps_what_a_request_changed_and_the_plan_did_not),

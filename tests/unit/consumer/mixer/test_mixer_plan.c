@@ -192,13 +192,14 @@ test_the_hash_tells_apart_all_that_is_said_about_weights(void **state)
 static void
 test_a_domain_that_joined_has_rules_that_hold_for_any(void **state)
 {
-	struct mixer_source s = mixer_plan_joined_rules();
+	struct mixer_source s = mixer_plan_joined_rules(MIX_SHUFFLE_FULL);
 
 	(void)state;
 	assert_int_equal(s.on_end, MIX_END_REPEAT);
 	assert_int_equal(s.on_dry, MIX_DRY_WAIT);
 	assert_true(s.short_ones); /* how it is packed is not known: it is asked */
 	assert_int_equal(s.max_epochs, 0);
+	assert_int_equal(s.shuffle, MIX_SHUFFLE_FULL);
 	assert_false(s.live);
 }
 

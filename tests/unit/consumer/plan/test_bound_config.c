@@ -70,7 +70,7 @@ test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only(void **sta
 {
 	struct sample s;
 	char *before;
-	enum { CHANGES = 9 };
+	enum { CHANGES = 10 };
 
 	(void)state;
 	sample_init(&s, CONFIG_WEIGHTS_MAP);
@@ -91,6 +91,7 @@ test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only(void **sta
 		case 6: s.domain[1].on_dry = MIX_DRY_LEND; break;
 		case 7: s.c.mix.max_lead_steps = 5; break;
 		case 8: s.c.domains_n = 1; break;
+		case 9: s.domain[1].shuffle = MIX_SHUFFLE_NONE; break;
 		}
 		after = text_of(&s, NULL);
 		assert_int_equal(
@@ -113,7 +114,7 @@ test_what_decides_the_order_never_changes(void **state)
 	(void)state;
 	sample_init(&s, CONFIG_WEIGHTS_MAP);
 	before = text_of(&s, NULL);
-	for (int i = 0; i < 7; i++) {
+	for (int i = 0; i < 8; i++) {
 		bool changed;
 		struct failure f;
 		char *after;
@@ -127,6 +128,7 @@ test_what_decides_the_order_never_changes(void **state)
 		case 4: s.c.mix.epoch_largest = true; break;
 		case 5: s.c.mix.global_batch = 16; break;
 		case 6: s.c.mix.partitions = 3; break;
+		case 7: s.c.mix.shuffle = MIX_SHUFFLE_FULL; break;
 		}
 		after = text_of(&s, NULL);
 		assert_int_equal(
@@ -135,6 +137,28 @@ test_what_decides_the_order_never_changes(void **state)
 		free(after);
 	}
 	free(before);
+}
+
+/* Logs of before have texts without these keys, and their hashes. */
+static void
+test_an_order_stands_in_the_text_only_where_it_is_not_the_default(void **state)
+{
+	struct sample s;
+	char *text;
+
+	(void)state;
+	sample_init(&s, CONFIG_WEIGHTS_MAP);
+	text = text_of(&s, NULL);
+	assert_null(strstr(text, "shuffle"));
+	free(text);
+	s.c.mix.shuffle = s.domain[0].shuffle = MIX_SHUFFLE_FULL;
+	text = text_of(&s, NULL);
+	assert_non_null(strstr(text, "\"b\":{\"catch_up\":2.0,\"live\":false,\"max_epochs\":\"0\","
+				     "\"on_dry\":\"wait\",\"on_end\":\"repeat\","
+				     "\"packing\":\"concat\",\"shuffle\":\"block\""));
+	assert_non_null(strstr(text, "\"seed\":\"0\",\"sequence_length\":64,\"shuffle\":\"full\""));
+	assert_null(strstr(strstr(text, "shuffle") + 1, "\"shuffle\":\"block\""));
+	free(text);
 }
 
 static void
@@ -171,6 +195,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only),
 	    cmocka_unit_test(test_what_decides_the_order_never_changes),
+	    cmocka_unit_test(test_an_order_stands_in_the_text_only_where_it_is_not_the_default),
 	    cmocka_unit_test(test_weights_by_size_stay_when_a_domain_has_grown),
 	};
 
