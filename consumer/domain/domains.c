@@ -47,6 +47,7 @@ static enum fail_code
 append(struct domains *d, const char *name, size_t partitions_n, bool live, struct failure *f)
 {
 	struct domains_facts *grown = realloc(d->facts, (d->n + 1) * sizeof(*grown)), *to;
+	int known = config_domain_index(d->config, name);
 
 	if (grown == NULL)
 		return fail_memory(f);
@@ -56,6 +57,7 @@ append(struct domains *d, const char *name, size_t partitions_n, bool live, stru
 	snprintf(to->name, sizeof(to->name), "%s", name);
 	names_domain_topic(to->topic, d->config->corpus, name, SET_TRAIN);
 	to->live = live;
+	to->shuffle = known < 0 ? d->config->mix.shuffle : d->config->domains[known].shuffle;
 	to->partitions_n = partitions_n;
 	to->record_bytes = 1;
 	to->high = calloc(partitions_n, sizeof(*to->high));

@@ -31,6 +31,7 @@ struct domains_facts {
 	char name[NAME_MAX_BYTES + 1];
 	char topic[TOPIC_MAX_BYTES + 1];
 	bool live;
+	enum mix_shuffle shuffle; /* its own; the mix's where the configuration lacks the domain */
 	bool changed; /* lengths or seals differ from when the reader of them last cleared this */
 	bool unheard; /* when they were asked last, a last record did not come in time */
 	size_t partitions_n;

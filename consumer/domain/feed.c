@@ -15,14 +15,18 @@
 enum {
 	FETCH_BYTES_MAX = 8 << 20,
 	FETCH_MORE_BYTES = 256 << 10, /* beyond a block: fetches begin and end with whole batches */
-	SILENT_MS = 1000,             /* of a load, before the broker is asked why */
-	MESSAGES_MAX = 2048,          /* taken from librdkafka at once */
-	END_WAIT_MS = 10000,          /* for the rest of a block behind the end of its topic, */
-	END_POLL_MS = 1000,           /* looked at at least as often as this */
+	FETCH_PIECE_BYTES = 256 << 10,
+	SILENT_MS = 1000,    /* of a load, before the broker is asked why */
+	MESSAGES_MAX = 2048, /* taken from librdkafka at once */
+	END_WAIT_MS = 10000, /* for the rest of a block behind the end of its topic, */
+	END_POLL_MS = 1000,  /* looked at at least as often as this */
+	BUCKETS = 1 << 13,
 };
 
 /*
  * Invariants:
+ *     every block is in bucket[], by domain, partition and first ordinal; a draw falls into one
+ *     alone, by its piece_of(), though a piece may repeat a part of another block;
  *     a block stands in the queue exactly while it is QUEUED, and in load[] exactly while LOADING;
  *     a partition has at most one load, for librdkafka reads it at one place at a time;
  *     bytes is the sum of b->bytes of all blocks that are not LOADING, bytes_loading that of
@@ -30,7 +34,6 @@ enum {
  *     b->uses counts announced draws; a block is evicted only when it is READY and has none.
  */
 struct feed_partition {
-	struct feed_block *block; /* all of this partition, in any state */
 	bool loading;
 	/*
 	 * The push that is known: ordinal pushed_from stands at offset pushed_from + push. Those
@@ -47,6 +50,10 @@ struct feed_domain {
 	uint64_t record_bytes;
 	struct feed_partition *partition;
 	size_t partitions_n;
+	uint32_t piece; /* sequences of a load, */
+	bool live;      /* but for the first pass of a live domain */
+	bool held;
+	bool announced; /* something was, at any time */
 };
 
 /* A partition that is being read for one block. */
@@ -66,12 +73,13 @@ struct feed_load {
 };
 
 struct feed {
+	struct feed_options o;
 	rd_kafka_t *rk;
-	uint64_t memory_bytes, tokenizer;
-	bool missing_fails;
-	uint32_t block; /* sequences of a whole one */
+	rd_kafka_t
+	    *rk_pieces; /* of domains that are read in less than blocks; NULL: there are none */
 	struct feed_domain *domain;
 	size_t domains_n;
+	struct feed_block *bucket[BUCKETS];
 	struct feed_load load[FEED_LOADS_MAX];
 	size_t loads_n;
 	struct feed_block *queue; /* by first use, urgent ones in front */
@@ -84,12 +92,15 @@ struct feed {
 
 /* ---- opening and closing ---- */
 
-/* One fetch should bring a whole block, and no second one follow it: poll_load() tells why. */
+/*
+ * One fetch should bring a whole block, and no second one follow it: poll_load() tells why. How
+ * much a fetch brings is a handle's, so that pieces have one of their own: else a block would come
+ * for each.
+ */
 static enum fail_code
-open_reader(struct feed *d, const struct feed_options *o, struct failure *f)
+open_reader(rd_kafka_t **out, const struct feed_options *o, uint64_t bytes, struct failure *f)
 {
 	char fetch_bytes[32];
-	uint64_t bytes = o->block_bytes + o->block_bytes / 16 + FETCH_MORE_BYTES;
 	struct property tune[] = {
 	    {(char[]){"fetch.message.max.bytes"}, fetch_bytes},
 	    {(char[]){"queued.min.messages"}, (char[]){"64"}},
@@ -107,22 +118,20 @@ open_reader(struct feed *d, const struct feed_options *o, struct failure *f)
 
 	bytes = bytes > FETCH_BYTES_MAX ? FETCH_BYTES_MAX : bytes;
 	snprintf(fetch_bytes, sizeof(fetch_bytes), "%" PRIu64, bytes);
-	return kafka_open(&d->rk, &k, f);
+	return kafka_open(out, &k, f);
 }
 
 enum fail_code
 feed_open(struct feed **out, const struct feed_options *o, struct failure *f)
 {
 	struct feed *d = calloc(1, sizeof(*d));
+	uint64_t bytes = o->block_bytes + o->block_bytes / 16 + FETCH_MORE_BYTES;
 
 	if (d == NULL)
 		return fail_memory(f);
-	d->memory_bytes = o->memory_bytes;
-	d->tokenizer = o->tokenizer;
-	d->block = o->block;
-	d->missing_fails = o->missing_fails;
+	d->o = *o;
 	d->queue_end = &d->queue;
-	if (open_reader(d, o, f) != FAIL_NONE) {
+	if (open_reader(&d->rk, o, bytes, f) != FAIL_NONE) {
 		free(d);
 		return f->code;
 	}
@@ -131,16 +140,8 @@ feed_open(struct feed **out, const struct feed_options *o, struct failure *f)
 }
 
 static void
-close_domain(struct feed_domain *m, struct feed_block_pool *pool)
+close_domain(struct feed_domain *m)
 {
-	for (size_t p = 0; p < m->partitions_n; p++) {
-		while (m->partition[p].block != NULL) {
-			struct feed_block *next = m->partition[p].block->next_in_partition;
-
-			feed_block_close(m->partition[p].block, pool);
-			m->partition[p].block = next;
-		}
-	}
 	free(m->partition);
 	free(m->name);
 	if (m->topic != NULL)
@@ -159,10 +160,18 @@ feed_close(struct feed *d)
 			rd_kafka_consume_stop(d->domain[b->domain].topic, (int32_t)b->partition);
 		free(d->load[i].bytes);
 	}
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (d->bucket[i] != NULL) {
+			struct feed_block *next = d->bucket[i]->next_in_bucket;
+
+			feed_block_close(d->bucket[i], &d->pool);
+			d->bucket[i] = next;
+		}
 	for (size_t i = 0; i < d->domains_n; i++)
-		close_domain(&d->domain[i], &d->pool);
+		close_domain(&d->domain[i]);
 	feed_block_pool_close(&d->pool);
 	free(d->domain);
+	kafka_close(d->rk_pieces);
 	kafka_close(d->rk);
 	free(d);
 }
@@ -179,15 +188,42 @@ feed_add_domain(struct feed *d, const char *topic, size_t partitions_n, uint64_t
 	m = &grown[d->domains_n];
 	memset(m, 0, sizeof(*m));
 	m->record_bytes = record_bytes;
+	m->piece = d->o.block;
 	m->partition = calloc(partitions_n, sizeof(*m->partition));
 	m->name = strdup(topic);
 	m->topic = m->name == NULL ? NULL : rd_kafka_topic_new(d->rk, topic, NULL);
 	if (m->partition == NULL || m->topic == NULL) {
-		close_domain(m, &d->pool);
+		close_domain(m);
 		return fail_memory(f);
 	}
 	m->partitions_n = partitions_n;
 	d->domains_n++;
+	return FAIL_NONE;
+}
+
+enum fail_code
+feed_read_as(struct feed *d, uint32_t domain, const struct feed_piece *as, struct failure *f)
+{
+	struct feed_domain *m = &d->domain[domain];
+	rd_kafka_topic_t *topic;
+
+	assert(domain < d->domains_n);
+	assert(as->piece >= 1 && as->piece <= d->o.block);
+	if (m->announced)
+		return FAIL_NONE;
+	if (as->piece < d->o.block && !(as->piece == 1 && as->live)) {
+		if (d->rk_pieces == NULL &&
+		    open_reader(&d->rk_pieces, &d->o, FETCH_PIECE_BYTES, f) != FAIL_NONE)
+			return f->code;
+		topic = rd_kafka_topic_new(d->rk_pieces, m->name, NULL);
+		if (topic == NULL)
+			return fail_memory(f);
+		rd_kafka_topic_destroy(m->topic);
+		m->topic = topic;
+	}
+	m->piece = as->piece;
+	m->held = as->held;
+	m->live = as->live;
 	return FAIL_NONE;
 }
 
@@ -201,13 +237,35 @@ partition_of(struct feed *d, uint32_t domain, uint32_t partition)
 	return &d->domain[domain].partition[partition];
 }
 
+static struct feed_block **
+bucket_of(struct feed *d, uint32_t domain, uint32_t partition, uint64_t first)
+{
+	uint64_t key = ((uint64_t)domain << 32 | partition) * UINT64_C(0x9e3779b97f4a7c15) + first;
+
+	key *= UINT64_C(0x9e3779b97f4a7c15);
+	return &d->bucket[key >> 32 & (BUCKETS - 1)];
+}
+
+/* Sequences of the piece that a draw falls into. A pass of a live domain is dealt in order. */
+static uint32_t
+piece_of(const struct feed *d, const struct mixer_draw *draw)
+{
+	const struct feed_domain *m = &d->domain[draw->domain];
+
+	assert(draw->domain < d->domains_n);
+	return m->piece == 1 && m->live && draw->epoch == 0 ? d->o.block : m->piece;
+}
+
 static struct feed_block *
 find_block(struct feed *d, const struct mixer_draw *draw)
 {
-	struct feed_block *b = partition_of(d, draw->domain, draw->partition)->block;
+	uint32_t span = piece_of(d, draw);
+	uint64_t first = draw->ordinal - draw->ordinal % span;
+	struct feed_block *b = *bucket_of(d, draw->domain, draw->partition, first);
 
-	while (b != NULL && b->first != draw->block_first)
-		b = b->next_in_partition;
+	while (b != NULL && (b->first != first || b->span != span || b->domain != draw->domain ||
+				b->partition != draw->partition))
+		b = b->next_in_bucket;
 	return b;
 }
 
@@ -215,13 +273,13 @@ find_block(struct feed *d, const struct mixer_draw *draw)
 static void
 drop_block(struct feed *d, struct feed_block *b)
 {
-	struct feed_block **at = &partition_of(d, b->domain, b->partition)->block;
+	struct feed_block **at = bucket_of(d, b->domain, b->partition, b->first);
 
 	assert(b->state != FEED_BLOCK_LOADING);
 	assert(d->bytes >= b->bytes);
 	while (*at != b)
-		at = &(*at)->next_in_partition;
-	*at = b->next_in_partition;
+		at = &(*at)->next_in_bucket;
+	*at = b->next_in_bucket;
 	d->bytes -= b->bytes;
 	feed_block_close(b, &d->pool);
 }
@@ -255,7 +313,7 @@ expected_bytes(const struct feed *d, const struct feed_block *b)
 {
 	uint64_t bytes = d->domain[b->domain].record_bytes * b->count;
 
-	return bytes + FEED_BLOCK_CHUNK_BYTES - bytes % FEED_BLOCK_CHUNK_BYTES;
+	return bytes + b->chunk_bytes - bytes % b->chunk_bytes;
 }
 
 /*
@@ -279,17 +337,36 @@ grow(struct feed *d, struct feed_block *b, uint32_t count, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Of a block or a piece of one, as many sequences as the draw's block has. */
+static uint32_t
+wanted_of(const struct mixer_draw *draw, uint64_t first, uint32_t span)
+{
+	uint64_t rest = draw->block_first + draw->block_count - first;
+
+	return rest < span ? (uint32_t)rest : span;
+}
+
 static enum fail_code
 new_block(struct feed *d, const struct mixer_draw *draw, struct feed_block **out, struct failure *f)
 {
-	struct feed_partition *p = partition_of(d, draw->domain, draw->partition);
+	struct feed_domain *m = &d->domain[draw->domain];
+	uint32_t span = piece_of(d, draw);
+	uint64_t first = draw->ordinal - draw->ordinal % span;
+	uint64_t whole = m->record_bytes * span;
+	struct feed_block **bucket = bucket_of(d, draw->domain, draw->partition, first), *b;
 
-	*out = feed_block_open(draw->domain, draw->partition, draw->block_first, draw->block_count);
-	if (*out == NULL)
+	assert(draw->partition < m->partitions_n);
+	b = feed_block_open(draw->domain, draw->partition, first, wanted_of(draw, first, span));
+	if (b == NULL)
 		return fail_memory(f);
-	(*out)->next_in_partition = p->block;
-	p->block = *out;
-	enqueue(d, *out);
+	b->span = span;
+	if (span < d->o.block && whole < FEED_BLOCK_CHUNK_BYTES)
+		b->chunk_bytes = whole;
+	b->next_in_bucket = *bucket;
+	*bucket = b;
+	m->announced = true;
+	enqueue(d, b);
+	*out = b;
 	return FAIL_NONE;
 }
 
@@ -297,10 +374,12 @@ enum fail_code
 feed_want(struct feed *d, const struct mixer_draw *draw, struct failure *f)
 {
 	struct feed_block *b = find_block(d, draw);
+	uint32_t count;
 
 	if (b == NULL && new_block(d, draw, &b, f) != FAIL_NONE)
 		return f->code;
-	if (draw->block_count > b->count && grow(d, b, draw->block_count, f) != FAIL_NONE)
+	count = wanted_of(draw, b->first, b->span);
+	if (count > b->count && grow(d, b, count, f) != FAIL_NONE)
 		return f->code;
 	b->uses++;
 	return FAIL_NONE;
@@ -328,11 +407,9 @@ feed_forget(struct feed *d)
 		if (b->filled == 0)
 			drop_block(d, b);
 	}
-	for (size_t i = 0; i < d->domains_n; i++)
-		for (size_t p = 0; p < d->domain[i].partitions_n; p++)
-			for (struct feed_block *b = d->domain[i].partition[p].block; b != NULL;
-			     b = b->next_in_partition)
-				b->uses = 0;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct feed_block *b = d->bucket[i]; b != NULL; b = b->next_in_bucket)
+			b->uses = 0;
 }
 
 void
@@ -377,7 +454,8 @@ feed_release(struct feed *d, const struct mixer_draw *draw)
 	 * Every sequence of a whole block was drawn: this epoch does not come back to it. A shorter
 	 * one may yet grow, and is left to the eviction.
 	 */
-	if (b->uses == 0 && b->released >= d->block && b->state == FEED_BLOCK_READY)
+	if (b->uses == 0 && b->released >= b->span && b->state == FEED_BLOCK_READY &&
+	    !d->domain[b->domain].held)
 		drop_block(d, b);
 }
 
@@ -396,34 +474,41 @@ feed_bytes(const struct feed *d)
 bool
 feed_over(const struct feed *d)
 {
-	return d->bytes + d->bytes_loading > d->memory_bytes;
+	return d->bytes + d->bytes_loading > d->o.memory_bytes;
 }
 
 /* ---- loading ---- */
 
-/* The loaded block whose last use is longest ago and that no announced draw needs. */
+/*
+ * The loaded block whose last use is longest ago and that no announced draw needs; of a domain that
+ * is held only where `held`.
+ */
 static struct feed_block *
-evictable(const struct feed *d)
+evictable(const struct feed *d, bool held)
 {
 	struct feed_block *oldest = NULL;
 
-	for (size_t i = 0; i < d->domains_n; i++)
-		for (size_t p = 0; p < d->domain[i].partitions_n; p++)
-			for (struct feed_block *b = d->domain[i].partition[p].block; b != NULL;
-			     b = b->next_in_partition)
-				if (b->state == FEED_BLOCK_READY && b->uses == 0 &&
-				    (oldest == NULL || b->last_use < oldest->last_use))
-					oldest = b;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct feed_block *b = d->bucket[i]; b != NULL; b = b->next_in_bucket)
+			if (b->state == FEED_BLOCK_READY && b->uses == 0 &&
+			    d->domain[b->domain].held == held &&
+			    (oldest == NULL || b->last_use < oldest->last_use))
+				oldest = b;
 	return oldest;
 }
 
-/* Evicts until `more` bytes fit into the budget. False: all that is left is needed. */
+/*
+ * Evicts until `more` bytes fit into the budget, of domains that are held only where it is urgent.
+ * False: all that is left is needed.
+ */
 static bool
-make_room(struct feed *d, uint64_t more)
+make_room(struct feed *d, uint64_t more, bool urgent)
 {
-	while (d->bytes + d->bytes_loading + more > d->memory_bytes) {
-		struct feed_block *b = evictable(d);
+	while (d->bytes + d->bytes_loading + more > d->o.memory_bytes) {
+		struct feed_block *b = evictable(d, false);
 
+		if (b == NULL && urgent)
+			b = evictable(d, true);
 		if (b == NULL)
 			return false;
 		drop_block(d, b);
@@ -490,7 +575,7 @@ start_loads(struct feed *d, struct failure *f)
 		next = b->next_in_queue;
 		if (partition_of(d, b->domain, b->partition)->loading)
 			continue;
-		if (!make_room(d, expected_bytes(d, b)) && !b->urgent)
+		if (!make_room(d, expected_bytes(d, b), b->urgent) && !b->urgent)
 			break;
 		if (start_load(d, b, f) != FAIL_NONE)
 			return f->code;
@@ -586,12 +671,12 @@ keep_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg
 	bool kept;
 
 	assert(s->ordinal == b->first + b->filled);
-	if (s->tokenizer != d->tokenizer)
+	if (s->tokenizer != d->o.tokenizer)
 		return fail(f, FAIL_CONFIG,
 		    "topic %s partition %" PRIu32 " ordinal %" PRIu64 " has tokenizer %016" PRIx64
 		    ", the mix has %016" PRIx64 ": one mix cannot hold two tokenizers",
 		    d->domain[b->domain].name, b->partition, s->ordinal, s->tokenizer,
-		    d->tokenizer);
+		    d->o.tokenizer);
 	if (s->ordinal >= p->pushed_from && msg->offset - (int64_t)s->ordinal != p->push) {
 		p->push = msg->offset - (int64_t)s->ordinal;
 		p->pushed_from = s->ordinal;
@@ -816,7 +901,7 @@ ask_why(struct feed *d, struct feed_load *l, struct failure *f)
 		return FAIL_NONE;
 	l->asked = true;
 	code = kafka_partitions(d->rk, d->domain[l->block->domain].name, &partitions, SILENT_MS, f);
-	if (code == FAIL_NONE && partitions == 0 && d->missing_fails)
+	if (code == FAIL_NONE && partitions == 0 && d->o.missing_fails)
 		return fail(f, FAIL_DATA,
 		    "topic %s does not exist any more: its sequences cannot be read",
 		    d->domain[l->block->domain].name);
@@ -829,6 +914,8 @@ feed_poll(struct feed *d, int timeout_ms, struct failure *f)
 	bool progress = false;
 
 	rd_kafka_poll(d->rk, 0);
+	if (d->rk_pieces != NULL)
+		rd_kafka_poll(d->rk_pieces, 0);
 	if (start_loads(d, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < FEED_LOADS_MAX; i++)

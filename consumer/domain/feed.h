@@ -6,6 +6,7 @@
  * Files of this room:
  *     feed            blocks for the mixer, in the order in which it will draw from them
  *     feed_block      one block in memory
+ *     feed_pieces     in which pieces domains are read, and which stay in memory
  *     domains         lengths, sizes and tokenizer of the domains of a mix; what has grown since
  *     partition_tail  the last record of a partition, which tells its length
  *     partition_log   all sequences of one sealed partition, with their tokens decoded
@@ -15,8 +16,9 @@
  *     held_out        all sequences of a domain's validation or test set
  *
  * Lookahead. A copy of the mixer runs ahead (assembler.h) and announces every draw with
- * feed_want(). The feed loads the blocks that those draws fall into, in the order of first use, at
- * most FEED_LOADS_MAX partitions at a time, each for one block. Payloads are copied out of
+ * feed_want(). The feed loads the blocks that those draws fall into, or the pieces of them that it
+ * was told to read (feed_read_as), in the order of first use, at most FEED_LOADS_MAX partitions at
+ * a time, each for one block. Payloads are copied out of
  * librdkafka's messages, so that one sequence does not keep a whole fetch buffer in memory.
  *
  *            feed_want()          room, and its partition is free         last sequence
@@ -38,6 +40,9 @@
  *     D             A:2 B:1 C:1                      D is queued: every block is needed
  *     A, B drawn    A:1 B:0 C:1                      B is evicted, D is loaded
  *     A drawn       A:0 C:1 D:1                      A stays: a later draw may want its rest
+ *
+ * A domain that is held stays: its blocks are not dropped when they are drawn, and are evicted only
+ * for feed_urge(), which needs it where the domain has grown beyond what it was held for.
  *
  * Only feed_urge() may load past the budget: a step whose blocks do not fit in it together must
  * still be put together. worst_case.h checks at the start that memory suffices for that.
@@ -71,6 +76,7 @@
 #include "common/base/failure.h"
 #include "common/config/properties.h"
 #include "consumer/domain/feed_block.h"
+#include "consumer/domain/feed_pieces.h"
 #include "consumer/mixer/mixer.h"
 
 enum {
@@ -92,7 +98,7 @@ struct feed_options {
 	bool missing_fails;
 };
 
-/* Gives *out, to be ended with feed_close(). Copies the options. */
+/* Gives *out, to be ended with feed_close(). Copies the options, and borrows the properties. */
 enum fail_code feed_open(struct feed **out, const struct feed_options *o, struct failure *f);
 void feed_close(struct feed *d); /* NULL is accepted */
 
@@ -102,6 +108,13 @@ void feed_close(struct feed *d); /* NULL is accepted */
  */
 enum fail_code feed_add_domain(struct feed *d, const char *topic, size_t partitions_n,
     uint64_t record_bytes, struct failure *f);
+
+/*
+ * In which pieces a domain is read (feed_pieces.h); by default in blocks. Ignored once something of
+ * the domain was announced.
+ */
+enum fail_code feed_read_as(
+    struct feed *d, uint32_t domain, const struct feed_piece *as, struct failure *f);
 
 /*
  * Announces a draw, which feed_release() or feed_forget() takes back. Where the draw's block has

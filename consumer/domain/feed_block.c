@@ -22,6 +22,7 @@ feed_block_open(uint32_t domain, uint32_t partition, uint64_t first, uint32_t co
 	b->partition = partition;
 	b->first = first;
 	b->count = count;
+	b->chunk_bytes = FEED_BLOCK_CHUNK_BYTES;
 	return b;
 }
 
@@ -75,21 +76,21 @@ feed_block_close(struct feed_block *b, struct feed_block_pool *pool)
 }
 
 /*
- * An empty chunk with room for n bytes; NULL: no memory. What is larger than a chunk gets one of
- * its own size, which the pool does not take back.
+ * An empty chunk of `bytes`, or of n where that is more; NULL: no memory. The pool takes back and
+ * gives those of FEED_BLOCK_CHUNK_BYTES alone.
  */
 static struct feed_block_chunk *
-new_chunk(struct feed_block_pool *pool, size_t n)
+new_chunk(struct feed_block_pool *pool, size_t bytes, size_t n)
 {
 	struct feed_block_chunk *c = pool->chunk;
 
-	if (n <= FEED_BLOCK_CHUNK_BYTES && c != NULL) {
+	if (bytes == FEED_BLOCK_CHUNK_BYTES && n <= bytes && c != NULL) {
 		assert(pool->n > 0);
 		assert(c->room == FEED_BLOCK_CHUNK_BYTES);
 		pool->chunk = c->next;
 		pool->n--;
 	} else {
-		size_t room = n > FEED_BLOCK_CHUNK_BYTES ? n : FEED_BLOCK_CHUNK_BYTES;
+		size_t room = n > bytes ? n : bytes;
 
 		c = malloc(sizeof(*c) + room);
 		if (c == NULL)
@@ -110,7 +111,7 @@ keep(struct feed_block *b, struct feed_block_pool *pool, const void *bytes, size
 	struct feed_block_chunk *c = b->chunk;
 
 	if (c == NULL || c->room - c->n < n) {
-		c = new_chunk(pool, n);
+		c = new_chunk(pool, b->chunk_bytes, n);
 		if (c == NULL)
 			return NULL;
 		c->next = b->chunk;

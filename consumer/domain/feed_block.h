@@ -2,8 +2,8 @@
  * feed_block.h -- one block of sequences in memory: filled in the order of its ordinals, read by
  * ordinal.
  *
- * A block is the unit that a domain's order keeps together (order.h): `count` ordinals of one
- * partition, from `first` on. Ordinal k is record[k - first]; records [0, filled) are there, good
+ * A block is the unit that a domain's order keeps together (order.h), or a piece of it
+ * (feed_pieces.h): `count` ordinals of one partition, from `first` on. Ordinal k is record[k - first]; records [0, filled) are there, good
  * or bad, and the rest is still to be read. Payloads lie in chunks that belong to the block and are
  * freed with it, so that a record costs no allocation of its own and a block is dropped at once.
  *
@@ -68,9 +68,11 @@ struct feed_block {
 	uint64_t bytes;  /* held by chunks */
 	struct feed_block_chunk *chunk;
 	struct feed_block_record *record; /* [count] */
+	size_t chunk_bytes;               /* of a new chunk; FEED_BLOCK_CHUNK_BYTES by default */
 
 	/* The feed's: see "Invariants" in feed.c. */
-	struct feed_block *next_in_partition;
+	uint32_t span; /* sequences that it may grow to */
+	struct feed_block *next_in_bucket;
 	struct feed_block *next_in_queue;
 	enum feed_block_state state;
 	bool urgent;

@@ -162,18 +162,71 @@ wait_turn(struct mix *m, struct failure *f)
 
 /* ---- opening and closing: what lasts as long as the run ---- */
 
+/* Says of a domain in `full` order what that costs. A live one has not come to it yet. */
+static void
+log_full(const struct mix *m, const struct feed_piece *p, const char *name)
+{
+	uint64_t blocks = p->sequences / m->attach.plan.plan.block + 1;
+
+	if (p->shuffle != MIX_SHUFFLE_FULL || p->live || p->sequences == 0)
+		return;
+	if (p->held)
+		log_info("mix: domain=%s shuffle=full sequences=%" PRIu64 " held_bytes=%" PRIu64
+			 " reads=%" PRIu64,
+		    name, p->sequences, p->held_bytes, blocks);
+	else
+		log_warning("mix: MIX-FULL-READS domain=%s shuffle=full: a read for each of its "
+			    "%" PRIu64 " sequences, %" PRIu64
+			    " times as many as with shuffle: block; mix.memory of %" PRIu64
+			    " MB would hold it, and read it once",
+		    name, p->sequences, p->sequences / blocks,
+		    (m->config->mix.memory_bytes + p->lacks_bytes) / 1000000 + 1);
+}
+
+/* In which pieces each domain is read: [m->domains->n]. Gives *out (free). */
+static enum fail_code
+decide_pieces(struct mix *m, struct feed_piece **out, struct failure *f)
+{
+	const struct domains *d = m->domains;
+	uint32_t block = m->attach.plan.plan.block;
+	struct worst_case_room room;
+	struct feed_piece *piece;
+
+	if (worst_case_check(m->config, d, block, &room, f) != FAIL_NONE)
+		return f->code;
+	piece = calloc(d->n + 1, sizeof(*piece));
+	if (piece == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < d->n; i++) {
+		const struct domains_facts *facts = &d->facts[i];
+
+		piece[i] = (struct feed_piece){
+		    .shuffle = facts->shuffle,
+		    .live = facts->live,
+		    .partitions_n = facts->partitions_n,
+		    .sequences = facts->sequences_total,
+		    .bytes = facts->sequences_total * facts->record_bytes,
+		};
+	}
+	feed_pieces(piece, d->n, block, room.spare_bytes);
+	*out = piece;
+	return FAIL_NONE;
+}
+
 static enum fail_code
 open_feed(struct mix *m, struct failure *f)
 {
 	uint32_t block = m->attach.plan.plan.block;
+	struct worst_case_room room;
 	struct feed_options o = {
 	    .properties = &m->config->kafka,
 	    .tokenizer = m->domains->tokenizer,
 	    .block = block,
 	};
 
-	if (worst_case_check(m->config, m->domains, block, &o.memory_bytes, f) != FAIL_NONE)
+	if (worst_case_check(m->config, m->domains, block, &room, f) != FAIL_NONE)
 		return f->code;
+	o.memory_bytes = room.blocks_bytes;
 	for (size_t i = 0; i < m->domains->n; i++) {
 		uint64_t bytes = block * m->domains->facts[i].record_bytes;
 
@@ -189,7 +242,7 @@ look_at_joining(void *mix, const char *name, struct mixer_source *out, struct fa
 	struct mix *m = mix;
 	struct domains *d = m->domains;
 	const struct domains_facts *facts;
-	uint64_t ignored;
+	struct worst_case_room ignored;
 	int i = domains_named(d, name);
 
 	if (i >= 0) {
@@ -320,17 +373,27 @@ commit_open(struct mix *m, struct failure *f)
 static enum fail_code
 tell_feed(struct mix *m, const struct mixer *mixer, struct failure *f)
 {
-	for (uint32_t d = (uint32_t)feed_domains(m->feed); d < mixer_domains(mixer); d++) {
+	struct feed_piece *piece = NULL;
+	enum fail_code code = FAIL_NONE;
+	uint32_t d = (uint32_t)feed_domains(m->feed);
+
+	if (d < mixer_domains(mixer))
+		code = decide_pieces(m, &piece, f);
+	for (; code == FAIL_NONE && d < mixer_domains(mixer); d++) {
 		const char *name = mixer_domain_name(mixer, d);
 		int i = domains_named(m->domains, name);
 		char topic[TOPIC_MAX_BYTES + 1];
 
 		names_domain_topic(topic, m->config->corpus, name, SET_TRAIN);
-		if (feed_add_domain(m->feed, topic, mixer_partitions(mixer, d),
-			i < 0 ? 1 : m->domains->facts[i].record_bytes, f) != FAIL_NONE)
-			return f->code;
+		code = feed_add_domain(m->feed, topic, mixer_partitions(mixer, d),
+		    i < 0 ? 1 : m->domains->facts[i].record_bytes, f);
+		if (code == FAIL_NONE && i >= 0) {
+			log_full(m, &piece[i], name);
+			code = feed_read_as(m->feed, d, &piece[i], f);
+		}
 	}
-	return FAIL_NONE;
+	free(piece);
+	return code;
 }
 
 /* Answers what waits, in a transaction of its own; only while no other is open. */

@@ -8,22 +8,46 @@
 
 enum { QUEUE_PART = 4 };
 
-/* The largest block of any domain, in bytes. A domain that cannot grow may be smaller than one. */
+/* Bytes of a domain's largest block. One that cannot grow may be smaller than a block. */
 static uint64_t
-largest_block(const struct domains *d, uint32_t block)
+block_bytes(const struct domains_facts *facts, uint32_t block)
 {
-	uint64_t largest = 0;
+	uint64_t sequences = block;
+
+	if (!facts->live && facts->sequences_total < sequences)
+		sequences = facts->sequences_total;
+	return sequences * facts->record_bytes_max;
+}
+
+static uint64_t
+larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Bytes that one step may need. */
+static uint64_t
+step_bytes(const struct config *c, const struct domains *d, uint32_t block)
+{
+	uint64_t largest = 0, record = 0, pieces = 0, touched, blocked = 0;
 
 	for (size_t i = 0; i < d->n; i++) {
 		const struct domains_facts *facts = &d->facts[i];
-		uint64_t sequences = block;
 
-		if (!facts->live && facts->sequences_total < sequences)
-			sequences = facts->sequences_total;
-		if (sequences * facts->record_bytes_max > largest)
-			largest = sequences * facts->record_bytes_max;
+		if (facts->shuffle == MIX_SHUFFLE_BLOCK) {
+			blocked++;
+			largest = larger(largest, block_bytes(facts, block));
+			continue;
+		}
+		record = larger(record, facts->record_bytes_max);
+		if (facts->shuffle == MIX_SHUFFLE_NONE)
+			pieces += 2 * facts->partitions_n * facts->record_bytes_max *
+				  feed_pieces_turn(block, facts->partitions_n);
 	}
-	return largest;
+	touched = c->mix.window * (c->mix.global_batch / block + 2 * blocked);
+	if (touched > c->mix.global_batch)
+		touched = c->mix.global_batch;
+	return (blocked == 0 ? 0 : touched * largest) + c->mix.global_batch * record + pieces;
 }
 
 uint64_t
@@ -36,26 +60,26 @@ worst_case_queue(const struct config_mix *mix)
 
 enum fail_code
 worst_case_check(const struct config *c, const struct domains *d, uint32_t block,
-    uint64_t *blocks_bytes, struct failure *f)
+    struct worst_case_room *room, struct failure *f)
 {
 	const struct config_mix *mix = &c->mix;
-	uint64_t largest = largest_block(d, block), fetches, queue, step, touched;
+	uint64_t largest = 0, fetches, queue, step;
 
 	assert(block >= 1);
-	touched = mix->window * (mix->global_batch / block + 2 * d->n);
-	if (touched > mix->global_batch)
-		touched = mix->global_batch;
+	for (size_t i = 0; i < d->n; i++)
+		largest = larger(largest, block_bytes(&d->facts[i], block));
 	fetches = FEED_LOADS_MAX * (largest + largest / 4);
 	queue = worst_case_queue(mix) + topic_plan_lane_bytes(c, 3);
-	step = touched * largest;
+	step = step_bytes(c, d, block);
 	if (fetches + queue + step > mix->memory_bytes)
 		return fail(f, FAIL_CONFIG,
-		    "mix.memory: %" PRIu64 " MB are not enough: one step may touch %" PRIu64
-		    " blocks of %" PRIu64 " KB, with %" PRIu64
+		    "mix.memory: %" PRIu64 " MB are not enough: one step may need %" PRIu64
+		    " MB of sequences, in blocks of at most %" PRIu64 " KB, with %" PRIu64
 		    " MB of fetches and transactions beside them; allow %" PRIu64 " MB, or make "
 		    "mix.global_batch or mix.transaction_bytes smaller",
-		    mix->memory_bytes / 1000000, touched, largest / 1000,
+		    mix->memory_bytes / 1000000, step / 1000000, largest / 1000,
 		    (fetches + queue) / 1000000, (fetches + queue + step) / 1000000 + 1);
-	*blocks_bytes = mix->memory_bytes - fetches - queue;
+	room->blocks_bytes = mix->memory_bytes - fetches - queue;
+	room->spare_bytes = room->blocks_bytes - step;
 	return FAIL_NONE;
 }

@@ -15,6 +15,10 @@
  * window * (B / block + 2 n) blocks, and never more than B. Example: B = 1024, block = 64,
  * window = 4, 8 domains: 4 * (16 + 16) = 128 blocks.
  *
+ * So it is of domains in the order `block`. Of the others every draw may be a record of its own;
+ * and where the n partitions of one take turns (`none`), 2 n pieces of it (feed_pieces.h) are begun
+ * or not at their ends. What memory has beyond the worst case may hold domains in `full` order.
+ *
  * Pure. Thread: any.
  */
 #ifndef CONSUMER_PUBLISH_WORST_CASE_H
@@ -32,11 +36,16 @@
  */
 uint64_t worst_case_queue(const struct config_mix *mix);
 
+struct worst_case_room {
+	uint64_t blocks_bytes; /* what of mix.memory is for blocks, */
+	uint64_t spare_bytes;  /* and of that what no step needs */
+};
+
 /*
- * *blocks_bytes: what of mix.memory is for blocks. FAIL_CONFIG: it cannot hold the worst case; the
- * sentence has the figure that would do. `block`: sequences of a whole one, >= 1.
+ * FAIL_CONFIG: mix.memory cannot hold the worst case; the sentence has the figure that would do.
+ * `block`: sequences of a whole one, >= 1.
  */
 enum fail_code worst_case_check(const struct config *c, const struct domains *d, uint32_t block,
-    uint64_t *blocks_bytes, struct failure *f);
+    struct worst_case_room *room, struct failure *f);
 
 #endif

@@ -152,36 +152,80 @@ note_bad(void *replay, const struct mixer_draw *draw, const struct feed_block_re
 	    mixer_domain_name(assembler_mixer(r->assembler), draw->domain));
 }
 
+/* An estimate: a sequence of tokens that compress to two bytes each. */
+static uint64_t
+record_bytes(const struct replay *r)
+{
+	return 2 * (uint64_t)r->plan.plan.sequence_length + 256;
+}
+
+/* Of what the feed may use; 0 in the configuration: a mix without a file. */
+static uint64_t
+feed_memory(const struct replay *r)
+{
+	uint64_t memory = r->o->config->mix.memory_bytes;
+
+	return (memory == 0 ? MEMORY_BYTES : memory) / 2;
+}
+
+/* In which pieces the domains from `first` on are read; half of the memory may hold domains. */
+static enum fail_code
+read_as(struct replay *r, const struct mixer *m, uint32_t first, struct failure *f)
+{
+	size_t n = mixer_domains(m);
+	struct feed_piece *piece = calloc(n + 1, sizeof(*piece));
+	enum fail_code code = FAIL_NONE;
+
+	if (piece == NULL)
+		return fail_memory(f);
+	for (uint32_t d = 0; d < n; d++) {
+		const struct ledger *now = &r->now;
+		struct mixer_standing s;
+
+		mixer_stand(m, d, &s);
+		piece[d] = (struct feed_piece){
+		    .shuffle = mixer_plan_shuffle(&r->plan.plan, mixer_domain_name(m, d)),
+		    .live = d < now->domains_n && now->domain[d].live,
+		    .partitions_n = mixer_partitions(m, d),
+		    .sequences = s.length,
+		    .bytes = s.length * record_bytes(r),
+		};
+	}
+	feed_pieces(piece, n, r->plan.plan.block, feed_memory(r) / 2);
+	for (uint32_t d = first; d < n && code == FAIL_NONE; d++)
+		code = feed_read_as(r->feed, d, &piece[d], f);
+	free(piece);
+	return code;
+}
+
 /* The feed numbers domains as the mixer does. */
 static enum fail_code
 add_domains_to_feed(struct replay *r, const struct mixer *m, struct failure *f)
 {
-	/* An estimate: a sequence of tokens that compress to two bytes each. */
-	uint64_t record_bytes = 2 * (uint64_t)r->plan.plan.sequence_length + 256;
+	uint32_t known = (uint32_t)feed_domains(r->feed);
 
-	for (uint32_t d = (uint32_t)feed_domains(r->feed); d < mixer_domains(m); d++) {
+	for (uint32_t d = known; d < mixer_domains(m); d++) {
 		char topic[TOPIC_MAX_BYTES + 1];
 
 		names_domain_topic(topic, r->plan.corpus, mixer_domain_name(m, d), SET_TRAIN);
-		if (feed_add_domain(r->feed, topic, mixer_partitions(m, d), record_bytes, f) !=
+		if (feed_add_domain(r->feed, topic, mixer_partitions(m, d), record_bytes(r), f) !=
 		    FAIL_NONE)
 			return f->code;
 	}
-	return FAIL_NONE;
+	return known < mixer_domains(m) ? read_as(r, m, known, f) : FAIL_NONE;
 }
 
 /* The feed stays open from transaction to transaction: the assembler does not. */
 static enum fail_code
 open_feed(struct replay *r, struct failure *f)
 {
-	uint64_t memory = r->o->config->mix.memory_bytes; /* 0: a mix without a file */
 	struct feed_options o = {
 	    .properties = &r->o->config->kafka,
-	    .memory_bytes = (memory == 0 ? MEMORY_BYTES : memory) / 2,
+	    .memory_bytes = feed_memory(r),
 	    .tokenizer = r->now.tokenizer,
 	    .block = r->plan.plan.block,
 	    .missing_fails = true,
-	    .block_bytes = r->plan.plan.block * (2 * (uint64_t)r->plan.plan.sequence_length + 256),
+	    .block_bytes = r->plan.plan.block * record_bytes(r),
 	};
 
 	return r->feed != NULL ? FAIL_NONE : feed_open(&r->feed, &o, f);

@@ -1,4 +1,4 @@
-/* feed.h against librdkafka's mock cluster: a block that grows while it is read. */
+/* feed.h against librdkafka's mock cluster: blocks that grow while they are read, and pieces. */
 #include "tests/unit/test.h"
 
 #include <librdkafka/rdkafka.h>
@@ -11,7 +11,14 @@
 #include "consumer/domain/feed.h"
 #include "tests/unit/sample.h"
 
-enum { WAIT_MS = 10000, FIRST = 30, ALL = 60, BLOCK = 64, RECORD_BYTES = 200 };
+enum {
+	WAIT_MS = 10000,
+	FIRST = 30,
+	ALL = 60,
+	BLOCK = 64,
+	RECORD_BYTES = 200,
+	MEMORY_BYTES = 1 << 20
+};
 
 static struct failure f;
 
@@ -56,18 +63,19 @@ static struct feed *
 open_feed(rd_kafka_t *writer)
 {
 	const char *at = rd_kafka_mock_cluster_bootstraps(rd_kafka_handle_mock_cluster(writer));
-	struct property property = {(char[]){"bootstrap.servers"}, (char *)at};
-	struct properties properties = {1, &property};
+	static struct property property; /* the feed borrows them */
+	static struct properties properties = {1, &property};
 	struct feed_options o = {
 	    .properties = &properties,
 	    .group = "m.mixer",
-	    .memory_bytes = 1 << 20,
+	    .memory_bytes = MEMORY_BYTES,
 	    .tokenizer = SAMPLE_TOKENIZER,
 	    .block_bytes = BLOCK * RECORD_BYTES,
 	    .block = BLOCK,
 	};
 	struct feed *d;
 
+	property = (struct property){(char *)"bootstrap.servers", (char *)at};
 	assert_int_equal(feed_open(&d, &o, &f), FAIL_NONE);
 	assert_int_equal(feed_add_domain(d, "c.live", 1, RECORD_BYTES, &f), FAIL_NONE);
 	return d;
@@ -104,11 +112,143 @@ test_a_block_that_grows_while_it_is_read_is_read_to_its_new_end(void **state)
 	kafka_close(writer);
 }
 
+/* Loads the draw of an ordinal of `count` in its block; its record's offset. */
+static int64_t
+load(struct feed *d, uint64_t ordinal, uint32_t count)
+{
+	const struct mixer_draw draw = {
+	    .ordinal = ordinal, .block_first = ordinal - ordinal % BLOCK, .block_count = count};
+	int64_t deadline_ms = clock_ms() + WAIT_MS;
+
+	assert_int_equal(feed_want(d, &draw, &f), FAIL_NONE);
+	while (feed_find(d, &draw) == NULL && clock_ms() < deadline_ms) {
+		feed_urge(d, &draw);
+		assert_int_equal(feed_poll(d, 10, &f), FAIL_NONE);
+	}
+	assert_non_null(feed_find(d, &draw));
+	return feed_find(d, &draw)->offset;
+}
+
+static void
+release(struct feed *d, uint64_t ordinal, uint32_t count)
+{
+	const struct mixer_draw draw = {
+	    .ordinal = ordinal, .block_first = ordinal - ordinal % BLOCK, .block_count = count};
+
+	feed_release(d, &draw);
+}
+
+/* The last block has 22 sequences: 128 to 149, the last piece of eight six of them. */
+static void
+test_a_domain_is_read_in_the_pieces_that_it_is_told(void **state)
+{
+	static const uint32_t pieces[] = {1, 8, BLOCK};
+	rd_kafka_t *writer = open_writer("test.mock.num.brokers", "1");
+
+	(void)state;
+	write_sequences(writer, "c.live", 0, 150);
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		const struct feed_piece as = {.piece = pieces[i]};
+		struct feed *d = open_feed(writer);
+		uint64_t bytes;
+
+		assert_int_equal(feed_read_as(d, 0, &as, &f), FAIL_NONE);
+		assert_int_equal(load(d, 70, BLOCK), 70);
+		assert_int_equal(load(d, 149, 22), 149);
+		assert_int_equal(load(d, 64, BLOCK), 64);
+		bytes = feed_bytes(d);
+		if (pieces[i] < BLOCK) /* not a chunk of a block for each */
+			assert_in_range(bytes, 1, 3 * pieces[i] * 1000);
+		/* Too late: ignored. */
+		assert_int_equal(
+		    feed_read_as(d, 0, &(struct feed_piece){.piece = 2}, &f), FAIL_NONE);
+		assert_int_equal(load(d, 70, BLOCK), 70);
+		assert_int_equal(feed_bytes(d), bytes);
+		for (int k = 0; k < 2; k++)
+			release(d, 70, BLOCK);
+		release(d, 64, BLOCK);
+		release(d, 149, 22);
+		/* Of one sequence nothing is left to draw. */
+		if (pieces[i] == 1)
+			assert_int_equal(feed_bytes(d), 0);
+		else
+			assert_true(feed_bytes(d) > 0);
+		feed_close(d);
+	}
+	kafka_close(writer);
+}
+
+/* Its first pass is dealt in the order of its ordinals: whole blocks serve it better. */
+static void
+test_the_first_pass_of_a_live_domain_is_read_in_blocks(void **state)
+{
+	const struct feed_piece as = {.piece = 1, .live = true};
+	const struct mixer_draw later = {
+	    .epoch = 1, .ordinal = 5, .block_first = 0, .block_count = BLOCK};
+	rd_kafka_t *writer = open_writer("test.mock.num.brokers", "1");
+	struct feed *d = open_feed(writer);
+	uint64_t bytes;
+
+	(void)state;
+	write_sequences(writer, "c.live", 0, BLOCK);
+	assert_int_equal(feed_read_as(d, 0, &as, &f), FAIL_NONE);
+	assert_int_equal(load(d, 5, BLOCK), 5);
+	bytes = feed_bytes(d);
+	assert_int_equal(load(d, 6, BLOCK), 6);
+	assert_int_equal(feed_bytes(d), bytes);
+	assert_int_equal(feed_want(d, &later, &f), FAIL_NONE);
+	assert_null(feed_find(d, &later)); /* a piece of its own */
+	while (feed_find(d, &later) == NULL)
+		assert_int_equal(feed_poll(d, 10, &f), FAIL_NONE);
+	assert_int_equal(feed_find(d, &later)->offset, 5);
+	feed_release(d, &later);
+	assert_int_equal(feed_bytes(d), bytes);
+	feed_close(d);
+	kafka_close(writer);
+}
+
+/* Both domains' blocks are drawn to their ends. Of the one that is held they stay. */
+static void
+test_what_is_held_stays_until_a_step_needs_the_room(void **state)
+{
+	const struct feed_piece as = {.piece = BLOCK, .held = true};
+	rd_kafka_t *writer = open_writer("test.mock.num.brokers", "1");
+
+	(void)state;
+	write_sequences(writer, "c.live", 0, 21 * BLOCK);
+	for (int held = 0; held < 2; held++) {
+		struct feed *d = open_feed(writer); /* with room for four chunks */
+		uint64_t bytes;
+
+		if (held)
+			assert_int_equal(feed_read_as(d, 0, &as, &f), FAIL_NONE);
+		for (uint64_t k = 0; k < BLOCK; k++)
+			load(d, k, BLOCK);
+		bytes = feed_bytes(d);
+		assert_true(bytes > 0);
+		for (uint64_t k = 0; k < BLOCK; k++)
+			release(d, k, BLOCK);
+		assert_int_equal(feed_bytes(d), held ? bytes : 0);
+		for (uint64_t k = 0; k < 20; k++) /* urged, one after the other */
+			load(d, k * BLOCK, BLOCK);
+		assert_int_equal(feed_bytes(d), 20 * bytes);
+		for (uint64_t k = 0; k < 20; k++)
+			release(d, k * BLOCK, BLOCK);
+		load(d, 20 * BLOCK, BLOCK);
+		assert_true(feed_bytes(d) <= MEMORY_BYTES);
+		feed_close(d);
+	}
+	kafka_close(writer);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_block_that_grows_while_it_is_read_is_read_to_its_new_end),
+	    cmocka_unit_test(test_a_domain_is_read_in_the_pieces_that_it_is_told),
+	    cmocka_unit_test(test_the_first_pass_of_a_live_domain_is_read_in_blocks),
+	    cmocka_unit_test(test_what_is_held_stays_until_a_step_needs_the_room),
 	};
 
 	log_set_level(LOG_ERROR);

@@ -11,6 +11,7 @@ static struct domains_facts facts[8];
 static struct domains domains;
 static struct config config;
 static struct failure f;
+static uint64_t spare; /* of the last check */
 
 /* Eight domains, long ones, and a mix whose step touches 4 * (1024 / 64 + 2 * 8) = 128 blocks. */
 static int
@@ -39,21 +40,35 @@ beside(uint64_t block_bytes)
 static enum fail_code
 check(uint64_t memory, uint64_t *blocks)
 {
+	struct worst_case_room room = {0};
+	enum fail_code code;
+
 	config.mix.memory_bytes = memory;
-	return worst_case_check(&config, &domains, BLOCK, blocks, &f);
+	code = worst_case_check(&config, &domains, BLOCK, &room, &f);
+	*blocks = room.blocks_bytes;
+	spare = room.spare_bytes;
+	return code;
+}
+
+static void
+expect_step(uint64_t step, uint64_t block_bytes)
+{
+	uint64_t need = beside(block_bytes) + step, blocks = 0;
+
+	assert_int_equal(check(need - 1, &blocks), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "mix.memory"));
+	assert_int_equal(check(need, &blocks), FAIL_NONE);
+	assert_int_equal(blocks, step);
+	assert_int_equal(spare, 0);
+	assert_int_equal(check(need + 12345, &blocks), FAIL_NONE);
+	assert_int_equal(blocks, step + 12345);
+	assert_int_equal(spare, 12345);
 }
 
 static void
 expect(uint64_t touched, uint64_t block_bytes)
 {
-	uint64_t need = beside(block_bytes) + touched * block_bytes, blocks = 0;
-
-	assert_int_equal(check(need - 1, &blocks), FAIL_CONFIG);
-	assert_non_null(strstr(f.text, "mix.memory"));
-	assert_int_equal(check(need, &blocks), FAIL_NONE);
-	assert_int_equal(blocks, touched * block_bytes);
-	assert_int_equal(check(need + 12345, &blocks), FAIL_NONE);
-	assert_int_equal(blocks, touched * block_bytes + 12345);
+	expect_step(touched * block_bytes, block_bytes);
 }
 
 static void
@@ -91,6 +106,27 @@ test_a_short_domain_counts_as_it_is_unless_it_is_live(void **unused)
 	expect(128, BLOCK * RECORD);
 }
 
+/*
+ * Every draw of a domain without blocks may be a record of its own. Where partitions take turns,
+ * twice a piece of each is there, a block in all: 2 * 64 records, whether 1 partition or 64.
+ */
+static void
+test_orders_without_blocks_need_their_records_alone(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < 8; i++)
+		facts[i].shuffle = MIX_SHUFFLE_FULL;
+	expect_step(1024 * RECORD, BLOCK * RECORD);
+	facts[0].shuffle = facts[1].shuffle = MIX_SHUFFLE_NONE;
+	facts[0].partitions_n = 1;
+	facts[1].partitions_n = 64;
+	expect_step((1024 + 2 * 2 * 64) * RECORD, BLOCK * RECORD);
+	facts[1].partitions_n = 1000; /* a sequence each, at least */
+	expect_step((1024 + 2 * 64 + 2 * 1000) * RECORD, BLOCK * RECORD);
+	facts[2].shuffle = MIX_SHUFFLE_BLOCK; /* 4 * (1024 / 64 + 2) blocks */
+	expect_step((1024 + 2 * 64 + 2 * 1000) * RECORD + 72 * BLOCK * RECORD, BLOCK * RECORD);
+}
+
 /* What is larger waits for the broker: memory stays what it is, whatever a transaction holds. */
 static void
 test_the_queue_is_two_transactions_and_at_most_a_quarter_of_memory(void **unused)
@@ -119,6 +155,7 @@ main(void)
 	    cmocka_unit_test_setup(test_a_step_touches_no_more_blocks_than_it_has_draws, reset),
 	    cmocka_unit_test_setup(test_the_largest_block_of_any_domain_counts, reset),
 	    cmocka_unit_test_setup(test_a_short_domain_counts_as_it_is_unless_it_is_live, reset),
+	    cmocka_unit_test_setup(test_orders_without_blocks_need_their_records_alone, reset),
 	    cmocka_unit_test_setup(
 		test_the_queue_is_two_transactions_and_at_most_a_quarter_of_memory, reset),
 	};
