@@ -153,7 +153,8 @@ def some(found, n=12):
 
 
 @pytest.mark.parametrize("keys", [
-    {}, {"schedule": "greedy", "lane_order": "strided"}, {"weights_unit": "tokens"},
+    {}, {"schedule": "greedy", "lane_order": "strided"}, {"weights_unit": "tokens"}, {"shuffle": "full"},
+    {"shuffle": "none", "domains": {"b": {"shuffle": "full"}}},
     {"phases": [{"name": "late", "start_step": 30, "weights": {"a": 0.1}}], "block": 4},
     {"epoch_size": 50, "schedule": "deficit"}])
 def test_every_draw_of_a_sequence_is_calculated_from_the_ledger(riffle, fill, configure, read, keys):

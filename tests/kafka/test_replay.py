@@ -132,6 +132,8 @@ def test_schedules_phases_and_orders_are_replayed(riffle, fill, configure, repla
         "tokens": {"weights_unit": "tokens", "phases": phases},
         "drop": {"domains": {"a": {"on_end": "drop"}}, "temperature": 3},
         "size": {"weights": "size"},
+        "full": {"shuffle": "full", "phases": phases},
+        "none": {"shuffle": "none", "domains": {"a": {"shuffle": "full"}}},
     }
     for name, keys in variants.items():
         config = configure({**weights}, name, **keys)

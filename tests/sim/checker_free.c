@@ -113,7 +113,7 @@ wanted_draw(const struct world *w, const char *domain, size_t k, struct batch_dr
 		partitions++;
 	*out = (struct batch_drawn){
 	    .partition = (uint32_t)(k % partitions), .ordinal = k / partitions};
-	if (l->live)
+	if (l->live || world_ordered(w, domain, k, out))
 		return true;
 	for (size_t i = 0; i < w->orders_n; i++)
 		if (strcmp(w->order[i].domain, domain) == 0 && k < w->order[i].n) {

@@ -400,6 +400,7 @@ run_unfaulted(struct world *w)
 {
 	struct cluster_partition *control = cluster_partition("m.control", 0);
 	int64_t asked = control->end;
+	const char *bad;
 
 	for (uint32_t i = 0; i < w->lanes; i++) {
 		struct cluster_commit c = {.group = "m.trainers",
@@ -422,6 +423,13 @@ run_unfaulted(struct world *w)
 		give_up("mixing without faults", &f);
 	}
 	keep_taken(w);
+	bad = w->free ? NULL : world_check_orders(w); /* of the others the checker does it */
+	if (bad != NULL) {
+		struct failure f;
+
+		fail(&f, FAIL_DATA, "%s", bad);
+		give_up(w->name, &f);
+	}
 }
 
 struct world_told *

@@ -15,7 +15,7 @@
 #include "tests/sim/kafka/cluster.h"
 
 enum {
-	WORLD_KINDS = 20,
+	WORLD_KINDS = 23,
 	WORLD_LANES_MAX = 4,
 	WORLD_STEPS_MAX = 128,
 	WORLD_DOMAINS_MAX = 5,
@@ -165,6 +165,13 @@ const struct world_state *world_state(
     const struct world *w, int64_t step_next, int64_t control_next);
 /* Adds what the ledger record answers to a text; false: there is no room. */
 bool world_add_answers(char text[static WORLD_ANSWERS_MAX], const struct ledger *l);
+
+/*
+ * orders.c: the k-th draw of a domain in the order `none` or `full`, where nothing is left out of
+ * it; false: it has another order. And whether the run without faults draws so; NULL: it does.
+ */
+bool world_ordered(const struct world *w, const char *domain, size_t k, struct batch_drawn *out);
+const char *world_check_orders(const struct world *w);
 
 /* checker.c: NULL: all is well; else the class and a sentence. Borrowed until the next call. */
 const char *checker_check(const struct world *w, bool produced);

@@ -11,6 +11,10 @@
 #define FITTED   "  b: {train: [\"b.{1..2}.jsonl\"], partitions: 2, packing: best_fit}\n"
 #define PADDED   "  d: {train: [d.jsonl], packing: none}\n"
 #define DEALT(x) "  " x ": {train: [w.jsonl], where: {field: from, equals: " x "}}\n"
+#define B_FULL   "  b: {train: [\"b.{1..2}.jsonl\"], partitions: 2, shuffle: full}\n"
+#define B_NONE   "  b: {train: [\"b.{1..2}.jsonl\"], partitions: 2, shuffle: none}\n"
+#define D_FULL   "  d: {train: [d.jsonl], shuffle: full}\n"
+#define D_NONE   "  d: {train: [d.jsonl], shuffle: none}\n"
 #define USUAL    "{a: 0.5, b: 0.3, d: 0.2}"
 
 /* Requests; what they point to is constant, and nobody writes to it. */
@@ -192,4 +196,28 @@ const struct world_kind world_kinds[WORLD_KINDS] = {
 	.weights = USUAL,
 	.more = "  epoch_size: 16\n",
 	.accepted = "{a: 0.6, b: 0.2, d: 0.2}"},
+    {.name = "as they stand, and all shuffled",
+	.lanes = 4,
+	.ranks = 2,
+	.lead = 5,
+	.domains = A B_NONE D_FULL,
+	.weights = "{a: 0.2, b: 0.7, d: 0.1}",
+	.repeated = true},
+    {.name = "all shuffled, little memory, joins, leaves",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 6,
+	.domains = A B D_NONE,
+	.producing = A B D_NONE E,
+	.weights = USUAL,
+	.more = "  shuffle: full\n  memory: 1MB\n",
+	.asked = {JOIN(3), LEAVE(7)},
+	.asked_n = 2},
+    {.name = "orders, changed configuration",
+	.lanes = 2,
+	.ranks = 1,
+	.lead = 4,
+	.domains = A B_FULL D_NONE,
+	.weights = USUAL,
+	.accepted = "{a: 0.3, b: 0.1, d: 0.6}"},
 };
