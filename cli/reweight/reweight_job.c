@@ -169,6 +169,7 @@ init_learner(struct reweight_job *job, double *floor, double *ceiling, struct fa
 	if (job->learner == NULL)
 		return fail_memory(f);
 	reweight_init(job->learner, &o);
+	job->last_step = -1;
 	return FAIL_NONE;
 }
 

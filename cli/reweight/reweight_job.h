@@ -46,6 +46,10 @@ struct reweight_job {
 	int64_t step_next;
 	uint64_t asked, refused; /* requests */
 	struct losses_counts counts;
+
+	/* The last step that was learned from, over all domains; not kept. */
+	int64_t last_step; /* -1: none since the start */
+	struct losses_means last;
 };
 
 /*

@@ -337,6 +337,16 @@ may_ask(const struct loop *l)
 
 /* ---- following ---- */
 
+/* The means of a step over all learned domains. */
+static void
+note_all(struct reweight_job *job, const struct losses_step *s)
+{
+	job->last_step = s->step;
+	job->last = (struct losses_means){0};
+	for (size_t i = 0; i < job->domains_n; i++)
+		losses_add_mean(&job->last, &s->sum[i]);
+}
+
 /*
  * Learns from the steps that are complete now, in their order. `last`: no report comes any more, so
  * that an open step holds none back (losses_next()).
@@ -349,8 +359,10 @@ learn(struct loop *l, bool last, struct failure *f)
 
 	while (
 	    (uint64_t)losses_step_next(l->losses) < until && losses_next(l->losses, last, &step)) {
-		if ((uint64_t)step.step < until)
+		if ((uint64_t)step.step < until) {
 			reweight_step(l->job->learner, &step);
+			note_all(l->job, &step);
+		}
 		if (may_ask(l) && ask(l, f) != FAIL_NONE)
 			return f->code;
 	}

@@ -68,6 +68,10 @@ reweight_print_table(const struct reweight_job *job, FILE *to)
 		fprintf(to, "asked    %" PRIu64 " times, %" PRIu64 " refused\n", job->asked,
 		    job->refused);
 	print_counts(&job->counts, to);
+	if (job->last_step >= 0)
+		fprintf(to,
+		    "step     %" PRId64 ": loss %.4f, excess %.4f nats a token over all domains\n",
+		    job->last_step, job->last.loss, job->last.excess);
 	if (job->reference != NULL)
 		fprintf(to,
 		    "moved    %.6f at most from %s (a round that moves less than 0.001 is the "
@@ -94,6 +98,15 @@ list(const struct reweight_job *job, const double *value)
 	return o;
 }
 
+static json_t *
+all_json(const struct reweight_job *job)
+{
+	if (job->last_step < 0)
+		return json_null();
+	return json_pack("{s:I, s:f, s:f}", "step", (json_int_t)job->last_step, "loss",
+	    job->last.loss, "excess", job->last.excess);
+}
+
 enum fail_code
 reweight_print_json(const struct reweight_job *job, FILE *to, struct failure *f)
 {
@@ -102,12 +115,13 @@ reweight_print_json(const struct reweight_job *job, FILE *to, struct failure *f)
 
 	if (now != NULL) {
 		reweight_weights(job->learner, now);
-		o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "mix",
+		o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "mix",
 		    job->a->mix, "run", job->a->run, "method", reweight_method_name[job->a->method],
 		    "steps", (json_int_t)reweight_steps(job->learner), "step_next",
 		    (json_int_t)job->step_next, "asked", (json_int_t)job->asked, "refused",
 		    (json_int_t)job->refused, "weights", reweight_state_weights(job), "last",
-		    list(job, now), "dropped", reweight_state_counts(&job->counts));
+		    list(job, now), "all", all_json(job), "dropped",
+		    reweight_state_counts(&job->counts));
 	}
 	free(now);
 	return json_print(o, JSON_INDENT(2), to, f);

@@ -127,18 +127,20 @@ print_mixers(const struct status *st, FILE *to)
 	fprintf(to, "\n");
 }
 
-/* Of one run, the one whose losses are in the column LOSS below; the JSON has those of all. */
+/* A line a run; the column LOSS below is of the first one, the JSON has those of all. */
 static void
 print_feedback(const struct status *st, FILE *to)
 {
-	const struct status_feedback *b = status_feedback(st);
+	for (size_t i = 0; i < st->feedback_n; i++) {
+		const struct status_feedback *b = &st->feedback[i];
 
-	assert(st->feedback_n <= st->runs_n);
-	if (b != NULL)
-		fprintf(to,
-		    "losses   run %s, mean of %" PRIu64 " steps, %" PRId64 " to %" PRId64
-		    ", in nats a token\n",
-		    st->run[b - st->feedback].name, b->steps, b->step_first, b->step_last);
+		if (b->steps > 0)
+			fprintf(to,
+			    "losses   run %s%s, mean of %" PRIu64 " steps, %" PRId64 " to %" PRId64
+			    ", in nats a token: %.4f over all domains\n",
+			    b->run, b->configured ? "" : " (not in mix.runs)", b->steps,
+			    b->step_first, b->step_last, b->all.loss);
+	}
 }
 
 static void
@@ -357,6 +359,13 @@ runs_json(const struct status *st)
 	return list;
 }
 
+static json_t *
+loss_json(const struct losses_means *l)
+{
+	return json_pack("{s:f, s:f, s:I}", "loss", l->loss, "excess", l->excess, "tokens",
+	    (json_int_t)l->tokens);
+}
+
 /* What runs have reported lately; domains without a report are left out. */
 static json_t *
 losses_json(const struct status *st)
@@ -370,17 +379,16 @@ losses_json(const struct status *st)
 
 		for (size_t d = 0; d < st->domains_n; d++)
 			if (b->domain[d].tokens > 0)
-				json_object_set_new(domain, st->domain[d].name,
-				    json_pack("{s:f, s:f, s:I}", "loss", b->domain[d].loss,
-					"excess", b->domain[d].excess, "tokens",
-					(json_int_t)b->domain[d].tokens));
+				json_object_set_new(
+				    domain, st->domain[d].name, loss_json(&b->domain[d]));
 		json_array_append_new(list,
-		    json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, "
-			      "s:I}}",
-			"run", st->run[i].name, "steps", number(b->steps), "step_first",
-			known(b->steps > 0, b->step_first), "step_last",
+		    json_pack("{s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I, "
+			      "s:I, s:I}}",
+			"run", b->run, "configured", b->configured, "steps", number(b->steps),
+			"step_first", known(b->steps > 0, b->step_first), "step_last",
 			known(b->steps > 0, b->step_last), "world", known(b->steps > 0, b->world),
-			"domains", domain, "dropped", "duplicate", number(c->duplicate), "late",
+			"all", b->all.tokens > 0 ? loss_json(&b->all) : json_null(), "domains",
+			domain, "dropped", "duplicate", number(c->duplicate), "late",
 			number(c->late), "unknown_step", number(c->unknown_step), "unknown_domain",
 			number(c->unknown_domain), "not_a_number", number(c->not_a_number),
 			"malformed", number(c->malformed)));

@@ -39,6 +39,19 @@ losses_mean(double sum, int64_t tokens)
 	return fmin(fmax(sum / (double)tokens, -LOSSES_MEAN_MAX), LOSSES_MEAN_MAX);
 }
 
+void
+losses_add_mean(struct losses_means *to, const struct losses_sum *s)
+{
+	double tokens = (double)s->tokens, all = (double)to->tokens + tokens;
+
+	assert(s->tokens >= 0);
+	if (s->tokens == 0)
+		return;
+	to->loss += (losses_mean(s->loss_sum, s->tokens) - to->loss) * (tokens / all);
+	to->excess += (losses_mean(s->excess_sum, s->tokens) - to->excess) * (tokens / all);
+	to->tokens += s->tokens;
+}
+
 static int
 by_name(const void *a, const void *b)
 {

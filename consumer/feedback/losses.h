@@ -83,6 +83,18 @@ struct losses_counts {
 /* The mean loss, within LOSSES_MEAN_MAX either way; tokens > 0. */
 double losses_mean(double sum, int64_t tokens);
 
+/* Means over tokens, in nats a token. */
+struct losses_means {
+	double loss, excess;
+	int64_t tokens; /* 0: none were reported, and the means are 0 */
+};
+
+/*
+ * The mean m of n tokens with another one x of k tokens is m + (x - m) * k / (n + k), which needs
+ * no sum of losses: a sum of large sums may be infinite, a mean of means is not.
+ */
+void losses_add_mean(struct losses_means *to, const struct losses_sum *s);
+
 /* A complete step. */
 struct losses_step {
 	int64_t step;

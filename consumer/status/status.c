@@ -596,7 +596,7 @@ ready_to_mix(const struct status *st)
 const struct status_feedback *
 status_feedback(const struct status *st)
 {
-	assert(st->feedback_n <= st->runs_n); /* the caller looks up the run by this index */
+	assert(st->feedback_n <= STATUS_FEEDBACK_RUNS);
 	for (size_t i = 0; i < st->feedback_n; i++)
 		if (st->feedback[i].steps > 0)
 			return &st->feedback[i];
@@ -604,21 +604,20 @@ status_feedback(const struct status *st)
 }
 
 static void
-find_feedback_problems(struct status *st, size_t i)
+find_feedback_problems(struct status *st, const struct status_feedback *b)
 {
-	const struct losses_counts *c = &st->feedback[i].counts;
+	const struct losses_counts *c = &b->counts;
 
-	assert(i < st->runs_n);
 	if (c->not_a_number > 0)
 		problem(st, "STATUS-LOSS-NUMBER",
 		    "run %s reported %" PRIu64
 		    " losses lately that are no finite numbers: they are dropped",
-		    st->run[i].name, c->not_a_number);
+		    b->run, c->not_a_number);
 	if (c->unknown_step > 0)
 		problem(st, "STATUS-LOSS-STEP",
 		    "run %s reported %" PRIu64
 		    " losses lately of steps that the mix has not published: they are dropped",
-		    st->run[i].name, c->unknown_step);
+		    b->run, c->unknown_step);
 }
 
 /* Whether a mixer that starts now would be refused, by what was found already. */
@@ -728,7 +727,7 @@ status_derive(struct status *st, struct failure *f)
 	assert(st->plan != NULL);
 	assert(st->domains_n >= st->config->domains_n || st->domain == NULL);
 	assert(st->report != NULL);
-	assert(st->feedback_n <= st->runs_n);
+	assert(st->feedback_n <= STATUS_FEEDBACK_RUNS);
 	assert(st->problem == NULL);
 	st->problem = calloc(STATUS_PROBLEMS_MAX, sizeof(*st->problem));
 	st->apart = calloc(st->ends_n + 1, sizeof(*st->apart));
@@ -749,7 +748,7 @@ status_derive(struct status *st, struct failure *f)
 	for (size_t i = 0; i < st->runs_n && st->state != STATUS_ENDED; i++)
 		find_run_problems(st, &st->run[i]);
 	for (size_t i = 0; i < st->feedback_n; i++)
-		find_feedback_problems(st, i);
+		find_feedback_problems(st, &st->feedback[i]);
 	if (st->state != STATUS_NO_MIX)
 		find_mixer_problems(st);
 	if (st->ledger.config != NULL && find_config_problem(st, f) != FAIL_NONE)

@@ -117,19 +117,16 @@ struct status_run {
 	char bad[STATUS_PROBLEM_BYTES]; /* why its commits cannot be read as steps; else "" */
 };
 
-/* Means over the tokens of a domain, in nats. */
-struct status_loss {
-	double loss, excess;
-	int64_t tokens; /* 0: none were reported, and the means are 0 */
-};
-
 /* What a run has reported lately: the complete steps among the last reports. */
 struct status_feedback {
+	char run[NAME_MAX_BYTES + 1];
+	bool configured;               /* it is in mix.runs */
 	uint64_t steps;                /* complete; 0: none, and the next three are 0 */
 	int64_t step_first, step_last; /* of them */
 	uint32_t world;
 	struct losses_counts counts;
-	struct status_loss *domain; /* [domains_n], as status.domain */
+	struct losses_means all;     /* over all domains */
+	struct losses_means *domain; /* [domains_n], as status.domain */
 };
 
 /* How a run stands to what the ledger knows of it. */
@@ -192,7 +189,8 @@ struct status {
 	size_t domains_n;
 	struct status_run *run;
 	size_t runs_n;
-	struct status_feedback *feedback; /* [feedback_n]: of the first runs, in their order */
+	/* [feedback_n]: of the first runs, in their order, then of others that have reported. */
+	struct status_feedback *feedback;
 	size_t feedback_n;
 	bool mixers_known;                        /* the election answered */
 	struct status_mixer mixer[STATUS_MIXERS]; /* [mixers_n]: the active ones first */

@@ -3,44 +3,64 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/names.h"
 #include "consumer/feedback/feedback_feed.h"
 
 /* Reports of the topic's tail: each goes to every run's book of losses, which takes its own. */
 struct tail {
 	struct status *st;
-	struct losses **of; /* [runs_n], as st->run */
-	size_t runs_n;
+	const char **domain;                     /* [st->domains_n] */
+	struct losses *of[STATUS_FEEDBACK_RUNS]; /* [st->feedback_n] */
 };
 
+/* Begins the book of a run, at its first report or before. */
 static enum fail_code
-open_books(struct tail *t, struct failure *f)
+open_book(struct tail *t, const char *run, struct failure *f)
 {
 	struct status *st = t->st;
-	const char **name = calloc(st->domains_n, sizeof(*name));
-	struct losses_options o = {
-	    .mix = st->config->mix.name, .domain = name, .domains_n = st->domains_n};
-	enum fail_code code = name == NULL ? fail_memory(f) : FAIL_NONE;
+	const struct config_list *configured = &st->config->mix.runs;
+	struct status_feedback *b = &st->feedback[st->feedback_n];
+	struct losses_options o = {.mix = st->config->mix.name,
+	    .run = run,
+	    .domain = t->domain,
+	    .domains_n = st->domains_n};
 
-	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)
-		name[i] = st->domain[i].name;
-	for (size_t i = 0; code == FAIL_NONE && i < t->runs_n; i++) {
-		o.run = st->run[i].name;
-		code = losses_open(&t->of[i], &o, f);
-		if (code == FAIL_NONE)
-			losses_set_limit(t->of[i], st->ledger.step_next);
+	assert(st->feedback_n < STATUS_FEEDBACK_RUNS);
+	snprintf(b->run, sizeof(b->run), "%s", run);
+	for (size_t i = 0; i < configured->n; i++)
+		b->configured = b->configured || strcmp(configured->text[i], run) == 0;
+	b->domain = calloc(st->domains_n, sizeof(*b->domain));
+	if (b->domain == NULL)
+		return fail_memory(f);
+	if (losses_open(&t->of[st->feedback_n], &o, f) != FAIL_NONE) {
+		free(b->domain);
+		return f->code;
 	}
-	free(name);
-	return code;
+	losses_set_limit(t->of[st->feedback_n++], st->ledger.step_next);
+	return FAIL_NONE;
 }
 
-/*
- * Adds a complete step to the means of a run. The mean m of n tokens with another one x of k tokens
- * is m + (x - m) * k / (n + k), which needs no sum of losses.
- */
+/* A run of which nothing else is known, no commit and no key: it only reports, as a model beside. */
+static bool
+is_new_run(const struct tail *t, const struct feedback *b)
+{
+	const struct status *st = t->st;
+
+	if (b == NULL || st->feedback_n == STATUS_FEEDBACK_RUNS || !names_run_valid(b->run) ||
+	    strcmp(b->mix, st->config->mix.name) != 0)
+		return false;
+	for (size_t i = 0; i < st->feedback_n; i++)
+		if (strcmp(st->feedback[i].run, b->run) == 0)
+			return false;
+	return true;
+}
+
+/* Adds a complete step to the means of a run. */
 static void
 add_step(struct status_feedback *b, const struct losses_step *s, size_t domains_n)
 {
@@ -49,19 +69,8 @@ add_step(struct status_feedback *b, const struct losses_step *s, size_t domains_
 	b->world = s->world;
 	b->steps++;
 	for (size_t i = 0; i < domains_n; i++) {
-		/* A sum of large sums may be infinite, a mean of means is not. */
-		double tokens = (double)s->sum[i].tokens, all;
-
-		if (s->sum[i].tokens == 0)
-			continue;
-		all = (double)b->domain[i].tokens + tokens;
-		b->domain[i].loss +=
-		    (losses_mean(s->sum[i].loss_sum, s->sum[i].tokens) - b->domain[i].loss) *
-		    (tokens / all);
-		b->domain[i].excess +=
-		    (losses_mean(s->sum[i].excess_sum, s->sum[i].tokens) - b->domain[i].excess) *
-		    (tokens / all);
-		b->domain[i].tokens += s->sum[i].tokens;
+		losses_add_mean(&b->domain[i], &s->sum[i]);
+		losses_add_mean(&b->all, &s->sum[i]);
 	}
 }
 
@@ -70,7 +79,7 @@ take_steps(struct tail *t, size_t run, bool last)
 {
 	struct losses_step step;
 
-	assert(run < t->runs_n);
+	assert(run < t->st->feedback_n);
 	while (losses_next(t->of[run], last, &step))
 		add_step(&t->st->feedback[run], &step, t->st->domains_n);
 }
@@ -79,7 +88,9 @@ take_steps(struct tail *t, size_t run, bool last)
 static enum fail_code
 take(struct tail *t, const struct feedback_feed_record *r, struct failure *f)
 {
-	for (size_t i = 0; i < t->runs_n; i++) {
+	if (is_new_run(t, r->feedback) && open_book(t, r->feedback->run, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < t->st->feedback_n; i++) {
 		if (losses_add(t->of[i], r->feedback, r->offset, f) != FAIL_NONE)
 			return f->code;
 		take_steps(t, i, false);
@@ -108,7 +119,7 @@ read_tail(struct tail *t, struct feedback_feed *feed, struct failure *f)
 		    (any && take(t, &r, f) != FAIL_NONE))
 			return f->code;
 	}
-	for (size_t i = 0; i < t->runs_n; i++) {
+	for (size_t i = 0; i < t->st->feedback_n; i++) {
 		take_steps(t, i, true);
 		t->st->feedback[i].counts = *losses_counted(t->of[i]);
 	}
@@ -116,39 +127,35 @@ read_tail(struct tail *t, struct feedback_feed *feed, struct failure *f)
 }
 
 static enum fail_code
-make_room(struct status *st, size_t runs_n, struct failure *f)
+open_books(struct tail *t, struct failure *f)
 {
+	struct status *st = t->st;
+
 	assert(st->feedback == NULL);
-	assert(runs_n <= st->runs_n);
-	st->feedback = calloc(runs_n, sizeof(*st->feedback));
-	if (st->feedback == NULL)
+	st->feedback = calloc(STATUS_FEEDBACK_RUNS, sizeof(*st->feedback));
+	t->domain = calloc(st->domains_n, sizeof(*t->domain));
+	if (st->feedback == NULL || t->domain == NULL)
 		return fail_memory(f);
-	for (; st->feedback_n < runs_n; st->feedback_n++) {
-		st->feedback[st->feedback_n].domain =
-		    calloc(st->domains_n, sizeof(*st->feedback[0].domain));
-		if (st->feedback[st->feedback_n].domain == NULL)
-			return fail_memory(f);
-	}
+	for (size_t i = 0; i < st->domains_n; i++)
+		t->domain[i] = st->domain[i].name;
+	for (size_t i = 0; i < st->runs_n && i < STATUS_FEEDBACK_RUNS; i++)
+		if (open_book(t, st->run[i].name, f) != FAIL_NONE)
+			return f->code;
 	return FAIL_NONE;
 }
 
 enum fail_code
 status_losses_read(struct status_query *q, struct status *st, struct failure *f)
 {
-	size_t runs_n = st->runs_n < STATUS_FEEDBACK_RUNS ? st->runs_n : STATUS_FEEDBACK_RUNS;
-	struct tail t = {.st = st, .runs_n = runs_n};
+	struct tail t = {.st = st};
 	struct feedback_feed *feed = NULL;
 	enum fail_code code;
 	const char *topic;
 
-	if (runs_n == 0 || st->domains_n == 0 ||
-	    (st->state != STATUS_STARTED && st->state != STATUS_ENDED) ||
+	if (st->domains_n == 0 || (st->state != STATUS_STARTED && st->state != STATUS_ENDED) ||
 	    status_query_topic(st, TOPIC_FEEDBACK, -1, &topic) == NULL)
 		return FAIL_NONE;
-	t.of = calloc(runs_n, sizeof(struct losses *));
-	code = t.of == NULL ? fail_memory(f) : make_room(st, runs_n, f);
-	if (code == FAIL_NONE)
-		code = open_books(&t, f);
+	code = open_books(&t, f);
 	if (code == FAIL_NONE)
 		code = feedback_feed_open(&feed, st->config->mix.name, &q->config->kafka, f);
 	if (code == FAIL_NONE)
@@ -157,8 +164,8 @@ status_losses_read(struct status_query *q, struct status *st, struct failure *f)
 	if (code == FAIL_DATA)
 		code = FAIL_NONE;
 	feedback_feed_close(feed);
-	for (size_t i = 0; t.of != NULL && i < runs_n; i++)
+	for (size_t i = 0; i < st->feedback_n; i++)
 		losses_close(t.of[i]);
-	free(t.of);
+	free(t.domain);
 	return code;
 }

@@ -40,11 +40,13 @@ def test_status_shows_the_mean_loss_of_complete_steps_for_each_domain(fill, conf
     assert (after["steps"], after["step_first"], after["step_last"], after["world"]) == (5, 0, 4, 2)
     assert after["domains"]["code"] == {"loss": pytest.approx(0.25), "excess": pytest.approx(0.1), "tokens": 100}
     assert after["domains"]["web"] == {"loss": pytest.approx(3), "excess": 0, "tokens": 200}
-    assert "idle" not in after["domains"]
+    assert "idle" not in after["domains"] and after["configured"]
+    assert after["all"] == {"loss": pytest.approx(625 / 300), "excess": pytest.approx(10 / 300), "tokens": 300}
+    assert losses_of(before)["all"] is None
     assert {d["name"]: d["loss"] for d in status(config)["domains"]} == {
         "code": pytest.approx(0.25), "web": pytest.approx(3), "idle": None}
     table = riffle("status", "-c", config).stdout
-    assert "losses   run trainers, mean of 5 steps, 0 to 4, in nats a token" in table
+    assert "losses   run trainers, mean of 5 steps, 0 to 4, in nats a token: 2.0833 over all domains\n" in table
     assert [line.split()[-1] for line in table.splitlines() if line.split()[:1] in (["code"], ["idle"], ["web"])] == [
         "0.2500", "-", "3.0000"]
 
@@ -87,3 +89,21 @@ def test_losses_of_several_runs_stand_apart(fill, configure, riffle, report, sta
     report(["small 0 0 1 code:5:0:1", "trainers 0 0 2 code:1:0:1", "trainers 0 1 2 code:3:0:1"])
     state = status(config)
     assert losses_of(state)["domains"]["code"]["loss"] == 2 and losses_of(state, "small")["domains"]["code"]["loss"] == 5
+
+
+def test_a_run_that_only_reports_is_shown_beside_those_of_mix_runs(fill, configure, riffle, report, status):
+    """A model beside the training, which commits nothing and limits no lead."""
+    fill("code", "web")
+    config = configure({"code": 1, "web": 1})
+    riffle("mix", "-c", config, "--until-step", 10)
+    report(["beside 5 0 1 code:99:0:1 web:3:0:1", "trainers 0 0 1 code:1:0:1", "no/name 1 0 1 code:1:0:1", "beside 10 0 1 code:1:0:1"])
+    state = status(config)
+    assert [(r["run"], r["configured"], r["steps"]) for r in state["mix"]["losses"]] == [("trainers", True, 1), ("beside", False, 1)]
+    assert losses_of(state, "beside")["all"] == {"loss": 51, "excess": 0, "tokens": 2}
+    assert any("run beside reported 1 losses lately of steps that the mix has not published" in p for p in state["problems"])
+    assert [r["name"] for r in state["mix"]["runs"]] == ["trainers"]
+    table = riffle("status", "-c", config).stdout
+    assert "losses   run beside (not in mix.runs), mean of 1 steps, 5 to 5, in nats a token: 51.0000 over all domains" in table
+    assert next(line for line in table.splitlines() if line.startswith("code ")).split()[-1] == "1.0000"
+    report([f"more{i} 1 0 1 code:{i}:0:1" for i in range(20)])
+    assert [r["run"] for r in status(config)["mix"]["losses"]] == ["trainers", "beside"] + [f"more{i}" for i in range(6)]

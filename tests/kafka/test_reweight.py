@@ -92,6 +92,9 @@ def test_doremi_off_line_gives_the_average_of_its_papers_algorithm(mixed, report
         assert got["weights"][d] == pytest.approx(average[d], rel=1e-12)
         assert got["last"][d] == pytest.approx(history[-1][d], rel=1e-12)
     assert json.loads(out.read_text()) == got["weights"]
+    tokens = sum(v[2] for v in whole[-1].values())
+    assert got["all"] == {"step": 59, "loss": pytest.approx(sum(v[0] for v in whole[-1].values()) / tokens),
+                          "excess": pytest.approx(sum(v[1] for v in whole[-1].values()) / tokens)}
     inside = package.riffle.DoReMi(NAMES)  # in the training process: the same bits
     for s in whole:
         inside.update(s)
@@ -114,7 +117,7 @@ def test_rounds_start_from_the_last_result_and_tell_how_far_they_moved(mixed, re
     table = riffle("reweight", "-c", mixed, "--method", "doremi", "--reference", tmp_path / "1.json", "--out",
                    tmp_path / "3.json", "--eta", 0.5).stdout
     moved = max(abs(average[d] - first[d]) for d in NAMES)
-    assert f"moved    {moved:.6f} at most" in table
+    assert f"moved    {moved:.6f} at most" in table and "step     29: loss " in table and " over all domains\n" in table
 
 
 def test_odm_needs_losses_only(mixed, report, reweight, tmp_path, package):

@@ -243,6 +243,23 @@ test_at_the_end_all_that_is_complete_comes(void **unused)
 	losses_close(l);
 }
 
+static void
+test_means_over_domains_need_no_sum_of_losses(void **unused)
+{
+	struct losses_means all = {0};
+
+	(void)unused;
+	losses_add_mean(&all, &(struct losses_sum){.loss_sum = 99, .tokens = 0});
+	assert_int_equal(all.tokens, 0);
+	losses_add_mean(&all, &(struct losses_sum){.loss_sum = 30, .excess_sum = 3, .tokens = 10});
+	losses_add_mean(&all, &(struct losses_sum){.loss_sum = 30, .excess_sum = 9, .tokens = 30});
+	assert_true(fabs(all.loss - 1.5) < 1e-15 && fabs(all.excess - 0.3) < 1e-15);
+	assert_int_equal(all.tokens, 40);
+	losses_add_mean(&all, &(struct losses_sum){.loss_sum = 1e308, .tokens = 1});
+	losses_add_mean(&all, &(struct losses_sum){.loss_sum = 1e308, .tokens = 1});
+	assert_true(isfinite(all.loss) && all.loss < LOSSES_MEAN_MAX);
+}
+
 int
 main(void)
 {
@@ -255,6 +272,7 @@ main(void)
 	    cmocka_unit_test(test_open_steps_are_bounded),
 	    cmocka_unit_test(test_another_world_begins_an_incomplete_step_anew),
 	    cmocka_unit_test(test_at_the_end_all_that_is_complete_comes),
+	    cmocka_unit_test(test_means_over_domains_need_no_sum_of_losses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
