@@ -14,7 +14,7 @@
 #include "producer/produce/produce.h"
 
 struct arguments {
-	uint64_t until_step;
+	uint64_t until_step, end_step;
 	bool accept_config, yes;
 	bool standby;
 };
@@ -29,6 +29,14 @@ static const struct option_row rows[] = {
 	.without = "to the end of the mix",
 	.help = "publish the steps below N, then pause: exit 0, and the mix does not end. Where "
 		"they are published already and another mixer runs, that one is left alone"},
+    {.name = "end-at-step",
+	.kind = OPTION_COUNT,
+	.at = AT(end_step),
+	.min = 1,
+	.value = "N",
+	.without = "where its domains end it",
+	.help = "publish the steps below N, then end the mix: trainers are given its end in place "
+		"of step N, and no step follows. Takes over from a mixer that runs"},
     {.name = "accept-config",
 	.kind = OPTION_FLAG,
 	.at = AT(accept_config),
@@ -96,21 +104,31 @@ active(const struct config *c)
 }
 
 static enum fail_code
+check(const struct arguments *a, struct failure *f)
+{
+	if (a->until_step == UINT64_MAX || a->end_step == UINT64_MAX)
+		return FAIL_NONE;
+	return fail(f, FAIL_USAGE,
+	    "give one of --until-step, which pauses the mix, and --end-at-step, which ends it");
+}
+
+static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct arguments a = {.until_step = UINT64_MAX};
+	struct arguments a = {.until_step = UINT64_MAX, .end_step = UINT64_MAX};
 	struct config *c = NULL;
 	struct options o;
 	struct mix_options mix = {.stop = signals_stop()};
 	enum fail_code code;
 
 	if (options_parse(&o, &cmd_mix, argc, argv, &a, f) != FAIL_NONE ||
-	    options_config(&c, &o, f) != FAIL_NONE)
+	    check(&a, f) != FAIL_NONE || options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
 	mallopt(M_ARENA_MAX, ARENAS);
 	produce_note_tokenizer(c);
 	mix.config = c;
-	mix.until_step = a.until_step;
+	mix.ends = a.end_step != UINT64_MAX;
+	mix.until_step = mix.ends ? a.end_step : a.until_step;
 	mix.accept_config = a.accept_config;
 	mix.standby = a.standby;
 	mix.active = active;
@@ -126,7 +144,7 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_mix = {
     .name = "mix",
     .summary = "draw from the domains by weight and publish steps",
-    .usage = "-c FILE [--until-step N] [--accept-config [--yes]] [--standby]",
+    .usage = "-c FILE [--until-step N | --end-at-step N] [--accept-config [--yes]] [--standby]",
     .help =
 	"Waits until every domain that is not live is sealed, then publishes steps to "
 	"<mix>.batches, several in one transaction, with the record in <mix>.ledger that a "
@@ -142,6 +160,7 @@ const struct command cmd_mix = {
 	"--accept-config keeps what `riffle weights` has changed, unless the file changed it too, "
 	"and accepts nothing where no step follows.",
     .example = "riffle mix -c run.yml\nriffle mix -c run.yml --until-step 1000\n"
+	       "riffle mix -c run.yml --end-at-step 20000\n"
 	       "riffle mix -c run.yml --standby",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,

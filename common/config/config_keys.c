@@ -214,8 +214,11 @@ const struct config_key config_keys[] = {
     {"mix.epoch_size", CONFIG_ROUND, AT(mix.epoch_size), 1, LIMIT_ROUND,
 	.help =
 	    "rounds of so many draws, or of as many as the largest domain has sequences: at the end"
-	    " of each every domain was drawn exactly its share of them. Needs `schedule: deficit`"
-	    " and `weights_unit: sequences`, and no domain that is live"},
+	    " of each every domain was drawn exactly its share of them. Without the key there are "
+	    "no"
+	    " rounds. Needs `schedule: deficit` and `weights_unit: sequences`, and no domain that "
+	    "is"
+	    " live"},
     {"mix.weights", CONFIG_WEIGHTS, AT(mix.weight), .default_text = "size",
 	.help =
 	    "a map from each domain to its share, at least 0, one above 0, normalised, so that they"

@@ -386,13 +386,34 @@ check_accept(struct attach *a, const struct ledger *last, struct failure *f)
 		    a->config->mix.name, last->step_next);
 	if ((uint64_t)last->step_next >= a->accept.until_step)
 		return fail(f, FAIL_CONFIG,
-		    "mix %s is at step %" PRId64 ", and --until-step %" PRIu64
+		    "mix %s is at step %" PRId64 ", and --%s-step %" PRIu64
 		    " is reached: no step follows, and the changed configuration is not accepted",
-		    a->config->mix.name, last->step_next, a->accept.until_step);
+		    a->config->mix.name, last->step_next, a->accept.ends ? "end-at" : "until",
+		    a->accept.until_step);
 	advice = strstr(differs.text, "; --accept-config"); /* which is given */
 	if (advice != NULL)
 		*advice = '\0';
 	return a->accept.confirm == NULL ? FAIL_NONE : confirm(a, last, differs.text, f);
+}
+
+/* Whether the mix can end where it is to: not below what is published, and not twice. */
+static enum fail_code
+check_end(const struct attach *a, const struct ledger *last, struct failure *f)
+{
+	const char *name = a->config->mix.name;
+	int64_t next = last->step_next;
+
+	if (!a->accept.ends || (uint64_t)next == a->accept.until_step)
+		return FAIL_NONE;
+	if (last->kind == LEDGER_END)
+		return fail(
+		    f, FAIL_CONFIG, "mix %s ended before step %" PRId64 " already", name, next);
+	if ((uint64_t)next < a->accept.until_step)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "mix %s cannot end before step %" PRIu64 ": the steps below %" PRId64
+	    " are published. Name that one or a later one: --end-at-step %" PRId64,
+	    name, a->accept.until_step, next, next);
 }
 
 /* ---- attaching ---- */
@@ -420,7 +441,7 @@ attach_check(struct attach *a, struct ledger *last, bool *found, struct failure 
 		return f->code;
 	if (!*found)
 		return FAIL_NONE;
-	if (compare_config(a, last, &changed, f) != FAIL_NONE)
+	if (compare_config(a, last, &changed, f) != FAIL_NONE || check_end(a, last, f) != FAIL_NONE)
 		return f->code;
 	return changed ? check_accept(a, last, f) : FAIL_NONE;
 }
@@ -463,7 +484,7 @@ attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *
 	if (*found && claim_lost(&a->claim, last->mixer))
 		return fail_fenced(a, last, f);
 	claim_look(&a->claim, *found ? last->mixer : 0);
-	return FAIL_NONE;
+	return *found ? check_end(a, last, f) : FAIL_NONE;
 }
 
 /* ---- the lanes ---- */

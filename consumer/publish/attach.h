@@ -59,6 +59,7 @@ struct attach_accept {
 	bool accept; /* else such a configuration is refused */
 	uint64_t
 	    until_step; /* no step from here on is published: nothing is accepted without one */
+	bool ends;      /* the mix is to end there */
 	enum fail_code (*confirm)(void *opaque, const char *changes, struct failure *f);
 	void *opaque;
 };
@@ -100,7 +101,8 @@ enum fail_code attach_reached(struct attach *a, bool *reached, int64_t *step, st
 /*
  * Reads the ledger's last record before anyone is fenced. *found: there is one, now in *last
  * (zeroed by the caller, who ends it with ledger_clear()). FAIL_FENCED: a newer mixer has taken
- * over. FAIL_CONFIG: the configuration does not fit the record, or would be accepted for no step.
+ * over. FAIL_CONFIG: the configuration does not fit the record, or would be accepted for no step,
+ * or the mix is beyond the step at which it is to end, or has ended at another.
  * Whoever is to confirm a changed one is asked here. FAIL_DATA: the record is damaged.
  */
 enum fail_code attach_check(struct attach *a, struct ledger *last, bool *found, struct failure *f);

@@ -278,7 +278,7 @@ look_for_nothing_to_do(struct mix *m, struct failure *f)
 	bool reached;
 	int64_t step;
 
-	if (m->o->until_step == UINT64_MAX || m->o->standby || m->o->accept_config ||
+	if (m->o->until_step == UINT64_MAX || m->o->ends || m->o->standby || m->o->accept_config ||
 	    m->o->active == NULL)
 		return FAIL_NONE;
 	if (attach_reached(&m->attach, &reached, &step, f) != FAIL_NONE)
@@ -302,6 +302,7 @@ open_all(struct mix *m, struct failure *f)
 	    .written = 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER};
 	const struct attach_accept accept = {.accept = m->o->accept_config,
 	    .until_step = m->o->until_step,
+	    .ends = m->o->ends,
 	    .confirm = m->o->confirm,
 	    .opaque = m->o->confirm_opaque};
 
@@ -589,7 +590,11 @@ check_lead(struct mix *m, bool *blocked, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Nothing may be published: commits what is open, reads ahead, and warns after a while for whom. */
+/*
+ * Nothing may be published: commits what is open, reads ahead, and warns after a while for whom.
+ * Looks then for another mixer, too: one that took over and has ended the mix moves no trainer any
+ * more, and so nothing else would tell this one.
+ */
 static enum fail_code
 wait_for_trainers(struct mix *m, struct failure *f)
 {
@@ -607,6 +612,8 @@ wait_for_trainers(struct mix *m, struct failure *f)
 			    " is max_lead_steps=%" PRIu32 " ahead of it",
 		    run, step, step_next(m), m->config->mix.max_lead_steps);
 		m->warned_ms = now;
+		if (attach_still_ours(&m->attach, f) == FAIL_FENCED)
+			return f->code;
 	}
 	if (assembler_idle(m->assembler, LEAD_PAUSE_MS, f) != FAIL_NONE)
 		return f->code;
@@ -747,8 +754,9 @@ fail_empty(const struct mix *m, struct failure *f)
  *     - the lead before lengths and steps: a step beyond it is not even drawn;
  *     - lengths only where no transaction is open (lengths.h).
  *
- * What ends it: a stop and --until-step commit what is open and can be resumed; the end of the mix
- * is published. In each case readers see it before the program exits.
+ * What ends it: a stop and --until-step commit what is open and can be resumed; the end of the mix,
+ * by a domain or by --end-at-step, is published. In each case readers see it before the program
+ * exits.
  */
 static enum fail_code
 run(struct mix *m, bool *done, struct failure *f)
@@ -775,6 +783,7 @@ run(struct mix *m, bool *done, struct failure *f)
 	}
 	if (ended && step_next(m) == 0)
 		return fail_empty(m, f);
+	ended = ended || (m->o->ends && step_next(m) == m->o->until_step);
 	if (ended ? output_end(&m->output, mixer_of(m), f) != FAIL_NONE
 		  : commit_open(m, f) != FAIL_NONE)
 		return f->code;

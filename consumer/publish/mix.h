@@ -28,7 +28,8 @@
  *        v     ledger read, START written
  *     ATTACHED ---------------------------> MIXING --stop, --until-step--> done
  *        ^                                   | | |
- *        |  outcome of a transaction unknown | | +--a domain ends the mix--> END written, done
+ *        |  outcome of a transaction unknown | | +--a domain ends the mix,
+ *        |                                   | |    or --end-at-step--------> END written, done
  *        +-----------------------------------+ |
  *                                              +--fenced, the ledger names another mixer--> exit 3
  *
@@ -69,6 +70,7 @@ enum { MIX_RECOVER_MS = 300000 }; /* gives up when failures go on for so long wi
 struct mix_options {
 	const struct config *config; /* with a mix section */
 	uint64_t until_step;         /* publishes steps below it, then pauses; UINT64_MAX: all */
+	bool ends;                   /* there the mix ends, for all that read it */
 	bool accept_config;          /* takes a configuration that differs from the ledger's */
 	/* Asked once about all that would change (attach.h); NULL: nobody is. */
 	enum fail_code (*confirm)(void *opaque, const char *changes, struct failure *f);

@@ -694,9 +694,9 @@ fail_dry_beyond(const struct replay *r, uint64_t number, struct failure *f)
 	    number, mixer_domain_name(assembler_mixer(r->assembler), draw->domain));
 }
 
-/* One step beyond the ledger, or the end of the mix there. */
+/* One step beyond the ledger. */
 static enum fail_code
-take_beyond(struct replay *r, uint64_t number, bool last, struct failure *f)
+take_beyond(struct replay *r, uint64_t number, struct failure *f)
 {
 	struct assembled step;
 	bool ended = false;
@@ -708,16 +708,28 @@ take_beyond(struct replay *r, uint64_t number, bool last, struct failure *f)
 							   : fail_dry_beyond(r, number, f);
 	if (r->bad.any)
 		return fail_bad(r, number, true, f);
-	if (ended != last)
+	if (ended)
 		return fail(f, FAIL_DATA,
-		    "step %" PRIu64 ": by the ledger's last record the mix %s there, by the lanes "
-		    "it %s: the ledger has lost a change",
-		    number, ended ? "ends" : "continues", last ? "ends" : "continues");
-	if (compare_step(r, last ? NULL : &step, number, f) != FAIL_NONE)
+		    "step %" PRIu64 ": by the ledger's last record the mix ends there, by the "
+		    "lanes it continues: the ledger has lost a change",
+		    number);
+	if (compare_step(r, &step, number, f) != FAIL_NONE)
 		return f->code;
-	if (!last)
-		assembler_release(r->assembler);
-	r->result->steps += !last;
+	assembler_release(r->assembler);
+	r->result->steps++;
+	return replay_verdict_beyond(r, f);
+}
+
+/*
+ * The end of the mix there. A mixer can be told to end at any step, and lanes say that it was: all
+ * that is derived is what their records say beside that.
+ */
+static enum fail_code
+take_end_beyond(struct replay *r, uint64_t number, struct failure *f)
+{
+	if (step_records_next(r->records, WAIT_MS, r->record, f) != FAIL_NONE ||
+	    compare_step(r, NULL, number, f) != FAIL_NONE)
+		return f->code;
 	return replay_verdict_beyond(r, f);
 }
 
@@ -737,9 +749,9 @@ walk_beyond(struct replay *r, struct failure *f)
 	if (start_beyond(r, f) != FAIL_NONE)
 		return f->code;
 	for (uint64_t s = r->o->ledger_end; s < r->o->end; s++)
-		if (take_beyond(r, s, false, f) != FAIL_NONE)
+		if (take_beyond(r, s, f) != FAIL_NONE)
 			return f->code;
-	if (last && take_beyond(r, r->o->end, true, f) != FAIL_NONE)
+	if (last && take_end_beyond(r, r->o->end, f) != FAIL_NONE)
 		return f->code;
 	return write_beyond(r, last, f);
 }

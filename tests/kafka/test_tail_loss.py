@@ -182,6 +182,20 @@ def test_the_end_of_a_mix_is_written_where_it_is_lost_and_nowhere_else(mixed, lo
     assert read(m.config, steps + 1) == before  # it ends there
 
 
+def test_an_end_that_was_asked_for_is_known_by_the_lanes_where_the_ledger_lost_it(mixed, lose, riffle, read):
+    """By the ledger alone the mix would continue there."""
+    m = mixed("asked")
+    riffle("mix", "-c", m.config, "--end-at-step", STEPS + 4)
+    before = read(m.config, STEPS + 4)
+    lose((m, "ledger", 0, 1, ""))
+    m.refused("ledger", "riffle repair -c")
+    m.repair()
+    assert "nothing to repair" in m.repair()
+    assert m.status()["mix"]["state"] == "ended" and m.status()["mix"]["step_next"] == STEPS + 4
+    assert read(m.config, LATER) == before
+    assert f"replayed steps 0..{STEPS + 4}" in riffle("replay", "-c", m.config, "--steps", f"0..{STEPS + 4}").stdout
+
+
 def test_a_trainer_under_whom_a_lane_was_filled_again_says_so_and_the_next_one_goes_on(
         mixed, lose, riffle, calm, tmp_path):
     m = mixed("under", STEPS - 4)
