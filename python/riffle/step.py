@@ -146,6 +146,14 @@ class Step:
         return self._sequence["epoch"]
 
     @property
+    def epochs(self) -> Dict[str, int]:
+        """Of each domain in this step, by name: complete passes over it before the furthest of its sequences here."""
+        found: Dict[str, int] = {}
+        for name, epoch in zip(self.domains, self.epoch.tolist()):
+            found[name] = max(found.get(name, 0), epoch)
+        return found
+
+    @property
     def used(self) -> np.ndarray:
         """uint32 [n]: tokens before the padding; S + 1 but for packing none and best_fit."""
         return self._sequence["used"]

@@ -95,6 +95,16 @@ def test_what_a_step_says_is_what_the_command_line_says(mix, open_reader, riffle
     assert shown == [{key: o[key] for key in shown[0]} for o in printed]
 
 
+def test_a_step_says_how_often_each_domain_was_passed_over(fill, configure, riffle, riffle_module, bootstrap):
+    """12 and 4 of 16 sequences a step, of 20 each."""
+    fill("a", "b", sequences=20)
+    config = configure({"a": 0.75, "b": 0.25})
+    riffle("mix", "-c", config, "--until-step", 12)
+    with riffle_module.Reader(json.loads(config.read_text())["mix"]["name"], bootstrap, 0, 1, step=0, timeout=60) as reader:
+        seen = [reader.next(60).epochs for _ in range(12)]
+    assert seen == [{"a": (12 * s + 11) // 20, "b": (4 * s + 3) // 20} for s in range(12)]
+
+
 def test_steps_stay_as_they_are_when_the_reader_has_gone_on_and_is_closed(mix, open_reader):
     expected = mix("--steps", 200, "--end")
     reader = open_reader(step=0, ahead_bytes=1)
