@@ -173,7 +173,7 @@ struct riffle_step {
 struct riffle_info {
 	uint32_t lanes;           /* L */
 	uint32_t lanes_mine;      /* L / world, or with `uneven` one more */
-	uint32_t global_batch;    /* B */
+	uint32_t global_batch;    /* B of the step given last; before the first one, see below */
 	uint32_t sequence_length; /* S */
 	uint64_t schedule;        /* hash of what fixes the order; belongs into checkpoints */
 	uint64_t tokenizer;       /* fingerprint */
@@ -194,6 +194,9 @@ RIFFLE_API void riffle_get_info(const struct riffle *r, struct riffle_info *out)
 /*
  * All of it, before the first step too: from the next step, where that is there, else from the
  * ledger of the mix. RIFFLE_TIMEOUT: no mixer has begun the mix within timeout_ms. Moves nothing.
+ *
+ * A mix may change global_batch from one step to the next. Before a step was given, the ledger's is
+ * that of the newest step, which may lie ahead of this reader: what a step has, it says itself.
  */
 RIFFLE_API int riffle_wait_info(
     struct riffle *r, int timeout_ms, struct riffle_info *out, struct riffle_error *e);

@@ -427,7 +427,8 @@ static enum fail_code
 check_length(struct riffle *r, const struct step_slot *slot, struct failure *f)
 {
 	if (r->info.sequence_length == 0) {
-		r->info.global_batch = slot->global_batch;
+		r->info.global_batch =
+		    slot->global_batch; /* until lend(), of the one that is next */
 		r->info.schedule = slot->schedule;
 		r->info.tokenizer = slot->tokenizer;
 		r->info.sequence_length = (uint32_t)(slot->step.tokens_each - 1);
@@ -496,6 +497,7 @@ lend(struct riffle *r)
 	r->given = slot;
 	r->next = NULL;
 	commit_pace_given(&r->pace, slot->lead);
+	r->info.global_batch = slot->global_batch;
 	r->info.lead = slot->lead;
 	for (uint32_t i = 0; i < slot->lanes; i++)
 		r->offset_next[i] = slot->lane[i].offset + 1;

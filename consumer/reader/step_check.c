@@ -73,7 +73,6 @@ step_check_constants(struct step_check *c, uint32_t partition, const struct batc
 		    h->schedule, c->schedule_wanted, c->mix);
 	if (!c->known) {
 		c->known = true;
-		c->global_batch = h->global_batch;
 		c->schedule = h->schedule;
 		c->tokenizer = h->tokenizer;
 		return FAIL_NONE;
@@ -87,10 +86,6 @@ step_check_constants(struct step_check *c, uint32_t partition, const struct batc
 		return fail(f, FAIL_DATA,
 		    "has tokenizer %016" PRIx64 ", earlier records have %016" PRIx64, h->tokenizer,
 		    c->tokenizer);
-	if (h->global_batch != c->global_batch)
-		return fail(f, FAIL_DATA,
-		    "has global_batch %" PRIu32 ", earlier records have %" PRIu32, h->global_batch,
-		    c->global_batch);
 	return FAIL_NONE;
 }
 
@@ -108,6 +103,8 @@ check_agrees(const struct step_check *c, const struct batch_head *h, struct fail
 
 	if (h->last != c->last)
 		what = "the end of the mix";
+	else if (h->global_batch != c->global_batch)
+		what = "global_batch";
 	else if (h->version != c->version)
 		what = "the version of the weights";
 	else if (h->lead != c->lead)
@@ -155,6 +152,7 @@ step_check_record(struct step_check *c, uint32_t partition, const struct batch_h
 	if (c->lanes_there++ == 0) {
 		assert(h->phase.n <= STEP_PHASE_MAX); /* check_place() */
 		c->last = h->last;
+		c->global_batch = h->global_batch;
 		c->version = h->version;
 		c->lead = h->lead;
 		c->lr_scale = h->lr_scale;

@@ -4,11 +4,12 @@
  * A trainer must never train on a wrong step without noticing, so each record is held against three
  * things:
  *
- *     what is the mix's     name, lanes, batch, schedule and tokenizer are the same in every record
+ *     what is the mix's     name, lanes, schedule and tokenizer are the same in every record
  *     what is the step's    it is the step that is due: not an earlier one ("duplicate"), not a
  *                           later one ("gap"), for steps are dense
- *     what is shared        the lanes of one step agree on what a step has once: version of the
- *                           weights, phase, lr_scale, lead, whether it ends the mix ("torn")
+ *     what is shared        the lanes of one step agree on what a step has once: its global_batch,
+ *                           version of the weights, phase, lr_scale, lead, whether it ends the mix
+ *                           ("torn"). From step to step all of these may change
  *
  * The first record of all makes known what is the mix's; the first lane of a step what is shared.
  *
@@ -50,12 +51,12 @@ struct step_check {
 
 	/* Constant over a mix; known once `known`. */
 	bool known;
-	uint32_t global_batch;
 	uint64_t schedule, tokenizer;
 
 	/* Of the step that is due; known once lanes_there > 0. */
 	uint32_t lanes_there;
 	bool last;
+	uint32_t global_batch;
 	uint64_t version, lead;
 	double lr_scale;
 	char phase[STEP_PHASE_MAX + 1];
@@ -72,8 +73,8 @@ void step_check_init(
 enum fail_code step_check_claim(size_t sequences_n, size_t bytes, struct failure *f);
 
 /*
- * What holds for every record of the lane, whichever step it is of: mix, lane, lanes, batch,
- * schedule, tokenizer, number of sequences. FAIL_DATA says what differs. Changes nothing but what
+ * What holds for every record of the lane, whichever step it is of: mix, lane, lanes, schedule,
+ * tokenizer, as many sequences as its batch gives a lane. FAIL_DATA says what differs. Changes nothing but what
  * a first record makes known.
  */
 enum fail_code step_check_constants(struct step_check *c, uint32_t partition,

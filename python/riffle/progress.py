@@ -110,7 +110,7 @@ class Progress:
 
 
 # Words of Places.
-_START, _GIVEN, _TRAINED, _READER, _ENDED, _BATCH, _LEAD, _LANES, _HEAD = range(9)
+_START, _GIVEN, _TRAINED, _READER, _ENDED, _BATCH, _MIXED, _LEAD, _LANES, _HEAD = range(10)
 _NOBODY, _NEVER = 0, -1
 WORDS = 1 << 19  #: 4 MiB: the places of 52,000 steps at 8 lanes a rank, of 127 at 4,096
 
@@ -130,6 +130,7 @@ class Places:
         """Nothing was given nor trained: `step` is the first one, by whoever knows (a checkpoint, the run's commits)."""
         self.words[_GIVEN] = self.words[_START] = step
         self.words[_TRAINED], self.words[_READER], self.words[_ENDED] = _NEVER, _NOBODY, 0
+        self.words[_BATCH] = self.words[_MIXED] = 0
 
     def reads(self, place: Place) -> None:
         """This process begins to read at a place."""
@@ -137,23 +138,27 @@ class Places:
         self.put(place)
 
     def put(self, place: Place, batch: int = 0) -> None:
-        """All steps below place.step are given."""
+        """All steps below place.step are given; the last of them had `batch` sequences over all ranks, 0: reading begins
+        here."""
         w, lanes = self.words, len(place.offsets)
         if w[_LANES] != lanes:
             w[_HEAD:] = 0
             w[_LANES] = lanes
+        samples = self._samples(place.step - (1 if batch else 0))
         at = self._at(place.step)
         w[at] = 0
         w[at + 1:at + 1 + lanes] = place.offsets
         w[at + 1 + lanes] = place.step + int(place.offsets.sum())
+        w[at + 2 + lanes] = samples + batch if samples >= 0 else -1
         w[at] = place.step + 1  # 0: none
         w[_LEAD] = place.lead
         if batch:
+            w[_MIXED] = int(w[_MIXED] or w[_BATCH] not in (0, batch))
             w[_BATCH] = batch
         w[_GIVEN] = place.step
 
     def _at(self, step: int) -> int:
-        each = int(self.words[_LANES]) + 2
+        each = int(self.words[_LANES]) + 3
         return _HEAD + step % ((len(self.words) - _HEAD) // each) * each
 
     def place(self, step: int) -> Optional[Place]:
@@ -166,6 +171,23 @@ class Places:
         if found != step + 1 or total != step + int(offsets.sum()):
             return None
         return Place(step, int(w[_LEAD]), offsets)
+
+    def _samples(self, step: int) -> int:
+        """Sequences of the steps from `start` to below `step`, over all ranks; -1: not known any more."""
+        at = self._at(step)
+        return 0 if step == self.start else int(self.words[at + 2 + self.lanes]) if self.words[at] == step + 1 else -1
+
+    def steps_of(self, samples: int) -> Optional[int]:
+        """How many steps from `start` on have so many sequences over all ranks; None: no number of them, or it is not
+        known any more."""
+        if samples == 0:
+            return 0
+        if not self.mixed:
+            return samples // self.batch if self.batch and samples % self.batch == 0 else None
+        step = self.given
+        while step > self.start and self._samples(step) > samples:
+            step -= 1
+        return step - self.start if self._samples(step) == samples else None
 
     def end(self) -> None:
         """The mix has ended: all steps were given."""
@@ -210,7 +232,7 @@ class Places:
 
 
 _NAMES = {"start": _START, "given": _GIVEN, "trained": _TRAINED, "reader": _READER, "ended": _ENDED, "batch": _BATCH,
-          "lead": _LEAD, "lanes": _LANES}
+          "mixed": _MIXED, "lead": _LEAD, "lanes": _LANES}
 
 
 class Training:

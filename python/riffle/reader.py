@@ -28,7 +28,7 @@ class Info(NamedTuple):
 
     lanes: int  #: L
     lanes_mine: int  #: L / world; with uneven=True one more for some ranks
-    global_batch: int  #: B
+    global_batch: int  #: B of the last step; before the first one, of the mix's newest. A mix may change it between steps
     sequence_length: int  #: S
     schedule: int  #: hash of what fixes the order
     tokenizer: int  #: fingerprint

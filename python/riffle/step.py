@@ -73,7 +73,8 @@ class Targets(NamedTuple):
 
 
 class Step:
-    """One step of one rank: n = global_batch / world sequences of S + 1 tokens, in lane order.
+    """One step of one rank: n = global_batch / world sequences of S + 1 tokens, in lane order. A mix may change
+    global_batch from one step to the next.
 
     Arrays are views of memory that lives as long as any of them, also when the reader is at a later step or is closed.
     """

@@ -150,7 +150,8 @@ class Dataset(torch.utils.data.IterableDataset):
     uneven: as of riffle.Reader: world need not divide the lanes of the mix, and ranks have different numbers of sequences.
     step: first step. None: where the run has committed; under torch.distributed rank 0 asks the broker and tells all
         others (so making a Dataset is then collective), before anyone commits. A checkpoint wins over both.
-    micro_batch: sequences of an item; divides those of a step. None: the whole step.
+    micro_batch: sequences of an item; divides those of a step. None: the whole step. Where the mix changes its
+        global_batch, a step has more items, or fewer, of the same size.
     mask_boundaries: labels that are the first token of another document are -100 too.
     cu_seqlens: items have them.
     fields: names of the fields that items have, or "tensors": those that are tensors alone. None: all but
@@ -189,6 +190,7 @@ class Dataset(torch.utils.data.IterableDataset):
         self._dtype = token_dtype(np.uint32)
         self._shared = torch.zeros(WORDS, dtype=torch.int64).share_memory_()
         self._given_step, self._loaded, self._origin = step, False, 0
+        self._before: Optional[int] = 0  # sequences from _origin to where it begins; None: all steps were alike
         self._why: Optional[Exception] = None  # the run's position could not be found
         self._said: set = set()
         self._open_here()
@@ -278,13 +280,20 @@ class Dataset(torch.utils.data.IterableDataset):
         return places.given
 
     def _state_of_samples(self, num_samples: int, from_beginning: bool) -> Dict[str, Any]:
-        batch = self._places.batch or num_samples + 1  # no step was read: only 0 is whole
-        if num_samples % batch != 0:
-            raise UsageError(f"{num_samples} sequences are no whole number of steps" +
-                             (f" of {batch} sequences" if self._places.batch else ", and no step was read yet"))
-        begun = self._origin if from_beginning else self._places.start
-        state = state_of(self.mix, self.run, begun + num_samples // batch)
-        return {**state, "origin": self._origin} if self._origin > 0 else state
+        places, origin = self._places, self._origin
+        before = self._before if self._before is not None else (places.start - origin) * places.batch
+        steps = places.steps_of(num_samples - before if from_beginning else num_samples)
+        if self._before is None and places.mixed and places.start > origin:
+            steps = None  # what came before `start` is not known
+        if num_samples == 0 and from_beginning:
+            steps = origin - places.start
+        if steps is None:
+            raise UsageError(f"{num_samples} sequences are no whole number of steps" + (
+                ": the mix has changed its batch" if places.mixed else
+                f" of {places.batch} sequences" if places.batch else ", and no step was read yet"))
+        state = state_of(self.mix, self.run, places.start + steps)
+        samples = num_samples if from_beginning else before + num_samples
+        return {**state, **({"origin": origin} if origin > 0 else {}), **({"samples": samples} if samples > 0 else {})}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Iteration resumes at the step of the checkpoint. DataError where it is of another mix."""
@@ -293,6 +302,7 @@ class Dataset(torch.utils.data.IterableDataset):
             return  # it reads nothing
         self._training.begin(step)
         self._why, self._loaded, self._origin = None, True, int(state.get("origin", 0))
+        self._before = int(state["samples"]) if "samples" in state else None
 
     # ---- steps ----
 
@@ -388,7 +398,7 @@ class Dataset(torch.utils.data.IterableDataset):
         n = len(step)
         each = self.micro_batch or n
         if n % each != 0:
-            raise UsageError(f"micro_batch {each} does not divide the {n} sequences of a step of this rank")
+            raise UsageError(f"micro_batch {each} does not divide the {n} sequences that step {step.step} has on this rank")
         ready = _Ready(step, self.mask_boundaries, self.padding_side)
         for first in range(0, n, each):
             if first + each == n:

@@ -1,4 +1,7 @@
-/* riffle.h against librdkafka's mock cluster: which step comes after a seek, in which buffer. */
+/*
+ * riffle.h against librdkafka's mock cluster: which step comes after a seek, in which buffer, and of
+ * how many sequences.
+ */
 #include "tests/unit/test.h"
 
 #include "common/record/batch.h"
@@ -11,14 +14,21 @@ enum { STEPS = 8, TOKENS = 9, WAIT_MS = 30000 };
 static struct failure f;
 static struct riffle *reader;
 
-/* The only lane of a step: one sequence of tokens that are all the step's number. */
+/* The mix changes its batch at steps 3 and 6. */
+static uint32_t
+batch_of(uint64_t step)
+{
+	return step < 3 ? 1 : step < 6 ? 3 : 2;
+}
+
+/* The only lane of a step: sequences of tokens that are all the step's number. */
 static void
 encode(struct wire_writer *w, uint64_t step)
 {
 	const struct batch_head head = {.mix = {"m", 1},
 	    .step = step,
 	    .lanes = 1,
-	    .global_batch = 1,
+	    .global_batch = batch_of(step),
 	    .schedule = 5,
 	    .version = 1,
 	    .lr_scale = 1,
@@ -55,8 +65,10 @@ encode(struct wire_writer *w, uint64_t step)
 
 	assert_int_equal(sequence_encode(&record, 0, 7, &position, &payload, &f), FAIL_NONE);
 	assert_int_equal(sequence_decode(&view, record.bytes, record.n, &f), FAIL_NONE);
-	assert_int_equal(batch_begin(w, &head, &domain, 1, 1, &f), FAIL_NONE);
-	assert_int_equal(batch_add(w, &drawn, view.payload.raw, view.payload.raw_n, &f), FAIL_NONE);
+	assert_int_equal(batch_begin(w, &head, &domain, 1, head.global_batch, &f), FAIL_NONE);
+	for (uint32_t i = 0; i < head.global_batch; i++)
+		assert_int_equal(
+		    batch_add(w, &drawn, view.payload.raw, view.payload.raw_n, &f), FAIL_NONE);
 	assert_int_equal(batch_end(w, &f), FAIL_NONE);
 	wire_writer_close(&record);
 }
@@ -113,27 +125,29 @@ assert_next(uint64_t step)
 {
 	const struct riffle_step *s;
 	struct riffle_error e;
+	struct riffle_info info;
 
 	assert_int_equal(riffle_next(reader, WAIT_MS, &s, &e), RIFFLE_OK);
 	assert_int_equal(s->step, step);
-	assert_int_equal(s->sequences, 1);
+	assert_int_equal(s->sequences, batch_of(step));
 	assert_int_equal(s->tokens_each, TOKENS);
-	for (int i = 0; i < TOKENS; i++)
+	for (uint32_t i = 0; i < batch_of(step) * TOKENS; i++)
 		assert_int_equal(((const uint32_t *)s->tokens)[i], step);
+	riffle_get_info(reader, &info);
+	assert_int_equal(info.global_batch, batch_of(step));
 }
 
 static void
 test_a_step_that_a_buffer_had_no_room_for_is_not_given_after_a_seek(void **unused)
 {
-	uint32_t buffer[TOKENS] = {0};
+	uint32_t buffer[3 * TOKENS] = {0};
 	const struct riffle_step *s;
 	struct riffle_error e;
 
 	(void)unused;
 	assert_next(0);
 	for (int i = 0; i < 2; i++) { /* it waits, and is refused again */
-		assert_int_equal(
-		    riffle_next_into(reader, WAIT_MS, buffer, sizeof(buffer) - 1, &s, &e),
+		assert_int_equal(riffle_next_into(reader, WAIT_MS, buffer, TOKENS * 4 - 1, &s, &e),
 		    RIFFLE_ERROR_USAGE);
 		assert_null(s);
 		assert_non_null(strstr(e.text, "step 1 takes 36 bytes (1 sequences of 9 tokens)"));
@@ -143,7 +157,8 @@ test_a_step_that_a_buffer_had_no_room_for_is_not_given_after_a_seek(void **unuse
 	    riffle_next_into(reader, WAIT_MS, buffer, sizeof(buffer), &s, &e), RIFFLE_OK);
 	assert_int_equal(s->step, 5);
 	assert_ptr_equal(s->tokens, buffer);
-	assert_int_equal(buffer[TOKENS - 1], 5);
+	assert_int_equal(s->sequences, 3);
+	assert_int_equal(buffer[3 * TOKENS - 1], 5);
 	assert_next(6);
 }
 
@@ -163,12 +178,25 @@ test_seeks_go_forth_and_back(void **unused)
 	assert_next(4); /* where it stood */
 }
 
+/* Readers hold several steps at a time: memory of one is used again for a larger one. */
+static void
+test_steps_follow_a_batch_that_changes(void **unused)
+{
+	struct riffle_error e;
+
+	(void)unused;
+	assert_int_equal(riffle_seek(reader, 0, &e), RIFFLE_OK);
+	for (uint64_t step = 0; step < STEPS; step++)
+		assert_next(step);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_step_that_a_buffer_had_no_room_for_is_not_given_after_a_seek),
 	    cmocka_unit_test(test_seeks_go_forth_and_back),
+	    cmocka_unit_test(test_steps_follow_a_batch_that_changes),
 	};
 
 	return cmocka_run_group_tests(tests, open_reader, close_reader);
