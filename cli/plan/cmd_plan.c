@@ -89,16 +89,24 @@ find_lengths(struct plan_lengths *out, struct config *c, const struct arguments 
 static uint64_t
 steps_default(const struct config *c, const struct plan_lengths *lengths)
 {
-	uint64_t total = 0, steps;
+	uint64_t total = 0, steps = 0, drawn = 0;
+	uint32_t batch = c->mix.global_batch;
 
-	assert(c->mix.global_batch > 0);
+	assert(batch > 0);
 	for (size_t i = 0; i < lengths->n; i++)
 		for (size_t p = 0; p < lengths->length[i].partitions_n; p++)
 			total += lengths->length[i].sequences[p];
-	steps = total / c->mix.global_batch + (total % c->mix.global_batch != 0);
-	for (size_t i = 0; i < c->mix.phases_n; i++)
-		if (steps <= c->mix.phases[i].start_step)
-			steps = c->mix.phases[i].start_step + 1;
+	for (size_t i = 0; i < c->mix.phases_n; i++) {
+		const struct config_phase *phase = &c->mix.phases[i];
+
+		if (phase->start_step >= STEPS_DEFAULT_MAX)
+			return STEPS_DEFAULT_MAX;
+		drawn += (phase->start_step - steps) * batch;
+		steps = phase->start_step;
+		batch = phase->global_batch > 0 ? phase->global_batch : c->mix.global_batch;
+	}
+	total = total > drawn ? total - drawn : c->mix.phases_n > 0; /* that step at least */
+	steps += total / batch + (total % batch != 0);
 	return steps > STEPS_DEFAULT_MAX ? STEPS_DEFAULT_MAX : steps;
 }
 

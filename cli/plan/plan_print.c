@@ -94,14 +94,47 @@ name_width(const struct forecast *fc)
 	return width;
 }
 
+static bool
+batch_changes(const struct forecast *fc)
+{
+	for (size_t i = 0; i < fc->stretches_n; i++)
+		if (fc->stretch[i].global_batch != fc->global_batch)
+			return true;
+	return false;
+}
+
+/* "16", or "16 to 64" where phases change it. */
+static const char *
+batch_text(char out[static 32], const struct forecast *fc)
+{
+	uint32_t least = UINT32_MAX, most = 0;
+
+	for (size_t i = 0; i < fc->stretches_n; i++) {
+		uint32_t batch = fc->stretch[i].global_batch;
+
+		least = batch < least ? batch : least;
+		most = batch > most ? batch : most;
+	}
+	if (fc->stretches_n == 0)
+		least = most = fc->global_batch;
+	if (least == most)
+		snprintf(out, 32, "%" PRIu32, most);
+	else
+		snprintf(out, 32, "%" PRIu32 " to %" PRIu32, least, most);
+	return out;
+}
+
 /* The first table: one stretch, the half-open range of steps [first, end). */
 static void
 print_stretch(const struct forecast *fc, const struct forecast_stretch *s, int width, FILE *to)
 {
-	double all = (double)(s->end - s->first) * fc->global_batch;
+	double all = (double)s->draws;
 
-	fprintf(to, "\nsteps %" PRIu64 "..%" PRIu64 "%s%s  lr_scale %g  temperature %g\n", s->first,
+	fprintf(to, "\nsteps %" PRIu64 "..%" PRIu64 "%s%s  lr_scale %g  temperature %g", s->first,
 	    s->end, s->phase[0] == '\0' ? "" : "  phase ", s->phase, s->lr_scale, s->temperature);
+	if (batch_changes(fc))
+		fprintf(to, "  global_batch %" PRIu32, s->global_batch);
+	fprintf(to, "\n");
 	fprintf(to, "%-*s  %12s  %12s  %12s  %16s  %10s  %10s\n", width, "DOMAIN", "INTENDED",
 	    "ACHIEVED", "SEQUENCES", "TOKENS", "EPOCHS", "WORST RANK");
 	for (size_t d = 0; d < fc->domains_n; d++) {
@@ -145,12 +178,13 @@ void
 plan_print_table(const struct forecast *fc, const struct config *c, FILE *to)
 {
 	int width = name_width(fc);
+	char batch[32];
 
 	assert(fc->stretches_n <= FORECAST_STRETCHES_MAX);
 	fprintf(to,
-	    "mix %s: %" PRIu64 " steps of %" PRIu32 " sequences on %" PRIu32 " lanes: %" PRIu64
+	    "mix %s: %" PRIu64 " steps of %s sequences on %" PRIu32 " lanes: %" PRIu64
 	    " sequences, %" PRIu64 " tokens; ",
-	    c->mix.name, fc->steps, fc->global_batch, fc->lanes, fc->draws,
+	    c->mix.name, fc->steps, batch_text(batch, fc), fc->lanes, fc->draws,
 	    fc->draws * fc->sequence_length);
 	if (fc->dry)
 		fprintf(to, "then domain %s, which is live, has nothing further\n", fc->dry_domain);
@@ -207,7 +241,7 @@ domains_of(const struct forecast *fc)
 static json_t *
 shares_of(const struct forecast *fc, const struct forecast_stretch *s)
 {
-	double all = (double)(s->end - s->first) * fc->global_batch;
+	double all = (double)s->draws;
 	json_t *list = json_array();
 
 	for (size_t d = 0; d < fc->domains_n; d++) {
@@ -232,9 +266,10 @@ stretches_of(const struct forecast *fc)
 		const struct forecast_stretch *s = &fc->stretch[i];
 
 		json_array_append_new(list,
-		    json_pack("{s:s, s:o, s:o, s:f, s:f, s:o}", "phase", s->phase, "first_step",
-			number(s->first), "end_step", number(s->end), "lr_scale", s->lr_scale,
-			"temperature", s->temperature, "domains", shares_of(fc, s)));
+		    json_pack("{s:s, s:o, s:o, s:f, s:f, s:o, s:o}", "phase", s->phase,
+			"first_step", number(s->first), "end_step", number(s->end), "lr_scale",
+			s->lr_scale, "temperature", s->temperature, "global_batch",
+			number(s->global_batch), "domains", shares_of(fc, s)));
 	}
 	return list;
 }
@@ -274,21 +309,26 @@ plan_print_draws(const struct config *c, const struct mixer_plan *plan, uint64_t
 {
 	struct mixer_plan bare = *plan;
 	uint64_t *count = calloc(c->domains_n, sizeof(*count));
-	struct mixer_draw *draw = calloc(plan->global_batch, sizeof(*draw));
+	struct mixer_draw *draw = NULL;
 	enum mixer_result result = MIXER_DRAWN;
 	struct mixer *m = NULL;
-	enum fail_code code = count == NULL || draw == NULL ? fail_memory(f) : FAIL_NONE;
+	uint32_t i = 0, n = 0; /* the next draw of the open step, and how many it has */
+	enum fail_code code = count == NULL ? fail_memory(f) : FAIL_NONE;
 
-	assert(plan->global_batch > 0);
 	bare.permute = false;
 	bare.lane_order = MIX_LANES_CONTIGUOUS;
 	if (code == FAIL_NONE)
 		code = mixer_open(&m, &bare, f);
-	for (uint64_t k = 0; code == FAIL_NONE && k < draws; k++) {
-		uint64_t i = k % plan->global_batch;
-
-		if (i == 0)
+	if (code == FAIL_NONE) {
+		draw = calloc(mixer_global_batch_most(m), sizeof(*draw));
+		code = draw == NULL ? fail_memory(f) : FAIL_NONE;
+	}
+	for (uint64_t k = 0; code == FAIL_NONE && k < draws; k++, i++) {
+		if (i == n) {
 			code = mixer_step(m, draw, &result, f);
+			i = 0;
+			n = mixer_global_batch(m);
+		}
 		if (code != FAIL_NONE || result != MIXER_DRAWN)
 			break;
 		fprintf(to, "%" PRIu64 "\t%s\t%" PRIu64 "\n", k,

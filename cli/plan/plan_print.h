@@ -17,7 +17,7 @@
  * the weights, the second once; `drawn` and `taken` are sequences, `length` is a domain's.
  *
  *     INTENDED     share by the weights in force when the stretch begins, after temperature
- *     ACHIEVED     drawn / (steps of the stretch * global_batch)
+ *     ACHIEVED     drawn / sequences of the stretch
  *     TOKENS       drawn * sequence_length: targets, as if all sequences were full
  *     WORST RANK   the largest distance of a lane's share of the domain from the whole batch's
  *     EPOCHS       drawn / length; 0.1362 is 288 of 2115 sequences, 1.5 is one pass and a half

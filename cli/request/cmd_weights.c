@@ -18,7 +18,7 @@
 struct arguments {
 	const char *mix;
 	double temperature, lr_scale;
-	uint64_t at_step, history, timeout_s;
+	uint64_t at_step, history, timeout_s, global_batch;
 	const char *id, *join, *leave;
 	bool dry_run, json;
 };
@@ -47,6 +47,13 @@ static const struct option_row rows[] = {
 	.at = AT(lr_scale),
 	.value = "X",
 	.help = "new scale of the learning rate, which every batch carries to the trainers"},
+    {.name = "global-batch",
+	.kind = OPTION_COUNT,
+	.at = AT(global_batch),
+	.min = 1,
+	.max = LIMIT_BATCH,
+	.value = "N",
+	.help = "new number of sequences of a step, a multiple of mix.lanes"},
     {.name = "join",
 	.kind = OPTION_TEXT,
 	.at = AT(join),
@@ -104,7 +111,8 @@ change(struct request *r, const struct arguments *a, const struct options *o,
 	    .id = a->id,
 	    .at_step = options_given(o, &cmd_weights, "at-step") ? (int64_t)a->at_step : -1,
 	    .temperature = a->temperature,
-	    .lr_scale = a->lr_scale};
+	    .lr_scale = a->lr_scale,
+	    .global_batch = (uint32_t)a->global_batch};
 	struct control request = {0};
 	enum fail_code code = weights_request(&request, &wanted, request_ledger(r), c, f);
 
@@ -114,20 +122,21 @@ change(struct request *r, const struct arguments *a, const struct options *o,
 	return code;
 }
 
-/* A temperature or scale of 0 is one that was not given: check_arguments() refuses a given 0. */
+/* A number of 0 is one that was not given: a given 0 was refused. */
 static enum fail_code
 dispatch(struct request *r, const struct arguments *a, const struct options *o,
     const struct config *c, struct failure *f)
 {
 	struct request_print_how how = {.config = c, .json = a->json};
 
-	if (o->arguments_n > 0 || a->temperature > 0 || a->lr_scale > 0 || a->join != NULL ||
-	    a->leave != NULL)
+	if (o->arguments_n > 0 || a->temperature > 0 || a->lr_scale > 0 || a->global_batch > 0 ||
+	    a->join != NULL || a->leave != NULL)
 		return change(r, a, o, c, f);
 	/* No change: what is left is to show something. */
 	if (a->dry_run || options_given(o, &cmd_weights, "at-step"))
 		return fail(f, FAIL_USAGE,
-		    "no change is given: give DOMAIN=WEIGHT, --temperature or --lr-scale");
+		    "no change is given: give DOMAIN=WEIGHT, --temperature, --lr-scale or "
+		    "--global-batch");
 	if (a->id != NULL)
 		return request_print_earlier(r, a->id, &how, f);
 	return weights_print(a->mix, &c->kafka, request_ledger(r), (size_t)a->history, a->json, f);
@@ -159,14 +168,15 @@ run(int argc, char **argv, struct failure *f)
 
 const struct command cmd_weights = {
     .name = "weights",
-    .summary = "show or change the weights of a running mix",
+    .summary = "show or change the weights, or the batch, of a running mix",
     .usage = "-c FILE | --mix NAME  [DOMAIN=WEIGHT...] [OPTION...]",
     .help =
 	"With weights: writes a request to <mix>.control, waits for the mixer's answer in the "
 	"ledger, and prints the step at which the change takes effect and what it does to the "
 	"shares, epochs and ends of the domains. Weights need not sum to 1; domains that are not "
 	"named keep theirs. The change takes effect at exactly that step for every trainer, crash "
-	"or not, at most mix.max_lead_steps after the slowest one. A weight for a domain that is "
+	"or not, at most mix.max_lead_steps after the slowest one. --global-batch goes with them, "
+	"or alone; the lead stays as many steps. A weight for a domain that is "
 	"in the configuration and not in the mix lets it join.\n"
 	"\n"
 	"Without weights: shows the weights in force, where they come from, which changes are to "
@@ -178,6 +188,7 @@ const struct command cmd_weights = {
 	"request for something else.",
     .example = "riffle weights -c run.yml\n"
 	       "riffle weights -c run.yml web=0.2 code=0.8 --lr-scale 0.5 --at-step 12000\n"
+	       "riffle weights -c run.yml --global-batch 128 --at-step 20000\n"
 	       "riffle weights -c run.yml --join papers=0.1 --dry-run",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .defaults = &defaults,

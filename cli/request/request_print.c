@@ -74,9 +74,10 @@ effect_json(const struct mixer_effect *e)
 	list = json_array();
 	for (size_t i = 0; i < e->domains_n; i++)
 		json_array_append_new(list, domain_json(&e->domain[i]));
-	o = json_pack("{s:f, s:f, s:f, s:f, s:o}", "temperature", e->temperature,
+	o = json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:o}", "temperature", e->temperature,
 	    "temperature_before", e->temperature_before, "lr_scale", e->lr_scale, "lr_scale_before",
-	    e->lr_scale_before, "domains", list);
+	    e->lr_scale_before, "global_batch", (json_int_t)e->global_batch, "global_batch_before",
+	    (json_int_t)e->global_batch_before, "domains", list);
 	if (e->rounds) {
 		json_object_set_new(o, "round", json_integer((json_int_t)e->round));
 		json_object_set_new(o, "round_draws_dealt", json_integer((json_int_t)e->dealt));

@@ -133,6 +133,8 @@ request_words_text(struct text *t, const struct control *c)
 		text_add(t, " temperature %g", c->temperature);
 	if (c->lr_scale > 0)
 		text_add(t, " lr_scale %g", c->lr_scale);
+	if (c->global_batch > 0)
+		text_add(t, " global_batch %" PRIu32, c->global_batch);
 	if (c->at_step >= 0)
 		text_add(t, " at step %" PRId64, c->at_step);
 }

@@ -17,8 +17,15 @@ struct shown {
 	const struct ledger *ledger;     /* the last record */
 	const struct mixer_phase *phase; /* [phases_n] of the configuration in the ledger */
 	size_t phases_n;
+	uint32_t global_batch; /* of the configuration: where nothing gives another */
 	const struct weight_history *history;
 };
+
+static uint32_t
+batch_of(const struct shown *w, uint32_t given)
+{
+	return given > 0 ? given : w->global_batch;
+}
 
 static const char *const reason_text[] = {
     [LEDGER_BY_CONFIG] = "config",
@@ -70,6 +77,8 @@ print_change(const struct ledger_change *c)
 		printf(" temperature %g", c->temperature);
 	if (c->lr_scale != 0)
 		printf(" lr_scale %g", c->lr_scale);
+	if (c->global_batch != 0)
+		printf(" global_batch %" PRIu32, c->global_batch);
 	printf("  (request %s by %s)\n", text(c->id), text(c->who));
 }
 
@@ -88,13 +97,16 @@ print_pending(const struct shown *w)
 		print_change(&l->pending[i]);
 	for (size_t i = 0; i < w->phases_n; i++)
 		if (w->phase[i].start_step >= (uint64_t)l->step_next)
-			printf("  step %" PRIu64 "  phase %s\n", w->phase[i].start_step,
-			    w->phase[i].name);
+			printf("  step %" PRIu64 "  phase %s global_batch %" PRIu32 "\n",
+			    w->phase[i].start_step, w->phase[i].name,
+			    batch_of(w, w->phase[i].global_batch));
 }
 
 static void
-print_history(const struct weight_history *h)
+print_history(const struct shown *w)
 {
+	const struct weight_history *h = w->history;
+
 	printf("\nVERSION         STEP  BY\n");
 	for (size_t i = 0; i < h->n; i++) {
 		const struct weight_history_version *v = &h->version[i];
@@ -109,6 +121,8 @@ print_history(const struct weight_history *h)
 			printf(" temperature %g", v->temperature);
 		if (v->lr_scale != 1)
 			printf(" lr_scale %g", v->lr_scale);
+		if (batch_of(w, v->global_batch) != w->global_batch)
+			printf(" global_batch %" PRIu32, v->global_batch);
 		printf("\n");
 	}
 }
@@ -122,11 +136,12 @@ print_table(const struct shown *w)
 	printf("version  %" PRId64 " since step %" PRId64 ", by %s%s%s\n", l->version,
 	    l->version_step, reason_text[l->reason], text(l->reason_id)[0] == '\0' ? "" : " ",
 	    text(l->reason_id));
-	printf("phase    %s, lr_scale %g, temperature %g\n",
-	    text(l->phase)[0] == '\0' ? "none" : l->phase, l->lr_scale, l->temperature);
+	printf("phase    %s, lr_scale %g, temperature %g, global_batch %" PRIu32 "\n",
+	    text(l->phase)[0] == '\0' ? "none" : l->phase, l->lr_scale, l->temperature,
+	    batch_of(w, l->global_batch));
 	print_domains(l);
 	print_pending(w);
-	print_history(w->history);
+	print_history(w);
 }
 
 /* ---- for programs ---- */
@@ -161,6 +176,8 @@ change_json(const struct ledger_change *c)
 		json_object_set_new(o, "temperature", json_real(c->temperature));
 	if (c->lr_scale != 0)
 		json_object_set_new(o, "lr_scale", json_real(c->lr_scale));
+	if (c->global_batch != 0)
+		json_object_set_new(o, "global_batch", json_integer(c->global_batch));
 	if (text(c->domain)[0] != '\0')
 		json_object_set_new(o, "domain", json_print_text(c->domain));
 	if (c->kind == LEDGER_SKIP || c->kind == LEDGER_UNDO) {
@@ -172,16 +189,17 @@ change_json(const struct ledger_change *c)
 }
 
 static json_t *
-version_json(const struct weight_history_version *v)
+version_json(const struct shown *w, const struct weight_history_version *v)
 {
 	json_t *weights = json_object();
 
 	for (size_t i = 0; i < v->domains_n; i++)
 		json_object_set_new(weights, v->domain[i].name, json_real(v->domain[i].weight));
-	return json_pack("{s:I, s:I, s:s, s:o, s:o, s:f, s:f, s:o}", "version",
+	return json_pack("{s:I, s:I, s:s, s:o, s:o, s:f, s:f, s:I, s:o}", "version",
 	    (json_int_t)v->version, "step", (json_int_t)v->step, "reason", reason_text[v->reason],
 	    "reason_id", json_print_text(v->reason_id), "phase", json_print_text(v->phase),
-	    "temperature", v->temperature, "lr_scale", v->lr_scale, "weights", weights);
+	    "temperature", v->temperature, "lr_scale", v->lr_scale, "global_batch",
+	    (json_int_t)batch_of(w, v->global_batch), "weights", weights);
 }
 
 static json_t *
@@ -191,8 +209,9 @@ phases_json(const struct shown *w)
 
 	for (size_t i = 0; i < w->phases_n; i++)
 		json_array_append_new(
-		    list, json_pack("{s:o, s:I}", "name", json_print_text(w->phase[i].name),
-			      "start_step", (json_int_t)w->phase[i].start_step));
+		    list, json_pack("{s:o, s:I, s:I}", "name", json_print_text(w->phase[i].name),
+			      "start_step", (json_int_t)w->phase[i].start_step, "global_batch",
+			      (json_int_t)batch_of(w, w->phase[i].global_batch)));
 	return list;
 }
 
@@ -205,13 +224,14 @@ print_json(const struct shown *w, struct failure *f)
 	for (size_t i = 0; i < l->pending_n; i++)
 		json_array_append_new(pending, change_json(&l->pending[i]));
 	for (size_t i = 0; i < w->history->n; i++)
-		json_array_append_new(history, version_json(&w->history->version[i]));
-	o = json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o}", "mix",
-	    w->mix, "step_next", (json_int_t)l->step_next, "version", (json_int_t)l->version,
+		json_array_append_new(history, version_json(w, &w->history->version[i]));
+	o = json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:o, s:f, s:f, s:I, s:o, s:o, s:o, s:o}",
+	    "mix", w->mix, "step_next", (json_int_t)l->step_next, "version", (json_int_t)l->version,
 	    "since_step", (json_int_t)l->version_step, "reason", reason_text[l->reason],
 	    "reason_id", json_print_text(l->reason_id), "phase", json_print_text(l->phase),
-	    "temperature", l->temperature, "lr_scale", l->lr_scale, "domains", domains_json(l),
-	    "pending", pending, "phases", phases_json(w), "history", history);
+	    "temperature", l->temperature, "lr_scale", l->lr_scale, "global_batch",
+	    (json_int_t)batch_of(w, l->global_batch), "domains", domains_json(l), "pending",
+	    pending, "phases", phases_json(w), "history", history);
 	return json_print(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER, stdout, f);
 }
 
@@ -236,7 +256,8 @@ weights_print(const char *mix, const struct properties *properties, const struct
 	if (code == FAIL_NONE)
 		code = weight_history_read(&history, mix, properties, last, history_max, f);
 	if (code == FAIL_NONE) {
-		struct shown shown = {mix, last, plan.plan.phase, plan.plan.phases_n, &history};
+		struct shown shown = {mix, last, plan.plan.phase, plan.plan.phases_n,
+		    plan.plan.global_batch, &history};
 
 		if (json)
 			code = print_json(&shown, f);

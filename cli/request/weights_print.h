@@ -3,7 +3,7 @@
  *
  *     mix      pretrain, next step 60
  *     version  1 since step 0, by config
- *     phase    none, lr_scale 1, temperature 1
+ *     phase    none, lr_scale 1, temperature 1, global_batch 64
  *
  *     DOMAIN       WEIGHT        SHARE  STATE
  *     code            0.3   30.000000%  active

@@ -65,6 +65,7 @@ weights_request(struct control *out, const struct weights_request_change *change
 	out->partition = -1;
 	out->temperature = change->temperature;
 	out->lr_scale = change->lr_scale;
+	out->global_batch = change->global_batch;
 	if (request_words_name(out, change->id, "weights", f) != FAIL_NONE ||
 	    request_words_weights(out, change->word, change->words_n, f) != FAIL_NONE)
 		return f->code;

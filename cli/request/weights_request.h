@@ -33,6 +33,7 @@ struct weights_request_change {
 	const char *id;               /* NULL: a new one */
 	int64_t at_step;              /* -1: the next that is not published */
 	double temperature, lr_scale; /* 0: as they are */
+	uint32_t global_batch;        /* the same */
 };
 
 /*

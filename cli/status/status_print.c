@@ -153,7 +153,7 @@ print_mix(const struct status *st, FILE *to)
 		? "started; whether a mixer runs is not known"
 		: status_state_name(st));
 	fprintf(to, "step     %" PRIu32 " sequences of %" PRIu32 " tokens on %" PRIu32 " lanes\n",
-	    m->global_batch, st->config->sequence_length, m->lanes);
+	    status_global_batch(st), st->config->sequence_length, m->lanes);
 	print_mixers(st, to);
 	if (st->state == STATUS_NOT_STARTED)
 		return;
@@ -476,9 +476,10 @@ mix_json(const struct status *st)
 		return json_null();
 	o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "name", m->name, "state",
 	    status_state_name(st), "lanes", (json_int_t)m->lanes, "global_batch",
-	    (json_int_t)m->global_batch, "sequence_length", (json_int_t)st->config->sequence_length,
-	    "max_lead_steps", (json_int_t)m->max_lead_steps, "step_next", (json_int_t)l->step_next,
-	    "draws", (json_int_t)l->draws);
+	    (json_int_t)status_global_batch(st), "sequence_length",
+	    (json_int_t)st->config->sequence_length, "max_lead_steps",
+	    (json_int_t)m->max_lead_steps, "step_next", (json_int_t)l->step_next, "draws",
+	    (json_int_t)l->draws);
 	json_object_set_new(
 	    o, "step_limit", known(st->step_limit != UINT64_MAX, number(st->step_limit)));
 	json_object_set_new(o, "step_kept", known(st->batches_kept, number(st->step_kept)));

@@ -437,6 +437,8 @@ assert_invariants(const struct config *c)
 		return;
 	assert(m->weight != NULL);
 	assert(m->global_batch % m->lanes == 0);
+	for (size_t i = 0; i < m->phases_n; i++)
+		assert(m->phases[i].global_batch % m->lanes == 0);
 	assert(m->partitions >= 1);
 	assert(m->partitions <= m->lanes);
 	assert(m->transaction_bytes > 0);
@@ -444,6 +446,17 @@ assert_invariants(const struct config *c)
 	assert(m->transaction_first_ms <= m->transaction_ms);
 	for (size_t i = 1; i < m->phases_n; i++)
 		assert(m->phases[i - 1].start_step < m->phases[i].start_step);
+}
+
+uint32_t
+config_global_batch_most(const struct config *c)
+{
+	uint32_t most = c->mix.global_batch;
+
+	for (size_t i = 0; i < c->mix.phases_n; i++)
+		if (c->mix.phases[i].global_batch > most)
+			most = c->mix.phases[i].global_batch;
+	return most;
 }
 
 /* Whether the keys of the map at `path` are names that may hold dots, and values lie below them. */

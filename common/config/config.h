@@ -27,7 +27,7 @@
  *   mix.weight has one entry a domain, in the same order, finite, >= 0, not all zero;
  *   phases' start_step increases strictly, their names are distinct, and under each of them some
  *   domain has a weight;
- *   lanes divides global_batch; no two topics have one name; one lane's record fits 64 MiB;
+ *   lanes divides each global_batch; no two topics have one name; one lane's record fits 64 MiB;
  *   no key is without effect: keys that need another one (keep: packing none) have it.
  *
  * Thread: constant after config_open() but for `kafka`, to which the command line may add before
@@ -105,16 +105,17 @@ struct config_domain {
 struct config_phase {
 	char *name;
 	uint64_t start_step;
-	double *weight;     /* [domains_n]; NAN: not named, the base weight holds */
-	double temperature; /* 0: the mix's */
-	double lr_scale;    /* > 0 */
-	int line;           /* of the phase in the file, from 1 */
+	double *weight;        /* [domains_n]; NAN: not named, the base weight holds */
+	double temperature;    /* 0: the mix's */
+	double lr_scale;       /* > 0 */
+	uint32_t global_batch; /* 0: the mix's */
+	int line;              /* of the phase in the file, from 1 */
 };
 
 struct config_mix {
 	char *name; /* NULL: the file has no mix section */
 	uint64_t seed;
-	uint32_t global_batch;   /* B, sequences a step */
+	uint32_t global_batch;   /* B, sequences of a step that no phase gives another */
 	uint32_t lanes;          /* L */
 	uint32_t partitions;     /* P, of the batch topic; at most L (record/lane_map.h) */
 	uint32_t max_lead_steps; /* 0: no limit */
@@ -193,6 +194,9 @@ const char *config_publisher(const struct config *c, const char *name);
  * they are by size.
  */
 double config_weights_sum(const struct config *c, const struct config_phase *phase);
+
+/* The largest global_batch of the mix and its phases. */
+uint32_t config_global_batch_most(const struct config *c);
 
 /* The line of kafka.NAME, from the file, which is read again; 0: it is not there. */
 int config_property_line(const struct config *c, const char *name);

@@ -20,11 +20,6 @@
 enum {
 	MIX_TOPICS = 5,
 	MIX_TOPIC_LANES = 4,
-	WIDTH_MAX = 3, /* bytes of a token; the tokenizer is not read here */
-	/* What a batch record holds beside its sequences: the head, and a name and index for each
-	 * domain drawn. */
-	HEAD_BYTES = 1024,
-	HEAD_DOMAIN_BYTES = NAME_MAX_BYTES + 8,
 };
 
 int
@@ -361,16 +356,32 @@ check_topics(const struct config *c, const struct yaml_node *root, struct failur
 	return code;
 }
 
+/* All lanes have as many sequences of each step of phase i. */
+static enum fail_code
+check_batch(const struct config *c, size_t i, struct failure *f)
+{
+	const struct config_phase *p = &c->mix.phases[i];
+	uint32_t below = p->global_batch / c->mix.lanes * c->mix.lanes;
+	char key[64];
+
+	if (p->global_batch == below) /* also 0, which is not given */
+		return FAIL_NONE;
+	snprintf(key, sizeof(key), "mix.phases[%zu].global_batch", i);
+	return config_fail(c, p->line, key, f,
+	    "is no multiple of mix.lanes, %u: %u (%u is the next one)", c->mix.lanes,
+	    p->global_batch, below + c->mix.lanes);
+}
+
 /*
  * Whether the record of one lane fits LIMIT_RECORD_BYTES. The tokenizer is not read here, so
- * a token is taken for WIDTH_MAX bytes. Example: B = 1024, L = 8 and S = 65536 are 128 sequences of
+ * a token is taken for 3 bytes. Example: B = 1024, L = 8 and S = 65536 are 128 sequences of
  * 65537 * 3 + 64 bytes, 25 MB; the same with L = 2 is 100 MB, which does not fit 64 MiB. A record
  * names at most as many domains as it has sequences.
  */
 static enum fail_code
 check_record(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
-	size_t each = topic_plan_sequence_bytes(c, WIDTH_MAX), in_lane, bytes, room, names;
+	size_t bytes;
 
 	assert(c->mix.lanes >= 1); /* the table's range */
 	if (c->mix.partitions > c->mix.lanes)
@@ -380,16 +391,16 @@ check_record(const struct config *c, const struct yaml_node *root, struct failur
 		return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
 		    "does not divide mix.global_batch: %u (a divisor of %u)", c->mix.lanes,
 		    c->mix.global_batch);
-	in_lane = c->mix.global_batch / c->mix.lanes;
-	names = in_lane < c->domains_n ? in_lane : c->domains_n;
-	bytes = topic_plan_lane_bytes(c, WIDTH_MAX) + HEAD_BYTES + names * HEAD_DOMAIN_BYTES;
+	for (size_t i = 0; i < c->mix.phases_n; i++)
+		if (check_batch(c, i, f) != FAIL_NONE)
+			return f->code;
+	bytes = topic_plan_record_bytes(c);
 	if (bytes <= LIMIT_RECORD_BYTES)
 		return FAIL_NONE;
-	room = LIMIT_RECORD_BYTES - HEAD_BYTES;
 	return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
 	    "one lane's record could be %zu bytes: %u (use more lanes: at most %zu sequences of "
 	    "%u tokens fit the 64 MiB of a record)",
-	    bytes, c->mix.lanes, room / (each + HEAD_DOMAIN_BYTES), c->sequence_length);
+	    bytes, c->mix.lanes, topic_plan_lane_sequences(c), c->sequence_length);
 }
 
 /* ==== keys that others make impossible, or leave without effect ==== */

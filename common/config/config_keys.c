@@ -229,8 +229,8 @@ const struct config_key config_keys[] = {
 	.help = "T: shares are proportional to weight^(1/T); above 1 is flatter"},
     {"mix.phases", CONFIG_PHASES, AT(mix.phases),
 	.help =
-	    "a list of maps, each of which changes the weights from a step on, until the next one"
-	    " starts or a request changes them"},
+	    "a list of maps, each of which changes the weights, and what else it names, from a step"
+	    " on, until the next one starts or a request changes them"},
     {CONFIG_PHASE_PREFIX "name", CONFIG_NAME, AT_PHASE(name),
 	.help = "every batch of the phase has it; `phase-1`, `phase-2`, ... if not given"},
     {CONFIG_PHASE_PREFIX "start_step", CONFIG_COUNT, AT_PHASE(start_step), 0, LIMIT_STEP,
@@ -243,6 +243,9 @@ const struct config_key config_keys[] = {
     {CONFIG_PHASE_PREFIX "lr_scale", CONFIG_POSITIVE, AT_PHASE(lr_scale), .default_text = "1.0",
 	.help = "every batch of the phase has it, for the trainer to multiply its learning rate"
 		" with"},
+    {CONFIG_PHASE_PREFIX "global_batch", CONFIG_COUNT32, AT_PHASE(global_batch), 1, LIMIT_BATCH,
+	.help = "sequences of a step in the phase, a multiple of `mix.lanes`; that of"
+		" `mix.global_batch` if not given"},
     {"mix.anneal_start_step", CONFIG_ANNEAL_STEP, 0, 0, LIMIT_STEP,
 	.help = "with `anneal_weights`: short for a list of one phase, named `anneal`"},
     {"mix.anneal_weights", CONFIG_ANNEAL_MAP, 0, .help = "`weights` of that phase"},

@@ -13,6 +13,10 @@ enum {
 	WIDTH_MAX = 3,       /* bytes of a token; the plan does not read the tokenizer */
 	RECORD_GROWTH = 3,   /* many short documents in one sequence: spans outweigh tokens */
 	SEGMENT_BYTES_USUAL = 1 << 30,
+	/* What a batch record holds beside its sequences: the head, and a name and index for each
+	 * domain drawn. */
+	HEAD_BYTES = 1024,
+	HEAD_DOMAIN_BYTES = NAME_MAX_BYTES + 8,
 };
 
 size_t
@@ -39,7 +43,24 @@ topic_plan_lane_bytes(const struct config *c, unsigned token_width)
 {
 	assert(c->mix.lanes > 0);
 	assert(c->mix.global_batch % c->mix.lanes == 0);
-	return topic_plan_sequence_bytes(c, token_width) * (c->mix.global_batch / c->mix.lanes);
+	return topic_plan_sequence_bytes(c, token_width) *
+	       (config_global_batch_most(c) / c->mix.lanes);
+}
+
+size_t
+topic_plan_record_bytes(const struct config *c)
+{
+	size_t in_lane = config_global_batch_most(c) / c->mix.lanes;
+	size_t names = in_lane < c->domains_n ? in_lane : c->domains_n;
+
+	return topic_plan_lane_bytes(c, WIDTH_MAX) + HEAD_BYTES + names * HEAD_DOMAIN_BYTES;
+}
+
+size_t
+topic_plan_lane_sequences(const struct config *c)
+{
+	return (LIMIT_RECORD_BYTES - HEAD_BYTES) /
+	       (topic_plan_sequence_bytes(c, WIDTH_MAX) + HEAD_DOMAIN_BYTES);
 }
 
 /* max.message.bytes for records that are about `bytes` large: generous, for it costs nothing. */

@@ -54,11 +54,17 @@ struct topic_plan {
 };
 
 /*
- * Bytes of one lane's batch record: ((S+1) * width + 64) * B/L, and where some domain keeps fields
+ * Bytes of one lane's batch record: ((S+1) * width + 64) * B/L, of the largest B, and where some domain keeps fields
  * of its documents, LIMIT_KEEP_BYTES more a sequence. Names and the spans of many short
  * documents may come on top; message_bytes_max leaves room for them.
  */
 size_t topic_plan_lane_bytes(const struct config *c, unsigned token_width);
+/*
+ * The same at worst, with the record's head, in which each of its domains is named: at most
+ * LIMIT_RECORD_BYTES may be. So many sequences fit a lane.
+ */
+size_t topic_plan_record_bytes(const struct config *c);
+size_t topic_plan_lane_sequences(const struct config *c);
 /* Bytes of a record of a domain topic, in the same way; and without what is kept. */
 size_t topic_plan_sequence_bytes(const struct config *c, unsigned token_width);
 size_t topic_plan_plain_bytes(const struct config *c, unsigned token_width);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/kafka/kafka_admin.h"
@@ -634,6 +635,44 @@ topics_delete(rd_kafka_t *rk, const struct topic_plan *p, const struct topics_re
 }
 
 /* ---- at the start of a command ---- */
+
+enum fail_code
+topics_check_batch(rd_kafka_t *rk, const struct config *c, uint32_t global_batch, int timeout_ms,
+    struct failure *f)
+{
+	struct config with = *c; /* borrows */
+	struct topic_plan *p;
+	struct topics_report *report;
+	enum fail_code code;
+	size_t i = 0;
+
+	assert(global_batch % c->mix.lanes == 0);
+	with.mix.global_batch = global_batch;
+	with.mix.phases_n = 0;
+	if (topic_plan_record_bytes(&with) > LIMIT_RECORD_BYTES)
+		return fail(f, FAIL_DATA,
+		    "global_batch %" PRIu32 ": one lane's record could be %zu bytes; with %" PRIu32
+		    " lanes at most %zu sequences of %" PRIu32 " tokens fit the 64 MiB of each",
+		    global_batch, topic_plan_record_bytes(&with), c->mix.lanes,
+		    topic_plan_lane_sequences(&with) * c->mix.lanes, c->sequence_length);
+	if (topic_plan_open(&p, &with, f) != FAIL_NONE)
+		return f->code;
+	report = calloc(p->n, sizeof(*report));
+	code = report == NULL ? fail_memory(f) : FAIL_NONE;
+	while (p->topic[i].kind != TOPIC_BATCHES)
+		i++;
+	assert(i < p->n);
+	if (code == FAIL_NONE) {
+		report[i].exists = true;
+		code = query_settings(rk, &with, p, i, i + 1, report, clock_ms() + timeout_ms, f);
+	}
+	if (code == FAIL_NONE && report[i].problem[0] != '\0')
+		code = fail(f, FAIL_DATA, "global_batch %" PRIu32 ": topic %s: %s", global_batch,
+		    p->topic[i].name, report[i].problem);
+	free(report);
+	topic_plan_close(p);
+	return code;
+}
 
 void
 topics_warn_hidden(rd_kafka_t *rk, const struct topic_plan *p, const struct topics_report *report)

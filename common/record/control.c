@@ -24,6 +24,7 @@ static const struct avro_field control_fields[] = {
     AVRO_PLAIN(TEXT, control, run),
     AVRO_LONG(control, to_step, 0),
     AVRO_PLAIN(TEXT, control, request),
+    AVRO_INT(control, global_batch, 0),
 };
 static const struct avro_table control_table = AVRO_TABLE(control_fields, struct control);
 

@@ -27,6 +27,7 @@ struct control {
 	char *run;
 	int64_t to_step;
 	char *request;
+	uint32_t global_batch;
 };
 
 /* Frees what *c owns and zeroes it; a zeroed one is valid. NULL strings read as "". */

@@ -76,6 +76,7 @@ struct ledger_change {
 	struct ledger_raw_weight *weight;
 	size_t weights_n;
 	double temperature, lr_scale;
+	uint32_t global_batch;
 	char *domain;
 	int32_t partition;
 	int64_t first, end;
@@ -117,6 +118,7 @@ struct ledger {
 	enum ledger_reason reason;
 	char *reason_id, *phase;
 	double lr_scale, temperature;
+	uint32_t global_batch; /* 0: that of `config` */
 	int64_t greedy_draws;
 	uint64_t base;
 	int64_t epoch_size, round, round_draws;

@@ -27,8 +27,8 @@ static const uint64_t fingerprint_now[SCHEMAS_COUNT] = {
     [SCHEMA_SEQUENCE] = UINT64_C(0xa08755cde1490eb2),
     [SCHEMA_END] = UINT64_C(0xb23e55a2e05c7dd8),
     [SCHEMA_BATCH] = UINT64_C(0xb746ce167c0f75c1),
-    [SCHEMA_LEDGER] = UINT64_C(0xd1c962081f16c985),
-    [SCHEMA_CONTROL] = UINT64_C(0x66f6f7d7ebbc13db),
+    [SCHEMA_LEDGER] = UINT64_C(0x5dc663c8257ce1ab),
+    [SCHEMA_CONTROL] = UINT64_C(0xa2962d4177d5f7aa),
     [SCHEMA_FEEDBACK] = UINT64_C(0x74a5df22289da78f),
     [SCHEMA_ARRIVALS] = UINT64_C(0xdbccd8289274c1a1),
 };
@@ -41,7 +41,9 @@ static const struct {
     {SCHEMA_CONTROL, UINT64_C(0xd4d378c6b9fafb26)}, /* without RESET */
     {SCHEMA_CONTROL, UINT64_C(0x2f8425fce14b9502)}, /* without CANCEL */
     {SCHEMA_CONTROL, UINT64_C(0x0174961d1d8d36be)}, /* without UNDO */
+    {SCHEMA_CONTROL, UINT64_C(0x66f6f7d7ebbc13db)}, /* without global_batch */
     {SCHEMA_LEDGER, UINT64_C(0x876870eb2b6a81b3)},  /* without UNDO */
+    {SCHEMA_LEDGER, UINT64_C(0xd1c962081f16c985)},  /* without global_batch */
 };
 
 const char *

@@ -14,6 +14,7 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_groups.h"
+#include "common/kafka/topics.h"
 #include "consumer/domain/domains.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/mixer/mixer.h"
@@ -439,19 +440,45 @@ look_at(struct dry *d, const struct ledger *last, const char *name, const struct
 	return FAIL_NONE;
 }
 
+/*
+ * Whether the topic of batches takes steps of that many sequences. Without the configuration of the
+ * mix it is not known how large a sequence can be; nor is what memory the mixer has, ever.
+ */
+static enum fail_code
+look_at_batch(const struct ledger *last, uint32_t batch, const struct config *c, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_ADMIN, .properties = &c->kafka, .client = "request-dry"};
+	rd_kafka_t *admin;
+	enum fail_code code;
+
+	if (batch == 0 || c->mix.name == NULL || strcmp(c->mix.name, last->mix) != 0 ||
+	    batch % c->mix.lanes != 0)
+		return FAIL_NONE;
+	if (kafka_open(&admin, &k, f) != FAIL_NONE)
+		return f->code;
+	code = kafka_wait_broker(admin, FIRST_ANSWER_MS, f);
+	if (code == FAIL_NONE)
+		code = topics_check_batch(admin, c, batch, REQUEST_ASK_MS, f);
+	kafka_close(admin);
+	return code;
+}
+
 static enum fail_code
 judge(struct dry *d, const struct ledger *last, const struct control *request,
     const struct config *c, struct ledger_answer *out, struct mixer_effect *effect,
     struct failure *f)
 {
 	struct mixer_source joining;
-	struct failure why;
+	struct failure why = {0};
 	bool duplicate;
 
-	if (request->kind != LEDGER_JOIN)
+	if (look_at_batch(last, request->global_batch, c, &why) == FAIL_NONE &&
+	    request->kind != LEDGER_JOIN)
 		return mixer_request_with_effect(
 		    d->mixer, request, NULL, out, &duplicate, effect, f);
-	if (look_at(d, last, request->domain, c, &joining, &why) == FAIL_NONE)
+	if (why.code == FAIL_NONE &&
+	    look_at(d, last, request->domain, c, &joining, &why) == FAIL_NONE)
 		return mixer_request_with_effect(
 		    d->mixer, request, &joining, out, &duplicate, effect, f);
 	if (why.code == FAIL_CONFIG || why.code == FAIL_DATA)

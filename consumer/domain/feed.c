@@ -385,6 +385,12 @@ feed_want(struct feed *d, const struct mixer_draw *draw, struct failure *f)
 	return FAIL_NONE;
 }
 
+void
+feed_set_memory(struct feed *d, uint64_t memory_bytes)
+{
+	d->o.memory_bytes = memory_bytes;
+}
+
 bool
 feed_full(const struct feed *d)
 {

@@ -125,6 +125,9 @@ enum fail_code feed_want(struct feed *d, const struct mixer_draw *draw, struct f
 /* So many blocks wait for a load that nothing more should be announced until some are there. */
 bool feed_full(const struct feed *d);
 
+/* Another budget of the blocks: what is over it goes as room is needed. */
+void feed_set_memory(struct feed *d, uint64_t memory_bytes);
+
 /* Takes every announcement back; what is loaded stays until room is needed. */
 void feed_forget(struct feed *d);
 

@@ -98,6 +98,7 @@ fill(struct weight_history_version *v, const struct ledger *l, struct failure *f
 	    .phase = copy(l->phase),
 	    .temperature = l->temperature,
 	    .lr_scale = l->lr_scale,
+	    .global_batch = l->global_batch,
 	    .domain = calloc(l->domains_n + 1, sizeof(*v->domain)),
 	};
 	if (v->reason_id == NULL || v->phase == NULL || v->domain == NULL)
@@ -225,7 +226,7 @@ derive_between(struct weight_history *h, const struct ledger *record, int64_t ve
 	if (code == FAIL_NONE)
 		code = mixer_resume(&m, &plan.plan, record, f);
 	if (code == FAIL_NONE) {
-		draws = calloc(plan.plan.global_batch, sizeof(*draws));
+		draws = calloc(mixer_global_batch_most(m), sizeof(*draws));
 		code = draws == NULL ? fail_memory(f) : step_until(h, m, draws, version, most, f);
 	}
 	free(draws);

@@ -44,6 +44,7 @@ struct weight_history_version {
 	enum ledger_reason reason;
 	char *reason_id, *phase;
 	double temperature, lr_scale;
+	uint32_t global_batch; /* 0, in records of before it could change: the configuration's */
 	struct weight_history_domain *domain;
 	size_t domains_n;
 };

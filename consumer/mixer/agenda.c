@@ -89,6 +89,7 @@ agenda_set_phases(struct agenda *a, const struct mixer_phase *phase, size_t phas
 		to->start_step = phase[i].start_step;
 		to->temperature = phase[i].temperature == 0 ? temperature : phase[i].temperature;
 		to->lr_scale = phase[i].lr_scale == 0 ? 1 : phase[i].lr_scale;
+		to->global_batch = phase[i].global_batch;
 		to->weight = calloc(phase[i].weights_n + 1, sizeof(*to->weight));
 		if (to->weight == NULL ||
 		    !copy_weights(to->weight, phase[i].weight, phase[i].weights_n, &to->weights_n))
@@ -121,6 +122,18 @@ agenda_phase_at(const struct agenda *a, uint64_t step)
 	return i < a->phases_n && a->phase[i].start_step == step ? &a->phase[i] : NULL;
 }
 
+uint32_t
+agenda_batch_most(const struct agenda *a)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < a->phases_n; i++)
+		most = a->phase[i].global_batch > most ? a->phase[i].global_batch : most;
+	for (size_t i = a->done; i < a->pending_n; i++)
+		most = a->pending[i].global_batch > most ? a->pending[i].global_batch : most;
+	return most;
+}
+
 /* ---- the agenda ---- */
 
 void
@@ -148,6 +161,7 @@ agenda_copy(struct agenda *to, const struct agenda *from, struct failure *f)
 		    .start_step = from->phase[i].start_step,
 		    .weight = from->phase[i].weight,
 		    .weights_n = from->phase[i].weights_n,
+		    .global_batch = from->phase[i].global_batch,
 		    .temperature = from->phase[i].temperature,
 		    .lr_scale = from->phase[i].lr_scale,
 		};

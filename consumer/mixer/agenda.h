@@ -36,6 +36,7 @@ struct agenda_phase {
 	char name[NAME_MAX_BYTES + 1];
 	uint64_t start_step;
 	double temperature, lr_scale; /* both set */
+	uint32_t global_batch;        /* 0: the plan's */
 	struct ledger_raw_weight *weight;
 	size_t weights_n;
 };
@@ -66,6 +67,9 @@ size_t agenda_phase_from(const struct agenda *a, uint64_t step);
 
 /* The phase that starts exactly at `step`; NULL: none does. */
 const struct agenda_phase *agenda_phase_at(const struct agenda *a, uint64_t step);
+
+/* The largest global_batch that a phase or a waiting request gives; 0: none gives one. */
+uint32_t agenda_batch_most(const struct agenda *a);
 
 /* Accepted requests that have not taken effect. */
 size_t agenda_waiting(const struct agenda *a);

@@ -249,6 +249,7 @@ mixer_put_phase(struct mixer *m, const struct agenda_phase *phase)
 	for (size_t i = 0; i < m->domains_n; i++)
 		m->shares.share[i].raw = m->shares.share[i].base;
 	v->temperature = m->shape.temperature;
+	v->global_batch = m->shape.global_batch;
 	v->lr_scale = 1;
 	v->phase[0] = '\0';
 	if (phase == NULL)
@@ -258,6 +259,8 @@ mixer_put_phase(struct mixer *m, const struct agenda_phase *phase)
 	put_raw_weights(m, phase->weight, phase->weights_n);
 	v->temperature = phase->temperature;
 	v->lr_scale = phase->lr_scale;
+	if (phase->global_batch > 0)
+		v->global_batch = phase->global_batch;
 	memcpy(v->phase, phase->name, sizeof(v->phase));
 }
 
@@ -291,6 +294,8 @@ mixer_put_change(struct mixer *m, const struct ledger_change *c, struct failure 
 		m->shares.version.temperature = c->temperature;
 	if (c->lr_scale > 0)
 		m->shares.version.lr_scale = c->lr_scale;
+	if (c->global_batch > 0)
+		m->shares.version.global_batch = c->global_batch;
 	shares_begin_version(&m->shares, m->at.step_next, LEDGER_BY_REQUEST, c->id);
 	return FAIL_NONE;
 }
@@ -465,11 +470,11 @@ mixer_undo(struct mixer *m)
 	m->undoable = false;
 }
 
-/* Index in draws[], which are lane after lane, of the k-th sequence of the batch order. */
+/* Index in draws[], which are lane after lane, of the k-th sequence of a batch in its order. */
 static size_t
-slot_of(const struct mixer_shape *s, uint64_t k)
+slot_of(const struct mixer_shape *s, uint32_t batch, uint64_t k)
 {
-	uint64_t each = s->global_batch / s->lanes;
+	uint64_t each = batch / s->lanes;
 
 	if (s->lane_order == MIX_LANES_STRIDED)
 		return (size_t)(k % s->lanes * each + k / s->lanes);
@@ -480,27 +485,29 @@ enum fail_code
 mixer_step(struct mixer *m, struct mixer_draw *draws, enum mixer_result *result, struct failure *f)
 {
 	const struct mixer_shape *s = &m->shape;
-	struct permutation batch;
+	struct permutation order;
 	enum fail_code code;
+	uint32_t batch;
 	bool over;
 
 	mixer_settle(m);
 	keep(m);
 	code = put_what_is_due(m, &over, f);
+	batch = m->shares.version.global_batch;
+	assert(batch > 0 && batch % s->lanes == 0);
 	*result = over ? MIXER_ENDED : MIXER_DRAWN;
 	mark_dry(m);
-	permutation_init(&batch, s->global_batch, permutation_subkey(s->seed, m->at.step_next), 0);
-	for (uint64_t j = 0; j < s->global_batch && code == FAIL_NONE && *result == MIXER_DRAWN;
-	     j++) {
-		uint64_t k = s->permute ? permutation_at(&batch, j) : j;
+	permutation_init(&order, batch, permutation_subkey(s->seed, m->at.step_next), 0);
+	for (uint64_t j = 0; j < batch && code == FAIL_NONE && *result == MIXER_DRAWN; j++) {
+		uint64_t k = s->permute ? permutation_at(&order, j) : j;
 
-		code = draw_one(m, &draws[slot_of(s, k)], result, f);
+		code = draw_one(m, &draws[slot_of(s, batch, k)], result, f);
 	}
 	if (code != FAIL_NONE || *result != MIXER_DRAWN) {
 		mixer_undo(m);
 		return code;
 	}
-	assert(m->at.draws - m->at_kept.draws == s->global_batch);
+	assert(m->at.draws - m->at_kept.draws == batch);
 	m->at.step_next++;
 	return FAIL_NONE;
 }
@@ -653,9 +660,17 @@ lr_scale_said(const struct mixer_phase *phase)
 	return phase == NULL || phase->lr_scale == 0 ? 1 : phase->lr_scale;
 }
 
+/* 0: the plan's, which never changes. */
+static uint32_t
+global_batch_said(const struct mixer_phase *phase)
+{
+	return phase == NULL ? 0 : phase->global_batch;
+}
+
 /* What was in force before a plan was put in force. */
 struct in_force {
 	double raw[LIMIT_DOMAINS], temperature, lr_scale;
+	uint32_t global_batch;
 };
 
 /* Puts back what `p` and `was` say alike of step_next. A domain of neither joined by request. */
@@ -677,6 +692,8 @@ keep_in_force(struct mixer *m, const struct mixer_plan *p, const struct mixer_pl
 		m->shares.version.temperature = before->temperature;
 	if (weights_bits(lr_scale_said(now)) == weights_bits(lr_scale_said(then)))
 		m->shares.version.lr_scale = before->lr_scale;
+	if (global_batch_said(now) == global_batch_said(then))
+		m->shares.version.global_batch = before->global_batch;
 }
 
 /* Puts in force what the plan says for step_next; a phase that starts there is still to come. */
@@ -684,8 +701,9 @@ static enum fail_code
 weigh_by_plan(
     struct mixer *m, const struct mixer_plan *p, const struct mixer_plan *was, struct failure *f)
 {
-	struct in_force before = {
-	    .temperature = m->shares.version.temperature, .lr_scale = m->shares.version.lr_scale};
+	struct in_force before = {.temperature = m->shares.version.temperature,
+	    .lr_scale = m->shares.version.lr_scale,
+	    .global_batch = m->shares.version.global_batch};
 	uint64_t step = m->at.step_next;
 	size_t started = agenda_phase_from(&m->agenda, step);
 	const struct agenda_phase *phase = started == 0 ? NULL : &m->agenda.phase[started - 1];
@@ -787,6 +805,21 @@ double
 mixer_temperature(const struct mixer *m)
 {
 	return m->shares.version.temperature;
+}
+
+uint32_t
+mixer_global_batch(const struct mixer *m)
+{
+	return m->shares.version.global_batch;
+}
+
+uint32_t
+mixer_global_batch_most(const struct mixer *m)
+{
+	uint32_t most = agenda_batch_most(&m->agenda), now = m->shares.version.global_batch;
+
+	now = m->shape.global_batch > now ? m->shape.global_batch : now; /* what phases return to */
+	return most > now ? most : now;
 }
 
 size_t

@@ -36,6 +36,9 @@
  *       |         MIXER_UNKNOWN: a sequence's tokens are not known     >  call; call again
  *       |         MIXER_ENDED: the mix is over                        /   (ENDED: never)
  *
+ * B may change between steps, by a phase or a request, like the weights; L never does. So a step's
+ * number says nothing of how many draws came before it: the state counts them.
+ *
  * What takes effect at step s (a phase that starts there, accepted requests) does so at the start
  * of mixer_step() for s: phases first, then requests in the order of acceptance. Until then it is
  * on the agenda.
@@ -113,8 +116,8 @@ void mixer_set_tokens(struct mixer *m, mixer_tokens *tokens, void *opaque);
 /* ---- stepping ---- */
 
 /*
- * Draws one step into draws[global_batch], lane after lane in slot order; for any result but
- * MIXER_DRAWN draws is not filled. FAIL_DATA: every sequence of a domain is kept out.
+ * Draws one step into draws[], lane after lane in slot order: mixer_global_batch() of them, in room
+ * for mixer_global_batch_most(). For any result but MIXER_DRAWN it is not filled. FAIL_DATA: every sequence of a domain is kept out.
  */
 enum fail_code mixer_step(
     struct mixer *m, struct mixer_draw *draws, enum mixer_result *result, struct failure *f);
@@ -201,7 +204,8 @@ int64_t mixer_control_next(const struct mixer *m);
 /*
  * Takes a changed plan before the next step. Where base weights, temperature, phases or the set of
  * domains differ, a new version begins. In it what `p` says of this step otherwise than `was`, the
- * plan until now, comes into force: a weight, the temperature, lr_scale, that a domain is there.
+ * plan until now, comes into force: a weight, the temperature, lr_scale, global_batch of a phase,
+ * that a domain is there.
  * What both say alike stays as it is, also where a request had changed it; pending requests stay.
  * `was` NULL: all that `p` says comes into force, and a request that was is over, as mixers did it
  * first: a replay of their ledgers needs it. A new domain gets the next index and credit 0;
@@ -222,6 +226,9 @@ const char *mixer_reason_id(const struct mixer *m);  /* phase or request; else "
 const char *mixer_phase_name(const struct mixer *m); /* the last one that began; else "" */
 double mixer_lr_scale(const struct mixer *m);
 double mixer_temperature(const struct mixer *m);
+uint32_t mixer_global_batch(const struct mixer *m);
+/* No step has more draws until a request or a changed plan comes. */
+uint32_t mixer_global_batch_most(const struct mixer *m);
 size_t mixer_pending(const struct mixer *m); /* accepted requests that have not taken effect */
 
 size_t mixer_domains(const struct mixer *m);

@@ -106,6 +106,9 @@ mixer_answer_text(const struct mixer_effect *e, const struct ledger_change *c)
 		text_add(&t, "\ntemperature %g (was %g)", e->temperature, e->temperature_before);
 	if (e->lr_scale != e->lr_scale_before)
 		text_add(&t, "\nlr_scale %g (was %g)", e->lr_scale, e->lr_scale_before);
+	if (e->global_batch != e->global_batch_before)
+		text_add(&t, "\nglobal_batch %" PRIu32 " (was %" PRIu32 ")", e->global_batch,
+		    e->global_batch_before);
 	for (size_t i = 0; i < shown; i++)
 		add_domain(&t, &e->domain[i]);
 	if (e->domains_n > shown)
@@ -115,5 +118,7 @@ mixer_answer_text(const struct mixer_effect *e, const struct ledger_change *c)
 	if (e->phase[0] != '\0')
 		text_add(&t, "\nphase %s at step %" PRIu64 " will replace these weights", e->phase,
 		    e->phase_step);
+	if (e->phase[0] != '\0' && e->phase_batch != e->global_batch)
+		text_add(&t, "; its global_batch is %" PRIu32, e->phase_batch);
 	return text_take(&t);
 }

@@ -7,6 +7,8 @@
 
 #include "consumer/mixer/mixer_internal.h"
 
+__extension__ typedef __int128 wide;
+
 /* How often one domain is drawn, until the change and from it on. */
 struct rates {
 	double now, step;     /* the step that is drawn next; that of the change, not below it */
@@ -41,10 +43,11 @@ steps_after(const struct rates *with, double sequences)
  * are of the length that this one has.
  */
 static void
-find_ends(struct mixer_effect_domain *e, const struct mixer *now, uint32_t d, double step)
+find_ends(struct mixer_effect_domain *e, const struct mixer_effect *of, const struct mixer *now,
+    uint32_t d)
 {
-	const struct rates with = {(double)now->at.step_next, step,
-	    e->share_before * now->shape.global_batch, e->share * now->shape.global_batch};
+	const struct rates with = {(double)now->at.step_next, (double)of->step,
+	    e->share_before * of->global_batch_before, e->share * of->global_batch};
 	struct mixer_standing s;
 	double left;
 
@@ -78,26 +81,58 @@ find_domains(struct mixer_effect *e, const struct mixer *now, const struct mixer
 		memccpy(to->name, now->cursor[d].name, '\0', sizeof(to->name));
 		to->share_before = was.share;
 		to->share = will.share;
-		find_ends(to, now, d, (double)e->step);
+		find_ends(to, e, now, d);
 		e->domains_n++;
 	}
 }
 
+/* What comes into force first at `step` or later, below `end`: its step, and its batch if not 0. */
+static uint64_t
+next_batch(const struct mixer *now, size_t *phase, size_t *change, uint64_t end, uint32_t *batch)
+{
+	const struct agenda *a = &now->agenda;
+	uint64_t at = end, step;
+
+	if (*phase < a->phases_n && a->phase[*phase].start_step < end)
+		at = a->phase[*phase].start_step;
+	if (*change < a->pending_n && (uint64_t)a->pending[*change].step < at) {
+		step = (uint64_t)a->pending[*change].step;
+		if (a->pending[*change].global_batch > 0)
+			*batch = a->pending[*change].global_batch;
+		(*change)++;
+		return step;
+	}
+	if (at == end)
+		return end;
+	*batch = a->phase[*phase].global_batch > 0 ? a->phase[*phase].global_batch
+						   : now->shape.global_batch;
+	(*phase)++;
+	return at;
+}
+
 /*
- * Where in its round the change comes. Each step is B draws, so that this is exact. The steps
- * until the change are divided by the size of a round first, because steps * B can exceed 64 bits:
- * steps = q * size + r, and q * size steps are exactly q * B rounds.
+ * Where in its round the change comes: exact, as the draws of all steps until then are known. The
+ * agenda is walked from batch to batch; a count of draws can exceed 64 bits.
  */
 static void
 find_round(struct mixer_effect *e, const struct mixer *now)
 {
-	uint64_t size = now->shares.epoch_size, steps = (uint64_t)e->step - now->at.step_next;
-	uint64_t rounds = steps / size * now->shape.global_batch + now->shares.round;
-	uint64_t draws = steps % size * now->shape.global_batch + now->shares.round_draws;
+	uint64_t size = now->shares.epoch_size, step = now->at.step_next, end = (uint64_t)e->step;
+	size_t phase = agenda_phase_from(&now->agenda, step), change = now->agenda.done;
+	uint32_t batch = now->shares.version.global_batch;
+	wide draws = now->shares.round_draws;
 
+	while (step < end) {
+		uint32_t in_force = batch;
+		uint64_t until = next_batch(now, &phase, &change, end, &batch);
+
+		assert(until >= step);
+		draws += (wide)(until - step) * in_force;
+		step = until;
+	}
 	e->rounds = true;
-	e->round = rounds + draws / size;
-	e->dealt = (size - draws % size) % size;
+	e->round = now->shares.round + (uint64_t)(draws / size);
+	e->dealt = (size - (uint64_t)(draws % size)) % size;
 }
 
 /* The first phase that starts after the change, which it ends. */
@@ -110,6 +145,8 @@ find_phase(struct mixer_effect *e, const struct mixer *now)
 		return;
 	memccpy(e->phase, now->agenda.phase[i].name, '\0', sizeof(e->phase));
 	e->phase_step = now->agenda.phase[i].start_step;
+	e->phase_batch = now->agenda.phase[i].global_batch > 0 ? now->agenda.phase[i].global_batch
+							       : now->shape.global_batch;
 }
 
 static void
@@ -175,6 +212,8 @@ mixer_effect_open(struct mixer_effect *e, const struct mixer *now, const struct 
 	e->temperature_before = was->temperature;
 	e->lr_scale = will->lr_scale;
 	e->lr_scale_before = was->lr_scale;
+	e->global_batch = will->global_batch;
+	e->global_batch_before = was->global_batch;
 	find_domains(e, now, before, after);
 	if (now->shares.epoch_size != 0)
 		find_round(e, now);

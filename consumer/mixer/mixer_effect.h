@@ -60,12 +60,14 @@ struct mixer_effect {
 
 	/* Of all other changes. */
 	double temperature, temperature_before, lr_scale, lr_scale_before;
+	uint32_t global_batch, global_batch_before;
 	struct mixer_effect_domain *domain; /* [domains_n]: those with a share, before or after */
 	size_t domains_n;
 	bool rounds;           /* draws go in rounds: the change comes in `round`, */
 	uint64_t round, dealt; /* of which so many draws are dealt by the new weights; 0: all */
 	char phase[NAME_MAX_BYTES + 1]; /* the next one that replaces these weights; else "" */
 	uint64_t phase_step;
+	uint32_t phase_batch; /* its global_batch */
 };
 
 /* Fills *e, to be ended with mixer_effect_clear(); FAIL_MEMORY: *e is empty. Borrows all. */

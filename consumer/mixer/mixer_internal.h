@@ -18,7 +18,8 @@
 /* The plan's, constant but for mixer_replan(). */
 struct mixer_shape {
 	uint64_t seed;
-	uint32_t sequence_length, global_batch, lanes, block, window_blocks;
+	uint32_t sequence_length, lanes, block, window_blocks;
+	uint32_t global_batch; /* where neither a phase nor a request gives another */
 	bool permute;
 	enum mix_lane_order lane_order;
 	enum mix_shuffle shuffle;

@@ -314,6 +314,7 @@ save_version(const struct mixer *m, struct ledger *l, struct failure *f)
 		return fail_memory(f);
 	l->lr_scale = s->version.lr_scale;
 	l->temperature = s->version.temperature;
+	l->global_batch = s->version.global_batch;
 	if (s->schedule.kind == SCHEDULE_GREEDY)
 		l->greedy_draws = (int64_t)s->schedule.draws;
 	l->base = m->shape.base;
@@ -324,10 +325,19 @@ save_version(const struct mixer *m, struct ledger *l, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Whether steps can have that many sequences, dealt to the lanes. */
+static bool
+batch_is_sound(const struct mixer *m, uint32_t batch)
+{
+	return batch > 0 && batch <= LIMIT_BATCH && batch % m->shape.lanes == 0;
+}
+
 static enum fail_code
 resume_version(struct mixer *m, const struct ledger *l, struct failure *f)
 {
 	struct shares_version *v = &m->shares.version;
+	/* A record of before it could change has none. */
+	uint32_t batch = l->global_batch == 0 ? m->shape.global_batch : l->global_batch;
 	const char *id = text_or_empty(l->reason_id), *phase = text_or_empty(l->phase);
 
 	if (l->domains_n < 1 || l->domains_n > LIMIT_DOMAINS || l->step_next < 0 ||
@@ -344,6 +354,10 @@ resume_version(struct mixer *m, const struct ledger *l, struct failure *f)
 		return fail(f, FAIL_DATA,
 		    "ledger: temperature %g, lr_scale %g, phase %s, reason %s cannot be in force",
 		    l->temperature, l->lr_scale, phase, id);
+	if (!batch_is_sound(m, batch))
+		return fail(f, FAIL_DATA,
+		    "ledger: global_batch %u cannot be in force with %u lanes", batch,
+		    m->shape.lanes);
 	m->at = (struct mixer_at){
 	    .step_next = (uint64_t)l->step_next,
 	    .draws = (uint64_t)l->draws,
@@ -360,6 +374,7 @@ resume_version(struct mixer *m, const struct ledger *l, struct failure *f)
 	    .reason = l->reason,
 	    .temperature = l->temperature,
 	    .lr_scale = l->lr_scale,
+	    .global_batch = batch,
 	};
 	memcpy(v->reason_id, id, strlen(id) + 1);
 	memcpy(v->phase, phase, strlen(phase) + 1);
@@ -467,6 +482,7 @@ change_is_sound(const struct mixer *m, const struct ledger_change *c)
 	int d = mixer_domain_named(m, c->domain);
 	bool sound = c->step >= (int64_t)m->at.step_next && c->temperature >= 0 &&
 		     isfinite(c->temperature) && c->lr_scale >= 0 && isfinite(c->lr_scale) &&
+		     (c->global_batch == 0 || batch_is_sound(m, c->global_batch)) &&
 		     strlen(text_or_empty(c->id)) <= MIXER_ID_BYTES_MAX;
 
 	for (size_t i = 0; i < c->weights_n; i++)

@@ -139,6 +139,10 @@ check_phase(const struct mixer_plan *p, size_t i, struct failure *f)
 		return fail(f, FAIL_CONFIG,
 		    "phase %s: temperature must be a positive number, not %g", h->name,
 		    h->temperature);
+	if (h->global_batch % p->lanes != 0 || h->global_batch > LIMIT_BATCH)
+		return fail(f, FAIL_CONFIG,
+		    "phase %s: global_batch must be a multiple of the %u lanes, at most %d, not %u",
+		    h->name, p->lanes, LIMIT_BATCH, h->global_batch);
 	return check_phase_weights(p, h, f);
 }
 
@@ -257,6 +261,8 @@ mixer_plan_hash(const struct mixer_plan *p)
 		hash = hash_number(h->start_step, hash_text(h->name, hash));
 		hash = hash_number(weights_bits(h->temperature), hash);
 		hash = hash_number(weights_bits(h->lr_scale), hash);
+		if (h->global_batch != 0) /* hashes of before it existed stay */
+			hash = hash_number(h->global_batch, hash);
 		hash = hash_number(h->weights_n, hash);
 		for (size_t k = 0; k < h->weights_n; k++) {
 			hash = hash_text(h->weight[k].domain, hash);

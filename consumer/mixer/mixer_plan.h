@@ -39,8 +39,9 @@ struct mixer_phase {
 	uint64_t start_step;                    /* strictly increasing */
 	const struct ledger_raw_weight *weight; /* domains that are not named have base weights */
 	size_t weights_n;
-	double temperature; /* 0: the plan's */
-	double lr_scale;    /* 0 stands for 1 */
+	double temperature;    /* 0: the plan's */
+	double lr_scale;       /* 0 stands for 1 */
+	uint32_t global_batch; /* a multiple of the lanes; 0: the plan's */
 };
 
 struct mixer_plan {

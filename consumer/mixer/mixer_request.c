@@ -111,6 +111,30 @@ check_numbers(const struct control *c, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Every lane has as many sequences of a step as any other. */
+static enum fail_code
+check_batch(const struct mixer *m, const struct control *c, struct failure *f)
+{
+	uint32_t lanes = m->shape.lanes, most = LIMIT_BATCH / lanes * lanes;
+	uint32_t below = c->global_batch / lanes * lanes;
+
+	if (c->global_batch == 0 || c->global_batch == below)
+		return c->global_batch <= most ? FAIL_NONE
+					       : fail(f, FAIL_DATA,
+						     "global_batch can be at most %u with %u "
+						     "lanes, not %u",
+						     most, lanes, c->global_batch);
+	if (below == 0 || below >= most)
+		return fail(f, FAIL_DATA,
+		    "global_batch must be a multiple of the mix's %u lanes, not %u: the nearest is "
+		    "%u",
+		    lanes, c->global_batch, below == 0 ? lanes : most);
+	return fail(f, FAIL_DATA,
+	    "global_batch must be a multiple of the mix's %u lanes, not %u: the nearest are %u and "
+	    "%u",
+	    lanes, c->global_batch, below, below + lanes);
+}
+
 static enum fail_code
 check_id(const struct control *c, struct failure *f)
 {
@@ -136,11 +160,12 @@ check_request(const struct mixer *m, const struct control *c, struct failure *f)
 		    "them takes effect",
 		    LEDGER_PENDING_MAX);
 	if (c->kind == LEDGER_WEIGHTS && c->weights_n == 0 && c->temperature == 0 &&
-	    c->lr_scale == 0)
-		return fail(f, FAIL_DATA, "asks for nothing: no weight, temperature or lr_scale");
+	    c->lr_scale == 0 && c->global_batch == 0)
+		return fail(f, FAIL_DATA,
+		    "asks for nothing: no weight, temperature, lr_scale or global_batch");
 	if (c->kind != LEDGER_WEIGHTS && text_or_empty(c->domain)[0] == '\0')
 		return fail(f, FAIL_DATA, "names no domain");
-	return check_numbers(c, f);
+	return check_batch(m, c, f) == FAIL_NONE ? check_numbers(c, f) : f->code;
 }
 
 /* ---- what it may not say in the state of its step ---- */
@@ -516,6 +541,7 @@ change_of(const struct mixer *m, const struct control *c)
 	    .weights_n = c->weights_n,
 	    .temperature = c->temperature,
 	    .lr_scale = c->lr_scale,
+	    .global_batch = c->global_batch,
 	    .domain = c->domain,
 	    .partition = c->partition,
 	    .first = c->first,

@@ -59,7 +59,7 @@ struct share {
 	uint64_t catch_up; /* thousandths of its weight that `repay` grows by */
 };
 
-/* One version of the weights: since when they are in force, and why. A value. */
+/* One version of the weights and what goes with them: since when they are in force, and why. */
 struct shares_version {
 	uint64_t number; /* from 1 */
 	uint64_t step;   /* the first that is drawn by it */
@@ -67,6 +67,7 @@ struct shares_version {
 	char reason_id[MIXER_ID_BYTES_MAX + 1]; /* of the phase or request; else "" */
 	char phase[NAME_MAX_BYTES + 1];         /* the last one that began; else "" */
 	double temperature, lr_scale;
+	uint32_t global_batch; /* sequences of a step under it */
 };
 
 struct shares {

@@ -73,7 +73,7 @@ domain_part(const struct config *c, const struct config_domain *d, const struct 
 static json_t *
 phase_part(const struct mixer_phase *p)
 {
-	json_t *weights = json_object();
+	json_t *weights = json_object(), *phase;
 	int lost = 0;
 
 	for (size_t i = 0; i < p->weights_n; i++)
@@ -83,9 +83,16 @@ phase_part(const struct mixer_phase *p)
 		json_decref(weights);
 		return NULL;
 	}
-	return json_pack("{s:s, s:o, s:o, s:f, s:f}", "name", p->name, "start_step",
+	phase = json_pack("{s:s, s:o, s:o, s:f, s:f}", "name", p->name, "start_step",
 	    text_of(p->start_step, "%" PRIu64), "weights", weights, "temperature", p->temperature,
 	    "lr_scale", p->lr_scale);
+	/* As it was before a phase could have one, where it has none. */
+	if (phase != NULL && p->global_batch > 0 &&
+	    json_object_set_new(phase, "global_batch", json_integer(p->global_batch)) != 0) {
+		json_decref(phase);
+		return NULL;
+	}
+	return phase;
 }
 
 static json_t *
@@ -253,12 +260,34 @@ compare(char *list, const char *path, json_t *ledger, json_t *present, int depth
 	}
 }
 
+/* What to do about a changed key that is fixed. `list` names them; B alone can change another way. */
+static enum fail_code
+fail_fixed(const char *list, const json_t *present, struct failure *f)
+{
+	static const char batch[] = "mix.global_batch: ";
+	bool has = strstr(list, batch) != NULL;
+	bool alone = strncmp(list, batch, sizeof(batch) - 1) == 0 && strchr(list, ';') == NULL;
+	char how[160] = "";
+
+	if (has)
+		snprintf(how, sizeof(how),
+		    "; `riffle weights --global-batch %" JSON_INTEGER_FORMAT
+		    "` changes that one from a step on, and the file keeps the batch that the mix "
+		    "was begun with",
+		    json_integer_value(json_object_get(present, "global_batch")));
+	return fail(f, FAIL_CONFIG,
+	    "the mix was begun with another configuration, and this part of it cannot change: "
+	    "%s%s%s",
+	    list, how, alone ? "" : "; start a mix of another name");
+}
+
 enum fail_code
 bound_config_compare(
     const char *ledger, const char *present, bool accept, bool *changed, struct failure *f)
 {
 	char fixed[DIFFERENCES_MAX] = "", changeable[DIFFERENCES_MAX] = "";
 	json_t *a, *b;
+	enum fail_code code = FAIL_NONE;
 
 	if (parse(&a, ledger, f) != FAIL_NONE)
 		return f->code;
@@ -269,15 +298,13 @@ bound_config_compare(
 	compare(fixed, "mix", json_object_get(a, "fixed"), json_object_get(b, "fixed"), 0);
 	compare(changeable, "mix", json_object_get(a, "changeable"),
 	    json_object_get(b, "changeable"), 0);
+	if (fixed[0] != '\0')
+		code = fail_fixed(fixed, json_object_get(b, "fixed"), f);
 	json_decref(a);
 	json_decref(b);
 	*changed = changeable[0] != '\0';
-	if (fixed[0] != '\0')
-		return fail(f, FAIL_CONFIG,
-		    "the mix was begun with another configuration, and this part of it cannot "
-		    "change: %s; "
-		    "start a mix of another name",
-		    fixed);
+	if (code != FAIL_NONE)
+		return code;
 	if (*changed && !accept)
 		return fail(f, FAIL_CONFIG,
 		    "the configuration differs from the ledger's: %s; --accept-config takes it "

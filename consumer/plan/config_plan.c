@@ -63,6 +63,7 @@ set_phases(struct config_plan *p, const struct config *c)
 		    .weight = weight,
 		    .temperature = from->temperature,
 		    .lr_scale = from->lr_scale,
+		    .global_batch = from->global_batch,
 		};
 		for (size_t d = 0; d < c->domains_n; d++)
 			if (!isnan(from->weight[d]))

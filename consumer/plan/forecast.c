@@ -10,7 +10,7 @@
 struct count {
 	struct forecast *to;
 	struct mixer *mixer;
-	struct mixer_draw *draw; /* [global_batch] */
+	struct mixer_draw *draw; /* of a step */
 	uint64_t *lane;          /* [lanes * domains_n]: of the stretch */
 	uint64_t *taken;         /* [domains_n] */
 	uint64_t version;        /* of the open stretch */
@@ -47,7 +47,7 @@ close_stretch(struct count *c)
 	c->open = false;
 	assert(to->stretches_n > 0);
 	s = &to->stretch[to->stretches_n - 1];
-	all = (double)(s->end - s->first) * to->global_batch;
+	all = (double)s->draws;
 	each = all / to->lanes;
 	for (size_t d = 0; d < to->domains_n && all > 0; d++)
 		for (uint32_t l = 0; l < to->lanes; l++) {
@@ -82,6 +82,7 @@ open_stretch(struct count *c, uint64_t step, struct failure *f)
 	s->first = s->end = step;
 	s->lr_scale = mixer_lr_scale(c->mixer);
 	s->temperature = mixer_temperature(c->mixer);
+	s->global_batch = mixer_global_batch(c->mixer);
 	for (size_t d = 0; d < to->domains_n; d++) {
 		struct mixer_standing at;
 
@@ -100,11 +101,12 @@ count_step(struct count *c, uint64_t step)
 {
 	struct forecast *to = c->to;
 	struct forecast_stretch *s = &to->stretch[to->stretches_n - 1];
-	uint32_t each = to->global_batch / to->lanes;
+	uint32_t each = s->global_batch / to->lanes;
 
 	assert(c->open);
 	assert(step >= s->first);
-	for (uint32_t i = 0; i < to->global_batch; i++) {
+	assert(s->global_batch == mixer_global_batch(c->mixer));
+	for (uint32_t i = 0; i < s->global_batch; i++) {
 		uint32_t d = c->draw[i].domain;
 		struct forecast_domain *domain = &to->domain[d];
 
@@ -116,6 +118,8 @@ count_step(struct count *c, uint64_t step)
 			domain->exhausted_step = step;
 	}
 	s->end = step + 1;
+	s->draws += s->global_batch;
+	to->draws += s->global_batch;
 }
 
 static enum fail_code
@@ -159,7 +163,7 @@ set_up(struct count *c, const struct mixer_plan *p, struct failure *f)
 		return f->code;
 	to->domains_n = mixer_domains(c->mixer);
 	to->domain = calloc(to->domains_n, sizeof(*to->domain));
-	c->draw = calloc(to->global_batch, sizeof(*c->draw));
+	c->draw = calloc(mixer_global_batch_most(c->mixer), sizeof(*c->draw));
 	c->lane = calloc(to->lanes * to->domains_n, sizeof(*c->lane));
 	c->taken = calloc(to->domains_n, sizeof(*c->taken));
 	if (to->domain == NULL || c->draw == NULL || c->lane == NULL || c->taken == NULL)
@@ -193,7 +197,6 @@ forecast_open(struct forecast **out, const struct mixer_plan *p, uint64_t steps,
 		code = run(&c, steps, stop, f);
 	for (size_t d = 0; code == FAIL_NONE && d < c.to->domains_n; d++)
 		mixer_stand(c.mixer, (uint32_t)d, &c.to->domain[d].at_end);
-	c.to->draws = c.to->steps * c.to->global_batch;
 	mixer_close(c.mixer);
 	free(c.draw);
 	free(c.lane);

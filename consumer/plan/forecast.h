@@ -35,6 +35,8 @@ struct forecast_stretch {
 	char phase[FORECAST_PHASE_BYTES]; /* "" where there is none */
 	uint64_t first, end;              /* steps */
 	double lr_scale, temperature;
+	uint32_t global_batch; /* of each of its steps */
+	uint64_t draws;
 	struct forecast_share *share; /* [domains_n] */
 };
 
@@ -52,7 +54,8 @@ struct forecast {
 	bool dry;       /* a live domain has nothing further: it cannot be told how things go on */
 	char dry_domain[NAME_MAX_BYTES + 1];
 	uint64_t draws;
-	uint32_t sequence_length, global_batch, lanes;
+	uint32_t sequence_length, lanes;
+	uint32_t global_batch; /* of a step that no phase gives another */
 	size_t domains_n, stretches_n;
 	struct forecast_domain *domain;
 	struct forecast_stretch *stretch;

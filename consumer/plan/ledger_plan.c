@@ -224,7 +224,10 @@ add_phases(struct memory *m, struct walk *w, json_t *phases, struct failure *f)
 		    .start_step = count_of(w, from, "start_step", 0),
 		    .temperature = number_of(w, from, "temperature", 0),
 		    .lr_scale = number_of(w, from, "lr_scale", 1),
+		    .global_batch = (uint32_t)count_of(w, from, "global_batch", 0),
 		};
+		if (count_of(w, from, "global_batch", 0) > LIMIT_BATCH)
+			w->wrong = "phases";
 		if (add_weights(p, w, json_object_get(from, "weights"), f) != FAIL_NONE)
 			return f->code;
 	}

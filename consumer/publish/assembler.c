@@ -14,10 +14,12 @@ struct assembler {
 	bool likely;           /* announcements are not certain: weights count tokens */
 	uint64_t renewed_step; /* likely: where `ahead` began last */
 	struct feed *feed;
-	uint32_t global_batch;
-	struct mixer_draw *draw, *ahead_draw;
+	uint32_t room;                        /* draws of a step, at most, since the last renewal */
+	uint32_t n;                           /* draws of the step that `now` drew last */
+	struct mixer_draw *draw, *ahead_draw; /* [room], of which n are used */
 	const struct feed_block_record **record;
-	struct mixer_draw *asked; /* likely: [asked_n], announced because their tokens are needed */
+	/* likely: [asked_n] of [room], announced because their tokens are needed */
+	struct mixer_draw *asked;
 	uint32_t asked_n;
 	assembler_quarantined *quarantined;
 	void *opaque;
@@ -41,27 +43,47 @@ tokens_of(void *opaque, const struct mixer_draw *draw)
 	return r->payload == NULL ? UINT32_MAX : r->tokens;
 }
 
+static void
+free_draws(struct assembler *a)
+{
+	free(a->draw);
+	free(a->ahead_draw);
+	free(a->record);
+	free(a->asked);
+}
+
+/* Makes room for the largest step that can come. Nothing is borrowed or asked for. */
+static enum fail_code
+make_room(struct assembler *a, uint32_t most, struct failure *f)
+{
+	assert(a->asked_n == 0);
+	if (most <= a->room)
+		return FAIL_NONE;
+	free_draws(a);
+	a->room = 0;
+	a->draw = calloc(most, sizeof(*a->draw));
+	a->ahead_draw = calloc(most, sizeof(*a->ahead_draw));
+	a->record = calloc(most, sizeof(*a->record));
+	a->asked = calloc(most, sizeof(*a->asked));
+	if (a->draw == NULL || a->ahead_draw == NULL || a->record == NULL || a->asked == NULL)
+		return fail_memory(f);
+	a->room = most;
+	return FAIL_NONE;
+}
+
 enum fail_code
-assembler_open(struct assembler **out, struct mixer *now, struct feed *feed, uint32_t global_batch,
+assembler_open(struct assembler **out, struct mixer *now, struct feed *feed,
     assembler_quarantined *quarantined, void *opaque, struct failure *f)
 {
 	struct assembler *a = calloc(1, sizeof(*a));
 
-	assert(global_batch > 0);
 	if (a == NULL)
 		return fail_memory(f);
 	a->feed = feed;
-	a->global_batch = global_batch;
 	a->quarantined = quarantined;
 	a->opaque = opaque;
-	a->draw = calloc(global_batch, sizeof(*a->draw));
-	a->ahead_draw = calloc(global_batch, sizeof(*a->ahead_draw));
-	a->record = calloc(global_batch, sizeof(*a->record));
-	a->asked = calloc(global_batch, sizeof(*a->asked));
-	if (a->draw == NULL || a->ahead_draw == NULL || a->record == NULL || a->asked == NULL) {
-		fail_memory(f);
+	if (make_room(a, mixer_global_batch_most(now), f) != FAIL_NONE)
 		goto failed;
-	}
 	if (mixer_copy(&a->ahead, now, f) != FAIL_NONE)
 		goto failed;
 	a->now = now;
@@ -81,10 +103,7 @@ assembler_close(struct assembler *a)
 	feed_forget(a->feed);
 	mixer_close(a->now);
 	mixer_close(a->ahead);
-	free(a->draw);
-	free(a->ahead_draw);
-	free(a->record);
-	free(a->asked);
+	free_draws(a);
 	free(a);
 }
 
@@ -117,7 +136,7 @@ announce_step(struct assembler *a, struct failure *f)
 	if (mixer_step(a->ahead, a->ahead_draw, &result, f) != FAIL_NONE)
 		return f->code;
 	a->ahead_ended = result != MIXER_DRAWN;
-	for (uint32_t i = 0; !a->ahead_ended && i < a->global_batch; i++)
+	for (uint32_t i = 0; !a->ahead_ended && i < mixer_global_batch(a->ahead); i++)
 		if (feed_want(a->feed, &a->ahead_draw[i], f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
@@ -131,6 +150,8 @@ renew(struct assembler *a, struct failure *f)
 	a->asked_n = 0;
 	mixer_close(a->ahead);
 	a->ahead = NULL;
+	if (make_room(a, mixer_global_batch_most(a->now), f) != FAIL_NONE)
+		return f->code;
 	if (mixer_copy(&a->ahead, a->now, f) != FAIL_NONE)
 		return f->code;
 	a->ahead_ended = false;
@@ -142,7 +163,7 @@ renew(struct assembler *a, struct failure *f)
 static bool
 must_renew(const struct assembler *a)
 {
-	uint64_t steps = ASSEMBLER_RENEW_DRAWS / a->global_batch + 1;
+	uint64_t steps = ASSEMBLER_RENEW_DRAWS / mixer_global_batch(a->now) + 1;
 
 	return a->stale || a->ahead == NULL ||
 	       (a->likely && mixer_step_next(a->now) - a->renewed_step >= steps);
@@ -155,7 +176,7 @@ must_renew(const struct assembler *a)
 static enum fail_code
 announce(struct assembler *a, struct failure *f)
 {
-	uint64_t horizon = ASSEMBLER_AHEAD_DRAWS / a->global_batch + 1;
+	uint64_t horizon = ASSEMBLER_AHEAD_DRAWS / mixer_global_batch(a->now) + 1;
 
 	if (must_renew(a) && renew(a, f) != FAIL_NONE)
 		return f->code;
@@ -215,12 +236,12 @@ load_unknown(struct assembler *a, int64_t deadline_ms, struct failure *f)
 	 * has just met its first unknown length, announce() would renew `ahead`, which forgets what
 	 * is wanted here: so that comes first.
 	 */
-	if ((must_renew(a) || feed_over(a->feed) || a->asked_n == a->global_batch) &&
+	if ((must_renew(a) || feed_over(a->feed) || a->asked_n == a->room) &&
 	    renew(a, f) != FAIL_NONE)
 		return f->code;
 	if (feed_want(a->feed, &draw, f) != FAIL_NONE)
 		return f->code;
-	assert(a->asked_n < a->global_batch);
+	assert(a->asked_n < a->room);
 	a->asked[a->asked_n++] = draw;
 	if (announce(a, f) != FAIL_NONE)
 		return f->code;
@@ -234,7 +255,7 @@ load_unknown(struct assembler *a, int64_t deadline_ms, struct failure *f)
 static enum fail_code
 want_step(struct assembler *a, struct failure *f)
 {
-	for (uint32_t i = 0; a->likely && i < a->global_batch; i++)
+	for (uint32_t i = 0; a->likely && i < a->n; i++)
 		if (feed_want(a->feed, &a->draw[i], f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
@@ -244,7 +265,7 @@ want_step(struct assembler *a, struct failure *f)
 static enum fail_code
 gather(struct assembler *a, int64_t deadline_ms, struct failure *f)
 {
-	for (uint32_t i = 0; i < a->global_batch; i++)
+	for (uint32_t i = 0; i < a->n; i++)
 		if (wait_record(a, &a->draw[i], deadline_ms, &a->record[i], f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
@@ -264,13 +285,13 @@ static enum fail_code
 quarantine_bad(struct assembler *a, bool *any, struct failure *f)
 {
 	*any = false;
-	for (uint32_t i = 0; i < a->global_batch; i++)
+	for (uint32_t i = 0; i < a->n; i++)
 		*any = *any || a->record[i]->payload == NULL;
 	if (!*any)
 		return FAIL_NONE;
 	mixer_undo(a->now);
 	a->stale = true;
-	for (uint32_t i = 0; i < a->global_batch; i++) {
+	for (uint32_t i = 0; i < a->n; i++) {
 		const struct mixer_draw *d = &a->draw[i];
 
 		if (a->record[i]->payload != NULL)
@@ -293,6 +314,7 @@ draw(struct assembler *a, int64_t deadline_ms, enum mixer_result *result, struct
 		    (*result == MIXER_UNKNOWN && load_unknown(a, deadline_ms, f) != FAIL_NONE))
 			return f->code;
 	} while (*result == MIXER_UNKNOWN);
+	a->n = *result == MIXER_DRAWN ? mixer_global_batch(a->now) : 0;
 	a->dry = *result == MIXER_DRY;
 	if (a->dry)
 		return fail(f, FAIL_TIMEOUT, "domain %s is dry",
@@ -304,7 +326,7 @@ draw(struct assembler *a, int64_t deadline_ms, enum mixer_result *result, struct
 static void
 correct_tokens(struct assembler *a)
 {
-	for (uint32_t i = 0; i < a->global_batch; i++)
+	for (uint32_t i = 0; i < a->n; i++)
 		if (a->record[i]->padding > 0 && !a->likely)
 			mixer_correct_tokens(a->now, a->draw[i].domain, a->record[i]->tokens);
 }
@@ -337,13 +359,14 @@ assembler_next(
 	correct_tokens(a);
 	out->draw = a->draw;
 	out->record = a->record;
+	out->n = a->n;
 	return FAIL_NONE;
 }
 
 void
 assembler_release(struct assembler *a)
 {
-	for (uint32_t i = 0; i < a->global_batch; i++)
+	for (uint32_t i = 0; i < a->n; i++)
 		feed_release(a->feed, &a->draw[i]);
 	for (; a->asked_n > 0; a->asked_n--)
 		feed_release(a->feed, &a->asked[a->asked_n - 1]);

@@ -46,8 +46,9 @@ enum {
 struct assembler;
 
 struct assembled {
-	const struct mixer_draw *draw;                 /* [global_batch], lane after lane */
-	const struct feed_block_record *const *record; /* [global_batch] */
+	const struct mixer_draw *draw;                 /* [n], lane after lane */
+	const struct feed_block_record *const *record; /* [n] */
+	uint32_t n;                                    /* mixer_global_batch() */
 };
 
 /* Called for each sequence that is quarantined, before the step that passes over it is returned. */
@@ -56,7 +57,7 @@ typedef void assembler_quarantined(
 
 /* Gives *out, to be ended with assembler_close(). Takes `now` on success; borrows the feed. */
 enum fail_code assembler_open(struct assembler **out, struct mixer *now, struct feed *feed,
-    uint32_t global_batch, assembler_quarantined *quarantined, void *opaque, struct failure *f);
+    assembler_quarantined *quarantined, void *opaque, struct failure *f);
 void assembler_close(struct assembler *a); /* NULL is accepted */
 
 /*

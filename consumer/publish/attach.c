@@ -334,8 +334,11 @@ describe(const struct mixer *was, const struct mixer *will, const char *differen
 		    mixer_temperature(will));
 	if (mixer_lr_scale(was) != mixer_lr_scale(will))
 		text_add(&t, "\n  lr_scale: %g -> %g", mixer_lr_scale(was), mixer_lr_scale(will));
+	if (mixer_global_batch(was) != mixer_global_batch(will))
+		text_add(&t, "\n  global_batch: %" PRIu32 " -> %" PRIu32, mixer_global_batch(was),
+		    mixer_global_batch(will));
 	if (mixer_version(was) == mixer_version(will))
-		text_add(&t, "\n  no weight, temperature or lr_scale");
+		text_add(&t, "\n  no weight, temperature, lr_scale or global_batch");
 	if (mixer_pending(will) > 0)
 		text_add(
 		    &t, "\n%zu accepted requests still wait for their steps", mixer_pending(will));

@@ -32,8 +32,7 @@ struct control_requests {
 	rd_kafka_t *rk;
 	char topic[TOPIC_MAX_BYTES + 1];
 	struct lead *lead;
-	control_requests_join *join;
-	void *opaque;
+	struct control_requests_judges judges;
 	int64_t offset_next;         /* of the first record that was not taken */
 	int64_t end;                 /* of the topic at the last seek */
 	bool at_end;                 /* was met since then */
@@ -44,8 +43,8 @@ struct control_requests {
 
 enum fail_code
 control_requests_open(struct control_requests **out, const char *mix,
-    const struct properties *properties, struct lead *lead, control_requests_join *join,
-    void *opaque, struct failure *f)
+    const struct properties *properties, struct lead *lead,
+    const struct control_requests_judges *judges, struct failure *f)
 {
 	struct property tune[] = {
 	    {(char[]){"queued.max.messages.kbytes"}, (char[]){"1024"}},
@@ -61,8 +60,7 @@ control_requests_open(struct control_requests **out, const char *mix,
 	if (r == NULL)
 		return fail_memory(f);
 	r->lead = lead;
-	r->join = join;
-	r->opaque = opaque;
+	r->judges = *judges;
 	names_topic(r->topic, mix, "control");
 	if (kafka_open(&r->rk, &k, f) != FAIL_NONE) {
 		free(r);
@@ -258,14 +256,18 @@ static enum fail_code
 ask(struct control_requests *r, struct mixer *m, const struct control *c,
     struct ledger_answer *answer, bool *duplicate, struct failure *f)
 {
+	const struct control_requests_judges *j = &r->judges;
 	struct mixer_source joining;
-	struct failure why;
+	struct failure why = {0};
 
 	if (c->kind == LEDGER_RESET)
 		return reset_run(r, m, c, answer, duplicate, f);
-	if (c->kind != LEDGER_JOIN)
+	if (c->global_batch > 0 && !mixer_has_answered(m, c->id))
+		j->batch(j->opaque, c->global_batch, &why);
+	if (why.code == FAIL_NONE && c->kind != LEDGER_JOIN)
 		return mixer_request(m, c, NULL, answer, duplicate, f);
-	if (r->join(r->opaque, c->domain == NULL ? "" : c->domain, &joining, &why) == FAIL_NONE)
+	if (why.code == FAIL_NONE &&
+	    j->join(j->opaque, c->domain == NULL ? "" : c->domain, &joining, &why) == FAIL_NONE)
 		return mixer_request(m, c, &joining, answer, duplicate, f);
 	if (why.code == FAIL_CONFIG || why.code == FAIL_DATA)
 		return mixer_refuse(m, c, why.text, answer, duplicate, f);

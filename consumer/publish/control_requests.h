@@ -55,12 +55,26 @@ typedef enum fail_code control_requests_join(
     void *opaque, const char *domain, struct mixer_source *out, struct failure *f);
 
 /*
- * Gives *out, to be ended with control_requests_close(). Copies `mix`, borrows the properties, and
- * `lead` for its life.
+ * Whether this mixer and its topic take steps of that many sequences. FAIL_CONFIG, FAIL_DATA: why
+ * not, in words for who asked for it.
+ */
+typedef enum fail_code control_requests_batch(
+    void *opaque, uint32_t global_batch, struct failure *f);
+
+/* What judges a request beside the mixer: what the broker and this machine allow. */
+struct control_requests_judges {
+	control_requests_join *join;
+	control_requests_batch *batch;
+	void *opaque;
+};
+
+/*
+ * Gives *out, to be ended with control_requests_close(). Copies `mix` and the judges, borrows the
+ * properties, and `lead` for its life.
  */
 enum fail_code control_requests_open(struct control_requests **out, const char *mix,
-    const struct properties *properties, struct lead *lead, control_requests_join *join,
-    void *opaque, struct failure *f);
+    const struct properties *properties, struct lead *lead,
+    const struct control_requests_judges *judges, struct failure *f);
 void control_requests_close(struct control_requests *r); /* NULL is accepted */
 
 /*

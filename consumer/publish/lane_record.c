@@ -15,13 +15,13 @@ lane_record_head(const struct lane_mix *mix, const struct mixer *m, uint64_t ste
 	const char *phase = mixer_phase_name(m);
 
 	assert(mix->lanes > 0);
-	assert(mix->global_batch % mix->lanes == 0);
+	assert(mixer_global_batch(m) % mix->lanes == 0);
 	return (struct batch_head){
 	    .mix = {mix->name, strlen(mix->name)},
 	    .schedule = mix->schedule,
 	    .step = step,
 	    .lanes = mix->lanes,
-	    .global_batch = mix->global_batch,
+	    .global_batch = mixer_global_batch(m),
 	    .version = mixer_version(m),
 	    .phase = {phase, strlen(phase)},
 	    .lr_scale = mixer_lr_scale(m),
@@ -107,6 +107,7 @@ lane_record_put(struct transactions *t, const struct lane_mix *mix, const struct
 	struct batch_head head = lane_record_head(mix, m, number, step == NULL);
 	size_t each = step == NULL ? 0 : head.global_batch / head.lanes;
 
+	assert(step == NULL || step->n == head.global_batch);
 	for (head.lane = 0; head.lane < head.lanes; head.lane++) {
 		size_t first = head.lane * each, n;
 		uint8_t *record;

@@ -19,7 +19,7 @@
 struct lane_mix {
 	const char *name; /* borrowed, as in the heads made of it */
 	uint64_t schedule, tokenizer;
-	uint32_t lanes, global_batch;
+	uint32_t lanes;
 	uint64_t lead;
 };
 

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
+#include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/config/topic_plan.h"
@@ -183,16 +184,30 @@ log_full(const struct mix *m, const struct feed_piece *p, const char *name)
 		    (m->config->mix.memory_bytes + p->lacks_bytes) / 1000000 + 1);
 }
 
+/*
+ * What the worst case leaves where the largest step has so many sequences, which requests may have
+ * made more than the configuration says.
+ */
+static enum fail_code
+find_room(
+    const struct mix *m, uint32_t global_batch, struct worst_case_room *out, struct failure *f)
+{
+	struct config with = *m->config; /* borrows */
+
+	with.mix.global_batch = global_batch;
+	return worst_case_check(&with, m->domains, m->attach.plan.plan.block, out, f);
+}
+
 /* In which pieces each domain is read: [m->domains->n]. Gives *out (free). */
 static enum fail_code
-decide_pieces(struct mix *m, struct feed_piece **out, struct failure *f)
+decide_pieces(struct mix *m, const struct mixer *mixer, struct feed_piece **out, struct failure *f)
 {
 	const struct domains *d = m->domains;
 	uint32_t block = m->attach.plan.plan.block;
 	struct worst_case_room room;
 	struct feed_piece *piece;
 
-	if (worst_case_check(m->config, d, block, &room, f) != FAIL_NONE)
+	if (find_room(m, mixer_global_batch_most(mixer), &room, f) != FAIL_NONE)
 		return f->code;
 	piece = calloc(d->n + 1, sizeof(*piece));
 	if (piece == NULL)
@@ -269,6 +284,35 @@ look_at_joining(void *mix, const char *name, struct mixer_source *out, struct fa
 }
 
 /*
+ * A control_requests_batch: whether steps of that many sequences fit the topic of batches, and
+ * mix.memory. What no mix can have is left to the mixer to refuse.
+ */
+static enum fail_code
+look_at_batch(void *mix, uint32_t global_batch, struct failure *f)
+{
+	struct mix *m = mix;
+	struct worst_case_room ignored;
+
+	if (global_batch % m->config->mix.lanes != 0 || global_batch > LIMIT_BATCH)
+		return FAIL_NONE;
+	if (topics_check_batch(m->admin, m->config, global_batch, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	return find_room(m, global_batch, &ignored, f);
+}
+
+/* The feed's room beside the largest step that can come. FAIL_CONFIG: mix.memory is too small. */
+static enum fail_code
+fit_memory(struct mix *m, const struct mixer *mixer, struct failure *f)
+{
+	struct worst_case_room room;
+
+	if (find_room(m, mixer_global_batch_most(mixer), &room, f) != FAIL_NONE)
+		return f->code;
+	feed_set_memory(m->feed, room.blocks_bytes);
+	return FAIL_NONE;
+}
+
+/*
  * A mixer that would publish nothing must not end one that does. A changed configuration that is to
  * be accepted is refused later, as no step follows.
  */
@@ -300,6 +344,7 @@ open_all(struct mix *m, struct failure *f)
 	struct topics_use use = {
 	    .read = 1U << TOPIC_DOMAIN | 1U << TOPIC_CONTROL | 1U << TOPIC_LANES,
 	    .written = 1U << TOPIC_REJECTS | 1U << TOPIC_BATCHES | 1U << TOPIC_LEDGER};
+	const struct control_requests_judges judges = {look_at_joining, look_at_batch, m};
 	const struct attach_accept accept = {.accept = m->o->accept_config,
 	    .until_step = m->o->until_step,
 	    .ends = m->o->ends,
@@ -318,8 +363,8 @@ open_all(struct mix *m, struct failure *f)
 	    domains_open(&m->domains, m->attach.reader, c, stopped, m, f) != FAIL_NONE ||
 	    attach_bind(&m->attach, m->domains, f) != FAIL_NONE || open_feed(m, f) != FAIL_NONE ||
 	    lead_open(&m->lead, c, f) != FAIL_NONE ||
-	    control_requests_open(
-		&m->requests, c->mix.name, &c->kafka, m->lead, look_at_joining, m, f) != FAIL_NONE)
+	    control_requests_open(&m->requests, c->mix.name, &c->kafka, m->lead, &judges, f) !=
+		FAIL_NONE)
 		return f->code;
 	output_init(&m->output, &(struct output_source){
 				    .config = c,
@@ -379,7 +424,7 @@ tell_feed(struct mix *m, const struct mixer *mixer, struct failure *f)
 	uint32_t d = (uint32_t)feed_domains(m->feed);
 
 	if (d < mixer_domains(mixer))
-		code = decide_pieces(m, &piece, f);
+		code = decide_pieces(m, mixer, &piece, f);
 	for (; code == FAIL_NONE && d < mixer_domains(mixer); d++) {
 		const char *name = mixer_domain_name(mixer, d);
 		int i = domains_named(m->domains, name);
@@ -406,6 +451,7 @@ answer(struct mix *m, struct failure *f)
 		return f->code;
 	fault_point("mix.before_answer");
 	if (tell_feed(m, mixer_of(m), f) != FAIL_NONE ||
+	    fit_memory(m, mixer_of(m), f) != FAIL_NONE ||
 	    output_commit(&m->output, mixer_of(m), LEDGER_STEPS, f) != FAIL_NONE)
 		return f->code;
 	fault_point("mix.after_answer");
@@ -534,8 +580,9 @@ open_state(struct mix *m, struct failure *f)
 	if (code == FAIL_NONE)
 		code = tell_feed(m, mixer, f);
 	if (code == FAIL_NONE)
-		code = assembler_open(&m->assembler, mixer, m->feed,
-		    m->attach.plan.plan.global_batch, keep_quarantined, m, f);
+		code = fit_memory(m, mixer, f);
+	if (code == FAIL_NONE)
+		code = assembler_open(&m->assembler, mixer, m->feed, keep_quarantined, m, f);
 	if (code != FAIL_NONE)
 		mixer_close(mixer);
 	return code;
@@ -742,7 +789,7 @@ fail_empty(const struct mix *m, struct failure *f)
 	    " sequences: its domains have %" PRIu64 ", domain %s %" PRIu64
 	    ". Publish more (`riffle produce --append`) and begin the mix again (`riffle topics "
 	    "--delete --mix --create`), or change on_end, max_epochs or mix.global_batch",
-	    m->config->mix.name, m->config->mix.global_batch, total, smallest->name,
+	    m->config->mix.name, mixer_global_batch_most(mixer_of(m)), total, smallest->name,
 	    smallest->sequences_total);
 }
 

@@ -121,7 +121,6 @@ put_lanes(struct output *o, const struct mixer *m, uint64_t number, const struct
 	    .schedule = o->of.schedule,
 	    .tokenizer = o->of.domains->tokenizer,
 	    .lanes = c->lanes,
-	    .global_batch = c->global_batch,
 	    .lead = c->max_lead_steps,
 	};
 	uint64_t bytes = 0;

@@ -161,7 +161,8 @@ open_producer(struct transactions *t, const struct transactions_options *o, stru
 	    transactions_times(o->properties, o->map.partitions, o->age_ms);
 
 	names_topic(id, o->mix, "mixer");
-	snprintf(ledger, sizeof(ledger), "%d", TOPIC_LEDGER_BYTES + TOPIC_RECORD_SLACK);
+	/* As large as a lane's record can become when a request raises the batch. */
+	snprintf(ledger, sizeof(ledger), "%d", LIMIT_RECORD_BYTES + TOPIC_RECORD_SLACK);
 	snprintf(kbytes, sizeof(kbytes), "%" PRIu64, queue);
 	snprintf(transaction_ms, sizeof(transaction_ms), "%d", times.abort_ms);
 	snprintf(message_ms, sizeof(message_ms), "%d", times.message_ms);

@@ -30,6 +30,7 @@ static uint64_t
 step_bytes(const struct config *c, const struct domains *d, uint32_t block)
 {
 	uint64_t largest = 0, record = 0, pieces = 0, touched, blocked = 0;
+	uint32_t batch = config_global_batch_most(c);
 
 	for (size_t i = 0; i < d->n; i++) {
 		const struct domains_facts *facts = &d->facts[i];
@@ -44,10 +45,10 @@ step_bytes(const struct config *c, const struct domains *d, uint32_t block)
 			pieces += 2 * facts->partitions_n * facts->record_bytes_max *
 				  feed_pieces_turn(block, facts->partitions_n);
 	}
-	touched = c->mix.window * (c->mix.global_batch / block + 2 * blocked);
-	if (touched > c->mix.global_batch)
-		touched = c->mix.global_batch;
-	return (blocked == 0 ? 0 : touched * largest) + c->mix.global_batch * record + pieces;
+	touched = c->mix.window * (batch / block + 2 * blocked);
+	if (touched > batch)
+		touched = batch;
+	return (blocked == 0 ? 0 : touched * largest) + batch * record + pieces;
 }
 
 uint64_t
@@ -73,12 +74,14 @@ worst_case_check(const struct config *c, const struct domains *d, uint32_t block
 	step = step_bytes(c, d, block);
 	if (fetches + queue + step > mix->memory_bytes)
 		return fail(f, FAIL_CONFIG,
-		    "mix.memory: %" PRIu64 " MB are not enough: one step may need %" PRIu64
-		    " MB of sequences, in blocks of at most %" PRIu64 " KB, with %" PRIu64
+		    "mix.memory: %" PRIu64 " MB are not enough: one step of %" PRIu32
+		    " sequences may need %" PRIu64 " MB of them, in blocks of at most %" PRIu64
+		    " KB, with %" PRIu64
 		    " MB of fetches and transactions beside them; allow %" PRIu64 " MB, or make "
-		    "mix.global_batch or mix.transaction_bytes smaller",
-		    mix->memory_bytes / 1000000, step / 1000000, largest / 1000,
-		    (fetches + queue) / 1000000, (fetches + queue + step) / 1000000 + 1);
+		    "global_batch or mix.transaction_bytes smaller",
+		    mix->memory_bytes / 1000000, config_global_batch_most(c), step / 1000000,
+		    largest / 1000, (fetches + queue) / 1000000,
+		    (fetches + queue + step) / 1000000 + 1);
 	room->blocks_bytes = mix->memory_bytes - fetches - queue;
 	room->spare_bytes = room->blocks_bytes - step;
 	return FAIL_NONE;

@@ -12,8 +12,8 @@
  * Blocks a step touches: its draws of a domain follow the domain's order, in which a window of
  * `window` blocks is shuffled together. k draws in a row fall into at most k / block + 2 windows
  * (one is half over, one is just begun), so that B draws over n domains touch at most
- * window * (B / block + 2 n) blocks, and never more than B. Example: B = 1024, block = 64,
- * window = 4, 8 domains: 4 * (16 + 16) = 128 blocks.
+ * window * (B / block + 2 n) blocks, and never more than B, the largest batch of the mix. Example:
+ * B = 1024, block = 64, window = 4, 8 domains: 4 * (16 + 16) = 128 blocks.
  *
  * So it is of domains in the order `block`. Of the others every draw may be a record of its own;
  * and where the n partitions of one take turns (`none`), 2 n pieces of it (feed_pieces.h) are begun

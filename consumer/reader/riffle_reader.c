@@ -595,7 +595,7 @@ take_ledger(struct riffle *r, const struct ledger *l, struct failure *f)
 		code = json_field_read(paths, scratch, l->config, strlen(l->config), value, f);
 	if (code == FAIL_NONE) {
 		length = size_in(&value[0]);
-		batch = size_in(&value[1]);
+		batch = l->global_batch > 0 ? l->global_batch : size_in(&value[1]);
 		if (length == 0 || batch == 0)
 			code = fail(f, FAIL_DATA,
 			    "the ledger of mix %s has no sequence_length or no global_batch",

@@ -111,12 +111,12 @@ look(struct search *s, uint64_t step, uint32_t lane, uint32_t slot, const struct
 }
 
 static enum fail_code
-look_step(
-    struct search *s, const struct mixer_plan *p, uint64_t step, bool planned, struct failure *f)
+look_step(struct search *s, const struct mixer_plan *p, const struct mixer *m, uint64_t step,
+    bool planned, struct failure *f)
 {
-	uint32_t each = p->global_batch / p->lanes;
+	uint32_t each = mixer_global_batch(m) / p->lanes;
 
-	for (uint32_t i = 0; i < p->global_batch; i++) {
+	for (uint32_t i = 0; i < mixer_global_batch(m); i++) {
 		const struct mixer_draw *d = &s->draw[i];
 		const struct batch_drawn drawn = {d->domain, d->partition, d->ordinal, d->epoch};
 
@@ -236,16 +236,18 @@ replay_transaction(struct search *s, const struct ledger *now, struct failure *f
 }
 
 static enum fail_code
-make_room(struct search *s, const struct mixer_plan *p, struct failure *f)
+make_room(struct search *s, const struct mixer *m, struct failure *f)
 {
-	if (p->global_batch <= s->draws_room)
+	uint32_t most = mixer_global_batch_most(m);
+
+	if (most <= s->draws_room)
 		return FAIL_NONE;
 	free(s->draw);
 	s->draws_room = 0;
-	s->draw = calloc(p->global_batch, sizeof(*s->draw));
+	s->draw = calloc(most, sizeof(*s->draw));
 	if (s->draw == NULL)
 		return fail_memory(f);
-	s->draws_room = p->global_batch;
+	s->draws_room = most;
 	return FAIL_NONE;
 }
 
@@ -257,9 +259,11 @@ step_transaction(struct search *s, const struct mixer_plan *p, const struct ledg
 	struct mixer *m;
 	enum fail_code code;
 
-	if (make_room(s, p, f) != FAIL_NONE || mixer_resume(&m, p, before, f) != FAIL_NONE)
+	if (mixer_resume(&m, p, before, f) != FAIL_NONE)
 		return f->code;
-	code = mixer_take_snapshot(m, now, f);
+	code = make_room(s, m, f);
+	if (code == FAIL_NONE)
+		code = mixer_take_snapshot(m, now, f);
 	while (code == FAIL_NONE && mixer_step_next(m) < (uint64_t)now->step_next) {
 		uint64_t step = mixer_step_next(m);
 		enum mixer_result result;
@@ -268,7 +272,7 @@ step_transaction(struct search *s, const struct mixer_plan *p, const struct ledg
 		if (code == FAIL_NONE && result != MIXER_DRAWN)
 			code = fail(f, FAIL_DATA, "step %" PRIu64 " cannot be drawn again", step);
 		if (code == FAIL_NONE)
-			code = look_step(s, p, step, false, f);
+			code = look_step(s, p, m, step, false, f);
 	}
 	if (code == FAIL_NONE)
 		code = mixer_save(m, &after, f);
@@ -424,9 +428,9 @@ find_planned(
 	if (ledger_plan_open(&plan, last, f) != FAIL_NONE)
 		return f->code;
 	out->full = needs_tokens(&plan.plan);
-	code = make_room(s, &plan.plan, f);
+	code = mixer_resume(&m, &plan.plan, last, f);
 	if (code == FAIL_NONE)
-		code = mixer_resume(&m, &plan.plan, last, f);
+		code = make_room(s, m, f);
 	while (code == FAIL_NONE && out->planned_end < end &&
 	       (s->o->end != UINT64_MAX || s->unseen > 0)) {
 		enum mixer_result result;
@@ -443,7 +447,7 @@ find_planned(
 			    mixer_domain_name(m, mixer_blocked(m)->domain));
 		if (result != MIXER_DRAWN)
 			break;
-		code = look_step(s, &plan.plan, out->planned_end++, true, f);
+		code = look_step(s, &plan.plan, m, out->planned_end++, true, f);
 	}
 	mixer_close(m);
 	ledger_plan_close(&plan);

@@ -236,8 +236,7 @@ static enum fail_code
 assemble(struct replay *r, struct mixer *m, struct failure *f)
 {
 	if (open_feed(r, f) != FAIL_NONE || add_domains_to_feed(r, m, f) != FAIL_NONE ||
-	    assembler_open(&r->assembler, m, r->feed, r->head.global_batch, note_bad, r, f) !=
-		FAIL_NONE) {
+	    assembler_open(&r->assembler, m, r->feed, note_bad, r, f) != FAIL_NONE) {
 		mixer_close(m);
 		return f->code;
 	}
@@ -551,7 +550,6 @@ take_config(struct replay *r, struct failure *f)
 	    .schedule = r->now.schedule,
 	    .tokenizer = r->now.tokenizer,
 	    .lanes = r->plan.plan.lanes,
-	    .global_batch = r->plan.plan.global_batch,
 	    .lead = r->plan.max_lead_steps,
 	};
 	if (r->head.lanes == step_records_lanes(r->records))

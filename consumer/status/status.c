@@ -22,6 +22,14 @@ status_is_mixed(const struct status *st)
 	return false;
 }
 
+uint32_t
+status_global_batch(const struct status *st)
+{
+	uint32_t in_force = st->ledger.global_batch;
+
+	return in_force > 0 ? in_force : st->config->mix.global_batch;
+}
+
 const char *
 status_state_name(const struct status *st)
 {
@@ -409,7 +417,7 @@ may_be_waited_for(const struct status *st, const struct status_domain *d)
 
 	return d->live && d->mixed >= 0 && d->partitions_sealed < d->partitions_n &&
 	       st->config->domains[d->configured].on_dry == MIX_DRY_WAIT &&
-	       (double)left < d->intended * st->config->mix.global_batch && waits_long(st);
+	       (double)left < d->intended * status_global_batch(st) && waits_long(st);
 }
 
 static void

@@ -235,6 +235,9 @@ const char *status_run_state_name(enum status_run_state state);
  */
 const char *status_state_name(const struct status *st);
 
+/* Sequences of a step: in force by the ledger, else the configuration's. */
+uint32_t status_global_batch(const struct status *st);
+
 /* Whether a mixer is active, as far as that is known; standbys are not. */
 bool status_is_mixed(const struct status *st);
 

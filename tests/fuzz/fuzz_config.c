@@ -20,9 +20,9 @@ step(const struct mixer_plan *p)
 	struct mixer *m = NULL;
 	struct failure f = {0};
 
-	if (p->global_batch > BATCH_MAX || mixer_open(&m, p, &f) != FAIL_NONE)
+	if (mixer_open(&m, p, &f) != FAIL_NONE)
 		return;
-	for (int i = 0; i < STEPS; i++) {
+	for (int i = 0; i < STEPS && mixer_global_batch_most(m) <= BATCH_MAX; i++) {
 		enum mixer_result result;
 
 		if (mixer_step(m, draw, &result, &f) != FAIL_NONE || result != MIXER_DRAWN)

@@ -46,8 +46,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	schema_put_envelope(record, SCHEMA_LEDGER);
 	memcpy(record + SCHEMA_ENVELOPE_BYTES, data, n);
 	if (ledger_decode(&l, record, SCHEMA_ENVELOPE_BYTES + n, &f) == FAIL_NONE &&
-	    ledger_plan_open(&p, &l, &f) == FAIL_NONE && p.plan.global_batch <= BATCH_MAX &&
-	    mixer_resume(&m, &p.plan, &l, &f) == FAIL_NONE)
+	    ledger_plan_open(&p, &l, &f) == FAIL_NONE &&
+	    mixer_resume(&m, &p.plan, &l, &f) == FAIL_NONE &&
+	    mixer_global_batch_most(m) <= BATCH_MAX)
 		draw(m, &p.plan);
 	FUZZ_CHECK(f.code == FAIL_NONE || f.text[0] != '\0');
 	mixer_close(m);

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
 
 NAMES = ["Sequence", "End", "Batch", "Ledger", "Control", "Feedback", "Arrivals"]
-EARLIER = ["Control.1", "Control.2", "Control.3", "Ledger.1"]  # schemas/earlier
+EARLIER = ["Control.1", "Control.2", "Control.3", "Control.4", "Ledger.1", "Ledger.2"]  # schemas/earlier
 
 
 def schema_text(name):
@@ -283,6 +283,10 @@ UNDO = {**CONTROL, "id": "r-12", "kind": "UNDO", "weights": [], "temperature": 0
 
 LEDGER_UNDO = {**LEDGER, "pending": [{**LEDGER["pending"][0], "kind": "UNDO"}]}
 
+CONTROL_BATCH = {**UNDO, "id": "r-13", "kind": "WEIGHTS", "domain": "", "partition": -1, "first": 0, "end": 0, "global_batch": 256}
+
+LEDGER_BATCH = {**LEDGER_UNDO, "global_batch": 64, "pending": [{**LEDGER_UNDO["pending"][0], "global_batch": 128}]}
+
 FEEDBACK = {
     "mix": "pretrain",
     "run": "trainers",
@@ -313,11 +317,13 @@ GOLDEN = {
     "batch": ("Batch", BATCH),
     "batch_last": ("Batch", BATCH_LAST),
     "ledger": ("Ledger.1", LEDGER),
-    "ledger_undo": ("Ledger", LEDGER_UNDO),
+    "ledger_undo": ("Ledger.2", LEDGER_UNDO),
+    "ledger_batch": ("Ledger", LEDGER_BATCH),
     "control": ("Control.1", CONTROL),
     "control_reset": ("Control.2", RESET),
     "control_cancel": ("Control.3", CANCEL),
-    "control_undo": ("Control", UNDO),
+    "control_undo": ("Control.4", UNDO),
+    "control_batch": ("Control", CONTROL_BATCH),
     "feedback": ("Feedback", FEEDBACK),
     "arrivals": ("Arrivals", ARRIVALS),
 }

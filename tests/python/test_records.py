@@ -215,6 +215,7 @@ def change(rng):
         "weights": some(rng, lambda: raw_weight(rng)),
         "temperature": real(rng),
         "lr_scale": real(rng),
+        "global_batch": int32(rng),
         "domain": text(rng),
         "partition": int32(rng, -1),
         "first": count(rng),
@@ -284,6 +285,7 @@ def ledger(rng):
         },
         "lr_scale": real(rng),
         "temperature": real(rng),
+        "global_batch": int32(rng),
         "domains": some(rng, lambda: ledger_domain(rng), 30),
         "pending": some(rng, lambda: {"step": count(rng), **change(rng)}),
         "skips": some(rng, lambda: {**where(), "first": count(rng), "end": count(rng)}, 40),
@@ -376,11 +378,12 @@ def test_what_avro_writes_we_read_and_what_we_write_avro_reads(records, rng, nam
 
 
 def earlier_change(rng):
-    return {**change(rng), "kind": rng.choice(["WEIGHTS", "SKIP", "JOIN", "LEAVE"])}
+    return {**change(rng), "kind": rng.choice(["WEIGHTS", "SKIP", "JOIN", "LEAVE"]), "global_batch": 0}
 
 
 def test_a_ledger_of_an_earlier_schema_is_read_and_written_as_the_one_of_now(records, rng):
-    values = [{**ledger(rng), "pending": some(rng, lambda: {"step": count(rng), **earlier_change(rng)})} for _ in range(RECORDS_A_KIND)]
+    values = [{**ledger(rng), "global_batch": 0, "pending": some(rng, lambda: {"step": count(rng), **earlier_change(rng)})}
+              for _ in range(RECORDS_A_KIND)]
     recoded = records("recode", [golden.encode("Ledger.1", value).hex() for value in values])
     assert [golden.decode("Ledger", bytes.fromhex(line)) for line in recoded] == values
 

@@ -43,7 +43,7 @@ plan(void)
 }
 
 static enum fail_code
-step(struct mixer *m, const struct mixer_plan *p, int n, uint64_t *gave, struct failure *f)
+step(struct mixer *m, int n, uint64_t *gave, struct failure *f)
 {
 	static struct mixer_draw draws[MIXES_BATCH_MAX];
 
@@ -53,7 +53,7 @@ step(struct mixer *m, const struct mixer_plan *p, int n, uint64_t *gave, struct 
 		if (mixer_step(m, draws, &result, f) != FAIL_NONE)
 			return f->code;
 		memory_gave(gave, result);
-		for (uint32_t k = 0; result == MIXER_DRAWN && k < p->global_batch; k++)
+		for (uint32_t k = 0; result == MIXER_DRAWN && k < mixer_global_batch(m); k++)
 			memory_gave(gave, draws[k].domain << 20 ^ draws[k].ordinal);
 	}
 	return FAIL_NONE;
@@ -116,7 +116,7 @@ resume(const struct mixer_plan *p, const struct ledger *l, uint64_t *gave, struc
 	struct mixer *m = NULL;
 
 	if (mixer_resume(&m, p, l, f) == FAIL_NONE)
-		step(m, p, 9, gave, f);
+		step(m, 9, gave, f);
 	mixer_close(m);
 	return f->code;
 }
@@ -128,10 +128,10 @@ mix(uint64_t *gave, struct failure *f)
 	struct mixer *m = NULL, *copy = NULL;
 	struct ledger l = {0};
 
-	if (mixer_open(&m, &p, f) == FAIL_NONE && step(m, &p, 2, gave, f) == FAIL_NONE &&
+	if (mixer_open(&m, &p, f) == FAIL_NONE && step(m, 2, gave, f) == FAIL_NONE &&
 	    mixer_quarantine(m, 3, 0, 17, "torn", f) == FAIL_NONE &&
 	    ask_all(m, gave, f) == FAIL_NONE && mixer_copy(&copy, m, f) == FAIL_NONE &&
-	    step(copy, &p, 9, gave, f) == FAIL_NONE && mixer_save(m, &l, f) == FAIL_NONE)
+	    step(copy, 9, gave, f) == FAIL_NONE && mixer_save(m, &l, f) == FAIL_NONE)
 		resume(&p, &l, gave, f);
 	ledger_clear(&l);
 	mixer_close(copy);
@@ -148,10 +148,10 @@ change(uint64_t *gave, struct failure *f)
 	struct mixer *m = NULL;
 
 	changed[0].weight = 7;
-	if (mixer_open(&m, &p, f) == FAIL_NONE && step(m, &p, 2, gave, f) == FAIL_NONE &&
+	if (mixer_open(&m, &p, f) == FAIL_NONE && step(m, 2, gave, f) == FAIL_NONE &&
 	    mixer_set_lengths(m, 2, longer, (const bool[]){true}, f) == FAIL_NONE &&
 	    mixer_replan(m, &q, NULL, f) == FAIL_NONE)
-		step(m, &q, 4, gave, f);
+		step(m, 4, gave, f);
 	mixer_close(m);
 	return f->code;
 }

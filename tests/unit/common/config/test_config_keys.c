@@ -29,6 +29,7 @@ static const struct setting settings[] = {
     {"mix.lanes", 0, "", ""},
     {"mix.epoch_size", 13, "  weights: {web: 1, code: 0}\n  epoch_size:", ""},
     {"mix.phases[].start_step", 10, "  name: m\n  phases: [{start_step:", "}]"},
+    {"mix.phases[].global_batch", 0, "", ""},
     {"mix.anneal_start_step", 10,
 	"  name: m\n  anneal_weights: {web: 1}\n  anneal_start_step:", ""},
     {"mix.window", 10, "  name: m\n  window:", ""},
@@ -87,24 +88,31 @@ setting_of(const struct config_key *row)
 static enum fail_code
 open_at(const struct setting *s, const char *value, struct failure *f)
 {
+	bool phase = strcmp(s->path, "mix.phases[].global_batch") == 0;
 	bool batch = strcmp(s->path, "mix.global_batch") == 0;
 	bool partitions = strcmp(s->path, "mix.partitions") == 0;
 	struct config *c = NULL;
 	char text[512];
 	enum fail_code code;
 
-	if (batch || partitions || strcmp(s->path, "mix.lanes") == 0) {
+	if (batch || phase || partitions || strcmp(s->path, "mix.lanes") == 0) {
+		bool one = (batch || phase) && value[1] == '\0'; /* a lane for a batch of 1 */
+		char phases[96] = "";
+
+		if (phase)
+			snprintf(phases, sizeof(phases),
+			    "  phases: [{start_step: 1, global_batch: %s}]\n", value);
 		snprintf(text, sizeof(text),
 		    "corpus: demo\ntokenizer: {file: v, pattern: gpt2}\nsequence_length: 1\n"
 		    "domains: {web: {exec: cat}}\nmix:\n  name: m\n  global_batch: %s\n"
-		    "  lanes: %s\n  partitions: %s\n  weights: uniform\n"
+		    "  lanes: %s\n  partitions: %s\n  weights: uniform\n%s"
 		    "kafka: {bootstrap.servers: \"localhost:9092\"}\n",
 		    batch ? value : "4096",
 		    partitions         ? "4096"
-		    : !batch           ? value
-		    : value[1] == '\0' ? "1"
+		    : one              ? "1"
+		    : !batch && !phase ? value
 				       : "64",
-		    partitions ? value : "auto");
+		    partitions ? value : "auto", phases);
 		folder_text("run.yml", text);
 		code = config_open(&c, folder_path("run.yml"), f);
 	} else {

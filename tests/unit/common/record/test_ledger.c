@@ -51,6 +51,7 @@ static struct ledger_change sample_pending[] = {{.id = "r-2",
     .weights_n = 1,
     .temperature = 1.5,
     .lr_scale = 0.125,
+    .global_batch = 128,
     .domain = "web",
     .partition = 2,
     .first = 17,
@@ -81,6 +82,7 @@ static const struct ledger sample = {
     .phase = "warm",
     .lr_scale = 0.5,
     .temperature = 2,
+    .global_batch = 64,
     .greedy_draws = 11,
     .base = UINT64_C(0x0102030405060708),
     .epoch_size = 1000,
@@ -103,15 +105,13 @@ static const struct ledger sample = {
     .runs_n = 1,
 };
 
-static const struct control sample_undo = {
-    .id = "r-12",
-    .kind = LEDGER_UNDO,
+static const struct control sample_batch = {
+    .id = "r-13",
+    .kind = LEDGER_WEIGHTS,
     .at_step = -1,
-    .domain = "web",
-    .partition = 1,
-    .first = 100,
-    .end = 200,
+    .partition = -1,
     .who = "user@host",
+    .global_batch = 256,
 };
 
 static struct feedback_loss sample_loss[] = {{"code", 12.5, 0.5, 16}, {"web", 25, 0, 8}};
@@ -163,7 +163,7 @@ decode_feedback(const uint8_t *bytes, size_t n, struct failure *f)
 static void
 test_records_have_the_golden_bytes(void **unused)
 {
-	static const char *const name[] = {"ledger_undo", "control_undo", "feedback"};
+	static const char *const name[] = {"ledger_batch", "control_batch", "feedback"};
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++) {
@@ -176,7 +176,7 @@ test_records_have_the_golden_bytes(void **unused)
 		if (i == 0)
 			code = ledger_encode(&sample, &bytes, &n, &f);
 		else if (i == 1)
-			code = control_encode(&sample_undo, &bytes, &n, &f);
+			code = control_encode(&sample_batch, &bytes, &n, &f);
 		else
 			code = feedback_encode(&sample_feedback, &bytes, &n, &f);
 		assert_int_equal(code, FAIL_NONE);
@@ -245,14 +245,17 @@ assert_lists_equal(const struct ledger *l)
 	assert_int_equal(l->run[0].step, 36);
 }
 
-/* The first was written with the schema before UNDO, and its pending change is another. */
+/*
+ * The first two were written with earlier schemas: before UNDO, with another pending change, and
+ * before a mix could change its batch, which they do not say.
+ */
 static void
 test_the_golden_ledger_has_its_values(void **unused)
 {
-	static const char *const name[] = {"ledger", "ledger_undo"};
+	static const char *const name[] = {"ledger", "ledger_undo", "ledger_batch"};
 
 	(void)unused;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		struct vector golden = vector_read(name[i]);
 		struct ledger l;
 		struct failure f;
@@ -272,6 +275,8 @@ test_the_golden_ledger_has_its_values(void **unused)
 		assert_true(l.greedy_draws == 11 && l.round == 12 && l.round_draws == 13);
 		assert_true(l.base == sample.base && l.epoch_size == 1000);
 		assert_int_equal(l.control_next, 4);
+		assert_int_equal(l.global_batch, i == 2 ? 64 : 0);
+		assert_int_equal(l.pending[0].global_batch, i == 2 ? 128 : 0);
 		assert_int_equal(l.pending[0].kind, i == 0 ? LEDGER_LEAVE : LEDGER_UNDO);
 		assert_domains_equal(&l);
 		assert_lists_equal(&l);
@@ -281,7 +286,10 @@ test_the_golden_ledger_has_its_values(void **unused)
 	}
 }
 
-/* All but the last were written with earlier schemas: before RESET, CANCEL, and UNDO. */
+/*
+ * All but the last were written with earlier schemas: before RESET, CANCEL, UNDO, and before a mix
+ * could change its batch.
+ */
 static void
 test_the_golden_control_has_its_values(void **unused)
 {
@@ -320,6 +328,13 @@ test_the_golden_control_has_its_values(void **unused)
 	golden = vector_read("control_undo");
 	assert_int_equal(control_decode(&c, golden.bytes, golden.n, &f), FAIL_NONE);
 	assert_true(c.kind == LEDGER_UNDO && c.partition == 1 && c.first == 100 && c.end == 200);
+	assert_int_equal(c.global_batch, 0);
+	control_clear(&c);
+	free(golden.bytes);
+
+	golden = vector_read("control_batch");
+	assert_int_equal(control_decode(&c, golden.bytes, golden.n, &f), FAIL_NONE);
+	assert_true(c.kind == LEDGER_WEIGHTS && c.weights_n == 0 && c.global_batch == 256);
 	control_clear(&c);
 	free(golden.bytes);
 }
@@ -366,8 +381,8 @@ test_an_empty_ledger_is_valid(void **unused)
 static void
 test_damaged_records_are_refused_or_decoded_and_nothing_else(void **unused)
 {
-	struct vector ledger = vector_read("ledger_undo"), control = vector_read("control");
-	struct vector feedback = vector_read("feedback"), reset = vector_read("control_undo");
+	struct vector ledger = vector_read("ledger_batch"), control = vector_read("control");
+	struct vector feedback = vector_read("feedback"), reset = vector_read("control_batch");
 
 	(void)unused;
 	vector_refuses_every_truncation(decode_control, &reset);
@@ -423,7 +438,7 @@ test_damage_is_named_by_its_field(void **unused)
 	    {"warm", 4, "\0\0\0\0\0\0\xf8\x7f", 8, "lr_scale: a number out of range"},
 	    {"bad hash", -1, "\xff\xff\xff\xff\x0f", 5, "quarantined: item 0: reason: "},
 	};
-	struct vector golden = vector_read("ledger_undo");
+	struct vector golden = vector_read("ledger_batch");
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -602,7 +617,7 @@ encode_and_decode(void *golden)
 static void
 test_threads_do_not_disturb_each_other(void **unused)
 {
-	struct vector golden = vector_read("ledger_undo");
+	struct vector golden = vector_read("ledger_batch");
 	pthread_t thread[4];
 
 	(void)unused;

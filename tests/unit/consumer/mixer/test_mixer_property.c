@@ -17,7 +17,7 @@ enum {
 	CASES = 1500,
 	NAMES = 9, /* the first ones are in the plan, the others may join */
 	PARTITIONS = 3,
-	BATCH_MAX = 16,
+	BATCH_MAX = 32,
 	PHASES = 4,
 	TRANSACTIONS = 12,
 	TOPIC_MAX = 400,
@@ -61,6 +61,13 @@ some_weight(struct chance *c)
 	static const double weight[] = {0, 1, 0.5, 0.25, 3, 1e-6, 0.1, 7, 0.01, 100};
 
 	return weight[below(c, 10)] * (1 + (double)below(c, 8) / 8);
+}
+
+/* A multiple of the lanes; at times 0: no change. */
+static uint32_t
+some_batch(uint32_t lanes, struct chance *c)
+{
+	return one_in(c, 2) ? 0 : lanes * (1 + (uint32_t)below(c, BATCH_MAX / lanes));
 }
 
 /* ---- a world: a plan and what is in its topics ---- */
@@ -129,7 +136,8 @@ make_phases(struct world *w, struct chance *c)
 		    .start_step = step,
 		    .weight = w->phase_weight[i],
 		    .temperature = one_in(c, 2) ? 0 : 0.5 + (double)below(c, 4),
-		    .lr_scale = one_in(c, 2) ? 0 : 0.25 * (double)(1 + below(c, 4))};
+		    .lr_scale = one_in(c, 2) ? 0 : 0.25 * (double)(1 + below(c, 4)),
+		    .global_batch = some_batch(w->plan.lanes, c)};
 		for (size_t k = 0; k < w->plan.sources_n; k++)
 			if (one_in(c, 2))
 				w->phase_weight[i][h->weights_n++] = (struct ledger_raw_weight){
@@ -299,7 +307,7 @@ disturb(struct run *r)
 static bool
 quarantine(struct run *r, const struct mixer_draw *draws)
 {
-	uint32_t batch = r->w->plan.global_batch;
+	uint32_t batch = mixer_global_batch(r->m);
 	bool undone = false;
 	struct failure f;
 
@@ -322,7 +330,9 @@ check_step(const struct run *r, const struct mixer_draw *draws)
 	size_t n = mixer_domains(r->m);
 	double credits = 0;
 
-	for (uint32_t i = 0; i < r->w->plan.global_batch; i++) {
+	assert_true(mixer_global_batch(r->m) <= mixer_global_batch_most(r->m));
+	assert_int_equal(mixer_global_batch(r->m) % r->w->plan.lanes, 0);
+	for (uint32_t i = 0; i < mixer_global_batch(r->m); i++) {
 		assert_true(draws[i].domain < n);
 		assert_true(draws[i].ordinal - draws[i].block_first < draws[i].block_count);
 	}
@@ -393,6 +403,8 @@ make_request(struct world *w, struct chance *c, char *id, struct ledger_raw_weig
 			    (struct ledger_raw_weight){(char *)(uintptr_t)names[k], some_weight(c)};
 	r.temperature = one_in(c, 3) ? 0.5 + (double)below(c, 3) : 0;
 	r.lr_scale = one_in(c, 3) ? 0.5 : 0;
+	r.global_batch =
+	    one_in(c, 8) ? (uint32_t)below(c, BATCH_MAX) : some_batch(w->plan.lanes, c);
 	r.partition = (int32_t)below(c, PARTITIONS);
 	r.first = (int64_t)below(c, 40);
 	r.end = r.first + (int64_t)below(c, 60);
@@ -471,20 +483,20 @@ replay(struct run *r, const uint8_t *before, size_t before_n)
 static size_t
 transact(struct run *r, size_t steps, struct mixer_draw *draws)
 {
-	size_t batch = r->w->plan.global_batch, done = 0;
+	size_t drawn = 0;
 	uint8_t *before = malloc(r->n);
 	size_t before_n = r->n;
 
 	assert_non_null(before);
 	memcpy(before, r->bytes, r->n);
 	take_snapshot(r);
-	while (done < steps && !r->over && take_step(r, draws + done * batch))
-		done++;
+	for (size_t i = 0; i < steps && !r->over && take_step(r, draws + drawn); i++)
+		drawn += mixer_global_batch(r->m);
 	save(r, NULL);
 	if (r->rough != NULL && one_in(r->rough, 2))
 		replay(r, before, before_n);
 	free(before);
-	return done * batch;
+	return drawn;
 }
 
 static void
@@ -525,6 +537,7 @@ run_case(uint64_t seed)
 	assert_true((a.m == NULL) == (b.m == NULL));
 	for (int t = 0; a.m != NULL && t < TRANSACTIONS && !a.over; t++) {
 		size_t n = 1 + below(&c, STEPS_MAX), drawn;
+		uint64_t from = mixer_step_next(a.m);
 
 		if (one_in(&c, 3)) {
 			struct chance request = {roll(&c)};
@@ -540,7 +553,7 @@ run_case(uint64_t seed)
 		for (size_t i = 0; i < drawn; i++)
 			assert_true(same_draw(&a_draws[i], &b_draws[i]));
 		assert_same_record(&a, &b);
-		steps += drawn / w.plan.global_batch;
+		steps += mixer_step_next(a.m) - from;
 		grow_topics(&w, &c);
 	}
 	mixer_close(a.m);
@@ -600,7 +613,7 @@ try_damaged(struct run *r, struct chance *c)
 		if (mixer_resume(&m, &r->w->plan, &l, &f) == FAIL_NONE) {
 			taken = true;
 			mixer_set_tokens(m, tokens_of, r);
-			for (int i = 0; i < 3; i++)
+			for (int i = 0; i < 3 && mixer_global_batch_most(m) <= BATCH_MAX; i++)
 				(void)mixer_step(m, draws, &result, &f);
 			assert_int_equal(mixer_save(m, &again, &f), FAIL_NONE);
 			ledger_clear(&again);

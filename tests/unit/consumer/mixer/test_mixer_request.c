@@ -179,7 +179,7 @@ static const struct {
 	"a request needs an id of 1 to 128 bytes, not 0"},
     {{.id = long_id, .weight = &web_nine, .weights_n = 1},
 	"a request needs an id of 1 to 128 bytes, not 129"},
-    {{.id = "x"}, "asks for nothing: no weight, temperature or lr_scale"},
+    {{.id = "x"}, "asks for nothing: no weight, temperature, lr_scale or global_batch"},
     {{.id = "x", .at_step = -2, .lr_scale = 1},
 	"at_step must be a step, or -1 for the next, not -2"},
     {{.id = "x", .weight = &bad_name, .weights_n = 1}, "the mix has no domain books"},
