@@ -7,7 +7,8 @@
  *     of each domain the sequences come in the order that it has by itself;
  *     the ledger counts what the steps hold, its weights are those that were asked for, its credits
  *     follow from both;
- *     a request is answered once, with the step at which it takes effect.
+ *     a request is answered once, with the step at which it takes effect;
+ *     a step has as many sequences as the configuration, a phase or a request gives it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -42,6 +43,8 @@ struct count {
 	char name[WORLD_DOMAINS_MAX][64];
 	int64_t taken[WORLD_STEPS_MAX + 1][WORLD_DOMAINS_MAX]; /* before each step */
 	uint64_t version[WORLD_STEPS_MAX];
+	uint32_t batch[WORLD_STEPS_MAX];
+	int64_t draws[WORLD_STEPS_MAX + 1]; /* before each step */
 	bool had[WORLD_DOMAINS_MAX][WORLD_RECORDS_MAX];
 	uint64_t steps;
 	bool over;
@@ -145,9 +148,10 @@ check_draw(struct count *c, uint32_t domain, size_t first, size_t end, const str
 }
 
 static const char *
-check_head(const struct count *c, uint32_t lane, const struct batch_view *v, uint64_t version)
+check_head(const struct count *c, uint32_t lane, const struct batch_view *v, uint64_t version,
+    uint32_t batch)
 {
-	uint64_t each = v->head.last ? 0 : c->w->config->mix.global_batch / c->w->lanes;
+	uint64_t each = v->head.last ? 0 : v->head.global_batch / c->w->lanes;
 
 	if (v->head.step != c->steps)
 		return problem("%s: lane %" PRIu32 " offset %" PRId64 ": step %" PRIu64
@@ -155,7 +159,7 @@ check_head(const struct count *c, uint32_t lane, const struct batch_view *v, uin
 		    v->head.step > c->steps ? "gap" : "duplicate", lane, c->offset[lane] - 1,
 		    v->head.step, c->steps);
 	if (v->head.lane != lane || v->sequences_n != each ||
-	    (lane > 0 && v->head.version != version))
+	    (lane > 0 && (v->head.version != version || v->head.global_batch != batch)))
 		return problem("torn step: step %" PRIu64 " of lane %" PRIu32
 			       " is not of one kind with lane 0",
 		    c->steps, lane);
@@ -217,7 +221,7 @@ check_step(struct count *c)
 	struct drawn all = {.n = 0};
 	const char *bad = NULL;
 	uint64_t version = 0;
-	uint32_t over = 0;
+	uint32_t over = 0, batch = 0;
 
 	for (uint32_t lane = 0; bad == NULL && lane < c->w->lanes; lane++) {
 		const struct cluster_record *r = next_record(c, lane);
@@ -232,8 +236,9 @@ check_step(struct count *c)
 			return problem("lane %" PRIu32 ": no committed batch where step %" PRIu64
 				       " is due",
 			    lane, c->steps);
-		bad = check_head(c, lane, &v, version);
+		bad = check_head(c, lane, &v, version, batch);
 		version = v.head.version;
+		batch = v.head.global_batch;
 		over += v.head.last;
 		if (bad == NULL)
 			bad = take_lane(c, lane, &v, &all);
@@ -244,6 +249,8 @@ check_step(struct count *c)
 	if (bad != NULL || c->over)
 		return bad;
 	c->version[c->steps] = version;
+	c->batch[c->steps] = batch;
+	c->draws[c->steps + 1] = c->draws[c->steps] + batch;
 	bad = check_draws(c, &all);
 	c->steps++;
 	return bad;
@@ -358,9 +365,14 @@ check_taken(const struct count *c, const struct ledger *l)
 	if (l->step_next < 0 || l->step_next > (int64_t)c->steps)
 		return problem("ledger: step_next %" PRId64 ", and %" PRIu64 " steps are there",
 		    l->step_next, c->steps);
-	if (l->draws != l->step_next * (int64_t)c->w->config->mix.global_batch)
-		return problem(
-		    "ledger, step_next %" PRId64 ": %" PRId64 " draws", l->step_next, l->draws);
+	if (l->draws != c->draws[l->step_next])
+		return problem("ledger, step_next %" PRId64 ": %" PRId64
+			       " draws, the steps have %" PRId64,
+		    l->step_next, l->draws, c->draws[l->step_next]);
+	if (l->step_next > 0 && l->global_batch != c->batch[l->step_next - 1])
+		return problem("ledger, step_next %" PRId64 ": global_batch %" PRIu32
+			       ", the step before has %" PRIu32,
+		    l->step_next, l->global_batch, c->batch[l->step_next - 1]);
 	for (size_t i = 0; i < l->domains_n; i++)
 		if (l->domain[i].taken != c->taken[l->step_next][i])
 			return problem("ledger, step_next %" PRId64 ": %" PRId64
@@ -457,14 +469,59 @@ check_ledger(struct count *c)
 
 /* ---- all together ---- */
 
-/* A version begins where an answer says so, and nowhere else. */
+/* The phase that begins at a step; NULL: none does. */
+static const struct config_phase *
+phase_at(const struct count *c, uint64_t step)
+{
+	const struct config_mix *mix = &c->w->config->mix;
+
+	for (size_t i = 0; i < mix->phases_n; i++)
+		if (mix->phases[i].start_step == step)
+			return &mix->phases[i];
+	return NULL;
+}
+
+static const struct control *
+asked_by(const struct count *c, const char *id)
+{
+	for (size_t k = 0; k < c->w->late_n; k++)
+		if (strcmp(c->w->late[k].id, id) == 0)
+			return &c->w->late[k];
+	return NULL;
+}
+
+/* Each step has the batch of the last phase or request before it; a request wins over a phase. */
+static const char *
+check_batches(const struct count *c)
+{
+	const uint32_t usual = c->w->config->mix.global_batch;
+	uint32_t batch = usual;
+
+	for (uint64_t step = 0; step < c->steps; step++) {
+		const struct config_phase *phase = phase_at(c, step);
+
+		if (phase != NULL)
+			batch = phase->global_batch > 0 ? phase->global_batch : usual;
+		for (size_t a = 0; a < c->answers_n; a++)
+			if (c->kept[a].step == (int64_t)step &&
+			    asked_by(c, c->kept[a].id)->global_batch > 0)
+				batch = asked_by(c, c->kept[a].id)->global_batch;
+		if (c->batch[step] != batch)
+			return problem("step %" PRIu64 " has global_batch %" PRIu32 ", and %" PRIu32
+				       " was asked for",
+			    step, c->batch[step], batch);
+	}
+	return NULL;
+}
+
+/* A version begins where a phase does or an answer says so, and nowhere else. */
 static const char *
 check_versions(const struct count *c)
 {
 	bool again = false;
 
 	for (uint64_t step = 1; step < c->steps; step++) {
-		bool asked = false;
+		bool asked = phase_at(c, step) != NULL;
 
 		for (size_t a = 0; a < c->answers_n; a++)
 			asked = asked || c->kept[a].step == (int64_t)step;
@@ -487,7 +544,7 @@ check_end(const struct count *c)
 	for (size_t i = 0; i < WORLD_DOMAINS_MAX; i++)
 		if (strcmp(c->name[i], "a") == 0)
 			left -= c->taken[c->steps][i];
-	if (left >= 0 && left < (int64_t)c->w->config->mix.global_batch)
+	if (left >= 0 && c->steps > 0 && left < (int64_t)c->batch[c->steps - 1])
 		return NULL;
 	return problem("lost write: the mix has ended with %" PRId64 " sequences left", left);
 }
@@ -505,6 +562,8 @@ checker_check_free(const struct world *w)
 		bad = check_ledger(&c);
 	if (bad == NULL)
 		bad = check_versions(&c);
+	if (bad == NULL)
+		bad = check_batches(&c);
 	if (bad == NULL)
 		bad = check_end(&c);
 	ledger_clear(&c.before);

@@ -15,7 +15,7 @@
 #include "tests/sim/kafka/cluster.h"
 
 enum {
-	WORLD_KINDS = 23,
+	WORLD_KINDS = 27,
 	WORLD_LANES_MAX = 4,
 	WORLD_STEPS_MAX = 128,
 	WORLD_DOMAINS_MAX = 5,

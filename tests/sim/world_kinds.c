@@ -31,6 +31,11 @@ static struct ledger_raw_weight joins[] = {{TEXT("e"), .4}};
 		.weights_n = sizeof(list) / sizeof((list)[0]), .lr_scale = (scale),                \
 		.partition = -1, .who = TEXT("sim")                                                \
 	}
+#define BATCH(name, at, batch)                                                                     \
+	{                                                                                          \
+		.id = TEXT(name), .kind = LEDGER_WEIGHTS, .at_step = (at), .partition = -1,        \
+		.who = TEXT("sim"), .global_batch = (batch)                                        \
+	}
 #define JOIN(at)                                                                                   \
 	{                                                                                          \
 		.id = TEXT("join"), .kind = LEDGER_JOIN, .at_step = (at), .domain = TEXT("e"),     \
@@ -220,4 +225,45 @@ const struct world_kind world_kinds[WORLD_KINDS] = {
 	.domains = A B_FULL D_NONE,
 	.weights = USUAL,
 	.accepted = "{a: 0.3, b: 0.1, d: 0.6}"},
+    {.name = "batch by phases, rounds",
+	.lanes = 4,
+	.ranks = 2,
+	.lead = 5,
+	.domains = A B D,
+	.weights = USUAL,
+	.more = "  epoch_size: 27\n  phases:\n"
+		"    - {name: large, start_step: 3, global_batch: 16}\n"
+		"    - {name: small, start_step: 6, global_batch: 4, weights: {d: 1.0}}\n"
+		"    - {name: usual, start_step: 10}\n",
+	.repeated = true},
+    {.name = "batch by requests, by tokens, bad sequences",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 4,
+	.domains = A B D_DROPS,
+	.weights = USUAL,
+	.more = "  weights_unit: tokens\n",
+	.bad = true,
+	.asked = {BATCH("larger", 3, 12), SKIP(4), BATCH("smaller", 7, 2)},
+	.asked_n = 3},
+    {.name = "batch by requests that come late",
+	.lanes = 4,
+	.ranks = 2,
+	.lead = 4,
+	.domains = A B D,
+	.weights = USUAL,
+	.late = {BATCH("larger", -1, 16), WEIGH("heavier", -1, heavier, 0.5),
+	    BATCH("smaller", 9, 4)},
+	.late_n = 3},
+    {.name = "live, lends, batch by phases",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 6,
+	.domains = A D L_LENDS,
+	.producing = A D L,
+	.weights = "{a: 0.5, d: 0.2, l: 0.3}",
+	.more = "  phases:\n"
+		"    - {name: large, start_step: 2, global_batch: 12}\n"
+		"    - {name: small, start_step: 5, global_batch: 2}\n",
+	.lends = true},
 };
