@@ -349,6 +349,37 @@ check_vocabulary(const struct tokenizer *t, const char *file, struct failure *f)
 	return FAIL_NONE;
 }
 
+/*
+ * No special tokens are known of the file's size. Where it looks like a known one, that is why: the
+ * pattern is another's, or the file is cut off.
+ */
+static enum fail_code
+fail_unknown_size(const struct tokenizer *t, const struct tokenizer_options *o, struct failure *f)
+{
+	const char *pattern = splitter_pattern_text[t->pattern];
+	uint32_t ids = t->vocabulary.ids, more = 0;
+
+	for (size_t i = 0; i < sizeof(encodings) / sizeof(encodings[0]); i++) {
+		const struct encoding *e = &encodings[i];
+
+		if (e->ids == ids)
+			return fail(f, FAIL_CONFIG,
+			    "tokenizer %s: eos \"%s\" is not a token; a file of %" PRIu32
+			    " ranks goes with tokenizer.pattern: %s, and the configuration has %s",
+			    o->file, o->eos, ids, splitter_pattern_text[e->pattern], pattern);
+		if (e->pattern == t->pattern && e->ids > ids && (more == 0 || e->ids < more))
+			more = e->ids;
+	}
+	fail(f, FAIL_CONFIG,
+	    "tokenizer %s: eos \"%s\" is not a token; no special tokens are known of a file of "
+	    "%" PRIu32 " ranks with pattern %s",
+	    o->file, o->eos, ids, pattern);
+	if (more > 0)
+		fail_more(f, ", which has %" PRIu32 ": is the file whole?", more);
+	return fail_more(f, "%s a tokenizer of your own: name a token of the file as eos",
+	    more > 0 ? " Of" : "; of");
+}
+
 /* Names the special tokens that there are. */
 static enum fail_code
 fail_eos(const struct tokenizer *t, const struct tokenizer_options *o, struct failure *f)
@@ -362,11 +393,7 @@ fail_eos(const struct tokenizer *t, const struct tokenizer_options *o, struct fa
 		assert(used < sizeof(list));
 	}
 	if (t->specials_n == 0)
-		return fail(f, FAIL_CONFIG,
-		    "tokenizer %s: eos \"%s\" is not a token; with %" PRIu32
-		    " ranks and pattern %s no special tokens are known, so name a token of the "
-		    "file",
-		    o->file, o->eos, t->vocabulary.ids, splitter_pattern_text[t->pattern]);
+		return fail_unknown_size(t, o, f);
 	return fail(f, FAIL_CONFIG,
 	    "tokenizer %s: eos \"%s\" is not a token; the special tokens are %s", o->file, o->eos,
 	    list);

@@ -250,6 +250,13 @@ test_special_tokens_come_with_pattern_and_size(void **unused)
 	assert_int_equal(open_with("gpt2", "<|end|>", &t, &f), FAIL_CONFIG);
 	assert_non_null(strstr(f.text, "the special tokens are <|endoftext|> (50256)"));
 	assert_int_equal(open_with("cl100k", "<|endoftext|>", &t, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "a file of 50256 ranks goes with tokenizer.pattern: gpt2, "
+				       "and the configuration has cl100k"));
+	more[more_n - 1] = NULL; /* cut off */
+	tiktoken_file_of(more);
+	assert_int_equal(open_with("gpt2", "<|endoftext|>", &t, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "of a file of 50255 ranks with pattern gpt2, which has "
+				       "50256: is the file whole? Of a tokenizer of your own:"));
 	free(names);
 	free(more);
 }
