@@ -2,9 +2,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static void
 put(struct failure *f, const char *format, va_list ap)
@@ -28,6 +31,18 @@ fail(struct failure *f, enum fail_code code, const char *format, ...)
 	return code;
 }
 
+static void
+put_limit(struct failure *f)
+{
+	size_t used = strlen(f->text);
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		snprintf(f->text + used, sizeof(f->text) - used,
+		    " (this process may have %llu; `ulimit -n` raises it, up to %llu)",
+		    (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max);
+}
+
 enum fail_code
 fail_errno(struct failure *f, enum fail_code code, const char *format, ...)
 {
@@ -42,6 +57,25 @@ fail_errno(struct failure *f, enum fail_code code, const char *format, ...)
 	va_end(ap);
 	used = strlen(f->text);
 	snprintf(f->text + used, sizeof(f->text) - used, ": %s", strerror(saved));
+	if (saved == EMFILE)
+		put_limit(f);
+	errno = saved;
+	return f->code;
+}
+
+enum fail_code
+fail_files(struct failure *f)
+{
+	int saved = errno, fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert(f->code != FAIL_NONE);
+	if (fd >= 0) {
+		close(fd);
+	} else if (errno == EMFILE && strstr(f->text, "ulimit -n") == NULL) {
+		if (strstr(f->text, strerror(EMFILE)) == NULL)
+			fail_more(f, "; %s", strerror(EMFILE));
+		put_limit(f);
+	}
 	errno = saved;
 	return f->code;
 }

@@ -63,7 +63,8 @@ struct failure {
 enum fail_code fail(struct failure *f, enum fail_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same with ": " and the text of errno at the end; ENOMEM is FAIL_MEMORY whatever `code` is. */
+/* The same with ": " and the text of errno at the end; ENOMEM is FAIL_MEMORY whatever `code` is.
+ * EMFILE says how many files the process may open, and how to raise that. */
 enum fail_code fail_errno(struct failure *f, enum fail_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -77,6 +78,13 @@ enum fail_code fail_within(struct failure *f, const char *format, ...)
 /* Puts more behind the sentence; returns the code that `f` holds. */
 enum fail_code fail_more(struct failure *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/*
+ * Where this process cannot open one file more, puts that and how to raise the limit behind the
+ * sentence: libraries that could not open one say so in their own words, or not at all. Returns the
+ * code that `f` holds.
+ */
+enum fail_code fail_files(struct failure *f);
 
 /* The exit code of a program that ends with `code`: 0 done, 1 the world, 2 usage or config;
  * 3 fenced. */

@@ -518,6 +518,7 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 										     : FAIL_CONFIG;
 		kafka_log_shown(&h->log, why, shown, sizeof(shown));
 		fail(f, code, "kafka properties: %s", shown);
+		fail_files(f);
 		goto failed;
 	}
 	conf = NULL; /* rk owns it from here on */

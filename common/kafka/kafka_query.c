@@ -22,6 +22,32 @@ enum {
 };
 
 /*
+ * librdkafka takes the first four bytes of an answer for its size. Where they are another protocol's
+ * it says "Invalid response size N", and to raise a limit: gives that protocol, or NULL.
+ */
+static const char *
+other_protocol(const char *cause)
+{
+	static const char before[] = "Invalid response size ";
+	static const struct {
+		long long size;
+		const char *what;
+	} known[] = {
+	    {0x48545450, "HTTP"}, /* "HTTP" */
+	    {0x5353482d, "SSH"},  /* "SSH-" */
+	};
+	const char *at = strstr(cause, before);
+	long long size;
+
+	if (at == NULL || sscanf(at + sizeof(before) - 1, "%lld", &size) != 1)
+		return NULL;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].size == size)
+			return known[i].what;
+	return NULL;
+}
+
+/*
  * Whether waiting is of no use: a wrong password or certificate stays wrong. librdkafka retries
  * these like a broker that is down, and reports them only in the text of a log line.
  */
@@ -32,7 +58,8 @@ hopeless(rd_kafka_t *rk)
 	char cause[KAFKA_CAUSE_MAX];
 
 	kafka_log_cause(&h->log, cause);
-	return strcasestr(cause, "authentication") != NULL || strcasestr(cause, "SSL") != NULL;
+	return strcasestr(cause, "authentication") != NULL || strcasestr(cause, "SSL") != NULL ||
+	       other_protocol(cause) != NULL;
 }
 
 static enum fail_code
@@ -40,11 +67,19 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 {
 	struct kafka_handle *h = rd_kafka_opaque(rk);
 	char cause[KAFKA_CAUSE_MAX];
+	const char *protocol;
 
 	kafka_log_cause(&h->log, cause);
-	return fail(f, FAIL_BROKER, "no broker answers at %s (bootstrap.servers): %s%s",
-	    h->bootstrap, cause[0] == '\0' ? "no answer" : cause,
+	protocol = other_protocol(cause);
+	if (protocol != NULL)
+		return fail(f, FAIL_BROKER,
+		    "no broker answers at %s (bootstrap.servers): what listens there speaks %s, "
+		    "not Kafka's protocol; is it another port?",
+		    h->bootstrap, protocol);
+	fail(f, FAIL_BROKER, "no broker answers at %s (bootstrap.servers): %s%s", h->bootstrap,
+	    cause[0] == '\0' ? "no answer" : cause,
 	    hopeless(rk) ? " (check security.protocol, sasl.* and ssl.*)" : "; is it running?");
+	return fail_files(f);
 }
 
 /* A wait for the first answer of a broker, between two attempts: says once whom it waits for. */

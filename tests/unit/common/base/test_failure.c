@@ -1,0 +1,88 @@
+/* failure.h: what a sentence says where the process has no file descriptor left. */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/base/failure.h"
+
+static struct rlimit before;
+
+static int
+save_limit(void **state)
+{
+	(void)state;
+	return getrlimit(RLIMIT_NOFILE, &before);
+}
+
+static int
+restore_limit(void **state)
+{
+	(void)state;
+	return setrlimit(RLIMIT_NOFILE, &before);
+}
+
+/* No further descriptor can be opened. Gives the limit. */
+static int
+use_all_up(void)
+{
+	struct rlimit limit = before;
+	int next = dup(0);
+
+	assert_true(next >= 0);
+	assert_int_equal(close(next), 0);
+	limit.rlim_cur = (rlim_t)next;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	return next;
+}
+
+static void
+test_without_descriptors_the_sentence_says_so_and_how_to_raise_the_limit(void **unused)
+{
+	char expected[256];
+	struct failure f;
+
+	(void)unused;
+	fail(&f, FAIL_BROKER, "no broker answers");
+	assert_int_equal(fail_files(&f), FAIL_BROKER);
+	assert_string_equal(f.text, "no broker answers"); /* there are some */
+	snprintf(expected, sizeof(expected),
+	    "no broker answers; Too many open files (this process may have %d; `ulimit -n` raises "
+	    "it, up to %llu)",
+	    use_all_up(), (unsigned long long)before.rlim_max);
+	errno = EIO;
+	assert_int_equal(fail_files(&f), FAIL_BROKER);
+	assert_int_equal(errno, EIO);
+	assert_string_equal(f.text, expected);
+}
+
+static void
+test_a_file_that_finds_no_descriptor_says_the_limit_once(void **unused)
+{
+	char expected[256];
+	struct failure f;
+
+	(void)unused;
+	snprintf(expected, sizeof(expected),
+	    "x: cannot be opened: Too many open files (this process may have %d; `ulimit -n` "
+	    "raises it, up to %llu)",
+	    use_all_up(), (unsigned long long)before.rlim_max);
+	assert_int_equal(open("/dev/null", O_RDONLY), -1);
+	assert_int_equal(fail_errno(&f, FAIL_IO, "x: cannot be opened"), FAIL_IO);
+	assert_string_equal(f.text, expected);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, save_limit, restore_limit)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_without_descriptors_the_sentence_says_so_and_how_to_raise_the_limit),
+	    TEST(test_a_file_that_finds_no_descriptor_says_the_limit_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
