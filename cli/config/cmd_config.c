@@ -5,6 +5,7 @@
  *     init_files   the files below folders, sorted out into domains
  *     init_print   these as a configuration
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -65,6 +66,25 @@ print_sum(const struct config *c, const struct config_phase *phase)
 	    phase == NULL ? "" : " of phase ", phase == NULL ? "" : phase->name, sum);
 }
 
+/* Parts of 100 or 1000 are what most people mean. */
+static void
+print_split(const struct config *c)
+{
+	uint64_t sum = 0, whole = 1;
+
+	for (int i = 0; i < SETS_COUNT; i++)
+		sum += c->split[i];
+	while (whole < sum)
+		whole *= 10;
+	if (whole != sum)
+		printf("%s: split %u,%u,%u is parts of %" PRIu64 ": %.2f %% of the documents are "
+		       "train, %.2f %% valid, %.2f %% test\n",
+		    c->path, c->split[SET_TRAIN], c->split[SET_VALID], c->split[SET_TEST], sum,
+		    100.0 * c->split[SET_TRAIN] / (double)sum,
+		    100.0 * c->split[SET_VALID] / (double)sum,
+		    100.0 * c->split[SET_TEST] / (double)sum);
+}
+
 static void
 print_summary(const struct config *c)
 {
@@ -74,6 +94,7 @@ print_summary(const struct config *c)
 		printf(", mix %s: %u x %u tokens a step on %u lanes", c->mix.name,
 		    c->mix.global_batch, c->sequence_length, c->mix.lanes);
 	printf("\n");
+	print_split(c);
 	if (c->mix.name != NULL && c->mix.weights_kind == CONFIG_WEIGHTS_MAP)
 		print_sum(c, NULL);
 	for (size_t i = 0; i < c->mix.phases_n; i++)

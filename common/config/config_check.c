@@ -6,6 +6,7 @@
  * beside `c` everywhere. Of several problems the first in the order of config_check() is reported.
  */
 #include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -96,6 +97,41 @@ check_local(const struct config *c, const struct yaml_node *root, const struct c
 	return FAIL_NONE;
 }
 
+/* What a shell would expand: a component that begins with $NAME or ${NAME}, or a ~ in front. */
+static bool
+is_for_shell(const char *pattern)
+{
+	const char *at = pattern;
+
+	if (*pattern == '~')
+		return true;
+	for (; at != NULL; at = strchr(at, '/')) {
+		at += *at == '/';
+		if (at[0] == '$' && (at[1] == '{' || at[1] == '_' || isalpha((unsigned char)at[1])))
+			return true;
+	}
+	return false;
+}
+
+static enum fail_code
+check_expanded(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
+    const char *key, const struct config_list *files, struct failure *f)
+{
+	char what[4 * CONFIG_SHOWN_MAX], shown[CONFIG_SHOWN_MAX];
+
+	for (size_t i = 0; i < files->n; i++) {
+		if (!is_for_shell(files->text[i]))
+			continue;
+		config_shown(shown, files->text[i]);
+		snprintf(what, sizeof(what),
+		    "%s: ~ and $NAME are not expanded: write the path itself (a file that is "
+		    "named so: [~] or [$])",
+		    shown);
+		return fail_domain(c, root, d, key, f, what);
+	}
+	return FAIL_NONE;
+}
+
 static enum fail_code
 check_domain(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
     struct failure *f)
@@ -103,7 +139,9 @@ check_domain(const struct config *c, const struct yaml_node *root, const struct 
 	bool files = d->train.n > 0, program = d->exec != NULL;
 
 	if (check_local(c, root, d, "train", &d->train, f) != FAIL_NONE ||
-	    check_local(c, root, d, "valid", &d->valid, f) != FAIL_NONE)
+	    check_local(c, root, d, "valid", &d->valid, f) != FAIL_NONE ||
+	    check_expanded(c, root, d, "train", &d->train, f) != FAIL_NONE ||
+	    check_expanded(c, root, d, "valid", &d->valid, f) != FAIL_NONE)
 		return f->code;
 	if (strcmp(d->name, "rejects") == 0)
 		return fail_domain(c, root, d, "", f,
@@ -511,6 +549,19 @@ check_needs(const struct config *c, const struct yaml_node *root, const struct c
 
 /* ---- the mix ---- */
 
+/* A mix is drawn from train; a split that gives it nothing leaves the domains empty. */
+static enum fail_code
+check_split(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	for (size_t i = 0; i < c->domains_n && c->split[SET_TRAIN] == 0; i++)
+		if (c->domains[i].valid.n == 0)
+			return config_fail(c, config_line(root, NULL, "split"), "split", f,
+			    "has 0 parts for train, from which the mix is drawn: domain %s would "
+			    "have no sequence",
+			    c->domains[i].name);
+	return FAIL_NONE;
+}
+
 /* Exact counts, whether of tokens or of a round, need a schedule that keeps accounts: deficit. */
 static enum fail_code
 check_schedule(const struct config *c, const struct yaml_node *root, struct failure *f)
@@ -624,7 +675,8 @@ check_effect(const struct config *c, const struct yaml_node *root, struct failur
 			return f->code;
 	if (c->mix.name == NULL)
 		return FAIL_NONE;
-	if (check_schedule(c, root, f) != FAIL_NONE || check_window(c, root, f) != FAIL_NONE)
+	if (check_split(c, root, f) != FAIL_NONE || check_schedule(c, root, f) != FAIL_NONE ||
+	    check_window(c, root, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < c->domains_n; i++)
 		if (c->domains[i].live && check_live(c, root, &c->domains[i], f) != FAIL_NONE)

@@ -244,23 +244,55 @@ is_default(const char *key, const json_t *value)
 }
 
 static void
-compare_key(
-    struct recipe_differences *out, const char *key, const json_t *logged, const json_t *present)
+put_difference(char list[static RECIPE_DIFFERENCES_BYTES], const char *key, const json_t *logged,
+    const json_t *present)
 {
-	char *list = is_source(key) ? out->source : out->kind;
 	char was[CONFIG_SHOWN_MAX], is[CONFIG_SHOWN_MAX];
 	size_t used = strlen(list);
 
 	assert(used < RECIPE_DIFFERENCES_BYTES);
+	show(was, logged);
+	show(is, present);
+	snprintf(list + used, RECIPE_DIFFERENCES_BYTES - used,
+	    "%s%s: %s in the log, %s in the file", used == 0 ? "" : "; ", key, was, is);
+}
+
+static void
+compare_key(
+    struct recipe_differences *out, const char *key, const json_t *logged, const json_t *present)
+{
 	if (logged != NULL && present != NULL
 		? json_equal(logged, present)
 		: strcmp(key, tokenizer_key) == 0 ||
 		      is_default(key, logged != NULL ? logged : present))
 		return;
-	show(was, logged);
-	show(is, present);
-	snprintf(list + used, RECIPE_DIFFERENCES_BYTES - used,
-	    "%s%s: %s in the log, %s in the file", used == 0 ? "" : "; ", key, was, is);
+	put_difference(is_source(key) ? out->source : out->kind, key, logged, present);
+}
+
+/*
+ * Files for validation take the place of the split, and the other way round: of the two the user
+ * has changed `valid`, and has not touched `split`.
+ */
+static void
+compare_split(struct recipe_differences *out, const json_t *was, const json_t *is)
+{
+	const json_t *logged = json_object_get(was, "split"),
+		     *present = json_object_get(is, "split");
+	const json_t *only = logged == NULL ? present : logged;
+	size_t used;
+
+	if (only == NULL)
+		return;
+	if ((logged != NULL && present != NULL) || is_default("split", only) ||
+	    json_object_get(logged == NULL ? was : is, "valid") == NULL) {
+		compare_key(out, "split", logged, present);
+		return;
+	}
+	put_difference(
+	    out->kind, "valid", json_object_get(was, "valid"), json_object_get(is, "valid"));
+	used = strlen(out->kind);
+	snprintf(out->kind + used, RECIPE_DIFFERENCES_BYTES - used, "%s",
+	    present == NULL ? ", which take the place of split" : ", where split counts again");
 }
 
 enum fail_code
@@ -277,8 +309,11 @@ recipe_compare(struct recipe_differences *out, const char *logged, size_t n, con
 		json_decref(was);
 		return f->code;
 	}
-	json_object_foreach(was, key, value) compare_key(out, key, value, json_object_get(is, key));
-	json_object_foreach(is, key, value) if (json_object_get(was, key) == NULL)
+	compare_split(out, was, is);
+	json_object_foreach(was, key, value) if (strcmp(key, "split") != 0)
+	    compare_key(out, key, value, json_object_get(is, key));
+	json_object_foreach(
+	    is, key, value) if (json_object_get(was, key) == NULL && strcmp(key, "split") != 0)
 	    compare_key(out, key, NULL, value);
 	json_decref(was);
 	json_decref(is);

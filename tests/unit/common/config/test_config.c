@@ -497,6 +497,9 @@ test_a_split_is_three_parts_of_which_one_counts(void **unused)
 	    {3, "sequence_length: 8\nsplit: 0.9,0.1,0",
 		"4: split: not a whole number: 0.9 (" SPLIT_IS ")"},
 	    {3, "sequence_length: 8\nsplit: 1 2 3", "4: split: not a split: 1 2 3 (" SPLIT_IS ")"},
+	    {3, "sequence_length: 8\nsplit: 0,9,1",
+		"4: split: has 0 parts for train, from which the mix is drawn: domain code would "
+		"have no sequence"},
 	    {3, "sequence_length: 8\nsplit: 1000000001,1,1",
 		"4: split: out of range: 1000000001 (0 to 1000000000)"},
 	    {3, "sequence_length: 8\nsplit: []",
@@ -505,7 +508,7 @@ test_a_split_is_three_parts_of_which_one_counts(void **unused)
 		"split)"},
 	};
 	static const char *const right[] = {
-	    "949,50,1", "949, 50 ,1", "\" 9,1,0 \"", "[0, 1, 0]", "1000000000,0,0"};
+	    "949,50,1", "949, 50 ,1", "\" 9,1,0 \"", "[1, 1, 0]", "1000000000,0,0"};
 
 	(void)unused;
 	ASSERT_REFUSED(rows);
@@ -593,6 +596,10 @@ test_reserved_names_are_refused(void **unused)
 	assert_refused(10, many, "11: mix.runs: has 65 entries (at most 64)");
 }
 
+#define SHELL_IS                                                                                   \
+	": ~ and $NAME are not expanded: write the path itself (a file that is named so: [~] or "  \
+	"[$])"
+
 static void
 test_a_domain_has_one_source(void **unused)
 {
@@ -606,6 +613,10 @@ test_a_domain_has_one_source(void **unused)
 		"give exec: \"riffle-source 's3://bucket/x/*.parquet'\", a program of riffle's "
 		"Python "
 		"package"},
+	    {8, "    train: [y, ~/x.jsonl]", "8: domains.code.train: ~/x.jsonl" SHELL_IS},
+	    {8, "    train: $HOME/x.jsonl", "8: domains.code.train: $HOME/x.jsonl" SHELL_IS},
+	    {8, "    train: /data/${USER}/x", "8: domains.code.train: /data/${USER}/x" SHELL_IS},
+	    {8, "    train: x\n    valid: ~me/v", "9: domains.code.valid: ~me/v" SHELL_IS},
 	    {8, "    valid: v",
 		"8: domains.code.valid: valid without train: give train or exec, from which the "
 		"mix is drawn"},
@@ -629,6 +640,8 @@ test_a_domain_has_one_source(void **unused)
 	(void)unused;
 	ASSERT_REFUSED(rows);
 	assert_opens(6, "    exec: cat web\n    valid: v\n    partitions: 1");
+	assert_opens(8, "    train: [\"[~]/x\", \"/[$]HOME/x\", a~, a$b, $5, d/$]");
+	assert_opens(6, "    exec: cat ~/web");
 }
 
 /* The last two keys of `b` in a file of two domains with one input. */

@@ -117,8 +117,13 @@ a_split_does_not_count_where_there_are_files_for_validation(void **state)
 	/* Without them it counts: their documents would be dealt anew. */
 	present = recipe_with(8, "    train: a\nsplit: 8,1,1", &tokenizer);
 	d = compare(logged, present);
-	assert_string_equal(d.kind, "split: nothing in the log, \"8,1,1\" in the file");
+	assert_string_equal(
+	    d.kind, "valid: [\"v\"] in the log, nothing in the file, where split counts again");
 	assert_string_equal(d.source, "valid: [\"v\"] in the log, nothing in the file");
+	/* And who adds such files has changed them, not the split. */
+	d = compare(present, logged);
+	assert_string_equal(d.kind,
+	    "valid: nothing in the log, [\"v\"] in the file, which take the place of split");
 	free(present);
 	free(logged);
 }
