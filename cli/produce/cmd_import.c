@@ -43,7 +43,8 @@ const struct command cmd_import = {
 	"the lines, or the tokens between two tokenizer.eos. Each gets its eos; it is assigned to "
 	"train, valid or test, packed and published as `riffle produce` does with text, and a run "
 	"resumes in the same way. A line may have {\"no_loss\": [[0, 12]]}, ranges of tokens that "
-	"are no targets, {\"keep\": {...}} for the trainer, and {\"eos\": false}; a line with any "
+	"are no targets (a document that they cover is a prompt), {\"keep\": {...}} for the "
+	"trainer, and {\"eos\": false}; a line with any "
 	"other field is a reject.",
     .example = "riffle import -c run.yml\nriffle import -c run.yml web --partition 0/4",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

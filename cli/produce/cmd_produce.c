@@ -20,6 +20,12 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(seal),
 	.help = "live domains: publish what is there, then the End"},
+    {.name = "skip-missing",
+	.kind = OPTION_FLAG,
+	.at = AT(skip_missing),
+	.help =
+	    "live domains: give up files that were deleted before all of them was published, for "
+	    "ever; continue with the next document"},
     {.name = "append",
 	.kind = OPTION_FLAG,
 	.at = AT(append),
@@ -44,8 +50,8 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_produce = {
     .name = "produce",
     .summary = "tokenise sources and publish them, a topic a domain",
-    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--append] [--restart] "
-	     "[--partition K/N] [--workers N]",
+    .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--skip-missing] [--append] "
+	     "[--restart] [--partition K/N] [--workers N]",
     .help =
 	"Reads the files or runs the program of each domain (all, or those named), tokenises, "
 	"packs into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, "

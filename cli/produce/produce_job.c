@@ -77,13 +77,16 @@ produce_job_run(
 	p.follow = a.follow;
 	p.seal = a.seal;
 	p.append = a.append;
+	p.skip_missing = a.skip_missing;
 	p.workers = a.workers;
 	keep_memory();
-	code = FAIL_NONE;
-	if (a.restart) /* nothing is deleted for a command that cannot run */
+	code = source_check_shared(c, p.domain, p.domains_n, f);
+	if (code == FAIL_NONE && a.restart) /* nothing is deleted for a command that cannot run */
 		code = produce_check(&p, f);
 	if (a.restart && code == FAIL_NONE)
 		code = source_check(c, p.domain, p.domains_n, f);
+	if (a.restart && code == FAIL_NONE && p.domains_n > 0)
+		code = produce_check_idle(&p, f);
 	if (a.restart && code == FAIL_NONE)
 		code = restart(c, &o, a.yes, f);
 	if (code == FAIL_NONE)

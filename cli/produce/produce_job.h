@@ -13,7 +13,7 @@
 /* What the option rows of both fill in; import has no row for `follow` and `seal`. */
 struct produce_job_arguments {
 	struct option_part partition;
-	bool follow, seal, append, restart, yes;
+	bool follow, seal, skip_missing, append, restart, yes;
 	uint32_t workers;
 };
 

@@ -135,7 +135,9 @@ const struct command cmd_status = {
     .usage = "-c FILE [--watch | --check] [--json]",
     .help =
 	"Reads only: the topics, the last records of the ledger and of each domain, the commits "
-	"of the runs. INTENDED is the share in force now. TARGET is the share of all sequences "
+	"of the runs. A domain that is SEALED has an End; one that is \"reopened\" has sequences "
+	"behind it, which do not count before the next End. INTENDED is the share in force now. "
+	"TARGET is the share of all sequences "
 	"so far that the weights of all versions give, each for its own steps; REALISED is what "
 	"was drawn, and OFF the difference in sequences, below 2 for the schedule deficit. LAG "
 	"counts the steps that are published and not yet committed by the run.",

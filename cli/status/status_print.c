@@ -206,7 +206,7 @@ print_runs(const struct status *st, FILE *to)
 }
 
 /*
- * The column SEALED. A live domain is not expected to be sealed, so that how many of its partitions
+ * The column SEALED. "reopened": sequences follow the End, which do not count before the next. A live domain is not expected to be sealed, so that how many of its partitions
  * are is of no interest; whether the mixer waits for it is.
  */
 static const char *
@@ -216,7 +216,7 @@ sealed(const struct status_domain *d, char out[static 32])
 	if (d->partitions_n == 0)
 		return "no topic";
 	if (d->partitions_sealed == d->partitions_n)
-		return "yes";
+		return d->sequences > d->sealed_length ? "reopened" : "yes";
 	if (d->live)
 		return d->dry ? "live dry" : "live";
 	if (d->partitions_n == 1)

@@ -85,6 +85,7 @@ enum {
 
 struct arrivals_portion;
 struct live_order;
+struct record_mark;
 
 /* Of an input whose files keep arriving: live_order.h and live_scan.h say how they are read. */
 struct input_live_options {
@@ -94,6 +95,9 @@ struct input_live_options {
 	enum fail_code (*keep)(
 	    void *opaque, const struct arrivals_portion *p, size_t n, struct failure *f);
 	void *opaque;
+	/* Where somebody continues; by portion and byte. Needed once a file is lost; borrowed. */
+	const struct record_mark *mark;
+	size_t marks_n;
 	bool last; /* the input ends with what is there: a last line without its end is one, too */
 };
 

@@ -39,6 +39,7 @@ struct input_live {
 	struct arrivals_portion keep[LIVE_ROUND_MAX];
 	struct watch *watch; /* NULL: does not follow */
 	size_t at;           /* portion to be read next; <= order->n */
+	size_t mark_next;    /* of o.mark: none before it is of portion `at` */
 	bool inside;         /* and of it only what begins at `from` */
 	struct input_position from;
 };
@@ -136,13 +137,38 @@ open_portion(struct input *in, const struct live_order_portion *p, struct failur
 	return input_open_stream(in, order->file[p->file].name, f);
 }
 
+/* The marks of the portion at hand: [*n]. They come in the order of the portions. */
+static const struct record_mark *
+marks_here(struct input_live *l, size_t *n)
+{
+	size_t end;
+
+	while (l->mark_next < l->o.marks_n && l->o.mark[l->mark_next].stretch < l->at)
+		l->mark_next++;
+	for (end = l->mark_next; end < l->o.marks_n && l->o.mark[end].stretch == l->at;)
+		end++;
+	*n = end - l->mark_next;
+	return *n == 0 ? NULL : &l->o.mark[l->mark_next];
+}
+
+static void
+begin_records(
+    struct input *in, const char *name, enum chunk_form form, uint64_t byte, uint64_t line)
+{
+	size_t n;
+	const struct record_mark *mark = marks_here(in->live, &n);
+
+	record_cutter_start(in->cutter, name, form, byte, line);
+	record_cutter_marks(in->cutter, mark, n);
+}
+
 static enum fail_code
 read_whole(struct input *in, const struct live_order_portion *p, struct failure *f)
 {
 	struct input_live *l = in->live;
 	const char *name = l->o.order->file[p->file].name;
 
-	record_cutter_start(in->cutter, name, chunk_form_of(name), 0, 1);
+	begin_records(in, name, chunk_form_of(name), 0, 1);
 	if (l->inside)
 		record_cutter_skip(in->cutter, l->from.byte, l->from.document, false);
 	return input_read_one(in, in->used, f);
@@ -191,11 +217,19 @@ read_lines(struct input *in, const struct live_order_portion *p, struct failure 
 	if (at != byte)
 		return fail(
 		    f, FAIL_DATA, "file %s: was lines of text, and is a compressed file now", name);
-	record_cutter_start(in->cutter, name, CHUNK_JSON_LINES, byte, line);
+	begin_records(in, name, CHUNK_JSON_LINES, byte, line);
 	code = feed_lines(in, p, byte, f);
 	stream_close(in->stream);
 	in->stream = NULL;
 	return code == FAIL_NONE ? input_pass_on(in, f) : code;
+}
+
+static enum fail_code
+read_portion(struct input *in, const struct live_order_portion *p, struct failure *f)
+{
+	if (input_check_stopped(in, f) != FAIL_NONE || open_portion(in, p, f) != FAIL_NONE)
+		return f->code;
+	return p->whole ? read_whole(in, p, f) : read_lines(in, p, f);
 }
 
 /* Reads the portions that are in the order and were not read yet. */
@@ -207,12 +241,14 @@ read_portions(struct input *in, struct failure *f)
 
 	assert(l->at <= r->n);
 	for (; l->at < r->n; l->at++) {
-		const struct live_order_portion *p = &r->portion[l->at];
+		size_t n;
+		const struct record_mark *mark = marks_here(l, &n);
 
-		if (input_check_stopped(in, f) != FAIL_NONE || open_portion(in, p, f) != FAIL_NONE)
+		if (!live_order_is_lost(r, l->at) &&
+		    read_portion(in, &r->portion[l->at], f) != FAIL_NONE)
 			return f->code;
-		if ((p->whole ? read_whole(in, p, f) : read_lines(in, p, f)) != FAIL_NONE)
-			return f->code;
+		while (n > 0)
+			record_cutter_raise(in->cutter, mark[--n].document);
 		l->inside = false;
 	}
 	return FAIL_NONE;
@@ -226,17 +262,8 @@ adopt_round(struct input *in, struct failure *f)
 	struct live_order *r = l->o.order;
 	enum fail_code code;
 
-	for (size_t i = 0; i < l->scan.n; i++) {
-		const struct live_order_portion *p = &l->scan.portion[i];
-		const char *name = r->file[p->file].name;
-
-		l->keep[i] = (struct arrivals_portion){.file = {name, strlen(name)},
-		    .whole = p->whole,
-		    .byte = p->byte,
-		    .end = p->end,
-		    .line = p->line,
-		    .hash = p->hash};
-	}
+	for (size_t i = 0; i < l->scan.n; i++)
+		l->keep[i] = live_order_record(r, &l->scan.portion[i]);
 	code = l->o.keep(l->o.opaque, l->keep, l->scan.n, f);
 	while (code == FAIL_TIMEOUT) {
 		if (input_check_stopped(in, f) != FAIL_NONE)

@@ -116,6 +116,7 @@ live_order_add(struct live_order *r, const struct live_order_portion *p, struct 
 		r->room = room;
 	}
 	r->file[p->file].last = r->n;
+	r->file[p->file].lost = r->file[p->file].lost || p->byte == p->end;
 	r->portion[r->n++] = *p;
 	return FAIL_NONE;
 }
@@ -130,10 +131,48 @@ live_order_reset(struct live_order *r)
 void
 live_order_settle(struct live_order *r)
 {
-	for (size_t i = 0; i < r->files_n; i++)
+	for (size_t i = 0; i < r->files_n; i++) {
 		r->file[i].last = LIVE_ORDER_NONE;
-	for (size_t i = 0; i < r->n; i++)
-		r->file[r->portion[i].file].last = i;
+		r->file[i].lost = false;
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		struct live_order_file *file = &r->file[r->portion[i].file];
+
+		file->last = i;
+		file->lost = file->lost || r->portion[i].byte == r->portion[i].end;
+	}
+}
+
+struct live_order_portion
+live_order_loss(const struct live_order *r, size_t file)
+{
+	struct live_order_portion p;
+
+	assert(file < r->files_n);
+	assert(r->file[file].last != LIVE_ORDER_NONE);
+	p = r->portion[r->file[file].last];
+	p.byte = p.end;
+	return p;
+}
+
+struct arrivals_portion
+live_order_record(const struct live_order *r, const struct live_order_portion *p)
+{
+	const char *name = r->file[p->file].name;
+
+	return (struct arrivals_portion){.file = {name, strlen(name)},
+	    .whole = p->whole,
+	    .byte = p->byte,
+	    .end = p->end,
+	    .line = p->line,
+	    .hash = p->hash};
+}
+
+bool
+live_order_is_lost(const struct live_order *r, size_t portion)
+{
+	assert(portion < r->n);
+	return r->file[r->portion[portion].file].lost;
 }
 
 static enum fail_code
@@ -189,7 +228,8 @@ live_order_find(const struct live_order *r, const char *name, uint64_t byte)
 	for (size_t i = r->n; file != LIVE_ORDER_NONE && i > 0; i--) {
 		const struct live_order_portion *p = &r->portion[i - 1];
 
-		if (p->file == file && (p->whole || (p->byte <= byte && byte < p->end)))
+		if (p->file == file && p->byte < p->end &&
+		    (p->whole || (p->byte <= byte && byte < p->end)))
 			return i - 1;
 	}
 	return LIVE_ORDER_NONE;

@@ -28,6 +28,20 @@
  * may have published from its portion 2 meanwhile: the partition shows that (writer.h, "another
  * producer writes here"), and one of the two fails.
  *
+ * Files that are lost.  A portion is read again where not all that is made of it was published. If
+ * its file was deleted meanwhile, its user can give it up: then an empty portion of that file, which
+ * ends where the last one ended, is appended. From then on no portion of it is read, in this run or
+ * any later one. Nobody knows how many documents those had, so that the index of the next one is
+ * not known either; but it must not be below that of a document that was published behind it:
+ *
+ *     portions   0 b [0,70)   1 c [0,40)   2 a [0,90)   3 b [70,81)   4 c [40,40)       c is lost
+ *     published  train up to document 23, at byte 20 of portion 2; valid up to 9, in portion 1
+ *     read       portion 2 from byte 0 on: as documents 10, 11, ... up to byte 20, where train's
+ *                document begins, which keeps its index: 23
+ *
+ * So a mark for each place that was published says what the index there is at least (record_mark).
+ * Indices rise with the places, and where somebody continues they are those of the run before.
+ *
  * Proof that a file is still what was read: each portion has the hash of its last
  * LIVE_ORDER_TAIL_BYTES. To hash all of it would cost reading all of it at each start.
  *
@@ -46,7 +60,7 @@ enum {
 struct live_order_portion {
 	size_t file;        /* index in live_order.file */
 	bool whole;         /* a text or a compressed file, from 0 to its end */
-	uint64_t byte, end; /* [byte, end) of the file as stored */
+	uint64_t byte, end; /* [byte, end) of the file as stored; empty: the file is lost */
 	uint64_t line;      /* in which `byte` is, from 1 */
 	uint64_t hash;      /* XXH64 of its last LIVE_ORDER_TAIL_BYTES */
 };
@@ -54,6 +68,7 @@ struct live_order_portion {
 struct live_order_file {
 	char *name;
 	size_t last; /* portion that was read of it last; LIVE_ORDER_NONE */
+	bool lost;   /* an empty portion says so */
 	/* Of the process that runs, filled in by live_scan.c; 0 where nothing is known yet. */
 	uint64_t inode, device;
 	uint64_t scanned;     /* no line ends between the last portion and this byte */
@@ -90,6 +105,16 @@ void live_order_settle(struct live_order *r);
 /* Forgets all portions. */
 void live_order_reset(struct live_order *r);
 
+/* The empty portion that gives up a file of which something was read. */
+struct live_order_portion live_order_loss(const struct live_order *r, size_t file);
+
+/* The portion as the log has it; its text is borrowed. */
+struct arrivals_portion live_order_record(
+    const struct live_order *r, const struct live_order_portion *p);
+
+/* Whether a portion is read no more: its file is lost. */
+bool live_order_is_lost(const struct live_order *r, size_t portion);
+
 /* Index of a file, which is added where it is new. */
 enum fail_code live_order_file(
     struct live_order *r, const char *name, size_t name_n, size_t *index, struct failure *f);
@@ -100,7 +125,8 @@ size_t live_order_find_file(const struct live_order *r, const char *name, size_t
 enum fail_code live_order_add(
     struct live_order *r, const struct live_order_portion *p, struct failure *f);
 
-/* The portion of the file that has the record which starts at `byte`; LIVE_ORDER_NONE. */
+/* The portion of the file that has the record which starts at `byte`, lost or not; LIVE_ORDER_NONE.
+ */
 size_t live_order_find(const struct live_order *r, const char *name, uint64_t byte);
 
 /* A rolling XXH64 over the first n portions: names, ends and hashes. 0 for none. */

@@ -17,6 +17,14 @@
 
 enum { SLICE_BYTES = 64 << 10 };
 
+/* After what is wrong with a file that was read. */
+#define STAYS                                                                                      \
+	"; what a live domain has read must stay as it is, and files only grow. Put it back as "   \
+	"it "                                                                                      \
+	"was; or rename it, and `riffle produce DOMAIN --skip-missing` continues without what "    \
+	"was "                                                                                     \
+	"not published of it"
+
 /* Opens a file for looking into it. *fd = -1: it has gone meanwhile. */
 static enum fail_code
 open_file(const char *folder, const char *name, int *fd, struct failure *f)
@@ -47,9 +55,7 @@ read_at(int fd, const char *name, uint64_t byte, char *out, size_t n, struct fai
 			return fail_errno(f, FAIL_IO, "file %s: cannot be read at byte %" PRIu64,
 			    name, byte + done);
 		if (got == 0)
-			return fail(f, FAIL_DATA,
-			    "file %s: has shrunk to %" PRIu64 " bytes; what a live domain has read "
-			    "must stay as it is, and files only grow",
+			return fail(f, FAIL_DATA, "file %s: has shrunk to %" PRIu64 " bytes" STAYS,
 			    name, byte + done);
 		done += (size_t)got;
 	}
@@ -79,9 +85,8 @@ check_tail(int fd, const char *name, const struct live_order_portion *p, struct 
 	if (hash == p->hash)
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
-	    "file %s: has other bytes before byte %" PRIu64 " than when it was read; what a live "
-	    "domain has read must stay as it is, and files only grow",
-	    name, p->end);
+	    "file %s: has other bytes before byte %" PRIu64 " than when it was read" STAYS, name,
+	    p->end);
 }
 
 enum fail_code
@@ -97,7 +102,8 @@ live_scan_check(const char *folder, const struct live_order *r, const struct liv
 	if (fd < 0)
 		return fail(f, FAIL_IO,
 		    "file %s: is gone, and has to be read again from byte %" PRIu64
-		    ": not all that is made of it was published; put it back",
+		    ": not all that is made of it was published. Put it back; or `riffle produce "
+		    "DOMAIN --skip-missing` continues without what was not published of it",
 		    name, p->byte);
 	code = check_tail(fd, name, p, f);
 	close(fd);
@@ -269,15 +275,19 @@ check_file(const struct live_order *r, const struct live_order_file *file,
 {
 	const struct live_order_portion *p = &r->portion[file->last];
 
+	if (file->lost)
+		return fail(f, FAIL_DATA,
+		    "file %s: was given up (--skip-missing), and is there again: rename it; it is "
+		    "read from its start then",
+		    e->name);
 	if (e->size_bytes < p->end)
 		return fail(f, FAIL_DATA,
-		    "file %s: has shrunk to %" PRIu64 " bytes, and %" PRIu64
-		    " were read; what a live domain has read must stay as it is, and files only "
-		    "grow",
+		    "file %s: has shrunk to %" PRIu64 " bytes, and %" PRIu64 " were read" STAYS,
 		    e->name, e->size_bytes, p->end);
 	if (file->inode != 0 && (file->inode != e->inode || file->device != e->device))
 		return fail(f, FAIL_DATA,
-		    "file %s: was replaced by another after it was read; give new data a new name",
+		    "file %s: was replaced by another after it was read; give new data a new "
+		    "name" STAYS,
 		    e->name);
 	if (p->whole && e->size_bytes != p->end)
 		return fail(f, FAIL_DATA,

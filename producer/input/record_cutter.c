@@ -55,6 +55,8 @@ struct record_cutter {
 		bool active, counted, may_end;
 		uint64_t byte, document;
 	} skip;
+	const struct record_mark *mark; /* [marks_n], borrowed: those that were not reached yet */
+	size_t marks_n;
 };
 
 enum fail_code
@@ -96,12 +98,27 @@ record_cutter_start(
 	c->fresh = byte == 0;
 	c->skipping = false;
 	c->skip.active = false;
+	c->marks_n = 0;
 }
 
 void
 record_cutter_number(struct record_cutter *c, uint64_t document)
 {
 	c->document = document;
+}
+
+void
+record_cutter_raise(struct record_cutter *c, uint64_t document)
+{
+	if (c->document < document)
+		c->document = document;
+}
+
+void
+record_cutter_marks(struct record_cutter *c, const struct record_mark *mark, size_t n)
+{
+	c->mark = mark;
+	c->marks_n = n;
 }
 
 void
@@ -237,6 +254,8 @@ emit(struct record_cutter *c, size_t n, const char *reason, struct failure *f)
 
 	if (check_skip(c, &left_out, f) != FAIL_NONE || left_out)
 		return left_out ? FAIL_NONE : f->code;
+	for (; c->marks_n > 0 && c->mark->byte <= c->byte; c->marks_n--)
+		record_cutter_raise(c, c->mark++->document);
 	if (c->records_n == c->records_room) {
 		void *memory = c->record;
 

@@ -44,6 +44,12 @@ enum {
 
 struct record_cutter;
 
+/* What the index of the record at a byte is at least; the cutter does not use `stretch`. */
+struct record_mark {
+	size_t stretch; /* the caller's number of it */
+	uint64_t byte, document;
+};
+
 /* Gives *out, to be ended with record_cutter_close(). Record indices begin with 0. */
 enum fail_code record_cutter_open(struct record_cutter **out, uint64_t max_document_bytes,
     uint64_t chunk_bytes, struct failure *f);
@@ -60,6 +66,12 @@ void record_cutter_start(
 void record_cutter_number(struct record_cutter *c, uint64_t document);
 
 /*
+ * Of this file: raises the index (record_cutter_raise()) of the first record at or behind each of
+ * these places, which are in the order of their bytes. Borrowed until the file's end.
+ */
+void record_cutter_marks(struct record_cutter *c, const struct record_mark *mark, size_t n);
+
+/*
  * Leaves out the records of this file before the one that starts at byte `byte`, whose index is
  * `document`. With `counted` they have their indices, from 0, and it must be that one too.
  */
@@ -69,6 +81,9 @@ void record_cutter_skip(struct record_cutter *c, uint64_t byte, uint64_t documen
  * After record_cutter_skip(): the file may also end at that place; the next file continues there.
  */
 void record_cutter_may_end(struct record_cutter *c);
+
+/* The next record has index `document`, or the one that it would have, whichever is larger. */
+void record_cutter_raise(struct record_cutter *c, uint64_t document);
 
 /* What was cut ends at *byte, in line *line, and the next record has index *document. */
 void record_cutter_place(

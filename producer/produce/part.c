@@ -1,6 +1,7 @@
 #include "producer/produce/part.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "producer/input/file_list.h"
 #include "producer/input/input.h"
 #include "producer/input/live_order.h"
+#include "producer/input/record_cutter.h"
 #include "producer/produce/frame_job.h"
 #include "producer/produce/part_outputs.h"
 #include "producer/produce/part_progress.h"
@@ -45,6 +47,8 @@ struct part {
 	bool *known;                   /* NULL: the input is text; see input.h */
 	struct live_order order;       /* of files that keep arriving; the input's while it runs */
 	struct arrivals_log *arrivals; /* NULL: other inputs */
+	struct record_mark *mark;      /* [marks_n], owned; see live_order.h */
+	size_t marks_n;
 	struct part_progress progress;
 	char label[256];   /* of the domains, for rejects */
 	size_t text_bytes; /* of the records in POOL_TEXTS */
@@ -136,6 +140,150 @@ drop_stale(struct part *s, const char *folder, bool live)
 	live_order_reset(&s->order);
 }
 
+/* ---- files of a live input that are lost ---- */
+
+/* The portion from which on a run reads; order.n: none of those that are there. */
+static size_t
+first_portion(const struct part *s, const struct input_position *from, bool from_start)
+{
+	size_t k;
+
+	if (from_start)
+		return 0;
+	if (from->ended)
+		return from->files < s->order.n ? (size_t)from->files : s->order.n;
+	k = from->file == NULL ? LIVE_ORDER_NONE
+			       : live_order_find(&s->order, from->file, from->byte);
+	return k == LIVE_ORDER_NONE ? s->order.n : k; /* the reader fails there */
+}
+
+static bool
+is_gone(const char *folder, const char *name)
+{
+	struct failure f;
+	struct stat st;
+	char *path;
+	bool gone;
+
+	if (file_list_path(&path, folder, name, &f) != FAIL_NONE)
+		return false; /* the reader meets that again, and fails with it */
+	gone = stat(path, &st) != 0 && errno == ENOENT;
+	free(path);
+	return gone;
+}
+
+static enum fail_code
+give_up_file(struct part *s, size_t file, struct failure *f)
+{
+	const struct live_order_portion p = live_order_loss(&s->order, file);
+	const struct arrivals_portion record = live_order_record(&s->order, &p);
+	enum fail_code code = arrivals_log_add(s->arrivals, &record, 1, f);
+
+	while (code == FAIL_TIMEOUT) {
+		if (stop_asked(s->o->stop))
+			return fail(f, FAIL_STOPPED, "stopped");
+		code = arrivals_log_add(s->arrivals, NULL, 0, f);
+	}
+	if (code != FAIL_NONE)
+		return code;
+	log_warning("produce: PRODUCE-LOST %s: file %s is gone: what was not published of its "
+		    "%" PRIu64 " bytes is left out",
+	    s->o->label, s->order.file[file].name, p.end);
+	return live_order_add(&s->order, &p, f);
+}
+
+/* Which index the next document of an input with a loss has depends on all that was published. */
+static enum fail_code
+check_all_wanted(const struct part *s, struct failure *f)
+{
+	for (size_t i = 0; i < s->o->domains_n; i++)
+		if (!s->o->wanted[i])
+			return fail(f, FAIL_USAGE,
+			    "domain %s shares this input, of which files were given up "
+			    "(--skip-missing): name it, too",
+			    s->config->domains[s->o->domain[i]].name);
+	return FAIL_NONE;
+}
+
+/* Gives up the files that are gone and that would have to be read again. */
+static enum fail_code
+skip_missing(struct part *s, const char *folder, size_t first, struct failure *f)
+{
+	const struct live_order *r = &s->order;
+
+	for (size_t i = first, n = r->n; i < n; i++) {
+		size_t file = r->portion[i].file;
+
+		if (live_order_is_lost(r, i) || !is_gone(folder, r->file[file].name))
+			continue;
+		if (check_all_wanted(s, f) != FAIL_NONE ||
+		    part_outputs_may_give_up(s->outputs, f) != FAIL_NONE ||
+		    give_up_file(s, file, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+static int
+compare_marks(const void *a, const void *b)
+{
+	const struct record_mark *x = a, *y = b;
+
+	if (x->stretch != y->stretch)
+		return x->stretch < y->stretch ? -1 : 1;
+	return (x->byte > y->byte) - (x->byte < y->byte);
+}
+
+/* Where each output continues. What it ended in may be lost: then behind that. */
+static enum fail_code
+mark_outputs(struct part *s, struct failure *f)
+{
+	size_t n;
+	const struct resume *resume = part_outputs_resume(s->outputs, &n);
+
+	if (check_all_wanted(s, f) != FAIL_NONE)
+		return f->code;
+	s->mark = calloc(n, sizeof(*s->mark));
+	if (s->mark == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < n; i++) {
+		const struct resume *r = &resume[i];
+		struct record_mark m = {(size_t)r->files, 0, r->document}; /* behind an End */
+
+		if (part_outputs_topic(s->outputs, i)[0] == '\0' || r->state == RESUME_FRESH)
+			continue;
+		if (r->state == RESUME_PARTIAL) {
+			size_t k = live_order_find(&s->order, r->file, r->byte);
+
+			if (k == LIVE_ORDER_NONE)
+				return fail(f, FAIL_DATA,
+				    "topic %s: ended at byte %" PRIu64
+				    " of file %s, which the topic of arrivals does not have",
+				    part_outputs_topic(s->outputs, i), r->byte, r->file);
+			m = (struct record_mark){k, r->byte, r->document};
+			if (live_order_is_lost(&s->order, k)) {
+				m = (struct record_mark){k + 1, 0, r->document + 1};
+				if (part_outputs_give_up(s->outputs, i, f) != FAIL_NONE)
+					return f->code;
+			}
+		}
+		s->mark[s->marks_n++] = m;
+	}
+	qsort(s->mark, s->marks_n, sizeof(*s->mark), compare_marks);
+	return FAIL_NONE;
+}
+
+static bool
+any_lost(const struct live_order *r)
+{
+	for (size_t i = 0; i < r->files_n; i++)
+		if (r->file[i].lost)
+			return true;
+	return false;
+}
+
+/* ---- whether there is an order ---- */
+
 /*
  * A partition that has records without an order was produced by the names of all files, sorted. The
  * two orders differ, so that no position in one means anything in the other.
@@ -174,8 +322,8 @@ check_begun(const struct part *s, struct failure *f)
  * partition was begun without an order.
  */
 static enum fail_code
-open_live(struct part *s, input_name *names, struct input_options *o,
-    struct input_live_options *live, struct failure *f)
+open_live(struct part *s, input_name *names, const struct input_position *from, bool from_start,
+    struct input_options *o, struct input_live_options *live, struct failure *f)
 {
 	const struct config_domain *d = &s->config->domains[s->o->domain[0]];
 	bool there, ordered;
@@ -194,9 +342,16 @@ open_live(struct part *s, input_name *names, struct input_options *o,
 		return f->code;
 	if (!d->live && s->order.n == 0)
 		return FAIL_NONE; /* an order that nothing was published by; it is void now */
+	if (s->o->skip_missing &&
+	    skip_missing(s, o->folder, first_portion(s, from, from_start), f) != FAIL_NONE)
+		return f->code;
+	if (any_lost(&s->order) && mark_outputs(s, f) != FAIL_NONE)
+		return f->code;
 	*live = (struct input_live_options){.order = &s->order,
 	    .keep = keep,
 	    .opaque = s->arrivals,
+	    .mark = s->mark,
+	    .marks_n = s->marks_n,
 	    .last = !d->live || s->o->seal};
 	o->live = live;
 	o->follow = s->o->follow;
@@ -261,7 +416,7 @@ open_input(struct part *s, const struct input_position *from, bool from_start, s
 			code = fail_memory(f);
 		} else {
 			name_inputs(s, names);
-			code = open_live(s, names, &o, &live, f);
+			code = open_live(s, names, from, from_start, &o, &live, f);
 		}
 	}
 	if (code == FAIL_NONE)
@@ -365,6 +520,7 @@ close_all(struct part *s)
 	free(s->known);
 	arrivals_log_close(s->arrivals);
 	live_order_close(&s->order);
+	free(s->mark);
 	router_close(s->router);
 	free(s->split);
 	free(s->reject_long);

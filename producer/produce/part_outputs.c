@@ -487,6 +487,66 @@ first_token(struct part_output *to, const struct resume *r)
 	abort(); /* unreachable */
 }
 
+static enum fail_code
+fail_window(const struct part_outputs *outs, const struct part_output *to, struct failure *f)
+{
+	return fail(f, FAIL_DATA,
+	    "topic %s: packing best_fit cannot continue without files that its last documents are "
+	    "of. Put them back, or publish the domain again from its start (`riffle produce %s "
+	    "--restart`), or under another name",
+	    to->topic, name_of(outs, to));
+}
+
+enum fail_code
+part_outputs_may_give_up(const struct part_outputs *outs, struct failure *f)
+{
+	for (size_t i = 0; i < outs->n; i++)
+		if (outs->output[i].behind && outs->output[i].packing == SEQUENCE_BEST_FIT)
+			return fail_window(outs, &outs->output[i], f);
+	return FAIL_NONE;
+}
+
+/*
+ * Packed with others, the document ends where the log has it, and gets its eos there: neighbours
+ * share a token, so that its last one is known.
+ *
+ *     in the log  ... t5 t6 t7 |             t8 and all behind it are lost
+ *     then        t7 eos | the next document     unless t7 is an eos itself
+ */
+enum fail_code
+part_outputs_give_up(struct part_outputs *outs, size_t i, struct failure *f)
+{
+	struct part_output *to = &outs->output[i];
+	const struct resume *r = &outs->resume[i];
+	struct pack_document d = {.place = {.document = r->document,
+				      .file = r->file,
+				      .byte = r->byte,
+				      .line = r->line,
+				      .documents = r->documents,
+				      .rejects = r->rejects}};
+	uint32_t eos = tokenizer_eos(outs->o.tokenizer), *id;
+	enum fail_code code;
+
+	assert(i < outs->n);
+	assert(to->behind);
+	assert(to->pack != NULL);
+	if (to->packing == SEQUENCE_BEST_FIT)
+		return fail_window(outs, to, f);
+	to->behind = false;
+	to->first_document = r->document + 1;
+	if (to->packing == SEQUENCE_NONE)
+		return FAIL_NONE;
+	id = calloc(r->offset + 2, sizeof(*id));
+	if (id == NULL)
+		return fail_memory(f);
+	id[r->offset] = r->tail[r->tail_n - 1];
+	id[r->offset + 1] = eos;
+	d.n = r->offset + (id[r->offset] == eos ? 1 : 2);
+	code = pack_add(to->pack, &d, id, r->offset, d.n, f);
+	free(id);
+	return code;
+}
+
 enum fail_code
 part_outputs_add(struct part_outputs *outs, size_t domain, enum names_set set,
     const struct pack_document *d, const uint32_t *id, struct failure *f)
@@ -671,7 +731,12 @@ publish_ends(struct part_outputs *outs, const struct input_end *input, struct fa
 		struct part_output *to = &outs->output[i];
 		enum fail_code code = FAIL_NONE;
 
-		if (to->open && !gets_end(outs, to))
+		if (to->open && !gets_end(outs, to) && to->sealed >= 0)
+			log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64
+				 " live: its End is at %" PRId64 ", and what follows does not "
+				 "count before the next one: --append --seal",
+			    to->topic, outs->o.partition, to->sequences, to->sealed);
+		else if (to->open && !gets_end(outs, to))
 			log_info("produce: topic=%s partition=%" PRIu32 " sequences=%" PRIu64
 				 " live: no End, a later run continues here",
 			    to->topic, outs->o.partition, to->sequences);

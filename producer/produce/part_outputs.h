@@ -18,7 +18,8 @@
  * An output is in one of four states:
  *
  *     not open     it is not ours, or has its End: documents for it are dropped
- *     behind       waits for the document that its last record ended in; earlier ones are dropped
+ *     behind       waits for the document that its last record ended in; earlier ones are dropped.
+ *                  Where its file is lost (live_order.h) the next document counts
  *     skipping     packed in windows: packs again what its last window was made of, and drops the
  *                  sequences that are in the log
  *     writing      every document counts
@@ -96,6 +97,14 @@ const char *part_outputs_topic(const struct part_outputs *outs, size_t i);
 /* Opens the writer and the packers. `rejects` of the input came before the place of the resume. */
 enum fail_code part_outputs_start(struct part_outputs *outs,
     const struct part_outputs_workers *workers, uint64_t rejects, struct failure *f);
+
+/*
+ * The document that output i waits for, and what else is in its file, does not come any more: it
+ * continues with the next one. After part_outputs_start(). FAIL_DATA: its packing needs the file.
+ */
+enum fail_code part_outputs_give_up(struct part_outputs *outs, size_t i, struct failure *f);
+/* FAIL_DATA: some output could not do without files that are given up. */
+enum fail_code part_outputs_may_give_up(const struct part_outputs *outs, struct failure *f);
 
 /*
  * Adds a document, in the order of the input, to the set of domain `domain` (index in

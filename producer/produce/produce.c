@@ -14,11 +14,13 @@
 #include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/base/thread.h"
+#include "common/config/recipe.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/topics.h"
 #include "producer/produce/part.h"
 #include "producer/produce/part_list.h"
+#include "producer/writer/resume.h"
 #include "producer/writer/turn.h"
 
 enum {
@@ -120,6 +122,11 @@ produce_open_tokenizer(struct tokenizer **out, const struct config *c, struct fa
 		return f->code;
 	o.file = file;
 	code = tokenizer_open(out, &o, f);
+	if (code == FAIL_IO && access(file, F_OK) != 0 && errno == ENOENT)
+		fail_more(f,
+		    "; tokenizer.file is relative to the folder of %s. Take the tokenizer.json of "
+		    "your model, or a .tiktoken file",
+		    c->path);
 	free(file);
 	return code;
 }
@@ -146,6 +153,57 @@ open_reader(const struct produce *p, rd_kafka_t **out, struct failure *f)
 	return kafka_open(out, &o, f);
 }
 
+/* FAIL_CONFIG: the domain's log was made with other keys. */
+static enum fail_code
+check_made_with(
+    const struct produce *p, const struct config_domain *d, rd_kafka_t *reader, struct failure *f)
+{
+	const uint64_t tokenizer = tokenizer_fingerprint(p->tokenizer);
+	struct resume_expected expected = {.domain = d->name,
+	    .tokenizer = tokenizer,
+	    .tokenizer_file = p->config->tokenizer.file,
+	    .sequence_length = p->config->sequence_length,
+	    .packing = d->packing};
+	struct resume log = {0};
+	char topic[TOPIC_MAX_BYTES + 1], *recipe;
+	int partitions;
+	enum fail_code code;
+
+	names_domain_topic(topic, p->config->corpus, d->name, SET_TRAIN);
+	code = kafka_partitions(reader, topic, &partitions, ASK_TIMEOUT_MS, f);
+	if (code != FAIL_NONE || partitions == 0)
+		return code;
+	if (recipe_text(&recipe, p->config, d, &tokenizer, f) != FAIL_NONE)
+		return f->code;
+	expected.recipe = recipe;
+	code = resume_ask(&log, reader, topic, 0, &expected, f);
+	resume_close(&log);
+	free(recipe);
+	return code;
+}
+
+/*
+ * A topic can be missing because a key was changed, as where a split now has parts for test. To
+ * create it would be of no use then: what was changed is the failure, in place of *f.
+ */
+static enum fail_code
+explain_missing(const struct produce *p, struct failure *f)
+{
+	rd_kafka_t *reader;
+	struct failure why;
+	enum fail_code code = open_reader(p, &reader, &why);
+
+	if (code != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < p->config->domains_n && code == FAIL_NONE; i++)
+		if (p->wanted[i])
+			code = check_made_with(p, &p->config->domains[i], reader, &why);
+	kafka_close(reader);
+	if (code == FAIL_CONFIG)
+		*f = why;
+	return f->code;
+}
+
 static enum fail_code
 check_topics(const struct produce *p, struct failure *f)
 {
@@ -162,7 +220,7 @@ check_topics(const struct produce *p, struct failure *f)
 	if (code == FAIL_NONE)
 		code = topics_check(admin, p->config, use, ASK_TIMEOUT_MS, f);
 	kafka_close(admin);
-	return code;
+	return code == FAIL_CONFIG ? explain_missing(p, f) : code;
 }
 
 /* ---- one part ---- */
@@ -308,13 +366,10 @@ open_turn(
 	    f);
 }
 
-static enum fail_code
-run_one(const struct produce *p, const struct part_item *item, struct failure *f)
+static struct part_options
+part_options_of(const struct produce *p, const struct part_item *item)
 {
-	bool mismatch = false;
-	struct turn *turn;
-	enum fail_code code;
-	struct part_options o = {
+	return (struct part_options){
 	    .config = p->config,
 	    .tokenizer = p->tokenizer,
 	    .domain = item->member,
@@ -324,14 +379,24 @@ run_one(const struct produce *p, const struct part_item *item, struct failure *f
 	    .append = p->o->append,
 	    .follow = p->o->follow && item->live,
 	    .seal = p->o->seal,
-	    .mismatch = &mismatch,
+	    .skip_missing = p->o->skip_missing && item->live,
 	    .partition = item->partition,
 	    .partitions = p->config->domains[item->member[0]].partitions,
 	    .workers = p->workers,
 	    .label = item->label,
 	    .stop = &p->stop,
 	};
+}
 
+static enum fail_code
+run_one(const struct produce *p, const struct part_item *item, struct failure *f)
+{
+	bool mismatch = false;
+	struct turn *turn;
+	enum fail_code code;
+	struct part_options o = part_options_of(p, item);
+
+	o.mismatch = &mismatch;
 	if (open_turn(p, &o, &turn, f) != FAIL_NONE)
 		return f->code;
 	o.tick = tick;
@@ -349,19 +414,52 @@ struct runner {
 	const struct part_item *item; /* NULL: all that do not follow */
 	pthread_t thread;
 	atomic_bool over;
+	bool seen; /* watch_runners() has taken its failure */
 	struct failure f;
 };
+
+/*
+ * Whether only the domain that fails has the cause: its files, its program, its log. The others continue
+ * then; what failed ends the command with its code when they are done.
+ */
+static bool
+is_of_one(enum fail_code code)
+{
+	return code == FAIL_DATA || code == FAIL_IO;
+}
+
+/* Says it when it happens, where others go on. */
+static void
+note_failure(const struct produce *p, const struct failure *why)
+{
+	if (p->parts.n > 1)
+		log_warning("produce: PRODUCE-FAILED %s; the other domains continue", why->text);
+}
 
 static enum fail_code
 run_parts(const struct produce *p, const struct part_item *only, struct failure *f)
 {
+	enum fail_code code = FAIL_NONE;
+
 	if (only != NULL)
 		return run_one(p, only, f);
-	for (size_t i = 0; i < p->parts.n; i++)
-		if (!(p->o->follow && p->parts.item[i].live) &&
-		    run_one(p, &p->parts.item[i], f) != FAIL_NONE)
+	for (size_t i = 0; i < p->parts.n; i++) {
+		struct failure why;
+
+		if (p->o->follow && p->parts.item[i].live)
+			continue;
+		if (run_one(p, &p->parts.item[i], &why) == FAIL_NONE)
+			continue;
+		if (!is_of_one(why.code)) {
+			*f = why;
 			return f->code;
-	return FAIL_NONE;
+		}
+		note_failure(p, &why);
+		if (code == FAIL_NONE)
+			*f = why;
+		code = f->code;
+	}
+	return code;
 }
 
 static void *
@@ -386,8 +484,8 @@ start_runner(struct runner *r, struct failure *f)
 }
 
 /*
- * Waits for all; the first that fails stops the others, and its failure is that of all. A runner
- * sets `over` last, so that its failure may be read then without a lock. The caller's stop is asked
+ * Waits for all. The first failure is that of all, and stops the others unless only one domain has
+ * its cause. A runner sets `over` last, so that its failure may be read then without a lock. The caller's stop is asked
  * by a signal; that of the parts, by this function too.
  */
 static enum fail_code
@@ -402,12 +500,18 @@ watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)
 			stop_ask(&p->stop);
 		for (size_t i = 0; i < n; i++) {
 			over = over && r[i].over;
-			if (!r[i].over || r[i].f.code == FAIL_NONE || r[i].f.code == FAIL_STOPPED ||
-			    code != FAIL_NONE)
+			if (!r[i].over || r[i].seen)
 				continue;
-			*f = r[i].f;
+			r[i].seen = true;
+			if (r[i].f.code == FAIL_NONE || r[i].f.code == FAIL_STOPPED)
+				continue;
+			if (!is_of_one(r[i].f.code))
+				stop_ask(&p->stop);
+			else if (r[i].item != NULL)
+				note_failure(p, &r[i].f);
+			if (code == FAIL_NONE)
+				*f = r[i].f;
 			code = f->code;
-			stop_ask(&p->stop);
 		}
 		if (!over)
 			clock_pause_ms(PAUSE_SLICE_MS);
@@ -459,27 +563,29 @@ run_all(struct produce *p, struct failure *f)
 	return code;
 }
 
+/* Options that are for live domains only. */
 static enum fail_code
-check_follow(const struct produce *p, struct failure *f)
+check_live(const struct produce *p, struct failure *f)
 {
 	const struct config *c = p->config;
+	const char *option = p->o->follow ? "--follow" : "--skip-missing";
 	bool any = false;
 
-	if (!p->o->follow)
+	if (!p->o->follow && !p->o->skip_missing)
 		return FAIL_NONE;
-	if (p->o->seal)
+	if (p->o->follow && p->o->seal)
 		return fail(f, FAIL_USAGE,
 		    "--follow and --seal exclude each other: end what follows, then seal");
 	for (size_t i = 0; i < c->domains_n; i++) {
 		any = any || (p->wanted[i] && c->domains[i].live);
 		if (p->o->domains_n > 0 && p->wanted[i] && !c->domains[i].live)
 			return fail(f, FAIL_USAGE,
-			    "--follow: domain %s is not live; set domains.%s.live: true, or leave "
+			    "%s: domain %s is not live; set domains.%s.live: true, or leave "
 			    "it out",
-			    c->domains[i].name, c->domains[i].name);
+			    option, c->domains[i].name, c->domains[i].name);
 	}
 	if (!any)
-		return fail(f, FAIL_USAGE, "--follow: no domain of %s has live: true", c->path);
+		return fail(f, FAIL_USAGE, "%s: no domain of %s has live: true", option, c->path);
 	return FAIL_NONE;
 }
 
@@ -490,7 +596,7 @@ prepare(struct produce *p, struct failure *f)
 	p->wanted = calloc(p->config->domains_n, sizeof(*p->wanted));
 	if (p->wanted == NULL)
 		return fail_memory(f);
-	if (choose_domains(p, f) != FAIL_NONE || check_follow(p, f) != FAIL_NONE ||
+	if (choose_domains(p, f) != FAIL_NONE || check_live(p, f) != FAIL_NONE ||
 	    part_list_open(&p->parts, p->config, p->wanted, p->o->only != NULL, p->o->partition,
 		f) != FAIL_NONE)
 		return f->code;
@@ -511,6 +617,34 @@ produce_check(const struct produce_options *given, struct failure *f)
 	struct produce p = {.o = given, .config = given->config};
 	enum fail_code code = prepare(&p, f);
 
+	end(&p);
+	return code;
+}
+
+enum fail_code
+produce_check_idle(const struct produce_options *given, struct failure *f)
+{
+	struct produce_options o = *given;
+	struct produce p = {.o = &o, .config = o.config};
+	enum fail_code code;
+
+	o.only = NULL; /* topics go with all their partitions */
+	code = prepare(&p, f);
+	for (size_t i = 0; i < p.parts.n && code == FAIL_NONE; i++) {
+		const struct part_item *item = &p.parts.item[i];
+		const struct part_options part = part_options_of(&p, item);
+		struct turn *turn;
+
+		code = open_turn(&p, &part, &turn, f);
+		if (code != FAIL_NONE)
+			break;
+		code = turn_free(turn, f);
+		turn_close(turn);
+		if (code != FAIL_NONE)
+			fail_within(f, "%s", item->label);
+		if (code == FAIL_DATA)
+			fail_more(f, ". End it first: its topics are to be deleted");
+	}
 	end(&p);
 	return code;
 }

@@ -57,10 +57,11 @@ struct produce_options {
 	 * `partitions`. NULL: all of them. */
 	const char *only;
 	uint32_t partition, partitions;
-	bool append;      /* sealed partitions continue behind their End */
-	bool follow;      /* live domains: waits for more, until `stop` */
-	bool seal;        /* live domains get their End, too */
-	uint32_t workers; /* 0: as many as the machine has processors */
+	bool append;       /* sealed partitions continue behind their End */
+	bool follow;       /* live domains: waits for more, until `stop` */
+	bool seal;         /* live domains get their End, too */
+	bool skip_missing; /* live domains: files that are gone are given up */
+	uint32_t workers;  /* 0: as many as the machine has processors */
 	const struct stop *stop;
 };
 
@@ -75,6 +76,9 @@ enum fail_code produce_run(const struct produce_options *given, struct failure *
  * have wrong. Asks no broker and opens no source.
  */
 enum fail_code produce_check(const struct produce_options *given, struct failure *f);
+
+/* FAIL_DATA: a producer writes one of the domains now. Needs what produce_check() passes. */
+enum fail_code produce_check_idle(const struct produce_options *given, struct failure *f);
 
 /*
  * Gives *out (tokenizer_close()), the tokenizer that the configuration names. Fails as

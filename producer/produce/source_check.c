@@ -74,11 +74,22 @@ list_keys(char out[static KEYS_SHOWN_MAX], const struct chunk_record *r)
 	json_decref(object);
 }
 
+/* Whether a list begins as one of ids does: lists of lists are what some tokenizers print. */
+static bool
+is_id_list(const char *raw, size_t n)
+{
+	size_t at = 1;
+
+	while (at < n && strchr(" \t", raw[at]) != NULL)
+		at++;
+	return raw[0] == '[' && at < n && (raw[at] == ']' || (raw[at] >= '0' && raw[at] <= '9'));
+}
+
 /* Whether a document can be made of the value. */
 static bool
 is_source(int field, const struct json_field_value *v)
 {
-	return field == TOKENS ? v->found == JSON_FIELD_OTHER && *v->raw == '['
+	return field == TOKENS ? v->found == JSON_FIELD_OTHER && is_id_list(v->raw, v->n)
 			       : v->found == JSON_FIELD_STRING;
 }
 
@@ -111,7 +122,7 @@ static enum fail_code
 fail_missing(const struct look *l, const struct chunk *chunk, size_t read, struct failure *f)
 {
 	static const char *const what[FIELDS] = {
-	    "", " with a text", " with a text", " with a list"};
+	    "", " with a text", " with a text", " with a list of ids"};
 
 	for (size_t i = 0; i < l->n; i++) {
 		char keys[KEYS_SHOWN_MAX];
@@ -185,6 +196,10 @@ look_at_text(struct look *l, const struct config_list *patterns, struct failure 
 		code = fail_key(l, "train", f);
 	else if (chunk != NULL)
 		code = look_at_chunk(l, chunk, f);
+	else if (!l->d->live) {
+		fail(f, FAIL_DATA, "its files have no record: they are empty");
+		code = fail_key(l, "train", f);
+	}
 	chunk_close(chunk);
 	input_close(in);
 	return code;
@@ -300,6 +315,183 @@ is_wanted(const char *name, char *const *wanted, size_t n)
 	return n == 0;
 }
 
+/* ---- files that are read as two inputs ---- */
+
+/* A file, and as what it is read. */
+struct taken {
+	const struct file_list_entry *file; /* of the list that has it */
+	const struct config_domain *d;
+	bool held_out;
+};
+
+struct inputs {
+	struct file_list **list; /* [lists_n], owned */
+	size_t lists_n;
+	struct taken *taken; /* [n], owned */
+	size_t n;
+};
+
+static void
+close_inputs(struct inputs *in)
+{
+	for (size_t i = 0; i < in->lists_n; i++)
+		file_list_close(in->list[i]);
+	free(in->list);
+	free(in->taken);
+}
+
+/* Adds the files that a list of patterns stands for now. */
+static enum fail_code
+add_files(struct inputs *in, const struct config_domain *d, bool held_out, const char *folder,
+    struct failure *f)
+{
+	const struct file_list_now now = {.patterns = held_out ? &d->valid : &d->train,
+	    .folder = folder,
+	    .partition = 0,
+	    .partitions = 1};
+	struct file_list *list;
+	struct taken *grown;
+
+	if (now.patterns->n == 0)
+		return FAIL_NONE;
+	if (file_list_scan(&list, &now, f) != FAIL_NONE)
+		return f->code == FAIL_MEMORY ? f->code : FAIL_NONE;
+	in->list[in->lists_n++] = list;
+	grown = realloc(in->taken, (in->n + list->n + 1) * sizeof(*grown));
+	if (grown == NULL)
+		return fail_memory(f);
+	in->taken = grown;
+	for (size_t i = 0; i < list->n; i++)
+		in->taken[in->n++] = (struct taken){&list->file[i], d, held_out};
+	return FAIL_NONE;
+}
+
+static bool
+is_same_list(const struct config_list *a, const struct config_list *b)
+{
+	size_t i = 0;
+
+	while (i < a->n && i < b->n && strcmp(a->text[i], b->text[i]) == 0)
+		i++;
+	return i == a->n && i == b->n;
+}
+
+/*
+ * Domains with equal train share one input, and were judged by config_check(): the first stands for
+ * all, of which there may be thousands with the same thousand files.
+ */
+static bool
+is_first_of_input(const struct config *c, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (is_same_list(&c->domains[k].train, &c->domains[i].train))
+			return false;
+	return true;
+}
+
+/* The same file under two names is one file. Of equal ones the order is that of the configuration. */
+static int
+compare_taken(const void *a, const void *b)
+{
+	const struct taken *x = a, *y = b;
+
+	if (x->file->device != y->file->device)
+		return x->file->device < y->file->device ? -1 : 1;
+	if (x->file->inode != y->file->inode)
+		return x->file->inode < y->file->inode ? -1 : 1;
+	if (x->d != y->d)
+		return x->d < y->d ? -1 : 1;
+	return (int)x->held_out - (int)y->held_out;
+}
+
+static bool
+is_same_file(const struct taken *a, const struct taken *b)
+{
+	return a->file->device == b->file->device && a->file->inode == b->file->inode;
+}
+
+/* Whether each document of a file that both read goes to one of them at most. */
+static bool
+may_share(const struct taken *a, const struct taken *b)
+{
+	const struct config_domain *x = a->d, *y = b->d;
+
+	if (a->held_out && b->held_out)
+		return true;
+	return x->where_field != NULL && y->where_field != NULL &&
+	       (strcmp(x->where_field, y->where_field) != 0 ||
+		   strcmp(x->where_equals, y->where_equals) != 0);
+}
+
+static enum fail_code
+fail_shared(const struct config *c, const struct taken *a, const struct taken *b, struct failure *f)
+{
+	const struct look l = {.c = c, .d = b->d};
+
+	if (a->d == b->d)
+		fail(f, FAIL_CONFIG,
+		    "%s is a file of train, too: its documents would be trained on and held out. "
+		    "Take it out of one of the two",
+		    b->file->name);
+	else
+		fail(f, FAIL_CONFIG,
+		    "%s is a file of domain %s (%s), too: each of its documents would be in both. "
+		    "Take it out of one of the two, or give each domain a where",
+		    b->file->name, a->d->name, a->held_out ? "valid" : "train");
+	return fail_key(&l, b->held_out ? "valid" : "train", f);
+}
+
+/*
+ * Looks at files that are neighbours once they are sorted; of one file there may be several. Each is
+ * compared with the first of them and the one before it: all pairs would be too many.
+ */
+static enum fail_code
+compare_inputs(const struct inputs *in, const struct config *c, char *const *domain,
+    size_t domains_n, struct failure *f)
+{
+	for (size_t i = 1, first = 0; i < in->n; i++) {
+		const struct taken *b = &in->taken[i];
+
+		if (!is_same_file(&in->taken[i - 1], b)) {
+			first = i;
+			continue;
+		}
+		for (int which = 0; which < 2; which++) {
+			const struct taken *a = &in->taken[which == 0 ? first : i - 1];
+
+			if (!may_share(a, b) && (is_wanted(a->d->name, domain, domains_n) ||
+						    is_wanted(b->d->name, domain, domains_n)))
+				return fail_shared(c, a, b, f);
+		}
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+source_check_shared(
+    const struct config *c, char *const *domain, size_t domains_n, struct failure *f)
+{
+	struct inputs in = {.list = calloc(2 * c->domains_n, sizeof(*in.list))};
+	char *folder = NULL;
+	enum fail_code code = in.list == NULL ? fail_memory(f) : config_resolve(&folder, c, ".", f);
+
+	for (size_t i = 0; i < c->domains_n && code == FAIL_NONE; i++) {
+		if (is_first_of_input(c, i))
+			code = add_files(&in, &c->domains[i], false, folder, f);
+		if (code == FAIL_NONE)
+			code = add_files(&in, &c->domains[i], true, folder, f);
+	}
+	if (code == FAIL_NONE && in.n > 0) {
+		qsort(in.taken, in.n, sizeof(*in.taken), compare_taken);
+		code = compare_inputs(&in, c, domain, domains_n, f);
+	}
+	close_inputs(&in);
+	free(folder);
+	return code;
+}
+
+/* ---- all of it ---- */
+
 enum fail_code
 source_check(const struct config *c, char *const *domain, size_t domains_n, struct failure *f)
 {
@@ -314,6 +506,8 @@ source_check(const struct config *c, char *const *domain, size_t domains_n, stru
 		if (is_wanted(l.d->name, domain, domains_n))
 			code = check_domain(&l, f);
 	}
+	if (code == FAIL_NONE)
+		code = source_check_shared(c, domain, domains_n, f);
 	free(folder);
 	return code;
 }

@@ -7,6 +7,10 @@
  * produce` rejects one by one. Of a domain with `where` only the records that are its own are asked
  * for its text. Of token files headers and sizes are checked. Programs (exec) are not run.
  *
+ * A file that is read as two inputs gives each of its documents twice: to two domains, or to train
+ * and to a held-out set. It is refused, whatever patterns it comes by, unless a `where` that differs
+ * deals its documents out. Two held-out sets may share a file.
+ *
  * Threads: reads with input.h, which has a thread of its own until the call returns.
  */
 #ifndef PRODUCER_PRODUCE_SOURCE_CHECK_H
@@ -22,6 +26,11 @@ enum { SOURCE_CHECK_RECORDS = 100 }; /* of each domain */
  * "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer.
  */
 enum fail_code source_check(
+    const struct config *c, char *const *domain, size_t domains_n, struct failure *f);
+
+/* FAIL_CONFIG: a file of one of these domains (domains_n 0: of any) is another input's, too. Asks
+ * for files that are there now; what is wrong with patterns is the business of others. */
+enum fail_code source_check_shared(
     const struct config *c, char *const *domain, size_t domains_n, struct failure *f);
 
 #endif

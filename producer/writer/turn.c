@@ -314,6 +314,24 @@ check(struct turn *t, struct failure *f)
 }
 
 enum fail_code
+turn_free(struct turn *t, struct failure *f)
+{
+	struct kafka_member member[TURN_MEMBERS_MAX];
+	char who[256];
+	size_t n, mine, other;
+	enum fail_code code = ask(t, member, &n, f);
+
+	close_asker(t);
+	if (code != FAIL_NONE)
+		return code;
+	turn_judge(member, n, t->client, false, &mine, &other);
+	if (other == n)
+		return FAIL_NONE;
+	describe(who, &member[other]);
+	return fail(f, FAIL_DATA, "another producer writes it: %s", who);
+}
+
+enum fail_code
 turn_check(struct turn *t, struct failure *f)
 {
 	enum fail_code code;

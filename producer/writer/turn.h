@@ -87,6 +87,9 @@ enum fail_code turn_check(struct turn *t, struct failure *f);
  */
 enum fail_code turn_poll(struct turn *t, struct failure *f);
 
+/* Fails where a producer has the turn now, which is named: FAIL_DATA. Others as turn_check(). */
+enum fail_code turn_free(struct turn *t, struct failure *f);
+
 /* ---- the rule, with plain values ---- */
 
 enum turn_rule {

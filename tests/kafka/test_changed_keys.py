@@ -4,10 +4,12 @@ silently.
 
 import gzip
 import json
+import signal
 import subprocess
 
 import pytest
 
+from conftest import wait_until
 from test_produce import Corpus, corpus, encoding, lines, texts, which  # noqa: F401
 
 
@@ -276,6 +278,52 @@ def test_restart_publishes_a_domain_again_where_no_mix_has_drawn_from_it(sealed)
     refused = sealed.produce("a", "--restart", "--yes", check=False)
     assert refused.returncode == 2 and f"mix {name} draws from domain a, and has published 1 step:" in refused.stderr
     assert sealed.values("a") == now
+
+
+def test_a_split_with_a_new_set_is_named_and_no_topic_to_create(sealed):
+    sealed.config["split"] = "90,5,5"  # a.valid and a.test are missing now
+    sealed.write()
+    refused = sealed.produce(check=False)
+    assert refused.returncode == 2 and 'split: "1,0,0" in the log, "90,5,5" in the file' in refused.stderr
+    assert "is missing" not in refused.stderr
+    sealed.config["domains"]["b"] = {"train": ["b.jsonl"]}
+    sealed.config["split"] = "1,0,0"
+    (sealed.folder / "b.jsonl").write_text(lines(texts(40, 9)))
+    sealed.config["domains"]["a"]["train"] = ["a.jsonl"]
+    sealed.write()
+    refused = sealed.produce(check=False)
+    assert refused.returncode == 2 and f"topic {sealed.name}.b is missing: run `riffle topics" in refused.stderr
+
+
+def test_a_file_that_two_inputs_take_is_refused_before_anything_is_published(corpus):
+    (corpus.folder / "a.jsonl").write_text(lines(texts(60, 1)))
+    (corpus.folder / "b.jsonl").write_text(lines(texts(60, 2)))
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}, "b": {"train": ["*.jsonl"]}, "c": {"train": ["c.jsonl"]}}
+    corpus.create()
+    for words in ([], ["b"]):
+        refused = corpus.produce(*words, check=False)
+        assert refused.returncode == 2 and "domains.b.train: a.jsonl is a file of domain a (train), too" in refused.stderr
+    assert corpus.values("a") == corpus.values("b") == []
+    assert "matches no file" in corpus.produce("c", check=False).stderr
+
+
+def test_restart_does_not_delete_what_a_producer_writes(sealed):
+    (sealed.folder / "live").mkdir()
+    (sealed.folder / "live" / "b.jsonl").write_text(lines(texts(40, 9)))
+    sealed.config["domains"]["a"]["train"] = ["a.jsonl"]
+    sealed.config["domains"]["b"] = {"train": ["live/*"], "live": True}
+    sealed.create()
+    process = sealed.start("b", "--follow")
+    wait_until(lambda: sealed.values("b"), "what the producer writes")
+    before = sealed.values("b")
+    refused = sealed.produce("b", "--restart", "--yes", check=False)
+    assert refused.returncode == 1 and "b: another producer writes it: process " in refused.stderr
+    assert f"process {process.pid} on " in refused.stderr and "End it first" in refused.stderr
+    assert sealed.values("b") == before
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    sealed.produce("b", "--restart", "--yes")
 
 
 def test_delete_takes_what_is_named_and_asks_for_mixes_of_others(sealed):

@@ -202,8 +202,12 @@ def test_following_goes_on_behind_an_end_and_seals_no_more(live, encoding):
     w.append("a.jsonl", 40)
     wait_until(lambda: len(sequences(live)) > n, "sequences behind the End")
     end_of(process)
-    status = json.loads(live.riffle("status", "-c", live.path, "--json").stdout)["domains"][0]
-    assert status["sealed_length"] == n < status["sequences"]
+    assert f"live: its End is at {n}, and what follows does not count before the next one" in live.produce("--append").stderr
+    domain = json.loads(live.riffle("status", "-c", live.path, "--json").stdout)["domains"][0]
+    assert domain["sealed_length"] == n < domain["sequences"]
+    assert "reopened" in live.riffle("status", "-c", live.path).stdout
+    live.produce("--append", "--seal")
+    assert "reopened" not in live.riffle("status", "-c", live.path).stdout
 
 
 def end_of_itself(process):
@@ -251,6 +255,118 @@ def test_a_file_that_was_read_may_go_once_all_of_it_is_published(live, encoding)
     w.append("a.jsonl", 10)
     live.produce()
     check_exactly_once(live, encoding, wait_for_all(live, encoding))
+
+
+def stream_of(c, suffix="a"):
+    """The tokens of a topic end to end."""
+    return [t for i, v in enumerate(sequences(c, suffix)) for t in tokens(decode(v))[i > 0:]]
+
+
+def test_a_file_that_is_gone_for_good_is_given_up_when_told(live, encoding):
+    w, folder = live.writer, live.folder / "in"
+    w.append("m.jsonl", 30)
+    live.create().produce()
+    before = stream_of(live)
+    (folder / "m.jsonl").unlink()
+    refused = live.produce(check=False)
+    assert refused.returncode == 1 and "riffle produce DOMAIN --skip-missing" in refused.stderr
+    given_up = live.produce("--skip-missing")
+    assert "PRODUCE-LOST a: file in/m.jsonl is gone" in given_up.stderr
+    w.all = []
+    w.append("a.jsonl", 30)
+    live.produce()
+    expected = before + ([] if before[-1] == 50256 else [50256])
+    for text in w.all:
+        expected += encoding.encode_ordinary(text) + [50256]
+    found = stream_of(live)
+    assert len(found) > len(before) and found == expected[:len(found)] and len(expected) - len(found) < 32
+    w.append("m.jsonl", 3)
+    refused = live.produce(check=False)
+    assert refused.returncode == 1 and "in/m.jsonl: was given up (--skip-missing), and is there again" in refused.stderr
+    (folder / "m.jsonl").rename(folder / "o.jsonl")
+    live.produce("--seal")
+    assert decode(partition(live.values("a"))[1][-1][1])["documents"] == 30 + 30 + 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_left_of_an_input_with_losses_is_published_once_in_all_sets(live, encoding, seed):
+    """Train, valid and test stand at different documents, of files of which some are deleted again and again."""
+    live.config["split"] = "6,3,1"
+    live.create()
+    w, r, lost, kept = live.writer, random.Random(seed), set(), {}
+    for i in range(6):
+        for _ in range(5):
+            at = len(w.all)
+            name = f"{r.choice('abcdefgh')}{i}{r.choice(['.jsonl', '.jsonl.gz'])}"
+            if (live.folder / "in" / name).exists():
+                continue
+            content = w.lines(r.randrange(1, 25)).encode()
+            w.rename(name, gzip.compress(content) if name.endswith("gz") else content)
+            kept[name] = w.all[at:]
+        live.produce("--skip-missing", check=False, env={"RIFFLE_FAULT": f"produce.after_publish:{5 + 7 * i}"})
+        for name in r.sample(sorted(kept), min(len(kept), 3)):
+            (live.folder / "in" / name).unlink()
+            lost |= set(kept.pop(name))
+    for _ in range(4):
+        done = live.produce("--skip-missing", "--seal", check=False)
+        if done.returncode == 0:
+            break
+    assert done.returncode == 0, done.stderr
+    got, room = [], 0
+    for suffix in ("a", "a.valid", "a.test"):
+        got += text_of(live, encoding, sequences(live, suffix))
+        room += decode(partition(live.values(suffix))[1][-1][1])["dropped"]
+    living = {t for texts in kept.values() for t in texts}
+    assert len([t for t in got if t in living]) == len({t for t in got if t in living}), "a document twice"
+    missing = living - set(got)  # the last ones of each set, which do not fill a sequence
+    assert sum(len(encoding.encode_ordinary(t)) + 1 for t in missing) <= room + 3 * 45, (seed, len(missing), room)
+    for suffix in ("a", "a.valid", "a.test"):
+        numbers = [d["document"] for v in sequences(live, suffix) for d in decode(v)["payload"]["documents"]]
+        assert numbers == sorted(numbers)
+
+
+def test_a_lost_file_of_one_domain_stops_no_other(live, encoding):
+    w = live.writer
+    (live.folder / "in2").mkdir()
+    live.config["domains"]["b"] = {"train": ["in2/*"], "live": True}
+    other = Writer(live.folder / "in2", 9)
+    w.append("m.jsonl", 30)
+    live.create().produce("a")
+    (live.folder / "in" / "m.jsonl").unlink()
+    other.append("y.jsonl", 30)
+    failed = live.produce(check=False)
+    assert failed.returncode == 1 and "in/m.jsonl: is gone" in failed.stderr
+    assert "PRODUCE-FAILED a: " in failed.stderr
+    n = (whole(other, encoding) - 1) // 32
+    assert len(sequences(live, "b")) == n
+    process = live.start("--follow")
+    other.append("z.jsonl", 30)
+    n = (whole(other, encoding) - 1) // 32
+    wait_until(lambda: len(sequences(live, "b")) == n, "the other domain, which is followed")
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "PRODUCE-FAILED a: " in err
+
+
+@pytest.mark.parametrize("words, domains, says", [
+    (["--skip-missing"], {"a": {"train": ["in/*"]}}, "no domain of"),
+    (["a", "--skip-missing"], {"a": {"train": ["in/*"]}, "b": {"train": ["x"], "live": True}}, "domain a is not live"),
+])
+def test_giving_up_is_for_live_domains(live, words, domains, says):
+    live.config["domains"] = domains
+    refused = live.create().produce(*words, check=False)
+    assert refused.returncode == 2 and says in refused.stderr and "--skip-missing" in refused.stderr
+
+
+def test_domains_packed_in_windows_cannot_do_without_a_file(live, encoding):
+    live.config["domains"]["a"]["packing"] = "best_fit"
+    live.writer.append("m.jsonl", 5000)
+    live.create().produce()
+    assert live.values("a")
+    (live.folder / "in" / "m.jsonl").unlink()
+    refused = live.produce("--skip-missing", check=False)
+    assert refused.returncode == 1 and "best_fit cannot continue without" in refused.stderr
+    assert "riffle produce a --restart" in refused.stderr
 
 
 def churn(live, r):

@@ -4,7 +4,9 @@ import base64
 import os
 import pathlib
 import re
+import socketserver
 import subprocess
+import threading
 
 import pytest
 
@@ -184,6 +186,11 @@ def with_data(tmp_path, small_tokenizer):
         (tmp_path / "bad.jsonl").write_text("not JSON\n")
         for name in ("cut.bin", "cut.npy"):
             (tmp_path / name).write_bytes(b"12345")
+        (tmp_path / "nested.jsonl").write_text('{"tokens": [[1, 2, 3]]}\n')
+        (tmp_path / "empty.jsonl").touch()
+        (tmp_path / "d.jsonl").write_text('{"content": "z"}\n')
+        (tmp_path / "link.jsonl").unlink(missing_ok=True)
+        (tmp_path / "link.jsonl").symlink_to("a.jsonl")
         (tmp_path / "mixed.jsonl").write_text('not JSON\n{"text": "x"}\n')
         path = tmp_path / "run.yml"
         path.write_text(f"corpus: demo\ntokenizer: {{file: {small_tokenizer}, pattern: gpt2, eos: a}}\nsequence_length: 8\n"
@@ -210,8 +217,14 @@ def with_data(tmp_path, small_tokenizer):
     ("{train: cut.bin, tokens: megatron}", "domains.code.train: the index of cut.bin: cut.idx: cannot be opened"),
     ("{train: cut.npy, tokens: npy, valid: none.npy}", "domains.code.valid: pattern none.npy: matches no file in {0}/."),
     ("{train: cut.npy, tokens: npy}", "domains.code.train: cut.npy: nothing says how wide its tokens are"),
-    ("{train: a.jsonl, tokens: jsonl}", "domains.code.tokens: no field `tokens` with a list in the first 2 records of a.jsonl; "
+    ("{train: a.jsonl, tokens: jsonl}", "domains.code.tokens: no field `tokens` with a list of ids in the first 2 records of a.jsonl; "
                                         "the first has: id, content, meta"),
+    ("{train: nested.jsonl, tokens: jsonl}", "domains.code.tokens: no field `tokens` with a list of ids in the first 1 record of "
+                                             "nested.jsonl; the first has: tokens"),
+    ("{train: empty.jsonl, text: content}", "domains.code.train: its files have no record: they are empty"),
+    ("{train: [a.jsonl, b.txt], valid: ./a.jsonl, text: content}",
+     "domains.code.valid: a.jsonl is a file of train, too: its documents would be trained on and held out. Take it out of one"),
+    ("{train: 'a.*', valid: link.jsonl, text: content}", "domains.code.valid: link.jsonl is a file of train, too: "),
     ("{train: bad.jsonl}", "domains.code.train: none of the first 1 records of bad.jsonl can be read; the first: "
                            "invalid JSON at byte 1: no such value; a string wants quotes"),
 ])
@@ -220,6 +233,29 @@ def test_check_finds_what_the_inputs_lack(riffle, with_data, tmp_path, domain, s
     done = riffle("config", "--check", "-c", path, check=False)
     assert done.returncode in (1, 2) and done.stdout == ""
     assert done.stderr.startswith(f"riffle config: {path}:5: {sentence.format(tmp_path)}") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("one, two, says", [
+    ("train: a.jsonl", "train: 'a.*'", "6: domains.prose.train: a.jsonl is a file of domain code (train), too: each of its "),
+    ("train: a.jsonl", "train: d.jsonl, valid: '[a].jsonl'", "6: domains.prose.valid: a.jsonl is a file of domain code (train)"),
+    ("train: a.jsonl, where: {field: id, equals: x}", "train: '*.jsonl', where: {field: id, equals: x}",
+     "6: domains.prose.train: a.jsonl is a file of domain code"),
+    ("train: a.jsonl, where: {field: id, equals: x}", "train: '[a].jsonl', where: {field: id, equals: y}", None),
+    ("train: b.txt, valid: a.jsonl", "train: d.jsonl, valid: '[a].jsonl'", None),
+    ("train: a.jsonl", "exec: cat a.jsonl", None),
+])
+def test_check_finds_files_that_two_domains_take(riffle, with_data, one, two, says):
+    path = with_data(f"{{{one}, text: content}}\n  prose: {{{two}, text: content}}")
+    done = riffle("config", "--check", "-c", path, check=False)
+    assert done.stderr.startswith(f"riffle config: {path}:{says}") if says else done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("split, says", [("99,1,0", ""), ("949,50,1", ""), ("1,0,0", ""), ("99,1,1", ": split 99,1,1 is parts of 101: "
+                                         "98.02 % of the documents are train, 0.99 % valid, 0.99 % test\n")])
+def test_check_shows_parts_of_a_split_that_are_no_percents(riffle, with_data, split, says):
+    path = with_data("{train: a.jsonl, text: content}")
+    done = riffle("config", "--check", "-c", path, "-s", f"split={split}")
+    assert done.stdout == f"{path}: ok: corpus demo, 1 domain\n" + (f"{path}{says}" if says else "")
 
 
 @pytest.mark.parametrize("domain", [
@@ -240,7 +276,8 @@ def test_check_passes_what_can_be_published(riffle, with_data, tmp_path, domain)
 def test_check_opens_the_tokenizer(riffle, with_data, tmp_path, small_tokenizer):
     path = with_data("{train: a.jsonl, text: content}")
     for key, said in (("tokenizer.pattern=cl100", f"tokenizer {small_tokenizer}: unknown pattern \"cl100\"; the known ones are: "),
-                      ("tokenizer.file=none.tiktoken", f"tokenizer {tmp_path}/none.tiktoken: cannot be opened: No such file")):
+                      ("tokenizer.file=none.tiktoken", f"tokenizer {tmp_path}/none.tiktoken: cannot be opened: No such file or directory; "
+                       f"tokenizer.file is relative to the folder of {path}. Take the tokenizer.json")):
         done = riffle("config", "--check", "-c", path, "-s", key, check=False)
         assert done.returncode in (1, 2)
         assert done.stderr.startswith(f"riffle config: {path}: {said}")
@@ -407,3 +444,28 @@ def test_a_command_says_whom_it_waits_for_before_it_gives_up(riffle, tmp_path):
         assert len(lines) >= 2 and "no broker answers at 127.0.0.1:1" in lines[-1], (command, lines)
         waits = [line for line in lines if "KAFKA-WAIT" in line]
         assert waits and re.search(r"at 127\.0\.0\.1:1 \(bootstrap\.servers\): .*; waiting [1-9]\d* s more$", waits[0]), (command, lines)
+
+
+# --- a broker that is none
+
+
+@pytest.mark.parametrize("answer, says", [
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what listens there speaks HTTP, not Kafka's protocol; is it another port?"),
+    (b"SSH-2.0-OpenSSH_9.2\r\n", "what listens there speaks SSH, not Kafka's protocol; is it another port?"),
+])
+def test_what_listens_in_place_of_a_broker_is_named(riffle, write_config, answer, says):
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.recv(4096)
+            self.request.sendall(answer)
+            self.request.recv(4096)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        done = riffle("topics", "-c", write_config(GOOD), check=False, timeout=60, env={"RIFFLE_BOOTSTRAP": address})
+        server.shutdown()
+    assert done.returncode == 1
+    assert f"no broker answers at {address} (bootstrap.servers): {says}" in done.stderr
+    assert "receive.message.max.bytes" not in done.stderr

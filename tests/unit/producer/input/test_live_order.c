@@ -142,6 +142,35 @@ test_the_hash_tells_portions_apart_and_of_a_beginning_is_the_same(void **unused)
 }
 
 static void
+test_an_empty_portion_gives_up_its_file(void **unused)
+{
+	struct live_order r = {0};
+	struct live_order_portion loss;
+	struct failure f;
+	uint64_t hash;
+
+	(void)unused;
+	assert_int_equal(apply(&r, 1, true, 0, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 0, "aba", &f), FAIL_NONE);
+	hash = live_order_hash(&r, 3);
+	loss = live_order_loss(&r, r.portion[0].file);
+	assert_int_equal(loss.byte, 30);
+	assert_int_equal(loss.end, 30);
+	assert_int_equal(live_order_add(&r, &loss, &f), FAIL_NONE);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(live_order_is_lost(&r, i), i != 1);
+	assert_int_equal(live_order_find(&r, "a", 25), 2); /* where it was */
+	assert_true(live_order_hash(&r, 3) == hash);
+	live_order_settle(&r);
+	assert_true(live_order_is_lost(&r, 0) && !live_order_is_lost(&r, 1));
+	/* One that had not seen the loss takes over. */
+	assert_int_equal(apply(&r, 2, true, 3, "", &f), FAIL_NONE);
+	check(&r, "aba");
+	assert_false(live_order_is_lost(&r, 0));
+	live_order_close(&r);
+}
+
+static void
 test_a_hundred_thousand_files_are_found_again(void **unused)
 {
 	struct live_order r = {0};
@@ -173,6 +202,7 @@ main(void)
 	    cmocka_unit_test(test_records_that_are_missing_are_found),
 	    cmocka_unit_test(test_a_place_is_found_by_file_and_byte),
 	    cmocka_unit_test(test_the_hash_tells_portions_apart_and_of_a_beginning_is_the_same),
+	    cmocka_unit_test(test_an_empty_portion_gives_up_its_file),
 	    cmocka_unit_test(test_a_hundred_thousand_files_are_found_again),
 	};
 

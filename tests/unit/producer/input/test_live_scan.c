@@ -190,6 +190,24 @@ test_a_portion_is_read_again_only_from_the_same_bytes(void **unused)
 }
 
 static void
+test_a_file_that_was_given_up_and_comes_back_is_named(void **unused)
+{
+	struct live_order_portion lost;
+	struct failure f;
+
+	(void)unused;
+	folder_text("m", "1\n2\n");
+	assert_string_equal(round_text(), "m[0,4)1");
+	assert_int_equal(unlink(folder_path("m")), 0);
+	lost = live_order_loss(&order, order.portion[0].file);
+	assert_int_equal(live_order_add(&order, &lost, &f), FAIL_NONE);
+	folder_text("n", "1\n");
+	assert_string_equal(round_text(), "n[0,2)1");
+	folder_text("m", "1\n2\n3\n");
+	assert_non_null(strstr(round_text(), "file m: was given up"));
+}
+
+static void
 test_a_file_stays_in_its_lane_whatever_comes(void **unused)
 {
 	enum { PARTITIONS = 3, FILES = 60 };
@@ -236,6 +254,7 @@ main(void)
 	    TEST(test_what_was_read_must_stay_as_it_is),
 	    TEST(test_a_long_line_that_grows_is_not_searched_again),
 	    TEST(test_a_portion_is_read_again_only_from_the_same_bytes),
+	    TEST(test_a_file_that_was_given_up_and_comes_back_is_named),
 	    TEST(test_a_file_stays_in_its_lane_whatever_comes),
 	};
 

@@ -62,6 +62,8 @@ struct cut {
 	const char *reason;
 	bool skip, counted;
 	uint64_t skip_byte, skip_document;
+	const struct record_mark *mark;
+	size_t marks_n;
 };
 
 static enum fail_code
@@ -74,6 +76,7 @@ cut_with(const struct cut *o, const char *bytes, size_t n, struct failure *f)
 	chunks = 0;
 	assert_int_equal(record_cutter_open(&c, MAX, o->chunk_bytes, f), FAIL_NONE);
 	record_cutter_start(c, "file", o->form, 0, 1);
+	record_cutter_marks(c, o->mark, o->marks_n);
 	if (o->skip)
 		record_cutter_skip(c, o->skip_byte, o->skip_document, o->counted);
 	code = feed_pieces(c, bytes, n, o->piece, f);
@@ -347,7 +350,7 @@ test_a_skip_goes_to_the_record_at_its_byte(void **unused)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (size_t piece = 1; piece < 40; piece += 19) {
 			struct cut o = {CHUNK_JSON_LINES, 1000, piece, NULL, true, rows[i].counted,
-			    rows[i].byte, rows[i].document};
+			    rows[i].byte, rows[i].document, NULL, 0};
 			struct failure f;
 			enum fail_code code = cut_with(&o, bytes, sizeof(bytes) - 1, &f);
 
@@ -358,6 +361,35 @@ test_a_skip_goes_to_the_record_at_its_byte(void **unused)
 				assert_int_equal(code, FAIL_NONE);
 				assert_string_equal(seen, rows[i].expected);
 			}
+		}
+}
+
+static void
+test_a_mark_raises_the_index_of_the_first_record_at_or_behind_it(void **unused)
+{
+	static const struct record_mark marks[] = {{0, 0, 7}, {0, 2, 5}, {0, 4, 20}, {0, 7, 30}};
+	static const struct {
+		size_t n;
+		const char *expected;
+	} rows[] = {
+	    {0, "0:0:1:a;1:2:2:b;2:4:3:c;3:6:4:d;"}, {1, "7:0:1:a;8:2:2:b;9:4:3:c;10:6:4:d;"},
+	    {2, "7:0:1:a;8:2:2:b;9:4:3:c;10:6:4:d;"}, /* never lowers it */
+	    {3, "7:0:1:a;8:2:2:b;20:4:3:c;21:6:4:d;"},
+	    {4, "7:0:1:a;8:2:2:b;20:4:3:c;21:6:4:d;"}, /* no record is there */
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (size_t piece = 1; piece < 9; piece += 3) {
+			struct cut o = {.form = CHUNK_JSON_LINES,
+			    .chunk_bytes = 1000,
+			    .piece = piece,
+			    .mark = marks,
+			    .marks_n = rows[i].n};
+			struct failure f;
+
+			assert_int_equal(cut_with(&o, "a\nb\nc\nd\n", 8, &f), FAIL_NONE);
+			assert_string_equal(seen, rows[i].expected);
 		}
 }
 
@@ -373,6 +405,7 @@ main(void)
 	    cmocka_unit_test(test_chunks_end_with_the_record_that_reaches_their_size),
 	    cmocka_unit_test(test_a_chunk_holds_65536_records_at_most),
 	    cmocka_unit_test(test_a_skip_goes_to_the_record_at_its_byte),
+	    cmocka_unit_test(test_a_mark_raises_the_index_of_the_first_record_at_or_behind_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
