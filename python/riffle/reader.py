@@ -287,8 +287,8 @@ class Reader:
         return state_of(self.mix, self.run, step)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes to the step of a checkpoint. DataError where it is of another mix."""
-        self.seek(step_of_state(state, self.mix))
+        """Goes to the step of a checkpoint. DataError where it is of another mix, a warning where it is of another run."""
+        self.seek(step_of_state(state, self.mix, self.run))
 
     def trained(self, step: Optional[int] = None, losses: Optional[Losses] = None) -> None:
         """All steps up to `step` (None: the one after the last) are trained: commits that, reports `losses` of `step`

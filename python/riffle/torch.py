@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import warnings
+from types import FrameType
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -129,6 +131,14 @@ def _rank_of(rank: Optional[int], world: Optional[int]) -> Tuple[int, int]:
         raise UsageError(f"RANK is {torchrun[0]} and WORLD_SIZE {torchrun[1]} in the environment, and torch.distributed is "
                          "not initialised: make the dataset after init_process_group(), or give rank and world")
     return _distributed()
+
+
+def _check_loader(caller: FrameType) -> None:
+    """An item is a batch already. A DataLoader that would stack items is refused: its fetcher is who begins to iterate."""
+    fetcher = caller.f_locals.get("self")
+    if getattr(fetcher, "auto_collation", False) and getattr(fetcher, "collate_fn", None) is torch.utils.data.default_collate:
+        raise UsageError("an item is a batch already (a step, or a micro-batch of it), and this DataLoader would stack them: "
+                         "give it batch_size=None. micro_batch says how many sequences an item has")
 
 
 class Dataset(torch.utils.data.IterableDataset):
@@ -296,8 +306,9 @@ class Dataset(torch.utils.data.IterableDataset):
         return {**state, **({"origin": origin} if origin > 0 else {}), **({"samples": samples} if samples > 0 else {})}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Iteration resumes at the step of the checkpoint. DataError where it is of another mix."""
-        step, worker = step_of_state(state, self.mix), torch.utils.data.get_worker_info()
+        """Iteration resumes at the step of the checkpoint. DataError where it is of another mix, a warning where it is of
+        another run."""
+        step, worker = step_of_state(state, self.mix, self.run), torch.utils.data.get_worker_info()
         if worker is not None and worker.id > 0:
             return  # it reads nothing
         self._training.begin(step)
@@ -310,6 +321,7 @@ class Dataset(torch.utils.data.IterableDataset):
         worker = torch.utils.data.get_worker_info()
         if worker is not None and worker.id > 0:
             return iter(())
+        _check_loader(sys._getframe(1))
         return self._items()
 
     def _begin(self) -> int:
@@ -482,6 +494,7 @@ class ValidationDataset(torch.utils.data.IterableDataset):
         worker = torch.utils.data.get_worker_info()
         if worker is not None and worker.id > 0:
             return
+        _check_loader(sys._getframe(1))
         for step in self.validation:
             if step.step % self.world == self.rank:
                 yield batch_of(step, mask_boundaries=self.mask_boundaries, with_cu_seqlens=self.cu_seqlens,

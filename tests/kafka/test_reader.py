@@ -275,6 +275,16 @@ def test_the_state_is_mix_run_and_step_and_nothing_else(mix, open_reader, riffle
         reader.load_state_dict({"mix": mix.name})
 
 
+def test_a_state_of_another_run_is_taken_with_a_warning(mix, open_reader, recwarn):
+    mix("--steps", 9, "--end")
+    reader = open_reader(step=0, run="fork")
+    reader.load_state_dict({"mix": mix.name, "run": "fork", "step": 2})
+    assert not recwarn.list
+    with pytest.warns(RuntimeWarning, match="the checkpoint is of run trainers; run fork continues from its step 3"):
+        reader.load_state_dict({"mix": mix.name, "run": "trainers", "step": 3})
+    assert next(reader).step == 3
+
+
 def test_a_mix_made_anew_under_its_name_is_another_one(mix, open_reader, riffle_module):
     mix("--steps", 3, "--end")
     reader = open_reader(step=0)

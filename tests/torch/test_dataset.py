@@ -163,6 +163,15 @@ def test_iterating_again_goes_on(mix, dataset):
     assert [item["step"] for item in d] == [4, 5, 6, 7, 8, 9]
 
 
+@pytest.mark.parametrize("more", [{}, {"batch_size": 4}, {"num_workers": 1}])
+def test_a_loader_that_would_stack_items_is_refused(mix, dataset, package, more):
+    mix("--steps", 2, "--end")
+    with pytest.raises(package.riffle.UsageError, match="give it batch_size=None"):
+        next(iter(DataLoader(dataset(), **more)))
+    own = DataLoader(dataset(), batch_size=1, collate_fn=lambda items: items[0])
+    assert [item["step"] for item in own] == [0, 1]
+
+
 def test_a_state_of_another_mix_is_refused(mix, dataset, package):
     mix("--steps", 1)
     with pytest.raises(package.riffle.DataError, match="the checkpoint is of mix other"):
