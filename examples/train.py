@@ -3,12 +3,17 @@
 
     make build && scripts/venv-torch
     build/venv-torch/bin/python examples/train.py [--steps 300] [--out build/train]
+    build/venv-torch/bin/python examples/train.py --chat [--steps 300] [--out build/chat]
 
 A small transformer learns the demo's four domains (scripts/demo: perl's manuals, C++ headers, manual pages, Python's
 library) on one thread of the CPU, from a mix with a phase that changes weights and lr_scale. It reports its loss for
 each domain; `riffle status` shows them. The mix is trained on twice: left alone, and killed by SIGKILL half-way and
 resumed from its last checkpoint. All losses of both must be the same doubles. As a control the resumed run is repeated
 with one step skipped: its losses must differ. Leaves curve.jsonl of each run, status.txt and train.png in --out.
+
+With --chat the model learns the answers of chats: rows of messages become tokens by a chat template (riffle-source), and
+the loss is of what the assistant says alone. Chats, tokenizer and template are made here; chat.yml in --out shows how yours
+would stand there.
 
 $RIFFLE_BOOTSTRAP names a broker of yours; else scripts/kafka starts one. --riffle: the built program.
 """
@@ -20,6 +25,8 @@ import importlib.util
 import json
 import os
 import pathlib
+import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -36,6 +43,11 @@ WIDTH, HEADS, LAYERS, RATE = 64, 4, 2, 3e-3
 CHECKPOINT_EVERY = 20
 WEIGHTS = {"code": 0.25, "headers": 0.25, "manual": 0.25, "perl": 0.25}
 ANNEAL = {"code": 0.7, "headers": 0.1, "manual": 0.1, "perl": 0.1}
+CHATS, CHAT_END = 600, "<|end|>"
+CHAT_TEMPLATE = """{%- for m in messages -%}
+<|{{ m.role }}|>{% if m.role == "assistant" %}{% generation %}{{ m.content }}<|end|>{% endgeneration %}
+{%- else %}{{ m.content }}<|end|>{% endif -%}
+{%- endfor -%}"""
 
 
 def say(text):
@@ -70,12 +82,25 @@ def texts(folder):
         (folder / "data").symlink_to(d.HOME / "data")
 
 
-def configure(folder, corpus, mix, bootstrap, weights=WEIGHTS, **more):
-    path = folder / f"{mix}.yml"
+def write(path, bootstrap, mix, corpus):
+    """`mix` and `corpus` are keys of the configuration."""
     path.write_text(json.dumps({
+        "sequence_length": LENGTH, **corpus,
+        "mix": {"seed": 1234, "global_batch": BATCH, "lanes": LANES, **mix},
+        "kafka": {"bootstrap.servers": bootstrap},
+    }, indent=1))
+    return path
+
+
+def prepare(folder):
+    vocabulary(folder)
+    texts(folder)
+
+
+def configure(folder, corpus, mix, bootstrap, weights=WEIGHTS, **more):
+    return write(folder / f"{mix}.yml", bootstrap, {"name": mix, "weights": weights, **more}, {
         "corpus": corpus,
         "tokenizer": {"file": "small.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
-        "sequence_length": LENGTH,
         "split": "98,1,1",
         "domains": {
             "perl": {"train": ["data/perl.jsonl.zst"]},
@@ -83,10 +108,42 @@ def configure(folder, corpus, mix, bootstrap, weights=WEIGHTS, **more):
             "manual": {"train": ["data/manual/*[0-4].txt.gz"]},
             "code": {"exec": f"{sys.executable} data/code.py"},
         },
-        "mix": {"name": mix, "seed": 1234, "global_batch": BATCH, "lanes": LANES, "weights": weights, **more},
-        "kafka": {"bootstrap.servers": bootstrap},
-    }, indent=1))
-    return path
+    })
+
+
+# ---- chats ----
+
+def chats(folder):
+    """What a user brings: a tokenizer whose template marks what the assistant says, and rows of messages."""
+    import tokenizers
+    import transformers
+
+    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocab={c: i for i, c in enumerate(letters)}, merges=[]))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token=CHAT_END, extra_special_tokens=[
+        "<|user|>", "<|assistant|>"])
+    fast.chat_template = CHAT_TEMPLATE
+    fast.save_pretrained(folder / "tokenizer")
+    draw = random.Random(1)
+    with open(folder / "chats.jsonl", "w") as out:
+        for i in range(CHATS):
+            messages = []
+            for _ in range(draw.choice((1, 1, 2))):
+                x, y = draw.randrange(10), draw.randrange(10)
+                messages += [{"role": "user", "content": f"{x} + {y}"}, {"role": "assistant", "content": f"{x + y}"}]
+            out.write(json.dumps({"id": i, "messages": messages}) + "\n")
+
+
+def configure_chats(folder, corpus, mix, bootstrap):
+    source = shlex.join([sys.executable, str(ROOT / "python/riffle_source.py")])  # riffle-source, where it is installed
+    return write(folder / "chat.yml", bootstrap, {"name": mix}, {
+        "corpus": corpus,
+        "tokenizer": {"file": "tokenizer/tokenizer.json", "eos": CHAT_END},
+        "domains": {"chats": {"exec": f"{source} chats.jsonl --chat tokenizer --keep id", "exec_name": "chats",
+                              "tokens": "jsonl", "packing": "best_fit"}},
+    })
 
 
 # ---- the model ----
@@ -162,6 +219,16 @@ def save(path, **parts):
     os.replace(fresh, path)
 
 
+def decoder(folder):
+    """What of an item is trained on, as text: the targets of each sequence. None: nothing is to be shown."""
+    if folder is None:
+        return lambda item: {}
+    import tokenizers
+    made = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return lambda item: {"targets": [made.decode(row[row != -100].tolist(), skip_special_tokens=False)
+                                     for row in item["labels"]]}
+
+
 def worker(a):
     """Trains until --steps, from the checkpoint where there is one; a line of curve.jsonl a step."""
     import torch
@@ -171,7 +238,9 @@ def worker(a):
     deterministic()
     model = make_model()
     optimizer = make_optimizer(model)
+    decode = decoder(a.tokenizer)
     checkpoint = a.out / "checkpoint.pt"
+    log = None
     dataset = riffle.torch.Dataset(a.mix, a.bootstrap, run=a.run, step=0, commit_every=8, timeout=120)
     if checkpoint.exists():
         state = torch.load(checkpoint, weights_only=True)
@@ -189,8 +258,12 @@ def worker(a):
             optimizer.step()
             sums = riffle.domain_sums(losses, item["domains"], mask=counted)
             dataset.trained(item["step"], sums)
+            if a.tensorboard:
+                import writers
+                log = log or writers.TensorBoard(a.tensorboard, purge_step=item["step"])
+                log.write(item["step"], writers.values_of(item, sums))
             curve.write(json.dumps({
-                "step": item["step"], "loss": loss.item().hex(), "rate": rate, "phase": item["phase"],
+                "step": item["step"], "loss": loss.item().hex(), "rate": rate, "phase": item["phase"], **decode(item),
                 "domains": {d: [total / n, item["domains"].count(d)] for d, (total, _, n) in sums.items()}}) + "\n")
             curve.flush()
             done = item["step"] + 1
@@ -200,6 +273,8 @@ def worker(a):
             if done == a.steps:
                 dataset.flush()
                 break
+    if log:
+        log.close()
 
 
 # ---- the whole ----
@@ -214,6 +289,7 @@ class Run:
         self.out.mkdir(parents=True)
 
     def start(self, *more):
+        more += ("--tensorboard", self.a.tensorboard / self.name) if self.a.tensorboard else ()
         with open(self.out / "log.txt", "a") as log:
             self.process = subprocess.Popen(
                 [sys.executable, __file__, "--worker", "--mix", self.mix, "--run", self.name, "--out", self.out,
@@ -314,6 +390,26 @@ def train(a):
     return problems
 
 
+def train_chats(a):
+    """One run on the chats; returns problems, as train()."""
+    corpus = f"chat{int(time.time())}"
+    mix = f"{corpus}-mix"
+    config = configure_chats(a.out, corpus, mix, a.bootstrap)
+    riffle_command(a, "topics", "-c", config, "--create", stdout=subprocess.DEVNULL)
+    try:
+        riffle_command(a, "import", "-c", config, stderr=open(a.out / "import.log", "w"))
+        run = Run(a, "trainers", mix, a.steps)
+        run.start("--tokenizer", a.out / "tokenizer")
+        riffle_command(a, "mix", "-c", config, "--until-step", str(a.steps), stderr=open(a.out / "mix.log", "w"))
+        run.finish()
+    finally:
+        subprocess.run([a.riffle, "topics", "-c", config, "--delete", "--yes"], capture_output=True)
+    first, last = (float.fromhex(run.curve()[i]["loss"]) for i in (0, -1))
+    say(f"{a.steps} steps of {BATCH} x {LENGTH} tokens: loss of the answers alone from {first:.3f} to {last:.3f};\n"
+        f"train: the targets of the first sequence, of several chats: {run.curve()[0]['targets'][0]}")
+    return [] if last < first else ["the loss did not fall"]
+
+
 def smooth(values, width=15):
     return [sum(values[max(0, i - width + 1):i + 1]) / len(values[max(0, i - width + 1):i + 1])
             for i in range(len(values))]
@@ -351,14 +447,18 @@ def parse(argv=None):
     p.add_argument("--out", type=pathlib.Path, default=BUILD / "train")
     p.add_argument("--riffle", type=pathlib.Path, default=BUILD / "riffle")
     p.add_argument("--bootstrap", default=os.environ.get("RIFFLE_BOOTSTRAP"))
+    p.add_argument("--tensorboard", type=pathlib.Path, metavar="FOLDER",
+                   help="losses and shares of each run as event files below FOLDER (writers.py; needs tensorboard)")
+    p.add_argument("--chat", action="store_true", help="learn the answers of chats, by a chat template and a loss mask")
     p.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     p.add_argument("--mix", help=argparse.SUPPRESS)
     p.add_argument("--run", help=argparse.SUPPRESS)
+    p.add_argument("--tokenizer", type=pathlib.Path, help=argparse.SUPPRESS)
     p.add_argument("--skip", type=int, default=0, help=argparse.SUPPRESS)
     return p.parse_args(argv)
 
 
-def with_broker(a, body):
+def with_broker(a, body, prepare=prepare):
     """body(a), with a broker that is started where none is named, and stopped if it was."""
     kafka, started = ROOT / "scripts/kafka", False
     if a.bootstrap is None:
@@ -366,8 +466,7 @@ def with_broker(a, body):
         a.bootstrap = subprocess.run([kafka, "up"], capture_output=True, text=True, check=True).stdout.strip()
     try:
         a.out.mkdir(parents=True, exist_ok=True)
-        vocabulary(a.out)
-        texts(a.out)
+        prepare(a.out)
         return body(a)
     finally:
         if started:
@@ -380,7 +479,7 @@ def main():
         return worker(a)
     if a.steps < 3 * CHECKPOINT_EVERY:
         sys.exit(f"train: --steps: at least {3 * CHECKPOINT_EVERY}")
-    sys.exit(1 if with_broker(a, train) else 0)
+    sys.exit(1 if (with_broker(a, train_chats, chats) if a.chat else with_broker(a, train)) else 0)
 
 
 if __name__ == "__main__":
