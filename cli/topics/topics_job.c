@@ -269,6 +269,48 @@ topics_job_print(const struct topics_job *j, FILE *to)
  * A user that may not describe the brokers' configuration is no failure: nothing else here depends
  * on how long offsets are kept. minutes < 0: the broker does not say.
  */
+/* Every partition of the training topics that exist. */
+static rd_kafka_topic_partition_list_t *
+list_domains(const struct topics_job *j)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(64);
+
+	for (size_t i = 0; i < j->plan->n; i++) {
+		const struct planned_topic *t = &j->plan->topic[i];
+
+		if (t->kind == TOPIC_DOMAIN && t->set == SET_TRAIN && j->report[i].exists)
+			for (int p = 0; p < j->report[i].partitions; p++)
+				rd_kafka_topic_partition_list_add(list, t->name, p);
+	}
+	return list;
+}
+
+/* Domain topics are kept for ever: a mix stops where it would draw what was deleted. */
+static enum fail_code
+warn_cut(const struct topics_job *j, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list = list_domains(j);
+	int64_t *low = calloc((size_t)list->cnt + 1, sizeof(*low));
+	int64_t *high = calloc((size_t)list->cnt + 1, sizeof(*high));
+	enum fail_code code = low == NULL || high == NULL
+				  ? fail_memory(f)
+				  : kafka_watermarks_list(j->rk, list, low, high, ASK_MS, f);
+
+	for (int i = 0; code == FAIL_NONE && i < list->cnt; i++)
+		if (low[i] > 0)
+			log_warning("topics: TOPICS-CUT topic %s: its first %" PRId64
+				    " records (partition %" PRId32
+				    ") were deleted, by retention or DeleteRecords: a mix stops "
+				    "where it would draw one of them; `riffle status -c %s` says "
+				    "how it goes on without",
+			    list->elems[i].topic, low[i], list->elems[i].partition,
+			    j->config->path);
+	free(low);
+	free(high);
+	rd_kafka_topic_partition_list_destroy(list);
+	return code == FAIL_DENIED ? FAIL_NONE : code; /* said of its settings already */
+}
+
 enum fail_code
 topics_job_warn(const struct topics_job *j, struct failure *f)
 {
@@ -277,6 +319,8 @@ topics_job_warn(const struct topics_job *j, struct failure *f)
 
 	topics_warn_hidden(j->rk, j->plan, j->report);
 	topics_warn_losses(j->plan, j->report);
+	if (warn_cut(j, f) != FAIL_NONE)
+		return f->code;
 	code = topics_offsets_retention(j->rk, &minutes, ASK_MS, f);
 	if (code == FAIL_DENIED) {
 		log_warning("topics: TOPICS-OFFSETS-RETENTION how long the broker keeps committed "

@@ -82,7 +82,10 @@ enum fail_code topics_job_create(struct topics_job *j, struct failure *f);
 /* A line a topic with what is wrong with it, and the settings that all have. */
 void topics_job_print(const struct topics_job *j, FILE *to);
 
-/* Logs a warning where the broker forgets committed offsets too soon. */
+/*
+ * Logs warnings: of settings by which records may be lost, of domains that have lost their first
+ * ones, and where the broker forgets committed offsets too soon.
+ */
 enum fail_code topics_job_warn(const struct topics_job *j, struct failure *f);
 
 /* FAIL_CONFIG: a topic is missing or wrong; so the exit code tells a script. */

@@ -17,6 +17,7 @@ enum {
 	FETCH_MORE_BYTES = 256 << 10, /* beyond a block: fetches begin and end with whole batches */
 	FETCH_PIECE_BYTES = 256 << 10,
 	SILENT_MS = 1000,    /* of a load, before the broker is asked why */
+	ASK_MS = 10000,      /* for the first offset that a partition keeps */
 	MESSAGES_MAX = 2048, /* taken from librdkafka at once */
 	END_WAIT_MS = 10000, /* for the rest of a block behind the end of its topic, */
 	END_POLL_MS = 1000,  /* looked at at least as often as this */
@@ -69,7 +70,10 @@ struct feed_load {
 	int64_t ended_ms;  /* since when the topic ends before the block; 0: it does not */
 	int64_t polled_ms; /* the last time that this was looked at */
 	int64_t begun_ms;
-	bool asked; /* the broker, why nothing comes */
+	bool asked;         /* the broker, why nothing comes */
+	int64_t read_from;  /* where its partition was started last */
+	bool cut;           /* the topic begins behind that: records were deleted */
+	uint64_t cut_below; /* its first ordinal, once that is known; 0: it is not */
 };
 
 struct feed {
@@ -523,10 +527,12 @@ make_room(struct feed *d, uint64_t more, bool urgent)
 }
 
 static enum fail_code
-start_at(struct feed *d, const struct feed_block *b, int64_t offset, struct failure *f)
+start_at(struct feed *d, struct feed_load *l, const struct feed_block *b, int64_t offset,
+    struct failure *f)
 {
 	const struct feed_domain *m = &d->domain[b->domain];
 
+	l->read_from = offset;
 	if (rd_kafka_consume_start(m->topic, (int32_t)b->partition, offset) != 0)
 		return fail(f, FAIL_BROKER, "cannot read topic %s partition %" PRIu32 ": %s",
 		    m->name, b->partition, rd_kafka_err2str(rd_kafka_last_error()));
@@ -548,7 +554,7 @@ start_load(struct feed *d, struct feed_block *b, struct failure *f)
 
 	while (l->block != NULL)
 		l++;
-	if (start_at(d, b, offset, f) != FAIL_NONE)
+	if (start_at(d, l, b, offset, f) != FAIL_NONE)
 		return f->code;
 	dequeue(d, b);
 	b->state = FEED_BLOCK_LOADING;
@@ -561,7 +567,8 @@ start_load(struct feed *d, struct feed_block *b, struct failure *f)
 	l->undecodable = 0;
 	l->ended_ms = 0;
 	l->begun_ms = clock_ms();
-	l->asked = false;
+	l->asked = l->cut = false;
+	l->cut_below = 0;
 	d->loads_n++;
 	d->bytes_loading += b->expected;
 	return FAIL_NONE;
@@ -652,14 +659,25 @@ fill_gap(struct feed *d, struct feed_load *l, uint64_t until, struct failure *f)
 	uint64_t want = b->first + b->filled;
 	char what[512];
 
+	if (until - want > l->undecodable && l->cut) {
+		uint64_t below = l->cut_below > until ? l->cut_below : until;
+
+		snprintf(what, sizeof(what),
+		    "topic %s partition %" PRIu32 ": its first records were deleted (retention, or "
+		    "DeleteRecords), and ordinals 0..%" PRIu64 " with them",
+		    d->domain[b->domain].name, b->partition, below);
+		return feed_block_put_missing(b, &d->pool, what, until, 0, below) ? FAIL_NONE
+										  : fail_memory(f);
+	}
 	if (until - want > l->undecodable) {
 		snprintf(what, sizeof(what),
 		    "topic %s partition %" PRIu32 ": ordinals %" PRIu64 "..%" PRIu64
 		    " are missing: a broker has lost what it acknowledged, records were deleted, "
 		    "or another program writes here",
 		    d->domain[b->domain].name, b->partition, want, until);
-		return feed_block_put_missing(b, &d->pool, what, until) ? FAIL_NONE
-									: fail_memory(f);
+		return feed_block_put_missing(b, &d->pool, what, until, want, until)
+			   ? FAIL_NONE
+			   : fail_memory(f);
 	}
 	for (; want < until; want++)
 		if (!feed_block_put_bad(b, &d->pool, l->reason, l->bytes, l->bytes_n, l->offset))
@@ -703,7 +721,7 @@ restart(struct feed *d, struct feed_load *l, int64_t offset, struct failure *f)
 	struct feed_block *b = l->block;
 
 	rd_kafka_consume_stop(d->domain[b->domain].topic, (int32_t)b->partition);
-	return start_at(d, b, offset, f);
+	return start_at(d, l, b, offset, f);
 }
 
 /*
@@ -767,6 +785,31 @@ step_back(struct feed *d, struct feed_load *l, int64_t offset, uint64_t by, stru
 	return restart(d, l, to, f);
 }
 
+/*
+ * An offset that is not in the log. Where the log begins behind it, records were deleted
+ * (retention, DeleteRecords): it is read from its beginning, and what is missing before that is a
+ * gap like others. Else the log has lost its end, or its topic was recreated.
+ */
+static enum fail_code
+meet_lost(struct feed *d, struct feed_load *l, bool *restarted, struct failure *f)
+{
+	const struct feed_domain *m = &d->domain[l->block->domain];
+	int64_t low, high;
+
+	if (kafka_watermarks(
+		d->rk, m->name, (int32_t)l->block->partition, &low, &high, ASK_MS, f) != FAIL_NONE)
+		return f->code;
+	if (low <= l->read_from)
+		return fail_at(d, l->block, FAIL_DATA,
+		    "its end is before a sequence that the mix counts with: the log has lost its "
+		    "end, or the topic was recreated",
+		    f);
+	l->sure = l->stepped = l->cut = true;
+	l->undecodable = 0;
+	*restarted = true;
+	return restart(d, l, low, f);
+}
+
 static enum fail_code
 take_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg, bool *restarted,
     struct failure *f)
@@ -792,6 +835,8 @@ take_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg
 		*restarted = true;
 		return step_back(d, l, msg->offset, s.ordinal - want, f);
 	}
+	if (l->cut && l->cut_below == 0)
+		l->cut_below = s.ordinal;
 	if (s.ordinal > want && fill_gap(d, l, s.ordinal < end ? s.ordinal : end, f) != FAIL_NONE)
 		return f->code;
 	l->undecodable = 0;
@@ -812,10 +857,11 @@ take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
 		return meet_end(d, l, f);
 	l->ended_ms = 0;
 	if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		/* Records that are gone do not come back: trying again would not end. */
-		bool missing = kafka_lost(msg->err);
 		char what[512];
 
+		/* Records that are gone do not come back: trying again would not end. */
+		if (kafka_lost(msg->err))
+			return meet_lost(d, l, restarted, f);
 		snprintf(what, sizeof(what), "cannot read ordinal %" PRIu64 ": %s (%s)",
 		    b->first + b->filled, rd_kafka_message_errstr(msg),
 		    kafka_hint(msg->err)[0] == '\0' ? rd_kafka_err2name(msg->err)
@@ -823,7 +869,7 @@ take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
 		if (kafka_denied(msg->err))
 			return kafka_fail_topic(f, d->rk, msg->err, NULL,
 			    "reading sequences of a domain", d->domain[b->domain].name);
-		return fail_at(d, b, missing ? FAIL_DATA : FAIL_BROKER, what, f);
+		return fail_at(d, b, FAIL_BROKER, what, f);
 	}
 	if (schema_which(&which, msg->payload, msg->len, &why) != FAIL_NONE)
 		return note_undecodable(l, msg, why.text, f);

@@ -158,19 +158,19 @@ feed_block_put_bad(struct feed_block *b, struct feed_block_pool *pool, const cha
 }
 
 bool
-feed_block_put_missing(
-    struct feed_block *b, struct feed_block_pool *pool, const char *reason, uint64_t end)
+feed_block_put_missing(struct feed_block *b, struct feed_block_pool *pool, const char *reason,
+    uint64_t end, uint64_t missing_first, uint64_t missing_end)
 {
-	uint64_t first = b->first + b->filled;
-
 	assert(end <= b->first + b->count);
+	assert(missing_first <= b->first + b->filled);
+	assert(missing_end >= end);
 	while (b->first + b->filled < end) {
 		struct feed_block_record *r = &b->record[b->filled];
 
 		if (!feed_block_put_bad(b, pool, reason, NULL, 0, -1))
 			return false;
-		r->missing_first = first;
-		r->missing_end = end;
+		r->missing_first = missing_first;
+		r->missing_end = missing_end;
 	}
 	return true;
 }

@@ -106,8 +106,11 @@ bool feed_block_put(struct feed_block *b, struct feed_block_pool *pool, const ui
 bool feed_block_put_bad(struct feed_block *b, struct feed_block_pool *pool, const char *reason,
     const uint8_t *bytes, size_t n, int64_t offset);
 
-/* Appends all ordinals below `end`, which are missing in the topic. False: no memory. */
-bool feed_block_put_missing(
-    struct feed_block *b, struct feed_block_pool *pool, const char *reason, uint64_t end);
+/*
+ * Appends all ordinals below `end`, which are among [missing_first, missing_end): none of these is
+ * in the topic. False: no memory.
+ */
+bool feed_block_put_missing(struct feed_block *b, struct feed_block_pool *pool, const char *reason,
+    uint64_t end, uint64_t missing_first, uint64_t missing_end);
 
 #endif

@@ -49,12 +49,12 @@ test_what_is_missing_is_bad_and_says_from_where_to_where(void **state)
 	(void)state;
 	assert_non_null(b);
 	assert_true(feed_block_put_bad(b, &pool, "torn", bytes, 3, 600));
-	assert_true(feed_block_put_missing(b, &pool, "lost", 515));
+	assert_true(feed_block_put_missing(b, &pool, "lost", 515, 513, 515));
 	assert_int_equal(b->filled, 3);
-	assert_true(feed_block_put_missing(b, &pool, "lost", 515)); /* nothing more */
+	assert_true(feed_block_put_missing(b, &pool, "lost", 515, 515, 515)); /* nothing more */
 	assert_int_equal(b->filled, 3);
 	assert_true(feed_block_put(b, &pool, bytes, 2, 60, 5, 601));
-	assert_true(feed_block_put_missing(b, &pool, "end", 518));
+	assert_true(feed_block_put_missing(b, &pool, "end", 518, 0, 600));
 	assert_int_equal(b->filled, 6);
 	assert_int_equal(b->record[0].missing_end, 0);
 	assert_int_equal(b->record[3].missing_end, 0);
@@ -64,8 +64,8 @@ test_what_is_missing_is_bad_and_says_from_where_to_where(void **state)
 		assert_string_equal(b->record[i].reason, i < 3 ? "lost" : "end");
 		assert_null(b->record[i].payload);
 		assert_int_equal(b->record[i].offset, -1);
-		assert_int_equal(b->record[i].missing_first, i < 3 ? 513 : 516);
-		assert_int_equal(b->record[i].missing_end, i < 3 ? 515 : 518);
+		assert_int_equal(b->record[i].missing_first, i < 3 ? 513 : 0);
+		assert_int_equal(b->record[i].missing_end, i < 3 ? 515 : 600);
 	}
 	feed_block_close(b, &pool);
 	feed_block_pool_close(&pool);
