@@ -470,7 +470,7 @@ def with_broker(a, body, prepare=prepare):
         return body(a)
     finally:
         if started:
-            subprocess.run([kafka, "down"])
+            subprocess.run([kafka, "down", "--yes"])
 
 
 def main():

@@ -5,6 +5,7 @@ The broker is one of these tests' own, in a folder of its own; the run's shared 
 
 import os
 import pathlib
+import pty
 import select
 import shutil
 import signal
@@ -23,12 +24,12 @@ class Cluster:
     def __init__(self, folder):
         self.folder = folder
 
-    def __call__(self, command, *words, code=0, version=VERSION, pass_fds=(), **env):
+    def __call__(self, command, *words, code=0, version=VERSION, pass_fds=(), stdin=subprocess.DEVNULL, **env):
         clean = {k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}
         done = subprocess.run(
             [ROOT / "scripts/kafka", command, "--version", version, *words],
             env={**clean, "RIFFLE_KAFKA_DIR": str(self.folder), "RIFFLE_KAFKA_JVM": "1", **env},
-            capture_output=True, text=True, timeout=600, pass_fds=pass_fds)
+            capture_output=True, text=True, timeout=600, pass_fds=pass_fds, stdin=stdin)
         assert done.returncode == code, done.stderr
         return done
 
@@ -93,7 +94,20 @@ def test_a_broker_lives_crashes_comes_back_and_ends(cluster, tools):
 
     second = cluster.pid()
     folder = cluster.pid_file().parent
-    cluster("down")
+    assert f"starts it again with them, at {address}" in cluster("stop").stderr
+    wait_gone(second)
+    assert "is not running" in cluster("status", code=1).stderr
+    assert cluster("up").stdout.strip() == address, "what was stopped comes back where it was"
+    assert records(address, "crash.log") == ["0", "1", "2"], "with its topics"
+
+    asked, terminal = pty.openpty()  # of a person at a terminal
+    os.write(asked, b"no\n")
+    assert "`scripts/kafka stop` keeps them" in (refused := cluster("down", code=1, stdin=terminal).stderr)
+    assert "nothing was done" in refused
+    assert cluster("status").stdout.strip() == address
+
+    second = cluster.pid()
+    assert f"ended {address} and deleted all its topics" in cluster("down").stderr
     wait_gone(second)
     assert not folder.exists()
     cluster("status", code=1)
@@ -145,7 +159,7 @@ def test_a_bootstrap_of_ones_own_is_used_and_nothing_is_started(cluster):
     (("up", "--brokers"), "--brokers needs a value"),
     (("up", "--version", "nine"), "--version: nine"),
     (("up", "--loud"), "unknown option --loud"),
-    (("sideways",), "up|down|status|logs"),
+    (("sideways",), "up|stop|down|status|logs"),
 ])
 def test_a_wrong_word_is_exit_2_and_says_which(cluster, words, said):
     assert said in cluster(*words, code=2).stderr

@@ -54,7 +54,7 @@ def expiring(build, tmp_path_factory):
     try:
         yield outcome(build / "conformance/real", "--jobs", JOBS, "--expiring", RIFFLE_BOOTSTRAP=up.stdout.strip())
     finally:
-        subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True)
+        subprocess.run([ROOT / "scripts/kafka", "down", "--yes", *words], env=env, check=True)
 
 
 def test_a_broker_that_forgets_does_what_is_written_down(expiring):
