@@ -14,6 +14,7 @@
 #include "producer/produce/produce.h"
 
 struct arguments {
+	const char *mix;
 	uint64_t until_step, end_step;
 	bool accept_config, yes;
 	bool standby;
@@ -54,6 +55,7 @@ static const struct option_row rows[] = {
 	.help =
 	    "wait while another mixer of this mix runs; take over within 15 s after it has died, "
 	    "at once after it has ended before the mix has"},
+    OPTIONS_MIX_NAME_ROW(AT(mix)),
 };
 
 /*
@@ -122,7 +124,7 @@ run(int argc, char **argv, struct failure *f)
 	enum fail_code code;
 
 	if (options_parse(&o, &cmd_mix, argc, argv, &a, f) != FAIL_NONE ||
-	    check(&a, f) != FAIL_NONE || options_config(&c, &o, f) != FAIL_NONE)
+	    check(&a, f) != FAIL_NONE || options_config_named(&c, a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	mallopt(M_ARENA_MAX, ARENAS);
 	produce_note_tokenizer(c);

@@ -8,6 +8,7 @@
 #include "consumer/replay/repair.h"
 
 struct arguments {
+	const char *mix;
 	uint64_t from_step;
 	bool dry_run;
 };
@@ -27,6 +28,7 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(dry_run),
 	.help = "derive, compare and print what would be written, and write nothing"},
+    OPTIONS_MIX_NAME_ROW(AT(mix)),
 };
 
 static void
@@ -64,7 +66,7 @@ run(int argc, char **argv, struct failure *f)
 	enum fail_code code;
 
 	if (options_parse(&o, &cmd_repair, argc, argv, &a, f) != FAIL_NONE ||
-	    options_config(&c, &o, f) != FAIL_NONE)
+	    options_config_named(&c, a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	code = config_need_mix(c, f);
 	if (code == FAIL_NONE) {

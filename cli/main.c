@@ -60,6 +60,18 @@ find(const char *name)
 	return NULL;
 }
 
+/* An option that stands before its command, as many programs have it. */
+static enum fail_code
+fail_option(int argc, char **argv, struct failure *f)
+{
+	for (int i = 2; i < argc; i++)
+		if (find(argv[i]) != NULL)
+			return fail(f, FAIL_USAGE,
+			    "unknown option %s: options follow the command: riffle %s %s ...",
+			    argv[1], argv[i], argv[1]);
+	return fail(f, FAIL_USAGE, "unknown option %s; see riffle --help", argv[1]);
+}
+
 static enum fail_code
 fail_unknown(const char *name, struct failure *f)
 {
@@ -156,6 +168,8 @@ main(int argc, char **argv)
 		print_version();
 	else if (strcmp(argv[1], "help") == 0)
 		code = help(argc - 1, argv + 1, &f);
+	else if (argv[1][0] == '-')
+		code = fail_option(argc, argv, &f);
 	else if ((c = find(argv[1])) == NULL)
 		code = fail_unknown(argv[1], &f);
 	else

@@ -268,6 +268,35 @@ grammar_init(struct grammar *g, const struct command *c)
 	optind = 0; /* glibc: restart, also with a table of another shape */
 }
 
+static bool
+has_letter(const struct grammar *g, char letter)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->row[i]->letter == letter)
+			return true;
+	return false;
+}
+
+/*
+ * "-steps" is "-s teps" for getopt_long(): a word with one dash and the whole name of an option is
+ * taken for a slip.
+ */
+static enum fail_code
+check_dashes(const struct grammar *g, int argc, char *const *argv, struct failure *f)
+{
+	for (int k = 1; k < argc && strcmp(argv[k], "--") != 0; k++) {
+		const char *word = argv[k];
+		size_t n = strcspn(word, "=");
+
+		for (size_t i = 0; word[0] == '-' && word[1] != '-' && n > 2 && i < g->n; i++)
+			if (strlen(g->row[i]->name) == n - 1 &&
+			    strncmp(g->row[i]->name, word + 1, n - 1) == 0)
+				return fail(f, FAIL_USAGE,
+				    "%s: a name has two dashes in front: -%s", word, word);
+	}
+	return FAIL_NONE;
+}
+
 /* The row that getopt_long() has just met; NULL: an unknown option. `word`: as it is in argv. */
 static const struct option_row *
 grammar_row(const struct grammar *g, int code, char *const *argv, const char **word)
@@ -289,6 +318,14 @@ grammar_row(const struct grammar *g, int code, char *const *argv, const char **w
 	return n == strlen(row->name) + 2 && strncmp(*word + 2, row->name, n - 2) == 0 ? row : NULL;
 }
 
+/* What every user of Kafka's tools types. */
+static bool
+names_broker(const char *word)
+{
+	return strncmp(word, "--bootstrap", strlen("--bootstrap")) == 0 ||
+	       strncmp(word, "--broker", strlen("--broker")) == 0;
+}
+
 static enum fail_code
 fail_unknown(const struct grammar *g, const char *word, struct failure *f)
 {
@@ -296,6 +333,11 @@ fail_unknown(const struct grammar *g, const char *word, struct failure *f)
 	struct nearest near;
 	size_t n = strcspn(word, "=");
 
+	if (names_broker(word) && has_letter(g, 'X'))
+		return fail(f, FAIL_USAGE,
+		    "unknown option %.*s: the broker is bootstrap.servers of the configuration, "
+		    "or -X bootstrap.servers=HOST:PORT",
+		    (int)n, word);
 	if (strncmp(word, "--", 2) != 0)
 		return fail(f, FAIL_USAGE, "unknown option -%c",
 		    optopt > 0 && optopt < LONG_FIRST ? optopt : word[1]);
@@ -325,6 +367,16 @@ fail_syntax(const struct grammar *g, int code, char *const *argv, struct failure
 	return fail_unknown(g, word, f);
 }
 
+/* Whether a word that is no option looks like the configuration, which -c names. */
+static bool
+is_config(const struct options *o, const struct command *c, const char *word)
+{
+	const char *dot = strrchr(word, '.');
+
+	return (c->common & OPTIONS_CONFIG) != 0 && o->config == NULL && dot != NULL &&
+	       (strcmp(dot, ".yml") == 0 || strcmp(dot, ".yaml") == 0);
+}
+
 static enum fail_code
 check_arguments(const struct options *o, const struct command *c, struct failure *f)
 {
@@ -344,6 +396,9 @@ check_arguments(const struct options *o, const struct command *c, struct failure
 			return fail(f, FAIL_USAGE, "-s: not KEY=VALUE: %s", o->overrides.text[i]);
 	if (o->verbose && o->quiet)
 		return fail(f, FAIL_USAGE, "--verbose and --quiet exclude each other");
+	if (o->arguments_n > c->arguments_max && is_config(o, c, o->argument[c->arguments_max]))
+		return fail(f, FAIL_USAGE, "unexpected argument: %s (the configuration: -c %s)",
+		    o->argument[c->arguments_max], o->argument[c->arguments_max]);
 	if (o->arguments_n > c->arguments_max)
 		return fail(f, FAIL_USAGE, "unexpected argument: %s (usage: riffle %s %.*s)",
 		    o->argument[c->arguments_max], c->name, form, c->usage);
@@ -371,6 +426,8 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 	assert(c->options_n <= 64); /* bits of `given` */
 	memset(o, 0, sizeof(*o));
 	grammar_init(&g, c);
+	if (check_dashes(&g, argc, argv, f) != FAIL_NONE)
+		return f->code;
 	while ((code = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
 		const char *word;
 		const struct option_row *row;
@@ -509,7 +566,15 @@ check_properties(const struct config *c, const struct options *o, struct failure
 enum fail_code
 options_config(struct config **out, const struct options *o, struct failure *f)
 {
-	const char *set[OPTIONS_LIST_MAX];
+	return options_config_named(out, NULL, o, f);
+}
+
+enum fail_code
+options_config_named(
+    struct config **out, const char *mix, const struct options *o, struct failure *f)
+{
+	const char *set[OPTIONS_LIST_MAX + 1];
+	char name[NAME_MAX_BYTES + sizeof("mix.name=")];
 	size_t n = 0;
 
 	*out = NULL;
@@ -519,6 +584,12 @@ options_config(struct config **out, const struct options *o, struct failure *f)
 	for (size_t i = 0; i < o->overrides.n; i++)
 		if (property_of(o->overrides.text[i]) == NULL)
 			set[n++] = o->overrides.text[i];
+	if (mix != NULL && !names_valid(mix))
+		return fail(f, FAIL_USAGE, "--mix: \"%s\" is not a name of a mix", mix);
+	if (mix != NULL) {
+		snprintf(name, sizeof(name), "mix.name=%s", mix);
+		set[n++] = name;
+	}
 	if (config_open_with(out, o->config, set, n, f) != FAIL_NONE)
 		return f->code;
 	if (set_properties(*out, o, f) == FAIL_NONE && check_properties(*out, o, f) == FAIL_NONE)

@@ -152,6 +152,18 @@ enum fail_code options_set_property(struct config *c, const char *text, struct f
 enum fail_code options_config(struct config **out, const struct options *o, struct failure *f);
 
 /*
+ * The same for a command with `--mix NAME`, whose configuration must name a mix: NAME stands in
+ * place of mix.name, as with -s; NULL: it is not given. The command's row:
+ */
+#define OPTIONS_MIX_NAME_ROW(AT)                                                                   \
+	{                                                                                          \
+		.name = "mix", .kind = OPTION_TEXT, .at = (AT), .value = "NAME",                   \
+		.without = "mix.name of the configuration", .help = "name of the mix"              \
+	}
+enum fail_code options_config_named(
+    struct config **out, const char *mix, const struct options *o, struct failure *f);
+
+/*
  * Commands that read a mix take `-c FILE`, or `--mix NAME` with where the broker is, or both: then
  * the name is that of --mix and the rest is the file's. Without either, and where the file has no
  * mix, the broker's topics decide: the one mix whose ledger is there. The row of a command whose

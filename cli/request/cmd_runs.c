@@ -15,6 +15,7 @@
 #include "consumer/status/status_query.h"
 
 struct arguments {
+	const char *mix;
 	const char *reset, *forget, *id;
 	uint64_t to, idle_s, timeout_s;
 	bool json;
@@ -53,6 +54,7 @@ static const struct option_row rows[] = {
     REQUEST_PRINT_ID_ROW(AT(id), ""),
     REQUEST_PRINT_TIMEOUT_ROW(AT(timeout_s)),
     {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
+    OPTIONS_MIX_NAME_ROW(AT(mix)),
 };
 
 static enum fail_code
@@ -86,7 +88,7 @@ run(int argc, char **argv, struct failure *f)
 		return fail(f, FAIL_USAGE, "--reset RUN and --to STEP go together");
 	if (a.reset != NULL && a.forget != NULL)
 		return fail(f, FAIL_USAGE, "--reset or --forget");
-	if (options_config(&c, &o, f) != FAIL_NONE)
+	if (options_config_named(&c, a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	code = config_need_mix(c, f);
 	if (code == FAIL_NONE)

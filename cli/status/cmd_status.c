@@ -20,6 +20,7 @@
 enum { REDRAW_MS = 2000 };
 
 struct arguments {
+	const char *mix;
 	bool watch, json, check;
 };
 
@@ -40,6 +41,7 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(check),
 	.help = "for probes: exit 1 where there is a problem, and name the first one on stderr"},
+    OPTIONS_MIX_NAME_ROW(AT(mix)),
 };
 
 /*
@@ -113,7 +115,7 @@ run(int argc, char **argv, struct failure *f)
 	enum fail_code code = FAIL_NONE;
 
 	if (options_parse(&o, &cmd_status, argc, argv, &a, f) != FAIL_NONE ||
-	    options_config(&c, &o, f) != FAIL_NONE)
+	    options_config_named(&c, a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	if (a.check && a.watch)
 		code = fail(f, FAIL_USAGE, "--check and --watch exclude each other");

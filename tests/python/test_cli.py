@@ -120,6 +120,11 @@ def test_an_unknown_command_suggests_the_nearest(fails, word, sentence):
     fails(2, sentence, word)
 
 
+def test_options_in_front_of_the_command_are_told_where_they_belong(fails):
+    fails(2, "riffle: unknown option -c: options follow the command: riffle status -c ...", "-c", "run.yml", "status")
+    fails(2, "riffle: unknown option -c; see riffle --help", "-c", "run.yml")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_wrong_option_is_one_sentence_and_exit_2(fails, command):
     see = f"; see riffle {command} --help"

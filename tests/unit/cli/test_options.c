@@ -288,6 +288,18 @@ test_every_mistake_has_one_sentence(void **unused)
 		      "shown: it may be a secret)"},
 	    {"-v -q", "--verbose and --quiet exclude each other"},
 	    {"a b c", "unexpected argument: c (usage: riffle try [OPTION...] [WORD...])"},
+	    {"a b run.yml", "unexpected argument: run.yml (the configuration: -c run.yml)"},
+	    {"a b run.yaml", "unexpected argument: run.yaml (the configuration: -c run.yaml)"},
+	    {"-c x a b run.yml",
+		"unexpected argument: run.yml (usage: riffle try [OPTION...] [WORD...])"},
+	    {"-steps 1", "-steps: a name has two dashes in front: --steps"},
+	    {"a -rank=1", "-rank=1: a name has two dashes in front: --rank=1"},
+	    {"--bootstrap-server h:1", "unknown option --bootstrap-server: the broker is "
+				       "bootstrap.servers of the configuration, or -X "
+				       "bootstrap.servers=HOST:PORT"},
+	    {"--bootstrap.servers=h:1", "unknown option --bootstrap.servers: the broker is "
+					"bootstrap.servers of the configuration, or -X "
+					"bootstrap.servers=HOST:PORT"},
 	};
 
 	(void)unused;
