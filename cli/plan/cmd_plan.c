@@ -21,6 +21,7 @@
 enum { STEPS_DEFAULT_MAX = 1000000 };
 
 struct arguments {
+	const char *mix;
 	uint64_t draws, steps;
 	const char *sizes;
 	bool json;
@@ -53,6 +54,7 @@ static const struct option_row rows[] = {
 	.kind = OPTION_FLAG,
 	.at = AT(json),
 	.help = "one JSON object; its keys are stable"},
+    OPTIONS_MIX_NAME_ROW(AT(mix)),
 };
 
 /*
@@ -160,7 +162,7 @@ run(int argc, char **argv, struct failure *f)
 	draws = options_given(&o, &cmd_plan, "draws");
 	if (draws && (a.json || a.steps > 0))
 		return fail(f, FAIL_USAGE, "--draws cannot go with --steps or --json");
-	if (options_config(&c, &o, f) != FAIL_NONE)
+	if (options_config_named(&c, a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	code = config_need_mix(c, f);
 	if (code == FAIL_NONE)
@@ -178,7 +180,8 @@ const struct command cmd_plan = {
 	"the intended and the achieved share, sequences, tokens, epochs, and how far the share of "
 	"the worst lane is from that of the whole batch; for each domain the steps in which it is "
 	"first drawn and first exhausted, and how often a sequence is drawn. Counts every sequence "
-	"as full. Warns where a mix of this name has begun with another configuration. With "
+	"as full. Where a mix of this name has begun, it warns if that was with another "
+	"configuration, and plans with the weights in force, also where they were requested. With "
 	"--sizes it opens no broker, source or tokenizer.",
     .example = "riffle plan -c run.yml --sizes web=7000,code=1000 --steps 500\n"
 	       "riffle plan -c run.yml --json\nriffle plan -c run.yml --draws 20",

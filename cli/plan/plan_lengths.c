@@ -141,22 +141,53 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 }
 
 /* A plan of what `riffle mix` would refuse is none of the mix that is there. */
-static void
+static bool
 warn_refused(const struct status *st)
 {
 	static const char *const codes[] = {"STATUS-CONFIG", "STATUS-DOMAIN-CHANGED"};
+	bool any = false;
 
 	for (size_t i = 0; i < st->problems_n; i++)
 		for (size_t k = 0; k < sizeof(codes) / sizeof(codes[0]); k++)
-			if (strcmp(st->problem[i].code, codes[k]) == 0)
+			if (strcmp(st->problem[i].code, codes[k]) == 0) {
+				any = true;
 				log_warning(
 				    "plan: PLAN-CONFIG this is the plan of the file, not of "
 				    "what has begun: %s",
 				    st->problem[i].text);
+			}
+	return any;
+}
+
+/* Weights that were requested while the mix ran, in place of the file's. */
+static void
+take_weights(struct config *c, const struct status *st)
+{
+	const struct ledger *l = &st->ledger;
+	bool differs = c->mix.temperature != l->temperature;
+
+	if (st->state != STATUS_STARTED || l->reason != LEDGER_BY_REQUEST)
+		return;
+	c->mix.temperature = l->temperature;
+	c->mix.weights_kind = CONFIG_WEIGHTS_MAP;
+	for (size_t i = 0; i < st->domains_n; i++) {
+		const struct status_domain *d = &st->domain[i];
+
+		if (d->configured < 0 || d->mixed < 0)
+			continue;
+		differs = differs || c->mix.weight[d->configured] != d->weight;
+		c->mix.weight[d->configured] = d->weight;
+	}
+	if (differs)
+		log_warning("plan: PLAN-VERSION planned from step 0 with the weights in force, "
+			    "version %" PRId64 " since step %" PRId64
+			    " by request %s, not with those of the file; `riffle weights` shows "
+			    "all versions",
+		    l->version, l->version_step, l->reason_id == NULL ? "" : l->reason_id);
 }
 
 enum fail_code
-plan_lengths_ask(struct plan_lengths *out, const struct config *c, struct failure *f)
+plan_lengths_ask(struct plan_lengths *out, struct config *c, struct failure *f)
 {
 	struct status_query *query;
 	struct status *st = NULL;
@@ -171,8 +202,8 @@ plan_lengths_ask(struct plan_lengths *out, const struct config *c, struct failur
 	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)
 		if (st->domain[i].configured >= 0)
 			code = take_domain(out, c, &st->domain[i], f);
-	if (code == FAIL_NONE && status_derive(st, f) == FAIL_NONE)
-		warn_refused(st);
+	if (code == FAIL_NONE && status_derive(st, f) == FAIL_NONE && !warn_refused(st))
+		take_weights(c, st);
 	status_free(st);
 	if (code != FAIL_NONE)
 		plan_lengths_close(out);

@@ -30,11 +30,12 @@ enum fail_code plan_lengths_parse(
     struct plan_lengths *out, const struct config *c, const char *text, struct failure *f);
 
 /*
- * What the topics hold now. FAIL_CONFIG: a domain that is neither live nor sealed, without a topic,
+ * What the topics hold now. Where a mix of this name has begun with this file and a request governs
+ * it, its weights and temperature take the place of the file's in `c`, and a warning says so.
+ * FAIL_CONFIG: a domain that is neither live nor sealed, without a topic,
  * or with other partitions than the configuration says. FAIL_BROKER.
  */
-enum fail_code plan_lengths_ask(
-    struct plan_lengths *out, const struct config *c, struct failure *f);
+enum fail_code plan_lengths_ask(struct plan_lengths *out, struct config *c, struct failure *f);
 
 /* Every domain has PLAN_LENGTHS_ENDLESS sequences. */
 enum fail_code plan_lengths_endless(

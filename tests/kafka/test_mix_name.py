@@ -48,6 +48,11 @@ def test_the_only_mix_of_a_broker_needs_no_name_and_several_are_listed(riffle, f
         or f"which mix? the broker has 2: {unique}-other, {mix}: give --mix NAME" in several.stderr
     assert f"of mix {mix}: " in riffle("replay", "-c", pathlib.Path(config).with_name("other.yml"), "--mix", mix,
                                        "--steps", "0..20").stdout
+    for command in ("status", "runs", "repair", "plan"):
+        done = riffle(command, "-c", pathlib.Path(config).with_name("other.yml"), "--mix", mix, "-s", "mix.weights={a: 1, b: 1}",
+                      "-s", "domains.b.train=unused.jsonl")
+        assert command == "runs" or f"mix      {mix}, " in done.stdout or f"mix {mix}" in done.stdout, done.stdout
+    assert riffle("mix", "-c", config, "--mix", "no/name", check=False).returncode == 2
     done = riffle("replay", "--mix", mix, "--steps", "0..2", "--republish", "x", env=here, check=False)
     assert done.returncode == 2 and "--republish: needs the configuration" in done.stderr
 

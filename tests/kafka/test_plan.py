@@ -1,6 +1,7 @@
 """riffle plan: what it says is what a run on a real broker then shows; without a broker where sizes are given."""
 
 import json
+import re
 import time
 
 import pytest
@@ -70,6 +71,19 @@ def test_a_run_shows_the_planned_numbers(riffle, fill, configure, read, keys):
         for part in counts.split(","):
             seen.setdefault(part.split(":")[0], int(step))
     assert {n: d["first_step"] for n, d in planned.items() if d["first_step"] is not None} == seen
+
+
+def test_a_mix_under_requested_weights_is_planned_with_these(riffle, fill, configure):
+    fill("a", "b", sequences=400)
+    config = configure({"a": 0.3, "b": 0.7})
+    riffle("mix", "-c", config, "--until-step", 4)
+    assert "PLAN-VERSION" not in riffle("plan", "-c", config, "--steps", 5).stderr
+    riffle("weights", "-c", config, "a=0.7", "b=0.3", "--id", "more-a", "--timeout", 1, check=False)  # the next mixer answers
+    riffle("mix", "-c", config, "--until-step", 8)
+    done = riffle("plan", "-c", config, "--steps", 5, "--json")
+    assert re.search(r"PLAN-VERSION planned from step 0 with the weights in force, version 2 since step \d+ by request more-a,",
+                     done.stderr)
+    assert {d["name"]: d["intended"] for d in json.loads(done.stdout)["domains"]} == pytest.approx({"a": 0.7, "b": 0.3})
 
 
 def test_draws_are_a_line_each_before_the_permutation(riffle, write_config):
