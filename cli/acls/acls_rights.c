@@ -116,6 +116,11 @@ static const struct row rows[] = {
     {"runs", "READ", WHAT_GROUP_RUNS},
     {"runs", "DESCRIBE", WHAT_GROUP_ELECTION},
 
+    {"runs-forget", "READ", WHAT_BATCHES},
+    {"runs-forget", "READ", WHAT_LANES},
+    {"runs-forget", "READ", WHAT_LEDGER},
+    {"runs-forget", "DELETE", WHAT_GROUPS},
+
     {"reweight", "READ", WHAT_FEEDBACK},
     {"reweight", "READ", WHAT_LEDGER},
 

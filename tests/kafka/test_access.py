@@ -64,11 +64,11 @@ def broker(build):
     folder = build / "kafka-secure"
     env = {**{k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}, "RIFFLE_KAFKA_DIR": str(folder)}
     words = ["--version", VERSION, "--secure", "worker"]
-    subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True, timeout=600)
+    subprocess.run([ROOT / "scripts/kafka", "down", "--yes", *words], env=env, check=True, timeout=600)
     b = Broker(folder, lambda: subprocess.run([ROOT / "scripts/kafka", "up", *words], env=env, check=True, timeout=600))
     yield b
     b.acls.close()
-    subprocess.run([ROOT / "scripts/kafka", "down", *words], env=env, check=True, timeout=600)
+    subprocess.run([ROOT / "scripts/kafka", "down", "--yes", *words], env=env, check=True, timeout=600)
     shutil.rmtree(folder)
 
 
@@ -190,6 +190,11 @@ def runs(world, user):
         yield from ask("runs", "--reset", run, "--to", 4, "--idle", 0)(world, user)
 
 
+def forget(world, user):
+    world.run("admin", "read", "--run", "typo", "--from-step", 2, "--steps", 1, "--commit-every", 1, "--format", "none")
+    yield world.run(user, "runs", "--forget", "typo", check=False)
+
+
 def retain(world, user):
     next(mix(world, "admin"))
     world.run("admin", "read", "--steps", 1, "--commit-every", 1, "--format", "none")
@@ -232,6 +237,7 @@ COMMANDS = {
     "skip": ask("skip", "--step", "6"),
     "requests": requests,
     "runs": runs,
+    "runs-forget": forget,
     "reweight": reweight,
     "status": simple("status"),
     "rejects": simple("rejects", "--count"),
@@ -271,8 +277,8 @@ def test_a_command_works_with_its_rights_and_names_each_one_that_is_missing(worl
         wrong = []
         for right in rights:
             operation, kind, pattern, resource = right
-            if (command, kind) == ("runs", "group"):
-                operation = "DESCRIBE"  # first it asks for the commits, for which DESCRIBE is enough; READ gives it
+            if command in ("runs", "runs-forget") and kind == "group":
+                operation = "DESCRIBE"  # first it asks for the commits, for which DESCRIBE is enough; READ and DELETE give it
             name = f"user worker lacks {operation} on {kind.replace('-', ' ')} {resource}" + " " * (pattern == "literal")
             acls.take(WORKER, [right])
             said = runs_until_named(world, command, name)
