@@ -58,6 +58,16 @@ properties_of(const struct config *c)
 
 /* ---- a mix ---- */
 
+/* What libriffle says of a step that does not come, without the step: that is said in front. */
+static const char *
+reason_of(const struct riffle_error *e)
+{
+	static const char before[] = " does not come: ";
+	const char *at = strstr(e->text, before);
+
+	return at == NULL ? e->text : at + sizeof(before) - 1;
+}
+
 /* The next step, with an eye on signals: FAIL_STOPPED; *s NULL at the end of the mix. */
 static enum fail_code
 next_step(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
@@ -80,7 +90,7 @@ next_step(struct riffle *r, const struct read_steps_arguments *a, const struct s
 		if (a->timeout_s > 0 && now_ms - begun_ms >= (int64_t)a->timeout_s * 1000)
 			return fail(f, FAIL_TIMEOUT,
 			    "step %" PRIu64 " did not come within %" PRIu32 " s: %s",
-			    riffle_position(r), a->timeout_s, e.text);
+			    riffle_position(r), a->timeout_s, reason_of(&e));
 		if (now_ms - warned_ms >= WAITING_EVERY_MS) {
 			log_warning("read: READ-WAITING seconds=%" PRId64 ": %s",
 			    (now_ms - begun_ms) / 1000, e.text);

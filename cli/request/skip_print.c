@@ -4,9 +4,11 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/json_print.h"
 #include "common/base/names.h"
+#include "consumer/mixer/exclusions.h"
 
 enum { PLACE_BYTES = NAME_MAX_BYTES + 16, RANGE_BYTES = 48 };
 
@@ -37,13 +39,58 @@ is_of_skips(const struct ledger_change *c)
 	return c->kind == LEDGER_SKIP || c->kind == LEDGER_UNDO;
 }
 
-static void
-print_table(const struct ledger *l)
+/* How many sequences are skipped once all that is to come has taken effect. */
+static enum fail_code
+count_then(uint64_t *out, const struct ledger *l, struct failure *f)
 {
-	bool any = l->skips_n > 0;
+	struct exclusions x = {0};
+	enum fail_code code = FAIL_NONE;
+
+	*out = 0;
+	for (size_t i = 0; code == FAIL_NONE && i < l->skips_n; i++)
+		code = exclusions_skip(&x, &l->skip[i], f);
+	for (size_t i = 0; code == FAIL_NONE && i < l->pending_n; i++) {
+		const struct ledger_change *c = &l->pending[i];
+		struct ledger_skip s = {
+		    .partition = (uint32_t)c->partition, .first = c->first, .end = c->end};
+
+		while (s.domain < l->domains_n && strcmp(name_of(l, s.domain), c->domain) != 0)
+			s.domain++;
+		if (c->kind == LEDGER_SKIP && c->first < c->end)
+			code = exclusions_skip(&x, &s, f);
+		else if (c->kind == LEDGER_UNDO)
+			code = exclusions_unskip(&x, &s, f);
+	}
+	for (size_t i = 0; code == FAIL_NONE && i < x.items_n; i++)
+		*out += x.item[i].end - x.item[i].first;
+	exclusions_close(&x);
+	return code;
+}
+
+/* Ranges and their undoing stand a line each: what is left of them is not seen at once. */
+static enum fail_code
+print_then(const struct ledger *l, struct failure *f)
+{
+	uint64_t left;
+
+	if (count_then(&left, l, f) != FAIL_NONE)
+		return f->code;
+	if (left == 0)
+		printf("no sequence is skipped once these have taken effect\n");
+	else
+		printf("%" PRIu64 " sequence%s skipped once these have taken effect\n", left,
+		    left == 1 ? " is" : "s are");
+	return FAIL_NONE;
+}
+
+static enum fail_code
+print_table(const struct ledger *l, struct failure *f)
+{
+	bool pending = false, any;
 
 	for (size_t i = 0; i < l->pending_n; i++)
-		any = any || is_of_skips(&l->pending[i]);
+		pending = pending || is_of_skips(&l->pending[i]);
+	any = pending || l->skips_n > 0;
 	if (any)
 		printf("%-20s %24s  %s\n", "PLACE", "ORDINALS", "SINCE");
 	else
@@ -63,6 +110,8 @@ print_table(const struct ledger *l)
 		printf("%sstep %" PRId64 " (request %s by %s)\n",
 		    c->kind == LEDGER_UNDO ? "taken back from " : "", c->step, c->id, c->who);
 	}
+	if (pending && print_then(l, f) != FAIL_NONE)
+		return f->code;
 	if (l->quarantined_n > 0)
 		printf(
 		    "\n%-20s %24s  quarantined: the mixer found it damaged\n", "PLACE", "ORDINAL");
@@ -74,6 +123,7 @@ print_table(const struct ledger *l)
 		printf("%-20s %24" PRId64 "  %s\n", place, q->ordinal,
 		    q->reason == NULL ? "" : q->reason);
 	}
+	return FAIL_NONE;
 }
 
 /* ---- for programs ---- */
@@ -139,6 +189,5 @@ skip_print(const char *mix, const struct ledger *last, bool json, struct failure
 		    "mix %s has not started: its ledger is empty, and no sequence is skipped", mix);
 	if (json)
 		return print_json(mix, last, f);
-	print_table(last);
-	return FAIL_NONE;
+	return print_table(last, f);
 }

@@ -79,10 +79,10 @@ static void
 add_undo(struct text *t, const struct mixer_effect *e, const struct ledger_change *c)
 {
 	text_add(t,
-	    "\n%s/%d: %" PRIu64 " of %" PRId64 "..%" PRId64
-	    " are drawn again: those whose place this epoch has passed, in the next one; %" PRIu64
-	    " of %" PRIu64 " sequences are kept out",
-	    c->domain, (int)c->partition, e->drawn, c->first, c->end, e->excluded, e->sequences);
+	    "\n%s/%d: of %" PRId64 "..%" PRId64 " %" PRIu64
+	    " are drawn again, in this epoch where their place is still to come, else from the "
+	    "next one on; of %" PRIu64 " sequences %" PRIu64 " are still kept out",
+	    c->domain, (int)c->partition, c->first, c->end, e->drawn, e->sequences, e->excluded);
 	if (e->quarantined > 0)
 		text_add(
 		    t, "; %" PRIu64 " of the range are quarantined and stay out", e->quarantined);

@@ -216,6 +216,23 @@ bound_config_keep_sizes(
 	return FAIL_NONE;
 }
 
+static const char domains_path[] = "mix.domains.";
+
+/* A whole domain that joins or leaves: its keys, most of them defaults, say nothing. */
+static bool
+add_domain_difference(char *list, const char *key, bool in_ledger)
+{
+	size_t used = strlen(list), path = sizeof(domains_path) - 1;
+
+	if (strncmp(key, domains_path, path) != 0)
+		return false;
+	snprintf(list + used, DIFFERENCES_MAX - used, "%sdomain %s: %s", used == 0 ? "" : "; ",
+	    key + path,
+	    in_ledger ? "in the mix, and not in the file: it leaves"
+		      : "in the file, and not in the mix: it joins");
+	return true;
+}
+
 static void
 add_difference(char *list, const char *key, const json_t *ledger, const json_t *present)
 {
@@ -249,13 +266,17 @@ compare(char *list, const char *path, json_t *ledger, json_t *present, int depth
 		snprintf(inner, sizeof(inner), "%s.%s", path, key);
 		if (depth < 4 && json_is_object(value) && json_is_object(other))
 			compare(list, inner, value, other, depth + 1);
+		else if (json_is_object(value) && other == NULL &&
+			 add_domain_difference(list, inner, true))
+			continue;
 		else if (other == NULL || !json_equal(value, other))
 			add_difference(list, inner, value, other);
 	}
 	json_object_foreach(present, key, value)
 	{
 		snprintf(inner, sizeof(inner), "%s.%s", path, key);
-		if (json_object_get(ledger, key) == NULL)
+		if (json_object_get(ledger, key) == NULL &&
+		    !(json_is_object(value) && add_domain_difference(list, inner, false)))
 			add_difference(list, inner, NULL, value);
 	}
 }
@@ -307,9 +328,8 @@ bound_config_compare(
 		return code;
 	if (*changed && !accept)
 		return fail(f, FAIL_CONFIG,
-		    "the configuration differs from the ledger's: %s; --accept-config takes it "
-		    "from the "
-		    "next step on",
+		    "the configuration differs from the ledger's: %s; --accept-config puts the "
+		    "file in force from the next step on",
 		    changeable);
 	return FAIL_NONE;
 }

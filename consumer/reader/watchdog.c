@@ -91,8 +91,8 @@ watchdog_judge(
 		    seconds, l->step_next);
 	else
 		snprintf(reason, room,
-		    "the mixer is behind: it has written all steps below %" PRId64
-		    ", the last %" PRId64 " s ago",
+		    "it is not published yet: step %" PRId64
+		    " is next, and the mixer wrote last %" PRId64 " s ago",
 		    l->step_next, seconds);
 }
 

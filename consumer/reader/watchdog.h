@@ -10,7 +10,7 @@
  *     the record ends the mix                        there is no such step
  *     step_next is at the lowest run's step + lead   the mixer waits for that run to commit
  *     older than WATCHDOG_STOPPED_MS                 the mixer has stopped, or waits for domains
- *     fresh                                          the mixer is behind
+ *     fresh                                          it is not published yet
  *
  * Connects at the first call of watchdog_why() and keeps the connection: with a handle of its own,
  * because the lanes' handle must not wait for anything but records.

@@ -518,7 +518,7 @@ def test_a_wait_says_that_no_mixer_has_written(mix, open_reader, riffle_module):
 
 def test_a_wait_says_that_the_mixer_is_behind(with_feedback, riffle_module, bootstrap):
     with riffle_module.Reader(with_feedback, bootstrap, step=5) as reader:
-        with pytest.raises(riffle_module.StepTimeout, match=r"the mixer is behind: it has written all steps below 5"):
+        with pytest.raises(riffle_module.StepTimeout, match=r"it is not published yet: step 5 is next"):
             reader.next(3)
 
 

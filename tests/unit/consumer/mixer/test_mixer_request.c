@@ -470,8 +470,9 @@ test_a_skip_is_taken_back_whole_or_in_part_at_its_step(void **state)
 	a = ask_range(m, "u", LEDGER_UNDO, 3, 4, 6);
 	assert_true(a.accepted && a.step == 3);
 	assert_string_equal(a.text,
-	    "takes effect at step 3\na/0: 2 of 4..6 are drawn again: those whose place this epoch "
-	    "has passed, in the next one; 5 of 10 sequences are kept out");
+	    "takes effect at step 3\na/0: of 4..6 2 are drawn again, in this epoch where their "
+	    "place is still to come, else from the next one on; of 10 sequences 5 are still kept "
+	    "out");
 	ledger_answer_clear(&a);
 	check_refused(cancel(m, "c", "s"),
 	    "it would make the accepted request u at step 3 impossible: no sequence of a/0 in "
@@ -503,9 +504,9 @@ test_a_skip_is_taken_back_whole_or_in_part_at_its_step(void **state)
 	check_refused(ask_range(m, "u4", LEDGER_UNDO, -1, 7, 7),
 	    "7..7 is no range of ordinals: a..b has 0 <= a < b");
 	a = ask_range(m, "u5", LEDGER_UNDO, -1, 0, 1000); /* all of it, whatever is skipped */
-	assert_true(a.accepted && strstr(a.text, "a/0: 5 of 0..1000 are drawn again") != NULL);
-	assert_true(strstr(a.text, "1 of 10 sequences are kept out; 1 of the range are "
-				   "quarantined and stay out") != NULL);
+	assert_true(a.accepted && strstr(a.text, "a/0: of 0..1000 5 are drawn again") != NULL);
+	assert_true(strstr(a.text, "of 10 sequences 1 are still kept out; 1 of the range "
+				   "are quarantined and stay out") != NULL);
 	ledger_answer_clear(&a);
 	mixer_close(other);
 	mixer_close(m);

@@ -11,14 +11,18 @@ static const struct {
 	const char *says;
 } rows[] = {
     {{.step_next = 101}, 0, 100, 0, "the mixer has published it (all steps below 101)"},
-    {{.step_next = 100}, 9999, 100, 0, "behind: it has written all steps below 100, the last 9 s"},
+    {{.step_next = 100}, 9999, 100, 0,
+	"not published yet: step 100 is next, and the mixer wrote last 9 s"},
     {{.step_next = 100}, 10000, 100, 0, "has stopped, or waits for its domains"},
-    {{.step_next = 100}, -5, 100, 0, "behind: it has written all steps below 100, the last 0 s"},
+    {{.step_next = 100}, -5, 100, 0,
+	"not published yet: step 100 is next, and the mixer wrote last 0 s"},
     {{.step_next = 100, .kind = LEDGER_END}, 10000, 100, 0, "has ended before step 100"},
-    {{.step_next = 103, .run = slow_run, .runs_n = 2}, 50, 103, 64, "the mixer is behind"},
+    {{.step_next = 103, .run = slow_run, .runs_n = 2}, 50, 103, 64,
+	"it is not published yet: step 10"},
     {{.step_next = 104, .run = slow_run, .runs_n = 2}, 50, 104, 64,
 	"at most 64 steps ahead and waits for run trainers, which has committed step 40"},
-    {{.step_next = 104, .run = slow_run, .runs_n = 2}, 50, 104, 0, "the mixer is behind"},
+    {{.step_next = 104, .run = slow_run, .runs_n = 2}, 50, 104, 0,
+	"it is not published yet: step 10"},
 };
 
 static void
