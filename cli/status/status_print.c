@@ -205,6 +205,13 @@ print_runs(const struct status *st, FILE *to)
 	}
 }
 
+/* It has left the mix and is not in the configuration: its topic is not asked about. */
+static bool
+is_left(const struct status_domain *d)
+{
+	return d->configured < 0 && d->state == LEDGER_LEFT;
+}
+
 /*
  * The column SEALED. "reopened": sequences follow the End, which do not count before the next. A live domain is not expected to be sealed, so that how many of its partitions
  * are is of no interest; whether the mixer waits for it is.
@@ -214,7 +221,7 @@ sealed(const struct status_domain *d, char out[static 32])
 {
 	assert(d->partitions_sealed <= d->partitions_n);
 	if (d->partitions_n == 0)
-		return "no topic";
+		return is_left(d) ? "-" : "no topic";
 	if (d->partitions_sealed == d->partitions_n)
 		return d->sequences > d->sealed_length ? "reopened" : "yes";
 	if (d->live)
@@ -262,8 +269,11 @@ print_domains(const struct status *st, FILE *to)
 	for (size_t i = 0; i < st->domains_n; i++) {
 		const struct status_domain *d = &st->domain[i];
 
-		fprintf(
-		    to, "%-*s %12" PRId64 " %8s", width, d->name, d->sequences, sealed(d, buffer));
+		if (is_left(d))
+			fprintf(to, "%-*s %12s %8s", width, d->name, "-", sealed(d, buffer));
+		else
+			fprintf(to, "%-*s %12" PRId64 " %8s", width, d->name, d->sequences,
+			    sealed(d, buffer));
 		if (st->state != STATUS_NO_MIX)
 			print_shares(d, to);
 		if (b != NULL && b->domain[i].tokens > 0)

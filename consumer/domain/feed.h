@@ -11,6 +11,7 @@
  *     partition_tail  the last record of a partition, which tells its length
  *     partition_log   all sequences of one sealed partition, with their tokens decoded
  *     recipes         whether domain logs are what the configuration says
+ *     last_drawn      whether domain logs are those that a mix has drawn from
  *     documents       the documents of a partition, with their files and lines
  *     document_line   at which lines the documents of a sequence stand
  *     held_out        all sequences of a domain's validation or test set

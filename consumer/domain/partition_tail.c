@@ -28,6 +28,7 @@ take_end(struct partition_tail *out, const uint8_t *bytes, size_t n, struct fail
 	    .record_bytes_max = end.record_bytes_max,
 	    .tokenizer = end.tokenizer,
 	    .sequence_length = end.sequence_length,
+	    .end = true,
 	};
 	return FAIL_NONE;
 }
@@ -49,6 +50,7 @@ take_sequence(struct partition_tail *out, const uint8_t *bytes, size_t n, struct
 	    .record_bytes_max = p->record_bytes_max > n ? p->record_bytes_max : n,
 	    .tokenizer = s.tokenizer,
 	    .sequence_length = s.payload.count - 1,
+	    .frame_hash = s.payload.frame_hash,
 	};
 	return FAIL_NONE;
 }

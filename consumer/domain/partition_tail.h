@@ -37,6 +37,8 @@ struct partition_tail {
 	uint64_t record_bytes_max; /* and of the largest one */
 	uint64_t tokenizer;
 	uint32_t sequence_length;
+	bool end; /* the record is an End; else a Sequence, with the ordinal sequences - 1, */
+	uint64_t frame_hash; /* and this hash */
 };
 
 /* FAIL_DATA: neither a Sequence nor an End, or damaged. Borrows `bytes`. */

@@ -57,6 +57,7 @@ attach_close(struct attach *a)
 	kafka_close(a->reader);
 	config_plan_close(&a->plan);
 	free(a->config_text);
+	last_drawn_close(&a->drawn);
 	*a = (struct attach){0};
 }
 
@@ -80,20 +81,19 @@ read_last(struct attach *a, struct ledger *last, bool *found, struct failure *f)
 	rd_kafka_message_t *msg;
 
 	*found = false;
+	last_drawn_close(&a->drawn);
 	claim_read(&a->claim, -1);
 	if (kafka_last_record(a->reader, a->ledger_topic, 0, &msg, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	if (msg == NULL)
 		return FAIL_NONE;
 	claim_read(&a->claim, msg->offset);
-	if (ledger_decode(last, msg->payload, msg->len, f) != FAIL_NONE) {
+	if (ledger_decode(last, msg->payload, msg->len, f) != FAIL_NONE)
 		fail_within(f, "topic %s offset %" PRId64, a->ledger_topic, msg->offset);
-		rd_kafka_message_destroy(msg);
-		return f->code;
-	}
+	else
+		*found = last_drawn_read(&a->drawn, msg, f) == FAIL_NONE;
 	rd_kafka_message_destroy(msg);
-	*found = true;
-	return FAIL_NONE;
+	return *found ? FAIL_NONE : f->code;
 }
 
 static enum fail_code
@@ -652,6 +652,7 @@ attach_take(struct attach *a, struct lead *lead, const struct ledger *last, bool
 		return FAIL_NONE;
 	/* Asked after the ledger was read: another mixer may have counted with more until now. */
 	if (add_joined(a, last, f) != FAIL_NONE ||
+	    last_drawn_check(&a->drawn, a->domains, *out, NULL, a->reader, f) != FAIL_NONE ||
 	    domains_ask(a->domains, a->reader, false, f) != FAIL_NONE ||
 	    lengths_set(a->domains, *out, f) != FAIL_NONE)
 		return f->code;

@@ -43,6 +43,7 @@
 #include "common/config/config.h"
 #include "common/record/ledger.h"
 #include "consumer/domain/domains.h"
+#include "consumer/domain/last_drawn.h"
 #include "consumer/mixer/mixer.h"
 #include "consumer/plan/config_plan.h"
 #include "consumer/publish/claim.h"
@@ -72,6 +73,7 @@ struct attach {
 	rd_kafka_t *reader;      /* KAFKA_READER for the ledger and the ends of domain topics */
 	struct domains *domains; /* borrowed from attach_bind() on */
 	struct claim claim;
+	struct last_drawn drawn; /* beside the ledger record that was read last */
 	int64_t ledger_end;      /* attach_compare(): the ledger ends there, or behind it */
 	struct config_plan plan; /* of the configuration; set by attach_bind(), as what follows */
 	char *config_text;       /* bound_config.h */
@@ -122,7 +124,8 @@ enum fail_code attach_compare(struct attach *a, const struct ledger *last, struc
 /*
  * Gives *out, the mixer in the state of *last, or a new one where nothing was found; it may be set
  * on failure, too. *over: the record is an END, and the mix has nothing more to do. Adds to the
- * domains those that joined by request. FAIL_FENCED, FAIL_CONFIG, FAIL_DATA as above.
+ * domains those that joined by request. FAIL_FENCED, FAIL_CONFIG, FAIL_DATA as above; FAIL_DATA
+ * also where a domain log is not the one that the mix has drawn from (last_drawn.h).
  */
 enum fail_code attach_take(struct attach *a, struct lead *lead, const struct ledger *last,
     bool found, struct mixer **out, bool *over, struct failure *f);

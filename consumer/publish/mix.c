@@ -35,6 +35,7 @@ enum {
 	LEAD_ASK_MS = 1000,   /* between two questions for the trainers' positions */
 	LEAD_BLOCKED_MS = 20, /* the same while waiting for them */
 	LEAD_PAUSE_MS = 5,
+	LOOK_MS = 2000, /* between two looks for another mixer, while nothing may be written */
 	DRY_PAUSE_MS = 20,
 	RECOVER_PAUSE_MS = 500,
 	WARN_LANES = 16,        /* that are named, of those that do not end with the ledger */
@@ -65,6 +66,8 @@ struct mix {
 	int64_t blocked_ms;    /* since when the lead is used up; 0: it is not */
 	int64_t dry_ms;        /* since when a live domain is dry and waited for; 0: none is */
 	int64_t warned_ms;     /* of either wait */
+	int64_t looked_ms;     /* in either wait: last look for another mixer */
+	int64_t drew_ms;       /* the last step, or the last look at what was drawn before it */
 	int64_t failing_ms;    /* since when failures follow each other without progress; 0: none */
 	int64_t began_ms;      /* the first step; 0: none yet */
 	int64_t logged_ms;     /* progress, with what was published by then: */
@@ -250,6 +253,14 @@ open_feed(struct mix *m, struct failure *f)
 	return feed_open(&m->feed, &o, f);
 }
 
+/* Of all domains, or of one: whether its log is still the one that was drawn from. */
+static enum fail_code
+check_drawn(struct mix *m, const char *name, struct failure *f)
+{
+	return last_drawn_check(
+	    &m->output.drawn, m->domains, mixer_of(m), name, m->attach.reader, f);
+}
+
 /* A control_requests_join: what the topic of a domain that wants to join holds. */
 static enum fail_code
 look_at_joining(void *mix, const char *name, struct mixer_source *out, struct failure *f)
@@ -261,13 +272,18 @@ look_at_joining(void *mix, const char *name, struct mixer_source *out, struct fa
 	int i = domains_named(d, name);
 
 	if (i >= 0) {
-		if (domains_ask(d, m->attach.reader, false, f) != FAIL_NONE)
+		if (domains_ask(d, m->attach.reader, false, f) != FAIL_NONE ||
+		    check_drawn(m, name, f) != FAIL_NONE)
 			return f->code;
 	} else {
 		if (domains_add(d, m->attach.reader, name, false, f) != FAIL_NONE)
 			return f->code;
 		if (worst_case_check(m->config, d, m->attach.plan.plan.block, &ignored, f) !=
 		    FAIL_NONE) {
+			domains_drop_last(d);
+			return f->code;
+		}
+		if (check_drawn(m, name, f) != FAIL_NONE) {
 			domains_drop_last(d);
 			return f->code;
 		}
@@ -577,8 +593,10 @@ open_state(struct mix *m, struct failure *f)
 	if (code == FAIL_NONE)
 		code = attach_take(&m->attach, m->lead, &last, found, &mixer, &m->over, f);
 	ledger_clear(&last);
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE) {
+		output_resume(&m->output, &m->attach.drawn);
 		code = tell_feed(m, mixer, f);
+	}
 	if (code == FAIL_NONE)
 		code = fit_memory(m, mixer, f);
 	if (code == FAIL_NONE)
@@ -610,7 +628,8 @@ attach(struct mix *m, struct failure *f)
 		output_commit(&m->output, mixer_of(m), LEDGER_START, f) != FAIL_NONE))
 		return f->code;
 	attach_started(&m->attach);
-	election_attached(&m->election, clock_ms());
+	m->drew_ms = clock_ms();
+	election_attached(&m->election, m->drew_ms);
 	log_info("mix: mix=%s step=%" PRIu64 " version=%" PRIu64 " mixer=%016" PRIx64,
 	    m->config->mix.name, step, mixer_version(mixer_of(m)), m->attach.claim.mixer);
 	return answer_old(m, f);
@@ -638,10 +657,37 @@ check_lead(struct mix *m, bool *blocked, struct failure *f)
 }
 
 /*
- * Nothing may be published: commits what is open, reads ahead, and warns after a while for whom.
- * Looks then for another mixer, too: one that took over and has ended the mix moves no trainer any
- * more, and so nothing else would tell this one.
+ * A mixer that writes learns from its handle that another has taken over. One that waits writes
+ * nothing, and may keep its place in the election: it looks into the ledger. (Another that has ended
+ * the mix moves no trainer any more, so that nothing else would tell this one.)
  */
+static enum fail_code
+look_while_waiting(struct mix *m, struct failure *f)
+{
+	int64_t now = clock_ms();
+
+	if (now - m->looked_ms < LOOK_MS)
+		return FAIL_NONE;
+	m->looked_ms = now;
+	return attach_still_ours(&m->attach, f);
+}
+
+/*
+ * After a wait: a domain topic may have been recreated meanwhile, with the length that it had. In
+ * the midst of work that is seen, as the topic is gone for a while.
+ */
+static enum fail_code
+look_after_wait(struct mix *m, struct failure *f)
+{
+	int64_t now = clock_ms();
+
+	if (m->output.open || now - m->drew_ms < LOG_MS)
+		return FAIL_NONE;
+	m->drew_ms = now;
+	return check_drawn(m, NULL, f);
+}
+
+/* Nothing may be published: commits what is open, reads ahead, and warns after a while for whom. */
 static enum fail_code
 wait_for_trainers(struct mix *m, struct failure *f)
 {
@@ -649,7 +695,7 @@ wait_for_trainers(struct mix *m, struct failure *f)
 	uint64_t step;
 	const char *run = lead_slowest(m->lead, &step);
 
-	if (commit_open(m, f) != FAIL_NONE)
+	if (commit_open(m, f) != FAIL_NONE || look_while_waiting(m, f) != FAIL_NONE)
 		return f->code;
 	m->failing_ms = 0; /* waiting is no failure to recover from */
 	if (m->blocked_ms == 0)
@@ -659,8 +705,6 @@ wait_for_trainers(struct mix *m, struct failure *f)
 			    " is max_lead_steps=%" PRIu32 " ahead of it",
 		    run, step, step_next(m), m->config->mix.max_lead_steps);
 		m->warned_ms = now;
-		if (attach_still_ours(&m->attach, f) == FAIL_FENCED)
-			return f->code;
 	}
 	if (assembler_idle(m->assembler, LEAD_PAUSE_MS, f) != FAIL_NONE)
 		return f->code;
@@ -678,7 +722,7 @@ wait_for_domain(struct mix *m, struct failure *f)
 	const struct mixer_draw *d = assembler_dry(m->assembler);
 	int64_t now = clock_ms();
 
-	if (commit_open(m, f) != FAIL_NONE)
+	if (commit_open(m, f) != FAIL_NONE || look_while_waiting(m, f) != FAIL_NONE)
 		return f->code;
 	m->failing_ms = 0;
 	if (m->dry_ms == 0)
@@ -712,8 +756,9 @@ take_step(struct mix *m, bool *ended, struct failure *f)
 	if (code != FAIL_NONE || *ended)
 		return code;
 	m->dry_ms = 0;
+	m->drew_ms = clock_ms();
 	if (m->began_ms == 0)
-		m->began_ms = clock_ms();
+		m->began_ms = m->drew_ms;
 	code = output_step(&m->output, mixer_of(m), &step, f);
 	assembler_release(m->assembler);
 	return code;
@@ -820,6 +865,8 @@ run(struct mix *m, bool *done, struct failure *f)
 				return f->code;
 			continue;
 		}
+		if (look_after_wait(m, f) != FAIL_NONE)
+			return f->code;
 		if (!m->output.open && lengths_ask(&m->lengths, m->domains, m->attach.reader,
 					   m->assembler, f) != FAIL_NONE)
 			return f->code;

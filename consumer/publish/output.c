@@ -65,6 +65,15 @@ output_expect_ledger(struct output *o, int64_t offset_next)
 	transactions_expect_ledger(o->transactions, offset_next);
 }
 
+void
+output_resume(struct output *o, struct last_drawn *l)
+{
+	assert(!o->open);
+	last_drawn_close(&o->drawn);
+	o->drawn = *l;
+	*l = (struct last_drawn){0};
+}
+
 enum fail_code
 output_check_owner(struct output *o, struct failure *f)
 {
@@ -89,6 +98,7 @@ output_close(struct output *o)
 	o->transactions = NULL;
 	o->open = false;
 	dead_letters_clear(&o->letters);
+	last_drawn_close(&o->drawn);
 	clear_answers(o);
 }
 
@@ -142,6 +152,8 @@ output_step(
 	if (begin(o, number, f) != FAIL_NONE)
 		return f->code;
 	assert(number >= o->step_first);
+	if (last_drawn_add(&o->drawn, step->draw, step->record, step->n, f) != FAIL_NONE)
+		return f->code;
 	return put_lanes(o, m, number, step, f);
 }
 
@@ -187,12 +199,17 @@ encode_ledger(const struct output *o, const struct mixer *m, enum ledger_kind ki
 enum fail_code
 output_ledger_bytes(const struct output *o, const struct mixer *m, size_t *n, struct failure *f)
 {
-	uint8_t *bytes;
+	size_t header_n;
+	uint8_t *bytes, *header;
 
 	assert(o->answers_n == 0);
 	if (encode_ledger(o, m, LEDGER_STEPS, NULL, 0, &bytes, n, f) != FAIL_NONE)
 		return f->code;
 	free(bytes);
+	if (last_drawn_encode(&o->drawn, &header, &header_n, f) != FAIL_NONE)
+		return f->code;
+	free(header);
+	*n += header_n;
 	return FAIL_NONE;
 }
 
@@ -201,20 +218,30 @@ put_ledger(struct output *o, const struct mixer *m, enum ledger_kind kind, struc
 {
 	struct ledger_answer *answer = o->answer;
 	size_t answers_n = o->answers_n, n;
-	uint8_t *bytes;
+	struct transactions_header header = {.name = LAST_DRAWN_HEADER};
+	uint8_t *bytes, *drawn;
+	enum fail_code code;
 
 	o->answer = NULL; /* the record's now */
 	o->answers_n = 0;
 	if (encode_ledger(o, m, kind, answer, answers_n, &bytes, &n, f) != FAIL_NONE)
 		return f->code;
-	if (n > TOPIC_LEDGER_BYTES) {
+	if (last_drawn_encode(&o->drawn, &drawn, &header.n, f) != FAIL_NONE) {
 		free(bytes);
+		return f->code;
+	}
+	if (n + header.n > TOPIC_LEDGER_BYTES) {
+		free(bytes);
+		free(drawn);
 		return fail(f, FAIL_DATA,
 		    "a ledger record of %zu bytes is more than topic %s.ledger takes (%d): the mix "
 		    "has too many domains, skipped ranges and quarantined sequences together",
-		    n, o->of.config->mix.name, TOPIC_LEDGER_BYTES);
+		    n + header.n, o->of.config->mix.name, TOPIC_LEDGER_BYTES);
 	}
-	return transactions_put_ledger(o->transactions, bytes, n, f);
+	header.value = drawn;
+	code = transactions_put_ledger(o->transactions, bytes, n, &header, f);
+	free(drawn);
+	return code;
 }
 
 enum fail_code

@@ -36,6 +36,7 @@
 #include "common/config/config.h"
 #include "common/record/ledger.h"
 #include "consumer/domain/domains.h"
+#include "consumer/domain/last_drawn.h"
 #include "consumer/publish/assembler.h"
 #include "consumer/publish/dead_letters.h"
 #include "consumer/publish/lead.h"
@@ -63,6 +64,7 @@ struct output {
 	struct ledger_answer *answer;      /* [answers_n], for the next ledger record */
 	size_t answers_n;
 	struct dead_letters letters;       /* for the next transaction that ends */
+	struct last_drawn drawn;           /* of each domain, up to the last step taken */
 	uint64_t bytes_total, steps_total; /* published by this process, for the log */
 };
 
@@ -76,6 +78,9 @@ enum fail_code output_open(struct output *o, struct failure *f);
 void output_expect(struct output *o, uint32_t lane, int64_t offset_next);
 /* The same of the ledger. */
 void output_expect_ledger(struct output *o, int64_t offset_next);
+
+/* What was drawn of each domain before the next step, as the ledger has it. Takes what *l owns. */
+void output_resume(struct output *o, struct last_drawn *l);
 
 /* FAIL_NONE: no other mixer's handle was opened since ours. No transaction is open. FAIL_FENCED. */
 enum fail_code output_check_owner(struct output *o, struct failure *f);

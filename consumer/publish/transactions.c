@@ -383,6 +383,14 @@ not_delivered(struct transactions *t, rd_kafka_resp_err_t err, struct failure *f
 	    "publishing", t->failed_topic);
 }
 
+/* After a record was put: whether an earlier one has failed. */
+static enum fail_code
+look_at_reports(struct transactions *t, struct failure *f)
+{
+	rd_kafka_poll(t->rk, 0);
+	return t->failed == RD_KAFKA_RESP_ERR_NO_ERROR ? FAIL_NONE : not_delivered(t, t->failed, f);
+}
+
 /* Waits while the queue is full: a record that was left out would be a gap at a trainer. */
 static enum fail_code
 put(struct transactions *t, rd_kafka_topic_t *topic, int32_t partition, const uint8_t *key,
@@ -402,10 +410,7 @@ put(struct transactions *t, rd_kafka_topic_t *topic, int32_t partition, const ui
 		}
 		rd_kafka_poll(t->rk, 10);
 	}
-	rd_kafka_poll(t->rk, 0);
-	if (t->failed != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return not_delivered(t, t->failed, f);
-	return FAIL_NONE;
+	return look_at_reports(t, f);
 }
 
 enum fail_code
@@ -419,10 +424,45 @@ transactions_put(struct transactions *t, uint32_t lane, uint8_t *bytes, size_t n
 	    lane_map_shared(&t->map) ? key : NULL, bytes, n, f);
 }
 
-enum fail_code
-transactions_put_ledger(struct transactions *t, uint8_t *bytes, size_t n, struct failure *f)
+/* The same for a record with headers, which it takes (NULL: no memory). Copies `bytes`. */
+static enum fail_code
+put_with(struct transactions *t, rd_kafka_topic_t *topic, rd_kafka_headers_t *headers,
+    const uint8_t *bytes, size_t n, struct failure *f)
 {
-	return put(t, t->ledger, 0, NULL, bytes, n, f);
+	rd_kafka_resp_err_t err;
+
+	if (headers == NULL)
+		return fail_memory(f);
+	for (;;) { /* RD_KAFKA_MSG_F_BLOCK would wait for ever: only polling makes room */
+		err = rd_kafka_producev(t->rk, RD_KAFKA_V_RKT(topic), RD_KAFKA_V_PARTITION(0),
+		    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+		    RD_KAFKA_V_VALUE((void *)(uintptr_t)bytes, n), RD_KAFKA_V_HEADERS(headers),
+		    RD_KAFKA_V_END);
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			return look_at_reports(t, f);
+		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || t->failed != 0)
+			break;
+		rd_kafka_poll(t->rk, 10);
+	}
+	rd_kafka_headers_destroy(headers);
+	return not_delivered(t, t->failed != 0 ? t->failed : err, f);
+}
+
+enum fail_code
+transactions_put_ledger(struct transactions *t, uint8_t *bytes, size_t n,
+    const struct transactions_header *header, struct failure *f)
+{
+	rd_kafka_headers_t *headers;
+	enum fail_code code;
+
+	if (header == NULL)
+		return put(t, t->ledger, 0, NULL, bytes, n, f);
+	headers = rd_kafka_headers_new(1);
+	if (headers != NULL)
+		rd_kafka_header_add(headers, header->name, -1, header->value, (ssize_t)header->n);
+	code = put_with(t, t->ledger, headers, bytes, n, f);
+	free(bytes);
+	return code;
 }
 
 static rd_kafka_headers_t *
@@ -456,24 +496,7 @@ enum fail_code
 transactions_put_reject(
     struct transactions *t, const struct transactions_reject *r, struct failure *f)
 {
-	rd_kafka_headers_t *headers = reject_headers(r);
-	rd_kafka_resp_err_t err;
-
-	if (headers == NULL)
-		return fail_memory(f);
-	for (;;) { /* RD_KAFKA_MSG_F_BLOCK would wait for ever: only polling makes room */
-		err = rd_kafka_producev(t->rk, RD_KAFKA_V_RKT(t->rejects), RD_KAFKA_V_PARTITION(0),
-		    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-		    RD_KAFKA_V_VALUE((void *)(uintptr_t)r->bytes, r->n),
-		    RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
-		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-			return FAIL_NONE;
-		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL || t->failed != 0)
-			break;
-		rd_kafka_poll(t->rk, 10);
-	}
-	rd_kafka_headers_destroy(headers);
-	return not_delivered(t, err, f);
+	return put_with(t, t->rejects, reject_headers(r), r->bytes, r->n, f);
 }
 
 static enum fail_code

@@ -100,6 +100,13 @@ struct transactions_offset {
 	int64_t taken;
 };
 
+/* A Kafka header of a record. */
+struct transactions_header {
+	const char *name;
+	const void *value; /* [n] */
+	size_t n;
+};
+
 /* A record that could not be used, for <corpus>.rejects. */
 struct transactions_reject {
 	const char *topic;
@@ -141,11 +148,14 @@ void transactions_expect(struct transactions *t, uint32_t lane, int64_t offset_n
 /* The same of the ledger. */
 void transactions_expect_ledger(struct transactions *t, int64_t offset_next);
 
-/* Takes `bytes` (malloc), also on failure. Waits where the queue is full. */
+/*
+ * Takes `bytes` (malloc), also on failure; copies the header, where it is not NULL. Waits where the
+ * queue is full.
+ */
 enum fail_code transactions_put(
     struct transactions *t, uint32_t lane, uint8_t *bytes, size_t n, struct failure *f);
-enum fail_code transactions_put_ledger(
-    struct transactions *t, uint8_t *bytes, size_t n, struct failure *f);
+enum fail_code transactions_put_ledger(struct transactions *t, uint8_t *bytes, size_t n,
+    const struct transactions_header *header, struct failure *f);
 /* Copies. */
 enum fail_code transactions_put_reject(
     struct transactions *t, const struct transactions_reject *r, struct failure *f);

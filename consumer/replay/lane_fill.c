@@ -39,7 +39,7 @@ lane_fill_put_ledger(struct lane_fill *p, const struct ledger *l, struct failure
 		return FAIL_NONE;
 	if (begin(p, f) != FAIL_NONE || ledger_encode(l, &bytes, &n, f) != FAIL_NONE)
 		return f->code;
-	return transactions_put_ledger(p->transactions, bytes, n, f);
+	return transactions_put_ledger(p->transactions, bytes, n, NULL, f);
 }
 
 enum fail_code

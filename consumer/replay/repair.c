@@ -165,7 +165,8 @@ abort_open(struct work *w, struct failure *f)
 		free(ledger);
 		return f->code;
 	}
-	if (ledger != NULL && transactions_put_ledger(w->transactions, ledger, 1, f) != FAIL_NONE)
+	if (ledger != NULL &&
+	    transactions_put_ledger(w->transactions, ledger, 1, NULL, f) != FAIL_NONE)
 		return f->code;
 	for (uint32_t i = 0; i < w->lanes; i++) {
 		uint8_t *bytes;

@@ -242,7 +242,7 @@ commit(struct republish *p, struct ledger l, enum ledger_kind kind, const struct
 	assert(p->open);
 	l.step_first = (int64_t)p->open_first;
 	if (ledger_encode(&l, &bytes, &n, f) != FAIL_NONE ||
-	    transactions_put_ledger(p->transactions, bytes, n, f) != FAIL_NONE)
+	    transactions_put_ledger(p->transactions, bytes, n, NULL, f) != FAIL_NONE)
 		return f->code;
 	fault_point("replay.before_commit");
 	if (transactions_commit(p->transactions, NULL, 0, f) != FAIL_NONE)

@@ -420,11 +420,67 @@ may_be_waited_for(const struct status *st, const struct status_domain *d)
 	       (double)left < d->intended * status_global_batch(st) && waits_long(st);
 }
 
+/* Whether the mix skips all ordinals of a partition below `end`. */
+static bool
+skips_all_below(
+    const struct ledger *l, const struct status_domain *d, size_t partition, int64_t end)
+{
+	int64_t at = 0;
+	bool found = d->mixed >= 0;
+
+	while (found && at < end) {
+		found = false;
+		for (size_t i = 0; i < l->skips_n; i++) {
+			const struct ledger_skip *s = &l->skip[i];
+
+			if ((int)s->domain == d->mixed && s->partition == partition &&
+			    s->first <= at && s->end > at) {
+				at = s->end;
+				found = true;
+			}
+		}
+	}
+	return at >= end;
+}
+
+/* Records that retention or DeleteRecords has taken from the beginning of a domain's log. */
+static void
+find_cut(struct status *st, const struct status_domain *d)
+{
+	for (size_t p = 0; d->partition != NULL && p < d->partitions_n; p++) {
+		const struct status_partition *s = &d->partition[p];
+		int64_t end = s->low < (int64_t)s->sequences ? s->low : (int64_t)s->sequences;
+
+		if (s->low == 0 || d->state == LEDGER_LEFT ||
+		    skips_all_below(&st->ledger, d, p, end))
+			continue;
+		if (d->mixed < 0)
+			problem(st, "STATUS-DOMAIN-CUT",
+			    "domain %s: the first %" PRId64
+			    " records of partition %zu were deleted (retention, or DeleteRecords; "
+			    "domain topics are to be kept for ever). A mix stops where it would "
+			    "draw one of them: `riffle %s -c %s %s --restart` publishes all again",
+			    d->name, s->low, p, config_publisher(st->config, d->name),
+			    st->config->path, d->name);
+		if (d->mixed < 0)
+			continue;
+		problem(st, "STATUS-DOMAIN-CUT",
+		    "domain %s: the first %" PRId64
+		    " records of partition %zu were deleted (retention, or DeleteRecords; domain "
+		    "topics are to be kept for ever). A mix stops where it would draw one of them: "
+		    "`riffle skip -c %s %s/%zu 0..%" PRId64 "` leaves them out",
+		    d->name, s->low, p, st->config->path, d->name, p, end);
+	}
+}
+
 static void
 find_domain_problems(struct status *st, const struct status_domain *d)
 {
 	const char *path = st->config->path, *command = config_publisher(st->config, d->name);
 
+	if (d->other[0] != '\0')
+		problem(st, "STATUS-DOMAIN-REPLACED", "%s", d->other);
+	find_cut(st, d);
 	if (d->bad[0] != '\0')
 		problem(st, "STATUS-DOMAIN-UNREADABLE", "domain %s: %s", d->name, d->bad);
 	if (d->differs.kind[0] != '\0')
@@ -633,8 +689,8 @@ static bool
 is_stuck(const struct status *st)
 {
 	static const char *const refused[] = {"STATUS-TOPICS-MISSING", "STATUS-TOPIC",
-	    "STATUS-DOMAIN-CHANGED", "STATUS-DOMAIN-UNREADABLE", "STATUS-LANE-END",
-	    "STATUS-LANE-UNREADABLE", "STATUS-RUN-LOST"};
+	    "STATUS-DOMAIN-REPLACED", "STATUS-DOMAIN-CHANGED", "STATUS-DOMAIN-UNREADABLE",
+	    "STATUS-LANE-END", "STATUS-LANE-UNREADABLE", "STATUS-RUN-LOST"};
 
 	for (size_t i = 0; i < st->problems_n; i++)
 		for (size_t k = 0; k < sizeof(refused) / sizeof(refused[0]); k++)

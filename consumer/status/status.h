@@ -100,7 +100,8 @@ struct status_domain {
 	size_t partitions_n, partitions_sealed;
 	/* Its log was published with another configuration; both "" where it was not. */
 	struct recipe_differences differs;
-	char bad[STATUS_PROBLEM_BYTES]; /* why a last record cannot be read; else "" */
+	char bad[STATUS_PROBLEM_BYTES];   /* why a last record cannot be read; else "" */
+	char other[STATUS_PROBLEM_BYTES]; /* why the mix did not draw from this log; else "" */
 };
 
 struct status_run {

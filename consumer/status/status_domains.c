@@ -68,6 +68,29 @@ list_domains(struct status *st, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* 0: there is no such topic, or it is not asked about. The plan has those of the configuration's domains alone. */
+static enum fail_code
+count_partitions(struct status_query *q, const struct status *st, size_t domain, const char *topic,
+    int *partitions, struct failure *f)
+{
+	const struct topics_report *r;
+	const char *ignored;
+	enum fail_code code;
+
+	*partitions = 0;
+	if (domain >= st->config->domains_n && st->domain[domain].state == LEDGER_LEFT)
+		return FAIL_NONE; /* nobody draws from it: what its topic holds is of no interest */
+	if (domain >= st->config->domains_n) {
+		code = kafka_partitions(q->reader, topic, partitions, STATUS_QUERY_MS, f);
+		if (code == FAIL_DENIED) /* a right for a domain that is none of this file's */
+			*partitions = 0;
+		return code == FAIL_DENIED ? FAIL_NONE : code;
+	}
+	r = status_query_topic(st, TOPIC_DOMAIN, (int)domain, &ignored);
+	*partitions = r == NULL ? 0 : r->partitions;
+	return FAIL_NONE;
+}
+
 /*
  * Makes room for the partitions that exist, and lists them; each entry has its partition as opaque.
  * What was read of them before stays true until ask_watermarks() finds that they have grown.
@@ -76,16 +99,18 @@ static enum fail_code
 list_partitions(struct status_query *q, struct status *st, rd_kafka_topic_partition_list_t *list,
     struct failure *f)
 {
-	for (size_t i = 0; i < st->config->domains_n; i++) {
+	for (size_t i = 0; i < st->domains_n; i++) {
 		struct status_domain *d = &st->domain[i];
-		const char *topic;
-		const struct topics_report *r =
-		    status_query_topic(st, TOPIC_DOMAIN, (int)i, &topic);
+		char topic[TOPIC_MAX_BYTES + 1];
+		int partitions;
 
-		if (r == NULL)
+		names_domain_topic(topic, st->config->corpus, d->name, SET_TRAIN);
+		if (count_partitions(q, st, i, topic, &partitions, f) != FAIL_NONE)
+			return f->code;
+		if (partitions == 0)
 			continue;
 		assert(d->partition == NULL);
-		d->partitions_n = (size_t)r->partitions;
+		d->partitions_n = (size_t)partitions;
 		d->partition = calloc(d->partitions_n + 1, sizeof(*d->partition));
 		if (d->partition == NULL)
 			return fail_memory(f);
@@ -94,7 +119,7 @@ list_partitions(struct status_query *q, struct status *st, rd_kafka_topic_partit
 			    rd_kafka_topic_partition_list_add(list, topic, (int32_t)p);
 
 			e->opaque = &d->partition[p];
-			if (p < q->seen_n[i])
+			if (i < st->config->domains_n && p < q->seen_n[i])
 				d->partition[p] = q->seen[i][p];
 		}
 	}
@@ -309,6 +334,74 @@ ask_recipes(struct status_query *q, struct status *st, struct failure *f)
 	return code;
 }
 
+/* The ledger's domains that a mixer would compare, and their topics. */
+static void
+list_looks(
+    struct last_drawn_look *look, char (*topic)[TOPIC_MAX_BYTES + 1], const struct status *st)
+{
+	for (size_t i = 0; i < st->domains_n; i++) {
+		const struct status_domain *d = &st->domain[i];
+		bool drawn = d->state == LEDGER_ACTIVE || d->state == LEDGER_JOINING;
+
+		if (d->mixed < 0 || d->partitions_n == 0 || (!drawn && d->configured < 0) ||
+		    d->state == LEDGER_DROPPED)
+			continue;
+		names_domain_topic(topic[d->mixed], st->config->corpus, d->name, SET_TRAIN);
+		look[d->mixed].topic = topic[d->mixed];
+	}
+}
+
+static enum fail_code
+compare_drawn(struct status_query *q, const struct status *st, struct failure *f)
+{
+	size_t n = st->ledger.domains_n;
+	struct last_drawn_look *look = calloc(n + 1, sizeof(*look));
+	char(*topic)[TOPIC_MAX_BYTES + 1] = calloc(n + 1, sizeof(*topic));
+	enum fail_code code = FAIL_NONE;
+
+	free(q->other);
+	q->other = calloc(n + 1, sizeof(*q->other));
+	q->others_n = n;
+	if (look == NULL || topic == NULL || q->other == NULL)
+		code = fail_memory(f);
+	else
+		list_looks(look, topic, st);
+	if (code == FAIL_NONE)
+		code = last_drawn_compare(&q->drawn, look, n, q->reader, STATUS_QUERY_MS, f);
+	for (size_t k = 0; code == FAIL_NONE && k < n; k++) {
+		struct failure why;
+
+		if (!look[k].other)
+			continue;
+		last_drawn_fail(&look[k], st->ledger.domain[k].name, st->config->path, &why);
+		snprintf(q->other[k], sizeof(q->other[k]), "%.*s", (int)sizeof(q->other[k]) - 1,
+		    why.text);
+	}
+	free(look);
+	free(topic);
+	return code;
+}
+
+/* Asked again once a domain's log has other ends than before. */
+static enum fail_code
+ask_drawn(struct status_query *q, struct status *st, struct failure *f)
+{
+	int64_t ends = 0;
+
+	for (size_t i = 0; i < st->domains_n; i++)
+		for (size_t p = 0; p < st->domain[i].partitions_n; p++)
+			ends += st->domain[i].partition[p].low + st->domain[i].partition[p].high;
+	if ((q->other == NULL || q->others_n != st->ledger.domains_n || q->others_of != ends) &&
+	    compare_drawn(q, st, f) != FAIL_NONE)
+		return f->code;
+	q->others_of = ends;
+	for (size_t i = 0; i < st->domains_n; i++)
+		if (st->domain[i].mixed >= 0)
+			memcpy(st->domain[i].other, q->other[st->domain[i].mixed],
+			    sizeof(st->domain[i].other));
+	return FAIL_NONE;
+}
+
 enum fail_code
 status_domains_read(struct status_query *q, struct status *st, struct failure *f)
 {
@@ -327,6 +420,8 @@ status_domains_read(struct status_query *q, struct status *st, struct failure *f
 		code = keep_partitions(q, st, f);
 	if (code == FAIL_NONE)
 		code = ask_recipes(q, st, f);
+	if (code == FAIL_NONE)
+		code = ask_drawn(q, st, f);
 	if (code == FAIL_NONE)
 		code = ask_mixer_commits(q, st, list, f);
 	rd_kafka_topic_partition_list_destroy(list);

@@ -89,6 +89,8 @@ status_query_close(struct status_query *q)
 	free(q->seen);
 	free(q->seen_n);
 	free(q->differs);
+	last_drawn_close(&q->drawn);
+	free(q->other);
 	free(q);
 }
 
@@ -212,6 +214,10 @@ read_ledger(struct status_query *q, struct status *st, const char *topic, struct
 		return FAIL_NONE;
 	}
 	code = ledger_decode(&st->ledger, last->payload, last->len, f);
+	if (code == FAIL_NONE && last_drawn_read(&q->drawn, last, f) != FAIL_NONE) {
+		rd_kafka_message_destroy(last);
+		return f->code;
+	}
 	st->ledger_time_ms = rd_kafka_message_timestamp(last, NULL);
 	offset = last->offset;
 	samples = SAMPLES_BYTES / (int64_t)(last->len + 1);

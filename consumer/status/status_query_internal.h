@@ -12,6 +12,7 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "consumer/domain/last_drawn.h"
 #include "consumer/status/status_query.h"
 
 enum {
@@ -37,7 +38,12 @@ struct status_query {
 	size_t *seen_n;
 	bool ends_seen; /* the ends of the lanes were compared with the ledger */
 	struct recipe_differences *differs; /* [config->domains_n]; NULL: not asked yet */
-	bool kept_known; /* the first batch was read, when lane 0 began at kept_low */
+	struct last_drawn drawn;            /* beside the last record of the ledger */
+	/* [others_n] by the ledger's index: status_domain.other; NULL: not compared yet. */
+	char (*other)[STATUS_PROBLEM_BYTES];
+	size_t others_n;
+	int64_t others_of; /* the ends of all domains, summed up, when they were compared */
+	bool kept_known;   /* the first batch was read, when lane 0 began at kept_low */
 	int64_t kept_low;
 	uint64_t step_kept;
 };

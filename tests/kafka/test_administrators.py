@@ -163,6 +163,77 @@ def test_a_ledger_that_loses_its_end_under_a_mixer_stops_it(mix, riffle, read):
     riffle("mix", "-c", mix.config, "--until-step", STEPS + LEAD + 1)
 
 
+def other_text(mix, fill, unique, sequences=230):
+    """Domain a, deleted with Kafka's tools and published again from other text, with more sequences."""
+    mix.tool("topic", "delete", f"{unique}.a")
+    fill("a", seed=2, sequences=sequences)
+
+
+OTHER = "is not the one that the mix has drawn: the topic was recreated and holds other text"
+
+
+def test_a_domain_that_was_created_again_from_other_text_stops_the_mix(mix, riffle, fill, configure, read, unique):
+    other_text(mix, fill, unique)
+    configure({"a": 0.5, "b": 0.5}, max_lead_steps=LEAD)
+    problems = json.loads(riffle("status", "-c", mix.config, "--json").stdout)["problem_list"]
+    assert "STATUS-DOMAIN-REPLACED" in [p["code"] for p in problems]
+    mixer = riffle("mix", "-c", mix.config, "--until-step", STEPS + LEAD + 4, check=False)
+    assert mixer.returncode == 1
+    for said in (problems[0]["text"], mixer.stderr):
+        assert "domain a: sequence " in said and f"of topic {unique}.a partition 0 {OTHER}" in said
+        assert "as a domain of another name" in said and "--accept-config" in said
+    without = configure({"b": 1}, max_lead_steps=LEAD)  # the way out: domain a leaves
+    mixer = riffle.popen("mix", "-c", without, "--accept-config", "--yes", "--until-step", STEPS + LEAD + 1)
+    read(without, 4, commit_every=1)
+    assert mixer.wait(timeout=60) == 0
+    problems = json.loads(riffle("status", "-c", without, "--json").stdout)["problem_list"]
+    assert "STATUS-DOMAIN-REPLACED" not in [p["code"] for p in problems]
+
+
+def test_a_domain_that_was_created_again_from_the_same_text_is_the_same(mix, riffle, fill, read, unique):
+    mix.tool("topic", "delete", f"{unique}.a")
+    fill("a")
+    assert not mix.problems()
+    mixer = riffle.popen("mix", "-c", mix.config, "--until-step", STEPS + LEAD + 4)
+    read(mix.config, 8, commit_every=1)
+    assert mixer.wait(timeout=60) == 0
+    riffle("replay", "-c", mix.config, "--steps", f"0..{STEPS + LEAD + 4}")
+
+
+def test_a_domain_that_is_created_again_under_a_mixer_that_waits_stops_it(mix, riffle, fill, unique):
+    """With the length that it had: no length tells."""
+    mixer = riffle.popen("mix", "-c", mix.config)
+    assert "mixer=" in mixer.stderr.readline()  # attached; it waits for its trainers
+    while "MIX-LEAD" not in mixer.stderr.readline():  # for ten seconds now
+        assert mixer.poll() is None
+    other_text(mix, fill, unique, sequences=200)
+    riffle("read", "-c", mix.config, "--steps", 4, "--commit-every", 1, "--timeout", 20, check=False)
+    said = mixer.communicate(timeout=60)[1]
+    assert mixer.returncode == 1 and OTHER in said, said
+
+
+def test_a_domain_of_which_the_first_records_were_deleted_is_said_to_be_that(riffle, fill, configure, tools, bootstrap, unique):
+    """Retention, on a topic that is to be kept for ever."""
+    fill("a")
+    config = configure({"a": 1})
+    mix = Mix(riffle, config, tools, bootstrap, f"{unique}-mix")
+    riffle("mix", "-c", config, "--until-step", 1)
+    mix.tool("trim", f"{unique}.a", 0, 50)
+    out = f"`riffle skip -c {config} a/0 0..50`"
+    problem, = [p for p in mix.problems() if "were deleted" in p]
+    assert "domain a: the first 50 records of partition 0 were deleted (retention, or DeleteRecords; " in problem
+    assert out in problem
+    topics = riffle("topics", "-c", config)
+    assert f"TOPICS-CUT topic {unique}.a: its first 50 records" in topics.stderr
+    mixer = riffle("mix", "-c", config, "--until-step", 20, check=False)
+    assert mixer.returncode == 1
+    assert "its first records were deleted (retention, or DeleteRecords), and ordinals 0..50 with them" in mixer.stderr
+    assert "`riffle skip a/0 0..50` leaves them out" in mixer.stderr
+    riffle("skip", "-c", config, "a/0", "0..50", "--timeout", 1, check=False)  # no mixer answers yet
+    riffle("mix", "-c", config, "--until-step", 20)
+    assert not [p for p in mix.problems() if "were deleted" in p]
+
+
 @pytest.fixture
 def short_transactions(tmp_path):
     """A broker of its own that allows transactions of 5 s."""
@@ -171,7 +242,7 @@ def short_transactions(tmp_path):
     env.pop("RIFFLE_BOOTSTRAP", None)
     words = [ROOT / "scripts/kafka", "{}", "--version", os.environ.get("KAFKA", "3.9")]
     yield subprocess.run([words[0], "up", *words[2:]], env=env, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    subprocess.run([words[0], "down", *words[2:]], env=env, check=True)
+    subprocess.run([words[0], "down", "--yes", *words[2:]], env=env, check=True)
 
 
 class TestShortTransactions:

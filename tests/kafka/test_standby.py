@@ -186,6 +186,23 @@ def test_a_second_active_one_fences_the_first_and_the_standby_goes_on_waiting(pa
     same(hit, calm)
 
 
+@pytest.mark.alone
+def test_of_mixers_that_wait_for_trainers_the_newest_stays_and_each_older_one_ends(fill, configure, mixer, position):
+    """None of them writes, so that no broker tells them; the election may leave its partition to any of them."""
+    fill("a")
+    config = configure({"a": 1}, max_lead_steps=8)
+    older = mixer(config)
+    wait_until(lambda: position(config) == 8, "the last step that the trainers allow")
+    for _ in range(4):
+        newer = mixer(config)
+        newer.leads()
+        older.ends(3, seconds=20)
+        assert older.says("another mixer has taken over")
+        older = newer
+    older.signal(signal.SIGTERM)
+    older.ends(0)
+
+
 def test_with_the_end_of_the_mix_the_standby_ends(fill, configure, mixer):
     fill("a", sequences=100)
     config = configure({"a": 1}, domains={"a": {"on_end": "stop"}}, max_lead_steps=0, **SLOW)

@@ -165,6 +165,21 @@ def test_realised_shares_stand_beside_the_target_of_all_versions(status, riffle,
     assert "TARGET" in table and books[4] == "80.000000%" and books[5] == "50.000000%"
 
 
+def test_a_domain_that_left_is_not_said_to_have_no_topic(riffle, write_config, config, mixed):
+    mixed(2)
+    with open(config) as file:
+        shorter = yaml.safe_load(file)
+    gone = sorted(shorter["domains"])[-1]
+    del shorter["domains"][gone], shorter["mix"]["weights"][gone]
+    path = write_config(shorter, "shorter.yml")
+    refused = riffle("mix", "-c", path, "--until-step", 4, check=False).stderr
+    assert f"domain {gone}: in the mix, and not in the file: it leaves; --accept-config puts the file in force" in refused
+    assert "catch_up" not in refused, "keys that nobody wrote"
+    riffle("mix", "-c", path, "--until-step", 4, "--accept-config", "--yes")
+    row, = [line.split() for line in riffle("status", "-c", path).stdout.splitlines() if line.startswith(f"{gone} ")]
+    assert row[1:3] == ["-", "-"] and row[-1] == "left"
+
+
 def test_a_mix_runs_while_a_mixer_is_active(status, riffle, config, mixed, wait_for):
     mixed(10)
     assert status()["mix"]["state"] == "stopped"

@@ -34,6 +34,7 @@ test_a_sequence_repeats_the_length_of_the_end_before_it(void **unused)
 		assert_int_equal(tail.record_bytes_max, w.n);
 		assert_int_equal(tail.sequence_length, sample_payload.count - 1);
 		assert_true(tail.tokenizer == SAMPLE_TOKENIZER);
+		assert_true(!tail.end && tail.frame_hash == sample_payload.frame_hash);
 		wire_writer_close(&w);
 	}
 }
@@ -55,6 +56,7 @@ test_an_end_seals_all_that_is_there(void **unused)
 	assert_int_equal(partition_tail_decode(&tail, w.bytes, w.n, &f), FAIL_NONE);
 	assert_true(tail.sealed && tail.sequences == 9 && tail.sealed_sequences == 9);
 	assert_true(tail.record_bytes == 90 && tail.record_bytes_max == 11);
+	assert_true(tail.end && tail.frame_hash == 0);
 	assert_true(tail.sequence_length == 8 && tail.tokenizer == 5);
 	wire_writer_close(&w);
 }

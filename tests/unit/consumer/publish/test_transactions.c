@@ -179,7 +179,7 @@ test_a_delivery_before_the_end_of_its_lane_or_ledger_is_never_committed(void **u
 	assert_int_equal(transact(p), FAIL_NONE);
 	transactions_expect_ledger(p, 1 << 20);
 	assert_int_equal(transactions_begin(p, &f), FAIL_NONE);
-	assert_int_equal(transactions_put_ledger(p, calloc(1, 1), 1, &f), FAIL_NONE);
+	assert_int_equal(transactions_put_ledger(p, calloc(1, 1), 1, NULL, &f), FAIL_NONE);
 	assert_int_equal(transactions_commit(p, NULL, 0, &f), FAIL_BROKER);
 	assert_non_null(strstr(f.text, "topic m.ledger"));
 	assert_non_null(strstr(f.text, "the ledger ended at 1048576 before"));
