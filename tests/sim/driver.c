@@ -226,7 +226,7 @@ static const struct loss_words {
     {is_repair, "was cut while it was read"},
     {is_repair, "topic m.batches does not exist"},
     {is_repair, "partitions were added"},
-    {is_repair, "was deleted while it was read"}, /* by retention: the next call begins behind it */
+    {is_repair, "was deleted while it was read"}, /* by retention, or with the topic */
     {is_repair, "the batch topic has"},
     {is_repair, "are not all published"},
     {is_repair, "a mixer is publishing mix m"},
