@@ -64,7 +64,7 @@ worst_case_check(const struct config *c, const struct domains *d, uint32_t block
     struct worst_case_room *room, struct failure *f)
 {
 	const struct config_mix *mix = &c->mix;
-	uint64_t largest = 0, fetches, queue, step;
+	uint64_t largest = 0, fetches, queue, step, rest, enough;
 
 	assert(block >= 1);
 	for (size_t i = 0; i < d->n; i++)
@@ -72,6 +72,10 @@ worst_case_check(const struct config *c, const struct domains *d, uint32_t block
 	fetches = FEED_LOADS_MAX * (largest + largest / 4);
 	queue = worst_case_queue(mix) + topic_plan_lane_bytes(c, 3);
 	step = step_bytes(c, d, block);
+	rest = fetches + topic_plan_lane_bytes(c, 3) + step;
+	enough = rest + rest / (QUEUE_PART - 1) + 1; /* where the queue is its part of memory */
+	if (enough > rest + 2 * mix->transaction_bytes)
+		enough = rest + 2 * mix->transaction_bytes;
 	if (fetches + queue + step > mix->memory_bytes)
 		return fail(f, FAIL_CONFIG,
 		    "mix.memory: %" PRIu64 " MB are not enough: one step of %" PRIu32
@@ -80,8 +84,7 @@ worst_case_check(const struct config *c, const struct domains *d, uint32_t block
 		    " MB of fetches and transactions beside them; allow %" PRIu64 " MB, or make "
 		    "global_batch or mix.transaction_bytes smaller",
 		    mix->memory_bytes / 1000000, config_global_batch_most(c), step / 1000000,
-		    largest / 1000, (fetches + queue) / 1000000,
-		    (fetches + queue + step) / 1000000 + 1);
+		    largest / 1000, (fetches + queue) / 1000000, enough / 1000000 + 1);
 	room->blocks_bytes = mix->memory_bytes - fetches - queue;
 	room->spare_bytes = room->blocks_bytes - step;
 	return FAIL_NONE;

@@ -147,6 +147,25 @@ test_the_queue_is_two_transactions_and_at_most_a_quarter_of_memory(void **unused
 	assert_int_equal(blocks, as_it_was);
 }
 
+/* Also where more memory means a longer queue. */
+static void
+test_the_figure_that_is_named_is_enough(void **unused)
+{
+	(void)unused;
+	for (uint64_t bytes = 1; bytes <= 100000000; bytes *= 100) {
+		const char *allow;
+		uint64_t blocks, megabytes;
+
+		config.mix.transaction_bytes = bytes;
+		assert_int_equal(check(2000000, &blocks), FAIL_CONFIG);
+		allow = strstr(f.text, "allow ");
+		assert_non_null(allow);
+		megabytes = strtoull(allow + 6, NULL, 10);
+		assert_int_equal(check(megabytes * 1000000, &blocks), FAIL_NONE);
+		assert_int_equal(check((megabytes - 2) * 1000000, &blocks), FAIL_CONFIG);
+	}
+}
+
 int
 main(void)
 {
@@ -156,6 +175,7 @@ main(void)
 	    cmocka_unit_test_setup(test_the_largest_block_of_any_domain_counts, reset),
 	    cmocka_unit_test_setup(test_a_short_domain_counts_as_it_is_unless_it_is_live, reset),
 	    cmocka_unit_test_setup(test_orders_without_blocks_need_their_records_alone, reset),
+	    cmocka_unit_test_setup(test_the_figure_that_is_named_is_enough, reset),
 	    cmocka_unit_test_setup(
 		test_the_queue_is_two_transactions_and_at_most_a_quarter_of_memory, reset),
 	};
