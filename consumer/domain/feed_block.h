@@ -3,9 +3,10 @@
  * ordinal.
  *
  * A block is the unit that a domain's order keeps together (order.h), or a piece of it
- * (feed_pieces.h): `count` ordinals of one partition, from `first` on. Ordinal k is record[k - first]; records [0, filled) are there, good
- * or bad, and the rest is still to be read. Payloads lie in chunks that belong to the block and are
- * freed with it, so that a record costs no allocation of its own and a block is dropped at once.
+ * (feed_pieces.h): `count` ordinals of one partition, from `first` on. Ordinal k is
+ * record[k - first]; records [0, filled) are there, good or bad, and the rest is still to be read.
+ * Payloads lie in chunks that belong to the block and are freed with it, so that a record costs no
+ * allocation of its own and a block is dropped at once.
  *
  *     record   [0] [1] [2] [3] ... [count)          chunk -> chunk -> NULL
  *               |   |   |   `- empty: filled is 3      ^        ^
