@@ -19,6 +19,8 @@ def by_name(domains):
 
 PHASES = [{"name": "late", "start_step": 17, "weights": {"c": 1}, "lr_scale": 0.5},
           {"name": "end", "start_step": 31, "weights": {"a": 1, "b": 1, "c": 1}, "temperature": 2}]
+BATCHES = [{"name": "large", "start_step": 9, "global_batch": 48}, {"name": "small", "start_step": 21, "global_batch": 8},
+           {"name": "usual", "start_step": 50, "weights": {"c": 1}}]
 
 
 def test_what_keep_adds_is_named_and_not_claimed(riffle, write_config):
@@ -42,7 +44,8 @@ def test_what_keep_adds_is_named_and_not_claimed(riffle, write_config):
 
 
 @pytest.mark.parametrize("keys", [
-    {}, {"phases": PHASES}, {"schedule": "greedy", "phases": PHASES}, {"schedule": "random"}, {"temperature": 3},
+    {}, {"phases": PHASES}, {"phases": BATCHES}, {"phases": BATCHES, "epoch_size": 150},
+    {"schedule": "greedy", "phases": PHASES}, {"schedule": "random"}, {"temperature": 3},
     {"epoch_size": 150}, {"epoch_size": "largest"}, {"weights": "size"}, {"weights_unit": "tokens"},
     {"domains": {"a": {"on_end": "drop"}}}, {"domains": {"a": {"on_end": "stop"}}},
     {"domains": {"a": {"max_epochs": 2}}}, {"permute": False},
