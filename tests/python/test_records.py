@@ -377,23 +377,31 @@ def test_what_avro_writes_we_read_and_what_we_write_avro_reads(records, rng, nam
         assert bytes.fromhex(line) == record
 
 
+def without_batch(value):
+    return {name: v for name, v in value.items() if name != "global_batch"}
+
+
 def earlier_change(rng):
-    return {**change(rng), "kind": rng.choice(["WEIGHTS", "SKIP", "JOIN", "LEAVE"]), "global_batch": 0}
+    return without_batch({**change(rng), "kind": rng.choice(["WEIGHTS", "SKIP", "JOIN", "LEAVE"])})
 
 
-def test_a_ledger_of_an_earlier_schema_is_read_and_written_as_the_one_of_now(records, rng):
-    values = [{**ledger(rng), "global_batch": 0, "pending": some(rng, lambda: {"step": count(rng), **earlier_change(rng)})}
+@pytest.mark.parametrize("schema", ["Ledger.1", "Ledger.2"])
+def test_a_ledger_of_an_earlier_schema_is_read_and_written_as_the_one_of_now(records, rng, schema):
+    values = [{**without_batch(ledger(rng)), "pending": some(rng, lambda: {"step": count(rng), **earlier_change(rng)})}
               for _ in range(RECORDS_A_KIND)]
-    recoded = records("recode", [golden.encode("Ledger.1", value).hex() for value in values])
-    assert [golden.decode("Ledger", bytes.fromhex(line)) for line in recoded] == values
+    recoded = records("recode", [golden.encode(schema, value).hex() for value in values])
+    now = [{**value, "global_batch": 0, "pending": [{**p, "global_batch": 0} for p in value["pending"]]} for value in values]
+    assert [golden.decode("Ledger", bytes.fromhex(line)) for line in recoded] == now
 
 
-def test_what_an_earlier_schema_wrote_we_read_and_write_as_the_one_of_now(records, rng):
-    values = [{"at_step": -1, **earlier_change(rng)} for _ in range(RECORDS_A_KIND)]
-    recoded = records("recode", [golden.encode("Control.1", value).hex() for value in values])
+@pytest.mark.parametrize("schema", ["Control.1", "Control.4"])
+def test_what_an_earlier_schema_wrote_we_read_and_write_as_the_one_of_now(records, rng, schema):
+    more = {"run": "", "to_step": 0, "request": ""}
+    values = [{"at_step": -1, **earlier_change(rng), **(more if schema == "Control.4" else {})} for _ in range(RECORDS_A_KIND)]
+    recoded = records("recode", [golden.encode(schema, value).hex() for value in values])
     assert len(recoded) == len(values)
     for value, line in zip(values, recoded):
-        assert golden.decode("Control", bytes.fromhex(line)) == {**value, "run": "", "to_step": 0, "request": ""}
+        assert golden.decode("Control", bytes.fromhex(line)) == {**value, **more, "global_batch": 0}
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
