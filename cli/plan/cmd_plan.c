@@ -181,7 +181,8 @@ const struct command cmd_plan = {
 	"the worst lane is from that of the whole batch; for each domain the steps in which it is "
 	"first drawn and first exhausted, and how often a sequence is drawn. Counts every sequence "
 	"as full. Where a mix of this name has begun, it warns if that was with another "
-	"configuration, and plans with the weights in force, also where they were requested. With "
+	"configuration, and plans with the weights and the batch in force, also where they were "
+	"requested. With "
 	"--sizes it opens no broker, source or tokenizer.",
     .example = "riffle plan -c run.yml --sizes web=7000,code=1000 --steps 500\n"
 	       "riffle plan -c run.yml --json\nriffle plan -c run.yml --draws 20",

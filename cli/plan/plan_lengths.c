@@ -159,7 +159,7 @@ warn_refused(const struct status *st)
 	return any;
 }
 
-/* Weights that were requested while the mix ran, in place of the file's. */
+/* Weights and the batch that were requested while the mix ran, in place of the file's. */
 static void
 take_weights(struct config *c, const struct status *st)
 {
@@ -169,6 +169,10 @@ take_weights(struct config *c, const struct status *st)
 	if (st->state != STATUS_STARTED || l->reason != LEDGER_BY_REQUEST)
 		return;
 	c->mix.temperature = l->temperature;
+	if (l->global_batch > 0) {
+		differs = differs || c->mix.global_batch != l->global_batch;
+		c->mix.global_batch = l->global_batch;
+	}
 	c->mix.weights_kind = CONFIG_WEIGHTS_MAP;
 	for (size_t i = 0; i < st->domains_n; i++) {
 		const struct status_domain *d = &st->domain[i];

@@ -31,7 +31,7 @@ enum fail_code plan_lengths_parse(
 
 /*
  * What the topics hold now. Where a mix of this name has begun with this file and a request governs
- * it, its weights and temperature take the place of the file's in `c`, and a warning says so.
+ * it, its weights, temperature and batch take the place of the file's in `c`, and a warning says so.
  * FAIL_CONFIG: a domain that is neither live nor sealed, without a topic,
  * or with other partitions than the configuration says. FAIL_BROKER.
  */

@@ -117,6 +117,8 @@ def test_a_batch_raised_twice_under_trainers_that_are_killed_at_the_changes(
     assert shown["global_batch"] == 256
     assert [(v["step"], v["global_batch"]) for v in shown["history"]] == [(second, 256), (first, 128), (0, 64)]
 
+    assert plan(riffle, config, "--steps", 3)["draws"] == 3 * 256  # with what is in force
+
     # A mix whose phases say the same is the same mix; its plan is what was published.
     phases = [{"name": "p1", "start_step": first, "global_batch": 128},
               {"name": "p2", "start_step": second, "global_batch": 256, "weights": {"a": 0.2}, "lr_scale": 0.5}]
