@@ -289,6 +289,21 @@ RIFFLE_API int riffle_flush(struct riffle *r, int timeout_ms, struct riffle_erro
 RIFFLE_API int riffle_find_committed(
     const struct riffle_options *options, uint64_t *step, struct riffle_error *e);
 
+/* Rounds of a mix (mix.epoch_size): step s is of round s / steps. */
+struct riffle_rounds {
+	uint64_t draws; /* of a round; 0: the mix has none */
+	/* Of a round; 0: it is no whole number of steps, or global_batch has changed since step 0. */
+	uint64_t steps;
+	uint32_t global_batch, lanes;
+};
+
+/*
+ * Asks the last record of the ledger. Uses mix, bootstrap, properties and open_timeout_ms of the
+ * options. RIFFLE_TIMEOUT: no mixer has begun the mix.
+ */
+RIFFLE_API int riffle_find_rounds(
+    const struct riffle_options *options, struct riffle_rounds *out, struct riffle_error *e);
+
 /* ---- what was trained ---- */
 
 /*

@@ -199,16 +199,16 @@ riffle_open(struct riffle **out, const struct riffle_options *options, struct ri
 	return code;
 }
 
-int
-riffle_find_committed(const struct riffle_options *options, uint64_t *step, struct riffle_error *e)
+/* Gives *out (riffle_close), connected, to ask about the mix and read nothing. */
+static int
+connect_to_ask(struct riffle **out, const struct riffle_options *options, struct riffle_error *e)
 {
-	bool starts = options->start == RIFFLE_START_COMMITTED;
 	struct riffle_options o = *options;
 	struct failure f = {0};
 	struct riffle *r;
-	int code = RIFFLE_OK;
+	int code;
 
-	*step = 0;
+	*out = NULL;
 	o.rank = 0;
 	o.world = 1;
 	o.token_bytes = sizeof(uint32_t);
@@ -221,8 +221,25 @@ riffle_find_committed(const struct riffle_options *options, uint64_t *step, stru
 		fail_memory(&f);
 		return riffle_give_failure(e, &f);
 	}
-	if (connect_reader(r, &o, &f) != FAIL_NONE ||
-	    reader_committed(&r->reader, starts, step, &f) != FAIL_NONE)
+	if (connect_reader(r, &o, &f) == FAIL_NONE) {
+		*out = r;
+		return RIFFLE_OK;
+	}
+	code = give_open_failure(r, e, &f);
+	riffle_close(r);
+	return code;
+}
+
+int
+riffle_find_committed(const struct riffle_options *options, uint64_t *step, struct riffle_error *e)
+{
+	bool starts = options->start == RIFFLE_START_COMMITTED;
+	struct failure f = {0};
+	struct riffle *r;
+	int code = connect_to_ask(&r, options, e);
+
+	*step = 0;
+	if (code == RIFFLE_OK && reader_committed(&r->reader, starts, step, &f) != FAIL_NONE)
 		code = give_open_failure(r, e, &f);
 	riffle_close(r);
 	return code;
@@ -609,6 +626,50 @@ take_ledger(struct riffle *r, const struct ledger *l, struct failure *f)
 	}
 	json_field_scratch_close(scratch);
 	json_field_paths_close(paths);
+	return code;
+}
+
+/*
+ * The draws of all steps are those of the rounds, so that they tell whether each step had as many
+ * as one has now: a larger batch that came later makes the product larger.
+ */
+static void
+take_rounds(const struct riffle *r, const struct ledger *l, struct riffle_rounds *out)
+{
+	uint64_t draws = (uint64_t)l->epoch_size, batch = r->info.global_batch;
+
+	out->draws = draws;
+	out->global_batch = r->info.global_batch;
+	out->lanes = lanes_total(r->reader.lanes);
+	if (draws > 0 && draws % batch == 0 &&
+	    (uint64_t)l->round * draws + (uint64_t)l->round_draws == (uint64_t)l->step_next * batch)
+		out->steps = draws / batch;
+}
+
+int
+riffle_find_rounds(
+    const struct riffle_options *options, struct riffle_rounds *out, struct riffle_error *e)
+{
+	struct ledger last = {0};
+	struct failure f = {0};
+	struct riffle *r;
+	bool any = false;
+	int code = connect_to_ask(&r, options, e);
+
+	*out = (struct riffle_rounds){0};
+	if (code != RIFFLE_OK)
+		return code;
+	if (ledger_log_ask(&last, &any, r->reader.mix, &r->properties, r->timeout_ms, &f) !=
+		FAIL_NONE ||
+	    (any && take_ledger(r, &last, &f) != FAIL_NONE))
+		code = riffle_give_failure(e, &f);
+	else if (!any)
+		code = riffle_give(
+		    e, RIFFLE_TIMEOUT, "no mixer has begun the mix: its rounds are not known yet");
+	else
+		take_rounds(r, &last, out);
+	ledger_clear(&last);
+	riffle_close(r);
 	return code;
 }
 

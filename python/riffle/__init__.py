@@ -17,7 +17,7 @@ from .doremi import DoReMi, domain_sums
 from .errors import BrokerError, DataError, ExpiredError, LostError, RiffleError, StepTimeout, UsageError
 from .odm import ODM
 from .progress import Place, Progress
-from .reader import Info, Reader, Reporter, committed_step
+from .reader import Info, Reader, Reporter, Rounds, committed_step, find_rounds
 from .step import Span, Step, Targets, cu_seqlens
 from .validation import Validation
 
@@ -25,6 +25,7 @@ __version__ = VERSION
 log.start()
 __all__ = [
     "BrokerError", "DataError", "DoReMi", "ExpiredError", "Info", "LostError", "ODM", "Place",
-    "Progress", "Reader", "Reporter", "RiffleError",
+    "Progress", "Reader", "Reporter", "RiffleError", "Rounds",
     "Span", "Step", "StepTimeout", "Targets", "UsageError", "Validation", "committed_step", "cu_seqlens", "domain_sums",
+    "find_rounds",
 ]

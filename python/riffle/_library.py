@@ -62,6 +62,10 @@ class InfoOfReader(Structure):
                 ("lead", c_uint64)]
 
 
+class RoundsOfMix(Structure):
+    _fields_ = [("draws", c_uint64), ("steps", c_uint64), ("global_batch", c_uint32), ("lanes", c_uint32)]
+
+
 class PlaceOfReader(Structure):
     _fields_ = [("step", c_uint64), ("lead", c_uint64), ("lanes", c_size_t), ("offset_next", c_void_p)]
 
@@ -114,6 +118,7 @@ _FUNCTIONS = {
     "riffle_progress_flush": (c_int, [c_void_p, c_int, _E]),
     "riffle_progress_committed": (c_uint64, [c_void_p]),
     "riffle_find_committed": (c_int, [POINTER(Options), POINTER(c_uint64), _E]),
+    "riffle_find_rounds": (c_int, [POINTER(Options), POINTER(RoundsOfMix), _E]),
     "riffle_step_targets": (None, [_S, c_uint32, POINTER(Targets)]),
     "riffle_validation_open": (c_int, [POINTER(c_void_p), POINTER(ValidationOptions), _E]),
     "riffle_validation_close": (None, [c_void_p]),

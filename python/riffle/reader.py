@@ -422,3 +422,24 @@ def committed_step(mix: str, bootstrap: Optional[str] = None, *, run: str = "tra
     if code != c.OK:
         raise error_of(code, error)
     return step.value
+
+
+class Rounds(NamedTuple):
+    """Rounds of a mix (mix.epoch_size): step s is of round s // steps."""
+
+    draws: int  #: of a round; 0: the mix has none
+    steps: int  #: of a round; 0: it is no whole number of steps, or global_batch has changed since step 0
+    global_batch: int
+    lanes: int
+
+
+def find_rounds(mix: str, bootstrap: Optional[str] = None, *, properties: Optional[Mapping[str, Any]] = None,
+                open_timeout: float = 10.0) -> Rounds:
+    """The rounds of a mix, by its ledger. StepTimeout where no mixer has begun it."""
+    options = options_of(mix, bootstrap, 0, 1, "trainers", 0, 4, properties, open_timeout)
+    found, error = c.RoundsOfMix(), c.ErrorText()
+    code = uninterrupted(
+        lambda: c.lib.riffle_find_rounds(ctypes.byref(options), ctypes.byref(found), ctypes.byref(error)), lambda: None)
+    if code != c.OK:
+        raise error_of(code, error)
+    return Rounds(*(getattr(found, name) for name, _ in c.RoundsOfMix._fields_))

@@ -16,11 +16,11 @@ import torch.utils.data
 
 from .errors import RiffleError, StepTimeout, UsageError
 from .progress import WORDS, Losses, Places, Progress, Training, state_of, step_of_state
-from .reader import Reader, Reporter, committed_step, rank_of, token_dtype
+from .reader import Reader, Reporter, Rounds, committed_step, find_rounds, rank_of, token_dtype
 from .step import Step, Targets, cu_seqlens
 from .validation import Validation
 
-__all__ = ["Dataset", "ValidationDataset", "batch_of"]
+__all__ = ["Dataset", "RoundDataset", "ValidationDataset", "batch_of"]
 
 TENSORS = ("input_ids", "labels", "position_ids", "document_ids", "domain_index")
 _OTHERS = ("domains", "step", "lr_scale", "phase")
@@ -360,9 +360,15 @@ class Dataset(torch.utils.data.IterableDataset):
             try:
                 while (step := self._next(reader, begin)) is not None:
                     yield from self._items_of(step, reader)
+                    if self._ends(step.step):
+                        return
                 self._places.end()
             finally:
                 self._reader = None
+
+    def _ends(self, step: int) -> bool:
+        """An iteration ends behind this step, where the mix does not."""
+        return False
 
     def _next(self, reader: Reader, begin: int) -> Optional[Step]:
         """The next step. Says what training has to do with one that does not come."""
@@ -472,6 +478,47 @@ class Dataset(torch.utils.data.IterableDataset):
             self._reporter = Reporter(self.mix, self.bootstrap, self.rank, self.world, run=self.run,
                                       properties=self.properties, open_timeout=self.open_timeout)
         self._reporter.report(step, losses)
+
+
+class RoundDataset(Dataset):
+    """A Dataset of which each iteration is one round of the mix (mix.epoch_size), and len() the items of a round: an epoch,
+    as frameworks count them. An iteration that begins inside a round, behind a checkpoint, is what is left of it.
+
+        for epoch in range(3):
+            for item in DataLoader(dataset, batch_size=None): ...
+
+    For mixes whose rounds are whole steps, of the same number of sequences: UsageError where they are not.
+    """
+
+    _found: Optional[Rounds] = None
+
+    @property
+    def rounds(self) -> Rounds:
+        """What the ledger says of them; StepTimeout where no mixer has begun the mix."""
+        if self._found is None:
+            found = find_rounds(self.mix, self.bootstrap, properties=self.properties, open_timeout=self.open_timeout)
+            if found.draws == 0:
+                raise UsageError(f"mix {self.mix} has no rounds: set mix.epoch_size, or use riffle.torch.Dataset")
+            if found.steps == 0:
+                raise UsageError(f"rounds of {found.draws} draws are no whole number of steps of {found.global_batch}, or the "
+                                 f"global_batch of mix {self.mix} has changed: use riffle.torch.Dataset")
+            self._found = found
+        return self._found
+
+    @property
+    def round(self) -> int:
+        """The round of the step that comes next, from 0."""
+        places = self._places
+        return (places.trained if places.is_trained else places.given) // self.rounds.steps
+
+    def __len__(self) -> int:
+        r = self.rounds
+        mine = sum(lane * self.world // r.lanes == self.rank for lane in range(r.lanes))
+        n = r.global_batch // r.lanes * mine
+        return r.steps * (n // (self.micro_batch or n))
+
+    def _ends(self, step: int) -> bool:
+        return (step + 1) % self.rounds.steps == 0
 
 
 class ValidationDataset(torch.utils.data.IterableDataset):

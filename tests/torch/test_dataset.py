@@ -1,5 +1,6 @@
 """riffle.torch on a real broker: items, checkpoints, workers, world sizes, torch.distributed."""
 
+import collections
 import json
 import os
 import socket
@@ -232,3 +233,44 @@ def test_ranks_of_torch_distributed_begin_at_the_commit_that_rank_0_has_read(mix
         assert process.returncode == 0, stderr
     for rank in range(2):
         assert json.loads((tmp_path / str(rank)).read_text()) == [rank, 2, [5, 6]]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_iteration_is_a_round_and_its_length_is_known(fill, configure, riffle, unique, riffle_torch, package, bootstrap, workers):
+    """Of 80 draws, 5 steps: in each every domain comes exactly its share, as its cursor goes on."""
+    fill("a", "b", sequences=100)
+    riffle("mix", "-c", configure({"a": 0.75, "b": 0.25}, epoch_size=80, permute=False), "--until-step", 15)
+    name = f"{unique}-mix"
+    assert package.riffle.find_rounds(name, bootstrap) == (80, 5, 16, 8)
+    dataset = riffle_torch.RoundDataset(name, bootstrap, step=0, timeout=60)
+    loader = DataLoader(dataset, batch_size=None, num_workers=workers)
+    assert len(dataset) == len(loader) == 5
+    for number in range(3):
+        assert dataset.round == number
+        seen = []
+        for item in loader:
+            seen.append(item)
+            dataset.trained(int(item["step"]))
+        assert [int(item["step"]) for item in seen] == list(range(5 * number, 5 * number + 5))
+        assert collections.Counter(d for item in seen for d in item["domains"]) == {"a": 60, "b": 20}
+    dataset.close()
+    resumed = riffle_torch.RoundDataset(name, bootstrap, step=7, timeout=60, micro_batch=4)
+    assert [item["step"] for item in resumed] == [s for s in (7, 8, 9) for _ in range(4)] and len(resumed) == 20
+    assert [len(riffle_torch.RoundDataset(name, bootstrap, step=0, rank=r, world=3, uneven=True, micro_batch=2)) for r in range(3)] == [
+        15, 15, 10]
+
+
+@pytest.mark.parametrize("keys, said", [
+    ({}, "has no rounds: set mix.epoch_size"),
+    ({"epoch_size": 90}, "rounds of 90 draws are no whole number of steps of 16"),
+    ({"epoch_size": 96, "phases": [{"name": "large", "start_step": 4, "global_batch": 32}]}, "has changed"),
+])
+def test_rounds_that_no_loader_can_count_are_refused(fill, configure, riffle, unique, riffle_torch, package, bootstrap, keys, said):
+    fill("a", "b", sequences=100)
+    config = configure({"a": 0.75, "b": 0.25}, **keys)
+    dataset = riffle_torch.RoundDataset(f"{unique}-mix", bootstrap, step=0)
+    with pytest.raises(package.riffle.StepTimeout, match="no mixer has begun"):
+        len(dataset)
+    riffle("mix", "-c", config, "--until-step", 6)
+    with pytest.raises(package.riffle.UsageError, match=said):
+        len(dataset)
