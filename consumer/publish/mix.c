@@ -658,7 +658,7 @@ check_lead(struct mix *m, bool *blocked, struct failure *f)
 
 /*
  * A mixer that writes learns from its handle that another has taken over. One that waits writes
- * nothing, and may keep its place in the election: it looks into the ledger. (Another that has ended
+ * nothing, and may keep its place in the election: it looks into the ledger. (Another that ended
  * the mix moves no trainer any more, so that nothing else would tell this one.)
  */
 static enum fail_code

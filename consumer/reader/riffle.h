@@ -292,8 +292,8 @@ RIFFLE_API int riffle_find_committed(
 /* Rounds of a mix (mix.epoch_size): step s is of round s / steps. */
 struct riffle_rounds {
 	uint64_t draws; /* of a round; 0: the mix has none */
-	/* Of a round; 0: it is no whole number of steps, or global_batch has changed since step 0. */
-	uint64_t steps;
+	uint64_t
+	    steps; /* of a round; 0: no whole number, or global_batch has changed since step 0 */
 	uint32_t global_batch, lanes;
 };
 

@@ -45,7 +45,7 @@ open_book(struct tail *t, const char *run, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* A run of which nothing else is known, no commit and no key: it only reports, as a model beside. */
+/* A run of which nothing else is known, no commit and no key: it only reports, as a model does. */
 static bool
 is_new_run(const struct tail *t, const struct feedback *b)
 {
