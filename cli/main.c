@@ -132,12 +132,14 @@ flush_output(enum fail_code code, struct failure *f)
 }
 
 static int
-finish(const struct command *c, enum fail_code code, const struct failure *f)
+finish(const struct command *c, enum fail_code code, struct failure *f)
 {
 	const char *name = c == NULL ? "" : c->name, *space = c == NULL ? "" : " ";
 	bool colours = terminal_colours(STDERR_FILENO);
 	const char *red = colours ? TERMINAL_RED : "", *plain = colours ? TERMINAL_PLAIN : "";
 
+	if (code == FAIL_BROKER || code == FAIL_TIMEOUT || code == FAIL_IO)
+		fail_files(f);
 	if (code == FAIL_STOPPED)
 		log_info("%s: %s", name, f->text);
 	else if (code == FAIL_USAGE && c != NULL)

@@ -66,16 +66,20 @@ fail_errno(struct failure *f, enum fail_code code, const char *format, ...)
 enum fail_code
 fail_files(struct failure *f)
 {
-	int saved = errno, fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	const char *why = strerror(EMFILE);
+	int saved = errno;
 
 	assert(f->code != FAIL_NONE);
-	if (fd >= 0) {
-		close(fd);
-	} else if (errno == EMFILE && strstr(f->text, "ulimit -n") == NULL) {
-		if (strstr(f->text, strerror(EMFILE)) == NULL)
-			fail_more(f, "; %s", strerror(EMFILE));
-		put_limit(f);
+	if (strstr(f->text, why) == NULL) {
+		int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+		if (fd >= 0)
+			close(fd);
+		else if (errno == EMFILE)
+			fail_more(f, "; %s", why);
 	}
+	if (strstr(f->text, why) != NULL && strstr(f->text, "ulimit -n") == NULL)
+		put_limit(f);
 	errno = saved;
 	return f->code;
 }

@@ -80,9 +80,9 @@ enum fail_code fail_more(struct failure *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Where this process cannot open one file more, puts that and how to raise the limit behind the
- * sentence: libraries that could not open one say so in their own words, or not at all. Returns the
- * code that `f` holds.
+ * Where this process cannot open one file more, or the sentence says that it could not, puts that
+ * and how to raise the limit behind it: libraries say so in their own words, or not at all. Returns
+ * the code that `f` holds.
  */
 enum fail_code fail_files(struct failure *f);
 

@@ -173,6 +173,13 @@ code_of(rd_kafka_resp_err_t err)
 	return FAIL_BROKER;
 }
 
+static bool
+may_lack_files(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR__TIMED_OUT || err == RD_KAFKA_RESP_ERR__TRANSPORT ||
+	       err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+}
+
 enum fail_code
 kafka_fail_code(struct failure *f, rd_kafka_resp_err_t err, const char *text, const char *attempted)
 {
@@ -181,8 +188,10 @@ kafka_fail_code(struct failure *f, rd_kafka_resp_err_t err, const char *text, co
 	assert(attempted != NULL);
 	if (text == NULL || text[0] == '\0')
 		text = rd_kafka_err2str(err);
-	return fail(f, code_of(err), "%s: %s%s%s%s", attempted, text, hint[0] == '\0' ? "" : " (",
-	    hint, hint[0] == '\0' ? "" : ")");
+	fail(f, code_of(err), "%s: %s%s%s%s", attempted, text, hint[0] == '\0' ? "" : " (", hint,
+	    hint[0] == '\0' ? "" : ")");
+	/* Who cannot open a socket waits for it as for a broker that is away. */
+	return may_lack_files(err) ? fail_files(f) : f->code;
 }
 
 enum fail_code

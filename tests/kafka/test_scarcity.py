@@ -62,7 +62,8 @@ def test_without_descriptors_there_is_a_sentence_and_a_few_are_enough_for_many_f
         else:
             assert process.returncode == 1 and out == "", said
             last = said.splitlines()[-1]
-            assert last.startswith(f"riffle {words[0]}: ") and "Too many open files" in said, said
+            assert last.startswith(f"riffle {words[0]}: ") and "Too many open files" in last, said
+            assert "this process may have 4; `ulimit -n` raises it" in last, said
     for words in commands:
         process = start(riffle, resource.RLIMIT_NOFILE, 64, *words)
         out, said = process.communicate(timeout=120)

@@ -56,6 +56,20 @@ test_without_descriptors_the_sentence_says_so_and_how_to_raise_the_limit(void **
 	assert_int_equal(fail_files(&f), FAIL_BROKER);
 	assert_int_equal(errno, EIO);
 	assert_string_equal(f.text, expected);
+	fail_files(&f);
+	assert_string_equal(f.text, expected); /* once */
+}
+
+static void
+test_a_sentence_of_a_library_gets_the_limit_too(void **unused)
+{
+	struct failure f;
+
+	(void)unused;
+	fail(&f, FAIL_BROKER, "b:1: Failed to create socket: Too many open files");
+	fail_files(&f); /* there are some again */
+	assert_non_null(strstr(f.text, "Too many open files (this process may have "));
+	assert_null(strstr(f.text, "files; "));
 }
 
 static void
@@ -81,6 +95,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_without_descriptors_the_sentence_says_so_and_how_to_raise_the_limit),
+	    TEST(test_a_sentence_of_a_library_gets_the_limit_too),
 	    TEST(test_a_file_that_finds_no_descriptor_says_the_limit_once),
 	};
 
