@@ -152,7 +152,8 @@ order_restart(struct order *o, uint64_t epoch)
 	permutation_init(&o->shuffle, full ? o->length : o->blocks, o->key, epoch);
 	for (size_t i = 0; i < o->odd_n; i++)
 		o->odd[i].place = permutation_where(&o->shuffle, o->odd[i].number);
-	qsort(o->odd, o->odd_n, sizeof(*o->odd), by_place);
+	if (o->odd_n > 0)
+		qsort(o->odd, o->odd_n, sizeof(*o->odd), by_place);
 }
 
 static void
