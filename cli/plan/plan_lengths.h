@@ -31,9 +31,9 @@ enum fail_code plan_lengths_parse(
 
 /*
  * What the topics hold now. Where a mix of this name has begun with this file and a request governs
- * it, its weights, temperature and batch take the place of the file's in `c`, and a warning says so.
- * FAIL_CONFIG: a domain that is neither live nor sealed, without a topic,
- * or with other partitions than the configuration says. FAIL_BROKER.
+ * it, its weights, temperature and batch take the place of the file's in `c`, and a warning says
+ * so. FAIL_CONFIG: a domain that is neither live nor sealed, without a topic, or with other
+ * partitions than the configuration says. FAIL_BROKER.
  */
 enum fail_code plan_lengths_ask(struct plan_lengths *out, struct config *c, struct failure *f);
 

@@ -54,9 +54,9 @@ struct topic_plan {
 };
 
 /*
- * Bytes of one lane's batch record: ((S+1) * width + 64) * B/L, of the largest B, and where some domain keeps fields
- * of its documents, LIMIT_KEEP_BYTES more a sequence. Names and the spans of many short
- * documents may come on top; message_bytes_max leaves room for them.
+ * Bytes of one lane's batch record: ((S+1) * width + 64) * B/L, of the largest B, and where some
+ * domain keeps fields of its documents, LIMIT_KEEP_BYTES more a sequence. Names and the spans of
+ * many short documents may come on top; message_bytes_max leaves room for them.
  */
 size_t topic_plan_lane_bytes(const struct config *c, unsigned token_width);
 /*

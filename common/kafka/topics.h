@@ -77,8 +77,8 @@ enum fail_code topics_check(rd_kafka_t *rk, const struct config *c, struct topic
     int timeout_ms, struct failure *f);
 
 /*
- * Whether steps of that many sequences, a multiple of the lanes, fit the mix's topic of batches as it
- * is. FAIL_DATA: a lane's record could be larger than 64 MiB, or than the topic takes.
+ * Whether steps of that many sequences, a multiple of the lanes, fit the mix's topic of batches as
+ * it is. FAIL_DATA: a lane's record could be larger than 64 MiB, or than the topic takes.
  */
 enum fail_code topics_check_batch(rd_kafka_t *rk, const struct config *c, uint32_t global_batch,
     int timeout_ms, struct failure *f);

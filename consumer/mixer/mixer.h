@@ -117,7 +117,8 @@ void mixer_set_tokens(struct mixer *m, mixer_tokens *tokens, void *opaque);
 
 /*
  * Draws one step into draws[], lane after lane in slot order: mixer_global_batch() of them, in room
- * for mixer_global_batch_most(). For any result but MIXER_DRAWN it is not filled. FAIL_DATA: every sequence of a domain is kept out.
+ * for mixer_global_batch_most(). For any result but MIXER_DRAWN it is not filled. FAIL_DATA: every
+ * sequence of a domain is kept out.
  */
 enum fail_code mixer_step(
     struct mixer *m, struct mixer_draw *draws, enum mixer_result *result, struct failure *f);

@@ -281,7 +281,7 @@ compare(char *list, const char *path, json_t *ledger, json_t *present, int depth
 	}
 }
 
-/* What to do about a changed key that is fixed. `list` names them; B alone can change another way. */
+/* What to do about changed keys that are fixed, which `list` names: B can change another way. */
 static enum fail_code
 fail_fixed(const char *list, const json_t *present, struct failure *f)
 {

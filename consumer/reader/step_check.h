@@ -74,8 +74,8 @@ enum fail_code step_check_claim(size_t sequences_n, size_t bytes, struct failure
 
 /*
  * What holds for every record of the lane, whichever step it is of: mix, lane, lanes, schedule,
- * tokenizer, as many sequences as its batch gives a lane. FAIL_DATA says what differs. Changes nothing but what
- * a first record makes known.
+ * tokenizer, as many sequences as its batch gives a lane. FAIL_DATA says what differs. Changes
+ * nothing but what a first record makes known.
  */
 enum fail_code step_check_constants(struct step_check *c, uint32_t partition,
     const struct batch_head *h, size_t sequences_n, struct failure *f);

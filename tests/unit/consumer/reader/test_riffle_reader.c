@@ -1,6 +1,6 @@
 /*
- * riffle.h against librdkafka's mock cluster: which step comes after a seek, in which buffer, and of
- * how many sequences.
+ * riffle.h against librdkafka's mock cluster: which step comes after a seek, in which buffer, and
+ * of how many sequences.
  */
 #include "tests/unit/test.h"
 
