@@ -213,8 +213,9 @@ is_left(const struct status_domain *d)
 }
 
 /*
- * The column SEALED. "reopened": sequences follow the End, which do not count before the next. A live domain is not expected to be sealed, so that how many of its partitions
- * are is of no interest; whether the mixer waits for it is.
+ * The column SEALED. "reopened": sequences follow the End, which do not count before the next. A
+ * live domain is not expected to be sealed, so that how many of its partitions are is of no
+ * interest; whether the mixer waits for it is.
  */
 static const char *
 sealed(const struct status_domain *d, char out[static 32])

@@ -22,8 +22,8 @@ enum {
 };
 
 /*
- * librdkafka takes the first four bytes of an answer for its size. Where they are another protocol's
- * it says "Invalid response size N", and to raise a limit: gives that protocol, or NULL.
+ * librdkafka takes the first four bytes of an answer for its size. Where they are another
+ * protocol's it says "Invalid response size N", and to raise a limit: gives that protocol, or NULL.
  */
 static const char *
 other_protocol(const char *cause)

@@ -217,8 +217,8 @@ lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f)
 	/*
 	 * A handle's limits of read-ahead are fixed when it is created, and they depend on the
 	 * number of partitions (lane_fetch.h), which only a handle can find out. So the first
-	 * handle guesses LANES_EXPECTED, which is right for most; with more it is replaced, with fewer
-	 * they read less far ahead.
+	 * handle guesses LANES_EXPECTED, which is right for most; with more it is replaced, with
+	 * fewer they read less far ahead.
 	 */
 	if (l->parts < LANES_EXPECTED)
 		lane_fetch_fewer(&l->fetch, l->parts);

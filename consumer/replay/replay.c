@@ -77,9 +77,9 @@ seek_batches(struct replay *r, struct failure *f)
 }
 
 /*
- * Lanes that are completed are compared from the first step that is derived, where they keep it: one
- * that lost the marker of an abort, and not its records, shows them at its end once the next marker
- * has come.
+ * Lanes that are completed are compared from the first step that is derived, where they keep it:
+ * one that lost the marker of an abort, and not its records, shows them at its end once the next
+ * marker has come.
  */
 static enum fail_code
 seek_filled(struct replay *r, struct failure *f)

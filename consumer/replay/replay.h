@@ -86,8 +86,8 @@ struct replay_result {
 enum fail_code replay(const struct replay_options *o, struct replay_result *out, struct failure *f);
 
 /*
- * Hands out the lanes of the steps [first, end) of mix `mix` as they are derived, in order. `c` names
- * the broker.
+ * Hands out the lanes of the steps [first, end) of mix `mix` as they are derived, in order. `c`
+ * names the broker.
  */
 enum fail_code replay_derive(const struct config *c, const char *mix, uint64_t first, uint64_t end,
     replay_lane *lane, void *opaque, struct failure *f);

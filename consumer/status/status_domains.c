@@ -68,7 +68,10 @@ list_domains(struct status *st, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* 0: there is no such topic, or it is not asked about. The plan has those of the configuration's domains alone. */
+/*
+ * 0: there is no such topic, or it is not asked about. The plan has those of the configuration's
+ * domains alone.
+ */
 static enum fail_code
 count_partitions(struct status_query *q, const struct status *st, size_t domain, const char *topic,
     int *partitions, struct failure *f)

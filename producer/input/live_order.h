@@ -29,10 +29,11 @@
  * producer writes here"), and one of the two fails.
  *
  * Files that are lost.  A portion is read again where not all that is made of it was published. If
- * its file was deleted meanwhile, its user can give it up: then an empty portion of that file, which
- * ends where the last one ended, is appended. From then on no portion of it is read, in this run or
- * any later one. Nobody knows how many documents those had, so that the index of the next one is
- * not known either; but it must not be below that of a document that was published behind it:
+ * its file was deleted meanwhile, its user can give it up: then an empty portion of that file,
+ * which ends where the last one ended, is appended. From then on no portion of it is read, in this
+ * run or any later one. Nobody knows how many documents those had, so that the index of the next
+ * one is not known either; but it must not be below that of a document that was published behind
+ * it:
  *
  *     portions   0 b [0,70)   1 c [0,40)   2 a [0,90)   3 b [70,81)   4 c [40,40)       c is lost
  *     published  train up to document 23, at byte 20 of portion 2; valid up to 9, in portion 1

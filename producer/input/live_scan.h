@@ -5,8 +5,8 @@
  * compressed file all of it, once: a producer that follows waits until its size has not changed for
  * LIVE_QUIET_MS, so that whoever writes one should rename it into place. A file that has shrunk,
  * was replaced, or has changed where it was read already is FAIL_DATA that says so. A file that is
- * gone after it was read is no loss, unless a portion of it has to be read again. One that was given
- * up (live_order.h) and comes back is FAIL_DATA, too.
+ * gone after it was read is no loss, unless a portion of it has to be read again. One that was
+ * given up (live_order.h) and comes back is FAIL_DATA, too.
  *
  *     read so far   {"a"}LF{"b"}LF             portion [0, 12)
  *     now           {"a"}LF{"b"}LF{"c"}LF{"d   a new portion [12, 18): {"d has no end yet

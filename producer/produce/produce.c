@@ -419,8 +419,8 @@ struct runner {
 };
 
 /*
- * Whether only the domain that fails has the cause: its files, its program, its log. The others continue
- * then; what failed ends the command with its code when they are done.
+ * Whether only the domain that fails has the cause: its files, its program, its log. The others
+ * continue then; what failed ends the command with its code when they are done.
  */
 static bool
 is_of_one(enum fail_code code)
@@ -485,8 +485,8 @@ start_runner(struct runner *r, struct failure *f)
 
 /*
  * Waits for all. The first failure is that of all, and stops the others unless only one domain has
- * its cause. A runner sets `over` last, so that its failure may be read then without a lock. The caller's stop is asked
- * by a signal; that of the parts, by this function too.
+ * its cause. A runner sets `over` last, so that its failure may be read then without a lock. The
+ * caller's stop is asked by a signal; that of the parts, by this function too.
  */
 static enum fail_code
 watch_runners(struct produce *p, struct runner *r, size_t n, struct failure *f)

@@ -389,7 +389,9 @@ is_first_of_input(const struct config *c, size_t i)
 	return true;
 }
 
-/* The same file under two names is one file. Of equal ones the order is that of the configuration. */
+/*
+ * The same file under two names is one file. Of equal ones the order is that of the configuration.
+ */
 static int
 compare_taken(const void *a, const void *b)
 {
@@ -442,8 +444,8 @@ fail_shared(const struct config *c, const struct taken *a, const struct taken *b
 }
 
 /*
- * Looks at files that are neighbours once they are sorted; of one file there may be several. Each is
- * compared with the first of them and the one before it: all pairs would be too many.
+ * Looks at files that are neighbours once they are sorted; of one file there may be several. Each
+ * is compared with the first of them and the one before it: all pairs would be too many.
  */
 static enum fail_code
 compare_inputs(const struct inputs *in, const struct config *c, char *const *domain,

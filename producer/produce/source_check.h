@@ -8,8 +8,8 @@
  * for its text. Of token files headers and sizes are checked. Programs (exec) are not run.
  *
  * A file that is read as two inputs gives each of its documents twice: to two domains, or to train
- * and to a held-out set. It is refused, whatever patterns it comes by, unless a `where` that differs
- * deals its documents out. Two held-out sets may share a file.
+ * and to a held-out set. It is refused, whatever patterns it comes by, unless a `where` that
+ * differs deals its documents out. Two held-out sets may share a file.
  *
  * Threads: reads with input.h, which has a thread of its own until the call returns.
  */
