@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 enum {
 	FORM = 1, /* of the header's value */
 	ROUNDS_MAX = 8,
+	FETCH_BYTES = 256 << 10, /* of a partition: a batch of the producer fits */
 	CHECK_TIMEOUT_MS = 10000,
 };
 
@@ -277,21 +279,64 @@ compare_place(struct reading *r, const struct last_drawn *l, size_t which,
 	return FAIL_NONE;
 }
 
+/*
+ * A handle of its own: one record is wanted of a place in the middle of each log, and how much comes
+ * with it is a handle's setting. Another one would fetch megabytes of each.
+ */
+static enum fail_code
+open_reader(rd_kafka_t **out, const struct properties *properties, struct failure *f)
+{
+	char bytes[32];
+	struct property tune[] = {
+	    {(char[]){"fetch.message.max.bytes"}, bytes},
+	    {(char[]){"queued.min.messages"}, (char[]){"64"}}, /* feed.c says why not fewer */
+	    {(char[]){"fetch.wait.max.ms"}, (char[]){"10"}},
+	    {(char[]){"fetch.error.backoff.ms"}, (char[]){"50"}},
+	};
+	struct kafka_options k = {
+	    .role = KAFKA_READER,
+	    .properties = properties,
+	    .client = "last-drawn",
+	    .tune = tune,
+	    .tune_n = sizeof(tune) / sizeof(tune[0]),
+	};
+
+	snprintf(bytes, sizeof(bytes), "%d", FETCH_BYTES);
+	return kafka_open(out, &k, f);
+}
+
+/* Whether there is anything to compare: else no broker is asked. */
+static bool
+any_known(const struct last_drawn *l, const struct last_drawn_look *look, size_t n)
+{
+	for (size_t i = 0; i < n && i < l->n; i++)
+		if (look[i].topic != NULL && l->domain[i].place[LAST_DRAWN_LAST].known)
+			return true;
+	return false;
+}
+
 enum fail_code
 last_drawn_compare(const struct last_drawn *l, struct last_drawn_look *look, size_t n,
-    rd_kafka_t *reader, int timeout_ms, struct failure *f)
+    const struct properties *properties, int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + timeout_ms;
+	rd_kafka_t *reader = NULL;
 	struct reading r = {.of = calloc(n + 1, sizeof(*r.of)), .at = calloc(n + 1, sizeof(*r.at))};
 	enum fail_code code = r.of == NULL || r.at == NULL ? fail_memory(f) : FAIL_NONE;
 
 	for (size_t i = 0; i < n; i++)
 		look[i].other = false;
+	if (!any_known(l, look, n))
+		goto done;
+	if (code == FAIL_NONE)
+		code = open_reader(&reader, properties, f);
 	for (size_t which = 0; code == FAIL_NONE && which < LAST_DRAWN_PLACES; which++) {
 		code = find_there(&r, l, which, look, n, reader, timeout_ms, f);
 		if (code == FAIL_NONE)
 			code = compare_place(&r, l, which, look, reader, deadline_ms, f);
 	}
+	kafka_close(reader);
+done:
 	free(r.of);
 	free(r.at);
 	return code;
@@ -331,7 +376,7 @@ list_looks(
 
 enum fail_code
 last_drawn_check(const struct last_drawn *l, const struct domains *d, const struct mixer *m,
-    const char *name, rd_kafka_t *reader, struct failure *f)
+    const char *name, struct failure *f)
 {
 	size_t n = mixer_domains(m);
 	struct last_drawn_look *look = calloc(n + 1, sizeof(*look));
@@ -340,7 +385,7 @@ last_drawn_check(const struct last_drawn *l, const struct domains *d, const stru
 	if (look == NULL)
 		return fail_memory(f);
 	list_looks(look, d, m, name);
-	code = last_drawn_compare(l, look, n, reader, CHECK_TIMEOUT_MS, f);
+	code = last_drawn_compare(l, look, n, &d->config->kafka, CHECK_TIMEOUT_MS, f);
 	for (uint32_t k = 0; code == FAIL_NONE && k < n; k++)
 		if (look[k].other)
 			code =

@@ -18,7 +18,7 @@
  * record is damaged) says nothing, as do ledgers without the header: of releases before this one,
  * of `riffle repair` and of `riffle replay --republish`, until the domain is drawn from again.
  *
- * Costs: two records of each domain are read, those of all domains at once.
+ * Costs: a handle, and two batches of each domain, those of all domains at once.
  *
  * Thread: one.
  */
@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/config/properties.h"
 #include "consumer/domain/domains.h"
 #include "consumer/domain/feed_block.h"
 #include "consumer/mixer/mixer.h"
@@ -83,11 +84,11 @@ struct last_drawn_look {
 };
 
 /*
- * Compares the domains of look[n], by the mix's index; their topics exist. `reader` is a
- * KAFKA_READER with nothing assigned, now and afterwards. FAIL_TIMEOUT: a record did not come.
+ * Compares the domains of look[n], by the mix's index; their topics exist. FAIL_TIMEOUT: a record
+ * did not come. Borrows the properties.
  */
 enum fail_code last_drawn_compare(const struct last_drawn *l, struct last_drawn_look *look,
-    size_t n, rd_kafka_t *reader, int timeout_ms, struct failure *f);
+    size_t n, const struct properties *properties, int timeout_ms, struct failure *f);
 
 /* FAIL_DATA, in words for whoever runs the mix; the ways out name the configuration at `path`. */
 enum fail_code last_drawn_fail(
@@ -98,6 +99,6 @@ enum fail_code last_drawn_fail(
  * (NULL: all). FAIL_DATA: one is another; also as above.
  */
 enum fail_code last_drawn_check(const struct last_drawn *l, const struct domains *d,
-    const struct mixer *m, const char *name, rd_kafka_t *reader, struct failure *f);
+    const struct mixer *m, const char *name, struct failure *f);
 
 #endif

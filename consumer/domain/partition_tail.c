@@ -1,6 +1,7 @@
 #include "consumer/domain/partition_tail.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -98,6 +99,26 @@ ends_too_early(const rd_kafka_message_t *m, const struct partition_tail_at *at)
 	return m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset < at->high;
 }
 
+static int
+by_place(const void *a, const void *b)
+{
+	const rd_kafka_topic_partition_t *x = a, *y = b;
+	int order = strcmp(x->topic, y->topic);
+
+	return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
+}
+
+/* With a record much comes that is behind it: it is dropped at a few comparisons each. */
+static rd_kafka_topic_partition_t *
+find(const rd_kafka_topic_partition_list_t *sorted, const rd_kafka_message_t *m)
+{
+	const char *topic = rd_kafka_topic_name(m->rkt);
+	rd_kafka_topic_partition_t key = {
+	    .topic = (char *)(uintptr_t)topic, .partition = m->partition};
+
+	return bsearch(&key, sorted->elems, (size_t)sorted->cnt, sizeof(key), by_place);
+}
+
 /*
  * Each partition is heard of once: by its last record, by its end (the record is a marker), or by
  * its error. Its `opaque` is cleared then.
@@ -115,8 +136,7 @@ read_assigned(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, int64_t
 		if (m == NULL)
 			continue;
 		if (m->rkt != NULL)
-			e = rd_kafka_topic_partition_list_find(
-			    list, rd_kafka_topic_name(m->rkt), m->partition);
+			e = find(list, m);
 		if (e != NULL && e->opaque != NULL && m->err != RD_KAFKA_RESP_ERR__TRANSPORT &&
 		    !ends_too_early(m, e->opaque)) {
 			take(m, e->opaque);
@@ -148,6 +168,7 @@ read_some(rd_kafka_t *reader, struct partition_tail_at *at, size_t n, int64_t de
 		e->offset = at[i].high - 1;
 		e->opaque = &at[i];
 	}
+	qsort(list->elems, (size_t)list->cnt, sizeof(list->elems[0]), by_place);
 	err = rd_kafka_assign(reader, list);
 	code = err == RD_KAFKA_RESP_ERR_NO_ERROR ? read_assigned(reader, list, deadline_ms, f)
 						 : FAIL_NONE;

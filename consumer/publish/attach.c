@@ -652,7 +652,7 @@ attach_take(struct attach *a, struct lead *lead, const struct ledger *last, bool
 		return FAIL_NONE;
 	/* Asked after the ledger was read: another mixer may have counted with more until now. */
 	if (add_joined(a, last, f) != FAIL_NONE ||
-	    last_drawn_check(&a->drawn, a->domains, *out, NULL, a->reader, f) != FAIL_NONE ||
+	    last_drawn_check(&a->drawn, a->domains, *out, NULL, f) != FAIL_NONE ||
 	    domains_ask(a->domains, a->reader, false, f) != FAIL_NONE ||
 	    lengths_set(a->domains, *out, f) != FAIL_NONE)
 		return f->code;

@@ -257,8 +257,7 @@ open_feed(struct mix *m, struct failure *f)
 static enum fail_code
 check_drawn(struct mix *m, const char *name, struct failure *f)
 {
-	return last_drawn_check(
-	    &m->output.drawn, m->domains, mixer_of(m), name, m->attach.reader, f);
+	return last_drawn_check(&m->output.drawn, m->domains, mixer_of(m), name, f);
 }
 
 /* A control_requests_join: what the topic of a domain that wants to join holds. */

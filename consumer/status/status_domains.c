@@ -370,7 +370,8 @@ compare_drawn(struct status_query *q, const struct status *st, struct failure *f
 	else
 		list_looks(look, topic, st);
 	if (code == FAIL_NONE)
-		code = last_drawn_compare(&q->drawn, look, n, q->reader, STATUS_QUERY_MS, f);
+		code =
+		    last_drawn_compare(&q->drawn, look, n, &q->config->kafka, STATUS_QUERY_MS, f);
 	for (size_t k = 0; code == FAIL_NONE && k < n; k++) {
 		struct failure why;
 
