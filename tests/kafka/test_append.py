@@ -204,13 +204,14 @@ def test_two_appends_by_way_of_json_status(corpus):
     assert after["sealed_length"] == after["sequences"] == halfway["sequences"]
 
 
-def test_a_mix_draws_every_sequence_around_ends_in_the_middle(corpus, tmp_path):
+@pytest.mark.parametrize("shuffle", ["block", "full", "none"])
+def test_a_mix_draws_every_sequence_around_ends_in_the_middle(corpus, shuffle):
     """An End takes an offset, so that ordinals and offsets drift apart: the mixer reads past it in any order."""
     for i in range(4):
         (corpus.folder / f"{i}.jsonl").write_text(lines(texts(150, i)))
     corpus.config["domains"] = {"a": {"train": ["0.jsonl"], "on_end": "stop"}}
     corpus.config["mix"] = {"name": corpus.name + "m", "seed": 3, "global_batch": 1, "lanes": 1, "weights": {"a": 1},
-                            "max_lead_steps": 0}
+                            "max_lead_steps": 0, "shuffle": shuffle}
     corpus.create().produce()
     for i in range(1, 4):
         corpus.config["domains"]["a"]["train"] = [f"{{0..{i}}}.jsonl"]
@@ -223,3 +224,29 @@ def test_a_mix_draws_every_sequence_around_ends_in_the_middle(corpus, tmp_path):
     drawn = {q["ordinal"]: q["tokens"] for q in map(json.loads, out.splitlines())}
     assert sorted(drawn) == list(range(len(kept)))
     assert all(drawn[i] == tokens(decode(v)) for i, v in enumerate(kept))
+
+
+@pytest.mark.parametrize("shuffle", ["block", "full", "none"])
+def test_a_domain_that_has_grown_is_in_order_from_its_next_epoch_on(corpus, shuffle):
+    """Half of the first pass is drawn before the domain grows, which then ends as it began: the second has all, in one order."""
+    (corpus.folder / "0.jsonl").write_text(lines(texts(150, 0)))
+    corpus.config["domains"] = {"a": {"train": ["0.jsonl"], "max_epochs": 2, "shuffle": shuffle}}
+    corpus.config["mix"] = {"name": corpus.name + "m", "seed": 3, "global_batch": 1, "lanes": 1, "weights": {"a": 1},
+                            "max_lead_steps": 0}
+    corpus.create().produce()
+    first = len(partition(corpus.values("a"))[0])
+    corpus.riffle("mix", "-c", corpus.path, "--until-step", first // 2)
+    (corpus.folder / "1.jsonl").write_text(lines(texts(150, 1)))
+    corpus.config["domains"]["a"]["train"] = ["{0..1}.jsonl"]
+    corpus.write()
+    corpus.produce("--append")
+    length = len(partition(corpus.values("a"))[0])
+    assert length > first
+    corpus.riffle("mix", "-c", corpus.path)
+    out = corpus.riffle("read", "-c", corpus.path, "--format", "jsonl", "--from-step", 0).stdout
+    drawn = [(q["epoch"], q["ordinal"]) for q in map(json.loads, out.splitlines())]
+    assert [e for e, _ in drawn] == [0] * first + [1] * length
+    for ordinals in ([o for _, o in drawn[:first]], [o for _, o in drawn[first:]]):
+        assert sorted(ordinals) == list(range(len(ordinals)))
+        assert (ordinals == sorted(ordinals)) == (shuffle == "none")
+    corpus.riffle("replay", "-c", corpus.path, "--steps", f"0..{first + length}")
