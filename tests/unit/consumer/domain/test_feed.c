@@ -178,6 +178,33 @@ test_a_domain_is_read_in_the_pieces_that_it_is_told(void **state)
 	kafka_close(writer);
 }
 
+/* Ten records twice, as after a producer's crash: what follows stands ten offsets later. */
+static void
+test_single_sequences_are_found_behind_records_that_are_there_twice(void **state)
+{
+	static const struct {
+		uint64_t ordinal;
+		int64_t offset;
+	} rows[] = {{200, 210}, {70, 70}, {205, 215}, {149, 149}, {150, 160}, {0, 0}, {219, 229}};
+	const struct feed_piece as = {.piece = 1};
+	rd_kafka_t *writer = open_writer("test.mock.num.brokers", "1");
+	struct feed *d = open_feed(writer);
+
+	(void)state;
+	write_sequences(writer, "c.live", 0, 150);
+	write_sequences(writer, "c.live", 140, 220);
+	assert_int_equal(feed_read_as(d, 0, &as, &f), FAIL_NONE);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t rest = 220 - (rows[i].ordinal - rows[i].ordinal % BLOCK);
+		uint32_t count = rest < BLOCK ? (uint32_t)rest : BLOCK;
+
+		assert_int_equal(load(d, rows[i].ordinal, count), rows[i].offset);
+		release(d, rows[i].ordinal, count);
+	}
+	feed_close(d);
+	kafka_close(writer);
+}
+
 /* Its first pass is dealt in the order of its ordinals: whole blocks serve it better. */
 static void
 test_the_first_pass_of_a_live_domain_is_read_in_blocks(void **state)
@@ -247,6 +274,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_block_that_grows_while_it_is_read_is_read_to_its_new_end),
 	    cmocka_unit_test(test_a_domain_is_read_in_the_pieces_that_it_is_told),
+	    cmocka_unit_test(test_single_sequences_are_found_behind_records_that_are_there_twice),
 	    cmocka_unit_test(test_the_first_pass_of_a_live_domain_is_read_in_blocks),
 	    cmocka_unit_test(test_what_is_held_stays_until_a_step_needs_the_room),
 	};
