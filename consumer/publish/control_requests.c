@@ -117,6 +117,12 @@ control_requests_seek(struct control_requests *r, int64_t offset_next, struct fa
 	return fail_within(f, "topic %s", r->topic);
 }
 
+int64_t
+control_requests_next(const struct control_requests *r)
+{
+	return r->offset_next;
+}
+
 /*
  * Takes events until a record waits; the first event may be waited for. Records before offset_next
  * are passed over: what was fetched before a seek may still come.

@@ -85,6 +85,9 @@ void control_requests_close(struct control_requests *r); /* NULL is accepted */
 enum fail_code control_requests_seek(
     struct control_requests *r, int64_t offset_next, struct failure *f);
 
+/* Where it reads on: what the mixer's state takes over after a seek, so that START says it. */
+int64_t control_requests_next(const struct control_requests *r);
+
 /*
  * *waits: a record is there. Waits for nothing, unless the topic was cut under the mixer: then it
  * seeks anew. FAIL_DENIED: the user may not read it. FAIL_BROKER as control_requests_seek().

@@ -612,6 +612,7 @@ open_state(struct mix *m, struct failure *f)
 static enum fail_code
 attach(struct mix *m, struct failure *f)
 {
+	int64_t control;
 	uint64_t step;
 
 	assert(m->assembler == NULL);
@@ -622,9 +623,14 @@ attach(struct mix *m, struct failure *f)
 		log_info("mix: mix=%s ended before step=%" PRIu64, m->config->mix.name, step);
 		return FAIL_NONE;
 	}
-	if (control_requests_seek(m->requests, mixer_control_next(mixer_of(m)), f) != FAIL_NONE ||
-	    (!m->attach.claim.started &&
-		output_commit(&m->output, mixer_of(m), LEDGER_START, f) != FAIL_NONE))
+	if (control_requests_seek(m->requests, mixer_control_next(mixer_of(m)), f) != FAIL_NONE)
+		return f->code;
+	/* Of a topic that was recreated nothing is answered, and START says so for the next mixer. */
+	control = control_requests_next(m->requests);
+	if (control != mixer_control_next(mixer_of(m)))
+		mixer_set_control_next(assembler_change(m->assembler), control);
+	if (!m->attach.claim.started &&
+	    output_commit(&m->output, mixer_of(m), LEDGER_START, f) != FAIL_NONE)
 		return f->code;
 	attach_started(&m->attach);
 	m->drew_ms = clock_ms();

@@ -259,3 +259,30 @@ class TestShortTransactions:
                 "or set transaction.timeout.ms under `kafka:` to that") in refused.stderr
         riffle("mix", "-c", config, "--until-step", 5, "-X", "transaction.timeout.ms=5000")
         assert len(read(config, 5)) == 5 * LANES
+
+
+def test_requests_of_a_control_topic_that_was_created_again_are_all_answered_and_replayed(mix, riffle):
+    """The ledger has answered up to an offset of the old topic: what stands in the new one below it is no less asked for."""
+    topic = f"{mix.name}.control"
+
+    def ask(name, weight):
+        riffle("weights", "-c", mix.config, f"a={weight}", "--id", name, check=False)
+
+    def run_to(step):
+        return riffle("mix", "-c", mix.config, "-s", "mix.max_lead_steps=0", "--accept-config", "--yes",
+                      "--until-step", STEPS + LEAD + step).stderr
+
+    for name in ("1", "2", "3"):
+        ask(name, 2)
+    run_to(2)
+    mix.tool("topic", "write", topic, 1, input="")
+    assert "MIX-CONTROL" in run_to(4)
+    for name in ("4", "5", "6", "7"):
+        ask(name, 3)
+    run_to(6)
+    states = {r["id"]: r["state"] for r in json.loads(riffle("requests", "-c", mix.config, "--json").stdout)}
+    assert {name: states[name] for name in "4567"} == {name: "in force" for name in "4567"}
+    riffle("replay", "-c", mix.config, "--steps", f"0..{STEPS + LEAD + 6}")
+    mix.tool("topic", "write", f"{mix.name}.batches", LANES, input="")
+    riffle("repair", "-c", mix.config)
+    riffle("replay", "-c", mix.config, "--steps", f"0..{STEPS + LEAD + 6}")

@@ -198,9 +198,29 @@ check_order(const struct ledger *l, int64_t offset, int64_t step_next, uint64_t 
 	return NULL;
 }
 
+/* What the ledger said last. */
+struct ledger_seen {
+	int64_t step_next, control_next;
+	uint64_t mixer, run;
+	bool control_made; /* a mixer has found the control topic recreated */
+	char answers[WORLD_ANSWERS_MAX];
+};
+
+/* The topic is recreated once all requests are answered: from 0 on, control_next says nothing more. */
+static void
+see_control(const struct world *w, struct ledger_seen *seen, struct ledger *l)
+{
+	seen->control_made |=
+	    l->control_next < seen->control_next && cluster->chance.count[CHANCE_CONTROL_MADE] > 0;
+	seen->control_next = l->control_next;
+	for (size_t i = 0; seen->control_made && i < w->states_n; i++)
+		if (w->state[i].control_next > l->control_next)
+			l->control_next = w->state[i].control_next;
+}
+
 static const char *
-check_ledger_record(const struct world *w, const struct cluster_record *r, int64_t offset,
-    int64_t *step_next, uint64_t *mixer, uint64_t *run, char answers[static WORLD_ANSWERS_MAX])
+check_ledger_record(
+    const struct world *w, const struct cluster_record *r, int64_t offset, struct ledger_seen *seen)
 {
 	struct ledger l = {0};
 	struct failure f;
@@ -211,18 +231,19 @@ check_ledger_record(const struct world *w, const struct cluster_record *r, int64
 		    "ledger offset %" PRId64 ": in no transaction that has ended", offset);
 	if (ledger_decode(&l, r->bytes, r->n, &f) != FAIL_NONE)
 		return problem("ledger offset %" PRId64 ": %.200s", offset, f.text);
-	bad = check_order(&l, offset, *step_next, *mixer);
+	see_control(w, seen, &l);
+	bad = check_order(&l, offset, seen->step_next, seen->mixer);
 	if (bad == NULL)
 		bad = check_state(w, &l, offset);
-	if (bad == NULL && !world_add_answers(answers, &l))
+	if (bad == NULL && !world_add_answers(seen->answers, &l))
 		bad = problem("ledger offset %" PRId64 ": more answers than requests", offset);
-	if (bad == NULL && ledger_run_step(&l, "trainers") < *run)
+	if (bad == NULL && ledger_run_step(&l, "trainers") < seen->run)
 		bad = problem("ledger offset %" PRId64 ": the run stood at step %" PRIu64
 			      ", and now at %" PRIu64,
-		    offset, *run, ledger_run_step(&l, "trainers"));
-	*run = ledger_run_step(&l, "trainers");
-	*step_next = l.step_next;
-	*mixer = l.mixer;
+		    offset, seen->run, ledger_run_step(&l, "trainers"));
+	seen->run = ledger_run_step(&l, "trainers");
+	seen->step_next = l.step_next;
+	seen->mixer = l.mixer;
 	ledger_clear(&l);
 	return bad;
 }
@@ -231,9 +252,7 @@ static const char *
 check_ledger(const struct world *w)
 {
 	const struct cluster_partition *p = cluster_partition("m.ledger", 0);
-	char answers[WORLD_ANSWERS_MAX] = "";
-	int64_t step_next = 0;
-	uint64_t mixer = 0, run = 0;
+	struct ledger_seen seen = {0};
 
 	for (int64_t i = 0; i < p->end; i++) {
 		const struct cluster_record *r = &p->record[i];
@@ -241,16 +260,16 @@ check_ledger(const struct world *w)
 
 		if (r->fate == CLUSTER_MARKER || r->fate == CLUSTER_ABORTED)
 			continue;
-		bad = check_ledger_record(w, r, i, &step_next, &mixer, &run, answers);
+		bad = check_ledger_record(w, r, i, &seen);
 		if (bad != NULL)
 			return bad;
 	}
-	if (strcmp(answers, w->answers) != 0)
-		return problem(
-		    "requests are answered \"%s\", without faults \"%s\"", answers, w->answers);
-	if (step_next != (int64_t)w->steps_n - 1)
-		return problem("lost write: the ledger ends at step %" PRId64 " of %zu", step_next,
-		    w->steps_n - 1);
+	if (strcmp(seen.answers, w->answers) != 0)
+		return problem("requests are answered \"%s\", without faults \"%s\"", seen.answers,
+		    w->answers);
+	if (seen.step_next != (int64_t)w->steps_n - 1)
+		return problem("lost write: the ledger ends at step %" PRId64 " of %zu",
+		    seen.step_next, w->steps_n - 1);
 	return NULL;
 }
 
