@@ -2,10 +2,13 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "common/base/json_field.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "consumer/batches/lanes.h"
@@ -49,25 +52,75 @@ age_ms(int64_t timestamp_ms)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - timestamp_ms;
 }
 
-/* The run that the mixer may not go further ahead of; NULL: none. */
+/*
+ * Gives *runs (free), the text of mix.runs in the record's configuration: a record knows runs that
+ * only report, or were taken out, too. NULL: it cannot be read, and every run may be meant.
+ */
+static char *
+runs_in_force(const struct ledger *l)
+{
+	static const char *const path[] = {"changeable.runs"};
+	struct json_field_value value = {0};
+	struct json_field_paths *paths = NULL;
+	struct json_field_scratch *scratch = NULL;
+	struct failure f;
+	char *runs = NULL;
+
+	if (l->config != NULL && json_field_paths_open(&paths, path, 1, &f) == FAIL_NONE &&
+	    json_field_scratch_open(&scratch, &f) == FAIL_NONE &&
+	    json_field_read(paths, scratch, l->config, strlen(l->config), &value, &f) ==
+		FAIL_NONE &&
+	    value.found == JSON_FIELD_OTHER)
+		runs = strndup(value.raw, value.raw_n);
+	json_field_scratch_close(scratch);
+	json_field_paths_close(paths);
+	return runs;
+}
+
+static bool
+is_in_force(const char *runs, const char *name)
+{
+	char quoted[NAME_MAX_BYTES + 3];
+
+	snprintf(quoted, sizeof(quoted), "\"%s\"", name);
+	return runs == NULL || strstr(runs, quoted) != NULL;
+}
+
+/*
+ * The lowest of the runs that the mixer may not go further ahead of, and in names[room] all that
+ * are at its step: the record is as old as the last step, and one of them may have moved since.
+ * NULL: none.
+ */
 static const struct ledger_run *
-blocking_run(const struct ledger *l, uint64_t lead)
+blocking_runs(const struct ledger *l, uint64_t lead, char *names, size_t room, size_t *n)
 {
 	const struct ledger_run *lowest = NULL;
+	char *runs = runs_in_force(l);
+	size_t used = 0;
 
+	*n = 0;
 	for (size_t i = 0; i < l->runs_n; i++)
-		if (lowest == NULL || l->run[i].step < lowest->step)
+		if (is_in_force(runs, l->run[i].name) &&
+		    (lowest == NULL || l->run[i].step < lowest->step))
 			lowest = &l->run[i];
-	if (lead == 0 || lowest == NULL)
-		return NULL;
-	return (uint64_t)l->step_next >= (uint64_t)lowest->step + lead ? lowest : NULL;
+	if (lead == 0 || (lowest != NULL && (uint64_t)l->step_next < (uint64_t)lowest->step + lead))
+		lowest = NULL;
+	for (size_t i = 0; lowest != NULL && i < l->runs_n; i++)
+		if (l->run[i].step == lowest->step && is_in_force(runs, l->run[i].name) &&
+		    used < room)
+			used += (size_t)snprintf(names + used, room - used, "%s%s",
+			    (*n)++ == 0 ? "" : ", ", l->run[i].name);
+	free(runs);
+	return lowest;
 }
 
 void
 watchdog_judge(
     const struct ledger *l, int64_t age, uint64_t step, uint64_t lead, char *reason, size_t room)
 {
-	const struct ledger_run *run = blocking_run(l, lead);
+	char names[3 * NAME_MAX_BYTES];
+	size_t n;
+	const struct ledger_run *run = blocking_runs(l, lead, names, sizeof(names), &n);
 	int64_t seconds = age < 0 ? 0 : age / 1000; /* clocks of two machines: it may be negative */
 
 	assert(room > 0);
@@ -81,9 +134,9 @@ watchdog_judge(
 	else if (run != NULL)
 		snprintf(reason, room,
 		    "the mixer may be at most %" PRIu64
-		    " steps ahead and waits for run %s, which has committed step %" PRId64
+		    " steps ahead and waits for %s %s, which %s committed step %" PRId64
 		    " as far as it knows",
-		    lead, run->name, run->step);
+		    lead, n == 1 ? "run" : "runs", names, n == 1 ? "has" : "have", run->step);
 	else if (age >= WATCHDOG_STOPPED_MS)
 		snprintf(reason, room,
 		    "the mixer has stopped, or waits for its domains: it has written nothing for "

@@ -8,7 +8,8 @@
  *     step_next is beyond the step                   it has not arrived; or the batch topic is
  *                                                    another one (batch_topic.h)
  *     the record ends the mix                        there is no such step
- *     step_next is at the lowest run's step + lead   the mixer waits for that run to commit
+ *     step_next is at the step + lead of the lowest  the mixer waits for it to commit
+ *         of the runs in mix.runs
  *     older than WATCHDOG_STOPPED_MS                 the mixer has stopped, or waits for domains
  *     fresh                                          it is not published yet
  *

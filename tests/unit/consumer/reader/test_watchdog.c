@@ -4,6 +4,11 @@
 
 static struct ledger_run slow_run[] = {{(char[]){"eval"}, 90}, {(char[]){"trainers"}, 40}};
 
+static struct ledger_run level_run[] = {{(char[]){"eval"}, 40}, {(char[]){"trainers"}, 40}};
+static char with_eval[] = "{\"changeable\":{\"runs\":[\"trainers\",\"eval\"]}}";
+static char without_eval[] = "{\"changeable\":{\"runs\":[\"trainers\"]}}";
+static char without_trainers[] = "{\"changeable\":{\"runs\":[\"eval\",\"trainers2\"]}}";
+
 static const struct {
 	struct ledger ledger;
 	int64_t age_ms;
@@ -21,6 +26,12 @@ static const struct {
 	"it is not published yet: step 10"},
     {{.step_next = 104, .run = slow_run, .runs_n = 2}, 50, 104, 64,
 	"at most 64 steps ahead and waits for run trainers, which has committed step 40"},
+    {{.step_next = 104, .run = level_run, .runs_n = 2, .config = with_eval}, 50, 104, 64,
+	"and waits for runs eval, trainers, which have committed step 40 as far as it knows"},
+    {{.step_next = 104, .run = level_run, .runs_n = 2, .config = without_eval}, 50, 104, 64,
+	"and waits for run trainers, which has committed step 40"},
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = without_trainers}, 50, 104, 64,
+	"it is not published yet: step 10"},
     {{.step_next = 104, .run = slow_run, .runs_n = 2}, 50, 104, 0,
 	"it is not published yet: step 10"},
 };
