@@ -280,8 +280,8 @@ compare_place(struct reading *r, const struct last_drawn *l, size_t which,
 }
 
 /*
- * A handle of its own: one record is wanted of a place in the middle of each log, and how much comes
- * with it is a handle's setting. Another one would fetch megabytes of each.
+ * A handle of its own: one record is wanted of a place in the middle of each log, and how much
+ * comes with it is a handle's setting. Another one would fetch megabytes of each.
  */
 static enum fail_code
 open_reader(rd_kafka_t **out, const struct properties *properties, struct failure *f)
