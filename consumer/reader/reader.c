@@ -248,10 +248,11 @@ skip_record(struct reader *r, uint32_t i, const struct lanes_record *record, str
 	if (step_check_constants(
 		&r->check, lanes_first(r->lanes) + i, h, lane->view.sequences_n, f) != FAIL_NONE)
 		return fail_at(r, i, record->offset, f);
-	if (h->last && h->step < r->check.step) {
-		r->ended = true;
-		return FAIL_NONE;
-	}
+	if (h->last && h->step < r->check.step)
+		return fail(f, FAIL_CONFIG,
+		    "mix %s ended before step %" PRIu64 ", so that no step %" PRIu64
+		    " comes: is this the step of another mix?",
+		    r->mix, h->step, r->check.step);
 	if (h->step > r->check.step) {
 		char why[WHY_BYTES];
 

@@ -64,6 +64,17 @@ def test_it_is_refused_below_what_is_published_and_the_mixer_that_runs_goes_on(r
     assert done.returncode == 2 and "ended before step 30 already" in done.stderr
 
 
+def test_a_step_beyond_the_end_is_no_end(riffle, fill, configure):
+    """The checkpoint of another mix would else train nothing, and say nothing."""
+    fill("a", "b")
+    config = configure({"a": 1, "b": 1})
+    riffle("mix", "-c", config, "--end-at-step", 6)
+    assert riffle("read", "-c", config, "--from-step", 6).stdout == ""
+    for step in (7, 500):
+        done = riffle("read", "-c", config, "--from-step", step, check=False)
+        assert done.returncode == 2 and f"ended before step 6, so that no step {step} comes" in done.stderr
+
+
 @pytest.mark.parametrize("words, said", [
     (["--end-at-step", 5, "--until-step", 5], "give one of --until-step, which pauses the mix, and --end-at-step"),
     (["--end-at-step", 0], "--end-at-step: out of range"),
