@@ -11,7 +11,14 @@
 #include "consumer/reader/resume_point.h"
 #include "tests/unit/mock_cluster.h"
 
-enum { API_LIST_OFFSETS = 2, BROKERS = 1, RANKS = 2, WAIT_MS = 30000, REFUSED = 1000 };
+enum {
+	API_LIST_OFFSETS = 2,
+	API_OFFSET_FETCH = 9,
+	BROKERS = 1,
+	RANKS = 2,
+	WAIT_MS = 30000,
+	REFUSED = 1000
+};
 
 static struct failure f;
 static char bootstrap[256];
@@ -232,6 +239,20 @@ test_commits_that_came_while_the_ledger_was_read_are_not_lost(void **unused)
 	}
 }
 
+/* The commits are asked for once more before they are said to be lost. */
+static void
+test_commits_are_not_lost_where_the_second_request_for_them_is_refused(void **unused)
+{
+	(void)unused;
+	write_ledger("trainers", 40);
+	open_run("m.refused");
+	rd_kafka_mock_push_request_errors(cluster, API_OFFSET_FETCH, 2, RD_KAFKA_RESP_ERR_NO_ERROR,
+	    RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED);
+	assert_int_equal(find(0, "trainers"), FAIL_DENIED);
+	assert_false(point.lost);
+	rd_kafka_mock_clear_request_errors(cluster, API_OFFSET_FETCH);
+}
+
 /* The last one: it leaves a ledger behind that nobody can read. */
 static void
 test_a_ledger_that_cannot_be_read_fails_and_nothing_is_lost(void **unused)
@@ -255,6 +276,7 @@ main(void)
 	    TEST(test_a_run_that_lacks_a_lane_and_the_ledger_does_not_know_starts_at_step_0),
 	    TEST(test_a_run_that_the_ledger_knows_further_on_has_lost_its_commits),
 	    TEST(test_commits_that_came_while_the_ledger_was_read_are_not_lost),
+	    TEST(test_commits_are_not_lost_where_the_second_request_for_them_is_refused),
 	    TEST(test_a_ledger_that_cannot_be_read_fails_and_nothing_is_lost),
 	};
 
