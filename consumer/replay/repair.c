@@ -278,14 +278,17 @@ is_ended(const struct work *w)
 	return ended;
 }
 
-/* FAIL_DATA: a request stands in the control topic of which the ledger has no answer. */
+/*
+ * FAIL_DATA: a request stands in the control topic of which the ledger has no answer. Where the topic
+ * ends before what was answered it was recreated: no record of it is known to be answered.
+ */
 static enum fail_code
 check_requests(const struct work *w, struct failure *f)
 {
 	struct kafka_options k = {
 	    .role = KAFKA_ADMIN, .properties = &w->o->config->kafka, .client = "repair"};
 	char topic[TOPIC_MAX_BYTES + 1];
-	int64_t low = 0, high = 0;
+	int64_t low = 0, high = 0, next = w->last.control_next;
 	int partitions;
 	rd_kafka_t *rk;
 	enum fail_code code = kafka_open(&rk, &k, f);
@@ -298,14 +301,18 @@ check_requests(const struct work *w, struct failure *f)
 	if (code == FAIL_NONE)
 		code = kafka_watermarks(rk, topic, 0, &low, &high, ASK_MS, f);
 	kafka_close(rk);
-	if (code != FAIL_NONE || high <= w->last.control_next)
+	if (code != FAIL_NONE)
 		return code;
+	if (next > high)
+		next = low;
+	if (next >= high)
+		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
 	    "steps %" PRIu64 "..%" PRIu64 " are lost in the ledger, and some lanes have lost them "
 	    "too; a request in %s, at offset %" PRId64
 	    ", may have changed them, and the ledger has "
 	    "lost its answer: delete the mix's topics, or start a mix of another name",
-	    w->ledger.next, w->report.highest, topic, w->last.control_next);
+	    w->ledger.next, w->report.highest, topic, next);
 }
 
 /*

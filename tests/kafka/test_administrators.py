@@ -163,6 +163,36 @@ def test_a_ledger_that_loses_its_end_under_a_mixer_stops_it(mix, riffle, read):
     riffle("mix", "-c", mix.config, "--until-step", STEPS + LEAD + 1)
 
 
+def create_again(mix, kind):
+    """With Kafka's tools, and the settings that it is to have."""
+    mix.tool("topic", "delete", f"{mix.name}.{kind}")
+    mix.riffle("topics", "-c", mix.config, "--create")
+
+
+def request(mix, *words):
+    mix.riffle("weights", "-c", mix.config, *words, "--timeout", 1, check=False)  # the next mixer answers
+
+
+def test_a_repair_does_not_take_a_new_control_topic_for_one_that_was_answered(mix, riffle, read):
+    """Steps that ledger and lanes have lost may be of a request whose offset the lost topic had, too."""
+    for share in (0.2, 0.3, 0.4):
+        request(mix, f"a={share}")
+    riffle("mix", "-c", mix.config, "--until-step", STEPS + LEAD)
+    ledger = mix.tool("topic", "read", f"{mix.name}.ledger").splitlines(True)
+    create_again(mix, "control")
+    request(mix, "a=0.6")
+    mixer = riffle.popen("mix", "-c", mix.config, "--until-step", STEPS + LEAD + 4)
+    read(mix.config, 6, commit_every=1)
+    assert mixer.wait(timeout=60) == 0
+    mix.tool("topic", "write", f"{mix.name}.ledger", 1, input="".join(ledger))
+    lanes = mix.tool("topic", "read", f"{mix.name}.batches").splitlines(True)
+    last = max(i for i, line in enumerate(lanes) if line.startswith("3\t"))
+    mix.tool("topic", "write", f"{mix.name}.batches", LANES, input="".join(lanes[:last] + lanes[last + 1:]))
+    repair = riffle("repair", "-c", mix.config, check=False)
+    assert repair.returncode == 1
+    assert f"a request in {mix.name}.control, at offset 0, may have changed them" in repair.stderr
+
+
 def other_text(mix, fill, unique, sequences=230):
     """Domain a, deleted with Kafka's tools and published again from other text, with more sequences."""
     mix.tool("topic", "delete", f"{unique}.a")
