@@ -344,6 +344,23 @@ recreate(const char *name, int32_t partitions)
 	make_again(before, partitions);
 }
 
+/* Somebody who missed its answer repeats the last request, which stands at offset 0 then. */
+static void
+recreate_control(void)
+{
+	const struct cluster_partition *before = cluster_partition("m.control", 0);
+	const struct cluster_record *last =
+	    before->end > before->log_start ? &before->record[before->end - 1] : NULL;
+	struct cluster_record *again;
+
+	recreate("m.control", 1);
+	if (last == NULL)
+		return;
+	again = cluster_append(cluster_partition("m.control", 0));
+	again->bytes = last->bytes;
+	again->n = last->n;
+}
+
 /* Whoever reads what a mixer says does it, before a mixer is started again. */
 static void
 ask_for_repair(struct run *r, size_t i)
@@ -758,7 +775,7 @@ look_at_disks(struct run *r)
 	if (chance_fault(CHANCE_RECORDS_DELETED, "m.ledger, m.control"))
 		delete_records(w);
 	if (all_answered(r) && w->late_n == 0 && chance_fault(CHANCE_CONTROL_MADE, "m.control"))
-		recreate("m.control", 1);
+		recreate_control();
 	if (r->produces && chance_fault(CHANCE_TAIL_LOST, "a domain"))
 		lose_tail(r);
 }
