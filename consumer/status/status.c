@@ -744,12 +744,12 @@ find_mixer_problems(struct status *st)
 		    "writes its whole state with the next step or request (`riffle weights`); "
 		    "without one the mix cannot go on: start one of another name",
 		    st->config->mix.name);
-	else if (st->state == STATUS_NOT_STARTED && st->batches_kept)
+	else if (st->state == STATUS_NOT_STARTED && st->batches_written)
 		problem(st, "STATUS-LEDGER-EMPTY",
-		    "topic %s.ledger is empty, and %s.batches is not: the ledger was deleted, and "
-		    "`riffle mix` refuses to publish these steps a second time: start a mix of "
-		    "another name, or delete this one and begin it anew with `riffle topics -c %s "
-		    "--delete --mix --create`",
+		    "topic %s.ledger is empty, and %s.batches has held steps: the ledger was "
+		    "deleted, and `riffle mix` refuses to publish these steps a second time: "
+		    "start a mix of another name, or delete this one and begin it anew with "
+		    "`riffle topics -c %s --delete --mix --create`",
 		    st->config->mix.name, st->config->mix.name, st->config->path);
 	else if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))
 		problem(st, "STATUS-NOT-STARTED",

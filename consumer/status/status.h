@@ -183,7 +183,8 @@ struct status {
 	struct lane_end *end;
 	uint32_t ends_n;
 	char ends_bad[STATUS_PROBLEM_BYTES]; /* why a lane's end cannot be read; else "" */
-	bool batches_kept; /* there is a batch record, and step_kept is its step */
+	bool batches_kept;    /* there is a batch record, and step_kept is its step */
+	bool batches_written; /* no record in the ledger, and a lane held some, kept or not */
 	uint64_t step_kept;
 	int64_t rejects;              /* records of <corpus>.rejects */
 	struct status_domain *domain; /* the configuration's first, then the ledger's others */

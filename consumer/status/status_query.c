@@ -340,9 +340,37 @@ read_ends(struct status_query *q, struct status *st, struct failure *f)
 	return FAIL_NONE;
 }
 
+/*
+ * Of a ledger without records: whether any lane ever held one, also one that was deleted or aborted,
+ * as a mixer looks that would start the mix.
+ */
+static enum fail_code
+read_written(struct status_query *q, struct status *st, const struct topics_report *batches,
+    const char *topic, struct failure *f)
+{
+	size_t n = (size_t)batches->partitions;
+	int32_t *partition = calloc(n + 1, sizeof(*partition));
+	int64_t *low = calloc(n + 1, sizeof(*low)), *high = calloc(n + 1, sizeof(*high));
+	enum fail_code code =
+	    partition == NULL || low == NULL || high == NULL ? fail_memory(f) : FAIL_NONE;
+
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		partition[i] = (int32_t)i;
+	if (code == FAIL_NONE && n > 0)
+		code = kafka_watermarks_many(
+		    q->reader, topic, partition, n, low, high, STATUS_QUERY_MS, f);
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		st->batches_written = st->batches_written || high[i] > 0;
+	free(partition);
+	free(low);
+	free(high);
+	return code;
+}
+
 static enum fail_code
 ask_mix(struct status_query *q, struct status *st, struct failure *f)
 {
+	const struct topics_report *batches;
 	const char *topic;
 
 	assert(st->state == STATUS_NO_MIX);
@@ -350,9 +378,11 @@ ask_mix(struct status_query *q, struct status *st, struct failure *f)
 	if (status_query_topic(st, TOPIC_LEDGER, -1, &topic) != NULL &&
 	    read_ledger(q, st, topic, f) != FAIL_NONE)
 		return f->code;
-	if (status_query_topic(st, TOPIC_BATCHES, -1, &topic) != NULL)
-		return read_first_batch(q, st, topic, f);
-	return FAIL_NONE;
+	batches = status_query_topic(st, TOPIC_BATCHES, -1, &topic);
+	if (batches == NULL || read_first_batch(q, st, topic, f) != FAIL_NONE ||
+	    st->state != STATUS_NOT_STARTED)
+		return batches == NULL ? FAIL_NONE : f->code;
+	return read_written(q, st, batches, topic, f);
 }
 
 static enum fail_code

@@ -169,6 +169,23 @@ def create_again(mix, kind):
     mix.riffle("topics", "-c", mix.config, "--create")
 
 
+def codes(mix):
+    return [p["code"] for p in json.loads(mix.riffle("status", "-c", mix.config, "--json").stdout)["problem_list"]]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_ledger_that_was_created_again_is_said_to_be_that(mix, riffle, kept):
+    """Also where retention, or `riffle retain`, has deleted all steps: no mixer starts there."""
+    create_again(mix, "ledger")
+    if not kept:
+        ends = mix.tool("broker", "watermarks", f"{mix.name}.batches", LANES).splitlines()
+        for lane, end in enumerate(ends):
+            mix.tool("trim", f"{mix.name}.batches", lane, end.split()[1])
+    assert codes(mix) == ["STATUS-LEDGER-EMPTY"]
+    mixer = riffle("mix", "-c", mix.config, check=False)
+    assert mixer.returncode == 1 and "`riffle topics -c" in mixer.stderr and "the ledger was deleted" in mixer.stderr
+
+
 def request(mix, *words):
     mix.riffle("weights", "-c", mix.config, *words, "--timeout", 1, check=False)  # the next mixer answers
 

@@ -469,7 +469,7 @@ test_what_is_advised_is_possible(void **state)
 	    "(lane 0)");
 	/* no mixer begins a mix whose steps are there */
 	st = ready();
-	st->batches_kept = true;
+	st->batches_written = true;
 	derive(st);
 	assert_string_equal(st->problem[st->problems_n - 1].code, "STATUS-LEDGER-EMPTY");
 	assert_non_null(strstr(st->problem[st->problems_n - 1].text,
