@@ -279,8 +279,8 @@ is_ended(const struct work *w)
 }
 
 /*
- * FAIL_DATA: a request stands in the control topic of which the ledger has no answer. Where the topic
- * ends before what was answered it was recreated: no record of it is known to be answered.
+ * FAIL_DATA: a request stands in the control topic of which the ledger has no answer. Where the
+ * topic ends before what was answered it was recreated: no record of it is known to be answered.
  */
 static enum fail_code
 check_requests(const struct work *w, struct failure *f)

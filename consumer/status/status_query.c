@@ -341,8 +341,8 @@ read_ends(struct status_query *q, struct status *st, struct failure *f)
 }
 
 /*
- * Of a ledger without records: whether any lane ever held one, also one that was deleted or aborted,
- * as a mixer looks that would start the mix.
+ * Of a ledger without records: whether any lane ever held one, also one that was deleted, as a
+ * mixer looks that would start the mix.
  */
 static enum fail_code
 read_written(struct status_query *q, struct status *st, const struct topics_report *batches,
