@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/tokenize/tokenize_job.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "producer/document/token_record.h"
 
 enum { THREADS_MAX = 256, THREADS_DEFAULT_MAX = 16 };
@@ -74,6 +75,19 @@ print_totals(const struct tokenize_job_totals *t, int64_t ms)
 	    (double)t->tokens / seconds);
 }
 
+/* Of a wrong pattern all ids are wrong, and look as good; a tokenizer of the user's own may do so. */
+static void
+warn_of_pattern(const struct tokenizer *t, const struct arguments *a)
+{
+	const char *other = tokenizer_other_pattern(t);
+
+	if (other != NULL)
+		log_warning("tokenize: TOKENIZE-PATTERN %s has %" PRIu32
+			    " ranks, which go with --pattern %s, and not %s: the ids are not those "
+			    "of its models, unless it is a tokenizer of your own",
+		    a->tokenizer, tokenizer_entries(t), other, a->pattern);
+}
+
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
@@ -104,6 +118,8 @@ run(int argc, char **argv, struct failure *f)
 	code = json_field_paths_open(&task.paths, &task.field, 1, f);
 	if (code == FAIL_NONE)
 		code = tokenizer_open(&tokenizer, &wanted, f);
+	if (code == FAIL_NONE)
+		warn_of_pattern(tokenizer, &a);
 	task.tokenizer = tokenizer;
 	begun_ms = clock_ms();
 	if (code == FAIL_NONE)

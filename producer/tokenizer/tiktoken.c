@@ -349,6 +349,15 @@ check_vocabulary(const struct tokenizer *t, const char *file, struct failure *f)
 	return FAIL_NONE;
 }
 
+const char *
+tiktoken_other_pattern(const struct tokenizer *t)
+{
+	for (size_t i = 0; i < sizeof(encodings) / sizeof(encodings[0]); i++)
+		if (encodings[i].ids == t->vocabulary.ids && encodings[i].pattern != t->pattern)
+			return splitter_pattern_text[encodings[i].pattern];
+	return NULL;
+}
+
 /*
  * No special tokens are known of the file's size. Where it looks like a known one, that is why: the
  * pattern is another's, or the file is cut off.
@@ -357,16 +366,18 @@ static enum fail_code
 fail_unknown_size(const struct tokenizer *t, const struct tokenizer_options *o, struct failure *f)
 {
 	const char *pattern = splitter_pattern_text[t->pattern];
+	const char *other = tiktoken_other_pattern(t);
 	uint32_t ids = t->vocabulary.ids, more = 0;
+
+	if (other != NULL)
+		return fail(f, FAIL_CONFIG,
+		    "tokenizer %s: eos \"%s\" is not a token; a file of %" PRIu32
+		    " ranks goes with tokenizer.pattern: %s, and the configuration has %s",
+		    o->file, o->eos, ids, other, pattern);
 
 	for (size_t i = 0; i < sizeof(encodings) / sizeof(encodings[0]); i++) {
 		const struct encoding *e = &encodings[i];
 
-		if (e->ids == ids)
-			return fail(f, FAIL_CONFIG,
-			    "tokenizer %s: eos \"%s\" is not a token; a file of %" PRIu32
-			    " ranks goes with tokenizer.pattern: %s, and the configuration has %s",
-			    o->file, o->eos, ids, splitter_pattern_text[e->pattern], pattern);
 		if (e->pattern == t->pattern && e->ids > ids && (more == 0 || e->ids < more))
 			more = e->ids;
 	}

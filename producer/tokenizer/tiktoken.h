@@ -30,4 +30,7 @@ enum fail_code tiktoken_read(struct vocabulary *v, const char *file, struct fail
 enum fail_code tiktoken_load(
     struct tokenizer *t, const struct tokenizer_options *o, struct failure *f);
 
+/* The pattern of the known file that has as many ranks, where that of `t` is another; or NULL. */
+const char *tiktoken_other_pattern(const struct tokenizer *t);
+
 #endif

@@ -65,6 +65,12 @@ tokenizer_eos(const struct tokenizer *t)
 	return t->eos;
 }
 
+const char *
+tokenizer_other_pattern(const struct tokenizer *t)
+{
+	return t->recipe == NULL ? tiktoken_other_pattern(t) : NULL;
+}
+
 /* The special token of this id, or NULL. */
 static const struct tokenizer_special *
 special_of(const struct tokenizer *t, uint32_t id)

@@ -55,6 +55,12 @@ uint64_t tokenizer_fingerprint(const struct tokenizer *t);
 uint32_t tokenizer_entries(const struct tokenizer *t); /* largest id, specials included, + 1 */
 uint32_t tokenizer_eos(const struct tokenizer *t);     /* only where `eos` was given */
 
+/*
+ * Of a .tiktoken with as many ranks as a known file that goes with another pattern: that pattern;
+ * else NULL. Most likely the wrong one was named, and the ids are not those of the model.
+ */
+const char *tokenizer_other_pattern(const struct tokenizer *t);
+
 /* Borrows the bytes of one id for the table's life; NULL: no such id. */
 const uint8_t *tokenizer_bytes(const struct tokenizer *t, uint32_t id, size_t *n);
 

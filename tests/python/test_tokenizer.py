@@ -326,6 +326,14 @@ def test_order_does_not_depend_on_threads(tokenize, known, tmp_path):
     )
 
 
+def test_a_pattern_that_is_not_that_of_the_file_is_warned_of(tokenize, known):
+    path, _ = known("gpt2")
+    said = {p: tokenize.run("--tokenizer", path, "--pattern", p, data=line_of("a b")).stderr.decode() for p in ("gpt2", "cl100k")}
+    assert said["gpt2"] == ""
+    assert "TOKENIZE-PATTERN" in said["cl100k"]
+    assert "has 50256 ranks, which go with --pattern gpt2" in said["cl100k"], said
+
+
 def test_a_bad_line_ends_it_after_the_lines_before(tokenize, known):
     path, _ = known("gpt2")
     good = b'{"doc": {"text": "a"}}\n'
