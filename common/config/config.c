@@ -480,6 +480,21 @@ set_keys(struct yaml_tree *t, const char *const *set, size_t set_n, struct failu
 	return FAIL_NONE;
 }
 
+/* For config_is_set(). */
+static enum fail_code
+keep_set(struct config *c, const char *const *set, size_t set_n, struct failure *f)
+{
+	c->set.text = calloc(set_n + 1, sizeof(*c->set.text));
+	if (c->set.text == NULL)
+		return fail_memory(f);
+	for (; c->set.n < set_n; c->set.n++) {
+		c->set.text[c->set.n] = strdup(set[c->set.n]);
+		if (c->set.text[c->set.n] == NULL)
+			return fail_memory(f);
+	}
+	return FAIL_NONE;
+}
+
 enum fail_code
 config_open(struct config **out, const char *path, struct failure *f)
 {
@@ -501,7 +516,7 @@ config_open_with(
 		fail_memory(f);
 		goto failed;
 	}
-	if (read_tree(c, t, f) != FAIL_NONE)
+	if (keep_set(c, set, set_n, f) != FAIL_NONE || read_tree(c, t, f) != FAIL_NONE)
 		goto failed;
 	settle_partitions(&c->mix);
 	settle_shuffle(c);
@@ -571,10 +586,23 @@ config_close(struct config *c)
 	free(c->domains_from);
 	mix_clear(&c->mix);
 	properties_clear(&c->kafka);
+	list_clear(&c->set);
 	free(c);
 }
 
 /* ---- queries of a configuration ---- */
+
+bool
+config_is_set(const struct config *c, const char *key)
+{
+	for (size_t i = 0; i < c->set.n; i++) {
+		size_t n = strcspn(c->set.text[i], "=");
+
+		if (strncmp(c->set.text[i], key, n) == 0 && (key[n] == '\0' || key[n] == '.'))
+			return true;
+	}
+	return false;
+}
 
 enum fail_code
 config_need_mix(const struct config *c, struct failure *f)

@@ -161,6 +161,7 @@ struct config {
 	struct config_domain *domains;
 	struct config_mix mix;
 	struct properties kafka; /* kafka: of the file, then RIFFLE_BOOTSTRAP, then -X */
+	struct config_list set;  /* KEY=VALUE of each -s */
 };
 
 /*
@@ -179,6 +180,9 @@ enum fail_code config_open(struct config **out, const char *path, struct failure
 enum fail_code config_open_with(
     struct config **out, const char *path, const char *const *set, size_t set_n, struct failure *f);
 void config_close(struct config *c); /* NULL is accepted */
+
+/* Whether a key, or a map that it is in, was given by -s: for sentences about its value. */
+bool config_is_set(const struct config *c, const char *key);
 
 /* FAIL_CONFIG that says which section is missing, for commands that need a mix. */
 enum fail_code config_need_mix(const struct config *c, struct failure *f);

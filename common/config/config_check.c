@@ -132,6 +132,39 @@ check_expanded(const struct config *c, const struct yaml_node *root, const struc
 	return FAIL_NONE;
 }
 
+static int
+compare_patterns(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Who names a file twice expects its documents twice, and a file is read once. */
+static enum fail_code
+check_once(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
+    const char *key, const struct config_list *files, struct failure *f)
+{
+	char what[4 * CONFIG_SHOWN_MAX], shown[CONFIG_SHOWN_MAX];
+	char **sorted = calloc(files->n + 1, sizeof(*sorted));
+	enum fail_code code = sorted == NULL ? fail_memory(f) : FAIL_NONE;
+
+	for (size_t i = 0; i < files->n && code == FAIL_NONE; i++)
+		sorted[i] = files->text[i];
+	if (files->n > 0 && code == FAIL_NONE)
+		qsort(sorted, files->n, sizeof(*sorted), compare_patterns);
+	for (size_t i = 1; i < files->n && code == FAIL_NONE; i++) {
+		if (strcmp(sorted[i - 1], sorted[i]) != 0)
+			continue;
+		config_shown(shown, sorted[i]);
+		snprintf(what, sizeof(what),
+		    "%s is named twice: a file is read once; the weight of its domain says how "
+		    "often it is drawn",
+		    shown);
+		code = fail_domain(c, root, d, key, f, what);
+	}
+	free(sorted);
+	return code;
+}
+
 static enum fail_code
 check_domain(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
     struct failure *f)
@@ -141,7 +174,9 @@ check_domain(const struct config *c, const struct yaml_node *root, const struct 
 	if (check_local(c, root, d, "train", &d->train, f) != FAIL_NONE ||
 	    check_local(c, root, d, "valid", &d->valid, f) != FAIL_NONE ||
 	    check_expanded(c, root, d, "train", &d->train, f) != FAIL_NONE ||
-	    check_expanded(c, root, d, "valid", &d->valid, f) != FAIL_NONE)
+	    check_expanded(c, root, d, "valid", &d->valid, f) != FAIL_NONE ||
+	    check_once(c, root, d, "train", &d->train, f) != FAIL_NONE ||
+	    check_once(c, root, d, "valid", &d->valid, f) != FAIL_NONE)
 		return f->code;
 	if (strcmp(d->name, "rejects") == 0)
 		return fail_domain(c, root, d, "", f,

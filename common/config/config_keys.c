@@ -96,7 +96,8 @@ const struct config_key config_keys[] = {
 	.help =
 	    "its files, as a path or a list of paths with brace ranges and globs:"
 	    " `data/code.{1..4}.jsonl.zst`; `.jsonl`, `.json` (the same), `.txt` (one document a"
-	    " file), plain, gzip or zstd; relative to the folder of this file"},
+	    " file), plain, gzip or zstd; relative to the folder of this file. A file that several"
+	    " of them match is read once"},
     {CONFIG_DOMAIN_PREFIX "valid", CONFIG_LIST, AT_DOMAIN(valid), .recipe = true,
 	.help =
 	    "files for validation; then `split` does not apply to this domain, and all of `train`"

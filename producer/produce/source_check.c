@@ -31,7 +31,10 @@ struct look {
 static enum fail_code
 fail_key(const struct look *l, const char *key, struct failure *f)
 {
-	if (l->d->line == 0) /* it was set by -s */
+	char path[NAME_MAX_BYTES + 64];
+
+	snprintf(path, sizeof(path), "domains.%s.%s", l->d->name, key);
+	if (l->d->line == 0 || config_is_set(l->c, path))
 		return fail_within(f, "-s domains.%s.%s", l->d->name, key);
 	return fail_within(f, "%s:%d: domains.%s.%s", l->c->path, l->d->line, l->d->name, key);
 }

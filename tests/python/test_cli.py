@@ -240,6 +240,13 @@ def test_check_finds_what_the_inputs_lack(riffle, with_data, tmp_path, domain, s
     assert done.stderr.startswith(f"riffle config: {path}:5: {sentence.format(tmp_path)}") and done.stderr.count("\n") == 1
 
 
+def test_check_names_the_option_that_gave_a_key(riffle, with_data):
+    path = with_data("{train: a.jsonl, text: content, where: {field: id, equals: 2}}")
+    for given in ("domains.code.where.field=kind", "domains.code.where={field: kind, equals: x}"):
+        done = riffle("config", "--check", "-c", path, "-s", given, check=False)
+        assert done.stderr.startswith("riffle config: -s domains.code.where.field: no field `kind` in the first 2 records"), done.stderr
+
+
 @pytest.mark.parametrize("one, two, says", [
     ("train: a.jsonl", "train: 'a.*'", "6: domains.prose.train: a.jsonl is a file of domain code (train), too: each of its "),
     ("train: a.jsonl", "train: d.jsonl, valid: '[a].jsonl'", "6: domains.prose.valid: a.jsonl is a file of domain code (train)"),

@@ -620,6 +620,12 @@ test_a_domain_has_one_source(void **unused)
 	    {8, "    valid: v",
 		"8: domains.code.valid: valid without train: give train or exec, from which the "
 		"mix is drawn"},
+	    {8, "    train: [x, 'y*', x]",
+		"8: domains.code.train: x is named twice: a file is read once; the weight of its "
+		"domain says how often it is drawn"},
+	    {8, "    train: x\n    valid: [v, v]",
+		"9: domains.code.valid: v is named twice: a file is read once; the weight of its "
+		"domain says how often it is drawn"},
 	    {8, "    train: x\n    exec_name: dump",
 		"9: domains.code.exec_name: has no effect without exec: it is what records call "
 		"the program"},
