@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/limits.h"
+#include "common/base/log.h"
 #include "common/base/text.h"
 #include "producer/tokenizer/tokenizer.h"
 
@@ -363,6 +364,7 @@ print_tokenizer(const struct init_files *l, const struct init_print_options *o, 
 		fprintf(to, "# No tokenizer was found. Name one: a tokenizer.json, or a .tiktoken "
 			    "and its pattern.\n");
 	if (t.why[0] != '\0') {
+		log_warning("config: INIT-TOKENIZER %s cannot be used as it is: %s", t.file, t.why);
 		fprintf(to, "# This tokenizer cannot be used as it is: ");
 		print_plain(t.why, to);
 		fputc('\n', to);

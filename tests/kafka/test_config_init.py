@@ -106,6 +106,14 @@ def test_train_and_valid_folders_are_sets_of_one_domain(init, tmp_path):
         "c4": {"train": ["c4/train/*.jsonl"], "valid": ["c4/valid/*.jsonl"], "text": "text"}}
 
 
+def test_a_tokenizer_that_does_not_open_is_warned_of(riffle, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.jsonl").write_text(lines(some(1)))
+    done = riffle("config", "--init", "data", "--tokenizer", "data", cwd=tmp_path)
+    assert "INIT-TOKENIZER data cannot be used as it is: " in done.stderr
+    assert "\n# tokenizer:\n" in done.stdout
+
+
 def test_each_of_several_folders_is_a_domain_and_a_tokenizer_is_asked_for(init, riffle, tmp_path, vocab):
     for d in ("code", "prose"):
         (tmp_path / "in" / d).mkdir(parents=True)
