@@ -21,9 +21,8 @@ enum { SLICE_BYTES = 64 << 10 };
 #define STAYS                                                                                      \
 	"; what a live domain has read must stay as it is, and files only grow. Put it back as "   \
 	"it "                                                                                      \
-	"was; or rename it, and `riffle produce DOMAIN --skip-missing` continues without what "    \
-	"was "                                                                                     \
-	"not published of it"
+	"was; or move it where no pattern matches it (else it is new, and published again), and "  \
+	"`riffle produce DOMAIN --skip-missing` continues without what was not published of it"
 
 /* Opens a file for looking into it. *fd = -1: it has gone meanwhile. */
 static enum fail_code

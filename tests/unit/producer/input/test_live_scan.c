@@ -143,6 +143,7 @@ test_what_was_read_must_stay_as_it_is(void **unused)
 	assert_string_equal(round_text(), "m[0,4)1");
 	folder_text("m", "1\n");
 	assert_non_null(strstr(round_text(), "file m: has shrunk to 2 bytes, and 4 were read"));
+	assert_non_null(strstr(round_text(), "move it where no pattern matches it"));
 	folder_text("m", "1\nX\n3\n");
 	assert_non_null(strstr(round_text(), "file m: has other bytes before byte 4"));
 	folder_text("m2", "1\n2\n3\n");
