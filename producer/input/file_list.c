@@ -332,6 +332,9 @@ deal(struct file_list *l, bool by_name, uint32_t partition, uint32_t partitions)
 			free(l->file[i].name);
 	}
 	l->n = kept;
+	for (size_t i = 0; i < kept; i++)
+		l->file[i].names = XXH64(
+		    l->file[i].name, strlen(l->file[i].name), i == 0 ? 0 : l->file[i - 1].names);
 }
 
 static enum fail_code
@@ -400,12 +403,23 @@ file_list_bytes(const struct file_list *l, size_t n)
 uint64_t
 file_list_names(const struct file_list *l, size_t n)
 {
-	uint64_t hash = 0;
-
 	assert(n <= l->n);
-	for (size_t i = 0; i < n; i++)
-		hash = XXH64(l->file[i].name, strlen(l->file[i].name), hash);
-	return hash;
+	return n == 0 ? 0 : l->file[n - 1].names;
+}
+
+static int
+compare_name(const void *name, const void *entry)
+{
+	return strcmp(name, ((const struct file_list_entry *)entry)->name);
+}
+
+size_t
+file_list_find(const struct file_list *l, const char *name)
+{
+	const struct file_list_entry *found =
+	    l->n == 0 ? NULL : bsearch(name, l->file, l->n, sizeof(*found), compare_name);
+
+	return found == NULL ? l->n : (size_t)(found - l->file);
 }
 
 void

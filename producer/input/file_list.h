@@ -38,6 +38,7 @@ struct file_list_entry {
 	char *name; /* relative to the folder, UTF-8 */
 	uint64_t size_bytes;
 	uint64_t inode, device;
+	uint64_t names; /* file_list_names() up to this one */
 };
 
 struct file_list {
@@ -75,6 +76,9 @@ enum fail_code file_list_scan(
  * its list begins with the list of the run before.
  */
 uint64_t file_list_names(const struct file_list *l, size_t n);
+
+/* Where a name is in the list; l->n: it is not. */
+size_t file_list_find(const struct file_list *l, const char *name);
 
 /* Bytes of the first n files together, as stored. */
 uint64_t file_list_bytes(const struct file_list *l, size_t n);

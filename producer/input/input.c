@@ -20,6 +20,9 @@
 #include "common/base/text.h"
 #include "common/base/thread.h"
 
+/* The way out where the data are not those of the run before. */
+#define RESTART "publish the domain again from its start (`riffle produce DOMAIN --restart`)"
+
 /* ---- from bytes to the queue ---- */
 
 enum fail_code
@@ -225,24 +228,48 @@ check_list(const struct input *in, const struct input_position *from, struct fai
 	    from->files, from->file == NULL ? "none" : from->file);
 }
 
+/*
+ * A run that did not end has read all in front of the file where it was: the same must be there now.
+ * [b c] -> [a b c], resumed in b: a would never be read.
+ */
+static enum fail_code
+check_front(const struct input *in, const struct input_position *from, struct failure *f)
+{
+	uint64_t now = in->file_at + 1;
+
+	if (file_list_names(in->files, in->file_at + 1) == from->names)
+		return FAIL_NONE;
+	if (now > from->files)
+		return fail(f, FAIL_CONFIG,
+		    "%" PRIu64 " of the files that sort before %s are new: the last run ended in "
+		    "it, and they would be left out. Move them away, name them so that they sort "
+		    "behind it, or " RESTART,
+		    now - from->files, from->file);
+	return fail(f, FAIL_CONFIG,
+	    "files that sort before %s, where the last run ended, were removed or renamed (there "
+	    "were %" PRIu64 ", there are %" PRIu64 "). Put them back under their names (they are "
+	    "not read again: empty files will do), or " RESTART,
+	    from->file, from->files - 1, now - 1);
+}
+
 /* Finds the file where a resume starts, and counts those before it. */
 static enum fail_code
 find_file(struct input *in, const struct input_position *from, struct failure *f)
 {
 	const struct file_list *l = in->files;
 
-	if (from->files > 0 && check_list(in, from, f) != FAIL_NONE)
+	if (from->files > 0 && from->ended && check_list(in, from, f) != FAIL_NONE)
 		return f->code;
 	if (from->file == NULL)
 		return FAIL_NONE;
-	while (in->file_at < l->n && strcmp(l->file[in->file_at].name, from->file) != 0)
-		in->bytes_skipped += l->file[in->file_at++].size_bytes;
-	if (in->file_at < l->n)
-		return FAIL_NONE;
-	return fail(f, FAIL_CONFIG,
-	    "file %s: the last run ended there, and no pattern names it any more; put it back, or "
-	    "start a new corpus",
-	    from->file);
+	in->file_at = file_list_find(l, from->file);
+	if (in->file_at == l->n)
+		return fail(f, FAIL_CONFIG,
+		    "file %s: the last run ended there, and no pattern names it any more: put it "
+		    "back, or " RESTART,
+		    from->file);
+	in->bytes_skipped += file_list_bytes(l, in->file_at);
+	return from->files > 0 && !from->ended ? check_front(in, from, f) : FAIL_NONE;
 }
 
 /*
@@ -265,8 +292,10 @@ resume_file(struct input *in, const struct input_position *from, struct failure 
 
 	if (in->stream != NULL && from->byte > 0 && from->line > 1 &&
 	    chunk_form_of(name) == CHUNK_JSON_LINES &&
-	    stream_seek(in->stream, from->byte - 1, &at, f) != FAIL_NONE)
-		return fail_within(f, "a run cannot be resumed at byte %" PRIu64, from->byte);
+	    stream_seek(in->stream, from->byte - 1, &at, f) != FAIL_NONE) {
+		fail_within(f, "a run cannot be resumed at byte %" PRIu64, from->byte);
+		return fail_more(f, ": put the file back as it was, or " RESTART);
+	}
 	if (at > 0 && stream_read(in->stream, &before, 1, &got, f) != FAIL_NONE)
 		return f->code;
 	if (from->ended && in->files->file[in->file_at].size_bytes == from->byte)
@@ -274,7 +303,7 @@ resume_file(struct input *in, const struct input_position *from, struct failure 
 	if (at > 0 && (got == 0 || before != '\n'))
 		return fail(f, FAIL_DATA,
 		    "file %s: no line starts at byte %" PRIu64
-		    ", where the last run ended; a run is resumed on the data it began with",
+		    ", where the last run ended: put the file back as it was, or " RESTART,
 		    name, from->byte);
 	if (at > 0)
 		record_cutter_start(in->cutter, name, chunk_form_of(name), from->byte, from->line);
@@ -497,4 +526,16 @@ size_t
 input_files(const struct input *in)
 {
 	return in->files == NULL ? 0 : in->files->n;
+}
+
+bool
+input_files_up_to(const struct input *in, const char *file, uint64_t *files, uint64_t *names)
+{
+	size_t at = in->files == NULL ? 0 : file_list_find(in->files, file);
+
+	if (in->files == NULL || at == in->files->n)
+		return false;
+	*files = at + 1;
+	*names = file_list_names(in->files, at + 1);
+	return true;
 }

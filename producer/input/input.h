@@ -49,7 +49,9 @@
  *                    counted from 0 over all runs. Nothing is left out
  *   token file       seek to the document, by the index of the file or behind an eos
  *
- * Where no record starts at the place, the data are not those of the run before: FAIL_DATA.
+ * Where no record starts at the place, the data are not those of the run before: FAIL_DATA. Where
+ * files in front of that place were added, removed or renamed: FAIL_CONFIG, since an added one would
+ * be left out, and a renamed one read twice.
  *
  * An appended run continues where the input ended before (`ended`): its files, now, must begin with
  * those of the run before, in the same order, and the last of them may have grown by whole lines.
@@ -132,7 +134,8 @@ struct input_position {
 	uint64_t line;
 	uint64_t rejects; /* rejected before it; the input does not use it */
 	bool ended;       /* the input ended there then: there need be no record */
-	/* What a run that ended has read: the files now must begin with these. 0: not known. */
+	/* What a run that ended has read, or one that did not up to `file`: the files now must begin
+	 * with these. 0: not known. */
 	uint64_t files, names;
 	int64_t settled_bytes; /* of them but the last, as stored; -1: not known */
 };
@@ -169,6 +172,12 @@ uint64_t input_bytes_total(const struct input *in);
 /* Of these, what a resume has left out: where a progress bar starts. */
 uint64_t input_bytes_skipped(const struct input *in);
 size_t input_files(const struct input *in);
+
+/*
+ * How many files there are up to `file` (chunk.file), and the hash of their names: what a resume in
+ * this file must find again. false: the input is not files that are all there.
+ */
+bool input_files_up_to(const struct input *in, const char *file, uint64_t *files, uint64_t *names);
 
 /* Only after the end of the input. */
 const struct input_end *input_end(const struct input *in);

@@ -217,7 +217,8 @@ fail_not_there(const struct record_cutter *c, struct failure *f)
 {
 	return fail(f, FAIL_DATA,
 	    "%s: no record %" PRIu64 " starts at byte %" PRIu64
-	    ", where the last run ended; a run is resumed on the data it began with",
+	    ", where the last run ended: put its data back as they were, or publish the domain "
+	    "again from its start (`riffle produce DOMAIN --restart`)",
 	    c->file, c->skip.document, c->skip.byte);
 }
 

@@ -489,6 +489,7 @@ open_all(struct part *s, const struct input_position *from, bool from_start, str
 		    from->byte);
 	if (open_input(s, from, from_start, f) != FAIL_NONE)
 		return f->code;
+	part_outputs_read_from(s->outputs, s->input);
 	part_progress_begin(
 	    &s->progress, s->o->label, input_bytes_total(s->input), input_bytes_skipped(s->input));
 	if (s->o->follow) { /* several parts use the terminal, and nothing ends */

@@ -50,6 +50,7 @@ struct part_outputs {
 	struct resume *resume;      /* [n] */
 	size_t n;
 	struct writer *writer;
+	const struct input *input;
 	uint64_t rejects; /* of the input so far */
 	uint64_t appended_from,
 	    rejects_before;       /* records and rejects at the End that an append is behind */
@@ -223,6 +224,12 @@ part_outputs_start(struct part_outputs *outs, const struct part_outputs_workers 
 	return FAIL_NONE;
 }
 
+void
+part_outputs_read_from(struct part_outputs *outs, const struct input *input)
+{
+	outs->input = input;
+}
+
 /* ---- from frame jobs to records ---- */
 
 /* Gives *bytes (free). */
@@ -300,8 +307,10 @@ static enum fail_code
 publish_sequence(struct part_outputs *outs, struct part_output *to,
     const struct frame_job_item *item, struct failure *f)
 {
-	const struct writer_header recipe = {RECIPE_HEADER, to->recipe};
-	uint64_t tokens = item->sequence->used - to->shares;
+	uint64_t tokens = item->sequence->used - to->shares, files, names;
+	struct writer_header header[2];
+	size_t headers_n = 0;
+	char text[64];
 	uint8_t *bytes;
 	size_t n;
 
@@ -316,8 +325,14 @@ publish_sequence(struct part_outputs *outs, struct part_output *to,
 	to->record_bytes_max = n > to->record_bytes_max ? n : to->record_bytes_max;
 	outs->workers.progress->sequences++;
 	outs->workers.progress->tokens += item->sequence->used - 1;
+	if (!to->marked)
+		header[headers_n++] = (struct writer_header){RECIPE_HEADER, to->recipe};
+	if (input_files_up_to(outs->input, item->sequence->place.file, &files, &names)) {
+		snprintf(text, sizeof(text), "%" PRIu64 " %016" PRIx64, files, names);
+		header[headers_n++] = (struct writer_header){RESUME_FILES_HEADER, text};
+	}
 	fault_point("produce.before_publish");
-	if (writer_put(to->writer, bytes, n, &recipe, to->marked ? 0 : 1, f) != FAIL_NONE)
+	if (writer_put(to->writer, bytes, n, header, headers_n, f) != FAIL_NONE)
 		return f->code;
 	to->marked = true;
 	fault_point("produce.after_publish");

@@ -98,6 +98,9 @@ const char *part_outputs_topic(const struct part_outputs *outs, size_t i);
 enum fail_code part_outputs_start(struct part_outputs *outs,
     const struct part_outputs_workers *workers, uint64_t rejects, struct failure *f);
 
+/* Where the documents come from, once it is open; borrowed: the names of its files are on records. */
+void part_outputs_read_from(struct part_outputs *outs, const struct input *input);
+
 /*
  * The document that output i waits for, and what else is in its file, does not come any more: it
  * continues with the next one. After part_outputs_start(). FAIL_DATA: its packing needs the file.

@@ -233,6 +233,19 @@ take_bytes(struct resume *out, const rd_kafka_message_t *msg)
 	}
 }
 
+/* Which files there were up to that of the last sequence, where it says so. */
+static void
+take_files(struct resume *out, const rd_kafka_message_t *msg)
+{
+	char text[64];
+	size_t n;
+	const char *value = kafka_header(msg, RESUME_FILES_HEADER, &n);
+
+	snprintf(text, sizeof(text), "%.*s", value == NULL ? 0 : (int)n, value);
+	if (sscanf(text, "%" SCNu64 " %" SCNx64, &out->files, &out->names) != 2)
+		out->files = out->names = 0;
+}
+
 /*
  * Compares the recipe on a record, where it has one, with the present one. Which files are read may
  * change at an append; in a part that was broken off the check of the documents is the judge.
@@ -336,6 +349,8 @@ resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t pa
 	out->offset_next = msg->offset + 1;
 	if (out->state == RESUME_ENDED)
 		take_bytes(out, msg);
+	else if (out->state == RESUME_PARTIAL)
+		take_files(out, msg);
 	if (code == FAIL_NONE)
 		code = out->state == RESUME_ENDED
 			   ? check_recipe(out, msg, expected, f)
@@ -437,8 +452,8 @@ resume_start(
 	    .line = earliest->line,
 	    .rejects = earliest->rejects,
 	    .ended = earliest->state == RESUME_APPEND,
-	    .files = listed == NULL ? 0 : listed->files,
-	    .names = listed == NULL ? 0 : listed->names,
+	    .files = listed == NULL ? earliest->files : listed->files,
+	    .names = listed == NULL ? earliest->names : listed->names,
 	    .settled_bytes = listed == NULL ? -1 : listed->settled_bytes,
 	};
 }

@@ -54,6 +54,8 @@
 
 /* On an End of files that are all there: "SETTLED LAST", bytes as in struct resume. */
 #define RESUME_BYTES_HEADER "riffle.input_bytes"
+/* On a Sequence of files that are all there: "FILES NAMES" as in struct resume, NAMES in hex. */
+#define RESUME_FILES_HEADER "riffle.input_files"
 
 enum resume_state { RESUME_FRESH, RESUME_PARTIAL, RESUME_ENDED, RESUME_APPEND };
 
@@ -69,8 +71,10 @@ struct resume {
 	uint64_t document, byte, line, offset, documents, rejects;
 	uint64_t record_bytes, record_bytes_max; /* that record included */
 	uint64_t tokens, dropped, window;
-	int64_t sealed;        /* length by the last End; -1: there is none */
-	uint64_t files, names; /* of the End: see Input in schemas/End.avsc */
+	int64_t sealed; /* length by the last End; -1: there is none */
+	/* Of the End: see Input in schemas/End.avsc. RESUME_PARTIAL: the files up to `file`, and the
+	 * hash of their names; 0: not known. */
+	uint64_t files, names;
 	/* Of these files but the last, and of the last, as stored; -1: not known. */
 	int64_t settled_bytes, last_bytes;
 	/*

@@ -32,7 +32,7 @@ def sealed(corpus):
 def test_the_recipe_stands_on_the_first_record_and_on_each_end(sealed):
     found = headers(sealed.bootstrap, f"{sealed.name}.a")
     assert [i for i, h in enumerate(found) if "riffle.recipe" in h] == [0, len(found) - 1]
-    recipe = json.loads(found[0].removeprefix("riffle.recipe="))
+    recipe, _ = json.JSONDecoder().raw_decode(found[0].removeprefix("riffle.recipe="))
     assert recipe["split"] == "1,0,0" and recipe["train"] == ["*.jsonl"] and recipe["text"] == "text"
     (sealed.folder / "b.jsonl").write_text(lines(texts(60, 2)))
     sealed.produce("--append")

@@ -703,6 +703,31 @@ def test_an_input_that_is_gone_is_refused(interrupted):
     assert refused.returncode == 2 and "file a.jsonl: the last run ended there" in refused.stderr
 
 
+def test_files_in_front_of_where_a_killed_run_was_must_be_those_of_then(corpus):
+    documents = texts(400, 3)
+    for name, part in (("b1", documents[:100]), ("b2", documents[100:300])):
+        (corpus.folder / f"{name}.jsonl").write_text(lines(part))
+    corpus.config["domains"] = {"a": {"train": ["*.jsonl"]}}
+    corpus.create().produce(check=False, env={"RIFFLE_FAULT": "produce.before_end"})
+    before = corpus.values("a")
+    assert decode(before[-1])["position"]["file"] == "b2.jsonl"
+
+    (corpus.folder / "a.jsonl").write_text(lines(documents[300:]))
+    refused = corpus.produce(check=False)
+    assert refused.returncode == 2 and "1 of the files that sort before b2.jsonl are new" in refused.stderr, refused.stderr
+    assert "`riffle produce DOMAIN --restart`" in refused.stderr
+    (corpus.folder / "a.jsonl").unlink()
+    (corpus.folder / "b1.jsonl").rename(corpus.folder / "c1.jsonl")
+    refused = corpus.produce(check=False)
+    assert refused.returncode == 2 and "were removed or renamed" in refused.stderr, refused.stderr
+    assert before == corpus.values("a")
+
+    (corpus.folder / "c1.jsonl").rename(corpus.folder / "b1.jsonl")
+    (corpus.folder / "d.jsonl").write_text(lines(documents[300:]))
+    corpus.finish()
+    assert corpus.read("a")[1]["documents"] == 400
+
+
 def test_another_tokenizer_or_length_on_a_rerun_is_refused(interrupted, vocab):
     interrupted.config["sequence_length"] = LENGTH + 1
     interrupted.write()

@@ -250,11 +250,16 @@ test_a_resume_on_other_data_is_refused(void **unused)
 	} rows[] = {
 	    {{.file = "gone", .document = 1}, FAIL_CONFIG, "file gone: the last run ended there"},
 	    {{.file = "a", .document = 1, .byte = 9, .line = 2}, FAIL_DATA,
-		"file a: no line starts at byte 9"},
+		"file a: no line starts at byte 9, where the last run ended: put the file back as "
+		"it "
+		"was, or publish the domain again from its start (`riffle produce DOMAIN "
+		"--restart`)"},
 	    {{.file = "a", .document = 1, .byte = 16, .line = 3}, FAIL_DATA,
 		"no record 1 starts at byte 16"},
 	    {{.file = "a", .document = 1, .byte = 99, .line = 2}, FAIL_DATA,
-		"a run cannot be resumed at byte 99: file a: has only 16 bytes"},
+		"a run cannot be resumed at byte 99: file a: has only 16 bytes: put the file back "
+		"as "
+		"it was, or publish the domain again"},
 	    {{.file = "c.gz", .document = 1, .byte = 9, .line = 2}, FAIL_DATA,
 		"c.gz: no record 1 starts at byte 9"},
 	    {{.file = "c.gz", .document = 1, .byte = 99, .line = 2}, FAIL_DATA,
@@ -278,6 +283,45 @@ test_a_resume_on_other_data_is_refused(void **unused)
 		assert_string_equal(r.text, "");
 	}
 	free(gz.at);
+}
+
+/* The files up to that of the resume are named by their number and the hash of their names. */
+static void
+test_a_resume_behind_other_files_is_refused(void **unused)
+{
+	struct config_list patterns;
+	struct input_options o = options(&patterns, "*.jsonl");
+	struct input_position from = {.file = "b.jsonl", .document = 1, .byte = 0, .line = 1};
+	struct input *in;
+	struct failure f;
+
+	(void)unused;
+	folder_text("a.jsonl", "{\"a\":1}\n");
+	folder_text("b.jsonl", "{\"b\":1}\n");
+	folder_text("c.jsonl", "{\"c\":1}\n");
+	assert_int_equal(input_open(&in, &o, NULL, &f), FAIL_NONE);
+	assert_false(input_files_up_to(in, "bb.jsonl", &from.files, &from.names));
+	assert_true(input_files_up_to(in, "b.jsonl", &from.files, &from.names));
+	assert_int_equal(from.files, 2);
+	input_close(in);
+
+	folder_text("bb.jsonl", "{\"bb\":1}\n"); /* comes behind the place: it is read */
+	assert_int_equal(read_with(&o, &from, &f), FAIL_NONE);
+	assert_string_equal(r.text,
+	    "1 b.jsonl:0:1 {\"b\":1}\n2 bb.jsonl:0:1 {\"bb\":1}\n3 c.jsonl:0:1 {\"c\":1}\n");
+
+	folder_text("aa.jsonl", "{\"aa\":1}\n");
+	assert_int_equal(read_with(&o, &from, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "1 of the files that sort before b.jsonl are new"));
+	assert_string_equal(r.text, "");
+
+	from.files = 3; /* of a run that had one more */
+	assert_int_equal(read_with(&o, &from, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "files that sort before b.jsonl, where the last run ended, "
+				       "were removed or renamed (there were 2, there are 2)"));
+	from.names = 0;
+	from.files = 0; /* a log of before it was on records */
+	assert_int_equal(read_with(&o, &from, &f), FAIL_NONE);
 }
 
 static void
@@ -661,6 +705,7 @@ main(void)
 	    TEST(test_a_resume_at_any_record_gives_exactly_the_rest),
 	    TEST(test_a_resume_counts_what_it_leaves_out),
 	    TEST(test_a_resume_on_other_data_is_refused),
+	    TEST(test_a_resume_behind_other_files_is_refused),
 	    TEST(test_damage_is_a_reject_between_the_records_before_and_after),
 	    TEST(test_a_file_cut_at_any_byte_gives_its_whole_lines_and_one_reject),
 	    TEST(test_what_is_too_long_is_a_reject_in_its_place),
