@@ -638,7 +638,7 @@ attach(struct mix *m, struct failure *f)
 	if (join_election(m, f) != FAIL_NONE ||
 	    control_requests_seek(m->requests, mixer_control_next(mixer_of(m)), f) != FAIL_NONE)
 		return f->code;
-	/* Of a topic that was recreated nothing is answered, and START says so for the next mixer. */
+	/* Of a recreated topic nothing is answered, and START says so for the next mixer. */
 	control = control_requests_next(m->requests);
 	if (control != mixer_control_next(mixer_of(m)))
 		mixer_set_control_next(assembler_change(m->assembler), control);

@@ -19,8 +19,8 @@
 #include "consumer/plan/bound_config.h"
 
 /*
- * What the mixer's state does not hold. control_next is not judged at all: it falls where the control
- * topic was recreated, and the mixer that found it so has answered what stands there since.
+ * What the mixer's state does not hold. control_next is not judged at all: it falls where the
+ * control topic was recreated, and the mixer that found it so has answered what stands there since.
  */
 #define NOT_DERIVED                                                                                \
 	"kind", "mix", "mixer", "schedule", "config", "tokenizer", "step_first", "answers",        \

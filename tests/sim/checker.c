@@ -206,7 +206,7 @@ struct ledger_seen {
 	char answers[WORLD_ANSWERS_MAX];
 };
 
-/* The topic is recreated once all requests are answered: from 0 on, control_next says nothing more. */
+/* The topic is recreated once all requests are answered: control_next then says nothing more. */
 static void
 see_control(const struct world *w, struct ledger_seen *seen, struct ledger *l)
 {
