@@ -50,8 +50,8 @@
  *   token file       seek to the document, by the index of the file or behind an eos
  *
  * Where no record starts at the place, the data are not those of the run before: FAIL_DATA. Where
- * files in front of that place were added, removed or renamed: FAIL_CONFIG, since an added one would
- * be left out, and a renamed one read twice.
+ * files in front of that place were added, removed or renamed: FAIL_CONFIG, since an added one
+ * would be left out, and a renamed one read twice.
  *
  * An appended run continues where the input ended before (`ended`): its files, now, must begin with
  * those of the run before, in the same order, and the last of them may have grown by whole lines.
@@ -134,8 +134,8 @@ struct input_position {
 	uint64_t line;
 	uint64_t rejects; /* rejected before it; the input does not use it */
 	bool ended;       /* the input ended there then: there need be no record */
-	/* What a run that ended has read, or one that did not up to `file`: the files now must begin
-	 * with these. 0: not known. */
+	/* What a run that ended has read, or one that did not up to `file`: the files now must
+	 * begin with these. 0: not known. */
 	uint64_t files, names;
 	int64_t settled_bytes; /* of them but the last, as stored; -1: not known */
 };

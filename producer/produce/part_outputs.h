@@ -98,7 +98,7 @@ const char *part_outputs_topic(const struct part_outputs *outs, size_t i);
 enum fail_code part_outputs_start(struct part_outputs *outs,
     const struct part_outputs_workers *workers, uint64_t rejects, struct failure *f);
 
-/* Where the documents come from, once it is open; borrowed: the names of its files are on records. */
+/* Where the documents come from, once it is open; borrowed: records have the names of its files. */
 void part_outputs_read_from(struct part_outputs *outs, const struct input *input);
 
 /*

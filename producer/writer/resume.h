@@ -72,8 +72,8 @@ struct resume {
 	uint64_t record_bytes, record_bytes_max; /* that record included */
 	uint64_t tokens, dropped, window;
 	int64_t sealed; /* length by the last End; -1: there is none */
-	/* Of the End: see Input in schemas/End.avsc. RESUME_PARTIAL: the files up to `file`, and the
-	 * hash of their names; 0: not known. */
+	/* Of the End: see Input in schemas/End.avsc. RESUME_PARTIAL: the files up to `file`, and
+	 * the hash of their names; 0: not known. */
 	uint64_t files, names;
 	/* Of these files but the last, and of the last, as stored; -1: not known. */
 	int64_t settled_bytes, last_bytes;

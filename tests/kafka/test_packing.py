@@ -194,16 +194,17 @@ def calm(tmp_path_factory, bootstrap, vocab):
     made = Corpus(tmp_path_factory.mktemp("packing"), bootstrap, vocab)
     found = records(2 * WINDOW + 500, 7)
     write(made, "big.jsonl.gz", [{"text": r["q"] + r["a"]["text"]} for r in found])
-    write(made, "pairs.jsonl", [r if i % 97 else {} for i, r in enumerate(found[:900])])
+    for name in ("split", "cut", "less"):
+        write(made, f"{name}.jsonl", [r if i % 97 else {} for i, r in enumerate(found[:900])])
     for i in range(2):
         write(made, f"lane.{i}.jsonl", [{"text": r["a"]["text"]} for r in found[i * 300:i * 300 + 300]])
     made.config.update(split="8,2,0", max_rejects=1)
     made.config["domains"] = {
         "fit": {"train": ["big.jsonl.gz"], "packing": "best_fit"},
         "lane": {"train": ["lane.*.jsonl"], "packing": "best_fit", "partitions": 2},
-        "split": {"train": ["pairs.jsonl"], **PAIR},
-        "cut": {"train": ["./pairs.jsonl"], **PAIR, "over_long": "truncate"},
-        "less": {"train": ["././pairs.jsonl"], **PAIR, "over_long": "reject"},
+        "split": {"train": ["split.jsonl"], **PAIR},
+        "cut": {"train": ["cut.jsonl"], **PAIR, "over_long": "truncate"},
+        "less": {"train": ["less.jsonl"], **PAIR, "over_long": "reject"},
     }
     made.create().produce()
     made.logs = logs_of(made)
@@ -253,9 +254,10 @@ def test_kill_9_again_and_again_leaves_the_undisturbed_log(calm, domain):
 def interrupted(corpus):
     """Killed in the middle of the second window, and of a document that is split."""
     corpus.found = [{"text": r["q"] + r["a"]["text"]} for r in records(WINDOW + 900, 9)]
-    write(corpus, "a.jsonl", corpus.found)
+    for domain in "ab":
+        write(corpus, f"{domain}.jsonl", corpus.found)
     corpus.config["domains"] = {"a": {"train": ["a.jsonl"], "packing": "best_fit"},
-                                "b": {"train": ["./a.jsonl"], "packing": "none"}}
+                                "b": {"train": ["b.jsonl"], "packing": "none"}}
     corpus.create()
     for domain in "ab":
         died = corpus.produce(domain, check=False, env={"RIFFLE_FAULT": "produce.before_end:1"})
@@ -318,11 +320,13 @@ def test_a_live_window_waits_until_it_is_full(corpus, encoding):
 def test_append_begins_a_window_of_its_own(corpus, encoding):
     found = [{"text": r["a"]["text"]} for r in records(500, 4)]
     documents = [(i, encoding.encode_ordinary(r["text"]) + [EOS], 0) for i, r in enumerate(found)]
-    write(corpus, "a.jsonl", found[:300])
+    for domain in "ab":
+        write(corpus, f"{domain}.jsonl", found[:300])
     corpus.config["domains"] = {"a": {"train": ["a.jsonl"], "packing": "best_fit"},
-                                "b": {"train": ["./a.jsonl"], "packing": "none"}}
+                                "b": {"train": ["b.jsonl"], "packing": "none"}}
     corpus.create().produce()
-    write(corpus, "a.jsonl", found)
+    for domain in "ab":
+        write(corpus, f"{domain}.jsonl", found)
     corpus.produce("--append", check=False, env={"RIFFLE_FAULT": "produce.after_publish:70"})
     corpus.produce("--append", check=False)
     corpus.produce("--append")
@@ -339,9 +343,10 @@ def test_append_begins_a_window_of_its_own(corpus, encoding):
 def test_a_trainer_gets_lengths_masks_and_what_is_kept(corpus, encoding):
     found = records(200)
     write(corpus, "a.jsonl", found)
-    write(corpus, "b.jsonl", [{"text": r["a"]["text"]} for r in found])
+    for domain in "bc":
+        write(corpus, f"{domain}.jsonl", [{"text": r["a"]["text"]} for r in found])
     corpus.config["domains"] = {"a": {"train": ["a.jsonl"], **PAIR}, "b": {"train": ["b.jsonl"], "packing": "best_fit"},
-                                "c": {"train": ["./b.jsonl"]}}
+                                "c": {"train": ["c.jsonl"]}}
     corpus.config["mix"] = {"name": corpus.name + "-mix", "seed": 3, "global_batch": 8, "lanes": 2, "max_lead_steps": 0,
                             "weights": {"a": 1, "b": 1, "c": 1}}
     corpus.create().produce()
