@@ -75,7 +75,7 @@ print_totals(const struct tokenize_job_totals *t, int64_t ms)
 	    (double)t->tokens / seconds);
 }
 
-/* Of a wrong pattern all ids are wrong, and look as good; a tokenizer of the user's own may do so. */
+/* Of a wrong pattern all ids are wrong, and look as good; one's own tokenizer may do so. */
 static void
 warn_of_pattern(const struct tokenizer *t, const struct arguments *a)
 {

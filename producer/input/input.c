@@ -229,7 +229,7 @@ check_list(const struct input *in, const struct input_position *from, struct fai
 }
 
 /*
- * A run that did not end has read all in front of the file where it was: the same must be there now.
+ * A run that did not end has read all in front of its last file: the same must be there now.
  * [b c] -> [a b c], resumed in b: a would never be read.
  */
 static enum fail_code
