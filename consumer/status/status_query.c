@@ -372,6 +372,7 @@ ask_mix(struct status_query *q, struct status *st, struct failure *f)
 {
 	const struct topics_report *batches;
 	const char *topic;
+	enum fail_code code;
 
 	assert(st->state == STATUS_NO_MIX);
 	st->state = STATUS_NOT_STARTED;
@@ -379,9 +380,11 @@ ask_mix(struct status_query *q, struct status *st, struct failure *f)
 	    read_ledger(q, st, topic, f) != FAIL_NONE)
 		return f->code;
 	batches = status_query_topic(st, TOPIC_BATCHES, -1, &topic);
-	if (batches == NULL || read_first_batch(q, st, topic, f) != FAIL_NONE ||
-	    st->state != STATUS_NOT_STARTED)
-		return batches == NULL ? FAIL_NONE : f->code;
+	if (batches == NULL)
+		return FAIL_NONE;
+	code = read_first_batch(q, st, topic, f);
+	if (code != FAIL_NONE || st->state != STATUS_NOT_STARTED)
+		return code;
 	return read_written(q, st, batches, topic, f);
 }
 

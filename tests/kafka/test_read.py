@@ -155,10 +155,16 @@ def test_steps_bounds_what_is_read(mix, read):
     assert lines(read("--from-step", 5, "--steps", 0)) == []
 
 
-@pytest.mark.parametrize("first", [20, 21, 10**6, 10**15])
-def test_a_start_at_or_behind_the_end_reads_nothing(mix, read, first):
+def test_a_start_at_the_end_reads_nothing(mix, read):
     mix("--steps", 20, "--end")
-    assert lines(read("--from-step", first)) == []
+    assert lines(read("--from-step", 20)) == []
+
+
+@pytest.mark.parametrize("first", [21, 10**6, 10**15])
+def test_a_start_behind_the_end_is_refused(mix, read, first):
+    mix("--steps", 20, "--end")
+    done = read("--from-step", first, check=False)
+    assert done.returncode == 2 and f"ended before step 20, so that no step {first} comes" in done.stderr
 
 
 def test_a_step_that_is_not_published_is_waited_for(mix, riffle, bootstrap):

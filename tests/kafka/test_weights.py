@@ -159,7 +159,7 @@ def test_a_change_costs_no_step_and_is_the_same_in_another_mix_at_that_step(riff
     asked = riffle.popen("weights", "-c", early, "a=9", "--at-step", 25, "--id", "x", "--json", "--timeout", 60)
     wait_for(lambda: messages(bootstrap, f"{unique}-early.control"), "the request")
     mixer = riffle.popen("mix", "-c", late)
-    [answer] = ask(late, "a=9", "--at-step", 25, "--id", "x")
+    [answer] = ask(late, "a=9", "--at-step", 25, "--id", "x", "--timeout", 60)
     assert answer["step"] == 25
     riffle("read", "-c", late, "--rank", 0, "--world", 1, "--steps", 40, "--commit-every", 1, "--format", "none")
     stop(mixer)
