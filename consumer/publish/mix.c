@@ -47,9 +47,9 @@ struct mix {
 	const struct config *config;
 	rd_kafka_t *admin;
 	struct election election;
-	struct election_group *group; /* NULL: not joined yet */
-	bool had_partition;           /* of the election, at the last look at the ledger */
-	struct attach attach;         /* the ledger, the plan, the reader */
+	struct election_group *group;
+	bool had_partition;   /* of the election, at the last look at the ledger */
+	struct attach attach; /* the ledger, the plan, the reader */
 	struct domains *domains;
 	struct lengths lengths;
 	struct lead *lead;
@@ -106,19 +106,6 @@ look_for_another(struct mix *m, bool has, struct failure *f)
 }
 
 /*
- * Becomes a member of the election group, once. Not before it waits, or is about to start: a member
- * that ends while it joins cannot leave (kafka_close()), and a mixer that is refused was never one.
- */
-static enum fail_code
-join_election(struct mix *m, struct failure *f)
-{
-	if (m->group != NULL)
-		return FAIL_NONE;
-	return election_group_join(
-	    &m->group, m->config->mix.name, &m->config->kafka, m->o->standby, f);
-}
-
-/*
  * Takes part in the election; called by every loop of this file, at least every
  * ELECTION_POLL_MAX_MS.
  * FAIL_FENCED: another mixer has taken over. FAIL_BROKER: the user may not take part.
@@ -128,7 +115,7 @@ elect(struct mix *m, struct failure *f)
 {
 	bool has;
 
-	if (join_election(m, f) != FAIL_NONE || election_group_poll(m->group, &has, f) != FAIL_NONE)
+	if (election_group_poll(m->group, &has, f) != FAIL_NONE)
 		return f->code;
 	switch (election_step(&m->election, has, clock_ms())) {
 	case ELECTION_WAIT:
@@ -387,7 +374,8 @@ open_all(struct mix *m, struct failure *f)
 		return f->code;
 	if (m->over)
 		return FAIL_NONE;
-	if (domains_open(&m->domains, m->attach.reader, c, stopped, m, f) != FAIL_NONE ||
+	if (election_group_join(&m->group, c->mix.name, &c->kafka, m->o->standby, f) != FAIL_NONE ||
+	    domains_open(&m->domains, m->attach.reader, c, stopped, m, f) != FAIL_NONE ||
 	    attach_bind(&m->attach, m->domains, f) != FAIL_NONE || open_feed(m, f) != FAIL_NONE ||
 	    lead_open(&m->lead, c, f) != FAIL_NONE ||
 	    control_requests_open(&m->requests, c->mix.name, &c->kafka, m->lead, &judges, f) !=
@@ -635,8 +623,7 @@ attach(struct mix *m, struct failure *f)
 		log_info("mix: mix=%s ended before step=%" PRIu64, m->config->mix.name, step);
 		return FAIL_NONE;
 	}
-	if (join_election(m, f) != FAIL_NONE ||
-	    control_requests_seek(m->requests, mixer_control_next(mixer_of(m)), f) != FAIL_NONE)
+	if (control_requests_seek(m->requests, mixer_control_next(mixer_of(m)), f) != FAIL_NONE)
 		return f->code;
 	/* Of a recreated topic nothing is answered, and START says so for the next mixer. */
 	control = control_requests_next(m->requests);
