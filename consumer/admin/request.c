@@ -50,8 +50,7 @@ follow(struct request *r, struct failure *f)
 		return FAIL_NONE;
 	if (ledger_log_seek(r->log, UINT64_MAX, false, f) != FAIL_NONE)
 		return f->code;
-	/* It is there: an end that is met in front of it is an older one. */
-	code = ledger_log_next(r->log, REQUEST_ASK_MS, &r->last, &offset, f);
+	code = ledger_log_next(r->log, 0, &r->last, &offset, f);
 	r->following = code == FAIL_NONE;
 	return code;
 }
