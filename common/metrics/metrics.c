@@ -1,0 +1,180 @@
+#include "common/metrics/metrics.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct row {
+	enum metrics_kind kind;
+	const char *name, *label[METRICS_LABELS_MAX], *programs, *meaning;
+} rows[] = {
+#define METRICS_ROW(id, kind, name, first, second, programs, meaning)                              \
+	[METRICS_##id] = {METRICS_##kind, name, {first, second}, programs, meaning},
+    METRICS(METRICS_ROW)
+#undef METRICS_ROW
+};
+
+static const char *const kind_name[] = {
+    [METRICS_COUNTER] = "counter", [METRICS_GAUGE] = "gauge", [METRICS_HISTOGRAM] = "histogram"};
+
+const double metrics_seconds[METRICS_BUCKETS] = {
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30};
+
+/* ---- samples ---- */
+
+/* The two lines in front of the first sample of a metric. */
+static const struct row *
+begin(struct metrics_text *m, enum metrics_id id)
+{
+	const struct row *r = &rows[id];
+
+	assert((size_t)id < METRICS_N);
+	assert(!m->begun[id] || m->last == id); /* samples of a metric stand together */
+	if (!m->begun[id])
+		text_add(&m->text, "# HELP %s %s\n# TYPE %s %s\n", r->name, r->meaning, r->name,
+		    kind_name[r->kind]);
+	m->begun[id] = true;
+	m->last = id;
+	return r;
+}
+
+/* `"value"`, with what the format escapes. */
+static void
+add_value(struct text *t, const char *value)
+{
+	for (const char *at = value; *at != '\0';) {
+		size_t plain = strcspn(at, "\\\"\n");
+
+		text_add(t, "%.*s", (int)plain, at);
+		at += plain;
+		if (*at != '\0')
+			text_add(t, "\\%c", *at == '\n' ? 'n' : *at);
+		at += *at != '\0';
+	}
+}
+
+/* Name and labels of a sample, up to the space in front of its value. `le` NULL: none. */
+static void
+add_name(struct metrics_text *m, const struct row *r, const char *suffix, const char *le,
+    const char *first, const char *second)
+{
+	const char *const value[METRICS_LABELS_MAX] = {first, second};
+	const char *between = "{";
+
+	text_add(&m->text, "%s%s", r->name, suffix);
+	for (size_t i = 0; i < METRICS_LABELS_MAX; i++) {
+		assert((r->label[i] == NULL) == (value[i] == NULL));
+		if (r->label[i] == NULL)
+			continue;
+		text_add(&m->text, "%s%s=\"", between, r->label[i]);
+		add_value(&m->text, value[i]);
+		text_add(&m->text, "\"");
+		between = ",";
+	}
+	if (le != NULL) {
+		text_add(&m->text, "%sle=\"%s\"", between, le);
+		between = ",";
+	}
+	text_add(&m->text, "%s ", *between == ',' ? "}" : "");
+}
+
+void
+metrics_count(struct metrics_text *m, enum metrics_id id, int64_t value, const char *first,
+    const char *second)
+{
+	const struct row *r = begin(m, id);
+
+	assert(r->kind != METRICS_HISTOGRAM);
+	add_name(m, r, "", NULL, first, second);
+	text_add(&m->text, "%" PRId64 "\n", value);
+}
+
+void
+metrics_number(
+    struct metrics_text *m, enum metrics_id id, double value, const char *first, const char *second)
+{
+	const struct row *r;
+
+	if (isnan(value))
+		return;
+	r = begin(m, id);
+	assert(r->kind != METRICS_HISTOGRAM);
+	add_name(m, r, "", NULL, first, second);
+	text_add(&m->text, "%.17g\n", value);
+}
+
+void
+metrics_observe(struct metrics_histogram *h, double seconds)
+{
+	size_t i = 0;
+
+	while (i < METRICS_BUCKETS && seconds > metrics_seconds[i])
+		i++;
+	h->bucket[i]++;
+	h->sum += seconds;
+}
+
+void
+metrics_histogram(struct metrics_text *m, enum metrics_id id, const struct metrics_histogram *h,
+    const char *first, const char *second)
+{
+	const struct row *r = begin(m, id);
+	uint64_t below = 0;
+
+	assert(r->kind == METRICS_HISTOGRAM);
+	for (size_t i = 0; i <= METRICS_BUCKETS; i++) {
+		char limit[32] = "+Inf";
+
+		if (i < METRICS_BUCKETS)
+			snprintf(limit, sizeof(limit), "%g", metrics_seconds[i]);
+		below += h->bucket[i];
+		add_name(m, r, "_bucket", limit, first, second);
+		text_add(&m->text, "%" PRIu64 "\n", below);
+	}
+	add_name(m, r, "_sum", NULL, first, second);
+	text_add(&m->text, "%.17g\n", h->sum);
+	add_name(m, r, "_count", NULL, first, second);
+	text_add(&m->text, "%" PRIu64 "\n", below);
+}
+
+char *
+metrics_take(struct metrics_text *m)
+{
+	char *text = text_take(&m->text);
+
+	*m = (struct metrics_text){0};
+	return text;
+}
+
+/* ---- the page ---- */
+
+static const char page[] =
+    "# Metrics\n"
+    "\n"
+    "Printed by `riffle serve --metrics-list`. The names are API: metrics are added, and none is\n"
+    "renamed or changes its meaning. `riffle serve` gives those of its row at `/metrics`, in\n"
+    "Prometheus' text format. What the broker knows of a mix is the same from every `serve`, and\n"
+    "has the figures of `riffle status --json`.\n"
+    "\n"
+    "A name ends with its unit: `_seconds`, `_bytes`, or what is counted; `_ratio` is a share "
+    "from\n"
+    "0 to 1, `_total` a counter, `_timestamp_seconds` a moment in seconds since 1970.\n"
+    "\n"
+    "| metric | kind | labels | given by | what it is |\n"
+    "|---|---|---|---|---|\n";
+
+void
+metrics_print_page(FILE *to)
+{
+	fputs(page, to);
+	for (size_t i = 0; i < METRICS_N; i++) {
+		const struct row *r = &rows[i];
+
+		fprintf(to, "| `%s` | %s |", r->name, kind_name[r->kind]);
+		for (size_t k = 0; k < METRICS_LABELS_MAX && r->label[k] != NULL; k++)
+			fprintf(to, "%s `%s`", k == 0 ? "" : ",", r->label[k]);
+		fprintf(to, " | %s | %s |\n", r->programs, r->meaning);
+	}
+}
