@@ -154,7 +154,7 @@ cluster_stable(const struct cluster_partition *p)
 	for (const struct cluster_producer *s = p->producers; s != NULL; s = s->next)
 		if (s->open_first >= 0 && s->open_first < stable)
 			stable = s->open_first;
-	return stable;
+	return stable < p->log_start ? p->log_start : stable; /* as brokers have it */
 }
 
 struct cluster_record *
