@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/signals.h"
+#include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka_groups.h"
 #include "consumer/publish/election_group.h"
@@ -72,7 +73,7 @@ confirm(void *yes, const char *changes, struct failure *f)
 {
 	char answer[ANSWER_MAX];
 
-	fprintf(stderr, "%s\n", changes);
+	log_plain(LOG_INFO, "%s", changes);
 	if (*(const bool *)yes)
 		return FAIL_NONE;
 	if (!isatty(STDIN_FILENO))

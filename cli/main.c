@@ -22,6 +22,7 @@ static const char after_commands[] =
     "\n"
     "RIFFLE_CONFIG names the configuration of commands without -c.\n"
     "RIFFLE_BOOTSTRAP, where set, replaces bootstrap.servers of the configuration.\n"
+    "RIFFLE_LOG is the form of the log, logfmt or json, of commands without --log.\n"
     "NO_COLOR, where set, turns off the colours of errors and warnings on a terminal.\n"
     "Exit codes: 0 done, 1 a file, record or broker failed, 2 the command line or the\n"
     "configuration is wrong, 3 a newer instance has taken over.\n";
@@ -115,6 +116,8 @@ run_command(const struct command *c, int argc, char **argv, struct failure *f)
 		options_print_help(c, stdout);
 		return FAIL_NONE;
 	}
+	if (options_set_log(c, argc, argv, f) != FAIL_NONE)
+		return f->code;
 	return c->run(argc, argv, f);
 }
 
@@ -131,6 +134,20 @@ flush_output(enum fail_code code, struct failure *f)
 			  : fail(f, FAIL_IO, "writing to standard output failed");
 }
 
+/* As a line of the log that is JSON. */
+static void
+finish_json(const struct command *c, enum fail_code code, const struct failure *f)
+{
+	const char *name = c == NULL ? "riffle" : c->name;
+
+	if (code == FAIL_STOPPED)
+		log_info("%s: %s", name, f->text);
+	else if (code == FAIL_USAGE && c != NULL)
+		log_error("%s: %s; see riffle %s --help", name, f->text, name);
+	else if (code != FAIL_NONE)
+		log_error("%s: %s", name, f->text);
+}
+
 static int
 finish(const struct command *c, enum fail_code code, struct failure *f)
 {
@@ -140,7 +157,9 @@ finish(const struct command *c, enum fail_code code, struct failure *f)
 
 	if (code == FAIL_BROKER || code == FAIL_TIMEOUT || code == FAIL_IO)
 		fail_files(f);
-	if (code == FAIL_STOPPED)
+	if (log_form() == LOG_JSON)
+		finish_json(c, code, f);
+	else if (code == FAIL_STOPPED)
 		log_info("%s: %s", name, f->text);
 	else if (code == FAIL_USAGE && c != NULL)
 		fprintf(stderr, "%sriffle %s:%s %s; see riffle %s --help\n", red, name, plain,
@@ -153,13 +172,14 @@ finish(const struct command *c, enum fail_code code, struct failure *f)
 int
 main(int argc, char **argv)
 {
-	struct failure f = {0};
+	struct failure f = {0}, ignored; /* run_command() says what is wrong with RIFFLE_LOG */
 	const struct command *c = NULL;
 	enum fail_code code = FAIL_NONE;
 
 	/* A file at its limit is an error of the write, with a sentence, not a signal. */
 	signal(SIGXFSZ, SIG_IGN);
 	log_set_colours(terminal_colours(STDERR_FILENO));
+	(void)options_set_log(NULL, argc, argv, &ignored);
 	if (argc < 2) {
 		print_help(stderr);
 		return fail_exit(FAIL_USAGE);

@@ -187,6 +187,8 @@ set_value(const struct option_row *row, void *values, const char *text, struct f
 
 #define AT(field) offsetof(struct options, field)
 
+static const char *const log_forms[] = {[LOG_LOGFMT] = "logfmt", [LOG_JSON] = "json", NULL};
+
 /* In the order of the help. The first ones are for commands that ask for them: common_wanted(). */
 static const struct option_row common_rows[] = {
     {"config", 'c', OPTION_TEXT, AT(config), 0, 0, NULL, "FILE", "the configuration, in YAML",
@@ -200,6 +202,9 @@ static const struct option_row common_rows[] = {
 	NULL},
     {"verbose", 'v', OPTION_FLAG, AT(verbose), 0, 0, NULL, NULL, "log more, to stderr", NULL},
     {"quiet", 'q', OPTION_FLAG, AT(quiet), 0, 0, NULL, NULL, "log warnings and errors only", NULL},
+    {"log", 0, OPTION_CHOICE, AT(log), 0, 0, log_forms, "FORM",
+	"how lines of the log look, on stderr: key=value, or a JSON object each",
+	"RIFFLE_LOG, else logfmt"},
     {"help", 'h', OPTION_FLAG, AT(help), 0, 0, NULL, NULL, "print this text", NULL},
 };
 enum { COMMON_ROWS = sizeof(common_rows) / sizeof(common_rows[0]) };
@@ -425,6 +430,7 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 
 	assert(c->options_n <= 64); /* bits of `given` */
 	memset(o, 0, sizeof(*o));
+	o->log = log_form();
 	grammar_init(&g, c);
 	if (check_dashes(&g, argc, argv, f) != FAIL_NONE)
 		return f->code;
@@ -444,6 +450,7 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 		if (own)
 			o->given |= UINT64_C(1) << (row - c->option);
 	}
+	log_set_form(o->log);
 	if (o->config == NULL && (c->common & OPTIONS_CONFIG) != 0)
 		o->config = config_of_environment();
 	o->argument = argv + optind;
@@ -729,10 +736,12 @@ options_config_of_mix(
 
 /* ---- help ---- */
 
-bool
-options_help_wanted(const struct command *c, int argc, char **argv)
+/* Whether an option is anywhere in argv, and what the last one says, whatever else is wrong there. */
+static bool
+given_anywhere(const struct command *c, int argc, char **argv, const char *name, const char **value)
 {
 	struct grammar g;
+	bool found = false;
 	int code;
 
 	grammar_init(&g, c);
@@ -741,10 +750,39 @@ options_help_wanted(const struct command *c, int argc, char **argv)
 		const struct option_row *row;
 
 		row = code == ':' || code == '?' ? NULL : grammar_row(&g, code, argv, &word);
-		if (row != NULL && strcmp(row->name, "help") == 0)
-			return true;
+		if (row == NULL || strcmp(row->name, name) != 0)
+			continue;
+		*value = optarg;
+		found = true;
 	}
-	return false;
+	return found;
+}
+
+bool
+options_help_wanted(const struct command *c, int argc, char **argv)
+{
+	const char *none;
+
+	return given_anywhere(c, argc, argv, "help", &none);
+}
+
+enum fail_code
+options_set_log(const struct command *c, int argc, char **argv, struct failure *f)
+{
+	const struct option_row row = {.name = "log", .choice = log_forms};
+	const char *text = getenv("RIFFLE_LOG");
+	struct failure said; /* by options_parse(), with all else that is wrong */
+	int form;
+
+	if (c != NULL && given_anywhere(c, argc, argv, "log", &text))
+		f = &said;
+	if (text == NULL || *text == '\0')
+		return FAIL_NONE;
+	if (set_choice(&row, &form, text, f) == FAIL_NONE)
+		log_set_form((enum log_form)form);
+	else if (f != &said)
+		return fail_within(f, "RIFFLE_LOG");
+	return FAIL_NONE;
 }
 
 /* Prints words from column `used` on, in lines of WIDTH; "\n\n" in the text: an empty line. */

@@ -51,6 +51,7 @@
 #include <stdio.h>
 
 #include "common/base/failure.h"
+#include "common/base/log.h"
 #include "common/config/config.h"
 
 enum {
@@ -109,7 +110,8 @@ struct options {
 	struct option_list properties; /* -X, each with a "=" after the first byte */
 	struct option_list overrides;  /* -s, the same */
 	bool verbose, quiet, help;
-	char **argument; /* [arguments_n]: the words that are no options, in order */
+	enum log_form log; /* --log, else RIFFLE_LOG */
+	char **argument;   /* [arguments_n]: the words that are no options, in order */
 	size_t arguments_n;
 	uint64_t given; /* bit i: row i of the command was given */
 };
@@ -120,7 +122,8 @@ struct command {
 	const char *usage;   /* what follows "riffle NAME"; "\n": another form of it */
 	const char *help; /* between the usage and the options; NULL: none. "\n\n": a paragraph */
 	const char *example; /* whole command lines, "\n" between them */
-	unsigned common;     /* bits of enum options_common; --help, -v and -q every command has */
+	unsigned
+	    common; /* bits of enum options_common; every command has --help, --log, -v and -q */
 	const struct option_row *option; /* [options_n]; a command's own options */
 	size_t options_n;
 	const void *defaults; /* the command's struct before options_parse(); NULL: all zeros */
@@ -131,7 +134,7 @@ struct command {
 
 /*
  * Fills *o and `values`, the command's struct. Options and arguments may be mixed; "--" ends the
- * options. Sets the log level by -v and -q. May reorder argv. One call at a time.
+ * options. Sets level and form of the log by -v, -q and --log. May reorder argv. One call at a time.
  */
 enum fail_code options_parse(struct options *o, const struct command *c, int argc, char **argv,
     void *values, struct failure *f);
@@ -190,6 +193,12 @@ enum fail_code options_config_of_mix(
 
 /* Whether argv asks for --help, whatever else is right or wrong in it. */
 bool options_help_wanted(const struct command *c, int argc, char **argv);
+
+/*
+ * The form of the log by --log, wherever that is in argv, else by RIFFLE_LOG: before anything can
+ * fail. `c` NULL: no command is known. FAIL_USAGE: RIFFLE_LOG is none of the forms. May reorder argv.
+ */
+enum fail_code options_set_log(const struct command *c, int argc, char **argv, struct failure *f);
 
 /* The whole text of `riffle NAME --help`. */
 void options_print_help(const struct command *c, FILE *to);

@@ -223,9 +223,9 @@ print_rate(const struct tally *t)
 	int64_t now_ms = clock_ms(), ms = now_ms - (t->steps == 0 ? t->begun_ms : t->first_ms);
 	double seconds = (double)(ms < 1 ? 1 : ms) / 1000;
 
-	fprintf(stderr,
+	log_plain(LOG_INFO,
 	    "read: steps=%" PRIu64 " sequences=%" PRIu64 " tokens=%" PRIu64
-	    " first_step_ms=%" PRId64 " seconds=%.3f steps_per_s=%.1f tokens_per_s=%.0f\n",
+	    " first_step_ms=%" PRId64 " seconds=%.3f steps_per_s=%.1f tokens_per_s=%.0f",
 	    t->steps, t->sequences, t->tokens, t->steps == 0 ? -1 : t->first_ms - t->begun_ms,
 	    seconds, (double)t->steps / seconds, (double)t->tokens / seconds);
 }
@@ -378,9 +378,8 @@ read_set(struct riffle_validation *v, const struct read_steps_arguments *a, cons
 	}
 	ms = clock_ms() - begun_ms;
 	if (a->format == READ_OUTPUT_NONE)
-		fprintf(stderr,
-		    "read: domain=%s set=%s sequences=%" PRIu64 " tokens=%" PRIu64
-		    " seconds=%.3f\n",
+		log_plain(LOG_INFO,
+		    "read: domain=%s set=%s sequences=%" PRIu64 " tokens=%" PRIu64 " seconds=%.3f",
 		    a->domain, names_set_text[a->set], sequences, tokens, (double)ms / 1000);
 	return FAIL_NONE;
 }

@@ -195,7 +195,7 @@ topics_job_confirm(const struct topics_job *j, bool yes, struct failure *f)
 
 	for (size_t i = 0; i < j->plan->n; i++)
 		if (j->chosen[i] && j->report[i].exists)
-			fprintf(stderr, "%s\n", j->plan->topic[i].name);
+			log_plain(LOG_INFO, "%s", j->plan->topic[i].name);
 	if (yes || chosen_n(j) == 0)
 		return FAIL_NONE;
 	if (!isatty(STDIN_FILENO))

@@ -6,9 +6,10 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
-enum { LOG_LINE_MAX = 4096 };
+#include "common/base/utf8.h"
 
 static const char *const level_name[] = {
     [LOG_ERROR] = "error",
@@ -25,6 +26,7 @@ static const char *const level_colour[] = {
 };
 
 static _Atomic enum log_level level_max = LOG_INFO;
+static _Atomic enum log_form form_now = LOG_LOGFMT;
 static atomic_bool colours, bar;
 
 /* Held for reading by whoever logs a line. */
@@ -36,6 +38,18 @@ void
 log_set_level(enum log_level level)
 {
 	level_max = level;
+}
+
+void
+log_set_form(enum log_form form)
+{
+	form_now = form;
+}
+
+enum log_form
+log_form(void)
+{
+	return form_now;
 }
 
 void
@@ -59,9 +73,286 @@ log_set_sink(log_sink *sink, void *opaque)
 	pthread_rwlock_unlock(&sink_lock);
 }
 
+/* ---- a line as JSON ---- */
+
+/* A stretch of the text; empty: n is 0. */
+struct part {
+	const char *at;
+	size_t n;
+};
+
+static bool
+is_lower(char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+static bool
+is_upper(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Ends of white space and of the text. */
+static bool
+is_gap(char c)
+{
+	return c == '\0' || c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Bytes of the word in front of ": "; 0: there is none. */
+static size_t
+module_bytes(const char *text)
+{
+	size_t n = 0;
+
+	while (
+	    is_lower(text[n]) || (n > 0 && (is_digit(text[n]) || text[n] == '_' || text[n] == '-')))
+		n++;
+	return n > 0 && text[n] == ':' && text[n + 1] == ' ' ? n : 0;
+}
+
+/* Bytes of an id such as MIX-LEAD; 0: there is none. The part behind a hyphen begins with a letter. */
+static size_t
+id_bytes(const char *text)
+{
+	size_t n = 0, hyphens = 0;
+
+	while (is_upper(text[n]) || (n > 0 && is_digit(text[n]) && text[n - 1] != '-') ||
+	       (n > 0 && (text[n] == '-' || text[n] == '_') && text[n - 1] != '-')) {
+		hyphens += text[n] == '-';
+		n++;
+	}
+	return hyphens > 0 && text[n - 1] != '-' && (is_gap(text[n]) || text[n] == ':') ? n : 0;
+}
+
+/* Bytes of a key that a "=" follows; 0: there is none. */
+static size_t
+key_bytes(const char *text)
+{
+	size_t n = 0;
+
+	while (
+	    is_lower(text[n]) || (n > 0 && (is_digit(text[n]) || text[n] == '_' || text[n] == '.')))
+		n++;
+	return n > 0 && text[n] == '=' ? n : 0;
+}
+
+/*
+ * The text may hold quotes, too: the closing one is the first behind which the line ends or the next
+ * pair begins, else the first that white space follows. NULL: none closes it.
+ */
+static const char *
+closing_quote(const char *text)
+{
+	const char *first = NULL;
+
+	for (const char *q = strchr(text, '"'); q != NULL; q = strchr(q + 1, '"')) {
+		if (q[1] == '\0' || (is_gap(q[1]) && key_bytes(q + 2) > 0))
+			return q;
+		if (first == NULL && is_gap(q[1]))
+			first = q;
+	}
+	return first;
+}
+
+/* The value at `text`; returns where it ends. */
+static const char *
+take_value(const char *text, struct part *value)
+{
+	const char *quote = *text == '"' ? closing_quote(text + 1) : NULL;
+	size_t n = 0;
+
+	if (quote != NULL) {
+		*value = (struct part){text + 1, (size_t)(quote - text) - 1};
+		return quote + 1;
+	}
+	while (!is_gap(text[n]))
+		n++;
+	*value = (struct part){text, n};
+	while (value->n > 0 && strchr(":,;.)", text[value->n - 1]) != NULL)
+		value->n--;
+	return text + n;
+}
+
+/* Whether it is a number of JSON that every reader takes for the same. */
+static bool
+is_number(const struct part *p)
+{
+	size_t i = p->n > 0 && p->at[0] == '-', first = i, digits = 0;
+
+	for (; i < p->n && is_digit(p->at[i]); i++)
+		digits++;
+	if (digits == 0 || (digits > 1 && p->at[first] == '0'))
+		return false;
+	if (i < p->n && p->at[i] == '.' && i + 1 < p->n)
+		for (i++; i < p->n && is_digit(p->at[i]); i++)
+			digits++;
+	return i == p->n && digits <= LOG_DIGITS_MAX;
+}
+
+/* What is written so far: out[used], with room for all that log_json() may add. */
+struct json_line {
+	char *out;
+	size_t used;
+};
+
+static void
+put_raw(struct json_line *j, const char *text, size_t n)
+{
+	assert(j->used + n < LOG_JSON_MAX);
+	memcpy(j->out + j->used, text, n);
+	j->used += n;
+}
+
+static void
+put_text(struct json_line *j, const char *text)
+{
+	put_raw(j, text, strlen(text));
+}
+
+/* `p` is UTF-8. */
+static void
+put_string(struct json_line *j, const struct part *p)
+{
+	put_text(j, "\"");
+	for (size_t i = 0; i < p->n; i++) {
+		unsigned char c = (unsigned char)p->at[i];
+		char escaped[8];
+
+		if (c == '"' || c == '\\')
+			snprintf(escaped, sizeof(escaped), "\\%c", c);
+		else if (c == '\n')
+			snprintf(escaped, sizeof(escaped), "\\n");
+		else if (c < 0x20 || c == 0x7f)
+			snprintf(escaped, sizeof(escaped), "\\u%04x", c);
+		else
+			snprintf(escaped, sizeof(escaped), "%c", c);
+		put_text(j, escaped);
+	}
+	put_text(j, "\"");
+}
+
+/* A name of ours, and what it says. */
+static void
+put_member(struct json_line *j, const char *name, const struct part *p)
+{
+	put_text(j, ",\"");
+	put_text(j, name);
+	put_text(j, "\":");
+	put_string(j, p);
+}
+
+static bool
+seen(const struct part *key, size_t n, const struct part *wanted)
+{
+	for (size_t i = 0; i < n; i++)
+		if (key[i].n == wanted->n && memcmp(key[i].at, wanted->at, wanted->n) == 0)
+			return true;
+	return false;
+}
+
+static void
+put_fields(struct json_line *j, const char *text)
+{
+	struct part key[LOG_FIELDS_MAX], value;
+	size_t n = 0;
+
+	for (const char *at = text; *at != '\0' && n < LOG_FIELDS_MAX;) {
+		key[n] = (struct part){at, key_bytes(at)};
+		if (key[n].n > 0) {
+			at = take_value(at + key[n].n + 1, &value);
+			if (!seen(key, n, &key[n])) {
+				put_text(j, n == 0 ? ",\"fields\":{" : ",");
+				put_string(j, &key[n++]);
+				put_text(j, ":");
+				if (is_number(&value))
+					put_raw(j, value.at, value.n);
+				else
+					put_string(j, &value);
+			}
+		}
+		while (!is_gap(*at) && *at != '(')
+			at++;
+		at += *at != '\0';
+	}
+	if (n > 0)
+		put_text(j, "}");
+}
+
+static void
+put_time(struct json_line *j, int64_t unix_ms)
+{
+	char when[40], second[32];
+	time_t s = (time_t)(unix_ms / 1000);
+	struct tm utc;
+
+	gmtime_r(&s, &utc);
+	strftime(second, sizeof(second), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(when, sizeof(when), "%s.%03dZ", second, (int)(unix_ms % 1000));
+	put_text(j, "{\"time\":\"");
+	put_text(j, when);
+	put_text(j, "\"");
+}
+
+size_t
+log_json(char out[static LOG_JSON_MAX], int64_t unix_ms, enum log_level level, const char *text)
+{
+	char clean[LOG_LINE_MAX * UTF8_REPLACED_FACTOR + 1];
+	struct json_line j = {.out = out};
+	struct part module = {"riffle", 6}, id = {NULL, 0}, message;
+	size_t n = strnlen(text, LOG_LINE_MAX - 1);
+
+	assert(unix_ms >= 0);
+	clean[utf8_replace(clean, text, n)] = '\0';
+	message.at = clean;
+	n = module_bytes(clean);
+	if (n > 0) {
+		module = (struct part){clean, n};
+		message.at += n + 2;
+		id = (struct part){message.at, id_bytes(message.at)};
+		message.at += id.n;
+		while (id.n > 0 && (*message.at == ' ' || *message.at == ':'))
+			message.at++;
+	}
+	message.n = strlen(message.at);
+	put_time(&j, unix_ms);
+	put_member(&j, "level", &(struct part){level_name[level], strlen(level_name[level])});
+	put_member(&j, "module", &module);
+	if (id.n > 0)
+		put_member(&j, "id", &id);
+	put_member(&j, "message", &message);
+	put_fields(&j, message.at);
+	put_text(&j, "}\n");
+	return j.used;
+}
+
+/* ---- to stderr ---- */
+
+static void
+put_json(enum log_level level, const char *text)
+{
+	static pthread_mutex_t json_lock = PTHREAD_MUTEX_INITIALIZER;
+	static char line[LOG_JSON_MAX]; /* under json_lock: too much for a thread's stack */
+	struct timespec now;
+	int64_t ms;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	pthread_mutex_lock(&json_lock);
+	fwrite(line, 1, log_json(line, ms < 0 ? 0 : ms, level, text), stderr);
+	pthread_mutex_unlock(&json_lock);
+}
+
 /* One fwrite a line, so that lines of several threads do not mix. */
 static void
-put_stderr(enum log_level level, const char *text)
+put_logfmt(enum log_level level, const char *text)
 {
 	const char *colour = colours ? level_colour[level] : "";
 	char line[LOG_LINE_MAX + 80], when[32];
@@ -89,8 +380,10 @@ put(enum log_level level, const char *format, va_list ap)
 	pthread_rwlock_rdlock(&sink_lock);
 	if (sink_now != NULL)
 		sink_now(sink_opaque, level, text);
+	else if (form_now == LOG_JSON)
+		put_json(level, text);
 	else
-		put_stderr(level, text);
+		put_logfmt(level, text);
 	pthread_rwlock_unlock(&sink_lock);
 	errno = saved;
 }
@@ -108,3 +401,20 @@ LOG_FUNCTION(log_error, LOG_ERROR)
 LOG_FUNCTION(log_warning, LOG_WARNING)
 LOG_FUNCTION(log_info, LOG_INFO)
 LOG_FUNCTION(log_debug, LOG_DEBUG)
+
+void
+log_plain(enum log_level level, const char *format, ...)
+{
+	char text[LOG_LINE_MAX];
+	va_list ap;
+
+	va_start(ap, format);
+	if (form_now == LOG_JSON) {
+		vsnprintf(text, sizeof(text), format, ap);
+		put_json(level, text);
+	} else {
+		vfprintf(stderr, format, ap);
+		fputc('\n', stderr);
+	}
+	va_end(ap);
+}

@@ -24,7 +24,7 @@ progress_begin(
     struct progress *p, const char *what, const char *unit, uint64_t total, uint64_t skipped)
 {
 	*p = (struct progress){.what = what, .unit = unit, .total = total, .skipped = skipped};
-	p->terminal = isatty(STDERR_FILENO) == 1;
+	p->terminal = log_form() != LOG_JSON && isatty(STDERR_FILENO) == 1;
 	p->began_ms = clock_ms();
 	p->shown_ms = p->terminal ? p->began_ms - PROGRESS_BAR_MS : p->began_ms;
 }

@@ -1,6 +1,6 @@
 /*
  * progress.h -- how far something long is: a bar on a terminal, a log line every ten seconds
- * elsewhere.
+ * elsewhere, and where the log is JSON.
  *
  *     progress_begin(&p, "replay", "steps", 1000, 0);
  *     while (...) {
@@ -41,7 +41,7 @@ struct progress {
 	uint64_t skipped; /* done, but not by this process: they count for no rate */
 	uint64_t done;    /* by this process so far */
 	int64_t began_ms, shown_ms;
-	bool terminal; /* stderr is one */
+	bool terminal; /* stderr is one, and shows a bar */
 };
 
 #define PROGRESS_BYTES NULL

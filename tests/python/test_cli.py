@@ -1,6 +1,7 @@
 """The command line without a broker: help, mistakes, exit codes, the check of a configuration."""
 
 import base64
+import json
 import os
 import pathlib
 import re
@@ -150,6 +151,32 @@ def test_config_wants_one_of_its_two_options(fails):
     for words in ((), ("--keys", "--check")):
         fails(2, "riffle config: give one of --keys, --check and --init; see riffle config --help", "config", *words)
     fails(2, "riffle config: --no-inputs: needs --check; see riffle config --help", "config", "--keys", "--no-inputs")
+
+
+# --- the form of the log
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_failure_is_an_object_where_the_log_is_json(riffle, command):
+    """Wherever --log stands, and whatever else is wrong."""
+    sentence = f"unknown option --hlep (did you mean --help?); see riffle {command} --help"
+    for words, env in ((("--hlep", "--log", "json"), {}), (("--log=json", "--hlep"), {}), (("--hlep",), {"RIFFLE_LOG": "json"})):
+        done = riffle(command, *words, check=False, env=env)
+        assert (done.returncode, done.stdout) == (2, "")
+        line = json.loads(done.stderr)
+        assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line.pop("time"))
+        assert line == {"level": "error", "module": command, "message": sentence}
+
+
+def test_the_option_wins_over_the_environment_and_both_are_checked(riffle, fails):
+    done = riffle("mix", "--log", "logfmt", check=False, env={"RIFFLE_LOG": "json", "RIFFLE_CONFIG": ""})
+    assert done.stderr.startswith("riffle mix: no configuration")
+    done = riffle("mix", "--log", "json", check=False, env={"RIFFLE_LOG": "xml", "RIFFLE_CONFIG": ""})
+    assert json.loads(done.stderr)["message"].startswith("no configuration")
+    see = "; see riffle mix --help"
+    fails(2, f"riffle mix: --log: unknown: xml (one of logfmt, json){see}", "mix", "--log", "xml")
+    fails(2, f"riffle mix: RIFFLE_LOG: --log: unknown: xml (one of logfmt, json){see}", "mix", env={"RIFFLE_LOG": "xml"})
+    assert riffle("mix", "--help", env={"RIFFLE_LOG": "xml"}).stdout.startswith("usage: riffle mix")
 
 
 # --- the configuration

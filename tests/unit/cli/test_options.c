@@ -475,6 +475,8 @@ test_the_help_is_the_table(void **unused)
 	    "                          the configuration's kafka section\n"
 	    "  -v, --verbose           log more, to stderr\n"
 	    "  -q, --quiet             log warnings and errors only\n"
+	    "      --log logfmt|json   how lines of the log look, on stderr: key=value, or a\n"
+	    "                          JSON object each (default: RIFFLE_LOG, else logfmt)\n"
 	    "  -h, --help              print this text\n"
 	    "\n"
 	    "example:\n"

@@ -1,5 +1,10 @@
 /* log.h, riffle_set_log(): lines go to stderr, or to where the caller wants them. */
 #include "common/base/log.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "consumer/reader/riffle.h"
 #include "tests/unit/capture.h"
 
@@ -44,11 +49,185 @@ lines_go_where_the_caller_wants_them(void **state)
 	assert_non_null(strstr(text, "Z info to stderr again"));
 }
 
+/* ---- JSON ---- */
+
+static const char *
+json(enum log_level level, const char *text)
+{
+	static char line[LOG_JSON_MAX + 1];
+	size_t n = log_json(line, INT64_C(1769854830042), level, text);
+
+	assert_true(n > 0 && n < LOG_JSON_MAX && line[n - 1] == '\n');
+	line[n - 1] = '\0';
+	return line;
+}
+
+/* With the time and the level of each case in front. */
+#define HEAD "{\"time\":\"2026-01-31T10:20:30.042Z\",\"level\":\"warning\","
+
+static void
+a_line_is_taken_apart(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} cases[] = {
+	    {"mix: MIX-LEAD waiting for run=a at step=5: step=70 is max_lead_steps=64 ahead of it",
+		"\"module\":\"mix\",\"id\":\"MIX-LEAD\",\"message\":\"waiting for run=a at "
+		"step=5: step=70 is max_lead_steps=64 ahead of it\",\"fields\":{\"run\":\"a\","
+		"\"step\":5,\"max_lead_steps\":64}}"},
+	    {"mix: standby mix=p: its ledger is empty yet",
+		"\"module\":\"mix\",\"message\":\"standby mix=p: its ledger is empty yet\","
+		"\"fields\":{\"mix\":\"p\"}}"},
+	    {"kafka: KAFKA-FAIL client=riffle-mix host:9092/1: refused (after 3ms)",
+		"\"module\":\"kafka\",\"id\":\"KAFKA-FAIL\",\"message\":\"client=riffle-mix "
+		"host:9092/1: refused (after 3ms)\",\"fields\":{\"client\":\"riffle-mix\"}}"},
+	    {"", "\"module\":\"riffle\",\"message\":\"\"}"},
+	    {"no module", "\"module\":\"riffle\",\"message\":\"no module\"}"},
+	    {"Not: one", "\"module\":\"riffle\",\"message\":\"Not: one\"}"},
+	    {"a:b", "\"module\":\"riffle\",\"message\":\"a:b\"}"},
+	    {"mix: ", "\"module\":\"mix\",\"message\":\"\"}"},
+	    /* what is no id */
+	    {"x: UTF-8 is wanted", "\"module\":\"x\",\"message\":\"UTF-8 is wanted\"}"},
+	    {"x: START a", "\"module\":\"x\",\"message\":\"START a\"}"},
+	    {"x: A- b", "\"module\":\"x\",\"message\":\"A- b\"}"},
+	    {"x: A-Bc d", "\"module\":\"x\",\"message\":\"A-Bc d\"}"},
+	    {"x: A-B", "\"module\":\"x\",\"id\":\"A-B\",\"message\":\"\"}"},
+	    {"MIX-LEAD x", "\"module\":\"riffle\",\"message\":\"MIX-LEAD x\"}"},
+	    /* values */
+	    {"x: a=1 b=-2.50 c=007 d=1e5 e= f=. g=1. h=0 i=-",
+		"\"module\":\"x\",\"message\":\"a=1 b=-2.50 c=007 d=1e5 e= f=. g=1. h=0 i=-\","
+		"\"fields\":{\"a\":1,\"b\":-2.50,\"c\":\"007\",\"d\":\"1e5\",\"e\":\"\","
+		"\"f\":\"\",\"g\":1,\"h\":0,\"i\":\"-\"}}"},
+	    {"x: a=123456789012345 b=1234567890123456 c=1234567890.12345 d=1234567890.123456",
+		"\"module\":\"x\",\"message\":\"a=123456789012345 b=1234567890123456 "
+		"c=1234567890.12345 d=1234567890.123456\",\"fields\":{\"a\":123456789012345,"
+		"\"b\":\"1234567890123456\",\"c\":1234567890.12345,"
+		"\"d\":\"1234567890.123456\"}}"},
+	    {"x: (a=1, b=2); c=nan B=3 9=4 =5 d==6",
+		"\"module\":\"x\",\"message\":\"(a=1, b=2); c=nan B=3 9=4 =5 d==6\","
+		"\"fields\":{\"a\":1,\"b\":2,\"c\":\"nan\",\"d\":\"=6\"}}"},
+	    {"mix: request id=1 refused why=\"no \"d\" there\"",
+		"\"module\":\"mix\",\"message\":\"request id=1 refused why=\\\"no \\\"d\\\" "
+		"there\\\"\",\"fields\":{\"id\":1,\"why\":\"no \\\"d\\\" there\"}}"},
+	    {"x: a=\"b c\" d=\"e\" f g=\"open",
+		"\"module\":\"x\",\"message\":\"a=\\\"b c\\\" d=\\\"e\\\" f g=\\\"open\","
+		"\"fields\":{\"a\":\"b c\",\"d\":\"e\",\"g\":\"\\\"open\"}}"},
+	    /* bytes */
+	    {"x: a=\\ \t\n\001\177 b=\"\r\"",
+		"\"module\":\"x\",\"message\":\"a=\\\\ \\u0009\\n\\u0001\\u007f "
+		"b=\\\"\\u000d\\\"\",\"fields\":{\"a\":\"\\\\\",\"b\":\"\\u000d\"}}"},
+	    {"x: \xc3\xa4 a=\xff\xe2\x82 \xed\xa0\x80",
+		"\"module\":\"x\",\"message\":\"\xc3\xa4 a=\xef\xbf\xbd\xef\xbf\xbd "
+		"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\",\"fields\":{"
+		"\"a\":\"\xef\xbf\xbd\xef\xbf\xbd\"}}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *line = json(LOG_WARNING, cases[i].text);
+
+		assert_memory_equal(line, HEAD, strlen(HEAD));
+		assert_string_equal(line + strlen(HEAD), cases[i].expected);
+	}
+	assert_non_null(strstr(json(LOG_ERROR, ""), "\"level\":\"error\""));
+	assert_non_null(strstr(json(LOG_INFO, ""), "\"level\":\"info\""));
+	assert_non_null(strstr(json(LOG_DEBUG, ""), "\"level\":\"debug\""));
+}
+
+/* One object a line, whatever is in the text; jansson reads it strictly. */
+static json_t *
+parsed(const char *text)
+{
+	const char *line = json(LOG_INFO, text);
+	json_error_t e;
+	json_t *value = json_loads(line, JSON_REJECT_DUPLICATES, &e);
+
+	assert_null(strchr(line, '\n'));
+	assert_non_null(value);
+	return value;
+}
+
+static void
+the_longest_lines_have_room(void **state)
+{
+	static const char fill[] = {'\001', '"', 'a', '\xff', '='};
+	char text[LOG_LINE_MAX + 100];
+	json_t *value;
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fill); i++) {
+		memset(text, fill[i], sizeof(text));
+		memcpy(text, "x: a=", 5);
+		text[sizeof(text) - 1] = '\0';
+		json_decref(parsed(text));
+	}
+	for (int i = 0; n + 16 < LOG_LINE_MAX; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "k%d=\001 ", i);
+	value = parsed(text);
+	assert_int_equal(json_object_size(json_object_get(value, "fields")), LOG_FIELDS_MAX);
+	json_decref(value);
+}
+
+static void
+any_bytes_make_an_object(void **state)
+{
+	static const char alphabet[] =
+	    "ab=\" \n\\A-B.:1,()\x80\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\001";
+	char text[200];
+
+	(void)state;
+	srandom(7);
+	for (int round = 0; round < 20000; round++) {
+		size_t n = (size_t)random() % sizeof(text);
+
+		for (size_t i = 0; i < n; i++)
+			text[i] = alphabet[(size_t)random() % (sizeof(alphabet) - 1)];
+		text[n == 0 ? 0 : n - 1] = '\0';
+		json_decref(parsed(text));
+	}
+}
+
+static void
+stderr_has_json_where_it_is_wanted(void **state)
+{
+	char text[2048];
+	struct capture c;
+	json_t *value;
+
+	(void)state;
+	capture_begin(&c);
+	log_set_form(LOG_JSON);
+	log_set_colours(true);
+	log_warning("mix: MIX-TEST lane=%d", 3);
+	log_debug("not wanted");
+	log_set_colours(false);
+	assert_int_equal(log_form(), LOG_JSON);
+	log_set_form(LOG_LOGFMT);
+	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 1);
+	value = json_loads(text, 0, NULL);
+	assert_string_equal(json_string_value(json_object_get(value, "id")), "MIX-TEST");
+	json_decref(value);
+	capture_begin(&c);
+	log_set_level(LOG_ERROR);
+	log_plain(LOG_INFO, "read: steps=%d", 3);
+	log_set_form(LOG_JSON);
+	log_plain(LOG_INFO, "read: steps=%d", 3);
+	log_set_form(LOG_LOGFMT);
+	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 2);
+	assert_memory_equal(text, "read: steps=3\n{\"time\":", 22);
+	assert_non_null(strstr(text, "\"level\":\"info\",\"module\":\"read\""));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(lines_go_where_the_caller_wants_them),
+	    cmocka_unit_test(a_line_is_taken_apart),
+	    cmocka_unit_test(the_longest_lines_have_room),
+	    cmocka_unit_test(any_bytes_make_an_object),
+	    cmocka_unit_test(stderr_has_json_where_it_is_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
