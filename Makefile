@@ -181,12 +181,16 @@ vectors: deps-clang  ## the test vectors with gcc and clang at -O0, -O3 and -mar
 
 test-torch: deps-test  ## the tests that need PyTorch, which it installs (about 2.6 GB)
 	@$(PARALLEL) product
-	@B=$B KAFKA=$(KAFKA) scripts/test-torch
+	@B=$B KAFKA=$(KAFKA) scripts/test-in torch
 
 test-stores: deps-test  ## the source of Parquet and Arrow files on s3:// and gs://, from servers on loopback
-	@B=$B scripts/test-stores
+	@B=$B scripts/test-in stores
 
-nightly: test asan tsan valgrind vectors test-torch test-stores sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, 10^6 seeds
+test-page: deps-test deps-page  ## the page of `riffle serve` in Chromium; its pictures go to $B/page
+	@$(PARALLEL) product
+	@B=$B KAFKA=$(KAFKA) scripts/test-in page
+
+nightly: test asan tsan valgrind vectors test-torch test-stores test-page sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, 10^6 seeds
 
 CHAOS = $(PARALLEL) product $B/tests/chaos/clock_jump.so && B=$B KAFKA=$(KAFKA) scripts/chaos
 chaos: deps-test  ## three brokers, a mix with a standby, and every fault; SEED=n repeats one, FAULTS=a,b picks
@@ -203,6 +207,10 @@ stuck: deps-test  ## a trainer that is slow for SLOW (600) seconds, a broker tha
 demo: deps-demo  ## the whole pipeline on real text: produce, mix, train, kill, resume
 	@$(PARALLEL) product
 	@B=$B scripts/demo
+
+demo-page: deps-demo  ## the demo's mix while it runs, for a browser: says its address, ends with Ctrl-C
+	@$(PARALLEL) product
+	@B=$B scripts/demo --page
 
 bench: deps-demo  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
 	@$(PARALLEL) product
@@ -260,7 +268,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores nightly chaos \
-	stuck soak demo bench bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel install clean help
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores test-page nightly chaos \
+	stuck soak demo demo-page bench bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel install clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """doremi: weights of domains learned by DoReMi (arXiv 2305.10429) on a small model, and what they are worth.
 
-    make build && scripts/venv-torch
+    make build && scripts/venv torch
     build/venv-torch/bin/python examples/doremi.py [--steps 200] [--out build/doremi]
 
 Three trainings of the model of examples/train.py on the demo's four domains, of --steps each:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """evaluate: the loss of a model on each domain's held-out sets, each by itself.
 
-    make build && scripts/venv-torch
+    make build && scripts/venv torch
     build/venv-torch/bin/python examples/evaluate.py [--steps 100] [--out build/evaluate]
 
 Trains the model of examples/train.py for --steps on the demo's four domains, and measures it before and after on every

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """train: a real training on a mix, killed and resumed, with the loss curve of an undisturbed run, bit for bit.
 
-    make build && scripts/venv-torch
+    make build && scripts/venv torch
     build/venv-torch/bin/python examples/train.py [--steps 300] [--out build/train]
     build/venv-torch/bin/python examples/train.py --chat [--steps 300] [--out build/chat]
 

@@ -56,6 +56,8 @@ print_weights(const struct status *st, FILE *to)
 		fprintf(to, "; phase %s", l->phase);
 	if (l->lr_scale != 1)
 		fprintf(to, "; lr_scale %g", l->lr_scale);
+	if (st->next_phase_step >= 0)
+		fprintf(to, "; phase %s at step %" PRId64, st->next_phase, st->next_phase_step);
 	fprintf(to, "\n");
 }
 
@@ -504,6 +506,11 @@ mix_json(const struct status *st)
 	json_object_set_new(o, "quarantined", json_integer((json_int_t)l->quarantined_n));
 	json_object_set_new(o, "mixers", mixers_json(st));
 	json_object_set_new(o, "weights", weights_json(st));
+	json_object_set_new(o, "next_phase",
+	    st->next_phase_step < 0 ? json_null()
+				    : json_pack("{s:o, s:I}", "name",
+					  json_print_text(st->next_phase), "step",
+					  (json_int_t)st->next_phase_step));
 	json_object_set_new(o, "pending", pending_json(st));
 	json_object_set_new(o, "skips", json_integer((json_int_t)l->skips_n));
 	json_object_set_new(o, "rates", rates_json(st));

@@ -12,6 +12,7 @@
 #include "common/schedule/weights.h"
 #include "consumer/ledger/weight_history.h"
 #include "consumer/plan/bound_config.h"
+#include "consumer/plan/ledger_plan.h"
 
 bool
 status_is_mixed(const struct status *st)
@@ -201,6 +202,40 @@ status_derive_runs(struct status *st)
 		if (r->configured && lead > 0 && r->step + lead < st->step_limit)
 			st->step_limit = r->step + lead;
 	}
+}
+
+/*
+ * By the plan that the ledger holds, else by the configuration. A text in the ledger that cannot be
+ * read is told by compare_config().
+ */
+static enum fail_code
+derive_next_phase(struct status *st, struct failure *f)
+{
+	struct ledger_plan plan = {0};
+	const struct config_mix *m = &st->config->mix;
+	bool by_ledger = st->ledger.config != NULL;
+	struct failure unread;
+	size_t n = m->phases_n;
+
+	st->next_phase_step = -1;
+	if (st->state != STATUS_NOT_STARTED && st->state != STATUS_STARTED)
+		return FAIL_NONE;
+	if (by_ledger && ledger_plan_open(&plan, &st->ledger, &unread) == FAIL_MEMORY)
+		return fail_memory(f);
+	if (by_ledger)
+		n = plan.plan.phases_n;
+	for (size_t i = 0; i < n && st->next_phase_step < 0; i++) {
+		uint64_t step =
+		    by_ledger ? plan.plan.phase[i].start_step : m->phases[i].start_step;
+
+		if (step < (uint64_t)st->ledger.step_next)
+			continue;
+		st->next_phase_step = (int64_t)step;
+		snprintf(st->next_phase, sizeof(st->next_phase), "%s",
+		    by_ledger ? plan.plan.phase[i].name : m->phases[i].name);
+	}
+	ledger_plan_close(&plan);
+	return FAIL_NONE;
 }
 
 /* ---- a live domain that is dry ---- */
@@ -805,6 +840,8 @@ status_derive(struct status *st, struct failure *f)
 		st->domain[i].dry = st->domain[i].mixed >= 0 && status_is_dry(&st->domain[i]);
 	derive_rates(st);
 	status_derive_runs(st);
+	if (derive_next_phase(st, f) != FAIL_NONE)
+		return f->code;
 	find_topic_problems(st);
 	for (size_t i = 0; i < st->domains_n; i++)
 		find_domain_problems(st, &st->domain[i]);

@@ -151,8 +151,15 @@ def test_realised_shares_stand_beside_the_target_of_all_versions(status, riffle,
     config = write_config(changed, "phases.yml")
     riffle("topics", "-c", config, "--create")
     fill(*WEIGHTS)
+    answer = lambda: json.loads(riffle("status", "-c", config, "--json").stdout)
+    late_phase = {"name": "late", "step": 20}
+    assert answer()["mix"]["next_phase"] == late_phase
+    riffle("mix", "-c", config, "--until-step", 20)
+    assert answer()["mix"]["next_phase"] == late_phase
+    assert "; phase late at step 20\n" in riffle("status", "-c", config).stdout
     riffle("mix", "-c", config, "--until-step", 40)
-    of = domains(json.loads(riffle("status", "-c", config, "--json").stdout))
+    of = domains(answer())
+    assert answer()["mix"]["next_phase"] is None
     for name, late in (("books", 0.8), ("code", 0.1), ("web", 0.1)):
         d = of[name]
         target = (WEIGHTS[name] + late) * 20 * BATCH

@@ -1,0 +1,98 @@
+"""What the tests of tests/kafka have, for those that need a browser (make test-page), and Chromium itself."""
+
+import importlib.util
+import json
+import pathlib
+import re
+import sys
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+_here = pathlib.Path(__file__).parent
+sys.path.insert(0, str(_here.parent / "chaos"))  # cluster.py
+_spec = importlib.util.spec_from_file_location("conftest_kafka", _here.parent / "kafka" / "conftest.py")
+_kafka = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_kafka)
+fill, configure, wait_for, wait_until, ROOT = _kafka.fill, _kafka.configure, _kafka.wait_for, _kafka.wait_until, _kafka.ROOT
+
+
+class Browser:
+    """Chromium without a window. What it asked for and what it complained of is kept until forget()."""
+
+    def __init__(self, pictures):
+        options = webdriver.ChromeOptions()
+        for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                     "--disable-background-networking", "--no-first-run"):
+            options.add_argument(word)
+        options.binary_location = "/usr/bin/chromium"
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+        self.pictures = pictures
+
+    def size(self, width, height=900, dark=False):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+
+    def script(self, text, *words):
+        return self.driver.execute_script(text, *words)
+
+    def text(self, selector):
+        return self.script("const n = document.querySelector(arguments[0]); return n && n.textContent", selector)
+
+    def texts(self, selector):
+        return self.script("return [...document.querySelectorAll(arguments[0])].map(n => n.textContent)", selector)
+
+    def find(self, selector):
+        return self.driver.find_element("css selector", selector)
+
+    def picture(self, name):
+        """The whole page, as a PNG under $B/page."""
+        width, height = self.script("return [innerWidth, document.documentElement.scrollHeight]")
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": min(height, 4000), "deviceScaleFactor": 1, "mobile": width < 500})
+        self.script("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.driver.save_screenshot(str(self.pictures / f"{name}.png"))
+
+    def complaints(self):
+        """Errors and warnings of the console since the last call."""
+        return [e["message"] for e in self.driver.get_log("browser") if e["level"] in ("SEVERE", "WARNING")]
+
+    def requests(self):
+        """The addresses that were asked for since the last call."""
+        events = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
+        return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+
+
+@pytest.fixture(scope="session")
+def chromium(build):
+    pictures = build / "page"
+    pictures.mkdir(parents=True, exist_ok=True)
+    browser = Browser(pictures)
+    yield browser
+    browser.driver.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """A blank page, light, 1,280 pixels wide."""
+    chromium.driver.get("about:blank")
+    chromium.size(1280)
+    chromium.complaints(), chromium.requests()
+    return chromium
+
+
+@pytest.fixture
+def serve(riffle):
+    """serve(config, ...) -> the address of the page, without the / at its end."""
+    def start(config, *words, listen="127.0.0.1:0"):
+        process = riffle.popen("serve", "-c", config, "--listen", listen, *words)
+        for line in process.stderr:
+            found = re.search(r"(https?://\S+?)/?\s", line)
+            if found:
+                return found[1]
+        raise AssertionError(f"riffle serve said no address, exit {process.wait()}")
+    return start
