@@ -11,9 +11,13 @@ VERSION    := $(shell cat VERSION)
 # ---- compiler and linker ----
 
 PACKAGES := rdkafka avro-c yaml-0.1 libzstd zlib jansson libxxhash
-INCLUDED := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+# Of the program alone: the library needs no server.
+SERVING  := libmicrohttpd
+INCLUDED := $(shell pkg-config --cflags $(PACKAGES) $(SERVING) 2>/dev/null)
 LINKED   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 LIBS      = $(or $(LINKED),$(error riffle needs pkg-config and $(PACKAGES): `make deps-build` installs them)) -lm
+SERVED   := $(shell pkg-config --libs $(SERVING) 2>/dev/null)
+LIBS_CLI  = $(or $(SERVED),$(error riffle needs $(SERVING): `make deps-build` installs it)) $(LIBS)
 OURS     := -std=c11 -D_GNU_SOURCE -DRIFFLE_VERSION='"$(VERSION)"' -I. -fPIC -pthread -fvisibility=hidden \
 	-ffp-contract=off -Wall -Wextra -Wshadow -Wconversion -Wswitch-enum -Wvla -Wstrict-prototypes \
 	$(if $(CI),-Werror)
@@ -33,6 +37,7 @@ export COMPILE_COMMAND = $(COMPILE)
 
 objects   = $(patsubst %.c,$B/%.o,$(wildcard $(addsuffix /*.c,$1)))
 programs  = $(patsubst %.c,$B/%,$(wildcard $1))
+CLI      := $(call objects,cli cli/*) $B/gen/serve_page.o
 CORE     := $(call objects,common/* producer/* consumer/*) $B/gen/schema_text.o
 API      := $(patsubst %.c,$B/%.o,$(wildcard consumer/reader/riffle*.c))
 TESTS    := $(call programs,$(addsuffix test_*.c,tests/unit/ tests/unit/*/ tests/unit/*/*/))
@@ -67,6 +72,10 @@ $B/gen/schema_text.c: $(wildcard schemas/*.avsc schemas/earlier/*.avsc) scripts/
 	@mkdir -p $(@D)
 	scripts/embed-schemas schemas > $@
 
+$B/gen/serve_page.c: cli/serve/page.html scripts/embed-page
+	@mkdir -p $(@D)
+	scripts/embed-page $< > $@
+
 $B/gen/%.o: $B/gen/%.c
 	$(COMPILE) -MMD -MP -c -o $@ $<
 
@@ -78,12 +87,12 @@ $B/core.a: $(CORE)
 	$(AR) rcs $@ $^
 
 # For the tests of the command line's parts.
-$B/cli.a: $(filter-out $B/cli/main.o,$(call objects,cli cli/*))
+$B/cli.a: $(filter-out $B/cli/main.o,$(CLI))
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$B/riffle: $(call objects,cli cli/*) $B/core.a
-	$(PROGRAM) -o $@ $^ $(LIBS)
+$B/riffle: $(CLI) $B/core.a
+	$(PROGRAM) -o $@ $^ $(LIBS_CLI)
 
 # The library is whatever riffle*.o needs of the rest; only RIFFLE_API symbols are visible.
 $B/libriffle.a: $(API) $B/core.a
@@ -102,7 +111,7 @@ $(OTHERS): $B/%: $B/%.o $B/core.a
 	$(PROGRAM) -o $@ $^ $(LIBS)
 
 $(TESTS): $B/%: $B/%.o $B/cli.a $B/core.a
-	$(PROGRAM) -o $@ $^ $(LIBS) -lcmocka
+	$(PROGRAM) -o $@ $^ $(LIBS_CLI) -lcmocka
 
 $(FUZZERS): $B/%: $B/%.o $B/core.a
 	$(PROGRAM) -fsanitize=fuzzer -o $@ $^ $(LIBS)
@@ -150,7 +159,7 @@ mutants: deps-unit  ## one change at a time in what decides: do the unit tests a
 	@$(PARALLEL) B=$B/mutants CFLAGS=-O2 mutate
 
 mutate: $(TESTS) $B/sim
-	@B=$B LINK_COMMAND='$(PROGRAM)' LIBS='$(LIBS)' SIM_OBJECTS='$(SIM_OBJECTS)' SIM_WRAP='$(SIM_WRAP)' \
+	@B=$B LINK_COMMAND='$(PROGRAM)' LIBS='$(LIBS_CLI)' SIM_OBJECTS='$(SIM_OBJECTS)' SIM_WRAP='$(SIM_WRAP)' \
 	    scripts/mutants $(if $N,--number $N) $(if $(SEED),--seed $(SEED)) $(MUTANTS)
 
 test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.1: the newer). T=tests/kafka/test_read.py[::NAME]: these

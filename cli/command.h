@@ -33,6 +33,7 @@
  *     request/     riffle weights, skip, requests and runs: requests to a mix
  *     reweight/    riffle reweight: learns weights from the trainers' losses
  *     status/      riffle status: where a corpus and its mix stand
+ *     serve/       riffle serve: page, JSON, metrics and probes over HTTP
  *     plan/        riffle plan: what a configuration will do
  *     inspect/     riffle inspect: which documents a step held
  *     tokenize/    riffle tokenize: text to ids and back
@@ -60,6 +61,7 @@
 	ROW(runs)                                                                                  \
 	ROW(reweight)                                                                              \
 	ROW(status)                                                                                \
+	ROW(serve)                                                                                 \
 	ROW(rejects)                                                                               \
 	ROW(plan)                                                                                  \
 	ROW(inspect)                                                                               \

@@ -498,6 +498,7 @@ mix_json(const struct status *st)
 	json_object_set_new(o, "step_kept", known(st->batches_kept, number(st->step_kept)));
 	json_object_set_new(o, "lanes_behind", lanes_json(st, LANE_ENDS_BEHIND));
 	json_object_set_new(o, "lanes_ahead", lanes_json(st, LANE_ENDS_AHEAD));
+	json_object_set_new(o, "ledger_offset", known(started, st->ledger_offset));
 	json_object_set_new(o, "written_ms", known(started, st->ledger_time_ms));
 	json_object_set_new(o, "age_ms", known(started, st->now_ms - st->ledger_time_ms));
 	json_object_set_new(o, "schedule", started ? hash(l->schedule) : json_null());

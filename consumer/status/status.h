@@ -171,6 +171,7 @@ struct status {
 	enum status_state state;
 	struct ledger ledger;         /* its last record; empty before the first */
 	int64_t ledger_time_ms;       /* when it was written; -1 */
+	int64_t ledger_offset;        /* where it stands in its topic; -1 */
 	bool ledger_emptied;          /* it had records, and they were deleted */
 	int64_t now_ms;               /* wall clock when it was read */
 	struct status_sample *sample; /* [samples_n], oldest first */

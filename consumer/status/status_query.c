@@ -219,7 +219,7 @@ read_ledger(struct status_query *q, struct status *st, const char *topic, struct
 		return f->code;
 	}
 	st->ledger_time_ms = rd_kafka_message_timestamp(last, NULL);
-	offset = last->offset;
+	offset = st->ledger_offset = last->offset;
 	samples = SAMPLES_BYTES / (int64_t)(last->len + 1);
 	rd_kafka_message_destroy(last);
 	if (code != FAIL_NONE)
@@ -435,7 +435,7 @@ new_status(const struct config *c)
 		return NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
 	st->now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	st->ledger_time_ms = -1;
+	st->ledger_time_ms = st->ledger_offset = -1;
 	st->config = c;
 	return st;
 }

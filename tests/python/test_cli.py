@@ -13,7 +13,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 COMMANDS = ["config", "topics", "acls", "produce", "import", "export", "mix", "read", "weights", "skip", "requests", "runs", "reweight", "status",
-            "rejects", "plan", "inspect", "replay", "retain", "repair", "tokenize"]
+            "serve", "rejects", "plan", "inspect", "replay", "retain", "repair", "tokenize"]
 MIXING = ["topics", "produce", "mix", "read", "status", "plan"]  # commands that load a configuration
 
 GOOD = """\

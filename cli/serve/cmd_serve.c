@@ -1,0 +1,255 @@
+/*
+ * riffle serve: a page, a JSON API, metrics and probes of a mix, over HTTP.
+ *
+ *     follower (serve_watch)  --> snapshots (serve_state)  --> libmicrohttpd's thread (http_server)
+ *                                                                   |
+ *                                                     jobs of single clients: worker (serve_work)
+ *
+ * Which requests are answered is decided by serve_rules. It writes nothing, but for requests to the
+ * mix where --allow-changes is given: it may be killed at any moment, and several may run.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/serve/http_server.h"
+#include "cli/serve/serve_watch.h"
+#include "cli/signals.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/metrics/metrics.h"
+
+enum {
+	SWEEP_MS = 500,
+	END_MS = 2000, /* to wait for a thread that waits for a broker */
+};
+
+struct arguments {
+	const char *mix, *listen, *token_file, *cert, *key;
+	struct option_list hosts;
+	bool changes, metrics_list;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct arguments defaults = {.listen = "127.0.0.1:8640"};
+
+/* What --help prints of the options, below the text of cmd_serve. */
+static const struct option_row rows[] = {
+    {.name = "listen",
+	.kind = OPTION_TEXT,
+	.at = AT(listen),
+	.value = "ADDRESS:PORT",
+	.help = "where to listen; port 0: any that is free. An address that other machines reach "
+		"needs --token-file"},
+    {.name = "token-file",
+	.kind = OPTION_TEXT,
+	.at = AT(token_file),
+	.value = "FILE",
+	.help = "a token that every client must show: in a file of one line, 16 to 512 letters, "
+		"digits, - . _ ~. A client sends Authorization: Bearer TOKEN; a browser opens "
+		"/?token=TOKEN once"},
+    {.name = "host",
+	.kind = OPTION_LIST,
+	.at = AT(hosts),
+	.value = "NAME",
+	.help = "a name by which clients may call this server, beside addresses and localhost; "
+		"may be given more than once"},
+    {.name = "tls-cert",
+	.kind = OPTION_TEXT,
+	.at = AT(cert),
+	.value = "FILE",
+	.help = "serve HTTPS with this certificate (PEM)"},
+    {.name = "tls-key",
+	.kind = OPTION_TEXT,
+	.at = AT(key),
+	.value = "FILE",
+	.help = "and this key of it (PEM)"},
+    {.name = "allow-changes",
+	.kind = OPTION_FLAG,
+	.at = AT(changes),
+	.help = "clients may change the weights, as `riffle weights` does; needs --token-file"},
+    {.name = "metrics-list",
+	.kind = OPTION_FLAG,
+	.at = AT(metrics_list),
+	.help = "print every metric with its meaning, as docs/METRICS.md, and end"},
+    OPTIONS_MIX_NAME_ROW(AT(mix)),
+};
+
+static enum fail_code
+check_arguments(const struct arguments *a, struct failure *f)
+{
+	bool loopback = true;
+
+	if ((a->cert == NULL) != (a->key == NULL))
+		return fail(f, FAIL_USAGE, "--tls-cert and --tls-key go together");
+	if (http_server_loopback(a->listen, &loopback, f) != FAIL_NONE)
+		return f->code;
+	if (a->token_file == NULL && !loopback)
+		return fail(f, FAIL_USAGE,
+		    "--listen: %s is not of this machine alone: --token-file is needed, so that "
+		    "not everyone reads the mix",
+		    a->listen);
+	if (a->token_file == NULL && a->changes)
+		return fail(f, FAIL_USAGE, "--allow-changes needs --token-file");
+	if (a->cert == NULL && !loopback)
+		log_warning("serve: SERVE-PLAIN address=%s: tokens and data can be read on their "
+			    "way; --tls-cert and --tls-key encrypt them",
+		    a->listen);
+	return FAIL_NONE;
+}
+
+/* The first line of the file. */
+static enum fail_code
+read_token(char out[static SERVE_TOKEN_MAX + 2], const char *path, struct failure *f)
+{
+	FILE *from = fopen(path, "re");
+	bool any;
+
+	if (from == NULL)
+		return fail_errno(f, FAIL_USAGE, "--token-file: opening %s", path);
+	any = fgets(out, SERVE_TOKEN_MAX + 2, from) != NULL;
+	fclose(from);
+	out[any ? strcspn(out, "\r\n") : 0] = '\0';
+	if (serve_rules_token(out))
+		return FAIL_NONE;
+	return fail(f, FAIL_USAGE,
+	    "--token-file: %s: not a token: one line of %d to %d letters, digits, - . _ ~ "
+	    "(`openssl "
+	    "rand -hex 24` makes one)",
+	    path, SERVE_TOKEN_MIN, SERVE_TOKEN_MAX);
+}
+
+/* A name for the cookie's holder that nobody can guess. */
+static enum fail_code
+make_session(char out[static SERVE_SESSION_BYTES], struct failure *f)
+{
+	unsigned char bytes[(SERVE_SESSION_BYTES - 1) / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return fail_errno(f, FAIL_IO, "making a session");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+	return FAIL_NONE;
+}
+
+/* Serves until a signal comes. */
+static void
+serve(struct http_server *http)
+{
+	const struct stop *stop = signals_stop();
+
+	while (!stop_asked(stop)) {
+		clock_pause_ms(SWEEP_MS);
+		http_server_sweep(http);
+	}
+	log_info("serve: ends by a signal");
+}
+
+/*
+ * A thread that waits for a broker for long is not waited for: it only reads, and the process may
+ * end under it.
+ */
+static enum fail_code
+run_all(const struct config *c, const struct options *o, const struct arguments *a,
+    const struct serve_rules *rules, struct failure *f)
+{
+	struct http_options http = {.listen = a->listen,
+	    .cert = a->cert,
+	    .key = a->key,
+	    .mix = c->mix.name,
+	    .rules = rules};
+	struct http_server *server = NULL;
+	struct serve_watch *watch = NULL;
+	struct serve_work *work = NULL;
+	struct serve_state state;
+	bool ended;
+	enum fail_code code;
+
+	serve_state_init(&state);
+	http.state = &state;
+	code = serve_work_open(&work, c, o, a->mix, f);
+	http.work = work;
+	if (code == FAIL_NONE)
+		code = http_server_open(&server, &http, f);
+	if (code == FAIL_NONE)
+		code = serve_watch_open(&watch, c, &state, f);
+	if (code == FAIL_NONE) {
+		log_info("serve: mix=%s address=%s", c->mix.name, http_server_address(server));
+		serve(server);
+	}
+	ended = serve_work_close(work, END_MS);
+	ended = serve_watch_close(watch, END_MS) && ended;
+	if (!ended)
+		_exit(fail_exit(code));
+	http_server_close(server);
+	serve_state_clear(&state);
+	return code;
+}
+
+static enum fail_code
+run(int argc, char **argv, struct failure *f)
+{
+	struct arguments a = defaults;
+	struct serve_rules rules = {0};
+	char token[SERVE_TOKEN_MAX + 2];
+	struct config *c = NULL;
+	struct options o;
+	enum fail_code code;
+
+	if (options_parse(&o, &cmd_serve, argc, argv, &a, f) != FAIL_NONE)
+		return f->code;
+	if (a.metrics_list) {
+		metrics_print_page(stdout);
+		return FAIL_NONE;
+	}
+	if (check_arguments(&a, f) != FAIL_NONE ||
+	    (a.token_file != NULL && read_token(token, a.token_file, f) != FAIL_NONE) ||
+	    make_session(rules.session, f) != FAIL_NONE ||
+	    options_config_named(&c, a.mix, &o, f) != FAIL_NONE)
+		return f->code;
+	rules.token = a.token_file == NULL ? NULL : token;
+	rules.host = a.hosts.text;
+	rules.hosts_n = a.hosts.n;
+	rules.changes = a.changes;
+	rules.secure = a.cert != NULL;
+	signal(SIGPIPE, SIG_IGN);
+	code = config_need_mix(c, f);
+	if (code == FAIL_NONE)
+		code = run_all(c, &o, &a, &rules, f);
+	config_close(c);
+	return code;
+}
+
+const struct command cmd_serve = {
+    .name = "serve",
+    .summary = "serve a page, JSON, metrics and probes of a mix over HTTP",
+    .usage = "-c FILE [--listen ADDRESS:PORT] [OPTION...]",
+    .help =
+	"Runs beside a mix until a signal ends it, and shows what `riffle status` shows, with the "
+	"same figures: / is a page for people, /api/v1/status the JSON of `riffle status --json`, "
+	"/api/v1/history the mix over its steps, /api/v1/steps/N what a step held, /api/v1/plan "
+	"what "
+	"is to come, /api/v1/requests what was asked, /metrics for Prometheus, /healthz whether "
+	"the "
+	"process lives, /readyz whether the broker answers.\n"
+	"\n"
+	"It only reads, joins no group, and keeps nothing on a disk: it may be killed and started "
+	"at "
+	"any moment, and several may run. Where the broker does not answer, it shows what it knew, "
+	"and says since when.",
+    .example = "riffle serve -c run.yml\n"
+	       "riffle serve -c run.yml --listen 0.0.0.0:8640 --token-file token --tls-cert c.pem "
+	       "--tls-key k.pem\n"
+	       "riffle serve -c run.yml --token-file token --allow-changes",
+    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .defaults = &defaults,
+    .option = rows,
+    .options_n = sizeof(rows) / sizeof(rows[0]),
+    .run = run,
+};

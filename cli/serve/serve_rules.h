@@ -1,0 +1,88 @@
+/*
+ * serve_rules.h -- which requests `riffle serve` answers: host, path, method, token, arguments.
+ *
+ * A decision on plain values, before anything is done for a client:
+ *
+ *     Host         an address, localhost or a name of --host; else 421. A page of another origin
+ *                  whose name is made to point here (DNS rebinding) sends its own name.
+ *     path         one of the table; else 404
+ *     method       GET or HEAD, and POST for a change; else 405
+ *     token        Authorization: Bearer TOKEN, or the cookie that /?token=TOKEN has set; else 401
+ *     a change     --allow-changes, else 403; a header X-Riffle: 1, which no form of another page
+ *                  can send, and the page's own Origin, else 403; JSON, else 415
+ *     arguments    of those that the path has, once each, numbers in their range; else 400
+ *
+ * /healthz and /readyz are for probes that know neither name nor token, and say one word.
+ *
+ * Pure. Nothing here is logged: a path can hold a token.
+ */
+#ifndef CLI_SERVE_SERVE_RULES_H
+#define CLI_SERVE_SERVE_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	SERVE_ARGUMENTS_MAX = 8,  /* of a path */
+	SERVE_SESSION_BYTES = 33, /* with its '\0' */
+	SERVE_TOKEN_MIN = 16,     /* letters */
+	SERVE_TOKEN_MAX = 512,
+	SERVE_WHY_BYTES = 256,
+	SERVE_POINTS_MAX = 4096,
+	SERVE_POINTS = 512, /* of the history, where none are asked for */
+	SERVE_STEPS_MAX = 1000000,
+};
+
+enum serve_route {
+	SERVE_PAGE,
+	SERVE_HEALTH,
+	SERVE_READY,
+	SERVE_METRICS,
+	SERVE_STATUS,
+	SERVE_HISTORY,
+	SERVE_STEP,
+	SERVE_PLAN,
+	SERVE_REQUESTS,
+	SERVE_WEIGHTS,
+};
+
+struct serve_rules {
+	const char *token;                 /* NULL: none is needed */
+	char session[SERVE_SESSION_BYTES]; /* what the cookie holds instead of it */
+	const char *const *host;           /* [hosts_n]: names of --host */
+	size_t hosts_n;
+	bool changes; /* --allow-changes */
+	bool secure;  /* TLS */
+};
+
+/* A request, as far as it is looked at. Texts are borrowed; NULL: not there. */
+struct serve_request {
+	const char *method, *path; /* the path without its arguments, never NULL */
+	const char *host, *origin, *authorization, *cookie, *content_type, *custom;
+	struct {
+		const char *name, *value; /* value NULL: "?name" */
+	} argument[SERVE_ARGUMENTS_MAX];
+	size_t arguments_n; /* more than there is room for are counted, too */
+};
+
+struct serve_verdict {
+	unsigned status; /* 200: it is to be answered; 303: logged in; else refused */
+	enum serve_route route;
+	char why[SERVE_WHY_BYTES]; /* of a refusal, a sentence */
+	const char *allow;         /* of a 405 */
+	uint64_t from, to, points; /* of the history: steps [from, to) */
+	uint64_t steps;            /* of the plan; 0: as many as it takes by itself */
+	uint64_t step;
+};
+
+void serve_rules_judge(
+    struct serve_verdict *v, const struct serve_rules *r, const struct serve_request *q);
+
+/* Whether a text can be a token: as long as it must be, of letters that headers and paths take. */
+bool serve_rules_token(const char *token);
+
+/* Whether two texts are equal, in a time that does not tell where they differ. */
+bool serve_rules_equal(const char *a, const char *b);
+
+#endif

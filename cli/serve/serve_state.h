@@ -1,0 +1,55 @@
+/*
+ * serve_state.h -- what the follower knows of a mix, for whoever answers a client.
+ *
+ * The follower makes a snapshot of each status that it reads: the texts that clients get. A
+ * snapshot does not change; it is counted by those who use it, and freed with the last one. So a
+ * client costs a copy of a pointer, however many ask.
+ *
+ *     follower   serve_state_put      (the broker answered)
+ *                serve_state_fail     (it did not: the last snapshot stays, and why it is old)
+ *     clients    serve_state_get ... serve_snapshot_release
+ *
+ * Thread: any.
+ */
+#ifndef CLI_SERVE_SERVE_STATE_H
+#define CLI_SERVE_SERVE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/failure.h"
+
+struct serve_snapshot {
+	atomic_uint references;
+	char *status;    /* the JSON of riffle status, one object, and a line's end */
+	char *metrics;   /* that of /metrics, but for riffle_up */
+	int64_t read_ms; /* monotonic: when the broker was asked */
+};
+
+void serve_snapshot_release(struct serve_snapshot *s); /* NULL is accepted */
+
+struct serve_state {
+	pthread_mutex_t lock;       /* protects all below */
+	struct serve_snapshot *now; /* NULL: the broker has not answered yet */
+	int64_t failing_ms;         /* monotonic: the first failure since the last answer; -1 */
+	char error[FAILURE_TEXT_MAX];
+};
+
+void serve_state_init(struct serve_state *s);
+void serve_state_clear(struct serve_state *s);
+
+/* Takes `now`, which has one reference. */
+void serve_state_put(struct serve_state *s, struct serve_snapshot *now);
+void serve_state_fail(struct serve_state *s, const char *why);
+
+/*
+ * Gives *out (serve_snapshot_release), NULL: there is none yet; and why the broker does not answer
+ * now, "" where it does.
+ */
+void serve_state_get(
+    struct serve_state *s, struct serve_snapshot **out, char why[static FAILURE_TEXT_MAX]);
+
+#endif

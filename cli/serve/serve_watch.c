@@ -1,0 +1,190 @@
+#include "cli/serve/serve_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/serve/serve_metrics.h"
+#include "cli/status/status_print.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/thread.h"
+#include "consumer/status/status_query.h"
+
+struct serve_watch {
+	const struct config *config;
+	struct serve_state *state;
+	pthread_t thread;
+	pthread_mutex_t lock; /* protects `stop` and `ended` */
+	pthread_cond_t wake;
+	bool stop, ended;
+};
+
+/* ---- one answer ---- */
+
+/* The JSON of a status, as riffle status prints it. NULL: no memory. */
+static char *
+status_text(const struct status *st, struct failure *f)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *to = open_memstream(&text, &n);
+
+	if (to == NULL)
+		return NULL;
+	if (status_print_json(st, to, true, f) != FAIL_NONE || fclose(to) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static enum fail_code
+snapshot(struct serve_snapshot **out, const struct status *st, int64_t read_ms, struct failure *f)
+{
+	struct serve_snapshot *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return fail_memory(f);
+	atomic_init(&s->references, 1);
+	s->read_ms = read_ms;
+	s->status = status_text(st, f);
+	s->metrics = serve_metrics(st);
+	if (s->status == NULL || s->metrics == NULL) {
+		serve_snapshot_release(s);
+		return fail_memory(f);
+	}
+	*out = s;
+	return FAIL_NONE;
+}
+
+/* ---- the thread ---- */
+
+static enum fail_code
+look(struct serve_watch *w, struct status_query **q, struct failure *f)
+{
+	int64_t now_ms = clock_ms();
+	struct serve_snapshot *s = NULL;
+	struct status *st;
+	enum fail_code code = FAIL_NONE;
+
+	if (*q == NULL)
+		code = status_query_open(q, w->config, f);
+	if (code == FAIL_NONE)
+		code = status_query_read(*q, &st, f);
+	if (code != FAIL_NONE)
+		return code;
+	code = snapshot(&s, st, now_ms, f);
+	status_free(st);
+	if (code == FAIL_NONE)
+		serve_state_put(w->state, s);
+	return code;
+}
+
+/* Waits until it is time for the next look; false: it is to end. */
+static bool
+pause_until(struct serve_watch *w, int64_t when_ms)
+{
+	bool stop;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->stop && clock_ms() < when_ms) {
+		struct timespec until;
+		int64_t ms = when_ms - clock_ms();
+
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		ms += (int64_t)until.tv_nsec / 1000000;
+		until.tv_sec += ms / 1000;
+		until.tv_nsec = ms % 1000 * 1000000;
+		pthread_cond_timedwait(&w->wake, &w->lock, &until);
+	}
+	stop = w->stop;
+	pthread_mutex_unlock(&w->lock);
+	return !stop;
+}
+
+static void *
+follow(void *argument)
+{
+	struct serve_watch *w = argument;
+	struct status_query *q = NULL;
+	bool failing = false;
+	int64_t begun_ms;
+
+	do {
+		struct failure f;
+
+		begun_ms = clock_ms();
+		if (look(w, &q, &f) == FAIL_NONE) {
+			if (failing)
+				log_info("serve: the broker answers again");
+			failing = false;
+			continue;
+		}
+		serve_state_fail(w->state, f.text);
+		if (!failing)
+			log_warning("serve: SERVE-BROKER %s; asking again", f.text);
+		failing = true;
+	} while (pause_until(w, begun_ms + SERVE_WATCH_MS));
+	status_query_close(q);
+	pthread_mutex_lock(&w->lock);
+	w->ended = true;
+	pthread_cond_broadcast(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+enum fail_code
+serve_watch_open(
+    struct serve_watch **out, const struct config *c, struct serve_state *state, struct failure *f)
+{
+	struct serve_watch *w = calloc(1, sizeof(*w));
+	pthread_condattr_t attributes;
+
+	if (w == NULL)
+		return fail_memory(f);
+	w->config = c;
+	w->state = state;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+	errno = thread_start(&w->thread, 0, follow, w);
+	if (errno != 0) {
+		fail_errno(f, FAIL_IO, "starting a thread");
+		pthread_cond_destroy(&w->wake);
+		pthread_mutex_destroy(&w->lock);
+		free(w);
+		return f->code;
+	}
+	*out = w;
+	return FAIL_NONE;
+}
+
+bool
+serve_watch_close(struct serve_watch *w, int wait_ms)
+{
+	struct timespec until;
+	bool ended;
+
+	if (w == NULL)
+		return true;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += wait_ms / 1000;
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_broadcast(&w->wake);
+	while (!w->ended && pthread_cond_timedwait(&w->wake, &w->lock, &until) == 0)
+		;
+	ended = w->ended;
+	pthread_mutex_unlock(&w->lock);
+	if (!ended)
+		return false;
+	pthread_join(w->thread, NULL);
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+	return true;
+}
