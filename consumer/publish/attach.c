@@ -500,15 +500,20 @@ attach_compare(struct attach *a, const struct ledger *last, struct lane_end **ou
 	    .next = (uint64_t)last->step_next, .ended = last->kind == LEDGER_END};
 	const char *mix = a->config->mix.name;
 	struct lane_ends_report report;
-	struct lane_map map;
+	struct lane_map map = {0};
 	char what[FAILURE_TEXT_MAX];
+	enum fail_code code;
 
 	*out = NULL;
-	if (lane_ends_query_decided(out, &map, &l, mix, &a->config->kafka, ASK_TIMEOUT_MS, f) !=
-	    FAIL_NONE)
-		return f->code;
-	/* Partitions that were added while a mixer ran are no lanes that lost something. */
-	if (batch_topic_judge(mix, last, &map, 0, NULL, 0, f) != FAIL_NONE)
+	code = lane_ends_query_decided(out, &map, &l, mix, &a->config->kafka, ASK_TIMEOUT_MS, f);
+	/*
+	 * Partitions that were added while a mixer ran are no lanes that lost something, and where
+	 * lanes share them records do not fit their lanes any more.
+	 */
+	if ((code == FAIL_NONE || code == FAIL_DATA) && map.lanes > 0 &&
+	    batch_topic_judge(mix, last, &map, 0, NULL, 0, f) != FAIL_NONE)
+		goto failed;
+	if (code != FAIL_NONE)
 		goto failed;
 	*lanes = map.lanes;
 	/* Between the two looks it may have lost its end. */

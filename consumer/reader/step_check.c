@@ -30,7 +30,11 @@ check_place(const struct step_check *c, uint32_t partition, const struct batch_h
 		return fail(f, FAIL_DATA, "belongs to mix %.*s, not to %s", (int)h->mix.n,
 		    h->mix.bytes, c->mix);
 	if (h->lane != partition)
-		return fail(f, FAIL_DATA, "says lane %" PRIu32, h->lane);
+		return fail(f, FAIL_DATA,
+		    "says lane %" PRIu32
+		    ": partitions were added to a topic whose lanes share them, or another program "
+		    "writes there; `riffle topics` says which",
+		    h->lane);
 	if (h->lanes != c->lanes)
 		return fail(f, FAIL_DATA,
 		    "says that the mix has %" PRIu32 " lanes, the topic has %" PRIu32

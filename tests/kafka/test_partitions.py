@@ -109,6 +109,7 @@ def widen(tools, bootstrap, unique):
 
 @pytest.mark.parametrize("topic,n,said,way", [
     ("batches", 5, "has 5 partitions, and the mix has 8 lanes in 3 partitions: partitions were added", "`riffle repair` fills it"),
+    ("batches", 8, "has 8 partitions, and the mix has 8 lanes in 3 partitions: partitions were added", "`riffle repair` fills it"),
     ("lanes", 12, "has 12 partitions, and the mix has 8 lanes: partitions were added", "`riffle runs --reset`"),
 ])
 def test_partitions_that_were_added_are_said_to_be_that(mixed, read, riffle, bootstrap, unique, widen, topic, n, said, way):
@@ -122,6 +123,9 @@ def test_partitions_that_were_added_are_said_to_be_that(mixed, read, riffle, boo
     refused = riffle("read", "--mix", f"{unique}-p3", "-X", f"bootstrap.servers={bootstrap}", "--format", "none", "--steps", 1,
                      "--timeout", 5, "--run", "another", check=False)
     assert refused.returncode == 1, "a lane is read from the partition of another"
+    refused = riffle("read", "--mix", f"{unique}-p3", "-X", f"bootstrap.servers={bootstrap}", "--format", "none", "--steps", 1,
+                     "--timeout", 5, "--from-step", 5, check=False)
+    assert refused.returncode == 1 and re.search("partitions were added|were partitions added|some were added", refused.stderr)
     problem, = json.loads(riffle("status", "-c", config, "--json").stdout)["problems"]
     assert "partitions were added" in problem and way in problem
 

@@ -92,8 +92,9 @@ any_destroyed(void)
  * beginning any more.
  */
 static uint64_t
-first_due(const struct cluster_partition *p)
+first_due(const struct world *w, uint32_t lane)
 {
+	const struct cluster_partition *p = world_lane(w, lane);
 	uint64_t step;
 
 	if (!any_destroyed() || cluster->chance.count[CHANCE_RECORDS_DELETED] +
@@ -101,7 +102,8 @@ first_due(const struct cluster_partition *p)
 				    0)
 		return 0;
 	for (int64_t i = 0; i < p->end; i++)
-		if (p->record[i].fate == CLUSTER_COMMITTED && step_of(&p->record[i], &step))
+		if (p->record[i].fate == CLUSTER_COMMITTED &&
+		    world_in_lane(w, lane, &p->record[i]) && step_of(&p->record[i], &step))
 			return step;
 	return 0;
 }
@@ -109,19 +111,42 @@ first_due(const struct cluster_partition *p)
 static const char *
 check_lane(const struct world *w, uint32_t lane, uint64_t *steps)
 {
-	const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
+	const struct cluster_partition *p = world_lane(w, lane);
 
-	*steps = first_due(p);
+	*steps = first_due(w, lane);
 	for (int64_t i = 0; i < p->end; i++) {
 		const struct cluster_record *r = &p->record[i];
 		const char *bad;
 
-		if (r->fate == CLUSTER_MARKER || r->fate == CLUSTER_ABORTED)
+		if (r->fate == CLUSTER_MARKER || r->fate == CLUSTER_ABORTED ||
+		    !world_in_lane(w, lane, r))
 			continue;
 		bad = check_batch(w, lane, i, r, *steps);
 		if (bad != NULL)
 			return bad;
 		(*steps)++;
+	}
+	return NULL;
+}
+
+/* Where lanes share partitions each record is of a lane that lies there. */
+static const char *
+check_keys(const struct world *w)
+{
+	for (int32_t i = 0; i < (int32_t)w->partitions; i++) {
+		const struct cluster_partition *p = cluster_partition("m.batches", i);
+
+		for (int64_t k = 0; k < p->end; k++) {
+			bool known = p->record[k].fate == CLUSTER_MARKER;
+
+			for (uint32_t lane = 0; !known && lane < w->lanes; lane++)
+				known = world_lane(w, lane) == p &&
+					world_in_lane(w, lane, &p->record[k]);
+			if (!known)
+				return problem("partition %" PRId32 " offset %" PRId64
+					       ": the key is no lane that lies there",
+				    i, k);
+		}
 	}
 	return NULL;
 }
@@ -339,12 +364,15 @@ check_rejects(const struct world *w)
 
 /* The record of a step, at another offset than the one at which it was read. */
 static const struct cluster_record *
-find_step(const struct cluster_partition *p, uint64_t step)
+find_step(const struct world *w, uint32_t lane, uint64_t step)
 {
+	const struct cluster_partition *p = world_lane(w, lane);
+
 	for (int64_t i = 0; i < p->end; i++) {
 		uint64_t of;
 
-		if (p->record[i].fate == CLUSTER_COMMITTED && step_of(&p->record[i], &of) &&
+		if (p->record[i].fate == CLUSTER_COMMITTED &&
+		    world_in_lane(w, lane, &p->record[i]) && step_of(&p->record[i], &of) &&
 		    of == step)
 			return &p->record[i];
 	}
@@ -364,11 +392,11 @@ drawn_again(const struct world *w)
 static const char *
 check_seen_one(const struct world *w, const struct world_seen *s)
 {
-	const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)s->lane);
-	const struct cluster_record *r =
-	    any_destroyed() ? find_step(p, s->step) : &p->record[s->offset];
+	const struct cluster_record *r = any_destroyed()
+					     ? find_step(w, s->lane, s->step)
+					     : &world_lane(w, s->lane)->record[s->offset];
 
-	if (r == NULL && s->step < first_due(p))
+	if (r == NULL && s->step < first_due(w, s->lane))
 		return NULL;
 	if (r == NULL)
 		return problem("lost write: a trainer was given step %" PRIu64 " of lane %" PRIu32
@@ -378,6 +406,10 @@ check_seen_one(const struct world *w, const struct world_seen *s)
 		return problem("aborted read: a trainer was given step %" PRIu64 " of lane %" PRIu32
 			       ", offset %" PRId64 ", which was never committed",
 		    s->step, s->lane, s->offset);
+	if (!world_in_lane(w, s->lane, r))
+		return problem("torn step: a trainer was given offset %" PRId64 " as step %" PRIu64
+			       " of lane %" PRIu32 ", and it is another lane's",
+		    s->offset, s->step, s->lane);
 	if (s->hash != XXH64(r->bytes, r->n, 0) && !drawn_again(w))
 		return problem("other bytes: a trainer was given step %" PRIu64 " of lane %" PRIu32,
 		    s->step, s->lane);
@@ -479,18 +511,17 @@ checker_sealed(const struct world_log *l)
 
 /* Steps below it are on every lane. */
 static uint64_t
-last_step(const struct cluster_partition *p, bool *over)
+last_step(const struct world *w)
 {
+	const struct cluster_partition *p = world_lane(w, 0);
 	struct batch_view view;
 	struct failure f;
 
-	*over = false;
 	for (int64_t i = p->end; i-- > 0;) {
-		if (p->record[i].fate != CLUSTER_COMMITTED)
+		if (p->record[i].fate != CLUSTER_COMMITTED || !world_in_lane(w, 0, &p->record[i]))
 			continue;
 		if (batch_decode(&view, p->record[i].bytes, p->record[i].n, &f) != FAIL_NONE)
 			break;
-		*over = view.head.last;
 		return view.head.last ? view.head.step : view.head.step + 1;
 	}
 	return 0;
@@ -499,15 +530,13 @@ last_step(const struct cluster_partition *p, bool *over)
 const char *
 checker_check(const struct world *w, bool produced)
 {
-	const char *bad = NULL;
-	bool over;
+	const char *bad = check_keys(w);
 
 	for (size_t i = 0; produced && bad == NULL && i < w->logs_n; i++)
 		bad = check_domain(&w->log[i]);
 	/* What is counted from the first step on cannot be where nobody has that any more. */
 	if (bad == NULL && w->free)
-		bad = first_due(cluster_partition("m.batches", 0)) > 0 ? checker_check_stopped(w)
-								       : checker_check_free(w);
+		bad = first_due(w, 0) > 0 ? checker_check_stopped(w) : checker_check_free(w);
 	if (bad == NULL && !w->free)
 		bad = check_batches(w);
 	if (bad == NULL && !w->free)
@@ -517,7 +546,7 @@ checker_check(const struct world *w, bool produced)
 	if (bad == NULL)
 		bad = check_rejects(w);
 	if (bad == NULL)
-		bad = check_seen(w, last_step(cluster_partition("m.batches", 0), &over));
+		bad = check_seen(w, last_step(w));
 	return bad;
 }
 
@@ -525,13 +554,14 @@ const char *
 checker_check_stopped(const struct world *w)
 {
 	for (uint32_t lane = 0; lane < w->lanes; lane++) {
-		const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
-		uint64_t next = first_due(p), step;
+		const struct cluster_partition *p = world_lane(w, lane);
+		uint64_t next = first_due(w, lane), step;
 
 		for (int64_t i = 0; i < p->end; i++) {
 			const char *bad = NULL;
 
-			if (p->record[i].fate != CLUSTER_COMMITTED)
+			if (p->record[i].fate != CLUSTER_COMMITTED ||
+			    !world_in_lane(w, lane, &p->record[i]))
 				continue;
 			if (!w->free)
 				bad = check_batch(w, lane, i, &p->record[i], next);
@@ -549,19 +579,20 @@ checker_check_stopped(const struct world *w)
 
 /* ---- at any moment ---- */
 
+static const struct world *watched; /* the world that is played */
+
 /* -1: there is no commit. */
 static int64_t
 committed_step(uint32_t lane, int64_t *offset)
 {
-	const struct cluster_commit *c = cluster_commit("m.trainers", "m.batches", (int32_t)lane);
+	const struct cluster_commit *c =
+	    cluster_commit("m.trainers", world_commits(watched), (int32_t)lane);
 
 	if (c == NULL || c->metadata == NULL || strncmp(c->metadata, "step=", 5) != 0)
 		return -1;
 	*offset = c->offset;
 	return (int64_t)strtoull(c->metadata + 5, NULL, 10);
 }
-
-static uint32_t lanes; /* of the world that is played */
 
 /* The lowest commit of all lanes is the run's position, and the lead counts from it. */
 static void
@@ -572,7 +603,7 @@ hear(const struct cluster_commit *c)
 
 	if (told == NULL || told->ranks == 0 || strcmp(c->group, "m.trainers") != 0)
 		return;
-	for (uint32_t i = 0; i < lanes; i++) {
+	for (uint32_t i = 0; i < watched->lanes; i++) {
 		int64_t step = committed_step(i, &offset);
 
 		lowest = step < lowest ? step : lowest;
@@ -586,8 +617,7 @@ watch_lead(const struct world *w)
 {
 	const struct world_told *told = world_told();
 	uint32_t lead = w->config->mix.max_lead_steps;
-	bool over;
-	uint64_t steps = last_step(cluster_partition("m.batches", 0), &over);
+	uint64_t steps = last_step(w);
 
 	if (lead == 0 || steps <= told->position + lead)
 		return NULL;
@@ -598,16 +628,17 @@ watch_lead(const struct world *w)
 
 /* A commit names an offset that is not behind the step that it names. */
 static const char *
-watch_commit(uint32_t lane)
+watch_commit(const struct world *w, uint32_t lane)
 {
-	const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
+	const struct cluster_partition *p = world_lane(w, lane);
 	int64_t offset = 0, step = committed_step(lane, &offset);
 	uint64_t before;
 
 	if (step < 0)
 		return NULL;
 	for (int64_t i = offset < p->end ? offset : p->end; i-- > p->log_start;) {
-		if (p->record[i].fate != CLUSTER_COMMITTED || !step_of(&p->record[i], &before))
+		if (p->record[i].fate != CLUSTER_COMMITTED ||
+		    !world_in_lane(w, lane, &p->record[i]) || !step_of(&p->record[i], &before))
 			continue;
 		if (before < (uint64_t)step)
 			return NULL;
@@ -652,7 +683,7 @@ checker_all_committed(const struct world *w)
 void
 checker_begin(const struct world *w)
 {
-	lanes = w->lanes;
+	watched = w;
 	cluster_heard = hear;
 }
 
@@ -663,15 +694,15 @@ checker_watch(const struct world *w)
 
 	/* A commit on its way names an offset of the log that is gone. */
 	for (uint32_t lane = 0; !any_destroyed() && bad == NULL && lane < w->lanes; lane++)
-		bad = watch_commit(lane);
+		bad = watch_commit(w, lane);
 	return bad;
 }
 
 void
 checker_trim(const struct world *w, uint64_t step)
 {
-	for (uint32_t lane = 0; lane < w->lanes; lane++) {
-		struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
+	for (int32_t k = 0; k < (int32_t)w->partitions; k++) {
+		struct cluster_partition *p = cluster_partition("m.batches", k);
 
 		for (int64_t i = p->log_start; i < p->end; i++) {
 			uint64_t of;

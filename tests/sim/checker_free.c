@@ -60,12 +60,13 @@ struct count {
 static const struct cluster_record *
 next_record(struct count *c, uint32_t lane)
 {
-	const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
+	const struct cluster_partition *p = world_lane(c->w, lane);
 
 	while (c->offset[lane] < p->end) {
 		const struct cluster_record *r = &p->record[c->offset[lane]++];
 
-		if (r->fate != CLUSTER_MARKER && r->fate != CLUSTER_ABORTED)
+		if (r->fate != CLUSTER_MARKER && r->fate != CLUSTER_ABORTED &&
+		    world_in_lane(c->w, lane, r))
 			return r;
 	}
 	return NULL;

@@ -26,9 +26,11 @@ enum {
 	FAILURES_QUIET = 12,    /* an actor may fail so often without a new fault */
 	SETTLE_MS = 60000,
 	AGAIN_MS = 2000,
-	MADE_ONE_OF = 8,   /* looks after which a deleted topic is made again */
-	LOSSES_ONE_OF = 8, /* seeds in which what was published is destroyed */
-	SEEN_TURNS = 4000, /* then people restart what stands still behind a loss, and repair */
+	MADE_ONE_OF = 8,     /* looks after which a deleted topic is made again */
+	LOSSES_ONE_OF = 8,   /* seeds in which what was published is destroyed, */
+	SHARED_ONE_OF = 8,   /* in which lanes share partitions, */
+	PRODUCES_ONE_OF = 4, /* and in which producers work */
+	SEEN_TURNS = 4000,   /* then people restart what stands still behind a loss, and repair */
 	EXIT_CRASHED = 99,
 	EXIT_HANGS = 98,
 	EXIT_LOOPS = 97, /* without a call */
@@ -206,6 +208,7 @@ static const struct loss_words {
     {is_mixer, "topic m.batches is missing"},
     {is_mixer, "topic m.batches does not exist"},
     {is_mixer, "partitions were added"},
+    {is_mixer, "partitions of the first were added"},
     {is_mixer, "the ledger was deleted"},
     {is_mixer, "holds no record any more"},
     {is_mixer, "was cut while it was read"},
@@ -213,6 +216,8 @@ static const struct loss_words {
     {is_trainer, "topic m.batches does not exist"},
     {is_trainer, "does not divide the"}, /* the ledger holds no record yet */
     {is_trainer, "partitions were added"},
+    {is_trainer, "partitions of the first were added"},
+    {is_trainer, "the record's key is no lane that lies there"},
     {is_trainer, "some were added"},
     {is_trainer, "was deleted and created again"},
     {is_trainer, "the records of topic m.ledger, which say where runs stand, were deleted"},
@@ -226,6 +231,7 @@ static const struct loss_words {
     {is_repair, "was cut while it was read"},
     {is_repair, "topic m.batches does not exist"},
     {is_repair, "partitions were added"},
+    {is_repair, "partitions of the first were added"},
     {is_repair, "was deleted while it was read"}, /* by retention, or with the topic */
     {is_repair, "the batch topic has"},
     {is_repair, "are not all published"},
@@ -367,9 +373,14 @@ ask_for_repair(struct run *r, size_t i)
 {
 	struct cluster_topic *batches = cluster_topic("m.batches");
 
-	if (says(i, "partitions were added") && batches != NULL &&
-	    batches->partitions > (int32_t)r->w->lanes)
-		recreate("m.batches", (int32_t)r->w->lanes);
+	struct cluster_topic *commits = cluster_topic(world_commits(r->w));
+	bool added =
+	    says(i, "partitions were added") || says(i, "partitions of the first were added");
+
+	if (added && batches != NULL && batches->partitions > (int32_t)r->w->partitions)
+		recreate("m.batches", (int32_t)r->w->partitions);
+	if (added && commits != batches && commits->partitions > (int32_t)r->w->lanes)
+		recreate(world_commits(r->w), (int32_t)r->w->lanes);
 	r->repairs = r->actor[WORLD_REPAIR].wanted = true;
 }
 
@@ -693,14 +704,23 @@ change_configuration(struct run *r)
 
 /* ---- what administrators and disks do ---- */
 
-/* Some of the run's commits, or all of them. */
+static bool
+is_shared(const struct world *w)
+{
+	return w->partitions < w->lanes;
+}
+
+/* Some of the run's commits, or all of them; where they have a topic of their own, with it. */
 static void
 delete_commits(const struct run *r)
 {
 	bool all = chance_below(2) == 0;
 
-	cluster_commit_forget(
-	    "m.trainers", "m.batches", all ? -1 : (int32_t)chance_below(r->w->lanes));
+	if (all && is_shared(r->w) && chance_below(2) == 0)
+		recreate("m.lanes", (int32_t)r->w->lanes);
+	else
+		cluster_commit_forget("m.trainers", world_commits(r->w),
+		    all ? -1 : (int32_t)chance_below(r->w->lanes));
 }
 
 /* In some seeds what was published is destroyed. */
@@ -833,7 +853,7 @@ empty_ledger(struct run *r, struct cluster_partition *ledger)
 static void
 end_absence(struct run *r)
 {
-	make_again(r->gone, (int32_t)r->w->lanes);
+	make_again(r->gone, (int32_t)r->w->partitions);
 	r->gone = NULL;
 }
 
@@ -863,14 +883,19 @@ destroy_some(struct run *r, struct cluster_topic *batches)
 	const struct world *w = r->w;
 
 	if (destroys(r, CHANCE_LANE_CUT, "m.batches"))
-		cut_lane(&batches->partition[chance_below(w->lanes)],
+		cut_lane(&batches->partition[chance_below(w->partitions)],
 		    1 + (int64_t)chance_below(CUT_MAX));
 	if (answers_rest(w) && destroys(r, CHANCE_LEDGER_CUT, "m.ledger"))
 		cut_ledger(r, ledger);
 	if (destroys(r, CHANCE_LEDGER_EMPTY, "m.ledger"))
 		empty_ledger(r, ledger);
-	if (destroys(r, CHANCE_PARTITIONS, "m.batches"))
-		cluster_add_partitions(batches, batches->partitions + 1);
+	if (destroys(r, CHANCE_PARTITIONS, "m.batches")) {
+		struct cluster_topic *t = batches;
+
+		if (is_shared(w) && chance_below(2) == 0)
+			t = cluster_topic(world_commits(w));
+		cluster_add_partitions(t, t->partitions + 1);
+	}
 	if (destroys(r, CHANCE_BATCHES_MADE, "m.batches")) {
 		cluster_delete_topic(batches);
 		r->gone = batches;
@@ -954,14 +979,25 @@ draw_rates(bool lost)
 	c->calls_max = CALLS_MAX;
 }
 
+/* In an eighth of the seeds lanes share partitions, where there are several. */
+static const struct world *
+world_of(const struct world *worlds, uint64_t seed, bool shared)
+{
+	const struct world *w = &worlds[seed % WORLD_KINDS];
+
+	if (w->lanes > 1 && (shared || seed / WORLD_KINDS / PRODUCES_ONE_OF % SHARED_ONE_OF == 1))
+		w += WORLD_KINDS;
+	return w;
+}
+
 static void
 prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct driver_options *o)
 {
 	struct config_mix *mix;
 	struct chance *c;
 
-	r->w = &worlds[seed % WORLD_KINDS];
-	r->produces = r->w->produces && seed / WORLD_KINDS % 4 == 0;
+	r->w = world_of(worlds, seed, o->shared);
+	r->produces = r->w->produces && seed / WORLD_KINDS % PRODUCES_ONE_OF == 0;
 	cluster_restore(
 	    r->produces ? r->w->empty : r->w->filled, r->produces ? r->w->empty_n : r->w->filled_n);
 	memset(world_told(), 0, sizeof(*world_told()));
@@ -986,7 +1022,8 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct d
 	for (size_t i = 0; r->produces && i < r->w->parts_n; i++)
 		r->actor[WORLD_PRODUCER_FIRST + i].wanted = true;
 	c->actor = -1;
-	chance_trace("seed %" PRIu64 ", world: %s%s%s, %" PRId64 " faults", seed, r->w->name,
+	chance_trace("seed %" PRIu64 ", world: %s%s%s%s, %" PRId64 " faults", seed, r->w->name,
+	    is_shared(r->w) ? ", lanes share partitions" : "",
 	    r->produces ? ", producers at work" : "", world_told()->standbys ? ", standbys" : "",
 	    c->faults_left);
 }

@@ -5,8 +5,8 @@
  *     sim [--seeds N] [--first S]         plays S..S+N-1 (200 from 0); --workers W: a core each
  *     sim --seed S [--without MASK]       plays one seed again and prints all its calls
  *
- * Faults that destroy what was published are in some seeds, with --lost in all. With --processes
- * every actor is a process, not a task; the runner's seeds are played both ways, and must be played
+ * Faults that destroy what was published are in some seeds, with --lost in all; so are worlds in
+ * which lanes share partitions, with --shared all that can. With --processes every actor is a process, not a task; the runner's seeds are played both ways, and must be played
  * alike. Ends with the number of faults of each kind. Exit 1 where a seed failed: faults that it
  * does not need are left out one by one, and what is left is printed, with the line that plays it
  * again.
@@ -35,29 +35,35 @@ enum {
 	DRAWN_MAX = 64, /* faults that a mask can leave out */
 };
 
-/* Seeds that once found something, beside the first ones; some with --lost. */
+/* Seeds that once found something, beside the first ones; some with --lost or --shared. */
 static const struct {
 	uint64_t seed;
-	bool lost;
+	bool lost, shared;
 } unit_seeds[] = {
-    {3904, false}, {32332, false}, /* a domain log lost its tail as the mix ended */
-    {660981, false},               /* all of a ledger was lost, and a lane's marker */
-    {369454, false},               /* a mixer was stopped as it asked how long a live domain is */
-    {4023, true},   /* the ends of lanes, freed twice where the broker did not answer */
-    {3009, true},   /* partitions were added before the first step */
-    {405, true},    /* the ledger lost the marker of an aborted transaction */
-    {24873, false}, /* a record whose answer was lost was the first of a ledger that had lost all */
-    {823955, false}, /* a lane lost the marker of an abort, and showed its records */
-    {965125, false}, /* commits looked lost where the broker did not answer the second time */
-    {63357, false},  /* a lane lost more while it was repaired */
-    {9756, true},    /* the ledger was recreated under a mixer that had answered requests */
+    {.seed = 3904}, {.seed = 32332}, /* a domain log lost its tail as the mix ended */
+    {.seed = 660981},                /* all of a ledger was lost, and a lane's marker */
+    {.seed = 369454},                /* a mixer was stopped as it asked how long a live domain is */
+    {.seed = 4023,
+	.lost = true}, /* the ends of lanes, freed twice where the broker did not answer */
+    {.seed = 3009, .lost = true}, /* partitions were added before the first step */
+    {.seed = 405, .lost = true},  /* the ledger lost the marker of an aborted transaction */
+    {.seed =
+	    24873}, /* a record whose answer was lost was the first of a ledger that had lost all */
+    {.seed = 823955}, /* a lane lost the marker of an abort, and showed its records */
+    {.seed = 965125}, /* commits looked lost where the broker did not answer the second time */
+    {.seed = 63357},  /* a lane lost more while it was repaired */
+    {.seed = 9756,
+	.lost = true}, /* the ledger was recreated under a mixer that had answered requests */
+    {.seed = 3552, .shared = true},  /* partitions were added: as many as lanes that share them, */
+    {.seed = 1517, .shared = true},  /* a trainer took one for its lane, */
+    {.seed = 11944, .shared = true}, /* and as a mixer looked at the ends of lanes */
 };
 
 struct options {
 	uint64_t seeds, first, one, without;
 	uint64_t both; /* so many of the first are played both ways */
 	size_t more_n; /* of unit_seeds */
-	bool single, processes, lost;
+	bool single, processes, lost, shared;
 	unsigned workers;
 };
 
@@ -76,15 +82,26 @@ struct work {
 	struct tally tally[WORKERS_MAX];
 };
 
-static struct world worlds[WORLD_KINDS];
+static struct world worlds[WORLDS];
 
 static int
 usage(void)
 {
 	fprintf(stderr,
-	    "usage: sim [--processes] [--lost] [--seeds N] [--first S] [--workers W] [--both N] | "
-	    "--seed S [--without MASK]\n");
+	    "usage: sim [--processes] [--lost] [--shared] [--seeds N] [--first S] [--workers W] "
+	    "[--both N] | --seed S [--without MASK]\n");
 	return 2;
+}
+
+/* What an option without a value sets; NULL: no such option is called so. */
+static bool *
+flag(struct options *o, const char *name)
+{
+	if (strcmp(name, "--processes") == 0)
+		return &o->processes;
+	if (strcmp(name, "--lost") == 0)
+		return &o->lost;
+	return strcmp(name, "--shared") == 0 ? &o->shared : NULL;
 }
 
 /* The number that an option asks for; NULL: no option is called so. */
@@ -111,10 +128,11 @@ parse(struct options *o, int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		bool counts = strcmp(argv[i], "--workers") == 0;
 		uint64_t *to = counts ? &workers : number(o, argv[i]);
+		bool *sets = flag(o, argv[i]);
 		char *end;
 
-		if (strcmp(argv[i], "--processes") == 0 || strcmp(argv[i], "--lost") == 0) {
-			*(strcmp(argv[i], "--lost") == 0 ? &o->lost : &o->processes) = true;
+		if (sets != NULL) {
+			*sets = true;
 			continue;
 		}
 		if (to == NULL || ++i == argc)
@@ -178,7 +196,8 @@ count(struct tally *t, const struct driver_result *r)
 static void
 play_again(struct tally *t, const struct driver_options *before, const struct driver_result *first)
 {
-	struct driver_options o = {.processes = !before->processes, .lost = before->lost};
+	struct driver_options o = {
+	    .processes = !before->processes, .lost = before->lost, .shared = before->shared};
 	struct driver_result r;
 
 	driver_play(worlds, t->seed, &o, &r);
@@ -189,7 +208,7 @@ play_again(struct tally *t, const struct driver_options *before, const struct dr
 static void
 work(const struct options *o, struct work *w, struct tally *t)
 {
-	struct driver_options d = {.processes = o->processes, .lost = o->lost};
+	struct driver_options d = {.processes = o->processes, .lost = o->lost, .shared = o->shared};
 	uint64_t i;
 
 	own_cluster();
@@ -198,6 +217,7 @@ work(const struct options *o, struct work *w, struct tally *t)
 
 		t->seed = i < o->seeds ? o->first + i : unit_seeds[i - o->seeds].seed;
 		d.lost = o->lost || (i >= o->seeds && unit_seeds[i - o->seeds].lost);
+		d.shared = o->shared || (i >= o->seeds && unit_seeds[i - o->seeds].shared);
 		driver_play(worlds, t->seed, &d, &r);
 		count(t, &r);
 		if (i < o->both)
@@ -230,8 +250,11 @@ names_stuck(void)
 static int
 play_one(const struct options *of, uint64_t seed, uint64_t without)
 {
-	struct driver_options o = {
-	    .trace = true, .processes = of->processes, .lost = of->lost, .without = without};
+	struct driver_options o = {.trace = true,
+	    .processes = of->processes,
+	    .lost = of->lost,
+	    .shared = of->shared,
+	    .without = without};
 	struct driver_result r;
 
 	own_cluster();
@@ -257,8 +280,10 @@ fails(const struct options *of, uint64_t seed, uint64_t without, uint64_t *drawn
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		struct driver_options o = {
-		    .lost = of->lost, .without = without, .turn_s = SHRINK_TURN_S};
+		struct driver_options o = {.lost = of->lost,
+		    .shared = of->shared,
+		    .without = without,
+		    .turn_s = SHRINK_TURN_S};
 
 		own_cluster();
 		driver_play(worlds, seed, &o, r);
@@ -303,8 +328,8 @@ print_failed(const struct options *o, const struct tally *t)
 		uint64_t without = shrink(o, t->failed[i]);
 
 		printf("play it again, with as few faults: make sim SEED=%" PRIu64
-		       " WITHOUT=0x%" PRIx64 "\n",
-		    t->failed[i], without);
+		       " WITHOUT=0x%" PRIx64 "%s%s\n",
+		    t->failed[i], without, o->lost ? " LOST=1" : "", o->shared ? " SHARED=1" : "");
 		first = i == 0 ? without : first;
 	}
 	fflush(stdout);

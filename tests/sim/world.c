@@ -107,11 +107,17 @@ read_config(const char *folder, const char *text, int n)
 	"sequence_length: 8\n"                                                                     \
 	"domains:\n%s"
 
+/* Lanes share `partitions`; 0: each has its own. */
 static struct config *
-make_config(const char *folder, const struct world_kind *k, const char *weights)
+make_config(
+    const char *folder, const struct world_kind *k, uint32_t partitions, const char *weights)
 {
-	char text[TEXT_MAX];
-	int n = snprintf(text, sizeof(text),
+	char text[TEXT_MAX], shared[64] = "";
+	int n;
+
+	if (partitions > 0)
+		snprintf(shared, sizeof(shared), "  partitions: %" PRIu32 "\n", partitions);
+	n = snprintf(text, sizeof(text),
 	    CORPUS "mix:\n"
 		   "  name: m\n"
 		   "  seed: 7\n"
@@ -119,8 +125,8 @@ make_config(const char *folder, const struct world_kind *k, const char *weights)
 		   "  lanes: %" PRIu32 "\n"
 		   "  max_lead_steps: %" PRIu32 "\n"
 		   "  transaction_bytes: 1\n"
-		   "  weights: %s\n%s",
-	    k->domains, k->lanes, k->lead, weights, k->more == NULL ? "" : k->more);
+		   "  weights: %s\n%s%s",
+	    k->domains, k->lanes, k->lead, weights, shared, k->more == NULL ? "" : k->more);
 
 	return read_config(folder, text, n);
 }
@@ -301,17 +307,44 @@ world_request(const struct control *c)
 	free(bytes);
 }
 
+/* ---- lanes ---- */
+
+/* By their definition (record/lane_map.h), and not by the code that is tested. */
+struct cluster_partition *
+world_lane(const struct world *w, uint32_t lane)
+{
+	return cluster_partition("m.batches", (int32_t)(lane * w->partitions / w->lanes));
+}
+
+bool
+world_in_lane(const struct world *w, uint32_t lane, const struct cluster_record *r)
+{
+	const uint8_t key[] = {
+	    (uint8_t)(lane >> 24), (uint8_t)(lane >> 16), (uint8_t)(lane >> 8), (uint8_t)lane};
+
+	if (w->partitions == w->lanes)
+		return true;
+	return r->key != NULL && r->key_n == sizeof(key) && memcmp(r->key, key, sizeof(key)) == 0;
+}
+
+const char *
+world_commits(const struct world *w)
+{
+	return w->partitions < w->lanes ? "m.lanes" : "m.batches";
+}
+
 /* ---- the unfaulted run ---- */
 
 static void
 keep_batches(struct world *w)
 {
 	for (uint32_t lane = 0; lane < w->lanes; lane++) {
-		const struct cluster_partition *p = cluster_partition("m.batches", (int32_t)lane);
+		const struct cluster_partition *p = world_lane(w, lane);
 		size_t n = 0;
 
 		for (int64_t i = 0; i < p->end; i++)
-			if (p->record[i].fate == CLUSTER_COMMITTED && n < WORLD_STEPS_MAX)
+			if (p->record[i].fate == CLUSTER_COMMITTED &&
+			    world_in_lane(w, lane, &p->record[i]) && n < WORLD_STEPS_MAX)
 				w->batch[lane][n++] = copy(&p->record[i]);
 		w->steps_n = n;
 	}
@@ -404,10 +437,10 @@ run_unfaulted(struct world *w)
 
 	for (uint32_t i = 0; i < w->lanes; i++) {
 		struct cluster_commit c = {.group = "m.trainers",
-		    .topic = "m.batches",
 		    .partition = (int32_t)i,
 		    .metadata = cluster_copy_text("step=1000000")};
 
+		snprintf(c.topic, sizeof(c.topic), "%s", world_commits(w));
 		cluster_commit_set(&c);
 	}
 	/* Requests one by one, before the first step: all states that lie between them. */
@@ -542,17 +575,17 @@ make_parts(struct world *w)
 	}
 }
 
+/* In a cluster that holds nothing yet. Lanes share `partitions`; 0: each has its own. */
 static void
-open_world(
-    struct world *w, const struct world_kind *k, const char *where, const void *nothing, size_t n)
+open_world(struct world *w, const struct world_kind *k, uint32_t partitions, const char *where)
 {
-	cluster_restore(nothing, n);
 	w->name = k->name;
 	w->lanes = k->lanes;
+	w->partitions = partitions > 0 ? partitions : k->lanes;
 	w->ranks = k->ranks;
-	w->config = make_config(where, k, k->weights);
+	w->config = make_config(where, k, partitions, k->weights);
 	if (k->accepted != NULL)
-		w->accepted = make_config(where, k, k->accepted);
+		w->accepted = make_config(where, k, partitions, k->accepted);
 	w->producing = make_producing(where, k);
 	w->lends = k->lends;
 	memcpy(w->late, k->late, sizeof(w->late));
@@ -593,7 +626,7 @@ world_close_all(struct world *w)
 {
 	char path[TEXT_MAX];
 
-	for (size_t i = 0; i < WORLD_KINDS; i++) {
+	for (size_t i = 0; i < WORLDS; i++) {
 		config_close(w[i].config);
 		config_close(w[i].accepted);
 		config_close(w[i].producing);
@@ -605,6 +638,13 @@ world_close_all(struct world *w)
 		unlink(path);
 	}
 	rmdir(folder);
+}
+
+/* Fewer than lanes, one kind's more than another's; 0: it has one lane alone. */
+static uint32_t
+shared_partitions(const struct world_kind *k, size_t i)
+{
+	return k->lanes == 1 ? 0 : 1 + (uint32_t)(i % (k->lanes - 1));
 }
 
 void
@@ -633,9 +673,15 @@ world_open_all(struct world *w)
 		give_up("the vocabulary", &f);
 	cluster_open(0);
 	nothing = cluster_save(&n);
-	for (size_t i = 0; i < WORLD_KINDS; i++) {
+	for (size_t i = 0; i < WORLDS; i++) {
+		const struct world_kind *k = &world_kinds[i % WORLD_KINDS];
+		uint32_t shared = i < WORLD_KINDS ? 0 : shared_partitions(k, i);
+
+		if (i >= WORLD_KINDS && shared == 0)
+			continue;
 		w[i].tokenizer = tokenizer;
-		open_world(&w[i], &world_kinds[i], folder, nothing, n);
+		cluster_restore(nothing, n);
+		open_world(&w[i], k, shared, folder);
 	}
 	free(nothing);
 }

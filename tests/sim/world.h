@@ -1,6 +1,8 @@
 /*
  * world.h -- what a simulated run is about: a configuration, its domain logs, and what a run
- * without any fault makes of them. There are a few; each seed takes one.
+ * without any fault makes of them. There is one of each kind (world_kinds.h), and where that has
+ * several lanes a second one, in which lanes share the partitions of the batch topic. Each seed
+ * takes one.
  *
  * Made once, before workers are forked, and constant from then on.
  */
@@ -16,6 +18,7 @@
 
 enum {
 	WORLD_KINDS = 27,
+	WORLDS = 2 * WORLD_KINDS,
 	WORLD_LANES_MAX = 4,
 	WORLD_STEPS_MAX = 128,
 	WORLD_DOMAINS_MAX = 5,
@@ -76,8 +79,8 @@ struct world_order {
 
 struct world {
 	const char *name;
-	uint32_t lanes, ranks;
-	struct config *config; /* of the mixers, */
+	uint32_t lanes, partitions, ranks; /* partitions < lanes: lanes share them */
+	struct config *config;             /* of the mixers, */
 	struct config
 	    *accepted; /* of those that are started behind a change; NULL: there is none */
 	struct config *producing; /* of the producers */
@@ -141,7 +144,10 @@ struct world_told {
 	bool reset[WORLD_TRAINERS]; /* its position was known, and it began at 0 */
 };
 
-/* Makes all worlds in the cluster; ends the program with a sentence where that fails. */
+/*
+ * Makes w[WORLDS] in the cluster; ends the program with a sentence where that fails. In
+ * w[WORLD_KINDS + k] lanes share partitions; where kind k has one lane, it has no config.
+ */
 void world_open_all(struct world *w);
 void world_close_all(struct world *w); /* removes the input files */
 struct world_told *world_told(void);
@@ -152,6 +158,12 @@ void actor_train(const struct world *w, size_t actor);
 void actor_produce(const struct world *w, size_t actor);
 void actor_repair(const struct world *w, size_t actor);
 void actor_run(const struct world *w, size_t actor);
+
+/* Where a lane lies; the batch topic is there. And whether a record of that partition is its. */
+struct cluster_partition *world_lane(const struct world *w, uint32_t lane);
+bool world_in_lane(const struct world *w, uint32_t lane, const struct cluster_record *r);
+/* The topic in whose partitions trainers commit, one a lane. */
+const char *world_commits(const struct world *w);
 
 /* Puts a request on the control topic. */
 void world_request(const struct control *c);

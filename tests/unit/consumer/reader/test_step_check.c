@@ -149,7 +149,7 @@ static const struct {
     {set_mix, "belongs to mix other, not to pretrain"},
     {set_mix_of_that_length, "belongs to mix pretrail, not to pretrain"},
     {set_mix_prefix, "belongs to mix pretrai, not to pretrain"},
-    {set_lane, "says lane 1"},
+    {set_lane, "says lane 1: partitions were added"},
     {set_lanes, "8 lanes, the topic has 4 partitions"},
     {set_batch_0, "global_batch 0"},
     {set_batch_odd, "global_batch 9, which 4 lanes do not divide"},
