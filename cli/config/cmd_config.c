@@ -77,10 +77,11 @@ print_split(const struct config *c)
 	while (whole < sum)
 		whole *= 10;
 	if (whole != sum)
-		printf("%s: split %u,%u,%u is parts of %" PRIu64 ": %.2f %% of the documents are "
+		printf("%s: split %u,%u,%u is parts of %" PRIu64 ": %.2f %% of the %s are "
 		       "train, %.2f %% valid, %.2f %% test\n",
 		    c->path, c->split[SET_TRAIN], c->split[SET_VALID], c->split[SET_TEST], sum,
 		    100.0 * c->split[SET_TRAIN] / (double)sum,
+		    c->split_unit == CONFIG_SPLIT_TOKENS ? "tokens" : "documents",
 		    100.0 * c->split[SET_VALID] / (double)sum,
 		    100.0 * c->split[SET_TEST] / (double)sum);
 }

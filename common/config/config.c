@@ -449,6 +449,16 @@ assert_invariants(const struct config *c)
 }
 
 uint32_t
+config_split_piece(const struct config *c, const struct config_domain *d)
+{
+	int sets = (c->split[0] > 0) + (c->split[1] > 0) + (c->split[2] > 0);
+	bool divides = c->split_unit == CONFIG_SPLIT_TOKENS && sets > 1 && d->valid.n == 0 &&
+		       d->packing == SEQUENCE_CONCAT;
+
+	return divides ? c->split_piece : 0;
+}
+
+uint32_t
 config_global_batch_most(const struct config *c)
 {
 	uint32_t most = c->mix.global_batch;

@@ -59,6 +59,7 @@ struct config_list {
 };
 
 enum config_utf8 { CONFIG_UTF8_REPLACE, CONFIG_UTF8_STRICT };
+enum config_split_unit { CONFIG_SPLIT_DOCUMENTS, CONFIG_SPLIT_TOKENS };
 enum config_on_reject { CONFIG_REJECT_QUARANTINE, CONFIG_REJECT_STOP };
 enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM, CONFIG_WEIGHTS_SIZE };
 enum config_width { CONFIG_WIDTH_FILE, CONFIG_WIDTH_2, CONFIG_WIDTH_4 }; /* twice that, bytes */
@@ -149,6 +150,8 @@ struct config {
 	struct config_tokenizer tokenizer;
 	uint32_t sequence_length; /* S; a sequence has S + 1 tokens */
 	uint32_t split[3];        /* train, valid, test: parts of their sum */
+	enum config_split_unit split_unit;
+	uint32_t split_piece; /* tokens of a piece of a document, under split_unit: tokens */
 	enum config_utf8 utf8;
 	enum config_on_reject on_reject;
 	double max_rejects; /* 0 to 1: the part of an input that may be rejects */
@@ -198,6 +201,12 @@ const char *config_publisher(const struct config *c, const char *name);
  * they are by size.
  */
 double config_weights_sum(const struct config *c, const struct config_phase *phase);
+
+/*
+ * Of how many tokens at most the pieces are in which documents of the domain go to train, valid and
+ * test; 0: they stay whole.
+ */
+uint32_t config_split_piece(const struct config *c, const struct config_domain *d);
 
 /* The largest global_batch of the mix and its phases. */
 uint32_t config_global_batch_most(const struct config *c);

@@ -597,6 +597,23 @@ check_split(const struct config *c, const struct yaml_node *root, struct failure
 	return FAIL_NONE;
 }
 
+/* What is packed one document a sequence, or several, is whole for a reason. */
+static enum fail_code
+check_split_unit(const struct config *c, const struct yaml_node *root, struct failure *f)
+{
+	if (c->split_unit == CONFIG_SPLIT_DOCUMENTS && yaml_node_get(root, "split_piece") != NULL)
+		return config_fail(c, config_line(root, NULL, "split_piece"), "split_piece", f,
+		    "has no effect without split_unit: tokens, under which documents have pieces");
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (config_split_piece(c, &c->domains[i]) > 0)
+			return FAIL_NONE;
+	if (c->split_unit == CONFIG_SPLIT_DOCUMENTS)
+		return FAIL_NONE;
+	return config_fail(c, config_line(root, NULL, "split_unit"), "split_unit", f,
+	    "tokens has no effect: no domain is split in several sets and has packing: concat, "
+	    "which alone cuts documents");
+}
+
 /* Exact counts, whether of tokens or of a round, need a schedule that keeps accounts: deficit. */
 static enum fail_code
 check_schedule(const struct config *c, const struct yaml_node *root, struct failure *f)
@@ -708,6 +725,8 @@ check_effect(const struct config *c, const struct yaml_node *root, struct failur
 		if (check_needs(c, root, &c->domains[i], f) != FAIL_NONE ||
 		    check_tokens(c, root, &c->domains[i], f) != FAIL_NONE)
 			return f->code;
+	if (check_split_unit(c, root, f) != FAIL_NONE)
+		return f->code;
 	if (c->mix.name == NULL)
 		return FAIL_NONE;
 	if (check_split(c, root, f) != FAIL_NONE || check_schedule(c, root, f) != FAIL_NONE ||

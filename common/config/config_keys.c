@@ -19,6 +19,8 @@
 
 static const char *const utf8_names[] = {
     [CONFIG_UTF8_REPLACE] = "replace", [CONFIG_UTF8_STRICT] = "strict", NULL};
+static const char *const split_unit_names[] = {
+    [CONFIG_SPLIT_DOCUMENTS] = "documents", [CONFIG_SPLIT_TOKENS] = "tokens", NULL};
 static const char *const on_reject_names[] = {
     [CONFIG_REJECT_QUARANTINE] = "quarantine", [CONFIG_REJECT_STOP] = "stop", NULL};
 static const char *const over_long_names[] = {[CONFIG_LONG_SPLIT] = "split",
@@ -45,6 +47,18 @@ const struct config_key config_keys[] = {
     {"split", CONFIG_SPLIT, AT(split), .default_text = "1,0,0", .recipe = true,
 	.help = "parts of the documents for train, valid and test, by hash of the document:"
 		" `949,50,1` or `[949, 50, 1]`; a domain with `valid` is not split"},
+    {"split_unit", CONFIG_CHOICE, AT(split_unit), .choice = split_unit_names,
+	.default_text = "documents", .recipe = true,
+	.help =
+	    "what has the shares of `split`: the documents, each of which is in one set, or the"
+	    " tokens: then a document of more than `split_piece` tokens is divided among the"
+	    " sets, by hash as well. The standard deviation of a set with share p of T tokens is"
+	    " at most sqrt(p * (1 - p) * split_piece * T) tokens. Only `packing: concat` divides"},
+    {"split_piece", CONFIG_COUNT32, AT(split_piece), 1, LIMIT_SEQUENCE, .default_text = "4096",
+	.recipe = true,
+	.help = "under `split_unit: tokens`: tokens of a piece of a long document at most, whatever"
+		" `sequence_length` is. Neighbouring pieces are in one set as far as the shares"
+		" allow"},
     {"utf8", CONFIG_CHOICE, AT(utf8), .choice = utf8_names, .default_text = "replace",
 	.recipe = true,
 	.help = "a text that is not UTF-8: bad bytes become U+FFFD, or the document is a reject"},

@@ -47,13 +47,15 @@ row_of(const char *key)
 
 /* Whether a key has an effect on what the producer makes of the domain's input. */
 static bool
-has_effect(const char *key, const struct config_domain *d)
+has_effect(const char *key, const struct config *c, const struct config_domain *d)
 {
 	static const char *const of_texts[] = {
 	    "text", "tokenizer.add_special", "tokenizer.special_as_text", "prompt", "response"};
 
 	if (strcmp(key, "split") == 0)
 		return d->valid.n == 0;
+	if (strcmp(key, "split_unit") == 0 || strcmp(key, "split_piece") == 0)
+		return config_split_piece(c, d) > 0;
 	if (strcmp(key, "over_long") == 0)
 		return d->packing == SEQUENCE_NONE;
 	if (strcmp(key, "text") == 0 && d->prompt != NULL)
@@ -149,7 +151,7 @@ object_of(const struct config *c, const struct config_domain *d, const uint64_t 
 		const char *key = key_of(row);
 		json_t *value;
 
-		if (!row->recipe || !has_effect(key, d))
+		if (!row->recipe || !has_effect(key, c, d))
 			continue;
 		value = value_of(row, key == row->path ? (const void *)c : (const void *)d);
 		if (!json_is_null(value))
@@ -269,6 +271,15 @@ compare_key(
 	put_difference(is_source(key) ? out->source : out->kind, key, logged, present);
 }
 
+/* What has been said of the split says all of its unit, too. */
+static bool
+is_compared(const char *key, bool both_split)
+{
+	if (strcmp(key, "split") == 0)
+		return false;
+	return both_split || strncmp(key, "split_", strlen("split_")) != 0;
+}
+
 /*
  * Files for validation take the place of the split, and the other way round: of the two the user
  * has changed `valid`, and has not touched `split`.
@@ -301,6 +312,7 @@ recipe_compare(struct recipe_differences *out, const char *logged, size_t n, con
 {
 	json_t *was, *is, *value;
 	const char *key;
+	bool both;
 
 	out->kind[0] = out->source[0] = '\0';
 	if (parse(&was, logged, n, f) != FAIL_NONE)
@@ -310,10 +322,11 @@ recipe_compare(struct recipe_differences *out, const char *logged, size_t n, con
 		return f->code;
 	}
 	compare_split(out, was, is);
-	json_object_foreach(was, key, value) if (strcmp(key, "split") != 0)
+	both = json_object_get(was, "split") != NULL && json_object_get(is, "split") != NULL;
+	json_object_foreach(was, key, value) if (is_compared(key, both))
 	    compare_key(out, key, value, json_object_get(is, key));
 	json_object_foreach(
-	    is, key, value) if (json_object_get(was, key) == NULL && strcmp(key, "split") != 0)
+	    is, key, value) if (json_object_get(was, key) == NULL && is_compared(key, both))
 	    compare_key(out, key, NULL, value);
 	json_decref(was);
 	json_decref(is);

@@ -8,7 +8,7 @@
  *     split          train, valid or test, by the hash of a text
  *     token_record   ids and ranges of a record that holds tokens
  *
- *     record --router_route()--> ROUTER_DOCUMENT: domain, text, keep --split_set()--> train, ...
+ *     record --router_route()--> ROUTER_DOCUMENT: domain, text, keep --split_pieces()--> train, ...
  *                           |--> ROUTER_UNMATCHED: no domain's; it is counted, and left out
  *                           +--> ROUTER_REJECT: why; it goes to <corpus>.rejects
  *

@@ -13,6 +13,7 @@
 #include "common/base/names.h"
 #include "common/record/frame.h"
 #include "producer/document/router.h"
+#include "producer/document/split.h"
 #include "producer/input/file_list.h"
 #include "producer/input/input.h"
 #include "producer/input/live_order.h"
@@ -41,8 +42,8 @@ struct part {
 	struct pool *pool;
 	struct worker_context context;
 	struct router *router;
-	uint32_t (*split)[SETS_COUNT]; /* [domains_n], the context's */
-	bool *reject_long;             /* [domains_n], the context's */
+	struct split *split; /* [domains_n], the context's */
+	bool *reject_long;   /* [domains_n], the context's */
 	struct input *input;
 	bool *known;                   /* NULL: the input is text; see input.h */
 	struct live_order order;       /* of files that keep arriving; the input's while it runs */
@@ -436,11 +437,12 @@ open_workers(struct part *s, struct failure *f)
 	for (size_t i = 0; i < s->o->domains_n; i++) {
 		domain[i] = &s->config->domains[s->o->domain[i]];
 		if (s->o->held_out)
-			s->split[i][SET_VALID] = 1;
+			s->split[i].parts[SET_VALID] = 1;
 		else if (domain[i]->valid.n > 0)
-			s->split[i][SET_TRAIN] = 1;
+			s->split[i].parts[SET_TRAIN] = 1;
 		else
-			memcpy(s->split[i], s->config->split, sizeof(s->split[i]));
+			memcpy(s->split[i].parts, s->config->split, sizeof(s->split[i].parts));
+		s->split[i].piece_tokens = config_split_piece(s->config, domain[i]);
 		s->reject_long[i] = domain[i]->packing == SEQUENCE_NONE &&
 				    domain[i]->over_long == CONFIG_LONG_REJECT;
 	}
@@ -451,7 +453,7 @@ open_workers(struct part *s, struct failure *f)
 	s->context.width = frame_width(tokenizer_entries(s->o->tokenizer));
 	s->context.sequence_length = s->config->sequence_length;
 	s->context.reject_long = s->reject_long;
-	s->context.split = (const uint32_t(*)[SETS_COUNT])s->split;
+	s->context.split = s->split;
 	return pool_open(&s->pool, s->o->workers, 2 * (size_t)s->o->workers + 2, &memory, f);
 }
 
@@ -543,12 +545,15 @@ add_document(
 	    .keep = d->keep_n == 0 ? NULL : j->keep.bytes + d->keep_first,
 	    .keep_n = d->keep_n,
 	};
+	struct split_piece piece[SPLIT_PIECES_MAX];
+	size_t pieces_n;
 
 	if (d->garbled && s->garbled++ == 0)
 		snprintf(s->first_garbled, sizeof(s->first_garbled), "%s:%" PRIu64, j->chunk->file,
 		    record->line);
+	pieces_n = split_pieces(piece, &s->split[d->domain], d->hash, d->n);
 	return part_outputs_add(
-	    s->outputs, d->domain, d->set, &document, j->tokens.id + d->first, f);
+	    s->outputs, d->domain, piece, pieces_n, &document, j->tokens.id + d->first, f);
 }
 
 /*

@@ -451,20 +451,20 @@ cut(struct part_outputs *outs, struct part_output *to, struct failure *f)
 }
 
 /*
- * In parts, so that a packer stays small however long the documents are: sequences are cut between
- * two parts. A part is many sequences long, so that the cut costs nothing.
+ * Tokens [first, end) in parts, so that a packer stays small however long the documents are:
+ * sequences are cut between two parts. A part is many sequences long, so that the cut costs nothing.
  */
 static enum fail_code
-pack_document(struct part_outputs *outs, struct part_output *to, const struct pack_document *d,
-    const uint32_t *id, uint64_t first, struct failure *f)
+pack_tokens(struct part_outputs *outs, struct part_output *to, const struct pack_document *d,
+    const uint32_t *id, uint64_t first, uint64_t end, struct failure *f)
 {
-	while (first < d->n) {
-		uint64_t end = d->n - first > PART_TOKENS ? first + PART_TOKENS : d->n;
+	while (first < end) {
+		uint64_t part = end - first > PART_TOKENS ? first + PART_TOKENS : end;
 
-		if (pack_add(to->pack, d, id, first, end, f) != FAIL_NONE ||
+		if (pack_add(to->pack, d, id, first, part, f) != FAIL_NONE ||
 		    cut(outs, to, f) != FAIL_NONE)
 			return f->code;
-		first = end;
+		first = part;
 	}
 	return FAIL_NONE;
 }
@@ -562,22 +562,17 @@ part_outputs_give_up(struct part_outputs *outs, size_t i, struct failure *f)
 	return code;
 }
 
-enum fail_code
-part_outputs_add(struct part_outputs *outs, size_t domain, enum names_set set,
+/* Adds the pieces of a set, of which there is one at least. */
+static enum fail_code
+add_to_set(struct part_outputs *outs, size_t at, const struct split_piece *piece, size_t pieces_n,
     const struct pack_document *d, const uint32_t *id, struct failure *f)
 {
-	size_t at = domain * SETS_COUNT + set;
 	struct part_output *to = &outs->output[at];
 	const struct resume *r = &outs->resume[at];
 	struct pack_document document = *d;
 	uint64_t first = 0;
 
-	assert(at < outs->n);
-	assert(d->n >= 1);
-	assert(outs->writer != NULL);
 	assert(!to->behind || to->skip == 0); /* a window is skipped once its document was found */
-	if (!to->open || d->place.document < to->first_document)
-		return FAIL_NONE;
 	if (to->behind && !is_where_it_ended(to, r, d, id))
 		return fail(f, FAIL_DATA,
 		    "topic %s: the last sequence ended in document %" PRIu64
@@ -592,8 +587,48 @@ part_outputs_add(struct part_outputs *outs, size_t domain, enum names_set set,
 	}
 	document.place.documents = to->documents;
 	document.place.rejects = outs->rejects;
-	outs->workers.progress->documents++;
-	return pack_document(outs, to, &document, id, first, f);
+	for (size_t i = 0; i < pieces_n; i++) {
+		uint64_t from = piece[i].first < first ? first : piece[i].first;
+
+		if (piece[i].set == at % SETS_COUNT &&
+		    pack_tokens(outs, to, &document, id, from, piece[i].end, f) != FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
+/* Whether an output takes some piece of the document: it is ours, and does not have it. */
+static bool
+wants(const struct part_outputs *outs, size_t at, const struct split_piece *piece, size_t pieces_n,
+    const struct pack_document *d)
+{
+	const struct part_output *to = &outs->output[at];
+	bool any = false;
+
+	for (size_t i = 0; i < pieces_n; i++)
+		any = any || piece[i].set == at % SETS_COUNT;
+	return any && to->open && d->place.document >= to->first_document;
+}
+
+enum fail_code
+part_outputs_add(struct part_outputs *outs, size_t domain, const struct split_piece *piece,
+    size_t pieces_n, const struct pack_document *d, const uint32_t *id, struct failure *f)
+{
+	bool any = false;
+
+	assert((domain + 1) * SETS_COUNT <= outs->n);
+	assert(d->n >= 1);
+	assert(outs->writer != NULL);
+	for (size_t at = domain * SETS_COUNT; at < (domain + 1) * SETS_COUNT; at++) {
+		if (!wants(outs, at, piece, pieces_n, d))
+			continue;
+		assert(pieces_n == 1 || outs->output[at].packing == SEQUENCE_CONCAT);
+		any = true;
+		if (add_to_set(outs, at, piece, pieces_n, d, id, f) != FAIL_NONE)
+			return f->code;
+	}
+	outs->workers.progress->documents += any;
+	return FAIL_NONE;
 }
 
 enum fail_code

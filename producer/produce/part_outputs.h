@@ -46,6 +46,7 @@
 #include "common/base/names.h"
 #include "common/base/stop.h"
 #include "common/config/config.h"
+#include "producer/document/split.h"
 #include "producer/input/input.h"
 #include "producer/pack/pack.h"
 #include "producer/produce/part_progress.h"
@@ -110,12 +111,14 @@ enum fail_code part_outputs_give_up(struct part_outputs *outs, size_t i, struct 
 enum fail_code part_outputs_may_give_up(const struct part_outputs *outs, struct failure *f);
 
 /*
- * Adds a document, in the order of the input, to the set of domain `domain` (index in
- * part_outputs_options.domain). d->place needs no counts. Publishes other sequences where there is
- * no room for its own. FAIL_DATA: a resume expects another document here.
+ * Adds a document, in the order of the input, piece by piece to the sets of domain `domain` (index
+ * in part_outputs_options.domain). Only concat takes a document in pieces. d->place needs no
+ * counts. Publishes other sequences where there is no room for its own. FAIL_DATA: a resume expects
+ * another document here.
  */
-enum fail_code part_outputs_add(struct part_outputs *outs, size_t domain, enum names_set set,
-    const struct pack_document *d, const uint32_t *id, struct failure *f);
+enum fail_code part_outputs_add(struct part_outputs *outs, size_t domain,
+    const struct split_piece *piece, size_t pieces_n, const struct pack_document *d,
+    const uint32_t *id, struct failure *f);
 
 /* Publishes a reject. r->count is set here. */
 enum fail_code part_outputs_reject(

@@ -106,7 +106,8 @@ tokenise(struct text_job *j, struct worker_memory *m, const struct router_result
 	d->verdict = TEXT_JOB_DOCUMENT;
 	d->domain = r->domain;
 	d->garbled = r->garbled;
-	d->set = split_set(r->text, r->n, j->context->split[r->domain]);
+	if (split_needs_hash(&j->context->split[r->domain]))
+		d->hash = split_hash(r->text, r->n);
 	d->first = j->tokens.n;
 	if (prompt_n > 0 &&
 	    encoder_encode_valid(m->encoder, r->text, prompt_n, &j->tokens, f) != FAIL_NONE)
@@ -122,33 +123,22 @@ tokenise(struct text_job *j, struct worker_memory *m, const struct router_result
 	return end_document(j, r, d, f);
 }
 
-/* Whether the set depends on the document. */
-static bool
-is_split(const uint32_t parts[static SETS_COUNT])
-{
-	unsigned some = 0;
-
-	for (int i = 0; i < SETS_COUNT; i++)
-		some += parts[i] > 0;
-	return some > 1;
-}
-
-/* The set of id[n] by the text that it stands for: tokens and text of one document go together. */
+/* The hash of id[n] by the text that it stands for: tokens and text of a document go together. */
 static enum fail_code
-choose_set(const struct text_job *j, struct worker_memory *m, const uint32_t *id, size_t n,
+take_hash(const struct text_job *j, struct worker_memory *m, const uint32_t *id, size_t n,
     struct text_job_document *d, struct failure *f)
 {
-	const uint32_t *parts = j->context->split[d->domain];
-
+	if (!split_needs_hash(&j->context->split[d->domain]))
+		return FAIL_NONE;
 	m->text.n = 0;
-	for (size_t i = 0; i < n && is_split(parts); i++) {
+	for (size_t i = 0; i < n; i++) {
 		size_t bytes_n = 0;
 		const uint8_t *bytes = tokenizer_bytes(j->context->tokenizer, id[i], &bytes_n);
 
 		if (buffer_add(&m->text, bytes, bytes_n, f) != FAIL_NONE)
 			return f->code;
 	}
-	d->set = split_set(m->text.n == 0 ? "" : (const char *)m->text.bytes, m->text.n, parts);
+	d->hash = split_hash(m->text.n == 0 ? "" : (const char *)m->text.bytes, m->text.n);
 	return FAIL_NONE;
 }
 
@@ -162,7 +152,7 @@ take_tokens(struct text_job *j, struct worker_memory *m, const struct chunk_reco
 	d->verdict = TEXT_JOB_DOCUMENT;
 	d->first = j->tokens.n;
 	d->n = n + 1;
-	if (choose_set(j, m, id, n, d, f) != FAIL_NONE ||
+	if (take_hash(j, m, id, n, d, f) != FAIL_NONE ||
 	    token_buffer_reserve(&j->tokens, n + 1, f) != FAIL_NONE)
 		return f->code;
 	if (n > 0)
@@ -214,7 +204,7 @@ take_ids(struct text_job *j, struct worker_memory *m, const struct router_result
 		return f->code;
 	id = j->tokens.id + d->first;
 	text_n = n > 0 && id[n - 1] == eos ? n - 1 : n;
-	if (choose_set(j, m, id, text_n, d, f) != FAIL_NONE)
+	if (take_hash(j, m, id, text_n, d, f) != FAIL_NONE)
 		return f->code;
 	if (r->no_loss.bytes != NULL &&
 	    token_record_mark(r->no_loss.bytes, r->no_loss.n, PACK_NO_LOSS, id, n, f) != FAIL_NONE)

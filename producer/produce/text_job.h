@@ -1,10 +1,10 @@
 /*
  * text_job.h -- a worker's job: the records of one chunk become documents of tokens.
  *
- * Done, a job holds its documents in the order of their records, each with its domain, set and
- * tokens (eos included), or the reason why it is none. What is tokens already gets its eos; its set
- * is that of the text that they stand for, so that a document is in the same set whether it comes
- * as text or as tokens (unless the tokenizer normalises).
+ * Done, a job holds its documents in the order of their records, each with its domain, hash and
+ * tokens (eos included), or the reason why it is none. What is tokens already gets its eos; its
+ * hash is that of the text that they stand for, so that a document is in the same set whether it
+ * comes as text or as tokens (unless the tokenizer normalises).
  *
  * All tokens of a job lie in one buffer, all kept fields in another: a chunk has thousands of
  * documents, and two allocations that grow are cheaper than thousands.
@@ -15,7 +15,6 @@
 #define PRODUCER_PRODUCE_TEXT_JOB_H
 
 #include "common/base/buffer.h"
-#include "common/base/names.h"
 #include "producer/encoder/encoder.h"
 #include "producer/input/chunk.h"
 #include "producer/produce/worker.h"
@@ -24,9 +23,9 @@ enum text_job_verdict { TEXT_JOB_DOCUMENT, TEXT_JOB_UNMATCHED, TEXT_JOB_REJECT }
 
 struct text_job_document {
 	enum text_job_verdict verdict;
-	size_t record; /* index in the chunk */
-	size_t domain; /* index among the router's domains */
-	enum names_set set;
+	size_t record;   /* index in the chunk */
+	size_t domain;   /* index among the router's domains */
+	uint64_t hash;   /* by which it is split; 0: nothing depends on it */
 	bool garbled;    /* as the router says */
 	size_t first, n; /* its tokens in the job's buffer; a prompt's have PACK_NO_LOSS */
 	size_t keep_first, keep_n; /* in the job's `keep` */

@@ -15,6 +15,7 @@
 #include "common/base/names.h"
 #include "common/record/frame.h"
 #include "producer/document/router.h"
+#include "producer/document/split.h"
 #include "producer/encoder/encoder.h"
 #include "producer/produce/pool.h"
 #include "producer/tokenizer/tokenizer.h"
@@ -23,9 +24,9 @@
 struct worker_context {
 	const struct tokenizer *tokenizer;
 	const struct router *router;
-	const uint32_t (*split)[SETS_COUNT]; /* of each domain; one part where a set is given */
-	const bool *reject_long;             /* of each domain: documents over S+1 tokens */
-	unsigned width;                      /* of a token in a frame */
+	const struct split *split; /* of each domain; one part where a set is given */
+	const bool *reject_long;   /* of each domain: documents over S+1 tokens */
+	unsigned width;            /* of a token in a frame */
 	uint32_t sequence_length;
 };
 

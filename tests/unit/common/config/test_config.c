@@ -521,6 +521,37 @@ test_a_split_is_three_parts_of_which_one_counts(void **unused)
 }
 
 static void
+test_a_unit_of_the_split_has_an_effect(void **unused)
+{
+#define NO_EFFECT                                                                                  \
+	"split_unit: tokens has no effect: no domain is split in several sets and has packing: "   \
+	"concat, which alone cuts documents"
+	static const struct row rows[] = {
+	    {3, "sequence_length: 8\nsplit: 8,1,1\nsplit_unit: bytes",
+		"5: split_unit: unknown value: bytes (documents, tokens)"},
+	    {3, "sequence_length: 8\nsplit_unit: tokens", "4: " NO_EFFECT},
+	    {3, "sequence_length: 8\nsplit: 8,0,0\nsplit_unit: tokens", "5: " NO_EFFECT},
+	    {3, "sequence_length: 8\nsplit: 8,1,1\nsplit_piece: 100",
+		"5: split_piece: has no effect without split_unit: tokens, under which documents "
+		"have pieces"},
+	};
+	struct config *c;
+	struct failure f;
+
+	(void)unused;
+	ASSERT_REFUSED(rows);
+	assert_int_equal(open_with(&c, 3,
+			     "sequence_length: 8\nsplit: 8,1,1\nsplit_unit: tokens\n"
+			     "split_piece: 100",
+			     &f),
+	    FAIL_NONE);
+	assert_int_equal(config_split_piece(c, &c->domains[0]), 100);
+	c->domains[0].packing = SEQUENCE_NONE;
+	assert_int_equal(config_split_piece(c, &c->domains[0]), 0);
+	config_close(c);
+}
+
+static void
 test_weights_are_finite_and_one_is_positive(void **unused)
 {
 	static const struct row rows[] = {
@@ -1049,6 +1080,7 @@ main(void)
 	    cmocka_unit_test(test_values_that_are_no_values_say_what_is_allowed),
 	    cmocka_unit_test(test_a_long_value_is_cut_between_characters),
 	    cmocka_unit_test(test_a_split_is_three_parts_of_which_one_counts),
+	    cmocka_unit_test(test_a_unit_of_the_split_has_an_effect),
 	    cmocka_unit_test(test_weights_are_finite_and_one_is_positive),
 	    cmocka_unit_test(test_reserved_names_are_refused),
 	    cmocka_unit_test(test_a_domain_has_one_source),

@@ -15,6 +15,7 @@ struct setting {
 
 static const struct setting settings[] = {
     {"sequence_length", 3, "sequence_length:", ""},
+    {"split_piece", 3, "sequence_length: 8\nsplit: 8,1,1\nsplit_unit: tokens\nsplit_piece:", ""},
     {"max_document_bytes", 3, "sequence_length: 8\nmax_document_bytes:", ""},
     {"max_rejects", 3, "sequence_length: 8\nmax_rejects:", ""},
     {"topics.replication", 3, "sequence_length: 8\ntopics: {replication:", "}"},

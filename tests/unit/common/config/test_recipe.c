@@ -56,6 +56,10 @@ static const struct {
     {3, "sequence_length: 16", "sequence_length: \"8\" in the log, \"16\" in the file", ""},
     {3, "sequence_length: 8\nsplit: 98,1,1", "split: \"1,0,0\" in the log, \"98,1,1\" in the file",
 	""},
+    {3, "sequence_length: 8\nsplit: 98,1,1\nsplit_unit: tokens",
+	"split: \"1,0,0\" in the log, \"98,1,1\" in the file; split_unit: nothing in the log, "
+	"\"tokens\" in the file",
+	""},
     {3, "sequence_length: 8\nutf8: strict", "utf8: \"replace\" in the log, \"strict\" in the file",
 	""},
     {3, "sequence_length: 8\nmax_document_bytes: 1MB",
@@ -122,6 +126,31 @@ a_split_does_not_count_where_there_are_files_for_validation(void **state)
 	assert_string_equal(d.source, "valid: [\"v\"] in the log, nothing in the file");
 	/* And who adds such files has changed them, not the split. */
 	d = compare(present, logged);
+	assert_string_equal(d.kind,
+	    "valid: nothing in the log, [\"v\"] in the file, which take the place of split");
+	free(present);
+	free(logged);
+}
+
+static void
+the_unit_of_a_split_counts_with_the_split(void **state)
+{
+	static const char tokens[] = "sequence_length: 8\nsplit: 8,1,1\nsplit_unit: tokens";
+	char *logged = recipe_with(3, tokens, &tokenizer);
+	char *present = recipe_with(
+	    3, "sequence_length: 8\nsplit: 8,1,1\nsplit_unit: tokens\nsplit_piece: 9", &tokenizer);
+	struct recipe_differences d = compare(logged, present);
+
+	(void)state;
+	assert_string_equal(d.kind, "split_piece: \"4096\" in the log, \"9\" in the file");
+	free(present);
+	present = recipe_with(3, "sequence_length: 8\nsplit: 8,1,1", &tokenizer);
+	d = compare(logged, present);
+	assert_string_equal(d.kind, "split_unit: \"tokens\" in the log, nothing in the file");
+	free(present);
+	/* Files for validation take the place of the split, with its unit. */
+	present = recipe_with(8, "    train: [b.jsonl, a.jsonl]\n    valid: v", &tokenizer);
+	d = compare(logged, present);
 	assert_string_equal(d.kind,
 	    "valid: nothing in the log, [\"v\"] in the file, which take the place of split");
 	free(present);
@@ -229,6 +258,7 @@ main(void)
 	    cmocka_unit_test(a_recipe_has_what_defines_the_records),
 	    cmocka_unit_test(each_change_is_named),
 	    cmocka_unit_test(a_split_does_not_count_where_there_are_files_for_validation),
+	    cmocka_unit_test(the_unit_of_a_split_counts_with_the_split),
 	    cmocka_unit_test(a_tokenizer_counts_where_both_know_it),
 	    cmocka_unit_test(a_command_is_not_in_it),
 	    cmocka_unit_test(long_lists_are_hashed),
