@@ -422,6 +422,25 @@ file_list_find(const struct file_list *l, const char *name)
 	return found == NULL ? l->n : (size_t)(found - l->file);
 }
 
+enum fail_code
+file_list_look(
+    const char *folder, const char *name, uint64_t *size_bytes, bool *there, struct failure *f)
+{
+	struct stat st;
+	char *path;
+	int rc;
+
+	if (file_list_path(&path, folder, name, f) != FAIL_NONE)
+		return f->code;
+	rc = stat(path, &st);
+	free(path);
+	if (rc != 0 && errno != ENOENT)
+		return fail_errno(f, FAIL_IO, "file %s: cannot be looked at", name);
+	*there = rc == 0;
+	*size_bytes = rc == 0 ? (uint64_t)st.st_size : 0;
+	return FAIL_NONE;
+}
+
 void
 file_list_close(struct file_list *l)
 {

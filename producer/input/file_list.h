@@ -23,6 +23,7 @@
 #ifndef PRODUCER_INPUT_FILE_LIST_H
 #define PRODUCER_INPUT_FILE_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -85,5 +86,9 @@ uint64_t file_list_bytes(const struct file_list *l, size_t n);
 
 /* The path of `name` for open(), seen from here. Gives *out (free). */
 enum fail_code file_list_path(char **out, const char *folder, const char *name, struct failure *f);
+
+/* How large `name` is; *there = false: there is no such file. FAIL_IO: that cannot be seen. */
+enum fail_code file_list_look(
+    const char *folder, const char *name, uint64_t *size_bytes, bool *there, struct failure *f);
 
 #endif

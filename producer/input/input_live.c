@@ -122,19 +122,23 @@ input_live_close(struct input_live *l)
 	if (l == NULL)
 		return;
 	watch_close(l->watch);
+	live_scan_close(&l->scan);
 	free(l);
 }
 
 /* ---- reading ---- */
 
 static enum fail_code
-open_portion(struct input *in, const struct live_order_portion *p, struct failure *f)
+open_portion(struct input *in, size_t portion, struct failure *f)
 {
-	const struct live_order *order = in->live->o.order;
+	struct live_order *order = in->live->o.order;
+	const struct live_order_portion *p = &order->portion[portion];
+	bool there;
 
-	if (live_scan_check(in->folder, order, p, f) != FAIL_NONE)
+	if (live_scan_find(&in->live->scan.now, order, portion, &there, f) != FAIL_NONE ||
+	    live_scan_check(&in->live->scan.now, order, p, f) != FAIL_NONE)
 		return f->code;
-	return input_open_stream(in, order->file[p->file].name, f);
+	return input_open_stream(in, live_scan_name(order, p), f);
 }
 
 /* The marks of the portion at hand: [*n]. They come in the order of the portions. */
@@ -225,9 +229,11 @@ read_lines(struct input *in, const struct live_order_portion *p, struct failure 
 }
 
 static enum fail_code
-read_portion(struct input *in, const struct live_order_portion *p, struct failure *f)
+read_portion(struct input *in, size_t portion, struct failure *f)
 {
-	if (input_check_stopped(in, f) != FAIL_NONE || open_portion(in, p, f) != FAIL_NONE)
+	const struct live_order_portion *p = &in->live->o.order->portion[portion];
+
+	if (input_check_stopped(in, f) != FAIL_NONE || open_portion(in, portion, f) != FAIL_NONE)
 		return f->code;
 	return p->whole ? read_whole(in, p, f) : read_lines(in, p, f);
 }
@@ -244,8 +250,7 @@ read_portions(struct input *in, struct failure *f)
 		size_t n;
 		const struct record_mark *mark = marks_here(l, &n);
 
-		if (!live_order_is_lost(r, l->at) &&
-		    read_portion(in, &r->portion[l->at], f) != FAIL_NONE)
+		if (!live_order_is_lost(r, l->at) && read_portion(in, l->at, f) != FAIL_NONE)
 			return f->code;
 		while (n > 0)
 			record_cutter_raise(in->cutter, mark[--n].document);

@@ -75,7 +75,8 @@ live_order_file(
 		return f->code;
 	slot = find_slot(r, name, name_n);
 	if (*slot == 0) {
-		struct live_order_file fresh = {.last = LIVE_ORDER_NONE};
+		struct live_order_file fresh = {
+		    .last = LIVE_ORDER_NONE, .after = LIVE_ORDER_NONE, .now_at = LIVE_ORDER_NONE};
 
 		if (r->files_n == r->files_room && grow_files(r, f) != FAIL_NONE)
 			return f->code;
@@ -132,7 +133,7 @@ void
 live_order_settle(struct live_order *r)
 {
 	for (size_t i = 0; i < r->files_n; i++) {
-		r->file[i].last = LIVE_ORDER_NONE;
+		r->file[i].last = r->file[i].after = r->file[i].now_at = LIVE_ORDER_NONE;
 		r->file[i].lost = false;
 	}
 	for (size_t i = 0; i < r->n; i++) {
@@ -141,6 +142,17 @@ live_order_settle(struct live_order *r)
 		file->last = i;
 		file->lost = file->lost || r->portion[i].byte == r->portion[i].end;
 	}
+}
+
+size_t
+live_order_behind(const struct live_order *r, size_t file)
+{
+	size_t last = r->file[file].last, after = r->file[file].after;
+
+	assert(file < r->files_n);
+	if (last == LIVE_ORDER_NONE || after == LIVE_ORDER_NONE)
+		return last == LIVE_ORDER_NONE ? after : last;
+	return r->portion[after].end > r->portion[last].end ? after : last;
 }
 
 struct live_order_portion

@@ -43,6 +43,12 @@
  * So a mark for each place that was published says what the index there is at least (record_mark).
  * Indices rise with the places, and where somebody continues they are those of the run before.
  *
+ * Files that are renamed.  A name that is new and whose bytes are those that were read of a file which
+ * is gone is that file (live_scan.h): it is read on behind them, under its new name. Where a portion
+ * has to be read again, its records keep the old one.
+ *
+ *     portions   0 app.jsonl [0,70)     1 app.jsonl.1 [70,81)     renamed, with a last line behind 70
+ *
  * Proof that a file is still what was read: each portion has the hash of its last
  * LIVE_ORDER_TAIL_BYTES. To hash all of it would cost reading all of it at each start.
  *
@@ -71,6 +77,10 @@ struct live_order_file {
 	size_t last; /* portion that was read of it last; LIVE_ORDER_NONE */
 	bool lost;   /* an empty portion says so */
 	/* Of the process that runs, filled in by live_scan.c; 0 where nothing is known yet. */
+	size_t after;  /* portion of a file that was renamed to this one: read on behind it */
+	size_t now_at; /* file under whose name this one is now, if it was renamed */
+	uint64_t seen; /* number of the look that saw it last */
+	bool twin;     /* a second name of another file, and reported */
 	uint64_t inode, device;
 	uint64_t scanned;     /* no line ends between the last portion and this byte */
 	uint64_t line_next;   /* the line that begins behind the last portion */
@@ -105,6 +115,9 @@ void live_order_settle(struct live_order *r);
 
 /* Forgets all portions. */
 void live_order_reset(struct live_order *r);
+
+/* The portion behind which a file is read on: LIVE_ORDER_NONE for its start. */
+size_t live_order_behind(const struct live_order *r, size_t file);
 
 /* The empty portion that gives up a file of which something was read. */
 struct live_order_portion live_order_loss(const struct live_order *r, size_t file);

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/text.h"
 #include "producer/input/chunk.h"
 #include "producer/input/stream.h"
@@ -23,6 +24,13 @@ enum { SLICE_BYTES = 64 << 10 };
 	"it "                                                                                      \
 	"was; or move it where no pattern matches it (else it is new, and published again), and "  \
 	"`riffle produce DOMAIN --skip-missing` continues without what was not published of it"
+
+#define NAMES                                                                                      \
+	": a live domain knows a file by its name. Give the new one a name that no file had; of "  \
+	"logs that "                                                                               \
+	"are rotated let the pattern match names that stay (logrotate: `dateext`, and "            \
+	"app.jsonl-* "                                                                             \
+	"as the pattern)"
 
 /* Opens a file for looking into it. *fd = -1: it has gone meanwhile. */
 static enum fail_code
@@ -88,25 +96,12 @@ check_tail(int fd, const char *name, const struct live_order_portion *p, struct 
 	    p->end);
 }
 
-enum fail_code
-live_scan_check(const char *folder, const struct live_order *r, const struct live_order_portion *p,
-    struct failure *f)
+const char *
+live_scan_name(const struct live_order *r, const struct live_order_portion *p)
 {
-	const char *name = r->file[p->file].name;
-	enum fail_code code;
-	int fd;
+	size_t file = r->file[p->file].now_at;
 
-	if (open_file(folder, name, &fd, f) != FAIL_NONE)
-		return f->code;
-	if (fd < 0)
-		return fail(f, FAIL_IO,
-		    "file %s: is gone, and has to be read again from byte %" PRIu64
-		    ": not all that is made of it was published. Put it back; or `riffle produce "
-		    "DOMAIN --skip-missing` continues without what was not published of it",
-		    name, p->byte);
-	code = check_tail(fd, name, p, f);
-	close(fd);
-	return code;
+	return r->file[file == LIVE_ORDER_NONE ? p->file : file].name;
 }
 
 /* The byte behind the last LF of [from, size); `from` where there is none. */
@@ -216,9 +211,9 @@ begin_lines(
 
 	assert(index < r->files_n);
 	*p = (struct live_order_portion){.file = index, .line = 1};
-	if (file->last == LIVE_ORDER_NONE)
+	if (live_order_behind(r, index) == LIVE_ORDER_NONE)
 		return FAIL_NONE;
-	last = &r->portion[file->last];
+	last = &r->portion[live_order_behind(r, index)];
 	if (check_tail(fd, file->name, last, f) != FAIL_NONE ||
 	    read_at(fd, file->name, last->end - 1, &before, 1, f) != FAIL_NONE)
 		return f->code;
@@ -269,11 +264,18 @@ take_lines(struct live_scan *s, struct live_order *r, size_t index, int fd, uint
 
 /* A file that was read must be the same file, no shorter, and, if it is whole, no longer. */
 static enum fail_code
-check_file(const struct live_order *r, const struct live_order_file *file,
-    const struct file_list_entry *e, struct failure *f)
+check_file(
+    const struct live_order *r, size_t index, const struct file_list_entry *e, struct failure *f)
 {
-	const struct live_order_portion *p = &r->portion[file->last];
+	const struct live_order_file *file = &r->file[index];
+	const struct live_order_portion *p = &r->portion[live_order_behind(r, index)];
 
+	if (file->now_at != LIVE_ORDER_NONE && r->file[file->now_at].inode != 0 &&
+	    r->file[file->now_at].inode != e->inode)
+		return fail(f, FAIL_DATA,
+		    "file %s: was renamed to %s after it was read, and another file has its name "
+		    "now" NAMES,
+		    e->name, r->file[file->now_at].name);
 	if (file->lost)
 		return fail(f, FAIL_DATA,
 		    "file %s: was given up (--skip-missing), and is there again: rename it; it is "
@@ -299,14 +301,125 @@ check_file(const struct live_order *r, const struct live_order_file *file,
 
 /* Whether there may be something behind what was read. */
 static bool
-is_of_interest(const struct live_scan *s, const struct live_order *r,
-    const struct live_order_file *file, uint64_t size)
+is_of_interest(const struct live_scan *s, const struct live_order *r, size_t index, uint64_t size)
 {
-	uint64_t end = file->last == LIVE_ORDER_NONE ? 0 : r->portion[file->last].end;
+	const struct live_order_file *file = &r->file[index];
+	size_t behind = live_order_behind(r, index);
 
-	if (file->last != LIVE_ORDER_NONE && r->portion[file->last].whole)
+	if (behind != LIVE_ORDER_NONE && r->portion[behind].whole)
 		return false;
-	return size > end && (s->last || size > file->scanned || file->quiet_bytes > 0);
+	return size > (behind == LIVE_ORDER_NONE ? 0 : r->portion[behind].end) &&
+	       (s->last || size > file->scanned || file->quiet_bytes > 0);
+}
+
+/* ---- files that were renamed ---- */
+
+static int
+compare_late_first(const void *a, const void *b)
+{
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* Lists, as portions, what was read last of the files that this look has not seen. */
+static enum fail_code
+list_gone(struct live_scan *s, const struct live_order *r, struct failure *f)
+{
+	size_t *room = realloc(s->gone, (r->files_n + 1) * sizeof(*room));
+
+	if (room == NULL)
+		return fail_memory(f);
+	s->gone = room;
+	s->gone_n = 0;
+	s->gone_listed = true;
+	for (size_t i = 0; i < r->files_n; i++) {
+		const struct live_order_file *file = &r->file[i];
+
+		if (file->seen != s->looks && file->last != LIVE_ORDER_NONE && !file->lost)
+			s->gone[s->gone_n++] = file->last;
+	}
+	qsort(s->gone, s->gone_n, sizeof(*s->gone), compare_late_first);
+	return FAIL_NONE;
+}
+
+/* Whether equal bytes would prove that a file which is gone is this one. */
+static bool
+would_prove(
+    const struct live_order *r, const struct live_order_portion *p, size_t index, uint64_t size)
+{
+	const struct live_order_file *was = &r->file[p->file], *is = &r->file[index];
+
+	if (was->now_at == index)
+		return true;
+	if (was->inode != 0 && was->inode == is->inode && was->device == is->device)
+		return true;
+	return p->end >= LIVE_RENAMED_BYTES || (was->inode == 0 && p->end == size);
+}
+
+/* Whether the open file has the bytes of a portion, where they were. */
+static enum fail_code
+holds(const struct live_order_portion *p, int fd, const char *name, bool *does, struct failure *f)
+{
+	uint64_t hash;
+
+	*does = false;
+	if (hash_tail(fd, name, p->byte, p->end, &hash, f) != FAIL_NONE)
+		return f->code;
+	*does = hash == p->hash;
+	return FAIL_NONE;
+}
+
+static void
+adopt(struct live_order *r, size_t index, size_t portion)
+{
+	const struct live_order_portion *p = &r->portion[portion];
+	struct live_order_file *file = &r->file[index];
+
+	r->file[p->file].now_at = index;
+	r->file[p->file].inode = file->inode;
+	r->file[p->file].device = file->device;
+	file->now_at = LIVE_ORDER_NONE; /* it may have had this name before */
+	log_warning("input: INPUT-RENAMED file %s is %s now, by its bytes: the %" PRIu64
+		    " that were read of it are not read again",
+	    r->file[p->file].name, file->name, p->end);
+	file->after = portion;
+	if (live_order_behind(r, index) == portion)
+		file->line_next = file->scanned = 0;
+}
+
+/* Looks whether the file, of which something is new, is one that was read and is gone. */
+static enum fail_code
+find_former(struct live_scan *s, struct live_order *r, size_t index, int fd, uint64_t size,
+    struct failure *f)
+{
+	size_t behind, best = LIVE_ORDER_NONE, tried = 0;
+
+	if (!s->gone_listed && list_gone(s, r, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < s->gone_n; i++) {
+		const struct live_order_portion *p = &r->portion[s->gone[i]];
+		size_t now_at = r->file[p->file].now_at;
+		bool does;
+
+		behind = live_order_behind(r, index);
+		if (now_at != LIVE_ORDER_NONE && now_at != index &&
+		    r->file[now_at].seen == s->looks)
+			continue; /* it is another one */
+		if (p->end > size || (p->end < size && tried++ >= LIVE_RENAMED_MAX) ||
+		    (p->whole && p->end != size) ||
+		    (behind != LIVE_ORDER_NONE && p->end <= r->portion[behind].end))
+			continue;
+		if (!would_prove(r, p, index, size))
+			continue;
+		if (holds(p, fd, r->file[index].name, &does, f) != FAIL_NONE)
+			return f->code;
+		if (does && (best == LIVE_ORDER_NONE || p->end > r->portion[best].end))
+			best = s->gone[i];
+	}
+	if (best != LIVE_ORDER_NONE)
+		adopt(r, index, best);
+	return FAIL_NONE;
 }
 
 static enum fail_code
@@ -321,22 +434,250 @@ take_file(
 
 	if (live_order_file(r, e->name, strlen(e->name), &index, f) != FAIL_NONE)
 		return f->code;
-	if (r->file[index].last != LIVE_ORDER_NONE &&
-	    check_file(r, &r->file[index], e, f) != FAIL_NONE)
+	if (live_order_behind(r, index) != LIVE_ORDER_NONE &&
+	    check_file(r, index, e, f) != FAIL_NONE)
 		return f->code;
 	r->file[index].inode = e->inode;
 	r->file[index].device = e->device;
-	if (!is_of_interest(s, r, &r->file[index], e->size_bytes))
+	r->file[index].now_at = LIVE_ORDER_NONE; /* it has its name, or has it again */
+	if (r->file[index].twin || !is_of_interest(s, r, index, e->size_bytes))
 		return FAIL_NONE;
 	code = open_file(s->now.folder, e->name, &fd, f);
 	if (code != FAIL_NONE || fd < 0)
 		return code;
-	if (!whole && r->file[index].last == LIVE_ORDER_NONE)
+	code = find_former(s, r, index, fd, e->size_bytes, f);
+	if (code == FAIL_NONE && !whole && live_order_behind(r, index) == LIVE_ORDER_NONE)
 		code = is_compressed(fd, e->name, e->size_bytes, &whole, f);
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE && is_of_interest(s, r, index, e->size_bytes))
 		code = whole ? take_whole(s, r, index, fd, e->size_bytes, f)
 			     : take_lines(s, r, index, fd, e->size_bytes, f);
 	close(fd);
+	return code;
+}
+
+static int
+compare_inodes(const void *a, const void *b)
+{
+	const struct file_list_entry *x = *(const struct file_list_entry *const *)a;
+	const struct file_list_entry *y = *(const struct file_list_entry *const *)b;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	if (x->inode != y->inode)
+		return x->inode < y->inode ? -1 : 1;
+	return x < y ? -1 : x > y; /* by name, as the list is */
+}
+
+static size_t
+index_of(const struct live_order *r, const struct file_list_entry *e)
+{
+	return live_order_find_file(r, e->name, strlen(e->name));
+}
+
+/* Of the names of one file: the one of which something was read is read on, else the first. */
+static void
+note_twins(struct live_order *r, const struct file_list_entry *const *name, size_t n)
+{
+	size_t stays = 0;
+
+	assert(n > 0);
+	while (stays < n && live_order_behind(r, index_of(r, name[stays])) == LIVE_ORDER_NONE)
+		stays++;
+	if (stays == n)
+		stays = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t index = index_of(r, name[i]);
+		bool twin = i != stays && live_order_behind(r, index) == LIVE_ORDER_NONE;
+
+		if (twin && !r->file[index].twin)
+			log_warning("input: INPUT-LINK file %s is the same file as %s: it is read "
+				    "under that name alone",
+			    name[i]->name, name[stays]->name);
+		r->file[index].twin = twin;
+	}
+}
+
+/* Notes which files this look sees, and which of them are second names of others. */
+static enum fail_code
+note_files(
+    struct live_scan *s, struct live_order *r, const struct file_list *list, struct failure *f)
+{
+	const struct file_list_entry **sorted = malloc((list->n + 1) * sizeof(*sorted));
+	bool any_new = false;
+
+	if (sorted == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < list->n; i++) {
+		size_t index;
+
+		sorted[i] = &list->file[i];
+		if (live_order_file(r, list->file[i].name, strlen(list->file[i].name), &index, f) !=
+		    FAIL_NONE) {
+			free(sorted);
+			return f->code;
+		}
+		r->file[index].seen = s->looks;
+		any_new = any_new || live_order_behind(r, index) == LIVE_ORDER_NONE;
+	}
+	if (any_new)
+		qsort(sorted, list->n, sizeof(*sorted), compare_inodes);
+	for (size_t i = 0, n; any_new && i < list->n; i += n) {
+		for (n = 1; i + n < list->n && sorted[i + n]->inode == sorted[i]->inode &&
+			    sorted[i + n]->device == sorted[i]->device;)
+			n++;
+		note_twins(r, &sorted[i], n);
+	}
+	free(sorted);
+	return FAIL_NONE;
+}
+
+/* Whether the file of this name has the bytes of the portion, where they were. */
+static enum fail_code
+name_holds(const struct file_list_now *now, const struct live_order_portion *p,
+    const struct file_list_entry *e, bool *does, struct failure *f)
+{
+	enum fail_code code;
+	int fd;
+
+	*does = false;
+	if (e->size_bytes < p->end || (p->whole && e->size_bytes != p->end))
+		return FAIL_NONE;
+	code = open_file(now->folder, e->name, &fd, f);
+	if (code != FAIL_NONE || fd < 0)
+		return code;
+	code = holds(p, fd, e->name, does, f);
+	close(fd);
+	return code;
+}
+
+/* The file of a portion was changed: says so where a new one has what was read of it. */
+static enum fail_code
+fail_changed(const struct file_list_now *now, const struct live_order *r,
+    const struct live_order_portion *p, const char *name, struct failure *f)
+{
+	struct failure ignored;
+	struct file_list *list;
+	bool found = false;
+
+	if (file_list_scan(&list, now, &ignored) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < list->n && !found; i++) {
+		const struct file_list_entry *e = &list->file[i];
+		size_t index = index_of(r, e);
+
+		if (index != LIVE_ORDER_NONE && live_order_behind(r, index) != LIVE_ORDER_NONE)
+			continue;
+		found = name_holds(now, p, e, &found, &ignored) == FAIL_NONE && found;
+		if (found)
+			fail(f, FAIL_DATA,
+			    "file %s: was renamed to %s after it was read, and another file has "
+			    "its name now" NAMES,
+			    name, e->name);
+	}
+	file_list_close(list);
+	return f->code;
+}
+
+enum fail_code
+live_scan_check(const struct file_list_now *now, const struct live_order *r,
+    const struct live_order_portion *p, struct failure *f)
+{
+	const char *name = live_scan_name(r, p);
+	enum fail_code code;
+	int fd;
+
+	if (open_file(now->folder, name, &fd, f) != FAIL_NONE)
+		return f->code;
+	if (fd < 0)
+		return fail(f, FAIL_IO,
+		    "file %s: is gone, and has to be read again from byte %" PRIu64
+		    ": not all that is made of it was published. Put it back; or `riffle produce "
+		    "DOMAIN --skip-missing` continues without what was not published of it",
+		    name, p->byte);
+	code = check_tail(fd, name, p, f);
+	close(fd);
+	return code == FAIL_DATA ? fail_changed(now, r, p, name, f) : code;
+}
+
+/* Warns where a file that the last look saw has a name now that is another partition's. */
+static enum fail_code
+warn_elsewhere(const struct live_scan *s, const struct live_order *r, const struct file_list *all,
+    const struct live_order_file *file, struct failure *f)
+{
+	const struct live_order_portion *p = &r->portion[file->last];
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct file_list_entry *e = &all->file[i];
+		size_t index = index_of(r, e);
+		bool same = file->inode == e->inode && file->device == e->device, does;
+
+		if ((index != LIVE_ORDER_NONE && r->file[index].seen == s->looks) ||
+		    (!same && (file->inode != 0 || e->size_bytes != p->end)))
+			continue;
+		if (name_holds(&s->now, p, e, &does, f) != FAIL_NONE)
+			return f->code;
+		if (does)
+			log_warning("input: INPUT-RENAMED file %s is %s now, which is another "
+				    "partition's: it is published again there. Where a domain has "
+				    "partitions its files must keep their names",
+			    file->name, e->name);
+	}
+	return FAIL_NONE;
+}
+
+/* Looks into the other partitions for the files that were read and that the last look saw. */
+static enum fail_code
+look_elsewhere(const struct live_scan *s, const struct live_order *r, struct failure *f)
+{
+	struct file_list_now all = s->now;
+	struct file_list *list = NULL;
+	enum fail_code code = FAIL_NONE;
+
+	all.partition = 0;
+	all.partitions = 1;
+	for (size_t i = 0; i < r->files_n && s->now.partitions > 1 && code == FAIL_NONE; i++) {
+		const struct live_order_file *file = &r->file[i];
+		size_t now_at = file->now_at;
+
+		if (file->last == LIVE_ORDER_NONE || file->lost || file->seen + 1 != s->looks ||
+		    (now_at != LIVE_ORDER_NONE && r->file[now_at].seen == s->looks))
+			continue;
+		if (list == NULL)
+			code = file_list_scan(&list, &all, f);
+		if (code == FAIL_NONE)
+			code = warn_elsewhere(s, r, list, file, f);
+	}
+	file_list_close(list);
+	return code;
+}
+
+enum fail_code
+live_scan_find(const struct file_list_now *now, struct live_order *r, size_t portion, bool *there,
+    struct failure *f)
+{
+	const struct live_order_portion *p = &r->portion[portion];
+	struct file_list *list;
+	enum fail_code code;
+	uint64_t size_bytes;
+	size_t index = LIVE_ORDER_NONE;
+
+	assert(portion < r->n);
+	code = file_list_look(now->folder, live_scan_name(r, p), &size_bytes, there, f);
+	if (code != FAIL_NONE || *there)
+		return code;
+	r->file[p->file].now_at = LIVE_ORDER_NONE;
+	code = file_list_scan(&list, now, f);
+	if (code != FAIL_NONE)
+		return code;
+	for (size_t i = 0; i < list->n && !*there && code == FAIL_NONE; i++) {
+		code = name_holds(now, p, &list->file[i], there, f);
+		if (code == FAIL_NONE && *there)
+			code = live_order_file(
+			    r, list->file[i].name, strlen(list->file[i].name), &index, f);
+	}
+	if (index != p->file)
+		r->file[p->file].now_at = index;
+	file_list_close(list);
 	return code;
 }
 
@@ -344,15 +685,30 @@ enum fail_code
 live_scan(struct live_scan *s, struct live_order *r, struct failure *f)
 {
 	struct file_list *list;
-	enum fail_code code = FAIL_NONE;
+	enum fail_code code;
 
 	assert(s->now.partition < s->now.partitions);
 	s->n = 0;
-	s->unsettled = false;
+	s->unsettled = s->gone_listed = false;
+	s->looks++;
 	if (file_list_scan(&list, &s->now, f) != FAIL_NONE)
 		return f->code;
-	for (size_t i = 0; i < list->n && s->n < LIVE_ROUND_MAX && code == FAIL_NONE; i++)
-		code = take_file(s, r, &list->file[i], f);
+	code = note_files(s, r, list, f);
+	for (size_t i = 0; i < list->n && s->n < LIVE_ROUND_MAX && code == FAIL_NONE; i++) {
+		const struct file_list_entry *e = &list->file[i];
+		size_t behind = live_order_behind(r, index_of(r, e));
+
+		code = take_file(s, r, e, f);
+		if (code == FAIL_DATA && behind != LIVE_ORDER_NONE)
+			code = fail_changed(&s->now, r, &r->portion[behind], e->name, f);
+	}
 	file_list_close(list);
-	return code;
+	return code == FAIL_NONE ? look_elsewhere(s, r, f) : code;
+}
+
+void
+live_scan_close(struct live_scan *s)
+{
+	free(s->gone);
+	s->gone = NULL;
 }

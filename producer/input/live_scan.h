@@ -12,6 +12,20 @@
  *     now           {"a"}LF{"b"}LF{"c"}LF{"d   a new portion [12, 18): {"d has no end yet
  *     with `last`   {"a"}LF{"b"}LF{"c"}LF{"d   a new portion [12, 21): nothing comes after
  *
+ * A file that is renamed within its patterns is known again by its bytes: those that were read of a
+ * file which is gone stand at the same place in the new one. So `mv a b`, and a log that is rotated,
+ * publish nothing twice; a warning names both. Inodes are used again by others, and a restart knows
+ * none: they only help. Of bytes fewer than LIVE_RENAMED_BYTES somebody else's file could begin with
+ * the same; they count where the inode is known and the same, or nothing stands behind them.
+ *
+ *     read so far   a [0, 5000)     then `mv a b`, and a line is added   a new portion: b [5000, 5081)
+ *     read so far   a [0, 5000)     then `mv a b`, and a new a           FAIL_DATA: a file is known by
+ *                                                                        its name, which a has twice
+ *
+ * Of two names of one file (a hard link, or a rename in the middle of a look) one is read. A file's
+ * partition follows from its name: one that is renamed into another partition is published there
+ * again, and a warning says so.
+ *
  * A look costs one stat(2) a file, and reading only where a file is longer than at the last look:
  * `scanned` and `line_next` of live_order.h remember how far it was looked through.
  *
@@ -27,7 +41,10 @@
 
 enum {
 	LIVE_QUIET_MS = 1000,
-	LIVE_ROUND_MAX = 4096, /* portions of one round; the next round takes the rest */
+	LIVE_ROUND_MAX = 4096,    /* portions of one round; the next round takes the rest */
+	LIVE_RENAMED_BYTES = 256, /* that prove a renamed file by themselves */
+	LIVE_RENAMED_MAX =
+	    64, /* files that are gone, the last ones, of which a longer one is sought */
 };
 
 struct live_scan {
@@ -38,13 +55,32 @@ struct live_scan {
 	struct live_order_portion portion[LIVE_ROUND_MAX];
 	size_t n;
 	bool unsettled; /* a whole file may still be written; look again after LIVE_QUIET_MS */
+	/* Of the look at hand: the files that were read and are gone, the last ones first; none is
+	 * looked for before a file has something new. */
+	size_t *gone;
+	size_t gone_n;
+	bool gone_listed;
+	uint64_t looks;
 };
+
+/* Frees what looks have left. */
+void live_scan_close(struct live_scan *s);
 
 /* Fills the result. Files that are new get an index in `r`, and no portion yet. */
 enum fail_code live_scan(struct live_scan *s, struct live_order *r, struct failure *f);
 
+/*
+ * Finds the file of a portion where it was renamed, and notes that in the order (`now_at`); *there
+ * says whether there is a file, under its own name or the new one.
+ */
+enum fail_code live_scan_find(const struct file_list_now *now, struct live_order *r, size_t portion,
+    bool *there, struct failure *f);
+
+/* The name under which a portion's file is now, as far as that was noted. */
+const char *live_scan_name(const struct live_order *r, const struct live_order_portion *p);
+
 /* FAIL_DATA: the file's bytes are not those that the portion was made of. */
-enum fail_code live_scan_check(const char *folder, const struct live_order *r,
+enum fail_code live_scan_check(const struct file_list_now *now, const struct live_order *r,
     const struct live_order_portion *p, struct failure *f);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/limits.h"
 #include "common/base/log.h"
@@ -17,6 +16,7 @@
 #include "producer/input/file_list.h"
 #include "producer/input/input.h"
 #include "producer/input/live_order.h"
+#include "producer/input/live_scan.h"
 #include "producer/input/record_cutter.h"
 #include "producer/produce/frame_job.h"
 #include "producer/produce/part_outputs.h"
@@ -106,16 +106,13 @@ missing_file(const struct part *s, const char *folder)
 	for (size_t i = 0; i < s->order.n; i++) {
 		const struct live_order_portion *p = &s->order.portion[i];
 		const char *name = s->order.file[p->file].name;
+		uint64_t size_bytes;
 		struct failure f;
-		struct stat st;
-		char *path;
 		bool there;
 
-		if (file_list_path(&path, folder, name, &f) != FAIL_NONE)
+		if (file_list_look(folder, name, &size_bytes, &there, &f) != FAIL_NONE)
 			return NULL; /* the reader meets that again, and fails with it */
-		there = stat(path, &st) == 0 && (uint64_t)st.st_size >= p->end;
-		free(path);
-		if (!there)
+		if (!there || size_bytes < p->end)
 			return name;
 	}
 	return NULL;
@@ -158,21 +155,6 @@ first_portion(const struct part *s, const struct input_position *from, bool from
 	return k == LIVE_ORDER_NONE ? s->order.n : k; /* the reader fails there */
 }
 
-static bool
-is_gone(const char *folder, const char *name)
-{
-	struct failure f;
-	struct stat st;
-	char *path;
-	bool gone;
-
-	if (file_list_path(&path, folder, name, &f) != FAIL_NONE)
-		return false; /* the reader meets that again, and fails with it */
-	gone = stat(path, &st) != 0 && errno == ENOENT;
-	free(path);
-	return gone;
-}
-
 static enum fail_code
 give_up_file(struct part *s, size_t file, struct failure *f)
 {
@@ -208,14 +190,19 @@ check_all_wanted(const struct part *s, struct failure *f)
 
 /* Gives up the files that are gone and that would have to be read again. */
 static enum fail_code
-skip_missing(struct part *s, const char *folder, size_t first, struct failure *f)
+skip_missing(struct part *s, const struct file_list_now *now, size_t first, struct failure *f)
 {
-	const struct live_order *r = &s->order;
+	struct live_order *r = &s->order;
 
 	for (size_t i = first, n = r->n; i < n; i++) {
 		size_t file = r->portion[i].file;
+		bool there;
 
-		if (live_order_is_lost(r, i) || !is_gone(folder, r->file[file].name))
+		if (live_order_is_lost(r, i))
+			continue;
+		if (live_scan_find(now, r, i, &there, f) != FAIL_NONE)
+			return f->code;
+		if (there)
 			continue;
 		if (check_all_wanted(s, f) != FAIL_NONE ||
 		    part_outputs_may_give_up(s->outputs, f) != FAIL_NONE ||
@@ -327,6 +314,10 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
     struct input_options *o, struct input_live_options *live, struct failure *f)
 {
 	const struct config_domain *d = &s->config->domains[s->o->domain[0]];
+	const struct file_list_now now = {.patterns = o->patterns,
+	    .folder = o->folder,
+	    .partition = o->partition,
+	    .partitions = o->partitions};
 	bool there, ordered;
 	size_t name;
 
@@ -344,7 +335,7 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	if (!d->live && s->order.n == 0)
 		return FAIL_NONE; /* an order that nothing was published by; it is void now */
 	if (s->o->skip_missing &&
-	    skip_missing(s, o->folder, first_portion(s, from, from_start), f) != FAIL_NONE)
+	    skip_missing(s, &now, first_portion(s, from, from_start), f) != FAIL_NONE)
 		return f->code;
 	if (any_lost(&s->order) && mark_outputs(s, f) != FAIL_NONE)
 		return f->code;

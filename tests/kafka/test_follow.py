@@ -257,6 +257,67 @@ def test_a_file_that_was_read_may_go_once_all_of_it_is_published(live, encoding)
     check_exactly_once(live, encoding, wait_for_all(live, encoding))
 
 
+@pytest.mark.parametrize("followed", [True, False])
+def test_a_file_that_is_renamed_is_published_once(live, encoding, followed):
+    """By mv, and as logs are rotated; with all of it published, and with a part that has to be read again."""
+    w, folder, process = live.writer, live.folder / "in", None
+
+    def produce():
+        if followed:
+            check_exactly_once(live, encoding, wait_for_all(live, encoding))
+        else:
+            said.append(live.produce().stderr)
+
+    said = []
+    w.append("a1.jsonl", 120)
+    w.rename("t.jsonl.gz", gzip.compress(w.lines(20).encode()))
+    live.create()
+    if followed:
+        process = live.start("--follow")
+    produce()
+    for old, new in (("a1.jsonl", "zz.jsonl"), ("t.jsonl.gz", "b.jsonl.gz"), ("zz.jsonl", "zz.jsonl.1"),
+                     ("zz.jsonl.1", "a1.jsonl")):
+        (folder / old).rename(folder / new)
+        w.append(new if new.startswith("a") else "other.jsonl", 9)
+        produce()
+        if new.startswith("z"):
+            w.append(new, 9)
+            produce()
+    said = end_of(process) if followed else "".join(said)
+    assert "INPUT-RENAMED file in/a1.jsonl is in/zz.jsonl now" in said
+    (live.produce("--seal") if followed else live.produce("--seal", "--skip-missing"))
+    found, ends = partition(live.values("a"))
+    assert decode(ends[0][1])["documents"] == len(w.all)
+    check_exactly_once(live, encoding, found)
+
+
+def test_a_file_whose_name_another_one_got_is_refused_by_name(live, encoding):
+    """What logrotate does with `create`: a.jsonl becomes a.jsonl.1, and a new a.jsonl comes."""
+    w, folder = live.writer, live.folder / "in"
+    w.append("a.jsonl", 40)
+    live.create().produce()
+    (folder / "a.jsonl").rename(folder / "a.jsonl.1")
+    w.append("a.jsonl", 60)
+    refused = live.produce(check=False)
+    assert refused.returncode == 1
+    assert "file in/a.jsonl: was renamed to in/a.jsonl.1 after it was read" in refused.stderr
+    (folder / "a.jsonl").rename(folder / "a.jsonl-2")
+    live.produce()
+    check_exactly_once(live, encoding, wait_for_all(live, encoding))
+
+
+def test_a_file_that_is_renamed_into_another_partition_is_reported(live, encoding):
+    live.config["domains"]["a"]["partitions"] = 2
+    w, folder = live.writer, live.folder / "in"
+    for i in range(8):
+        w.append(f"{i}.jsonl", 20)
+    live.create().produce()
+    for i in range(8):
+        (folder / f"{i}.jsonl").rename(folder / f"new{i}.jsonl")
+    said = live.produce(check=False).stderr
+    assert "which is another partition's: it is published again there" in said
+
+
 def stream_of(c, suffix="a"):
     """The tokens of a topic end to end."""
     return [t for i, v in enumerate(sequences(c, suffix)) for t in tokens(decode(v))[i > 0:]]

@@ -180,13 +180,13 @@ test_a_portion_is_read_again_only_from_the_same_bytes(void **unused)
 	folder_text("m", "1\n2\n");
 	assert_string_equal(round_text(), "m[0,4)1");
 	folder_text("m", "1\n2\n3\n");
-	assert_int_equal(live_scan_check(folder, &order, &order.portion[0], &f), FAIL_NONE);
+	assert_int_equal(live_scan_check(&scan.now, &order, &order.portion[0], &f), FAIL_NONE);
 	folder_text("m", "1\n9\n3\n");
-	assert_int_equal(live_scan_check(folder, &order, &order.portion[0], &f), FAIL_DATA);
+	assert_int_equal(live_scan_check(&scan.now, &order, &order.portion[0], &f), FAIL_DATA);
 	folder_text("m", "1\n");
-	assert_int_equal(live_scan_check(folder, &order, &order.portion[0], &f), FAIL_DATA);
+	assert_int_equal(live_scan_check(&scan.now, &order, &order.portion[0], &f), FAIL_DATA);
 	assert_int_equal(unlink(folder_path("m")), 0);
-	assert_int_equal(live_scan_check(folder, &order, &order.portion[0], &f), FAIL_IO);
+	assert_int_equal(live_scan_check(&scan.now, &order, &order.portion[0], &f), FAIL_IO);
 	assert_non_null(strstr(f.text, "is gone, and has to be read again"));
 }
 
@@ -206,6 +206,135 @@ test_a_file_that_was_given_up_and_comes_back_is_named(void **unused)
 	assert_string_equal(round_text(), "n[0,2)1");
 	folder_text("m", "1\n2\n3\n");
 	assert_non_null(strstr(round_text(), "file m: was given up"));
+}
+
+/* Forgets what one process knows of files, as a restart does. */
+static void
+restart(void)
+{
+	for (size_t i = 0; i < order.files_n; i++) {
+		struct live_order_file *file = &order.file[i];
+
+		*file = (struct live_order_file){.name = file->name,
+		    .last = file->last,
+		    .lost = file->lost,
+		    .after = LIVE_ORDER_NONE,
+		    .now_at = LIVE_ORDER_NONE};
+	}
+}
+
+static void
+move(const char *from, const char *to)
+{
+	assert_int_equal(rename(folder_path(from), folder_path(to)), 0);
+}
+
+static void
+test_a_renamed_file_is_read_on_and_not_again(void **unused)
+{
+	struct failure f;
+	bool there;
+
+	(void)unused;
+	for (int restarts = 0; restarts < 2; restarts++) {
+		folder_text("m", "1\n2\n");
+		folder_text("w.txt", "whole");
+		assert_string_equal(round_text(), "m[0,4)1 w.txt(5)");
+		move("m", "b");
+		move("w.txt", "c.txt");
+		if (restarts)
+			restart();
+		assert_string_equal(round_text(), "");
+		folder_text("b", "1\n2\n3\n");
+		assert_string_equal(round_text(), "b[4,6)3");
+		move("b", "m2"); /* of which a portion has the new name */
+		if (restarts)
+			restart();
+		assert_string_equal(round_text(), "");
+		/* What was read of the first name, and of the second. */
+		for (size_t i = order.n - 3; i < order.n; i += 2) {
+			assert_int_equal(
+			    live_scan_find(&scan.now, &order, i, &there, &f), FAIL_NONE);
+			assert_true(there);
+			assert_string_equal(live_scan_name(&order, &order.portion[i]), "m2");
+			assert_int_equal(
+			    live_scan_check(&scan.now, &order, &order.portion[i], &f), FAIL_NONE);
+		}
+		move("m2", "m"); /* and back to the first */
+		folder_text("m", "1\n2\n3\n4\n");
+		assert_string_equal(round_text(), "m[6,8)4");
+		assert_int_equal(unlink(folder_path("m")), 0);
+		assert_int_equal(unlink(folder_path("c.txt")), 0);
+		live_order_close(&order);
+	}
+}
+
+static void
+test_what_only_begins_like_a_file_that_is_gone_is_new(void **unused)
+{
+	char text[LIVE_RENAMED_BYTES + 2];
+
+	(void)unused;
+	memset(text, 'x', sizeof(text));
+	text[LIVE_RENAMED_BYTES - 2] = '\n';
+	text[LIVE_RENAMED_BYTES] = '\n';
+	text[LIVE_RENAMED_BYTES + 1] = '\0';
+	folder_write("m", text, LIVE_RENAMED_BYTES - 1);
+	assert_string_equal(round_text(), "m[0,255)1");
+	folder_write("n", text, LIVE_RENAMED_BYTES + 1);
+	assert_string_equal(round_text(), "n[0,257)1"); /* m is there */
+	assert_int_equal(unlink(folder_path("m")), 0);
+	assert_int_equal(unlink(folder_path("n")), 0);
+	folder_write("o", "yy\n", 3);
+	assert_string_equal(round_text(), "o[0,3)1");
+	restart();
+	text[LIVE_RENAMED_BYTES + 1] = '\n';
+	folder_write("p", text, LIVE_RENAMED_BYTES + 2); /* 257 bytes prove n, 255 would not m */
+	assert_string_equal(round_text(), "p[257,258)3");
+	text[0] = 'y';
+	folder_write("q", text, LIVE_RENAMED_BYTES + 2);
+	assert_string_equal(round_text(), "q[0,258)1");
+}
+
+static void
+test_a_name_that_a_renamed_file_had_is_refused(void **unused)
+{
+	(void)unused;
+	for (int restarts = 0; restarts < 2; restarts++) {
+		folder_text("app", "1\n2\n");
+		assert_string_equal(round_text(), "app[0,4)1");
+		move("app", "app.1");
+		folder_text("app", "newer\n");
+		if (restarts)
+			restart();
+		assert_non_null(strstr(round_text(), "file app: was renamed to app.1 after it was "
+						     "read, and another file has its name"));
+		if (restarts)
+			restart(); /* who is refused ends */
+		move("app", "app.new");
+		assert_string_equal(round_text(), "app.new[0,6)1");
+		folder_text("app", "new\n");
+		assert_non_null(strstr(round_text(), "file app: was renamed to app.1"));
+		for (const char *const *name =
+			 (const char *const[]){"app", "app.1", "app.new", NULL};
+		     *name != NULL; name++)
+			assert_int_equal(unlink(folder_path(*name)), 0);
+		live_order_close(&order);
+	}
+}
+
+static void
+test_of_two_names_of_one_file_one_is_read(void **unused)
+{
+	(void)unused;
+	folder_text("m", "1\n2\n");
+	assert_int_equal(link(folder_path("m"), folder_path("b")), 0);
+	assert_string_equal(round_text(), "b[0,4)1");
+	assert_string_equal(round_text(), "");
+	assert_int_equal(unlink(folder_path("b")), 0);
+	assert_string_equal(round_text(), "");
+	folder_text("m", "1\n2\n3\n");
+	assert_string_equal(round_text(), "m[4,6)3");
 }
 
 static void
@@ -256,6 +385,10 @@ main(void)
 	    TEST(test_a_long_line_that_grows_is_not_searched_again),
 	    TEST(test_a_portion_is_read_again_only_from_the_same_bytes),
 	    TEST(test_a_file_that_was_given_up_and_comes_back_is_named),
+	    TEST(test_a_renamed_file_is_read_on_and_not_again),
+	    TEST(test_what_only_begins_like_a_file_that_is_gone_is_new),
+	    TEST(test_a_name_that_a_renamed_file_had_is_refused),
+	    TEST(test_of_two_names_of_one_file_one_is_read),
 	    TEST(test_a_file_stays_in_its_lane_whatever_comes),
 	};
 
