@@ -9,31 +9,85 @@
 
 __extension__ typedef __int128 wide;
 
-/* How often one domain is drawn, until the change and from it on. */
+enum fail_code
+mixer_effect_note(
+    struct mixer_effect_course *c, const struct mixer *m, uint64_t step, struct failure *f)
+{
+	double *rate;
+
+	assert(c->n == 0 || c->domains_n == m->domains_n);
+	assert(c->n == 0 || c->step[c->n - 1] <= (double)step);
+	if (c->n > 0 && c->step[c->n - 1] == (double)step)
+		c->n--;
+	if (c->n == c->room) {
+		size_t room = 2 * c->room + 4;
+		double *steps = realloc(c->step, room * sizeof(*steps));
+
+		if (steps == NULL)
+			return fail_memory(f);
+		c->step = steps;
+		rate = realloc(c->rate, room * (m->domains_n + 1) * sizeof(*rate));
+		if (rate == NULL)
+			return fail_memory(f);
+		c->rate = rate;
+		c->room = room;
+		c->domains_n = m->domains_n;
+	}
+	rate = &c->rate[c->n * c->domains_n];
+	for (uint32_t d = 0; d < m->domains_n; d++) {
+		struct mixer_standing s;
+
+		mixer_stand(m, d, &s);
+		rate[d] = s.share * m->shares.version.global_batch;
+	}
+	c->step[c->n++] = (double)step;
+	return FAIL_NONE;
+}
+
+void
+mixer_effect_forget(struct mixer_effect_course *c)
+{
+	free(c->step);
+	free(c->rate);
+	*c = (struct mixer_effect_course){0};
+}
+
+/* How often one domain is drawn: by the course, and from `step` on `after` times a step. */
 struct rates {
-	double now, step;     /* the step that is drawn next; that of the change, not below it */
-	double before, after; /* sequences a step; 0: it is not drawn */
+	const struct mixer_effect_course *course;
+	uint32_t domain;
+	double step, after; /* 0: it is not drawn */
 };
 
 /* The step at which `sequences` more are drawn. The example is in the header. */
 static double
 step_after(const struct rates *r, double sequences)
 {
-	double until = (r->step - r->now) * r->before;
+	const struct mixer_effect_course *c = r->course;
 
-	assert(r->step >= r->now);
-	if (sequences <= until)
-		return r->now + ceil(sequences / r->before);
+	for (size_t i = 0; i < c->n; i++) {
+		double end = i + 1 < c->n ? c->step[i + 1] : r->step;
+		double rate = c->rate[i * c->domains_n + r->domain];
+		double drawn = (end - c->step[i]) * rate;
+
+		assert(end >= c->step[i]);
+		if (sequences <= drawn && rate > 0)
+			return c->step[i] + ceil(sequences / rate);
+		sequences -= drawn;
+	}
 	if (r->after <= 0)
 		return MIXER_EFFECT_NEVER;
-	return fmin(MIXER_EFFECT_NEVER, r->step + ceil((sequences - until) / r->after));
+	return fmin(MIXER_EFFECT_NEVER, r->step + ceil(sequences / r->after));
 }
 
 static struct mixer_effect_step
 steps_after(const struct rates *with, double sequences)
 {
-	const struct rates without = {with->now, with->step, with->before, with->before};
+	const struct mixer_effect_course *c = with->course;
+	struct rates without = *with;
 
+	assert(c->n > 0);
+	without.after = c->rate[(c->n - 1) * c->domains_n + with->domain];
 	return (struct mixer_effect_step){
 	    step_after(with, sequences), step_after(&without, sequences)};
 }
@@ -44,10 +98,9 @@ steps_after(const struct rates *with, double sequences)
  */
 static void
 find_ends(struct mixer_effect_domain *e, const struct mixer_effect *of, const struct mixer *now,
-    uint32_t d)
+    const struct mixer_effect_course *course, uint32_t d)
 {
-	const struct rates with = {(double)now->at.step_next, (double)of->step,
-	    e->share_before * of->global_batch_before, e->share * of->global_batch};
+	const struct rates with = {course, d, (double)of->step, e->share * of->global_batch};
 	struct mixer_standing s;
 	double left;
 
@@ -68,7 +121,7 @@ find_ends(struct mixer_effect_domain *e, const struct mixer_effect *of, const st
 
 static void
 find_domains(struct mixer_effect *e, const struct mixer *now, const struct mixer *before,
-    const struct mixer *after)
+    const struct mixer *after, const struct mixer_effect_course *course)
 {
 	for (uint32_t d = 0; d < after->domains_n; d++) {
 		struct mixer_effect_domain *to = &e->domain[e->domains_n];
@@ -81,7 +134,7 @@ find_domains(struct mixer_effect *e, const struct mixer *now, const struct mixer
 		memccpy(to->name, now->cursor[d].name, '\0', sizeof(to->name));
 		to->share_before = was.share;
 		to->share = will.share;
-		find_ends(to, e, now, d);
+		find_ends(to, e, now, course, d);
 		e->domains_n++;
 	}
 }
@@ -185,7 +238,8 @@ find_undo(struct mixer_effect *e, const struct mixer *before, const struct mixer
 
 enum fail_code
 mixer_effect_open(struct mixer_effect *e, const struct mixer *now, const struct mixer *before,
-    const struct mixer *after, const struct ledger_change *c, int64_t asked_step, struct failure *f)
+    const struct mixer *after, const struct mixer_effect_course *course,
+    const struct ledger_change *c, int64_t asked_step, struct failure *f)
 {
 	const struct shares_version *was = &before->shares.version, *will = &after->shares.version;
 
@@ -214,7 +268,7 @@ mixer_effect_open(struct mixer_effect *e, const struct mixer *now, const struct 
 	e->lr_scale_before = was->lr_scale;
 	e->global_batch = will->global_batch;
 	e->global_batch_before = was->global_batch;
-	find_domains(e, now, before, after);
+	find_domains(e, now, before, after, course);
 	if (now->shares.epoch_size != 0)
 		find_round(e, now);
 	find_phase(e, now);

@@ -5,7 +5,8 @@
  * mixer_effect_open() compares three mixers, which mixer_request() has made: `now`, as the mixer
  * stands, `before`, with all in force that precedes the change, and `after`, with the change as
  * well. Shares are exact. Steps in the future are estimates from the shares: they ignore excluded
- * sequences, other changes to come, and the lengths of padded sequences.
+ * sequences, changes behind this one, and the lengths of padded sequences. Of what comes into force
+ * between the present step and the change, mixer_request() notes each stretch in a course.
  *
  * Example. B is 100 sequences a step; the mix stands at step 1000, and the change takes effect at
  * step 1100. Domain web has a share of 20% before it and 50% after it, and its epoch has 4000
@@ -29,6 +30,20 @@
 #define MIXER_EFFECT_NEVER 1e18 /* a step beyond any run: the domain is not drawn any more */
 
 struct mixer;
+
+/* How many sequences of a step each domain supplies, from one step to the next that is here. */
+struct mixer_effect_course {
+	double *step; /* [n], increasing */
+	double *rate; /* [n][domains_n] */
+	size_t n, room, domains_n;
+};
+
+/* From `step` on the domains supply what `m` says, in place of what was noted of that step. */
+enum fail_code mixer_effect_note(
+    struct mixer_effect_course *c, const struct mixer *m, uint64_t step, struct failure *f);
+
+/* Frees what *c owns and zeroes it; a zeroed one is empty. */
+void mixer_effect_forget(struct mixer_effect_course *c);
 
 /* About which step something comes, with the change and without it; MIXER_EFFECT_NEVER. */
 struct mixer_effect_step {
@@ -70,10 +85,13 @@ struct mixer_effect {
 	uint32_t phase_batch; /* its global_batch */
 };
 
-/* Fills *e, to be ended with mixer_effect_clear(); FAIL_MEMORY: *e is empty. Borrows all. */
+/*
+ * Fills *e, to be ended with mixer_effect_clear(); FAIL_MEMORY: *e is empty. Borrows all. `course`
+ * begins with the present step and ends with what is in force before the change.
+ */
 enum fail_code mixer_effect_open(struct mixer_effect *e, const struct mixer *now,
-    const struct mixer *before, const struct mixer *after, const struct ledger_change *c,
-    int64_t asked_step, struct failure *f);
+    const struct mixer *before, const struct mixer *after, const struct mixer_effect_course *course,
+    const struct ledger_change *c, int64_t asked_step, struct failure *f);
 
 /* Frees what *e owns and zeroes it; a zeroed one is empty. */
 void mixer_effect_clear(struct mixer_effect *e);

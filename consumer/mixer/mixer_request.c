@@ -380,9 +380,9 @@ check_in_state(const struct mixer *m, const struct ledger_change *c, struct fail
 
 /* ---- the future, on a copy ---- */
 
-/* Puts the phases in force that start at `step` or before it. */
+/* Puts the phases in force that start at `step` or before it; `course`, if not NULL, notes that. */
 static enum fail_code
-run_phases(struct mixer *m, uint64_t step, struct failure *f)
+run_phases(struct mixer *m, uint64_t step, struct mixer_effect_course *course, struct failure *f)
 {
 	size_t i = agenda_phase_from(&m->agenda, m->at.step_next);
 
@@ -395,6 +395,9 @@ run_phases(struct mixer *m, uint64_t step, struct failure *f)
 			    "phase %s at step %llu would have no domain with a weight",
 			    m->agenda.phase[i].name,
 			    (unsigned long long)m->agenda.phase[i].start_step);
+		if (course != NULL &&
+		    mixer_effect_note(course, m, m->agenda.phase[i].start_step, f) != FAIL_NONE)
+			return f->code;
 	}
 	return FAIL_NONE;
 }
@@ -421,14 +424,15 @@ run_change(struct mixer *m, const struct ledger_change *c, struct failure *f)
 
 /* Puts pending[from..to) of `a` in force, and the phases between; m's own agenda is not read. */
 static enum fail_code
-run_pending(struct mixer *m, const struct agenda *a, size_t from, size_t to, struct failure *f)
+run_pending(struct mixer *m, const struct agenda *a, size_t from, size_t to,
+    struct mixer_effect_course *course, struct failure *f)
 {
 	assert(from <= to);
 	assert(to <= a->pending_n);
 	for (size_t i = from; i < to; i++) {
 		const struct ledger_change *c = &a->pending[i];
 
-		if (run_phases(m, (uint64_t)c->step, f) != FAIL_NONE)
+		if (run_phases(m, (uint64_t)c->step, course, f) != FAIL_NONE)
 			return f->code;
 		if (run_change(m, c, f) != FAIL_NONE)
 			return f->code == FAIL_MEMORY
@@ -437,17 +441,20 @@ run_pending(struct mixer *m, const struct agenda *a, size_t from, size_t to, str
 					 "it would make the accepted request %s at step %lld "
 					 "impossible",
 					 c->id, (long long)c->step);
+		if (course != NULL &&
+		    mixer_effect_note(course, m, (uint64_t)c->step, f) != FAIL_NONE)
+			return f->code;
 	}
 	return FAIL_NONE;
 }
 
 /*
  * FAIL_DATA: why the change cannot be. Gives *before and *after (mixer_close), also on failure
- * where they are not NULL.
+ * where they are not NULL, and in *course what is in force until then.
  */
 static enum fail_code
 judge(const struct mixer *m, const struct ledger_change *c, struct mixer **before,
-    struct mixer **after, struct failure *f)
+    struct mixer **after, struct mixer_effect_course *course, struct failure *f)
 {
 	const struct agenda *a = &m->agenda;
 	size_t until = a->done;
@@ -459,14 +466,15 @@ judge(const struct mixer *m, const struct ledger_change *c, struct mixer **befor
 	while (until < a->pending_n && a->pending[until].step <= c->step)
 		until++;
 	if (mixer_copy(before, m, f) != FAIL_NONE ||
-	    run_pending(*before, a, a->done, until, f) != FAIL_NONE ||
-	    run_phases(*before, (uint64_t)c->step, f) != FAIL_NONE ||
+	    mixer_effect_note(course, m, m->at.step_next, f) != FAIL_NONE ||
+	    run_pending(*before, a, a->done, until, course, f) != FAIL_NONE ||
+	    run_phases(*before, (uint64_t)c->step, course, f) != FAIL_NONE ||
 	    mixer_copy(after, *before, f) != FAIL_NONE || run_change(*after, c, f) != FAIL_NONE ||
 	    mixer_copy(&rest, *after, f) != FAIL_NONE)
 		return f->code;
-	code = run_pending(rest, a, until, a->pending_n, f);
+	code = run_pending(rest, a, until, a->pending_n, NULL, f);
 	if (code == FAIL_NONE)
-		code = run_phases(rest, UINT64_MAX, f);
+		code = run_phases(rest, UINT64_MAX, NULL, f);
 	mixer_close(rest);
 	return code;
 }
@@ -560,22 +568,24 @@ accept(struct mixer *m, const struct control *c, const struct mixer_source *join
 {
 	const struct ledger_change change = change_of(m, c);
 	struct mixer *before = NULL, *after = NULL;
+	struct mixer_effect_course course = {0};
 	enum fail_code code = check_request(m, c, f);
 
 	if (code == FAIL_NONE && c->kind == LEDGER_JOIN)
 		code = add_joining(m, c, joining, f);
 	if (code == FAIL_NONE)
-		code = judge(m, &change, &before, &after, f);
+		code = judge(m, &change, &before, &after, &course, f);
 	if (code == FAIL_NONE && c->kind == LEDGER_SKIP)
 		code = check_bounds(m, &change, f);
 	if (code == FAIL_NONE)
 		code = agenda_insert(&m->agenda, &change, f);
 	if (code == FAIL_NONE)
-		code = mixer_effect_open(effect, m, before, after, &change, c->at_step, f);
+		code = mixer_effect_open(effect, m, before, after, &course, &change, c->at_step, f);
 	if (code == FAIL_NONE) {
 		*text = mixer_answer_text(effect, &change);
 		code = *text == NULL ? fail_memory(f) : FAIL_NONE;
 	}
+	mixer_effect_forget(&course);
 	mixer_close(before);
 	mixer_close(after);
 	return code;
@@ -609,9 +619,9 @@ cancel(struct mixer *m, const struct control *c, char **text, struct failure *f)
 	agenda_remove(&m->agenda, change);
 	code = mixer_copy(&rest, m, f);
 	if (code == FAIL_NONE)
-		code = run_pending(rest, &m->agenda, m->agenda.done, m->agenda.pending_n, f);
+		code = run_pending(rest, &m->agenda, m->agenda.done, m->agenda.pending_n, NULL, f);
 	if (code == FAIL_NONE)
-		code = run_phases(rest, UINT64_MAX, f);
+		code = run_phases(rest, UINT64_MAX, NULL, f);
 	mixer_close(rest);
 	*text = text_take(&t);
 	if (code == FAIL_NONE && *text == NULL)

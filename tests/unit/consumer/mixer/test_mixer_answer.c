@@ -69,13 +69,13 @@ test_a_domain_that_gets_no_weight_ends_at_no_step(void **state)
 	    "33 "
 	    "(was 40)\n"
 	    "web: 0% (was 25%); epoch 0 ends at no step (was 160)");
-	/* It is to have none from step 10 on: what ends is told against that. */
+	/* It has 25% until step 10 and none from there on: what ends is compared with that. */
 	none[0].weight = 0.25;
 	assert_answer(m, mixes_weight((char *)"b", 20, none, 1),
 	    "takes effect at step 20\n"
-	    "code: 75% (was 100%); epoch 0 ends about step 10; it is dropped about step 34 (was "
-	    "30)\n"
-	    "web: 25% (was 0%); epoch 0 ends about step 180 (was: at none)");
+	    "code: 75% (was 100%); epoch 0 ends about step 13; it is dropped about step 37 (was "
+	    "33)\n"
+	    "web: 25% (was 0%); epoch 0 ends about step 170 (was: at none)");
 	mixer_close(m);
 }
 

@@ -257,6 +257,21 @@ test_ends_of_epochs_follow_the_batch(void **state)
 
 	(void)state;
 	ask(m, batch_at("r1", 100, 64), 100, "a: 75%; epoch 0 ends about step 2159 (was 8334)");
+	/* The same again; and one whose epoch ends before it: r1 governs from step 100 on, not now. */
+	ask(m, batch_at("r2", 100, 64), 100, "a: 75%; epoch 0 ends about step 2159\nb: ");
+	ask(m, batch_at("r3", 4000, 16), 4000, "a: 75%; epoch 0 ends about step 2159\nb: ");
+	mixer_close(m);
+}
+
+/* Until step 10 a is drawn 12 times a step, until 20 24 times, until 30 4 times, then 16 times. */
+static void
+test_ends_of_epochs_follow_all_that_comes_before_a_change(void **state)
+{
+	struct mixer_plan p = plan_of(phases, 2);
+	struct mixer *m = mixes_open(&p);
+
+	(void)state;
+	ask(m, batch_at("r1", 30, 64), 30, "a: 25%; epoch 0 ends about step 6255 (was 24");
 	mixer_close(m);
 }
 
@@ -323,6 +338,7 @@ main(void)
 	    cmocka_unit_test(test_phases_with_a_batch_that_cannot_be_are_refused),
 	    cmocka_unit_test(test_a_batch_goes_with_weights_and_a_rate),
 	    cmocka_unit_test(test_ends_of_epochs_follow_the_batch),
+	    cmocka_unit_test(test_ends_of_epochs_follow_all_that_comes_before_a_change),
 	    cmocka_unit_test(test_a_record_without_a_batch_has_the_plans),
 	    cmocka_unit_test(test_a_changed_configuration_keeps_a_batch_that_was_asked_for),
 	};
