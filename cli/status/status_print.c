@@ -508,10 +508,10 @@ mix_json(const struct status *st)
 	json_object_set_new(o, "mixers", mixers_json(st));
 	json_object_set_new(o, "weights", weights_json(st));
 	json_object_set_new(o, "next_phase",
-	    st->next_phase_step < 0 ? json_null()
-				    : json_pack("{s:o, s:I}", "name",
-					  json_print_text(st->next_phase), "step",
-					  (json_int_t)st->next_phase_step));
+	    st->next_phase_step < 0
+		? json_null()
+		: json_pack("{s:o, s:I}", "name", json_print_text(st->next_phase), "step",
+		      (json_int_t)st->next_phase_step));
 	json_object_set_new(o, "pending", pending_json(st));
 	json_object_set_new(o, "skips", json_integer((json_int_t)l->skips_n));
 	json_object_set_new(o, "rates", rates_json(st));

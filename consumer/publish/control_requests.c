@@ -19,8 +19,9 @@ enum {
 	CATCH_UP_MS = 30000,
 	SLICE_MS = 100,
 	EVENTS_MAX = 16,
-	REASON_BYTES = 256,          /* of a record that is no request */
-	RESET_BYTES = 512,           /* of an answer to RESET */
+	KNOWN_BACK = 16,    /* records before offset_next, the last of which must be known */
+	REASON_BYTES = 256, /* of a record that is no request */
+	RESET_BYTES = 512,  /* of an answer to RESET */
 	CONTROL_REQUESTS_MAX = 256,  /* answered in one transaction, */
 	ANSWERS_BYTES_MAX = 1 << 20, /* as long as their texts are no longer than this */
 	/* A ledger record with what waits for its step. The rest of TOPIC_LEDGER_BYTES is for what
@@ -34,7 +35,7 @@ struct control_requests {
 	struct lead *lead;
 	struct control_requests_judges judges;
 	int64_t offset_next;         /* of the first record that was not taken */
-	int64_t end;                 /* of the topic at the last seek */
+	int64_t begin, end;          /* of the topic at the last seek */
 	bool at_end;                 /* was met since then */
 	rd_kafka_message_t *waiting; /* NULL: none */
 };
@@ -90,31 +91,36 @@ control_requests_close(struct control_requests *r)
 
 /* ---- following the topic ---- */
 
-enum fail_code
-control_requests_seek(struct control_requests *r, int64_t offset_next, struct failure *f)
+static enum fail_code
+assign(struct control_requests *r, int64_t offset_next, struct failure *f)
 {
-	rd_kafka_resp_err_t err;
-	int64_t low, high;
+	rd_kafka_resp_err_t err = kafka_assign_one(r->rk, r->topic, 0, offset_next);
 
 	drop_waiting(r);
 	r->at_end = false;
-	if (kafka_watermarks(r->rk, r->topic, 0, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
-		return f->code;
-	r->end = high;
 	r->offset_next = offset_next;
-	if (offset_next < low || offset_next > high) {
-		log_warning(
-		    "mix: MIX-CONTROL topic=%s: the ledger has answered up to offset=%" PRId64
-		    ", the topic holds %" PRId64 "..%" PRId64
-		    ": records were deleted, or the topic was recreated; continuing at %" PRId64,
-		    r->topic, offset_next, low, high, low);
-		r->offset_next = low;
-	}
-	err = kafka_assign_one(r->rk, r->topic, 0, r->offset_next);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	kafka_fail_code(f, err, NULL, "following");
 	return fail_within(f, "topic %s", r->topic);
+}
+
+static enum fail_code
+seek(struct control_requests *r, int64_t offset_next, struct failure *f)
+{
+	int64_t low, high;
+
+	if (kafka_watermarks(r->rk, r->topic, 0, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+		return f->code;
+	r->begin = low;
+	r->end = high;
+	if (offset_next >= low && offset_next <= high)
+		return assign(r, offset_next, f);
+	log_warning("mix: MIX-CONTROL topic=%s: the ledger has answered up to offset=%" PRId64
+		    ", the topic holds %" PRId64 "..%" PRId64
+		    ": records were deleted, or the topic was recreated; continuing at %" PRId64,
+	    r->topic, offset_next, low, high, low);
+	return assign(r, low, f);
 }
 
 int64_t
@@ -152,10 +158,76 @@ poll(struct control_requests *r, int timeout_ms, struct failure *f)
 		if (denied != FAIL_NONE)
 			return denied;
 		if (kafka_lost(err))
-			return control_requests_seek(r, r->offset_next, f);
+			return seek(r, r->offset_next, f);
 		/* other errors mend */
 	}
 	return FAIL_NONE;
+}
+
+/* Whether the record is a request that has an id. *known: the ledger has answered it. */
+static bool
+has_id(const rd_kafka_message_t *msg, const struct mixer *m, bool *known)
+{
+	struct control c = {0};
+	struct failure ignored;
+	bool has = control_decode(&c, msg->payload, msg->len, &ignored) == FAIL_NONE &&
+		   c.id != NULL && c.id[0] != '\0' && strlen(c.id) <= MIXER_ID_BYTES_MAX;
+
+	*known = has && mixer_has_answered(m, c.id);
+	control_clear(&c);
+	return has;
+}
+
+/*
+ * A topic that was recreated, and has more records since than the old one had, does not end before
+ * offset_next. So the last request in front of it must be one that was answered. What is no request
+ * has no id, and the one before it counts.
+ */
+static enum fail_code
+check_answered(struct control_requests *r, const struct mixer *m, struct failure *f)
+{
+	const int64_t next = r->offset_next, deadline_ms = clock_ms() + CATCH_UP_MS;
+	int64_t unknown = -1;
+
+	if (assign(r, next - r->begin > KNOWN_BACK ? next - KNOWN_BACK : r->begin, f) != FAIL_NONE)
+		return f->code;
+	while (r->offset_next < next && !r->at_end) {
+		bool known;
+
+		if (poll(r, SLICE_MS, f) != FAIL_NONE)
+			return f->code;
+		if (r->waiting == NULL && clock_ms() >= deadline_ms)
+			return fail(f, FAIL_BROKER, "topic %s: nothing came within %d ms", r->topic,
+			    CATCH_UP_MS);
+		if (r->waiting == NULL)
+			continue;
+		if (r->waiting->offset >= next)
+			break;
+		if (has_id(r->waiting, m, &known))
+			unknown = known ? -1 : r->waiting->offset;
+		r->offset_next = r->waiting->offset + 1;
+		drop_waiting(r);
+	}
+	if (unknown < 0) {
+		r->offset_next = next;
+		return FAIL_NONE;
+	}
+	log_warning(
+	    "mix: MIX-CONTROL topic=%s: the record at offset=%" PRId64
+	    " is none that the ledger has answered, and it has answered up to offset=%" PRId64
+	    ": the topic was recreated; continuing at %" PRId64,
+	    r->topic, unknown, next, r->begin);
+	return seek(r, r->begin, f);
+}
+
+enum fail_code
+control_requests_attach(struct control_requests *r, const struct mixer *m, struct failure *f)
+{
+	const int64_t next = mixer_control_next(m);
+
+	if (seek(r, next, f) != FAIL_NONE)
+		return f->code;
+	return r->offset_next == next && next > r->begin ? check_answered(r, m, f) : FAIL_NONE;
 }
 
 enum fail_code

@@ -78,19 +78,20 @@ enum fail_code control_requests_open(struct control_requests **out, const char *
 void control_requests_close(struct control_requests *r); /* NULL is accepted */
 
 /*
- * Reads on from offset_next. Where that lies outside of what the topic holds, because records were
- * deleted or the topic was recreated, it begins at the first one that is kept and warns: nothing
- * that was asked since is passed over. FAIL_BROKER.
+ * Reads on behind what `m` has answered. Where that lies outside of what the topic holds, because
+ * records were deleted or the topic was recreated, or where the last request before it is none that
+ * was answered, it begins at the first one that is kept and warns: nothing that was asked since is
+ * passed over, and what was answered is not judged again. FAIL_BROKER.
  */
-enum fail_code control_requests_seek(
-    struct control_requests *r, int64_t offset_next, struct failure *f);
+enum fail_code control_requests_attach(
+    struct control_requests *r, const struct mixer *m, struct failure *f);
 
 /* Where it reads on: what the mixer's state takes over after a seek, so that START says it. */
 int64_t control_requests_next(const struct control_requests *r);
 
 /*
  * *waits: a record is there. Waits for nothing, unless the topic was cut under the mixer: then it
- * seeks anew. FAIL_DENIED: the user may not read it. FAIL_BROKER as control_requests_seek().
+ * seeks again. FAIL_DENIED: the user may not read it. FAIL_BROKER as control_requests_attach().
  */
 enum fail_code control_requests_wait(struct control_requests *r, bool *waits, struct failure *f);
 

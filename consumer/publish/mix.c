@@ -623,7 +623,7 @@ attach(struct mix *m, struct failure *f)
 		log_info("mix: mix=%s ended before step=%" PRIu64, m->config->mix.name, step);
 		return FAIL_NONE;
 	}
-	if (control_requests_seek(m->requests, mixer_control_next(mixer_of(m)), f) != FAIL_NONE)
+	if (control_requests_attach(m->requests, mixer_of(m), f) != FAIL_NONE)
 		return f->code;
 	/* Of a recreated topic nothing is answered, and START says so for the next mixer. */
 	control = control_requests_next(m->requests);

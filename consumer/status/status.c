@@ -225,8 +225,7 @@ derive_next_phase(struct status *st, struct failure *f)
 	if (by_ledger)
 		n = plan.plan.phases_n;
 	for (size_t i = 0; i < n && st->next_phase_step < 0; i++) {
-		uint64_t step =
-		    by_ledger ? plan.plan.phase[i].start_step : m->phases[i].start_step;
+		uint64_t step = by_ledger ? plan.plan.phase[i].start_step : m->phases[i].start_step;
 
 		if (step < (uint64_t)st->ledger.step_next)
 			continue;

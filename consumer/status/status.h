@@ -204,7 +204,7 @@ struct status {
 	double steps_per_s, sequences_per_s, tokens_per_s;
 	bool *apart;         /* [ends_n]: the lane and the ledger do not end with the same step */
 	uint64_t step_limit; /* the mixer publishes no step from here on; UINT64_MAX: no limit */
-	int64_t next_phase_step;                 /* of the first phase that is to come; -1: none */
+	int64_t next_phase_step; /* of the first phase that is to come; -1: none */
 	char next_phase[NAME_MAX_BYTES + 1];
 	struct status_problem *problem; /* [problems_n] */
 	size_t problems_n, problems_more;

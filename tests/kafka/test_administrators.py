@@ -333,3 +333,29 @@ def test_requests_of_a_control_topic_that_was_created_again_are_all_answered_and
     mix.tool("topic", "write", f"{mix.name}.batches", LANES, input="")
     riffle("repair", "-c", mix.config)
     riffle("replay", "-c", mix.config, "--steps", f"0..{STEPS + LEAD + 6}")
+
+
+def test_requests_of_a_control_topic_that_was_created_again_and_filled_beyond_the_old_one_are_all_answered(mix, riffle):
+    """No mixer saw it empty: by its offsets alone the new topic would be the old one."""
+    topic = f"{mix.name}.control"
+
+    def ask(name, weight):
+        riffle("weights", "-c", mix.config, f"a={weight}", "--id", name, check=False)
+
+    def run_to(step):
+        return riffle("mix", "-c", mix.config, "-s", "mix.max_lead_steps=0", "--accept-config", "--yes",
+                      "--until-step", STEPS + LEAD + step).stderr
+
+    for name in ("1", "2"):
+        ask(name, 2)
+    assert "MIX-CONTROL" not in run_to(2)
+    assert "MIX-CONTROL" not in run_to(3)
+    mix.tool("topic", "write", topic, 1, input="")
+    for name in ("3", "4", "5"):
+        ask(name, 3)
+    said = run_to(4)
+    assert f"MIX-CONTROL topic={topic}: the record at offset=1 is none that the ledger has answered" in said
+    states = {r["id"]: r["state"] for r in json.loads(riffle("requests", "-c", mix.config, "--json").stdout)}
+    assert {name: states[name] for name in "345"} == {name: "in force" for name in "345"}
+    assert "MIX-CONTROL" not in run_to(5)
+    riffle("replay", "-c", mix.config, "--steps", f"0..{STEPS + LEAD + 5}")
