@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/metrics/metrics_listener.h"
 #include "cli/signals.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
@@ -19,6 +20,7 @@ struct arguments {
 	uint64_t until_step, end_step;
 	bool accept_config, yes;
 	bool standby;
+	const char *metrics;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -56,6 +58,7 @@ static const struct option_row rows[] = {
 	.help =
 	    "wait while another mixer of this mix runs; take over within 15 s after it has died, "
 	    "at once after it has ended before the mix has"},
+    METRICS_LISTENER_ROW(AT(metrics)),
     OPTIONS_MIX_NAME_ROW(AT(mix)),
 };
 
@@ -64,6 +67,8 @@ static const struct option_row rows[] = {
  * replaced after a fault keep a megabyte or two each, which nobody uses again.
  */
 enum { ARENAS = 2 };
+
+enum { ANSWER_MS = 1000 }; /* of a scrape, until the mixer comes to its turn */
 
 enum { ANSWER_MAX = 16, MEMBERS_MAX = 64, MEMBERS_MS = 5000 };
 
@@ -106,6 +111,34 @@ active(const struct config *c)
 	return false;
 }
 
+/* A text that is not ready by then is the one of before: the mixer waits for the broker. */
+static char *
+ask_board(void *board)
+{
+	return metrics_board_ask(board, ANSWER_MS);
+}
+
+/* Runs the mix, with its metrics where somebody may ask for them. */
+static enum fail_code
+run_mix(const struct mix_options *o, const char *metrics, struct failure *f)
+{
+	struct mix_options with = *o;
+	struct metrics_board board;
+	struct metrics_listener *listener;
+	enum fail_code code;
+
+	if (metrics == NULL)
+		return mix_run(o, f);
+	metrics_board_init(&board);
+	with.board = &board;
+	code = metrics_listener_open(&listener, metrics, ask_board, &board, f);
+	if (code == FAIL_NONE)
+		code = mix_run(&with, f);
+	metrics_listener_close(listener);
+	metrics_board_close(&board);
+	return code;
+}
+
 static enum fail_code
 check(const struct arguments *a, struct failure *f)
 {
@@ -139,7 +172,7 @@ run(int argc, char **argv, struct failure *f)
 	mix.confirm_opaque = &a.yes;
 	code = config_need_mix(c, f);
 	if (code == FAIL_NONE)
-		code = mix_run(&mix, f);
+		code = run_mix(&mix, a.metrics, f);
 	config_close(c);
 	return code;
 }
@@ -147,7 +180,8 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_mix = {
     .name = "mix",
     .summary = "draw from the domains by weight and publish steps",
-    .usage = "-c FILE [--until-step N | --end-at-step N] [--accept-config [--yes]] [--standby]",
+    .usage = "-c FILE [--until-step N | --end-at-step N] [--accept-config [--yes]] [--standby] "
+	     "[--metrics ADDR]",
     .help =
 	"Waits until every domain that is not live is sealed, then publishes steps to "
 	"<mix>.batches, several in one transaction, with the record in <mix>.ledger that a "

@@ -28,6 +28,7 @@
  *     config/      riffle config: checks and explains a configuration, prints a first one
  *     topics/      riffle topics: creates, checks and deletes topics
  *     acls/        riffle acls: the rights that each command needs
+ *     metrics/     --metrics ADDR: metrics over HTTP
  *     produce/     riffle produce and riffle import: from files to domain topics
  *     read/        riffle read: a trainer without the training
  *     request/     riffle weights, skip, requests and runs: requests to a mix

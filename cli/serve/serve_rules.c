@@ -86,8 +86,8 @@ cut_port(char *out, size_t room, const char *host)
 	return true;
 }
 
-static bool
-host_allowed(const struct serve_rules *r, const char *host)
+bool
+serve_rules_host(const struct serve_rules *r, const char *host)
 {
 	char name[256];
 
@@ -299,7 +299,7 @@ serve_rules_judge(
 	assert(q->path != NULL);
 	assert(q->method != NULL);
 	*v = (struct serve_verdict){.status = 200};
-	if ((p == NULL || !p->open) && !host_allowed(r, q->host)) {
+	if ((p == NULL || !p->open) && !serve_rules_host(r, q->host)) {
 		refuse(v, 421,
 		    "the Host of the request is neither an address nor localhost: where that name "
 		    "is right, start riffle serve with --host NAME");

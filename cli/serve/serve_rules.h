@@ -79,6 +79,9 @@ struct serve_verdict {
 void serve_rules_judge(
     struct serve_verdict *v, const struct serve_rules *r, const struct serve_request *q);
 
+/* Whether a request with this Host (NULL: it has none) is meant for here. */
+bool serve_rules_host(const struct serve_rules *r, const char *host);
+
 /* Whether a text can be a token: as long as it must be, of letters that headers and paths take. */
 bool serve_rules_token(const char *token);
 

@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/config/property_names.h"
 #include "common/kafka/kafka_internal.h"
+#include "common/kafka/kafka_stats.h"
 
 static bool
 is_writer(enum kafka_role role)
@@ -157,6 +158,8 @@ set_presets(
 			code = set(conf, presets[i].name, presets[i].value, f);
 	for (size_t i = 0; code == FAIL_NONE && i < o->tune_n; i++)
 		code = set(conf, o->tune[i].name, o->tune[i].value, f);
+	if (code == FAIL_NONE && o->stats != NULL)
+		code = set_number(conf, "statistics.interval.ms", (size_t)o->stats->interval_ms, f);
 	return code;
 }
 
@@ -339,6 +342,17 @@ on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 		h->delivered(rk, message, h->opaque);
 }
 
+/* 0: the text is librdkafka's, which frees it. */
+static int
+on_stats(rd_kafka_t *rk, char *json, size_t n, void *opaque)
+{
+	struct kafka_handle *h = opaque;
+
+	(void)rk;
+	kafka_stats_take(h->stats, json, n);
+	return 0;
+}
+
 /* ---- requests and their answers, by librdkafka's interceptors ---- */
 
 /* Keys of Kafka's protocol: what waits for the other members of a group. */
@@ -442,6 +456,8 @@ configure(
 	rd_kafka_conf_set_ssl_cert_verify_cb(conf, on_certificate);
 	if (is_writer(o->role)) /* without one, flush and commit wait in 10 ms slices */
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+	if (o->stats != NULL) /* else librdkafka makes none */
+		rd_kafka_conf_set_stats_cb(conf, on_stats);
 	if ((o->role == KAFKA_TRANSACTIONAL || o->role == KAFKA_MEMBER) &&
 	    rd_kafka_conf_interceptor_add_on_new(conf, "riffle", on_new, h) !=
 		RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -479,6 +495,7 @@ handle_new(const struct kafka_options *o)
 	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN || o->quiet);
 	h->delivered = o->delivered;
 	h->opaque = o->opaque;
+	h->stats = o->stats;
 	snprintf(h->client, sizeof(h->client), "riffle-%s", o->client);
 	return h;
 }

@@ -6,6 +6,7 @@
  *     kafka_query      does a broker answer, partitions, watermarks, the last record
  *     kafka_fail       what librdkafka's errors mean; retries until a deadline
  *     kafka_log        what librdkafka's threads report, as log lines
+ *     kafka_stats      what a handle says about itself: round trips, what waits to be sent
  *     kafka_commits    what a group has committed
  *     kafka_groups     which groups there are, and who is in one
  *     kafka_trim       deletes the oldest records of partitions
@@ -42,6 +43,8 @@
 
 #include "common/base/failure.h"
 #include "common/config/properties.h"
+
+struct kafka_stats;
 
 enum kafka_role {
 	KAFKA_READER, /* assign() at explicit offsets, read_committed, partition EOF events */
@@ -82,6 +85,8 @@ struct kafka_options {
 	 * not at all where the handle only queries, and each failure names its cause.
 	 */
 	bool quiet;
+	/* Where the handle's statistics go, borrowed for its life; NULL: it has none. */
+	struct kafka_stats *stats;
 	/* Delivery reports of writers; called from rd_kafka_poll() on the owner's thread. */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
 	void *opaque;

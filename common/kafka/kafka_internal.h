@@ -24,9 +24,10 @@ struct kafka_handle {
 	bool hasty;        /* see struct kafka_options */
 	bool commits;      /* and will commit to it: not asks_only */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
-	void *opaque;         /* the caller's, for `delivered` */
-	atomic_bool doubtful; /* what kafka_doubtful() returns; set by librdkafka's threads */
-	atomic_bool joining;  /* KAFKA_MEMBER: a JoinGroup or SyncGroup is not answered yet */
+	void *opaque;              /* the caller's, for `delivered` */
+	struct kafka_stats *stats; /* the caller's; NULL: none are taken */
+	atomic_bool doubtful;      /* what kafka_doubtful() returns; set by librdkafka's threads */
+	atomic_bool joining;       /* KAFKA_MEMBER: a JoinGroup or SyncGroup is not answered yet */
 };
 
 /* Milliseconds until `deadline_ms` (monotonic clock); 0: it has passed. */

@@ -65,8 +65,8 @@ add_name(struct metrics_text *m, const struct row *r, const char *suffix, const 
 
 	text_add(&m->text, "%s%s", r->name, suffix);
 	for (size_t i = 0; i < METRICS_LABELS_MAX; i++) {
-		assert((r->label[i] == NULL) == (value[i] == NULL));
-		if (r->label[i] == NULL)
+		assert(r->label[i] != NULL || value[i] == NULL);
+		if (value[i] == NULL)
 			continue;
 		text_add(&m->text, "%s%s=\"", between, r->label[i]);
 		add_value(&m->text, value[i]);
@@ -154,8 +154,13 @@ static const char page[] =
     "# Metrics\n"
     "\n"
     "Printed by `riffle serve --metrics-list`. The names are API: metrics are added, and none is\n"
-    "renamed or changes its meaning. `riffle serve` gives those of its row at `/metrics`, in\n"
-    "Prometheus' text format. What the broker knows of a mix is the same from every `serve`, and\n"
+    "renamed or changes its meaning. They come at `/metrics` in Prometheus' text format from\n"
+    "`riffle serve`, and from `riffle mix`, `produce`, `import` and `read` with `--metrics ADDR`;\n"
+    "from libriffle by `riffle_metrics()`, in Python `reader.metrics()` and\n"
+    "`riffle.serve_metrics()`. Those of `riffle_kafka_` have librdkafka's figures, every five\n"
+    "seconds or as often as `statistics.interval.ms` says; of libriffle only where that is set.\n"
+    "A process counts from its own start; what serve counts is of the whole mix. What the broker "
+    "knows of a mix is the same from every `serve`, and\n"
     "has the figures of `riffle status --json`.\n"
     "\n"
     "A name ends with its unit: `_seconds`, `_bytes`, or what is counted; `_ratio` is a share "

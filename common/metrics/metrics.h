@@ -26,7 +26,8 @@
  * equal there is equal here.
  *
  * Files of this room:
- *     metrics    the table, the text, the page
+ *     metrics          the table, the text, the page
+ *     metrics_board    where a thread that works leaves its text for one that is asked for it
  *
  * A new metric is a row, and `riffle serve --metrics-list > docs/METRICS.md`.
  *
@@ -129,7 +130,91 @@ enum { METRICS_LABELS_MAX = 2 };
 	ROW(RUN_LAG, GAUGE, "riffle_run_lag_steps", "mix", "run", "serve",                         \
 	    "Steps that are published and that the run has not committed.")                        \
 	ROW(RUN_LOST, GAUGE, "riffle_run_position_lost", "mix", "run", "serve",                    \
-	    "1 where the run's commits went back, or are gone.")
+	    "1 where the run's commits went back, or are gone.")                                   \
+	ROW(MIXER_ATTACHED, GAUGE, "riffle_mixer_attached", "mix", NULL, "mix",                    \
+	    "1 while it publishes; 0 while it waits for its turn or attaches again.")              \
+	ROW(MIXER_STEP, GAUGE, "riffle_mixer_next_step", "mix", NULL, "mix",                       \
+	    "The step that it takes next; not there while it is not attached.")                    \
+	ROW(MIXER_STEPS, COUNTER, "riffle_mixer_steps_total", "mix", NULL, "mix",                  \
+	    "Steps that this process has published.")                                              \
+	ROW(MIXER_SEQUENCES, COUNTER, "riffle_mixer_sequences_total", "mix", NULL, "mix",          \
+	    "Sequences in them.")                                                                  \
+	ROW(MIXER_TOKENS, COUNTER, "riffle_mixer_tokens_total", "mix", NULL, "mix",                \
+	    "Tokens in them: targets, without padding.")                                           \
+	ROW(MIXER_BYTES, COUNTER, "riffle_mixer_bytes_total", "mix", NULL, "mix",                  \
+	    "Bytes of their records.")                                                             \
+	ROW(MIXER_COMMITTED, COUNTER, "riffle_mixer_transactions_committed_total", "mix", NULL,    \
+	    "mix", "Transactions that it has committed.")                                          \
+	ROW(MIXER_ABORTED, COUNTER, "riffle_mixer_transactions_aborted_total", "mix", NULL, "mix", \
+	    "Transactions that it has given up, with nothing of them published.")                  \
+	ROW(MIXER_DOUBT, COUNTER, "riffle_mixer_transactions_in_doubt_total", "mix", NULL, "mix",  \
+	    "Transactions that failed with an unknown outcome, which the ledger then told.")       \
+	ROW(MIXER_SECONDS, HISTOGRAM, "riffle_mixer_transaction_seconds", "mix", NULL, "mix",      \
+	    "From the beginning of a transaction until its commit was answered.")                  \
+	ROW(MIXER_LEAD, GAUGE, "riffle_mixer_lead_steps", "mix", "run", "mix",                     \
+	    "How many steps it is ahead of a run of mix.runs.")                                    \
+	ROW(MIXER_BLOCKED, COUNTER, "riffle_mixer_blocked_seconds_total", "mix", "run", "mix",     \
+	    "How long it has waited for a run, which stood lowest, with the lead used up.")        \
+	ROW(MIXER_DRY, COUNTER, "riffle_mixer_dry_seconds_total", "mix", NULL, "mix",              \
+	    "How long it has waited for a live domain that was dry.")                              \
+	ROW(MIXER_OWED, GAUGE, "riffle_mixer_owed_sequences", "mix", "domain", "mix",              \
+	    "Draws of a live domain that others took while it was dry, and that it gets back.")    \
+	ROW(MIXER_BLOCKS, GAUGE, "riffle_mixer_block_bytes", "mix", NULL, "mix",                   \
+	    "Memory of the blocks that it has read and not used up.")                              \
+	ROW(MIXER_QUARANTINED, COUNTER, "riffle_mixer_quarantined_sequences_total", "mix", NULL,   \
+	    "mix", "Sequences that this process found to be bad and passed over.")                 \
+	ROW(MIXER_RECOVERIES, COUNTER, "riffle_mixer_recoveries_total", "mix", NULL, "mix",        \
+	    "How often it attached again after a failure.")                                        \
+	ROW(MIXER_FENCINGS, COUNTER, "riffle_mixer_fencings_total", "mix", NULL, "mix",            \
+	    "How often its handle was fenced: by another mixer, or by a time-out of the "          \
+	    "broker's.")                                                                           \
+	ROW(MIXER_VERSION, GAUGE, "riffle_mixer_weights_version", "mix", NULL, "mix",              \
+	    "Version of the weights that it draws by.")                                            \
+	ROW(PRODUCER_DOCUMENTS, COUNTER, "riffle_producer_documents_total", "domain", NULL,        \
+	    "produce, import", "Documents that this process has packed.")                          \
+	ROW(PRODUCER_TOKENS, COUNTER, "riffle_producer_tokens_total", "domain", NULL,              \
+	    "produce, import", "Tokens that it has published: targets, without padding.")          \
+	ROW(PRODUCER_SEQUENCES, COUNTER, "riffle_producer_sequences_total", "domain", NULL,        \
+	    "produce, import", "Sequences that it has published.")                                 \
+	ROW(PRODUCER_BYTES, COUNTER, "riffle_producer_bytes_total", "domain", NULL,                \
+	    "produce, import", "Bytes of their records.")                                          \
+	ROW(PRODUCER_INPUT, COUNTER, "riffle_producer_input_bytes_total", "domain", NULL,          \
+	    "produce, import", "Bytes of the input that it has read, as stored.")                  \
+	ROW(PRODUCER_REJECTS, COUNTER, "riffle_producer_rejects_total", "domain", "reason",        \
+	    "produce, import",                                                                     \
+	    "Records that could not be used. domain: all of the input, with commas. reason: of "   \
+	    "at "                                                                                  \
+	    "most 8 kinds, N for its numbers; the others are other.")                              \
+	ROW(PRODUCER_PARTS, GAUGE, "riffle_producer_parts", NULL, NULL, "produce, import",         \
+	    "Parts of inputs that are being published now.")                                       \
+	ROW(READER_STEP, GAUGE, "riffle_reader_next_step", "mix", "run", "read, libriffle",        \
+	    "The step that the trainer is given next.")                                            \
+	ROW(READER_COMMITTED, GAUGE, "riffle_reader_committed_step", "mix", "run",                 \
+	    "read, libriffle", "All steps below it are committed by this reader.")                 \
+	ROW(READER_STEPS, COUNTER, "riffle_reader_steps_total", "mix", "run", "read, libriffle",   \
+	    "Steps that this rank was given.")                                                     \
+	ROW(READER_SEQUENCES, COUNTER, "riffle_reader_sequences_total", "mix", "run",              \
+	    "read, libriffle", "Sequences in them.")                                               \
+	ROW(READER_TOKENS, COUNTER, "riffle_reader_tokens_total", "mix", "run", "read, libriffle", \
+	    "Tokens in them: targets, without padding.")                                           \
+	ROW(READER_WAIT, COUNTER, "riffle_reader_wait_seconds_total", "mix", "run",                \
+	    "read, libriffle", "How long the trainer has waited for steps.")                       \
+	ROW(READER_QUEUE, GAUGE, "riffle_reader_queue_steps", "mix", "run", "read, libriffle",     \
+	    "Steps that are in memory for the trainer, decoded or being decoded.")                 \
+	ROW(KAFKA_ROUND_TRIP, GAUGE, "riffle_kafka_round_trip_seconds", "mix", "run",              \
+	    "mix, produce, import, read, libriffle",                                               \
+	    "Mean time of the slowest broker to answer a request, of the last seconds.")           \
+	ROW(KAFKA_QUEUE, GAUGE, "riffle_kafka_queue_records", "mix", "run",                        \
+	    "mix, produce, import, read, libriffle",                                               \
+	    "Records that wait to be sent or acknowledged.")                                       \
+	ROW(KAFKA_QUEUE_BYTES, GAUGE, "riffle_kafka_queue_bytes", "mix", "run",                    \
+	    "mix, produce, import, read, libriffle", "Bytes of them.")                             \
+	ROW(KAFKA_SENT, COUNTER, "riffle_kafka_sent_bytes_total", "mix", "run",                    \
+	    "mix, produce, import, read, libriffle", "Bytes sent to brokers.")                     \
+	ROW(KAFKA_RECEIVED, COUNTER, "riffle_kafka_received_bytes_total", "mix", "run",            \
+	    "mix, produce, import, read, libriffle", "Bytes received from brokers.")               \
+	ROW(KAFKA_TIMEOUTS, COUNTER, "riffle_kafka_timeouts_total", "mix", "run",                  \
+	    "mix, produce, import, read, libriffle", "Requests that were not answered in time.")
 
 #define METRICS_ID(id, kind, name, first, second, programs, meaning) METRICS_##id,
 enum metrics_id { METRICS(METRICS_ID) METRICS_N };
@@ -143,7 +228,7 @@ struct metrics_text {
 };
 
 /*
- * Adds a sample with the values of the metric's labels, borrowed; NULL for one that it has not. A
+ * Adds a sample with the values of the metric's labels, borrowed; NULL for one that it, or its program, has not. A
  * number that is none (NAN) is not known, and no sample.
  */
 void metrics_count(struct metrics_text *m, enum metrics_id id, int64_t value, const char *first,

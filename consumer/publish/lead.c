@@ -14,10 +14,11 @@ enum { LEAD_TIMEOUT_MS = 10000, BACK_AGAIN_MS = 60000 };
 struct run {
 	const char *name;
 	struct run_position_query *commits;
-	bool any;        /* the broker knows a commit */
-	uint64_t step;   /* that the lead counts from */
-	uint64_t known;  /* the highest that broker or ledger have known */
-	int64_t back_ms; /* when it was said last that it went back; 0: never */
+	bool any;           /* the broker knows a commit */
+	uint64_t step;      /* that the lead counts from */
+	uint64_t known;     /* the highest that broker or ledger have known */
+	int64_t back_ms;    /* when it was said last that it went back; 0: never */
+	int64_t blocked_ms; /* for which the mixer has waited for it */
 };
 
 struct lead {
@@ -137,16 +138,56 @@ lead_ask(struct lead *l, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Of equals the first in mix.runs; NULL: there is none. */
+static struct run *
+slowest(const struct lead *l)
+{
+	struct run *lowest = l->runs_n == 0 ? NULL : &l->run[0];
+
+	for (size_t i = 1; i < l->runs_n; i++)
+		if (l->run[i].step < lowest->step)
+			lowest = &l->run[i];
+	return lowest;
+}
+
 const char *
 lead_slowest(const struct lead *l, uint64_t *step)
 {
-	const struct run *slowest = &l->run[0];
+	const struct run *r = slowest(l);
 
-	for (size_t i = 1; i < l->runs_n; i++)
-		if (l->run[i].step < slowest->step) /* of equals the first in mix.runs */
-			slowest = &l->run[i];
-	*step = l->runs_n == 0 ? 0 : slowest->step;
-	return l->runs_n == 0 ? "" : slowest->name;
+	*step = r == NULL ? 0 : r->step;
+	return r == NULL ? "" : r->name;
+}
+
+size_t
+lead_runs(const struct lead *l)
+{
+	return l->runs_n;
+}
+
+const char *
+lead_run(const struct lead *l, size_t i, uint64_t *step)
+{
+	assert(i < l->runs_n);
+	*step = l->run[i].step;
+	return l->run[i].name;
+}
+
+void
+lead_blocked(struct lead *l, int64_t ms)
+{
+	struct run *r = slowest(l);
+
+	assert(ms >= 0);
+	if (r != NULL)
+		r->blocked_ms += ms;
+}
+
+int64_t
+lead_blocked_ms(const struct lead *l, size_t i)
+{
+	assert(i < l->runs_n);
+	return l->run[i].blocked_ms;
 }
 
 uint64_t

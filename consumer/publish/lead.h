@@ -72,6 +72,14 @@ uint64_t lead_limit(const struct lead *l);
 /* The run that stands lowest, and its step; "" and 0 where mix.runs is empty. Borrowed. */
 const char *lead_slowest(const struct lead *l, uint64_t *step);
 
+/* The runs of mix.runs: their number, and the i-th with its step. Borrowed. */
+size_t lead_runs(const struct lead *l);
+const char *lead_run(const struct lead *l, size_t i, uint64_t *step);
+
+/* The mixer has waited so long for lead_slowest(); how long so far for the i-th. */
+void lead_blocked(struct lead *l, int64_t ms);
+int64_t lead_blocked_ms(const struct lead *l, size_t i);
+
 /*
  * Takes a run's known position to `to`, a published step, in the next record; *from: where it was
  * known before. FAIL_DATA: the reason why not, for who asked: ledger and mix.runs do not know the

@@ -11,6 +11,7 @@
 #include "common/base/names.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/kafka_stats.h"
 #include "common/kafka/topics.h"
 #include "consumer/batches/lane_ends.h"
 #include "consumer/domain/domains.h"
@@ -72,6 +73,12 @@ struct mix {
 	int64_t began_ms;      /* the first step; 0: none yet */
 	int64_t logged_ms;     /* progress, with what was published by then: */
 	uint64_t logged_steps, logged_bytes;
+
+	/* For metrics alone. */
+	struct kafka_stats stats; /* of the handle that writes */
+	uint64_t quarantined_total, recoveries_total, fencings_total;
+	int64_t dry_total_ms;
+	int64_t turn_ms; /* the last turn of a wait for trainers, or for a domain; 0: none waits */
 };
 
 /* The state behind the last step taken. Only while attached. */
@@ -86,6 +93,95 @@ static uint64_t
 step_next(const struct mix *m)
 {
 	return mixer_step_next(mixer_of(m));
+}
+
+/* ---- metrics ---- */
+
+/* The state that is drawn by. */
+static void
+measure_mixer(const struct mix *m, struct metrics_text *t)
+{
+	const char *mix = m->config->mix.name;
+	const struct mixer *mixer = mixer_of(m);
+	struct mixer_standing s;
+
+	metrics_count(t, METRICS_MIXER_STEP, (int64_t)step_next(m), mix, NULL);
+	metrics_count(t, METRICS_MIXER_VERSION, (int64_t)mixer_version(mixer), mix, NULL);
+	for (uint32_t d = 0; d < mixer_domains(mixer); d++) {
+		mixer_stand(mixer, d, &s);
+		if (s.live)
+			metrics_count(
+			    t, METRICS_MIXER_OWED, s.owed, mix, mixer_domain_name(mixer, d));
+	}
+	for (size_t i = 0; i < lead_runs(m->lead); i++) {
+		uint64_t step;
+		const char *run = lead_run(m->lead, i, &step);
+
+		metrics_count(
+		    t, METRICS_MIXER_LEAD, (int64_t)step_next(m) - (int64_t)step, mix, run);
+	}
+}
+
+/* What this process has done. */
+static void
+measure_process(const struct mix *m, struct metrics_text *t)
+{
+	const char *mix = m->config->mix.name;
+	const struct output *o = &m->output;
+	const struct {
+		enum metrics_id id;
+		uint64_t count;
+	} total[] = {
+	    {METRICS_MIXER_STEPS, o->steps_total},
+	    {METRICS_MIXER_SEQUENCES, o->sequences_total},
+	    {METRICS_MIXER_TOKENS, o->tokens_total},
+	    {METRICS_MIXER_BYTES, o->bytes_total},
+	    {METRICS_MIXER_COMMITTED, o->committed_total},
+	    {METRICS_MIXER_ABORTED, o->aborted_total},
+	    {METRICS_MIXER_DOUBT, o->in_doubt_total},
+	    {METRICS_MIXER_QUARANTINED, m->quarantined_total},
+	    {METRICS_MIXER_RECOVERIES, m->recoveries_total},
+	    {METRICS_MIXER_FENCINGS, m->fencings_total},
+	};
+
+	for (size_t i = 0; i < sizeof(total) / sizeof(total[0]); i++)
+		metrics_count(t, total[i].id, (int64_t)total[i].count, mix, NULL);
+	metrics_histogram(t, METRICS_MIXER_SECONDS, &o->seconds, mix, NULL);
+	for (size_t i = 0; m->lead != NULL && i < lead_runs(m->lead); i++) {
+		uint64_t ignored;
+
+		metrics_number(t, METRICS_MIXER_BLOCKED, (double)lead_blocked_ms(m->lead, i) / 1000,
+		    mix, lead_run(m->lead, i, &ignored));
+	}
+	metrics_number(t, METRICS_MIXER_DRY, (double)m->dry_total_ms / 1000, mix, NULL);
+	metrics_count(
+	    t, METRICS_MIXER_BLOCKS, m->feed == NULL ? 0 : (int64_t)feed_bytes(m->feed), mix, NULL);
+}
+
+/* Leaves the metrics of now for whoever waits for them; called by every loop of this file. */
+static void
+measure(const struct mix *m)
+{
+	const struct kafka_stats *stats = &m->stats;
+	struct metrics_text t = {0};
+	bool attached = m->assembler != NULL;
+
+	metrics_count(&t, METRICS_MIXER_ATTACHED, attached, m->config->mix.name, NULL);
+	if (attached)
+		measure_mixer(m, &t);
+	measure_process(m, &t);
+	kafka_stats_text(&t, &stats, 1, m->config->mix.name, NULL);
+	metrics_board_put(m->o->board, &t);
+}
+
+/* How long this turn of a wait has lasted, ms; the first one begins. */
+static int64_t
+wait_turn_ms(struct mix *m, int64_t now)
+{
+	int64_t ms = m->turn_ms == 0 ? 0 : now - m->turn_ms;
+
+	m->turn_ms = now;
+	return ms;
 }
 
 /* ---- whose turn it is ---- */
@@ -115,6 +211,8 @@ elect(struct mix *m, struct failure *f)
 {
 	bool has;
 
+	if (metrics_board_wanted(m->o->board))
+		measure(m);
 	if (election_group_poll(m->group, &has, f) != FAIL_NONE)
 		return f->code;
 	switch (election_step(&m->election, has, clock_ms())) {
@@ -388,6 +486,7 @@ open_all(struct mix *m, struct failure *f)
 				    .mixer_id = m->attach.claim.mixer,
 				    .domains = m->domains,
 				    .lead = m->lead,
+				    .stats = m->o->board == NULL ? NULL : &m->stats,
 				});
 	return lead_ask(m->lead, f);
 }
@@ -525,6 +624,7 @@ keep_quarantined(void *mix, const struct mixer_draw *draw, const struct feed_blo
 	    .n = record->bytes_n,
 	};
 
+	m->quarantined_total++;
 	log_warning("mix: MIX-QUARANTINE domain=%s partition=%" PRIu32 " ordinal=%" PRIu64 ": %s",
 	    name, draw->partition, draw->ordinal, record->reason);
 	names_domain_topic(topic, m->config->corpus, name, SET_TRAIN);
@@ -658,6 +758,8 @@ check_lead(struct mix *m, bool *blocked, struct failure *f)
 	*blocked = waits;
 	if (!waits)
 		m->blocked_ms = 0;
+	if (!waits && m->dry_ms == 0)
+		m->turn_ms = 0;
 	return FAIL_NONE;
 }
 
@@ -702,6 +804,7 @@ wait_for_trainers(struct mix *m, struct failure *f)
 
 	if (commit_open(m, f) != FAIL_NONE || look_while_waiting(m, f) != FAIL_NONE)
 		return f->code;
+	lead_blocked(m->lead, wait_turn_ms(m, now));
 	m->failing_ms = 0; /* waiting is no failure to recover from */
 	if (m->blocked_ms == 0)
 		m->blocked_ms = m->warned_ms = now;
@@ -730,6 +833,7 @@ wait_for_domain(struct mix *m, struct failure *f)
 	if (commit_open(m, f) != FAIL_NONE || look_while_waiting(m, f) != FAIL_NONE)
 		return f->code;
 	m->failing_ms = 0;
+	m->dry_total_ms += wait_turn_ms(m, now);
 	if (m->dry_ms == 0)
 		m->dry_ms = m->warned_ms = now;
 	if (now - m->warned_ms >= LOG_MS) {
@@ -760,7 +864,7 @@ take_step(struct mix *m, bool *ended, struct failure *f)
 		return commit_open(m, f);
 	if (code != FAIL_NONE || *ended)
 		return code;
-	m->dry_ms = 0;
+	m->dry_ms = m->turn_ms = 0;
 	m->drew_ms = clock_ms();
 	if (m->began_ms == 0)
 		m->began_ms = m->drew_ms;
@@ -925,6 +1029,9 @@ recover(struct mix *m, struct failure *f)
 	if (clock_ms() - m->failing_ms >= MIX_RECOVER_MS)
 		return f->code;
 	log_warning("mix: MIX-RECOVER %s", f->text);
+	m->recoveries_total++;
+	m->fencings_total += f->code == FAIL_FENCED;
+	m->turn_ms = 0;
 	detach(m);
 	if (attach_renew_reader(&m->attach, f) != FAIL_NONE)
 		return f->code;
@@ -986,12 +1093,17 @@ attach_first(struct mix *m, struct failure *f)
 enum fail_code
 mix_run(const struct mix_options *o, struct failure *f)
 {
-	struct mix m = {.o = o, .config = o->config, .logged_ms = clock_ms()};
+	struct mix m = {.o = o,
+	    .config = o->config,
+	    .logged_ms = clock_ms(),
+	    .stats = {.interval_ms = KAFKA_STATS_MS}};
 	bool done = false;
 	enum fail_code code;
 
 	assert(o->config->mix.name != NULL);
 	election_init(&m.election, o->standby);
+	if (o->board != NULL)
+		measure(&m); /* opening may wait for a broker */
 	code = open_all(&m, f);
 	if (code == FAIL_NONE && !m.over)
 		code = attach_first(&m, f);

@@ -64,6 +64,7 @@
 #include "common/base/failure.h"
 #include "common/base/stop.h"
 #include "common/config/config.h"
+#include "common/metrics/metrics_board.h"
 
 enum { MIX_RECOVER_MS = 300000 }; /* gives up when failures go on for so long without a commit */
 
@@ -80,8 +81,9 @@ struct mix_options {
 	 * nothing to do, and that mixer is left alone. NULL: it would be fenced.
 	 */
 	bool (*active)(const struct config *c);
-	bool standby;            /* waits until no other mixer is active */
-	const struct stop *stop; /* asked by a signal handler */
+	bool standby;                /* waits until no other mixer is active */
+	const struct stop *stop;     /* asked by a signal handler */
+	struct metrics_board *board; /* gets the mixer's metrics when asked; NULL: none are taken */
 };
 
 /* FAIL_NONE: ended, paused or stopped. FAIL_FENCED: another mixer has taken over. */

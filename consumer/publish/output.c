@@ -43,6 +43,7 @@ output_open(struct output *o, struct failure *f)
 	    .queue_bytes = worst_case_queue(&c->mix),
 	    .age_ms = c->mix.transaction_ms,
 	    .map = {c->mix.lanes, c->mix.partitions},
+	    .stats = o->of.stats,
 	};
 
 	assert(o->transactions == NULL);
@@ -94,6 +95,10 @@ clear_answers(struct output *o)
 void
 output_close(struct output *o)
 {
+	if (o->open && transactions_sound(o->transactions))
+		o->aborted_total++;
+	else if (o->open)
+		o->in_doubt_total++;
 	transactions_close(o->transactions);
 	o->transactions = NULL;
 	o->open = false;
@@ -114,7 +119,7 @@ begin(struct output *o, uint64_t step, struct failure *f)
 	if (transactions_begin(o->transactions, f) != FAIL_NONE)
 		return f->code;
 	o->open = true;
-	o->bytes = 0;
+	o->bytes = o->sequences = o->tokens = 0;
 	o->since_ms = clock_ms();
 	o->step_first = step;
 	return FAIL_NONE;
@@ -154,6 +159,9 @@ output_step(
 	assert(number >= o->step_first);
 	if (last_drawn_add(&o->drawn, step->draw, step->record, step->n, f) != FAIL_NONE)
 		return f->code;
+	o->sequences += step->n;
+	for (uint32_t i = 0; i < step->n; i++)
+		o->tokens += step->record[i]->tokens - 1;
 	return put_lanes(o, m, number, step, f);
 }
 
@@ -318,6 +326,10 @@ output_commit(struct output *o, const struct mixer *m, enum ledger_kind kind, st
 	o->open = false;
 	o->age_ms = output_age_next(o, full);
 	o->bytes_total += o->bytes;
+	o->sequences_total += o->sequences;
+	o->tokens_total += o->tokens;
+	o->committed_total++;
+	metrics_observe(&o->seconds, (double)(clock_ms() - o->since_ms) / 1000);
 	o->steps_total += mixer_step_next(m) - o->step_first;
 	dead_letters_clear(&o->letters);
 	return FAIL_NONE;

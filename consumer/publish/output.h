@@ -34,6 +34,7 @@
 
 #include "common/base/failure.h"
 #include "common/config/config.h"
+#include "common/metrics/metrics.h"
 #include "common/record/ledger.h"
 #include "consumer/domain/domains.h"
 #include "consumer/domain/last_drawn.h"
@@ -50,6 +51,7 @@ struct output_source {
 	uint64_t mixer_id;
 	const struct domains *domains; /* topics for the offsets; the tokenizer */
 	const struct lead *lead;       /* where runs stand, for the ledger */
+	struct kafka_stats *stats;     /* of the handle that writes; NULL: none are taken */
 };
 
 struct output {
@@ -58,6 +60,7 @@ struct output {
 	bool open;                         /* a transaction is: */
 	uint64_t step_first;               /* its first step, */
 	uint64_t bytes;                    /* what it holds, */
+	uint64_t sequences, tokens;        /* in sequences, and in targets without padding, */
 	int64_t since_ms;                  /* when it was begun, */
 	int64_t age_ms;                    /* and how old it may become: */
 	int64_t age_first_ms, age_most_ms; /* after a wait, and at most */
@@ -65,7 +68,10 @@ struct output {
 	size_t answers_n;
 	struct dead_letters letters;       /* for the next transaction that ends */
 	struct last_drawn drawn;           /* of each domain, up to the last step taken */
-	uint64_t bytes_total, steps_total; /* published by this process, for the log */
+	uint64_t bytes_total, steps_total; /* published by this process, for log and metrics */
+	uint64_t sequences_total, tokens_total;
+	uint64_t committed_total, aborted_total, in_doubt_total; /* transactions */
+	struct metrics_histogram seconds;                        /* of those committed */
 };
 
 /* A closed one. */

@@ -155,6 +155,7 @@ open_producer(struct transactions *t, const struct transactions_options *o, stru
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
 	    .delivered = delivered,
 	    .opaque = t,
+	    .stats = o->stats,
 	};
 
 	struct transactions_times times =
@@ -305,6 +306,12 @@ transactions_close(struct transactions *t)
 	kafka_close(t->rk); /* reports what was not delivered */
 	free(t->offset_next);
 	free(t);
+}
+
+bool
+transactions_sound(const struct transactions *t)
+{
+	return t->open;
 }
 
 void

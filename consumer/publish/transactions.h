@@ -47,6 +47,7 @@
 #ifndef CONSUMER_PUBLISH_TRANSACTIONS_H
 #define CONSUMER_PUBLISH_TRANSACTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -80,6 +81,7 @@ struct transactions_times transactions_times(
 /* For a broker that is busy: until an answer, or until the markers of a transaction. Pure. */
 int transactions_patience_ms(uint32_t partitions);
 
+struct kafka_stats;
 struct transactions;
 
 struct transactions_options {
@@ -91,6 +93,7 @@ struct transactions_options {
 	uint64_t queue_bytes;       /* and how much of it may wait to be sent */
 	uint32_t age_ms;            /* how old one may become before its commit */
 	struct lane_map map;        /* where lanes lie; at least one */
+	struct kafka_stats *stats;  /* of the handle, borrowed; NULL: none are taken */
 };
 
 /* Where the mixer stands in one partition of a domain topic, for lag tools. */
@@ -133,6 +136,9 @@ enum fail_code transactions_open(
  * the broker, or the next handle, to abort.
  */
 void transactions_close(struct transactions *t);
+
+/* A transaction is open, and nothing of it has failed: transactions_close() aborts it. */
+bool transactions_sound(const struct transactions *t);
 
 /*
  * FAIL_BROKER: the handle is in doubt, or cannot begin. After a failure, here or below, the handle

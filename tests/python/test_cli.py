@@ -153,6 +153,11 @@ def test_config_wants_one_of_its_two_options(fails):
     fails(2, "riffle config: --no-inputs: needs --check; see riffle config --help", "config", "--keys", "--no-inputs")
 
 
+def test_the_page_of_metrics_is_the_table_of_the_program(riffle):
+    assert riffle("serve", "--metrics-list").stdout == (ROOT / "docs/METRICS.md").read_text(), \
+        "riffle serve --metrics-list > docs/METRICS.md"
+
+
 # --- the form of the log
 
 

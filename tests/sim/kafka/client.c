@@ -122,6 +122,14 @@ rd_kafka_conf_set_dr_msg_cb(rd_kafka_conf_t *conf,
 	conf->delivered = dr_msg_cb;
 }
 
+/* Nothing of the simulation has statistics. */
+void
+rd_kafka_conf_set_stats_cb(rd_kafka_conf_t *conf,
+    int (*stats_cb)(rd_kafka_t *rk, char *json, size_t json_len, void *opaque))
+{
+	(void)conf, (void)stats_cb;
+}
+
 /* No connection is made, so that none is secured. */
 rd_kafka_conf_res_t
 rd_kafka_conf_set_ssl_cert_verify_cb(

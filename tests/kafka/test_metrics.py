@@ -1,0 +1,112 @@
+"""--metrics of the commands that work, and riffle_metrics(): what is counted, and who may ask."""
+
+import http.client
+import json
+import signal
+import socket
+import urllib.parse
+
+import pytest
+from prometheus_text import check, fetch, url_of, value
+
+from conftest import LENGTH, wait_until
+
+FAST = ("-X", "statistics.interval.ms=200")
+
+
+@pytest.fixture
+def start(riffle, tmp_path):
+    """start("mix", ...) -> (process, url), with --metrics on a free port and a log of JSON."""
+    def run(*words):
+        log = tmp_path / f"{words[0]}.{len(riffle.running)}.log"
+        with log.open("w") as to:
+            process = riffle.popen(*words, "--metrics", "0", "--log", "json", stderr=to, stdout=to if words[0] != "read" else None)
+        process.log = log
+        return process, url_of(log)
+    return run
+
+
+def ask(url, path="/metrics", method="GET", body=None, **headers):
+    """(status, text)"""
+    at = urllib.parse.urlsplit(url)
+    c = http.client.HTTPConnection(at.hostname, at.port, timeout=30)
+    c.request(method, path, body, headers)
+    answer = c.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def test_a_mixer_counts_what_it_publishes_and_for_whom_it_waits(start, fill, configure, riffle, read):
+    fill("a", "b")
+    config = configure({"a": 0.7, "b": 0.3}, max_lead_steps=20)
+    mix = json.loads(config.read_text())["mix"]["name"]
+    mixer, url = start("mix", "-c", config, *FAST)
+    found = {}
+
+    def look(name, at_least, **labels):
+        found.clear()
+        found.update(check(fetch(url), "mix"))
+        return (value(found, name, mix=mix, **labels) or 0) >= at_least
+    wait_until(lambda: look("riffle_mixer_blocked_seconds_total", 0.05, run="trainers"), "a wait for the trainers")
+    wait_until(lambda: look("riffle_kafka_sent_bytes_total", 1), "librdkafka's figures")
+
+    def now(name, **labels):
+        return value(found, name, mix=mix, **labels)
+    assert now("riffle_mixer_attached") == 1
+    assert now("riffle_mixer_next_step") == now("riffle_mixer_steps_total") == 20
+    assert now("riffle_mixer_lead_steps", run="trainers") == 20
+    assert now("riffle_mixer_sequences_total") == 20 * 16
+    assert now("riffle_mixer_tokens_total") == 20 * 16 * LENGTH
+    assert now("riffle_mixer_bytes_total") > 20 * 16 * 8
+    committed = now("riffle_mixer_transactions_committed_total")
+    assert committed == now("riffle_mixer_transaction_seconds_count") == now("riffle_mixer_transaction_seconds_bucket", le="+Inf") > 1
+    assert now("riffle_mixer_transactions_aborted_total") == now("riffle_mixer_transactions_in_doubt_total") == 0
+    assert now("riffle_mixer_recoveries_total") == now("riffle_mixer_fencings_total") == now("riffle_mixer_dry_seconds_total") == 0
+    assert now("riffle_mixer_weights_version") == json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["weights"]["version"]
+    assert now("riffle_kafka_round_trip_seconds") > 0
+
+    blocked = now("riffle_mixer_blocked_seconds_total", run="trainers")
+    read(config, 5, commit_every=1)
+    wait_until(lambda: look("riffle_mixer_steps_total", 25), "more steps")
+    assert now("riffle_mixer_lead_steps", run="trainers") == 20
+    assert now("riffle_mixer_blocked_seconds_total", run="trainers") >= blocked
+    mixer.send_signal(signal.SIGTERM)
+    assert mixer.wait(timeout=60) == 0
+    assert all(json.loads(line)["time"] for line in mixer.log.read_text().splitlines())
+
+
+def test_only_get_of_metrics_is_answered_and_only_by_an_address(start, fill, configure):
+    fill("a")
+    mixer, url = start("mix", "-c", configure({"a": 1}, max_lead_steps=4))
+    status, text = ask(url)
+    assert status == 200 and "riffle_mixer_attached" in text
+    assert ask(url, method="HEAD") == (200, "")
+    assert ask(url, Host="localhost:1") [0] == 200
+    assert ask(url, Host="evil.example")[0] == 421
+    assert ask(url, "/")[0] == ask(url, "/metrics/x")[0] == 404
+    for method in ("POST", "PUT", "DELETE"):
+        assert ask(url, method=method, body="x" * 100000)[0] == 405
+    at = urllib.parse.urlsplit(url)
+    for garbage in (b"\0\xff\n\n", b"GET /metrics", b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
+                    b"GET /metrics HTTP/1.1\r\n" + b"X: " + b"y" * 100000):
+        with socket.create_connection((at.hostname, at.port), timeout=30) as s:
+            s.sendall(garbage)
+    waiting = [socket.create_connection((at.hostname, at.port), timeout=30) for _ in range(40)]
+    assert ask(url)[0] == 200
+    for s in waiting:
+        s.close()
+    assert mixer.poll() is None
+
+
+def test_an_address_that_is_none_or_taken_ends_the_command_before_it_works(riffle, fill, configure):
+    fill("a")
+    config = configure({"a": 1})
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = riffle("mix", "-c", config, "--metrics", port, check=False)
+    assert (done.returncode, done.stderr) == (1, f"riffle mix: --metrics: listening on 127.0.0.1, port {port}: Address already in use\n")
+    no_address = "is no address: PORT, or HOST:PORT, with a port of 0 to 65535"
+    for word, why in (("x", no_address), ("127.0.0.1:65536", no_address), ("h:", no_address),
+                      ("::1:80", "an IPv6 address needs brackets: [::1]:80")):
+        done = riffle("mix", "-c", config, "--metrics", word, check=False)
+        assert (done.returncode, done.stderr) == (2, f"riffle mix: --metrics: {word}: {why}; see riffle mix --help\n")
+    assert json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["step_next"] == 0

@@ -1,0 +1,86 @@
+/* kafka_stats.h: the numbers of librdkafka's text, and nothing of a text that is none. */
+#include "common/kafka/kafka_stats.h"
+
+#include <string.h>
+
+#include "tests/unit/test.h"
+
+/* As librdkafka 2.0 writes it, with what is not looked at made short. */
+static const char text[] =
+    "{ \"name\": \"riffle-mix#producer-1\", \"client_id\": \"riffle-mix\", \"type\": \"producer\", "
+    "\"ts\":5016483227792, \"msg_cnt\":22710, \"msg_size\":704010, \"msg_max\":500000, "
+    "\"brokers\":{ \"localhost:9092/1\": { \"name\":\"localhost:9092/1\", \"nodeid\":1, "
+    "\"req_timeouts\":2, \"rtt\": { \"min\":1580, \"max\":3389, \"avg\":2349, \"cnt\":79 }, "
+    "\"toppars\":{ \"b-0\": { \"topic\":\"b\", \"partition\":0} } } , "
+    "\"a \\\"b\\\":9092/2\": { \"req_timeouts\":1, \"rtt\": { \"avg\":9000, \"cnt\":0 } }, "
+    "\"c/3\": { \"rtt\": { \"avg\":400, \"cnt\":1 } } }, "
+    "\"topics\":{ \"b\": { \"msg_cnt\": 7, \"partitions\":{ \"0\": { \"msg_cnt\": 8 } } } } , "
+    "\"tx\":631, \"tx_bytes\":168584479, \"rx\":631, \"rx_bytes\":31084 }";
+
+static int64_t
+of(const atomic_int_least64_t *n)
+{
+	return atomic_load(n);
+}
+
+static void
+test_the_slowest_broker_that_answered_and_the_handle_itself_count(void **unused)
+{
+	struct kafka_stats s = {0};
+
+	(void)unused;
+	kafka_stats_take(&s, text, strlen(text));
+	assert_int_equal(of(&s.round_trip_us), 2349);
+	assert_int_equal(of(&s.timeouts), 3);
+	assert_int_equal(of(&s.queue_records), 22710);
+	assert_int_equal(of(&s.queue_bytes), 704010);
+	assert_int_equal(of(&s.sent_bytes), 168584479);
+	assert_int_equal(of(&s.received_bytes), 31084);
+}
+
+static void
+test_a_text_that_breaks_off_anywhere_changes_nothing(void **unused)
+{
+	struct kafka_stats s = {0};
+
+	(void)unused;
+	for (size_t n = 0; n < strlen(text); n++) {
+		char *cut = malloc(n + 1); /* for the sanitizer: nothing is read behind it */
+
+		memcpy(cut, text, n);
+		cut[n] = '\0';
+		kafka_stats_take(&s, cut, n);
+		free(cut);
+	}
+	assert_int_equal(of(&s.round_trip_us), 0);
+	assert_int_equal(of(&s.queue_records), 0);
+	assert_int_equal(of(&s.received_bytes), 0);
+}
+
+static void
+test_what_is_no_object_of_numbers_is_passed_over(void **unused)
+{
+	static const char *const cases[] = {"", "{}", "[]", "null", "{\"brokers\":[1]}",
+	    "{\"brokers\":{\"a\":3}}", "{\"brokers\":{\"a\":{\"rtt\":null}}}",
+	    "{\"msg_cnt\":\"many\"}", "{\"msg_cnt\":{\"msg_cnt\":3}}"};
+	struct kafka_stats s = {0};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		kafka_stats_take(&s, cases[i], strlen(cases[i]));
+		assert_int_equal(of(&s.round_trip_us), 0);
+		assert_int_equal(of(&s.queue_records), 0);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_the_slowest_broker_that_answered_and_the_handle_itself_count),
+	    cmocka_unit_test(test_a_text_that_breaks_off_anywhere_changes_nothing),
+	    cmocka_unit_test(test_what_is_no_object_of_numbers_is_passed_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
