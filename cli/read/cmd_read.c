@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/metrics/metrics_listener.h"
 #include "cli/read/read_pipe.h"
 #include "cli/read/read_steps.h"
 #include "cli/signals.h"
@@ -92,6 +93,7 @@ static const struct option_row rows[] = {
 	.value = "SECONDS",
 	.without = "0",
 	.help = "fail where a step does not come within this time; 0: wait without a limit"},
+    METRICS_LISTENER_ROW(AT(metrics)),
 };
 
 /* Loads the configuration for a mix: of -c, or bare where --mix names the mix. */
@@ -118,7 +120,7 @@ load_for_set(struct config **out, const struct read_steps_arguments *a, const st
     struct failure *f)
 {
 	static const char *const others[] = {
-	    "mix", "rank", "world", "uneven", "run", "from-step", "commit-every"};
+	    "mix", "rank", "world", "uneven", "run", "from-step", "commit-every", "metrics"};
 
 	if (a->domain == NULL || !names_valid(a->domain))
 		return fail(f, FAIL_USAGE, "--set: which domain? give --domain NAME");

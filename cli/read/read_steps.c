@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/metrics/metrics_listener.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
@@ -17,7 +18,11 @@ enum {
 	WAITING_EVERY_MS = 10000,
 	STOPPED_COMMIT_MS = 2000, /* for the last commit after a signal */
 	SET_SEQUENCES = 64,       /* of a held-out set are one step */
+	METRICS_GROWTH = 512,     /* of a text between two calls: digits, and a metric or two */
 };
+
+/* As KAFKA_STATS_MS, where the user says nothing else. */
+static const struct riffle_property statistics = {"statistics.interval.ms", "5000"};
 
 /* What was read of a mix, for the rate. */
 struct tally {
@@ -265,6 +270,17 @@ warn_of_going_back(const struct riffle_options *o)
 		    o->run, o->mix, step, o->step);
 }
 
+static char *
+metrics_of(void *reader)
+{
+	size_t room = riffle_metrics(reader, NULL, 0) + METRICS_GROWTH;
+	char *text = malloc(room);
+
+	if (text != NULL)
+		riffle_metrics(reader, text, room);
+	return text;
+}
+
 enum fail_code
 read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
     const struct stop *stop, FILE *to, struct failure *f)
@@ -288,6 +304,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	uint32_t lanes = known ? c->mix.lanes : 0;
 	struct tally tally = {.begun_ms = clock_ms()};
 	struct read_output *out = NULL;
+	struct metrics_listener *listener = NULL;
 	struct riffle *r = NULL;
 	struct riffle_info info;
 	struct riffle_error e;
@@ -297,6 +314,8 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	assert(a->rank < a->world);
 	if (properties == NULL)
 		return fail_memory(f);
+	if (a->metrics != NULL && properties_value(&c->kafka, statistics.name) == NULL)
+		properties[options.properties_n++] = statistics;
 	if (known && a->commit_every > 0)
 		warn_of_run(a->run, c);
 	if (a->from_step_given && a->commit_every > 0)
@@ -324,8 +343,11 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 						 "what to do"
 					       : "");
 	}
+	if (code == FAIL_NONE && a->metrics != NULL)
+		code = metrics_listener_open(&listener, a->metrics, metrics_of, r, f);
 	if (code == FAIL_NONE)
 		code = read_mix(r, a, stop, out, to, &tally, f);
+	metrics_listener_close(listener);
 	if (r != NULL && a->format == READ_OUTPUT_NONE)
 		print_rate(&tally);
 	riffle_close(r);

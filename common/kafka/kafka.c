@@ -257,6 +257,8 @@ set_all(rd_kafka_conf_t *conf, const struct kafka_options *o, const char *client
 
 	if (code == FAIL_NONE)
 		code = set_user(conf, o, f);
+	if (code == FAIL_NONE && o->stats == NULL) /* nobody would take them from the queue */
+		code = set(conf, "statistics.interval.ms", "0", f);
 	if (code == FAIL_NONE)
 		code = set_forced(conf, o, client, f);
 	return code;

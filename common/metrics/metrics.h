@@ -190,7 +190,9 @@ enum { METRICS_LABELS_MAX = 2 };
 	ROW(READER_STEP, GAUGE, "riffle_reader_next_step", "mix", "run", "read, libriffle",        \
 	    "The step that the trainer is given next.")                                            \
 	ROW(READER_COMMITTED, GAUGE, "riffle_reader_committed_step", "mix", "run",                 \
-	    "read, libriffle", "All steps below it are committed by this reader.")                 \
+	    "read, libriffle",                                                                     \
+	    "All steps below it are committed by this reader; what trained() commits is "          \
+	    "riffle_run_step.")                                                                    \
 	ROW(READER_STEPS, COUNTER, "riffle_reader_steps_total", "mix", "run", "read, libriffle",   \
 	    "Steps that this rank was given.")                                                     \
 	ROW(READER_SEQUENCES, COUNTER, "riffle_reader_sequences_total", "mix", "run",              \

@@ -78,6 +78,7 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t parts, stru
 	    .group = l->group[0] == '\0' ? NULL : l->group,
 	    .tune = tune,
 	    .tune_n = sizeof(tune) / sizeof(tune[0]),
+	    .stats = o->stats,
 	    .quiet = l->map.lanes == 0, /* the first one: lanes_open() waits for the broker */
 	};
 

@@ -63,6 +63,8 @@ enum {
 
 struct lanes;
 
+struct kafka_stats;
+
 struct lanes_options {
 	const char *mix;
 	const char *group; /* for commits */
@@ -70,7 +72,8 @@ struct lanes_options {
 	bool uneven; /* `world` need not divide the lanes */
 	const struct properties *properties;
 	int timeout_ms;
-	size_t ahead_bytes; /* read ahead over all lanes; 0: LANES_AHEAD_BYTES */
+	size_t ahead_bytes;        /* read ahead over all lanes; 0: LANES_AHEAD_BYTES */
+	struct kafka_stats *stats; /* of the handle, borrowed; NULL: none are taken */
 };
 
 /*

@@ -441,3 +441,14 @@ prefetch_expired(const struct prefetch *p)
 {
 	return p->expired;
 }
+
+uint64_t
+prefetch_depth(struct prefetch *p)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&p->lock);
+	n = p->end - p->first;
+	pthread_mutex_unlock(&p->lock);
+	return n;
+}

@@ -83,6 +83,9 @@ void prefetch_close(struct prefetch *p); /* NULL is accepted */
 enum fail_code prefetch_next(struct prefetch *p, int64_t deadline_ms, struct step_slot **out,
     char reason[static PREFETCH_REASON_MAX], struct failure *f);
 
+/* Steps in the ring, decoded or being decoded. Any thread. */
+uint64_t prefetch_depth(struct prefetch *p);
+
 /* Whether the last prefetch_next() failed because the step is not kept any more. */
 bool prefetch_expired(const struct prefetch *p);
 

@@ -33,6 +33,7 @@ blame_topic(const struct lanes_options *of, struct failure *f)
 
 	o.rank = 0;
 	o.world = 1;
+	o.stats = NULL;
 	if (lanes_open(&all, &o, &ignored) == FAIL_NONE &&
 	    ledger_log_ask(&last, &any, o.mix, o.properties, o.timeout_ms, &ignored) == FAIL_NONE &&
 	    any)
@@ -54,6 +55,7 @@ reader_open(struct reader *r, const struct reader_options *o, struct failure *f)
 	    .properties = o->properties,
 	    .timeout_ms = o->timeout_ms,
 	    .ahead_bytes = o->ahead_bytes,
+	    .stats = o->stats,
 	};
 	uint32_t count;
 

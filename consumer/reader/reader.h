@@ -15,6 +15,7 @@
  *     commit_pace        decides when a reader commits; pure
  *     committer          sends commits: one on its way, the newest waits
  *     prefetch           threads that read and decode ahead
+ *     reader_metrics     what a reader counts for its metrics
  *     reader             finds and takes the steps of a rank
  *     resume_point       the step at which a run resumes, by its commits
  *     step_check         decides whether a record is the one that must come next; pure
@@ -95,8 +96,9 @@ struct reader_options {
 	bool uneven;           /* see struct lanes_options */
 	const struct properties *properties;
 	int timeout_ms;
-	uint64_t ahead_bytes; /* see struct lanes_options */
-	uint64_t schedule;    /* that records must have; 0: any */
+	uint64_t ahead_bytes;      /* see struct lanes_options */
+	uint64_t schedule;         /* that records must have; 0: any */
+	struct kafka_stats *stats; /* see struct lanes_options */
 };
 
 /*

@@ -27,7 +27,7 @@
  * Ownership: what riffle_next() points to is borrowed until the next riffle_next(),
  * riffle_next_into() or riffle_seek() on the same reader, or longer by riffle_keep().
  * Errors: a code to branch on and a sentence in *e. Thread: a reader is used by one thread at a
- * time; readers are independent. Process: a reader belongs to the one that opened it; after a fork
+ * time, but for riffle_metrics(); readers are independent. Process: a reader belongs to the one that opened it; after a fork
  * every call of the child fails with that and does nothing. The library has no globals but
  * riffle_set_log(), writes nothing to stdout, logs to stderr, never ends the process.
  *
@@ -245,6 +245,17 @@ RIFFLE_API int riffle_commit_async(struct riffle *r, struct riffle_error *e);
 
 /* The last known good: all steps below it are committed by this reader; its first step at first. */
 RIFFLE_API uint64_t riffle_committed(const struct riffle *r);
+
+/*
+ * What the reader has counted so far, as Prometheus reads it (docs/METRICS.md has the names): text
+ * with a NUL in buffer[room], cut to what fits. Returns how many bytes the whole text has without
+ * the NUL, so that a call with room 0 asks; it may have grown by the next one. 0: no memory, or
+ * another process than the one that opened the reader.
+ *
+ * Thread: any, at the same time as any other call but riffle_close(). Of librdkafka itself it has
+ * figures where the properties have statistics.interval.ms, and while riffle_next() is called.
+ */
+RIFFLE_API size_t riffle_metrics(const struct riffle *r, char *buffer, size_t room);
 
 /* The losses of one domain in one step, as this rank saw them; see schemas/Feedback.avsc. */
 struct riffle_loss {

@@ -36,6 +36,7 @@
 #include "consumer/reader/committer.h"
 #include "consumer/reader/prefetch.h"
 #include "consumer/reader/reader.h"
+#include "consumer/reader/reader_metrics.h"
 #include "consumer/reader/riffle_internal.h"
 #include "consumer/reader/watchdog.h"
 
@@ -66,6 +67,7 @@ struct riffle {
 	struct step_slot *next;  /* taken from the ring, not given yet; NULL: none */
 	struct commit_pace pace; /* its position is the step that is given next */
 	int64_t *offset_next;    /* [lanes]: where that step, or what lies below it, begins */
+	struct reader_metrics metrics;
 };
 
 /* ---- opening ---- */
@@ -107,6 +109,7 @@ connect_reader(struct riffle *r, const struct riffle_options *o, struct failure 
 	    .timeout_ms = riffle_timeout_ms(o->open_timeout_ms),
 	    .ahead_bytes = ahead_of(o),
 	    .schedule = o->schedule,
+	    .stats = &r->metrics.stats,
 	};
 
 	r->process = getpid();
@@ -160,6 +163,7 @@ start(struct riffle *r, const struct riffle_options *o, struct failure *f)
 	    committer_open(&r->committer, r->reader.lanes, r->pace.position, f) != FAIL_NONE ||
 	    prefetch_open(&r->prefetch, &r->reader, r->pool, &prefetch, f) != FAIL_NONE)
 		return f->code;
+	reader_metrics_at(&r->metrics, r->pace.position, committer_good(r->committer));
 	prefetch_resume(r->prefetch);
 	return FAIL_NONE;
 }
@@ -297,6 +301,36 @@ riffle_place(const struct riffle *r, struct riffle_place *out)
 	};
 }
 
+/* ---- metrics ---- */
+
+size_t
+riffle_metrics(const struct riffle *r, char *buffer, size_t room)
+{
+	char *text;
+	size_t n;
+
+	if (room > 0)
+		buffer[0] = '\0';
+	if (r->process != getpid())
+		return 0;
+	text = reader_metrics_text(
+	    &r->metrics, r->reader.mix, r->reader.run, prefetch_depth(r->prefetch));
+	if (text == NULL)
+		return 0;
+	n = strlen(text);
+	if (room > 0)
+		snprintf(buffer, room, "%s", text);
+	free(text);
+	return n;
+}
+
+/* Notes where the reader stands, for metrics: after what may have changed it. */
+static void
+note_place(struct riffle *r)
+{
+	reader_metrics_at(&r->metrics, r->pace.position, committer_good(r->committer));
+}
+
 /* ---- commits ---- */
 
 /* Asks for a commit of the position; the answer is taken by serve_commits() or wait_commits(). */
@@ -327,11 +361,14 @@ commit(struct riffle *r, struct failure *f)
 int
 riffle_commit(struct riffle *r, struct riffle_error *e)
 {
+	enum fail_code code;
 	struct failure f;
 
 	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
 		return RIFFLE_ERROR_USAGE;
-	return commit(r, &f) == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
+	code = commit(r, &f);
+	note_place(r);
+	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
 }
 
 int
@@ -361,6 +398,7 @@ static enum fail_code
 serve_commits(struct riffle *r, struct failure *f)
 {
 	committer_poll(r->committer, 0, f);
+	note_place(r);
 	if (r->pace.every > 0 && committer_failure(r->committer, f) != FAIL_NONE)
 		return f->code;
 	return commit_pace_due(&r->pace) ? ask_commit(r, f) : FAIL_NONE;
@@ -473,7 +511,7 @@ take_back(struct riffle *r)
 static int
 fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 {
-	int64_t deadline_ms = clock_ms() + (timeout_ms < 0 ? 0 : timeout_ms);
+	int64_t begun_ms = clock_ms(), deadline_ms = begun_ms + (timeout_ms < 0 ? 0 : timeout_ms);
 	char reason[PREFETCH_REASON_MAX];
 	struct failure f = {0};
 	enum fail_code code;
@@ -484,6 +522,7 @@ fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 		return riffle_give_failure(e, &f);
 	take_back(r);
 	code = r->next == NULL ? wait_step(r, deadline_ms, reason, &f) : FAIL_NONE;
+	reader_metrics_waited(&r->metrics, clock_ms() - begun_ms);
 	if (code == FAIL_TIMEOUT)
 		return give_timeout(r, reason, e);
 	if (code == FAIL_NONE && r->next == NULL)
@@ -518,6 +557,8 @@ lend(struct riffle *r)
 	r->info.lead = slot->lead;
 	for (uint32_t i = 0; i < slot->lanes; i++)
 		r->offset_next[i] = slot->lane[i].offset + 1;
+	reader_metrics_given(&r->metrics, &slot->step);
+	note_place(r);
 	return &slot->step;
 }
 
@@ -743,6 +784,7 @@ riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 		/* Back to where it stood; where that fails too, riffle_next() meets it again. */
 		reader_seek(&r->reader, r->pace.position, &ignored);
 	}
+	note_place(r);
 	prefetch_resume(r->prefetch);
 	return code;
 }
@@ -782,6 +824,7 @@ riffle_flush(struct riffle *r, int timeout_ms, struct riffle_error *e)
 	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
 		return RIFFLE_ERROR_USAGE;
 	code = committer_poll(r->committer, timeout_ms, &f);
+	note_place(r);
 	left = deadline_ms - clock_ms();
 	if (code == FAIL_NONE && r->reporter != NULL)
 		code = reporter_flush(r->reporter, left < 0 ? 0 : (int)left, &f);

@@ -15,6 +15,7 @@ from . import log
 from ._library import VERSION
 from .doremi import DoReMi, domain_sums
 from .errors import BrokerError, DataError, ExpiredError, LostError, RiffleError, StepTimeout, UsageError
+from .metrics import MetricsServer, metrics, serve_metrics
 from .odm import ODM
 from .progress import Place, Progress
 from .reader import Info, Reader, Reporter, Rounds, committed_step, find_rounds
@@ -24,8 +25,8 @@ from .validation import Validation
 __version__ = VERSION
 log.start()
 __all__ = [
-    "BrokerError", "DataError", "DoReMi", "ExpiredError", "Info", "LostError", "ODM", "Place",
+    "BrokerError", "DataError", "DoReMi", "ExpiredError", "Info", "LostError", "MetricsServer", "ODM", "Place",
     "Progress", "Reader", "Reporter", "RiffleError", "Rounds",
     "Span", "Step", "StepTimeout", "Targets", "UsageError", "Validation", "committed_step", "cu_seqlens", "domain_sums",
-    "find_rounds",
+    "find_rounds", "metrics", "serve_metrics",
 ]

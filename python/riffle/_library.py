@@ -102,6 +102,7 @@ _FUNCTIONS = {
     "riffle_free_step": (None, [_S]),
     "riffle_seek": (c_int, [c_void_p, c_uint64, _E]),
     "riffle_position": (c_uint64, [c_void_p]),
+    "riffle_metrics": (c_size_t, [c_void_p, c_char_p, c_size_t]),
     "riffle_commit": (c_int, [c_void_p, _E]),
     "riffle_commit_async": (c_int, [c_void_p, _E]),
     "riffle_committed": (c_uint64, [c_void_p]),

@@ -14,12 +14,14 @@ import numpy as np
 
 from . import _library as c
 from .errors import UsageError, error_of
+from .metrics import add_reader
 from .progress import WORDS, Losses, Place, Places, Progress, Training, losses_of, place_of, state_of, step_of_state
 from .step import Step
 
 _SLICE_MS = 100  # a wait returns to Python so often, for signals
 _StepPointer = ctypes.POINTER(c.StepOfReader)
 _DTYPES = {"u2": "uint16", "u4": "uint32", "i8": "int64"}
+_GROWTH = 512  # bytes by which metrics may grow between two calls
 _END_S = 1.0  # that the end of the program waits for a call in another thread
 
 
@@ -102,11 +104,12 @@ def next_step(call: Callable[[int], int], error: c.ErrorText, timeout: Optional[
             return code
 
 
-def end_reader(busy: threading.Lock, handle: int) -> None:
+def end_reader(busy: threading.Lock, measured: threading.Lock, handle: int) -> None:
     """Closes a reader, unless a call in another thread does not end: then the end of the process closes it."""
     if busy.acquire(timeout=_END_S):
         try:
-            c.lib.riffle_close(handle)
+            with measured:
+                c.lib.riffle_close(handle)
         finally:
             busy.release()
 
@@ -150,7 +153,7 @@ class Reader:
         self.commit_every = commit_every
         self._error = c.ErrorText()
         self._names: Dict[int, str] = {}
-        self._busy = threading.Lock()
+        self._busy, self._measured = threading.Lock(), threading.Lock()
         self._step = _StepPointer()
         self._training = Training(Places(np.zeros(WORDS, np.int64)), lambda: Progress(
             mix, bootstrap, rank, world, run=run, properties=properties, open_timeout=open_timeout, uneven=uneven))
@@ -164,8 +167,9 @@ class Reader:
         options.threads, options.schedule, options.uneven = threads, schedule, uneven
         self._handle = handle_of(c.lib.riffle_open, c.lib.riffle_close, options, self._error)
         # Also where the program ends with an open reader, while the modules that this needs are still there.
-        self._ends = weakref.finalize(self, end_reader, self._busy, self._handle)
+        self._ends = weakref.finalize(self, end_reader, self._busy, self._measured, self._handle)
         self._begin()
+        add_reader(self)
 
     # ---- life ----
 
@@ -173,7 +177,7 @@ class Reader:
         """Ends the reader. Steps that somebody still holds stay valid. Commits nothing but what trained() has said."""
         if self._handle is None:
             return
-        with self._busy:
+        with self._busy, self._measured:
             self._handle = None
         self._training.close()
         self._ends()
@@ -275,6 +279,15 @@ class Reader:
         self._check(next_step(
             lambda ms: c.lib.riffle_wait_info(handle, ms, ctypes.byref(raw), error), self._error, self.timeout))
         return Info(*(getattr(raw, name) for name, _ in c.InfoOfReader._fields_))
+
+    def metrics(self) -> str:
+        """What the reader has counted so far, in the text format of Prometheus; docs/METRICS.md has the names. May be
+        called by any thread. Of librdkafka there are figures where `properties` have statistics.interval.ms."""
+        with self._measured:  # or it might be closed meanwhile
+            room = c.lib.riffle_metrics(self._open(), None, 0) + _GROWTH
+            text = ctypes.create_string_buffer(room)
+            c.lib.riffle_metrics(self._handle, text, room)
+        return text.value.decode()
 
     # ---- checkpoints, commits, losses ----
 

@@ -1,5 +1,6 @@
 """--metrics of the commands that work, and riffle_metrics(): what is counted, and who may ask."""
 
+import concurrent.futures
 import http.client
 import json
 import signal
@@ -110,3 +111,98 @@ def test_an_address_that_is_none_or_taken_ends_the_command_before_it_works(riffl
         done = riffle("mix", "-c", config, "--metrics", word, check=False)
         assert (done.returncode, done.stderr) == (2, f"riffle mix: --metrics: {word}: {why}; see riffle mix --help\n")
     assert json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["step_next"] == 0
+
+
+def test_riffle_read_counts_what_it_gave_and_waited_for(start, fill, configure, riffle):
+    fill("a")
+    config = configure({"a": 1})
+    mix = json.loads(config.read_text())["mix"]["name"]
+    riffle("mix", "-c", config, "--until-step", 30)
+    reader, url = start("read", "-c", config, "--rank", 0, "--world", 2, "--run", "r", "--commit-every", 10, "--format", "none", *FAST)
+    found = {}
+
+    def look(name, at_least):
+        found.clear()
+        found.update(check(fetch(url), "read"))
+        return (value(found, name, mix=mix, run="r") or 0) >= at_least
+    wait_until(lambda: look("riffle_reader_wait_seconds_total", 0.3), "a wait")
+    wait_until(lambda: look("riffle_kafka_received_bytes_total", 1), "librdkafka's figures")
+
+    def now(name):
+        return value(found, name, mix=mix, run="r")
+    assert now("riffle_reader_next_step") == now("riffle_reader_committed_step") == now("riffle_reader_steps_total") == 30
+    assert now("riffle_reader_sequences_total") == 30 * 8
+    assert now("riffle_reader_tokens_total") == 30 * 8 * LENGTH
+    assert now("riffle_reader_queue_steps") == 0
+    reader.send_signal(signal.SIGTERM)
+    assert reader.wait(timeout=60) == 0
+
+
+def test_a_set_has_no_metrics(riffle, configure):
+    done = riffle("read", "-c", configure({"a": 1}), "--set", "valid", "--domain", "a", "--metrics", 0, check=False)
+    assert (done.returncode, done.stderr) == (2, "riffle read: --metrics is for a mix, not for a --set; see riffle read --help\n")
+
+
+# --- libriffle and Python
+
+
+@pytest.fixture
+def reader(package, fill, configure, riffle, bootstrap):
+    fill("a")
+    config = configure({"a": 1}, "py")
+    mix = json.loads(config.read_text())["mix"]["name"]
+    riffle("mix", "-c", config, "--until-step", 40)
+    with package.riffle.Reader(mix, bootstrap, step=5, timeout=60) as opened:
+        yield opened
+
+
+def test_a_reader_in_python_gives_its_text(reader, package):
+    """And `wait_seconds` counts what the trainer waited, not what it computed."""
+    labels = {"mix": reader.mix, "run": "trainers"}
+    found = check(reader.metrics(), "libriffle")
+    assert value(found, "riffle_reader_next_step", **labels) == 5
+    assert value(found, "riffle_reader_steps_total", **labels) == 0
+    for _ in range(3):
+        reader.next()
+    reader.commit()
+    found = check(reader.metrics(), "libriffle")
+    assert value(found, "riffle_reader_next_step", **labels) == value(found, "riffle_reader_committed_step", **labels) == 8
+    assert value(found, "riffle_reader_steps_total", **labels) == 3
+    assert value(found, "riffle_reader_sequences_total", **labels) == 48
+    assert value(found, "riffle_reader_tokens_total", **labels) == 48 * LENGTH
+    before = value(found, "riffle_reader_wait_seconds_total", **labels)
+    reader.seek(40)
+    with pytest.raises(package.riffle.StepTimeout):
+        reader.next(timeout=0.5)
+    assert value(check(reader.metrics(), "libriffle"), "riffle_reader_wait_seconds_total", **labels) >= before + 0.4
+    reader.close()
+    with pytest.raises(package.riffle.UsageError):
+        reader.metrics()
+
+
+def test_a_listener_serves_all_readers_while_they_read(reader, package, bootstrap):
+    """From its own threads, while another thread reads and at last closes."""
+    riffle = package.riffle
+    labels = {"mix": reader.mix, "run": "trainers"}
+    with riffle.serve_metrics() as server, riffle.Reader(reader.mix, bootstrap, step=0, timeout=60) as second:
+        assert ask(server.url, Host="evil.example")[0] == 421
+        assert ask(server.url, "/")[0] == 404
+        assert ask(server.url, method="POST", body="x")[0] == 501
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            scrapes = [pool.submit(fetch, server.url) for _ in range(100)]
+            steps = [second.next() for _ in range(40)]
+            assert len(steps) == 40
+            for scrape in scrapes:
+                check(scrape.result(), "libriffle")
+            found = check(fetch(server.url), "libriffle")
+            assert value(found, "riffle_reader_steps_total", **labels) == 40
+            assert value(found, "riffle_reader_next_step", **labels) == 5
+            scrapes = [pool.submit(fetch, server.url) for _ in range(50)]
+            second.close()
+            for scrape in scrapes:
+                scrape.result()
+        with pytest.raises(OSError):
+            riffle.serve_metrics(urllib.parse.urlsplit(server.url).netloc)
+    for wrong in ("x", "1.2.3.4:", "h:99999"):
+        with pytest.raises(riffle.UsageError):
+            riffle.serve_metrics(wrong)

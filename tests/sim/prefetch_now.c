@@ -130,3 +130,10 @@ prefetch_resume(struct prefetch *p)
 {
 	(void)p;
 }
+
+uint64_t
+prefetch_depth(struct prefetch *p)
+{
+	(void)p;
+	return 0;
+}

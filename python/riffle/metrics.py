@@ -1,0 +1,151 @@
+"""What the readers of this process count, for Prometheus: riffle.serve_metrics() and Reader.metrics()."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import threading
+import weakref
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Callable, Dict, Iterable, List, Tuple
+
+from .errors import UsageError
+
+_CONNECTION_S = 10  # without a byte of a client
+_readers: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+def add_reader(reader: Any) -> None:
+    _readers.add(reader)
+
+
+def metrics() -> str:
+    """The metrics of all open readers of this process, as Prometheus reads them; docs/METRICS.md has the names. Of
+    several readers of one run counters are summed, and of all else the lowest is shown."""
+    texts = []
+    for reader in list(_readers):
+        try:
+            texts.append(reader.metrics())
+        except UsageError:  # closed meanwhile
+            continue
+    return merged(texts)
+
+
+def merged(texts: Iterable[str]) -> str:
+    """One text of several, in which each metric and each of its samples is there once."""
+    heads: Dict[str, List[str]] = {}
+    samples: Dict[str, Dict[str, float]] = {}
+    for text in texts:
+        name = ""
+        for line in text.splitlines():
+            if line.startswith("# HELP "):
+                name = line.split(" ", 3)[2]
+                if name not in heads:
+                    heads[name], samples[name] = [], {}
+            if line.startswith("#"):
+                if len(heads[name]) < 2:
+                    heads[name].append(line)
+                continue
+            series, _, value = line.rpartition(" ")
+            known, found = samples[name], float(value)
+            if series not in known:
+                known[series] = found
+            else:
+                known[series] = known[series] + found if name.endswith("_total") else min(known[series], found)
+    lines = []
+    for name, head in heads.items():
+        lines += head + [f"{series} {value:.17g}" for series, value in samples[name].items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _address(addr: Any) -> Tuple[str, int]:
+    host, _, port = str(addr).rpartition(":")
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise UsageError(f"{addr!r} is no address: PORT, or HOST:PORT")
+    return host or "127.0.0.1", int(port)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return host.lower() == "localhost"
+    return True
+
+
+def _host_of(header: str) -> str:
+    """The host of a Host header, without its port."""
+    if header.startswith("["):
+        return header[1:].partition("]")[0]
+    return header.partition(":")[0]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _CONNECTION_S
+    server_version, sys_version = "riffle", ""
+    loopback = True
+    text: Callable[[], str] = staticmethod(metrics)
+
+    def do_GET(self) -> None:
+        # A web page whose name is made to point here (DNS rebinding) sends its own name.
+        if self.loopback and not _is_address(_host_of(self.headers.get("Host", ""))):
+            self._answer(421, "use an address or localhost\n")
+        elif self.path.partition("?")[0] != "/metrics":
+            self._answer(404, "metrics are at /metrics\n")
+        else:
+            self._answer(200, self.text(), "text/plain; version=0.0.4; charset=utf-8")
+
+    do_HEAD = do_GET
+
+    def _answer(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *unused: Any) -> None:
+        """Nothing: a scrape is no event."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *unused: Any) -> None:
+        """Nothing: a client that goes away is no event."""
+
+
+class MetricsServer:
+    """What serve_metrics() gives. `url` is its address; close() ends it, and so does the end of the process."""
+
+    def __init__(self, addr: Any):
+        host, port = _address(addr)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        server = type("Server", (_Server,), {"address_family": family})
+        self._server = server((host, port), type("Handler", (_Handler,), {}))
+        host, port = self._server.server_address[:2]
+        self._server.RequestHandlerClass.loopback = ipaddress.ip_address(host).is_loopback
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
+        self._thread = threading.Thread(target=self._server.serve_forever, name="riffle-metrics", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def __enter__(self) -> "MetricsServer":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+
+def serve_metrics(addr: Any = 0) -> MetricsServer:
+    """Gives metrics() to Prometheus at http://ADDR/metrics, in threads of their own: PORT, which listens on 127.0.0.1, or
+    "HOST:PORT"; port 0: any that is free. For the process that has the reader, which may be a worker of a DataLoader."""
+    return MetricsServer(addr)
