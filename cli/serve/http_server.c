@@ -354,6 +354,29 @@ send_known(struct request *r)
 	return queued;
 }
 
+static void
+release_history(void *text)
+{
+	serve_history_release(text);
+}
+
+static enum MHD_Result
+send_history(struct request *r)
+{
+	const struct serve_verdict *v = &r->verdict;
+	struct serve_history_text *t =
+	    serve_history_text(r->server->o.history, v->from, v->to, v->points);
+	struct MHD_Response *answer;
+
+	if (t == NULL)
+		return MHD_NO;
+	answer = MHD_create_response_from_buffer_with_free_callback_cls(
+	    t->n, t->bytes, release_history, t);
+	if (answer == NULL)
+		serve_history_release(t);
+	return queue(r, answer, 200, "application/json; charset=utf-8");
+}
+
 /* ---- jobs ---- */
 
 /* On the worker's thread. */
@@ -438,7 +461,7 @@ respond(struct request *r)
 	case SERVE_READY:
 	case SERVE_METRICS:
 	case SERVE_STATUS: return send_known(r);
-	case SERVE_HISTORY: return send_refusal(r, 404, "there is no history yet");
+	case SERVE_HISTORY: return send_history(r);
 	case SERVE_STEP:
 	case SERVE_PLAN:
 	case SERVE_REQUESTS:
@@ -650,6 +673,7 @@ static enum fail_code
 start(struct http_server *s, const struct sockaddr_storage *at, socklen_t n, bool loopback,
     struct failure *f)
 {
+	const char *why;
 	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL |
 			 MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
 	struct MHD_OptionItem tls[] = {
@@ -674,8 +698,12 @@ start(struct http_server *s, const struct sockaddr_storage *at, socklen_t n, boo
 		print_address(s, at, n);
 		return FAIL_NONE;
 	}
+	/* "Failed to bind to port 0: Address already in use" */
+	why = strrchr(s->complaint, ':');
 	return fail(f, FAIL_IO, "listening at %s: %s", s->o.listen,
-	    s->complaint[0] == '\0' ? "not possible" : s->complaint);
+	    s->complaint[0] == '\0' ? "not possible"
+	    : why == NULL           ? s->complaint
+				    : why + 2);
 }
 
 enum fail_code

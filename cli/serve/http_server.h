@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 
+#include "cli/serve/serve_history.h"
 #include "cli/serve/serve_rules.h"
 #include "cli/serve/serve_state.h"
 #include "cli/serve/serve_work.h"
@@ -46,6 +47,7 @@ struct http_options {
 	const char *mix;        /* name of the mix */
 	const struct serve_rules *rules;
 	struct serve_state *state;
+	struct serve_history *history;
 	struct serve_work *work;
 };
 

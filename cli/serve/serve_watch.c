@@ -15,11 +15,16 @@
 struct serve_watch {
 	const struct config *config;
 	struct serve_state *state;
+	struct serve_history *history;
 	pthread_t thread;
 	pthread_mutex_t lock; /* protects `stop` and `ended` */
 	pthread_cond_t wake;
 	bool stop, ended;
 };
+
+/* The ledger and the runs are read each time; a request for each topic is dear. */
+static const struct status_query_pace pace = {
+    .topics_ms = 30000, .domains_ms = 3000, .losses_ms = 3000, .mixers_ms = 2000};
 
 /* ---- one answer ---- */
 
@@ -72,9 +77,12 @@ look(struct serve_watch *w, struct status_query **q, struct failure *f)
 	if (*q == NULL)
 		code = status_query_open(q, w->config, f);
 	if (code == FAIL_NONE)
+		status_query_set_pace(*q, &pace);
+	if (code == FAIL_NONE)
 		code = status_query_read(*q, &st, f);
 	if (code != FAIL_NONE)
 		return code;
+	serve_history_note(w->history, st);
 	code = snapshot(&s, st, now_ms, f);
 	status_free(st);
 	if (code == FAIL_NONE)
@@ -136,8 +144,8 @@ follow(void *argument)
 }
 
 enum fail_code
-serve_watch_open(
-    struct serve_watch **out, const struct config *c, struct serve_state *state, struct failure *f)
+serve_watch_open(struct serve_watch **out, const struct config *c, struct serve_state *state,
+    struct serve_history *history, struct failure *f)
 {
 	struct serve_watch *w = calloc(1, sizeof(*w));
 	pthread_condattr_t attributes;
@@ -146,6 +154,7 @@ serve_watch_open(
 		return fail_memory(f);
 	w->config = c;
 	w->state = state;
+	w->history = history;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

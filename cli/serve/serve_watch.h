@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "cli/serve/serve_history.h"
 #include "cli/serve/serve_state.h"
 #include "common/base/failure.h"
 #include "common/config/config.h"
@@ -19,9 +20,9 @@ enum { SERVE_WATCH_MS = 1000 }; /* between two queries */
 
 struct serve_watch;
 
-/* Gives *out, to be ended with serve_watch_close(). Borrows both until then. */
-enum fail_code serve_watch_open(
-    struct serve_watch **out, const struct config *c, struct serve_state *state, struct failure *f);
+/* Gives *out, to be ended with serve_watch_close(). Borrows all until then. */
+enum fail_code serve_watch_open(struct serve_watch **out, const struct config *c,
+    struct serve_state *state, struct serve_history *history, struct failure *f);
 
 /*
  * Asks the follower to end and waits `wait_ms` at most: it may wait for a broker. False: it has not

@@ -104,8 +104,8 @@ read_requests(
 	return code;
 }
 
-static enum fail_code
-ask_requests(
+enum fail_code
+request_list_asked(
     struct request_list *l, const char *mix, const struct properties *properties, struct failure *f)
 {
 	struct kafka_options k = {
@@ -209,7 +209,7 @@ request_list_read(struct request_list *out, const char *mix, const struct proper
     const struct ledger *last, struct failure *f)
 {
 	assert(out->n == 0);
-	if (ask_requests(out, mix, properties, f) != FAIL_NONE ||
+	if (request_list_asked(out, mix, properties, f) != FAIL_NONE ||
 	    (out->n > 0 && last != NULL && read_answers(out, mix, properties, f) != FAIL_NONE))
 		return f->code;
 	request_list_judge(out, last);

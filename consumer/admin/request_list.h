@@ -53,6 +53,9 @@ struct request_list {
  */
 enum fail_code request_list_read(struct request_list *out, const char *mix,
     const struct properties *properties, const struct ledger *last, struct failure *f);
+/* The same for the requests alone: none has an answer or a state. */
+enum fail_code request_list_asked(struct request_list *out, const char *mix,
+    const struct properties *properties, struct failure *f);
 void request_list_close(struct request_list *l);
 
 /* The request of that id; NULL: there is none. */

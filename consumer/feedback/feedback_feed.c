@@ -98,6 +98,13 @@ feedback_feed_seek(struct feedback_feed *d, int64_t offset_next, struct failure 
 	return fail_within(f, "topic %s", d->topic);
 }
 
+void
+feedback_feed_rest(struct feedback_feed *d)
+{
+	rd_kafka_assign(d->rk, NULL);
+	d->sought = false;
+}
+
 /*
  * Hands a record out. Whatever it holds, the next one is behind it: a record that is no report must
  * not stop those who follow. Only memory that is short is a failure.

@@ -46,6 +46,9 @@ enum fail_code feedback_feed_ends(
 /* Reads from offset_next on, which must be kept, or be the end. */
 enum fail_code feedback_feed_seek(struct feedback_feed *d, int64_t offset_next, struct failure *f);
 
+/* Fetches nothing until the next feedback_feed_seek(), which must come first then. */
+void feedback_feed_rest(struct feedback_feed *d);
+
 /* Offset of the record that comes next, as far as it is known: at the end of the topic, the end. */
 int64_t feedback_feed_position(const struct feedback_feed *d);
 

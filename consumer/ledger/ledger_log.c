@@ -15,6 +15,7 @@ struct ledger_log {
 	char topic[TOPIC_MAX_BYTES + 1];
 	int timeout_ms;
 	int64_t last;     /* offset of the last record, as ledger_log_last() found it; -1 */
+	int64_t time_ms;  /* when the record given last was written */
 	int64_t assigned; /* records below it are not given; -1: nothing is assigned */
 };
 
@@ -158,6 +159,7 @@ ledger_log_next(
 	assert(m->offset >= l->assigned);
 	*offset = m->offset;
 	l->assigned = m->offset + 1;
+	l->time_ms = rd_kafka_message_timestamp(m, NULL);
 	code = decode(l, m, out, f);
 	rd_kafka_message_destroy(m);
 	return code;
@@ -201,6 +203,16 @@ record_at(struct ledger_log *l, int64_t offset, struct ledger *out, int64_t *fou
 	code = ledger_log_next(l, 0, out, found, f);
 	*any = code == FAIL_NONE;
 	return code == FAIL_TIMEOUT ? FAIL_NONE : code;
+}
+
+enum fail_code
+ledger_log_at(struct ledger_log *l, int64_t offset, struct ledger *out, int64_t *found,
+    int64_t *time_ms, bool *any, struct failure *f)
+{
+	enum fail_code code = record_at(l, offset, out, found, any, f);
+
+	*time_ms = l->time_ms;
+	return code;
 }
 
 enum fail_code

@@ -8,6 +8,7 @@
  * Files of this room:
  *     ledger_log      finds and reads records of the ledger
  *     weight_history  the versions of the weights, newest first
+ *     mix_history     a mix over its steps, in memory that has a limit
  *     run_position    where a run stands, by its group's commits
  *     batch_topic     whether the batch topic can be the one that the ledger speaks of
  *
@@ -89,6 +90,13 @@ enum fail_code ledger_log_begins(uint64_t *step, const char *mix,
  */
 enum fail_code ledger_log_seek(
     struct ledger_log *l, uint64_t step, bool one_before, struct failure *f);
+
+/*
+ * The first record at or after `offset`, into a zeroed *out, with its own offset and when it was
+ * written. *any is false where there is none.
+ */
+enum fail_code ledger_log_at(struct ledger_log *l, int64_t offset, struct ledger *out,
+    int64_t *found, int64_t *time_ms, bool *any, struct failure *f);
 
 /*
  * The next record, into a zeroed *out, and its offset. FAIL_TIMEOUT: there is none, at once or,

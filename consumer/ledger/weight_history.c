@@ -42,43 +42,60 @@ weight_of(const struct ledger *l, size_t i, bool bits)
 	return bits ? weights_double(weight) : (double)weight;
 }
 
-/* Whether the weights are those of the schedule greedy: the others sum to a known integer. */
-static bool
-is_greedy(const struct ledger *l)
+void
+weight_history_scale(struct weight_history_scale *out, const struct ledger *l)
 {
 	uint64_t total = l->epoch_size > 0 ? (uint64_t)l->epoch_size : WEIGHT_ONE, whole = 0;
 
-	for (size_t k = 0; k < l->domains_n; k++)
+	*out = (struct weight_history_scale){0};
+	for (size_t k = 0; k < l->domains_n; k++) {
 		whole += l->domain[k].weight;
-	return whole != total;
+		out->round += l->domain[k].round_weight;
+	}
+	out->greedy = whole != total; /* the others sum to a known integer */
+	for (size_t k = 0; k < l->domains_n; k++)
+		out->sum += weight_of(l, k, out->greedy);
+}
+
+double
+weight_history_scaled_share(const struct weight_history_scale *s, const struct ledger *l, size_t i)
+{
+	assert(i < l->domains_n);
+	return s->sum > 0 ? weight_of(l, i, s->greedy) / s->sum : 0;
+}
+
+double
+weight_history_scaled_behind(
+    const struct weight_history_scale *s, const struct ledger *l, size_t i, uint64_t unit)
+{
+	const struct ledger_domain *d = &l->domain[i];
+
+	assert(i < l->domains_n);
+	assert(unit >= 1);
+	if (s->greedy)
+		return weight_history_scaled_share(s, l, i) * (double)l->greedy_draws -
+		       (double)d->greedy_count;
+	/* What the credits count in: what the schedule's weights sum to. */
+	return (double)d->credit / (double)(l->epoch_size > 0 ? s->round : WEIGHT_ONE) /
+	       (double)unit;
 }
 
 double
 weight_history_share(const struct ledger *l, size_t i)
 {
-	bool bits = is_greedy(l);
-	double sum = 0;
+	struct weight_history_scale s;
 
-	assert(i < l->domains_n);
-	for (size_t k = 0; k < l->domains_n; k++)
-		sum += weight_of(l, k, bits);
-	return sum > 0 ? weight_of(l, i, bits) / sum : 0;
+	weight_history_scale(&s, l);
+	return weight_history_scaled_share(&s, l, i);
 }
 
 double
 weight_history_behind(const struct ledger *l, size_t i, uint64_t unit)
 {
-	const struct ledger_domain *d = &l->domain[i];
-	uint64_t one = 0; /* what the credits count in: what the schedule's weights sum to */
+	struct weight_history_scale s;
 
-	assert(i < l->domains_n);
-	assert(unit >= 1);
-	if (is_greedy(l))
-		return weight_history_share(l, i) * (double)l->greedy_draws -
-		       (double)d->greedy_count;
-	for (size_t k = 0; k < l->domains_n; k++)
-		one += l->domain[k].round_weight;
-	return (double)d->credit / (double)(l->epoch_size > 0 ? one : WEIGHT_ONE) / (double)unit;
+	weight_history_scale(&s, l);
+	return weight_history_scaled_behind(&s, l, i, unit);
 }
 
 static char *

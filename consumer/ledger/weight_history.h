@@ -24,6 +24,7 @@
 #ifndef CONSUMER_LEDGER_WEIGHT_HISTORY_H
 #define CONSUMER_LEDGER_WEIGHT_HISTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,5 +74,18 @@ double weight_history_share(const struct ledger *l, size_t i);
  * the schedule random, which has no such figure.
  */
 double weight_history_behind(const struct ledger *l, size_t i, uint64_t unit);
+
+/* The same for all domains of a record: what is the same for each is summed up once. */
+struct weight_history_scale {
+	bool greedy;    /* the weights are doubles */
+	double sum;     /* of the weights */
+	uint64_t round; /* of those of a round */
+};
+
+void weight_history_scale(struct weight_history_scale *out, const struct ledger *l);
+double weight_history_scaled_share(
+    const struct weight_history_scale *s, const struct ledger *l, size_t i);
+double weight_history_scaled_behind(
+    const struct weight_history_scale *s, const struct ledger *l, size_t i, uint64_t unit);
 
 #endif

@@ -103,16 +103,19 @@ derive_mixed_shares(struct status *st)
 	const struct config_mix *m = &st->config->mix;
 	uint64_t unit =
 	    m->weights_unit == MIX_BY_TOKENS ? (uint64_t)st->config->sequence_length + 1 : 1;
+	struct weight_history_scale scale;
 
+	weight_history_scale(&scale, l);
 	for (size_t i = 0; i < st->domains_n; i++) {
 		struct status_domain *d = &st->domain[i];
 
-		d->intended = d->mixed >= 0 ? weight_history_share(l, (size_t)d->mixed) : 0;
+		d->intended =
+		    d->mixed >= 0 ? weight_history_scaled_share(&scale, l, (size_t)d->mixed) : 0;
 		d->realised = l->draws > 0 ? (double)d->taken / (double)l->draws : 0;
 		d->target = d->deviation = NAN;
 		if (d->mixed < 0 || l->draws == 0 || m->schedule == SCHEDULE_RANDOM)
 			continue;
-		d->deviation = -weight_history_behind(l, (size_t)d->mixed, unit);
+		d->deviation = -weight_history_scaled_behind(&scale, l, (size_t)d->mixed, unit);
 		d->target = ((double)d->taken - d->deviation) / (double)l->draws;
 	}
 }

@@ -406,6 +406,35 @@ ask_drawn(struct status_query *q, struct status *st, struct failure *f)
 	return FAIL_NONE;
 }
 
+/*
+ * Whether the ends are to be asked for. Else what the last read has seen of them stands; of domains
+ * that only the ledger knows nothing is kept.
+ */
+static bool
+ends_due(const struct status_query *q, const struct status *st)
+{
+	if (status_query_due(q, q->domains_ms, q->pace.domains_ms))
+		return true;
+	for (size_t i = 0; i < st->config->domains_n; i++)
+		if (q->seen_n[i] != st->domain[i].partitions_n)
+			return true;
+	return st->domains_n > st->config->domains_n;
+}
+
+static enum fail_code
+ask_ends(struct status_query *q, struct status *st, rd_kafka_topic_partition_list_t *list,
+    struct failure *f)
+{
+	enum fail_code code = ask_watermarks(q, list, f);
+
+	if (code == FAIL_NONE)
+		code = ask_tails(q, st, list, f);
+	if (code == FAIL_NONE)
+		code = keep_partitions(q, st, f);
+	q->domains_ms = code == FAIL_NONE ? q->now_ms : 0;
+	return code;
+}
+
 enum fail_code
 status_domains_read(struct status_query *q, struct status *st, struct failure *f)
 {
@@ -414,14 +443,10 @@ status_domains_read(struct status_query *q, struct status *st, struct failure *f
 
 	if (code == FAIL_NONE)
 		code = list_partitions(q, st, list, f);
-	if (code == FAIL_NONE)
-		code = ask_watermarks(q, list, f);
-	if (code == FAIL_NONE)
-		code = ask_tails(q, st, list, f);
+	if (code == FAIL_NONE && ends_due(q, st))
+		code = ask_ends(q, st, list, f);
 	for (size_t i = 0; i < st->domains_n; i++)
 		sum_partitions(&st->domain[i]);
-	if (code == FAIL_NONE)
-		code = keep_partitions(q, st, f);
 	if (code == FAIL_NONE)
 		code = ask_recipes(q, st, f);
 	if (code == FAIL_NONE)

@@ -144,28 +144,98 @@ open_books(struct tail *t, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* ---- what is kept ---- */
+
+static void
+free_feedback(struct status_feedback *b, size_t n)
+{
+	for (size_t i = 0; b != NULL && i < n; i++)
+		free(b[i].domain);
+	free(b);
+}
+
+/* Gives a copy of a list of STATUS_FEEDBACK_RUNS; NULL: no memory. */
+static struct status_feedback *
+copy_feedback(const struct status_feedback *from, size_t n, size_t domains_n)
+{
+	struct status_feedback *to = calloc(STATUS_FEEDBACK_RUNS, sizeof(*to));
+
+	for (size_t i = 0; to != NULL && i < n; i++) {
+		to[i] = from[i];
+		to[i].domain = malloc((domains_n + 1) * sizeof(*to[i].domain));
+		if (to[i].domain == NULL) {
+			free_feedback(to, i);
+			return NULL;
+		}
+		memcpy(to[i].domain, from[i].domain, domains_n * sizeof(*to[i].domain));
+	}
+	return to;
+}
+
+static enum fail_code
+keep(struct status_query *q, const struct status *st, struct failure *f)
+{
+	free_feedback(q->feedback, q->feedback_n);
+	q->losses_ms = 0;
+	q->feedback_n = st->feedback_n;
+	q->feedback_domains = st->domains_n;
+	q->feedback = copy_feedback(st->feedback, st->feedback_n, st->domains_n);
+	if (q->feedback == NULL)
+		return fail_memory(f);
+	q->losses_ms = q->now_ms;
+	return FAIL_NONE;
+}
+
+void
+status_losses_close(struct status_query *q)
+{
+	free_feedback(q->feedback, q->feedback_n);
+	q->feedback = NULL;
+	feedback_feed_close(q->feed);
+	q->feed = NULL;
+}
+
+/* ---- all of it ---- */
+
+/* The feed stays open from read to read, but where it failed: then its topic was deleted perhaps. */
+static enum fail_code
+read_losses(struct status_query *q, struct tail *t, struct failure *f)
+{
+	enum fail_code code = open_books(t, f);
+
+	if (code == FAIL_NONE && q->feed == NULL)
+		code = feedback_feed_open(&q->feed, t->st->config->mix.name, &q->config->kafka, f);
+	if (code == FAIL_NONE)
+		code = read_tail(t, q->feed, f);
+	if (code == FAIL_NONE)
+		feedback_feed_rest(q->feed);
+	if (code != FAIL_NONE) {
+		feedback_feed_close(q->feed);
+		q->feed = NULL;
+	}
+	/* Deleted meanwhile: there is nothing to show. */
+	return code == FAIL_DATA ? FAIL_NONE : code;
+}
+
 enum fail_code
 status_losses_read(struct status_query *q, struct status *st, struct failure *f)
 {
 	struct tail t = {.st = st};
-	struct feedback_feed *feed = NULL;
 	enum fail_code code;
 	const char *topic;
 
 	if (st->domains_n == 0 || (st->state != STATUS_STARTED && st->state != STATUS_ENDED) ||
 	    status_query_topic(st, TOPIC_FEEDBACK, -1, &topic) == NULL)
 		return FAIL_NONE;
-	code = open_books(&t, f);
-	if (code == FAIL_NONE)
-		code = feedback_feed_open(&feed, st->config->mix.name, &q->config->kafka, f);
-	if (code == FAIL_NONE)
-		code = read_tail(&t, feed, f);
-	/* Deleted meanwhile: there is nothing to show. */
-	if (code == FAIL_DATA)
-		code = FAIL_NONE;
-	feedback_feed_close(feed);
+	if (!status_query_due(q, q->losses_ms, q->pace.losses_ms) &&
+	    q->feedback_domains == st->domains_n) {
+		st->feedback = copy_feedback(q->feedback, q->feedback_n, st->domains_n);
+		st->feedback_n = st->feedback == NULL ? 0 : q->feedback_n;
+		return st->feedback == NULL ? fail_memory(f) : FAIL_NONE;
+	}
+	code = read_losses(q, &t, f);
 	for (size_t i = 0; i < st->feedback_n; i++)
 		losses_close(t.of[i]);
 	free(t.domain);
-	return code;
+	return code == FAIL_NONE ? keep(q, st, f) : code;
 }

@@ -54,6 +54,12 @@ status_mixers_read(struct status_query *q, struct status *st, struct failure *f)
 	size_t n;
 
 	assert(q->election != NULL);
+	if (!status_query_due(q, q->mixers_ms, q->pace.mixers_ms)) {
+		memcpy(st->mixer, q->mixer_kept, sizeof(st->mixer));
+		st->mixers_n = q->mixers_n;
+		st->mixers_known = q->mixers_known;
+		return FAIL_NONE;
+	}
 	code = kafka_group_members(q->election, member, STATUS_MIXERS, &n, STATUS_QUERY_MS, f);
 	if (code == FAIL_MEMORY)
 		return code;
@@ -62,6 +68,10 @@ status_mixers_read(struct status_query *q, struct status *st, struct failure *f)
 		st->mixers_known = true;
 		add(st, member, n, false);
 		add(st, member, n, true);
+		memcpy(q->mixer_kept, st->mixer, sizeof(q->mixer_kept));
+		q->mixers_n = st->mixers_n;
+		q->mixers_known = true;
+		q->mixers_ms = q->now_ms;
 		return FAIL_NONE;
 	}
 	if (code == FAIL_TIMEOUT) { /* see kafka_group_members() */

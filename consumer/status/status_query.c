@@ -15,7 +15,6 @@
 
 enum {
 	BROKER_MS = 8000,
-	SAMPLES_MAX = 64,        /* ledger records that are read for the rates */
 	SAMPLES_BYTES = 4 << 20, /* and what they may weigh together */
 };
 
@@ -53,6 +52,7 @@ status_query_open(struct status_query **out, const struct config *c, struct fail
 	if (q == NULL)
 		return fail_memory(f);
 	q->config = c;
+	q->records_from = -1;
 	q->seen = calloc(c->domains_n + 1, sizeof(*q->seen));
 	q->seen_n = calloc(c->domains_n + 1, sizeof(*q->seen_n));
 	if (q->seen == NULL || q->seen_n == NULL) {
@@ -80,6 +80,8 @@ status_query_close(struct status_query *q)
 	if (q == NULL)
 		return;
 	status_runs_close(q);
+	status_losses_close(q);
+	status_records_close(q);
 	kafka_close(q->election);
 	kafka_close(q->mixer);
 	kafka_close(q->reader);
@@ -91,7 +93,20 @@ status_query_close(struct status_query *q)
 	free(q->differs);
 	last_drawn_close(&q->drawn);
 	free(q->other);
+	free(q->report);
 	free(q);
+}
+
+void
+status_query_set_pace(struct status_query *q, const struct status_query_pace *pace)
+{
+	q->pace = *pace;
+}
+
+bool
+status_query_due(const struct status_query *q, int64_t read_ms, int64_t pace_ms)
+{
+	return read_ms == 0 || pace_ms == 0 || q->now_ms - read_ms >= pace_ms;
 }
 
 const struct topics_report *
@@ -111,14 +126,11 @@ status_query_topic(const struct status *st, enum topic_kind kind, int domain, co
 }
 
 /*
- * Hands the visible records of [from, end) of partition 0 to `take` until it returns false, or the
- * partition ends, or time is up: what is shown then is what was read.
- *
  * Two ways to stop, since the last offset below `end` may hold a transaction marker: at the record
  * end - 1, and at any record or partition end behind it.
  */
-static enum fail_code
-read_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
+enum fail_code
+status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
     bool (*take)(const rd_kafka_message_t *, void *), void *to, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + STATUS_QUERY_MS;
@@ -144,49 +156,6 @@ read_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 		return FAIL_NONE; /* deleted meanwhile: there is nothing to show */
 	kafka_fail_topic(f, rk, err, NULL, "reading it", topic);
 	return fail_within(f, "topic %s", topic);
-}
-
-static struct status_sample
-sample_of(const struct ledger *l, const rd_kafka_message_t *m)
-{
-	struct status_sample s = {.mixer = l->mixer,
-	    .time_ms = rd_kafka_message_timestamp(m, NULL),
-	    .step_next = l->step_next,
-	    .draws = l->draws};
-
-	for (size_t i = 0; i < l->domains_n; i++)
-		s.tokens += l->domain[i].tokens - l->domain[i].taken;
-	return s;
-}
-
-/* A run that advances in this record was seen when it was written. A reset is no sight of it. */
-static void
-take_seen(struct status *st, const struct ledger *l, int64_t time_ms)
-{
-	for (size_t k = 0; k < st->ledger.runs_n; k++) {
-		struct status_seen *seen = &st->seen[k];
-		int64_t step = (int64_t)ledger_run_step(l, st->ledger.run[k].name);
-
-		if (seen->step >= 0 && step > seen->step)
-			seen->time_ms = time_ms;
-		seen->step = step;
-	}
-}
-
-static bool
-take_sample(const rd_kafka_message_t *m, void *to)
-{
-	struct status *st = to;
-	struct ledger l = {0};
-	struct failure ignored; /* an older record that cannot be read is no sample */
-
-	assert(st->samples_n < SAMPLES_MAX);
-	if (ledger_decode(&l, m->payload, m->len, &ignored) == FAIL_NONE) {
-		st->sample[st->samples_n++] = sample_of(&l, m);
-		take_seen(st, &l, rd_kafka_message_timestamp(m, NULL));
-		ledger_clear(&l);
-	}
-	return st->samples_n < SAMPLES_MAX;
 }
 
 /*
@@ -225,18 +194,11 @@ read_ledger(struct status_query *q, struct status *st, const char *topic, struct
 	if (code != FAIL_NONE)
 		return fail_within(f, "topic %s, offset %" PRId64, topic, offset);
 	st->state = st->ledger.kind == LEDGER_END ? STATUS_ENDED : STATUS_STARTED;
-	st->sample = calloc(SAMPLES_MAX, sizeof(*st->sample));
-	st->seen = calloc(st->ledger.runs_n + 1, sizeof(*st->seen));
-	if (st->sample == NULL || st->seen == NULL)
-		return fail_memory(f);
-	for (size_t k = 0; k < st->ledger.runs_n; k++)
-		st->seen[k] = (struct status_seen){-1, -1};
 	if (kafka_watermarks(q->reader, topic, 0, &low, &high, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
-	samples = samples < 2 ? 2 : samples > SAMPLES_MAX ? SAMPLES_MAX : samples;
+	samples = samples < 2 ? 2 : samples > STATUS_RECORDS ? STATUS_RECORDS : samples;
 	from = offset - 2 * (samples - 1);
-	return read_range(
-	    q->reader, topic, from > low ? from : low, offset + 1, take_sample, st, f);
+	return status_records_read(q, st, topic, from > low ? from : low, offset + 1, f);
 }
 
 static bool
@@ -265,7 +227,7 @@ read_first_batch(struct status_query *q, struct status *st, const char *topic, s
 	st->batches_kept = q->kept_known && q->kept_low == low;
 	st->step_kept = q->step_kept;
 	if (!st->batches_kept &&
-	    read_range(q->reader, topic, low, high, take_first_batch, st, f) != FAIL_NONE)
+	    status_query_range(q->reader, topic, low, high, take_first_batch, st, f) != FAIL_NONE)
 		return f->code;
 	q->kept_known = st->batches_kept;
 	q->kept_low = low;
@@ -402,6 +364,24 @@ ask_rejects(struct status_query *q, struct status *st, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* The reports of all topics; FAIL_MEMORY. What is missing may come any moment: that is not kept. */
+static enum fail_code
+keep_topics(struct status_query *q, const struct status *st, struct failure *f)
+{
+	free(q->report);
+	q->topics_ms = 0;
+	q->reports_n = st->plan->n;
+	q->report = malloc((st->plan->n + 1) * sizeof(*q->report));
+	if (q->report == NULL)
+		return fail_memory(f);
+	memcpy(q->report, st->report, st->plan->n * sizeof(*q->report));
+	q->topics_ms = q->now_ms;
+	for (size_t i = 0; i < st->plan->n; i++)
+		if (!st->report[i].exists)
+			q->topics_ms = 0;
+	return FAIL_NONE;
+}
+
 /* All topics of the plan; or, for runs alone, those that say where they are. */
 static enum fail_code
 ask_topics(struct status_query *q, struct status *st, bool runs_alone, struct failure *f)
@@ -421,7 +401,15 @@ ask_topics(struct status_query *q, struct status *st, bool runs_alone, struct fa
 	st->report = calloc(kept, sizeof(*st->report));
 	if (st->report == NULL)
 		return fail_memory(f);
-	return topics_query(q->admin, q->config, st->plan, use, st->report, STATUS_QUERY_MS, f);
+	if (!runs_alone && !status_query_due(q, q->topics_ms, q->pace.topics_ms) &&
+	    q->reports_n == kept) {
+		memcpy(st->report, q->report, kept * sizeof(*st->report));
+		return FAIL_NONE;
+	}
+	if (topics_query(q->admin, q->config, st->plan, use, st->report, STATUS_QUERY_MS, f) !=
+	    FAIL_NONE)
+		return f->code;
+	return runs_alone ? FAIL_NONE : keep_topics(q, st, f);
 }
 
 /* An empty status of this moment. NULL: no memory. */
@@ -448,6 +436,7 @@ status_query_read(struct status_query *q, struct status **out, struct failure *f
 
 	if (st == NULL)
 		return fail_memory(f);
+	q->now_ms = clock_ms();
 	if (ask_topics(q, st, false, f) != FAIL_NONE)
 		goto failed;
 	if (mix &&

@@ -13,9 +13,24 @@
 #include <librdkafka/rdkafka.h>
 
 #include "consumer/domain/last_drawn.h"
+#include "consumer/feedback/feedback_feed.h"
 #include "consumer/status/status_query.h"
 
+/* What is kept of a ledger record for the rates, and for when runs went on. */
+struct status_record {
+	int64_t offset;
+	struct status_sample sample;
+	struct status_step *run; /* [runs_n] */
+	size_t runs_n;
+};
+
+struct status_step {
+	char name[NAME_MAX_BYTES + 1];
+	int64_t step;
+};
+
 enum {
+	STATUS_RECORDS = 64,     /* of the ledger, the last ones, are kept */
 	STATUS_QUERY_MS = 15000, /* limit of one request to the broker, or of reading one range */
 	STATUS_QUERY_SLICE_MS = 500,
 };
@@ -37,18 +52,43 @@ struct status_query {
 	struct status_partition **seen; /* [config->domains_n][seen_n]: as at the last read */
 	size_t *seen_n;
 	bool ends_seen; /* the ends of the lanes were compared with the ledger */
-	struct recipe_differences *differs; /* [config->domains_n]; NULL: not asked yet */
-	struct last_drawn drawn;            /* beside the last record of the ledger */
+	struct recipe_differences *differs;          /* [config->domains_n]; NULL: not asked yet */
+	struct status_record record[STATUS_RECORDS]; /* [records_n], oldest first */
+	size_t records_n;
+	int64_t records_from;    /* records below this offset were not read; -1: none was */
+	struct last_drawn drawn; /* beside the last record of the ledger */
 	/* [others_n] by the ledger's index: status_domain.other; NULL: not compared yet. */
 	char (*other)[STATUS_PROBLEM_BYTES];
 	size_t others_n;
 	int64_t others_of; /* the ends of all domains, summed up, when they were compared */
-	bool kept_known;   /* the first batch was read, when lane 0 began at kept_low */
+	struct status_query_pace pace;
+	int64_t now_ms; /* monotonic, of this read */
+	/* When each part was read last, monotonic; 0: it is to be read. */
+	int64_t topics_ms, domains_ms, losses_ms, mixers_ms;
+	struct topics_report *report; /* [reports_n] */
+	size_t reports_n;
+	struct status_mixer mixer_kept[STATUS_MIXERS]; /* [mixers_n] */
+	size_t mixers_n;
+	bool mixers_known;
+	struct feedback_feed *feed;       /* NULL: not open */
+	struct status_feedback *feedback; /* [feedback_n], of feedback_domains domains */
+	size_t feedback_n, feedback_domains;
+	bool kept_known; /* the first batch was read, when lane 0 began at kept_low */
 	int64_t kept_low;
 	uint64_t step_kept;
 };
 
 /* ---- status_query.c, for the parts ---- */
+
+/*
+ * Hands the visible records of [from, end) of partition 0 to `take` until it returns false, or the
+ * partition ends, or time is up: what is shown then is what was read.
+ */
+enum fail_code status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
+    bool (*take)(const rd_kafka_message_t *, void *), void *to, struct failure *f);
+
+/* Whether a part that was read at `read_ms` is older than `pace_ms` allows. */
+bool status_query_due(const struct status_query *q, int64_t read_ms, int64_t pace_ms);
 
 /* The report of the plan's topic of that kind, and its name; NULL: the topic does not exist. */
 const struct topics_report *status_query_topic(
@@ -61,6 +101,16 @@ const struct topics_report *status_query_topic(
  * that report.
  */
 rd_kafka_t *status_query_open_group(const struct config *c, const char *name, struct failure *f);
+
+/* ---- status_records.c ---- */
+
+/*
+ * Reads the records [from, end) of the ledger, end - 1 being its last one, but for those that are
+ * kept from the last read; fills st->sample and st->seen from them.
+ */
+enum fail_code status_records_read(struct status_query *q, struct status *st, const char *topic,
+    int64_t from, int64_t end, struct failure *f);
+void status_records_close(struct status_query *q);
 
 /* ---- status_domains.c ---- */
 
@@ -90,6 +140,8 @@ enum fail_code status_mixers_open(struct status_query *q, struct failure *f);
 enum fail_code status_mixers_read(struct status_query *q, struct status *st, struct failure *f);
 
 /* ---- status_losses.c ---- */
+
+void status_losses_close(struct status_query *q);
 
 /* Fills st->feedback from the tail of the feedback topic. */
 enum fail_code status_losses_read(struct status_query *q, struct status *st, struct failure *f);

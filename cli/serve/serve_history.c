@@ -1,0 +1,823 @@
+#include "cli/serve/serve_history.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/json_print.h"
+#include "common/base/buffer.h"
+#include "common/base/clock.h"
+#include "common/base/json_memory.h"
+#include "common/base/log.h"
+#include "common/base/thread.h"
+#include "consumer/admin/request_list.h"
+#include "consumer/ledger/ledger_log.h"
+#include "consumer/ledger/mix_history.h"
+#include "consumer/ledger/weight_history.h"
+
+enum {
+	ASK_MS = 5000,   /* limit of one request to the broker */
+	AGAIN_MS = 2000, /* between attempts where the broker does not answer */
+	NUMBER_BYTES = 24,
+};
+
+/* A version of the weights, and who asked for it. */
+struct version {
+	struct weight_history_version v;
+	char *who; /* NULL: nobody, or not known */
+};
+
+/* What a run has reported, over its steps. */
+struct losses {
+	char run[NAME_MAX_BYTES + 1];
+	size_t n, domains_n;
+	int64_t step[SERVE_HISTORY_LOSSES];
+	double all[SERVE_HISTORY_LOSSES];
+	float *domain; /* [SERVE_HISTORY_LOSSES][domains_n]; NAN: no report */
+};
+
+struct serve_history {
+	const struct config *config;
+	pthread_t thread;
+	pthread_mutex_t lock; /* protects all below */
+	pthread_cond_t wake;
+	bool stop, ended;
+	struct mix_history points;
+	bool first_known; /* the ledger's first record was read */
+	int64_t offset;   /* of the newest record; -1: none */
+	int64_t noted;    /* the same, of the follower: it never goes back, but in another ledger */
+	int64_t step_first, step_next;
+	int64_t version_newest, version_known; /* seen in the ledger, read with its step */
+	struct version *version;               /* [versions_n], oldest first */
+	size_t versions_n;
+	struct losses losses[STATUS_FEEDBACK_RUNS]; /* [losses_n] */
+	size_t losses_n;
+	char **name; /* [names_n]: of status's domains, by which losses are listed */
+	size_t names_n;
+	uint64_t generation;             /* of what is not a point */
+	struct serve_history_text *text; /* the last answer, and what it was for */
+	uint64_t text_from, text_to, text_points, text_generation;
+};
+
+/* ---- what is known ---- */
+
+static void
+close_version(struct version *v)
+{
+	struct weight_history one = {.version = malloc(sizeof(*one.version)), .n = 1};
+
+	if (one.version == NULL)
+		return;
+	one.version[0] = v->v;
+	weight_history_close(&one);
+	free(v->who);
+}
+
+static void
+forget(struct serve_history *h)
+{
+	mix_history_clear(&h->points);
+	for (size_t i = 0; i < h->versions_n; i++)
+		close_version(&h->version[i]);
+	for (size_t i = 0; i < h->losses_n; i++)
+		free(h->losses[i].domain);
+	h->versions_n = h->losses_n = 0;
+	h->version_newest = h->version_known = 0;
+	h->first_known = false;
+	h->offset = -1;
+	h->generation++;
+}
+
+static void
+add_point(struct serve_history *h, const struct ledger *l, int64_t offset, int64_t time_ms)
+{
+	const struct config *c = h->config;
+	uint64_t unit = c->mix.weights_unit == MIX_BY_TOKENS ? (uint64_t)c->sequence_length + 1 : 1;
+	struct failure f;
+
+	if (h->points.point == NULL && mix_history_open(&h->points, l->domains_n, &f) != FAIL_NONE)
+		return;
+	if (mix_history_add(&h->points, l, offset, time_ms, unit,
+		c->mix.schedule != SCHEDULE_RANDOM, &f) != FAIL_NONE)
+		log_warning("serve: SERVE-HISTORY %s: a point is missing", f.text);
+	if (offset > h->offset) {
+		h->offset = offset;
+		h->step_next = l->step_next;
+		h->version_newest = l->version;
+	}
+}
+
+static struct losses *
+find_losses(struct serve_history *h, const struct status_feedback *b, size_t domains_n)
+{
+	struct losses *l;
+
+	for (size_t i = 0; i < h->losses_n; i++)
+		if (strcmp(h->losses[i].run, b->run) == 0 && h->losses[i].domains_n == domains_n)
+			return &h->losses[i];
+	for (size_t i = 0; i < h->losses_n; i++)
+		if (strcmp(h->losses[i].run, b->run) == 0) { /* of other domains: begun anew */
+			free(h->losses[i].domain);
+			h->losses[i] = h->losses[--h->losses_n];
+		}
+	if (h->losses_n == STATUS_FEEDBACK_RUNS)
+		return NULL;
+	l = &h->losses[h->losses_n];
+	*l = (struct losses){.domains_n = domains_n};
+	snprintf(l->run, sizeof(l->run), "%s", b->run);
+	l->domain = calloc((domains_n + 1) * SERVE_HISTORY_LOSSES, sizeof(*l->domain));
+	if (l->domain == NULL)
+		return NULL;
+	h->losses_n++;
+	return l;
+}
+
+/* Leaves every second one, and the last. */
+static void
+thin_losses(struct losses *l)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (i % 2 == 1 && i < l->n - 1)
+			continue;
+		l->step[kept] = l->step[i];
+		l->all[kept] = l->all[i];
+		memmove(l->domain + kept * l->domains_n, l->domain + i * l->domains_n,
+		    l->domains_n * sizeof(*l->domain));
+		kept++;
+	}
+	l->n = kept;
+}
+
+static void
+add_losses(struct serve_history *h, const struct status *st)
+{
+	for (size_t i = 0; i < st->feedback_n; i++) {
+		const struct status_feedback *b = &st->feedback[i];
+		struct losses *l;
+
+		if (b->steps == 0 || b->all.tokens == 0)
+			continue;
+		l = find_losses(h, b, st->domains_n);
+		if (l == NULL || (l->n > 0 && l->step[l->n - 1] >= b->step_last))
+			continue;
+		if (l->n == SERVE_HISTORY_LOSSES)
+			thin_losses(l);
+		l->step[l->n] = b->step_last;
+		l->all[l->n] = b->all.loss;
+		for (size_t d = 0; d < l->domains_n; d++)
+			l->domain[l->n * l->domains_n + d] =
+			    b->domain[d].tokens > 0 ? (float)b->domain[d].loss : NAN;
+		l->n++;
+		h->generation++;
+	}
+}
+
+/* The names of status's domains, which only ever grow while the configuration is the same. */
+static void
+note_names(struct serve_history *h, const struct status *st)
+{
+	char **grown;
+
+	if (h->names_n >= st->domains_n)
+		return;
+	grown = realloc(h->name, st->domains_n * sizeof(*grown));
+	if (grown == NULL)
+		return;
+	h->name = grown;
+	for (; h->names_n < st->domains_n; h->names_n++)
+		if ((h->name[h->names_n] = strdup(st->domain[h->names_n].name)) == NULL)
+			return;
+}
+
+void
+serve_history_note(struct serve_history *h, const struct status *st)
+{
+	pthread_mutex_lock(&h->lock);
+	if (st->ledger_offset < h->noted) /* emptied, or recreated */
+		forget(h);
+	h->noted = st->ledger_offset;
+	if (st->ledger_offset >= 0) {
+		note_names(h, st);
+		add_point(h, &st->ledger, st->ledger_offset, st->ledger_time_ms);
+		add_losses(h, st);
+	}
+	if (h->version_newest > h->version_known || !h->first_known)
+		pthread_cond_broadcast(&h->wake);
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* ---- the thread: what was before ---- */
+
+static bool
+is_stopped(struct serve_history *h)
+{
+	bool stop;
+
+	pthread_mutex_lock(&h->lock);
+	stop = h->stop;
+	pthread_mutex_unlock(&h->lock);
+	return stop;
+}
+
+/* Adds a record that was read beside the follower; `looked` < 0: for no gap. */
+static void
+take(
+    struct serve_history *h, const struct ledger *l, int64_t found, int64_t time_ms, int64_t looked)
+{
+	pthread_mutex_lock(&h->lock);
+	if (l != NULL)
+		add_point(h, l, found, time_ms);
+	if (looked >= 0)
+		mix_history_looked(&h->points, looked, l == NULL ? -1 : found);
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* The ledger's first record and its last one. *any is false where it is empty. */
+static enum fail_code
+read_ends(struct serve_history *h, struct ledger_log *log, bool *any, struct failure *f)
+{
+	struct ledger first = {0}, last = {0};
+	int64_t found, time_ms;
+	enum fail_code code = ledger_log_last(log, &last, any, f);
+
+	if (code == FAIL_NONE && *any)
+		code = ledger_log_at(
+		    log, ledger_log_last_offset(log), &last, &found, &time_ms, any, f);
+	if (code == FAIL_NONE && *any)
+		take(h, &last, found, time_ms, -1);
+	if (code == FAIL_NONE && *any)
+		code = ledger_log_at(log, 0, &first, &found, &time_ms, any, f);
+	if (code == FAIL_NONE && *any) {
+		take(h, &first, found, time_ms, -1);
+		pthread_mutex_lock(&h->lock);
+		h->first_known = true;
+		h->step_first = first.step_first;
+		pthread_mutex_unlock(&h->lock);
+	}
+	ledger_clear(&first);
+	ledger_clear(&last);
+	return code;
+}
+
+/* Looks into the widest gap; *more is false where there is none. */
+static enum fail_code
+look(struct serve_history *h, struct ledger_log *log, bool *more, struct failure *f)
+{
+	struct ledger record = {0};
+	int64_t from, to, middle, found, time_ms;
+	enum fail_code code;
+	bool any;
+
+	pthread_mutex_lock(&h->lock);
+	*more = mix_history_gap(&h->points, &from, &to);
+	pthread_mutex_unlock(&h->lock);
+	if (!*more)
+		return FAIL_NONE;
+	middle = from + (to - from) / 2;
+	code = ledger_log_at(log, middle, &record, &found, &time_ms, &any, f);
+	if (code == FAIL_DATA) { /* it cannot be read: as though nothing were there */
+		any = false;
+		code = FAIL_NONE;
+	}
+	if (code == FAIL_NONE)
+		take(h, any ? &record : NULL, found, time_ms, middle);
+	ledger_clear(&record);
+	return code;
+}
+
+/* Puts the versions, newest first, behind those that are known, oldest first. */
+static enum fail_code
+keep_versions(struct serve_history *h, struct weight_history *read,
+    const struct request_list *asked, struct failure *f)
+{
+	size_t n = h->versions_n, all = n + read->n, drop;
+	struct version *grown = realloc(h->version, (all + 1) * sizeof(*grown));
+
+	if (grown == NULL)
+		return fail_memory(f);
+	h->version = grown;
+	for (size_t i = read->n; i-- > 0;) {
+		struct version *v = &h->version[h->versions_n++];
+		const struct request_entry *of =
+		    request_list_find(asked, read->version[i].reason_id);
+
+		*v = (struct version){.v = read->version[i]};
+		if (of != NULL && of->asked.who != NULL)
+			v->who = strdup(of->asked.who);
+		h->version_known = v->v.version;
+	}
+	read->n = 0; /* they are ours now */
+	drop = h->versions_n > SERVE_HISTORY_VERSIONS ? h->versions_n - SERVE_HISTORY_VERSIONS : 0;
+	for (size_t i = 0; i < drop; i++)
+		close_version(&h->version[i]);
+	h->versions_n -= drop;
+	memmove(h->version, h->version + drop, h->versions_n * sizeof(*h->version));
+	h->generation++;
+	return FAIL_NONE;
+}
+
+/* Reads the versions that are newer than those known. */
+static enum fail_code
+read_versions(struct serve_history *h, struct ledger_log *log, struct failure *f)
+{
+	struct weight_history read = {0};
+	struct request_list asked = {0};
+	struct ledger last = {0};
+	int64_t known;
+	bool any;
+	enum fail_code code = ledger_log_last(log, &last, &any, f);
+
+	pthread_mutex_lock(&h->lock);
+	known = h->version_known;
+	pthread_mutex_unlock(&h->lock);
+	if (code == FAIL_NONE && any && last.version > known) {
+		int64_t n = last.version - known;
+
+		code = weight_history_read(&read, h->config->mix.name, &h->config->kafka, &last,
+		    n > SERVE_HISTORY_VERSIONS ? SERVE_HISTORY_VERSIONS : (size_t)n, f);
+		if (code == FAIL_NONE)
+			code =
+			    request_list_asked(&asked, h->config->mix.name, &h->config->kafka, f);
+		if (code == FAIL_DENIED) /* who asked is not shown to everyone */
+			code = FAIL_NONE;
+		if (code == FAIL_NONE) {
+			pthread_mutex_lock(&h->lock);
+			code = keep_versions(h, &read, &asked, f);
+			pthread_mutex_unlock(&h->lock);
+		}
+	}
+	request_list_close(&asked);
+	weight_history_close(&read);
+	ledger_clear(&last);
+	return code;
+}
+
+/* Waits for something to read; false: it is to end. */
+static bool
+wait_for_work(struct serve_history *h, int64_t at_least_ms)
+{
+	int64_t until_ms = clock_ms() + at_least_ms;
+	int64_t from, to;
+	bool stop;
+
+	pthread_mutex_lock(&h->lock);
+	while (!h->stop) {
+		bool work = !h->first_known || h->version_newest > h->version_known ||
+			    mix_history_gap(&h->points, &from, &to);
+		struct timespec until;
+		int64_t ms = work ? until_ms - clock_ms() : 60000;
+
+		if (work && ms <= 0)
+			break;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		ms += (int64_t)until.tv_nsec / 1000000;
+		until.tv_sec += ms / 1000;
+		until.tv_nsec = ms % 1000 * 1000000;
+		pthread_cond_timedwait(&h->wake, &h->lock, &until);
+	}
+	stop = h->stop;
+	pthread_mutex_unlock(&h->lock);
+	return !stop;
+}
+
+/* All that there is to read, with handles that are ended behind it. */
+static enum fail_code
+read_all(struct serve_history *h, struct failure *f)
+{
+	const struct config *c = h->config;
+	struct ledger_log *log = NULL;
+	bool any = false, more = true;
+	enum fail_code code = ledger_log_open(&log, c->mix.name, &c->kafka, ASK_MS, f);
+
+	if (code == FAIL_NONE)
+		code = read_ends(h, log, &any, f);
+	if (code == FAIL_NONE && any)
+		code = look(h, log, &more, f);
+	if (code == FAIL_NONE && any)
+		code = read_versions(h, log, f);
+	while (code == FAIL_NONE && any && more && !is_stopped(h))
+		code = look(h, log, &more, f);
+	ledger_log_close(log);
+	return code;
+}
+
+static void *
+follow(void *argument)
+{
+	struct serve_history *h = argument;
+	int64_t pause_ms = 0;
+
+	while (wait_for_work(h, pause_ms)) {
+		struct failure f;
+
+		/* The follower says where the broker does not answer. */
+		if (read_all(h, &f) != FAIL_NONE)
+			log_debug("serve: history=\"%s\"", f.text);
+		pause_ms = AGAIN_MS;
+	}
+	pthread_mutex_lock(&h->lock);
+	h->ended = true;
+	pthread_cond_broadcast(&h->wake);
+	pthread_mutex_unlock(&h->lock);
+	return NULL;
+}
+
+enum fail_code
+serve_history_open(struct serve_history **out, const struct config *c, struct failure *f)
+{
+	struct serve_history *h = calloc(1, sizeof(*h));
+	pthread_condattr_t attributes;
+
+	if (h == NULL)
+		return fail_memory(f);
+	h->config = c;
+	h->offset = h->noted = -1;
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&h->wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+	errno = thread_start(&h->thread, 0, follow, h);
+	if (errno != 0) {
+		fail_errno(f, FAIL_IO, "starting a thread");
+		pthread_cond_destroy(&h->wake);
+		pthread_mutex_destroy(&h->lock);
+		free(h);
+		return f->code;
+	}
+	*out = h;
+	return FAIL_NONE;
+}
+
+bool
+serve_history_close(struct serve_history *h, int wait_ms)
+{
+	struct timespec until;
+	bool ended;
+
+	if (h == NULL)
+		return true;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += wait_ms / 1000;
+	pthread_mutex_lock(&h->lock);
+	h->stop = true;
+	pthread_cond_broadcast(&h->wake);
+	while (!h->ended && pthread_cond_timedwait(&h->wake, &h->lock, &until) == 0)
+		;
+	ended = h->ended;
+	pthread_mutex_unlock(&h->lock);
+	if (!ended)
+		return false;
+	pthread_join(h->thread, NULL);
+	forget(h);
+	for (size_t i = 0; i < h->names_n; i++)
+		free(h->name[i]);
+	free(h->name);
+	free(h->version);
+	mix_history_close(&h->points);
+	serve_history_release(h->text);
+	pthread_cond_destroy(&h->wake);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
+	return true;
+}
+
+/* ---- the answer ---- */
+
+/*
+ * Hundreds of thousands of numbers stand in an answer, so that they are not printed by jansson.
+ * Without memory a text is marked, and ends as NULL.
+ */
+struct writer {
+	struct buffer b;
+	bool lost;
+};
+
+static void
+put(struct writer *w, const char *text, size_t n)
+{
+	struct failure f;
+
+	w->lost = w->lost || buffer_add(&w->b, text, n, &f) != FAIL_NONE;
+}
+
+static void
+put_text(struct writer *w, const char *text)
+{
+	put(w, text, strlen(text));
+}
+
+static void
+put_integer(struct writer *w, int64_t value)
+{
+	char text[NUMBER_BYTES], *at = text + sizeof(text);
+	uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+
+	do
+		*--at = (char)('0' + left % 10);
+	while ((left /= 10) > 0);
+	if (value < 0)
+		*--at = '-';
+	put(w, at, (size_t)(text + sizeof(text) - at));
+}
+
+static void
+put_float(struct writer *w, double value)
+{
+	char text[32];
+
+	if (!isfinite(value))
+		put_text(w, "null");
+	else
+		put(w, text, (size_t)snprintf(text, sizeof(text), "%.7g", value));
+}
+
+static void
+put_string(struct writer *w, const char *text)
+{
+	json_t *s = json_print_text(text);
+	char *quoted = s == NULL ? NULL : json_memory_text(s, JSON_ENCODE_ANY);
+
+	w->lost = w->lost || quoted == NULL;
+	put_text(w, quoted == NULL ? "\"\"" : quoted);
+	free(quoted);
+	json_decref(s);
+}
+
+/* Takes `value`, a piece of the answer that jansson prints. */
+static void
+put_json(struct writer *w, json_t *value)
+{
+	char *text =
+	    value == NULL ? NULL : json_memory_text(value, JSON_COMPACT | JSON_PRESERVE_ORDER);
+
+	w->lost = w->lost || text == NULL;
+	put_text(w, text == NULL ? "null" : text);
+	free(text);
+	json_decref(value);
+}
+
+/* A column of the points: what `get` says of each. */
+static void
+put_column(struct writer *w, const struct serve_history *h, const size_t *at, size_t n,
+    const char *name, int64_t (*get)(const struct mix_history_point *))
+{
+	put_text(w, ",\"");
+	put_text(w, name);
+	put_text(w, "\":[");
+	for (size_t i = 0; i < n; i++) {
+		put_text(w, i == 0 ? "" : ",");
+		put_integer(w, get(&h->points.point[at[i]]));
+	}
+	put_text(w, "]");
+}
+
+static int64_t
+step_of(const struct mix_history_point *p)
+{
+	return p->step;
+}
+
+static int64_t
+time_of(const struct mix_history_point *p)
+{
+	return p->time_ms;
+}
+
+static int64_t
+draws_of(const struct mix_history_point *p)
+{
+	return p->draws;
+}
+
+static int64_t
+version_of(const struct mix_history_point *p)
+{
+	return p->version;
+}
+
+enum column { TAKEN, TOKENS, INTENDED, DEVIATION, COLUMNS };
+static const char *const column_name[] = {
+    [TAKEN] = "taken", [TOKENS] = "tokens", [INTENDED] = "intended", [DEVIATION] = "deviation"};
+
+static void
+put_value(struct writer *w, const struct mix_history_value *v, enum column column)
+{
+	switch (column) {
+	case TAKEN: put_integer(w, v->taken); break;
+	case TOKENS: put_integer(w, v->tokens); break;
+	case INTENDED: put_float(w, (double)v->intended); break;
+	case DEVIATION: put_float(w, (double)v->deviation); break;
+	case COLUMNS: break;
+	}
+}
+
+static void
+put_domains(struct writer *w, const struct serve_history *h, const size_t *at, size_t n)
+{
+	put_text(w, ",\"domains\":[");
+	for (size_t d = 0; d < h->points.domains_n; d++) {
+		put_text(w, d == 0 ? "{\"name\":" : ",{\"name\":");
+		put_string(w, h->points.name[d]);
+		for (enum column c = TAKEN; c < COLUMNS; c++) {
+			put_text(w, ",\"");
+			put_text(w, column_name[c]);
+			put_text(w, "\":[");
+			for (size_t i = 0; i < n; i++) {
+				put_text(w, i == 0 ? "" : ",");
+				if (d < h->points.point[at[i]].domains_n)
+					put_value(w, &mix_history_values(&h->points, at[i])[d], c);
+				else
+					put_text(w, "null");
+			}
+			put_text(w, "]");
+		}
+		put_text(w, "}");
+	}
+	put_text(w, "]");
+}
+
+static json_t *
+version_json(const struct version *v)
+{
+	static const char *const reason[] = {[LEDGER_BY_CONFIG] = "config",
+	    [LEDGER_BY_PHASE] = "phase",
+	    [LEDGER_BY_REQUEST] = "request"};
+	json_t *shares = json_object();
+
+	for (size_t i = 0; i < v->v.domains_n; i++)
+		json_object_set_new(shares, v->v.domain[i].name, json_real(v->v.domain[i].share));
+	return json_pack("{s:I, s:I, s:s, s:o, s:o, s:o, s:f, s:f, s:I, s:o}", "version",
+	    (json_int_t)v->v.version, "step", (json_int_t)v->v.step, "reason", reason[v->v.reason],
+	    "reason_id", json_print_text(v->v.reason_id), "who",
+	    v->who == NULL ? json_null() : json_print_text(v->who), "phase",
+	    json_print_text(v->v.phase), "temperature", v->v.temperature, "lr_scale", v->v.lr_scale,
+	    "global_batch", (json_int_t)v->v.global_batch, "shares", shares);
+}
+
+static void
+put_versions(struct writer *w, const struct serve_history *h, uint64_t from, uint64_t to)
+{
+	bool first = true;
+
+	put_text(w, ",\"versions\":[");
+	for (size_t i = 0; i < h->versions_n; i++) {
+		uint64_t step = (uint64_t)h->version[i].v.step;
+		uint64_t end =
+		    i + 1 < h->versions_n ? (uint64_t)h->version[i + 1].v.step : UINT64_MAX;
+
+		if (end <= from || step > to)
+			continue; /* not in force in these steps */
+		put_text(w, first ? "" : ",");
+		put_json(w, version_json(&h->version[i]));
+		first = false;
+	}
+	put_text(w, "]");
+}
+
+static void
+put_loss(struct writer *w, const struct serve_history *h, const struct losses *l, size_t first)
+{
+	put_text(w, "{\"run\":");
+	put_string(w, l->run);
+	put_text(w, ",\"step\":[");
+	for (size_t i = first; i < l->n; i++) {
+		put_text(w, i == first ? "" : ",");
+		put_integer(w, l->step[i]);
+	}
+	put_text(w, "],\"all\":[");
+	for (size_t i = first; i < l->n; i++) {
+		put_text(w, i == first ? "" : ",");
+		put_float(w, l->all[i]);
+	}
+	put_text(w, "],\"domains\":{");
+	for (size_t d = 0; d < l->domains_n && d < h->names_n; d++) {
+		put_text(w, d == 0 ? "" : ",");
+		put_string(w, h->name[d]);
+		put_text(w, ":[");
+		for (size_t i = first; i < l->n; i++) {
+			put_text(w, i == first ? "" : ",");
+			put_float(w, (double)l->domain[i * l->domains_n + d]);
+		}
+		put_text(w, "]");
+	}
+	put_text(w, "}}");
+}
+
+static void
+put_losses(struct writer *w, const struct serve_history *h, uint64_t from)
+{
+	put_text(w, ",\"losses\":[");
+	for (size_t i = 0; i < h->losses_n; i++) {
+		const struct losses *l = &h->losses[i];
+		size_t first = 0;
+
+		while (first < l->n && (uint64_t)l->step[first] < from)
+			first++;
+		put_text(w, i == 0 ? "" : ",");
+		put_loss(w, h, l, first);
+	}
+	put_text(w, "]");
+}
+
+static void
+put_head(struct writer *w, const struct serve_history *h)
+{
+	int64_t from, to;
+	bool complete = h->first_known && !mix_history_gap(&h->points, &from, &to) &&
+			h->version_known >= h->version_newest;
+
+	put_text(w, "{\"mix\":");
+	put_string(w, h->config->mix.name);
+	put_text(w, ",\"ledger_offset\":");
+	if (h->offset < 0)
+		put_text(w, "null");
+	else
+		put_integer(w, h->offset);
+	put_text(w, ",\"step_first\":");
+	put_integer(w, h->step_first);
+	put_text(w, ",\"step_next\":");
+	put_integer(w, h->step_next);
+	put_text(w, complete ? ",\"complete\":true" : ",\"complete\":false");
+}
+
+/* Called with the lock. NULL: no memory. */
+static struct serve_history_text *
+print(const struct serve_history *h, uint64_t from, uint64_t to, uint64_t points)
+{
+	struct serve_history_text *t = calloc(1, sizeof(*t));
+	size_t most = SERVE_HISTORY_VALUES / (h->points.domains_n + 1), n = 0;
+	size_t *at;
+	struct writer w = {0};
+
+	most = points < most ? (size_t)points : most < 2 ? 2 : most;
+	at = calloc(most, sizeof(*at));
+	if (t == NULL || at == NULL) {
+		free(t);
+		free(at);
+		return NULL;
+	}
+	if (h->points.n > 0)
+		n = mix_history_choose(&h->points, (int64_t)from, (int64_t)to, at, most);
+	put_head(&w, h);
+	put_column(&w, h, at, n, "step", step_of);
+	put_column(&w, h, at, n, "time_ms", time_of);
+	put_column(&w, h, at, n, "draws", draws_of);
+	put_column(&w, h, at, n, "version", version_of);
+	put_domains(&w, h, at, n);
+	put_versions(&w, h, from, to);
+	put_losses(&w, h, from);
+	put_text(&w, "}\n");
+	free(at);
+	if (w.lost) {
+		buffer_close(&w.b);
+		free(t);
+		return NULL;
+	}
+	atomic_init(&t->references, 1);
+	t->bytes = (char *)w.b.bytes;
+	t->n = w.b.n;
+	return t;
+}
+
+void
+serve_history_release(struct serve_history_text *t)
+{
+	if (t == NULL || atomic_fetch_sub(&t->references, 1) > 1)
+		return;
+	free(t->bytes);
+	free(t);
+}
+
+struct serve_history_text *
+serve_history_text(struct serve_history *h, uint64_t from, uint64_t to, uint64_t points)
+{
+	struct serve_history_text *t;
+	uint64_t generation;
+
+	pthread_mutex_lock(&h->lock);
+	generation = h->generation + h->points.generation;
+	if (h->text == NULL || h->text_from != from || h->text_to != to ||
+	    h->text_points != points || h->text_generation != generation) {
+		serve_history_release(h->text);
+		h->text = print(h, from, to, points);
+		h->text_from = from;
+		h->text_to = to;
+		h->text_points = points;
+		h->text_generation = generation;
+	}
+	t = h->text;
+	if (t != NULL)
+		atomic_fetch_add(&t->references, 1);
+	pthread_mutex_unlock(&h->lock);
+	return t;
+}
