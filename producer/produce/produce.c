@@ -108,8 +108,8 @@ choose_domains(struct produce *p, struct failure *f)
 	return FAIL_NONE;
 }
 
-enum fail_code
-produce_open_tokenizer(struct tokenizer **out, const struct config *c, struct failure *f)
+static enum fail_code
+open_tokenizer(struct tokenizer **out, const struct config *c, bool *missing, struct failure *f)
 {
 	struct tokenizer_options o = {.pattern = c->tokenizer.pattern,
 	    .eos = c->tokenizer.eos,
@@ -118,11 +118,13 @@ produce_open_tokenizer(struct tokenizer **out, const struct config *c, struct fa
 	char *file;
 	enum fail_code code;
 
+	*missing = false;
 	if (config_resolve(&file, c, c->tokenizer.file, f) != FAIL_NONE)
 		return f->code;
 	o.file = file;
 	code = tokenizer_open(out, &o, f);
-	if (code == FAIL_IO && access(file, F_OK) != 0 && errno == ENOENT)
+	*missing = code == FAIL_IO && access(file, F_OK) != 0 && errno == ENOENT;
+	if (*missing)
 		fail_more(f,
 		    "; tokenizer.file is relative to the folder of %s. Take the tokenizer.json of "
 		    "your model, or a .tiktoken file",
@@ -131,14 +133,29 @@ produce_open_tokenizer(struct tokenizer **out, const struct config *c, struct fa
 	return code;
 }
 
+enum fail_code
+produce_open_tokenizer(struct tokenizer **out, const struct config *c, struct failure *f)
+{
+	bool missing;
+
+	return open_tokenizer(out, c, &missing, f);
+}
+
 void
 produce_note_tokenizer(struct config *c)
 {
 	struct tokenizer *t;
-	struct failure ignored;
+	struct failure why;
+	bool missing;
 
-	if (produce_open_tokenizer(&t, c, &ignored) != FAIL_NONE)
+	if (open_tokenizer(&t, c, &missing, &why) != FAIL_NONE) {
+		if (!missing)
+			log_warning(
+			    "produce: PRODUCE-TOKENIZER the tokenizer of %s cannot be compared "
+			    "with that of the domain logs: %s",
+			    c->path, why.text);
 		return;
+	}
 	c->tokenizer.known = true;
 	c->tokenizer.fingerprint = tokenizer_fingerprint(t);
 	tokenizer_close(t);

@@ -87,7 +87,10 @@ enum fail_code produce_check_idle(const struct produce_options *given, struct fa
 enum fail_code produce_open_tokenizer(
     struct tokenizer **out, const struct config *c, struct failure *f);
 
-/* Notes the tokenizer's fingerprint in *c, to be compared with logs, where its file can be read. */
+/*
+ * Notes the tokenizer's fingerprint in *c, to be compared with logs. Warns where the file is none;
+ * a machine that only mixes may have no file.
+ */
 void produce_note_tokenizer(struct config *c);
 
 #endif

@@ -381,4 +381,9 @@ def test_a_changed_tokenizer_is_seen_by_mix_status_and_plan(sealed, vocab):
     assert "PLAN-CONFIG" in sealed.riffle("plan", "-c", path, check=False).stderr
     other["tokenizer"]["file"] = "is/not/there.tiktoken"
     path.write_text(json.dumps(other))
-    sealed.riffle("mix", "-c", path, "--until-step", 2)
+    assert "TOKENIZER" not in sealed.riffle("mix", "-c", path, "--until-step", 2).stderr
+    other["tokenizer"]["file"] = str(vocab / "o200k_base.tiktoken")  # which the pattern does not go with
+    path.write_text(json.dumps(other))
+    for command in (("mix", "--until-step", 2), ("plan",), ("status",)):
+        said = sealed.riffle(command[0], "-c", path, *command[1:]).stderr
+        assert "PRODUCE-TOKENIZER" in said and "o200k_base.tiktoken: eos" in said and "pattern: o200k" in said, said
