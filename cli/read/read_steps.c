@@ -179,6 +179,10 @@ read_all(struct riffle *r, const struct read_steps_arguments *a, const struct st
 	while (t->steps < a->steps) {
 		enum fail_code code = next_step(r, a, stop, &s, f);
 
+		if (code == FAIL_NONE && s == NULL && a->steps != UINT64_MAX)
+			log_info("read: the mix ends before step %" PRIu64 ": %" PRIu64
+				 " of %" PRIu64 " steps were read",
+			    riffle_position(r), t->steps, a->steps);
 		if (code != FAIL_NONE || s == NULL)
 			return code;
 		code = print_step(out, s, info.lanes_mine, stop, to, t, f);

@@ -66,7 +66,7 @@ static void
 add_mix(struct metrics_text *m, const struct status *st, const char *mix)
 {
 	metrics_count(m, METRICS_MIX_BATCH, status_global_batch(st), mix, NULL);
-	metrics_count(m, METRICS_MIX_LEAD, st->config->mix.max_lead_steps, mix, NULL);
+	metrics_count(m, METRICS_MIX_LEAD, (int64_t)st->lead_steps, mix, NULL);
 	if (st->step_limit != UINT64_MAX)
 		metrics_count(m, METRICS_MIX_STEP_LIMIT, (int64_t)st->step_limit, mix, NULL);
 	if (st->batches_kept)

@@ -200,8 +200,8 @@ print_runs(const struct status *st, FILE *to)
 		else
 			fprintf(to, "%12s", "-");
 		fprintf(to, " %12" PRIu64, r->lag_steps);
-		if (r->configured && st->config->mix.max_lead_steps > 0)
-			fprintf(to, " %12" PRIu32 "\n", st->config->mix.max_lead_steps);
+		if (r->bounds && st->lead_steps > 0)
+			fprintf(to, " %12" PRIu64 "\n", st->lead_steps);
 		else
 			fprintf(to, " %12s\n", "any");
 	}
@@ -350,7 +350,7 @@ known(bool is_known, int64_t value)
 }
 
 /*
- * A key is for ever: "bounds_lead" is the `configured` of today, and a run that has committed
+ * A key is for ever: "bounds_lead" is the `bounds` of today, and a run that has committed
  * nothing has the step 0 and "committed": false, not null.
  */
 static json_t *
@@ -363,8 +363,8 @@ runs_json(const struct status *st)
 
 		json_array_append_new(
 		    list, json_pack("{s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "name",
-			      r->name, "bounds_lead", r->configured, "committed", r->committed,
-			      "step", number(r->step), "step_ahead", number(r->step_ahead), "lane",
+			      r->name, "bounds_lead", r->bounds, "committed", r->committed, "step",
+			      number(r->step), "step_ahead", number(r->step_ahead), "lane",
 			      number(r->lane), "lag_steps", number(r->lag_steps), "step_known",
 			      number(r->known), "state", status_run_state_name(status_run_state(r)),
 			      "seen_ms", known(r->seen_ms >= 0, r->seen_ms)));
@@ -490,9 +490,8 @@ mix_json(const struct status *st)
 	o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "name", m->name, "state",
 	    status_state_name(st), "lanes", (json_int_t)m->lanes, "global_batch",
 	    (json_int_t)status_global_batch(st), "sequence_length",
-	    (json_int_t)st->config->sequence_length, "max_lead_steps",
-	    (json_int_t)m->max_lead_steps, "step_next", (json_int_t)l->step_next, "draws",
-	    (json_int_t)l->draws);
+	    (json_int_t)st->config->sequence_length, "max_lead_steps", (json_int_t)st->lead_steps,
+	    "step_next", (json_int_t)l->step_next, "draws", (json_int_t)l->draws);
 	json_object_set_new(
 	    o, "step_limit", known(st->step_limit != UINT64_MAX, number(st->step_limit)));
 	json_object_set_new(o, "step_kept", known(st->batches_kept, number(st->step_kept)));
@@ -636,8 +635,8 @@ status_print_runs_table(const struct status *st, FILE *to)
 
 		if (r->committed)
 			snprintf(step, sizeof(step), "%" PRIu64, r->step);
-		if (r->configured && st->config->mix.max_lead_steps > 0)
-			snprintf(lead, sizeof(lead), "%" PRIu32, st->config->mix.max_lead_steps);
+		if (r->bounds && st->lead_steps > 0)
+			snprintf(lead, sizeof(lead), "%" PRIu64, st->lead_steps);
 		if (r->seen_ms >= 0)
 			snprintf(seen, sizeof(seen), "%s ago", clock_span(span, r->seen_ms));
 		fprintf(to, "%-*s %12s %12" PRIu64 " %12" PRIu64 " %12s  %-12s  %s\n", width,

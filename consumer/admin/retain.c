@@ -36,8 +36,8 @@ struct work {
 
 /* ---- runs, as values ---- */
 
-enum fail_code
-retain_add_run(struct retain_runs *r, const char *name, struct failure *f)
+static enum fail_code
+add_run(struct retain_runs *r, const char *name, bool named, struct failure *f)
 {
 	struct retain_run *grown;
 
@@ -59,8 +59,14 @@ retain_add_run(struct retain_runs *r, const char *name, struct failure *f)
 	r->run = grown;
 	memset(&grown[r->n], 0, sizeof(*grown));
 	memcpy(grown[r->n].name, name, strlen(name) + 1);
-	r->n++;
+	grown[r->n++].named = named;
 	return FAIL_NONE;
+}
+
+enum fail_code
+retain_add_run(struct retain_runs *r, const char *name, struct failure *f)
+{
+	return add_run(r, name, true, f);
 }
 
 enum fail_code
@@ -70,7 +76,7 @@ retain_add_group(struct retain_runs *r, const char *mix, const char *group, stru
 
 	if (strncmp(group, mix, n) != 0 || group[n] != '.')
 		return FAIL_NONE;
-	return retain_add_run(r, group + n + 1, f);
+	return add_run(r, group + n + 1, false, f);
 }
 
 void
@@ -100,14 +106,18 @@ retain_check(const struct retain_runs *r, uint64_t step, struct failure *f)
 	}
 	if (lowest == NULL)
 		return FAIL_NONE;
-	return fail(f, FAIL_DATA,
+	fail(f, FAIL_DATA,
 	    "nothing was deleted: run %s is at step %" PRIu64
 	    "%s and has not read the steps from there to %" PRIu64
-	    "; --force deletes them all the same, and `riffle runs --forget %s` forgets a run that "
-	    "is over and not in mix.runs",
+	    "; --force deletes them all the same",
 	    lowest->name, lowest->step,
-	    lowest->committed ? "" : " (as the ledger says; the broker has no commit of it)", step,
-	    lowest->name);
+	    lowest->committed ? "" : " (as the ledger says; the broker has no commit of it)", step);
+	return lowest->named
+		   ? f->code
+		   : fail_more(f,
+			 ", and `riffle runs --forget %s` forgets the run, which neither mix.runs "
+			 "nor the ledger names",
+			 lowest->name);
 }
 
 /* ---- what there is ---- */

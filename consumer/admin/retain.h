@@ -40,6 +40,7 @@ enum fail_code retain(const struct retain_options *o, struct retain_result *out,
 /* The position of a run; a value. */
 struct retain_run {
 	char name[NAME_MAX_BYTES + 1];
+	bool named;      /* by mix.runs or the ledger, not by its group alone */
 	bool committed;  /* the broker has commits of it, */
 	bool remembered; /* or only the ledger has a step */
 	uint64_t step;   /* if either */
@@ -52,7 +53,8 @@ struct retain_runs {
 };
 
 /*
- * Adds a run where it is not there yet; `group` is "<mix>.<run>". Names that are no runs (mixer,
+ * Adds a run where it is not there yet: those that mix.runs and the ledger name first, then those
+ * of groups; `group` is "<mix>.<run>". Names that are no runs (mixer,
  * election) are passed over. FAIL_DATA beyond RETAIN_RUNS_MAX.
  */
 enum fail_code retain_add_run(struct retain_runs *r, const char *name, struct failure *f);

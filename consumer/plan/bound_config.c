@@ -216,21 +216,51 @@ bound_config_keep_sizes(
 	return FAIL_NONE;
 }
 
-static const char domains_path[] = "mix.domains.";
+static const char domains_path[] = "mix.domains.", phases_path[] = "mix.phases.";
 
-/* A whole domain that joins or leaves: its keys, most of them defaults, say nothing. */
+/* A whole domain or phase that comes or goes: its keys, most of them defaults, say nothing. */
 static bool
-add_domain_difference(char *list, const char *key, bool in_ledger)
+add_whole_difference(char *list, const char *key, bool in_ledger)
 {
-	size_t used = strlen(list), path = sizeof(domains_path) - 1;
+	bool domain = strncmp(key, domains_path, sizeof(domains_path) - 1) == 0;
+	bool phase = strncmp(key, phases_path, sizeof(phases_path) - 1) == 0;
+	size_t used = strlen(list),
+	       path = (domain ? sizeof(domains_path) : sizeof(phases_path)) - 1;
 
-	if (strncmp(key, domains_path, path) != 0)
+	if ((!domain && !phase) || strchr(key + path, '.') != NULL)
 		return false;
-	snprintf(list + used, DIFFERENCES_MAX - used, "%sdomain %s: %s", used == 0 ? "" : "; ",
-	    key + path,
-	    in_ledger ? "in the mix, and not in the file: it leaves"
-		      : "in the file, and not in the mix: it joins");
+	snprintf(list + used, DIFFERENCES_MAX - used, "%s%s %s: %s%s", used == 0 ? "" : "; ",
+	    domain ? "domain" : "phase", key + path,
+	    in_ledger ? "in the mix, and not in the file" : "in the file, and not in the mix",
+	    !domain     ? ""
+	    : in_ledger ? ": it leaves"
+			: ": it joins");
 	return true;
+}
+
+/*
+ * Phases by their names, for comparing and naming their keys; a temperature of 0 is none. Gives the
+ * object; NULL: they are not to be told apart by names.
+ */
+static json_t *
+phases_by_name(const json_t *phases)
+{
+	json_t *by_name = json_object();
+
+	for (size_t i = 0; by_name != NULL && i < json_array_size(phases); i++) {
+		json_t *phase = json_copy(json_array_get(phases, i));
+		const char *name = json_string_value(json_object_get(phase, "name"));
+		bool fits = name != NULL && json_object_get(by_name, name) == NULL;
+
+		if (fits && json_number_value(json_object_get(phase, "temperature")) == 0)
+			json_object_del(phase, "temperature");
+		if (!fits || json_object_set(by_name, name, phase) != 0) {
+			json_decref(by_name);
+			by_name = NULL;
+		}
+		json_decref(phase);
+	}
+	return by_name;
 }
 
 static void
@@ -246,6 +276,22 @@ add_difference(char *list, const char *key, const json_t *ledger, const json_t *
 	    used == 0 ? "" : "; ", key, a == NULL ? "nothing" : a, b == NULL ? "nothing" : b);
 	free(a);
 	free(b);
+}
+
+static void compare(char *list, const char *path, json_t *ledger, json_t *present, int depth);
+
+static void
+compare_phases(char *list, const char *path, const json_t *ledger, const json_t *present)
+{
+	json_t *a = phases_by_name(ledger), *b = phases_by_name(present);
+	size_t used = strlen(list);
+
+	if (a != NULL && b != NULL)
+		compare(list, path, a, b, 1);
+	if (list[used] == '\0') /* their order, or names that are there twice */
+		add_difference(list, path, ledger, present);
+	json_decref(a);
+	json_decref(b);
 }
 
 /*
@@ -267,8 +313,11 @@ compare(char *list, const char *path, json_t *ledger, json_t *present, int depth
 		if (depth < 4 && json_is_object(value) && json_is_object(other))
 			compare(list, inner, value, other, depth + 1);
 		else if (json_is_object(value) && other == NULL &&
-			 add_domain_difference(list, inner, true))
+			 add_whole_difference(list, inner, true))
 			continue;
+		else if (json_is_array(value) && json_is_array(other) &&
+			 strcmp(inner, "mix.phases") == 0 && !json_equal(value, other))
+			compare_phases(list, inner, value, other);
 		else if (other == NULL || !json_equal(value, other))
 			add_difference(list, inner, value, other);
 	}
@@ -276,7 +325,7 @@ compare(char *list, const char *path, json_t *ledger, json_t *present, int depth
 	{
 		snprintf(inner, sizeof(inner), "%s.%s", path, key);
 		if (json_object_get(ledger, key) == NULL &&
-		    !(json_is_object(value) && add_domain_difference(list, inner, false)))
+		    !(json_is_object(value) && add_whole_difference(list, inner, false)))
 			add_difference(list, inner, NULL, value);
 	}
 }

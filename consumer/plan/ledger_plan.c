@@ -17,6 +17,7 @@ struct memory {
 	size_t sources_n;
 	struct mixer_phase *phase;
 	size_t phases_n;
+	const char **run;
 };
 
 /*
@@ -263,6 +264,38 @@ set_fixed(struct mixer_plan *p, struct walk *w, const json_t *fixed)
 		w->wrong = "lanes";
 }
 
+/* ---- runs ---- */
+
+static enum fail_code
+add_runs(struct ledger_plan *out, struct memory *m, struct walk *w, const json_t *runs,
+    struct failure *f)
+{
+	size_t n = json_array_size(runs);
+
+	m->run = calloc(n + 1, sizeof(*m->run));
+	if (m->run == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < n; i++) {
+		m->run[i] = json_string_value(json_array_get(runs, i));
+		if (m->run[i] == NULL) {
+			w->wrong = "runs";
+			m->run[i] = "";
+		}
+	}
+	out->run = m->run;
+	out->runs_n = n;
+	return FAIL_NONE;
+}
+
+bool
+ledger_plan_has_run(const struct ledger_plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->runs_n; i++)
+		if (strcmp(p->run[i], name) == 0)
+			return true;
+	return false;
+}
+
 static enum fail_code
 fill(struct ledger_plan *out, struct memory *m, const struct ledger *l, struct failure *f)
 {
@@ -276,7 +309,8 @@ fill(struct ledger_plan *out, struct memory *m, const struct ledger *l, struct f
 	out->plan.temperature = number_of(&w, changeable, "temperature", 1);
 	if (add_sources(m, &w, l, json_object_get(changeable, "domains"), out->plan.shuffle, f) !=
 		FAIL_NONE ||
-	    add_phases(m, &w, json_object_get(changeable, "phases"), f) != FAIL_NONE)
+	    add_phases(m, &w, json_object_get(changeable, "phases"), f) != FAIL_NONE ||
+	    add_runs(out, m, &w, json_object_get(changeable, "runs"), f) != FAIL_NONE)
 		return f->code;
 	out->plan.source = m->source;
 	out->plan.sources_n = m->sources_n;
@@ -326,6 +360,7 @@ ledger_plan_close(struct ledger_plan *p)
 	}
 	for (size_t i = 0; i < m->phases_n; i++)
 		free((void *)(uintptr_t)m->phase[i].weight);
+	free(m->run);
 	free(m->source);
 	free(m->phase);
 	json_decref(m->text);

@@ -12,6 +12,8 @@
 #ifndef CONSUMER_PLAN_LEDGER_PLAN_H
 #define CONSUMER_PLAN_LEDGER_PLAN_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/failure.h"
@@ -22,6 +24,8 @@ struct ledger_plan {
 	struct mixer_plan plan;
 	const char *corpus;
 	uint64_t max_lead_steps;
+	const char *const *run; /* [runs_n]: mix.runs */
+	size_t runs_n;
 	void *memory; /* what the plan points to, for ledger_plan_close() */
 };
 
@@ -32,5 +36,8 @@ struct ledger_plan {
  */
 enum fail_code ledger_plan_open(struct ledger_plan *out, const struct ledger *l, struct failure *f);
 void ledger_plan_close(struct ledger_plan *p); /* a zeroed one is accepted */
+
+/* Whether mix.runs names it. */
+bool ledger_plan_has_run(const struct ledger_plan *p, const char *name);
 
 #endif

@@ -189,22 +189,30 @@ derive_rates(struct status *st)
 }
 
 /*
- * A run may be at most max_lead_steps behind the mixer. The slowest run of the configuration
- * decides where the mixer waits; runs that only the ledger knows are shown and limit nothing.
+ * A run may be at most max_lead_steps behind the mixer. The slowest run of mix.runs decides where
+ * the mixer waits; other runs are shown and limit nothing. Both keys are those that the ledger has,
+ * until a mixer has accepted others.
  */
 void
 status_derive_runs(struct status *st)
 {
-	uint64_t next = (uint64_t)st->ledger.step_next, lead = st->config->mix.max_lead_steps;
+	uint64_t next = (uint64_t)st->ledger.step_next;
+	struct ledger_plan plan = {0};
+	struct failure unread;
+	bool by_ledger =
+	    st->ledger.config != NULL && ledger_plan_open(&plan, &st->ledger, &unread) == FAIL_NONE;
 
+	st->lead_steps = by_ledger ? plan.max_lead_steps : st->config->mix.max_lead_steps;
 	st->step_limit = UINT64_MAX;
 	for (size_t i = 0; i < st->runs_n; i++) {
 		struct status_run *r = &st->run[i];
 
 		r->lag_steps = next > r->step ? next - r->step : 0;
-		if (r->configured && lead > 0 && r->step + lead < st->step_limit)
-			st->step_limit = r->step + lead;
+		r->bounds = by_ledger ? ledger_plan_has_run(&plan, r->name) : r->configured;
+		if (r->bounds && st->lead_steps > 0 && r->step + st->lead_steps < st->step_limit)
+			st->step_limit = r->step + st->lead_steps;
 	}
+	ledger_plan_close(&plan);
 }
 
 /*
@@ -634,8 +642,8 @@ any_apart(const struct status *st)
 static void
 find_run_problems(struct status *st, const struct status_run *r)
 {
-	uint64_t lead = st->config->mix.max_lead_steps, next = (uint64_t)st->ledger.step_next;
-	bool waits = r->configured && lead > 0 && next >= r->step + lead;
+	uint64_t lead = st->lead_steps, next = (uint64_t)st->ledger.step_next;
+	bool waits = r->bounds && lead > 0 && next >= r->step + lead;
 	bool gone = r->committed && st->batches_kept && r->step < st->step_kept;
 	enum status_run_state state = status_run_state(r);
 	const char *mix = st->config->mix.name, *path = st->config->path;
@@ -658,7 +666,7 @@ find_run_problems(struct status *st, const struct status_run *r)
 		    "trainers of one rank). `riffle runs -c %s --reset %s --to "
 		    "%" PRIu64 "`, while no trainer runs, takes the ledger's step back, too",
 		    r->name, r->step, r->known, path, r->name, r->step);
-	else if (!r->committed && r->configured && lead > 0)
+	else if (!r->committed && r->bounds && lead > 0)
 		problem(st, "STATUS-RUN-NEW",
 		    "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
 		    waits ? "waits" : "will wait", lead);

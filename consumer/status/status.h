@@ -107,7 +107,8 @@ struct status_domain {
 
 struct status_run {
 	char name[NAME_MAX_BYTES + 1];
-	bool configured;                /* it limits the lead */
+	bool configured;                /* the configuration's mix.runs names it */
+	bool bounds;                    /* it limits the lead: mix.runs in force names it */
 	uint64_t known;                 /* the highest step that the ledger knows; 0: none */
 	int64_t seen_ms;                /* since the ledger saw it go on; -1: not lately */
 	bool committed;                 /* at least one lane has a commit, */
@@ -204,6 +205,7 @@ struct status {
 	int64_t rate_ms; /* the stretch that the rates cover; 0: there are none */
 	double steps_per_s, sequences_per_s, tokens_per_s;
 	bool *apart;         /* [ends_n]: the lane and the ledger do not end with the same step */
+	uint64_t lead_steps; /* max_lead_steps in force; 0: no limit */
 	uint64_t step_limit; /* the mixer publishes no step from here on; UINT64_MAX: no limit */
 	int64_t next_phase_step; /* of the first phase that is to come; -1: none */
 	char next_phase[NAME_MAX_BYTES + 1];

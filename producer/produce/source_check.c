@@ -433,7 +433,12 @@ fail_shared(const struct config *c, const struct taken *a, const struct taken *b
 {
 	const struct look l = {.c = c, .d = b->d};
 
-	if (a->d == b->d)
+	if (a->d == b->d && a->held_out == b->held_out)
+		fail(f, FAIL_CONFIG,
+		    "%s and %s are one file under two names (a link): its documents would be read "
+		    "twice. Name one of the two",
+		    a->file->name, b->file->name);
+	else if (a->d == b->d)
 		fail(f, FAIL_CONFIG,
 		    "%s is a file of train, too: its documents would be trained on and held out. "
 		    "Take it out of one of the two",

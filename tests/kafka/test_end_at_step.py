@@ -44,6 +44,9 @@ def test_it_takes_over_and_ends_the_mix_at_that_step_for_trainers_replay_and_sta
     assert status_of(riffle, config)["state"] == "ended"
     assert f"replayed steps 0..{END}" in riffle("replay", "-c", config, "--steps", f"0..{END}").stdout
     assert f"ended before step={END}" in riffle("mix", "-c", config).stderr  # nothing follows
+    rest = ("read", "-c", config, "--from-step", END - 1, "--format", "none", "--steps")
+    assert "ends before" not in riffle(*rest, 1).stderr
+    assert f"read: the mix ends before step {END}: 1 of 5 steps were read" in riffle(*rest, 5).stderr
     assert f"ended before step={END}" in riffle("mix", "-c", config, "--end-at-step", END).stderr
     done = riffle("weights", "-c", config, "a=1", check=False)
     assert done.returncode != 0 and f"ended before step {END}" in done.stderr

@@ -236,6 +236,27 @@ def test_a_mixer_at_its_lead_is_told_whom_it_waits_for(status, riffle, config, m
         f"run trainers has committed nothing: the mixer waits at step {LEAD}"]
 
 
+def test_the_runs_and_the_lead_in_force_decide_where_the_mixer_waits_not_those_of_a_file_of_before(status, riffle, config, mixed,
+                                                                                                   commit):
+    mixed(40)
+    began = config.read_text()
+    fresh = json.loads(began)
+    fresh["mix"]["runs"], fresh["mix"]["max_lead_steps"] = ["trainers", "eval"], 50
+    config.write_text(json.dumps(fresh))
+    riffle("mix", "-c", config, "--until-step", 42, "--accept-config", "--yes")
+    commit([20] * LANES)
+    config.write_text(began)
+    answer = status()
+    assert answer["mix"]["step_limit"] == 50 and answer["mix"]["max_lead_steps"] == 50
+    assert {r["name"]: r["bounds_lead"] for r in answer["mix"]["runs"]} == {"trainers": True, "eval": True}
+    fresh["mix"]["runs"] = ["trainers"]
+    config.write_text(json.dumps(fresh))
+    riffle("mix", "-c", config, "--until-step", 44, "--accept-config", "--yes")
+    fresh["mix"]["runs"] = ["trainers", "eval"]
+    config.write_text(json.dumps(fresh))
+    assert status()["mix"]["step_limit"] == 70
+
+
 def test_a_check_ends_with_1_where_there_is_a_problem(status, riffle, config, mixed, commit):
     done = riffle("status", "-c", config, "--check", check=False)
     assert done.returncode == 1 and done.stdout.startswith(riffle("status", "-c", config).stdout.splitlines()[0])

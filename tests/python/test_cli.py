@@ -262,6 +262,8 @@ def with_data(tmp_path, small_tokenizer):
     ("{train: [a.jsonl, b.txt], valid: ./a.jsonl, text: content}",
      "domains.code.valid: a.jsonl is a file of train, too: its documents would be trained on and held out. Take it out of one"),
     ("{train: 'a.*', valid: link.jsonl, text: content}", "domains.code.valid: link.jsonl is a file of train, too: "),
+    ("{train: [a.jsonl, link.jsonl], text: content}",
+     "domains.code.train: a.jsonl and link.jsonl are one file under two names (a link): its documents would be read twice"),
     ("{train: bad.jsonl}", "domains.code.train: none of the first 1 records of bad.jsonl can be read; the first: "
                            "invalid JSON at byte 1: no such value; a string wants quotes"),
 ])

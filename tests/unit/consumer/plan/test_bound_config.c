@@ -106,6 +106,38 @@ test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only(void **sta
 }
 
 static void
+test_what_differs_of_phases_is_named_key_by_key(void **state)
+{
+	struct sample s;
+	struct failure f;
+	char *before, *after;
+	bool changed;
+
+	(void)state;
+	sample_init(&s, CONFIG_WEIGHTS_MAP);
+	before = text_of(&s, NULL);
+	s.phase_weight[0] = 6;
+	after = text_of(&s, NULL);
+	assert_int_equal(bound_config_compare(before, after, false, &changed, &f), FAIL_CONFIG);
+	assert_non_null(
+	    strstr(f.text, " mix.phases.late.weights.a: 5.0 in the ledger, 6.0 in the file"));
+	free(after);
+	s.phase_weight[0] = 5;
+	s.phase.temperature = 2;
+	after = text_of(&s, NULL);
+	assert_int_equal(bound_config_compare(before, after, false, &changed, &f), FAIL_CONFIG);
+	assert_non_null(
+	    strstr(f.text, " mix.phases.late.temperature: nothing in the ledger, 2.0 in the file"));
+	free(after);
+	s.c.mix.phases_n = 0;
+	after = text_of(&s, NULL);
+	assert_int_equal(bound_config_compare(before, after, false, &changed, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, " phase late: in the mix, and not in the file;"));
+	free(after);
+	free(before);
+}
+
+static void
 test_what_decides_the_order_never_changes(void **state)
 {
 	struct sample s;
@@ -194,6 +226,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only),
+	    cmocka_unit_test(test_what_differs_of_phases_is_named_key_by_key),
 	    cmocka_unit_test(test_what_decides_the_order_never_changes),
 	    cmocka_unit_test(test_an_order_stands_in_the_text_only_where_it_is_not_the_default),
 	    cmocka_unit_test(test_weights_by_size_stay_when_a_domain_has_grown),
