@@ -8,7 +8,6 @@
  *             +--> forecast    a table or JSON (forecast.h, plan_print.h)
  *             +--> --draws     single draws
  */
-#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -17,8 +16,6 @@
 #include "cli/plan/plan_print.h"
 #include "consumer/plan/config_plan.h"
 #include "producer/produce/produce.h"
-
-enum { STEPS_DEFAULT_MAX = 1000000 };
 
 struct arguments {
 	const char *mix;
@@ -81,37 +78,6 @@ find_lengths(struct plan_lengths *out, struct config *c, const struct arguments 
 	return plan_lengths_ask(out, c, f);
 }
 
-/*
- * As many steps as draw as many sequences as there are, and the first step of every phase.
- *
- * Example: 2115 + 4217 sequences, 16 a step: 6332 / 16 is 395.75, so 396 steps. With a phase that
- * starts at step 500 it is 501. A domain that is drawn more than its size asks for is repeated
- * then, which is what the table is to show.
- */
-static uint64_t
-steps_default(const struct config *c, const struct plan_lengths *lengths)
-{
-	uint64_t total = 0, steps = 0, drawn = 0;
-	uint32_t batch = c->mix.global_batch;
-
-	assert(batch > 0);
-	for (size_t i = 0; i < lengths->n; i++)
-		for (size_t p = 0; p < lengths->length[i].partitions_n; p++)
-			total += lengths->length[i].sequences[p];
-	for (size_t i = 0; i < c->mix.phases_n; i++) {
-		const struct config_phase *phase = &c->mix.phases[i];
-
-		if (phase->start_step >= STEPS_DEFAULT_MAX)
-			return STEPS_DEFAULT_MAX;
-		drawn += (phase->start_step - steps) * batch;
-		steps = phase->start_step;
-		batch = phase->global_batch > 0 ? phase->global_batch : c->mix.global_batch;
-	}
-	total = total > drawn ? total - drawn : c->mix.phases_n > 0; /* that step at least */
-	steps += total / batch + (total % batch != 0);
-	return steps > STEPS_DEFAULT_MAX ? STEPS_DEFAULT_MAX : steps;
-}
-
 static enum fail_code
 print_forecast(const struct config *c, const struct mixer_plan *plan, uint64_t steps, bool json,
     struct failure *f)
@@ -141,8 +107,8 @@ plan(struct config *c, const struct arguments *a, bool draws, struct failure *f)
 	if (code == FAIL_NONE && draws)
 		code = plan_print_draws(c, &p.plan, a->draws, stdout, f);
 	else if (code == FAIL_NONE)
-		code = print_forecast(
-		    c, &p.plan, a->steps > 0 ? a->steps : steps_default(c, &lengths), a->json, f);
+		code = print_forecast(c, &p.plan,
+		    a->steps > 0 ? a->steps : plan_lengths_steps(&lengths, c), a->json, f);
 	config_plan_close(&p);
 	plan_lengths_close(&lengths);
 	return code;

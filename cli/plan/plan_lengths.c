@@ -213,3 +213,27 @@ plan_lengths_ask(struct plan_lengths *out, struct config *c, struct failure *f)
 		plan_lengths_close(out);
 	return code;
 }
+
+uint64_t
+plan_lengths_steps(const struct plan_lengths *lengths, const struct config *c)
+{
+	uint64_t total = 0, steps = 0, drawn = 0;
+	uint32_t batch = c->mix.global_batch;
+
+	assert(batch > 0);
+	for (size_t i = 0; i < lengths->n; i++)
+		for (size_t p = 0; p < lengths->length[i].partitions_n; p++)
+			total += lengths->length[i].sequences[p];
+	for (size_t i = 0; i < c->mix.phases_n; i++) {
+		const struct config_phase *phase = &c->mix.phases[i];
+
+		if (phase->start_step >= PLAN_LENGTHS_STEPS_MAX)
+			return PLAN_LENGTHS_STEPS_MAX;
+		drawn += (phase->start_step - steps) * batch;
+		steps = phase->start_step;
+		batch = phase->global_batch > 0 ? phase->global_batch : c->mix.global_batch;
+	}
+	total = total > drawn ? total - drawn : c->mix.phases_n > 0; /* that step at least */
+	steps += total / batch + (total % batch != 0);
+	return steps > PLAN_LENGTHS_STEPS_MAX ? PLAN_LENGTHS_STEPS_MAX : steps;
+}

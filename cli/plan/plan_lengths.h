@@ -41,6 +41,17 @@ enum fail_code plan_lengths_ask(struct plan_lengths *out, struct config *c, stru
 enum fail_code plan_lengths_endless(
     struct plan_lengths *out, const struct config *c, struct failure *f);
 
+enum { PLAN_LENGTHS_STEPS_MAX = 1000000 };
+
+/*
+ * As many steps as draw as many sequences as there are, and the first step of every phase.
+ *
+ * Example: 2115 + 4217 sequences, 16 a step: 6332 / 16 is 395.75, so 396 steps. With a phase that
+ * starts at step 500 it is 501. A domain that is drawn more than its size asks for is repeated
+ * then, which is what the table is to show.
+ */
+uint64_t plan_lengths_steps(const struct plan_lengths *lengths, const struct config *c);
+
 void plan_lengths_close(struct plan_lengths *p); /* a zeroed one is accepted */
 
 #endif

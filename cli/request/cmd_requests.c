@@ -89,7 +89,7 @@ run(int argc, char **argv, struct failure *f)
 	if (code == FAIL_NONE)
 		code = request_list_read(&list, a.mix, &c->kafka, request_ledger(request), f);
 	if (code == FAIL_NONE)
-		code = a.cancel == NULL ? requests_print(&list, a.json, f)
+		code = a.cancel == NULL ? requests_print(&list, a.json, stdout, f)
 					: cancel(request, &list, &a, c, f);
 	request_list_close(&list);
 	request_close(request);

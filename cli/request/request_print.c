@@ -89,6 +89,12 @@ effect_json(const struct mixer_effect *e)
 	return o;
 }
 
+static FILE *
+stream(const struct request_print_how *how)
+{
+	return how->to == NULL ? stdout : how->to;
+}
+
 static enum fail_code
 print_json(const struct told *t, const struct request_print_how *how, struct failure *f)
 {
@@ -99,23 +105,24 @@ print_json(const struct told *t, const struct request_print_how *how, struct fai
 
 	if (how->dry_run)
 		json_object_set_new(o, "effect", effect_json(&t->effect));
-	return json_print(o, JSON_COMPACT | JSON_PRESERVE_ORDER, stdout, f);
+	return json_print(o, JSON_COMPACT | JSON_PRESERVE_ORDER, stream(how), f);
 }
 
 static void
 print_text(const struct told *t, const struct request_print_how *how)
 {
 	const char *text = text_of(t);
+	FILE *to = stream(how);
 
 	if (!t->answer.accepted || t->cancelled)
 		return; /* the reason goes to stderr, as the failure */
 	if (how->dry_run)
-		printf("would be accepted\n");
+		fprintf(to, "would be accepted\n");
 	else
-		printf("%s: request %s\n", t->before ? "was accepted before" : "accepted",
+		fprintf(to, "%s: request %s\n", t->before ? "was accepted before" : "accepted",
 		    t->answer.id);
 	if (*text != '\0')
-		printf("%s\n", text);
+		fprintf(to, "%s\n", text);
 }
 
 static enum fail_code

@@ -20,6 +20,7 @@
 #define CLI_REQUEST_REQUEST_PRINT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "cli/options.h"
 #include "common/base/failure.h"
@@ -48,6 +49,7 @@ enum { REQUEST_PRINT_TIMEOUT_S = 30 };
 
 struct request_print_how {
 	const struct config *config; /* borrowed; where the broker is, for a dry run */
+	FILE *to;                    /* NULL: stdout */
 	bool dry_run, json;
 	bool named; /* --id is given: it may stand for an earlier request */
 	/* For all answers together; 0: REQUEST_PRINT_TIMEOUT_S, none without a mixer. */
@@ -56,7 +58,7 @@ struct request_print_how {
 
 /*
  * Sends n requests, or finds the earlier answers to their ids, or, dry, judges each one by itself;
- * prints each answer to stdout. FAIL_DATA: one was refused, with the reason, or was cancelled
+ * prints each answer. FAIL_DATA: one was refused, with the reason, or was cancelled
  * since. FAIL_USAGE: an id was given to a request for something else. FAIL_TIMEOUT: no answer came.
  */
 enum fail_code request_print(struct request *r, const struct control *c, size_t n,

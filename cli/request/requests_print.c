@@ -17,26 +17,26 @@ text(const char *t)
 /* ---- for people ---- */
 
 static void
-print_table(const struct request_list *l)
+print_table(const struct request_list *l, FILE *to)
 {
 	if (l->n == 0) {
-		printf("no request\n");
+		fprintf(to, "no request\n");
 		return;
 	}
-	printf("%-9s %12s  %-8s  %-30s  %s\n", "STATE", "STEP", "KIND", "ID", "WHO");
+	fprintf(to, "%-9s %12s  %-8s  %-30s  %s\n", "STATE", "STEP", "KIND", "ID", "WHO");
 	for (size_t i = 0; i < l->n; i++) {
 		const struct request_entry *e = &l->entry[i];
 		char step[24] = "-";
 
 		if (e->answer.accepted)
 			snprintf(step, sizeof(step), "%" PRId64, e->answer.step);
-		printf("%-9s %12s  %-8s  %-30s  %s\n", request_state_names[e->state], step,
+		fprintf(to, "%-9s %12s  %-8s  %-30s  %s\n", request_state_names[e->state], step,
 		    ledger_change_names[e->asked.kind], text(e->asked.id), text(e->asked.who));
 		if (e->state == REQUEST_REFUSED)
-			printf("%35s%s\n", "", text(e->answer.text));
+			fprintf(to, "%35s%s\n", "", text(e->answer.text));
 	}
 	if (l->unreadable > 0)
-		printf("%zu records of the topic are no requests\n", l->unreadable);
+		fprintf(to, "%zu records of the topic are no requests\n", l->unreadable);
 }
 
 /* ---- for programs ---- */
@@ -64,16 +64,16 @@ entry_json(const struct request_entry *e)
 }
 
 enum fail_code
-requests_print(const struct request_list *l, bool json, struct failure *f)
+requests_print(const struct request_list *l, bool json, FILE *to, struct failure *f)
 {
 	json_t *all;
 
 	if (!json) {
-		print_table(l);
+		print_table(l, to);
 		return FAIL_NONE;
 	}
 	all = json_array();
 	for (size_t i = 0; i < l->n; i++)
 		json_array_append_new(all, entry_json(&l->entry[i]));
-	return json_print(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER, stdout, f);
+	return json_print(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER, to, f);
 }

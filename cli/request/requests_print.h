@@ -14,10 +14,11 @@
 #define CLI_REQUEST_REQUESTS_PRINT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "consumer/admin/request_list.h"
 
-/* To stdout: a table, or a JSON array, an object a request; its keys are stable. */
-enum fail_code requests_print(const struct request_list *l, bool json, struct failure *f);
+/* A table, or a JSON array, an object a request; its keys are stable. */
+enum fail_code requests_print(const struct request_list *l, bool json, FILE *to, struct failure *f);
 
 #endif

@@ -219,7 +219,8 @@ static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
 	struct arguments a = defaults;
-	struct serve_rules rules = {0};
+	char cookie[NAME_MAX_BYTES + 8];
+	struct serve_rules rules = {.cookie = cookie};
 	char token[SERVE_TOKEN_MAX + 2];
 	struct config *c = NULL;
 	struct options o;
@@ -244,8 +245,10 @@ run(int argc, char **argv, struct failure *f)
 	signal(SIGPIPE, SIG_IGN);
 	spare_memory();
 	code = config_need_mix(c, f);
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE) {
+		snprintf(cookie, sizeof(cookie), "riffle.%s", c->mix.name);
 		code = run_all(c, &o, &a, &rules, f);
+	}
 	config_close(c);
 	return code;
 }

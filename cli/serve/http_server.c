@@ -263,12 +263,12 @@ send_login(struct request *r)
 	const struct serve_rules *rules = r->server->o.rules;
 	struct MHD_Response *answer =
 	    MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-	char cookie[160];
+	char cookie[256];
 
 	if (answer == NULL)
 		return MHD_NO;
-	snprintf(cookie, sizeof(cookie), "riffle=%s; HttpOnly; SameSite=Strict; Path=/%s",
-	    rules->session, rules->secure ? "; Secure" : "");
+	snprintf(cookie, sizeof(cookie), "%s=%s; HttpOnly; SameSite=Strict; Path=/%s",
+	    rules->cookie, rules->session, rules->secure ? "; Secure" : "");
 	add_header(answer, "Set-Cookie", cookie);
 	add_header(answer, "Location", "/");
 	return queue(r, answer, 303, "text/plain; charset=utf-8");

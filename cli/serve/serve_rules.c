@@ -124,19 +124,19 @@ serve_rules_equal(const char *a, const char *b)
 	return differs == 0;
 }
 
-/* The session of a cookie header, "a=b; riffle=SESSION; c=d". */
+/* The session of a cookie header, "a=b; NAME=SESSION; c=d". */
 static bool
 has_session(const struct serve_rules *r, const char *cookie)
 {
-	static const char name[] = "riffle=";
+	size_t name_n = strlen(r->cookie);
 	char value[SERVE_SESSION_BYTES];
 
 	while (cookie != NULL && *cookie != '\0') {
 		size_t n = strcspn(cookie, ";");
 
-		if (n == sizeof(name) - 1 + sizeof(value) - 1 &&
-		    strncmp(cookie, name, sizeof(name) - 1) == 0) {
-			memcpy(value, cookie + sizeof(name) - 1, sizeof(value) - 1);
+		if (n == name_n + 1 + sizeof(value) - 1 && cookie[name_n] == '=' &&
+		    strncmp(cookie, r->cookie, name_n) == 0) {
+			memcpy(value, cookie + name_n + 1, sizeof(value) - 1);
 			value[sizeof(value) - 1] = '\0';
 			if (serve_rules_equal(r->session, value))
 				return true;

@@ -49,7 +49,8 @@ enum serve_route {
 
 struct serve_rules {
 	const char *token;                 /* NULL: none is needed */
-	char session[SERVE_SESSION_BYTES]; /* what the cookie holds instead of it */
+	const char *cookie;                /* its name: servers of other mixes have others */
+	char session[SERVE_SESSION_BYTES]; /* what it holds instead of the token */
 	const char *const *host;           /* [hosts_n]: names of --host */
 	size_t hosts_n;
 	bool changes; /* --allow-changes */

@@ -13,14 +13,23 @@
 #include "cli/json_print.h"
 #include "cli/plan/plan_lengths.h"
 #include "cli/plan/plan_print.h"
+#include "cli/request/request_print.h"
 #include "cli/request/requests_print.h"
+#include "cli/request/weights_request.h"
+#include "cli/serve/serve_change.h"
 #include "common/base/json_memory.h"
+#include "common/base/log.h"
+#include "common/base/stop.h"
 #include "common/base/thread.h"
 #include "consumer/admin/request.h"
 #include "consumer/admin/request_list.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/plan/config_plan.h"
+#include "consumer/plan/forecast.h"
 #include "consumer/replay/published_step.h"
+
+/* A plan takes two seconds at most, by 250 ns for a draw of 200 domains. */
+enum { PLAN_DRAWS_MAX = 8 << 20 };
 
 struct serve_work {
 	const struct config *config;
@@ -32,6 +41,7 @@ struct serve_work {
 	struct serve_job *first, **last;
 	size_t jobs; /* that wait */
 	bool stop, ended;
+	struct stop ending; /* for a request that waits for its answer */
 };
 
 /* ---- a step ---- */
@@ -74,10 +84,148 @@ do_step(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *f)
 	return code;
 }
 
-static enum fail_code
-do_nothing_yet(struct failure *f)
+/* ---- a plan ---- */
+
+/* Steps within PLAN_DRAWS_MAX draws: a plan takes as long as it has draws. */
+static uint64_t
+steps_within(const struct config *c)
 {
-	return fail(f, FAIL_DATA, "not there yet");
+	uint32_t batch = c->mix.global_batch;
+
+	for (size_t i = 0; i < c->mix.phases_n; i++)
+		if (c->mix.phases[i].global_batch > batch)
+			batch = c->mix.phases[i].global_batch;
+	return PLAN_DRAWS_MAX / batch > 0 ? PLAN_DRAWS_MAX / batch : 1;
+}
+
+static enum fail_code
+print_plan(struct config *c, uint64_t steps, FILE *to, struct failure *f)
+{
+	struct plan_lengths lengths = {0};
+	struct config_plan p = {0};
+	struct forecast *fc = NULL;
+	enum fail_code code = plan_lengths_ask(&lengths, c, f);
+	uint64_t most = steps_within(c);
+
+	if (code == FAIL_NONE && steps == 0) {
+		steps = plan_lengths_steps(&lengths, c);
+		steps = steps < most ? steps : most;
+	}
+	if (code == FAIL_NONE && steps > most)
+		code = fail(f, FAIL_USAGE,
+		    "steps: at most %llu here; `riffle plan --steps %llu` takes the time that it "
+		    "takes",
+		    (unsigned long long)most, (unsigned long long)steps);
+	if (code == FAIL_NONE)
+		code = config_plan_open(&p, c, lengths.length, f);
+	if (code == FAIL_NONE)
+		code = forecast_open(&fc, &p.plan, steps, NULL, f);
+	if (code == FAIL_NONE)
+		code = plan_print_json(fc, c, to, f);
+	forecast_close(fc);
+	config_plan_close(&p);
+	plan_lengths_close(&lengths);
+	return code;
+}
+
+/* By a configuration of its own: a plan puts the weights in force into it. */
+static enum fail_code
+do_plan(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *f)
+{
+	struct config *c = NULL;
+	enum fail_code code = options_config_named(&c, w->mix, w->reload, f);
+
+	if (code == FAIL_NONE)
+		code = config_need_mix(c, f);
+	if (code == FAIL_NONE)
+		code = print_plan(c, j->steps, to, f);
+	config_close(c);
+	return code;
+}
+
+/* ---- requests ---- */
+
+static enum fail_code
+do_requests(struct serve_work *w, FILE *to, struct failure *f)
+{
+	const struct config *c = w->config;
+	struct request_list list = {0};
+	struct ledger last = {0};
+	bool any;
+	enum fail_code code =
+	    ledger_log_ask(&last, &any, c->mix.name, &c->kafka, REQUEST_ASK_MS, f);
+
+	if (code == FAIL_NONE)
+		code = request_list_read(&list, c->mix.name, &c->kafka, any ? &last : NULL, f);
+	if (code == FAIL_NONE)
+		code = requests_print(&list, true, to, f);
+	request_list_close(&list);
+	ledger_clear(&last);
+	return code;
+}
+
+/* The request of a change, in the name of the client. */
+static enum fail_code
+make_request(struct control *out, const struct serve_change *change, struct request *r,
+    const struct config *c, struct failure *f)
+{
+	struct weights_request_change wanted = {.word = change->word,
+	    .words_n = change->words_n,
+	    .id = change->id,
+	    .at_step = change->at_step,
+	    .temperature = change->temperature,
+	    .lr_scale = change->lr_scale,
+	    .global_batch = change->global_batch};
+
+	if (weights_request(out, &wanted, request_ledger(r), c, f) != FAIL_NONE)
+		return f->code;
+	free(out->who);
+	out->who = strdup(change->who);
+	return out->who == NULL ? fail_memory(f) : FAIL_NONE;
+}
+
+/* Asks the mix, or only derives the answer; a refusal is an answer, too. */
+static enum fail_code
+ask(struct serve_work *w, const struct serve_change *change, FILE *to, struct failure *f)
+{
+	const struct config *c = w->config;
+	struct request_options with = {
+	    .mix = c->mix.name, .properties = &c->kafka, .stop = &w->ending};
+	struct request_print_how how = {.config = c,
+	    .to = to,
+	    .dry_run = change->dry_run,
+	    .json = true,
+	    .named = change->id != NULL};
+	struct control control = {0};
+	struct request *r;
+	long written;
+	enum fail_code code = request_open(&r, &with, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	code = make_request(&control, change, r, c, f);
+	if (code == FAIL_NONE)
+		code = request_print(r, &control, 1, &how, f);
+	written = ftell(to);
+	if (code == FAIL_DATA && written > 0) /* "accepted": false, and why */
+		code = FAIL_NONE;
+	if (code == FAIL_NONE && !change->dry_run)
+		log_info("serve: request=%s", control.id);
+	control_clear(&control);
+	request_close(r);
+	return code;
+}
+
+static enum fail_code
+do_weights(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *f)
+{
+	struct serve_change change = {0};
+	enum fail_code code = serve_change_parse(&change, j->body, j->body_n, f);
+
+	if (code == FAIL_NONE)
+		code = ask(w, &change, to, f);
+	serve_change_clear(&change);
+	return code;
 }
 
 static enum fail_code
@@ -85,9 +233,9 @@ work(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *f)
 {
 	switch (j->route) {
 	case SERVE_STEP: return do_step(w, j, to, f);
-	case SERVE_PLAN:
-	case SERVE_REQUESTS:
-	case SERVE_WEIGHTS: return do_nothing_yet(f);
+	case SERVE_PLAN: return do_plan(w, j, to, f);
+	case SERVE_REQUESTS: return do_requests(w, to, f);
+	case SERVE_WEIGHTS: return do_weights(w, j, to, f);
 	case SERVE_PAGE:
 	case SERVE_HEALTH:
 	case SERVE_READY:
@@ -101,17 +249,17 @@ work(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *f)
 /* ---- answers ---- */
 
 static unsigned
-status_of(enum fail_code code)
+status_of(enum serve_route route, enum fail_code code)
 {
 	switch (code) {
 	case FAIL_NONE: return 200;
 	case FAIL_USAGE: return 400;
-	case FAIL_CONFIG:
-	case FAIL_DATA: return 404;
+	case FAIL_CONFIG: return route == SERVE_STEP ? 404 : 503;
+	case FAIL_DATA: return route == SERVE_STEP ? 404 : route == SERVE_WEIGHTS ? 400 : 503;
+	case FAIL_TIMEOUT: return route == SERVE_WEIGHTS ? 202 : 503; /* it is asked for */
 	case FAIL_MEMORY:
 	case FAIL_IO:
 	case FAIL_BROKER:
-	case FAIL_TIMEOUT:
 	case FAIL_FENCED:
 	case FAIL_STOPPED:
 	case FAIL_DENIED: break;
@@ -159,7 +307,7 @@ run(struct serve_work *w, struct serve_job *j)
 		return;
 	}
 	free(text);
-	answer_failure(j, status_of(code), f.text);
+	answer_failure(j, status_of(j->route, code), f.text);
 }
 
 /* ---- the thread ---- */
@@ -247,6 +395,7 @@ serve_work_close(struct serve_work *w, int wait_ms)
 	until.tv_sec += wait_ms / 1000;
 	pthread_mutex_lock(&w->lock);
 	w->stop = true;
+	stop_ask(&w->ending);
 	pthread_cond_broadcast(&w->wake);
 	while (!w->ended && pthread_cond_timedwait(&w->wake, &w->lock, &until) == 0)
 		;

@@ -1,0 +1,350 @@
+/* serve_rules.h: which requests are answered. */
+#include "cli/serve/serve_rules.h"
+
+#include "common/base/limits.h"
+#include "tests/unit/test.h"
+
+#define TOKEN   "0123456789abcdef"
+#define SESSION "00112233445566778899aabbccddeeff"
+
+static const char *const hosts[] = {"riffle.example", "box"};
+
+static const struct serve_rules open_rules = {.cookie = "riffle.m", .session = SESSION},
+				closed_rules = {.token = TOKEN,
+				    .cookie = "riffle.m",
+				    .session = SESSION,
+				    .host = hosts,
+				    .hosts_n = 2,
+				    .changes = true},
+				reading_rules = {
+				    .token = TOKEN, .cookie = "riffle.m", .session = SESSION};
+
+static struct serve_verdict
+judge(const struct serve_rules *r, struct serve_request q)
+{
+	struct serve_verdict v;
+
+	q.method = q.method == NULL ? "GET" : q.method;
+	q.path = q.path == NULL ? "/api/v1/status" : q.path;
+	serve_rules_judge(&v, r, &q);
+	assert_int_equal(v.status == 200 || v.status == 303, v.why[0] == '\0');
+	return v;
+}
+
+static void
+test_only_addresses_localhost_and_names_that_were_given_are_hosts(void **unused)
+{
+	static const struct {
+		const char *host;
+		bool named, allowed;
+	} rows[] = {
+	    {"127.0.0.1:8640", false, true},
+	    {"127.0.0.1", false, true},
+	    {"10.1.2.3:80", false, true},
+	    {"[::1]:8640", false, true},
+	    {"[::1]", false, true},
+	    {"localhost:8640", false, true},
+	    {"LocalHost", false, true},
+	    {"riffle.example:8640", true, true},
+	    {"RIFFLE.example", true, true},
+	    {"riffle.example", false, false},
+	    {"evil.example", true, false},
+	    {"localhost.evil.example", false, false},
+	    {"127.0.0.1.evil.example", false, false},
+	    {"127.0.0.1:8640@evil.example", false, false},
+	    {"evil.example:127.0.0.1", false, false},
+	    {"box:8640x", true, false},
+	    {"[::1", false, false},
+	    {"[::1]x", false, false},
+	    {"[]", false, false},
+	    {":8640", false, false},
+	    {"", false, false},
+	    {"0x7f000001", false, false},
+	    {"127.1", false, false},
+	    {NULL, false, false},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct serve_rules r = open_rules;
+		struct serve_verdict v;
+
+		r.host = hosts;
+		r.hosts_n = rows[i].named ? 2 : 0;
+		v = judge(&r, (struct serve_request){.host = rows[i].host});
+		assert_int_equal(v.status, rows[i].allowed ? 200 : 421);
+	}
+}
+
+static void
+test_probes_need_neither_a_name_nor_a_token(void **unused)
+{
+	static const char *const path[] = {"/healthz", "/readyz"};
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		struct serve_request q = {.path = path[i], .host = "10.2.3.4.pod.local"};
+
+		assert_int_equal(judge(&closed_rules, q).status, 200);
+		q.host = NULL;
+		assert_int_equal(judge(&closed_rules, q).status, 200);
+	}
+}
+
+static void
+test_paths_have_their_routes_and_methods(void **unused)
+{
+	static const struct {
+		const char *method, *path;
+		unsigned status;
+		enum serve_route route;
+	} rows[] = {
+	    {"GET", "/", 200, SERVE_PAGE},
+	    {"HEAD", "/", 200, SERVE_PAGE},
+	    {"GET", "/metrics", 200, SERVE_METRICS},
+	    {"GET", "/api/v1/status", 200, SERVE_STATUS},
+	    {"GET", "/api/v1/history", 200, SERVE_HISTORY},
+	    {"GET", "/api/v1/plan", 200, SERVE_PLAN},
+	    {"GET", "/api/v1/requests", 200, SERVE_REQUESTS},
+	    {"GET", "/api/v1/steps/0", 200, SERVE_STEP},
+	    {"GET", "/api/v1/steps/", 400, SERVE_STEP},
+	    {"GET", "/api/v1/steps/-1", 400, SERVE_STEP},
+	    {"GET", "/api/v1/steps/1/", 400, SERVE_STEP},
+	    {"GET", "/api/v1/steps/0x1", 400, SERVE_STEP},
+	    {"GET", "/api/v1/steps/99999999999999999999", 400, SERVE_STEP},
+	    {"GET", "/api/v1/steps", 404, 0},
+	    {"GET", "/api/v1/status/", 404, 0},
+	    {"GET", "/api/v1", 404, 0},
+	    {"GET", "//", 404, 0},
+	    {"GET", "/../etc/passwd", 404, 0},
+	    {"GET", "", 404, 0},
+	    {"GET", "/api/v1/weights", 405, SERVE_WEIGHTS},
+	    {"POST", "/", 405, SERVE_PAGE},
+	    {"POST", "/api/v1/status", 405, SERVE_STATUS},
+	    {"DELETE", "/api/v1/steps/1", 405, SERVE_STEP},
+	    {"OPTIONS", "/", 405, SERVE_PAGE},
+	    {"get", "/", 405, SERVE_PAGE},
+	    {"TRACE", "/healthz", 405, SERVE_HEALTH},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct serve_verdict v = judge(&open_rules,
+		    (struct serve_request){
+			.host = "localhost", .method = rows[i].method, .path = rows[i].path});
+
+		assert_int_equal(v.status, rows[i].status);
+		if (v.status != 404)
+			assert_int_equal(v.route, rows[i].route);
+		assert_int_equal(v.allow != NULL, v.status == 405);
+	}
+}
+
+static void
+test_a_token_is_a_bearer_or_the_session_of_a_cookie(void **unused)
+{
+	static const struct {
+		const char *authorization, *cookie;
+		unsigned status;
+	} rows[] = {
+	    {NULL, NULL, 401},
+	    {"Bearer " TOKEN, NULL, 200},
+	    {"bearer " TOKEN, NULL, 200},
+	    {"Bearer " TOKEN "0", NULL, 401},
+	    {"Bearer 0123456789abcde", NULL, 401},
+	    {"Bearer", NULL, 401},
+	    {"Bearer ", NULL, 401},
+	    {"Basic " TOKEN, NULL, 401},
+	    {TOKEN, NULL, 401},
+	    {NULL, "riffle.m=" SESSION, 200},
+	    {NULL, "a=b; riffle.m=" SESSION "; c=d", 200},
+	    {NULL, "riffle.m=" TOKEN, 401}, /* the token itself is in no cookie */
+	    {NULL, "xriffle.m=" SESSION, 401},
+	    {NULL, "riffle.n=" SESSION, 401},
+	    {NULL, "riffle.m=" SESSION "0", 401},
+	    {NULL, "riffle.m=;", 401},
+	    {NULL, ";;; ;", 401},
+	    {NULL, "riffle.m=00112233445566778899aabbccddeefe", 401},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct serve_request q = {.host = "box",
+		    .authorization = rows[i].authorization,
+		    .cookie = rows[i].cookie};
+
+		assert_int_equal(judge(&closed_rules, q).status, rows[i].status);
+	}
+}
+
+static void
+test_a_browser_logs_in_by_the_address_of_the_page_alone(void **unused)
+{
+	struct serve_request q = {.host = "box", .path = "/", .arguments_n = 1};
+
+	(void)unused;
+	q.argument[0].name = "token";
+	q.argument[0].value = TOKEN;
+	assert_int_equal(judge(&closed_rules, q).status, 303);
+	q.argument[0].value = "0123456789abcdeg";
+	assert_int_equal(judge(&closed_rules, q).status, 401);
+	q.argument[0].value = NULL;
+	assert_int_equal(judge(&closed_rules, q).status, 401);
+	q.argument[0].value = TOKEN;
+	q.path = "/api/v1/status";
+	assert_int_equal(judge(&closed_rules, q).status, 401);
+	q.path = "/";
+	q.host = "localhost";
+	assert_int_equal(judge(&open_rules, q).status, 400); /* there is no token */
+}
+
+static void
+test_a_change_needs_the_option_a_token_the_header_the_origin_and_json(void **unused)
+{
+	static const char bearer[] = "Bearer " TOKEN, cookie[] = "riffle.m=" SESSION,
+			  json[] = "application/json";
+	static const struct {
+		const struct serve_rules *rules;
+		const char *authorization, *cookie, *custom, *origin, *type;
+		unsigned status;
+	} rows[] = {
+	    {&closed_rules, bearer, NULL, "1", NULL, json, 200},
+	    {&closed_rules, NULL, cookie, "1", "http://box:8640", json, 200},
+	    {&closed_rules, NULL, cookie, "1", "https://BOX:8640", json, 200},
+	    {&closed_rules, NULL, cookie, "1", "http://box:8640", "application/json; charset=utf-8",
+		200},
+	    {&open_rules, NULL, NULL, "1", "http://box:8640", json, 421},
+	    {&reading_rules, bearer, NULL, "1", NULL, json, 421},
+	    {&closed_rules, NULL, NULL, "1", "http://box:8640", json, 401},
+	    {&closed_rules, bearer, NULL, NULL, NULL, json, 403},
+	    {&closed_rules, bearer, NULL, "0", NULL, json, 403},
+	    {&closed_rules, NULL, cookie, "1", NULL, json, 403},
+	    {&closed_rules, NULL, cookie, "1", "null", json, 403},
+	    {&closed_rules, NULL, cookie, "1", "http://evil.example", json, 403},
+	    {&closed_rules, NULL, cookie, "1", "http://box:8641", json, 403},
+	    {&closed_rules, bearer, NULL, "1", "http://evil.example", json, 403},
+	    {&closed_rules, NULL, cookie, "1", "ftp://box:8640", json, 403},
+	    {&closed_rules, bearer, NULL, "1", NULL, "text/plain", 415},
+	    {&closed_rules, bearer, NULL, "1", NULL, "application/jsonx", 415},
+	    {&closed_rules, bearer, NULL, "1", NULL, NULL, 415},
+	};
+	struct serve_rules secure = closed_rules;
+	struct serve_request q = {.method = "POST",
+	    .path = "/api/v1/weights",
+	    .host = "box:8640",
+	    .cookie = cookie,
+	    .custom = "1",
+	    .origin = "http://box:8640",
+	    .content_type = json};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct serve_request one = {.method = "POST",
+		    .path = "/api/v1/weights",
+		    .host = "box:8640",
+		    .authorization = rows[i].authorization,
+		    .cookie = rows[i].cookie,
+		    .custom = rows[i].custom,
+		    .origin = rows[i].origin,
+		    .content_type = rows[i].type};
+
+		assert_int_equal(judge(rows[i].rules, one).status, rows[i].status);
+		if (rows[i].rules != &closed_rules) { /* the same where the name is no matter */
+			one.host = "localhost";
+			assert_int_equal(judge(rows[i].rules, one).status, 403);
+		}
+	}
+	secure.secure = true;
+	assert_int_equal(judge(&secure, q).status, 403); /* not by a page that came in plain */
+	q.origin = "https://box:8640";
+	assert_int_equal(judge(&secure, q).status, 200);
+}
+
+static struct serve_verdict
+ask(const char *path, const char *name, const char *value)
+{
+	struct serve_request q = {.host = "localhost", .path = path, .arguments_n = 1};
+
+	q.argument[0].name = name;
+	q.argument[0].value = value;
+	return judge(&open_rules, q);
+}
+
+static void
+test_arguments_are_known_once_and_in_range(void **unused)
+{
+	struct serve_verdict v = ask("/api/v1/history", "from", "100");
+	struct serve_request q = {.host = "localhost", .path = "/api/v1/history"};
+
+	(void)unused;
+	assert_int_equal(v.status, 200);
+	assert_int_equal(v.from, 100);
+	assert_int_equal(v.to, LIMIT_STEP);
+	assert_int_equal(v.points, SERVE_POINTS);
+	assert_int_equal(ask("/api/v1/history", "points", "2").points, 2);
+	assert_int_equal(ask("/api/v1/history", "points", "1").status, 400);
+	assert_int_equal(ask("/api/v1/history", "points", "4096").status, 200);
+	assert_int_equal(ask("/api/v1/history", "points", "4097").status, 400);
+	assert_int_equal(ask("/api/v1/history", "from", "-1").status, 400);
+	assert_int_equal(ask("/api/v1/history", "from", "").status, 400);
+	assert_int_equal(ask("/api/v1/history", "from", NULL).status, 400);
+	assert_int_equal(ask("/api/v1/history", "steps", "1").status, 400);
+	assert_int_equal(ask("/api/v1/plan", "steps", "1000000").steps, 1000000);
+	assert_int_equal(ask("/api/v1/plan", "steps", "0").status, 400);
+	assert_int_equal(ask("/api/v1/plan", "steps", "1000001").status, 400);
+	assert_int_equal(ask("/metrics", "x", "1").status, 400);
+	assert_int_equal(ask("/api/v1/steps/7", "x", "1").status, 400);
+	assert_int_equal(ask("/api/v1/steps/7", "", "").status, 400);
+	q.arguments_n = 2;
+	q.argument[0].name = q.argument[1].name = "from";
+	q.argument[0].value = q.argument[1].value = "1";
+	assert_int_equal(judge(&open_rules, q).status, 400);
+	q.argument[1].name = "to";
+	assert_int_equal(judge(&open_rules, q).status, 200);
+	q.arguments_n = 5000; /* more than were taken */
+	for (size_t i = 0; i < SERVE_ARGUMENTS_MAX; i++)
+		q.argument[i].name = "from";
+	assert_int_equal(judge(&open_rules, q).status, 400);
+}
+
+static void
+test_a_token_is_long_and_of_harmless_letters(void **unused)
+{
+	char text[SERVE_TOKEN_MAX + 2];
+
+	(void)unused;
+	assert_true(serve_rules_token(TOKEN));
+	assert_true(serve_rules_token("abc-DEF_123.~xyz0"));
+	assert_false(serve_rules_token("0123456789abcde"));
+	assert_false(serve_rules_token("0123456789abcdef "));
+	assert_false(serve_rules_token("0123456789abcdef;"));
+	assert_false(serve_rules_token("0123456789abcd\xc3\xa4"));
+	assert_false(serve_rules_token(""));
+	memset(text, 'a', sizeof(text));
+	text[SERVE_TOKEN_MAX] = '\0';
+	assert_true(serve_rules_token(text));
+	text[SERVE_TOKEN_MAX] = 'a';
+	text[SERVE_TOKEN_MAX + 1] = '\0';
+	assert_false(serve_rules_token(text));
+	assert_true(serve_rules_equal("", ""));
+	assert_false(serve_rules_equal("", "a"));
+	assert_false(serve_rules_equal("a", ""));
+	assert_false(serve_rules_equal("ab", "abc"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_only_addresses_localhost_and_names_that_were_given_are_hosts),
+	    cmocka_unit_test(test_probes_need_neither_a_name_nor_a_token),
+	    cmocka_unit_test(test_paths_have_their_routes_and_methods),
+	    cmocka_unit_test(test_a_token_is_a_bearer_or_the_session_of_a_cookie),
+	    cmocka_unit_test(test_a_browser_logs_in_by_the_address_of_the_page_alone),
+	    cmocka_unit_test(test_a_change_needs_the_option_a_token_the_header_the_origin_and_json),
+	    cmocka_unit_test(test_arguments_are_known_once_and_in_range),
+	    cmocka_unit_test(test_a_token_is_long_and_of_harmless_letters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
