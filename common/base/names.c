@@ -9,6 +9,11 @@ const char *const names_set_text[SETS_COUNT] = {
     [SET_VALID] = "valid",
     [SET_TEST] = "test",
 };
+const char *const names_set_suffix[SETS_COUNT] = {
+    [SET_TRAIN] = "",
+    [SET_VALID] = ".valid",
+    [SET_TEST] = ".test",
+};
 
 static bool
 alphanumeric(char c)
@@ -41,8 +46,7 @@ names_domain_topic(char out[static TOPIC_MAX_BYTES + 1], const char *corpus, con
 
 	assert(names_valid(domain));
 	assert(set <= SET_TEST);
-	snprintf(what, sizeof(what), "%s%s%s", domain, set == SET_TRAIN ? "" : ".",
-	    set == SET_TRAIN ? "" : names_set_text[set]);
+	snprintf(what, sizeof(what), "%s%s", domain, names_set_suffix[set]);
 	names_topic(out, corpus, what);
 }
 

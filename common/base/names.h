@@ -21,8 +21,9 @@ enum {
 enum names_set { SET_TRAIN, SET_VALID, SET_TEST };
 enum { SETS_COUNT = 3 };
 
-/* "train", "valid", "test". */
+/* "train", "valid", "test"; and what a set adds to the name of its domain: "", ".valid", ".test". */
 extern const char *const names_set_text[SETS_COUNT];
+extern const char *const names_set_suffix[SETS_COUNT];
 
 bool names_valid(const char *name);
 bool names_run_valid(const char *run); /* also refuses "mixer" and "election" */

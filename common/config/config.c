@@ -26,16 +26,17 @@ begins(const char *text, const char *with)
 static const struct config_key *
 find_row(const char *path, bool *section)
 {
+	const struct config_key *found = NULL;
 	size_t n = strlen(path);
 
 	*section = false;
 	for (size_t i = 0; i < config_keys_n; i++) {
 		if (strcmp(config_keys[i].path, path) == 0)
-			return &config_keys[i];
+			found = &config_keys[i];
 		*section = *section ||
 			   (begins(config_keys[i].path, path) && config_keys[i].path[n] == '.');
 	}
-	return NULL;
+	return found;
 }
 
 /* Suggests the key of that very name in another section, or the nearest of this one. */
@@ -289,7 +290,9 @@ read_map(struct config *c, const struct yaml_node *map, const struct config_scop
 			row = find_row(path, &section);
 		if (row == NULL && !section)
 			return fail_unknown(c, node, scope, key, f);
-		if (row != NULL) {
+		/* `valid: [FILES]`, or `valid: {exec: COMMAND}`. */
+		if (row != NULL &&
+		    (row->kind != CONFIG_LIST || !section || node->kind != YAML_MAP)) {
 			if (read_key(c, row, node, scope, key, f) != FAIL_NONE)
 				return f->code;
 			continue;
@@ -448,11 +451,53 @@ assert_invariants(const struct config *c)
 		assert(m->phases[i - 1].start_step < m->phases[i].start_step);
 }
 
+const struct config_list *
+config_set_files(const struct config_domain *d, enum names_set set)
+{
+	const struct config_list *const files[SETS_COUNT] = {&d->train, &d->valid, &d->test};
+
+	assert(set <= SET_TEST);
+	return files[set];
+}
+
+const char *
+config_set_exec(const struct config_domain *d, enum names_set set)
+{
+	const char *const exec[SETS_COUNT] = {d->exec, d->valid_exec, d->test_exec};
+
+	assert(set <= SET_TEST);
+	return exec[set];
+}
+
+bool
+config_set_has_input(const struct config_domain *d, enum names_set set)
+{
+	return config_set_files(d, set)->n > 0 || config_set_exec(d, set) != NULL;
+}
+
+bool
+config_is_split(const struct config_domain *d)
+{
+	return !config_set_has_input(d, SET_VALID) && !config_set_has_input(d, SET_TEST);
+}
+
+bool
+config_has_files(const struct config_domain *d)
+{
+	return d->train.n > 0 || d->valid.n > 0 || d->test.n > 0;
+}
+
+bool
+config_has_program(const struct config_domain *d)
+{
+	return d->exec != NULL || d->valid_exec != NULL || d->test_exec != NULL;
+}
+
 uint32_t
 config_split_piece(const struct config *c, const struct config_domain *d)
 {
 	int sets = (c->split[0] > 0) + (c->split[1] > 0) + (c->split[2] > 0);
-	bool divides = c->split_unit == CONFIG_SPLIT_TOKENS && sets > 1 && d->valid.n == 0 &&
+	bool divides = c->split_unit == CONFIG_SPLIT_TOKENS && sets > 1 && config_is_split(d) &&
 		       d->packing == SEQUENCE_CONCAT;
 
 	return divides ? c->split_piece : 0;
@@ -557,7 +602,10 @@ domain_clear(struct config_domain *d)
 	free(d->name);
 	list_clear(&d->train);
 	list_clear(&d->valid);
+	list_clear(&d->test);
 	free(d->exec);
+	free(d->valid_exec);
+	free(d->test_exec);
 	free(d->exec_name);
 	free(d->text);
 	free(d->where_field);

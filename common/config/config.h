@@ -41,6 +41,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/names.h"
 #include "common/config/properties.h"
 #include "common/record/sequence.h"
 #include "common/record/token_format.h"
@@ -79,10 +80,12 @@ struct config_tokenizer {
 struct config_domain {
 	char *name;
 	struct config_list train; /* patterns as written: brace ranges, globs; relative as above */
-	struct config_list valid; /* n > 0: split does not apply to this domain */
-	char *exec;               /* a shell command that prints JSONL; NULL: files */
-	char *exec_name;          /* what records call it; NULL: as the domain */
-	enum token_format tokens; /* NONE: text; else train and valid are files of tokens, */
+	char *exec;               /* in place of train: a shell command that prints JSONL */
+	/* Inputs of its own, each files or a command; with one of them split does not apply. */
+	struct config_list valid, test;
+	char *valid_exec, *test_exec;
+	char *exec_name;          /* what records call its programs; NULL: as the domain */
+	enum token_format tokens; /* NONE: text; else train, valid and test are files of tokens, */
 	enum config_width token_bytes; /* each of so many bytes, where they do not say it */
 	char *text;                    /* dotted path of the field that holds the text */
 	char *where_field; /* dotted path; NULL: every document of the input is this domain's */
@@ -201,6 +204,19 @@ const char *config_publisher(const struct config *c, const char *name);
  * they are by size.
  */
 double config_weights_sum(const struct config *c, const struct config_phase *phase);
+
+/* The input of a set of a domain: files, or a program (else NULL). All is SET_TRAIN's that no other
+ * set has an input for, and it is split. */
+const struct config_list *config_set_files(const struct config_domain *d, enum names_set set);
+const char *config_set_exec(const struct config_domain *d, enum names_set set);
+bool config_set_has_input(const struct config_domain *d, enum names_set set);
+
+/* Whether `split` applies: neither valid nor test has an input of its own. */
+bool config_is_split(const struct config_domain *d);
+
+/* Whether any of its inputs is files; a program. */
+bool config_has_files(const struct config_domain *d);
+bool config_has_program(const struct config_domain *d);
 
 /*
  * Of how many tokens at most the pieces are in which documents of the domain go to train, valid and

@@ -82,16 +82,16 @@ check_local(const struct config *c, const struct yaml_node *root, const struct c
     const char *key, const struct config_list *files, struct failure *f)
 {
 	char what[4 * CONFIG_SHOWN_MAX], shown[CONFIG_SHOWN_MAX];
+	bool train = strcmp(key, names_set_text[SET_TRAIN]) == 0;
 
 	for (size_t i = 0; i < files->n; i++) {
 		if (strstr(files->text[i], "://") == NULL)
 			continue;
 		config_shown(shown, files->text[i]);
 		snprintf(what, sizeof(what),
-		    "%s is not a path; in place of train give exec: \"riffle-source '%s'\", a "
-		    "program "
-		    "of riffle's Python package",
-		    shown, shown);
+		    "%s is not a path; %sexec: \"riffle-source '%s'\"%s, a program of riffle's "
+		    "Python package",
+		    shown, train ? "in place of train give " : "give {", shown, train ? "" : "}");
 		return fail_domain(c, root, d, key, f, what);
 	}
 	return FAIL_NONE;
@@ -165,38 +165,59 @@ check_once(const struct config *c, const struct yaml_node *root, const struct co
 	return code;
 }
 
+/* What a set is read from; the sets of a domain differ in it. */
+static enum fail_code
+check_input(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
+    enum names_set set, struct failure *f)
+{
+	const struct config_list *files = config_set_files(d, set);
+	const char *key = names_set_text[set], *exec = config_set_exec(d, set);
+
+	if (check_local(c, root, d, key, files, f) != FAIL_NONE ||
+	    check_expanded(c, root, d, key, files, f) != FAIL_NONE ||
+	    check_once(c, root, d, key, files, f) != FAIL_NONE)
+		return f->code;
+	if (set == SET_TRAIN)
+		return FAIL_NONE;
+	if (domain_has(root, d, key) && !config_set_has_input(d, set))
+		return fail_domain(
+		    c, root, d, key, f, "is empty: needs files, as train, or exec, a program");
+	if (exec != NULL && d->exec != NULL && strcmp(exec, d->exec) == 0)
+		return fail_domain(c, root, d, key, f,
+		    "exec is that of the domain, too: its documents would be trained on and held "
+		    "out");
+	return FAIL_NONE;
+}
+
 static enum fail_code
 check_domain(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
     struct failure *f)
 {
 	bool files = d->train.n > 0, program = d->exec != NULL;
 
-	if (check_local(c, root, d, "train", &d->train, f) != FAIL_NONE ||
-	    check_local(c, root, d, "valid", &d->valid, f) != FAIL_NONE ||
-	    check_expanded(c, root, d, "train", &d->train, f) != FAIL_NONE ||
-	    check_expanded(c, root, d, "valid", &d->valid, f) != FAIL_NONE ||
-	    check_once(c, root, d, "train", &d->train, f) != FAIL_NONE ||
-	    check_once(c, root, d, "valid", &d->valid, f) != FAIL_NONE)
-		return f->code;
+	for (int set = SET_TRAIN; set < SETS_COUNT; set++)
+		if (check_input(c, root, d, (enum names_set)set, f) != FAIL_NONE)
+			return f->code;
 	if (strcmp(d->name, "rejects") == 0)
 		return fail_domain(c, root, d, "", f,
 		    "the name is taken: <corpus>.rejects holds what could not be read");
 	if (files && program)
 		return fail_domain(
 		    c, root, d, "exec", f, "train and exec exclude each other: give one of them");
-	if (!files && !program && d->valid.n > 0)
-		return fail_domain(c, root, d, "valid", f,
-		    "valid without train: give train or exec, from which the mix is drawn");
+	if (!files && !program && !config_is_split(d))
+		return fail_domain(c, root, d,
+		    config_set_has_input(d, SET_VALID) ? "valid" : "test", f,
+		    "is without train: give train or exec, from which the mix is drawn");
 	if (!files && !program)
 		return fail_domain(c, root, d, "", f,
 		    c->domains_from == NULL
 			? "has no source: give train (files) or exec (a program)"
 			: "has no source: the folder of domains_from has no sub-folder of that "
 			  "name; make one, or give train (files) or exec (a program)");
-	if (!program && d->exec_name != NULL)
+	if (!config_has_program(d) && d->exec_name != NULL)
 		return fail_domain(c, root, d, "exec_name", f,
 		    "has no effect without exec: it is what records call the program");
-	if (program && d->partitions > 1)
+	if (config_has_program(d) && d->partitions > 1)
 		return fail_domain(c, root, d, "partitions", f,
 		    "one program cannot be dealt to several producers: must be 1 with exec");
 	if (d->where_field != NULL && d->where_equals == NULL)
@@ -343,7 +364,7 @@ static bool
 any_live_files(const struct config *c)
 {
 	for (size_t i = 0; i < c->domains_n; i++)
-		if (c->domains[i].live && c->domains[i].train.n > 0)
+		if (c->domains[i].live && config_has_files(&c->domains[i]))
 			return true;
 	return false;
 }
@@ -566,6 +587,9 @@ static enum fail_code
 check_tokens(const struct config *c, const struct yaml_node *root, const struct config_domain *d,
     struct failure *f)
 {
+	if (token_format_is_file(d->tokens) && config_has_program(d))
+		return fail_domain(c, root, d, d->valid_exec != NULL ? "valid" : "test", f,
+		    "exec cannot be given beside tokens: give the files that hold them");
 	if (d->tokens == TOKEN_FORMAT_NONE || !d->live)
 		return FAIL_NONE;
 	return fail_domain(
@@ -589,7 +613,7 @@ static enum fail_code
 check_split(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
 	for (size_t i = 0; i < c->domains_n && c->split[SET_TRAIN] == 0; i++)
-		if (c->domains[i].valid.n == 0)
+		if (config_is_split(&c->domains[i]))
 			return config_fail(c, config_line(root, NULL, "split"), "split", f,
 			    "has 0 parts for train, from which the mix is drawn: domain %s would "
 			    "have no sequence",

@@ -46,7 +46,7 @@ const struct config_key config_keys[] = {
 	    "inputs of one sequence, S; a sequence holds S + 1 tokens, and neighbours share one"},
     {"split", CONFIG_SPLIT, AT(split), .default_text = "1,0,0", .recipe = true,
 	.help = "parts of the documents for train, valid and test, by hash of the document:"
-		" `949,50,1` or `[949, 50, 1]`; a domain with `valid` is not split"},
+		" `949,50,1` or `[949, 50, 1]`; a domain with `valid` or `test` is not split"},
     {"split_unit", CONFIG_CHOICE, AT(split_unit), .choice = split_unit_names,
 	.default_text = "documents", .recipe = true,
 	.help =
@@ -113,9 +113,14 @@ const struct config_key config_keys[] = {
 	    " file), plain, gzip or zstd; relative to the folder of this file. A file that several"
 	    " of them match is read once"},
     {CONFIG_DOMAIN_PREFIX "valid", CONFIG_LIST, AT_DOMAIN(valid), .recipe = true,
-	.help =
-	    "files for validation; then `split` does not apply to this domain, and all of `train`"
-	    " is for training"},
+	.help = "files for validation, or `{exec: COMMAND}`, a program as `exec`; with `valid` or"
+		" `test` the domain is not split, and all of `train` is for training"},
+    {CONFIG_DOMAIN_PREFIX "valid.exec", CONFIG_TEXT, AT_DOMAIN(valid_exec), .recipe = true,
+	.help = "in place of files for validation: a shell command, as `exec`"},
+    {CONFIG_DOMAIN_PREFIX "test", CONFIG_LIST, AT_DOMAIN(test), .recipe = true,
+	.help = "files for the test set, or `{exec: COMMAND}`; as `valid`"},
+    {CONFIG_DOMAIN_PREFIX "test.exec", CONFIG_TEXT, AT_DOMAIN(test_exec), .recipe = true,
+	.help = "in place of files for the test set: a shell command, as `exec`"},
     {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec), .recipe = true,
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
 		" the folder of this file"},

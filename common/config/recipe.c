@@ -13,7 +13,9 @@
 #include "common/config/config_internal.h"
 
 static const char tokenizer_key[] = "tokenizer";
-static const char *const sources[] = {"train", "valid", "exec", "exec_name"};
+static const char *const held_out[] = {"valid", "valid.exec", "test", "test.exec"};
+static const char *const sources[] = {
+    "train", "valid", "valid.exec", "test", "test.exec", "exec", "exec_name"};
 
 /* ---- one key ---- */
 
@@ -53,7 +55,7 @@ has_effect(const char *key, const struct config *c, const struct config_domain *
 	    "text", "tokenizer.add_special", "tokenizer.special_as_text", "prompt", "response"};
 
 	if (strcmp(key, "split") == 0)
-		return d->valid.n == 0;
+		return config_is_split(d);
 	if (strcmp(key, "split_unit") == 0 || strcmp(key, "split_piece") == 0)
 		return config_split_piece(c, d) > 0;
 	if (strcmp(key, "over_long") == 0)
@@ -95,6 +97,14 @@ hash_value(const char *text)
 	return json_string(shown);
 }
 
+static bool
+is_command(const char *key)
+{
+	const char *dot = strrchr(key, '.');
+
+	return strcmp(dot == NULL ? key : dot + 1, "exec") == 0;
+}
+
 /* The value of a row as a person could write it; json_null() where it has none. NULL: no memory. */
 static json_t *
 value_of(const struct config_key *row, const void *base)
@@ -109,7 +119,7 @@ value_of(const struct config_key *row, const void *base)
 	case CONFIG_NAME:
 		if (*name == NULL)
 			return json_null();
-		return strcmp(key_of(row), "exec") == 0 ? hash_value(*name) : json_string(*name);
+		return is_command(key_of(row)) ? hash_value(*name) : json_string(*name);
 	case CONFIG_COUNT32: snprintf(text, sizeof(text), "%" PRIu32, *count); break;
 	case CONFIG_SIZE: scalar_size_text(text, *(const uint64_t *)at); break;
 	case CONFIG_BOOL: return json_string(*(const bool *)at ? "true" : "false");
@@ -280,9 +290,19 @@ is_compared(const char *key, bool both_split)
 	return both_split || strncmp(key, "split_", strlen("split_")) != 0;
 }
 
+/* The first input of its own that a set has; NULL: the domain is split. */
+static const char *
+held_out_key(const json_t *recipe)
+{
+	for (size_t i = 0; i < sizeof(held_out) / sizeof(held_out[0]); i++)
+		if (json_object_get(recipe, held_out[i]) != NULL)
+			return held_out[i];
+	return NULL;
+}
+
 /*
- * Files for validation take the place of the split, and the other way round: of the two the user
- * has changed `valid`, and has not touched `split`.
+ * Inputs for validation or test take the place of the split, and the other way round: of the two
+ * the user has changed `valid`, and has not touched `split`.
  */
 static void
 compare_split(struct recipe_differences *out, const json_t *was, const json_t *is)
@@ -290,17 +310,16 @@ compare_split(struct recipe_differences *out, const json_t *was, const json_t *i
 	const json_t *logged = json_object_get(was, "split"),
 		     *present = json_object_get(is, "split");
 	const json_t *only = logged == NULL ? present : logged;
+	const char *key = held_out_key(logged == NULL ? was : is);
 	size_t used;
 
 	if (only == NULL)
 		return;
-	if ((logged != NULL && present != NULL) || is_default("split", only) ||
-	    json_object_get(logged == NULL ? was : is, "valid") == NULL) {
+	if ((logged != NULL && present != NULL) || is_default("split", only) || key == NULL) {
 		compare_key(out, "split", logged, present);
 		return;
 	}
-	put_difference(
-	    out->kind, "valid", json_object_get(was, "valid"), json_object_get(is, "valid"));
+	put_difference(out->kind, key, json_object_get(was, key), json_object_get(is, key));
 	used = strlen(out->kind);
 	snprintf(out->kind + used, RECIPE_DIFFERENCES_BYTES - used, "%s",
 	    present == NULL ? ", which take the place of split" : ", where split counts again");

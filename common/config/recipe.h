@@ -12,12 +12,12 @@
  *
  * The keys are the rows of the table in config_keys.c that are marked so, those of the domain by
  * their names within it, and the fingerprint of the tokenizer. A key without effect on the domain
- * is left out: `split` where it has `valid` files, `split_unit` where no document has pieces. The
+ * is left out: `split` where it has `valid` or `test`, `split_unit` where no document has pieces. The
  * command of `exec` can hold a secret: its hash stands there.
  *
  * Two kinds of difference:
  *
- *     source    train, valid, exec, exec_name: more files are what --append is for
+ *     source    train, valid, test, exec, exec_name: more files are what --append is for
  *     kind      all others: a partition has records of one kind, from first to last
  *
  * Logs of releases before this one have no such header; nothing is known of them.

@@ -80,9 +80,7 @@ topic_plan_has_set(const struct config *c, const struct config_domain *d, enum n
 	assert(set <= SET_TEST);
 	if (set == SET_TRAIN)
 		return true;
-	if (d->valid.n > 0)
-		return set == SET_VALID;
-	return c->split[set] > 0;
+	return config_is_split(d) ? c->split[set] > 0 : config_set_has_input(d, set);
 }
 
 static void
@@ -127,7 +125,7 @@ static bool
 has_arrivals(const struct config *c)
 {
 	for (size_t i = 0; i < c->domains_n; i++)
-		if (c->domains[i].live && c->domains[i].train.n > 0)
+		if (c->domains[i].live && config_has_files(&c->domains[i]))
 			return true;
 	return false;
 }

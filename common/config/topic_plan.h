@@ -69,7 +69,7 @@ size_t topic_plan_lane_sequences(const struct config *c);
 size_t topic_plan_sequence_bytes(const struct config *c, unsigned token_width);
 size_t topic_plan_plain_bytes(const struct config *c, unsigned token_width);
 
-/* Whether documents can reach the set of a domain: own files, or a part of the split. */
+/* Whether documents can reach the set of a domain: an input of its own, or a part of the split. */
 bool topic_plan_has_set(const struct config *c, const struct config_domain *d, enum names_set set);
 
 /* Gives *out (topic_plan_close). Domain topics always; the mix's where there is a mix section. */

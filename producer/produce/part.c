@@ -78,7 +78,7 @@ name_inputs(const struct part *s, input_name *out)
 {
 	for (size_t i = 0; i < s->o->domains_n; i++)
 		snprintf(out[i], sizeof(out[i]), "%s%s/%" PRIu32 "/%" PRIu32,
-		    s->config->domains[s->o->domain[i]].name, s->o->held_out ? ".valid" : "",
+		    s->config->domains[s->o->domain[i]].name, names_set_suffix[s->o->set],
 		    s->o->partition, s->o->partitions);
 }
 
@@ -373,8 +373,8 @@ open_input(struct part *s, const struct input_position *from, bool from_start, s
 	const struct config_domain *d = &s->config->domains[s->o->domain[0]];
 	char *folder = NULL;
 	struct input_options o = {
-	    .patterns = s->o->held_out ? &d->valid : &d->train,
-	    .exec = s->o->held_out ? NULL : d->exec,
+	    .patterns = config_set_files(d, s->o->set),
+	    .exec = config_set_exec(d, s->o->set),
 	    .exec_name = d->exec_name == NULL ? d->name : d->exec_name,
 	    .partition = s->o->partition,
 	    .partitions = s->o->partitions,
@@ -427,10 +427,8 @@ open_workers(struct part *s, struct failure *f)
 
 	for (size_t i = 0; i < s->o->domains_n; i++) {
 		domain[i] = &s->config->domains[s->o->domain[i]];
-		if (s->o->held_out)
-			s->split[i].parts[SET_VALID] = 1;
-		else if (domain[i]->valid.n > 0)
-			s->split[i].parts[SET_TRAIN] = 1;
+		if (s->o->set != SET_TRAIN || !config_is_split(domain[i]))
+			s->split[i].parts[s->o->set] = 1;
 		else
 			memcpy(s->split[i].parts, s->config->split, sizeof(s->split[i].parts));
 		s->split[i].piece_tokens = config_split_piece(s->config, domain[i]);
@@ -459,6 +457,12 @@ name_domains(struct part *s)
 	}
 }
 
+static bool
+is_program(const struct part *s)
+{
+	return config_set_exec(&s->config->domains[s->o->domain[0]], s->o->set) != NULL;
+}
+
 /* Opens all but the outputs, which are there; `from` and `from_start` are of resume_start(). */
 static enum fail_code
 open_all(struct part *s, const struct input_position *from, bool from_start, struct failure *f)
@@ -476,10 +480,7 @@ open_all(struct part *s, const struct input_position *from, bool from_start, str
 	if (!from_start)
 		log_info("produce: %s resumes at document=%" PRIu64 " file=%s byte=%" PRIu64,
 		    s->o->label, from->document,
-		    from->file == NULL || s->config->domains[s->o->domain[0]].exec != NULL
-			? ""
-			: from->file,
-		    from->byte);
+		    from->file == NULL || is_program(s) ? "" : from->file, from->byte);
 	if (open_input(s, from, from_start, f) != FAIL_NONE)
 		return f->code;
 	part_outputs_read_from(s->outputs, s->input);
@@ -554,8 +555,6 @@ add_document(
 static enum fail_code
 fail_broken_off(const struct part *s, const struct writer_reject *r, struct failure *f)
 {
-	bool program = s->config->domains[s->o->domain[0]].exec != NULL && !s->o->held_out;
-
 	if (part_outputs_drain(s->outputs, f) != FAIL_NONE)
 		return f->code;
 	return fail(f, FAIL_DATA,
@@ -564,7 +563,7 @@ fail_broken_off(const struct part *s, const struct writer_reject *r, struct fail
 	    "`riffle produce` again; it continues there. Or set max_rejects: 1 to do without the "
 	    "rest of it",
 	    r->file, r->reason, r->byte, r->byte == 1 ? "" : "s", r->line,
-	    program ? "Mend the program" : "Put a whole file in its place");
+	    is_program(s) ? "Mend the program" : "Put a whole file in its place");
 }
 
 /* What a record that cannot be used costs: a log line for the first few, its place in the topic of
@@ -843,13 +842,14 @@ static enum fail_code
 report_complete(const struct part *s, struct failure *f)
 {
 	const struct config_domain *d = &s->config->domains[s->o->domain[0]];
-	const struct config_list *patterns = s->o->held_out ? &d->valid : &d->train;
+	const struct config_list *patterns = config_set_files(d, s->o->set);
 	const struct resume *end = last_end(s);
 	struct file_list *l;
+	bool program = patterns->n == 0 || (end != NULL && end->files == 0 && end->document > 0);
 	char *folder;
 	enum fail_code code;
 
-	if (end == NULL || d->live || patterns->n == 0) {
+	if (end == NULL || d->live || program) { /* now or then: there are no files to compare */
 		if (end != NULL && end->sources[0] != '\0')
 			report_changed(s, end->sources);
 		else
@@ -896,7 +896,7 @@ look(struct part *s, struct input_position *from, bool *from_start, bool *needed
 	    .domain = s->o->domain,
 	    .wanted = s->o->wanted,
 	    .domains_n = s->o->domains_n,
-	    .held_out = s->o->held_out,
+	    .set = s->o->set,
 	    .append = s->o->append,
 	    .seal = s->o->seal,
 	    .partition = s->o->partition,

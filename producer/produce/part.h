@@ -46,13 +46,13 @@ struct part_options {
 	const size_t *domain;
 	const bool *wanted;
 	size_t domains_n;
-	bool held_out;     /* the input is the domain's `valid` files: all go to that set */
-	bool append;       /* partitions that have ended continue behind their End */
-	bool follow;       /* a live domain: waits for more, until `stop` */
-	bool seal;         /* a live domain, too, gets its End */
-	bool skip_missing; /* files of a live domain that are gone are given up; live_order.h */
-	bool repeats;      /* a program that is followed does not begin where RIFFLE_RESUME says */
-	bool *mismatch;    /* set where the first document of a resume was another: it may repeat */
+	enum names_set set; /* train: the input may be split; else all of it goes to this set */
+	bool append;        /* partitions that have ended continue behind their End */
+	bool follow;        /* a live domain: waits for more, until `stop` */
+	bool seal;          /* a live domain, too, gets its End */
+	bool skip_missing;  /* files of a live domain that are gone are given up; live_order.h */
+	bool repeats;       /* a program that is followed does not begin where RIFFLE_RESUME says */
+	bool *mismatch; /* set where the first document of a resume was another: it may repeat */
 	uint32_t partition, partitions;
 	uint32_t workers;
 	const char *label; /* for progress: "code", or "code lane 2/4" */

@@ -41,7 +41,7 @@ name_item(struct part_item *item, const struct config_domain *d)
 {
 	size_t room = sizeof(item->label), used;
 
-	used = (size_t)snprintf(item->label, room, "%s%s", d->name, item->held_out ? ".valid" : "");
+	used = (size_t)snprintf(item->label, room, "%s%s", d->name, names_set_suffix[item->set]);
 	if (item->members_n > 1)
 		used +=
 		    (size_t)snprintf(item->label + used, room - used, "+%zu", item->members_n - 1);
@@ -64,7 +64,7 @@ grow(struct part_list *out, struct failure *f)
 }
 
 static enum fail_code
-add_item(struct listing *l, const size_t *member, size_t n, bool held_out, uint32_t partition,
+add_item(struct listing *l, const size_t *member, size_t n, enum names_set set, uint32_t partition,
     struct failure *f)
 {
 	const struct config_domain *d = &l->config->domains[member[0]];
@@ -73,34 +73,34 @@ add_item(struct listing *l, const size_t *member, size_t n, bool held_out, uint3
 	if (l->out->n == l->out->room && grow(l->out, f) != FAIL_NONE)
 		return f->code;
 	item = &l->out->item[l->out->n++];
-	*item = (struct part_item){
-	    .members_n = n, .held_out = held_out, .live = d->live, .partition = partition};
+	*item =
+	    (struct part_item){.members_n = n, .set = set, .live = d->live, .partition = partition};
 	item->member = calloc(n, sizeof(*item->member));
 	item->wanted = calloc(n, sizeof(*item->wanted));
 	if (item->member == NULL || item->wanted == NULL)
 		return fail_memory(f);
 	for (size_t k = 0; k < n; k++) {
 		item->member[k] = member[k];
-		item->wanted[k] = held_out || l->wanted[member[k]];
+		item->wanted[k] = set != SET_TRAIN || l->wanted[member[k]];
 	}
 	name_item(item, d);
 	return FAIL_NONE;
 }
 
 static enum fail_code
-add_input(struct listing *l, const size_t *member, size_t n, bool held_out, struct failure *f)
+add_input(struct listing *l, const size_t *member, size_t n, enum names_set set, struct failure *f)
 {
 	uint32_t first = l->one_partition ? l->partition : 0;
 	uint32_t end =
 	    l->one_partition ? l->partition + 1 : l->config->domains[member[0]].partitions;
 
 	for (uint32_t k = first; k < end; k++)
-		if (add_item(l, member, n, held_out, k, f) != FAIL_NONE)
+		if (add_item(l, member, n, set, k, f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
 }
 
-/* The input of domain i with all that share it, unless that is listed; then its held-out files. */
+/* The input of domain i with all that share it, unless that is listed; then those of its other sets. */
 static enum fail_code
 add_domain(struct listing *l, size_t i, struct failure *f)
 {
@@ -112,9 +112,13 @@ add_domain(struct listing *l, size_t i, struct failure *f)
 			l->member[members++] = k;
 	for (size_t k = 0; k < members; k++)
 		l->done[l->member[k]] = true;
-	if (members > 0 && add_input(l, l->member, members, false, f) != FAIL_NONE)
+	if (members > 0 && add_input(l, l->member, members, SET_TRAIN, f) != FAIL_NONE)
 		return f->code;
-	return d->valid.n == 0 ? FAIL_NONE : add_input(l, &i, 1, true, f);
+	for (int set = SET_VALID; set < SETS_COUNT; set++)
+		if (config_set_has_input(d, (enum names_set)set) &&
+		    add_input(l, &i, 1, (enum names_set)set, f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
 }
 
 enum fail_code

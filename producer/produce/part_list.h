@@ -3,7 +3,7 @@
  * order.
  *
  * Domains with equal train (or exec), text and partitions that differ in `where` share an input. A
- * domain with `valid` files has a second one, for that set alone.
+ * domain with `valid` or `test` has one more for each, for that set alone.
  *
  * Pure: decided by the configuration and the domains that are wanted.
  */
@@ -22,7 +22,8 @@ struct part_item {
 	size_t *member; /* owned: domains that share the input, by index in the configuration */
 	bool *wanted;   /* owned: which of them to write */
 	size_t members_n;
-	bool held_out, live;
+	enum names_set set; /* as in struct part_options */
+	bool live;
 	uint32_t partition;
 	char label[NAME_MAX_BYTES + 64]; /* "code", or "code lane 2/4" */
 };

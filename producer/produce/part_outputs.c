@@ -78,9 +78,10 @@ name_of(const struct part_outputs *outs, const struct part_output *to)
 static bool
 set_is_ours(const struct part_outputs *outs, const struct config_domain *d, enum names_set set)
 {
-	if (outs->o.held_out)
-		return set == SET_VALID;
-	return topic_plan_has_set(outs->o.config, d, set) && (set != SET_VALID || d->valid.n == 0);
+	if (outs->o.set != SET_TRAIN)
+		return set == outs->o.set;
+	return set == SET_TRAIN ||
+	       (config_is_split(d) && topic_plan_has_set(outs->o.config, d, set));
 }
 
 /* Asks each partition for its last record. */

@@ -65,9 +65,9 @@ struct part_outputs_options {
 	const size_t *domain; /* [domains_n] that share the input, by index in the configuration */
 	const bool *wanted;   /* [domains_n]: which of them to write */
 	size_t domains_n;
-	bool held_out; /* all documents go to the set valid */
-	bool append;   /* partitions that have ended continue behind their End */
-	bool seal;     /* live domains, too, get their End */
+	enum names_set set; /* as in struct part_options */
+	bool append;        /* partitions that have ended continue behind their End */
+	bool seal;          /* live domains, too, get their End */
 	uint32_t partition, partitions;
 	const struct stop *stop;
 };

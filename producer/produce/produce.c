@@ -324,7 +324,7 @@ judge_other(struct turn *turn, bool *over, struct failure *f)
 static enum fail_code
 run_part(const struct produce *p, struct part_options *o, struct turn *turn, struct failure *f)
 {
-	bool program = !o->held_out && p->config->domains[o->domain[0]].exec != NULL;
+	bool program = config_set_exec(&p->config->domains[o->domain[0]], o->set) != NULL;
 
 	for (int attempt = 1;;) {
 		int64_t began_ms = clock_ms();
@@ -369,9 +369,9 @@ open_turn(
 		written++;
 	assert(written < o->domains_n);
 	snprintf(input, sizeof(input), "%s%s", p->config->domains[o->domain[0]].name,
-	    o->held_out ? ".valid" : "");
-	names_domain_topic(topic, p->config->corpus, p->config->domains[o->domain[written]].name,
-	    o->held_out ? SET_VALID : SET_TRAIN);
+	    names_set_suffix[o->set]);
+	names_domain_topic(
+	    topic, p->config->corpus, p->config->domains[o->domain[written]].name, o->set);
 	return turn_open(out,
 	    &(struct turn_options){.properties = &p->config->kafka,
 		.corpus = p->config->corpus,
@@ -392,7 +392,7 @@ part_options_of(const struct produce *p, const struct part_item *item)
 	    .domain = item->member,
 	    .wanted = item->wanted,
 	    .domains_n = item->members_n,
-	    .held_out = item->held_out,
+	    .set = item->set,
 	    .append = p->o->append,
 	    .follow = p->o->follow && item->live,
 	    .seal = p->o->seal,

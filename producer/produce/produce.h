@@ -23,7 +23,7 @@
  *     reader thread      a worker    the part's thread        a worker     the part's thread
  *
  * Domains with equal train (or exec), text and partitions that differ in `where` share one input
- * and are read together. A domain with `valid` files has a second input, for that set alone. Parts
+ * and are read together. A domain with `valid` or `test` has one more input for each, for that set alone. Parts
  * are done one after the other, in the order of the configuration; with `follow` every part of a
  * live domain has a thread of its own, and the others are done in one more.
  *

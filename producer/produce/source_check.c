@@ -270,16 +270,25 @@ look_at_tokens(
 }
 
 static enum fail_code
+look_at_all_tokens(const struct look *l, struct failure *f)
+{
+	for (int set = SET_TRAIN; set < SETS_COUNT; set++)
+		if (look_at_tokens(l, config_set_files(l->d, (enum names_set)set),
+			names_set_text[set], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+static enum fail_code
 check_domain(struct look *l, struct failure *f)
 {
 	const struct config_domain *d = l->d;
 	size_t n = 1;
 
 	if (token_format_is_file(d->tokens))
-		return look_at_tokens(l, &d->valid, "valid", f) != FAIL_NONE
-			   ? f->code
-			   : look_at_tokens(l, &d->train, "train", f);
-	if (d->valid.n > 0 && find_files(l, &d->valid, "valid", f) != FAIL_NONE)
+		return look_at_all_tokens(l, f);
+	if ((d->valid.n > 0 && find_files(l, &d->valid, "valid", f) != FAIL_NONE) ||
+	    (d->test.n > 0 && find_files(l, &d->test, "test", f) != FAIL_NONE))
 		return f->code;
 	if (d->exec != NULL)
 		return FAIL_NONE;
@@ -324,7 +333,7 @@ is_wanted(const char *name, char *const *wanted, size_t n)
 struct taken {
 	const struct file_list_entry *file; /* of the list that has it */
 	const struct config_domain *d;
-	bool held_out;
+	enum names_set set;
 };
 
 struct inputs {
@@ -345,10 +354,10 @@ close_inputs(struct inputs *in)
 
 /* Adds the files that a list of patterns stands for now. */
 static enum fail_code
-add_files(struct inputs *in, const struct config_domain *d, bool held_out, const char *folder,
+add_files(struct inputs *in, const struct config_domain *d, enum names_set set, const char *folder,
     struct failure *f)
 {
-	const struct file_list_now now = {.patterns = held_out ? &d->valid : &d->train,
+	const struct file_list_now now = {.patterns = config_set_files(d, set),
 	    .folder = folder,
 	    .partition = 0,
 	    .partitions = 1};
@@ -365,7 +374,7 @@ add_files(struct inputs *in, const struct config_domain *d, bool held_out, const
 		return fail_memory(f);
 	in->taken = grown;
 	for (size_t i = 0; i < list->n; i++)
-		in->taken[in->n++] = (struct taken){&list->file[i], d, held_out};
+		in->taken[in->n++] = (struct taken){&list->file[i], d, set};
 	return FAIL_NONE;
 }
 
@@ -406,7 +415,7 @@ compare_taken(const void *a, const void *b)
 		return x->file->inode < y->file->inode ? -1 : 1;
 	if (x->d != y->d)
 		return x->d < y->d ? -1 : 1;
-	return (int)x->held_out - (int)y->held_out;
+	return (int)x->set - (int)y->set;
 }
 
 static bool
@@ -421,7 +430,7 @@ may_share(const struct taken *a, const struct taken *b)
 {
 	const struct config_domain *x = a->d, *y = b->d;
 
-	if (a->held_out && b->held_out)
+	if (a->set != SET_TRAIN && b->set != SET_TRAIN)
 		return true;
 	return x->where_field != NULL && y->where_field != NULL &&
 	       (strcmp(x->where_field, y->where_field) != 0 ||
@@ -433,7 +442,7 @@ fail_shared(const struct config *c, const struct taken *a, const struct taken *b
 {
 	const struct look l = {.c = c, .d = b->d};
 
-	if (a->d == b->d && a->held_out == b->held_out)
+	if (a->d == b->d && a->set == b->set)
 		fail(f, FAIL_CONFIG,
 		    "%s and %s are one file under two names (a link): its documents would be read "
 		    "twice. Name one of the two",
@@ -447,8 +456,8 @@ fail_shared(const struct config *c, const struct taken *a, const struct taken *b
 		fail(f, FAIL_CONFIG,
 		    "%s is a file of domain %s (%s), too: each of its documents would be in both. "
 		    "Take it out of one of the two, or give each domain a where",
-		    b->file->name, a->d->name, a->held_out ? "valid" : "train");
-	return fail_key(&l, b->held_out ? "valid" : "train", f);
+		    b->file->name, a->d->name, names_set_text[a->set]);
+	return fail_key(&l, names_set_text[b->set], f);
 }
 
 /*
@@ -481,15 +490,15 @@ enum fail_code
 source_check_shared(
     const struct config *c, char *const *domain, size_t domains_n, struct failure *f)
 {
-	struct inputs in = {.list = calloc(2 * c->domains_n, sizeof(*in.list))};
+	struct inputs in = {.list = calloc(SETS_COUNT * c->domains_n, sizeof(*in.list))};
 	char *folder = NULL;
 	enum fail_code code = in.list == NULL ? fail_memory(f) : config_resolve(&folder, c, ".", f);
 
 	for (size_t i = 0; i < c->domains_n && code == FAIL_NONE; i++) {
 		if (is_first_of_input(c, i))
-			code = add_files(&in, &c->domains[i], false, folder, f);
-		if (code == FAIL_NONE)
-			code = add_files(&in, &c->domains[i], true, folder, f);
+			code = add_files(&in, &c->domains[i], SET_TRAIN, folder, f);
+		for (int set = SET_VALID; set < SETS_COUNT && code == FAIL_NONE; set++)
+			code = add_files(&in, &c->domains[i], (enum names_set)set, folder, f);
 	}
 	if (code == FAIL_NONE && in.n > 0) {
 		qsort(in.taken, in.n, sizeof(*in.taken), compare_taken);

@@ -504,8 +504,8 @@ test_a_split_is_three_parts_of_which_one_counts(void **unused)
 		"4: split: out of range: 1000000001 (0 to 1000000000)"},
 	    {3, "sequence_length: 8\nsplit: []",
 		"4: split: is an empty list (parts of the documents for train, valid and test, by "
-		"hash of the document: `949,50,1` or `[949, 50, 1]`; a domain with `valid` is not "
-		"split)"},
+		"hash of the document: `949,50,1` or `[949, 50, 1]`; a domain with `valid` or "
+		"`test` is not split)"},
 	};
 	static const char *const right[] = {
 	    "949,50,1", "949, 50 ,1", "\" 9,1,0 \"", "[1, 1, 0]", "1000000000,0,0"};
@@ -649,8 +649,28 @@ test_a_domain_has_one_source(void **unused)
 	    {8, "    train: /data/${USER}/x", "8: domains.code.train: /data/${USER}/x" SHELL_IS},
 	    {8, "    train: x\n    valid: ~me/v", "9: domains.code.valid: ~me/v" SHELL_IS},
 	    {8, "    valid: v",
-		"8: domains.code.valid: valid without train: give train or exec, from which the "
-		"mix is drawn"},
+		"8: domains.code.valid: is without train: give train or exec, from which the mix "
+		"is drawn"},
+	    {8, "    test: {exec: cat t}",
+		"8: domains.code.test: is without train: give train or exec, from which the mix "
+		"is drawn"},
+	    {8, "    train: x\n    valid: gs://bucket/v.parquet",
+		"9: domains.code.valid: gs://bucket/v.parquet is not a path; give {exec: "
+		"\"riffle-source 'gs://bucket/v.parquet'\"}, a program of riffle's Python package"},
+	    {8, "    train: x\n    test: ~me/v", "9: domains.code.test: ~me/v" SHELL_IS},
+	    {8, "    train: x\n    test: {}",
+		"9: domains.code.test: is empty: needs files, as train, or exec, a program"},
+	    {8, "    train: x\n    valid: {exce: cat v}",
+		"9: domains.code.valid.exce: unknown key; did you mean exec?"},
+	    {8, "    exec: cat x\n    valid: {exec: cat x}",
+		"9: domains.code.valid: exec is that of the domain, too: its documents would be "
+		"trained on and held out"},
+	    {8, "    train: x\n    valid: {exec: cat v}\n    partitions: 2",
+		"10: domains.code.partitions: one program cannot be dealt to several producers: "
+		"must be 1 with exec"},
+	    {8, "    train: x.npy\n    tokens: npy\n    test: {exec: cat v}",
+		"10: domains.code.test: exec cannot be given beside tokens: give the files that "
+		"hold them"},
 	    {8, "    train: [x, 'y*', x]",
 		"8: domains.code.train: x is named twice: a file is read once; the weight of its "
 		"domain says how often it is drawn"},

@@ -128,6 +128,19 @@ a_split_does_not_count_where_there_are_files_for_validation(void **state)
 	d = compare(present, logged);
 	assert_string_equal(d.kind,
 	    "valid: nothing in the log, [\"v\"] in the file, which take the place of split");
+	free(logged);
+	/* So has who adds a program for the test set. */
+	logged = recipe_with(8, "    train: a\n    test: {exec: cat hunter2}", &tokenizer);
+	assert_null(strstr(logged, "hunter2"));
+	d = compare(present, logged);
+	assert_non_null(strstr(d.kind, "test.exec: nothing in the log, \"hash "));
+	assert_non_null(strstr(d.kind, "in the file, which take the place of split"));
+	free(present);
+	/* Another program is another source, as of train. */
+	present = recipe_with(8, "    train: a\n    test: {exec: cat others}", &tokenizer);
+	d = compare(logged, present);
+	assert_string_equal(d.kind, "");
+	assert_non_null(strstr(d.source, "test.exec: \"hash "));
 	free(present);
 	free(logged);
 }

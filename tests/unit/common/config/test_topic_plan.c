@@ -151,6 +151,36 @@ test_own_validation_files_replace_the_split(void **state)
 	c.mix.name = NULL;
 	c.split[SET_VALID] = 0;
 	check_plan(&c, e, sizeof(e) / sizeof(e[0]));
+	/* A program, too. */
+	with[0].valid = (struct config_list){0};
+	with[0].valid_exec = file[0];
+	check_plan(&c, e, sizeof(e) / sizeof(e[0]));
+}
+
+static void
+test_a_test_set_of_its_own_replaces_the_split(void **state)
+{
+	static const struct expected e[] = {
+	    {"demo.code", TOPIC_DOMAIN, 0, SET_TRAIN, 1},
+	    {"demo.code.test", TOPIC_DOMAIN, 0, SET_TEST, 1},
+	    {"demo.web", TOPIC_DOMAIN, 1, SET_TRAIN, 3},
+	    {"demo.web.valid", TOPIC_DOMAIN, 1, SET_VALID, 3},
+	    {"demo.web.test", TOPIC_DOMAIN, 1, SET_TEST, 3},
+	    {"demo.rejects", TOPIC_REJECTS, -1, SET_TRAIN, 1},
+	    {"demo.arrivals", TOPIC_ARRIVALS, -1, SET_TRAIN, 1},
+	};
+	char *file[] = {"code.test.jsonl"};
+	struct config_domain with[DOMAINS] = {domain[0], domain[1]};
+	struct config c = plain;
+
+	(void)state;
+	with[0].test = (struct config_list){1, file};
+	with[0].train = (struct config_list){0};
+	with[0].exec = file[0];
+	with[0].live = true; /* of its files the test set is, and has an order */
+	c.domains = with;
+	c.mix.name = NULL;
+	check_plan(&c, e, sizeof(e) / sizeof(e[0]));
 }
 
 static void
@@ -287,6 +317,7 @@ main(void)
 	    cmocka_unit_test(test_without_a_mix_there_are_only_the_corpus_topics),
 	    cmocka_unit_test(test_a_live_domain_of_files_has_a_topic_for_their_order),
 	    cmocka_unit_test(test_own_validation_files_replace_the_split),
+	    cmocka_unit_test(test_a_test_set_of_its_own_replaces_the_split),
 	    cmocka_unit_test(test_names_as_long_as_allowed_fit_kafkas_limit),
 	    cmocka_unit_test(test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence),
 	    cmocka_unit_test(test_what_is_kept_has_room_in_a_record),

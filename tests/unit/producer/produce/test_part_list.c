@@ -29,17 +29,24 @@ static struct config_domain domain[] = {
 	.text = text,
 	.partitions = 2,
 	.live = true},
+    {.name = (char[]){"laws"},
+	.train = {1, own},
+	.valid_exec = text,
+	.test = {1, held},
+	.text = text,
+	.partitions = 1},
 };
 
 static const struct {
-	bool wanted[4];
+	bool wanted[5];
 	bool one_partition;
 	uint32_t partition;
 	const char *labels;
 } cases[] = {
-    {{true, true, true, true}, false, 0,
+    {{true, true, true, true, true}, false, 0,
 	"wiki+1(11) code(1) news lane 0/2(1)! news lane 1/2(1)! news.valid lane 0/2(1)! "
-	"news.valid lane 1/2(1)! "},
+	"news.valid lane 1/2(1)! laws(1) laws.valid(1) laws.test(1) "},
+    {{false, false, false, false, true}, false, 0, "laws(1) laws.valid(1) laws.test(1) "},
     {{false, true, false, false}, false, 0, "code(1) "},
     {{false, false, true, false}, false, 0, "wiki+1(01) "},
     {{false, false, false, true}, true, 1, "news lane 1/2(1)! news.valid lane 1/2(1)! "},
@@ -49,7 +56,7 @@ static const struct {
 static void
 test_every_input_is_there_once_with_the_domains_that_are_wanted(void **unused)
 {
-	struct config c = {.domains = domain, .domains_n = 4};
+	struct config c = {.domains = domain, .domains_n = 5};
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
