@@ -14,6 +14,7 @@ static const struct option_row rows[] = {
 	.at = AT(append),
 	.help = "publish files that were added since a domain was sealed, then a new End"},
     PRODUCE_JOB_RESTART_ROWS,
+    METRICS_LISTENER_ROW(AT(metrics)),
     {.name = "workers",
 	.kind = OPTION_COUNT32,
 	.at = AT(workers),
@@ -33,7 +34,8 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_import = {
     .name = "import",
     .summary = "publish token files of other tools, a topic a domain",
-    .usage = "-c FILE [DOMAIN...] [--append] [--restart] [--partition K/N] [--workers N]",
+    .usage = "-c FILE [DOMAIN...] [--append] [--restart] [--partition K/N] [--workers N] "
+	     "[--metrics ADDR]",
     .help =
 	"Reads the token files of each domain that has `tokens` (all of them, or those named): "
 	"Megatron's .bin and .idx, Nanotron's and datatrove's .ds, OLMo's and NumPy's .npy, "

@@ -31,6 +31,7 @@ static const struct option_row rows[] = {
 	.at = AT(append),
 	.help = "publish what was added to the input since a domain was sealed, then a new End"},
     PRODUCE_JOB_RESTART_ROWS,
+    METRICS_LISTENER_ROW(AT(metrics)),
     {.name = "workers",
 	.kind = OPTION_COUNT32,
 	.at = AT(workers),
@@ -51,7 +52,7 @@ const struct command cmd_produce = {
     .name = "produce",
     .summary = "tokenise sources and publish them, a topic a domain",
     .usage = "-c FILE [DOMAIN...] [--follow | --seal] [--skip-missing] [--append] "
-	     "[--restart] [--partition K/N] [--workers N]",
+	     "[--restart] [--partition K/N] [--workers N] [--metrics ADDR]",
     .help =
 	"Reads the files or runs the program of each domain (all, or those named), tokenises, "
 	"packs into sequences, publishes them to <corpus>.<domain> and its .valid and .test sets, "

@@ -4,6 +4,7 @@
 
 #include "cli/signals.h"
 #include "cli/topics/topics_job.h"
+#include "producer/produce/measures.h"
 #include "producer/produce/produce.h"
 #include "producer/produce/source_check.h"
 
@@ -52,6 +53,31 @@ restart(const struct config *c, const struct options *o, bool yes, struct failur
 	return code;
 }
 
+static char *
+text_of(void *measures)
+{
+	return measures_text(measures);
+}
+
+/* Produces, with metrics where somebody may ask for them. */
+static enum fail_code
+run_produce(struct produce_options *p, const char *metrics, struct failure *f)
+{
+	struct metrics_listener *listener = NULL;
+	enum fail_code code;
+
+	if (metrics == NULL)
+		return produce_run(p, f);
+	code = measures_open(&p->measures, p->config, f);
+	if (code == FAIL_NONE)
+		code = metrics_listener_open(&listener, metrics, text_of, p->measures, f);
+	if (code == FAIL_NONE)
+		code = produce_run(p, f);
+	metrics_listener_close(listener);
+	measures_close(p->measures);
+	return code;
+}
+
 enum fail_code
 produce_job_run(
     const struct command *command, bool tokens, int argc, char **argv, struct failure *f)
@@ -90,7 +116,7 @@ produce_job_run(
 	if (a.restart && code == FAIL_NONE)
 		code = restart(c, &o, a.yes, f);
 	if (code == FAIL_NONE)
-		code = produce_run(&p, f);
+		code = run_produce(&p, a.metrics, f);
 	config_close(c);
 	return code;
 }

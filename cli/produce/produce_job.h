@@ -9,12 +9,14 @@
 #include <stdint.h>
 
 #include "cli/command.h"
+#include "cli/metrics/metrics_listener.h"
 
 /* What the option rows of both fill in; import has no row for `follow` and `seal`. */
 struct produce_job_arguments {
 	struct option_part partition;
 	bool follow, seal, skip_missing, append, restart, yes;
 	uint32_t workers;
+	const char *metrics; /* address of a listener; NULL: none */
 };
 
 /* The rows of --partition, which both have; --lane is its name of before. */

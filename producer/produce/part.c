@@ -19,6 +19,7 @@
 #include "producer/input/live_scan.h"
 #include "producer/input/record_cutter.h"
 #include "producer/produce/frame_job.h"
+#include "producer/produce/measures.h"
 #include "producer/produce/part_outputs.h"
 #include "producer/produce/part_progress.h"
 #include "producer/produce/pool.h"
@@ -51,6 +52,7 @@ struct part {
 	struct record_mark *mark;      /* [marks_n], owned; see live_order.h */
 	size_t marks_n;
 	struct part_progress progress;
+	struct measures_part measures;
 	char label[256];   /* of the domains, for rejects */
 	size_t text_bytes; /* of the records in POOL_TEXTS */
 	struct rejects reasons;
@@ -467,9 +469,11 @@ is_program(const struct part *s)
 static enum fail_code
 open_all(struct part *s, const struct input_position *from, bool from_start, struct failure *f)
 {
-	struct part_outputs_workers workers = {.context = &s->context, .progress = &s->progress};
+	struct part_outputs_workers workers = {
+	    .context = &s->context, .progress = &s->progress, .measures = &s->measures};
 
 	name_domains(s);
+	measures_begin(&s->measures, s->o->measures, s->o->domain, s->o->wanted, s->o->domains_n);
 	if (open_workers(s, f) != FAIL_NONE)
 		return f->code;
 	workers.pool = s->pool;
@@ -511,6 +515,7 @@ close_all(struct part *s)
 {
 	pool_close(s->pool, drop_job);
 	part_outputs_close(s->outputs);
+	measures_end(&s->measures);
 	input_close(s->input);
 	free(s->known);
 	arrivals_log_close(s->arrivals);
@@ -599,6 +604,7 @@ reject(
 		snprintf(s->first_reject, sizeof(s->first_reject), "%s:%" PRIu64 ": %s", r.file,
 		    r.line, r.reason);
 	rejects_add(&s->reasons, r.reason);
+	measures_reject(&s->measures, s->label, r.reason);
 	return part_outputs_reject(s->outputs, &r, f);
 }
 
@@ -628,6 +634,7 @@ take_texts(struct part *s, bool *any, struct failure *f)
 	if (j != NULL) {
 		assert(s->text_bytes >= j->bytes);
 		s->progress.bar.done += j->chunk->input_bytes;
+		measures_input(&s->measures, s->label, j->chunk->input_bytes);
 		s->text_bytes -= j->bytes;
 	}
 	text_job_close(j);

@@ -37,6 +37,8 @@
 #include "common/config/config.h"
 #include "producer/tokenizer/tokenizer.h"
 
+struct measures;
+
 struct part_options {
 	const struct config *config;
 	const struct tokenizer *tokenizer;
@@ -55,7 +57,8 @@ struct part_options {
 	bool *mismatch; /* set where the first document of a resume was another: it may repeat */
 	uint32_t partition, partitions;
 	uint32_t workers;
-	const char *label; /* for progress: "code", or "code lane 2/4" */
+	const char *label;         /* for progress: "code", or "code lane 2/4" */
+	struct measures *measures; /* of all parts of the process; NULL: none are taken */
 	const struct stop *stop;
 	/* Called all the time while it runs; its failure ends the part. NULL: nothing is. */
 	enum fail_code (*tick)(void *opaque, struct failure *f);

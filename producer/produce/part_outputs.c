@@ -65,11 +65,17 @@ struct part_outputs {
 	"domain again from its start (`riffle produce %s --restart`), or under another corpus "    \
 	"name"
 
+/* By index in the configuration. */
+static size_t
+domain_of(const struct part_outputs *outs, const struct part_output *to)
+{
+	return outs->o.domain[(size_t)(to - outs->output) / SETS_COUNT];
+}
+
 static const char *
 name_of(const struct part_outputs *outs, const struct part_output *to)
 {
-	return outs->o.config->domains[outs->o.domain[(size_t)(to - outs->output) / SETS_COUNT]]
-	    .name;
+	return outs->o.config->domains[domain_of(outs, to)].name;
 }
 
 /* ---- where each output stands ---- */
@@ -206,7 +212,7 @@ part_outputs_start(struct part_outputs *outs, const struct part_outputs_workers 
 	outs->rejects = outs->rejects_settled = rejects;
 	names_topic(topic, c->corpus, "rejects");
 	if (writer_open(&outs->writer, &c->kafka, topic_plan_sequence_bytes(c, 3), topic,
-		outs->o.stop, f) != FAIL_NONE)
+		outs->o.stop, measures_stats(outs->workers.measures), f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < outs->n; i++) {
 		struct part_output *to = &outs->output[i];
@@ -326,6 +332,7 @@ publish_sequence(struct part_outputs *outs, struct part_output *to,
 	to->record_bytes_max = n > to->record_bytes_max ? n : to->record_bytes_max;
 	outs->workers.progress->sequences++;
 	outs->workers.progress->tokens += item->sequence->used - 1;
+	measures_sequence(outs->workers.measures, domain_of(outs, to), item->sequence->used - 1, n);
 	if (!to->marked)
 		header[headers_n++] = (struct writer_header){RECIPE_HEADER, to->recipe};
 	if (input_files_up_to(outs->input, item->sequence->place.file, &files, &names)) {
@@ -629,6 +636,8 @@ part_outputs_add(struct part_outputs *outs, size_t domain, const struct split_pi
 			return f->code;
 	}
 	outs->workers.progress->documents += any;
+	if (any)
+		measures_document(outs->workers.measures, outs->o.domain[domain]);
 	return FAIL_NONE;
 }
 

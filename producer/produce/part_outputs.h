@@ -49,6 +49,7 @@
 #include "producer/document/split.h"
 #include "producer/input/input.h"
 #include "producer/pack/pack.h"
+#include "producer/produce/measures.h"
 #include "producer/produce/part_progress.h"
 #include "producer/produce/pool.h"
 #include "producer/produce/worker.h"
@@ -77,6 +78,7 @@ struct part_outputs_workers {
 	struct pool *pool; /* POOL_FRAMES is the outputs' */
 	const struct worker_context *context;
 	struct part_progress *progress;
+	struct measures_part *measures;
 };
 
 struct part_outputs;

@@ -402,6 +402,7 @@ part_options_of(const struct produce *p, const struct part_item *item)
 	    .workers = p->workers,
 	    .label = item->label,
 	    .stop = &p->stop,
+	    .measures = p->o->measures,
 	};
 }
 

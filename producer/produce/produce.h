@@ -16,6 +16,7 @@
  *     frame_job      a job: sequences to compressed frames
  *     rejects        counts rejects by reason
  *     part_progress  how far a part is: a bar, or log lines
+ *     measures       what all parts of a process count, for its metrics
  *
  *     configuration --part_list--> parts --part_run()--> for each:
  *
@@ -48,6 +49,8 @@
 
 enum { PRODUCE_WORKERS_MAX = 256, PRODUCE_ATTEMPTS_MAX = 5, PRODUCE_FOLLOW_MAX = 1024 };
 
+struct measures;
+
 struct produce_options {
 	const struct config *config;
 	bool tokens;         /* only domains whose files hold tokens; else only the others */
@@ -57,11 +60,12 @@ struct produce_options {
 	 * `partitions`. NULL: all of them. */
 	const char *only;
 	uint32_t partition, partitions;
-	bool append;       /* sealed partitions continue behind their End */
-	bool follow;       /* live domains: waits for more, until `stop` */
-	bool seal;         /* live domains get their End, too */
-	bool skip_missing; /* live domains: files that are gone are given up */
-	uint32_t workers;  /* 0: as many as the machine has processors */
+	bool append;               /* sealed partitions continue behind their End */
+	bool follow;               /* live domains: waits for more, until `stop` */
+	bool seal;                 /* live domains get their End, too */
+	bool skip_missing;         /* live domains: files that are gone are given up */
+	uint32_t workers;          /* 0: as many as the machine has processors */
+	struct measures *measures; /* NULL: none are taken */
 	const struct stop *stop;
 };
 

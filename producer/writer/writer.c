@@ -112,7 +112,8 @@ waiting_bytes_max(const struct properties *properties)
 
 enum fail_code
 writer_open(struct writer **out, const struct properties *properties, size_t record_bytes_max,
-    const char *rejects_topic, const struct stop *stop, struct failure *f)
+    const char *rejects_topic, const struct stop *stop, struct kafka_stats *stats,
+    struct failure *f)
 {
 	char batch[32];
 	const struct property tune[] = {{(char[]){"batch.size"}, batch}};
@@ -127,6 +128,7 @@ writer_open(struct writer **out, const struct properties *properties, size_t rec
 	    .tune_n = 1,
 	    .delivered = delivered,
 	    .opaque = w,
+	    .stats = stats,
 	};
 
 	if (w == NULL)

@@ -45,15 +45,17 @@
 
 enum { WRITER_SILENT_MS = 300000 };
 
+struct kafka_stats;
 struct writer;
 struct writer_partition;
 
 /*
- * Gives *out, to be ended with writer_close(). `record_bytes_max` is the largest record; `stop` is
- * borrowed for as long as the writer lives.
+ * Gives *out, to be ended with writer_close(). `record_bytes_max` is the largest record; `stop` and
+ * `stats`, those of its handle (NULL: none are taken), are borrowed for as long as the writer lives.
  */
 enum fail_code writer_open(struct writer **out, const struct properties *properties,
-    size_t record_bytes_max, const char *rejects_topic, const struct stop *stop, struct failure *f);
+    size_t record_bytes_max, const char *rejects_topic, const struct stop *stop,
+    struct kafka_stats *stats, struct failure *f);
 void writer_close(struct writer *w); /* its partitions too; NULL is accepted */
 
 /*

@@ -11,6 +11,8 @@ import pytest
 from prometheus_text import check, fetch, url_of, value
 
 from conftest import LENGTH, wait_until
+from test_produce import LENGTH as SEQUENCE
+from test_produce import corpus, lines  # noqa: F401
 
 FAST = ("-X", "statistics.interval.ms=200")
 
@@ -141,6 +143,39 @@ def test_riffle_read_counts_what_it_gave_and_waited_for(start, fill, configure, 
 def test_a_set_has_no_metrics(riffle, configure):
     done = riffle("read", "-c", configure({"a": 1}), "--set", "valid", "--domain", "a", "--metrics", 0, check=False)
     assert (done.returncode, done.stderr) == (2, "riffle read: --metrics is for a mix, not for a --set; see riffle read --help\n")
+
+
+def test_a_producer_counts_documents_of_each_domain_and_rejects_by_their_reasons(start, corpus):  # noqa: F811
+    for domain in "ab":
+        (corpus.folder / domain).mkdir()
+    (corpus.folder / "a" / "1.jsonl").write_text(lines(f"document {i} one two three" for i in range(50)))
+    (corpus.folder / "b" / "1.jsonl").write_text("not JSON\n" + '{"no": "text"}\n' * 3)
+    corpus.config["domains"] = {"a": {"train": ["a/*"], "live": True}, "b": {"train": ["b/*"], "live": True}}
+    corpus.config["max_rejects"] = 1
+    corpus.create()
+    process, url = start("produce", "-c", corpus.path, "--follow", *FAST)
+    found = {}
+
+    def look(name, at_least, **labels):
+        found.clear()
+        found.update(check(fetch(url), "produce"))
+        return (value(found, name, **labels) or 0) >= at_least
+    wait_until(lambda: look("riffle_producer_documents_total", 50, domain="a"), "the documents")
+    wait_until(lambda: look("", 0) and sum(found.get("riffle_producer_rejects_total", {}).values()) == 4, "the rejects")
+    with (corpus.folder / "a" / "1.jsonl").open("a") as out:
+        out.write(lines(f"document {i} one two three" for i in range(50, 90)))
+    wait_until(lambda: look("riffle_producer_documents_total", 90, domain="a"), "what was appended")
+    wait_until(lambda: look("riffle_kafka_round_trip_seconds", 0), "librdkafka's figures")
+    sequences = value(found, "riffle_producer_sequences_total", domain="a")
+    assert sequences > 0 and value(found, "riffle_producer_tokens_total", domain="a") == sequences * SEQUENCE
+    assert value(found, "riffle_producer_bytes_total", domain="a") > sequences * 16
+    assert value(found, "riffle_producer_documents_total", domain="b") == value(found, "riffle_producer_sequences_total", domain="b") == 0
+    assert value(found, "riffle_producer_input_bytes_total", domain="a") == (corpus.folder / "a" / "1.jsonl").stat().st_size
+    assert value(found, "riffle_producer_parts") == 2
+    rejects = found["riffle_producer_rejects_total"]
+    assert sorted(rejects.values()) == [1, 3] and all(dict(labels)["domain"] == "b" for labels in rejects)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 0
 
 
 # --- libriffle and Python
