@@ -520,9 +520,9 @@ give_tokens(const struct router *r, struct router_scratch *s, size_t domain,
 		return FAIL_NONE;
 	}
 	if (unknown.bytes != NULL) {
-		snprintf(s->reason, sizeof(s->reason),
-		    "unknown field `%.*s`: a record of tokens has tokens, no_loss, keep and eos",
-		    (int)(unknown.n < 100 ? unknown.n : 100), unknown.bytes);
+		snprintf(s->reason, sizeof(s->reason), TOKEN_RECORD_UNKNOWN,
+		    (int)(unknown.n < TOKEN_RECORD_KEY_MAX ? unknown.n : TOKEN_RECORD_KEY_MAX),
+		    unknown.bytes);
 		reject(out, s->reason);
 		return FAIL_NONE;
 	}

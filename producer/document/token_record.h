@@ -20,6 +20,11 @@
 #define TOKEN_RECORD_NO_LOSS "no_loss"
 #define TOKEN_RECORD_KEEP    "keep"
 #define TOKEN_RECORD_EOS     "eos"
+/* What is said of token_record_unknown(): its length, at most TOKEN_RECORD_KEY_MAX, and bytes. */
+#define TOKEN_RECORD_UNKNOWN                                                                       \
+	"unknown field `%.*s`: a record of tokens has tokens, no_loss, keep and eos"
+
+enum { TOKEN_RECORD_KEY_MAX = 100 };
 
 /*
  * The first key of the JSON object record[n] that a record of tokens does not have, and with which

@@ -455,6 +455,24 @@ read_header(struct token_file *t, struct failure *f)
 
 /* ---- open and close ---- */
 
+static enum fail_code find_sequence(
+    struct token_file *t, uint64_t sequence, uint64_t *from, uint64_t *to, struct failure *f);
+
+/* A file that was cut off lacks its last sequence, in whatever order they stand: noticed at once. */
+static enum fail_code
+check_last_sequence(struct token_file *t, struct failure *f)
+{
+	uint64_t from, to;
+
+	if (t->bounds != TOKEN_BOUNDS_SEQUENCES || t->sequences == 0 || t->documents == 0)
+		return FAIL_NONE;
+	t->number = t->documents - 1; /* for the sentence */
+	if (find_sequence(t, t->sequences - 1, &from, &to, f) != FAIL_NONE)
+		return f->code;
+	t->number = 0;
+	return FAIL_NONE;
+}
+
 enum fail_code
 token_file_open(struct token_file **out, const struct token_file_options *o, struct failure *f)
 {
@@ -471,7 +489,7 @@ token_file_open(struct token_file **out, const struct token_file_options *o, str
 	}
 	if (token_window_open(&t->tokens, o->path, o->name, TOKEN_FILE_WINDOW_BYTES, f) !=
 		FAIL_NONE ||
-	    read_header(t, f) != FAIL_NONE)
+	    read_header(t, f) != FAIL_NONE || check_last_sequence(t, f) != FAIL_NONE)
 		goto failed;
 	t->at = t->first;
 	*out = t;

@@ -96,6 +96,18 @@ is_source(int field, const struct json_field_value *v)
 			       : v->found == JSON_FIELD_STRING;
 }
 
+/* A record of tokens has a field of a name that nothing reads: a mask, for example. */
+static enum fail_code
+fail_unknown(const struct look *l, const struct chunk_record *r, struct failure *f)
+{
+	struct text_view key = token_record_unknown(r->bytes, r->n, l->d->where_field);
+
+	if (key.bytes == NULL)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA, TOKEN_RECORD_UNKNOWN,
+	    (int)(key.n < TOKEN_RECORD_KEY_MAX ? key.n : TOKEN_RECORD_KEY_MAX), key.bytes);
+}
+
 /* Notes which fields one record has. FAIL_DATA: it is no JSON object. */
 static enum fail_code
 look_at_record(struct look *l, const struct json_field_paths *paths, struct json_field_scratch *s,
@@ -114,9 +126,13 @@ look_at_record(struct look *l, const struct json_field_paths *paths, struct json
 			      memcmp(value[i].bytes, l->d->where_equals, value[i].n) == 0;
 		}
 	l->own += own;
-	for (size_t i = 0; i < l->n; i++)
-		if (l->field[i] != WHERE)
-			l->found[i] = l->found[i] || (own && is_source(l->field[i], &value[i]));
+	for (size_t i = 0; i < l->n; i++) {
+		bool has = own && l->field[i] != WHERE && is_source(l->field[i], &value[i]);
+
+		if (has && l->field[i] == TOKENS && fail_unknown(l, r, f) != FAIL_NONE)
+			return f->code;
+		l->found[i] = l->found[i] || has;
+	}
 	return FAIL_NONE;
 }
 

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import socketserver
+import struct
 import subprocess
 import threading
 
@@ -224,6 +225,10 @@ def with_data(tmp_path, small_tokenizer):
         for name in ("cut.bin", "cut.npy"):
             (tmp_path / name).write_bytes(b"12345")
         (tmp_path / "nested.jsonl").write_text('{"tokens": [[1, 2, 3]]}\n')
+        (tmp_path / "labels.jsonl").write_text('{"tokens": [1, 2, 3], "labels": [-100, 2, 3]}\n')
+        # Two documents of three tokens, in Megatron's form; of the last one a token is missing.
+        (tmp_path / "short.bin").write_bytes(bytes(10))
+        (tmp_path / "short.idx").write_bytes(b"MMIDIDX\0\0" + struct.pack("<QBQQ2i2q3q", 1, 8, 2, 3, 3, 3, 0, 6, 0, 1, 2))
         (tmp_path / "empty.jsonl").touch()
         (tmp_path / "d.jsonl").write_text('{"content": "z"}\n')
         (tmp_path / "link.jsonl").unlink(missing_ok=True)
@@ -258,6 +263,10 @@ def with_data(tmp_path, small_tokenizer):
                                         "the first has: id, content, meta"),
     ("{train: nested.jsonl, tokens: jsonl}", "domains.code.tokens: no field `tokens` with a list of ids in the first 1 record of "
                                              "nested.jsonl; the first has: tokens"),
+    ("{train: labels.jsonl, tokens: jsonl}", "domains.code.train: none of the first 1 records of labels.jsonl can be read; "
+                                             "the first: unknown field `labels`: a record of tokens has tokens, no_loss, keep and eos"),
+    ("{train: short.bin, tokens: megatron}", "domains.code.train: short.idx: document 1 of 2 has a sequence that does not lie in "
+                                             "the file"),
     ("{train: empty.jsonl, text: content}", "domains.code.train: its files have no record: they are empty"),
     ("{train: [a.jsonl, b.txt], valid: ./a.jsonl, text: content}",
      "domains.code.valid: a.jsonl is a file of train, too: its documents would be trained on and held out. Take it out of one"),
