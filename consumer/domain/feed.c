@@ -20,7 +20,8 @@ enum {
 	ASK_MS = 10000,      /* for the first offset that a partition keeps */
 	MESSAGES_MAX = 2048, /* taken from librdkafka at once */
 	END_WAIT_MS = 10000, /* for the rest of a block behind the end of its topic, */
-	END_POLL_MS = 1000,  /* looked at at least as often as this */
+	END_POLL_MS = 1000,  /* looked at at least as often as this, */
+	END_ASK_MS = 2000,   /* and asked for once more in the end */
 	BUCKETS = 1 << 13,
 };
 
@@ -69,6 +70,7 @@ struct feed_load {
 	int64_t offset;    /* and where it stands */
 	int64_t ended_ms;  /* since when the topic ends before the block; 0: it does not */
 	int64_t polled_ms; /* the last time that this was looked at */
+	int64_t ended_at;  /* the offset that was told as the end */
 	int64_t begun_ms;
 	bool asked;         /* the broker, why nothing comes */
 	int64_t read_from;  /* where its partition was started last */
@@ -736,7 +738,7 @@ restart(struct feed *d, struct feed_load *l, int64_t offset, struct failure *f)
  * make up the whole rest of the block need no waiting.
  */
 static enum fail_code
-meet_end(struct feed *d, struct feed_load *l, struct failure *f)
+meet_end(struct feed *d, struct feed_load *l, int64_t at, struct failure *f)
 {
 	struct feed_block *b = l->block;
 
@@ -744,24 +746,36 @@ meet_end(struct feed *d, struct feed_load *l, struct failure *f)
 		return fill_gap(d, l, b->first + b->count, f);
 	if (l->ended_ms == 0)
 		l->ended_ms = l->polled_ms = clock_ms();
+	l->ended_at = at;
 	return FAIL_NONE;
 }
 
 /*
  * Whether the topic's end has stayed. Time in which nobody polled does not count: a process that
- * was stopped (SIGSTOP, a suspended machine) for a minute has not waited for the broker.
+ * was stopped (SIGSTOP, a suspended machine) for a minute has not waited for the broker. Nor does
+ * time in which the broker was silent: an end is told once, and a partition that went offline
+ * behind it says nothing more. So the end is asked for before it is taken for one.
  */
 static enum fail_code
 wait_end(struct feed *d, struct feed_load *l, struct failure *f)
 {
-	int64_t now_ms = clock_ms();
+	const struct feed_block *b = l->block;
+	int64_t now_ms = clock_ms(), low, high;
+	enum fail_code code;
 
 	if (now_ms - l->polled_ms > END_POLL_MS)
 		l->ended_ms = now_ms;
 	l->polled_ms = now_ms;
 	if (now_ms - l->ended_ms <= END_WAIT_MS)
 		return FAIL_NONE;
-	return fill_gap(d, l, l->block->first + l->block->count, f);
+	code = kafka_watermarks(
+	    d->rk, d->domain[b->domain].name, (int32_t)b->partition, &low, &high, END_ASK_MS, f);
+	if (code == FAIL_NONE && high <= l->ended_at)
+		return fill_gap(d, l, b->first + b->count, f);
+	if (code != FAIL_NONE && code != FAIL_TIMEOUT && code != FAIL_BROKER)
+		return code;
+	l->ended_ms = l->polled_ms = clock_ms();
+	return FAIL_NONE;
 }
 
 /*
@@ -854,7 +868,7 @@ take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
 	struct failure why;
 
 	if (msg->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
-		return meet_end(d, l, f);
+		return meet_end(d, l, msg->offset, f);
 	l->ended_ms = 0;
 	if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		char what[512];

@@ -123,8 +123,11 @@ open_trainer(const struct world *w, struct trainer *t, struct riffle_error *e)
 	    .open_timeout_ms = TIMEOUT_MS,
 	};
 	uint64_t known = checker_known_position();
-	int code = riffle_open(&t->riffle, &o, e);
+	int code;
 
+	told->opening[t->number] = true;
+	code = riffle_open(&t->riffle, &o, e);
+	told->opening[t->number] = false;
 	t->lanes = w->lanes / told->ranks;
 	t->first = (uint32_t)t->number * t->lanes;
 	if (code == RIFFLE_ERROR_LOST)
@@ -132,6 +135,9 @@ open_trainer(const struct world *w, struct trainer *t, struct riffle_error *e)
 	if (code != RIFFLE_OK)
 		return code;
 	told->begun[t->number] = riffle_position(t->riffle);
+	for (uint32_t i = t->first; i < t->first + t->lanes; i++)
+		if (told->committed[i] > told->begun[t->number]) /* another rank is behind */
+			told->committed[i] = told->begun[t->number];
 	if (!given && known > 0 && told->begun[t->number] == 0 && !checker_all_committed(w))
 		told->reset[t->number] = true;
 	if (told->begun[t->number] > lowest(told->trained, t->first, t->lanes))

@@ -656,7 +656,7 @@ end_one(struct run *r, size_t i)
 
 /* ---- what happens beside the actors ---- */
 
-/* The lowest step that the trainers have committed is kept, with all behind it. */
+/* The lowest step that the trainers have committed, or read again, is kept, with all behind it. */
 static void
 trim(struct run *r)
 {
@@ -664,6 +664,9 @@ trim(struct run *r)
 
 	for (const struct cluster_request *q = cluster->requests; q != NULL; q = q->next)
 		if (q->kind == CLUSTER_COMMIT) /* it may take the run back */
+			return;
+	for (size_t i = 0; i < WORLD_TRAINERS; i++)
+		if (world_told()->opening[i]) /* by what was committed a moment ago */
 			return;
 	if (r->turns % LOOK_TURNS != 0 || !chance_fault(CHANCE_RETENTION, "m.batches"))
 		return;

@@ -136,7 +136,8 @@ struct world_told {
 	bool standbys;                       /* and as standbys */
 	bool lost[WORLD_TRAINERS];           /* its commits were gone: its checkpoint counts */
 	uint64_t trained[WORLD_LANES_MAX];   /* steps below it were given to a trainer */
-	uint64_t committed[WORLD_LANES_MAX]; /* the broker has confirmed it */
+	uint64_t committed[WORLD_LANES_MAX]; /* confirmed, and not to be read again */
+	bool opening[WORLD_TRAINERS];        /* it looks for where it begins */
 	uint64_t begun[WORLD_TRAINERS];      /* where its last run has begun */
 	bool skipped[WORLD_TRAINERS];        /* it has begun behind what it was given */
 	uint64_t position;          /* the highest that the run has ever had at the broker */
