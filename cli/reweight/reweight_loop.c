@@ -191,7 +191,10 @@ fill_request(
 	return fill_weights(job, last, c, f);
 }
 
-/* An earlier answer to the same id is taken instead of sending the request twice. */
+/*
+ * An earlier answer to the same id is taken instead of sending the request twice. Where no mixer
+ * runs there is no answer to wait for: learning goes on, and the next mixer finds the request.
+ */
 static enum fail_code
 send_and_wait(
     struct request *r, const struct control *c, struct ledger_answer *answer, struct failure *f)
@@ -204,6 +207,8 @@ send_and_wait(
 		return FAIL_NONE;
 	if (request_send(r, c, 1, f) != FAIL_NONE)
 		return f->code;
+	if (request_without_mixer(r))
+		return fail(f, FAIL_TIMEOUT, "request %s is open: no mixer runs", c->id);
 	return request_wait(r, c, 1, answer, REWEIGHT_LOOP_ANSWER_MS, f);
 }
 

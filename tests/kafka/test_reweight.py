@@ -308,3 +308,16 @@ def test_live_waits_for_a_mix_that_has_not_started(fill, configure, riffle, repo
     report([line(i, {"code": (2.0, 0.0, 1), "news": (1.0, 0.0, 1)}) for i in range(last["step_next"])])
     assert learner.wait(60) == 0, learner.stderr.read()
     assert json.loads((tmp_path / "w.json").read_text())["code"] > 0.5
+
+
+def test_live_does_not_wait_for_an_answer_where_no_mixer_runs(mixed, report, riffle, tmp_path):
+    """The request stays, and the next mixer answers it."""
+    report([line(i, s) for i, s in enumerate(synthetic(60, NAMES, 7))])
+    done = riffle("reweight", "-c", mixed, "--method", "doremi", "--live", "--every", 20, "--interval", 0, "--until-step", 60,
+                  "--out", tmp_path / "w.json")
+    assert "-60 is open: no mixer runs" in done.stderr and "no answer to request" not in done.stderr
+    riffle("mix", "-c", mixed, "--until-step", 70)
+    shown = json.loads(riffle("weights", "-c", mixed, "--json").stdout)
+    weights = {d["name"]: d["weight"] for d in shown["domains"]}
+    history, _ = doremi(synthetic(60, NAMES, 7), NAMES)
+    assert weights == pytest.approx({d: 4 * w for d, w in history[-1].items()}, rel=1e-6)
