@@ -148,7 +148,7 @@ def configure_chats(folder, corpus, mix, bootstrap):
 
 # ---- the model ----
 
-def make_model():
+def make_model(seed=1):
     """A decoder-only transformer whose sequences attend within their own document."""
     import torch
     from torch import nn
@@ -188,7 +188,7 @@ def make_model():
             return functional.cross_entropy(
                 logits.flatten(0, 1), item["labels"].flatten(), ignore_index=-100, reduction="none").view_as(ids)
 
-    torch.manual_seed(1)
+    torch.manual_seed(seed)
     return Model()
 
 
