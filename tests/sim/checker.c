@@ -88,18 +88,19 @@ any_destroyed(void)
 }
 
 /*
- * The step that is due first: 0, but where a lane was filled again and the ledger did not have its
- * beginning any more.
+ * The step that is due first: 0, but where a lane was filled again and neither the ledger nor the
+ * other lanes had their beginning any more.
  */
 static uint64_t
 first_due(const struct world *w, uint32_t lane)
 {
 	const struct cluster_partition *p = world_lane(w, lane);
+	const uint64_t *count = cluster->chance.count;
 	uint64_t step;
 
-	if (!any_destroyed() || cluster->chance.count[CHANCE_RECORDS_DELETED] +
-					cluster->chance.count[CHANCE_LEDGER_EMPTY] ==
-				    0)
+	if (!any_destroyed() ||
+	    count[CHANCE_RECORDS_DELETED] + count[CHANCE_LEDGER_EMPTY] + count[CHANCE_RETENTION] ==
+		0)
 		return 0;
 	for (int64_t i = 0; i < p->end; i++)
 		if (p->record[i].fate == CLUSTER_COMMITTED &&
