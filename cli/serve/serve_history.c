@@ -25,6 +25,7 @@
 enum {
 	ASK_MS = 5000,   /* limit of one request to the broker */
 	AGAIN_MS = 2000, /* between attempts where the broker does not answer */
+	COARSE = 62,     /* looks in front of the versions: 64 points */
 	NUMBER_BYTES = 24,
 };
 
@@ -396,11 +397,12 @@ read_all(struct serve_history *h, struct failure *f)
 	const struct config *c = h->config;
 	struct ledger_log *log = NULL;
 	bool any = false, more = true;
-	enum fail_code code = ledger_log_open(&log, c->mix.name, &c->kafka, ASK_MS, f);
+	enum fail_code code = ledger_log_open_for_looks(&log, c->mix.name, &c->kafka, ASK_MS, f);
 
 	if (code == FAIL_NONE)
 		code = read_ends(h, log, &any, f);
-	if (code == FAIL_NONE && any)
+	/* A coarse picture first. */
+	for (int i = 0; code == FAIL_NONE && any && more && i < COARSE && !is_stopped(h); i++)
 		code = look(h, log, &more, f);
 	if (code == FAIL_NONE && any)
 		code = read_versions(h, log, f);

@@ -19,13 +19,25 @@ struct ledger_log {
 	int64_t assigned; /* records below it are not given; -1: nothing is assigned */
 };
 
-enum fail_code
-ledger_log_open(struct ledger_log **out, const char *mix, const struct properties *properties,
-    int timeout_ms, struct failure *f)
+/*
+ * For looks: a fetch of the usual size holds hundreds of records behind the one that is wanted.
+ * Measured on a million records, on two cores with a load of 40: 512 looks took 3.6 s and 1.1 s of
+ * processor time; 43 s and 10 s without this. (With queued.min.messages low, too, librdkafka 2.0.2
+ * waits for a second now and then.)
+ */
+static char fetch_name[] = "fetch.message.max.bytes", fetch_bytes[] = "8192";
+static const struct property for_looks = {fetch_name, fetch_bytes};
+
+static enum fail_code
+open_log(struct ledger_log **out, const char *mix, const struct properties *properties,
+    int timeout_ms, bool looks, struct failure *f)
 {
 	struct ledger_log *l = calloc(1, sizeof(*l));
-	struct kafka_options k = {
-	    .role = KAFKA_READER, .properties = properties, .client = "ledger"};
+	struct kafka_options k = {.role = KAFKA_READER,
+	    .properties = properties,
+	    .client = "ledger",
+	    .tune = &for_looks,
+	    .tune_n = looks};
 	int partitions;
 
 	if (l == NULL)
@@ -49,6 +61,20 @@ ledger_log_open(struct ledger_log **out, const char *mix, const struct propertie
 failed:
 	ledger_log_close(l);
 	return f->code;
+}
+
+enum fail_code
+ledger_log_open(struct ledger_log **out, const char *mix, const struct properties *properties,
+    int timeout_ms, struct failure *f)
+{
+	return open_log(out, mix, properties, timeout_ms, false, f);
+}
+
+enum fail_code
+ledger_log_open_for_looks(struct ledger_log **out, const char *mix,
+    const struct properties *properties, int timeout_ms, struct failure *f)
+{
+	return open_log(out, mix, properties, timeout_ms, true, f);
 }
 
 void

@@ -299,7 +299,7 @@ weight_history_read(struct weight_history *out, const char *mix,
 	out->n = 1;
 	if (most == 1 || last->version <= 1)
 		return FAIL_NONE;
-	if (ledger_log_open(&log, mix, properties, ASK_MS, f) != FAIL_NONE)
+	if (ledger_log_open_for_looks(&log, mix, properties, ASK_MS, f) != FAIL_NONE)
 		return f->code;
 	code = walk(out, log, most, f);
 	ledger_log_close(log);
