@@ -33,7 +33,8 @@ enum {
  *     a partition has at most one load, for librdkafka reads it at one place at a time;
  *     bytes is the sum of b->bytes of all blocks that are not LOADING, bytes_loading that of
  *     b->expected of those that are;
- *     b->uses counts announced draws; a block is evicted only when it is READY and has none.
+ *     b->uses counts announced draws; a block stands in idle[] exactly while it is READY and has
+ *     none, and is evicted only then.
  */
 struct feed_partition {
 	bool loading;
@@ -92,7 +93,11 @@ struct feed {
 	struct feed_block **queue_end;
 	size_t queued_n;
 	uint64_t bytes, bytes_loading;
-	uint64_t tick; /* counts uses, for the eviction */
+	/* Blocks that can be evicted, of domains that are not held and of those that are: the one
+	 * whose last use is longest ago is first. */
+	struct feed_idle {
+		struct feed_block *first, *last;
+	} idle[2];
 	struct feed_block_pool pool;
 };
 
@@ -275,6 +280,41 @@ find_block(struct feed *d, const struct mixer_draw *draw)
 	return b;
 }
 
+static struct feed_idle *
+idle_of(struct feed *d, const struct feed_block *b)
+{
+	return &d->idle[d->domain[b->domain].held];
+}
+
+/* Nobody needs the block any more, from now on. */
+static void
+put_idle(struct feed *d, struct feed_block *b)
+{
+	struct feed_idle *l = idle_of(d, b);
+
+	assert(b->state == FEED_BLOCK_READY);
+	assert(b->uses == 0);
+	assert(!b->idle);
+	b->idle = true;
+	b->idle_before = l->last;
+	b->idle_behind = NULL;
+	*(l->last == NULL ? &l->first : &l->last->idle_behind) = b;
+	l->last = b;
+}
+
+/* Somebody needs it again, or it ends; also where it is not idle. */
+static void
+take_idle(struct feed *d, struct feed_block *b)
+{
+	struct feed_idle *l = idle_of(d, b);
+
+	if (!b->idle)
+		return;
+	b->idle = false;
+	*(b->idle_before == NULL ? &l->first : &b->idle_before->idle_behind) = b->idle_behind;
+	*(b->idle_behind == NULL ? &l->last : &b->idle_behind->idle_before) = b->idle_before;
+}
+
 /* Ends a block that is in no queue and not being loaded. */
 static void
 drop_block(struct feed *d, struct feed_block *b)
@@ -283,6 +323,7 @@ drop_block(struct feed *d, struct feed_block *b)
 
 	assert(b->state != FEED_BLOCK_LOADING);
 	assert(d->bytes >= b->bytes);
+	take_idle(d, b);
 	while (*at != b)
 		at = &(*at)->next_in_bucket;
 	*at = b->next_in_bucket;
@@ -333,6 +374,7 @@ grow(struct feed *d, struct feed_block *b, uint32_t count, struct failure *f)
 	if (!feed_block_grow(b, count))
 		return fail_memory(f);
 	if (b->state == FEED_BLOCK_READY) {
+		take_idle(d, b);
 		b->state = FEED_BLOCK_QUEUED;
 		b->urgent = false;
 		enqueue(d, b);
@@ -387,6 +429,7 @@ feed_want(struct feed *d, const struct mixer_draw *draw, struct failure *f)
 	count = wanted_of(draw, b->first, b->span);
 	if (count > b->count && grow(d, b, count, f) != FAIL_NONE)
 		return f->code;
+	take_idle(d, b);
 	b->uses++;
 	return FAIL_NONE;
 }
@@ -420,8 +463,11 @@ feed_forget(struct feed *d)
 			drop_block(d, b);
 	}
 	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct feed_block *b = d->bucket[i]; b != NULL; b = b->next_in_bucket)
+		for (struct feed_block *b = d->bucket[i]; b != NULL; b = b->next_in_bucket) {
 			b->uses = 0;
+			if (b->state == FEED_BLOCK_READY && !b->idle)
+				put_idle(d, b);
+		}
 }
 
 void
@@ -461,14 +507,16 @@ feed_release(struct feed *d, const struct mixer_draw *draw)
 	assert(b->uses > 0);
 	b->uses--;
 	b->released++;
-	b->last_use = d->tick++;
+	if (b->uses > 0 || b->state != FEED_BLOCK_READY)
+		return;
 	/*
 	 * Every sequence of a whole block was drawn: this epoch does not come back to it. A shorter
 	 * one may yet grow, and is left to the eviction.
 	 */
-	if (b->uses == 0 && b->released >= b->span && b->state == FEED_BLOCK_READY &&
-	    !d->domain[b->domain].held)
+	if (b->released >= b->span && !d->domain[b->domain].held)
 		drop_block(d, b);
+	else
+		put_idle(d, b);
 }
 
 size_t
@@ -492,24 +540,6 @@ feed_over(const struct feed *d)
 /* ---- loading ---- */
 
 /*
- * The loaded block whose last use is longest ago and that no announced draw needs; of a domain that
- * is held only where `held`.
- */
-static struct feed_block *
-evictable(const struct feed *d, bool held)
-{
-	struct feed_block *oldest = NULL;
-
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct feed_block *b = d->bucket[i]; b != NULL; b = b->next_in_bucket)
-			if (b->state == FEED_BLOCK_READY && b->uses == 0 &&
-			    d->domain[b->domain].held == held &&
-			    (oldest == NULL || b->last_use < oldest->last_use))
-				oldest = b;
-	return oldest;
-}
-
-/*
  * Evicts until `more` bytes fit into the budget, of domains that are held only where it is urgent.
  * False: all that is left is needed.
  */
@@ -517,10 +547,10 @@ static bool
 make_room(struct feed *d, uint64_t more, bool urgent)
 {
 	while (d->bytes + d->bytes_loading + more > d->o.memory_bytes) {
-		struct feed_block *b = evictable(d, false);
+		struct feed_block *b = d->idle[false].first;
 
 		if (b == NULL && urgent)
-			b = evictable(d, true);
+			b = d->idle[true].first;
 		if (b == NULL)
 			return false;
 		drop_block(d, b);
@@ -608,7 +638,8 @@ end_load(struct feed *d, struct feed_load *l)
 	rd_kafka_consume_stop(d->domain[b->domain].topic, (int32_t)b->partition);
 	partition_of(d, b->domain, b->partition)->loading = false;
 	b->state = FEED_BLOCK_READY;
-	b->last_use = d->tick++;
+	if (b->uses == 0)
+		put_idle(d, b);
 	d->bytes_loading -= b->expected;
 	d->bytes += b->bytes;
 	d->loads_n--;

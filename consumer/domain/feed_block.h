@@ -79,8 +79,9 @@ struct feed_block {
 	bool urgent;
 	uint64_t uses;     /* announced draws that are not released */
 	uint64_t released; /* draws */
-	uint64_t last_use; /* tick of the last release, or of the end of the load */
-	uint64_t expected; /* bytes, while it is loading */
+	bool idle;         /* nobody needs it: it is in a list of those that can be evicted, */
+	struct feed_block *idle_before, *idle_behind; /* between these */
+	uint64_t expected;                            /* bytes, while it is loading */
 };
 
 void feed_block_pool_close(struct feed_block_pool *pool);

@@ -40,7 +40,8 @@ open_writer(const struct stop *stop)
 	struct writer *w;
 
 	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
-	assert_int_equal(writer_open(&w, &properties, 1 << 20, "c.rejects", stop, NULL, &f), FAIL_NONE);
+	assert_int_equal(
+	    writer_open(&w, &properties, 1 << 20, "c.rejects", stop, NULL, &f), FAIL_NONE);
 	return w;
 }
 
