@@ -9,6 +9,7 @@
  *     ledger_log      finds and reads records of the ledger
  *     weight_history  the versions of the weights, newest first
  *     mix_history     a mix over its steps, in memory that has a limit
+ *     step_round      which round of the mix a step is of
  *     run_position    where a run stands, by its group's commits
  *     batch_topic     whether the batch topic can be the one that the ledger speaks of
  *

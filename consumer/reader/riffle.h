@@ -315,6 +315,21 @@ struct riffle_rounds {
 RIFFLE_API int riffle_find_rounds(
     const struct riffle_options *options, struct riffle_rounds *out, struct riffle_error *e);
 
+/* Where a step stands in the rounds of its mix: they are counted in draws, from step 0 on. */
+struct riffle_round {
+	uint64_t size;  /* draws of a round; 0: the mix has none */
+	uint64_t round; /* that the step's first sequence is of, from 0 */
+	uint64_t draws; /* of that round, before the step */
+};
+
+/*
+ * That of a step that is published. Of the step that riffle_next() gave last: the first call asks
+ * the ledger, and those of the steps that follow ask nothing, however global_batch changes. Others
+ * are asked for each.
+ */
+RIFFLE_API int riffle_get_round(
+    struct riffle *r, uint64_t step, struct riffle_round *out, struct riffle_error *e);
+
 /* ---- what was trained ---- */
 
 /*

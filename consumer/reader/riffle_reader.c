@@ -32,6 +32,7 @@
 #include "consumer/feedback/reporter.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/ledger/run_position.h"
+#include "consumer/ledger/step_round.h"
 #include "consumer/reader/commit_pace.h"
 #include "consumer/reader/committer.h"
 #include "consumer/reader/prefetch.h"
@@ -68,6 +69,8 @@ struct riffle {
 	struct commit_pace pace; /* its position is the step that is given next */
 	int64_t *offset_next;    /* [lanes]: where that step, or what lies below it, begins */
 	struct reader_metrics metrics;
+	bool round_known; /* `round` is that of the step given last */
+	struct step_round round;
 };
 
 /* ---- opening ---- */
@@ -553,6 +556,8 @@ lend(struct riffle *r)
 	r->given = slot;
 	r->next = NULL;
 	commit_pace_given(&r->pace, slot->lead);
+	if (r->round_known)
+		step_round_pass(&r->round, r->info.global_batch);
 	r->info.global_batch = slot->global_batch;
 	r->info.lead = slot->lead;
 	for (uint32_t i = 0; i < slot->lanes; i++)
@@ -714,6 +719,29 @@ riffle_find_rounds(
 	return code;
 }
 
+int
+riffle_get_round(struct riffle *r, uint64_t step, struct riffle_round *out, struct riffle_error *e)
+{
+	bool given = r->given != NULL && r->given->step.step == step;
+	struct step_round found;
+	struct failure f;
+
+	*out = (struct riffle_round){0};
+	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
+		return RIFFLE_ERROR_USAGE;
+	if (given && r->round_known)
+		found = r->round;
+	else if (step_round_find(&found, r->reader.mix, &r->properties, r->timeout_ms, step, &f) !=
+		 FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	if (given) {
+		r->round = found;
+		r->round_known = true;
+	}
+	*out = (struct riffle_round){found.size, found.round, found.draws};
+	return RIFFLE_OK;
+}
+
 /* Where the ledger has a record, what it says. Asks once a second at most. */
 static enum fail_code
 ask_ledger(struct riffle *r, struct failure *f)
@@ -775,6 +803,7 @@ riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 	if (r->next != NULL)
 		step_pool_put(r->next);
 	r->next = NULL;
+	r->round_known = false;
 	if (reader_seek(&r->reader, step, &f) == FAIL_NONE) {
 		commit_pace_move(&r->pace, step);
 		reader_offsets(&r->reader, r->offset_next);

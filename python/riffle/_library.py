@@ -66,6 +66,10 @@ class RoundsOfMix(Structure):
     _fields_ = [("draws", c_uint64), ("steps", c_uint64), ("global_batch", c_uint32), ("lanes", c_uint32)]
 
 
+class RoundOfStep(Structure):
+    _fields_ = [("size", c_uint64), ("round", c_uint64), ("draws", c_uint64)]
+
+
 class PlaceOfReader(Structure):
     _fields_ = [("step", c_uint64), ("lead", c_uint64), ("lanes", c_size_t), ("offset_next", c_void_p)]
 
@@ -119,6 +123,7 @@ _FUNCTIONS = {
     "riffle_progress_flush": (c_int, [c_void_p, c_int, _E]),
     "riffle_progress_committed": (c_uint64, [c_void_p]),
     "riffle_find_committed": (c_int, [POINTER(Options), POINTER(c_uint64), _E]),
+    "riffle_get_round": (c_int, [c_void_p, c_uint64, POINTER(RoundOfStep), _E]),
     "riffle_find_rounds": (c_int, [POINTER(Options), POINTER(RoundsOfMix), _E]),
     "riffle_step_targets": (None, [_S, c_uint32, POINTER(Targets)]),
     "riffle_validation_open": (c_int, [POINTER(c_void_p), POINTER(ValidationOptions), _E]),

@@ -114,6 +114,19 @@ def end_reader(busy: threading.Lock, measured: threading.Lock, handle: int) -> N
             busy.release()
 
 
+def _round_of(reader: "Reader") -> Callable[[int], Optional[int]]:
+    """What a step asks, which does not keep the reader open."""
+    ref = weakref.ref(reader)
+
+    def find(step: int) -> Optional[int]:
+        reader = ref()
+        if reader is None:
+            raise UsageError("this reader is closed")
+        return reader._find_round(step)
+
+    return find
+
+
 class Reader:
     """Reads the lanes of one rank of a mix, whole steps in order, each the previous one plus 1.
 
@@ -155,6 +168,8 @@ class Reader:
         self._names: Dict[int, str] = {}
         self._busy, self._measured = threading.Lock(), threading.Lock()
         self._step = _StepPointer()
+        self._round, self._with_rounds, self._without_rounds = c.RoundOfStep(), False, False
+        self._round_of = _round_of(self)
         self._training = Training(Places(np.zeros(WORDS, np.int64)), lambda: Progress(
             mix, bootstrap, rank, world, run=run, properties=properties, open_timeout=open_timeout, uneven=uneven))
         self._told = self._training.places  # of what was trained
@@ -241,7 +256,24 @@ class Reader:
             tokens = tokens.reshape(-1)[:raw.sequences * raw.tokens_each].reshape(raw.sequences, raw.tokens_each)
         self._step = _StepPointer()
         self._training.places.put(place_of(self._open()))
-        return Step(pointer, self.dtype, self._names, tokens)
+        step = Step(pointer, self.dtype, self._names, tokens, self._round_of)
+        if self._with_rounds and c.lib.riffle_get_round(
+                self._open(), step.step, ctypes.byref(self._round), ctypes.byref(self._error)) == c.OK:
+            step._round = self._round.round  # now it costs nothing, and at a later step a request
+        return step
+
+    def _find_round(self, step: int) -> Optional[int]:
+        if self._without_rounds:
+            return None
+        handle, found = self._open(), c.RoundOfStep()
+
+        def call() -> int:
+            with self._busy:
+                return c.lib.riffle_get_round(handle, step, ctypes.byref(found), ctypes.byref(self._error))
+
+        self._check(uninterrupted(call, lambda: None))
+        self._with_rounds, self._without_rounds = found.size > 0, found.size == 0
+        return found.round if found.size > 0 else None
 
     def seek(self, step: int) -> None:
         """The next step will be `step`. ExpiredError where it is not retained; the reader then stays where it was."""

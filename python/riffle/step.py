@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Step:
     """
 
     __slots__ = ("step", "tokens", "lr_scale", "phase", "version", "_held", "_sequences", "_domains", "_names",
-                 "_token_bytes")
+                 "_token_bytes", "_round")
 
     step: int  #: number of the step, from 0
     tokens: np.ndarray  #: [n, S + 1] of the reader's dtype
@@ -89,7 +89,7 @@ class Step:
     version: int  #: of the weights in force
 
     def __init__(self, pointer: "ctypes._Pointer", dtype: np.dtype, names: Dict[int, str],
-                 tokens: Optional[np.ndarray] = None):
+                 tokens: Optional[np.ndarray] = None, round_of: Optional[Callable[[int], Optional[int]]] = None):
         raw = pointer.contents  # the caller waits: as little as can be is done here
         self._held = held = _Held(pointer)
         self.step, self.lr_scale, self.version = raw.step, raw.lr_scale, raw.version
@@ -101,6 +101,7 @@ class Step:
             tokens = np.ndarray((n, each), dtype, memory)
         self.tokens = tokens
         self._token_bytes = dtype.itemsize
+        self._round: Union[None, int, Callable[[int], Optional[int]]] = round_of
         self._sequences: Optional[np.ndarray] = None
         self._domains: Optional[List[str]] = None
         self._names = names
@@ -153,6 +154,14 @@ class Step:
         for name, epoch in zip(self.domains, self.epoch.tolist()):
             found[name] = max(found.get(name, 0), epoch)
         return found
+
+    @property
+    def round(self) -> Optional[int]:
+        """The round of the mix (mix.epoch_size) that the step's first sequence is of, from 0; None where it has none. The
+        first that is read asks the ledger, so that the reader must be open then; those of the steps that follow do not."""
+        if callable(self._round):
+            self._round = self._round(self.step)
+        return self._round
 
     @property
     def used(self) -> np.ndarray:

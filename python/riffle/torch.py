@@ -25,7 +25,7 @@ __all__ = ["Dataset", "RoundDataset", "ValidationDataset", "batch_of"]
 TENSORS = ("input_ids", "labels", "position_ids", "document_ids", "domain_index")
 _OTHERS = ("domains", "step", "lr_scale", "phase")
 _PACKED = ("cu_seqlens", "max_seqlen")
-_WANTED = ("attention_mask", "used", "epoch", "keep")  # only where `fields` names them
+_WANTED = ("attention_mask", "used", "epoch", "keep", "round")  # only where `fields` names them
 _PLACE_S = 1.0  # for the first step, before the place where reading begins is committed
 _STALL_S = 5.0  # for a step, before it is said that training holds it up
 _UNTRAINED = 16  # steps that are given, before it is said that trained() was not called
@@ -62,7 +62,8 @@ def batch_of(step: Step, first: int = 0, end: Optional[int] = None, *, mask_boun
     domains: list of n names; step: int; lr_scale: float; phase: str. With cu_seqlens also cu_seqlens: int32 [k + 1]
     over the flattened n * S tokens, and max_seqlen: int. `fields`: names of those that are wanted, or "tensors": the
     tensors alone. Only by name: attention_mask: int64 [n, S], 0 in the padding; used: int64 [n], tokens of S + 1 before
-    the padding; epoch: int64 [n]; keep: list of n lists, what is kept of each stretch of a document, parsed.
+    the padding; epoch: int64 [n]; round: int, of the mix (None: it has none); keep: list of n lists, what is kept of
+    each stretch of a document, parsed.
 
     padding_side "left" moves the padding of each sequence in front of its tokens, as sampling from prompts needs it.
     """
@@ -108,6 +109,7 @@ _FIELDS: Dict[str, Callable[[_Ready, slice], Any]] = {
     "attention_mask": lambda r, s: torch.from_numpy(r.mask()[s]),
     "used": lambda r, s: torch.from_numpy(r.step.used[s].astype(np.int64)),
     "epoch": lambda r, s: torch.from_numpy(r.step.epoch[s].astype(np.int64)),
+    "round": lambda r, s: r.step.round,
     "keep": lambda r, s: [[span.kept() for span in r.step.spans(i)] for i in range(s.start, s.stop)],
 }
 

@@ -1,6 +1,7 @@
 """riffle.torch on a real broker: items, checkpoints, workers, world sizes, torch.distributed."""
 
 import collections
+import itertools
 import json
 import os
 import socket
@@ -233,6 +234,15 @@ def test_ranks_of_torch_distributed_begin_at_the_commit_that_rank_0_has_read(mix
         assert process.returncode == 0, stderr
     for rank in range(2):
         assert json.loads((tmp_path / str(rank)).read_text()) == [rank, 2, [5, 6]]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_item_says_the_round_of_its_step_where_it_is_asked(fill, configure, riffle, unique, riffle_torch, bootstrap, workers):
+    fill("a", "b", sequences=100)
+    riffle("mix", "-c", configure({"a": 0.75, "b": 0.25}, epoch_size=40), "--until-step", 10)
+    dataset = riffle_torch.Dataset(f"{unique}-mix", bootstrap, step=0, timeout=60, fields=["step", "round"])
+    items = itertools.islice(DataLoader(dataset, batch_size=None, num_workers=workers), 10)
+    assert [item["round"] for item in items] == [16 * step // 40 for step in range(10)]
 
 
 @pytest.mark.parametrize("workers", [0, 1])
