@@ -106,11 +106,15 @@ print_rates(const struct status *st, FILE *to)
 	fprintf(to, "written  %s ago\n", clock_span(span, st->now_ms - st->ledger_time_ms));
 }
 
-/* "active 10.0.0.7; standby 10.0.0.8, 10.0.0.9": the active ones come first in st->mixer. */
+/*
+ * "active 10.0.0.7; standby 10.0.0.8, 10.0.0.9": the active ones come first in st->mixer. Of several
+ * at most one works: the group keeps those that could not leave until their sessions are over.
+ */
 static void
 print_mixers(const struct status *st, FILE *to)
 {
 	const char *before[] = {"active ", "standby "};
+	bool several = st->mixers_n > 1 && !st->mixer[1].standby;
 
 	assert(st->mixers_n <= STATUS_MIXERS);
 	if (!st->mixers_known || st->state == STATUS_ENDED)
@@ -126,7 +130,10 @@ print_mixers(const struct status *st, FILE *to)
 			    : ", ",
 		    first ? before[standby] : "", st->mixer[i].host);
 	}
-	fprintf(to, "\n");
+	fprintf(to, "%s\n",
+	    several ? " (one works at most: those that died, or were refused after one died, are "
+		      "listed for up to 10 s)"
+		    : "");
 }
 
 /* A line a run; the column LOSS below is of the first one, the JSON has those of all. */

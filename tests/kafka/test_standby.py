@@ -1,8 +1,10 @@
 """riffle mix --standby on the real broker: who takes over, when, and that nothing is lost or twice."""
 
 import json
+import os
 import re
 import signal
+import subprocess
 import threading
 import time
 
@@ -225,6 +227,18 @@ def test_a_standby_that_could_not_take_over_is_refused_at_once(pair, configure, 
     assert first.process.poll() is None
     first.signal(signal.SIGTERM)
     first.ends(0)
+
+
+def test_of_several_active_members_status_says_that_one_works_at_most(pair, riffle, tools, bootstrap, unique):
+    """So mixers look that could not leave: killed ones, and those that were refused right behind."""
+    hit, _ = pair
+    words = [tools / "broker", "member", f"{unique}-hit.election", f"{unique}-hit.control", "mix-active"]
+    members = [subprocess.Popen(words, stdin=subprocess.PIPE, env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}) for _ in range(2)]
+    wait_until(lambda: re.search(r"^mixers   active 127.0.0.1, 127.0.0.1 \(one works at most: those that died, or were refused "
+                                 r"after one died, are listed for up to 10 s\)$", riffle("status", "-c", hit).stdout, re.M),
+               "two members that no standby is")
+    for member in members:
+        member.communicate(timeout=60)
 
 
 def test_a_standby_that_waits_ends_with_sigterm(pair, mixer):

@@ -10,12 +10,14 @@
  *     RIFFLE_BOOTSTRAP=localhost:9092 broker describe TOPIC
  *     RIFFLE_BOOTSTRAP=localhost:9092 broker forget GROUP
  *     RIFFLE_BOOTSTRAP=localhost:9092 broker widen TOPIC PARTITIONS
+ *     RIFFLE_BOOTSTRAP=localhost:9092 broker member GROUP TOPIC CLIENT
  *
  * last prints "OFFSET VALUE" or "none"; watermarks "LOW HIGH" and group "OFFSET TEXT" ("-1 -" where
  * there is none) for each partition from 0; describe the number of partitions, then every setting
- * as "NAME=VALUE". How many milliseconds it took goes to stderr.
+ * as "NAME=VALUE"; member is one until its standard input ends. How many milliseconds it took goes to stderr.
  */
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,7 @@
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
 
-enum { WAIT_MS = 20000, PARTITIONS_MAX = 1024 };
+enum { WAIT_MS = 20000, POLL_MS = 100, PARTITIONS_MAX = 1024 };
 
 static struct failure f;
 
@@ -247,8 +249,30 @@ widen(rd_kafka_t *rk, const char *topic, size_t partitions)
 }
 
 static enum fail_code
+join(rd_kafka_t *rk, const char *topic)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	struct pollfd in = {.fd = 0, .events = POLLIN};
+	rd_kafka_resp_err_t err;
+
+	rd_kafka_topic_partition_list_add(list, topic, RD_KAFKA_PARTITION_UA);
+	err = rd_kafka_subscribe(rk, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && poll(&in, 1, POLL_MS) == 0) {
+		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, 0);
+
+		if (m != NULL)
+			rd_kafka_message_destroy(m);
+	}
+	return err == RD_KAFKA_RESP_ERR_NO_ERROR ? FAIL_NONE
+						 : kafka_fail_code(&f, err, NULL, topic);
+}
+
+static enum fail_code
 ask(rd_kafka_t *rk, int argc, char **argv)
 {
+	if (strcmp(argv[1], "member") == 0 && argc == 5)
+		return join(rk, argv[3]);
 	if (strcmp(argv[1], "last") == 0 && argc == 4)
 		return ask_last(rk, argv[2], (int)count(argv[3]));
 	if (strcmp(argv[1], "watermarks") == 0 && argc == 4)
@@ -281,6 +305,10 @@ main(int argc, char **argv)
 	if (argc > 2 && (strcmp(argv[1], "commit") == 0 || strcmp(argv[1], "group") == 0)) {
 		o.group = argv[2];
 		o.asks_only = strcmp(argv[1], "group") == 0;
+	}
+	if (argc == 5 && strcmp(argv[1], "member") == 0) {
+		o.group = argv[2];
+		o.client = argv[4];
 	}
 	code = argc < 2 ? fail(&f, FAIL_USAGE, "ask what?") : kafka_open(&rk, &o, &f);
 	if (code == FAIL_NONE)
