@@ -533,6 +533,35 @@ failed:
 	return f->code;
 }
 
+/* Gives *end (free): of each partition of the batch topic, as this handle sees it. */
+static enum fail_code
+ask_ends(struct attach *a, rd_kafka_t *rk, int64_t **end, struct failure *f)
+{
+	size_t n = a->config->mix.partitions;
+	int32_t *partition = calloc(n, sizeof(*partition));
+	int64_t *low = calloc(n, sizeof(*low));
+	char topic[TOPIC_MAX_BYTES + 1];
+	enum fail_code code = FAIL_NONE;
+
+	*end = calloc(n, sizeof(**end));
+	names_topic(topic, a->config->mix.name, "batches");
+	if (partition == NULL || low == NULL || *end == NULL)
+		code = fail_memory(f);
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		partition[i] = (int32_t)i;
+	if (code == FAIL_NONE)
+		code = kafka_watermarks_many(rk, topic, partition, n, low, *end, ASK_TIMEOUT_MS, f);
+	free(partition);
+	free(low);
+	return code;
+}
+
+enum fail_code
+attach_ends(struct attach *a, int64_t **end, struct failure *f)
+{
+	return ask_ends(a, a->reader, end, f);
+}
+
 /*
  * Each START is committed before any batch: batches without a ledger had one that was deleted. Also
  * those that no reader sees: they may have lost their marker, and ours would end them.
@@ -544,34 +573,23 @@ check_no_batches(struct attach *a, struct failure *f)
 	    .properties = &a->config->kafka,
 	    .client = "mix-new",
 	    .uncommitted = true};
+	const char *mix = a->config->mix.name;
 	rd_kafka_t *rk = NULL;
-	size_t n = a->config->mix.partitions;
-	int32_t *partition = calloc(n, sizeof(*partition));
-	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
-	char topic[TOPIC_MAX_BYTES + 1];
-	enum fail_code code = FAIL_NONE;
+	int64_t *end = NULL;
+	enum fail_code code = kafka_open(&rk, &k, f);
 
-	names_topic(topic, a->config->mix.name, "batches");
-	if (partition == NULL || low == NULL || high == NULL)
-		code = fail_memory(f);
-	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
-		partition[i] = (int32_t)i;
 	if (code == FAIL_NONE)
-		code = kafka_open(&rk, &k, f);
-	if (code == FAIL_NONE)
-		code = kafka_watermarks_many(rk, topic, partition, n, low, high, ASK_TIMEOUT_MS, f);
+		code = ask_ends(a, rk, &end, f);
 	kafka_close(rk);
-	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
-		if (high[i] > 0)
+	for (size_t i = 0; code == FAIL_NONE && i < a->config->mix.partitions; i++)
+		if (end[i] > 0)
 			code = fail(f, FAIL_DATA,
-			    "topic %s is empty and topic %s is not: the ledger was deleted, and "
-			    "steps would come a second time; start a mix of another name, or "
-			    "delete this one and begin it anew: `riffle topics -c %s --delete "
-			    "--mix --create`",
-			    a->ledger_topic, topic, a->config->path);
-	free(partition);
-	free(low);
-	free(high);
+			    "topic %s is empty and topic %s.batches is not: the ledger was "
+			    "deleted, and steps would come a second time; start a mix of another "
+			    "name, or delete this one and begin it anew: `riffle topics -c %s "
+			    "--delete --mix --create`",
+			    a->ledger_topic, mix, a->config->path);
+	free(end);
 	return code;
 }
 

@@ -121,6 +121,9 @@ enum fail_code attach_look(struct attach *a, struct ledger *last, bool *found, s
 enum fail_code attach_compare(struct attach *a, const struct ledger *last, struct lane_end **out,
     uint32_t *lanes, struct failure *f);
 
+/* Gives *end (free), also with a failure: of each partition of the batch topic, as readers see it. */
+enum fail_code attach_ends(struct attach *a, int64_t **end, struct failure *f);
+
 /*
  * Gives *out, the mixer in the state of *last, or a new one where nothing was found; it may be set
  * on failure, too. *over: the record is an END, and the mix has nothing more to do. Adds to the

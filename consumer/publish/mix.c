@@ -67,7 +67,9 @@ struct mix {
 	int64_t blocked_ms;    /* since when the lead is used up; 0: it is not */
 	int64_t dry_ms;        /* since when a live domain is dry and waited for; 0: none is */
 	int64_t warned_ms;     /* of either wait */
-	int64_t looked_ms;     /* in either wait: last look for another mixer */
+	int64_t looked_ms;     /* in either wait: last look for another mixer, */
+	int64_t ends_ms;       /* and at the ends of the lanes; */
+	bool ends_back;        /* one lay before what was written there */
 	int64_t drew_ms;       /* the last step, or the last look at what was drawn before it */
 	int64_t failing_ms;    /* since when failures follow each other without progress; 0: none */
 	int64_t began_ms;      /* the first step; 0: none yet */
@@ -733,7 +735,8 @@ attach(struct mix *m, struct failure *f)
 	    output_commit(&m->output, mixer_of(m), LEDGER_START, f) != FAIL_NONE)
 		return f->code;
 	attach_started(&m->attach);
-	m->drew_ms = clock_ms();
+	m->drew_ms = m->ends_ms = clock_ms();
+	m->ends_back = false;
 	election_attached(&m->election, m->drew_ms);
 	log_info("mix: mix=%s step=%" PRIu64 " version=%" PRIu64 " mixer=%016" PRIx64,
 	    m->config->mix.name, step, mixer_version(mixer_of(m)), m->attach.claim.mixer);
@@ -764,6 +767,32 @@ check_lead(struct mix *m, bool *blocked, struct failure *f)
 }
 
 /*
+ * A mixer that writes hears where its records were delivered. One that waits would not learn that
+ * lanes have lost their ends, or that their topic was recreated; and as the trainers' commits went
+ * with the topic, nothing would ever end its wait. Once is no proof: a new leader believes in an
+ * earlier end at first. What it is, attaching again finds out.
+ */
+static enum fail_code
+look_at_ends(struct mix *m, int64_t now, struct failure *f)
+{
+	bool before = m->ends_back;
+	enum fail_code code;
+	int64_t *end;
+
+	if (now - m->ends_ms < LOG_MS)
+		return FAIL_NONE;
+	m->ends_ms = now;
+	code = attach_ends(&m->attach, &end, f);
+	if (code == FAIL_NONE) {
+		code = output_check_ends(&m->output, end, f);
+		m->ends_back = code != FAIL_NONE;
+		code = before ? code : FAIL_NONE;
+	}
+	free(end);
+	return code;
+}
+
+/*
  * A mixer that writes learns from its handle that another has taken over. One that waits writes
  * nothing, and may keep its place in the election: it looks into the ledger. (Another that ended
  * the mix moves no trainer any more, so that nothing else would tell this one.)
@@ -776,7 +805,9 @@ look_while_waiting(struct mix *m, struct failure *f)
 	if (now - m->looked_ms < LOOK_MS)
 		return FAIL_NONE;
 	m->looked_ms = now;
-	return attach_still_ours(&m->attach, f);
+	if (attach_still_ours(&m->attach, f) != FAIL_NONE)
+		return f->code;
+	return look_at_ends(m, now, f);
 }
 
 /*

@@ -66,6 +66,13 @@ output_expect_ledger(struct output *o, int64_t offset_next)
 	transactions_expect_ledger(o->transactions, offset_next);
 }
 
+enum fail_code
+output_check_ends(const struct output *o, const int64_t *end, struct failure *f)
+{
+	assert(o->transactions != NULL);
+	return transactions_check_ends(o->transactions, end, f);
+}
+
 void
 output_resume(struct output *o, struct last_drawn *l)
 {

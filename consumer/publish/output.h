@@ -84,6 +84,8 @@ enum fail_code output_open(struct output *o, struct failure *f);
 void output_expect(struct output *o, uint32_t lane, int64_t offset_next);
 /* The same of the ledger. */
 void output_expect_ledger(struct output *o, int64_t offset_next);
+/* transactions_check_ends(); open, and no transaction is. */
+enum fail_code output_check_ends(const struct output *o, const int64_t *end, struct failure *f);
 
 /* What was drawn of each domain before the next step, as the ledger has it. Takes what *l owns. */
 void output_resume(struct output *o, struct last_drawn *l);

@@ -335,6 +335,22 @@ transactions_expect_ledger(struct transactions *t, int64_t offset_next)
 }
 
 enum fail_code
+transactions_check_ends(const struct transactions *t, const int64_t *end, struct failure *f)
+{
+	assert(!t->open);
+	for (uint32_t i = 0; i < t->map.partitions; i++)
+		if (end[i] < t->offset_next[i])
+			return fail(f, FAIL_BROKER,
+			    "topic %s, %s %" PRIu32 ": it ends at offset %" PRId64
+			    ", and ended at %" PRId64
+			    " before: it has lost its end, or the topic was recreated",
+			    rd_kafka_topic_name(t->batches),
+			    lane_map_shared(&t->map) ? "partition" : "lane", i, end[i],
+			    t->offset_next[i]);
+	return FAIL_NONE;
+}
+
+enum fail_code
 transactions_begin(struct transactions *t, struct failure *f)
 {
 	rd_kafka_error_t *error;

@@ -153,6 +153,12 @@ enum fail_code transactions_begin(struct transactions *t, struct failure *f);
 void transactions_expect(struct transactions *t, uint32_t lane, int64_t offset_next);
 /* The same of the ledger. */
 void transactions_expect_ledger(struct transactions *t, int64_t offset_next);
+/*
+ * end[map.partitions] are the ends of the batch topic's partitions, while no transaction is open.
+ * FAIL_BROKER: one lies before what was delivered there, or expected.
+ */
+enum fail_code transactions_check_ends(
+    const struct transactions *t, const int64_t *end, struct failure *f);
 
 /*
  * Takes `bytes` (malloc), also on failure; copies the header, where it is not NULL. Waits where the
