@@ -95,7 +95,7 @@ run_commit_set(struct run_commit *r, struct failure *f)
 {
 	char metadata[RUN_POSITION_TEXT_MAX];
 
-	run_position_format(metadata, r->step);
+	run_position_format(metadata, r->step, NULL);
 	if (lanes_commit_begin(r->lanes, r->offset_next, metadata, f) != FAIL_NONE)
 		return f->code;
 	return lanes_commit_end(r->lanes, ASK_MS, f);

@@ -724,16 +724,41 @@ lanes_committed(
 	    l->rk, l->positions, l->map.lanes, offset_next, metadata, timeout_ms, f);
 }
 
-/* Gives the rank's lanes as they are committed, each with its offset; NULL: no memory. */
+/*
+ * Gives the rank's lanes as they are committed, each with its offset (NULL: none is set); NULL: no
+ * memory.
+ */
 static rd_kafka_topic_partition_list_t *
 positions_of(const struct lanes *l, const int64_t *offset_next)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)l->count);
 
-	for (uint32_t i = 0; list != NULL && i < l->count; i++)
-		rd_kafka_topic_partition_list_add(list, l->positions, (int32_t)(l->first + i))
-		    ->offset = offset_next[i];
+	for (uint32_t i = 0; list != NULL && i < l->count; i++) {
+		rd_kafka_topic_partition_t *p =
+		    rd_kafka_topic_partition_list_add(list, l->positions, (int32_t)(l->first + i));
+
+		if (offset_next != NULL)
+			p->offset = offset_next[i];
+	}
 	return list;
+}
+
+enum fail_code
+lanes_committed_mine(struct lanes *l, char **metadata, int timeout_ms, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list = positions_of(l, NULL);
+	enum fail_code code;
+
+	if (list == NULL)
+		return fail_memory(f);
+	code = kafka_commits(l->rk, list, timeout_ms, f);
+	for (uint32_t i = 0; i < l->count; i++) {
+		metadata[i] = list->elems[i].metadata;
+		list->elems[i].metadata = NULL; /* the caller owns it from here on */
+		list->elems[i].metadata_size = 0;
+	}
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
 }
 
 static enum fail_code

@@ -166,6 +166,13 @@ enum fail_code lanes_committed(
     struct lanes *l, int64_t *offset_next, char **metadata, int timeout_ms, struct failure *f);
 
 /*
+ * The texts alone, of this rank's lanes: fills metadata[count] in the same way. May be called by
+ * another thread than the rest.
+ */
+enum fail_code lanes_committed_mine(
+    struct lanes *l, char **metadata, int timeout_ms, struct failure *f);
+
+/*
  * Gives a copy (free) of the last record of a topic with one partition; NULL: there is none.
  * *emptied: there were some, and they were deleted. Only while nothing is assigned.
  */

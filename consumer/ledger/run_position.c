@@ -11,27 +11,40 @@
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
 
-static const char prefix[] = "step=";
+static const char prefix[] = "step=", by[] = " by=";
 enum { SHOWN_MAX = 64 }; /* bytes of strange metadata that a message quotes */
 
 /* ---- pure ---- */
 
-void
-run_position_format(char out[static RUN_POSITION_TEXT_MAX], uint64_t step)
+/* At most `n` bytes, all printable and none a space. */
+static bool
+is_owner(const char *text, size_t n)
 {
-	assert(step < LIMIT_STEP);
-	snprintf(out, RUN_POSITION_TEXT_MAX, "%s%" PRIu64, prefix, step);
+	size_t i = 0;
+
+	while (text[i] > ' ' && text[i] <= '~')
+		i++;
+	return text[i] == '\0' && i > 0 && i <= n;
 }
 
-/* False: not a plain decimal number below the limit. */
+void
+run_position_format(char out[static RUN_POSITION_TEXT_MAX], uint64_t step, const char *owner)
+{
+	assert(step < LIMIT_STEP);
+	assert(owner == NULL || is_owner(owner, RUN_POSITION_OWNER_MAX - 1));
+	snprintf(out, RUN_POSITION_TEXT_MAX, "%s%" PRIu64 "%s%s", prefix, step,
+	    owner == NULL ? "" : by, owner == NULL ? "" : owner);
+}
+
+/* Of n bytes. False: not a plain decimal number below the limit. */
 static bool
-parse_number(uint64_t *out, const char *text)
+parse_number(uint64_t *out, const char *text, size_t n)
 {
 	uint64_t value = 0;
 
-	if (*text == '\0' || (text[0] == '0' && text[1] != '\0'))
+	if (n == 0 || (text[0] == '0' && n > 1))
 		return false;
-	for (; *text != '\0'; text++) {
+	for (; n > 0; n--, text++) {
 		if (*text < '0' || *text > '9')
 			return false;
 		if (value >= LIMIT_STEP / 10 + 1)
@@ -44,15 +57,37 @@ parse_number(uint64_t *out, const char *text)
 	return true;
 }
 
-enum fail_code
-run_position_parse(uint64_t *step, const char *text, struct failure *f)
+/* The owner, "" where nothing stands behind the step; NULL: it is neither. */
+static const char *
+owner_in(const char *text)
 {
-	size_t skip = sizeof(prefix) - 1;
+	size_t skip = sizeof(by) - 1;
+
+	if (*text == '\0')
+		return text;
+	if (strncmp(text, by, skip) != 0 || !is_owner(text + skip, RUN_POSITION_OWNER_MAX - 1))
+		return NULL;
+	return text + skip;
+}
+
+enum fail_code
+run_position_parse(
+    uint64_t *step, char owner[RUN_POSITION_OWNER_MAX], const char *text, struct failure *f)
+{
+	size_t skip = sizeof(prefix) - 1, digits;
+	const char *number = "", *who;
 
 	if (text == NULL)
 		text = "";
-	if (strncmp(text, prefix, skip) == 0 && parse_number(step, text + skip))
+	if (strncmp(text, prefix, skip) == 0)
+		number = text + skip;
+	digits = strcspn(number, " ");
+	who = owner_in(number + digits);
+	if (who != NULL && parse_number(step, number, digits)) {
+		if (owner != NULL)
+			snprintf(owner, RUN_POSITION_OWNER_MAX, "%s", who);
 		return FAIL_NONE;
+	}
 	return fail(f, FAIL_DATA, "the commit's metadata is \"%.*s\", not step=N", SHOWN_MAX, text);
 }
 
@@ -67,7 +102,7 @@ run_position_lowest(struct run_position *out, uint64_t *step, const int64_t *off
 		step[i] = 0;
 		if (offset_next[i] < 0)
 			out->all = false;
-		else if (run_position_parse(&step[i], metadata[i], f) != FAIL_NONE)
+		else if (run_position_parse(&step[i], NULL, metadata[i], f) != FAIL_NONE)
 			return fail_within(f, "lane %zu", i);
 		else
 			out->any = true;

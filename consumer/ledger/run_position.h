@@ -2,8 +2,9 @@
  * run_position.h -- where a training run stands, by the offsets that its group has committed.
  *
  * The group of a run is <mix>.<run>. A lane's commit is the lane's next offset, with the text
- * "step=N" as its metadata: all steps of the lane below N are read. The run stands at the lowest
- * step over all lanes, because a step counts as trained only when every lane of it was read; a lane
+ * "step=N by=OWNER" as its metadata: all steps of the lane below N are read, and OWNER is who says
+ * so (reader/owner.h); a commit that nobody trains by, of `riffle runs --reset` and of earlier
+ * versions, has none. The run stands at the lowest step over all lanes, because a step counts as trained only when every lane of it was read; a lane
  * without a commit stands at step 0. Example, four lanes:
  *
  *     lane      0        1        2        3
@@ -32,9 +33,8 @@
 #include "common/base/limits.h"
 #include "common/config/properties.h"
 
-enum { RUN_POSITION_TEXT_MAX = 32 };
-
-/* Steps are below this: an Avro long holds them, with room for sums. */
+/* With their NUL: a commit's text, and the owner in it. */
+enum { RUN_POSITION_TEXT_MAX = 144, RUN_POSITION_OWNER_MAX = 112 };
 
 /* A value that owns nothing. */
 struct run_position {
@@ -47,15 +47,20 @@ struct run_position {
 
 /* ---- pure ---- */
 
-/* Writes "step=N", NUL-terminated; step < LIMIT_STEP. */
-void run_position_format(char out[static RUN_POSITION_TEXT_MAX], uint64_t step);
+/*
+ * Writes "step=N by=OWNER", NUL-terminated; step < LIMIT_STEP. An owner is 1 to
+ * RUN_POSITION_OWNER_MAX - 1 printable bytes of ASCII without a space; NULL: none.
+ */
+void run_position_format(char out[static RUN_POSITION_TEXT_MAX], uint64_t step, const char *owner);
 
 /*
- * Strict: "step=" and a decimal number below LIMIT_STEP without sign, spaces, leading
- * zeros or anything after it. FAIL_DATA otherwise, with the text; *step is then unchanged. NULL is
- * as an empty text.
+ * Strict: "step=" and a decimal number below LIMIT_STEP without sign, spaces or leading zeros;
+ * behind it nothing, or a space, "by=" and an owner. FAIL_DATA otherwise, with the text; *step and
+ * owner are then unchanged. NULL is as an empty text. `owner` is "" where there is none; it may be
+ * NULL.
  */
-enum fail_code run_position_parse(uint64_t *step, const char *text, struct failure *f);
+enum fail_code run_position_parse(
+    uint64_t *step, char owner[RUN_POSITION_OWNER_MAX], const char *text, struct failure *f);
 
 /*
  * The position by the commits of lanes 0..n-1, n > 0: offset_next[i] < 0 means that lane i has

@@ -3,13 +3,18 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/limits.h"
+#include "common/base/log.h"
 #include "consumer/ledger/run_position.h"
+#include "consumer/reader/owner.h"
+
+enum { LOOK_TIMEOUT_MS = 500 };
 
 /* A commit that was asked for; its fields outlive `there`, so that it can be repeated. */
 struct wanted {
@@ -25,6 +30,12 @@ struct committer {
 	bool kept;    /* `flying` still has the last good commit */
 	uint64_t good;
 	struct failure failure; /* code FAIL_NONE: none */
+	char owner[RUN_POSITION_OWNER_MAX];
+	int64_t looked_ms;
+	bool ours; /* a commit of ours was good since the last look */
+	/* Another one's commit behind ours; "": none was met. */
+	char other[RUN_POSITION_OWNER_MAX], named[RUN_POSITION_OWNER_MAX];
+	uint64_t other_step;
 };
 
 enum fail_code
@@ -35,8 +46,13 @@ committer_open(struct committer **out, struct lanes *lanes, uint64_t step, struc
 
 	if (c == NULL)
 		return fail_memory(f);
+	if (owner_draw(c->owner, f) != FAIL_NONE) {
+		free(c);
+		return f->code;
+	}
 	c->lanes = lanes;
 	c->good = step;
+	c->looked_ms = clock_ms();
 	c->flying.offset_next = calloc(n, sizeof(int64_t));
 	c->waiting.offset_next = calloc(n, sizeof(int64_t));
 	if (c->flying.offset_next == NULL || c->waiting.offset_next == NULL) {
@@ -71,7 +87,7 @@ fly(struct committer *c, uint64_t step, const int64_t *offset_next, struct failu
 	char metadata[RUN_POSITION_TEXT_MAX];
 
 	assert(!c->flying.there);
-	run_position_format(metadata, step);
+	run_position_format(metadata, step, c->owner);
 	fault_point("read.before_commit");
 	if (lanes_commit_begin(c->lanes, offset_next, metadata, f) != FAIL_NONE)
 		return fail_within(f, "committing step %" PRIu64, step);
@@ -107,6 +123,55 @@ committer_repeat(struct committer *c, uint64_t step, const int64_t *offset_next)
 		c->repeats = fly(c, step, offset_next, &ignored) == FAIL_NONE;
 }
 
+/* One lane's last commit. False: it is ours, or of a program that does not say whose it is. */
+static bool
+judge(struct committer *c, const char *mix, const char *run, const char *metadata)
+{
+	char owner[RUN_POSITION_OWNER_MAX];
+	struct failure ignored; /* whoever resumes there reports it */
+	uint64_t step;
+
+	if (run_position_parse(&step, owner, metadata, &ignored) != FAIL_NONE || owner[0] == '\0' ||
+	    strcmp(owner, c->owner) == 0)
+		return false;
+	if (strcmp(owner, c->other) == 0 && step != c->other_step && strcmp(owner, c->named) != 0) {
+		snprintf(c->named, sizeof(c->named), "%s", owner);
+		log_warning("riffle: READ-RUN-TWICE run %s of mix %s: another process commits the "
+			    "same lanes, %.*s (host/process), last step %" PRIu64
+			    " over step %" PRIu64
+			    " of this one: two processes train the same rank. "
+			    "End one of them, or give it a run of its own",
+		    run, mix, (int)(strrchr(owner, '/') - owner), owner, step, c->good);
+	}
+	snprintf(c->other, sizeof(c->other), "%s", owner);
+	c->other_step = step;
+	return true;
+}
+
+void
+committer_look(struct committer *c, const char *mix, const char *run, int64_t now_ms)
+{
+	uint32_t n = lanes_count(c->lanes);
+	struct failure ignored;
+	char **metadata;
+	bool met = false;
+
+	if (!c->ours || now_ms < c->looked_ms + COMMITTER_LOOK_MS)
+		return;
+	c->looked_ms = now_ms;
+	c->ours = false;
+	metadata = calloc(n, sizeof(*metadata));
+	if (metadata == NULL)
+		return;
+	/* Of the first lane that is another's: the ranks of a world of another size are several. */
+	if (lanes_committed_mine(c->lanes, metadata, LOOK_TIMEOUT_MS, &ignored) == FAIL_NONE)
+		for (uint32_t i = 0; !met && i < n; i++)
+			met = judge(c, mix, run, metadata[i]);
+	for (uint32_t i = 0; i < n; i++)
+		free(metadata[i]);
+	free(metadata);
+}
+
 /* The commit on its way was answered by `code`: notes that, and sends the one that waits. */
 static void
 answered(struct committer *c, enum fail_code code, struct failure *f)
@@ -116,7 +181,7 @@ answered(struct committer *c, enum fail_code code, struct failure *f)
 	if (code == FAIL_NONE) {
 		fault_point("read.after_commit");
 		c->good = c->flying.step;
-		c->kept = true;
+		c->kept = c->ours = true;
 	} else if (!c->repeats) {
 		c->kept = false;
 		fail_within(f, "committing step %" PRIu64, c->flying.step);

@@ -23,6 +23,21 @@
  *
  * So whoever waits for a step repeats the last good commit now and then: committer_repeat().
  *
+ * Two processes that train one rank of one run by mistake commit the same lanes, at the same pace
+ * perhaps, so that no step tells them apart. Each commit therefore names who made it (owner.h), and
+ * a committer looks now and then, before its next commit, who made the last one of its lanes:
+ *
+ *     last commit of the lane        what it proves
+ *     ours                           nothing: the other may come yet
+ *     another's, before ours         that somebody trained the run before us: no look is made
+ *                                    before a commit of ours is good
+ *     another's, behind ours         nothing yet: a dead process's request may have been on its way
+ *     the same one's, at another     it is alive: it has committed twice behind ours, and has one
+ *     step, behind one more of ours  commit on its way at most
+ *
+ * The last row is said, once for each other one: READ-RUN-TWICE. Nothing is stopped: which of the
+ * two is the right one nobody here knows.
+ *
  * Invariants: nothing waits where nothing is on its way; good never falls, but after a commit
  * that the caller asked for below it (it has sought back).
  *
@@ -37,11 +52,13 @@
 #include "common/base/failure.h"
 #include "consumer/batches/lanes.h"
 
+enum { COMMITTER_LOOK_MS = 5000 };
+
 struct committer;
 
 /*
  * Gives *out, to be ended with committer_close(). Borrows the lanes for its life. `step` counts as
- * good from the start.
+ * good from the start. FAIL_IO: owner.h.
  */
 enum fail_code committer_open(
     struct committer **out, struct lanes *lanes, uint64_t step, struct failure *f);
@@ -61,6 +78,13 @@ enum fail_code committer_ask(
  * commit that it repeats is good.
  */
 void committer_repeat(struct committer *c, uint64_t step, const int64_t *offset_next);
+
+/*
+ * Looks whether another process commits these lanes, too, and warns. To be called before a commit
+ * or its repeat is asked for, at now_ms (clock_ms()); asks the broker, for half a second at most, no
+ * more often than every COMMITTER_LOOK_MS. What it cannot learn it does not say.
+ */
+void committer_look(struct committer *c, const char *mix, const char *run, int64_t now_ms);
 
 /*
  * Takes the answers that have come; with timeout_ms > 0 waits until nothing is on its way, or

@@ -113,11 +113,15 @@ reported(struct riffle_progress *p)
 	return code != FAIL_TIMEOUT;
 }
 
+/* The lock is let go for a look at the broker. */
 static void
 send_commit(struct riffle_progress *p)
 {
 	struct failure f;
 
+	pthread_mutex_unlock(&p->lock);
+	committer_look(p->committer, p->mix, p->run, clock_ms());
+	pthread_mutex_lock(&p->lock);
 	p->due = false;
 	commit_pace_asked(&p->pace);
 	if (committer_ask(p->committer, p->pace.position, p->offset_next, &f) != FAIL_NONE)
@@ -184,6 +188,7 @@ repeat(struct riffle_progress *p)
 	bool after;
 
 	pthread_mutex_unlock(&p->lock);
+	committer_look(p->committer, p->mix, p->run, clock_ms());
 	after = overtaken(p);
 	pthread_mutex_lock(&p->lock);
 	p->last_ms = clock_ms();

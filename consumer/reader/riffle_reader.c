@@ -340,6 +340,7 @@ note_place(struct riffle *r)
 static enum fail_code
 ask_commit(struct riffle *r, struct failure *f)
 {
+	committer_look(r->committer, r->reader.mix, r->reader.run, clock_ms());
 	commit_pace_asked(&r->pace);
 	return committer_ask(r->committer, r->pace.position, r->offset_next, f);
 }
@@ -425,6 +426,7 @@ wait_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 			return f->code;
 		if (!commit_pace_repeat_due(&r->pace, clock_ms()))
 			continue;
+		committer_look(r->committer, r->reader.mix, r->reader.run, clock_ms());
 		/* Without a good commit to repeat: this one, unless only the caller commits. */
 		committer_repeat(
 		    r->committer, r->pace.position, r->pace.every > 0 ? r->offset_next : NULL);

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -111,6 +112,19 @@ def test_a_mixer_that_cannot_start_for_lost_commits_starts_after_a_reset_that_wa
     # Asked with the same id once more, it finds the answer, and leaves the commits that came since.
     mix.reset("trainers", 4, "--id", "back")
     assert mix.of("trainers")["step"] == 5
+
+
+def test_two_processes_that_train_one_rank_at_one_pace_name_each_other(mix, riffle, tmp_path):
+    """Their steps are the same: only who commits tells them apart."""
+    logs = [tmp_path / "one.log", tmp_path / "two.log"]
+    trainers = []
+    for log in logs:
+        with log.open("w") as said:
+            trainers.append(riffle.popen("read", "-c", mix.config, "--commit-every", 1, "--format", "none", stderr=said))
+    for log, other in zip(logs, reversed(trainers)):
+        said = (f"READ-RUN-TWICE run trainers of mix {mix.name}: another process commits the same lanes, "
+                f"{socket.gethostname()}/{other.pid} (host/process), last step ")
+        wait_until(lambda: said in log.read_text() and all(t.poll() is None for t in trainers), said)
 
 
 def test_a_run_that_went_back_is_said_and_a_reset_makes_it_its_position(mix, forget):

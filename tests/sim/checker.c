@@ -693,6 +693,8 @@ checker_watch(const struct world *w)
 {
 	const char *bad = watch_lead(w);
 
+	if (world_told()->twice)
+		return problem("a trainer says that another one trains its rank, and none does");
 	/* A commit on its way names an offset of the log that is gone. */
 	for (uint32_t lane = 0; !any_destroyed() && bad == NULL && lane < w->lanes; lane++)
 		bad = watch_commit(w, lane);

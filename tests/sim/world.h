@@ -143,6 +143,7 @@ struct world_told {
 	uint64_t position;          /* the highest that the run has ever had at the broker */
 	size_t late_n;              /* requests that were put */
 	bool reset[WORLD_TRAINERS]; /* its position was known, and it began at 0 */
+	bool twice;                 /* one has said that another trains its rank, too */
 };
 
 /*

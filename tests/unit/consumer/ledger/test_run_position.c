@@ -29,10 +29,33 @@ test_a_step_survives_its_text(void **unused)
 		uint64_t step = 77;
 		struct failure f;
 
-		run_position_format(text, steps[i]);
-		assert_int_equal(run_position_parse(&step, text, &f), FAIL_NONE);
+		run_position_format(text, steps[i], NULL);
+		assert_int_equal(run_position_parse(&step, NULL, text, &f), FAIL_NONE);
 		assert_true(step == steps[i]);
 	}
+}
+
+static void
+test_an_owner_survives_its_text(void **unused)
+{
+	char text[RUN_POSITION_TEXT_MAX], longest[RUN_POSITION_OWNER_MAX],
+	    who[RUN_POSITION_OWNER_MAX];
+	const char *const owners[] = {"h/1/2", "!", "~", "a=b", longest};
+	struct failure f;
+	uint64_t step;
+
+	(void)unused;
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
+		run_position_format(text, LIMIT_STEP - 1, owners[i]);
+		assert_int_equal(run_position_parse(&step, who, text, &f), FAIL_NONE);
+		assert_true(step == LIMIT_STEP - 1);
+		assert_string_equal(who, owners[i]);
+	}
+	assert_int_equal(run_position_parse(&step, who, "step=5", &f), FAIL_NONE);
+	assert_string_equal(who, "");
+	assert_int_equal(step, 5);
 }
 
 static void
@@ -41,14 +64,18 @@ test_a_text_that_is_not_a_step_is_refused(void **unused)
 	static const char *const texts[] = {NULL, "", "step", "step=", "step= 1", "step=1 ",
 	    "step=+1", "step=-1", "step=01", "step=00", "step=1x", "step=0x10", "Step=1", " step=1",
 	    "1", "step=4611686018427387904", "step=18446744073709551616",
-	    "step=99999999999999999999999999", "step=1\n", "step=1.0"};
+	    "step=99999999999999999999999999", "step=1\n", "step=1.0", "step=1 by=", "step=1 by",
+	    "step=1 by=a b", "step=1  by=a", "step=1 by=a\n", "step=1by=a", "step= by=a",
+	    "step=1 of=a", "step=1 by=\x80",
+	    "step=1 by=1234567890123456789012345678901234567890123456789012345678901234567890"
+	    "123456789012345678901234567890123456789012"};
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		uint64_t step = 77;
 		struct failure f = {0};
 
-		assert_int_equal(run_position_parse(&step, texts[i], &f), FAIL_DATA);
+		assert_int_equal(run_position_parse(&step, NULL, texts[i], &f), FAIL_DATA);
 		assert_non_null(strstr(f.text, "not step=N"));
 		assert_int_equal(step, 77);
 	}
@@ -57,7 +84,7 @@ test_a_text_that_is_not_a_step_is_refused(void **unused)
 		struct failure f;
 
 		assert_int_equal(
-		    run_position_parse(&step, "step=4611686018427387903", &f), FAIL_NONE);
+		    run_position_parse(&step, NULL, "step=4611686018427387903", &f), FAIL_NONE);
 		assert_true(step == LIMIT_STEP - 1);
 	}
 }
@@ -310,6 +337,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_step_survives_its_text),
+	    cmocka_unit_test(test_an_owner_survives_its_text),
 	    cmocka_unit_test(test_a_text_that_is_not_a_step_is_refused),
 	    cmocka_unit_test(test_the_lowest_lane_is_where_the_run_stands),
 	    cmocka_unit_test(test_a_lane_with_another_metadata_is_named),

@@ -4,9 +4,11 @@
  */
 #include "tests/unit/test.h"
 
+#include "common/base/clock.h"
 #include "consumer/batches/lanes.h"
 #include "consumer/ledger/run_position.h"
 #include "consumer/reader/committer.h"
+#include "tests/unit/capture.h"
 #include "tests/unit/mock_lanes.h"
 
 enum { API_OFFSET_COMMIT = 8, REFUSALS = 5 };
@@ -65,14 +67,15 @@ static void
 check_group(uint64_t step)
 {
 	int64_t offset_next[MOCK_LANES];
-	char *metadata[MOCK_LANES] = {NULL}, wanted[RUN_POSITION_TEXT_MAX];
+	char *metadata[MOCK_LANES] = {NULL};
+	uint64_t committed;
 
-	run_position_format(wanted, step);
 	assert_int_equal(
 	    lanes_committed(lanes, offset_next, metadata, MOCK_LANES_WAIT_MS, &f), FAIL_NONE);
 	for (int i = 0; i < MOCK_LANES; i++) {
 		assert_int_equal(offset_next[i], step * 10);
-		assert_string_equal(metadata[i], wanted);
+		assert_int_equal(run_position_parse(&committed, NULL, metadata[i], &f), FAIL_NONE);
+		assert_int_equal(committed, step);
 		free(metadata[i]);
 	}
 }
@@ -143,7 +146,7 @@ test_a_repeat_mends_what_a_late_commit_took_back(void **unused)
 	(void)unused;
 	ask(7);
 	wait_for_all();
-	run_position_format(metadata, 5);
+	run_position_format(metadata, 5, NULL);
 	assert_int_equal(lanes_commit_begin(lanes, late, metadata, &f), FAIL_NONE);
 	assert_int_equal(lanes_commit_end(lanes, MOCK_LANES_WAIT_MS, &f), FAIL_NONE);
 	check_group(5);
@@ -196,6 +199,94 @@ test_the_time_given_is_kept_and_the_commit_still_arrives(void **unused)
 	check_group(6);
 }
 
+/* ---- two processes of one rank ---- */
+
+static struct committer *other;
+
+/* The other one commits; then ours looks, and commits. What it said, in `said`. */
+static void
+take_turns(uint64_t of_other, uint64_t of_ours, int64_t now_ms, char *said, size_t room)
+{
+	struct committer *mine = c;
+	struct capture stderr_text;
+
+	if (of_other > 0) {
+		c = other;
+		ask(of_other);
+		wait_for_all();
+		c = mine;
+	}
+	capture_begin(&stderr_text);
+	committer_look(c, "m", "trainers", now_ms);
+	capture_end_lines(&stderr_text, said, room);
+	ask(of_ours);
+	wait_for_all();
+}
+
+static void
+test_a_second_process_of_the_rank_is_named_once(void **unused)
+{
+	int64_t now_ms = clock_ms();
+	char said[1024], pid[32];
+
+	(void)unused;
+	snprintf(pid, sizeof(pid), "/%ld (host/process)", (long)getpid());
+	assert_int_equal(committer_open(&other, lanes, 3, &f), FAIL_NONE);
+	take_turns(4, 4, now_ms += COMMITTER_LOOK_MS, said, sizeof(said));
+	assert_string_equal(said, ""); /* ours comes after it: it may be a run that is resumed */
+	take_turns(5, 5, now_ms += COMMITTER_LOOK_MS, said, sizeof(said));
+	assert_string_equal(said, ""); /* a late commit of a dead one looks like it */
+	take_turns(6, 6, now_ms + COMMITTER_LOOK_MS - 1, said, sizeof(said));
+	assert_string_equal(said, ""); /* nobody looks so soon */
+	take_turns(7, 7, now_ms += COMMITTER_LOOK_MS, said, sizeof(said));
+	assert_non_null(
+	    strstr(said, "READ-RUN-TWICE run trainers of mix m: another process commits "
+			 "the same lanes, "));
+	assert_non_null(strstr(said, pid));
+	assert_non_null(strstr(said, "last step 7 over step 6 of this one"));
+	take_turns(8, 8, now_ms + COMMITTER_LOOK_MS, said, sizeof(said));
+	assert_string_equal(said, "");
+	committer_close(other);
+}
+
+static void
+test_a_late_commit_of_a_dead_process_is_no_second_one(void **unused)
+{
+	int64_t now_ms = clock_ms();
+	char said[1024];
+
+	(void)unused;
+	assert_int_equal(committer_open(&other, lanes, 3, &f), FAIL_NONE);
+	ask(9);
+	wait_for_all();
+	for (int i = 0; i < 3; i++) { /* however often the network brings it */
+		take_turns(5, 10, now_ms += COMMITTER_LOOK_MS, said, sizeof(said));
+		assert_string_equal(said, "");
+	}
+	committer_close(other);
+}
+
+/* Of `riffle runs --reset`, and of earlier versions. */
+static void
+test_commits_without_an_owner_are_no_second_process(void **unused)
+{
+	int64_t now_ms = clock_ms();
+	char metadata[RUN_POSITION_TEXT_MAX], said[1024];
+
+	(void)unused;
+	ask(9);
+	wait_for_all();
+	for (uint64_t step = 4; step < 8; step++) {
+		run_position_format(metadata, step, NULL);
+		assert_int_equal(
+		    lanes_commit_begin(lanes, (const int64_t[MOCK_LANES]){40, 40}, metadata, &f),
+		    FAIL_NONE);
+		assert_int_equal(lanes_commit_end(lanes, MOCK_LANES_WAIT_MS, &f), FAIL_NONE);
+		take_turns(0, 10, now_ms += COMMITTER_LOOK_MS, said, sizeof(said));
+		assert_string_equal(said, "");
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_committer, close_committer)
 
 int
@@ -210,6 +301,9 @@ main(void)
 	    TEST(test_a_repeat_that_is_refused_is_reported_to_nobody),
 	    TEST(test_without_a_good_commit_a_repeat_sends_the_one_given_or_nothing),
 	    TEST(test_the_time_given_is_kept_and_the_commit_still_arrives),
+	    TEST(test_a_second_process_of_the_rank_is_named_once),
+	    TEST(test_a_late_commit_of_a_dead_process_is_no_second_one),
+	    TEST(test_commits_without_an_owner_are_no_second_process),
 	};
 
 	return cmocka_run_group_tests(tests, open_mock_lanes, close_mock_lanes);

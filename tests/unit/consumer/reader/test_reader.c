@@ -183,7 +183,7 @@ test_a_search_in_the_middle_of_a_step_collects_it_from_its_first_lane(void **unu
 	char metadata[RUN_POSITION_TEXT_MAX];
 
 	(void)unused;
-	run_position_format(metadata, 4);
+	run_position_format(metadata, 4, NULL);
 	assert_int_equal(
 	    lanes_commit_begin(reader.lanes, right_and_wrong, metadata, &f), FAIL_NONE);
 	assert_int_equal(lanes_commit_end(reader.lanes, WAIT_MS, &f), FAIL_NONE);

@@ -111,7 +111,7 @@ commit(uint32_t rank, uint64_t step, int64_t offset_next)
 {
 	char metadata[RUN_POSITION_TEXT_MAX];
 
-	run_position_format(metadata, step);
+	run_position_format(metadata, step, NULL);
 	assert_int_equal(lanes_commit_begin(lanes[rank], &offset_next, metadata, &f), FAIL_NONE);
 	assert_int_equal(lanes_commit_end(lanes[rank], WAIT_MS, &f), FAIL_NONE);
 }
