@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "bench/now.h"
 
 enum {
 	ENVELOPE_BYTES = 10,
@@ -77,15 +78,6 @@ die_on(rd_kafka_error_t *error, const char *what)
 		die(what, rd_kafka_error_string(error));
 }
 
-static double
-seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 {
@@ -130,7 +122,7 @@ next_message(struct bench *b)
 				die("reading",
 				    "nothing came for ten seconds: are the topics long enough?");
 			if (b->began == 0)
-				b->began = seconds();
+				b->began = now();
 		}
 		if (b->taken[b->taken_at]->err == 0)
 			return b->taken[b->taken_at];
@@ -174,12 +166,12 @@ copy_lane(struct bench *b, int32_t lane)
 static rd_kafka_error_t *
 send_offsets(struct bench *b, rd_kafka_consumer_group_metadata_t *group)
 {
-	double deadline = seconds() + SEND_S;
+	double deadline = now() + SEND_S;
 	rd_kafka_error_t *error;
 
 	while ((error = rd_kafka_send_offsets_to_transaction(
 		    b->out, b->domains, group, SEND_S * 1000)) != NULL &&
-	       rd_kafka_error_is_retriable(error) && seconds() < deadline)
+	       rd_kafka_error_is_retriable(error) && now() < deadline)
 		rd_kafka_error_destroy(error);
 	return error;
 }
@@ -219,7 +211,7 @@ run(struct bench *b)
 		in_transaction = false;
 	}
 	printf("steps=%ld mb=%.1f seconds=%.3f mb_per_s=%.1f\n", b->steps, (double)bytes / 1e6,
-	    seconds() - b->began, (double)bytes / 1e6 / (seconds() - b->began));
+	    now() - b->began, (double)bytes / 1e6 / (now() - b->began));
 }
 
 static void

@@ -14,20 +14,11 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 
+#include "bench/now.h"
 #include "consumer/reader/riffle.h"
 
 enum { TIMEOUT_MS = 60000 };
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* What the open TCP connections of this process have received. */
 static uint64_t

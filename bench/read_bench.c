@@ -18,9 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <zstd.h>
 
+#include "bench/now.h"
 #include "common/record/batch.h"
 #include "consumer/reader/riffle.h"
 
@@ -45,15 +45,6 @@ struct outcome {
 	uint64_t sequences, tokens, bytes;
 	double seconds;
 };
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static _Noreturn void
 end_with(const char *what, const char *why)

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench/now.h"
 #include "consumer/reader/riffle.h"
 
 enum { RUNS = 7, TIMEOUT_MS = 20000 };
@@ -20,15 +20,6 @@ enum { RUNS = 7, TIMEOUT_MS = 20000 };
 struct times {
 	double open_ms, first_ms; /* both from the start */
 };
-
-static double
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
 
 static _Noreturn void
 end_with(const char *why)
@@ -40,7 +31,7 @@ end_with(const char *why)
 static struct times
 start_once(const struct riffle_options *o, uint64_t step, int commit)
 {
-	double begun = now_ms();
+	double begun = now();
 	const struct riffle_step *s;
 	struct riffle_error e;
 	struct times t;
@@ -48,12 +39,12 @@ start_once(const struct riffle_options *o, uint64_t step, int commit)
 
 	if (riffle_open(&r, o, &e) != RIFFLE_OK)
 		end_with(e.text);
-	t.open_ms = now_ms() - begun;
+	t.open_ms = (now() - begun) * 1e3;
 	if (commit && riffle_commit(r, &e) != RIFFLE_OK)
 		end_with(e.text);
 	if (riffle_next(r, TIMEOUT_MS, &s, &e) != RIFFLE_OK)
 		end_with(e.text);
-	t.first_ms = now_ms() - begun;
+	t.first_ms = (now() - begun) * 1e3;
 	if (s->step != step)
 		end_with("another step came");
 	riffle_close(r);

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench/now.h"
 #include "common/schedule/schedule.h"
 
 enum { BLOCK = 2048, DOMAINS_MAX = 200, OWED_MIN = 100 };
@@ -32,15 +32,6 @@ struct result {
 };
 
 static const char *name_of[DOMAINS_MAX];
-
-static double
-now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 /* Log-normal by sums of twelve uniform numbers of a fixed generator (xorshift64). */
 static void
@@ -147,10 +138,10 @@ run_schedule(const struct mix *m, enum schedule_kind kind, uint64_t draws)
 	schedule_init(&s, kind, 1, 1234);
 	schedule_set_weights(&s, weight, m->n);
 	while (t.draws < draws) {
-		begun = now_ns();
+		begun = now();
 		for (int k = 0; k < BLOCK; k++)
 			t.count[schedule_draw(&s)]++;
-		spent += now_ns() - begun;
+		spent += (now() - begun) * 1e9;
 		t.draws += BLOCK;
 		end_block(&t);
 	}

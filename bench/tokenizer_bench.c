@@ -32,6 +32,7 @@
 #include <time.h>
 #include <xxhash.h>
 
+#include "bench/now.h"
 #include "common/base/json_field.h"
 #include "producer/encoder/encoder.h"
 #include "producer/pretokenizer/splitter.h"
@@ -46,15 +47,6 @@ struct documents {
 };
 
 static struct failure failure;
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void
 need(bool well, const char *what)

@@ -1,13 +1,13 @@
 """The batch changes at an exact step: riffle weights --global-batch and phases, on a real broker."""
 
 import collections
-import fcntl
 import json
-import os
 import re
 import subprocess
 
 import pytest
+
+from trainer import Trainer
 
 LANES = 8
 
@@ -36,34 +36,6 @@ def batches(lines):
     return dict(found)
 
 
-class Trainer:
-    """A rank with commits that goes no faster than its output is taken: a pipe of a page."""
-
-    def __init__(self, riffle, config, rank, world, steps):
-        here, there = os.pipe()
-        fcntl.fcntl(here, fcntl.F_SETPIPE_SZ, 4096)
-        self.process = riffle.popen("read", "-c", config, "--rank", rank, "--world", world, "--steps", steps,
-                                    "--commit-every", 1, "--format", "steps", "--timeout", 60, stdout=there,
-                                    stderr=subprocess.DEVNULL)
-        os.close(there)
-        self.out, self.lines = os.fdopen(here), []
-
-    def read_until(self, step):
-        while not self.lines or int(self.lines[-1].split("\t")[0]) < step:
-            self.lines.append(self.out.readline().rstrip("\n"))
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.lines += [line.rstrip("\n") for line in self.out if line.endswith("\n")]
-        self.out.close()
-
-    def end(self):
-        self.lines += [line.rstrip("\n") for line in self.out]
-        self.out.close()
-        assert self.process.wait(timeout=60) == 0
-
-
 def test_a_batch_raised_twice_under_trainers_that_are_killed_at_the_changes(
         riffle, fill, configure, ask, status, read, wait_for):
     """64 -> 128 -> 256; a trainer dies at each change. Replayed, planned and republished it is the same."""
@@ -72,7 +44,7 @@ def test_a_batch_raised_twice_under_trainers_that_are_killed_at_the_changes(
     config = configure(weights, global_batch=64, max_lead_steps=12)
     mixer = riffle.popen("mix", "-c", config, stderr=subprocess.DEVNULL)
     end = 60
-    trainers = [Trainer(riffle, config, rank, 2, end) for rank in range(2)]
+    trainers = [Trainer(riffle, config, rank, 2, end, 1, "steps") for rank in range(2)]
     lines = []
 
     def read_all_until(step):
@@ -90,15 +62,15 @@ def test_a_batch_raised_twice_under_trainers_that_are_killed_at_the_changes(
             read_all_until(min(before, step - 1))
         trainers[rank].read_until(step)
         trainers[rank].kill()
-        lines += trainers[rank].lines
-        trainers[rank] = Trainer(riffle, config, rank, 2, end)
+        lines += trainers[rank].taken
+        trainers[rank] = Trainer(riffle, config, rank, 2, end, 1, "steps")
     for step in range(second, end, 4):
         read_all_until(step)
     # One that resumes ends `end` steps later than it began: behind this, and the mixer waits for its commits.
     read_all_until(end - 1)
     for trainer in trainers:
         trainer.kill()
-        lines += trainer.lines
+        lines += trainer.taken
     wait_for(lambda: status(config)["step_next"] >= end, "the steps")
     whole = read(config, end)
     assert {line for line in lines if int(line.split("\t")[0]) < end} == set(whole)

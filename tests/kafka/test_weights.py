@@ -1,7 +1,6 @@
 """Changes at run time on a real broker: riffle weights, riffle skip, phases, domains that join, leave, grow, run dry."""
 
 import collections
-import fcntl
 import io
 import json
 import os
@@ -14,6 +13,7 @@ import fastavro
 import pytest
 
 from conftest import ROOT
+from trainer import Trainer
 
 LEDGER = fastavro.schema.load_schema(ROOT / "schemas/Ledger.avsc")
 CONTROL = fastavro.schema.load_schema(ROOT / "schemas/Control.avsc")
@@ -79,28 +79,6 @@ def answers_in(records):
 
 # ---- weights while trainers read ----
 
-class Trainer:
-    """A reader with commits that goes no faster than its output is taken: a pipe of a page."""
-
-    def __init__(self, riffle, config, rank, world, steps):
-        here, there = os.pipe()
-        fcntl.fcntl(here, fcntl.F_SETPIPE_SZ, 4096)
-        self.process = riffle.popen("read", "-c", config, "--rank", rank, "--world", world, "--steps", steps,
-                                    "--commit-every", 2, "--format", "jsonl", "--timeout", 60, stdout=there,
-                                    stderr=subprocess.DEVNULL)
-        os.close(there)
-        self.out, self.drawn = os.fdopen(here), []
-
-    def read_until(self, step):
-        while not self.drawn or self.drawn[-1]["step"] < step:
-            self.drawn.append(json.loads(self.out.readline()))
-
-    def end(self):
-        self.drawn += map(json.loads, self.out)
-        self.out.close()
-        assert self.process.wait(timeout=60) == 0
-
-
 def test_three_changes_under_two_trainers_repeat_nothing_and_all_agree_on_the_steps(
         riffle, fill, configure, ask, state, status, inspect, ledger, wait_for, tmp_path):
     """Every sequence of the epoch comes once at most, across three changes, two of them at the next step."""
@@ -108,7 +86,7 @@ def test_three_changes_under_two_trainers_repeat_nothing_and_all_agree_on_the_st
     lead = 30
     config = configure({"a": 0.6, "b": 0.3, "c": 0.1}, max_lead_steps=lead)
     riffle.popen("mix", "-c", config, stderr=open(tmp_path / "mix.log", "w"))
-    trainers = [Trainer(riffle, config, rank, 2, 240) for rank in range(2)]
+    trainers = [Trainer(riffle, config, rank, 2, 240, 2, "jsonl") for rank in range(2)]
     lowest = lambda: min(r["step"] for r in status(config)["mix"]["runs"])
     asked, read = [], 0
     for n, (at, words) in enumerate([(20, ["a=0.1", "b=0.8"]), (60, ["c=0.7", "--lr-scale", 0.5]),
@@ -127,7 +105,7 @@ def test_three_changes_under_two_trainers_repeat_nothing_and_all_agree_on_the_st
             trainer.read_until(step)
     for trainer in trainers:
         trainer.end()
-    drawn = trainers[0].drawn + trainers[1].drawn
+    drawn = trainers[0].taken + trainers[1].taken
     assert len(drawn) == 240 * 16
     assert len({(d["domain"], d["ordinal"]) for d in drawn}) == 240 * 16
     records = ledger()
