@@ -113,8 +113,8 @@ $(OTHERS): $B/%: $B/%.o $B/core.a
 $(TESTS): $B/%: $B/%.o $B/cli.a $B/core.a
 	$(PROGRAM) -o $@ $^ $(LIBS_CLI) -lcmocka
 
-$(FUZZERS): $B/%: $B/%.o $B/core.a
-	$(PROGRAM) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+$(FUZZERS): $B/%: $B/%.o $B/cli.a $B/core.a
+	$(PROGRAM) -fsanitize=fuzzer -o $@ $^ $(LIBS_CLI)
 
 # A Kafka in memory behind the calls of librdkafka; linked before core.a it also takes its clock.
 $B/librdkafka_sim.a: $(SIMULATED)
