@@ -13,15 +13,17 @@
 #include "common/kafka/topics.h"
 #include "consumer/batches/step_records.h"
 #include "consumer/ledger/ledger_log.h"
+#include "consumer/plan/ledger_plan.h"
 #include "consumer/publish/transactions.h"
 #include "consumer/publish/worst_case.h"
 
 enum { OPEN_MS = 15000, ASK_MS = 30000, CREATE_MS = 120000 };
 
 struct republish {
-	const char *from;     /* the mix that is replayed */
-	const char *mix;      /* the other one */
-	struct config config; /* the user's, with the other mix's name; borrows all of it */
+	const char *from; /* the mix that is replayed */
+	const char *mix;  /* the other one */
+	/* The user's, with the other mix's name and the largest batch; borrows all of it. */
+	struct config config;
 	struct transactions *transactions;
 	uint64_t mixer_id;
 	uint64_t first, end;
@@ -38,6 +40,59 @@ struct republish {
 };
 
 /* ---- opening ---- */
+
+/* The most draws that a step can have under the plan of a record, its phases and what is asked. */
+static enum fail_code
+batch_most(uint32_t *out, const struct ledger *l, struct failure *f)
+{
+	struct ledger_plan plan = {0};
+	struct mixer *m = NULL;
+	enum fail_code code = ledger_plan_open(&plan, l, f);
+
+	if (code == FAIL_NONE)
+		code = mixer_resume(&m, &plan.plan, l, f);
+	if (code == FAIL_NONE && mixer_global_batch_most(m) > *out)
+		*out = mixer_global_batch_most(m);
+	mixer_close(m);
+	ledger_plan_close(&plan);
+	return code;
+}
+
+/*
+ * Raises the batch of `config` to that of the largest step, which may be far above the one that the
+ * file begins with: topics and clients take records of that size. A request is in `pending` of some
+ * record before the first step that it is in force at.
+ */
+static enum fail_code
+find_batch(struct republish *p, struct failure *f)
+{
+	struct ledger_log *log;
+	struct ledger l = {0};
+	bool first = true;
+	uint32_t *most = &p->config.mix.global_batch;
+	enum fail_code code = ledger_log_open(&log, p->from, &p->config.kafka, OPEN_MS, f);
+
+	if (code != FAIL_NONE)
+		return code;
+	code = ledger_log_seek(log, p->first, false, f);
+	while (code == FAIL_NONE && (first || (uint64_t)l.step_next < p->end)) {
+		int64_t offset;
+
+		ledger_clear(&l);
+		l = (struct ledger){0};
+		code = ledger_log_next(log, 0, &l, &offset, f);
+		if (code == FAIL_NONE && (first || l.kind == LEDGER_START))
+			code = batch_most(most, &l, f);
+		for (size_t i = 0; code == FAIL_NONE && i < l.pending_n; i++)
+			if (l.pending[i].global_batch > *most)
+				*most = l.pending[i].global_batch;
+		first = false;
+	}
+	ledger_clear(&l);
+	ledger_log_close(log);
+	/* What is missing or wrong there, the replay reports. */
+	return code == FAIL_TIMEOUT || code == FAIL_DATA ? FAIL_NONE : code;
+}
 
 /* Makes the topics that are missing, and checks those of the mix. */
 static enum fail_code
@@ -172,8 +227,8 @@ republish_open(struct republish **out, const struct republish_options *o, struct
 		goto failed;
 	}
 	/* In this order: the ledger is read after fencing, so that what it holds is final. */
-	if (make_topics(p, f) != FAIL_NONE || open_transactions(p, f) != FAIL_NONE ||
-	    read_ledger(p, f) != FAIL_NONE)
+	if (find_batch(p, f) != FAIL_NONE || make_topics(p, f) != FAIL_NONE ||
+	    open_transactions(p, f) != FAIL_NONE || read_ledger(p, f) != FAIL_NONE)
 		goto failed;
 	*out = p;
 	return FAIL_NONE;

@@ -115,6 +115,25 @@ def running(riffle, fill, configure, wait_for, status):
     return config, mixer
 
 
+def test_steps_of_a_batch_that_was_raised_are_republished_to_topics_of_their_size(
+        riffle, fill, configure, ask, status, read, wait_for, unique):
+    """A lane's record of the large steps is more than a topic takes that is made for the batch of the file."""
+    fill("a", "b", sequences=400)
+    weights, large, mix = {"a": 0.5, "b": 0.5}, 16384, {"lanes": 1, "max_lead_steps": 10}
+    configure(weights, global_batch=large, **mix)
+    config = configure(weights, global_batch=16, **mix)  # the topics stay as they were made
+    mixer = riffle.popen("mix", "-c", config, stderr=subprocess.DEVNULL)
+    wait_for(lambda: status(config)["step_next"] == 10, "ten steps")
+    assert ask(config, "--global-batch", large, "--at-step", 10)["step"] == 10
+    read(config, 4, commit_every=1)
+    wait_for(lambda: status(config)["step_next"] >= 13, "three large ones")
+    mixer.terminate()
+    assert mixer.wait(timeout=60) == 0
+    done = riffle("replay", "-c", config, "--steps", "8..13", "--republish", f"{unique}-again")
+    assert f"replayed steps 8..13 of mix {unique}-mix" in done.stdout
+    assert read(configure(weights, "again", create=False, **mix), 5, 8) == read(config, 5, 8)
+
+
 REFUSED = [
     (100, "a multiple of the mix's 8 lanes, not 100: the nearest are 96 and 104"),
     (7, "a multiple of the mix's 8 lanes, not 7: the nearest is 8"),
