@@ -5,6 +5,8 @@ import json
 import pathlib
 import re
 import sys
+import urllib.error
+import urllib.request
 
 import pytest
 from selenium import webdriver
@@ -85,14 +87,22 @@ def browser(chromium):
     return chromium
 
 
+def is_ready(address):
+    try:
+        return urllib.request.urlopen(f"{address}/readyz", timeout=10).status == 200
+    except urllib.error.HTTPError:
+        return False
+
+
 @pytest.fixture
 def serve(riffle):
-    """serve(config, ...) -> the address of the page, without the / at its end."""
-    def start(config, *words, listen="127.0.0.1:0"):
-        process = riffle.popen("serve", "-c", config, "--listen", listen, *words)
+    """serve(config, ...) -> the address of the page, without the / at its end; the broker has answered."""
+    def start(config, *words):
+        process = riffle.popen("serve", "-c", config, "--listen", "127.0.0.1:0", *words)
         for line in process.stderr:
             found = re.search(r"(https?://\S+?)/?\s", line)
             if found:
+                wait_until(lambda: is_ready(found[1]), "an answer of the broker")
                 return found[1]
         raise AssertionError(f"riffle serve said no address, exit {process.wait()}")
     return start
