@@ -583,8 +583,9 @@ begin(struct replay *r, struct failure *f)
 	r->before_at = r->now_at = -1;
 	if (read_record(r, f) != FAIL_NONE)
 		return f->code;
+	/* control_next alone is 0 as well where the control topic was recreated. */
 	if (r->now.kind == LEDGER_START && r->now.draws == 0 && r->now.version <= 1 &&
-	    r->now.control_next == 0) {
+	    r->now.control_next == 0 && r->now.request_ids_n == 0) {
 		r->before_sure = true;
 		return replay_verdict_first(r, f);
 	}
