@@ -13,7 +13,7 @@ VERSION    := $(shell cat VERSION)
 PACKAGES := rdkafka avro-c yaml-0.1 libzstd zlib jansson libxxhash
 # Of the program alone: the library needs no server.
 SERVING  := libmicrohttpd
-INCLUDED := $(shell pkg-config --cflags $(PACKAGES) $(SERVING) 2>/dev/null)
+INCLUDED := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null; pkg-config --cflags $(SERVING) 2>/dev/null)
 LINKED   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 LIBS      = $(or $(LINKED),$(error riffle needs pkg-config and $(PACKAGES): `make deps-build` installs them)) -lm
 SERVED   := $(shell pkg-config --libs $(SERVING) 2>/dev/null)

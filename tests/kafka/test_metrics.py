@@ -3,6 +3,7 @@
 import concurrent.futures
 import http.client
 import json
+import os
 import signal
 import socket
 import urllib.parse
@@ -11,6 +12,7 @@ import pytest
 from prometheus_text import check, fetch, url_of, value
 
 from conftest import LENGTH, wait_until
+from test_broker import cluster, wait_gone  # noqa: F401 (a fixture)
 from test_produce import LENGTH as SEQUENCE
 from test_produce import corpus, lines  # noqa: F401
 
@@ -75,6 +77,53 @@ def test_a_mixer_counts_what_it_publishes_and_for_whom_it_waits(start, fill, con
     mixer.send_signal(signal.SIGTERM)
     assert mixer.wait(timeout=60) == 0
     assert all(json.loads(line)["time"] for line in mixer.log.read_text().splitlines())
+
+
+class TestABrokerThatDies:
+    """On a broker of its own."""
+
+    @pytest.fixture
+    def bootstrap(self, cluster):  # noqa: F811
+        return cluster("up").stdout.strip()
+
+    def test_a_mixer_answers_while_its_broker_is_away_and_counts_that_it_attached_again(
+            self, start, fill, configure, cluster, bootstrap):  # noqa: F811
+        fill("a")
+        config = configure({"a": 1})
+        mix = json.loads(config.read_text())["mix"]["name"]
+        mixer, url = start("mix", "-c", config, *FAST)
+
+        def now(name):
+            return value(check(fetch(url), "mix"), name, mix=mix)
+        wait_until(lambda: (now("riffle_mixer_steps_total") or 0) > 0, "the first step")
+        pid = cluster.pid()
+        os.kill(pid, signal.SIGKILL)
+        wait_gone(pid)
+        wait_until(lambda: now("riffle_mixer_attached") == 0, "a mixer that attaches again", seconds=90)
+        before = check(fetch(url), "mix")
+        assert value(before, "riffle_mixer_recoveries_total", mix=mix) >= 1
+        assert value(before, "riffle_mixer_transactions_in_doubt_total", mix=mix) + \
+            value(before, "riffle_mixer_transactions_aborted_total", mix=mix) <= 1
+        assert "riffle_mixer_next_step" not in before
+        cluster("up")
+        steps = value(before, "riffle_mixer_steps_total", mix=mix)
+        wait_until(lambda: now("riffle_mixer_attached") == 1 and now("riffle_mixer_steps_total") > steps, "steps", seconds=90)
+        mixer.send_signal(signal.SIGTERM)
+        assert mixer.wait(timeout=60) == 0
+
+
+def test_a_mixer_counts_how_long_a_domain_was_dry_and_what_is_owed(start, fill, configure):
+    fill("a", sequences=500)
+    fill("live", sequences=40, live=True)
+    config = configure({"a": 0.5, "live": 0.5}, domains={"live": {"live": True, "on_dry": "wait"}})
+    mix = json.loads(config.read_text())["mix"]["name"]
+    _, url = start("mix", "-c", config)
+
+    def now(name, **labels):
+        return value(check(fetch(url), "mix"), name, mix=mix, **labels) or 0
+    wait_until(lambda: now("riffle_mixer_dry_seconds_total") > 0.3, "a wait for the domain")
+    assert now("riffle_mixer_owed_sequences", domain="live") == 0
+    assert now("riffle_mixer_blocked_seconds_total", run="trainers") == 0
 
 
 def test_only_get_of_metrics_is_answered_and_only_by_an_address(start, fill, configure):

@@ -62,6 +62,15 @@ def test_a_replay_has_a_bar_that_fits_the_terminal_and_is_cleared(terminal, mixe
     assert re.search(r"\r\x1b\[Kreplayed steps 0\.\.40 of mix", text)
 
 
+def test_a_log_of_json_has_neither_bars_nor_colours(terminal, mixed):
+    """Of a terminal as of a file: every line on stderr is an object, also the one that ends the command."""
+    code, text = terminal("replay", "-c", mixed, "--steps", "0..40", "--log", "json")
+    assert code == 0 and "\x1b" not in text and "replayed steps 0..40" in text
+    code, text = terminal("replay", "-c", mixed, "--steps", "40..80", RIFFLE_LOG="json")
+    assert code == 1 and "\x1b" not in text
+    assert json.loads(text.splitlines()[-1])["level"] == "error"
+
+
 def test_retain_shows_how_many_partitions_are_cut(terminal, mixed):
     code, text = terminal("retain", "-c", mixed, "--from-step", 10)
     assert code == 0 and BAR.findall(text) == ["retain  [------------------------]    0%  0 of 8 partitions"], text

@@ -48,7 +48,8 @@ def test_without_the_headers_it_names_what_to_install(tmp_path):
                            ROOT / "python"], env={**env, "PKG_CONFIG_LIBDIR": str(tmp_path)}, capture_output=True, text=True)
     assert done.returncode != 0
     debian = re.search(r"\n\s+packages\+=\((gcc[^)]*)\)", (ROOT / "scripts/deps").read_text()).group(1)
-    assert f"apt-get install {' '.join(debian.split())}\n" in done.stdout + done.stderr
+    library = [name for name in debian.split() if name != "libmicrohttpd-dev"]  # of the program alone
+    assert f"apt-get install {' '.join(library)}\n" in done.stdout + done.stderr
 
 
 def test_it_is_installed_in_a_clean_environment(wheel, tmp_path):
