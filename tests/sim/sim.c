@@ -58,7 +58,6 @@ static const struct {
     {.seed = 3552, .shared = true},  /* partitions were added: as many as lanes that share them, */
     {.seed = 1517, .shared = true},  /* a trainer took one for its lane, */
     {.seed = 11944, .shared = true}, /* and as a mixer looked at the ends of lanes */
-    {.seed = 327655}, /* a join, then a recreated control topic, both before step 0 */
     {.seed = 146180}, /* a partition went offline behind an end that it had told too low */
 };
 
