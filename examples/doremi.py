@@ -7,7 +7,7 @@
 With each seed a small model is trained from its beginning, every time on as many tokens of one corpus:
   size, uniform   the baselines: weights by the domains' sizes, and all equal
   proxy 1, 2, ..  on equal weights, its loss weighted in every step by riffle.DoReMi, from its excess over the
-                  reference: the model of size in the first round, main of the round before in the others
+                  reference: the model of size (--reference) at first, then main of the round before
   main 1, 2, ..   on what `riffle reweight` learned from the proxy's reports
   odm             on a mix whose weights `riffle reweight --live` changes below it
 Then all but the proxies are measured on every domain's held-out set. With --live the proxy's loss is the plain
@@ -198,8 +198,8 @@ def odm(a, seed):
 
 def one_seed(a, seed):
     """{name: what was found}, in the order of the table."""
-    reference, size = plain(a, "size", seed, "size")
-    found = {"size": size, "uniform": plain(a, "uniform", seed, "uniform")[1]}
+    baselines = {name: plain(a, name, seed, name) for name in ("size", "uniform")}
+    reference, found = baselines[a.reference][0], {name: what for name, (_, what) in baselines.items()}
     for k in range(1, a.rounds + 1):
         weights, found[f"proxy {k}"] = proxy(a, f"proxy{k}", seed, reference)
         reference, found[f"main {k}"] = plain(a, f"main{k}", seed, str(weights.resolve()))
@@ -229,15 +229,16 @@ def run(a):
 
 # ---- what came out ----
 
-def spread(values):
-    return f"{statistics.mean(values):.3f}" + (f" ±{statistics.stdev(values):.3f}" if len(values) > 1 else "")
+def spread(values, digits):
+    return f"{statistics.mean(values):.{digits}f}" + (
+        f" ±{statistics.stdev(values):.{digits}f}" if len(values) > 1 else "")
 
 
-def table(title, columns, rows):
+def table(title, columns, rows, digits=3):
     """rows: {name: [values of the seeds, for each column]}; mean and standard deviation over the seeds."""
     print(f"\n{title}\n{'':<10}" + "".join(f"{c:>15}" for c in columns))
     for name, cells in rows.items():
-        print(f"{name:<10}" + "".join(f"{spread(values) if values else '':>15}" for values in cells))
+        print(f"{name:<10}" + "".join(f"{spread(values, digits):>15}" for values in cells))
 
 
 def show(runs):
@@ -247,7 +248,7 @@ def show(runs):
     rows["mean"] = [[statistics.mean(held.values()) for held in losses[name]] for name in names]
     rows["worst"] = [[max(held.values()) for held in losses[name]] for name in names]
     table(f"loss of the held-out sets, nats a token: mean and standard deviation of {len(runs)} seeds", names, rows)
-    table("perplexity", names, {row: [[math.exp(v) for v in values] for values in rows[row]] for row in rows})
+    table("perplexity", names, {row: [[math.exp(v) for v in values] for values in rows[row]] for row in rows}, digits=1)
     for base, column in (("size", 0), ("uniform", 1)):
         table(f"less than {base}, with the same seed", names, {
             row: [[b - v for b, v in zip(rows[row][column], values)] for values in rows[row]]
@@ -278,6 +279,7 @@ def parse():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--seeds", default="1,2,3")
     p.add_argument("--rounds", type=int, default=2)
+    p.add_argument("--reference", choices=("size", "uniform"), default="size", help="the first round's")
     p.add_argument("--steps", type=int, default=400)
     p.add_argument("--eta", type=float, default=0.01, help="step size of DoReMi; its paper's 1 is for 200,000 steps")
     p.add_argument("--live", action="store_true", help="the proxy's mix draws by the weights; its loss is plain")
