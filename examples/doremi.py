@@ -12,7 +12,7 @@ With each seed a small model is trained from its beginning, every time on as man
   odm             on a mix whose weights `riffle reweight --live` changes below it
 Then all but the proxies are measured on every domain's held-out set. With --live the proxy's loss is the plain
 one, and its mix draws by what is learned. The domains are texts of Debian packages, the largest of 28 times the
-smallest. Leaves the weights of every round, results.json and doremi.png in --out.
+smallest. Leaves the weights of every round, results.json and doremi.png in --out; docs/WEIGHTS.md has a table.
 
     build/venv-torch/bin/python examples/doremi.py --table one/results.json two/results.json
 
