@@ -12,7 +12,10 @@
 #include "consumer/admin/request.h"
 #include "consumer/ledger/ledger_log.h"
 
-enum { SLICE_MS = 200 };
+enum {
+	SLICE_MS = 200,
+	SEARCHES_MAX = 64, /* requests whose answers are searched for one by one */
+};
 
 const char *const request_state_names[] = {[REQUEST_OPEN] = "open",
     [REQUEST_ACCEPTED] = "accepted",
@@ -145,18 +148,14 @@ take_answers(struct request_list *l, struct ledger *record)
 	}
 }
 
+/* Reads all of the ledger. */
 static enum fail_code
-read_answers(
-    struct request_list *l, const char *mix, const struct properties *properties, struct failure *f)
+read_all(struct request_list *l, struct ledger_log *log, struct failure *f)
 {
 	struct ledger record = {0};
-	struct ledger_log *log;
-	enum fail_code code;
 	bool any;
+	enum fail_code code = ledger_log_first(log, &record, &any, f);
 
-	if (ledger_log_open(&log, mix, properties, REQUEST_ASK_MS, f) != FAIL_NONE)
-		return f->code;
-	code = ledger_log_first(log, &record, &any, f);
 	while (code == FAIL_NONE && any) {
 		int64_t offset;
 
@@ -165,8 +164,65 @@ read_answers(
 		code = ledger_log_next(log, 0, &record, &offset, f);
 	}
 	ledger_clear(&record);
-	ledger_log_close(log);
 	return code == FAIL_TIMEOUT ? FAIL_NONE : code;
+}
+
+/*
+ * Reads from the record that was written before a request was heard to the one that answers it: as
+ * control_next never falls, it is found without what lies before.
+ */
+static enum fail_code
+search(struct request_list *l, struct ledger_log *log, const struct request_entry *e,
+    struct failure *f)
+{
+	enum fail_code code = ledger_log_seek_control(log, e->offset, f);
+	bool heard = false;
+
+	while (code == FAIL_NONE && !heard) {
+		struct ledger record = {0};
+		int64_t offset;
+
+		code = ledger_log_next(log, 0, &record, &offset, f);
+		if (code == FAIL_NONE) {
+			heard = record.control_next > e->offset;
+			take_answers(l, &record);
+		}
+		ledger_clear(&record);
+	}
+	return code == FAIL_TIMEOUT ? FAIL_NONE : code;
+}
+
+/* Whether the mix has heard a request and its answer was not found. */
+static bool
+lacks_answer(const struct request_entry *e, const struct ledger *last)
+{
+	return e->answer.id == NULL && e->offset < last->control_next;
+}
+
+/*
+ * A few requests are searched for, each by itself. What is not found so, because the control topic
+ * was recreated and has other offsets, is looked for in all of the ledger.
+ */
+static enum fail_code
+read_answers(struct request_list *l, const char *mix, const struct properties *properties,
+    const struct ledger *last, struct failure *f)
+{
+	struct ledger_log *log;
+	enum fail_code code;
+	bool lacks = l->n > SEARCHES_MAX;
+
+	if (ledger_log_open(&log, mix, properties, REQUEST_ASK_MS, f) != FAIL_NONE)
+		return f->code;
+	code = FAIL_NONE;
+	for (size_t i = 0; code == FAIL_NONE && l->n <= SEARCHES_MAX && i < l->n; i++) {
+		if (lacks_answer(&l->entry[i], last))
+			code = search(l, log, &l->entry[i], f);
+		lacks = lacks || lacks_answer(&l->entry[i], last);
+	}
+	if (code == FAIL_NONE && lacks)
+		code = read_all(l, log, f);
+	ledger_log_close(log);
+	return code;
 }
 
 /* ---- what became of them ---- */
@@ -210,7 +266,8 @@ request_list_read(struct request_list *out, const char *mix, const struct proper
 {
 	assert(out->n == 0);
 	if (request_list_asked(out, mix, properties, f) != FAIL_NONE ||
-	    (out->n > 0 && last != NULL && read_answers(out, mix, properties, f) != FAIL_NONE))
+	    (out->n > 0 && last != NULL &&
+		read_answers(out, mix, properties, last, f) != FAIL_NONE))
 		return f->code;
 	request_list_judge(out, last);
 	return FAIL_NONE;

@@ -9,7 +9,8 @@
  *     cancelled   accepted, and an accepted CANCEL names it
  *     refused
  *
- * An id that was sent twice is one request: the first record counts. Both topics are read whole.
+ * An id that was sent twice is one request: the first record counts. The control
+ * topic is read whole; in the ledger the answers are searched for.
  *
  * Thread: one.
  */

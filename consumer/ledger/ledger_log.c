@@ -284,34 +284,46 @@ ledger_log_begins(uint64_t *step, const char *mix, const struct properties *prop
 	return code;
 }
 
+/* What is sought: the last record with step_next, or control_next, of at most so much. */
+struct sought {
+	bool control;
+	uint64_t most;
+};
+
+static bool
+is_before(const struct ledger *record, const struct sought *s)
+{
+	return (uint64_t)(s->control ? record->control_next : record->step_next) <= s->most;
+}
+
 /*
- * *before: the first record at or after `offset` exists and has step_next <= step; *found is its
+ * *before: the first record at or after `offset` exists and is before what is sought; *found is its
  * offset.
  */
 static enum fail_code
-probe(struct ledger_log *l, int64_t offset, uint64_t step, bool *before, int64_t *found,
+probe(struct ledger_log *l, int64_t offset, const struct sought *s, bool *before, int64_t *found,
     struct failure *f)
 {
 	struct ledger record = {0};
 	bool any;
 	enum fail_code code = record_at(l, offset, &record, found, &any, f);
 
-	*before = code == FAIL_NONE && any && (uint64_t)record.step_next <= step;
+	*before = code == FAIL_NONE && any && is_before(&record, s);
 	ledger_clear(&record);
 	return code;
 }
 
 /*
- * Halves the offsets between *low, at which is a record before the step, and `end`, from which on
+ * Halves the offsets between *low, at which is a record before what is sought, and `end`, from which on
  * is none. Offsets have gaps: those of aborted transactions and of the marks that end one. So a
- * probe reads the first record at or after the middle. Where that one is before the step, *low
+ * probe reads the first record at or after the middle. Where that one is before it, *low
  * moves to it; where it is not, or there is none, `end` moves to the middle itself: no record lies
  * between the middle and the one that was found.
  *
  * It ends LEDGER_LOG_NEAR offsets apart, because reading those costs less than another probe.
  */
 static enum fail_code
-halve(struct ledger_log *l, uint64_t step, int64_t *low, int64_t end, struct failure *f)
+halve(struct ledger_log *l, const struct sought *s, int64_t *low, int64_t end, struct failure *f)
 {
 	for (int probes = 0; probes < LEDGER_LOG_PROBES_MAX && end - *low > LEDGER_LOG_NEAR;
 	     probes++) {
@@ -320,7 +332,7 @@ halve(struct ledger_log *l, uint64_t step, int64_t *low, int64_t end, struct fai
 
 		assert(*low < middle);
 		assert(middle < end);
-		if (probe(l, middle, step, &before, &found, f) != FAIL_NONE)
+		if (probe(l, middle, s, &before, &found, f) != FAIL_NONE)
 			return f->code;
 		if (before)
 			*low = found;
@@ -331,11 +343,11 @@ halve(struct ledger_log *l, uint64_t step, int64_t *low, int64_t end, struct fai
 }
 
 /*
- * Reads from *low to the last record that is before the step; *low becomes its offset. The end of
+ * Reads from *low to the last record that is before what is sought; *low becomes its offset. The end of
  * the topic (FAIL_TIMEOUT) ends the search as a record that is not before the step does.
  */
 static enum fail_code
-read_on(struct ledger_log *l, uint64_t step, int64_t *low, struct failure *f)
+read_on(struct ledger_log *l, const struct sought *s, int64_t *low, struct failure *f)
 {
 	bool before = true;
 
@@ -346,7 +358,7 @@ read_on(struct ledger_log *l, uint64_t step, int64_t *low, struct failure *f)
 		int64_t offset;
 		enum fail_code code = ledger_log_next(l, 0, &record, &offset, f);
 
-		before = code == FAIL_NONE && (uint64_t)record.step_next <= step;
+		before = code == FAIL_NONE && is_before(&record, s);
 		ledger_clear(&record);
 		if (code != FAIL_NONE && code != FAIL_TIMEOUT)
 			return code;
@@ -392,12 +404,13 @@ step_back(struct ledger_log *l, int64_t low, int64_t *at, struct failure *f)
 enum fail_code
 ledger_log_seek(struct ledger_log *l, uint64_t step, bool one_before, struct failure *f)
 {
+	const struct sought sought = {.most = step};
 	int64_t low, high, found = 0, at;
 	bool before = false;
 
 	if (kafka_watermarks(l->rk, l->topic, 0, &low, &high, l->timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	if (low < high && probe(l, low, step, &before, &found, f) != FAIL_NONE)
+	if (low < high && probe(l, low, &sought, &before, &found, f) != FAIL_NONE)
 		return f->code;
 	if (!before)
 		return fail(f, FAIL_DATA,
@@ -405,8 +418,28 @@ ledger_log_seek(struct ledger_log *l, uint64_t step, bool one_before, struct fai
 		    ": it is empty, or its beginning was deleted",
 		    l->topic, step);
 	at = found;
-	if (halve(l, step, &at, high, f) != FAIL_NONE || read_on(l, step, &at, f) != FAIL_NONE ||
+	if (halve(l, &sought, &at, high, f) != FAIL_NONE ||
+	    read_on(l, &sought, &at, f) != FAIL_NONE ||
 	    (one_before && step_back(l, low, &at, f) != FAIL_NONE))
 		return f->code;
 	return assign(l, at, f);
+}
+
+enum fail_code
+ledger_log_seek_control(struct ledger_log *l, int64_t offset, struct failure *f)
+{
+	const struct sought sought = {.control = true, .most = (uint64_t)offset};
+	int64_t low, high, found = 0;
+	bool before = false;
+
+	if (kafka_watermarks(l->rk, l->topic, 0, &low, &high, l->timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (low < high && probe(l, low, &sought, &before, &found, f) != FAIL_NONE)
+		return f->code;
+	if (!before)
+		return assign(l, low, f);
+	if (halve(l, &sought, &found, high, f) != FAIL_NONE ||
+	    read_on(l, &sought, &found, f) != FAIL_NONE)
+		return f->code;
+	return assign(l, found, f);
 }

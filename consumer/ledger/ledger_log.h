@@ -97,6 +97,12 @@ enum fail_code ledger_log_seek(
     struct ledger_log *l, uint64_t step, bool one_before, struct failure *f);
 
 /*
+ * ledger_log_next() will give the last record that was written before the control topic's record
+ * at `offset` was heard, or the first one that is kept: the answer is in one of those behind it.
+ */
+enum fail_code ledger_log_seek_control(struct ledger_log *l, int64_t offset, struct failure *f);
+
+/*
  * The first record at or after `offset`, into a zeroed *out, with its own offset and when it was
  * written. *any is false where there is none.
  */

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -229,6 +232,41 @@ def export(world, user):
         yield world.run(user, "export", d, "--format", "megatron", "--force", "--out", world.folder / d, check=False)
 
 
+def serve(change):
+    """What clients get of a server with these rights."""
+    def run(world, user):
+        token = world.folder / "token"
+        token.write_text("0123456789abcdef\n")
+        process = world.riffle.popen("serve", "-c", world.folder / f"{user}.yml", "--listen", "127.0.0.1:0",
+                                     *(["--token-file", token, "--allow-changes"] if change else []))
+        said = ""
+        while "address=" not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        address = re.search(r"address=(http://\S+)", said)[1]
+
+        def ask(path, body=None):
+            headers = {"Authorization": "Bearer 0123456789abcdef", "X-Riffle": "1", "Content-Type": "application/json"}
+            try:
+                with urllib.request.urlopen(urllib.request.Request(address + path, body, headers), timeout=60) as answer:
+                    return answer.status, answer.read().decode()
+            except urllib.error.HTTPError as error:
+                return error.code, error.read().decode()
+
+        wait_until(lambda: ask("readyz")[0] == 200 or "denied" in ask("api/v1/status")[1], "an answer of the broker")
+        answers = [ask("api/v1/status"), ask("api/v1/requests"), ask("api/v1/steps/7"), ask("api/v1/history")]
+        if change:
+            world.withdrawn += 1
+            answers.append(ask("api/v1/weights", json.dumps({"weights": {"code": 0.4}, "who": "ann"}).encode()))
+            assert next(mix(world, "admin")).returncode == 0
+        process.terminate()
+        said += process.stderr.read()
+        good = process.wait(30) == 0 and all(status in (200, 202) for status, _ in answers)
+        yield subprocess.CompletedProcess("serve", 0 if good else 1, "", said + "\n".join(text for _, text in answers))
+    return run
+
+
 COMMANDS = {
     "topics": simple("topics"),
     "produce": produce,
@@ -241,6 +279,8 @@ COMMANDS = {
     "runs-forget": forget,
     "reweight": reweight,
     "status": simple("status"),
+    "serve": serve(False),
+    "serve-changes": serve(True),
     "rejects": simple("rejects", "--count"),
     "inspect": simple("inspect", 7),
     "replay": simple("replay", "--steps", "6..8"),

@@ -197,8 +197,14 @@ def test_a_change_shows_within_two_seconds_and_stands_at_its_step(mixed, serve, 
     assert server.get("/api/v1/history?from=61")["step"] == []
 
 
-def test_a_long_ledger_is_shown_coarse_at_once_and_then_whole(mixed, serve, tools, bootstrap):
-    config = mixed(20)
+def test_a_long_ledger_is_shown_coarse_at_once_and_then_whole(mixed, serve, tools, bootstrap, riffle):
+    config = mixed(10)
+    for i, weight in enumerate((0.25, -1, 0.3)):
+        riffle("weights", "-c", config, f"web={weight}", "--id", f"r{i}", "--at-step", 10**6, "--timeout", 1, check=False)
+        riffle("mix", "-c", config, "--until-step", 11 + 3 * i)
+    riffle("mix", "-c", config, "--until-step", 20)
+    requests = json.loads(riffle("requests", "-c", config, "--json").stdout)
+    assert [(r["id"], r["state"]) for r in requests] == [("r0", "accepted"), ("r1", "refused"), ("r2", "accepted")]
     mix = json.loads(config.read_text())["mix"]["name"]
     subprocess.run([tools / "fill_ledger", "--mix", mix, "--steps", "200000", "--each", "10", "--changes", "3"], check=True,
                    env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, timeout=300)
@@ -216,6 +222,7 @@ def test_a_long_ledger_is_shown_coarse_at_once_and_then_whole(mixed, serve, tool
     assert all(v["step"] in (0, 50020, 100020, 150020) for v in history["versions"])
     at = server.get("/api/v1/history?from=60000&to=90000")
     assert [v["version"] for v in at["versions"]] == [2] and 60000 <= at["step"][0] and at["step"][-1] <= 90000
+    assert server.get("/api/v1/requests") == requests, "their answers are found far behind"
     assert server.memory_mb() < 100
 
 
