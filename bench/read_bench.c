@@ -6,7 +6,7 @@
  * The bare loop assigns every lane to one consumer, takes the records one by one (taking batches
  * is no faster from 4 KiB a record on), finds the frames and decompresses them into one buffer: no
  * checks, no order, nothing kept. The library reads whole steps as `riffle read --format none`
- * does, or with TOKEN_BYTES a token (4) and THREADS that decompress (the library's preset). Runs
+ * does, or with TOKEN_BYTES a token (4) and THREADS that decompress (the library's default). Runs
  * alternate; the clock of each starts at its first record or step, so that connecting is
  * not part of it. Both read to the end of the topic, must find the same number of sequences, and
  * the topic must end with the mix.

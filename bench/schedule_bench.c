@@ -4,7 +4,7 @@
  * Three sets of weights (7 domains, 35 of Zipf's law, 200 log-normal with a smallest of 3e-7); for
  * each schedule: domains that were never drawn, the worst lead and lag in draws at the end of any
  * batch of 2,048, the worst relative error of a share that is owed at least 100 draws, and the time
- * of a draw. `blocks` is Levanter's rule with its preset: each block of 2,048 draws has
+ * of a draw. `blocks` is Levanter's rule with its default: each block of 2,048 draws has
  * floor(w * 2048) of every domain, and what is left goes to the largest.
  *
  *     usage: schedule_bench [DRAWS]

@@ -333,7 +333,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 
 		code = fail(f, why.code,
 		    "%s; --from-step with that step starts there, and `riffle replay --republish` "
-		    "makes the steps before it anew",
+		    "publishes the steps before it again",
 		    why.text);
 	}
 	if (code == FAIL_NONE) {

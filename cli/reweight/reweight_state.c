@@ -339,8 +339,8 @@ reweight_state_load(struct reweight_job *job, bool *found, struct failure *f)
 			    "%s is damaged: remove it, or start over with --anew", path);
 		else if (!take_domains(job, json_object_get(o, "domains")))
 			code = fail(f, FAIL_CONFIG,
-			    "%s is of other domains than mix %s has: name another --out, or begin "
-			    "again with --anew",
+			    "%s is of other domains than mix %s has: name another --out, or start "
+			    "over with --anew",
 			    path, job->a->mix);
 		else
 			memcpy(job->id, text_of(o, "id"), sizeof(job->id));

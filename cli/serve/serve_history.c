@@ -124,7 +124,7 @@ find_losses(struct serve_history *h, const struct status_feedback *b, size_t dom
 		if (strcmp(h->losses[i].run, b->run) == 0 && h->losses[i].domains_n == domains_n)
 			return &h->losses[i];
 	for (size_t i = 0; i < h->losses_n; i++)
-		if (strcmp(h->losses[i].run, b->run) == 0) { /* of other domains: begun anew */
+		if (strcmp(h->losses[i].run, b->run) == 0) { /* of other domains: restarted */
 			free(h->losses[i].domain);
 			h->losses[i] = h->losses[--h->losses_n];
 		}

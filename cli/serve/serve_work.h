@@ -39,7 +39,7 @@ struct serve_job {
 
 /*
  * Gives *out, to be ended with serve_work_close(). Borrows configuration and options until then:
- * `reload` is what the command line says, by which a plan reads the file anew.
+ * `reload` is what the command line says, by which a plan reads the file again.
  */
 enum fail_code serve_work_open(struct serve_work **out, const struct config *c,
     const struct options *reload, const char *mix, struct failure *f);

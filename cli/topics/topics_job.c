@@ -302,7 +302,7 @@ warn_cut(const struct topics_job *j, struct failure *f)
 				    " records (partition %" PRId32
 				    ") were deleted, by retention or DeleteRecords: a mix stops "
 				    "where it would draw one of them; `riffle status -c %s` says "
-				    "how it goes on without",
+				    "how it continues without them",
 			    list->elems[i].topic, low[i], list->elems[i].partition,
 			    j->config->path);
 	free(low);

@@ -44,7 +44,7 @@ struct role_property {
  * open transaction hides all behind it, so that its timeout is how long a crash stalls the readers.
  * A member hears of a change in its group with its next heartbeat.
  */
-static const struct role_property presets[] = {
+static const struct role_property defaults[] = {
     {EVERY, "bootstrap.servers", "localhost:9092"},
     {EVERY, "socket.nagle.disable", "true"},
     {EVERY, "socket.keepalive.enable", "true"},
@@ -148,14 +148,14 @@ value_of(const rd_kafka_conf_t *conf, const char *name, char *out, size_t room)
 }
 
 static enum fail_code
-set_presets(
+set_defaults(
     rd_kafka_conf_t *conf, const struct kafka_options *o, const char *client, struct failure *f)
 {
 	enum fail_code code = set(conf, "client.id", client, f);
 
-	for (size_t i = 0; code == FAIL_NONE && i < sizeof(presets) / sizeof(presets[0]); i++)
-		if (presets[i].roles & ROLE(o->role))
-			code = set(conf, presets[i].name, presets[i].value, f);
+	for (size_t i = 0; code == FAIL_NONE && i < sizeof(defaults) / sizeof(defaults[0]); i++)
+		if (defaults[i].roles & ROLE(o->role))
+			code = set(conf, defaults[i].name, defaults[i].value, f);
 	for (size_t i = 0; code == FAIL_NONE && i < o->tune_n; i++)
 		code = set(conf, o->tune[i].name, o->tune[i].value, f);
 	if (code == FAIL_NONE && o->stats != NULL)
@@ -253,7 +253,7 @@ set_forced(
 static enum fail_code
 set_all(rd_kafka_conf_t *conf, const struct kafka_options *o, const char *client, struct failure *f)
 {
-	enum fail_code code = set_presets(conf, o, client, f);
+	enum fail_code code = set_defaults(conf, o, client, f);
 
 	if (code == FAIL_NONE)
 		code = set_user(conf, o, f);

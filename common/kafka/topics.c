@@ -58,11 +58,11 @@ partitions_advice(enum topic_kind kind)
 	if (kind == TOPIC_BATCHES || kind == TOPIC_LANES)
 		return "the lanes of a begun mix cannot change: correct it, or give mix.name "
 		       "another name; before its first step `riffle topics --delete --mix "
-		       "--create` makes its topics anew";
+		       "--create` creates its topics again";
 	if (kind == TOPIC_DOMAIN)
 		return "the partitions of a published domain cannot change: correct it, or "
 		       "publish it under another name; where no mix draws from it, `riffle produce "
-		       "--restart` publishes it anew";
+		       "--restart` publishes it again";
 	return "delete the topic, and `riffle topics --create` creates it";
 }
 

@@ -36,7 +36,7 @@
  *     round 4   ask 2036   2008 + 16 steps + 16 gaps - margin 4      -> step 998 at 2036
  *     START at 2036: steps 998 and 999 are read in vain
  *
- * States, by the verdict; each report and each hint decides anew:
+ * States, by the verdict; each report and each hint decides again:
  *
  *     lane_seek_init() -> PROBE --- lane_seek_record(), lane_seek_nothing() ---> PROBE
  *              |                |                                          |

@@ -949,7 +949,7 @@ take_messages(const struct feed_domain *m, int32_t partition, int timeout_ms,
  *     1. A fetch is as large as a block, and the few records before it (open_reader()).
  *     2. While what it brought waits, no next fetch is sent: queued.min.messages is 64. (1 would be
  *        too small: an internal operation in the queue counts as a message, and the partition then
- *        stands still for a second at a time.)
+ *        stalls for a second at a time.)
  *     3. Here the whole queue is taken at once, and a block that is whole stops its partition.
  *     4. A block that is not whole restarts its partition behind the last record taken, which
  *        fetches at once.

@@ -284,7 +284,7 @@ cursor_position_of(struct cursor *c, uint32_t partition, uint64_t ordinal, uint6
 		return true;
 	}
 	order_restart(order_of(c), c->place.epoch);
-	c->window_order = NULL; /* a draw comes to its window anew */
+	c->window_order = NULL; /* a draw computes the order of its window again */
 	*position = order_position_of(order_of(c), partition, ordinal);
 	return true;
 }

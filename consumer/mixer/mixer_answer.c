@@ -54,7 +54,7 @@ add_round(struct text *t, const struct mixer_effect *e)
 	else
 		text_add(t,
 		    "\nthe %" PRIu64 " draws of round %" PRIu64
-		    " that remain are dealt anew by the new weights",
+		    " that remain are dealt again by the new weights",
 		    e->dealt, e->round);
 }
 

@@ -4,7 +4,7 @@
  * The two directions stand side by side, part by part: what save_x() writes, resume_x() reads. The
  * record holds numbers that are decided, never ones that would be calculated again: quantised
  * weights, credits, positions. Derived state (orders, windows, the index of exclusions) is built
- * anew.
+ * again.
  *
  * A ledger comes from outside. resume_x() checks all that drawing relies on: sums of weights and
  * credits, positions inside lengths, ranges, and that no number can overflow in later arithmetic.

@@ -142,7 +142,7 @@ announce_step(struct assembler *a, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* `ahead` begins again from `now`, and all announcements with it. */
+/* `ahead` restarts from `now`, and all announcements with it. */
 static enum fail_code
 renew(struct assembler *a, struct failure *f)
 {

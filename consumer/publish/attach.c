@@ -586,7 +586,8 @@ check_no_batches(struct attach *a, struct failure *f)
 			code = fail(f, FAIL_DATA,
 			    "topic %s is empty and topic %s.batches is not: the ledger was "
 			    "deleted, and steps would come a second time; start a mix of another "
-			    "name, or delete this one and begin it anew: `riffle topics -c %s "
+			    "name, or delete this one and start it from step 0: `riffle topics -c "
+			    "%s "
 			    "--delete --mix --create`",
 			    a->ledger_topic, mix, a->config->path);
 	free(end);
@@ -665,7 +666,7 @@ attach_take(struct attach *a, struct lead *lead, const struct ledger *last, bool
 		return open_new(a, out, f);
 	if (compare_config(a, last, &changed, f) != FAIL_NONE ||
 	    check_partitions(a, last, f) != FAIL_NONE ||
-	    /* Asked anew: a standby has waited, perhaps since before the first commit. */
+	    /* Asked again: a standby has waited, perhaps since before the first commit. */
 	    lead_ask(lead, f) != FAIL_NONE || lead_attach(lead, last, f) != FAIL_NONE)
 		return f->code;
 	if (mixer_resume(out, &a->plan.plan, last, f) != FAIL_NONE)

@@ -21,7 +21,7 @@
  *
  *     1. The handle has epoch 5. commit: it sends EndTxn(epoch 5) for transaction T. The connection
  *        breaks before the answer, with the request somewhere on its way.
- *     2. librdkafka connects anew and sends EndTxn(epoch 5) once more. The broker commits T and
+ *     2. librdkafka reconnects and sends EndTxn(epoch 5) once more. The broker commits T and
  *        answers; the commit is reported as a success. Nothing is reported of the first copy.
  *     3. The mixer begins transaction T + 1 and sends the first of its records.
  *     4. The first copy arrives. Its epoch is right, and a transaction is open: the broker commits

@@ -226,7 +226,7 @@ fail_at(const struct reader *r, uint32_t i, int64_t offset, struct failure *f)
 
 /*
  * A lane does not hold the step that is due where it must be: a commit named a wrong offset, or the
- * log was cut or created anew. The log itself is searched, once: where a search has brought us
+ * log was cut or recreated. The log itself is searched, once: where a search has brought us
  * here already, it is the log that is wrong.
  */
 static enum fail_code

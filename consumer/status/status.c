@@ -685,7 +685,7 @@ find_run_problems(struct status *st, const struct status_run *r)
 		    "run %s is at step %" PRIu64 ", and the first step that is kept is %" PRIu64
 		    ": `riffle runs -c %s --reset %s --to %" PRIu64
 		    "`, while no trainer runs, lets it go on there; `riffle replay --republish` "
-		    "makes the steps before it anew",
+		    "publishes the steps before it again",
 		    r->name, r->step, st->step_kept, path, r->name, st->step_kept);
 }
 
@@ -793,7 +793,7 @@ find_mixer_problems(struct status *st)
 		problem(st, "STATUS-LEDGER-EMPTY",
 		    "topic %s.ledger is empty, and %s.batches has held steps: the ledger was "
 		    "deleted, and `riffle mix` refuses to publish these steps a second time: "
-		    "start a mix of another name, or delete this one and begin it anew with "
+		    "start a mix of another name, or delete this one and start it from step 0 with "
 		    "`riffle topics -c %s --delete --mix --create`",
 		    st->config->mix.name, st->config->mix.name, st->config->path);
 	else if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))

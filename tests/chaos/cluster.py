@@ -46,7 +46,7 @@ class Cluster:
         return done.stdout.strip()
 
     def up(self):
-        """Starts what is not running, with its data; a cluster that began anew would have other ports.
+        """Starts what is not running, with its data; a cluster that restarted empty would have other ports.
 
         On a machine that is busy the brokers may need longer than the script waits: it is asked again."""
         for patience in range(UP_TRIES):

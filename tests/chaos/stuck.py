@@ -1,4 +1,4 @@
-"""stuck: a trainer that stands still, then a broker that is dead.
+"""stuck: a trainer that stalls, then a broker that is dead.
 
     stuck.py [--kafka 3.9] [--slow 600] [--dead 60]
 
@@ -97,7 +97,7 @@ class Stuck:
             self.wrong.append(f"{name}: {e}")
 
     def slow(self, seconds):
-        """One rank stands still; the others read until the lead is used up, then the mixer waits for it."""
+        """One rank stalls; the others read until the lead is used up, then the mixer waits for it."""
         p, victim = self.p, self.p.trainers[SLOW_RANK]
         p.wait(lambda: p.committed() > 0, "the first commits", 60)
         victim.signal(signal.SIGSTOP)
@@ -107,7 +107,7 @@ class Stuck:
         if ahead > 2 * LEAD:
             self.wrong.append(f"slow: the others are {ahead} steps ahead, the lead is {LEAD}")
         self.corpus.end_live()
-        self.watch("a trainer stands still", seconds, said)
+        self.watch("a trainer stalls", seconds, said)
         victim.signal(signal.SIGCONT)
         self.recover("slow", time.monotonic())
 

@@ -23,7 +23,7 @@ idempotent_records_lie_close_and_in_order(struct scene *s)
 }
 
 static void
-a_producer_made_anew_appends_the_same_again(struct scene *s)
+a_recreated_producer_appends_the_same_again(struct scene *s)
 {
 	struct producer *p = open_writer(s, NULL);
 
@@ -265,7 +265,7 @@ records_are_compressed_and_come_back(struct scene *s)
 
 const struct claim claims_records[] = {
     CLAIM(idempotent_records_lie_close_and_in_order),
-    CLAIM(a_producer_made_anew_appends_the_same_again),
+    CLAIM(a_recreated_producer_appends_the_same_again),
     CLAIM(null_and_empty_keys_and_values_are_kept_apart),
     CLAIM(headers_are_kept_in_order_with_repeats),
     CLAIM(timestamps_are_of_creation_and_do_not_go_back),

@@ -52,7 +52,7 @@ a_deleted_topic_is_gone(struct scene *s)
 }
 
 static void
-a_topic_made_anew_is_empty(struct scene *s)
+a_recreated_topic_is_empty(struct scene *s)
 {
 	struct producer *p = open_writer(s, NULL);
 
@@ -168,7 +168,7 @@ const struct claim claims_topics[] = {
     CLAIM(a_topic_is_made_once),
     CLAIM(topics_that_cannot_be_are_refused),
     CLAIM(a_deleted_topic_is_gone),
-    CLAIM(a_topic_made_anew_is_empty),
+    CLAIM(a_recreated_topic_is_empty),
     CLAIM(settings_of_a_topic_are_described),
     CLAIM(the_offset_for_a_time_is_the_first_not_before_it),
     CLAIM(offsets_of_what_does_not_exist_are_an_error),

@@ -627,7 +627,7 @@ def test_lines_go_out_within_a_second_of_being_written(live, encoding):
     end_of(process)
 
 
-def test_a_topic_that_was_deleted_begins_anew(live, encoding):
+def test_a_topic_that_was_deleted_restarts(live, encoding):
     w = live.writer
     w.append("m.jsonl", 40)
     live.create().produce()

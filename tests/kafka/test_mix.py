@@ -169,7 +169,7 @@ def forget(tools, bootstrap):
 
 
 def test_a_position_that_the_broker_lost_stays_in_the_ledger(riffle, fill, configure, forget, unique, tmp_path):
-    """Records that come after the loss must not say step 0, or the next trainer would begin again there."""
+    """Records that come after the loss must not say step 0, or the next trainer would restart there."""
     fill("a", "b")
     config = configure({"a": 0.5, "b": 0.5}, max_lead_steps=8)
     log = tmp_path / "mix.log"

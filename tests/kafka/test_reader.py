@@ -285,7 +285,7 @@ def test_a_state_of_another_run_is_taken_with_a_warning(mix, open_reader, recwar
     assert next(reader).step == 3
 
 
-def test_a_mix_made_anew_under_its_name_is_another_one(mix, open_reader, riffle_module):
+def test_a_mix_recreated_under_its_name_is_another_one(mix, open_reader, riffle_module):
     mix("--steps", 3, "--end")
     reader = open_reader(step=0)
     next(reader)

@@ -71,7 +71,7 @@ def test_a_reader_that_is_faster_than_what_is_fetched_ahead_does_not_wait_for_th
 
 
 def test_what_is_fetched_ahead_is_bounded_by_ahead_bytes(tools, bootstrap, unique, package):
-    """A reader that stands still for a second has no more of the mix in memory than it may."""
+    """A reader that stalls for a second has no more of the mix in memory than it may."""
     fill(tools, bootstrap, unique)
     program = (
         "import sys, time, riffle\n"

@@ -42,7 +42,7 @@ def mixed(riffle, fill, configure):
 
 
 class Topic:
-    """The visible records of a topic, changed and written anew."""
+    """The visible records of a topic, changed and written again."""
 
     def __init__(self, tools, bootstrap, name):
         self.program, self.env, self.name = tools / "topic", {"RIFFLE_BOOTSTRAP": bootstrap}, name
@@ -339,7 +339,7 @@ def test_a_byte_of_a_domain_log_is_found_and_named(riffle, mixed, replay, topic,
     assert "the domain log is the one that differs: the batch topic holds this sequence" in said
 
 
-def test_a_sequence_that_was_written_anew_is_told_from_a_damaged_one(riffle, mixed, replay, topic, unique):
+def test_a_sequence_that_was_written_again_is_known_from_a_damaged_one(riffle, mixed, replay, topic, unique):
     """A source's name changed and nothing else: both are whole, and replay says that it cannot tell."""
     shown = json.loads(riffle("inspect", "-c", mixed, 0, 0, "--json").stdout)["sequences"][0]
     log = topic(f"{unique}.{shown['domain']}")

@@ -91,7 +91,7 @@ def test_each_set_has_its_pieces_and_what_is_packed_whole_stays_whole(corpus, en
 
 
 def test_growth_moves_no_token(corpus, encoding):
-    """Appended, or put in front of a corpus that is produced anew: every document is dealt as before."""
+    """Appended, or put in front of a corpus that is produced again: every document is dealt as before."""
     old, new = long_texts(60, 2), long_texts(60, 3)
     (corpus.folder / "b.jsonl").write_text(lines(old))
     corpus.config.update(split="7,2,1", split_unit="tokens", split_piece=PIECE)

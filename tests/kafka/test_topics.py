@@ -226,7 +226,7 @@ def test_delete_asks_on_a_terminal(riffle, config, answer, gone):
     assert (riffle("topics", "-c", path, check=False).returncode == 2) == gone
 
 
-def test_delete_and_create_makes_them_anew(riffle, config, unique, tools, bootstrap, broker):
+def test_delete_and_create_recreates_them(riffle, config, unique, tools, bootstrap, broker):
     path = config()
     riffle("topics", "-c", path, "--create")
     subprocess.run([os.path.join(tools, "transactions"), f"{unique}m.ledger", "plain:3"],

@@ -1,7 +1,7 @@
 """The values behind tests/vectors/*.hex, as the Avro library for Python takes them.
 
 The unit tests of the C side hold the same values (tests/unit/common/record/test_sequence.c and its neighbours)
-and compare both directions with the same files. `python golden_values.py` writes the files anew.
+and compare both directions with the same files. `python golden_values.py` writes the files again.
 """
 
 import io

@@ -436,7 +436,7 @@ def keys():
     return re.findall(r"^\| `([\w.\[\]]+)` \|", (ROOT / "docs/CONFIG.md").read_text(), re.M)
 
 
-def test_the_example_passes_the_check_with_and_without_its_presets(riffle, write_config):
+def test_the_example_passes_the_check_with_and_without_its_defaults(riffle, write_config):
     path = ROOT / "config/example.yml"
     assert riffle("config", "--check", "--no-inputs", "-c", path).stdout.startswith(f"{path}: ok")
     # "  # window: 1   # comment" -> "  window: 1   # comment"
@@ -455,13 +455,13 @@ def test_the_example_has_every_key():
     assert missing == []
 
 
-def test_the_example_s_presets_are_the_table_s(riffle):
+def test_the_example_s_defaults_are_the_table_s(riffle):
     table = dict(re.findall(r"^\| `([\w.\[\]]+)` \| [^|]+\| `([^`]+)` \|", (ROOT / "docs/CONFIG.md").read_text(), re.M))
-    presets = {k.split(".")[-1]: v for k, v in table.items()}
+    defaults = {k.split(".")[-1]: v for k, v in table.items()}
     commented = re.findall(r"^ *# (\w+): (\S+)", (ROOT / "config/example.yml").read_text(), re.M)
-    shown = {k: v.strip("[]") for k, v in commented if k in presets}
+    shown = {k: v.strip("[]") for k, v in commented if k in defaults}
     assert len(shown) > 10
-    assert shown == {k: presets[k] for k in shown}
+    assert shown == {k: defaults[k] for k in shown}
 
 
 # --- output

@@ -30,7 +30,7 @@ enum {
 	LOSSES_ONE_OF = 8,   /* seeds in which what was published is destroyed, */
 	SHARED_ONE_OF = 8,   /* in which lanes share partitions, */
 	PRODUCES_ONE_OF = 4, /* and in which producers work */
-	SEEN_TURNS = 4000,   /* then people restart what stands still behind a loss, and repair */
+	SEEN_TURNS = 4000,   /* then people restart what stalls behind a loss, and repair */
 	EXIT_CRASHED = 99,
 	EXIT_HANGS = 98,
 	EXIT_LOOPS = 97, /* without a call */

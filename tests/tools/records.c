@@ -3,7 +3,7 @@
  *
  *     records fingerprints    one line a schema: name, tab, 16 hex digits
  *     records recode          reads records as hex, one a line, from stdin; decodes and encodes
- * each anew; prints the hex, or "error: " and the sentence
+ * each again; prints the hex, or "error: " and the sentence
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * topic -- all visible records of a topic as text, and a topic made anew of such text; so that a
+ * topic -- all visible records of a topic as text, and a topic recreated from such text; so that a
  * test can change what was written.
  *
  *     RIFFLE_BOOTSTRAP=localhost:9092 topic read TOPIC

@@ -2,7 +2,7 @@
 
 Exact where riffle is exact: fractions and integers for quantising, deficit and random; IEEE doubles
 (Python's, and NumPy's sum) for greedy; 60 decimal digits for tempered weights. Nothing here is
-shared with the C side. `python make_schedules.py` writes the files anew (needs NumPy).
+shared with the C side. `python make_schedules.py` writes the files again (needs NumPy).
 """
 
 import pathlib

@@ -8,7 +8,7 @@
 static _Thread_local rd_kafka_resp_err_t last_error;
 
 /* Presets that riffle asks for, or that decide something here; others are empty. */
-static const struct client_property presets[] = {
+static const struct client_property defaults[] = {
     {"message.max.bytes", "1000000"},
     {"batch.size", "1000000"},
     {"transaction.timeout.ms", "60000"},
@@ -52,9 +52,9 @@ client_value(const struct rd_kafka_conf_s *c, const char *name)
 
 	if (p != NULL)
 		return p->value;
-	for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++)
-		if (strcmp(presets[i].name, name) == 0)
-			return presets[i].value;
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+		if (strcmp(defaults[i].name, name) == 0)
+			return defaults[i].value;
 	return "";
 }
 

@@ -280,7 +280,7 @@ check_produce(const struct cluster_producer *s, const struct cluster_request *r)
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* Sequences begin again at 0 behind the largest. */
+/* Sequences restart at 0 behind the largest. */
 static int32_t
 sequence_behind(const struct cluster_request *r)
 {

@@ -5,7 +5,7 @@
 #include "tests/unit/config_file.h"
 
 static void
-test_a_file_fills_the_struct_and_presets_the_rest(void **unused)
+test_a_file_fills_the_struct_and_the_rest_has_defaults(void **unused)
 {
 	struct config *c;
 	struct failure f;
@@ -45,7 +45,7 @@ test_a_file_fills_the_struct_and_presets_the_rest(void **unused)
 }
 
 static void
-test_a_mix_fills_the_struct_and_presets_the_rest(void **unused)
+test_a_mix_fills_the_struct_and_the_rest_has_defaults(void **unused)
 {
 	struct config *c;
 	struct failure f;
@@ -1087,8 +1087,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_a_file_fills_the_struct_and_presets_the_rest),
-	    cmocka_unit_test(test_a_mix_fills_the_struct_and_presets_the_rest),
+	    cmocka_unit_test(test_a_file_fills_the_struct_and_the_rest_has_defaults),
+	    cmocka_unit_test(test_a_mix_fills_the_struct_and_the_rest_has_defaults),
 	    cmocka_unit_test(test_transactions_grow_with_the_lanes_unless_their_size_is_given),
 	    cmocka_unit_test(test_keys_that_go_together_can_all_be_given),
 	    cmocka_unit_test(test_a_file_without_a_mix_describes_a_corpus),

@@ -68,7 +68,7 @@ test_all_that_a_mix_can_say_arrives(void **unused)
 }
 
 static void
-test_what_a_file_does_not_say_is_preset(void **unused)
+test_what_a_file_does_not_say_has_its_default(void **unused)
 {
 	struct config *c;
 	struct failure f;
@@ -785,7 +785,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_all_that_a_mix_can_say_arrives),
-	    cmocka_unit_test(test_what_a_file_does_not_say_is_preset),
+	    cmocka_unit_test(test_what_a_file_does_not_say_has_its_default),
 	    cmocka_unit_test(test_every_choice_is_told_from_the_others),
 	    cmocka_unit_test(test_values_out_of_range_are_refused),
 	    cmocka_unit_test(test_the_fields_that_are_kept_are_bounded),

@@ -118,7 +118,7 @@ a_split_does_not_count_where_there_are_files_for_validation(void **state)
 	(void)state;
 	assert_string_equal(d.kind, "");
 	free(present);
-	/* Without them it counts: their documents would be dealt anew. */
+	/* Without them it counts: their documents would be dealt again. */
 	present = recipe_with(8, "    train: a\nsplit: 8,1,1", &tokenizer);
 	d = compare(logged, present);
 	assert_string_equal(

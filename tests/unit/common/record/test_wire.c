@@ -249,7 +249,7 @@ test_trailing_bytes_are_refused_only_where_the_whole_is_asked_for(void **unused)
 }
 
 static void
-test_a_writer_gives_its_bytes_away_and_starts_anew(void **unused)
+test_a_writer_gives_its_bytes_away_and_restarts(void **unused)
 {
 	struct wire_writer w = {0};
 	uint8_t *bytes = NULL;
@@ -334,7 +334,7 @@ main(void)
 	    cmocka_unit_test(test_the_first_complaint_stays_and_nothing_is_read_after_it),
 	    cmocka_unit_test(test_a_block_with_a_size_counts_like_one_without),
 	    cmocka_unit_test(test_trailing_bytes_are_refused_only_where_the_whole_is_asked_for),
-	    cmocka_unit_test(test_a_writer_gives_its_bytes_away_and_starts_anew),
+	    cmocka_unit_test(test_a_writer_gives_its_bytes_away_and_restarts),
 	    cmocka_unit_test(test_a_writer_past_its_limit_fails_once_and_for_all),
 	    cmocka_unit_test(test_random_longs_read_back),
 	};

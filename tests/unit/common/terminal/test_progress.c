@@ -37,7 +37,7 @@ static const struct {
     {"a program: no bar, no estimate", {.done = 3000000}, 3000, "code  3.0 MB"},
     {"one byte of very many: no estimate, no overflow", {.total = UINT64_MAX, .done = 1}, INT64_MAX,
 	"code  [" EMPTY "]    0%  0.0 of 18446744073709.6 MB"},
-    {"a clock that stands still", {.total = 1000000, .done = 500000}, 1000,
+    {"a clock that stops", {.total = 1000000, .done = 500000}, 1000,
 	"code  [" HALF "]   50%  ETA 0:00  0.5 of 1.0 MB"},
     {"steps", {.unit = "steps", .total = 10, .done = 5}, 11000,
 	"code  [" HALF "]   50%  ETA 0:10  5 of 10 steps"},

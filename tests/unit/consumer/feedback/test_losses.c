@@ -209,7 +209,7 @@ test_open_steps_are_bounded(void **unused)
 }
 
 static void
-test_another_world_begins_an_incomplete_step_anew(void **unused)
+test_another_world_restarts_an_incomplete_step(void **unused)
 {
 	struct losses *l = fresh();
 	struct losses_step s;
@@ -270,7 +270,7 @@ main(void)
 	    cmocka_unit_test(test_losses_that_are_no_numbers_are_dropped_one_by_one),
 	    cmocka_unit_test(test_a_step_that_stays_incomplete_is_given_up),
 	    cmocka_unit_test(test_open_steps_are_bounded),
-	    cmocka_unit_test(test_another_world_begins_an_incomplete_step_anew),
+	    cmocka_unit_test(test_another_world_restarts_an_incomplete_step),
 	    cmocka_unit_test(test_at_the_end_all_that_is_complete_comes),
 	    cmocka_unit_test(test_means_over_domains_need_no_sum_of_losses),
 	};

@@ -163,7 +163,7 @@ test_rounds_go_on_through_a_change(void **state)
 	p.epoch_size = 100;
 	m = mixes_open(&p);
 	ask(m, mixes_weight("r1", 20, &b_nine, 1), 20, /* 3 * 16 + 5 * 4 + 12 * 24 = 356 draws */
-	    "the 44 draws of round 3 that remain are dealt anew");
+	    "the 44 draws of round 3 that remain are dealt again");
 	for (int i = 0; i < 9; i++)
 		mixes_step(m, &p, count);
 	assert_int_equal(mixer_round(m, &draws), 0);

@@ -564,11 +564,11 @@ run_case(uint64_t seed)
 }
 
 static uint64_t
-number_of(const char *variable, uint64_t preset)
+number_of(const char *variable, uint64_t unset)
 {
 	const char *text = getenv(variable);
 
-	return text == NULL ? preset : strtoull(text, NULL, 0);
+	return text == NULL ? unset : strtoull(text, NULL, 0);
 }
 
 static void

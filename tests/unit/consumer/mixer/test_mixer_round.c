@@ -99,7 +99,7 @@ test_a_change_inside_a_round_deals_what_remains_and_says_so(void **state)
 	answer = mixes_ask(m, mixes_weight("r", 6, &nine, 1), NULL);
 	assert_true(answer.accepted);
 	assert_non_null(strstr(
-	    answer.text, "the 40 draws of round 0 that remain are dealt anew by the new weights"));
+	    answer.text, "the 40 draws of round 0 that remain are dealt again by the new weights"));
 	ledger_answer_clear(&answer);
 	for (int i = 5; i < 10; i++)
 		mixes_step(m, &p, count);

@@ -459,7 +459,7 @@ test_what_is_advised_is_possible(void **state)
 	check_problem(st,
 	    "run trainers is at step 4, and the first step that is kept is 6: `riffle runs -c "
 	    "run.yml --reset trainers --to 6`, while no trainer runs, lets it go on there; "
-	    "`riffle replay --republish` makes the steps before it anew");
+	    "`riffle replay --republish` publishes the steps before it again");
 	st = mixing();
 	st->ledger.step_next = 68;
 	st->ledger_time_ms = NOW_MS - STATUS_WAIT_MS - 1;

@@ -73,7 +73,7 @@ test_what_a_writer_appends_after_another_took_over_is_void(void **unused)
 	assert_int_equal(apply(&r, 2, false, 2, "ef", &f), FAIL_NONE);
 	assert_int_equal(apply(&r, 1, false, 3, "g", &f), FAIL_NONE);
 	check(&r, "abef");
-	assert_int_equal(apply(&r, 3, true, 0, "", &f), FAIL_NONE); /* begins anew */
+	assert_int_equal(apply(&r, 3, true, 0, "", &f), FAIL_NONE); /* restarts */
 	check(&r, "");
 	assert_true(r.file[live_order_find_file(&r, "a", 1)].last == LIVE_ORDER_NONE);
 	live_order_close(&r);
