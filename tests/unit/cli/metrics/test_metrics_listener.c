@@ -1,0 +1,78 @@
+/* metrics_listener.h: what --metrics takes for an address. What it answers: tests/kafka/test_metrics.py. */
+#include "cli/metrics/metrics_listener.h"
+
+#include <string.h>
+
+#include "tests/unit/test.h"
+
+static void
+test_a_port_alone_is_one_of_loopback(void **unused)
+{
+	static const struct {
+		const char *text, *host, *port; /* host NULL: refused */
+	} cases[] = {
+	    {"9640", "127.0.0.1", "9640"},
+	    {":9640", "127.0.0.1", "9640"},
+	    {"0", "127.0.0.1", "0"},
+	    {"65535", "127.0.0.1", "65535"},
+	    {"65536", NULL, NULL},
+	    {"", NULL, NULL},
+	    {":", NULL, NULL},
+	    {"-1", NULL, NULL},
+	    {" 1", NULL, NULL},
+	    {"x", NULL, NULL},
+	    {"0.0.0.0:9640", "0.0.0.0", "9640"},
+	    {"mixer-1.example:9640", "mixer-1.example", "9640"},
+	    {"mixer-1.example", NULL, NULL},
+	    {"h:", NULL, NULL},
+	    {"h:1x", NULL, NULL},
+	    {"[::1]:9640", "::1", "9640"},
+	    {"[::]:0", "::", "0"},
+	    {"[]:1", "127.0.0.1", "1"},
+	    {"::1:9640", NULL, NULL},
+	    {"::1", NULL, NULL},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct metrics_address a;
+		struct failure f = {0};
+		enum fail_code code = metrics_listener_address(&a, cases[i].text, &f);
+
+		assert_int_equal(code, cases[i].host == NULL ? FAIL_USAGE : FAIL_NONE);
+		if (code != FAIL_NONE) {
+			assert_non_null(strstr(f.text, "--metrics: "));
+			continue;
+		}
+		assert_string_equal(a.host, cases[i].host);
+		assert_string_equal(a.port, cases[i].port);
+	}
+}
+
+static void
+test_a_host_has_a_limit(void **unused)
+{
+	char text[METRICS_ADDRESS_MAX + 4];
+	struct metrics_address a;
+	struct failure f = {0};
+
+	(void)unused;
+	memset(text, 'h', sizeof(text));
+	memcpy(text + METRICS_ADDRESS_MAX - 1, ":1", 3);
+	assert_int_equal(metrics_listener_address(&a, text, &f), FAIL_NONE);
+	assert_int_equal(strlen(a.host), METRICS_ADDRESS_MAX - 1);
+	memset(text, 'h', sizeof(text));
+	memcpy(text + METRICS_ADDRESS_MAX, ":1", 3);
+	assert_int_equal(metrics_listener_address(&a, text, &f), FAIL_USAGE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_port_alone_is_one_of_loopback),
+	    cmocka_unit_test(test_a_host_has_a_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/* metrics_board.h: who asks is given a text of now, or the last one where the other does not come to it. */
+#include "common/metrics/metrics_board.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "tests/unit/test.h"
+
+enum { ASKERS = 3, TIMES = 200, PATIENT_MS = 60000 };
+
+static struct metrics_board board;
+static atomic_bool over;
+
+static void
+put(int64_t n)
+{
+	struct metrics_text t = {0};
+
+	metrics_count(&t, METRICS_MIX_STEPS, n, "m", NULL);
+	metrics_board_put(&board, &t);
+}
+
+static void *
+work(void *unused)
+{
+	int64_t n = 0;
+
+	(void)unused;
+	while (!atomic_load(&over))
+		if (metrics_board_wanted(&board))
+			put(++n);
+	return NULL;
+}
+
+/* Each answer is at least as new as the one before. */
+static void *
+ask_often(void *unused)
+{
+	long last = 0;
+
+	(void)unused;
+	for (int i = 0; i < TIMES; i++) {
+		char *text = metrics_board_ask(&board, PATIENT_MS), *sample;
+		long n;
+
+		assert_non_null(text);
+		sample = strstr(text, "{mix=\"m\"} ");
+		assert_non_null(sample);
+		n = strtol(sample + strlen("{mix=\"m\"} "), NULL, 10);
+		assert_true(n > last); /* it was put after it was asked for */
+		last = n;
+		free(text);
+	}
+	return NULL;
+}
+
+static void
+test_every_asker_gets_a_text_that_was_made_for_it(void **unused)
+{
+	pthread_t worker, asker[ASKERS];
+
+	(void)unused;
+	metrics_board_init(&board);
+	assert_int_equal(pthread_create(&worker, NULL, work, NULL), 0);
+	for (size_t i = 0; i < ASKERS; i++)
+		assert_int_equal(pthread_create(&asker[i], NULL, ask_often, NULL), 0);
+	for (size_t i = 0; i < ASKERS; i++)
+		pthread_join(asker[i], NULL);
+	atomic_store(&over, true);
+	pthread_join(worker, NULL);
+	metrics_board_close(&board);
+}
+
+static void
+test_without_an_answer_the_last_text_is_given(void **unused)
+{
+	char *text;
+
+	(void)unused;
+	metrics_board_init(&board);
+	assert_false(metrics_board_wanted(&board));
+	text = metrics_board_ask(&board, 1);
+	assert_string_equal(text, "");
+	free(text);
+	assert_true(metrics_board_wanted(&board));
+	put(7);
+	assert_false(metrics_board_wanted(&board));
+	text = metrics_board_ask(&board, 1);
+	assert_non_null(strstr(text, "\nriffle_mix_steps_total{mix=\"m\"} 7\n"));
+	free(text);
+	metrics_board_close(&board);
+	assert_false(metrics_board_wanted(NULL));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_every_asker_gets_a_text_that_was_made_for_it),
+	    cmocka_unit_test(test_without_an_answer_the_last_text_is_given),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
