@@ -224,6 +224,7 @@ def with_data(tmp_path, small_tokenizer):
         (tmp_path / "bad.jsonl").write_text("not JSON\n")
         for name in ("cut.bin", "cut.npy"):
             (tmp_path / name).write_bytes(b"12345")
+        (tmp_path / "two.npy").write_bytes(b"1234")
         (tmp_path / "nested.jsonl").write_text('{"tokens": [[1, 2, 3]]}\n')
         (tmp_path / "labels.jsonl").write_text('{"tokens": [1, 2, 3], "labels": [-100, 2, 3]}\n')
         # Two documents of three tokens, in Megatron's form; of the last one a token is missing.
@@ -257,7 +258,7 @@ def with_data(tmp_path, small_tokenizer):
     ("{train: a.jsonl, packing: none, prompt: question}",
      "domains.code.prompt: no field `question` with a text in the first 2 records of a.jsonl; the first has: id, content, meta"),
     ("{train: cut.bin, tokens: megatron}", "domains.code.train: the index of cut.bin: cut.idx: cannot be opened"),
-    ("{train: cut.npy, tokens: npy, valid: none.npy}", "domains.code.valid: pattern none.npy: matches no file in {0}/."),
+    ("{train: two.npy, tokens: npy, token_bytes: 2, valid: none.npy}", "domains.code.valid: pattern none.npy: matches no file in {0}/."),
     ("{train: cut.npy, tokens: npy}", "domains.code.train: cut.npy: nothing says how wide its tokens are"),
     ("{train: a.jsonl, tokens: jsonl}", "domains.code.tokens: no field `tokens` with a list of ids in the first 2 records of a.jsonl; "
                                         "the first has: id, content, meta"),
