@@ -11,10 +11,10 @@
  *                                        -->  a job; the worker resumes the connection
  *
  * Limits. HTTP_CONNECTIONS at a time; headers of HTTP_HEADERS_BYTES, a body of HTTP_BODY_BYTES;
- * HTTP_IDLE_MS without a byte, and HTTP_REQUEST_MS from the first byte of a request to the last one
- * of its answer. When a connection comes and all but HTTP_SPARE are taken, the one whose request has
- * been incomplete for longest is closed: clients that send a byte now and then (slow loris) keep
- * nobody out.
+ * HTTP_IDLE_MS without a byte, and HTTP_REQUEST_MS from the first byte of a request to the last
+ * one of its answer. When a connection comes and all but HTTP_SPARE are taken, the one whose
+ * request has been incomplete for longest is closed: clients that send a byte now and then (slow
+ * loris) keep nobody out.
  *
  * Thread: open, sweep and close from one.
  */

@@ -8,8 +8,8 @@
  * grows finer. When all is as fine as it is to be, the thread ends its handles and sleeps, until
  * there is a version of the weights that it does not know.
  *
- * The versions' steps are exact, whatever the points are (weight_history.h). Who asked for one is in
- * the control topic.
+ * The versions' steps are exact, whatever the points are (weight_history.h). Who asked for one is
+ * in the control topic.
  *
  * Thread: any; the lock protects what is known.
  */

@@ -1,5 +1,5 @@
 /*
- * serve_watch.h -- the follower: one thread that asks the broker and makes snapshots of the answers.
+ * serve_watch.h -- the follower: one thread that asks the broker and makes snapshots of answers.
  *
  * It alone asks for what every client gets, so that the broker has the same work with one client
  * and with a hundred. A broker that does not answer is asked again for ever.

@@ -230,8 +230,8 @@ struct metrics_text {
 };
 
 /*
- * Adds a sample with the values of the metric's labels, borrowed; NULL for one that it, or its program, has not. A
- * number that is none (NAN) is not known, and no sample.
+ * Adds a sample with the values of the metric's labels, borrowed; NULL for one that it, or its
+ * program, has not. A number that is none (NAN) is not known, and no sample.
  */
 void metrics_count(struct metrics_text *m, enum metrics_id id, int64_t value, const char *first,
     const char *second);

@@ -41,7 +41,7 @@ metrics_board_wanted(const struct metrics_board *b)
 /* Takes the text, and empties *m. */
 void metrics_board_put(struct metrics_board *b, struct metrics_text *m);
 
-/* Gives a copy (free) of the text, which is new where one comes within timeout_ms. NULL: no memory. */
+/* Gives a copy (free) of the text, new where one comes within timeout_ms. NULL: no memory. */
 char *metrics_board_ask(struct metrics_board *b, int timeout_ms);
 
 #endif

@@ -108,8 +108,8 @@ read_requests(
 }
 
 enum fail_code
-request_list_asked(
-    struct request_list *l, const char *mix, const struct properties *properties, struct failure *f)
+request_list_asked(struct request_list *out, const char *mix, const struct properties *properties,
+    struct failure *f)
 {
 	struct kafka_options k = {
 	    .role = KAFKA_READER, .properties = properties, .client = "requests"};
@@ -126,7 +126,7 @@ request_list_asked(
 		rd_kafka_resp_err_t err = kafka_assign_one(rk, topic, 0, low);
 
 		code = err == RD_KAFKA_RESP_ERR_NO_ERROR
-			   ? read_requests(l, rk, topic, high, f)
+			   ? read_requests(out, rk, topic, high, f)
 			   : kafka_fail_topic(f, rk, err, NULL, "reading", topic);
 	}
 	kafka_close(rk);

@@ -314,9 +314,9 @@ probe(struct ledger_log *l, int64_t offset, const struct sought *s, bool *before
 }
 
 /*
- * Halves the offsets between *low, at which is a record before what is sought, and `end`, from which on
- * is none. Offsets have gaps: those of aborted transactions and of the marks that end one. So a
- * probe reads the first record at or after the middle. Where that one is before it, *low
+ * Halves the offsets between *low, at which is a record before what is sought, and `end`, from
+ * which on is none. Offsets have gaps: those of aborted transactions and of the marks that end
+ * one. So a probe reads the first record at or after the middle. Where that one is before it, *low
  * moves to it; where it is not, or there is none, `end` moves to the middle itself: no record lies
  * between the middle and the one that was found.
  *
@@ -343,8 +343,8 @@ halve(struct ledger_log *l, const struct sought *s, int64_t *low, int64_t end, s
 }
 
 /*
- * Reads from *low to the last record that is before what is sought; *low becomes its offset. The end of
- * the topic (FAIL_TIMEOUT) ends the search as a record that is not before the step does.
+ * Reads from *low to the last record that is before what is sought; *low becomes its offset. The
+ * end of the topic (FAIL_TIMEOUT) ends the search as a record that is not before the step does.
  */
 static enum fail_code
 read_on(struct ledger_log *l, const struct sought *s, int64_t *low, struct failure *f)

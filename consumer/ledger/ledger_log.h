@@ -56,7 +56,7 @@ struct ledger_log;
 enum fail_code ledger_log_open(struct ledger_log **out, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);
 
-/* The same for ledger_log_at() and ledger_log_seek(): little is fetched behind what they ask for. */
+/* The same for ledger_log_at() and ledger_log_seek(): little is fetched beside what they want. */
 enum fail_code ledger_log_open_for_looks(struct ledger_log **out, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);
 void ledger_log_close(struct ledger_log *l); /* NULL is accepted */

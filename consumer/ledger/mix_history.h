@@ -15,9 +15,9 @@
  * an even part of the whole: looking into its middle makes the picture finer everywhere, the
  * coarsest places first. Where the middle holds nothing new, the gap is known to end there.
  *
- *     points at offsets    0                             1000         gap [1, 1000)
- *     look at 500: 502     0             502             1000         gap [1, 502), then [503, 1000)
- *     look at 251: 502     0   (empty from 251 on)  502  1000         gap [1, 251)
+ *     points at offsets    0                           1000    gap [1, 1000)
+ *     look at 500: 502     0             502           1000    gap [1, 502), then [503, 1000)
+ *     look at 251: 502     0   (empty from 251 on)  502  1000    gap [1, 251)
  *
  * Pure.
  *

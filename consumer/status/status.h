@@ -21,7 +21,7 @@
  * Files of this room:
  *     status          the value; shares, rates, lags and problems that follow from it
  *     status_query    reads a status from the broker: handles, topics, ledger, first batch
- *     status_records  part of the query: the ledger's last records, for rates and for when runs went on
+ *     status_records  part of the query: the ledger's last records, for rates and sights of runs
  *     status_domains  part of the query: domains, the ends of their partitions, the mixer's commits
  *     status_runs     part of the query: which step each training run is at
  *     status_mixers   part of the query: which mixers run, by the members of the election

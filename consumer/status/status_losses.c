@@ -197,7 +197,7 @@ status_losses_close(struct status_query *q)
 
 /* ---- all of it ---- */
 
-/* The feed stays open from read to read, but where it failed: then its topic was deleted perhaps. */
+/* The feed stays open from read to read, but where it failed: its topic was deleted perhaps. */
 static enum fail_code
 read_losses(struct status_query *q, struct tail *t, struct failure *f)
 {

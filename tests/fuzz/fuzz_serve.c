@@ -1,8 +1,9 @@
 /*
- * riffle serve: what of a request is read by riffle itself. The bytes are lines: method, path, Host,
- * Origin, Authorization, Cookie, Content-Type, X-Riffle, then "name=value" of an argument each, and
- * behind an empty line the body of a change. Whatever they say, a verdict is a status with a
- * sentence; without its token or its host nothing is answered, and a change only where all is right.
+ * riffle serve: what of a request is read by riffle itself. The bytes are lines: method, path,
+ * Host, Origin, Authorization, Cookie, Content-Type, X-Riffle, then "name=value" of an argument
+ * each, and behind an empty line the body of a change. Whatever they say, a verdict is a status
+ * with a sentence; without its token or its host nothing is answered, and a change only where all
+ * is right.
  */
 #include <string.h>
 
@@ -16,7 +17,7 @@
 
 enum { HEADERS = 8 };
 
-/* Cuts the next line off; NULL: an empty one, or no more. A line "-" is a header that is missing. */
+/* Cuts the next line off; NULL: an empty one, or no more. */
 static char *
 next_line(char **at)
 {
@@ -78,7 +79,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	memcpy(text, data, n);
 	text[n] = '\0';
 	for (size_t i = 0; i < HEADERS && (line = next_line(&at)) != NULL; i++)
-		header[i] = strcmp(line, "-") == 0 ? NULL : line;
+		header[i] = strcmp(line, "-") == 0 ? NULL : line; /* missing */
 	q.method = header[0] == NULL ? "GET" : header[0];
 	q.path = header[1] == NULL ? "/" : header[1];
 	q.host = header[2];
