@@ -107,8 +107,9 @@ print_rates(const struct status *st, FILE *to)
 }
 
 /*
- * "active 10.0.0.7; standby 10.0.0.8, 10.0.0.9": the active ones come first in st->mixer. Of several
- * at most one works: the group keeps those that could not leave until their sessions are over.
+ * "active 10.0.0.7; standby 10.0.0.8, 10.0.0.9": the active ones come first in st->mixer. Of
+ * several at most one works: the group keeps those that could not leave until their sessions are
+ * over.
  */
 static void
 print_mixers(const struct status *st, FILE *to)

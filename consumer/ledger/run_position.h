@@ -4,8 +4,9 @@
  * The group of a run is <mix>.<run>. A lane's commit is the lane's next offset, with the text
  * "step=N by=OWNER" as its metadata: all steps of the lane below N are read, and OWNER is who says
  * so (reader/owner.h); a commit that nobody trains by, of `riffle runs --reset` and of earlier
- * versions, has none. The run stands at the lowest step over all lanes, because a step counts as trained only when every lane of it was read; a lane
- * without a commit stands at step 0. Example, four lanes:
+ * versions, has none. The run stands at the lowest step over all lanes, because a step counts as
+ * trained only when every lane of it was read; a lane without a commit stands at step 0. Example,
+ * four lanes:
  *
  *     lane      0        1        2        3
  *     commit    step=9   step=7   step=7   step=12

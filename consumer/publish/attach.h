@@ -121,7 +121,7 @@ enum fail_code attach_look(struct attach *a, struct ledger *last, bool *found, s
 enum fail_code attach_compare(struct attach *a, const struct ledger *last, struct lane_end **out,
     uint32_t *lanes, struct failure *f);
 
-/* Gives *end (free), also with a failure: of each partition of the batch topic, as readers see it. */
+/* Gives *end (free), also with a failure: of each partition of the batch topic, for readers. */
 enum fail_code attach_ends(struct attach *a, int64_t **end, struct failure *f);
 
 /*

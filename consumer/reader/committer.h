@@ -81,8 +81,8 @@ void committer_repeat(struct committer *c, uint64_t step, const int64_t *offset_
 
 /*
  * Looks whether another process commits these lanes, too, and warns. To be called before a commit
- * or its repeat is asked for, at now_ms (clock_ms()); asks the broker, for half a second at most, no
- * more often than every COMMITTER_LOOK_MS. What it cannot learn it does not say.
+ * or its repeat is asked for, at now_ms (clock_ms()); asks the broker, for half a second at most,
+ * no more often than every COMMITTER_LOOK_MS. What it cannot learn it does not say.
  */
 void committer_look(struct committer *c, const char *mix, const char *run, int64_t now_ms);
 

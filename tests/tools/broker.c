@@ -14,7 +14,8 @@
  *
  * last prints "OFFSET VALUE" or "none"; watermarks "LOW HIGH" and group "OFFSET TEXT" ("-1 -" where
  * there is none) for each partition from 0; describe the number of partitions, then every setting
- * as "NAME=VALUE"; member is one until its standard input ends. How many milliseconds it took goes to stderr.
+ * as "NAME=VALUE"; member is one until its standard input ends. How many milliseconds it took goes
+ * to stderr.
  */
 #include <inttypes.h>
 #include <poll.h>
