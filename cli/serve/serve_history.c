@@ -250,6 +250,7 @@ read_ends(struct serve_history *h, struct ledger_log *log, bool *any, struct fai
 	int64_t found, time_ms;
 	enum fail_code code = ledger_log_last(log, &last, any, f);
 
+	ledger_clear(&last); /* read once more, for when it was written */
 	if (code == FAIL_NONE && *any)
 		code = ledger_log_at(
 		    log, ledger_log_last_offset(log), &last, &found, &time_ms, any, f);
