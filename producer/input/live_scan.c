@@ -422,6 +422,26 @@ find_former(struct live_scan *s, struct live_order *r, size_t index, int fd, uin
 	return FAIL_NONE;
 }
 
+/* A file that was read and is gone, and has its name with .gz or .zst now: its bytes are others. */
+static enum fail_code
+check_packed(
+    const struct live_scan *s, const struct live_order *r, const char *name, struct failure *f)
+{
+	size_t n = strlen(name), suffix = text_ends_with(name, ".gz")    ? 3
+					  : text_ends_with(name, ".zst") ? 4
+									 : 0;
+	size_t plain = suffix == 0 ? LIVE_ORDER_NONE : live_order_find_file(r, name, n - suffix);
+
+	if (plain == LIVE_ORDER_NONE || r->file[plain].seen == s->looks || r->file[plain].lost ||
+	    live_order_behind(r, plain) == LIVE_ORDER_NONE)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "file %s: is %s, which was read and is gone, compressed, by its name: it would be "
+	    "published again. Move it where no pattern matches it; if it is another file, give it "
+	    "a name of its own",
+	    name, r->file[plain].name);
+}
+
 static enum fail_code
 take_file(
     struct live_scan *s, struct live_order *r, const struct file_list_entry *e, struct failure *f)
@@ -446,6 +466,8 @@ take_file(
 	if (code != FAIL_NONE || fd < 0)
 		return code;
 	code = find_former(s, r, index, fd, e->size_bytes, f);
+	if (code == FAIL_NONE && live_order_behind(r, index) == LIVE_ORDER_NONE)
+		code = check_packed(s, r, e->name, f);
 	if (code == FAIL_NONE && !whole && live_order_behind(r, index) == LIVE_ORDER_NONE)
 		code = is_compressed(fd, e->name, e->size_bytes, &whole, f);
 	if (code == FAIL_NONE && is_of_interest(s, r, index, e->size_bytes))
@@ -550,10 +572,10 @@ name_holds(const struct file_list_now *now, const struct live_order_portion *p,
 	return code;
 }
 
-/* The file of a portion was changed: says so where a new one has what was read of it. */
+/* The file of a portion was changed: says so where another one has what was read of it. */
 static enum fail_code
-fail_changed(const struct file_list_now *now, const struct live_order *r,
-    const struct live_order_portion *p, const char *name, struct failure *f)
+fail_changed(const struct file_list_now *now, const struct live_order_portion *p, const char *name,
+    struct failure *f)
 {
 	struct failure ignored;
 	struct file_list *list;
@@ -563,9 +585,8 @@ fail_changed(const struct file_list_now *now, const struct live_order *r,
 		return f->code;
 	for (size_t i = 0; i < list->n && !found; i++) {
 		const struct file_list_entry *e = &list->file[i];
-		size_t index = index_of(r, e);
 
-		if (index != LIVE_ORDER_NONE && live_order_behind(r, index) != LIVE_ORDER_NONE)
+		if (strcmp(e->name, name) == 0)
 			continue;
 		found = name_holds(now, p, e, &found, &ignored) == FAIL_NONE && found;
 		if (found)
@@ -596,7 +617,7 @@ live_scan_check(const struct file_list_now *now, const struct live_order *r,
 		    name, p->byte);
 	code = check_tail(fd, name, p, f);
 	close(fd);
-	return code == FAIL_DATA ? fail_changed(now, r, p, name, f) : code;
+	return code == FAIL_DATA ? fail_changed(now, p, name, f) : code;
 }
 
 /* Warns where a file that the last look saw has a name now that is another partition's. */
@@ -700,7 +721,7 @@ live_scan(struct live_scan *s, struct live_order *r, struct failure *f)
 
 		code = take_file(s, r, e, f);
 		if (code == FAIL_DATA && behind != LIVE_ORDER_NONE)
-			code = fail_changed(&s->now, r, &r->portion[behind], e->name, f);
+			code = fail_changed(&s->now, &r->portion[behind], e->name, f);
 	}
 	file_list_close(list);
 	return code == FAIL_NONE ? look_elsewhere(s, r, f) : code;

@@ -22,7 +22,8 @@
  *     read so far   a [0, 5000)     then `mv a b`, and a new a           FAIL_DATA: a file is known by
  *                                                                        its name, which a has twice
  *
- * Of two names of one file (a hard link, or a rename in the middle of a look) one is read. A file's
+ * One that is compressed after it was read has other bytes: name.gz and name.zst of a file that is
+ * gone are FAIL_DATA. Of two names of one file (a hard link, or a rename in the middle of a look) one is read. A file's
  * partition follows from its name: one that is renamed into another partition is published there
  * again, and a warning says so.
  *

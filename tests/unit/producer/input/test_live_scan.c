@@ -324,6 +324,21 @@ test_a_name_that_a_renamed_file_had_is_refused(void **unused)
 }
 
 static void
+test_a_file_that_was_compressed_after_it_was_read_is_refused(void **unused)
+{
+	(void)unused;
+	folder_text("m", "1\n2\n");
+	folder_text("n", "3\n");
+	assert_string_equal(round_text(), "m[0,4)1 n[0,2)1");
+	folder_text("m.gz", "other");
+	folder_text("x.gz", "new");
+	assert_string_equal(round_text(), "m.gz(5) x.gz(3)"); /* m is there */
+	assert_int_equal(unlink(folder_path("n")), 0);
+	folder_text("n.zst", "bytes");
+	assert_non_null(strstr(round_text(), "file n.zst: is n, which was read and is gone"));
+}
+
+static void
 test_of_two_names_of_one_file_one_is_read(void **unused)
 {
 	(void)unused;
@@ -388,6 +403,7 @@ main(void)
 	    TEST(test_a_renamed_file_is_read_on_and_not_again),
 	    TEST(test_what_only_begins_like_a_file_that_is_gone_is_new),
 	    TEST(test_a_name_that_a_renamed_file_had_is_refused),
+	    TEST(test_a_file_that_was_compressed_after_it_was_read_is_refused),
 	    TEST(test_of_two_names_of_one_file_one_is_read),
 	    TEST(test_a_file_stays_in_its_lane_whatever_comes),
 	};
