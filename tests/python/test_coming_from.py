@@ -69,6 +69,30 @@ def test_the_first_exhausted_source_ends_the_mix(riffle):
     assert all(d["epoch"] == 0 or d["position"] == 0 for d in planned["domains"])
 
 
+def megatron_batches(start, increment, samples, most, steps):
+    """RampupBatchsizeNumMicroBatchesCalculator, step by step."""
+    consumed, found = 0, []
+    each = samples / ((most - start) // increment)
+    for _ in range(steps):
+        found.append(most if consumed > samples else start + int(consumed / each) * increment)
+        consumed += found[-1]
+    return found
+
+
+def test_a_ramp_has_megatron_s_batches_and_leaves_the_index_as_it_is(riffle, tmp_path):
+    path = ROOT / "examples/configs/rampup.yml"
+    start, increment, samples, most = map(int, re.search(
+        r"--rampup-batch-size (\d+) (\d+) (\d+) --global-batch-size (\d+)", path.read_text()).groups())
+    planned = plan_of(riffle, path)
+    begins = {p["first_step"]: p["global_batch"] for p in planned["phases"]}
+    batches = [begins[max(s for s in begins if s <= step)] for step in range(100)]
+    assert batches == megatron_batches(start, increment, samples, most, 100) and sum(batches) == planned["draws"]
+    (tmp_path / "constant.yml").write_text(re.sub(r"  phases:\n(    .*\n)+", "", path.read_text()))
+    index = [riffle("plan", "-c", p, "-s", "mix.schedule=greedy", "--draws", 5000, env=NO_BROKER).stdout
+             for p in (path, tmp_path / "constant.yml")]
+    assert index[0] == index[1] and index[0].count("\n") == 5000
+
+
 def readme_configuration():
     """The first file of README's first mix, with what the guide adds to its `mix`."""
     text = (ROOT / "README.md").read_text()
