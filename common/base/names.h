@@ -21,7 +21,7 @@ enum {
 enum names_set { SET_TRAIN, SET_VALID, SET_TEST };
 enum { SETS_COUNT = 3 };
 
-/* "train", "valid", "test"; and what a set adds to the name of its domain: "", ".valid", ".test". */
+/* "train", "valid", "test"; and what a set adds to the name of its domain, as ".valid", or "". */
 extern const char *const names_set_text[SETS_COUNT];
 extern const char *const names_set_suffix[SETS_COUNT];
 

@@ -12,8 +12,8 @@
  *
  * The keys are the rows of the table in config_keys.c that are marked so, those of the domain by
  * their names within it, and the fingerprint of the tokenizer. A key without effect on the domain
- * is left out: `split` where it has `valid` or `test`, `split_unit` where no document has pieces. The
- * command of `exec` can hold a secret: its hash stands there.
+ * is left out: `split` where it has `valid` or `test`, `split_unit` where no document has pieces.
+ * The command of `exec` can hold a secret: its hash stands there.
  *
  * Two kinds of difference:
  *

@@ -27,9 +27,10 @@
  * Ownership: what riffle_next() points to is borrowed until the next riffle_next(),
  * riffle_next_into() or riffle_seek() on the same reader, or longer by riffle_keep().
  * Errors: a code to branch on and a sentence in *e. Thread: a reader is used by one thread at a
- * time, but for riffle_metrics(); readers are independent. Process: a reader belongs to the one that opened it; after a fork
- * every call of the child fails with that and does nothing. The library has no globals but
- * riffle_set_log(), writes nothing to stdout, logs to stderr, never ends the process.
+ * time, but for riffle_metrics(); readers are independent. Process: a reader belongs to the one
+ * that opened it; after a fork every call of the child fails with that and does nothing. The
+ * library has no globals but riffle_set_log(), writes nothing to stdout, logs to stderr, never ends
+ * the process.
  *
  * Symbols carry the version RIFFLE_0; one that changes its meaning gets another version.
  */

@@ -100,7 +100,7 @@ add_input(struct listing *l, const size_t *member, size_t n, enum names_set set,
 	return FAIL_NONE;
 }
 
-/* The input of domain i with all that share it, unless that is listed; then those of its other sets. */
+/* The input of domain i with all that share it, unless it is listed; then those of other sets. */
 static enum fail_code
 add_domain(struct listing *l, size_t i, struct failure *f)
 {

@@ -460,7 +460,7 @@ cut(struct part_outputs *outs, struct part_output *to, struct failure *f)
 
 /*
  * Tokens [first, end) in parts, so that a packer stays small however long the documents are:
- * sequences are cut between two parts. A part is many sequences long, so that the cut costs nothing.
+ * sequences are cut between two parts. A part is many sequences long, so that this costs nothing.
  */
 static enum fail_code
 pack_tokens(struct part_outputs *outs, struct part_output *to, const struct pack_document *d,

@@ -24,9 +24,9 @@
  *     reader thread      a worker    the part's thread        a worker     the part's thread
  *
  * Domains with equal train (or exec), text and partitions that differ in `where` share one input
- * and are read together. A domain with `valid` or `test` has one more input for each, for that set alone. Parts
- * are done one after the other, in the order of the configuration; with `follow` every part of a
- * live domain has a thread of its own, and the others are done in one more.
+ * and are read together. A domain with `valid` or `test` has one more input for each, for that set
+ * alone. Parts are done one after the other, in the order of the configuration; with `follow` every
+ * part of a live domain has a thread of its own, and the others are done in one more.
  *
  * Determinism: what is in a partition depends on the files, their order and the configuration. It
  * does not depend on the number of workers, the speed of anything, or how often the producer was
