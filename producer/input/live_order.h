@@ -43,11 +43,11 @@
  * So a mark for each place that was published says what the index there is at least (record_mark).
  * Indices rise with the places, and where somebody continues they are those of the run before.
  *
- * Files that are renamed.  A name that is new and whose bytes are those that were read of a file which
- * is gone is that file (live_scan.h): it is read on behind them, under its new name. Where a portion
- * has to be read again, its records keep the old one.
+ * Files that are renamed.  A name that is new and whose bytes are those that were read of a file
+ * which is gone is that file (live_scan.h): it is read on behind them, under its new name. Where a
+ * portion has to be read again, its records keep the old one.
  *
- *     portions   0 app.jsonl [0,70)     1 app.jsonl.1 [70,81)     renamed, with a last line behind 70
+ *     portions   0 app.jsonl [0,70)   1 app.jsonl.1 [70,81)     renamed, then a line was added
  *
  * Proof that a file is still what was read: each portion has the hash of its last
  * LIVE_ORDER_TAIL_BYTES. To hash all of it would cost reading all of it at each start.

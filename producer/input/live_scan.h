@@ -12,20 +12,21 @@
  *     now           {"a"}LF{"b"}LF{"c"}LF{"d   a new portion [12, 18): {"d has no end yet
  *     with `last`   {"a"}LF{"b"}LF{"c"}LF{"d   a new portion [12, 21): nothing comes after
  *
- * A file that is renamed within its patterns is known again by its bytes: those that were read of a
- * file which is gone stand at the same place in the new one. So `mv a b`, and a log that is rotated,
- * publish nothing twice; a warning names both. Inodes are used again by others, and a restart knows
- * none: they only help. Of bytes fewer than LIVE_RENAMED_BYTES somebody else's file could begin with
- * the same; they count where the inode is known and the same, or nothing stands behind them.
+ * A file that is renamed within its patterns is known again by its bytes: those that were read of
+ * a file which is gone are at the same place in the new one. So `mv a b`, and a log that is
+ * rotated, publish nothing twice; a warning names both. Inodes are used again by others, and a
+ * restart knows none: they only help. Of bytes fewer than LIVE_RENAMED_BYTES somebody else's file
+ * could begin with the same; they count where the inode is known and the same, or nothing is
+ * behind them.
  *
- *     read so far   a [0, 5000)     then `mv a b`, and a line is added   a new portion: b [5000, 5081)
- *     read so far   a [0, 5000)     then `mv a b`, and a new a           FAIL_DATA: a file is known by
- *                                                                        its name, which a has twice
+ *     read so far   a [0, 5000)
+ *     `mv a b`, and a line is added   a new portion: b [5000, 5081)
+ *     `mv a b`, and a new a           FAIL_DATA: a file is known by its name, which a has twice
  *
  * One that is compressed after it was read has other bytes: name.gz and name.zst of a file that is
- * gone are FAIL_DATA. Of two names of one file (a hard link, or a rename in the middle of a look) one is read. A file's
- * partition follows from its name: one that is renamed into another partition is published there
- * again, and a warning says so.
+ * gone are FAIL_DATA. Of two names of one file (a hard link, or a rename in the middle of a look)
+ * one is read. A file's partition follows from its name: one that is renamed into another partition
+ * is published there again, and a warning says so.
  *
  * A look costs one stat(2) a file, and reading only where a file is longer than at the last look:
  * `scanned` and `line_next` of live_order.h remember how far it was looked through.

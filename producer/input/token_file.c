@@ -458,7 +458,7 @@ read_header(struct token_file *t, struct failure *f)
 static enum fail_code find_sequence(
     struct token_file *t, uint64_t sequence, uint64_t *from, uint64_t *to, struct failure *f);
 
-/* A file that was cut off lacks its last sequence, in whatever order they stand: noticed at once. */
+/* A file that was cut off lacks its last sequence: that is noticed at once. */
 static enum fail_code
 check_last_sequence(struct token_file *t, struct failure *f)
 {

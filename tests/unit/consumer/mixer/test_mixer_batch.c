@@ -257,7 +257,7 @@ test_ends_of_epochs_follow_the_batch(void **state)
 
 	(void)state;
 	ask(m, batch_at("r1", 100, 64), 100, "a: 75%; epoch 0 ends about step 2159 (was 8334)");
-	/* The same again; and one whose epoch ends before it: r1 governs from step 100 on, not now. */
+	/* The same again, then one behind the epoch: r1 governs from step 100 on, not now. */
 	ask(m, batch_at("r2", 100, 64), 100, "a: 75%; epoch 0 ends about step 2159\nb: ");
 	ask(m, batch_at("r3", 4000, 16), 4000, "a: 75%; epoch 0 ends about step 2159\nb: ");
 	mixer_close(m);
