@@ -736,7 +736,7 @@ options_config_of_mix(
 
 /* ---- help ---- */
 
-/* Whether an option is anywhere in argv, and what the last one says, whatever else is wrong there. */
+/* Whether an option is anywhere in argv, and what the last one says, whatever else is wrong. */
 static bool
 given_anywhere(const struct command *c, int argc, char **argv, const char *name, const char **value)
 {

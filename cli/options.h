@@ -134,7 +134,8 @@ struct command {
 
 /*
  * Fills *o and `values`, the command's struct. Options and arguments may be mixed; "--" ends the
- * options. Sets level and form of the log by -v, -q and --log. May reorder argv. One call at a time.
+ * options. Sets level and form of the log by -v, -q and --log. May reorder argv. One call at a
+ * time.
  */
 enum fail_code options_parse(struct options *o, const struct command *c, int argc, char **argv,
     void *values, struct failure *f);
@@ -196,7 +197,8 @@ bool options_help_wanted(const struct command *c, int argc, char **argv);
 
 /*
  * The form of the log by --log, wherever that is in argv, else by RIFFLE_LOG: before anything can
- * fail. `c` NULL: no command is known. FAIL_USAGE: RIFFLE_LOG is none of the forms. May reorder argv.
+ * fail. `c` NULL: no command is known. FAIL_USAGE: RIFFLE_LOG is none of the forms. May reorder
+ * argv.
  */
 enum fail_code options_set_log(const struct command *c, int argc, char **argv, struct failure *f);
 

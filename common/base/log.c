@@ -118,7 +118,7 @@ module_bytes(const char *text)
 	return n > 0 && text[n] == ':' && text[n + 1] == ' ' ? n : 0;
 }
 
-/* Bytes of an id such as MIX-LEAD; 0: there is none. The part behind a hyphen begins with a letter. */
+/* Bytes of an id such as MIX-LEAD; 0: none. The part behind a hyphen begins with a letter. */
 static size_t
 id_bytes(const char *text)
 {
@@ -145,8 +145,8 @@ key_bytes(const char *text)
 }
 
 /*
- * The text may hold quotes, too: the closing one is the first behind which the line ends or the next
- * pair begins, else the first that white space follows. NULL: none closes it.
+ * The text may hold quotes, too: the closing one is the first behind which the line ends or the
+ * next pair begins, else the first that white space follows. NULL: none closes it.
  */
 static const char *
 closing_quote(const char *text)

@@ -264,8 +264,8 @@ is_one_topic(const rd_kafka_topic_partition_list_t *list)
 
 /*
  * Makes librdkafka (2.0.2) look for the leaders again, after a request timed out. Until its cache
- * of leaders expires, minutes later, it sends every request to the leader that it knows, which may be
- * dead, and reports a timeout and nothing else:
+ * of leaders expires, minutes later, it sends every request to the leader that it knows, which may
+ * be dead, and reports a timeout and nothing else:
  *
  *     1. broker 1 leads the partition, and dies; broker 2 takes over
  *     2. ListOffsets goes to broker 1: a timeout, and the same at every attempt

@@ -1,6 +1,6 @@
 /*
- * kafka_stats.h -- what a handle of librdkafka says about itself every few seconds: how long brokers
- * take to answer, and what waits to be sent.
+ * kafka_stats.h -- what a handle of librdkafka says about itself every few seconds: how long
+ * brokers take to answer, and what waits to be sent.
  *
  * A struct kafka_options that has a struct kafka_stats gets it filled, by rd_kafka_poll() and
  * rd_kafka_consumer_poll() on the thread of the handle; only handles that are polled all the time

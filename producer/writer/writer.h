@@ -51,7 +51,8 @@ struct writer_partition;
 
 /*
  * Gives *out, to be ended with writer_close(). `record_bytes_max` is the largest record; `stop` and
- * `stats`, those of its handle (NULL: none are taken), are borrowed for as long as the writer lives.
+ * `stats`, those of its handle (NULL: none are taken), are borrowed for as long as the writer
+ * lives.
  */
 enum fail_code writer_open(struct writer **out, const struct properties *properties,
     size_t record_bytes_max, const char *rejects_topic, const struct stop *stop,

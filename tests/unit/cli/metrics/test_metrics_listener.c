@@ -1,4 +1,4 @@
-/* metrics_listener.h: what --metrics takes for an address. What it answers: tests/kafka/test_metrics.py. */
+/* metrics_listener.h: what --metrics takes for an address. Its answers: test_metrics.py. */
 #include "cli/metrics/metrics_listener.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* metrics_board.h: who asks is given a text of now, or the last one where the other does not come to it. */
+/* metrics_board.h: who asks gets a text of now, or the last one where the other is busy. */
 #include "common/metrics/metrics_board.h"
 
 #include <stdlib.h>

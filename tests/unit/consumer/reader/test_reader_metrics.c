@@ -1,4 +1,4 @@
-/* reader_metrics.h: what is counted comes out as text, and librdkafka's figures once there are some. */
+/* reader_metrics.h: what is counted comes out as text, with librdkafka's figures if any. */
 #include "consumer/reader/reader_metrics.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* measures.h: what parts count comes together by domain and by reason; without measures nothing does. */
+/* measures.h: what parts count comes together by domain and by reason. */
 #include "producer/produce/measures.h"
 
 #include <stdlib.h>
