@@ -1,7 +1,6 @@
 #include "cli/serve/serve_history.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -9,14 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/json_print.h"
+#include "cli/serve/serve_thread.h"
 #include "common/base/buffer.h"
 #include "common/base/clock.h"
 #include "common/base/json_memory.h"
 #include "common/base/log.h"
-#include "common/base/thread.h"
 #include "consumer/admin/request_list.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/ledger/mix_history.h"
@@ -46,10 +44,7 @@ struct losses {
 
 struct serve_history {
 	const struct config *config;
-	pthread_t thread;
-	pthread_mutex_t lock; /* protects all below */
-	pthread_cond_t wake;
-	bool stop, ended;
+	struct serve_thread thread; /* its lock protects all below */
 	struct mix_history points;
 	bool first_known; /* the ledger's first record was read */
 	int64_t offset;   /* of the newest record; -1: none */
@@ -202,7 +197,7 @@ note_names(struct serve_history *h, const struct status *st)
 void
 serve_history_note(struct serve_history *h, const struct status *st)
 {
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->thread.lock);
 	if (st->ledger_offset < h->noted) /* emptied, or recreated */
 		forget(h);
 	h->noted = st->ledger_offset;
@@ -212,34 +207,23 @@ serve_history_note(struct serve_history *h, const struct status *st)
 		add_losses(h, st);
 	}
 	if (h->version_newest > h->version_known || !h->first_known)
-		pthread_cond_broadcast(&h->wake);
-	pthread_mutex_unlock(&h->lock);
+		pthread_cond_broadcast(&h->thread.wake);
+	pthread_mutex_unlock(&h->thread.lock);
 }
 
 /* ---- the thread: what was before ---- */
-
-static bool
-is_stopped(struct serve_history *h)
-{
-	bool stop;
-
-	pthread_mutex_lock(&h->lock);
-	stop = h->stop;
-	pthread_mutex_unlock(&h->lock);
-	return stop;
-}
 
 /* Adds a record that was read beside the follower; `looked` < 0: for no gap. */
 static void
 take(
     struct serve_history *h, const struct ledger *l, int64_t found, int64_t time_ms, int64_t looked)
 {
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->thread.lock);
 	if (l != NULL)
 		add_point(h, l, found, time_ms);
 	if (looked >= 0)
 		mix_history_looked(&h->points, looked, l == NULL ? -1 : found);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->thread.lock);
 }
 
 /* The ledger's first record and its last one. *any is false where it is empty. */
@@ -260,10 +244,10 @@ read_ends(struct serve_history *h, struct ledger_log *log, bool *any, struct fai
 		code = ledger_log_at(log, 0, &first, &found, &time_ms, any, f);
 	if (code == FAIL_NONE && *any) {
 		take(h, &first, found, time_ms, -1);
-		pthread_mutex_lock(&h->lock);
+		pthread_mutex_lock(&h->thread.lock);
 		h->first_known = true;
 		h->step_first = first.step_first;
-		pthread_mutex_unlock(&h->lock);
+		pthread_mutex_unlock(&h->thread.lock);
 	}
 	ledger_clear(&first);
 	ledger_clear(&last);
@@ -279,9 +263,9 @@ look(struct serve_history *h, struct ledger_log *log, bool *more, struct failure
 	enum fail_code code;
 	bool any;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->thread.lock);
 	*more = mix_history_gap(&h->points, &from, &to);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->thread.lock);
 	if (!*more)
 		return FAIL_NONE;
 	middle = from + (to - from) / 2;
@@ -338,9 +322,9 @@ read_versions(struct serve_history *h, struct ledger_log *log, struct failure *f
 	bool any;
 	enum fail_code code = ledger_log_last(log, &last, &any, f);
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->thread.lock);
 	known = h->version_known;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->thread.lock);
 	if (code == FAIL_NONE && any && last.version > known) {
 		int64_t n = last.version - known;
 
@@ -352,9 +336,9 @@ read_versions(struct serve_history *h, struct ledger_log *log, struct failure *f
 		if (code == FAIL_DENIED) /* who asked is not shown to everyone */
 			code = FAIL_NONE;
 		if (code == FAIL_NONE) {
-			pthread_mutex_lock(&h->lock);
+			pthread_mutex_lock(&h->thread.lock);
 			code = keep_versions(h, &read, &asked, f);
-			pthread_mutex_unlock(&h->lock);
+			pthread_mutex_unlock(&h->thread.lock);
 		}
 	}
 	request_list_close(&asked);
@@ -371,23 +355,17 @@ wait_for_work(struct serve_history *h, int64_t at_least_ms)
 	int64_t from, to;
 	bool stop;
 
-	pthread_mutex_lock(&h->lock);
-	while (!h->stop) {
+	pthread_mutex_lock(&h->thread.lock);
+	while (!h->thread.stop) {
 		bool work = !h->first_known || h->version_newest > h->version_known ||
 			    mix_history_gap(&h->points, &from, &to);
-		struct timespec until;
-		int64_t ms = work ? until_ms - clock_ms() : 60000;
 
-		if (work && ms <= 0)
+		if (work && clock_ms() >= until_ms)
 			break;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		ms += (int64_t)until.tv_nsec / 1000000;
-		until.tv_sec += ms / 1000;
-		until.tv_nsec = ms % 1000 * 1000000;
-		pthread_cond_timedwait(&h->wake, &h->lock, &until);
+		serve_thread_wait(&h->thread, work ? until_ms : clock_ms() + 60000);
 	}
-	stop = h->stop;
-	pthread_mutex_unlock(&h->lock);
+	stop = h->thread.stop;
+	pthread_mutex_unlock(&h->thread.lock);
 	return !stop;
 }
 
@@ -403,17 +381,19 @@ read_all(struct serve_history *h, struct failure *f)
 	if (code == FAIL_NONE)
 		code = read_ends(h, log, &any, f);
 	/* A coarse picture first. */
-	for (int i = 0; code == FAIL_NONE && any && more && i < COARSE && !is_stopped(h); i++)
+	for (int i = 0;
+	     code == FAIL_NONE && any && more && i < COARSE && !serve_thread_stopped(&h->thread);
+	     i++)
 		code = look(h, log, &more, f);
 	if (code == FAIL_NONE && any)
 		code = read_versions(h, log, f);
-	while (code == FAIL_NONE && any && more && !is_stopped(h))
+	while (code == FAIL_NONE && any && more && !serve_thread_stopped(&h->thread))
 		code = look(h, log, &more, f);
 	ledger_log_close(log);
 	return code;
 }
 
-static void *
+static void
 follow(void *argument)
 {
 	struct serve_history *h = argument;
@@ -427,33 +407,18 @@ follow(void *argument)
 			log_debug("serve: history=\"%s\"", f.text);
 		pause_ms = AGAIN_MS;
 	}
-	pthread_mutex_lock(&h->lock);
-	h->ended = true;
-	pthread_cond_broadcast(&h->wake);
-	pthread_mutex_unlock(&h->lock);
-	return NULL;
 }
 
 enum fail_code
 serve_history_open(struct serve_history **out, const struct config *c, struct failure *f)
 {
 	struct serve_history *h = calloc(1, sizeof(*h));
-	pthread_condattr_t attributes;
 
 	if (h == NULL)
 		return fail_memory(f);
 	h->config = c;
 	h->offset = h->noted = -1;
-	pthread_mutex_init(&h->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&h->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
-	errno = thread_start(&h->thread, 0, follow, h);
-	if (errno != 0) {
-		fail_errno(f, FAIL_IO, "starting a thread");
-		pthread_cond_destroy(&h->wake);
-		pthread_mutex_destroy(&h->lock);
+	if (serve_thread_open(&h->thread, follow, h, f) != FAIL_NONE) {
 		free(h);
 		return f->code;
 	}
@@ -464,23 +429,10 @@ serve_history_open(struct serve_history **out, const struct config *c, struct fa
 bool
 serve_history_close(struct serve_history *h, int wait_ms)
 {
-	struct timespec until;
-	bool ended;
-
 	if (h == NULL)
 		return true;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += wait_ms / 1000;
-	pthread_mutex_lock(&h->lock);
-	h->stop = true;
-	pthread_cond_broadcast(&h->wake);
-	while (!h->ended && pthread_cond_timedwait(&h->wake, &h->lock, &until) == 0)
-		;
-	ended = h->ended;
-	pthread_mutex_unlock(&h->lock);
-	if (!ended)
+	if (!serve_thread_close(&h->thread, wait_ms))
 		return false;
-	pthread_join(h->thread, NULL);
 	forget(h);
 	for (size_t i = 0; i < h->names_n; i++)
 		free(h->name[i]);
@@ -488,8 +440,6 @@ serve_history_close(struct serve_history *h, int wait_ms)
 	free(h->version);
 	mix_history_close(&h->points);
 	serve_history_release(h->text);
-	pthread_cond_destroy(&h->wake);
-	pthread_mutex_destroy(&h->lock);
 	free(h);
 	return true;
 }
@@ -807,7 +757,7 @@ serve_history_text(struct serve_history *h, uint64_t from, uint64_t to, uint64_t
 	struct serve_history_text *t;
 	uint64_t generation;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->thread.lock);
 	generation = h->generation + h->points.generation;
 	if (h->text == NULL || h->text_from != from || h->text_to != to ||
 	    h->text_points != points || h->text_generation != generation) {
@@ -821,6 +771,6 @@ serve_history_text(struct serve_history *h, uint64_t from, uint64_t to, uint64_t
 	t = h->text;
 	if (t != NULL)
 		atomic_fetch_add(&t->references, 1);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->thread.lock);
 	return t;
 }

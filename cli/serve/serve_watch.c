@@ -1,25 +1,20 @@
 #include "cli/serve/serve_watch.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "cli/serve/serve_metrics.h"
+#include "cli/serve/serve_thread.h"
 #include "cli/status/status_print.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/thread.h"
 #include "consumer/status/status_query.h"
 
 struct serve_watch {
 	const struct config *config;
 	struct serve_state *state;
 	struct serve_history *history;
-	pthread_t thread;
-	pthread_mutex_t lock; /* protects `stop` and `ended` */
-	pthread_cond_t wake;
-	bool stop, ended;
+	struct serve_thread thread;
 };
 
 /* The ledger and the runs are read each time; a request for each topic is dear. */
@@ -96,23 +91,15 @@ pause_until(struct serve_watch *w, int64_t when_ms)
 {
 	bool stop;
 
-	pthread_mutex_lock(&w->lock);
-	while (!w->stop && clock_ms() < when_ms) {
-		struct timespec until;
-		int64_t ms = when_ms - clock_ms();
-
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		ms += (int64_t)until.tv_nsec / 1000000;
-		until.tv_sec += ms / 1000;
-		until.tv_nsec = ms % 1000 * 1000000;
-		pthread_cond_timedwait(&w->wake, &w->lock, &until);
-	}
-	stop = w->stop;
-	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_lock(&w->thread.lock);
+	while (!w->thread.stop && clock_ms() < when_ms)
+		serve_thread_wait(&w->thread, when_ms);
+	stop = w->thread.stop;
+	pthread_mutex_unlock(&w->thread.lock);
 	return !stop;
 }
 
-static void *
+static void
 follow(void *argument)
 {
 	struct serve_watch *w = argument;
@@ -136,11 +123,6 @@ follow(void *argument)
 		failing = true;
 	} while (pause_until(w, begun_ms + SERVE_WATCH_MS));
 	status_query_close(q);
-	pthread_mutex_lock(&w->lock);
-	w->ended = true;
-	pthread_cond_broadcast(&w->wake);
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
 }
 
 enum fail_code
@@ -148,23 +130,13 @@ serve_watch_open(struct serve_watch **out, const struct config *c, struct serve_
     struct serve_history *history, struct failure *f)
 {
 	struct serve_watch *w = calloc(1, sizeof(*w));
-	pthread_condattr_t attributes;
 
 	if (w == NULL)
 		return fail_memory(f);
 	w->config = c;
 	w->state = state;
 	w->history = history;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
-	errno = thread_start(&w->thread, 0, follow, w);
-	if (errno != 0) {
-		fail_errno(f, FAIL_IO, "starting a thread");
-		pthread_cond_destroy(&w->wake);
-		pthread_mutex_destroy(&w->lock);
+	if (serve_thread_open(&w->thread, follow, w, f) != FAIL_NONE) {
 		free(w);
 		return f->code;
 	}
@@ -175,25 +147,10 @@ serve_watch_open(struct serve_watch **out, const struct config *c, struct serve_
 bool
 serve_watch_close(struct serve_watch *w, int wait_ms)
 {
-	struct timespec until;
-	bool ended;
-
 	if (w == NULL)
 		return true;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += wait_ms / 1000;
-	pthread_mutex_lock(&w->lock);
-	w->stop = true;
-	pthread_cond_broadcast(&w->wake);
-	while (!w->ended && pthread_cond_timedwait(&w->wake, &w->lock, &until) == 0)
-		;
-	ended = w->ended;
-	pthread_mutex_unlock(&w->lock);
-	if (!ended)
+	if (!serve_thread_close(&w->thread, wait_ms))
 		return false;
-	pthread_join(w->thread, NULL);
-	pthread_cond_destroy(&w->wake);
-	pthread_mutex_destroy(&w->lock);
 	free(w);
 	return true;
 }

@@ -1,12 +1,9 @@
 #include "cli/serve/serve_work.h"
 
-#include <errno.h>
 #include <jansson.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/inspect/inspect_lines.h"
 #include "cli/inspect/inspect_output.h"
@@ -17,10 +14,10 @@
 #include "cli/request/requests_print.h"
 #include "cli/request/weights_request.h"
 #include "cli/serve/serve_change.h"
+#include "cli/serve/serve_thread.h"
 #include "common/base/json_memory.h"
 #include "common/base/log.h"
 #include "common/base/stop.h"
-#include "common/base/thread.h"
 #include "consumer/admin/request.h"
 #include "consumer/admin/request_list.h"
 #include "consumer/ledger/ledger_log.h"
@@ -34,13 +31,10 @@ enum { PLAN_DRAWS_MAX = 8 << 20 };
 struct serve_work {
 	const struct config *config;
 	const struct options *reload;
-	const char *mix; /* --mix; NULL: not given */
-	pthread_t thread;
-	pthread_mutex_t lock; /* protects all below */
-	pthread_cond_t wake;
+	const char *mix;            /* --mix; NULL: not given */
+	struct serve_thread thread; /* its lock protects all below */
 	struct serve_job *first, **last;
-	size_t jobs; /* that wait */
-	bool stop, ended;
+	size_t jobs;        /* that wait */
 	struct stop ending; /* for a request that waits for its answer */
 };
 
@@ -318,8 +312,8 @@ take(struct serve_work *w)
 {
 	struct serve_job *j;
 
-	while (w->first == NULL && !w->stop)
-		pthread_cond_wait(&w->wake, &w->lock);
+	while (w->first == NULL && !w->thread.stop)
+		pthread_cond_wait(&w->thread.wake, &w->thread.lock);
 	j = w->first;
 	if (j == NULL)
 		return NULL;
@@ -330,27 +324,24 @@ take(struct serve_work *w)
 	return j;
 }
 
-static void *
+static void
 follow(void *argument)
 {
 	struct serve_work *w = argument;
 	struct serve_job *j;
 
-	pthread_mutex_lock(&w->lock);
+	pthread_mutex_lock(&w->thread.lock);
 	while ((j = take(w)) != NULL) {
-		bool stop = w->stop;
+		bool stop = w->thread.stop;
 
-		pthread_mutex_unlock(&w->lock);
+		pthread_mutex_unlock(&w->thread.lock);
 		if (stop)
 			answer_failure(j, 503, "the server ends");
 		else
 			run(w, j);
-		pthread_mutex_lock(&w->lock);
+		pthread_mutex_lock(&w->thread.lock);
 	}
-	w->ended = true;
-	pthread_cond_broadcast(&w->wake);
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
+	pthread_mutex_unlock(&w->thread.lock);
 }
 
 enum fail_code
@@ -358,7 +349,6 @@ serve_work_open(struct serve_work **out, const struct config *c, const struct op
     const char *mix, struct failure *f)
 {
 	struct serve_work *w = calloc(1, sizeof(*w));
-	pthread_condattr_t attributes;
 
 	if (w == NULL)
 		return fail_memory(f);
@@ -366,16 +356,7 @@ serve_work_open(struct serve_work **out, const struct config *c, const struct op
 	w->reload = reload;
 	w->mix = mix;
 	w->last = &w->first;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
-	errno = thread_start(&w->thread, 0, follow, w);
-	if (errno != 0) {
-		fail_errno(f, FAIL_IO, "starting a thread");
-		pthread_cond_destroy(&w->wake);
-		pthread_mutex_destroy(&w->lock);
+	if (serve_thread_open(&w->thread, follow, w, f) != FAIL_NONE) {
 		free(w);
 		return f->code;
 	}
@@ -386,26 +367,11 @@ serve_work_open(struct serve_work **out, const struct config *c, const struct op
 bool
 serve_work_close(struct serve_work *w, int wait_ms)
 {
-	struct timespec until;
-	bool ended;
-
 	if (w == NULL)
 		return true;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += wait_ms / 1000;
-	pthread_mutex_lock(&w->lock);
-	w->stop = true;
 	stop_ask(&w->ending);
-	pthread_cond_broadcast(&w->wake);
-	while (!w->ended && pthread_cond_timedwait(&w->wake, &w->lock, &until) == 0)
-		;
-	ended = w->ended;
-	pthread_mutex_unlock(&w->lock);
-	if (!ended)
+	if (!serve_thread_close(&w->thread, wait_ms))
 		return false;
-	pthread_join(w->thread, NULL);
-	pthread_cond_destroy(&w->wake);
-	pthread_mutex_destroy(&w->lock);
 	free(w);
 	return true;
 }
@@ -415,15 +381,15 @@ serve_work_put(struct serve_work *w, struct serve_job *job)
 {
 	bool room;
 
-	pthread_mutex_lock(&w->lock);
-	room = w->jobs < SERVE_JOBS && !w->stop;
+	pthread_mutex_lock(&w->thread.lock);
+	room = w->jobs < SERVE_JOBS && !w->thread.stop;
 	if (room) {
 		job->next = NULL;
 		*w->last = job;
 		w->last = &job->next;
 		w->jobs++;
-		pthread_cond_broadcast(&w->wake);
+		pthread_cond_broadcast(&w->thread.wake);
 	}
-	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&w->thread.lock);
 	return room;
 }
