@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from trainer import Trainer
+from paced_trainer import Trainer
 
 LANES = 8
 
