@@ -325,7 +325,8 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 		return says(i, "the broker has no commit of group m.trainers for every lane");
 	if (count[CHANCE_TAIL_LOST] > 0 && mixer)
 		return says(i, "are missing: a broker has lost") || says(i, "shorter") ||
-		       says(i, "is not in the log (any more)") || says(i, "the topic holds");
+		       says(i, "is not in the log (any more)") || says(i, "the topic holds") ||
+		       says(i, "its end is before a sequence that the mix counts with");
 	if (count[CHANCE_RECORDS_DELETED] > 0 && mixer && says(i, "was cut while it was read"))
 		return true;
 	/* What a dead producer had sent can land behind its successor. */
