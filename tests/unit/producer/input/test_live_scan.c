@@ -21,6 +21,7 @@ open_scan(void **state)
 static int
 close_scan(void **state)
 {
+	live_scan_close(&scan);
 	live_order_close(&order);
 	return folder_close(state);
 }
