@@ -51,6 +51,7 @@ static const struct {
     {.seed =
 	    24873}, /* a record whose answer was lost was the first of a ledger that had lost all */
     {.seed = 823955}, /* a lane lost the marker of an abort, and showed its records */
+    {.seed = 653173}, /* the ledger did */
     {.seed = 965125}, /* commits looked lost where the broker did not answer the second time */
     {.seed = 63357},  /* a lane lost more while it was repaired */
     {.seed = 9756,
