@@ -704,6 +704,14 @@ checker_watch(const struct world *w)
 void
 checker_trim(const struct world *w, uint64_t step)
 {
+	int64_t offset;
+
+	for (uint32_t i = 0; i < w->lanes; i++) {
+		int64_t at = committed_step(i, &offset);
+
+		if (at < (int64_t)step) /* a dead process's late commit has taken it back */
+			step = at < 0 ? 0 : (uint64_t)at;
+	}
 	for (int32_t k = 0; k < (int32_t)w->partitions; k++) {
 		struct cluster_partition *p = cluster_partition("m.batches", k);
 
