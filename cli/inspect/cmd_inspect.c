@@ -104,23 +104,6 @@ open_tokenizer(
 }
 
 static enum fail_code
-print_lanes(const struct arguments *a, const struct published_step *s, struct inspect_output *out,
-    struct failure *f)
-{
-	for (uint32_t i = 0; i < s->lanes; i++) {
-		struct batch_view view;
-
-		if (a->one_lane && i != a->lane)
-			continue;
-		if (published_step_decode(&view, s, i, f) != FAIL_NONE)
-			return f->code;
-		if (inspect_output_lane(out, &view, f) != FAIL_NONE)
-			return published_step_fail(s, i, f);
-	}
-	return inspect_output_end(out, f);
-}
-
-static enum fail_code
 inspect_step(
     const struct arguments *a, const struct config *c, const struct tokenizer *t, struct failure *f)
 {
@@ -128,6 +111,7 @@ inspect_step(
 	struct inspect_lines *lines = NULL;
 	struct inspect_output *out = NULL;
 	struct inspect_output_options o = {.to = stdout, .json = a->json, .ids = a->ids, .text = t};
+	int64_t lane = a->one_lane ? (int64_t)a->lane : -1;
 	enum fail_code code = published_step_open(&step, a->mix, c, a->step, f);
 
 	if (code == FAIL_NONE && a->one_lane && a->lane >= step.lanes)
@@ -135,14 +119,13 @@ inspect_step(
 		    fail(f, FAIL_USAGE, "LANE: out of range: %" PRIu64 " (mix %s has %" PRIu32 ")",
 			a->lane, a->mix, step.lanes);
 	if (code == FAIL_NONE)
-		code = inspect_lines_open(
-		    &lines, a->mix, c, &step, a->one_lane ? (int64_t)a->lane : -1, f);
+		code = inspect_lines_open(&lines, a->mix, c, &step, lane, f);
 	o.lines = lines;
 	o.derived = step.derived;
 	if (code == FAIL_NONE)
 		code = inspect_output_open(&out, &o, f);
 	if (code == FAIL_NONE)
-		code = print_lanes(a, &step, out, f);
+		code = inspect_output_step(out, &step, lane, f);
 	inspect_output_close(out);
 	inspect_lines_close(lines);
 	published_step_close(&step);

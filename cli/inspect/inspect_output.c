@@ -393,3 +393,21 @@ inspect_output_end(struct inspect_output *o, struct failure *f)
 	fputc('\n', o->to);
 	return FAIL_NONE;
 }
+
+enum fail_code
+inspect_output_step(
+    struct inspect_output *o, const struct published_step *s, int64_t lane, struct failure *f)
+{
+	assert(lane < (int64_t)s->lanes);
+	for (uint32_t i = 0; i < s->lanes; i++) {
+		struct batch_view view;
+
+		if (lane >= 0 && i != lane)
+			continue;
+		if (published_step_decode(&view, s, i, f) != FAIL_NONE)
+			return f->code;
+		if (inspect_output_lane(o, &view, f) != FAIL_NONE)
+			return published_step_fail(s, i, f);
+	}
+	return inspect_output_end(o, f);
+}

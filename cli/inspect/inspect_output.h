@@ -25,11 +25,13 @@
 #define CLI_INSPECT_INSPECT_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "cli/inspect/inspect_lines.h"
 #include "common/base/failure.h"
 #include "common/record/batch.h"
+#include "consumer/replay/published_step.h"
 #include "producer/tokenizer/tokenizer.h"
 
 struct inspect_output;
@@ -58,5 +60,9 @@ enum fail_code inspect_output_lane(
 
 /* All lanes are there; JSON is written now. */
 enum fail_code inspect_output_end(struct inspect_output *o, struct failure *f);
+
+/* Both, of a whole step, or of one `lane` of it; -1: of all. A failure names the record. */
+enum fail_code inspect_output_step(
+    struct inspect_output *o, const struct published_step *s, int64_t lane, struct failure *f);
 
 #endif

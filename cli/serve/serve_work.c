@@ -41,20 +41,6 @@ struct serve_work {
 /* ---- a step ---- */
 
 static enum fail_code
-print_step(const struct published_step *s, struct inspect_output *out, struct failure *f)
-{
-	for (uint32_t i = 0; i < s->lanes; i++) {
-		struct batch_view view;
-
-		if (published_step_decode(&view, s, i, f) != FAIL_NONE)
-			return f->code;
-		if (inspect_output_lane(out, &view, f) != FAIL_NONE)
-			return published_step_fail(s, i, f);
-	}
-	return inspect_output_end(out, f);
-}
-
-static enum fail_code
 do_step(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *f)
 {
 	const char *mix = w->config->mix.name;
@@ -71,7 +57,7 @@ do_step(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *f)
 	if (code == FAIL_NONE)
 		code = inspect_output_open(&out, &o, f);
 	if (code == FAIL_NONE)
-		code = print_step(&step, out, f);
+		code = inspect_output_step(out, &step, -1, f);
 	inspect_output_close(out);
 	inspect_lines_close(lines);
 	published_step_close(&step);

@@ -401,26 +401,40 @@ step_back(struct ledger_log *l, int64_t low, int64_t *at, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Where the last record stands that is not behind what is sought; -1: none is. */
+static enum fail_code
+search(
+    struct ledger_log *l, const struct sought *sought, int64_t *low, int64_t *at, struct failure *f)
+{
+	int64_t high;
+	bool before = false;
+
+	*at = -1;
+	if (kafka_watermarks(l->rk, l->topic, 0, low, &high, l->timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (*low < high && probe(l, *low, sought, &before, at, f) != FAIL_NONE)
+		return f->code;
+	if (!before) {
+		*at = -1;
+		return FAIL_NONE;
+	}
+	return halve(l, sought, at, high, f) == FAIL_NONE ? read_on(l, sought, at, f) : f->code;
+}
+
 enum fail_code
 ledger_log_seek(struct ledger_log *l, uint64_t step, bool one_before, struct failure *f)
 {
 	const struct sought sought = {.most = step};
-	int64_t low, high, found = 0, at;
-	bool before = false;
+	int64_t low, at;
 
-	if (kafka_watermarks(l->rk, l->topic, 0, &low, &high, l->timeout_ms, f) != FAIL_NONE)
+	if (search(l, &sought, &low, &at, f) != FAIL_NONE)
 		return f->code;
-	if (low < high && probe(l, low, &sought, &before, &found, f) != FAIL_NONE)
-		return f->code;
-	if (!before)
+	if (at < 0)
 		return fail(f, FAIL_DATA,
 		    "topic %s has no record of the state before step %" PRIu64
 		    ": it is empty, or its beginning was deleted",
 		    l->topic, step);
-	at = found;
-	if (halve(l, &sought, &at, high, f) != FAIL_NONE ||
-	    read_on(l, &sought, &at, f) != FAIL_NONE ||
-	    (one_before && step_back(l, low, &at, f) != FAIL_NONE))
+	if (one_before && step_back(l, low, &at, f) != FAIL_NONE)
 		return f->code;
 	return assign(l, at, f);
 }
@@ -429,17 +443,9 @@ enum fail_code
 ledger_log_seek_control(struct ledger_log *l, int64_t offset, struct failure *f)
 {
 	const struct sought sought = {.control = true, .most = (uint64_t)offset};
-	int64_t low, high, found = 0;
-	bool before = false;
+	int64_t low, at;
 
-	if (kafka_watermarks(l->rk, l->topic, 0, &low, &high, l->timeout_ms, f) != FAIL_NONE)
+	if (search(l, &sought, &low, &at, f) != FAIL_NONE)
 		return f->code;
-	if (low < high && probe(l, low, &sought, &before, &found, f) != FAIL_NONE)
-		return f->code;
-	if (!before)
-		return assign(l, low, f);
-	if (halve(l, &sought, &found, high, f) != FAIL_NONE ||
-	    read_on(l, &sought, &found, f) != FAIL_NONE)
-		return f->code;
-	return assign(l, found, f);
+	return assign(l, at < 0 ? low : at, f);
 }
