@@ -4,17 +4,17 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cli/serve/http_server.h"
 #include "cli/serve/serve_rules.h"
 #include "common/base/log.h"
 #include "common/base/scalar.h"
+#include "common/base/thread.h"
 
 enum { BACKLOG = 32, PORT_MAX = 65535 };
 
@@ -54,16 +54,6 @@ metrics_listener_address(struct metrics_address *out, const char *text, struct f
 		snprintf(out->host, sizeof(out->host), "127.0.0.1");
 	snprintf(out->port, sizeof(out->port), "%s", port);
 	return FAIL_NONE;
-}
-
-static bool
-is_loopback(const struct sockaddr *a)
-{
-	if (a->sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(
-		    &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
-	return a->sa_family == AF_INET &&
-	       ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
 }
 
 /* ---- answers ---- */
@@ -140,7 +130,7 @@ bind_to(struct metrics_listener *l, const struct metrics_address *a, struct fail
 
 	if (err != 0)
 		return fail(f, FAIL_IO, "--metrics: finding %s: %s", a->host, gai_strerror(err));
-	l->loopback = is_loopback(found->ai_addr);
+	l->loopback = http_server_is_loopback(found->ai_addr);
 	l->socket = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->socket < 0 ||
 	    setsockopt(l->socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
@@ -175,15 +165,14 @@ static struct MHD_Daemon *
 start(struct metrics_listener *l)
 {
 	struct MHD_Daemon *daemon;
-	sigset_t all, before;
+	sigset_t before;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	thread_hide_signals(&before);
 	daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, NULL, NULL,
 	    on_request, l, MHD_OPTION_LISTEN_SOCKET, l->socket, MHD_OPTION_CONNECTION_LIMIT,
 	    (unsigned)METRICS_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)METRICS_IDLE_S,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)METRICS_HEADERS_BYTES, MHD_OPTION_END);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	thread_show_signals(&before);
 	return daemon;
 }
 

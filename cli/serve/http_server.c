@@ -21,6 +21,7 @@
 #include "common/base/json_memory.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/base/thread.h"
 
 enum {
 	FILE_BYTES_MAX = 1 << 20, /* of a certificate or key */
@@ -612,6 +613,17 @@ resolve(struct sockaddr_storage *out, socklen_t *n, const char *listen, struct f
 	return FAIL_NONE;
 }
 
+bool
+http_server_is_loopback(const struct sockaddr *a)
+{
+	const void *at = a;
+
+	if (a->sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)at)->sin6_addr);
+	return a->sa_family == AF_INET &&
+	       ntohl(((const struct sockaddr_in *)at)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 enum fail_code
 http_server_loopback(const char *listen, bool *loopback, struct failure *f)
 {
@@ -620,11 +632,7 @@ http_server_loopback(const char *listen, bool *loopback, struct failure *f)
 
 	if (resolve(&at, &n, listen, f) != FAIL_NONE)
 		return f->code;
-	if (at.ss_family == AF_INET6)
-		*loopback = IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&at)->sin6_addr);
-	else
-		*loopback =
-		    ntohl(((struct sockaddr_in *)&at)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	*loopback = http_server_is_loopback((const struct sockaddr *)&at);
 	return FAIL_NONE;
 }
 
@@ -670,9 +678,10 @@ print_address(struct http_server *s, const struct sockaddr_storage *at, socklen_
 }
 
 static enum fail_code
-start(struct http_server *s, const struct sockaddr_storage *at, socklen_t n, bool loopback,
-    struct failure *f)
+start(struct http_server *s, const struct sockaddr_storage *at, socklen_t n, struct failure *f)
 {
+	bool loopback = http_server_is_loopback((const struct sockaddr *)at);
+	sigset_t before;
 	const char *why;
 	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL |
 			 MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
@@ -686,6 +695,7 @@ start(struct http_server *s, const struct sockaddr_storage *at, socklen_t n, boo
 		flags |= MHD_USE_IPv6;
 	if (s->cert != NULL)
 		flags |= MHD_USE_TLS;
+	thread_hide_signals(&before);
 	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER,
 	    take_complaint, s, MHD_OPTION_SOCK_ADDR, at, MHD_OPTION_CONNECTION_LIMIT,
 	    (unsigned)HTTP_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
@@ -694,6 +704,7 @@ start(struct http_server *s, const struct sockaddr_storage *at, socklen_t n, boo
 	    (size_t)HTTP_HEADERS_BYTES, MHD_OPTION_NOTIFY_CONNECTION, note_connection, s,
 	    MHD_OPTION_NOTIFY_COMPLETED, end_request, s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 	    s->cert == NULL ? MHD_OPTION_END : MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+	thread_show_signals(&before);
 	if (s->daemon != NULL) {
 		print_address(s, at, n);
 		return FAIL_NONE;
@@ -712,7 +723,6 @@ http_server_open(struct http_server **out, const struct http_options *o, struct 
 	struct http_server *s = calloc(1, sizeof(*s));
 	struct sockaddr_storage at = {0};
 	socklen_t n = 0;
-	bool loopback = true;
 
 	if (s == NULL)
 		return fail_memory(f);
@@ -722,13 +732,12 @@ http_server_open(struct http_server **out, const struct http_options *o, struct 
 	    "default-src 'none'; connect-src 'self'; img-src data:; style-src %s; script-src %s; "
 	    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	    serve_page_style, serve_page_script);
-	if (resolve(&at, &n, o->listen, f) != FAIL_NONE ||
-	    http_server_loopback(o->listen, &loopback, f) != FAIL_NONE)
+	if (resolve(&at, &n, o->listen, f) != FAIL_NONE)
 		goto failed;
 	if (o->cert != NULL && (read_file(&s->cert, "--tls-cert", o->cert, f) != FAIL_NONE ||
 				   read_file(&s->key, "--tls-key", o->key, f) != FAIL_NONE))
 		goto failed;
-	if (start(s, &at, n, loopback, f) != FAIL_NONE)
+	if (start(s, &at, n, f) != FAIL_NONE)
 		goto failed;
 	*out = s;
 	return FAIL_NONE;

@@ -40,6 +40,7 @@ enum {
 };
 
 struct http_server;
+struct sockaddr;
 
 struct http_options {
 	const char *listen;     /* "ADDRESS:PORT", "[ADDRESS]:PORT"; port 0: any that is free */
@@ -50,6 +51,9 @@ struct http_options {
 	struct serve_history *history;
 	struct serve_work *work;
 };
+
+/* Whether an address can be reached from this machine alone. */
+bool http_server_is_loopback(const struct sockaddr *a);
 
 /* Whether an address of `listen` can be reached from this machine alone. FAIL_USAGE: it is none. */
 enum fail_code http_server_loopback(const char *listen, bool *loopback, struct failure *f);

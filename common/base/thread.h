@@ -9,6 +9,7 @@
 #define COMMON_BASE_THREAD_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 
 /*
@@ -18,5 +19,12 @@
  */
 int thread_start(
     pthread_t *thread, size_t stack_bytes, void *(*main)(void *argument), void *argument);
+
+/*
+ * For threads that a library starts: those that the caller's thread makes between the two take no
+ * signals. *before is the caller's mask.
+ */
+void thread_hide_signals(sigset_t *before);
+void thread_show_signals(const sigset_t *before);
 
 #endif
