@@ -319,7 +319,8 @@ def test_restart_does_not_delete_what_a_producer_writes(sealed):
     refused = sealed.produce("b", "--restart", "--yes", check=False)
     assert refused.returncode == 1 and "b: another producer writes it: process " in refused.stderr
     assert f"process {process.pid} on " in refused.stderr and "End it first" in refused.stderr
-    assert sealed.values("b") == before
+    # The producer goes on meanwhile: what was there is still in front.
+    assert sealed.values("b")[: len(before)] == before
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 0
