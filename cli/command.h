@@ -16,7 +16,8 @@
  * Files of this room:
  *     main         picks the command, prints what failed
  *     command      the list of commands
- *     options      a command's description, its options and their help
+ *     options      a command's description and its options: options.c parses them, options_config.c
+ *                  opens the configuration that they name, options_help.c prints the help
  *     json_print   JSON to a stream
  *     signals      SIGINT and SIGTERM as the request to stop
  *     cmd_export   riffle export: a domain's set as token files

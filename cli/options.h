@@ -55,8 +55,9 @@
 #include "common/config/config.h"
 
 enum {
-	OPTIONS_MAX = 48,       /* rows of one command, the common ones included */
-	OPTIONS_LIST_MAX = 256, /* times that one option may be given */
+	OPTIONS_MAX = 48,        /* rows of one command, the common ones included */
+	OPTIONS_LIST_MAX = 256,  /* times that one option may be given */
+	OPTIONS_TEXT_MAX = 2048, /* bytes of what is said of one option */
 };
 
 enum option_kind {      /* and the type of its destination */
@@ -201,6 +202,16 @@ bool options_help_wanted(const struct command *c, int argc, char **argv);
  * argv.
  */
 enum fail_code options_set_log(const struct command *c, int argc, char **argv, struct failure *f);
+
+/*
+ * The rows of a command, its own first, then the common ones that it has; returns their number.
+ * Destinations of the common ones are in struct options.
+ */
+size_t options_rows(const struct command *c, const struct option_row *rows[static OPTIONS_MAX]);
+
+/* What is said of an option that `c` has: its help, then its bounds and what holds without it. */
+void options_row_text(
+    char out[static OPTIONS_TEXT_MAX], const struct command *c, const struct option_row *row);
 
 /* The whole text of `riffle NAME --help`. */
 void options_print_help(const struct command *c, FILE *to);

@@ -1,0 +1,277 @@
+/* The configuration that a command works on: by -c, -s, -X and --mix, or by what the broker has. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "common/base/names.h"
+#include "common/kafka/kafka.h"
+#include "common/kafka/topics.h"
+
+enum {
+	PROPERTY_NAME_MAX = 255,
+	BROKER_MS = 10000,
+	NAMES_BYTES = 256, /* of the mixes that a failure names */
+};
+
+#define LEDGER_END ".ledger"
+
+/* Everybody may see the command line of a process: a secret must come from elsewhere. */
+static enum fail_code
+set_secret(struct config *c, const char *name, const char *value, struct failure *f)
+{
+	if (strncmp(value, "file:", 5) == 0)
+		return properties_set_from(&c->kafka, name, "file", value + 5, f);
+	if (strncmp(value, "env:", 4) == 0)
+		return properties_set_from(&c->kafka, name, "env", value + 4, f);
+	return fail(f, FAIL_USAGE,
+	    "-X %s: everybody can see the command line: give -X %s=file:PATH or -X %s=env:NAME",
+	    name, name, name);
+}
+
+enum fail_code
+options_set_property(struct config *c, const char *text, struct failure *f)
+{
+	const char *equals = strchr(text, '='); /* options_parse() has seen that there is one */
+	char name[PROPERTY_NAME_MAX + 1];
+
+	if (equals - text > PROPERTY_NAME_MAX)
+		return fail(f, FAIL_USAGE, "-X: a property's name has at most %d letters",
+		    PROPERTY_NAME_MAX);
+	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
+	if (properties_secret(name))
+		return set_secret(c, name, equals + 1, f);
+	return properties_set(&c->kafka, name, equals + 1, f);
+}
+
+#define KAFKA_PREFIX "kafka."
+enum { KAFKA_PREFIX_N = sizeof(KAFKA_PREFIX) - 1 };
+
+/* The property that an override sets, as -X gives it; NULL: it sets another key. */
+static const char *
+property_of(const char *override)
+{
+	return strncmp(override, KAFKA_PREFIX, KAFKA_PREFIX_N) == 0 ? override + KAFKA_PREFIX_N
+								    : NULL;
+}
+
+/* The option that gave the property, which wins over the file; NULL: none. */
+static const char *
+given_by_option(const struct options *o, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < o->properties.n; i++)
+		if (strncmp(o->properties.text[i], name, n) == 0 && o->properties.text[i][n] == '=')
+			return "-X";
+	for (size_t i = 0; i < o->overrides.n; i++) {
+		const char *text = property_of(o->overrides.text[i]);
+
+		if (text != NULL && strncmp(text, name, n) == 0 && text[n] == '=')
+			return "-s";
+	}
+	return NULL;
+}
+
+/* -s kafka.NAME=VALUE is -X NAME=VALUE, with the same care for secrets; -X wins. */
+static enum fail_code
+set_properties(struct config *c, const struct options *o, struct failure *f)
+{
+	for (size_t i = 0; i < o->overrides.n; i++) {
+		const char *text = property_of(o->overrides.text[i]);
+
+		if (text != NULL && *text == '=')
+			return fail(f, FAIL_USAGE, "-s kafka.: the name of a property is missing");
+		if (text != NULL && options_set_property(c, text, f) != FAIL_NONE)
+			return f->code;
+	}
+	for (size_t i = 0; i < o->properties.n; i++)
+		if (options_set_property(c, o->properties.text[i], f) != FAIL_NONE)
+			return f->code;
+	return FAIL_NONE;
+}
+
+/* A failure names what gave the property: a line of the file, or an option. */
+static enum fail_code
+check_properties(const struct config *c, const struct options *o, struct failure *f)
+{
+	for (size_t i = 0; i < c->kafka.n; i++) {
+		const struct property *p = &c->kafka.item[i];
+		const char *option;
+		int line;
+
+		if (kafka_check_property(p, f) == FAIL_NONE)
+			continue;
+		option = given_by_option(o, p->name);
+		if (option != NULL)
+			return fail_within(f, "%s", option);
+		line = config_property_line(c, p->name);
+		return line > 0 ? fail_within(f, "%s:%d", c->path, line)
+				: fail_within(f, "%s", c->path == NULL ? "environment" : c->path);
+	}
+	return FAIL_NONE;
+}
+
+enum fail_code
+options_config(struct config **out, const struct options *o, struct failure *f)
+{
+	return options_config_named(out, NULL, o, f);
+}
+
+enum fail_code
+options_config_named(
+    struct config **out, const char *mix, const struct options *o, struct failure *f)
+{
+	const char *set[OPTIONS_LIST_MAX + 1];
+	char name[NAME_MAX_BYTES + sizeof("mix.name=")];
+	size_t n = 0;
+
+	*out = NULL;
+	if (o->config == NULL)
+		return fail(
+		    f, FAIL_USAGE, "no configuration is named: add -c FILE, or set RIFFLE_CONFIG");
+	for (size_t i = 0; i < o->overrides.n; i++)
+		if (property_of(o->overrides.text[i]) == NULL)
+			set[n++] = o->overrides.text[i];
+	if (mix != NULL && !names_valid(mix))
+		return fail(f, FAIL_USAGE, "--mix: \"%s\" is not a name of a mix", mix);
+	if (mix != NULL) {
+		snprintf(name, sizeof(name), "mix.name=%s", mix);
+		set[n++] = name;
+	}
+	if (config_open_with(out, o->config, set, n, f) != FAIL_NONE)
+		return f->code;
+	if (set_properties(*out, o, f) == FAIL_NONE && check_properties(*out, o, f) == FAIL_NONE)
+		return FAIL_NONE;
+	config_close(*out);
+	*out = NULL;
+	return f->code;
+}
+
+/* Without a file: a configuration that holds properties only. */
+static enum fail_code
+bare_config(struct config **out, const struct options *o, struct failure *f)
+{
+	const char *bootstrap = getenv("RIFFLE_BOOTSTRAP");
+	enum fail_code code = FAIL_NONE;
+
+	for (size_t i = 0; i < o->overrides.n; i++)
+		if (property_of(o->overrides.text[i]) == NULL)
+			return fail(f, FAIL_USAGE, "-s %s: needs the configuration: add -c FILE",
+			    o->overrides.text[i]);
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return fail_memory(f);
+	if (bootstrap != NULL && *bootstrap != '\0')
+		code = properties_set(&(*out)->kafka, "bootstrap.servers", bootstrap, f);
+	if (code == FAIL_NONE)
+		code = set_properties(*out, o, f);
+	if (code == FAIL_NONE)
+		code = check_properties(*out, o, f);
+	if (code != FAIL_NONE) {
+		config_close(*out);
+		*out = NULL;
+	}
+	return code;
+}
+
+static enum fail_code
+name_mix(struct config *c, const char *name, struct failure *f)
+{
+	char *copy = strdup(name);
+
+	if (copy == NULL)
+		return fail_memory(f);
+	free(c->mix.name);
+	c->mix.name = copy;
+	return FAIL_NONE;
+}
+
+/* Names the mix whose ledger is the only one: `topics` are n names, one behind the other. */
+static enum fail_code
+name_only_mix(struct config *c, const char *topics, size_t n, struct failure *f)
+{
+	char names[NAMES_BYTES] = "";
+	const char *at = topics;
+	size_t used = 0;
+
+	if (n == 0)
+		return fail(f, FAIL_CONFIG,
+		    "which mix? the broker has none (no topic MIX.ledger that this user may see): "
+		    "give "
+		    "--mix NAME, or a configuration with a mix section");
+	for (size_t i = 0; i < n && used < sizeof(names); i++, at += strlen(at) + 1)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.*s",
+		    i == 0 ? "" : ", ", (int)(strlen(at) - strlen(LEDGER_END)), at);
+	if (n > 1)
+		return fail(f, FAIL_CONFIG, "which mix? the broker has %zu: %s%s: give --mix NAME",
+		    n, names, used < sizeof(names) ? "" : "...");
+	return name_mix(c, names, f);
+}
+
+/* The mix is named nowhere: the topics of the broker decide. */
+static enum fail_code
+find_mix(struct config *c, struct failure *f)
+{
+	struct kafka_options k = {
+	    .role = KAFKA_READER, .properties = &c->kafka, .client = "find-mix", .quiet = true};
+	char *topics = NULL;
+	rd_kafka_t *rk;
+	size_t n;
+	enum fail_code code;
+
+	if (properties_value(&c->kafka, "bootstrap.servers") == NULL)
+		return fail(f, FAIL_USAGE,
+		    "which mix? give -c FILE, or a broker (RIFFLE_BOOTSTRAP, or -X "
+		    "bootstrap.servers=HOST:PORT) and --mix NAME");
+	if (kafka_open(&rk, &k, f) != FAIL_NONE)
+		return f->code;
+	code = kafka_wait_broker(rk, BROKER_MS, f);
+	if (code == FAIL_NONE)
+		code = topics_ending(&topics, &n, rk, LEDGER_END, BROKER_MS, f);
+	if (code == FAIL_NONE)
+		code = name_only_mix(c, topics, n, f);
+	free(topics);
+	kafka_close(rk);
+	return code;
+}
+
+enum fail_code
+options_mix_config(
+    struct config **out, const char **mix, const struct options *o, struct failure *f)
+{
+	enum fail_code code;
+
+	*out = NULL;
+	if (*mix != NULL && !names_valid(*mix))
+		return fail(f, FAIL_USAGE, "--mix: \"%s\" is not a name of a mix", *mix);
+	code = o->config == NULL ? bare_config(out, o, f) : options_config(out, o, f);
+	if (code == FAIL_NONE && *mix != NULL && o->config == NULL)
+		code = name_mix(*out, *mix, f);
+	else if (code == FAIL_NONE && *mix == NULL && (*out)->mix.name == NULL)
+		code = find_mix(*out, f);
+	if (code == FAIL_NONE) {
+		*mix = *mix == NULL ? (*out)->mix.name : *mix;
+		return FAIL_NONE;
+	}
+	config_close(*out);
+	*out = NULL;
+	return code;
+}
+
+enum fail_code
+options_config_of_mix(
+    struct config **out, const char *mix, const struct options *o, struct failure *f)
+{
+	const char *name = mix;
+
+	if (options_mix_config(out, &name, o, f) != FAIL_NONE)
+		return f->code;
+	if ((*out)->mix.name != NULL && strcmp((*out)->mix.name, name) == 0)
+		return FAIL_NONE;
+	if (name_mix(*out, name, f) == FAIL_NONE)
+		return FAIL_NONE;
+	config_close(*out);
+	*out = NULL;
+	return f->code;
+}
