@@ -4,6 +4,8 @@ prefix     ?= /usr/local
 bindir     ?= $(prefix)/bin
 libdir     ?= $(prefix)/lib
 includedir ?= $(prefix)/include
+datadir    ?= $(prefix)/share
+mandir     ?= $(datadir)/man
 KAFKA      ?= 3.9
 CFLAGS     ?= -O2 -g
 VERSION    := $(shell cat VERSION)
@@ -270,9 +272,15 @@ wheel: $B/libriffle.so.0  ## the Python package with the library inside, as a wh
 	@RIFFLE_LIBRARY=$(abspath $B/libriffle.so.0) pip wheel -q --disable-pip-version-check --no-deps -w $B/wheels ./python
 	@ls $B/wheels
 
-install: build  ## program, library, header and pkg-config file under $(DESTDIR)$(prefix)
-	@DESTDIR=$(DESTDIR) bindir=$(bindir) libdir=$(libdir) includedir=$(includedir) prefix=$(prefix) \
-	    scripts/install $B $(VERSION)
+INSTALL = DESTDIR=$(DESTDIR) prefix=$(prefix) bindir=$(bindir) libdir=$(libdir) includedir=$(includedir) \
+	datadir=$(datadir) mandir=$(mandir) scripts/install
+install: deps-build  ## program, library, header, pkg-config file, manual pages, completions under $(DESTDIR)$(prefix)
+	@$(PARALLEL) $B/riffle $B/libriffle.so $B/libriffle.a
+	@$(INSTALL) $B $(VERSION)
+
+uninstall: deps-build  ## remove what `make install` with the same prefix has put there
+	@$(PARALLEL) $B/riffle
+	@$(INSTALL) --remove $B $(VERSION)
 
 clean:  ## remove what was compiled; what was fetched, and a broker that runs, stay under $B
 	@[ ! -d $B ] || find $B -mindepth 1 -maxdepth 1 ! -name 'venv*' ! -name vocab ! -name jars ! -name kafka ! -name demo -exec rm -rf {} +
@@ -282,6 +290,6 @@ help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores test-page test-metrics nightly chaos \
-	stuck soak demo demo-page bench bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel install clean help
+	stuck soak demo demo-page bench bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

@@ -15,7 +15,7 @@
  *
  * Files of this room:
  *     main         picks the command, prints what failed
- *     command      the list of commands
+ *     command      the list of commands; environment and exit codes, which hold for all
  *     options      a command's description and its options: options.c parses them, options_config.c
  *                  opens the configuration that they name, options_help.c prints the help
  *     json_print   JSON to a stream
@@ -39,6 +39,7 @@
  *     plan/        riffle plan: what a configuration will do
  *     inspect/     riffle inspect: which documents a step held
  *     tokenize/    riffle tokenize: text to ids and back
+ *     manual/      riffle completion, riffle help --man: what shells and man(1) read
  *
  * A folder has the cmd_x.c of its command, what it prints (x_print, x_output) and what it works on.
  * A cmd_x.c defines `const struct command cmd_x`; one that is missing does not link.
@@ -70,10 +71,25 @@
 	ROW(replay)                                                                                \
 	ROW(retain)                                                                                \
 	ROW(repair)                                                                                \
-	ROW(tokenize)
+	ROW(tokenize)                                                                              \
+	ROW(completion)
 
 #define COMMAND_DECLARE(name) extern const struct command cmd_##name;
 COMMANDS(COMMAND_DECLARE)
 #undef COMMAND_DECLARE
+
+/* In the order of the list; NULL behind the last. */
+extern const struct command *const command_all[];
+
+/* The command of that name; NULL: there is none. */
+const struct command *command_find(const char *name);
+
+/* What holds for every command, in the order in which it is told. */
+struct command_fact {
+	const char *name; /* NULL: behind the last */
+	const char *text; /* a sentence without its full stop */
+};
+extern const struct command_fact command_environment[]; /* variables */
+extern const struct command_fact command_exits[];       /* exit codes */
 
 #endif

@@ -7,25 +7,18 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/manual/man_page.h"
 #include "common/base/log.h"
 #include "common/base/nearest.h"
 #include "common/terminal/terminal.h"
 
-#define COMMAND_ROW(name) &cmd_##name,
-static const struct command *const commands[] = {COMMANDS(COMMAND_ROW)};
-enum { COMMANDS_N = sizeof(commands) / sizeof(commands[0]) };
-
-static const char after_commands[] =
-    "\n"
-    "`riffle COMMAND --help` or `riffle help COMMAND` shows the options of a command, with an\n"
-    "example. `riffle --version` or `riffle -V` shows the version, and that of librdkafka.\n"
-    "\n"
-    "RIFFLE_CONFIG names the configuration of commands without -c.\n"
-    "RIFFLE_BOOTSTRAP, where set, replaces bootstrap.servers of the configuration.\n"
-    "RIFFLE_LOG is the form of the log, logfmt or json, of commands without --log.\n"
-    "NO_COLOR, where set, turns off the colours of errors and warnings on a terminal.\n"
-    "Exit codes: 0 done, 1 a file, record or broker failed, 2 the command line or the\n"
-    "configuration is wrong, 3 a newer instance has taken over.\n";
+static void
+print_facts(FILE *to, const char *title, const struct command_fact *fact)
+{
+	fprintf(to, "\n%s:\n", title);
+	for (; fact->name != NULL; fact++)
+		fprintf(to, "  %-16s  %s\n", fact->name, fact->text);
+}
 
 static void
 print_help(FILE *to)
@@ -34,9 +27,16 @@ print_help(FILE *to)
 	      "Mixes tokenised training data from many sources, by weight, over Kafka.\n\n"
 	      "commands:\n",
 	    to);
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	fputs(after_commands, to);
+	for (const struct command *const *c = command_all; *c != NULL; c++)
+		fprintf(to, "  %-10s %s\n", (*c)->name, (*c)->summary);
+	fputs("\n"
+	      "`riffle COMMAND --help` or `riffle help COMMAND` shows the options of a command, "
+	      "with an\n"
+	      "example; `riffle help --man [COMMAND]` is its manual page. `riffle --version` or\n"
+	      "`riffle -V` shows the version, and that of librdkafka.\n",
+	    to);
+	print_facts(to, "environment", command_environment);
+	print_facts(to, "exit codes", command_exits);
 }
 
 static void
@@ -52,21 +52,12 @@ print_version(void)
 	    rd_kafka_version_str(), features);
 }
 
-static const struct command *
-find(const char *name)
-{
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (strcmp(commands[i]->name, name) == 0)
-			return commands[i];
-	return NULL;
-}
-
 /* An option that stands before its command, as many programs have it. */
 static enum fail_code
 fail_option(int argc, char **argv, struct failure *f)
 {
 	for (int i = 2; i < argc; i++)
-		if (find(argv[i]) != NULL)
+		if (command_find(argv[i]) != NULL)
 			return fail(f, FAIL_USAGE,
 			    "unknown option %s: options follow the command: riffle %s %s ...",
 			    argv[1], argv[i], argv[1]);
@@ -81,31 +72,34 @@ fail_unknown(const char *name, struct failure *f)
 	if (*name == '-')
 		return fail(f, FAIL_USAGE, "unknown option %s; see riffle --help", name);
 	nearest_init(&near, name);
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		nearest_offer(&near, commands[i]->name);
+	for (const struct command *const *c = command_all; *c != NULL; c++)
+		nearest_offer(&near, (*c)->name);
 	if (near.best != NULL)
 		return fail(f, FAIL_USAGE,
 		    "unknown command %s (did you mean %s?); see riffle --help", name, near.best);
 	return fail(f, FAIL_USAGE, "unknown command %s; see riffle --help", name);
 }
 
-/* `riffle help`, and `riffle help COMMAND`. */
+/* `riffle help [--man] [COMMAND]`. */
 static enum fail_code
 help(int argc, char **argv, struct failure *f)
 {
-	const struct command *c;
+	bool man = argc > 1 && strcmp(argv[1], "--man") == 0;
+	const struct command *c = NULL;
+	int named = man ? 2 : 1;
 
-	if (argc > 2)
-		return fail(f, FAIL_USAGE, "unexpected argument: %s (usage: riffle help [COMMAND])",
-		    argv[2]);
-	if (argc < 2) {
+	if (argc > named + 1)
+		return fail(f, FAIL_USAGE,
+		    "unexpected argument: %s (usage: riffle help [--man] [COMMAND])",
+		    argv[named + 1]);
+	if (argc > named && (c = command_find(argv[named])) == NULL)
+		return fail_unknown(argv[named], f);
+	if (man)
+		man_page_print(c, stdout);
+	else if (c != NULL)
+		options_print_help(c, stdout);
+	else
 		print_help(stdout);
-		return FAIL_NONE;
-	}
-	c = find(argv[1]);
-	if (c == NULL)
-		return fail_unknown(argv[1], f);
-	options_print_help(c, stdout);
 	return FAIL_NONE;
 }
 
@@ -192,7 +186,7 @@ main(int argc, char **argv)
 		code = help(argc - 1, argv + 1, &f);
 	else if (argv[1][0] == '-')
 		code = fail_option(argc, argv, &f);
-	else if ((c = find(argv[1])) == NULL)
+	else if ((c = command_find(argv[1])) == NULL)
 		code = fail_unknown(argv[1], &f);
 	else
 		code = run_command(c, argc - 1, argv + 1, &f);

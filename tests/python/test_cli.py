@@ -12,9 +12,11 @@ import threading
 
 import pytest
 
+from commands import commands_of, options_of
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 COMMANDS = ["config", "topics", "acls", "produce", "import", "export", "mix", "read", "weights", "skip", "requests", "runs", "reweight", "status",
-            "serve", "rejects", "plan", "inspect", "replay", "retain", "repair", "tokenize"]
+            "serve", "rejects", "plan", "inspect", "replay", "retain", "repair", "tokenize", "completion"]
 MIXING = ["topics", "produce", "mix", "read", "status", "plan"]  # commands that load a configuration
 
 GOOD = """\
@@ -44,16 +46,11 @@ def fails(riffle):
 # --- help
 
 
-def options_of(text):
-    """The options of a help text: in the left column, not in the words beside it."""
-    return re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)", text.split("\noptions:\n")[1], re.M)
-
-
 def test_help_lists_every_command_on_stdout(riffle):
     for word in ("--help", "-h"):
         done = riffle(word)
-        assert re.findall(r"^  (\w+) +\S", done.stdout, re.M) == COMMANDS
-        assert done.stderr == ""
+        assert done.stdout == riffle("help").stdout and done.stderr == ""
+    assert commands_of(riffle) == COMMANDS
 
 
 def test_no_command_is_a_usage_error_with_the_help_on_stderr(riffle):
@@ -97,7 +94,7 @@ def test_help_with_a_command_is_the_help_of_that_command(riffle, command):
 def test_help_as_a_command(riffle, fails):
     assert riffle("help").stdout == riffle("--help").stdout
     fails(2, "riffle: unknown command mxi (did you mean mix?); see riffle --help", "help", "mxi")
-    fails(2, "riffle: unexpected argument: mix (usage: riffle help [COMMAND])", "help", "read", "mix")
+    fails(2, "riffle: unexpected argument: mix (usage: riffle help [--man] [COMMAND])", "help", "read", "mix")
 
 
 @pytest.mark.parametrize("word", ["--version", "-V"])

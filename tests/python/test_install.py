@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from commands import commands_of
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
@@ -15,16 +17,16 @@ def run(*words, **more):
     return done.stdout
 
 
-def install(build, *settings):
+def make(target, build, *settings):
     # The Makefile that runs these tests must not pass its own settings on.
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-    run("make", "-C", ROOT, "-s", f"B={os.path.relpath(build, ROOT)}", "install", *settings, env=env)
+    return run("make", "-C", ROOT, "-s", f"B={os.path.relpath(build, ROOT)}", target, *settings, env=env)
 
 
 @pytest.fixture(scope="module")
 def prefix(build, tmp_path_factory):
     folder = tmp_path_factory.mktemp("prefix")
-    install(build, f"prefix={folder}")
+    make("install", build, f"prefix={folder}")
     return folder
 
 
@@ -62,9 +64,24 @@ def test_only_the_interface_is_visible(prefix, words):
     assert [name for name in names if not name.startswith("riffle_") or name not in declared] == []
 
 
-def test_destdir_stands_before_every_path_and_in_no_file(build, tmp_path):
-    install(build, f"DESTDIR={tmp_path}", "prefix=/usr")
-    files = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if not p.is_dir())
-    assert files == ["usr/bin/riffle", "usr/include/riffle.h", "usr/lib/libriffle.a",
-                     "usr/lib/libriffle.so", "usr/lib/libriffle.so.0", "usr/lib/pkgconfig/riffle.pc"]
-    assert str(tmp_path) not in (tmp_path / "usr/lib/pkgconfig/riffle.pc").read_text()
+def files_below(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if not p.is_dir())
+
+
+def test_destdir_stands_before_every_path_and_in_no_file(build, riffle, tmp_path):
+    make("install", build, f"DESTDIR={tmp_path}", "prefix=/usr")
+    pages = ["usr/share/man/man1/riffle.1"] + [f"usr/share/man/man1/riffle-{c}.1" for c in commands_of(riffle)]
+    assert files_below(tmp_path) == sorted([
+        "usr/bin/riffle", "usr/include/riffle.h", "usr/lib/libriffle.a", "usr/lib/libriffle.so",
+        "usr/lib/libriffle.so.0", "usr/lib/pkgconfig/riffle.pc", "usr/share/bash-completion/completions/riffle",
+        "usr/share/fish/vendor_completions.d/riffle.fish", "usr/share/zsh/site-functions/_riffle", *pages])
+    for file in files_below(tmp_path):
+        assert str(tmp_path).encode() not in (tmp_path / file).read_bytes() or file == "usr/bin/riffle"
+    make("uninstall", build, f"DESTDIR={tmp_path}", "prefix=/usr")
+    assert files_below(tmp_path) == []
+
+
+def test_installing_builds_the_program_and_the_library_alone(build):
+    made = make("install", build, "--dry-run", "prefix=/nowhere").splitlines()
+    (built,) = [line for line in made if "--no-print-directory" in line]
+    assert [w.rpartition("/")[2] for w in built.split() if "/" in w] == ["riffle", "libriffle.so", "libriffle.a"]
