@@ -14,32 +14,33 @@
  * Exit codes: 0 done, 1 the world failed, 2 usage or configuration, 3 fenced (fail_exit()).
  *
  * Files of this room:
- *     main         picks the command, prints what failed
- *     command      the list of commands; environment and exit codes, which hold for all
- *     options      a command's description and its options: options.c parses them, options_config.c
- *                  opens the configuration that they name, options_help.c prints the help
- *     json_print   JSON to a stream
- *     signals      SIGINT and SIGTERM as the request to stop
- *     cmd_export   riffle export: a domain's set as token files
- *     cmd_mix      riffle mix: the mixer
- *     cmd_replay   riffle replay: derives published steps and compares
- *     cmd_retain   riffle retain: deletes old steps
- *     cmd_rejects  riffle rejects: what could not be used
- *     cmd_repair   riffle repair: completes lanes whose end a broker has lost
- *     config/      riffle config: checks and explains a configuration, prints a first one
- *     topics/      riffle topics: creates, checks and deletes topics
- *     acls/        riffle acls: the rights that each command needs
- *     metrics/     --metrics ADDR: metrics over HTTP
- *     produce/     riffle produce and riffle import: from files to domain topics
- *     read/        riffle read: a trainer without the training
- *     request/     riffle weights, skip, requests and runs: requests to a mix
- *     reweight/    riffle reweight: learns weights from the trainers' losses
- *     status/      riffle status: where a corpus and its mix stand
- *     serve/       riffle serve: page, JSON, metrics and probes over HTTP
- *     plan/        riffle plan: what a configuration will do
- *     inspect/     riffle inspect: which documents a step held
- *     tokenize/    riffle tokenize: text to ids and back
- *     manual/      riffle completion, riffle help --man: what shells and man(1) read
+ *     main            picks the command, prints what failed
+ *     command         the list of commands; environment and exit codes, which hold for all
+ *     options         a command's description and its options, parsed
+ *     options_config  the configuration that the options name, opened
+ *     options_help    riffle NAME --help
+ *     json_print      JSON to a stream
+ *     signals         SIGINT and SIGTERM as the request to stop
+ *     cmd_export      riffle export: a domain's set as token files
+ *     cmd_mix         riffle mix: the mixer
+ *     cmd_replay      riffle replay: derives published steps and compares
+ *     cmd_retain      riffle retain: deletes old steps
+ *     cmd_rejects     riffle rejects: what could not be used
+ *     cmd_repair      riffle repair: completes lanes whose end a broker has lost
+ *     config/         riffle config: checks and explains a configuration, prints a first one
+ *     topics/         riffle topics: creates, checks and deletes topics
+ *     acls/           riffle acls: the rights that each command needs
+ *     metrics/        --metrics ADDR: metrics over HTTP
+ *     produce/        riffle produce and riffle import: from files to domain topics
+ *     read/           riffle read: a trainer without the training
+ *     request/        riffle weights, skip, requests and runs: requests to a mix
+ *     reweight/       riffle reweight: learns weights from the trainers' losses
+ *     status/         riffle status: where a corpus and its mix stand
+ *     serve/          riffle serve: page, JSON, metrics and probes over HTTP
+ *     plan/           riffle plan: what a configuration will do
+ *     inspect/        riffle inspect: which documents a step held
+ *     tokenize/       riffle tokenize: text to ids and back
+ *     manual/         riffle completion, riffle help --man: what shells and man(1) read
  *
  * A folder has the cmd_x.c of its command, what it prints (x_print, x_output) and what it works on.
  * A cmd_x.c defines `const struct command cmd_x`; one that is missing does not link.
