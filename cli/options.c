@@ -115,10 +115,15 @@ set_pair(const struct option_row *row, void *to, const char *text, struct failur
 		*(struct option_range *)to = range;
 		return FAIL_NONE;
 	}
+	if (strcmp(text, "auto") == 0) {
+		*(struct option_part *)to = (struct option_part){0};
+		return FAIL_NONE;
+	}
 	if (!pair(text, "/", &range.first, &range.end) || range.first >= range.end ||
 	    range.end > LIMIT_LANES)
-		return fail(f, FAIL_USAGE, "--%s: not a %s: %s (k/n: %s k, from 0 to n-1, of n)",
-		    row->name, row->name, text, row->name);
+		return fail(f, FAIL_USAGE,
+		    "--%s: not a %s: %s (k/n: %s k, from 0 to n-1, of n; or auto)", row->name,
+		    row->name, text, row->name);
 	*(struct option_part *)to =
 	    (struct option_part){(uint32_t)range.first, (uint32_t)range.end};
 	return FAIL_NONE;

@@ -69,7 +69,7 @@ enum option_kind {      /* and the type of its destination */
 	OPTION_NUMBER,  /* double, finite; min and max apply where max is not 0 */
 	OPTION_CHOICE,  /* int or an enum: index in `choice` */
 	OPTION_RANGE,   /* struct option_range: "a..b", half open, a <= b */
-	OPTION_PART,    /* struct option_part: "k/n", k from 0, k < n <= 4096 */
+	OPTION_PART,    /* struct option_part: "k/n", k from 0, k < n <= 4096; or "auto" */
 	OPTION_LIST,    /* struct option_list; may be given more than once */
 };
 
@@ -78,7 +78,7 @@ struct option_range {
 };
 
 struct option_part {
-	uint32_t part, parts;
+	uint32_t part, parts; /* parts 0: "auto" */
 };
 
 struct option_list {

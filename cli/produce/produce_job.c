@@ -1,9 +1,12 @@
 #include "cli/produce/produce_job.h"
 
 #include <malloc.h>
+#include <stdlib.h>
 
 #include "cli/signals.h"
 #include "cli/topics/topics_job.h"
+#include "common/base/limits.h"
+#include "common/base/scalar.h"
 #include "producer/produce/measures.h"
 #include "producer/produce/produce.h"
 #include "producer/produce/source_check.h"
@@ -59,6 +62,32 @@ text_of(void *measures)
 	return measures_text(measures);
 }
 
+/* Which partition this task of an array of jobs has to produce. */
+static enum fail_code
+find_task(struct produce_options *p, struct failure *f)
+{
+	static const char *const variables[] = {"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"};
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *text = getenv(variables[i]);
+		uint64_t task;
+
+		if (text == NULL)
+			continue;
+		if (scalar_count(text, 0, LIMIT_LANES - 1, &task) != SCALAR_OK)
+			return fail(f, FAIL_USAGE,
+			    "--%s auto: %s is not the number of a partition: %s (0 to %d)", p->only,
+			    variables[i], text, LIMIT_LANES - 1);
+		p->partition = (uint32_t)task;
+		p->task_variable = variables[i];
+		return FAIL_NONE;
+	}
+	return fail(f, FAIL_USAGE,
+	    "--%s auto: this is no task of an array: neither JOB_COMPLETION_INDEX (Kubernetes) nor "
+	    "SLURM_ARRAY_TASK_ID is set; give K/N",
+	    p->only);
+}
+
 /* Produces, with metrics where somebody may ask for them. */
 static enum fail_code
 run_produce(struct produce_options *p, const char *metrics, struct failure *f)
@@ -100,6 +129,10 @@ produce_job_run(
 		p.only = "lane";
 	p.partition = a.partition.part;
 	p.partitions = a.partition.parts;
+	if (p.only != NULL && p.partitions == 0 && find_task(&p, f) != FAIL_NONE) {
+		config_close(c);
+		return f->code;
+	}
 	p.follow = a.follow;
 	p.seal = a.seal;
 	p.append = a.append;

@@ -24,10 +24,11 @@ struct produce_job_arguments {
 	{.name = "partition",                                                                      \
 	    .kind = OPTION_PART,                                                                   \
 	    .at = offsetof(struct produce_job_arguments, partition),                               \
-	    .value = "K/N",                                                                        \
+	    .value = "K/N|auto",                                                                   \
 	    .without = "all partitions, one after the other",                                      \
 	    .help = "only partition K (from 0) of N: every N-th file, beginning with the K-th; N " \
-		    "must equal the domain's partitions"},                                         \
+		    "must equal the domain's partitions. auto: K is JOB_COMPLETION_INDEX "         \
+		    "(Kubernetes) or SLURM_ARRAY_TASK_ID, N that of each domain"},                 \
 	{                                                                                          \
 		.name = "lane", .kind = OPTION_PART,                                               \
 		.at = offsetof(struct produce_job_arguments, partition), .value = "K/N",           \

@@ -84,6 +84,41 @@ choose_all(struct produce *p, struct failure *f)
 }
 
 static enum fail_code
+check_partitions(const struct produce *p, struct failure *f)
+{
+	for (size_t i = 0; i < p->config->domains_n; i++)
+		if (p->wanted[i] && p->config->domains[i].partitions != p->o->partitions)
+			return fail(f, FAIL_USAGE,
+			    "--%s %" PRIu32 "/%" PRIu32 ": domain %s has partitions: %" PRIu32
+			    "; they must be equal",
+			    p->o->only, p->o->partition, p->o->partitions,
+			    p->config->domains[i].name, p->config->domains[i].partitions);
+	return FAIL_NONE;
+}
+
+/* Of a task of an array: domains with fewer partitions than it has tasks are done by others. */
+static enum fail_code
+leave_shorter(struct produce *p, struct failure *f)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < p->config->domains_n; i++) {
+		uint32_t n = p->wanted[i] ? p->config->domains[i].partitions : 0;
+
+		most = n > most ? n : most;
+		p->wanted[i] = n > p->o->partition;
+	}
+	if (most <= p->o->partition)
+		return fail(f, FAIL_USAGE,
+		    "--%s auto: %s is %" PRIu32 ", and the domains have %" PRIu32
+		    " partitions at most, from 0: give the array %" PRIu32 " tasks, from 0",
+		    p->o->only, p->o->task_variable, p->o->partition, most, most);
+	log_info("%s is %" PRIu32 ": of each domain that has it, partition %" PRIu32,
+	    p->o->task_variable, p->o->partition, p->o->partition);
+	return FAIL_NONE;
+}
+
+static enum fail_code
 choose_domains(struct produce *p, struct failure *f)
 {
 	if (p->o->domains_n == 0 && choose_all(p, f) != FAIL_NONE)
@@ -98,14 +133,9 @@ choose_domains(struct produce *p, struct failure *f)
 			return fail_not_ours(p, p->o->domain[i], f);
 		p->wanted[k] = true;
 	}
-	for (size_t i = 0; p->o->only != NULL && i < p->config->domains_n; i++)
-		if (p->wanted[i] && p->config->domains[i].partitions != p->o->partitions)
-			return fail(f, FAIL_USAGE,
-			    "--%s %" PRIu32 "/%" PRIu32 ": domain %s has partitions: %" PRIu32
-			    "; they must be equal",
-			    p->o->only, p->o->partition, p->o->partitions,
-			    p->config->domains[i].name, p->config->domains[i].partitions);
-	return FAIL_NONE;
+	if (p->o->only == NULL)
+		return FAIL_NONE;
+	return p->o->partitions == 0 ? leave_shorter(p, f) : check_partitions(p, f);
 }
 
 static enum fail_code

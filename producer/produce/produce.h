@@ -59,13 +59,14 @@ struct produce_options {
 	/* "partition" or "lane", as the option is named in messages: only partition `partition` of
 	 * `partitions`. NULL: all of them. */
 	const char *only;
-	uint32_t partition, partitions;
-	bool append;               /* sealed partitions continue behind their End */
-	bool follow;               /* live domains: waits for more, until `stop` */
-	bool seal;                 /* live domains get their End, too */
-	bool skip_missing;         /* live domains: files that are gone are given up */
-	uint32_t workers;          /* 0: as many as the machine has processors */
-	struct measures *measures; /* NULL: none are taken */
+	uint32_t partition, partitions; /* partitions 0: as many as each domain has */
+	const char *task_variable;      /* of the environment, which had `partition`; else NULL */
+	bool append;                    /* sealed partitions continue behind their End */
+	bool follow;                    /* live domains: waits for more, until `stop` */
+	bool seal;                      /* live domains get their End, too */
+	bool skip_missing;              /* live domains: files that are gone are given up */
+	uint32_t workers;               /* 0: as many as the machine has processors */
+	struct measures *measures;      /* NULL: none are taken */
 	const struct stop *stop;
 };
 

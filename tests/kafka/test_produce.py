@@ -382,6 +382,27 @@ def test_lanes_take_every_nth_file_and_may_run_by_themselves(corpus, encoding):
         assert refused.returncode == 2 and f"{name} 0/2: domain a has partitions: 3" in refused.stderr
 
 
+def test_a_task_of_an_array_produces_the_partition_of_its_number(corpus):
+    """As Kubernetes and Slurm number their tasks; a domain with fewer partitions is complete without the later ones."""
+    for i in "012b":
+        (corpus.folder / f"{i}.jsonl").write_text(lines(texts(4, ord(i))))
+    corpus.config["domains"] = {"a": {"train": ["{0..2}.jsonl"], "partitions": 3}, "b": {"train": ["b.jsonl"]}}
+    corpus.create().produce()
+    other = corpus.copy()
+    for number, variable in enumerate(("JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")):
+        done = other.produce("--partition", "auto", env={variable: str(number)})
+        assert f"{variable} is {number}: of each domain that has it, partition {number}" in done.stderr
+        assert other.log("a", number) == corpus.log("a", number) and other.log("b") == corpus.log("b")
+        assert all(other.values("a", later) == [] for later in range(number + 1, 3))
+    for value, why in (
+            ("3", "JOB_COMPLETION_INDEX is 3, and the domains have 3 partitions at most, from 0: give the array 3 tasks"),
+            ("x", "JOB_COMPLETION_INDEX is not the number of a partition: x")):
+        refused = other.produce("--partition", "auto", check=False, env={"JOB_COMPLETION_INDEX": value})
+        assert refused.returncode == 2 and why in refused.stderr
+    refused = other.produce("--partition", "auto", check=False)
+    assert refused.returncode == 2 and "this is no task of an array" in refused.stderr
+
+
 def test_an_empty_lane_gives_an_end_of_0(corpus):
     """Of a domain in several partitions one may well have no file, or too little text for a sequence."""
     (corpus.folder / "one.jsonl").write_text(lines(["few words"]))
