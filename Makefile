@@ -201,11 +201,15 @@ test-page: deps-test deps-page  ## the page of `riffle serve` in Chromium; its p
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-in page
 
+test-frameworks: deps-test  ## trainings in other frameworks, killed and resumed, each in a venv of its own (some GB). F=lightning: one
+	@$(PARALLEL) product
+	@B=$B KAFKA=$(KAFKA) scripts/test-frameworks $F
+
 test-metrics: deps-test deps-metrics  ## a Prometheus that scrapes a mix while it runs; alert rules; promtool
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-one tests/metrics
 
-nightly: test asan tsan valgrind vectors test-torch test-stores test-page test-metrics sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, 10^6 seeds
+nightly: test asan tsan valgrind vectors test-torch test-stores test-page test-frameworks test-metrics sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, other frameworks, 10^6 seeds
 
 CHAOS = $(PARALLEL) product $B/tests/chaos/clock_jump.so && B=$B KAFKA=$(KAFKA) scripts/chaos
 chaos: deps-test  ## three brokers, a mix with a standby, and every fault; SEED=n repeats one, FAULTS=a,b picks
@@ -289,7 +293,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores test-page test-metrics nightly chaos \
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores test-page test-frameworks test-metrics nightly chaos \
 	stuck soak demo demo-page bench bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

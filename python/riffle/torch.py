@@ -20,7 +20,7 @@ from .reader import Reader, Reporter, Rounds, committed_step, find_rounds, rank_
 from .step import Step, Targets, cu_seqlens
 from .validation import Validation
 
-__all__ = ["Dataset", "RoundDataset", "ValidationDataset", "batch_of"]
+__all__ = ["Dataset", "LrScale", "RoundDataset", "ValidationDataset", "batch_of"]
 
 TENSORS = ("input_ids", "labels", "position_ids", "document_ids", "domain_index")
 _OTHERS = ("domains", "step", "lr_scale", "phase")
@@ -169,6 +169,8 @@ class Dataset(torch.utils.data.IterableDataset):
     fields: names of the fields that items have, or "tensors": those that are tensors alone. None: all but
         attention_mask, used, epoch and keep, which come only by name.
     padding_side: "left" moves padding in front of the tokens; see batch_of().
+    until: iteration ends in front of this step. For a training of so many steps in a framework that fetches ahead: what it
+        does not train need not be there. None: the end of the mix.
 
     The state is {"mix", "run", "step"}: `step` is the first one that was not trained, as trained() says. Where
     trained() is not called it is the first one that was not given whole, with a warning, since a framework may fetch
@@ -186,16 +188,16 @@ class Dataset(torch.utils.data.IterableDataset):
                  micro_batch: Optional[int] = None, mask_boundaries: bool = False, cu_seqlens: bool = False,
                  fields: Fields = None, commit_every: int = 0, timeout: Optional[float] = None, ahead_bytes: int = 0,
                  threads: int = 0, properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0,
-                 uneven: bool = False, padding_side: str = "right"):
+                 uneven: bool = False, padding_side: str = "right", until: Optional[int] = None):
         super().__init__()
         for name, value, least in (("micro_batch", micro_batch or 1, 1), ("commit_every", commit_every, 0),
-                                   ("step", step or 0, 0)):
+                                   ("step", step or 0, 0), ("until", until or 0, 0)):
             if not least <= value < 2**62:
                 raise UsageError(f"{name} is {value}")
         self.mix, self.bootstrap, self.run, self.properties = mix, bootstrap, run, dict(properties or {})
         self.rank, self.world = _rank_of(rank, world)
         self.micro_batch, self.mask_boundaries, self.cu_seqlens = micro_batch, mask_boundaries, cu_seqlens
-        self.fields, self.padding_side = fields, _side_of(padding_side)
+        self.fields, self.padding_side, self.until = fields, _side_of(padding_side), until
         self._names = _fields_of(fields, cu_seqlens)
         self.commit_every, self.timeout, self.open_timeout = commit_every, timeout, open_timeout
         self.ahead_bytes, self.threads, self.uneven = ahead_bytes, threads, uneven
@@ -354,6 +356,8 @@ class Dataset(torch.utils.data.IterableDataset):
 
     def _items(self) -> Iterator[Dict[str, Any]]:
         begin = self._begin()
+        if self.until is not None and begin >= self.until:
+            return
         with Reader(self.mix, self.bootstrap, self.rank, self.world, run=self.run, step=begin, dtype=self._dtype,
                     timeout=self.timeout, ahead_bytes=self.ahead_bytes, threads=self.threads,
                     properties=self.properties, open_timeout=self.open_timeout, uneven=self.uneven) as reader:
@@ -370,7 +374,7 @@ class Dataset(torch.utils.data.IterableDataset):
 
     def _ends(self, step: int) -> bool:
         """An iteration ends behind this step, where the mix does not."""
-        return False
+        return self.until is not None and step + 1 >= self.until
 
     def _next(self, reader: Reader, begin: int) -> Optional[Step]:
         """The next step. Says what training has to do with one that does not come."""
@@ -520,7 +524,7 @@ class RoundDataset(Dataset):
         return r.steps * (n // (self.micro_batch or n))
 
     def _ends(self, step: int) -> bool:
-        return (step + 1) % self.rounds.steps == 0
+        return super()._ends(step) or (step + 1) % self.rounds.steps == 0
 
 
 class ValidationDataset(torch.utils.data.IterableDataset):
@@ -548,3 +552,49 @@ class ValidationDataset(torch.utils.data.IterableDataset):
             if step.step % self.world == self.rank:
                 yield batch_of(step, mask_boundaries=self.mask_boundaries, with_cu_seqlens=self.cu_seqlens,
                                fields=self.fields)
+
+
+class LrScale:
+    """Multiplies the learning rates of an optimiser by `factor`, inside its step() alone: schedulers and checkpoints, which
+    see them before and after, have their own.
+
+        scale = riffle.torch.LrScale(optimizer)
+        ...
+        scale.factor = item["lr_scale"]
+        optimizer.step()
+
+    optimizer: of torch, or what a framework has wrapped one in as its `optimizer`.
+    """
+
+    def __init__(self, optimizer: Any, factor: float = 1.0):
+        while not isinstance(optimizer, torch.optim.Optimizer) or "optimizer" in vars(optimizer):
+            if getattr(optimizer, "optimizer", None) is None:
+                raise UsageError(f"lr_scale: {type(optimizer).__name__} is no optimiser of torch, nor does it wrap one")
+            optimizer = optimizer.optimizer
+        self.optimizer, self.factor = optimizer, factor
+        self._rates: List[Any] = []
+        self._hooks = [optimizer.register_step_pre_hook(self._before), optimizer.register_step_post_hook(self._after)]
+
+    def _before(self, *unused: Any) -> None:
+        if self.factor == 1.0:
+            return
+        for group in self.optimizer.param_groups:
+            rate = group["lr"]
+            self._rates.append(rate.clone() if torch.is_tensor(rate) else rate)
+            if torch.is_tensor(rate):
+                rate.mul_(self.factor)  # a compiled step holds this very tensor
+            else:
+                group["lr"] = rate * self.factor
+
+    def _after(self, *unused: Any) -> None:
+        for group, rate in zip(self.optimizer.param_groups, self._rates):
+            if torch.is_tensor(rate):
+                group["lr"].copy_(rate)
+            else:
+                group["lr"] = rate
+        self._rates.clear()
+
+    def close(self) -> None:
+        """The optimiser is as before."""
+        for hook in self._hooks:
+            hook.remove()

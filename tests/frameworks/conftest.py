@@ -1,0 +1,66 @@
+"""What the tests of adapters have: mixes on a real broker, a training that is killed and resumed (job.py), the table."""
+
+import importlib.util
+import json
+import pathlib
+import sys
+
+import pytest
+
+_here = pathlib.Path(__file__).parent
+sys.path.insert(0, str(_here))  # job.py, also where a test is named alone
+_spec = importlib.util.spec_from_file_location("conftest_kafka", _here.parent / "kafka" / "conftest.py")
+_kafka = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_kafka)
+fill, configure, wait_for = _kafka.fill, _kafka.configure, _kafka.wait_for
+ROOT, LENGTH = _kafka.ROOT, _kafka.LENGTH
+VOCABULARY = 512
+
+import job  # noqa: E402
+
+
+class Mix:
+    """A mix that nobody mixes any more: 16 sequences of 64 tokens a step in 8 lanes, of domains a and b."""
+
+    def __init__(self, name, bootstrap, config, riffle):
+        self.name, self.bootstrap, self.config, self._riffle = name, bootstrap, config, riffle
+
+    def status(self):
+        return json.loads(self._riffle("status", "-c", self.config, "--json").stdout)
+
+    def loss_of(self, domain):
+        """What `riffle status` says of a domain's loss; None: nothing."""
+        return next(d["loss"] for d in self.status()["domains"] if d["name"] == domain)
+
+
+@pytest.fixture
+def mix(fill, configure, riffle, unique, bootstrap):
+    """mix(steps=24, end=False, **keys of mix) -> Mix of so many steps, with a phase of lr_scale 0.5 from step 5. A framework
+    that fetches more than it trains needs more of them, or end=True: behind the last one the mix ends."""
+    def make(steps=24, end=False, **keys):
+        fill("a", "b", sequences=400, vocabulary=VOCABULARY)
+        keys = {"phases": [{"name": "anneal", "start_step": 5, "lr_scale": 0.5}], **keys}
+        config = configure({"a": 3, "b": 1}, **keys)
+        riffle("mix", "-c", config, "--end-at-step" if end else "--until-step", steps)
+        return Mix(f"{unique}-mix", bootstrap, config, riffle)
+    return make
+
+
+@pytest.fixture
+def examples():
+    """Folder of the examples that the tests run as they are."""
+    return ROOT / "examples" / "frameworks"
+
+
+@pytest.fixture
+def row(build, request):
+    """row(version=, model=, calm=, stormy=, ranks="1", missing="") writes a row of the table; `name` where a framework has
+    more than one. Behind all that the test asserts: a row is of a test that passed."""
+    framework = request.path.stem.removeprefix("test_")
+
+    def write(version, model, calm, stormy, ranks="1", missing="", name=None, wait_ms=None):
+        job.write_row(build, framework, name or "all", dict(zip(job.COLUMNS, (
+            framework if name is None else f"{framework}, {name}", version, model, ranks, len(calm.steps), stormy.killed,
+            stormy.resumed[-1], "yes" if stormy.steps == calm.steps else "NO", calm.wait_ms if wait_ms is None else wait_ms,
+            missing))))
+    return write
