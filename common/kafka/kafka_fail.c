@@ -40,8 +40,11 @@ static const rd_kafka_resp_err_t passing_errors[] = {
     RD_KAFKA_RESP_ERR__WAIT_COORD,
     RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
     RD_KAFKA_RESP_ERR__RETRY,
+    KAFKA_DESTROY_BROKER,
     RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
     RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+    RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH,
+    RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH,
     RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
     RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
     RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
@@ -65,7 +68,17 @@ kafka_passing(rd_kafka_resp_err_t err)
 	for (size_t i = 0; i < sizeof(passing_errors) / sizeof(passing_errors[0]); i++)
 		if (passing_errors[i] == err)
 			return true;
-	return false;
+	return kafka_forgets_partitions(err);
+}
+
+/* From 2.10 on partitions go with the broker that led them, until the next metadata. */
+bool
+kafka_forgets_partitions(rd_kafka_resp_err_t err)
+{
+	enum { FIRST = 0x020a0000 };
+
+	return err == KAFKA_DESTROY_BROKER ||
+	       (err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && rd_kafka_version() >= FIRST);
 }
 
 bool

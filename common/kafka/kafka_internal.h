@@ -36,6 +36,12 @@ int kafka_left_ms(int64_t deadline_ms);
 /* Time for one attempt of a request that must be answered by `deadline_ms` (monotonic clock). */
 int kafka_slice_ms(int64_t deadline_ms);
 
+/* A broker has left the metadata, and its connection with it: from librdkafka 2.10 on. */
+#define KAFKA_DESTROY_BROKER ((rd_kafka_resp_err_t)-137)
+
+/* Whether librdkafka has forgotten who leads partitions; renewed metadata tells it again. */
+bool kafka_forgets_partitions(rd_kafka_resp_err_t err);
+
 /* Whether to try again: the error passes by itself and there is time. Pauses first. */
 bool kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms);
 

@@ -306,7 +306,7 @@ watermarks_once(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		err =
 		    list_offsets(rk, list, RD_KAFKA_OFFSET_END, high, kafka_slice_ms(deadline_ms));
-	if (err == RD_KAFKA_RESP_ERR__TIMED_OUT)
+	if (err == RD_KAFKA_RESP_ERR__TIMED_OUT || kafka_forgets_partitions(err))
 		renew_leaders(rk, list, deadline_ms);
 	return err;
 }

@@ -393,22 +393,7 @@ lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f)
 static bool
 mends(rd_kafka_resp_err_t err)
 {
-	static const rd_kafka_resp_err_t errors[] = {
-	    RD_KAFKA_RESP_ERR__TRANSPORT,
-	    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
-	    RD_KAFKA_RESP_ERR__TIMED_OUT,
-	    RD_KAFKA_RESP_ERR__RESOLVE,
-	    RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
-	    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
-	    RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
-	    RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION,
-	    RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
-	};
-
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
-		if (errors[i] == err)
-			return true;
-	return false;
+	return kafka_passing(err) || err == RD_KAFKA_RESP_ERR__RESOLVE;
 }
 
 static enum fail_code

@@ -137,7 +137,7 @@ read_assigned(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, int64_t
 			continue;
 		if (m->rkt != NULL)
 			e = find(list, m);
-		if (e != NULL && e->opaque != NULL && m->err != RD_KAFKA_RESP_ERR__TRANSPORT &&
+		if (e != NULL && e->opaque != NULL && !kafka_passing(m->err) &&
 		    !ends_too_early(m, e->opaque)) {
 			take(m, e->opaque);
 			e->opaque = NULL; /* heard of */

@@ -230,7 +230,7 @@ read_tails(struct status_query *q, struct status *st, rd_kafka_topic_partition_l
 		e = m->rkt == NULL ? NULL
 				   : rd_kafka_topic_partition_list_find(
 					 ask, rd_kafka_topic_name(m->rkt), m->partition);
-		if (e != NULL && e->opaque != NULL && m->err != RD_KAFKA_RESP_ERR__TRANSPORT) {
+		if (e != NULL && e->opaque != NULL && !kafka_passing(m->err)) {
 			if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
 				take_tail(e->opaque, m, domain_of(st, e->opaque));
 			e->opaque = NULL; /* heard of */

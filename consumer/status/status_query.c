@@ -147,7 +147,7 @@ status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 		else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
 			more = false;
 		else if (kafka_message_denied(rk, m) ||
-			 (!kafka_denied(m->err) && m->err != RD_KAFKA_RESP_ERR__TRANSPORT))
+			 (!kafka_denied(m->err) && !kafka_passing(m->err)))
 			err = m->err, more = false;
 		rd_kafka_message_destroy(m);
 	}

@@ -100,7 +100,7 @@ read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, st
 		} else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 			next = high;
 		} else if (kafka_message_denied(reader, m) ||
-			   (!kafka_denied(m->err) && m->err != RD_KAFKA_RESP_ERR__TRANSPORT)) {
+			   (!kafka_denied(m->err) && !kafka_passing(m->err))) {
 			code = kafka_fail_topic(f, reader, m->err, NULL, "reading", topic);
 		}
 		rd_kafka_message_destroy(m);

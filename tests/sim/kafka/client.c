@@ -207,6 +207,12 @@ rd_kafka_type(const rd_kafka_t *rk)
 	return rk->type;
 }
 
+int
+rd_kafka_version(void)
+{
+	return 0x020002ff;
+}
+
 const char *
 rd_kafka_version_str(void)
 {
