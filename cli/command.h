@@ -22,7 +22,6 @@
  *     json_print      JSON to a stream
  *     signals         SIGINT and SIGTERM as the request to stop
  *     cmd_export      riffle export: a domain's set as token files
- *     cmd_mix         riffle mix: the mixer
  *     cmd_replay      riffle replay: derives published steps and compares
  *     cmd_retain      riffle retain: deletes old steps
  *     cmd_rejects     riffle rejects: what could not be used
@@ -32,6 +31,7 @@
  *     acls/           riffle acls: the rights that each command needs
  *     metrics/        --metrics ADDR: metrics over HTTP
  *     produce/        riffle produce and riffle import: from files to domain topics
+ *     mix/            riffle mix: the mixer, or several; mixes: a process for each of them
  *     read/           riffle read: a trainer without the training
  *     request/        riffle weights, skip, requests and runs: requests to a mix
  *     reweight/       riffle reweight: learns weights from the trainers' losses

@@ -178,7 +178,7 @@ static const char *const log_forms[] = {[LOG_LOGFMT] = "logfmt", [LOG_JSON] = "j
 
 /* In the order of the help. The first ones are for commands that ask for them: common_wanted(). */
 static const struct option_row common_rows[] = {
-    {"config", 'c', OPTION_TEXT, AT(config), 0, 0, NULL, "FILE", "the configuration, in YAML",
+    {"config", 'c', OPTION_LIST, AT(configs), 0, 0, NULL, "FILE", "the configuration, in YAML",
 	"the file that RIFFLE_CONFIG names"},
     {"override", 's', OPTION_LIST, AT(overrides), 0, 0, NULL, "KEY=VALUE",
 	"set a key of the configuration in place of what the file has, as mix.weights.code=0.3; "
@@ -434,6 +434,8 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 			o->given |= UINT64_C(1) << (row - c->option);
 	}
 	log_set_form(o->log);
+	if (o->configs.n > 0)
+		o->config = o->configs.text[o->configs.n - 1];
 	if (o->config == NULL && (c->common & OPTIONS_CONFIG) != 0)
 		o->config = config_of_environment();
 	o->argument = argv + optind;

@@ -4,13 +4,21 @@
 #include <stddef.h>
 #include <unistd.h>
 
-static struct stop stop;
+static struct stop stop, signalled;
 
 static void
 ask(int signal_number)
 {
-	if (stop_asked(&stop))
+	if (stop_asked(&signalled))
 		_exit(128 + signal_number);
+	stop_ask(&signalled);
+	stop_ask(&stop);
+}
+
+static void
+ask_child(int signal_number)
+{
+	(void)signal_number;
 	stop_ask(&stop);
 }
 
@@ -23,4 +31,14 @@ signals_stop(void)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	return &stop;
+}
+
+const struct stop *
+signals_stop_child(void)
+{
+	struct sigaction action = {.sa_handler = ask_child};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGNALS_CHILD, &action, NULL);
+	return signals_stop();
 }

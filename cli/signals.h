@@ -10,4 +10,12 @@
 /* Installs the handlers; the first signal sets what it returns, which lives as the process does. */
 const struct stop *signals_stop(void);
 
+/*
+ * For a process that another one of this program started, after its signals_stop(): SIGNALS_CHILD,
+ * with which the parent hands its own stop on, asks too, and counts for no second signal: whoever
+ * stops a whole group of processes sends SIGTERM to all of them.
+ */
+#define SIGNALS_CHILD SIGUSR1
+const struct stop *signals_stop_child(void);
+
 #endif

@@ -28,6 +28,7 @@ static const char *const level_colour[] = {
 static _Atomic enum log_level level_max = LOG_INFO;
 static _Atomic enum log_form form_now = LOG_LOGFMT;
 static atomic_bool colours, bar;
+static char tail_now[LOG_TAIL_MAX];
 
 /* Held for reading by whoever logs a line. */
 static pthread_rwlock_t sink_lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -62,6 +63,12 @@ void
 log_set_bar(bool drawn)
 {
 	bar = drawn;
+}
+
+void
+log_set_tail(const char *text)
+{
+	snprintf(tail_now, sizeof(tail_now), "%s", text);
 }
 
 void
@@ -368,6 +375,20 @@ put_logfmt(enum log_level level, const char *text)
 	fwrite(line, 1, (size_t)used, stderr);
 }
 
+/* In a text that is too long for it the tail takes the place of the last bytes. */
+static void
+put_tail(char text[static LOG_LINE_MAX])
+{
+	size_t n = strlen(text), tail = strlen(tail_now);
+
+	if (tail == 0 || strstr(text, tail_now) != NULL)
+		return;
+	if (n + 1 + tail >= LOG_LINE_MAX)
+		n = LOG_LINE_MAX - tail - 2;
+	text[n] = ' ';
+	memcpy(text + n + 1, tail_now, tail + 1);
+}
+
 static void
 put(enum log_level level, const char *format, va_list ap)
 {
@@ -377,6 +398,7 @@ put(enum log_level level, const char *format, va_list ap)
 	if (level > level_max)
 		return;
 	vsnprintf(text, sizeof(text), format, ap);
+	put_tail(text);
 	pthread_rwlock_rdlock(&sink_lock);
 	if (sink_now != NULL)
 		sink_now(sink_opaque, level, text);

@@ -36,6 +36,13 @@ enum log_form log_form(void);
  */
 void log_set_colours(bool on);
 
+/*
+ * Each line from now on that does not hold `text` (copied), such as "mix=a", has it at its end; "":
+ * none has. Before another thread logs.
+ */
+enum { LOG_TAIL_MAX = 320 };
+void log_set_tail(const char *text);
+
 /* A bar is drawn in the last line of the terminal (progress.h): the next line takes its place. */
 void log_set_bar(bool drawn);
 

@@ -34,8 +34,13 @@ enum {
 	TURN_PAUSE_MS = 100,  /* of a standby */
 	GATHER_MS = 300,      /* waiting longer for blocks ends the open transaction first */
 	LEAD_ASK_MS = 1000,   /* between two questions for the trainers' positions */
-	LEAD_BLOCKED_MS = 20, /* the same while waiting for them */
+	/* The same while waiting for them, and the turn of such a wait: at first, and in the end. */
+	LEAD_BLOCKED_MS = 20,
+	LEAD_BLOCKED_MAX_MS = 500,
 	LEAD_PAUSE_MS = 5,
+	LEAD_PAUSE_MAX_MS = 100,
+	WAIT_PARTS = 16,      /* of a wait, that its next turn may last */
+	WARN_MAX_MS = 300000, /* between two warnings of a wait: doubled from LOG_MS on */
 	LOOK_MS = 2000, /* between two looks for another mixer, while nothing may be written */
 	DRY_PAUSE_MS = 20,
 	RECOVER_PAUSE_MS = 500,
@@ -66,7 +71,8 @@ struct mix {
 	int64_t lead_asked_ms; /* last question for the trainers' positions */
 	int64_t blocked_ms;    /* since when the lead is used up; 0: it is not */
 	int64_t dry_ms;        /* since when a live domain is dry and waited for; 0: none is */
-	int64_t warned_ms;     /* of either wait */
+	int64_t warned_ms;     /* of either wait, */
+	int64_t warn_ms;       /* and when it is next, after that */
 	int64_t looked_ms;     /* in either wait: last look for another mixer, */
 	int64_t ends_ms;       /* and at the ends of the lanes; */
 	bool ends_back;        /* one lay before what was written there */
@@ -75,6 +81,7 @@ struct mix {
 	int64_t began_ms;      /* the first step; 0: none yet */
 	int64_t logged_ms;     /* progress, with what was published by then: */
 	uint64_t logged_steps, logged_bytes;
+	bool waited; /* tell_waits() */
 
 	/* For metrics alone. */
 	struct kafka_stats stats; /* of the handle that writes */
@@ -226,6 +233,15 @@ elect(struct mix *m, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Before any wait that may be long. */
+static void
+tell_waits(struct mix *m)
+{
+	if (m->o->waits != NULL && !m->waited)
+		m->o->waits(m->o->waits_opaque);
+	m->waited = true;
+}
+
 /* A domains_stopped: takes part in the election while domains are waited for. */
 static bool
 stopped(void *mix)
@@ -233,6 +249,7 @@ stopped(void *mix)
 	struct mix *m = mix;
 	struct failure ignored; /* comes again when it matters */
 
+	tell_waits(m);
 	(void)elect(m, &ignored);
 	return stop_asked(m->o->stop);
 }
@@ -246,6 +263,7 @@ wait_turn(struct mix *m, struct failure *f)
 {
 	struct standby s;
 
+	tell_waits(m);
 	standby_init(&s, &m->attach);
 	while (!stop_asked(m->o->stop)) {
 		if (standby_follow(&s, &m->over, f) != FAIL_NONE || elect(m, f) != FAIL_NONE)
@@ -745,6 +763,19 @@ attach(struct mix *m, struct failure *f)
 
 /* ---- one step, or a wait for it ---- */
 
+/*
+ * How long a turn of the wait for trainers may last. A mixer that has waited for long is in no
+ * hurry: what ends its wait it sees a WAIT_PARTS-th later than it could have, and one of many that
+ * wait costs next to nothing.
+ */
+static int64_t
+turn_ms(const struct mix *m, int64_t now, int64_t least, int64_t most)
+{
+	int64_t ms = m->blocked_ms == 0 ? 0 : (now - m->blocked_ms) / WAIT_PARTS;
+
+	return ms < least ? least : ms > most ? most : ms;
+}
+
 /* Asks for the trainers' positions when it is time. *blocked: the next step must wait for them. */
 static enum fail_code
 check_lead(struct mix *m, bool *blocked, struct failure *f)
@@ -752,7 +783,8 @@ check_lead(struct mix *m, bool *blocked, struct failure *f)
 	int64_t now = clock_ms();
 	bool waits = step_next(m) >= lead_limit(m->lead);
 
-	if (now - m->lead_asked_ms >= (waits ? LEAD_BLOCKED_MS : LEAD_ASK_MS)) {
+	if (now - m->lead_asked_ms >=
+	    (waits ? turn_ms(m, now, LEAD_BLOCKED_MS, LEAD_BLOCKED_MAX_MS) : LEAD_ASK_MS)) {
 		if (lead_ask(m->lead, f) != FAIL_NONE)
 			return f->code;
 		m->lead_asked_ms = now;
@@ -825,11 +857,26 @@ look_after_wait(struct mix *m, struct failure *f)
 	return check_drawn(m, NULL, f);
 }
 
+/* Whether to warn of a wait that began when *since_ms was 0: after a while, then ever less often. */
+static bool
+warn_of_wait(struct mix *m, int64_t *since_ms, int64_t now)
+{
+	if (*since_ms == 0) {
+		*since_ms = m->warned_ms = now;
+		m->warn_ms = LOG_MS;
+	}
+	if (now - m->warned_ms < m->warn_ms)
+		return false;
+	m->warned_ms = now;
+	m->warn_ms = m->warn_ms > WARN_MAX_MS / 2 ? WARN_MAX_MS : 2 * m->warn_ms;
+	return true;
+}
+
 /* Nothing may be published: commits what is open, reads ahead, and warns after a while for whom. */
 static enum fail_code
 wait_for_trainers(struct mix *m, struct failure *f)
 {
-	int64_t now = clock_ms();
+	int64_t now = clock_ms(), pause_ms;
 	uint64_t step;
 	const char *run = lead_slowest(m->lead, &step);
 
@@ -837,17 +884,15 @@ wait_for_trainers(struct mix *m, struct failure *f)
 		return f->code;
 	lead_blocked(m->lead, wait_turn_ms(m, now));
 	m->failing_ms = 0; /* waiting is no failure to recover from */
-	if (m->blocked_ms == 0)
-		m->blocked_ms = m->warned_ms = now;
-	if (now - m->warned_ms >= LOG_MS) {
+	tell_waits(m);
+	if (warn_of_wait(m, &m->blocked_ms, now))
 		log_warning("mix: MIX-LEAD waiting for run=%s at step=%" PRIu64 ": step=%" PRIu64
 			    " is max_lead_steps=%" PRIu32 " ahead of it",
 		    run, step, step_next(m), m->config->mix.max_lead_steps);
-		m->warned_ms = now;
-	}
-	if (assembler_idle(m->assembler, LEAD_PAUSE_MS, f) != FAIL_NONE)
+	pause_ms = turn_ms(m, now, LEAD_PAUSE_MS, LEAD_PAUSE_MAX_MS);
+	if (assembler_idle(m->assembler, (int)pause_ms, f) != FAIL_NONE)
 		return f->code;
-	clock_pause_ms(LEAD_PAUSE_MS);
+	clock_pause_ms(pause_ms);
 	return FAIL_NONE;
 }
 
@@ -865,16 +910,13 @@ wait_for_domain(struct mix *m, struct failure *f)
 		return f->code;
 	m->failing_ms = 0;
 	m->dry_total_ms += wait_turn_ms(m, now);
-	if (m->dry_ms == 0)
-		m->dry_ms = m->warned_ms = now;
-	if (now - m->warned_ms >= LOG_MS) {
+	tell_waits(m);
+	if (warn_of_wait(m, &m->dry_ms, now))
 		log_warning("mix: MIX-DRY waiting for domain=%s partition=%" PRIu32
 			    " ordinal=%" PRIu64 " at step=%" PRIu64
 			    ": `riffle produce %s --follow` writes it; on_dry: lend would go on",
 		    mixer_domain_name(mixer_of(m), d->domain), d->partition, d->ordinal,
 		    step_next(m), mixer_domain_name(mixer_of(m), d->domain));
-		m->warned_ms = now;
-	}
 	clock_pause_ms(DRY_PAUSE_MS);
 	return FAIL_NONE;
 }
@@ -926,9 +968,10 @@ log_progress(struct mix *m)
 {
 	int64_t now = clock_ms(), passed = now - m->logged_ms;
 	uint64_t slowest, lead;
+	bool waits = m->blocked_ms != 0 || m->dry_ms != 0;
 
-	if (passed < LOG_MS)
-		return;
+	if (passed < LOG_MS || (waits && m->output.steps_total == m->logged_steps))
+		return; /* of a wait, warn_of_wait() speaks */
 	lead_slowest(m->lead, &slowest);
 	lead = step_next(m) > slowest ? step_next(m) - slowest : 0;
 	log_info("mix: step=%" PRIu64 " steps_per_s=%.1f mb_per_s=%.1f lead=%" PRIu64

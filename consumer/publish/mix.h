@@ -81,6 +81,12 @@ struct mix_options {
 	 * nothing to do, and that mixer is left alone. NULL: it would be fenced.
 	 */
 	bool (*active)(const struct config *c);
+	/*
+	 * Called once, when the mix first waits: for trainers, for a domain, or for its turn. NULL:
+	 * nobody is told.
+	 */
+	void (*waits)(void *opaque);
+	void *waits_opaque;
 	bool standby;                /* waits until no other mixer is active */
 	const struct stop *stop;     /* asked by a signal handler */
 	struct metrics_board *board; /* gets the mixer's metrics when asked; NULL: none are taken */

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/metrics/metrics_listener.h"
+#include "cli/mix/mixes.h"
 #include "cli/signals.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
@@ -20,8 +21,14 @@ struct arguments {
 	uint64_t until_step, end_step;
 	bool accept_config, yes;
 	bool standby;
+	uint64_t at_once;
 	const char *metrics;
 };
+
+enum { AT_ONCE = 4 };
+
+static const struct arguments defaults = {
+    .until_step = UINT64_MAX, .end_step = UINT64_MAX, .at_once = AT_ONCE};
 
 #define AT(field) offsetof(struct arguments, field)
 
@@ -58,6 +65,14 @@ static const struct option_row rows[] = {
 	.help =
 	    "wait while another mixer of this mix runs; take over within 15 s after it has died, "
 	    "at once after it has ended before the mix has"},
+    {.name = "at-once",
+	.kind = OPTION_COUNT,
+	.at = AT(at_once),
+	.min = 1,
+	.max = MIXES_MAX,
+	.value = "N",
+	.help = "of several mixes, begin the next one when fewer than N work that have not waited "
+		"yet: for trainers, for a domain or for their turn"},
     METRICS_LISTENER_ROW(AT(metrics)),
     OPTIONS_MIX_NAME_ROW(AT(mix)),
 };
@@ -148,40 +163,143 @@ check(const struct arguments *a, struct failure *f)
 	    "give one of --until-step, which pauses the mix, and --end-at-step, which ends it");
 }
 
+/* ---- the mixes of one command ---- */
+
+struct job {
+	const struct arguments *arguments;
+	struct config *config[MIXES_MAX];
+	const char *name[MIXES_MAX];
+	size_t n;
+};
+
+/* A job_run of mixes.h; `link` NULL: it is the only mix. */
+static enum fail_code
+run_one(void *opaque, size_t i, struct mixes_link *link, struct failure *f)
+{
+	const struct job *j = opaque;
+	const struct arguments *a = j->arguments;
+	bool yes = a->yes;
+	struct mix_options mix = {
+	    .config = j->config[i],
+	    .stop = signals_stop(),
+	    .ends = a->end_step != UINT64_MAX,
+	    .accept_config = a->accept_config,
+	    .standby = a->standby,
+	    .active = active,
+	    .confirm = confirm,
+	    .confirm_opaque = &yes,
+	    .waits = link == NULL ? NULL : mixes_waits,
+	    .waits_opaque = link,
+	};
+
+	mix.until_step = mix.ends ? a->end_step : a->until_step;
+	mallopt(M_ARENA_MAX, ARENAS);
+	produce_note_tokenizer(j->config[i]);
+	return run_mix(&mix, a->metrics, f);
+}
+
+/* Files behind the first -c, where a shell puts those of a pattern. */
+static enum fail_code
+check_files(const struct options *o, struct failure *f)
+{
+	for (size_t i = 0; i < o->arguments_n; i++) {
+		const char *word = o->argument[i], *dot = strrchr(word, '.');
+
+		if (o->configs.n == 0 || dot == NULL ||
+		    (strcmp(dot, ".yml") != 0 && strcmp(dot, ".yaml") != 0))
+			return fail(f, FAIL_USAGE, "unexpected argument: %s%s", word,
+			    o->configs.n == 0 ? " (the configuration: -c FILE)"
+					      : ": further configurations end in .yml or .yaml");
+	}
+	return FAIL_NONE;
+}
+
+static enum fail_code
+check_several(const struct job *j, struct failure *f)
+{
+	const struct arguments *a = j->arguments;
+
+	if (a->mix != NULL)
+		return fail(f, FAIL_USAGE, "--mix names one mix, and there are %zu", j->n);
+	if (a->metrics != NULL)
+		return fail(f, FAIL_USAGE, "--metrics is for one mix, and there are %zu", j->n);
+	if (a->accept_config && !a->yes)
+		return fail(f, FAIL_USAGE,
+		    "--accept-config asks, and there are %zu mixes: add --yes", j->n);
+	for (size_t i = 0; i < j->n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(j->name[i], j->name[k]) == 0)
+				return fail(f, FAIL_CONFIG, "%s and %s both configure mix %s",
+				    j->config[k]->path, j->config[i]->path, j->name[i]);
+	return FAIL_NONE;
+}
+
+static enum fail_code
+open_config(struct job *j, const char *path, const struct options *o, struct failure *f)
+{
+	struct options with = *o;
+	struct config *c;
+
+	with.config = path;
+	if (j->n == MIXES_MAX)
+		return fail(f, FAIL_USAGE, "one command runs at most %d mixes", MIXES_MAX);
+	if (options_config_named(&c, j->arguments->mix, &with, f) != FAIL_NONE)
+		return f->code;
+	j->config[j->n] = c;
+	if (config_need_mix(c, f) != FAIL_NONE) {
+		config_close(c);
+		return f->code;
+	}
+	j->name[j->n++] = c->mix.name;
+	return FAIL_NONE;
+}
+
+/* All of them are read, and found to be right, before the first begins. */
+static enum fail_code
+open_configs(struct job *j, const struct options *o, struct failure *f)
+{
+	if (o->configs.n == 0)
+		return open_config(j, o->config, o, f);
+	for (size_t i = 0; i < o->configs.n; i++)
+		if (open_config(j, o->configs.text[i], o, f) != FAIL_NONE)
+			return f->code;
+	for (size_t i = 0; i < o->arguments_n; i++)
+		if (open_config(j, o->argument[i], o, f) != FAIL_NONE)
+			return f->code;
+	return j->n > 1 ? check_several(j, f) : FAIL_NONE;
+}
+
 static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
-	struct arguments a = {.until_step = UINT64_MAX, .end_step = UINT64_MAX};
-	struct config *c = NULL;
+	struct arguments a = defaults;
+	struct job j = {.arguments = &a};
 	struct options o;
-	struct mix_options mix = {.stop = signals_stop()};
 	enum fail_code code;
 
 	if (options_parse(&o, &cmd_mix, argc, argv, &a, f) != FAIL_NONE ||
-	    check(&a, f) != FAIL_NONE || options_config_named(&c, a.mix, &o, f) != FAIL_NONE)
+	    check(&a, f) != FAIL_NONE || check_files(&o, f) != FAIL_NONE)
 		return f->code;
-	mallopt(M_ARENA_MAX, ARENAS);
-	produce_note_tokenizer(c);
-	mix.config = c;
-	mix.ends = a.end_step != UINT64_MAX;
-	mix.until_step = mix.ends ? a.end_step : a.until_step;
-	mix.accept_config = a.accept_config;
-	mix.standby = a.standby;
-	mix.active = active;
-	mix.confirm = confirm;
-	mix.confirm_opaque = &a.yes;
-	code = config_need_mix(c, f);
-	if (code == FAIL_NONE)
-		code = run_mix(&mix, a.metrics, f);
-	config_close(c);
+	code = open_configs(&j, &o, f);
+	if (code == FAIL_NONE && j.n == 1)
+		code = run_one(&j, 0, NULL, f);
+	else if (code == FAIL_NONE)
+		code = mixes_run(&(struct mixes){.n = j.n,
+				     .name = j.name,
+				     .at_once = a.at_once,
+				     .run = run_one,
+				     .opaque = &j},
+		    f);
+	while (j.n > 0)
+		config_close(j.config[--j.n]);
 	return code;
 }
 
 const struct command cmd_mix = {
     .name = "mix",
     .summary = "draw from the domains by weight and publish steps",
-    .usage = "-c FILE [--until-step N | --end-at-step N] [--accept-config [--yes]] [--standby] "
-	     "[--metrics ADDR]",
+    .usage = "-c FILE... [--until-step N | --end-at-step N] [--accept-config [--yes]] [--standby] "
+	     "[--at-once N] [--metrics ADDR]",
     .help =
 	"Waits until every domain that is not live is sealed, then publishes steps to "
 	"<mix>.batches, several in one transaction, with the record in <mix>.ledger that a "
@@ -195,10 +313,18 @@ const struct command cmd_mix = {
 	"--until-step of the active mixer; with the end of the mix the standbys end, too.\n"
 	"\n"
 	"--accept-config keeps what `riffle weights` has changed, unless the file changed it too, "
-	"and accepts nothing where no step follows.",
+	"and accepts nothing where no step follows.\n"
+	"\n"
+	"With several -c, or -c mixes/*.yml, it runs a mix by each, in a process of its own: each has "
+	"its ledger, its election and its end, and one that fails ends no other. All other options "
+	"hold for each. Lines of the log end in mix=NAME. A signal to the command stops all. The "
+	"exit code is the highest of all, and the last line names those that failed.",
     .example = "riffle mix -c run.yml\nriffle mix -c run.yml --until-step 1000\n"
 	       "riffle mix -c run.yml --end-at-step 20000\n"
-	       "riffle mix -c run.yml --standby",
+	       "riffle mix -c run.yml --standby\n"
+	       "riffle mix -c swarm/*.yml --end-at-step 64",
+    .defaults = &defaults,
+    .arguments_max = MIXES_MAX,
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),

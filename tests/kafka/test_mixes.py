@@ -1,0 +1,141 @@
+"""Several mixes by one command: each has its own ledger, end and failure, and one that waits holds up no other."""
+
+import pathlib
+import re
+import signal
+import threading
+
+import pytest
+
+WEIGHTS = {"a": 0.5, "b": 0.3, "c": 0.2}
+
+
+@pytest.fixture
+def several(fill, configure):
+    """several(n, **keys) -> n configurations of mixes over one corpus, each with weights of its own."""
+    def make(n, **keys):
+        fill("a", "b", "c")
+        return [configure({**WEIGHTS, "a": 0.5 + i}, name=f"mix{i}", **keys) for i in range(n)]
+    return make
+
+
+def configs(paths):
+    return [word for path in paths for word in ("-c", path)]
+
+
+def name_of(path):
+    return re.search(r'"name": "([^"]+)"', path.read_text())[1]
+
+
+class Log:
+    """The stderr of a process, followed by a thread: so that a pipe that is full holds up nobody."""
+
+    def __init__(self, process):
+        self.lines = []
+        self.thread = threading.Thread(target=lambda: self.lines.extend(process.stderr), daemon=True)
+        self.thread.start()
+
+    def has(self, *words):
+        return any(all(w in line for w in words) for line in list(self.lines))
+
+    def end(self, process, seconds=120):
+        code = process.wait(timeout=seconds)
+        self.thread.join(60)
+        return code
+
+
+def test_each_of_several_publishes_what_it_publishes_alone(several, riffle, read):
+    paths = several(4)
+    done = riffle("mix", "-c", paths[0], *paths[1:3], "--end-at-step", 8)
+    riffle("mix", "-c", paths[3], "--end-at-step", 8)
+    for path in paths[:3]:
+        assert f"mix={name_of(path)} ended before step=8" in done.stderr
+    same = riffle("replay", "-c", paths[1], "--steps", "0..8")
+    assert same.returncode == 0
+    lines = [[line.split("\t")[2] for line in read(path, 8)] for path in paths]
+    assert all(len(one) == 64 for one in lines)
+    assert len({tuple(one) for one in lines}) == 4, "each has its own weights"
+
+
+def test_every_line_of_the_log_says_which_mix(several, riffle):
+    paths = several(2)
+    lines = riffle("mix", *configs(paths), "--until-step", 4, "-v").stderr.splitlines()
+    names = [name_of(path) for path in paths]
+    of_mixes = [line for line in lines if "mixes=2" not in line]
+    assert of_mixes and all(sum(f"mix={name}" in line for name in names) == 1 for line in of_mixes), of_mixes
+    assert "mixes=2 failed=0" in lines[-1]
+
+
+def test_one_that_fails_is_named_and_ends_no_other(several, riffle, read, unique):
+    paths = several(3)
+    riffle("mix", "-c", paths[1], "--until-step", 2)
+    paths[1].write_text(paths[1].read_text().replace('"seed": 7', '"seed": 8'))
+    done = riffle("mix", *configs(paths), "--until-step", 6, check=False)
+    assert done.returncode == 2
+    assert f"riffle mix: mix {unique}-mix1: " in done.stderr
+    assert f"1 of 3 mixes failed: {unique}-mix1 (exit 2)" in done.stderr.splitlines()[-1]
+    assert len(read(paths[0], 6)) == len(read(paths[2], 6)) == 48
+
+
+def test_a_mix_that_waits_for_trainers_holds_up_no_other(several, riffle, wait_for):
+    paths = several(3, max_lead_steps=4)
+    process = riffle.popen("mix", *configs(paths), "--at-once", 1)
+    log = Log(process)
+    for path in paths:
+        wait_for(lambda: log.has(f"MIX-LEAD", f"mix={name_of(path)}"), f"a wait of {path}")
+    process.send_signal(signal.SIGTERM)
+    assert log.end(process) == 0, log.lines
+    for path in paths:
+        assert log.has(f"mix={name_of(path)} stopped before step=4"), log.lines
+
+
+def test_those_that_were_never_begun_end_with_the_others(several, riffle, wait_for):
+    """A corpus that has no end yet: the first one waits, and lets the second begin; at most one works."""
+    paths = several(2, max_lead_steps=4)
+    process = riffle.popen("mix", *configs(paths), "--at-once", 1)
+    log = Log(process)
+    process.send_signal(signal.SIGTERM)
+    code = log.end(process)
+    assert code in (0, -signal.SIGTERM), log.lines  # the signal may come before its handler is there
+
+
+def test_a_killed_parent_leaves_no_mixer_behind(several, riffle, wait_for):
+    paths = several(2, max_lead_steps=4)
+    process = riffle.popen("mix", *configs(paths))
+    log = Log(process)
+    wait_for(lambda: all(log.has("MIX-LEAD", name_of(path)) for path in paths), "a wait of both")
+    children = [int(pid) for pid in
+                pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+    assert len(children) == 2
+    process.kill()
+    process.wait()
+    wait_for(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() and
+                             ") Z " not in pathlib.Path(f"/proc/{pid}/stat").read_text() for pid in children),
+             "the end of both")
+
+
+def test_a_killed_mix_is_named_and_the_others_continue(several, riffle, wait_for):
+    paths = several(2, max_lead_steps=4)
+    process = riffle.popen("mix", *configs(paths))
+    log = Log(process)
+    wait_for(lambda: all(log.has("MIX-LEAD", name_of(path)) for path in paths), "a wait of both")
+    first = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
+    signal.pidfd_send_signal(__import__("os").pidfd_open(int(first)), signal.SIGKILL)
+    wait_for(lambda: log.has(f"mix={name_of(paths[0])}", "signal 9"), "a word on it")
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert log.end(process) == 1, log.lines
+    assert log.has(f"1 of 2 mixes failed: {name_of(paths[0])} (exit 137)"), log.lines
+    assert log.has(f"mix={name_of(paths[1])} stopped before step=4"), log.lines
+
+
+def test_what_cannot_be_said_of_several(several, riffle, write_config):
+    paths = several(2, create=False)
+    for words, said in [
+            ([*configs(paths), "--mix", "x"], "--mix names one mix, and there are 2"),
+            ([*configs(paths), "--accept-config"], "--accept-config asks, and there are 2 mixes: add --yes"),
+            ([*configs([paths[0], paths[0]])], "both configure mix"),
+            ([*configs(paths[:1]), "1000"], "unexpected argument: 1000"),
+            ([*configs(paths), "--at-once", 0], "--at-once: out of range")]:
+        done = riffle("mix", *words, check=False)
+        assert done.returncode == 2 and said in done.stderr, done.stderr
