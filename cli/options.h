@@ -107,7 +107,7 @@ enum options_common {
 
 /* What options_parse() found beside the command's own struct; borrows argv. */
 struct options {
-	const char *config; /* the last -c, else RIFFLE_CONFIG; NULL: not given */
+	const char *config;            /* the last -c, else RIFFLE_CONFIG; NULL: not given */
 	struct option_list configs;    /* each -c */
 	struct option_list properties; /* -X, each with a "=" after the first byte */
 	struct option_list overrides;  /* -s, the same */

@@ -315,7 +315,8 @@ const struct command cmd_mix = {
 	"--accept-config keeps what `riffle weights` has changed, unless the file changed it too, "
 	"and accepts nothing where no step follows.\n"
 	"\n"
-	"With several -c, or -c mixes/*.yml, it runs a mix by each, in a process of its own: each has "
+	"With several -c, or -c mixes/*.yml, it runs a mix by each, in a process of its own: each "
+	"has "
 	"its ledger, its election and its end, and one that fails ends no other. All other options "
 	"hold for each. Lines of the log end in mix=NAME. A signal to the command stops all. The "
 	"exit code is the highest of all, and the last line names those that failed.",

@@ -195,9 +195,8 @@ worst(const struct mixes *m, const struct child *child)
 	enum fail_code code = FAIL_NONE;
 
 	for (size_t i = 0; i < m->n; i++) {
-		enum fail_code c = child[i].exit >= 0 && child[i].exit <= 3
-				       ? of_exit[child[i].exit]
-				       : FAIL_DATA;
+		enum fail_code c =
+		    child[i].exit >= 0 && child[i].exit <= 3 ? of_exit[child[i].exit] : FAIL_DATA;
 
 		if (fail_exit(c) > fail_exit(code))
 			code = c;

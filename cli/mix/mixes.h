@@ -40,8 +40,7 @@ struct mixes {
 	const char *const *name; /* [n] */
 	size_t at_once;          /* > 0 */
 	/* Runs mix i in its child until it ends or signals_stop(); it calls mixes_waits(link). */
-	enum fail_code (*run)(
-	    void *opaque, size_t i, struct mixes_link *link, struct failure *f);
+	enum fail_code (*run)(void *opaque, size_t i, struct mixes_link *link, struct failure *f);
 	void *opaque;
 };
 

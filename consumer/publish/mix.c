@@ -30,10 +30,10 @@
 enum {
 	ASK_TIMEOUT_MS = 30000,
 	FIRST_ANSWER_MS = 10000,
-	LOG_MS = 10000,       /* between two lines on progress, and before a wait is explained */
-	TURN_PAUSE_MS = 100,  /* of a standby */
-	GATHER_MS = 300,      /* waiting longer for blocks ends the open transaction first */
-	LEAD_ASK_MS = 1000,   /* between two questions for the trainers' positions */
+	LOG_MS = 10000,      /* between two lines on progress, and before a wait is explained */
+	TURN_PAUSE_MS = 100, /* of a standby */
+	GATHER_MS = 300,     /* waiting longer for blocks ends the open transaction first */
+	LEAD_ASK_MS = 1000,  /* between two questions for the trainers' positions */
 	/* The same while waiting for them, and the turn of such a wait: at first, and in the end. */
 	LEAD_BLOCKED_MS = 20,
 	LEAD_BLOCKED_MAX_MS = 500,
