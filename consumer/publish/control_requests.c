@@ -36,7 +36,7 @@ struct control_requests {
 	struct control_requests_judges judges;
 	int64_t offset_next;         /* of the first record that was not taken */
 	int64_t begin, end;          /* of the topic at the last seek */
-	bool at_end;                 /* was met since then */
+	bool at_end;                 /* was met since then, or nothing stood in front of it */
 	rd_kafka_message_t *waiting; /* NULL: none */
 };
 
@@ -47,7 +47,12 @@ control_requests_open(struct control_requests **out, const char *mix,
     const struct properties *properties, struct lead *lead,
     const struct control_requests_judges *judges, struct failure *f)
 {
+	/*
+	 * A broker holds a fetch until a request comes, so that a mixer which only waits for one asks
+	 * twice a second. That the topic ends where it stands it knows without (assign()).
+	 */
 	struct property tune[] = {
+	    {(char[]){"fetch.wait.max.ms"}, (char[]){"500"}},
 	    {(char[]){"queued.max.messages.kbytes"}, (char[]){"1024"}},
 	    {(char[]){"fetch.message.max.bytes"}, (char[]){"262144"}},
 	};
@@ -97,7 +102,7 @@ assign(struct control_requests *r, int64_t offset_next, struct failure *f)
 	rd_kafka_resp_err_t err = kafka_assign_one(r->rk, r->topic, 0, offset_next);
 
 	drop_waiting(r);
-	r->at_end = false;
+	r->at_end = offset_next >= r->end;
 	r->offset_next = offset_next;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
@@ -210,6 +215,7 @@ check_answered(struct control_requests *r, const struct mixer *m, struct failure
 	}
 	if (unknown < 0) {
 		r->offset_next = next;
+		r->at_end = r->at_end || next >= r->end;
 		return FAIL_NONE;
 	}
 	log_warning(
