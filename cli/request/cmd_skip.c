@@ -4,6 +4,7 @@
  *     words or --step --> skip_requests --> one or more requests --> request_print --> the answers
  *     --list          --> skip_print: what the ledger's last record keeps out
  */
+#include <inttypes.h>
 #include <stddef.h>
 
 #include "cli/command.h"
@@ -17,6 +18,7 @@
 struct arguments {
 	const char *mix;
 	uint64_t step, lane, at_step, timeout_s;
+	struct option_range steps;
 	const char *id;
 	bool undo, list, dry_run, json;
 };
@@ -33,12 +35,17 @@ static const struct option_row rows[] = {
 	.max = INT64_MAX / 2,
 	.value = "S",
 	.help = "all sequences that step S held"},
+    {.name = "steps",
+	.kind = OPTION_RANGE,
+	.at = AT(steps),
+	.value = "A..B",
+	.help = "all sequences of the steps from A on, below B"},
     {.name = "lane",
 	.kind = OPTION_COUNT,
 	.at = AT(lane),
 	.max = LIMIT_LANES - 1,
 	.value = "L",
-	.help = "with --step: only those of lane L"},
+	.help = "with --step or --steps: only those of lane L"},
     {.name = "undo",
 	.kind = OPTION_FLAG,
 	.at = AT(undo),
@@ -55,7 +62,7 @@ static const struct option_row rows[] = {
 	.value = "N",
 	.without = "the next one that is not published",
 	.help = "the first step that is drawn without them; of --undo, that may hold them again"},
-    REQUEST_PRINT_ID_ROW(AT(id), "; --step adds a number for each request"),
+    REQUEST_PRINT_ID_ROW(AT(id), "; --step and --steps add a number for each request"),
     {.name = "dry-run",
 	.kind = OPTION_FLAG,
 	.at = AT(dry_run),
@@ -71,18 +78,26 @@ static const struct option_row rows[] = {
 static enum fail_code
 check_arguments(const struct arguments *a, const struct options *o, struct failure *f)
 {
-	bool step = options_given(o, &cmd_skip, "step");
+	bool one = options_given(o, &cmd_skip, "step");
+	bool several = options_given(o, &cmd_skip, "steps"), step = one || several;
 
 	if (a->list && (step || a->undo || o->arguments_n > 0))
 		return fail(f, FAIL_USAGE, "--list shows all: it goes with no sequences");
 	if (a->list)
 		return FAIL_NONE;
+	if (one && several)
+		return fail(f, FAIL_USAGE, "--step or --steps, not both");
+	if (several && (a->steps.first >= a->steps.end || a->steps.end > INT64_MAX / 2))
+		return fail(f, FAIL_USAGE,
+		    "--steps: %" PRIu64 "..%" PRIu64 " holds no step, or is out of range",
+		    a->steps.first, a->steps.end);
 	if (step ? o->arguments_n != 0 : o->arguments_n != 2)
 		return fail(f, FAIL_USAGE,
-		    "which sequences? give either DOMAIN[/PARTITION] and a..b, or --step S%s",
+		    "which sequences? give either DOMAIN[/PARTITION] and a..b, or --step S, or "
+		    "--steps A..B%s",
 		    a->undo ? "; `riffle skip --list` shows what is skipped" : "");
 	if (!step && options_given(o, &cmd_skip, "lane"))
-		return fail(f, FAIL_USAGE, "--lane goes with --step");
+		return fail(f, FAIL_USAGE, "--lane goes with --step or --steps");
 	return FAIL_NONE;
 }
 
@@ -99,12 +114,16 @@ skip(struct request *r, const struct arguments *a, const struct options *o,
 	bool timed = options_given(o, &cmd_skip, "at-step");
 	enum ledger_change_kind kind = a->undo ? LEDGER_UNDO : LEDGER_SKIP;
 	int64_t lane = options_given(o, &cmd_skip, "lane") ? (int64_t)a->lane : -1;
+	struct option_range steps = options_given(o, &cmd_skip, "steps")
+					? a->steps
+					: (struct option_range){a->step, a->step + 1};
 	struct control *c = NULL;
 	size_t n = 0;
 	enum fail_code code;
 
-	if (options_given(o, &cmd_skip, "step"))
-		code = skip_requests_step(&c, &n, kind, a->mix, config, a->step, lane, a->id, f);
+	if (o->arguments_n == 0)
+		code = skip_requests_steps(
+		    &c, &n, kind, a->mix, config, steps.first, steps.end, lane, a->id, f);
 	else
 		code = skip_requests_range(
 		    &c, &n, kind, o->argument[0], o->argument[1], request_ledger(r), a->id, f);
@@ -148,13 +167,15 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_skip = {
     .name = "skip",
     .summary = "keep sequences out of every later draw of a running mix",
-    .usage = "-c FILE | --mix NAME  DOMAIN[/PARTITION] A..B | --step S  [--undo] [OPTION...]\n"
+    .usage = "-c FILE | --mix NAME  DOMAIN[/PARTITION] A..B | --step S | --steps A..B  [--undo] "
+	     "[OPTION...]\n"
 	     "-c FILE | --mix NAME  --list",
     .help =
 	"Asks the mixer, as `riffle weights` does, to pass over the ordinals from A on, below B: "
 	"in "
 	"this epoch and all later ones another sequence of the domain is drawn instead. With "
-	"--step all sequences of that step are skipped: the remedy for a spike of the loss. "
+	"--step or --steps all sequences of these steps are skipped: the remedy for a spike of the "
+	"loss. "
 	"`riffle inspect` shows which those are. Ordinals that a sealed domain does not have are "
 	"refused; those of a live one may be published later. The ledger keeps at most 4,096 "
 	"ranges.\n\n"
@@ -162,6 +183,7 @@ const struct command cmd_skip = {
 	"at once; quarantined sequences stay out. Exit 1: refused, or no answer in time.",
     .example = "riffle skip -c run.yml web 120000..120512\n"
 	       "riffle skip -c run.yml --step 48210\n"
+	       "riffle skip -c run.yml --steps 48208..48212 --id spike-48210\n"
 	       "riffle skip --mix pretrain code/3 7..8 --dry-run\n"
 	       "riffle skip -c run.yml --undo web 120000..120100\n"
 	       "riffle skip -c run.yml --list",

@@ -65,7 +65,7 @@ skip_requests_range(struct control **out, size_t *n, enum ledger_change_kind kin
 	return request_words_name(c, id, prefix_of(kind), f);
 }
 
-/* ---- the sequences of a step ---- */
+/* ---- the sequences of steps ---- */
 
 /* Whether the place is in, or right behind, the range of the request; a place may occur twice. */
 static bool
@@ -121,26 +121,61 @@ name_requests(struct control *c, size_t n, const char *id, struct failure *f)
 	return FAIL_NONE;
 }
 
-enum fail_code
-skip_requests_step(struct control **out, size_t *n, enum ledger_change_kind kind, const char *mix,
-    const struct config *c, uint64_t step, int64_t lane, const char *id, struct failure *f)
+/* Appends the places of a step's sequences to *place, [*n]. */
+static enum fail_code
+collect_places(struct published_place **place, size_t *n, const char *mix, const struct config *c,
+    uint64_t step, int64_t lane, struct failure *f)
 {
 	struct published_step s = {0};
-	struct published_place *place = NULL;
-	size_t places_n = 0;
+	struct published_place *more = NULL, *grown;
+	size_t more_n = 0;
 	enum fail_code code = published_step_open(&s, mix, c, step, f);
 
+	if (code == FAIL_NONE)
+		code = published_step_places(&more, &more_n, &s, lane, f);
+	published_step_close(&s);
+	if (code != FAIL_NONE || more_n == 0) {
+		free(more);
+		return code;
+	}
+	grown = realloc(*place, (*n + more_n) * sizeof(**place));
+	if (grown == NULL) {
+		free(more);
+		return fail_memory(f);
+	}
+	memcpy(grown + *n, more, more_n * sizeof(*more));
+	*place = grown;
+	*n += more_n;
+	free(more);
+	return FAIL_NONE;
+}
+
+enum fail_code
+skip_requests_steps(struct control **out, size_t *n, enum ledger_change_kind kind, const char *mix,
+    const struct config *c, uint64_t first, uint64_t end, int64_t lane, const char *id,
+    struct failure *f)
+{
+	struct published_place *place = NULL;
+	size_t places_n = 0;
+	enum fail_code code = FAIL_NONE;
+
+	assert(first < end);
 	*out = NULL;
 	*n = 0;
-	if (code == FAIL_NONE)
-		code = published_step_places(&place, &places_n, &s, lane, f);
-	published_step_close(&s);
+	for (uint64_t step = first; code == FAIL_NONE && step < end; step++)
+		code = collect_places(&place, &places_n, mix, c, step, lane, f);
 	if (code == FAIL_NONE) {
-		qsort(place, places_n, sizeof(*place), published_place_by_log);
+		if (places_n > 0)
+			qsort(place, places_n, sizeof(*place), published_place_by_log);
 		*out = calloc(places_n + 1, sizeof(**out));
 		code =
 		    *out == NULL ? fail_memory(f) : join_places(*out, n, kind, place, places_n, f);
 	}
+	if (code == FAIL_NONE && *n > LEDGER_SKIPS_MAX)
+		code = fail(f, FAIL_USAGE,
+		    "steps %" PRIu64 "..%" PRIu64 " hold %zu stretches of ordinals, and the ledger "
+		    "keeps %d ranges: name fewer steps",
+		    first, end, *n, LEDGER_SKIPS_MAX);
 	if (code == FAIL_NONE)
 		code = name_requests(*out, *n, id, f);
 	free(place);

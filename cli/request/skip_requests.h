@@ -1,10 +1,10 @@
 /*
  * skip_requests.h -- the requests of `riffle skip`, and of `riffle skip --undo`: for a range of the
- * command line, or for all sequences of a step.
+ * command line, or for all sequences of some steps.
  *
- * How the sequences of a step are found. The record of a lane says for each sequence which it was:
+ * How the sequences of steps are found. The record of a lane says for each sequence which it was:
  * domain, partition, ordinal, epoch. So
- *   1. published_step.h gives the records of the step, of all lanes;
+ *   1. published_step.h gives the records of each step, of all lanes;
  *   2. each record is decoded, and the places of its sequences are collected;
  *   3. the places are sorted by domain, partition and ordinal;
  *   4. neighbours become one range, since the ledger keeps a limited number of ranges.
@@ -18,7 +18,7 @@
  *     ranges   code/0 3..4   web/0 7..10   web/1 4..5
  *     ids      skip-5a1f...-0   skip-5a1f...-1   skip-5a1f...-2
  *
- * The same step and --id give the same ids, so that a command that is repeated finds the earlier
+ * The same steps and --id give the same ids, so that a command that is repeated finds the earlier
  * answers (request_print.h).
  */
 #ifndef CLI_REQUEST_SKIP_REQUESTS_H
@@ -43,13 +43,13 @@ enum fail_code skip_requests_range(struct control **out, size_t *n, enum ledger_
     struct failure *f);
 
 /*
- * One request for each stretch of neighbouring ordinals of one partition that the step holds, on
- * one lane, or, with lane -1, on all; ids get a number behind them. FAIL_DATA: the step is not
- * published yet.
+ * One request for each stretch of neighbouring ordinals of one partition that the steps from `first`
+ * on, below `end`, hold, on one lane, or, with lane -1, on all; ids get a number behind them.
+ * FAIL_DATA: a step is not published yet. FAIL_USAGE: more stretches than a ledger keeps ranges.
  */
-enum fail_code skip_requests_step(struct control **out, size_t *n, enum ledger_change_kind kind,
-    const char *mix, const struct config *c, uint64_t step, int64_t lane, const char *id,
-    struct failure *f);
+enum fail_code skip_requests_steps(struct control **out, size_t *n, enum ledger_change_kind kind,
+    const char *mix, const struct config *c, uint64_t first, uint64_t end, int64_t lane,
+    const char *id, struct failure *f);
 
 void skip_requests_free(struct control *c, size_t n);
 

@@ -19,6 +19,7 @@ from .metrics import MetricsServer, metrics, serve_metrics
 from .odm import ODM
 from .progress import Place, Progress
 from .reader import Info, Reader, Reporter, Rounds, committed_step, find_rounds
+from .spikes import Spike, Spikes, skip_on_spike
 from .step import Span, Step, Targets, cu_seqlens
 from .validation import Validation
 
@@ -27,6 +28,6 @@ log.start()
 __all__ = [
     "BrokerError", "DataError", "DoReMi", "ExpiredError", "Info", "LostError", "MetricsServer", "ODM", "Place",
     "Progress", "Reader", "Reporter", "RiffleError", "Rounds",
-    "Span", "Step", "StepTimeout", "Targets", "UsageError", "Validation", "committed_step", "cu_seqlens", "domain_sums",
-    "find_rounds", "metrics", "serve_metrics",
+    "Span", "Spike", "Spikes", "Step", "StepTimeout", "Targets", "UsageError", "Validation", "committed_step", "cu_seqlens", "domain_sums",
+    "find_rounds", "metrics", "serve_metrics", "skip_on_spike",
 ]

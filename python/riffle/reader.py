@@ -159,7 +159,7 @@ class Reader:
                  properties: Optional[Mapping[str, Any]] = None, schedule: int = 0, open_timeout: float = 10.0,
                  uneven: bool = False):
         self._handle: Optional[int] = None
-        self.mix, self.run = mix, run
+        self.mix, self.run, self.bootstrap, self.properties = mix, run, bootstrap, dict(properties or {})
         self.rank, self.world = rank, world = rank_of(rank, world)
         self.dtype = token_dtype(dtype)
         self.timeout = timeout
