@@ -316,6 +316,18 @@ struct riffle_rounds {
 RIFFLE_API int riffle_find_rounds(
     const struct riffle_options *options, struct riffle_rounds *out, struct riffle_error *e);
 
+/* How far a mix has come, for whoever counts sequences: number i is in step i / global_batch. */
+struct riffle_extent {
+	uint64_t steps; /* that are published */
+	uint32_t global_batch, lanes, sequence_length;
+	uint8_t ended;   /* not 0: there will be no more */
+	uint8_t uniform; /* not 0: no step had another global_batch than the last */
+};
+
+/* Asks as riffle_find_rounds() does. RIFFLE_TIMEOUT: no mixer has begun the mix. */
+RIFFLE_API int riffle_find_extent(
+    const struct riffle_options *options, struct riffle_extent *out, struct riffle_error *e);
+
 /* Where a step stands in the rounds of its mix: they are counted in draws, from step 0 on. */
 struct riffle_round {
 	uint64_t size;  /* draws of a round; 0: the mix has none */

@@ -677,6 +677,30 @@ take_ledger(struct riffle *r, const struct ledger *l, struct failure *f)
 	return code;
 }
 
+/* The last record of the mix's ledger, into a zeroed *last, to be ended with ledger_clear(). Gives
+ * *out, a reader that has connected and knows what the record says, to be ended by the caller. */
+static int
+ask_last(struct riffle **out, const struct riffle_options *options, struct ledger *last,
+    const char *wanted, struct riffle_error *e)
+{
+	struct failure f = {0};
+	bool any = false;
+	int code = connect_to_ask(out, options, e);
+	struct riffle *r = *out;
+	char text[160];
+
+	if (code != RIFFLE_OK)
+		return code;
+	if (ledger_log_ask(last, &any, r->reader.mix, &r->properties, r->timeout_ms, &f) !=
+		FAIL_NONE ||
+	    (any && take_ledger(r, last, &f) != FAIL_NONE))
+		return riffle_give_failure(e, &f);
+	if (any)
+		return RIFFLE_OK;
+	snprintf(text, sizeof(text), "no mixer has begun the mix: its %s not known yet", wanted);
+	return riffle_give(e, RIFFLE_TIMEOUT, text);
+}
+
 /*
  * The draws of all steps are those of the rounds, so that they tell whether each step had as many
  * as one has now: a larger batch that came later makes the product larger.
@@ -699,23 +723,36 @@ riffle_find_rounds(
     const struct riffle_options *options, struct riffle_rounds *out, struct riffle_error *e)
 {
 	struct ledger last = {0};
-	struct failure f = {0};
-	struct riffle *r;
-	bool any = false;
-	int code = connect_to_ask(&r, options, e);
+	struct riffle *r = NULL;
+	int code = ask_last(&r, options, &last, "rounds are", e);
 
 	*out = (struct riffle_rounds){0};
-	if (code != RIFFLE_OK)
-		return code;
-	if (ledger_log_ask(&last, &any, r->reader.mix, &r->properties, r->timeout_ms, &f) !=
-		FAIL_NONE ||
-	    (any && take_ledger(r, &last, &f) != FAIL_NONE))
-		code = riffle_give_failure(e, &f);
-	else if (!any)
-		code = riffle_give(
-		    e, RIFFLE_TIMEOUT, "no mixer has begun the mix: its rounds are not known yet");
-	else
+	if (code == RIFFLE_OK)
 		take_rounds(r, &last, out);
+	ledger_clear(&last);
+	riffle_close(r);
+	return code;
+}
+
+int
+riffle_find_extent(
+    const struct riffle_options *options, struct riffle_extent *out, struct riffle_error *e)
+{
+	struct ledger last = {0};
+	struct riffle *r = NULL;
+	int code = ask_last(&r, options, &last, "length is", e);
+
+	*out = (struct riffle_extent){0};
+	if (code == RIFFLE_OK)
+		*out = (struct riffle_extent){
+		    .steps = (uint64_t)last.step_next,
+		    .global_batch = r->info.global_batch,
+		    .lanes = lanes_total(r->reader.lanes),
+		    .sequence_length = r->info.sequence_length,
+		    .ended = last.kind == LEDGER_END,
+		    .uniform =
+			(uint64_t)last.draws == (uint64_t)last.step_next * r->info.global_batch,
+		};
 	ledger_clear(&last);
 	riffle_close(r);
 	return code;

@@ -18,7 +18,8 @@ from .errors import BrokerError, DataError, ExpiredError, LostError, RiffleError
 from .metrics import MetricsServer, metrics, serve_metrics
 from .odm import ODM
 from .progress import Place, Progress
-from .reader import Info, Reader, Reporter, Rounds, committed_step, find_rounds
+from .reader import Extent, Info, Reader, Reporter, Rounds, committed_step, find_extent, find_rounds
+from .sequences import Sequences
 from .spikes import Spike, Spikes, skip_on_spike
 from .step import Span, Step, Targets, cu_seqlens
 from .validation import Validation
@@ -26,8 +27,8 @@ from .validation import Validation
 __version__ = VERSION
 log.start()
 __all__ = [
-    "BrokerError", "DataError", "DoReMi", "ExpiredError", "Info", "LostError", "MetricsServer", "ODM", "Place",
+    "BrokerError", "DataError", "DoReMi", "ExpiredError", "Extent", "Info", "LostError", "MetricsServer", "ODM", "Place",
     "Progress", "Reader", "Reporter", "RiffleError", "Rounds",
-    "Span", "Spike", "Spikes", "Step", "StepTimeout", "Targets", "UsageError", "Validation", "committed_step", "cu_seqlens", "domain_sums",
-    "find_rounds", "metrics", "serve_metrics", "skip_on_spike",
+    "Sequences", "Span", "Spike", "Spikes", "Step", "StepTimeout", "Targets", "UsageError", "Validation", "committed_step",
+    "cu_seqlens", "domain_sums", "find_extent", "find_rounds", "metrics", "serve_metrics", "skip_on_spike",
 ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
-from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, \
-    c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint8, \
+    c_uint32, c_uint64, c_void_p
 
 OK, END, TIMEOUT, ERROR_USAGE, ERROR_MEMORY, ERROR_BROKER, ERROR_DATA, ERROR_EXPIRED, ERROR_LOST = range(9)
 START_COMMITTED, START_STEP = 0, 1
@@ -64,6 +64,11 @@ class InfoOfReader(Structure):
 
 class RoundsOfMix(Structure):
     _fields_ = [("draws", c_uint64), ("steps", c_uint64), ("global_batch", c_uint32), ("lanes", c_uint32)]
+
+
+class ExtentOfMix(Structure):
+    _fields_ = [("steps", c_uint64), ("global_batch", c_uint32), ("lanes", c_uint32), ("sequence_length", c_uint32),
+                ("ended", c_uint8), ("uniform", c_uint8)]
 
 
 class RoundOfStep(Structure):
@@ -124,6 +129,7 @@ _FUNCTIONS = {
     "riffle_progress_committed": (c_uint64, [c_void_p]),
     "riffle_find_committed": (c_int, [POINTER(Options), POINTER(c_uint64), _E]),
     "riffle_get_round": (c_int, [c_void_p, c_uint64, POINTER(RoundOfStep), _E]),
+    "riffle_find_extent": (c_int, [POINTER(Options), POINTER(ExtentOfMix), _E]),
     "riffle_find_rounds": (c_int, [POINTER(Options), POINTER(RoundsOfMix), _E]),
     "riffle_step_targets": (None, [_S, c_uint32, POINTER(Targets)]),
     "riffle_validation_open": (c_int, [POINTER(c_void_p), POINTER(ValidationOptions), _E]),

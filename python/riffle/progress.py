@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import warnings
 import weakref
@@ -116,6 +117,36 @@ _NOBODY, _NEVER = 0, -1
 WORDS = 1 << 19  #: 4 MiB: the places of 52,000 steps at 8 lanes a rank, of 127 at 4,096
 
 
+class SharedWords:
+    """The array of Places in memory that copies share which are sent to other processes of this machine, however they are
+    pickled, while the process lives that made it. Elsewhere a copy has an array of its own."""
+
+    def __init__(self) -> None:
+        self._open(os.memfd_create("riffle", os.MFD_CLOEXEC))
+        os.ftruncate(self._file, WORDS * 8)
+        self._map()
+
+    def _open(self, file: int) -> None:
+        self._file, self._owner = file, os.getpid()
+        weakref.finalize(self, os.close, file)
+
+    def _map(self) -> None:
+        self.words = np.frombuffer(mmap.mmap(self._file, WORDS * 8), np.int64)
+
+    def __getstate__(self) -> Tuple[str, int]:
+        return f"/proc/{self._owner}/fd/{self._file}", os.fstat(self._file).st_ino
+
+    def __setstate__(self, state: Tuple[str, int]) -> None:
+        path, inode = state
+        try:
+            self._open(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+            if os.fstat(self._file).st_ino != inode:  # of a process that has ended, whose number another one has
+                self.__init__()  # type: ignore[misc]
+            self._map()
+        except OSError:
+            self.__init__()  # type: ignore[misc]
+
+
 class Places:
     """The last places that a reader has given, and what was trained of them, in one array of int64.
 
@@ -138,9 +169,22 @@ class Places:
         self.words[_READER], self.words[_ENDED] = os.getpid(), 0
         self.put(place)
 
-    def put(self, place: Place, batch: int = 0) -> None:
-        """All steps below place.step are given; the last of them had `batch` sequences over all ranks, 0: reading begins
-        here."""
+    def reads_from(self, step: int, place: Place) -> None:
+        """The same for one of several processes, each of which reads some of the steps, in any order."""
+        if self.reader == _NOBODY and not self.is_trained and self.start == 0:
+            self.words[_START] = self.words[_GIVEN] = step
+        self.words[_READER], self.words[_ENDED] = os.getpid(), 0
+        self.start_by(step)
+        self.put(place, least=self.given)
+
+    def start_by(self, step: int) -> None:
+        """A step that is read, or was trained, though another process began at a later one."""
+        if not self.is_trained and step < self.start:
+            self.words[_START] = step
+
+    def put(self, place: Place, batch: int = 0, least: int = 0) -> None:
+        """All steps below place.step are given, and all below `least`; the last of them had `batch` sequences over all
+        ranks, 0: reading begins here."""
         w, lanes = self.words, len(place.offsets)
         if w[_LANES] != lanes:
             w[_HEAD:] = 0
@@ -156,7 +200,7 @@ class Places:
         if batch:
             w[_MIXED] = int(w[_MIXED] or w[_BATCH] not in (0, batch))
             w[_BATCH] = batch
-        w[_GIVEN] = place.step
+        w[_GIVEN] = max(place.step, least)
 
     def _at(self, step: int) -> int:
         each = int(self.words[_LANES]) + 3

@@ -469,6 +469,16 @@ def committed_step(mix: str, bootstrap: Optional[str] = None, *, run: str = "tra
     return step.value
 
 
+def _asked(call: Callable[..., int], mix: str, bootstrap: Optional[str], properties: Optional[Mapping[str, Any]],
+           open_timeout: float, found: ctypes.Structure) -> Tuple[Any, ...]:
+    """What call(&options, &found, &error) finds out about a mix, field by field."""
+    options, error = options_of(mix, bootstrap, 0, 1, "trainers", 0, 4, properties, open_timeout), c.ErrorText()
+    code = uninterrupted(lambda: call(ctypes.byref(options), ctypes.byref(found), ctypes.byref(error)), lambda: None)
+    if code != c.OK:
+        raise error_of(code, error)
+    return tuple(getattr(found, name) for name, _ in found._fields_)
+
+
 class Rounds(NamedTuple):
     """Rounds of a mix (mix.epoch_size): step s is of round s // steps."""
 
@@ -481,10 +491,22 @@ class Rounds(NamedTuple):
 def find_rounds(mix: str, bootstrap: Optional[str] = None, *, properties: Optional[Mapping[str, Any]] = None,
                 open_timeout: float = 10.0) -> Rounds:
     """The rounds of a mix, by its ledger. StepTimeout where no mixer has begun it."""
-    options = options_of(mix, bootstrap, 0, 1, "trainers", 0, 4, properties, open_timeout)
-    found, error = c.RoundsOfMix(), c.ErrorText()
-    code = uninterrupted(
-        lambda: c.lib.riffle_find_rounds(ctypes.byref(options), ctypes.byref(found), ctypes.byref(error)), lambda: None)
-    if code != c.OK:
-        raise error_of(code, error)
-    return Rounds(*(getattr(found, name) for name, _ in c.RoundsOfMix._fields_))
+    return Rounds(*_asked(c.lib.riffle_find_rounds, mix, bootstrap, properties, open_timeout, c.RoundsOfMix()))
+
+
+class Extent(NamedTuple):
+    """How far a mix has come: sequence i is in step i // global_batch."""
+
+    steps: int  #: that are published
+    global_batch: int
+    lanes: int
+    sequence_length: int
+    ended: bool  #: there will be no more
+    uniform: bool  #: no step had another global_batch
+
+
+def find_extent(mix: str, bootstrap: Optional[str] = None, *, properties: Optional[Mapping[str, Any]] = None,
+                open_timeout: float = 10.0) -> Extent:
+    """The extent of a mix, by its ledger. StepTimeout where no mixer has begun it."""
+    *sizes, ended, uniform = _asked(c.lib.riffle_find_extent, mix, bootstrap, properties, open_timeout, c.ExtentOfMix())
+    return Extent(*sizes, bool(ended), bool(uniform))

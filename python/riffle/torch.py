@@ -1,11 +1,9 @@
-"""riffle for PyTorch: an IterableDataset over a mix, and one over a held-out set."""
+"""riffle for PyTorch: data sets over a mix, by step and by index, and over a held-out set."""
 
 from __future__ import annotations
 
 import os
 import sys
-import time
-import warnings
 from types import FrameType
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -14,20 +12,21 @@ import torch
 import torch.distributed
 import torch.utils.data
 
-from .errors import RiffleError, StepTimeout, UsageError
-from .progress import WORDS, Losses, Places, Progress, Training, state_of, step_of_state
-from .reader import Reader, Reporter, Rounds, committed_step, find_rounds, rank_of, token_dtype
+from .errors import RiffleError, UsageError
+from .progress import WORDS, Losses, state_of, step_of_state
+from .rank import Rank
+from .reader import Reader, Rounds, find_rounds, rank_of
+from .sequences import Sequences
 from .step import Step, Targets, cu_seqlens
 from .validation import Validation
 
-__all__ = ["Dataset", "LrScale", "RoundDataset", "ValidationDataset", "batch_of"]
+__all__ = ["Dataset", "LrScale", "MapDataset", "RoundDataset", "ValidationDataset", "batch_of"]
 
 TENSORS = ("input_ids", "labels", "position_ids", "document_ids", "domain_index")
 _OTHERS = ("domains", "step", "lr_scale", "phase")
 _PACKED = ("cu_seqlens", "max_seqlen")
 _WANTED = ("attention_mask", "used", "epoch", "keep", "round")  # only where `fields` names them
-_PLACE_S = 1.0  # for the first step, before the place where reading begins is committed
-_STALL_S = 5.0  # for a step, before it is said that training holds it up
+_OF_STEP = frozenset(("step", "lr_scale", "phase", "round") + _PACKED)  # fields that are no list of one a sequence
 _UNTRAINED = 16  # steps that are given, before it is said that trained() was not called
 
 Fields = Union[None, str, Sequence[str]]
@@ -143,7 +142,12 @@ def _check_loader(caller: FrameType) -> None:
                          "give it batch_size=None. micro_batch says how many sequences an item has")
 
 
-class Dataset(torch.utils.data.IterableDataset):
+def _check_no_worker() -> None:
+    if torch.utils.data.get_worker_info() is not None:
+        raise UsageError("trained() is for the process that trains, and this is a worker of a DataLoader")
+
+
+class Dataset(Rank, torch.utils.data.IterableDataset):
     """The steps of one rank of a mix, in order. An item is a whole step, or a micro-batch of it: give it to a
     DataLoader with batch_size=None. Items are as :func:`batch_of` says.
 
@@ -189,45 +193,28 @@ class Dataset(torch.utils.data.IterableDataset):
                  fields: Fields = None, commit_every: int = 0, timeout: Optional[float] = None, ahead_bytes: int = 0,
                  threads: int = 0, properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0,
                  uneven: bool = False, padding_side: str = "right", until: Optional[int] = None):
-        super().__init__()
-        for name, value, least in (("micro_batch", micro_batch or 1, 1), ("commit_every", commit_every, 0),
-                                   ("step", step or 0, 0), ("until", until or 0, 0)):
+        for name, value, least in (("micro_batch", micro_batch or 1, 1), ("step", step or 0, 0), ("until", until or 0, 0)):
             if not least <= value < 2**62:
                 raise UsageError(f"{name} is {value}")
-        self.mix, self.bootstrap, self.run, self.properties = mix, bootstrap, run, dict(properties or {})
-        self.rank, self.world = _rank_of(rank, world)
         self.micro_batch, self.mask_boundaries, self.cu_seqlens = micro_batch, mask_boundaries, cu_seqlens
         self.fields, self.padding_side, self.until = fields, _side_of(padding_side), until
         self._names = _fields_of(fields, cu_seqlens)
-        self.commit_every, self.timeout, self.open_timeout = commit_every, timeout, open_timeout
-        self.ahead_bytes, self.threads, self.uneven = ahead_bytes, threads, uneven
-        self._dtype = token_dtype(np.uint32)
         self._shared = torch.zeros(WORDS, dtype=torch.int64).share_memory_()
+        rank, world = _rank_of(rank, world)
+        super().__init__(mix, bootstrap, rank, world, run=run, commit_every=commit_every, timeout=timeout,
+                         ahead_bytes=ahead_bytes, threads=threads, properties=properties, open_timeout=open_timeout,
+                         uneven=uneven)
         self._given_step, self._loaded, self._origin = step, False, 0
         self._before: Optional[int] = 0  # sequences from _origin to where it begins; None: all steps were alike
         self._why: Optional[Exception] = None  # the run's position could not be found
-        self._said: set = set()
-        self._open_here()
         if step is None:
             self._find_start()
         else:
             self._training.begin(step)
         self._origin = self._places.start
 
-    def _open_here(self) -> None:
-        """What a process has of its own."""
-        self._places = Places(self._shared.numpy())
-        self._training = Training(self._places, self._open_progress)
-        self._reader: Optional[Reader] = None
-        self._reporter: Optional[Reporter] = None
-
-    def _open_progress(self) -> Progress:
-        return Progress(self.mix, self.bootstrap, self.rank, self.world, run=self.run, commit_every=self.commit_every,
-                        properties=self.properties, open_timeout=self.open_timeout, uneven=self.uneven)
-
-    def _committed(self, starts: bool) -> int:
-        return committed_step(self.mix, self.bootstrap, run=self.run, properties=self.properties,
-                              open_timeout=self.open_timeout, starts=starts)
+    def _words(self) -> np.ndarray:
+        return self._shared.numpy()
 
     def _find_start(self) -> None:
         found: List[Any] = [None]
@@ -245,21 +232,6 @@ class Dataset(torch.utils.data.IterableDataset):
 
     def _is_distributed(self) -> bool:
         return (self.rank, self.world) == _distributed() and self.world > 1
-
-    def __getstate__(self) -> Dict[str, Any]:
-        state = dict(self.__dict__)
-        for name in ("_places", "_training", "_reader", "_reporter"):
-            del state[name]
-        return state
-
-    def __setstate__(self, state: Dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._open_here()
-
-    def _warn(self, key: str, text: str) -> None:
-        if key not in self._said:
-            self._said.add(key)
-            warnings.warn(f"riffle: {text}", RuntimeWarning, stacklevel=3)
 
     # ---- state ----
 
@@ -358,10 +330,8 @@ class Dataset(torch.utils.data.IterableDataset):
         begin = self._begin()
         if self.until is not None and begin >= self.until:
             return
-        with Reader(self.mix, self.bootstrap, self.rank, self.world, run=self.run, step=begin, dtype=self._dtype,
-                    timeout=self.timeout, ahead_bytes=self.ahead_bytes, threads=self.threads,
-                    properties=self.properties, open_timeout=self.open_timeout, uneven=self.uneven) as reader:
-            self._reader, reader._told = reader, self._places
+        with self._read_from(begin) as reader:
+            self._reader = reader
             self._places.reads(reader.place)
             try:
                 while (step := self._next(reader, begin)) is not None:
@@ -375,48 +345,6 @@ class Dataset(torch.utils.data.IterableDataset):
     def _ends(self, step: int) -> bool:
         """An iteration ends behind this step, where the mix does not."""
         return self.until is not None and step + 1 >= self.until
-
-    def _next(self, reader: Reader, begin: int) -> Optional[Step]:
-        """The next step. Says what training has to do with one that does not come."""
-        places, waits = self._places, _STALL_S
-        deadline = None if self.timeout is None else time.monotonic() + self.timeout
-        if self.commit_every > 0 and reader.position == begin and not places.is_trained:
-            waits = _PLACE_S
-        while True:
-            left = waits if deadline is None else min(waits, max(0.0, deadline - time.monotonic()))
-            try:
-                return reader.next(left)
-            except StepTimeout as why:
-                if waits == _PLACE_S:
-                    self._commit_place(reader)
-                held = self._held_up(reader)
-                if deadline is not None and time.monotonic() >= deadline:
-                    raise StepTimeout(f"{why}{'; ' if held else ''}{held}") from None
-                if held and waits == _STALL_S:
-                    self._warn("held", held)
-                waits = _STALL_S
-
-    def _commit_place(self, reader: Reader) -> None:
-        """Commits where reading began, for which the mixer may be waiting; not where that would take the run back."""
-        try:
-            if self._committed(False) >= reader.position:
-                return
-        except RiffleError:
-            pass  # the run has lost its commits, or cannot know them
-        with self._open_progress() as progress:
-            progress.trained(reader.place)
-
-    def _held_up(self, reader: Reader) -> str:
-        """Why the next step cannot come before more is trained, or "": the mixer waits for the run's commits."""
-        places, step = self._places, reader.position
-        if places.lead == 0 or step < places.known + places.lead:
-            return ""
-        text = (f"step {step} cannot come before step {step - places.lead} is trained: the mix's max_lead_steps is "
-                f"{places.lead}, and ")
-        if not places.is_trained:
-            return text + "trained() was never called: it commits"
-        return text + (f"{step - places.trained} steps were fetched ahead of training. Where nothing trains meanwhile, this "
-                       "stalls for ever: let the framework fetch less ahead, or make max_lead_steps twice as much")
 
     def _items_of(self, step: Step, reader: Reader) -> Iterator[Dict[str, Any]]:
         n = len(step)
@@ -447,43 +375,13 @@ class Dataset(torch.utils.data.IterableDataset):
 
         Every rank that reads lanes of its own calls it. Of several processes that read the same lanes (tensor, pipeline
         or context parallel) one does; the others use state_dict(step=n)."""
-        if torch.utils.data.get_worker_info() is not None:
-            raise UsageError("trained() is for the process that trains, and this is a worker of a DataLoader")
-        self._training.trained(step, losses)
-
-    def flush(self, timeout: float = 30.0) -> None:
-        """Commits all that is trained, and waits until it and its reports are confirmed. StepTimeout: not in time."""
-        if self._training.progress is not None:
-            self._training.progress.flush(timeout)
-        if self._reporter is not None:
-            self._reporter.flush(timeout)
-
-    @property
-    def committed(self) -> int:
-        """All steps below it are committed by this process' trained(), as the broker has confirmed; 0: none."""
-        return 0 if self._training.progress is None else self._training.progress.committed
-
-    def close(self) -> None:
-        """Gives what trained() and report() have sent two seconds to arrive. The end of the program does the same."""
-        self._training.close()
-        if self._reporter is not None:
-            self._reporter.close()
-        self._reporter = None
+        _check_no_worker()
+        super().trained(step, losses)
 
     @property
     def reader(self) -> Optional[Reader]:
         """The reader, while an iteration runs in this process (num_workers 0). Its commit() commits what was given."""
         return self._reader
-
-    def report(self, step: int, losses: Losses) -> None:
-        """Reports losses of a step, as riffle.Reader.report; works in the main process, wherever the reader is."""
-        if self._reader is not None:
-            self._reader.report(step, losses)
-            return
-        if self._reporter is None:
-            self._reporter = Reporter(self.mix, self.bootstrap, self.rank, self.world, run=self.run,
-                                      properties=self.properties, open_timeout=self.open_timeout)
-        self._reporter.report(step, losses)
 
 
 class RoundDataset(Dataset):
@@ -525,6 +423,42 @@ class RoundDataset(Dataset):
 
     def _ends(self, step: int) -> bool:
         return super()._ends(step) or (step + 1) % self.rounds.steps == 0
+
+
+class MapDataset(Sequences, torch.utils.data.Dataset):
+    """The sequences of a mix by index, for frameworks that want a map-style data set: number i is in step i // B, at place
+    i % B. An item is one sequence, with the fields of :func:`batch_of` without their first dimension (`domains` is a
+    name, `keep` the list of its stretches), so that default_collate makes batches of them.
+
+        loader = DataLoader(dataset, batch_size=dataset.batch, shuffle=False, num_workers=1)
+
+    Parameters are those of riffle.Sequences and, for the items, of riffle.torch.Dataset; rank and world are 0 of 1 where
+    they are not given, since whoever hands out indexes divides them among the ranks. With DataLoader's shuffle each index is
+    a seek; a mix is shuffled already. `keep` is at least the steps of a batch, where batches are larger than steps.
+    """
+
+    def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: Optional[int] = None, world: Optional[int] = None, *,
+                 mask_boundaries: bool = False, fields: Fields = None, padding_side: str = "right", **options: Any):
+        self.mask_boundaries, self.fields, self.padding_side = mask_boundaries, fields, _side_of(padding_side)
+        self._names = _fields_of(fields, False)
+        super().__init__(mix, bootstrap, rank, world, **options)
+
+    def _prepared(self, step: Step) -> Any:
+        return _Ready(step, self.mask_boundaries, self.padding_side)
+
+    def __getitem__(self, index: int) -> Dict[str, Any]:
+        return self._item(*super().__getitem__(index))
+
+    def __getitems__(self, indexes: Sequence[int]) -> List[Dict[str, Any]]:
+        return [self._item(ready, row) for ready, row in self.find(indexes)]
+
+    def _item(self, ready: _Ready, row: int) -> Dict[str, Any]:
+        found = _slice(ready, slice(row, row + 1), self._names)
+        return {name: value if name in _OF_STEP else value[0] for name, value in found.items()}
+
+    def trained(self, step: Optional[int] = None, losses: Optional[Losses] = None) -> None:
+        _check_no_worker()
+        super().trained(step, losses)
 
 
 class ValidationDataset(torch.utils.data.IterableDataset):
