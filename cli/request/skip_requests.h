@@ -43,9 +43,10 @@ enum fail_code skip_requests_range(struct control **out, size_t *n, enum ledger_
     struct failure *f);
 
 /*
- * One request for each stretch of neighbouring ordinals of one partition that the steps from `first`
- * on, below `end`, hold, on one lane, or, with lane -1, on all; ids get a number behind them.
- * FAIL_DATA: a step is not published yet. FAIL_USAGE: more stretches than a ledger keeps ranges.
+ * One request for each stretch of neighbouring ordinals of one partition that the steps from
+ * `first` on, below `end`, hold, on one lane, or, with lane -1, on all; ids get a number behind
+ * them. FAIL_DATA: a step is not published yet. FAIL_USAGE: more stretches than a ledger keeps
+ * ranges.
  */
 enum fail_code skip_requests_steps(struct control **out, size_t *n, enum ledger_change_kind kind,
     const char *mix, const struct config *c, uint64_t first, uint64_t end, int64_t lane,
