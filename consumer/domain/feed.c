@@ -471,6 +471,14 @@ feed_forget(struct feed *d)
 }
 
 void
+feed_drop_idle(struct feed *d)
+{
+	while (d->idle[false].first != NULL)
+		drop_block(d, d->idle[false].first);
+	feed_block_pool_close(&d->pool);
+}
+
+void
 feed_urge(struct feed *d, const struct mixer_draw *draw)
 {
 	struct feed_block *b = find_block(d, draw);

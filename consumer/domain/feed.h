@@ -132,6 +132,9 @@ void feed_set_memory(struct feed *d, uint64_t memory_bytes);
 /* Takes every announcement back; what is loaded stays until room is needed. */
 void feed_forget(struct feed *d);
 
+/* Lets go of all blocks that no announced draw needs, but for domains that are held. */
+void feed_drop_idle(struct feed *d);
+
 /* The block of an announced draw is needed now: loads it next, past the budget if need be. */
 void feed_urge(struct feed *d, const struct mixer_draw *draw);
 

@@ -195,6 +195,18 @@ assembler_idle(struct assembler *a, int timeout_ms, struct failure *f)
 	return feed_poll(a->feed, timeout_ms, f);
 }
 
+enum fail_code
+assembler_rest(struct assembler *a, int timeout_ms, struct failure *f)
+{
+	feed_forget(a->feed);
+	a->asked_n = 0;
+	a->stale = true;
+	if (feed_poll(a->feed, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	feed_drop_idle(a->feed);
+	return FAIL_NONE;
+}
+
 /* ---- one step ---- */
 
 /* Nothing that a replay could repeat: the records may come back with a broker. A skip is. */

@@ -79,6 +79,13 @@ const struct mixer_draw *assembler_dry(const struct assembler *a);
 /* Reads ahead for at most timeout_ms without taking a step. Fails as feed_poll() does. */
 enum fail_code assembler_idle(struct assembler *a, int timeout_ms, struct failure *f);
 
+/*
+ * In place of assembler_idle(), while no step is borrowed, where no step is to be taken for long:
+ * what was read ahead is given back, and read once more by the next call that needs it. What is on
+ * its way still comes, for at most timeout_ms a call.
+ */
+enum fail_code assembler_rest(struct assembler *a, int timeout_ms, struct failure *f);
+
 /* The state after the last step taken. */
 const struct mixer *assembler_mixer(const struct assembler *a);
 

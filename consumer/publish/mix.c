@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -872,6 +873,24 @@ warn_of_wait(struct mix *m, int64_t *since_ms, int64_t now)
 	return true;
 }
 
+/*
+ * Reads ahead, so that the next step is there when the trainers are. Where they take long, the room
+ * that this takes is given back: of many mixes most may wait.
+ */
+static enum fail_code
+read_ahead(struct mix *m, int64_t waited_ms, int64_t pause_ms, struct failure *f)
+{
+	uint64_t before = feed_bytes(m->feed);
+
+	if (waited_ms < LOG_MS)
+		return assembler_idle(m->assembler, (int)pause_ms, f);
+	if (assembler_rest(m->assembler, (int)pause_ms, f) != FAIL_NONE)
+		return f->code;
+	if (feed_bytes(m->feed) < before)
+		malloc_trim(0);
+	return FAIL_NONE;
+}
+
 /* Nothing may be published: commits what is open, reads ahead, and warns after a while for whom. */
 static enum fail_code
 wait_for_trainers(struct mix *m, struct failure *f)
@@ -890,7 +909,7 @@ wait_for_trainers(struct mix *m, struct failure *f)
 			    " is max_lead_steps=%" PRIu32 " ahead of it",
 		    run, step, step_next(m), m->config->mix.max_lead_steps);
 	pause_ms = turn_ms(m, now, LEAD_PAUSE_MS, LEAD_PAUSE_MAX_MS);
-	if (assembler_idle(m->assembler, (int)pause_ms, f) != FAIL_NONE)
+	if (read_ahead(m, now - m->blocked_ms, pause_ms, f) != FAIL_NONE)
 		return f->code;
 	clock_pause_ms(pause_ms);
 	return FAIL_NONE;

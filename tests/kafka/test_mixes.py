@@ -1,10 +1,12 @@
 """Several mixes by one command: each has its own ledger, end and failure, and one that waits holds up no other."""
 
+import os
 import pathlib
 import re
 import signal
 import threading
 
+import prometheus_text as prometheus
 import pytest
 
 WEIGHTS = {"a": 0.5, "b": 0.3, "c": 0.2}
@@ -82,15 +84,15 @@ def test_a_mix_that_waits_for_trainers_holds_up_no_other(several, riffle, wait_f
     process = riffle.popen("mix", *configs(paths), "--at-once", 1)
     log = Log(process)
     for path in paths:
-        wait_for(lambda: log.has(f"MIX-LEAD", f"mix={name_of(path)}"), f"a wait of {path}")
+        wait_for(lambda: log.has("MIX-LEAD", f"mix={name_of(path)}"), f"a wait of {path}")
     process.send_signal(signal.SIGTERM)
     assert log.end(process) == 0, log.lines
     for path in paths:
         assert log.has(f"mix={name_of(path)} stopped before step=4"), log.lines
 
 
-def test_those_that_were_never_begun_end_with_the_others(several, riffle, wait_for):
-    """A corpus that has no end yet: the first one waits, and lets the second begin; at most one works."""
+def test_a_stop_at_any_time_ends_all(several, riffle):
+    """Also those that have not begun."""
     paths = several(2, max_lead_steps=4)
     process = riffle.popen("mix", *configs(paths), "--at-once", 1)
     log = Log(process)
@@ -120,7 +122,7 @@ def test_a_killed_mix_is_named_and_the_others_continue(several, riffle, wait_for
     log = Log(process)
     wait_for(lambda: all(log.has("MIX-LEAD", name_of(path)) for path in paths), "a wait of both")
     first = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
-    signal.pidfd_send_signal(__import__("os").pidfd_open(int(first)), signal.SIGKILL)
+    os.kill(int(first), signal.SIGKILL)
     wait_for(lambda: log.has(f"mix={name_of(paths[0])}", "signal 9"), "a word on it")
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
@@ -139,3 +141,24 @@ def test_what_cannot_be_said_of_several(several, riffle, write_config):
             ([*configs(paths), "--at-once", 0], "--at-once: out of range")]:
         done = riffle("mix", *words, check=False)
         assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_what_was_read_ahead_is_given_back_in_a_long_wait_and_read_once_more(fill, configure, riffle, read, wait_for, tmp_path):
+    fill("a", "b", "c")
+    waits, calm = (configure(WEIGHTS, name=name, max_lead_steps=lead) for name, lead in (("waits", 4), ("calm", 0)))
+    riffle("mix", "-c", calm, "--until-step", 24)
+    said = tmp_path / "said"
+    with open(said, "w") as log:
+        process = riffle.popen("mix", "-c", waits, "--metrics", "0", "--log", "json", stderr=log)
+    url, found = prometheus.url_of(said), []
+
+    def block_bytes():
+        found.append(prometheus.value(prometheus.check(prometheus.fetch(url), "mix"), "riffle_mixer_block_bytes",
+                                      mix=name_of(waits)))
+        return found[-1]
+    wait_for(block_bytes, "blocks that are read ahead")
+    wait_for(lambda: block_bytes() == 0, "an end of them")
+    lines = [line.split("\t")[2:] for line in read(waits, 24, commit_every=1)]
+    assert lines == [line.split("\t")[2:] for line in read(calm, 24)]
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 0
