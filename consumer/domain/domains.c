@@ -220,7 +220,8 @@ ask_from(struct domains *d, rd_kafka_t *reader, size_t first, bool live_only, st
 	else
 		code = find_moved(reader, list, at, of, &n, f);
 	if (code == FAIL_NONE && n > 0)
-		code = partition_tail_read_many(reader, at, n, ASK_TIMEOUT_MS, f);
+		code = partition_tail_read_many(
+		    reader, at, n, PARTITION_TAIL_MANY_MAX, ASK_TIMEOUT_MS, f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
 		code = take(d, of[i], &at[i], f);
 	free(at);

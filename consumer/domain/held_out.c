@@ -130,7 +130,7 @@ measure(struct held_out *h, int timeout_ms, struct failure *f)
 		if (h->high[i] > h->low[i])
 			tail[n++] = (struct partition_tail_at){
 			    .topic = h->topic, .partition = (int32_t)i, .high = h->high[i]};
-	code = partition_tail_read_many(h->rk, tail, n, timeout_ms, f);
+	code = partition_tail_read_many(h->rk, tail, n, PARTITION_TAIL_MANY_MAX, timeout_ms, f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
 		code = take_tail(h, &tail[i], f);
 	free(tail);

@@ -15,7 +15,7 @@
 enum {
 	FORM = 1, /* of the header's value */
 	ROUNDS_MAX = 8,
-	FETCH_BYTES = 256 << 10, /* of a partition: a batch of the producer fits */
+	FETCH_BYTES = 64 << 10, /* of a partition, beside the batch that is wanted */
 	CHECK_TIMEOUT_MS = 10000,
 };
 
@@ -257,8 +257,8 @@ compare_place(struct reading *r, const struct last_drawn *l, size_t which,
 	for (int round = 0; round < ROUNDS_MAX && r->n > 0; round++) {
 		size_t left = 0;
 
-		if (partition_tail_read_many(
-			reader, r->at, r->n, (int)(deadline_ms - clock_ms()), f) != FAIL_NONE)
+		if (partition_tail_read_many(reader, r->at, r->n, PARTITION_TAIL_FEW_MAX,
+			(int)(deadline_ms - clock_ms()), f) != FAIL_NONE)
 			return f->code;
 		for (size_t k = 0; k < r->n; k++) {
 			struct partition_tail_at at = r->at[k];
@@ -284,7 +284,8 @@ compare_place(struct reading *r, const struct last_drawn *l, size_t which,
 
 /*
  * A handle of its own: one record is wanted of a place in the middle of each log, and how much
- * comes with it is a handle's setting. Another one would fetch megabytes of each.
+ * comes with it is a handle's setting. By default it is a megabyte: 100 MB of 200 domains. What
+ * waits of one partition must not hold up the others: queued.min.messages is left as it is.
  */
 static enum fail_code
 open_reader(rd_kafka_t **out, const struct properties *properties, struct failure *f)
@@ -292,7 +293,6 @@ open_reader(rd_kafka_t **out, const struct properties *properties, struct failur
 	char bytes[32];
 	struct property tune[] = {
 	    {(char[]){"fetch.message.max.bytes"}, bytes},
-	    {(char[]){"queued.min.messages"}, (char[]){"64"}}, /* feed.c says why not fewer */
 	    {(char[]){"fetch.wait.max.ms"}, (char[]){"10"}},
 	    {(char[]){"fetch.error.backoff.ms"}, (char[]){"50"}},
 	};

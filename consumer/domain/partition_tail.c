@@ -1,5 +1,6 @@
 #include "consumer/domain/partition_tail.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,16 +181,15 @@ read_some(rd_kafka_t *reader, struct partition_tail_at *at, size_t n, int64_t de
 }
 
 enum fail_code
-partition_tail_read_many(
-    rd_kafka_t *reader, struct partition_tail_at *at, size_t n, int timeout_ms, struct failure *f)
+partition_tail_read_many(rd_kafka_t *reader, struct partition_tail_at *at, size_t n, size_t at_once,
+    int timeout_ms, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + timeout_ms;
 
-	for (size_t i = 0; i < n; i += PARTITION_TAIL_MANY_MAX) {
-		size_t some = n - i < PARTITION_TAIL_MANY_MAX ? n - i : PARTITION_TAIL_MANY_MAX;
-
-		if (read_some(reader, at + i, some, deadline_ms, f) != FAIL_NONE)
+	assert(at_once > 0);
+	for (size_t i = 0; i < n; i += at_once)
+		if (read_some(reader, at + i, n - i < at_once ? n - i : at_once, deadline_ms, f) !=
+		    FAIL_NONE)
 			return f->code;
-	}
 	return FAIL_NONE;
 }

@@ -105,7 +105,8 @@ compare_all(struct recipe_differences *out, struct asked *a, rd_kafka_t *reader,
 {
 	size_t left = 0;
 
-	if (partition_tail_read_many(reader, a->at, a->n, timeout_ms, f) != FAIL_NONE)
+	if (partition_tail_read_many(reader, a->at, a->n, PARTITION_TAIL_FEW_MAX, timeout_ms, f) !=
+	    FAIL_NONE)
 		return f->code;
 	for (size_t k = 0; k < a->n; k++) {
 		bool known = a->at[k].recipe != NULL;
@@ -119,7 +120,8 @@ compare_all(struct recipe_differences *out, struct asked *a, rd_kafka_t *reader,
 		a->at[left++].high = a->low[k] + 1;
 	}
 	a->n = left;
-	if (partition_tail_read_many(reader, a->at, a->n, timeout_ms, f) != FAIL_NONE)
+	if (partition_tail_read_many(reader, a->at, a->n, PARTITION_TAIL_FEW_MAX, timeout_ms, f) !=
+	    FAIL_NONE)
 		return f->code;
 	for (size_t k = 0; k < a->n; k++) {
 		if (compare(&out[a->index[k]], a, k, c, f) != FAIL_NONE)

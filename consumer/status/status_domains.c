@@ -20,8 +20,6 @@
 #include "consumer/domain/partition_tail.h"
 #include "consumer/domain/recipes.h"
 
-enum { TAILS_MAX = 256 }; /* partitions whose last record is asked for at once */
-
 /* The configuration's domains, then those that only the ledger knows. */
 static enum fail_code
 list_domains(struct status *st, struct failure *f)
@@ -203,7 +201,7 @@ domain_of(struct status *st, const struct status_partition *p)
 }
 
 /*
- * Reads the last records of at most TAILS_MAX partitions, all at once.
+ * Reads the last records of at most PARTITION_TAIL_FEW_MAX partitions, all at once.
  *
  * Every partition is heard of once: by its record, by its end (offset high - 1 holds a marker, or
  * was deleted meanwhile), or by its error. The entry's opaque is NULL from then on. A partition
@@ -219,7 +217,7 @@ read_tails(struct status_query *q, struct status *st, rd_kafka_topic_partition_l
 	enum fail_code code = FAIL_NONE;
 
 	assert(ask->cnt > 0);
-	assert(ask->cnt <= TAILS_MAX);
+	assert(ask->cnt <= PARTITION_TAIL_FEW_MAX);
 	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && code == FAIL_NONE && left > 0 &&
 	       clock_ms() < deadline_ms) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(q->reader, STATUS_QUERY_SLICE_MS);
@@ -255,9 +253,10 @@ ask_tails(struct status_query *q, struct status *st, const rd_kafka_topic_partit
 	enum fail_code code = FAIL_NONE;
 
 	for (int i = 0; i < list->cnt && code == FAIL_NONE;) {
-		rd_kafka_topic_partition_list_t *ask = rd_kafka_topic_partition_list_new(TAILS_MAX);
+		rd_kafka_topic_partition_list_t *ask =
+		    rd_kafka_topic_partition_list_new(PARTITION_TAIL_FEW_MAX);
 
-		for (; i < list->cnt && ask->cnt < TAILS_MAX; i++) {
+		for (; i < list->cnt && ask->cnt < PARTITION_TAIL_FEW_MAX; i++) {
 			const rd_kafka_topic_partition_t *e = &list->elems[i];
 			struct status_partition *p = e->opaque;
 			rd_kafka_topic_partition_t *to;

@@ -16,14 +16,26 @@
 enum {
 	BROKER_MS = 8000,
 	SAMPLES_BYTES = 4 << 20, /* and what they may weigh together */
+	FETCH_BYTES = 64 << 10,  /* of a partition, beside the record that is wanted */
 };
 
+/*
+ * One record is wanted of each of hundreds of partitions. By default a megabyte comes with each,
+ * and stays until the next read: 70 MB of 200 domains.
+ */
 static rd_kafka_t *
 open_handle(const struct config *c, enum kafka_role role, struct failure *f)
 {
-	struct kafka_options o = {.role = role, .client = "status", .properties = &c->kafka};
+	char bytes[32];
+	struct property tune = {(char[]){"fetch.message.max.bytes"}, bytes};
+	struct kafka_options o = {.role = role,
+	    .client = "status",
+	    .properties = &c->kafka,
+	    .tune = &tune,
+	    .tune_n = role == KAFKA_READER};
 	rd_kafka_t *rk;
 
+	snprintf(bytes, sizeof(bytes), "%d", FETCH_BYTES);
 	return kafka_open(&rk, &o, f) == FAIL_NONE ? rk : NULL;
 }
 
