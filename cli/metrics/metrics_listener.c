@@ -1,60 +1,26 @@
 #include "cli/metrics/metrics_listener.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <microhttpd.h>
-#include <netdb.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/serve/http_server.h"
+#include "cli/http/endpoint.h"
 #include "cli/serve/serve_rules.h"
 #include "common/base/log.h"
-#include "common/base/scalar.h"
 #include "common/base/thread.h"
 
-enum { BACKLOG = 32, PORT_MAX = 65535 };
+enum { BACKLOG = 32 };
 
 struct metrics_listener {
 	struct MHD_Daemon *daemon;
 	int socket; /* the daemon's once it runs; -1: none */
-	bool loopback;
+	struct endpoint at;
 	char *(*text)(void *opaque);
 	void *opaque;
 };
-
-/* ---- addresses ---- */
-
-enum fail_code
-metrics_listener_address(struct metrics_address *out, const char *text, struct failure *f)
-{
-	const char *colon = strrchr(text, ':'), *host = text;
-	size_t host_n = colon == NULL ? 0 : (size_t)(colon - text);
-	const char *port = colon == NULL ? text : colon + 1;
-	uint64_t number;
-
-	if (host_n >= 2 && host[0] == '[' && host[host_n - 1] == ']') {
-		host++;
-		host_n -= 2;
-	} else if (memchr(host, ':', host_n) != NULL) {
-		return fail(f, FAIL_USAGE,
-		    "--metrics: %s: an IPv6 address needs brackets: [%.*s]:%s", text, (int)host_n,
-		    host, port);
-	}
-	if (host_n >= sizeof(out->host) || strlen(port) >= sizeof(out->port) ||
-	    scalar_count(port, 0, PORT_MAX, &number) != SCALAR_OK)
-		return fail(f, FAIL_USAGE,
-		    "--metrics: %s: is no address: PORT, or HOST:PORT, with a port of 0 to %d",
-		    text, PORT_MAX);
-	snprintf(out->host, sizeof(out->host), "%.*s", (int)host_n, host);
-	if (host_n == 0)
-		snprintf(out->host, sizeof(out->host), "127.0.0.1");
-	snprintf(out->port, sizeof(out->port), "%s", port);
-	return FAIL_NONE;
-}
 
 /* ---- answers ---- */
 
@@ -72,6 +38,8 @@ answer(struct MHD_Connection *c, unsigned status, char *text, const char *type)
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	if (status == MHD_HTTP_UNAUTHORIZED)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
 	queued = MHD_queue_response(c, status, r);
 	MHD_destroy_response(r);
 	return queued;
@@ -90,6 +58,9 @@ on_request(void *opaque, struct MHD_Connection *c, const char *path, const char 
 	static const struct serve_rules no_names;
 	static char once;
 	struct metrics_listener *l = opaque;
+	const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	const char *authorization =
+	    MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 	enum MHD_Result queued;
 	char *text;
 
@@ -102,9 +73,10 @@ on_request(void *opaque, struct MHD_Connection *c, const char *path, const char 
 		*body_n = 0;
 		return MHD_YES;
 	}
-	if (l->loopback && !serve_rules_host(&no_names, MHD_lookup_connection_value(c,
-							    MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
+	if (l->at.loopback && !serve_rules_host(&no_names, host))
 		return refuse(c, MHD_HTTP_MISDIRECTED_REQUEST, "use an address or localhost\n");
+	if (l->at.token[0] != '\0' && !serve_rules_bearer(l->at.token, authorization))
+		return refuse(c, MHD_HTTP_UNAUTHORIZED, "send Authorization: Bearer TOKEN\n");
 	if (strcmp(path, "/metrics") != 0)
 		return refuse(c, MHD_HTTP_NOT_FOUND, "metrics are at /metrics\n");
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
@@ -119,45 +91,34 @@ on_request(void *opaque, struct MHD_Connection *c, const char *path, const char 
 
 /* ---- opening and closing ---- */
 
-/* Binds l->socket to the first of the addresses that a name has. */
+/* Binds l->socket. */
 static enum fail_code
-bind_to(struct metrics_listener *l, const struct metrics_address *a, struct failure *f)
+bind_to(struct metrics_listener *l, struct failure *f)
 {
-	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *found;
-	int err = getaddrinfo(a->host, a->port, &hints, &found), on = 1;
-	enum fail_code code = FAIL_NONE;
+	const struct endpoint *e = &l->at;
+	int on = 1;
 
-	if (err != 0)
-		return fail(f, FAIL_IO, "--metrics: finding %s: %s", a->host, gai_strerror(err));
-	l->loopback = http_server_is_loopback(found->ai_addr);
-	l->socket = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (l->socket < 0 ||
-	    setsockopt(l->socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-	    bind(l->socket, found->ai_addr, found->ai_addrlen) != 0 ||
-	    listen(l->socket, BACKLOG) != 0)
-		code =
-		    fail_errno(f, FAIL_IO, "--metrics: listening on %s, port %s", a->host, a->port);
-	freeaddrinfo(found);
-	return code;
+	l->socket = socket(e->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (l->socket >= 0 &&
+	    setsockopt(l->socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+	    bind(l->socket, (const struct sockaddr *)&e->at, e->at_n) == 0 &&
+	    listen(l->socket, BACKLOG) == 0)
+		return FAIL_NONE;
+	return fail_errno(f, FAIL_IO, "--metrics: listening on %s, port %s", e->host, e->port);
 }
 
-/* "127.0.0.1:9640", with the port that was found where it was 0. */
+/* With the port that was found where it was 0. */
 static void
 log_address(const struct metrics_listener *l)
 {
-	char host[METRICS_ADDRESS_MAX], port[8];
+	char address[ENDPOINT_TEXT_MAX];
 	struct sockaddr_storage a;
 	socklen_t n = sizeof(a);
-	bool six;
 
-	if (getsockname(l->socket, (struct sockaddr *)&a, &n) != 0 ||
-	    getnameinfo((struct sockaddr *)&a, n, host, sizeof(host), port, sizeof(port),
-		NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+	if (getsockname(l->socket, (struct sockaddr *)&a, &n) != 0)
 		return;
-	six = a.ss_family == AF_INET6;
-	log_info(
-	    "metrics: url=http://%s%s%s:%s/metrics", six ? "[" : "", host, six ? "]" : "", port);
+	endpoint_print(address, sizeof(address), (const struct sockaddr *)&a, n);
+	log_info("metrics: url=http://%s/metrics", address);
 }
 
 /* Its thread takes no signals (thread.h). */
@@ -177,26 +138,26 @@ start(struct metrics_listener *l)
 }
 
 enum fail_code
-metrics_listener_open(struct metrics_listener **out, const char *address,
+metrics_listener_open(struct metrics_listener **out, const struct metrics_options *o,
     char *(*text)(void *opaque), void *opaque, struct failure *f)
 {
-	struct metrics_listener *l;
-	struct metrics_address a;
+	const struct endpoint_options where = {.option = "--metrics",
+	    .address = o->address,
+	    .token_option = "--metrics-token-file",
+	    .token_file = o->token_file};
+	struct metrics_listener *l = calloc(1, sizeof(*l));
 
 	*out = NULL;
-	if (metrics_listener_address(&a, address, f) != FAIL_NONE)
-		return f->code;
-	l = calloc(1, sizeof(*l));
 	if (l == NULL)
 		return fail_memory(f);
 	l->socket = -1;
 	l->text = text;
 	l->opaque = opaque;
-	if (bind_to(l, &a, f) != FAIL_NONE)
+	if (endpoint_find(&l->at, &where, f) != FAIL_NONE || bind_to(l, f) != FAIL_NONE)
 		goto failed;
 	l->daemon = start(l);
 	if (l->daemon == NULL) {
-		fail(f, FAIL_IO, "--metrics: starting the thread that listens on %s", address);
+		fail(f, FAIL_IO, "--metrics: starting the thread that listens on %s", o->address);
 		goto failed;
 	}
 	log_address(l);

@@ -5,7 +5,7 @@
  * Prometheus. Nothing else is answered, and nothing can be changed. It listens on loopback unless
  * an address says otherwise. On loopback it wants a Host that is an address or localhost: a web
  * page whose name is made to point here (DNS rebinding) sends its own. Elsewhere any name is taken,
- * as what is to be seen needs no secret.
+ * and a token is needed (endpoint.h), which no such page knows.
  *
  * Limits: METRICS_CONNECTIONS at a time, METRICS_HEADERS_BYTES of a request, METRICS_IDLE_S without
  * a byte.
@@ -15,7 +15,7 @@
 #ifndef CLI_METRICS_METRICS_LISTENER_H
 #define CLI_METRICS_METRICS_LISTENER_H
 
-#include <stdbool.h>
+#include <stddef.h>
 
 #include "cli/options.h"
 #include "common/base/failure.h"
@@ -24,36 +24,37 @@ enum {
 	METRICS_CONNECTIONS = 64,
 	METRICS_HEADERS_BYTES = 16 << 10,
 	METRICS_IDLE_S = 10,
-	METRICS_ADDRESS_MAX = 300, /* bytes of a host and of what is printed of it */
 };
 
-/* The row of a command whose struct has `const char *metrics` at AT. */
-#define METRICS_LISTENER_ROW(AT)                                                                   \
+struct metrics_options {
+	const char *address;    /* NULL: no listener is wanted */
+	const char *token_file; /* NULL: no token is needed */
+};
+
+/* The rows of a command whose struct has struct metrics_options at AT. */
+#define METRICS_LISTENER_ROWS(AT)                                                                  \
+	{.name = "metrics",                                                                        \
+	    .kind = OPTION_TEXT,                                                                   \
+	    .at = (AT) + offsetof(struct metrics_options, address),                                \
+	    .value = "ADDR",                                                                       \
+	    .help = "give metrics to Prometheus at http://ADDR/metrics: PORT, which listens on "   \
+		    "127.0.0.1, or HOST:PORT; port 0: any that is free. docs/METRICS.md lists "    \
+		    "them. An address that other machines reach needs --metrics-token-file"},      \
 	{                                                                                          \
-		.name = "metrics", .kind = OPTION_TEXT, .at = (AT), .value = "ADDR",               \
-		.help = "give metrics to Prometheus at http://ADDR/metrics: PORT, which listens "  \
-			"on 127.0.0.1, or HOST:PORT; port 0: any that is free. docs/METRICS.md "   \
-			"lists them"                                                               \
+		.name = "metrics-token-file", .kind = OPTION_TEXT,                                 \
+		.at = (AT) + offsetof(struct metrics_options, token_file), .value = "FILE",        \
+		.help = "a token that Prometheus must send (`authorization: {credentials: TOKEN}`" \
+			"): in a file of one line, 16 to 512 letters, digits, - . _ ~"             \
 	}
-
-/* "9640", ":9640", "127.0.0.1:9640", "[::1]:9640": host and port of it. */
-struct metrics_address {
-	char host[METRICS_ADDRESS_MAX]; /* without brackets */
-	char port[8];
-};
-
-/* FAIL_USAGE: it is no address. Pure. */
-enum fail_code metrics_listener_address(
-    struct metrics_address *out, const char *text, struct failure *f);
 
 struct metrics_listener;
 
 /*
  * Gives *out, to be ended with metrics_listener_close(), and says where it listens. text(opaque)
- * gives a text (free), or NULL: there is none now. FAIL_USAGE as above; FAIL_IO: the address is
- * taken, or is none of this machine's.
+ * gives a text (free), or NULL: there is none now. Errors are those of endpoint_find(), and
+ * FAIL_IO: the address is taken, or is none of this machine's.
  */
-enum fail_code metrics_listener_open(struct metrics_listener **out, const char *address,
+enum fail_code metrics_listener_open(struct metrics_listener **out, const struct metrics_options *o,
     char *(*text)(void *opaque), void *opaque, struct failure *f);
 void metrics_listener_close(struct metrics_listener *l); /* NULL is accepted */
 

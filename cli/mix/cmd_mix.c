@@ -22,7 +22,7 @@ struct arguments {
 	bool accept_config, yes;
 	bool standby;
 	uint64_t at_once;
-	const char *metrics;
+	struct metrics_options metrics;
 };
 
 enum { AT_ONCE = 4 };
@@ -73,7 +73,7 @@ static const struct option_row rows[] = {
 	.value = "N",
 	.help = "of several mixes, begin the next one when fewer than N work that have not waited "
 		"yet: for trainers, for a domain or for their turn"},
-    METRICS_LISTENER_ROW(AT(metrics)),
+    METRICS_LISTENER_ROWS(AT(metrics)),
     OPTIONS_MIX_NAME_ROW(AT(mix)),
 };
 
@@ -135,14 +135,14 @@ ask_board(void *board)
 
 /* Runs the mix, with its metrics where somebody may ask for them. */
 static enum fail_code
-run_mix(const struct mix_options *o, const char *metrics, struct failure *f)
+run_mix(const struct mix_options *o, const struct metrics_options *metrics, struct failure *f)
 {
 	struct mix_options with = *o;
 	struct metrics_board board;
 	struct metrics_listener *listener;
 	enum fail_code code;
 
-	if (metrics == NULL)
+	if (metrics->address == NULL)
 		return mix_run(o, f);
 	metrics_board_init(&board);
 	with.board = &board;
@@ -195,7 +195,7 @@ run_one(void *opaque, size_t i, struct mixes_link *link, struct failure *f)
 	mix.until_step = mix.ends ? a->end_step : a->until_step;
 	mallopt(M_ARENA_MAX, ARENAS);
 	produce_note_tokenizer(j->config[i]);
-	return run_mix(&mix, a->metrics, f);
+	return run_mix(&mix, &a->metrics, f);
 }
 
 /* Files behind the first -c, where a shell puts those of a pattern. */
@@ -221,7 +221,7 @@ check_several(const struct job *j, struct failure *f)
 
 	if (a->mix != NULL)
 		return fail(f, FAIL_USAGE, "--mix names one mix, and there are %zu", j->n);
-	if (a->metrics != NULL)
+	if (a->metrics.address != NULL)
 		return fail(f, FAIL_USAGE, "--metrics is for one mix, and there are %zu", j->n);
 	if (a->accept_config && !a->yes)
 		return fail(f, FAIL_USAGE,

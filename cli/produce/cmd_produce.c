@@ -31,7 +31,7 @@ static const struct option_row rows[] = {
 	.at = AT(append),
 	.help = "publish what was added to the input since a domain was sealed, then a new End"},
     PRODUCE_JOB_RESTART_ROWS,
-    METRICS_LISTENER_ROW(AT(metrics)),
+    METRICS_LISTENER_ROWS(AT(metrics)),
     {.name = "workers",
 	.kind = OPTION_COUNT32,
 	.at = AT(workers),

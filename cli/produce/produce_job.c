@@ -90,12 +90,12 @@ find_task(struct produce_options *p, struct failure *f)
 
 /* Produces, with metrics where somebody may ask for them. */
 static enum fail_code
-run_produce(struct produce_options *p, const char *metrics, struct failure *f)
+run_produce(struct produce_options *p, const struct metrics_options *metrics, struct failure *f)
 {
 	struct metrics_listener *listener = NULL;
 	enum fail_code code;
 
-	if (metrics == NULL)
+	if (metrics->address == NULL)
 		return produce_run(p, f);
 	code = measures_open(&p->measures, p->config, f);
 	if (code == FAIL_NONE)
@@ -149,7 +149,7 @@ produce_job_run(
 	if (a.restart && code == FAIL_NONE)
 		code = restart(c, &o, a.yes, f);
 	if (code == FAIL_NONE)
-		code = run_produce(&p, a.metrics, f);
+		code = run_produce(&p, &a.metrics, f);
 	config_close(c);
 	return code;
 }

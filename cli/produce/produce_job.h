@@ -16,7 +16,7 @@ struct produce_job_arguments {
 	struct option_part partition;
 	bool follow, seal, skip_missing, append, restart, yes;
 	uint32_t workers;
-	const char *metrics; /* address of a listener; NULL: none */
+	struct metrics_options metrics;
 };
 
 /* The rows of --partition, which both have; --lane is its name of before. */

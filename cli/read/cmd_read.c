@@ -93,7 +93,7 @@ static const struct option_row rows[] = {
 	.value = "SECONDS",
 	.without = "0",
 	.help = "fail where a step does not come within this time; 0: wait without a limit"},
-    METRICS_LISTENER_ROW(AT(metrics)),
+    METRICS_LISTENER_ROWS(AT(metrics)),
 };
 
 /* Loads the configuration for a mix: of -c, or bare where --mix names the mix. */
@@ -119,8 +119,8 @@ static enum fail_code
 load_for_set(struct config **out, const struct read_steps_arguments *a, const struct options *o,
     struct failure *f)
 {
-	static const char *const others[] = {
-	    "mix", "rank", "world", "uneven", "run", "from-step", "commit-every", "metrics"};
+	static const char *const others[] = {"mix", "rank", "world", "uneven", "run", "from-step",
+	    "commit-every", "metrics", "metrics-token-file"};
 
 	if (a->domain == NULL || !names_valid(a->domain))
 		return fail(f, FAIL_USAGE, "--set: which domain? give --domain NAME");

@@ -318,7 +318,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	assert(a->rank < a->world);
 	if (properties == NULL)
 		return fail_memory(f);
-	if (a->metrics != NULL && properties_value(&c->kafka, statistics.name) == NULL)
+	if (a->metrics.address != NULL && properties_value(&c->kafka, statistics.name) == NULL)
 		properties[options.properties_n++] = statistics;
 	if (known && a->commit_every > 0)
 		warn_of_run(a->run, c);
@@ -347,8 +347,8 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 						 "what to do"
 					       : "");
 	}
-	if (code == FAIL_NONE && a->metrics != NULL)
-		code = metrics_listener_open(&listener, a->metrics, metrics_of, r, f);
+	if (code == FAIL_NONE && a->metrics.address != NULL)
+		code = metrics_listener_open(&listener, &a->metrics, metrics_of, r, f);
 	if (code == FAIL_NONE)
 		code = read_mix(r, a, stop, out, to, &tally, f);
 	metrics_listener_close(listener);

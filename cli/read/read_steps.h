@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "cli/metrics/metrics_listener.h"
 #include "cli/read/read_output.h"
 #include "common/base/failure.h"
 #include "common/base/names.h"
@@ -23,7 +24,7 @@ struct read_steps_arguments {
 	const char *domain;    /* of a set */
 	uint32_t rank, world;  /* rank < world */
 	uint32_t timeout_s;    /* for each step; 0: for ever */
-	const char *metrics;   /* address of a listener; NULL: none */
+	struct metrics_options metrics;
 	uint64_t from_step;    /* where `from_step_given`; else the committed one */
 	uint64_t steps;        /* at most so many */
 	uint64_t commit_every; /* 0: nothing is committed */

@@ -46,9 +46,9 @@ static const struct option_row rows[] = {
     {.name = "listen",
 	.kind = OPTION_TEXT,
 	.at = AT(listen),
-	.value = "ADDRESS:PORT",
-	.help = "where to listen; port 0: any that is free. An address that other machines reach "
-		"needs --token-file"},
+	.value = "ADDR",
+	.help = "where to listen: PORT, which is one of 127.0.0.1, or HOST:PORT; port 0: any that "
+		"is free. An address that other machines reach needs --token-file"},
     {.name = "token-file",
 	.kind = OPTION_TEXT,
 	.at = AT(token_file),
@@ -84,47 +84,24 @@ static const struct option_row rows[] = {
 };
 
 static enum fail_code
-check_arguments(const struct arguments *a, struct failure *f)
+check_arguments(struct endpoint *at, const struct arguments *a, struct failure *f)
 {
-	bool loopback = true;
+	const struct endpoint_options where = {.option = "--listen",
+	    .address = a->listen,
+	    .token_option = "--token-file",
+	    .token_file = a->token_file};
 
 	if ((a->cert == NULL) != (a->key == NULL))
 		return fail(f, FAIL_USAGE, "--tls-cert and --tls-key go together");
-	if (http_server_loopback(a->listen, &loopback, f) != FAIL_NONE)
-		return f->code;
-	if (a->token_file == NULL && !loopback)
-		return fail(f, FAIL_USAGE,
-		    "--listen: %s is not of this machine alone: --token-file is needed, so that "
-		    "not everyone reads the mix",
-		    a->listen);
 	if (a->token_file == NULL && a->changes)
 		return fail(f, FAIL_USAGE, "--allow-changes needs --token-file");
-	if (a->cert == NULL && !loopback)
+	if (endpoint_find(at, &where, f) != FAIL_NONE)
+		return f->code;
+	if (a->cert == NULL && !at->loopback)
 		log_warning("serve: SERVE-PLAIN address=%s: tokens and data can be read on their "
 			    "way; --tls-cert and --tls-key encrypt them",
 		    a->listen);
 	return FAIL_NONE;
-}
-
-/* The first line of the file. */
-static enum fail_code
-read_token(char out[static SERVE_TOKEN_MAX + 2], const char *path, struct failure *f)
-{
-	FILE *from = fopen(path, "re");
-	bool any;
-
-	if (from == NULL)
-		return fail_errno(f, FAIL_USAGE, "--token-file: opening %s", path);
-	any = fgets(out, SERVE_TOKEN_MAX + 2, from) != NULL;
-	fclose(from);
-	out[any ? strcspn(out, "\r\n") : 0] = '\0';
-	if (serve_rules_token(out))
-		return FAIL_NONE;
-	return fail(f, FAIL_USAGE,
-	    "--token-file: %s: not a token: one line of %d to %d letters, digits, - . _ ~ "
-	    "(`openssl "
-	    "rand -hex 24` makes one)",
-	    path, SERVE_TOKEN_MIN, SERVE_TOKEN_MAX);
 }
 
 /* A name for the cookie's holder that nobody can guess. */
@@ -174,13 +151,10 @@ serve(struct http_server *http)
  */
 static enum fail_code
 run_all(const struct config *c, const struct options *o, const struct arguments *a,
-    const struct serve_rules *rules, struct failure *f)
+    const struct endpoint *at, const struct serve_rules *rules, struct failure *f)
 {
-	struct http_options http = {.listen = a->listen,
-	    .cert = a->cert,
-	    .key = a->key,
-	    .mix = c->mix.name,
-	    .rules = rules};
+	struct http_options http = {
+	    .at = at, .cert = a->cert, .key = a->key, .mix = c->mix.name, .rules = rules};
 	struct http_server *server = NULL;
 	struct serve_watch *watch = NULL;
 	struct serve_history *history = NULL;
@@ -221,7 +195,7 @@ run(int argc, char **argv, struct failure *f)
 	struct arguments a = defaults;
 	char cookie[NAME_MAX_BYTES + 8];
 	struct serve_rules rules = {.cookie = cookie};
-	char token[SERVE_TOKEN_MAX + 2];
+	struct endpoint at;
 	struct config *c = NULL;
 	struct options o;
 	enum fail_code code;
@@ -232,12 +206,11 @@ run(int argc, char **argv, struct failure *f)
 		metrics_print_page(stdout);
 		return FAIL_NONE;
 	}
-	if (check_arguments(&a, f) != FAIL_NONE ||
-	    (a.token_file != NULL && read_token(token, a.token_file, f) != FAIL_NONE) ||
+	if (check_arguments(&at, &a, f) != FAIL_NONE ||
 	    make_session(rules.session, f) != FAIL_NONE ||
 	    options_config_named(&c, a.mix, &o, f) != FAIL_NONE)
 		return f->code;
-	rules.token = a.token_file == NULL ? NULL : token;
+	rules.token = at.token[0] == '\0' ? NULL : at.token;
 	rules.host = a.hosts.text;
 	rules.hosts_n = a.hosts.n;
 	rules.changes = a.changes;
@@ -247,7 +220,7 @@ run(int argc, char **argv, struct failure *f)
 	code = config_need_mix(c, f);
 	if (code == FAIL_NONE) {
 		snprintf(cookie, sizeof(cookie), "riffle.%s", c->mix.name);
-		code = run_all(c, &o, &a, &rules, f);
+		code = run_all(c, &o, &a, &at, &rules, f);
 	}
 	config_close(c);
 	return code;
@@ -256,7 +229,7 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_serve = {
     .name = "serve",
     .summary = "serve a page, JSON, metrics and probes of a mix over HTTP",
-    .usage = "-c FILE [--listen ADDRESS:PORT] [OPTION...]",
+    .usage = "-c FILE [--listen ADDR] [OPTION...]",
     .help =
 	"Runs beside a mix until a signal ends it, and shows what `riffle status` shows, with the "
 	"same figures: / is a page for people, /api/v1/status the JSON of `riffle status --json`, "

@@ -1,12 +1,10 @@
 #include "cli/serve/http_server.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <microhttpd.h>
-#include <netdb.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +23,7 @@
 
 enum {
 	FILE_BYTES_MAX = 1 << 20, /* of a certificate or key */
-	ADDRESS_BYTES = 320,
+	ADDRESS_BYTES = ENDPOINT_TEXT_MAX + 16,
 	STALE_MS = 5000, /* an answer that is older is said to be old */
 };
 
@@ -583,59 +581,6 @@ take_complaint(void *of, const char *format, va_list list)
 	log_debug("serve: http=%s", line);
 }
 
-/* "ADDRESS:PORT", "[ADDRESS]:PORT" -> where to listen; FAIL_USAGE. */
-static enum fail_code
-resolve(struct sockaddr_storage *out, socklen_t *n, const char *listen, struct failure *f)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found;
-	const char *colon = strrchr(listen, ':');
-	char host[256];
-	size_t host_n = colon == NULL ? 0 : (size_t)(colon - listen);
-	const char *first = listen;
-	int error;
-
-	if (host_n > 1 && listen[0] == '[' && listen[host_n - 1] == ']') {
-		first++;
-		host_n -= 2;
-	}
-	if (host_n == 0 || host_n >= sizeof(host))
-		return fail(f, FAIL_USAGE,
-		    "--listen: not ADDRESS:PORT: %s (as 127.0.0.1:8640, 0.0.0.0:8640, [::1]:8640)",
-		    listen);
-	memcpy(host, first, host_n);
-	host[host_n] = '\0';
-	error = getaddrinfo(host, colon + 1, &hints, &found);
-	if (error != 0)
-		return fail(f, FAIL_USAGE, "--listen: %s: %s", listen, gai_strerror(error));
-	memcpy(out, found->ai_addr, found->ai_addrlen);
-	*n = found->ai_addrlen;
-	freeaddrinfo(found);
-	return FAIL_NONE;
-}
-
-bool
-http_server_is_loopback(const struct sockaddr *a)
-{
-	const void *at = a;
-
-	if (a->sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)at)->sin6_addr);
-	return a->sa_family == AF_INET &&
-	       ntohl(((const struct sockaddr_in *)at)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
-enum fail_code
-http_server_loopback(const char *listen, bool *loopback, struct failure *f)
-{
-	struct sockaddr_storage at;
-	socklen_t n;
-
-	if (resolve(&at, &n, listen, f) != FAIL_NONE)
-		return f->code;
-	*loopback = http_server_is_loopback((const struct sockaddr *)&at);
-	return FAIL_NONE;
-}
-
 /* Gives the whole text of a file. */
 static enum fail_code
 read_file(char **out, const char *option, const char *path, struct failure *f)
@@ -663,24 +608,26 @@ read_file(char **out, const char *option, const char *path, struct failure *f)
 	return f->code;
 }
 
+/* With the port that was found where it was 0. */
 static void
-print_address(struct http_server *s, const struct sockaddr_storage *at, socklen_t n)
+print_address(struct http_server *s)
 {
-	const union MHD_DaemonInfo *port =
-	    MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
-	char host[256] = "?";
-	bool six = at->ss_family == AF_INET6;
+	const union MHD_DaemonInfo *fd = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_LISTEN_FD);
+	struct sockaddr_storage at = s->o.at->at;
+	socklen_t n = sizeof(at);
+	char address[ENDPOINT_TEXT_MAX];
 
-	(void)getnameinfo(
-	    (const struct sockaddr *)at, n, host, sizeof(host), NULL, 0, NI_NUMERICHOST);
-	snprintf(s->address, sizeof(s->address), "http%s://%s%s%s:%u/", s->cert == NULL ? "" : "s",
-	    six ? "[" : "", host, six ? "]" : "", port == NULL ? 0U : (unsigned)port->port);
+	if (fd != NULL)
+		(void)getsockname(fd->listen_fd, (struct sockaddr *)&at, &n);
+	endpoint_print(address, sizeof(address), (const struct sockaddr *)&at, n);
+	snprintf(
+	    s->address, sizeof(s->address), "http%s://%s/", s->cert == NULL ? "" : "s", address);
 }
 
 static enum fail_code
-start(struct http_server *s, const struct sockaddr_storage *at, socklen_t n, struct failure *f)
+start(struct http_server *s, struct failure *f)
 {
-	bool loopback = http_server_is_loopback((const struct sockaddr *)at);
+	const struct endpoint *e = s->o.at;
 	sigset_t before;
 	const char *why;
 	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL |
@@ -691,27 +638,27 @@ start(struct http_server *s, const struct sockaddr_storage *at, socklen_t n, str
 	    {MHD_OPTION_END, 0, NULL},
 	};
 
-	if (at->ss_family == AF_INET6)
+	if (e->at.ss_family == AF_INET6)
 		flags |= MHD_USE_IPv6;
 	if (s->cert != NULL)
 		flags |= MHD_USE_TLS;
 	thread_hide_signals(&before);
 	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER,
-	    take_complaint, s, MHD_OPTION_SOCK_ADDR, at, MHD_OPTION_CONNECTION_LIMIT,
+	    take_complaint, s, MHD_OPTION_SOCK_ADDR, &e->at, MHD_OPTION_CONNECTION_LIMIT,
 	    (unsigned)HTTP_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-	    (unsigned)(loopback ? 0 : HTTP_CLIENT_CONNECTIONS), MHD_OPTION_CONNECTION_TIMEOUT,
+	    (unsigned)(e->loopback ? 0 : HTTP_CLIENT_CONNECTIONS), MHD_OPTION_CONNECTION_TIMEOUT,
 	    (unsigned)(HTTP_IDLE_MS / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 	    (size_t)HTTP_HEADERS_BYTES, MHD_OPTION_NOTIFY_CONNECTION, note_connection, s,
 	    MHD_OPTION_NOTIFY_COMPLETED, end_request, s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 	    s->cert == NULL ? MHD_OPTION_END : MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 	thread_show_signals(&before);
 	if (s->daemon != NULL) {
-		print_address(s, at, n);
+		print_address(s);
 		return FAIL_NONE;
 	}
 	/* "Failed to bind to port 0: Address already in use" */
 	why = strrchr(s->complaint, ':');
-	return fail(f, FAIL_IO, "listening at %s: %s", s->o.listen,
+	return fail(f, FAIL_IO, "listening on %s, port %s: %s", e->host, e->port,
 	    s->complaint[0] == '\0' ? "not possible"
 	    : why == NULL           ? s->complaint
 				    : why + 2);
@@ -721,8 +668,6 @@ enum fail_code
 http_server_open(struct http_server **out, const struct http_options *o, struct failure *f)
 {
 	struct http_server *s = calloc(1, sizeof(*s));
-	struct sockaddr_storage at = {0};
-	socklen_t n = 0;
 
 	if (s == NULL)
 		return fail_memory(f);
@@ -732,12 +677,10 @@ http_server_open(struct http_server **out, const struct http_options *o, struct 
 	    "default-src 'none'; connect-src 'self'; img-src data:; style-src %s; script-src %s; "
 	    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	    serve_page_style, serve_page_script);
-	if (resolve(&at, &n, o->listen, f) != FAIL_NONE)
-		goto failed;
 	if (o->cert != NULL && (read_file(&s->cert, "--tls-cert", o->cert, f) != FAIL_NONE ||
 				   read_file(&s->key, "--tls-key", o->key, f) != FAIL_NONE))
 		goto failed;
-	if (start(s, &at, n, f) != FAIL_NONE)
+	if (start(s, f) != FAIL_NONE)
 		goto failed;
 	*out = s;
 	return FAIL_NONE;

@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 
+#include "cli/http/endpoint.h"
 #include "cli/serve/serve_history.h"
 #include "cli/serve/serve_rules.h"
 #include "cli/serve/serve_state.h"
@@ -40,23 +41,16 @@ enum {
 };
 
 struct http_server;
-struct sockaddr;
 
 struct http_options {
-	const char *listen;     /* "ADDRESS:PORT", "[ADDRESS]:PORT"; port 0: any that is free */
-	const char *cert, *key; /* files; NULL: no TLS */
-	const char *mix;        /* name of the mix */
+	const struct endpoint *at; /* where to listen; its token is that of the rules */
+	const char *cert, *key;    /* files; NULL: no TLS */
+	const char *mix;           /* name of the mix */
 	const struct serve_rules *rules;
 	struct serve_state *state;
 	struct serve_history *history;
 	struct serve_work *work;
 };
-
-/* Whether an address can be reached from this machine alone. */
-bool http_server_is_loopback(const struct sockaddr *a);
-
-/* Whether an address of `listen` can be reached from this machine alone. FAIL_USAGE: it is none. */
-enum fail_code http_server_loopback(const char *listen, bool *loopback, struct failure *f);
 
 /*
  * Gives *out, to be ended with http_server_close(), and listens. Borrows the options until then.

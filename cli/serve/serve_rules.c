@@ -147,14 +147,14 @@ has_session(const struct serve_rules *r, const char *cookie)
 	return false;
 }
 
-static bool
-has_bearer(const struct serve_rules *r, const char *authorization)
+bool
+serve_rules_bearer(const char *token, const char *authorization)
 {
 	static const char scheme[] = "Bearer ";
 
 	return authorization != NULL &&
 	       strncasecmp(authorization, scheme, sizeof(scheme) - 1) == 0 &&
-	       serve_rules_equal(r->token, authorization + sizeof(scheme) - 1);
+	       serve_rules_equal(token, authorization + sizeof(scheme) - 1);
 }
 
 /* The value of an argument that may be given once; NULL: it is not given. */
@@ -178,7 +178,8 @@ judge_token(struct serve_verdict *v, const struct serve_rules *r, const struct s
 		v->status = 303;
 	else if (given != NULL)
 		refuse(v, 401, "the token is not that of --token-file");
-	else if (r->token != NULL && !has_bearer(r, q->authorization) && !has_session(r, q->cookie))
+	else if (r->token != NULL && !serve_rules_bearer(r->token, q->authorization) &&
+		 !has_session(r, q->cookie))
 		refuse(v, 401,
 		    "a token is needed: send Authorization: Bearer TOKEN, or open /?token=TOKEN "
 		    "once in this browser; the server was started with --token-file");
@@ -193,7 +194,7 @@ is_own(const struct serve_rules *r, const struct serve_request *q)
 	const char *at = q->origin;
 
 	if (at == NULL)
-		return has_bearer(r, q->authorization); /* no browser */
+		return serve_rules_bearer(r->token, q->authorization); /* no browser */
 	if (strncmp(at, "https://", 8) == 0) /* also of a proxy in front, which speaks TLS */
 		at += 8;
 	else if (strncmp(at, "http://", 7) == 0 && !r->secure)

@@ -86,6 +86,9 @@ bool serve_rules_host(const struct serve_rules *r, const char *host);
 /* Whether a text can be a token: as long as it must be, of letters that headers and paths take. */
 bool serve_rules_token(const char *token);
 
+/* Whether an Authorization header (NULL: there is none) has the token. */
+bool serve_rules_bearer(const char *token, const char *authorization);
+
 /* Whether two texts are equal, in a time that does not tell where they differ. */
 bool serve_rules_equal(const char *a, const char *b);
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
+import re
 import socket
 import threading
 import weakref
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Callable, Dict, Iterable, List, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from .errors import UsageError
 
 _CONNECTION_S = 10  # without a byte of a client
+_TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,512}")
 _readers: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
@@ -59,8 +62,12 @@ def merged(texts: Iterable[str]) -> str:
 
 
 def _address(addr: Any) -> Tuple[str, int]:
+    """As the commands take it with --metrics (cli/http/endpoint.h)."""
     host, _, port = str(addr).rpartition(":")
-    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise UsageError(f"{addr}: an IPv6 address needs brackets: [{host}]:{port}")
     if not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise UsageError(f"{addr!r} is no address: PORT, or HOST:PORT")
     return host or "127.0.0.1", int(port)
@@ -81,16 +88,24 @@ def _host_of(header: str) -> str:
     return header.partition(":")[0]
 
 
+def _has_token(authorization: str, token: str) -> bool:
+    scheme, _, shown = authorization.partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(shown.encode(), token.encode())
+
+
 class _Handler(BaseHTTPRequestHandler):
     timeout = _CONNECTION_S
     server_version, sys_version = "riffle", ""
     loopback = True
+    token: Optional[str] = None
     text: Callable[[], str] = staticmethod(metrics)
 
     def do_GET(self) -> None:
         # A web page whose name is made to point here (DNS rebinding) sends its own name.
         if self.loopback and not _is_address(_host_of(self.headers.get("Host", ""))):
             self._answer(421, "use an address or localhost\n")
+        elif self.token is not None and not _has_token(self.headers.get("Authorization", ""), self.token):
+            self._answer(401, "send Authorization: Bearer TOKEN\n")
         elif self.path.partition("?")[0] != "/metrics":
             self._answer(404, "metrics are at /metrics\n")
         else:
@@ -105,6 +120,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Cache-Control", "no-store")
+        if status == 401:
+            self.send_header("WWW-Authenticate", "Bearer")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
@@ -123,13 +140,17 @@ class _Server(ThreadingHTTPServer):
 class MetricsServer:
     """What serve_metrics() gives. `url` is its address; close() ends it, and so does the end of the process."""
 
-    def __init__(self, addr: Any):
+    def __init__(self, addr: Any, token: Optional[str] = None):
         host, port = _address(addr)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        loopback = ipaddress.ip_address(where[0]).is_loopback
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise UsageError("token: not a token: 16 to 512 letters, digits, - . _ ~")
+        if token is None and not loopback:
+            raise UsageError(f"{addr} is not of this machine alone: a token is needed, so that not everyone reads it")
         server = type("Server", (_Server,), {"address_family": family})
-        self._server = server((host, port), type("Handler", (_Handler,), {}))
+        self._server = server(where, type("Handler", (_Handler,), {"loopback": loopback, "token": token}))
         host, port = self._server.server_address[:2]
-        self._server.RequestHandlerClass.loopback = ipaddress.ip_address(host).is_loopback
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
         self._thread = threading.Thread(target=self._server.serve_forever, name="riffle-metrics", daemon=True)
         self._thread.start()
@@ -145,7 +166,8 @@ class MetricsServer:
         self.close()
 
 
-def serve_metrics(addr: Any = 0) -> MetricsServer:
+def serve_metrics(addr: Any = 0, token: Optional[str] = None) -> MetricsServer:
     """Gives metrics() to Prometheus at http://ADDR/metrics, in threads of their own: PORT, which listens on 127.0.0.1, or
-    "HOST:PORT"; port 0: any that is free. For the process that has the reader, which may be a worker of a DataLoader."""
-    return MetricsServer(addr)
+    "HOST:PORT"; port 0: any that is free. An address that other machines reach needs a token, which Prometheus sends
+    (`authorization: {credentials: TOKEN}`). For the process that has the reader, which may be a worker of a DataLoader."""
+    return MetricsServer(addr, token)

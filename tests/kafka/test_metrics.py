@@ -22,10 +22,10 @@ FAST = ("-X", "statistics.interval.ms=200")
 @pytest.fixture
 def start(riffle, tmp_path):
     """start("mix", ...) -> (process, url), with --metrics on a free port and a log of JSON."""
-    def run(*words):
+    def run(*words, metrics="0"):
         log = tmp_path / f"{words[0]}.{len(riffle.running)}.log"
         with log.open("w") as to:
-            process = riffle.popen(*words, "--metrics", "0", "--log", "json", stderr=to, stdout=to if words[0] != "read" else None)
+            process = riffle.popen(*words, "--metrics", metrics, "--log", "json", stderr=to, stdout=to if words[0] != "read" else None)
         process.log = log
         return process, url_of(log)
     return run
@@ -147,6 +147,36 @@ def test_only_get_of_metrics_is_answered_and_only_by_an_address(start, fill, con
     for s in waiting:
         s.close()
     assert mixer.poll() is None
+
+
+TOKEN = "0123456789abcdefghij-token"
+
+
+@pytest.fixture
+def token(tmp_path):
+    path = tmp_path / "token"
+    path.write_text(TOKEN + "\n")
+    return path
+
+
+def test_what_other_machines_reach_needs_a_token(start, riffle, fill, configure, token, tmp_path):
+    fill("a")
+    config = configure({"a": 1}, max_lead_steps=4)
+    for word in ("0.0.0.0:0", "[::]:0"):
+        done = riffle("mix", "-c", config, "--metrics", word, check=False)
+        assert (done.returncode, done.stderr) == (2, f"riffle mix: --metrics: {word} is not of this machine alone: --metrics-token-file "
+                                                     "is needed, so that not everyone reads the mix; see riffle mix --help\n")
+    (tmp_path / "short").write_text("short\n")
+    done = riffle("mix", "-c", config, "--metrics", "0.0.0.0:0", "--metrics-token-file", tmp_path / "short", check=False)
+    assert done.returncode == 2 and "--metrics-token-file: " in done.stderr and "not a token: one line of 16 to 512" in done.stderr
+    mixer, url = start("mix", "-c", config, "--metrics-token-file", token, metrics="0.0.0.0:0")
+    url = url.replace("0.0.0.0", "127.0.0.1")
+    assert ask(url) == ask(url, Authorization="Bearer " + TOKEN[:-1]) == (401, "send Authorization: Bearer TOKEN\n")
+    status, text = ask(url, Authorization=f"Bearer {TOKEN}", Host="mixer-1.example:9640")
+    assert status == 200 and "riffle_mixer_attached" in text
+    mixer.send_signal(signal.SIGTERM)
+    assert mixer.wait(timeout=60) == 0
+    assert TOKEN not in mixer.log.read_text()
 
 
 def test_an_address_that_is_none_or_taken_ends_the_command_before_it_works(riffle, fill, configure):
@@ -287,6 +317,15 @@ def test_a_listener_serves_all_readers_while_they_read(reader, package, bootstra
                 scrape.result()
         with pytest.raises(OSError):
             riffle.serve_metrics(urllib.parse.urlsplit(server.url).netloc)
-    for wrong in ("x", "1.2.3.4:", "h:99999"):
-        with pytest.raises(riffle.UsageError):
+    for wrong in ("x", "1.2.3.4:", "h:99999", "::1:80"):
+        with pytest.raises(riffle.UsageError, match="no address|needs brackets"):
             riffle.serve_metrics(wrong)
+    for address in ("0.0.0.0:0", "[::]:0"):
+        with pytest.raises(riffle.UsageError, match="not of this machine alone: a token is needed"):
+            riffle.serve_metrics(address)
+    with pytest.raises(riffle.UsageError, match="not a token"):
+        riffle.serve_metrics(0, token="short")
+    with riffle.serve_metrics("0.0.0.0:0", token=TOKEN) as server:
+        url = server.url.replace("0.0.0.0", "127.0.0.1")
+        assert ask(url)[0] == ask(url, Authorization="Bearer x")[0] == 401
+        assert ask(url, Authorization=f"Bearer {TOKEN}", Host="gpu1:9642")[0] == 200

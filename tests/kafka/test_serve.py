@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import math
 import os
 import re
 import signal
@@ -66,9 +65,9 @@ class Server:
         wait_until(self.ready, "an answer of the broker")
         return self
 
-    def memory_mb(self):
+    def memory_mb(self, which="VmRSS"):
         text = open(f"/proc/{self.process.pid}/status").read()
-        return int(re.search(r"VmRSS:\s+(\d+) kB", text)[1]) / 1000
+        return int(re.search(which + r":\s+(\d+) kB", text)[1]) / 1000
 
     def processor_s(self):
         fields = open(f"/proc/{self.process.pid}/stat").read().rpartition(")")[2].split()
@@ -361,7 +360,8 @@ def test_what_is_not_of_this_machine_needs_a_token(mixed, riffle, token, tmp_pat
             (["--listen", "0.0.0.0:0"], "--listen: 0.0.0.0:0 is not of this machine alone: --token-file is needed"),
             (["--listen", "[::]:0"], "--token-file is needed"),
             (["--allow-changes"], "--allow-changes needs --token-file"),
-            (["--listen", "8640"], "--listen: not ADDRESS:PORT: 8640"),
+            (["--listen", "x"], "--listen: x: is no address: PORT, or HOST:PORT, with a port of 0 to 65535"),
+            (["--listen", "::1:8640"], "--listen: ::1:8640: an IPv6 address needs brackets: [::1]:8640"),
             (["--tls-cert", "x"], "--tls-cert and --tls-key go together"),
             (["--token-file", tmp_path / "none"], "--token-file: opening")):
         done = riffle("serve", "-c", config, *words, check=False, timeout=60)
@@ -541,8 +541,9 @@ def test_steps_for_many_clients_are_taken_one_by_one_and_the_rest_refused(mixed,
 
 
 @pytest.mark.alone
-def test_beside_a_mix_at_full_rate_with_ten_clients_it_costs_little(configure, fill, serve, riffle):
-    """Two percent of a core and 50 MB are what it is built for; a busy machine is granted more."""
+def test_beside_a_mix_at_full_rate_with_ten_clients_it_costs_little(configure, fill, serve, riffle, record_property):
+    """Two percent of a core are what it is built for; a busy machine is granted more. Never more than 50 MB, also while it
+    reads for the first time."""
     weights = {f"d{i:03d}": 1 + i % 7 for i in range(200)}
     fill(*weights, sequences=300)
     config = configure(weights, global_batch=64)
@@ -560,7 +561,10 @@ def test_beside_a_mix_at_full_rate_with_ten_clients_it_costs_little(configure, f
         next_step = body["step_next"]
         time.sleep(2)
     part = (server.processor_s() - used) / (time.monotonic() - began)
-    print(f"serve: {100 * part:.1f} % of a core, {server.memory_mb():.0f} MB")
+    peak = server.memory_mb("VmHWM")
+    said = f"serve: {100 * part:.1f} % of a core, {server.memory_mb():.0f} MB, at most {peak:.0f} MB"
+    print(said)
+    record_property("cost", said)  # in the report of the run, build/pytest-*.xml
     assert mixer.poll() is None
     mixer.terminate()
-    assert part < 0.2 and server.memory_mb() < 100 and not math.isnan(part)
+    assert part < 0.2 and peak < 50

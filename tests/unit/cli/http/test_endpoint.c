@@ -1,5 +1,5 @@
-/* metrics_listener.h: what --metrics takes for an address. Its answers: test_metrics.py. */
-#include "cli/metrics/metrics_listener.h"
+/* endpoint.h: what --listen and --metrics take for an address. */
+#include "cli/http/endpoint.h"
 
 #include <string.h>
 
@@ -35,9 +35,9 @@ test_a_port_alone_is_one_of_loopback(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct metrics_address a;
+		struct endpoint a;
 		struct failure f = {0};
-		enum fail_code code = metrics_listener_address(&a, cases[i].text, &f);
+		enum fail_code code = endpoint_parse(&a, "--metrics", cases[i].text, &f);
 
 		assert_int_equal(code, cases[i].host == NULL ? FAIL_USAGE : FAIL_NONE);
 		if (code != FAIL_NONE) {
@@ -52,18 +52,18 @@ test_a_port_alone_is_one_of_loopback(void **unused)
 static void
 test_a_host_has_a_limit(void **unused)
 {
-	char text[METRICS_ADDRESS_MAX + 4];
-	struct metrics_address a;
+	char text[ENDPOINT_HOST_MAX + 4];
+	struct endpoint a;
 	struct failure f = {0};
 
 	(void)unused;
 	memset(text, 'h', sizeof(text));
-	memcpy(text + METRICS_ADDRESS_MAX - 1, ":1", 3);
-	assert_int_equal(metrics_listener_address(&a, text, &f), FAIL_NONE);
-	assert_int_equal(strlen(a.host), METRICS_ADDRESS_MAX - 1);
+	memcpy(text + ENDPOINT_HOST_MAX - 1, ":1", 3);
+	assert_int_equal(endpoint_parse(&a, "--metrics", text, &f), FAIL_NONE);
+	assert_int_equal(strlen(a.host), ENDPOINT_HOST_MAX - 1);
 	memset(text, 'h', sizeof(text));
-	memcpy(text + METRICS_ADDRESS_MAX, ":1", 3);
-	assert_int_equal(metrics_listener_address(&a, text, &f), FAIL_USAGE);
+	memcpy(text + ENDPOINT_HOST_MAX, ":1", 3);
+	assert_int_equal(endpoint_parse(&a, "--metrics", text, &f), FAIL_USAGE);
 }
 
 int
