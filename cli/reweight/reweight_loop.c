@@ -78,7 +78,7 @@ open_feed(struct loop *l, struct failure *f)
 	struct reweight_job *job = l->job;
 	int64_t low;
 
-	if (feedback_feed_open(&l->feed, job->a->mix, &job->config->kafka, f) != FAIL_NONE ||
+	if (feedback_feed_open(&l->feed, job->a->mix, &job->config->kafka, 0, f) != FAIL_NONE ||
 	    feedback_feed_ends(l->feed, &low, &l->end, f) != FAIL_NONE)
 		return f->code;
 	if (job->offset_next > l->end)

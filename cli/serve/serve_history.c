@@ -16,14 +16,18 @@
 #include "common/base/json_memory.h"
 #include "common/base/log.h"
 #include "consumer/admin/request_list.h"
+#include "consumer/feedback/loss_history.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/ledger/mix_history.h"
 #include "consumer/ledger/weight_history.h"
+#include "consumer/status/past_losses.h"
 
 enum {
 	ASK_MS = 5000,   /* limit of one request to the broker */
 	AGAIN_MS = 2000, /* between attempts where the broker does not answer */
 	COARSE = 62,     /* looks in front of the versions: 64 points */
+	LOOKS_BITS = 7,  /* looks into what was reported: 128 */
+	LOOK_MORE = 8,   /* reports of a look, beside two steps of all ranks */
 	NUMBER_BYTES = 24,
 };
 
@@ -36,10 +40,7 @@ struct version {
 /* What a run has reported, over its steps. */
 struct losses {
 	char run[NAME_MAX_BYTES + 1];
-	size_t n, domains_n;
-	int64_t step[SERVE_HISTORY_LOSSES];
-	double all[SERVE_HISTORY_LOSSES];
-	float *domain; /* [SERVE_HISTORY_LOSSES][domains_n]; NAN: no report */
+	struct loss_history points;
 };
 
 struct serve_history {
@@ -55,7 +56,9 @@ struct serve_history {
 	size_t versions_n;
 	struct losses losses[STATUS_FEEDBACK_RUNS]; /* [losses_n] */
 	size_t losses_n;
-	char **name; /* [names_n]: of status's domains, by which losses are listed */
+	uint32_t world;    /* the largest of a run that reports; 0: nobody has reported yet */
+	bool losses_known; /* the topic's past was looked into */
+	char **name;       /* [names_n]: of status's domains, by which losses are listed */
 	size_t names_n;
 	uint64_t generation;             /* of what is not a point */
 	struct serve_history_text *text; /* the last answer, and what it was for */
@@ -83,10 +86,10 @@ forget(struct serve_history *h)
 	for (size_t i = 0; i < h->versions_n; i++)
 		close_version(&h->version[i]);
 	for (size_t i = 0; i < h->losses_n; i++)
-		free(h->losses[i].domain);
+		loss_history_close(&h->losses[i].points);
 	h->versions_n = h->losses_n = 0;
 	h->version_newest = h->version_known = 0;
-	h->first_known = false;
+	h->first_known = h->losses_known = false;
 	h->offset = -1;
 	h->generation++;
 }
@@ -110,70 +113,46 @@ add_point(struct serve_history *h, const struct ledger *l, int64_t offset, int64
 	}
 }
 
+/* NULL: there is no place for another run, or no memory. */
 static struct losses *
-find_losses(struct serve_history *h, const struct status_feedback *b, size_t domains_n)
+find_losses(struct serve_history *h, const char *run, size_t domains_n)
 {
 	struct losses *l;
+	struct failure f;
 
-	for (size_t i = 0; i < h->losses_n; i++)
-		if (strcmp(h->losses[i].run, b->run) == 0 && h->losses[i].domains_n == domains_n)
-			return &h->losses[i];
-	for (size_t i = 0; i < h->losses_n; i++)
-		if (strcmp(h->losses[i].run, b->run) == 0) { /* of other domains: restarted */
-			free(h->losses[i].domain);
-			h->losses[i] = h->losses[--h->losses_n];
-		}
+	for (size_t i = 0; i < h->losses_n; i++) {
+		l = &h->losses[i];
+		if (strcmp(l->run, run) != 0)
+			continue;
+		if (l->points.domains_n == domains_n)
+			return l;
+		loss_history_close(&l->points); /* of other domains: restarted */
+		*l = h->losses[--h->losses_n];
+		break;
+	}
 	if (h->losses_n == STATUS_FEEDBACK_RUNS)
 		return NULL;
 	l = &h->losses[h->losses_n];
-	*l = (struct losses){.domains_n = domains_n};
-	snprintf(l->run, sizeof(l->run), "%s", b->run);
-	l->domain = calloc((domains_n + 1) * SERVE_HISTORY_LOSSES, sizeof(*l->domain));
-	if (l->domain == NULL)
+	if (loss_history_open(&l->points, domains_n, &f) != FAIL_NONE)
 		return NULL;
+	snprintf(l->run, sizeof(l->run), "%s", run);
 	h->losses_n++;
 	return l;
 }
 
-/* Leaves every second one, and the last. */
 static void
-thin_losses(struct losses *l)
+add_losses(struct serve_history *h, const struct status_feedback *of, size_t n, size_t domains_n)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < l->n; i++) {
-		if (i % 2 == 1 && i < l->n - 1)
-			continue;
-		l->step[kept] = l->step[i];
-		l->all[kept] = l->all[i];
-		memmove(l->domain + kept * l->domains_n, l->domain + i * l->domains_n,
-		    l->domains_n * sizeof(*l->domain));
-		kept++;
-	}
-	l->n = kept;
-}
-
-static void
-add_losses(struct serve_history *h, const struct status *st)
-{
-	for (size_t i = 0; i < st->feedback_n; i++) {
-		const struct status_feedback *b = &st->feedback[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct status_feedback *b = &of[i];
 		struct losses *l;
 
 		if (b->steps == 0 || b->all.tokens == 0)
 			continue;
-		l = find_losses(h, b, st->domains_n);
-		if (l == NULL || (l->n > 0 && l->step[l->n - 1] >= b->step_last))
-			continue;
-		if (l->n == SERVE_HISTORY_LOSSES)
-			thin_losses(l);
-		l->step[l->n] = b->step_last;
-		l->all[l->n] = b->all.loss;
-		for (size_t d = 0; d < l->domains_n; d++)
-			l->domain[l->n * l->domains_n + d] =
-			    b->domain[d].tokens > 0 ? (float)b->domain[d].loss : NAN;
-		l->n++;
-		h->generation++;
+		h->world = b->world > h->world ? b->world : h->world;
+		l = find_losses(h, b->run, domains_n);
+		if (l != NULL && loss_history_add(&l->points, b->step_last, &b->all, b->domain))
+			h->generation++;
 	}
 }
 
@@ -194,6 +173,20 @@ note_names(struct serve_history *h, const struct status *st)
 			return;
 }
 
+/* Once the names of the domains are known, and a run that reports: else there are none. */
+static bool
+losses_wanted(const struct serve_history *h)
+{
+	return !h->losses_known && h->names_n > 0 && h->losses_n > 0;
+}
+
+/* Whether there is anything to read beside points. */
+static bool
+to_read(const struct serve_history *h)
+{
+	return h->version_newest > h->version_known || !h->first_known || losses_wanted(h);
+}
+
 void
 serve_history_note(struct serve_history *h, const struct status *st)
 {
@@ -204,9 +197,9 @@ serve_history_note(struct serve_history *h, const struct status *st)
 	if (st->ledger_offset >= 0) {
 		note_names(h, st);
 		add_point(h, &st->ledger, st->ledger_offset, st->ledger_time_ms);
-		add_losses(h, st);
+		add_losses(h, st->feedback, st->feedback_n, st->domains_n);
 	}
-	if (h->version_newest > h->version_known || !h->first_known)
+	if (to_read(h))
 		pthread_cond_broadcast(&h->thread.wake);
 	pthread_mutex_unlock(&h->thread.lock);
 }
@@ -347,6 +340,85 @@ read_versions(struct serve_history *h, struct ledger_log *log, struct failure *f
 	return code;
 }
 
+/* The places of 1 << bits, the coarsest first: 0, 1/2, 1/4, 3/4, 1/8 ... by i's bits reversed. */
+static int64_t
+reversed(uint32_t i, int bits)
+{
+	uint32_t out = 0;
+
+	for (int bit = 0; bit < bits; bit++)
+		out |= (i >> bit & 1) << (bits - 1 - bit);
+	return out;
+}
+
+/* Looks at even distances into what was reported before; two steps of all ranks at a time. */
+static enum fail_code
+look_back(struct serve_history *h, struct past_losses *past, size_t domains_n, uint32_t world,
+    struct failure *f)
+{
+	int64_t reports = 2 * (int64_t)world + LOOK_MORE, low, high;
+	enum fail_code code = past_losses_ends(past, &low, &high, f);
+	int bits = LOOKS_BITS;
+
+	reports = reports > STATUS_REPORTS ? STATUS_REPORTS : reports;
+	while (code == FAIL_NONE && bits > 0 && reports << bits > 2 * (high - low))
+		bits--;
+	for (uint32_t i = 0; code == FAIL_NONE && i < 1U << bits; i++) {
+		int64_t from = low + (high - low) * reversed(i, bits) / (1 << bits);
+		const struct status_feedback *found;
+		size_t n;
+
+		if (serve_thread_stopped(&h->thread))
+			break;
+		code = past_losses_look(
+		    past, from, from + reports < high ? from + reports : high, &found, &n, f);
+		if (code == FAIL_DATA) /* deleted meanwhile: there is nothing to show */
+			code = FAIL_NONE;
+		pthread_mutex_lock(&h->thread.lock);
+		if (h->names_n == domains_n)
+			add_losses(h, found, n, domains_n);
+		pthread_mutex_unlock(&h->thread.lock);
+	}
+	return code;
+}
+
+/* The losses of before. Without a right, or a topic, there are none. */
+static enum fail_code
+read_losses(struct serve_history *h, struct failure *f)
+{
+	struct past_losses *past = NULL;
+	enum fail_code code = FAIL_NONE;
+	size_t domains_n = 0;
+	uint32_t world = 0;
+	char **name = NULL;
+
+	pthread_mutex_lock(&h->thread.lock);
+	if (losses_wanted(h)) {
+		domains_n = h->names_n;
+		world = h->world;
+		name = malloc(domains_n * sizeof(*name));
+		if (name != NULL) /* the texts stay as long as this thread runs */
+			memcpy(name, h->name, domains_n * sizeof(*name));
+	}
+	pthread_mutex_unlock(&h->thread.lock);
+	if (domains_n == 0)
+		return FAIL_NONE;
+	if (name == NULL)
+		return fail_memory(f);
+	code = past_losses_open(&past, h->config, name, domains_n, f);
+	if (code == FAIL_NONE)
+		code = look_back(h, past, domains_n, world, f);
+	past_losses_close(past);
+	free(name);
+	if (code == FAIL_BROKER || code == FAIL_TIMEOUT || code == FAIL_MEMORY)
+		return code;
+	pthread_mutex_lock(&h->thread.lock);
+	h->losses_known = true;
+	h->generation++;
+	pthread_mutex_unlock(&h->thread.lock);
+	return FAIL_NONE;
+}
+
 /* Waits for something to read; false: it is to end. */
 static bool
 wait_for_work(struct serve_history *h, int64_t at_least_ms)
@@ -357,8 +429,7 @@ wait_for_work(struct serve_history *h, int64_t at_least_ms)
 
 	pthread_mutex_lock(&h->thread.lock);
 	while (!h->thread.stop) {
-		bool work = !h->first_known || h->version_newest > h->version_known ||
-			    mix_history_gap(&h->points, &from, &to);
+		bool work = to_read(h) || mix_history_gap(&h->points, &from, &to);
 
 		if (work && clock_ms() >= until_ms)
 			break;
@@ -390,6 +461,8 @@ read_all(struct serve_history *h, struct failure *f)
 	while (code == FAIL_NONE && any && more && !serve_thread_stopped(&h->thread))
 		code = look(h, log, &more, f);
 	ledger_log_close(log);
+	if (code == FAIL_NONE)
+		code = read_losses(h, f);
 	return code;
 }
 
@@ -453,6 +526,9 @@ serve_history_close(struct serve_history *h, int wait_ms)
 struct writer {
 	struct buffer b;
 	bool lost;
+	double number; /* that was put last, */
+	char text[32]; /* and its text: number_n bytes; 0: none was put */
+	size_t number_n;
 };
 
 static void
@@ -483,15 +559,18 @@ put_integer(struct writer *w, int64_t value)
 	put(w, at, (size_t)(text + sizeof(text) - at));
 }
 
+/* A value often stands many times in a row, as a share does: it is made a text once. */
 static void
 put_float(struct writer *w, double value)
 {
-	char text[32];
-
-	if (!isfinite(value))
+	if (!isfinite(value)) {
 		put_text(w, "null");
-	else
-		put(w, text, (size_t)snprintf(text, sizeof(text), "%.7g", value));
+		return;
+	}
+	if (w->number_n == 0 || value < w->number || value > w->number)
+		w->number_n = (size_t)snprintf(w->text, sizeof(w->text), "%.7g", value);
+	w->number = value;
+	put(w, w->text, w->number_n);
 }
 
 static void
@@ -643,23 +722,23 @@ put_loss(struct writer *w, const struct serve_history *h, const struct losses *l
 	put_text(w, "{\"run\":");
 	put_string(w, l->run);
 	put_text(w, ",\"step\":[");
-	for (size_t i = first; i < l->n; i++) {
+	for (size_t i = first; i < l->points.n; i++) {
 		put_text(w, i == first ? "" : ",");
-		put_integer(w, l->step[i]);
+		put_integer(w, l->points.step[i]);
 	}
 	put_text(w, "],\"all\":[");
-	for (size_t i = first; i < l->n; i++) {
+	for (size_t i = first; i < l->points.n; i++) {
 		put_text(w, i == first ? "" : ",");
-		put_float(w, l->all[i]);
+		put_float(w, l->points.all[i]);
 	}
 	put_text(w, "],\"domains\":{");
-	for (size_t d = 0; d < l->domains_n && d < h->names_n; d++) {
+	for (size_t d = 0; d < l->points.domains_n && d < h->names_n; d++) {
 		put_text(w, d == 0 ? "" : ",");
 		put_string(w, h->name[d]);
 		put_text(w, ":[");
-		for (size_t i = first; i < l->n; i++) {
+		for (size_t i = first; i < l->points.n; i++) {
 			put_text(w, i == first ? "" : ",");
-			put_float(w, (double)l->domain[i * l->domains_n + d]);
+			put_float(w, (double)l->points.domain[i * l->points.domains_n + d]);
 		}
 		put_text(w, "]");
 	}
@@ -674,7 +753,7 @@ put_losses(struct writer *w, const struct serve_history *h, uint64_t from)
 		const struct losses *l = &h->losses[i];
 		size_t first = 0;
 
-		while (first < l->n && (uint64_t)l->step[first] < from)
+		while (first < l->points.n && (uint64_t)l->points.step[first] < from)
 			first++;
 		put_text(w, i == 0 ? "" : ",");
 		put_loss(w, h, l, first);
@@ -686,8 +765,7 @@ static void
 put_head(struct writer *w, const struct serve_history *h)
 {
 	int64_t from, to;
-	bool complete = h->first_known && !mix_history_gap(&h->points, &from, &to) &&
-			h->version_known >= h->version_newest;
+	bool complete = !to_read(h) && !mix_history_gap(&h->points, &from, &to);
 
 	put_text(w, "{\"mix\":");
 	put_string(w, h->config->mix.name);

@@ -8,6 +8,9 @@
  * grows finer. When all is as fine as it is to be, the thread ends its handles and sleeps, until
  * there is a version of the weights that it does not know.
  *
+ * Losses come from the follower, too; those of before by looks into the feedback topic at even
+ * distances, and are kept as evenly (loss_history.h).
+ *
  * The versions' steps are exact, whatever the points are (weight_history.h). Who asked for one is
  * in the control topic.
  *
@@ -27,7 +30,6 @@
 
 enum {
 	SERVE_HISTORY_VERSIONS = 512, /* the newest ones are shown */
-	SERVE_HISTORY_LOSSES = 512,   /* points of a run's losses */
 	SERVE_HISTORY_VALUES =
 	    1 << 18, /* of all domains, in an answer: fewer points of many domains */
 };

@@ -33,21 +33,23 @@ check_topic(struct feedback_feed *d, struct failure *f)
 
 enum fail_code
 feedback_feed_open(struct feedback_feed **out, const char *mix, const struct properties *properties,
-    struct failure *f)
+    size_t fetch_bytes, struct failure *f)
 {
 	static char kbytes_name[] = "queued.max.messages.kbytes";
-	char kbytes[24];
-	const struct property tune = {kbytes_name, kbytes};
+	static char fetch_name[] = "fetch.message.max.bytes";
+	char kbytes[24], fetch[24];
+	const struct property tune[] = {{kbytes_name, kbytes}, {fetch_name, fetch}};
 	struct kafka_options k = {.role = KAFKA_READER,
 	    .properties = properties,
 	    .client = "feedback",
-	    .tune = &tune,
-	    .tune_n = 1};
+	    .tune = tune,
+	    .tune_n = fetch_bytes > 0 ? 2 : 1};
 	struct feedback_feed *d = calloc(1, sizeof(*d));
 
 	if (d == NULL)
 		return fail_memory(f);
 	snprintf(kbytes, sizeof(kbytes), "%d", FEEDBACK_FEED_BYTES / 1024);
+	snprintf(fetch, sizeof(fetch), "%zu", fetch_bytes);
 	names_topic(d->topic, mix, "feedback");
 	if (kafka_open(&d->rk, &k, f) != FAIL_NONE || check_topic(d, f) != FAIL_NONE) {
 		feedback_feed_close(d);

@@ -31,10 +31,11 @@ struct feedback_feed_record {
 
 /*
  * Gives *out, to be ended with feedback_feed_close(). FAIL_CONFIG: the mix has no such topic.
- * Borrows the properties during the call; copies `mix`.
+ * Borrows the properties during the call; copies `mix`. `fetch_bytes` come with each fetch, at
+ * least a record; 0: librdkafka's default, for who reads much in a row.
  */
 enum fail_code feedback_feed_open(struct feedback_feed **out, const char *mix,
-    const struct properties *properties, struct failure *f);
+    const struct properties *properties, size_t fetch_bytes, struct failure *f);
 void feedback_feed_close(struct feedback_feed *d); /* NULL is accepted */
 
 const char *feedback_feed_topic(const struct feedback_feed *d);

@@ -8,6 +8,7 @@
  *     reporter       sends a rank's reports
  *     feedback_feed  follows the topic, report by report
  *     losses         whole steps out of the reports of ranks; pure
+ *     loss_history   the losses of a run over its steps; pure
  *
  *     rank 0: reporter --+
  *     rank 1: reporter --+--> <mix>.feedback --> feedback_feed --> losses --> whole steps, in order

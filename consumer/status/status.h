@@ -26,6 +26,7 @@
  *     status_runs     part of the query: which step each training run is at
  *     status_mixers   part of the query: which mixers run, by the members of the election
  *     status_losses   part of the query: losses that the runs reported lately
+ *     past_losses     losses of earlier: looks into the feedback topic
  *
  * Invariants. status_query_read() and the tests establish them, status_derive() relies on them:
  *   report[] has an entry for each topic of the plan;

@@ -11,16 +11,9 @@
 #include "common/base/names.h"
 #include "consumer/feedback/feedback_feed.h"
 
-/* Reports of the topic's tail: each goes to every run's book of losses, which takes its own. */
-struct tail {
-	struct status *st;
-	const char **domain;                     /* [st->domains_n] */
-	struct losses *of[STATUS_FEEDBACK_RUNS]; /* [st->feedback_n] */
-};
-
 /* Begins the book of a run, at its first report or before. */
 static enum fail_code
-open_book(struct tail *t, const char *run, struct failure *f)
+open_book(struct status_tail *t, const char *run, struct failure *f)
 {
 	struct status *st = t->st;
 	const struct config_list *configured = &st->config->mix.runs;
@@ -47,7 +40,7 @@ open_book(struct tail *t, const char *run, struct failure *f)
 
 /* A run of which nothing else is known, no commit and no key: it only reports, as a model does. */
 static bool
-is_new_run(const struct tail *t, const struct feedback *b)
+is_new_run(const struct status_tail *t, const struct feedback *b)
 {
 	const struct status *st = t->st;
 
@@ -75,7 +68,7 @@ add_step(struct status_feedback *b, const struct losses_step *s, size_t domains_
 }
 
 static void
-take_steps(struct tail *t, size_t run, bool last)
+take_steps(struct status_tail *t, size_t run, bool last)
 {
 	struct losses_step step;
 
@@ -86,7 +79,7 @@ take_steps(struct tail *t, size_t run, bool last)
 
 /* A report may complete a step of the run that it is of; the others drop it. */
 static enum fail_code
-take(struct tail *t, const struct feedback_feed_record *r, struct failure *f)
+take(struct status_tail *t, const struct feedback_feed_record *r, struct failure *f)
 {
 	if (is_new_run(t, r->feedback) && open_book(t, r->feedback->run, f) != FAIL_NONE)
 		return f->code;
@@ -98,25 +91,20 @@ take(struct tail *t, const struct feedback_feed_record *r, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* The last STATUS_REPORTS reports; steps that are complete behind an open one count at the end. */
-static enum fail_code
-read_tail(struct tail *t, struct feedback_feed *feed, struct failure *f)
+enum fail_code
+status_tail_read(
+    struct status_tail *t, struct feedback_feed *feed, int64_t from, int64_t end, struct failure *f)
 {
-	int64_t deadline_ms = clock_ms() + STATUS_QUERY_MS, low, high, from;
+	int64_t deadline_ms = clock_ms() + STATUS_QUERY_MS;
 
-	if (feedback_feed_ends(feed, &low, &high, f) != FAIL_NONE)
+	if (from < end && feedback_feed_seek(feed, from, f) != FAIL_NONE)
 		return f->code;
-	from = high - STATUS_REPORTS > low ? high - STATUS_REPORTS : low;
-	if (from == high)
-		return FAIL_NONE;
-	if (feedback_feed_seek(feed, from, f) != FAIL_NONE)
-		return f->code;
-	while (feedback_feed_position(feed) < high && clock_ms() < deadline_ms) {
+	while (from < end && feedback_feed_position(feed) < end && clock_ms() < deadline_ms) {
 		struct feedback_feed_record r;
 		bool any;
 
 		if (feedback_feed_next(feed, STATUS_QUERY_SLICE_MS, &r, &any, f) != FAIL_NONE ||
-		    (any && take(t, &r, f) != FAIL_NONE))
+		    (any && r.offset < end && take(t, &r, f) != FAIL_NONE))
 			return f->code;
 	}
 	for (size_t i = 0; i < t->st->feedback_n; i++) {
@@ -126,8 +114,20 @@ read_tail(struct tail *t, struct feedback_feed *feed, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* The last STATUS_REPORTS reports. */
 static enum fail_code
-open_books(struct tail *t, struct failure *f)
+read_last(struct status_tail *t, struct feedback_feed *feed, struct failure *f)
+{
+	int64_t low, high;
+
+	if (feedback_feed_ends(feed, &low, &high, f) != FAIL_NONE)
+		return f->code;
+	return status_tail_read(
+	    t, feed, high - STATUS_REPORTS > low ? high - STATUS_REPORTS : low, high, f);
+}
+
+enum fail_code
+status_tail_open(struct status_tail *t, struct failure *f)
 {
 	struct status *st = t->st;
 
@@ -142,6 +142,14 @@ open_books(struct tail *t, struct failure *f)
 		if (open_book(t, st->run[i].name, f) != FAIL_NONE)
 			return f->code;
 	return FAIL_NONE;
+}
+
+void
+status_tail_close(struct status_tail *t)
+{
+	for (size_t i = 0; i < t->st->feedback_n; i++)
+		losses_close(t->of[i]);
+	free(t->domain);
 }
 
 /* ---- what is kept ---- */
@@ -199,14 +207,15 @@ status_losses_close(struct status_query *q)
 
 /* The feed stays open from read to read, but where it failed: its topic was deleted perhaps. */
 static enum fail_code
-read_losses(struct status_query *q, struct tail *t, struct failure *f)
+read_losses(struct status_query *q, struct status_tail *t, struct failure *f)
 {
-	enum fail_code code = open_books(t, f);
+	enum fail_code code = status_tail_open(t, f);
 
 	if (code == FAIL_NONE && q->feed == NULL)
-		code = feedback_feed_open(&q->feed, t->st->config->mix.name, &q->config->kafka, f);
+		code =
+		    feedback_feed_open(&q->feed, t->st->config->mix.name, &q->config->kafka, 0, f);
 	if (code == FAIL_NONE)
-		code = read_tail(t, q->feed, f);
+		code = read_last(t, q->feed, f);
 	if (code == FAIL_NONE)
 		feedback_feed_rest(q->feed);
 	if (code != FAIL_NONE) {
@@ -220,7 +229,7 @@ read_losses(struct status_query *q, struct tail *t, struct failure *f)
 enum fail_code
 status_losses_read(struct status_query *q, struct status *st, struct failure *f)
 {
-	struct tail t = {.st = st};
+	struct status_tail t = {.st = st};
 	enum fail_code code;
 	const char *topic;
 
@@ -234,8 +243,6 @@ status_losses_read(struct status_query *q, struct status *st, struct failure *f)
 		return st->feedback == NULL ? fail_memory(f) : FAIL_NONE;
 	}
 	code = read_losses(q, &t, f);
-	for (size_t i = 0; i < st->feedback_n; i++)
-		losses_close(t.of[i]);
-	free(t.domain);
+	status_tail_close(&t);
 	return code == FAIL_NONE ? keep(q, st, f) : code;
 }

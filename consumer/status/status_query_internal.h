@@ -14,6 +14,7 @@
 
 #include "consumer/domain/last_drawn.h"
 #include "consumer/feedback/feedback_feed.h"
+#include "consumer/feedback/losses.h"
 #include "consumer/status/status_query.h"
 
 /* What is kept of a ledger record for the rates, and for when runs went on. */
@@ -140,6 +141,24 @@ enum fail_code status_mixers_open(struct status_query *q, struct failure *f);
 enum fail_code status_mixers_read(struct status_query *q, struct status *st, struct failure *f);
 
 /* ---- status_losses.c ---- */
+
+/*
+ * Reports of a part of the feedback topic: each goes to every run's book of losses, which takes its
+ * own. Fills st->feedback, which must be empty, by the names of st->domain.
+ */
+struct status_tail {
+	struct status *st;                       /* borrowed */
+	const char **domain;                     /* [st->domains_n] */
+	struct losses *of[STATUS_FEEDBACK_RUNS]; /* [st->feedback_n] */
+};
+
+/* Begins the books of st->run; those of others begin with their first report. */
+enum fail_code status_tail_open(struct status_tail *t, struct failure *f);
+void status_tail_close(struct status_tail *t); /* also after a failure */
+
+/* The reports of [from, end); steps that are complete behind an open one count at the end. */
+enum fail_code status_tail_read(struct status_tail *t, struct feedback_feed *feed, int64_t from,
+    int64_t end, struct failure *f);
 
 void status_losses_close(struct status_query *q);
 

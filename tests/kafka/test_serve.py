@@ -225,6 +225,25 @@ def test_a_long_ledger_is_shown_coarse_at_once_and_then_whole(mixed, serve, tool
     assert server.memory_mb() < 100
 
 
+def test_losses_of_before_it_began_are_there_over_all_steps(mixed, serve, tools, bootstrap, riffle):
+    """More reports than a status reads: 60 steps of 20 ranks; a second server, which begins later, shows them as well."""
+    config = mixed(60)
+    mix = json.loads(config.read_text())["mix"]["name"]
+    lines = [f"trainers {step} {rank} 20 web:{10 + 0.1 * step}:0:1 code:{10 * step}:0:10" for step in range(60) for rank in range(20)]
+    subprocess.run([tools / "report", mix], input="\n".join(lines) + "\n", text=True, check=True,
+                   env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap})
+    for _ in range(2):
+        server = serve(config).wait()
+        wait_until(lambda: server.get("/api/v1/history")["losses"] and server.get("/api/v1/history")["complete"], "the losses")
+        run, = server.get("/api/v1/history")["losses"]
+        assert run["run"] == "trainers" and run["step"] == sorted(set(run["step"]))
+        assert run["step"][0] <= 2 and run["step"][-1] == 59 and len(run["step"]) >= 10
+        assert max(b - a for a, b in zip(run["step"], run["step"][1:])) <= 12
+        for step, web, code in zip(run["step"][:-1], run["domains"]["web"], run["domains"]["code"]):
+            assert abs(code - step) <= 3 and abs(web - 10 - 0.1 * step) <= 0.3, "the mean of the last steps"
+        assert run["domains"]["books"] == [None] * len(run["step"])
+
+
 def test_a_step_a_plan_and_requests_are_those_of_their_commands(mixed, serve, riffle):
     config = mixed(20)
     server = serve(config).wait()
