@@ -64,16 +64,19 @@ def test_losses_are_those_of_micro_batches_in_the_order_in_which_they_were_given
     items = list(itertools.islice(mine, 4))
     told = []
     mine.dataset.trained = lambda step, losses: told.append((step, losses))
-    for item in items:
-        mine.add(torch.ones_like(item["labels"], dtype=torch.bfloat16).flatten(), item["labels"].flatten())
+    for i, item in enumerate(items):
+        mine.add(torch.full_like(item["labels"], 1 + i, dtype=torch.bfloat16).flatten(), item["labels"].flatten())
     with pytest.raises(package.riffle.UsageError, match="the losses of all micro-batches that were given are known"):
         mine.add(torch.ones(4, 4), torch.ones(4, 4))
     mine.trained()
     [(step, losses)] = told
-    domains = [domain for item in items for domain in item["domains"]]
-    counted = [int((row != -100).sum()) for item in items for row in item["labels"]]
-    assert step == 0 and len(set(domains)) > 1
-    assert losses == {d: (n, 0.0, n) for d in set(domains) for n in [sum(c for c, of in zip(counted, domains) if of == d)]}
+    expected = {}
+    for i, item in enumerate(items):
+        for domain, row in zip(item["domains"], item["labels"]):
+            total, _, tokens = expected.get(domain, (0.0, 0.0, 0))
+            n = int((row != -100).sum())
+            expected[domain] = total + (1 + i) * n, 0.0, tokens + n
+    assert step == 0 and len(expected) > 1 and losses == expected
 
 
 def peer(make, rank, port, out):
