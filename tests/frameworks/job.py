@@ -14,9 +14,10 @@ In the program, which has this file on its path:
     job.folder()                  what it saves goes here; folder().name is a name for the run
     for item in job.timed(loader) the wait for each item is measured
     job.saw(step, input_ids, ...) in the forward: tensors or arrays of which row i belongs to sequence i; a call is a micro-batch
-    job.trained(step, loss)       the optimiser has made its step
+    job.trained(step, loss)       the optimiser has made its step; more words are written as they are, for Run.lines()
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -27,7 +28,7 @@ import subprocess
 import sys
 import time
 
-DEADLINE_S = 400
+DEADLINE_S = 3000
 NOISE = ("Exception ignored", "riffle_close", "leaked semaphore")  # of a process that ended well: nothing of these
 
 # ---- in the program ----
@@ -69,9 +70,9 @@ def saw(step, *tensors):
         time.sleep(DEADLINE_S)
 
 
-def trained(step, loss=None):
+def trained(step, loss=None, **more):
     global _waited_ms
-    _write(trained=int(step), wait_ms=_waited_ms, loss=None if loss is None else float(loss).hex())
+    _write(trained=int(step), wait_ms=_waited_ms, loss=None if loss is None else float(loss).hex(), **more)
     _waited_ms = 0.0
 
 
@@ -118,7 +119,7 @@ class Run:
         if kill is not None:
             env["RIFFLE_JOB_KILL"] = str(kill)
             self.killed = kill
-        began = {r: len(self._lines(r)) for r in range(world)}
+        began = {r: len(self.lines(r)) for r in range(world)}
         with open(self.path / "log.txt", "a") as log:
             before = log.tell()
             processes = [subprocess.Popen(
@@ -144,14 +145,14 @@ class Run:
         while any(p.poll() is None for p in processes):
             assert time.monotonic() < deadline, f"no end within {DEADLINE_S} s: {(self.path / 'log.txt').read_text()[-6000:]}"
             if kill is not None and all(
-                    any(line.get("saw") == kill for line in self._lines(r)[start:]) for r, start in began.items()):
+                    any(line.get("saw") == kill for line in self.lines(r)[start:]) for r, start in began.items()):
                 return
             if any(p.poll() not in (None, 0) for p in processes):
                 return
             time.sleep(0.05)
 
-    def _lines(self, r):
-        """Whole lines; the last one may be half."""
+    def lines(self, r):
+        """All that rank r has written; half a line, of a process that died, is none."""
         path = self.path / f"rank-{r}.jsonl"
         return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
 
@@ -159,7 +160,7 @@ class Run:
     def parts(self):
         """[{step: [rows of a micro-batch, ...]}] of each start, micro-batches of rank 0 first; without the step in which it was
         killed, of which it saw a part."""
-        ranks = [_starts(self._lines(r)) for r in range(len(list(self.path.glob("rank-*.jsonl"))))]
+        ranks = [_starts(self.lines(r)) for r in range(len(list(self.path.glob("rank-*.jsonl"))))]
         found = []
         for start in list(ranks[0]):
             steps = {}
@@ -189,12 +190,12 @@ class Run:
     @property
     def losses(self):
         """step -> the loss of rank 0, as hexadecimal text."""
-        return {line["trained"]: line["loss"] for line in self._lines(0) if "trained" in line}
+        return {line["trained"]: line["loss"] for line in self.lines(0) if "trained" in line}
 
     @property
     def wait_ms(self):
         """The median wait of a step, the first one left out."""
-        waits = [line["wait_ms"] for line in self._lines(0) if "trained" in line]
+        waits = [line["wait_ms"] for line in self.lines(0) if "trained" in line]
         return round(statistics.median(waits[1:] or waits), 3)
 
 
@@ -211,9 +212,12 @@ def _starts(lines):
 def killed_and_resumed(path, env, program, *words, kill, world=1, then=None, losses=True):
     """(undisturbed run, killed and resumed run), which saw the same, bit for bit; each step's loss is the same double,
     where `losses` and the world stays. `then`: the world that resumes."""
-    calm = Run(path / "calm", env)(program, *words, world=world)
-    stormy = Run(path / "stormy", env)(program, *words, world=world, kill=kill)
-    stormy(program, *words, world=then or world)
+    calm, stormy = Run(path / "calm", env), Run(path / "stormy", env)
+    with concurrent.futures.ThreadPoolExecutor() as beside:
+        whole = beside.submit(calm, program, *words, world=world)
+        stormy(program, *words, world=world, kill=kill)
+        stormy(program, *words, world=then or world)
+        whole.result()
     expected, found = calm.steps, stormy.steps
     assert sorted(expected) == list(range(len(expected))), sorted(expected)
     assert sorted(found) == sorted(expected), sorted(found)

@@ -93,6 +93,15 @@ def test_any_number_of_workers_gives_the_same(mix, dataset, package, workers, co
     assert hashes(items) == expected
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_iteration_ends_where_it_is_asked_to_though_nothing_comes_behind(mix, dataset, workers):
+    mix("--steps", 5)
+    d = dataset(until=5)
+    assert [int(item["step"]) for item in DataLoader(d, batch_size=None, num_workers=workers)] == [0, 1, 2, 3, 4]
+    d.load_state_dict(d.state_dict(step=5))
+    assert list(DataLoader(d, batch_size=None, num_workers=workers)) == []
+
+
 @pytest.mark.parametrize("world", [1, 2, 3, 5, 8])
 def test_every_world_sees_the_same(mix, dataset, world):
     expected = mix("--steps", 5, "--end")
