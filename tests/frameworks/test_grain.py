@@ -17,6 +17,7 @@ B, LENGTH = 16, 64
 
 @pytest.fixture
 def opened(package):
+    assert package.riffle  # from here on it can be imported
     from riffle.integrations.grain import Steps
     made = []
 
