@@ -382,8 +382,9 @@ static void
 compare_lane(struct lane_end *end, bool others_empty, const struct lane_ends_ledger *l)
 {
 	bool ended = end->any && end->last;
+	uint64_t begins = l->cut && end->low == 0 ? 0 : l->first;
 
-	end->next = !end->any ? l->first : ended ? end->step : end->step + 1;
+	end->next = !end->any ? begins : ended ? end->step : end->step + 1;
 	end->state = LANE_ENDS_LEVEL;
 	if (!end->any && others_empty && may_be_deleted(end, l))
 		end->next = l->next;

@@ -15,6 +15,8 @@
  * Lanes of which all records were deleted (an administrator can; `riffle retain` leaves a step) say
  * nothing of their end: where no lane holds a record they are level, unless one has fewer offsets
  * than steps were published. A step costs at least one, or as many as lanes share the partition.
+ * Lanes that never had a record lack none of a mix that was republished and has published no step;
+ * but where the ledger's first records were deleted nobody can tell, and they count as lost.
  *
  * Open transactions. A lane can lose a transaction's marker and keep its records. No reader sees
  * them, but the next transaction of the mix would end them with its own: aborted records would
@@ -55,12 +57,13 @@ struct lane_end {
 
 	/* What lane_ends_compare() makes. */
 	enum lane_ends_state state;
-	uint64_t next; /* steps below it are on the lane; where it holds none, the ledger's first */
+	uint64_t next; /* steps below it are on the lane; where it holds none, the mix's first */
 };
 
 /* What the ledger's last record says. */
 struct lane_ends_ledger {
 	uint64_t first; /* step at which the ledger begins: 0, but for a mix that was republished */
+	bool cut;       /* its first records were deleted: `first` is not where the mix began */
 	uint64_t next;  /* steps below it are published */
 	bool ended;
 	int64_t high; /* lane_ends_query_decided(): as of a lane */

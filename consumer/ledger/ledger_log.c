@@ -267,18 +267,22 @@ ledger_log_ask(struct ledger *out, bool *any, const char *mix, const struct prop
 }
 
 enum fail_code
-ledger_log_begins(uint64_t *step, const char *mix, const struct properties *properties,
+ledger_log_begins(uint64_t *step, bool *cut, const char *mix, const struct properties *properties,
     int timeout_ms, struct failure *f)
 {
 	struct ledger first = {0};
 	struct ledger_log *l;
 	bool any = false;
+	int64_t low = 0, high;
 	enum fail_code code = ledger_log_open(&l, mix, properties, timeout_ms, f);
 
 	if (code != FAIL_NONE)
 		return code;
-	code = ledger_log_first(l, &first, &any, f);
+	code = kafka_watermarks(l->rk, l->topic, 0, &low, &high, l->timeout_ms, f);
+	if (code == FAIL_NONE)
+		code = ledger_log_first(l, &first, &any, f);
 	*step = any ? (uint64_t)first.step_first : 0;
+	*cut = low > 0;
 	ledger_clear(&first);
 	ledger_log_close(l);
 	return code;

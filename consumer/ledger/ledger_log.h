@@ -83,9 +83,10 @@ enum fail_code ledger_log_ask(struct ledger *out, bool *any, const char *mix,
 
 /*
  * The step at which the ledger of a mix begins, with handles of its own; 0 where it is empty. Only
- * one that was republished begins with another step than 0.
+ * one that was republished begins with another step than 0. *cut: or one whose first records were
+ * deleted.
  */
-enum fail_code ledger_log_begins(uint64_t *step, const char *mix,
+enum fail_code ledger_log_begins(uint64_t *step, bool *cut, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);
 
 /*

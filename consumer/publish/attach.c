@@ -518,8 +518,8 @@ attach_compare(struct attach *a, const struct ledger *last, struct lane_end **ou
 	*lanes = map.lanes;
 	/* Between the two looks it may have lost its end. */
 	a->ledger_end = l.high > a->claim.read ? l.high : a->claim.read + 1;
-	if (lane_ends_empty(*out, *lanes) &&
-	    ledger_log_begins(&l.first, mix, &a->config->kafka, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+	if (lane_ends_empty(*out, *lanes) && ledger_log_begins(&l.first, &l.cut, mix,
+						 &a->config->kafka, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		goto failed;
 	lane_ends_compare(&report, *out, *lanes, &l);
 	if (lane_ends_judge(&report, *out, &l, mix, f) == FAIL_NONE)

@@ -87,8 +87,8 @@ read_ends(struct work *w, struct failure *f)
 		transactions_expect(w->transactions, i, w->end[i].high);
 	if (w->transactions != NULL)
 		transactions_expect_ledger(w->transactions, w->ledger.high);
-	if (lane_ends_empty(w->end, w->lanes) &&
-	    ledger_log_begins(&w->ledger.first, w->mix, kafka, ASK_MS, f) != FAIL_NONE)
+	if (lane_ends_empty(w->end, w->lanes) && ledger_log_begins(&w->ledger.first, &w->ledger.cut,
+						     w->mix, kafka, ASK_MS, f) != FAIL_NONE)
 		return f->code;
 	lane_ends_compare(&w->report, w->end, w->lanes, &w->ledger);
 	return FAIL_NONE;

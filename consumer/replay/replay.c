@@ -707,11 +707,13 @@ take_beyond(struct replay *r, uint64_t number, struct failure *f)
 							   : fail_dry_beyond(r, number, f);
 	if (r->bad.any)
 		return fail_bad(r, number, true, f);
-	if (ended)
-		return fail(f, FAIL_DATA,
-		    "step %" PRIu64 ": by the ledger's last record the mix ends there, by the "
-		    "lanes it continues: the ledger has lost a change",
+	if (ended) {
+		fail(f, FAIL_DATA,
+		    "step %" PRIu64
+		    ": by the ledger's last record the mix ends there, by the lanes it continues",
 		    number);
+		return replay_fail_beyond(f);
+	}
 	if (compare_step(r, &step, number, f) != FAIL_NONE)
 		return f->code;
 	assembler_release(r->assembler);

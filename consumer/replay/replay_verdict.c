@@ -341,6 +341,12 @@ replay_verdict_beyond(const struct replay *r, struct failure *f)
 	if (!r->finding.any)
 		return FAIL_NONE;
 	describe(r, f);
+	return replay_fail_beyond(f);
+}
+
+enum fail_code
+replay_fail_beyond(struct failure *f)
+{
 	return add(f,
 	    "the ledger has lost its records of these steps, and they were drawn with what cannot "
 	    "be derived: a request, another configuration, the lengths of a live domain");

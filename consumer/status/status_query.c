@@ -302,8 +302,8 @@ read_ends(struct status_query *q, struct status *st, struct failure *f)
 		return code;
 	}
 	st->ends_n = map.lanes;
-	if (lane_ends_empty(st->end, st->ends_n) &&
-	    ledger_log_begins(&l.first, c->mix.name, &c->kafka, STATUS_QUERY_MS, f) != FAIL_NONE)
+	if (lane_ends_empty(st->end, st->ends_n) && ledger_log_begins(&l.first, &l.cut, c->mix.name,
+							&c->kafka, STATUS_QUERY_MS, f) != FAIL_NONE)
 		return f->code;
 	if (ledger_stands(q, st, ledger, &stands, f) != FAIL_NONE)
 		return f->code;

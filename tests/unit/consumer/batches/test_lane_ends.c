@@ -38,6 +38,12 @@
 		.first = (begins), .next = (ends), .ended = (over)                                 \
 	}
 
+/* Its first records were deleted. */
+#define CUT(begins, ends)                                                                          \
+	{                                                                                          \
+		.first = (begins), .next = (ends), .cut = true                                     \
+	}
+
 enum { LANES = 2 };
 
 static void
@@ -69,6 +75,9 @@ each_end_is_judged_beside_the_ledger(void **unused)
 	    {{DELETED(70), DELETED(60)}, LEDGER(0, 60, false), {LEVEL, LEVEL}, 60, 60},
 	    {{DELETED(70), DELETED(59)}, LEDGER(0, 60, false), {LEVEL, BEHIND}, 0, 60},
 	    {{DELETED(70), AT(59)}, LEDGER(0, 60, false), {BEHIND, LEVEL}, 0, 60},
+	    {{DELETED(70), DELETED(60)}, CUT(30, 60), {LEVEL, LEVEL}, 60, 60},
+	    /* Whether it was republished from step 30 nobody can tell. */
+	    {{NEVER, NEVER}, CUT(30, 30), {BEHIND, BEHIND}, 0, 30},
 	    {{SHARED(120), SHARED(120)}, LEDGER(0, 60, false), {LEVEL, LEVEL}, 60, 60},
 	    {{SHARED(119), SHARED(119)}, LEDGER(0, 60, false), {BEHIND, BEHIND}, 0, 60},
 	};
