@@ -235,6 +235,10 @@ bench: deps-demo  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
 	@$(PARALLEL) product
 	@B=$B scripts/bench
 
+swarm: deps-test  ## 200 mixes over one corpus, read in turn: bytes, memory, seconds; MIXES=n, and WAIT=s, in which all wait
+	@$(PARALLEL) product
+	@scripts/venv && B=$B build/venv/bin/python examples/swarm.py $(if $(MIXES),--mixes $(MIXES)) $(if $(WAIT),--wait $(WAIT))
+
 bench-trainers: deps-test  ## riffle next to other loaders on the same rows (fetches them: some 3.5 GB)
 	@$(PARALLEL) product
 	@B=$B scripts/bench-trainers
@@ -294,6 +298,6 @@ help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores test-page test-frameworks test-metrics nightly chaos \
-	stuck soak demo demo-page bench bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel install uninstall clean help
+	stuck soak demo demo-page bench swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

@@ -27,6 +27,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -72,8 +73,8 @@ def make_corpus(a):
                 written += len(text) + 1
     base = {
         "corpus": f"swarm-{os.urandom(4).hex()}", "sequence_length": LENGTH, "split": "1,0,0",
-        "tokenizer": {"file": "bytes.tiktoken", "pattern": "gpt2", "eos": "<eos>"},
-        "domains": {domain: {"train": [f"{domain}.jsonl"]} for domain in DOMAINS},
+        "tokenizer": {"file": str(a.out / "bytes.tiktoken"), "pattern": "gpt2", "eos": "<eos>"},
+        "domains": {domain: {"train": [str(a.out / f"{domain}.jsonl")]} for domain in DOMAINS},
         "mix": {"name": "base", "seed": a.seed, "global_batch": BATCH, "lanes": 1, "max_lead_steps": 0, "memory": "64MB"},
         "kafka": {"bootstrap.servers": a.bootstrap}}
     path = a.out / "base.yml"
@@ -256,7 +257,12 @@ def wait(a, weights, form):
             if process.poll() is not None:
                 sys.exit(f"swarm: riffle mix: exit {process.returncode}, see {log.name}")
             time.sleep(1)
-            waiting = set(re.findall(r"MIX-LEAD .* mix=(\S+)", pathlib.Path(log.name).read_text()))
+            text = pathlib.Path(log.name).read_text()
+            waiting = set(re.findall(r"MIX-LEAD .* mix=(\S+)", text))
+            failed = re.search(r"^riffle mix: (mix .*)", text, re.M)
+            if failed:
+                process.terminate()
+                sys.exit(f"swarm: {failed[1]} (and {process.wait()} of the command), see {log.name}")
         time.sleep(15)  # those that came last give back what they had read ahead
         pids, began = tree(process.pid), time.monotonic()
         before = cpu_s(pids)
@@ -329,6 +335,7 @@ def body(a):
 
 def main(argv=None):
     a, kafka, started = parse(argv), ROOT / "scripts/kafka", False
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("swarm: stopped"))  # deletes its topics first
     a.out.mkdir(parents=True, exist_ok=True)
     if a.bootstrap is None:
         started = subprocess.run([kafka, "status"], capture_output=True).returncode != 0
