@@ -108,7 +108,7 @@ class Spikes:
 
 
 def skip_on_spike(reader: Any, loss: float, spikes: Spikes, *, step: Optional[int] = None, checkpoints: Iterable[int] = (),
-                  config: Optional[str] = None, timeout: float = 30.0) -> Optional[Spike]:
+                  config: Optional[str] = None, timeout: Optional[float] = None) -> Optional[Spike]:
     """PaLM's remedy, in the loop that trains. None where the loss is no spike.
 
     Else every rank gets the same Spike: it loads model and optimiser from `spike.checkpoint`, but neither the reader's
@@ -124,7 +124,7 @@ def skip_on_spike(reader: Any, loss: float, spikes: Spikes, *, step: Optional[in
     step: its number; None: the step that the Reader gave last.
     checkpoints: steps of the checkpoints that can be loaded, each the "step" of the reader's state in it.
     config: the configuration file, for the program; needed where properties of the reader are secrets.
-    timeout: seconds to wait for the mix's answer.
+    timeout: seconds to wait for the mix's answer; None: 30 where a mixer runs, 0 where none does.
     """
     if step is None:
         step = reader.position - 1
@@ -140,12 +140,14 @@ def skip_on_spike(reader: Any, loss: float, spikes: Spikes, *, step: Optional[in
     return spike
 
 
-def _ask(reader: Any, spike: Spike, config: Optional[str], timeout: float) -> Tuple[Dict[str, Any], ...]:
+def _ask(reader: Any, spike: Spike, config: Optional[str], timeout: Optional[float]) -> Tuple[Dict[str, Any], ...]:
     first, end = spike.kept_out
-    words = ["skip", "--steps", f"{first}..{end}", "--id", f"spike-{reader.run}-{spike.step}", "--json",
-             "--timeout", str(max(1, int(timeout)))]
+    words = ["skip", "--steps", f"{first}..{end}", "--id", f"spike-{reader.run}-{spike.step}", "--json"]
+    if timeout is not None:
+        words += ["--timeout", str(max(1, int(timeout)))]
     try:
-        done = _program.run(words + _program.mix_words(reader.mix, config, reader.properties), reader.bootstrap, timeout + 60)
+        done = _program.run(words + _program.mix_words(reader.mix, config, reader.properties), reader.bootstrap,
+                            (timeout or 30) + 60)
     except (UsageError, OSError, subprocess.TimeoutExpired) as why:
         logger.warning("spike: the mix was not asked to keep out steps=%d..%d: %s", first, end, why)
         return ()

@@ -4,8 +4,12 @@ import json
 import logging
 import math
 import random
+import subprocess
+import sys
 
 import pytest
+
+from conftest import ROOT
 
 KEEP = dict(window=40, back=10, ahead=12)
 SPIKE = 60
@@ -189,3 +193,15 @@ def test_skip_takes_the_steps_of_a_range_in_one_command(riffle, fill, configure,
     riffle("skip", "-c", config, "--undo", "--steps", "3..7", "--timeout", 1, check=False)
     riffle("mix", "-c", config, "--until-step", 61)
     assert json.loads(riffle("skip", "-c", config, "--list", "--json").stdout)["skipped"] == []
+
+
+def test_the_example_trains_what_a_spike_leaves(riffle, fill, configure, package, unique, bootstrap):
+    fill("a", sequences=9000)
+    config = configure({"a": 1})
+    riffle("mix", "-c", config, "--until-step", 460)
+    done = subprocess.run([sys.executable, ROOT / "examples/spikes.py", unique + "-mix", bootstrap, "--steps", "450", "--spike-at",
+                           "260", "--config", config], env={**package.env, "RIFFLE_PROGRAM": riffle.path}, text=True,
+                          capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["spike at step 260: back to the model of step 100, on from 361",
+                                        "trained on 189 steps of 450"], done.stdout
