@@ -1,6 +1,6 @@
 /*
  * riffle inspect: which documents a step held; --document: which steps held a document
- * (inspect_document.h).
+ * (inspect_document.h); --from-time: which step a time leads to (inspect_time.h).
  *
  * Takes the step's records (published_step.h), decodes that of each lane, or of one, and prints it
  * (inspect_output.h). It joins no group.
@@ -13,6 +13,7 @@
 #include "cli/inspect/inspect_document.h"
 #include "cli/inspect/inspect_lines.h"
 #include "cli/inspect/inspect_output.h"
+#include "cli/inspect/inspect_time.h"
 #include "common/base/limits.h"
 #include "common/base/scalar.h"
 #include "consumer/replay/published_step.h"
@@ -22,7 +23,7 @@
 struct arguments {
 	const char *mix;
 	bool json, text, ids, plan;
-	const char *document;
+	const char *document, *time, *domain;
 	struct option_range steps;
 	uint64_t step;
 	bool one_lane;
@@ -51,6 +52,17 @@ static const struct option_row rows[] = {
 	.value = "A..B",
 	.without = "all",
 	.help = "with --document: of the steps from A on, below B"},
+    {.name = "from-time",
+	.kind = OPTION_TEXT,
+	.at = AT(time),
+	.value = "T",
+	.help = "instead of STEP: the first step that holds what a live domain got at T or "
+		"later: " INSPECT_TIME_FORMS},
+    {.name = "domain",
+	.kind = OPTION_TEXT,
+	.at = AT(domain),
+	.value = "D",
+	.help = "with --from-time: the live domain, where the mix has several"},
     {.name = "text",
 	.kind = OPTION_FLAG,
 	.at = AT(text),
@@ -69,6 +81,15 @@ static const struct option_row rows[] = {
 static enum fail_code
 parse_words(struct arguments *a, const struct options *o, struct failure *f)
 {
+	if (a->time != NULL && (a->document != NULL || o->arguments_n > 0 || a->text || a->ids ||
+				   a->plan || options_given(o, &cmd_inspect, "steps")))
+		return fail(f, FAIL_USAGE,
+		    "--from-time: goes without STEP, --document, --plan, --steps, --text and "
+		    "--tokens");
+	if (a->domain != NULL && a->time == NULL)
+		return fail(f, FAIL_USAGE, "--domain: only with --from-time");
+	if (a->time != NULL)
+		return FAIL_NONE;
 	if (a->document != NULL && (o->arguments_n > 0 || a->text || a->ids))
 		return fail(f, FAIL_USAGE, "--document: goes without STEP, --text and --tokens");
 	if (!options_given(o, &cmd_inspect, "steps"))
@@ -145,6 +166,11 @@ run(int argc, char **argv, struct failure *f)
 	    parse_words(&a, &o, f) != FAIL_NONE ||
 	    options_mix_config(&c, &a.mix, &o, f) != FAIL_NONE)
 		return f->code;
+	if (a.time != NULL) {
+		code = inspect_time(a.mix, c, a.time, a.domain, a.json, f);
+		config_close(c);
+		return code;
+	}
 	if (a.document != NULL) {
 		const struct inspect_document_options d = {.mix = a.mix,
 		    .what = a.document,
@@ -170,7 +196,8 @@ const struct command cmd_inspect = {
     .name = "inspect",
     .summary = "show which documents a step held",
     .usage = "-c FILE | --mix NAME  STEP [LANE] [--text] [--tokens] [--json]\n"
-	     "-c FILE | --mix NAME  --document WHAT [--plan] [--steps A..B] [--json]",
+	     "-c FILE | --mix NAME  --document WHAT [--plan] [--steps A..B] [--json]\n"
+	     "-c FILE | --mix NAME  --from-time T [--domain D] [--json]",
     .help =
 	"Prints a line for each document of each sequence of the step, tabs between: lane and slot "
 	"in the lane; domain, partition, ordinal and epoch of the sequence; first token and number "
@@ -184,13 +211,16 @@ const struct command cmd_inspect = {
 	"drawn, and with --plan will be, calculated from ledger and schedule. A FILE, by the end "
 	"of "
 	"its path, is looked for in all domain logs, which are read once; "
-	"DOMAIN/PARTITION/ORDINAL names a sequence itself. Exit 1: the step is not published yet, "
-	"or nothing holds the document.",
+	"DOMAIN/PARTITION/ORDINAL names a sequence itself.\n\n"
+	"--from-time says at which step a trainer starts that wants what a live domain got from "
+	"then on: by the time at which its producer published a sequence, which --json shows with "
+	"each. Exit 1: the step is not published yet, or nothing holds the document.",
     .example = "riffle inspect -c run.yml 1200\n"
 	       "riffle inspect -c run.yml 1200 3 --text\n"
 	       "riffle inspect --mix pretrain 1200 3 --json\n"
 	       "riffle inspect -c run.yml --document data/code.1.jsonl:4711 --plan\n"
-	       "riffle inspect -c run.yml --document web/0/120512",
+	       "riffle inspect -c run.yml --document web/0/120512\n"
+	       "riffle inspect -c run.yml --from-time 2026-01-31T10:30:00Z",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),

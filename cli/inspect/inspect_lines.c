@@ -18,6 +18,7 @@ enum { ASK_MS = 15000 };
 struct place {
 	struct published_place at;
 	struct document_line *line; /* [at.spans_n], owned; NULL: unknown */
+	int64_t time_ms;            /* where `line` is known */
 };
 
 struct inspect_lines {
@@ -119,6 +120,7 @@ read_places(struct inspect_lines *l, struct documents *d, const char *corpus, st
 		if (p->line == NULL)
 			return fail_memory(f);
 		memcpy(p->line, s.line, p->at.spans_n * sizeof(*p->line));
+		p->time_ms = s.time_ms;
 	}
 	return FAIL_NONE;
 }
@@ -151,10 +153,14 @@ inspect_lines_open(struct inspect_lines **out, const char *mix, const struct con
 }
 
 const struct document_line *
-inspect_lines_of(const struct inspect_lines *l, uint32_t lane, size_t slot, size_t spans_n)
+inspect_lines_of(
+    const struct inspect_lines *l, uint32_t lane, size_t slot, size_t spans_n, int64_t *time_ms)
 {
 	const struct place want = {.at = {.lane = lane, .slot = slot}};
 	const struct place *p = bsearch(&want, l->place, l->n, sizeof(*l->place), by_slot);
 
-	return p != NULL && p->at.spans_n == spans_n ? p->line : NULL;
+	bool known = p != NULL && p->at.spans_n == spans_n && p->line != NULL;
+
+	*time_ms = known ? p->time_ms : -1;
+	return known ? p->line : NULL;
 }

@@ -24,8 +24,11 @@ enum fail_code inspect_lines_open(struct inspect_lines **out, const char *mix,
     const struct config *c, const struct published_step *s, int64_t lane, struct failure *f);
 void inspect_lines_close(struct inspect_lines *l); /* NULL is accepted */
 
-/* Of each of spans_n documents of a sequence; NULL: nothing is known. Borrowed. */
+/*
+ * Of each of spans_n documents of a sequence; NULL: nothing is known. Borrowed. *time_ms is when
+ * the sequence was published, -1 where that is not known.
+ */
 const struct document_line *inspect_lines_of(
-    const struct inspect_lines *l, uint32_t lane, size_t slot, size_t spans_n);
+    const struct inspect_lines *l, uint32_t lane, size_t slot, size_t spans_n, int64_t *time_ms);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/base/buffer.h"
+#include "common/base/scalar.h"
 #include "common/base/utf8.h"
 #include "common/record/frame.h"
 
@@ -32,6 +33,7 @@ struct shown {
 	struct sequence_span *span;
 	struct sequence_range *no_loss;
 	const struct document_line *line; /* NULL: unknown */
+	int64_t time_ms;                  /* when it was published; -1: unknown */
 };
 
 enum fail_code
@@ -259,6 +261,17 @@ ranges_of(const struct shown *s)
 	return list;
 }
 
+static json_t *
+time_of(const struct shown *s)
+{
+	char text[SCALAR_MOMENT_TEXT_MAX];
+
+	if (s->time_ms < 0)
+		return json_null();
+	scalar_moment_text(text, s->time_ms);
+	return json_string(text);
+}
+
 static enum fail_code
 put_json(struct inspect_output *o, const struct shown *s, struct failure *f)
 {
@@ -271,12 +284,13 @@ put_json(struct inspect_output *o, const struct shown *s, struct failure *f)
 		json_decref(documents);
 		return f->code;
 	}
-	item = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "lane",
+	item = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "lane",
 	    (json_int_t)s->lane, "slot", (json_int_t)s->slot, "domain", text_of(s->domain),
 	    "domain_index", (json_int_t)s->drawn.domain, "partition",
 	    (json_int_t)s->drawn.partition, "ordinal", (json_int_t)s->drawn.ordinal, "epoch",
 	    (json_int_t)s->drawn.epoch, "count", (json_int_t)s->payload.count, "used",
-	    (json_int_t)s->payload.used, "documents", documents, "no_loss", ranges_of(s));
+	    (json_int_t)s->payload.used, "documents", documents, "no_loss", ranges_of(s), "time",
+	    time_of(s));
 
 	if (item == NULL ||
 	    json_array_append_new(json_object_get(o->object, "sequences"), item) != 0)
@@ -342,7 +356,7 @@ put_sequence(struct inspect_output *o, struct shown *s, struct failure *f)
 		code = decode_tokens(o, s, f);
 	if (code == FAIL_NONE) {
 		sequence_payload_lists(p, s->source, s->span, s->no_loss);
-		s->line = inspect_lines_of(o->o.lines, s->lane, s->slot, p->spans_n);
+		s->line = inspect_lines_of(o->o.lines, s->lane, s->slot, p->spans_n, &s->time_ms);
 		code = o->object != NULL ? put_json(o, s, f) : put_text(o, s, f);
 	}
 	free(s->source);

@@ -4,12 +4,16 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/inspect/inspect_time.h"
 #include "cli/metrics/metrics_listener.h"
 #include "cli/read/read_pipe.h"
 #include "cli/read/read_steps.h"
 #include "cli/signals.h"
 #include "common/base/limits.h"
+#include "common/base/log.h"
 #include "common/base/names.h"
+#include "common/base/scalar.h"
+#include "consumer/replay/time_step.h"
 
 #define AT(field) offsetof(struct read_steps_arguments, field)
 
@@ -52,6 +56,12 @@ static const struct option_row rows[] = {
 	.value = "S",
 	.without = "the one that the run has committed, else 0",
 	.help = "first step"},
+    {.name = "from-time",
+	.kind = OPTION_TEXT,
+	.at = AT(time),
+	.value = "T",
+	.help =
+	    "the first step that holds what a live domain got at T or later: " INSPECT_TIME_FORMS},
     {.name = "steps",
 	.kind = OPTION_COUNT,
 	.at = AT(steps),
@@ -85,7 +95,8 @@ static const struct option_row rows[] = {
 	.kind = OPTION_TEXT,
 	.at = AT(domain),
 	.value = "D",
-	.help = "with --set: the domain"},
+	.help =
+	    "with --set: the domain; with --from-time: the live domain, where the mix has several"},
     {.name = "timeout",
 	.kind = OPTION_COUNT32,
 	.at = AT(timeout_s),
@@ -101,8 +112,10 @@ static enum fail_code
 load_for_mix(
     struct config **out, struct read_steps_arguments *a, const struct options *o, struct failure *f)
 {
-	if (a->domain != NULL)
-		return fail(f, FAIL_USAGE, "--domain is for --set");
+	if (a->domain != NULL && a->time == NULL)
+		return fail(f, FAIL_USAGE, "--domain is for --set and --from-time");
+	if (a->time != NULL && a->from_step_given)
+		return fail(f, FAIL_USAGE, "--from-step or --from-time, not both");
 	if (a->world > 1 && !options_given(o, &cmd_read, "rank"))
 		return fail(f, FAIL_USAGE,
 		    "--world %" PRIu32 ": which of them is this? give --rank", a->world);
@@ -120,7 +133,7 @@ load_for_set(struct config **out, const struct read_steps_arguments *a, const st
     struct failure *f)
 {
 	static const char *const others[] = {"mix", "rank", "world", "uneven", "run", "from-step",
-	    "commit-every", "metrics", "metrics-token-file"};
+	    "from-time", "commit-every", "metrics", "metrics-token-file"};
 
 	if (a->domain == NULL || !names_valid(a->domain))
 		return fail(f, FAIL_USAGE, "--set: which domain? give --domain NAME");
@@ -134,6 +147,32 @@ load_for_set(struct config **out, const struct read_steps_arguments *a, const st
 	if (config_domain_index(*out, a->domain) >= 0)
 		return FAIL_NONE;
 	return fail(f, FAIL_CONFIG, "--domain: %s has no domain %s", (*out)->path, a->domain);
+}
+
+/* --from-time as --from-step. */
+static enum fail_code
+find_step(struct read_steps_arguments *a, const struct config *c, struct failure *f)
+{
+	struct time_step_options o = {
+	    .config = c, .mix = a->mix, .domain = a->domain, .stop = signals_stop()};
+	struct time_step found;
+
+	if (scalar_moment(a->time, &o.time_ms) != SCALAR_OK)
+		return fail(
+		    f, FAIL_USAGE, "--from-time: \"%s\" is no time: " INSPECT_TIME_FORMS, a->time);
+	if (time_step_find(&found, &o, f) != FAIL_NONE)
+		return fail_within(f, "--from-time");
+	if (found.drawn)
+		log_info("read: step=%" PRIu64 " is the first one that holds what domain=%s got at "
+			 "%s or later: partition=%" PRIu32 " ordinal=%" PRIu64,
+		    found.step, found.domain, a->time, found.partition, found.ordinal);
+	else
+		log_info("read: nothing that domain=%s got at %s or later is drawn yet: "
+			 "step=%" PRIu64 " is the next one",
+		    found.domain, a->time, found.step);
+	a->from_step = found.step;
+	a->from_step_given = true;
+	return FAIL_NONE;
 }
 
 static enum fail_code
@@ -165,6 +204,8 @@ run(int argc, char **argv, struct failure *f)
 	set = options_given(&o, &cmd_read, "set");
 	a.from_step_given = options_given(&o, &cmd_read, "from-step");
 	code = set ? load_for_set(&c, &a, &o, f) : load_for_mix(&c, &a, &o, f);
+	if (code == FAIL_NONE && !set && a.time != NULL)
+		code = find_step(&a, c, f);
 	if (code == FAIL_NONE)
 		code = read_to_stdout(&a, c, set, f);
 	config_close(c);
@@ -178,6 +219,8 @@ const struct command cmd_read = {
 	     "-c FILE --set valid|test|train --domain D [OPTION...]",
     .help = "Reads the lanes of one rank of a training run, whole steps in order, checks every "
 	    "record and prints what it has read; a step is printed before it is committed. "
+	    "--from-time takes the time at which the producer of a live domain published a "
+	    "sequence, and reads domain topic and ledger. "
 	    "SIGTERM or SIGINT ends it with 0 after the present step. Exit 1: the broker failed, a "
 	    "record or the order of steps is wrong, or a step did not come in time.",
     .example = "riffle read -c run.yml --rank 0 --world 2 --commit-every 10\n"

@@ -21,7 +21,8 @@
 /* The options of the command, checked. */
 struct read_steps_arguments {
 	const char *mix, *run; /* of a mix */
-	const char *domain;    /* of a set */
+	const char *domain;    /* of a set, or of `time` */
+	const char *time;      /* from where on; NULL: `from_step` says it */
 	uint32_t rank, world;  /* rank < world */
 	uint32_t timeout_s;    /* for each step; 0: for ever */
 	struct metrics_options metrics;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { NUMBER_TEXT_MAX = 64 };
 
@@ -113,6 +114,145 @@ scalar_bool(const char *text, bool *out)
 		return SCALAR_MALFORMED;
 	*out = *text == 't';
 	return SCALAR_OK;
+}
+
+/* ---- moments ---- */
+
+#define DAY_MS    (INT64_C(24) * 60 * 60 * 1000)
+#define MOMENT_MS (INT64_C(2932897) * DAY_MS) /* 10000-01-01 */
+
+/* Days from 1970-01-01 to the first of a month; years are counted from March, so that a leap day is
+ * a year's last. */
+static int64_t
+days_before(int64_t year, int64_t month)
+{
+	int64_t y = month <= 2 ? year - 1 : year, m = (month + 9) % 12;
+
+	return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 - 719468;
+}
+
+/* Exactly n digits, of a value from min to max. */
+static bool
+take_number(const char **at, size_t n, int64_t min, int64_t max, int64_t *out)
+{
+	*out = 0;
+	for (size_t i = 0; i < n; i++) {
+		if ((*at)[i] < '0' || (*at)[i] > '9')
+			return false;
+		*out = 10 * *out + ((*at)[i] - '0');
+	}
+	*at += n;
+	return *out >= min && *out <= max;
+}
+
+static bool
+take_char(const char **at, char c)
+{
+	if (**at != c)
+		return false;
+	++*at;
+	return true;
+}
+
+/* ".5" and the like, if it is there. */
+static bool
+take_fraction(const char **at, int64_t *ms)
+{
+	int64_t unit = 100;
+
+	*ms = 0;
+	if (!take_char(at, '.'))
+		return true;
+	if (**at < '0' || **at > '9')
+		return false;
+	for (; **at >= '0' && **at <= '9'; ++*at, unit /= 10)
+		*ms += unit * (**at - '0');
+	return true;
+}
+
+/* "Z" or "+02:00". */
+static bool
+take_zone(const char **at, int64_t *ms)
+{
+	int64_t hours, minutes, sign = **at == '-' ? -1 : 1;
+
+	*ms = 0;
+	if (take_char(at, 'Z') || take_char(at, 'z'))
+		return true;
+	if (!take_char(at, '+') && !take_char(at, '-'))
+		return false;
+	if (!take_number(at, 2, 0, 23, &hours) || !take_char(at, ':') ||
+	    !take_number(at, 2, 0, 59, &minutes))
+		return false;
+	*ms = sign * (hours * 60 + minutes) * 60000;
+	return true;
+}
+
+static enum scalar_result
+calendar_moment(const char *at, int64_t *out)
+{
+	int64_t year, month, day, hours = 0, minutes = 0, seconds = 0, fraction = 0, zone = 0;
+
+	if (!take_number(&at, 4, 0, 9999, &year) || !take_char(&at, '-') ||
+	    !take_number(&at, 2, 1, 12, &month) || !take_char(&at, '-') ||
+	    !take_number(&at, 2, 1, 31, &day))
+		return SCALAR_MALFORMED;
+	if (day >
+	    days_before(month == 12 ? year + 1 : year, month % 12 + 1) - days_before(year, month))
+		return SCALAR_MALFORMED;
+	if (*at != '\0' &&
+	    ((!take_char(&at, 'T') && !take_char(&at, 't') && !take_char(&at, ' ')) ||
+		!take_number(&at, 2, 0, 23, &hours) || !take_char(&at, ':') ||
+		!take_number(&at, 2, 0, 59, &minutes) || !take_char(&at, ':') ||
+		!take_number(&at, 2, 0, 60, &seconds) || !take_fraction(&at, &fraction) ||
+		!take_zone(&at, &zone) || *at != '\0'))
+		return SCALAR_MALFORMED;
+	*out = (days_before(year, month) + day - 1) * DAY_MS +
+	       ((hours * 60 + minutes) * 60 + seconds) * 1000 + fraction - zone;
+	return SCALAR_OK;
+}
+
+enum scalar_result
+scalar_moment(const char *text, int64_t *out)
+{
+	enum scalar_result result;
+	const char *at = text;
+	int64_t ms = 0, fraction;
+
+	if (strchr(text, '-') != NULL) {
+		result = calendar_moment(text, &ms);
+		if (result != SCALAR_OK)
+			return result;
+	} else {
+		while (*at >= '0' && *at <= '9' && ms < MOMENT_MS)
+			ms = 10 * ms + (*at++ - '0');
+		if (at == text)
+			return SCALAR_MALFORMED;
+		if (ms >= MOMENT_MS / 1000 && strspn(text, "0123456789.") == strlen(text))
+			return SCALAR_RANGE;
+		ms *= 1000;
+		if (!take_fraction(&at, &fraction) || *at != '\0')
+			return SCALAR_MALFORMED;
+		ms += fraction;
+	}
+	if (ms < 0 || ms >= MOMENT_MS)
+		return SCALAR_RANGE;
+	*out = ms;
+	return SCALAR_OK;
+}
+
+void
+scalar_moment_text(char out[static SCALAR_MOMENT_TEXT_MAX], int64_t ms)
+{
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm when;
+	size_t n;
+
+	assert(ms >= 0);
+	assert(ms < MOMENT_MS);
+	gmtime_r(&seconds, &when);
+	n = strftime(out, SCALAR_MOMENT_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &when);
+	snprintf(out + n, SCALAR_MOMENT_TEXT_MAX - n, ".%03dZ", (int)(ms % 1000));
 }
 
 void

@@ -147,6 +147,14 @@ enum fail_code kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_li
     int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
 
 /*
+ * The first offset of a partition whose record has a timestamp of `time_ms` or later, by the
+ * broker's index; -1: there is none. Not for topics that are written in transactions, whose markers
+ * have timestamps of the broker's.
+ */
+enum fail_code kafka_offset_at(rd_kafka_t *rk, const char *topic, int32_t partition,
+    int64_t time_ms, int64_t *offset, int timeout_ms, struct failure *f);
+
+/*
  * Reads one partition from `offset` on, and nothing else. Records that were fetched before may
  * still come.
  */

@@ -363,6 +363,33 @@ kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *
 	return kafka_watermarks_many(rk, topic, &partition, 1, low, high, timeout_ms, f);
 }
 
+enum fail_code
+kafka_offset_at(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t time_ms,
+    int64_t *offset, int timeout_ms, struct failure *f)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_t *one = rd_kafka_topic_partition_list_add(list, topic, partition);
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	rd_kafka_resp_err_t err;
+
+	assert(time_ms >= 0);
+	do {
+		one->offset = time_ms;
+		one->err = RD_KAFKA_RESP_ERR_NO_ERROR;
+		err = rd_kafka_offsets_for_times(rk, list, kafka_slice_ms(deadline_ms));
+		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			err = one->err;
+		if (err == RD_KAFKA_RESP_ERR__TIMED_OUT)
+			renew_leaders(rk, list, deadline_ms);
+	} while (kafka_again(err, deadline_ms));
+	*offset = one->offset < 0 ? -1 : one->offset; /* RD_KAFKA_OFFSET_END: none */
+	rd_kafka_topic_partition_list_destroy(list);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	kafka_fail_asking(rk, err, "asking for an offset by time", topic, f);
+	return fail_within(f, "topic %s", topic);
+}
+
 rd_kafka_resp_err_t
 kafka_assign_one(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset)
 {

@@ -90,32 +90,55 @@ assign(struct documents *d, int64_t offset, struct failure *f)
 	return kafka_fail_topic(f, d->rk, err, NULL, "reading", d->topic);
 }
 
+/* Of a partition that was not read before: how far it reaches. */
+static enum fail_code
+choose(struct documents *d, const char *topic, int32_t partition, struct failure *f)
+{
+	int partitions;
+
+	assert(strlen(topic) < sizeof(d->topic));
+	d->topic[0] = '\0';
+	if (kafka_partitions(d->rk, topic, &partitions, d->timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (partition >= partitions)
+		return fail(f, FAIL_CONFIG, "topic %s has no partition %" PRId32, topic, partition);
+	if (kafka_watermarks(d->rk, topic, partition, &d->low, &d->high, d->timeout_ms, f) !=
+	    FAIL_NONE)
+		return f->code;
+	memcpy(d->topic, topic, strlen(topic) + 1);
+	d->partition = partition;
+	return FAIL_NONE;
+}
+
 enum fail_code
 documents_seek(
     struct documents *d, const char *topic, int32_t partition, uint64_t first, struct failure *f)
 {
 	bool same = strcmp(d->topic, topic) == 0 && d->partition == partition;
-	int partitions;
 
-	assert(strlen(topic) < sizeof(d->topic));
 	d->wanted = first;
 	if (same && first >= d->ordinal_next && first - d->ordinal_next < DOCUMENTS_NEAR)
 		return FAIL_NONE;
-	if (!same) {
-		d->topic[0] = '\0';
-		if (kafka_partitions(d->rk, topic, &partitions, d->timeout_ms, f) != FAIL_NONE)
-			return f->code;
-		if (partition >= partitions)
-			return fail(
-			    f, FAIL_CONFIG, "topic %s has no partition %" PRId32, topic, partition);
-		if (kafka_watermarks(
-			d->rk, topic, partition, &d->low, &d->high, d->timeout_ms, f) != FAIL_NONE)
-			return f->code;
-		memcpy(d->topic, topic, strlen(topic) + 1);
-		d->partition = partition;
-	}
+	if (!same && choose(d, topic, partition, f) != FAIL_NONE)
+		return f->code;
 	/* An ordinal stands at its offset or later (feed.h). */
 	return assign(d, first > 0 ? (int64_t)first - 1 : 0, f);
+}
+
+enum fail_code
+documents_seek_time(struct documents *d, const char *topic, int32_t partition, int64_t time_ms,
+    bool *there, struct failure *f)
+{
+	int64_t offset;
+
+	*there = false;
+	if (choose(d, topic, partition, f) != FAIL_NONE ||
+	    kafka_offset_at(d->rk, topic, partition, time_ms, &offset, d->timeout_ms, f) !=
+		FAIL_NONE)
+		return f->code;
+	d->wanted = 0;
+	*there = offset >= 0;
+	return *there ? assign(d, offset, f) : FAIL_NONE;
 }
 
 /* ---- one record ---- */
@@ -160,6 +183,8 @@ fill(struct documents *d, const struct sequence_view *s, const struct sequence_p
     struct documents_sequence *out, struct failure *f)
 {
 	const struct sequence_payload_view *p = &s->payload;
+	rd_kafka_timestamp_type_t kind;
+	int64_t time_ms = rd_kafka_message_timestamp(d->held, &kind);
 
 	free(d->span);
 	free(d->line);
@@ -174,6 +199,7 @@ fill(struct documents *d, const struct sequence_view *s, const struct sequence_p
 	sequence_payload_lists(p, d->source, d->span, d->no_loss);
 	document_lines(d->line, before, s, d->span, d->source);
 	*out = (struct documents_sequence){.ordinal = s->ordinal,
+	    .time_ms = kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? -1 : time_ms,
 	    .used = p->used,
 	    .spans_n = p->spans_n,
 	    .span = d->span,

@@ -30,6 +30,7 @@ struct documents;
 /* All is borrowed until the next call. */
 struct documents_sequence {
 	uint64_t ordinal;
+	int64_t time_ms; /* when its record was published, by Kafka; -1: the record does not say */
 	uint32_t used;
 	size_t spans_n;
 	const struct sequence_span *span; /* [spans_n] */
@@ -48,6 +49,13 @@ void documents_close(struct documents *d); /* NULL is accepted */
  */
 enum fail_code documents_seek(
     struct documents *d, const char *topic, int32_t partition, uint64_t first, struct failure *f);
+
+/*
+ * The same for the first sequence that was published at `time_ms` or later. *there is false if none
+ * was: documents_next() is then not to be called.
+ */
+enum fail_code documents_seek_time(struct documents *d, const char *topic, int32_t partition,
+    int64_t time_ms, bool *there, struct failure *f);
 
 /* *there is false behind the last one. FAIL_STOPPED, FAIL_DENIED, FAIL_BROKER. */
 enum fail_code documents_next(

@@ -30,6 +30,7 @@
  *     lane_fill      writes the derived records that lanes have lost
  *     repair         finds what lanes and ledger have lost, and has it derived and written
  *     drawn          in which steps a sequence was drawn, and will be
+ *     time_step      from a time to the first step that holds what a live domain got from then on
  *     published_step one step's records: from the batch topic, or derived where it lacks them
  *
  * Memory: half of mix.memory for blocks, and one step. Works while the mix is running. Thread: one.

@@ -22,6 +22,7 @@ from .reader import Extent, Info, Reader, Reporter, Rounds, committed_step, find
 from .sequences import Sequences
 from .spikes import Spike, Spikes, skip_on_spike
 from .step import Span, Step, Targets, cu_seqlens
+from .times import step_at_time
 from .validation import Validation
 
 __version__ = VERSION
@@ -31,4 +32,5 @@ __all__ = [
     "Progress", "Reader", "Reporter", "RiffleError", "Rounds",
     "Sequences", "Span", "Spike", "Spikes", "Step", "StepTimeout", "Targets", "UsageError", "Validation", "committed_step",
     "cu_seqlens", "domain_sums", "find_extent", "find_rounds", "metrics", "serve_metrics", "skip_on_spike",
+    "step_at_time",
 ]

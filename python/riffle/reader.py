@@ -17,6 +17,7 @@ from .errors import UsageError, error_of
 from .metrics import add_reader
 from .progress import WORDS, Losses, Place, Places, Progress, Training, losses_of, place_of, state_of, step_of_state
 from .step import Step
+from .times import Moment, step_at_time
 
 _SLICE_MS = 100  # a wait returns to Python so often, for signals
 _StepPointer = ctypes.POINTER(c.StepOfReader)
@@ -138,6 +139,8 @@ class Reader:
     uneven: world need only not be larger than the lanes; ranks then differ by one lane, B / L sequences a step.
     run: name of the training run; commits go to the group "<mix>.<run>".
     step: first step, from a checkpoint. None: where the run has committed (the lowest step over all lanes), or 0.
+    from_time, from_domain: in place of it, the first step that holds what a live domain got at that time or later; see
+        :func:`riffle.step_at_time`.
     dtype: of the tokens: uint16 (an error where a token is above 65,535), uint32 or int64.
     commit_every: where the next step is asked for, commit every k steps (or more often where the lead of the mix asks
         for it) that all steps given so far are trained. Only for a loop that asks for a step once it has trained the one
@@ -157,8 +160,14 @@ class Reader:
                  run: str = "trainers", step: Optional[int] = None, dtype: Any = np.uint32, commit_every: int = 0,
                  timeout: Optional[float] = None, ahead_bytes: int = 0, threads: int = 0,
                  properties: Optional[Mapping[str, Any]] = None, schedule: int = 0, open_timeout: float = 10.0,
-                 uneven: bool = False):
+                 uneven: bool = False, from_time: Optional[Moment] = None, from_domain: Optional[str] = None):
         self._handle: Optional[int] = None
+        if from_time is not None:
+            if step is not None:
+                raise UsageError("step or from_time, not both")
+            step = step_at_time(mix, from_time, bootstrap, domain=from_domain, properties=properties)
+        elif from_domain is not None:
+            raise UsageError("from_domain goes with from_time")
         self.mix, self.run, self.bootstrap, self.properties = mix, run, bootstrap, dict(properties or {})
         self.rank, self.world = rank, world = rank_of(rank, world)
         self.dtype = token_dtype(dtype)

@@ -166,6 +166,79 @@ test_truth_values_are_true_and_false_only(void **unused)
 		assert_int_equal(scalar_bool(wrong[i], &value), SCALAR_MALFORMED);
 }
 
+static void
+test_moments_are_seconds_or_rfc_3339(void **unused)
+{
+	static const struct {
+		const char *text;
+		enum scalar_result result;
+		int64_t ms;
+	} rows[] = {
+	    {"0", SCALAR_OK, 0},
+	    {"1769855430", SCALAR_OK, 1769855430000},
+	    {"1769855430.5", SCALAR_OK, 1769855430500},
+	    {"1769855430.1239", SCALAR_OK, 1769855430123},
+	    {"1970-01-01", SCALAR_OK, 0},
+	    {"1970-01-01T00:00:00Z", SCALAR_OK, 0},
+	    {"2026-01-31T10:30:30Z", SCALAR_OK, 1769855430000},
+	    {"2026-01-31 10:30:30.5Z", SCALAR_OK, 1769855430500},
+	    {"2026-01-31T12:30:30+02:00", SCALAR_OK, 1769855430000},
+	    {"2026-01-31t05:00:30-05:30", SCALAR_OK, 1769855430000},
+	    {"2000-02-29", SCALAR_OK, 951782400000},
+	    {"2024-12-31", SCALAR_OK, 1735603200000},
+	    {"9999-12-31T23:59:59.999Z", SCALAR_OK, 253402300799999},
+	    {"253402300799.999", SCALAR_OK, 253402300799999},
+	    {"253402300800", SCALAR_RANGE, 0},
+	    {"99999999999999999999999999", SCALAR_RANGE, 0},
+	    {"1970-01-01T00:00:00+01:00", SCALAR_RANGE, 0},
+	    {"1969-12-31", SCALAR_RANGE, 0},
+	    {"", SCALAR_MALFORMED, 0},
+	    {".5", SCALAR_MALFORMED, 0},
+	    {"5.", SCALAR_MALFORMED, 0},
+	    {"1769855430s", SCALAR_MALFORMED, 0},
+	    {"99999999999999999999999999s", SCALAR_MALFORMED, 0},
+	    {"-5", SCALAR_MALFORMED, 0},
+	    {"2026-1-31", SCALAR_MALFORMED, 0},
+	    {"2025-02-29", SCALAR_MALFORMED, 0},
+	    {"1900-02-29", SCALAR_MALFORMED, 0},
+	    {"2026-04-31", SCALAR_MALFORMED, 0},
+	    {"2026-13-01", SCALAR_MALFORMED, 0},
+	    {"2026-01-31T10:30Z", SCALAR_MALFORMED, 0},
+	    {"2026-01-31T10:30:30", SCALAR_MALFORMED, 0},
+	    {"2026-01-31T24:00:00Z", SCALAR_MALFORMED, 0},
+	    {"2026-01-31T10:30:30Zx", SCALAR_MALFORMED, 0},
+	    {"2026-01-31x", SCALAR_MALFORMED, 0},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t ms = 77;
+
+		if (scalar_moment(rows[i].text, &ms) != rows[i].result)
+			fail_msg("%s", rows[i].text);
+		assert_int_equal(ms, rows[i].result == SCALAR_OK ? rows[i].ms : 77);
+	}
+}
+
+static void
+test_a_moment_is_written_as_it_is_read(void **unused)
+{
+	static const int64_t rows[] = {
+	    0, 1, 951782399999, 951782400000, 1769855430500, 253402300799999};
+	char text[SCALAR_MOMENT_TEXT_MAX];
+
+	(void)unused;
+	scalar_moment_text(text, 1769855430500);
+	assert_string_equal(text, "2026-01-31T10:30:30.500Z");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t ms;
+
+		scalar_moment_text(text, rows[i]);
+		assert_int_equal(scalar_moment(text, &ms), SCALAR_OK);
+		assert_int_equal(ms, rows[i]);
+	}
+}
+
 int
 main(void)
 {
@@ -176,6 +249,8 @@ main(void)
 	    cmocka_unit_test(test_a_size_is_written_as_it_is_read),
 	    cmocka_unit_test(test_numbers_are_finite_decimals),
 	    cmocka_unit_test(test_truth_values_are_true_and_false_only),
+	    cmocka_unit_test(test_moments_are_seconds_or_rfc_3339),
+	    cmocka_unit_test(test_a_moment_is_written_as_it_is_read),
 	};
 
 	return cmocka_run_group_tests_name("scalar", tests, NULL, NULL);
