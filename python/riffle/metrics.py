@@ -9,17 +9,35 @@ import socket
 import threading
 import weakref
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from types import MappingProxyType
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from .errors import UsageError
 
 _CONNECTION_S = 10  # without a byte of a client
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,512}")
 _readers: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_progresses: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_COMMITTED = "riffle_reader_committed_step"
 
 
 def add_reader(reader: Any) -> None:
     _readers.add(reader)
+
+
+def add_progress(progress: Any) -> None:
+    _progresses.add(progress)
+
+
+def _trained() -> Dict[str, int]:
+    """What trained() has committed: of each series of _COMMITTED the lowest of this process' ranks."""
+    found: Dict[str, int] = {}
+    for progress in list(_progresses):
+        step = progress.known
+        series = f'{_COMMITTED}{{mix="{progress.mix}",run="{progress.run}"}}'
+        if step > 0:
+            found[series] = min(step, found.get(series, step))
+    return found
 
 
 def metrics() -> str:
@@ -31,11 +49,12 @@ def metrics() -> str:
             texts.append(reader.metrics())
         except UsageError:  # closed meanwhile
             continue
-    return merged(texts)
+    return merged(texts, _trained())
 
 
-def merged(texts: Iterable[str]) -> str:
-    """One text of several, in which each metric and each of its samples is there once."""
+def merged(texts: Iterable[str], trained: Mapping[str, int] = MappingProxyType({})) -> str:
+    """One text of several, in which each metric and each of its samples is there once. Readers commit what was read, and
+    trained() what was trained: the later one of them is shown."""
     heads: Dict[str, List[str]] = {}
     samples: Dict[str, Dict[str, float]] = {}
     for text in texts:
@@ -56,6 +75,9 @@ def merged(texts: Iterable[str]) -> str:
             else:
                 known[series] = known[series] + found if name.endswith("_total") else min(known[series], found)
     lines = []
+    for series, step in trained.items():
+        if _COMMITTED in samples:
+            samples[_COMMITTED][series] = max(step, samples[_COMMITTED].get(series, 0))
     for name, head in heads.items():
         lines += head + [f"{series} {value:.17g}" for series, value in samples[name].items()]
     return "".join(f"{line}\n" for line in lines)

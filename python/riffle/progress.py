@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import threading
 import warnings
 import weakref
 from collections.abc import Mapping as AnyMapping
@@ -14,6 +15,7 @@ import numpy as np
 
 from . import _library as c
 from .errors import DataError, UsageError, error_of
+from .metrics import add_progress
 
 if TYPE_CHECKING:
     from .reader import Reader
@@ -60,12 +62,15 @@ class Progress:
         from .reader import handle_of, options_of
         self._handle: Optional[int] = None
         self._error = c.ErrorText()
+        self.mix, self.run, self._process = mix, run, os.getpid()
+        self._lock, self._known = threading.Lock(), 0  # for those who ask for metrics while it is closed
         if not 0 <= commit_every < 2**63:
             raise UsageError(f"commit_every is {commit_every}")
         options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
         options.commit_every, options.uneven = commit_every, uneven
         self._handle = handle_of(c.lib.riffle_progress_open, c.lib.riffle_progress_close, options, self._error)
         self._ends = weakref.finalize(self, c.lib.riffle_progress_close, self._handle)  # also before the program ends
+        add_progress(self)
 
     def _open(self) -> int:
         if self._handle is None:
@@ -95,9 +100,18 @@ class Progress:
         """All steps below it are committed by this process, as far as the broker has confirmed; 0: none."""
         return c.lib.riffle_progress_committed(self._open())
 
+    @property
+    def known(self) -> int:
+        """The same from any thread, and after the end."""
+        with self._lock:
+            if self._handle is not None and self._process == os.getpid():
+                self._known = self.committed
+            return self._known
+
     def close(self) -> None:
         """The same as flush() for two seconds, then the end."""
-        self._handle = None
+        with self._lock:
+            self._handle = None
         if hasattr(self, "_ends"):
             self._ends()
 
