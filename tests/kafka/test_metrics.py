@@ -15,6 +15,8 @@ from conftest import LENGTH, wait_until
 from test_broker import cluster, wait_gone  # noqa: F401 (a fixture)
 from test_produce import LENGTH as SEQUENCE
 from test_produce import corpus, lines  # noqa: F401
+from test_replay import topic  # noqa: F401
+from wire_proxy import END_TRANSACTION, PRODUCE, Fate, Proxy
 
 FAST = ("-X", "statistics.interval.ms=200")
 
@@ -22,10 +24,11 @@ FAST = ("-X", "statistics.interval.ms=200")
 @pytest.fixture
 def start(riffle, tmp_path):
     """start("mix", ...) -> (process, url), with --metrics on a free port and a log of JSON."""
-    def run(*words, metrics="0"):
+    def run(*words, metrics="0", env=None):
         log = tmp_path / f"{words[0]}.{len(riffle.running)}.log"
         with log.open("w") as to:
-            process = riffle.popen(*words, "--metrics", metrics, "--log", "json", stderr=to, stdout=to if words[0] != "read" else None)
+            process = riffle.popen(*words, "--metrics", metrics, "--log", "json", stderr=to, env=env,
+                                   stdout=to if words[0] != "read" else None)
         process.log = log
         return process, url_of(log)
     return run
@@ -157,6 +160,90 @@ def token(tmp_path):
     path = tmp_path / "token"
     path.write_text(TOKEN + "\n")
     return path
+
+
+class Faults:
+    """What the broker's requests meet: `fate` of those of one kind, as long as it is set."""
+
+    def __init__(self, bootstrap):
+        self.kind = self.fate = None
+        self.proxy = Proxy(bootstrap, self)
+
+    def __call__(self, api_key):
+        return self.fate if api_key == self.kind and self.fate else Fate.PASS
+
+
+@pytest.fixture
+def faults(bootstrap):
+    made = Faults(bootstrap)
+    yield made
+    made.proxy.close()
+
+
+@pytest.mark.parametrize("kind, fate", [(PRODUCE, Fate.SILENCE), (END_TRANSACTION, Fate.LOSE_ANSWER)])
+def test_transactions_in_doubt_are_counted(start, fill, configure, faults, kind, fate):
+    """Of records or of a commit that nobody answers the mixer does not know, until it has looked."""
+    fill("a")
+    config = configure({"a": 1}, transaction_bytes=4096)
+    mix = json.loads(config.read_text())["mix"]["name"]
+    limits = [f"-X{name}=3000" for name in ("message.timeout.ms", "socket.timeout.ms")]
+    _, url = start("mix", "-c", config, *limits, env={"RIFFLE_BOOTSTRAP": faults.proxy.address})
+
+    def now(name):
+        return value(check(fetch(url), "mix"), name, mix=mix) or 0
+    wait_until(lambda: now("riffle_mixer_steps_total") > 0, "the first step")
+    faults.kind, faults.fate = kind, fate
+    wait_until(lambda: now("riffle_mixer_transactions_in_doubt_total") > 0, "the count")
+    faults.fate = None
+    wait_until(lambda: now("riffle_mixer_attached") == 1, "a mixer that has attached again")
+    steps = now("riffle_mixer_steps_total")
+    wait_until(lambda: now("riffle_mixer_steps_total") > steps, "more steps")
+    assert now("riffle_mixer_recoveries_total") > 0 and now("riffle_mixer_transactions_committed_total") > 0
+
+
+def test_a_mixer_that_is_fenced_counts_it(start, riffle, fill, configure, faults):
+    """The one that fences it is slow to say that it has begun, and so the older one is still there to be asked."""
+    fill("a")
+    config = configure({"a": 1}, transaction_ms=20)
+    mix = json.loads(config.read_text())["mix"]["name"]
+    _, url = start("mix", "-c", config)
+
+    def now(name):
+        return value(check(fetch(url), "mix"), name, mix=mix) or 0
+    wait_until(lambda: now("riffle_mixer_steps_total") > 0, "the first step")
+    assert now("riffle_mixer_fencings_total") == 0
+    faults.kind, faults.fate = PRODUCE, Fate.SILENCE
+    riffle.popen("mix", "-c", config, env={"RIFFLE_BOOTSTRAP": faults.proxy.address})
+    wait_until(lambda: now("riffle_mixer_fencings_total") == 1, "the fencing")
+    assert now("riffle_mixer_recoveries_total") >= 1
+
+
+def test_sequences_that_are_quarantined_are_counted(start, riffle, fill, configure, topic, unique):  # noqa: F811
+    fill("a", sequences=128)
+    log = topic(f"{unique}.a")
+    for at in (3, 70):
+        log.records[0][at] = log.records[0][at][:-1]
+    log.write(1)
+    config = configure({"a": 1}, max_lead_steps=8)  # of 16 sequences: each is drawn once, but for the two
+    mix = json.loads(config.read_text())["mix"]["name"]
+    mixer, url = start("mix", "-c", config)
+    wait_until(lambda: value(check(fetch(url), "mix"), "riffle_mixer_next_step", mix=mix) == 8, "eight steps")
+    assert value(check(fetch(url), "mix"), "riffle_mixer_quarantined_sequences_total", mix=mix) == 2
+    assert json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["quarantined"] == 2
+
+
+def test_draws_that_are_lent_are_owed(start, fill, configure):
+    fill("a", sequences=2000)
+    fill("live", sequences=16, live=True)
+    config = configure({"a": 0.5, "live": 0.5}, domains={"live": {"live": True, "on_dry": "lend"}}, max_lead_steps=12)
+    mix = json.loads(config.read_text())["mix"]["name"]
+    _, url = start("mix", "-c", config)
+
+    def now(name, **labels):
+        return value(check(fetch(url), "mix"), name, mix=mix, **labels) or 0
+    wait_until(lambda: now("riffle_mixer_next_step") == 12, "twelve steps")
+    assert now("riffle_mixer_owed_sequences", domain="live") == 12 * 8 - 16
+    assert now("riffle_mixer_owed_sequences", domain="a") == 0
 
 
 def test_what_other_machines_reach_needs_a_token(start, riffle, fill, configure, token, tmp_path):
@@ -292,6 +379,20 @@ def test_a_reader_in_python_gives_its_text(reader, package):
     reader.close()
     with pytest.raises(package.riffle.UsageError):
         reader.metrics()
+
+
+def test_the_committed_step_is_that_of_trained(reader, package):
+    """trained() commits by a handle of its own, which no call of the reader passes."""
+    def committed():
+        return value(check(package.riffle.metrics(), "libriffle"), "riffle_reader_committed_step", mix=reader.mix, run="trainers")
+    for _ in range(3):
+        reader.next()
+    assert committed() == 5, "what is read is not trained"
+    reader.trained()
+    wait_until(lambda: committed() == 6, "the commit")
+    reader.trained(7)
+    reader.flush()
+    assert committed() == 8
 
 
 def test_a_listener_serves_all_readers_while_they_read(reader, package, bootstrap):
