@@ -1,4 +1,4 @@
-"""Megatron: riffle's iterators in Megatron-core's own classes and schedules. megatron.training, which needs CUDA, is not run."""
+"""Megatron: riffle's iterators beside Megatron-core's own classes. megatron.training, which needs CUDA, is not run."""
 
 import warnings
 from types import SimpleNamespace
@@ -127,6 +127,31 @@ def test_a_step_is_trained_once_the_next_one_is_asked_for(mix, core, adapter, pa
     train.close()
 
 
+def test_its_train_step_has_the_scale_of_the_step_and_says_what_was_trained(mix, core, adapter, package):
+    import torch
+    m = mix(steps=7)
+    data = adapter.Mix(m.name, m.bootstrap, timeout=60)
+    iterator = core.rerun_state_machine.RerunDataIterator(data.iterators(arguments())[0])
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimizer, moved = torch.optim.SGD([weight], lr=1.0), []
+
+    def train_step(forward_step_func, data_iterator, model, optimizer, opt_param_scheduler):
+        for _ in range(4):
+            forward_step_func(data_iterator, model)
+        weight.grad, before = torch.ones(1), weight.item()
+        optimizer.step()
+        moved.append(before - weight.item())
+
+    step = data.train_step(train_step)
+    for n in range(7):
+        step(data.forward_step(lambda iterator, model: (next(iterator), None)), iterator, None, optimizer, None)
+        assert optimizer.param_groups[0]["lr"] == 1.0
+    assert moved == [1.0] * 5 + [0.5] * 2
+    data.train.dataset.flush()
+    assert package.riffle.committed_step(m.name, m.bootstrap) == 7
+    data.train.close()
+
+
 def test_peers_that_do_not_commit_read_on_beside_the_one_that_does(mix, core, adapter, package):
     m = mix(steps=4)
     peer = adapter.Train(m.name, m.bootstrap, global_batch=BATCH, micro_batch=4, rank=0, world=2, says=False, timeout=60)
@@ -155,6 +180,15 @@ def test_held_out_sets_are_endless_and_each_rank_has_its_part(fill, mix, core, a
     parts = [tokens(len(rows), rank=r, world=2).unflatten(0, (-1, 2)) for r in (0, 1)]
     assert (torch.stack(parts, 1).flatten(0, 2) == whole).all()
     assert (tokens(4, consumed=3 * len(rows) + 4) == torch.stack((rows * 2)[4:12])).all()
+
+
+def test_an_empty_held_out_set_is_named(mix, core, adapter, package, unique):
+    m = mix(steps=2, domains={"a": {"valid": ["unused.v.jsonl"]}})
+    _, valid, test = adapter.Mix(m.name, m.bootstrap, valid=package.riffle.Validation(unique, "a", m.bootstrap)).iterators(
+        arguments())
+    assert test is None
+    with pytest.raises(package.riffle.UsageError, match=r"a \(valid\) of corpus .* are empty: leave them out"):
+        next(valid)
 
 
 # --- what is refused

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 import torch
 
-from ..doremi import domain_sums
+from ..doremi import all_reduced, domain_sums
 from ..errors import RiffleError, UsageError
 from ..torch import Dataset, LrScale, batch_of
 from ..validation import Validation
@@ -222,6 +222,7 @@ class Mix:
         self.mix, self.bootstrap, self.options = mix, bootstrap, options
         self.valid, self.test = ([one] if isinstance(one, Validation) else list(one or ()) for one in (valid, test))
         self.train: Optional[Train] = None
+        self._leads = False  # this process says to its model-parallel peers what the step's lr_scale is
         self._scales: List[LrScale] = []
         self._scaled: Any = None
 
@@ -241,13 +242,13 @@ class Mix:
         stages = groups.get_virtual_pipeline_model_parallel_world_size() or 1
         masks = Masks(*[bool(getattr(args, name, default)) for name, default in Masks._field_defaults.items()])
         shape = {"masks": masks, "length": getattr(args, "seq_length", None), "rank": rank, "world": world}
+        leads = last and groups.get_tensor_model_parallel_rank() == 0 and vp_stage in (None, stages - 1)
         train = Train(
             self.mix, self.bootstrap, global_batch=args.global_batch_size, micro_batch=args.micro_batch_size,
-            consumed=getattr(args, "consumed_train_samples", 0) or 0, **shape, **self.options,
-            says=last and groups.get_tensor_model_parallel_rank() == 0 and groups.get_context_parallel_rank() == 0
-            and vp_stage in (None, stages - 1))
-        if vp_stage in (None, 0) or (last and vp_stage == stages - 1):
-            self.train = train
+            consumed=getattr(args, "consumed_train_samples", 0) or 0, says=leads and groups.get_context_parallel_rank() == 0,
+            **shape, **self.options)
+        if vp_stage in (None, 0) or leads:
+            self.train, self._leads = train, leads
         micro = getattr(args, "eval_micro_batch_size", None) or args.micro_batch_size
         valid = Valid(self.valid, micro_batch=micro, consumed=getattr(args, "consumed_valid_samples", 0) or 0, **shape)
         test = Valid(self.test, micro_batch=micro, **shape)
@@ -327,18 +328,10 @@ class Mix:
         optimizer.step = scaled
 
     def _factor(self) -> float:
-        """lr_scale of the step; where this process reads nothing, that of its model-parallel peers."""
-        mine = self.train.lr_scale if self.train is not None and self.train.step >= 0 else 0.0
-        if not torch.distributed.is_initialized():
-            return mine
+        """lr_scale of the step, which one rank of the model-parallel group says."""
         from megatron.core import parallel_state as groups
-        group = groups.get_model_parallel_group()
-        if torch.distributed.get_world_size(group) == 1:
-            return mine
-        where = "cpu" if torch.distributed.get_backend(group) == "gloo" else torch.cuda.current_device()
-        agreed = torch.tensor(mine, dtype=torch.float64, device=where)
-        torch.distributed.all_reduce(agreed, torch.distributed.ReduceOp.MAX, group=group)
-        return float(agreed)
+        mine = self.train.lr_scale if self.train is not None and self._leads else 0.0
+        return all_reduced([mine], groups.get_model_parallel_group())[0]
 
 
 class _Seen:
