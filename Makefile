@@ -1,5 +1,8 @@
 # riffle. Everything that is built goes under $B; `make help` lists the targets.
-B          ?= build
+# bundled: a newer librdkafka than the system's, fetched, built and linked statically (scripts/librdkafka).
+LIBRDKAFKA ?= system
+BUNDLED    := $(if $(filter bundled,$(LIBRDKAFKA)),$(CURDIR)/build/librdkafka)
+B          ?= build$(if $(BUNDLED),/bundled)
 prefix     ?= /usr/local
 bindir     ?= $(prefix)/bin
 libdir     ?= $(prefix)/lib
@@ -12,13 +15,15 @@ VERSION    := $(shell cat VERSION)
 
 # ---- compiler and linker ----
 
-PACKAGES := rdkafka avro-c yaml-0.1 libzstd zlib jansson libxxhash
+PACKAGES := $(if $(BUNDLED),rdkafka-static,rdkafka) avro-c yaml-0.1 libzstd zlib jansson libxxhash
+PKG_CONFIG := $(if $(BUNDLED),PKG_CONFIG_PATH=$(BUNDLED)/lib/pkgconfig:$$PKG_CONFIG_PATH )pkg-config
 # Of the program alone: the library needs no server.
 SERVING  := libmicrohttpd
-INCLUDED := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null; pkg-config --cflags $(SERVING) 2>/dev/null)
-LINKED   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+INCLUDED := $(patsubst -I$(BUNDLED)/%,-isystem $(BUNDLED)/%,\
+	$(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null; $(PKG_CONFIG) --cflags $(SERVING) 2>/dev/null))
+LINKED   := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
 LIBS      = $(or $(LINKED),$(error riffle needs pkg-config and $(PACKAGES): `make deps-build` installs them)) -lm
-SERVED   := $(shell pkg-config --libs $(SERVING) 2>/dev/null)
+SERVED   := $(shell $(PKG_CONFIG) --libs $(SERVING) 2>/dev/null)
 LIBS_CLI  = $(or $(SERVED),$(error riffle needs $(SERVING): `make deps-build` installs it)) $(LIBS)
 OURS     := -std=c11 -D_GNU_SOURCE -DRIFFLE_VERSION='"$(VERSION)"' -I. -fPIC -pthread -fvisibility=hidden \
 	-ffp-contract=off -Wall -Wextra -Wshadow -Wconversion -Wswitch-enum -Wvla -Wstrict-prototypes \
@@ -128,7 +133,7 @@ COMMA    := ,
 SIM_WRAP := $(addprefix -Wl$(COMMA)--wrap=,pool_take chunk_queue_take pthread_create pthread_join pthread_detach)
 SIM_OBJECTS := $(patsubst %,$B/tests/sim/%.o,sim driver task heap checker checker_free actors world world_kinds orders seams prefetch_now pool_now owner_now)
 $B/sim: $(SIM_OBJECTS) $B/librdkafka_sim.a $B/core.a
-	$(PROGRAM) $(SIM_WRAP) -o $@ $^ $B/librdkafka_sim.a $(filter-out -lrdkafka,$(LIBS))
+	$(PROGRAM) $(SIM_WRAP) -o $@ $^ $B/librdkafka_sim.a $(filter-out -lrdkafka %/librdkafka.a,$(LIBS))
 
 # The same scenarios against librdkafka and against the simulation.
 $B/conformance/real: $(call objects,tests/conformance) $B/core.a
@@ -137,7 +142,7 @@ $B/conformance/real: $(call objects,tests/conformance) $B/core.a
 
 $B/conformance/sim: $(call objects,tests/conformance) $B/librdkafka_sim.a $B/core.a
 	@mkdir -p $(@D)
-	$(PROGRAM) -o $@ -Wl,--start-group $^ -Wl,--end-group $(filter-out -lrdkafka,$(LIBS))
+	$(PROGRAM) -o $@ -Wl,--start-group $^ -Wl,--end-group $(filter-out -lrdkafka %/librdkafka.a,$(LIBS))
 
 # Libraries that tests load into the program.
 $B/tests/%.so: $B/tests/%.o
@@ -274,7 +279,7 @@ compile_commands.json: $(filter %.c,$(SOURCES)) Makefile scripts/compile-command
 deps: $(addprefix deps-,build demo test check clang valgrind)  ## install all that these targets need (Debian packages)
 
 deps-%:
-	@scripts/deps $*
+	@LIBRDKAFKA=$(LIBRDKAFKA) scripts/deps $*
 
 wheel: $B/libriffle.so.0  ## the Python package with the library inside, as a wheel in $B/wheels
 	@RIFFLE_LIBRARY=$(abspath $B/libriffle.so.0) pip wheel -q --disable-pip-version-check --no-deps -w $B/wheels ./python
