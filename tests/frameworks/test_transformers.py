@@ -1,6 +1,8 @@
 """transformers' Trainer with riffle's mixin: killed and resumed, also from one process to two."""
 
 import pathlib
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -88,3 +90,15 @@ def test_positions_are_the_mask_between_documents(trainer):
         alone = t.model(input_ids=ids[:, begins:], position_ids=places[:, begins:]).logits[0]
         blurred = t.model(input_ids=ids).logits[0, begins:]
     assert torch.allclose(packed, alone, atol=1e-5) and not torch.allclose(packed, blurred, atol=1e-3)
+
+
+def test_a_training_ends_without_a_word_of_riffle(package, mix, tmp_path):
+    """Also where its iterator is left open."""
+    m = mix(steps=8)
+    program = ("import sys; sys.path.insert(0, sys.argv[1]); import train_transformers as e\n"
+               "t = e.main(sys.argv[2], sys.argv[3], 4)\nitems = iter(t.get_train_dataloader())\nt.riffle.until = 8\nnext(items)\n")
+    examples = pathlib.Path(__file__).resolve().parents[2] / "examples/frameworks"
+    done = subprocess.run([sys.executable, "-c", program, examples, m.name, m.bootstrap], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=600, env={**package.env, "CUDA_VISIBLE_DEVICES": ""})
+    assert done.returncode == 0, done.stderr
+    assert not any(noise in done.stderr for noise in (*job.NOISE, "Traceback")), done.stderr
