@@ -1,6 +1,8 @@
 """verl's data path with riffle's data sets: custom_cls, sampler, collate, StatefulDataLoader; its trainers need GPUs."""
 
+import importlib.metadata
 import json
+import pathlib
 import random
 
 import pytest
@@ -9,6 +11,9 @@ from omegaconf import OmegaConf
 from verl.trainer.ppo.utils import create_rl_dataset
 from verl.utils.dataset.dataset_utils import SFTTensorCollator
 
+import job
+
+PROGRAM = pathlib.Path(__file__).with_name("run_verl.py")
 LENGTH, EOS, B = 24, 50256, 16
 
 
@@ -52,6 +57,15 @@ def config_of(mix, name="Prompts", riffle=None, **keys):
     return OmegaConf.create({
         "custom_cls": {"path": "pkg://riffle.integrations.verl", "name": name}, "shuffle": False, "train_batch_size": B,
         "riffle": {"bootstrap": mix.bootstrap, "steps": 8, "timeout": 60, **(riffle or {})}, **keys})
+
+
+def test_a_killed_loop_sees_what_an_undisturbed_one_sees(prompts, package, examples, row, tmp_path):
+    m = prompts()
+    calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, examples, m.name, m.bootstrap, 24, kill=13, losses=False)
+    assert stormy.resumed == [12]
+    assert package.riffle.committed_step(m.name, m.bootstrap, run="calm") == 24
+    row(version=importlib.metadata.version("verl"), model="none: data only", calm=calm, stormy=stormy,
+        missing="trainers and rollouts, which need GPUs")
 
 
 def test_a_prompt_has_its_source_and_reward_fields(prompts, package):
