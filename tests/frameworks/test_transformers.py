@@ -99,6 +99,6 @@ def test_a_training_ends_without_a_word_of_riffle(package, mix, tmp_path):
                "t = e.main(sys.argv[2], sys.argv[3], 4)\nitems = iter(t.get_train_dataloader())\nt.riffle.until = 8\nnext(items)\n")
     examples = pathlib.Path(__file__).resolve().parents[2] / "examples/frameworks"
     done = subprocess.run([sys.executable, "-c", program, examples, m.name, m.bootstrap], cwd=tmp_path, capture_output=True,
-                          text=True, timeout=600, env={**package.env, "CUDA_VISIBLE_DEVICES": ""})
+                          text=True, timeout=job.DEADLINE_S, env={**package.env, "CUDA_VISIBLE_DEVICES": ""})
     assert done.returncode == 0, done.stderr
     assert not any(noise in done.stderr for noise in (*job.NOISE, "Traceback")), done.stderr
