@@ -395,7 +395,7 @@ enum {
 static void
 settle_partitions(struct config_mix *m)
 {
-	if (m->partitions == 0)
+	if (m->partitions == 0 && m->batches == MIX_BATCHES_COPIED)
 		m->partitions = m->lanes;
 }
 
@@ -442,7 +442,7 @@ assert_invariants(const struct config *c)
 	assert(m->global_batch % m->lanes == 0);
 	for (size_t i = 0; i < m->phases_n; i++)
 		assert(m->phases[i].global_batch % m->lanes == 0);
-	assert(m->partitions >= 1);
+	assert((m->partitions == 0) == (m->batches == MIX_BATCHES_DERIVED));
 	assert(m->partitions <= m->lanes);
 	assert(m->transaction_bytes > 0);
 	assert(m->transaction_first_ms > 0);

@@ -119,9 +119,11 @@ struct config_phase {
 struct config_mix {
 	char *name; /* NULL: the file has no mix section */
 	uint64_t seed;
-	uint32_t global_batch;   /* B, sequences of a step that no phase gives another */
-	uint32_t lanes;          /* L */
-	uint32_t partitions;     /* P, of the batch topic; at most L (record/lane_map.h) */
+	uint32_t global_batch; /* B, sequences of a step that no phase gives another */
+	uint32_t lanes;        /* L */
+	enum mix_batches batches;
+	uint32_t partitions;     /* P, of the batch topic; at most L, and 0 where batches are
+				    derived and there is none (record/lane_map.h) */
 	uint32_t max_lead_steps; /* 0: no limit */
 	struct config_list runs;
 	enum schedule_kind schedule;

@@ -391,7 +391,8 @@ list_uses(const struct config *c, struct use *use)
 	if (any_live_files(c))
 		names_topic(use[n++].name, c->corpus, "arrivals");
 	for (size_t i = 0; c->mix.name != NULL && i < MIX_TOPICS; i++)
-		if (i != MIX_TOPIC_LANES || c->mix.partitions < c->mix.lanes)
+		if (i == MIX_TOPIC_LANES ? c->mix.partitions < c->mix.lanes
+					 : i > 0 || c->mix.partitions > 0)
 			names_topic(use[n++].name, c->mix.name, of_mix[i]);
 	assert(n <= c->domains_n * SETS_COUNT + 2 + MIX_TOPICS);
 	for (size_t i = 0; i < n; i++)
@@ -478,6 +479,9 @@ check_record(const struct config *c, const struct yaml_node *root, struct failur
 	size_t bytes;
 
 	assert(c->mix.lanes >= 1); /* the table's range */
+	if (c->mix.partitions > 0 && c->mix.batches == MIX_BATCHES_DERIVED)
+		return config_fail(c, config_line(root, "mix", "partitions"), "mix.partitions", f,
+		    "has no effect with mix.batches: derived, which has no batch topic");
 	if (c->mix.partitions > c->mix.lanes)
 		return config_fail(c, config_line(root, "mix", "partitions"), "mix.partitions", f,
 		    "out of range: %u (at most mix.lanes, %u)", c->mix.partitions, c->mix.lanes);

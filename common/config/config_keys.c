@@ -221,6 +221,15 @@ const struct config_key config_keys[] = {
 	    "partitions of the batch topic, P: lane l lies in partition floor(l*P/L). `auto`: L."
 	    " Fewer cost the mixer and the broker less; readers fetch the lanes beside theirs, too."
 	    " It cannot be changed once the mix has begun"},
+    {"mix.batches", CONFIG_CHOICE, AT(mix.batches), .choice = mix_batches_names,
+	.default_text = "copied",
+	.help =
+	    "how steps are published. `copied`: each step's sequences, in `<mix>.batches`. "
+	    "`derived`:"
+	    " the decisions alone, in the ledger; readers take the sequences from the domain "
+	    "topics,"
+	    " on which they need the right READ, and which must be kept. The steps are the same. It"
+	    " cannot be changed once the mix has begun"},
     {"mix.schedule", CONFIG_CHOICE, AT(mix.schedule), .choice = schedule_names,
 	.default_text = "deficit",
 	.help =

@@ -147,8 +147,9 @@ topic_plan_open(struct topic_plan **out, const struct config *c, struct failure 
 	if (has_arrivals(c))
 		add_named(p, TOPIC_ARRIVALS, c->corpus, "arrivals", 1, 0);
 	if (c->mix.name != NULL) {
-		add_named(p, TOPIC_BATCHES, c->mix.name, "batches", (int)c->mix.partitions,
-		    topic_plan_lane_bytes(c, WIDTH_MAX));
+		if (c->mix.partitions > 0)
+			add_named(p, TOPIC_BATCHES, c->mix.name, "batches", (int)c->mix.partitions,
+			    topic_plan_lane_bytes(c, WIDTH_MAX));
 		if (c->mix.partitions < c->mix.lanes)
 			add_named(p, TOPIC_LANES, c->mix.name, "lanes", (int)c->mix.lanes, 0);
 		/* A ledger record grows with the domains, and by skips, requests and answers. */

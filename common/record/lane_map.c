@@ -5,15 +5,21 @@
 bool
 lane_map_shared(const struct lane_map *m)
 {
-	assert(m->partitions >= 1);
 	assert(m->partitions <= m->lanes);
 	return m->partitions < m->lanes;
+}
+
+uint32_t
+lane_map_lying(const struct lane_map *m)
+{
+	return m->partitions == 0 ? 0 : m->lanes;
 }
 
 uint32_t
 lane_map_partition(const struct lane_map *m, uint32_t lane)
 {
 	assert(lane < m->lanes);
+	assert(m->partitions >= 1);
 	return (uint32_t)((uint64_t)lane * m->partitions / m->lanes);
 }
 
@@ -21,6 +27,7 @@ lane_map_partition(const struct lane_map *m, uint32_t lane)
 uint32_t
 lane_map_first(const struct lane_map *m, uint32_t partition)
 {
+	assert(m->partitions >= 1);
 	assert(partition <= m->partitions);
 	return (uint32_t)(((uint64_t)partition * m->lanes + m->partitions - 1) / m->partitions);
 }

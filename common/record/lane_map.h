@@ -17,6 +17,9 @@
  * l, and an empty partition costs neither markers nor requests. Its number of partitions also tells
  * readers L. With P = L there is no such topic.
  *
+ * P = 0: the mix publishes no batches (`mix.batches: derived`). There is no <mix>.batches, and no
+ * lane lies anywhere; commits are made to <mix>.lanes.
+ *
  * Plain data and pure functions.
  */
 #ifndef COMMON_RECORD_LANE_MAP_H
@@ -28,15 +31,18 @@
 
 enum { LANE_MAP_KEY_BYTES = 4 };
 
-/* 1 <= partitions <= lanes. A value that owns nothing. */
+/* partitions <= lanes. A value that owns nothing. */
 struct lane_map {
 	uint32_t lanes, partitions;
 };
 
-/* Some partition holds more than one lane: records have keys, commits a topic of their own. */
+/* Not each lane has a partition: records have keys, commits a topic of their own. */
 bool lane_map_shared(const struct lane_map *m);
 
-/* lane < lanes */
+/* How many lanes lie somewhere: all, or none. */
+uint32_t lane_map_lying(const struct lane_map *m);
+
+/* lane < lanes; here and below 1 <= partitions */
 uint32_t lane_map_partition(const struct lane_map *m, uint32_t lane);
 
 /* The first lane of a partition; lane_map_first(m, partitions) is `lanes`. */

@@ -11,3 +11,5 @@ const char *const mix_lane_order_names[] = {
     [MIX_LANES_CONTIGUOUS] = "contiguous", [MIX_LANES_STRIDED] = "strided", NULL};
 const char *const mix_shuffle_names[] = {
     [MIX_SHUFFLE_BLOCK] = "block", [MIX_SHUFFLE_FULL] = "full", [MIX_SHUFFLE_NONE] = "none", NULL};
+const char *const mix_batches_names[] = {
+    [MIX_BATCHES_COPIED] = "copied", [MIX_BATCHES_DERIVED] = "derived", NULL};

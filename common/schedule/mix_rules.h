@@ -1,7 +1,7 @@
 /*
  * mix_rules.h -- the choices that a mix's owner makes, by name: what happens at a domain's end,
  * when a live domain is dry, what weights count, which draw goes to which lane, in which order the
- * sequences of a domain come.
+ * sequences of a domain come, whether steps are published as copies.
  *
  * One enumeration a choice, from the configuration to the mixer and back out of the ledger, whose
  * text has the names below. (Which rule draws is enum schedule_kind of schedule.h.)
@@ -37,10 +37,16 @@ enum mix_shuffle {         /* order.h */
 	MIX_SHUFFLE_NONE,  /* as they stand */
 };
 
+enum mix_batches {
+	MIX_BATCHES_COPIED,  /* the mixer publishes each step's sequences */
+	MIX_BATCHES_DERIVED, /* its decisions alone; readers take the sequences from the domains */
+};
+
 extern const char *const mix_on_end_names[];
 extern const char *const mix_on_dry_names[];
 extern const char *const mix_unit_names[];
 extern const char *const mix_lane_order_names[];
 extern const char *const mix_shuffle_names[];
+extern const char *const mix_batches_names[];
 
 #endif

@@ -327,6 +327,11 @@ work(struct work *w, struct retain_result *out, struct failure *f)
 {
 	struct step_records_kept kept;
 
+	if (w->o->config->mix.batches == MIX_BATCHES_DERIVED)
+		return fail(f, FAIL_CONFIG,
+		    "mix %s has no copies of its steps (mix.batches: derived): there is nothing to "
+		    "delete",
+		    w->mix);
 	if (read_ledger(w, f) != FAIL_NONE || check_published(w, f) != FAIL_NONE ||
 	    open_handles(w, f) != FAIL_NONE ||
 	    step_records_earliest(w->records, &kept, f) != FAIL_NONE)

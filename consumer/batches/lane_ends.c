@@ -210,17 +210,17 @@ compare_logs(struct lane_end *end, const struct lane_map *map, rd_kafka_t *rk, c
     bool *open, int timeout_ms, struct failure *f)
 {
 	uint32_t n = map->partitions;
-	int32_t *partition = calloc(n, sizeof(*partition));
-	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
+	int32_t *partition = calloc(n + 1, sizeof(*partition));
+	int64_t *low = calloc(n + 1, sizeof(*low)), *high = calloc(n + 1, sizeof(*high));
 	enum fail_code code =
 	    partition == NULL || low == NULL || high == NULL ? fail_memory(f) : FAIL_NONE;
 
 	*open = false;
 	for (uint32_t i = 0; code == FAIL_NONE && i < n; i++)
 		partition[i] = (int32_t)i;
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE && n > 0)
 		code = kafka_watermarks_many(rk, topic, partition, n, low, high, timeout_ms, f);
-	for (uint32_t i = 0; code == FAIL_NONE && i < map->lanes; i++) {
+	for (uint32_t i = 0; code == FAIL_NONE && i < lane_map_lying(map); i++) {
 		end[i].open = high[end[i].partition] > end[i].high;
 		*open = *open || end[i].open;
 	}
@@ -300,7 +300,11 @@ query(struct lane_end **out, bool *moved, struct lane_map *map, const char *mix,
 	if (code != FAIL_NONE)
 		return code;
 	*map = *lanes_map(l);
-	code = read_ends(out, moved, l, mix, timeout_ms, f);
+	*moved = false;
+	if (lane_map_lying(map) > 0)
+		code = read_ends(out, moved, l, mix, timeout_ms, f);
+	else if ((*out = calloc(1, sizeof(**out))) == NULL)
+		code = fail_memory(f);
 	lanes_close(l);
 	return code;
 }

@@ -82,7 +82,8 @@ struct lane_ends_report {
 };
 
 /*
- * Gives *out[map->lanes] (free): the ends of all lanes of a mix, not compared yet; and the map,
+ * Gives *out[lane_map_lying(map)] (free): the ends of all lanes of a mix, not compared yet (a mix
+ * without copies has none, and only its ledger can have lost something); and the map,
  * also with FAIL_DATA. Opens handles of its own. FAIL_CONFIG: there is no such topic. FAIL_DATA: a
  * lane's last record is no batch of this mix and lane.
  */

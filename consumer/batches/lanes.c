@@ -15,6 +15,7 @@
 #include "common/kafka/kafka_commits.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_fetch.h"
+#include "consumer/derive/derived_lanes.h"
 
 enum {
 	LANES_EXPECTED = 8, /* a rank with more lanes opens its handle a second time */
@@ -25,6 +26,8 @@ enum {
 	COMMIT_SLICE_MS = 100,    /* of waiting for the answer to a commit */
 	COMMIT_AGAIN_MS = 200,    /* from a refusal that passes to the next attempt */
 	COMMIT_TRIES_MS = 300000, /* for all attempts of one: a coordinator that moves, or begins */
+	/* Derived lanes: what blocks of domains may hold, in parts of what is read ahead. */
+	BLOCKS_PARTS = 4,
 };
 
 struct lane {
@@ -46,6 +49,8 @@ struct lanes {
 	struct lane_map map;
 	uint32_t first, count;
 	struct lane *lane; /* [count] */
+	struct derived_lanes
+	    *derived; /* of a mix without copies, whose lanes lie nowhere; else NULL */
 	uint32_t part_first, parts;
 	rd_kafka_queue_t **queue; /* [parts]: of the partitions from part_first on */
 	struct lane_fetch fetch;
@@ -60,6 +65,11 @@ struct lanes {
 };
 
 static void forget(struct lanes *l, uint32_t i);
+static void assign_derived(struct lanes *l, const int64_t *offset_next);
+static enum fail_code watermarks_derived(
+    struct lanes *l, int64_t *low, int64_t *high, struct failure *f);
+static enum fail_code open_derived(
+    struct lanes *l, const struct lanes_options *o, struct failure *f);
 
 /* ---- opening ---- */
 
@@ -93,7 +103,7 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t parts, stru
 /*
  * Lanes share partitions where there is a topic <mix>.lanes. One that may not be seen is as none:
  * the mix is older than such topics and so are the user's rights, or else the first record will not
- * fit (step_check.h).
+ * fit (step_check.h). A mix without copies has that topic alone.
  */
 enum fail_code
 lanes_query_map(struct lane_map *out, struct rd_kafka_s *rk, const char *mix, int partitions,
@@ -102,7 +112,7 @@ lanes_query_map(struct lane_map *out, struct rd_kafka_s *rk, const char *mix, in
 	char topic[TOPIC_MAX_BYTES + 1];
 	int lanes;
 
-	assert(partitions > 0);
+	assert(partitions >= 0);
 	names_topic(topic, mix, "lanes");
 	if (kafka_partitions(rk, topic, &lanes, timeout_ms, f) != FAIL_NONE) {
 		if (f->code != FAIL_DENIED)
@@ -111,6 +121,12 @@ lanes_query_map(struct lane_map *out, struct rd_kafka_s *rk, const char *mix, in
 	}
 	if (lanes == 0)
 		lanes = partitions;
+	if (lanes == 0)
+		return fail(f, FAIL_CONFIG,
+		    "topic %s.batches does not exist (is the mix called %s? `riffle topics "
+		    "--create` "
+		    "makes its topics)",
+		    mix, mix);
 	if (lanes > LIMIT_LANES)
 		return fail(f, FAIL_CONFIG,
 		    "topic %s.%s has %d partitions; a mix has at most %d lanes", mix,
@@ -161,11 +177,6 @@ find_lanes(struct lanes *l, const struct lanes_options *o, struct failure *f)
 
 	if (kafka_wait_topic(l->rk, l->topic, &partitions, o->timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	if (partitions == 0)
-		return fail(f, FAIL_CONFIG,
-		    "topic %s does not exist (is the mix called %s? `riffle topics --create` makes "
-		    "its topics)",
-		    l->topic, o->mix);
 	if (lanes_query_map(&l->map, l->rk, o->mix, partitions, o->timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	if (check_world(l, o, f) != FAIL_NONE)
@@ -173,6 +184,8 @@ find_lanes(struct lanes *l, const struct lanes_options *o, struct failure *f)
 	names_topic(l->positions, o->mix, lane_map_shared(&l->map) ? "lanes" : "batches");
 	l->first = first_lane(l->map.lanes, o->world, o->rank);
 	l->count = first_lane(l->map.lanes, o->world, o->rank + 1) - l->first;
+	if (l->map.partitions == 0)
+		return FAIL_NONE;
 	l->part_first = lane_map_partition(&l->map, l->first);
 	l->parts = lane_map_partition(&l->map, l->first + l->count - 1) - l->part_first + 1;
 	return FAIL_NONE;
@@ -186,7 +199,7 @@ static enum fail_code
 open_queues(struct lanes *l, struct failure *f)
 {
 	l->lane = calloc(l->count, sizeof(*l->lane));
-	l->queue = calloc(l->parts, sizeof(*l->queue));
+	l->queue = calloc(l->parts + 1, sizeof(*l->queue));
 	l->list = rd_kafka_topic_partition_list_new((int)l->parts);
 	if (l->lane == NULL || l->queue == NULL || l->list == NULL)
 		return fail_memory(f);
@@ -221,7 +234,7 @@ lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f)
 	 * handle guesses LANES_EXPECTED, which is right for most; with more it is replaced, with
 	 * fewer they read less far ahead.
 	 */
-	if (l->parts < LANES_EXPECTED)
+	if (l->parts > 0 && l->parts < LANES_EXPECTED)
 		lane_fetch_fewer(&l->fetch, l->parts);
 	if (l->parts > LANES_EXPECTED) {
 		kafka_close(l->rk);
@@ -234,7 +247,8 @@ lanes_open(struct lanes **out, const struct lanes_options *o, struct failure *f)
 		fail_memory(f);
 		goto failed;
 	}
-	if (open_queues(l, f) != FAIL_NONE)
+	if (open_queues(l, f) != FAIL_NONE ||
+	    (l->map.partitions == 0 && open_derived(l, o, f) != FAIL_NONE))
 		goto failed;
 	*out = l;
 	return FAIL_NONE;
@@ -253,6 +267,7 @@ lanes_close(struct lanes *l)
 	for (uint32_t p = 0; l->queue != NULL && p < l->parts; p++)
 		if (l->queue[p] != NULL)
 			rd_kafka_queue_destroy(l->queue[p]);
+	derived_lanes_close(l->derived);
 	if (l->answers != NULL)
 		rd_kafka_queue_destroy(l->answers);
 	if (l->list != NULL)
@@ -306,7 +321,8 @@ part_of(const struct lanes *l, uint32_t i)
 uint32_t
 lanes_lead(const struct lanes *l, uint32_t i)
 {
-	uint32_t lead = lane_map_first(&l->map, l->part_first + part_of(l, i));
+	uint32_t lead = l->derived != NULL ? l->first + i
+					   : lane_map_first(&l->map, l->part_first + part_of(l, i));
 
 	return lead < l->first ? 0 : lead - l->first;
 }
@@ -314,9 +330,12 @@ lanes_lead(const struct lanes *l, uint32_t i)
 enum fail_code
 lanes_watermarks(struct lanes *l, int64_t *low, int64_t *high, int timeout_ms, struct failure *f)
 {
-	int32_t *partition = malloc(l->parts * sizeof(*partition));
+	int32_t *partition;
 	enum fail_code code;
 
+	if (l->derived != NULL)
+		return watermarks_derived(l, low, high, f);
+	partition = malloc(l->parts * sizeof(*partition));
 	assert(l->parts <= l->count);
 	if (partition == NULL)
 		return fail_memory(f);
@@ -350,6 +369,20 @@ parts_at(const struct lanes *l, const int64_t *offset_next)
 	return list;
 }
 
+/* What stands behind a message that is none of librdkafka's, where that has a record of its own. */
+static char ours;
+
+static void
+free_message(rd_kafka_message_t *m)
+{
+	if (m->_private != &ours) {
+		rd_kafka_message_destroy(m);
+		return;
+	}
+	free(m->payload);
+	free(m);
+}
+
 /* Drops what the lane holds and what waits for it. */
 static void
 forget(struct lanes *l, uint32_t i)
@@ -358,8 +391,7 @@ forget(struct lanes *l, uint32_t i)
 
 	lanes_release(l, i);
 	for (; lane->wait_n > 0; lane->wait_n--)
-		rd_kafka_message_destroy(
-		    lane->wait[(lane->wait_at + lane->wait_n - 1) % LANES_WAIT_MAX]);
+		free_message(lane->wait[(lane->wait_at + lane->wait_n - 1) % LANES_WAIT_MAX]);
 	lane->at_end = lane->lost = false;
 	lane->step_first = 0;
 }
@@ -367,15 +399,20 @@ forget(struct lanes *l, uint32_t i)
 enum fail_code
 lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f)
 {
-	rd_kafka_topic_partition_list_t *list = parts_at(l, offset_next);
+	rd_kafka_topic_partition_list_t *list;
 	rd_kafka_resp_err_t err;
 
-	if (list == NULL)
-		return fail_memory(f);
 	for (uint32_t i = 0; i < l->count; i++) {
 		forget(l, i);
 		l->lane[i].offset_first = lane_map_shared(&l->map) ? offset_next[i] : 0;
 	}
+	if (l->derived != NULL) {
+		assign_derived(l, offset_next);
+		return FAIL_NONE;
+	}
+	list = parts_at(l, offset_next);
+	if (list == NULL)
+		return fail_memory(f);
 	err = rd_kafka_assign(l->rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -428,7 +465,7 @@ take_events(struct lanes *l, struct failure *f)
 			code = fail_message(l, m, f);
 		if (code == FAIL_DENIED)
 			atomic_store(&l->denied, m->err);
-		rd_kafka_message_destroy(m);
+		free_message(m);
 	}
 	return code;
 }
@@ -460,7 +497,7 @@ let_wait(struct lanes *l, uint32_t i, rd_kafka_message_t *m, struct failure *f)
 		    "topic %s, partition %d, offset %" PRId64 ": %d records of lane %" PRIu32
 		    " came, and none of another lane that is read there: records are missing",
 		    l->topic, (int)m->partition, m->offset, LANES_WAIT_MAX, l->first + i);
-		rd_kafka_message_destroy(m);
+		free_message(m);
 		return f->code;
 	}
 	lane->wait[(lane->wait_at + lane->wait_n++) % LANES_WAIT_MAX] = m;
@@ -497,7 +534,7 @@ lanes_pass_over(struct lanes *l, uint64_t step)
 		for (; lane->held == NULL && lane->wait_n > 0; lane->wait_n--) {
 			if (!passed_over(lane, lane->wait[lane->wait_at]))
 				break;
-			rd_kafka_message_destroy(lane->wait[lane->wait_at]);
+			free_message(lane->wait[lane->wait_at]);
 			lane->wait_at = (lane->wait_at + 1) % LANES_WAIT_MAX;
 		}
 	}
@@ -517,13 +554,13 @@ deal(struct lanes *l, uint32_t i, rd_kafka_message_t *m, struct failure *f)
 		    ": the record's key is no lane that lies there (%" PRIu32 " lanes in %" PRIu32
 		    " partitions): were partitions added? `riffle topics` says what to do",
 		    l->topic, (int)m->partition, m->offset, l->map.lanes, l->map.partitions);
-		rd_kafka_message_destroy(m);
+		free_message(m);
 		return f->code;
 	}
 	if (lane < l->first || lane >= (int64_t)l->first + l->count ||
 	    m->offset < l->lane[lane - l->first].offset_first ||
 	    passed_over(&l->lane[lane - l->first], m))
-		rd_kafka_message_destroy(m);
+		free_message(m);
 	else if (lane == (int64_t)l->first + i)
 		l->lane[i].held = m;
 	else
@@ -575,7 +612,7 @@ take(struct lanes *l, uint32_t i, rd_kafka_message_t *m, enum lanes_event *event
 	} else {
 		code = fail_message(l, m, f);
 	}
-	rd_kafka_message_destroy(m);
+	free_message(m);
 	return code;
 }
 
@@ -597,6 +634,112 @@ take_waiting(struct lane *lane, enum lanes_event *event, int64_t *end)
 	return true;
 }
 
+/* ---- of a mix without copies: records of our own, whose offset is their step ---- */
+
+static bool
+is_end(const rd_kafka_message_t *m)
+{
+	struct batch_view view;
+	struct failure ignored; /* the lane's reader decodes it, too */
+
+	return batch_decode(&view, m->payload, m->len, &ignored) == FAIL_NONE && view.head.last;
+}
+
+/* A derived_lanes_put: the record waits for its lane, unless the lane begins behind it. */
+static enum fail_code
+put_derived(
+    void *opaque, uint32_t number, uint64_t step, uint8_t *bytes, size_t n, struct failure *f)
+{
+	struct lanes *l = opaque;
+	struct lane *lane = &l->lane[number - l->first];
+	rd_kafka_message_t *m = calloc(1, sizeof(*m));
+
+	assert(number >= l->first && number < l->first + l->count);
+	if (m == NULL) {
+		free(bytes);
+		return fail_memory(f);
+	}
+	m->_private = &ours;
+	m->payload = bytes;
+	m->len = n;
+	m->partition = (int32_t)number;
+	m->offset = (int64_t)step;
+	lane->at_end = lane->lost = false;
+	/* The end of the mix is for all: one that begins behind it would wait for ever. */
+	if (m->offset < lane->offset_first && !is_end(m)) {
+		free_message(m);
+		return FAIL_NONE;
+	}
+	lane->offset_first = m->offset + 1;
+	return let_wait(l, number - l->first, m, f);
+}
+
+static enum fail_code
+open_derived(struct lanes *l, const struct lanes_options *o, struct failure *f)
+{
+	struct derived_lanes_options d = {
+	    .mix = o->mix,
+	    .properties = o->properties,
+	    .lanes = l->map.lanes,
+	    .first = l->first,
+	    .count = l->count,
+	    .memory_bytes = BLOCKS_PARTS * (uint64_t)l->fetch.ahead_bytes,
+	    .timeout_ms = o->timeout_ms,
+	    .awake = &l->awake,
+	    .put = put_derived,
+	    .opaque = l,
+	};
+
+	names_topic(l->topic, o->mix, "lanes");
+	return derived_lanes_open(&l->derived, &d, f);
+}
+
+static enum fail_code
+watermarks_derived(struct lanes *l, int64_t *low, int64_t *high, struct failure *f)
+{
+	uint64_t first, end;
+
+	if (derived_lanes_range(l->derived, &first, &end, f) != FAIL_NONE)
+		return f->code;
+	for (uint32_t i = 0; i < l->count; i++) {
+		low[i] = (int64_t)first;
+		high[i] = (int64_t)end;
+	}
+	return FAIL_NONE;
+}
+
+static void
+assign_derived(struct lanes *l, const int64_t *offset_next)
+{
+	int64_t lowest = offset_next[0];
+
+	for (uint32_t i = 1; i < l->count; i++)
+		if (offset_next[i] < lowest)
+			lowest = offset_next[i];
+	derived_lanes_seek(l->derived, (uint64_t)lowest);
+}
+
+/* The next event for lane i, whose record may be met with those of the others, which wait. */
+static enum fail_code
+take_derived(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *event,
+    int64_t *end, bool *again, struct failure *f)
+{
+	enum derived_lanes_event met;
+	uint64_t step;
+
+	if (derived_lanes_next(l->derived, deadline_ms, &met, &step, f) != FAIL_NONE)
+		return f->code;
+	for (uint32_t k = 0; met != DERIVED_LANES_STEP && k < l->count; k++) {
+		l->lane[k].at_end = met == DERIVED_LANES_AT_END;
+		l->lane[k].lost = met == DERIVED_LANES_LOST;
+		l->lane[k].end = (int64_t)step;
+	}
+	*again = !take_waiting(&l->lane[i], event, end);
+	return FAIL_NONE;
+}
+
+/* ---- taking ---- */
+
 enum fail_code
 lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *event,
     struct lanes_record *out, struct failure *f)
@@ -608,6 +751,9 @@ lanes_next(struct lanes *l, uint32_t i, int64_t deadline_ms, enum lanes_event *e
 	again = lane->held == NULL && !take_waiting(lane, event, &out->offset);
 	if (again && ++l->since_served >= SERVE_EVERY && serve(l, f) != FAIL_NONE)
 		return f->code;
+	while (again && l->derived != NULL)
+		if (take_derived(l, i, deadline_ms, event, &out->offset, &again, f) != FAIL_NONE)
+			return f->code;
 	while (again) {
 		int64_t left = deadline_ms - clock_ms();
 		rd_kafka_message_t *m = rd_kafka_consume_queue(
@@ -633,7 +779,7 @@ lanes_release(struct lanes *l, uint32_t i)
 {
 	assert(i < l->count);
 	if (l->lane[i].held != NULL)
-		rd_kafka_message_destroy(l->lane[i].held);
+		free_message(l->lane[i].held);
 	l->lane[i].held = NULL;
 }
 
@@ -651,7 +797,7 @@ void
 lanes_free(struct lanes_record_held *record)
 {
 	if (record != NULL)
-		rd_kafka_message_destroy((rd_kafka_message_t *)record);
+		free_message((rd_kafka_message_t *)record);
 }
 
 void
@@ -695,7 +841,7 @@ lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n
 	if (*bytes != NULL && m->len > 0)
 		memcpy(*bytes, m->payload, m->len);
 	*n = m->len;
-	rd_kafka_message_destroy(m);
+	free_message(m);
 	return *bytes == NULL ? fail_memory(f) : FAIL_NONE;
 }
 

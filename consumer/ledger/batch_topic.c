@@ -9,6 +9,7 @@
 #include "common/base/json_field.h"
 #include "common/base/limits.h"
 #include "common/base/scalar.h"
+#include "common/schedule/mix_rules.h"
 
 /* A count of the configuration; 0: it does not say. */
 static uint32_t
@@ -23,21 +24,28 @@ count_of(const struct json_field_value *value)
 	return scalar_count(text, 1, LIMIT_LANES, &n) == SCALAR_OK ? (uint32_t)n : 0;
 }
 
+static bool
+is_text(const struct json_field_value *value, const char *text)
+{
+	return value->found == JSON_FIELD_STRING && value->n == strlen(text) &&
+	       memcmp(value->bytes, text, value->n) == 0;
+}
+
 /*
  * Where the lanes of the mix lie by its configuration, "fixed.lanes" and "fixed.partitions", which
- * is there where lanes share some; all 0: it does not say. Not by bound_config.h: libriffle would
+ * is there where lanes share some, or "fixed.batches"; all 0: it does not say. Not by bound_config.h: libriffle would
  * need jansson for these numbers.
  */
 static enum fail_code
 lanes_of(struct lane_map *out, const char *config, struct failure *f)
 {
-	static const char *const path[] = {"fixed.lanes", "fixed.partitions"};
+	static const char *const path[] = {"fixed.lanes", "fixed.partitions", "fixed.batches"};
 	struct json_field_paths *paths;
 	struct json_field_scratch *scratch;
-	struct json_field_value value[2];
+	struct json_field_value value[3];
 
 	*out = (struct lane_map){0};
-	if (json_field_paths_open(&paths, path, 2, f) != FAIL_NONE)
+	if (json_field_paths_open(&paths, path, 3, f) != FAIL_NONE)
 		return f->code;
 	if (json_field_scratch_open(&scratch, f) != FAIL_NONE) {
 		json_field_paths_close(paths);
@@ -48,6 +56,8 @@ lanes_of(struct lane_map *out, const char *config, struct failure *f)
 		out->partitions = count_of(&value[1]);
 		if (out->partitions == 0 || out->partitions > out->lanes)
 			out->partitions = out->lanes;
+		if (is_text(&value[2], mix_batches_names[MIX_BATCHES_DERIVED]))
+			out->partitions = 0;
 	}
 	json_field_scratch_close(scratch);
 	json_field_paths_close(paths);
@@ -64,6 +74,16 @@ fail_partitions(
 {
 	char in[48] = "";
 
+	if (ledger->partitions == 0)
+		return fail(f, FAIL_DATA,
+		    "there is a topic %s.batches, and the mix was begun with mix.batches: derived, "
+		    "without such a topic: it is of another mix of this name. Delete it",
+		    mix);
+	if (partitions == 0)
+		return fail(f, FAIL_DATA,
+		    "topic %s.batches does not exist any more, and the mix has published its steps "
+		    "there: it was deleted: %s",
+		    mix, way_out);
 	if (lane_map_shared(ledger))
 		snprintf(in, sizeof(in), " in %" PRIu32 " partitions", ledger->partitions);
 	return fail(f, FAIL_DATA,
@@ -109,7 +129,6 @@ batch_topic_judge(const char *mix, const struct ledger *last, const struct lane_
 	struct failure ignored; /* the mixer and `riffle status` report such a record */
 	struct lane_map ledger = {0};
 
-	assert(map->partitions > 0);
 	if (last->config != NULL)
 		lanes_of(&ledger, last->config, &ignored);
 	if (ledger.lanes > 0 && map->partitions != ledger.partitions)

@@ -41,7 +41,10 @@ fixed_part(const struct config *c, uint64_t tokenizer)
 		m->epoch_largest ? json_string("largest") : text_of(m->epoch_size, "%" PRIu64),
 		"tokenizer", text_of(tokenizer, "%016" PRIx64));
 
-	if (m->partitions < m->lanes)
+	if (m->batches != MIX_BATCHES_COPIED)
+		lost |= json_object_set_new(
+		    fixed, "batches", json_string(mix_batches_names[m->batches]));
+	else if (m->partitions < m->lanes)
 		lost |= json_object_set_new(fixed, "partitions", json_integer(m->partitions));
 	if (m->shuffle != MIX_SHUFFLE_BLOCK)
 		lost |= json_object_set_new(

@@ -305,6 +305,8 @@ fill(struct ledger_plan *out, struct memory *m, const struct ledger *l, struct f
 
 	out->corpus = text_of(&w, fixed, "corpus");
 	out->max_lead_steps = count_of(&w, changeable, "max_lead_steps", 0);
+	out->batches = (enum mix_batches)choice_of(
+	    &w, fixed, "batches", mix_batches_names, MIX_BATCHES_COPIED);
 	set_fixed(&out->plan, &w, fixed);
 	out->plan.temperature = number_of(&w, changeable, "temperature", 1);
 	if (add_sources(m, &w, l, json_object_get(changeable, "domains"), out->plan.shuffle, f) !=

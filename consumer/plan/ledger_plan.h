@@ -24,6 +24,7 @@ struct ledger_plan {
 	struct mixer_plan plan;
 	const char *corpus;
 	uint64_t max_lead_steps;
+	enum mix_batches batches;
 	const char *const *run; /* [runs_n]: mix.runs */
 	size_t runs_n;
 	void *memory; /* what the plan points to, for ledger_plan_close() */

@@ -515,7 +515,7 @@ attach_compare(struct attach *a, const struct ledger *last, struct lane_end **ou
 		goto failed;
 	if (code != FAIL_NONE)
 		goto failed;
-	*lanes = map.lanes;
+	*lanes = lane_map_lying(&map);
 	/* Between the two looks it may have lost its end. */
 	a->ledger_end = l.high > a->claim.read ? l.high : a->claim.read + 1;
 	if (lane_ends_empty(*out, *lanes) && ledger_log_begins(&l.first, &l.cut, mix,
@@ -538,18 +538,18 @@ static enum fail_code
 ask_ends(struct attach *a, rd_kafka_t *rk, int64_t **end, struct failure *f)
 {
 	size_t n = a->config->mix.partitions;
-	int32_t *partition = calloc(n, sizeof(*partition));
-	int64_t *low = calloc(n, sizeof(*low));
+	int32_t *partition = calloc(n + 1, sizeof(*partition));
+	int64_t *low = calloc(n + 1, sizeof(*low));
 	char topic[TOPIC_MAX_BYTES + 1];
 	enum fail_code code = FAIL_NONE;
 
-	*end = calloc(n, sizeof(**end));
+	*end = calloc(n + 1, sizeof(**end));
 	names_topic(topic, a->config->mix.name, "batches");
 	if (partition == NULL || low == NULL || *end == NULL)
 		code = fail_memory(f);
 	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
 		partition[i] = (int32_t)i;
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE && n > 0)
 		code = kafka_watermarks_many(rk, topic, partition, n, low, *end, ASK_TIMEOUT_MS, f);
 	free(partition);
 	free(low);

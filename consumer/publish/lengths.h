@@ -24,8 +24,8 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "consumer/derive/assembler.h"
 #include "consumer/domain/domains.h"
-#include "consumer/publish/assembler.h"
 
 /* When the broker was last asked; a zeroed one: never. */
 struct lengths {

@@ -1,8 +1,8 @@
 /*
  * mix.h -- runs a mix: reads domain topics, publishes steps and ledger, until told to stop.
  *
- * The room: `riffle mix`. consumer/mixer decides what each step holds, consumer/domain reads it;
- * here the two meet, and what comes of them is written in transactions.
+ * The room: `riffle mix`. consumer/mixer decides what each step holds, consumer/domain reads it,
+ * in consumer/derive the two meet; here what comes of them is written in transactions.
  *
  * Files of this room:
  *     mix               composes all others; its loop is run(), near the end of the file
@@ -14,11 +14,10 @@
  *     control_requests  the control topic: followed, judged, answered
  *     lengths           how long domains are, as a snapshot for each transaction
  *     lead              how far the trainers are, and so how far the mixer may be
- *     assembler         the next step with all its sequences in memory; what runs ahead of it
  *     worst_case        how much memory that may take, against mix.memory
  *     output            what is written: steps, ledger record, dead letters, the end
  *     dead_letters      records that could not be used, until they are written as dead letters
- *     lane_record       one lane of a step as bytes
+ *     lane_output       a step's lanes as records of a transaction
  *     transactions      the handle that writes, and what leaves it in doubt
  *
  * The states of a mix:

@@ -8,7 +8,7 @@
 #include "common/base/fault.h"
 #include "common/base/names.h"
 #include "common/config/topic_plan.h"
-#include "consumer/publish/lane_record.h"
+#include "consumer/publish/lane_output.h"
 #include "consumer/publish/worst_case.h"
 
 /* ---- opening and closing ---- */
@@ -147,7 +147,7 @@ put_lanes(struct output *o, const struct mixer *m, uint64_t number, const struct
 	};
 	uint64_t bytes = 0;
 
-	if (lane_record_put(o->transactions, &mix, m, number, step, &bytes, f) != FAIL_NONE)
+	if (lane_output_put(o->transactions, &mix, m, number, step, &bytes, f) != FAIL_NONE)
 		return f->code;
 	if (step != NULL)
 		o->bytes += bytes;

@@ -121,9 +121,8 @@ transactions_times(const struct properties *p, uint32_t partitions, uint32_t age
 static uint64_t
 batch_bytes(const struct transactions_options *o)
 {
-	uint64_t share = o->queue_bytes / o->map.partitions;
+	uint64_t share = o->map.partitions == 0 ? BATCH_MOST : o->queue_bytes / o->map.partitions;
 
-	assert(o->map.partitions > 0);
 	if (o->transaction_bytes <= o->queue_bytes + QUEUE_EXTRA / 2 || share > BATCH_MOST)
 		return BATCH_MOST;
 	return share < BATCH_LEAST ? BATCH_LEAST : share;
@@ -243,7 +242,7 @@ transactions_open(
 	names_topic(t->group, o->mix, "mixer");
 	names_topic(batches, o->mix, "batches");
 	names_topic(ledger, o->mix, "ledger");
-	if (open_topic(t, &t->batches, batches, f) != FAIL_NONE ||
+	if ((t->map.partitions > 0 && open_topic(t, &t->batches, batches, f) != FAIL_NONE) ||
 	    open_topic(t, &t->ledger, ledger, f) != FAIL_NONE ||
 	    open_topic(t, &t->rejects, o->rejects_topic, f) != FAIL_NONE)
 		goto failed;
@@ -306,6 +305,12 @@ transactions_close(struct transactions *t)
 	kafka_close(t->rk); /* reports what was not delivered */
 	free(t->offset_next);
 	free(t);
+}
+
+bool
+transactions_copy(const struct transactions *t)
+{
+	return t->map.partitions > 0;
 }
 
 bool

@@ -92,7 +92,7 @@ struct transactions_options {
 	uint64_t transaction_bytes; /* how much a transaction holds, */
 	uint64_t queue_bytes;       /* and how much of it may wait to be sent */
 	uint32_t age_ms;            /* how old one may become before its commit */
-	struct lane_map map;        /* where lanes lie; at least one */
+	struct lane_map map;        /* where lanes lie; no partition: no record of a lane is put */
 	struct kafka_stats *stats;  /* of the handle, borrowed; NULL: none are taken */
 };
 
@@ -139,6 +139,9 @@ void transactions_close(struct transactions *t);
 
 /* A transaction is open, and nothing of it has failed: transactions_close() aborts it. */
 bool transactions_sound(const struct transactions *t);
+
+/* Whether lanes lie somewhere (record/lane_map.h), so that records are put there. */
+bool transactions_copy(const struct transactions *t);
 
 /*
  * FAIL_BROKER: the handle is in doubt, or cannot begin. After a failure, here or below, the handle

@@ -81,7 +81,7 @@ read_ends(struct work *w, struct failure *f)
 		return f->code;
 	if (code != FAIL_NONE)
 		return code;
-	w->lanes = w->map.lanes;
+	w->lanes = lane_map_lying(&w->map);
 	/* What is lost from here on stops what is written. */
 	for (uint32_t i = 0; w->transactions != NULL && i < w->lanes; i++)
 		transactions_expect(w->transactions, i, w->end[i].high);
@@ -465,7 +465,7 @@ work(struct work *w, struct failure *f)
 		    "started, and nothing is repaired beside it",
 		    w->mix);
 	if (is_level(w))
-		return scan(w, f);
+		return w->lanes == 0 ? FAIL_NONE : scan(w, f);
 	w->result->needed = true;
 	if (!w->o->dry_run && (fence(w, f) != FAIL_NONE || read_ledger(w, f) != FAIL_NONE ||
 				  read_ends(w, f) != FAIL_NONE))

@@ -68,8 +68,11 @@ find_kept(struct replay *r, struct failure *f)
 static enum fail_code
 seek_batches(struct replay *r, struct failure *f)
 {
-	r->compare_from = r->o->derive_only ? r->o->end : r->o->first;
-	if (!r->o->derive_only && find_kept(r, f) != FAIL_NONE)
+	const struct lane_map map = step_records_map(r->records);
+	bool derive_only = r->o->derive_only || lane_map_lying(&map) == 0;
+
+	r->compare_from = derive_only ? r->o->end : r->o->first;
+	if (!derive_only && find_kept(r, f) != FAIL_NONE)
 		return f->code;
 	if (r->compare_from >= r->o->end)
 		return FAIL_NONE;
@@ -118,12 +121,10 @@ open_all(struct replay *r, struct failure *f)
 static void
 close_all(struct replay *r)
 {
-	assembler_close(r->assembler);
-	feed_close(r->feed);
+	derivation_close(&r->derived);
 	republish_close(r->other);
 	step_records_close(r->records);
 	ledger_log_close(r->log);
-	ledger_plan_close(&r->plan);
 	ledger_clear(&r->before);
 	ledger_clear(&r->now);
 	free(r->record);
@@ -149,14 +150,7 @@ note_bad(void *replay, const struct mixer_draw *draw, const struct feed_block_re
 	b->offset = record->offset;
 	snprintf(b->reason, sizeof(b->reason), "%s", record->reason);
 	snprintf(b->domain, sizeof(b->domain), "%s",
-	    mixer_domain_name(assembler_mixer(r->assembler), draw->domain));
-}
-
-/* An estimate: a sequence of tokens that compress to two bytes each. */
-static uint64_t
-record_bytes(const struct replay *r)
-{
-	return 2 * (uint64_t)r->plan.plan.sequence_length + 256;
+	    mixer_domain_name(assembler_mixer(r->derived.assembler), draw->domain));
 }
 
 /* Of what the feed may use; 0 in the configuration: a mix without a file. */
@@ -168,99 +162,16 @@ feed_memory(const struct replay *r)
 	return (memory == 0 ? MEMORY_BYTES : memory) / 2;
 }
 
-/* In which pieces the domains from `first` on are read; half of the memory may hold domains. */
+/* What derivation_start() or derivation_start_behind() says of the ledger. */
 static enum fail_code
-read_as(struct replay *r, const struct mixer *m, uint32_t first, struct failure *f)
+blame(const struct replay *r, enum derivation_fault fault, struct failure *f)
 {
-	size_t n = mixer_domains(m);
-	struct feed_piece *piece = calloc(n + 1, sizeof(*piece));
-	enum fail_code code = FAIL_NONE;
-
-	if (piece == NULL)
-		return fail_memory(f);
-	for (uint32_t d = 0; d < n; d++) {
-		const struct ledger *now = &r->now;
-		struct mixer_standing s;
-
-		mixer_stand(m, d, &s);
-		piece[d] = (struct feed_piece){
-		    .shuffle = mixer_plan_shuffle(&r->plan.plan, mixer_domain_name(m, d)),
-		    .live = d < now->domains_n && now->domain[d].live,
-		    .partitions_n = mixer_partitions(m, d),
-		    .sequences = s.length,
-		    .bytes = s.length * record_bytes(r),
-		};
+	switch (fault) {
+	case DERIVATION_NONE: return f->code;
+	case DERIVATION_BEFORE: return replay_verdict_ledger(r, &r->before, r->before_at, f);
+	case DERIVATION_NOW: return replay_verdict_ledger(r, &r->now, r->now_at, f);
 	}
-	feed_pieces(piece, n, r->plan.plan.block, feed_memory(r) / 2);
-	for (uint32_t d = first; d < n && code == FAIL_NONE; d++)
-		code = feed_read_as(r->feed, d, &piece[d], f);
-	free(piece);
-	return code;
-}
-
-/* The feed numbers domains as the mixer does. */
-static enum fail_code
-add_domains_to_feed(struct replay *r, const struct mixer *m, struct failure *f)
-{
-	uint32_t known = (uint32_t)feed_domains(r->feed);
-
-	for (uint32_t d = known; d < mixer_domains(m); d++) {
-		char topic[TOPIC_MAX_BYTES + 1];
-
-		names_domain_topic(topic, r->plan.corpus, mixer_domain_name(m, d), SET_TRAIN);
-		if (feed_add_domain(r->feed, topic, mixer_partitions(m, d), record_bytes(r), f) !=
-		    FAIL_NONE)
-			return f->code;
-	}
-	return known < mixer_domains(m) ? read_as(r, m, known, f) : FAIL_NONE;
-}
-
-/* The feed stays open from transaction to transaction: the assembler does not. */
-static enum fail_code
-open_feed(struct replay *r, struct failure *f)
-{
-	struct feed_options o = {
-	    .properties = &r->o->config->kafka,
-	    .memory_bytes = feed_memory(r),
-	    .tokenizer = r->now.tokenizer,
-	    .block = r->plan.plan.block,
-	    .missing_fails = true,
-	    .block_bytes = r->plan.plan.block * record_bytes(r),
-	};
-
-	return r->feed != NULL ? FAIL_NONE : feed_open(&r->feed, &o, f);
-}
-
-/* Opens the feed and the assembler of a mixer, which it takes. */
-static enum fail_code
-assemble(struct replay *r, struct mixer *m, struct failure *f)
-{
-	if (open_feed(r, f) != FAIL_NONE || add_domains_to_feed(r, m, f) != FAIL_NONE ||
-	    assembler_open(&r->assembler, m, r->feed, note_bad, r, f) != FAIL_NONE) {
-		mixer_close(m);
-		return f->code;
-	}
-	return FAIL_NONE;
-}
-
-/*
- * The state of record k-1, with what the transaction of record k was drawn with: the lengths that
- * the mixer knew then, and the sequences that it had quarantined by its end. Without these the
- * derived mixer would see lengths of today, and draw differently.
- */
-static enum fail_code
-open_assembler(struct replay *r, struct failure *f)
-{
-	struct mixer *m = NULL;
-
-	assert(r->assembler == NULL);
-	if (mixer_resume(&m, &r->plan.plan, &r->before, f) != FAIL_NONE)
-		return replay_verdict_ledger(r, &r->before, r->before_at, f);
-	if (mixer_take_snapshot(m, &r->now, f) != FAIL_NONE) {
-		mixer_close(m);
-		return replay_verdict_ledger(r, &r->now, r->now_at, f);
-	}
-	return assemble(r, m, f);
+	abort(); /* unreachable */
 }
 
 /* ---- what is wrong with a domain log ---- */
@@ -272,7 +183,7 @@ open_assembler(struct replay *r, struct failure *f)
 static bool
 holds(const struct replay *r, const struct mixer_draw *draw, uint32_t *lane, size_t *place)
 {
-	for (*lane = 0; *lane < r->head.lanes; (*lane)++) {
+	for (*lane = 0; *lane < r->derived.head.lanes; (*lane)++) {
 		const struct step_record *record = &r->record[*lane];
 		struct sequence_payload_view payload;
 		struct batch_drawn drawn;
@@ -315,8 +226,8 @@ fail_bad(const struct replay *r, uint64_t step, bool compared, struct failure *f
 	return fail(f, FAIL_DATA,
 	    "step %" PRIu64 "%s (domain %s, partition %" PRIu32 ", ordinal %" PRIu64
 	    "): %s; topic %s.%s, partition %" PRIu32 ", offset %" PRId64 "; %s",
-	    step, where, b->domain, b->draw.partition, b->draw.ordinal, b->reason, r->plan.corpus,
-	    b->domain, b->draw.partition, b->offset, verdict);
+	    step, where, b->domain, b->draw.partition, b->draw.ordinal, b->reason,
+	    r->derived.plan.corpus, b->domain, b->draw.partition, b->offset, verdict);
 }
 
 /*
@@ -333,16 +244,16 @@ next_step(struct replay *r, struct assembled *step, bool *ended, struct failure 
 	enum fail_code code;
 
 	do
-		code = assembler_next(r->assembler, GATHER_MS, step, ended, f);
-	while (code == FAIL_TIMEOUT && !r->bad.any && assembler_dry(r->assembler) == NULL &&
+		code = assembler_next(r->derived.assembler, GATHER_MS, step, ended, f);
+	while (code == FAIL_TIMEOUT && !r->bad.any && assembler_dry(r->derived.assembler) == NULL &&
 	       clock_ms() < deadline_ms);
-	if (code == FAIL_TIMEOUT && assembler_dry(r->assembler) != NULL) {
+	if (code == FAIL_TIMEOUT && assembler_dry(r->derived.assembler) != NULL) {
 		fail_within(f, "drawn with the lengths in this record");
 		return replay_verdict_ledger(r, &r->now, r->now_at, f);
 	}
 	if (code != FAIL_DATA && code != FAIL_CONFIG)
 		return code;
-	fail_within(f, "step %" PRIu64, mixer_step_next(assembler_mixer(r->assembler)));
+	fail_within(f, "step %" PRIu64, mixer_step_next(assembler_mixer(r->derived.assembler)));
 	f->code = FAIL_DATA;
 	return f->code;
 }
@@ -356,7 +267,7 @@ keep_finding(struct replay *r, uint64_t step, uint32_t lane, const uint8_t *byte
 	struct replay_finding *x = &r->finding;
 
 	assert(!x->any);
-	assert(lane < r->head.lanes);
+	assert(lane < r->derived.head.lanes);
 	x->any = true;
 	x->step = step;
 	x->lane = lane;
@@ -374,28 +285,21 @@ keep_finding(struct replay *r, uint64_t step, uint32_t lane, const uint8_t *byte
 static enum fail_code
 compare_step(struct replay *r, const struct assembled *step, uint64_t number, struct failure *f)
 {
-	const struct mixer *m = assembler_mixer(r->assembler);
-	struct batch_head head = lane_record_head(&r->head, m, number, step == NULL);
-	size_t each = step == NULL ? 0 : head.global_batch / head.lanes;
-
 	assert(number >= r->compare_from);
-	assert(each * head.lanes == (step == NULL ? 0 : head.global_batch));
-	for (head.lane = 0; head.lane < head.lanes && !r->finding.any; head.lane++) {
-		const struct step_record *found = &r->record[head.lane];
-		size_t first = head.lane * each, n;
+	for (uint32_t lane = 0; lane < r->derived.head.lanes && !r->finding.any; lane++) {
+		const struct step_record *found = &r->record[lane];
 		uint8_t *bytes;
+		size_t n;
 
-		if (lane_record_encode(&bytes, &n, &head, m,
-			step == NULL ? NULL : step->draw + first,
-			step == NULL ? NULL : step->record + first, each, f) != FAIL_NONE)
+		if (derivation_lane(&r->derived, step, number, lane, &bytes, &n, f) != FAIL_NONE)
 			return f->code;
 		if (found->bytes == NULL) {
-			if (lane_fill_put(r->o->fill, head.lane, bytes, n, f) != FAIL_NONE)
+			if (lane_fill_put(r->o->fill, lane, bytes, n, f) != FAIL_NONE)
 				return f->code;
 			continue;
 		}
 		if (n != found->n || memcmp(bytes, found->bytes, n) != 0)
-			keep_finding(r, number, head.lane, bytes, n);
+			keep_finding(r, number, lane, bytes, n);
 		r->result->bytes += n;
 		r->result->records++;
 		free(bytes);
@@ -413,21 +317,16 @@ in_range(const struct replay *r, uint64_t step)
 static enum fail_code
 give_step(struct replay *r, const struct assembled *step, uint64_t number, struct failure *f)
 {
-	const struct mixer *m = assembler_mixer(r->assembler);
-	struct batch_head head = lane_record_head(&r->head, m, number, false);
-	size_t each = head.global_batch / head.lanes;
-
 	if (r->o->lane == NULL || number < r->o->first || number >= r->o->end)
 		return FAIL_NONE;
-	for (head.lane = 0; head.lane < head.lanes; head.lane++) {
-		size_t first = head.lane * each, n;
+	for (uint32_t lane = 0; lane < r->derived.head.lanes; lane++) {
 		enum fail_code code;
 		uint8_t *bytes;
+		size_t n;
 
-		if (lane_record_encode(&bytes, &n, &head, m, step->draw + first,
-			step->record + first, each, f) != FAIL_NONE)
+		if (derivation_lane(&r->derived, step, number, lane, &bytes, &n, f) != FAIL_NONE)
 			return f->code;
-		code = r->o->lane(r->o->lane_opaque, head.lane, bytes, n, f);
+		code = r->o->lane(r->o->lane_opaque, lane, bytes, n, f);
 		free(bytes);
 		if (code != FAIL_NONE)
 			return code;
@@ -442,8 +341,8 @@ take_step(struct replay *r, uint64_t number, struct failure *f)
 	bool compared = in_range(r, number), ended = false;
 	struct assembled step;
 
-	if (r->other != NULL &&
-	    republish_begin(r->other, assembler_mixer(r->assembler), &r->now, f) != FAIL_NONE)
+	if (r->other != NULL && republish_begin(r->other, assembler_mixer(r->derived.assembler),
+				    &r->now, f) != FAIL_NONE)
 		return f->code;
 	if (compared && step_records_next(r->records, WAIT_MS, r->record, f) != FAIL_NONE)
 		return f->code;
@@ -462,10 +361,10 @@ take_step(struct replay *r, uint64_t number, struct failure *f)
 	if (give_step(r, &step, number, f) != FAIL_NONE)
 		return f->code;
 	if (r->other != NULL && !r->finding.any &&
-	    republish_step(r->other, assembler_mixer(r->assembler), &step, &r->head, &r->now, f) !=
-		FAIL_NONE)
+	    republish_step(r->other, assembler_mixer(r->derived.assembler), &step, &r->derived.head,
+		&r->now, f) != FAIL_NONE)
 		return f->code;
-	assembler_release(r->assembler);
+	assembler_release(r->derived.assembler);
 	return FAIL_NONE;
 }
 
@@ -482,57 +381,23 @@ take_end(struct replay *r, struct failure *f)
 	return compare_step(r, NULL, number, f);
 }
 
-/*
- * Whether the mixer can continue into record k as it is: nothing was changed from outside between
- * the two transactions. Then the assembler keeps the sequences that it has fetched ahead.
- */
-static bool
-continues(const struct replay *r)
-{
-	const struct ledger *a = &r->before, *b = &r->now;
-
-	if (b->quarantined_n != a->quarantined_n || b->domains_n != a->domains_n)
-		return false;
-	for (size_t i = 0; i < a->domains_n; i++) {
-		const struct ledger_domain *x = &a->domain[i], *y = &b->domain[i];
-
-		if (x->partitions_n != y->partitions_n)
-			return false;
-		for (size_t p = 0; p < x->partitions_n; p++)
-			if (x->partition[p].sequences != y->partition[p].sequences ||
-			    x->partition[p].sealed != y->partition[p].sealed ||
-			    x->partition[p].sequences_next != y->partition[p].sequences_next)
-				return false;
-	}
-	return true;
-}
-
-/* Brings the assembler to where record k's transaction began. */
-static enum fail_code
-start_steps(struct replay *r, struct failure *f)
-{
-	if (r->assembler == NULL)
-		return open_assembler(r, f);
-	if (continues(r) ||
-	    mixer_take_snapshot(assembler_change(r->assembler), &r->now, f) == FAIL_NONE)
-		return FAIL_NONE;
-	return replay_verdict_ledger(r, &r->now, r->now_at, f);
-}
-
 /* Derives the steps of record k and what ends the mix there, compares, and judges. */
 static enum fail_code
 take_steps(struct replay *r, struct failure *f)
 {
+	enum derivation_fault fault;
+
 	r->finding.any = false;
-	if (start_steps(r, f) != FAIL_NONE)
-		return f->code;
-	assert(r->assembler != NULL);
+	/* From the first step of the record on, whichever is wanted: the record is judged by all. */
+	if (derivation_start(&r->derived, &r->before, &r->now, 0, &fault, f) != FAIL_NONE)
+		return blame(r, fault, f);
+	assert(r->derived.assembler != NULL);
 	for (uint64_t s = (uint64_t)r->now.step_first; s < (uint64_t)r->now.step_next; s++)
 		if (take_step(r, s, f) != FAIL_NONE)
 			return f->code;
 	if (take_end(r, f) != FAIL_NONE)
 		return f->code;
-	return replay_verdict_steps(r, assembler_mixer(r->assembler), f);
+	return replay_verdict_steps(r, assembler_mixer(r->derived.assembler), f);
 }
 
 /* ---- along the ledger ---- */
@@ -541,21 +406,13 @@ take_steps(struct replay *r, struct failure *f)
 static enum fail_code
 take_config(struct replay *r, struct failure *f)
 {
-	ledger_plan_close(&r->plan);
-	if (ledger_plan_open(&r->plan, &r->now, f) != FAIL_NONE)
+	if (derivation_take(&r->derived, &r->now, f) != FAIL_NONE)
 		return f->code == FAIL_MEMORY ? f->code
 					      : replay_verdict_ledger(r, &r->now, r->now_at, f);
-	r->head = (struct lane_mix){
-	    .name = r->mix,
-	    .schedule = r->now.schedule,
-	    .tokenizer = r->now.tokenizer,
-	    .lanes = r->plan.plan.lanes,
-	    .lead = r->plan.max_lead_steps,
-	};
-	if (r->head.lanes == step_records_lanes(r->records))
+	if (r->derived.head.lanes == step_records_lanes(r->records))
 		return FAIL_NONE;
 	fail(f, FAIL_DATA, "config: %" PRIu32 " lanes, the batch topic has %" PRIu32 " partitions",
-	    r->head.lanes, step_records_lanes(r->records));
+	    r->derived.head.lanes, step_records_lanes(r->records));
 	return replay_verdict_ledger(r, &r->now, r->now_at, f);
 }
 
@@ -606,8 +463,7 @@ take_record(struct replay *r, struct failure *f)
 		if (take_steps(r, f) != FAIL_NONE)
 			return f->code;
 	} else {
-		assembler_close(r->assembler);
-		r->assembler = NULL;
+		derivation_stop(&r->derived);
 		if (replay_verdict_standing(r, f) != FAIL_NONE)
 			return f->code;
 	}
@@ -632,19 +488,6 @@ is_done(const struct replay *r)
 
 /* ---- beyond the ledger: steps that the lanes hold, and of which it lost its records ---- */
 
-/* The assembler in the state of the ledger's last record, with the lengths in it. */
-static enum fail_code
-start_beyond(struct replay *r, struct failure *f)
-{
-	struct mixer *m = NULL;
-
-	if (r->assembler != NULL)
-		return FAIL_NONE;
-	if (mixer_resume(&m, &r->plan.plan, &r->now, f) != FAIL_NONE)
-		return replay_verdict_ledger(r, &r->now, r->now_at, f);
-	return assemble(r, m, f);
-}
-
 /* The ledger's record of what was derived, by a writer of its own, whose START comes first. */
 static enum fail_code
 write_beyond(struct replay *r, bool ended, struct failure *f)
@@ -663,7 +506,7 @@ write_beyond(struct replay *r, bool ended, struct failure *f)
 	/* The steps' records are put and not committed: one transaction holds all of it. */
 	if (lane_fill_put_ledger(r->o->fill, &start, f) != FAIL_NONE)
 		return f->code;
-	code = mixer_save(assembler_mixer(r->assembler), &l, f);
+	code = mixer_save(assembler_mixer(r->derived.assembler), &l, f);
 	if (code == FAIL_NONE) {
 		struct ledger record = l;
 
@@ -685,12 +528,12 @@ write_beyond(struct replay *r, bool ended, struct failure *f)
 static enum fail_code
 fail_dry_beyond(const struct replay *r, uint64_t number, struct failure *f)
 {
-	const struct mixer_draw *draw = assembler_dry(r->assembler);
+	const struct mixer_draw *draw = assembler_dry(r->derived.assembler);
 
 	return fail(f, FAIL_DATA,
 	    "step %" PRIu64 ": domain %s is live, and the ledger has lost how long it was when the "
 	    "step was drawn",
-	    number, mixer_domain_name(assembler_mixer(r->assembler), draw->domain));
+	    number, mixer_domain_name(assembler_mixer(r->derived.assembler), draw->domain));
 }
 
 /* One step beyond the ledger. */
@@ -703,8 +546,8 @@ take_beyond(struct replay *r, uint64_t number, struct failure *f)
 	if (step_records_next(r->records, WAIT_MS, r->record, f) != FAIL_NONE)
 		return f->code;
 	if (next_step(r, &step, &ended, f) != FAIL_NONE && !r->bad.any)
-		return assembler_dry(r->assembler) == NULL ? f->code
-							   : fail_dry_beyond(r, number, f);
+		return assembler_dry(r->derived.assembler) == NULL ? f->code
+								   : fail_dry_beyond(r, number, f);
 	if (r->bad.any)
 		return fail_bad(r, number, true, f);
 	if (ended) {
@@ -716,7 +559,7 @@ take_beyond(struct replay *r, uint64_t number, struct failure *f)
 	}
 	if (compare_step(r, &step, number, f) != FAIL_NONE)
 		return f->code;
-	assembler_release(r->assembler);
+	assembler_release(r->derived.assembler);
 	r->result->steps++;
 	return replay_verdict_beyond(r, f);
 }
@@ -743,12 +586,13 @@ static enum fail_code
 walk_beyond(struct replay *r, struct failure *f)
 {
 	bool last = r->o->ended && !r->ledger_ended;
+	enum derivation_fault fault;
 
 	if (r->o->fill == NULL || (r->o->end == r->o->ledger_end && !last))
 		return FAIL_NONE;
 	r->finding.any = false;
-	if (start_beyond(r, f) != FAIL_NONE)
-		return f->code;
+	if (derivation_start_behind(&r->derived, &r->now, &fault, f) != FAIL_NONE)
+		return blame(r, fault, f);
 	for (uint64_t s = r->o->ledger_end; s < r->o->end; s++)
 		if (take_beyond(r, s, f) != FAIL_NONE)
 			return f->code;
@@ -799,6 +643,13 @@ replay(const struct replay_options *o, struct replay_result *out, struct failure
 	r->o = o;
 	r->mix = o->config->mix.name;
 	r->result = out;
+	r->derived.o = (struct derivation_options){
+	    .mix = r->mix,
+	    .properties = &o->config->kafka,
+	    .memory_bytes = feed_memory(r),
+	    .bad = note_bad,
+	    .opaque = r,
+	};
 	code = open_all(r, f);
 	if (code == FAIL_NONE && o->republish != NULL) {
 		struct republish_options other = {

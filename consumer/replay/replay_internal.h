@@ -7,11 +7,8 @@
 
 #include "common/base/names.h"
 #include "consumer/batches/step_records.h"
-#include "consumer/domain/feed.h"
+#include "consumer/derive/derivation.h"
 #include "consumer/ledger/ledger_log.h"
-#include "consumer/plan/ledger_plan.h"
-#include "consumer/publish/assembler.h"
-#include "consumer/publish/lane_record.h"
 #include "consumer/replay/batch_compare.h"
 #include "consumer/replay/replay.h"
 #include "consumer/replay/republish.h"
@@ -45,13 +42,10 @@ struct replay {
 	struct ledger before, now; /* records k-1 and k */
 	int64_t before_at, now_at; /* their offsets */
 	bool before_sure;          /* record k-1 was derived itself, and so is not at fault */
-	struct ledger_plan plan;   /* of `now` */
-	struct lane_mix head;      /* of `now` */
+	struct derivation derived; /* of `now`; its assembler in the state of `before` */
 	struct step_records *records;
 	struct step_record *record; /* [lanes]: of the step at hand */
 	uint64_t compare_from;      /* steps below are not in the batch topic */
-	struct feed *feed;
-	struct assembler *assembler; /* in the state of `before`; NULL: to be opened */
 	struct replay_finding finding;
 	struct replay_bad bad;
 	struct republish *other; /* NULL: none */

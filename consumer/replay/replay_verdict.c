@@ -201,10 +201,10 @@ derive_standing(
 	struct ledger now = without_new(r);
 
 	*out = NULL;
-	if (mixer_resume(out, &r->plan.plan, &r->before, f) != FAIL_NONE ||
+	if (mixer_resume(out, &r->derived.plan.plan, &r->before, f) != FAIL_NONE ||
 	    mixer_take_snapshot(*out, &now, f) != FAIL_NONE)
 		return f->code;
-	return is_replanned(r) ? mixer_replan(*out, &r->plan.plan, was, f) : FAIL_NONE;
+	return is_replanned(r) ? mixer_replan(*out, &r->derived.plan.plan, was, f) : FAIL_NONE;
 }
 
 static enum fail_code
@@ -257,7 +257,7 @@ replay_verdict_first(const struct replay *r, struct failure *f)
 	enum fail_code code = check_alone(r, f);
 
 	if (code == FAIL_NONE)
-		code = mixer_open(&m, &r->plan.plan, f);
+		code = mixer_open(&m, &r->derived.plan.plan, f);
 	if (code == FAIL_NONE)
 		code = check_derived(r, m, f);
 	else if (code != FAIL_MEMORY)

@@ -14,6 +14,7 @@
 #include "consumer/batches/step_records.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/plan/ledger_plan.h"
+#include "consumer/publish/lane_output.h"
 #include "consumer/publish/transactions.h"
 #include "consumer/publish/worst_case.h"
 
@@ -150,8 +151,11 @@ check_empty(const struct republish *p, struct failure *f)
 {
 	struct step_records_kept kept;
 	struct step_records *records;
-	enum fail_code code = step_records_open(&records, p->mix, &p->config.kafka, OPEN_MS, f);
+	enum fail_code code;
 
+	if (!transactions_copy(p->transactions))
+		return FAIL_NONE;
+	code = step_records_open(&records, p->mix, &p->config.kafka, OPEN_MS, f);
 	if (code != FAIL_NONE)
 		return code;
 	code = step_records_earliest(records, &kept, f);
@@ -335,7 +339,7 @@ put_lanes(struct republish *p, const struct mixer *m, const struct assembled *st
 	mix.name = p->mix;
 	if (begin(p, number, f) != FAIL_NONE)
 		return f->code;
-	return lane_record_put(p->transactions, &mix, m, number, step, &p->open_bytes, f);
+	return lane_output_put(p->transactions, &mix, m, number, step, &p->open_bytes, f);
 }
 
 /* ---- what the replay calls ---- */

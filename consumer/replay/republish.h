@@ -30,9 +30,9 @@
 #include "common/base/failure.h"
 #include "common/config/config.h"
 #include "common/record/ledger.h"
+#include "consumer/derive/assembler.h"
+#include "consumer/derive/lane_record.h"
 #include "consumer/mixer/mixer.h"
-#include "consumer/publish/assembler.h"
-#include "consumer/publish/lane_record.h"
 
 struct republish_options {
 	const struct config *config; /* of the mix that is replayed */

@@ -1,4 +1,4 @@
-#include "consumer/publish/assembler.h"
+#include "consumer/derive/assembler.h"
 
 #include <assert.h>
 #include <inttypes.h>

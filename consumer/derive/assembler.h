@@ -28,8 +28,8 @@
  *
  * Thread: one.
  */
-#ifndef CONSUMER_PUBLISH_ASSEMBLER_H
-#define CONSUMER_PUBLISH_ASSEMBLER_H
+#ifndef CONSUMER_DERIVE_ASSEMBLER_H
+#define CONSUMER_DERIVE_ASSEMBLER_H
 
 #include <stdbool.h>
 #include <stddef.h>

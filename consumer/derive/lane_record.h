@@ -8,12 +8,11 @@
  *
  * Thread: any.
  */
-#ifndef CONSUMER_PUBLISH_LANE_RECORD_H
-#define CONSUMER_PUBLISH_LANE_RECORD_H
+#ifndef CONSUMER_DERIVE_LANE_RECORD_H
+#define CONSUMER_DERIVE_LANE_RECORD_H
 
 #include "common/record/batch.h"
-#include "consumer/publish/assembler.h"
-#include "consumer/publish/transactions.h"
+#include "consumer/derive/assembler.h"
 
 /* What all records of a mix have in common. */
 struct lane_mix {
@@ -37,13 +36,5 @@ struct batch_head lane_record_head(
 enum fail_code lane_record_encode(uint8_t **bytes, size_t *size_bytes,
     const struct batch_head *head, const struct mixer *m, const struct mixer_draw *draw,
     const struct feed_block_record *const *record, size_t n, struct failure *f);
-
-/*
- * Puts the step that `m` took last, number `number`, into the open transaction of `t`: a record on
- * each lane. With `step` NULL: the records that end the mix there. Adds their sizes to *bytes.
- */
-enum fail_code lane_record_put(struct transactions *t, const struct lane_mix *mix,
-    const struct mixer *m, uint64_t number, const struct assembled *step, uint64_t *bytes,
-    struct failure *f);
 
 #endif
