@@ -6,8 +6,10 @@ import subprocess
 import pytest
 
 from paced_trainer import Trainer
+from test_replay import Topic
 
 WEIGHTS = {"a": 0.6, "b": 0.3, "c": 0.1}
+STEPS = 2000
 
 
 @pytest.fixture
@@ -18,11 +20,107 @@ def twins(configure):
     return make
 
 
-def test_readers_of_a_mix_without_copies_have_the_steps_of_one_with_them(riffle, fill, twins, read):
-    fill(*WEIGHTS, sequences=200)
+@pytest.fixture
+def status(riffle):
+    return lambda config: json.loads(riffle("status", "-c", config, "--json").stdout)
+
+
+def world(read, config, steps, size):
+    """The lines of all ranks, in the order of those of one."""
+    lines = [line for rank in range(size) for line in read(config, steps, rank=rank, world=size)]
+    return sorted(lines, key=lambda line: tuple(map(int, line.split("\t")[:2])))
+
+
+def test_steps_are_those_of_a_mix_with_copies_whatever_happens_to_it(
+        riffle, fill, twins, read, status, wait_for, tools, bootstrap, unique):
+    """2,000 steps, weights changed twice, a skip, bad records, a phase, several epochs; worlds of 1, 2 and 8."""
+    fill("a", sequences=6000)
+    fill("b", "c", sequences=3000, partitions=1)
+    log = Topic(tools, bootstrap, f"{unique}.b")
+    for at in 100, 1700:
+        log.flip(0, at, -3)
+    log.write(1)
+    phases = [{"name": "late", "start_step": 1500, "weights": {"c": 0.5}, "lr_scale": 0.5}]
+    configs = twins(max_lead_steps=300, phases=phases, transaction_bytes=4000000, transaction_ms=3000)
+    for config in configs:
+        mixer = riffle.popen("mix", "-c", config, "--until-step", STEPS, stderr=subprocess.DEVNULL)
+        wait_for(lambda: status(config)["mix"].get("step_next", 0) >= 300, "the lead is used up", 120)
+        riffle("weights", "-c", config, "a=1", "--at-step", 400)
+        riffle("skip", "-c", config, "a", "0..1000", "--at-step", 600)
+        riffle("weights", "-c", config, "c=1", "--at-step", 900)
+        read(config, STEPS, commit_every=75)
+        assert mixer.wait(timeout=60) == 0
+    copied, derived = configs
+    whole = read(copied, STEPS)
+    assert len(whole) == STEPS * 8
+    for size in 1, 2, 8:
+        assert world(read, derived, STEPS, size) == whole, size
+    seen = [status(config) for config in configs]
+    for key in "step_next", "draws", "version", "quarantined":
+        assert seen[0]["mix"][key] == seen[1]["mix"][key], key
+    assert seen[1]["mix"]["quarantined"] == 2
+    assert min(d["epoch"] for d in seen[1]["domains"]) >= 1
+    assert "replayed" in riffle("replay", "-c", derived, "--steps", f"0..{STEPS}").stdout
+    shown = [riffle("inspect", "-c", config, 1234).stdout.replace(form, "x").splitlines()[1:]
+             for config, form in zip(configs, ("copied", "derived"))]
+    assert shown[0] == shown[1]
+
+
+def test_a_mix_without_copies_has_no_batch_topic_and_no_record_for_a_lane(riffle, fill, twins, unique, status):
+    fill(*WEIGHTS)
     copied, derived = twins()
-    for config in copied, derived:
-        riffle("mix", "-c", config, "--until-step", 60)
-    whole = read(copied, 60)
-    assert len(whole) == 60 * 8
-    assert read(derived, 60) == whole
+    riffle("mix", "-c", derived, "--until-step", 20)
+    topics = riffle("topics", "-c", derived).stdout
+    assert f"{unique}-derived.batches" not in topics and f"{unique}-derived.lanes" in topics
+    assert status(derived)["mix"]["step_next"] == 20
+    refused = riffle("retain", "-c", derived, "--from-step", 10, check=False)
+    assert refused.returncode == 2 and "no copies" in refused.stderr
+    assert riffle("repair", "-c", derived).returncode == 0
+
+
+def test_mixer_and_readers_killed_in_the_middle_resume_at_the_same_steps(
+        riffle, fill, twins, read, status, wait_for):
+    fill(*WEIGHTS, sequences=400)
+    copied, derived = twins(max_lead_steps=20)
+    end = 120
+    riffle("mix", "-c", copied, "-s", "mix.max_lead_steps=0", "--until-step", end)
+    mixer = riffle.popen("mix", "-c", derived, "--until-step", end, stderr=subprocess.DEVNULL)
+    lines, trainers = [], [Trainer(riffle, derived, rank, 2, end, 1, "steps") for rank in range(2)]
+    for step in range(10, 80, 10):
+        for trainer in trainers:
+            trainer.read_until(step)
+        if step == 40:
+            mixer.kill()
+            mixer.wait()
+            mixer = riffle.popen("mix", "-c", derived, "--until-step", end, stderr=subprocess.DEVNULL)
+        if step in (30, 50, 60):
+            rank = step // 10 % 2
+            trainers[rank].kill()
+            lines += trainers[rank].taken
+            trainers[rank] = Trainer(riffle, derived, rank, 2, end, 1, "steps")
+    for trainer in trainers:
+        trainer.read_until(79)
+    for trainer in trainers:
+        trainer.kill()
+        lines += trainer.taken
+    whole = read(copied, 80)
+    assert {line for line in lines if int(line.split("\t")[0]) < 80} == set(whole)
+    # The run goes on where it stood, and to the end that the mixer has published meanwhile.
+    at = status(derived)["mix"]["runs"][0]["step"]
+    assert 60 <= at <= 100
+    rest = read(derived, end - at, commit_every=5)
+    assert rest == read(copied, end - at, first=at)
+    assert mixer.wait(timeout=60) == 0
+
+
+def test_batches_of_a_running_mix_stay_what_they_are(riffle, fill, configure):
+    fill("a")
+    config = configure({"a": 1}, batches="derived")
+    riffle("mix", "-c", config, "--until-step", 3)
+    done = riffle("mix", "-c", config, "-s", "mix.batches=copied", "--until-step", 6, check=False)
+    assert done.returncode == 2, done.stderr
+    configure({"a": 1}, batches="copied")  # with the topic
+    done = riffle("mix", "-c", config, "--until-step", 6, check=False)
+    assert done.returncode == 2 and "mix.batches" in done.stderr, done.stderr
+    wrong = riffle("config", "-c", config, "-s", "mix.batches=derived", "-s", "mix.partitions=4", check=False)
+    assert wrong.returncode == 2
