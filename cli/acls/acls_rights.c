@@ -10,6 +10,7 @@
 /* What a row is about: one resource, or one for each domain, set or run. */
 enum what {
 	WHAT_DOMAINS,  /* training sets */
+	WHAT_DRAWN,    /* the same where batches are derived from them */
 	WHAT_HELD_OUT, /* valid and test */
 	WHAT_REJECTS,
 	WHAT_ARRIVALS,    /* where the configuration needs it */
@@ -89,6 +90,7 @@ static const struct row rows[] = {
 
     {"read", "READ", WHAT_BATCHES},
     {"read", "READ", WHAT_LANES},
+    {"read", "READ", WHAT_DRAWN},
     {"read", "READ", WHAT_LEDGER},
     {"read", "READ", WHAT_HELD_OUT},
     {"read", "WRITE", WHAT_FEEDBACK},
@@ -99,6 +101,7 @@ static const struct row rows[] = {
     {"weights", "DESCRIBE", WHAT_GROUP_ELECTION},
 
     {"skip", "READ", WHAT_BATCHES},
+    {"skip", "READ", WHAT_DRAWN},
     {"skip", "DESCRIBE", WHAT_LANES},
     {"skip", "READ", WHAT_LEDGER},
     {"skip", "WRITE", WHAT_CONTROL},
@@ -224,6 +227,7 @@ static bool
 concerns(const struct planned_topic *t, enum what what)
 {
 	switch (what) {
+	case WHAT_DRAWN:
 	case WHAT_DOMAINS: return t->kind == TOPIC_DOMAIN && t->set == SET_TRAIN;
 	case WHAT_HELD_OUT: return t->kind == TOPIC_DOMAIN && t->set != SET_TRAIN;
 	case WHAT_REJECTS: return t->kind == TOPIC_REJECTS;
@@ -261,6 +265,8 @@ add_topics(struct list *l, const struct row *row)
 		const struct planned_topic *t = &l->plan->topic[i];
 
 		arrivals = arrivals || t->kind == TOPIC_ARRIVALS;
+		if (row->what == WHAT_DRAWN && l->config->mix.batches != MIX_BATCHES_DERIVED)
+			continue;
 		if (concerns(t, row->what))
 			memcpy(add(l, row, ACLS_RIGHT_TOPIC)->name, t->name, sizeof(t->name));
 	}
