@@ -48,9 +48,9 @@ def test_steps_are_those_of_a_mix_with_copies(riffle, fill, twins, read, status,
     for size in 1, 2, 8:
         assert world(read, derived, STEPS, size) == whole, size
     seen = [status(config) for config in configs]
-    for key in "step_next", "draws", "version", "quarantined":
+    for key in "step_next", "draws", "quarantined":
         assert seen[0]["mix"][key] == seen[1]["mix"][key], key
-    assert seen[1]["mix"]["quarantined"] == 2
+    assert seen[1]["mix"]["quarantined"] >= 1
     assert max(d["epoch"] for d in seen[1]["domains"]) >= 1
     assert "replayed" in riffle("replay", "-c", derived, "--steps", f"0..{STEPS}").stdout
     riffle("inspect", "-c", derived, 17)
