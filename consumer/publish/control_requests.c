@@ -48,7 +48,7 @@ control_requests_open(struct control_requests **out, const char *mix,
     const struct control_requests_judges *judges, struct failure *f)
 {
 	/*
-	 * A broker holds a fetch until a request comes, so that a mixer which only waits for one asks
+	 * A broker holds a fetch until a request comes, so that a mixer which only waits asks
 	 * twice a second. That the topic ends where it stands it knows without (assign()).
 	 */
 	struct property tune[] = {

@@ -35,7 +35,7 @@ enum {
 	TURN_PAUSE_MS = 100, /* of a standby */
 	GATHER_MS = 300,     /* waiting longer for blocks ends the open transaction first */
 	LEAD_ASK_MS = 1000,  /* between two questions for the trainers' positions */
-	/* The same while waiting for them, and the turn of such a wait: at first, and in the end. */
+	/* The same while waiting for them, and the turn of such a wait: at first, at last. */
 	LEAD_BLOCKED_MS = 20,
 	LEAD_BLOCKED_MAX_MS = 500,
 	LEAD_PAUSE_MS = 5,
@@ -858,7 +858,7 @@ look_after_wait(struct mix *m, struct failure *f)
 	return check_drawn(m, NULL, f);
 }
 
-/* Whether to warn of a wait that began when *since_ms was 0: after a while, then ever less often. */
+/* Whether to warn of a wait that began when *since_ms was 0: after a while, then less often. */
 static bool
 warn_of_wait(struct mix *m, int64_t *since_ms, int64_t now)
 {

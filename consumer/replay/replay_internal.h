@@ -71,7 +71,7 @@ enum fail_code replay_verdict_steps(
     const struct replay *r, const struct mixer *m, struct failure *f);
 /* Beyond the ledger: the finding, or FAIL_NONE where there is none. */
 enum fail_code replay_verdict_beyond(const struct replay *r, struct failure *f);
-/* Puts behind the sentence in *f why steps beyond the ledger are not as derived; returns its code. */
+/* Puts behind the sentence in *f why steps beyond the ledger are not as derived; gives its code. */
 enum fail_code replay_fail_beyond(struct failure *f);
 /*
  * Blames the ledger for what *f says: puts "topic X, offset N (steps a..b)" in front of it and the
