@@ -99,12 +99,16 @@ def test_peers_read_the_same_lanes_and_one_of_them_commits(loader, package, boot
     context = multiprocessing.get_context("fork")
     out = context.Queue()
     processes = [context.Process(target=peer, args=(loader, rank, port, out), daemon=True) for rank in range(4)]
-    for process in processes:
-        process.start()
-    found = sorted(json.loads(out.get(timeout=120)) for _ in processes)
-    for process in processes:
-        process.join(120)
-        assert process.exitcode == 0
+    try:
+        for process in processes:
+            process.start()
+        found = sorted(json.loads(out.get(timeout=120)) for _ in processes)
+        for process in processes:
+            process.join(120)
+            assert process.exitcode == 0
+    finally:
+        for process in processes:
+            process.kill()  # of those that still wait for each other
     rows = {rank: rows for rank, rows, _ in found}
     assert rows[0] == rows[1] and rows[2] == rows[3] and rows[0] != rows[2]
     assert [committed for _, _, committed in found] == [1, 0, 1, 0]
