@@ -51,6 +51,6 @@ struct mixes {
 enum fail_code mixes_run(const struct mixes *m, struct failure *f);
 
 /* Lets the next mix begin. Only the first call does anything. */
-void mixes_waits(void *link);
+void mixes_waits(void *opaque);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * derivation.h -- the steps of one transaction of a mix once more: from the ledger record before it,
+ * derivation.h -- the steps of one transaction of a mix once more: from the ledger record before,
  * its own record, and the domain logs; and the map of this room.
  *
  * The room brings decisions and data together, for whoever needs the sequences of a step: the mixer
@@ -21,12 +21,12 @@
  * pending changes. Record k holds with what it was drawn beside that: the lengths of the domains
  * that the mixer knew then, and the sequences that it had quarantined by its end. A change by
  * request stands in a record of its own before the first step that it governs. So each transaction
- * is derived alone, and whoever wants a step in the middle of a mix begins with the record before it.
+ * is derived alone, and whoever wants a step in the middle of a mix begins one record before it.
  *
  * Steps that nobody wants, in front of the one that is, are drawn without their sequences, unless
  * weights count tokens and sequences differ in them.
  *
- * Invariant: `assembler` is NULL, or behind the last step taken of the record that was started last.
+ * Invariant: `assembler` is NULL, or behind the last step taken of the record started last.
  *
  * Memory: the limit in the options, for blocks, and one fetch a load (feed.h). Thread: one.
  */
@@ -90,8 +90,8 @@ enum fail_code derivation_start_behind(struct derivation *d, const struct ledger
 void derivation_stop(struct derivation *d);
 
 /*
- * Gives *bytes (free): lane `lane` of the step that was assembled last, number `number`; with `step`
- * NULL of the end of the mix there.
+ * Gives *bytes (free): lane `lane` of the step that was assembled last, number `number`; with
+ * `step` NULL of the end of the mix there.
  */
 enum fail_code derivation_lane(const struct derivation *d, const struct assembled *step,
     uint64_t number, uint32_t lane, uint8_t **bytes, size_t *n, struct failure *f);

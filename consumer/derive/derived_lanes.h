@@ -18,8 +18,8 @@
  * The ledger is followed read_committed: a step is derived when its transaction is committed.
  *
  * Whether what is derived is what the mixer drew: behind each transaction the rolling hash of every
- * choice is compared with the record's. A sequence that fails the mixer's check, and that the ledger
- * does not name among the quarantined, is FAIL_DATA: its log is not the one that was drawn from.
+ * choice is compared with the record's. A sequence that fails the mixer's check, and that the
+ * ledger does not name among the quarantined, is FAIL_DATA: its log is not what was drawn from.
  *
  * What fails leaves the position where it is: the next call meets it again, or finds it mended.
  *

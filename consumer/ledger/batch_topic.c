@@ -32,9 +32,8 @@ is_text(const struct json_field_value *value, const char *text)
 }
 
 /*
- * Where the lanes of the mix lie by its configuration, "fixed.lanes" and "fixed.partitions", which
- * is there where lanes share some, or "fixed.batches"; all 0: it does not say. Not by bound_config.h: libriffle would
- * need jansson for these numbers.
+ * Where the lanes of the mix lie by its configuration: "fixed.lanes", and "fixed.partitions" where
+ * lanes share some, or "fixed.batches"; all 0: it does not say.
  */
 static enum fail_code
 lanes_of(struct lane_map *out, const char *config, struct failure *f)

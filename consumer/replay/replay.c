@@ -388,7 +388,7 @@ take_steps(struct replay *r, struct failure *f)
 	enum derivation_fault fault;
 
 	r->finding.any = false;
-	/* From the first step of the record on, whichever is wanted: the record is judged by all. */
+	/* From the first step of the record on, whichever is wanted: all judge the record. */
 	if (derivation_start(&r->derived, &r->before, &r->now, 0, &fault, f) != FAIL_NONE)
 		return blame(r, fault, f);
 	assert(r->derived.assembler != NULL);

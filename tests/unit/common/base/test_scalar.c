@@ -215,7 +215,8 @@ test_moments_are_seconds_or_rfc_3339(void **unused)
 		int64_t ms = 77;
 
 		if (scalar_moment(rows[i].text, &ms) != rows[i].result)
-			fail_msg("%s", rows[i].text);
+			print_error("%s\n", rows[i].text);
+		assert_int_equal(scalar_moment(rows[i].text, &ms), rows[i].result);
 		assert_int_equal(ms, rows[i].result == SCALAR_OK ? rows[i].ms : 77);
 	}
 }
