@@ -614,7 +614,9 @@ open_new(struct attach *a, struct mixer **out, struct failure *f)
 
 	if (check_no_batches(a, f) == FAIL_NONE && check_not_emptied(a, f) == FAIL_NONE)
 		return mixer_open(out, &a->plan.plan, f);
-	if (f->code == FAIL_DATA && read_last(a, &last, &found, &why) == FAIL_NONE && found)
+	if (f->code == FAIL_DATA && read_last(a, &last, &found, &why) != FAIL_NONE)
+		*f = why; /* nobody knows yet */
+	else if (f->code == FAIL_DATA && found)
 		fail(f, FAIL_FENCED,
 		    "another mixer has begun mix %s meanwhile: its start stands in %s",
 		    a->config->mix.name, a->ledger_topic);

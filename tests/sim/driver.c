@@ -325,10 +325,11 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 		return says(i, no_commit);
 	if (count[CHANCE_COMMITS_GONE] > 0 && !mixer && !producer)
 		return says(i, "the broker has no commit of group m.trainers for every lane");
-	if (count[CHANCE_TAIL_LOST] > 0 && mixer)
-		return says(i, "are missing: a broker has lost") || says(i, "shorter") ||
-		       says(i, "is not in the log (any more)") || says(i, "the topic holds") ||
-		       says(i, "its end is before a sequence that the mix counts with");
+	if (count[CHANCE_TAIL_LOST] > 0 && mixer &&
+	    (says(i, "are missing: a broker has lost") || says(i, "shorter") ||
+		says(i, "is not in the log (any more)") || says(i, "the topic holds") ||
+		says(i, "its end is before a sequence that the mix counts with")))
+		return true;
 	if (count[CHANCE_RECORDS_DELETED] > 0 && mixer && says(i, "was cut while it was read"))
 		return true;
 	/* What a dead producer had sent can land behind its successor. */
@@ -866,7 +867,8 @@ end_absence(struct run *r)
 /*
  * Where retention has deleted the beginning, a record stays: of lanes without any nobody can tell
  * that they have not all been deleted. And no end of a transaction is on its way: it would make
- * aborted records visible that lose their marker now.
+ * aborted records visible that lose their marker now. Nor is a batch: it would have died with the
+ * connection to the broker that loses its disk.
  */
 static void
 cut_lane(struct cluster_partition *p, int64_t n)
@@ -874,7 +876,7 @@ cut_lane(struct cluster_partition *p, int64_t n)
 	int64_t first = p->log_start;
 
 	for (const struct cluster_request *q = cluster->requests; q != NULL; q = q->next)
-		if (q->kind == CLUSTER_END)
+		if (q->kind == CLUSTER_END || (q->kind == CLUSTER_PRODUCE && q->partition == p))
 			return;
 	while (first < p->end && p->record[first].fate != CLUSTER_COMMITTED)
 		first++;
