@@ -20,7 +20,7 @@ enum {
 	WORLD_KINDS = 27,
 	WORLDS = 2 * WORLD_KINDS,
 	WORLD_LANES_MAX = 4,
-	WORLD_STEPS_MAX = 128,
+	WORLD_STEPS_MAX = 512,
 	WORLD_DOMAINS_MAX = 5,
 	WORLD_LOGS_MAX = 7,
 	WORLD_LATE_MAX = 4,       /* requests that are put while the mix runs */
