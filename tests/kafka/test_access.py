@@ -31,7 +31,7 @@ from log_tail import batches, cut  # noqa: E402
 
 VERSION = os.environ.get("KAFKA", "3.9")
 WORKER = "User:worker"
-WORDS = (ROOT / "README.md").read_text().split()
+WORDS = (ROOT / "docs/GUIDE.md").read_text().split()
 
 
 def read_properties(path):

@@ -12,7 +12,7 @@ import zstandard
 from conftest import ROOT
 from token_files import megatron
 
-WORDS = (ROOT / "README.md").read_text().split()
+WORDS = (ROOT / "docs/GUIDE.md").read_text().split()
 
 
 def record(draw, n=60, **more):

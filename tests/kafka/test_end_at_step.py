@@ -114,8 +114,8 @@ def test_a_standby_that_is_to_end_it_does_so_in_its_turn(riffle, fill, configure
 
 def test_another_sequence_length_is_a_second_corpus_and_a_second_mix(riffle, tmp_path, write_config, bootstrap, unique, vocab,
                                                                      package):
-    """README's recipe, on a real text: 64 tokens a sequence to step 12, then 256, the same tokens in a step."""
-    words = (ROOT / "README.md").read_text().split()
+    """The guide's recipe, on a real text: 64 tokens a sequence to step 12, then 256, the same tokens in a step."""
+    words = (ROOT / "docs/GUIDE.md").read_text().split()
     for name, k in (("code", 3), ("prose", 5)):
         lines = (json.dumps({"text": " ".join(words[i * k % 500:][:200 + i])}) + "\n" for i in range(150))
         (tmp_path / f"{name}.jsonl").write_text("".join(lines))

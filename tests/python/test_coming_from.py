@@ -1,4 +1,4 @@
-"""docs/COMING-FROM.md and README's configurations: every file loads and plans without a broker, and says what they show."""
+"""The configurations of docs/COMING-FROM.md and docs/GUIDE.md: every file loads and plans without a broker, and says what they show."""
 
 import json
 import re
@@ -93,16 +93,16 @@ def test_a_ramp_has_megatron_s_batches_and_leaves_the_index_as_it_is(riffle, tmp
     assert index[0] == index[1] and index[0].count("\n") == 5000
 
 
-def readme_configuration():
-    """The first file of README's first mix, with what the guide adds to its `mix`."""
-    text = (ROOT / "README.md").read_text()
+def guide_configuration():
+    """The file of the guide's first mix, with what it adds to its `mix`."""
+    text = (ROOT / "docs/GUIDE.md").read_text()
     first = re.search(r"```yaml\n(corpus: quick\n.*?)```", text, re.S)[1]
     more = re.search(r"```yaml\n(  temperature: .*?)```", text, re.S)[1]
     return first, first.replace("kafka:\n", more + "kafka:\n")
 
 
-def test_readme_s_phase_temperature_and_rounds_do_what_it_says(riffle, tmp_path):
-    first, whole = readme_configuration()
+def test_the_guide_s_phase_temperature_and_rounds_do_what_it_says(riffle, tmp_path):
+    first, whole = guide_configuration()
     sizes = ["--sizes", "code=2115,prose=4217", "--steps", 500, "--json"]
     (tmp_path / "run.yml").write_text(whole)
     planned = json.loads(riffle("plan", "-c", tmp_path / "run.yml", *sizes, env=NO_BROKER).stdout)

@@ -1,0 +1,35 @@
+"""The commands of docs/TUTORIAL.md, run as they stand there, in one shell."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+_BLOCK = re.compile(r"^```sh(?: (\w+))?\n(.*?)^```$", re.M | re.S)
+_DELETE = "riffle topics --delete --yes\n"
+
+
+def commands(*kinds):
+    """Of the blocks without a kind, and of those of the kinds named."""
+    text = (ROOT / "docs/TUTORIAL.md").read_text()
+    return "".join(block for kind, block in _BLOCK.findall(text) if not kind or kind in kinds)
+
+
+def run(bootstrap, *kinds, seconds):
+    """-> what the commands printed; all that they have started is ended, and their topics are deleted."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "RIFFLE"))}
+    env["RIFFLE_BOOTSTRAP"] = bootstrap
+    script = "set -euo pipefail\n" + commands(*kinds) + _DELETE
+    shell = subprocess.Popen(["bash", "-c", script], cwd=ROOT, env=env, text=True, start_new_session=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        out, _ = shell.communicate(timeout=seconds)
+    finally:
+        try:
+            os.killpg(shell.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    assert shell.returncode == 0, out
+    return out
