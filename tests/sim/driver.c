@@ -227,6 +227,8 @@ static const struct loss_words {
     {is_trainer, "but this offset is not in the log"},
     {is_trainer, "gap: step "},
     {is_trainer, "duplicate: step "},
+    /* A late commit takes its run back, behind where the lanes were filled from. */
+    {is_trainer, "is not kept any more: the earliest retained step"},
     /* While it works more is lost, or another mixer works. */
     {is_repair, "was cut while it was read"},
     {is_repair, "topic m.batches does not exist"},
