@@ -413,7 +413,7 @@ ended(struct run *r, size_t i)
 	}
 	if (o->code == FAIL_NONE) {
 		/* What was lost after its last commit it has not seen: it looks once more. */
-		a->finished = !is_mixer(i) || a->started >= r->lost_turn;
+		a->finished = !(is_mixer(i) || is_trainer(i)) || a->started >= r->lost_turn;
 		return;
 	}
 	if (!may_fail(r, i, o->code)) {
