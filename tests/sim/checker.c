@@ -286,6 +286,8 @@ check_ledger(const struct world *w)
 
 		if (r->fate == CLUSTER_MARKER || r->fate == CLUSTER_ABORTED)
 			continue;
+		if (r->undone && i < p->log_start) /* deleted, and shown to nobody */
+			continue;
 		bad = check_ledger_record(w, r, i, &seen);
 		if (bad != NULL)
 			return bad;

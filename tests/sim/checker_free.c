@@ -454,6 +454,8 @@ check_ledger(struct count *c)
 
 		if (r->fate == CLUSTER_MARKER || r->fate == CLUSTER_ABORTED)
 			continue;
+		if (r->undone && i < p->log_start) /* deleted, and shown to nobody */
+			continue;
 		if (r->fate != CLUSTER_COMMITTED ||
 		    ledger_decode(&l, r->bytes, r->n, &f) != FAIL_NONE)
 			return problem("ledger offset %" PRId64 ": no committed record", i);
