@@ -120,17 +120,6 @@ assemble(struct derivation *d, struct mixer *m, const struct ledger *now, struct
 	return FAIL_NONE;
 }
 
-/* By tokens, the next draw depends on how many the last one had. */
-static bool
-needs_tokens(const struct mixer_plan *p)
-{
-	bool short_ones = false;
-
-	for (size_t i = 0; i < p->sources_n; i++)
-		short_ones = short_ones || p->source[i].short_ones;
-	return p->weights_unit == MIX_BY_TOKENS && short_ones;
-}
-
 /* Draws the steps below `wanted`, of the record whose steps end at `end`. */
 static enum fail_code
 pass_over(struct mixer *m, uint64_t wanted, uint64_t end, struct failure *f)
@@ -165,7 +154,7 @@ open_assembler(struct derivation *d, const struct ledger *before, const struct l
 		return f->code;
 	*fault = DERIVATION_NOW;
 	if (mixer_take_snapshot(m, now, f) != FAIL_NONE ||
-	    (!needs_tokens(&d->plan.plan) &&
+	    (!mixer_plan_needs_tokens(&d->plan.plan) &&
 		pass_over(m, wanted, (uint64_t)now->step_next, f) != FAIL_NONE)) {
 		mixer_close(m);
 		return f->code;

@@ -210,6 +210,16 @@ mixer_plan_source(const struct mixer_plan *p, const char *name)
 	return NULL;
 }
 
+bool
+mixer_plan_needs_tokens(const struct mixer_plan *p)
+{
+	bool short_ones = false;
+
+	for (size_t i = 0; i < p->sources_n; i++)
+		short_ones = short_ones || p->source[i].short_ones;
+	return p->weights_unit == MIX_BY_TOKENS && short_ones;
+}
+
 enum mix_shuffle
 mixer_plan_shuffle(const struct mixer_plan *p, const char *name)
 {

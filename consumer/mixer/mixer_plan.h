@@ -76,6 +76,12 @@ enum fail_code mixer_plan_check_source(
 /* The domain of that name; NULL: the plan has none. */
 const struct mixer_source *mixer_plan_source(const struct mixer_plan *p, const char *name);
 
+/*
+ * Whether a draw cannot be known without the sequence that the one before it drew: by tokens, it
+ * depends on how many that had.
+ */
+bool mixer_plan_needs_tokens(const struct mixer_plan *p);
+
 /* The order of a domain of that name. */
 enum mix_shuffle mixer_plan_shuffle(const struct mixer_plan *p, const char *name);
 

@@ -200,17 +200,6 @@ count_between(struct search *s, const struct ledger *a, const struct ledger *b, 
 
 /* ---- one transaction ---- */
 
-/* By tokens, the next draw depends on how many the last one had. */
-static bool
-needs_tokens(const struct mixer_plan *p)
-{
-	bool short_ones = false;
-
-	for (size_t i = 0; i < p->sources_n; i++)
-		short_ones = short_ones || p->source[i].short_ones;
-	return p->weights_unit == MIX_BY_TOKENS && short_ones;
-}
-
 static enum fail_code
 look_lane(void *search, uint32_t lane, const uint8_t *bytes, size_t n, struct failure *f)
 {
@@ -294,8 +283,9 @@ derive(struct search *s, const struct ledger *before, const struct ledger *now, 
 
 	if (ledger_plan_open(&plan, now, f) != FAIL_NONE)
 		return f->code;
-	code = needs_tokens(&plan.plan) ? replay_transaction(s, now, f)
-					: step_transaction(s, &plan.plan, before, now, f);
+	code = mixer_plan_needs_tokens(&plan.plan)
+		   ? replay_transaction(s, now, f)
+		   : step_transaction(s, &plan.plan, before, now, f);
 	ledger_plan_close(&plan);
 	return code;
 }
@@ -427,7 +417,7 @@ find_planned(
 		end = out->published + DRAWN_STEPS_MAX;
 	if (ledger_plan_open(&plan, last, f) != FAIL_NONE)
 		return f->code;
-	out->full = needs_tokens(&plan.plan);
+	out->full = mixer_plan_needs_tokens(&plan.plan);
 	code = mixer_resume(&m, &plan.plan, last, f);
 	if (code == FAIL_NONE)
 		code = make_room(s, m, f);
