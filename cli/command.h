@@ -86,7 +86,7 @@ extern const struct command *const command_all[];
 /* The command of that name; NULL: there is none. */
 const struct command *command_find(const char *name);
 
-/* What holds for every command, in the order in which it is told. */
+/* What holds for every command, in the order of the help. */
 struct command_fact {
 	const char *name; /* NULL: behind the last */
 	const char *text; /* a sentence without its full stop */

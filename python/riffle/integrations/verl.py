@@ -49,15 +49,25 @@ class _Items(MapDataset):
 
     def __init__(self, mix: str, options: Dict[str, Any], config: Mapping[str, Any], max_samples: int, fields: Sequence[str]):
         super().__init__(mix, options.pop("bootstrap", None), fields=fields, **options)
-        for name in ("train_batch_size",):
-            if config.get(name) is not None and int(config[name]) != self.batch:
-                raise UsageError(f"data.{name} is {config[name]}, and a step of mix {mix} has {self.batch} sequences: they must "
-                                 "be the same")
+        given = config.get("train_batch_size")
+        if given is not None and int(given) != self.batch:
+            raise UsageError(f"data.train_batch_size is {given}, and a step of mix {mix} has {self.batch} sequences: they must "
+                             "be the same")
         if max_samples > 0:
             self.steps = max_samples // self.batch
         if config.get("shuffle"):
             raise UsageError(f"data.shuffle is true, and mix {mix} is shuffled already: each prompt would be a seek. Set "
                              "data.shuffle=false")
+
+    def __getitem__(self, index: int) -> Dict[str, Any]:
+        return self._row(super().__getitem__(index), int(index))
+
+    def __getitems__(self, indexes: Sequence[int]) -> List[Dict[str, Any]]:
+        return [self._row(item, int(index)) for item, index in zip(super().__getitems__(indexes), indexes)]
+
+    def _row(self, item: Dict[str, Any], index: int) -> Dict[str, Any]:
+        """What verl takes of an item of MapDataset."""
+        raise NotImplementedError
 
     def _whole(self, item: Mapping[str, Any], index: int) -> None:
         if int((item["position_ids"][:int(item["used"])] == 0).sum()) != 1:
@@ -90,12 +100,6 @@ class Prompts(_Items):
         self._prompt, self._answer = options.pop("prompt", _PROMPT), options.pop("answer", _ANSWER)
         super().__init__(str(_mix_of(data_files)), options, config, max_samples, (
             "input_ids", "labels", "position_ids", "used", "domains", "step", "lr_scale", "phase", "keep"))
-
-    def __getitem__(self, index: int) -> Dict[str, Any]:
-        return self._row(super().__getitem__(index), int(index))
-
-    def __getitems__(self, indexes: Sequence[int]) -> List[Dict[str, Any]]:
-        return [self._row(item, int(index)) for item, index in zip(super().__getitems__(indexes), indexes)]
 
     def _row(self, item: Dict[str, Any], index: int) -> Dict[str, Any]:
         self._whole(item, index)
@@ -134,12 +138,6 @@ class Conversations(_Items):
             raise UsageError(f"data.pad_mode is {self._pads}; a mix has sequences that are padded right, or not")
         super().__init__(str(_mix_of(parquet_files)), _options_of(config, max_samples), config, max_samples, (
             "input_ids", "labels", "position_ids", "used", "domains"))
-
-    def __getitem__(self, index: int) -> Dict[str, Any]:
-        return self._row(super().__getitem__(index), int(index))
-
-    def __getitems__(self, indexes: Sequence[int]) -> List[Dict[str, Any]]:
-        return [self._row(item, int(index)) for item, index in zip(super().__getitems__(indexes), indexes)]
 
     def _row(self, item: Dict[str, Any], index: int) -> Dict[str, Any]:
         self._whole(item, index)
