@@ -246,11 +246,14 @@ control_requests_wait(struct control_requests *r, bool *waits, struct failure *f
 }
 
 enum fail_code
-control_requests_catch_up(struct control_requests *r, bool *waits, struct failure *f)
+control_requests_catch_up(
+    struct control_requests *r, const struct stop *stop, bool *waits, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + CATCH_UP_MS;
 
 	while (r->waiting == NULL && !r->at_end) {
+		if (stop_asked(stop))
+			return fail(f, FAIL_STOPPED, "stopped while reading topic %s", r->topic);
 		if (poll(r, SLICE_MS, f) != FAIL_NONE)
 			return f->code;
 		if (clock_ms() >= deadline_ms)

@@ -37,6 +37,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/stop.h"
 #include "common/config/properties.h"
 #include "consumer/mixer/mixer.h"
 #include "consumer/mixer/request_ids.h"
@@ -97,10 +98,10 @@ enum fail_code control_requests_wait(struct control_requests *r, bool *waits, st
 
 /*
  * The same, but waits until a record is there or the end of the topic was met: what was asked
- * before a mixer attached is answered before its first step. FAIL_BROKER after 30 s.
+ * before a mixer attached is answered before its first step. FAIL_BROKER after 30 s, FAIL_STOPPED.
  */
 enum fail_code control_requests_catch_up(
-    struct control_requests *r, bool *waits, struct failure *f);
+    struct control_requests *r, const struct stop *stop, bool *waits, struct failure *f);
 
 /*
  * Takes what waits into the mixer's state, and its answers and dead letters to `o`, whose next

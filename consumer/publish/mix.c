@@ -600,7 +600,7 @@ answer_old(struct mix *m, struct failure *f)
 	for (;;) {
 		bool waits;
 
-		if (control_requests_catch_up(m->requests, &waits, f) != FAIL_NONE)
+		if (control_requests_catch_up(m->requests, m->o->stop, &waits, f) != FAIL_NONE)
 			return f->code;
 		if (!waits)
 			return FAIL_NONE;
@@ -903,6 +903,7 @@ wait_for_trainers(struct mix *m, struct failure *f)
 		return f->code;
 	lead_blocked(m->lead, wait_turn_ms(m, now));
 	m->failing_ms = 0; /* waiting is no failure to recover from */
+	output_serve(&m->output);
 	tell_waits(m);
 	if (warn_of_wait(m, &m->blocked_ms, now))
 		log_warning("mix: MIX-LEAD waiting for run=%s at step=%" PRIu64 ": step=%" PRIu64
@@ -928,6 +929,7 @@ wait_for_domain(struct mix *m, struct failure *f)
 	if (commit_open(m, f) != FAIL_NONE || look_while_waiting(m, f) != FAIL_NONE)
 		return f->code;
 	m->failing_ms = 0;
+	output_serve(&m->output);
 	m->dry_total_ms += wait_turn_ms(m, now);
 	tell_waits(m);
 	if (warn_of_wait(m, &m->dry_ms, now))

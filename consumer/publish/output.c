@@ -89,6 +89,13 @@ output_check_owner(struct output *o, struct failure *f)
 	return transactions_check_owner(o->transactions, f);
 }
 
+void
+output_serve(struct output *o)
+{
+	if (o->of.stats != NULL)
+		transactions_serve(o->transactions);
+}
+
 static void
 clear_answers(struct output *o)
 {

@@ -96,6 +96,9 @@ enum fail_code output_check_owner(struct output *o, struct failure *f);
 /* Forgets what is not committed. Closing a closed one is allowed. */
 void output_close(struct output *o);
 
+/* Takes what librdkafka says of the handle, which comes by itself only while records are put. */
+void output_serve(struct output *o);
+
 /* Puts the step that `m` took last into a transaction, begun where none is open. */
 enum fail_code output_step(
     struct output *o, const struct mixer *m, const struct assembled *step, struct failure *f);

@@ -411,11 +411,17 @@ not_delivered(struct transactions *t, rd_kafka_resp_err_t err, struct failure *f
 	    "publishing", t->failed_topic);
 }
 
+void
+transactions_serve(struct transactions *t)
+{
+	rd_kafka_poll(t->rk, 0);
+}
+
 /* After a record was put: whether an earlier one has failed. */
 static enum fail_code
 look_at_reports(struct transactions *t, struct failure *f)
 {
-	rd_kafka_poll(t->rk, 0);
+	transactions_serve(t);
 	return t->failed == RD_KAFKA_RESP_ERR_NO_ERROR ? FAIL_NONE : not_delivered(t, t->failed, f);
 }
 

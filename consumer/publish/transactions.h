@@ -181,6 +181,9 @@ enum fail_code transactions_put_reject(
  */
 enum fail_code transactions_check_owner(struct transactions *t, struct failure *f);
 
+/* Calls back what waits: figures of the handle (`stats`), deliveries. Waits for nothing. */
+void transactions_serve(struct transactions *t);
+
 /* Waits until every record that was put is delivered. Fails as transactions_commit() does. */
 enum fail_code transactions_flush(struct transactions *t, struct failure *f);
 
