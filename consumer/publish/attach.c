@@ -562,25 +562,13 @@ attach_ends(struct attach *a, int64_t **end, struct failure *f)
 	return ask_ends(a, a->reader, end, f);
 }
 
-/*
- * Each START is committed before any batch: batches without a ledger had one that was deleted. Also
- * those that no reader sees: they may have lost their marker, and ours would end them.
- */
+/* Each START is committed before any batch: batches without a ledger had one that was deleted. */
 static enum fail_code
-check_no_batches(struct attach *a, struct failure *f)
+check_no_batches(struct attach *a, rd_kafka_t *all, struct failure *f)
 {
-	struct kafka_options k = {.role = KAFKA_READER,
-	    .properties = &a->config->kafka,
-	    .client = "mix-new",
-	    .uncommitted = true};
-	const char *mix = a->config->mix.name;
-	rd_kafka_t *rk = NULL;
 	int64_t *end = NULL;
-	enum fail_code code = kafka_open(&rk, &k, f);
+	enum fail_code code = ask_ends(a, all, &end, f);
 
-	if (code == FAIL_NONE)
-		code = ask_ends(a, rk, &end, f);
-	kafka_close(rk);
 	for (size_t i = 0; code == FAIL_NONE && i < a->config->mix.partitions; i++)
 		if (end[i] > 0)
 			code = fail(f, FAIL_DATA,
@@ -589,8 +577,52 @@ check_no_batches(struct attach *a, struct failure *f)
 			    "name, or delete this one and start it from step 0: `riffle topics -c "
 			    "%s "
 			    "--delete --mix --create`",
-			    a->ledger_topic, mix, a->config->path);
+			    a->ledger_topic, a->config->mix.name, a->config->path);
 	free(end);
+	return code;
+}
+
+/* Every transaction is decided: what the ledger holds and does not show, nobody ends any more. */
+static enum fail_code
+check_no_records(struct attach *a, rd_kafka_t *all, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + VISIBLE_MS, low, shown, end;
+
+	for (;;) {
+		if (kafka_watermarks(a->reader, a->ledger_topic, 0, &low, &shown, ASK_TIMEOUT_MS,
+			f) != FAIL_NONE ||
+		    kafka_watermarks(all, a->ledger_topic, 0, &low, &end, ASK_TIMEOUT_MS, f) !=
+			FAIL_NONE)
+			return f->code;
+		if (end <= shown)
+			return FAIL_NONE;
+		if (clock_ms() >= deadline_ms)
+			return fail(f, FAIL_DATA,
+			    "topic %s has lost its end: it shows no record, and holds some of a "
+			    "transaction that nobody ends any more: a broker has not kept what it "
+			    "acknowledged. Start a mix of another name, or delete this one and "
+			    "start it from step 0: `riffle topics -c %s --delete --mix --create`",
+			    a->ledger_topic, a->config->path);
+		clock_pause_ms(LOOK_PAUSE_MS);
+	}
+}
+
+/* Also what no reader sees: it may have lost its marker, and ours would end it. */
+static enum fail_code
+check_nothing_hidden(struct attach *a, struct failure *f)
+{
+	struct kafka_options k = {.role = KAFKA_READER,
+	    .properties = &a->config->kafka,
+	    .client = "mix-new",
+	    .uncommitted = true};
+	rd_kafka_t *all = NULL;
+	enum fail_code code = kafka_open(&all, &k, f);
+
+	if (code == FAIL_NONE)
+		code = check_no_batches(a, all, f);
+	if (code == FAIL_NONE)
+		code = check_no_records(a, all, f);
+	kafka_close(all);
 	return code;
 }
 
@@ -612,7 +644,7 @@ open_new(struct attach *a, struct mixer **out, struct failure *f)
 	struct failure why;
 	bool found = false;
 
-	if (check_no_batches(a, f) == FAIL_NONE && check_not_emptied(a, f) == FAIL_NONE)
+	if (check_nothing_hidden(a, f) == FAIL_NONE && check_not_emptied(a, f) == FAIL_NONE)
 		return mixer_open(out, &a->plan.plan, f);
 	if (f->code == FAIL_DATA && read_last(a, &last, &found, &why) != FAIL_NONE)
 		*f = why; /* nobody knows yet */

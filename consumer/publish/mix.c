@@ -668,22 +668,30 @@ warn_lanes(const struct mix *m, const struct lane_end *end, uint32_t lanes, int6
 }
 
 /*
- * The lanes end with the ledger, and whatever is written to them comes behind that. They seem not
- * to where another mixer has taken over and works: one that lost its handle to ours, and opened
- * another, writes no second START.
+ * A log that seems damaged, as *f says, may be one that another mixer writes which has taken over:
+ * one that lost its handle to ours, and opened another, writes no second START.
  */
+static enum fail_code
+damaged_or_fenced(struct mix *m, struct failure *f)
+{
+	struct failure fenced;
+
+	if (output_check_owner(&m->output, &fenced) != FAIL_NONE)
+		*f = fenced;
+	return f->code;
+}
+
+/* The lanes end with the ledger, and whatever is written to them comes behind that. */
 static enum fail_code
 compare_lanes(struct mix *m, const struct ledger *last, struct failure *f)
 {
 	struct lane_end *end;
-	struct failure fenced;
 	uint32_t lanes;
 	enum fail_code code = attach_compare(&m->attach, last, &end, &lanes, f);
 
-	if (code == FAIL_DATA && output_check_owner(&m->output, &fenced) != FAIL_NONE) {
-		*f = fenced;
-		code = fenced.code;
-	} else if (code == FAIL_DATA && end != NULL)
+	if (code == FAIL_DATA)
+		code = damaged_or_fenced(m, f);
+	if (code == FAIL_DATA && end != NULL)
 		warn_lanes(m, end, lanes, last->step_next);
 	for (uint32_t i = 0; code == FAIL_NONE && i < lanes; i++)
 		output_expect(&m->output, i, end[i].high);
@@ -712,6 +720,8 @@ open_state(struct mix *m, struct failure *f)
 		code = compare_lanes(m, &last, f);
 	if (code == FAIL_NONE)
 		code = attach_take(&m->attach, m->lead, &last, found, &mixer, &m->over, f);
+	if (code == FAIL_DATA && !found)
+		code = damaged_or_fenced(m, f);
 	ledger_clear(&last);
 	if (code == FAIL_NONE) {
 		output_resume(&m->output, &m->attach.drawn);

@@ -868,9 +868,9 @@ end_absence(struct run *r)
 
 /*
  * Where retention has deleted the beginning, a record stays: of lanes without any nobody can tell
- * that they have not all been deleted. And no end of a transaction is on its way: it would make
- * aborted records visible that lose their marker now. Nor is a batch: it would have died with the
- * connection to the broker that loses its disk.
+ * that they have not all been deleted. And no end of a transaction is on its way, or its marker: it
+ * would make aborted records visible that lose their marker now. Nor is a batch: it would have died
+ * with the connection to the broker that loses its disk.
  */
 static void
 cut_lane(struct cluster_partition *p, int64_t n)
@@ -879,6 +879,9 @@ cut_lane(struct cluster_partition *p, int64_t n)
 
 	for (const struct cluster_request *q = cluster->requests; q != NULL; q = q->next)
 		if (q->kind == CLUSTER_END || (q->kind == CLUSTER_PRODUCE && q->partition == p))
+			return;
+	for (size_t i = 0; i < cluster->txns_n; i++)
+		if (cluster_txn_marks(cluster->txn[i], p))
 			return;
 	while (first < p->end && p->record[first].fate != CLUSTER_COMMITTED)
 		first++;
@@ -925,8 +928,12 @@ look_at_losses(struct run *r)
 	if (batches != NULL && !(mixed(r) && world_told()->standbys))
 		destroy_some(r, batches);
 	if (r->gone == NULL && any_loss(r) && r->turns > r->lost_turn + SEEN_TURNS) {
-		for (size_t i = 0; i < WORLD_PRODUCER_FIRST; i++)
+		for (size_t i = 0; i < WORLD_PRODUCER_FIRST; i++) {
 			end_one(r, i);
+			/* The end that it was given is lost, and with it, perhaps, its commits. */
+			if (is_trainer(i))
+				r->actor[i].finished = false;
+		}
 		r->repairs = r->actor[WORLD_REPAIR].wanted = true;
 		r->lost_turn = r->turns;
 	}

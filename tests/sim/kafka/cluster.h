@@ -246,6 +246,8 @@ rd_kafka_resp_err_t cluster_txn_offsets(struct cluster_txn *t, int64_t producer,
 rd_kafka_resp_err_t cluster_txn_end(
     struct cluster_txn *t, int64_t producer, int16_t epoch, bool commit);
 bool cluster_txn_has(const struct cluster_txn *t, const struct cluster_partition *p);
+/* It is decided, and its marker is on its way to the partition. */
+bool cluster_txn_marks(const struct cluster_txn *t, const struct cluster_partition *p);
 /*
  * The coordinator forgets an id that rests, with what partitions know of its producer; false: it is
  * unknown, or has a transaction open.

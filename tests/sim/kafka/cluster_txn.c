@@ -40,6 +40,15 @@ cluster_txn_has(const struct cluster_txn *t, const struct cluster_partition *p)
 	return false;
 }
 
+bool
+cluster_txn_marks(const struct cluster_txn *t, const struct cluster_partition *p)
+{
+	for (size_t i = 0; t->state == CLUSTER_TXN_ENDING && i < t->partitions_n; i++)
+		if (t->partition[i].partition == p && !t->partition[i].marked)
+			return true;
+	return false;
+}
+
 /* Decides the transaction; the markers come on their own. */
 static void
 end(struct cluster_txn *t, bool commit)
