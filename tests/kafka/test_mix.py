@@ -158,7 +158,7 @@ def test_the_lead_bounds_the_mixer_and_a_commit_frees_it(riffle, fill, configure
     began = time.monotonic()
     mixer.send_signal(signal.SIGTERM)
     assert mixer.wait(timeout=60) == 0
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 @pytest.fixture

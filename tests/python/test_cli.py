@@ -339,7 +339,7 @@ def test_check_opens_the_tokenizer(riffle, with_data, tmp_path, small_tokenizer)
 
 def test_check_without_inputs_opens_nothing_and_says_ok(riffle, write_config):
     path = write_config(GOOD)
-    done = riffle("config", "--check", "--no-inputs", "-c", path, env={"RIFFLE_BOOTSTRAP": "nowhere.invalid:1"}, timeout=10)
+    done = riffle("config", "--check", "--no-inputs", "-c", path, env={"RIFFLE_BOOTSTRAP": "nowhere.invalid:1"})
     assert done.stdout.startswith(f"{path}: ok")
     assert done.stdout.count("\n") == 1
     assert "corpus demo, 2 domains" in done.stdout and "mix pretrain" in done.stdout
