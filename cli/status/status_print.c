@@ -171,7 +171,7 @@ print_mix(const struct status *st, FILE *to)
 	if (st->batches_kept && st->step_kept > 0)
 		fprintf(to, ", kept from step %" PRIu64, st->step_kept);
 	if (st->step_limit != UINT64_MAX && st->state == STATUS_STARTED)
-		fprintf(to, ", may go to step %" PRIu64, st->step_limit);
+		fprintf(to, ", limit step %" PRIu64, st->step_limit);
 	fprintf(to, "\n");
 	print_weights(st, to);
 	print_pending(st, to);

@@ -5,7 +5,7 @@
  *   mix      pretrain, running
  *   step     16 sequences of 512 tokens on 4 lanes
  *   mixers   active 10.0.0.7; standby 10.0.0.8
- *   next     step 60, may go to step 104
+ *   next     step 60, limit step 104
  *   weights  version 1 since step 0, by the configuration
  *   rates    652 steps/s, 10.4 k sequences/s, 5.35 M tokens/s (over 0.1 s up to the last record)
  *   written  0.3 s ago

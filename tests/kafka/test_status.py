@@ -288,7 +288,7 @@ def test_the_table_shows_the_same(riffle, config, mixed, commit, unique):
     done = riffle("status", "-c", config)
     lines = done.stdout.splitlines()
     assert f"mix      {unique}m, stopped" in lines
-    assert "next     step 40, may go to step 84" in lines
+    assert "next     step 40, limit step 84" in lines
     assert any(line.split() == ["trainers", "20", "20", "64"] for line in lines)
     row, = [line.split() for line in lines if line.startswith("code ")]
     assert row[:4] == ["code", "300", "yes", "0.5"]
