@@ -177,6 +177,12 @@ test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.1: the newer
 asan: deps-unit  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(PARALLEL) B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' unit
 
+test-sanitized: deps-test  ## Kafka tests with the program under ASan and UBSan, then TSan: serve, --metrics; or T=tests/kafka/test_x.py
+	@$(PARALLEL) product
+	@$(PARALLEL) B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' $B/asan/riffle
+	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' $B/tsan/riffle $B/tsan/tests/tsan/c11_threads.so
+	@B=$B KAFKA=$(KAFKA) scripts/test-sanitized $(or $T,tests/kafka/test_serve.py tests/kafka/test_metrics.py)
+
 # The simulation is of many seeds in `make sim`; here it is for what the tools see of it.
 tsan: deps-test  ## unit tests, simulation and a short real run under ThreadSanitizer
 	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' all-programs $B/tsan/sim $B/tsan/tests/tsan/c11_threads.so
@@ -210,11 +216,11 @@ test-frameworks: deps-test  ## trainings in other frameworks, killed and resumed
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-frameworks $F
 
-test-metrics: deps-test deps-metrics  ## a Prometheus that scrapes a mix while it runs; alert rules; promtool
+test-metrics: deps-test  ## a Prometheus that scrapes a mix while it runs, and evaluates rules and dashboard
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-one tests/metrics
 
-nightly: test asan tsan valgrind vectors test-torch test-stores test-page test-frameworks test-metrics sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, other frameworks, 10^6 seeds
+nightly: test asan tsan test-sanitized valgrind vectors test-torch test-stores test-page test-frameworks test-metrics sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, other frameworks, 10^6 seeds
 
 CHAOS = $(PARALLEL) product $B/tests/chaos/clock_jump.so && B=$B KAFKA=$(KAFKA) scripts/chaos
 chaos: deps-test  ## three brokers, a mix with a standby, and every fault; SEED=n repeats one, FAULTS=a,b picks
@@ -302,7 +308,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan valgrind fuzz fuzzers vectors test-torch test-stores test-page test-frameworks test-metrics nightly chaos \
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-frameworks test-metrics nightly chaos \
 	stuck soak demo demo-page bench swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

@@ -1,6 +1,7 @@
 #include "cli/http/endpoint.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -35,6 +36,27 @@ endpoint_parse(struct endpoint *out, const char *option, const char *address, st
 	if (host_n == 0)
 		snprintf(out->host, sizeof(out->host), "127.0.0.1");
 	snprintf(out->port, sizeof(out->port), "%s", port);
+	return FAIL_NONE;
+}
+
+enum fail_code
+endpoint_nth(char *out, const char *option, const char *address, size_t i, struct failure *f)
+{
+	struct endpoint e;
+	uint64_t port;
+	bool six;
+
+	if (endpoint_parse(&e, option, address, f) != FAIL_NONE)
+		return f->code;
+	(void)scalar_count(e.port, 0, PORT_MAX, &port);
+	if (port > 0 && i > PORT_MAX - port)
+		return fail(f, FAIL_USAGE,
+		    "%s: %s: each of %zu listens on a port of its own, and the last one would be "
+		    "above %d: begin with a lower port",
+		    option, address, i + 1, PORT_MAX);
+	six = strchr(e.host, ':') != NULL;
+	snprintf(out, ENDPOINT_TEXT_MAX, "%s%s%s:%" PRIu64, six ? "[" : "", e.host, six ? "]" : "",
+	    port == 0 ? 0 : port + i);
 	return FAIL_NONE;
 }
 

@@ -44,6 +44,14 @@ enum fail_code endpoint_parse(
     struct endpoint *out, const char *option, const char *address, struct failure *f);
 
 /*
+ * Into out[ENDPOINT_TEXT_MAX]: where the i-th of several listens, from 0. Its port is that of
+ * `address` plus i, or 0 where that is 0. FAIL_USAGE: `address` is none, or the port would be above
+ * the highest. Pure.
+ */
+enum fail_code endpoint_nth(
+    char *out, const char *option, const char *address, size_t i, struct failure *f);
+
+/*
  * Fills all of *out: looks the host up, and reads the token. FAIL_USAGE: the address is none, needs
  * a token that is not given, or the file has none; FAIL_IO: the host is not found.
  */

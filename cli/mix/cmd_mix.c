@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/http/endpoint.h"
 #include "cli/metrics/metrics_listener.h"
 #include "cli/mix/mixes.h"
 #include "cli/signals.h"
@@ -178,6 +179,8 @@ run_one(void *opaque, size_t i, struct mixes_link *link, struct failure *f)
 {
 	const struct job *j = opaque;
 	const struct arguments *a = j->arguments;
+	struct metrics_options metrics = a->metrics;
+	char address[ENDPOINT_TEXT_MAX];
 	bool yes = a->yes;
 	struct mix_options mix = {
 	    .config = j->config[i],
@@ -193,9 +196,14 @@ run_one(void *opaque, size_t i, struct mixes_link *link, struct failure *f)
 	};
 
 	mix.until_step = mix.ends ? a->end_step : a->until_step;
+	if (link != NULL && metrics.address != NULL) {
+		if (endpoint_nth(address, "--metrics", a->metrics.address, i, f) != FAIL_NONE)
+			return f->code;
+		metrics.address = address;
+	}
 	mallopt(M_ARENA_MAX, ARENAS);
 	produce_note_tokenizer(j->config[i]);
-	return run_mix(&mix, &a->metrics, f);
+	return run_mix(&mix, &metrics, f);
 }
 
 /* Files behind the first -c, where a shell puts those of a pattern. */
@@ -218,11 +226,13 @@ static enum fail_code
 check_several(const struct job *j, struct failure *f)
 {
 	const struct arguments *a = j->arguments;
+	char last[ENDPOINT_TEXT_MAX];
 
 	if (a->mix != NULL)
 		return fail(f, FAIL_USAGE, "--mix names one mix, and there are %zu", j->n);
-	if (a->metrics.address != NULL)
-		return fail(f, FAIL_USAGE, "--metrics is for one mix, and there are %zu", j->n);
+	if (a->metrics.address != NULL &&
+	    endpoint_nth(last, "--metrics", a->metrics.address, j->n - 1, f) != FAIL_NONE)
+		return f->code;
 	if (a->accept_config && !a->yes)
 		return fail(f, FAIL_USAGE,
 		    "--accept-config asks, and there are %zu mixes: add --yes", j->n);
@@ -316,10 +326,11 @@ const struct command cmd_mix = {
 	"and accepts nothing where no step follows.\n"
 	"\n"
 	"With several -c, or -c mixes/*.yml, it runs a mix by each, in a process of its own: each "
-	"has "
-	"its ledger, its election and its end, and one that fails ends no other. All other options "
-	"hold for each. Lines of the log end in mix=NAME. A signal to the command stops all. The "
-	"exit code is the highest of all, and the last line names those that failed.",
+	"has its ledger, its election and its end, and one that fails ends no other. All other "
+	"options hold for each. With --metrics 9640 the first mix listens on port 9640 once it has "
+	"begun, the next one on 9641, and so on. Lines of the log end in mix=NAME. A signal to the "
+	"command stops all. The exit code is the highest of all, and the last line names those "
+	"that failed.",
     .example = "riffle mix -c run.yml\nriffle mix -c run.yml --until-step 1000\n"
 	       "riffle mix -c run.yml --end-at-step 20000\n"
 	       "riffle mix -c run.yml --standby\n"

@@ -1,6 +1,7 @@
 """Fixtures for mixes over synthetic domains (tests/tools/fill.c: topics as the producer leaves them)."""
 
 import importlib.util
+import os
 import pathlib
 import subprocess
 import time
@@ -14,6 +15,8 @@ _spec.loader.exec_module(_above)
 ROOT, Riffle, Package = _above.ROOT, _above.Riffle, _above.Package
 
 LENGTH = 64
+# A sanitizer's own memory and time are no figures of the program (scripts/test-sanitized).
+SANITIZED = "RIFFLE_SANITIZED" in os.environ
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""The text format of Prometheus, read strictly, and what docs/METRICS.md says of each metric."""
+"""The text format of Prometheus, read strictly, and what docs/METRICS.md and promtool say of each metric."""
 
 import json
 import re
+import subprocess
 import urllib.request
 
 from conftest import ROOT, wait_until
@@ -57,6 +58,12 @@ def check(text, program):
         for labels in samples:
             assert {k for k, _ in labels} - {"le"} <= page[base][1], name
     return found
+
+
+def promtool_finds_nothing(text):
+    """Conventions of names, units and help texts, as Prometheus' own tool sees them (Debian's prometheus)."""
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout + done.stderr == "", done.stdout + done.stderr
 
 
 def fetch(url, **headers):

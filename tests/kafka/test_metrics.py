@@ -6,17 +6,18 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import urllib.parse
 
 import pytest
-from prometheus_text import check, fetch, url_of, value
+from prometheus_text import check, fetch, promtool_finds_nothing, url_of, value
 
-from conftest import LENGTH, wait_until
+from conftest import LENGTH, ROOT, wait_until
 from test_broker import cluster, wait_gone  # noqa: F401 (a fixture)
 from test_produce import LENGTH as SEQUENCE
 from test_produce import corpus, lines  # noqa: F401
 from test_replay import topic  # noqa: F401
-from wire_proxy import END_TRANSACTION, PRODUCE, Fate, Proxy
+from wire_proxy import END_TRANSACTION, OFFSET_FETCH, PRODUCE, Fate, Proxy
 
 FAST = ("-X", "statistics.interval.ms=200")
 
@@ -72,6 +73,7 @@ def test_a_mixer_counts_what_it_publishes_and_for_whom_it_waits(start, fill, con
     assert now("riffle_mixer_recoveries_total") == now("riffle_mixer_fencings_total") == now("riffle_mixer_dry_seconds_total") == 0
     assert now("riffle_mixer_weights_version") == json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["weights"]["version"]
     assert now("riffle_kafka_round_trip_seconds") > 0
+    promtool_finds_nothing(fetch(url))
 
     blocked = now("riffle_mixer_blocked_seconds_total", run="trainers")
     read(config, 5, commit_every=1)
@@ -202,6 +204,37 @@ def test_transactions_in_doubt_are_counted(start, fill, configure, faults, kind,
     assert now("riffle_mixer_recoveries_total") > 0 and now("riffle_mixer_transactions_committed_total") > 0
 
 
+def test_transactions_that_are_aborted_are_counted(start, fill, configure, faults, read):
+    """The broker does not say where trainers stand while a transaction is open, of which nothing has failed."""
+    fill("a")
+    config = configure({"a": 1}, max_lead_steps=1000000, transaction_ms=2000, transaction_bytes=10**9)
+    mix = json.loads(config.read_text())["mix"]["name"]
+    mixer, url = start("mix", "-c", config, env={"RIFFLE_BOOTSTRAP": faults.proxy.address})
+    found = {}
+
+    def now(name):
+        found.clear()
+        found.update(check(fetch(url), "mix"))
+        return value(found, name, mix=mix) or 0
+
+    def aborted():
+        """Once more where the question came just between two transactions."""
+        recoveries = now("riffle_mixer_recoveries_total")
+        faults.kind, faults.fate = OFFSET_FETCH, Fate.SILENCE
+        wait_until(lambda: now("riffle_mixer_recoveries_total") > recoveries, "a failure")
+        faults.fate = None
+        wait_until(lambda: now("riffle_mixer_attached") == 1, "a mixer that has attached again")
+        return now("riffle_mixer_transactions_aborted_total") > 0
+    wait_until(lambda: now("riffle_mixer_transactions_committed_total") > 0, "the first transaction")
+    wait_until(aborted, "the count", seconds=180)
+    assert now("riffle_mixer_transactions_in_doubt_total") == 0
+    steps = now("riffle_mixer_steps_total")
+    wait_until(lambda: now("riffle_mixer_steps_total") > steps, "more steps")
+    mixer.send_signal(signal.SIGTERM)
+    assert mixer.wait(timeout=60) == 0
+    assert len(read(config, 40)) == 40 * 8, "each step is there once"
+
+
 def test_a_mixer_that_is_fenced_counts_it(start, riffle, fill, configure, faults):
     """The one that fences it is slow to say that it has begun, and so the older one is still there to be asked."""
     fill("a")
@@ -303,6 +336,7 @@ def test_riffle_read_counts_what_it_gave_and_waited_for(start, fill, configure, 
     assert now("riffle_reader_sequences_total") == 30 * 8
     assert now("riffle_reader_tokens_total") == 30 * 8 * LENGTH
     assert now("riffle_reader_queue_steps") == 0
+    promtool_finds_nothing(fetch(url))
     reader.send_signal(signal.SIGTERM)
     assert reader.wait(timeout=60) == 0
 
@@ -341,11 +375,34 @@ def test_a_producer_counts_documents_of_each_domain_and_rejects_by_their_reasons
     assert value(found, "riffle_producer_parts") == 2
     rejects = found["riffle_producer_rejects_total"]
     assert sorted(rejects.values()) == [1, 3] and all(dict(labels)["domain"] == "b" for labels in rejects)
+    promtool_finds_nothing(fetch(url))
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=60) == 0
 
 
 # --- libriffle and Python
+
+
+def test_a_c_program_gives_its_text(package, build, fill, configure, riffle, bootstrap, tmp_path):
+    """tests/kafka/metrics_of.c, with buffers that are too small, and from a second thread while the first one reads."""
+    fill("a")
+    config = configure({"a": 1})
+    mix = json.loads(config.read_text())["mix"]["name"]
+    riffle("mix", "-c", config, "--until-step", 40)
+    program = tmp_path / "metrics_of"
+    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", ROOT, "-o", program,
+                    ROOT / "tests/kafka/metrics_of.c", build / "libriffle.so.0", f"-Wl,-rpath,{build}"], check=True, timeout=120)
+    done = subprocess.run([program, bootstrap, mix, "40"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    texts = done.stdout.split("--\n")
+    promtool_finds_nothing(texts[1])
+    before, after = (check(text, "libriffle") for text in texts)
+    labels = {"mix": mix, "run": "c"}
+    assert value(before, "riffle_reader_steps_total", **labels) == 0
+    assert value(after, "riffle_reader_steps_total", **labels) == value(after, "riffle_reader_next_step", **labels) == 40
+    assert value(after, "riffle_reader_tokens_total", **labels) == 40 * 16 * LENGTH
+    assert value(after, "riffle_reader_committed_step", **labels) == 40
+    assert value(after, "riffle_kafka_received_bytes_total", **labels) > 0
 
 
 @pytest.fixture

@@ -1,10 +1,13 @@
 """Several mixes by one command: each has its own ledger, end and failure, and one that waits holds up no other."""
 
+import json
 import os
 import pathlib
 import re
 import signal
+import socket
 import threading
+import urllib.parse
 
 import prometheus_text as prometheus
 import pytest
@@ -131,9 +134,43 @@ def test_what_cannot_be_said_of_several(several, riffle, write_config):
             ([*configs(paths), "--accept-config"], "--accept-config asks, and there are 2 mixes: add --yes"),
             ([*configs([paths[0], paths[0]])], "both configure mix"),
             ([*configs(paths[:1]), "1000"], "unexpected argument: 1000"),
+            ([*configs(paths), "--metrics", "65535"], "--metrics: 65535: each of 2 listens on a port of its own"),
             ([*configs(paths), "--at-once", 0], "--at-once: out of range")]:
         done = riffle("mix", *words, check=False)
         assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_each_gives_its_metrics_at_an_address_of_its_own(several, riffle, wait_for, tmp_path):
+    paths = several(3, max_lead_steps=4)
+    names = [name_of(path) for path in paths]
+    said = tmp_path / "said"
+
+    def start(address):
+        with said.open("w") as log:
+            return riffle.popen("mix", *configs(paths), "--metrics", address, "--log", "json", stderr=log)
+
+    def listeners():
+        """{mix: port} of those that have said where they listen."""
+        found = [json.loads(line).get("fields", {}) for line in said.read_text().splitlines()]
+        return {f["mix"]: urllib.parse.urlsplit(f["url"]).port for f in found if "url" in f}
+
+    process = start("0")
+    wait_for(lambda: len(listeners()) == 3, "three listeners")
+    ports = listeners()
+    assert sorted(ports) == sorted(names) and len(set(ports.values())) == 3
+    for name, port in ports.items():
+        def text():
+            return prometheus.check(prometheus.fetch(f"http://127.0.0.1:{port}/metrics"), "mix")
+        wait_for(lambda: prometheus.value(text(), "riffle_mixer_steps_total", mix=name) == 4, f"four steps of {name}")
+        assert {labels["mix"] for samples in text().values() for labels in map(dict, samples)} == {name}
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 0
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        first = free.getsockname()[1]
+    process = start(first)  # where another program has taken one of them meanwhile, that mix says so
+    wait_for(lambda: len(listeners()) + said.read_text().count("Address already in use") >= 3, "three listeners")
+    assert all(port == first + names.index(name) for name, port in listeners().items())
 
 
 def test_what_was_read_ahead_is_given_back_in_a_long_wait_and_read_once_more(fill, configure, riffle, read, wait_for, tmp_path):

@@ -13,7 +13,8 @@ import time
 
 import pytest
 
-from conftest import wait_until
+from conftest import SANITIZED, wait_until
+from prometheus_text import promtool_finds_nothing
 from test_broker import cluster, wait_gone  # noqa: F401 (a fixture)
 
 WEIGHTS = {"books": 0.2, "code": 0.5, "web": 0.3}
@@ -140,7 +141,9 @@ def test_status_json_api_and_metrics_are_equal_at_one_ledger_offset(mixed, serve
             run.pop("seen_ms")
     assert ours == theirs
 
-    m = metrics_of(server.ask("/metrics")[2])
+    text = server.ask("/metrics")[2]
+    promtool_finds_nothing(text)
+    m = metrics_of(text)
     mix = theirs["mix"]
     label = f'mix="{mix["name"]}"'
     assert m["riffle_up", label] == 1
@@ -222,7 +225,7 @@ def test_a_long_ledger_is_shown_coarse_at_once_and_then_whole(mixed, serve, tool
     at = server.get("/api/v1/history?from=60000&to=90000")
     assert [v["version"] for v in at["versions"]] == [2] and 60000 <= at["step"][0] and at["step"][-1] <= 90000
     assert server.get("/api/v1/requests") == requests, "their answers are found far behind"
-    assert server.memory_mb() < 100
+    assert SANITIZED or server.memory_mb() < 100
 
 
 def test_losses_of_before_it_began_are_there_over_all_steps(mixed, serve, tools, bootstrap, riffle):
@@ -537,7 +540,7 @@ def test_slow_many_long_and_meaningless_requests_leave_it_as_it_was(mixed, serve
     c.close()
     assert server.process.poll() is None
     assert server.status()["mix"]["step_next"] == 20
-    assert server.memory_mb() < before + 20
+    assert SANITIZED or server.memory_mb() < before + 20
     descriptors = f"/proc/{server.process.pid}/fd"
     wait_until(lambda: len(os.listdir(descriptors)) < 100, "the end of connections")
 
@@ -586,4 +589,4 @@ def test_beside_a_mix_at_full_rate_with_ten_clients_it_costs_little(configure, f
     record_property("cost", said)  # in the report of the run, build/pytest-*.xml
     assert mixer.poll() is None
     mixer.terminate()
-    assert part < 0.2 and peak < 50
+    assert SANITIZED or (part < 0.2 and peak < 50)

@@ -1,8 +1,9 @@
-"""examples/alerts.yml and examples/grafana.json name metrics and labels that docs/METRICS.md has."""
+"""examples/alerts.yml and examples/grafana.json name metrics and labels that docs/METRICS.md has; promtool plays the alerts."""
 
 import json
 import pathlib
 import re
+import subprocess
 
 import pytest
 
@@ -83,3 +84,19 @@ def test_every_alert_has_its_place_in_the_page_for_operators():
     assert set(runbooks) <= places
     for alert in alerts:
         assert f"`{alert}`" in page, alert
+
+
+ALERTS, PLAYED = ROOT / "examples/alerts.yml", ROOT / "tests/metrics/alerts.test.yml"
+
+
+@pytest.mark.parametrize("words", [("check", "rules", ALERTS), ("test", "rules", PLAYED)])
+def test_the_alert_rules_are_right_and_fire_where_they_must(words):
+    done = subprocess.run(["promtool", *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "SUCCESS" in done.stdout, done.stdout + done.stderr
+
+
+def test_each_alert_is_played():
+    alerts = re.findall(r"alert: (\w+)", ALERTS.read_text())
+    fired = [part.partition("\n")[0].strip() for part in PLAYED.read_text().split("alertname: ")[1:]
+             if "exp_alerts" in part.partition("eval_time")[0]]
+    assert set(fired) == set(alerts)

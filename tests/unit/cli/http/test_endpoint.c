@@ -66,12 +66,44 @@ test_a_host_has_a_limit(void **unused)
 	assert_int_equal(endpoint_parse(&a, "--metrics", text, &f), FAIL_USAGE);
 }
 
+static void
+test_each_of_several_has_a_port_of_its_own(void **unused)
+{
+	static const struct {
+		const char *text;
+		size_t i;
+		const char *nth; /* NULL: refused */
+	} cases[] = {
+	    {"9640", 0, "127.0.0.1:9640"},
+	    {"9640", 3, "127.0.0.1:9643"},
+	    {"mixer-1.example:9640", 1, "mixer-1.example:9641"},
+	    {"[::1]:9640", 399, "[::1]:10039"},
+	    {"0", 7, "127.0.0.1:0"},
+	    {"65534", 1, "127.0.0.1:65535"},
+	    {"65534", 2, NULL},
+	    {"1", 65535, NULL},
+	    {"x", 0, NULL},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char nth[ENDPOINT_TEXT_MAX];
+		struct failure f = {0};
+		enum fail_code code = endpoint_nth(nth, "--metrics", cases[i].text, cases[i].i, &f);
+
+		assert_int_equal(code, cases[i].nth == NULL ? FAIL_USAGE : FAIL_NONE);
+		if (code == FAIL_NONE)
+			assert_string_equal(nth, cases[i].nth);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_port_alone_is_one_of_loopback),
 	    cmocka_unit_test(test_a_host_has_a_limit),
+	    cmocka_unit_test(test_each_of_several_has_a_port_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
