@@ -197,29 +197,33 @@ read_record(struct derived_lanes *d, int wait_ms, struct failure *f)
 
 /*
  * Reads the record with the state before the step that is due; where that one ends the mix, the one
- * before it, as its end is what a lane shows last. *any: the ledger has a record; *has: also one so
- * early.
+ * before it, as its end is what a lane shows last. *has: there is one. *lost: there was, and the
+ * ledger begins behind it now; else the mix has not begun, or a follower does not know of it yet.
  */
 static enum fail_code
-find_state(struct derived_lanes *d, bool *any, bool *has, struct failure *f)
+find_state(struct derived_lanes *d, bool *has, bool *lost, struct failure *f)
 {
 	struct ledger first = {0};
+	bool any = false;
 	enum fail_code code = open_log(d, f);
 
-	*any = *has = false;
+	*has = *lost = false;
 	if (code == FAIL_NONE)
-		code = ledger_log_first(d->log, &first, any, f);
-	*has = code == FAIL_NONE && *any && (uint64_t)first.step_next <= d->step;
-	ledger_clear(&first);
-	if (code != FAIL_NONE || !*has)
+		code = ledger_log_find(d->log, d->step, false, has, f);
+	if (code == FAIL_NONE && !*has) {
+		code = ledger_log_first(d->log, &first, &any, f);
+		*lost = any && (uint64_t)first.step_next > d->step;
+		ledger_clear(&first);
 		return code;
-	code = ledger_log_seek(d->log, d->step, false, f);
+	}
 	if (code == FAIL_NONE)
 		code = read_record(d, 0, f);
-	if (code == FAIL_NONE && d->now.kind == LEDGER_END)
-		code = ledger_log_seek(d->log, d->step, true, f) == FAIL_NONE ? read_record(d, 0, f)
-									      : f->code;
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE && d->now.kind == LEDGER_END) {
+		code = ledger_log_find(d->log, d->step, true, has, f);
+		if (code == FAIL_NONE && *has)
+			code = read_record(d, 0, f);
+	}
+	if (code == FAIL_NONE && *has)
 		d->walk = WALK_STATE;
 	return code;
 }
@@ -350,10 +354,10 @@ may_wait(const struct derived_lanes *d, int64_t deadline_ms)
 static enum fail_code
 seek_state(struct derived_lanes *d, enum derived_lanes_event *event, bool *met, struct failure *f)
 {
-	bool any, has;
-	enum fail_code code = find_state(d, &any, &has, f);
+	bool has, lost;
+	enum fail_code code = find_state(d, &has, &lost, f);
 
-	*event = any ? DERIVED_LANES_LOST : DERIVED_LANES_AT_END; /* the mix has not begun */
+	*event = lost ? DERIVED_LANES_LOST : DERIVED_LANES_AT_END;
 	*met = !has;
 	return code;
 }

@@ -433,21 +433,34 @@ search(
 }
 
 enum fail_code
-ledger_log_seek(struct ledger_log *l, uint64_t step, bool one_before, struct failure *f)
+ledger_log_find(struct ledger_log *l, uint64_t step, bool one_before, bool *any, struct failure *f)
 {
 	const struct sought sought = {.most = step};
 	int64_t low, at;
 
+	*any = false;
 	if (search(l, &sought, &low, &at, f) != FAIL_NONE)
 		return f->code;
 	if (at < 0)
-		return fail(f, FAIL_DATA,
-		    "topic %s has no record of the state before step %" PRIu64
-		    ": it is empty, or its beginning was deleted",
-		    l->topic, step);
+		return FAIL_NONE;
 	if (one_before && step_back(l, low, &at, f) != FAIL_NONE)
 		return f->code;
+	*any = true;
 	return assign(l, at, f);
+}
+
+enum fail_code
+ledger_log_seek(struct ledger_log *l, uint64_t step, bool one_before, struct failure *f)
+{
+	bool any;
+	enum fail_code code = ledger_log_find(l, step, one_before, &any, f);
+
+	if (code != FAIL_NONE || any)
+		return code;
+	return fail(f, FAIL_DATA,
+	    "topic %s has no record of the state before step %" PRIu64
+	    ": it is empty, or its beginning was deleted",
+	    l->topic, step);
 }
 
 enum fail_code

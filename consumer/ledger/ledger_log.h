@@ -98,6 +98,13 @@ enum fail_code ledger_log_seek(
     struct ledger_log *l, uint64_t step, bool one_before, struct failure *f);
 
 /*
+ * The same for whoever waits: *any says whether the ledger shows such a record. One that shows none
+ * may have some: a follower that lags behind shows less than the replica before it did.
+ */
+enum fail_code ledger_log_find(
+    struct ledger_log *l, uint64_t step, bool one_before, bool *any, struct failure *f);
+
+/*
  * ledger_log_next() will give the last record that was written before the control topic's record
  * at `offset` was heard, or the first one that is kept: the answer is in one of those behind it.
  */

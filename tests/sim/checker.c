@@ -43,6 +43,30 @@ step_of(const struct cluster_record *r, uint64_t *step)
 	return true;
 }
 
+/* Steps that the ledger has, as its readers see it; *ended: the mix has, behind them. */
+static uint64_t
+published(bool *ended)
+{
+	const struct cluster_partition *p = cluster_partition("m.ledger", 0);
+	uint64_t steps = 0;
+
+	*ended = false;
+	for (int64_t i = p->end; i-- > p->log_start;) {
+		struct ledger l = {0};
+		struct failure f;
+
+		if (p->record[i].fate != CLUSTER_COMMITTED)
+			continue;
+		if (ledger_decode(&l, p->record[i].bytes, p->record[i].n, &f) == FAIL_NONE) {
+			steps = (uint64_t)l.step_next;
+			*ended = l.kind == LEDGER_END;
+		}
+		ledger_clear(&l);
+		break;
+	}
+	return steps;
+}
+
 /* A record of a lane, where step `want` is due. */
 static const char *
 check_batch(const struct world *w, uint32_t lane, int64_t offset, const struct cluster_record *r,
@@ -168,7 +192,8 @@ check_batches(const struct world *w)
 				       " steps, lane 0 has %" PRIu64,
 			    lane, steps, first);
 	}
-	if (first == w->steps_n)
+	/* The record of the end is given to nobody. */
+	if (first == w->steps_n - world_derived(w))
 		return NULL;
 	return problem("lost write: %" PRIu64 " steps of %zu are there", first, w->steps_n);
 }
@@ -519,7 +544,10 @@ last_step(const struct world *w)
 	const struct cluster_partition *p = world_lane(w, 0);
 	struct batch_view view;
 	struct failure f;
+	bool ended;
 
+	if (world_derived(w))
+		return published(&ended);
 	for (int64_t i = p->end; i-- > 0;) {
 		if (p->record[i].fate != CLUSTER_COMMITTED || !world_in_lane(w, 0, &p->record[i]))
 			continue;
@@ -533,7 +561,7 @@ last_step(const struct world *w)
 const char *
 checker_check(const struct world *w, bool produced)
 {
-	const char *bad = check_keys(w);
+	const char *bad = world_told()->given[0] != '\0' ? world_told()->given : check_keys(w);
 
 	for (size_t i = 0; produced && bad == NULL && i < w->logs_n; i++)
 		bad = check_domain(&w->log[i]);
@@ -597,6 +625,53 @@ committed_step(uint32_t lane, int64_t *offset)
 	return (int64_t)strtoull(c->metadata + 5, NULL, 10);
 }
 
+void
+checker_given(uint32_t lane, uint64_t step, const void *bytes, size_t n)
+{
+	char *bad = world_told()->given;
+	size_t room = sizeof(world_told()->given);
+	struct cluster_partition *p;
+	struct cluster_record *r;
+	bool ended;
+
+	if (!world_derived(watched) || bad[0] != '\0')
+		return;
+	p = world_lane(watched, lane);
+	if (step >= published(&ended))
+		snprintf(bad, room,
+		    "aborted read: a trainer was given step %" PRIu64 " of lane %" PRIu32
+		    ", which was never committed",
+		    step, lane);
+	else if (step > (uint64_t)p->end)
+		snprintf(bad, room,
+		    "gap: a trainer was given step %" PRIu64 " of lane %" PRIu32
+		    ", and none before had %" PRId64,
+		    step, lane, p->end);
+	else if (step < (uint64_t)p->end &&
+		 (p->record[step].n != n || memcmp(p->record[step].bytes, bytes, n) != 0))
+		snprintf(bad, room,
+		    "other bytes: step %" PRIu64 " of lane %" PRIu32
+		    " was given twice, and is not the same",
+		    step, lane);
+	if (bad[0] != '\0' || step < (uint64_t)p->end)
+		return;
+	r = cluster_append(p);
+	r->fate = CLUSTER_COMMITTED;
+	r->bytes = cluster_allocate(n);
+	memcpy(r->bytes, bytes, n);
+	r->n = n;
+}
+
+void
+checker_ended(uint64_t steps)
+{
+	bool ended;
+
+	if (world_derived(watched) && (published(&ended) != steps || !ended))
+		snprintf(world_told()->given, sizeof(world_told()->given),
+		    "lost read: a trainer was told that the mix has ended at step %" PRIu64, steps);
+}
+
 /* The lowest commit of all lanes is the run's position, and the lead counts from it. */
 static void
 hear(const struct cluster_commit *c)
@@ -639,6 +714,10 @@ watch_commit(const struct world *w, uint32_t lane)
 
 	if (step < 0)
 		return NULL;
+	if (world_derived(w) && offset != step)
+		return problem("lane %" PRIu32 " is committed at step %" PRId64
+			       " with offset %" PRId64 ", and is derived",
+		    lane, step, offset);
 	for (int64_t i = offset < p->end ? offset : p->end; i-- > p->log_start;) {
 		if (p->record[i].fate != CLUSTER_COMMITTED ||
 		    !world_in_lane(w, lane, &p->record[i]) || !step_of(&p->record[i], &before))
@@ -695,6 +774,8 @@ checker_watch(const struct world *w)
 {
 	const char *bad = watch_lead(w);
 
+	if (world_told()->given[0] != '\0')
+		return world_told()->given;
 	if (world_told()->twice)
 		return problem("a trainer says that another one trains its rank, and none does");
 	/* A commit on its way names an offset of the log that is gone. */
@@ -703,17 +784,31 @@ checker_watch(const struct world *w)
 	return bad;
 }
 
-void
-checker_trim(const struct world *w, uint64_t step)
+uint64_t
+checker_kept(const struct world *w)
 {
+	uint64_t step = UINT64_MAX;
 	int64_t offset;
 
 	for (uint32_t i = 0; i < w->lanes; i++) {
 		int64_t at = committed_step(i, &offset);
 
-		if (at < (int64_t)step) /* a dead process's late commit has taken it back */
-			step = at < 0 ? 0 : (uint64_t)at;
+		if (at < 0)
+			return 0;
+		if ((uint64_t)at < step) /* a dead process's late commit has taken it back */
+			step = (uint64_t)at;
+		if (world_told()->committed[i] < step)
+			step = world_told()->committed[i];
 	}
+	return step;
+}
+
+void
+checker_trim(const struct world *w, uint64_t step)
+{
+	uint64_t kept = checker_kept(w);
+
+	step = kept < step ? kept : step;
 	for (int32_t k = 0; k < (int32_t)w->partitions; k++) {
 		struct cluster_partition *p = cluster_partition("m.batches", k);
 

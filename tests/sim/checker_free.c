@@ -229,6 +229,11 @@ check_step(struct count *c)
 		struct batch_view v;
 		struct failure f;
 
+		/* The record of the end is given to nobody. */
+		if (r == NULL && world_derived(c->w) && over == lane) {
+			over++;
+			continue;
+		}
 		if (r == NULL)
 			return problem("lost write: lane %" PRIu32 " ends before step %" PRIu64,
 			    lane, c->steps);

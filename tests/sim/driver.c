@@ -742,8 +742,22 @@ may_destroy(void)
 	return false;
 }
 
+/* Trainers that derive their lanes begin at the record of the state before the step they want. */
+static bool
+begins_there(const struct world *w, const struct ledger *l)
+{
+	const struct chance *c = &cluster->chance;
+
+	if (!world_derived(w))
+		return true;
+	if (c->rate[CHANCE_SEEK] > 0 || c->rate[CHANCE_COMMITS_GONE] > 0) /* anywhere */
+		return false;
+	return (uint64_t)l->step_next <= checker_kept(w);
+}
+
 /*
- * What stands below the ledger's last record, and the requests that it has answered. (In a world
+ * What stands below the ledger's last record that somebody needs, and the requests that it has
+ * answered. (In a world
  * that is free not where steps may be derived again: nobody would know where lanes begin then.)
  */
 static void
@@ -754,18 +768,21 @@ delete_records(const struct world *w)
 	struct ledger l = {0};
 	struct failure f;
 	int64_t i = ledger->end;
+	bool last = true, found = false;
 
-	while (i > ledger->log_start && ledger->record[i - 1].fate != CLUSTER_COMMITTED)
-		i--;
-	if (i == ledger->log_start)
-		return;
-	if (ledger_decode(&l, ledger->record[i - 1].bytes, ledger->record[i - 1].n, &f) ==
-		FAIL_NONE &&
-	    l.control_next > control->log_start && l.control_next <= control->end)
-		control->log_start = l.control_next;
-	ledger_clear(&l);
-	if (!w->free || !may_destroy())
-		ledger->log_start = i - 1;
+	for (; i > ledger->log_start && !found; i--) {
+		if (ledger->record[i - 1].fate != CLUSTER_COMMITTED ||
+		    ledger_decode(&l, ledger->record[i - 1].bytes, ledger->record[i - 1].n, &f) !=
+			FAIL_NONE)
+			continue;
+		if (last && l.control_next > control->log_start && l.control_next <= control->end)
+			control->log_start = l.control_next;
+		last = false;
+		found = begins_there(w, &l);
+		ledger_clear(&l);
+	}
+	if (found && (!w->free || !may_destroy()))
+		ledger->log_start = i;
 }
 
 /*
@@ -922,6 +939,8 @@ look_at_losses(struct run *r)
 {
 	struct cluster_topic *batches = cluster_topic("m.batches");
 
+	if (world_derived(r->w))
+		return;
 	if (batches == NULL && chance_below(MADE_ONE_OF) == 0)
 		end_absence(r);
 	/* A standby ends with the mix, and looks at no lane. */
@@ -967,7 +986,7 @@ end_all(struct run *r)
 
 /* Each seed has some of the faults only, some often: rare ones meet in odd pairs that way. */
 static void
-draw_rates(bool lost)
+draw_rates(const struct world *w, bool lost)
 {
 	struct chance *c = &cluster->chance;
 
@@ -987,22 +1006,31 @@ draw_rates(bool lost)
 	for (int i = CHANCE_COMMITS_GONE; i <= CHANCE_PARTITIONS; i++)
 		c->rate[i] *= 2;
 	lost = chance_below(LOSSES_ONE_OF) == 0 || lost;
+	lost = lost && !world_derived(w); /* there are no lanes to tell what is lost */
 	for (int i = CHANCE_LANE_CUT; i <= CHANCE_PARTITIONS; i++)
 		c->rate[i] = lost ? c->rate[i] / 2 : 0;
 	c->rate[CHANCE_DISK_FULL] /= 16;
 	if (c->rate[CHANCE_SEEK] > 0 || c->rate[CHANCE_COMMITS_GONE] > 0) /* it is read again */
 		c->rate[CHANCE_RETENTION] = 0;
+	if (world_derived(w)) /* it has nothing to delete */
+		c->rate[CHANCE_RETENTION] = 0;
 	c->faults_left = (int64_t)chance_below(FAULTS_MAX);
 	c->calls_max = CALLS_MAX;
 }
 
-/* In an eighth of the seeds lanes share partitions, where there are several. */
+/*
+ * In an eighth of the seeds lanes share partitions, where there are several. In none trainers derive
+ * them unless that is asked for: seeds that found something keep their worlds.
+ */
 static const struct world *
-world_of(const struct world *worlds, uint64_t seed, bool shared)
+world_of(const struct world *worlds, uint64_t seed, const struct driver_options *o)
 {
 	const struct world *w = &worlds[seed % WORLD_KINDS];
 
-	if (w->lanes > 1 && (shared || seed / WORLD_KINDS / PRODUCES_ONE_OF % SHARED_ONE_OF == 1))
+	if (o->derived)
+		w += 2 * WORLD_KINDS;
+	else if (w->lanes > 1 &&
+		 (o->shared || seed / WORLD_KINDS / PRODUCES_ONE_OF % SHARED_ONE_OF == 1))
 		w += WORLD_KINDS;
 	return w;
 }
@@ -1013,7 +1041,7 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct d
 	struct config_mix *mix;
 	struct chance *c;
 
-	r->w = world_of(worlds, seed, o->shared);
+	r->w = world_of(worlds, seed, o);
 	r->produces = r->w->produces && seed / WORLD_KINDS % PRODUCES_ONE_OF == 0;
 	cluster_restore(
 	    r->produces ? r->w->empty : r->w->filled, r->produces ? r->w->empty_n : r->w->filled_n);
@@ -1022,7 +1050,7 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct d
 	*c = (struct chance){.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
 	    .trace = o->trace,
 	    .without = o->without};
-	draw_rates(o->lost);
+	draw_rates(r->w, o->lost);
 	world_told()->ranks = r->w->ranks;
 	world_told()->standbys = chance_below(STANDBY_ONE_OF) == 0;
 	mix = &r->w->config->mix;
@@ -1040,7 +1068,9 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct d
 		r->actor[WORLD_PRODUCER_FIRST + i].wanted = true;
 	c->actor = -1;
 	chance_trace("seed %" PRIu64 ", world: %s%s%s%s, %" PRId64 " faults", seed, r->w->name,
-	    is_shared(r->w) ? ", lanes share partitions" : "",
+	    world_derived(r->w) ? ", derived"
+	    : is_shared(r->w)   ? ", lanes share partitions"
+				: "",
 	    r->produces ? ", producers at work" : "", world_told()->standbys ? ", standbys" : "",
 	    c->faults_left);
 }

@@ -23,6 +23,7 @@ struct driver_options {
 	bool processes;   /* as actors; they are where there are no tasks, too */
 	bool lost;        /* with faults that destroy what was published, in every seed */
 	bool shared;      /* lanes share partitions, in every seed of a world with several */
+	bool derived;     /* trainers derive their lanes, in every seed */
 	bool stuck;       /* no actor makes a call */
 	unsigned turn_s;  /* that a turn may take; 0: two minutes, while it needs milliseconds */
 };

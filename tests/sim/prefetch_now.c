@@ -55,6 +55,7 @@ note(const struct step_slot *slot)
 	for (uint32_t i = 0; i < slot->lanes && told->seen_n < WORLD_SEEN_MAX; i++) {
 		const rd_kafka_message_t *m = (const rd_kafka_message_t *)slot->lane[i].record;
 
+		checker_given(slot->lane[i].number, slot->step.step, m->payload, m->len);
 		told->seen[told->seen_n++] = (struct world_seen){
 		    .lane = slot->lane[i].number,
 		    .step = slot->step.step,
@@ -92,6 +93,8 @@ prefetch_next(struct prefetch *p, int64_t deadline_ms, struct step_slot **out,
 	reason[0] = '\0';
 	p->expired = p->reader->expired = false;
 	code = collect(p, deadline_ms, reason, f);
+	if (code == FAIL_NONE && p->reader->ended)
+		checker_ended(p->reader->check.step);
 	p->expired = p->reader->expired;
 	if (code != FAIL_NONE || p->reader->ended)
 		return code;

@@ -6,7 +6,8 @@
  *     sim --seed S [--without MASK]       plays one seed again and prints all its calls
  *
  * Faults that destroy what was published are in some seeds, with --lost in all; so are worlds in
- * which lanes share partitions, with --shared all that can. With --processes every actor is a
+ * which lanes share partitions, with --shared all that can. With --derived all worlds are without
+ * copies, and trainers derive their lanes; no seed is so by itself. With --processes every actor is a
  * process, not a task; the runner's seeds are played both ways, and must be played alike. Ends with
  * the number of faults of each kind. Exit 1 where a seed failed: faults that it does not need are
  * left out one by one, and what is left is printed, with the line that plays it again.
@@ -30,16 +31,17 @@ enum {
 	FAILED_MAX = 16,
 	UNIT_SEEDS = 200,
 	UNIT_BOTH = 24, /* of those, played as processes, too */
+	UNIT_DERIVED = 2 * WORLD_KINDS,
 	SHRUNK_MAX = 4, /* of the seeds that failed */
 	SHRINK_ROUNDS = 3,
 	SHRINK_TURN_S = 5,
 	DRAWN_MAX = 64, /* faults that a mask can leave out */
 };
 
-/* Seeds that once found something, beside the first ones; some with --lost or --shared. */
+/* Seeds that once found something, beside the first ones; some with --lost, --shared, --derived. */
 static const struct {
 	uint64_t seed;
-	bool lost, shared;
+	bool lost, shared, derived;
 } unit_seeds[] = {
     {.seed = 3904}, {.seed = 32332}, /* a domain log lost its tail as the mix ended */
     {.seed = 660981},                /* all of a ledger was lost, and a lane's marker */
@@ -60,13 +62,17 @@ static const struct {
     {.seed = 1517, .shared = true},  /* a trainer took one for its lane, */
     {.seed = 11944, .shared = true}, /* and as a mixer looked at the ends of lanes */
     {.seed = 146180}, /* a partition went offline behind an end that it had told too low */
+    {.seed = 115,
+	.derived =
+	    true}, /* a follower did not have the ledger's first record yet, which was read */
 };
 
 struct options {
 	uint64_t seeds, first, one, without;
 	uint64_t both; /* so many of the first are played both ways */
-	size_t more_n; /* of unit_seeds */
-	bool single, processes, lost, shared;
+	size_t more_n; /* of unit_seeds, and then */
+	size_t derived_n;
+	bool single, processes, lost, shared, derived;
 	unsigned workers;
 };
 
@@ -90,9 +96,9 @@ static struct world worlds[WORLDS];
 static int
 usage(void)
 {
-	fprintf(stderr,
-	    "usage: sim [--processes] [--lost] [--shared] [--seeds N] [--first S] [--workers W] "
-	    "[--both N] | --seed S [--without MASK]\n");
+	fprintf(stderr, "usage: sim [--processes] [--lost] [--shared] [--derived] [--seeds N] "
+			"[--first S] [--workers W] "
+			"[--both N] | --seed S [--without MASK]\n");
 	return 2;
 }
 
@@ -104,6 +110,8 @@ flag(struct options *o, const char *name)
 		return &o->processes;
 	if (strcmp(name, "--lost") == 0)
 		return &o->lost;
+	if (strcmp(name, "--derived") == 0)
+		return &o->derived;
 	return strcmp(name, "--shared") == 0 ? &o->shared : NULL;
 }
 
@@ -210,28 +218,47 @@ count(struct tally *t, const struct driver_result *r)
 static void
 play_again(struct tally *t, const struct driver_options *before, const struct driver_result *first)
 {
-	struct driver_options o = {
-	    .processes = !before->processes, .lost = before->lost, .shared = before->shared};
+	struct driver_options o = *before;
 	struct driver_result r;
+
+	o.processes = !before->processes;
 
 	driver_play(worlds, t->seed, &o, &r);
 	if (r.mark != first->mark || r.calls != first->calls || r.turns != first->turns)
 		note_failed(t, t->seed, "tasks and processes play it in different ways");
 }
 
+/* The i-th seed that is played, and how. */
+static uint64_t
+pick(const struct options *o, uint64_t i, struct driver_options *d)
+{
+	d->lost = o->lost;
+	d->shared = o->shared;
+	d->derived = o->derived;
+	if (i < o->seeds)
+		return o->first + i;
+	i -= o->seeds;
+	if (i >= o->more_n) {
+		d->derived = true;
+		return i - o->more_n;
+	}
+	d->lost = unit_seeds[i].lost;
+	d->shared = unit_seeds[i].shared;
+	d->derived = unit_seeds[i].derived;
+	return unit_seeds[i].seed;
+}
+
 static void
 work(const struct options *o, struct work *w, struct tally *t)
 {
-	struct driver_options d = {.processes = o->processes, .lost = o->lost, .shared = o->shared};
+	struct driver_options d = {.processes = o->processes};
 	uint64_t i;
 
 	own_cluster();
-	while ((i = w->next++) < o->seeds + o->more_n) {
+	while ((i = w->next++) < o->seeds + o->more_n + o->derived_n) {
 		struct driver_result r;
 
-		t->seed = i < o->seeds ? o->first + i : unit_seeds[i - o->seeds].seed;
-		d.lost = o->lost || (i >= o->seeds && unit_seeds[i - o->seeds].lost);
-		d.shared = o->shared || (i >= o->seeds && unit_seeds[i - o->seeds].shared);
+		t->seed = pick(o, i, &d);
 		driver_play(worlds, t->seed, &d, &r);
 		count(t, &r);
 		if (i < o->both)
@@ -268,6 +295,7 @@ play_one(const struct options *of, uint64_t seed, uint64_t without)
 	    .processes = of->processes,
 	    .lost = of->lost,
 	    .shared = of->shared,
+	    .derived = of->derived,
 	    .without = without};
 	struct driver_result r;
 
@@ -296,6 +324,7 @@ fails(const struct options *of, uint64_t seed, uint64_t without, uint64_t *drawn
 	if (pid == 0) {
 		struct driver_options o = {.lost = of->lost,
 		    .shared = of->shared,
+		    .derived = of->derived,
 		    .without = without,
 		    .turn_s = SHRINK_TURN_S};
 
@@ -342,8 +371,9 @@ print_failed(const struct options *o, const struct tally *t)
 		uint64_t without = shrink(o, t->failed[i]);
 
 		printf("play it again, with as few faults: make sim SEED=%" PRIu64
-		       " WITHOUT=0x%" PRIx64 "%s%s\n",
-		    t->failed[i], without, o->lost ? " LOST=1" : "", o->shared ? " SHARED=1" : "");
+		       " WITHOUT=0x%" PRIx64 "%s%s%s\n",
+		    t->failed[i], without, o->lost ? " LOST=1" : "", o->shared ? " SHARED=1" : "",
+		    o->derived ? " DERIVED=1" : "");
 		first = i == 0 ? without : first;
 	}
 	fflush(stdout);
@@ -446,6 +476,7 @@ main(int argc, char **argv)
 	if (argc == 1) {
 		o.both = UNIT_BOTH;
 		o.more_n = sizeof(unit_seeds) / sizeof(unit_seeds[0]);
+		o.derived_n = UNIT_DERIVED;
 	}
 	hush();
 	world_open_all(worlds);

@@ -22,6 +22,8 @@ enum {
 	EVERYTHING = 1 << 20 /* bytes of a transaction: more than any mix has */
 };
 
+static const char given[] = "given";
+
 static void
 give_up(const char *what, const struct failure *f)
 {
@@ -107,7 +109,6 @@ read_config(const char *folder, const char *text, int n)
 	"sequence_length: 8\n"                                                                     \
 	"domains:\n%s"
 
-/* Lanes share `partitions`; 0: each has its own. */
 static struct config *
 make_config(
     const char *folder, const struct world_kind *k, uint32_t partitions, const char *weights)
@@ -115,7 +116,9 @@ make_config(
 	char text[TEXT_MAX], shared[64] = "";
 	int n;
 
-	if (partitions > 0)
+	if (partitions == 0)
+		snprintf(shared, sizeof(shared), "  batches: derived\n");
+	else if (partitions < k->lanes)
 		snprintf(shared, sizeof(shared), "  partitions: %" PRIu32 "\n", partitions);
 	n = snprintf(text, sizeof(text),
 	    CORPUS "mix:\n"
@@ -188,6 +191,8 @@ make_topics(const struct config *c)
 		}
 	}
 	topic_plan_close(plan);
+	if (c->mix.batches == MIX_BATCHES_DERIVED && cluster_topic(given) == NULL)
+		cluster_make_topic(given, (int32_t)c->mix.lanes);
 }
 
 static struct world_bytes
@@ -309,10 +314,18 @@ world_request(const struct control *c)
 
 /* ---- lanes ---- */
 
+bool
+world_derived(const struct world *w)
+{
+	return w->partitions == 0;
+}
+
 /* By their definition (record/lane_map.h), and not by the code that is tested. */
 struct cluster_partition *
 world_lane(const struct world *w, uint32_t lane)
 {
+	if (world_derived(w))
+		return cluster_partition(given, (int32_t)lane);
 	return cluster_partition("m.batches", (int32_t)(lane * w->partitions / w->lanes));
 }
 
@@ -322,7 +335,7 @@ world_in_lane(const struct world *w, uint32_t lane, const struct cluster_record 
 	const uint8_t key[] = {
 	    (uint8_t)(lane >> 24), (uint8_t)(lane >> 16), (uint8_t)(lane >> 8), (uint8_t)lane};
 
-	if (w->partitions == w->lanes)
+	if (w->partitions == w->lanes || world_derived(w))
 		return true;
 	return r->key != NULL && r->key_n == sizeof(key) && memcmp(r->key, key, sizeof(key)) == 0;
 }
@@ -348,6 +361,42 @@ keep_batches(struct world *w)
 				w->batch[lane][n++] = copy(&p->record[i]);
 		w->steps_n = n;
 	}
+}
+
+/*
+ * The same steps as those of the mix with copies, but for the hash of the schedule, which stands
+ * behind the record's kind and the mix's name, and says that there are none.
+ */
+static void
+take_batches(struct world *w, const struct world *copied)
+{
+	enum { SCHEDULE_AT = SCHEMA_ENVELOPE_BYTES + 2 };
+	struct cluster_partition *ledger = cluster_partition("m.ledger", 0);
+	struct ledger l = {0};
+	struct failure f;
+	int64_t last = ledger->end;
+
+	while (last > 0 && ledger->record[last - 1].fate != CLUSTER_COMMITTED)
+		last--;
+	if (last == 0 || ledger_decode(&l, ledger->record[last - 1].bytes,
+			     ledger->record[last - 1].n, &f) != FAIL_NONE)
+		give_up("the ledger", NULL);
+	if (l.kind != LEDGER_END || l.step_next != (int64_t)copied->steps_n - 1)
+		give_up("without copies the mix has another number of steps", NULL);
+	w->steps_n = copied->steps_n;
+	for (uint32_t lane = 0; lane < w->lanes; lane++)
+		for (size_t i = 0; i < w->steps_n; i++) {
+			const struct world_bytes *from = &copied->batch[lane][i];
+			struct world_bytes *to = &w->batch[lane][i];
+
+			*to = (struct world_bytes){malloc(from->n), from->n};
+			if (to->bytes == NULL)
+				abort();
+			memcpy(to->bytes, from->bytes, from->n);
+			for (unsigned k = 0; k < sizeof(l.schedule); k++)
+				to->bytes[SCHEDULE_AT + k] = (uint8_t)(l.schedule >> 8 * k);
+		}
+	ledger_clear(&l);
 }
 
 const struct world_state *
@@ -429,7 +478,7 @@ mix_until(struct world *w, uint64_t step)
 
 /* Trainers that would hold the mixer back are all at the end. */
 static void
-run_unfaulted(struct world *w)
+run_unfaulted(struct world *w, const struct world *copied)
 {
 	struct cluster_partition *control = cluster_partition("m.control", 0);
 	int64_t asked = control->end;
@@ -447,7 +496,10 @@ run_unfaulted(struct world *w)
 	for (control->end = 0; control->end < asked; control->end++)
 		mix_until(w, 0);
 	mix_until(w, UINT64_MAX);
-	keep_batches(w);
+	if (world_derived(w))
+		take_batches(w, copied);
+	else
+		keep_batches(w);
 	keep_ledger(w);
 	if (w->answers_n != (size_t)asked) {
 		struct failure f;
@@ -575,13 +627,17 @@ make_parts(struct world *w)
 	}
 }
 
-/* In a cluster that holds nothing yet. Lanes share `partitions`; 0: each has its own. */
+/*
+ * In a cluster that holds nothing yet. Where there are no partitions of batches `copied` is the
+ * world with copies.
+ */
 static void
-open_world(struct world *w, const struct world_kind *k, uint32_t partitions, const char *where)
+open_world(struct world *w, const struct world_kind *k, uint32_t partitions,
+    const struct world *copied, const char *where)
 {
 	w->name = k->name;
 	w->lanes = k->lanes;
-	w->partitions = partitions > 0 ? partitions : k->lanes;
+	w->partitions = partitions;
 	w->ranks = k->ranks;
 	w->config = make_config(where, k, partitions, k->weights);
 	if (k->accepted != NULL)
@@ -614,7 +670,7 @@ open_world(struct world *w, const struct world_kind *k, uint32_t partitions, con
 	hold_back(w, LIVE_GIVEN);
 	w->filled = cluster_save(&w->filled_n);
 	hold_back(w, WORLD_RECORDS_MAX);
-	run_unfaulted(w);
+	run_unfaulted(w, copied);
 }
 
 static const char *const files[] = {"run.yml", "bytes.tiktoken", "a.jsonl", "b.1.jsonl",
@@ -640,11 +696,13 @@ world_close_all(struct world *w)
 	rmdir(folder);
 }
 
-/* Fewer than lanes, one kind's more than another's; 0: it has one lane alone. */
+/* Shared ones are fewer than lanes, one kind's more than another's; where it has several lanes. */
 static uint32_t
-shared_partitions(const struct world_kind *k, size_t i)
+partitions_of(const struct world_kind *k, size_t i)
 {
-	return k->lanes == 1 ? 0 : 1 + (uint32_t)(i % (k->lanes - 1));
+	if (i < WORLD_KINDS)
+		return k->lanes;
+	return i >= 2 * WORLD_KINDS ? 0 : 1 + (uint32_t)(i % (k->lanes - 1));
 }
 
 void
@@ -675,13 +733,12 @@ world_open_all(struct world *w)
 	nothing = cluster_save(&n);
 	for (size_t i = 0; i < WORLDS; i++) {
 		const struct world_kind *k = &world_kinds[i % WORLD_KINDS];
-		uint32_t shared = i < WORLD_KINDS ? 0 : shared_partitions(k, i);
 
-		if (i >= WORLD_KINDS && shared == 0)
+		if (i / WORLD_KINDS == 1 && k->lanes == 1)
 			continue;
 		w[i].tokenizer = tokenizer;
 		cluster_restore(nothing, n);
-		open_world(&w[i], k, shared, folder);
+		open_world(&w[i], k, partitions_of(k, i), &w[i % WORLD_KINDS], folder);
 	}
 	free(nothing);
 }

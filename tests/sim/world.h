@@ -1,8 +1,12 @@
 /*
  * world.h -- what a simulated run is about: a configuration, its domain logs, and what a run
- * without any fault makes of them. There is one of each kind (world_kinds.h), and where that has
- * several lanes a second one, in which lanes share the partitions of the batch topic. Each seed
- * takes one.
+ * without any fault makes of them. There is one of each kind (world_kinds.h), where that has several
+ * lanes a second one, in which lanes share the partitions of the batch topic, and a third one, whose
+ * mix publishes no batches: trainers derive them. Each seed takes one.
+ *
+ * In the third one the topic `given`, which only the checker knows, takes the place of the batch
+ * topic: each lane's partition holds what trainers were given, the step as the offset. All that is
+ * asked of what was published elsewhere is asked of what was given there.
  *
  * Made once, before workers are forked, and constant from then on.
  */
@@ -18,7 +22,7 @@
 
 enum {
 	WORLD_KINDS = 27,
-	WORLDS = 2 * WORLD_KINDS,
+	WORLDS = 3 * WORLD_KINDS, /* own partitions, shared ones, no batch topic */
 	WORLD_LANES_MAX = 4,
 	WORLD_STEPS_MAX = 512,
 	WORLD_DOMAINS_MAX = 5,
@@ -79,7 +83,7 @@ struct world_order {
 
 struct world {
 	const char *name;
-	uint32_t lanes, partitions, ranks; /* partitions < lanes: lanes share them */
+	uint32_t lanes, partitions, ranks; /* partitions < lanes: lanes share them; 0: derived */
 	struct config *config;             /* of the mixers, */
 	struct config
 	    *accepted; /* of those that are started behind a change; NULL: there is none */
@@ -144,11 +148,13 @@ struct world_told {
 	size_t late_n;              /* requests that were put */
 	bool reset[WORLD_TRAINERS]; /* its position was known, and it began at 0 */
 	bool twice;                 /* one has said that another trains its rank, too */
+	char given[256];            /* what is wrong with what a trainer was given; "": nothing */
 };
 
 /*
  * Makes w[WORLDS] in the cluster; ends the program with a sentence where that fails. In
- * w[WORLD_KINDS + k] lanes share partitions; where kind k has one lane, it has no config.
+ * w[WORLD_KINDS + k] lanes share partitions; where kind k has one lane, it has no config. The mix
+ * of w[2 * WORLD_KINDS + k] has no batch topic.
  */
 void world_open_all(struct world *w);
 void world_close_all(struct world *w); /* removes the input files */
@@ -161,6 +167,8 @@ void actor_produce(const struct world *w, size_t actor);
 void actor_repair(const struct world *w, size_t actor);
 void actor_run(const struct world *w, size_t actor);
 
+/* Trainers derive their lanes. */
+bool world_derived(const struct world *w);
 /* Where a lane lies; the batch topic is there. And whether a record of that partition is its. */
 struct cluster_partition *world_lane(const struct world *w, uint32_t lane);
 bool world_in_lane(const struct world *w, uint32_t lane, const struct cluster_record *r);
@@ -202,10 +210,16 @@ const char *checker_watch(const struct world *w);
  * lane. */
 uint64_t checker_known_position(void);
 bool checker_all_committed(const struct world *w);
+/* A trainer was given a step's record of a lane. */
+void checker_given(uint32_t lane, uint64_t step, const void *bytes, size_t n);
+/* A trainer was told that the mix ends behind so many steps. */
+void checker_ended(uint64_t steps);
 /* Whether the last record of a partition is its End. */
 bool checker_sealed(const struct world_log *l);
 /* checker_free.c: steps and ledger of a world whose draws rest on when things happen. */
 const char *checker_check_free(const struct world *w);
+/* The lowest step that trainers may want: they have committed it, and a late commit no lower one. */
+uint64_t checker_kept(const struct world *w);
 /* Lets a trainer's past go: what stands below `step` of the batch topic is deleted. */
 void checker_trim(const struct world *w, uint64_t step);
 
