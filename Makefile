@@ -2,6 +2,8 @@
 # bundled: a newer librdkafka than the system's, fetched, built and linked statically (scripts/librdkafka).
 LIBRDKAFKA ?= system
 BUNDLED    := $(if $(filter bundled,$(LIBRDKAFKA)),$(CURDIR)/build/librdkafka)
+# LINK_STATIC=1: the libraries below are linked in, too, for a program that runs where they are missing.
+LINK_STATIC ?=
 B          ?= build$(if $(BUNDLED),/bundled)
 prefix     ?= /usr/local
 bindir     ?= $(prefix)/bin
@@ -22,7 +24,11 @@ SERVING  := libmicrohttpd
 INCLUDED := $(patsubst -I$(BUNDLED)/%,-isystem $(BUNDLED)/%,\
 	$(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null; $(PKG_CONFIG) --cflags $(SERVING) 2>/dev/null))
 LINKED   := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
-LIBS      = $(or $(LINKED),$(error riffle needs pkg-config and $(PACKAGES): `make deps-build` installs them)) -lm
+# Not jansson: Debian's static one is not for a shared library.
+INSIDE   := $(if $(LINK_STATIC),$(addprefix -l,avro yaml zstd z xxhash ssl crypto))
+NAMED_LIBS = $(if $(INSIDE),-Wl$(COMMA)--start-group $(foreach l,$(LINKED),$(if $(filter $l,$(INSIDE)),-l:lib$(l:-l%=%).a,$l)) \
+	-Wl$(COMMA)--end-group,$(LINKED))
+LIBS      = $(or $(NAMED_LIBS),$(error riffle needs pkg-config and $(PACKAGES): `make deps-build` installs them)) -lm
 SERVED   := $(shell $(PKG_CONFIG) --libs $(SERVING) 2>/dev/null)
 LIBS_CLI  = $(or $(SERVED),$(error riffle needs $(SERVING): `make deps-build` installs it)) $(LIBS)
 OURS     := -std=c11 -D_GNU_SOURCE -DRIFFLE_VERSION='"$(VERSION)"' -I. -fPIC -pthread -fvisibility=hidden \
@@ -216,11 +222,14 @@ test-frameworks: deps-test  ## trainings in other frameworks, killed and resumed
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-frameworks $F
 
+test-packages: deps-packages wheel deb  ## wheel, Debian packages, tarball, image and compose file, each used where nothing is installed
+	@B=$B KAFKA=$(KAFKA) scripts/test-in packages
+
 test-metrics: deps-test  ## a Prometheus that scrapes a mix while it runs, and evaluates rules and dashboard
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-one tests/metrics
 
-nightly: test asan tsan test-sanitized valgrind vectors test-torch test-stores test-page test-frameworks test-metrics sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, other frameworks, 10^6 seeds
+nightly: test asan tsan test-sanitized valgrind vectors test-torch test-stores test-page test-frameworks test-metrics test-packages sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, other frameworks, 10^6 seeds
 
 CHAOS = $(PARALLEL) product $B/tests/chaos/clock_jump.so && B=$B KAFKA=$(KAFKA) scripts/chaos
 chaos: deps-test  ## three brokers, a mix with a standby, and every fault; SEED=n repeats one, FAULTS=a,b picks
@@ -287,9 +296,17 @@ deps: $(addprefix deps-,build demo test check clang valgrind)  ## install all th
 deps-%:
 	@LIBRDKAFKA=$(LIBRDKAFKA) scripts/deps $*
 
-wheel: $B/libriffle.so.0  ## the Python package with the library inside, as a wheel in $B/wheels
-	@RIFFLE_LIBRARY=$(abspath $B/libriffle.so.0) pip wheel -q --disable-pip-version-check --no-deps -w $B/wheels ./python
-	@ls $B/wheels
+wheel:  ## the Python package with program, library and all that these need inside, in build/wheels
+	@LIBRDKAFKA=bundled scripts/deps wheel
+	@$(PARALLEL) LIBRDKAFKA=bundled LINK_STATIC=1 B=build/wheel LDFLAGS='-s -Wl,--gc-sections -Wl,--exclude-libs,ALL' \
+	    build/wheel/riffle build/wheel/libriffle.so.0
+	@scripts/wheel build/wheel build/wheels
+
+dist:  ## the tarball of this commit, the same bytes each time, in build/dist
+	@scripts/dist build/dist
+
+deb: deps-deb  ## the Debian packages riffle, libriffle0 and libriffle-dev of this commit, in build/deb
+	@scripts/deb build/deb
 
 INSTALL = DESTDIR=$(DESTDIR) prefix=$(prefix) bindir=$(bindir) libdir=$(libdir) includedir=$(includedir) \
 	datadir=$(datadir) mandir=$(mandir) scripts/install
@@ -308,7 +325,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-frameworks test-metrics nightly chaos \
-	stuck soak demo demo-page bench swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel install uninstall clean help
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-frameworks test-metrics test-packages nightly chaos \
+	stuck soak demo demo-page bench swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

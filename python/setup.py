@@ -1,8 +1,9 @@
-"""Builds the wheel with libriffle inside.
+"""Builds the wheel with program and library inside.
 
-The library is $RIFFLE_LIBRARY where that is set, else the one that `make` builds in the checkout that
-this folder is part of; `make deps-build` installs what that needs. ctypes loads it: nothing of Python's own
-interface is compiled, so one wheel is right for every version of Python.
+The library is $RIFFLE_LIBRARY where that is set, the program $RIFFLE_PROGRAM, else those that `make` builds in the
+checkout that this folder is part of; `make deps-build` installs what that needs. ctypes loads the library: nothing of
+Python's own interface is compiled, so one wheel is right for every version of Python. $RIFFLE_LICENCES is a folder of the
+licences of what is linked into both, as in `make wheel`.
 """
 
 import os
@@ -16,43 +17,47 @@ from setuptools.command.build_py import build_py
 from setuptools.dist import Distribution
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIBRARY = "libriffle.so.0"
-PACKAGES = ("rdkafka", "avro-c", "yaml-0.1", "libzstd", "zlib", "jansson", "libxxhash")
+PACKAGES = ("rdkafka", "avro-c", "yaml-0.1", "libzstd", "zlib", "jansson", "libxxhash", "libmicrohttpd")
 DEBIAN = ("gcc make pkg-config binutils librdkafka-dev libavro-dev libyaml-dev libzstd-dev zlib1g-dev libjansson-dev "
-          "libxxhash-dev")
+          "libxxhash-dev libmicrohttpd-dev")
+INSIDE = {"libriffle.so.0": "RIFFLE_LIBRARY", "riffle": "RIFFLE_PROGRAM"}  # what is built, and what names another one
 
 
-def library() -> pathlib.Path:
-    given = os.environ.get("RIFFLE_LIBRARY")
+def built(name: str) -> pathlib.Path:
+    """The library or the program, built here where none is given."""
+    given = os.environ.get(INSIDE[name])
     if given:
         if not pathlib.Path(given).is_file():
-            raise SystemExit(f"RIFFLE_LIBRARY: there is no file {given}")
+            raise SystemExit(f"{INSIDE[name]}: there is no file {given}")
         return pathlib.Path(given)
     checkout = HERE.parent
     if not (checkout / "consumer" / "reader" / "riffle.h").is_file():
-        raise SystemExit(
-            f"{checkout} is no checkout of riffle: build libriffle there and name it by RIFFLE_LIBRARY")
-    build = "build/wheel"
+        raise SystemExit(f"{checkout} is no checkout of riffle: build {name} there and name it by {INSIDE[name]}")
+    build = "build/wheel-here"
     # What is missing shows as an error of the compiler or of make, of which pip shows a traceback only.
     if not all(map(shutil.which, ("make", "cc", "pkg-config"))) or subprocess.run(
             ["pkg-config", "--exists", *PACKAGES]).returncode != 0:
         raise SystemExit(
-            "riffle: libriffle is compiled here, and needs make, a C compiler, pkg-config and the headers of "
+            "riffle: program and library are compiled here, and need make, a C compiler, pkg-config and the headers of "
             f"{', '.join(PACKAGES)}. On Debian or Ubuntu:\n\n    apt-get install {DEBIAN}\n\n"
-            "or name a library that was built elsewhere by RIFFLE_LIBRARY")
+            "or name those that were built elsewhere by RIFFLE_LIBRARY and RIFFLE_PROGRAM")
     try:
-        subprocess.run(["make", "-s", "-C", checkout, f"B={build}", f"{build}/{LIBRARY}"], check=True)
+        subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", checkout, f"B={build}", f"{build}/{name}"], check=True)
     except subprocess.CalledProcessError as why:
-        raise SystemExit(f"riffle: libriffle cannot be built: make ended with {why.returncode}; what it printed is above")
-    return checkout / build / LIBRARY
+        raise SystemExit(f"riffle: {name} cannot be built: make ended with {why.returncode}; what it printed is above")
+    return checkout / build / name
 
 
 class BuildWithLibrary(build_py):
     def run(self) -> None:
         super().run()
-        to = pathlib.Path(self.build_lib) / "riffle" / LIBRARY
-        to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(library(), to)
+        package = pathlib.Path(self.build_lib) / "riffle"
+        (package / "bin").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(built("libriffle.so.0"), package / "libriffle.so.0")
+        shutil.copy(built("riffle"), package / "bin" / "riffle")  # with its mode
+        licences = os.environ.get("RIFFLE_LICENCES")
+        if licences:
+            shutil.copytree(licences, package / "licences", dirs_exist_ok=True)
 
 
 class WheelOfAnyPython(bdist_wheel):

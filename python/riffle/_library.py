@@ -149,9 +149,9 @@ def _load() -> ctypes.CDLL:
         loaded = ctypes.CDLL(path)
     except OSError as why:
         raise ImportError(
-            f"libriffle cannot be loaded from {path}: {why}. `pip install ./python` in a checkout of riffle "
-            "builds it; RIFFLE_LIBRARY names one that is built; at run time it needs librdkafka, avro, zstd and "
-            "xxhash of the system") from None
+            f"libriffle cannot be loaded from {path}: {why}. The wheel of `make wheel` has it and all that it needs inside; "
+            "`pip install ./python` in a checkout of riffle builds it against the system's librdkafka, avro, zstd and xxhash; "
+            "RIFFLE_LIBRARY names one that is built") from None
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments

@@ -8,18 +8,20 @@ import shutil
 import subprocess
 from typing import Any, List, Mapping, Optional, Sequence
 
+from riffle_program import INSIDE
+
 from .errors import UsageError
 
 _SECRET = re.compile(r"password|secret|\.key|\.pem|jaas|token", re.IGNORECASE)
 
 
 def program() -> str:
-    """Its path: $RIFFLE_PROGRAM, else the first of PATH."""
+    """Its path: $RIFFLE_PROGRAM, else the one inside the package, else the first of PATH."""
     given = os.environ.get("RIFFLE_PROGRAM")
-    found = shutil.which(given or "riffle")
+    found = str(INSIDE) if given is None and INSIDE.is_file() else shutil.which(given or "riffle")
     if found is None:
         raise UsageError(f"{given} (RIFFLE_PROGRAM) is no program" if given else
-                         "the program riffle is not in PATH: `make install` puts it there, or RIFFLE_PROGRAM names it")
+                         "the program riffle is neither in the package nor in PATH: `make install` puts it there, or RIFFLE_PROGRAM names it")
     return found
 
 

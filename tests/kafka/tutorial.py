@@ -17,6 +17,11 @@ def commands(*kinds):
     return "".join(block for kind, block in _BLOCK.findall(text) if not kind or kind in kinds)
 
 
+def after_installing():
+    """The commands behind section 1: those of a machine on which riffle is installed, without a checkout and without PyTorch."""
+    return "".join(block for kind, block in _BLOCK.findall((ROOT / "docs/TUTORIAL.md").read_text())[1:] if not kind)
+
+
 def run(bootstrap, *kinds, seconds):
     """-> what the commands printed; all that they have started is ended, and their topics are deleted."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "RIFFLE"))}

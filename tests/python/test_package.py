@@ -19,20 +19,21 @@ from conftest import ROOT
 def wheel(build, tmp_path_factory):
     """The wheel, built as `pip install ./python` does."""
     to = tmp_path_factory.mktemp("wheel")
-    env = {**os.environ, "RIFFLE_LIBRARY": str(build / "libriffle.so.0")}
+    env = {**os.environ, "RIFFLE_LIBRARY": str(build / "libriffle.so.0"), "RIFFLE_PROGRAM": str(build / "riffle")}
     done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", to,
                            ROOT / "python"], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return next(to.glob("*.whl"))
 
 
-def test_the_wheel_holds_the_library_and_fits_any_python(wheel, build):
+def test_the_wheel_holds_program_and_library_and_fits_any_python(wheel, build):
     version = re.escape((ROOT / "VERSION").read_text().strip())
     assert re.fullmatch(rf"riffle-{version}-py3-none-linux_\w+\.whl", wheel.name)
     names = zipfile.ZipFile(wheel).namelist()
     assert {"riffle/__init__.py", "riffle/torch.py", "riffle/py.typed", "riffle/VERSION", "riffle/libriffle.so.0"} <= set(names)
-    inside = zipfile.ZipFile(wheel).read("riffle/libriffle.so.0")
-    assert inside == (build / "libriffle.so.0").read_bytes()
+    for name in ("libriffle.so.0", "bin/riffle"):
+        inside = zipfile.ZipFile(wheel).read(f"riffle/{name}")
+        assert inside == (build / pathlib.Path(name).name).read_bytes()
 
 
 def test_building_it_leaves_nothing_in_the_source(wheel):
@@ -49,8 +50,7 @@ def test_without_the_headers_it_names_what_to_install(tmp_path):
     assert done.returncode != 0
     debian = re.search(r"\n\s+packages\+=\((gcc[^)]*)\)", (ROOT / "scripts/deps").read_text()).group(1)
     debian = debian.replace('"$kafka_package"', "librdkafka-dev")  # the system's, unless another one is bundled
-    library = [name for name in debian.split() if name != "libmicrohttpd-dev"]  # of the program alone
-    assert f"apt-get install {' '.join(library)}\n" in done.stdout + done.stderr
+    assert f"apt-get install {' '.join(debian.split())}\n" in done.stdout + done.stderr
 
 
 def test_it_is_installed_in_a_clean_environment(wheel, tmp_path):
@@ -66,6 +66,11 @@ def test_it_is_installed_in_a_clean_environment(wheel, tmp_path):
     assert done.returncode == 0, done.stderr
     where, why = done.stdout.splitlines()
     assert where.startswith(str(tmp_path / "venv")) and why.startswith("no broker answers at 127.0.0.1:1")
+    version = f"riffle {(ROOT / 'VERSION').read_text().strip()}"
+    for words in ([tmp_path / "venv/bin/riffle"], [python, "-c", f"import sys; sys.path.append({str(numpy)!r})\n"
+                                                   "import runpy; runpy.run_module('riffle', run_name='__main__')"]):
+        done = subprocess.run([*words, "--version"], env=env, cwd=tmp_path, capture_output=True, text=True)
+        assert done.stdout.startswith(version), done.stderr
 
 
 def test_a_library_that_is_not_there_is_named(package):

@@ -1,0 +1,5 @@
+"""`python -m riffle COMMAND ...`: the program."""
+
+from riffle_program import run
+
+run()
