@@ -229,7 +229,11 @@ test-metrics: deps-test  ## a Prometheus that scrapes a mix while it runs, and e
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-one tests/metrics
 
-nightly: test asan tsan test-sanitized valgrind vectors test-torch test-stores test-page test-frameworks test-metrics test-packages sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, other frameworks, 10^6 seeds
+test-java: deps-test deps-java  ## Java reads our records by Avro's own library, as docs/KAFKA.md says
+	@$(PARALLEL) product
+	@B=$B KAFKA=$(KAFKA) scripts/test-one tests/java
+
+nightly: test asan tsan test-sanitized valgrind vectors test-torch test-stores test-page test-frameworks test-metrics test-java test-packages sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, other frameworks, 10^6 seeds
 
 CHAOS = $(PARALLEL) product $B/tests/chaos/clock_jump.so && B=$B KAFKA=$(KAFKA) scripts/chaos
 chaos: deps-test  ## three brokers, a mix with a standby, and every fault; SEED=n repeats one, FAULTS=a,b picks
@@ -325,7 +329,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-frameworks test-metrics test-packages nightly chaos \
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-frameworks test-metrics test-java test-packages nightly chaos \
 	stuck soak demo demo-page bench swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
