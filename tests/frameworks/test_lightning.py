@@ -2,6 +2,7 @@
 
 import pathlib
 
+import pytest
 import pytorch_lightning as pl
 
 import job
@@ -9,9 +10,11 @@ import job
 PROGRAM = pathlib.Path(__file__).with_name("run_lightning.py")
 
 
-def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examples, row, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examples, row, tmp_path, ranks):
     m = mix(steps=24)
-    calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, examples, m.name, m.bootstrap, 24, 1, kill=13)
-    assert stormy.resumed == [12] and [len(micros) for micros in calm.parts[0].values()] == [2] * 24
+    calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, examples, m.name, m.bootstrap, 24, ranks, kill=13,
+                                          world=ranks)
+    assert stormy.resumed == [12] and [len(micros) for micros in calm.parts[0].values()] == [2 * ranks] * 24
     assert m.loss_of("a") > 0 and m.loss_of("b") > 0
-    row(version=pl.__version__, model="2 layers, 33 k", calm=calm, stormy=stormy)
+    row(version=pl.__version__, model="2 layers, 33 k", calm=calm, stormy=stormy, ranks=str(ranks), name=f"{ranks} ranks")
