@@ -123,6 +123,8 @@ open_trainer(const struct world *w, struct trainer *t, struct riffle_error *e)
 	    .open_timeout_ms = TIMEOUT_MS,
 	};
 	uint64_t known = checker_known_position();
+	/* Commits may be deleted after it has asked for them. */
+	bool all_committed = checker_all_committed(w);
 	int code;
 
 	told->opening[t->number] = true;
@@ -138,7 +140,8 @@ open_trainer(const struct world *w, struct trainer *t, struct riffle_error *e)
 	for (uint32_t i = t->first; i < t->first + t->lanes; i++)
 		if (told->committed[i] > told->begun[t->number]) /* another rank is behind */
 			told->committed[i] = told->begun[t->number];
-	if (!given && known > 0 && told->begun[t->number] == 0 && !checker_all_committed(w))
+	all_committed = all_committed || checker_all_committed(w);
+	if (!given && known > 0 && told->begun[t->number] == 0 && !all_committed)
 		told->reset[t->number] = true;
 	if (told->begun[t->number] > lowest(told->trained, t->first, t->lanes))
 		told->skipped[t->number] = true;

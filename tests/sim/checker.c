@@ -407,13 +407,17 @@ find_step(const struct world *w, uint32_t lane, uint64_t step)
 	return NULL;
 }
 
-/* Steps were lost on lanes and in the ledger, and drawn again: a live world has gone on since. */
+/*
+ * Steps were lost on lanes and in the ledger, and drawn again: a live world has more since, or its
+ * configuration was changed before them.
+ */
 static bool
 drawn_again(const struct world *w)
 {
 	const uint64_t *count = cluster->chance.count;
 
-	return w->free && count[CHANCE_LEDGER_CUT] + count[CHANCE_LEDGER_EMPTY] > 0 &&
+	return (w->free || w->accepted != NULL) &&
+	       count[CHANCE_LEDGER_CUT] + count[CHANCE_LEDGER_EMPTY] > 0 &&
 	       count[CHANCE_LANE_CUT] + count[CHANCE_BATCHES_MADE] + count[CHANCE_PARTITIONS] > 0;
 }
 
@@ -424,7 +428,7 @@ check_seen_one(const struct world *w, const struct world_seen *s)
 					     ? find_step(w, s->lane, s->step)
 					     : &world_lane(w, s->lane)->record[s->offset];
 
-	if (r == NULL && s->step < first_due(w, s->lane))
+	if (r == NULL && (s->step < first_due(w, s->lane) || drawn_again(w)))
 		return NULL;
 	if (r == NULL)
 		return problem("lost write: a trainer was given step %" PRIu64 " of lane %" PRIu32

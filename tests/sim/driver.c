@@ -227,6 +227,9 @@ static const struct loss_words {
     {is_trainer, "but this offset is not in the log"},
     {is_trainer, "gap: step "},
     {is_trainer, "duplicate: step "},
+    {is_trainer, "topic m.ledger has no record of the state before step"},
+    /* It has committed a step that is lost, and the mix that continued in front of it ended earlier. */
+    {is_trainer, "is this the step of another mix?"},
     /* A late commit takes its run back, behind where the lanes were filled from. */
     {is_trainer, "is not kept any more: the earliest retained step"},
     /* While it works more is lost, or another mixer works. */
