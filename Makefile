@@ -218,6 +218,10 @@ test-page: deps-test deps-page  ## the page of `riffle serve` in Chromium; its p
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-in page
 
+test-derived: deps-test  ## a mix without copies has the steps of one with them, over STEPS (2000)
+	@$(PARALLEL) product
+	@DERIVED_STEPS=$(or $(STEPS),2000) $(MAKE) --no-print-directory test T=tests/kafka/test_derived.py::test_steps_are_those_of_a_mix_with_copies
+
 test-frameworks: deps-test  ## trainings in other frameworks, killed and resumed, each in a venv of its own (some GB). F=lightning: one
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-frameworks $F
@@ -329,7 +333,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-frameworks test-metrics test-java test-packages nightly chaos \
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
 	stuck soak demo demo-page bench swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

@@ -1,6 +1,7 @@
 """Mixes without copies (mix.batches: derived): readers derive the steps of a mix with copies, on a real broker."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -9,7 +10,7 @@ from paced_trainer import Trainer
 from test_replay import Topic
 
 WEIGHTS = {"a": 0.6, "b": 0.3, "c": 0.1}
-STEPS = 60
+STEPS = int(os.environ.get("DERIVED_STEPS", 60))  # make test-derived: 2,000
 
 
 @pytest.fixture
@@ -31,29 +32,42 @@ def world(read, config, steps, size):
     return sorted(lines, key=lambda line: tuple(map(int, line.split("\t")[:2])))
 
 
-def test_steps_are_those_of_a_mix_with_copies(riffle, fill, twins, read, status, tools, bootstrap, unique):
-    """Bad records, a phase, several epochs; worlds of 1, 2 and 8; replay and inspect."""
-    fill(*WEIGHTS, sequences=300)
+def test_steps_are_those_of_a_mix_with_copies(
+        riffle, fill, twins, read, status, wait_for, tools, bootstrap, unique):
+    """Weights changed twice, a skip, bad records, a phase, two epochs; worlds of 1, 2 and 8; replay and inspect."""
+    lead = STEPS * 3 // 20
+    fill("a", sequences=STEPS * 3)
+    fill("b", "c", sequences=STEPS * 3 // 2)
     log = Topic(tools, bootstrap, f"{unique}.b")
-    for at in 10, 170:
+    for at in STEPS // 20, STEPS * 17 // 20:
         log.flip(0, at, -3)
     log.write(1)
-    configs = twins(phases=[{"name": "late", "start_step": 30, "weights": {"c": 0.5}, "lr_scale": 0.5}],
-                    transaction_bytes=60000)
+    phases = [{"name": "late", "start_step": STEPS * 3 // 4, "weights": {"c": 0.5}, "lr_scale": 0.5}]
+    configs = twins(max_lead_steps=lead, phases=phases, transaction_bytes=1000 * STEPS)
     for config in configs:
-        riffle("mix", "-c", config, "--until-step", STEPS)
+        mixer = riffle.popen("mix", "-c", config, "--until-step", STEPS)
+        wait_for(lambda: status(config)["mix"].get("step_next", 0) >= lead or mixer.poll() is not None,
+                 "the lead is used up", 300)
+        riffle("weights", "-c", config, "a=1", "--at-step", STEPS // 5)
+        riffle("skip", "-c", config, "a", f"0..{STEPS // 2}", "--at-step", STEPS * 3 // 10)
+        riffle("weights", "-c", config, "c=1", "--at-step", STEPS * 9 // 20)
+        read(config, STEPS, commit_every=max(1, lead // 4))
+        said = mixer.communicate(timeout=300)[1]
+        assert mixer.returncode == 0, said
     copied, derived = configs
     whole = read(copied, STEPS)
     assert len(whole) == STEPS * 8
     for size in 1, 2, 8:
         assert world(read, derived, STEPS, size) == whole, size
     seen = [status(config) for config in configs]
-    for key in "step_next", "draws", "quarantined":
+    for key in "step_next", "draws", "weights", "quarantined":
         assert seen[0]["mix"][key] == seen[1]["mix"][key], key
-    assert seen[1]["mix"]["quarantined"] >= 1
-    assert max(d["epoch"] for d in seen[1]["domains"]) >= 1
+    assert seen[1]["mix"]["weights"]["version"] >= 4 and seen[1]["mix"]["quarantined"] == 2, seen[1]["mix"]
+    assert min(d["epoch"] for d in seen[1]["domains"]) >= 1
     assert "replayed" in riffle("replay", "-c", derived, "--steps", f"0..{STEPS}").stdout
-    riffle("inspect", "-c", derived, 17)
+    shown = [riffle("inspect", "-c", config, STEPS * 3 // 5).stdout.replace(form, "x").splitlines()[1:]
+             for config, form in zip(configs, ("copied", "derived"))]
+    assert shown[0] == shown[1]
 
 
 def test_a_mix_without_copies_has_no_batch_topic_and_no_record_for_a_lane(riffle, fill, twins, unique, status):

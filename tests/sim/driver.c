@@ -335,7 +335,9 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 		says(i, "is not in the log (any more)") || says(i, "the topic holds") ||
 		says(i, "its end is before a sequence that the mix counts with")))
 		return true;
-	if (count[CHANCE_RECORDS_DELETED] > 0 && mixer && says(i, "was cut while it was read"))
+	if (count[CHANCE_RECORDS_DELETED] > 0 &&
+	    (mixer || (is_trainer(i) && world_derived(r->w))) &&
+	    says(i, "was cut while it was read"))
 		return true;
 	/* What a dead producer had sent can land behind its successor. */
 	return code == FAIL_FENCED && producer && says(i, "another producer writes here");
