@@ -1,11 +1,19 @@
-"""Megatron: riffle's iterators beside Megatron-core's own classes. megatron.training, which needs CUDA, is not run."""
+"""Megatron: riffle's iterators in Megatron-core's own classes and schedules. megatron.training, which needs CUDA, is not run."""
 
+import importlib.metadata
+import json
+import pathlib
+import shutil
 import warnings
 from types import SimpleNamespace
 
 import pytest
 
-LENGTH, BATCH = 64, 16
+import job
+
+PROGRAM = pathlib.Path(__file__).with_name("run_megatron.py")
+STEPS, LENGTH, BATCH = 12, 64, 16
+VERSION = importlib.metadata.version("megatron-core")
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +42,42 @@ def core():
 def arguments(**more):
     return SimpleNamespace(**{"global_batch_size": BATCH, "micro_batch_size": 4, "seq_length": LENGTH, "dataloader_type": "external",
                               "consumed_train_samples": 0, "consumed_valid_samples": 0, "rampup_batch_size": None, **more})
+
+
+# --- whole trainings
+
+
+def test_a_killed_training_sees_what_an_undisturbed_one_sees_at_any_number_of_ranks(mix, package, row, tmp_path):
+    m = mix(steps=STEPS)
+    words = PROGRAM, m.name, m.bootstrap, STEPS, 1
+    calm, one, elastic = (job.Run(tmp_path / name, package.env) for name in ("calm", "one", "elastic"))
+    calm(*words)
+    assert list(calm.steps) == list(range(STEPS)) and {len(micros) for micros in calm.parts[0].values()} == {4}
+    lines = [line for line in calm.lines(0) if "trained" in line]
+    assert [line["rate"] for line in lines] == [1e-3] * 5 + [5e-4] * (STEPS - 5)  # lr_scale 0.5 from step 5
+    assert json.loads((calm.path / "masked.json").read_text()) > 1e-3
+    assert m.loss_of("a") > 0 and m.loss_of("b") > 0
+    assert package.riffle.committed_step(m.name, m.bootstrap, run="calm") == STEPS
+    one(*words, kill=7)
+    shutil.copytree(one.path, elastic.path, dirs_exist_ok=True)
+    elastic.killed = 7
+    one(*words)
+    elastic(*words, world=2)
+    for name, run, ranks in (("1", one, "1"), ("1-2", elastic, "1, then 2 (data-parallel)")):
+        assert run.steps == calm.steps and run.resumed == [4]
+        row(version=VERSION, model="GPTModel, 2 layers", calm=calm, stormy=run, ranks=ranks, name=name,
+            missing="Megatron-LM's and Bridge's trainers, which need CUDA")
+    assert one.losses == calm.losses
+
+
+def test_tensor_parallel_ranks_see_what_the_first_of_them_reads(mix, package, tmp_path):
+    m = mix(steps=3)
+    run = job.Run(tmp_path / "tensor", package.env)(PROGRAM, m.name, m.bootstrap, 3, 2, world=2)
+    for micros in run.parts[0].values():
+        assert len(micros) == 8 and micros[:4] == micros[4:]
+    rates = [[line["rate"] for line in run.lines(r) if "trained" in line] for r in (0, 1)]
+    assert rates[0] == rates[1] == [1e-3] * 3
+    assert package.riffle.committed_step(m.name, m.bootstrap, run="tensor") == 3
 
 
 # --- items

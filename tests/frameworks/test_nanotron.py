@@ -1,11 +1,14 @@
 """Nanotron's collator, metadata and loop around riffle's Loader. Its trainer needs a GPU."""
 
 import os
+import pathlib
 
 import pytest
 
+import job
 import nanotron_tree
 
+PROGRAM = pathlib.Path(__file__).with_name("run_nanotron.py")
 LENGTH, BATCH = 64, 16
 pytestmark = pytest.mark.skipif("NANOTRON_TREE" not in os.environ, reason="NANOTRON_TREE is not set: src of a clone of Nanotron")
 
@@ -32,6 +35,15 @@ def loader(package, nanotron):
     yield make
     for one in made:
         one.close()
+
+
+@pytest.mark.parametrize("world, then", [(1, 1), (1, 2), (2, 2)])
+def test_a_killed_run_sees_what_an_undisturbed_one_sees(mix, package, row, tmp_path, world, then):
+    m = mix(steps=12)
+    calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, m.name, m.bootstrap, 12, kill=7, world=world, then=then)
+    assert stormy.resumed == [4] and [len(micros) for micros in calm.parts[0].values()] == [4] * 12
+    row(version="main", model="none: data and metadata", calm=calm, stormy=stormy, missing="its trainer, which needs a GPU",
+        ranks=str(world) if then == world else f"{world}, then {then}", name=f"{world}-{then}")
 
 
 def test_items_are_those_of_its_collator(mix, package, nanotron, loader):
