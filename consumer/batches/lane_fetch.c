@@ -34,10 +34,18 @@ lane_fetch_fewer(struct lane_fetch *t, uint32_t lanes)
 	t->lanes = lanes;
 }
 
+void
+lane_fetch_backs_off(struct lane_fetch *t)
+{
+	t->backs_off = true;
+}
+
 bool
 lane_fetch_taken(struct lane_fetch *t, size_t bytes)
 {
 	assert(t->lanes > 0);
+	if (t->backs_off)
+		return false;
 	t->taken_bytes += bytes;
 	t->taken_records++;
 	if (t->taken_bytes / t->lanes < t->ahead_bytes / LANE_FETCH_WAKE_PARTS &&

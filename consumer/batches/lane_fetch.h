@@ -20,6 +20,9 @@
  * in one small request each. Sending it wakes the thread, which then decides about its fetches,
  * too; the answer is not used.
  *
+ * From 2.2 on librdkafka looks at a queue that was full again after fetch.queue.backoff.ms: where
+ * the handle has that property (lane_fetch_backs_off()), no broker is asked for its ends.
+ *
  * Why a fetch is small. A lane is parsed to the end of a response before its first record is handed
  * out, and one response holds all lanes of a broker. A record or a batch that is larger still
  * comes, alone. Measured on loopback, first batch at a random step: 8 lanes of 200-byte records 70
@@ -46,12 +49,14 @@ enum {
 	LANE_FETCH_BYTES_MAX = 256 << 10,
 	LANE_FETCH_WAKE_PARTS = 4, /* of what may be ahead, one is taken between two wakes */
 	LANE_FETCH_WAKE_MS = 5,    /* how long one waits for the answers */
+	LANE_FETCH_BACKOFF_MS = 10,
 };
 
 /* What each lane may have; established by lane_fetch_init(). */
 struct lane_fetch {
 	size_t ahead_bytes, ahead_records, fetch_bytes;
 	uint32_t lanes;
+	bool backs_off;                    /* nobody needs to be woken */
 	size_t taken_bytes, taken_records; /* since the last wake, over all lanes */
 };
 
@@ -64,6 +69,9 @@ void lane_fetch_init(struct lane_fetch *t, size_t ahead_bytes, uint32_t lanes);
  * all would have, one lane's queue is empty twice over.)
  */
 void lane_fetch_fewer(struct lane_fetch *t, uint32_t lanes);
+
+/* The handle looks at full queues every LANE_FETCH_BACKOFF_MS: it is never time to wake. */
+void lane_fetch_backs_off(struct lane_fetch *t);
 
 /* Counts a record of so many bytes that was taken from a queue. True: it is time to wake. */
 bool lane_fetch_taken(struct lane_fetch *t, size_t bytes);

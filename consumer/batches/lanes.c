@@ -77,10 +77,11 @@ static enum fail_code
 open_handle(struct lanes *l, const struct lanes_options *o, uint32_t parts, struct failure *f)
 {
 	static char name[][32] = {"queued.max.messages.kbytes", "queued.min.messages",
-	    "fetch.wait.max.ms", "fetch.message.max.bytes"};
+	    "fetch.wait.max.ms", "fetch.message.max.bytes", "fetch.queue.backoff.ms"};
 	char value[sizeof(name) / sizeof(name[0])][NUMBER_MAX_BYTES];
-	const struct property tune[] = {
-	    {name[0], value[0]}, {name[1], value[1]}, {name[2], value[2]}, {name[3], value[3]}};
+	const struct property tune[] = {{name[0], value[0]}, {name[1], value[1]},
+	    {name[2], value[2]}, {name[3], value[3]}, {name[4], value[4]}};
+	struct failure unknown;
 	struct kafka_options k = {
 	    .role = KAFKA_READER,
 	    .properties = o->properties,
@@ -97,6 +98,11 @@ open_handle(struct lanes *l, const struct lanes_options *o, uint32_t parts, stru
 	snprintf(value[1], NUMBER_MAX_BYTES, "%zu", l->fetch.ahead_records);
 	snprintf(value[2], NUMBER_MAX_BYTES, "%d", FETCH_WAIT_MS);
 	snprintf(value[3], NUMBER_MAX_BYTES, "%zu", l->fetch.fetch_bytes);
+	snprintf(value[4], NUMBER_MAX_BYTES, "%d", LANE_FETCH_BACKOFF_MS);
+	if (kafka_check_property(&tune[4], &unknown) == FAIL_NONE) /* librdkafka from 2.2 on */
+		lane_fetch_backs_off(&l->fetch);
+	else
+		k.tune_n--;
 	return kafka_open(&l->rk, &k, f);
 }
 

@@ -70,7 +70,10 @@ rd_kafka_conf_set(
 {
 	struct client_property *p = find(conf, name);
 
-	if (strchr(name, '.') == NULL && strcmp(name, "acks") != 0 && strcmp(name, "debug") != 0) {
+	/* The last one came with 2.2, and the simulation is the floor: 2.0.2. */
+	if ((strchr(name, '.') == NULL && strcmp(name, "acks") != 0 &&
+		strcmp(name, "debug") != 0) ||
+	    strcmp(name, "fetch.queue.backoff.ms") == 0) {
 		snprintf(errstr, errstr_size, "No such configuration property: \"%s\"", name);
 		return RD_KAFKA_CONF_UNKNOWN;
 	}

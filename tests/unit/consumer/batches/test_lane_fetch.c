@@ -77,6 +77,18 @@ test_a_handle_for_more_lanes_is_woken_after_a_quarter_of_those_there_are(void **
 	assert_int_equal(taken(&t, 1), 25001);
 }
 
+static void
+test_nobody_is_woken_where_full_queues_are_looked_at_without(void **state)
+{
+	struct lane_fetch t;
+
+	(void)state;
+	lane_fetch_init(&t, 64 * MIB, 8);
+	lane_fetch_backs_off(&t);
+	for (int i = 0; i < 1000; i++)
+		assert_false(lane_fetch_taken(&t, 64 * MIB));
+}
+
 int
 main(void)
 {
@@ -86,6 +98,7 @@ main(void)
 		test_a_quarter_of_the_bytes_or_of_the_records_is_taken_between_two_wakes),
 	    cmocka_unit_test(
 		test_a_handle_for_more_lanes_is_woken_after_a_quarter_of_those_there_are),
+	    cmocka_unit_test(test_nobody_is_woken_where_full_queues_are_looked_at_without),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
