@@ -228,7 +228,7 @@ static const struct loss_words {
     {is_trainer, "gap: step "},
     {is_trainer, "duplicate: step "},
     {is_trainer, "topic m.ledger has no record of the state before step"},
-    /* It has committed a step that is lost, and the mix that continued in front of it ended earlier. */
+    /* It has committed a step that is lost, and the mix ended in front of it. */
     {is_trainer, "is this the step of another mix?"},
     /* A late commit takes its run back, behind where the lanes were filled from. */
     {is_trainer, "is not kept any more: the earliest retained step"},
@@ -1024,8 +1024,8 @@ draw_rates(const struct world *w, bool lost)
 }
 
 /*
- * In an eighth of the seeds lanes share partitions, where there are several. In none trainers derive
- * them unless that is asked for: seeds that found something keep their worlds.
+ * In an eighth of the seeds lanes share partitions, where there are several. Trainers derive lanes
+ * only where that is asked for: seeds that found something keep their worlds.
  */
 static const struct world *
 world_of(const struct world *worlds, uint64_t seed, const struct driver_options *o)

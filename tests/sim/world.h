@@ -1,8 +1,8 @@
 /*
  * world.h -- what a simulated run is about: a configuration, its domain logs, and what a run
- * without any fault makes of them. There is one of each kind (world_kinds.h), where that has several
- * lanes a second one, in which lanes share the partitions of the batch topic, and a third one, whose
- * mix publishes no batches: trainers derive them. Each seed takes one.
+ * without any fault makes of them. There is one of each kind (world_kinds.h); a second one where
+ * that has several lanes, in which they share the partitions of the batch topic; and a third one,
+ * whose mix publishes no batches: trainers derive them. Each seed takes one.
  *
  * In the third one the topic `given`, which only the checker knows, takes the place of the batch
  * topic: each lane's partition holds what trainers were given, the step as the offset. All that is
@@ -218,7 +218,7 @@ void checker_ended(uint64_t steps);
 bool checker_sealed(const struct world_log *l);
 /* checker_free.c: steps and ledger of a world whose draws rest on when things happen. */
 const char *checker_check_free(const struct world *w);
-/* The lowest step that trainers may want: they have committed it, and a late commit no lower one. */
+/* The lowest step that trainers may want: they have committed it, and no late commit is lower. */
 uint64_t checker_kept(const struct world *w);
 /* Lets a trainer's past go: what stands below `step` of the batch topic is deleted. */
 void checker_trim(const struct world *w, uint64_t step);
