@@ -267,6 +267,10 @@ swarm: deps-test  ## 200 mixes over one corpus, read in turn: bytes, memory, sec
 	@$(PARALLEL) product
 	@scripts/venv && B=$B build/venv/bin/python examples/swarm.py $(if $(MIXES),--mixes $(MIXES)) $(if $(WAIT),--wait $(WAIT))
 
+bench-serve: deps-test deps-page  ## what watching costs: --metrics in a mixer, serve beside one, a ledger of a million steps
+	@$(PARALLEL) product
+	@scripts/venv page && B=$B KAFKA=$(KAFKA) build/venv-page/bin/python scripts/bench-serve
+
 bench-trainers: deps-test  ## riffle next to other loaders on the same rows (fetches them: some 3.5 GB)
 	@$(PARALLEL) product
 	@B=$B scripts/bench-trainers
@@ -334,6 +338,6 @@ help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
-	stuck soak demo demo-page bench swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist deb install uninstall clean help
+	stuck soak demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

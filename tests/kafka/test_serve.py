@@ -130,9 +130,12 @@ def test_status_json_api_and_metrics_are_equal_at_one_ledger_offset(mixed, serve
                         "step=25"], check=True, env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap})
     server = serve(config).wait()
     wait_until(lambda: server.status()["mix"]["runs"][0]["step"] == 25, "the run's commit")
-    ours, theirs = server.status(), json.loads(riffle("status", "-c", config, "--json").stdout)
+    theirs = json.loads(riffle("status", "-c", config, "--json").stdout)
+    up = re.compile(r"^riffle_up\S* 1$", re.M)  # a broker that is busy may be silent for a moment
+    wait_until(lambda: server.status()["server"]["error"] is None and up.search(server.ask("/metrics")[2]), "an answer of the broker")
+    ours = server.status()
     extra = ours.pop("server")
-    assert extra["error"] is None and 0 <= extra["age_ms"] < 60000 and not extra["changes"]
+    assert 0 <= extra["age_ms"] < 60000 and not extra["changes"]
     assert ours["mix"]["ledger_offset"] == theirs["mix"]["ledger_offset"] >= 2
     for one in (ours, theirs):
         one.pop("now_ms")
@@ -146,7 +149,6 @@ def test_status_json_api_and_metrics_are_equal_at_one_ledger_offset(mixed, serve
     m = metrics_of(text)
     mix = theirs["mix"]
     label = f'mix="{mix["name"]}"'
-    assert m["riffle_up", label] == 1
     for name, value in {"riffle_mix_steps_total": 40, "riffle_mix_sequences_total": mix["draws"],
                         "riffle_mix_tokens_total": sum(d["tokens"] for d in theirs["domains"]),
                         "riffle_ledger_offset": mix["ledger_offset"],

@@ -55,6 +55,7 @@ def test_the_page_shows_a_running_mix_and_a_change_at_its_step(browser, serve, r
     wait_for(lambda: status(config)["mix"]["state"] != "running", "the mixer's end")
     st = status(config)
     wait_for(lambda: browser.text("#figures [data-key=step] b") == f"{st['mix']['step_next']:,}", "the last step on the page")
+    wait_for(lambda: browser.text("#healthsays") == "Nothing is wrong, and no mixer runs: the mix is stopped", "that no mixer runs")
     shown = {r[0]: r for r in ([c.strip() for c in row] for row in browser.script(
         "return [...document.querySelectorAll('#domainrows tr')].map(r => [r.dataset.key, ...[...r.children].map(c => c.textContent)])"))}
     for d in st["domains"]:
@@ -178,10 +179,11 @@ def test_weights_are_previewed_and_changed(browser, serve, riffle, mix, tmp_path
         browser.find(f"#change [name={name}]").send_keys(text)
     assert not browser.find("#send").is_enabled()
     browser.find("#change button[type=submit]").click()
-    wait_until(lambda: browser.text("#answer").startswith("preview: accepted"), "the preview")
+    wait_until(lambda: browser.text("#answer").startswith("preview: "), "the preview", 240)
+    assert browser.text("#answer").startswith("preview: accepted")
     assert status(config)["mix"]["weights"]["version"] == 1
     browser.find("#send").click()
-    wait_until(lambda: browser.text("#answer").startswith("sent: accepted"), "the answer")
+    wait_until(lambda: browser.text("#answer").startswith("sent: accepted"), "the answer", 240)
     wait_until(lambda: status(config)["mix"]["weights"]["version"] == 2, "the change")
     wait_until(lambda: "a tester" in "".join(browser.texts("#requests td")), "who asked for it")
     browser.picture("changed")
