@@ -226,7 +226,7 @@ test-frameworks: deps-test  ## trainings in other frameworks, killed and resumed
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-frameworks $F
 
-test-packages: deps-packages wheel deb  ## wheel, Debian packages, tarball, image and compose file, each used where nothing is installed
+test-packages: deps-packages wheel deb  ## wheel, Debian packages and tarball, used where nothing is installed; the compose file's broker
 	@B=$B KAFKA=$(KAFKA) scripts/test-in packages
 
 test-metrics: deps-test  ## a Prometheus that scrapes a mix while it runs, and evaluates rules and dashboard
