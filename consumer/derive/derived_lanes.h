@@ -21,6 +21,9 @@
  * choice is compared with the record's. A sequence that fails the mixer's check, and that the
  * ledger does not name among the quarantined, is FAIL_DATA: its log is not what was drawn from.
  *
+ * Before the first step the domain logs are compared with what the mix has drawn from them
+ * (last_drawn.h): one that was produced again from other text is FAIL_DATA, too.
+ *
  * What fails leaves the position where it is: the next call meets it again, or finds it mended.
  *
  * Memory: `memory_bytes` of blocks (feed.h), two ledger records. Thread: one.

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/names.h"
@@ -191,12 +192,39 @@ ledger_log_next(
 	return code;
 }
 
+/* Gives *value: the header of a record; NULL: it has none, or no memory. */
+static enum fail_code
+copy_header(
+    const rd_kafka_message_t *m, const char *name, uint8_t **value, size_t *n, struct failure *f)
+{
+	const char *header = kafka_header(m, name, n);
+
+	if (header == NULL)
+		return FAIL_NONE;
+	*value = malloc(*n + 1);
+	if (*value == NULL)
+		return fail_memory(f);
+	memcpy(*value, header, *n);
+	return FAIL_NONE;
+}
+
 enum fail_code
 ledger_log_last(struct ledger_log *l, struct ledger *out, bool *any, struct failure *f)
+{
+	return ledger_log_last_header(l, NULL, out, any, NULL, NULL, f);
+}
+
+enum fail_code
+ledger_log_last_header(struct ledger_log *l, const char *name, struct ledger *out, bool *any,
+    uint8_t **value, size_t *n, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 	rd_kafka_message_t *m;
 
+	if (name != NULL) {
+		*value = NULL;
+		*n = 0;
+	}
 	l->assigned = -1;
 	rd_kafka_assign(l->rk, NULL);
 	if (kafka_last_record(l->rk, l->topic, 0, &m, l->timeout_ms, f) != FAIL_NONE)
@@ -206,6 +234,8 @@ ledger_log_last(struct ledger_log *l, struct ledger *out, bool *any, struct fail
 	if (m == NULL)
 		return FAIL_NONE;
 	code = decode(l, m, out, f);
+	if (code == FAIL_NONE && name != NULL)
+		code = copy_header(m, name, value, n, f);
 	rd_kafka_message_destroy(m);
 	return code;
 }

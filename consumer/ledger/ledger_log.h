@@ -36,6 +36,7 @@
 #define CONSUMER_LEDGER_LEDGER_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/failure.h"
@@ -69,6 +70,10 @@ const char *ledger_log_topic(const struct ledger_log *l);
  */
 enum fail_code ledger_log_last(
     struct ledger_log *l, struct ledger *out, bool *any, struct failure *f);
+
+/* The same, and *value (free): its header called `name`; NULL: it has none. */
+enum fail_code ledger_log_last_header(struct ledger_log *l, const char *name, struct ledger *out,
+    bool *any, uint8_t **value, size_t *n, struct failure *f);
 
 /* The offset of the record that ledger_log_last() found last; -1: none. */
 int64_t ledger_log_last_offset(const struct ledger_log *l);
