@@ -707,22 +707,22 @@ open_state(struct mix *m, struct failure *f)
 {
 	struct ledger last = {0};
 	struct mixer *mixer = NULL;
-	bool found, opened;
+	bool found;
 	enum fail_code code = attach_check(&m->attach, &last, &found, f);
 
 	ledger_clear(&last);
 	if (code == FAIL_NONE)
 		code = output_open(&m->output, f);
-	opened = code == FAIL_NONE;
 	/* Only now is every earlier transaction decided, and the ledger's end final. */
 	if (code == FAIL_NONE)
 		code = attach_look(&m->attach, &last, &found, f);
 	if (code == FAIL_NONE && found)
 		code = compare_lanes(m, &last, f);
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE) {
 		code = attach_take(&m->attach, m->lead, &last, found, &mixer, &m->over, f);
-	if (code == FAIL_DATA && opened && !found)
-		code = damaged_or_fenced(m, f);
+		if (code == FAIL_DATA && !found)
+			code = damaged_or_fenced(m, f);
+	}
 	ledger_clear(&last);
 	if (code == FAIL_NONE) {
 		output_resume(&m->output, &m->attach.drawn);
