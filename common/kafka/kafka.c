@@ -503,6 +503,20 @@ handle_new(const struct kafka_options *o)
 }
 
 enum fail_code
+kafka_check_version(int version, struct failure *f)
+{
+	enum { CRASHES_FIRST = 0x02040000, CRASHES_END = 0x020a0000 }; /* 2.4.0 and 2.10.0 */
+
+	if (version < CRASHES_FIRST || version >= CRASHES_END)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "librdkafka %d.%d.%d ends a process where a topic is recreated or a broker restarts "
+	    "(its issues 4778 and 4907, mended in 2.10.0): build riffle with `make "
+	    "LIBRDKAFKA=bundled`, install its wheel, or use a librdkafka of 2.0 to 2.3",
+	    version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
+}
+
+enum fail_code
 kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 {
 	rd_kafka_type_t type = o->role == KAFKA_READER || o->role == KAFKA_MEMBER
@@ -525,7 +539,9 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 		code = fail_memory(f);
 		goto failed;
 	}
-	code = kafka_log_hide(&h->log, o->properties, f);
+	code = kafka_check_version(rd_kafka_version(), f);
+	if (code == FAIL_NONE)
+		code = kafka_log_hide(&h->log, o->properties, f);
 	if (code == FAIL_NONE)
 		code = configure(conf, o, h, f);
 	if (code != FAIL_NONE)

@@ -100,7 +100,15 @@ struct kafka_options {
 enum fail_code kafka_check_property(const struct property *p, struct failure *f);
 
 /*
+ * FAIL_CONFIG: a librdkafka of this version, as of rd_kafka_version(), ends processes by errors of
+ * its own: from 2.4 to 2.9 where topics are recreated or brokers restart
+ * (github.com/confluentinc/librdkafka, issues 4778 and 4907). Pure.
+ */
+enum fail_code kafka_check_version(int version, struct failure *f);
+
+/*
  * Gives *out, to be ended with kafka_close(). Connects lazily: an unreachable broker shows later.
+ * FAIL_CONFIG also as kafka_check_version().
  */
 enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f);
 

@@ -815,6 +815,30 @@ test_a_topic_that_a_transaction_may_not_write_is_remembered(void **state)
 	kafka_log_end(&l);
 }
 
+static void
+test_a_librdkafka_that_ends_processes_is_refused_by_name(void **state)
+{
+	static const struct {
+		int version;
+		enum fail_code code;
+	} row[] = {
+	    {0x020002ff, FAIL_NONE},
+	    {0x020300ff, FAIL_NONE},
+	    {0x020400ff, FAIL_CONFIG},
+	    {0x020800ff, FAIL_CONFIG},
+	    {0x020901ff, FAIL_CONFIG},
+	    {0x020a00ff, FAIL_NONE},
+	    {0x020f01ff, FAIL_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		assert_int_equal(kafka_check_version(row[i].version, &f), row[i].code);
+	assert_int_equal(kafka_check_version(0x020800ff, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "librdkafka 2.8.0 "));
+	assert_non_null(strstr(f.text, "LIBRDKAFKA=bundled"));
+}
+
 int
 main(void)
 {
@@ -847,6 +871,7 @@ main(void)
 	    cmocka_unit_test(test_the_cause_is_the_last_failure_without_its_times),
 	    cmocka_unit_test(test_a_certificate_that_does_not_verify_is_told_with_its_reason),
 	    cmocka_unit_test(test_a_topic_that_a_transaction_may_not_write_is_remembered),
+	    cmocka_unit_test(test_a_librdkafka_that_ends_processes_is_refused_by_name),
 	};
 
 	log_set_level(LOG_ERROR);
