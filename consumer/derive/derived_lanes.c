@@ -11,7 +11,7 @@
 #include "consumer/derive/derivation.h"
 #include "consumer/domain/last_drawn.h"
 #include "consumer/ledger/ledger_log.h"
-#include "consumer/plan/bound_config.h"
+#include "consumer/plan/ledger_plan.h"
 
 enum {
 	SLICE_MS = 50, /* of waiting: the most that `awake` is overlooked */
@@ -235,8 +235,8 @@ compare_logs(struct derived_lanes *d, struct failure *f)
 {
 	struct last_drawn drawn = {0};
 	struct ledger last = {0};
+	struct ledger_plan plan = {0};
 	uint8_t *header = NULL;
-	char *corpus = NULL;
 	size_t n = 0;
 	bool any = false;
 	enum fail_code code =
@@ -245,14 +245,14 @@ compare_logs(struct derived_lanes *d, struct failure *f)
 	if (code == FAIL_NONE && header != NULL)
 		code = last_drawn_decode(&drawn, header, n, f);
 	if (code == FAIL_NONE && header != NULL)
-		code = bound_config_corpus(&corpus, last.config, f);
+		code = ledger_plan_open(&plan, &last, f);
 	if (code == FAIL_NONE && header != NULL)
-		code = compare_domains(d, &last, &drawn, corpus, f);
+		code = compare_domains(d, &last, &drawn, plan.corpus, f);
 	d->compared = code == FAIL_NONE && any;
 	last_drawn_close(&drawn);
 	ledger_clear(&last);
+	ledger_plan_close(&plan);
 	free(header);
-	free(corpus);
 	return code;
 }
 

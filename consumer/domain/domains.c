@@ -76,15 +76,6 @@ append(struct domains *d, const char *name, size_t partitions_n, bool live, stru
 	return FAIL_NONE;
 }
 
-int
-domains_named(const struct domains *d, const char *name)
-{
-	for (size_t i = 0; i < d->n; i++)
-		if (strcmp(d->facts[i].name, name) == 0)
-			return (int)i;
-	return -1;
-}
-
 /* ---- what a last record says ---- */
 
 static enum fail_code

@@ -22,6 +22,7 @@
 #include <librdkafka/rdkafka.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/failure.h"
 #include "common/base/names.h"
@@ -65,8 +66,15 @@ enum fail_code domains_open(struct domains **out, rd_kafka_t *reader, const stru
     domains_stopped *stopped, void *opaque, struct failure *f);
 void domains_close(struct domains *d); /* NULL is accepted */
 
-/* Index of a domain by name; -1: there is none. */
-int domains_named(const struct domains *d, const char *name);
+/* Index of a domain by name; -1: there is none. Here, as what libriffle needs of it is no more. */
+static inline int
+domains_named(const struct domains *d, const char *name)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (strcmp(d->facts[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
 
 /*
  * Adds a domain that the configuration lacks, behind the others. FAIL_CONFIG, in words for who

@@ -13,7 +13,7 @@ from conftest import ROOT
 from wire_proxy import FIND_COORDINATOR, Fate, Proxy
 
 LENGTH, BATCH, LANES, LEAD = 64, 16, 4, 64
-PROBLEMS = (ROOT / "docs/DESIGN.md").read_text().partition("## Problems of riffle status")[2].partition("\n## ")[0]
+PROBLEMS = (ROOT / "docs/OPERATIONS.md").read_text().partition("## Problems of riffle status")[2].partition("\n## ")[0]
 WEIGHTS = {"books": 0.2, "code": 0.5, "web": 0.3}
 
 
