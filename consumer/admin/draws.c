@@ -59,6 +59,17 @@ read_ledger(struct draws_mix *m, rd_kafka_t *reader, const char *topic, const st
 	return code;
 }
 
+/* Whether the topic was deleted since it was listed, by another who cleans up beside this one. */
+static bool
+has_gone(rd_kafka_t *reader, const char *topic, int timeout_ms)
+{
+	struct failure f;
+	int partitions;
+
+	return kafka_partitions(reader, topic, &partitions, timeout_ms, &f) == FAIL_NONE &&
+	       partitions == 0;
+}
+
 enum fail_code
 draws_find(struct draws_mix **out, size_t *n, rd_kafka_t *reader, const struct config *c,
     const bool *wanted, const char *except, int timeout_ms, struct failure *f)
@@ -92,7 +103,7 @@ draws_find(struct draws_mix **out, size_t *n, rd_kafka_t *reader, const struct c
 				break;
 			snprintf(m->unknown, sizeof(m->unknown), "%.255s", f->text);
 			m->damaged = f->code == FAIL_DATA;
-			found = true;
+			found = !has_gone(reader, topic, timeout_ms);
 		}
 		*n += found;
 	}

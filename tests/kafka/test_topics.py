@@ -32,7 +32,7 @@ def broker(tools, bootstrap):
 @pytest.fixture
 def config(unique, bootstrap, write_config):
     """Writes a configuration of two domains and a mix; `change` edits it first."""
-    def write(change=lambda c: None):
+    def write(change=lambda c: None, name="run.yml"):
         c = {
             "corpus": f"{unique}c",
             "tokenizer": {"file": "cl100k_base.tiktoken", "pattern": "cl100k",
@@ -48,7 +48,7 @@ def config(unique, bootstrap, write_config):
             "kafka": {"bootstrap.servers": bootstrap},
         }
         change(c)
-        return write_config(c)
+        return write_config(c, name)
     return write
 
 
@@ -210,6 +210,26 @@ def test_delete_asks_for_yes_where_there_is_no_terminal(riffle, config, unique):
     done = riffle("topics", "-c", path, "--delete", "--yes")
     assert {state for _, state in table(done).values()} == {"missing"}
     riffle("topics", "-c", path, "--delete", "--yes")  # nothing is left: that is no failure
+
+
+def test_delete_beside_mixes_that_others_delete(riffle, config, unique):
+    def others(k):
+        def of_others(c):
+            c["corpus"] = f"{unique}c{k}"
+            c["domains"] = {"d": {"train": ["d.jsonl"]}}
+            c["mix"] |= {"name": f"{unique}m{k}", "weights": {"d": 1}}
+        return config(of_others, f"others{k}.yml")
+    loop = ('for i in 1 2 3 4 5 6 7 8; do "$1" topics -c "$2" --create '
+            '&& "$1" topics -c "$2" --delete --mix --yes || exit; done')
+    loops = [subprocess.Popen(["sh", "-c", loop, "sh", riffle.path, others(k)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             for k in range(8)]
+    ours = config(lambda c: c.pop("mix"))
+    answers = []
+    while any(p.poll() is None for p in loops):
+        answers.append(riffle("topics", "-c", ours, "--delete", "--yes", check=False))
+    assert [p.wait() for p in loops] == [0] * len(loops)
+    assert [a.stderr for a in answers if a.returncode] == []
 
 
 @pytest.mark.parametrize("answer,gone", [("yes\n", True), ("no\n", False), ("y\n", False)])
