@@ -1,5 +1,6 @@
 /*
- * schedule_bench -- what the schedules cost and how true they are, as the table of docs/DESIGN.md.
+ * schedule_bench -- what the schedules cost and how true they are: the table of
+ * docs/design/schedule.md.
  *
  * Three sets of weights (7 domains, 35 of Zipf's law, 200 log-normal with a smallest of 3e-7); for
  * each schedule: domains that were never drawn, the worst lead and lag in draws at the end of any

@@ -4,7 +4,7 @@
  * Why processes: a mix opens some 60 files and 30 threads, most of them librdkafka's. 200 of them
  * would need more files than a process usually may open, and one that ends by an assertion or for
  * want of memory would end them all. What they could share, the program and its tables, a fork
- * shares too. docs/DESIGN.md has the figures.
+ * shares too. docs/design/publish.md has the figures.
  *
  *     parent                                   child i
  *     forks all, while it has no thread        waits

@@ -24,7 +24,7 @@
  * A ledger that is empty although lanes hold batches was deleted: that is FAIL_DATA, and never step
  * 0 a second time. So are lanes that do not end with the ledger (lane_ends.h), whichever of the two
  * is behind: a step would be missing for ever, or come twice. The mixer stops there; it is
- * `riffle repair` that writes into the past (docs/DESIGN.md says why).
+ * `riffle repair` that writes into the past (docs/design/replay.md says why).
  *
  * The struct also holds what a mix is bound to: the plan, and the configuration's text with its
  * hash, as they go into every record.

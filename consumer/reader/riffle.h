@@ -141,9 +141,9 @@ struct riffle_range {
 /*
  * A sequence of tokens_each tokens, of which the first `used` are of documents and the others
  * padding, all of them the tokenizer's eos. `used` is tokens_each but for packing none and best_fit
- * (docs/DESIGN.md). A token in a no_loss range is no target: with inputs token[0 .. n-1) and labels
- * token[1 .. n), label i counts unless i + 1 is in a range. Prompts (`prompt`) and padding are in
- * one, so that whoever masks by no_loss need not look at `used`.
+ * (docs/design/documents.md). A token in a no_loss range is no target: with inputs token[0 .. n-1)
+ * and labels token[1 .. n), label i counts unless i + 1 is in a range. Prompts (`prompt`) and
+ * padding are in one, so that whoever masks by no_loss need not look at `used`.
  */
 struct riffle_sequence {
 	const char *domain;

@@ -161,7 +161,7 @@ struct status_sample {
 /* By the ledger; whether a mixer runs is in `mixer`: status_state_name() has both. */
 enum status_state { STATUS_NO_MIX, STATUS_NOT_STARTED, STATUS_STARTED, STATUS_ENDED };
 
-/* `code` is for programs, and stable: docs/DESIGN.md lists them. */
+/* `code` is for programs, and stable: docs/OPERATIONS.md lists them. */
 struct status_problem {
 	const char *code;
 	char text[STATUS_PROBLEM_BYTES];

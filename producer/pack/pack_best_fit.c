@@ -15,7 +15,7 @@
  *
  * Why a window: best fit over all documents would hold all of them, and a restart would have to
  * read all of them again. Windows of 4096 documents use 99.8 % of the room of their sequences
- * (docs/DESIGN.md).
+ * (docs/design/documents.md).
  */
 #include <assert.h>
 #include <stdlib.h>
