@@ -362,9 +362,7 @@ release_history(void *text)
 static enum MHD_Result
 send_history(struct request *r)
 {
-	const struct serve_verdict *v = &r->verdict;
-	struct serve_history_text *t =
-	    serve_history_text(r->server->o.history, v->from, v->to, v->points);
+	struct serve_history_text *t = serve_history_text(r->server->o.history, &r->verdict.range);
 	struct MHD_Response *answer;
 
 	if (t == NULL)

@@ -62,7 +62,8 @@ struct serve_history {
 	size_t names_n;
 	uint64_t generation;             /* of what is not a point */
 	struct serve_history_text *text; /* the last answer, and what it was for */
-	uint64_t text_from, text_to, text_points, text_generation;
+	struct serve_range text_range;
+	uint64_t text_generation;
 };
 
 /* ---- what is known ---- */
@@ -783,14 +784,14 @@ put_head(struct writer *w, const struct serve_history *h)
 
 /* Called with the lock. NULL: no memory. */
 static struct serve_history_text *
-print(const struct serve_history *h, uint64_t from, uint64_t to, uint64_t points)
+print(const struct serve_history *h, const struct serve_range *range)
 {
 	struct serve_history_text *t = calloc(1, sizeof(*t));
 	size_t most = SERVE_HISTORY_VALUES / (h->points.domains_n + 1), n = 0;
 	size_t *at;
 	struct writer w = {0};
 
-	most = points < most ? (size_t)points : most < 2 ? 2 : most;
+	most = range->points < most ? (size_t)range->points : most < 2 ? 2 : most;
 	at = calloc(most, sizeof(*at));
 	if (t == NULL || at == NULL) {
 		free(t);
@@ -798,15 +799,16 @@ print(const struct serve_history *h, uint64_t from, uint64_t to, uint64_t points
 		return NULL;
 	}
 	if (h->points.n > 0)
-		n = mix_history_choose(&h->points, (int64_t)from, (int64_t)to, at, most);
+		n = mix_history_choose(
+		    &h->points, (int64_t)range->from, (int64_t)range->to, at, most);
 	put_head(&w, h);
 	put_column(&w, h, at, n, "step", step_of);
 	put_column(&w, h, at, n, "time_ms", time_of);
 	put_column(&w, h, at, n, "draws", draws_of);
 	put_column(&w, h, at, n, "version", version_of);
 	put_domains(&w, h, at, n);
-	put_versions(&w, h, from, to);
-	put_losses(&w, h, from);
+	put_versions(&w, h, range->from, range->to);
+	put_losses(&w, h, range->losses_from);
 	put_text(&w, "}\n");
 	free(at);
 	if (w.lost) {
@@ -829,21 +831,26 @@ serve_history_release(struct serve_history_text *t)
 	free(t);
 }
 
+static bool
+same_range(const struct serve_range *a, const struct serve_range *b)
+{
+	return a->from == b->from && a->to == b->to && a->points == b->points &&
+	       a->losses_from == b->losses_from;
+}
+
 struct serve_history_text *
-serve_history_text(struct serve_history *h, uint64_t from, uint64_t to, uint64_t points)
+serve_history_text(struct serve_history *h, const struct serve_range *range)
 {
 	struct serve_history_text *t;
 	uint64_t generation;
 
 	pthread_mutex_lock(&h->thread.lock);
 	generation = h->generation + h->points.generation;
-	if (h->text == NULL || h->text_from != from || h->text_to != to ||
-	    h->text_points != points || h->text_generation != generation) {
+	if (h->text == NULL || !same_range(&h->text_range, range) ||
+	    h->text_generation != generation) {
 		serve_history_release(h->text);
-		h->text = print(h, from, to, points);
-		h->text_from = from;
-		h->text_to = to;
-		h->text_points = points;
+		h->text = print(h, range);
+		h->text_range = *range;
 		h->text_generation = generation;
 	}
 	t = h->text;

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/serve/serve_rules.h"
 #include "common/base/failure.h"
 #include "common/config/config.h"
 #include "consumer/status/status.h"
@@ -55,11 +56,8 @@ struct serve_history_text {
 
 void serve_history_release(struct serve_history_text *t); /* NULL is accepted */
 
-/*
- * Gives the JSON of steps [from, to], by `points` points at most, to be ended with
- * serve_history_release(). NULL: no memory.
- */
+/* Gives the JSON of the range, to be ended with serve_history_release(). NULL: no memory. */
 struct serve_history_text *serve_history_text(
-    struct serve_history *h, uint64_t from, uint64_t to, uint64_t points);
+    struct serve_history *h, const struct serve_range *range);
 
 #endif

@@ -12,18 +12,20 @@
 
 /* ---- what there is ---- */
 
+enum { ARGUMENTS = 4 }; /* of a path at most */
+
 static const struct path {
 	const char *path; /* "/" at the end: a number follows */
 	enum serve_route route;
 	bool open; /* asks for neither name nor token */
-	const char *arguments[4];
+	const char *arguments[ARGUMENTS];
 } paths[] = {
     {"/", SERVE_PAGE, false, {"token"}},
     {"/healthz", SERVE_HEALTH, true, {NULL}},
     {"/readyz", SERVE_READY, true, {NULL}},
     {"/metrics", SERVE_METRICS, false, {NULL}},
     {"/api/v1/status", SERVE_STATUS, false, {NULL}},
-    {"/api/v1/history", SERVE_HISTORY, false, {"from", "to", "points"}},
+    {"/api/v1/history", SERVE_HISTORY, false, {"from", "to", "points", "losses_from"}},
     {"/api/v1/steps/", SERVE_STEP, false, {NULL}},
     {"/api/v1/plan", SERVE_PLAN, false, {"steps"}},
     {"/api/v1/requests", SERVE_REQUESTS, false, {NULL}},
@@ -228,13 +230,25 @@ judge_change(struct serve_verdict *v, const struct serve_rules *r, const struct 
 /* ---- arguments ---- */
 
 static void
+refuse_name(struct serve_verdict *v, const struct path *p)
+{
+	char known[SERVE_WHY_BYTES] = "none";
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARGUMENTS && p->arguments[i] != NULL; i++)
+		n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i == 0 ? "" : ", ",
+		    p->arguments[i]); /* short names of this file */
+	refuse(v, 400, "%s takes no argument of that name: it has %s", p->path, known);
+}
+
+static void
 judge_names(struct serve_verdict *v, const struct path *p, const struct serve_request *q)
 {
 	for (size_t i = 0; i < q->arguments_n; i++) {
 		const char *name = i < SERVE_ARGUMENTS_MAX ? q->argument[i].name : "";
 		bool known = false;
 
-		for (size_t k = 0; k < sizeof(p->arguments) / sizeof(p->arguments[0]); k++)
+		for (size_t k = 0; k < ARGUMENTS; k++)
 			known = known ||
 				(p->arguments[k] != NULL && strcmp(p->arguments[k], name) == 0);
 		for (size_t k = 0; k < i && k < SERVE_ARGUMENTS_MAX; k++)
@@ -243,13 +257,7 @@ judge_names(struct serve_verdict *v, const struct path *p, const struct serve_re
 				return;
 			}
 		if (!known) {
-			refuse(v, 400, "%s takes no argument of that name: %s%s%s%s%s%s", p->path,
-			    p->arguments[0] == NULL ? "it has none" : "it has ",
-			    p->arguments[0] == NULL ? "" : p->arguments[0],
-			    p->arguments[1] == NULL ? "" : ", ",
-			    p->arguments[1] == NULL ? "" : p->arguments[1],
-			    p->arguments[2] == NULL ? "" : ", ",
-			    p->arguments[2] == NULL ? "" : p->arguments[2]);
+			refuse_name(v, p);
 			return;
 		}
 	}
@@ -267,13 +275,15 @@ take_number(struct serve_verdict *v, const char *name, const char *text, uint64_
 static void
 judge_numbers(struct serve_verdict *v, const struct path *p, const struct serve_request *q)
 {
-	v->to = LIMIT_STEP;
-	v->points = SERVE_POINTS;
+	v->range = (struct serve_range){.to = LIMIT_STEP, .points = SERVE_POINTS};
 	if (p->route == SERVE_STEP)
 		take_number(v, "the step", q->path + strlen(p->path), 0, LIMIT_STEP, &v->step);
-	take_number(v, "from", argument(q, "from"), 0, LIMIT_STEP, &v->from);
-	take_number(v, "to", argument(q, "to"), 0, LIMIT_STEP, &v->to);
-	take_number(v, "points", argument(q, "points"), 2, SERVE_POINTS_MAX, &v->points);
+	take_number(v, "from", argument(q, "from"), 0, LIMIT_STEP, &v->range.from);
+	take_number(v, "to", argument(q, "to"), 0, LIMIT_STEP, &v->range.to);
+	take_number(v, "points", argument(q, "points"), 2, SERVE_POINTS_MAX, &v->range.points);
+	v->range.losses_from = v->range.from;
+	take_number(
+	    v, "losses_from", argument(q, "losses_from"), 0, LIMIT_STEP, &v->range.losses_from);
 	take_number(v, "steps", argument(q, "steps"), 1, SERVE_STEPS_MAX, &v->steps);
 }
 

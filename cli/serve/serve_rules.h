@@ -67,13 +67,19 @@ struct serve_request {
 	size_t arguments_n; /* more than there is room for are counted, too */
 };
 
+/* Of the history: steps [from, to) in so many points at most. */
+struct serve_range {
+	uint64_t from, to, points;
+	uint64_t losses_from; /* losses come later than their steps */
+};
+
 struct serve_verdict {
 	unsigned status; /* 200: it is to be answered; 303: logged in; else refused */
 	enum serve_route route;
 	char why[SERVE_WHY_BYTES]; /* of a refusal, a sentence */
 	const char *allow;         /* of a 405 */
-	uint64_t from, to, points; /* of the history: steps [from, to) */
-	uint64_t steps;            /* of the plan; 0: as many as it takes by itself */
+	struct serve_range range;
+	uint64_t steps; /* of the plan; 0: as many as it takes by itself */
 	uint64_t step;
 };
 

@@ -55,7 +55,7 @@ check_verdict(const struct serve_rules *r, const struct serve_request *q)
 	FUZZ_CHECK((v.status == 200 || v.status == 303) == (v.why[0] == '\0'));
 	FUZZ_CHECK(v.status == 200 || v.status == 303 || (v.status >= 400 && v.status < 422));
 	FUZZ_CHECK(strlen(v.why) < SERVE_WHY_BYTES);
-	FUZZ_CHECK(v.status != 200 || (v.points >= 2 && v.points <= SERVE_POINTS_MAX));
+	FUZZ_CHECK(v.status != 200 || (v.range.points >= 2 && v.range.points <= SERVE_POINTS_MAX));
 	FUZZ_CHECK(v.status != 200 || (v.steps <= SERVE_STEPS_MAX && v.step <= LIMIT_STEP));
 	if (v.status != 200 || v.route == SERVE_HEALTH || v.route == SERVE_READY)
 		return;

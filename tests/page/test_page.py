@@ -134,6 +134,23 @@ def test_two_hundred_domains_on_a_desk_and_on_a_phone(browser, serve, mix):
     assert browser.complaints() == []
 
 
+def test_losses_have_a_chart_once_a_run_reports_them(browser, serve, mix, tools, bootstrap):
+    config = mix()
+    opened(browser, serve(config), 3)
+    assert not browser.find("#losses").is_displayed()
+    alone = browser.find("#c-dev").size["width"]
+    for first, until in ((0, 20), (20, 40)):  # the mixer is past all of them, and publishes nothing more
+        lines = "".join(f"trainers {i} 0 1 " + " ".join(f"{d}:3.5:0:1" for d in WEIGHTS) + "\n" for i in range(first, until))
+        subprocess.run([tools / "report", json.loads(config.read_text())["mix"]["name"]], input=lines, text=True, check=True,
+                       env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, capture_output=True, timeout=60)
+        shown = f"Step {until - 1}, run trainers: all 3.5000" + "".join(f", {d} 3.5000" for d in WEIGHTS)
+        wait_until(lambda: browser.text("#r-loss") == shown, f"'{shown}' below the chart of losses")
+    assert browser.find("#c-dev").size["width"] < 0.6 * alone
+    assert browser.script("return document.querySelector('#c-dev').viewBox.baseVal.width") == browser.find("#c-dev").size["width"]
+    browser.picture("losses")
+    assert browser.complaints() == []
+
+
 def test_names_are_shown_as_text(browser, serve, mix):
     """What the page shows goes in as text: a name of a run cannot be anything else."""
     config = mix(runs=["a.b-c_d"])

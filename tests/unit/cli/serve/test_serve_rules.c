@@ -278,10 +278,15 @@ test_arguments_are_known_once_and_in_range(void **unused)
 
 	(void)unused;
 	assert_int_equal(v.status, 200);
-	assert_int_equal(v.from, 100);
-	assert_int_equal(v.to, LIMIT_STEP);
-	assert_int_equal(v.points, SERVE_POINTS);
-	assert_int_equal(ask("/api/v1/history", "points", "2").points, 2);
+	assert_int_equal(v.range.from, 100);
+	assert_int_equal(v.range.to, LIMIT_STEP);
+	assert_int_equal(v.range.points, SERVE_POINTS);
+	assert_int_equal(ask("/api/v1/history", "points", "2").range.points, 2);
+	assert_int_equal(v.range.losses_from, 100);
+	assert_int_equal(ask("/api/v1/history", "losses_from", "7").range.losses_from, 7);
+	assert_int_equal(ask("/api/v1/history", "losses_from", "7").range.from, 0);
+	assert_int_equal(ask("/api/v1/history", "losses_from", "-7").status, 400);
+	assert_non_null(strstr(ask("/api/v1/history", "steps", "1").why, ", losses_from"));
 	assert_int_equal(ask("/api/v1/history", "points", "1").status, 400);
 	assert_int_equal(ask("/api/v1/history", "points", "4096").status, 200);
 	assert_int_equal(ask("/api/v1/history", "points", "4097").status, 400);
