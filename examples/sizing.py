@@ -14,6 +14,7 @@ MIXER = {8: 116e6, 64: 129e6, 256: 87e6, 1024: 52e6}
 BROKER = 46e6       # tokens/s that a broker on two cores took at least, at 1,024 lanes and by default
 READER = 290e6      # tokens/s of one process, Python
 PRODUCER = 74e6     # bytes of text a second, one core
+LEAD = 64           # max_lead_steps by default: no less, however long a step is
 TEXT = 7.7e6 / 2204336  # bytes of text a token: the text of "From a file to tokens"
 
 
@@ -53,6 +54,7 @@ def main():
     partitions = max(p for p in range(1, 257) if lanes % p == 0)
     rate = o.gpus * o.flops / (6 * o.parameters)
     sequences = max(1, round(o.batch / o.sequence / lanes)) * lanes
+    step_s = sequences * o.sequence / rate
     stored = o.token_bytes * rate
     domains = o.tokens * o.token_bytes * o.copies
     batches = min(o.tokens, rate * 3600 * o.keep_hours) * o.token_bytes * o.copies
@@ -63,17 +65,20 @@ def main():
     mixer = MIXER[min(p for p in MIXER if p >= partitions)]
     rows = [
         ("training", f"{in_words(rate, 'tokens/s')}, {in_words(rate / ranks, 'tokens/s')} a rank, a step of {sequences:,} sequences every "
-                     f"{sequences * o.sequence / rate:.3g} s, {o.tokens / rate / 86400:.3g} days"),
+                     f"{step_s:.3g} s, {o.tokens / rate / 86400:.3g} days"),
         ("lanes, partitions", f"{lanes:,} lanes for {ranks:,} ranks, mix.partitions {partitions}"),
         ("mixer", f"{100 * rate / mixer:.2g} % of one on two cores with its broker ({in_words(mixer, 'tokens/s')})"),
         ("a rank reads", f"{100 * rate / ranks / READER:.2g} % of one process ({in_words(READER, 'tokens/s')})"),
         ("disk, domains", f"{in_words(domains, 'B')} ({o.copies} copies)"),
-        ("disk, batches", f"{in_words(batches, 'B')} ({o.keep_hours:g} hours, {o.copies} copies)"),
+        ("disk, batches", f"{in_words(batches, 'B')} ({o.keep_hours:g} hours, {o.keep_hours * 3600 / step_s:,.0f} steps, {o.copies} copies)"),
         ("brokers", f"{max(by_rate, by_disk, o.copies)}: {by_disk} by disk, {by_rate} by rate, {o.copies} for the copies"),
         ("network", f"into the brokers {in_words(stored * o.copies, 'B/s')}, mixer in and out {in_words(stored, 'B/s')} each, "
                     f"trainers together {in_words(stored, 'B/s')}"),
         ("publishing", f"{in_words(text, 'B')} of text, {text / PRODUCER / 3600:,.0f} core hours: "
                        f"{math.ceil(text / PRODUCER / 3600 / o.publish_hours)} at once for {o.publish_hours:g} hours"),
+        ("run.yml", f"sequence_length: {o.sequence}, topics: {{replication: {o.copies}, min_insync_replicas: {max(1, o.copies - 1)}}},"),
+        ("", f"mix: {{global_batch: {sequences}, lanes: {lanes}, partitions: {partitions}, "
+             f"max_lead_steps: {math.ceil(max(60 / step_s, LEAD))}}}"),
     ]
     for name, words in rows:
         print(f"{name:<18} {words}")
