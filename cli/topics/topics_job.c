@@ -7,11 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/kafka/kafka.h"
 #include "consumer/admin/draws.h"
 
-enum { BROKER_MS = 8000, ASK_MS = 30000, CHANGE_MS = 120000, ANSWER_MAX = 16 };
+enum {
+	BROKER_MS = 8000,
+	ASK_MS = 30000,
+	CHANGE_MS = 120000,
+	LAG_MS = 5000,
+	PAUSE_MS = 100,
+	ANSWER_MAX = 16
+};
 
 static enum fail_code
 ask(struct topics_job *j, struct failure *f)
@@ -221,6 +229,25 @@ topics_job_confirm(const struct topics_job *j, bool yes, struct failure *f)
 	return fail(f, FAIL_STOPPED, "nothing was deleted");
 }
 
+/*
+ * Asks after the chosen topics were deleted, or all were created. Another broker may answer than
+ * the one that showed the change, and lag behind: what is seen after LAG_MS stands.
+ */
+static enum fail_code
+ask_changed(struct topics_job *j, bool deleted, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + LAG_MS;
+	enum fail_code code;
+
+	for (;;) {
+		code = ask(j, f);
+		if (code != FAIL_NONE || clock_ms() >= deadline_ms ||
+		    (deleted ? chosen_n(j) == 0 : topics_job_existing(j) == j->plan->n))
+			return code;
+		clock_pause_ms(PAUSE_MS);
+	}
+}
+
 enum fail_code
 topics_job_delete(struct topics_job *j, struct failure *f)
 {
@@ -231,7 +258,7 @@ topics_job_delete(struct topics_job *j, struct failure *f)
 		j->report[i].exists = j->report[i].exists && j->chosen[i];
 	if (topics_delete(j->rk, j->plan, j->report, CHANGE_MS, f) != FAIL_NONE)
 		return f->code;
-	return ask(j, f);
+	return ask_changed(j, true, f);
 }
 
 /* ---- the others ---- */
@@ -243,7 +270,7 @@ topics_job_create(struct topics_job *j, struct failure *f)
 		return FAIL_NONE;
 	if (topics_create(j->rk, j->config, j->plan, j->report, CHANGE_MS, f) != FAIL_NONE)
 		return f->code;
-	return ask(j, f);
+	return ask_changed(j, false, f);
 }
 
 /* What all topics are made with; max.message.bytes differs and is in the table. */

@@ -15,7 +15,7 @@
 #include "common/kafka/kafka_internal.h"
 
 /* Topics of one admin request: 4,096 domains have 12,000, whose settings would be megabytes. */
-enum { CHUNK = 256 };
+enum { CHUNK = 256, SETTLE_MS = 5000 };
 
 /* ---- comparing: what is there, and what differs ---- */
 
@@ -307,13 +307,14 @@ settings_of(const struct config *c, const struct planned_topic *t)
 }
 
 /*
- * Compares what the response holds of the topics first..end-1. It is in no promised order, so each
- * resource is found by its name, among CHUNK at most. A topic has an error of its own: it may be
- * hidden from the user, or deleted between the two requests, and the others still count.
+ * Compares what the response holds of the topics first..end-1, and sets settled[i - first] of each.
+ * It is in no promised order, so each resource is found by its name, among CHUNK at most. A topic
+ * has an error of its own: it may be hidden from the user, and the others still count. One that
+ * the broker does not know stays unsettled.
  */
 static enum fail_code
 take_settings(const struct config *c, const struct topic_plan *p, size_t first, size_t end,
-    rd_kafka_event_t *event, struct topics_report *report, struct failure *f)
+    rd_kafka_event_t *event, struct topics_report *report, bool *settled, struct failure *f)
 {
 	const rd_kafka_ConfigResource_t **resource;
 	size_t n;
@@ -327,22 +328,24 @@ take_settings(const struct config *c, const struct topic_plan *p, size_t first, 
 
 		while (i < end && strcmp(p->topic[i].name, name) != 0)
 			i++;
-		if (i == end)
+		if (i == end || err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
 			continue;
+		settled[i - first] = true;
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			compare_settings(c, &p->topic[i], resource[k], &report[i]);
 		else if (err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
 			report[i].hidden = true;
-		else if (err != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) /* deleted since */
+		else
 			return kafka_fail_code(f, err, NULL, name);
 	}
 	return FAIL_NONE;
 }
 
-/* Compares the settings of the topics first..end-1 that exist. */
+/* Asks once for the settings of those of the topics first..end-1 that exist and are not settled. */
 static enum fail_code
-query_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p, size_t first,
-    size_t end, struct topics_report *report, int64_t deadline_ms, struct failure *f)
+query_unsettled(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p, size_t first,
+    size_t end, struct topics_report *report, bool *settled, size_t *left, int64_t deadline_ms,
+    struct failure *f)
 {
 	rd_kafka_ConfigResource_t *resource[CHUNK];
 	struct kafka_admin admin = {0};
@@ -350,10 +353,9 @@ query_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
 	rd_kafka_resp_err_t err;
 	size_t n = 0;
 
-	assert(first < end);
-	assert(end - first <= CHUNK);
+	*left = 0;
 	for (size_t i = first; i < end; i++)
-		if (report[i].exists)
+		if (report[i].exists && !settled[i - first])
 			resource[n++] = settings_of(c, &p->topic[i]);
 	if (n == 0)
 		return FAIL_NONE;
@@ -361,9 +363,43 @@ query_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		code = kafka_fail_asking(rk, err, "asking for the settings of the topics", "", f);
 	else
-		code = take_settings(c, p, first, end, admin.event, report, f);
+		code = take_settings(c, p, first, end, admin.event, report, settled, f);
 	rd_kafka_ConfigResource_destroy_array(resource, n);
 	kafka_admin_close(&admin);
+	for (size_t i = first; i < end; i++)
+		*left += report[i].exists && !settled[i - first];
+	return code;
+}
+
+/*
+ * Compares the settings of the topics first..end-1 that exist. Another broker may answer than the
+ * one that listed them, and lag behind it: what it does not know yet is asked for again, and is
+ * missing after SETTLE_MS, for it was deleted since.
+ */
+static enum fail_code
+query_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *p, size_t first,
+    size_t end, struct topics_report *report, int64_t deadline_ms, struct failure *f)
+{
+	int64_t settle_ms = clock_ms() + SETTLE_MS;
+	bool settled[CHUNK] = {0};
+	enum fail_code code;
+	size_t left;
+
+	assert(first < end);
+	assert(end - first <= CHUNK);
+	if (settle_ms > deadline_ms)
+		settle_ms = deadline_ms;
+	do
+		code =
+		    query_unsettled(rk, c, p, first, end, report, settled, &left, deadline_ms, f);
+	while (
+	    code == FAIL_NONE && left > 0 && kafka_again(RD_KAFKA_RESP_ERR__TIMED_OUT, settle_ms));
+	for (size_t i = first; code == FAIL_NONE && i < end; i++)
+		if (report[i].exists && !settled[i - first]) {
+			report[i].exists = false;
+			report[i].problem[0] = '\0';
+			problem(&report[i], "missing");
+		}
 	return code;
 }
 
