@@ -207,7 +207,7 @@ fuzzers: $(FUZZERS)
 vectors: deps-clang  ## the test vectors with gcc and clang at -O0, -O3 and -march=native: the same everywhere
 	@B=$B MAKE='$(PARALLEL)' scripts/vectors
 
-test-torch: deps-test  ## the tests that need PyTorch, which it installs (about 2.6 GB)
+test-torch: deps-test  ## the tests that need PyTorch, which it installs (about 6 GB)
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-in torch
 

@@ -3,10 +3,12 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FOLDER = ROOT / "build/tutorial"  # where the page has its files
 _BLOCK = re.compile(r"^```sh(?: (\w+))?\n(.*?)^```$", re.M | re.S)
 _DELETE = "riffle topics --delete --yes\n"
 
@@ -23,9 +25,14 @@ def after_installing():
 
 
 def run(bootstrap, *kinds, seconds):
-    """-> what the commands printed; all that they have started is ended, and their topics are deleted."""
+    """-> what the commands printed; all that they have started is ended, and their topics are deleted. What an
+    earlier run has left is deleted first."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "RIFFLE"))}
     env["RIFFLE_BOOTSTRAP"] = bootstrap
+    if (FOLDER / "run.yml").exists():
+        subprocess.run([ROOT / "build/riffle", "topics", "-c", FOLDER / "run.yml", "--delete", "--yes"], env=env, timeout=seconds,
+                       capture_output=True)
+    shutil.rmtree(FOLDER, ignore_errors=True)
     script = "set -euo pipefail\n" + commands(*kinds) + _DELETE
     shell = subprocess.Popen(["bash", "-c", script], cwd=ROOT, env=env, text=True, start_new_session=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
