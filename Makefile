@@ -226,7 +226,7 @@ test-frameworks: deps-test  ## trainings in other frameworks, killed and resumed
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-frameworks $F
 
-test-packages: deps-packages wheel deb  ## wheel, Debian packages and tarball, used where nothing is installed; the compose file's broker
+test-packages: deps-packages wheel deb  ## wheel, Debian packages, tarball and image, used where nothing is installed; the compose file
 	@B=$B KAFKA=$(KAFKA) scripts/test-in packages
 
 test-metrics: deps-test  ## a Prometheus that scrapes a mix while it runs, and evaluates rules and dashboard
@@ -317,6 +317,9 @@ wheel:  ## the Python package with program, library and all that these need insi
 dist:  ## the tarball of this commit, the same bytes each time, in build/dist
 	@scripts/dist build/dist
 
+image:  ## the container image riffle:VERSION, by docker, podman or buildah; ENGINE=podman: by that one
+	@scripts/image
+
 deb: deps-deb  ## the Debian packages riffle, libriffle0 and libriffle-dev of this commit, in build/deb
 	@scripts/deb build/deb
 
@@ -338,6 +341,6 @@ help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
-	stuck soak demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist deb install uninstall clean help
+	stuck soak demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

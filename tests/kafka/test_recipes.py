@@ -1,4 +1,5 @@
-"""examples/kubernetes, examples/slurm and examples/systemd: what they start is run, with paths and addresses of this machine."""
+"""examples/kubernetes, examples/slurm, examples/systemd and docker-compose.yml: what they start is run, with paths and addresses of
+this machine."""
 
 import json
 import os
@@ -11,6 +12,7 @@ import urllib.request
 import pytest
 import yaml
 
+import compose
 from conftest import ROOT, wait_until
 
 FOLDER = ROOT / "examples/kubernetes"
@@ -116,3 +118,39 @@ def test_systemd_starts_what_the_program_takes(riffle, place):
         known = riffle(command, "--help").stdout
         assert all(word in known for word in words if word.startswith("-")), unit
         assert pathlib.Path(words[words.index("-c") + 1]).exists(), unit
+
+
+def test_compose_runs_the_pipeline_to_the_end_of_the_mix(riffle, tmp_path, unique, bootstrap, vocab):
+    """The commands, conditions and healthchecks of docker-compose.yml; tests/packages does it inside of the image."""
+    compose.data(tmp_path / "data", unique, vocab)
+    settings = {**compose.COMPOSE["x-riffle"]["environment"], "RIFFLE_BOOTSTRAP": bootstrap}
+    env = {**os.environ, **{name: value.replace("/data", str(tmp_path / "data")) for name, value in settings.items()}}
+    env["PATH"] = f"{pathlib.Path(riffle.path).parent}:{env['PATH']}"
+    logs = {name: open(tmp_path / f"{name}.log", "w+") for name in compose.SERVICES}
+
+    def start(name, words):
+        return riffle.popen(*(word.replace("/data", str(tmp_path / "data")) for word in words), env=env, stderr=logs[name])
+
+    def ask(name, words):
+        return subprocess.run(words, env=env, capture_output=True, timeout=60).returncode == 0
+
+    pipeline = compose.Pipeline(start, ask)
+    try:
+        order, healthy = pipeline.play()
+        assert order[0] == "topics" and order.index("mix") < order.index("trainer")
+        assert {"mix", "page"} <= healthy
+        assert ask("trainer", compose.HEALTH)
+        state = json.loads(riffle("status", "--json", env=env).stdout)
+        assert state["mix"]["state"] == "ended" and state["mix"]["step_next"] > 64
+        assert {d["name"] for d in state["domains"]} == {words[1] for s in compose.SERVICES.values()
+                                                         if (words := s["command"])[0] == "produce"}
+    except BaseException:
+        for name, log in logs.items():
+            log.seek(0)
+            print(f"== {name}", log.read()[-1500:], sep="\n")
+        raise
+    finally:
+        for log in logs.values():
+            log.close()
+    pipeline.running["page"].terminate()
+    assert pipeline.running["page"].wait(timeout=60) == 0
