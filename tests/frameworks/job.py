@@ -28,7 +28,7 @@ import subprocess
 import sys
 import time
 
-DEADLINE_S = 3000
+DEADLINE_S, POLL_S = 3000, 0.05
 NOISE = ("Exception ignored", "riffle_close", "leaked semaphore")  # of a process that ended well: nothing of these
 
 # ---- in the program ----
@@ -67,7 +67,15 @@ def saw(step, *tensors):
               for i in range(len(arrays[0]))]
     _write(saw=int(step), rows=hashed)
     if int(os.environ.get("RIFFLE_JOB_KILL", "-1")) == int(step):
-        time.sleep(DEADLINE_S)
+        _await_kill(step)
+
+
+def _await_kill(step):
+    """Until SIGKILL comes, or the process that would have sent it is gone."""
+    parent, deadline = os.getppid(), time.monotonic() + DEADLINE_S
+    while os.getppid() == parent and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+    raise RuntimeError(f"rank {rank()} was to be killed in step {step}, and nobody did")
 
 
 def trained(step, loss=None, **more):
@@ -147,9 +155,10 @@ class Run:
             if kill is not None and all(
                     any(line.get("saw") == kill for line in self.lines(r)[start:]) for r, start in began.items()):
                 return
-            if any(p.poll() not in (None, 0) for p in processes):
+            ended = [p.poll() for p in processes if p.poll() is not None]
+            if any(code != 0 or kill is not None for code in ended):
                 return
-            time.sleep(0.05)
+            time.sleep(POLL_S)
 
     def lines(self, r):
         """All that rank r has written; half a line, of a process that died, is none."""
