@@ -15,6 +15,9 @@ _spec.loader.exec_module(_kafka)
 fill, configure, wait_for = _kafka.fill, _kafka.configure, _kafka.wait_for
 ROOT, LENGTH = _kafka.ROOT, _kafka.LENGTH
 VOCABULARY = 512
+NAMES = {"deepspeed": "DeepSpeed", "kempnerforge": "KempnerForge", "levanter": "Levanter", "lightning": "Lightning",
+         "megatron": "Megatron-core", "nanotron": "Nanotron", "olmo_core": "OLMo-core", "trl": "TRL", "composer": "Composer",
+         "grain": "Grain"}
 
 import job  # noqa: E402
 
@@ -55,12 +58,13 @@ def examples():
 @pytest.fixture
 def row(build, request):
     """row(version=, model=, calm=, stormy=, ranks="1", missing="") writes a row of the table; `name` where a framework has
-    more than one. Behind all that the test asserts: a row is of a test that passed."""
+    more than one, in the order of names; `part` follows its name in the table. Behind all that the test asserts: a row is of
+    a test that passed."""
     framework = request.path.stem.removeprefix("test_")
 
-    def write(version, model, calm, stormy, ranks="1", missing="", name=None, wait_ms=None):
-        job.write_row(build, framework, name or "all", dict(zip(job.COLUMNS, (
-            framework if name is None else f"{framework}, {name}", version, model, ranks, len(calm.steps), stormy.killed,
+    def write(version, model, calm, stormy, ranks="1", missing="", name="all", part="", wait_ms=None):
+        job.write_row(build, framework, name, dict(zip(job.COLUMNS, (
+            NAMES.get(framework, framework) + part, version, model, ranks, len(calm.steps), stormy.killed,
             stormy.resumed[-1], "yes" if stormy.steps == calm.steps else "NO", calm.wait_ms if wait_ms is None else wait_ms,
             missing))))
     return write

@@ -35,7 +35,7 @@ def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examp
     calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, examples, m.name, m.bootstrap, 24, ahead, kill=13)
     assert stormy.resumed == [12]
     assert package.riffle.committed_step(m.name, m.bootstrap, run="calm") == 24
-    row(version=grain.__version__, model="attention in JAX, 16 k", calm=calm, stormy=stormy, name=ahead,
+    row(version=grain.__version__, model="attention in JAX, 16 k", calm=calm, stormy=stormy, name=ahead, part=f", {ahead}",
         missing="MaxText's trainer, which needs Python 3.12")
 
 

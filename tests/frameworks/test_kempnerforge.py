@@ -27,4 +27,4 @@ if SOURCE:
 else:
     def test_the_table_says_that_nothing_was_run(build):
         job.write_row(build, "kempnerforge", "all", dict(zip(job.COLUMNS, (
-            "kempnerforge", "", "", "", "", "", "", "", "", "in no package index: RIFFLE_KEMPNERFORGE=FOLDER names its source"))))
+            "KempnerForge", "", "", "", "", "", "", "", "", "in no package index: RIFFLE_KEMPNERFORGE=FOLDER names its source"))))

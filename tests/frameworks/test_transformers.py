@@ -15,17 +15,18 @@ PROGRAM = pathlib.Path(__file__).with_name("run_transformers.py")
 MODEL = "Llama, 2 layers, 49 k"
 
 
-def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examples, row, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examples, row, tmp_path, ranks):
     m = mix(steps=24)
     calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, examples, "train_transformers", m.name, m.bootstrap, 24,
-                                          kill=13)
+                                          kill=13, world=ranks)
     assert stormy.resumed == [12] and [len(micros) for micros in calm.parts[0].values()] == [4] * 24
     assert m.loss_of("a") > 0 and m.loss_of("b") > 0
     rates = {line["trained"]: line["rate"] for line in calm.lines(0) if "trained" in line}
     expected = {s: 5e-5 * (24 - s) / 24 * (0.5 if s >= 5 else 1) for s in range(24)}  # its own schedule falls to 0
     assert rates == pytest.approx(expected)
     assert {line["phase"] for line in calm.lines(0) if line.get("trained", 0) >= 5} == {"anneal"}
-    row(version=transformers.__version__, model=MODEL, calm=calm, stormy=stormy)
+    row(version=transformers.__version__, model=MODEL, calm=calm, stormy=stormy, ranks=str(ranks), name=f"{ranks} ranks")
 
 
 def test_a_checkpoint_of_one_rank_continues_with_two(mix, package, examples, row, tmp_path):
