@@ -34,11 +34,12 @@ def moment(wait_for):
     return now + 3
 
 
-@pytest.fixture
-def mixed(riffle, fill, configure, pour, wait_for):
-    """40 sequences in each partition of `live`, a time, 40 more in each; 8 of a step's 16 are of `live`."""
+@pytest.fixture(params=["copied", "derived"])
+def mixed(request, riffle, fill, configure, pour, wait_for):
+    """A mix of that form; 40 sequences in each partition of `live`, a time, 40 more in each; 8 of a step's 16 are of `live`."""
     fill("a", sequences=900)
-    config = configure({"a": 0.5, "live": 0.5}, domains={"live": {"live": True, "partitions": 2}}, transaction_bytes=10**5)
+    config = configure({"a": 0.5, "live": 0.5}, domains={"live": {"live": True, "partitions": 2}}, transaction_bytes=10**5,
+                       batches=request.param)
     for p in (0, 1):
         pour("live", p, 40)
     riffle("mix", "-c", config, "--until-step", 7)
