@@ -1,5 +1,8 @@
 """chaos: a whole riffle on three brokers under every fault, compared with an undisturbed run.
 
+Two mixes over one corpus: one with copies, and one without (mix.batches: derived). After each fault their trainers must have
+read the same.
+
     chaos.py [--kafka 3.9] [--seed N] [--faults a,b,...]
 
 Ends with a table; exit 1 where a step was lost, repeated or different, or something did not recover.
@@ -33,13 +36,15 @@ def say(text):
 class Run:
     """Everything of one run: brokers, network, the disturbed pipeline, and the rows of the table."""
 
+    DERIVED = True  # beside the mix with copies runs one without
+
     def __init__(self, folder, version, seed):
         self.folder, self.seed, self.rows, self.ends = folder, seed, [], {}
         self.rng = random.Random(seed)
         self.network = namespace.Network()
         self.cluster = Cluster(folder / "kafka", version, 3, namespace.SERVER)
         self.small_node = 3
-        self.p = None
+        self.p, self.pipelines = None, []  # the first of them; all
 
     def begin(self):
         self.cluster.up()
@@ -50,7 +55,9 @@ class Run:
         self.corpus = Corpus(self.folder / "data", self.seed)
         self.corpus.write_sealed(SEALED_DOCUMENTS)
         self.p = self.pipeline("stormy", jumps=True)
-        self.p.riffle("topics", "-c", self.p.config, "--create")
+        self.pipelines = [self.p] + [self.p.derived()] * self.DERIVED
+        for p in self.pipelines:
+            p.riffle("topics", "-c", p.config, "--create")
 
     def pipeline(self, name, **more):
         return Pipeline(self.folder, name, self.corpus, self.cluster.bootstrap, self.network.prefix, replication=3, **more)
@@ -58,8 +65,9 @@ class Run:
     def start(self):
         """All at once, as after a power cut; the sealed domains come by a producer that is killed."""
         self.p.start_producer()
-        self.p.start_mixers()
-        self.p.start_trainers()
+        for p in self.pipelines:
+            p.start_mixers()
+            p.start_trainers()
         self.p.supervisor.chores.append(self.corpus.feed)
         self.p.supervisor.start()
         row = self.open_row("producer-kill-sealed", 0)
@@ -67,9 +75,10 @@ class Run:
         ends = produce_sealed(self.p, self.rng, 3)
         row.lasted, row.note = time.monotonic() - began, f"killed {ends.count(-9)} times" + f", exit 1 {ends.count(1)} times" * (1 in ends)
         self.corpus.begin_live(LIVE_DOCUMENTS_S)
-        self.p.wait(lambda: self.p.slowest() >= 0, "the first step", RECOVER_S)
-        row.recovered = time.monotonic() - began
-        say(f"{row.name}: first step after {row.recovered:.1f} s")
+        for p in self.pipelines:
+            p.wait(lambda: p.slowest() >= 0, "the first step", RECOVER_S)
+            row.recovered.append(time.monotonic() - began)
+        say(f"{row.name}: first step after {row.seconds()} s")
 
     def in_sync(self):
         try:
@@ -86,7 +95,8 @@ class Run:
     def calm_down(self):
         """Before a fault all is whole."""
         self.p.wait(self.in_sync, "all replicas in sync", RECOVER_S)
-        self.p.wait(lambda: self.p.active() and self.p.standby(), "an active mixer and a standby", RECOVER_S)
+        for p in self.pipelines:
+            p.wait(lambda: p.active() and p.standby(), "an active mixer and a standby", RECOVER_S)
 
     def disturb(self, name):
         """One fault and its row. False: it was not recovered from."""
@@ -95,23 +105,25 @@ class Run:
         try:
             self.calm_down()
             self.inflict(row, FAULTS[name])
+            row.compared = self.compare()
         except (AssertionError, TimeoutError, RuntimeError) as e:
             row.problem = str(e)
         ended = [f"{n} exit {c}" for n, codes in self.exits().items() for c in codes[len(before.get(n, [])):]
                  if c not in (-9, 3)]
         row.note = "; ".join(x for x in (row.note, ", ".join(ended)) if x)
-        say(f"{name}: lasted {row.lasted or -1:.1f} s, recovered in {row.recovered or -1:.1f} s {row.note} {row.problem}")
+        say(f"{name}: lasted {row.lasted or -1:.1f} s, recovered in {row.seconds()} s; {row.compared} steps without copies the same; {row.note} {row.problem}")
         return not row.problem
 
     def strike(self):
         """Called by a fault right before it breaks something: from here on the recovery counts.
 
         Recovered: every rank has a step that cannot have been published before."""
-        self.target, self.struck, self.passed = self.p.beyond(), time.monotonic(), None
+        self.targets, self.struck, self.passed = [p.beyond() for p in self.pipelines], time.monotonic(), {}
 
     def watch(self):
-        if self.passed is None and self.p.slowest() >= self.target:
-            self.passed = time.monotonic()
+        for i, p in enumerate(self.pipelines):
+            if i not in self.passed and p.slowest() >= self.targets[i]:
+                self.passed[i] = time.monotonic()
 
     def inflict(self, row, fault):
         self.strike()
@@ -120,45 +132,63 @@ class Run:
         try:
             row.note = fault(self, self.rng) or ""
             row.lasted = time.monotonic() - began
-            self.p.wait(lambda: self.passed, "new steps at all ranks", RECOVER_S)
-            row.recovered = self.passed - self.struck
+            self.p.wait(lambda: len(self.passed) == len(self.pipelines), "new steps at all ranks of both mixes", RECOVER_S)
+            row.recovered = [self.passed[i] - self.struck for i in range(len(self.pipelines))]
         finally:
             self.p.supervisor.chores.remove(self.watch)
+
+    def compare(self):
+        """What trainers were given of the mix without copies, against the other one's. Returns the number of steps, or None."""
+        if not self.DERIVED:
+            return None
+        copied, derived = ({k: v for t in p.trainers for k, v in list(t.seen.items())} for p in self.pipelines)
+        keys = copied.keys() & derived.keys()
+        differing = sorted(k for k in keys if copied[k] != derived[k])
+        assert not differing, f"{len(differing)} lanes of steps differ without copies, the first is (step, lane) {differing[0]}"
+        return len(keys) // LANES
 
     def exits(self):
         return {j.name: [code for _, code, _ in j.ends] for j in self.p.supervisor.jobs}
 
     def finish(self):
         """Stops the disturbed run and makes the undisturbed one. True: all is as it must be."""
-        steps, bad = self.p.settle()
-        self.rows[-1].end = steps
-        bad += self.p.stop()
+        ends = [p.settle() for p in self.pipelines]
+        steps, bad = [steps for steps, _ in ends], [end for _, bad in ends for end in bad]
+        self.rows[-1].end = steps[0]
+        for p in self.pipelines:
+            bad += p.stop()
         self.p.supervisor.end()
-        for t in self.p.trainers:
-            t.read()
-        say(f"{steps} steps; now the same without faults")
-        audit = lanes_of(self.p.riffle("read", "-c", self.p.config, "--from-step", 0, "--steps", steps, "--run", "audit",
-                                       "--timeout", 60, timeout=300).stdout)
-        replay = self.p.riffle("replay", "-c", self.p.config, "--steps", f"0..{steps}", timeout=300, check=False)
-        calm = self.calm(steps)
-        good = print_table(self.rows, steps, LANES, calm, audit, self.p.trainers)
-        gaps = [f"{t.name} step {s}" for t in self.p.trainers for s in t.gaps]
+        for p in self.pipelines:
+            for t in p.trainers:
+                t.read()
+        say(f"{' and '.join(map(str, steps))} steps; now the same without faults")
+        audits = [self.read(p, n, "--timeout", 60) for p, n in zip(self.pipelines, steps)]
+        replays = [p.riffle("replay", "-c", p.config, "--steps", f"0..{n}", timeout=300, check=False)
+                   for p, n in zip(self.pipelines, steps)]
+        calm = self.calm(max(steps))
+        good = print_table(self.rows, LANES, calm, list(zip(self.pipelines, steps, audits)))
+        gaps = [f"{t.name} step {s}" for p in self.pipelines for t in p.trainers for s in t.gaps]
         for text in [f"{n} ended with {code} at SIGTERM" for n, code in bad] + [f"a gap before {g}" for g in gaps]:
             print(f"WRONG: {text}")
             good = False
-        if replay.returncode != 0:
-            print(f"WRONG: replay: {replay.stderr}")
-            good = False
-        else:
-            print(f"replay of all steps from domain logs and ledger: {replay.stdout.strip().splitlines()[-1]}")
+        for p, replay in zip(self.pipelines, replays):
+            if replay.returncode != 0:
+                print(f"WRONG: replay of {p.name}: {replay.stderr}")
+                good = False
+            else:
+                print(f"replay of all steps of {p.name} from domain logs and ledger: {replay.stdout.strip().splitlines()[-1]}")
         return good
+
+    def read(self, p, steps, *words):
+        return lanes_of(p.riffle("read", "-c", p.config, "--from-step", 0, "--steps", steps, "--run", "audit", *words,
+                                 timeout=300).stdout)
 
     def calm(self, steps):
         p = self.pipeline("calm", lead=0)
         p.riffle("topics", "-c", p.config, "--create")
         p.riffle("produce", "-c", p.config, timeout=300)
         p.riffle("mix", "-c", p.config, "--until-step", steps, "-q", timeout=300)
-        return lanes_of(p.riffle("read", "-c", p.config, "--from-step", 0, "--steps", steps, "--run", "audit", timeout=300).stdout)
+        return self.read(p, steps)
 
     def end(self):
         if self.p:

@@ -2,6 +2,9 @@
 
 A fault returns when what it broke is whole again (a killed process is its supervisor's affair), with a
 note for the table, or None. It raises AssertionError where the system did not do what it promises.
+
+`run.pipelines` are the mix with copies and, beside it, the one without, each with mixers and trainers of its own. What strikes
+mixers, trainers or commits strikes both; brokers, network, clocks and the producer are common to them.
 """
 
 import os
@@ -23,14 +26,14 @@ def fault(name):
     return add
 
 
-def wait_active(run):
-    run.p.wait(run.p.active, "a mixer becoming active", 60)
-    return run.p.active()
+def wait_active(p):
+    p.wait(p.active, "a mixer becoming active", 60)
+    return p.active()
 
 
-def wait_standby(run):
-    run.p.wait(run.p.standby, "a mixer standing by", 60)
-    return run.p.standby()
+def wait_standby(p):
+    p.wait(p.standby, "a mixer standing by", 60)
+    return p.standby()
 
 
 # ---- processes ----
@@ -38,25 +41,30 @@ def wait_standby(run):
 @fault("mixer-kill")
 def mixer_kill(run, rng):
     """SIGKILL of the active mixer at any moment; the standby goes on."""
-    wait_standby(run)
+    for p in run.pipelines:
+        wait_standby(p)
     time.sleep(rng.uniform(0, 1))
     run.strike()
-    wait_active(run).signal(signal.SIGKILL)
+    for p in run.pipelines:
+        wait_active(p).signal(signal.SIGKILL)
 
 
 @fault("mixer-commit")
 def mixer_commit(run, rng):
     """The standby takes over and dies at a named point of its transaction; the next one goes on."""
-    point = f"{rng.choice(COMMIT_POINTS)}:{rng.randint(1, 6)}"
-    victim, active = wait_standby(run), wait_active(run)
+    return ", ".join([die_at(run, p, f"{rng.choice(COMMIT_POINTS)}:{rng.randint(1, 6)}") for p in run.pipelines])
+
+
+def die_at(run, p, point):
+    victim, active = wait_standby(p), wait_active(p)
     runs = victim.runs
     victim.next_env = {"RIFFLE_FAULT": point}
     victim.signal(signal.SIGKILL)
-    run.p.wait(lambda: victim.runs > runs and run.p.standby() is victim, "the armed mixer standing by", 60)
+    p.wait(lambda: victim.runs > runs and p.standby() is victim, "the armed mixer standing by", 60)
     run.strike()
     active.stop()  # it does not come back before the other one has died: the election may choose either
     try:
-        run.p.wait(lambda: victim.runs > runs + 1, f"the death of the mixer at {point}", 60)
+        p.wait(lambda: victim.runs > runs + 1, f"the death of the mixer at {point}", 60)
     finally:
         active.start()
     assert f"fault: {point.split(':')[0]} reached" in victim.text(runs + 1), f"{victim.name} did not die at {point}"
@@ -66,25 +74,30 @@ def mixer_commit(run, rng):
 @fault("mixer-pause")
 def mixer_pause(run, rng):
     """SIGSTOP of the active mixer past its transaction's time-out; it wakes fenced and exits 3."""
-    wait_standby(run)
-    old = wait_active(run)
-    runs = old.runs
+    for p in run.pipelines:
+        wait_standby(p)
+    old = [(p, wait_active(p)) for p in run.pipelines]
+    runs = [m.runs for _, m in old]
     time.sleep(rng.uniform(0, 1))
     run.strike()
-    old.signal(signal.SIGSTOP)
+    for _, m in old:
+        m.signal(signal.SIGSTOP)
     try:
         time.sleep(TRANSACTION_S + rng.uniform(2, 4))
-        run.p.wait(lambda: attached(run, old), "the standby taking over", 30)
+        for p, m in old:
+            p.wait(lambda: attached(p, m), "the standby taking over", 30)
     finally:
-        old.signal(signal.SIGCONT)
-    run.p.wait(lambda: old.ends and old.ends[-1][0] >= runs, "the end of the mixer that was stopped", 30)
-    code = next(code for n, code, _ in old.ends if n == runs)
-    assert code == 3, f"the mixer that was stopped ended with {code}, not 3"
-    return "the stopped one exited 3"
+        for _, m in old:
+            m.signal(signal.SIGCONT)
+    for (p, m), n in zip(old, runs):
+        p.wait(lambda: m.ends and m.ends[-1][0] >= n, "the end of the mixer that was stopped", 30)
+        code = next(code for run_n, code, _ in m.ends if run_n == n)
+        assert code == 3, f"{m.name}, which was stopped, ended with {code}, not 3"
+    return "those that were stopped exited 3"
 
 
-def attached(run, but):
-    return [m for m in run.p.mixers if m is not but and m.process.poll() is None and ATTACHED.search(m.text())]
+def attached(p, but):
+    return [m for m in p.mixers if m is not but and m.process.poll() is None and ATTACHED.search(m.text())]
 
 
 @fault("producer-kill")
@@ -101,10 +114,11 @@ def producer_kill(run, rng):
 @fault("trainer-kill")
 def trainer_kill(run, rng):
     """SIGKILL of one rank with a checkpoint and of one with commits only."""
-    for rank in (rng.choice([0, 2]), rng.choice([1, 3])):
+    for checkpoint in True, False:
         time.sleep(rng.uniform(0, 1))
         run.strike()
-        run.p.trainers[rank].kill()
+        for p in run.pipelines:
+            rng.choice([t for t in p.trainers if t.checkpoint == checkpoint]).kill()
 
 
 @fault("everything-kill")
@@ -112,7 +126,7 @@ def everything_kill(run, rng):
     """SIGKILL of all clients at once."""
     time.sleep(rng.uniform(0, 1))
     run.strike()
-    for job in [*run.p.mixers, run.p.producer, *run.p.trainers]:
+    for job in [run.p.producer, *(job for p in run.pipelines for job in p.mixers + p.trainers)]:
         job.signal(signal.SIGKILL)
 
 
@@ -161,18 +175,19 @@ def election_coordinator_kill(run, rng):
 
 
 # ---- logs that lose what was acknowledged ----
+# Of the mix with copies alone: the other one has no batch topic that could lose something, and goes on beside it.
 
-def said(run, words):
-    return [m for m in run.p.mixers if any(words in m.text(n) for n in range(max(1, m.runs - 1), m.runs + 1))]
+def said(p, words):
+    return [m for m in p.mixers if any(words in m.text(n) for n in range(max(1, m.runs - 1), m.runs + 1))]
 
 
-def wait_said(run, words):
-    run.p.wait(lambda: said(run, words), f"a mixer saying: {words}", 120)
+def wait_said(p, words):
+    p.wait(lambda: said(p, words), f"a mixer saying: {words}", 120)
 
 
 def wait_stopped(run, words):
     """A mixer has ended with a sentence that names the loss; both are held, as by whoever reads it."""
-    run.p.wait(lambda: said(run, words) and said(run, "riffle repair"), f"a mixer saying: {words}", 120)
+    run.p.wait(lambda: said(run.p, words) and said(run.p, "riffle repair"), f"a mixer saying: {words}", 120)
     for m in run.p.mixers:
         m.stop()
 
@@ -219,46 +234,52 @@ def topic_recreate(run, rng):
 
 # ---- commits that are gone ----
 
-def forget_commits(run):
+def forget_commits(run, p):
     """What the broker does when offsets expire: tombstones for every commit of the trainers' group."""
-    subprocess.run([*run.p.prefix, BUILD / "tests/tools/broker", "forget", f"{run.p.name}.trainers"], check=True, timeout=120,
+    subprocess.run([*p.prefix, BUILD / "tests/tools/broker", "forget", f"{p.name}.trainers"], check=True, timeout=120,
                    env={**os.environ, "RIFFLE_BOOTSTRAP": run.cluster.bootstrap})
 
 
 @fault("commits-lost")
 def commits_lost(run, rng):
     """The commits of the run are deleted while its trainers work; the mixer warns, and the next commits are there."""
-    run.p.wait(lambda: run.p.slowest() >= LEAD, "commits that can be lost", 120)
+    for p in run.pipelines:
+        p.wait(lambda: p.slowest() >= LEAD, "commits that can be lost", 120)
     time.sleep(rng.uniform(0, 1))
     run.strike()
-    forget_commits(run)
+    for p in run.pipelines:
+        forget_commits(run, p)
 
 
 @fault("commits-expire")
 def commits_expire(run, rng):
     """They expire while no trainer runs, and the active mixer dies: mixers and trainers stop and name it; a reset."""
-    run.p.wait(lambda: run.p.slowest() >= LEAD and run.p.committed() > 0, "commits that can be lost", 120)
-    wait_standby(run)
-    by_commits = [t for t in run.p.trainers if not t.checkpoint]
-    for t in run.p.trainers:
+    return "mixer and trainers named it; reset to step " + " and ".join(str(expire(run, p)) for p in run.pipelines)
+
+
+def expire(run, p):
+    p.wait(lambda: p.slowest() >= LEAD and p.committed() > 0, "commits that can be lost", 120)
+    wait_standby(p)
+    by_commits = [t for t in p.trainers if not t.checkpoint]
+    for t in p.trainers:
         t.stop()
     run.strike()
-    forget_commits(run)
-    wait_active(run).signal(signal.SIGKILL)
-    wait_said(run, "riffle runs --reset trainers --to")
+    forget_commits(run, p)
+    wait_active(p).signal(signal.SIGKILL)
+    wait_said(p, "riffle runs --reset trainers --to")
     for t in by_commits:
         t.start()
-    run.p.wait(lambda: all(any("riffle runs --reset trainers --to" in t.text(n) for n in (t.runs - 1, t.runs)) for t in by_commits),
-               "trainers saying that their commits are gone", 60)
-    for t in run.p.trainers:
+    p.wait(lambda: all(any("riffle runs --reset trainers --to" in t.text(n) for n in (t.runs - 1, t.runs)) for t in by_commits),
+           "trainers saying that their commits are gone", 60)
+    for t in p.trainers:
         t.stop()
         t.read()
-    to = run.p.slowest() + 1
-    run.p.riffle("runs", "-c", run.p.config, "--reset", "trainers", "--to", to, "--idle", 0, "--timeout", 120, timeout=240)
-    for t in run.p.trainers:
+    to = p.slowest() + 1
+    p.riffle("runs", "-c", p.config, "--reset", "trainers", "--to", to, "--idle", 0, "--timeout", 120, timeout=240)
+    for t in p.trainers:
         t.floor = to
         t.start()
-    return f"mixer and trainers named it; reset to step {to}"
+    return to
 
 
 # ---- network, disk, clock ----

@@ -1,5 +1,9 @@
-"""A whole riffle under supervision: producers, an active and a standby mixer, trainers that commit."""
+"""A whole riffle under supervision: producers, an active and a standby mixer, trainers that commit.
 
+Beside it may run a second mix without copies over the same corpus, with mixers and trainers of its own: Pipeline.derived().
+"""
+
+import copy
 import json
 import os
 import pathlib
@@ -19,6 +23,7 @@ TRANSACTION_S = 9  # the mixers' transaction time-out: the shortest that leaves 
 SHORT = ["-X", f"transaction.timeout.ms={TRANSACTION_S * 1000}", "-X", f"message.timeout.ms={(TRANSACTION_S - 1) * 1000}",
          "-X", f"socket.timeout.ms={(TRANSACTION_S - 1) * 1000}"]
 WORLD, LANES, COMMIT_EVERY, LEAD = 4, 8, 5, 32
+DERIVED_WORLD = 2  # each of them reads nearly all blocks of the domains
 LATE_TRIES = 2
 ATTACHED = re.compile(r"^.*mix: mix=\S+ step=\d+ version=\d+ mixer=", re.M)
 
@@ -27,6 +32,7 @@ class Pipeline:
     def __init__(self, folder, name, corpus, bootstrap, prefix=(), replication=1, jumps=False, length=64, batch=16,
                  on_dry="wait", lead=LEAD):
         self.folder, self.name, self.corpus, self.prefix = folder, name, corpus, list(prefix)
+        self.label, self.world = "", WORLD  # before the names of its jobs; ranks
         self.config = folder / f"{name}.yml"
         domains = corpus.domains()
         domains[LIVE]["on_dry"] = on_dry
@@ -44,6 +50,18 @@ class Pipeline:
         self.env = {"LD_PRELOAD": str(shim), "RIFFLE_CLOCK_FILE": str(self.clock)} if jumps else {}
         self.supervisor = Supervisor()
         self.mixers, self.trainers, self.producer = [], [], None
+
+    def derived(self):
+        """The same mix without copies, over the same corpus and under the same supervisor: its steps are the same."""
+        twin = copy.copy(self)
+        twin.name, twin.folder, twin.label, twin.world = f"{self.name}-derived", self.folder / "derived", "derived-", DERIVED_WORLD
+        twin.folder.mkdir(exist_ok=True)
+        twin.config = twin.folder / f"{twin.name}.yml"
+        config = json.loads(self.config.read_text())
+        config["mix"] |= {"name": twin.name, "batches": "derived"}
+        twin.config.write_text(json.dumps(config, indent=1))
+        twin.mixers, twin.trainers, twin.producer = [], [], None
+        return twin
 
     # ---- commands that end ----
 
@@ -72,7 +90,7 @@ class Pipeline:
     # ---- what runs all the time ----
 
     def job(self, name, *words):
-        return Job(name, [RIFFLE, *words, "-c", self.config], self.folder, self.prefix, self.env)
+        return Job(self.label + name, [RIFFLE, *words, "-c", self.config], self.folder, self.prefix, self.env)
 
     def start_producer(self):
         self.producer = self.job("producer", "produce", LIVE, "--follow", "--workers", 1)
@@ -84,11 +102,11 @@ class Pipeline:
             self.launch(self.mixers[-1])
 
     def start_trainers(self):
-        for rank in range(WORLD):
-            words = [RIFFLE, "read", "-c", self.config, "--rank", rank, "--world", WORLD, "--commit-every", COMMIT_EVERY,
+        for rank in range(self.world):
+            words = [RIFFLE, "read", "-c", self.config, "--rank", rank, "--world", self.world, "--commit-every", COMMIT_EVERY,
                      "--format", "steps", "--timeout", 0]
-            t = Trainer(rank, WORLD, LANES, words, self.folder, self.prefix, self.env, checkpoint=rank % 2 == 0)
-            t.committed = self.committed
+            t = Trainer(rank, self.world, LANES, words, self.folder, self.prefix, self.env, checkpoint=rank % 2 == 0)
+            t.committed, t.name = self.committed, self.label + t.name
             self.trainers.append(t)
             self.launch(t)
 

@@ -28,6 +28,8 @@ LIVE_DOCUMENTS_S = 10
 
 
 class Soak(Run):
+    DERIVED = False  # a domain that lends makes draws rest on when things happen: two mixes do not have the same steps
+
     def begin(self):
         super().begin()
         self.cluster.configure("stormy.batches", f"segment.bytes={SEGMENT_BYTES}")
@@ -80,7 +82,7 @@ class Soak(Run):
 def print_faults(rows):
     print(f"\n{'fault':<30} {'lasted s':>9} {'recovered s':>12}")
     for r in rows:
-        print(f"{r.name:<30} {r.lasted or 0:>9.1f} {r.recovered or 0:>12.1f}  {r.note}{' WRONG: ' + r.problem if r.problem else ''}")
+        print(f"{r.name:<30} {r.lasted or 0:>9.1f} {r.seconds():>12}  {r.note}{' WRONG: ' + r.problem if r.problem else ''}")
 
 
 def print_processes(sampler, wrong):
