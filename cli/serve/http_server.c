@@ -300,29 +300,32 @@ server_text(const struct http_server *s, int64_t age_ms, const char *why)
 
 /* The JSON of riffle status, with a key "server" at its end. */
 static enum MHD_Result
-send_status(struct request *r, const struct serve_snapshot *s, int64_t age_ms, const char *why)
+send_status(struct request *r, struct serve_snapshot *s, int64_t age_ms, const char *why)
 {
-	size_t n = strlen(s->status);
-	char *server = server_text(r->server, age_ms, why);
+	const char *status = serve_snapshot_status(s);
+	char *server = status == NULL ? NULL : server_text(r->server, age_ms, why);
 	struct text text = {0};
+	size_t n;
 
-	assert(n > 2 && s->status[n - 2] == '}'); /* and the line's end */
 	if (server == NULL)
 		return MHD_NO;
-	text_add(&text, "%.*s,\"server\":%s}\n", (int)(n - 2), s->status, server);
+	n = strlen(status);
+	assert(n > 2 && status[n - 2] == '}'); /* and the line's end */
+	text_add(&text, "%.*s,\"server\":%s}\n", (int)(n - 2), status, server);
 	free(server);
 	return send_json(r, 200, text_take(&text));
 }
 
 static enum MHD_Result
-send_metrics(struct request *r, const struct serve_snapshot *s, bool up)
+send_metrics(struct request *r, struct serve_snapshot *s, bool up)
 {
-	char *first = serve_metrics_up(r->server->o.mix, up);
+	const char *known = s == NULL ? "" : serve_snapshot_metrics(s);
+	char *first = known == NULL ? NULL : serve_metrics_up(r->server->o.mix, up);
 	struct text text = {0};
 
 	if (first == NULL)
 		return MHD_NO;
-	text_add(&text, "%s%s", first, s == NULL ? "" : s->metrics);
+	text_add(&text, "%s%s", first, known);
 	free(first);
 	return send_text(r, 200, "text/plain; version=0.0.4; charset=utf-8", text_take(&text));
 }

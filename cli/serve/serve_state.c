@@ -4,17 +4,86 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/serve/serve_metrics.h"
+#include "cli/status/status_print.h"
 #include "common/base/clock.h"
+
+/* ---- a snapshot ---- */
+
+enum fail_code
+serve_snapshot_make(
+    struct serve_snapshot **out, struct status *of, int64_t read_ms, struct failure *f)
+{
+	struct serve_snapshot *s = calloc(1, sizeof(*s));
+
+	if (s == NULL) {
+		status_free(of);
+		return fail_memory(f);
+	}
+	atomic_init(&s->references, 1);
+	pthread_mutex_init(&s->lock, NULL);
+	s->of = of;
+	s->read_ms = read_ms;
+	*out = s;
+	return FAIL_NONE;
+}
 
 void
 serve_snapshot_release(struct serve_snapshot *s)
 {
 	if (s == NULL || atomic_fetch_sub(&s->references, 1) > 1)
 		return;
+	pthread_mutex_destroy(&s->lock);
+	status_free(s->of);
 	free(s->status);
 	free(s->metrics);
 	free(s);
 }
+
+/* As riffle status prints it. */
+static char *
+status_text(const struct status *st)
+{
+	struct failure f;
+	char *text = NULL;
+	size_t n;
+	FILE *to = open_memstream(&text, &n);
+	enum fail_code code;
+
+	if (to == NULL)
+		return NULL;
+	code = status_print_json(st, to, true, &f);
+	if (fclose(to) != 0 || code != FAIL_NONE) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* The text at `*text`, made where it is not there yet. */
+static const char *
+made(struct serve_snapshot *s, char **text, char *(*make)(const struct status *st))
+{
+	pthread_mutex_lock(&s->lock);
+	if (*text == NULL)
+		*text = make(s->of);
+	pthread_mutex_unlock(&s->lock);
+	return *text;
+}
+
+const char *
+serve_snapshot_status(struct serve_snapshot *s)
+{
+	return made(s, &s->status, status_text);
+}
+
+const char *
+serve_snapshot_metrics(struct serve_snapshot *s)
+{
+	return made(s, &s->metrics, serve_metrics);
+}
+
+/* ---- the newest ---- */
 
 void
 serve_state_init(struct serve_state *s)

@@ -1,11 +1,8 @@
 #include "cli/serve/serve_watch.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/serve/serve_metrics.h"
 #include "cli/serve/serve_thread.h"
-#include "cli/status/status_print.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "consumer/status/status_query.h"
@@ -20,46 +17,6 @@ struct serve_watch {
 /* The ledger and the runs are read each time; a request for each topic is dear. */
 static const struct status_query_pace pace = {
     .topics_ms = 30000, .domains_ms = 3000, .losses_ms = 3000, .mixers_ms = 2000};
-
-/* ---- one answer ---- */
-
-/* The JSON of a status, as riffle status prints it. NULL: no memory. */
-static char *
-status_text(const struct status *st, struct failure *f)
-{
-	char *text = NULL;
-	size_t n;
-	FILE *to = open_memstream(&text, &n);
-
-	if (to == NULL)
-		return NULL;
-	if (status_print_json(st, to, true, f) != FAIL_NONE || fclose(to) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-static enum fail_code
-snapshot(struct serve_snapshot **out, const struct status *st, int64_t read_ms, struct failure *f)
-{
-	struct serve_snapshot *s = calloc(1, sizeof(*s));
-
-	if (s == NULL)
-		return fail_memory(f);
-	atomic_init(&s->references, 1);
-	s->read_ms = read_ms;
-	s->status = status_text(st, f);
-	s->metrics = serve_metrics(st);
-	if (s->status == NULL || s->metrics == NULL) {
-		serve_snapshot_release(s);
-		return fail_memory(f);
-	}
-	*out = s;
-	return FAIL_NONE;
-}
-
-/* ---- the thread ---- */
 
 static enum fail_code
 look(struct serve_watch *w, struct status_query **q, struct failure *f)
@@ -78,8 +35,7 @@ look(struct serve_watch *w, struct status_query **q, struct failure *f)
 	if (code != FAIL_NONE)
 		return code;
 	serve_history_note(w->history, st);
-	code = snapshot(&s, st, now_ms, f);
-	status_free(st);
+	code = serve_snapshot_make(&s, st, now_ms, f);
 	if (code == FAIL_NONE)
 		serve_state_put(w->state, s);
 	return code;

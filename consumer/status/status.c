@@ -193,59 +193,71 @@ derive_rates(struct status *st)
  * the mixer waits; other runs are shown and limit nothing. Both keys are those that the ledger has,
  * until a mixer has accepted others.
  */
-void
-status_derive_runs(struct status *st)
+static void
+derive_runs(struct status *st, const struct ledger_plan *plan)
 {
 	uint64_t next = (uint64_t)st->ledger.step_next;
-	struct ledger_plan plan = {0};
-	struct failure unread;
-	bool by_ledger =
-	    st->ledger.config != NULL && ledger_plan_open(&plan, &st->ledger, &unread) == FAIL_NONE;
 
-	st->lead_steps = by_ledger ? plan.max_lead_steps : st->config->mix.max_lead_steps;
+	st->lead_steps = plan != NULL ? plan->max_lead_steps : st->config->mix.max_lead_steps;
 	st->step_limit = UINT64_MAX;
 	for (size_t i = 0; i < st->runs_n; i++) {
 		struct status_run *r = &st->run[i];
 
 		r->lag_steps = next > r->step ? next - r->step : 0;
-		r->bounds = by_ledger ? ledger_plan_has_run(&plan, r->name) : r->configured;
+		r->bounds = plan != NULL ? ledger_plan_has_run(plan, r->name) : r->configured;
 		if (r->bounds && st->lead_steps > 0 && r->step + st->lead_steps < st->step_limit)
 			st->step_limit = r->step + st->lead_steps;
 	}
-	ledger_plan_close(&plan);
 }
 
-/*
- * By the plan that the ledger holds, else by the configuration. A text in the ledger that cannot be
- * read is told by compare_config().
- */
-static enum fail_code
-derive_next_phase(struct status *st, struct failure *f)
+/* By the plan that the ledger holds; NULL: by the configuration, where the mix has no ledger. */
+static void
+derive_next_phase(struct status *st, const struct ledger_plan *plan)
 {
-	struct ledger_plan plan = {0};
 	const struct config_mix *m = &st->config->mix;
-	bool by_ledger = st->ledger.config != NULL;
-	struct failure unread;
-	size_t n = m->phases_n;
+	size_t n = plan != NULL ? plan->plan.phases_n : m->phases_n;
 
 	st->next_phase_step = -1;
 	if (st->state != STATUS_NOT_STARTED && st->state != STATUS_STARTED)
-		return FAIL_NONE;
-	if (by_ledger && ledger_plan_open(&plan, &st->ledger, &unread) == FAIL_MEMORY)
-		return fail_memory(f);
-	if (by_ledger)
-		n = plan.plan.phases_n;
+		return;
+	if (plan == NULL && st->ledger.config != NULL)
+		return;
 	for (size_t i = 0; i < n && st->next_phase_step < 0; i++) {
-		uint64_t step = by_ledger ? plan.plan.phase[i].start_step : m->phases[i].start_step;
+		uint64_t step =
+		    plan != NULL ? plan->plan.phase[i].start_step : m->phases[i].start_step;
 
 		if (step < (uint64_t)st->ledger.step_next)
 			continue;
 		st->next_phase_step = (int64_t)step;
 		snprintf(st->next_phase, sizeof(st->next_phase), "%s",
-		    by_ledger ? plan.plan.phase[i].name : m->phases[i].name);
+		    plan != NULL ? plan->plan.phase[i].name : m->phases[i].name);
 	}
+}
+
+/* A text in the ledger that cannot be read is told by compare_config(). */
+static enum fail_code
+derive_by_plan(struct status *st, bool phases, struct failure *f)
+{
+	struct ledger_plan plan = {0};
+	struct failure unread;
+	enum fail_code code =
+	    st->ledger.config == NULL ? FAIL_NONE : ledger_plan_open(&plan, &st->ledger, &unread);
+	const struct ledger_plan *by =
+	    st->ledger.config != NULL && code == FAIL_NONE ? &plan : NULL;
+
+	if (code == FAIL_MEMORY)
+		return fail_memory(f);
+	derive_runs(st, by);
+	if (phases)
+		derive_next_phase(st, by);
 	ledger_plan_close(&plan);
 	return FAIL_NONE;
+}
+
+enum fail_code
+status_derive_runs(struct status *st, struct failure *f)
+{
+	return derive_by_plan(st, false, f);
 }
 
 /* ---- a live domain that is dry ---- */
@@ -816,15 +828,16 @@ find_mixer_problems(struct status *st)
 static enum fail_code
 find_config_problem(struct status *st, struct failure *f)
 {
-	struct failure why;
-	enum fail_code code = compare_config(st, &why);
+	enum fail_code code = FAIL_NONE;
 
-	if (code == FAIL_MEMORY)
-		*f = why;
-	else if (code != FAIL_NONE)
-		problem(
-		    st, "STATUS-CONFIG", "riffle mix would not start with this file: %s", why.text);
-	return code == FAIL_MEMORY ? code : FAIL_NONE;
+	if (!st->config_compared && (code = compare_config(st, f)) == FAIL_MEMORY)
+		return code;
+	if (code != FAIL_NONE)
+		st->config_why = *f;
+	if (st->config_why.code != FAIL_NONE)
+		problem(st, "STATUS-CONFIG", "riffle mix would not start with this file: %s",
+		    st->config_why.text);
+	return FAIL_NONE;
 }
 
 /* ---- all of it ---- */
@@ -849,8 +862,7 @@ status_derive(struct status *st, struct failure *f)
 	for (size_t i = 0; i < st->domains_n; i++)
 		st->domain[i].dry = st->domain[i].mixed >= 0 && status_is_dry(&st->domain[i]);
 	derive_rates(st);
-	status_derive_runs(st);
-	if (derive_next_phase(st, f) != FAIL_NONE)
+	if (derive_by_plan(st, true, f) != FAIL_NONE)
 		return f->code;
 	find_topic_problems(st);
 	for (size_t i = 0; i < st->domains_n; i++)

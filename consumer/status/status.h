@@ -201,9 +201,11 @@ struct status {
 	bool mixers_known;                        /* the election answered */
 	struct status_mixer mixer[STATUS_MIXERS]; /* [mixers_n]: the active ones first */
 	size_t mixers_n;
+	bool config_compared; /* config_why is that of an earlier status, and still true */
 
 	/* What status_derive() makes. */
-	int64_t rate_ms; /* the stretch that the rates cover; 0: there are none */
+	struct failure config_why; /* FAIL_NONE: riffle mix would start with this file */
+	int64_t rate_ms;           /* the stretch that the rates cover; 0: there are none */
 	double steps_per_s, sequences_per_s, tokens_per_s;
 	bool *apart;         /* [ends_n]: the lane and the ledger do not end with the same step */
 	uint64_t lead_steps; /* max_lead_steps in force; 0: no limit */
@@ -223,8 +225,8 @@ void status_free(struct status *st); /* frees st and all that it holds; NULL is 
  */
 enum fail_code status_derive(struct status *st, struct failure *f);
 
-/* Its part for runs alone: their lags, and the limit. Pure. */
-void status_derive_runs(struct status *st);
+/* Its part for runs alone: their lags, and the limit. It fails only without memory. Pure. */
+enum fail_code status_derive_runs(struct status *st, struct failure *f);
 
 /* The feedback of the first run that has a complete step; NULL: none has. Pure. */
 const struct status_feedback *status_feedback(const struct status *st);

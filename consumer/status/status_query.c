@@ -106,6 +106,7 @@ status_query_close(struct status_query *q)
 	last_drawn_close(&q->drawn);
 	free(q->other);
 	free(q->report);
+	free(q->config_of);
 	free(q);
 }
 
@@ -440,6 +441,33 @@ new_status(const struct config *c)
 	return st;
 }
 
+/* A configuration is compared again where the ledger's, a topic or an end may be another one. */
+static void
+reuse_comparison(const struct status_query *q, struct status *st)
+{
+	st->config_compared = q->config_of != NULL && st->ledger.config != NULL &&
+			      strcmp(q->config_of, st->ledger.config) == 0 &&
+			      q->config_topics_ms == q->topics_ms &&
+			      q->config_domains_ms == q->domains_ms;
+	if (st->config_compared)
+		st->config_why = q->config_why;
+}
+
+static enum fail_code
+keep_comparison(struct status_query *q, const struct status *st, struct failure *f)
+{
+	if (st->config_compared || st->ledger.config == NULL)
+		return FAIL_NONE;
+	free(q->config_of);
+	q->config_of = strdup(st->ledger.config);
+	if (q->config_of == NULL)
+		return fail_memory(f);
+	q->config_why = st->config_why;
+	q->config_topics_ms = q->topics_ms;
+	q->config_domains_ms = q->domains_ms;
+	return FAIL_NONE;
+}
+
 enum fail_code
 status_query_read(struct status_query *q, struct status **out, struct failure *f)
 {
@@ -460,7 +488,8 @@ status_query_read(struct status_query *q, struct status **out, struct failure *f
 		goto failed;
 	if (mix && status_mixers_read(q, st, f) != FAIL_NONE)
 		goto failed;
-	if (status_derive(st, f) != FAIL_NONE)
+	reuse_comparison(q, st);
+	if (status_derive(st, f) != FAIL_NONE || keep_comparison(q, st, f) != FAIL_NONE)
 		goto failed;
 	*out = st;
 	return FAIL_NONE;
@@ -479,11 +508,10 @@ status_query_runs(struct status_query *q, struct status **out, struct failure *f
 		return fail_memory(f);
 	if (ask_topics(q, st, true, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
 	    status_runs_open(q, st, true, f) != FAIL_NONE ||
-	    status_runs_read(q, st, f) != FAIL_NONE) {
+	    status_runs_read(q, st, f) != FAIL_NONE || status_derive_runs(st, f) != FAIL_NONE) {
 		status_free(st);
 		return f->code;
 	}
-	status_derive_runs(st);
 	*out = st;
 	return FAIL_NONE;
 }

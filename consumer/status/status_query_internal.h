@@ -74,6 +74,10 @@ struct status_query {
 	struct feedback_feed *feed;       /* NULL: not open */
 	struct status_feedback *feedback; /* [feedback_n], of feedback_domains domains */
 	size_t feedback_n, feedback_domains;
+	/* status.config_why, of the ledger's text (NULL: none was compared) and these two reads. */
+	struct failure config_why;
+	char *config_of;
+	int64_t config_topics_ms, config_domains_ms;
 	bool kept_known; /* the first batch was read, when lane 0 began at kept_low */
 	int64_t kept_low;
 	uint64_t step_kept;
