@@ -29,6 +29,7 @@ enum {
 	MADE_ONE_OF = 8,     /* looks after which a deleted topic is made again */
 	LOSSES_ONE_OF = 8,   /* seeds in which what was published is destroyed, */
 	SHARED_ONE_OF = 8,   /* in which lanes share partitions, */
+	DERIVED_ONE_OF = 9,  /* in which trainers derive their lanes, */
 	PRODUCES_ONE_OF = 4, /* and in which producers work */
 	SEEN_TURNS = 4000,   /* then people restart what stalls behind a loss, and repair */
 	EXIT_CRASHED = 99,
@@ -1024,20 +1025,21 @@ draw_rates(const struct world *w, bool lost)
 }
 
 /*
- * In an eighth of the seeds lanes share partitions, where there are several. Trainers derive lanes
- * only where that is asked for: seeds that found something keep their worlds.
+ * In an eighth of the seeds lanes share partitions, where there are several; of the others in a
+ * ninth trainers derive their lanes. Which ones is such that seeds that found something keep their
+ * worlds (unit_seeds in sim.c).
  */
 static const struct world *
 world_of(const struct world *worlds, uint64_t seed, const struct driver_options *o)
 {
 	const struct world *w = &worlds[seed % WORLD_KINDS];
+	uint64_t turn = seed / WORLD_KINDS / PRODUCES_ONE_OF;
 
 	if (o->derived)
-		w += 2 * WORLD_KINDS;
-	else if (w->lanes > 1 &&
-		 (o->shared || seed / WORLD_KINDS / PRODUCES_ONE_OF % SHARED_ONE_OF == 1))
-		w += WORLD_KINDS;
-	return w;
+		return w + 2 * WORLD_KINDS;
+	if (w->lanes > 1 && (o->shared || turn % SHARED_ONE_OF == 1))
+		return w + WORLD_KINDS;
+	return turn % DERIVED_ONE_OF == 4 ? w + 2 * WORLD_KINDS : w;
 }
 
 static void

@@ -6,11 +6,11 @@
  *     sim --seed S [--without MASK]       plays one seed again and prints all its calls
  *
  * Faults that destroy what was published are in some seeds, with --lost in all; so are worlds in
- * which lanes share partitions, with --shared all that can. With --derived mixes have no copies,
- * and trainers derive their lanes; no seed is so by itself. With --processes every actor is a
- * process, not a task; the runner's seeds are played both ways, and must be played alike. Ends with
- * the number of faults of each kind. Exit 1 where a seed failed: faults that it does not need are
- * left out one by one, and what is left is printed, with the line that plays it again.
+ * which lanes share partitions, with --shared all that can, and those of mixes without copies,
+ * whose trainers derive their lanes, with --derived all. With --processes every actor is a process,
+ * not a task; the runner's seeds are played both ways, and must be played alike. Ends with the
+ * number of faults of each kind. Exit 1 where a seed failed: faults that it does not need are left
+ * out one by one, and what is left is printed, with the line that plays it again.
  */
 #include <fcntl.h>
 #include <inttypes.h>
