@@ -237,7 +237,7 @@ test-java: deps-test deps-java  ## Java reads our records by Avro's own library,
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-one tests/java
 
-nightly: test asan tsan test-sanitized valgrind vectors test-torch test-stores test-page test-frameworks test-metrics test-java test-packages sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, other frameworks, 10^6 seeds
+nightly: test test-derived asan tsan test-sanitized valgrind vectors test-torch test-stores test-page test-frameworks test-metrics test-java test-packages sim-long  ## all tests: sanitizers, valgrind, other compilers, PyTorch, other frameworks, 10^6 seeds
 
 CHAOS = $(PARALLEL) product $B/tests/chaos/clock_jump.so && B=$B KAFKA=$(KAFKA) scripts/chaos
 chaos: deps-test  ## three brokers, a mix with a standby, and every fault; SEED=n repeats one, FAULTS=a,b picks
@@ -263,9 +263,9 @@ bench: deps-demo  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
 	@$(PARALLEL) product
 	@B=$B scripts/bench
 
-swarm: deps-test  ## 200 mixes over one corpus, read in turn: bytes, memory, seconds; MIXES=n, and WAIT=s, in which all wait
+swarm: deps-test  ## 200 mixes over one corpus, with copies and without, read in turn: bytes, memory, seconds; MIXES=n, FORM=derived, and WAIT=s, in which all wait
 	@$(PARALLEL) product
-	@scripts/venv && B=$B build/venv/bin/python examples/swarm.py $(if $(MIXES),--mixes $(MIXES)) $(if $(WAIT),--wait $(WAIT))
+	@scripts/venv && B=$B build/venv/bin/python examples/swarm.py --batches $(or $(FORM),copied,derived) $(if $(MIXES),--mixes $(MIXES)) $(if $(WAIT),--wait $(WAIT))
 
 bench-serve: deps-test deps-page  ## what watching costs: --metrics in a mixer, serve beside one, a ledger of a million steps
 	@$(PARALLEL) product
