@@ -65,6 +65,7 @@ add_ledger(struct metrics_text *m, const struct status *st, const char *mix)
 static void
 add_mix(struct metrics_text *m, const struct status *st, const char *mix)
 {
+	metrics_count(m, METRICS_MIX_INFO, 1, mix, schedule_names[st->config->mix.schedule]);
 	metrics_count(m, METRICS_MIX_BATCH, status_global_batch(st), mix, NULL);
 	metrics_count(m, METRICS_MIX_LEAD, (int64_t)st->lead_steps, mix, NULL);
 	if (st->step_limit != UINT64_MAX)
@@ -81,6 +82,23 @@ struct of_domain {
 	int64_t (*count)(const struct status_domain *d); /* where there is no `number` */
 	bool (*has)(const struct status_domain *d);      /* NULL: each one */
 };
+
+/* Sequences until its last pass ends; NAN: not known, or none is the last. */
+static double
+until_end(const struct status *st, const struct status_domain *d)
+{
+	const struct config_domain *c;
+	double passes, left;
+
+	if (d->configured < 0 || d->mixed < 0 || d->state != LEDGER_ACTIVE || d->sealed_length < 0)
+		return NAN;
+	c = &st->config->domains[d->configured];
+	if (c->max_epochs == 0 && c->on_end == MIX_END_REPEAT)
+		return NAN;
+	passes = c->max_epochs == 0 ? 1 : (double)c->max_epochs;
+	left = (passes - (double)d->epoch) * (double)d->sealed_length - (double)d->position;
+	return left > 0 ? left : 0;
+}
 
 static bool
 is_mixed(const struct status_domain *d)
@@ -191,6 +209,9 @@ add_domains(struct metrics_text *m, const struct status *st, const char *mix)
 			else
 				metrics_count(m, of->id, of->count(d), mix, d->name);
 		}
+	for (size_t i = 0; i < st->domains_n; i++)
+		metrics_number(m, METRICS_DOMAIN_UNTIL_END, until_end(st, &st->domain[i]), mix,
+		    st->domain[i].name);
 	for (size_t i = 0; b != NULL && i < st->domains_n; i++)
 		if (b->domain[i].tokens > 0)
 			metrics_number(

@@ -70,6 +70,8 @@ enum { METRICS_LABELS_MAX = 2 };
 	    "Problems that riffle status names.")                                                  \
 	ROW(PROBLEMS_BY_CODE, GAUGE, "riffle_problems_by_code", "mix", "code", "serve",            \
 	    "The same, by their codes; one that does not occur is not there.")                     \
+	ROW(MIX_INFO, GAUGE, "riffle_mix_info", "mix", "schedule", "serve",                        \
+	    "Always 1; schedule: deficit, greedy or random.")                                      \
 	ROW(MIX_STEPS, COUNTER, "riffle_mix_steps_total", "mix", NULL, "serve",                    \
 	    "Steps that are published.")                                                           \
 	ROW(MIX_SEQUENCES, COUNTER, "riffle_mix_sequences_total", "mix", NULL, "serve",            \
@@ -117,6 +119,10 @@ enum { METRICS_LABELS_MAX = 2 };
 	    "The pass over the domain that it is in, from 0.")                                     \
 	ROW(DOMAIN_REMAINING, GAUGE, "riffle_domain_remaining_sequences", "mix", "domain",         \
 	    "serve", "Sequences until this pass ends; not there where the domain is not sealed.")  \
+	ROW(DOMAIN_UNTIL_END, GAUGE, "riffle_domain_until_end_sequences", "mix", "domain",         \
+	    "serve",                                                                               \
+	    "Sequences until the last pass ends, which changes the mix (on_end, max_epochs); not " \
+	    "there where passes are repeated without end.")                                        \
 	ROW(DOMAIN_PUBLISHED, GAUGE, "riffle_domain_published_sequences", "mix", "domain",         \
 	    "serve", "Sequences in the domain's topic.")                                           \
 	ROW(DOMAIN_DRY, GAUGE, "riffle_domain_dry", "mix", "domain", "serve",                      \
@@ -155,10 +161,13 @@ enum { METRICS_LABELS_MAX = 2 };
 	    "How many steps it is ahead of a run of mix.runs.")                                    \
 	ROW(MIXER_BLOCKED, COUNTER, "riffle_mixer_blocked_seconds_total", "mix", "run", "mix",     \
 	    "How long it has waited for a run, which stood lowest, with the lead used up.")        \
-	ROW(MIXER_DRY, COUNTER, "riffle_mixer_dry_seconds_total", "mix", NULL, "mix",              \
-	    "How long it has waited for a live domain that was dry.")                              \
 	ROW(MIXER_OWED, GAUGE, "riffle_mixer_owed_sequences", "mix", "domain", "mix",              \
 	    "Draws of a live domain that others took while it was dry, and that it gets back.")    \
+	ROW(MIXER_LENT, COUNTER, "riffle_mixer_lent_draws_total", "mix", "domain", "mix",          \
+	    "All draws of a live domain that others took while it was dry (on_dry: lend), since "  \
+	    "the mixer last attached.")                                                            \
+	ROW(MIXER_DRY, COUNTER, "riffle_mixer_dry_seconds_total", "mix", "domain", "mix",          \
+	    "How long it has waited for a live domain that was dry (on_dry: wait).")               \
 	ROW(MIXER_BLOCKS, GAUGE, "riffle_mixer_block_bytes", "mix", NULL, "mix",                   \
 	    "Memory of the blocks that it has read and not used up.")                              \
 	ROW(MIXER_QUARANTINED, COUNTER, "riffle_mixer_quarantined_sequences_total", "mix", NULL,   \
@@ -178,13 +187,14 @@ enum { METRICS_LABELS_MAX = 2 };
 	    "produce, import", "Sequences that it has published.")                                 \
 	ROW(PRODUCER_BYTES, COUNTER, "riffle_producer_bytes_total", "domain", NULL,                \
 	    "produce, import", "Bytes of their records.")                                          \
-	ROW(PRODUCER_INPUT, COUNTER, "riffle_producer_input_bytes_total", "domain", NULL,          \
-	    "produce, import", "Bytes of the input that it has read, as stored.")                  \
-	ROW(PRODUCER_REJECTS, COUNTER, "riffle_producer_rejects_total", "domain", "reason",        \
+	ROW(PRODUCER_INPUT, COUNTER, "riffle_producer_input_bytes_total", "input", NULL,           \
 	    "produce, import",                                                                     \
-	    "Records that could not be used. domain: all of the input, with commas. reason: of "   \
-	    "at "                                                                                  \
-	    "most 8 kinds, N for its numbers; the others are other.")                              \
+	    "Bytes of an input that it has read, as stored. input: its domain; of an input that "  \
+	    "domains share the first one and the number of others, code+199.")                     \
+	ROW(PRODUCER_REJECTS, COUNTER, "riffle_producer_rejects_total", "input", "reason",         \
+	    "produce, import",                                                                     \
+	    "Records of an input that could not be used: their domain may be unknown. reason: at " \
+	    "most 8 kinds an input, N for numbers; the others are other.")                         \
 	ROW(PRODUCER_PARTS, GAUGE, "riffle_producer_parts", NULL, NULL, "produce, import",         \
 	    "Parts of inputs that are being published now.")                                       \
 	ROW(READER_STEP, GAUGE, "riffle_reader_next_step", "mix", "run", "read, libriffle",        \

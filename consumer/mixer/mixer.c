@@ -872,6 +872,7 @@ mixer_stand(const struct mixer *m, uint32_t domain, struct mixer_standing *out)
 	    .passes = passes == UINT64_MAX ? 0 : passes,
 	    .credit = shares_credit(&m->shares, domain),
 	    .owed = (int64_t)h->owed,
+	    .lent = h->lent,
 	};
 }
 

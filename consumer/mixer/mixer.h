@@ -245,7 +245,8 @@ struct mixer_standing { /* where the mix stands in one domain */
 	uint64_t epoch, position, length; /* length: of this epoch; live: what is there */
 	uint64_t passes;                  /* that it may make; 0: no limit */
 	double credit;                    /* in draws: how far it is behind its share */
-	int64_t owed;                     /* draws lent to others */
+	int64_t owed;                     /* draws lent to others, not yet given back */
+	uint64_t lent;                    /* all draws lent since mixer_open() or mixer_resume() */
 };
 
 void mixer_stand(const struct mixer *m, uint32_t domain, struct mixer_standing *out);

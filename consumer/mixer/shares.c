@@ -243,6 +243,7 @@ shares_charge(struct shares *s, const struct shares_choice *c, const bool *dry, 
 	if (c->lent) {
 		schedule_lend(&s->schedule, c->picked, dry, c->drawn);
 		s->share[c->picked].owed++;
+		s->share[c->picked].lent++;
 	} else if (c->drawn != c->picked) {
 		assert(s->share[c->drawn].owed > 0 && s->share[c->drawn].repay >= WEIGHT_ONE);
 		schedule_repay(&s->schedule, c->drawn, c->picked);

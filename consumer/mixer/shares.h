@@ -54,6 +54,7 @@ struct share {
 	double base; /* weight as the configuration has it: what a phase falls back to */
 	uint64_t weight;
 	uint64_t owed;  /* draws lent and not paid back */
+	uint64_t lent;  /* all draws lent since opening or resuming: a figure, in no record */
 	uint64_t repay; /* progress to the next that is paid back, of WEIGHT_ONE */
 	enum mix_on_dry on_dry;
 	uint64_t catch_up; /* thousandths of its weight that `repay` grows by */

@@ -87,7 +87,7 @@ struct mix {
 	/* For metrics alone. */
 	struct kafka_stats stats; /* of the handle that writes */
 	uint64_t quarantined_total, recoveries_total, fencings_total;
-	int64_t dry_total_ms;
+	int64_t dry_total_ms[LIMIT_DOMAINS]; /* by the mixer's numbers, which never change */
 	int64_t turn_ms; /* the last turn of a wait for trainers, or for a domain; 0: none waits */
 };
 
@@ -107,22 +107,38 @@ step_next(const struct mix *m)
 
 /* ---- metrics ---- */
 
+/* Live domains: what each lent while it was dry, and how long it was waited for. */
+static void
+measure_live(const struct mix *m, struct metrics_text *t)
+{
+	static const enum metrics_id id[] = {
+	    METRICS_MIXER_OWED, METRICS_MIXER_LENT, METRICS_MIXER_DRY};
+	const struct mixer *mixer = mixer_of(m);
+
+	for (size_t k = 0; k < sizeof(id) / sizeof(id[0]); k++)
+		for (uint32_t d = 0; d < mixer_domains(mixer); d++) {
+			struct mixer_standing s;
+
+			mixer_stand(mixer, d, &s);
+			const double value[] = {
+			    (double)s.owed, (double)s.lent, (double)m->dry_total_ms[d] / 1000};
+
+			if (s.live)
+				metrics_number(t, id[k], value[k], m->config->mix.name,
+				    mixer_domain_name(mixer, d));
+		}
+}
+
 /* The state that is drawn by. */
 static void
 measure_mixer(const struct mix *m, struct metrics_text *t)
 {
 	const char *mix = m->config->mix.name;
 	const struct mixer *mixer = mixer_of(m);
-	struct mixer_standing s;
 
 	metrics_count(t, METRICS_MIXER_STEP, (int64_t)step_next(m), mix, NULL);
 	metrics_count(t, METRICS_MIXER_VERSION, (int64_t)mixer_version(mixer), mix, NULL);
-	for (uint32_t d = 0; d < mixer_domains(mixer); d++) {
-		mixer_stand(mixer, d, &s);
-		if (s.live)
-			metrics_count(
-			    t, METRICS_MIXER_OWED, s.owed, mix, mixer_domain_name(mixer, d));
-	}
+	measure_live(m, t);
 	for (size_t i = 0; i < lead_runs(m->lead); i++) {
 		uint64_t step;
 		const char *run = lead_run(m->lead, i, &step);
@@ -163,7 +179,6 @@ measure_process(const struct mix *m, struct metrics_text *t)
 		metrics_number(t, METRICS_MIXER_BLOCKED, (double)lead_blocked_ms(m->lead, i) / 1000,
 		    mix, lead_run(m->lead, i, &ignored));
 	}
-	metrics_number(t, METRICS_MIXER_DRY, (double)m->dry_total_ms / 1000, mix, NULL);
 	metrics_count(
 	    t, METRICS_MIXER_BLOCKS, m->feed == NULL ? 0 : (int64_t)feed_bytes(m->feed), mix, NULL);
 }
@@ -941,7 +956,7 @@ wait_for_domain(struct mix *m, struct failure *f)
 		return f->code;
 	m->failing_ms = 0;
 	output_serve(&m->output);
-	m->dry_total_ms += wait_turn_ms(m, now);
+	m->dry_total_ms[d->domain] += wait_turn_ms(m, now);
 	tell_waits(m);
 	if (warn_of_wait(m, &m->dry_ms, now))
 		log_warning("mix: MIX-DRY waiting for domain=%s partition=%" PRIu32

@@ -3,21 +3,25 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "common/base/names.h"
 #include "common/metrics/metrics.h"
 #include "producer/produce/rejects.h"
 
-enum { STATS_MAX = 64 }; /* handles whose figures are put together: those of the newest parts */
+enum {
+	STATS_MAX = 64, /* handles whose figures are put together: those of the newest parts */
+	LABEL_BYTES = NAME_MAX_BYTES + 16,
+};
 
 struct row { /* of a domain */
 	atomic_bool used;
 	atomic_uint_least64_t documents, tokens, sequences, bytes;
 };
 
-struct input { /* that domains share */
-	char *label;
+struct input { /* that domains may share: the first one in the configuration, and how many */
+	size_t domain, domains_n;
 	uint64_t bytes;
 	struct rejects rejects;
 };
@@ -56,8 +60,6 @@ measures_close(struct measures *m)
 	if (m == NULL)
 		return;
 	assert(m->running == NULL);
-	for (size_t i = 0; i < m->inputs_n; i++)
-		free(m->input[i].label);
 	free(m->input);
 	free(m->row);
 	pthread_mutex_destroy(&m->lock);
@@ -70,7 +72,8 @@ void
 measures_begin(struct measures_part *p, struct measures *all, const size_t *domain,
     const bool *wanted, size_t n)
 {
-	*p = (struct measures_part){.all = all, .stats = {.interval_ms = KAFKA_STATS_MS}};
+	*p = (struct measures_part){
+	    .all = all, .domain = domain, .domains_n = n, .stats = {.interval_ms = KAFKA_STATS_MS}};
 	if (all == NULL)
 		return;
 	for (size_t i = 0; i < n; i++)
@@ -136,44 +139,46 @@ measures_sequence(struct measures_part *p, size_t domain, uint64_t tokens, uint6
 
 /* Lock is held. NULL: no memory for another one, and then it is not counted. */
 static struct input *
-input_of(struct measures *m, const char *label)
+input_of(struct measures_part *p)
 {
+	struct measures *m = p->all;
 	struct input *grown;
 
+	assert(p->domains_n >= 1);
 	for (size_t i = 0; i < m->inputs_n; i++)
-		if (strcmp(m->input[i].label, label) == 0)
+		if (m->input[i].domain == p->domain[0] && m->input[i].domains_n == p->domains_n)
 			return &m->input[i];
 	grown = realloc(m->input, (m->inputs_n + 1) * sizeof(*grown));
 	if (grown == NULL)
 		return NULL;
 	m->input = grown;
-	grown[m->inputs_n] = (struct input){.label = strdup(label)};
-	return grown[m->inputs_n].label == NULL ? NULL : &grown[m->inputs_n++];
+	grown[m->inputs_n] = (struct input){.domain = p->domain[0], .domains_n = p->domains_n};
+	return &grown[m->inputs_n++];
 }
 
 void
-measures_input(struct measures_part *p, const char *label, uint64_t bytes)
+measures_input(struct measures_part *p, uint64_t bytes)
 {
 	struct input *in;
 
 	if (p->all == NULL)
 		return;
 	pthread_mutex_lock(&p->all->lock);
-	in = input_of(p->all, label);
+	in = input_of(p);
 	if (in != NULL)
 		in->bytes += bytes;
 	pthread_mutex_unlock(&p->all->lock);
 }
 
 void
-measures_reject(struct measures_part *p, const char *label, const char *reason)
+measures_reject(struct measures_part *p, const char *reason)
 {
 	struct input *in;
 
 	if (p->all == NULL)
 		return;
 	pthread_mutex_lock(&p->all->lock);
-	in = input_of(p->all, label);
+	in = input_of(p);
 	if (in != NULL)
 		rejects_add(&in->rejects, reason);
 	pthread_mutex_unlock(&p->all->lock);
@@ -208,21 +213,37 @@ add_rows(const struct measures *m, struct metrics_text *t)
 				    m->config->domains[i].name, NULL);
 }
 
+/* "code", or "code+199" of 200 domains. */
+static const char *
+label_of(const struct measures *m, const struct input *in, char out[static LABEL_BYTES])
+{
+	const char *first = m->config->domains[in->domain].name;
+
+	if (in->domains_n == 1)
+		snprintf(out, LABEL_BYTES, "%s", first);
+	else
+		snprintf(out, LABEL_BYTES, "%s+%zu", first, in->domains_n - 1);
+	return out;
+}
+
 static void
 add_inputs(const struct measures *m, struct metrics_text *t)
 {
+	char label[LABEL_BYTES];
+
 	for (size_t i = 0; i < m->inputs_n; i++)
-		metrics_count(
-		    t, METRICS_PRODUCER_INPUT, (int64_t)m->input[i].bytes, m->input[i].label, NULL);
+		metrics_count(t, METRICS_PRODUCER_INPUT, (int64_t)m->input[i].bytes,
+		    label_of(m, &m->input[i], label), NULL);
 	for (size_t i = 0; i < m->inputs_n; i++) {
 		const struct rejects *r = &m->input[i].rejects;
 
+		label_of(m, &m->input[i], label);
 		for (uint32_t k = 0; k < r->kinds_n; k++)
-			metrics_count(t, METRICS_PRODUCER_REJECTS, (int64_t)r->kind[k].count,
-			    m->input[i].label, r->kind[k].reason);
+			metrics_count(t, METRICS_PRODUCER_REJECTS, (int64_t)r->kind[k].count, label,
+			    r->kind[k].reason);
 		if (r->others > 0)
-			metrics_count(t, METRICS_PRODUCER_REJECTS, (int64_t)r->others,
-			    m->input[i].label, "other");
+			metrics_count(
+			    t, METRICS_PRODUCER_REJECTS, (int64_t)r->others, label, "other");
 	}
 }
 

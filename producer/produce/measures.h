@@ -28,12 +28,17 @@ void measures_close(struct measures *m);
 
 /* A part that runs, in its own memory; it counts from begin to end. */
 struct measures_part {
-	struct measures *all;       /* NULL: nothing is counted */
+	struct measures *all; /* NULL: nothing is counted */
+	const size_t *domain; /* [domains_n], of the configuration; borrowed until the end */
+	size_t domains_n;
 	struct measures_part *next; /* of those that run */
 	struct kafka_stats stats;   /* of its writer */
 };
 
-/* `wanted`[n]: whether it writes domain[n], by index in the configuration. */
+/*
+ * `wanted`[n]: whether it writes domain[n], by index in the configuration. Of all parts that read
+ * one input domain[] is the same.
+ */
 void measures_begin(struct measures_part *p, struct measures *all, const size_t *domain,
     const bool *wanted, size_t n);
 void measures_end(struct measures_part *p);
@@ -45,9 +50,9 @@ struct kafka_stats *measures_stats(struct measures_part *p);
 void measures_document(struct measures_part *p, size_t domain);
 void measures_sequence(struct measures_part *p, size_t domain, uint64_t tokens, uint64_t bytes);
 
-/* Of the input whose domains are `label`, with "," between them; copied. */
-void measures_input(struct measures_part *p, const char *label, uint64_t bytes);
-void measures_reject(struct measures_part *p, const char *label, const char *reason);
+/* Of the part's input, which is called after its first domain: "code", or "code+199" of 200. */
+void measures_input(struct measures_part *p, uint64_t bytes);
+void measures_reject(struct measures_part *p, const char *reason);
 
 /* Gives the metrics (free); NULL: no memory. */
 char *measures_text(struct measures *m);

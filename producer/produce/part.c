@@ -604,7 +604,7 @@ reject(
 		snprintf(s->first_reject, sizeof(s->first_reject), "%s:%" PRIu64 ": %s", r.file,
 		    r.line, r.reason);
 	rejects_add(&s->reasons, r.reason);
-	measures_reject(&s->measures, s->label, r.reason);
+	measures_reject(&s->measures, r.reason);
 	return part_outputs_reject(s->outputs, &r, f);
 }
 
@@ -634,7 +634,7 @@ take_texts(struct part *s, bool *any, struct failure *f)
 	if (j != NULL) {
 		assert(s->text_bytes >= j->bytes);
 		s->progress.bar.done += j->chunk->input_bytes;
-		measures_input(&s->measures, s->label, j->chunk->input_bytes);
+		measures_input(&s->measures, j->chunk->input_bytes);
 		s->text_bytes -= j->bytes;
 	}
 	text_job_close(j);

@@ -70,7 +70,8 @@ def test_a_mixer_counts_what_it_publishes_and_for_whom_it_waits(start, fill, con
     committed = now("riffle_mixer_transactions_committed_total")
     assert committed == now("riffle_mixer_transaction_seconds_count") == now("riffle_mixer_transaction_seconds_bucket", le="+Inf") > 1
     assert now("riffle_mixer_transactions_aborted_total") == now("riffle_mixer_transactions_in_doubt_total") == 0
-    assert now("riffle_mixer_recoveries_total") == now("riffle_mixer_fencings_total") == now("riffle_mixer_dry_seconds_total") == 0
+    assert now("riffle_mixer_recoveries_total") == now("riffle_mixer_fencings_total") == 0
+    assert "riffle_mixer_dry_seconds_total" not in found, "of live domains alone"
     assert now("riffle_mixer_weights_version") == json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["weights"]["version"]
     assert now("riffle_kafka_round_trip_seconds") > 0
     promtool_finds_nothing(fetch(url))
@@ -127,8 +128,8 @@ def test_a_mixer_counts_how_long_a_domain_was_dry_and_what_is_owed(start, fill, 
 
     def now(name, **labels):
         return value(check(fetch(url), "mix"), name, mix=mix, **labels) or 0
-    wait_until(lambda: now("riffle_mixer_dry_seconds_total") > 0.3, "a wait for the domain")
-    assert now("riffle_mixer_owed_sequences", domain="live") == 0
+    wait_until(lambda: now("riffle_mixer_dry_seconds_total", domain="live") > 0.3, "a wait for the domain")
+    assert now("riffle_mixer_owed_sequences", domain="live") == now("riffle_mixer_lent_draws_total", domain="live") == 0
     assert now("riffle_mixer_blocked_seconds_total", run="trainers") == 0
 
 
@@ -266,7 +267,7 @@ def test_sequences_that_are_quarantined_are_counted(start, riffle, fill, configu
     assert json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["quarantined"] == 2
 
 
-def test_draws_that_are_lent_are_owed(start, fill, configure):
+def test_draws_that_are_lent_are_counted_and_owed(start, fill, configure):
     fill("a", sequences=2000)
     fill("live", sequences=16, live=True)
     config = configure({"a": 0.5, "live": 0.5}, domains={"live": {"live": True, "on_dry": "lend"}}, max_lead_steps=12)
@@ -276,8 +277,11 @@ def test_draws_that_are_lent_are_owed(start, fill, configure):
     def now(name, **labels):
         return value(check(fetch(url), "mix"), name, mix=mix, **labels) or 0
     wait_until(lambda: now("riffle_mixer_next_step") == 12, "twelve steps")
-    assert now("riffle_mixer_owed_sequences", domain="live") == 12 * 8 - 16
-    assert now("riffle_mixer_owed_sequences", domain="a") == 0
+    lent = 12 * 8 - 16
+    assert now("riffle_mixer_owed_sequences", domain="live") == now("riffle_mixer_lent_draws_total", domain="live") == lent
+    text = fetch(url)
+    assert 'domain="a"' not in text, "a domain that is not live lends nothing"
+    promtool_finds_nothing(text)
 
 
 def test_what_other_machines_reach_needs_a_token(start, riffle, fill, configure, token, tmp_path):
@@ -371,10 +375,10 @@ def test_a_producer_counts_documents_of_each_domain_and_rejects_by_their_reasons
     assert sequences > 0 and value(found, "riffle_producer_tokens_total", domain="a") == sequences * SEQUENCE
     assert value(found, "riffle_producer_bytes_total", domain="a") > sequences * 16
     assert value(found, "riffle_producer_documents_total", domain="b") == value(found, "riffle_producer_sequences_total", domain="b") == 0
-    assert value(found, "riffle_producer_input_bytes_total", domain="a") == (corpus.folder / "a" / "1.jsonl").stat().st_size
+    assert value(found, "riffle_producer_input_bytes_total", input="a") == (corpus.folder / "a" / "1.jsonl").stat().st_size
     assert value(found, "riffle_producer_parts") == 2
     rejects = found["riffle_producer_rejects_total"]
-    assert sorted(rejects.values()) == [1, 3] and all(dict(labels)["domain"] == "b" for labels in rejects)
+    assert sorted(rejects.values()) == [1, 3] and all(dict(labels)["input"] == "b" for labels in rejects)
     promtool_finds_nothing(fetch(url))
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=60) == 0

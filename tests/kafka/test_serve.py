@@ -154,6 +154,7 @@ def test_status_json_api_and_metrics_are_equal_at_one_ledger_offset(mixed, serve
                         "riffle_ledger_offset": mix["ledger_offset"],
                         "riffle_ledger_written_timestamp_seconds": mix["written_ms"] / 1000,
                         "riffle_mix_weights_version": mix["weights"]["version"],
+                        "riffle_mix_lr_scale_ratio": mix["weights"]["lr_scale"],
                         "riffle_problems": len(theirs["problems"]), "riffle_rejects_records": theirs["rejects"]}.items():
         assert m[name, label] == value, name
     for d in theirs["domains"]:
@@ -165,8 +166,20 @@ def test_status_json_api_and_metrics_are_equal_at_one_ledger_offset(mixed, serve
                             "riffle_domain_deviation_sequences": d["deviation"], "riffle_domain_epoch": d["epoch"],
                             "riffle_domain_remaining_sequences": d["sealed_length"] - d["position"]}.items():
             assert m[name, of] == value, name  # doubles, to the last bit
+    assert m["riffle_mix_info", f'{label},schedule="deficit"'] == 1
     assert m["riffle_run_step", f'{label},run="trainers"'] == 25
     assert m["riffle_run_lag_steps", f'{label},run="trainers"'] == 15
+
+
+def test_what_is_left_of_a_domain_is_there_where_its_end_changes_the_mix(mixed, serve):
+    """By on_end and max_epochs; not of one that is repeated without end."""
+    ends = {"books": {"on_end": "drop", "max_epochs": 3}, "code": {"on_end": "stop"}, "web": {"on_end": "repeat"}}
+    config = mixed(30, domains=ends)
+    server = serve(config).wait()
+    m, domains = metrics_of(server.ask("/metrics")[2]), {d["name"]: d for d in server.status()["domains"]}
+    left = {re.search(r'domain="(\w+)"', labels)[1]: n for (name, labels), n in m.items() if name == "riffle_domain_until_end_sequences"}
+    taken = {name: d["taken"] for name, d in domains.items()}
+    assert left == {"books": 3 * 300 - taken["books"], "code": 300 - taken["code"]}
 
 
 def test_a_change_shows_within_two_seconds_and_stands_at_its_step(mixed, serve, riffle, unique):

@@ -170,6 +170,8 @@ test_a_dry_domain_lends_its_draws_and_is_paid_back(void **state)
 			assert_in_range(drawn[1], 48, 50);
 	}
 	assert_int_equal(s.share[1].owed, 0);
+	assert_int_equal(s.share[1].lent, 25); /* what is given back stays counted */
+	assert_int_equal(s.share[0].lent, 0);
 	assert_int_equal(s.share[1].repay, 0); /* no credit towards draws that nobody lent */
 	assert_in_range(drawn[1], 99, 100);    /* a quarter of all */
 	shares_close(&s);
