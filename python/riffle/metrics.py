@@ -7,6 +7,7 @@ import ipaddress
 import re
 import socket
 import threading
+import time
 import weakref
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
@@ -14,7 +15,9 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from .errors import UsageError
 
-_CONNECTION_S = 10  # without a byte of a client
+_CONNECTIONS = 8  # at a time; each is a thread, and holds headers of at most some MB
+_CONNECTION_S = 10  # that one lasts: it is of one request
+_HOST = re.compile(r"(?:\[([^\]]+)\]|([^\[\]:]+))(?::[0-9]*)?")
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,512}")
 _readers: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _progresses: "weakref.WeakSet[Any]" = weakref.WeakSet()
@@ -104,10 +107,9 @@ def _is_address(host: str) -> bool:
 
 
 def _host_of(header: str) -> str:
-    """The host of a Host header, without its port."""
-    if header.startswith("["):
-        return header[1:].partition("]")[0]
-    return header.partition(":")[0]
+    """The host of a Host header, without its port; "" where it is none."""
+    found = _HOST.fullmatch(header)
+    return (found[1] or found[2]) if found else ""
 
 
 def _has_token(authorization: str, token: str) -> bool:
@@ -130,10 +132,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(401, "send Authorization: Bearer TOKEN\n")
         elif self.path.partition("?")[0] != "/metrics":
             self._answer(404, "metrics are at /metrics\n")
+        elif self.command not in ("GET", "HEAD"):
+            self._answer(405, "GET only\n")
         else:
             self._answer(200, self.text(), "text/plain; version=0.0.4; charset=utf-8")
 
-    do_HEAD = do_GET
+    do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_GET
 
     def _answer(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:
         body = text.encode()
@@ -144,6 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         if status == 401:
             self.send_header("WWW-Authenticate", "Bearer")
+        if status == 405:
+            self.send_header("Allow", "GET, HEAD")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
@@ -153,7 +159,35 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
+    """Who reaches the port may be anybody, with or without a token: few threads, each for a short while. `_until` has
+    when each connection is cut; the thread that accepts them and their own threads change it."""
+
     daemon_threads = True
+
+    def __init__(self, *args: Any):
+        self._until: Dict[socket.socket, float] = {}
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if len(self._until) >= _CONNECTIONS:
+            self.shutdown_request(request)
+            return
+        self._until[request] = time.monotonic() + _CONNECTION_S
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._until.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Twice a second, by serve_forever()."""
+        now = time.monotonic()
+        for request, until in list(self._until.items()):
+            if until < now:
+                try:
+                    request.shutdown(socket.SHUT_RDWR)  # its thread then ends
+                except OSError:  # it has ended meanwhile
+                    pass
 
     def handle_error(self, *unused: Any) -> None:
         """Nothing: a client that goes away is no event."""
@@ -191,5 +225,6 @@ class MetricsServer:
 def serve_metrics(addr: Any = 0, token: Optional[str] = None) -> MetricsServer:
     """Gives metrics() to Prometheus at http://ADDR/metrics, in threads of their own: PORT, which listens on 127.0.0.1, or
     "HOST:PORT"; port 0: any that is free. An address that other machines reach needs a token, which Prometheus sends
-    (`authorization: {credentials: TOKEN}`). For the process that has the reader, which may be a worker of a DataLoader."""
+    (`authorization: {credentials: TOKEN}`). For the process that has the reader, which may be a worker of a DataLoader.
+    The riffle_kafka_ metrics are there for readers that were opened with `properties={"statistics.interval.ms": 5000}`."""
     return MetricsServer(addr, token)

@@ -7,6 +7,8 @@ import os
 import signal
 import socket
 import subprocess
+import sys
+import threading
 import urllib.parse
 
 import pytest
@@ -20,6 +22,11 @@ from test_replay import topic  # noqa: F401
 from wire_proxy import END_TRANSACTION, OFFSET_FETCH, PRODUCE, Fate, Proxy
 
 FAST = ("-X", "statistics.interval.ms=200")
+# What a listener of this machine alone takes as its name.
+HOSTS = {"localhost": True, "localhost:1": True, "LOCALHOST:8640": True, "127.0.0.1": True, "127.0.0.1:": True, "[::1]:8640": True,
+         "10.1.2.3:1": True, "evil.example": False, "localhost.evil.example": False, "127.0.0.1.evil.example": False,
+         "127.0.0.1:8640@evil.example": False, "127.0.0.1@evil.example": False, "[::1]evil.example": False, "[::1": False,
+         "": False, ":80": False, "[]": False, "localhost:x": False}
 
 
 @pytest.fixture
@@ -139,8 +146,8 @@ def test_only_get_of_metrics_is_answered_and_only_by_an_address(start, fill, con
     status, text = ask(url)
     assert status == 200 and "riffle_mixer_attached" in text
     assert ask(url, method="HEAD") == (200, "")
-    assert ask(url, Host="localhost:1") [0] == 200
-    assert ask(url, Host="evil.example")[0] == 421
+    for host in HOSTS:
+        assert (ask(url, Host=host)[0] == 200) == HOSTS[host], host
     assert ask(url, "/")[0] == ask(url, "/metrics/x")[0] == 404
     for method in ("POST", "PUT", "DELETE"):
         assert ask(url, method=method, body="x" * 100000)[0] == 405
@@ -462,9 +469,11 @@ def test_a_listener_serves_all_readers_while_they_read(reader, package, bootstra
     riffle = package.riffle
     labels = {"mix": reader.mix, "run": "trainers"}
     with riffle.serve_metrics() as server, riffle.Reader(reader.mix, bootstrap, step=0, timeout=60) as second:
-        assert ask(server.url, Host="evil.example")[0] == 421
+        for host in HOSTS:
+            assert (ask(server.url, Host=host)[0] == 200) == HOSTS[host], host
         assert ask(server.url, "/")[0] == 404
-        assert ask(server.url, method="POST", body="x")[0] == 501
+        for method in ("POST", "PUT", "DELETE"):
+            assert ask(server.url, method=method, body="x") == (405, "GET only\n")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             scrapes = [pool.submit(fetch, server.url) for _ in range(100)]
             steps = [second.next() for _ in range(40)]
@@ -492,3 +501,35 @@ def test_a_listener_serves_all_readers_while_they_read(reader, package, bootstra
         url = server.url.replace("0.0.0.0", "127.0.0.1")
         assert ask(url)[0] == ask(url, Authorization="Bearer x")[0] == 401
         assert ask(url, Authorization=f"Bearer {TOKEN}", Host="gpu1:9642")[0] == 200
+
+
+def test_a_listener_in_a_trainer_costs_it_few_threads_for_a_short_while(package, monkeypatch):
+    """Of clients without a token: some that are silent, and one that sends a byte now and then and never ends."""
+    riffle, limits = package.riffle, sys.modules[package.riffle.serve_metrics.__module__]
+    monkeypatch.setattr(limits._Handler, "timeout", 600)
+    before = threading.active_count() + 1  # with the listener's own
+    with riffle.serve_metrics(0, TOKEN) as server:
+        at = urllib.parse.urlsplit(server.url)
+
+        def connect():
+            return socket.create_connection((at.hostname, at.port), timeout=30)
+        slow = connect()
+        slow.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+        silent = [connect() for _ in range(limits._CONNECTIONS - 1)]
+        wait_until(lambda: threading.active_count() == before + limits._CONNECTIONS, "a thread for each")
+        with connect() as above:
+            above.settimeout(limits._CONNECTION_S / 2)
+            assert above.recv(1) == b"", "one above the limit is closed"
+        assert threading.active_count() <= before + limits._CONNECTIONS
+
+        def is_cut():
+            try:
+                slow.sendall(b"x")
+                return False
+            except OSError:
+                return True
+        wait_until(is_cut, "the end of the slow one")
+        wait_until(lambda: threading.active_count() == before, "the end of all their threads")
+        assert ask(server.url, Authorization=f"Bearer {TOKEN}")[0] == 200
+        for s in (slow, *silent):
+            s.close()
