@@ -202,8 +202,9 @@ const struct command cmd_inspect = {
 	"Prints a line for each document of each sequence of the step, tabs between: lane and slot "
 	"in the lane; domain, partition, ordinal and epoch of the sequence; first token and number "
 	"of tokens of the document in it; source file, index of the document in its input (over "
-	"all files), which token of the document comes first, and its line in the file: ~17 is "
-	"line 17 unless there are blank lines, - is not known. The lines come from the domain "
+	"all files), which token of the document comes first, its line in the file (~17 is line 17 "
+	"unless there are blank lines, - is not known), and what the configuration keeps of it "
+	"(`keep`; - is nothing). The lines come from the domain "
 	"logs. Without --text and --tokens it reads no token, so that it works on sequences that a "
 	"trainer cannot decode. Where `riffle retain` has deleted the step, it is derived from "
 	"ledger and domain logs.\n\n"
@@ -214,7 +215,8 @@ const struct command cmd_inspect = {
 	"DOMAIN/PARTITION/ORDINAL names a sequence itself.\n\n"
 	"--from-time says at which step a trainer starts that wants what a live domain got from "
 	"then on: by the time at which its producer published a sequence, which --json shows with "
-	"each. Exit 1: the step is not published yet, or nothing holds the document.",
+	"each. A time of the record's own is shown where it is kept. Exit 1: the step is not "
+	"published yet, or nothing holds the document.",
     .example = "riffle inspect -c run.yml 1200\n"
 	       "riffle inspect -c run.yml 1200 3 --text\n"
 	       "riffle inspect --mix pretrain 1200 3 --json\n"

@@ -192,6 +192,10 @@ put_text(struct inspect_output *o, const struct shown *s, struct failure *f)
 		put_name(o->to, s->source[span->source]);
 		fprintf(o->to, "\t%" PRIu64 "\t%" PRIu64 "\t", span->document, span->offset);
 		put_line(o->to, s->line == NULL ? NULL : &s->line[i]);
+		fputc('\t', o->to);
+		put_name(o->to, span->keep_n == 0
+				    ? (struct text_view){"-", 1}
+				    : (struct text_view){(const char *)span->keep, span->keep_n});
 		if (put_content(o, span->start, span_end(s, i), f) != FAIL_NONE)
 			return f->code;
 		fputc('\n', o->to);
@@ -207,6 +211,19 @@ text_of(struct text_view t)
 	json_t *s = json_stringn(t.bytes, t.n);
 
 	return s != NULL ? s : json_string("(not UTF-8)");
+}
+
+/* What the configuration keeps of a document: a JSON object, as its producer has made it. */
+static json_t *
+keep_of(const struct sequence_span *span)
+{
+	json_t *kept;
+
+	if (span->keep_n == 0)
+		return json_null();
+	kept = json_loadb((const char *)span->keep, span->keep_n, 0, NULL);
+	return kept != NULL ? kept
+			    : text_of((struct text_view){(const char *)span->keep, span->keep_n});
 }
 
 /* Adds what is wanted of the tokens [first, end) to a document. */
@@ -235,12 +252,12 @@ add_documents(struct inspect_output *o, json_t *list, const struct shown *s, str
 		const struct sequence_span *span = &s->span[i];
 		const struct document_line *l = s->line == NULL ? NULL : &s->line[i];
 		bool known = l != NULL && l->line > 0;
-		json_t *d = json_pack("{s:I, s:I, s:o, s:I, s:I, s:o, s:b}", "start",
+		json_t *d = json_pack("{s:I, s:I, s:o, s:I, s:I, s:o, s:b, s:o}", "start",
 		    (json_int_t)span->start, "tokens", (json_int_t)(span_end(s, i) - span->start),
 		    "source", text_of(s->source[span->source]), "document",
 		    (json_int_t)span->document, "offset", (json_int_t)span->offset, "line",
 		    known ? json_integer((json_int_t)l->line) : json_null(), "line_exact",
-		    (int)(known && l->exact));
+		    (int)(known && l->exact), "keep", keep_of(span));
 
 		if (d == NULL || json_array_append_new(list, d) != 0)
 			return fail_memory(f);
@@ -314,7 +331,7 @@ begin(struct inspect_output *o, const struct batch_head *h, struct failure *f)
 	o->begun = true;
 	if (o->object == NULL) {
 		fputs("lane\tslot\tdomain\tpartition\tordinal\tepoch\tstart\ttokens\tsource\t"
-		      "document\toffset\tline",
+		      "document\toffset\tline\tkeep",
 		    o->to);
 		fprintf(
 		    o->to, "%s%s\n", o->o.ids ? "\tids" : "", o->o.text != NULL ? "\ttext" : "");

@@ -6,7 +6,8 @@ import json
 import pytest
 
 WEIGHTS = {"a": 0.7, "b": 0.3}
-COLUMNS = ["lane", "slot", "domain", "partition", "ordinal", "epoch", "start", "tokens", "source", "document", "offset", "line"]
+COLUMNS = ["lane", "slot", "domain", "partition", "ordinal", "epoch", "start", "tokens", "source", "document", "offset", "line",
+           "keep"]
 
 
 @pytest.fixture
@@ -58,7 +59,30 @@ def test_text_and_json_say_the_same(riffle, mixed):
     flat = [{**s, **d} for s in shown["sequences"] for d in s["documents"]]
     for f in flat:
         f["line"] = ("" if f["line_exact"] else "~") + str(f["line"]) if f["line"] else "-"
+        f["keep"] = f["keep"] or "-"
     assert rows == [{k: str(f[k]) for k in COLUMNS} for f in flat]
+
+
+def test_what_is_kept_of_a_document_is_shown_as_a_reader_has_it(riffle, write_config, vocab, unique, bootstrap, tmp_path, read, package):
+    """So also a time that records have of their own."""
+    records = [{"tokens": [i, i + 1, i + 2], "keep": {"time": f"2026-01-{1 + i % 28:02}T00:00:00Z", "a": [i, "\t"]}} for i in range(64)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    config = write_config({
+        "corpus": unique, "sequence_length": 8, "split": "1,0,0", "domains": {"a": {
+            "train": ["a.jsonl"], "tokens": "jsonl", "packing": "none"}},
+        "tokenizer": {"file": str(vocab / "r50k_base.tiktoken"), "pattern": "gpt2"},
+        "mix": {"name": f"{unique}-mix", "global_batch": 8, "lanes": 4, "max_lead_steps": 0, "weights": {"a": 1}},
+        "kafka": {"bootstrap.servers": bootstrap}})
+    for words in (["topics", "--create"], ["import"], ["mix", "--until-step", 4]):
+        riffle(words[0], "-c", config, *words[1:])
+    shown = json.loads(inspect(riffle, config, 2, "--json").stdout)["sequences"]
+    kept = [s["documents"][0]["keep"] for s in shown]
+    assert kept == [json.loads(line)["keep"] for line in read(config, 1, first=2, form="jsonl")][:len(kept)]
+    with package.riffle.Reader(f"{unique}-mix", bootstrap, step=2) as reader:
+        step = next(reader)
+        assert [step.spans(i)[0].kept() for i in range(8)] == kept and all(k["time"].startswith("2026-01-") for k in kept)
+    rows = [dict(zip(COLUMNS, line.split("\t"))) for line in inspect(riffle, config, 2).stdout.splitlines()[1:]]
+    assert [json.loads(row["keep"]) for row in rows] == kept
 
 
 def test_one_lane_is_its_part_of_the_step(riffle, mixed):
