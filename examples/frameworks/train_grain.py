@@ -3,7 +3,7 @@ import os, pathlib, pickle, sys
 
 import absl.flags, grain, jax, jax.numpy as jnp, numpy as np
 import riffle
-from riffle.integrations.grain import Steps, maxtext
+from riffle.integrations.grain import IterDataset, maxtext
 
 def losses_of(model, item):
     same = item["inputs_segmentation"][:, :, None] == item["inputs_segmentation"][:, None, :]
@@ -21,7 +21,7 @@ def update(model, item, rate):
 def main(mix, bootstrap, steps=24, ahead=lambda d: d.mp_prefetch(grain.MultiprocessingOptions(1)), timed=iter, saw=None, **more):
     absl.flags.FLAGS.mark_as_parsed()  # or Grain starts no processes; absl.app.run() does it, too
     about = lambda s: {**maxtext(s), "step": s.step, "rate": 0.1 * s.lr_scale, "domains": np.array(s.domains)}
-    data, saved = Steps(mix, bootstrap, element=about, steps=int(steps), **more), pathlib.Path("checkpoint")
+    data, saved = IterDataset(mix, bootstrap, element=about, steps=int(steps), **more), pathlib.Path("checkpoint")
     shapes, items = {"in": (512, 16), "out": (16, 512)}, iter(ahead(data))
     model = {name: jax.random.normal(jax.random.PRNGKey(i), shapes[name]) for i, name in enumerate(shapes)}
     if saved.exists():

@@ -14,7 +14,7 @@ from levanter.models.lm_model import compute_next_token_loss
 from levanter.tracker.tracker import NoopConfig
 from levanter.trainer import Trainer, TrainerConfig
 
-from riffle.integrations.levanter import Examples
+from riffle.integrations.levanter import AsyncDataset
 
 
 def main(mix, bootstrap, steps=24, timed=iter, told=lambda info: None, **options):
@@ -24,7 +24,7 @@ def main(mix, bootstrap, steps=24, timed=iter, told=lambda info: None, **options
         checkpointer=CheckpointerConfig("checkpoints", datetime.timedelta(days=1), [{"every": 4}]),
         ray=RayConfig(auto_start_cluster=False))
     levanter.initialize(config)
-    data = Examples(mix, bootstrap, Pos=model.Pos, trainer=config, **options)
+    data = AsyncDataset(mix, bootstrap, Pos=model.Pos, trainer=config, **options)
     optimizer = optax.chain(optax.adamw(1e-3), data.lr_scale())
     with Trainer(config, optimizer, compute_next_token_loss) as trainer:
         state = trainer.initial_state(

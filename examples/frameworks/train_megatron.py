@@ -15,11 +15,11 @@ from megatron.core.enums import ModelType
 from megatron.training import pretrain, training
 from model_provider import model_provider
 from pretrain_gpt import forward_step
-from riffle.integrations.megatron import Mix
+from riffle.integrations.megatron import DataIterators
 
 mix, bootstrap = os.environ["MIX"], os.environ["BOOTSTRAP"]
 held_out = [riffle.Validation(*name.split("."), bootstrap) for name in os.environ.get("VALID", "").split()]  # CORPUS.DOMAIN
-data = Mix(mix, bootstrap, run=os.environ.get("RUN", "trainers"), valid=held_out)
+data = DataIterators(mix, bootstrap, run=os.environ.get("RUN", "trainers"), valid=held_out)
 
 if __name__ == "__main__":
     training.train_step = data.train_step(training.train_step)  # lr_scale in the optimiser's step; commits behind it

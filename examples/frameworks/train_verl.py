@@ -1,5 +1,5 @@
-"""What verl's RL trainers do with data, and a loop in their place: train_verl.py MIX BOOTSTRAP STEPS TOKENIZER. The trainers
-themselves need GPUs, and this configuration: data.custom_cls.path=pkg://riffle.integrations.verl data.custom_cls.name=Prompts
+"""What verl's RL trainers do with data, and a loop in their place: train_verl.py MIX BOOTSTRAP STEPS. The trainers themselves need
+GPUs, and this configuration: trainer.total_epochs=1 data.custom_cls.path=pkg://riffle.integrations.verl data.custom_cls.name=RLDataset
 data.train_files=riffle:MIX data.shuffle=false data.train_batch_size=16 +data.riffle.bootstrap=HOST +data.riffle.steps=1000"""
 
 import os
@@ -14,11 +14,11 @@ from verl.trainer.ppo.utils import create_rl_dataset, create_rl_sampler
 from verl.utils.dataset.rl_dataset import collate_fn
 
 
-def main(mix, bootstrap, steps, tokenizer, timed=iter, saw=print, **riffle):
+def main(mix, bootstrap, steps, timed=iter, saw=print, **riffle):
     config = OmegaConf.create({
-        "custom_cls": {"path": "pkg://riffle.integrations.verl", "name": "Prompts"}, "shuffle": False, "train_batch_size": 16,
+        "custom_cls": {"path": "pkg://riffle.integrations.verl", "name": "RLDataset"}, "shuffle": False, "train_batch_size": 16,
         "riffle": {"bootstrap": bootstrap, "steps": int(steps), **riffle}})
-    data = create_rl_dataset(f"riffle:{mix}", config, tokenizer, None)
+    data = create_rl_dataset(f"riffle:{mix}", config, None, None)
     loader = StatefulDataLoader(dataset=data, batch_size=16, num_workers=1, drop_last=True, collate_fn=collate_fn,
                                 sampler=create_rl_sampler(config, data))
     saved = pathlib.Path("data.pt")  # as verl names it, in its checkpoint's folder
@@ -36,5 +36,4 @@ def main(mix, bootstrap, steps, tokenizer, timed=iter, saw=print, **riffle):
 
 
 if __name__ == "__main__":
-    from transformers import AutoTokenizer
-    main(*sys.argv[1:4], AutoTokenizer.from_pretrained(sys.argv[4]))
+    main(*sys.argv[1:])

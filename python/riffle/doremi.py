@@ -32,7 +32,7 @@ import numpy as np
 
 from .errors import DataError, UsageError
 
-__all__ = ["DoReMi", "domain_sums", "all_reduced"]
+__all__ = ["DoReMi", "add_sums", "domain_sums", "all_reduced"]
 
 Sums = Mapping[str, Tuple[float, float, int]]
 
@@ -79,9 +79,15 @@ def domain_sums(losses: Any, domains: Sequence[str], *, mask: Any = None, refere
     sums: Dict[str, Tuple[float, float, int]] = {}
     for i, domain in enumerate(domains):
         if rows[2][i] > 0:
-            before = sums.get(domain, (0.0, 0.0, 0))
-            sums[domain] = (before[0] + float(rows[0][i]), before[1] + float(rows[1][i]), before[2] + int(rows[2][i]))
+            add_sums(sums, {domain: (rows[0][i], rows[1][i], rows[2][i])})
     return sums
+
+
+def add_sums(total: Dict[str, Tuple[float, float, int]], sums: Sums) -> None:
+    """Adds the sums of a micro-batch, as of domain_sums(), to those of its step."""
+    for domain, (loss, excess, tokens) in sums.items():
+        before = total.get(domain, (0.0, 0.0, 0))
+        total[domain] = (before[0] + float(loss), before[1] + float(excess), before[2] + int(tokens))
 
 
 def all_reduced(values: Sequence[float], group: Any = None) -> List[float]:
@@ -117,9 +123,7 @@ class StepSums:
         unknown = set(sums) - set(self.domains)
         if unknown:
             raise UsageError(f"unknown domains {', '.join(sorted(unknown))}; known are {', '.join(self.domains)}")
-        for domain, (loss, excess, tokens) in sums.items():
-            before = self._sums.get(domain, (0.0, 0.0, 0))
-            self._sums[domain] = (before[0] + float(loss), before[1] + float(excess), before[2] + int(tokens))
+        add_sums(self._sums, sums)
 
     def _take(self, group: Any) -> Dict[str, Tuple[float, float, int]]:
         """The step's sums over all ranks; those of domains whose losses are numbers on every rank that has them."""

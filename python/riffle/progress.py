@@ -301,6 +301,10 @@ class Training:
         self.places, self._opens = places, opens
         self.progress: Optional[Progress] = None
 
+    def note(self, step: Optional[int]) -> None:
+        """What trained() does for a process that does not commit: a peer that reads the same lanes does."""
+        self.places.note_trained(self.places.next_trained(step))
+
     def trained(self, step: Optional[int], losses: Optional[Losses]) -> None:
         place = self.places.next_trained(step)
         if self.progress is None:

@@ -14,6 +14,7 @@ import numpy as np
 from .errors import RiffleError, StepTimeout, UsageError
 from .progress import WORDS, Losses, Places, Progress, Training
 from .reader import Reader, Reporter, committed_step, rank_of
+from .spikes import Spikes
 from .step import Step
 
 _PLACE_S = 1.0  # for the first step, before the place where reading begins is committed
@@ -22,7 +23,12 @@ _STALL_S = 5.0  # for a step, before it is said that training holds it up
 
 class Rank:
     """Options are those of riffle.Reader, but for `commit_every`, which is that of riffle.Progress. It can be sent to a
-    process that reads; what a process has of its own is opened there."""
+    process that reads; what a process has of its own is opened there.
+
+    commits: of the processes that read the same lanes (tensor, pipeline, context parallel) one commits and reports; the
+    others set it to False, and their trained() notes the step."""
+
+    commits = True
 
     def __init__(self, mix: str, bootstrap: Optional[str], rank: Optional[int], world: Optional[int], *, run: str,
                  commit_every: int, timeout: Optional[float], ahead_bytes: int, threads: int,
@@ -33,7 +39,8 @@ class Rank:
         self.rank, self.world = rank_of(rank, world)
         self.commit_every, self.timeout, self.open_timeout = commit_every, timeout, open_timeout
         self.ahead_bytes, self.threads, self.uneven = ahead_bytes, threads, uneven
-        self._said: set = set()
+        self.spikes = Spikes()  #: the rule of skip_on_spike(), where it is given none
+        self._warned: set = set()
         self._open_here()
 
     def _words(self) -> np.ndarray:
@@ -58,8 +65,8 @@ class Rank:
         self._open_here()
 
     def _warn(self, key: str, text: str) -> None:
-        if key not in self._said:
-            self._said.add(key)
+        if key not in self._warned:
+            self._warned.add(key)
             warnings.warn(f"riffle: {text}", RuntimeWarning, stacklevel=3)
 
     def _open_progress(self) -> Progress:
@@ -76,7 +83,7 @@ class Rank:
         reader = Reader(self.mix, self.bootstrap, self.rank, self.world, run=self.run, step=step, timeout=self.timeout,
                         ahead_bytes=self.ahead_bytes, threads=self.threads, properties=self.properties,
                         open_timeout=self.open_timeout, uneven=self.uneven)
-        reader._told = self._places
+        reader._trained_places = self._places
         return reader
 
     def _next(self, reader: Reader, begin: int) -> Optional[Step]:
@@ -127,7 +134,10 @@ class Rank:
         """All steps up to `step` (None: the one after the last) are trained. Commits that, as commit_every says; reports
         `losses` of `step` as report() does; moves the state. For the process that trains; returns at once; what fails is
         raised by a later trained() or flush(), once, and that call does nothing else."""
-        self._training.trained(step, losses)
+        if self.commits:
+            self._training.trained(step, losses)
+        else:
+            self._training.note(step)
 
     def flush(self, timeout: float = 30.0) -> None:
         """Commits all that is trained, and waits until it and its reports are confirmed. StepTimeout: not in time."""

@@ -16,6 +16,7 @@ from . import _library as c
 from .errors import UsageError, error_of
 from .metrics import add_reader
 from .progress import WORDS, Losses, Place, Places, Progress, Training, losses_of, place_of, state_of, step_of_state
+from .spikes import Spikes
 from .step import Step
 from .times import Moment, step_at_time
 
@@ -181,7 +182,8 @@ class Reader:
         self._round_of = _round_of(self)
         self._training = Training(Places(np.zeros(WORDS, np.int64)), lambda: Progress(
             mix, bootstrap, rank, world, run=run, properties=properties, open_timeout=open_timeout, uneven=uneven))
-        self._told = self._training.places  # of what was trained
+        self._trained_places = self._training.places
+        self.spikes = Spikes()  #: the rule of skip_on_spike(), where it is given none
         for name, value in (("rank", rank), ("world", world), ("step", step or 0), ("commit_every", commit_every),
                             ("ahead_bytes", ahead_bytes), ("threads", threads)):
             if not 0 <= whole(name, value) < 2**63:
@@ -358,7 +360,7 @@ class Reader:
         """Commits that all steps below `position` are trained: progress for the mixer's lead and for resuming without a
         checkpoint. wait=False: returns at once; what fails is raised by a later commit() or flush()."""
         handle, error = self._open(), ctypes.byref(self._error)
-        if self._told.is_trained:
+        if self._trained_places.is_trained:
             raise UsageError("commit() commits what was given, and trained() says what was trained: use one of them "
                              "(flush() waits for the commits of trained())")
         self._check(c.lib.riffle_commit_async(handle, error))

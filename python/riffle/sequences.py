@@ -5,8 +5,8 @@
     step.tokens[row]                      # uint32 [S + 1]
     sequences.trained(2)                  # as of riffle.Reader: commits, reports
 
-Whoever asks in order is served from the stream, which the library reads ahead; any other index is a seek, of some
-milliseconds. A mix is shuffled already: a sampler that shuffles once more makes every index a seek.
+Whoever asks in order is served from the stream, which the library reads ahead; any other index is a seek, which can cost
+a tenth of a second (docs/BENCHMARKS.md). A mix is shuffled already: a sampler that shuffles once more makes every index a seek.
 """
 
 from __future__ import annotations
@@ -214,9 +214,14 @@ class Sequences(Rank):
             self._places.start_by(step)
         super().trained(step, losses)
 
-    def state_dict(self, *, step: Optional[int] = None) -> Dict[str, Any]:
+    def state_dict(self, num_samples: Optional[int] = None, from_beginning: bool = True, *,
+                   step: Optional[int] = None) -> Dict[str, Any]:
         """{"mix", "run", "step"}, as of riffle.Reader, beside the framework's own position. `step`: the number of steps that
-        are trained; None: as trained() has said, or where reading began."""
+        are trained; None: as trained() has said, or where reading began. num_samples (as Composer asks): refused, since a
+        framework that asks so wants to be begun behind them, and here its sampler says which index comes next."""
+        if num_samples is not None and step is None:
+            raise UsageError(f"state_dict({num_samples}): sequences by index cannot begin behind a number of samples, as the sampler "
+                             "says where they begin: use riffle.torch.Dataset")
         return state_of(self.mix, self.run, self._places.known if step is None else step)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -107,7 +107,7 @@ class Spikes:
         self._losses = deque(((int(step), float(loss)) for step, loss in state["losses"]), maxlen=self.window)
 
 
-def skip_on_spike(reader: Any, loss: float, spikes: Spikes, *, step: Optional[int] = None, checkpoints: Iterable[int] = (),
+def skip_on_spike(reader: Any, loss: float, spikes: Optional[Spikes] = None, *, step: Optional[int] = None, checkpoints: Iterable[int] = (),
                   config: Optional[str] = None, timeout: Optional[float] = None) -> Optional[Spike]:
     """PaLM's remedy, in the loop that trains. None where the loss is no spike.
 
@@ -120,13 +120,17 @@ def skip_on_spike(reader: Any, loss: float, spikes: Spikes, *, step: Optional[in
     ----------
     reader: a Reader or a riffle.torch.Dataset.
     loss: of the step, the mean over all ranks: each must give the same number.
-    spikes: the rule, one for the whole run.
-    step: its number; None: the step that the Reader gave last.
+    spikes: the rule, one for the whole run; None: `reader.spikes`, with the usual numbers.
+    step: its number; None: the step that the Reader gave last. A data set must have it.
     checkpoints: steps of the checkpoints that can be loaded, each the "step" of the reader's state in it.
     config: the configuration file, for the program; needed where properties of the reader are secrets.
     timeout: seconds to wait for the mix's answer; None: 30 where a mixer runs, 0 where none does.
     """
+    spikes = reader.spikes if spikes is None else spikes
     if step is None:
+        if not hasattr(reader, "position"):
+            raise UsageError("skip_on_spike(): a data set may have read ahead of training: give step=, the number of the step "
+                             "that was trained")
         step = reader.position - 1
     spike = spikes.add(step, loss, checkpoints)
     if spike is None:

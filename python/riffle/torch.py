@@ -322,9 +322,12 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
         except RiffleError:
             return  # whoever names a step needs no commits
         if committed > begin:
-            self._warn("again", f"run {self.run} of mix {self.mix} has trained all steps below {committed}, and begins at "
-                                f"step {begin}, as step={begin} says, not at a checkpoint: they are trained again. Leave "
-                                "`step` out to go on where the run stands, call load_state_dict(), or name another run")
+            self._warn("again", self._again(begin, committed))
+
+    def _again(self, begin: int, committed: int) -> str:
+        return (f"run {self.run} of mix {self.mix} has trained all steps below {committed}, and begins at step {begin}, as "
+                f"step={begin} says, not at a checkpoint: they are trained again. Leave `step` out to continue where the run "
+                "stands, call load_state_dict(), or name another run")
 
     def _items(self) -> Iterator[Dict[str, Any]]:
         begin = self._begin()
@@ -374,7 +377,7 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
         and that call does nothing else.
 
         Every rank that reads lanes of its own calls it. Of several processes that read the same lanes (tensor, pipeline
-        or context parallel) one does; the others use state_dict(step=n)."""
+        or context parallel) one does; the others set `commits` to False, or use state_dict(step=n)."""
         _check_no_worker()
         super().trained(step, losses)
 

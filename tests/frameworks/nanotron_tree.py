@@ -45,7 +45,7 @@ def use():
 
 
 def trainer_of(metadata=None, dp=None, **more):
-    """What a Loader asks of a DistributedTrainer, with groups of torch.distributed, and its metadata as it makes them."""
+    """What a DataLoader asks of a DistributedTrainer, with groups of torch.distributed, and its metadata as it makes them."""
     import torch.distributed
     from nanotron.serialize.metadata import DataStageMetadata, TrainingMetadata
     alone = [torch.distributed.new_group([r]) for r in range(torch.distributed.get_world_size())][torch.distributed.get_rank()]

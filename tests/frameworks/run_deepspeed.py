@@ -3,22 +3,22 @@
 import sys
 
 import job
-import riffle.torch
+from riffle.integrations.dataset import RankDataset
 
 sys.path.append(sys.argv[1])
 import train_deepspeed  # noqa: E402
 
 
-class Seen(riffle.torch.Dataset):
+class Seen(RankDataset):
     def __iter__(self):
         for item in job.timed(super().__iter__()):
             job.saw(item["step"], item["input_ids"], item["labels"], item["position_ids"], item["document_ids"])
             yield item
 
-    def trained(self, step, losses):
-        super().trained(step, losses)
-        job.trained(step, sum(loss for loss, _, _ in losses.values()))
+    def trained(self, step):
+        loss = sum(loss for loss, _, _ in self._sums.values())
+        super().trained(step)
+        job.trained(step, loss)
 
 
-riffle.torch.Dataset = Seen
-train_deepspeed.main(*sys.argv[2:], run=job.folder().name)
+train_deepspeed.main(*sys.argv[2:], run=job.folder().name, data=Seen)

@@ -27,9 +27,9 @@ for side, line, branch in branches:
     source = source.replace(line, branch + line if side == "in front of" else line + branch)
 
 from kempnerforge.model.transformer import Transformer  # noqa: E402
-from riffle.integrations.loader import Loader  # noqa: E402
+from riffle.integrations.loader import RankLoader  # noqa: E402
 
-items, trained = Loader.__iter__, Loader.trained
+items, trained = RankLoader.__iter__, RankLoader.trained
 
 
 class Items:
@@ -47,7 +47,7 @@ def seen(loader):
 
 
 def told(loader):
-    loss = sum(total[0] for total in loader._sums.values())
+    loss = sum(total[0] for total in loader.dataset._sums.values())
     rate = loader._scales[0].optimizer.param_groups[0]["lr"]
     trained(loader)
     job.trained(loader.step, loss)
@@ -68,7 +68,7 @@ def watched(model, *words, **more):
     return logits
 
 
-Loader.__iter__, Loader.trained, Transformer.forward = seen, told, watched
+RankLoader.__iter__, RankLoader.trained, Transformer.forward = seen, told, watched
 (job.folder() / "config.toml").write_text(f"""
 [model]
 dim = 32

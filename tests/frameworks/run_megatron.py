@@ -22,7 +22,7 @@ from megatron.core.pipeline_parallel import get_forward_backward_func  # noqa: E
 from megatron.core.rerun_state_machine import RerunDataIterator  # noqa: E402
 from megatron.core.transformer.transformer_config import TransformerConfig  # noqa: E402
 
-from riffle.integrations.megatron import Mix  # noqa: E402
+from riffle.integrations.megatron import DataIterators  # noqa: E402
 
 
 def forward_step(iterator, model):
@@ -61,7 +61,7 @@ if latest.exists():
     bare.load_state_dict(found["model"])
     optimizer.load_state_dict(found["optimizer"])
     args = found["args"]
-data, last = Mix(mix, bootstrap, run=job.folder().name, timeout=600), {}
+data, last = DataIterators(mix, bootstrap, run=job.folder().name, timeout=600), {}
 iterator = RerunDataIterator(iter(job.timed(data.iterators(args)[0]))) if groups.get_tensor_model_parallel_rank() == 0 else None
 data.scale(optimizer)
 optimizer.optimizer.register_step_pre_hook(lambda o, *unused: last.update(lr=o.param_groups[0]["lr"]))  # behind data's own

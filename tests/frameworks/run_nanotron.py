@@ -1,4 +1,4 @@
-"""Nanotron's loop around riffle's Loader, with its own metadata as the checkpoint, and no model: MIX BOOTSTRAP STEPS."""
+"""Nanotron's loop around riffle's DataLoader, with its own metadata as the checkpoint, and no model: MIX BOOTSTRAP STEPS."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ import torch  # noqa: E402
 from nanotron.serialize.metadata import load_meta, save_meta  # noqa: E402
 
 import job  # noqa: E402
-from riffle.integrations.nanotron import Loader  # noqa: E402
+from riffle.integrations.nanotron import DataLoader  # noqa: E402
 
 mix, bootstrap, steps = sys.argv[1:]
 for name, value in (("RANK", "0"), ("WORLD_SIZE", "1")):
@@ -21,7 +21,7 @@ checkpoint = job.folder() / "checkpoint"
 trainer = nanotron_tree.trainer_of(dp=world)
 if checkpoint.exists():
     trainer.metadata = load_meta(trainer.parallel_context, checkpoint).metas
-loader = Loader(trainer, mix, bootstrap, run=job.folder().name, timeout=120)
+loader = DataLoader(trainer, mix, bootstrap, run=job.folder().name, timeout=120)
 items = iter(job.timed(loader))
 for step in range(trainer.metadata.last_train_step, int(steps)):
     for _ in range(trainer.n_micro_batches_per_batch):

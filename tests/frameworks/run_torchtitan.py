@@ -79,9 +79,9 @@ else:
 VarlenAttention.forward = forward
 
 
-class Trainer(example.RiffleTrainer):
+class Trainer(example.Trainer):
     @dataclasses.dataclass(kw_only=True, slots=True)
-    class Config(example.RiffleTrainer.Config):
+    class Config(example.Trainer.Config):
         pass
 
     def __init__(self, config):

@@ -14,11 +14,6 @@ example = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(example)
 
 
-class Tokenizer:
-    def decode(self, ids, skip_special_tokens):
-        return " ".join(map(str, ids))
-
-
 def saw(batch):
     step = batch["extra_info"][0]["step"]
     rows = [json.dumps({name: batch[name][i] for name in ("raw_prompt", "data_source", "reward_model", "extra_info")})
@@ -28,4 +23,4 @@ def saw(batch):
 
 
 if __name__ == "__main__":
-    example.main(mix, bootstrap, steps, Tokenizer(), job.timed, saw, run=job.folder().name, timeout=120)
+    example.main(mix, bootstrap, steps, job.timed, saw, run=job.folder().name, timeout=120, answer="answer")

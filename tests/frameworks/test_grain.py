@@ -18,11 +18,11 @@ B, LENGTH = 16, 64
 @pytest.fixture
 def opened(package):
     assert package.riffle  # from here on it can be imported
-    from riffle.integrations.grain import Steps
+    from riffle.integrations.grain import IterDataset
     made = []
 
     def make(mix, **options):
-        made.append(Steps(mix.name, mix.bootstrap, **{"timeout": 60, **options}))
+        made.append(IterDataset(mix.name, mix.bootstrap, **{"timeout": 60, **options}))
         return made[-1]
     yield make
     for d in made:

@@ -21,12 +21,12 @@ B, LENGTH = 16, 64
 @pytest.fixture
 def examples_of(package):
     assert package.riffle  # from here on it can be imported
-    from riffle.integrations.levanter import Examples
+    from riffle.integrations.levanter import AsyncDataset
     made = []
 
     def make(mix, length=LENGTH + 1, steps=8, batch=B, **options):
         trainer = TrainerConfig(num_train_steps=steps, train_batch_size=batch)
-        made.append(Examples(mix.name, mix.bootstrap, Pos=hax.Axis("position", length), trainer=trainer, timeout=60, **options))
+        made.append(AsyncDataset(mix.name, mix.bootstrap, Pos=hax.Axis("position", length), trainer=trainer, timeout=60, **options))
         return made[-1]
     yield make
     for e in made:

@@ -89,7 +89,7 @@ def test_items_are_those_of_megatrons_own_dataset(mix, core, adapter, reset_posi
     import torch
     m = mix(steps=3)
     words = {"reset_position_ids": reset_position_ids, "reset_attention_mask": reset_attention_mask, "eod_mask_loss": eod_mask_loss}
-    train, _, _ = adapter.Mix(m.name, m.bootstrap, timeout=60).iterators(
+    train, _, _ = adapter.DataIterators(m.name, m.bootstrap, timeout=60).iterators(
         arguments(**words, create_attention_mask_in_dataloader=True))
     documents = 0
     for _ in range(12):
@@ -111,7 +111,7 @@ def test_items_are_those_of_megatrons_own_dataset(mix, core, adapter, reset_posi
 def test_lengths_of_documents_are_rows_of_cu_seqlens(mix, core, adapter):
     import torch
     m = mix(steps=2)
-    train, _, _ = adapter.Mix(m.name, m.bootstrap, timeout=60).iterators(arguments(dataloader_inter_document_masking=True))
+    train, _, _ = adapter.DataIterators(m.name, m.bootstrap, timeout=60).iterators(arguments(dataloader_inter_document_masking=True))
     item = next(train)
     assert item["cu_seqlens"].dtype == item["max_seqlen"].dtype == torch.int32
     assert item["cu_seqlens"].shape == (4, LENGTH + 1) and item["max_seqlen"].shape == (4,)
@@ -132,7 +132,7 @@ def test_what_megatron_runs_again_is_given_again_and_counted_once(mix, core, ada
     machine.destroy_rerun_state_machine()
     machine.initialize_rerun_state_machine(mode=machine.RerunMode.VALIDATE_RESULTS)
     m = mix(steps=3)
-    data = adapter.Mix(m.name, m.bootstrap, timeout=60, run="again")
+    data = adapter.DataIterators(m.name, m.bootstrap, timeout=60, run="again")
     iterator = machine.RerunDataIterator(data.iterators(arguments())[0])
     forward = data.forward_step(lambda iterator, model: (next(iterator), lambda losses: losses.mean()))
 
@@ -163,7 +163,7 @@ def test_what_megatron_runs_again_is_given_again_and_counted_once(mix, core, ada
 
 def test_a_step_is_trained_once_the_next_one_is_asked_for(mix, core, adapter, package):
     m = mix(steps=4)
-    train, _, _ = adapter.Mix(m.name, m.bootstrap, timeout=60).iterators(arguments(consumed_train_samples=BATCH))
+    train, _, _ = adapter.DataIterators(m.name, m.bootstrap, timeout=60).iterators(arguments(consumed_train_samples=BATCH))
     for n in range(9):
         assert next(train)["step"] == 1 + n // 4
     train.dataset.flush()
@@ -174,7 +174,7 @@ def test_a_step_is_trained_once_the_next_one_is_asked_for(mix, core, adapter, pa
 def test_its_train_step_has_the_scale_of_the_step_and_says_what_was_trained(mix, core, adapter, package):
     import torch
     m = mix(steps=7)
-    data = adapter.Mix(m.name, m.bootstrap, timeout=60)
+    data = adapter.DataIterators(m.name, m.bootstrap, timeout=60)
     iterator = core.rerun_state_machine.RerunDataIterator(data.iterators(arguments())[0])
     weight = torch.nn.Parameter(torch.zeros(1))
     optimizer, moved = torch.optim.SGD([weight], lr=1.0), []
@@ -198,7 +198,7 @@ def test_its_train_step_has_the_scale_of_the_step_and_says_what_was_trained(mix,
 
 def test_peers_that_do_not_commit_read_on_beside_the_one_that_does(mix, core, adapter, package):
     m = mix(steps=4)
-    peer = adapter.Train(m.name, m.bootstrap, global_batch=BATCH, micro_batch=4, rank=0, world=2, says=False, timeout=60)
+    peer = adapter.TrainIterator(m.name, m.bootstrap, global_batch=BATCH, micro_batch=4, rank=0, world=2, commits=False, timeout=60)
     for n in range(5):
         assert next(peer)["step"] == n // 2
     assert package.riffle.committed_step(m.name, m.bootstrap) == 0
@@ -216,7 +216,7 @@ def test_held_out_sets_are_endless_and_each_rank_has_its_part(fill, mix, core, a
     rows = [row for one in sets for step in one for row in torch.from_numpy(step.tokens[:, :-1].astype("int64"))]
 
     def tokens(n, **more):
-        iterator = adapter.Valid(sets, micro_batch=2, length=LENGTH, **more)
+        iterator = adapter.ValidIterator(sets, micro_batch=2, length=LENGTH, **more)
         return torch.cat([next(iterator)["tokens"] for _ in range(n)])
 
     whole = tokens(2 * len(rows))
@@ -228,7 +228,7 @@ def test_held_out_sets_are_endless_and_each_rank_has_its_part(fill, mix, core, a
 
 def test_an_empty_held_out_set_is_named(mix, core, adapter, package, unique):
     m = mix(steps=2, domains={"a": {"valid": ["unused.v.jsonl"]}})
-    _, valid, test = adapter.Mix(m.name, m.bootstrap, valid=package.riffle.Validation(unique, "a", m.bootstrap)).iterators(
+    _, valid, test = adapter.DataIterators(m.name, m.bootstrap, valid=package.riffle.Validation(unique, "a", m.bootstrap)).iterators(
         arguments())
     assert test is None
     with pytest.raises(package.riffle.UsageError, match=r"a \(valid\) of corpus .* are empty: leave them out"):
@@ -251,12 +251,12 @@ def test_an_empty_held_out_set_is_named(mix, core, adapter, package, unique):
 ])
 def test_what_a_mix_cannot_have_is_refused_by_name(core, adapter, package, words, message):
     with pytest.raises(package.riffle.UsageError, match=message):
-        adapter.Mix("nothing", "127.0.0.1:9").iterators(arguments(**words))
+        adapter.DataIterators("nothing", "127.0.0.1:9").iterators(arguments(**words))
 
 
 def test_a_step_of_another_shape_is_refused_by_name(mix, core, adapter, package):
     m = mix(steps=4, end=True, phases=[{"name": "large", "start_step": 2, "global_batch": 32}])
-    data = adapter.Mix(m.name, m.bootstrap, timeout=60)
+    data = adapter.DataIterators(m.name, m.bootstrap, timeout=60)
     train, _, _ = data.iterators(arguments())
     for _ in range(8):
         next(train)
@@ -268,7 +268,7 @@ def test_a_step_of_another_shape_is_refused_by_name(mix, core, adapter, package)
 
 def test_a_mix_that_ends_says_how_many_iterations_it_has(mix, core, adapter, package):
     m = mix(steps=2, end=True)
-    train, _, _ = adapter.Mix(m.name, m.bootstrap, timeout=60).iterators(arguments())
+    train, _, _ = adapter.DataIterators(m.name, m.bootstrap, timeout=60).iterators(arguments())
     for _ in range(8):
         next(train)
     with pytest.raises(package.riffle.RiffleError, match="has ended: it has 2 steps .*: set --train-iters 2"):

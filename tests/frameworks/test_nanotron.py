@@ -1,4 +1,4 @@
-"""Nanotron's collator, metadata and loop around riffle's Loader. Its trainer needs a GPU."""
+"""Nanotron's collator, metadata and loop around riffle's DataLoader. Its trainer needs a GPU."""
 
 import os
 import pathlib
@@ -24,13 +24,13 @@ def nanotron():
 
 @pytest.fixture
 def loader(package, nanotron):
-    """loader(mix, trainer, **options) -> Loader; closed with the test."""
+    """loader(mix, trainer, **options) -> DataLoader; closed with the test."""
     assert package.riffle
-    from riffle.integrations.nanotron import Loader
+    from riffle.integrations.nanotron import DataLoader
     made = []
 
     def make(mix, trainer, **options):
-        made.append(Loader(trainer, mix.name, mix.bootstrap, **{"timeout": 60, **options}))
+        made.append(DataLoader(trainer, mix.name, mix.bootstrap, **{"timeout": 60, **options}))
         return made[-1]
     yield make
     for one in made:

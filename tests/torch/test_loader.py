@@ -24,7 +24,7 @@ def loader(unique, tools, bootstrap, package):
     made = []
 
     def make(**options):
-        made.append(adapter.Loader(unique, bootstrap, **{"rank": 0, "world": 1, "micro_batch": 4, "timeout": 60, **options}))
+        made.append(adapter.RankLoader(unique, bootstrap, **{"rank": 0, "world": 1, "micro_batch": 4, "timeout": 60, **options}))
         return made[-1]
     yield make
     for each in made:
@@ -62,14 +62,14 @@ def test_another_accumulation_is_refused(loader, package, accumulate):
 def test_losses_are_those_of_micro_batches_in_the_order_in_which_they_were_given(loader, package):
     mine = loader(step=0, item=lambda item: item)
     items = list(itertools.islice(mine, 4))
-    told = []
-    mine.dataset.trained = lambda step, losses: told.append((step, losses))
+    reported = []
+    mine.dataset.trained = lambda step: reported.append((step, dict(mine.dataset._sums)))
     for i, item in enumerate(items):
         mine.add(torch.full_like(item["labels"], 1 + i, dtype=torch.bfloat16).flatten(), item["labels"].flatten())
     with pytest.raises(package.riffle.UsageError, match="the losses of all micro-batches that were given are known"):
         mine.add(torch.ones(4, 4), torch.ones(4, 4))
     mine.trained()
-    [(step, losses)] = told
+    [(step, losses)] = reported
     expected = {}
     for i, item in enumerate(items):
         for domain, row in zip(item["domains"], item["labels"]):
@@ -87,7 +87,7 @@ def peer(make, rank, port, out):
     rows = [int(row.sum()) for item in itertools.islice(mine, 2) for row in item["input_ids"]]
     mine.trained()
     mine.flush()
-    out.put(json.dumps([rank, rows, mine.dataset.committed]))
+    out.put(json.dumps([rank, rows, mine.dataset.committed, mine.dataset.state_dict()["step"]]))
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 
@@ -109,7 +109,8 @@ def test_peers_read_the_same_lanes_and_one_of_them_commits(loader, package, boot
     finally:
         for process in processes:
             process.kill()  # of those that still wait for each other
-    rows = {rank: rows for rank, rows, _ in found}
+    rows = {rank: rows for rank, rows, *_ in found}
     assert rows[0] == rows[1] and rows[2] == rows[3] and rows[0] != rows[2]
-    assert [committed for _, _, committed in found] == [1, 0, 1, 0]
+    assert [committed for *_, committed, _ in found] == [1, 0, 1, 0]
+    assert [step for *_, step in found] == [1] * 4  # all know what was trained
     assert package.riffle.committed_step(loader().dataset.mix, bootstrap, run="peers") == 1

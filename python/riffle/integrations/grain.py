@@ -1,6 +1,6 @@
 """riffle in Grain: an IterDataset of the steps of a mix, also for MaxText.
 
-    dataset = riffle.integrations.grain.Steps("pretrain", "kafka:9092", rank=jax.process_index(), world=jax.process_count())
+    dataset = riffle.integrations.grain.IterDataset("pretrain", "kafka:9092", rank=jax.process_index(), world=jax.process_count())
     items = iter(dataset.mp_prefetch(grain.MultiprocessingOptions(num_workers=1)))
     for step, item in enumerate(items, first):
         state = train(state, item)            # {"inputs": int32 [n, S], ...}
@@ -8,7 +8,7 @@
         items.get_state()                     # exact, whatever is fetched ahead
 
 An element is this rank's part of a whole step; `map` cuts it if need be. get_state() names the step that comes next, and is
-understood at any world size.
+understood at any world size; that of mp_prefetch is one of each worker, which Grain understands at the same number of workers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..progress import Losses, state_of, step_of_state
 from ..sequences import Sequences
 from ..step import Step
 
-__all__ = ["Steps", "maxtext"]
+__all__ = ["IterDataset", "maxtext"]
 
 IGNORED = -100
 
@@ -47,7 +47,7 @@ def maxtext(step: Step) -> Dict[str, np.ndarray]:
             "targets_segmentation": np.where(wanted, segments, 0)}
 
 
-class Steps(grain.IterDataset):
+class IterDataset(grain.IterDataset):
     """The steps of one rank of a mix. `element` makes an element of a riffle.Step; `options` are those of riffle.Sequences:
     steps= is where it ends. step: the first one, where no state is set.
 
@@ -79,11 +79,11 @@ class Steps(grain.IterDataset):
         self.sequences.close()
 
     def __str__(self) -> str:
-        return f"riffle.Steps(mix={self.sequences.mix})"
+        return f"riffle.IterDataset(mix={self.sequences.mix})"
 
 
 class StepIterator(grain.DatasetIterator):
-    def __init__(self, dataset: Steps):
+    def __init__(self, dataset: IterDataset):
         super().__init__()
         self._dataset, self._next = dataset, dataset.first
 

@@ -13,18 +13,19 @@ from typing import Any, Dict
 import torch
 
 from ..errors import UsageError
-from .loader import Loader, check_group
+from .dataset import refuse
+from .loader import RankLoader
 
 __all__ = ["make_loader"]
 
 PREFIX = "riffle:"
 
 
-def make_loader(config: Any, optimizer: Any, *, rank: int, world: int, **options: Any) -> Loader:
+def make_loader(config: Any, optimizer: Any, *, rank: int, world: int, **options: Any) -> RankLoader:
     """The steps of the mix, in micro-batches of train.batch_size. The learning rates of a step are multiplied by lr_scale of
     its phase, inside of optimizer.step(). Behind that the training calls trained(). `options` are those of
-    :class:`riffle.torch.Dataset`."""
-    check_group(options, "KempnerForge")
+    :class:`RankDataset`."""
+    refuse(options, "KempnerForge's")
     mix, _, run = config.data.dataset_path[len(PREFIX):].partition("/")
     if not config.data.dataset_path.startswith(PREFIX) or not mix:
         raise UsageError(f"data.dataset_path is {config.data.dataset_path!r}: must be {PREFIX}MIX or {PREFIX}MIX/RUN")
@@ -37,7 +38,7 @@ def make_loader(config: Any, optimizer: Any, *, rank: int, world: int, **options
             raise UsageError(f"mix {mix} has sequences of {item['input_ids'].shape[1]} tokens, and train.seq_len is {length}")
         return {"input_ids": item["input_ids"], "labels": item["labels"], "doc_ids": item["document_ids"].long()}
 
-    loader = Loader(mix, rank=rank, world=world, run=run or "trainers", micro_batch=config.train.batch_size, item=batch_of,
+    loader = RankLoader(mix, rank=rank, world=world, run=run or "trainers", micro_batch=config.train.batch_size, item=batch_of,
                     **options)
     loader.scales(optimizer)
     return loader

@@ -1,6 +1,6 @@
 """riffle in Levanter: an AsyncDataset of the sequences of a mix.
 
-    data = riffle.integrations.levanter.Examples("pretrain", "kafka:9092", Pos=model.Pos, trainer=config)
+    data = riffle.integrations.levanter.AsyncDataset("pretrain", "kafka:9092", Pos=model.Pos, trainer=config)
     optimizer = optax.chain(optax.adamw(1e-3), data.lr_scale())
     ...
     trainer.add_hook(data.on_step, every=1)   # commits
@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from levanter.data.dataset import AsyncDataset
+from levanter.data import dataset as levanter_data
 from levanter.models.lm_model import LmExample
 from levanter.trainer import TrainerConfig
 from levanter.utils.jax_utils import local_cpu_mesh
@@ -32,26 +32,28 @@ from ..errors import UsageError
 from ..sequences import Sequences
 from ..step import Step
 
-__all__ = ["Examples"]
+__all__ = ["AsyncDataset"]
 
 _SCALES = 4096  # steps whose lr_scale is known after they were read
 _WEIGHT = "loss_weight" if "loss_weight" in inspect.signature(LmExample.causal).parameters else "loss_mask"
 _NUMBER = np.float32 if _WEIGHT == "loss_weight" else np.int32  # of the older releases, which combine masks bit by bit
 
 
-class Examples(AsyncDataset[LmExample]):
-    """LmExamples of a mix, with its document masks as segment ids and its masks of prompts and padding as loss weights.
+class AsyncDataset(levanter_data.AsyncDataset[LmExample]):
+    """LmAsyncDataset of a mix, with its document masks as segment ids and its masks of prompts and padding as loss weights.
 
     Pos: S + 1 tokens, S the mix's sequence_length; or S of them, and then the last target of each sequence is lost, for
     Levanter predicts nothing at the last position. mask_boundaries: no loss where the first token of another document is
     the target. rank, world: None: those of the JAX processes, which divide the batch among them in order; give them where
-    processes hold parts of the model and the same part of the batch. trainer: the TrainerConfig, of which the number of steps
+    processes hold parts of the model and the same part of the batch, and commits=True to one of these, False to the others.
+    trainer: the TrainerConfig, of which the number of steps
     is, and a batch that must be the mix's. Other options are those of riffle.Sequences. The Trainer asks for 32 steps at a
     time and buffers 128: a mix whose lead is limited must have one above their sum.
     """
 
     def __init__(self, mix: str, bootstrap: Optional[str] = None, *, Pos: Any, trainer: TrainerConfig,
-                 rank: Optional[int] = None, world: Optional[int] = None, mask_boundaries: bool = False, **options: Any):
+                 rank: Optional[int] = None, world: Optional[int] = None, commits: bool = True, mask_boundaries: bool = False,
+                 **options: Any):
         super().__init__()
         if not isinstance(trainer.train_batch_size, int):
             raise UsageError(f"train_batch_size is a schedule, {trainer.train_batch_size}, and an index counts steps of one size: "
@@ -60,10 +62,11 @@ class Examples(AsyncDataset[LmExample]):
             rank, world = jax.process_index(), jax.process_count()
         self.sequences = Sequences(mix, bootstrap, rank, world, prepare=self._prepare,
                                    steps=trainer.num_train_steps, **options)
+        self.sequences.commits = commits
         self._batch = trainer.train_batch_size
         self.Pos, self._mask_boundaries = Pos, mask_boundaries
         self._scales: dict = {}
-        self._shaped, self._said = False, -1
+        self._shaped, self._trained = False, -1
         # one thread, so that requests are served in their order
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "riffle")
 
@@ -142,13 +145,17 @@ class Examples(AsyncDataset[LmExample]):
     def on_step(self, info: Any) -> None:
         """For trainer.add_hook(): the step that Levanter has completed is trained; commits. Levanter runs its hooks once more
         behind the last step."""
-        if info.step != self._said:
-            self._said = info.step
+        if info.step != self._trained:
+            self._trained = info.step
             self.sequences.trained(info.step)
 
     def scale_of(self, step: int) -> float:
-        """lr_scale of a step that was read; 1.0 where that is too long ago."""
-        return self._scales.get(int(step), 1.0)
+        """lr_scale of a step, one of the last 4,096 that this process has read."""
+        if int(step) not in self._scales:
+            raise UsageError(f"lr_scale of step {int(step)} of mix {self.sequences.mix} is not known: this process has not read that "
+                             f"step among its last {_SCALES}. The count of data.lr_scale() must be Levanter's step: begin both at 0, "
+                             "or load the optimiser's state with the checkpoint")
+        return self._scales[int(step)]
 
     def lr_scale(self) -> optax.GradientTransformation:
         """Multiplies the updates of each step by what its phase says: optax.chain(optimizer, data.lr_scale()). The step is

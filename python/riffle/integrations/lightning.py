@@ -16,10 +16,9 @@ from typing import Any, Dict, List, Mapping, Optional
 import torch
 from torch.utils.data import DataLoader
 
-from ..doremi import domain_sums
 from ..errors import UsageError
-from ..reader import committed_step
-from ..torch import Dataset, LrScale
+from ..torch import LrScale
+from .dataset import RankDataset, refuse
 
 # The two packages have classes of their own, which do not mix: that of the program is taken.
 if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
@@ -36,7 +35,7 @@ __all__ = ["DataModule"]
 class DataModule(pl.LightningDataModule):
     """The steps of a mix for Trainer.fit().
 
-    mix, bootstrap, micro_batch and `options` are as of :class:`riffle.torch.Dataset`; rank and world are of the strategy's
+    mix, bootstrap, micro_batch and `options` are as of :class:`RankDataset`; rank and world are of the strategy's
     data-parallel group. num_workers: 1 prepares items in a process of its own. lr_scale: the learning rates of a step are
     multiplied by what its phase says, inside of the optimiser's step alone.
 
@@ -47,15 +46,12 @@ class DataModule(pl.LightningDataModule):
     def __init__(self, mix: str, bootstrap: Optional[str] = None, *, micro_batch: Optional[int] = None, num_workers: int = 0,
                  lr_scale: bool = True, **options: Any):
         super().__init__()
-        for name in ("rank", "world"):
-            if name in options:
-                raise UsageError(f"{name} is that of Lightning's strategy: leave it out")
+        refuse(options, "that of Lightning's strategy", ("rank", "world"))
         self.mix, self.bootstrap = mix, bootstrap
         self.micro_batch, self.num_workers, self.lr_scale, self.options = micro_batch, num_workers, lr_scale, options
-        self.dataset: Optional[Dataset] = None
+        self.dataset: Optional[RankDataset] = None
         self._follows: Optional[_Follow] = None
         self._first: Optional[int] = None  # the mix's step minus the trainer's
-        self._sums: Dict[str, List[float]] = {}
 
     # ---- what Lightning calls ----
 
@@ -67,20 +63,12 @@ class DataModule(pl.LightningDataModule):
                 raise UsageError(f"{type(callback).__name__} changes the batch, and a step of mix {self.mix} is one optimiser "
                                  "step: leave it out. A mix changes its own with phases: [{global_batch: ...}]")
         group = self.trainer.distributed_sampler_kwargs or {"rank": 0, "num_replicas": 1}
-        options = dict(self.options)
-        if group["num_replicas"] != self.trainer.world_size and options.get("step") is None:
-            options["step"] = self._agreed_step()
-        self.dataset = Dataset(self.mix, self.bootstrap, rank=group["rank"], world=group["num_replicas"],
-                               micro_batch=self.micro_batch, **options)
+        mesh = getattr(self.trainer.strategy, "device_mesh", None)
+        self.dataset = RankDataset(
+            self.mix, self.bootstrap, rank=group["rank"], world=group["num_replicas"], micro_batch=self.micro_batch,
+            commits=mesh is None or mesh["tensor_parallel"].get_local_rank() == 0, **self.options)
         self._follows = _Follow(self)
         self.trainer.callbacks.insert(0, self._follows)  # before those that save
-
-    def _agreed_step(self) -> int:
-        """Where the run has committed, as rank 0 of all processes has read it."""
-        found = [committed_step(self.mix, self.bootstrap, run=self.options.get("run", "trainers"),
-                                properties=self.options.get("properties")) if self.trainer.global_rank == 0 else None]
-        torch.distributed.broadcast_object_list(found, src=0)
-        return found[0]
 
     def train_dataloader(self) -> DataLoader:
         if self.trainer.max_steps > 0:  # Lightning fetches one ahead
@@ -108,10 +96,7 @@ class DataModule(pl.LightningDataModule):
 
     def losses(self, item: Mapping[str, Any], losses: torch.Tensor) -> None:
         """The losses of the tokens of a micro-batch, [n, S]; `riffle status` has their means by domain."""
-        for domain, sums in domain_sums(losses, item["domains"], mask=item["labels"] != -100).items():
-            total = self._sums.setdefault(domain, [0.0, 0.0, 0])
-            for i, value in enumerate(sums):
-                total[i] += value
+        self.dataset.add(losses, item["domains"], item["labels"] != -100)
 
 
 class _Follow(pl.Callback):
@@ -120,9 +105,6 @@ class _Follow(pl.Callback):
     def __init__(self, data: DataModule):
         self.data = data
         self._scales: List[LrScale] = []
-        mesh = getattr(data.trainer.strategy, "device_mesh", None)
-        # Of the processes that read the same lanes, one says what was trained.
-        self._says = mesh is None or mesh["tensor_parallel"].get_local_rank() == 0
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
         if self.data.lr_scale:
@@ -144,9 +126,7 @@ class _Follow(pl.Callback):
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, item: Mapping[str, Any], number: int) -> None:
         if trainer.global_step == self._before:
             return
-        sums, self.data._sums = self.data._sums, {}
-        if self._says:
-            self.data.dataset.trained(int(item["step"]), {d: tuple(s) for d, s in sums.items()} or None)
+        self.data.dataset.trained(int(item["step"]))
 
     def on_train_end(self, trainer: Any, module: Any) -> None:
         for scale in self._scales:

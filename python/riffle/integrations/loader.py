@@ -1,7 +1,7 @@
 """The loader of a data-parallel rank, for trainers that keep a loader, save its state_dict(), and count their own steps.
 OLMo-core's and torchtitan's adapters are made of it; KempnerForge, or a loop of your own, takes it as it is.
 
-    loader = Loader("pretrain", "kafka:9092", rank=dp_rank, world=dp_size, micro_batch=4)
+    loader = RankLoader("pretrain", "kafka:9092", rank=dp_rank, world=dp_size, micro_batch=4)
     loader.scales(optimizer)                  # lr_scale of the step, inside of each optimizer.step()
     for item in loader:                       # a micro-batch, as riffle.torch.batch_of() says
         losses = model(item)                  # of its tokens, [n, S]
@@ -18,21 +18,20 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 import torch
 
-from ..doremi import domain_sums
 from ..errors import UsageError
-from ..reader import committed_step
-from ..torch import Dataset, LrScale
+from ..torch import LrScale
+from .dataset import RankDataset, is_first_of_peers
 
-__all__ = ["Loader", "check_group"]
+__all__ = ["RankLoader"]
 
 
-class Loader:
+class RankLoader:
     """The steps of a data-parallel rank, cut into micro-batches.
 
-    mix, bootstrap, micro_batch and `options` are as of :class:`riffle.torch.Dataset`. rank, world: of the data-parallel
-    group; tensor, pipeline and context parallel peers have the same ones, read the same lanes, and the first of them
-    commits and reports. Where torch.distributed has more processes than `world`, making a Loader is collective. item: what
-    the trainer takes, made of an item of the data set.
+    mix, bootstrap, micro_batch and `options` are as of :class:`RankDataset`. rank, world: of the data-parallel group; tensor,
+    pipeline and context parallel peers have the same ones, read the same lanes, and the first of them commits and reports.
+    Where torch.distributed has more processes than `world`, making a RankLoader is collective. item: what the trainer takes,
+    made of an item of the data set.
 
     For trainers that fetch nothing ahead: the state is behind the last step that was given whole.
 
@@ -43,14 +42,8 @@ class Loader:
                  item: Optional[Callable[[Dict[str, Any]], Any]] = None, **options: Any):
         if "fields" in options:
             raise UsageError("fields: the loader needs all; `item` makes what the trainer takes of them")
-        self._says, found = True, None
-        if options.get("step") is None and _processes() > 1 and _processes() != world:
-            found = _agreed_step(mix, bootstrap, options)
-            options["step"] = 0 if isinstance(found, Exception) else found
-        self.dataset = Dataset(mix, bootstrap, rank=rank, world=world, micro_batch=micro_batch, **options)
-        if isinstance(found, Exception):
-            self.dataset._why = found  # not needed where a checkpoint is loaded
-        self._says = _is_first_of_peers(rank, world)
+        self.dataset = RankDataset(mix, bootstrap, rank=rank, world=world, micro_batch=micro_batch,
+                                   commits=is_first_of_peers(rank, world), **options)
         self._item = item or (lambda given: given)
         self.step: Optional[int] = None
         self.phase, self.lr_scale = "", 1.0
@@ -58,9 +51,8 @@ class Loader:
         self._begin()
 
     def _begin(self) -> None:
-        self._steps, self._told = 0, False  # given since trained(); whether that was ever called
+        self._steps, self._follows = 0, False  # given since trained(); whether that was ever called
         self._waiting: List[List[str]] = []  # the domains of micro-batches whose losses did not come yet
-        self._sums: Dict[str, List[float]] = {}
 
     # ---- items ----
 
@@ -72,7 +64,7 @@ class Loader:
             yield self._item(item)
 
     def _start(self, item: Mapping[str, Any]) -> None:
-        if self._told and self._steps > 0:
+        if self._follows and self._steps > 0:
             raise self._no_step()
         self.step, self.phase, self.lr_scale = item["step"], item["phase"], item["lr_scale"]
         self._steps += 1
@@ -101,19 +93,14 @@ class Loader:
             raise UsageError("add(): the losses of all micro-batches that were given are known already")
         domains = self._waiting.pop(0)
         shape = len(domains), -1
-        found = domain_sums(losses.detach().float().reshape(shape), domains, mask=labels.reshape(shape) != -100)
-        for domain, sums in found.items():
-            total = self._sums.setdefault(domain, [0.0, 0.0, 0])
-            for i, value in enumerate(sums):
-                total[i] += value
+        self.dataset.add(losses.detach().float().reshape(shape), domains, labels.reshape(shape) != -100)
 
     def trained(self) -> None:
         """The optimiser has made its step, of all that was given since the call before."""
         if self._steps != 1 or self.dataset._places.given != self.step + 1:
             raise self._no_step()
-        sums, self._sums, self._steps, self._told = self._sums, {}, 0, True
-        if self._says:
-            self.dataset.trained(self.step, {d: tuple(s) for d, s in sums.items()} or None)
+        self._steps, self._follows = 0, True
+        self.dataset.trained(self.step)
 
     @property
     def waiting(self) -> int:
@@ -122,8 +109,8 @@ class Loader:
 
     # ---- state ----
 
-    def state_dict(self) -> Dict[str, Any]:
-        """{"mix", "run", "step"}: the step that comes next, at any number of ranks."""
+    def state_dict(self, *unused: Any) -> Dict[str, Any]:
+        """{"mix", "run", "step"}: the step that comes next, at any number of ranks, whatever a trainer says beside it."""
         return self.dataset.state_dict(step=self.dataset._places.given)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -141,36 +128,3 @@ class Loader:
         self._scales = []
         self.dataset.close()
 
-
-def check_group(options: Mapping[str, Any], framework: str) -> None:
-    """What the framework knows is no option."""
-    for name in ("rank", "world", "micro_batch", "fields"):
-        if name in options:
-            raise UsageError(f"{name} is {framework}'s: leave it out")
-
-
-def _processes() -> int:
-    group = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return torch.distributed.get_world_size() if group else 1
-
-
-def _agreed_step(mix: str, bootstrap: Optional[str], options: Mapping[str, Any]) -> Any:
-    """Where the run has committed as process 0 has read it, or why that is not known. Collective."""
-    found: List[Any] = [None]
-    if torch.distributed.get_rank() == 0:
-        known = {name: options[name] for name in ("run", "properties", "open_timeout") if name in options}
-        try:
-            found[0] = committed_step(mix, bootstrap, **known)
-        except Exception as why:
-            found[0] = why
-    torch.distributed.broadcast_object_list(found, src=0)
-    return found[0]
-
-
-def _is_first_of_peers(rank: int, world: int) -> bool:
-    """Of the processes that read the same lanes, one says what was trained. Collective where there are any."""
-    if _processes() in (1, world):
-        return True
-    ranks: List[Any] = [None] * _processes()
-    torch.distributed.all_gather_object(ranks, rank)
-    return ranks.index(rank) == torch.distributed.get_rank()

@@ -1,6 +1,6 @@
 """riffle in Megatron-LM, Megatron-core and Megatron-Bridge: the iterators of --dataloader-type external.
 
-    data = riffle.integrations.megatron.Mix("pretrain", "kafka:9092", valid=riffle.Validation("corpus", "web", "kafka:9092"))
+    data = riffle.integrations.megatron.DataIterators("pretrain", "kafka:9092", valid=riffle.Validation("corpus", "web", "kafka:9092"))
     training.train_step = data.train_step(training.train_step)   # megatron.training.training
     pretrain(data.provider, model_provider, ModelType.encoder_or_decoder, data.forward_step(forward_step))
 
@@ -19,10 +19,11 @@ import torch
 
 from ..doremi import all_reduced, domain_sums
 from ..errors import RiffleError, UsageError
-from ..torch import Dataset, LrScale, batch_of
+from ..torch import LrScale, batch_of
 from ..validation import Validation
+from .dataset import RankDataset, refuse
 
-__all__ = ["Masks", "Mix", "Train", "Valid"]
+__all__ = ["Masks", "DataIterators", "TrainIterator", "ValidIterator"]
 
 _FIELDS = ("input_ids", "labels", "position_ids", "document_ids", "domains", "step", "lr_scale", "phase")
 _ABOUT = ("domains", "step", "lr_scale", "phase")
@@ -59,30 +60,29 @@ class Masks(NamedTuple):
         return {**found, **{name: item[name] for name in _ABOUT if name in item}}
 
 
-class Train:
+class TrainIterator:
     """An endless iterator over a rank's micro-batches, as RerunDataIterator takes it: tokens, labels, position_ids of int64,
     loss_mask of float32, all [micro_batch, S], and what `masks` says. `step`, `phase`, `lr_scale` are those of the last item.
 
-    consumed: consumed_train_samples, where it begins. says: of the processes that read the same lanes, this one commits and
-    reports. `options`: further ones of :class:`riffle.torch.Dataset`.
+    consumed: consumed_train_samples, where it begins. `options`: further ones of :class:`RankDataset`.
 
     A step is trained once the first micro-batch of the next one is asked for: Megatron fetches nothing ahead. Whoever knows
     earlier calls trained().
     """
 
     def __init__(self, mix: str, bootstrap: Optional[str] = None, *, global_batch: int, micro_batch: int, consumed: int = 0,
-                 rank: Optional[int] = None, world: Optional[int] = None, masks: Masks = Masks(), says: bool = True,
-                 length: Optional[int] = None, **options: Any):
-        self.global_batch, self.micro_batch, self.masks, self.says, self.length = global_batch, micro_batch, masks, says, length
+                 rank: Optional[int] = None, world: Optional[int] = None, masks: Masks = Masks(), length: Optional[int] = None,
+                 **options: Any):
+        self.global_batch, self.micro_batch, self.masks, self.length = global_batch, micro_batch, masks, length
         self.step, self.lr_scale, self.phase = -1, 1.0, ""
-        self.dataset = Dataset(mix, bootstrap, rank=rank, world=world, micro_batch=micro_batch, fields=_FIELDS,
-                               mask_boundaries=masks.eod_mask_loss, step=0, **options)
+        self.dataset = RankDataset(mix, bootstrap, rank=rank, world=world, micro_batch=micro_batch, fields=_FIELDS,
+                                   mask_boundaries=masks.eod_mask_loss, **options)
         if global_batch % (micro_batch * self.dataset.world) != 0:
             raise UsageError(f"--global-batch-size {global_batch} is no multiple of micro-batch-size {micro_batch} x "
                              f"{self.dataset.world} data-parallel ranks")
         self.micro_batches = global_batch // micro_batch // self.dataset.world
         self._items: Optional[Iterator[Dict[str, Any]]] = None
-        self._given = 0  # micro-batches of the step
+        self._next = self._given = 0  # the step that comes next; micro-batches of this one
         self._trained = False  # the last step that was given whole
         self._sums: Dict[int, Dict[str, Tuple[float, float, int]]] = {}
         self.begin(consumed)
@@ -94,11 +94,11 @@ class Train:
         if consumed % self.global_batch != 0:
             raise UsageError(f"consumed_train_samples {consumed} is no whole number of steps of {self.global_batch} sequences: the "
                              "checkpoint was written with another --global-batch-size")
-        if consumed > 0:
+        if consumed > 0 or self._next > 0:
             self.dataset.load_state_dict(self.dataset.state_dict(step=consumed // self.global_batch))
         self._next = consumed // self.global_batch
 
-    def __iter__(self) -> "Train":
+    def __iter__(self) -> "TrainIterator":
         return self
 
     def __next__(self) -> Dict[str, Any]:
@@ -131,7 +131,7 @@ class Train:
     def add(self, item: Mapping[str, Any], losses: torch.Tensor) -> None:
         """The losses of the tokens of an item, for the sums by domain; a micro-batch that Megatron runs again counts once."""
         mask = item["loss_mask"]
-        if not self.says or item.get("micro_batch") is None:
+        if not self.dataset.commits or item.get("micro_batch") is None:
             return  # of a held-out set
         if losses.numel() != mask.numel():
             raise UsageError(f"losses are {list(losses.shape)}, and the micro-batch is {list(mask.shape)}: losses by domain need "
@@ -142,26 +142,19 @@ class Train:
         """The step that was given last is trained: commits that, and reports its losses by domain. Again: nothing."""
         if self._given < self.micro_batches or self._trained:
             return
-        total: Dict[str, List[float]] = {}
         for sums in self._sums.values():
-            for domain, values in sums.items():
-                for i, value in enumerate(values):
-                    total.setdefault(domain, [0.0, 0.0, 0])[i] += value
+            self.dataset.add_sums(sums)
         self._sums, self._trained = {}, True
-        if self.says:
-            self.dataset.trained(self.step, {d: (v[0], v[1], int(v[2])) for d, v in total.items()} or None)
-        else:
-            places = self.dataset._places
-            places.note_trained(places.next_trained(self.step))
+        self.dataset.trained(self.step)
 
     def close(self) -> None:
         """Gives what was said of training two seconds to arrive. The end of the program does the same."""
         self.dataset.close()
 
 
-class Valid:
+class ValidIterator:
     """An endless iterator over a rank's micro-batches of held-out sets, one after the other, then from the beginning: items as
-    of :class:`Train`. consumed: consumed_valid_samples, where it begins."""
+    of :class:`TrainIterator`. consumed: consumed_valid_samples, where it begins."""
 
     def __init__(self, sets: Sequence[Validation], *, micro_batch: int, consumed: int = 0, rank: int = 0, world: int = 1,
                  masks: Masks = Masks(), length: Optional[int] = None):
@@ -169,7 +162,13 @@ class Valid:
         self.rank, self.world, self._at = rank, world, consumed
         self._rows: Optional[Iterator[Dict[str, Any]]] = None
 
-    def __iter__(self) -> "Valid":
+    def begin(self, consumed: int) -> None:
+        """Begins behind so many samples, before anything was read."""
+        if self._rows is not None:
+            raise UsageError("begin(): the iterator has given micro-batches already")
+        self._at = consumed
+
+    def __iter__(self) -> "ValidIterator":
         return self
 
     def _mine(self) -> Iterator[Dict[str, Any]]:
@@ -206,23 +205,23 @@ class Valid:
         return self.masks.item_of({**item, "domains": [row["domains"][0] for row in rows]})
 
 
-class Mix:
+class DataIterators:
     """A mix for Megatron's trainer: the iterators of each process, by its arguments and its place in the groups.
 
     mix, bootstrap and `options` (run, commit_every, timeout, ahead_bytes, threads, properties...) are as of
-    :class:`riffle.torch.Dataset`. valid, test: held-out sets. `train` is the process's own :class:`Train`, None where it
+    :class:`riffle.torch.Dataset`. valid, test: held-out sets. `train` is the process's own :class:`TrainIterator`, None where it
     reads nothing.
     """
 
     def __init__(self, mix: str, bootstrap: Optional[str] = None, *, valid: Union[None, Validation, Sequence[Validation]] = None,
                  test: Union[None, Validation, Sequence[Validation]] = None, **options: Any):
-        for name in ("rank", "world", "step", "micro_batch", "fields", "mask_boundaries", "cu_seqlens", "padding_side", "uneven"):
-            if name in options:
-                raise UsageError(f"{name} is by Megatron's arguments: leave it out")
+        refuse(options, "by Megatron's arguments", (
+            "rank", "world", "step", "skip_to", "micro_batch", "fields", "mask_boundaries", "cu_seqlens", "padding_side", "uneven"))
         self.mix, self.bootstrap, self.options = mix, bootstrap, options
         self.valid, self.test = ([one] if isinstance(one, Validation) else list(one or ()) for one in (valid, test))
-        self.train: Optional[Train] = None
-        self._leads = False  # this process says to its model-parallel peers what the step's lr_scale is
+        self.train: Optional[TrainIterator] = None
+        self._all: List[Union[TrainIterator, ValidIterator]] = []  # with virtual stages several
+        self._leads = False  # this process gives its model-parallel peers the step's lr_scale
         self._scales: List[LrScale] = []
         self._scaled: Any = None
 
@@ -233,28 +232,34 @@ class Mix:
         from megatron.training import get_args
         return self.iterators(get_args(), vp_stage)
 
-    def iterators(self, args: Any, vp_stage: Optional[int] = None) -> Tuple[Train, Optional[Valid], Optional[Valid]]:
+    def iterators(self, args: Any, vp_stage: Optional[int] = None) -> Tuple[TrainIterator, Optional[ValidIterator], Optional[ValidIterator]]:
         """(train, valid, test) by Megatron's arguments: those of Megatron-LM, or what has their names."""
         from megatron.core import parallel_state as groups
-        self._refuse(args)
+        self.refuse(args)
         rank, world = groups.get_data_parallel_rank(), groups.get_data_parallel_world_size()
         last = groups.is_pipeline_last_stage(ignore_virtual=True)
         stages = groups.get_virtual_pipeline_model_parallel_world_size() or 1
         masks = Masks(*[bool(getattr(args, name, default)) for name, default in Masks._field_defaults.items()])
         shape = {"masks": masks, "length": getattr(args, "seq_length", None), "rank": rank, "world": world}
         leads = last and groups.get_tensor_model_parallel_rank() == 0 and vp_stage in (None, stages - 1)
-        train = Train(
+        train = TrainIterator(
             self.mix, self.bootstrap, global_batch=args.global_batch_size, micro_batch=args.micro_batch_size,
-            consumed=getattr(args, "consumed_train_samples", 0) or 0, says=leads and groups.get_context_parallel_rank() == 0,
+            consumed=getattr(args, "consumed_train_samples", 0) or 0, commits=leads and groups.get_context_parallel_rank() == 0,
             **shape, **self.options)
         if vp_stage in (None, 0) or leads:
             self.train, self._leads = train, leads
         micro = getattr(args, "eval_micro_batch_size", None) or args.micro_batch_size
-        valid = Valid(self.valid, micro_batch=micro, consumed=getattr(args, "consumed_valid_samples", 0) or 0, **shape)
-        test = Valid(self.test, micro_batch=micro, **shape)
+        valid = ValidIterator(self.valid, micro_batch=micro, consumed=getattr(args, "consumed_valid_samples", 0) or 0, **shape)
+        test = ValidIterator(self.test, micro_batch=micro, **shape)
+        self._all += [train, valid]
         return train, valid if self.valid else None, test if self.test else None
 
-    def _refuse(self, args: Any) -> None:
+    def begin(self, consumed: int, consumed_valid: int = 0) -> None:
+        """Where a checkpoint is loaded behind the iterators: so many samples are consumed. Before anything was read."""
+        for one in self._all:
+            one.begin(consumed if isinstance(one, TrainIterator) else consumed_valid)
+
+    def refuse(self, args: Any) -> None:
         """What Megatron offers and a mix cannot have, by its name."""
         for name, why in (
                 ("rampup_batch_size", "changes the batch, and a step of the mix is an iteration of a fixed --global-batch-size"),
@@ -308,6 +313,12 @@ class Mix:
         """The step is trained, by the optimiser."""
         if self.train is not None:
             self.train.trained()
+
+    def close(self) -> None:
+        """Gives what was said of training two seconds to arrive. The end of the program does the same."""
+        for one in self._all:
+            if isinstance(one, TrainIterator):
+                one.close()
 
     def scale(self, optimizer: Any) -> None:
         """Multiplies the optimiser's learning rates by each step's lr_scale, inside its step() alone. Again: nothing."""

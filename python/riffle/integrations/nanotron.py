@@ -1,7 +1,7 @@
 """riffle in Nanotron: the data loader of a stage.
 
     trainer = DistributedTrainer(config_file)
-    stages = {stage.name: lambda: Loader(trainer, "pretrain", "kafka:9092") for stage in trainer.config.data_stages}
+    stages = {stage.name: lambda: DataLoader(trainer, "pretrain", "kafka:9092") for stage in trainer.config.data_stages}
     trainer.train(stages)
 
 An iteration is a step of the mix, of all stages the same mix: micro_batch_size x batch_accumulation_per_replica x data-parallel
@@ -17,15 +17,16 @@ import torch
 
 from ..doremi import all_reduced
 from ..errors import RiffleError, UsageError
-from ..torch import Dataset, LrScale
+from ..torch import LrScale
+from .dataset import RankDataset, refuse
 
-__all__ = ["Loader"]
+__all__ = ["DataLoader"]
 
-_DOMAINS = 1024  # at most, of a mix
+_DOMAINS = 4096  # at most, of a mix (LIMIT_DOMAINS)
 _FIELDS = ("input_ids", "labels", "position_ids", "domain_index", "domains", "step", "lr_scale", "phase")
 
 
-class Loader:
+class DataLoader:
     """Endless micro-batches as Nanotron's collators give them: input_ids, label_ids of int64, label_mask of bool, and position_ids
     of int64 or, without them, input_mask of bool; [micro_batch_size, S], a context-parallel rank's part of S. What a pipeline
     stage does not need is a TensorPointer to the one that has it.
@@ -44,9 +45,8 @@ class Loader:
                  **options: Any):
         from nanotron.parallel.pipeline_parallel.tensor_pointer import TensorPointer
         from nanotron.parallel.pipeline_parallel.utils import get_input_output_pp_ranks
-        for name in ("rank", "world", "step", "micro_batch", "fields", "mask_boundaries", "cu_seqlens", "padding_side", "uneven"):
-            if name in options:
-                raise UsageError(f"{name} is by Nanotron's configuration: leave it out")
+        refuse(options, "by Nanotron's configuration", (
+            "rank", "world", "step", "skip_to", "micro_batch", "fields", "mask_boundaries", "cu_seqlens", "padding_side", "uneven"))
         context, rank = trainer.parallel_context, torch.distributed.get_rank
         self.trainer, self.position_ids = trainer, position_ids
         self.step, self.lr_scale, self.phase = -1, 1.0, ""
@@ -56,12 +56,11 @@ class Loader:
         cp, cp_n = rank(context.cp_pg), torch.distributed.get_world_size(context.cp_pg)
         self._part = slice(cp * trainer.sequence_length // cp_n, (cp + 1) * trainer.sequence_length // cp_n)
         self._reads = self._pp_rank in (self._input, self._output)
-        # Of the processes that read the same lanes, one says what was trained.
-        self._says = self._pp_rank == self._output and rank(context.tp_pg) == 0 and cp == 0
         self.micro_batches = trainer.n_micro_batches_per_batch
-        self.mix_dataset = Dataset(
+        self.mix_dataset = RankDataset(
             mix, bootstrap, rank=rank(context.dp_pg), world=torch.distributed.get_world_size(context.dp_pg), fields=_FIELDS,
-            micro_batch=trainer.micro_batch_size, mask_boundaries=position_ids, step=0, **options)
+            micro_batch=trainer.micro_batch_size, mask_boundaries=position_ids,
+            commits=self._pp_rank == self._output and rank(context.tp_pg) == 0 and cp == 0, **options)
         begin = trainer.metadata.last_train_step
         if begin > 0:
             self.mix_dataset.load_state_dict(self.mix_dataset.state_dict(step=begin))
@@ -81,7 +80,7 @@ class Loader:
     # ---- micro-batches ----
 
     @property
-    def dataset(self) -> "Loader":
+    def dataset(self) -> "DataLoader":
         """What has get_consumption_stats(); Nanotron asks it behind each step, and cannot resume without."""
         return self
 
@@ -148,11 +147,7 @@ class Loader:
                 if n > 0:
                     total = self._stats.setdefault(self._names[number], {"tokens": 0})
                     total["tokens"] += int(n)
-            if self._says:
-                self.mix_dataset.trained(self.step)
-            else:
-                places = self.mix_dataset._places
-                places.note_trained(places.next_trained(self.step))
+            self.mix_dataset.trained(self.step)
         return self._stats
 
     def _learn(self, numbers: set) -> None:

@@ -10,7 +10,8 @@ A step of the Trainer is a step of the mix, whole; the Trainer cuts it by rank_m
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict, Iterator, Optional
+import time
+from typing import Any, Dict, Iterator, Mapping, Optional
 
 import torch
 from olmo_core.data.data_loader import DataLoaderBase
@@ -19,12 +20,14 @@ from olmo_core.exceptions import OLMoConfigurationError
 from olmo_core.optim.scheduler import ConstantScheduler, Scheduler
 from olmo_core.train.callbacks import Callback
 
-from ..reader import Reader
-from .loader import Loader, check_group
+from ..errors import StepTimeout
+from ..reader import Extent, find_extent
+from .dataset import refuse
+from .loader import RankLoader
 
 __all__ = ["DataLoader", "RiffleCallback", "document_lengths"]
 
-_SHAPE_S = 60.0  # that a mixer may take to begin the mix
+_SHAPE_S, _POLL_S = 60.0, 0.5  # that a mixer may take to begin the mix; between two looks
 
 
 class DataLoader(DataLoaderBase):
@@ -40,15 +43,13 @@ class DataLoader(DataLoaderBase):
 
     def __init__(self, mix: str, bootstrap: Optional[str] = None, *, work_dir: Any, dp_process_group: Any = None,
                  documents: bool = True, vocabulary: int = 2, **options: Any):
-        check_group(options, "OLMo-core")
+        refuse(options, "OLMo-core's")
         rank, world = get_rank(dp_process_group), get_world_size(dp_process_group)
-        known = {name: options[name] for name in ("run", "step", "properties", "open_timeout", "uneven") if name in options}
-        with Reader(mix, bootstrap, rank, world, timeout=options.get("timeout", _SHAPE_S), **known) as reader:
-            self._shape = reader.info
+        self._shape = _shape_of(mix, bootstrap, options)
         super().__init__(work_dir=work_dir, global_batch_size=self._shape.global_batch * self._shape.sequence_length,
                          dp_world_size=world, dp_rank=rank)
         self.documents, self.vocabulary = documents, vocabulary
-        self.loader = Loader(mix, bootstrap, rank=rank, world=world, item=self._batch_of, **options)
+        self.loader = RankLoader(mix, bootstrap, rank=rank, world=world, item=self._batch_of, **options)
 
     def _batch_of(self, item: Dict[str, Any]) -> Dict[str, Any]:
         self._tokens = item["input_ids"].numel() * self.dp_world_size
@@ -100,6 +101,19 @@ class DataLoader(DataLoaderBase):
         self.batches_processed, self._epoch = state_dict["batches_processed"], state_dict["epoch"]
 
 
+def _shape_of(mix: str, bootstrap: Optional[str], options: Mapping[str, Any]) -> Extent:
+    """By the mix's ledger, wherever training begins; waits for a mixer to begin it."""
+    known = {name: options[name] for name in ("properties", "open_timeout") if name in options}
+    deadline = time.monotonic() + (options.get("timeout") or _SHAPE_S)
+    while True:
+        try:
+            return find_extent(mix, bootstrap, **known)
+        except StepTimeout:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_POLL_S)
+
+
 def document_lengths(position_ids: torch.Tensor) -> torch.Tensor:
     """int32 [n, k]: the lengths of each sequence's documents, padded with 0; position_ids begin at 0 in each."""
     length = position_ids.shape[1]
@@ -144,7 +158,7 @@ class RiffleCallback(Callback):
             module.model_forward = _with_losses(module.model_forward, loader)
 
     @property
-    def _loader(self) -> Loader:
+    def _loader(self) -> RankLoader:
         if not isinstance(self.trainer.data_loader, DataLoader):
             raise OLMoConfigurationError("RiffleCallback is for riffle's DataLoader")
         return self.trainer.data_loader.loader
@@ -159,7 +173,7 @@ class RiffleCallback(Callback):
         self._loader.close()
 
 
-def _with_losses(forward: Any, loader: Loader) -> Any:
+def _with_losses(forward: Any, loader: RankLoader) -> Any:
     """model_forward() of a train module, which passes the losses of tokens on."""
     def run(input_ids: torch.Tensor, labels: Optional[torch.Tensor] = None, **more: Any) -> Any:
         if labels is None or more.get("loss_reduction") != "sum" or not loader.waiting:

@@ -1,7 +1,7 @@
 """riffle in torchtitan: a data loader, and a Trainer that knows what was trained. For both interfaces of a loader: that of
 0.3.0, whose items are [b, S], and that of main since August 2026, whose items are b * S tokens in a row.
 
-    config = RiffleTrainer.Config(..., dataloader=RiffleDataLoader.Config(mix="pretrain", bootstrap="kafka:9092"))
+    config = Trainer.Config(..., dataloader=DataLoader.Config(mix="pretrain", bootstrap="kafka:9092"))
     trainer = config.build()
     trainer.train()
 
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Dict, Iterator, List, Optional, Tuple
 import torch
 import tyro
 from torchtitan.components.tokenizer import BaseTokenizer
-from torchtitan.trainer import Trainer
+from torchtitan import trainer as titan
 
 try:
     from torchtitan.components.data.loader import BaseDataLoader
@@ -26,9 +26,10 @@ except ImportError:
     FLAT = False
 
 from ..errors import UsageError
-from .loader import Loader, check_group
+from .dataset import refuse
+from .loader import RankLoader
 
-__all__ = ["NoTokenizer", "RiffleDataLoader", "RiffleTrainer"]
+__all__ = ["NoTokenizer", "DataLoader", "Trainer"]
 
 
 class NoTokenizer(BaseTokenizer):
@@ -47,7 +48,7 @@ class NoTokenizer(BaseTokenizer):
     decode = get_vocab_size = encode
 
 
-class RiffleDataLoader(BaseDataLoader):
+class DataLoader(BaseDataLoader):
     """The steps of a mix, as micro-batches of the trainer's size. Its state is the step that comes next, at any number of
     ranks; positions begin at 0 in each document, which torchtitan makes masks of."""
 
@@ -60,16 +61,16 @@ class RiffleDataLoader(BaseDataLoader):
         run: str = "trainers"
         """Name of the training run, by which it commits."""
         options: Annotated[Dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
-        """More of riffle.torch.Dataset."""
+        """More of riffle.torch.Dataset, step= and skip_to= (riffle.integrations.dataset)."""
 
     def __init__(self, config: Config, *, dp_rank: int, dp_world_size: int, seq_len: int = 0, local_batch_size: int = 0,
                  max_context_length: int = 0, num_tokens_per_batch: int = 0, **unused: Any):
-        check_group(config.options, "torchtitan")
+        refuse(config.options, "torchtitan's")
         self._length = max_context_length if FLAT else seq_len
         if FLAT and num_tokens_per_batch % self._length != 0:
             raise UsageError(f"a micro-batch of {num_tokens_per_batch} tokens is no number of sequences of max_context_length "
                              f"({self._length})")
-        self.loader = Loader(config.mix, config.bootstrap, rank=dp_rank, world=dp_world_size, run=config.run,
+        self.loader = RankLoader(config.mix, config.bootstrap, rank=dp_rank, world=dp_world_size, run=config.run,
                              micro_batch=num_tokens_per_batch // self._length if FLAT else local_batch_size,
                              item=self._batch_of, **config.options)
 
@@ -95,13 +96,13 @@ class RiffleDataLoader(BaseDataLoader):
         self.loader.close()
 
 
-class RiffleTrainer(Trainer):
+class Trainer(titan.Trainer):
     """A Trainer whose steps are those of a mix: lr_scale inside of the optimisers' step, commits behind it, and losses by
     domain, from a second look at the logits. (losses=False where there are none: loss functions in chunks, pipelines,
     CUDA graphs. They are left out there.)"""
 
     @dataclass(kw_only=True, slots=True)
-    class Config(Trainer.Config):
+    class Config(titan.Trainer.Config):
         tokenizer: BaseTokenizer.Config = field(default_factory=NoTokenizer.Config)
         riffle_losses: bool = True
         """Report losses by domain."""
@@ -110,8 +111,8 @@ class RiffleTrainer(Trainer):
 
     def __init__(self, config: Config):
         super().__init__(config)
-        if not isinstance(self.dataloader, RiffleDataLoader):
-            raise UsageError("RiffleTrainer is for the loader of RiffleDataLoader.Config")
+        if not isinstance(self.dataloader, DataLoader):
+            raise UsageError("Trainer is for the loader of DataLoader.Config")
         if config.riffle_lr_scale:
             self.dataloader.loader.scales(*self.optimizers.optimizers)
         whole = not hasattr(self.loss_fn, "set_lm_head") and config.training.disable_cuda_graphs
@@ -131,7 +132,7 @@ class RiffleTrainer(Trainer):
 class _ByDomain:
     """A loss function that also passes the losses of tokens on."""
 
-    def __init__(self, function: Any, loader: Loader):
+    def __init__(self, function: Any, loader: RankLoader):
         self._function, self._loader = function, loader
 
     def __getattr__(self, name: str) -> Any:

@@ -20,7 +20,8 @@ from torch.utils.data import DataLoader
 from transformers.trainer_callback import ExportableState, TrainerCallback
 
 from ..errors import UsageError
-from ..torch import Dataset, LrScale
+from ..torch import LrScale
+from .dataset import RankDataset, refuse
 
 __all__ = ["RiffleMixin", "Trainer"]
 
@@ -52,7 +53,7 @@ def _losses_of(outputs: List[Any], labels: torch.Tensor) -> torch.Tensor:
 class RiffleMixin:
     """In front of a Trainer: class MyTrainer(RiffleMixin, transformers.Trainer).
 
-    riffle: options of :class:`riffle.torch.Dataset`, `mix` at least; rank, world and micro_batch are the Trainer's. Besides
+    riffle: options of :class:`RankDataset`, `mix` at least; rank, world and micro_batch are the Trainer's. Besides
     them losses=False: none are reported by domain, for models whose outputs have no logits; lr_scale=False: the learning
     rate is not multiplied by what a step's phase says.
 
@@ -64,10 +65,8 @@ class RiffleMixin:
         self._riffle_options = dict(riffle)
         self._riffle_losses = self._riffle_options.pop("losses", True)
         self._riffle_scales = self._riffle_options.pop("lr_scale", True)
-        for name in ("rank", "world", "micro_batch", "fields"):
-            if name in self._riffle_options:
-                raise UsageError(f"{name} is the Trainer's: leave it out of `riffle`")
-        self.riffle: Optional[Dataset] = None
+        refuse(self._riffle_options, "the Trainer's")
+        self.riffle: Optional[RankDataset] = None
         self.riffle_step: Dict[str, Any] = {}
         super().__init__(*words, **more)
         if self.args.max_steps <= 0:
@@ -83,27 +82,14 @@ class RiffleMixin:
     def get_train_dataloader(self) -> DataLoader:
         if self.riffle is None:
             peers = self.get_tp_size() * self.get_cp_size() * self.get_sp_size()
-            self._riffle_says = self.args.process_index % peers == 0  # of those that read the same lanes
-            options = dict(self._riffle_options)
-            if peers > 1 and options.get("step") is None:
-                options["step"] = self._agreed_step(options)
-            self.riffle = Dataset(rank=self.args.process_index // peers, world=self.args.world_size // peers,
-                                  micro_batch=self._train_batch_size, fields=_FIELDS, **options)
+            self.riffle = RankDataset(
+                rank=self.args.process_index // peers, world=self.args.world_size // peers, fields=_FIELDS,
+                micro_batch=self._train_batch_size, commits=self.args.process_index % peers == 0, **self._riffle_options)
         return DataLoader(self.riffle, batch_size=None, collate_fn=inputs_of,
                           num_workers=min(1, self.args.dataloader_num_workers),
                           pin_memory=self.args.dataloader_pin_memory and torch.cuda.is_available(),
                           # Without one it draws from torch's own, behind what the Trainer has restored: other dropout.
                           generator=torch.Generator())
-
-    def _agreed_step(self, options: Mapping[str, Any]) -> int:
-        """Where the run has committed, as process 0 has read it."""
-        from ..reader import committed_step
-        known = {name: options[name] for name in ("run", "properties", "open_timeout") if name in options}
-        found: List[Any] = [None]
-        if self.args.process_index == 0:
-            found[0] = committed_step(options["mix"], options.get("bootstrap"), **known)
-        torch.distributed.broadcast_object_list(found, src=0)
-        return found[0]
 
     def _init_training_state(self, *words: Any, **more: Any) -> Tuple[int, int]:
         found = super()._init_training_state(*words, **more)
@@ -211,15 +197,13 @@ class RiffleCallback(TrainerCallback, ExportableState):
                     f"{type(self._trainer.model).__name__} does not take `shift_labels`: it shifts the labels, which are shifted "
                     "already, a second time. Override compute_loss(), or give it a loss_function that takes them")
 
-    def _sums(self) -> Optional[Dict[str, Tuple[float, float, int]]]:
-        """The losses of the step by domain."""
-        sums: Dict[str, Tuple[float, float, int]] = {}
+    def _add_rows(self) -> None:
+        """The losses of the step by domain, which wait on their device until it ends."""
         for domains, losses, counts in self._rows:
             for domain, loss, count in zip(domains, losses.tolist(), counts.tolist()):
-                total = sums.get(domain, (0.0, 0.0, 0))
-                sums[domain] = (total[0] + loss, 0.0, total[2] + count)
+                if count > 0:
+                    self._trainer.riffle.add_sums({domain: (loss, 0.0, count)})
         self._rows = []
-        return {domain: total for domain, total in sums.items() if total[2] > 0} or None
 
     # ---- what the Trainer calls ----
 
@@ -228,13 +212,13 @@ class RiffleCallback(TrainerCallback, ExportableState):
             self._scale = LrScale(self._trainer.optimizer)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        sums, trained, dataset = self._sums(), self._sequences * self._trainer.riffle.world, self._trainer.riffle
+        trained, dataset = self._sequences * self._trainer.riffle.world, self._trainer.riffle
+        self._add_rows()
         self._sequences = 0
         if trained != dataset._places.batch:
             raise self._mismatch(
                 f"a training step had {trained} sequences, a step of the mix has {dataset._places.batch or 'more'}")
-        if self._trainer._riffle_says:
-            dataset.trained(int(self._trainer.riffle_step["step"]), sums)
+        dataset.trained(int(self._trainer.riffle_step["step"]))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         if self._scale is not None:
