@@ -25,6 +25,7 @@ enum {
 	RECORD_OVERHEAD = 1024,       /* bytes that framing adds to a record, at most */
 	MESSAGE_MAX_PRESET = 1000000, /* message.max.bytes and batch.size of librdkafka */
 	MESSAGE_MAX = 1000000000,     /* largest that librdkafka accepts */
+	SILENT_MS = 5000,             /* see kafka_waits() */
 };
 
 #define ROLE(role) (1u << (role))
@@ -145,6 +146,21 @@ value_of(const rd_kafka_conf_t *conf, const char *name, char *out, size_t room)
 
 	if (rd_kafka_conf_get(conf, name, out, &n) != RD_KAFKA_CONF_OK)
 		snprintf(out, room, "%s", "");
+}
+
+/* Gives a copy of the same, uncut. */
+static enum fail_code
+copy_of(const rd_kafka_conf_t *conf, const char *name, char **out, struct failure *f)
+{
+	size_t n = 0;
+
+	if (rd_kafka_conf_get(conf, name, NULL, &n) != RD_KAFKA_CONF_OK)
+		n = 1;
+	*out = malloc(n);
+	if (*out == NULL)
+		return fail_memory(f);
+	value_of(conf, name, *out, n);
+	return FAIL_NONE;
 }
 
 static enum fail_code
@@ -402,6 +418,8 @@ on_response(rd_kafka_t *rk, int socket, const char *broker, int32_t broker_id, i
 
 	(void)rk, (void)socket, (void)broker, (void)broker_id, (void)api_version;
 	(void)correlation, (void)n, (void)round_trip_us;
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		atomic_fetch_add(&h->answers, 1);
 	if (writes(api_key) && err != RD_KAFKA_RESP_ERR_NO_ERROR &&
 	    err != RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE && err != RD_KAFKA_RESP_ERR__DESTROY)
 		atomic_store(&h->doubtful, true);
@@ -444,6 +462,50 @@ kafka_doubtful(rd_kafka_t *rk)
 	return atomic_load(&h->doubtful);
 }
 
+/*
+ * librdkafka from 2.10 on forgets the brokers that are not in the metadata. Where an answer names
+ * none at all, as now and then in a rolling restart, it forgets every one, and its timer that
+ * connects to bootstrap.servers again is stopped, because there was an answer (its issue 5301). The
+ * handle then waits for ever, while a new one would be answered:
+ *
+ *     1. nothing was answered between two of these calls that lie SILENT_MS apart
+ *     2. the handle is given bootstrap.servers once more, as its timer would
+ *     3. it connects, is told the brokers, and continues with its positions and its group
+ *
+ * Where the brokers are only away, or slow, step 2 changes nothing: they are known already.
+ */
+void
+kafka_waits(rd_kafka_t *rk)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	unsigned answers = atomic_load(&h->answers);
+	int64_t now_ms = clock_ms(), since_ms = atomic_load(&h->silent_ms);
+
+	if (rd_kafka_version() < KAFKA_FORGETS_FIRST)
+		return;
+	if (since_ms == 0 || answers != atomic_load(&h->silent_behind)) {
+		atomic_store(&h->silent_behind, answers);
+		atomic_store(&h->silent_ms, now_ms);
+		return;
+	}
+	if (now_ms - since_ms < SILENT_MS)
+		return;
+	atomic_store(&h->silent_ms, now_ms);
+	log_info("kafka: client=%s no answer for %d s; connecting to bootstrap.servers again",
+	    h->client, SILENT_MS / 1000);
+	rd_kafka_brokers_add(rk, h->bootstrap);
+}
+
+rd_kafka_message_t *
+kafka_poll(rd_kafka_t *rk, int timeout_ms)
+{
+	rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, timeout_ms);
+
+	if (m == NULL)
+		kafka_waits(rk);
+	return m;
+}
+
 /* ---- opening ---- */
 
 static enum fail_code
@@ -460,12 +522,12 @@ configure(
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
 	if (o->stats != NULL) /* else librdkafka makes none */
 		rd_kafka_conf_set_stats_cb(conf, on_stats);
-	if ((o->role == KAFKA_TRANSACTIONAL || o->role == KAFKA_MEMBER) &&
-	    rd_kafka_conf_interceptor_add_on_new(conf, "riffle", on_new, h) !=
-		RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (rd_kafka_conf_interceptor_add_on_new(conf, "riffle", on_new, h) !=
+	    RD_KAFKA_RESP_ERR_NO_ERROR)
 		return fail_memory(f);
 	code = set_all(conf, o, h->client, f);
-	value_of(conf, "bootstrap.servers", h->bootstrap, sizeof(h->bootstrap));
+	if (code == FAIL_NONE)
+		code = copy_of(conf, "bootstrap.servers", &h->bootstrap, f);
 	value_of(conf, "group.id", h->group, sizeof(h->group));
 	value_of(conf, "transactional.id", h->transactional_id, sizeof(h->transactional_id));
 	value_of(conf, "sasl.username", h->user, sizeof(h->user));
@@ -478,6 +540,7 @@ handle_free(struct kafka_handle *h)
 	if (h == NULL)
 		return;
 	kafka_log_end(&h->log);
+	free(h->bootstrap);
 	free(h);
 }
 

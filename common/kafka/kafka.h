@@ -119,6 +119,16 @@ enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struc
 void kafka_close(rd_kafka_t *rk);
 
 /*
+ * Called by whoever waits for something of a handle, again and again: a handle that has had no
+ * answer of a broker for five seconds meanwhile connects to bootstrap.servers again, which
+ * librdkafka may have stopped to do. Every query of this room calls it. Any thread.
+ */
+void kafka_waits(rd_kafka_t *rk);
+
+/* rd_kafka_consumer_poll(), and kafka_waits() where nothing came. */
+rd_kafka_message_t *kafka_poll(rd_kafka_t *rk, int timeout_ms);
+
+/*
  * Waits until the broker answers a metadata request. FAIL_BROKER names bootstrap.servers and the
  * usual cause. Every command calls this first, with a KAFKA_ADMIN handle (which connects no sooner)
  * or one opened `quiet`, so that one clear sentence says "no broker"; failing connections are not

@@ -63,7 +63,7 @@ denied_or(rd_kafka_t *rk, rd_kafka_resp_err_t err)
 	rd_kafka_message_t *m = NULL;
 
 	if (rd_kafka_assignment(rk, &assigned) == RD_KAFKA_RESP_ERR_NO_ERROR && assigned->cnt == 0)
-		m = rd_kafka_consumer_poll(rk, 0);
+		m = kafka_poll(rk, 0);
 	if (assigned != NULL)
 		rd_kafka_topic_partition_list_destroy(assigned);
 	if (m == NULL)
@@ -104,7 +104,7 @@ kafka_commits(
 		return FAIL_NONE;
 	do {
 		err = query_once(rk, list, kafka_slice_ms(deadline_ms));
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	forget(list);

@@ -75,18 +75,19 @@ kafka_passing(rd_kafka_resp_err_t err)
 bool
 kafka_forgets_partitions(rd_kafka_resp_err_t err)
 {
-	enum { FIRST = 0x020a0000 };
-
-	return err == KAFKA_DESTROY_BROKER ||
-	       (err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && rd_kafka_version() >= FIRST);
+	return err == KAFKA_DESTROY_BROKER || (err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION &&
+						  rd_kafka_version() >= KAFKA_FORGETS_FIRST);
 }
 
 bool
-kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms)
+kafka_again(rd_kafka_t *rk, rd_kafka_resp_err_t err, int64_t deadline_ms)
 {
 	int left = kafka_left_ms(deadline_ms), ms = left < PAUSE_MS ? left : PAUSE_MS;
 
-	if (left == 0 || !kafka_passing(err))
+	if (!kafka_passing(err))
+		return false;
+	kafka_waits(rk);
+	if (left == 0)
 		return false;
 	clock_pause_ms(ms);
 	return true;

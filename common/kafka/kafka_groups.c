@@ -92,7 +92,7 @@ kafka_groups(
 	*n = 0;
 	do {
 		err = list_once(rk, prefix, name, n, kafka_slice_ms(deadline_ms));
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	kafka_groups_free(*name, *n);
@@ -136,7 +136,7 @@ kafka_group_delete(rd_kafka_t *rk, const char *group, int timeout_ms, struct fai
 
 	do {
 		err = delete_once(rk, group, kafka_slice_ms(deadline_ms));
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND)
 		return FAIL_NONE;
 	if (err == RD_KAFKA_RESP_ERR_NON_EMPTY_GROUP)
@@ -204,7 +204,7 @@ kafka_group_members(rd_kafka_t *rk, struct kafka_member *member, size_t max, siz
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			err = take_members(admin.event, member, max, n);
 		kafka_admin_close(&admin);
-	} while (err != RD_KAFKA_RESP_ERR__TIMED_OUT && kafka_again(err, deadline_ms));
+	} while (err != RD_KAFKA_RESP_ERR__TIMED_OUT && kafka_again(rk, err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)

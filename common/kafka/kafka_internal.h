@@ -3,7 +3,7 @@
  * librdkafka handle, deadlines, and failures of requests.
  *
  * A struct kafka_handle is the handle's opaque. kafka_open() makes it, kafka_close() frees it,
- * after the last callback. All but `log`, `doubtful` and `joining` is constant in between.
+ * after the last callback. All but `log` and the atomics is constant in between.
  */
 #ifndef COMMON_KAFKA_KAFKA_INTERNAL_H
 #define COMMON_KAFKA_KAFKA_INTERNAL_H
@@ -18,8 +18,9 @@ struct kafka_handle {
 	struct kafka_log log;
 	enum kafka_role role;
 	char client[64];
+	char *bootstrap;
 	/* For messages: cut where they are longer, "" where there is none. */
-	char bootstrap[256], group[256], transactional_id[256], user[256];
+	char group[256], transactional_id[256], user[256];
 	bool group_chosen; /* the caller named the group */
 	bool hasty;        /* see struct kafka_options */
 	bool commits;      /* and will commit to it: not asks_only */
@@ -28,6 +29,10 @@ struct kafka_handle {
 	struct kafka_stats *stats; /* the caller's; NULL: none are taken */
 	atomic_bool doubtful;      /* what kafka_doubtful() returns; set by librdkafka's threads */
 	atomic_bool joining;       /* KAFKA_MEMBER: a JoinGroup or SyncGroup is not answered yet */
+	atomic_uint answers;       /* how many requests were answered; by librdkafka's threads */
+	/* kafka_waits(): since when there has been no answer, and which was the last. */
+	atomic_uint silent_behind;
+	atomic_llong silent_ms;
 };
 
 /* Milliseconds until `deadline_ms` (monotonic clock); 0: it has passed. */
@@ -36,14 +41,17 @@ int kafka_left_ms(int64_t deadline_ms);
 /* Time for one attempt of a request that must be answered by `deadline_ms` (monotonic clock). */
 int kafka_slice_ms(int64_t deadline_ms);
 
-/* A broker has left the metadata, and its connection with it: from librdkafka 2.10 on. */
+/* From this librdkafka on a broker that is not in the metadata is forgotten, with all it led. */
+enum { KAFKA_FORGETS_FIRST = 0x020a0000 };
+
+/* What a request to it then ends with. */
 #define KAFKA_DESTROY_BROKER ((rd_kafka_resp_err_t)-137)
 
 /* Whether librdkafka has forgotten who leads partitions; renewed metadata tells it again. */
 bool kafka_forgets_partitions(rd_kafka_resp_err_t err);
 
 /* Whether to try again: the error passes by itself and there is time. Pauses first. */
-bool kafka_again(rd_kafka_resp_err_t err, int64_t deadline_ms);
+bool kafka_again(rd_kafka_t *rk, rd_kafka_resp_err_t err, int64_t deadline_ms);
 
 /* kafka_fail_topic(); FAIL_BROKER with the last failure of a connection where that is the cause. */
 enum fail_code kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted,

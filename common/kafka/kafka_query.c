@@ -104,7 +104,7 @@ first_wait_again(struct first_wait *w, rd_kafka_t *rk, rd_kafka_resp_err_t err)
 	char cause[KAFKA_CAUSE_MAX];
 	int64_t now_ms = clock_ms();
 
-	if (hopeless(rk) || !kafka_again(err, w->deadline_ms))
+	if (hopeless(rk) || !kafka_again(rk, err, w->deadline_ms))
 		return false;
 	if (!w->said && now_ms - w->begun_ms >= SAID_MS) {
 		w->said = true;
@@ -222,7 +222,7 @@ kafka_partitions(
 		return kafka_fail_code(f, rd_kafka_last_error(), NULL, topic);
 	do {
 		err = partitions_once(rk, handle, partitions, kafka_slice_ms(deadline_ms));
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	rd_kafka_topic_destroy(handle);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
@@ -332,7 +332,7 @@ kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int
 		return FAIL_NONE;
 	do {
 		err = watermarks_once(rk, list, low, high, deadline_ms);
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	kafka_fail_asking(rk, err, "asking for its first and last offsets", first_refused(list), f);
@@ -381,7 +381,7 @@ kafka_offset_at(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t ti
 			err = one->err;
 		if (err == RD_KAFKA_RESP_ERR__TIMED_OUT)
 			renew_leaders(rk, list, deadline_ms);
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	*offset = one->offset < 0 ? -1 : one->offset; /* RD_KAFKA_OFFSET_END: none */
 	rd_kafka_topic_partition_list_destroy(list);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -419,7 +419,7 @@ last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from,
 	rd_kafka_resp_err_t err = kafka_assign_one(rk, topic, partition, from), passed = 0;
 
 	while (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, kafka_slice_ms(deadline_ms));
+		rd_kafka_message_t *m = kafka_poll(rk, kafka_slice_ms(deadline_ms));
 
 		if (m == NULL && kafka_left_ms(deadline_ms) == 0)
 			err = passed != 0 ? passed : RD_KAFKA_RESP_ERR__TIMED_OUT;

@@ -58,7 +58,7 @@ kafka_trim(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int timeout_ms
 		return FAIL_NONE;
 	do {
 		err = trim_once(rk, list, kafka_left_ms(deadline_ms));
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	if (kafka_denied(err))

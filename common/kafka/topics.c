@@ -130,7 +130,7 @@ query_all_topics(
 
 	do {
 		err = rd_kafka_metadata(rk, 1, NULL, out, kafka_slice_ms(deadline_ms));
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	return kafka_fail_asking(rk, err, "asking the broker for its topics", "", f);
@@ -283,7 +283,7 @@ describe(rd_kafka_t *rk, struct kafka_admin *admin, rd_kafka_ConfigResource_t **
 		    admin, rk, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, kafka_slice_ms(deadline_ms));
 		rd_kafka_DescribeConfigs(rk, resource, n, admin->options, admin->queue);
 		err = kafka_admin_wait(admin, kafka_slice_ms(deadline_ms));
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	return err;
 }
 
@@ -392,8 +392,8 @@ query_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
 	do
 		code =
 		    query_unsettled(rk, c, p, first, end, report, settled, &left, deadline_ms, f);
-	while (
-	    code == FAIL_NONE && left > 0 && kafka_again(RD_KAFKA_RESP_ERR__TIMED_OUT, settle_ms));
+	while (code == FAIL_NONE && left > 0 &&
+	       kafka_again(rk, RD_KAFKA_RESP_ERR__TIMED_OUT, settle_ms));
 	for (size_t i = first; code == FAIL_NONE && i < end; i++)
 		if (report[i].exists && !settled[i - first]) {
 			report[i].exists = false;
@@ -617,7 +617,7 @@ wait_shown(rd_kafka_t *rk, const struct topic_plan *p, const struct topics_repor
 			return FAIL_NONE;
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			err = RD_KAFKA_RESP_ERR__TIMED_OUT;
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	return kafka_fail_asking(rk, err,
 	    gone == NULL ? "waiting for the new topics to have leaders"
 			 : "waiting for the deleted topics to be gone",
@@ -841,7 +841,7 @@ any_broker(rd_kafka_t *rk, int32_t *id, int64_t deadline_ms)
 
 	do {
 		err = rd_kafka_metadata(rk, 0, NULL, &m, kafka_slice_ms(deadline_ms));
-	} while (kafka_again(err, deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return err;
 	*id = m->broker_cnt > 0 ? m->brokers[0].id : -1;

@@ -86,7 +86,7 @@ read_to(const struct rejects_query *q, rd_kafka_t *rk, const char *topic, int64_
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return kafka_fail_code(f, err, NULL, "reading");
 	while (!over) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, SLICE_MS);
+		rd_kafka_message_t *m = kafka_poll(rk, SLICE_MS);
 
 		if (m != NULL && m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 			take(q, m);

@@ -86,7 +86,7 @@ read_requests(
 	bool more = true;
 
 	while (code == FAIL_NONE && more) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, SLICE_MS);
+		rd_kafka_message_t *m = kafka_poll(rk, SLICE_MS);
 
 		if (m == NULL && clock_ms() >= deadline_ms)
 			return fail(f, FAIL_TIMEOUT, "topic %s: nothing came within %d s", topic,

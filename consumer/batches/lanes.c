@@ -464,7 +464,7 @@ take_events(struct lanes *l, struct failure *f)
 	enum fail_code code = FAIL_NONE;
 	rd_kafka_message_t *m;
 
-	while (code == FAIL_NONE && (m = rd_kafka_consumer_poll(l->rk, 0)) != NULL) {
+	while (code == FAIL_NONE && (m = kafka_poll(l->rk, 0)) != NULL) {
 		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
 		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err) &&
 		    !(kafka_denied(m->err) && !kafka_message_denied(l->rk, m)))

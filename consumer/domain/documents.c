@@ -151,7 +151,7 @@ poll(struct documents *d, rd_kafka_message_t **out, struct failure *f)
 
 	*out = NULL;
 	while (d->offset_next < d->high) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(d->rk, SLICE_MS);
+		rd_kafka_message_t *m = kafka_poll(d->rk, SLICE_MS);
 		rd_kafka_resp_err_t err = m == NULL ? RD_KAFKA_RESP_ERR_NO_ERROR : m->err;
 		bool denied = kafka_message_denied(d->rk, m);
 

@@ -48,6 +48,7 @@ struct feed_partition {
 };
 
 struct feed_domain {
+	rd_kafka_t *rk; /* the handle that reads it */
 	rd_kafka_topic_t *topic;
 	char *name; /* of the topic */
 	uint64_t record_bytes;
@@ -202,7 +203,8 @@ feed_add_domain(struct feed *d, const char *topic, size_t partitions_n, uint64_t
 	m->piece = d->o.block;
 	m->partition = calloc(partitions_n, sizeof(*m->partition));
 	m->name = strdup(topic);
-	m->topic = m->name == NULL ? NULL : rd_kafka_topic_new(d->rk, topic, NULL);
+	m->rk = d->rk;
+	m->topic = m->name == NULL ? NULL : rd_kafka_topic_new(m->rk, topic, NULL);
 	if (m->partition == NULL || m->topic == NULL) {
 		close_domain(m);
 		return fail_memory(f);
@@ -230,6 +232,7 @@ feed_read_as(struct feed *d, uint32_t domain, const struct feed_piece *as, struc
 		if (topic == NULL)
 			return fail_memory(f);
 		rd_kafka_topic_destroy(m->topic);
+		m->rk = d->rk_pieces;
 		m->topic = topic;
 	}
 	m->piece = as->piece;
@@ -1030,10 +1033,14 @@ feed_poll(struct feed *d, int timeout_ms, struct failure *f)
 	if (progress || timeout_ms == 0)
 		return FAIL_NONE;
 	/* Nothing came: waits for the first load. The others' records wait in their queues. */
-	for (size_t i = 0; i < FEED_LOADS_MAX; i++)
-		if (d->load[i].block != NULL)
-			return ask_why(d, &d->load[i], f) != FAIL_NONE
-				   ? f->code
-				   : poll_load(d, &d->load[i], timeout_ms, &progress, f);
+	for (size_t i = 0; i < FEED_LOADS_MAX; i++) {
+		struct feed_load *l = &d->load[i];
+
+		if (l->block == NULL)
+			continue;
+		kafka_waits(d->domain[l->block->domain].rk);
+		return ask_why(d, l, f) != FAIL_NONE ? f->code
+						     : poll_load(d, l, timeout_ms, &progress, f);
+	}
 	return FAIL_NONE;
 }

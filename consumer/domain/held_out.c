@@ -298,7 +298,7 @@ held_out_next(struct held_out *h, int64_t deadline_ms, struct held_out_sequence 
 			return FAIL_NONE;
 		if (!h->assigned && assign(h, f) != FAIL_NONE)
 			return f->code;
-		h->held = rd_kafka_consumer_poll(h->rk, left < 0 ? 0 : (int)left);
+		h->held = kafka_poll(h->rk, left < 0 ? 0 : (int)left);
 		if (h->held == NULL && clock_ms() >= deadline_ms)
 			return fail(f, FAIL_TIMEOUT,
 			    "topic %s, partition %" PRIu32 ", ordinal %" PRIu64

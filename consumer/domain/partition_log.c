@@ -219,7 +219,7 @@ poll(struct partition_log *l, const struct stop *stop, struct failure *f)
 		rd_kafka_message_destroy(l->held);
 	l->held = NULL;
 	while (clock_ms() < deadline_ms) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(l->rk, SLICE_MS);
+		rd_kafka_message_t *m = kafka_poll(l->rk, SLICE_MS);
 
 		if (stop_asked(stop)) {
 			if (m != NULL)

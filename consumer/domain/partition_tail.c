@@ -131,7 +131,7 @@ read_assigned(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, int64_t
 	enum fail_code code = FAIL_NONE;
 
 	for (int left = list->cnt; left > 0 && clock_ms() < deadline_ms && code == FAIL_NONE;) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(reader, SLICE_MS);
+		rd_kafka_message_t *m = kafka_poll(reader, SLICE_MS);
 		rd_kafka_topic_partition_t *e = NULL;
 
 		if (m == NULL)

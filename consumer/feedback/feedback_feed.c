@@ -139,8 +139,7 @@ feedback_feed_next(struct feedback_feed *d, int timeout_ms, struct feedback_feed
 	assert(d->sought);
 	*any = false;
 	while (!*any) {
-		rd_kafka_message_t *m =
-		    rd_kafka_consumer_poll(d->rk, left_ms > 0 ? (int)left_ms : 0);
+		rd_kafka_message_t *m = kafka_poll(d->rk, left_ms > 0 ? (int)left_ms : 0);
 		bool gone = m != NULL && kafka_lost(m->err);
 		enum fail_code code = FAIL_NONE;
 

@@ -112,6 +112,8 @@ reporter_send(struct reporter *r, const struct feedback *b, struct failure *f)
 
 	assert(r->topic != NULL);
 	rd_kafka_poll(r->rk, 0); /* calls delivered() */
+	if (rd_kafka_outq_len(r->rk) > 0)
+		kafka_waits(r->rk);
 	if (fail_lost(r, f) != FAIL_NONE || feedback_encode(b, &bytes, &n, f) != FAIL_NONE)
 		return f->code;
 	if (rd_kafka_produce(r->topic, 0, RD_KAFKA_MSG_F_FREE, bytes, n, NULL, 0, NULL) == 0)
@@ -131,6 +133,7 @@ reporter_flush(struct reporter *r, int timeout_ms, struct failure *f)
 		return f->code;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
+	kafka_waits(r->rk);
 	return fail(f, FAIL_TIMEOUT, "topic %s: %d reports are not delivered within %d ms",
 	    r->topic_name, rd_kafka_outq_len(r->rk), timeout_ms);
 }

@@ -125,7 +125,7 @@ static enum fail_code
 poll(
     struct ledger_log *l, int timeout_ms, rd_kafka_message_t **out, bool *at_end, struct failure *f)
 {
-	rd_kafka_message_t *m = rd_kafka_consumer_poll(l->rk, timeout_ms);
+	rd_kafka_message_t *m = kafka_poll(l->rk, timeout_ms);
 	enum fail_code code = FAIL_NONE;
 
 	*out = NULL;

@@ -142,7 +142,7 @@ static enum fail_code
 poll(struct control_requests *r, int timeout_ms, struct failure *f)
 {
 	for (int i = 0; r->waiting == NULL && i < EVENTS_MAX; i++) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(r->rk, i == 0 ? timeout_ms : 0);
+		rd_kafka_message_t *m = kafka_poll(r->rk, i == 0 ? timeout_ms : 0);
 		enum fail_code denied = FAIL_NONE;
 		rd_kafka_resp_err_t err;
 

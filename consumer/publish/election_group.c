@@ -109,7 +109,7 @@ static void
 take_events(struct election_group *g, rd_kafka_t *rk)
 {
 	for (int i = 0; i < EVENTS_MAX; i++) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, 0);
+		rd_kafka_message_t *m = kafka_poll(rk, 0);
 
 		if (m == NULL)
 			break;

@@ -220,7 +220,7 @@ read_tails(struct status_query *q, struct status *st, rd_kafka_topic_partition_l
 	assert(ask->cnt <= PARTITION_TAIL_FEW_MAX);
 	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && code == FAIL_NONE && left > 0 &&
 	       clock_ms() < deadline_ms) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(q->reader, STATUS_QUERY_SLICE_MS);
+		rd_kafka_message_t *m = kafka_poll(q->reader, STATUS_QUERY_SLICE_MS);
 		rd_kafka_topic_partition_t *e;
 
 		if (m == NULL)

@@ -151,7 +151,7 @@ status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 	bool more = err == RD_KAFKA_RESP_ERR_NO_ERROR;
 
 	while (more && clock_ms() < deadline_ms) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, STATUS_QUERY_SLICE_MS);
+		rd_kafka_message_t *m = kafka_poll(rk, STATUS_QUERY_SLICE_MS);
 
 		if (m == NULL)
 			continue;

@@ -85,7 +85,7 @@ read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, st
 	enum fail_code code = FAIL_NONE;
 
 	while (code == FAIL_NONE && next < high) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(reader, POLL_MS);
+		rd_kafka_message_t *m = kafka_poll(reader, POLL_MS);
 
 		if (m == NULL && clock_ms() > deadline_ms)
 			return fail(f, FAIL_TIMEOUT, "no record within %d ms", ASK_TIMEOUT_MS);

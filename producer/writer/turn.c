@@ -147,7 +147,7 @@ take_events(struct turn *t, struct failure *f)
 	enum fail_code code = FAIL_NONE;
 
 	for (int i = 0; t->member != NULL && i < EVENTS_MAX; i++) {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(t->member, 0);
+		rd_kafka_message_t *m = kafka_poll(t->member, 0);
 
 		if (m == NULL)
 			break;

@@ -207,6 +207,8 @@ check_silence(struct writer *w)
 
 	if (rd_kafka_outq_len(w->rk) == 0)
 		w->heard_ms = now_ms;
+	else
+		kafka_waits(w->rk);
 	if (now_ms - w->heard_ms > WRITER_SILENT_MS && w->failure.code == FAIL_NONE)
 		fail(&w->failure, FAIL_BROKER,
 		    "publishing: the broker has acknowledged nothing for %d s: is it running?",

@@ -8,12 +8,18 @@ mixers, trainers or commits strikes both; brokers, network, clocks and the produ
 """
 
 import os
+import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import log_tail
 from pipeline import ATTACHED, BUILD, LANES, LEAD, TRANSACTION_S
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "kafka"))
+
+from wire_proxy import Fate, Forger, Proxy  # noqa: E402
 
 FAULTS = {}
 COMMIT_POINTS = ["mix.before_begin", "mix.mid_produce", "mix.after_flush", "mix.after_offsets", "mix.after_commit"]
@@ -172,6 +178,42 @@ def group_coordinator_kill(run, rng):
 def election_coordinator_kill(run, rng):
     """kill -9 of the coordinator of the mixers' election."""
     return bounce(run, rng, run.cluster.group_coordinator(f"{run.p.name}.election"))
+
+
+def restart_clients(run, env):
+    for job in run.p.supervisor.jobs:
+        job.env |= env
+        job.signal(signal.SIGKILL)
+
+
+@fault("metadata-empty")
+def metadata_empty(run, rng):
+    """All connections break, and the next answers with metadata name no broker, which librdkafka from 2.13 on takes at its word."""
+    forger = Forger(rng.randint(40, 80))
+    proxies = [Proxy(address, lambda api_key: Fate.PASS) for address in run.cluster.bootstrap.split(",")]
+    names = {theirs: ours for proxy in proxies for theirs, ours in proxy.names.items()}
+    for proxy in proxies:
+        proxy.names = names
+    try:
+        targets = [p.beyond() for p in run.pipelines]
+        restart_clients(run, {"RIFFLE_BOOTSTRAP": ",".join(proxy.address for proxy in proxies)})
+        for p, target in zip(run.pipelines, targets):
+            p.wait(lambda: p.slowest() >= target, "new steps by way of the proxies", 120)
+            wait_standby(p)
+        runs = {job.name: job.runs for job in run.p.supervisor.jobs}
+        run.strike()
+        for proxy in proxies:
+            proxy.decide = forger
+        for proxy in proxies:
+            proxy.disconnect()
+        run.p.wait(lambda: len(run.passed) == len(run.pipelines), "new steps at all ranks of both mixes", 240)
+        again = [job for job in run.p.supervisor.jobs if "connecting to bootstrap.servers again" in job.text(runs[job.name])]
+    finally:
+        restart_clients(run, {"RIFFLE_BOOTSTRAP": run.cluster.bootstrap})
+        for proxy in proxies:
+            proxy.close()
+    assert forger.left == 0, f"{forger.left} answers with metadata were not asked for"
+    return f"{len(again)} clients connected again"
 
 
 # ---- logs that lose what was acknowledged ----

@@ -8,6 +8,7 @@ through it. What happens to a request is decided by `decide(api_key)`, for each 
     SILENCE       it is passed on; the answer never comes, and the connection stays
     HOLD          it is kept back and the connection breaks; release() passes it on
     LATE          it is passed on LATE_SECONDS later, and what follows on its connection behind it
+    NO_BROKERS    it is passed on; the answer, which is metadata, comes without its list of brokers
 """
 
 import enum
@@ -17,11 +18,11 @@ import threading
 import time
 
 LATE_SECONDS = 1.3
-PRODUCE, OFFSET_FETCH, FIND_COORDINATOR, INIT_PRODUCER, ADD_PARTITIONS, END_TRANSACTION = 0, 9, 10, 22, 24, 26
+PRODUCE, METADATA, OFFSET_FETCH, FIND_COORDINATOR, INIT_PRODUCER, ADD_PARTITIONS, END_TRANSACTION = 0, 3, 9, 10, 22, 24, 26
 
 
 class Fate(enum.Enum):
-    PASS, LOSE_ANSWER, SILENCE, HOLD, LATE = range(5)
+    PASS, LOSE_ANSWER, SILENCE, HOLD, LATE, NO_BROKERS = range(6)
 
 
 def read_exactly(from_socket, n):
@@ -39,18 +40,48 @@ def read_frame(from_socket):
     return size + read_exactly(from_socket, struct.unpack(">i", size)[0])
 
 
+def without_brokers(frame, version):
+    """An answer to a request for metadata, with no broker in it."""
+    compact = version >= 9  # then lengths are varints, of which one byte is enough here, and tags stand behind
+    at = 8 + compact + 4 * (version >= 3)  # behind the correlation id, its tags and the throttle time
+    n = frame[at] - 1 if compact else struct.unpack(">i", frame[at:at + 4])[0]
+    end = at + (1 if compact else 4)
+
+    def text(at):
+        return at + max(frame[at], 1) if compact else at + 2 + max(struct.unpack(">h", frame[at:at + 2])[0], 0)
+    for _ in range(n):
+        end = text(end + 4) + 4  # its number, host and port
+        end = text(end) if version >= 1 else end  # rack
+        end += compact
+    answer = frame[4:at] + (b"\x01" if compact else bytes(4)) + frame[end:]
+    return struct.pack(">i", len(answer)) + answer
+
+
+class Forger:
+    """Decides that the next n answers with metadata name no broker."""
+
+    def __init__(self, n):
+        self.left = n
+
+    def __call__(self, api_key):
+        if api_key != METADATA or self.left == 0:
+            return Fate.PASS
+        self.left -= 1
+        return Fate.NO_BROKERS
+
+
 class Proxy:
     def __init__(self, broker, decide):
         self.host, port = broker.split(":")
         self.port = int(port)
         self.decide = decide
-        self.held = []
+        self.held, self.clients = [], set()
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server((self.host, 0))
         own = self.listener.getsockname()[1]
-        self.address = f"127.0.0.1:{own}"
+        self.address = f"{self.host}:{own}"
         name = self.host.encode()
-        self.theirs, self.ours = name + struct.pack(">i", self.port), name + struct.pack(">i", own)
+        self.names = {name + struct.pack(">i", self.port): name + struct.pack(">i", own)}
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -63,14 +94,18 @@ class Proxy:
 
     def serve(self, client):
         """One connection: its requests one by one. A client that sends several at once gets its answers in order."""
-        broker = socket.create_connection((self.host, self.port))
-        fates = {}  # of requests that are not simply passed, by correlation id
+        try:
+            broker = socket.create_connection((self.host, self.port))
+        except OSError:  # it is down
+            return client.close()
+        self.clients.add(client)
+        fates = {}  # of requests, and their versions, by correlation id
         back = threading.Thread(target=self.answer, args=(broker, client, fates), daemon=True)
         back.start()
         try:
             while True:
                 frame = read_frame(client)
-                api_key, _, correlation = struct.unpack(">hhi", frame[4:12])
+                api_key, version, correlation = struct.unpack(">hhi", frame[4:12])
                 with self.lock:
                     fate = self.decide(api_key)
                 if fate == Fate.HOLD:
@@ -79,7 +114,7 @@ class Proxy:
                 if fate == Fate.LATE:
                     time.sleep(LATE_SECONDS)
                     fate = Fate.PASS
-                fates[correlation] = fate
+                fates[correlation] = fate, version
                 broker.sendall(frame)
         except OSError:
             pass
@@ -90,6 +125,7 @@ class Proxy:
                 except OSError:
                     pass
             back.join(timeout=10)
+            self.clients.discard(client)
             client.close()
             broker.close()
 
@@ -97,12 +133,16 @@ class Proxy:
         try:
             while True:
                 frame = read_frame(broker)
-                fate = fates.pop(struct.unpack(">i", frame[4:8])[0], Fate.PASS)
+                fate, version = fates.pop(struct.unpack(">i", frame[4:8])[0])
+                if fate == Fate.NO_BROKERS:
+                    frame, fate = without_brokers(frame, version), Fate.PASS
                 if fate == Fate.LOSE_ANSWER:
                     client.shutdown(socket.SHUT_RDWR)
                     return
                 if fate == Fate.PASS:
-                    client.sendall(frame.replace(self.theirs, self.ours))
+                    for theirs, ours in self.names.items():
+                        frame = frame.replace(theirs, ours)
+                    client.sendall(frame)
         except OSError:
             try:
                 client.shutdown(socket.SHUT_RDWR)
@@ -114,6 +154,14 @@ class Proxy:
         with socket.create_connection((self.host, self.port)) as broker:
             broker.sendall(self.held.pop(0))
             return read_frame(broker)[8:]
+
+    def disconnect(self):
+        """Breaks all connections; clients make new ones."""
+        for client in list(self.clients):
+            try:
+                client.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it has ended meanwhile
 
     def close(self):
         self.listener.close()
