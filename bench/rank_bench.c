@@ -48,7 +48,8 @@ end_with(const char *mix, const struct riffle_error *e)
 int
 main(int argc, char **argv)
 {
-	struct riffle_options options = {.start = RIFFLE_START_STEP, .token_bytes = 4};
+	struct riffle_options options = {
+	    .size = sizeof(options), .start = RIFFLE_START_STEP, .token_bytes = 4};
 	const struct riffle_step *s;
 	struct riffle_error e;
 	struct riffle *r;

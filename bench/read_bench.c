@@ -171,7 +171,8 @@ run_bare(const char *bootstrap, const char *topic)
 static struct outcome
 run_library(const char *bootstrap, const char *mix, uint32_t token_bytes, uint32_t threads)
 {
-	struct riffle_options options = {.mix = mix,
+	struct riffle_options options = {.size = sizeof(options),
+	    .mix = mix,
 	    .bootstrap = bootstrap,
 	    .world = 1,
 	    .start = RIFFLE_START_STEP,

@@ -92,7 +92,7 @@ measure_step(struct riffle_options *o, uint64_t step)
 int
 main(int argc, char **argv)
 {
-	struct riffle_options o = {.token_bytes = 4};
+	struct riffle_options o = {.size = sizeof(o), .token_bytes = 4};
 
 	if (argc < 5) {
 		fprintf(stderr, "usage: %s BOOTSTRAP MIX WORLD STEP...\n", argv[0]);

@@ -92,7 +92,7 @@ run(struct riffle *r)
 int
 main(int argc, char **argv)
 {
-	struct riffle_options o = {.token_bytes = sizeof(uint32_t)};
+	struct riffle_options o = {.size = sizeof(o), .token_bytes = sizeof(uint32_t)};
 	struct sigaction action = {.sa_handler = on_signal};
 	uint64_t rank, world, step = 0;
 	struct riffle_error e;

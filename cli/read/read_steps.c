@@ -173,7 +173,7 @@ read_all(struct riffle *r, const struct read_steps_arguments *a, const struct st
     struct read_output *out, FILE *to, struct tally *t, struct failure *f)
 {
 	const struct riffle_step *s = NULL;
-	struct riffle_info info;
+	struct riffle_info info = {.size = sizeof(info)};
 
 	riffle_get_info(r, &info);
 	while (t->steps < a->steps) {
@@ -291,6 +291,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 {
 	struct riffle_property *properties = properties_of(c);
 	struct riffle_options options = {
+	    .size = sizeof(options),
 	    .mix = a->mix,
 	    .run = a->run,
 	    .rank = a->rank,
@@ -310,7 +311,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	struct read_output *out = NULL;
 	struct metrics_listener *listener = NULL;
 	struct riffle *r = NULL;
-	struct riffle_info info;
+	struct riffle_info info = {.size = sizeof(info)};
 	struct riffle_error e;
 	enum fail_code code;
 	int opened;
@@ -416,6 +417,7 @@ read_steps_set(const struct read_steps_arguments *a, const struct config *c,
 {
 	struct riffle_property *properties = properties_of(c);
 	struct riffle_validation_options options = {
+	    .size = sizeof(options),
 	    .corpus = c->corpus,
 	    .domain = a->domain,
 	    .set = names_set_text[a->set],

@@ -11,7 +11,10 @@
 #include "common/base/names.h"
 #include "consumer/reader/riffle_internal.h"
 
-enum { OPEN_TIMEOUT_MS = 10000 }; /* the default of open_timeout_ms */
+enum {
+	OPEN_TIMEOUT_MS = 10000, /* the default of open_timeout_ms */
+	STRUCT_MAX = 4096,       /* no struct of ours grows so large: a size above it is none */
+};
 
 /* ---- errors ---- */
 
@@ -65,7 +68,58 @@ riffle_check_process(pid_t process, const char *what, struct riffle_error *e)
 	return riffle_give(e, RIFFLE_ERROR_USAGE, text);
 }
 
+/* ---- structs of the caller ---- */
+
+static enum fail_code
+check_size(size_t size, const char *name, struct failure *f)
+{
+	if (size >= sizeof(size) && size <= STRUCT_MAX)
+		return FAIL_NONE;
+	return fail(
+	    f, FAIL_USAGE, "struct %s: its size is not set (%zu): set it to sizeof", name, size);
+}
+
+enum fail_code
+riffle_take(void *to, size_t size, const void *from, const char *name, struct failure *f)
+{
+	const unsigned char *bytes = from;
+	size_t known;
+
+	memcpy(&known, from, sizeof(known));
+	if (check_size(known, name, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = size; i < known; i++)
+		if (bytes[i] != 0)
+			return fail(f, FAIL_USAGE,
+			    "struct %s: the program sets a field that libriffle %s does not know",
+			    name, RIFFLE_VERSION);
+	memset(to, 0, size);
+	memcpy(to, from, known < size ? known : size);
+	memcpy(to, &size, sizeof(size));
+	return FAIL_NONE;
+}
+
+enum fail_code
+riffle_fill(void *to, const void *from, size_t size, const char *name, struct failure *f)
+{
+	size_t known;
+
+	memcpy(&known, to, sizeof(known));
+	if (check_size(known, name, f) != FAIL_NONE)
+		return f->code;
+	memset(to, 0, known);
+	memcpy(to, from, known < size ? known : size);
+	memcpy(to, &known, sizeof(known));
+	return FAIL_NONE;
+}
+
 /* ---- options ---- */
+
+enum fail_code
+riffle_take_options(struct riffle_options *to, const struct riffle_options *from, struct failure *f)
+{
+	return riffle_take(to, sizeof(*to), from, "riffle_options", f);
+}
 
 enum fail_code
 riffle_check_names(const struct riffle_options *o, struct failure *f)

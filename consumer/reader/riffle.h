@@ -9,8 +9,8 @@
  *
  *     struct riffle *r;
  *     struct riffle_error e;
- *     struct riffle_options o = {.mix = "pretrain", .bootstrap = "localhost:9092", .world = 1,
- *         .token_bytes = 4, .start = RIFFLE_START_COMMITTED};
+ *     struct riffle_options o = {.size = sizeof(o), .mix = "pretrain", .world = 1,
+ *         .bootstrap = "localhost:9092", .token_bytes = 4, .start = RIFFLE_START_COMMITTED};
  *     if (riffle_open(&r, &o, &e) != RIFFLE_OK) ...
  *     for (;;) {
  *         const struct riffle_step *s;
@@ -33,6 +33,14 @@
  * the process.
  *
  * Symbols carry the version RIFFLE_0; one that changes its meaning gets another version.
+ *
+ * Sizes: a struct that a call takes or fills in the caller's memory begins with `size`, which the
+ * caller sets to its sizeof before each use. Such a struct may grow at its end while the soname
+ * stays. To a program that was compiled before a field was there, that field is 0, or is not
+ * written. A program that is newer than the library gets 0 in the fields that it alone knows; one
+ * that it has set to something else is RIFFLE_ERROR_USAGE, as is a size that is not set. struct
+ * riffle_step grows likewise, in the library's memory. The others never grow: riffle_error, and
+ * those that stand in arrays.
  */
 #ifndef CONSUMER_READER_RIFFLE_H
 #define CONSUMER_READER_RIFFLE_H
@@ -76,6 +84,7 @@ struct riffle_property {
 };
 
 struct riffle_options {
+	size_t size;           /* sizeof of this struct in the caller's program */
 	const char *mix;       /* name of the mix */
 	const char *bootstrap; /* host:port,...; NULL: only through properties */
 	const char *run;       /* group is <mix>.<run>; NULL: "trainers" */
@@ -172,6 +181,7 @@ struct riffle_step {
 
 /* Shape of the mix: see riffle_wait_info(). */
 struct riffle_info {
+	size_t size;              /* sizeof of this struct in the caller's program */
 	uint32_t lanes;           /* L */
 	uint32_t lanes_mine;      /* L / world, or with `uneven` one more */
 	uint32_t global_batch;    /* B of the step given last; before the first one, see below */
@@ -188,9 +198,9 @@ RIFFLE_API void riffle_close(struct riffle *r); /* NULL is accepted; commits not
 
 /*
  * What is known without asking: lanes_mine and lanes from the start, the rest once riffle_next() or
- * riffle_wait_info() has succeeded, until then zeros.
+ * riffle_wait_info() has succeeded, until then zeros. RIFFLE_ERROR_USAGE: out->size is not set.
  */
-RIFFLE_API void riffle_get_info(const struct riffle *r, struct riffle_info *out);
+RIFFLE_API int riffle_get_info(const struct riffle *r, struct riffle_info *out);
 
 /*
  * All of it, before the first step too: from the next step, where that is there, else from the
@@ -303,6 +313,7 @@ RIFFLE_API int riffle_find_committed(
 
 /* Rounds of a mix (mix.epoch_size): step s is of round s / steps. */
 struct riffle_rounds {
+	size_t size;    /* sizeof of this struct in the caller's program */
 	uint64_t draws; /* of a round; 0: the mix has none */
 	uint64_t
 	    steps; /* of a round; 0: no whole number, or global_batch has changed since step 0 */
@@ -318,6 +329,7 @@ RIFFLE_API int riffle_find_rounds(
 
 /* How far a mix has come, for whoever counts sequences: number i is in step i / global_batch. */
 struct riffle_extent {
+	size_t size;    /* sizeof of this struct in the caller's program */
 	uint64_t steps; /* that are published */
 	uint32_t global_batch, lanes, sequence_length;
 	uint8_t ended;   /* not 0: there will be no more */
@@ -330,9 +342,10 @@ RIFFLE_API int riffle_find_extent(
 
 /* Where a step stands in the rounds of its mix: they are counted in draws, from step 0 on. */
 struct riffle_round {
-	uint64_t size;  /* draws of a round; 0: the mix has none */
-	uint64_t round; /* that the step's first sequence is of, from 0 */
-	uint64_t draws; /* of that round, before the step */
+	size_t size;         /* sizeof of this struct in the caller's program */
+	uint64_t epoch_size; /* draws of a round; 0: the mix has none */
+	uint64_t round;      /* that the step's first sequence is of, from 0 */
+	uint64_t draws;      /* of that round, before the step */
 };
 
 /*
@@ -359,14 +372,18 @@ RIFFLE_API int riffle_get_round(
  *                                      riffle_progress_trained(place 8, losses of step 7)
  */
 struct riffle_place {
+	size_t size;                /* sizeof of this struct in the caller's program */
 	uint64_t step;              /* all steps below it come before the place */
 	uint64_t lead;              /* riffle_info.lead */
 	size_t lanes;               /* of the rank */
 	const int64_t *offset_next; /* [lanes] */
 };
 
-/* The place of riffle_position(). Borrowed until the next call on the same reader. */
-RIFFLE_API void riffle_place(const struct riffle *r, struct riffle_place *out);
+/*
+ * The place of riffle_position(). Borrowed until the next call on the same reader.
+ * RIFFLE_ERROR_USAGE: out->size is not set.
+ */
+RIFFLE_API int riffle_place(const struct riffle *r, struct riffle_place *out);
 
 /*
  * Uses mix, bootstrap, run, rank, world, properties, open_timeout_ms and commit_every of the
@@ -415,14 +432,15 @@ RIFFLE_API void riffle_progress_close(struct riffle_progress *p);
  *                 last
  */
 struct riffle_targets {
+	size_t size; /* sizeof of this struct in the caller's program */
 	int64_t *input_ids, *labels;
 	int32_t *position_ids, *document_ids;
 	int64_t ignored; /* -100 for PyTorch */
 	int mask_boundaries;
 };
 
-/* `token_bytes` is the reader's. */
-RIFFLE_API void riffle_step_targets(
+/* `token_bytes` is the reader's. RIFFLE_ERROR_USAGE: out->size is not one that is known. */
+RIFFLE_API int riffle_step_targets(
     const struct riffle_step *s, uint32_t token_bytes, const struct riffle_targets *out);
 
 /* ---- held-out sets ---- */
@@ -435,6 +453,7 @@ RIFFLE_API void riffle_step_targets(
 struct riffle_validation;
 
 struct riffle_validation_options {
+	size_t size; /* sizeof of this struct in the caller's program */
 	const char *corpus, *domain;
 	const char *set; /* "valid" (NULL is the same), "test" or "train" */
 	const char *bootstrap;
@@ -446,6 +465,7 @@ struct riffle_validation_options {
 };
 
 struct riffle_validation_info {
+	size_t size;              /* sizeof of this struct in the caller's program */
 	uint64_t sequences;       /* of the whole set */
 	uint32_t partitions;      /* of its topic */
 	uint32_t sequence_length; /* S; 0 where the set is empty */
@@ -455,7 +475,8 @@ struct riffle_validation_info {
 RIFFLE_API int riffle_validation_open(struct riffle_validation **out,
     const struct riffle_validation_options *options, struct riffle_error *e);
 RIFFLE_API void riffle_validation_close(struct riffle_validation *v); /* NULL is accepted */
-RIFFLE_API void riffle_validation_get_info(
+/* RIFFLE_ERROR_USAGE: out->size is not set. */
+RIFFLE_API int riffle_validation_get_info(
     const struct riffle_validation *v, struct riffle_validation_info *out);
 
 /*

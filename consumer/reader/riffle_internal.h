@@ -33,7 +33,29 @@ int riffle_give_failure(struct riffle_error *e, const struct failure *f); /* f i
 /* RIFFLE_ERROR_USAGE in another process than `process`; `what` was opened, for the message. */
 int riffle_check_process(pid_t process, const char *what, struct riffle_error *e);
 
+/*
+ * ---- structs of the caller, which begin with `size`: see riffle.h ----
+ *
+ * A new field of such a struct begins at or behind the sizeof of the last release: where that one
+ * had padding at its end, older programs have bytes there that nobody has set.
+ */
+
+/*
+ * Sets to[size], a struct of this library, to what the caller's struct `from` has, and its size to
+ * `size`. FAIL_USAGE: the caller's size is not set, or its struct has fields that are not known
+ * here and are not 0. `name` is for the message.
+ */
+enum fail_code riffle_take(
+    void *to, size_t size, const void *from, const char *name, struct failure *f);
+
+/* Sets the caller's struct `to`, but for its size, from from[size]. FAIL_USAGE: as above. */
+enum fail_code riffle_fill(
+    void *to, const void *from, size_t size, const char *name, struct failure *f);
+
 /* ---- options: FAIL_USAGE says which one is wrong ---- */
+
+enum fail_code riffle_take_options(
+    struct riffle_options *to, const struct riffle_options *from, struct failure *f);
 
 enum fail_code riffle_check_names(const struct riffle_options *o, struct failure *f);
 enum fail_code riffle_check_token_bytes(uint32_t token_bytes, struct failure *f);

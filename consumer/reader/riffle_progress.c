@@ -272,11 +272,13 @@ int
 riffle_progress_open(
     struct riffle_progress **out, const struct riffle_options *options, struct riffle_error *e)
 {
+	struct riffle_options o;
 	struct riffle_progress *p;
 	struct failure f;
 
 	*out = NULL;
-	if (riffle_check_names(options, &f) != FAIL_NONE)
+	if (riffle_take_options(&o, options, &f) != FAIL_NONE ||
+	    riffle_check_names(&o, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	p = calloc(1, sizeof(*p));
 	if (p == NULL) {
@@ -285,13 +287,13 @@ riffle_progress_open(
 	}
 	open_locks(p);
 	p->process = getpid();
-	p->rank = options->rank;
-	p->world = options->world;
-	p->timeout_ms = riffle_timeout_ms(options->open_timeout_ms);
-	snprintf(p->mix, sizeof(p->mix), "%s", options->mix);
-	snprintf(p->run, sizeof(p->run), "%s", riffle_run(options));
-	commit_pace_init(&p->pace, options->commit_every > 0 ? options->commit_every : 1, 0, false);
-	if (connect_progress(p, options, &f) == FAIL_NONE) {
+	p->rank = o.rank;
+	p->world = o.world;
+	p->timeout_ms = riffle_timeout_ms(o.open_timeout_ms);
+	snprintf(p->mix, sizeof(p->mix), "%s", o.mix);
+	snprintf(p->run, sizeof(p->run), "%s", riffle_run(&o));
+	commit_pace_init(&p->pace, o.commit_every > 0 ? o.commit_every : 1, 0, false);
+	if (connect_progress(p, &o, &f) == FAIL_NONE) {
 		*out = p;
 		return RIFFLE_OK;
 	}
@@ -394,6 +396,7 @@ int
 riffle_progress_trained(struct riffle_progress *p, const struct riffle_place *place,
     const struct riffle_loss *loss, size_t n, struct riffle_error *e)
 {
+	struct riffle_place at;
 	enum fail_code code;
 	struct failure f;
 
@@ -402,11 +405,13 @@ riffle_progress_trained(struct riffle_progress *p, const struct riffle_place *pl
 	pthread_mutex_lock(&p->lock);
 	code = earlier_failure(p, &f);
 	if (code == FAIL_NONE)
-		code = check_place(p, place, &f);
+		code = riffle_take(&at, sizeof(at), place, "riffle_place", &f);
 	if (code == FAIL_NONE)
-		code = report(p, place->step - 1, loss, n, &f);
+		code = check_place(p, &at, &f);
 	if (code == FAIL_NONE)
-		note_place(p, place);
+		code = report(p, at.step - 1, loss, n, &f);
+	if (code == FAIL_NONE)
+		note_place(p, &at);
 	pthread_mutex_unlock(&p->lock);
 	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
 }

@@ -186,18 +186,19 @@ int
 riffle_open(struct riffle **out, const struct riffle_options *options, struct riffle_error *e)
 {
 	struct failure f = {0};
+	struct riffle_options o;
 	struct riffle *r;
 	int code;
 
 	*out = NULL;
-	if (check_options(options, &f) != FAIL_NONE)
+	if (riffle_take_options(&o, options, &f) != FAIL_NONE || check_options(&o, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	r = calloc(1, sizeof(*r));
 	if (r == NULL) {
 		fail_memory(&f);
 		return riffle_give_failure(e, &f);
 	}
-	if (connect_reader(r, options, &f) == FAIL_NONE && start(r, options, &f) == FAIL_NONE) {
+	if (connect_reader(r, &o, &f) == FAIL_NONE && start(r, &o, &f) == FAIL_NONE) {
 		*out = r;
 		return RIFFLE_OK;
 	}
@@ -210,12 +211,14 @@ riffle_open(struct riffle **out, const struct riffle_options *options, struct ri
 static int
 connect_to_ask(struct riffle **out, const struct riffle_options *options, struct riffle_error *e)
 {
-	struct riffle_options o = *options;
 	struct failure f = {0};
+	struct riffle_options o;
 	struct riffle *r;
 	int code;
 
 	*out = NULL;
+	if (riffle_take_options(&o, options, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
 	o.rank = 0;
 	o.world = 1;
 	o.token_bytes = sizeof(uint32_t);
@@ -240,13 +243,17 @@ connect_to_ask(struct riffle **out, const struct riffle_options *options, struct
 int
 riffle_find_committed(const struct riffle_options *options, uint64_t *step, struct riffle_error *e)
 {
-	bool starts = options->start == RIFFLE_START_COMMITTED;
 	struct failure f = {0};
+	struct riffle_options o;
 	struct riffle *r;
-	int code = connect_to_ask(&r, options, e);
+	int code;
 
 	*step = 0;
-	if (code == RIFFLE_OK && reader_committed(&r->reader, starts, step, &f) != FAIL_NONE)
+	if (riffle_take_options(&o, options, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	code = connect_to_ask(&r, &o, e);
+	if (code == RIFFLE_OK &&
+	    reader_committed(&r->reader, o.start == RIFFLE_START_COMMITTED, step, &f) != FAIL_NONE)
 		code = give_open_failure(r, e, &f);
 	riffle_close(r);
 	return code;
@@ -281,10 +288,14 @@ riffle_close(struct riffle *r)
 	free(r);
 }
 
-void
+int
 riffle_get_info(const struct riffle *r, struct riffle_info *out)
 {
-	*out = r->info;
+	struct failure f;
+
+	return riffle_fill(out, &r->info, sizeof(r->info), "riffle_info", &f) == FAIL_NONE
+		   ? RIFFLE_OK
+		   : RIFFLE_ERROR_USAGE;
 }
 
 uint64_t
@@ -293,15 +304,20 @@ riffle_position(const struct riffle *r)
 	return r->pace.position;
 }
 
-void
+int
 riffle_place(const struct riffle *r, struct riffle_place *out)
 {
-	*out = (struct riffle_place){
+	const struct riffle_place place = {
 	    .step = r->pace.position,
 	    .lead = r->pace.lead,
 	    .lanes = r->info.lanes_mine,
 	    .offset_next = r->offset_next,
 	};
+	struct failure f;
+
+	return riffle_fill(out, &place, sizeof(place), "riffle_place", &f) == FAIL_NONE
+		   ? RIFFLE_OK
+		   : RIFFLE_ERROR_USAGE;
 }
 
 /* ---- metrics ---- */
@@ -722,13 +738,19 @@ int
 riffle_find_rounds(
     const struct riffle_options *options, struct riffle_rounds *out, struct riffle_error *e)
 {
+	struct riffle_rounds found = {0};
 	struct ledger last = {0};
 	struct riffle *r = NULL;
-	int code = ask_last(&r, options, &last, "rounds are", e);
+	struct failure f;
+	int code;
 
-	*out = (struct riffle_rounds){0};
-	if (code == RIFFLE_OK)
-		take_rounds(r, &last, out);
+	if (riffle_fill(out, &found, sizeof(found), "riffle_rounds", &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	code = ask_last(&r, options, &last, "rounds are", e);
+	if (code == RIFFLE_OK) {
+		take_rounds(r, &last, &found);
+		riffle_fill(out, &found, sizeof(found), "riffle_rounds", &f);
+	}
 	ledger_clear(&last);
 	riffle_close(r);
 	return code;
@@ -738,13 +760,17 @@ int
 riffle_find_extent(
     const struct riffle_options *options, struct riffle_extent *out, struct riffle_error *e)
 {
+	struct riffle_extent found = {0};
 	struct ledger last = {0};
 	struct riffle *r = NULL;
-	int code = ask_last(&r, options, &last, "length is", e);
+	struct failure f;
+	int code;
 
-	*out = (struct riffle_extent){0};
-	if (code == RIFFLE_OK)
-		*out = (struct riffle_extent){
+	if (riffle_fill(out, &found, sizeof(found), "riffle_extent", &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	code = ask_last(&r, options, &last, "length is", e);
+	if (code == RIFFLE_OK) {
+		found = (struct riffle_extent){
 		    .steps = (uint64_t)last.step_next,
 		    .global_batch = r->info.global_batch,
 		    .lanes = lanes_total(r->reader.lanes),
@@ -753,6 +779,8 @@ riffle_find_extent(
 		    .uniform =
 			(uint64_t)last.draws == (uint64_t)last.step_next * r->info.global_batch,
 		};
+		riffle_fill(out, &found, sizeof(found), "riffle_extent", &f);
+	}
 	ledger_clear(&last);
 	riffle_close(r);
 	return code;
@@ -762,10 +790,12 @@ int
 riffle_get_round(struct riffle *r, uint64_t step, struct riffle_round *out, struct riffle_error *e)
 {
 	bool given = r->given != NULL && r->given->step.step == step;
+	struct riffle_round round = {0};
 	struct step_round found;
 	struct failure f;
 
-	*out = (struct riffle_round){0};
+	if (riffle_fill(out, &round, sizeof(round), "riffle_round", &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
 	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
 		return RIFFLE_ERROR_USAGE;
 	if (given && r->round_known)
@@ -777,7 +807,9 @@ riffle_get_round(struct riffle *r, uint64_t step, struct riffle_round *out, stru
 		r->round = found;
 		r->round_known = true;
 	}
-	*out = (struct riffle_round){found.size, found.round, found.draws};
+	round = (struct riffle_round){
+	    .epoch_size = found.size, .round = found.round, .draws = found.draws};
+	riffle_fill(out, &round, sizeof(round), "riffle_round", &f);
 	return RIFFLE_OK;
 }
 
@@ -817,8 +849,9 @@ riffle_wait_info(struct riffle *r, int timeout_ms, struct riffle_info *out, stru
 		code = ask_ledger(r, &f) == FAIL_MEMORY ? riffle_give_failure(e, &f) : RIFFLE_OK;
 	if (code == RIFFLE_OK && r->info.sequence_length == 0)
 		code = fetch(r, timeout_ms, e);
-	if (code == RIFFLE_OK)
-		*out = r->info;
+	if (code == RIFFLE_OK &&
+	    riffle_fill(out, &r->info, sizeof(r->info), "riffle_info", &f) != FAIL_NONE)
+		code = riffle_give_failure(e, &f);
 	return code;
 }
 

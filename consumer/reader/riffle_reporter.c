@@ -108,16 +108,18 @@ int
 riffle_reporter_open(
     struct riffle_reporter **out, const struct riffle_options *options, struct riffle_error *e)
 {
+	struct riffle_options o;
 	struct riffle_reporter *r;
 	struct failure f;
 
 	*out = NULL;
-	if (riffle_check_names(options, &f) != FAIL_NONE)
+	if (riffle_take_options(&o, options, &f) != FAIL_NONE ||
+	    riffle_check_names(&o, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		fail_memory(&f);
-	else if (open_reporter(r, options, &f) == FAIL_NONE)
+	else if (open_reporter(r, &o, &f) == FAIL_NONE)
 		*out = r;
 	if (*out != NULL)
 		return RIFFLE_OK;

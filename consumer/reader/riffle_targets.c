@@ -13,7 +13,7 @@
  * With mask_boundaries labels 2 and 4 are masked as well: tokens 3 and 5 begin a document, and no
  * token of the one before predicts them.
  */
-#include "consumer/reader/riffle.h"
+#include "consumer/reader/riffle_internal.h"
 
 #include <string.h>
 
@@ -81,12 +81,17 @@ number(int32_t *position, int32_t *document, size_t n, const struct riffle_seque
 	}
 }
 
-void
+int
 riffle_step_targets(
-    const struct riffle_step *s, uint32_t token_bytes, const struct riffle_targets *out)
+    const struct riffle_step *s, uint32_t token_bytes, const struct riffle_targets *targets)
 {
 	size_t n = s->tokens_each - 1;
+	struct riffle_targets t;
+	const struct riffle_targets *out = &t;
+	struct failure f;
 
+	if (riffle_take(&t, sizeof(t), targets, "riffle_targets", &f) != FAIL_NONE)
+		return RIFFLE_ERROR_USAGE;
 	for (size_t i = 0; i < s->sequences; i++) {
 		size_t first = i * s->tokens_each, to = i * n;
 
@@ -101,4 +106,5 @@ riffle_step_targets(
 			    out->document_ids == NULL ? NULL : out->document_ids + to, n,
 			    &s->sequence[i]);
 	}
+	return RIFFLE_OK;
 }

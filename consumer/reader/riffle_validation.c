@@ -87,17 +87,19 @@ int
 riffle_validation_open(struct riffle_validation **out,
     const struct riffle_validation_options *options, struct riffle_error *e)
 {
+	struct riffle_validation_options o;
 	struct riffle_validation *v;
 	enum names_set set = SET_VALID;
 	struct failure f;
 
 	*out = NULL;
-	if (check_options(options, &set, &f) != FAIL_NONE)
+	if (riffle_take(&o, sizeof(o), options, "riffle_validation_options", &f) != FAIL_NONE ||
+	    check_options(&o, &set, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	v = calloc(1, sizeof(*v));
 	if (v == NULL)
 		fail_memory(&f);
-	else if (open_set(v, options, set, &f) == FAIL_NONE)
+	else if (open_set(v, &o, set, &f) == FAIL_NONE)
 		*out = v;
 	if (*out != NULL)
 		return RIFFLE_OK;
@@ -119,15 +121,20 @@ riffle_validation_close(struct riffle_validation *v)
 	free(v);
 }
 
-void
+int
 riffle_validation_get_info(const struct riffle_validation *v, struct riffle_validation_info *out)
 {
-	*out = (struct riffle_validation_info){
+	const struct riffle_validation_info info = {
 	    .sequences = held_out_sequences(v->set),
 	    .partitions = held_out_partitions(v->set),
 	    .sequence_length = held_out_length(v->set),
 	    .tokenizer = held_out_tokenizer(v->set),
 	};
+	struct failure f;
+
+	return riffle_fill(out, &info, sizeof(info), "riffle_validation_info", &f) == FAIL_NONE
+		   ? RIFFLE_OK
+		   : RIFFLE_ERROR_USAGE;
 }
 
 /* Takes a slot for the next step, unless one is being filled: an earlier call ran out of time. */

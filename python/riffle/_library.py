@@ -23,9 +23,16 @@ class Property(Structure):
     _fields_ = [("name", c_char_p), ("value", c_char_p)]
 
 
-class Options(Structure):
+class Sized(Structure):
+    """Begins with its size, which says which fields this package knows."""
+
+    def __init__(self, *values, **named):
+        super().__init__(ctypes.sizeof(self), *values, **named)
+
+
+class Options(Sized):
     _fields_ = [
-        ("mix", c_char_p), ("bootstrap", c_char_p), ("run", c_char_p), ("rank", c_uint32), ("world", c_uint32),
+        ("size", c_size_t), ("mix", c_char_p), ("bootstrap", c_char_p), ("run", c_char_p), ("rank", c_uint32), ("world", c_uint32),
         ("start", c_int), ("step", c_uint64), ("token_bytes", c_uint32), ("properties", POINTER(Property)),
         ("properties_n", c_size_t), ("commit_every", c_uint64), ("open_timeout_ms", c_int),
         ("ahead_bytes", c_uint64), ("threads", c_uint32), ("schedule", c_uint64), ("uneven", c_uint32),
@@ -56,46 +63,46 @@ class StepOfReader(Structure):
     ]
 
 
-class InfoOfReader(Structure):
-    _fields_ = [("lanes", c_uint32), ("lanes_mine", c_uint32), ("global_batch", c_uint32),
+class InfoOfReader(Sized):
+    _fields_ = [("size", c_size_t), ("lanes", c_uint32), ("lanes_mine", c_uint32), ("global_batch", c_uint32),
                 ("sequence_length", c_uint32), ("schedule", c_uint64), ("tokenizer", c_uint64),
                 ("lead", c_uint64)]
 
 
-class RoundsOfMix(Structure):
-    _fields_ = [("draws", c_uint64), ("steps", c_uint64), ("global_batch", c_uint32), ("lanes", c_uint32)]
+class RoundsOfMix(Sized):
+    _fields_ = [("size", c_size_t), ("draws", c_uint64), ("steps", c_uint64), ("global_batch", c_uint32), ("lanes", c_uint32)]
 
 
-class ExtentOfMix(Structure):
-    _fields_ = [("steps", c_uint64), ("global_batch", c_uint32), ("lanes", c_uint32), ("sequence_length", c_uint32),
+class ExtentOfMix(Sized):
+    _fields_ = [("size", c_size_t), ("steps", c_uint64), ("global_batch", c_uint32), ("lanes", c_uint32), ("sequence_length", c_uint32),
                 ("ended", c_uint8), ("uniform", c_uint8)]
 
 
-class RoundOfStep(Structure):
-    _fields_ = [("size", c_uint64), ("round", c_uint64), ("draws", c_uint64)]
+class RoundOfStep(Sized):
+    _fields_ = [("size", c_size_t), ("epoch_size", c_uint64), ("round", c_uint64), ("draws", c_uint64)]
 
 
-class PlaceOfReader(Structure):
-    _fields_ = [("step", c_uint64), ("lead", c_uint64), ("lanes", c_size_t), ("offset_next", c_void_p)]
+class PlaceOfReader(Sized):
+    _fields_ = [("size", c_size_t), ("step", c_uint64), ("lead", c_uint64), ("lanes", c_size_t), ("offset_next", c_void_p)]
 
 
 class LossOfDomain(Structure):
     _fields_ = [("domain", c_char_p), ("loss_sum", c_double), ("excess_sum", c_double), ("tokens", c_int64)]
 
 
-class Targets(Structure):
-    _fields_ = [("input_ids", c_void_p), ("labels", c_void_p), ("position_ids", c_void_p),
+class Targets(Sized):
+    _fields_ = [("size", c_size_t), ("input_ids", c_void_p), ("labels", c_void_p), ("position_ids", c_void_p),
                 ("document_ids", c_void_p), ("ignored", c_int64), ("mask_boundaries", c_int)]
 
 
-class ValidationOptions(Structure):
-    _fields_ = [("corpus", c_char_p), ("domain", c_char_p), ("set", c_char_p), ("bootstrap", c_char_p),
+class ValidationOptions(Sized):
+    _fields_ = [("size", c_size_t), ("corpus", c_char_p), ("domain", c_char_p), ("set", c_char_p), ("bootstrap", c_char_p),
                 ("properties", POINTER(Property)), ("properties_n", c_size_t), ("token_bytes", c_uint32),
                 ("sequences", c_uint32), ("open_timeout_ms", c_int)]
 
 
-class InfoOfValidation(Structure):
-    _fields_ = [("sequences", c_uint64), ("partitions", c_uint32), ("sequence_length", c_uint32),
+class InfoOfValidation(Sized):
+    _fields_ = [("size", c_size_t), ("sequences", c_uint64), ("partitions", c_uint32), ("sequence_length", c_uint32),
                 ("tokenizer", c_uint64)]
 
 
@@ -103,7 +110,7 @@ _E, _S, _P = POINTER(ErrorText), POINTER(StepOfReader), POINTER(PlaceOfReader)
 _FUNCTIONS = {
     "riffle_open": (c_int, [POINTER(c_void_p), POINTER(Options), _E]),
     "riffle_close": (None, [c_void_p]),
-    "riffle_get_info": (None, [c_void_p, POINTER(InfoOfReader)]),
+    "riffle_get_info": (c_int, [c_void_p, POINTER(InfoOfReader)]),
     "riffle_wait_info": (c_int, [c_void_p, c_int, POINTER(InfoOfReader), _E]),
     "riffle_next": (c_int, [c_void_p, c_int, POINTER(_S), _E]),
     "riffle_next_into": (c_int, [c_void_p, c_int, c_void_p, c_size_t, POINTER(_S), _E]),
@@ -121,7 +128,7 @@ _FUNCTIONS = {
     "riffle_reporter_close": (None, [c_void_p]),
     "riffle_reporter_report": (c_int, [c_void_p, c_uint64, POINTER(LossOfDomain), c_size_t, _E]),
     "riffle_reporter_flush": (c_int, [c_void_p, c_int, _E]),
-    "riffle_place": (None, [c_void_p, _P]),
+    "riffle_place": (c_int, [c_void_p, _P]),
     "riffle_progress_open": (c_int, [POINTER(c_void_p), POINTER(Options), _E]),
     "riffle_progress_close": (None, [c_void_p]),
     "riffle_progress_trained": (c_int, [c_void_p, _P, POINTER(LossOfDomain), c_size_t, _E]),
@@ -131,10 +138,10 @@ _FUNCTIONS = {
     "riffle_get_round": (c_int, [c_void_p, c_uint64, POINTER(RoundOfStep), _E]),
     "riffle_find_extent": (c_int, [POINTER(Options), POINTER(ExtentOfMix), _E]),
     "riffle_find_rounds": (c_int, [POINTER(Options), POINTER(RoundsOfMix), _E]),
-    "riffle_step_targets": (None, [_S, c_uint32, POINTER(Targets)]),
+    "riffle_step_targets": (c_int, [_S, c_uint32, POINTER(Targets)]),
     "riffle_validation_open": (c_int, [POINTER(c_void_p), POINTER(ValidationOptions), _E]),
     "riffle_validation_close": (None, [c_void_p]),
-    "riffle_validation_get_info": (None, [c_void_p, POINTER(InfoOfValidation)]),
+    "riffle_validation_get_info": (c_int, [c_void_p, POINTER(InfoOfValidation)]),
     "riffle_validation_next": (c_int, [c_void_p, c_int, POINTER(_S), _E]),
     "riffle_validation_keep": (c_int, [c_void_p, _S, _E]),
     "riffle_version": (c_char_p, []),

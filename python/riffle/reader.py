@@ -283,8 +283,8 @@ class Reader:
                 return c.lib.riffle_get_round(handle, step, ctypes.byref(found), ctypes.byref(self._error))
 
         self._check(uninterrupted(call, lambda: None))
-        self._with_rounds, self._without_rounds = found.size > 0, found.size == 0
-        return found.round if found.size > 0 else None
+        self._with_rounds, self._without_rounds = found.epoch_size > 0, found.epoch_size == 0
+        return found.round if found.epoch_size > 0 else None
 
     def seek(self, step: int) -> None:
         """The next step will be `step`. ExpiredError where it is not retained; the reader then stays where it was."""
@@ -321,7 +321,7 @@ class Reader:
         raw, handle, error = c.InfoOfReader(), self._open(), ctypes.byref(self._error)
         self._check(next_step(
             lambda ms: c.lib.riffle_wait_info(handle, ms, ctypes.byref(raw), error), self._error, self.timeout))
-        return Info(*(getattr(raw, name) for name, _ in c.InfoOfReader._fields_))
+        return Info(*(getattr(raw, name) for name, _ in c.InfoOfReader._fields_[1:]))
 
     def metrics(self) -> str:
         """What the reader has counted so far, in the text format of Prometheus; docs/METRICS.md has the names. May be
@@ -487,7 +487,7 @@ def _asked(call: Callable[..., int], mix: str, bootstrap: Optional[str], propert
     code = uninterrupted(lambda: call(ctypes.byref(options), ctypes.byref(found), ctypes.byref(error)), lambda: None)
     if code != c.OK:
         raise error_of(code, error)
-    return tuple(getattr(found, name) for name, _ in found._fields_)
+    return tuple(getattr(found, name) for name, _ in found._fields_[1:])
 
 
 class Rounds(NamedTuple):

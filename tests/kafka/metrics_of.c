@@ -77,7 +77,8 @@ int
 main(int argc, char **argv)
 {
 	const struct riffle_property every = {"statistics.interval.ms", "100"};
-	struct riffle_options o = {.run = "c",
+	struct riffle_options o = {.size = sizeof(o),
+	    .run = "c",
 	    .world = 1,
 	    .start = RIFFLE_START_STEP,
 	    .token_bytes = 4,

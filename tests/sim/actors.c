@@ -113,6 +113,7 @@ open_trainer(const struct world *w, struct trainer *t, struct riffle_error *e)
 	struct world_told *told = world_told();
 	bool given = told->lost[t->number] || chance_below(4) == 0;
 	struct riffle_options o = {
+	    .size = sizeof(o),
 	    .mix = "m",
 	    .rank = (uint32_t)t->number,
 	    .world = told->ranks,

@@ -27,6 +27,7 @@ static void
 open_progress(uint64_t commit_every)
 {
 	struct riffle_options o = {
+	    .size = sizeof(o),
 	    .mix = "m",
 	    .bootstrap = rd_kafka_mock_cluster_bootstraps(cluster),
 	    .world = 1,
@@ -42,8 +43,11 @@ static int
 trained(uint64_t step, uint64_t lead, const struct riffle_loss *loss)
 {
 	const int64_t offset_next[MOCK_LANES] = {(int64_t)step * 10, (int64_t)step * 10};
-	const struct riffle_place place = {
-	    .step = step, .lead = lead, .lanes = MOCK_LANES, .offset_next = offset_next};
+	const struct riffle_place place = {.size = sizeof(place),
+	    .step = step,
+	    .lead = lead,
+	    .lanes = MOCK_LANES,
+	    .offset_next = offset_next};
 
 	return riffle_progress_trained(p, &place, loss, loss == NULL ? 0 : 1, &e);
 }
@@ -137,7 +141,9 @@ test_what_does_not_fit_is_refused_and_changes_nothing(void **unused)
 {
 	const int64_t offset_next[MOCK_LANES + 1] = {0};
 	const struct riffle_place other = {
-	    .step = 50, .lanes = MOCK_LANES + 1, .offset_next = offset_next};
+	    .size = sizeof(other), .step = 50, .lanes = MOCK_LANES + 1, .offset_next = offset_next};
+	const struct riffle_place sizeless = {
+	    .step = 50, .lanes = MOCK_LANES, .offset_next = offset_next};
 	const struct riffle_loss negative = {"web", 1, 0, -1}, good = {"web", 1, 0, 1};
 
 	(void)unused;
@@ -148,6 +154,7 @@ test_what_does_not_fit_is_refused_and_changes_nothing(void **unused)
 	assert_int_equal(trained(39, 0, NULL), RIFFLE_ERROR_USAGE);
 	assert_int_equal(riffle_progress_trained(p, &other, NULL, 0, &e), RIFFLE_ERROR_USAGE);
 	assert_string_equal(e.text, "a place of 3 lanes, where rank 0 of 1 has 2");
+	assert_int_equal(riffle_progress_trained(p, &sizeless, NULL, 0, &e), RIFFLE_ERROR_USAGE);
 	assert_int_equal(trained(41, 0, &negative), RIFFLE_ERROR_USAGE);
 	assert_int_equal(trained(UINT64_MAX, 0, NULL), RIFFLE_ERROR_USAGE);
 	flush();

@@ -81,8 +81,12 @@ open_reader(void **unused)
 	const struct properties properties = {1, item};
 	const struct kafka_options o = {
 	    .role = KAFKA_WRITER, .client = "steps", .properties = &properties};
-	struct riffle_options wanted = {
-	    .mix = "m", .bootstrap = at, .world = 1, .token_bytes = 4, .start = RIFFLE_START_STEP};
+	struct riffle_options wanted = {.size = sizeof(wanted),
+	    .mix = "m",
+	    .bootstrap = at,
+	    .world = 1,
+	    .token_bytes = 4,
+	    .start = RIFFLE_START_STEP};
 	struct riffle_error e;
 	rd_kafka_t *rk;
 
@@ -125,7 +129,7 @@ assert_next(uint64_t step)
 {
 	const struct riffle_step *s;
 	struct riffle_error e;
-	struct riffle_info info;
+	struct riffle_info info = {.size = sizeof(info)};
 
 	assert_int_equal(riffle_next(reader, WAIT_MS, &s, &e), RIFFLE_OK);
 	assert_int_equal(s->step, step);
@@ -190,6 +194,45 @@ test_steps_follow_a_batch_that_changes(void **unused)
 		assert_next(step);
 }
 
+/* What is filled for a program that knows less, more, or has not said what it knows. */
+static void
+test_an_answer_is_as_long_as_the_program_knows_it(void **unused)
+{
+	struct {
+		struct riffle_info info;
+		uint64_t later;
+	} newer = {.info = {.size = sizeof(newer)}, .later = 99};
+	struct riffle_info older = {
+	    .size = offsetof(struct riffle_info, schedule), .schedule = 99, .lead = 99};
+	struct riffle_place place = {
+	    .size = offsetof(struct riffle_place, offset_next), .offset_next = (int64_t[]){99}};
+	const struct riffle_info none = {.lanes = 99};
+	struct riffle_info untouched = none;
+	const struct riffle_step *s;
+	struct riffle_error e;
+
+	(void)unused;
+	assert_int_equal(riffle_seek(reader, 1, &e), RIFFLE_OK);
+	assert_int_equal(riffle_next(reader, WAIT_MS, &s, &e), RIFFLE_OK);
+	assert_int_equal(riffle_get_info(reader, &older), RIFFLE_OK);
+	assert_int_equal(older.sequence_length, TOKENS - 1);
+	assert_int_equal(older.schedule, 99);
+	assert_int_equal(older.lead, 99);
+	assert_int_equal(riffle_wait_info(reader, WAIT_MS, &newer.info, &e), RIFFLE_OK);
+	assert_int_equal(newer.info.size, sizeof(newer));
+	assert_int_equal(newer.info.schedule, 5);
+	assert_int_equal(newer.later, 0);
+	assert_int_equal(riffle_place(reader, &place), RIFFLE_OK);
+	assert_int_equal(place.step, 2);
+	assert_int_equal(place.lanes, 1);
+	assert_int_equal(place.offset_next[0], 99);
+	assert_int_equal(riffle_get_info(reader, &untouched), RIFFLE_ERROR_USAGE);
+	assert_memory_equal(&untouched, &none, sizeof(none));
+	assert_int_equal(riffle_wait_info(reader, WAIT_MS, &untouched, &e), RIFFLE_ERROR_USAGE);
+	place.size = 0;
+	assert_int_equal(riffle_place(reader, &place), RIFFLE_ERROR_USAGE);
+}
+
 int
 main(void)
 {
@@ -197,6 +240,7 @@ main(void)
 	    cmocka_unit_test(test_a_step_that_a_buffer_had_no_room_for_is_not_given_after_a_seek),
 	    cmocka_unit_test(test_seeks_go_forth_and_back),
 	    cmocka_unit_test(test_steps_follow_a_batch_that_changes),
+	    cmocka_unit_test(test_an_answer_is_as_long_as_the_program_knows_it),
 	};
 
 	return cmocka_run_group_tests(tests, open_reader, close_reader);

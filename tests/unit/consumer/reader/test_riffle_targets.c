@@ -39,7 +39,8 @@ test_targets_of_every_width(void **unused)
 		    .sequences = 2, .tokens_each = EACH, .tokens = tokens, .sequence = sequences};
 		int64_t in[2 * N], to[2 * N];
 		int32_t position[2 * N], document[2 * N];
-		struct riffle_targets t = {.input_ids = in,
+		struct riffle_targets t = {.size = sizeof(t),
+		    .input_ids = in,
 		    .labels = to,
 		    .position_ids = position,
 		    .document_ids = document,
@@ -52,7 +53,8 @@ test_targets_of_every_width(void **unused)
 		assert_memory_equal(to, labels, sizeof(labels));
 		assert_memory_equal(position, positions, sizeof(positions));
 		assert_memory_equal(document, documents, sizeof(documents));
-		t = (struct riffle_targets){.labels = to, .ignored = -100, .mask_boundaries = 1};
+		t = (struct riffle_targets){
+		    .size = sizeof(t), .labels = to, .ignored = -100, .mask_boundaries = 1};
 		riffle_step_targets(&s, token_bytes, &t); /* the others are not wanted */
 		assert_memory_equal(to, bounded, sizeof(bounded));
 	}
