@@ -187,6 +187,13 @@ rd_kafka_resp_err_t kafka_assign_one(
 enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition,
     rd_kafka_message_t **out, int timeout_ms, struct failure *f);
 
+/*
+ * The same within [low, high): who knows where the partition ends saves two requests, and who knows
+ * what lies below `low` looks no further back.
+ */
+enum fail_code kafka_last_record_in(rd_kafka_t *rk, const char *topic, int32_t partition,
+    int64_t low, int64_t high, rd_kafka_message_t **out, int timeout_ms, struct failure *f);
+
 /* The same for the first offset that is kept; NULL also where no visible record stands there. */
 enum fail_code kafka_first_record(rd_kafka_t *rk, const char *topic, int32_t partition,
     rd_kafka_message_t **out, int timeout_ms, struct failure *f);

@@ -489,6 +489,14 @@ last_before(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t low, i
 	return err;
 }
 
+static enum fail_code
+fail_last(struct failure *f, rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *topic,
+    int32_t partition)
+{
+	kafka_fail_asking(rk, err, "looking for its last record", topic, f);
+	return fail_within(f, "topic %s, partition %d", topic, (int)partition);
+}
+
 enum fail_code
 kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka_message_t **out,
     int timeout_ms, struct failure *f)
@@ -511,8 +519,22 @@ kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	assert(*out == NULL);
-	kafka_fail_asking(rk, err, "looking for its last record", topic, f);
-	return fail_within(f, "topic %s, partition %d", topic, (int)partition);
+	return fail_last(f, rk, err, topic, partition);
+}
+
+enum fail_code
+kafka_last_record_in(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t low,
+    int64_t high, rd_kafka_message_t **out, int timeout_ms, struct failure *f)
+{
+	rd_kafka_resp_err_t err;
+
+	assert(low <= high);
+	*out = NULL;
+	err = last_before(rk, topic, partition, low, high, out, clock_ms() + timeout_ms);
+	if (err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) /* deleted meanwhile */
+		return kafka_last_record(rk, topic, partition, out, timeout_ms, f);
+	return err == RD_KAFKA_RESP_ERR_NO_ERROR ? FAIL_NONE
+						 : fail_last(f, rk, err, topic, partition);
 }
 
 enum fail_code

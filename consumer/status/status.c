@@ -240,10 +240,9 @@ derive_by_plan(struct status *st, bool phases, struct failure *f)
 {
 	struct ledger_plan plan = {0};
 	struct failure unread;
-	enum fail_code code =
-	    st->ledger.config == NULL ? FAIL_NONE : ledger_plan_open(&plan, &st->ledger, &unread);
-	const struct ledger_plan *by =
-	    st->ledger.config != NULL && code == FAIL_NONE ? &plan : NULL;
+	bool open = st->by == NULL && st->ledger.config != NULL;
+	enum fail_code code = open ? ledger_plan_open(&plan, &st->ledger, &unread) : FAIL_NONE;
+	const struct ledger_plan *by = open && code == FAIL_NONE ? &plan : st->by;
 
 	if (code == FAIL_MEMORY)
 		return fail_memory(f);

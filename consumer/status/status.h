@@ -167,6 +167,8 @@ struct status_problem {
 	char text[STATUS_PROBLEM_BYTES];
 };
 
+struct ledger_plan;
+
 struct status {
 	const struct config *config; /* borrowed: outlives the status */
 	struct topic_plan *plan;
@@ -190,6 +192,7 @@ struct status {
 	bool batches_kept;    /* there is a batch record, and step_kept is its step */
 	bool batches_written; /* no record in the ledger, and a lane held some, kept or not */
 	uint64_t step_kept;
+	int64_t control_end;          /* where <mix>.control ends; -1: there is none */
 	int64_t rejects;              /* records of <corpus>.rejects */
 	struct status_domain *domain; /* the configuration's first, then the ledger's others */
 	size_t domains_n;
@@ -201,7 +204,8 @@ struct status {
 	bool mixers_known;                        /* the election answered */
 	struct status_mixer mixer[STATUS_MIXERS]; /* [mixers_n]: the active ones first */
 	size_t mixers_n;
-	bool config_compared; /* config_why is that of an earlier status, and still true */
+	const struct ledger_plan *by; /* of the ledger's text, while it is derived; NULL: open it */
+	bool config_compared;         /* config_why is that of an earlier status, and still true */
 
 	/* What status_derive() makes. */
 	struct failure config_why; /* FAIL_NONE: riffle mix would start with this file */

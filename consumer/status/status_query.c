@@ -107,6 +107,8 @@ status_query_close(struct status_query *q)
 	free(q->other);
 	free(q->report);
 	free(q->config_of);
+	free(q->plan_of);
+	ledger_plan_close(&q->plan);
 	free(q);
 }
 
@@ -172,6 +174,84 @@ status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 }
 
 /*
+ * The first and last offsets of all topics of one partition, by two requests in all. A domain's are
+ * asked for less often (status_domains.c).
+ */
+static enum fail_code
+ask_ends(struct status_query *q, struct status *st, struct failure *f)
+{
+	static const enum topic_kind kind[STATUS_ENDS] = {[STATUS_ENDS_LEDGER] = TOPIC_LEDGER,
+	    [STATUS_ENDS_BATCHES] = TOPIC_BATCHES,
+	    [STATUS_ENDS_CONTROL] = TOPIC_CONTROL,
+	    [STATUS_ENDS_REJECTS] = TOPIC_REJECTS};
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(STATUS_ENDS);
+	int64_t low[STATUS_ENDS], high[STATUS_ENDS];
+	size_t n = 0;
+	const char *topic;
+	enum fail_code code;
+
+	for (size_t i = 0; i < STATUS_ENDS; i++) {
+		q->ends[i] = (struct status_ends){-1, -1};
+		if (status_query_topic(st, kind[i], -1, &topic) != NULL)
+			rd_kafka_topic_partition_list_add(list, topic, 0)->opaque = &q->ends[i];
+	}
+	code = kafka_watermarks_list(q->reader, list, low, high, STATUS_QUERY_MS, f);
+	for (; code == FAIL_NONE && n < (size_t)list->cnt; n++)
+		*(struct status_ends *)list->elems[n].opaque =
+		    (struct status_ends){low[n], high[n]};
+	rd_kafka_topic_partition_list_destroy(list);
+	st->control_end = q->ends[STATUS_ENDS_CONTROL].high;
+	return code;
+}
+
+static enum fail_code
+keep_last(struct status_query *q, const rd_kafka_message_t *m, struct failure *f)
+{
+	uint8_t *bytes = malloc(m->len + 1);
+
+	if (bytes == NULL)
+		return fail_memory(f);
+	memcpy(bytes, m->payload, m->len);
+	free(q->last.bytes);
+	q->last = (struct status_last){.bytes = bytes,
+	    .n = m->len,
+	    .offset = m->offset,
+	    .time_ms = rd_kafka_message_timestamp(m, NULL)};
+	return last_drawn_read(&q->drawn, m, f);
+}
+
+/* Looks for the last record: behind the one that is known, while the topic is the same. */
+static enum fail_code
+find_last(struct status_query *q, const char *topic, struct failure *f)
+{
+	const struct status_ends *e = &q->ends[STATUS_ENDS_LEDGER];
+	bool known = q->last.bytes != NULL && q->last.low <= e->low && q->last.high <= e->high &&
+		     q->last.offset >= e->low;
+	rd_kafka_message_t *m;
+	enum fail_code code;
+
+	if (known && q->last.high == e->high)
+		return FAIL_NONE;
+	code = kafka_last_record_in(q->reader, topic, 0, known ? q->last.offset + 1 : e->low,
+	    e->high, &m, STATUS_QUERY_MS, f);
+	if (code != FAIL_NONE)
+		return code;
+	if (m != NULL)
+		code = keep_last(q, m, f);
+	else if (!known) {
+		free(q->last.bytes);
+		q->last = (struct status_last){0};
+	}
+	if (m != NULL)
+		rd_kafka_message_destroy(m);
+	if (code != FAIL_NONE)
+		return code;
+	q->last.low = e->low;
+	q->last.high = e->high;
+	return FAIL_NONE;
+}
+
+/*
  * The last record, and so many before it as the rates need.
  *
  * Each record of the ledger is the only one of its partition in its transaction, and a marker
@@ -182,36 +262,25 @@ status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 static enum fail_code
 read_ledger(struct status_query *q, struct status *st, const char *topic, struct failure *f)
 {
-	rd_kafka_message_t *last;
-	int64_t low, high, samples, from, offset;
-	enum fail_code code;
+	const struct status_ends *e = &q->ends[STATUS_ENDS_LEDGER];
+	const struct status_last *last = &q->last;
+	int64_t samples, from;
 
-	if (kafka_last_record(q->reader, topic, 0, &last, STATUS_QUERY_MS, f) != FAIL_NONE)
+	if (find_last(q, topic, f) != FAIL_NONE)
 		return f->code;
-	if (last == NULL) {
-		if (kafka_watermarks(q->reader, topic, 0, &low, &high, STATUS_QUERY_MS, f) !=
-		    FAIL_NONE)
-			return f->code;
-		st->ledger_emptied = high > 0 && low == high;
+	if (last->bytes == NULL) {
+		st->ledger_emptied = e->high > 0 && e->low == e->high;
 		return FAIL_NONE;
 	}
-	code = ledger_decode(&st->ledger, last->payload, last->len, f);
-	if (code == FAIL_NONE && last_drawn_read(&q->drawn, last, f) != FAIL_NONE) {
-		rd_kafka_message_destroy(last);
-		return f->code;
-	}
-	st->ledger_time_ms = rd_kafka_message_timestamp(last, NULL);
-	offset = st->ledger_offset = last->offset;
-	samples = SAMPLES_BYTES / (int64_t)(last->len + 1);
-	rd_kafka_message_destroy(last);
-	if (code != FAIL_NONE)
-		return fail_within(f, "topic %s, offset %" PRId64, topic, offset);
+	if (ledger_decode(&st->ledger, last->bytes, last->n, f) != FAIL_NONE)
+		return fail_within(f, "topic %s, offset %" PRId64, topic, last->offset);
+	st->ledger_time_ms = last->time_ms;
+	st->ledger_offset = last->offset;
 	st->state = st->ledger.kind == LEDGER_END ? STATUS_ENDED : STATUS_STARTED;
-	if (kafka_watermarks(q->reader, topic, 0, &low, &high, STATUS_QUERY_MS, f) != FAIL_NONE)
-		return f->code;
+	samples = SAMPLES_BYTES / (int64_t)(last->n + 1);
 	samples = samples < 2 ? 2 : samples > STATUS_RECORDS ? STATUS_RECORDS : samples;
-	from = offset - 2 * (samples - 1);
-	return status_records_read(q, st, topic, from > low ? from : low, offset + 1, f);
+	from = last->offset - 2 * (samples - 1);
+	return status_records_read(q, st, topic, from > e->low ? from : e->low, f);
 }
 
 static bool
@@ -231,10 +300,8 @@ take_first_batch(const rd_kafka_message_t *m, void *to)
 static enum fail_code
 read_first_batch(struct status_query *q, struct status *st, const char *topic, struct failure *f)
 {
-	int64_t low, high;
+	int64_t low = q->ends[STATUS_ENDS_BATCHES].low, high = q->ends[STATUS_ENDS_BATCHES].high;
 
-	if (kafka_watermarks(q->reader, topic, 0, &low, &high, STATUS_QUERY_MS, f) != FAIL_NONE)
-		return f->code;
 	if (high <= low)
 		return FAIL_NONE;
 	st->batches_kept = q->kept_known && q->kept_low == low;
@@ -363,20 +430,6 @@ ask_mix(struct status_query *q, struct status *st, struct failure *f)
 	return read_written(q, st, batches, topic, f);
 }
 
-static enum fail_code
-ask_rejects(struct status_query *q, struct status *st, struct failure *f)
-{
-	int64_t low, high;
-	const char *topic;
-
-	if (status_query_topic(st, TOPIC_REJECTS, -1, &topic) == NULL)
-		return FAIL_NONE;
-	if (kafka_watermarks(q->reader, topic, 0, &low, &high, STATUS_QUERY_MS, f) != FAIL_NONE)
-		return f->code;
-	st->rejects = high - low;
-	return FAIL_NONE;
-}
-
 /* The reports of all topics; FAIL_MEMORY. What is missing may come any moment: that is not kept. */
 static enum fail_code
 keep_topics(struct status_query *q, const struct status *st, struct failure *f)
@@ -436,7 +489,7 @@ new_status(const struct config *c)
 		return NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
 	st->now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	st->ledger_time_ms = st->ledger_offset = -1;
+	st->ledger_time_ms = st->ledger_offset = st->control_end = -1;
 	st->config = c;
 	return st;
 }
@@ -468,6 +521,27 @@ keep_comparison(struct status_query *q, const struct status *st, struct failure 
 	return FAIL_NONE;
 }
 
+/* The plan of the ledger's text, which is long, is opened once for each text. */
+static enum fail_code
+reuse_plan(struct status_query *q, struct status *st, struct failure *f)
+{
+	struct failure unread; /* as status_derive() has it: derived without */
+
+	if (st->ledger.config == NULL)
+		return FAIL_NONE;
+	if (q->plan_of == NULL || strcmp(q->plan_of, st->ledger.config) != 0) {
+		ledger_plan_close(&q->plan);
+		free(q->plan_of);
+		q->plan_of = strdup(st->ledger.config);
+		if (q->plan_of == NULL)
+			return fail_memory(f);
+		if (ledger_plan_open(&q->plan, &st->ledger, &unread) == FAIL_MEMORY)
+			return fail_memory(f);
+	}
+	st->by = q->plan.memory == NULL ? NULL : &q->plan;
+	return FAIL_NONE;
+}
+
 enum fail_code
 status_query_read(struct status_query *q, struct status **out, struct failure *f)
 {
@@ -477,20 +551,23 @@ status_query_read(struct status_query *q, struct status **out, struct failure *f
 	if (st == NULL)
 		return fail_memory(f);
 	q->now_ms = clock_ms();
-	if (ask_topics(q, st, false, f) != FAIL_NONE)
+	if (ask_topics(q, st, false, f) != FAIL_NONE || ask_ends(q, st, f) != FAIL_NONE)
 		goto failed;
+	st->rejects = q->ends[STATUS_ENDS_REJECTS].high - q->ends[STATUS_ENDS_REJECTS].low;
 	if (mix &&
 	    (status_mixers_open(q, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
 		read_ends(q, st, f) != FAIL_NONE || status_runs_open(q, st, false, f) != FAIL_NONE))
 		goto failed;
-	if (status_domains_read(q, st, f) != FAIL_NONE || ask_rejects(q, st, f) != FAIL_NONE ||
-	    status_runs_read(q, st, f) != FAIL_NONE || status_losses_read(q, st, f) != FAIL_NONE)
+	if (status_domains_read(q, st, f) != FAIL_NONE || status_runs_read(q, st, f) != FAIL_NONE ||
+	    status_losses_read(q, st, f) != FAIL_NONE)
 		goto failed;
 	if (mix && status_mixers_read(q, st, f) != FAIL_NONE)
 		goto failed;
 	reuse_comparison(q, st);
-	if (status_derive(st, f) != FAIL_NONE || keep_comparison(q, st, f) != FAIL_NONE)
+	if (reuse_plan(q, st, f) != FAIL_NONE || status_derive(st, f) != FAIL_NONE ||
+	    keep_comparison(q, st, f) != FAIL_NONE)
 		goto failed;
+	st->by = NULL; /* it is of this query alone */
 	*out = st;
 	return FAIL_NONE;
 failed:
@@ -506,8 +583,8 @@ status_query_runs(struct status_query *q, struct status **out, struct failure *f
 	assert(q->config->mix.name != NULL);
 	if (st == NULL)
 		return fail_memory(f);
-	if (ask_topics(q, st, true, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
-	    status_runs_open(q, st, true, f) != FAIL_NONE ||
+	if (ask_topics(q, st, true, f) != FAIL_NONE || ask_ends(q, st, f) != FAIL_NONE ||
+	    ask_mix(q, st, f) != FAIL_NONE || status_runs_open(q, st, true, f) != FAIL_NONE ||
 	    status_runs_read(q, st, f) != FAIL_NONE || status_derive_runs(st, f) != FAIL_NONE) {
 		status_free(st);
 		return f->code;
@@ -523,7 +600,7 @@ status_query_lengths(struct status_query *q, struct status **out, struct failure
 
 	if (st == NULL)
 		return fail_memory(f);
-	if (ask_topics(q, st, false, f) != FAIL_NONE ||
+	if (ask_topics(q, st, false, f) != FAIL_NONE || ask_ends(q, st, f) != FAIL_NONE ||
 	    (q->config->mix.name != NULL && ask_mix(q, st, f) != FAIL_NONE) ||
 	    status_domains_read(q, st, f) != FAIL_NONE) {
 		status_free(st);

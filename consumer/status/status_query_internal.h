@@ -15,6 +15,7 @@
 #include "consumer/domain/last_drawn.h"
 #include "consumer/feedback/feedback_feed.h"
 #include "consumer/feedback/losses.h"
+#include "consumer/plan/ledger_plan.h"
 #include "consumer/status/status_query.h"
 
 /* What is kept of a ledger record for the rates, and for when runs went on. */
@@ -23,6 +24,14 @@ struct status_record {
 	struct status_sample sample;
 	struct status_step *run; /* [runs_n] */
 	size_t runs_n;
+};
+
+/* The last record of the ledger, as bytes. */
+struct status_last {
+	uint8_t *bytes; /* [n]; NULL: none was read */
+	size_t n;
+	int64_t offset, time_ms;
+	int64_t low, high; /* of the topic, when it was looked for */
 };
 
 struct status_step {
@@ -34,6 +43,15 @@ enum {
 	STATUS_RECORDS = 64,     /* of the ledger, the last ones, are kept */
 	STATUS_QUERY_MS = 15000, /* limit of one request to the broker, or of reading one range */
 	STATUS_QUERY_SLICE_MS = 500,
+};
+
+/* Whose first and last offsets are asked for together. */
+enum {
+	STATUS_ENDS_LEDGER,
+	STATUS_ENDS_BATCHES,
+	STATUS_ENDS_CONTROL,
+	STATUS_ENDS_REJECTS,
+	STATUS_ENDS
 };
 
 struct status_queried_run; /* private to status_runs.c */
@@ -56,7 +74,12 @@ struct status_query {
 	struct recipe_differences *differs;          /* [config->domains_n]; NULL: not asked yet */
 	struct status_record record[STATUS_RECORDS]; /* [records_n], oldest first */
 	size_t records_n;
-	int64_t records_from;    /* records below this offset were not read; -1: none was */
+	int64_t records_from; /* records below this offset were not read; -1: none was */
+	struct status_last last;
+	/* Of partition 0 of the topics of mix and corpus that have one; low -1: it is not there. */
+	struct status_ends {
+		int64_t low, high;
+	} ends[STATUS_ENDS];
 	struct last_drawn drawn; /* beside the last record of the ledger */
 	/* [others_n] by the ledger's index: status_domain.other; NULL: not compared yet. */
 	char (*other)[STATUS_PROBLEM_BYTES];
@@ -78,6 +101,8 @@ struct status_query {
 	struct failure config_why;
 	char *config_of;
 	int64_t config_topics_ms, config_domains_ms;
+	struct ledger_plan plan; /* of the text plan_of (NULL: none), or empty where that is none */
+	char *plan_of;
 	bool kept_known; /* the first batch was read, when lane 0 began at kept_low */
 	int64_t kept_low;
 	uint64_t step_kept;
@@ -110,11 +135,11 @@ rd_kafka_t *status_query_open_group(const struct config *c, const char *name, st
 /* ---- status_records.c ---- */
 
 /*
- * Reads the records [from, end) of the ledger, end - 1 being its last one, but for those that are
- * kept from the last read; fills st->sample and st->seen from them.
+ * Reads the records of the ledger from `from` on to its last one, which is st->ledger, but for
+ * those that are kept from the last read; fills st->sample and st->seen from them.
  */
-enum fail_code status_records_read(struct status_query *q, struct status *st, const char *topic,
-    int64_t from, int64_t end, struct failure *f);
+enum fail_code status_records_read(
+    struct status_query *q, struct status *st, const char *topic, int64_t from, struct failure *f);
 void status_records_close(struct status_query *q);
 
 /* ---- status_domains.c ---- */

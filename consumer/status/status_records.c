@@ -24,6 +24,7 @@ void
 status_records_close(struct status_query *q)
 {
 	clear(q);
+	free(q->last.bytes);
 }
 
 /* Takes off the oldest `n`. */
@@ -38,12 +39,10 @@ forget(struct status_query *q, size_t n)
 }
 
 static struct status_sample
-sample_of(const struct ledger *l, const rd_kafka_message_t *m)
+sample_of(const struct ledger *l, int64_t time_ms)
 {
-	struct status_sample s = {.mixer = l->mixer,
-	    .time_ms = rd_kafka_message_timestamp(m, NULL),
-	    .step_next = l->step_next,
-	    .draws = l->draws};
+	struct status_sample s = {
+	    .mixer = l->mixer, .time_ms = time_ms, .step_next = l->step_next, .draws = l->draws};
 
 	for (size_t i = 0; i < l->domains_n; i++)
 		s.tokens += l->domain[i].tokens - l->domain[i].taken;
@@ -52,7 +51,7 @@ sample_of(const struct ledger *l, const rd_kafka_message_t *m)
 
 /* Without memory the record is missed, as one that cannot be read. */
 static void
-keep(struct status_query *q, const struct ledger *l, const rd_kafka_message_t *m)
+keep(struct status_query *q, const struct ledger *l, int64_t offset, int64_t time_ms)
 {
 	struct status_step *run = calloc(l->runs_n + 1, sizeof(*run));
 
@@ -67,7 +66,7 @@ keep(struct status_query *q, const struct ledger *l, const rd_kafka_message_t *m
 	if (q->records_n == STATUS_RECORDS)
 		forget(q, 1);
 	q->record[q->records_n++] = (struct status_record){
-	    .offset = m->offset, .sample = sample_of(l, m), .run = run, .runs_n = l->runs_n};
+	    .offset = offset, .sample = sample_of(l, time_ms), .run = run, .runs_n = l->runs_n};
 }
 
 static bool
@@ -78,7 +77,7 @@ take(const rd_kafka_message_t *m, void *to)
 	struct failure ignored; /* an older record that cannot be read is no sample */
 
 	if (ledger_decode(&l, m->payload, m->len, &ignored) == FAIL_NONE) {
-		keep(q, &l, m);
+		keep(q, &l, m->offset, rd_kafka_message_timestamp(m, NULL));
 		ledger_clear(&l);
 	}
 	return true;
@@ -109,22 +108,25 @@ take_seen(struct status *st, const struct status_record *r)
 }
 
 enum fail_code
-status_records_read(struct status_query *q, struct status *st, const char *topic, int64_t from,
-    int64_t end, struct failure *f)
+status_records_read(
+    struct status_query *q, struct status *st, const char *topic, int64_t from, struct failure *f)
 {
-	int64_t last = q->records_n == 0 ? -1 : q->record[q->records_n - 1].offset;
+	int64_t end = st->ledger_offset, next;
 	size_t old = 0;
 
+	assert(from <= end);
 	/* Another ledger, or one that goes back further than what is kept: all of it. */
-	if (q->records_from < 0 || from < q->records_from || last >= end)
+	if (q->records_from < 0 || from < q->records_from ||
+	    (q->records_n > 0 && q->record[q->records_n - 1].offset > end))
 		clear(q);
 	while (old < q->records_n && q->record[old].offset < from)
 		old++;
 	forget(q, old);
-	last = q->records_n == 0 ? from - 1 : q->record[q->records_n - 1].offset;
-	if (last + 1 < end &&
-	    status_query_range(q->reader, topic, last + 1, end, take, q, f) != FAIL_NONE)
+	next = q->records_n == 0 ? from : q->record[q->records_n - 1].offset + 1;
+	if (next < end && status_query_range(q->reader, topic, next, end, take, q, f) != FAIL_NONE)
 		return f->code;
+	if (q->records_n == 0 || q->record[q->records_n - 1].offset < end)
+		keep(q, &st->ledger, end, st->ledger_time_ms);
 	q->records_from = from;
 	st->sample = calloc(STATUS_RECORDS, sizeof(*st->sample));
 	st->seen = calloc(st->ledger.runs_n + 1, sizeof(*st->seen));
