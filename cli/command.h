@@ -29,7 +29,7 @@
  *     config/         riffle config: checks and explains a configuration, prints a first one
  *     topics/         riffle topics: creates, checks and deletes topics
  *     acls/           riffle acls: the rights that each command needs
- *     http/           where a command listens, and the token that clients show
+ *     http/           HTTP: where a command listens, who may ask, limits on what clients take
  *     metrics/        --metrics ADDR: metrics over HTTP
  *     produce/        riffle produce and riffle import: from files to domain topics
  *     mix/            riffle mix: the mixer, or several; mixes: a process for each of them

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/scalar.h"
 
 enum { PORT_MAX = 65535 };
@@ -100,12 +101,12 @@ read_token(struct endpoint *e, const struct endpoint_options *o, struct failure 
 	any = fgets(e->token, sizeof(e->token), from) != NULL;
 	fclose(from);
 	e->token[any ? strcspn(e->token, "\r\n") : 0] = '\0';
-	if (serve_rules_token(e->token))
+	if (http_access_token(e->token))
 		return FAIL_NONE;
 	return fail(f, FAIL_USAGE,
 	    "%s: %s: not a token: one line of %d to %d letters, digits, - . _ ~ (`openssl rand "
 	    "-hex 24` makes one)",
-	    o->token_option, o->token_file, SERVE_TOKEN_MIN, SERVE_TOKEN_MAX);
+	    o->token_option, o->token_file, HTTP_TOKEN_MIN, HTTP_TOKEN_MAX);
 }
 
 enum fail_code
@@ -121,6 +122,14 @@ endpoint_find(struct endpoint *out, const struct endpoint_options *o, struct fai
 	return fail(f, FAIL_USAGE,
 	    "%s: %s is not of this machine alone: %s is needed, so that not everyone reads the mix",
 	    o->option, o->address, o->token_option);
+}
+
+void
+endpoint_warn_plain(const struct endpoint *e, const char *module, const char *address)
+{
+	if (!e->loopback)
+		log_warning("%s: SERVE-PLAIN address=%s: tokens and data can be read on their way",
+		    module, address);
 }
 
 void

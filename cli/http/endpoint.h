@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "cli/serve/serve_rules.h"
+#include "cli/http/http_access.h"
 #include "common/base/failure.h"
 
 enum {
@@ -35,8 +35,8 @@ struct endpoint {
 	char host[ENDPOINT_HOST_MAX], port[8]; /* host without brackets */
 	struct sockaddr_storage at;
 	socklen_t at_n;
-	bool loopback;                   /* this machine alone reaches it */
-	char token[SERVE_TOKEN_MAX + 2]; /* "": none is needed */
+	bool loopback;                  /* this machine alone reaches it */
+	char token[HTTP_TOKEN_MAX + 2]; /* "": none is needed */
 };
 
 /* Fills host and port alone. FAIL_USAGE: `address` is none. Pure. */
@@ -57,6 +57,12 @@ enum fail_code endpoint_nth(
  */
 enum fail_code endpoint_find(
     struct endpoint *out, const struct endpoint_options *o, struct failure *f);
+
+/*
+ * Warns (SERVE-PLAIN) of an address without TLS that other machines reach. `module`: of the log's
+ * line; `address`: as it was given.
+ */
+void endpoint_warn_plain(const struct endpoint *e, const char *module, const char *address);
 
 /* "127.0.0.1:9640", "[::1]:9640": the address of `a` in numbers. */
 void endpoint_print(char *out, size_t room, const struct sockaddr *a, socklen_t n);

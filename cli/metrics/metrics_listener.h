@@ -1,16 +1,15 @@
 /*
  * metrics_listener.h -- `--metrics ADDR`: a command that works gives its metrics to Prometheus.
  *
- * One thread of libmicrohttpd's answers GET /metrics with what `text` gives, in the text format of
- * Prometheus. Nothing else is answered, and nothing can be changed. It listens on loopback unless
- * an address says otherwise. On loopback it wants a Host that is an address or localhost: a web
- * page whose name is made to point here (DNS rebinding) sends its own. Elsewhere any name is taken,
- * and a token is needed (endpoint.h), which no such page knows.
+ * GET /metrics is answered with what `text` gives, in the text format of Prometheus. Nothing else
+ * is answered, and nothing can be changed. It listens on loopback unless an address says otherwise.
+ * On loopback it wants a Host that is an address or localhost (http_access.h). Elsewhere any name is
+ * taken, and a token is needed (endpoint.h), which goes in plain: SERVE-PLAIN says so.
  *
- * Limits: METRICS_CONNECTIONS at a time, METRICS_HEADERS_BYTES of a request, METRICS_IDLE_S without
- * a byte.
+ * Limits are those of http_server.h.
  *
- * Thread: open and close from one; `text` is called by the listener's.
+ * Thread: open and close from one; `text` is called by the server's, and
+ * may take a second.
  */
 #ifndef CLI_METRICS_METRICS_LISTENER_H
 #define CLI_METRICS_METRICS_LISTENER_H
@@ -19,12 +18,6 @@
 
 #include "cli/options.h"
 #include "common/base/failure.h"
-
-enum {
-	METRICS_CONNECTIONS = 64,
-	METRICS_HEADERS_BYTES = 16 << 10,
-	METRICS_IDLE_S = 10,
-};
 
 struct metrics_options {
 	const char *address;    /* NULL: no listener is wanted */

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +16,6 @@
 #include "common/base/clock.h"
 #include "common/base/json_memory.h"
 #include "common/base/log.h"
-#include "consumer/admin/request_list.h"
 #include "consumer/feedback/loss_history.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/ledger/mix_history.h"
@@ -23,12 +23,15 @@
 #include "consumer/status/past_losses.h"
 
 enum {
-	ASK_MS = 5000,   /* limit of one request to the broker */
-	AGAIN_MS = 2000, /* between attempts where the broker does not answer */
-	COARSE = 62,     /* looks in front of the versions: 64 points */
-	LOOKS_BITS = 7,  /* looks into what was reported: 128 */
-	LOOK_MORE = 8,   /* reports of a look, beside two steps of all ranks */
+	ASK_MS = 5000,         /* limit of one request to the broker */
+	NEXT_MS = 1000,        /* between two reads, which open handles */
+	AGAIN_MS = 2000,       /* the same where the broker does not answer */
+	UNREADABLE_MS = 60000, /* and where it gives what cannot be read */
+	COARSE = 62,           /* looks in front of the versions: 64 points */
+	LOOKS_BITS = 7,        /* looks into what was reported: 128 */
+	LOOK_MORE = 8,         /* reports of a look, beside two steps of all ranks */
 	NUMBER_BYTES = 24,
+	ANSWERS = 4, /* are kept for other clients */
 };
 
 /* A version of the weights, and who asked for it. */
@@ -43,13 +46,25 @@ struct losses {
 	struct loss_history points;
 };
 
+/* An answer that was made, and what for: pages that follow a mix ask for the same at their pace. */
+struct answer {
+	struct serve_range range;
+	struct serve_text *text;
+};
+
 struct serve_history {
 	const struct config *config;
+	struct serve_requests *requests;
 	struct serve_thread thread; /* its lock protects all below */
 	struct mix_history points;
-	bool first_known; /* the ledger's first record was read */
-	int64_t offset;   /* of the newest record; -1: none */
-	int64_t noted;    /* the same, of the follower: it never goes back, but in another ledger */
+	bool followed;              /* the follower has noted a status */
+	bool first_known;           /* the ledger's first record was read, or need not be again */
+	uint64_t first_mixer;       /* which mixer wrote that one, */
+	int64_t first_time_ms;      /* and when: the ledger is known by it; -1: not read */
+	uint64_t mixer;             /* that wrote the record at `noted` */
+	char why[FAILURE_TEXT_MAX]; /* what cannot be read; else "" */
+	int64_t offset;             /* of the newest record; -1: none */
+	int64_t noted; /* the same, of the follower: it never goes back, but in another ledger */
 	int64_t step_first, step_next;
 	int64_t version_newest, version_known; /* seen in the ledger, read with its step */
 	struct version *version;               /* [versions_n], oldest first */
@@ -60,10 +75,10 @@ struct serve_history {
 	bool losses_known; /* the topic's past was looked into */
 	char **name;       /* [names_n]: of status's domains, by which losses are listed */
 	size_t names_n;
-	uint64_t generation;             /* of what is not a point */
-	struct serve_history_text *text; /* the last answer, and what it was for */
-	struct serve_range text_range;
-	uint64_t text_generation;
+	uint64_t generation;           /* of what is not a point */
+	struct answer answer[ANSWERS]; /* the last ones; a free place has no text */
+	size_t answer_next;            /* the place that is used next */
+	uint64_t answers_of;           /* the generation that they are of */
 };
 
 /* ---- what is known ---- */
@@ -91,6 +106,7 @@ forget(struct serve_history *h)
 	h->versions_n = h->losses_n = 0;
 	h->version_newest = h->version_known = 0;
 	h->first_known = h->losses_known = false;
+	h->first_time_ms = -1;
 	h->offset = -1;
 	h->generation++;
 }
@@ -181,26 +197,46 @@ losses_wanted(const struct serve_history *h)
 	return !h->losses_known && h->names_n > 0 && h->losses_n > 0;
 }
 
-/* Whether there is anything to read beside points. */
+/* Whether there is anything of the history to read beside points. An empty ledger has none. */
 static bool
 to_read(const struct serve_history *h)
 {
-	return h->version_newest > h->version_known || !h->first_known || losses_wanted(h);
+	return !(h->followed && h->noted < 0) &&
+	       (h->version_newest > h->version_known || !h->first_known || losses_wanted(h));
 }
 
+/* Whether there is anything to read. */
+static bool
+work_waits(const struct serve_history *h)
+{
+	int64_t from, to;
+
+	return to_read(h) || serve_requests_wanted(h->requests) ||
+	       mix_history_gap(&h->points, &from, &to);
+}
+
+/*
+ * A ledger that was emptied or recreated has a lower offset at first. One that has grown again
+ * before it was seen is written by another mixer, as it is after each start of one: then the first
+ * record is looked at again, which says whether it is the same ledger.
+ */
 void
 serve_history_note(struct serve_history *h, const struct status *st)
 {
 	pthread_mutex_lock(&h->thread.lock);
-	if (st->ledger_offset < h->noted) /* emptied, or recreated */
+	if (st->ledger_offset < h->noted)
 		forget(h);
+	if (st->ledger_offset >= 0 && h->noted >= 0 && st->ledger.mixer != h->mixer)
+		h->first_known = false;
+	h->followed = true;
 	h->noted = st->ledger_offset;
+	h->mixer = st->ledger.mixer;
 	if (st->ledger_offset >= 0) {
 		note_names(h, st);
 		add_point(h, &st->ledger, st->ledger_offset, st->ledger_time_ms);
 		add_losses(h, st->feedback, st->feedback_n, st->domains_n);
 	}
-	if (to_read(h))
+	if (work_waits(h))
 		pthread_cond_broadcast(&h->thread.wake);
 	pthread_mutex_unlock(&h->thread.lock);
 }
@@ -220,32 +256,51 @@ take(
 	pthread_mutex_unlock(&h->thread.lock);
 }
 
-/* The ledger's first record and its last one. *any is false where it is empty. */
-static enum fail_code
-read_ends(struct serve_history *h, struct ledger_log *log, bool *any, struct failure *f)
+/* What is known is of another ledger than the one that `first`, its first record, is of. */
+static bool
+is_other(const struct serve_history *h, const struct ledger *first, int64_t time_ms)
 {
-	struct ledger first = {0}, last = {0};
-	int64_t found, time_ms;
-	enum fail_code code = ledger_log_last(log, &last, any, f);
+	return h->first_time_ms >= 0 &&
+	       (h->first_mixer != first->mixer || h->first_time_ms != time_ms);
+}
 
-	ledger_clear(&last); /* read once more, for when it was written */
-	if (code == FAIL_NONE && *any)
+/*
+ * The ledger's first record, and its last one into a zeroed *last (ledger_clear). *offset is -1
+ * where it is empty.
+ */
+static enum fail_code
+read_ends(struct serve_history *h, struct ledger_log *log, struct ledger *last, int64_t *offset,
+    struct failure *f)
+{
+	struct ledger first = {0};
+	int64_t found = -1, time_ms = -1, first_time_ms = -1;
+	bool any;
+	enum fail_code code = ledger_log_last(log, last, &any, f);
+
+	*offset = -1;
+	ledger_clear(last); /* read once more, for when it was written */
+	if (code == FAIL_NONE && any)
 		code = ledger_log_at(
-		    log, ledger_log_last_offset(log), &last, &found, &time_ms, any, f);
-	if (code == FAIL_NONE && *any)
-		take(h, &last, found, time_ms, -1);
-	if (code == FAIL_NONE && *any)
-		code = ledger_log_at(log, 0, &first, &found, &time_ms, any, f);
-	if (code == FAIL_NONE && *any) {
-		take(h, &first, found, time_ms, -1);
-		pthread_mutex_lock(&h->thread.lock);
-		h->first_known = true;
-		h->step_first = first.step_first;
-		pthread_mutex_unlock(&h->thread.lock);
+		    log, ledger_log_last_offset(log), last, offset, &time_ms, &any, f);
+	if (code == FAIL_NONE && any)
+		code = ledger_log_first_at(log, &first, &found, &first_time_ms, &any, f);
+	if (code != FAIL_NONE || !any) {
+		*offset = -1;
+		ledger_clear(&first);
+		return code;
 	}
+	pthread_mutex_lock(&h->thread.lock);
+	if (is_other(h, &first, first_time_ms))
+		forget(h);
+	h->first_known = true;
+	h->first_mixer = first.mixer;
+	h->first_time_ms = first_time_ms;
+	h->step_first = first.step_first;
+	add_point(h, last, *offset, time_ms);
+	add_point(h, &first, found, first_time_ms);
+	pthread_mutex_unlock(&h->thread.lock);
 	ledger_clear(&first);
-	ledger_clear(&last);
-	return code;
+	return FAIL_NONE;
 }
 
 /* Looks into the widest gap; *more is false where there is none. */
@@ -276,8 +331,7 @@ look(struct serve_history *h, struct ledger_log *log, bool *more, struct failure
 
 /* Puts the versions, newest first, behind those that are known, oldest first. */
 static enum fail_code
-keep_versions(struct serve_history *h, struct weight_history *read,
-    const struct request_list *asked, struct failure *f)
+keep_versions(struct serve_history *h, struct weight_history *read, struct failure *f)
 {
 	size_t n = h->versions_n, all = n + read->n, drop;
 	struct version *grown = realloc(h->version, (all + 1) * sizeof(*grown));
@@ -287,12 +341,11 @@ keep_versions(struct serve_history *h, struct weight_history *read,
 	h->version = grown;
 	for (size_t i = read->n; i-- > 0;) {
 		struct version *v = &h->version[h->versions_n++];
-		const struct request_entry *of =
-		    request_list_find(asked, read->version[i].reason_id);
+		const char *who = serve_requests_who(h->requests, read->version[i].reason_id);
 
 		*v = (struct version){.v = read->version[i]};
-		if (of != NULL && of->asked.who != NULL)
-			v->who = strdup(of->asked.who);
+		if (who != NULL)
+			v->who = strdup(who);
 		h->version_known = v->v.version;
 	}
 	read->n = 0; /* they are ours now */
@@ -305,39 +358,28 @@ keep_versions(struct serve_history *h, struct weight_history *read,
 	return FAIL_NONE;
 }
 
-/* Reads the versions that are newer than those known. */
+/* Reads the versions that are newer than those known; `last`: the ledger's last record. */
 static enum fail_code
-read_versions(struct serve_history *h, struct ledger_log *log, struct failure *f)
+read_versions(
+    struct serve_history *h, struct ledger_log *log, const struct ledger *last, struct failure *f)
 {
 	struct weight_history read = {0};
-	struct request_list asked = {0};
-	struct ledger last = {0};
-	int64_t known;
-	bool any;
-	enum fail_code code = ledger_log_last(log, &last, &any, f);
+	int64_t n;
+	enum fail_code code;
 
 	pthread_mutex_lock(&h->thread.lock);
-	known = h->version_known;
+	n = last->version - h->version_known;
 	pthread_mutex_unlock(&h->thread.lock);
-	if (code == FAIL_NONE && any && last.version > known) {
-		int64_t n = last.version - known;
-
-		code = weight_history_read(&read, h->config->mix.name, &h->config->kafka, &last,
-		    n > SERVE_HISTORY_VERSIONS ? SERVE_HISTORY_VERSIONS : (size_t)n, f);
-		if (code == FAIL_NONE)
-			code =
-			    request_list_asked(&asked, h->config->mix.name, &h->config->kafka, f);
-		if (code == FAIL_DENIED) /* who asked is not shown to everyone */
-			code = FAIL_NONE;
-		if (code == FAIL_NONE) {
-			pthread_mutex_lock(&h->thread.lock);
-			code = keep_versions(h, &read, &asked, f);
-			pthread_mutex_unlock(&h->thread.lock);
-		}
+	if (n <= 0)
+		return FAIL_NONE;
+	code = weight_history_read_log(
+	    &read, log, last, n > SERVE_HISTORY_VERSIONS ? SERVE_HISTORY_VERSIONS : (size_t)n, f);
+	if (code == FAIL_NONE) {
+		pthread_mutex_lock(&h->thread.lock);
+		code = keep_versions(h, &read, f);
+		pthread_mutex_unlock(&h->thread.lock);
 	}
-	request_list_close(&asked);
 	weight_history_close(&read);
-	ledger_clear(&last);
 	return code;
 }
 
@@ -425,12 +467,11 @@ static bool
 wait_for_work(struct serve_history *h, int64_t at_least_ms)
 {
 	int64_t until_ms = clock_ms() + at_least_ms;
-	int64_t from, to;
 	bool stop;
 
 	pthread_mutex_lock(&h->thread.lock);
 	while (!h->thread.stop) {
-		bool work = to_read(h) || mix_history_gap(&h->points, &from, &to);
+		bool work = work_waits(h);
 
 		if (work && clock_ms() >= until_ms)
 			break;
@@ -441,30 +482,61 @@ wait_for_work(struct serve_history *h, int64_t at_least_ms)
 	return !stop;
 }
 
-/* All that there is to read, with handles that are ended behind it. */
+/* Looks into gaps, `most` at most. */
+static enum fail_code
+look_on(struct serve_history *h, struct ledger_log *log, int most, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+	bool more = true;
+
+	for (int i = 0; code == FAIL_NONE && more && i < most && !serve_thread_stopped(&h->thread);
+	     i++)
+		code = look(h, log, &more, f);
+	return code;
+}
+
+/* All that there is to read, with handles that are ended behind it: a coarse picture first. */
 static enum fail_code
 read_all(struct serve_history *h, struct failure *f)
 {
 	const struct config *c = h->config;
 	struct ledger_log *log = NULL;
-	bool any = false, more = true;
+	struct ledger last = {0};
+	int64_t offset = -1;
 	enum fail_code code = ledger_log_open_for_looks(&log, c->mix.name, &c->kafka, ASK_MS, f);
 
 	if (code == FAIL_NONE)
-		code = read_ends(h, log, &any, f);
-	/* A coarse picture first. */
-	for (int i = 0;
-	     code == FAIL_NONE && any && more && i < COARSE && !serve_thread_stopped(&h->thread);
-	     i++)
-		code = look(h, log, &more, f);
-	if (code == FAIL_NONE && any)
-		code = read_versions(h, log, f);
-	while (code == FAIL_NONE && any && more && !serve_thread_stopped(&h->thread))
-		code = look(h, log, &more, f);
+		code = read_ends(h, log, &last, &offset, f);
+	if (code == FAIL_NONE && serve_requests_wanted(h->requests))
+		code = serve_requests_read(h->requests, offset < 0 ? NULL : &last, offset, f);
+	if (code == FAIL_NONE && offset >= 0)
+		code = look_on(h, log, COARSE, f);
+	if (code == FAIL_NONE && offset >= 0)
+		code = read_versions(h, log, &last, f);
+	if (code == FAIL_NONE && offset >= 0)
+		code = look_on(h, log, INT_MAX, f);
+	ledger_clear(&last);
 	ledger_log_close(log);
 	if (code == FAIL_NONE)
 		code = read_losses(h, f);
 	return code;
+}
+
+/* The follower says where the broker does not answer; what cannot be read is for us to say. */
+static void
+note_failure(struct serve_history *h, enum fail_code code, const struct failure *f)
+{
+	bool silent = code == FAIL_NONE || code == FAIL_BROKER || code == FAIL_TIMEOUT;
+	const char *why = silent ? "" : f->text;
+
+	pthread_mutex_lock(&h->thread.lock);
+	if (!silent && strcmp(h->why, why) != 0)
+		log_warning("serve: SERVE-HISTORY %s: the history lacks what is behind it", why);
+	if (strcmp(h->why, why) != 0) {
+		snprintf(h->why, sizeof(h->why), "%s", why);
+		h->generation++;
+	}
+	pthread_mutex_unlock(&h->thread.lock);
 }
 
 static void
@@ -475,23 +547,26 @@ follow(void *argument)
 
 	while (wait_for_work(h, pause_ms)) {
 		struct failure f;
+		enum fail_code code = read_all(h, &f);
 
-		/* The follower says where the broker does not answer. */
-		if (read_all(h, &f) != FAIL_NONE)
-			log_debug("serve: history=\"%s\"", f.text);
-		pause_ms = AGAIN_MS;
+		note_failure(h, code, &f);
+		pause_ms = code == FAIL_NONE   ? NEXT_MS
+			   : code == FAIL_DATA ? UNREADABLE_MS
+					       : AGAIN_MS;
 	}
 }
 
 enum fail_code
-serve_history_open(struct serve_history **out, const struct config *c, struct failure *f)
+serve_history_open(struct serve_history **out, const struct config *c,
+    struct serve_requests *requests, struct failure *f)
 {
 	struct serve_history *h = calloc(1, sizeof(*h));
 
 	if (h == NULL)
 		return fail_memory(f);
 	h->config = c;
-	h->offset = h->noted = -1;
+	h->requests = requests;
+	h->offset = h->noted = h->first_time_ms = -1;
 	if (serve_thread_open(&h->thread, follow, h, f) != FAIL_NONE) {
 		free(h);
 		return f->code;
@@ -500,22 +575,35 @@ serve_history_open(struct serve_history **out, const struct config *c, struct fa
 	return FAIL_NONE;
 }
 
+static void
+forget_answers(struct serve_history *h)
+{
+	for (size_t i = 0; i < ANSWERS; i++) {
+		serve_text_release(h->answer[i].text);
+		h->answer[i].text = NULL;
+	}
+}
+
 bool
-serve_history_close(struct serve_history *h, int wait_ms)
+serve_history_end(struct serve_history *h, int wait_ms)
+{
+	return h == NULL || serve_thread_end(&h->thread, wait_ms);
+}
+
+void
+serve_history_close(struct serve_history *h)
 {
 	if (h == NULL)
-		return true;
-	if (!serve_thread_close(&h->thread, wait_ms))
-		return false;
+		return;
+	serve_thread_close(&h->thread);
 	forget(h);
 	for (size_t i = 0; i < h->names_n; i++)
 		free(h->name[i]);
 	free(h->name);
 	free(h->version);
 	mix_history_close(&h->points);
-	serve_history_release(h->text);
+	forget_answers(h);
 	free(h);
-	return true;
 }
 
 /* ---- the answer ---- */
@@ -780,24 +868,25 @@ put_head(struct writer *w, const struct serve_history *h)
 	put_text(w, ",\"step_next\":");
 	put_integer(w, h->step_next);
 	put_text(w, complete ? ",\"complete\":true" : ",\"complete\":false");
+	put_text(w, ",\"error\":");
+	if (h->why[0] == '\0')
+		put_text(w, "null");
+	else
+		put_string(w, h->why);
 }
 
 /* Called with the lock. NULL: no memory. */
-static struct serve_history_text *
+static struct serve_text *
 print(const struct serve_history *h, const struct serve_range *range)
 {
-	struct serve_history_text *t = calloc(1, sizeof(*t));
 	size_t most = SERVE_HISTORY_VALUES / (h->points.domains_n + 1), n = 0;
 	size_t *at;
 	struct writer w = {0};
 
 	most = range->points < most ? (size_t)range->points : most < 2 ? 2 : most;
 	at = calloc(most, sizeof(*at));
-	if (t == NULL || at == NULL) {
-		free(t);
-		free(at);
+	if (at == NULL)
 		return NULL;
-	}
 	if (h->points.n > 0)
 		n = mix_history_choose(
 		    &h->points, (int64_t)range->from, (int64_t)range->to, at, most);
@@ -813,22 +902,9 @@ print(const struct serve_history *h, const struct serve_range *range)
 	free(at);
 	if (w.lost) {
 		buffer_close(&w.b);
-		free(t);
 		return NULL;
 	}
-	atomic_init(&t->references, 1);
-	t->bytes = (char *)w.b.bytes;
-	t->n = w.b.n;
-	return t;
-}
-
-void
-serve_history_release(struct serve_history_text *t)
-{
-	if (t == NULL || atomic_fetch_sub(&t->references, 1) > 1)
-		return;
-	free(t->bytes);
-	free(t);
+	return serve_text_make((char *)w.b.bytes, w.b.n);
 }
 
 static bool
@@ -838,24 +914,28 @@ same_range(const struct serve_range *a, const struct serve_range *b)
 	       a->losses_from == b->losses_from;
 }
 
-struct serve_history_text *
+struct serve_text *
 serve_history_text(struct serve_history *h, const struct serve_range *range)
 {
-	struct serve_history_text *t;
+	struct serve_text *t = NULL;
 	uint64_t generation;
 
 	pthread_mutex_lock(&h->thread.lock);
 	generation = h->generation + h->points.generation;
-	if (h->text == NULL || !same_range(&h->text_range, range) ||
-	    h->text_generation != generation) {
-		serve_history_release(h->text);
-		h->text = print(h, range);
-		h->text_range = *range;
-		h->text_generation = generation;
+	if (h->answers_of != generation)
+		forget_answers(h);
+	h->answers_of = generation;
+	for (size_t i = 0; i < ANSWERS && t == NULL; i++)
+		if (h->answer[i].text != NULL && same_range(&h->answer[i].range, range))
+			t = h->answer[i].text;
+	if (t == NULL) {
+		struct answer *a = &h->answer[h->answer_next++ % ANSWERS];
+
+		serve_text_release(a->text);
+		a->range = *range;
+		t = a->text = print(h, range);
 	}
-	t = h->text;
-	if (t != NULL)
-		atomic_fetch_add(&t->references, 1);
+	t = serve_text_share(t);
 	pthread_mutex_unlock(&h->thread.lock);
 	return t;
 }

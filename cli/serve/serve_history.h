@@ -6,25 +6,27 @@
  * before is read by a thread of its own, which begins with the ledger's first and last records and
  * looks into the widest gap first (mix_history.h): the first answer is coarse and soon there, and
  * grows finer. When all is as fine as it is to be, the thread ends its handles and sleeps, until
- * there is a version of the weights that it does not know.
+ * there is a version of the weights, or a request, that it does not know. Where it cannot read what
+ * the ledger has, clients are told why.
  *
  * Losses come from the follower, too; those of before by looks into the feedback topic at even
  * distances, and are kept as evenly (loss_history.h).
  *
  * The versions' steps are exact, whatever the points are (weight_history.h). Who asked for one is
- * in the control topic.
+ * in the control topic (serve_requests.h), which the same thread reads.
  *
  * Thread: any; the lock protects what is known.
  */
 #ifndef CLI_SERVE_SERVE_HISTORY_H
 #define CLI_SERVE_SERVE_HISTORY_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/serve/serve_requests.h"
 #include "cli/serve/serve_rules.h"
+#include "cli/serve/serve_text.h"
 #include "common/base/failure.h"
 #include "common/config/config.h"
 #include "consumer/status/status.h"
@@ -32,32 +34,23 @@
 enum {
 	SERVE_HISTORY_VERSIONS = 512, /* the newest ones are shown */
 	SERVE_HISTORY_VALUES =
-	    1 << 18, /* of all domains, in an answer: fewer points of many domains */
+	    1 << 17, /* of all domains, in an answer: fewer points of many domains */
 };
 
 struct serve_history;
 
-/* Gives *out, to be ended with serve_history_close(). Borrows the configuration until then. */
-enum fail_code serve_history_open(
-    struct serve_history **out, const struct config *c, struct failure *f);
+/* Gives *out, to be ended with serve_history_end() and _close(). Borrows all until then. */
+enum fail_code serve_history_open(struct serve_history **out, const struct config *c,
+    struct serve_requests *requests, struct failure *f);
 
-/* As serve_watch_close(). */
-bool serve_history_close(struct serve_history *h, int wait_ms);
+/* As serve_watch_end() and serve_watch_close(). */
+bool serve_history_end(struct serve_history *h, int wait_ms);
+void serve_history_close(struct serve_history *h);
 
 /* From the follower: what the ledger's last record says, and the losses. */
 void serve_history_note(struct serve_history *h, const struct status *st);
 
-/* A text that several clients get. */
-struct serve_history_text {
-	atomic_uint references;
-	char *bytes; /* [n] */
-	size_t n;
-};
-
-void serve_history_release(struct serve_history_text *t); /* NULL is accepted */
-
-/* Gives the JSON of the range, to be ended with serve_history_release(). NULL: no memory. */
-struct serve_history_text *serve_history_text(
-    struct serve_history *h, const struct serve_range *range);
+/* Gives the JSON of the range, to be ended with serve_text_release(). NULL: no memory. */
+struct serve_text *serve_history_text(struct serve_history *h, const struct serve_range *range);
 
 #endif

@@ -1,12 +1,12 @@
 #include "cli/serve/serve_rules.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "cli/http/http_access.h"
 #include "common/base/limits.h"
 #include "common/base/scalar.h"
 
@@ -59,72 +59,7 @@ find_path(const char *path)
 	return NULL;
 }
 
-/* ---- the host ---- */
-
-/* An address cannot be made to point elsewhere, as a name can. */
-static bool
-is_address(const char *host)
-{
-	unsigned char room[16];
-
-	return inet_pton(AF_INET, host, room) == 1 || inet_pton(AF_INET6, host, room) == 1;
-}
-
-/* "host", "host:port", "[address]:port" -> the host alone. False: it is none of these. */
-static bool
-cut_port(char *out, size_t room, const char *host)
-{
-	const char *end = *host == '[' ? strchr(host, ']') : strchr(host, ':');
-	const char *first = *host == '[' ? host + 1 : host;
-	const char *port = end == NULL ? "" : *host == '[' ? end + 1 : end;
-	size_t n = end == NULL ? strlen(first) : (size_t)(end - first);
-
-	if ((*host == '[' && end == NULL) || n == 0 || n >= room)
-		return false;
-	if (*port != '\0' && (*port != ':' || port[1 + strspn(port + 1, "0123456789")] != '\0'))
-		return false;
-	memcpy(out, first, n);
-	out[n] = '\0';
-	return true;
-}
-
-bool
-serve_rules_host(const struct serve_rules *r, const char *host)
-{
-	char name[256];
-
-	if (host == NULL || !cut_port(name, sizeof(name), host))
-		return false;
-	if (is_address(name) || strcasecmp(name, "localhost") == 0)
-		return true;
-	for (size_t i = 0; i < r->hosts_n; i++)
-		if (strcasecmp(name, r->host[i]) == 0)
-			return true;
-	return false;
-}
-
 /* ---- who asks ---- */
-
-bool
-serve_rules_token(const char *token)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				      "0123456789-._~";
-	size_t n = strlen(token);
-
-	return n >= SERVE_TOKEN_MIN && n <= SERVE_TOKEN_MAX && strspn(token, letters) == n;
-}
-
-bool
-serve_rules_equal(const char *a, const char *b)
-{
-	size_t n = strlen(a), other = strlen(b);
-	unsigned char differs = n != other;
-
-	for (size_t i = 0; i < n; i++)
-		differs |= (unsigned char)(a[i] ^ (i < other ? b[i] : ~a[i]));
-	return differs == 0;
-}
 
 /* The session of a cookie header, "a=b; NAME=SESSION; c=d". */
 static bool
@@ -140,7 +75,7 @@ has_session(const struct serve_rules *r, const char *cookie)
 		    strncmp(cookie, r->cookie, name_n) == 0) {
 			memcpy(value, cookie + name_n + 1, sizeof(value) - 1);
 			value[sizeof(value) - 1] = '\0';
-			if (serve_rules_equal(r->session, value))
+			if (http_access_equal(r->session, value))
 				return true;
 		}
 		cookie += n;
@@ -149,38 +84,28 @@ has_session(const struct serve_rules *r, const char *cookie)
 	return false;
 }
 
-bool
-serve_rules_bearer(const char *token, const char *authorization)
-{
-	static const char scheme[] = "Bearer ";
-
-	return authorization != NULL &&
-	       strncasecmp(authorization, scheme, sizeof(scheme) - 1) == 0 &&
-	       serve_rules_equal(token, authorization + sizeof(scheme) - 1);
-}
-
 /* The value of an argument that may be given once; NULL: it is not given. */
 static const char *
-argument(const struct serve_request *q, const char *name)
+argument(const struct http_request *q, const char *name)
 {
-	for (size_t i = 0; i < q->arguments_n && i < SERVE_ARGUMENTS_MAX; i++)
+	for (size_t i = 0; i < q->arguments_n && i < HTTP_ARGUMENTS_MAX; i++)
 		if (strcmp(q->argument[i].name, name) == 0)
 			return q->argument[i].value == NULL ? "" : q->argument[i].value;
 	return NULL;
 }
 
 static void
-judge_token(struct serve_verdict *v, const struct serve_rules *r, const struct serve_request *q)
+judge_token(struct serve_verdict *v, const struct serve_rules *r, const struct http_request *q)
 {
 	const char *given = v->route == SERVE_PAGE ? argument(q, "token") : NULL;
 
 	if (given != NULL && r->token == NULL)
 		refuse(v, 400, "no token is needed here: leave out ?token=");
-	else if (given != NULL && serve_rules_equal(r->token, given))
+	else if (given != NULL && http_access_equal(r->token, given))
 		v->status = 303;
 	else if (given != NULL)
 		refuse(v, 401, "the token is not that of --token-file");
-	else if (r->token != NULL && !serve_rules_bearer(r->token, q->authorization) &&
+	else if (r->token != NULL && !http_access_bearer(r->token, q->authorization) &&
 		 !has_session(r, q->cookie))
 		refuse(v, 401,
 		    "a token is needed: send Authorization: Bearer TOKEN, or open /?token=TOKEN "
@@ -191,12 +116,12 @@ judge_token(struct serve_verdict *v, const struct serve_rules *r, const struct s
 
 /* Whether an Origin is that of the page itself. */
 static bool
-is_own(const struct serve_rules *r, const struct serve_request *q)
+is_own(const struct serve_rules *r, const struct http_request *q)
 {
 	const char *at = q->origin;
 
 	if (at == NULL)
-		return serve_rules_bearer(r->token, q->authorization); /* no browser */
+		return http_access_bearer(r->token, q->authorization); /* no browser */
 	if (strncmp(at, "https://", 8) == 0) /* also of a proxy in front, which speaks TLS */
 		at += 8;
 	else if (strncmp(at, "http://", 7) == 0 && !r->secure)
@@ -207,7 +132,7 @@ is_own(const struct serve_rules *r, const struct serve_request *q)
 }
 
 static void
-judge_change(struct serve_verdict *v, const struct serve_rules *r, const struct serve_request *q)
+judge_change(struct serve_verdict *v, const struct serve_rules *r, const struct http_request *q)
 {
 	static const char json[] = "application/json";
 	const char *type = q->content_type == NULL ? "" : q->content_type;
@@ -242,16 +167,16 @@ refuse_name(struct serve_verdict *v, const struct path *p)
 }
 
 static void
-judge_names(struct serve_verdict *v, const struct path *p, const struct serve_request *q)
+judge_names(struct serve_verdict *v, const struct path *p, const struct http_request *q)
 {
 	for (size_t i = 0; i < q->arguments_n; i++) {
-		const char *name = i < SERVE_ARGUMENTS_MAX ? q->argument[i].name : "";
+		const char *name = i < HTTP_ARGUMENTS_MAX ? q->argument[i].name : "";
 		bool known = false;
 
 		for (size_t k = 0; k < ARGUMENTS; k++)
 			known = known ||
 				(p->arguments[k] != NULL && strcmp(p->arguments[k], name) == 0);
-		for (size_t k = 0; k < i && k < SERVE_ARGUMENTS_MAX; k++)
+		for (size_t k = 0; k < i && k < HTTP_ARGUMENTS_MAX; k++)
 			if (known && strcmp(q->argument[k].name, name) == 0) {
 				refuse(v, 400, "argument %s is given twice", name);
 				return;
@@ -273,7 +198,7 @@ take_number(struct serve_verdict *v, const char *name, const char *text, uint64_
 }
 
 static void
-judge_numbers(struct serve_verdict *v, const struct path *p, const struct serve_request *q)
+judge_numbers(struct serve_verdict *v, const struct path *p, const struct http_request *q)
 {
 	v->range = (struct serve_range){.to = LIMIT_STEP, .points = SERVE_POINTS};
 	if (p->route == SERVE_STEP)
@@ -303,14 +228,15 @@ judge_method(struct serve_verdict *v, const struct path *p, const char *method)
 
 void
 serve_rules_judge(
-    struct serve_verdict *v, const struct serve_rules *r, const struct serve_request *q)
+    struct serve_verdict *v, const struct serve_rules *r, const struct http_request *q)
 {
-	const struct path *p = find_path(q->path);
+	const struct path *p;
 
 	assert(q->path != NULL);
 	assert(q->method != NULL);
+	p = find_path(q->path);
 	*v = (struct serve_verdict){.status = 200};
-	if ((p == NULL || !p->open) && !serve_rules_host(r, q->host)) {
+	if ((p == NULL || !p->open) && !http_access_host(q->host, r->host, r->hosts_n)) {
 		refuse(v, 421,
 		    "the Host of the request is neither an address nor localhost: where that name "
 		    "is right, start riffle serve with --host NAME");

@@ -23,11 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/http/http_request.h"
+
 enum {
-	SERVE_ARGUMENTS_MAX = 8,  /* of a path */
 	SERVE_SESSION_BYTES = 33, /* with its '\0' */
-	SERVE_TOKEN_MIN = 16,     /* letters */
-	SERVE_TOKEN_MAX = 512,
 	SERVE_WHY_BYTES = 256,
 	SERVE_POINTS_MAX = 4096,
 	SERVE_POINTS = 512, /* of the history, where none are asked for */
@@ -35,6 +34,7 @@ enum {
 };
 
 enum serve_route {
+	SERVE_NOTHING, /* it was refused before its path was looked at, or has none of these */
 	SERVE_PAGE,
 	SERVE_HEALTH,
 	SERVE_READY,
@@ -57,16 +57,6 @@ struct serve_rules {
 	bool secure;  /* TLS */
 };
 
-/* A request, as far as it is looked at. Texts are borrowed; NULL: not there. */
-struct serve_request {
-	const char *method, *path; /* the path without its arguments, never NULL */
-	const char *host, *origin, *authorization, *cookie, *content_type, *custom;
-	struct {
-		const char *name, *value; /* value NULL: "?name" */
-	} argument[SERVE_ARGUMENTS_MAX];
-	size_t arguments_n; /* more than there is room for are counted, too */
-};
-
 /* Of the history: steps [from, to) in so many points at most. */
 struct serve_range {
 	uint64_t from, to, points;
@@ -84,18 +74,6 @@ struct serve_verdict {
 };
 
 void serve_rules_judge(
-    struct serve_verdict *v, const struct serve_rules *r, const struct serve_request *q);
-
-/* Whether a request with this Host (NULL: it has none) is meant for here. */
-bool serve_rules_host(const struct serve_rules *r, const char *host);
-
-/* Whether a text can be a token: as long as it must be, of letters that headers and paths take. */
-bool serve_rules_token(const char *token);
-
-/* Whether an Authorization header (NULL: there is none) has the token. */
-bool serve_rules_bearer(const char *token, const char *authorization);
-
-/* Whether two texts are equal, in a time that does not tell where they differ. */
-bool serve_rules_equal(const char *a, const char *b);
+    struct serve_verdict *v, const struct serve_rules *r, const struct http_request *q);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "cli/serve/serve_metrics.h"
 #include "cli/status/status_print.h"
-#include "common/base/clock.h"
 
 /* ---- a snapshot ---- */
 
@@ -88,7 +87,7 @@ serve_snapshot_metrics(struct serve_snapshot *s)
 void
 serve_state_init(struct serve_state *s)
 {
-	*s = (struct serve_state){.failing_ms = -1};
+	*s = (struct serve_state){0};
 	pthread_mutex_init(&s->lock, NULL);
 }
 
@@ -108,7 +107,6 @@ serve_state_put(struct serve_state *s, struct serve_snapshot *now)
 	pthread_mutex_lock(&s->lock);
 	before = s->now;
 	s->now = now;
-	s->failing_ms = -1;
 	s->error[0] = '\0';
 	pthread_mutex_unlock(&s->lock);
 	serve_snapshot_release(before);
@@ -118,8 +116,6 @@ void
 serve_state_fail(struct serve_state *s, const char *why)
 {
 	pthread_mutex_lock(&s->lock);
-	if (s->failing_ms < 0)
-		s->failing_ms = clock_ms();
 	snprintf(s->error, sizeof(s->error), "%s", why);
 	pthread_mutex_unlock(&s->lock);
 }

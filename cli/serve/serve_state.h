@@ -49,7 +49,6 @@ const char *serve_snapshot_metrics(struct serve_snapshot *s);
 struct serve_state {
 	pthread_mutex_t lock;       /* protects all below */
 	struct serve_snapshot *now; /* NULL: the broker has not answered yet */
-	int64_t failing_ms;         /* monotonic: the first failure since the last answer; -1 */
 	char error[FAILURE_TEXT_MAX];
 };
 

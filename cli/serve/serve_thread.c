@@ -75,7 +75,7 @@ serve_thread_stopped(struct serve_thread *t)
 }
 
 bool
-serve_thread_close(struct serve_thread *t, int wait_ms)
+serve_thread_end(struct serve_thread *t, int wait_ms)
 {
 	struct timespec until;
 	bool ended;
@@ -90,9 +90,13 @@ serve_thread_close(struct serve_thread *t, int wait_ms)
 		;
 	ended = t->ended;
 	pthread_mutex_unlock(&t->lock);
-	if (!ended)
-		return false;
+	return ended;
+}
+
+void
+serve_thread_close(struct serve_thread *t)
+{
+	assert(t->ended);
 	pthread_join(t->thread, NULL);
 	destroy(t);
-	return true;
 }

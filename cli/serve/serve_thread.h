@@ -2,7 +2,7 @@
  * serve_thread.h -- a thread of serve that is asked to end, and is not waited for longer than it
  * may take.
  *
- * Each of the three threads waits for brokers, which can take minutes: a process that is told to
+ * Each of the threads waits for brokers, which can take minutes: a process that is told to
  * end then goes without it. Its lock and its condition are its owner's, too.
  *
  * Thread: open and close from one; the rest as each function says.
@@ -31,9 +31,12 @@ enum fail_code serve_thread_open(
 
 /*
  * Asks it to end, and waits `wait_ms` at most. False: it has not ended, and all that it borrowed
- * must stay.
+ * must stay. Its lock and its condition stay: others may still use what it has left.
  */
-bool serve_thread_close(struct serve_thread *t, int wait_ms);
+bool serve_thread_end(struct serve_thread *t, int wait_ms);
+
+/* Of one that has ended, and that nobody uses any more. */
+void serve_thread_close(struct serve_thread *t);
 
 /* With the lock: waits until `when_ms`, `stop` or a wake. */
 void serve_thread_wait(struct serve_thread *t, int64_t when_ms);

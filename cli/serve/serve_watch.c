@@ -11,6 +11,7 @@ struct serve_watch {
 	const struct config *config;
 	struct serve_state *state;
 	struct serve_history *history;
+	struct serve_requests *requests;
 	struct serve_thread thread;
 };
 
@@ -34,6 +35,7 @@ look(struct serve_watch *w, struct status_query **q, struct failure *f)
 		code = status_query_read(*q, &st, f);
 	if (code != FAIL_NONE)
 		return code;
+	serve_requests_note(w->requests, st);
 	serve_history_note(w->history, st);
 	code = serve_snapshot_make(&s, st, now_ms, f);
 	if (code == FAIL_NONE)
@@ -83,7 +85,7 @@ follow(void *argument)
 
 enum fail_code
 serve_watch_open(struct serve_watch **out, const struct config *c, struct serve_state *state,
-    struct serve_history *history, struct failure *f)
+    struct serve_history *history, struct serve_requests *requests, struct failure *f)
 {
 	struct serve_watch *w = calloc(1, sizeof(*w));
 
@@ -92,6 +94,7 @@ serve_watch_open(struct serve_watch **out, const struct config *c, struct serve_
 	w->config = c;
 	w->state = state;
 	w->history = history;
+	w->requests = requests;
 	if (serve_thread_open(&w->thread, follow, w, f) != FAIL_NONE) {
 		free(w);
 		return f->code;
@@ -101,12 +104,16 @@ serve_watch_open(struct serve_watch **out, const struct config *c, struct serve_
 }
 
 bool
-serve_watch_close(struct serve_watch *w, int wait_ms)
+serve_watch_end(struct serve_watch *w, int wait_ms)
+{
+	return w == NULL || serve_thread_end(&w->thread, wait_ms);
+}
+
+void
+serve_watch_close(struct serve_watch *w)
 {
 	if (w == NULL)
-		return true;
-	if (!serve_thread_close(&w->thread, wait_ms))
-		return false;
+		return;
+	serve_thread_close(&w->thread);
 	free(w);
-	return true;
 }

@@ -1,8 +1,9 @@
 /*
  * serve_watch.h -- the follower: one thread that asks the broker and makes snapshots of answers.
  *
- * It alone asks for what every client gets, so that the broker has the same work with one client
- * and with a hundred. A broker that does not answer is asked again for ever.
+ * With the thread of the history (serve_history.h) it asks for all that every client gets, so that
+ * the broker has the same work with one client and with a hundred: only a step, a plan and a change
+ * are asked for by clients (serve_work.h). A broker that does not answer is asked again for ever.
  *
  * Thread: open and close from one; the follower has its own, and its own handles.
  */
@@ -20,14 +21,16 @@ enum { SERVE_WATCH_MS = 1000 }; /* between two queries */
 
 struct serve_watch;
 
-/* Gives *out, to be ended with serve_watch_close(). Borrows all until then. */
+/* Gives *out, to be ended with serve_watch_end() and _close(). Borrows all until then. */
 enum fail_code serve_watch_open(struct serve_watch **out, const struct config *c,
-    struct serve_state *state, struct serve_history *history, struct failure *f);
+    struct serve_state *state, struct serve_history *history, struct serve_requests *requests,
+    struct failure *f);
 
 /*
  * Asks the follower to end and waits `wait_ms` at most: it may wait for a broker. False: it has not
  * ended, and all that it borrowed must stay.
  */
-bool serve_watch_close(struct serve_watch *w, int wait_ms);
+bool serve_watch_end(struct serve_watch *w, int wait_ms);
+void serve_watch_close(struct serve_watch *w); /* of one that has ended; NULL is accepted */
 
 #endif

@@ -11,7 +11,6 @@
 #include "cli/plan/plan_lengths.h"
 #include "cli/plan/plan_print.h"
 #include "cli/request/request_print.h"
-#include "cli/request/requests_print.h"
 #include "cli/request/weights_request.h"
 #include "cli/serve/serve_change.h"
 #include "cli/serve/serve_thread.h"
@@ -19,8 +18,6 @@
 #include "common/base/log.h"
 #include "common/base/stop.h"
 #include "consumer/admin/request.h"
-#include "consumer/admin/request_list.h"
-#include "consumer/ledger/ledger_log.h"
 #include "consumer/plan/config_plan.h"
 #include "consumer/plan/forecast.h"
 #include "consumer/replay/published_step.h"
@@ -123,26 +120,7 @@ do_plan(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *f)
 	return code;
 }
 
-/* ---- requests ---- */
-
-static enum fail_code
-do_requests(struct serve_work *w, FILE *to, struct failure *f)
-{
-	const struct config *c = w->config;
-	struct request_list list = {0};
-	struct ledger last = {0};
-	bool any;
-	enum fail_code code =
-	    ledger_log_ask(&last, &any, c->mix.name, &c->kafka, REQUEST_ASK_MS, f);
-
-	if (code == FAIL_NONE)
-		code = request_list_read(&list, c->mix.name, &c->kafka, any ? &last : NULL, f);
-	if (code == FAIL_NONE)
-		code = requests_print(&list, true, to, f);
-	request_list_close(&list);
-	ledger_clear(&last);
-	return code;
-}
+/* ---- a change ---- */
 
 /* The request of a change, in the name of the client. */
 static enum fail_code
@@ -166,7 +144,8 @@ make_request(struct control *out, const struct serve_change *change, struct requ
 
 /* Asks the mix, or only derives the answer; a refusal is an answer, too. */
 static enum fail_code
-ask(struct serve_work *w, const struct serve_change *change, FILE *to, struct failure *f)
+ask(struct serve_work *w, const struct serve_change *change, struct serve_job *j, FILE *to,
+    struct failure *f)
 {
 	const struct config *c = w->config;
 	struct request_options with = {
@@ -189,8 +168,14 @@ ask(struct serve_work *w, const struct serve_change *change, FILE *to, struct fa
 	written = ftell(to);
 	if (code == FAIL_DATA && written > 0) /* "accepted": false, and why */
 		code = FAIL_NONE;
-	if (code == FAIL_NONE && !change->dry_run)
+	j->sent = request_sent(r) == REQUEST_SENT;
+	if (j->sent)
 		log_info("serve: request=%s", control.id);
+	else if (request_sent(r) == REQUEST_IN_DOUBT)
+		fail_within(f,
+		    "whether the mix was asked for request %s is not known (/api/v1/requests "
+		    "shows it if so; the same id can be sent again)",
+		    control.id);
 	control_clear(&control);
 	request_close(r);
 	return code;
@@ -203,7 +188,7 @@ do_weights(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *
 	enum fail_code code = serve_change_parse(&change, j->body, j->body_n, f);
 
 	if (code == FAIL_NONE)
-		code = ask(w, &change, to, f);
+		code = ask(w, &change, j, to, f);
 	serve_change_clear(&change);
 	return code;
 }
@@ -214,29 +199,31 @@ work(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *f)
 	switch (j->route) {
 	case SERVE_STEP: return do_step(w, j, to, f);
 	case SERVE_PLAN: return do_plan(w, j, to, f);
-	case SERVE_REQUESTS: return do_requests(w, to, f);
 	case SERVE_WEIGHTS: return do_weights(w, j, to, f);
+	case SERVE_NOTHING:
 	case SERVE_PAGE:
 	case SERVE_HEALTH:
 	case SERVE_READY:
 	case SERVE_METRICS:
 	case SERVE_STATUS:
-	case SERVE_HISTORY: break;
+	case SERVE_HISTORY:
+	case SERVE_REQUESTS: break;
 	}
 	abort(); /* no job is made of these */
 }
 
 /* ---- answers ---- */
 
+/* A change that the broker has got, and that nobody has answered yet, stays asked for: 202. */
 static unsigned
-status_of(enum serve_route route, enum fail_code code)
+status_of(const struct serve_job *j, enum fail_code code)
 {
 	switch (code) {
 	case FAIL_NONE: return 200;
 	case FAIL_USAGE: return 400;
-	case FAIL_CONFIG: return route == SERVE_STEP ? 404 : 503;
-	case FAIL_DATA: return route == SERVE_STEP ? 404 : route == SERVE_WEIGHTS ? 400 : 503;
-	case FAIL_TIMEOUT: return route == SERVE_WEIGHTS ? 202 : 503; /* it is asked for */
+	case FAIL_CONFIG: return j->route == SERVE_STEP ? 404 : 503;
+	case FAIL_DATA: return j->route == SERVE_STEP ? 404 : j->route == SERVE_WEIGHTS ? 400 : 503;
+	case FAIL_TIMEOUT:
 	case FAIL_MEMORY:
 	case FAIL_IO:
 	case FAIL_BROKER:
@@ -244,7 +231,7 @@ status_of(enum serve_route route, enum fail_code code)
 	case FAIL_STOPPED:
 	case FAIL_DENIED: break;
 	}
-	return 503;
+	return j->sent ? 202 : 503;
 }
 
 char *
@@ -287,7 +274,7 @@ run(struct serve_work *w, struct serve_job *j)
 		return;
 	}
 	free(text);
-	answer_failure(j, status_of(j->route, code), f.text);
+	answer_failure(j, status_of(j, code), f.text);
 }
 
 /* ---- the thread ---- */
@@ -351,24 +338,31 @@ serve_work_open(struct serve_work **out, const struct config *c, const struct op
 }
 
 bool
-serve_work_close(struct serve_work *w, int wait_ms)
+serve_work_end(struct serve_work *w, int wait_ms)
 {
 	if (w == NULL)
 		return true;
 	stop_ask(&w->ending);
-	if (!serve_thread_close(&w->thread, wait_ms))
-		return false;
-	free(w);
-	return true;
+	return serve_thread_end(&w->thread, wait_ms);
 }
 
-bool
+void
+serve_work_close(struct serve_work *w)
+{
+	if (w == NULL)
+		return;
+	serve_thread_close(&w->thread);
+	free(w);
+}
+
+void
 serve_work_put(struct serve_work *w, struct serve_job *job)
 {
-	bool room;
+	bool room, stop;
 
 	pthread_mutex_lock(&w->thread.lock);
-	room = w->jobs < SERVE_JOBS && !w->thread.stop;
+	stop = w->thread.stop;
+	room = w->jobs < SERVE_JOBS && !stop;
 	if (room) {
 		job->next = NULL;
 		*w->last = job;
@@ -377,5 +371,10 @@ serve_work_put(struct serve_work *w, struct serve_job *job)
 		pthread_cond_broadcast(&w->thread.wake);
 	}
 	pthread_mutex_unlock(&w->thread.lock);
-	return room;
+	if (stop)
+		answer_failure(job, 503, "the server ends");
+	else if (!room)
+		answer_failure(job, 429,
+		    "so many requests wait already that this one is refused: try again in a "
+		    "second");
 }

@@ -29,7 +29,8 @@ struct request {
 	bool following;     /* ledger_log_next() gives what comes behind `last` */
 	struct ledger last; /* at the opening */
 	rd_kafka_resp_err_t failed;
-	size_t delivered;
+	/* Of those that were sent last: given to librdkafka; the broker has them; it has them not. */
+	size_t put, delivered, refused;
 	bool without_mixer; /* no mixer ran when the last ones were sent */
 };
 
@@ -94,6 +95,14 @@ const struct request_options *
 request_options(const struct request *r)
 {
 	return &r->o;
+}
+
+enum request_sent
+request_sent(const struct request *r)
+{
+	if (r->refused == r->put)
+		return REQUEST_UNSENT;
+	return r->delivered == r->put ? REQUEST_SENT : REQUEST_IN_DOUBT;
 }
 
 bool
@@ -256,6 +265,7 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 		r->delivered++;
 	else if (r->failed == RD_KAFKA_RESP_ERR_NO_ERROR)
 		r->failed = m->err;
+	r->refused += rd_kafka_message_status(m) == RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
 }
 
 /* A user without WRITE on any topic gets no producer id: then nothing of the handle's is taken. */
@@ -302,8 +312,8 @@ send_all(struct request *r, rd_kafka_t *rk, const struct control *c, size_t n, s
 	if (partitions == 0)
 		return fail(
 		    f, FAIL_CONFIG, "topic %s does not exist: run `riffle topics --create`", topic);
-	for (size_t i = 0; i < n; i++)
-		if (put(rk, topic, &c[i], f) != FAIL_NONE)
+	for (; r->put < n; r->put++)
+		if (put(rk, topic, &c[r->put], f) != FAIL_NONE)
 			return f->code;
 	while (r->delivered < n && r->failed == 0 && clock_ms() < deadline_ms)
 		rd_kafka_poll(rk, SLICE_MS);
@@ -356,7 +366,7 @@ request_send(struct request *r, const struct control *c, size_t n, struct failur
 		    r->last.step_next);
 	if (kafka_open(&rk, &k, f) != FAIL_NONE)
 		return f->code;
-	r->delivered = 0;
+	r->put = r->delivered = r->refused = 0;
 	r->failed = RD_KAFKA_RESP_ERR_NO_ERROR;
 	code = send_all(r, rk, c, n, f);
 	kafka_close(rk);

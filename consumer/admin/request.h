@@ -72,6 +72,14 @@ const struct request_options *request_options(const struct request *r);
 /* Whether the last request_send() found no mixer that could answer. */
 bool request_without_mixer(const struct request *r);
 
+/* What is known of the requests that request_send() was given last, also after a failure of it. */
+enum request_sent {
+	REQUEST_UNSENT,   /* they are not in the topic */
+	REQUEST_IN_DOUBT, /* they, or some, may be: the broker has not said */
+	REQUEST_SENT,
+};
+enum request_sent request_sent(const struct request *r);
+
 /* *found: the id was answered before; out is then to be cleared with ledger_answer_clear(). */
 enum fail_code request_earlier(
     struct request *r, const char *id, struct ledger_answer *out, bool *found, struct failure *f);

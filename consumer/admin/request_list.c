@@ -14,7 +14,8 @@
 
 enum {
 	SLICE_MS = 200,
-	SEARCHES_MAX = 64, /* requests whose answers are searched for one by one */
+	SEARCHES_MIN = 64,   /* requests whose answers are searched for one by one, however */
+	SEARCH_RECORDS = 32, /* short the ledger is; else one for so many records of it */
 };
 
 const char *const request_state_names[] = {[REQUEST_OPEN] = "open",
@@ -23,13 +24,18 @@ const char *const request_state_names[] = {[REQUEST_OPEN] = "open",
     [REQUEST_CANCELLED] = "cancelled",
     [REQUEST_REFUSED] = "refused"};
 
+static void
+clear_entry(struct request_entry *e)
+{
+	control_clear(&e->asked);
+	ledger_answer_clear(&e->answer);
+}
+
 void
 request_list_close(struct request_list *l)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		control_clear(&l->entry[i].asked);
-		ledger_answer_clear(&l->entry[i].answer);
-	}
+	for (size_t i = 0; i < l->n; i++)
+		clear_entry(&l->entry[i]);
 	free(l->entry);
 	*l = (struct request_list){0};
 }
@@ -95,6 +101,8 @@ read_requests(
 			continue;
 		if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 			code = add(l, m, f);
+			if (code == FAIL_NONE)
+				l->next = m->offset + 1;
 			more = m->offset + 1 < high;
 			deadline_ms = clock_ms() + REQUEST_ASK_MS;
 		} else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
@@ -107,9 +115,22 @@ read_requests(
 	return code;
 }
 
-enum fail_code
-request_list_asked(struct request_list *out, const char *mix, const struct properties *properties,
-    struct failure *f)
+/* Drops the oldest. */
+static void
+drop(struct request_list *l, size_t n)
+{
+	assert(n <= l->n);
+	for (size_t i = 0; i < n; i++)
+		clear_entry(&l->entry[i]);
+	l->n -= n;
+	if (n > 0)
+		memmove(l->entry, l->entry + n, l->n * sizeof(*l->entry));
+}
+
+/* What came since the last time. A topic that is shorter than it was is another one. */
+static enum fail_code
+read_asked(
+    struct request_list *l, const char *mix, const struct properties *properties, struct failure *f)
 {
 	struct kafka_options k = {
 	    .role = KAFKA_READER, .properties = properties, .client = "requests"};
@@ -122,13 +143,18 @@ request_list_asked(struct request_list *out, const char *mix, const struct prope
 	if (kafka_open(&rk, &k, f) != FAIL_NONE)
 		return f->code;
 	code = kafka_watermarks(rk, topic, 0, &low, &high, REQUEST_ASK_MS, f);
-	if (code == FAIL_NONE && high > low) {
-		rd_kafka_resp_err_t err = kafka_assign_one(rk, topic, 0, low);
+	if (code == FAIL_NONE && high < l->next)
+		request_list_close(l);
+	if (code == FAIL_NONE && high > low && high > l->next) {
+		rd_kafka_resp_err_t err =
+		    kafka_assign_one(rk, topic, 0, low > l->next ? low : l->next);
 
 		code = err == RD_KAFKA_RESP_ERR_NO_ERROR
-			   ? read_requests(out, rk, topic, high, f)
+			   ? read_requests(l, rk, topic, high, f)
 			   : kafka_fail_topic(f, rk, err, NULL, "reading", topic);
 	}
+	if (code == FAIL_NONE)
+		l->next = high;
 	kafka_close(rk);
 	return code;
 }
@@ -150,12 +176,16 @@ take_answers(struct request_list *l, struct ledger *record)
 
 /* Reads all of the ledger. */
 static enum fail_code
-read_all(struct request_list *l, struct ledger_log *log, struct failure *f)
+read_all(
+    struct request_list *l, const char *mix, const struct properties *properties, struct failure *f)
 {
 	struct ledger record = {0};
-	bool any;
-	enum fail_code code = ledger_log_first(log, &record, &any, f);
+	struct ledger_log *log = NULL;
+	bool any = false;
+	enum fail_code code = ledger_log_open(&log, mix, properties, REQUEST_ASK_MS, f);
 
+	if (code == FAIL_NONE)
+		code = ledger_log_first(log, &record, &any, f);
 	while (code == FAIL_NONE && any) {
 		int64_t offset;
 
@@ -164,6 +194,7 @@ read_all(struct request_list *l, struct ledger_log *log, struct failure *f)
 		code = ledger_log_next(log, 0, &record, &offset, f);
 	}
 	ledger_clear(&record);
+	ledger_log_close(log);
 	return code == FAIL_TIMEOUT ? FAIL_NONE : code;
 }
 
@@ -192,37 +223,65 @@ search(struct request_list *l, struct ledger_log *log, const struct request_entr
 	return code == FAIL_TIMEOUT ? FAIL_NONE : code;
 }
 
-/* Whether the mix has heard a request and its answer was not found. */
+/* Whether the mix has heard a request, and its answer was not looked for everywhere. */
 static bool
 lacks_answer(const struct request_entry *e, const struct ledger *last)
 {
-	return e->answer.id == NULL && e->offset < last->control_next;
+	return e->answer.id == NULL && !e->unanswered && e->offset < last->control_next;
+}
+
+/* How many searches cost less than to read the whole ledger. */
+static enum fail_code
+count_searches(struct ledger_log *log, size_t *most, struct failure *f)
+{
+	struct ledger last = {0};
+	bool any;
+	enum fail_code code = ledger_log_last(log, &last, &any, f);
+
+	ledger_clear(&last);
+	*most = SEARCHES_MIN;
+	if (code == FAIL_NONE && any)
+		*most += (size_t)ledger_log_last_offset(log) / 2 / SEARCH_RECORDS;
+	return code;
 }
 
 /*
- * A few requests are searched for, each by itself. What is not found so, because the control topic
- * was recreated and has other offsets, is looked for in all of the ledger.
+ * A few requests are searched for, each by itself; a record that is read so may have the answers to
+ * others, too. What is not found so, because there are many, or the control topic was recreated and
+ * has other offsets, is looked for in all of the ledger, once.
  */
 static enum fail_code
 read_answers(struct request_list *l, const char *mix, const struct properties *properties,
     const struct ledger *last, struct failure *f)
 {
 	struct ledger_log *log;
+	size_t most, searches = 0;
+	bool lacks = false;
 	enum fail_code code;
-	bool lacks = l->n > SEARCHES_MAX;
 
-	if (ledger_log_open(&log, mix, properties, REQUEST_ASK_MS, f) != FAIL_NONE)
+	if (ledger_log_open_for_looks(&log, mix, properties, REQUEST_ASK_MS, f) != FAIL_NONE)
 		return f->code;
-	code = FAIL_NONE;
-	for (size_t i = 0; code == FAIL_NONE && l->n <= SEARCHES_MAX && i < l->n; i++) {
-		if (lacks_answer(&l->entry[i], last))
+	code = count_searches(log, &most, f);
+	for (size_t i = 0; code == FAIL_NONE && i < l->n; i++) {
+		if (lacks_answer(&l->entry[i], last) && searches++ < most)
 			code = search(l, log, &l->entry[i], f);
 		lacks = lacks || lacks_answer(&l->entry[i], last);
 	}
-	if (code == FAIL_NONE && lacks)
-		code = read_all(l, log, f);
 	ledger_log_close(log);
+	if (code == FAIL_NONE && lacks)
+		code = read_all(l, mix, properties, f);
+	for (size_t i = 0; code == FAIL_NONE && i < l->n; i++)
+		l->entry[i].unanswered = l->entry[i].unanswered || lacks_answer(&l->entry[i], last);
 	return code;
+}
+
+static bool
+lacks_any(const struct request_list *l, const struct ledger *last)
+{
+	for (size_t i = 0; last != NULL && i < l->n; i++)
+		if (lacks_answer(&l->entry[i], last))
+			return true;
+	return false;
 }
 
 /* ---- what became of them ---- */
@@ -261,14 +320,22 @@ request_list_judge(struct request_list *l, const struct ledger *last)
 }
 
 enum fail_code
+request_list_read_on(struct request_list *l, const char *mix, const struct properties *properties,
+    const struct ledger *last, size_t most, struct failure *f)
+{
+	if (read_asked(l, mix, properties, f) != FAIL_NONE)
+		return f->code;
+	drop(l, l->n > most ? l->n - most : 0);
+	if (lacks_any(l, last) && read_answers(l, mix, properties, last, f) != FAIL_NONE)
+		return f->code;
+	request_list_judge(l, last);
+	return FAIL_NONE;
+}
+
+enum fail_code
 request_list_read(struct request_list *out, const char *mix, const struct properties *properties,
     const struct ledger *last, struct failure *f)
 {
 	assert(out->n == 0);
-	if (request_list_asked(out, mix, properties, f) != FAIL_NONE ||
-	    (out->n > 0 && last != NULL &&
-		read_answers(out, mix, properties, last, f) != FAIL_NONE))
-		return f->code;
-	request_list_judge(out, last);
-	return FAIL_NONE;
+	return request_list_read_on(out, mix, properties, last, SIZE_MAX, f);
 }

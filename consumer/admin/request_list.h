@@ -17,6 +17,7 @@
 #ifndef CONSUMER_ADMIN_REQUEST_LIST_H
 #define CONSUMER_ADMIN_REQUEST_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,7 @@ struct request_entry {
 	struct ledger_answer answer; /* empty while it is open */
 	enum request_state state;
 	int64_t offset, time_ms; /* of its record in the control topic */
+	bool unanswered; /* the mix has heard it, and the ledger that is kept has no answer */
 };
 
 /* A zeroed one is a valid empty one. */
@@ -46,6 +48,7 @@ struct request_list {
 	struct request_entry *entry;
 	size_t n;
 	size_t unreadable; /* records of the topic that are no requests */
+	int64_t next;      /* offset in the control topic from which it is read on */
 };
 
 /*
@@ -54,9 +57,13 @@ struct request_list {
  */
 enum fail_code request_list_read(struct request_list *out, const char *mix,
     const struct properties *properties, const struct ledger *last, struct failure *f);
-/* The same for the requests alone: none has an answer or a state. */
-enum fail_code request_list_asked(struct request_list *out, const char *mix,
-    const struct properties *properties, struct failure *f);
+
+/*
+ * Reads what came since the last time, requests and answers, and says of all what became of them.
+ * Of more than `most` requests the oldest are dropped. After a failure it has what it had, or more.
+ */
+enum fail_code request_list_read_on(struct request_list *l, const char *mix,
+    const struct properties *properties, const struct ledger *last, size_t most, struct failure *f);
 void request_list_close(struct request_list *l);
 
 /* The request of that id; NULL: there is none. */

@@ -273,22 +273,34 @@ ledger_log_at(struct ledger_log *l, int64_t offset, struct ledger *out, int64_t 
 
 /* The first record kept; *low is where the log begins. */
 static enum fail_code
-read_first(struct ledger_log *l, int64_t *low, struct ledger *out, bool *any, struct failure *f)
+read_first(struct ledger_log *l, int64_t *low, struct ledger *out, int64_t *found, bool *any,
+    struct failure *f)
 {
-	int64_t high, offset;
+	int64_t high;
 
 	*any = false;
 	if (kafka_watermarks(l->rk, l->topic, 0, low, &high, l->timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	return *low < high ? record_at(l, *low, out, &offset, any, f) : FAIL_NONE;
+	return *low < high ? record_at(l, *low, out, found, any, f) : FAIL_NONE;
 }
 
 enum fail_code
 ledger_log_first(struct ledger_log *l, struct ledger *out, bool *any, struct failure *f)
 {
-	int64_t low;
+	int64_t low, found;
 
-	return read_first(l, &low, out, any, f);
+	return read_first(l, &low, out, &found, any, f);
+}
+
+enum fail_code
+ledger_log_first_at(struct ledger_log *l, struct ledger *out, int64_t *found, int64_t *time_ms,
+    bool *any, struct failure *f)
+{
+	int64_t low;
+	enum fail_code code = read_first(l, &low, out, found, any, f);
+
+	*time_ms = l->time_ms;
+	return code;
 }
 
 enum fail_code
@@ -312,12 +324,12 @@ ledger_log_begins(uint64_t *step, bool *cut, const char *mix, const struct prope
 	struct ledger first = {0};
 	struct ledger_log *l;
 	bool any = false;
-	int64_t low = 0;
+	int64_t low = 0, found;
 	enum fail_code code = ledger_log_open(&l, mix, properties, timeout_ms, f);
 
 	if (code != FAIL_NONE)
 		return code;
-	code = read_first(l, &low, &first, &any, f);
+	code = read_first(l, &low, &first, &found, &any, f);
 	*step = any ? (uint64_t)first.step_first : 0;
 	*cut = low > 0;
 	ledger_clear(&first);

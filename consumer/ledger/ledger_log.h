@@ -82,6 +82,10 @@ int64_t ledger_log_last_offset(const struct ledger_log *l);
 enum fail_code ledger_log_first(
     struct ledger_log *l, struct ledger *out, bool *any, struct failure *f);
 
+/* The same, with its offset and when it was written. */
+enum fail_code ledger_log_first_at(struct ledger_log *l, struct ledger *out, int64_t *found,
+    int64_t *time_ms, bool *any, struct failure *f);
+
 /* The last record as ledger_log_last() gives it, with handles of its own. */
 enum fail_code ledger_log_ask(struct ledger *out, bool *any, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/schedule/weights.h"
-#include "consumer/ledger/ledger_log.h"
 #include "consumer/mixer/mixer.h"
 #include "consumer/plan/ledger_plan.h"
 
@@ -283,12 +282,9 @@ walk(struct weight_history *h, struct ledger_log *log, size_t most, struct failu
 }
 
 enum fail_code
-weight_history_read(struct weight_history *out, const char *mix,
-    const struct properties *properties, const struct ledger *last, size_t most, struct failure *f)
+weight_history_read_log(struct weight_history *out, struct ledger_log *log,
+    const struct ledger *last, size_t most, struct failure *f)
 {
-	struct ledger_log *log;
-	enum fail_code code;
-
 	assert(most >= 1 && most <= WEIGHT_HISTORY_MAX);
 	assert(out->n == 0);
 	out->version = calloc(most, sizeof(*out->version));
@@ -299,9 +295,20 @@ weight_history_read(struct weight_history *out, const char *mix,
 	out->n = 1;
 	if (most == 1 || last->version <= 1)
 		return FAIL_NONE;
-	if (ledger_log_open_for_looks(&log, mix, properties, ASK_MS, f) != FAIL_NONE)
+	return walk(out, log, most, f);
+}
+
+enum fail_code
+weight_history_read(struct weight_history *out, const char *mix,
+    const struct properties *properties, const struct ledger *last, size_t most, struct failure *f)
+{
+	struct ledger_log *log = NULL;
+	enum fail_code code;
+
+	if (most > 1 && last->version > 1 &&
+	    ledger_log_open_for_looks(&log, mix, properties, ASK_MS, f) != FAIL_NONE)
 		return f->code;
-	code = walk(out, log, most, f);
+	code = weight_history_read_log(out, log, last, most, f);
 	ledger_log_close(log);
 	return code;
 }

@@ -31,6 +31,7 @@
 #include "common/base/failure.h"
 #include "common/config/properties.h"
 #include "common/record/ledger.h"
+#include "consumer/ledger/ledger_log.h"
 
 enum { WEIGHT_HISTORY_MAX = 1000 };
 
@@ -62,6 +63,10 @@ struct weight_history {
  */
 enum fail_code weight_history_read(struct weight_history *out, const char *mix,
     const struct properties *properties, const struct ledger *last, size_t most, struct failure *f);
+
+/* The same by a log that is open, for looks. */
+enum fail_code weight_history_read_log(struct weight_history *out, struct ledger_log *log,
+    const struct ledger *last, size_t most, struct failure *f);
 void weight_history_close(struct weight_history *h);
 
 /* The share, 0 to 1, of domain i of a record under the weights in force. */

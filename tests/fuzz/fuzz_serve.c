@@ -1,12 +1,15 @@
 /*
- * riffle serve: what of a request is read by riffle itself. The bytes are lines: method, path,
+ * riffle serve: what of a request is read by riffle itself, and of the address where it listens. The
+ * bytes are lines: method, path,
  * Host, Origin, Authorization, Cookie, Content-Type, X-Riffle, then "name=value" of an argument
  * each, and behind an empty line the body of a change. Whatever they say, a verdict is a status
  * with a sentence; without its token or its host nothing is answered, and a change only where all
- * is right.
+ * is right. The first line is an address, too: what is taken has a host and a port in range, and its
+ * neighbours' ports follow on.
  */
 #include <string.h>
 
+#include "cli/http/endpoint.h"
 #include "cli/serve/serve_change.h"
 #include "cli/serve/serve_rules.h"
 #include "common/base/limits.h"
@@ -46,7 +49,29 @@ check_change(const char *body, size_t n)
 }
 
 static void
-check_verdict(const struct serve_rules *r, const struct serve_request *q)
+check_endpoint(const char *address)
+{
+	struct endpoint e, next;
+	char text[ENDPOINT_TEXT_MAX];
+	struct failure f;
+	enum fail_code code = endpoint_parse(&e, "--listen", address, &f);
+
+	FUZZ_CHECK(code == FAIL_NONE || code == FAIL_USAGE);
+	if (code != FAIL_NONE)
+		return;
+	FUZZ_CHECK(e.host[0] != '\0');
+	FUZZ_CHECK(atol(e.port) >= 0 && atol(e.port) <= 65535);
+	if (endpoint_nth(text, "--listen", address, 1, &f) != FAIL_NONE) {
+		FUZZ_CHECK(atol(e.port) == 65535);
+		return;
+	}
+	FUZZ_CHECK(endpoint_parse(&next, "--listen", text, &f) == FAIL_NONE);
+	FUZZ_CHECK(strcmp(next.host, e.host) == 0);
+	FUZZ_CHECK(atol(next.port) == (atol(e.port) == 0 ? 0 : atol(e.port) + 1));
+}
+
+static void
+check_verdict(const struct serve_rules *r, const struct http_request *q)
 {
 	struct serve_verdict v;
 	const char *bearer = q->authorization;
@@ -60,6 +85,7 @@ check_verdict(const struct serve_rules *r, const struct serve_request *q)
 	if (v.status != 200 || v.route == SERVE_HEALTH || v.route == SERVE_READY)
 		return;
 	FUZZ_CHECK(q->host != NULL);
+	FUZZ_CHECK(v.route != SERVE_NOTHING);
 	FUZZ_CHECK(r->token == NULL || (bearer != NULL && strstr(bearer, TOKEN) != NULL) ||
 		   (q->cookie != NULL && strstr(q->cookie, SESSION) != NULL));
 	FUZZ_CHECK(v.route != SERVE_WEIGHTS || (r->changes && r->token != NULL &&
@@ -73,7 +99,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct serve_rules r = {
 	    .cookie = "riffle.m", .session = SESSION, .host = hosts, .hosts_n = 1};
 	char *text = malloc(n + 1), *at = text, *header[HEADERS] = {NULL}, *line;
-	struct serve_request q = {.method = "GET", .path = "/"};
+	struct http_request q = {.method = "GET", .path = "/"};
 
 	FUZZ_CHECK(text != NULL);
 	memcpy(text, data, n);
@@ -93,7 +119,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 		if (equals != NULL)
 			*equals = '\0';
-		if (q.arguments_n < SERVE_ARGUMENTS_MAX) {
+		if (q.arguments_n < HTTP_ARGUMENTS_MAX) {
 			q.argument[q.arguments_n].name = line;
 			q.argument[q.arguments_n].value = equals == NULL ? NULL : equals + 1;
 		}
@@ -105,6 +131,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	check_verdict(&r, &q);
 	r.secure = true;
 	check_verdict(&r, &q);
+	check_endpoint(q.method);
 	check_change(at, (size_t)(text + n - at));
 	free(text);
 	return 0;

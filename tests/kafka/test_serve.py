@@ -16,6 +16,7 @@ import pytest
 from conftest import SANITIZED, wait_until
 from prometheus_text import promtool_finds_nothing
 from test_broker import cluster, wait_gone  # noqa: F401 (a fixture)
+from wire_proxy import Fate, Proxy
 
 WEIGHTS = {"books": 0.2, "code": 0.5, "web": 0.3}
 TOKEN = "0123456789abcdefghij-token"
@@ -63,8 +64,13 @@ class Server:
         return self.ask("/readyz")[0] == 200
 
     def wait(self):
+        """Until it has read for the first time."""
         wait_until(self.ready, "an answer of the broker")
         return self
+
+    def requests(self, **headers):
+        wait_until(lambda: self.ask("/api/v1/requests", **headers)[0] == 200, "the requests")
+        return self.get("/api/v1/requests", **headers)
 
     def memory_mb(self, which="VmRSS"):
         text = open(f"/proc/{self.process.pid}/status").read()
@@ -182,16 +188,17 @@ def test_what_is_left_of_a_domain_is_there_where_its_end_changes_the_mix(mixed, 
     assert left == {"books": 3 * 300 - taken["books"], "code": 300 - taken["code"]}
 
 
-def test_a_change_shows_within_two_seconds_and_stands_at_its_step(mixed, serve, riffle, unique):
+def test_a_change_shows_soon_and_stands_at_its_step(mixed, serve, riffle, unique, record_property):
+    """Soon: the report of the run has by how much. On a machine that has time for it, two seconds."""
     config = mixed(40)
     server = serve(config).wait()
     before = server.status()["mix"]["ledger_offset"]
     mixer = riffle.popen("mix", "-c", config, "--until-step", 60, stderr=subprocess.DEVNULL)
     assert mixer.wait(60) == 0
-    deadline = time.monotonic() + 30  # two seconds; more where the machine is busy, for tests never fail on speed
-    while server.status()["mix"]["step_next"] != 60:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: server.status()["mix"]["step_next"] == 60, "step 60")
+    said = f"a change shows after at most {time.time() - server.status()['mix']['written_ms'] / 1000:.2f} s"
+    print(said)
+    record_property("latency", said)
     assert server.status()["mix"]["ledger_offset"] > before
     wait_until(lambda: server.get("/api/v1/history")["complete"], "the history")
     history = server.get("/api/v1/history")
@@ -239,7 +246,7 @@ def test_a_long_ledger_is_shown_coarse_at_once_and_then_whole(mixed, serve, tool
     assert all(v["step"] in (0, 50020, 100020, 150020) for v in history["versions"])
     at = server.get("/api/v1/history?from=60000&to=90000")
     assert [v["version"] for v in at["versions"]] == [2] and 60000 <= at["step"][0] and at["step"][-1] <= 90000
-    assert server.get("/api/v1/requests") == requests, "their answers are found far behind"
+    assert server.requests() == requests, "their answers are found far behind"
     assert SANITIZED or server.memory_mb() < 100
 
 
@@ -267,7 +274,7 @@ def test_a_step_a_plan_and_requests_are_those_of_their_commands(mixed, serve, ri
     server = serve(config).wait()
     assert server.get("/api/v1/steps/3") == json.loads(riffle("inspect", "-c", config, "3", "--json").stdout)
     assert server.get("/api/v1/plan?steps=50") == json.loads(riffle("plan", "-c", config, "--steps", 50, "--json").stdout)
-    assert server.get("/api/v1/requests") == json.loads(riffle("requests", "-c", config, "--json").stdout) == []
+    assert server.requests() == json.loads(riffle("requests", "-c", config, "--json").stdout) == []
     status, _, text = server.ask("/api/v1/steps/1000")
     assert status == 404 and "is not published yet" in json.loads(text)["error"], text
 
@@ -429,7 +436,7 @@ def test_tls_with_a_certificate_of_ones_own(mixed, serve, token, tmp_path):
 # --- what dies
 
 
-def test_a_broker_that_dies_and_returns(cluster, tools, configure, riffle, serve, unique, write_config):  # noqa: F811
+def test_a_broker_that_dies_and_returns(cluster, tools, configure, riffle, serve, unique, write_config, token):  # noqa: F811
     address = cluster("up").stdout.strip()
     env = {**os.environ, "RIFFLE_BOOTSTRAP": address}
     subprocess.run([tools / "fill", "--bootstrap", address, "--corpus", unique, "--domain", ",".join(WEIGHTS), "--sequences",
@@ -440,7 +447,7 @@ def test_a_broker_that_dies_and_returns(cluster, tools, configure, riffle, serve
     config = write_config(content)
     riffle("topics", "-c", config, "--create")
     riffle("mix", "-c", config, "--until-step", 20)
-    server = serve(config).wait()
+    server, changing = serve(config).wait(), serve(config, "--token-file", token, "--allow-changes").wait()
     pid = cluster.pid()
     os.kill(pid, signal.SIGKILL)
     wait_gone(pid)
@@ -452,6 +459,8 @@ def test_a_broker_that_dies_and_returns(cluster, tools, configure, riffle, serve
     m = metrics_of(server.ask("/metrics")[2])
     assert m["riffle_up", f'mix="{unique}-mix"'] == 0 and m["riffle_mix_steps_total", f'mix="{unique}-mix"'] == 20
     assert server.get("/api/v1/history")["step"][-1] == 20
+    asked = changing.ask("/api/v1/weights", "POST", json.dumps({"lr_scale": 0.5, "who": "ann"}), Authorization=f"Bearer {TOKEN}", **JSON)
+    assert asked[0] == 503, "nothing was sent"
     late = serve(config)  # one that begins meanwhile
     assert late.ask("/healthz")[0] == 200 and late.ask("/readyz")[0] == 503
     assert late.ask("/api/v1/status")[0] == 503
@@ -485,6 +494,89 @@ def test_killed_and_started_again_it_shows_the_same_and_a_signal_ends_it(mixed, 
         assert server.process.wait(30) == 0
         assert "ends by a signal" in server.said()
         server = serve(config).wait()
+
+
+def test_it_ends_while_clients_ask(mixed, serve, token):
+    """Each gets an answer or the end of its connection; under a sanitizer none finds memory that was freed."""
+    config = mixed(30)
+    auth = {"Authorization": f"Bearer {TOKEN}"}
+    for _ in range(3):
+        server = serve(config, "--token-file", token).wait()
+        seen = []
+
+        def ask(path):
+            while server.process.poll() is None:
+                try:
+                    status, _, text = server.ask(path, **auth)
+                    seen.append((status, text != ""))
+                except (OSError, http.client.HTTPException):
+                    pass
+        clients = [threading.Thread(target=ask, args=(path,)) for path in
+                   ("/api/v1/steps/3", "/api/v1/plan?steps=9", "/api/v1/history", "/api/v1/status", "/metrics", "/api/v1/requests") * 3]
+        for c in clients:
+            c.start()
+        wait_until(lambda: len(seen) > 100, "answers")
+        server.process.send_signal(signal.SIGTERM)
+        for c in clients:
+            c.join()
+        assert server.process.wait(30) == 0, server.said()
+        assert {status for status, _ in seen} <= {200, 429, 503} and all(text for _, text in seen)
+
+
+def test_clients_that_ask_for_requests_ask_nothing_of_the_broker(mixed, serve, riffle, bootstrap):
+    """The control topic is read when something has moved, whoever asks and however often."""
+    config = mixed(20)
+    connections = []  # API versions are the first request of each
+
+    def decide(api_key):
+        connections.append(api_key == 18)
+        return Fate.PASS
+    proxy = Proxy(bootstrap, decide)
+    try:
+        server = serve(config, "-X", f"bootstrap.servers={proxy.address}").wait()
+        assert server.requests() == []
+        wait_until(lambda: server.get("/api/v1/history")["complete"], "the history")
+        riffle("weights", "-c", config, "web=0.4", "--id", "one", check=False, timeout=60)
+        wait_until(lambda: [(r["id"], r["state"]) for r in server.requests()] == [("one", "open")], "the request")
+        riffle("mix", "-c", config, "--until-step", 30)
+        wait_until(lambda: [r["state"] for r in server.requests()] == ["in force"], "its answer")
+        assert server.requests() == json.loads(riffle("requests", "-c", config, "--json").stdout)
+        wait_until(lambda: len(server.get("/api/v1/history")["versions"]) == 2 and server.get("/api/v1/history")["complete"], "version 2")
+        before = sum(connections)
+        for _ in range(300):
+            server.requests()
+        assert sum(connections) <= before + 2, "handles are opened for clients"
+    finally:
+        proxy.close()
+
+
+def test_a_ledger_that_was_recreated_while_nobody_looked_is_another_one(mixed, serve, riffle, unique, tools, bootstrap):
+    """Also one that has as many records as the one before."""
+    config = mixed(40)
+    server = serve(config).wait()
+    wait_until(lambda: server.get("/api/v1/history")["complete"], "the history")
+    before = server.get("/api/v1/history")
+    server.process.send_signal(signal.SIGSTOP)
+    for kind in ("ledger", "batches", "control"):
+        subprocess.run([tools / "topic", "delete", f"{unique}-mix.{kind}"], env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, check=True)
+    riffle("topics", "-c", config, "--create")
+    for step in range(10, 90, 5):
+        riffle("mix", "-c", config, "--until-step", step)
+    server.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: server.get("/api/v1/history")["step_next"] == 85 and server.get("/api/v1/history")["complete"], "the new ledger", 120)
+    after = server.get("/api/v1/history")
+    assert after["ledger_offset"] > before["ledger_offset"]
+    assert min(after["time_ms"]) > max(before["time_ms"]) and after["step"][-1] == 85
+
+
+def test_two_servers_of_one_host_have_cookies_of_their_own(mixed, serve, token):
+    config = mixed(5)
+    one, other = (serve(config, "--token-file", token).wait() for _ in range(2))
+    cookies = [s.ask(f"/?token={TOKEN}")[1]["Set-Cookie"].partition(";")[0] for s in (one, other)]
+    assert cookies[0].startswith(f"riffle.{one.status(Cookie=cookies[0])['mix']['name']}.{one.port}=")
+    assert other.status(Cookie="; ".join(cookies))["mix"]["step_next"] == 5, "the second login leaves the first as it is"
+    assert one.status(Cookie="; ".join(cookies))["mix"]["step_next"] == 5
+    assert other.ask("/", Cookie=cookies[0])[0] == 401
 
 
 def test_two_mixes_of_one_broker_and_two_servers_of_one_mix(mixed, serve, unique):
@@ -589,14 +681,15 @@ def test_beside_a_mix_at_full_rate_with_ten_clients_it_costs_little(configure, f
     wait_until(lambda: server.get("/api/v1/history")["complete"], "the history", 120)
     clients = [server.connect() for _ in range(10)]
     began, used = time.monotonic(), server.processor_s()
-    next_step = 0
+    next_step = turn = 0
     while time.monotonic() - began < 12:
         for c in clients:
-            for path in ("/api/v1/status", f"/api/v1/history?from={next_step}&points=64"):
-                c.request("GET", path)
-                body = json.loads(c.getresponse().read())
-        next_step = body["step_next"]
-        time.sleep(2)
+            for path, each in (("/api/v1/requests", 4), ("/api/v1/status", 1), (f"/api/v1/history?from={next_step}&points=40", 2)):
+                if turn % each == 0:
+                    c.request("GET", path)
+                    body = json.loads(c.getresponse().read())
+        next_step, turn = body["step_next"] if turn % 2 == 0 else next_step, turn + 1
+        time.sleep(max(0, began + turn - time.monotonic()))
     part = (server.processor_s() - used) / (time.monotonic() - began)
     peak = server.memory_mb("VmHWM")
     said = f"serve: {100 * part:.1f} % of a core, {server.memory_mb():.0f} MB, at most {peak:.0f} MB"
