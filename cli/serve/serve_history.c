@@ -31,7 +31,10 @@ enum {
 	LOOKS_BITS = 7,        /* looks into what was reported: 128 */
 	LOOK_MORE = 8,         /* reports of a look, beside two steps of all ranks */
 	NUMBER_BYTES = 24,
-	ANSWERS = 4, /* are kept for other clients */
+	ANSWERS = 4,         /* are kept for other clients */
+	PARTS = 4,           /* ranges that are known more closely, at one time */
+	PART_POINTS = 64,    /* who wants fewer gets what is known */
+	PART_KEPT_MS = 10000 /* since it was asked for, at least */
 };
 
 /* A version of the weights, and who asked for it. */
@@ -52,11 +55,20 @@ struct answer {
 	struct serve_text *text;
 };
 
+/* A range that somebody looks at more closely than the whole mix is known. */
+struct part {
+	struct mix_history points; /* none: not in use */
+	struct serve_range range;  /* as it was asked for: from and to count */
+	int64_t asked_ms;          /* monotonic: lately */
+	uint64_t number;           /* which of all that were in this place */
+};
+
 struct serve_history {
 	const struct config *config;
 	struct serve_requests *requests;
 	struct serve_thread thread; /* its lock protects all below */
 	struct mix_history points;
+	struct part part[PARTS];
 	bool followed;              /* the follower has noted a status */
 	bool first_known;           /* the ledger's first record was read, or need not be again */
 	uint64_t first_mixer;       /* which mixer wrote that one, */
@@ -96,9 +108,19 @@ close_version(struct version *v)
 }
 
 static void
+close_part(struct serve_history *h, struct part *p)
+{
+	h->generation += p->points.generation + 1;
+	mix_history_close(&p->points);
+	p->number++;
+}
+
+static void
 forget(struct serve_history *h)
 {
 	mix_history_clear(&h->points);
+	for (size_t i = 0; i < PARTS; i++)
+		close_part(h, &h->part[i]);
 	for (size_t i = 0; i < h->versions_n; i++)
 		close_version(&h->version[i]);
 	for (size_t i = 0; i < h->losses_n; i++)
@@ -112,17 +134,26 @@ forget(struct serve_history *h)
 }
 
 static void
-add_point(struct serve_history *h, const struct ledger *l, int64_t offset, int64_t time_ms)
+add_to(const struct serve_history *h, struct mix_history *points, const struct ledger *l,
+    int64_t offset, int64_t time_ms)
 {
 	const struct config *c = h->config;
 	uint64_t unit = c->mix.weights_unit == MIX_BY_TOKENS ? (uint64_t)c->sequence_length + 1 : 1;
 	struct failure f;
 
+	if (mix_history_add(points, l, offset, time_ms, unit, c->mix.schedule != SCHEDULE_RANDOM,
+		&f) != FAIL_NONE)
+		log_warning("serve: SERVE-HISTORY %s: a point is missing", f.text);
+}
+
+static void
+add_point(struct serve_history *h, const struct ledger *l, int64_t offset, int64_t time_ms)
+{
+	struct failure f;
+
 	if (h->points.point == NULL && mix_history_open(&h->points, l->domains_n, &f) != FAIL_NONE)
 		return;
-	if (mix_history_add(&h->points, l, offset, time_ms, unit,
-		c->mix.schedule != SCHEDULE_RANDOM, &f) != FAIL_NONE)
-		log_warning("serve: SERVE-HISTORY %s: a point is missing", f.text);
+	add_to(h, &h->points, l, offset, time_ms);
 	if (offset > h->offset) {
 		h->offset = offset;
 		h->step_next = l->step_next;
@@ -205,14 +236,34 @@ to_read(const struct serve_history *h)
 	       (h->version_newest > h->version_known || !h->first_known || losses_wanted(h));
 }
 
+/* Where to look next: into the ranges that somebody waits for, then into the whole. */
+struct gap {
+	struct part *of; /* NULL: of the whole */
+	uint64_t number;
+	int64_t from, to;
+};
+
+/* Called with the lock. False: all is as fine as it is to be. `parts`: of ranges, too. */
+static bool
+find_gap(struct serve_history *h, bool parts, struct gap *g)
+{
+	for (size_t i = 0; parts && i < PARTS; i++) {
+		g->of = &h->part[i];
+		g->number = g->of->number;
+		if (mix_history_gap(&g->of->points, &g->from, &g->to))
+			return true;
+	}
+	g->of = NULL;
+	return mix_history_gap(&h->points, &g->from, &g->to);
+}
+
 /* Whether there is anything to read. */
 static bool
-work_waits(const struct serve_history *h)
+work_waits(struct serve_history *h)
 {
-	int64_t from, to;
+	struct gap g;
 
-	return to_read(h) || serve_requests_wanted(h->requests) ||
-	       mix_history_gap(&h->points, &from, &to);
+	return to_read(h) || serve_requests_wanted(h->requests) || find_gap(h, true, &g);
 }
 
 /*
@@ -242,19 +293,6 @@ serve_history_note(struct serve_history *h, const struct status *st)
 }
 
 /* ---- the thread: what was before ---- */
-
-/* Adds a record that was read beside the follower; `looked` < 0: for no gap. */
-static void
-take(
-    struct serve_history *h, const struct ledger *l, int64_t found, int64_t time_ms, int64_t looked)
-{
-	pthread_mutex_lock(&h->thread.lock);
-	if (l != NULL)
-		add_point(h, l, found, time_ms);
-	if (looked >= 0)
-		mix_history_looked(&h->points, looked, l == NULL ? -1 : found);
-	pthread_mutex_unlock(&h->thread.lock);
-}
 
 /* What is known is of another ledger than the one that `first`, its first record, is of. */
 static bool
@@ -303,28 +341,47 @@ read_ends(struct serve_history *h, struct ledger_log *log, struct ledger *last, 
 	return FAIL_NONE;
 }
 
+/* Takes what a look at `at` found; NULL: nothing. A range may have changed meanwhile. */
+static void
+take_look(struct serve_history *h, const struct gap *g, int64_t at, const struct ledger *l,
+    int64_t found, int64_t time_ms)
+{
+	pthread_mutex_lock(&h->thread.lock);
+	if (g->of == NULL || g->of->number == g->number) {
+		struct mix_history *points = g->of == NULL ? &h->points : &g->of->points;
+
+		if (l != NULL && g->of == NULL)
+			add_point(h, l, found, time_ms);
+		else if (l != NULL)
+			add_to(h, points, l, found, time_ms);
+		mix_history_looked(points, at, l == NULL ? -1 : found);
+	}
+	pthread_mutex_unlock(&h->thread.lock);
+}
+
 /* Looks into the widest gap; *more is false where there is none. */
 static enum fail_code
-look(struct serve_history *h, struct ledger_log *log, bool *more, struct failure *f)
+look(struct serve_history *h, struct ledger_log *log, bool parts, bool *more, struct failure *f)
 {
 	struct ledger record = {0};
-	int64_t from, to, middle, found, time_ms;
+	int64_t middle, found, time_ms;
+	struct gap g;
 	enum fail_code code;
 	bool any;
 
 	pthread_mutex_lock(&h->thread.lock);
-	*more = mix_history_gap(&h->points, &from, &to);
+	*more = find_gap(h, parts, &g);
 	pthread_mutex_unlock(&h->thread.lock);
 	if (!*more)
 		return FAIL_NONE;
-	middle = from + (to - from) / 2;
+	middle = g.from + (g.to - g.from) / 2;
 	code = ledger_log_at(log, middle, &record, &found, &time_ms, &any, f);
 	if (code == FAIL_DATA) { /* it cannot be read: as though nothing were there */
 		any = false;
 		code = FAIL_NONE;
 	}
 	if (code == FAIL_NONE)
-		take(h, any ? &record : NULL, found, time_ms, middle);
+		take_look(h, &g, middle, any ? &record : NULL, found, time_ms);
 	ledger_clear(&record);
 	return code;
 }
@@ -484,14 +541,14 @@ wait_for_work(struct serve_history *h, int64_t at_least_ms)
 
 /* Looks into gaps, `most` at most. */
 static enum fail_code
-look_on(struct serve_history *h, struct ledger_log *log, int most, struct failure *f)
+look_on(struct serve_history *h, struct ledger_log *log, bool parts, int most, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 	bool more = true;
 
 	for (int i = 0; code == FAIL_NONE && more && i < most && !serve_thread_stopped(&h->thread);
 	     i++)
-		code = look(h, log, &more, f);
+		code = look(h, log, parts, &more, f);
 	return code;
 }
 
@@ -510,11 +567,11 @@ read_all(struct serve_history *h, struct failure *f)
 	if (code == FAIL_NONE && serve_requests_wanted(h->requests))
 		code = serve_requests_read(h->requests, offset < 0 ? NULL : &last, offset, f);
 	if (code == FAIL_NONE && offset >= 0)
-		code = look_on(h, log, COARSE, f);
+		code = look_on(h, log, false, COARSE, f);
 	if (code == FAIL_NONE && offset >= 0)
 		code = read_versions(h, log, &last, f);
 	if (code == FAIL_NONE && offset >= 0)
-		code = look_on(h, log, INT_MAX, f);
+		code = look_on(h, log, true, INT_MAX, f);
 	ledger_clear(&last);
 	ledger_log_close(log);
 	if (code == FAIL_NONE)
@@ -687,17 +744,23 @@ put_json(struct writer *w, json_t *value)
 	json_decref(value);
 }
 
+/* A point of the answer: of the whole mix, or of a part of it. */
+struct pick {
+	const struct mix_history *of;
+	size_t at;
+};
+
 /* A column of the points: what `get` says of each. */
 static void
-put_column(struct writer *w, const struct serve_history *h, const size_t *at, size_t n,
-    const char *name, int64_t (*get)(const struct mix_history_point *))
+put_column(struct writer *w, const struct pick *pick, size_t n, const char *name,
+    int64_t (*get)(const struct mix_history_point *))
 {
 	put_text(w, ",\"");
 	put_text(w, name);
 	put_text(w, "\":[");
 	for (size_t i = 0; i < n; i++) {
 		put_text(w, i == 0 ? "" : ",");
-		put_integer(w, get(&h->points.point[at[i]]));
+		put_integer(w, get(&pick[i].of->point[pick[i].at]));
 	}
 	put_text(w, "]");
 }
@@ -743,7 +806,7 @@ put_value(struct writer *w, const struct mix_history_value *v, enum column colum
 }
 
 static void
-put_domains(struct writer *w, const struct serve_history *h, const size_t *at, size_t n)
+put_domains(struct writer *w, const struct serve_history *h, const struct pick *pick, size_t n)
 {
 	put_text(w, ",\"domains\":[");
 	for (size_t d = 0; d < h->points.domains_n; d++) {
@@ -755,8 +818,9 @@ put_domains(struct writer *w, const struct serve_history *h, const size_t *at, s
 			put_text(w, "\":[");
 			for (size_t i = 0; i < n; i++) {
 				put_text(w, i == 0 ? "" : ",");
-				if (d < h->points.point[at[i]].domains_n)
-					put_value(w, &mix_history_values(&h->points, at[i])[d], c);
+				if (d < pick[i].of->point[pick[i].at].domains_n)
+					put_value(
+					    w, &mix_history_values(pick[i].of, pick[i].at)[d], c);
 				else
 					put_text(w, "null");
 			}
@@ -851,11 +915,8 @@ put_losses(struct writer *w, const struct serve_history *h, uint64_t from)
 }
 
 static void
-put_head(struct writer *w, const struct serve_history *h)
+put_head(struct writer *w, const struct serve_history *h, bool complete)
 {
-	int64_t from, to;
-	bool complete = !to_read(h) && !mix_history_gap(&h->points, &from, &to);
-
 	put_text(w, "{\"mix\":");
 	put_string(w, h->config->mix.name);
 	put_text(w, ",\"ledger_offset\":");
@@ -875,31 +936,104 @@ put_head(struct writer *w, const struct serve_history *h)
 		put_string(w, h->why);
 }
 
+/*
+ * The part of the mix in which a range is looked into; NULL: there is none, or the range is known
+ * well enough; or not yet, while the whole is not. *waits: it would be, had others not taken all
+ * places lately. Called with the lock.
+ */
+static struct part *
+part_for(struct serve_history *h, const struct serve_range *range, bool *waits)
+{
+	int64_t now_ms = clock_ms();
+	struct mix_history points = {0};
+	struct part *oldest = &h->part[0];
+	int64_t from, to;
+
+	*waits = false;
+	for (size_t i = 0; i < PARTS; i++) {
+		struct part *p = &h->part[i];
+
+		if (p->points.n > 0 && p->range.from == range->from && p->range.to == range->to) {
+			p->asked_ms = now_ms;
+			return p;
+		}
+		if (p->points.n == 0 || (oldest->points.n > 0 && p->asked_ms < oldest->asked_ms))
+			oldest = p;
+	}
+	if (range->points < PART_POINTS || mix_history_gap(&h->points, &from, &to) ||
+	    !mix_history_part(&points, &h->points, (int64_t)range->from, (int64_t)range->to))
+		return NULL;
+	*waits = oldest->points.n > 0 && now_ms - oldest->asked_ms < PART_KEPT_MS;
+	if (*waits) {
+		mix_history_close(&points);
+		return NULL;
+	}
+	close_part(h, oldest);
+	oldest->points = points;
+	oldest->range = *range;
+	oldest->asked_ms = now_ms;
+	pthread_cond_broadcast(&h->thread.wake);
+	return oldest;
+}
+
+/* Points of a range, evenly: those of a part, and behind it of the whole. Returns how many. */
+static size_t
+pick_points(const struct serve_history *h, const struct part *part, const struct serve_range *range,
+    struct pick *pick, size_t *at, size_t most)
+{
+	int64_t from = (int64_t)range->from, to = (int64_t)range->to;
+	size_t n = 0, behind;
+
+	if (part != NULL) {
+		const struct mix_history *of = &part->points;
+
+		n = mix_history_choose(of, from, to, at, most > 4 ? most - most / 4 : 2);
+		for (size_t i = 0; i < n; i++)
+			pick[i] = (struct pick){of, at[i]};
+		if (of->point[of->n - 1].step >= from)
+			from = of->point[of->n - 1].step + 1;
+	}
+	if (h->points.n == 0 || most - n < 2)
+		return n;
+	behind = mix_history_choose(&h->points, from, to, at, most - n);
+	for (size_t i = 0; i < behind; i++)
+		pick[n + i] = (struct pick){&h->points, at[i]};
+	return n + behind;
+}
+
 /* Called with the lock. NULL: no memory. */
 static struct serve_text *
-print(const struct serve_history *h, const struct serve_range *range)
+print(const struct serve_history *h, const struct serve_range *range, const struct part *part,
+    bool waits)
 {
-	size_t most = SERVE_HISTORY_VALUES / (h->points.domains_n + 1), n = 0;
+	size_t most = SERVE_HISTORY_VALUES / (h->points.domains_n + 1), n;
+	int64_t from, to;
+	struct pick *pick;
 	size_t *at;
 	struct writer w = {0};
 
 	most = range->points < most ? (size_t)range->points : most < 2 ? 2 : most;
 	at = calloc(most, sizeof(*at));
-	if (at == NULL)
+	pick = calloc(most, sizeof(*pick));
+	if (at == NULL || pick == NULL) {
+		free(at);
+		free(pick);
 		return NULL;
-	if (h->points.n > 0)
-		n = mix_history_choose(
-		    &h->points, (int64_t)range->from, (int64_t)range->to, at, most);
-	put_head(&w, h);
-	put_column(&w, h, at, n, "step", step_of);
-	put_column(&w, h, at, n, "time_ms", time_of);
-	put_column(&w, h, at, n, "draws", draws_of);
-	put_column(&w, h, at, n, "version", version_of);
-	put_domains(&w, h, at, n);
+	}
+	n = pick_points(h, part, range, pick, at, most);
+	put_head(&w, h,
+	    !waits && !to_read(h) && !mix_history_gap(&h->points, &from, &to) &&
+		(part == NULL || !mix_history_gap(&part->points, &from, &to)));
+	put_column(&w, pick, n, "step", step_of);
+	put_column(&w, pick, n, "time_ms", time_of);
+	put_column(&w, pick, n, "draws", draws_of);
+	put_column(&w, pick, n, "version", version_of);
+	put_domains(&w, h, pick, n);
 	put_versions(&w, h, range->from, range->to);
 	put_losses(&w, h, range->losses_from);
 	put_text(&w, "}\n");
 	free(at);
+	free(pick);
 	if (w.lost) {
 		buffer_close(&w.b);
 		return NULL;
@@ -918,24 +1052,33 @@ struct serve_text *
 serve_history_text(struct serve_history *h, const struct serve_range *range)
 {
 	struct serve_text *t = NULL;
+	struct part *part;
 	uint64_t generation;
+	bool waits;
 
 	pthread_mutex_lock(&h->thread.lock);
+	part = part_for(h, range, &waits);
 	generation = h->generation + h->points.generation;
+	for (size_t i = 0; i < PARTS; i++)
+		generation += h->part[i].points.generation;
 	if (h->answers_of != generation)
 		forget_answers(h);
 	h->answers_of = generation;
-	for (size_t i = 0; i < ANSWERS && t == NULL; i++)
+	for (size_t i = 0; i < ANSWERS && t == NULL && !waits; i++)
 		if (h->answer[i].text != NULL && same_range(&h->answer[i].range, range))
 			t = h->answer[i].text;
 	if (t == NULL) {
-		struct answer *a = &h->answer[h->answer_next++ % ANSWERS];
+		t = print(h, range, part, waits);
+		if (!waits) { /* else the next one may have more without a new generation */
+			struct answer *a = &h->answer[h->answer_next++ % ANSWERS];
 
-		serve_text_release(a->text);
-		a->range = *range;
-		t = a->text = print(h, range);
+			serve_text_release(a->text);
+			a->range = *range;
+			a->text = serve_text_share(t);
+		}
+	} else {
+		t = serve_text_share(t);
 	}
-	t = serve_text_share(t);
 	pthread_mutex_unlock(&h->thread.lock);
 	return t;
 }

@@ -44,15 +44,12 @@ static void
 add_ledger(struct metrics_text *m, const struct status *st, const char *mix)
 {
 	const struct ledger *l = &st->ledger;
-	int64_t tokens = 0;
 
-	for (size_t i = 0; i < l->domains_n; i++)
-		tokens += l->domain[i].tokens - l->domain[i].taken;
 	metrics_count(m, METRICS_LEDGER_OFFSET, st->ledger_offset, mix, NULL);
 	metrics_number(m, METRICS_LEDGER_TIME, (double)st->ledger_time_ms / 1000, mix, NULL);
 	metrics_count(m, METRICS_MIX_STEPS, l->step_next, mix, NULL);
 	metrics_count(m, METRICS_MIX_SEQUENCES, l->draws, mix, NULL);
-	metrics_count(m, METRICS_MIX_TOKENS, tokens, mix, NULL);
+	metrics_count(m, METRICS_MIX_TOKENS, st->tokens, mix, NULL);
 	metrics_count(m, METRICS_MIX_ENDED, st->state == STATUS_ENDED, mix, NULL);
 	metrics_count(m, METRICS_MIX_VERSION, l->version, mix, NULL);
 	metrics_count(m, METRICS_MIX_VERSION_STEP, l->version_step, mix, NULL);
@@ -157,7 +154,7 @@ epoch_of(const struct status_domain *d)
 static int64_t
 remaining_of(const struct status_domain *d)
 {
-	return d->sealed_length > d->position ? d->sealed_length - d->position : 0;
+	return status_remaining(d);
 }
 
 static int64_t

@@ -313,7 +313,7 @@ void
 status_print_table(const struct status *st, FILE *to)
 {
 	assert(st->problem != NULL); /* status_derive() was called */
-	fprintf(to, "corpus   %s\n", st->config->corpus);
+	fprintf(to, "health   %s\ncorpus   %s\n", st->headline, st->config->corpus);
 	if (st->state != STATUS_NO_MIX) {
 		print_mix(st, to);
 		print_runs(st, to);
@@ -370,12 +370,13 @@ runs_json(const struct status *st)
 		const struct status_run *r = &st->run[i];
 
 		json_array_append_new(
-		    list, json_pack("{s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "name",
-			      r->name, "bounds_lead", r->bounds, "committed", r->committed, "step",
-			      number(r->step), "step_ahead", number(r->step_ahead), "lane",
+		    list, json_pack("{s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:b}",
+			      "name", r->name, "bounds_lead", r->bounds, "committed", r->committed,
+			      "step", number(r->step), "step_ahead", number(r->step_ahead), "lane",
 			      number(r->lane), "lag_steps", number(r->lag_steps), "step_known",
 			      number(r->known), "state", status_run_state_name(status_run_state(r)),
-			      "seen_ms", known(r->seen_ms >= 0, r->seen_ms)));
+			      "seen_ms", known(r->seen_ms >= 0, r->seen_ms), "waited_for",
+			      r->waited_for));
 	}
 	return list;
 }
@@ -484,6 +485,37 @@ lanes_json(const struct status *st, enum lane_ends_state state)
 	return list;
 }
 
+/* At the rate of now; null: not known. */
+static json_t *
+seconds_json(const struct status *st, int64_t steps)
+{
+	double seconds = status_seconds(st, steps);
+
+	return seconds < 0 ? json_null() : json_real(seconds);
+}
+
+/* null: no phase is to come */
+static json_t *
+next_phase_json(const struct status *st)
+{
+	if (st->next_phase_step < 0)
+		return json_null();
+	return json_pack("{s:o, s:I, s:o}", "name", json_print_text(st->next_phase), "step",
+	    (json_int_t)st->next_phase_step, "seconds",
+	    seconds_json(st, st->next_phase_step - st->ledger.step_next));
+}
+
+/* null: no domain is sealed and drawn */
+static json_t *
+first_end_json(const struct status *st)
+{
+	if (st->first_end < 0)
+		return json_null();
+	return json_pack("{s:s, s:I, s:I, s:o}", "domain", st->domain[st->first_end].name, "epoch",
+	    (json_int_t)st->domain[st->first_end].epoch, "steps", (json_int_t)st->first_end_steps,
+	    "seconds", seconds_json(st, st->first_end_steps));
+}
+
 /* Facts of the ledger are 0 or null before its first record. null: the corpus has no mix. */
 static json_t *
 mix_json(const struct status *st)
@@ -514,11 +546,11 @@ mix_json(const struct status *st)
 	json_object_set_new(o, "quarantined", json_integer((json_int_t)l->quarantined_n));
 	json_object_set_new(o, "mixers", mixers_json(st));
 	json_object_set_new(o, "weights", weights_json(st));
-	json_object_set_new(o, "next_phase",
-	    st->next_phase_step < 0
-		? json_null()
-		: json_pack("{s:o, s:I}", "name", json_print_text(st->next_phase), "step",
-		      (json_int_t)st->next_phase_step));
+	json_object_set_new(o, "next_phase", next_phase_json(st));
+	json_object_set_new(o, "first_end", first_end_json(st));
+	json_object_set_new(
+	    o, "deviation_promised", known(status_promises_deviation(st), STATUS_DEVIATION));
+	json_object_set_new(o, "tokens", json_integer(st->tokens));
 	json_object_set_new(o, "pending", pending_json(st));
 	json_object_set_new(o, "skips", json_integer((json_int_t)l->skips_n));
 	json_object_set_new(o, "rates", rates_json(st));
@@ -560,6 +592,8 @@ domains_json(const struct status *st)
 		json_object_set_new(
 		    o, "sealed_length", known(d->sealed_length >= 0, d->sealed_length));
 		json_object_set_new(o, "sequences", json_integer(d->sequences));
+		json_object_set_new(
+		    o, "remaining", known(status_remaining(d) >= 0, status_remaining(d)));
 		json_object_set_new(o, "partitions", json_integer(number(d->partitions_n)));
 		json_object_set_new(
 		    o, "partitions_sealed", json_integer(number(d->partitions_sealed)));
@@ -613,11 +647,11 @@ enum fail_code
 status_print_json(const struct status *st, FILE *to, bool compact, struct failure *f)
 {
 	size_t flags = JSON_PRESERVE_ORDER | (compact ? JSON_COMPACT : JSON_INDENT(2));
-	json_t *o = json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:I}", "corpus",
+	json_t *o = json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:s}", "corpus",
 	    st->config->corpus, "now_ms", (json_int_t)st->now_ms, "mix", mix_json(st), "domains",
 	    domains_json(st), "topics", topics_json(st), "rejects", (json_int_t)st->rejects,
 	    "problems", problems_json(st), "problem_list", problem_list_json(st), "problems_more",
-	    number(st->problems_more));
+	    number(st->problems_more), "headline", st->headline);
 
 	return json_print(o, flags, to, f);
 }

@@ -10,21 +10,21 @@
 /* ---- memory ---- */
 
 static size_t
-points_for(size_t domains)
+points_for(size_t domains, size_t most)
 {
-	size_t n = MIX_HISTORY_BYTES / sizeof(struct mix_history_value) / (domains + 1);
+	size_t bytes = (size_t)MIX_HISTORY_BYTES / MIX_HISTORY_POINTS_MAX * most;
+	size_t n = bytes / sizeof(struct mix_history_value) / (domains + 1);
 
-	return n > MIX_HISTORY_POINTS_MAX   ? MIX_HISTORY_POINTS_MAX
-	       : n < MIX_HISTORY_POINTS_MIN ? MIX_HISTORY_POINTS_MIN
-					    : n;
+	return n > most ? most : n < MIX_HISTORY_POINTS_MIN ? MIX_HISTORY_POINTS_MIN : n;
 }
 
-enum fail_code
-mix_history_open(struct mix_history *h, size_t domains_n, struct failure *f)
+static enum fail_code
+open_points(struct mix_history *h, size_t domains_n, size_t most, struct failure *f)
 {
 	assert(h->point == NULL);
 	h->domains_room = domains_n + 1;
-	h->points_max = points_for(h->domains_room);
+	h->points_most = most;
+	h->points_max = points_for(h->domains_room, most);
 	h->point = calloc(h->points_max, sizeof(*h->point));
 	h->value = calloc(h->points_max * h->domains_room, sizeof(*h->value));
 	h->name = calloc(h->domains_room, sizeof(*h->name));
@@ -32,6 +32,15 @@ mix_history_open(struct mix_history *h, size_t domains_n, struct failure *f)
 		return FAIL_NONE;
 	mix_history_close(h);
 	return fail_memory(f);
+}
+
+enum fail_code
+mix_history_open(struct mix_history *h, size_t domains_n, struct failure *f)
+{
+	h->from = 0;
+	h->to = INT64_MAX;
+	h->fine = MIX_HISTORY_FINE;
+	return open_points(h, domains_n, MIX_HISTORY_POINTS_MAX, f);
 }
 
 void
@@ -108,9 +117,9 @@ thin(struct mix_history *h, size_t most)
 static enum fail_code
 widen(struct mix_history *h, size_t domains, struct failure *f)
 {
-	struct mix_history wider = {0};
+	struct mix_history wider = {.from = h->from, .to = h->to, .fine = h->fine};
 
-	if (mix_history_open(&wider, domains + domains / 4, f) != FAIL_NONE)
+	if (open_points(&wider, domains + domains / 4, h->points_most, f) != FAIL_NONE)
 		return f->code;
 	if (h->n > wider.points_max / 2)
 		thin(h, wider.points_max / 2);
@@ -257,27 +266,77 @@ mix_history_add(struct mix_history *h, const struct ledger *l, int64_t offset, i
 
 /* ---- gaps ---- */
 
-bool
-mix_history_gap(const struct mix_history *h, int64_t *from, int64_t *to)
+static int64_t
+larger(int64_t a, int64_t b)
 {
-	int64_t widest = 0, whole;
+	return a > b ? a : b;
+}
+
+/*
+ * The widest gap within steps [low, high] that is wider than one of `fine` parts of them. `anew`:
+ * also where this history has looked, or had no room.
+ */
+static bool
+widest(const struct mix_history *h, int64_t low, int64_t high, int64_t fine, bool anew,
+    int64_t *from, int64_t *to)
+{
+	int64_t most = 0, whole;
 
 	if (h->n < 2)
 		return false;
-	whole = h->point[h->n - 1].step - h->point[0].step;
+	low = larger(low, h->point[0].step);
+	high = smaller(high, h->point[h->n - 1].step);
+	whole = high - low;
 	for (size_t i = 1; i < h->n; i++) {
 		const struct mix_history_point *a = &h->point[i - 1], *b = &h->point[i];
-		int64_t wide = b->step - a->step;
+		int64_t wide = smaller(b->step, high) - larger(a->step, low);
+		int64_t end = anew ? b->offset : b->empty_from;
 
 		/* One offset in between is the marker of the transaction's end. */
-		if (wide <= widest || wide <= whole / MIX_HISTORY_FINE || wide <= h->spacing ||
-		    b->empty_from - a->offset <= 2)
+		if (wide <= most || wide <= whole / fine || end - a->offset <= 2 ||
+		    (!anew && b->step - a->step <= h->spacing))
 			continue;
-		widest = wide;
+		most = wide;
 		*from = a->offset + 1;
-		*to = b->empty_from;
+		*to = end;
 	}
-	return widest > 0;
+	return most > 0;
+}
+
+bool
+mix_history_gap(const struct mix_history *h, int64_t *from, int64_t *to)
+{
+	return widest(h, h->from, h->to, h->fine, false, from, to);
+}
+
+bool
+mix_history_part(struct mix_history *part, const struct mix_history *h, int64_t from, int64_t to)
+{
+	size_t most = h->points_most < MIX_HISTORY_PART_POINTS_MAX ? h->points_most
+								   : MIX_HISTORY_PART_POINTS_MAX;
+	size_t first = 0, last = h->n;
+	struct failure f;
+	int64_t gap_from, gap_to;
+
+	part->from = from;
+	part->to = to;
+	part->fine = (int64_t)points_for(h->domains_room, most) / 4; /* no look finds it full */
+	if (!widest(h, from, to, part->fine, true, &gap_from, &gap_to) ||
+	    open_points(part, h->domains_room - 1, most, &f) != FAIL_NONE)
+		return false;
+	while (first + 1 < h->n && h->point[first + 1].step <= from)
+		first++;
+	while (last - 1 > first && h->point[last - 2].step >= to)
+		last--;
+	for (size_t i = first; i < last; i++) {
+		if (part->n == part->points_max)
+			thin(part, part->points_max / 2);
+		part->point[part->n] = h->point[i];
+		part->point[part->n].empty_from = h->point[i].offset;
+		memcpy(values(part, part->n), values(h, i), h->domains_room * sizeof(*h->value));
+		part->n++;
+	}
+	return true;
 }
 
 void
@@ -286,8 +345,10 @@ mix_history_looked(struct mix_history *h, int64_t offset, int64_t found)
 	size_t at = find(h, offset);
 
 	if (at < h->n && (found < 0 || found >= h->point[at].offset) &&
-	    offset < h->point[at].empty_from)
+	    offset < h->point[at].empty_from) {
 		h->point[at].empty_from = offset;
+		h->generation++; /* it may be as fine now as it is to be */
+	}
 }
 
 /* ---- what is shown ---- */

@@ -19,6 +19,13 @@
  *     look at 500: 502     0             502           1000    gap [1, 502), then [503, 1000)
  *     look at 251: 502     0   (empty from 251 on)  502  1000    gap [1, 251)
  *
+ * A part of the mix, more closely. mix_history_part() begins another history with the points of a
+ * range of steps, and the ones beside it; its gaps count as far as they lie in that range:
+ *
+ *     points at steps      0        1000        2000        range [1200, 1300]
+ *     the part begins as            1000        2000        gap: the middle is step 1500
+ *     look: 1500                    1000  1500              gap: the middle is step 1250 ...
+ *
  * Pure.
  *
  * Invariants: offsets and steps of points never fall; each has `domains_room` values, of which
@@ -37,8 +44,9 @@
 enum {
 	MIX_HISTORY_POINTS_MAX = 2048,
 	MIX_HISTORY_POINTS_MIN = 64,
-	MIX_HISTORY_BYTES = 12 << 20, /* of values; many domains have fewer points */
-	MIX_HISTORY_FINE = 512,       /* parts of the whole that are looked into */
+	MIX_HISTORY_BYTES = 12 << 20,      /* of values; many domains have fewer points */
+	MIX_HISTORY_FINE = 512,            /* parts of the whole that are looked into */
+	MIX_HISTORY_PART_POINTS_MAX = 512, /* of a range; a quarter as many parts are looked into */
 };
 
 struct mix_history_value {
@@ -54,11 +62,14 @@ struct mix_history_point {
 
 struct mix_history {
 	size_t points_max, n;
+	size_t points_most;              /* that points_max is with few domains */
 	struct mix_history_point *point; /* [points_max] */
 	struct mix_history_value *value; /* [points_max][domains_room], by the ledger's index */
 	char **name;                     /* [domains_n] */
 	size_t domains_n, domains_room;
 	int64_t spacing;     /* steps */
+	int64_t from, to;    /* steps whose gaps count; of the whole: [0, INT64_MAX] */
+	int64_t fine;        /* in so many parts */
 	uint64_t generation; /* counts changes */
 };
 
@@ -76,6 +87,13 @@ enum fail_code mix_history_add(struct mix_history *h, const struct ledger *l, in
 
 /* Forgets all points: the ledger is another one. */
 void mix_history_clear(struct mix_history *h);
+
+/*
+ * Begins a zeroed *part, to be ended with mix_history_close(): of steps [from, to], with what `h`
+ * has of them. False: `h` has no gap there that a part would fill, or there is no memory.
+ */
+bool mix_history_part(
+    struct mix_history *part, const struct mix_history *h, int64_t from, int64_t to);
 
 /* Where to look: into [*from, *to), at or after whose middle the next record may be. False: the
  * history is as fine as it is to be. */

@@ -207,6 +207,56 @@ derive_runs(struct status *st, const struct ledger_plan *plan)
 		r->bounds = plan != NULL ? ledger_plan_has_run(plan, r->name) : r->configured;
 		if (r->bounds && st->lead_steps > 0 && r->step + st->lead_steps < st->step_limit)
 			st->step_limit = r->step + st->lead_steps;
+		r->waited_for = st->state == STATUS_STARTED && status_is_mixed(st) && r->bounds &&
+				st->lead_steps > 0 && next >= r->step + st->lead_steps;
+	}
+}
+
+int64_t
+status_remaining(const struct status_domain *d)
+{
+	if (d->sealed_length >= 0)
+		return d->sealed_length > d->position ? d->sealed_length - d->position : 0;
+	if (d->live)
+		return d->sequences > d->position ? d->sequences - d->position : 0;
+	return -1;
+}
+
+double
+status_seconds(const struct status *st, int64_t steps)
+{
+	if (st->state != STATUS_STARTED || !status_is_mixed(st) || st->steps_per_s <= 0)
+		return -1;
+	return (double)steps / st->steps_per_s;
+}
+
+bool
+status_promises_deviation(const struct status *st)
+{
+	const struct config *c = st->config;
+
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].live && c->domains[i].on_dry == MIX_DRY_LEND)
+			return false;
+	return st->state != STATUS_NO_MIX && c->mix.schedule == SCHEDULE_DEFICIT;
+}
+
+static void
+derive_first_end(struct status *st)
+{
+	st->first_end = -1;
+	for (size_t i = 0; i < st->domains_n; i++) {
+		const struct status_domain *d = &st->domain[i];
+		double steps;
+
+		if (d->mixed < 0 || d->state != LEDGER_ACTIVE || d->intended <= 0 ||
+		    d->sealed_length <= 0)
+			continue;
+		steps = ceil((double)status_remaining(d) / d->intended / status_global_batch(st));
+		if (steps > 1e15 || (st->first_end >= 0 && steps >= (double)st->first_end_steps))
+			continue;
+		st->first_end = (int)i;
+		st->first_end_steps = (int64_t)steps;
 	}
 }
 
@@ -841,6 +891,58 @@ find_config_problem(struct status *st, struct failure *f)
 
 /* ---- all of it ---- */
 
+/* "is running", as it follows "the mix"; waits are named after it. */
+static const char *
+state_phrase(const struct status *st)
+{
+	switch (st->state) {
+	case STATUS_NO_MIX: return "is not configured";
+	case STATUS_NOT_STARTED: return "has not started";
+	case STATUS_ENDED: return "has ended";
+	case STATUS_STARTED: break;
+	}
+	if (!st->mixers_known)
+		return "has started, and the election does not say whether a mixer runs";
+	return status_is_mixed(st) ? "is running" : "is stopped";
+}
+
+/* Appends as much as there is room for. */
+static void __attribute__((format(printf, 2, 3))) say(struct status *st, const char *format, ...)
+{
+	size_t n = strlen(st->headline);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(st->headline + n, sizeof(st->headline) - n, format, args);
+	va_end(args);
+}
+
+/* "All is well: the mix is running; it waits for run a, run b" */
+static void
+derive_headline(struct status *st)
+{
+	size_t problems = st->problems_n + st->problems_more;
+	bool idle = st->state == STATUS_NOT_STARTED ||
+		    (st->state == STATUS_STARTED && st->mixers_known && !status_is_mixed(st));
+	const char *before = "; it waits for run ";
+
+	st->headline[0] = '\0';
+	if (problems > 0)
+		say(st, "%zu problem%s", problems, problems == 1 ? "" : "s");
+	else
+		say(st, "%s", idle ? "Nothing is wrong, and no mixer runs" : "All is well");
+	if (st->state == STATUS_NO_MIX) {
+		say(st, problems > 0 ? " of a corpus without a mix" : ": a corpus without a mix");
+		return;
+	}
+	say(st, "%s the mix %s", problems > 0 ? ";" : ":", state_phrase(st));
+	for (size_t i = 0; i < st->runs_n; i++)
+		if (st->run[i].waited_for) {
+			say(st, "%s%s", before, st->run[i].name);
+			before = ", run ";
+		}
+}
+
 enum fail_code
 status_derive(struct status *st, struct failure *f)
 {
@@ -860,7 +962,11 @@ status_derive(struct status *st, struct failure *f)
 		return f->code;
 	for (size_t i = 0; i < st->domains_n; i++)
 		st->domain[i].dry = st->domain[i].mixed >= 0 && status_is_dry(&st->domain[i]);
+	st->tokens = 0;
+	for (size_t i = 0; i < st->domains_n; i++)
+		st->tokens += st->domain[i].tokens;
 	derive_rates(st);
+	derive_first_end(st);
 	if (derive_by_plan(st, true, f) != FAIL_NONE)
 		return f->code;
 	find_topic_problems(st);
@@ -880,5 +986,6 @@ status_derive(struct status *st, struct failure *f)
 		    "topic %s.rejects says what could not be used, and why: %" PRId64
 		    " records, markers of transactions among them",
 		    st->config->corpus, st->rejects);
+	derive_headline(st);
 	return FAIL_NONE;
 }

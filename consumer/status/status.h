@@ -63,6 +63,8 @@ enum {
 	STATUS_REPORTS = 512,     /* of losses, the last ones, are read */
 	STATUS_FEEDBACK_RUNS = 8, /* whose losses are shown */
 	STATUS_MIXERS = 16,       /* that are shown */
+	STATUS_HEADLINE_BYTES = 512,
+	STATUS_DEVIATION = 2, /* sequences; promised to stay below (docs/DESIGN.md, promise 4) */
 };
 
 /* One partition of a domain's training topic. */
@@ -118,6 +120,7 @@ struct status_run {
 	uint64_t step_ahead;            /* the lane that is furthest */
 	size_t lane;                    /* one that is at `step` */
 	uint64_t lag_steps;             /* published, not read: the mixer's lead over it */
+	bool waited_for;                /* a mixer runs, and publishes nothing before it goes on */
 	char bad[STATUS_PROBLEM_BYTES]; /* why its commits cannot be read as steps; else "" */
 };
 
@@ -216,7 +219,12 @@ struct status {
 	uint64_t step_limit; /* the mixer publishes no step from here on; UINT64_MAX: no limit */
 	int64_t next_phase_step; /* of the first phase that is to come; -1: none */
 	char next_phase[NAME_MAX_BYTES + 1];
-	struct status_problem *problem; /* [problems_n] */
+	int64_t tokens; /* of all domains */
+	/* The domain whose epoch ends first at the shares in force; -1: none is sealed and drawn. */
+	int first_end;
+	int64_t first_end_steps;              /* from now on */
+	char headline[STATUS_HEADLINE_BYTES]; /* how all is, in a sentence */
+	struct status_problem *problem;       /* [problems_n] */
 	size_t problems_n, problems_more;
 };
 
@@ -234,6 +242,18 @@ enum fail_code status_derive_runs(struct status *st, struct failure *f);
 
 /* The feedback of the first run that has a complete step; NULL: none has. Pure. */
 const struct status_feedback *status_feedback(const struct status *st);
+
+/*
+ * Sequences of this epoch that are not drawn yet; of a live domain that is not sealed, those that
+ * are published and not drawn; -1: not known. Pure.
+ */
+int64_t status_remaining(const struct status_domain *d);
+
+/* In how many seconds so many steps are published at the rate of now; < 0: not known. Pure. */
+double status_seconds(const struct status *st, int64_t steps);
+
+/* Whether the deviation of each domain is promised to stay below STATUS_DEVIATION. Pure. */
+bool status_promises_deviation(const struct status *st);
 
 /* Whether a live domain lacks the next sequence in the round of its partitions. Pure. */
 bool status_is_dry(const struct status_domain *d);

@@ -247,6 +247,19 @@ def test_a_long_ledger_is_shown_coarse_at_once_and_then_whole(mixed, serve, tool
     at = server.get("/api/v1/history?from=60000&to=90000")
     assert [v["version"] for v in at["versions"]] == [2] and 60000 <= at["step"][0] and at["step"][-1] <= 90000
     assert server.requests() == requests, "their answers are found far behind"
+    # A range is looked into, until two offsets lie between two points (of a mixer's ledger one record, and a marker) or it has 128.
+    for first, end, least, apart in ((last - 1000, "", 51, 20), (100000, "&to=101000", 50, 20), (120000, "&to=140000", 128, 160)):
+        path = f"/api/v1/history?from={first}{end}&points=240"
+        wait_until(lambda: server.get(path)["complete"], "the range")
+        step = server.get(path)["step"]
+        assert len(step) >= least and 0 <= step[0] - first <= apart and max(b - a for a, b in zip(step, step[1:])) <= apart, step
+        assert step[-1] == last if not end else 0 <= int(end[4:]) - step[-1] <= apart
+    few = server.get(f"/api/v1/history?from={last - 500}&points=32")
+    assert few["complete"] and len(few["step"]) <= 2, "who wants few points gets what is known"
+    for i in range(6):  # of more ranges than are known at one time the last ones wait
+        answer = server.get(f"/api/v1/history?from={10000 + 1000 * i}&to={10500 + 1000 * i}&points=240")
+        assert i < 4 or not answer["complete"]
+    assert server.get("/api/v1/history?points=4096")["step"] == history["step"], "the whole is as it was"
     assert SANITIZED or server.memory_mb() < 100
 
 

@@ -152,7 +152,7 @@ def test_realised_shares_stand_beside_the_target_of_all_versions(status, riffle,
     riffle("topics", "-c", config, "--create")
     fill(*WEIGHTS)
     answer = lambda: json.loads(riffle("status", "-c", config, "--json").stdout)
-    late_phase = {"name": "late", "step": 20}
+    late_phase = {"name": "late", "step": 20, "seconds": None}
     assert answer()["mix"]["next_phase"] == late_phase
     riffle("mix", "-c", config, "--until-step", 20)
     assert answer()["mix"]["next_phase"] == late_phase

@@ -69,6 +69,19 @@ class Browser:
         return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
 
 
+    def outstanding(self, path):
+        """How many requests for a path were under way at one time at most, since the last call of requests() or this."""
+        waiting, most = set(), 0
+        for event in (json.loads(e["message"])["message"] for e in self.driver.get_log("performance")):
+            number = event["params"].get("requestId")
+            if event["method"] == "Network.requestWillBeSent" and event["params"]["request"]["url"].endswith(path):
+                waiting.add(number)
+            elif event["method"] in ("Network.loadingFinished", "Network.loadingFailed"):
+                waiting.discard(number)
+            most = max(most, len(waiting))
+        return most
+
+
 @pytest.fixture(scope="session")
 def chromium(build):
     pictures = build / "page"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -24,7 +25,7 @@ def mix(riffle, fill, configure):
     """A mix of which so many steps are published, and its configuration."""
     def make(steps=40, weights=WEIGHTS, sequences=200, **keys):
         fill(*weights, sequences=sequences)
-        config = configure(weights, max_lead_steps=0, **keys)
+        config = configure(weights, **{"max_lead_steps": 0, **keys})
         riffle("mix", "-c", config, "--until-step", steps)
         return config
     return make
@@ -50,6 +51,7 @@ def test_the_page_shows_a_running_mix_and_a_change_at_its_step(browser, serve, r
     assert "prose 20.00" in row[5] and "(was 50.00" in row[5]
     wait_for(lambda: any(f"version 2 from step {step:,}" in t for t in browser.texts("#c-shares title")), "its mark in the chart")
     assert browser.text("#healthsays").startswith("All is well: the mix is running")
+    assert browser.text("#figures [data-key=rate] dt") == "Rate"
     runner.terminate()
     runner.wait()
     wait_for(lambda: status(config)["mix"]["state"] != "running", "the mixer's end")
@@ -70,6 +72,145 @@ def test_the_page_shows_a_running_mix_and_a_change_at_its_step(browser, serve, r
     assert browser.complaints() == []
     foreign = [u for u in browser.requests() if not u.startswith((address + "/", "data:"))]
     assert foreign == []
+
+
+@pytest.fixture
+def report(tools, bootstrap):
+    """report(config, lines): the losses that runs report."""
+    def run(config, lines):
+        subprocess.run([tools / "report", json.loads(config.read_text())["mix"]["name"]], input="".join(line + "\n" for line in lines),
+                       text=True, check=True, env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, capture_output=True, timeout=60)
+    return run
+
+
+def test_the_figures_are_those_of_status_at_one_ledger_offset(browser, serve, mix, status, tools, bootstrap, report):
+    """All of them, to the last digit that is shown; and what three domains look like on a phone."""
+    config = mix(steps=60, runs=["trainers", "ablation"], max_lead_steps=64,
+                 phases=[{"name": "anneal", "start_step": 100, "weights": {"code": 0.6}}])
+    name = json.loads(config.read_text())["mix"]["name"]
+    for lane in range(8):
+        subprocess.run([tools / "broker", "commit", f"{name}.trainers", f"{name}.batches", str(lane), "25", "step=25"], check=True,
+                       env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap})
+    report(config, [f"trainers {i} 0 1 " + " ".join(f"{d}:{3 + k + 1 / (i + 2)}:0:1" for k, d in enumerate(WEIGHTS)) for i in range(60)])
+    opened(browser, serve(config), 3)
+    st = status(config)
+    m = st["mix"]
+    assert m["runs"][0]["step"] == 25 and m["losses"][0]["steps"] > 0 and st["problems"]
+    wait_until(lambda: browser.texts("#runs td:nth-child(2)")[0] == "25" and browser.find("#losses").is_displayed(), "runs and losses")
+    wait_until(lambda: f"Ledger offset {m['ledger_offset']:,}." in browser.text("#foot"), "the same ledger offset")
+    assert browser.text("#healthsays") == st["headline"]
+    assert browser.texts("#problems li") == [f"{p['code']}: {p['text']}" for p in st["problem_list"]]
+    figure = lambda key: browser.texts(f"#figures [data-key={key}] > *")
+    assert figure("step") == ["Next step", f"{m['step_next']:,}", f"limit step {m['step_limit']:,}"]
+    assert figure("rate")[0] == "Last rate" and figure("rate")[2].endswith(" up to the last record")
+    assert figure("tokens")[2] == f"{m['draws']:,} sequences"
+    assert browser.find("#figures [data-key=tokens] b").get_attribute("title") == f"{sum(d['tokens'] for d in st['domains']):,} tokens"
+    assert figure("phase") == ["Next phase", "step 100", "anneal"]
+    end = m["first_end"]
+    assert figure("end") == ["First end of an epoch", f"~{end['steps']:,} step" + "s" * (end["steps"] != 1), f"{end['domain']}, epoch {end['epoch']}"]
+    shown = lambda body: browser.script("return [...document.querySelectorAll(arguments[0] + ' tr')].map(r => [...r.children].map(c => c.textContent.trim()))", body)
+    assert shown("#runs") == [
+        [r["name"], f"{r['step']:,}" if r["committed"] else "none yet", f"{r['lag_steps']:,} steps",
+         f"{100 * r['lag_steps'] / 64:.0f}\u202f% of 64 steps", r["state"]] for r in m["runs"]]
+    signed = lambda x: f"{x:+.2f}".replace("-", "\u2212") if abs(x) >= 0.005 else "0.00"
+    rows = {r[0]: r for r in shown("#domainrows")}
+    assert rows.keys() == {d["name"] for d in st["domains"]}
+    for d in st["domains"]:
+        r = rows[d["name"]]
+        assert r[1:4] == [f"{100 * d['intended']:.3f}\u202f%", f"{100 * d['realised']:.3f}\u202f%", signed(d["deviation"])]
+        assert [r[5], *r[7:]] == [f"{d['taken']:,}", f"{d['epoch']:,}", f"{d['sealed_length'] - d['position']:,}", f"{d['loss']:.3f}"]
+    assert sorted(browser.script("return [...document.querySelectorAll('#domainrows td:nth-child(7)')].map(c => c.title)")) == \
+        sorted(f"{d['tokens']:,} tokens" for d in st["domains"])
+    heads = browser.texts("#domainhead th")
+    assert [h for h in heads if "sequences" in h] == ["Off, sequences", "Drawn, sequences", "Left of the epoch, sequences"]
+    assert "Loss, nats a token" in heads and ", nats a token: all " in browser.text("#r-loss")
+    for dark in (False, True):
+        browser.size(390, dark=dark)
+        wait_until(lambda: browser.texts("#k-shares span") and browser.texts("#k-loss span"), "the keys of narrow charts")
+        assert browser.script("return document.documentElement.scrollWidth") <= 390
+        browser.picture(f"three-phone-{'dark' if dark else 'light'}")
+    assert browser.complaints() == []
+
+
+def test_problems_that_are_not_kept_are_counted(browser, serve, configure, status):
+    config = configure({f"d{i:02d}": 1 for i in range(80)})
+    opened_at = serve(config)
+    browser.driver.get(opened_at + "/")
+    st = status(config)
+    assert st["problems_more"] > 0
+    wait_until(lambda: browser.texts("#problems li")[-1:] == [f"and {st['problems_more']} more"], "the rest of the problems")
+    assert len(browser.texts("#problems li")) == len(st["problem_list"]) + 1
+    assert browser.text("#healthsays").startswith(f"{len(st['problem_list']) + st['problems_more']} problems")
+
+
+def test_a_range_of_a_long_mix_is_drawn_step_by_step(browser, serve, mix, tools, bootstrap):
+    config = mix(steps=10)
+    subprocess.run([tools / "fill_ledger", "--mix", json.loads(config.read_text())["mix"]["name"], "--steps", "60000", "--each", "1",
+                    "--changes", "1"], check=True, env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, timeout=300)
+    opened(browser, serve(config), 3)
+    drawn = lambda: browser.script("return document.querySelector('#c-shares path:not(.intended):not(.mark)').getAttribute('d').split(/[ML]/).length - 2")
+    for span, least in (("1000", 120), ("100", 50)):
+        browser.script("const r = document.querySelector('#range'); r.value = arguments[0]; r.onchange()", span)
+        wait_until(lambda: drawn() >= least, f"{least} points of the last {span} steps", 120)
+        browser.find("#c-shares").send_keys(Keys.HOME)
+        first = browser.text("#r-shares")  # what was drawn before it is not known: no mean of all steps
+        assert int(first.split()[1].replace(",", "")) >= 60010 - int(span) and "prose \u2013 (intended" in first, first
+        browser.find("#c-shares").send_keys(Keys.ARROW_RIGHT)
+        assert "prose \u2013" not in browser.text("#r-shares")
+    browser.picture("range")
+
+
+def test_lines_differ_without_their_colours(browser, serve, mix):
+    opened(browser, serve(mix()), 3)
+    for width in (1280, 390):
+        browser.size(width)
+        signs = lambda: browser.script("""
+            const signs = new Map();
+            for (const p of document.querySelectorAll("#c-shares path.mark")) {
+                const slot = p.getAttribute("class").match(/s\\d/)[0];
+                signs.set(slot, (signs.get(slot) || new Set()).add(p.getAttribute("d")));
+            }
+            return [...signs.values()].map(s => [...s])""")
+        wait_until(lambda: bool(browser.texts("#k-shares span")) == (width < 560), "the chart of this width")
+        assert len(signs()) == 3 and all(len(s) == 1 for s in signs()) and len({s[0] for s in signs()}) == 3
+        if width < 560:
+            key = browser.script("return [...document.querySelectorAll('#k-shares span')].map(s => [s.textContent, s.querySelector('.mark').getAttribute('d')])")
+            assert [k[0] for k in key] == list(WEIGHTS) and sorted(k[1] for k in key) == sorted(s[0] for s in signs())
+        else:
+            assert browser.texts("#c-shares text.end") == ["prose", "code", "forum"]
+    row = "#domainrows tr[data-key={}] .sign path"
+    kept = browser.find(row.format("forum")).get_attribute("class")
+    browser.find("#domainrows tr[data-key=prose] input").click()
+    assert browser.find(row.format("forum")).get_attribute("class") == kept, "nothing changes but what was picked"
+
+
+def test_text_and_edges_have_contrast(browser, serve, mix):
+    """WCAG AA: 4.5 for text, 3 for the edges of what can be used."""
+    opened(browser, serve(mix()), 3)
+    for dark in (False, True):
+        browser.size(1280, dark=dark)
+        low = browser.script("""
+            const style = getComputedStyle(document.documentElement), of = name => {
+                const c = style.getPropertyValue("--" + name).trim().slice(1).match(/../g).map(h => parseInt(h, 16) / 255)
+                    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+                return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2];
+            };
+            const ratio = (a, b) => (Math.max(of(a), of(b)) + 0.05) / (Math.min(of(a), of(b)) + 0.05);
+            const pairs = [];
+            for (const on of ["page", "panel"]) for (const text of ["ink", "soft", "accent"]) pairs.push([text, on, 4.5]);
+            for (const on of ["bad-page", "warn-page"]) pairs.push(["ink", on, 4.5]);
+            for (const text of ["bad", "mark", "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]) pairs.push([text, "panel", 4.5]);
+            for (const on of ["page", "panel"]) pairs.push(["edge", on, 3]);
+            return pairs.filter(([a, b, least]) => !(ratio(a, b) >= least)).map(([a, b]) => `${a} on ${b}: ${ratio(a, b).toFixed(2)}`)""")
+        assert low == [], "dark" if dark else "light"
+
+
+@pytest.mark.parametrize("schedule", ["deficit", "random"])
+def test_the_promise_is_drawn_where_it_is_made(browser, serve, mix, schedule):
+    opened(browser, serve(mix(schedule=schedule)), 3)
+    assert bool(browser.texts("#c-dev .promise")) == browser.find("#promise").is_displayed() == (schedule == "deficit")
+    if schedule == "deficit":
+        assert "under constant weights" in browser.text("#promise") and "ln\u00a0D for D domains (here 1.1)" in browser.text("#promise")
 
 
 def test_domains_are_filtered_sorted_and_picked_with_the_keyboard_alone(browser, serve, mix):
@@ -134,16 +275,14 @@ def test_two_hundred_domains_on_a_desk_and_on_a_phone(browser, serve, mix):
     assert browser.complaints() == []
 
 
-def test_losses_have_a_chart_once_a_run_reports_them(browser, serve, mix, tools, bootstrap):
+def test_losses_have_a_chart_once_a_run_reports_them(browser, serve, mix, report):
     config = mix()
     opened(browser, serve(config), 3)
     assert not browser.find("#losses").is_displayed()
     alone = browser.find("#c-dev").size["width"]
     for first, until in ((0, 20), (20, 40)):  # the mixer is past all of them, and publishes nothing more
-        lines = "".join(f"trainers {i} 0 1 " + " ".join(f"{d}:3.5:0:1" for d in WEIGHTS) + "\n" for i in range(first, until))
-        subprocess.run([tools / "report", json.loads(config.read_text())["mix"]["name"]], input=lines, text=True, check=True,
-                       env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, capture_output=True, timeout=60)
-        shown = f"Step {until - 1}, run trainers: all 3.5000" + "".join(f", {d} 3.5000" for d in WEIGHTS)
+        report(config, [f"trainers {i} 0 1 " + " ".join(f"{d}:3.5:0:1" for d in WEIGHTS) for i in range(first, until)])
+        shown = f"Step {until - 1}, run trainers, nats a token: all 3.5000" + "".join(f", {d} 3.5000" for d in WEIGHTS)
         wait_until(lambda: browser.text("#r-loss") == shown, f"'{shown}' below the chart of losses")
     assert browser.find("#c-dev").size["width"] < 0.6 * alone
     assert browser.script("return document.querySelector('#c-dev').viewBox.baseVal.width") == browser.find("#c-dev").size["width"]
@@ -175,6 +314,10 @@ def test_the_page_says_that_the_broker_is_away_and_goes_on_when_it_is_back(brows
         wait_until(lambda: browser.text("#healthsays").startswith("The broker has not answered"), "what the page says of a dead broker")
         assert browser.text("#figures [data-key=step] b") == "20"
         browser.picture("broker-away")
+        # It goes on to say for how long, and no question but one waits for the broker.
+        wait_until(lambda: int((re.search(r"for (\d+)\u202fs", browser.text("#healthsays")) or [0, 0])[1]) >= 30, "half a minute without a broker")
+        browser.complaints()
+        assert browser.outstanding("/api/v1/requests") <= 1
         cluster.up()
         wait_until(lambda: "broker" not in browser.text("#healthsays"), "the end of it", 120)
         riffle("mix", "-c", config, "--until-step", 30)

@@ -283,6 +283,116 @@ test_points_are_chosen_evenly_with_both_ends(void **unused)
 	mix_history_close(&h);
 }
 
+/* The points of a part within its range, which are in order and no two are further apart. */
+static size_t
+within(const struct mix_history *part, int64_t from, int64_t to, int64_t apart)
+{
+	size_t at[MIX_HISTORY_PART_POINTS_MAX];
+	size_t n = mix_history_choose(part, from, to, at, MIX_HISTORY_PART_POINTS_MAX);
+
+	for (size_t i = 1; i < n; i++)
+		assert_true(part->point[at[i]].step - part->point[at[i - 1]].step <= apart);
+	return n;
+}
+
+static void
+test_a_part_of_a_long_mix_is_seen_step_by_step(void **unused)
+{
+	const struct {
+		int64_t from, to, apart;
+		size_t least, looks;
+	} rows[] = {
+	    {999900, 1000000, 1, 101, 140},
+	    {999000, 1000000, 8, 129, MIX_HISTORY_PART_POINTS_MAX / 2},
+	    {0, 100, 1, 100, 140}, /* the first record is behind step 1 */
+	    {437000, 437100, 1, 101, 140},
+	    {990000, INT64_MAX, 80, 129, MIX_HISTORY_PART_POINTS_MAX / 2},
+	};
+	const struct world w = {1000000, 1};
+
+	(void)unused;
+	for (int followed = 0; followed < 2; followed++) {
+		struct mix_history h = {0};
+
+		assert_int_equal(mix_history_open(&h, 2, &f), FAIL_NONE);
+		if (followed) /* what there was no room for is looked for once more */
+			for (int64_t k = 0; k < w.records; k++)
+				add(&h, &w, k);
+		add(&h, &w, 0);
+		add(&h, &w, w.records - 1);
+		refine(&h, &w);
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			struct mix_history part = {0};
+			size_t looks;
+
+			assert_true(mix_history_part(&part, &h, rows[i].from, rows[i].to));
+			looks = refine(&part, &w);
+			assert_true(looks <= rows[i].looks);
+			assert_true(within(&part, rows[i].from, rows[i].to, rows[i].apart) >=
+				    rows[i].least);
+			check_order(&part, &w);
+			mix_history_close(&part);
+		}
+		mix_history_close(&h);
+	}
+}
+
+static void
+test_there_is_no_part_of_what_is_known_already(void **unused)
+{
+	const struct world long_one = {1000000, 1}, short_one = {300, 1};
+	struct mix_history h = {0}, part = {0};
+
+	(void)unused;
+	assert_int_equal(mix_history_open(&h, 2, &f), FAIL_NONE);
+	assert_false(mix_history_part(&part, &h, 0, INT64_MAX)); /* nothing is known */
+	for (int64_t k = 0; k < short_one.records; k++)
+		add(&h, &short_one, k);
+	assert_false(mix_history_part(&part, &h, 200, 300)); /* each record is a point */
+	mix_history_clear(&h);
+	add(&h, &long_one, 0);
+	add(&h, &long_one, long_one.records - 1);
+	refine(&h, &long_one);
+	assert_false(mix_history_part(&part, &h, 0, INT64_MAX));
+	assert_false(mix_history_part(&part, &h, 1000001, INT64_MAX)); /* not yet there */
+	assert_false(mix_history_part(&part, &h, 10, 10));
+	assert_true(mix_history_part(&part, &h, 900000, INT64_MAX));
+	mix_history_close(&part);
+	mix_history_close(&h);
+}
+
+static void
+test_a_part_keeps_its_limit_with_many_domains_and_where_points_are_dense(void **unused)
+{
+	const struct world w = {1 << 20, 1};
+	struct mix_history h = {0}, part = {0};
+
+	(void)unused;
+	assert_int_equal(mix_history_open(&h, 20000, &f), FAIL_NONE);
+	assert_int_equal(h.points_max, MIX_HISTORY_POINTS_MIN);
+	add(&h, &w, 0);
+	add(&h, &w, w.records - 1);
+	assert_true(mix_history_part(&part, &h, 0, 1 << 19));
+	assert_int_equal(part.points_max, MIX_HISTORY_POINTS_MIN);
+	assert_true(refine(&part, &w) < 200);
+	assert_true(
+	    part.n <= part.points_max && part.n >= 17 + 1); /* sixteen parts, and one beside */
+	mix_history_close(&part);
+	mix_history_close(&h);
+
+	assert_int_equal(mix_history_open(&h, 2, &f), FAIL_NONE);
+	for (int64_t k = 0; k < 1500; k++) /* more points than a part has room for */
+		add(&h, &w, k);
+	add(&h, &w, w.records - 1);
+	assert_true(mix_history_part(&part, &h, 0, INT64_MAX));
+	assert_true(part.n <= part.points_max);
+	refine(&part, &w);
+	assert_true(part.n <= part.points_max);
+	check_order(&part, &w);
+	mix_history_close(&part);
+	mix_history_close(&h);
+}
+
 int
 main(void)
 {
@@ -297,6 +407,10 @@ main(void)
 		test_of_records_at_one_step_one_is_a_point_and_looking_for_others_ends),
 	    cmocka_unit_test(test_domains_that_join_have_zeros_before_and_many_have_fewer_points),
 	    cmocka_unit_test(test_points_are_chosen_evenly_with_both_ends),
+	    cmocka_unit_test(test_a_part_of_a_long_mix_is_seen_step_by_step),
+	    cmocka_unit_test(test_there_is_no_part_of_what_is_known_already),
+	    cmocka_unit_test(
+		test_a_part_keeps_its_limit_with_many_domains_and_where_points_are_dense),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

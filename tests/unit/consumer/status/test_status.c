@@ -668,6 +668,145 @@ test_a_corpus_without_a_mix_has_only_its_own_problems(void **state)
 	status_free(NULL);
 }
 
+/* mixing(), of which a mixer runs. */
+static struct status *
+mixed(void)
+{
+	struct status *st = mixing();
+
+	st->mixers_known = true;
+	st->mixers_n = 1;
+	return st;
+}
+
+static void
+check_headline(struct status *st, const char *text)
+{
+	derive(st);
+	assert_string_equal(st->headline, text);
+	status_free(st);
+}
+
+static void
+test_the_headline_says_how_all_is(void **state)
+{
+	struct config without = config;
+	struct status *st;
+
+	(void)state;
+	check_headline(mixed(), "All is well: the mix is running");
+	st = mixed();
+	st->mixers_n = 0;
+	check_headline(st, "Nothing is wrong, and no mixer runs: the mix is stopped");
+	check_headline(mixing(), "All is well: the mix has started, and the election does not say "
+				 "whether a mixer runs");
+	check_headline(ready(), "2 problems; the mix has not started");
+	st = mixed();
+	st->state = STATUS_ENDED;
+	check_headline(st, "All is well: the mix has ended");
+	st = mixed();
+	st->rejects = 3;
+	st->ledger.step_next = 68;
+	check_headline(st, "1 problem; the mix is running; it waits for run trainers");
+	st = mixed();
+	st->runs_n = 2;
+	st->run[1] = st->run[0];
+	snprintf(st->run[1].name, sizeof(st->run[1].name), "second");
+	st->ledger.step_next = 68;
+	check_headline(
+	    st, "All is well: the mix is running; it waits for run trainers, run second");
+	st = ready();
+	without.mix.name = NULL;
+	st->config = &without;
+	st->state = STATUS_NO_MIX;
+	st->runs_n = 0;
+	check_headline(st, "All is well: a corpus without a mix");
+}
+
+static void
+test_a_run_is_waited_for_where_a_mixer_runs_and_it_bounds_the_lead(void **state)
+{
+	struct status *st = mixed();
+
+	(void)state;
+	st->ledger.step_next = 67;
+	derive(st);
+	assert_false(st->run[0].waited_for);
+	status_free(st);
+	st = mixed();
+	st->ledger.step_next = 68;
+	derive(st);
+	assert_true(st->run[0].waited_for);
+	status_free(st);
+	st = mixing(); /* no mixer is known */
+	st->ledger.step_next = 68;
+	derive(st);
+	assert_false(st->run[0].waited_for);
+	status_free(st);
+}
+
+/* Shares are 1/4 and 3/4 of 8 sequences a step: 2 and 6. */
+static void
+test_the_first_end_of_an_epoch_is_that_of_the_domain_with_the_fewest_steps_left(void **state)
+{
+	struct status *st = mixed();
+
+	(void)state;
+	st->domain[0].position = 81; /* 19 left: 10 steps */
+	st->domain[1].position = 35; /* 65 left: 11 steps */
+	st->sample = calloc(2, sizeof(*st->sample));
+	st->samples_n = 2;
+	st->sample[0] = (struct status_sample){1, NOW_MS - 2100, 6, 48, 0};
+	st->sample[1] = (struct status_sample){1, NOW_MS - 100, 10, 80, 0};
+	derive(st);
+	assert_int_equal(status_remaining(&st->domain[0]), 19);
+	assert_int_equal(st->first_end, 0);
+	assert_int_equal(st->first_end_steps, 10);
+	assert_true(status_seconds(st, 10) == 5);
+	st->mixers_n = 0; /* its rate is that of earlier */
+	assert_true(status_seconds(st, 10) < 0);
+	status_free(st);
+
+	st = mixed();
+	st->domain[0].position = 100; /* of two that end at one step the first */
+	st->domain[1].position = 100;
+	derive(st);
+	assert_int_equal(st->first_end, 0);
+	assert_int_equal(st->first_end_steps, 0);
+	status_free(st);
+
+	st = mixed();
+	st->domain[0].state = LEDGER_DROPPED;
+	st->domain[1].sealed_length = -1;
+	derive(st);
+	assert_int_equal(st->first_end, -1);
+	assert_int_equal(status_remaining(&st->domain[1]), -1);
+	st->domain[1].live = true;
+	assert_int_equal(status_remaining(&st->domain[1]), 100);
+	status_free(st);
+}
+
+static void
+test_a_deviation_below_two_is_promised_for_deficit_without_lending(void **state)
+{
+	struct config other = config;
+	struct config_domain live[DOMAINS] = {configured[0], configured[1]};
+	struct status *st = mixing();
+
+	(void)state;
+	assert_true(status_promises_deviation(st));
+	st->config = &other;
+	other.mix.schedule = SCHEDULE_GREEDY;
+	assert_false(status_promises_deviation(st));
+	other.mix.schedule = SCHEDULE_DEFICIT;
+	other.domains = live;
+	live[1].on_dry = MIX_DRY_LEND;
+	assert_true(status_promises_deviation(st)); /* it is not live */
+	live[1].live = true;
+	assert_false(status_promises_deviation(st));
+	status_free(st);
+}
+
 int
 main(void)
 {
@@ -697,6 +836,11 @@ main(void)
 	    cmocka_unit_test(
 		test_of_many_lanes_that_lost_their_end_the_first_are_named_and_the_rest_counted),
 	    cmocka_unit_test(test_a_corpus_without_a_mix_has_only_its_own_problems),
+	    cmocka_unit_test(test_the_headline_says_how_all_is),
+	    cmocka_unit_test(test_a_run_is_waited_for_where_a_mixer_runs_and_it_bounds_the_lead),
+	    cmocka_unit_test(
+		test_the_first_end_of_an_epoch_is_that_of_the_domain_with_the_fewest_steps_left),
+	    cmocka_unit_test(test_a_deviation_below_two_is_promised_for_deficit_without_lending),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
