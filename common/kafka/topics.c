@@ -813,7 +813,7 @@ topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int 
 	code = report == NULL ? fail_memory(f) : topics_query(rk, c, p, use, report, timeout_ms, f);
 	for (size_t i = 0; code == FAIL_NONE && i < kept; i++)
 		if (!report[i].exists)
-			code = fail(f, FAIL_CONFIG,
+			code = fail(f, FAIL_BROKER,
 			    "topic %s is missing: run `riffle topics -c %s --create`",
 			    p->topic[i].name, c->path);
 		else if (report[i].problem[0] != '\0')

@@ -68,8 +68,9 @@ enum fail_code topics_ending(
     char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f);
 
 /*
- * FAIL_CONFIG with one sentence for the first topic of `use` that is missing or
- * wrong ("topic demo.code: has 1 partition, the configuration wants 4; ..."). Every command that
+ * FAIL_CONFIG with one sentence for the first topic of `use` that is wrong ("topic demo.code: has 1
+ * partition, the configuration wants 4; ..."), FAIL_BROKER where it is missing: somebody may be
+ * about to create it, so that a scheduler that starts the command again helps. Every command that
  * reads or writes topics calls this at its start, for those that it uses. Held-out sets of domains
  * are checked only for those who write them.
  */

@@ -110,9 +110,9 @@ leave_shorter(struct produce *p, struct failure *f)
 	}
 	if (most <= p->o->partition)
 		return fail(f, FAIL_USAGE,
-		    "--%s auto: %s is %" PRIu32 ", and the domains have %" PRIu32
+		    "%s is %" PRIu32 ", and the domains have %" PRIu32
 		    " partitions at most, from 0: give the array %" PRIu32 " tasks, from 0",
-		    p->o->only, p->o->task_variable, p->o->partition, most, most);
+		    p->o->task_variable, p->o->partition, most, most);
 	log_info("%s is %" PRIu32 ": of each domain that has it, partition %" PRIu32,
 	    p->o->task_variable, p->o->partition, p->o->partition);
 	return FAIL_NONE;
@@ -267,7 +267,7 @@ check_topics(const struct produce *p, struct failure *f)
 	if (code == FAIL_NONE)
 		code = topics_check(admin, p->config, use, ASK_TIMEOUT_MS, f);
 	kafka_close(admin);
-	return code == FAIL_CONFIG ? explain_missing(p, f) : code;
+	return code == FAIL_CONFIG || code == FAIL_BROKER ? explain_missing(p, f) : code;
 }
 
 /* ---- one part ---- */
