@@ -1,7 +1,9 @@
 #include "cli/produce/produce_job.h"
 
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/signals.h"
 #include "cli/topics/topics_job.h"
@@ -62,7 +64,7 @@ text_of(void *measures)
 	return measures_text(measures);
 }
 
-/* Which partition this task of an array of jobs has to produce. */
+/* Which partition this task of an array of jobs has to produce; task_variable NULL: it is none. */
 static enum fail_code
 find_task(struct produce_options *p, struct failure *f)
 {
@@ -76,16 +78,62 @@ find_task(struct produce_options *p, struct failure *f)
 			continue;
 		if (scalar_count(text, 0, LIMIT_LANES - 1, &task) != SCALAR_OK)
 			return fail(f, FAIL_USAGE,
-			    "--%s auto: %s is not the number of a partition: %s (0 to %d)", p->only,
-			    variables[i], text, LIMIT_LANES - 1);
+			    "%s is not the number of a partition: %s (0 to %d)", variables[i], text,
+			    LIMIT_LANES - 1);
 		p->partition = (uint32_t)task;
 		p->task_variable = variables[i];
 		return FAIL_NONE;
 	}
-	return fail(f, FAIL_USAGE,
-	    "--%s auto: this is no task of an array: neither JOB_COMPLETION_INDEX (Kubernetes) nor "
-	    "SLURM_ARRAY_TASK_ID is set; give K/N",
-	    p->only);
+	return FAIL_NONE;
+}
+
+/* The largest number of partitions of a domain that is to be produced. */
+static uint32_t
+most_partitions(const struct produce_options *p)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < p->config->domains_n; i++) {
+		const struct config_domain *d = &p->config->domains[i];
+		bool named = p->domains_n == 0 && (d->tokens != TOKEN_FORMAT_NONE) == p->tokens;
+
+		for (size_t k = 0; k < p->domains_n; k++)
+			named = named || strcmp(p->domain[k], d->name) == 0;
+		if (named && d->partitions > most)
+			most = d->partitions;
+	}
+	return most;
+}
+
+/* --partition auto; and without the option, where there are partitions to be shared out. */
+static enum fail_code
+take_task(struct produce_options *p, struct failure *f)
+{
+	const char *tasks = getenv("SLURM_ARRAY_TASK_COUNT");
+	uint32_t most = most_partitions(p);
+	bool asked = p->only != NULL;
+	uint64_t n;
+
+	if (!asked && most <= 1)
+		return FAIL_NONE;
+	if (find_task(p, f) != FAIL_NONE)
+		return f->code;
+	if (p->task_variable == NULL)
+		return !asked ? FAIL_NONE
+			      : fail(f, FAIL_USAGE,
+				    "--%s auto: this is no task of an array: neither "
+				    "JOB_COMPLETION_INDEX (Kubernetes) nor SLURM_ARRAY_TASK_ID is "
+				    "set; give K/N",
+				    p->only);
+	if (!asked && tasks != NULL && scalar_count(tasks, 0, UINT32_MAX, &n) == SCALAR_OK &&
+	    n < most)
+		return fail(f, FAIL_USAGE,
+		    "SLURM_ARRAY_TASK_COUNT is %s, and a domain has %" PRIu32
+		    " partitions: give the array that many tasks, from 0; or --partition auto, "
+		    "which produces that of this task alone",
+		    tasks, most);
+	p->only = "partition";
+	return FAIL_NONE;
 }
 
 /* Produces, with metrics where somebody may ask for them. */
@@ -129,7 +177,7 @@ produce_job_run(
 		p.only = "lane";
 	p.partition = a.partition.part;
 	p.partitions = a.partition.parts;
-	if (p.only != NULL && p.partitions == 0 && find_task(&p, f) != FAIL_NONE) {
+	if (p.partitions == 0 && take_task(&p, f) != FAIL_NONE) {
 		config_close(c);
 		return f->code;
 	}

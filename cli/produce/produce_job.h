@@ -25,10 +25,12 @@ struct produce_job_arguments {
 	    .kind = OPTION_PART,                                                                   \
 	    .at = offsetof(struct produce_job_arguments, partition),                               \
 	    .value = "K/N|auto",                                                                   \
-	    .without = "all partitions, one after the other",                                      \
+	    .without = "all partitions, one after the other; in a task of an array: as auto",      \
 	    .help = "only partition K (from 0) of N: every N-th file, beginning with the K-th; N " \
 		    "must equal the domain's partitions. auto: K is JOB_COMPLETION_INDEX "         \
-		    "(Kubernetes) or SLURM_ARRAY_TASK_ID, N that of each domain"},                 \
+		    "(Kubernetes) or SLURM_ARRAY_TASK_ID, N that of each domain. Without the "     \
+		    "option too, where one of these is set and a domain has more than one "        \
+		    "partition"},                                                                  \
 	{                                                                                          \
 		.name = "lane", .kind = OPTION_PART,                                               \
 		.at = offsetof(struct produce_job_arguments, partition), .value = "K/N",           \

@@ -390,7 +390,8 @@ def test_a_task_of_an_array_produces_the_partition_of_its_number(corpus):
     corpus.create().produce()
     other = corpus.copy()
     for number, variable in enumerate(("JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")):
-        done = other.produce("--partition", "auto", env={variable: str(number)})
+        auto = ("--partition", "auto") if number == 0 else ()  # it is the same without the option
+        done = other.produce(*auto, env={variable: str(number), "SLURM_ARRAY_TASK_COUNT": "3"})
         assert f"{variable} is {number}: of each domain that has it, partition {number}" in done.stderr
         assert other.log("a", number) == corpus.log("a", number) and other.log("b") == corpus.log("b")
         assert all(other.values("a", later) == [] for later in range(number + 1, 3))
@@ -401,6 +402,11 @@ def test_a_task_of_an_array_produces_the_partition_of_its_number(corpus):
         assert refused.returncode == 2 and why in refused.stderr
     refused = other.produce("--partition", "auto", check=False)
     assert refused.returncode == 2 and "this is no task of an array" in refused.stderr
+    few = {"SLURM_ARRAY_TASK_ID": "0", "SLURM_ARRAY_TASK_COUNT": "2"}
+    refused = other.produce(check=False, env=few)
+    assert refused.returncode == 2 and "SLURM_ARRAY_TASK_COUNT is 2, and a domain has 3 partitions" in refused.stderr
+    assert "of each domain that has it, partition 0" in other.produce("--partition", "auto", env=few).stderr  # one task again
+    assert "SLURM" not in other.produce("b", env={**few, "SLURM_ARRAY_TASK_ID": "7"}).stderr  # it is in one partition: nothing to share
 
 
 def test_an_empty_lane_gives_an_end_of_0(corpus):
