@@ -1,5 +1,5 @@
-"""examples/kubernetes, examples/slurm, examples/systemd and docker-compose.yml: what they start is run, with paths and addresses of
-this machine."""
+"""examples/kubernetes, examples/slurm and docker-compose.yml: what they start is run, with paths and addresses of this machine. The
+command lines of examples/systemd are parsed; no unit is started, since systemd does not run where tests do."""
 
 import json
 import os
@@ -64,8 +64,15 @@ def sealed(riffle, place):
 
 
 def test_kubernetes_publishes_mixes_serves_and_hands_over(riffle, place, tmp_path):
-    riffle(*words_of(place, container("Job", "riffle-topics")), env=place.env)
     job = BY_NAME["Job", "riffle-produce"]["spec"]
+    ends = [rule["onExitCodes"]["values"] for rule in job["podFailurePolicy"]["rules"]]
+    # All of it is applied at once: what comes before the topics fails, and is started again.
+    for early in (container("Job", "riffle-produce"), container("Deployment", "riffle-mix")):
+        done = riffle(*words_of(place, early, port=(":9640", ":0"), host=("0.0.0.0", "127.0.0.1")), check=False,
+                      env={**place.env, "JOB_COMPLETION_INDEX": "0"})
+        assert "is missing: run `riffle topics" in done.stderr
+        assert done.returncode == 1 and not any(1 in values for values in ends)
+    riffle(*words_of(place, container("Job", "riffle-topics")), env=place.env)
     for index in range(job["completions"]):
         riffle(*words_of(place, container("Job", "riffle-produce")), env={**place.env, "JOB_COMPLETION_INDEX": str(index)})
     assert sealed(riffle, place)
@@ -98,6 +105,16 @@ def answers(port, path):
         return False
 
 
+def test_what_kustomize_applies_leaves_the_secret_of_the_user_alone():
+    kustomization = yaml.safe_load((FOLDER / "kustomization.yml").read_text())
+    applied = [m for name in kustomization["resources"] for m in yaml.safe_load_all((FOLDER / name).read_text())]
+    assert {f.name for f in FOLDER.glob("*.yml")} == {*kustomization["resources"], "secret.yml", "run.yml", "kustomization.yml"}
+    assert "Secret" not in {m["kind"] for m in applied}
+    used = {volume["secret"]["secretName"] for m in applied if "template" in m["spec"]
+            for volume in m["spec"]["template"]["spec"]["volumes"] if "secret" in volume}
+    assert used == {BY_NAME["Secret", "riffle"]["metadata"]["name"]}  # whose form is secret.yml
+
+
 def test_slurm_publishes_a_partition_a_task(riffle, place, build):
     riffle("topics", "-c", place.config, "--create", env=place.env)
     script = ROOT / "examples/slurm/produce.sbatch"
@@ -111,10 +128,14 @@ def test_slurm_publishes_a_partition_a_task(riffle, place, build):
 
 
 def test_systemd_starts_what_the_program_takes(riffle, place):
-    """Two mixers and a server as units start them, but for the sandbox; `systemd-analyze verify` is in make check."""
+    """Each option of a unit's command line, those of its variable included; `systemd-analyze verify` is in make check."""
     for unit in sorted((ROOT / "examples/systemd").glob("*.service")):
-        line = re.search(r"^ExecStart=/usr/bin/riffle (.*)$", unit.read_text(), re.M)[1].replace("%i", "run")
-        command, *words = [place(word) for word in shlex.split(line)]
+        text = unit.read_text()
+        name, value = re.search(r"^# A file with the line (\w+)=(.*\d) ", text, re.M).groups()
+        assert f"\nEnvironment={name}=\nEnvironmentFile=-/etc/riffle/%i.{unit.name[7:-9]}.env\n" in text  # where it is optional
+        line = re.search(r"^ExecStart=/usr/bin/riffle (.*)$", text, re.M)[1].replace("%i", "run")
+        assert line.endswith(f" ${name}"), unit
+        command, *words = [place(word) for word in shlex.split(line.replace(f"${name}", value))]
         known = riffle(command, "--help").stdout
         assert all(word in known for word in words if word.startswith("-")), unit
         assert pathlib.Path(words[words.index("-c") + 1]).exists(), unit
