@@ -24,6 +24,8 @@ SERVING  := libmicrohttpd
 INCLUDED := $(patsubst -I$(BUNDLED)/%,-isystem $(BUNDLED)/%,\
 	$(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null; $(PKG_CONFIG) --cflags $(SERVING) 2>/dev/null))
 LINKED   := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
+# Of riffle.pc, for who links libriffle.a.
+REQUIRES := $(if $(BUNDLED),libssl libcrypto zlib,rdkafka) avro-c libzstd libxxhash jansson
 # Not jansson: Debian's static one is not for a shared library.
 INSIDE   := $(if $(LINK_STATIC),$(addprefix -l,avro yaml zstd z xxhash ssl crypto))
 NAMED_LIBS = $(if $(INSIDE),-Wl$(COMMA)--start-group $(foreach l,$(LINKED),$(if $(filter $l,$(INSIDE)),-l:lib$(l:-l%=%).a,$l)) \
@@ -108,9 +110,10 @@ $B/riffle: $(CLI) $B/core.a
 	$(PROGRAM) -o $@ $^ $(LIBS_CLI)
 
 # The library is whatever riffle*.o needs of the rest; only RIFFLE_API symbols are visible.
-$B/libriffle.a: $(API) $B/core.a
+# A bundled librdkafka is inside of it; whoever links libriffle.a sees nothing of that either.
+$B/libriffle.a: $(API) $B/core.a $(addsuffix /lib/librdkafka.a,$(BUNDLED))
 	$(CC) -r -nostdlib -o $B/libriffle.o $^
-	objcopy --localize-hidden $B/libriffle.o
+	objcopy --localize-hidden --wildcard --keep-global-symbol='riffle_*' $B/libriffle.o
 	@rm -f $@ && $(AR) rcs $@ $B/libriffle.o
 
 $B/libriffle.so.0: $(API) $B/core.a consumer/reader/libriffle.map
@@ -227,6 +230,7 @@ test-frameworks: deps-test  ## trainings in other frameworks, killed and resumed
 	@B=$B KAFKA=$(KAFKA) scripts/test-frameworks $F
 
 test-packages: deps-packages wheel deb  ## wheel, Debian packages, tarball and image, used where nothing is installed; the compose file
+	@$(PARALLEL) deb LIBRDKAFKA=bundled
 	@B=$B KAFKA=$(KAFKA) scripts/test-in packages
 
 test-metrics: deps-test  ## a Prometheus that scrapes a mix while it runs, and evaluates rules and dashboard
@@ -320,17 +324,16 @@ dist:  ## the tarball of this commit, the same bytes each time, in build/dist
 image:  ## the container image riffle:VERSION, by docker, podman or buildah; ENGINE=podman: by that one
 	@scripts/image
 
-deb: deps-deb  ## the Debian packages riffle, libriffle0 and libriffle-dev of this commit, in build/deb
-	@scripts/deb build/deb
+deb: deps-deb  ## the Debian packages riffle, libriffle0 and libriffle-dev of this commit, in build/deb; bundled: build/deb-bundled
+	@LIBRDKAFKA=$(LIBRDKAFKA) scripts/deb build/deb$(if $(BUNDLED),-bundled)
 
 INSTALL = DESTDIR=$(DESTDIR) prefix=$(prefix) bindir=$(bindir) libdir=$(libdir) includedir=$(includedir) \
-	datadir=$(datadir) mandir=$(mandir) scripts/install
+	datadir=$(datadir) mandir=$(mandir) requires='$(REQUIRES)' scripts/install
 install: deps-build  ## program, library, header, pkg-config file, manual pages, completions under $(DESTDIR)$(prefix)
 	@$(PARALLEL) $B/riffle $B/libriffle.so $B/libriffle.a
 	@$(INSTALL) $B $(VERSION)
 
-uninstall: deps-build  ## remove what `make install` with the same prefix has put there
-	@$(PARALLEL) $B/riffle
+uninstall:  ## remove what `make install` with the same prefix has put there
 	@$(INSTALL) --remove $B $(VERSION)
 
 clean:  ## remove what was compiled; what was fetched, and a broker that runs, stay under $B

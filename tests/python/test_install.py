@@ -77,8 +77,16 @@ def test_destdir_stands_before_every_path_and_in_no_file(build, riffle, tmp_path
         "usr/share/fish/vendor_completions.d/riffle.fish", "usr/share/zsh/site-functions/_riffle", *pages])
     for file in files_below(tmp_path):
         assert str(tmp_path).encode() not in (tmp_path / file).read_bytes() or file == "usr/bin/riffle"
-    make("uninstall", build, f"DESTDIR={tmp_path}", "prefix=/usr")
+    make("uninstall", tmp_path / "nothing-is-built", f"DESTDIR={tmp_path}", "prefix=/usr")
     assert files_below(tmp_path) == []
+
+
+def test_a_librdkafka_that_riffle_refuses_to_run_with_is_refused_before_it_compiles(tmp_path):
+    for version, said in (("2.8.0", "librdkafka 2.8.0 ends processes"), ("2.10.0", ""), ("2.3.0", "")):
+        (tmp_path / "rdkafka.pc").write_text(f"Name: rdkafka\nDescription: d\nVersion: {version}\nLibs: -lrdkafka\n")
+        done = subprocess.run([ROOT / "scripts/deps", "build"], env={**os.environ, "PKG_CONFIG_PATH": str(tmp_path), "LIBRDKAFKA": "system"},
+                              capture_output=True, text=True, timeout=300)
+        assert done.returncode == (1 if said else 0) and said in done.stderr
 
 
 def test_installing_builds_the_program_and_the_library_alone(build):
