@@ -178,7 +178,7 @@ mutate: $(TESTS) $B/sim
 	@B=$B LINK_COMMAND='$(PROGRAM)' LIBS='$(LIBS_CLI)' SIM_OBJECTS='$(SIM_OBJECTS)' SIM_WRAP='$(SIM_WRAP)' \
 	    scripts/mutants $(if $N,--number $N) $(if $(SEED),--seed $(SEED)) $(MUTANTS)
 
-test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.1: the newer). T=tests/kafka/test_read.py[::NAME]: these
+test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.1, 4.3: newer ones). T=tests/kafka/test_read.py[::NAME]: these
 	@echo == compiling
 	@$(PARALLEL) $(if $T,product $(REAL),all-programs)
 	@B=$B KAFKA=$(KAFKA) $(if $T,scripts/test-one '$T',scripts/test $(TESTS) $B/sim)

@@ -153,6 +153,8 @@ metrics_take(struct metrics_text *m)
 static const char page[] =
     "# Metrics\n"
     "\n"
+    "Terms: [GLOSSARY.md](GLOSSARY.md).\n"
+    "\n"
     "Printed by `riffle serve --metrics-list`. The names are API: metrics are added, and "
     "none is\n"
     "renamed or changes its meaning. They come at `/metrics` in Prometheus' text format.\n"
