@@ -17,7 +17,7 @@ from levanter.trainer import Trainer, TrainerConfig
 from riffle.integrations.levanter import AsyncDataset
 
 
-def main(mix, bootstrap, steps=24, timed=iter, told=lambda info: None, **options):
+def main(mix, bootstrap, steps=24, timed=iter, hook=lambda info: None, **options):
     model = Gpt2Config(seq_len=65, hidden_dim=32, num_layers=2, num_heads=2, gradient_checkpointing=False)  # S + 1
     config = TrainerConfig(
         id="riffle", num_train_steps=int(steps), train_batch_size=16, tracker=NoopConfig(), require_accelerator=False,
@@ -30,7 +30,7 @@ def main(mix, bootstrap, steps=24, timed=iter, told=lambda info: None, **options
         state = trainer.initial_state(
             jax.random.PRNGKey(1), model_init=lambda: model.build(hax.Axis("vocab", 512), key=jax.random.PRNGKey(2)))
         trainer.add_hook(data.on_step, every=1)  # commits
-        trainer.add_hook(told, every=1)
+        trainer.add_hook(hook, every=1)
         trainer.train(state, timed(trainer.data_loader(data).iter_from_step(state.step)))
     data.close()
 

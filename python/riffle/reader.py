@@ -336,7 +336,7 @@ class Reader:
 
     def state_dict(self, step: Optional[int] = None) -> Dict[str, Any]:
         """{"mix", "run", "step"}, understood at any world size: `step` comes next. None: the step after the last that
-        trained() was told of; `position`, where it never was."""
+        trained() was called for; `position`, where it never was."""
         if step is None:
             places = self._training.places
             step = places.trained if places.is_trained else self.position

@@ -107,8 +107,8 @@ class Spikes:
         self._losses = deque(((int(step), float(loss)) for step, loss in state["losses"]), maxlen=self.window)
 
 
-def skip_on_spike(reader: Any, loss: float, spikes: Optional[Spikes] = None, *, step: Optional[int] = None, checkpoints: Iterable[int] = (),
-                  config: Optional[str] = None, timeout: Optional[float] = None) -> Optional[Spike]:
+def skip_on_spike(reader: Any, loss: float, spikes: Optional[Spikes] = None, *, step: Optional[int] = None,
+                  checkpoints: Iterable[int] = (), config: Optional[str] = None, timeout: Optional[float] = None) -> Optional[Spike]:
     """PaLM's remedy, in the loop that trains. None where the loss is no spike.
 
     Else every rank gets the same Spike: it loads model and optimiser from `spike.checkpoint`, but neither the reader's

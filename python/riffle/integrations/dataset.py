@@ -22,6 +22,7 @@ from ..torch import Dataset
 __all__ = ["RankDataset", "is_first_of_peers", "refuse"]
 
 GROUP = ("rank", "world", "micro_batch", "fields")  # what every framework knows itself
+ALL = GROUP + ("step", "skip_to", "mask_boundaries", "cu_seqlens", "padding_side", "uneven")  # and some
 
 
 class RankDataset(Dataset):
@@ -39,8 +40,8 @@ class RankDataset(Dataset):
         self._sums: Dict[str, Any] = {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        if isinstance(state, Mapping) and "step" in state:
-            state = {**state, "step": max(int(state["step"]), self.skip_to)}
+        if isinstance(state, Mapping) and int(state.get("step", self.skip_to)) < self.skip_to:
+            state = {"samples": 0, **state, "step": self.skip_to}  # Composer's count of samples does not go forward
         super().load_state_dict(state)
 
     def _warn_of_commits(self, begin: int) -> None:

@@ -152,9 +152,9 @@ class AsyncDataset(levanter_data.AsyncDataset[LmExample]):
     def scale_of(self, step: int) -> float:
         """lr_scale of a step, one of the last 4,096 that this process has read."""
         if int(step) not in self._scales:
-            raise UsageError(f"lr_scale of step {int(step)} of mix {self.sequences.mix} is not known: this process has not read that "
-                             f"step among its last {_SCALES}. The count of data.lr_scale() must be Levanter's step: begin both at 0, "
-                             "or load the optimiser's state with the checkpoint")
+            raise UsageError(f"lr_scale of step {int(step)} of mix {self.sequences.mix} is not known: it is none of the last "
+                             f"{_SCALES} steps that this process has read. data.lr_scale() counts as Levanter does: begin both at "
+                             "0, or load the optimiser's state with the checkpoint")
         return self._scales[int(step)]
 
     def lr_scale(self) -> optax.GradientTransformation:

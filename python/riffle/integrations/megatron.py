@@ -1,6 +1,7 @@
 """riffle in Megatron-LM, Megatron-core and Megatron-Bridge: the iterators of --dataloader-type external.
 
-    data = riffle.integrations.megatron.DataIterators("pretrain", "kafka:9092", valid=riffle.Validation("corpus", "web", "kafka:9092"))
+    held_out = riffle.Validation("corpus", "web", "kafka:9092")
+    data = riffle.integrations.megatron.DataIterators("pretrain", "kafka:9092", valid=held_out)
     training.train_step = data.train_step(training.train_step)   # megatron.training.training
     pretrain(data.provider, model_provider, ModelType.encoder_or_decoder, data.forward_step(forward_step))
 
@@ -21,7 +22,7 @@ from ..doremi import all_reduced, domain_sums
 from ..errors import RiffleError, UsageError
 from ..torch import LrScale, batch_of
 from ..validation import Validation
-from .dataset import RankDataset, refuse
+from .dataset import ALL, RankDataset, refuse
 
 __all__ = ["Masks", "DataIterators", "TrainIterator", "ValidIterator"]
 
@@ -215,8 +216,7 @@ class DataIterators:
 
     def __init__(self, mix: str, bootstrap: Optional[str] = None, *, valid: Union[None, Validation, Sequence[Validation]] = None,
                  test: Union[None, Validation, Sequence[Validation]] = None, **options: Any):
-        refuse(options, "by Megatron's arguments", (
-            "rank", "world", "step", "skip_to", "micro_batch", "fields", "mask_boundaries", "cu_seqlens", "padding_side", "uneven"))
+        refuse(options, "by Megatron's arguments", ALL)
         self.mix, self.bootstrap, self.options = mix, bootstrap, options
         self.valid, self.test = ([one] if isinstance(one, Validation) else list(one or ()) for one in (valid, test))
         self.train: Optional[TrainIterator] = None
@@ -232,7 +232,8 @@ class DataIterators:
         from megatron.training import get_args
         return self.iterators(get_args(), vp_stage)
 
-    def iterators(self, args: Any, vp_stage: Optional[int] = None) -> Tuple[TrainIterator, Optional[ValidIterator], Optional[ValidIterator]]:
+    def iterators(self, args: Any, vp_stage: Optional[int] = None
+                  ) -> Tuple[TrainIterator, Optional[ValidIterator], Optional[ValidIterator]]:
         """(train, valid, test) by Megatron's arguments: those of Megatron-LM, or what has their names."""
         from megatron.core import parallel_state as groups
         self.refuse(args)

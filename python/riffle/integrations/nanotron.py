@@ -18,7 +18,7 @@ import torch
 from ..doremi import all_reduced
 from ..errors import RiffleError, UsageError
 from ..torch import LrScale
-from .dataset import RankDataset, refuse
+from .dataset import ALL, RankDataset, refuse
 
 __all__ = ["DataLoader"]
 
@@ -45,8 +45,7 @@ class DataLoader:
                  **options: Any):
         from nanotron.parallel.pipeline_parallel.tensor_pointer import TensorPointer
         from nanotron.parallel.pipeline_parallel.utils import get_input_output_pp_ranks
-        refuse(options, "by Nanotron's configuration", (
-            "rank", "world", "step", "skip_to", "micro_batch", "fields", "mask_boundaries", "cu_seqlens", "padding_side", "uneven"))
+        refuse(options, "by Nanotron's configuration", ALL)
         context, rank = trainer.parallel_context, torch.distributed.get_rank
         self.trainer, self.position_ids = trainer, position_ids
         self.step, self.lr_scale, self.phase = -1, 1.0, ""

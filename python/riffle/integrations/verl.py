@@ -226,9 +226,11 @@ class _Follow:
         if self._step is None:
             self._step = int(self._trainer.resume_global_step or 0)  # what is known once the checkpoint is loaded
         scales = data.pop(_SCALE)
-        if self._scale is None:
+        factor = float((scales.values() if scales.is_nested else scales).flatten()[0])
+        if factor != 1.0 and self._scale is None:  # an engine whose optimiser is not of torch cannot have another one
             self._scale = LrScale(self._trainer.engine.optimizer)
-        self._scale.factor = float((scales.values() if scales.is_nested else scales).flatten()[0])
+        if self._scale is not None:
+            self._scale.factor = factor
         output = self._train(data=data)
         sums, self._sums = self._sums, {}
         self._data.trained(self._step, sums or None)
