@@ -1,6 +1,7 @@
 """What all adapters have (riffle.integrations.dataset): where a training begins, who commits, losses by domain."""
 
 import importlib
+import importlib.util
 import itertools
 import json
 import os
@@ -242,3 +243,13 @@ def test_what_a_framework_knows_is_no_option(package):
     for name in ("rank", "world", "micro_batch", "fields"):
         with pytest.raises(package.riffle.UsageError, match=f"{name} is the Trainer's: leave it out"):
             adapter.refuse({name: None}, "the Trainer's")
+
+
+def test_kempnerforges_branches_on_the_page_are_those_of_the_example():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    spec = importlib.util.spec_from_file_location("example", root / "examples/frameworks/train_kempnerforge.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    page = re.findall(r"```python\n# scripts/train\.py, (in front of|behind) `([^`\n]*)`:\n(.*?)```",
+                      (root / "docs/TRAINERS.md").read_text(), re.S)
+    assert tuple((line + "\n", "{}" + branch if side == "behind" else branch + "{}") for side, line, branch in page) == example.BRANCHES
