@@ -480,8 +480,9 @@ kafka_waits(rd_kafka_t *rk)
 	struct kafka_handle *h = rd_kafka_opaque(rk);
 	unsigned answers = atomic_load(&h->answers);
 	int64_t now_ms = clock_ms(), since_ms = atomic_load(&h->silent_ms);
+	char text[64];
 
-	if (rd_kafka_version() < KAFKA_FORGETS_FIRST)
+	if (rd_kafka_version() < KAFKA_FORGETS_FIRST || answers == 0) /* or never had a broker */
 		return;
 	if (since_ms == 0 || answers != atomic_load(&h->silent_behind)) {
 		atomic_store(&h->silent_behind, answers);
@@ -491,8 +492,9 @@ kafka_waits(rd_kafka_t *rk)
 	if (now_ms - since_ms < SILENT_MS)
 		return;
 	atomic_store(&h->silent_ms, now_ms);
-	log_info("kafka: client=%s no answer for %d s; connecting to bootstrap.servers again",
-	    h->client, SILENT_MS / 1000);
+	snprintf(text, sizeof(text), "no answer for %d s; connecting to bootstrap.servers again",
+	    SILENT_MS / 1000);
+	kafka_log_put(&h->log, h->client, 6, "SILENT", text, now_ms);
 	rd_kafka_brokers_add(rk, h->bootstrap);
 }
 
@@ -568,14 +570,19 @@ handle_new(const struct kafka_options *o)
 enum fail_code
 kafka_check_version(int version, struct failure *f)
 {
+	enum { FIRST = 0x02000200 };                                   /* 2.0.2 */
 	enum { CRASHES_FIRST = 0x02040000, CRASHES_END = 0x020a0000 }; /* 2.4.0 and 2.10.0 */
 
+	if (version < FIRST)
+		return fail(f, FAIL_CONFIG,
+		    "librdkafka %d.%d.%d is older than 2.0.2, the oldest that riffle works with",
+		    version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
 	if (version < CRASHES_FIRST || version >= CRASHES_END)
 		return FAIL_NONE;
 	return fail(f, FAIL_CONFIG,
 	    "librdkafka %d.%d.%d ends a process where a topic is recreated or a broker restarts "
 	    "(its issues 4778 and 4907, mended in 2.10.0): build riffle with `make "
-	    "LIBRDKAFKA=bundled`, install its wheel, or use a librdkafka of 2.0 to 2.3",
+	    "LIBRDKAFKA=bundled`, install its wheel, or use librdkafka 2.0.2",
 	    version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
 }
 

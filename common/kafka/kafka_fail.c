@@ -35,6 +35,7 @@ kafka_slice_ms(int64_t deadline_ms)
  */
 static const rd_kafka_resp_err_t passing_errors[] = {
     RD_KAFKA_RESP_ERR__TRANSPORT,
+    RD_KAFKA_RESP_ERR__RESOLVE,
     RD_KAFKA_RESP_ERR__TIMED_OUT,
     RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE,
     RD_KAFKA_RESP_ERR__WAIT_COORD,

@@ -262,10 +262,25 @@ is_one_topic(const rd_kafka_topic_partition_list_t *list)
 	return true;
 }
 
+/* Whether the metadata of the list's one topic say that one of its partitions does not exist. */
+static bool
+lacks(const struct rd_kafka_metadata *found, const rd_kafka_topic_partition_list_t *list)
+{
+	const struct rd_kafka_metadata_topic *topic = found->topics;
+	bool missing = false;
+
+	if (found->topic_cnt != 1)
+		return false;
+	for (int i = 0; topic->err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+		missing = missing || list->elems[i].partition >= topic->partition_cnt;
+	return missing || topic->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+}
+
 /*
- * Makes librdkafka (2.0.2) look for the leaders again, after a request timed out. Until its cache
- * of leaders expires, minutes later, it sends every request to the leader that it knows, which may
- * be dead, and reports a timeout and nothing else:
+ * Makes librdkafka look for the leaders again, where it does not by itself: after a request that
+ * timed out (2.0.2), and after it has forgotten who leads (2.10). Until its cache of leaders
+ * expires, minutes later, 2.0.2 sends every request to the leader that it knows, which may be dead,
+ * and reports a timeout and nothing else:
  *
  *     1. broker 1 leads the partition, and dies; broker 2 takes over
  *     2. ListOffsets goes to broker 1: a timeout, and the same at every attempt
@@ -273,26 +288,32 @@ is_one_topic(const rd_kafka_topic_partition_list_t *list)
  *     4. the next ListOffsets goes to broker 2
  *
  * One topic is requested by its name; of several topics all of the cluster's are requested, because
- * the public interface has nothing in between.
+ * the public interface has nothing in between. Gives `err`, or the broker's own error where it says
+ * of one topic that a partition does not exist: that does not pass.
  */
-static void
-renew_leaders(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list, int64_t deadline_ms)
+static rd_kafka_resp_err_t
+renew_leaders(rd_kafka_t *rk, rd_kafka_resp_err_t err, const rd_kafka_topic_partition_list_t *list,
+    int64_t deadline_ms)
 {
 	int left_ms = kafka_left_ms(deadline_ms);
 	const struct rd_kafka_metadata *found;
 	rd_kafka_topic_t *one = NULL;
 
 	assert(list->cnt > 0);
-	if (left_ms == 0)
-		return;
+	if (left_ms == 0 || (err != RD_KAFKA_RESP_ERR__TIMED_OUT && !kafka_forgets_partitions(err)))
+		return err;
 	if (is_one_topic(list) &&
 	    (one = rd_kafka_topic_new(rk, list->elems[0].topic, NULL)) == NULL)
-		return;
+		return err;
 	if (rd_kafka_metadata(rk, one == NULL, one, &found,
-		left_ms < RENEW_MS ? left_ms : RENEW_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		left_ms < RENEW_MS ? left_ms : RENEW_MS) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		if (one != NULL && lacks(found, list))
+			err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 		rd_kafka_metadata_destroy(found);
+	}
 	if (one != NULL)
 		rd_kafka_topic_destroy(one);
+	return err;
 }
 
 /* The first offsets, then the ends: a record that is deleted in between leaves low <= high true. */
@@ -306,9 +327,7 @@ watermarks_once(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		err =
 		    list_offsets(rk, list, RD_KAFKA_OFFSET_END, high, kafka_slice_ms(deadline_ms));
-	if (err == RD_KAFKA_RESP_ERR__TIMED_OUT || kafka_forgets_partitions(err))
-		renew_leaders(rk, list, deadline_ms);
-	return err;
+	return renew_leaders(rk, err, list, deadline_ms);
 }
 
 /* The topic of the first partition with an error of its own; the first of all where none has. */
@@ -379,8 +398,7 @@ kafka_offset_at(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t ti
 		err = rd_kafka_offsets_for_times(rk, list, kafka_slice_ms(deadline_ms));
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			err = one->err;
-		if (err == RD_KAFKA_RESP_ERR__TIMED_OUT)
-			renew_leaders(rk, list, deadline_ms);
+		err = renew_leaders(rk, err, list, deadline_ms);
 	} while (kafka_again(rk, err, deadline_ms));
 	*offset = one->offset < 0 ? -1 : one->offset; /* RD_KAFKA_OFFSET_END: none */
 	rd_kafka_topic_partition_list_destroy(list);

@@ -429,16 +429,6 @@ lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f)
 
 /* ---- records ---- */
 
-/*
- * Errors after which librdkafka reconnects or looks for the new leader by itself. A reader only
- * waits: its caller's timeout, and the watchdog, are what the user hears of.
- */
-static bool
-mends(rd_kafka_resp_err_t err)
-{
-	return kafka_passing(err) || err == RD_KAFKA_RESP_ERR__RESOLVE;
-}
-
 static enum fail_code
 fail_message(const struct lanes *l, const rd_kafka_message_t *m, struct failure *f)
 {
@@ -466,7 +456,7 @@ take_events(struct lanes *l, struct failure *f)
 
 	while (code == FAIL_NONE && (m = kafka_poll(l->rk, 0)) != NULL) {
 		if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
-		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !mends(m->err) &&
+		    m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF && !kafka_passing(m->err) &&
 		    !(kafka_denied(m->err) && !kafka_message_denied(l->rk, m)))
 			code = fail_message(l, m, f);
 		if (code == FAIL_DENIED)
@@ -613,7 +603,8 @@ take(struct lanes *l, uint32_t i, rd_kafka_message_t *m, enum lanes_event *event
 	} else if (kafka_lost(m->err)) {
 		*event = LANES_LOST;
 		mark(l, i, true, m->offset);
-	} else if (mends(m->err)) {
+	} else if (kafka_passing(m->err)) {
+		/* The reader only waits: its timeout, and the watchdog, are what the user hears of. */
 		*again = true;
 	} else {
 		code = fail_message(l, m, f);

@@ -11,6 +11,7 @@
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
 #include "common/kafka/kafka_groups.h"
+#include "common/kafka/kafka_internal.h"
 #include "common/kafka/kafka_log.h"
 
 enum { WAIT_MS = 10000, API_LIST_OFFSETS = 2, API_OFFSET_FETCH = 9, API_FIND_COORDINATOR = 10 };
@@ -430,6 +431,47 @@ test_an_error_that_passes_is_waited_out_and_one_that_stays_is_told(void **state)
 	kafka_close(rk);
 }
 
+/* Of a broker that left the metadata, and of leader epochs that librdkafka asks with. */
+static void
+test_errors_of_librdkafka_from_2_10_on_are_waited_out(void **state)
+{
+	static const rd_kafka_resp_err_t passing[] = {KAFKA_DESTROY_BROKER,
+	    RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH, RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH};
+	rd_kafka_t *rk = open_mock(KAFKA_ADMIN);
+	rd_kafka_mock_cluster_t *mock = rd_kafka_handle_mock_cluster(rk);
+	int64_t low, high, offset;
+
+	(void)state;
+	rd_kafka_mock_topic_create(mock, "m.ledger", 1, 1);
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+		rd_kafka_mock_push_request_errors(mock, API_LIST_OFFSETS, 1, passing[i]);
+		assert_int_equal(
+		    kafka_watermarks(rk, "m.ledger", 0, &low, &high, WAIT_MS, &f), FAIL_NONE);
+		rd_kafka_mock_push_request_errors(mock, API_LIST_OFFSETS, 1, passing[i]);
+		assert_int_equal(
+		    kafka_offset_at(rk, "m.ledger", 0, 0, &offset, WAIT_MS, &f), FAIL_NONE);
+	}
+	assert_int_equal(kafka_passing(RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION),
+	    rd_kafka_version() >= KAFKA_FORGETS_FIRST);
+	kafka_close(rk);
+}
+
+static void
+test_a_partition_that_does_not_exist_is_told_at_once(void **state)
+{
+	rd_kafka_t *rk = open_mock(KAFKA_ADMIN);
+	int64_t low, high, begin_ms = clock_ms();
+
+	(void)state;
+	rd_kafka_mock_topic_create(rd_kafka_handle_mock_cluster(rk), "m.ledger", 1, 1);
+	assert_int_equal(
+	    kafka_watermarks(rk, "m.ledger", 1, &low, &high, 10 * WAIT_MS, &f), FAIL_BROKER);
+	assert_int_equal(
+	    kafka_offset_at(rk, "m.ledger", 1, 0, &high, 10 * WAIT_MS, &f), FAIL_BROKER);
+	assert_true(clock_ms() - begin_ms < WAIT_MS);
+	kafka_close(rk);
+}
+
 static void
 check_a_leader_that_dies(const char *const *topic, int n)
 {
@@ -816,12 +858,14 @@ test_a_topic_that_a_transaction_may_not_write_is_remembered(void **state)
 }
 
 static void
-test_a_librdkafka_that_ends_processes_is_refused_by_name(void **state)
+test_a_librdkafka_that_is_too_old_or_ends_processes_is_refused_by_name(void **state)
 {
 	static const struct {
 		int version;
 		enum fail_code code;
 	} row[] = {
+	    {0x010900ff, FAIL_CONFIG},
+	    {0x020001ff, FAIL_CONFIG},
 	    {0x020002ff, FAIL_NONE},
 	    {0x020300ff, FAIL_NONE},
 	    {0x020400ff, FAIL_CONFIG},
@@ -837,6 +881,8 @@ test_a_librdkafka_that_ends_processes_is_refused_by_name(void **state)
 	assert_int_equal(kafka_check_version(0x020800ff, &f), FAIL_CONFIG);
 	assert_non_null(strstr(f.text, "librdkafka 2.8.0 "));
 	assert_non_null(strstr(f.text, "LIBRDKAFKA=bundled"));
+	assert_int_equal(kafka_check_version(0x010900ff, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "librdkafka 1.9.0 is older than 2.0.2"));
 }
 
 int
@@ -858,6 +904,8 @@ main(void)
 	    cmocka_unit_test(test_watermarks_of_many_partitions_come_at_once),
 	    cmocka_unit_test(test_a_leader_that_has_died_is_not_asked_until_time_runs_out),
 	    cmocka_unit_test(test_an_error_that_passes_is_waited_out_and_one_that_stays_is_told),
+	    cmocka_unit_test(test_errors_of_librdkafka_from_2_10_on_are_waited_out),
+	    cmocka_unit_test(test_a_partition_that_does_not_exist_is_told_at_once),
 	    cmocka_unit_test(test_the_last_record_of_a_partition_is_found),
 	    cmocka_unit_test(test_a_groups_offsets_come_with_their_metadata),
 	    cmocka_unit_test(test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets),
@@ -871,7 +919,8 @@ main(void)
 	    cmocka_unit_test(test_the_cause_is_the_last_failure_without_its_times),
 	    cmocka_unit_test(test_a_certificate_that_does_not_verify_is_told_with_its_reason),
 	    cmocka_unit_test(test_a_topic_that_a_transaction_may_not_write_is_remembered),
-	    cmocka_unit_test(test_a_librdkafka_that_ends_processes_is_refused_by_name),
+	    cmocka_unit_test(
+		test_a_librdkafka_that_is_too_old_or_ends_processes_is_refused_by_name),
 	};
 
 	log_set_level(LOG_ERROR);
