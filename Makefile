@@ -12,12 +12,13 @@ includedir ?= $(prefix)/include
 datadir    ?= $(prefix)/share
 mandir     ?= $(datadir)/man
 KAFKA      ?= 3.9
+KAFKAS     ?= 3.9 4.1 4.4
 CFLAGS     ?= -O2 -g
 VERSION    := $(shell cat VERSION)
 
 # ---- compiler and linker ----
 
-PACKAGES := $(if $(BUNDLED),rdkafka-static,rdkafka) avro-c yaml-0.1 libzstd zlib jansson libxxhash
+PACKAGES := $(if $(BUNDLED),rdkafka-static,rdkafka) '>=' 2.0.2 avro-c yaml-0.1 libzstd zlib jansson libxxhash
 PKG_CONFIG := $(if $(BUNDLED),PKG_CONFIG_PATH=$(BUNDLED)/lib/pkgconfig:$$PKG_CONFIG_PATH )pkg-config
 # Of the program alone: the library needs no server.
 SERVING  := libmicrohttpd
@@ -178,10 +179,13 @@ mutate: $(TESTS) $B/sim
 	@B=$B LINK_COMMAND='$(PROGRAM)' LIBS='$(LIBS_CLI)' SIM_OBJECTS='$(SIM_OBJECTS)' SIM_WRAP='$(SIM_WRAP)' \
 	    scripts/mutants $(if $N,--number $N) $(if $(SEED),--seed $(SEED)) $(MUTANTS)
 
-test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.1, 4.3: newer ones). T=tests/kafka/test_read.py[::NAME]: these
+test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.4: the newest). T=tests/kafka/test_read.py[::NAME]: these
 	@echo == compiling
 	@$(PARALLEL) $(if $T,product $(REAL),all-programs)
 	@B=$B KAFKA=$(KAFKA) $(if $T,scripts/test-one '$T',scripts/test $(TESTS) $B/sim)
+
+matrix:  ## `make test` with the system's librdkafka and the bundled one, each on every KAFKAS (3.9 4.1 4.4), as a table
+	@KAFKAS='$(KAFKAS)' MAKE='$(MAKE)' scripts/matrix
 
 asan: deps-unit  ## the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(PARALLEL) B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' unit
@@ -343,7 +347,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
 	stuck soak demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

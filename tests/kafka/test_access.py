@@ -464,7 +464,7 @@ def test_no_output_and_no_command_line_shows_a_secret(world):
     for done in (world.run("admin", "config", "--check"), world.run("admin", "status", "--json"),
                  world.run("admin", "topics"), world.run("admin", "replay", "--steps", "50..52")):
         assert password not in done.stdout + done.stderr
-    dump = subprocess.run(["kcat", "-F", world.broker.users / "admin.properties", "-C", "-t", "accmix.ledger", "-e", "-q"],
+    dump = subprocess.run(["kcat", "-F", world.broker.users / "kcat.properties", "-C", "-t", "accmix.ledger", "-e", "-q"],
                           capture_output=True, timeout=60, check=True)
     assert password.encode() not in dump.stdout
 

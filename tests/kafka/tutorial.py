@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / os.environ.get("B", "build")
 FOLDER = ROOT / "build/tutorial"  # where the page has its files
 _BLOCK = re.compile(r"^```sh(?: (\w+))?\n(.*?)^```$", re.M | re.S)
 _DELETE = "riffle topics --delete --yes\n"
@@ -26,14 +27,15 @@ def after_installing():
 
 def run(bootstrap, *kinds, seconds):
     """-> what the commands printed; all that they have started is ended, and their topics are deleted. What an
-    earlier run has left is deleted first."""
+    earlier run has left is deleted first. The riffle is that of $B, where the page has build."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "RIFFLE"))}
     env["RIFFLE_BOOTSTRAP"] = bootstrap
     if (FOLDER / "run.yml").exists():
-        subprocess.run([ROOT / "build/riffle", "topics", "-c", FOLDER / "run.yml", "--delete", "--yes"], env=env, timeout=seconds,
+        subprocess.run([BUILD / "riffle", "topics", "-c", FOLDER / "run.yml", "--delete", "--yes"], env=env, timeout=seconds,
                        capture_output=True)
     shutil.rmtree(FOLDER, ignore_errors=True)
-    script = "set -euo pipefail\n" + commands(*kinds) + _DELETE
+    script = "set -euo pipefail\n" + commands(*kinds).replace("$PWD/build:", f"{BUILD}:") + _DELETE
+    script = script.replace("$PWD/build/libriffle", f"{BUILD}/libriffle")
     shell = subprocess.Popen(["bash", "-c", script], cwd=ROOT, env=env, text=True, start_new_session=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
