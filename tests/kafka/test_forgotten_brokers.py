@@ -7,7 +7,7 @@ from rank import lines_of
 from test_serve import serve  # noqa: F401 (a fixture)
 from wire_proxy import Fate, Forger, Proxy
 
-FORGED, FIRST, STEPS, LEAD = 30, 12, 40, 8
+FORGED_S, FIRST, STEPS, LEAD = 6, 12, 40, 8
 
 
 @pytest.fixture
@@ -33,11 +33,11 @@ def test_mixer_trainer_and_page_go_on_after_metadata_without_a_broker(
                 seen.extend(lines_of(next(reader)))
                 reader.commit()
         read_on(FIRST)
-        through.decide = forger = Forger(FORGED)
+        through.decide = forger = Forger(FORGED_S)
         through.disconnect()
         read_on(STEPS - FIRST)
     assert mixer.wait(timeout=60) == 0, mixer.communicate()[1]
     wait_for(lambda: page.status()["mix"]["step_next"] == STEPS, "the page showing the last step")
-    assert forger.left == 0, "too few requests for metadata"
+    assert forger.forged > 0
     riffle("mix", "-c", calm, "--until-step", STEPS)
     assert seen == read(calm, STEPS)

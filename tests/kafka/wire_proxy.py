@@ -58,15 +58,15 @@ def without_brokers(frame, version):
 
 
 class Forger:
-    """Decides that the next n answers with metadata name no broker."""
+    """Decides that answers with metadata name no broker, for so many seconds from now on."""
 
-    def __init__(self, n):
-        self.left = n
+    def __init__(self, seconds):
+        self.end, self.forged = time.monotonic() + seconds, 0
 
     def __call__(self, api_key):
-        if api_key != METADATA or self.left == 0:
+        if api_key != METADATA or time.monotonic() > self.end:
             return Fate.PASS
-        self.left -= 1
+        self.forged += 1
         return Fate.NO_BROKERS
 
 
