@@ -208,7 +208,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("kind", UNREADABLE)
 def test_a_frame_with_a_right_hash_and_wrong_tokens_stops_the_reader_which_says_how_to_skip_it(
-        riffle, fill, configure, topic, unique, kind):
+        riffle, fill, configure, topic, unique, wait_for, kind):
     fill("a", sequences=32)
     log = topic(f"{unique}.a")
     frame = UNREADABLE[kind]
@@ -223,7 +223,8 @@ def test_a_frame_with_a_right_hash_and_wrong_tokens_stops_the_reader_which_says_
     last = done.stderr.splitlines()[-1]
     assert "domain a, partition 0, ordinal 7: " in last and "riffle skip a/0 7..8" in last
     # the line that it says helps: in the next pass the sequence is not drawn
-    ask = riffle.popen("skip", "-c", config, "a/0", "7..8", "--id", "x", "--timeout", 30)
+    ask = riffle.popen("skip", "-c", config, "a/0", "7..8", "--id", "x", "--timeout", 60)
+    wait_for(lambda: topic(f"{unique}-mix.control").records[0], "the request")
     riffle("mix", "-c", config, "--until-step", 6)
     assert ask.wait(timeout=60) == 0
     out = riffle("read", "-c", config, "--rank", "0", "--world", "1", "--from-step", "2", "--steps", "4", "--format", "jsonl")
