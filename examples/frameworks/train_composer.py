@@ -1,4 +1,4 @@
-"""A mix in Composer: [composer -n 2] train_composer.py MIX BOOTSTRAP [STEPS]. A killed run continues from its last checkpoint."""
+"""A mix in Composer: [composer -n 2] train_composer.py MIX BOOTSTRAP [STEPS]. A killed run continues from its checkpoint."""
 import sys
 
 import torch

@@ -14,10 +14,12 @@ In the program, which has this file on its path:
     job.folder()                  what it saves goes here; folder().name is a name for the run
     for item in job.timed(loader) the wait for each item is measured
     job.saw(step, input_ids, ...) in the forward: tensors or arrays of which row i belongs to sequence i; a call is a micro-batch
+    job.follow_rate(optimizer)    of torch; trained() then writes the rate inside its step: Run.rates(). Behind riffle's own hook
     job.trained(step, loss)       the optimiser has made its step; more words are written as they are, for Run.lines()
 """
 
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -35,6 +37,7 @@ NOISE = ("Exception ignored", "riffle_close", "leaked semaphore")  # of a proces
 
 _out = None
 _waited_ms = 0.0
+_rate = {}
 
 
 def folder():
@@ -80,8 +83,24 @@ def _await_kill(step):
 
 def trained(step, loss=None, **more):
     global _waited_ms
-    _write(trained=int(step), wait_ms=_waited_ms, loss=None if loss is None else float(loss).hex(), **more)
+    _write(trained=int(step), wait_ms=_waited_ms, loss=None if loss is None else float(loss).hex(), **{**_rate, **more})
     _waited_ms = 0.0
+
+
+def follow_rate(optimizer):
+    optimizer.register_step_pre_hook(lambda *unused: _rate.update(rate=float(optimizer.param_groups[0]["lr"])))
+
+
+def waits(call):
+    """The function, whose duration is a wait for data."""
+    @functools.wraps(call)
+    def measured(*words):
+        global _waited_ms
+        began = time.monotonic()
+        found = call(*words)
+        _waited_ms += 1000 * (time.monotonic() - began)
+        return found
+    return measured
 
 
 class timed:
@@ -94,15 +113,12 @@ class timed:
         return getattr(self._wrapped, name)
 
     def __iter__(self):
-        global _waited_ms
-        items = iter(self._wrapped)
+        take, items = waits(next), iter(self._wrapped)
         while True:
-            began = time.monotonic()
             try:
-                item = next(items)
+                item = take(items)
             except StopIteration:
                 return
-            _waited_ms += 1000 * (time.monotonic() - began)
             yield item
 
 
@@ -201,6 +217,10 @@ class Run:
         """step -> the loss of rank 0, as hexadecimal text."""
         return {line["trained"]: line["loss"] for line in self.lines(0) if "trained" in line}
 
+    def rates(self, r=0):
+        """step -> the learning rate inside the optimiser's step of rank r."""
+        return {line["trained"]: line["rate"] for line in self.lines(r) if "trained" in line}
+
     @property
     def wait_ms(self):
         """The median wait of a step, the first one left out."""
@@ -240,8 +260,35 @@ def killed_and_resumed(path, env, program, *words, kill, world=1, then=None, los
     return calm, stormy
 
 
+def source(name):
+    """Folder of a framework that is in no package index, a clone of its repository: $SOURCES/NAME; None: it is not there."""
+    folder = pathlib.Path(os.environ.get("SOURCES", ""), name)
+    return folder if "SOURCES" in os.environ and folder.is_dir() else None
+
+
+def version_of(folder):
+    """The tag of a framework's source, or its commit."""
+    for words in (["describe", "--tags", "--exact-match"], ["log", "-1", "--format=main of %cd (%h)", "--date=format:%B %Y"]):
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
+        if done.returncode == 0:
+            return done.stdout.strip()
+    return "source"
+
+
+def killed_before_a_checkpoint(path, env, program, *words, kill):
+    """A training that is killed before its first checkpoint and started again begins at step 0: what it committed before is no
+    place to continue a new model from."""
+    run = Run(path, env)(program, *words, kill=kill)
+    assert [line["trained"] for line in run.lines(0) if "trained" in line] == list(range(kill))
+    run(program, *words)
+    assert sorted(run.parts[-1]) == sorted(run.steps) == list(range(len(run.steps))), "steps were left out"
+    assert len(run.steps) > kill
+
+
 # ---- the table ----
 
+NAMES = {"composer": "Composer", "deepspeed": "DeepSpeed", "grain": "Grain", "kempnerforge": "KempnerForge", "levanter": "Levanter",
+         "lightning": "Lightning", "megatron": "Megatron-core", "nanotron": "Nanotron", "olmo_core": "OLMo-core", "trl": "TRL"}
 COLUMNS = ("framework", "version", "model", "ranks", "steps", "killed at", "resumed at", "equal", "wait ms/step", "not run here")
 
 
@@ -260,5 +307,12 @@ def table(build, frameworks):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def write_not_run(build, framework, why):
+    write_row(build, framework, "not run", {"framework": NAMES.get(framework, framework), "not run here": why})
+
+
 if __name__ == "__main__":
-    print(table(sys.argv[1], sys.argv[2:]))
+    if sys.argv[2] == "--not-run":
+        write_not_run(sys.argv[1], *sys.argv[3:])
+    else:
+        print(table(sys.argv[1], sys.argv[2:]))

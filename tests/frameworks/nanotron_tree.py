@@ -1,13 +1,14 @@
-"""Nanotron's modules that need no GPU, from a tree ($NANOTRON_TREE: src of a clone), as its package of today is nowhere else.
+"""Nanotron's modules that need no GPU, from its source: its package is older.
 
 It imports flash attention wherever it is imported, so that has a stand-in here: nothing of it is called.
 """
 
 import importlib.machinery
-import os
 import sys
 import types
 from types import SimpleNamespace
+
+import job
 
 MISSING = ("flash_attn", "ring_flash_attn", "grouped_gemm")
 
@@ -39,7 +40,7 @@ class _Finder:
 def use():
     """`import nanotron...` works from here on."""
     sys.meta_path.insert(0, _Finder)
-    sys.path.insert(0, os.environ["NANOTRON_TREE"])
+    sys.path.insert(0, str(job.source("nanotron") / "src"))
     import warnings
     warnings.simplefilter("ignore")
 

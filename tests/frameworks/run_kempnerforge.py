@@ -41,6 +41,7 @@ class Items:
 
 
 def seen(loader):
+    job.follow_rate(loader._scales[0].optimizer)
     for batch in job.timed(Items(loader)):
         job.saw(loader.step, batch["input_ids"], batch["labels"], batch["doc_ids"])
         yield batch
@@ -48,10 +49,8 @@ def seen(loader):
 
 def told(loader):
     loss = sum(total[0] for total in loader.dataset._sums.values())
-    rate = loader._scales[0].optimizer.param_groups[0]["lr"]
     trained(loader)
     job.trained(loader.step, loss)
-    print("rate", loader.step, rate, loader.lr_scale, flush=True)
 
 
 forward = Transformer.forward

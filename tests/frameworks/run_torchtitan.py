@@ -50,6 +50,7 @@ for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}.items():
 torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
 
+from torch.distributed.fsdp import FSDPModule  # noqa: E402
 from torchtitan.models.common.attention import VarlenAttention  # noqa: E402
 from torchtitan.models.llama3 import model_registry  # noqa: E402
 
@@ -79,6 +80,18 @@ else:
 VarlenAttention.forward = forward
 
 
+set_factor = FSDPModule.set_gradient_divide_factor
+
+
+def set_factor_by_sums(module, factor):
+    """gloo has sums alone."""
+    set_factor(module, factor)
+    module.set_force_sum_reduction_for_comms(True)
+
+
+FSDPModule.set_gradient_divide_factor = set_factor_by_sums
+
+
 class Trainer(example.Trainer):
     @dataclasses.dataclass(kw_only=True, slots=True)
     class Config(example.Trainer.Config):
@@ -86,9 +99,7 @@ class Trainer(example.Trainer):
 
     def __init__(self, config):
         super().__init__(config)
-        optimizer = self.optimizers.optimizers[0]
-        optimizer.register_step_pre_hook(lambda *unused: print(
-            "rate", self.dataloader.loader.step, float(optimizer.param_groups[0]["lr"]), flush=True))
+        job.follow_rate(self.optimizers.optimizers[0])
 
     def batch_generator(self, data):
         return super().batch_generator(job.timed(data))

@@ -1,6 +1,5 @@
 """Nanotron's collator, metadata and loop around riffle's DataLoader. Its trainer needs a GPU."""
 
-import os
 import pathlib
 
 import pytest
@@ -10,7 +9,7 @@ import nanotron_tree
 
 PROGRAM = pathlib.Path(__file__).with_name("run_nanotron.py")
 LENGTH, BATCH = 64, 16
-pytestmark = pytest.mark.skipif("NANOTRON_TREE" not in os.environ, reason="NANOTRON_TREE is not set: src of a clone of Nanotron")
+pytestmark = pytest.mark.source("nanotron")
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +41,8 @@ def test_a_killed_run_sees_what_an_undisturbed_one_sees(mix, package, row, tmp_p
     m = mix(steps=12)
     calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, m.name, m.bootstrap, 12, kill=7, world=world, then=then)
     assert stormy.resumed == [4] and [len(micros) for micros in calm.parts[0].values()] == [4] * 12
-    row(version="main", model="none: data and metadata", calm=calm, stormy=stormy, missing="its trainer, which needs a GPU",
+    row(version=job.version_of(job.source("nanotron")), model="none: data and metadata", calm=calm, stormy=stormy,
+        missing="its trainer, which needs a GPU",
         ranks=str(world) if then == world else f"{world}, then {then}", name=f"{world}-{then}")
 
 
