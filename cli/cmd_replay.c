@@ -54,9 +54,9 @@ print(const struct replay_options *o, const struct replay_result *r)
 		    o->first, o->end, mix, r->records, r->bytes);
 	else
 		printf("replayed steps %" PRIu64 "..%" PRIu64
-		       " of mix %s: the ledger agrees with each\n",
-		    o->first, o->end, mix);
-	if (r->steps < o->end - o->first)
+		       " of mix %s%s: the ledger agrees with each\n",
+		    o->first, o->end, mix, r->no_copies ? ", which has no copies" : "");
+	if (!r->no_copies && r->steps < o->end - o->first)
 		printf("of %" PRIu64 " steps %" PRIu64 " %s: derived, not compared%s\n",
 		    o->end - o->first, o->end - o->first - r->steps,
 		    o->derive_only ? "were compared with the ledger alone"

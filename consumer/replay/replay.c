@@ -71,6 +71,7 @@ seek_batches(struct replay *r, struct failure *f)
 	const struct lane_map map = step_records_map(r->records);
 	bool derive_only = r->o->derive_only || lane_map_lying(&map) == 0;
 
+	r->result->no_copies = lane_map_lying(&map) == 0;
 	r->compare_from = derive_only ? r->o->end : r->o->first;
 	if (!derive_only && find_kept(r, f) != FAIL_NONE)
 		return f->code;

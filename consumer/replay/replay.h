@@ -78,6 +78,7 @@ struct replay_result {
 	uint64_t steps, records, bytes; /* that were compared */
 	uint64_t republished;           /* steps written */
 	bool complete;                  /* the other mix held all of them before */
+	bool no_copies;                 /* there are no lanes to compare (mix.batches: derived) */
 };
 
 /*

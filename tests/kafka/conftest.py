@@ -15,6 +15,7 @@ _spec.loader.exec_module(_above)
 ROOT, Riffle, Package = _above.ROOT, _above.Riffle, _above.Package
 
 LENGTH = 64
+both_forms = pytest.mark.parametrize("form", ["copied", "derived"])  # of a test whose mixes may be without copies
 # A sanitizer's own memory and time are no figures of the program (scripts/test-sanitized).
 SANITIZED = "RIFFLE_SANITIZED" in os.environ
 
@@ -32,15 +33,28 @@ def fill(tools, bootstrap, unique):
 
 
 @pytest.fixture
-def configure(write_config, bootstrap, unique, riffle):
+def form():
+    return "copied"
+
+
+@pytest.fixture
+def commits(form):
+    """The part of the name of a mix's topic that runs commit to."""
+    return "batches" if form == "copied" else "lanes"
+
+
+@pytest.fixture
+def configure(write_config, bootstrap, unique, riffle, form):
     """configure(weights, mix=..., domains=..., shared=..., **mix keys) -> path, with the mix's topics made."""
-    def make(weights, /, name="mix", create=True, partitions=1, domains=None, corpus=None, shared=None, **keys):
+    def make(weights, /, name="mix", create=True, partitions=1, domains=None, corpus=None, shared=None, length=LENGTH, **keys):
+        if form != "copied":
+            keys = {"batches": form, **keys}
         if shared:  # lanes in so many partitions of the batch topic
             keys["partitions"] = shared
         config = {
             "corpus": corpus or unique,
             "tokenizer": {"file": "unused.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
-            "sequence_length": LENGTH,
+            "sequence_length": length,
             "domains": {d: {"train": [f"unused.{d}.jsonl"], "partitions": partitions, **(domains or {}).get(d, {})}
                         for d in weights},
             "mix": {"name": f"{unique}-{name}", "seed": 7, "global_batch": 16, "lanes": 8, "max_lead_steps": 0,

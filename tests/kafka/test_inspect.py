@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from conftest import both_forms
+
 WEIGHTS = {"a": 0.7, "b": 0.3}
 COLUMNS = ["lane", "slot", "domain", "partition", "ordinal", "epoch", "start", "tokens", "source", "document", "offset", "line",
            "keep"]
@@ -22,6 +24,7 @@ def inspect(riffle, config, *words, **more):
     return riffle("inspect", "-c", config, *words, **more)
 
 
+@both_forms
 def test_the_sequences_are_those_that_a_trainer_reads(riffle, mixed, read):
     for step in (0, 17, 39):
         seen = [json.loads(line) for line in read(mixed, 1, first=step, form="jsonl")]
@@ -85,6 +88,7 @@ def test_what_is_kept_of_a_document_is_shown_as_a_reader_has_it(riffle, write_co
     assert [json.loads(row["keep"]) for row in rows] == kept
 
 
+@both_forms
 def test_one_lane_is_its_part_of_the_step(riffle, mixed):
     everything = inspect(riffle, mixed, 9).stdout.splitlines()
     by_lane = collections.defaultdict(list)
@@ -133,6 +137,7 @@ def test_a_step_that_was_deleted_is_derived_by_inspect_skip_and_replay(riffle, f
     assert done.returncode == 1 and "is not published yet: the mix is at step 40" in done.stderr
 
 
+@both_forms
 def test_after_the_end_there_is_no_step(riffle, fill, configure):
     fill("a", sequences=64)
     config = configure({"a": 1}, domains={"a": {"on_end": "stop"}})
@@ -142,6 +147,7 @@ def test_after_the_end_there_is_no_step(riffle, fill, configure):
         assert done.returncode == 1 and "has ended before step 4" in done.stderr
 
 
+@both_forms
 def test_a_mix_is_found_by_its_name_alone(riffle, mixed, bootstrap):
     name = json.loads(mixed.read_text())["mix"]["name"]
     done = riffle("inspect", "--mix", name, "-X", f"bootstrap.servers={bootstrap}", 3)
@@ -176,12 +182,12 @@ def some(found, n=12):
     return sorted(found)[::max(1, len(found) // n)]
 
 
-@pytest.mark.parametrize("keys", [
+@pytest.mark.parametrize("form, keys", [("derived", {})] + [("copied", keys) for keys in (
     {}, {"schedule": "greedy", "lane_order": "strided"}, {"weights_unit": "tokens"}, {"shuffle": "full"},
     {"shuffle": "none", "domains": {"b": {"shuffle": "full"}}},
     {"phases": [{"name": "late", "start_step": 30, "weights": {"a": 0.1}}], "block": 4},
-    {"epoch_size": 50, "schedule": "deficit"}])
-def test_every_draw_of_a_sequence_is_calculated_from_the_ledger(riffle, fill, configure, read, keys):
+    {"epoch_size": 50, "schedule": "deficit"})])
+def test_every_draw_of_a_sequence_is_calculated_from_the_ledger(riffle, fill, configure, read, keys, form):
     """Weights change, sequences are skipped and come back, mixers restart, the batch topic is trimmed."""
     fill("a", "b", sequences=30, partitions=2)
     config = configure(WEIGHTS, partitions=2, **{k: v for k, v in keys.items() if k != "block"})
@@ -195,7 +201,8 @@ def test_every_draw_of_a_sequence_is_calculated_from_the_ledger(riffle, fill, co
                for p in [("b", 0, 7)]}
     riffle("mix", "-c", config, "--until-step", 60)
     found = drawn_by_batches(read, config, 60)
-    riffle("retain", "-c", config, "--from-step", 50)
+    if form == "copied":
+        riffle("retain", "-c", config, "--from-step", 50)
     for place in [*some(found), ("a", 1, 5), ("a", 1, 8)]:
         shown = document(riffle, config, "/".join(map(str, place)))
         assert draws(shown) == sorted(found[place]), place
@@ -206,6 +213,7 @@ def test_every_draw_of_a_sequence_is_calculated_from_the_ledger(riffle, fill, co
     assert within == [d for d in sorted(found[place]) if 20 <= d[0] < 45]
 
 
+@both_forms
 def test_what_will_be_drawn_is_what_then_is(riffle, fill, configure, read):
     fill("a", "b", sequences=40, partitions=2)
     config = configure(WEIGHTS, partitions=2, phases=[{"name": "late", "start_step": 40, "weights": {"b": 0.7}}])

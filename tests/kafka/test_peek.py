@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from conftest import both_forms
 from test_produce import Corpus, corpus  # noqa: F401
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -16,13 +17,13 @@ ESCAPE = "red \x1b[31m bell \x07 \u202e end"
 
 
 @pytest.fixture
-def mixed(corpus):
+def mixed(corpus, form):
     for name in "ab":
         rows = [{"text": f"{name} has line {i}\nand a second one; {ESCAPE if i % 2 else 'é ü 漢字'}"} for i in range(64)]
         (corpus.folder / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     corpus.config["domains"] = {d: {"train": [f"{d}.jsonl"], "packing": "none"} for d in "ab"}
     corpus.config["mix"] = {"name": f"{corpus.name}-mix", "seed": 3, "global_batch": 8, "lanes": 4, "max_lead_steps": 0,
-                            "weights": {"a": 1, "b": 1}}
+                            "weights": {"a": 1, "b": 1}, "batches": form}
     corpus.create()
     corpus.produce()
     corpus.riffle("mix", "-c", corpus.path, "--until-step", 6)
@@ -55,6 +56,7 @@ def peek(package, riffle):
     return run
 
 
+@both_forms
 def test_the_text_of_a_step_is_shown_and_on_a_terminal_each_domain_has_its_colour(mixed, peek):
     shown = json.loads(mixed.riffle("inspect", "-c", mixed.path, 2, "--text", "--json").stdout)
     code, plain, _ = peek("-c", mixed.path, 2)

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from conftest import both_forms
+
 WEIGHTS = {"a": 0.5, "b": 0.3, "c": 0.002}
 
 
@@ -76,6 +78,7 @@ def test_a_run_shows_the_planned_numbers(riffle, fill, configure, read, keys):
     assert {n: d["first_step"] for n, d in planned.items() if d["first_step"] is not None} == seen
 
 
+@both_forms
 def test_a_mix_under_requested_weights_is_planned_with_these(riffle, fill, configure):
     fill("a", "b", sequences=400)
     config = configure({"a": 0.3, "b": 0.7})

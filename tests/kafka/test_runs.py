@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import wait_until
+from conftest import both_forms, wait_until
 
 LEAD = 8
 
@@ -63,6 +63,7 @@ def first_step(done):
     return int(done.stdout.split("\t")[0])
 
 
+@both_forms
 def test_runs_says_where_each_run_stands(mix, read):
     mix.trainer(12)
     wait_until(lambda: mix.of("trainers")["step_known"] == 12, "the ledger's knowledge of step 12")
@@ -75,6 +76,7 @@ def test_runs_says_where_each_run_stands(mix, read):
     assert re.search(r" \d+\.\d s ago +good$", line)
 
 
+@both_forms
 def test_a_run_that_lost_its_commits_starts_again_after_a_reset_and_not_before(mix, riffle, forget):
     lines = mix.trainer(20).stdout.splitlines()
     wait_until(lambda: mix.of("trainers")["step_known"] == 20, "the ledger's knowledge of step 20")
@@ -127,6 +129,7 @@ def test_two_processes_that_train_one_rank_at_one_pace_name_each_other(mix, riff
         wait_until(lambda: said in log.read_text() and all(t.poll() is None for t in trainers), said)
 
 
+@both_forms
 def test_a_run_that_went_back_is_said_and_a_reset_makes_it_its_position(mix, forget):
     mix.trainer(20)
     wait_until(lambda: mix.of("trainers")["step_known"] == 20, "the ledger's knowledge of step 20")

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import SANITIZED, wait_until
+from conftest import SANITIZED, both_forms, wait_until
 from prometheus_text import promtool_finds_nothing
 from test_broker import cluster, wait_gone  # noqa: F401 (a fixture)
 from wire_proxy import Fate, Proxy
@@ -129,10 +129,11 @@ def metrics_of(text):
 # --- the figures
 
 
-def test_status_json_api_and_metrics_are_equal_at_one_ledger_offset(mixed, serve, riffle, unique, tools, bootstrap):
+@both_forms
+def test_status_json_api_and_metrics_are_equal_at_one_ledger_offset(mixed, serve, riffle, unique, tools, bootstrap, commits):
     config = mixed(40)
     for lane in range(8):
-        subprocess.run([tools / "broker", "commit", f"{unique}-mix.trainers", f"{unique}-mix.batches", str(lane), "25",
+        subprocess.run([tools / "broker", "commit", f"{unique}-mix.trainers", f"{unique}-mix.{commits}", str(lane), "25",
                         "step=25"], check=True, env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap})
     server = serve(config).wait()
     wait_until(lambda: server.status()["mix"]["runs"][0]["step"] == 25, "the run's commit")
@@ -188,6 +189,7 @@ def test_what_is_left_of_a_domain_is_there_where_its_end_changes_the_mix(mixed, 
     assert left == {"books": 3 * 300 - taken["books"], "code": 300 - taken["code"]}
 
 
+@both_forms
 def test_a_change_shows_soon_and_stands_at_its_step(mixed, serve, riffle, unique, record_property):
     """Soon: the report of the run has by how much. On a machine that has time for it, two seconds."""
     config = mixed(40)
@@ -282,6 +284,7 @@ def test_losses_of_before_it_began_are_there_over_all_steps(mixed, serve, tools,
         assert run["domains"]["books"] == [None] * len(run["step"])
 
 
+@both_forms
 def test_a_step_a_plan_and_requests_are_those_of_their_commands(mixed, serve, riffle):
     config = mixed(20)
     server = serve(config).wait()

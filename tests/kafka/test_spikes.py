@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, both_forms
 
 KEEP = dict(window=40, back=10, ahead=12)
 SPIKE = 60
@@ -112,6 +112,7 @@ def sequences(read):
         json.loads, read(config, end - first, first=first, form="jsonl"))}
 
 
+@both_forms
 def test_a_spike_takes_the_model_back_and_the_data_on_and_the_mix_draws_them_no_more(riffle, fill, configure, job, sequences, caplog):
     fill("a", "b", sequences=400)
     config = configure({"a": 0.7, "b": 0.3}, max_lead_steps=8)
@@ -174,6 +175,7 @@ def test_a_mix_that_cannot_be_asked_is_warned_of_and_training_continues(riffle, 
     assert {r["state"] for r in json.loads(riffle("requests", "-c", config, "--json").stdout)} == {"open"}
 
 
+@both_forms
 def test_skip_takes_the_steps_of_a_range_in_one_command(riffle, fill, configure, sequences):
     fill("a", "b", sequences=400)
     config = configure({"a": 0.7, "b": 0.3})

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import wait_until
+from conftest import both_forms, wait_until
 
 TAKE_OVER_SECONDS = 15
 HAND_OVER_SECONDS = 3
@@ -96,6 +96,7 @@ def measured(what, seconds, limit):
 
 
 @pytest.mark.alone
+@both_forms
 def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(pair, mixer, position, same, riffle):
     hit, calm = pair
     first = mixer(hit)
@@ -169,6 +170,7 @@ def test_a_stopped_one_that_waits_for_trainers_ends_soon_after_it_wakes_up(fill,
 
 
 @pytest.mark.alone
+@both_forms
 def test_a_second_active_one_fences_the_first_and_the_standby_goes_on_waiting(pair, mixer, position, same):
     hit, calm = pair
     first = mixer(hit)

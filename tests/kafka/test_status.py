@@ -9,7 +9,7 @@ import subprocess
 import pytest
 import yaml
 
-from conftest import ROOT
+from conftest import ROOT, both_forms
 from wire_proxy import FIND_COORDINATOR, Fate, Proxy
 
 LENGTH, BATCH, LANES, LEAD = 64, 16, 4, 64
@@ -35,7 +35,7 @@ def fill(tool, bootstrap, unique):
 
 
 @pytest.fixture
-def config(unique, bootstrap, write_config):
+def config(unique, bootstrap, write_config, form):
     return write_config({
         "corpus": f"{unique}c",
         "tokenizer": {"file": "unused.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
@@ -43,7 +43,7 @@ def config(unique, bootstrap, write_config):
         "split": "1,0,0",
         "domains": {d: {"train": [f"{d}.jsonl"]} for d in WEIGHTS},
         "mix": {"name": f"{unique}m", "seed": 1, "global_batch": BATCH, "lanes": LANES,
-                "max_lead_steps": LEAD, "weights": WEIGHTS},
+                "max_lead_steps": LEAD, "weights": WEIGHTS, "batches": form},
         "kafka": {"bootstrap.servers": bootstrap},
     })
 
@@ -66,12 +66,12 @@ def mixed(riffle, config, fill):
 
 
 @pytest.fixture
-def commit(tool, unique):
+def commit(tool, unique, commits):
     def run(steps, run="trainers"):
         """Commits a step for each lane, as a trainer does."""
         for lane, step in enumerate(steps):
             if step is not None:
-                tool("broker", "commit", f"{unique}m.{run}", f"{unique}m.batches", lane, step,
+                tool("broker", "commit", f"{unique}m.{run}", f"{unique}m.{commits}", lane, step,
                      step if isinstance(step, str) else f"step={step}")
     return run
 
@@ -123,12 +123,13 @@ def test_sealed_domains_and_no_mix_yet(status, riffle, config, fill):
         assert d["realised"] == 0 and d["mixed"] is False and d["mixer_commit"] is None
 
 
-def test_a_mix_shows_steps_shares_and_positions(status, mixed):
+@both_forms
+def test_a_mix_shows_steps_shares_and_positions(status, mixed, form):
     mixed(40)  # 640 draws: code (500) and its epoch of 300 sequences wrap once
     answer = status()
     mix = answer["mix"]
     assert (mix["state"], mix["step_next"], mix["draws"]) == ("stopped", 40, 40 * BATCH)
-    assert mix["step_kept"] == 0 and mix["step_limit"] == LEAD
+    assert mix["step_kept"] == (0 if form == "copied" else None) and mix["step_limit"] == LEAD
     assert mix["weights"]["version"] == 1 and mix["weights"]["reason"] == "config"
     assert mix["age_ms"] >= 0
     of = domains(answer)
@@ -205,6 +206,7 @@ def test_the_codes_of_problems_are_those_of_the_documents():
     assert used and used == set(re.findall(r"^\| `(STATUS-[A-Z-]+)` \|", PROBLEMS, re.M))
 
 
+@both_forms
 def test_a_run_stands_at_its_lowest_lane(status, mixed, commit):
     mixed(40)
     commit([20, 30, 25, 22])
@@ -230,6 +232,7 @@ def test_a_commit_that_is_no_step_is_told(status, mixed, commit):
     assert '"9"' in problem
 
 
+@both_forms
 def test_a_mixer_at_its_lead_is_told_whom_it_waits_for(status, riffle, config, mixed):
     mixed(LEAD)
     assert status()["problems"] == [

@@ -12,7 +12,7 @@ import time
 import fastavro
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, both_forms
 from paced_trainer import Trainer
 
 LEDGER = fastavro.schema.load_schema(ROOT / "schemas/Ledger.avsc")
@@ -79,6 +79,7 @@ def answers_in(records):
 
 # ---- weights while trainers read ----
 
+@both_forms
 def test_three_changes_under_two_trainers_repeat_nothing_and_all_agree_on_the_steps(
         riffle, fill, configure, ask, state, status, inspect, ledger, wait_for, tmp_path):
     """Every sequence of the epoch comes once at most, across three changes, two of them at the next step."""
@@ -503,6 +504,7 @@ def test_an_accepted_request_is_withdrawn_before_its_step(riffle, running, ask, 
 
 # ---- join, leave, skip ----
 
+@both_forms
 def test_a_domain_joins_a_running_mix_and_leaves_it_again(riffle, fill, running, ask, read, inspect, status, state, wait_for,
                                                           configure, unique):
     fill("new", sequences=100)
@@ -543,6 +545,7 @@ def test_a_domain_that_joined_is_there_after_a_kill_9(riffle, fill, configure, r
     assert any("new:" in line for line in read(calm, 30))
 
 
+@both_forms
 def test_skipped_sequences_are_not_drawn_again(riffle, fill, configure, read, ask, inspect):
     fill("a", sequences=64)
     config = configure({"a": 1})
@@ -562,6 +565,7 @@ def test_skipped_sequences_are_not_drawn_again(riffle, fill, configure, read, as
     assert set(drawn) == {(0, o) for o in range(64)} - out
 
 
+@both_forms
 def test_a_skip_is_taken_back_in_part_at_an_exact_step_and_replayed(riffle, fill, configure, read, ask):
     """Skipped 10..20 at step 2, 12..15 of it taken back at step 6; the rest of the epoch's places decides which come at once."""
     fill("a", sequences=64)
@@ -627,6 +631,7 @@ def step_of(status, config):
     return status(config)["mix"]["step_next"]
 
 
+@both_forms
 def test_a_mix_waits_for_a_dry_live_domain_and_goes_on_when_it_has_more(riffle, fill, configure, pour, status, wait_for, read,
                                                                         tmp_path, ask):
     fill("a", sequences=500)
@@ -673,6 +678,7 @@ def test_the_draws_of_a_live_domain_are_calculated_while_it_grows_and_after(riff
     assert shown["dry"] == ("live" if on_dry == "wait" else None)
 
 
+@both_forms
 def test_lent_draws_are_paid_back_and_a_resume_keeps_the_debt(riffle, fill, configure, pour, status, wait_for, read):
     fill("a", sequences=2000)
     config = live_config(configure, on_dry="lend", catch_up=2)
