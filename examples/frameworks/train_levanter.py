@@ -5,28 +5,24 @@ import sys
 
 import haliax as hax
 import jax
-import levanter
 import optax
 from levanter.checkpoint import CheckpointerConfig
-from levanter.distributed import RayConfig
 from levanter.models.gpt2 import Gpt2Config
-from levanter.models.lm_model import compute_next_token_loss
 from levanter.tracker.tracker import NoopConfig
-from levanter.trainer import Trainer, TrainerConfig
+from levanter.trainer import Trainer, TrainerConfig, initialize
 
 from riffle.integrations.levanter import AsyncDataset
 
 
 def main(mix, bootstrap, steps=24, timed=iter, hook=lambda info: None, **options):
-    model = Gpt2Config(seq_len=65, hidden_dim=32, num_layers=2, num_heads=2, gradient_checkpointing=False)  # S + 1
+    model = Gpt2Config(max_seq_len=65, hidden_dim=32, num_layers=2, num_heads=2, gradient_checkpointing=False)  # S + 1
     config = TrainerConfig(
         id="riffle", num_train_steps=int(steps), train_batch_size=16, tracker=NoopConfig(), require_accelerator=False,
-        checkpointer=CheckpointerConfig("checkpoints", datetime.timedelta(days=1), [{"every": 4}]),
-        ray=RayConfig(auto_start_cluster=False))
-    levanter.initialize(config)
-    data = AsyncDataset(mix, bootstrap, Pos=model.Pos, trainer=config, **options)
+        checkpointer=CheckpointerConfig("checkpoints", datetime.timedelta(days=1), [{"every": 4}]))
+    initialize(config)
+    data = AsyncDataset(mix, bootstrap, Pos=model.max_Pos, trainer=config, **options)
     optimizer = optax.chain(optax.adamw(1e-3), data.lr_scale())
-    with Trainer(config, optimizer, compute_next_token_loss) as trainer:
+    with Trainer(config, optimizer, lambda model, example, key=None: model.compute_next_token_loss(example, key=key)) as trainer:
         state = trainer.initial_state(
             jax.random.PRNGKey(1), model_init=lambda: model.build(hax.Axis("vocab", 512), key=jax.random.PRNGKey(2)))
         trainer.add_hook(data.on_step, every=1)  # commits

@@ -132,7 +132,7 @@ class Run:
         self.path, self.env, self.killed = pathlib.Path(path), dict(env), None
         self.path.mkdir(parents=True)
 
-    def __call__(self, program, *words, world=1, kill=None):
+    def __call__(self, program, *words, world=1, kill=None, where=all):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -151,7 +151,7 @@ class Run:
                 env={**env, **({"RANK": str(r), "LOCAL_RANK": str(r), "WORLD_SIZE": str(world),
                                 "LOCAL_WORLD_SIZE": str(world)} if world > 1 else {})}) for r in range(world)]
             try:
-                self._wait(processes, began, kill)
+                self._wait(processes, began, kill, where)
             finally:
                 for p in processes:
                     if p.poll() is None:
@@ -163,12 +163,12 @@ class Run:
         assert kill is not None or not any(noise in said for noise in NOISE), said[-6000:]
         return self
 
-    def _wait(self, processes, began, kill):
-        """Until all have ended; or until all of them are in the step where they are to be killed."""
+    def _wait(self, processes, began, kill, where):
+        """Until all have ended; or until all of them (where=any: one of them) are in the step where they are to be killed."""
         deadline = time.monotonic() + DEADLINE_S
         while any(p.poll() is None for p in processes):
             assert time.monotonic() < deadline, f"no end within {DEADLINE_S} s: {(self.path / 'log.txt').read_text()[-6000:]}"
-            if kill is not None and all(
+            if kill is not None and where(
                     any(line.get("saw") == kill for line in self.lines(r)[start:]) for r, start in began.items()):
                 return
             ended = [p.poll() for p in processes if p.poll() is not None]
@@ -238,13 +238,14 @@ def _starts(lines):
     return found
 
 
-def killed_and_resumed(path, env, program, *words, kill, world=1, then=None, losses=True):
+def killed_and_resumed(path, env, program, *words, kill, world=1, then=None, losses=True, where=all):
     """(undisturbed run, killed and resumed run), which saw the same, bit for bit; each step's loss is the same double,
-    where `losses` and the world stays. `then`: the world that resumes."""
+    where `losses` and the world stays. `then`: the world that resumes. where=any: they are killed as soon as one rank is in
+    the step, for a pipeline, whose later stages wait for the first."""
     calm, stormy = Run(path / "calm", env), Run(path / "stormy", env)
     with concurrent.futures.ThreadPoolExecutor() as beside:
         whole = beside.submit(calm, program, *words, world=world)
-        stormy(program, *words, world=world, kill=kill)
+        stormy(program, *words, world=world, kill=kill, where=where)
         stormy(program, *words, world=then or world)
         whole.result()
     expected, found = calm.steps, stormy.steps

@@ -4,6 +4,7 @@ import sys
 
 import job
 from riffle.integrations.dataset import RankDataset
+from riffle.torch import LrScale
 
 sys.path.append(sys.argv[1])
 import train_deepspeed  # noqa: E402
@@ -21,4 +22,11 @@ class Seen(RankDataset):
         job.trained(step, loss)
 
 
+class Scale(LrScale):
+    def __init__(self, optimizer):
+        super().__init__(optimizer)
+        job.follow_rate(self.optimizer)
+
+
+train_deepspeed.LrScale = Scale
 train_deepspeed.main(*sys.argv[2:], run=job.folder().name, data=Seen)

@@ -20,12 +20,13 @@ class Model(example.Model):
         self.loss = super().training_step(item, number)
         return self.loss
 
-    def on_before_optimizer_step(self, optimizer):
-        self.rate = optimizer.param_groups[0]["lr"]
+    def on_train_start(self):
+        job.follow_rate(self.trainer.optimizers[0])
+        self.before = self.trainer.global_step
 
     def on_train_batch_end(self, outputs, item, number):
-        if self.trainer.global_step > getattr(self, "before", self.trainer.global_step - 1):
-            job.trained(item["step"], self.loss)
+        if self.trainer.global_step > self.before:
+            job.trained(item["step"], self.loss.detach())
         self.before = self.trainer.global_step
 
 

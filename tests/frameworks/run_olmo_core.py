@@ -31,8 +31,7 @@ def watched(module):
 
     def optim_step():
         step()
-        job.trained(module.trainer.data_loader.loader.step, module.loss)
-        print("rate", module.trainer.data_loader.loader.step, module.optim.param_groups[0]["lr"], flush=True)
+        job.trained(module.trainer.data_loader.loader.step, module.loss, rate=module.optim.param_groups[0]["lr"])
     module.model_forward, module.optim_step = run, optim_step
     return module
 

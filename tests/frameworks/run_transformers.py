@@ -17,15 +17,11 @@ class Trained(TrainerCallback):
         self.trainer = trainer
 
     def on_train_begin(self, args, state, control, optimizer=None, **more):
-        self.inner = optimizer.optimizer
-        self.inner.register_step_pre_hook(self.look)
-
-    def look(self, *unused):
-        self.rate = self.inner.param_groups[0]["lr"]
+        job.follow_rate(optimizer.optimizer)
 
     def on_step_end(self, args, state, control, optimizer=None, **more):
         about = self.trainer.riffle_step
-        job.trained(about["step"], self.trainer.loss, rate=self.rate, outside=self.rate / about["lr_scale"], phase=about["phase"])
+        job.trained(about["step"], self.trainer.loss, phase=about["phase"])
 
 
 class Seen(example.Trainer):

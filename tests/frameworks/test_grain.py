@@ -29,13 +29,16 @@ def opened(package):
         d.close()
 
 
-@pytest.mark.parametrize("ahead", ["process", "thread"])
-def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examples, row, tmp_path, ahead):
+@pytest.mark.parametrize("ahead, hosts", [("process", 1), ("thread", 1), ("process", 2)])
+def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examples, row, tmp_path, ahead, hosts):
     m = mix(steps=24)
-    calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, examples, m.name, m.bootstrap, 24, ahead, kill=13)
+    calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, examples, m.name, m.bootstrap, 24, ahead, kill=13,
+                                          world=hosts)
     assert stormy.resumed == [12]
+    assert [calm.rates(r) for r in range(hosts)] == [{s: 0.1 if s < 5 else 0.05 for s in range(24)}] * hosts  # lr_scale
     assert package.riffle.committed_step(m.name, m.bootstrap, run="calm") == 24
-    row(version=grain.__version__, model="attention in JAX, 16 k", calm=calm, stormy=stormy, name=ahead, part=f", {ahead}",
+    row(version=grain.__version__, model="attention in JAX, 16 k", calm=calm, stormy=stormy, name=f"{ahead}-{hosts}",
+        part=f", {ahead}", ranks=str(hosts),
         missing="MaxText's trainer, which needs Python 3.12")
 
 

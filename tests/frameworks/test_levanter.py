@@ -40,13 +40,16 @@ def arrays(example):
     return tuple(np.asarray(x.array) for x in (example.tokens, weights, segments))
 
 
-def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examples, row, tmp_path):
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examples, row, tmp_path, processes):
     m = mix(steps=24)
-    calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, examples, m.name, m.bootstrap, 24, kill=15)
+    calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, examples, m.name, m.bootstrap, 24, kill=15,
+                                          world=processes)
     assert stormy.resumed[0] in (5, 9, 13)  # behind steps 4, 8, 12: checkpoints are written asynchronously
     assert package.riffle.committed_step(m.name, m.bootstrap, run="calm") == 24
-    row(version=importlib.metadata.version("levanter"), model="GPT-2, 2 layers", calm=calm, stormy=stormy,
-        missing="the newest, marin-levanter, which needs Python 3.12; several processes")
+    assert [calm.rates(r) for r in range(processes)] == [{s: 1 if s < 5 else 0.5 for s in range(24)}] * processes  # lr_scale
+    row(version=importlib.metadata.version("marin-levanter"), model="GPT-2, 2 layers", calm=calm, stormy=stormy,
+        ranks=str(processes), name=f"{processes} processes")
 
 
 def test_an_example_is_a_sequence_with_its_documents_and_losses(mix, package, examples_of):
@@ -87,7 +90,7 @@ def test_item_0_for_shapes_is_answered_without_reading(mix, examples_of):
 def test_segments_have_an_effect_on_the_model(mix, examples_of):
     data = examples_of(mix(steps=2), steps=2)
     [example] = asyncio.run(data.get_batch([3]))
-    model = Gpt2Config(seq_len=LENGTH + 1, hidden_dim=32, num_layers=2, num_heads=2).build(
+    model = Gpt2Config(max_seq_len=LENGTH + 1, hidden_dim=32, num_layers=2, num_heads=2).build(
         hax.Axis("vocab", 512), key=jax.random.PRNGKey(0))
     with_mask = model(example.tokens, example.attn_mask, key=None).array
     without = model(example.tokens, type(example.attn_mask).causal(), key=None).array

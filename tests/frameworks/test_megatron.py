@@ -1,4 +1,4 @@
-"""Megatron: riffle's iterators in Megatron-core's own classes and schedules. megatron.training, which needs CUDA, is not run."""
+"""Megatron: riffle's iterators in Megatron-core's own classes and schedules, and in Megatron-LM's trainer where its source is."""
 
 import importlib.metadata
 import json
@@ -14,6 +14,8 @@ import job
 PROGRAM = pathlib.Path(__file__).with_name("run_megatron.py")
 STEPS, LENGTH, BATCH = 12, 64, 16
 VERSION = importlib.metadata.version("megatron-core")
+RATES = {s: 1e-3 if s < 5 else 5e-4 for s in range(STEPS)}  # lr_scale 0.5 from step 5
+MISSING = "Bridge's trainer, which needs Transformer Engine"
 
 
 @pytest.fixture(scope="session")
@@ -49,12 +51,11 @@ def arguments(**more):
 
 def test_a_killed_training_sees_what_an_undisturbed_one_sees_at_any_number_of_ranks(mix, package, row, tmp_path):
     m = mix(steps=STEPS)
-    words = PROGRAM, m.name, m.bootstrap, STEPS, 1
+    words = PROGRAM, m.name, m.bootstrap, STEPS, 1, 1
     calm, one, elastic = (job.Run(tmp_path / name, package.env) for name in ("calm", "one", "elastic"))
     calm(*words)
     assert list(calm.steps) == list(range(STEPS)) and {len(micros) for micros in calm.parts[0].values()} == {4}
-    lines = [line for line in calm.lines(0) if "trained" in line]
-    assert [line["rate"] for line in lines] == [1e-3] * 5 + [5e-4] * (STEPS - 5)  # lr_scale 0.5 from step 5
+    assert calm.rates() == RATES
     assert json.loads((calm.path / "masked.json").read_text()) > 1e-3
     assert m.loss_of("a") > 0 and m.loss_of("b") > 0
     assert package.riffle.committed_step(m.name, m.bootstrap, run="calm") == STEPS
@@ -65,19 +66,35 @@ def test_a_killed_training_sees_what_an_undisturbed_one_sees_at_any_number_of_ra
     elastic(*words, world=2)
     for name, run, ranks in (("1", one, "1"), ("1-2", elastic, "1, then 2 (data-parallel)")):
         assert run.steps == calm.steps and run.resumed == [4]
-        row(version=VERSION, model="GPTModel, 2 layers", calm=calm, stormy=run, ranks=ranks, name=name,
-            missing="Megatron-LM's and Bridge's trainers, which need CUDA")
+        row(version=VERSION, model="GPTModel, 2 layers", calm=calm, stormy=run, ranks=ranks, name=name, missing=MISSING)
     assert one.losses == calm.losses
 
 
-def test_tensor_parallel_ranks_see_what_the_first_of_them_reads(mix, package, tmp_path):
-    m = mix(steps=3)
-    run = job.Run(tmp_path / "tensor", package.env)(PROGRAM, m.name, m.bootstrap, 3, 2, world=2)
-    for micros in run.parts[0].values():
+@pytest.mark.parametrize("tensor, pipeline, kind", [(2, 1, "tensor-parallel"), (1, 2, "pipeline-parallel")])
+def test_model_parallel_ranks_see_the_same_lanes_and_have_the_same_scale(mix, package, row, tmp_path, tensor, pipeline, kind):
+    m = mix(steps=STEPS)
+    calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM, m.name, m.bootstrap, STEPS, tensor, pipeline, kill=7,
+                                          world=2, where=any if pipeline > 1 else all)
+    assert stormy.resumed == [4]
+    for micros in calm.parts[0].values():
         assert len(micros) == 8 and micros[:4] == micros[4:]
-    rates = [[line["rate"] for line in run.lines(r) if "trained" in line] for r in (0, 1)]
-    assert rates[0] == rates[1] == [1e-3] * 3
-    assert package.riffle.committed_step(m.name, m.bootstrap, run="tensor") == 3
+    assert [calm.rates(r) for r in (0, 1)] == [RATES] * 2
+    assert m.loss_of("a") > 0 and m.loss_of("b") > 0
+    assert package.riffle.committed_step(m.name, m.bootstrap, run="calm") == STEPS
+    row(version=VERSION, model="GPTModel, 2 layers", calm=calm, stormy=stormy, ranks=f"2 ({kind})", name=kind, missing=MISSING)
+
+
+@pytest.mark.source("Megatron-LM")
+def test_megatron_lms_own_trainer_sees_what_an_undisturbed_one_sees(mix, package, examples, row, tmp_path):
+    m, source = mix(steps=STEPS), job.source("Megatron-LM")
+    calm, stormy = job.killed_and_resumed(tmp_path, package.env, PROGRAM.with_name("run_megatron_lm.py"), source, examples, m.name,
+                                          m.bootstrap, STEPS, kill=7)
+    assert stormy.resumed == [4] and {len(micros) for micros in calm.parts[0].values()} == {4}
+    assert calm.rates() == RATES
+    assert m.loss_of("a") > 0 and m.loss_of("b") > 0
+    assert package.riffle.committed_step(m.name, m.bootstrap, run="calm") == STEPS
+    row(version=job.version_of(source), model="pretrain_gpt, 2 layers", calm=calm, stormy=stormy, name="lm", title="Megatron-LM",
+        missing="several processes")
 
 
 # --- items

@@ -25,7 +25,7 @@ def test_a_killed_training_sees_what_an_undisturbed_one_sees_at_any_number_of_ra
     calm = job.Run(tmp_path / "calm", package.env)(*words)
     assert list(calm.steps) == list(range(24)) and {len(micros) for micros in calm.parts[0].values()} == {4}
     assert m.loss_of("a") > 0 and m.loss_of("b") > 0
-    assert rates(calm)[4] > 0.00099 and rates(calm)[5] == pytest.approx(rates(calm)[4] / 2, rel=0.05)
+    assert calm.rates()[4] > 0.00099 and calm.rates()[5] == pytest.approx(calm.rates()[4] / 2, rel=0.05)
     one, elastic = (job.Run(tmp_path / name, package.env) for name in ("one", "elastic"))
     one(*words, kill=13)
     shutil.copytree(one.path, elastic.path, dirs_exist_ok=True)
@@ -38,11 +38,6 @@ def test_a_killed_training_sees_what_an_undisturbed_one_sees_at_any_number_of_ra
         row(version=VERSION, model=MODEL, calm=calm, stormy=run, ranks=ranks, name=name,
             missing="document masks: flash attention has none for a CPU")
     assert one.losses == calm.losses
-
-
-def rates(run):
-    lines = [line.split() for line in (run.path / "log.txt").read_text().splitlines() if line.startswith("rate ")]
-    return {int(step): float(rate) for _, step, rate in lines}
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examp
     assert stormy.resumed == [4] and [len(micros) for micros in calm.parts[0].values()] == [4] * 12
     assert m.loss_of("a") > 0 and m.loss_of("b") > 0
     said = (calm.path / "log.txt").read_text()
-    assert float(re.search(r"masks change logits by (\S+)", said)[1]) > 1e-3
+    assert max(map(float, re.findall(r"masks change logits by (\S+)", said))) > 1e-3
     for rates in (calm.rates(r) for r in range(ranks)):
         assert rates[5] == pytest.approx(rates[4] / 2, rel=0.2)  # lr_scale
     version = job.version_of(source) if source else importlib.metadata.version("torchtitan")

@@ -22,9 +22,8 @@ def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examp
                                           kill=13, world=ranks)
     assert stormy.resumed == [12] and [len(micros) for micros in calm.parts[0].values()] == [4] * 24
     assert m.loss_of("a") > 0 and m.loss_of("b") > 0
-    rates = {line["trained"]: line["rate"] for line in calm.lines(0) if "trained" in line}
     expected = {s: 5e-5 * (24 - s) / 24 * (0.5 if s >= 5 else 1) for s in range(24)}  # its own schedule falls to 0
-    assert rates == pytest.approx(expected)
+    assert [calm.rates(r) for r in range(ranks)] == [pytest.approx(expected)] * ranks
     assert {line["phase"] for line in calm.lines(0) if line.get("trained", 0) >= 5} == {"anneal"}
     row(version=transformers.__version__, model=MODEL, calm=calm, stormy=stormy, ranks=str(ranks), name=f"{ranks} ranks")
 
@@ -35,6 +34,12 @@ def test_a_checkpoint_of_one_rank_continues_with_two(mix, package, examples, row
                                           kill=9, then=2)
     assert stormy.resumed == [8] and len(stormy.parts[-1]) == 8
     row(version=transformers.__version__, model=MODEL, calm=calm, stormy=stormy, ranks="1, then 2", name="more ranks")
+
+
+def test_a_training_that_is_killed_before_its_first_checkpoint_leaves_no_step_out(mix, package, examples, tmp_path):
+    m = mix(steps=8)
+    job.killed_before_a_checkpoint(tmp_path / "early", package.env, PROGRAM, examples, "train_transformers", m.name, m.bootstrap, 8,
+                                   kill=3)
 
 
 @pytest.fixture
