@@ -18,7 +18,7 @@ def main(mix, bootstrap, steps=24, timed=iter, hook=lambda info: None, **options
     model = Gpt2Config(max_seq_len=65, hidden_dim=32, num_layers=2, num_heads=2, gradient_checkpointing=False)  # S + 1
     config = TrainerConfig(
         id="riffle", num_train_steps=int(steps), train_batch_size=16, tracker=NoopConfig(), require_accelerator=False,
-        checkpointer=CheckpointerConfig("checkpoints", datetime.timedelta(days=1), [{"every": 4}]))
+        checkpointer=CheckpointerConfig("checkpoints", save_interval=datetime.timedelta(days=1), keep=[{"every": 4}]))
     initialize(config)
     data = AsyncDataset(mix, bootstrap, Pos=model.max_Pos, trainer=config, **options)
     optimizer = optax.chain(optax.adamw(1e-3), data.lr_scale())
