@@ -206,6 +206,7 @@ def test_a_peer_that_does_not_commit_knows_what_was_trained(mix, dataset, packag
     for step in range(2):
         next(items)
         data.trained(step)
+    data.flush()  # of commits that are on their way
     assert data.state_dict()["step"] == 2 and m.committed() == 0
     with pytest.raises(package.riffle.StepTimeout) as why:
         list(items)
