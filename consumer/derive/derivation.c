@@ -34,10 +34,12 @@ derivation_take(struct derivation *d, const struct ledger *now, struct failure *
 
 /* ---- the feed ---- */
 
-/* An estimate: a sequence of tokens that compress to two bytes each. */
+/* Estimated as a sequence of tokens that compress to two bytes each. */
 static uint64_t
 record_bytes(const struct derivation *d)
 {
+	if (d->record_bytes > 0)
+		return d->record_bytes;
 	return 2 * (uint64_t)d->plan.plan.sequence_length + 256;
 }
 

@@ -201,8 +201,8 @@ read_record(struct derived_lanes *d, int wait_ms, struct failure *f)
 /* ---- whether the domain logs are those that the mix has drawn from ---- */
 
 static enum fail_code
-compare_domains(const struct derived_lanes *d, const struct ledger *last,
-    const struct last_drawn *drawn, const char *corpus, struct failure *f)
+compare_domains(struct derived_lanes *d, const struct ledger *last, const struct last_drawn *drawn,
+    const char *corpus, struct failure *f)
 {
 	size_t n = last->domains_n;
 	struct last_drawn_look *look = calloc(n + 1, sizeof(*look));
@@ -216,7 +216,9 @@ compare_domains(const struct derived_lanes *d, const struct ledger *last,
 	}
 	if (code == FAIL_NONE)
 		code = last_drawn_compare(drawn, look, n, &d->properties, d->o.timeout_ms, f);
-	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
+		if (look[i].record_bytes > d->derived.record_bytes)
+			d->derived.record_bytes = look[i].record_bytes;
 		if (look[i].other)
 			code = fail(f, FAIL_DATA,
 			    "domain %s: sequence %" PRIu64 " of topic %s partition %" PRIu32
@@ -224,6 +226,7 @@ compare_domains(const struct derived_lanes *d, const struct ledger *last,
 			    "holds other text. Publish it again from the files of before; or start "
 			    "a mix of another name",
 			    last->domain[i].name, look[i].ordinal, topic[i], look[i].partition);
+	}
 	free(look);
 	free(topic);
 	return code;

@@ -230,6 +230,8 @@ judge(const struct last_drawn_place *p, const struct partition_tail_at *at,
 	*offset_by = 0;
 	if (!at->known)
 		return;
+	if (at->tail.sequences > 0)
+		look->record_bytes = at->tail.record_bytes / at->tail.sequences + 1;
 	if (at->tail.sequences <= p->ordinal || at->tail.end) {
 		*offset_by = at->tail.sequences > p->ordinal
 				 ? 0 /* an End behind it: it was passed over */
@@ -328,7 +330,7 @@ last_drawn_compare(const struct last_drawn *l, struct last_drawn_look *look, siz
 	enum fail_code code = r.of == NULL || r.at == NULL ? fail_memory(f) : FAIL_NONE;
 
 	for (size_t i = 0; i < n; i++)
-		look[i].other = false;
+		look[i] = (struct last_drawn_look){.topic = look[i].topic};
 	if (!any_known(l, look, n))
 		goto done;
 	if (code == FAIL_NONE)

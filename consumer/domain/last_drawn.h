@@ -81,6 +81,8 @@ struct last_drawn_look {
 	bool other;        /* the sequence at this place is not the one that was drawn: */
 	uint32_t partition;
 	uint64_t ordinal;
+	/* Of a typical sequence record, by those that were read; 0: none was. */
+	uint64_t record_bytes;
 };
 
 /*

@@ -3,11 +3,13 @@
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
 from paced_trainer import Trainer
-from test_replay import Topic
+from test_replay import Topic, decode_ledger, ledger_changes
+from wire_proxy import Fate, Proxy
 
 WEIGHTS = {"a": 0.6, "b": 0.3, "c": 0.1}
 STEPS = int(os.environ.get("DERIVED_STEPS", 60))  # make test-derived: 2,000
@@ -144,3 +146,85 @@ def test_a_domain_that_was_created_again_from_other_text_is_not_derived_from(
     subprocess.run([tools / "topic", "delete", f"{unique}.a"], env={"RIFFLE_BOOTSTRAP": bootstrap}, check=True)
     fill("a")
     assert read(config, 4) == before
+
+
+# --- what a reader reads, and what it keeps of it
+
+LONG, MANY = 2048, 4096  # tokens of a sequence, sequences of a domain: 8 blocks of some 1.5 MB
+
+
+@pytest.fixture
+def large(riffle, fill, configure):
+    """A mix of one epoch of two domains, which are much larger than what a reader may keep; it has ended."""
+    fill("a", "b", sequences=MANY, length=LONG)
+    config = configure({"a": 0.5, "b": 0.5}, batches="derived", length=LONG, transaction_bytes=1 << 24,
+                       domains={"a": {"on_end": "stop"}, "b": {"on_end": "stop"}})
+    riffle("mix", "-c", config)
+    return config
+
+
+def test_a_reader_fetches_little_more_than_the_blocks_of_its_steps(riffle, large, bootstrap, tools, unique):
+    """Fetches are as large as a block. By an estimate of its bytes they brought two."""
+    stored = sum(len(r) for domain in "ab" for r in Topic(tools, bootstrap, f"{unique}.{domain}").records[0])
+    proxy = Proxy(bootstrap, lambda key: Fate.PASS)
+    try:
+        riffle("read", "-c", large, "-X", f"bootstrap.servers={proxy.address}", "--from-step", 0,
+               "--world", 8, "--rank", 3, "--format", "none")
+    finally:
+        proxy.close()
+    # Each block is read once, and nothing behind the end; each fetch has a quarter of a MiB of neighbours.
+    assert proxy.answered_bytes < 1.5 * stored, (proxy.answered_bytes, stored)
+
+
+def test_what_a_reader_keeps_of_domains_is_bounded_by_ahead_bytes(large, package, unique, bootstrap):
+    program = (
+        "import sys, riffle\n"
+        "def anon():\n"
+        "    return next(int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('RssAnon')) / 1024\n"
+        "mix, bootstrap = sys.argv[1:]\n"
+        "before, most = anon(), 0\n"
+        "with riffle.Reader(mix, bootstrap, 3, 8, step=0, timeout=60, ahead_bytes=1) as r:\n"
+        "    for _ in range(200):\n"
+        "        next(r)\n"
+        "        most = max(most, anon() - before)\n"
+        "print(most)\n")
+    done = subprocess.run([sys.executable, "-c", program, f"{unique}-mix", bootstrap], env=package.env, capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    # One lane: 1 MiB ahead, hence 4 MiB of blocks; and past that what one step needs, a fetch on its way for each domain.
+    assert float(done.stdout) < 24, done.stdout
+
+
+# --- what does not fit the ledger
+
+
+def test_a_sequence_that_was_damaged_since_it_was_drawn_stops_the_reader(riffle, fill, configure, read, tools, bootstrap, unique):
+    """Quarantine is the mixer's decision: what the ledger does not name was whole."""
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5}, batches="derived")
+    riffle("mix", "-c", config, "--until-step", 20)
+    drawn = [d for d in map(json.loads, read(config, 20, form="jsonl")) if d["domain"] == "a" and d["step"] == 7][0]
+    log = Topic(tools, bootstrap, f"{unique}.a")
+    log.flip(0, drawn["ordinal"], -3)
+    log.write(1)
+    assert len(read(config, 7)) == 7 * 8
+    done = riffle("read", "-c", config, "--from-step", 0, "--steps", 20, "--format", "steps", check=False)
+    assert done.returncode == 1 and len(done.stdout.splitlines()) == 7 * 8, done.stderr
+    said = f"step 7: domain a, partition 0, ordinal {drawn['ordinal']}: the frame does not have the hash that its record states"
+    assert said in done.stderr and "the mixer has drawn it, so that it was whole" in done.stderr, done.stderr
+
+
+def test_choices_that_are_not_those_of_the_ledger_stop_the_reader(riffle, fill, configure, read, tools, bootstrap, unique):
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5}, batches="derived")
+    for end in 10, 20:
+        riffle("mix", "-c", config, "--until-step", end)
+    log = Topic(tools, bootstrap, f"{unique}-mix.ledger")
+    records = log.records[0]
+    index = next(i for i, r in enumerate(records) if decode_ledger(r)["step_next"] > 10)
+    log.flip(0, index, *ledger_changes(records[index])["choices"])
+    log.write(1)
+    first, end = (decode_ledger(records[index])[key] for key in ("step_first", "step_next"))
+    done = riffle("read", "-c", config, "--from-step", 0, "--steps", 20, "--format", "steps", check=False)
+    said = f"steps {first}..{end} of mix {unique}-mix are not derived as the ledger has them: `riffle replay` says what differs"
+    assert done.returncode == 1 and said in done.stderr, done.stderr

@@ -76,6 +76,7 @@ class Proxy:
         self.port = int(port)
         self.decide = decide
         self.held, self.clients = [], set()
+        self.answered_bytes = 0  # that the broker has sent
         self.lock = threading.Lock()
         self.listener = socket.create_server((self.host, 0))
         own = self.listener.getsockname()[1]
@@ -133,6 +134,8 @@ class Proxy:
         try:
             while True:
                 frame = read_frame(broker)
+                with self.lock:
+                    self.answered_bytes += len(frame)
                 fate, version = fates.pop(struct.unpack(">i", frame[4:8])[0])
                 if fate == Fate.NO_BROKERS:
                     frame, fate = without_brokers(frame, version), Fate.PASS
